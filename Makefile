@@ -1,0 +1,118 @@
+# pagek: `make run` and `make check` are all that a newcomer needs.
+CC ?= cc
+CXX ?= c++
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+DESTDIR ?=
+B ?= build
+
+BINDIR = $(PREFIX)/bin
+LIBDIR = $(PREFIX)/lib/pagek
+LIBEXECDIR = $(PREFIX)/libexec/pagek
+MANDIR = $(PREFIX)/share/man
+
+WARNINGS = \
+	-Wall \
+	-Wextra \
+	-Wcast-qual \
+	-Wformat=2 \
+	-Wmissing-prototypes \
+	-Wpointer-arith \
+	-Wshadow \
+	-Wsign-compare \
+	-Wstrict-prototypes \
+	-Wundef \
+	-Wvla \
+	-Wwrite-strings
+
+# What `make check` and friends build with, on top; see tests/check.
+SANITIZE ?=
+ifneq ($(SANITIZE),)
+SANFLAGS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+endif
+
+PKGS = ncursesw libuv libcbor
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+# elfutils is optional: without it a caller is module+offset.
+HAVE_DW := $(shell pkg-config --exists libdw 2>/dev/null && echo 1)
+ifeq ($(HAVE_DW),1)
+DW_CFLAGS := -DHAVE_ELFUTILS=1 $(shell pkg-config --cflags libdw)
+DW_LIBS := $(shell pkg-config --libs libdw)
+endif
+
+REQUIRED = -std=c17 -D_GNU_SOURCE $(WARNINGS) $(PKG_CFLAGS) $(DW_CFLAGS) \
+	-DPAGEK_VERSION='"$(VERSION)"' -DPAGEK_LIBDIR='"$(LIBDIR)"' \
+	-DPAGEK_LIBEXECDIR='"$(LIBEXECDIR)"' $(SANFLAGS)
+VERSION = 0.1
+LIBS = $(PKG_LIBS) $(DW_LIBS) -pthread
+
+BASE = $(sort $(wildcard src/base/*.c))
+STREAM = $(sort $(wildcard src/stream/*.c))
+BLKLIST = $(sort $(wildcard src/blklist/*.c))
+SYMBOL = $(sort $(wildcard src/symbol/*.c))
+NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
+PAGE = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
+ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
+# The part of the target side that can be linked into a test.
+PRODUCE = src/alloclog/produce.c
+
+ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(NODES) $(PAGE)
+ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
+ARCHIVE = $B/rooms.a
+PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)
+CHECKS = $(patsubst tests/%.c,$B/tests/%,$(sort $(wildcard tests/check_*.c)))
+TARGETS_C = $(patsubst tests/targets/%.c,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.c)))
+TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.cc)))
+
+PROGRAMS = $B/pagek $B/pageknode $B/liballoclog.so
+
+all: $(PROGRAMS)
+
+$B/pagek: $B/src/pagek/main.o $(ARCHIVE)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$B/pageknode: $B/src/nodes/pageknode.o $(ARCHIVE)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(ARCHIVE): $(ROOM_OBJS)
+	rm -f $@ && $(AR) rcs $@ $^
+
+# The target side: libc only, nothing of ours visible but what interposes.
+PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
+	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
+	-DPAGEK_VERSION='"$(VERSION)"'
+
+$B/liballoclog.so: $(PIC_OBJS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \
+		-Wl,-z,now -Wl,--no-undefined -o $@ $^ -ldl -pthread
+
+$B/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$B/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(PIC_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Linked tests: each is one program of Check suites.
+$B/tests/check_%: $B/tests/check_%.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) \
+		$(shell pkg-config --libs check 2>/dev/null)
+
+# Small programs that tests watch.
+$B/tests/targets/%: tests/targets/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fno-builtin -o $@ $< -pthread -ldl
+
+$B/tests/targets/%: tests/targets/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -fno-builtin -o $@ $< -pthread
+
+checks: $(CHECKS)
+
+clean:
+	rm -rf build
+
+.PHONY: all checks clean
+-include $(shell find $B -name '*.d' 2>/dev/null)

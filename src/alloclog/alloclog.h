@@ -1,0 +1,68 @@
+/*
+ * alloclog: name your own blocks in the node's ALLOCLOG.
+ *
+ * liballoclog logs malloc and friends by being preloaded; this is for what
+ * malloc cannot see: pools, arenas, handles with a life of their own.  Blocks
+ * named here are a layer of their own: the first object of an arena may have
+ * the arena's address.  Link with -lalloclog, or leave it out: every call is
+ * cheap and does nothing while no node listens.
+ *
+ * Example
+ *	alloclog_type(0xC4, "CONN", "connection of the pool");
+ *	struct conn *c = pool_take(&pool);
+ *	alloclog_alloc(c, sizeof *c, 0xC4);
+ *	...
+ *	alloclog_free(c);
+ *	pool_take_back(&pool, c);
+ *
+ * Call alloclog_alloc() after the block is yours, alloclog_free() before it
+ * can be anybody else's.  All functions are thread-safe, async-signal-safe,
+ * keep errno, and never block longer than a full ring allows.
+ */
+#ifndef ALLOCLOG_H
+#define ALLOCLOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A block of `size` bytes at ptr begins; type is one of 0xC0 to 0xFE. */
+void alloclog_alloc(const void *ptr, size_t size, unsigned type);
+
+/* The block at ptr ends. */
+void alloclog_free(const void *ptr);
+
+/* Every named block that begins in [ptr, ptr + len) ends: an arena's reset. */
+void alloclog_free_range(const void *ptr, size_t len);
+
+/* Names a type code: a name of up to 7 characters and a description. */
+void alloclog_type(unsigned type, const char *name, const char *description);
+
+/*
+ * Who asks for this thread's blocks from now on: a name of up to 8 bytes, or
+ * NULL for nobody.  Shown as RNOD or DESCR.
+ */
+void alloclog_requester(const char *name);
+/* The same with a friendly node number, as 0xAB86. */
+void alloclog_requester_node(uint16_t node);
+
+/* The level (1 to 5) at which this thread's next blocks are satisfied; 0 not known. */
+void alloclog_level(unsigned level);
+
+/*
+ * Between stop and start the process logs no allocation, only frees; blocks
+ * that come in between stay unlisted and their frees count as earlier.
+ */
+void alloclog_stop(void);
+void alloclog_start(void);
+
+/* A mark of up to 8 bytes in the stream, for the people who read it. */
+void alloclog_mark(const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,104 @@
+/*
+ * base: what every room of the house may lean on, and nothing that knows what
+ * a memory block is.
+ *
+ * Vocabulary
+ *	mono	a point on the machine's monotonic clock, in nanoseconds,
+ *		wrapped in a struct so that it cannot be mixed up with a
+ *		duration, a wall-clock time or a count.
+ *	fit	to print a number into a fixed number of columns: the exact
+ *		value when it fits, else a coarser unit, else '*'; never wider.
+ *	safe	text that can go to any terminal: valid UTF-8 without control,
+ *		bidirectional or zero-width characters.
+ *
+ * Example
+ *	char cell[8];
+ *	struct mono t = mono_now();
+ *	base_fit_size(cell, 4, nbytes);		"FFFF", " 64K", "1.2M"
+ *	base_fit_age(cell, 3, mono_ms_since(t) / 1000);
+ *
+ * Functions that can fail return 0 or a negative errno and leave their
+ * results untouched on failure.
+ */
+#ifndef BASE_H
+#define BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BASE_NELEM(a) (sizeof(a) / sizeof((a)[0]))
+
+/* A point in monotonic time. */
+struct mono {
+	int64_t ns;
+};
+
+struct mono mono_now(void);
+int64_t mono_ms(struct mono);		/* whole milliseconds of the clock */
+int64_t mono_diff_ns(struct mono later, struct mono earlier);
+int64_t mono_ms_since(struct mono);
+struct mono mono_add_ns(struct mono, int64_t);
+
+/* Milliseconds since 1970 of the wall clock. */
+int64_t base_wall_ms(void);
+
+/*
+ * Checked arithmetic: true when the result does not fit, as the compiler's
+ * own builtins say it; the result is then untouched.
+ */
+bool base_add_overflows(size_t, size_t, size_t *);
+bool base_mul_overflows(size_t, size_t, size_t *);
+
+/*
+ * Make room for at least `want` elements of `size` bytes in *array, whose
+ * capacity is *cap: grows by half, assigns only on success.  0, -ENOMEM or
+ * -EOVERFLOW.  The array is the caller's, to be freed with free().
+ */
+int base_grow(void **array, size_t *cap, size_t want, size_t size);
+
+/* Appends printf-like into buf of `cap` bytes at *len; clips, always ends with NUL. */
+void base_append(char *buf, size_t cap, size_t *len, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/*
+ * Numbers into exactly `cols` columns, right-aligned, NUL-terminated; `out`
+ * holds cols + 1 bytes.  cols is 2 to 20.
+ *
+ * count	decimal; then K, M, G, T of 1000.
+ * size		classic SIZE: hexadecimal of four digits up to FFFF, then K, M,
+ *		G, T of 1024, for no unit letter is a hex digit.
+ * bytes	decimal of bytes with digit grouping where it fits, then K, M...
+ *		of 1024.
+ * age		seconds as a plain number while they fit, then 17m, 5h, 3d.
+ */
+void base_fit_count(char *out, int cols, uint64_t n);
+void base_fit_size(char *out, int cols, uint64_t bytes);
+void base_fit_bytes(char *out, int cols, uint64_t bytes);
+void base_fit_age(char *out, int cols, uint64_t seconds);
+
+/* "1,204,331" into out of `cap` bytes (27 are always enough). */
+void base_group_digits(char *out, size_t cap, uint64_t n);
+
+/* "128.4 MiB" into out of `cap` bytes (16 are always enough). */
+void base_human_bytes(char *out, size_t cap, uint64_t bytes);
+
+/*
+ * Copies `len` bytes of outside text as safe text: control and invalid bytes
+ * as \xNN, bidirectional and zero-width characters as '?', with `ascii` every
+ * other non-ASCII character as '?' too.  Clips whole characters, always ends
+ * with NUL; returns the bytes written without the NUL.
+ */
+size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
+    bool ascii);
+
+/* Length of the valid UTF-8 character at s (1 to 4), or 0 if it is none. */
+size_t base_utf8_char(const char *s, size_t len, uint32_t *codepoint);
+
+/*
+ * The word of `words` (n of them) nearest to `word` by edit distance, or NULL
+ * if none is near enough to be worth suggesting.  Borrowed from `words`.
+ */
+const char *base_nearest(const char *word, const char *const *words, size_t n);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * blklist: which blocks are active, kept from records, in two orders.
+ *
+ * Vocabulary (the note's names where it has one)
+ *	block		what an allocation record began and no free record has
+ *			ended yet.  Its key is (layer, address).
+ *	active		in the list: reached from aHead.
+ *	aRecMax		records the list can hold; aRecActive of them are
+ *			active, the rest hangs on fHead, last freed first
+ *			reused: aRecActive + free == aRecMax after every record.
+ *	literal		the list of the 2004 note, singly linked, with its hint
+ *			aRecPtr: slow, plain, and the oracle for the other.
+ *	indexed		the same list behind a hash and one index for each
+ *			order; any window of it costs the same.
+ *	age order	oldest first, by sequence number; offset 0 the oldest.
+ *	address order	ascending by layer, then address.
+ *	cancellation	in one batch, an allocation and the free of the same
+ *			block with no other allocation of it between: both are
+ *			left out of the list, and counted.
+ *	earlier		with `since_click`: the free of a block that is older
+ *			than the list; no error.
+ *
+ * Example
+ *	struct blklist *list;
+ *	blklist_new(&list, BLKLIST_INDEXED, 1u << 20);
+ *	struct blklist_batch b = { .rec = recs, .n = n, .seq = first,
+ *	    .near_ms = now, .cancel = true };
+ *	blklist_apply(list, &b);
+ *	n = blklist_window(list, BLKLIST_BY_AGE, false, offs, rows, 50);
+ *
+ * A list belongs to one thread.  The rows that it copies out are the
+ * caller's; nothing borrowed from it outlives the next apply.
+ */
+#ifndef BLKLIST_H
+#define BLKLIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../stream/record.h"
+
+enum blklist_kind {
+	BLKLIST_INDEXED,
+	BLKLIST_LITERAL,
+};
+
+enum blklist_order {
+	BLKLIST_BY_AGE,
+	BLKLIST_BY_ADDRESS,
+};
+
+/* One block, as rows, snapshots and reports take it. */
+struct blk {
+	uint64_t addr;
+	uint64_t size;		/* bytes requested */
+	uint64_t seq;		/* of its allocation record */
+	int64_t ms;		/* when, on its node's clock, in milliseconds */
+	uint64_t caller;	/* return address; 0 not known */
+	uint32_t ticket;
+	uint16_t thread;	/* thread index; 0 not known */
+	uint16_t overhead;	/* usable minus requested, in units of 16 bytes */
+	uint16_t info;		/* aInfo: index for blklist_info_get(); 0 none */
+	uint8_t flags;		/* op, layer and level as in the record */
+	uint8_t type;
+};
+
+/* aInfo: a requester, as a friendly node number or as a name. */
+struct blklist_info {
+	char name[9];		/* "" : it is a number */
+	uint16_t node;
+};
+
+/* Beside a batch: record `at` of it has this requester. */
+struct blklist_batch_info {
+	size_t at;
+	struct blklist_info info;
+};
+
+struct blklist_batch {
+	const struct rec *rec;
+	size_t n;
+	uint64_t seq;			/* sequence number of rec[0] ... */
+	const uint64_t *seqs;		/* ... unless each has its own here */
+	int64_t near_ms;		/* widens rec_ms: the latest time with those low 32 bits that is not after it */
+	const int64_t *ms;		/* the times in full, instead; NULL if not */
+	const struct blklist_batch_info *info;	/* ascending by `at` */
+	size_t ninfo;
+	bool cancel;			/* look for pairs */
+};
+
+/* Counters since the list was made; the page shows them all. */
+struct blklist_counts {
+	uint64_t records;	/* applied or cancelled */
+	uint64_t allocs;	/* that succeeded */
+	uint64_t frees;		/* less those undone */
+	uint64_t failed;	/* requests of level 6 */
+	uint64_t cancelled;	/* pairs */
+	uint64_t unknown_free;
+	uint64_t earlier;
+	uint64_t duplicate;	/* allocation of a listed address: replaced */
+	uint64_t illegal_type;
+	uint64_t full;		/* allocations not inserted for want of a record */
+	uint64_t late;		/* records older than the block they would undo */
+	uint64_t unknown_undo;
+	uint64_t inherited;	/* blocks put in by blklist_put() */
+	uint64_t live_bytes;
+	uint64_t peak_bytes;
+	uint32_t aRecActive;
+	uint32_t aRecMax;
+};
+
+struct blklist;
+
+/* -ENOMEM, -EINVAL for aRecMax 0 or above 2^28. */
+int blklist_new(struct blklist **, enum blklist_kind, uint32_t aRecMax);
+void blklist_free(struct blklist *);
+
+/* Which type codes are legal, a bit each; all are until this is called. */
+void blklist_set_legal(struct blklist *, const uint8_t legal[32]);
+/* Unknown frees count as earlier from here on (--since click, after a stop). */
+void blklist_set_since_click(struct blklist *, bool);
+
+/*
+ * Applies the batch record by record.  Bad data is counted, never fatal: there
+ * is no failure.  A free, undo or replacement whose ticket is older (signed
+ * difference) than the listed block's does not touch it and counts as late;
+ * records without tickets (classic) carry 0 everywhere.
+ */
+void blklist_apply(struct blklist *, const struct blklist_batch *);
+
+/*
+ * Rows [offs, offs + n) of the order into out; with `reverse` counted from
+ * the other end.  Returns how many there were.
+ */
+size_t blklist_window(const struct blklist *, enum blklist_order,
+    bool reverse, uint64_t offs, struct blk *out, size_t n);
+
+/*
+ * Up to n blocks in address order, the first the one after (layer, addr), or
+ * the very first with `from_start`: how a snapshot is cut into parts.
+ */
+size_t blklist_after(const struct blklist *, bool from_start, unsigned layer,
+    uint64_t addr, struct blk *out, size_t n);
+
+/* 0 with *out filled, or -ENOENT. */
+int blklist_get(const struct blklist *, unsigned layer, uint64_t addr,
+    struct blk *out);
+
+/* Offset in the order of the block, or -ENOENT: where a cursor follows it to. */
+int64_t blklist_rank(const struct blklist *, enum blklist_order,
+    unsigned layer, uint64_t addr);
+
+/*
+ * One block in or out without a record: snapshot parts and what a fork
+ * inherits.  put keeps the block's own sequence number, which may be lower
+ * than that of blocks already listed, and counts in `inherited`.  -EEXIST,
+ * -ENOSPC (counted in full); -ENOENT.
+ */
+int blklist_put(struct blklist *, const struct blk *);
+int blklist_take(struct blklist *, unsigned layer, uint64_t addr);
+
+/*
+ * Takes every block out and zeroes the counters.  The tables stay.
+ */
+void blklist_clear(struct blklist *);
+
+/*
+ * Remembers the last n (a power of two) blocks that records took out of the
+ * list, with the sequence number of the record that did: what a late fork cut
+ * puts back.  Cancelled pairs are not among them.  -ENOMEM.
+ */
+int blklist_remember(struct blklist *, uint32_t n);
+struct blklist_removed {
+	uint64_t seq;		/* of the record that took it out */
+	struct blk blk;
+};
+/* The k-th last one (0 the last), or NULL.  Borrowed until the next apply. */
+const struct blklist_removed *blklist_removed(const struct blklist *, uint32_t k);
+
+const struct blklist_counts *blklist_counts(const struct blklist *);
+
+/*
+ * Interns a requester; returns its index, or 0 when the table (65,535) is
+ * full.  get returns a borrowed entry, NULL for 0 or an unknown index.
+ */
+uint16_t blklist_info_intern(struct blklist *, const struct blklist_info *);
+const struct blklist_info *blklist_info_get(const struct blklist *, uint16_t);
+
+/* Bytes of memory that the list holds now, all in. */
+size_t blklist_memory(const struct blklist *);
+
+/*
+ * Walks everything and checks every invariant (aRecActive + free == aRecMax,
+ * both orders complete and sorted, hash and indexes agree); 0 or -EFAULT, with
+ * a sentence in why (cap bytes).  For tests and --list=check.
+ */
+int blklist_check(const struct blklist *, char *why, size_t cap);
+
+#endif

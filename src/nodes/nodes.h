@@ -1,0 +1,200 @@
+/*
+ * nodes: the places whose memory is watched, and the way to them.
+ *
+ * Vocabulary
+ *	node	a process (pageknode) that serves data streams; it has a
+ *		16-bit number, a name and an address.
+ *	DSTRM	the node's table of streams; ALLOCLOG.<comm>.<pid> is one
+ *		target's, ALLOCLOG a classic node's own.
+ *	link	a page's connection to a node.
+ *	session	one watched stream over a link: resolves its index by name,
+ *		takes a snapshot if it comes late, reads from its cursor, keeps
+ *		the block list.  It joins stream and list, which know nothing
+ *		of each other.
+ *	cycle	one 15 Hz tick; the page makes it, the session reads in it.
+ *
+ * Example: a page
+ *	struct nodes_link *link;
+ *	struct nodes_session *s;
+ *	nodes_start(&link, loop, &(struct nodes_start){ .argv = cmd, ... });
+ *	nodes_session_open(&s, link, &(struct nodes_session_opts){ 0 }, on_news, me);
+ *	each cycle:	nodes_session_cycle(s);
+ *	on_news:	draw nodes_session_look(s);
+ *	at the end:	nodes_session_close(s); nodes_link_close(link);
+ *
+ * Everything runs on one uv loop and thread; no call here waits.  Objects are
+ * freed by their close function only after the loop has closed their handles;
+ * callbacks do not come after close.
+ */
+#ifndef NODES_H
+#define NODES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "../blklist/blklist.h"
+#include "../stream/stream.h"
+#include "../stream/wire.h"
+
+/* --- links -------------------------------------------------------------- */
+
+struct nodes_link;
+
+/* What `pagek run` and demo: hand to the node that they start. */
+struct nodes_start {
+	const char *const *argv;	/* the target's command, NULL-ended; or NULL */
+	const char *demo;		/* generator instead: "note", "1", "flood" */
+	const char *demo_at;		/* --at of the generator: "39s"; NULL for none */
+	const char *demo_stream;	/* its stream's name in DSTRM; NULL: ALLOCLOG */
+	const char *report;		/* --report FILE; NULL for none */
+	uint32_t max;			/* aRecMax of each list; 0: the default */
+	bool no_wait;			/* full rings drop at once */
+	bool own_session;		/* the page has the terminal: target gets a session of its own,
+					   /dev/null as stdin, its output into a file */
+	bool check_list;		/* --list=check: literal list beside, compared after each batch */
+};
+
+/*
+ * Starts a node of our own (pageknode beside the running program, else from
+ * LIBEXECDIR) over a socketpair.  Negative errno when it cannot be started; a
+ * command that cannot be executed is told later, as nodes_look.exec_error.
+ */
+int nodes_start(struct nodes_link **, uv_loop_t *, const struct nodes_start *);
+
+/* Connects to the node that listens at the socket `path`. */
+int nodes_connect(struct nodes_link **, uv_loop_t *, const char *path);
+
+/* Over a descriptor that is connected already; the link owns it from now on. */
+int nodes_link_open(struct nodes_link **, uv_loop_t *, int fd);
+
+void nodes_link_close(struct nodes_link *);
+
+/*
+ * The folder of this user's nodes ($XDG_RUNTIME_DIR/pagek, else
+ * /tmp/pagek-UID), made if need be with mode 0700; -EPERM when its owner or
+ * mode is not ours.
+ */
+int nodes_folder(char *path, size_t cap);
+
+/* Sockets of the nodes in that folder that answer, newest first; frees with free(). */
+int nodes_find(char ***paths, size_t *n);
+
+/* --- targets of a node -------------------------------------------------- */
+
+struct nodes_target {
+	uint32_t index;			/* in DSTRM */
+	char name[128];			/* in DSTRM */
+	pid_t pid;
+	char comm[16];
+	uint32_t state;			/* enum wire_state */
+	int32_t status;			/* wait status; -1 not known */
+	char reason[128];
+	uint64_t n[WIRE_STATS_COUNT];
+};
+
+/*
+ * Asks for all targets; the callback gets them once (borrowed), or err < 0.
+ */
+typedef void (*nodes_targets_cb)(void *arg, int err,
+    const struct nodes_target *, size_t n);
+int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
+
+/* --- sessions ----------------------------------------------------------- */
+
+enum nodes_state {
+	NODES_CONNECTING,
+	NODES_LIVE,
+	NODES_ENDED,		/* the watched image has ended */
+	NODES_CORRUPT,		/* its ring was damaged: detached */
+	NODES_NO_DATA,		/* not hooked: reason says why */
+	NODES_NO_ALLOCLOG,	/* the node has no such stream */
+	NODES_UNREACHABLE,	/* link lost */
+	NODES_DENIED,
+	NODES_VERSION,		/* node and page speak no common version */
+};
+
+struct nodes_session;
+
+struct nodes_session_opts {
+	const char *stream;	/* name in DSTRM; NULL: by pid, else most live bytes */
+	pid_t pid;		/* 0: any */
+	bool since_click;	/* no snapshot: blocks from now on */
+	bool kind_given;	/* --list was given; else literal for classic streams */
+	enum blklist_kind kind;
+	uint32_t max;		/* aRecMax; 0: 2,048 for a classic stream, else 2^20 */
+};
+
+/* What there is to look at.  Borrowed; valid until control returns to the loop. */
+struct nodes_look {
+	enum nodes_state state;
+	const struct blklist *list;
+	const struct stream_types *types;
+	bool classic;			/* record format of the stream */
+	bool levels;			/* low nibble of flags holds levels */
+	uint16_t node_number;
+	const char *node_name;
+	const char *target_name;	/* comm, "" for a classic node's own */
+	pid_t pid;
+	int32_t status;			/* wait status when ENDED; -1 not known */
+	int64_t ended_wall_ms;		/* wall clock of its end; 0 while it lives */
+	const char *reason;		/* a sentence for any state but LIVE; never NULL */
+	int exec_error;			/* errno of a command that could not be run; 0 */
+	bool settled;			/* the snapshot is in: the list is whole */
+	bool complete;			/* nothing was lost since the start */
+	int64_t incomplete_wall_ms;	/* since when it is not */
+	uint64_t lost[STREAM_CAUSES];	/* seen by this session, and by the keeper before it */
+	uint64_t bad_records;
+	int64_t now_ms;			/* the node's clock, as blk.ms: ages are now_ms - ms */
+	int64_t node_wall_ms;		/* the node's wall clock; classic: its BCD clock */
+	uint64_t cycle_records;		/* captured in the last cycle, cancelled ones too */
+	uint64_t total_records;
+	uint32_t cycle_us, cycle_us_max;	/* this session's own work per cycle */
+	uint64_t missed_cycles;
+	uint32_t targets_live;		/* processes of the tree that live */
+	bool tree_ended;		/* run: the last process of the tree has ended */
+	int32_t root_status;		/* run: wait status of the command; -1 until then */
+	const char *output;		/* run: file that the target writes to; "" if none */
+	const char *socket;		/* where a page can come back to; "" if nowhere */
+};
+
+typedef void (*nodes_news_cb)(void *arg);
+
+/*
+ * Watches a stream.  `news` is called when the look has changed: after a
+ * cycle's replies are in, and on a change of state.
+ */
+int nodes_session_open(struct nodes_session **, struct nodes_link *,
+    const struct nodes_session_opts *, nodes_news_cb news, void *arg);
+void nodes_session_close(struct nodes_session *);
+
+/* One cycle: asks for what came since; a cycle still unanswered is counted as missed. */
+void nodes_session_cycle(struct nodes_session *);
+
+const struct nodes_look *nodes_session_look(struct nodes_session *);
+
+/* Goes to another target of the same node; the list begins anew. */
+int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts *);
+
+/*
+ * The words for a return address, from a cache; asks the node when it is not
+ * in it and gives "" until the answer is there.  Not yet safe for a terminal.
+ */
+const char *nodes_session_symbol(struct nodes_session *, uint64_t caller);
+/* Symbols asked for and not yet answered: --once waits until there are none. */
+size_t nodes_session_symbols_pending(const struct nodes_session *);
+
+/* The name of a thread index ("rx-0"), "" when not known.  Borrowed. */
+const char *nodes_session_thread(struct nodes_session *, uint16_t thread);
+
+/* Asks the node to end the watched target (Q).  The news come as ENDED. */
+int nodes_session_end_target(struct nodes_session *);
+
+/* --- the node itself (pageknode) ---------------------------------------- */
+
+/* The program's main, so that tests can link it; returns an exit status. */
+int nodes_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * The records of a data stream.
+ *
+ * Vocabulary
+ *	classic	16 bytes, big-endian, the 2004 note's: rAddr 4, rSize 2,
+ *		rFlag 1, rType 1, rTime 8 in BCD.
+ *	wide	32 bytes, four words, little-endian on the wire and in the
+ *		machine's own order in memory (struct rec).
+ *	op	what happened, the high nibble of rFlag: A an allocation, F a
+ *		free, and in wide streams D, E, C and 0 below.
+ *	level	low three bits of the low nibble: which attempt of the
+ *		allocator succeeded, 1 to 5; 6 a request that failed; 0 not
+ *		known.
+ *	layer	the fourth bit of the low nibble: 0 the heap, 1 blocks named
+ *		through the API.  Both may hold a block at one address.
+ *	ticket	the number that the record drew in the shard of its address;
+ *		per shard, tickets are the true order.
+ *
+ * Words of a wide record, from bit 0:
+ *	w[0]	address 48, flags 8 (level 3, layer 1, op 4), type 8
+ *	w[1]	size 48, thread index 16
+ *	w[2]	ticket 32, keeper's millisecond 32
+ *	w[3]	caller 48, overhead 16 (units of 16 bytes, saturating)
+ */
+#ifndef STREAM_RECORD_H
+#define STREAM_RECORD_H
+
+#include <stdint.h>
+
+#define REC_ADDR_BITS 48
+#define REC_ADDR_MASK ((UINT64_C(1) << REC_ADDR_BITS) - 1)
+#define REC_WIDE_SIZE 32
+#define REC_CLASSIC_SIZE 16
+
+enum rec_op {
+	REC_LOSS = 0x0,		/* never in a ring: size records of cause type are lost here */
+	REC_ALLOC = 0xa,
+	REC_CONTROL = 0xc,	/* type is one of rec_control; takes no ticket */
+	REC_UNDO = 0xd,		/* the realloc whose free this thread logged has failed */
+	REC_RANGE = 0xe,	/* every block of the layer in [addr, addr + size) is free */
+	REC_FREE = 0xf,
+};
+
+#define REC_LEVEL_FAILED 6	/* with REC_ALLOC: a failed request, no address, no ticket */
+#define REC_LEVEL_MASK 0x7
+#define REC_LAYER_API 0x8
+
+/* What a control record says; its words but w[0] are free for it. */
+enum rec_control {
+	REC_CTL_THREAD = 1,	/* a thread begins: address is its tid */
+	REC_CTL_REQUESTER = 2,	/* w[2]: up to 8 bytes of name, or w[1] size 1: number in w[2] */
+	REC_CTL_MARK = 3,	/* w[2]: up to 8 bytes of text */
+	REC_CTL_STOP = 4,	/* allocations are not logged from here ... */
+	REC_CTL_START = 5,	/* ... to here */
+	REC_CTL_TYPE = 6,	/* size: type code; w[2]: its name, up to 7 bytes */
+	REC_CTL_TYPE_TEXT = 7,	/* size: code | part << 8; w[2]: 8 bytes of its description */
+};
+
+/* Block types, one byte.  See rec_types[] in types.c for their names. */
+enum rec_type {
+	TYPE_LOCREQ = 0x01,
+	TYPE_AHDRMSG = 0x09,
+	TYPE_ACREQ = 0x0c,
+	TYPE_INTPTRS = 0x0e,
+	TYPE_LASTAT = 0x10,
+	TYPE_NETBUF = 0x11,
+	TYPE_DSTREAM = 0x12,
+	TYPE_MALLOC = 0x80,
+	TYPE_CALLOC = 0x81,
+	TYPE_REALLOC = 0x82,
+	TYPE_ALIGNED = 0x83,
+	TYPE_NEW = 0x84,
+	TYPE_NEW_ARRAY = 0x85,
+	TYPE_NEW_NOTHROW = 0x86,
+	TYPE_NEW_ARRAY_NOTHROW = 0x87,
+	TYPE_FREE = 0x90,
+	TYPE_DELETE = 0x91,
+	TYPE_DELETE_ARRAY = 0x92,
+	TYPE_BY_REALLOC = 0x93,
+	TYPE_API_FIRST = 0xc0,
+	TYPE_API_LAST = 0xfe,
+};
+
+struct rec {
+	uint64_t w[4];
+};
+
+static inline uint64_t rec_addr(const struct rec *r) { return r->w[0] & REC_ADDR_MASK; }
+static inline unsigned rec_flags(const struct rec *r) { return (unsigned)(r->w[0] >> 48) & 0xff; }
+static inline unsigned rec_op(const struct rec *r) { return (unsigned)(r->w[0] >> 52) & 0xf; }
+static inline unsigned rec_level(const struct rec *r) { return (unsigned)(r->w[0] >> 48) & REC_LEVEL_MASK; }
+static inline unsigned rec_layer(const struct rec *r) { return (unsigned)(r->w[0] >> 51) & 1; }
+static inline unsigned rec_type(const struct rec *r) { return (unsigned)(r->w[0] >> 56); }
+static inline uint64_t rec_size(const struct rec *r) { return r->w[1] & REC_ADDR_MASK; }
+static inline unsigned rec_thread(const struct rec *r) { return (unsigned)(r->w[1] >> 48); }
+static inline uint32_t rec_ticket(const struct rec *r) { return (uint32_t)r->w[2]; }
+static inline uint32_t rec_ms(const struct rec *r) { return (uint32_t)(r->w[2] >> 32); }
+static inline uint64_t rec_caller(const struct rec *r) { return r->w[3] & REC_ADDR_MASK; }
+static inline unsigned rec_overhead(const struct rec *r) { return (unsigned)(r->w[3] >> 48); }
+
+/* op << 4 | layer | level, as it stands in w[0]. */
+#define REC_FLAGS(op, low) (((unsigned)(op) << 4) | (unsigned)(low))
+
+static inline uint64_t
+rec_w0(uint64_t addr, unsigned flags, unsigned type)
+{
+	return (addr & REC_ADDR_MASK) | (uint64_t)flags << 48 |
+	    (uint64_t)type << 56;
+}
+
+static inline uint64_t
+rec_w1(uint64_t size, unsigned thread)
+{
+	return (size > REC_ADDR_MASK ? REC_ADDR_MASK : size) |
+	    (uint64_t)thread << 48;
+}
+
+static inline uint64_t
+rec_w2(uint32_t ticket, uint32_t ms)
+{
+	return ticket | (uint64_t)ms << 32;
+}
+
+static inline uint64_t
+rec_w3(uint64_t caller, unsigned overhead)
+{
+	return (caller & REC_ADDR_MASK) | (uint64_t)overhead << 48;
+}
+
+/*
+ * Shards: 1,024 ticket counters; an address always falls into the same one,
+ * whatever its layer.  A multiplicative hash of the address without its four
+ * low bits, so that neighbours of any stride spread evenly.
+ */
+#define REC_SHARDS 1024
+
+static inline unsigned
+rec_shard(uint64_t addr)
+{
+	return (unsigned)(((addr >> 4) * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+}
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * The shared memory between a target and its keeper: layout only.  This is
+ * the one header of this room that the target side includes.
+ *
+ * Vocabulary
+ *	ring area	one memfd, sealed against shrinking, growing and further
+ *			sealing.  The target writes it; the keeper maps it
+ *			read-only, copies every word once and checks the copy.
+ *	keeper area	a second memfd, written by the keeper alone and sealed
+ *			with F_SEAL_FUTURE_WRITE: read-only to the target.
+ *	ring		a single-producer, single-consumer queue of struct rec.
+ *			head counts records published, tail records consumed,
+ *			both since the area was made; an index is the count
+ *			modulo the capacity, a power of two.
+ *	common ring	the one ring with many producers, of struct ring_slot:
+ *			for re-entry from a signal handler, for threads past
+ *			their destructors and when every ring is taken.
+ *	in flight	a thread between its ticket and its record: its ring's
+ *			inflight word is shard + 1, otherwise 0.
+ *
+ * Order of a producer's steps: inflight word, room, ticket, record, head
+ * (release), inflight 0.  An allocation does all of it after the real call, a
+ * free all of it before.
+ *
+ * Layout of the ring area, from offset 0: struct ring_area, then the slots of
+ * the common ring, then the records of ring 0, 1, 2 ... in the order of
+ * ring_classes.  Both sides compute offsets from these constants; there is no
+ * offset and no pointer in the shared memory.
+ */
+#ifndef STREAM_RING_H
+#define STREAM_RING_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record.h"
+
+#define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
+#define RING_VERSION 1
+
+/*
+ * The rings of one target, 64 MiB of records in all: threads that come first
+ * take the large ones, for they allocate most; a ring is handed back when its
+ * thread ends.  Pages are taken only as they are used.
+ */
+#define RING_CLASS_LIST(X) \
+	X(8, 131072)	/* 8 rings of 4 MiB */ \
+	X(28, 32768)	/* 28 of 1 MiB */ \
+	X(64, 2048)	/* 64 of 64 KiB */
+
+#define RING_COUNT 100		/* sum of the first column */
+#define RING_COMMON RING_COUNT	/* index of the common ring in rings[] and tails[] */
+#define RING_COMMON_SLOTS 8192
+
+struct ring_class {
+	uint32_t rings;
+	uint32_t capacity;	/* records, a power of two */
+};
+
+static const struct ring_class ring_classes[] = {
+#define X(rings, capacity) { rings, capacity },
+	RING_CLASS_LIST(X)
+#undef X
+};
+
+/* Written by the producer of one ring.  A cache line of its own. */
+struct ring_head {
+	_Alignas(64) _Atomic uint64_t head;	/* records published; common ring: slots claimed */
+	_Atomic uint32_t inflight;		/* shard + 1, or 0 */
+	_Atomic uint32_t owner;			/* tid of the owner; 0: to be had */
+	_Atomic uint64_t dropped;		/* records this ring had no room for, ever */
+	_Atomic uint32_t waiting;		/* 1: the producer sleeps on ring_tail.space */
+	_Atomic uint32_t thread;		/* thread index of the owner */
+};
+
+/* Written by the target. */
+struct ring_area {
+	_Atomic uint32_t magic;
+	_Atomic uint32_t version;
+	_Atomic uint32_t bell;		/* futex; counted up when a ring is a quarter full */
+	_Atomic uint32_t threads;	/* thread indices given out; index 0 is never given */
+	_Atomic uint64_t far_addresses;	/* events whose address has more than 48 bits */
+	_Atomic uint32_t next_ring;	/* hint: rings before it have been taken once */
+	struct ring_head rings[RING_COUNT + 1];
+};
+
+/*
+ * A slot of the common ring: valid by itself.  `lap` is the count (from 1) of
+ * the slot's claim, stored last with release: slot index i holds claim n when
+ * lap == n + 1 and n % RING_COMMON_SLOTS == i.
+ */
+struct ring_slot {
+	_Alignas(64) struct rec rec;
+	_Atomic uint64_t lap;
+};
+
+/* Written by the keeper, one line for each ring. */
+struct ring_tail {
+	_Alignas(64) _Atomic uint64_t tail;	/* records consumed */
+	_Atomic uint32_t space;			/* futex; counted up when a waiting producer has room */
+};
+
+enum ring_keeper_state {
+	RING_KEEPER_READY = 1,		/* drains; a full ring may wait for it */
+	RING_KEEPER_NO_WAIT = 2,	/* drains; a full ring drops at once */
+	RING_KEEPER_GONE = 3,		/* will not drain again: drop and count */
+};
+
+struct keeper_area {
+	_Atomic uint32_t magic;
+	_Atomic uint32_t state;		/* enum ring_keeper_state */
+	_Atomic uint64_t ms;		/* monotonic milliseconds; also the heartbeat */
+	struct ring_tail tails[RING_COUNT + 1];
+};
+
+/*
+ * How long a producer waits for room: while the heartbeat moves, and at most
+ * this long after it last moved, once per stall.
+ */
+#define RING_STALL_MS 100
+
+#define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)
+#define RING_SLOTS_OFFSET RING_ALIGN(sizeof(struct ring_area))
+#define RING_RECS_OFFSET \
+	RING_ALIGN(RING_SLOTS_OFFSET + RING_COMMON_SLOTS * sizeof(struct ring_slot))
+
+/* Capacity in records of ring i, and the offset of its first record. */
+static inline uint32_t
+ring_place(unsigned i, size_t *offset)
+{
+	size_t off = RING_RECS_OFFSET;
+	uint32_t capacity = 0;
+
+	for (size_t c = 0; c < sizeof(ring_classes) / sizeof(ring_classes[0]); c++) {
+		capacity = ring_classes[c].capacity;
+		if (i < ring_classes[c].rings)
+			break;
+		i -= ring_classes[c].rings;
+		off += (size_t)ring_classes[c].rings * capacity *
+		    sizeof(struct rec);
+	}
+	*offset = off + (size_t)i * capacity * sizeof(struct rec);
+	return capacity;
+}
+
+/* Size in bytes of the ring area. */
+static inline size_t
+ring_area_size(void)
+{
+	size_t off;
+	uint32_t capacity = ring_place(RING_COUNT - 1, &off);
+
+	return off + (size_t)capacity * sizeof(struct rec);
+}
+
+/*
+ * Greeting of a target, one SOCK_SEQPACKET message, answered by one struct
+ * ring_welcome with the two descriptors (ring area, keeper area) beside it.
+ * The keeper takes pid and uid from the socket, not from here.
+ */
+#define RING_HELLO_MAGIC UINT32_C(0x506b4831) /* "PkH1" */
+
+enum ring_hello_flags {
+	RING_HELLO_FORKED = 1,	/* tickets[] and parent are set */
+};
+
+struct ring_hello {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t flags;
+	uint32_t pad;
+	uint64_t parent;		/* stream id that the parent was given */
+	uint64_t fork_ms;		/* keeper's millisecond as the parent last copied it */
+	char allocator[32];		/* soname of the object that the real malloc is in */
+	uint32_t tickets[REC_SHARDS];	/* next ticket of each shard at the fork */
+};
+
+struct ring_welcome {
+	uint32_t magic;		/* RING_HELLO_MAGIC */
+	uint32_t version;	/* RING_VERSION, or the keeper's own: then no descriptors come */
+	uint64_t stream;	/* id of this image's stream */
+};
+
+#endif

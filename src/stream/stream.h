@@ -1,0 +1,229 @@
+/*
+ * stream: from raw bytes of memory, line or socket to records in true order,
+ * and back to bytes for whoever reads them.
+ *
+ * Vocabulary (record.h and ring.h have more)
+ *	data stream	a bounded queue of records with a running sequence
+ *			number, from 1; ALLOCLOG is one.
+ *	queue		the retained queue: the last records of a data stream,
+ *			for readers that hold a cursor.
+ *	cursor		the next sequence number a reader wants; kept by the
+ *			reader alone.
+ *	loss		records that are known to have been and are gone; they
+ *			have sequence numbers too, so that
+ *			next - from == count + cancelled + lost.
+ *	cause		why: enum stream_cause.
+ *	feed		the keeper's side of one target's shared memory: drains
+ *			its rings and puts the records in order.
+ *	pass		one round over all rings of a feed.
+ *	hold-back	records read but not yet due, waiting for an earlier
+ *			ticket of their shard.
+ *	sink		the table of functions that takes what a feed delivers.
+ *			This room knows nothing of what is behind it.
+ *
+ * Example: a keeper
+ *	struct stream_feed *feed;
+ *	int fds[2];
+ *	stream_feed_new(&feed, fds, &sink, session);
+ *	... send fds to the target, close them ...
+ *	n = stream_feed_pass(feed, now_ms);	n records went to sink->records
+ *	if (n == -EPROTO)			the target lied: CORRUPT
+ *		stream_feed_free(feed);
+ *
+ * Example: the retained queue
+ *	stream_queue_new(&q, STREAM_QUEUE_RECORDS);
+ *	stream_queue_put(q, recs, n);
+ *	stream_queue_lose(q, STREAM_RING_FULL, 412);
+ *	n = stream_queue_read(q, from, recs, 1024, &range);
+ */
+#ifndef STREAM_H
+#define STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record.h"
+#include "ring.h"
+
+/* --- causes of loss ----------------------------------------------------- */
+
+enum stream_cause {
+	STREAM_RING_FULL = 1,		/* the target had no room for it */
+	STREAM_OVERWRITTEN = 2,		/* left the retained queue before it was read */
+	STREAM_WRITER_DIED = 3,		/* its writer died or stalled in the middle of it */
+	STREAM_CORRUPT = 4,		/* made no sense */
+	STREAM_RESTART = 5,		/* the keeper was restarted */
+	STREAM_LINK = 6,		/* the link dropped it */
+	STREAM_CAUSES			/* one more than the last */
+};
+
+/* "ring full", "overwritten", ...  A static string; "?" for no cause. */
+const char *stream_cause_text(unsigned cause);
+
+/* --- types -------------------------------------------------------------- */
+
+struct stream_type {
+	uint8_t code;
+	char name[8];		/* as the page's DESCR shows it */
+	char text[41];		/* a description in plain words */
+};
+
+/* A stream's own table of (code, name, description). */
+struct stream_types {
+	struct stream_type by_code[256];	/* name "" : not legal */
+};
+
+/* Fills the table that streams of ours begin with (design.md, Types). */
+void stream_types_init(struct stream_types *);
+/* The four types of the 2004 note and no more. */
+void stream_types_init_classic(struct stream_types *);
+/* Adds or renames one of the API's codes.  -EINVAL for any other code. */
+int stream_types_name(struct stream_types *, unsigned code, const char *name,
+    const char *text);
+
+/* --- classic records ---------------------------------------------------- */
+
+/*
+ * A classic record from 16 bytes: address, size, flags and type go into the
+ * words of a wide one, the time into *ms as milliseconds since 1970 of the
+ * node's own clock (BCD has no zone).  -EILSEQ when the high nibble of rFlag
+ * is neither A nor F or the BCD is no date: a bad record, to be counted.  The
+ * low nibble is opaque in a classic stream and kept as it is.
+ */
+int stream_classic_decode(const uint8_t in[REC_CLASSIC_SIZE], struct rec *,
+    int64_t *ms);
+
+/*
+ * The reverse.  -ERANGE when address (32 bits), size (16) or year (1970 to
+ * 2069) do not fit the format.
+ */
+int stream_classic_encode(const struct rec *, int64_t ms,
+    uint8_t out[REC_CLASSIC_SIZE]);
+
+/* Wide records to and from their little-endian wire form, n of them. */
+void stream_wide_encode(const struct rec *, size_t n, uint8_t *out);
+void stream_wide_decode(const uint8_t *in, size_t n, struct rec *);
+
+/* --- the retained queue ------------------------------------------------- */
+
+#define STREAM_QUEUE_RECORDS (1u << 18)
+#define STREAM_QUEUE_LOSSES 256		/* gaps remembered apart; older ones are merged */
+
+struct stream_queue;
+
+/* What a read covered: [from, next), of which lost[] by cause are gone. */
+struct stream_range {
+	uint64_t from;			/* as asked, or first_seq if that was 0 */
+	uint64_t next;			/* where to read next */
+	uint64_t lost[STREAM_CAUSES];	/* by cause; [0] unused */
+};
+
+/* `records` is a power of two.  -ENOMEM, -EINVAL. */
+int stream_queue_new(struct stream_queue **, uint32_t records);
+void stream_queue_free(struct stream_queue *);
+
+/* Appends; the oldest fall out.  Never fails. */
+void stream_queue_put(struct stream_queue *, const struct rec *, size_t n);
+/* The next `count` sequence numbers are lost by `cause`. */
+void stream_queue_lose(struct stream_queue *, unsigned cause, uint64_t count);
+
+uint64_t stream_queue_next(const struct stream_queue *);	/* of the next record to come */
+uint64_t stream_queue_oldest(const struct stream_queue *);	/* still readable */
+
+/*
+ * Copies up to max records from sequence `from` on, oldest first, their
+ * sequence numbers into seqs (max of them, or NULL).  What `from` asks for and
+ * the queue no longer has is counted in range->lost[STREAM_OVERWRITTEN].  A
+ * `from` beyond next reads nothing with next = stream_queue_next().  Returns
+ * the number copied; always range->next - range->from == that + all lost.
+ */
+size_t stream_queue_read(const struct stream_queue *, uint64_t from,
+    struct rec *out, uint64_t *seqs, size_t max, struct stream_range *);
+
+/*
+ * One record by its sequence number, borrowed until the next put; NULL if it
+ * is lost or no longer held.
+ */
+const struct rec *stream_queue_at(const struct stream_queue *, uint64_t seq);
+
+/* --- the feed: one target's rings, in order ----------------------------- */
+
+struct stream_feed;
+
+struct stream_sink {
+	/* n records in true order; `near_ms` widens their milliseconds. */
+	void (*records)(void *arg, const struct rec *, size_t n,
+	    int64_t near_ms);
+	/* A control record of a thread, in its place among that thread's own. */
+	void (*control)(void *arg, const struct rec *, int64_t near_ms);
+	/* `count` records are lost by `cause`, from here on the list may lie. */
+	void (*lost)(void *arg, unsigned cause, uint64_t count);
+};
+
+/* Numbers about a feed, for the diagnostics. */
+struct stream_feed_counts {
+	uint64_t records;	/* delivered to the sink */
+	uint64_t passes;
+	uint64_t held;		/* held back now */
+	uint64_t held_max;
+	uint64_t owed;		/* tickets skipped and still expected */
+	uint64_t late;		/* owed records that turned up */
+	uint64_t far_addresses;
+	uint64_t lost[STREAM_CAUSES];
+	unsigned rings;		/* in use */
+};
+
+#define STREAM_HOLD_MAX (1u << 20)	/* records held back at most; beyond: CORRUPT */
+
+/*
+ * Makes and seals both areas and maps them.  fds[0] is the ring area, fds[1]
+ * the keeper area: the caller sends them to the target and closes them.
+ * `no_wait`: producers drop at once when a ring is full.
+ * -ENOMEM, -EMFILE, or what memfd_create(2) and mmap(2) say.
+ */
+int stream_feed_new(struct stream_feed **, int fds[2], bool no_wait,
+    const struct stream_sink *, void *arg);
+
+/* Tells waiting producers that nobody drains any more, unmaps, frees. */
+void stream_feed_free(struct stream_feed *);
+
+/* Tickets of a forked child's shards begin where its parent's stood. */
+void stream_feed_start_at(struct stream_feed *,
+    const uint32_t tickets[REC_SHARDS]);
+
+/*
+ * One pass: publishes now_ms, reads the in-flight words, then all heads, then
+ * drains; delivers what is due, in order.  At most one capacity of each ring.
+ * Returns the number of records delivered (INT_MAX at most), or -EPROTO when
+ * the target wrote what no producer writes: the feed is then dead, and only
+ * its counts and free may be called.
+ */
+int stream_feed_pass(struct stream_feed *, int64_t now_ms);
+
+/*
+ * The target is gone and nothing more will come: drains to the end, applies
+ * all that is held back, counts tickets that never came as
+ * STREAM_WRITER_DIED.  Returns as stream_feed_pass().
+ */
+int stream_feed_finish(struct stream_feed *, int64_t now_ms);
+
+/* Publishes the millisecond without draining: the heartbeat of an idle keeper. */
+void stream_feed_beat(struct stream_feed *, int64_t now_ms);
+
+/*
+ * Sleeps until a ring is a quarter full or timeout_ms has passed; for the
+ * keeper's helper thread.  0 rung, -ETIMEDOUT; may be called beside a pass of
+ * another thread, until stream_feed_free().
+ */
+int stream_feed_wait_bell(struct stream_feed *, int timeout_ms);
+
+const struct stream_feed_counts *stream_feed_counts(struct stream_feed *);
+
+/* The next ticket due of each shard, REC_SHARDS of them; borrowed. */
+const uint32_t *stream_feed_due(const struct stream_feed *);
+
+/* True when the record drew its ticket at or after the cut. */
+bool stream_after_cut(const struct rec *, const uint32_t cut[REC_SHARDS]);
+
+#endif

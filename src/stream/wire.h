@@ -1,0 +1,368 @@
+/*
+ * wire: what a node and a page say to each other.
+ *
+ * Vocabulary
+ *	frame	a length, u32 big-endian, then exactly one CBOR map of that
+ *		many bytes.
+ *	shape	what a map must look like before libcbor sees a byte of it:
+ *		definite lengths, no tags, no floats, depth at most 4, at most
+ *		512 items, keys small unsigned integers without duplicates,
+ *		text at most 255 bytes of valid UTF-8, nothing left over, and
+ *		no head byte of major types 2 to 5 with additional information
+ *		27 or 31 (libcbor 0.8 on 32 bits cuts such lengths).
+ *	message	struct wire_msg: one map, decoded.
+ *	epoch	16 random bytes made with a stream; an index means a stream
+ *		only together with its epoch.
+ *
+ * Example
+ *	struct wire_msg m = { .type = WIRE_READ, .id = ++id };
+ *	m.read.index = 3; m.read.from = cursor; m.read.max = 1024;
+ *	wire_encode(&m, buf, sizeof buf, &len);		frame and all
+ *
+ *	memcpy(wire_frames_space(&in, n), bytes, n); wire_frames_add(&in, n);
+ *	while ((r = wire_frames_next(&in, &map, &len)) == 1)
+ *		if (wire_decode(map, len, &m) == 0)
+ *			...
+ *
+ * A message borrows: texts and byte strings given to wire_encode stay the
+ * caller's; those of a decoded message lie in the message's own store
+ * (wire_msg_fini) .  Unknown keys are skipped, unknown types are -ENOMSG.
+ * Types 0 to 12 are those of pagek-stream(5); 13 to 20 are ours since.
+ */
+#ifndef STREAM_WIRE_H
+#define STREAM_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_VERSION 1
+#define WIRE_REQUEST_MAX 4096
+#define WIRE_REPLY_MAX 65536
+#define WIRE_ITEMS_MAX 512
+#define WIRE_DEPTH_MAX 4
+#define WIRE_TEXT_MAX 255
+#define WIRE_READ_MAX 1024	/* records of one DATA, blocks of one PART */
+#define WIRE_SYMS_MAX 64	/* addresses of one SYM */
+#define WIRE_INFO_MAX 128	/* requesters beside one DATA or PART */
+#define WIRE_EPOCH 16
+#define WIRE_BLOCK_TAIL 16	/* after each record of a PART: sequence number, then ms, little-endian */
+
+enum wire_type {
+	WIRE_HELLO = 0,
+	WIRE_WELCOME = 1,
+	WIRE_NAME = 2,
+	WIRE_NAMED = 3,
+	WIRE_READ = 4,
+	WIRE_DATA = 5,
+	WIRE_SNAP = 6,
+	WIRE_PART = 7,
+	WIRE_LPUT = 8,		/* listings: not in this version */
+	WIRE_LACK = 9,
+	WIRE_STAT = 10,
+	WIRE_STATS = 11,
+	WIRE_ERR = 12,
+	WIRE_SYM = 13,		/* what are these return addresses called? */
+	WIRE_SYMS = 14,
+	WIRE_TYPES = 15,	/* what types does this stream have? */
+	WIRE_TYPED = 16,
+	WIRE_END = 17,		/* role control: end this target (SIGTERM) */
+	WIRE_ENDED = 18,
+};
+
+enum wire_role {
+	WIRE_ROLE_READ = 1,
+	WIRE_ROLE_LIST_PUT = 2,
+	WIRE_ROLE_CONTROL = 4,
+};
+
+enum wire_error {
+	WIRE_E_FRAME = 1,
+	WIRE_E_VERSION = 2,
+	WIRE_E_AUTH = 3,
+	WIRE_E_NAME = 4,
+	WIRE_E_EPOCH = 5,
+	WIRE_E_BUSY = 6,
+	WIRE_E_QUOTA = 7,
+	WIRE_E_BIG = 8,
+	WIRE_E_INTERNAL = 9,
+};
+
+enum wire_format {
+	WIRE_CLASSIC = 1,
+	WIRE_WIDE = 2,
+};
+
+/* How a stream is doing: NAMED and STATS. */
+enum wire_state {
+	WIRE_S_LIVE = 1,
+	WIRE_S_ENDED = 2,	/* its image has ended */
+	WIRE_S_CORRUPT = 3,	/* detached: it wrote what no producer writes */
+	WIRE_S_NO_DATA = 4,	/* a process without a stream; reason says why */
+	WIRE_S_EXECED = 5,	/* ended by exec: the same pid may have a newer stream */
+};
+
+/* Since when a snapshot is complete. */
+enum wire_since {
+	WIRE_SINCE_START = 1,
+	WIRE_SINCE_ATTACH = 2,
+	WIRE_SINCE_UNKNOWN = 3,	/* records were lost before the keeper */
+};
+
+/* The numbers of STATS, in this order. */
+enum wire_stat {
+	WIRE_N_RECORDS,
+	WIRE_N_ALLOCS,
+	WIRE_N_FREES,
+	WIRE_N_FAILED,
+	WIRE_N_INHERITED,
+	WIRE_N_LIVE_BLOCKS,
+	WIRE_N_LIVE_BYTES,
+	WIRE_N_PEAK_BYTES,
+	WIRE_N_MAX,		/* aRecMax */
+	WIRE_N_LOST,
+	WIRE_N_DUPLICATE,
+	WIRE_N_UNKNOWN_FREE,
+	WIRE_N_EARLIER,
+	WIRE_N_ILLEGAL_TYPE,
+	WIRE_N_FULL,
+	WIRE_N_BAD,		/* bad records */
+	WIRE_N_CYCLE_US,	/* the keeper's last pass */
+	WIRE_N_HELD,		/* held back now */
+	WIRE_STATS_COUNT
+};
+
+struct wire_text {
+	const char *s;		/* not NUL-terminated when decoded */
+	size_t len;
+};
+
+struct wire_bytes {
+	const uint8_t *p;
+	size_t len;
+};
+
+struct wire_lost {
+	uint64_t count;
+	bool exact;
+};
+
+/* A requester beside record `at` of DATA or PART: a name, or a node number. */
+struct wire_info {
+	uint32_t at;
+	uint16_t node;
+	struct wire_text name;	/* len 0: it is the number */
+};
+
+struct wire_hello {
+	uint32_t min, max;		/* versions */
+	struct wire_text client;
+	uint32_t roles;
+};
+
+struct wire_welcome {
+	uint32_t version;
+	struct wire_text node_name;
+	uint16_t node_number;
+	uint8_t node_id[WIRE_EPOCH];
+	uint8_t boot[WIRE_EPOCH];
+	uint32_t roles;
+	uint64_t mono_ns;
+	uint64_t utc_ns;
+};
+
+/* Look up `name` in `table`, or the entry `index` of it when name is empty. */
+struct wire_name {
+	struct wire_text table;		/* "DSTRM" */
+	struct wire_text name;
+	uint32_t index;
+};
+
+struct wire_named {
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	uint32_t format;		/* enum wire_format */
+	uint32_t record_size;
+	uint64_t oldest, next;		/* sequence numbers */
+	uint32_t address_bits;
+	uint32_t state;			/* enum wire_state */
+	struct wire_text name;		/* of the entry */
+	uint32_t entries;		/* of the table: indexes are below it, with gaps */
+	uint32_t levels;		/* 1: the low nibble holds levels; 0: opaque */
+};
+
+struct wire_read {
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	uint64_t from;
+	uint32_t max;
+	uint32_t wait_ms;
+	bool whole;			/* leave no cancelled pairs out */
+};
+
+struct wire_data {
+	uint64_t first;			/* == from */
+	uint32_t count;
+	struct wire_bytes records;
+	uint64_t next, oldest;
+	struct wire_lost lost[8];	/* by cause */
+	uint64_t cancelled;		/* records left out: pairs * 2 */
+	struct wire_bytes offsets;	/* u32 LE each: sequence number - first; empty: consecutive */
+	struct wire_info info[WIRE_INFO_MAX];
+	size_t ninfo;
+	int64_t now_ms;			/* the node's clock, as records have it */
+	uint32_t state;			/* enum wire_state */
+};
+
+struct wire_snap {
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	uint32_t snapshot;		/* 0: a new one */
+	bool from_start;
+	unsigned after_layer;
+	uint64_t after;
+	uint32_t max;
+};
+
+struct wire_part {
+	uint32_t snapshot;
+	uint64_t as_of;			/* exact as of this sequence number */
+	uint32_t count;
+	struct wire_bytes blocks;	/* each: record as on the wire, then WIRE_BLOCK_TAIL */
+	bool last;
+	unsigned next_layer;
+	uint64_t next;			/* where the next part goes on, unless last */
+	uint64_t total;			/* blocks active now */
+	uint32_t since;			/* enum wire_since */
+	struct wire_info info[WIRE_INFO_MAX];
+	size_t ninfo;
+	int64_t now_ms;
+};
+
+/* About one stream (index), or about the node with index UINT32_MAX. */
+struct wire_stat_req {
+	uint32_t index;
+};
+
+struct wire_stats {
+	uint32_t index;
+	uint32_t pid;
+	struct wire_text comm;
+	uint32_t state;
+	int32_t status;			/* wait status when it ended; -1 not known */
+	struct wire_text reason;
+	uint64_t n[WIRE_STATS_COUNT];
+	uint32_t targets_live;		/* of the node: processes of the tree that live */
+	uint32_t ppid;
+	int64_t ended_ms;		/* wall clock, ms since 1970; 0 while it lives */
+	struct wire_text output;	/* of the node: where the target's output goes, if to a file */
+	struct wire_text socket;	/* of the node: where a page can come back to */
+};
+
+enum wire_sym_kind {
+	WIRE_SYM_CALLER = 0,	/* return addresses: nearest symbol, else module+offset */
+	WIRE_SYM_THREAD = 1,	/* thread indices: the threads' names */
+};
+
+struct wire_sym {
+	uint32_t index;
+	uint32_t kind;
+	uint64_t addr[WIRE_SYMS_MAX];
+	size_t n;
+};
+
+struct wire_syms {
+	uint32_t index;
+	uint32_t kind;
+	struct wire_text name[WIRE_SYMS_MAX];	/* in the order asked; empty: not known yet */
+	size_t n;
+};
+
+struct wire_types {
+	uint32_t index;
+};
+
+/* Packed entries: code u8, name 8 bytes, text 41 bytes, NUL-padded. */
+struct wire_typed {
+	uint32_t index;
+	struct wire_bytes types;
+};
+
+struct wire_end {
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+};
+
+struct wire_err {
+	uint32_t code;
+	struct wire_text text;
+	uint32_t retry_ms;
+	uint8_t epoch[WIRE_EPOCH];	/* with WIRE_E_EPOCH: the new one */
+};
+
+struct wire_msg {
+	uint32_t type;
+	uint32_t id;
+	union {
+		struct wire_hello hello;
+		struct wire_welcome welcome;
+		struct wire_name name;
+		struct wire_named named;
+		struct wire_read read;
+		struct wire_data data;
+		struct wire_snap snap;
+		struct wire_part part;
+		struct wire_stat_req stat;
+		struct wire_stats stats;
+		struct wire_sym sym;
+		struct wire_syms syms;
+		struct wire_types types;
+		struct wire_typed typed;
+		struct wire_end end;	/* ENDED has no keys */
+		struct wire_err err;
+	};
+	void *store;			/* what a decoded message's texts lie in */
+};
+
+struct wire_text wire_text(const char *s);
+
+/*
+ * Encodes frame and map.  -ENOBUFS when it needs more than cap, -EINVAL when
+ * the message breaks a limit above.
+ */
+int wire_encode(const struct wire_msg *, uint8_t *out, size_t cap, size_t *len);
+
+/*
+ * The shape check alone: 0, or -EBADMSG.  Allocates nothing, reads each byte
+ * once, and is all that stands between a stranger's bytes and libcbor.
+ */
+int wire_check_shape(const uint8_t *map, size_t len);
+
+/*
+ * Shape check, then decode.  -EBADMSG for a wrong shape, a missing key or a
+ * value out of range; -ENOMSG for a type that this version does not know;
+ * -ENOMEM.  On success the caller ends it with wire_msg_fini(); the message
+ * borrows nothing from `map`.
+ */
+int wire_decode(const uint8_t *map, size_t len, struct wire_msg *);
+void wire_msg_fini(struct wire_msg *);
+
+/* A splitter of a byte stream into frames; the buffer is its own. */
+struct wire_frames {
+	uint8_t *buf;
+	size_t start, len, cap;
+	size_t limit;			/* of one map */
+};
+
+int wire_frames_init(struct wire_frames *, size_t limit);
+void wire_frames_fini(struct wire_frames *);
+/* Room for up to `want` more bytes and how much there is of it; NULL: -ENOMEM. */
+uint8_t *wire_frames_space(struct wire_frames *, size_t want, size_t *room);
+void wire_frames_add(struct wire_frames *, size_t n);
+/*
+ * 1 with the next map, borrowed until the next call of space; 0 when more
+ * bytes are needed; -EMSGSIZE when a frame announces more than the limit.
+ */
+int wire_frames_next(struct wire_frames *, const uint8_t **map, size_t *len);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * What every linked test shares: one program for each tests/check_*.c, which
+ * ends in CHECK_MAIN(suite).
+ */
+#ifndef TESTS_HARNESS_H
+#define TESTS_HARNESS_H
+
+#include <check.h>
+#include <stdlib.h>
+
+#define CHECK_MAIN(suite) \
+	int \
+	main(void) \
+	{ \
+		SRunner *sr = srunner_create(suite()); \
+		int failed; \
+ \
+		srunner_run_all(sr, CK_ENV); \
+		failed = srunner_ntests_failed(sr); \
+		srunner_free(sr); \
+		return failed ? EXIT_FAILURE : EXIT_SUCCESS; \
+	}
+
+#endif
