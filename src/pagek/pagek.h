@@ -1,0 +1,163 @@
+/*
+ * pagek: the terminal and the command line.
+ *
+ * Vocabulary
+ *	page	what a person looks at; this version has K, memory blocks.
+ *	layout	classic (the note's 33 columns) or wide (flat, from 80 on).
+ *	picture	the text of a page, line by line, made without curses: the
+ *		screen, --once, -b and the tests show the same one.
+ *	span	a run of columns of a line with a meaning (new, lost, cursor);
+ *		the screen gives it an attribute, text output leaves it out.
+ *	OFFS	offset of the first row shown, counted in the current order.
+ *	key table	keys.def: key, name, help text, action; it feeds
+ *		dispatch, help screen, key bar and manual.
+ *
+ * Example: a page as text
+ *	struct page_picture pic;
+ *	page_init(&page, &opts);
+ *	page_compose(&page, session, 80, 24, &pic);
+ *	for (i = 0; i < pic.rows; i++)
+ *		puts(pic.line[i].text);
+ */
+#ifndef PAGEK_H
+#define PAGEK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <uv.h>
+
+#include "../nodes/nodes.h"
+
+enum page_layout {
+	PAGE_AUTO,		/* classic below 80 columns, wide from there on */
+	PAGE_CLASSIC,
+	PAGE_CLASSIC_STRICT,	/* the note's lines and nothing else */
+	PAGE_WIDE,
+};
+
+enum page_color {
+	PAGE_COLOR_AUTO,	/* TERM, NO_COLOR, CLICOLOR_FORCE decide */
+	PAGE_COLOR_ALWAYS,
+	PAGE_COLOR_NEVER,
+};
+
+struct page_opts {
+	enum page_layout layout;
+	enum blklist_order order;	/* --sort: age (default) or address */
+	bool reverse;
+	bool ascii;			/* --ascii, or the locale is not UTF-8 */
+	bool utc;
+	enum page_color color;
+	int fps;			/* paints a second at most, 1 to 15; 0: 15 */
+	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
+};
+
+enum page_mark {
+	PAGE_PLAIN,
+	PAGE_HEADING,		/* reversed */
+	PAGE_CURSOR,		/* the selected row, reversed */
+	PAGE_NEW,		/* bold: younger than a second */
+	PAGE_WARN,		/* yellow, beside a word */
+	PAGE_BAD,		/* red, beside a word: lost, ended, corrupt */
+	PAGE_STALE,		/* dim */
+	PAGE_STATUS,		/* a counter that moved in the last 10 s: reversed */
+};
+
+struct page_span {
+	uint16_t from, to;	/* columns, to excluded */
+	enum page_mark mark;
+};
+
+#define PAGE_LINE_BYTES 1024
+#define PAGE_SPANS 16
+
+struct page_line {
+	char text[PAGE_LINE_BYTES];	/* UTF-8, safe for a terminal, no newline */
+	struct page_span span[PAGE_SPANS];
+	int nspan;
+};
+
+struct page_picture {
+	struct page_line *line;		/* owned: page_picture_fini() */
+	int rows;
+	int cap;
+};
+
+/* State of one viewer's page K. */
+struct page {
+	struct page_opts opts;
+	enum page_layout layout;	/* as `c` set it; PAGE_AUTO follows the width */
+	uint64_t offs;
+	uint64_t cursor;		/* offset of the selected row */
+	bool has_cursor;
+	char message[256];		/* said in the status line until the next key */
+	uint64_t drawn_us;		/* cost of the last compose and paint */
+	/* For counters that moved: last values and when (node ms). */
+	uint64_t last[16];
+	int64_t moved_ms[16];
+};
+
+void page_init(struct page *, const struct page_opts *);
+
+/*
+ * The picture of `cols` by `rows` (rows 0: as many as there are blocks, for
+ * text output) of what the session looks at now.  -ENOMEM.
+ */
+int page_compose(struct page *, struct nodes_session *, int cols, int rows,
+    struct page_picture *);
+void page_picture_fini(struct page_picture *);
+
+/*
+ * One row of the flat list as text (pagek list): no more than cap bytes.
+ * heading: the line above such rows.
+ */
+void page_row_text(const struct page *, struct nodes_session *,
+    const struct blk *, char *out, size_t cap);
+void page_row_heading(const struct page *, char *out, size_t cap);
+
+/* Name and description of a block's type, or of its requester, as DESCR shows it. */
+const char *page_descr(const struct nodes_look *, const struct blk *);
+
+/* How a page on the screen came to its end. */
+enum page_end {
+	PAGE_QUIT,		/* q: target and keeper go on */
+	PAGE_QUIT_TARGET,	/* Q, confirmed: the target was asked to end */
+	PAGE_INTERRUPTED,	/* a signal: .signal says which; re-raise after cleaning up */
+	PAGE_FAILED,		/* no terminal: nothing was drawn */
+};
+
+struct page_result {
+	enum page_end end;
+	int signal;
+};
+
+/*
+ * Runs page K on the terminal until it is left.  Sets up and restores the
+ * terminal itself, on every way out, a crash included.  Everything that the
+ * user has to read afterwards is the caller's to print.
+ *
+ * -ENOTTY when standard output or input is no terminal, -ENODEV when TERM is
+ * dumb, unset or unknown: nothing has been written then.
+ */
+int page_screen_run(uv_loop_t *, struct nodes_session *, struct nodes_link *,
+    struct page *, struct page_result *);
+
+/* --- command line ------------------------------------------------------- */
+
+/* The exit statuses of the manual. */
+enum pagek_exit {
+	PAGEK_OK = 0,
+	PAGEK_FAILED = 1,
+	PAGEK_USAGE = 2,
+	PAGEK_NO_TARGET = 3,
+	PAGEK_DENIED = 4,
+	PAGEK_FORMAT = 5,
+	PAGEK_INCOMPLETE = 6,
+	PAGEK_LIMIT = 7,
+	PAGEK_TIMEOUT = 8,
+	PAGEK_RUN_FAILED = 125,
+};
+
+#endif
