@@ -110,9 +110,84 @@ $B/tests/targets/%: tests/targets/%.cc
 	$(CXX) -std=c++17 -O1 -g -fno-builtin -o $@ $< -pthread
 
 checks: $(CHECKS)
+targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load
+
+$B/tests/libcount.so: tests/count/count.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -fno-builtin \
+		-ftls-model=initial-exec -shared -o $@ $< -ldl
+
+$B/bench/load: bench/load.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer \
+		-fno-builtin -o $@ $< -pthread
+
+# Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.
+FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_SRCS = $(BASE) $(STREAM)
+FUZZ_CC = clang $(REQUIRED) -O1 -g
+SECONDS_EACH ?= 60
+
+$B/fuzz/%-replay: tests/fuzz/%.c $(FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -DREPLAY -fsanitize=address,undefined -o $@ $^ $(LIBS)
+
+$B/fuzz/%-fuzz: tests/fuzz/%.c $(FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+
+corpus-replay: $(FUZZERS:%=$B/fuzz/%-replay)
+
+FUZZ ?= fuzz_wire
+fuzz: $B/fuzz/$(FUZZ)-fuzz
+	@mkdir -p $B/fuzz/$(FUZZ)-new
+	$< -max_total_time=$(SECONDS_EACH) -max_len=65536 \
+		$B/fuzz/$(FUZZ)-new tests/corpus/$(FUZZ:fuzz_%=%)
+
+# The two commands of the README, and their longer sisters.
+TARGET ?= env PYTHONMALLOC=malloc python3 examples/records.py
+run:
+	@tests/need run
+	@$(MAKE) -s -j2 all
+	@$B/pagek run $(PAGEK_ARGS) -- $(TARGET)
+
+check:
+	@tests/need check
+	@tests/check short
+
+check-long:
+	@tests/need check
+	@tests/check long
+
+bench:
+	@tests/need bench
+	@$(MAKE) -s -j2 all targets
+	@bench/run
+
+man-lint:
+	mandoc -Tlint -Wwarning $(wildcard man/*.[1-8])
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) \
+		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(PREFIX)/include
+	install -m 755 $B/pagek $(DESTDIR)$(BINDIR)
+	install -m 755 $B/pageknode $(DESTDIR)$(LIBEXECDIR)
+	install -m 644 $B/liballoclog.so $(DESTDIR)$(LIBDIR)
+	install -m 644 src/alloclog/alloclog.h $(DESTDIR)$(PREFIX)/include
+	for m in man/*.[1-8]; do \
+		d=$(DESTDIR)$(MANDIR)/man$${m##*.}; \
+		install -d $$d && install -m 644 $$m $$d; done
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(LIBEXECDIR)/pageknode \
+		$(DESTDIR)$(LIBDIR)/liballoclog.so \
+		$(DESTDIR)$(PREFIX)/include/alloclog.h
+	for m in man/*.[1-8]; do \
+		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m#man/}; done
 
 clean:
 	rm -rf build
 
-.PHONY: all checks clean
+.PHONY: all bench check check-long checks clean corpus-replay fuzz install \
+	man-lint run targets uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)

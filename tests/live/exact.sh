@@ -1,0 +1,99 @@
+#!/bin/sh
+# Exact: each line of --report equals what a second counting layer below the
+# shim counts for that process image, on real programs.
+. "$(dirname "$0")/lib.sh"
+
+count=$B/tests/libcount.so
+n=0
+
+# counted MIN_IMAGES COMMAND...: under pagek and the counting layer, compared.
+counted() {
+	images=$1
+	shift
+	n=$((n + 1))
+	mkdir -p "$tmp/c$n"
+	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$B/pagek" run -b -o /dev/null \
+	    --report "$tmp/r$n" -- "$@" >"$tmp/out$n" || return 1
+	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images "$images"
+}
+
+sql() {
+	cat <<'SQL'
+CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER, name TEXT, v REAL);
+BEGIN;
+WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 60000)
+INSERT INTO t SELECT i, (i*7919)%10007, printf('name-%08d', i), i*0.5 FROM c;
+COMMIT;
+CREATE INDEX tk ON t(k, name);
+SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000;
+SELECT count(*) FROM (SELECT upper(name)||'x' AS u FROM t ORDER BY u LIMIT 40000);
+SQL
+}
+sql >"$tmp/in.sql"
+rule "sqlite3 is counted exactly" \
+    counted 1 sqlite3 :memory: ".read $tmp/in.sql"
+
+{
+	echo 'struct s { int a, b; double d; struct s *n; };'
+	i=0
+	while [ $i -lt 400 ]; do
+		echo "int f$i(int x, struct s *p) { int k = x * $i; for (int j = 0; j < 9; j++) { if (k & j) p->b += k; else p->d += j; } return k + p->a; }"
+		i=$((i + 1))
+	done
+	echo 'int main(void) { struct s s = { 1, 2, 3, 0 }; return f3(0, &s) == 12345; }'
+} >"$tmp/in.c"
+rule "gcc with its cc1, as, collect2 and ld is counted exactly" \
+    counted 5 gcc -O1 -o "$tmp/a.out" "$tmp/in.c"
+
+cat >"$tmp/in.pl" <<'PL'
+my %h; for my $i (1..60000) { $h{"key$i"} = [ $i, "v" x ($i % 50) ]; delete $h{"key" . ($i - 3000)} if $i > 3000; }
+my @s = sort { $h{$a}[0] <=> $h{$b}[0] } keys %h; print scalar(@s), "\n";
+PL
+rule "perl is counted exactly" counted 1 perl "$tmp/in.pl"
+
+rule "python3 with PYTHONMALLOC=malloc is counted exactly" \
+    counted 1 env PYTHONMALLOC=malloc python3 "$top/examples/records.py" 3
+
+cat >"$tmp/forks.sh" <<'SH'
+i=0
+while [ $i -lt 60 ]; do
+	x=$(echo "$i" | sed 's/1/one/' | tr a-z A-Z)
+	(y=$x; : "$y"; exit 3)
+	ls / >/dev/null &
+	i=$((i + 1))
+done
+wait
+SH
+rule "a fork-heavy shell script is counted exactly, image by image" \
+    counted 300 sh "$tmp/forks.sh"
+rule "the same under bash, which allocates more before it forks" \
+    counted 300 bash "$tmp/forks.sh"
+
+redis() {
+	n=$((n + 1))
+	mkdir -p "$tmp/c$n"
+	# The server's binary goes by this name when it is called by it.
+	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
+	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$B/pagek" run -b -o /dev/null \
+	    --report "$tmp/r$n" -- "$tmp/redis-server" --port 0 \
+	    --unixsocket "$tmp/redis.sock" --save '' --dir "$tmp" \
+	    >"$tmp/redis.log" 2>&1 &
+	server=$!
+	until_true 20 redis-cli -s "$tmp/redis.sock" ping || return 1
+	redis-benchmark -s "$tmp/redis.sock" -t set,lpush,hset -P 16 -d 128 \
+	    -r 20000 -n 60000 -q >/dev/null || return 1
+	redis-cli -s "$tmp/redis.sock" bgsave
+	until_true 20 sh -c "redis-cli -s '$tmp/redis.sock' info persistence |
+	    grep -q rdb_bgsave_in_progress:0"
+	redis-cli -s "$tmp/redis.sock" shutdown nosave
+	wait "$server" || return 1
+	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images 2
+}
+rule "redis-server under redis-benchmark, with a forked save, is counted exactly" redis
+
+for t in "$B"/tests/targets/exact_*; do
+	[ -x "$t" ] || continue
+	rule "$(basename "$t") is counted exactly" counted 1 "$t"
+done
+
+say_result
