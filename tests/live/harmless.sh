@@ -1,0 +1,164 @@
+#!/bin/sh
+# Harmless: a target behaves as without us, whatever happens to it, to its
+# keeper or to the page.
+. "$(dirname "$0")/lib.sh"
+
+pagek=$B/pagek
+
+# same COMMAND...: output, exit status and error output as without us.
+same() {
+	"$@" >"$tmp/plain.out" 2>"$tmp/plain.err" </dev/null
+	plain=$?
+	"$pagek" run -b -o "$tmp/page" -- "$@" >"$tmp/ours.out" \
+	    2>"$tmp/ours.err" </dev/null
+	ours=$?
+	[ "$plain" = "$ours" ] || { echo "status $ours, plain $plain"; return 1; }
+	cmp "$tmp/plain.out" "$tmp/ours.out" && cmp "$tmp/plain.err" "$tmp/ours.err"
+}
+
+rule "ls prints what it prints without us" same ls -l /usr/bin
+rule "an exit status of 3 is passed on" same sh -c 'echo out; echo err >&2; exit 3'
+rule "a command that is not there is 127, as shells say" \
+    sh -c "'$pagek' run -b -o /dev/null -- /no/such/command 2>'$tmp/e'; [ \$? = 127 ] && grep -q '^pagek: ' '$tmp/e'"
+touch "$tmp/noexec"
+rule "a file that cannot be executed is 126" \
+    sh -c "'$pagek' run -b -o /dev/null -- '$tmp/noexec' 2>'$tmp/e'; [ \$? = 126 ] && grep -q '^pagek: ' '$tmp/e'"
+rule "perl's sort comes out the same" same perl -e 'print join ",", sort map { ($_ * 7919) % 10007 } 1..20000'
+rule "a target that kills itself is 137" \
+    sh -c "'$pagek' run -b -o /dev/null --report '$tmp/r' -- sh -c 'kill -9 \$\$'; [ \$? = 137 ] && grep -q '\"comm\": *\"sh\"' '$tmp/r'"
+rule "a target that crashes is 139" \
+    sh -c "ulimit -c 0; '$pagek' run -b -o /dev/null --report '$tmp/r2' -- sh -c 'kill -SEGV \$\$'; [ \$? = 139 ] && [ -s '$tmp/r2' ]"
+rule "a pipe reader sees the end of the target's output when it ends" \
+    sh -c "'$pagek' run -b -o /dev/null -- echo through | grep -qx through"
+rule "a daemon that outlives its parent keeps run waiting until it ends" \
+    sh -c "'$pagek' run -b -o /dev/null --report '$tmp/r3' -- sh -c '(setsid sh -c \"sleep 1; echo late >$tmp/late\" >/dev/null 2>&1 &)'; grep -q late '$tmp/late'"
+
+# A target that allocates until it is told to stop by a file.
+cat >"$tmp/busy.pl" <<'PL'
+my ($stop, $n) = ($ARGV[0], 0);
+until (-e $stop) { my @a = map { "x" x ($_ % 300) } 1..400; $n += @a; }
+print "made $n\n";
+PL
+
+# busy NAME: starts it under pagek in the background.
+busy() {
+	rm -f "$tmp/stop"
+	"$pagek" run -b -o "$tmp/$1.page" --report "$tmp/$1.report" -- \
+	    perl "$tmp/busy.pl" "$tmp/stop" >"$tmp/$1.out" 2>"$tmp/$1.err" &
+	run=$!
+	until_true 10 grep -q perl "$tmp/$1.page"
+}
+
+node_of() {
+	pgrep -P "$1" pageknode
+}
+
+killed_keeper() {
+	busy kk || return 1
+	kill -9 "$(node_of $run)" || return 1
+	touch "$tmp/stop"
+	until_true 20 grep -q '^made [1-9]' "$tmp/kk.out"
+}
+rule "a killed keeper does not disturb the target, which runs to its end" killed_keeper
+
+stopped_keeper() {
+	busy sk || return 1
+	node=$(node_of $run)
+	kill -STOP "$node" || return 1
+	touch "$tmp/stop"
+	until_true 20 grep -q '^made [1-9]' "$tmp/sk.out" || { kill -CONT "$node"; return 1; }
+	kill -CONT "$node"
+	wait $run || return 1
+	grep '"comm": *"perl"' "$tmp/sk.report" | grep -q '"complete": *\(true\|false\)'
+}
+rule "a stopped keeper does not hold the target for ever" stopped_keeper
+
+stopped_page() {
+	busy sp || return 1
+	kill -STOP $run
+	touch "$tmp/stop"
+	until_true 20 grep -q '"comm": *"perl".*"complete": *true' "$tmp/sp.report" ||
+	    { kill -CONT $run; return 1; }
+	kill -CONT $run
+	wait $run
+}
+rule "a stopped page stops neither target nor keeper: nothing is lost" stopped_page
+
+killed_page() {
+	busy kp || return 1
+	kill -9 $run
+	touch "$tmp/stop"
+	until_true 20 grep -q '^made [1-9]' "$tmp/kp.out" &&
+	    until_true 20 grep -q '"comm": *"perl".*"complete": *true' "$tmp/kp.report"
+}
+rule "a killed page stops neither target nor keeper" killed_page
+
+# A viewer that comes late and one that comes twice see every block.
+comes_back() {
+	rm -f "$tmp/stop"
+	"$pagek" run -b -o /dev/null -- perl "$tmp/busy.pl" "$tmp/stop" >/dev/null &
+	run=$!
+	until_true 10 sh -c "'$pagek' targets | grep -q perl" || return 1
+	pid=$("$pagek" targets | awk '/perl/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/ && $i > 100) { print $i; exit } }')
+	"$pagek" list --format json "pid:$pid" >"$tmp/late.json"
+	status=$?
+	touch "$tmp/stop"
+	wait $run
+	[ $status = 0 ] && python3 - "$tmp/late.json" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == "pagek.blocks/1" and d["complete"] is True, d
+assert len(d["blocks"]) > 1000, len(d["blocks"])
+PY
+}
+rule "a viewer that comes late sees every block since the start" comes_back
+
+# What cannot be watched runs undisturbed and is shown with the reason.
+cat >"$tmp/hello.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	char *p = malloc(100);
+	strcpy(p, "hello");
+	if (argc > 1)
+		while (access(argv[1], F_OK) != 0)
+			usleep(20000);
+	printf("%s\n", p);
+	free(p);
+	return 7;
+}
+C
+no_data() {
+	kind=$1
+	shift
+	gcc "$@" -o "$tmp/hello" "$tmp/hello.c" || return 1
+	[ "$kind" = setuid ] && { chown nobody "$tmp/hello" && chmod 4755 "$tmp/hello" && chmod 755 "$tmp" || return 1; }
+	rm -f "$tmp/stop"
+	"$pagek" run -b -o /dev/null -- "$tmp/hello" "$tmp/stop" >"$tmp/nd.out" 2>"$tmp/nd.err" &
+	run=$!
+	until_true 10 sh -c "'$pagek' targets | grep -q 'NO DATA'"
+	seen=$?
+	"$pagek" targets
+	touch "$tmp/stop"
+	wait $run
+	status=$?
+	cat "$tmp/nd.err"
+	[ $seen = 0 ] && [ $status = 7 ] && [ "$(cat "$tmp/nd.out")" = hello ]
+}
+rule "a static program runs undisturbed and is shown as NO DATA" no_data static -static
+if echo 'int main(void){return 0;}' | gcc -m32 -x c - -o "$tmp/m32" 2>/dev/null; then
+	rule "a 32-bit program runs undisturbed and is shown as NO DATA" no_data 32 -m32
+fi
+rule "a program with AddressSanitizer inside runs undisturbed and is shown as NO DATA" \
+    no_data asan -fsanitize=address -static-libasan
+rule "the same with AddressSanitizer as a library, which insists on coming first" \
+    no_data asan -fsanitize=address
+rule "a program under ThreadSanitizer likewise" no_data tsan -fsanitize=thread
+if [ "$(id -u)" = 0 ]; then
+	rule "a setuid program runs undisturbed and is shown as NO DATA" no_data setuid -O1
+fi
+
+say_result
