@@ -57,20 +57,25 @@ bool base_mul_overflows(size_t, size_t, size_t *);
  */
 int base_grow(void **array, size_t *cap, size_t want, size_t size);
 
-/* Appends printf-like into buf of `cap` bytes at *len; clips, always ends with NUL. */
+/*
+ * Appends printf-like into buf of `cap` bytes at *len; clips whole characters
+ * of UTF-8, always ends with NUL.
+ */
 void base_append(char *buf, size_t cap, size_t *len, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /*
  * Numbers into exactly `cols` columns, right-aligned, NUL-terminated; `out`
- * holds cols + 1 bytes.  cols is 2 to 20.
+ * holds cols + 1 bytes.  cols is 2 to 20.  Units are rounded to the nearest,
+ * with one decimal where it fits; ages are whole units that have passed.
  *
- * count	decimal; then K, M, G, T of 1000.
+ * count	decimal; then K, M, G, T, P of 1000.
  * size		classic SIZE: hexadecimal of four digits up to FFFF, then K, M,
- *		G, T of 1024, for no unit letter is a hex digit.
- * bytes	decimal of bytes with digit grouping where it fits, then K, M...
- *		of 1024.
- * age		seconds as a plain number while they fit, then 17m, 5h, 3d.
+ *		G, T, P of 1024, for no unit letter is a hex digit.
+ * bytes	decimal of bytes with digit grouping where it fits, then
+ *		without, then K, M... of 1024.
+ * age		seconds as a plain number while they fit, then 17m, 5h, 3d, and
+ *		14w, 2y when the days do not fit.
  */
 void base_fit_count(char *out, int cols, uint64_t n);
 void base_fit_size(char *out, int cols, uint64_t bytes);
@@ -85,19 +90,24 @@ void base_human_bytes(char *out, size_t cap, uint64_t bytes);
 
 /*
  * Copies `len` bytes of outside text as safe text: control and invalid bytes
- * as \xNN, bidirectional and zero-width characters as '?', with `ascii` every
- * other non-ASCII character as '?' too.  Clips whole characters, always ends
- * with NUL; returns the bytes written without the NUL.
+ * as \xNN; bidirectional, zero-width and unassigned characters as '?', as are
+ * combining marks but for one after each character; with `ascii` every other
+ * non-ASCII character as '?' too.  Does not depend on the locale.  Clips whole
+ * characters, always ends with NUL; returns the bytes written without the NUL.
  */
 size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
     bool ascii);
 
-/* Length of the valid UTF-8 character at s (1 to 4), or 0 if it is none. */
+/*
+ * Length of the valid UTF-8 character at s (1 to 4), or 0 if it is none; its
+ * code point into *codepoint unless that is NULL.
+ */
 size_t base_utf8_char(const char *s, size_t len, uint32_t *codepoint);
 
 /*
- * The word of `words` (n of them) nearest to `word` by edit distance, or NULL
- * if none is near enough to be worth suggesting.  Borrowed from `words`.
+ * The word of `words` (n of them) nearest to `word` by edit distance, whatever
+ * the case of its letters, the first of equals, or NULL if none is near enough
+ * to be worth suggesting.  Borrowed from `words`.
  */
 const char *base_nearest(const char *word, const char *const *words, size_t n);
 

@@ -1,0 +1,209 @@
+/*
+ * Numbers into a fixed number of columns.  The rule is one: the exact value
+ * if it fits, else the finest unit that does, else '*'.  A column that
+ * overflows would push its neighbours aside and lie about them.
+ *
+ * Units other than those of age are rounded to the nearest; an age is the
+ * number of whole units that have passed.
+ */
+#include "base.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COLS_MAX 20
+
+/*
+ * No E (10^18): it is a hexadecimal digit, and beside a number it reads as an
+ * exponent.
+ */
+static const char unit_letters[] = "KMGTP";
+
+/* Puts `text` right-aligned into out; false, with out untouched, if too long. */
+static bool
+put_text(char *out, int cols, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > (size_t)cols)
+		return false;
+	memset(out, ' ', (size_t)cols - len);
+	memcpy(out + cols - len, text, len + 1);
+	return true;
+}
+
+/* n / unit in tenths, rounded half up; never overflows for a unit of 2 or more. */
+static uint64_t
+tenths(uint64_t n, uint64_t unit)
+{
+	uint64_t rest = n % unit;
+
+	/* rest * 10 fits: units end at 2^60, and rest is below its unit. */
+	return n / unit * 10 + (rest * 10 + unit / 2) / unit;
+}
+
+static uint64_t
+rounded(uint64_t n, uint64_t unit)
+{
+	uint64_t rest = n % unit;
+
+	return n / unit + (rest >= unit - rest);
+}
+
+/*
+ * The finest unit that fits, with one decimal where there is room for it.
+ * Something is never shown as nothing: what rounds to 0 is '*' too.
+ */
+static void
+put_units(char *out, int cols, uint64_t n, uint64_t step)
+{
+	uint64_t unit = 1;
+	char text[48];
+
+	for (const char *letter = unit_letters; *letter != '\0'; letter++) {
+		uint64_t t;
+
+		unit *= step;
+		t = tenths(n, unit);
+		snprintf(text, sizeof(text), "%" PRIu64 ".%" PRIu64 "%c",
+		    t / 10, t % 10, *letter);
+		if (t > 0 && put_text(out, cols, text))
+			return;
+		if (rounded(n, unit) == 0)
+			break;
+		snprintf(text, sizeof(text), "%" PRIu64 "%c",
+		    rounded(n, unit), *letter);
+		if (put_text(out, cols, text))
+			return;
+	}
+	put_text(out, cols, "*");
+}
+
+static void
+check_cols(int cols)
+{
+	assert(cols >= 2 && cols <= COLS_MAX);
+	(void)cols;
+}
+
+void
+base_fit_count(char *out, int cols, uint64_t n)
+{
+	char text[24];
+
+	check_cols(cols);
+	snprintf(text, sizeof(text), "%" PRIu64, n);
+	if (!put_text(out, cols, text))
+		put_units(out, cols, n, 1000);
+}
+
+void
+base_fit_size(char *out, int cols, uint64_t bytes)
+{
+	char text[8];
+
+	check_cols(cols);
+	if (bytes <= 0xffff) {
+		snprintf(text, sizeof(text), "%04X", (unsigned)bytes);
+		if (put_text(out, cols, text))
+			return;
+	}
+	put_units(out, cols, bytes, 1024);
+}
+
+void
+base_fit_bytes(char *out, int cols, uint64_t bytes)
+{
+	char text[27];
+
+	check_cols(cols);
+	base_group_digits(text, sizeof(text), bytes);
+	if (put_text(out, cols, text))
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64, bytes);
+	if (!put_text(out, cols, text))
+		put_units(out, cols, bytes, 1024);
+}
+
+/* Each unit of age is used from its first whole one on. */
+static const struct age_unit {
+	uint64_t seconds;
+	char letter;
+} age_units[] = {
+	{ .seconds = UINT64_C(365) * 86400, .letter = 'y' },
+	{ .seconds = UINT64_C(7) * 86400, .letter = 'w' },
+	{ .seconds = 86400, .letter = 'd' },
+	{ .seconds = 3600, .letter = 'h' },
+	{ .seconds = 60, .letter = 'm' },
+};
+
+/* Days serve until they no longer fit: people count them, not weeks. */
+#define AGE_DAYS 2
+
+void
+base_fit_age(char *out, int cols, uint64_t seconds)
+{
+	char text[24];
+	size_t i;
+
+	check_cols(cols);
+	snprintf(text, sizeof(text), "%" PRIu64, seconds);
+	if (put_text(out, cols, text))
+		return;
+	for (i = AGE_DAYS; i < BASE_NELEM(age_units) - 1; i++) {
+		if (seconds >= age_units[i].seconds)
+			break;
+	}
+	for (;;) {
+		snprintf(text, sizeof(text), "%" PRIu64 "%c",
+		    seconds / age_units[i].seconds, age_units[i].letter);
+		if (put_text(out, cols, text))
+			return;
+		if (i == 0 || seconds < age_units[i - 1].seconds)
+			break;
+		i--;
+	}
+	put_text(out, cols, "*");
+}
+
+void
+base_group_digits(char *out, size_t cap, uint64_t n)
+{
+	char digits[24], text[32];
+	size_t len, at = 0;
+
+	len = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	for (size_t i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			text[at++] = ',';
+		text[at++] = digits[i];
+	}
+	text[at] = '\0';
+	if (cap > 0)
+		snprintf(out, cap, "%s", text);
+}
+
+void
+base_human_bytes(char *out, size_t cap, uint64_t bytes)
+{
+	static const char *const names[] = { "KiB", "MiB", "GiB", "TiB", "PiB",
+		"EiB" };
+	uint64_t unit = 1024, t;
+	size_t i;
+
+	if (cap == 0)
+		return;
+	if (bytes < 1024) {
+		snprintf(out, cap, "%" PRIu64 " B", bytes);
+		return;
+	}
+	for (i = 0; i + 1 < BASE_NELEM(names); i++, unit *= 1024) {
+		if (tenths(bytes, unit) < 10240)
+			break;
+	}
+	t = tenths(bytes, unit);
+	snprintf(out, cap, "%" PRIu64 ".%" PRIu64 " %s", t / 10, t % 10,
+	    names[i]);
+}

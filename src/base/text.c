@@ -1,0 +1,280 @@
+/*
+ * Text that others wrote, made fit for a terminal, and words that people
+ * mistyped.
+ */
+#include "base.h"
+
+#include <ctype.h>
+#include <locale.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+size_t
+base_utf8_char(const char *s, size_t len, uint32_t *codepoint)
+{
+	/* The smallest code point that needs this many bytes. */
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *p = (const unsigned char *)s;
+	uint32_t c;
+	size_t n;
+
+	if (len == 0)
+		return 0;
+	if (p[0] < 0x80) {
+		n = 1;
+		c = p[0];
+	} else if (p[0] >= 0xc2 && p[0] < 0xe0) {
+		n = 2;
+		c = p[0] & 0x1f;
+	} else if (p[0] >= 0xe0 && p[0] < 0xf0) {
+		n = 3;
+		c = p[0] & 0x0f;
+	} else if (p[0] >= 0xf0 && p[0] < 0xf5) {
+		n = 4;
+		c = p[0] & 0x07;
+	} else {
+		return 0;
+	}
+	if (n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	/* Overlong forms, surrogates, and beyond Unicode's end. */
+	if (c < least[n] || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+		return 0;
+	if (codepoint != NULL)
+		*codepoint = c;
+	return n;
+}
+
+/*
+ * What can reorder, hide or split a line without being seen: bidirectional
+ * controls, zero-width and invisible formatting, blank fillers, variation
+ * selectors and tags, line and paragraph separators, noncharacters.  Libraries
+ * agree that these have no width, or even one column, so their width cannot
+ * tell them from an honest accent or letter.
+ */
+static const struct {
+	uint32_t first, last;
+} hidden[] = {
+	{ 0x00ad, 0x00ad }, { 0x034f, 0x034f }, { 0x061c, 0x061c },
+	{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f },
+	{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+	{ 0x3164, 0x3164 }, { 0xfdd0, 0xfdef }, { 0xfe00, 0xfe0f },
+	{ 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb },
+	{ 0x110bd, 0x110bd }, { 0x110cd, 0x110cd }, { 0x13430, 0x1343f },
+	{ 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+};
+
+static bool
+is_hidden(uint32_t c)
+{
+	size_t lo = 0, hi = BASE_NELEM(hidden);
+
+	if ((c & 0xfffe) == 0xfffe)
+		return true;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (c > hidden[mid].last)
+			lo = mid + 1;
+		else if (c < hidden[mid].first)
+			hi = mid;
+		else
+			return true;
+	}
+	return false;
+}
+
+static locale_t utf8_locale;
+static pthread_once_t utf8_once = PTHREAD_ONCE_INIT;
+
+static void
+utf8_locale_init(void)
+{
+	utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
+/*
+ * Columns of a character above ASCII: 0 for a combining mark, -1 when the C
+ * library knows no such character.  Without a UTF-8 locale it knows none, and
+ * everything is hidden: the safe side.
+ */
+static int
+columns_of(uint32_t c)
+{
+	locale_t old;
+	int columns;
+
+	pthread_once(&utf8_once, utf8_locale_init);
+	if (utf8_locale == (locale_t)0)
+		return -1;
+	old = uselocale(utf8_locale);
+	columns = wcwidth((wchar_t)c);
+	uselocale(old);
+	return columns;
+}
+
+enum safe_class {
+	SAFE_PLAIN,	/* as it is */
+	SAFE_MARK,	/* as it is, once after a plain one */
+	SAFE_ESCAPE,	/* its bytes as \xNN */
+	SAFE_HIDE,	/* as '?' */
+};
+
+/* Classifies what stands at s, whose length goes into *n. */
+static enum safe_class
+classify(const char *s, size_t len, bool ascii, size_t *n)
+{
+	uint32_t c;
+	int columns;
+
+	if ((*n = base_utf8_char(s, len, &c)) == 0) {
+		*n = 1;
+		return SAFE_ESCAPE;
+	}
+	if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+		return SAFE_ESCAPE;
+	if (c < 0x7f)
+		return SAFE_PLAIN;
+	if (ascii || is_hidden(c) || (columns = columns_of(c)) < 0)
+		return SAFE_HIDE;
+	return columns > 0 ? SAFE_PLAIN : SAFE_MARK;
+}
+
+/* Writes one piece whole, or not at all when it does not fit. */
+static bool
+put_piece(char *out, size_t cap, size_t *at, const char *piece, size_t n)
+{
+	if (n >= cap - *at)
+		return false;
+	memcpy(out + *at, piece, n);
+	*at += n;
+	return true;
+}
+
+static bool
+put_escaped(char *out, size_t cap, size_t *at, const char *s, size_t n)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char text[16];
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		text[i * 4] = '\\';
+		text[i * 4 + 1] = 'x';
+		text[i * 4 + 2] = hex[c >> 4];
+		text[i * 4 + 3] = hex[c & 0xf];
+	}
+	return put_piece(out, cap, at, text, n * 4);
+}
+
+size_t
+base_safe_text(char *out, size_t cap, const char *in, size_t len, bool ascii)
+{
+	size_t at = 0, n;
+	bool may_mark = false, room = true;
+
+	if (cap == 0)
+		return 0;
+	for (size_t i = 0; i < len && room; i += n) {
+		enum safe_class class = classify(in + i, len - i, ascii, &n);
+
+		if (class == SAFE_MARK && !may_mark)
+			class = SAFE_HIDE;
+		if (class == SAFE_ESCAPE)
+			room = put_escaped(out, cap, &at, in + i, n);
+		else if (class == SAFE_HIDE)
+			room = put_piece(out, cap, &at, "?", 1);
+		else
+			room = put_piece(out, cap, &at, in + i, n);
+		may_mark = class == SAFE_PLAIN;
+	}
+	out[at] = '\0';
+	return at;
+}
+
+/* Longer words are no typing mistakes of short ones. */
+#define WORD_MAX 64
+
+static int
+least_of(int a, int b, int c)
+{
+	int least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+static int
+lower(const char *word, size_t i)
+{
+	return tolower((unsigned char)word[i]);
+}
+
+/*
+ * Insertions, deletions, replacements and swaps of neighbours between two
+ * words of at most WORD_MAX bytes.
+ */
+static int
+distance(const char *a, size_t na, const char *b, size_t nb)
+{
+	int rows[3][WORD_MAX + 1];
+	int *before = rows[0], *last = rows[1], *now = rows[2];
+
+	for (size_t j = 0; j <= nb; j++)
+		last[j] = (int)j;
+	for (size_t i = 1; i <= na; i++) {
+		int *spare = before;
+
+		now[0] = (int)i;
+		for (size_t j = 1; j <= nb; j++) {
+			bool same = lower(a, i - 1) == lower(b, j - 1);
+
+			now[j] = least_of(last[j] + 1, now[j - 1] + 1,
+			    last[j - 1] + !same);
+			if (i > 1 && j > 1 &&
+			    lower(a, i - 1) == lower(b, j - 2) &&
+			    lower(a, i - 2) == lower(b, j - 1) &&
+			    before[j - 2] + 1 < now[j])
+				now[j] = before[j - 2] + 1;
+		}
+		before = last;
+		last = now;
+		now = spare;
+	}
+	return last[nb];
+}
+
+const char *
+base_nearest(const char *word, const char *const *words, size_t n)
+{
+	size_t len = strlen(word);
+	const char *nearest = NULL;
+	int least = 0;
+
+	if (len == 0 || len > WORD_MAX)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		size_t other = strlen(words[i]);
+		size_t longer = len > other ? len : other;
+		int d;
+
+		if (other > WORD_MAX)
+			continue;
+		d = distance(word, len, words[i], other);
+		/* A third of it mistyped is a mistake, more is another word. */
+		if ((size_t)d * 3 > longer + 1)
+			continue;
+		if (nearest == NULL || d < least) {
+			nearest = words[i];
+			least = d;
+		}
+	}
+	return nearest;
+}

@@ -1,0 +1,535 @@
+/*
+ * What every room leans on: numbers into columns, text made safe, arrays that
+ * grow.  Expected texts are written out, column for column.
+ */
+#include "../src/base/base.h"
+#include "harness.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+/* --- numbers into columns ----------------------------------------------- */
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+#define GIB (MIB * KIB)
+#define TIB (GIB * KIB)
+#define PIB (TIB * KIB)
+#define DAY UINT64_C(86400)
+
+typedef void fit_fn(char *, int, uint64_t);
+
+struct fit_case {
+	fit_fn *fit;
+	int cols;
+	uint64_t n;
+	const char *text;
+};
+
+static const struct fit_case fit_cases[] = {
+	{ base_fit_count, 4, 0, "   0" },
+	{ base_fit_count, 4, 9999, "9999" },
+	{ base_fit_count, 4, 10000, " 10K" },
+	{ base_fit_count, 4, 10499, " 10K" },
+	{ base_fit_count, 4, 10500, " 11K" },
+	{ base_fit_count, 4, 999499, "999K" },
+	{ base_fit_count, 4, 999500, "1.0M" },
+	{ base_fit_count, 4, 1204331, "1.2M" },
+	{ base_fit_count, 4, 9949999, "9.9M" },
+	{ base_fit_count, 4, 9950000, " 10M" },
+	{ base_fit_count, 4, UINT64_C(999500000), "1.0G" },
+	{ base_fit_count, 4, UINT64_C(999500000000), "1.0T" },
+	{ base_fit_count, 4, UINT64_C(999500000000000), "1.0P" },
+	{ base_fit_count, 4, UINT64_C(999499999999999999), "999P" },
+	{ base_fit_count, 4, UINT64_MAX, "   *" },
+	{ base_fit_count, 6, UINT64_MAX, "18447P" },
+	{ base_fit_count, 20, UINT64_MAX, "18446744073709551615" },
+	{ base_fit_count, 2, 99, "99" },
+	{ base_fit_count, 2, 100, " *" },
+	{ base_fit_count, 2, 1000, "1K" },
+	{ base_fit_count, 2, 9499, "9K" },
+	{ base_fit_count, 2, 9500, " *" },
+	{ base_fit_count, 5, 123456, " 123K" },
+	{ base_fit_count, 6, 1234567, " 1235K" },
+	{ base_fit_count, 7, 12345678, " 12346K" },
+
+	{ base_fit_size, 4, 0, "0000" },
+	{ base_fit_size, 4, 0x40, "0040" },
+	{ base_fit_size, 4, 0xffff, "FFFF" },
+	{ base_fit_size, 4, 0x10000, " 64K" },
+	{ base_fit_size, 4, 999 * KIB + 511, "999K" },
+	{ base_fit_size, 4, 999 * KIB + 512, "1.0M" },
+	{ base_fit_size, 4, 1229 * KIB, "1.2M" },
+	{ base_fit_size, 4, 64 * MIB, " 64M" },
+	{ base_fit_size, 4, GIB, "1.0G" },
+	{ base_fit_size, 4, TIB, "1.0T" },
+	{ base_fit_size, 4, 256 * TIB, "256T" },
+	{ base_fit_size, 4, PIB, "1.0P" },
+	{ base_fit_size, 4, UINT64_MAX, "   *" },
+	{ base_fit_size, 5, UINT64_MAX, "    *" },
+	{ base_fit_size, 6, UINT64_MAX, "16384P" },
+	{ base_fit_size, 6, 0x40, "  0040" },
+	{ base_fit_size, 6, 0x10000, " 64.0K" },
+	{ base_fit_size, 3, 0x40, "  *" },
+	{ base_fit_size, 3, 0x10000, "64K" },
+
+	{ base_fit_bytes, 6, 65536, "65,536" },
+	{ base_fit_bytes, 5, 65536, "65536" },
+	{ base_fit_bytes, 4, 65536, " 64K" },
+	{ base_fit_bytes, 6, 999999, "999999" },
+	{ base_fit_bytes, 6, 1000000, "976.6K" },
+	{ base_fit_bytes, 6, UINT64_MAX, "16384P" },
+	{ base_fit_bytes, 3, 564, "564" },
+	{ base_fit_bytes, 3, 1536, "2K" },
+
+	{ base_fit_age, 3, 0, "  0" },
+	{ base_fit_age, 3, 999, "999" },
+	{ base_fit_age, 3, 1000, "16m" },
+	{ base_fit_age, 3, 1020, "17m" },
+	{ base_fit_age, 3, 3599, "59m" },
+	{ base_fit_age, 3, 3600, " 1h" },
+	{ base_fit_age, 3, 5 * 3600 + 3599, " 5h" },
+	{ base_fit_age, 3, DAY - 1, "23h" },
+	{ base_fit_age, 3, DAY, " 1d" },
+	{ base_fit_age, 3, 3 * DAY, " 3d" },
+	{ base_fit_age, 3, 100 * DAY - 1, "99d" },
+	{ base_fit_age, 3, 100 * DAY, "14w" },
+	{ base_fit_age, 3, 700 * DAY - 1, "99w" },
+	{ base_fit_age, 3, 700 * DAY, " 1y" },
+	{ base_fit_age, 3, 730 * DAY, " 2y" },
+	{ base_fit_age, 3, 36500 * DAY - 1, "99y" },
+	{ base_fit_age, 3, 36500 * DAY, "  *" },
+	{ base_fit_age, 3, UINT64_MAX, "  *" },
+	{ base_fit_age, 4, 9999, "9999" },
+	{ base_fit_age, 2, 100, "1m" },
+	{ base_fit_age, 2, 600, " *" },
+	{ base_fit_age, 2, 3600, "1h" },
+};
+
+START_TEST(number_in_columns_reads)
+{
+	const struct fit_case *c = &fit_cases[_i];
+	char out[32], want[32];
+
+	memset(out, '#', sizeof(out));
+	snprintf(want, sizeof(want), "%*s", c->cols, c->text);
+	c->fit(out, c->cols, c->n);
+	ck_assert_str_eq(out, want);
+	ck_assert_int_eq(out[c->cols + 1], '#');
+}
+END_TEST
+
+START_TEST(number_is_never_wider_than_its_columns)
+{
+	static fit_fn *const fits[] = { base_fit_count, base_fit_size,
+		base_fit_bytes, base_fit_age };
+	char out[32];
+
+	for (size_t f = 0; f < BASE_NELEM(fits); f++) {
+		for (int cols = 2; cols <= 20; cols++) {
+			for (uint64_t n = 1; n != 0; n *= 2) {
+				for (int off = -2; off <= 2; off++) {
+					memset(out, '#', sizeof(out));
+					fits[f](out, cols, n + (uint64_t)off);
+					ck_assert_uint_eq(strlen(out), cols);
+					ck_assert_int_eq(out[cols + 1], '#');
+				}
+			}
+		}
+	}
+}
+END_TEST
+
+START_TEST(something_is_never_shown_as_nothing)
+{
+	static fit_fn *const fits[] = { base_fit_count, base_fit_size,
+		base_fit_bytes, base_fit_age };
+	char out[32];
+
+	for (size_t f = 0; f < BASE_NELEM(fits); f++) {
+		for (int cols = 2; cols <= 20; cols++) {
+			for (uint64_t n = 1; n < 100000; n += 7) {
+				fits[f](out, cols, n);
+				ck_assert_msg(strpbrk(out, "123456789*ABCDEF"),
+				    "%ju in %d columns is '%s'", (uintmax_t)n,
+				    cols, out);
+			}
+		}
+	}
+}
+END_TEST
+
+static const struct {
+	uint64_t n;
+	const char *grouped, *human;
+} human_cases[] = {
+	{ 0, "0", "0 B" },
+	{ 564, "564", "564 B" },
+	{ 1023, "1,023", "1023 B" },
+	{ 1024, "1,024", "1.0 KiB" },
+	{ 999999, "999,999", "976.6 KiB" },
+	{ 1000000, "1,000,000", "976.6 KiB" },
+	{ 1204331, "1,204,331", "1.1 MiB" },
+	{ MIB - 1, "1,048,575", "1.0 MiB" },
+	{ 134637158, "134,637,158", "128.4 MiB" },
+	{ GIB, "1,073,741,824", "1.0 GiB" },
+	{ TIB, "1,099,511,627,776", "1.0 TiB" },
+	{ PIB, "1,125,899,906,842,624", "1.0 PiB" },
+	{ UINT64_MAX, "18,446,744,073,709,551,615", "16.0 EiB" },
+};
+
+START_TEST(digits_are_grouped_and_bytes_are_human)
+{
+	char out[27];
+
+	base_group_digits(out, sizeof(out), human_cases[_i].n);
+	ck_assert_str_eq(out, human_cases[_i].grouped);
+	base_human_bytes(out, 16, human_cases[_i].n);
+	ck_assert_str_eq(out, human_cases[_i].human);
+}
+END_TEST
+
+/* --- safe text ---------------------------------------------------------- */
+
+static size_t
+encode(uint32_t c, char *s)
+{
+	if (c < 0x80) {
+		s[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		s[0] = (char)(0xc0 | c >> 6);
+		s[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		s[0] = (char)(0xe0 | c >> 12);
+		s[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		s[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	s[0] = (char)(0xf0 | c >> 18);
+	s[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	s[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	s[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+static const struct {
+	const char *in, *out, *ascii;
+} safe_cases[] = {
+	{ "malloc", "malloc", "malloc" },
+	{ "a\033[2Jb", "a\\x1B[2Jb", "a\\x1B[2Jb" },
+	{ "\r\n\b\t\x7f", "\\x0D\\x0A\\x08\\x09\\x7F",
+	    "\\x0D\\x0A\\x08\\x09\\x7F" },
+	{ "\xc2\x9b" "2J", "\\xC2\\x9B2J", "\\xC2\\x9B2J" },
+	{ "\x9b", "\\x9B", "\\x9B" },
+	{ "na\xc3\xafve", "na\xc3\xafve", "na?ve" },
+	{ "\xe2\x82\xac", "\xe2\x82\xac", "?" },
+	{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "?" },
+	{ "x\xe2\x80\xaey", "x?y", "x?y" },		/* right-to-left override */
+	{ "x\xe2\x80\x8by", "x?y", "x?y" },		/* zero-width space */
+	{ "x\xe2\x80\xa8y", "x?y", "x?y" },		/* line separator */
+	{ "\xef\xbb\xbfx", "?x", "?x" },		/* byte order mark */
+	{ "x\xf3\xa0\x81\x81", "x?", "x?" },		/* tag character */
+	{ "e\xcc\x81", "e\xcc\x81", "e?" },		/* one accent is an accent, */
+	{ "e\xcc\x81\xcc\x81\xcc\x81", "e\xcc\x81??", "e???" },
+	{ "\xcc\x81" "e", "?e", "?e" },			/* never on what is not the text's */
+	{ "\x01\xcc\x81", "\\x01?", "\\x01?" },
+	{ "\xc0\x80", "\\xC0\\x80", "\\xC0\\x80" },	/* overlong */
+	{ "\xe0\x80\xaf", "\\xE0\\x80\\xAF", "\\xE0\\x80\\xAF" },
+	{ "\xed\xa0\x80", "\\xED\\xA0\\x80", "\\xED\\xA0\\x80" },
+	{ "\xf4\x90\x80\x80", "\\xF4\\x90\\x80\\x80", "\\xF4\\x90\\x80\\x80" },
+	{ "a\xe2\x82", "a\\xE2\\x82", "a\\xE2\\x82" },	/* cut short */
+	{ "\xe2\x82" "a", "\\xE2\\x82" "a", "\\xE2\\x82" "a" },
+};
+
+START_TEST(outside_text_comes_out_safe)
+{
+	const char *in = safe_cases[_i].in;
+	char out[128];
+	size_t n;
+
+	n = base_safe_text(out, sizeof(out), in, strlen(in), false);
+	ck_assert_str_eq(out, safe_cases[_i].out);
+	ck_assert_uint_eq(n, strlen(out));
+	n = base_safe_text(out, sizeof(out), in, strlen(in), true);
+	ck_assert_str_eq(out, safe_cases[_i].ascii);
+	ck_assert_uint_eq(n, strlen(out));
+}
+END_TEST
+
+/* True if text is valid, and nothing in it moves a cursor or hides. */
+static bool
+is_safe(const char *s, size_t len)
+{
+	uint32_t c;
+	size_t n;
+
+	for (size_t i = 0; i < len; i += n) {
+		if ((n = base_utf8_char(s + i, len - i, &c)) == 0)
+			return false;
+		if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+			return false;
+		if ((c >= 0x200b && c <= 0x200f) ||
+		    (c >= 0x2028 && c <= 0x202e) ||
+		    (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || c == 0x61c)
+			return false;
+	}
+	return true;
+}
+
+START_TEST(every_pair_of_bytes_comes_out_safe)
+{
+	char in[3], out[32];
+
+	for (unsigned a = 0; a < 256; a++) {
+		for (unsigned b = 0; b < 256; b++) {
+			size_t n;
+
+			in[0] = (char)a;
+			in[1] = (char)b;
+			in[2] = 'x';
+			n = base_safe_text(out, sizeof(out), in, 3, false);
+			ck_assert_msg(is_safe(out, n), "bytes %02x %02x", a, b);
+			n = base_safe_text(out, sizeof(out), in, 3, true);
+			ck_assert_msg(is_safe(out, n), "bytes %02x %02x", a, b);
+			for (size_t i = 0; i < n; i++)
+				ck_assert_uint_lt((unsigned char)out[i], 0x7f);
+		}
+	}
+}
+END_TEST
+
+/*
+ * Checked against the C library's own tables: what it gives columns comes out
+ * as it is unless it is listed as hidden, and takes as many columns as before.
+ */
+START_TEST(every_code_point_comes_out_safe)
+{
+	unsigned kept = 0;
+
+	ck_assert_ptr_nonnull(setlocale(LC_CTYPE, "C.UTF-8"));
+	for (uint32_t c = 0; c <= 0x10ffff; c++) {
+		char in[8] = "a", out[64];
+		size_t len = 1 + encode(c, in + 1), n;
+
+		n = base_safe_text(out, sizeof(out), in, len, false);
+		ck_assert_msg(is_safe(out, n), "U+%04X", c);
+		ck_assert_uint_ge(n, 2);
+		if (n != len || memcmp(in, out, n) != 0)
+			continue;
+		kept++;
+		ck_assert_msg(wcwidth((wchar_t)c) >= 0, "U+%04X", c);
+	}
+	/* Unicode has well over 100,000 characters that are just letters. */
+	ck_assert_uint_gt(kept, 100000);
+}
+END_TEST
+
+START_TEST(safe_text_clips_whole_characters)
+{
+	/* One column of each kind: plain, escaped, two bytes, hidden. */
+	static const char in[] = "a\x01\xc3\xaf\xe2\x80\x8b" "b";
+	static const char *const by_cap[] = { "", "", "a", "a", "a", "a",
+		"a\\x01", "a\\x01", "a\\x01\xc3\xaf", "a\\x01\xc3\xaf?",
+		"a\\x01\xc3\xaf?b" };
+	char out[16];
+
+	for (size_t cap = 0; cap < BASE_NELEM(by_cap); cap++) {
+		size_t n;
+
+		memset(out, '#', sizeof(out));
+		n = base_safe_text(out, cap, in, sizeof(in) - 1, false);
+		ck_assert_uint_eq(n, strlen(by_cap[cap]));
+		ck_assert_mem_eq(out, by_cap[cap], n);
+		if (cap > 0)
+			ck_assert_int_eq(out[n], '\0');
+		ck_assert_int_eq(out[cap], '#');
+	}
+}
+END_TEST
+
+START_TEST(safe_text_does_not_depend_on_the_locale)
+{
+	char out[16];
+
+	ck_assert_ptr_nonnull(setlocale(LC_ALL, "C"));
+	base_safe_text(out, sizeof(out), "\xc3\xaf", 2, false);
+	ck_assert_str_eq(out, "\xc3\xaf");
+}
+END_TEST
+
+/* --- arrays and arithmetic ---------------------------------------------- */
+
+START_TEST(array_grows_and_keeps_what_it_has)
+{
+	uint32_t *a = NULL;
+	size_t cap = 0, moves = 0, last = 0;
+
+	for (uint32_t i = 0; i < 100000; i++) {
+		void *p = a;
+
+		ck_assert_int_eq(base_grow(&p, &cap, i + 1, sizeof(*a)), 0);
+		a = p;
+		ck_assert_uint_gt(cap, i);
+		moves += cap != last;
+		last = cap;
+		a[i] = i;
+	}
+	for (uint32_t i = 0; i < 100000; i++)
+		ck_assert_uint_eq(a[i], i);
+	ck_assert_uint_lt(moves, 40);
+	free(a);
+}
+END_TEST
+
+START_TEST(array_that_cannot_grow_is_untouched)
+{
+	void *a = NULL, *was;
+	size_t cap = 0, was_cap;
+
+	ck_assert_int_eq(base_grow(&a, &cap, 10, 8), 0);
+	was = a;
+	was_cap = cap;
+	ck_assert_int_eq(base_grow(&a, &cap, SIZE_MAX / 4, 8), -EOVERFLOW);
+	ck_assert_int_eq(base_grow(&a, &cap, 3, 8), 0);
+	ck_assert_ptr_eq(a, was);
+	ck_assert_uint_eq(cap, was_cap);
+	free(a);
+}
+END_TEST
+
+START_TEST(overflow_leaves_the_result_untouched)
+{
+	size_t r = 7;
+
+	ck_assert(base_add_overflows(SIZE_MAX, 1, &r));
+	ck_assert(base_mul_overflows(SIZE_MAX / 2, 3, &r));
+	ck_assert_uint_eq(r, 7);
+	ck_assert(!base_add_overflows(SIZE_MAX - 1, 1, &r));
+	ck_assert_uint_eq(r, SIZE_MAX);
+	ck_assert(!base_mul_overflows(6, 7, &r));
+	ck_assert_uint_eq(r, 42);
+}
+END_TEST
+
+START_TEST(append_clips_and_ends_with_nul)
+{
+	char buf[8];
+	size_t len = 0;
+
+	memset(buf, '#', sizeof(buf));
+	base_append(buf, 6, &len, "%d", 12);
+	ck_assert_str_eq(buf, "12");
+	base_append(buf, 6, &len, "%s", "345678");
+	ck_assert_str_eq(buf, "12345");
+	ck_assert_uint_eq(len, 5);
+	base_append(buf, 6, &len, "%s", "9");
+	ck_assert_str_eq(buf, "12345");
+	ck_assert_uint_eq(len, 5);
+	ck_assert_int_eq(buf[6], '#');
+}
+END_TEST
+
+START_TEST(append_cuts_no_character_in_two)
+{
+	static const char euro[] = "ab\xe2\x82\xac";
+	char buf[8];
+
+	for (size_t cap = 3; cap <= 6; cap++) {
+		size_t len = 0;
+
+		base_append(buf, cap, &len, "%s", euro);
+		ck_assert_str_eq(buf, cap == 6 ? euro : "ab");
+		ck_assert_uint_eq(len, strlen(buf));
+	}
+}
+END_TEST
+
+START_TEST(monotonic_points_differ_by_what_was_added)
+{
+	struct mono t = mono_now(), later = mono_add_ns(t, 66666667);
+
+	ck_assert_int_eq(mono_diff_ns(later, t), 66666667);
+	ck_assert_int_ge(mono_diff_ns(mono_now(), t), 0);
+	ck_assert_int_eq(mono_ms((struct mono) { .ns = 1999999 }), 1);
+	ck_assert_int_ge(mono_ms_since(t), 0);
+}
+END_TEST
+
+/* --- words -------------------------------------------------------------- */
+
+static const struct {
+	const char *word, *nearest;
+} word_cases[] = {
+	{ "lsit", "list" },
+	{ "lst", "list" },
+	{ "LIST", "list" },
+	{ "targts", "targets" },
+	{ "tragets", "targets" },
+	{ "run", "run" },
+	{ "rum", "run" },
+	{ "zz", NULL },
+	{ "", NULL },
+	{ "redis-server", NULL },
+	{ "listlistlistlistlistlistlistlistlistlistlistlistlistlistlistlistl",
+	    NULL },
+};
+
+START_TEST(mistyped_word_finds_its_neighbour)
+{
+	static const char *const words[] = { "run", "list", "targets", "top" };
+	const char *got;
+
+	got = base_nearest(word_cases[_i].word, words, BASE_NELEM(words));
+	if (word_cases[_i].nearest == NULL)
+		ck_assert_ptr_null(got);
+	else
+		ck_assert_str_eq(got, word_cases[_i].nearest);
+}
+END_TEST
+
+static Suite *
+base_suite(void)
+{
+	Suite *s = suite_create("base");
+	TCase *t;
+
+	t = tcase_create("Numbers");
+	tcase_add_loop_test(t, number_in_columns_reads, 0,
+	    BASE_NELEM(fit_cases));
+	tcase_add_test(t, number_is_never_wider_than_its_columns);
+	tcase_add_test(t, something_is_never_shown_as_nothing);
+	tcase_add_loop_test(t, digits_are_grouped_and_bytes_are_human, 0,
+	    BASE_NELEM(human_cases));
+	suite_add_tcase(s, t);
+
+	t = tcase_create("Text");
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, outside_text_comes_out_safe, 0,
+	    BASE_NELEM(safe_cases));
+	tcase_add_test(t, every_pair_of_bytes_comes_out_safe);
+	tcase_add_test(t, every_code_point_comes_out_safe);
+	tcase_add_test(t, safe_text_clips_whole_characters);
+	tcase_add_test(t, safe_text_does_not_depend_on_the_locale);
+	tcase_add_loop_test(t, mistyped_word_finds_its_neighbour, 0,
+	    BASE_NELEM(word_cases));
+	suite_add_tcase(s, t);
+
+	t = tcase_create("Arrays");
+	tcase_add_test(t, array_grows_and_keeps_what_it_has);
+	tcase_add_test(t, array_that_cannot_grow_is_untouched);
+	tcase_add_test(t, overflow_leaves_the_result_untouched);
+	tcase_add_test(t, append_clips_and_ends_with_nul);
+	tcase_add_test(t, append_cuts_no_character_in_two);
+	tcase_add_test(t, monotonic_points_differ_by_what_was_added);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(base_suite)
