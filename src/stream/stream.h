@@ -24,7 +24,7 @@
  * Example: a keeper
  *	struct stream_feed *feed;
  *	int fds[2];
- *	stream_feed_new(&feed, fds, &sink, session);
+ *	stream_feed_new(&feed, fds, false, &sink, session);
  *	... send fds to the target, close them ...
  *	n = stream_feed_pass(feed, now_ms);	n records went to sink->records
  *	if (n == -EPROTO)			the target lied: CORRUPT
@@ -69,18 +69,37 @@ struct stream_type {
 	char text[41];		/* a description in plain words */
 };
 
-/* A stream's own table of (code, name, description). */
+/*
+ * A stream's own table of (code, name, description), for the types of blocks.
+ * A block whose code has no name here is of an illegal type: it is counted,
+ * and shown all the same.  The codes of free records say how a block was
+ * freed; no block is of such a type, so they are not legal here and have
+ * their words from stream_free_text().
+ */
 struct stream_types {
 	struct stream_type by_code[256];	/* name "" : not legal */
 };
 
-/* Fills the table that streams of ours begin with (design.md, Types). */
+/*
+ * Fills the table that streams of ours begin with: the note's types, the
+ * node's own, malloc's and new's.  The API's codes are not legal before
+ * their program has named them.
+ */
 void stream_types_init(struct stream_types *);
 /* The four types of the 2004 note and no more. */
 void stream_types_init_classic(struct stream_types *);
-/* Adds or renames one of the API's codes.  -EINVAL for any other code. */
+/*
+ * Adds or renames one of the API's codes; name and text (NULL: none) are
+ * copied as they are and clipped to whole characters.  -EINVAL for any other
+ * code and for an empty name.
+ */
 int stream_types_name(struct stream_types *, unsigned code, const char *name,
     const char *text);
+/* The legal codes, a bit each: bit code % 8 of byte code / 8. */
+void stream_types_legal(const struct stream_types *, uint8_t legal[32]);
+
+/* "free", "delete[]", "by realloc" ... of a free record's type; "?" for none. */
+const char *stream_free_text(unsigned code);
 
 /* --- classic records ---------------------------------------------------- */
 
@@ -96,7 +115,8 @@ int stream_classic_decode(const uint8_t in[REC_CLASSIC_SIZE], struct rec *,
 
 /*
  * The reverse.  -ERANGE when address (32 bits), size (16) or year (1970 to
- * 2069) do not fit the format.
+ * 2069) do not fit the format, -EINVAL for a record that is neither an
+ * allocation nor a free.
  */
 int stream_classic_encode(const struct rec *, int64_t ms,
     uint8_t out[REC_CLASSIC_SIZE]);
@@ -108,13 +128,19 @@ void stream_wide_decode(const uint8_t *in, size_t n, struct rec *);
 /* --- the retained queue ------------------------------------------------- */
 
 #define STREAM_QUEUE_RECORDS (1u << 18)
-#define STREAM_QUEUE_LOSSES 256		/* gaps remembered apart; older ones are merged */
 
+/*
+ * Gaps remembered apart.  When there are more, the oldest one and what lies
+ * before it have left the queue, as if overwritten.
+ */
+#define STREAM_QUEUE_LOSSES 1024
+
+/* Belongs to one thread. */
 struct stream_queue;
 
 /* What a read covered: [from, next), of which lost[] by cause are gone. */
 struct stream_range {
-	uint64_t from;			/* as asked, or first_seq if that was 0 */
+	uint64_t from;			/* as asked; the oldest if that was 0; next if beyond it */
 	uint64_t next;			/* where to read next */
 	uint64_t lost[STREAM_CAUSES];	/* by cause; [0] unused */
 };
@@ -125,7 +151,10 @@ void stream_queue_free(struct stream_queue *);
 
 /* Appends; the oldest fall out.  Never fails. */
 void stream_queue_put(struct stream_queue *, const struct rec *, size_t n);
-/* The next `count` sequence numbers are lost by `cause`. */
+/*
+ * The next `count` sequence numbers are lost by `cause`.  Sequence numbers
+ * saturate at 2^62, whatever a target claims to have lost.
+ */
 void stream_queue_lose(struct stream_queue *, unsigned cause, uint64_t count);
 
 uint64_t stream_queue_next(const struct stream_queue *);	/* of the next record to come */
@@ -135,8 +164,8 @@ uint64_t stream_queue_oldest(const struct stream_queue *);	/* still readable */
  * Copies up to max records from sequence `from` on, oldest first, their
  * sequence numbers into seqs (max of them, or NULL).  What `from` asks for and
  * the queue no longer has is counted in range->lost[STREAM_OVERWRITTEN].  A
- * `from` beyond next reads nothing with next = stream_queue_next().  Returns
- * the number copied; always range->next - range->from == that + all lost.
+ * `from` beyond next reads nothing, at stream_queue_next().  Returns the
+ * number copied; always range->next - range->from == that + all lost.
  */
 size_t stream_queue_read(const struct stream_queue *, uint64_t from,
     struct rec *out, uint64_t *seqs, size_t max, struct stream_range *);

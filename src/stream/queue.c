@@ -1,0 +1,286 @@
+/*
+ * The retained queue.  Records lie in one circular array, addressed by entry
+ * number: how many records were ever put before this one.  A loss takes
+ * sequence numbers but no entry; the side table of gaps says where, so that a
+ * sequence number is found by a binary search among gaps and one subtraction.
+ *
+ * The appending path is a copy: gaps that have left the queue are dropped by
+ * looking at the first of them only.
+ */
+#include "../base/base.h"
+#include "stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/*
+ * Sequence numbers end here.  No machine counts so far, but a target can
+ * claim any number of losses, and a sequence number must never wrap.
+ */
+#define SEQ_MAX (UINT64_C(1) << 62)
+
+struct gap {
+	uint64_t seq;		/* first that is lost */
+	uint64_t end;		/* first after it that is not of this gap */
+	uint64_t entry;		/* of the first record after it */
+	unsigned cause;
+};
+
+struct stream_queue {
+	struct rec *recs;
+	uint64_t mask;		/* capacity - 1 */
+	uint64_t entries;	/* records ever put */
+	uint64_t next;		/* sequence number to come */
+
+	/*
+	 * Before the first gap, sequence number and entry go in step from
+	 * here; entries before this one are not read any more.
+	 */
+	uint64_t base_seq, base_entry;
+
+	struct gap gaps[STREAM_QUEUE_LOSSES];	/* circular, in order */
+	size_t first_gap, ngaps;
+};
+
+_Static_assert((STREAM_QUEUE_LOSSES & (STREAM_QUEUE_LOSSES - 1)) == 0,
+    "gaps are addressed by a mask");
+
+int
+stream_queue_new(struct stream_queue **out, uint32_t records)
+{
+	struct stream_queue *q;
+	size_t bytes;
+	void *recs;
+
+	if (records == 0 || (records & (records - 1)) != 0)
+		return -EINVAL;
+	if (base_mul_overflows(records, sizeof(struct rec), &bytes))
+		return -ENOMEM;
+	if ((q = calloc(1, sizeof(*q))) == NULL)
+		return -ENOMEM;
+	/* Reserved whole, taken page by page as it fills. */
+	recs = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (recs == MAP_FAILED) {
+		free(q);
+		return -ENOMEM;
+	}
+	q->recs = recs;
+	q->mask = records - 1;
+	q->next = q->base_seq = 1;
+	*out = q;
+	return 0;
+}
+
+void
+stream_queue_free(struct stream_queue *q)
+{
+	if (q == NULL)
+		return;
+	munmap(q->recs, (q->mask + 1) * sizeof(struct rec));
+	free(q);
+}
+
+static const struct gap *
+gap_at(const struct stream_queue *q, size_t i)
+{
+	return &q->gaps[(q->first_gap + i) & (STREAM_QUEUE_LOSSES - 1)];
+}
+
+/* The oldest record that can be read is this entry, if there is any. */
+static uint64_t
+oldest_entry(const struct stream_queue *q)
+{
+	uint64_t held = q->entries > q->mask ? q->entries - q->mask - 1 : 0;
+
+	return held > q->base_entry ? held : q->base_entry;
+}
+
+/* The first gap joins what has left the queue, and all before it with it. */
+static void
+drop_first_gap(struct stream_queue *q)
+{
+	const struct gap *g = gap_at(q, 0);
+
+	q->base_seq = g->end;
+	q->base_entry = g->entry;
+	q->first_gap = (q->first_gap + 1) & (STREAM_QUEUE_LOSSES - 1);
+	q->ngaps--;
+}
+
+/* Copies n records to where entry number `entry` lies. */
+static void
+store(struct stream_queue *q, uint64_t entry, const struct rec *recs, size_t n)
+{
+	size_t at = entry & q->mask;
+	size_t run = q->mask + 1 - at;
+
+	if (run > n)
+		run = n;
+	memcpy(q->recs + at, recs, run * sizeof(*recs));
+	memcpy(q->recs, recs + run, (n - run) * sizeof(*recs));
+}
+
+/* The reverse, from where entry number `entry` lies. */
+static void
+fetch(const struct stream_queue *q, uint64_t entry, struct rec *out, size_t n)
+{
+	size_t at = entry & q->mask;
+	size_t run = q->mask + 1 - at;
+
+	if (run > n)
+		run = n;
+	memcpy(out, q->recs + at, run * sizeof(*out));
+	memcpy(out + run, q->recs, (n - run) * sizeof(*out));
+}
+
+void
+stream_queue_put(struct stream_queue *q, const struct rec *recs, size_t n)
+{
+	size_t skip = n > q->mask + 1 ? n - (q->mask + 1) : 0;
+
+	if (n == 0)
+		return;
+	store(q, q->entries + skip, recs + skip, n - skip);
+	q->entries += n;
+	q->next += n;
+	while (q->ngaps > 0 && gap_at(q, 0)->entry < oldest_entry(q))
+		drop_first_gap(q);
+}
+
+void
+stream_queue_lose(struct stream_queue *q, unsigned cause, uint64_t count)
+{
+	struct gap *last;
+
+	assert(cause > 0 && cause < STREAM_CAUSES);
+	if (q->next >= SEQ_MAX)
+		return;
+	if (count > SEQ_MAX - q->next)
+		count = SEQ_MAX - q->next;
+	if (count == 0)
+		return;
+
+	if (q->ngaps > 0) {
+		last = &q->gaps[(q->first_gap + q->ngaps - 1) &
+		    (STREAM_QUEUE_LOSSES - 1)];
+		if (last->end == q->next && last->cause == cause) {
+			q->next = last->end += count;
+			return;
+		}
+	}
+	if (q->ngaps == STREAM_QUEUE_LOSSES)
+		drop_first_gap(q);
+	last = &q->gaps[(q->first_gap + q->ngaps++) &
+	    (STREAM_QUEUE_LOSSES - 1)];
+	*last = (struct gap) {
+		.seq = q->next,
+		.end = q->next + count,
+		.entry = q->entries,
+		.cause = cause,
+	};
+	q->next += count;
+}
+
+uint64_t
+stream_queue_next(const struct stream_queue *q)
+{
+	return q->next;
+}
+
+uint64_t
+stream_queue_oldest(const struct stream_queue *q)
+{
+	uint64_t entry = oldest_entry(q);
+
+	if (q->ngaps > 0 && gap_at(q, 0)->entry == entry)
+		return gap_at(q, 0)->seq;
+	return q->base_seq + (entry - q->base_entry);
+}
+
+/* The first gap that ends beyond seq; ngaps if there is none. */
+static size_t
+find_gap(const struct stream_queue *q, uint64_t seq)
+{
+	size_t lo = 0, hi = q->ngaps;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (gap_at(q, mid)->end > seq)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+/* The entry of a sequence number that lies before gap i and after gap i - 1. */
+static uint64_t
+entry_of(const struct stream_queue *q, size_t i, uint64_t seq)
+{
+	const struct gap *g;
+
+	if (i == 0)
+		return q->base_entry + (seq - q->base_seq);
+	g = gap_at(q, i - 1);
+	return g->entry + (seq - g->end);
+}
+
+size_t
+stream_queue_read(const struct stream_queue *q, uint64_t from, struct rec *out,
+    uint64_t *seqs, size_t max, struct stream_range *range)
+{
+	uint64_t oldest = stream_queue_oldest(q), seq;
+	size_t n = 0, i;
+
+	if (from == 0)
+		from = oldest;
+	if (from > q->next)
+		from = q->next;
+	*range = (struct stream_range) { .from = from };
+	seq = from;
+	if (seq < oldest) {
+		range->lost[STREAM_OVERWRITTEN] = oldest - seq;
+		seq = oldest;
+	}
+
+	for (i = find_gap(q, seq); seq < q->next; i++) {
+		const struct gap *g = i < q->ngaps ? gap_at(q, i) : NULL;
+		uint64_t end = g != NULL ? g->seq : q->next;
+
+		if (seq < end && n < max) {
+			size_t run = max - n;
+
+			if (run > end - seq)
+				run = (size_t)(end - seq);
+			fetch(q, entry_of(q, i, seq), out + n, run);
+			for (size_t k = 0; seqs != NULL && k < run; k++)
+				seqs[n + k] = seq + k;
+			n += run;
+			seq += run;
+		}
+		if (seq < end || g == NULL)
+			break;
+		range->lost[g->cause] += g->end - seq;
+		seq = g->end;
+	}
+	range->next = seq;
+	return n;
+}
+
+const struct rec *
+stream_queue_at(const struct stream_queue *q, uint64_t seq)
+{
+	size_t i;
+
+	if (seq < stream_queue_oldest(q) || seq >= q->next)
+		return NULL;
+	i = find_gap(q, seq);
+	if (i < q->ngaps && seq >= gap_at(q, i)->seq)
+		return NULL;
+	return &q->recs[entry_of(q, i, seq) & q->mask];
+}
