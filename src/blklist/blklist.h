@@ -13,6 +13,9 @@
  *	indexed		the same list behind a hash and one index for each
  *			order; any window of it costs the same.
  *	age order	oldest first, by sequence number; offset 0 the oldest.
+ *			Numbers are compared as signed ones, so that what a fork
+ *			inherits may be numbered back from 0 and stays older
+ *			than all that the child logs.
  *	address order	ascending by layer, then address.
  *	cancellation	in one batch, an allocation and the free of the same
  *			block with no other allocation of it between: both are
@@ -112,12 +115,21 @@ struct blklist_counts {
 
 struct blklist;
 
-/* -ENOMEM, -EINVAL for aRecMax 0 or above 2^28. */
+/*
+ * -ENOMEM, -EINVAL for aRecMax 0 or above 2^28; above 2^22 for a literal one,
+ * which writes all its records at once.
+ */
 int blklist_new(struct blklist **, enum blklist_kind, uint32_t aRecMax);
 void blklist_free(struct blklist *);
 
 /* Which type codes are legal, a bit each; all are until this is called. */
 void blklist_set_legal(struct blklist *, const uint8_t legal[32]);
+/*
+ * A stream without levels (classic ones of foreign nodes): the low nibble of
+ * the flags is kept and says nothing, so there is one layer and no failed
+ * request.  For an empty list.
+ */
+void blklist_set_opaque(struct blklist *, bool);
 /* Unknown frees count as earlier from here on (--since click, after a stop). */
 void blklist_set_since_click(struct blklist *, bool);
 

@@ -1,0 +1,347 @@
+/*
+ * The door: what is the same for both kinds of list.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "list.h"
+
+/*
+ * Looking for pairs pays when at least this part of the records is in one.
+ * After a verdict against it, it is tried again after a while: a program's
+ * habits change.
+ */
+#define ADAPT_PERCENT 15
+#define ADAPT_WINDOW (2 * LIST_CHUNK)
+#define ADAPT_SKIP (32 * LIST_CHUNK)
+
+static const struct list_ops *const kinds[] = {
+	[BLKLIST_INDEXED] = &list_literal,
+	[BLKLIST_LITERAL] = &list_literal,
+};
+
+void *
+list_map(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void
+list_unmap(void *p, size_t bytes)
+{
+	if (p != NULL)
+		munmap(p, bytes);
+}
+
+void
+list_release(void *from, void *to)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t end = (uintptr_t)to & ~(page - 1);
+	size_t head = -(uintptr_t)from & (page - 1);
+	char *begin = (char *)from + head;
+
+	if ((uintptr_t)begin < end)
+		madvise(begin, end - (uintptr_t)begin, MADV_DONTNEED);
+}
+
+int
+blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
+{
+	struct blklist *l;
+	int err;
+
+	if (aRecMax == 0 || aRecMax > LIST_MAX ||
+	    (kind != BLKLIST_INDEXED && kind != BLKLIST_LITERAL))
+		return -EINVAL;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return -ENOMEM;
+	l->ops = kinds[kind];
+	l->key_mask = LIST_KEY_MASK;
+	l->counts.aRecMax = aRecMax;
+	memset(l->legal, 0xff, sizeof(l->legal));
+	l->limbo = list_map(LIST_THREADS * sizeof(*l->limbo));
+	if (l->limbo == NULL) {
+		free(l);
+		return -ENOMEM;
+	}
+	err = l->ops->open(l);
+	if (err != 0) {
+		list_unmap(l->limbo, LIST_THREADS * sizeof(*l->limbo));
+		free(l);
+		return err;
+	}
+	*out = l;
+	return 0;
+}
+
+void
+blklist_set_legal(struct blklist *l, const uint8_t legal[32])
+{
+	memset(l->legal, 0, sizeof(l->legal));
+	for (unsigned i = 0; i < 256; i++)
+		if (legal[i / 8] >> (i % 8) & 1)
+			l->legal[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+void
+blklist_set_since_click(struct blklist *l, bool on)
+{
+	l->since_click = on;
+}
+
+void
+blklist_set_opaque(struct blklist *l, bool on)
+{
+	assert(l->counts.aRecActive == 0);
+	l->opaque = on;
+	l->key_mask = on ? REC_ADDR_MASK : LIST_KEY_MASK;
+}
+
+/* Whether to look for pairs in the next n records. */
+static bool
+adapt_try(struct list_adapt *a, unsigned n)
+{
+	if (a->skip == 0)
+		return true;
+	a->skip -= n < a->skip ? n : a->skip;
+	return false;
+}
+
+static void
+adapt_learn(struct list_adapt *a, unsigned n, unsigned pairs)
+{
+	a->tried += n;
+	a->paired += 2 * pairs;
+	if (a->tried < ADAPT_WINDOW)
+		return;
+	if ((uint64_t)a->paired * 100 < (uint64_t)a->tried * ADAPT_PERCENT)
+		a->skip = ADAPT_SKIP;
+	a->tried = 0;
+	a->paired = 0;
+}
+
+void
+blklist_apply(struct blklist *l, const struct blklist_batch *b)
+{
+	struct list_chunk c = {
+		.near_ms = b->near_ms,
+		.info = b->info,
+		.ninfo = b->ninfo,
+	};
+
+	for (size_t at = 0; at < b->n; at += c.n) {
+		c.n = b->n - at < LIST_CHUNK ? (unsigned)(b->n - at) : LIST_CHUNK;
+		c.at = at;
+		c.rec = b->rec + at;
+		c.seq = b->seq + at;
+		c.seqs = b->seqs != NULL ? b->seqs + at : NULL;
+		c.ms = b->ms != NULL ? b->ms + at : NULL;
+		c.cancel = b->cancel && adapt_try(&l->adapt, c.n);
+		unsigned pairs = l->ops->apply(l, &c);
+		if (c.cancel)
+			adapt_learn(&l->adapt, c.n, pairs);
+		l->counts.records += c.n;
+	}
+}
+
+static void
+reverse_rows(struct blk *row, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct blk t = row[i];
+
+		row[i] = row[n - 1 - i];
+		row[n - 1 - i] = t;
+	}
+}
+
+size_t
+blklist_window(const struct blklist *l, enum blklist_order order,
+    bool reverse, uint64_t offs, struct blk *out, size_t n)
+{
+	uint32_t active = l->counts.aRecActive;
+
+	if (offs >= active)
+		return 0;
+	if (n > active - offs)
+		n = active - offs;
+	if (n == 0)
+		return 0;
+	n = l->ops->window(l, order,
+	    (uint32_t)(reverse ? active - offs - n : offs), out, n);
+	if (reverse)
+		reverse_rows(out, n);
+	return n;
+}
+
+size_t
+blklist_after(const struct blklist *l, bool from_start, unsigned layer,
+    uint64_t addr, struct blk *out, size_t n)
+{
+	if (n == 0)
+		return 0;
+	return l->ops->after(l, from_start, list_key_of(l, layer, addr), out,
+	    n);
+}
+
+int
+blklist_get(const struct blklist *l, unsigned layer, uint64_t addr,
+    struct blk *out)
+{
+	return l->ops->get(l, list_key_of(l, layer, addr), out);
+}
+
+int64_t
+blklist_rank(const struct blklist *l, enum blklist_order order,
+    unsigned layer, uint64_t addr)
+{
+	return l->ops->rank(l, order, list_key_of(l, layer, addr));
+}
+
+int
+blklist_put(struct blklist *l, const struct blk *b)
+{
+	int err = l->ops->put(l, list_blk_key(l, b), b);
+
+	if (err == 0) {
+		l->counts.inherited++;
+		list_live_add(l, list_blk_size(b));
+	} else if (err == -ENOSPC)
+		l->counts.full++;
+	return err;
+}
+
+int
+blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
+{
+	uint64_t size;
+	int err = l->ops->take(l, list_key_of(l, layer, addr), &size);
+
+	if (err == 0)
+		l->counts.live_bytes -= size;
+	return err;
+}
+
+static void
+removed_free(struct blklist *l)
+{
+	list_unmap(l->removed, l->removed_cap * sizeof(*l->removed));
+	l->removed = NULL;
+	l->removed_cap = 0;
+	l->removed_n = 0;
+}
+
+void
+blklist_clear(struct blklist *l)
+{
+	uint32_t max = l->counts.aRecMax;
+
+	l->ops->clear(l);
+	l->counts = (struct blklist_counts){ .aRecMax = max };
+	l->adapt = (struct list_adapt){ 0 };
+	l->removed_n = 0;
+	list_release(l->limbo, l->limbo + LIST_THREADS);
+	l->limbo_used = 0;
+}
+
+void
+blklist_free(struct blklist *l)
+{
+	if (l == NULL)
+		return;
+	l->ops->close(l);
+	removed_free(l);
+	list_infos_fini(&l->infos);
+	list_unmap(l->limbo, LIST_THREADS * sizeof(*l->limbo));
+	free(l);
+}
+
+int
+blklist_remember(struct blklist *l, uint32_t n)
+{
+	struct blklist_removed *removed;
+
+	assert(n != 0 && (n & (n - 1)) == 0);
+	removed = list_map(n * sizeof(*removed));
+	if (removed == NULL)
+		return -ENOMEM;
+	removed_free(l);
+	l->removed = removed;
+	l->removed_cap = n;
+	return 0;
+}
+
+const struct blklist_removed *
+blklist_removed(const struct blklist *l, uint32_t k)
+{
+	if (k >= l->removed_cap || k >= l->removed_n)
+		return NULL;
+	return &l->removed[(l->removed_n - 1 - k) & (l->removed_cap - 1)];
+}
+
+const struct blklist_counts *
+blklist_counts(const struct blklist *l)
+{
+	return &l->counts;
+}
+
+size_t
+blklist_memory(const struct blklist *l)
+{
+	uint64_t kept = l->removed_n < l->removed_cap ? l->removed_n :
+	    l->removed_cap;
+
+	return sizeof(*l) + l->ops->memory(l) + kept * sizeof(*l->removed) +
+	    l->limbo_used * sizeof(*l->limbo) + list_infos_memory(&l->infos);
+}
+
+int
+blklist_check(const struct blklist *l, char *why, size_t cap)
+{
+	return l->ops->check(l, why, cap);
+}
+
+void
+list_limbo_keep(struct blklist *l, const struct rec *r, uint64_t key,
+    enum limbo_state state, const struct blk *b)
+{
+	struct limbo *limbo = &l->limbo[rec_thread(r)];
+
+	if (rec_thread(r) >= l->limbo_used)
+		l->limbo_used = rec_thread(r) + 1;
+	limbo->key = key;
+	limbo->state = state;
+	if (state == LIMBO_BLOCK)
+		limbo->blk = *b;
+}
+
+enum limbo_state
+list_limbo_take(struct blklist *l, const struct rec *undo, uint64_t key,
+    struct blk *b)
+{
+	struct limbo *limbo = &l->limbo[rec_thread(undo)];
+	enum limbo_state state = limbo->state;
+
+	if (state == LIMBO_NONE || limbo->key != key)
+		return LIMBO_NONE;
+	limbo->state = LIMBO_NONE;
+	l->counts.frees--;
+	if (state == LIMBO_BLOCK)
+		*b = limbo->blk;
+	else if (state == LIMBO_UNKNOWN)
+		l->counts.unknown_free--;
+	else if (state == LIMBO_EARLIER)
+		l->counts.earlier--;
+	else
+		l->counts.late--;
+	return state;
+}

@@ -1,0 +1,238 @@
+/*
+ * What the door and the two kinds of list share.  Private to this room.
+ *
+ * Vocabulary
+ *	key	a block's address with its layer in bit 51, as both stand in
+ *		the first word of a record: ascending keys are address order.
+ *	chunk	at most LIST_CHUNK records of a batch: what a kind is given at
+ *		a time, so that records and marks stay in the cache.
+ *	pair	an allocation and its free that cancel each other.
+ *	limbo	for each thread the block that its last free-by-realloc took
+ *		out, or what else that free was counted as, until its fate is
+ *		known: REC_UNDO takes back all that the free did.
+ *
+ * The rules of what counts as what are written twice, once in each kind, for
+ * one is the oracle of the other; here is only what has no rule in it.
+ */
+#ifndef BLKLIST_LIST_H
+#define BLKLIST_LIST_H
+
+#include "blklist.h"
+
+#define LIST_CHUNK 4096
+#define LIST_LAYER_BIT 51
+#define LIST_KEY_MASK (REC_ADDR_MASK | UINT64_C(1) << LIST_LAYER_BIT)
+#define LIST_THREADS 65536
+#define LIST_MAX (UINT32_C(1) << 28)
+
+struct list_chunk {
+	const struct rec *rec;
+	unsigned n;
+	uint64_t seq;
+	const uint64_t *seqs;		/* or NULL */
+	int64_t near_ms;
+	const int64_t *ms;		/* or NULL */
+	const struct blklist_batch_info *info;	/* not yet passed, ninfo of them */
+	size_t ninfo;
+	size_t at;			/* of rec[0] in the batch */
+	bool cancel;
+};
+
+/* A kind of list.  Keys are masked already; windows are inside the list. */
+struct list_ops {
+	int (*open)(struct blklist *);
+	void (*close)(struct blklist *);
+	/* Applies the chunk; returns how many pairs it left out. */
+	unsigned (*apply)(struct blklist *, struct list_chunk *);
+	size_t (*window)(const struct blklist *, enum blklist_order,
+	    uint32_t first, struct blk *out, size_t n);
+	size_t (*after)(const struct blklist *, bool from_start, uint64_t key,
+	    struct blk *out, size_t n);
+	int (*get)(const struct blklist *, uint64_t key, struct blk *out);
+	int64_t (*rank)(const struct blklist *, enum blklist_order,
+	    uint64_t key);
+	int (*put)(struct blklist *, uint64_t key, const struct blk *);
+	/* The block's size through `size`. */
+	int (*take)(struct blklist *, uint64_t key, uint64_t *size);
+	void (*clear)(struct blklist *);
+	size_t (*memory)(const struct blklist *);
+	int (*check)(const struct blklist *, char *why, size_t cap);
+};
+
+extern const struct list_ops list_literal;
+extern const struct list_ops list_indexed;
+
+enum limbo_state {
+	LIMBO_NONE,
+	LIMBO_BLOCK,			/* took blk out */
+	LIMBO_UNKNOWN,
+	LIMBO_EARLIER,
+	LIMBO_LATE,
+};
+
+struct limbo {
+	struct blk blk;
+	uint64_t key;
+	enum limbo_state state;
+};
+
+/* When looking for pairs is worth it; counted in records. */
+struct list_adapt {
+	unsigned tried;			/* since the last verdict */
+	unsigned paired;		/* of them */
+	unsigned skip;			/* still to pass without looking */
+};
+
+struct list_infos {
+	struct blklist_info *entry;	/* entry[0] is unused */
+	void *tree;			/* tsearch(3) over the entries */
+	uint32_t n;			/* in use, entry[0] too */
+};
+
+struct blklist {
+	const struct list_ops *ops;
+	void *impl;			/* the kind's own */
+	struct blklist_counts counts;
+	uint64_t key_mask;		/* LIST_KEY_MASK, without the layer if opaque */
+	uint64_t legal[4];		/* a bit for each type code */
+	bool since_click;
+	bool opaque;			/* the low nibble says nothing */
+	struct list_adapt adapt;
+	struct limbo *limbo;		/* LIST_THREADS of them, pages as used */
+	unsigned limbo_used;		/* one more than the highest thread in it */
+	struct blklist_removed *removed;
+	uint32_t removed_cap;		/* a power of two; 0: none kept */
+	uint64_t removed_n;		/* ever */
+	struct list_infos infos;
+};
+
+/* Zeroed memory of its own mapping, taken page by page as it is used. */
+void *list_map(size_t bytes);
+void list_unmap(void *, size_t bytes);
+/* Gives the pages that lie wholly inside [from, to) back; they read as zeros. */
+void list_release(void *from, void *to);
+
+void list_infos_fini(struct list_infos *);
+size_t list_infos_memory(const struct list_infos *);
+
+/* The requester of record i of the chunk; called with ascending i. */
+uint16_t list_info_find(struct blklist *, struct list_chunk *, unsigned i);
+
+static inline uint16_t
+list_info_at(struct blklist *l, struct list_chunk *c, unsigned i)
+{
+	return c->ninfo == 0 ? 0 : list_info_find(l, c, i);
+}
+
+static inline uint64_t
+list_key(const struct blklist *l, const struct rec *r)
+{
+	return r->w[0] & l->key_mask;
+}
+
+static inline uint64_t
+list_key_of(const struct blklist *l, unsigned layer, uint64_t addr)
+{
+	return ((addr & REC_ADDR_MASK) |
+	    (uint64_t)(layer & 1) << LIST_LAYER_BIT) & l->key_mask;
+}
+
+static inline uint64_t
+list_blk_key(const struct blklist *l, const struct blk *b)
+{
+	return rec_w0(b->addr, b->flags, 0) & l->key_mask;
+}
+
+/* Sizes are kept in the 48 bits that a record has for them. */
+static inline uint64_t
+list_blk_size(const struct blk *b)
+{
+	return b->size > REC_ADDR_MASK ? REC_ADDR_MASK : b->size;
+}
+
+static inline uint64_t
+list_seq(const struct list_chunk *c, unsigned i)
+{
+	return c->seqs != NULL ? c->seqs[i] : c->seq + i;
+}
+
+static inline int64_t
+list_ms(const struct list_chunk *c, unsigned i)
+{
+	if (c->ms != NULL)
+		return c->ms[i];
+	return (int64_t)((uint64_t)c->near_ms -
+	    (uint32_t)((uint32_t)c->near_ms - rec_ms(&c->rec[i])));
+}
+
+/* True when ticket a was drawn before ticket b; both wrap. */
+static inline bool
+list_older(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+static inline bool
+list_is_failed(const struct blklist *l, const struct rec *r)
+{
+	return rec_level(r) == REC_LEVEL_FAILED && !l->opaque;
+}
+
+/* An allocation that succeeded, whatever becomes of it. */
+static inline void
+list_count_alloc(struct blklist *l, const struct rec *r)
+{
+	unsigned type = rec_type(r);
+
+	l->counts.allocs++;
+	if (__builtin_expect(!(l->legal[type >> 6] >> (type & 63) & 1), 0))
+		l->counts.illegal_type++;
+}
+
+static inline void
+list_live_add(struct blklist *l, uint64_t size)
+{
+	l->counts.live_bytes += size;
+	if (l->counts.live_bytes > l->counts.peak_bytes)
+		l->counts.peak_bytes = l->counts.live_bytes;
+}
+
+/*
+ * The two halves of a pair.  Its bytes are live in between, so that the peak
+ * is the same whether pairs are looked for or not.
+ */
+static inline void
+list_pair_alloc(struct blklist *l, const struct rec *alloc)
+{
+	list_count_alloc(l, alloc);
+	list_live_add(l, rec_size(alloc));
+}
+
+static inline void
+list_pair_free(struct blklist *l, const struct rec *alloc)
+{
+	l->counts.frees++;
+	l->counts.cancelled++;
+	l->counts.live_bytes -= rec_size(alloc);
+}
+
+static inline void
+list_removed(struct blklist *l, uint64_t seq, const struct blk *b)
+{
+	if (l->removed_cap == 0)
+		return;
+	l->removed[l->removed_n++ & (l->removed_cap - 1)] =
+	    (struct blklist_removed){ .seq = seq, .blk = *b };
+}
+
+/* What a free-by-realloc did; blk only with LIMBO_BLOCK. */
+void list_limbo_keep(struct blklist *, const struct rec *, uint64_t key,
+    enum limbo_state, const struct blk *);
+/*
+ * Takes back the counts of the free that `undo` is for and hands out what it
+ * did; LIMBO_NONE when this thread's last free-by-realloc was of another block.
+ */
+enum limbo_state list_limbo_take(struct blklist *, const struct rec *undo,
+    uint64_t key, struct blk *);
+
+#endif
