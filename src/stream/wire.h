@@ -19,14 +19,20 @@
  *	m.read.index = 3; m.read.from = cursor; m.read.max = 1024;
  *	wire_encode(&m, buf, sizeof buf, &len);		frame and all
  *
- *	memcpy(wire_frames_space(&in, n), bytes, n); wire_frames_add(&in, n);
+ *	p = wire_frames_space(&in, sizeof chunk, &room);
+ *	n = read(fd, p, room);
+ *	wire_frames_add(&in, n);
  *	while ((r = wire_frames_next(&in, &map, &len)) == 1)
- *		if (wire_decode(map, len, &m) == 0)
+ *		if (wire_decode(map, len, &m) == 0) {
  *			...
+ *			wire_msg_fini(&m);
+ *		}
  *
  * A message borrows: texts and byte strings given to wire_encode stay the
  * caller's; those of a decoded message lie in the message's own store
- * (wire_msg_fini) .  Unknown keys are skipped, unknown types are -ENOMSG.
+ * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
+ * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
+ * characters, and goes through base_safe_text() on its way to any terminal.
  * Types 0 to 12 are those of pagek-stream(5); 13 to 20 are ours since.
  */
 #ifndef STREAM_WIRE_H
@@ -42,9 +48,13 @@
 #define WIRE_ITEMS_MAX 512
 #define WIRE_DEPTH_MAX 4
 #define WIRE_TEXT_MAX 255
+#define WIRE_WAIT_MAX 1000	/* milliseconds that a READ may wait */
 #define WIRE_READ_MAX 1024	/* records of one DATA, blocks of one PART */
 #define WIRE_SYMS_MAX 64	/* addresses of one SYM */
 #define WIRE_INFO_MAX 128	/* requesters beside one DATA or PART */
+#define WIRE_INFO_NAME_MAX 8	/* bytes of a requester's name */
+#define WIRE_TYPED_MAX 256	/* entries of one TYPED */
+#define WIRE_TYPED_SIZE 50	/* code u8, name 8 bytes, text 41 bytes, NUL-padded */
 #define WIRE_EPOCH 16
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART: sequence number, then ms, little-endian */
 
@@ -142,6 +152,11 @@ struct wire_bytes {
 	size_t len;
 };
 
+/*
+ * Records lost by one cause: `count` of them or, when not exact, at least so
+ * many.  A count of 0 says that none are known to be lost and is not sent:
+ * who knows of a loss but not how large it is says 1, not exact.
+ */
 struct wire_lost {
 	uint64_t count;
 	bool exact;
@@ -205,7 +220,7 @@ struct wire_data {
 	uint32_t count;
 	struct wire_bytes records;
 	uint64_t next, oldest;
-	struct wire_lost lost[8];	/* by cause */
+	struct wire_lost lost[8];	/* by cause; [0]: of causes that we do not know */
 	uint64_t cancelled;		/* records left out: pairs * 2 */
 	struct wire_bytes offsets;	/* u32 LE each: sequence number - first; empty: consecutive */
 	struct wire_info info[WIRE_INFO_MAX];
@@ -282,10 +297,9 @@ struct wire_types {
 	uint32_t index;
 };
 
-/* Packed entries: code u8, name 8 bytes, text 41 bytes, NUL-padded. */
 struct wire_typed {
 	uint32_t index;
-	struct wire_bytes types;
+	struct wire_bytes types;	/* packed entries of WIRE_TYPED_SIZE */
 };
 
 struct wire_end {
@@ -324,11 +338,14 @@ struct wire_msg {
 	void *store;			/* what a decoded message's texts lie in */
 };
 
+/* Borrows s; clipped to whole characters of WIRE_TEXT_MAX bytes. NULL: empty. */
 struct wire_text wire_text(const char *s);
 
 /*
- * Encodes frame and map.  -ENOBUFS when it needs more than cap, -EINVAL when
- * the message breaks a limit above.
+ * Encodes frame and map; 4 + WIRE_REPLY_MAX bytes hold any message.  -ENOBUFS
+ * when it needs more than cap, -EINVAL when the message breaks a limit above
+ * or has no place in this version.  Bytes of a text that are no UTF-8 go out
+ * as '?'.  `out` may have been written to on failure.
  */
 int wire_encode(const struct wire_msg *, uint8_t *out, size_t cap, size_t *len);
 
@@ -340,9 +357,15 @@ int wire_check_shape(const uint8_t *map, size_t len);
 
 /*
  * Shape check, then decode.  -EBADMSG for a wrong shape, a missing key or a
- * value out of range; -ENOMSG for a type that this version does not know;
- * -ENOMEM.  On success the caller ends it with wire_msg_fini(); the message
- * borrows nothing from `map`.
+ * value out of range; -ENOMSG for a type that this version does not know, and
+ * then type and id are set, so that it can be answered; -ENOMEM.  On success
+ * the caller ends it with wire_msg_fini(); the message borrows nothing from
+ * `map`.
+ *
+ * What holds of a decoded message: counts and enumerations are within their
+ * limits; records.len is count * 16 or count * 32, blocks.len the same with
+ * WIRE_BLOCK_TAIL; offsets has 0 or 4 * count bytes; info[].at < count.  Which
+ * of the two sizes, and that sequence numbers add up, is for the receiver.
  */
 int wire_decode(const uint8_t *map, size_t len, struct wire_msg *);
 void wire_msg_fini(struct wire_msg *);
@@ -354,14 +377,20 @@ struct wire_frames {
 	size_t limit;			/* of one map */
 };
 
+/* `limit`: WIRE_REQUEST_MAX or WIRE_REPLY_MAX.  -EINVAL beyond the latter. */
 int wire_frames_init(struct wire_frames *, size_t limit);
 void wire_frames_fini(struct wire_frames *);
-/* Room for up to `want` more bytes and how much there is of it; NULL: -ENOMEM. */
+/*
+ * Room for up to `want` more bytes and how much there is of it, at least 1;
+ * NULL: -ENOMEM, or full of frames that have not been taken with next.  The
+ * buffer never holds more than twice the limit.
+ */
 uint8_t *wire_frames_space(struct wire_frames *, size_t want, size_t *room);
 void wire_frames_add(struct wire_frames *, size_t n);
 /*
  * 1 with the next map, borrowed until the next call of space; 0 when more
- * bytes are needed; -EMSGSIZE when a frame announces more than the limit.
+ * bytes are needed; -EMSGSIZE when a frame announces more than the limit: no
+ * frame comes after it.
  */
 int wire_frames_next(struct wire_frames *, const uint8_t **map, size_t *len);
 
