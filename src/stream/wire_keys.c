@@ -1,0 +1,322 @@
+/*
+ * wire_keys: the table of keys.  Numbers below 14 are those that the protocol
+ * began with; where it gave none, they follow on.  A number once given to a
+ * key of a message is never given to another.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "record.h"
+#include "wire_keys.h"
+
+#define OF(m) offsetof(struct wire_msg, m)
+#define SIZE(m) sizeof(((struct wire_msg *)NULL)->m)
+#define COUNT(m) BASE_NELEM(((struct wire_msg *)NULL)->m)
+
+#define FIELD(k, must_, kind_, m, max_) \
+	{ \
+		.name = #m, .key = (k), .kind = WIRE_K_##kind_, \
+		.must = (must_), .at = OF(m), .size = SIZE(m), .max = (max_) \
+	}
+#define MUST(k, kind_, m, max_) FIELD(k, true, kind_, m, max_)
+#define MAY(k, kind_, m, max_) FIELD(k, false, kind_, m, max_)
+/* n_ neighbours, of which m is the first. */
+#define NEXT_TO(k, m, n_) \
+	{ \
+		.name = #m, .key = (k), .kind = WIRE_K_UINTS, .must = true, \
+		.n = (n_), .at = OF(m), .size = SIZE(m) \
+	}
+/* An array m, of which the size_t `counter` says how many are used. */
+#define MANY(k, must_, kind_, m, counter) \
+	{ \
+		.name = #m, .key = (k), .kind = WIRE_K_##kind_, \
+		.must = (must_), .n = COUNT(m), .at = OF(m), \
+		.at2 = OF(counter), .size = SIZE(m[0]) \
+	}
+
+#define ANY UINT64_MAX
+
+static const struct wire_field common[] = {
+	MUST(0, UINT, type, ANY),
+	MUST(1, UINT, id, ANY),
+};
+
+static const struct wire_field hello[] = {
+	NEXT_TO(2, hello.min, 2),
+	MUST(3, TEXT, hello.client, WIRE_TEXT_MAX),
+	MUST(4, UINT, hello.roles, ANY),
+};
+
+static const struct wire_field welcome[] = {
+	MUST(2, UINT, welcome.version, ANY),
+	MUST(3, TEXT, welcome.node_name, WIRE_TEXT_MAX),
+	MUST(4, ID, welcome.node_id, 0),
+	MUST(5, ID, welcome.boot, 0),
+	MUST(7, UINT, welcome.roles, ANY),
+	NEXT_TO(8, welcome.mono_ns, 2),
+	MAY(9, UINT, welcome.node_number, ANY),
+};
+
+static const struct wire_field name[] = {
+	MUST(2, TEXT, name.table, WIRE_TEXT_MAX),
+	MAY(3, TEXT, name.name, WIRE_TEXT_MAX),
+	MAY(4, UINT, name.index, ANY),
+};
+
+static const struct wire_field named[] = {
+	MUST(4, UINT, named.index, ANY),
+	MUST(5, ID, named.epoch, 0),
+	MUST(6, UINT, named.format, 255),
+	MUST(7, UINT, named.record_size, 255),
+	MUST(8, UINT, named.oldest, ANY),
+	MUST(9, UINT, named.next, ANY),
+	MUST(10, UINT, named.address_bits, 64),
+	MUST(11, UINT, named.state, WIRE_S_EXECED),
+	MAY(12, TEXT, named.name, WIRE_TEXT_MAX),
+	MAY(13, UINT, named.entries, ANY),
+	MAY(14, UINT, named.levels, 1),
+};
+
+static const struct wire_field read[] = {
+	MUST(4, UINT, read.index, ANY),
+	MUST(5, ID, read.epoch, 0),
+	MUST(6, UINT, read.from, ANY),
+	MUST(7, UINT, read.max, WIRE_READ_MAX),
+	MAY(8, UINT, read.wait_ms, WIRE_WAIT_MAX),
+	MAY(9, BOOL, read.whole, 0),
+};
+
+static const struct wire_field data[] = {
+	MUST(6, UINT, data.first, ANY),
+	MUST(7, UINT, data.count, WIRE_READ_MAX),
+	MUST(8, BYTES, data.records, WIRE_READ_MAX * REC_WIDE_SIZE),
+	MUST(9, UINT, data.next, ANY),
+	MUST(10, UINT, data.oldest, ANY),
+	{
+		.name = "data.lost", .key = 11, .kind = WIRE_K_LOST,
+		.n = COUNT(data.lost), .at = OF(data.lost)
+	},
+	MAY(12, UINT, data.cancelled, ANY),
+	MANY(13, false, INFO, data.info, data.ninfo),
+	MAY(14, BYTES, data.offsets, WIRE_READ_MAX * 4),
+	MAY(15, INT, data.now_ms, 0),
+	MAY(16, UINT, data.state, WIRE_S_EXECED),
+};
+
+static const struct wire_field snap[] = {
+	MUST(4, UINT, snap.index, ANY),
+	MUST(5, ID, snap.epoch, 0),
+	MUST(6, UINT, snap.snapshot, ANY),
+	MAY(7, UINT, snap.after, ANY),
+	MUST(8, UINT, snap.max, WIRE_READ_MAX),
+	MAY(9, UINT, snap.after_layer, 1),
+	MAY(10, BOOL, snap.from_start, 0),
+};
+
+static const struct wire_field part[] = {
+	MUST(6, UINT, part.snapshot, ANY),
+	MUST(7, UINT, part.as_of, ANY),
+	MUST(8, BYTES, part.blocks,
+	    WIRE_READ_MAX * (REC_WIDE_SIZE + WIRE_BLOCK_TAIL)),
+	{
+		.name = "part.next", .key = 9, .kind = WIRE_K_OR_LAST,
+		.must = true, .at = OF(part.next), .at2 = OF(part.last),
+		.size = SIZE(part.next), .max = ANY
+	},
+	MUST(10, UINT, part.total, ANY),
+	MUST(11, UINT, part.since, WIRE_SINCE_UNKNOWN),
+	MAY(12, UINT, part.next_layer, 1),
+	MANY(13, false, INFO, part.info, part.ninfo),
+	MUST(14, UINT, part.count, WIRE_READ_MAX),
+	MAY(15, INT, part.now_ms, 0),
+};
+
+static const struct wire_field stat[] = {
+	MUST(4, UINT, stat.index, ANY),
+};
+
+static const struct wire_field stats[] = {
+	MAY(2, UINT, stats.pid, ANY),
+	MAY(3, TEXT, stats.comm, WIRE_TEXT_MAX),
+	MUST(4, UINT, stats.index, ANY),
+	MAY(5, INT, stats.status, 0),
+	MAY(6, TEXT, stats.reason, WIRE_TEXT_MAX),
+	NEXT_TO(7, stats.n[0], WIRE_STATS_COUNT),
+	MAY(8, UINT, stats.targets_live, ANY),
+	MAY(9, UINT, stats.ppid, ANY),
+	MAY(10, INT, stats.ended_ms, 0),
+	MUST(11, UINT, stats.state, WIRE_S_EXECED),
+	MAY(12, TEXT, stats.output, WIRE_TEXT_MAX),
+	MAY(13, TEXT, stats.socket, WIRE_TEXT_MAX),
+};
+
+static const struct wire_field sym[] = {
+	MUST(4, UINT, sym.index, ANY),
+	MAY(5, UINT, sym.kind, WIRE_SYM_THREAD),
+	MANY(6, true, LIST, sym.addr, sym.n),
+};
+
+static const struct wire_field syms[] = {
+	MUST(4, UINT, syms.index, ANY),
+	MAY(5, UINT, syms.kind, WIRE_SYM_THREAD),
+	MANY(6, true, TEXTS, syms.name, syms.n),
+};
+
+static const struct wire_field types[] = {
+	MUST(4, UINT, types.index, ANY),
+};
+
+static const struct wire_field typed[] = {
+	MUST(4, UINT, typed.index, ANY),
+	MUST(8, BYTES, typed.types, WIRE_TYPED_MAX * WIRE_TYPED_SIZE),
+};
+
+static const struct wire_field end[] = {
+	MUST(4, UINT, end.index, ANY),
+	MUST(5, ID, end.epoch, 0),
+};
+
+static const struct wire_field err[] = {
+	MUST(2, UINT, err.code, 255),
+	MUST(3, TEXT, err.text, WIRE_TEXT_MAX),
+	MAY(4, UINT, err.retry_ms, ANY),
+	MAY(5, ID, err.epoch, 0),
+};
+
+static int
+check_hello(const struct wire_msg *m)
+{
+	return m->hello.min <= m->hello.max ? 0 : -EINVAL;
+}
+
+/* `len` bytes are `count` records of either format, each with its tail. */
+static bool
+is_records(size_t len, uint32_t count, size_t tail)
+{
+	return len == count * (REC_CLASSIC_SIZE + tail) ||
+	    len == count * (REC_WIDE_SIZE + tail);
+}
+
+static bool
+is_beside(const struct wire_info *info, size_t n, uint32_t count)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (info[i].at >= count)
+			return false;
+	return true;
+}
+
+static int
+check_data(const struct wire_msg *m)
+{
+	const struct wire_data *d = &m->data;
+
+	if (!is_records(d->records.len, d->count, 0) ||
+	    !is_beside(d->info, d->ninfo, d->count))
+		return -EINVAL;
+	if (d->offsets.len != 0 && d->offsets.len != 4 * (size_t)d->count)
+		return -EINVAL;
+	return 0;
+}
+
+static int
+check_part(const struct wire_msg *m)
+{
+	const struct wire_part *p = &m->part;
+
+	if (!is_records(p->blocks.len, p->count, WIRE_BLOCK_TAIL) ||
+	    !is_beside(p->info, p->ninfo, p->count))
+		return -EINVAL;
+	return 0;
+}
+
+static int
+check_typed(const struct wire_msg *m)
+{
+	return m->typed.types.len % WIRE_TYPED_SIZE == 0 ? 0 : -EINVAL;
+}
+
+const struct wire_layout wire_common = {
+	.name = "common", .fields = common, .nfields = BASE_NELEM(common)
+};
+
+#define LAYOUT(type, fields_, check_) \
+	[type] = { \
+		.name = #type, .fields = (fields_), \
+		.nfields = BASE_NELEM(fields_), .check = (check_) \
+	}
+
+static const struct wire_layout layouts[] = {
+	LAYOUT(WIRE_HELLO, hello, check_hello),
+	LAYOUT(WIRE_WELCOME, welcome, NULL),
+	LAYOUT(WIRE_NAME, name, NULL),
+	LAYOUT(WIRE_NAMED, named, NULL),
+	LAYOUT(WIRE_READ, read, NULL),
+	LAYOUT(WIRE_DATA, data, check_data),
+	LAYOUT(WIRE_SNAP, snap, NULL),
+	LAYOUT(WIRE_PART, part, check_part),
+	LAYOUT(WIRE_STAT, stat, NULL),
+	LAYOUT(WIRE_STATS, stats, NULL),
+	LAYOUT(WIRE_ERR, err, NULL),
+	LAYOUT(WIRE_SYM, sym, NULL),
+	LAYOUT(WIRE_SYMS, syms, NULL),
+	LAYOUT(WIRE_TYPES, types, NULL),
+	LAYOUT(WIRE_TYPED, typed, check_typed),
+	LAYOUT(WIRE_END, end, NULL),
+	[WIRE_ENDED] = { .name = "WIRE_ENDED" },
+};
+
+const struct wire_layout *
+wire_layout(uint32_t type)
+{
+	if (type >= BASE_NELEM(layouts) || layouts[type].name == NULL)
+		return NULL;
+	return &layouts[type];
+}
+
+uint64_t
+wire_member_get(const void *member, size_t size)
+{
+	uint64_t u64;
+	uint32_t u32;
+	uint16_t u16;
+
+	switch (size) {
+	case 1:
+		return *(const uint8_t *)member;
+	case 2:
+		memcpy(&u16, member, sizeof u16);
+		return u16;
+	case 4:
+		memcpy(&u32, member, sizeof u32);
+		return u32;
+	default:
+		memcpy(&u64, member, sizeof u64);
+		return u64;
+	}
+}
+
+void
+wire_member_set(void *member, size_t size, uint64_t value)
+{
+	uint32_t u32 = (uint32_t)value;
+	uint16_t u16 = (uint16_t)value;
+
+	switch (size) {
+	case 1:
+		*(uint8_t *)member = (uint8_t)value;
+		break;
+	case 2:
+		memcpy(member, &u16, sizeof u16);
+		break;
+	case 4:
+		memcpy(member, &u32, sizeof u32);
+		break;
+	default:
+		memcpy(member, &value, sizeof value);
+		break;
+	}
+}

@@ -1,0 +1,274 @@
+/*
+ * check_shape: what stands between a stranger's bytes and libcbor.  The
+ * mutants of the last test come from a fixed seed: each run has the same.
+ */
+#include <cbor.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/base/base.h"
+#include "harness.h"
+#include "wire_samples.h"
+
+static uint8_t raw[SAMPLE_FRAME_MAX];
+
+/* In a buffer of exactly its size, so that a sanitizer sees a byte read beyond it. */
+static int
+check_copy(const uint8_t *map, size_t len)
+{
+	uint8_t *copy = malloc(len > 0 ? len : 1);
+	int err;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, map, len);
+	err = wire_check_shape(copy, len);
+	free(copy);
+	return err;
+}
+
+START_TEST(bomb_is_refused)
+{
+	size_t len = sample_raw_get(&sample_bombs[_i], raw);
+	struct wire_msg m = { .type = 99 };
+
+	ck_assert_msg(check_copy(raw, len) == -EBADMSG, "%s",
+	    sample_bombs[_i].name);
+	ck_assert_int_eq(wire_decode(raw, len, &m), -EBADMSG);
+	ck_assert_uint_eq(m.type, 99);
+}
+END_TEST
+
+START_TEST(edge_of_the_profile_is_allowed)
+{
+	size_t len = sample_raw_get(&sample_edges[_i], raw);
+
+	ck_assert_msg(check_copy(raw, len) == 0, "%s",
+	    sample_edges[_i].name);
+}
+END_TEST
+
+START_TEST(edge_cut_at_any_byte_is_refused)
+{
+	size_t n, len = sample_raw_get(&sample_edges[_i], raw);
+
+	for (n = 0; n < len; n++)
+		ck_assert_int_eq(check_copy(raw, n), -EBADMSG);
+}
+END_TEST
+
+/* By the standard's own table; the low bits decide what may follow. */
+START_TEST(first_byte_decides)
+{
+	unsigned major = (unsigned)_i >> 5, info = _i & 0x1f, n;
+	bool fine = false;
+	size_t len;
+
+	len = sample_hex(IN_HELLO, raw);
+	raw[len++] = (uint8_t)_i;
+	n = info < 24 || info > 27 ? 0 : 1u << (info - 24);
+	memset(raw + len, 0, n);
+	len += n;
+	if (major <= 1)
+		fine = info <= 27;
+	else if (major <= 5)
+		fine = info == 0 || (info >= 24 && info <= 26);
+	else if (major == 7)
+		fine = info == 20 || info == 21 || info == 22;
+	ck_assert_int_eq(check_copy(raw, len), fine ? 0 : -EBADMSG);
+}
+END_TEST
+
+static long
+peak_kib(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+/* Runs in a child, whose peak begins at what it has; returns its growth. */
+static long
+growth_of_bombs(void)
+{
+	struct wire_msg m;
+	long before;
+	size_t i, len;
+
+	/* Touches the code and the buffer before the first look. */
+	memset(raw, 0, sizeof raw);
+	len = sample_raw_get(&sample_edges[0], raw);
+	if (wire_decode(raw, len, &m) == 0)
+		wire_msg_fini(&m);
+	before = peak_kib();
+	for (i = 0; i < BASE_NELEM(sample_bombs); i++) {
+		len = sample_raw_get(&sample_bombs[i], raw);
+		if (wire_decode(raw, len, &m) == 0)
+			wire_msg_fini(&m);
+	}
+	return peak_kib() - before;
+}
+
+START_TEST(bombs_take_no_memory)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		_exit(growth_of_bombs() < 1024 ? 0 : 1);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+/* --- mutants ------------------------------------------------------------ */
+
+#define MUTANTS 200000
+#define MUTANT_MAX 2048
+
+static uint64_t
+random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static size_t
+random_below(uint64_t *state, size_t n)
+{
+	return (size_t)(random_next(state) >> 16) % n;
+}
+
+/* A valid map to begin with: a message, or one at the edge of the profile. */
+static size_t
+parent(uint64_t *state, uint8_t *out)
+{
+	size_t i = random_below(state, SAMPLE_TYPES + BASE_NELEM(sample_edges));
+	uint8_t buf[MUTANT_MAX];
+	size_t len;
+
+	if (i >= SAMPLE_TYPES)
+		return sample_raw_get(&sample_edges[i - SAMPLE_TYPES], out);
+	ck_assert_int_eq(wire_encode(&sample_ordinary[sample_types[i]], buf,
+	    sizeof buf, &len), 0);
+	memcpy(out, buf + 4, len - 4);
+	return len - 4;
+}
+
+/* One change: a bit, a byte, a head that means something, more or less. */
+static size_t
+mutate(uint64_t *state, uint8_t *p, size_t len)
+{
+	static const uint8_t heads[] = {
+		0x00, 0x17, 0x18, 0x1b, 0x20, 0x3b, 0x40, 0x41, 0x58, 0x5b,
+		0x5f, 0x60, 0x61, 0x78, 0x7b, 0x7f, 0x80, 0x81, 0x98, 0x9b,
+		0x9f, 0xa0, 0xa1, 0xb8, 0xbb, 0xbf, 0xc0, 0xd8, 0xe0, 0xf4,
+		0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xff,
+	};
+	size_t at = random_below(state, len), n;
+
+	switch (random_below(state, 6)) {
+	case 0:
+		p[at] ^= (uint8_t)(1u << random_below(state, 8));
+		break;
+	case 1:
+		p[at] = (uint8_t)random_next(state);
+		break;
+	case 2:
+		p[at] = heads[random_below(state, sizeof heads)];
+		break;
+	case 3:
+		memmove(p + at + 1, p + at, len - at);
+		p[at] = heads[random_below(state, sizeof heads)];
+		len++;
+		break;
+	case 4:
+		memmove(p + at, p + at + 1, len - at - 1);
+		len--;
+		break;
+	default:
+		n = 1 + random_below(state, 8);
+		if (at + n <= len) {
+			memmove(p + at + n, p + at, len - at);
+			len += n;
+		}
+		break;
+	}
+	return len;
+}
+
+/* Passed by the shape check: libcbor takes it whole, and a codec survives it. */
+static bool
+agrees(const uint8_t *map, size_t len)
+{
+	struct cbor_load_result r;
+	cbor_item_t *item = cbor_load(map, len, &r);
+	bool whole = item != NULL && r.error.code == CBOR_ERR_NONE &&
+	    r.read == len;
+
+	if (item != NULL)
+		cbor_decref(&item);
+	return whole;
+}
+
+START_TEST(what_passes_libcbor_takes_whole)
+{
+	uint64_t state = UINT64_C(0x2004071313300000);
+	uint8_t p[MUTANT_MAX];
+	struct wire_msg m;
+	unsigned i, passed = 0, decoded = 0;
+	size_t len, changes;
+
+	for (i = 0; i < MUTANTS; i++) {
+		len = parent(&state, p);
+		changes = 1 + random_below(&state, 4);
+		for (; changes > 0 && len > 0; changes--)
+			len = mutate(&state, p, len);
+		if (check_copy(p, len))
+			continue;
+		passed++;
+		ck_assert_msg(agrees(p, len), "mutant %u", i);
+		if (wire_decode(p, len, &m) == 0) {
+			decoded++;
+			wire_msg_fini(&m);
+		}
+	}
+	/* A generator that only makes rubbish would prove nothing. */
+	ck_assert_uint_gt(passed, MUTANTS / 10);
+	ck_assert_uint_gt(decoded, MUTANTS / 20);
+	ck_assert_uint_lt(passed, MUTANTS * 9 / 10);
+}
+END_TEST
+
+static Suite *
+shape_suite(void)
+{
+	Suite *s = suite_create("shape");
+	TCase *core = tcase_create("Core");
+	TCase *limits = tcase_create("Limits");
+
+	tcase_set_timeout(core, 60);
+	tcase_set_timeout(limits, 300);
+	suite_add_tcase(s, core);
+	suite_add_tcase(s, limits);
+#define EACH_OF(test, table) \
+	tcase_add_loop_test(core, test, 0, BASE_NELEM(table))
+	EACH_OF(bomb_is_refused, sample_bombs);
+	EACH_OF(edge_of_the_profile_is_allowed, sample_edges);
+	EACH_OF(edge_cut_at_any_byte_is_refused, sample_edges);
+	tcase_add_loop_test(core, first_byte_decides, 0, 256);
+	tcase_add_test(limits, bombs_take_no_memory);
+	tcase_add_test(limits, what_passes_libcbor_takes_whole);
+	return s;
+}
+
+CHECK_MAIN(shape_suite)

@@ -1,0 +1,868 @@
+/*
+ * check_wire: messages and frames.  What a right shape is, and what happens
+ * to a wrong one, is in check_shape.c.
+ */
+#include <dirent.h>
+#include <errno.h>
+
+#include "../src/base/base.h"
+#include "../src/stream/wire_keys.h"
+#include "harness.h"
+#include "wire_samples.h"
+
+static uint8_t frame[SAMPLE_FRAME_MAX], again[SAMPLE_FRAME_MAX];
+
+/* --- equality, by hand so that it does not lean on the codec's tables ---- */
+
+#define SAME(m) ck_assert_int_eq(a->m == b->m, true)
+#define SAME_ID(m) ck_assert_mem_eq(a->m, b->m, sizeof a->m)
+#define SAME_TEXT(m) same_text(&a->m, &b->m)
+#define SAME_BYTES(m) same_bytes(&a->m, &b->m)
+
+static void
+same_text(const struct wire_text *a, const struct wire_text *b)
+{
+	SAME(len);
+	if (a->len > 0)
+		ck_assert_mem_eq(a->s, b->s, a->len);
+}
+
+static void
+same_bytes(const struct wire_bytes *a, const struct wire_bytes *b)
+{
+	SAME(len);
+	if (a->len > 0)
+		ck_assert_mem_eq(a->p, b->p, a->len);
+}
+
+static void
+same_info(const struct wire_info *a, const struct wire_info *b, size_t n)
+{
+	for (; n > 0; n--, a++, b++) {
+		SAME(at);
+		SAME(node);
+		SAME_TEXT(name);
+	}
+}
+
+static void
+same_hello(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(hello.min);
+	SAME(hello.max);
+	SAME_TEXT(hello.client);
+	SAME(hello.roles);
+}
+
+static void
+same_welcome(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(welcome.version);
+	SAME_TEXT(welcome.node_name);
+	SAME(welcome.node_number);
+	SAME_ID(welcome.node_id);
+	SAME_ID(welcome.boot);
+	SAME(welcome.roles);
+	SAME(welcome.mono_ns);
+	SAME(welcome.utc_ns);
+}
+
+static void
+same_name(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME_TEXT(name.table);
+	SAME_TEXT(name.name);
+	SAME(name.index);
+}
+
+static void
+same_named(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(named.index);
+	SAME_ID(named.epoch);
+	SAME(named.format);
+	SAME(named.record_size);
+	SAME(named.oldest);
+	SAME(named.next);
+	SAME(named.address_bits);
+	SAME(named.state);
+	SAME_TEXT(named.name);
+	SAME(named.entries);
+	SAME(named.levels);
+}
+
+static void
+same_read(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(read.index);
+	SAME_ID(read.epoch);
+	SAME(read.from);
+	SAME(read.max);
+	SAME(read.wait_ms);
+	SAME(read.whole);
+}
+
+static void
+same_data(const struct wire_msg *a, const struct wire_msg *b)
+{
+	size_t i;
+
+	SAME(data.first);
+	SAME(data.count);
+	SAME_BYTES(data.records);
+	SAME(data.next);
+	SAME(data.oldest);
+	for (i = 0; i < BASE_NELEM(a->data.lost); i++) {
+		SAME(data.lost[i].count);
+		SAME(data.lost[i].exact);
+	}
+	SAME(data.cancelled);
+	SAME_BYTES(data.offsets);
+	SAME(data.ninfo);
+	same_info(a->data.info, b->data.info, a->data.ninfo);
+	SAME(data.now_ms);
+	SAME(data.state);
+}
+
+static void
+same_snap(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(snap.index);
+	SAME_ID(snap.epoch);
+	SAME(snap.snapshot);
+	SAME(snap.from_start);
+	SAME(snap.after_layer);
+	SAME(snap.after);
+	SAME(snap.max);
+}
+
+static void
+same_part(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(part.snapshot);
+	SAME(part.as_of);
+	SAME(part.count);
+	SAME_BYTES(part.blocks);
+	SAME(part.last);
+	SAME(part.next_layer);
+	SAME(part.next);
+	SAME(part.total);
+	SAME(part.since);
+	SAME(part.ninfo);
+	same_info(a->part.info, b->part.info, a->part.ninfo);
+	SAME(part.now_ms);
+}
+
+static void
+same_stat(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(stat.index);
+}
+
+static void
+same_stats(const struct wire_msg *a, const struct wire_msg *b)
+{
+	size_t i;
+
+	SAME(stats.index);
+	SAME(stats.pid);
+	SAME_TEXT(stats.comm);
+	SAME(stats.state);
+	SAME(stats.status);
+	SAME_TEXT(stats.reason);
+	for (i = 0; i < WIRE_STATS_COUNT; i++)
+		SAME(stats.n[i]);
+	SAME(stats.targets_live);
+	SAME(stats.ppid);
+	SAME(stats.ended_ms);
+	SAME_TEXT(stats.output);
+	SAME_TEXT(stats.socket);
+}
+
+static void
+same_err(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(err.code);
+	SAME_TEXT(err.text);
+	SAME(err.retry_ms);
+	SAME_ID(err.epoch);
+}
+
+static void
+same_sym(const struct wire_msg *a, const struct wire_msg *b)
+{
+	size_t i;
+
+	SAME(sym.index);
+	SAME(sym.kind);
+	SAME(sym.n);
+	for (i = 0; i < a->sym.n; i++)
+		SAME(sym.addr[i]);
+}
+
+static void
+same_syms(const struct wire_msg *a, const struct wire_msg *b)
+{
+	size_t i;
+
+	SAME(syms.index);
+	SAME(syms.kind);
+	SAME(syms.n);
+	for (i = 0; i < a->syms.n; i++)
+		SAME_TEXT(syms.name[i]);
+}
+
+static void
+same_types(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(types.index);
+}
+
+static void
+same_typed(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(typed.index);
+	SAME_BYTES(typed.types);
+}
+
+static void
+same_end(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(end.index);
+	SAME_ID(end.epoch);
+}
+
+static void (*const same_body[])(const struct wire_msg *,
+    const struct wire_msg *) = {
+	[WIRE_HELLO] = same_hello,
+	[WIRE_WELCOME] = same_welcome,
+	[WIRE_NAME] = same_name,
+	[WIRE_NAMED] = same_named,
+	[WIRE_READ] = same_read,
+	[WIRE_DATA] = same_data,
+	[WIRE_SNAP] = same_snap,
+	[WIRE_PART] = same_part,
+	[WIRE_STAT] = same_stat,
+	[WIRE_STATS] = same_stats,
+	[WIRE_ERR] = same_err,
+	[WIRE_SYM] = same_sym,
+	[WIRE_SYMS] = same_syms,
+	[WIRE_TYPES] = same_types,
+	[WIRE_TYPED] = same_typed,
+	[WIRE_END] = same_end,
+	[WIRE_ENDED] = NULL,
+};
+
+static void
+same(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(type);
+	SAME(id);
+	if (same_body[a->type] != NULL)
+		same_body[a->type](a, b);
+}
+
+/* --- round trips -------------------------------------------------------- */
+
+/*
+ * In a buffer of exactly its size, so that a sanitizer sees a byte read beyond
+ * it, and freed before the message is looked at: it borrows nothing.
+ */
+static int
+decode_copy(const uint8_t *map, size_t len, struct wire_msg *m)
+{
+	uint8_t *copy = malloc(len > 0 ? len : 1);
+	int err;
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, map, len);
+	err = wire_decode(copy, len, m);
+	memset(copy, 0xee, len);
+	free(copy);
+	return err;
+}
+
+static size_t
+encoded(const struct wire_msg *m, uint8_t *out)
+{
+	size_t len = 0;
+
+	ck_assert_int_eq(wire_encode(m, out, SAMPLE_FRAME_MAX, &len), 0);
+	ck_assert_uint_ge(len, 5);
+	ck_assert_uint_eq(len - 4, (size_t)out[0] << 24 |
+	    (size_t)out[1] << 16 | (size_t)out[2] << 8 | out[3]);
+	return len;
+}
+
+static void
+round_trip(const struct wire_msg *m)
+{
+	size_t len = encoded(m, frame);
+	struct wire_msg out;
+
+	ck_assert_int_eq(decode_copy(frame + 4, len - 4, &out), 0);
+	same(m, &out);
+	ck_assert_uint_eq(encoded(&out, again), len);
+	ck_assert_mem_eq(frame, again, len);
+	wire_msg_fini(&out);
+}
+
+START_TEST(ordinary_messages_come_back_the_same)
+{
+	round_trip(&sample_ordinary[sample_types[_i]]);
+}
+END_TEST
+
+START_TEST(largest_messages_fit_and_come_back_the_same)
+{
+	struct wire_msg m;
+
+	sample_get_largest(sample_types[_i], &m);
+	round_trip(&m);
+}
+END_TEST
+
+START_TEST(messages_of_zeros_come_back_the_same)
+{
+	round_trip(&(struct wire_msg) { .type = sample_types[_i] });
+}
+END_TEST
+
+START_TEST(requests_fit_into_a_request)
+{
+	static const uint32_t requests[] = {
+		WIRE_HELLO, WIRE_NAME, WIRE_READ, WIRE_SNAP, WIRE_STAT,
+		WIRE_SYM, WIRE_TYPES, WIRE_END,
+	};
+	struct wire_msg m;
+
+	sample_get_largest(requests[_i], &m);
+	ck_assert_uint_le(encoded(&m, frame), 4 + WIRE_REQUEST_MAX);
+}
+END_TEST
+
+START_TEST(last_part_has_no_next)
+{
+	struct wire_msg out, m = sample_ordinary[WIRE_PART];
+	size_t len;
+
+	m.part.last = true;
+	len = encoded(&m, frame);
+	ck_assert_int_eq(decode_copy(frame + 4, len - 4, &out), 0);
+	ck_assert_int_eq(out.part.last, true);
+	ck_assert_uint_eq(out.part.next, 0);
+	wire_msg_fini(&out);
+}
+END_TEST
+
+START_TEST(message_cut_at_any_byte_is_refused)
+{
+	size_t n, len = encoded(&sample_ordinary[sample_types[_i]], frame);
+	struct wire_msg out;
+
+	for (n = 0; n < len - 4; n++)
+		ck_assert_int_eq(decode_copy(frame + 4, n, &out), -EBADMSG);
+}
+END_TEST
+
+START_TEST(largest_message_cut_at_any_byte_is_refused)
+{
+	struct wire_msg m, out;
+	size_t n, len;
+
+	sample_get_largest(sample_types[_i], &m);
+	len = encoded(&m, frame);
+	for (n = 0; n < len - 4; n += n < 512 || len - n < 2048 ? 1 : 61)
+		ck_assert_int_eq(decode_copy(frame + 4, n, &out), -EBADMSG);
+}
+END_TEST
+
+START_TEST(buffer_short_by_any_byte_is_no_room)
+{
+	const struct wire_msg *m = &sample_ordinary[sample_types[_i]];
+	size_t cap, out = 4711, len = encoded(m, frame);
+	uint8_t *buf;
+
+	for (cap = 0; cap < len; cap++) {
+		buf = malloc(cap > 0 ? cap : 1);
+		ck_assert_int_eq(wire_encode(m, buf, cap, &out), -ENOBUFS);
+		ck_assert_uint_eq(out, 4711);
+		free(buf);
+	}
+	ck_assert_int_eq(wire_encode(m, frame, len, &out), 0);
+}
+END_TEST
+
+/* --- what is refused, and what is not ----------------------------------- */
+
+START_TEST(shape_without_a_message_is_refused)
+{
+	size_t len = sample_raw_get(&sample_wrong[_i], frame);
+	struct wire_msg m = { .type = 99 };
+
+	ck_assert_msg(wire_check_shape(frame, len) == 0, "%s: shape",
+	    sample_wrong[_i].name);
+	ck_assert_msg(decode_copy(frame, len, &m) == -EBADMSG, "%s",
+	    sample_wrong[_i].name);
+	ck_assert_uint_eq(m.type, 99);
+}
+END_TEST
+
+START_TEST(unknown_type_can_be_answered)
+{
+	size_t len = sample_raw_get(&sample_unknown[_i], frame);
+	struct wire_msg m;
+
+	ck_assert_int_eq(decode_copy(frame, len, &m), -ENOMSG);
+	ck_assert_uint_eq(m.id, 1);
+	ck_assert_int_eq(wire_encode(&m, frame, sizeof frame, &len), -EINVAL);
+}
+END_TEST
+
+START_TEST(unknown_key_is_skipped)
+{
+	/* The first 14 bytes are a HELLO: the rest is a key of no meaning. */
+	size_t len = sample_raw_get(&sample_edges[_i], frame);
+	struct wire_msg m;
+
+	ck_assert_msg(decode_copy(frame, len, &m) == 0, "%s",
+	    sample_edges[_i].name);
+	ck_assert_uint_eq(m.hello.min, 1);
+	ck_assert_uint_eq(m.hello.roles, 1);
+	ck_assert_uint_eq(m.hello.client.len, 1);
+	ck_assert_mem_eq(m.hello.client.s, "x", 1);
+	wire_msg_fini(&m);
+}
+END_TEST
+
+START_TEST(key_without_must_may_be_absent)
+{
+	const struct sample_raw stats = {
+		.head = "a5000b010104000b010792", .fill = "05", .times = 18,
+	};
+	size_t len = sample_raw_get(&stats, frame);
+	struct wire_msg m;
+
+	ck_assert_int_eq(decode_copy(frame, len, &m), 0);
+	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 5);
+	ck_assert_uint_eq(m.stats.comm.len, 0);
+	ck_assert_int_eq(m.stats.status, 0);
+	wire_msg_fini(&m);
+}
+END_TEST
+
+START_TEST(numbers_of_a_later_version_are_skipped)
+{
+	const struct sample_raw stats = {
+		.head = "a5000b010104000b010794", .fill = "05", .times = 18,
+		.tail = "8101f6",
+	};
+	size_t len = sample_raw_get(&stats, frame);
+	struct wire_msg m;
+
+	ck_assert_int_eq(decode_copy(frame, len, &m), 0);
+	wire_msg_fini(&m);
+}
+END_TEST
+
+START_TEST(loss_of_unknown_cause_is_still_counted)
+{
+	const struct sample_raw data = {
+		/* {0: [1, true], 1: [2, true], 9: [3, true], 200: [4, false]} */
+		.head = "a8000501010600070009000a0008400ba4"
+		    "008201f5" "018202f5" "098203f5" "18c88204f4",
+	};
+	size_t len = sample_raw_get(&data, frame);
+	struct wire_msg m;
+
+	ck_assert_int_eq(decode_copy(frame, len, &m), 0);
+	ck_assert_uint_eq(m.data.lost[0].count, 8);
+	ck_assert(!m.data.lost[0].exact);
+	ck_assert_uint_eq(m.data.lost[1].count, 2);
+	ck_assert(m.data.lost[1].exact);
+	wire_msg_fini(&m);
+}
+END_TEST
+
+START_TEST(losses_beyond_64_bits_are_not_exact)
+{
+	const struct sample_raw data = {
+		.head = "a8000501010600070009000a0008400ba2"
+		    "00821bfffffffffffffffff5" "098201f5",
+	};
+	size_t len = sample_raw_get(&data, frame);
+	struct wire_msg m;
+
+	ck_assert_int_eq(decode_copy(frame, len, &m), 0);
+	ck_assert(m.data.lost[0].count == UINT64_MAX);
+	ck_assert(!m.data.lost[0].exact);
+	wire_msg_fini(&m);
+}
+END_TEST
+
+START_TEST(no_loss_is_not_sent)
+{
+	struct wire_msg m = sample_ordinary[WIRE_DATA];
+	size_t len;
+
+	memset(m.data.lost, 0, sizeof m.data.lost);
+	len = encoded(&m, frame);
+	m.data.lost[1].exact = true;
+	ck_assert_uint_eq(encoded(&m, again), len);
+	ck_assert_mem_eq(frame, again, len);
+}
+END_TEST
+
+static void
+refuses(const struct wire_msg *m)
+{
+	size_t len = 0;
+
+	ck_assert_int_eq(wire_encode(m, frame, sizeof frame, &len), -EINVAL);
+}
+
+#define BREAKS(type_, member, value) \
+	do { \
+		struct wire_msg m; \
+		sample_get_largest(type_, &m); \
+		m.member = (value); \
+		refuses(&m); \
+	} while (0)
+
+START_TEST(message_beyond_a_limit_is_not_sent)
+{
+	refuses(&(struct wire_msg) { .type = WIRE_LPUT });
+	refuses(&(struct wire_msg) { .type = WIRE_LACK });
+	refuses(&(struct wire_msg) { .type = WIRE_ENDED + 1 });
+	BREAKS(WIRE_HELLO, hello.max, 0);
+	BREAKS(WIRE_HELLO, hello.client.len, WIRE_TEXT_MAX + 1);
+	BREAKS(WIRE_NAMED, named.state, WIRE_S_EXECED + 1);
+	BREAKS(WIRE_READ, read.max, WIRE_READ_MAX + 1);
+	BREAKS(WIRE_READ, read.wait_ms, WIRE_WAIT_MAX + 1);
+	BREAKS(WIRE_DATA, data.count, WIRE_READ_MAX + 1);
+	BREAKS(WIRE_DATA, data.records.len, WIRE_READ_MAX * 32 - 1);
+	BREAKS(WIRE_DATA, data.offsets.len, 4);
+	BREAKS(WIRE_DATA, data.ninfo, WIRE_INFO_MAX + 1);
+	BREAKS(WIRE_DATA, data.info[3].at, WIRE_READ_MAX);
+	BREAKS(WIRE_DATA, data.info[3].name.len, WIRE_INFO_NAME_MAX + 1);
+	BREAKS(WIRE_PART, part.count, WIRE_READ_MAX - 1);
+	BREAKS(WIRE_PART, part.info[127].at, WIRE_READ_MAX);
+	BREAKS(WIRE_PART, part.since, WIRE_SINCE_UNKNOWN + 1);
+	BREAKS(WIRE_SNAP, snap.after_layer, 2);
+	BREAKS(WIRE_SYM, sym.n, WIRE_SYMS_MAX + 1);
+	BREAKS(WIRE_SYMS, syms.n, WIRE_SYMS_MAX + 1);
+	BREAKS(WIRE_SYMS, syms.name[63].len, WIRE_TEXT_MAX + 1);
+	BREAKS(WIRE_TYPED, typed.types.len, WIRE_TYPED_SIZE + 1);
+}
+END_TEST
+
+START_TEST(name_that_is_no_utf8_does_not_spoil_its_message)
+{
+	struct wire_msg out, m = sample_ordinary[WIRE_STATS];
+	size_t len;
+
+	m.stats.comm = wire_text("a\xff" "b\xc3");
+	len = encoded(&m, frame);
+	ck_assert_int_eq(decode_copy(frame + 4, len - 4, &out), 0);
+	ck_assert_uint_eq(out.stats.comm.len, 4);
+	ck_assert_mem_eq(out.stats.comm.s, "a?b?", 4);
+	wire_msg_fini(&out);
+}
+END_TEST
+
+START_TEST(long_text_is_clipped_between_characters)
+{
+	char s[WIRE_TEXT_MAX + 8] = { 0 };
+	size_t lead;
+
+	ck_assert_uint_eq(wire_text(NULL).len, 0);
+	ck_assert_uint_eq(wire_text("").len, 0);
+	for (lead = WIRE_TEXT_MAX - 5; lead <= WIRE_TEXT_MAX; lead++) {
+		memset(s, 'x', lead);
+		strcpy(s + lead, FOUR_BYTES);
+		ck_assert_uint_eq(wire_text(s).len,
+		    lead + 4 <= WIRE_TEXT_MAX ? lead + 4 : lead);
+	}
+}
+END_TEST
+
+START_TEST(keys_of_a_message_are_distinct)
+{
+	const struct wire_layout *l = wire_layout(sample_types[_i]);
+	bool seen[256] = { [WIRE_KEY_TYPE] = true, [WIRE_KEY_ID] = true };
+	size_t i;
+
+	ck_assert_uint_lt(l->nfields, 32);
+	for (i = 0; i < l->nfields; i++) {
+		ck_assert_msg(!seen[l->fields[i].key], "%s",
+		    l->fields[i].name);
+		seen[l->fields[i].key] = true;
+	}
+}
+END_TEST
+
+/* --- the stored corpus -------------------------------------------------- */
+
+#define CORPUS "tests/corpus/wire/"
+
+static size_t
+read_file(const char *name)
+{
+	char path[300];
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof path, CORPUS "%s", name);
+	f = fopen(path, "r");
+	ck_assert_msg(f != NULL, "%s: %s", path, strerror(errno));
+	len = fread(frame, 1, sizeof frame, f);
+	fclose(f);
+	return len;
+}
+
+/* good- is of our encoder's making, edge- of another's. */
+START_TEST(stored_messages_mean_what_they_meant)
+{
+	struct wire_msg m;
+	struct dirent *e;
+	unsigned good = 0;
+	size_t len;
+	DIR *d = opendir(CORPUS);
+	int err;
+
+	ck_assert_msg(d != NULL, "run from the top of the tree");
+	while ((e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		len = read_file(e->d_name);
+		err = decode_copy(frame, len, &m);
+		if (strncmp(e->d_name, "bomb-", 5) == 0 ||
+		    strncmp(e->d_name, "wrong-", 6) == 0)
+			ck_assert_msg(err == -EBADMSG, "%s: %d", e->d_name, err);
+		else if (strncmp(e->d_name, "unknown-", 8) == 0)
+			ck_assert_msg(err == -ENOMSG, "%s: %d", e->d_name, err);
+		else if (strncmp(e->d_name, "good-", 5) == 0 ||
+		    strncmp(e->d_name, "edge-", 5) == 0)
+			ck_assert_msg(err == 0, "%s: %d", e->d_name, err);
+		if (err == 0 && strncmp(e->d_name, "good-", 5) == 0) {
+			good++;
+			ck_assert_uint_eq(encoded(&m, again), len + 4);
+			ck_assert_mem_eq(again + 4, frame, len);
+		}
+		if (err == 0)
+			wire_msg_fini(&m);
+	}
+	closedir(d);
+	ck_assert_uint_ge(good, 2 * SAMPLE_TYPES);
+}
+END_TEST
+
+/* --- frames ------------------------------------------------------------- */
+
+static void
+feed(struct wire_frames *f, const uint8_t *p, size_t len)
+{
+	uint8_t *to;
+	size_t room;
+
+	while (len > 0) {
+		to = wire_frames_space(f, len, &room);
+		ck_assert_ptr_nonnull(to);
+		ck_assert_uint_ge(room, 1);
+		ck_assert_uint_le(room, len);
+		memcpy(to, p, room);
+		wire_frames_add(f, room);
+		p += room;
+		len -= room;
+	}
+}
+
+/* Takes what is whole; maps must be those of sample_types, from `n` on. */
+static size_t
+take(struct wire_frames *f, size_t n)
+{
+	uint8_t expected[1024];
+	const uint8_t *map;
+	size_t len, size;
+	int more;
+
+	while ((more = wire_frames_next(f, &map, &len)) == 1) {
+		size = encoded(&sample_ordinary[sample_types[n++]], expected);
+		ck_assert_uint_eq(len, size - 4);
+		ck_assert_mem_eq(map, expected + 4, len);
+	}
+	ck_assert_int_eq(more, 0);
+	return n;
+}
+
+/* One frame of every type, one behind the other. */
+static size_t
+all_frames(uint8_t *out)
+{
+	size_t i, len = 0;
+
+	for (i = 0; i < SAMPLE_TYPES; i++)
+		len += encoded(&sample_ordinary[sample_types[i]], out + len);
+	return len;
+}
+
+START_TEST(frames_split_at_any_byte_come_out_whole)
+{
+	uint8_t all[8192];
+	size_t n, at, len = all_frames(all);
+	struct wire_frames f;
+
+	for (at = 0; at <= len; at++) {
+		ck_assert_int_eq(wire_frames_init(&f, WIRE_REQUEST_MAX), 0);
+		feed(&f, all, at);
+		n = take(&f, 0);
+		feed(&f, all + at, len - at);
+		ck_assert_uint_eq(take(&f, n), SAMPLE_TYPES);
+		wire_frames_fini(&f);
+	}
+}
+END_TEST
+
+START_TEST(frames_in_pieces_of_any_size_come_out_whole)
+{
+	uint8_t all[8192];
+	size_t n, at, size, piece, len = all_frames(all);
+	struct wire_frames f;
+
+	for (piece = 1; piece < len; piece += piece < 80 ? 1 : 97) {
+		ck_assert_int_eq(wire_frames_init(&f, WIRE_REPLY_MAX), 0);
+		for (n = 0, at = 0; at < len; at += size) {
+			size = piece < len - at ? piece : len - at;
+			feed(&f, all + at, size);
+			n = take(&f, n);
+		}
+		ck_assert_uint_eq(n, SAMPLE_TYPES);
+		wire_frames_fini(&f);
+	}
+}
+END_TEST
+
+START_TEST(frame_above_the_limit_is_refused_before_it_comes)
+{
+	static const uint8_t heads[][4] = {
+		{ 0, 0, 16, 1 }, { 0, 1, 0, 0 }, { 127, 255, 255, 255 },
+		{ 128, 0, 0, 0 }, { 255, 255, 255, 255 },
+	};
+	struct wire_frames f;
+	const uint8_t *map;
+	size_t len;
+
+	ck_assert_int_eq(wire_frames_init(&f, WIRE_REQUEST_MAX), 0);
+	feed(&f, heads[_i], 3);
+	ck_assert_int_eq(wire_frames_next(&f, &map, &len), 0);
+	feed(&f, heads[_i] + 3, 1);
+	ck_assert_int_eq(wire_frames_next(&f, &map, &len), -EMSGSIZE);
+	ck_assert_int_eq(wire_frames_next(&f, &map, &len), -EMSGSIZE);
+	wire_frames_fini(&f);
+}
+END_TEST
+
+START_TEST(frame_of_exactly_the_limit_comes_out)
+{
+	uint8_t head[4] = { 0, 0, WIRE_REQUEST_MAX >> 8, 0 };
+	const uint8_t *map;
+	struct wire_frames f;
+	size_t len;
+
+	memset(frame, 0x55, WIRE_REQUEST_MAX);
+	ck_assert_int_eq(wire_frames_init(&f, WIRE_REQUEST_MAX), 0);
+	feed(&f, head, 4);
+	feed(&f, frame, WIRE_REQUEST_MAX - 1);
+	ck_assert_int_eq(wire_frames_next(&f, &map, &len), 0);
+	feed(&f, frame, 1);
+	ck_assert_int_eq(wire_frames_next(&f, &map, &len), 1);
+	ck_assert_uint_eq(len, WIRE_REQUEST_MAX);
+	ck_assert_mem_eq(map, frame, len);
+	wire_frames_fini(&f);
+}
+END_TEST
+
+START_TEST(empty_frame_is_a_frame_and_no_message)
+{
+	struct wire_frames f;
+	const uint8_t *map;
+	struct wire_msg m;
+	size_t len;
+
+	ck_assert_int_eq(wire_frames_init(&f, WIRE_REQUEST_MAX), 0);
+	feed(&f, (const uint8_t *)"\0\0\0\0", 4);
+	ck_assert_int_eq(wire_frames_next(&f, &map, &len), 1);
+	ck_assert_uint_eq(len, 0);
+	ck_assert_int_eq(wire_decode(map, len, &m), -EBADMSG);
+	ck_assert_int_eq(wire_frames_next(&f, &map, &len), 0);
+	wire_frames_fini(&f);
+}
+END_TEST
+
+START_TEST(buffer_is_bounded_whatever_is_asked_for)
+{
+	struct wire_frames f;
+	size_t room, total = 0;
+
+	ck_assert_int_eq(wire_frames_init(&f, WIRE_REQUEST_MAX), 0);
+	while (wire_frames_space(&f, SIZE_MAX, &room) != NULL) {
+		wire_frames_add(&f, room);
+		total += room;
+		ck_assert_uint_le(total, 2 * WIRE_REQUEST_MAX);
+	}
+	ck_assert_uint_gt(total, 4 + WIRE_REQUEST_MAX);
+	wire_frames_fini(&f);
+	ck_assert_int_eq(wire_frames_init(&f, 0), -EINVAL);
+	ck_assert_int_eq(wire_frames_init(&f, SIZE_MAX), -EINVAL);
+}
+END_TEST
+
+static Suite *
+wire_suite(void)
+{
+	Suite *s = suite_create("wire");
+	TCase *core = tcase_create("Core");
+	TCase *errors = tcase_create("Errors");
+	TCase *frames = tcase_create("Frames");
+
+	tcase_set_timeout(core, 120);
+	tcase_set_timeout(errors, 120);
+	tcase_set_timeout(frames, 120);
+	suite_add_tcase(s, core);
+	suite_add_tcase(s, errors);
+	suite_add_tcase(s, frames);
+#define EACH_TYPE(tc, test) tcase_add_loop_test(tc, test, 0, SAMPLE_TYPES)
+#define EACH_OF(tc, test, table) \
+	tcase_add_loop_test(tc, test, 0, BASE_NELEM(table))
+	EACH_TYPE(core, ordinary_messages_come_back_the_same);
+	EACH_TYPE(core, largest_messages_fit_and_come_back_the_same);
+	EACH_TYPE(core, messages_of_zeros_come_back_the_same);
+	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 8);
+	tcase_add_test(core, last_part_has_no_next);
+	EACH_OF(core, unknown_key_is_skipped, sample_edges);
+	tcase_add_test(core, key_without_must_may_be_absent);
+	tcase_add_test(core, numbers_of_a_later_version_are_skipped);
+	tcase_add_test(core, loss_of_unknown_cause_is_still_counted);
+	tcase_add_test(core, losses_beyond_64_bits_are_not_exact);
+	tcase_add_test(core, no_loss_is_not_sent);
+	tcase_add_test(core, name_that_is_no_utf8_does_not_spoil_its_message);
+	tcase_add_test(core, long_text_is_clipped_between_characters);
+	EACH_TYPE(core, keys_of_a_message_are_distinct);
+	tcase_add_test(core, stored_messages_mean_what_they_meant);
+	EACH_TYPE(errors, message_cut_at_any_byte_is_refused);
+	EACH_TYPE(errors, largest_message_cut_at_any_byte_is_refused);
+	EACH_TYPE(errors, buffer_short_by_any_byte_is_no_room);
+	EACH_OF(errors, shape_without_a_message_is_refused, sample_wrong);
+	EACH_OF(errors, unknown_type_can_be_answered, sample_unknown);
+	tcase_add_test(errors, message_beyond_a_limit_is_not_sent);
+	tcase_add_test(frames, frames_split_at_any_byte_come_out_whole);
+	tcase_add_test(frames, frames_in_pieces_of_any_size_come_out_whole);
+	tcase_add_loop_test(frames,
+	    frame_above_the_limit_is_refused_before_it_comes, 0, 5);
+	tcase_add_test(frames, frame_of_exactly_the_limit_comes_out);
+	tcase_add_test(frames, empty_frame_is_a_frame_and_no_message);
+	tcase_add_test(frames, buffer_is_bounded_whatever_is_asked_for);
+	return s;
+}
+
+CHECK_MAIN(wire_suite)

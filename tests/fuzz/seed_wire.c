@@ -1,0 +1,92 @@
+/*
+ * seed_wire: writes the stored corpus of fuzz_wire from the samples of the
+ * tests.  One file for each: good- and edge- decode, wrong- and bomb- are
+ * refused, unknown- are of a type to come, frames- are for the splitter.
+ *
+ *	seed_wire tests/corpus/wire
+ *
+ * A good- file that changes says that the format has changed.
+ */
+#include <stdlib.h>
+
+#include "../wire_samples.h"
+
+static const char *folder;
+
+static void
+store(const char *kind, const char *name, const uint8_t *p, size_t len)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s-%s", folder, kind, name);
+	f = fopen(path, "wb");
+	if (f == NULL || fwrite(p, 1, len, f) != len || fclose(f) != 0) {
+		perror(path);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void
+store_message(const char *kind, const struct wire_msg *m)
+{
+	uint8_t buf[2048];
+	char name[32];
+	size_t len;
+
+	if (wire_encode(m, buf, sizeof buf, &len) != 0)
+		abort();
+	snprintf(name, sizeof name, "%s-%02u", kind, (unsigned)m->type);
+	store("good", name, buf + 4, len - 4);
+}
+
+/* One frame of each type behind the other, for the splitter. */
+static void
+store_frames(void)
+{
+	uint8_t buf[8192];
+	size_t i, n, len = 0;
+
+	for (i = 0; i < SAMPLE_TYPES; i++, len += n)
+		if (wire_encode(&sample_ordinary[sample_types[i]], buf + len,
+		    sizeof buf - len, &n) != 0)
+			abort();
+	store("frames", "ordinary", buf, len);
+}
+
+static void
+store_raws(const char *kind, const struct sample_raw *raws, size_t n)
+{
+	uint8_t buf[8192];
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		store(kind, raws[i].name, buf,
+		    sample_raw_get(&raws[i], buf));
+}
+
+#define STORE_ALL(kind, table) \
+	store_raws(kind, table, sizeof table / sizeof table[0])
+
+int
+main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: seed_wire FOLDER\n");
+		return EXIT_FAILURE;
+	}
+	folder = argv[1];
+	for (i = 0; i < SAMPLE_TYPES; i++) {
+		store_message("ordinary", &sample_ordinary[sample_types[i]]);
+		store_message("zero", &(struct wire_msg) {
+			.type = sample_types[i] });
+	}
+	store_frames();
+	STORE_ALL("bomb", sample_bombs);
+	STORE_ALL("edge", sample_edges);
+	STORE_ALL("wrong", sample_wrong);
+	STORE_ALL("unknown", sample_unknown);
+	return EXIT_SUCCESS;
+}
