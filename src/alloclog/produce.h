@@ -11,6 +11,7 @@
  *	tickets		REC_SHARDS counters in private memory that a fork copies:
  *			their values in the child are the cut between what it
  *			inherited and what its parent did later.
+ *	orphan		a forked child whose parent's areas are still mapped.
  *
  * Example (an allocation, after the real call)
  *	struct producer *p = produce_self();
@@ -28,14 +29,18 @@
 
 #include "../stream/ring.h"
 
-/* One thread's side of its ring.  All zeros: has no ring (yet, or any more). */
+/*
+ * One thread's side of its ring.  All zeros: has no ring (yet, or any more).
+ * An event only reads it: whatever a handler that interrupts an event does to
+ * it (a fork wipes it, a child's first event fills it anew), the event ends in
+ * the ring that it began with.
+ */
 struct producer {
-	struct rec *recs;		/* records of the ring; NULL: no ring */
-	struct ring_head *ring;
+	_Alignas(64) struct rec *recs;	/* records of the ring */
+	struct ring_head *ring;		/* NULL: no ring */
 	const struct ring_tail *tailp;
 	const _Atomic uint64_t *msp;	/* keeper's millisecond */
-	uint64_t head;			/* the producer's own copy of ring->head */
-	uint64_t tail;			/* last tail seen */
+	uint64_t limit;			/* head at which to look for room again: see produce_room() */
 	uint64_t bell_at;		/* head at which the keeper is next rung */
 	uint32_t mask;			/* capacity - 1 */
 	uint16_t thread;		/* thread index */
@@ -53,10 +58,20 @@ extern struct ticket produce_tickets[REC_SHARDS];
 /*
  * Joins the two areas, mapped by the caller and kept mapped until the process
  * ends.  `stream` is the id that the keeper gave.  Called once per image, and
- * once in a forked child.
+ * once in a forked child.  Stays out (produce_attached() is then false) where
+ * the kernel has no MADV_WIPEONFORK: without it a child made by a bare clone
+ * would write into its parent's rings.
  */
 void produce_attach(struct ring_area *, const struct keeper_area *,
     uint64_t stream);
+
+/*
+ * In a forked child: replaces the parent's areas, at their addresses, by
+ * memory of the child's own, for an event that the fork interrupted may still
+ * write there.  Elsewhere, and the second time, nothing.  produce_attach()
+ * does it too; a child that does not attach wants it as early as possible.
+ */
+void produce_orphan(void);
 
 /* False before produce_attach() and in a forked child that has not attached. */
 bool produce_attached(void);
@@ -69,33 +84,170 @@ uint64_t produce_stream(void);
 
 /*
  * Takes a free ring of the area for `p` and logs REC_CTL_THREAD; when none is
- * left, p stays without and its events go to the common ring.  p lies on a
- * page that fork wipes; the caller owns it.
+ * left, p has a thread index only and its events go to the common ring.  p
+ * lies on a page that fork wipes; the caller owns it.
  */
 void produce_open(struct producer *p, uint32_t tid);
 
 /* Gives p's ring back; what it published stays to be drained.  p is zeroed. */
 void produce_close(struct producer *p);
 
+/* --- within this header -------------------------------------------------- */
+
 /*
- * The events.  `p` may be NULL or without a ring: the common ring is used, as
- * it is when p is interrupted between two of its own steps.
+ * Makes sure of room for `need` records behind `head` in p's ring: called when
+ * head has reached p->limit, or need is more than 1.  False: dropped, counted.
+ */
+bool produce_room(struct producer *p, struct ring_head *ring, uint64_t head,
+    uint32_t need);
+
+/* The event by the common ring; also whatever address is too far. */
+void produce_common(struct producer *p, uint64_t addr, uint64_t w0,
+    uint64_t size, uint64_t w3);
+
+/* Usable minus requested, in units of 16 bytes, to the nearest. */
+static inline unsigned
+produce_overhead(uint64_t size, uint64_t usable)
+{
+	uint64_t units = usable > size ? (usable - size + 8) >> 4 : 0;
+
+	return units > 0xffff ? 0xffff : (unsigned)units;
+}
+
+/* What an event needs of its producer, read before the ring's pointer. */
+struct produce_view {
+	struct rec *recs;
+	const _Atomic uint64_t *msp;
+	uint64_t limit;
+	uint32_t mask;
+	uint16_t thread;
+};
+
+/*
+ * p's ring, marked in flight with `word`; NULL when p has none or is
+ * interrupted between two of its own steps.  The ring's pointer is read last:
+ * had a fork in a handler wiped p before, it is NULL and nothing of *v is used.
+ * A limit that a handler has outdated since is only too low.
+ */
+static inline struct ring_head *
+produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
+{
+	struct ring_head *ring;
+
+	if (__builtin_expect(p == NULL, 0))
+		return NULL;
+	v->recs = p->recs;
+	v->msp = p->msp;
+	v->limit = p->limit;
+	v->mask = p->mask;
+	v->thread = p->thread;
+	atomic_signal_fence(memory_order_seq_cst);
+	ring = p->ring;
+	if (__builtin_expect(ring == NULL, 0) ||
+	    __builtin_expect(atomic_load_explicit(&ring->inflight,
+		memory_order_relaxed) != 0, 0))
+		return NULL;
+	atomic_store_explicit(&ring->inflight, word, memory_order_relaxed);
+	/* A handler from here on sees the word and keeps off this ring. */
+	atomic_signal_fence(memory_order_seq_cst);
+	return ring;
+}
+
+static inline void
+produce_leave(struct ring_head *ring, uint64_t head)
+{
+	atomic_store_explicit(&ring->head, head, memory_order_release);
+	atomic_store_explicit(&ring->inflight, 0, memory_order_release);
+}
+
+/*
+ * Draws the next ticket of a shard.  Acquire and release, so that whoever sees
+ * a later ticket of the shard published sees this thread's in-flight word too:
+ * what the keeper's judgement on lost tickets rests on.
+ */
+static inline uint32_t
+produce_draw(unsigned shard)
+{
+	return atomic_fetch_add_explicit(&produce_tickets[shard].next, 1,
+	    memory_order_acq_rel);
+}
+
+/* An event with a ticket. */
+static inline void
+produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
+    uint64_t w3)
+{
+	unsigned shard = rec_shard(addr);
+	struct produce_view v;
+	struct ring_head *ring;
+	struct rec *r;
+	uint64_t head;
+	uint32_t ms;
+
+	if (__builtin_expect(addr > REC_ADDR_MASK, 0) ||
+	    (ring = produce_enter(p, &v, shard + 1)) == NULL) {
+		produce_common(p, addr, w0, size, w3);
+		return;
+	}
+	head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	if (__builtin_expect(head >= v.limit, 0) &&
+	    !produce_room(p, ring, head, 1)) {
+		produce_leave(ring, head);
+		return;
+	}
+	ms = (uint32_t)atomic_load_explicit(v.msp, memory_order_relaxed);
+	r = &v.recs[head & v.mask];
+	r->w[0] = w0;
+	r->w[1] = rec_w1(size, v.thread);
+	r->w[3] = w3;
+	r->w[2] = rec_w2(produce_draw(shard), ms);
+	produce_leave(ring, head + 1);
+}
+
+/* --- the events ---------------------------------------------------------- */
+
+/*
+ * `p` may be NULL or without a ring: the common ring is used, as it is when p
+ * is interrupted between two of its own steps.
  *
  * usable	bytes that the allocator reserved, or 0 when not known.
  * low		level and layer, as REC_FLAGS has them.
  */
-void produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
-    uint64_t usable, unsigned type, unsigned low, uint64_t caller);
+static inline void
+produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
+    uint64_t usable, unsigned type, unsigned low, uint64_t caller)
+{
+	produce_event(p, addr, rec_w0(addr, REC_FLAGS(REC_ALLOC, low), type),
+	    size, rec_w3(caller, produce_overhead(size, usable)));
+}
+
+static inline void
+produce_free(struct producer *p, uint64_t addr, unsigned type, unsigned low,
+    uint64_t caller)
+{
+	produce_event(p, addr, rec_w0(addr, REC_FLAGS(REC_FREE, low), type), 0,
+	    rec_w3(caller, 0));
+}
+
+/* After the real realloc, by the thread that logged its free before. */
+static inline void
+produce_undo(struct producer *p, uint64_t addr, unsigned low, uint64_t caller)
+{
+	produce_event(p, addr,
+	    rec_w0(addr, REC_FLAGS(REC_UNDO, low), TYPE_BY_REALLOC), 0,
+	    rec_w3(caller, 0));
+}
+
+/* A request that failed; `low` is the layer, the level is REC_LEVEL_FAILED. */
 void produce_failed(struct producer *p, uint64_t size, unsigned type,
     unsigned low, uint64_t caller);
-void produce_free(struct producer *p, uint64_t addr, unsigned type,
-    unsigned low, uint64_t caller);
-void produce_undo(struct producer *p, uint64_t addr, unsigned low,
-    uint64_t caller);
-/* One ticket of every shard: a barrier.  See alloclog_free_range(). */
+/*
+ * One ticket of every shard that the range can touch: a barrier for the API's
+ * blocks in it.  See alloclog_free_range().
+ */
 void produce_range(struct producer *p, uint64_t addr, uint64_t len,
     uint64_t caller);
-/* w2 as enum rec_control says; takes no ticket. */
+/* w1 without thread index and w2 as enum rec_control says; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,
     uint64_t w2);
 

@@ -37,7 +37,8 @@ enum rec_op {
 	REC_ALLOC = 0xa,
 	REC_CONTROL = 0xc,	/* type is one of rec_control; takes no ticket */
 	REC_UNDO = 0xd,		/* the realloc whose free this thread logged has failed */
-	REC_RANGE = 0xe,	/* every block of the layer in [addr, addr + size) is free */
+	REC_RANGE = 0xe,	/* every block of the layer in [addr, addr + size) is free; its
+				   ticket is that of addr's shard, the others follow it in the ring */
 	REC_FREE = 0xf,
 };
 

@@ -16,7 +16,8 @@
  *			for re-entry from a signal handler, for threads past
  *			their destructors and when every ring is taken.
  *	in flight	a thread between its ticket and its record: its ring's
- *			inflight word is shard + 1, otherwise 0.
+ *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
+ *			writes what is not of one shard, otherwise 0.
  *
  * Order of a producer's steps: inflight word, room, ticket, record, head
  * (release), inflight 0.  An allocation does all of it after the real call, a
@@ -26,6 +27,13 @@
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
  * ring_classes.  Both sides compute offsets from these constants; there is no
  * offset and no pointer in the shared memory.
+ *
+ * A REC_RANGE is followed, in the slots right behind it, by the tickets that
+ * it drew: ring_range_shards() says in which shards, and RING_RANGE_TICKETS of
+ * them stand in a slot, in ascending order of the shards, low half of a word
+ * first.  Such a slot is no record.  All of them become visible at once, by
+ * the one store of the head; in the common ring by the lap of the REC_RANGE,
+ * which is stored last, while the laps behind it carry RING_LAP_MORE.
  */
 #ifndef STREAM_RING_H
 #define STREAM_RING_H
@@ -64,13 +72,15 @@ static const struct ring_class ring_classes[] = {
 #undef X
 };
 
+#define RING_INFLIGHT_ALL (REC_SHARDS + 1)
+
 /* Written by the producer of one ring.  A cache line of its own. */
 struct ring_head {
 	_Alignas(64) _Atomic uint64_t head;	/* records published; common ring: slots claimed */
-	_Atomic uint32_t inflight;		/* shard + 1, or 0 */
+	_Atomic uint32_t inflight;		/* shard + 1, RING_INFLIGHT_ALL, or 0 */
 	_Atomic uint32_t owner;			/* tid of the owner; 0: to be had */
 	_Atomic uint64_t dropped;		/* records this ring had no room for, ever */
-	_Atomic uint32_t waiting;		/* 1: the producer sleeps on ring_tail.space */
+	_Atomic uint32_t waiting;		/* producers that sleep on ring_tail.space */
 	_Atomic uint32_t thread;		/* thread index of the owner */
 };
 
@@ -81,7 +91,7 @@ struct ring_area {
 	_Atomic uint32_t bell;		/* futex; counted up when a ring is a quarter full */
 	_Atomic uint32_t threads;	/* thread indices given out; index 0 is never given */
 	_Atomic uint64_t far_addresses;	/* events whose address has more than 48 bits */
-	_Atomic uint32_t next_ring;	/* hint: rings before it have been taken once */
+	_Atomic uint32_t next_ring;	/* rings from here on have never been taken */
 	struct ring_head rings[RING_COUNT + 1];
 };
 
@@ -94,6 +104,8 @@ struct ring_slot {
 	_Alignas(64) struct rec rec;
 	_Atomic uint64_t lap;
 };
+
+#define RING_LAP_MORE (UINT64_C(1) << 63) /* the slot holds tickets of a range */
 
 /* Written by the keeper, one line for each ring. */
 struct ring_tail {
@@ -152,6 +164,37 @@ ring_area_size(void)
 	uint32_t capacity = ring_place(RING_COUNT - 1, &off);
 
 	return off + (size_t)capacity * sizeof(struct rec);
+}
+
+#define RING_RANGE_TICKETS 8
+#define RING_RANGE_SLOTS (REC_SHARDS / RING_RANGE_TICKETS) /* at most, behind the record */
+#define RING_RANGE_WORDS (REC_SHARDS / 64)
+
+/*
+ * Marks in `set` the shards that an address in [addr, addr + len) can fall
+ * into and returns their number; a superset costs only tickets, so a long
+ * range marks all of them unseen.  len is not 0.
+ */
+static inline unsigned
+ring_range_shards(uint64_t addr, uint64_t len, uint64_t set[RING_RANGE_WORDS])
+{
+	uint64_t granule = addr >> 4, last = (addr + len - 1) >> 4;
+	unsigned n = 0;
+
+	if (last - granule >= 8 * REC_SHARDS) {
+		for (unsigned i = 0; i < RING_RANGE_WORDS; i++)
+			set[i] = UINT64_MAX;
+		return REC_SHARDS;
+	}
+	for (unsigned i = 0; i < RING_RANGE_WORDS; i++)
+		set[i] = 0;
+	for (; granule <= last; granule++) {
+		unsigned s = rec_shard(granule << 4);
+
+		n += !(set[s / 64] >> s % 64 & 1);
+		set[s / 64] |= UINT64_C(1) << s % 64;
+	}
+	return n;
 }
 
 /*
