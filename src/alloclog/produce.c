@@ -51,12 +51,14 @@ static struct ring_area *mapped_area;
 static const struct keeper_area *mapped_keeper;
 static uint64_t stream_id;
 
+/* The monotonic clock; where a sandbox keeps it from us, `otherwise`. */
 static int64_t
-clock_ms(void)
+clock_ms(int64_t otherwise)
 {
-	struct timespec ts = { 0 };
+	struct timespec ts;
 
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts) != 0)
+		return otherwise;
 	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
 }
 
@@ -71,8 +73,8 @@ ring_bell(struct ring_area *area)
 }
 
 /*
- * The areas that this process has joined.  The keeper's is read first: a fork
- * in a handler that wipes the page between the two makes both unused.
+ * The areas that this process has joined: both or none, also when a handler
+ * forks, or another thread attaches, between the two reads.
  */
 struct joined {
 	struct shared *sh;
@@ -88,7 +90,7 @@ joined_get(struct joined *j)
 		return false;
 	j->keeper = atomic_load_explicit(&j->sh->keeper, memory_order_acquire);
 	j->area = atomic_load_explicit(&j->sh->area, memory_order_acquire);
-	return j->area != NULL;
+	return j->keeper != NULL && j->area != NULL;
 }
 
 static struct ring_slot *
@@ -286,7 +288,7 @@ static bool
 wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
     const struct ring_tail *tailp, uint64_t wanted)
 {
-	int64_t now = clock_ms(), beat_at = now, tail_at = now;
+	int64_t now = clock_ms(0), beat_at = now, tail_at = now;
 	uint64_t beat = 0, last = 0;
 	bool room = false;
 	const struct timespec slice = {
@@ -318,7 +320,7 @@ wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
 			break;
 		syscall(SYS_futex, &tailp->space, FUTEX_WAIT, space, &slice,
 		    NULL, 0);
-		now = clock_ms();
+		now = clock_ms(now + WAIT_SLICE_MS);
 	}
 	atomic_fetch_sub_explicit(&ring->waiting, 1, memory_order_relaxed);
 	return room;
@@ -352,18 +354,21 @@ wait_for_room(const struct joined *j, struct ring_head *ring,
 	return room;
 }
 
-bool
-produce_room(struct producer *p, struct ring_head *ring, uint64_t head,
-    uint32_t need)
+/*
+ * Makes sure of room for `need` records behind `head` in p's ring, and sets
+ * the limit up to which nobody needs to look again.  False: dropped, counted.
+ */
+static bool
+ring_room(const struct joined *j, struct producer *p, struct ring_head *ring,
+    uint64_t head, uint32_t need)
 {
 	const struct ring_tail *tailp = p->tailp;
 	uint64_t capacity = (uint64_t)p->mask + 1, quarter = capacity / 4, tail;
-	struct joined j;
 	bool stalled;
 
 	atomic_signal_fence(memory_order_seq_cst);
 	/* A fork has come between: this event is not the child's to log. */
-	if (p->ring != ring || !joined_get(&j))
+	if (p->ring != ring)
 		return false;
 	tail = atomic_load_explicit(&tailp->tail, memory_order_acquire);
 	if (p->stalled) {
@@ -372,7 +377,7 @@ produce_room(struct producer *p, struct ring_head *ring, uint64_t head,
 		p->stalled = 0;
 	}
 	if (head + need - tail > capacity) {
-		if (!wait_for_room(&j, ring, tailp, head + need - capacity,
+		if (!wait_for_room(j, ring, tailp, head + need - capacity,
 			&stalled)) {
 			if (stalled) {
 				p->stalled = 1;
@@ -385,7 +390,7 @@ produce_room(struct producer *p, struct ring_head *ring, uint64_t head,
 	if (head - tail < quarter) {
 		p->bell_at = tail + quarter;
 	} else if (head >= p->bell_at) {
-		ring_bell(j.area);
+		ring_bell(j->area);
 		p->bell_at = head + quarter;
 	}
 	p->limit = tail + capacity < p->bell_at ? tail + capacity : p->bell_at;
@@ -474,32 +479,7 @@ keeper_ms(const struct keeper_area *keeper)
 	    memory_order_relaxed);
 }
 
-void
-produce_common(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
-    uint64_t w3)
-{
-	struct joined j;
-	struct rec *r;
-	uint64_t n;
-
-	if (!joined_get(&j))
-		return;
-	if (addr > REC_ADDR_MASK) {
-		atomic_fetch_add_explicit(&j.area->far_addresses, 1,
-		    memory_order_relaxed);
-		return;
-	}
-	if (!common_claim(&j, 1, &n))
-		return;
-	r = &common_slot(j.area, n)->rec;
-	r->w[0] = w0;
-	r->w[1] = rec_w1(size, thread_of(p));
-	r->w[3] = w3;
-	r->w[2] = rec_w2(produce_draw(rec_shard(addr)), keeper_ms(j.keeper));
-	common_publish(j.area, n, 0);
-}
-
-/* --- what is not an event of one address --------------------------------- */
+/* --- events by the long way, and what is none of one address ------------- */
 
 /*
  * Slots in a row, claimed in p's ring or in the common one, for one record and
@@ -514,15 +494,16 @@ struct claim {
 	uint16_t thread;
 };
 
+/* Room for `need` slots, in flight with `word`.  False: nothing to be logged. */
 static bool
-claim_get(struct claim *c, struct producer *p, uint32_t need)
+claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 {
 	struct produce_view v;
 
 	if (!joined_get(&c->j))
 		return false;
 	c->need = need;
-	c->ring = produce_enter(p, &v, RING_INFLIGHT_ALL);
+	c->ring = produce_enter(p, &v, word);
 	if (c->ring == NULL) {
 		c->thread = thread_of(p);
 		return common_claim(&c->j, need, &c->at);
@@ -532,7 +513,7 @@ claim_get(struct claim *c, struct producer *p, uint32_t need)
 	c->mask = v.mask;
 	c->at = atomic_load_explicit(&c->ring->head, memory_order_relaxed);
 	if ((need > 1 || c->at >= v.limit) &&
-	    !produce_room(p, c->ring, c->at, need)) {
+	    !ring_room(&c->j, p, c->ring, c->at, need)) {
 		produce_leave(c->ring, c->at);
 		return false;
 	}
@@ -561,6 +542,30 @@ claim_publish(const struct claim *c)
 }
 
 void
+produce_slow(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
+    uint64_t w3)
+{
+	unsigned shard = rec_shard(addr);
+	struct claim c;
+	struct rec *r;
+
+	if (addr > REC_ADDR_MASK) {
+		if (joined_get(&c.j))
+			atomic_fetch_add_explicit(&c.j.area->far_addresses, 1,
+			    memory_order_relaxed);
+		return;
+	}
+	if (!claim_get(&c, p, shard + 1, 1))
+		return;
+	r = claim_rec(&c, 0);
+	r->w[0] = w0;
+	r->w[1] = rec_w1(size, c.thread);
+	r->w[3] = w3;
+	r->w[2] = rec_w2(produce_draw(shard), keeper_ms(c.j.keeper));
+	claim_publish(&c);
+}
+
+void
 produce_failed(struct producer *p, uint64_t size, unsigned type, unsigned low,
     uint64_t caller)
 {
@@ -569,7 +574,7 @@ produce_failed(struct producer *p, uint64_t size, unsigned type, unsigned low,
 	struct claim c;
 	struct rec *r;
 
-	if (!claim_get(&c, p, 1))
+	if (!claim_get(&c, p, RING_INFLIGHT_ALL, 1))
 		return;
 	r = claim_rec(&c, 0);
 	r->w[0] = rec_w0(0, flags, type);
@@ -587,7 +592,7 @@ produce_control(struct producer *p, unsigned control, uint64_t w1, uint64_t w2)
 	struct claim c;
 	struct rec *r;
 
-	if (!claim_get(&c, p, 1))
+	if (!claim_get(&c, p, RING_INFLIGHT_ALL, 1))
 		return;
 	r = claim_rec(&c, 0);
 	r->w[0] = rec_w0(begins ? w1 : 0, REC_FLAGS(REC_CONTROL, 0), control);
@@ -632,7 +637,7 @@ produce_range(struct producer *p, uint64_t addr, uint64_t len, uint64_t caller)
 	if (len == 0)
 		return;
 	if (addr > REC_ADDR_MASK) {
-		produce_common(p, addr, 0, 0, 0);	/* counts it */
+		produce_slow(p, addr, 0, 0, 0);	/* counts it */
 		return;
 	}
 	if (len > REC_ADDR_MASK - addr)
@@ -640,7 +645,7 @@ produce_range(struct producer *p, uint64_t addr, uint64_t len, uint64_t caller)
 	if (len > REC_ADDR_MASK)
 		len = REC_ADDR_MASK;
 	n = ring_range_shards(addr, len, set);
-	if (!claim_get(&c, p,
+	if (!claim_get(&c, p, RING_INFLIGHT_ALL,
 		1 + (n + RING_RANGE_TICKETS - 1) / RING_RANGE_TICKETS))
 		return;
 	r = claim_rec(&c, 0);

@@ -29,6 +29,9 @@
 
 #include "../stream/ring.h"
 
+/* Within one object: no call and no load goes by way of its tables. */
+#pragma GCC visibility push(hidden)
+
 /*
  * One thread's side of its ring.  All zeros: has no ring (yet, or any more).
  * An event only reads it: whatever a handler that interrupts an event does to
@@ -40,7 +43,7 @@ struct producer {
 	struct ring_head *ring;		/* NULL: no ring */
 	const struct ring_tail *tailp;
 	const _Atomic uint64_t *msp;	/* keeper's millisecond */
-	uint64_t limit;			/* head at which to look for room again: see produce_room() */
+	uint64_t limit;			/* head at which to look at the tail again */
 	uint64_t bell_at;		/* head at which the keeper is next rung */
 	uint32_t mask;			/* capacity - 1 */
 	uint16_t thread;		/* thread index */
@@ -95,14 +98,10 @@ void produce_close(struct producer *p);
 /* --- within this header -------------------------------------------------- */
 
 /*
- * Makes sure of room for `need` records behind `head` in p's ring: called when
- * head has reached p->limit, or need is more than 1.  False: dropped, counted.
+ * The event by the long way: finds room in p's ring or goes by the common one.
+ * What cannot be logged is counted.
  */
-bool produce_room(struct producer *p, struct ring_head *ring, uint64_t head,
-    uint32_t need);
-
-/* The event by the common ring; also whatever address is too far. */
-void produce_common(struct producer *p, uint64_t addr, uint64_t w0,
+void produce_slow(struct producer *p, uint64_t addr, uint64_t w0,
     uint64_t size, uint64_t w3);
 
 /* Usable minus requested, in units of 16 bytes, to the nearest. */
@@ -172,8 +171,11 @@ produce_draw(unsigned shard)
 	    memory_order_acq_rel);
 }
 
-/* An event with a ticket. */
-static inline void
+/*
+ * An event with a ticket.  In line in each of its hooks; all that is rare is a
+ * jump to produce_slow(), so that nothing is saved across a call.
+ */
+static inline __attribute__((always_inline)) void
 produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
     uint64_t w3)
 {
@@ -186,13 +188,13 @@ produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 
 	if (__builtin_expect(addr > REC_ADDR_MASK, 0) ||
 	    (ring = produce_enter(p, &v, shard + 1)) == NULL) {
-		produce_common(p, addr, w0, size, w3);
+		produce_slow(p, addr, w0, size, w3);
 		return;
 	}
 	head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	if (__builtin_expect(head >= v.limit, 0) &&
-	    !produce_room(p, ring, head, 1)) {
-		produce_leave(ring, head);
+	if (__builtin_expect(head >= v.limit, 0)) {
+		atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
+		produce_slow(p, addr, w0, size, w3);
 		return;
 	}
 	ms = (uint32_t)atomic_load_explicit(v.msp, memory_order_relaxed);
@@ -250,5 +252,7 @@ void produce_range(struct producer *p, uint64_t addr, uint64_t len,
 /* w1 without thread index and w2 as enum rec_control says; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,
     uint64_t w2);
+
+#pragma GCC visibility pop
 
 #endif
