@@ -140,12 +140,16 @@ struct nodes_look {
 	pid_t pid;
 	int32_t status;			/* wait status when ENDED; -1 not known */
 	int64_t ended_wall_ms;		/* wall clock of its end; 0 while it lives */
-	const char *reason;		/* a sentence for any state but LIVE; never NULL */
+	const char *reason;		/* a sentence for any state but LIVE, and in LIVE for some seconds after
+					   something had to be said; never NULL */
 	int exec_error;			/* errno of a command that could not be run; 0 */
 	bool settled;			/* the snapshot is in: the list is whole */
 	bool complete;			/* nothing was lost since the start */
-	int64_t incomplete_wall_ms;	/* since when it is not */
-	uint64_t lost[STREAM_CAUSES];	/* seen by this session, and by the keeper before it */
+	int64_t incomplete_wall_ms;	/* since when it is not; 0: since before this session */
+	uint64_t mended;		/* records lost after the keeper, made good by a new snapshot */
+	int64_t mended_wall_ms;		/* when last; 0 never */
+	uint64_t lost[STREAM_CAUSES];	/* by cause, seen by this session; [0]: by the keeper before it, which
+					   tells their sum only */
 	uint64_t bad_records;
 	int64_t now_ms;			/* the node's clock, as blk.ms: ages are now_ms - ms */
 	int64_t node_wall_ms;		/* the node's wall clock; classic: its BCD clock */
@@ -153,8 +157,11 @@ struct nodes_look {
 	uint64_t total_records;
 	uint32_t cycle_us, cycle_us_max;	/* this session's own work per cycle */
 	uint64_t missed_cycles;
+	const uint64_t *keeper;		/* the keeper's own numbers since the start, by enum wire_stat; a second old at most */
+	bool linked;			/* false: the node is gone, nothing more will come */
 	uint32_t targets_live;		/* processes of the tree that live */
 	bool tree_ended;		/* run: the last process of the tree has ended */
+	pid_t root_pid;			/* run: process of the command; 0 none */
 	int32_t root_status;		/* run: wait status of the command; -1 until then */
 	const char *output;		/* run: file that the target writes to; "" if none */
 	const char *socket;		/* where a page can come back to; "" if nowhere */

@@ -1,0 +1,566 @@
+/*
+ * Blocks and records on their way from the link into the list.
+ *
+ * Loading: SNAP and READ run side by side, each sending its next request when
+ * its reply is in; merge.h says which records apply.  Afterwards READs leave
+ * out cancelled pairs.  One READ is on its way at a time, for its successor
+ * needs to know where it ended; within a cycle they follow each other until
+ * the reader has caught up or has worked for long enough.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+/*
+ * A reply that moves the cursor by less has caught up: a node that is being
+ * written to all the time would otherwise be read without a pause.
+ */
+#define CAUGHT_UP 4096
+#define READS_PER_CYCLE 1024
+#define WORK_PER_CYCLE_NS 30000000	/* of a cycle's 66.7 ms: keys stay live */
+#define TYPED_ENTRY 50			/* code, name 8, text 41 */
+#define CLASSIC_MAX 2048
+#define WIDE_MAX (1u << 20)
+
+static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
+
+static unsigned
+record_size(const struct nodes_session *s)
+{
+	return s->look.classic ? REC_CLASSIC_SIZE : REC_WIDE_SIZE;
+}
+
+/* --- lists -------------------------------------------------------------- */
+
+static int
+new_list(struct nodes_session *s, struct blklist **out)
+{
+	const struct nodes_session_opts *o = &s->opts;
+	enum blklist_kind kind = o->kind_given ? o->kind :
+	    s->look.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED;
+	uint32_t max = o->max != 0 ? o->max :
+	    s->look.classic ? CLASSIC_MAX : WIDE_MAX;
+	int err;
+
+	err = blklist_new(out, kind, max);
+	if (err < 0)
+		return err;
+	blklist_set_legal(*out, s->legal);
+	blklist_set_since_click(*out, o->since_click ||
+	    s->keeper[WIRE_N_EARLIER] > 0);
+	return 0;
+}
+
+static void
+drop_build(struct nodes_session *s)
+{
+	if (s->build != s->list)
+		blklist_free(s->build);
+	s->build = NULL;
+}
+
+/* The list that is taken in parts becomes the one that is shown. */
+static void
+settle(struct nodes_session *s)
+{
+	if (s->build != s->list) {
+		blklist_free(s->list);
+		s->list = s->build;
+		s->look.list = s->list;
+	}
+	s->step = SESSION_FLOW;
+	s->listed = true;
+	s->look.settled = true;
+	merge_reset(&s->merge);
+	if (!s->mending)
+		return;
+	s->mending = false;
+	s->look.mended += s->mended;
+	s->look.mended_wall_ms = base_wall_ms();
+	session_say(s, "%llu records were lost on the way to this page: the "
+	    "list was taken anew", (unsigned long long)s->mended);
+	s->mended = 0;
+}
+
+static void
+set_legal(struct nodes_session *s, unsigned code)
+{
+	s->legal[code / 8] |= (uint8_t)(1u << code % 8);
+}
+
+void
+intake_types(struct nodes_session *s, const struct wire_typed *typed)
+{
+	const uint8_t *entry = typed->types.p;
+	struct stream_type *type;
+	size_t i, n = typed->types.len / TYPED_ENTRY;
+
+	memset(&s->types, 0, sizeof s->types);
+	memset(s->legal, 0, sizeof s->legal);
+	for (i = 0; i < n; i++, entry += TYPED_ENTRY) {
+		type = &s->types.by_code[entry[0]];
+		type->code = entry[0];
+		memcpy(type->name, entry + 1, sizeof type->name - 1);
+		memcpy(type->text, entry + 9, sizeof type->text - 1);
+		if (type->name[0] != '\0')
+			set_legal(s, entry[0]);
+	}
+	if (s->list != NULL)
+		blklist_set_legal(s->list, s->legal);
+	if (s->build != NULL && s->build != s->list)
+		blklist_set_legal(s->build, s->legal);
+}
+
+/* --- one record, one block ---------------------------------------------- */
+
+static uint64_t
+get_le64(const uint8_t *p)
+{
+	uint64_t v = 0;
+	int i;
+
+	for (i = 7; i >= 0; i--)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static uint32_t
+get_le32(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	    (uint32_t)p[3] << 24;
+}
+
+static struct blklist_info
+make_info(const struct wire_info *in)
+{
+	struct blklist_info info = { .node = in->node };
+	size_t len = in->name.len < sizeof info.name - 1 ? in->name.len :
+	    sizeof info.name - 1;
+
+	if (len > 0)
+		memcpy(info.name, in->name.s, len);
+	return info;
+}
+
+/* A block of a part: a record, then its sequence number and time in full. */
+static int
+get_block(const struct nodes_session *s, const uint8_t *p, struct blk *blk)
+{
+	unsigned size = record_size(s);
+	struct rec r;
+	int64_t ms;
+	int err;
+
+	if (s->look.classic) {
+		err = stream_classic_decode(p, &r, &ms);
+		if (err < 0)
+			return err;
+	} else {
+		stream_wide_decode(p, 1, &r);
+	}
+	*blk = (struct blk){
+		.addr = rec_addr(&r),
+		.size = rec_size(&r),
+		.seq = get_le64(p + size),
+		.ms = (int64_t)get_le64(p + size + 8),
+		.caller = rec_caller(&r),
+		.ticket = rec_ticket(&r),
+		.thread = (uint16_t)rec_thread(&r),
+		.overhead = (uint16_t)rec_overhead(&r),
+		.flags = (uint8_t)rec_flags(&r),
+		.type = (uint8_t)rec_type(&r),
+	};
+	return 0;
+}
+
+/* --- the snapshot ------------------------------------------------------- */
+
+/* Blocks of one part into the list being built. */
+static void
+put_blocks(struct nodes_session *s, const struct wire_part *part)
+{
+	unsigned stride = record_size(s) + WIRE_BLOCK_TAIL;
+	size_t i, k = 0, n = part->blocks.len / stride;
+	struct blklist_info info;
+	struct blk blk;
+
+	for (i = 0; i < n; i++) {
+		if (get_block(s, part->blocks.p + i * stride, &blk) < 0) {
+			s->own_bad++;
+			continue;
+		}
+		while (k < part->ninfo && part->info[k].at < i)
+			k++;
+		if (k < part->ninfo && part->info[k].at == i) {
+			info = make_info(&part->info[k]);
+			blk.info = blklist_info_intern(s->build, &info);
+		}
+		/* Younger than the click, or all of them: seq is from 1. */
+		if (blk.seq >= s->click)
+			(void)blklist_put(s->build, &blk);
+	}
+}
+
+static void
+take_part(struct nodes_session *s, const struct wire_part *part)
+{
+	unsigned stride = record_size(s) + WIRE_BLOCK_TAIL;
+	uint64_t upto = merge_key(part->next_layer, part->next);
+	bool first = s->merge.n == 0;
+	int err;
+
+	if (part->blocks.len != (size_t)part->count * stride)
+		err = -EPROTO;
+	else
+		err = merge_part(&s->merge, upto, part->as_of, part->last,
+		    s->cursor);
+	if (err < 0) {
+		s->again = true;
+		return;
+	}
+	if (part->since != WIRE_SINCE_START && !s->opts.since_click)
+		s->lossy = true;
+	put_blocks(s, part);
+	s->look.now_ms = part->now_ms;
+	if (first)
+		s->cursor = part->as_of + 1;
+	if (!part->last)
+		ask_part(s, false, upto);
+	else if (merge_settled(&s->merge, s->cursor))
+		settle(s);
+	intake_read(s);
+}
+
+static void
+on_part(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+	struct mono begin = mono_now();
+
+	if (err < 0)
+		return;
+	s->snapping = false;
+	if (msg->type == WIRE_ERR)
+		session_refused(s, &msg->err);
+	else if (msg->type != WIRE_PART || s->step != SESSION_LOAD)
+		s->again = true;
+	else
+		take_part(s, &msg->part);
+	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+}
+
+static void
+ask_part(struct nodes_session *s, bool from_start, uint64_t after)
+{
+	struct wire_msg msg = {
+		.type = WIRE_SNAP,
+		.snap = {
+			.index = s->index,
+			.from_start = from_start,
+			.after_layer = (unsigned)(after >> REC_ADDR_BITS),
+			.after = after & REC_ADDR_MASK,
+			.max = WIRE_READ_MAX,
+		},
+	};
+
+	memcpy(msg.snap.epoch, s->epoch, WIRE_EPOCH);
+	s->snapping = link_ask(s->link, &msg, s, on_part, s) == 0;
+	if (!s->snapping)
+		s->again = true;
+}
+
+void
+intake_again(struct nodes_session *s)
+{
+	s->again = false;
+	s->look.settled = false;
+	merge_reset(&s->merge);
+	drop_build(s);
+	if (!s->listed) {
+		/* Nothing whole to show: what comes may be seen coming. */
+		blklist_clear(s->list);
+		s->build = s->list;
+	} else if (new_list(s, &s->build) < 0) {
+		s->build = NULL;
+		s->again = true;
+		return;
+	}
+	s->step = SESSION_LOAD;
+	s->undo_seen = 0;
+	ask_part(s, true, 0);
+}
+
+int
+intake_begin(struct nodes_session *s, bool classic)
+{
+	struct blklist *list;
+	int err;
+
+	s->look.classic = classic;
+	memset(s->asked, 0, sizeof s->asked);
+	if (classic)
+		stream_types_init_classic(&s->types);
+	else
+		stream_types_init(&s->types);
+	memset(s->legal, 0, sizeof s->legal);
+	for (unsigned code = 0; code < 256; code++)
+		if (s->types.by_code[code].name[0] != '\0')
+			set_legal(s, code);
+	err = new_list(s, &list);
+	if (err < 0)
+		return err;
+	drop_build(s);
+	blklist_free(s->list);
+	s->list = s->build = list;
+	s->look.list = list;
+	s->listed = false;
+	s->undo_seen = 0;
+	merge_reset(&s->merge);
+	return 0;
+}
+
+void
+intake_fini(struct nodes_session *s)
+{
+	drop_build(s);
+	blklist_free(s->list);
+	s->list = NULL;
+	merge_fini(&s->merge);
+}
+
+/* --- records ------------------------------------------------------------ */
+
+/* Records of one reply, made ready for the list. */
+struct batch {
+	struct rec rec[WIRE_READ_MAX];
+	uint64_t seq[WIRE_READ_MAX];
+	int64_t ms[WIRE_READ_MAX];
+	struct blklist_batch_info info[WIRE_INFO_MAX];
+	size_t n, ninfo;
+};
+
+/*
+ * Type codes that are not in the table and were not asked about yet.  They
+ * count as asked about from here on, so that each costs one question only.
+ */
+static bool
+has_new_type(struct nodes_session *s, const struct wire_data *data)
+{
+	unsigned size = record_size(s);
+	/* The type is the last byte of the first eight in either format. */
+	const uint8_t *p = data->records.p + 7;
+	bool found = false;
+	uint32_t i;
+
+	for (i = 0; i < data->count; i++, p += size) {
+		if (((s->legal[*p / 8] | s->asked[*p / 8]) >> *p % 8 & 1) != 0)
+			continue;
+		s->asked[*p / 8] |= (uint8_t)(1u << *p % 8);
+		found = true;
+	}
+	return found;
+}
+
+/* Decodes what applies; returns how many records were bad. */
+static size_t
+fill_batch(struct nodes_session *s, const struct wire_data *data,
+    struct batch *b)
+{
+	unsigned size = record_size(s);
+	bool merging = s->merge.n > 0;
+	size_t k = 0, bad = 0;
+	uint64_t seq;
+	int64_t ms = 0;
+	struct rec r;
+	uint32_t i;
+
+	b->n = b->ninfo = 0;
+	for (i = 0; i < data->count; i++) {
+		seq = data->first + (data->offsets.len != 0 ?
+		    get_le32(data->offsets.p + 4 * (size_t)i) : i);
+		if (!s->look.classic)
+			stream_wide_decode(data->records.p + (size_t)i * size,
+			    1, &r);
+		else if (stream_classic_decode(data->records.p +
+		    (size_t)i * size, &r, &ms) < 0) {
+			bad++;
+			continue;
+		}
+		if (merging && !merge_admit(&s->merge, &r, seq))
+			continue;
+		while (k < data->ninfo && data->info[k].at < i)
+			k++;
+		if (k < data->ninfo && data->info[k].at == i)
+			b->info[b->ninfo++] = (struct blklist_batch_info){
+				.at = b->n,
+				.info = make_info(&data->info[k]),
+			};
+		b->rec[b->n] = r;
+		b->seq[b->n] = seq;
+		b->ms[b->n++] = ms;
+	}
+	return bad;
+}
+
+static void
+apply(struct nodes_session *s, const struct wire_data *data)
+{
+	static struct batch b;	/* 60 kB; one thread, and done with on return */
+	struct blklist_batch batch = {
+		.rec = b.rec,
+		.seqs = b.seq,
+		.near_ms = data->now_ms,
+		.info = b.info,
+		/* The node has left pairs out already, unless we said no. */
+		.cancel = s->merge.n > 0,
+	};
+	size_t bad;
+
+	bad = fill_batch(s, data, &b);
+	batch.n = b.n;
+	batch.seq = b.n > 0 ? b.seq[0] : data->first;
+	batch.ninfo = b.ninfo;
+	if (s->look.classic)
+		batch.ms = b.ms;
+	blklist_apply(s->build, &batch);
+	s->own_bad += bad;
+	if (s->look.bad_records < s->own_bad)
+		s->look.bad_records = s->own_bad;
+}
+
+/* Losses of a reply, by what they mean.  True when the list is to be mended. */
+static bool
+take_losses(struct nodes_session *s, const struct wire_data *data)
+{
+	uint64_t before = 0, after = 0;
+	unsigned cause;
+
+	for (cause = 1; cause < STREAM_CAUSES; cause++) {
+		s->look.lost[cause] += data->lost[cause].count;
+		if (cause == STREAM_OVERWRITTEN || cause == STREAM_LINK)
+			after += data->lost[cause].count;
+		else
+			before += data->lost[cause].count;
+	}
+	if (before > 0) {
+		s->seen_lost += before;
+		standing_lost(s);
+	}
+	if (after == 0)
+		return false;
+	s->mended += after;
+	s->mending = true;
+	return true;
+}
+
+/* next - from == count + cancelled + lost, or the reply is worth nothing. */
+static bool
+adds_up(const struct nodes_session *s, const struct wire_data *data)
+{
+	uint64_t sum = (uint64_t)data->count + data->cancelled;
+	bool exact = true;
+	unsigned cause;
+
+	for (cause = 0; cause < BASE_NELEM(data->lost); cause++) {
+		sum += data->lost[cause].count;
+		if (data->lost[cause].count > 0 && !data->lost[cause].exact)
+			exact = false;
+	}
+	return data->first == s->cursor && data->next >= data->first &&
+	    (data->next - data->first == sum || !exact) &&
+	    data->count <= WIRE_READ_MAX &&
+	    data->records.len == (size_t)data->count * record_size(s) &&
+	    (data->offsets.len == 0 ||
+	    data->offsets.len == 4 * (size_t)data->count);
+}
+
+static void
+take_data(struct nodes_session *s, const struct wire_data *data)
+{
+	uint64_t undo;
+	bool ended, caught_up;
+
+	if (!adds_up(s, data)) {
+		session_say(s, "the node's answer did not add up: the list is "
+		    "taken anew");
+		s->again = true;
+		return;
+	}
+	if (has_new_type(s, data)) {
+		/* Its name may have just been given: ask, then read this again. */
+		s->doubt = true;
+		standing_types(s);
+		return;
+	}
+	s->cycle_records += data->count + data->cancelled;
+	s->look.total_records += data->count + data->cancelled;
+	s->look.now_ms = data->now_ms;
+	s->stream_state = data->state;
+	if (take_losses(s, data)) {
+		s->again = true;
+		return;
+	}
+	apply(s, data);
+	s->cursor = data->next;
+	undo = blklist_counts(s->build)->unknown_undo;
+	if (undo > s->undo_seen && !s->opts.since_click) {
+		/* The snapshot fell between a realloc's free and its undoing. */
+		s->undo_seen = undo;
+		s->again = true;
+	}
+	if (s->step == SESSION_LOAD && merge_settled(&s->merge, s->cursor))
+		settle(s);
+
+	caught_up = data->next - data->first < CAUGHT_UP &&
+	    data->count < WIRE_READ_MAX;
+	ended = s->stream_state != WIRE_S_LIVE && data->next == data->first;
+	if (ended && s->step == SESSION_FLOW)
+		session_drained(s);
+	else if (!caught_up || s->stream_state != WIRE_S_LIVE)
+		intake_read(s);
+}
+
+static void
+on_data(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+	struct mono begin = mono_now();
+
+	if (err < 0)
+		return;
+	s->reading = false;
+	if (msg->type == WIRE_ERR)
+		session_refused(s, &msg->err);
+	else if (msg->type != WIRE_DATA)
+		s->again = true;
+	else
+		take_data(s, &msg->data);
+	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+	if (!s->reading)
+		s->news(s->arg);
+}
+
+void
+intake_read(struct nodes_session *s)
+{
+	struct wire_msg msg = {
+		.type = WIRE_READ,
+		.read = {
+			.index = s->index,
+			.from = s->cursor,
+			.max = WIRE_READ_MAX,
+			.whole = s->step == SESSION_LOAD,
+		},
+	};
+
+	if (s->reading || s->again || s->doubt ||
+	    (s->step != SESSION_FLOW && s->merge.n == 0) ||
+	    s->reads >= READS_PER_CYCLE || s->cycle_ns > WORK_PER_CYCLE_NS)
+		return;
+	memcpy(msg.read.epoch, s->epoch, WIRE_EPOCH);
+	s->reading = link_ask(s->link, &msg, s, on_data, s) == 0;
+	s->reads++;
+}

@@ -1,0 +1,59 @@
+/*
+ * link: a page's end of the connection to a node, as the session and the
+ * enquiry for targets use it.
+ *
+ * Vocabulary
+ *	ask	one request that waits for its reply; the link gives it its
+ *		number.  At most LINK_ASKS_MAX of them wait at a time.
+ *	owner	who asked: link_forget() calls off all asks of one owner, so
+ *		that no callback reaches what has been freed.
+ *	heard	a running number of replies, by which a session sees that
+ *		the node has fallen silent.
+ */
+#ifndef NODES_LINK_H
+#define NODES_LINK_H
+
+#include "nodes.h"
+
+#define LINK_ASKS_MAX 128
+
+/*
+ * The reply, borrowed until the callback returns; an ERR from the node is a
+ * reply too (msg->type is WIRE_ERR).  With err < 0 there is none: -ENOTCONN
+ * when the link is lost, -ECANCELED when the ask was forgotten or the link
+ * closed; the callback may then only clean up.  Each ask gets one callback.
+ */
+typedef void (*link_reply_cb)(void *arg, int err, const struct wire_msg *);
+
+/* What the node said of itself in WELCOME. */
+struct link_node {
+	char name[WIRE_TEXT_MAX + 1];
+	uint16_t number;
+	uint32_t roles;
+	uint64_t mono_ns;
+	uint64_t utc_ns;
+};
+
+/*
+ * Sends a request; its id is set here.  -EBUSY when too many wait, -ENOTCONN
+ * when the link is lost, or what wire_encode() says: no callback comes then.
+ */
+int link_ask(struct nodes_link *, struct wire_msg *, const void *owner,
+    link_reply_cb, void *arg);
+void link_forget(struct nodes_link *, const void *owner);
+
+/* NULL until WELCOME has come. */
+const struct link_node *link_node(const struct nodes_link *);
+
+/* Why the link is lost, as a state and a sentence; NODES_LIVE while it is not. */
+enum nodes_state link_fault(const struct nodes_link *, const char **reason);
+
+uint64_t link_heard(const struct nodes_link *);
+
+/* A message's text as a string of at most cap bytes, NUL included. */
+void link_text(char *out, size_t cap, struct wire_text);
+
+/* The process behind the link is our own child: reaped when it has ended. */
+void link_own_child(struct nodes_link *, pid_t);
+
+#endif

@@ -1,0 +1,610 @@
+/*
+ * The steps of a session, from the choice of a stream to its end; see
+ * session.h.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+#include "targets.h"
+
+#define SECOND 15		/* cycles */
+#define SOON 2			/* cycles between looks for a first process */
+#define SAID_CYCLES 150
+#define SILENT_CYCLES 23	/* a second and a half */
+#define FOLLOW_TRIES 30
+#define FIRST_MAX 2048		/* of the list that is there before any stream is */
+
+static void choose(struct nodes_session *);
+static void resolve(struct nodes_session *);
+
+void
+session_state(struct nodes_session *s, enum nodes_state state,
+    const char *reason)
+{
+	bool changed = s->look.state != state ||
+	    strcmp(s->reason, reason) != 0;
+
+	s->look.state = state;
+	if (reason != s->reason)
+		snprintf(s->reason, sizeof s->reason, "%s", reason);
+	if (changed)
+		s->news(s->arg);
+}
+
+void
+session_say(struct nodes_session *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(s->said, sizeof s->said, fmt, ap);
+	va_end(ap);
+	s->said_for = SAID_CYCLES;
+}
+
+/* Nothing that was asked before this is waited for any longer. */
+static void
+call_off(struct nodes_session *s)
+{
+	link_forget(s->link, s);
+	s->asking = s->reading = s->snapping = false;
+	s->stat_stream = s->stat_node = s->typing = s->doubt = false;
+	s->silent = 0;
+}
+
+static void
+go(struct nodes_session *s, enum session_step step, unsigned retry_in)
+{
+	s->step = step;
+	s->retry_in = retry_in;
+}
+
+/* --- which stream ------------------------------------------------------- */
+
+/* Nothing to watch so far: why, and when to look again. */
+static void
+nothing_yet(struct nodes_session *s)
+{
+	char reason[200];
+
+	if (s->look.root_pid != 0 && !s->look.tree_ended) {
+		go(s, SESSION_CHOOSE, SOON);
+		session_state(s, NODES_CONNECTING,
+		    "waiting for the command's first process");
+		return;
+	}
+	go(s, SESSION_CHOOSE, SECOND);
+	if (s->look.exec_error != 0)
+		snprintf(reason, sizeof reason, "the command could not be "
+		    "run: %s", strerror(s->look.exec_error));
+	else if (s->look.tree_ended)
+		snprintf(reason, sizeof reason, "the command has ended, and "
+		    "none of its processes could be watched");
+	else if (s->opts.pid != 0)
+		snprintf(reason, sizeof reason, "the node has no stream of "
+		    "process %ld", (long)s->opts.pid);
+	else
+		snprintf(reason, sizeof reason, "the node has no data stream "
+		    "ALLOCLOG");
+	session_state(s, s->look.tree_ended ? NODES_NO_DATA :
+	    NODES_NO_ALLOCLOG, reason);
+}
+
+static void
+take_choice(struct nodes_session *s, const struct nodes_target *t)
+{
+	s->index = t->index;
+	s->by_index = true;
+	snprintf(s->stream, sizeof s->stream, "%s", t->name);
+	s->look.pid = t->pid;
+	snprintf(s->target, sizeof s->target, "%s", t->comm);
+	if (t->state == WIRE_S_NO_DATA) {
+		/* Something better may come: it is looked for every second. */
+		go(s, SESSION_CHOOSE, SECOND);
+		session_state(s, NODES_NO_DATA, t->reason);
+		return;
+	}
+	go(s, SESSION_NAME, 0);
+	resolve(s);
+}
+
+/* The watched image has called exec: the newer image of its pid, if there. */
+static void
+take_follower(struct nodes_session *s, const struct nodes_target *t)
+{
+	if (t != NULL && t->state != WIRE_S_EXECED && t->index != s->index) {
+		names_reset(&s->names);
+		take_choice(s, t);
+		return;
+	}
+	if (++s->follow_tries < FOLLOW_TRIES) {
+		go(s, SESSION_CHOOSE, 1);
+		return;
+	}
+	s->follow = 0;
+	go(s, SESSION_STAND, 0);
+	session_state(s, NODES_ENDED, "it called exec, and the new image is "
+	    "not watched");
+}
+
+static void
+on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
+{
+	struct nodes_session *s = arg;
+	const struct nodes_target *best;
+
+	s->asking = false;
+	if (err < 0) {
+		go(s, SESSION_CHOOSE, SECOND);
+		return;
+	}
+	best = targets_best(t, n, s->follow != 0 ? s->follow : s->opts.pid);
+	if (s->follow != 0)
+		take_follower(s, best);
+	else if (best != NULL)
+		take_choice(s, best);
+	else
+		nothing_yet(s);
+}
+
+static void
+choose(struct nodes_session *s)
+{
+	s->asking = targets_ask(s->link, s, on_targets, s) == 0;
+}
+
+/* --- its index ---------------------------------------------------------- */
+
+static void
+take_named(struct nodes_session *s, const struct wire_named *named)
+{
+	bool classic = named->format == WIRE_CLASSIC;
+	char reason[160];
+
+	if ((named->format != WIRE_CLASSIC && named->format != WIRE_WIDE) ||
+	    named->record_size != (classic ? REC_CLASSIC_SIZE :
+	    REC_WIDE_SIZE)) {
+		snprintf(reason, sizeof reason, "records of format %u, %u "
+		    "bytes each, are not known to this page", named->format,
+		    named->record_size);
+		go(s, SESSION_STAND, 0);
+		session_state(s, NODES_VERSION, reason);
+		return;
+	}
+	s->index = named->index;
+	memcpy(s->epoch, named->epoch, WIRE_EPOCH);
+	if (named->name.len > 0)
+		link_text(s->stream, sizeof s->stream, named->name);
+	s->stream_state = named->state;
+	s->look.levels = named->levels != 0;
+	names_open(&s->names, s->index);
+	if (intake_begin(s, classic) < 0) {
+		go(s, SESSION_STAND, 0);
+		session_state(s, NODES_UNREACHABLE, "no memory for the list");
+		return;
+	}
+	/* Asked before the snapshot, so that no loss falls between the two. */
+	s->step = SESSION_LOAD;
+	standing_ask(s, true);
+	s->click = 0;
+	if (s->opts.since_click && s->follow == 0) {
+		s->step = SESSION_FLOW;
+		s->click = s->cursor = named->next;
+		s->listed = s->look.settled = true;
+	} else {
+		intake_again(s);
+	}
+	s->follow = 0;
+	if (named->state == WIRE_S_LIVE)
+		session_state(s, NODES_LIVE, "");
+	else
+		s->news(s->arg);
+	intake_read(s);
+}
+
+static void
+on_named(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+
+	if (err < 0)
+		return;
+	s->asking = false;
+	if (msg->type == WIRE_NAMED)
+		take_named(s, &msg->named);
+	else if (msg->type == WIRE_ERR)
+		session_refused(s, &msg->err);
+	else
+		go(s, SESSION_NAME, SECOND);
+}
+
+static void
+resolve(struct nodes_session *s)
+{
+	struct wire_msg msg = {
+		.type = WIRE_NAME,
+		.name = {
+			.table = wire_text("DSTRM"),
+			.name = wire_text(s->by_index ? "" : s->stream),
+			.index = s->by_index ? s->index : 0,
+		},
+	};
+
+	s->asking = link_ask(s->link, &msg, s, on_named, s) == 0;
+}
+
+/* --- refusals and ends -------------------------------------------------- */
+
+void
+session_refused(struct nodes_session *s, const struct wire_err *e)
+{
+	char text[WIRE_TEXT_MAX + 1], reason[300];
+	unsigned wait = 1 + e->retry_ms * SECOND / 1000;
+
+	link_text(text, sizeof text, e->text);
+	switch (e->code) {
+	case WIRE_E_EPOCH:
+		/* Another stream has the index: ours is looked up by its name. */
+		call_off(s);
+		s->by_index = false;
+		go(s, SESSION_NAME, 1);
+		return;
+	case WIRE_E_NAME:
+		call_off(s);
+		snprintf(reason, sizeof reason, "the node has no data stream "
+		    "%s", s->stream[0] != '\0' ? s->stream : "ALLOCLOG");
+		/* A choice of ours may fall on another one next time. */
+		s->by_index = false;
+		go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE,
+		    SECOND);
+		session_state(s, NODES_NO_ALLOCLOG, reason);
+		return;
+	case WIRE_E_AUTH:
+		call_off(s);
+		go(s, SESSION_STAND, 0);
+		session_state(s, NODES_DENIED, text);
+		return;
+	default:
+		snprintf(reason, sizeof reason, "the node refused (%u): %s",
+		    e->code, text);
+		s->retry_in = e->retry_ms != 0 ? wait : SECOND;
+		if (s->step == SESSION_LOAD)
+			s->again = true;
+		session_say(s, "%s", reason);
+		return;
+	}
+}
+
+void
+session_drained(struct nodes_session *s)
+{
+	switch (s->stream_state) {
+	case WIRE_S_EXECED:
+		s->follow = s->look.pid;
+		s->follow_tries = 0;
+		if (s->follow != 0) {
+			go(s, SESSION_CHOOSE, 0);
+			choose(s);
+			return;
+		}
+		break;
+	case WIRE_S_CORRUPT:
+		go(s, SESSION_STAND, 0);
+		session_state(s, NODES_CORRUPT, "its ring was damaged: the "
+		    "stream is detached");
+		standing_ask(s, true);
+		return;
+	case WIRE_S_NO_DATA:
+		go(s, SESSION_CHOOSE, SECOND);
+		session_state(s, NODES_NO_DATA, "its allocator is not hooked");
+		return;
+	default:
+		break;
+	}
+	go(s, SESSION_STAND, 0);
+	session_state(s, NODES_ENDED, "");
+	standing_ask(s, true);
+}
+
+/* --- cycles ------------------------------------------------------------- */
+
+/* The link's own state goes before the stream's, but an end stays an end. */
+static bool
+link_is_up(struct nodes_session *s)
+{
+	const char *reason;
+	enum nodes_state fault = link_fault(s->link, &reason);
+
+	if (fault == NODES_LIVE)
+		return true;
+	if (s->look.linked) {
+		call_off(s);
+		s->look.linked = false;
+		if (s->look.state != NODES_ENDED)
+			session_state(s, fault, reason);
+		s->news(s->arg);
+	}
+	return false;
+}
+
+/*
+ * A node that is stopped or overloaded keeps the link open and says nothing.
+ * Counted in cycles, not in time: a page that was stopped itself must not
+ * blame the node.
+ */
+static void
+watch_silence(struct nodes_session *s)
+{
+	bool waiting = s->asking || s->reading || s->snapping ||
+	    s->stat_node || s->stat_stream;
+	uint64_t heard = link_heard(s->link);
+	bool was = s->silent >= SILENT_CYCLES;
+	char reason[80];
+
+	s->silent = waiting && heard == s->heard ? s->silent + 1 : 0;
+	s->heard = heard;
+	if (s->silent >= SILENT_CYCLES && s->look.state != NODES_ENDED) {
+		snprintf(reason, sizeof reason, "the node has not answered "
+		    "for %u s", s->silent / SECOND);
+		session_state(s, NODES_UNREACHABLE, reason);
+	} else if (was && s->look.state == NODES_UNREACHABLE) {
+		session_state(s, s->step == SESSION_LOAD ||
+		    s->step == SESSION_FLOW ? NODES_LIVE : NODES_CONNECTING,
+		    "");
+	}
+}
+
+static void
+begin_cycle(struct nodes_session *s)
+{
+	struct nodes_look *look = &s->look;
+
+	look->cycle_us = (uint32_t)(s->cycle_ns / 1000);
+	if (look->cycle_us > look->cycle_us_max)
+		look->cycle_us_max = look->cycle_us;
+	look->cycle_records = s->cycle_records;
+	s->cycle++;
+	s->cycle_ns = 0;
+	s->cycle_records = 0;
+	s->reads = 0;
+	if (s->said_for > 0)
+		s->said_for--;
+}
+
+static void
+do_step(struct nodes_session *s)
+{
+	switch (s->step) {
+	case SESSION_CHOOSE:
+		if (!s->asking)
+			choose(s);
+		break;
+	case SESSION_NAME:
+		if (!s->asking)
+			resolve(s);
+		break;
+	case SESSION_LOAD:
+	case SESSION_FLOW:
+		if (s->again) {
+			call_off(s);
+			intake_again(s);
+		}
+		intake_read(s);
+		break;
+	case SESSION_STAND:
+		break;
+	}
+}
+
+void
+nodes_session_cycle(struct nodes_session *s)
+{
+	struct mono begin = mono_now();
+
+	begin_cycle(s);
+	if (!link_is_up(s))
+		return;
+	watch_silence(s);
+	if (s->step == SESSION_FLOW && s->reading)
+		s->look.missed_cycles++;
+	if (s->retry_in > 0)
+		s->retry_in--;
+	if (s->retry_in == 0)
+		do_step(s);
+	standing_ask(s, false);
+	names_send(&s->names);
+	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+}
+
+/* --- the door ----------------------------------------------------------- */
+
+static void
+on_names(void *arg)
+{
+	struct nodes_session *s = arg;
+
+	s->news(s->arg);
+}
+
+/* Everything that belongs to one stream, as before there was any. */
+static int
+reset(struct nodes_session *s, const struct nodes_session_opts *opts)
+{
+	struct blklist *list;
+	struct nodes_look kept = s->look;
+	int err;
+
+	err = blklist_new(&list, BLKLIST_LITERAL, opts->max != 0 &&
+	    opts->max < FIRST_MAX ? opts->max : FIRST_MAX);
+	if (err < 0)
+		return err;
+	call_off(s);
+	names_reset(&s->names);
+	intake_fini(s);
+	merge_init(&s->merge);
+	s->list = s->build = list;
+	s->opts = *opts;
+	snprintf(s->stream, sizeof s->stream, "%s",
+	    opts->stream != NULL ? opts->stream : "");
+	s->look = (struct nodes_look){
+		.state = NODES_CONNECTING,
+		.list = list,
+		.types = &s->types,
+		.status = -1,
+		.complete = true,
+		.linked = true,
+		.root_status = kept.root_status,
+		.root_pid = kept.root_pid,
+		.tree_ended = kept.tree_ended,
+		.exec_error = kept.exec_error,
+		.targets_live = kept.targets_live,
+		.cycle_us_max = kept.cycle_us_max,
+		.missed_cycles = kept.missed_cycles,
+	};
+	stream_types_init(&s->types);
+	s->listed = s->again = s->lossy = s->mending = s->by_index = false;
+	s->mended = s->seen_lost = s->own_bad = s->undo_seen = 0;
+	s->follow = 0;
+	s->said_for = 0;
+	s->target[0] = s->reason[0] = '\0';
+	memset(s->keeper, 0, sizeof s->keeper);
+	s->click = s->cursor = 0;
+	return 0;
+}
+
+static void
+begin(struct nodes_session *s)
+{
+	/* The node's own standing first: what there is to choose from depends on it. */
+	go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE, 0);
+	standing_ask(s, true);
+	do_step(s);
+}
+
+int
+nodes_session_open(struct nodes_session **out, struct nodes_link *link,
+    const struct nodes_session_opts *opts, nodes_news_cb news, void *arg)
+{
+	struct nodes_session *s;
+	int err;
+
+	s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return -ENOMEM;
+	s->link = link;
+	s->news = news;
+	s->arg = arg;
+	s->look.root_status = -1;
+	err = names_init(&s->names, link, on_names, s);
+	if (err < 0) {
+		free(s);
+		return err;
+	}
+	err = reset(s, opts);
+	if (err < 0) {
+		names_fini(&s->names);
+		free(s);
+		return err;
+	}
+	begin(s);
+	*out = s;
+	return 0;
+}
+
+void
+nodes_session_close(struct nodes_session *s)
+{
+	if (s == NULL)
+		return;
+	call_off(s);
+	names_fini(&s->names);
+	intake_fini(s);
+	free(s);
+}
+
+int
+nodes_session_switch(struct nodes_session *s,
+    const struct nodes_session_opts *opts)
+{
+	int err;
+
+	err = reset(s, opts);
+	if (err < 0)
+		return err;
+	begin(s);
+	return 0;
+}
+
+const struct nodes_look *
+nodes_session_look(struct nodes_session *s)
+{
+	const struct link_node *node = link_node(s->link);
+	struct nodes_look *look = &s->look;
+
+	look->node_name = node != NULL ? node->name : "";
+	look->node_number = node != NULL ? node->number : 0;
+	look->target_name = s->target;
+	look->output = s->output;
+	look->socket = s->socket;
+	look->keeper = s->keeper;
+	look->complete = !s->lossy;
+	look->reason = look->state != NODES_LIVE ? s->reason :
+	    s->said_for > 0 ? s->said : "";
+	if (look->classic || node == NULL)
+		look->node_wall_ms = look->now_ms;
+	else
+		look->node_wall_ms = look->now_ms +
+		    (int64_t)(node->utc_ns / 1000000) -
+		    (int64_t)(node->mono_ns / 1000000);
+	return look;
+}
+
+const char *
+nodes_session_symbol(struct nodes_session *s, uint64_t caller)
+{
+	return names_get(&s->names, WIRE_SYM_CALLER, caller);
+}
+
+size_t
+nodes_session_symbols_pending(const struct nodes_session *s)
+{
+	return names_pending(&s->names);
+}
+
+const char *
+nodes_session_thread(struct nodes_session *s, uint16_t thread)
+{
+	return names_get(&s->names, WIRE_SYM_THREAD, thread);
+}
+
+/* END is a wish: what comes of it is seen as the stream's end. */
+static void
+on_end(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+	char text[WIRE_TEXT_MAX + 1];
+
+	if (err < 0 || msg->type != WIRE_ERR)
+		return;
+	link_text(text, sizeof text, msg->err.text);
+	session_say(s, "the node did not end the target: %s", text);
+	s->news(s->arg);
+}
+
+int
+nodes_session_end_target(struct nodes_session *s)
+{
+	struct wire_msg msg = {
+		.type = WIRE_END,
+		.end = { .index = s->index },
+	};
+
+	if (s->step < SESSION_LOAD)
+		return -ENOENT;
+	memcpy(msg.end.epoch, s->epoch, WIRE_EPOCH);
+	return link_ask(s->link, &msg, s, on_end, s);
+}

@@ -1,0 +1,131 @@
+/*
+ * session: what one page knows about the stream that it watches.
+ *
+ * The life of a session is a row of steps, each begun by the reply to the one
+ * before or, when something has to be tried again, by a cycle:
+ *
+ *	CHOOSE	which stream?  All entries of the node's table are asked for.
+ *	NAME	its index and epoch, by its name (or by the chosen index).
+ *	LOAD	types, numbers, then the snapshot part by part, and records
+ *		from the first part's as_of on.
+ *	FLOW	records only, fifteen times a second.
+ *	STAND	nothing to read: no data, or an end that is all read.
+ *
+ * session.c goes through the steps, intake.c takes blocks and records in,
+ * standing.c keeps the numbers of stream and node.
+ */
+#ifndef NODES_SESSION_H
+#define NODES_SESSION_H
+
+#include "../base/base.h"
+#include "link.h"
+#include "merge.h"
+#include "names.h"
+
+#define SESSION_NAME_MAX 128
+
+enum session_step {
+	SESSION_CHOOSE,
+	SESSION_NAME,
+	SESSION_LOAD,
+	SESSION_FLOW,
+	SESSION_STAND,
+};
+
+struct nodes_session {
+	struct nodes_link *link;
+	struct nodes_session_opts opts;
+	char stream[SESSION_NAME_MAX];	/* of opts, or as chosen; "" none */
+	nodes_news_cb news;
+	void *arg;
+	struct nodes_look look;
+
+	enum session_step step;
+	bool asking;			/* CHOOSE or NAME is on its way */
+	unsigned retry_in;		/* cycles until it is tried again */
+	bool by_index;			/* NAME goes by index: it was chosen from a list */
+	pid_t follow;			/* pid whose newer image is looked for; 0 none */
+	unsigned follow_tries;
+
+	/* The stream, as NAMED said. */
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	enum wire_state stream_state;
+	uint64_t click;			/* first sequence number that counts (since_click) */
+
+	/* Snapshot and records. */
+	struct merge merge;
+	struct blklist *list;		/* shown */
+	struct blklist *build;		/* taken in parts; == list when none was whole before */
+	bool listed;			/* the list was whole once */
+	uint64_t cursor;
+	bool reading;			/* READ is on its way */
+	bool snapping;			/* SNAP is on its way */
+	bool again;			/* take the snapshot anew at the next cycle */
+	unsigned reads;			/* READs of this cycle */
+	uint64_t undo_seen;		/* unknown_undo counted and answered */
+	uint8_t asked[32];		/* type codes not in the table that were asked about */
+	bool doubt;			/* no READ until TYPES is answered: a new code came */
+	struct stream_types types;
+	uint8_t legal[32];
+
+	/* Losses. */
+	bool lossy;			/* records were lost before the keeper */
+	bool mending;			/* the list is taken anew because of a loss */
+	uint64_t mended;		/* records the next snapshot makes good */
+	uint64_t seen_lost;		/* by causes before the keeper, read by us */
+	uint64_t own_bad;		/* bad records that we saw */
+	char said[256];			/* in look.reason, for SAID_CYCLES */
+	unsigned said_for;
+
+	/* Numbers. */
+	uint64_t keeper[WIRE_STATS_COUNT];
+	bool stat_stream, stat_node, typing;	/* on their way */
+	unsigned cycle;
+	uint64_t cycle_records;
+	int64_t cycle_ns;		/* own work since the cycle began */
+	uint64_t heard;
+	unsigned silent;		/* cycles without an answer to what was asked */
+	char target[64];
+	char reason[320];
+	char output[WIRE_TEXT_MAX + 1];
+	char socket[WIRE_TEXT_MAX + 1];
+
+	struct names names;
+};
+
+/* --- session.c ---------------------------------------------------------- */
+
+/* A change of state; news are given. */
+void session_state(struct nodes_session *, enum nodes_state,
+    const char *reason);
+/* Replies that mean that index and epoch are no longer valid, or worse. */
+void session_refused(struct nodes_session *, const struct wire_err *);
+/* The stream is over and all of it is read. */
+void session_drained(struct nodes_session *);
+/* Says something beside a LIVE state for some seconds. */
+void session_say(struct nodes_session *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* --- intake.c ----------------------------------------------------------- */
+
+/* A list of the right kind, and the first request for its contents. */
+int intake_begin(struct nodes_session *, bool classic);
+/* Takes the snapshot anew, beside the list that is shown. */
+void intake_again(struct nodes_session *);
+/* Reads on if nothing is on its way. */
+void intake_read(struct nodes_session *);
+void intake_fini(struct nodes_session *);
+/* The table of types is there: legal codes are told to the lists. */
+void intake_types(struct nodes_session *, const struct wire_typed *);
+
+/* --- standing.c --------------------------------------------------------- */
+
+/* Asks for the numbers that are due in this cycle. */
+void standing_ask(struct nodes_session *, bool all);
+/* Asks for the table of types. */
+void standing_types(struct nodes_session *);
+/* Records were lost before the keeper: the list is INCOMPLETE from now on. */
+void standing_lost(struct nodes_session *);
+
+#endif

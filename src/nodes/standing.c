@@ -1,0 +1,140 @@
+/*
+ * How stream and node are doing: STAT of both, and what follows from it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "session.h"
+
+#define NODE_INDEX UINT32_MAX
+#define EVERY 15	/* cycles between two questions while all is well */
+
+/*
+ * Losses that the keeper counted and this page never read happened before its
+ * time.  The keeper tells their sum only, so they stand under no cause.
+ */
+void
+standing_lost(struct nodes_session *s)
+{
+	uint64_t total = s->keeper[WIRE_N_LOST];
+
+	if (s->opts.since_click)
+		total = 0;
+	s->look.lost[0] = total > s->seen_lost ? total - s->seen_lost : 0;
+	if (s->lossy || (s->seen_lost == 0 && s->look.lost[0] == 0))
+		return;
+	s->lossy = true;
+	/* 0 stands for "before this page came". */
+	s->look.incomplete_wall_ms = s->listed ? base_wall_ms() : 0;
+}
+
+static void
+on_stream(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+	struct nodes_look *look = &s->look;
+	const struct wire_stats *st;
+
+	if (err < 0)
+		return;
+	s->stat_stream = false;
+	if (msg->type != WIRE_STATS)
+		return;
+	st = &msg->stats;
+	memcpy(s->keeper, st->n, sizeof s->keeper);
+	look->pid = (pid_t)st->pid;
+	look->status = st->status;
+	look->ended_wall_ms = st->ended_ms;
+	link_text(s->target, sizeof s->target, st->comm);
+	standing_lost(s);
+	look->bad_records = st->n[WIRE_N_BAD] > s->own_bad ?
+	    st->n[WIRE_N_BAD] : s->own_bad;
+	/* Logging was off for a while: unknown frees are of those blocks. */
+	if (st->n[WIRE_N_EARLIER] > 0 && s->build != NULL)
+		blklist_set_since_click(s->build, true);
+	if (look->state != NODES_LIVE && st->reason.len > 0)
+		link_text(s->reason, sizeof s->reason, st->reason);
+	s->news(s->arg);
+}
+
+static void
+on_node(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+	struct nodes_look *look = &s->look;
+	const struct wire_stats *st;
+	bool ended = look->tree_ended;
+
+	if (err < 0)
+		return;
+	s->stat_node = false;
+	if (msg->type != WIRE_STATS)
+		return;
+	st = &msg->stats;
+	look->root_pid = (pid_t)st->pid;
+	look->root_status = st->status;
+	look->targets_live = st->targets_live;
+	look->tree_ended = st->ended_ms != 0;
+	link_text(s->output, sizeof s->output, st->output);
+	link_text(s->socket, sizeof s->socket, st->socket);
+	if (look->tree_ended && !ended)
+		s->news(s->arg);
+}
+
+static bool
+ask(struct nodes_session *s, uint32_t index, link_reply_cb cb)
+{
+	struct wire_msg msg = {
+		.type = WIRE_STAT,
+		.stat = { .index = index },
+	};
+
+	return link_ask(s->link, &msg, s, cb, s) == 0;
+}
+
+static void
+on_types(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+
+	if (err < 0)
+		return;
+	s->typing = s->doubt = false;
+	if (msg->type == WIRE_TYPED)
+		intake_types(s, &msg->typed);
+	if (s->step == SESSION_LOAD || s->step == SESSION_FLOW)
+		intake_read(s);
+}
+
+void
+standing_types(struct nodes_session *s)
+{
+	struct wire_msg msg = {
+		.type = WIRE_TYPES,
+		.types = { .index = s->index },
+	};
+
+	if (!s->typing)
+		s->typing = link_ask(s->link, &msg, s, on_types, s) == 0;
+	/* Better to count a code as illegal than to stop reading. */
+	if (!s->typing)
+		s->doubt = false;
+}
+
+void
+standing_ask(struct nodes_session *s, bool all)
+{
+	bool due = all || s->cycle % EVERY == 0;
+	bool named = s->step >= SESSION_LOAD;
+
+	/* An end is news that somebody waits for: ask more often then. */
+	if (!s->stat_node && !s->look.tree_ended &&
+	    (due || s->look.state != NODES_LIVE))
+		s->stat_node = ask(s, NODE_INDEX, on_node);
+	if (!named || (!due && s->look.state != NODES_ENDED))
+		return;
+	if (!s->stat_stream && (due || s->look.ended_wall_ms == 0))
+		s->stat_stream = ask(s, s->index, on_stream);
+	if (due)
+		standing_types(s);
+}

@@ -1,0 +1,155 @@
+/*
+ * Starts a node of our own: pageknode, with one end of a socketpair as its
+ * first page's link.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "link.h"
+
+#define PROGRAM "pageknode"
+#define OPTIONS_MAX 24
+#define PROGRAM_PATH_MAX 4096
+
+extern char **environ;
+
+/* Where the program is: beside the running one, else where it was installed. */
+static int
+find_program(char *path, size_t cap)
+{
+	ssize_t n;
+	char *slash;
+
+	n = readlink("/proc/self/exe", path, cap - 1);
+	if (n > 0) {
+		path[n] = '\0';
+		slash = strrchr(path, '/');
+		if (slash != NULL &&
+		    (size_t)(slash + 1 - path) + sizeof PROGRAM <= cap) {
+			strcpy(slash + 1, PROGRAM);
+			if (access(path, X_OK) == 0)
+				return 0;
+		}
+	}
+	if ((size_t)snprintf(path, cap, "%s/%s", PAGEK_LIBEXECDIR, PROGRAM) >=
+	    cap)
+		return -ENAMETOOLONG;
+	return access(path, X_OK) == 0 ? 0 : -errno;
+}
+
+static size_t
+count_words(const char *const *argv)
+{
+	size_t n = 0;
+
+	while (argv != NULL && argv[n] != NULL)
+		n++;
+	return n;
+}
+
+/*
+ * The arguments; `fd_text` and `max_text` hold numbers as text.  exec takes
+ * char *const[] for historical reasons and writes to none of them.
+ */
+static char **
+make_argv(const struct nodes_start *start, char *fd_text, char *max_text)
+{
+	size_t n = 0, words = count_words(start->argv), i;
+	const char **argv;
+
+	argv = calloc(OPTIONS_MAX + words, sizeof *argv);
+	if (argv == NULL)
+		return NULL;
+	argv[n++] = PROGRAM;
+	argv[n++] = "--fd";
+	argv[n++] = fd_text;
+	if (start->max != 0) {
+		argv[n++] = "--max";
+		argv[n++] = max_text;
+	}
+	if (start->no_wait)
+		argv[n++] = "--no-wait";
+	if (start->own_session)
+		argv[n++] = "--own-session";
+	if (start->check_list)
+		argv[n++] = "--check-list";
+	if (start->report != NULL) {
+		argv[n++] = "--report";
+		argv[n++] = start->report;
+	}
+	if (start->demo != NULL) {
+		argv[n++] = "--demo";
+		argv[n++] = start->demo;
+	}
+	if (start->demo_at != NULL) {
+		argv[n++] = "--at";
+		argv[n++] = start->demo_at;
+	}
+	if (start->demo_stream != NULL) {
+		argv[n++] = "--stream";
+		argv[n++] = start->demo_stream;
+	}
+	if (words > 0) {
+		argv[n++] = "--";
+		for (i = 0; i < words; i++)
+			argv[n++] = start->argv[i];
+	}
+	return (char **)(uintptr_t)argv;
+}
+
+/* Runs the program with `fd` open in it; everything else of ours is CLOEXEC. */
+static int
+spawn(const char *program, int fd, char *const argv[], pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	int err;
+
+	err = posix_spawn_file_actions_init(&actions);
+	if (err != 0)
+		return -err;
+	/* Onto itself: that takes CLOEXEC off in the child and nowhere else. */
+	err = posix_spawn_file_actions_adddup2(&actions, fd, fd);
+	if (err == 0)
+		err = posix_spawn(pid, program, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return -err;
+}
+
+int
+nodes_start(struct nodes_link **out, uv_loop_t *loop,
+    const struct nodes_start *start)
+{
+	char program[PROGRAM_PATH_MAX], fd_text[12], max_text[12];
+	struct nodes_link *link;
+	int fds[2], err;
+	char **argv;
+	pid_t pid;
+
+	err = find_program(program, sizeof program);
+	if (err < 0)
+		return err;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	snprintf(fd_text, sizeof fd_text, "%d", fds[1]);
+	snprintf(max_text, sizeof max_text, "%u", start->max);
+	argv = make_argv(start, fd_text, max_text);
+	err = argv != NULL ? spawn(program, fds[1], argv, &pid) : -ENOMEM;
+	free(argv);
+	close(fds[1]);
+	if (err < 0) {
+		close(fds[0]);
+		return err;
+	}
+	err = nodes_link_open(&link, loop, fds[0]);
+	if (err < 0)
+		return err;
+	link_own_child(link, pid);
+	*out = link;
+	return 0;
+}
