@@ -13,7 +13,7 @@
  *		dispatch, help screen, key bar and manual.
  *
  * Example: a page as text
- *	struct page_picture pic;
+ *	struct page_picture pic = { 0 };
  *	page_init(&page, &opts);
  *	page_compose(&page, session, 80, 24, &pic);
  *	for (i = 0; i < pic.rows; i++)
@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <uv.h>
 
+#include "../base/base.h"
 #include "../nodes/nodes.h"
 
 enum page_layout {
@@ -70,20 +71,29 @@ struct page_span {
 	enum page_mark mark;
 };
 
-#define PAGE_LINE_BYTES 1024
-#define PAGE_SPANS 16
+#define PAGE_COLS_MAX 1000	/* a wider terminal is used up to here */
 
 struct page_line {
-	char text[PAGE_LINE_BYTES];	/* UTF-8, safe for a terminal, no newline */
-	struct page_span span[PAGE_SPANS];
+	const char *text;	/* UTF-8, safe for a terminal, no newline */
+	const struct page_span *span;
 	int nspan;
 };
 
+struct page_store;
+
+/* Starts as all zeros; each compose reuses its memory. */
 struct page_picture {
-	struct page_line *line;		/* owned: page_picture_fini() */
+	struct page_line *line;		/* lines and texts: page_picture_fini() */
 	int rows;
-	int cap;
+	size_t cap;
+	int cols;			/* no line is wider */
+	int cursor_row, cursor_col;	/* of the prompt; -1: no prompt */
+	struct page_store *store;
 };
+
+struct page_frozen;
+
+#define PAGE_COUNTERS 16
 
 /* State of one viewer's page K. */
 struct page {
@@ -92,13 +102,45 @@ struct page {
 	uint64_t offs;
 	uint64_t cursor;		/* offset of the selected row */
 	bool has_cursor;
-	char message[256];		/* said in the status line until the next key */
+	bool on_screen;			/* key bar, messages and prompt are wanted */
+	bool news;			/* see page_news() */
+	char message[256];		/* said in the bottom line until the next key */
+	const char *prompt;		/* what is being typed there; borrowed, NULL: nothing */
 	uint64_t drawn_us;		/* cost of the last compose and paint */
-	/* For counters that moved: last values and when (node ms). */
-	uint64_t last[16];
-	int64_t moved_ms[16];
+	uint64_t missed;		/* cycles that the page's own timer came too late for */
+	unsigned hz;			/* cycles made in the last second; 0 not known */
+
+	/* What the last compose found, for the keys that move. */
+	uint64_t total;			/* rows in the list */
+	int window;			/* rows of it shown */
+
+	/* The block under the cursor, so that the cursor stays on it. */
+	bool cursor_held;
+	unsigned cursor_layer;
+	uint64_t cursor_addr, cursor_seq;
+
+	/* Counters that moved: last values and when (node ms). */
+	bool counted;
+	uint64_t last[PAGE_COUNTERS];
+	int64_t moved_ms[PAGE_COUNTERS];
+
+	/* Taken once a second, so that the digits can be read. */
+	bool sampled, rated;
+	struct mono sample_at;
+	uint64_t sample_records;
+	uint64_t rate;			/* records a second */
+	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
+
+	/* Since when the state is what it is. */
+	bool stated;
+	enum nodes_state state;
+	struct mono state_at;
+	int64_t opened_wall_ms;		/* node's clock when first seen live */
+
+	struct page_frozen *frozen;	/* paused: what the picture shows */
 };
 
+/* Needs setlocale(3) done: without UTF-8 the page is ASCII. */
 void page_init(struct page *, const struct page_opts *);
 
 /*
@@ -110,14 +152,25 @@ int page_compose(struct page *, struct nodes_session *, int cols, int rows,
 void page_picture_fini(struct page_picture *);
 
 /*
- * One row of the flat list as text (pagek list): no more than cap bytes.
- * heading: the line above such rows.
+ * For nodes_session_open(), with the page as its argument: the next paint
+ * comes when the replies of a cycle are in, not one cycle later.
+ */
+void page_news(void *page);
+
+/*
+ * One row of the flat list as text (pagek list): no more than cap bytes, the
+ * NUL included.  heading: the line above such rows.  Sizes are exact, names
+ * whole; with a classic layout it is the note's row.
  */
 void page_row_text(const struct page *, struct nodes_session *,
     const struct blk *, char *out, size_t cap);
 void page_row_heading(const struct page *, char *out, size_t cap);
 
-/* Name and description of a block's type, or of its requester, as DESCR shows it. */
+/*
+ * What DESCR shows: the requester's name if it has one, else the name of the
+ * block's type, "?" for a type that the stream does not have.  Not yet safe
+ * for a terminal; borrowed until the next apply.
+ */
 const char *page_descr(const struct nodes_look *, const struct blk *);
 
 /* How a page on the screen came to its end. */
@@ -143,6 +196,9 @@ struct page_result {
  */
 int page_screen_run(uv_loop_t *, struct nodes_session *, struct nodes_link *,
     struct page *, struct page_result *);
+
+/* The keys as items of an mdoc list, for the manual. */
+void page_keys_mdoc(FILE *);
 
 /* --- command line ------------------------------------------------------- */
 

@@ -1,0 +1,148 @@
+/*
+ * Page K as the 2004 note prints it, 33 columns wide.
+ *
+ * All widths are in the table below: if the glass was 32 columns wide after
+ * all, as the title alone suggests, only it changes.  In a wider terminal the
+ * address of a 64-bit target is shown whole, and what is left after the row
+ * names the function that asked; the note's own streams know neither.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "view.h"
+
+enum {
+	W_ROW = 33,
+	W_TITLE = 32,
+	W_ADDR = 8,		/* hexadecimal digits of a classic address */
+	W_ADDR_WIDE = 12,	/* ... of one of 48 bits */
+	W_LISTING = 4,
+	W_COUNT_END = 24,	/* where the count of line 2 ends */
+	W_OFFS = 3,
+	W_FUNCTION = 12,	/* below that a function is not worth its column */
+};
+
+static const char heading[] = "  ADDRESS SIZE TY DESCR  RNOD AGE";
+
+static bool
+strict(const struct page *page)
+{
+	return page->layout == PAGE_CLASSIC_STRICT;
+}
+
+static int
+addr_cols(const struct page *page, const struct page_view *v,
+    const struct page_picture *pic)
+{
+	if (strict(page) || v->look->classic ||
+	    pic->cols < W_ROW + W_ADDR_WIDE - W_ADDR)
+		return W_ADDR;
+	return W_ADDR_WIDE;
+}
+
+/* Columns for the function, 0 when the row has none. */
+static int
+function_cols(const struct page *page, const struct page_view *v,
+    const struct page_picture *pic)
+{
+	int room = pic->cols - W_ROW - addr_cols(page, v, pic) + W_ADDR - 1;
+
+	if (strict(page) || v->look->classic || room < W_FUNCTION)
+		return 0;
+	return room;
+}
+
+/*
+ * Line 1 stays the note's as long as there is nothing to add, or room to add
+ * it behind; else the date makes way for the state.
+ */
+static void
+classic_title(struct page *page, const struct page_view *v,
+    const struct page_state *state, struct page_picture *pic)
+{
+	char date[20], target[64];
+	int room = pic->cols - W_TITLE, from;
+
+	page_date(page, v->look, false, date);
+	if (!state->plain && (int)strlen(state->word) + 2 > room) {
+		picture_printf(pic, "K MEMORY BLOCKS ");
+		from = picture_col(pic);
+		picture_printf(pic, "%s", state->brief);
+		picture_mark(pic, from, picture_col(pic), state->mark);
+		return;
+	}
+	picture_printf(pic, "K MEMORY BLOCKS    %s", date);
+	if (!state->plain)
+		room -= (int)strlen(state->word) + 2;
+	if (!strict(page) && v->look->target_name[0] != '\0') {
+		snprintf(target, sizeof target, "%s[%d]", v->look->target_name,
+		    (int)v->look->pid);
+		if (picture_width(target, page->opts.ascii) + 2 <= room) {
+			picture_printf(pic, "  ");
+			picture_text(pic, target, room, PICTURE_FREE);
+		}
+	}
+	if (!state->plain) {
+		picture_printf(pic, "  ");
+		from = picture_col(pic);
+		picture_printf(pic, "%s", state->word);
+		picture_mark(pic, from, picture_col(pic), state->mark);
+	}
+}
+
+static void
+classic_node(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	const char *listing = page->opts.listing;
+	char count[8], offs[W_OFFS + 1], *digits = count;
+	int pad;
+
+	picture_printf(pic, "NODE<%04X> *L<", v->look->node_number);
+	picture_clip(pic, listing != NULL ? listing : "", W_LISTING,
+	    PICTURE_FREE);
+	picture_printf(pic, ">");
+	pad = W_COUNT_END - picture_col(pic);
+	base_fit_count(count, 5, page_view_total(v));
+	while (*digits == ' ')
+		digits++;
+	base_fit_count(offs, W_OFFS, page->offs);
+	/* Not known is not none. */
+	picture_printf(pic, "%*s OFFS=%s", pad,
+	    v->look->list != NULL ? digits : "-", offs);
+}
+
+static void
+classic_heading(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	picture_printf(pic, "%*s%s", addr_cols(page, v, pic) - W_ADDR, "",
+	    heading);
+	if (function_cols(page, v, pic) > 0)
+		picture_printf(pic, " FUNCTION");
+}
+
+static void
+classic_row(const struct page *page, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
+{
+	int room = function_cols(page, v, pic);
+	const char *function;
+
+	page_cell_classic(v, b, addr_cols(page, v, pic), pic);
+	if (room == 0)
+		return;
+	function = page_cell_function(v, b);
+	if (function[0] == '\0')
+		return;
+	picture_printf(pic, " ");
+	picture_text(pic, function, room, PICTURE_FREE);
+}
+
+const struct page_layout_ops page_classic = {
+	.title = classic_title,
+	.node = classic_node,
+	.heading = classic_heading,
+	.row = classic_row,
+	.status = page_status_classic,
+};

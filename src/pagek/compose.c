@@ -1,0 +1,256 @@
+/*
+ * Puts a picture together: layout by width, then title, node line, notices,
+ * heading, as many rows as there is room for, and the bottom.
+ */
+#include <langinfo.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "view.h"
+
+#define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
+#define FOOT_COLS 40
+#define WIDE_COLS 80
+#define NOTICE_LINES 3
+#define CHUNK_ROWS 64
+
+void
+page_init(struct page *page, const struct page_opts *opts)
+{
+	*page = (struct page){ .opts = *opts, .layout = opts->layout };
+	if (page->opts.fps < 1 || page->opts.fps > 15)
+		page->opts.fps = 15;
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		page->opts.ascii = true;
+}
+
+void
+page_news(void *arg)
+{
+	struct page *page = arg;
+
+	page->news = true;
+}
+
+void
+page_view_init(struct page_view *v, const struct nodes_look *look)
+{
+	static const struct blklist_counts none;
+
+	v->look = v->live = look;
+	v->counts = look->list != NULL ? blklist_counts(look->list) : &none;
+	v->now = mono_now();
+}
+
+uint64_t
+page_view_total(const struct page_view *v)
+{
+	return v->look->list != NULL ? v->counts->aRecActive : 0;
+}
+
+static bool
+is_strict(const struct page *page)
+{
+	return page->layout == PAGE_CLASSIC_STRICT;
+}
+
+static const struct page_layout_ops *
+layout_ops(const struct page *page, int cols)
+{
+	switch (page->layout) {
+	case PAGE_CLASSIC:
+	case PAGE_CLASSIC_STRICT:
+		return &page_classic;
+	case PAGE_WIDE:
+		return &page_wide;
+	case PAGE_AUTO:
+		break;
+	}
+	return cols >= WIDE_COLS ? &page_wide : &page_classic;
+}
+
+/* --- rows --------------------------------------------------------------- */
+
+static enum page_mark
+row_mark(const struct page *page, const struct page_view *v,
+    const struct page_state *st, const struct blk *b, uint64_t at)
+{
+	if (page->has_cursor && at == page->cursor)
+		return PAGE_CURSOR;
+	if (st->stale)
+		return PAGE_STALE;
+	if (page_cell_seconds(v->look, b) < 1)
+		return PAGE_NEW;
+	return PAGE_PLAIN;
+}
+
+static void
+put_rows(const struct page *page, const struct page_view *v,
+    const struct page_state *st, const struct page_layout_ops *ops,
+    uint64_t count, struct page_picture *pic)
+{
+	struct blk rows[CHUNK_ROWS];
+	uint64_t at = page->offs, end = at + count;
+	size_t n, i;
+
+	while (at < end) {
+		n = end - at < CHUNK_ROWS ? (size_t)(end - at) : CHUNK_ROWS;
+		n = blklist_window(v->look->list, page->opts.order,
+		    page->opts.reverse, at, rows, n);
+		if (n == 0)
+			break;
+		for (i = 0; i < n; i++, at++) {
+			picture_line(pic);
+			ops->row(page, v, &rows[i], pic);
+			picture_mark_line(pic, row_mark(page, v, st, &rows[i],
+			    at));
+		}
+	}
+}
+
+/* --- the bottom --------------------------------------------------------- */
+
+struct foot {
+	bool status;
+	bool bar;
+};
+
+/* The classic page has a bottom when it is taller than its list, or tall. */
+static struct foot
+plan_foot(const struct page *page, int cols, int rows, int room,
+    uint64_t total)
+{
+	struct foot foot = { 0 };
+
+	if (is_strict(page))
+		return foot;
+	foot.status = rows == 0 || rows >= FOOT_ROWS ||
+	    total < (uint64_t)room;
+	foot.bar = page->on_screen && rows >= FOOT_ROWS && cols >= FOOT_COLS;
+	return foot;
+}
+
+/* What was typed or must be read takes the bottom line, whatever is there. */
+static void
+put_last_word(const struct page *page, int rows, struct page_picture *pic)
+{
+	const char *say = page->prompt != NULL ? page->prompt : page->message;
+
+	if (!page->on_screen || say[0] == '\0' || rows == 0)
+		return;
+	picture_unline(pic);
+	picture_line(pic);
+	if (page->prompt == NULL) {
+		picture_text(pic, say, pic->cols, PICTURE_FREE);
+		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+		return;
+	}
+	/* The end of a long line is where one types. */
+	while (picture_width(say, page->opts.ascii) >= pic->cols &&
+	    say[0] != '\0')
+		do {
+			say++;
+		} while (((unsigned char)say[0] & 0xc0) == 0x80);
+	picture_text(pic, say, pic->cols, PICTURE_FREE);
+	pic->cursor_row = rows - 1;
+	pic->cursor_col = picture_col(pic);
+}
+
+static void
+put_blank(struct page_picture *pic, int until)
+{
+	while (pic->rows < until - 1)
+		picture_line(pic);
+}
+
+static void
+put_foot(struct page *page, const struct page_view *v,
+    const struct page_state *st, const struct page_layout_ops *ops,
+    struct foot foot, int rows, struct page_picture *pic)
+{
+	/* The line being written is not in pic->rows yet. */
+	int want = rows - foot.status - foot.bar;
+
+	if (rows > 0)
+		put_blank(pic, want);
+	if (foot.status) {
+		picture_line(pic);
+		ops->status(page, v, st, pic);
+	}
+	if (foot.bar) {
+		picture_line(pic);
+		page_key_bar(pic);
+	}
+	put_last_word(page, rows, pic);
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+/* The strict page is the note's and no more, unless there is nothing on it. */
+static int
+put_notice(const struct page *page, const struct page_view *v,
+    const struct page_state *st, int rows, struct page_picture *pic)
+{
+	int max = NOTICE_LINES;
+
+	if (st->notice[0] == '\0' ||
+	    (is_strict(page) && page_view_total(v) > 0))
+		return 0;
+	/* Rows are what people came for: half of a low screen stays theirs. */
+	if (rows > 0 && max > (rows - 3) / 2)
+		max = (rows - 3) / 2;
+	return picture_wrap(pic, st->notice, max,
+	    st->mark == PAGE_PLAIN ? PAGE_WARN : st->mark);
+}
+
+static void
+compose_full(struct page *page, const struct page_view *v,
+    const struct page_state *st, int rows, struct page_picture *pic)
+{
+	const struct page_layout_ops *ops = layout_ops(page, pic->cols);
+	uint64_t total = page_view_total(v), count;
+	struct foot foot;
+	int notice, room;
+
+	/* OFFS stands above the rows it counts: move before writing. */
+	notice = put_notice(page, v, st, rows, pic);
+	picture_begin(pic, pic->cols, page->opts.ascii);
+	room = rows - 3 - notice;
+	foot = plan_foot(page, pic->cols, rows, room, total);
+	room -= foot.status + foot.bar;
+	page_follow(page, v, rows == 0 ? -1 : room);
+
+	picture_line(pic);
+	ops->title(page, v, st, pic);
+	picture_line(pic);
+	ops->node(page, v, pic);
+	put_notice(page, v, st, rows, pic);
+	picture_line(pic);
+	ops->heading(page, v, pic);
+	count = total - page->offs;
+	if (rows > 0 && count > (uint64_t)room)
+		count = (uint64_t)room;
+	put_rows(page, v, st, ops, count, pic);
+	put_foot(page, v, st, ops, foot, rows, pic);
+}
+
+int
+page_compose_view(struct page *page, const struct page_view *v, int cols,
+    int rows, struct page_picture *pic)
+{
+	struct page_state st;
+
+	if (rows < 0)
+		rows = 0;
+	page_sample(page, v);
+	page_state_get(page, v, &st);
+	picture_begin(pic, cols, page->opts.ascii);
+	if (pic->cols < PAGE_MIN_COLS || (rows > 0 && rows < PAGE_MIN_ROWS)) {
+		page_follow(page, v, 1);
+		page_compose_tiny(page, v, &st, rows, pic);
+		put_last_word(page, rows, pic);
+	} else {
+		compose_full(page, v, &st, rows, pic);
+	}
+	return picture_end(pic);
+}

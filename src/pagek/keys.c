@@ -1,0 +1,146 @@
+/*
+ * Dispatch, help, key bar and the manual's list, from keys.def.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "keys.h"
+
+#define CODES 4
+
+struct key {
+	const char *group;	/* a heading, then all else is empty */
+	enum page_action action;
+	const char *names;
+	const char *bar;
+	int rank;
+	const char *help;
+	int code[CODES];
+};
+
+static const struct key keys[] = {
+#define GROUP(title) { .group = title },
+#define KEY(action_, names_, bar_, rank_, help_, ...) \
+	{ \
+		.action = PAGE_DO_##action_, \
+		.names = names_, \
+		.bar = bar_, \
+		.rank = rank_, \
+		.help = help_, \
+		.code = { __VA_ARGS__ }, \
+	},
+#include "keys.def"
+#undef KEY
+#undef GROUP
+};
+
+enum page_action
+page_key_action(int code)
+{
+	size_t i, j;
+
+	if (code == PAGE_KEY_NONE)
+		return PAGE_DO_NOTHING;
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		for (j = 0; j < CODES; j++)
+			if (keys[i].code[j] == code)
+				return keys[i].action;
+	return PAGE_DO_NOTHING;
+}
+
+void
+page_key_name(int code, char out[16])
+{
+	static const char *const names[] = {
+		"Up", "Down", "Left", "Right", "PgUp", "PgDn", "Home", "End",
+		"Backspace", "Delete", "Insert", "Enter", "that key",
+	};
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (code > PAGE_KEY_F0 && code <= PAGE_KEY_F_LAST)
+		base_append(out, 16, &len, "F%d", code - PAGE_KEY_F0);
+	else if (code >= PAGE_KEY_UP && code <= PAGE_KEY_OTHER)
+		base_append(out, 16, &len, "%s", names[code - PAGE_KEY_UP]);
+	else if (code == '\t')
+		base_append(out, 16, &len, "Tab");
+	else if (code >= 0 && code < ' ')
+		base_append(out, 16, &len, "^%c", code + '@');
+	else if (code > ' ' && code < 0x7f)
+		base_append(out, 16, &len, "%c", code);
+	else
+		base_append(out, 16, &len, "U+%04X", (unsigned)code);
+}
+
+/* --- key bar ------------------------------------------------------------ */
+
+static int
+bar_cols(int rank)
+{
+	int cols = 0;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (keys[i].bar != NULL && keys[i].rank <= rank)
+			cols += (int)strlen(keys[i].bar) + (cols > 0 ? 2 : 0);
+	return cols;
+}
+
+static void
+bar_key(struct page_picture *pic, const struct key *k)
+{
+	if (picture_col(pic) > 0)
+		picture_printf(pic, "  ");
+	picture_printf(pic, "%s", k->bar);
+}
+
+/* In the table's order, help first and quit last, as many as fit. */
+void
+page_key_bar(struct page_picture *pic)
+{
+	int rank = 0;
+	size_t i;
+
+	while (rank < (int)BASE_NELEM(keys) &&
+	    bar_cols(rank + 1) <= pic->cols)
+		rank++;
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (keys[i].bar != NULL && keys[i].rank == 1 && rank >= 1)
+			bar_key(pic, &keys[i]);
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (keys[i].bar != NULL && keys[i].rank > 1 &&
+		    keys[i].rank <= rank)
+			bar_key(pic, &keys[i]);
+}
+
+/* --- help and manual ---------------------------------------------------- */
+
+void
+page_keys_help(struct page_picture *pic)
+{
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(keys); i++) {
+		picture_line(pic);
+		if (keys[i].group != NULL) {
+			picture_printf(pic, "%s", keys[i].group);
+			picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+			continue;
+		}
+		picture_printf(pic, "  %-8s  %s", keys[i].names,
+		    keys[i].help);
+	}
+}
+
+void
+page_keys_mdoc(FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(keys); i++) {
+		if (keys[i].group != NULL)
+			continue;
+		fprintf(out, ".It Ic %s\n%c%s.\n", keys[i].names,
+		    keys[i].help[0] - 'a' + 'A', keys[i].help + 1);
+	}
+}

@@ -1,0 +1,50 @@
+/*
+ * keys: what a key is called and what it does.  Codes are characters, or the
+ * names below for keys without one; curses' own codes stay in screen.c.
+ */
+#ifndef PAGEK_KEYS_H
+#define PAGEK_KEYS_H
+
+#include "view.h"
+
+#define PAGE_CTRL(c) ((c) & 0x1f)
+
+enum page_key {
+	PAGE_KEY_NONE = 0,
+	PAGE_KEY_UP = 0x200000,		/* above all characters */
+	PAGE_KEY_DOWN,
+	PAGE_KEY_LEFT,
+	PAGE_KEY_RIGHT,
+	PAGE_KEY_PGUP,
+	PAGE_KEY_PGDN,
+	PAGE_KEY_HOME,
+	PAGE_KEY_END,
+	PAGE_KEY_BACKSPACE,
+	PAGE_KEY_DELETE,
+	PAGE_KEY_INSERT,
+	PAGE_KEY_ENTER,
+	PAGE_KEY_OTHER,			/* curses knows it, we do not */
+	PAGE_KEY_F0,			/* F1 to F63 follow */
+	PAGE_KEY_F1 = PAGE_KEY_F0 + 1,
+	PAGE_KEY_F10 = PAGE_KEY_F0 + 10,
+	PAGE_KEY_F_LAST = PAGE_KEY_F0 + 63,
+};
+
+enum page_action {
+	PAGE_DO_NOTHING,
+#define GROUP(title)
+#define KEY(action, ...) PAGE_DO_##action,
+#include "keys.def"
+#undef KEY
+#undef GROUP
+};
+
+enum page_action page_key_action(int code);
+
+/* "z", "^X", "F5", "Left"; for messages. */
+void page_key_name(int code, char out[16]);
+
+/* The help's lines: groups, keys and what they do. */
+void page_keys_help(struct page_picture *);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * The session's side of the seam: what view.h asks for, taken from a session.
+ */
+#include "view.h"
+
+static const char *
+live_symbol(void *arg, uint64_t caller)
+{
+	return nodes_session_symbol(arg, caller);
+}
+
+static const char *
+live_thread(void *arg, uint16_t thread)
+{
+	return nodes_session_thread(arg, thread);
+}
+
+void
+page_view_live(struct page_view *v, struct nodes_session *session)
+{
+	page_view_init(v, nodes_session_look(session));
+	v->symbol = live_symbol;
+	v->thread = live_thread;
+	v->arg = session;
+}
+
+int
+page_compose(struct page *page, struct nodes_session *session, int cols,
+    int rows, struct page_picture *pic)
+{
+	struct page_view v;
+
+	page_view_live(&v, session);
+	page_view_frozen(&v, page);
+	return page_compose_view(page, &v, cols, rows, pic);
+}
+
+void
+page_row_text(const struct page *page, struct nodes_session *session,
+    const struct blk *b, char *out, size_t cap)
+{
+	struct page_view v;
+
+	page_view_live(&v, session);
+	page_row_text_view(page, &v, b, out, cap);
+}

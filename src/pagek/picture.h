@@ -1,0 +1,69 @@
+/*
+ * picture: lines of text that are known to fit, made without curses.
+ *
+ * A picture is written top to bottom, each line from left to right, by the
+ * functions below; they clip at the picture's width and never fail for their
+ * caller.  Memory that could not be had is remembered and told once, by
+ * picture_end(): the composers stay free of error paths.
+ *
+ * Example
+ *	picture_begin(&pic, 80, ascii);
+ *	picture_line(&pic);
+ *	picture_printf(&pic, "%08X ", addr);
+ *	picture_text(&pic, name, 7, PICTURE_LEFT);
+ *	picture_mark(&pic, 0, picture_col(&pic), PAGE_NEW);
+ *	return picture_end(&pic);
+ *
+ * Columns are those of wcwidth(3).  Text that comes from outside goes through
+ * picture_text() or picture_safe(), never through picture_printf().
+ */
+#ifndef PAGEK_PICTURE_H
+#define PAGEK_PICTURE_H
+
+#include "pagek.h"
+
+enum picture_align {
+	PICTURE_LEFT,		/* padded on the right to the width */
+	PICTURE_RIGHT,
+	PICTURE_FREE,		/* no wider than the width, not padded */
+};
+
+#define PICTURE_SPANS 32	/* of one line; more are left out */
+
+/* Empties the picture; cols is cut to 1 to PAGE_COLS_MAX. */
+void picture_begin(struct page_picture *, int cols, bool ascii);
+/* 0, or -ENOMEM: then the picture has no rows. */
+int picture_end(struct page_picture *);
+
+/* Ends the line before, if any, and begins the next. */
+void picture_line(struct page_picture *);
+/* Takes the last line back, to write it anew. */
+void picture_unline(struct page_picture *);
+
+/* Words of ours: ASCII. */
+void picture_printf(struct page_picture *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Outside text into a field; what is cut off leaves a '~'. */
+void picture_text(struct page_picture *, const char *text, int width,
+    enum picture_align);
+/* The same, cut without a trace, as the note's %-7.7s. */
+void picture_clip(struct page_picture *, const char *text, int width,
+    enum picture_align);
+/* Blanks up to column `col`; nothing when it is behind. */
+void picture_to(struct page_picture *, int col);
+int picture_col(const struct page_picture *);
+void picture_mark(struct page_picture *, int from, int to, enum page_mark);
+/* All columns of the line, to the edge of the picture. */
+void picture_mark_line(struct page_picture *, enum page_mark);
+
+/*
+ * Outside text over as many lines as it needs, `max` at most, broken at
+ * blanks; returns the lines it took.
+ */
+int picture_wrap(struct page_picture *, const char *text, int max,
+    enum page_mark);
+
+/* Columns that outside text takes once it is safe. */
+int picture_width(const char *text, bool ascii);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * The cells of a block's row, shared by both layouts and by `pagek list`.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "view.h"
+
+#define MINUTE 60
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+static const struct blklist_info *
+requester(const struct nodes_look *look, const struct blk *b)
+{
+	if (look->list == NULL || b->info == 0)
+		return NULL;
+	return blklist_info_get(look->list, b->info);
+}
+
+const char *
+page_descr(const struct nodes_look *look, const struct blk *b)
+{
+	const struct blklist_info *info = requester(look, b);
+	const char *name;
+
+	if (info != NULL && info->name[0] != '\0')
+		return info->name;
+	if (look->types == NULL)
+		return "?";
+	name = look->types->by_code[b->type].name;
+	return name[0] != '\0' ? name : "?";
+}
+
+void
+page_cell_rnod(char out[8], const struct nodes_look *look,
+    const struct blk *b)
+{
+	const struct blklist_info *info = requester(look, b);
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (info != NULL && info->name[0] == '\0')
+		base_append(out, 8, &len, "%04X", info->node);
+}
+
+/* A clock that goes back makes no block younger than new. */
+uint64_t
+page_cell_seconds(const struct nodes_look *look, const struct blk *b)
+{
+	return look->now_ms > b->ms ? (uint64_t)(look->now_ms - b->ms) / 1000 :
+	    0;
+}
+
+void
+page_cell_age(char out[8], uint64_t s)
+{
+	size_t len = 0;
+
+	if (s >= 10000ull * DAY)
+		base_append(out, 8, &len, "*");
+	else if (s >= 10 * DAY)
+		base_append(out, 8, &len, "%ud", (unsigned)(s / DAY));
+	else if (s >= DAY)
+		base_append(out, 8, &len, "%ud%02uh", (unsigned)(s / DAY),
+		    (unsigned)(s % DAY / HOUR));
+	else if (s >= 10 * HOUR)
+		base_append(out, 8, &len, "%uh", (unsigned)(s / HOUR));
+	else if (s >= HOUR)
+		base_append(out, 8, &len, "%uh%02um", (unsigned)(s / HOUR),
+		    (unsigned)(s % HOUR / MINUTE));
+	else if (s >= 10 * MINUTE)
+		base_append(out, 8, &len, "%um", (unsigned)(s / MINUTE));
+	else if (s >= MINUTE)
+		base_append(out, 8, &len, "%um%02us", (unsigned)(s / MINUTE),
+		    (unsigned)(s % MINUTE));
+	else
+		base_append(out, 8, &len, "%us", (unsigned)s);
+}
+
+char
+page_cell_age_glyph(uint64_t s)
+{
+	static const struct {
+		uint64_t below;
+		char glyph;
+	} steps[] = {
+		{ 1, '.' },
+		{ 10, ':' },
+		{ MINUTE, '-' },
+		{ 10 * MINUTE, '=' },
+		{ HOUR, '+' },
+	};
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(steps); i++)
+		if (s < steps[i].below)
+			return steps[i].glyph;
+	return '#';
+}
+
+const char *
+page_cell_function(const struct page_view *v, const struct blk *b)
+{
+	return b->caller != 0 ? v->symbol(v->arg, b->caller) : "";
+}
+
+const char *
+page_cell_thread(const struct page_view *v, const struct blk *b)
+{
+	return b->thread != 0 ? v->thread(v->arg, b->thread) : "";
+}
+
+void
+page_cell_classic(const struct page_view *v, const struct blk *b,
+    int addr_cols, struct page_picture *pic)
+{
+	char size[5], rnod[8], age[4];
+
+	base_fit_size(size, 4, b->size);
+	page_cell_rnod(rnod, v->look, b);
+	base_fit_age(age, 3, page_cell_seconds(v->look, b));
+	if (addr_cols > 8)
+		picture_printf(pic, "%0*llX", addr_cols,
+		    (unsigned long long)b->addr);
+	else
+		picture_printf(pic, "%08X", (unsigned)b->addr);
+	picture_printf(pic, " %s %02X ", size, b->type);
+	picture_clip(pic, page_descr(v->look, b), 7, PICTURE_LEFT);
+	picture_printf(pic, " %4s %3s", rnod, age);
+}
+
+void
+page_wall(const struct page *page, const struct nodes_look *look, int64_t ms,
+    struct tm *tm)
+{
+	time_t t = (time_t)(ms / 1000);
+
+	if (look->classic || page->opts.utc)
+		gmtime_r(&t, tm);
+	else
+		localtime_r(&t, tm);
+}
+
+void
+page_date(const struct page *page, const struct nodes_look *look, bool seconds,
+    char out[20])
+{
+	struct tm tm;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (look->node_wall_ms == 0) {
+		base_append(out, 20, &len, "--/--/-- ----%s",
+		    seconds ? "--" : "");
+		return;
+	}
+	page_wall(page, look, look->node_wall_ms, &tm);
+	base_append(out, 20, &len, "%02d/%02d/%02d %02d%02d", tm.tm_mon + 1,
+	    tm.tm_mday, tm.tm_year % 100, tm.tm_hour, tm.tm_min);
+	if (seconds)
+		base_append(out, 20, &len, "%02d", tm.tm_sec);
+}
+
+/* --- rows of `pagek list` ----------------------------------------------- */
+
+static bool
+classic_text(const struct page *page)
+{
+	return page->layout == PAGE_CLASSIC ||
+	    page->layout == PAGE_CLASSIC_STRICT;
+}
+
+void
+page_row_heading(const struct page *page, char *out, size_t cap)
+{
+	size_t len = 0;
+
+	base_append(out, cap, &len, "%s", classic_text(page) ?
+	    "  ADDRESS SIZE TY DESCR  RNOD AGE" :
+	    "ADDRESS              SIZE TY DESCR    THREAD           RNOD"
+	    "   AGE  FUNCTION");
+}
+
+/* Safe text padded to `cols`; names of one column a character suffice here. */
+static void
+append_name(const struct page *page, char *out, size_t cap, size_t *len,
+    const char *name, int cols)
+{
+	char safe[1024];
+	int width = picture_width(name, page->opts.ascii);
+
+	base_safe_text(safe, sizeof safe, name, strlen(name),
+	    page->opts.ascii);
+	base_append(out, cap, len, "%s%*s", safe,
+	    cols > width ? cols - width : 0, "");
+}
+
+static void
+classic_row_text(const struct page *page, const struct page_view *v,
+    const struct blk *b, char *out, size_t cap)
+{
+	struct page_picture pic = { 0 };
+	size_t len = 0;
+
+	picture_begin(&pic, PAGE_MIN_COLS, page->opts.ascii);
+	picture_line(&pic);
+	page_cell_classic(v, b, 8, &pic);
+	if (picture_end(&pic) == 0)
+		base_append(out, cap, &len, "%s", pic.line[0].text);
+	page_picture_fini(&pic);
+}
+
+void
+page_row_text_view(const struct page *page, const struct page_view *v,
+    const struct blk *b, char *out, size_t cap)
+{
+	const char *function = page_cell_function(v, b);
+	char rnod[8], age[8];
+	size_t len = 0;
+
+	if (cap == 0)
+		return;
+	out[0] = '\0';
+	if (classic_text(page)) {
+		classic_row_text(page, v, b, out, cap);
+		return;
+	}
+	page_cell_rnod(rnod, v->look, b);
+	page_cell_age(age, page_cell_seconds(v->look, b));
+	base_append(out, cap, &len, "%012llx %12llu %02X ",
+	    (unsigned long long)b->addr, (unsigned long long)b->size, b->type);
+	append_name(page, out, cap, &len, page_descr(v->look, b), 8);
+	base_append(out, cap, &len, " ");
+	append_name(page, out, cap, &len, page_cell_thread(v, b), 16);
+	base_append(out, cap, &len, " %4s %5s", rnod, age);
+	if (function[0] != '\0') {
+		base_append(out, cap, &len, "  ");
+		append_name(page, out, cap, &len, function, 0);
+	}
+}

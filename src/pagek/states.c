@@ -1,0 +1,310 @@
+/*
+ * How the watched stream is doing, in a word for line 1 and in sentences for
+ * the lines below it.
+ *
+ * An empty list and a lost link must never look alike, and what was lost is
+ * said for as long as it matters: records lost before the node's list make it
+ * INCOMPLETE to the end of the stream.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "view.h"
+
+static const struct {
+	const char *name;
+	const char *why;	/* when the node gives no reason */
+	enum page_mark mark;
+	bool stale;
+} states[] = {
+	[NODES_CONNECTING] = { "CONNECTING", "asking the node for its stream",
+	    PAGE_WARN, true },
+	[NODES_LIVE] = { "LIVE", "", PAGE_PLAIN, false },
+	[NODES_ENDED] = { "ENDED", "the target has ended", PAGE_BAD, true },
+	[NODES_CORRUPT] = { "CORRUPT",
+	    "the target wrote what no producer writes: its stream is detached",
+	    PAGE_BAD, true },
+	[NODES_NO_DATA] = { "NO DATA", "its allocator is not hooked",
+	    PAGE_WARN, true },
+	[NODES_NO_ALLOCLOG] = { "NO ALLOCLOG",
+	    "the node has no data stream of that name", PAGE_WARN, true },
+	[NODES_UNREACHABLE] = { "UNREACHABLE", "the link to the node is lost",
+	    PAGE_BAD, true },
+	[NODES_DENIED] = { "DENIED", "the node does not let this user read",
+	    PAGE_BAD, true },
+	[NODES_VERSION] = { "VERSION",
+	    "node and page speak no common version", PAGE_BAD, true },
+};
+
+static void
+clock_text(const struct page *page, const struct nodes_look *look,
+    int64_t wall_ms, char out[16])
+{
+	struct tm tm;
+
+	page_wall(page, look, wall_ms, &tm);
+	if (strftime(out, 16, "%H:%M:%S", &tm) == 0)
+		out[0] = '\0';
+}
+
+static uint64_t
+lost_total(const struct nodes_look *look)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	for (i = 1; i < STREAM_CAUSES; i++)
+		n += look->lost[i];
+	return n;
+}
+
+/* "exit 3", "signal 11", or "" when the status is not known. */
+static void
+status_text(int32_t status, char *out, size_t cap)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (status < 0)
+		return;
+	if (WIFEXITED(status))
+		base_append(out, cap, &len, "exit %d", WEXITSTATUS(status));
+	else if (WIFSIGNALED(status))
+		base_append(out, cap, &len, "signal %d", WTERMSIG(status));
+}
+
+static void
+append_notice(struct page_state *st, const char *sentence)
+{
+	size_t len = strlen(st->notice);
+
+	if (sentence[0] != '\0')
+		base_append(st->notice, sizeof st->notice, &len, "%s%s",
+		    len > 0 ? ".  " : "", sentence);
+}
+
+static void
+say_lost(const struct page *page, const struct nodes_look *look,
+    struct page_state *st)
+{
+	char count[32], when[32] = "the start", by[160] = "", text[320];
+	size_t len = 0, n = 0;
+	unsigned i;
+
+	if (look->incomplete_wall_ms != 0)
+		clock_text(page, look, look->incomplete_wall_ms, when);
+	for (i = 1; i < STREAM_CAUSES; i++) {
+		if (look->lost[i] == 0)
+			continue;
+		base_group_digits(count, sizeof count, look->lost[i]);
+		base_append(by, sizeof by, &len, "%s%s %s",
+		    len > 0 ? ", " : "", count, stream_cause_text(i));
+	}
+	if (look->complete)
+		base_append(text, sizeof text, &n,
+		    "lost: %s; the list is being taken anew", by);
+	else if (len > 0)
+		base_append(text, sizeof text, &n,
+		    "lost: %s.  INCOMPLETE since %s: blocks listed may be freed",
+		    by, when);
+	else
+		base_append(text, sizeof text, &n,
+		    "INCOMPLETE since %s: blocks may be missing, blocks "
+		    "listed may be freed", when);
+	append_notice(st, text);
+}
+
+static void
+say_ended(const struct page *page, const struct nodes_look *look,
+    uint64_t total, struct page_state *st)
+{
+	char when[16] = "", how[32], count[32], root[32], text[320];
+	const char *name;
+	size_t len = strlen(st->word), n = 0;
+
+	if (look->ended_wall_ms != 0)
+		clock_text(page, look, look->ended_wall_ms, when);
+	status_text(look->status, how, sizeof how);
+	base_append(st->word, sizeof st->word, &len, "%s%s%s%s",
+	    when[0] != '\0' ? " " : "", when, how[0] != '\0' ? " " : "", how);
+	len = strlen(st->brief);
+	base_append(st->brief, sizeof st->brief, &len, "%s%s",
+	    how[0] != '\0' ? " " : "", how);
+
+	base_group_digits(count, sizeof count, total);
+	base_append(text, sizeof text, &n, "the target has ended");
+	if (look->status >= 0 && WIFSIGNALED(look->status)) {
+		name = sigabbrev_np(WTERMSIG(look->status));
+		base_append(text, sizeof text, &n, " by signal %d (SIG%s)",
+		    WTERMSIG(look->status), name != NULL ? name : "?");
+	} else if (how[0] != '\0') {
+		base_append(text, sizeof text, &n, " with %s", how);
+	}
+	base_append(text, sizeof text, &n, "; %s block%s %s live", count,
+	    total == 1 ? "" : "s", total == 1 ? "was" : "were");
+	append_notice(st, text);
+	n = 0;
+	if (look->tree_ended) {
+		status_text(look->root_status, root, sizeof root);
+		if (root[0] != '\0')
+			base_append(text, sizeof text, &n,
+			    "all its processes have ended; the command: %s",
+			    root);
+	} else if (look->targets_live > 0) {
+		base_append(text, sizeof text, &n,
+		    "%u process%s of the tree still live: :target lists them",
+		    look->targets_live, look->targets_live == 1 ? "" : "es");
+	}
+	if (n > 0)
+		append_notice(st, text);
+}
+
+static void
+say_live(const struct page *page, const struct nodes_look *look,
+    uint64_t total, struct page_state *st)
+{
+	char when[16], text[96];
+	size_t n = 0, len = strlen(st->word);
+
+	if (page->hz > 0)
+		base_append(st->word, sizeof st->word, &len, " %u Hz",
+		    page->hz);
+	if (!look->settled) {
+		base_append(st->word, sizeof st->word, &len, "  LOADING");
+		snprintf(st->brief, sizeof st->brief, "LOADING");
+		st->mark = PAGE_WARN;
+		st->plain = false;
+		append_notice(st, "the list is being taken: not all of its "
+		    "blocks are here yet");
+	} else if (total == 0) {
+		base_append(st->word, sizeof st->word, &len, "  EMPTY");
+		snprintf(st->brief, sizeof st->brief, "EMPTY");
+		st->mark = PAGE_WARN;
+		st->plain = false;
+		base_append(text, sizeof text, &n, "connected, 0 blocks");
+		if (page->opened_wall_ms != 0) {
+			clock_text(page, look, page->opened_wall_ms, when);
+			base_append(text, sizeof text, &n, " since %s", when);
+		}
+		append_notice(st, text);
+	}
+}
+
+/* How long the picture has been the last one. */
+static void
+say_stale(const struct page *page, const struct page_view *v,
+    struct page_state *st)
+{
+	int64_t s = mono_diff_ns(v->now, page->state_at) / 1000000000;
+	char age[8];
+	size_t len;
+
+	if (!page->stated || s < 1)
+		return;
+	page_cell_age(age, (uint64_t)s);
+	len = strlen(st->word);
+	base_append(st->word, sizeof st->word, &len, " %s", age);
+	len = strlen(st->brief);
+	base_append(st->brief, sizeof st->brief, &len, " %s", age);
+}
+
+static void
+say_loss_word(const struct nodes_look *look, struct page_state *st)
+{
+	uint64_t lost = lost_total(look);
+	char exact[32], fit[8], *digits = fit;
+	size_t len = strlen(st->word);
+
+	base_group_digits(exact, sizeof exact, lost);
+	base_fit_count(fit, 5, lost);
+	while (*digits == ' ')
+		digits++;
+	if (lost > 0)
+		base_append(st->word, sizeof st->word, &len,
+		    "  LOSSY +%s lost", exact);
+	else
+		base_append(st->word, sizeof st->word, &len, "  INCOMPLETE");
+	if (st->stale)
+		return;
+	if (lost > 0)
+		snprintf(st->brief, sizeof st->brief, "LOSSY %.5s lost",
+		    digits);
+	else
+		snprintf(st->brief, sizeof st->brief, "INCOMPLETE");
+	st->mark = PAGE_BAD;
+	st->plain = false;
+}
+
+/* Paused: what came since is counted, for the picture does not show it. */
+static void
+say_paused(const struct page_view *v, struct page_state *st)
+{
+	uint64_t since = v->live->total_records - v->look->total_records;
+	char count[32], fit[8], *digits = fit, word[sizeof st->word];
+	size_t len = 0;
+
+	if (v->live->total_records < v->look->total_records)
+		since = 0;
+	base_group_digits(count, sizeof count, since);
+	base_fit_count(fit, 5, since);
+	while (*digits == ' ')
+		digits++;
+	memcpy(word, st->word, sizeof word);
+	base_append(st->word, sizeof st->word, &len, "PAUSED +%s%s%s", count,
+	    st->plain ? "" : "  ", st->plain ? "" : word);
+	if (!st->stale)
+		snprintf(st->brief, sizeof st->brief, "PAUSED +%.5s", digits);
+	if (st->mark == PAGE_PLAIN)
+		st->mark = PAGE_WARN;
+	st->plain = false;
+}
+
+void
+page_state_get(const struct page *page, const struct page_view *v,
+    struct page_state *st)
+{
+	const struct nodes_look *look = v->live;
+	enum nodes_state s = look->state;
+	uint64_t total = page_view_total(v);
+	bool live, mending;
+
+	if ((size_t)s >= BASE_NELEM(states) || states[s].name == NULL)
+		s = NODES_CONNECTING;
+	live = s == NODES_LIVE;
+	*st = (struct page_state){
+		.name = states[s].name,
+		.mark = states[s].mark,
+		.stale = states[s].stale,
+		.plain = live,
+	};
+	snprintf(st->word, sizeof st->word, "%s", st->name);
+	snprintf(st->brief, sizeof st->brief, "%s", st->name);
+
+	if (look->exec_error != 0) {
+		snprintf(st->notice, sizeof st->notice,
+		    "the command could not be run: %s",
+		    strerror(look->exec_error));
+	} else if (live) {
+		say_live(page, look, total, st);
+	} else if (s == NODES_ENDED) {
+		say_ended(page, look, total, st);
+	} else {
+		append_notice(st, look->reason[0] != '\0' ? look->reason :
+		    states[s].why);
+		if (s == NODES_UNREACHABLE)
+			say_stale(page, v, st);
+	}
+	/* Losses after the node's list are mended by taking the list anew. */
+	mending = live && !look->settled && lost_total(look) > 0;
+	if (s != NODES_CONNECTING && (!look->complete || mending) &&
+	    (look->list != NULL || lost_total(look) > 0)) {
+		say_loss_word(look, st);
+		say_lost(page, look, st);
+	}
+	if ((live || s == NODES_ENDED) && look->reason[0] != '\0')
+		append_notice(st, look->reason);
+	if (v->look != v->live)
+		say_paused(v, st);
+}

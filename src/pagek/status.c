@@ -1,0 +1,414 @@
+/*
+ * The status line: the note's seven counters and ours, and what the page
+ * itself costs.
+ *
+ * One table says what is counted; the line is written with the longest form
+ * of the numbers that fits.  Digits that change fifteen times a second cannot
+ * be read and cost the terminal more than all the rest, so the cycle's cost
+ * is taken once a second.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "view.h"
+
+struct counter {
+	const char *letter;	/* in the classic line */
+	const char *word;	/* in the wide one */
+	uint64_t (*value)(const struct page *, const struct page_view *);
+	bool after;		/* the word stands behind the number */
+	bool begins;		/* a group, set off by a second blank */
+	bool alarm;		/* shown reversed when it has moved */
+	bool spare;		/* may be left out while it is zero */
+	bool list;		/* counted by the list: not known without one */
+};
+
+static uint64_t
+n_records(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->look->cycle_records;
+}
+
+static uint64_t
+n_active(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->aRecActive;
+}
+
+static uint64_t
+n_free(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->aRecMax - v->counts->aRecActive;
+}
+
+static uint64_t
+n_illegal(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->illegal_type;
+}
+
+static uint64_t
+n_duplicate(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->duplicate;
+}
+
+static uint64_t
+n_full(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->full;
+}
+
+static uint64_t
+n_lost(const struct page *page, const struct page_view *v)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	(void)page;
+	for (i = 1; i < STREAM_CAUSES; i++)
+		n += v->look->lost[i];
+	return n;
+}
+
+static uint64_t
+n_unknown(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->unknown_free;
+}
+
+static uint64_t
+n_bad(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->look->bad_records;
+}
+
+static uint64_t
+n_earlier(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->earlier;
+}
+
+static uint64_t
+n_failed(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->counts->failed;
+}
+
+static uint64_t
+n_missed(const struct page *page, const struct page_view *v)
+{
+	return page->missed + v->look->missed_cycles;
+}
+
+static const struct counter counters[] = {
+	{ "r", "rec", n_records, .after = true, .begins = true },
+	{ "a", "act", n_active, .begins = true, .list = true },
+	{ "f", "free", n_free, .list = true },
+	{ "t", "typ", n_illegal, .begins = true, .alarm = true, .list = true },
+	{ "d", "dup", n_duplicate, .alarm = true, .list = true },
+	{ "o", "full", n_full, .alarm = true, .list = true },
+	{ "l", "lost", n_lost, .alarm = true },
+	{ "u", "unk", n_unknown, .alarm = true, .spare = true, .list = true },
+	{ "b", "bad", n_bad, .alarm = true, .spare = true },
+	{ "e", "earlier", n_earlier, .spare = true, .list = true },
+	{ "x", "failed", n_failed, .alarm = true, .spare = true, .list = true },
+	{ "m", "missed", n_missed, .alarm = true, .spare = true },
+};
+
+#define NCOUNTERS BASE_NELEM(counters)
+_Static_assert(NCOUNTERS <= PAGE_COUNTERS, "struct page has room for them");
+
+/* --- sampling ----------------------------------------------------------- */
+
+#define MOVED_MS 10000
+
+static void
+sample_second(struct page *page, const struct page_view *v)
+{
+	int64_t ns = mono_diff_ns(v->now, page->sample_at);
+	uint64_t records = v->look->total_records;
+	uint64_t cost = v->look->cycle_us + page->drawn_us;
+
+	if (cost > page->cost_max_us)
+		page->cost_max_us = cost;
+	if (v->look->cycle_us_max > page->cost_max_us)
+		page->cost_max_us = v->look->cycle_us_max;
+	if (page->sampled && ns < 1000000000)
+		return;
+	page->rated = page->sampled && records >= page->sample_records;
+	if (page->rated)
+		page->rate = (uint64_t)((double)(records -
+		    page->sample_records) * 1e9 / (double)ns + 0.5);
+	page->cost_us = cost;
+	page->sample_at = v->now;
+	page->sample_records = records;
+	page->sampled = true;
+}
+
+void
+page_sample(struct page *page, const struct page_view *v)
+{
+	uint64_t n;
+	size_t i;
+
+	if (!page->stated || page->state != v->live->state) {
+		page->stated = true;
+		page->state = v->live->state;
+		page->state_at = v->now;
+	}
+	if (page->opened_wall_ms == 0 && v->live->state == NODES_LIVE)
+		page->opened_wall_ms = v->live->node_wall_ms;
+	if (v->look != v->live)
+		return;
+	sample_second(page, v);
+	for (i = 0; i < NCOUNTERS; i++) {
+		n = counters[i].value(page, v);
+		if (!page->counted)
+			page->moved_ms[i] = INT64_MIN / 2;
+		else if (n != page->last[i])
+			page->moved_ms[i] = v->look->now_ms;
+		page->last[i] = n;
+	}
+	page->counted = true;
+}
+
+/* --- the line ----------------------------------------------------------- */
+
+struct strip {
+	char text[512];
+	size_t len;
+	struct page_span span[PAGE_COUNTERS];
+	int nspan;
+};
+
+struct form {
+	int digits;		/* of a number; 0: exact and grouped */
+	bool max;		/* the highest cost too */
+	bool all;		/* spare counters even while they are zero */
+};
+
+static void
+number_text(char out[32], int digits, uint64_t n)
+{
+	char fit[24], *p = fit;
+
+	if (digits == 0) {
+		base_group_digits(out, 32, n);
+		return;
+	}
+	base_fit_count(fit, digits, n);
+	while (*p == ' ')
+		p++;
+	snprintf(out, 32, "%s", p);
+}
+
+void
+page_cost_text(char out[12], uint64_t us)
+{
+	size_t len = 0;
+
+	if (us < 1000)
+		base_append(out, 12, &len, "%uus", (unsigned)us);
+	else if (us < 10000)
+		base_append(out, 12, &len, "%u.%ums", (unsigned)(us / 1000),
+		    (unsigned)(us % 1000 / 100));
+	else if (us < 1000000)
+		base_append(out, 12, &len, "%ums", (unsigned)(us / 1000));
+	else if (us < 100000000)
+		base_append(out, 12, &len, "%u.%us", (unsigned)(us / 1000000),
+		    (unsigned)(us % 1000000 / 100000));
+	else
+		base_append(out, 12, &len, "*");
+}
+
+void
+page_rate_text(char out[16], uint64_t n)
+{
+	static const char units[] = "kMGT";
+	uint64_t tenths = n;
+	size_t i, len = 0;
+
+	if (n < 1000) {
+		base_append(out, 16, &len, "%u /s", (unsigned)n);
+		return;
+	}
+	tenths = n / 100;
+	for (i = 0; tenths >= 10000 && units[i + 1] != '\0'; i++)
+		tenths /= 1000;
+	if (tenths < 1000)
+		base_append(out, 16, &len, "%u.%u %c/s",
+		    (unsigned)(tenths / 10), (unsigned)(tenths % 10),
+		    units[i]);
+	else if (tenths < 10000)
+		base_append(out, 16, &len, "%u %c/s", (unsigned)(tenths / 10),
+		    units[i]);
+	else
+		base_append(out, 16, &len, "*");
+}
+
+/* Counters that have just moved are marked; those that always do are not. */
+static void
+mark_moved(const struct page *page, const struct page_view *v, size_t i,
+    size_t from, struct strip *out)
+{
+	if (!counters[i].alarm || !page->counted ||
+	    v->look->now_ms - page->moved_ms[i] >= MOVED_MS)
+		return;
+	out->span[out->nspan++] = (struct page_span){
+		.from = (uint16_t)from,
+		.to = (uint16_t)out->len,
+		.mark = PAGE_STATUS,
+	};
+}
+
+static void
+add_counters(const struct page *page, const struct page_view *v,
+    const struct form *form, bool words, struct strip *out)
+{
+	const struct counter *c;
+	char number[32];
+	uint64_t n;
+	size_t i, from;
+
+	for (i = 0; i < NCOUNTERS; i++) {
+		c = &counters[i];
+		n = c->value(page, v);
+		if (c->spare && n == 0 && !form->all)
+			continue;
+		if (c->list && v->look->list == NULL)
+			snprintf(number, sizeof number, "-");
+		else
+			number_text(number, form->digits, n);
+		if (out->len > 0)
+			base_append(out->text, sizeof out->text, &out->len,
+			    words && c->begins ? "  " : " ");
+		from = out->len;
+		if (!words)
+			base_append(out->text, sizeof out->text, &out->len,
+			    "%s%s", c->letter, number);
+		else
+			base_append(out->text, sizeof out->text, &out->len,
+			    "%s %s", c->after ? number : c->word,
+			    c->after ? c->word : number);
+		mark_moved(page, v, i, from, out);
+	}
+}
+
+static void
+put_strip(const struct strip *s, struct page_picture *pic)
+{
+	int i;
+
+	picture_printf(pic, "%s", s->text);
+	for (i = 0; i < s->nspan; i++)
+		picture_mark(pic, s->span[i].from, s->span[i].to,
+		    s->span[i].mark);
+}
+
+/*
+ * Of a 64-bit address the classic row shows the low eight digits; the high
+ * ones of the row under the cursor, or of the first, stand here.
+ */
+static void
+high_text(const struct page *page, const struct page_view *v, int cols,
+    char out[16])
+{
+	struct blk b;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (v->look->classic || v->look->list == NULL ||
+	    cols >= PAGE_MIN_COLS + 4)
+		return;
+	if (blklist_window(v->look->list, page->opts.order,
+	    page->opts.reverse, page->has_cursor ? page->cursor : page->offs,
+	    &b, 1) == 1)
+		base_append(out, 16, &len, "%04X",
+		    (unsigned)(b.addr >> 32));
+}
+
+void
+page_status_classic(struct page *page, const struct page_view *v,
+    const struct page_state *state, struct page_picture *pic)
+{
+	/* What goes first when it is narrow: digits, then the cost, the word. */
+	static const struct {
+		struct form form;
+		bool word, cost;
+	} tries[] = {
+		{ { .digits = 6 }, true, true },
+		{ { .digits = 4 }, true, true },
+		{ { .digits = 3 }, true, true },
+		{ { .digits = 3 }, true, false },
+		{ { .digits = 3 }, false, false },
+		{ { .digits = 2 }, false, false },
+	};
+	struct strip s = { 0 };
+	char cost[12], high[16];
+	size_t i;
+
+	page_cost_text(cost, page->cost_us);
+	high_text(page, v, pic->cols, high);
+	for (i = 0; i < BASE_NELEM(tries); i++) {
+		s.len = 0;
+		s.text[0] = '\0';
+		s.nspan = 0;
+		if (tries[i].word)
+			base_append(s.text, sizeof s.text, &s.len, "%s",
+			    state->name);
+		if (tries[i].cost)
+			base_append(s.text, sizeof s.text, &s.len, "%s%s",
+			    s.len > 0 ? " " : "", cost);
+		if (high[0] != '\0')
+			base_append(s.text, sizeof s.text, &s.len, "%s%s",
+			    s.len > 0 ? " " : "", high);
+		add_counters(page, v, &tries[i].form, false, &s);
+		if (s.len <= (size_t)pic->cols)
+			break;
+	}
+	put_strip(&s, pic);
+}
+
+void
+page_status_wide(struct page *page, const struct page_view *v,
+    const struct page_state *state, struct page_picture *pic)
+{
+	static const struct form forms[] = {
+		{ .digits = 0, .max = true, .all = true },
+		{ .digits = 0, .max = true },
+		{ .digits = 6, .max = true },
+		{ .digits = 5, .max = false },
+		{ .digits = 4, .max = false },
+	};
+	struct strip s = { 0 };
+	char cost[12], max[12];
+	size_t i;
+
+	page_cost_text(cost, page->cost_us);
+	page_cost_text(max, page->cost_max_us);
+	for (i = 0; i < BASE_NELEM(forms); i++) {
+		s.len = 0;
+		s.nspan = 0;
+		base_append(s.text, sizeof s.text, &s.len, "%s", cost);
+		if (forms[i].max)
+			base_append(s.text, sizeof s.text, &s.len, " max %s",
+			    max);
+		add_counters(page, v, &forms[i], true, &s);
+		if (s.len <= (size_t)pic->cols) {
+			put_strip(&s, pic);
+			return;
+		}
+	}
+	page_status_classic(page, v, state, pic);
+}

@@ -1,0 +1,159 @@
+/*
+ * view: what a page is composed from, and the parts that compose it.
+ *
+ * A session is opaque, so the page looks at it through this thin seam: the
+ * look, the list's counters and two functions for names.  The tests build one
+ * by hand around a real block list; live.c builds it from a session; while
+ * the picture is paused, freeze.c puts its copy behind it.
+ *
+ * The parts, and who calls whom:
+ *	compose.c	chooses the layout and puts the lines together
+ *	classic.c, wide.c	a layout each: struct page_layout_ops
+ *	states.c	the word of line 1 and the sentence below
+ *	status.c	the counters
+ *	rows.c		cells that both layouts and `pagek list` share
+ *	picture.c	lines that fit
+ */
+#ifndef PAGEK_VIEW_H
+#define PAGEK_VIEW_H
+
+#include "pagek.h"
+#include "picture.h"
+
+struct page_view {
+	const struct nodes_look *look;	/* what the picture shows */
+	const struct nodes_look *live;	/* as it is now: the same unless paused */
+	const struct blklist_counts *counts;	/* of the picture; never NULL */
+	struct mono now;		/* the page's own clock */
+	/* Names of a return address and of a thread; "" while not known. */
+	const char *(*symbol)(void *arg, uint64_t caller);
+	const char *(*thread)(void *arg, uint16_t thread);
+	void *arg;
+};
+
+/* Fills counts from the look's list, and live and now. */
+void page_view_init(struct page_view *, const struct nodes_look *);
+
+/* page_compose() on the near side of the seam. */
+int page_compose_view(struct page *, const struct page_view *, int cols,
+    int rows, struct page_picture *);
+
+/* Blocks in the picture's list. */
+uint64_t page_view_total(const struct page_view *);
+
+/* --- layouts ------------------------------------------------------------ */
+
+struct page_state;
+
+/* Each writes one line that picture_line() has begun. */
+struct page_layout_ops {
+	void (*title)(struct page *, const struct page_view *,
+	    const struct page_state *, struct page_picture *);
+	void (*node)(struct page *, const struct page_view *,
+	    struct page_picture *);
+	void (*heading)(const struct page *, const struct page_view *,
+	    struct page_picture *);
+	void (*row)(const struct page *, const struct page_view *,
+	    const struct blk *, struct page_picture *);
+	void (*status)(struct page *, const struct page_view *,
+	    const struct page_state *, struct page_picture *);
+};
+
+extern const struct page_layout_ops page_classic;
+extern const struct page_layout_ops page_wide;
+
+#define PAGE_MIN_COLS 33	/* the note's rows need as many */
+#define PAGE_MIN_ROWS 5
+
+/* Less room than that: node, state and count in what fits. */
+void page_compose_tiny(const struct page *, const struct page_view *,
+    const struct page_state *, int rows, struct page_picture *);
+
+/* --- state (states.c) --------------------------------------------------- */
+
+struct page_state {
+	char word[96];		/* for a wide line 1: "ENDED 15:03:58 signal 11" */
+	char brief[24];		/* at most 17 columns: "ENDED signal 11" */
+	const char *name;	/* the first word alone: "ENDED" */
+	enum page_mark mark;	/* of the word */
+	bool stale;		/* rows are the last that were known */
+	bool plain;		/* live, and nothing to add */
+	char notice[768];	/* sentences for the reader; "" none; outside text */
+};
+
+void page_state_get(const struct page *, const struct page_view *,
+    struct page_state *);
+
+/* --- counters (status.c) ------------------------------------------------ */
+
+/* Once for each compose: what moved, the rate and the cost of a cycle. */
+void page_sample(struct page *, const struct page_view *);
+
+void page_status_classic(struct page *, const struct page_view *,
+    const struct page_state *, struct page_picture *);
+void page_status_wide(struct page *, const struct page_view *,
+    const struct page_state *, struct page_picture *);
+
+/* "82us", "1.1ms", "12ms", "1.2s". */
+void page_cost_text(char out[12], uint64_t us);
+/* "8.1 k/s" */
+void page_rate_text(char out[16], uint64_t per_second);
+
+/* --- cells (rows.c) ----------------------------------------------------- */
+
+/* The note's row; addr_cols is 8 or 12. */
+void page_cell_classic(const struct page_view *, const struct blk *,
+    int addr_cols, struct page_picture *);
+
+/* Friendly node number of the requester: "AB86", or "". */
+void page_cell_rnod(char out[8], const struct nodes_look *,
+    const struct blk *);
+/* Five columns at most: "13s", "2m07s", "1h12m", "3d04h", "412d". */
+void page_cell_age(char out[8], uint64_t seconds);
+/* One glyph for the age, for who sees no colour: . : - = + # */
+char page_cell_age_glyph(uint64_t seconds);
+uint64_t page_cell_seconds(const struct nodes_look *, const struct blk *);
+/* The function that asked, "" while it is not known. */
+const char *page_cell_function(const struct page_view *, const struct blk *);
+const char *page_cell_thread(const struct page_view *, const struct blk *);
+
+/* page_row_text() on the near side of the seam. */
+void page_row_text_view(const struct page *, const struct page_view *,
+    const struct blk *, char *out, size_t cap);
+
+/* A node's wall clock as the page writes it: classic clocks have no zone. */
+struct tm;
+void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
+    struct tm *);
+
+/* The node's date for line 1: "07/13/04 1330", with seconds "07/13/04 133039". */
+void page_date(const struct page *, const struct nodes_look *, bool seconds,
+    char out[20]);
+
+/* --- moving (move.c) ---------------------------------------------------- */
+
+/* Keeps OFFS and cursor inside the list and the cursor on its block. */
+void page_follow(struct page *, const struct page_view *, int window);
+/* The cursor by so many rows; it appears when there is none. */
+void page_move(struct page *, int64_t delta);
+void page_move_to(struct page *, uint64_t offset);
+void page_set_order(struct page *, enum blklist_order, bool reverse);
+
+/* --- pause (freeze.c) --------------------------------------------------- */
+
+/* Copies all that the picture can show.  -ENOMEM: not paused. */
+int page_freeze(struct page *, const struct page_view *);
+void page_thaw(struct page *);
+/* Puts the copy, if there is one, behind the view. */
+void page_view_frozen(struct page_view *, const struct page *);
+
+/* --- the bottom (keys.c) ------------------------------------------------ */
+
+/* The key bar, made from the key table, in what fits. */
+void page_key_bar(struct page_picture *);
+
+/* --- the session's side (live.c) ---------------------------------------- */
+
+void page_view_live(struct page_view *, struct nodes_session *);
+
+#endif

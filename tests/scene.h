@@ -1,0 +1,216 @@
+/*
+ * scene: a look built by hand around a real block list, for the tests of the
+ * page.  The first scene is the 2004 note's six blocks, the second a 64-bit
+ * target with threads, callers and names.
+ */
+#ifndef TESTS_SCENE_H
+#define TESTS_SCENE_H
+
+#include <string.h>
+
+#include <check.h>
+
+#include "../src/pagek/view.h"
+
+struct scene {
+	struct nodes_look look;
+	struct stream_types types;
+	struct blklist *list;
+	struct page_view view;
+};
+
+/* 07/13/04 13:30:39 of the note's node. */
+#define SCENE_NOTE_MS INT64_C(1089725439000)
+
+#define TARGET_MS INT64_C(1795186944000)	/* 2026-11-20 15:02:24 UTC */
+
+/* What every caller is called instead, for names with tricks in them. */
+static const char *scene_symbol_override;
+
+static inline const char *
+scene_symbol(void *arg, uint64_t caller)
+{
+	static const char *const names[] = {
+		"zmalloc  zmalloc.c:112", "Conn::accept  conn.cc:88",
+		"parse_msg  msg.cc:88", "ring_grow  ring.c:214",
+		"std::__cxx11::basic_string<char, std::char_traits<char>, "
+		"std::allocator<char> >::_M_create(unsigned long&, unsigned "
+		"long)",
+	};
+
+	(void)arg;
+	if (scene_symbol_override != NULL)
+		return scene_symbol_override;
+	if (caller == 0x41b2c0)
+		return "";
+	return names[caller % BASE_NELEM(names)];
+}
+
+static inline const char *
+scene_thread(void *arg, uint16_t index)
+{
+	static const char *const names[] = { "", "main", "rx-0", "rx-1",
+		"bio_lazy_free" };
+
+	(void)arg;
+	return names[index % BASE_NELEM(names)];
+}
+
+/* The list has changed: takes its counters anew. */
+static inline void
+scene_refresh(struct scene *s)
+{
+	page_view_init(&s->view, &s->look);
+	s->view.now = (struct mono){ .ns = 1000000000 };
+	s->view.symbol = scene_symbol;
+	s->view.thread = scene_thread;
+}
+
+static inline void
+scene_init(struct scene *s, enum blklist_kind kind, uint32_t aRecMax)
+{
+	int r;
+
+	*s = (struct scene){
+		.look = {
+			.state = NODES_LIVE,
+			.node_name = "",
+			.target_name = "",
+			.reason = "",
+			.output = "",
+			.socket = "",
+			.status = -1,
+			.root_status = -1,
+			.settled = true,
+			.complete = true,
+		},
+	};
+	r = blklist_new(&s->list, kind, aRecMax);
+	ck_assert_int_eq(r, 0);
+	s->look.list = s->list;
+	s->look.types = &s->types;
+}
+
+static inline void
+scene_fini(struct scene *s)
+{
+	blklist_free(s->list);
+}
+
+static inline void
+scene_apply(struct scene *s, const struct rec *rec, int64_t ms,
+    const struct blklist_batch_info *info)
+{
+	struct blklist_batch batch = {
+		.rec = rec,
+		.n = 1,
+		.seq = ++s->look.total_records,
+		.near_ms = ms,
+		.ms = &ms,
+		.info = info,
+		.ninfo = info != NULL,
+	};
+
+	blklist_apply(s->list, &batch);
+}
+
+static inline void
+scene_alloc(struct scene *s, uint64_t addr, uint64_t size, unsigned type,
+    unsigned thread_index, uint64_t caller, int64_t ms)
+{
+	struct rec rec = { .w = {
+		rec_w0(addr, REC_FLAGS(REC_ALLOC, 1), type),
+		rec_w1(size, thread_index),
+		rec_w2(0, (uint32_t)ms),
+		rec_w3(caller, 1),
+	} };
+
+	scene_apply(s, &rec, ms, NULL);
+}
+
+static inline void
+scene_free(struct scene *s, uint64_t addr)
+{
+	struct rec rec = { .w = {
+		rec_w0(addr, REC_FLAGS(REC_FREE, 0), TYPE_FREE),
+	} };
+
+	scene_apply(s, &rec, s->look.now_ms, NULL);
+}
+
+static inline void
+scene_note(struct scene *s)
+{
+	static const struct {
+		uint32_t addr;
+		uint16_t size;
+		uint8_t type;
+		uint16_t requester;
+		int age;
+	} blocks[] = {
+		{ 0x008e6628, 0x30, TYPE_LOCREQ, 0, 39 },
+		{ 0x008e65d0, 0x50, TYPE_AHDRMSG, 0, 13 },
+		{ 0x008e6698, 0x18, TYPE_INTPTRS, 0, 13 },
+		{ 0x008e66b8, 0x48, TYPE_ACREQ, 0xab86, 13 },
+		{ 0x008e6588, 0x40, TYPE_AHDRMSG, 0, 0 },
+		{ 0x008e6660, 0x30, TYPE_LOCREQ, 0, 0 },
+	};
+	struct blklist_batch_info info;
+	struct rec rec;
+	size_t i;
+
+	scene_init(s, BLKLIST_LITERAL, 2048);
+	stream_types_init_classic(&s->types);
+	s->look.classic = true;
+	s->look.node_number = 0x0590;
+	s->look.node_name = "0590";
+	s->look.now_ms = s->look.node_wall_ms = SCENE_NOTE_MS;
+	s->look.cycle_records = 9;
+	s->look.cycle_us = 82;
+	for (i = 0; i < BASE_NELEM(blocks); i++) {
+		rec = (struct rec){ .w = {
+			rec_w0(blocks[i].addr, REC_FLAGS(REC_ALLOC, 0),
+			    blocks[i].type),
+			rec_w1(blocks[i].size, 0),
+		} };
+		info = (struct blklist_batch_info){
+			.info = { .node = blocks[i].requester },
+		};
+		scene_apply(s, &rec, SCENE_NOTE_MS - blocks[i].age * 1000,
+		    blocks[i].requester != 0 ? &info : NULL);
+	}
+	scene_refresh(s);
+}
+
+static inline void
+scene_target(struct scene *s, unsigned blocks)
+{
+	static const unsigned types[] = { TYPE_MALLOC, TYPE_NEW,
+		TYPE_CALLOC, TYPE_REALLOC };
+	static const int64_t ages[] = { 277200000, 4380000, 127000, 44000,
+		13000, 9000, 500 };
+	int64_t ms;
+	unsigned i;
+
+	scene_init(s, BLKLIST_LITERAL, 2048);
+	stream_types_init(&s->types);
+	s->look.levels = true;
+	s->look.node_number = 0x0590;
+	s->look.node_name = "linac-a";
+	s->look.target_name = "redis-server";
+	s->look.pid = 4711;
+	s->look.now_ms = 400000000;
+	s->look.node_wall_ms = TARGET_MS;
+	s->look.cycle_records = 1067;
+	s->look.cycle_us = 82;
+	s->look.cycle_us_max = 1100;
+	for (i = 0; i < blocks; i++) {
+		ms = s->look.now_ms - ages[i * BASE_NELEM(ages) / blocks];
+		scene_alloc(s, UINT64_C(0x7f3c04001040) + i * 0x10020ul,
+		    i % 7 == 0 ? 65536 : 120 + i * 17, types[i % 4],
+		    1 + i % 4, 0x401000 + i, ms);
+	}
+	scene_refresh(s);
+}
+
+#endif
