@@ -15,7 +15,7 @@
 
 static uint8_t raw[SAMPLE_FRAME_MAX];
 
-/* In a buffer of exactly its size, so that a sanitizer sees a byte read beyond it. */
+/* In a buffer of exactly its size: a sanitizer sees a byte read beyond it. */
 static int
 check_copy(const uint8_t *map, size_t len)
 {

@@ -42,7 +42,7 @@ struct head {
 /* An array or map that is not yet complete. */
 struct level {
 	bool map;
-	uint32_t left;		/* items to come; in a map keys and values both count */
+	uint32_t left;		/* items to come; in a map keys and values */
 	uint8_t seen[KEYS / 8];	/* keys of this map, one bit each */
 };
 

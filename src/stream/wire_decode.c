@@ -7,6 +7,7 @@
  * field wants, within the field's range.  Texts and byte strings point into
  * the message's store, one copy of the whole map.
  */
+#include <assert.h>
 #include <cbor.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -453,6 +454,7 @@ get_fields(const uint8_t *map, size_t len, const struct wire_layout *l,
 	uint32_t found = 0;
 	size_t i, n;
 
+	assert(l->nfields <= 32);
 	if (next_is(&in, ITEM_MAP, &it))
 		return -EBADMSG;
 	for (n = 0; n < it.n; n++) {

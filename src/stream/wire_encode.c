@@ -31,7 +31,8 @@ wire_text(const char *s)
 	if (t.len <= WIRE_TEXT_MAX)
 		return t;
 	t.len = WIRE_TEXT_MAX;
-	while (t.len > WIRE_TEXT_MAX - 3 && ((unsigned char)s[t.len] & 0xc0) == 0x80)
+	while (t.len > WIRE_TEXT_MAX - 3 &&
+	    ((unsigned char)s[t.len] & 0xc0) == 0x80)
 		t.len--;
 	return t;
 }

@@ -1,7 +1,7 @@
 /*
- * wire_keys: the table of keys.  Numbers below 14 are those that the protocol
- * began with; where it gave none, they follow on.  A number once given to a
- * key of a message is never given to another.
+ * wire_keys: the table of keys.  The same thing has the same number in all
+ * messages where it can: 4 an index, 5 an epoch, 13 requesters.  A number once
+ * given to a key of a message is never given to another.
  */
 #include <errno.h>
 #include <string.h>
