@@ -1,0 +1,439 @@
+/*
+ * The module table: where a target has code, and what lies there.
+ *
+ * Only executable mappings are kept; nothing returns into any other.  They
+ * are sorted by address and do not overlap.
+ */
+#include "symbol.h"
+#include "demangle.h"
+#include "maps.h"
+#include "symfile.h"
+
+#include "../base/base.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Longer than any path, as the kernel escapes it. */
+#define LINE_MAX_BYTES (4 * PATH_MAX + 256)
+/* Beyond this a process has no more mappings worth reading. */
+#define LINES_MAX (1u << 20)
+/* Code without a file says little; it must not crowd out what has one. */
+#define ANONYMOUS_MAX (SYMBOL_MODULES_MAX / 2)
+
+struct module {
+	uint64_t start, end;
+	uint64_t offset;	/* in the file, of start */
+	uint64_t base;		/* where the file's first byte would be */
+	uint64_t inode;		/* 0: no file */
+	int64_t seen_ns;	/* wall clock of the first reading that had it */
+	char *path;
+	bool deleted;
+	bool tried;		/* file is what could be had */
+	struct symfile *file;	/* NULL: not yet, or none */
+};
+
+struct symbol_modules {
+	pid_t pid;		/* last read; 0 before */
+	struct module *module;
+	size_t n;
+};
+
+static void
+module_fini(struct module *m)
+{
+	free(m->path);
+	symfile_close(m->file);
+}
+
+static void
+modules_fini(struct module *m, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		module_fini(&m[i]);
+	free(m);
+}
+
+int
+symbol_modules_new(struct symbol_modules **out)
+{
+	struct symbol_modules *t;
+
+	if ((t = calloc(1, sizeof(*t))) == NULL)
+		return -ENOMEM;
+	*out = t;
+	return 0;
+}
+
+void
+symbol_modules_free(struct symbol_modules *t)
+{
+	if (t == NULL)
+		return;
+	modules_fini(t->module, t->n);
+	free(t);
+}
+
+int
+symbol_modules_copy(const struct symbol_modules *t,
+    struct symbol_modules **out)
+{
+	struct symbol_modules *copy;
+
+	if (symbol_modules_new(&copy) < 0)
+		return -ENOMEM;
+	copy->pid = t->pid;
+	copy->module = calloc(t->n + 1, sizeof(*copy->module));
+	if (copy->module == NULL)
+		goto fail;
+	for (size_t i = 0; i < t->n; i++) {
+		struct module *m = &copy->module[i];
+
+		*m = t->module[i];
+		m->path = strdup(m->path);
+		m->file = symfile_share(m->file);
+		copy->n++;
+		if (m->path == NULL)
+			goto fail;
+	}
+	*out = copy;
+	return 0;
+fail:
+	symbol_modules_free(copy);
+	return -ENOMEM;
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+/* What is being read: the modules so far, and the file of the last line. */
+struct reading {
+	struct module *module;
+	size_t n, cap;
+	size_t anonymous;
+	int64_t now_ns;
+	char *path;		/* of the last line with one; NULL before */
+	uint64_t inode;
+	uint64_t base;
+};
+
+/*
+ * Lines of one file follow one another, but for anonymous ones between; the
+ * one that maps its first byte says where it lies.
+ */
+static int
+note_file(struct reading *r, const struct maps_line *line)
+{
+	char *path;
+
+	if (line->path[0] == '\0')
+		return 0;
+	if (r->path != NULL && line->offset != 0 &&
+	    r->inode == line->inode && strcmp(r->path, line->path) == 0)
+		return 0;
+	if ((path = strdup(line->path)) == NULL)
+		return -ENOMEM;
+	free(r->path);
+	r->path = path;
+	r->inode = line->inode;
+	r->base = line->inode == 0 || line->start < line->offset ?
+	    line->start : line->start - line->offset;
+	return 0;
+}
+
+/* Code without a file that goes on where the last one ended is one module. */
+static bool
+goes_on(const struct module *last, const struct maps_line *line)
+{
+	return line->path[0] == '\0' && last->inode == 0 &&
+	    last->end == line->start && strcmp(last->path, "[anon]") == 0;
+}
+
+static int
+note_code(struct reading *r, const struct maps_line *line)
+{
+	bool anonymous = line->path[0] == '\0';
+	void *module = r->module;
+	struct module *m;
+	int error;
+
+	if (r->n > 0 && goes_on(&r->module[r->n - 1], line)) {
+		r->module[r->n - 1].end = line->end;
+		return 0;
+	}
+	/* The kernel sorts them; a line out of order is a bad one. */
+	if (r->n == SYMBOL_MODULES_MAX ||
+	    (anonymous && r->anonymous == ANONYMOUS_MAX) ||
+	    (r->n > 0 && line->start < r->module[r->n - 1].end))
+		return 0;
+	error = base_grow(&module, &r->cap, r->n + 1, sizeof(*m));
+	if (error < 0)
+		return error;
+	r->module = module;
+	m = &r->module[r->n];
+	*m = (struct module) {
+		.start = line->start,
+		.end = line->end,
+		.offset = line->offset,
+		.base = anonymous ? line->start : r->base,
+		.inode = line->inode,
+		.seen_ns = r->now_ns,
+		.deleted = line->deleted,
+		.path = strdup(anonymous ? "[anon]" : line->path),
+	};
+	if (m->path == NULL)
+		return -ENOMEM;
+	r->n++;
+	r->anonymous += anonymous;
+	return 0;
+}
+
+/* Reads one line; the rest of one that is too long is skipped. */
+static bool
+get_line(FILE *f, char *line, size_t cap)
+{
+	int c;
+
+	if (fgets(line, (int)cap, f) == NULL)
+		return false;
+	if (strchr(line, '\n') == NULL) {
+		while ((c = getc(f)) != EOF && c != '\n')
+			continue;
+	}
+	return true;
+}
+
+/* -ESRCH when there is nothing to be read: the process has no memory. */
+static int
+read_lines(FILE *f, struct reading *r)
+{
+	char line[LINE_MAX_BYTES];
+	unsigned lines = 0;
+	int error = 0;
+
+	while (error == 0 && lines < LINES_MAX &&
+	    get_line(f, line, sizeof(line))) {
+		struct maps_line map;
+
+		lines++;
+		if (maps_parse(line, &map) < 0)
+			continue;
+		error = note_file(r, &map);
+		if (error == 0 && map.executable)
+			error = note_code(r, &map);
+	}
+	if (error == 0 && ferror(f))
+		return -ESRCH;
+	if (error == 0 && lines == 0)
+		return -ESRCH;
+	return error;
+}
+
+/* Unlinked or not: what was read of the file while it had a name holds. */
+static bool
+is_same(const struct module *a, const struct module *b)
+{
+	return a->start == b->start && a->end == b->end &&
+	    a->offset == b->offset && a->base == b->base &&
+	    a->inode == b->inode && strcmp(a->path, b->path) == 0;
+}
+
+/*
+ * Joins what was known with what was read: both sorted, the new before the
+ * old where they overlap, and where there is no room for both.  What is the
+ * same stays as it was, with the names that were looked up and the time when
+ * it was first seen.  Takes all modules of both, into `out`, which has room.
+ */
+static size_t
+join(struct module *old, size_t nold, struct module *new, size_t nnew,
+    struct module *out)
+{
+	size_t i = 0, j = 0, n = 0;
+
+	while (i < nold || j < nnew) {
+		if (j == nnew || (i < nold && old[i].end <= new[j].start)) {
+			if (n + (nnew - j) < SYMBOL_MODULES_MAX)
+				out[n++] = old[i++];
+			else
+				module_fini(&old[i++]);
+		} else if (i == nold || new[j].end <= old[i].start) {
+			out[n++] = new[j++];
+		} else if (is_same(&old[i], &new[j])) {
+			module_fini(&new[j++]);
+			out[n++] = old[i++];
+		} else {
+			module_fini(&old[i++]);
+		}
+	}
+	return n;
+}
+
+/* To the nanosecond: a program may have been written just before it ran. */
+static int64_t
+wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+int
+symbol_modules_read(struct symbol_modules *t, pid_t pid)
+{
+	struct reading r = { .now_ns = wall_ns() };
+	struct module *joined;
+	char path[64];
+	int error;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%jd/maps", (intmax_t)pid);
+	if ((f = fopen(path, "re")) == NULL)
+		return errno == ENOENT ? -ESRCH : -errno;
+	error = read_lines(f, &r);
+	fclose(f);
+	free(r.path);
+	if (error < 0)
+		goto fail;
+
+	joined = calloc(t->n + r.n + 1, sizeof(*joined));
+	if (joined == NULL) {
+		error = -ENOMEM;
+		goto fail;
+	}
+	t->n = join(t->module, t->n, r.module, r.n, joined);
+	free(t->module);
+	free(r.module);
+	t->module = joined;
+	t->pid = pid;
+	return 0;
+fail:
+	modules_fini(r.module, r.n);
+	return error;
+}
+
+/* --- looking up --------------------------------------------------------- */
+
+/*
+ * The module that the call which returns to addr lies in.  The call ends
+ * where addr begins, which may be the module's end.
+ */
+static struct module *
+find_module(const struct symbol_modules *t, uint64_t addr)
+{
+	size_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		struct module *m = &t->module[mid];
+
+		if (addr <= m->start)
+			hi = mid;
+		else if (addr > m->end)
+			lo = mid + 1;
+		else
+			return m;
+	}
+	return NULL;
+}
+
+bool
+symbol_modules_covers(const struct symbol_modules *t, uint64_t addr)
+{
+	return find_module(t, addr) != NULL;
+}
+
+/*
+ * Opens the module's file where it may be: by its path; by its path as the
+ * target sees it, which may live in a container; and, when it has been
+ * unlinked or touched since, as the program that the target runs.
+ */
+static void
+open_file(struct module *m, pid_t pid)
+{
+	char root[PATH_MAX + 32], exe[32];
+	const struct {
+		const char *path;
+		bool unchanged;		/* may have been exchanged since */
+	} places[] = {
+		{ m->path, true },
+		{ root, true },
+		{ exe, false },
+	};
+
+	if (m->tried)
+		return;
+	m->tried = true;
+	if (m->inode == 0 || m->path[0] != '/')
+		return;
+	snprintf(root, sizeof(root), "/proc/%jd/root%s", (intmax_t)pid,
+	    m->path);
+	snprintf(exe, sizeof(exe), "/proc/%jd/exe", (intmax_t)pid);
+	for (size_t i = 0; i < BASE_NELEM(places); i++) {
+		const struct symfile_known known = {
+			.inode = m->inode,
+			.unchanged_since = places[i].unchanged ? m->seen_ns :
+			    INT64_MAX,
+		};
+		int error;
+
+		if (m->deleted && places[i].unchanged)
+			continue;
+		error = symfile_open(&m->file, places[i].path, m->path,
+		    &known);
+		if (error == 0)
+			return;
+		if (error != -ENOENT)
+			m->tried = false;
+	}
+}
+
+static const char *
+module_name(const struct module *m)
+{
+	const char *slash = strrchr(m->path, '/');
+
+	/* "[anon:a/b]" is a name, not a path. */
+	return m->path[0] == '[' || slash == NULL ? m->path : slash + 1;
+}
+
+/* "name@VERSION" is what the linker calls it, not the program. */
+static void
+put_function(char *out, size_t cap, const char *function)
+{
+	char *plain = demangle(function);
+	size_t len = 0;
+
+	if (plain != NULL)
+		base_append(out, cap, &len, "%s", plain);
+	else
+		base_append(out, cap, &len, "%.*s",
+		    (int)strcspn(function, "@"), function);
+	free(plain);
+}
+
+void
+symbol_name(struct symbol_modules *t, uint64_t addr, char *out, size_t cap)
+{
+	struct module *m = find_module(t, addr);
+	const char *function = NULL;
+	size_t len = 0;
+
+	if (m == NULL) {
+		base_append(out, cap, &len, "0x%" PRIx64, addr);
+		return;
+	}
+	open_file(m, t->pid);
+	if (m->file != NULL)
+		function = symfile_function(m->file,
+		    addr - 1 - m->start + m->offset);
+	if (function != NULL)
+		put_function(out, cap, function);
+	else
+		base_append(out, cap, &len, "%s+0x%" PRIx64, module_name(m),
+		    addr - m->base);
+}
