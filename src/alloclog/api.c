@@ -1,0 +1,143 @@
+/*
+ * alloclog.h: blocks that a program names itself.
+ *
+ * The layer's bit goes with every record of a block; level and requester are
+ * kept with the thread as well as in its producer, for a fork wipes that.
+ */
+#include <string.h>
+
+#include "alloclog.h"
+#include "hooks.h"
+
+#define TEXT_MAX 40	/* characters of a type's description */
+
+/* As thread_ready(), for calls that no allocation has come before. */
+static bool
+ready(struct producer **p)
+{
+	return !hook_is_inert() && real_get() && thread_ready(p);
+}
+
+/* Up to n bytes of text, the first in the lowest byte, padded with zeros. */
+static uint64_t
+packed(const char *text, size_t n)
+{
+	uint64_t w = 0;
+
+	for (size_t i = 0; i < n && text[i] != '\0'; i++)
+		w |= (uint64_t)(unsigned char)text[i] << 8 * i;
+	return w;
+}
+
+EXPORT void
+alloclog_alloc(const void *ptr, size_t size, unsigned type)
+{
+	struct producer *p;
+
+	if (ptr == NULL || atomic_load(&hook_stopped) || !ready(&p))
+		return;
+	produce_alloc(p, (uintptr_t)ptr, size, 0, type & 0xff,
+	    REC_LAYER_API | thread_self.level, CALLER);
+}
+
+EXPORT void
+alloclog_free(const void *ptr)
+{
+	struct producer *p;
+
+	if (ptr != NULL && ready(&p))
+		produce_free(p, (uintptr_t)ptr, TYPE_FREE, REC_LAYER_API,
+		    CALLER);
+}
+
+EXPORT void
+alloclog_free_range(const void *ptr, size_t len)
+{
+	struct producer *p;
+
+	if (len > 0 && ready(&p))
+		produce_range(p, (uintptr_t)ptr, len, CALLER);
+}
+
+EXPORT void
+alloclog_type(unsigned type, const char *name, const char *description)
+{
+	struct producer *p;
+	size_t len;
+
+	if (type < TYPE_API_FIRST || type > TYPE_API_LAST || name == NULL ||
+	    !ready(&p))
+		return;
+	produce_control(p, REC_CTL_TYPE, type, packed(name, 7));
+	len = description != NULL ? strnlen(description, TEXT_MAX) : 0;
+	for (size_t at = 0; at < len; at += 8)
+		produce_control(p, REC_CTL_TYPE_TEXT, type | at / 8 << 8,
+		    packed(description + at, len - at < 8 ? len - at : 8));
+}
+
+static void
+request_as(uint64_t w1, uint64_t w2)
+{
+	struct thread *t = &thread_self;
+	struct producer *p;
+
+	t->requester[0] = w1;
+	t->requester[1] = w2;
+	t->named = true;
+	if (ready(&p))
+		produce_control(p, REC_CTL_REQUESTER, w1, w2);
+}
+
+EXPORT void
+alloclog_requester(const char *name)
+{
+	request_as(0, name != NULL ? packed(name, 8) : 0);
+}
+
+EXPORT void
+alloclog_requester_node(uint16_t node)
+{
+	request_as(1, node);
+}
+
+EXPORT void
+alloclog_level(unsigned level)
+{
+	struct thread *t = &thread_self;
+
+	if (level >= REC_LEVEL_FAILED)
+		return;
+	t->level = (uint8_t)level;
+	if (t->producer != NULL)
+		t->producer->level = (uint8_t)level;
+}
+
+static void
+stop(bool on)
+{
+	struct producer *p;
+
+	if (atomic_exchange(&hook_stopped, on) != on && ready(&p))
+		produce_control(p, on ? REC_CTL_STOP : REC_CTL_START, 0, 0);
+}
+
+EXPORT void
+alloclog_stop(void)
+{
+	stop(true);
+}
+
+EXPORT void
+alloclog_start(void)
+{
+	stop(false);
+}
+
+EXPORT void
+alloclog_mark(const char *text)
+{
+	struct producer *p;
+
+	if (text != NULL && ready(&p))
+		produce_control(p, REC_CTL_MARK, 0, packed(text, 8));
+}

@@ -1,0 +1,411 @@
+/*
+ * Saying hello: the one file of the target side that connects.
+ *
+ * One connection to the socket that PAGEK_NODE names, 50 ms at most in all,
+ * and every descriptor is closed again before the program goes on.  When
+ * anything is not as it should be the process is inert from then on, and so
+ * are the children that it forks.
+ *
+ * Who waits.  The first thread that comes attaches, with all signals blocked;
+ * others that come meanwhile sleep on a futex until it is done, for no longer
+ * than it can take.  That cannot deadlock: while it attaches a thread takes
+ * no lock and asks for no memory, so it depends on nothing that a sleeper
+ * holds; no handler of its own can come in between; and in the child of a
+ * fork the state reads zero again, so that nobody waits there for a thread
+ * that was not copied.
+ *
+ * Descriptors.  The socket is moved to a high number: a program that starts
+ * with 0, 1 or 2 closed, or whose threads open and close by number, should
+ * not meet it.  Two received ones exist for the time of two mappings.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hooks.h"
+
+#define ATTACH_MS 50
+#define WAIT_MS 60	/* for a thread that attaches; a little more than that */
+#define HIGH_FD 200
+
+_Atomic bool hook_inert;
+
+#define ATTACH_NOT 0
+#define ATTACH_DONE UINT32_MAX
+
+/* On a page that fork wipes. */
+struct image {
+	_Atomic uint32_t state;		/* one of these, or the tid of who attaches; a futex */
+	struct ring_hello hello;	/* too large for a small stack */
+};
+
+static struct image *_Atomic image;
+static _Atomic uint64_t missed;	/* events of threads that waited in vain */
+
+/* Kept by a fork. */
+static struct sockaddr_un node;
+static struct ring_area *ring;
+static const struct keeper_area *keeper;
+
+void
+attach_never(void)
+{
+	atomic_store(&hook_inert, true);
+}
+
+static int64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+}
+
+/* --- where -------------------------------------------------------------- */
+
+extern void *__libc_stack_end __attribute__((weak));
+
+/*
+ * Before libc has set `environ`, in the program's own .preinit_array say, the
+ * strings are still to be found where the kernel put them: argc, the
+ * arguments, NULL, the environment.
+ */
+static const char *
+early_getenv(const char *name)
+{
+	size_t len = strlen(name);
+	void **at;
+
+	if (&__libc_stack_end == NULL || __libc_stack_end == NULL ||
+	    getauxval(AT_SECURE) != 0)
+		return NULL;
+	at = __libc_stack_end;
+	for (at += (size_t)(uintptr_t)*at + 2; *at != NULL; at++)
+		if (strncmp(*at, name, len) == 0 &&
+		    ((const char *)*at)[len] == '=')
+			return (const char *)*at + len + 1;
+	return NULL;
+}
+
+/* Reads the address once: a child's is its parent's, whatever it unsets. */
+static bool
+find_node(void)
+{
+	const char *path;
+
+	if (node.sun_family == AF_UNIX)
+		return true;
+	path = environ != NULL ? secure_getenv("PAGEK_NODE") :
+	    early_getenv("PAGEK_NODE");
+	if (path == NULL || path[0] == '\0' ||
+	    strlen(path) >= sizeof(node.sun_path))
+		return false;
+	strcpy(node.sun_path, path);
+	node.sun_family = AF_UNIX;
+	return true;
+}
+
+/* --- the conversation --------------------------------------------------- */
+
+static void
+nap(int64_t ms)
+{
+	struct timespec ts = { .tv_nsec = (long)ms * 1000000 };
+
+	(void)ppoll(NULL, 0, &ts, NULL);
+}
+
+/* The socket, connected, or -1. */
+static int
+dial(int64_t until)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    0);
+	int high;
+
+	if (fd == -1)
+		return -1;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+	if (high != -1) {
+		close(fd);
+		fd = high;
+	}
+	while (connect(fd, (struct sockaddr *)&node, sizeof(node)) == -1) {
+		/* A full queue of connections; the node may yet get to it. */
+		if (errno != EAGAIN || now_ms() >= until) {
+			close(fd);
+			return -1;
+		}
+		nap(1);
+	}
+	return fd;
+}
+
+/* A node is run by the same user or by root. */
+static bool
+peer_is_ours(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	    (peer.uid == 0 || peer.uid == getuid() || peer.uid == geteuid());
+}
+
+static void
+fill_hello(struct ring_hello *h)
+{
+	uint64_t parent = produce_stream();
+
+	h->magic = RING_HELLO_MAGIC;
+	h->version = RING_VERSION;
+	memcpy(h->allocator, real.allocator, sizeof(h->allocator));
+	if (parent == 0)
+		return;
+	h->flags = RING_HELLO_FORKED;
+	h->parent = parent;
+	if (keeper != NULL)
+		h->fork_ms = atomic_load(&keeper->ms);
+	for (unsigned i = 0; i < REC_SHARDS; i++)
+		h->tickets[i] = atomic_load(&produce_tickets[i].next);
+}
+
+/*
+ * Takes the answer and the two descriptors that come with it.  Whatever comes,
+ * no descriptor is left over.
+ */
+static bool
+take_welcome(int fd, struct ring_welcome *w, int fds[2])
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(8 * sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = w, .iov_len = sizeof(*w) };
+	struct msghdr m = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	int got[8];
+	size_t count = 0;
+
+	if (n == -1)
+		return false;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL;
+	     c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(got, CMSG_DATA(c), count * sizeof(int));
+	}
+	if (n == sizeof(*w) && count == 2 && (m.msg_flags & MSG_CTRUNC) == 0 &&
+	    w->magic == RING_HELLO_MAGIC && w->version == RING_VERSION) {
+		fds[0] = got[0];
+		fds[1] = got[1];
+		return true;
+	}
+	while (count > 0)
+		close(got[--count]);
+	return false;
+}
+
+/* Maps an area that cannot shrink under us; NULL if it is not as it should. */
+static void *
+map_area(int fd, size_t size, int prot)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st) == -1 || st.st_size < 0 ||
+	    (size_t)st.st_size < size)
+		return NULL;
+	if ((fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+		return NULL;
+	p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+	return p != MAP_FAILED ? p : NULL;
+}
+
+static bool
+join(int fds[2], uint64_t stream)
+{
+	struct ring_area *r = map_area(fds[0], ring_area_size(),
+	    PROT_READ | PROT_WRITE);
+	struct keeper_area *k = map_area(fds[1], sizeof(*k), PROT_READ);
+
+	if (r == NULL || k == NULL || stream == 0) {
+		if (r != NULL)
+			munmap(r, ring_area_size());
+		if (k != NULL)
+			munmap(k, sizeof(*k));
+		return false;
+	}
+	(void)madvise(r, ring_area_size(), MADV_DONTDUMP);
+	produce_attach(r, k, stream);
+	ring = r;
+	keeper = k;
+	return true;
+}
+
+static bool
+say_hello(struct ring_hello *hello)
+{
+	int64_t until = now_ms() + ATTACH_MS, left;
+	struct ring_welcome w;
+	struct pollfd p = { .events = POLLIN };
+	struct timespec ts = { 0 };
+	int fds[2];
+	bool joined = false;
+
+	if (!find_node())
+		return false;
+	p.fd = dial(until);
+	if (p.fd == -1)
+		return false;
+	fill_hello(hello);
+	if (peer_is_ours(p.fd) &&
+	    send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	    (ssize_t)sizeof(*hello)) {
+		left = until - now_ms();
+		ts.tv_nsec = left > 0 ? (long)left * 1000000 : 0;
+		if (ppoll(&p, 1, &ts, NULL) == 1 &&
+		    take_welcome(p.fd, &w, fds)) {
+			joined = join(fds, w.stream);
+			close(fds[0]);
+			close(fds[1]);
+		}
+	}
+	close(p.fd);
+	return joined;
+}
+
+/* --- once --------------------------------------------------------------- */
+
+static struct image *
+image_get(void)
+{
+	size_t len = sizeof(struct image);
+	struct image *m = atomic_load(&image), *none = NULL;
+
+	if (m != NULL)
+		return m;
+	m = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m == MAP_FAILED)
+		return NULL;
+	/* Without such a page a fork could not be told: rather inert. */
+	if (madvise(m, len, MADV_WIPEONFORK) == 0 &&
+	    atomic_compare_exchange_strong(&image, &none, m))
+		return m;
+	munmap(m, len);
+	return none;
+}
+
+/* Events that nobody could log are lost ones: the common ring answers for them. */
+static void
+settle_missed(void)
+{
+	uint64_t n;
+
+	if (ring == NULL || atomic_load(&missed) == 0)
+		return;
+	n = atomic_exchange(&missed, 0);
+	atomic_fetch_add(&ring->rings[RING_COMMON].dropped, n);
+}
+
+static void
+attach_first(struct image *m)
+{
+	uint64_t all = ~UINT64_C(0), old;
+
+	/* The system call, for libc keeps two signals of its own out of it. */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
+	threads_begin();
+	if (!say_hello(&m->hello)) {
+		attach_never();
+		produce_orphan();
+	}
+	atomic_store(&m->state, ATTACH_DONE);
+	syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+}
+
+/* Another thread attaches: false when it did not come to an end in time. */
+static bool
+attach_wait(struct image *m, uint32_t who)
+{
+	int64_t until = now_ms() + WAIT_MS, left;
+	struct timespec ts = { 0 };
+
+	while (atomic_load(&m->state) == who) {
+		left = until - now_ms();
+		if (left <= 0)
+			return false;
+		ts.tv_nsec = (long)left * 1000000;
+		syscall(SYS_futex, &m->state, FUTEX_WAIT_PRIVATE, who, &ts);
+	}
+	return true;
+}
+
+bool
+attach(void)
+{
+	int saved = errno;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid), who;
+	struct image *m = image_get();
+
+	if (m == NULL)
+		attach_never();
+	while (!atomic_load(&hook_inert) && !produce_attached()) {
+		who = ATTACH_NOT;
+		if (atomic_compare_exchange_strong(&m->state, &who, tid)) {
+			attach_first(m);
+		} else if (who == ATTACH_DONE) {
+			break;
+		} else if (who == tid || !attach_wait(m, who)) {
+			atomic_fetch_add(&missed, 1);
+			break;
+		}
+	}
+	errno = saved;
+	if (!produce_attached())
+		return false;
+	settle_missed();
+	return true;
+}
+
+/*
+ * fork(3) in the child: hello at once, so that the node sees the child before
+ * it does anything.  Only system calls, as after a fork of several threads it
+ * must be.  A child of _Fork(3) or clone(2) says hello with its first event.
+ */
+static void
+forked(void)
+{
+	if (!attach())
+		produce_orphan();
+}
+
+__attribute__((constructor)) static void
+begin(void)
+{
+	if (!real_get() || atomic_load(&hook_inert) || !attach())
+		return;
+	(void)pthread_atfork(NULL, NULL, forked);
+}

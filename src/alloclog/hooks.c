@@ -1,0 +1,343 @@
+/*
+ * The malloc family: what a program calls instead of the real functions.
+ *
+ * A free is logged before the real call and an allocation after it: what can
+ * follow on an address then always finds its predecessor logged.  realloc is
+ * a free before and an allocation after, for at the call the old address may
+ * become anybody's; when it fails, the free is undone by a record of its own.
+ * errno is as the real call left it.
+ *
+ * Each hook is a straight line when thread_fast() has a producer; everything
+ * else is in the slow path of the same name.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hooks.h"
+
+_Atomic bool hook_stopped;
+
+static inline bool
+stopped(void)
+{
+	return unlikely(
+	    atomic_load_explicit(&hook_stopped, memory_order_relaxed));
+}
+
+/* --- logging one event, whatever the state ------------------------------ */
+
+COLD void
+hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
+    unsigned type, uintptr_t caller)
+{
+	struct thread *t = &thread_self;
+	struct producer *p;
+
+	if (!thread_ready(&p))
+		return;
+	scope_label_alloc(t, ptr == NULL, &type, &caller);
+	if (ptr != NULL)
+		t->last = (uintptr_t)ptr;
+	if (stopped())
+		return;
+	if (ptr == NULL)
+		produce_failed(p, size, type, t->level, caller);
+	else
+		produce_alloc(p, (uintptr_t)ptr, size,
+		    usable != NULL ? usable(ptr) : 0, type, t->level, caller);
+}
+
+COLD void
+hook_freeing(void *ptr, unsigned type, uintptr_t caller)
+{
+	struct thread *t = &thread_self;
+	struct producer *p;
+
+	if (!thread_ready(&p))
+		return;
+	if (!scope_label_free(t, (uintptr_t)ptr, &type, &caller))
+		return;
+	if (t->last == (uintptr_t)ptr)
+		t->last = 0;
+	produce_free(p, (uintptr_t)ptr, type, 0, caller);
+}
+
+static inline void
+log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
+    unsigned type, uintptr_t caller)
+{
+	if (stopped())
+		return;
+	if (unlikely(ptr == NULL))
+		produce_failed(p, size, type, p->level, caller);
+	else
+		produce_alloc(p, (uintptr_t)ptr, size, real.usable[fn](ptr),
+		    type, p->level, caller);
+}
+
+/* --- slow paths --------------------------------------------------------- */
+
+
+static uint64_t
+product(size_t n, size_t size)
+{
+	size_t total;
+
+	return __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total;
+}
+
+static COLD void *
+malloc_slow(size_t size, uintptr_t caller)
+{
+	void *ptr;
+
+	if (!real_get())
+		return pool_alloc(16, size);
+	ptr = real.malloc(size);
+	hook_allocated(ptr, size, real.usable[REAL_MALLOC], TYPE_MALLOC,
+	    caller);
+	return ptr;
+}
+
+static COLD void *
+calloc_slow(size_t n, size_t size, uintptr_t caller)
+{
+	void *ptr;
+
+	if (!real_get()) {
+		ptr = pool_alloc(16, product(n, size));
+		return ptr != NULL ? memset(ptr, 0, n * size) : NULL;
+	}
+	ptr = real.calloc(n, size);
+	hook_allocated(ptr, product(n, size), real.usable[REAL_CALLOC],
+	    TYPE_CALLOC, caller);
+	return ptr;
+}
+
+static COLD void
+free_slow(void *ptr, uintptr_t caller)
+{
+	if (pool_has(ptr)) {
+		pool_free(ptr);
+		return;
+	}
+	/* A look-up may well free a block of before it: an old dlerror() text. */
+	if (real_get() || real_known())
+		hook_freeing(ptr, TYPE_FREE, caller);
+	real.free(ptr);
+}
+
+/* A block of the pool moves out: to the program a plain allocation. */
+static COLD void *
+realloc_pool(void *old, size_t size, uintptr_t caller)
+{
+	size_t had = pool_block_size(old);
+	void *ptr;
+
+	if (!real_get())
+		ptr = pool_alloc(16, size);
+	else
+		ptr = malloc_slow(size, caller);
+	if (ptr == NULL)
+		return NULL;
+	memcpy(ptr, old, had < size ? had : size);
+	pool_free(old);
+	return ptr;
+}
+
+/*
+ * realloc(ptr, 0) that returns NULL has freed the block, unless errno says
+ * that it has not; so errno must not be an older call's.
+ */
+static void *
+realloc_telling(void *old, size_t size, bool *failed)
+{
+	int saved = errno;
+	void *ptr;
+
+	if (size > 0) {
+		ptr = real.realloc(old, size);
+		*failed = ptr == NULL;
+		return ptr;
+	}
+	errno = 0;
+	ptr = real.realloc(old, size);
+	*failed = ptr == NULL && errno == ENOMEM;
+	if (errno == 0)
+		errno = saved;
+	return ptr;
+}
+
+static COLD void *
+realloc_slow(void *old, size_t size, uintptr_t caller)
+{
+	struct thread *t = &thread_self;
+	struct producer *p;
+	bool failed, was_last;
+	void *ptr;
+
+	if (old != NULL && pool_has(old))
+		return realloc_pool(old, size, caller);
+	if (!real_get() && (old == NULL || !real_known()))
+		return pool_alloc(16, size);
+	if (old == NULL) {
+		ptr = real.realloc(NULL, size);
+		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
+		    TYPE_REALLOC, caller);
+		return ptr;
+	}
+	if (!thread_ready(&p))
+		return real.realloc(old, size);
+	was_last = t->last == (uintptr_t)old;
+	if (was_last)
+		t->last = 0;
+	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0, caller);
+	ptr = realloc_telling(old, size, &failed);
+	if (failed) {
+		if (was_last)
+			t->last = (uintptr_t)old;
+		produce_undo(p, (uintptr_t)old, 0, caller);
+		produce_failed(p, size, TYPE_REALLOC, t->level, caller);
+	} else if (ptr != NULL) {
+		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
+		    TYPE_REALLOC, caller);
+	}
+	return ptr;
+}
+
+/* --- the hooks ---------------------------------------------------------- */
+
+EXPORT void *
+malloc(size_t size)
+{
+	struct producer *p = thread_fast();
+	void *ptr;
+
+	if (unlikely(p == NULL)) {
+		if (hook_is_inert())
+			return real.malloc(size);
+		return malloc_slow(size, CALLER);
+	}
+	ptr = real.malloc(size);
+	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, CALLER);
+	return ptr;
+}
+
+EXPORT void *
+calloc(size_t n, size_t size)
+{
+	struct producer *p = thread_fast();
+	void *ptr;
+
+	if (unlikely(p == NULL)) {
+		if (hook_is_inert())
+			return real.calloc(n, size);
+		return calloc_slow(n, size, CALLER);
+	}
+	ptr = real.calloc(n, size);
+	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, CALLER);
+	return ptr;
+}
+
+EXPORT void
+free(void *ptr)
+{
+	struct producer *p = thread_fast();
+
+	if (unlikely(ptr == NULL))
+		return;
+	if (unlikely(p == NULL) || unlikely(pool_has(ptr))) {
+		if (hook_is_inert() && !pool_has(ptr))
+			real.free(ptr);
+		else
+			free_slow(ptr, CALLER);
+		return;
+	}
+	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, CALLER);
+	real.free(ptr);
+}
+
+static inline void *
+realloc_from(void *old, size_t size, uintptr_t caller)
+{
+	struct producer *p = thread_fast();
+	void *ptr;
+
+	if (unlikely(p == NULL || old == NULL || size == 0) ||
+	    unlikely(pool_has(old)))
+		return realloc_slow(old, size, caller);
+	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0, caller);
+	ptr = real.realloc(old, size);
+	if (unlikely(ptr == NULL))
+		produce_undo(p, (uintptr_t)old, 0, caller);
+	log_alloc(p, ptr, size, REAL_REALLOC, TYPE_REALLOC, caller);
+	return ptr;
+}
+
+EXPORT void *
+realloc(void *old, size_t size)
+{
+	return realloc_from(old, size, CALLER);
+}
+
+/*
+ * Not passed on: libc's own calls realloc by its public name, which would
+ * come back here and be logged twice.
+ */
+EXPORT void *
+reallocarray(void *old, size_t n, size_t size)
+{
+	size_t total;
+
+	if (unlikely(__builtin_mul_overflow(n, size, &total))) {
+		if (real_get())
+			hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC,
+			    CALLER);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc_from(old, total, CALLER);
+}
+
+/* The aligned family is called too seldom to be worth two paths. */
+
+EXPORT int
+posix_memalign(void **out, size_t align, size_t size)
+{
+	void *ptr;
+	int rc;
+
+	if (!real_get()) {
+		ptr = pool_alloc(align, size);
+		if (ptr == NULL)
+			return ENOMEM;
+		*out = ptr;
+		return 0;
+	}
+	rc = real.posix_memalign(out, align, size);
+	hook_allocated(rc == 0 ? *out : NULL, size,
+	    real.usable[REAL_POSIX_MEMALIGN], TYPE_ALIGNED, CALLER);
+	return rc;
+}
+
+#define PAGE 4096
+
+#define ALIGNED(name, index, params, args, align) \
+	EXPORT void *name params \
+	{ \
+		void *ptr; \
+ \
+		if (!real_get()) \
+			return pool_alloc(align, size); \
+		ptr = real.name args; \
+		hook_allocated(ptr, size, real.usable[index], TYPE_ALIGNED, \
+		    CALLER); \
+		return ptr; \
+	}
+
+ALIGNED(aligned_alloc, REAL_ALIGNED_ALLOC, (size_t align, size_t size), (align, size), align)
+ALIGNED(memalign, REAL_MEMALIGN, (size_t align, size_t size), (align, size), align)
+ALIGNED(valloc, REAL_VALLOC, (size_t size), (size), PAGE)
+ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)

@@ -1,0 +1,232 @@
+/*
+ * hooks: what the files of the target side share.  Private to this room.
+ *
+ * Vocabulary
+ *	real		the function that a hook stands before: the next of its
+ *			name after us, libc's or another allocator's.
+ *	pool		a few pages that serve this thread while it looks up
+ *			the real functions, for dlsym(3) may allocate.
+ *	fast		the producer to use when nothing special is going on:
+ *			one load and one test lead to the real call.  NULL
+ *			means "look closer": no producer yet, inert, inside an
+ *			operator, resolving.
+ *	inert		nobody listens; for good, also in children.
+ *	scope		one operator new or delete in progress on a thread.
+ *			What the real operator itself asks of malloc or free
+ *			goes under the operator's name; what a new_handler
+ *			does in between is the program's own.
+ *
+ * The way of an event
+ *	hook -> thread_fast() -> real call -> produce_*()
+ *	hook -> slow path -> real_get() -> thread_ready() -> attach()
+ *
+ * No lock is ever held here, and attach() is the only place that waits.
+ */
+#ifndef ALLOCLOG_HOOKS_H
+#define ALLOCLOG_HOOKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "produce.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define COLD __attribute__((noinline, cold))
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+#define FRAME ((uintptr_t)__builtin_frame_address(0))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* --- the real functions (real.c) ---------------------------------------- */
+
+enum real_fn {
+	REAL_MALLOC,
+	REAL_CALLOC,
+	REAL_REALLOC,
+	REAL_POSIX_MEMALIGN,
+	REAL_ALIGNED_ALLOC,
+	REAL_MEMALIGN,
+	REAL_VALLOC,
+	REAL_PVALLOC,
+	REAL_FNS
+};
+
+struct range {
+	uintptr_t lo;
+	uintptr_t size;
+};
+
+struct real {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	void *(*memalign)(size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	/*
+	 * malloc_usable_size() for blocks of that function; one that says 0,
+	 * not known, when the two lie in different objects.
+	 */
+	size_t (*usable[REAL_FNS])(void *);
+	struct range self;		/* the object that this code is in */
+	struct range heap[2];		/* those of malloc and of malloc_usable_size */
+	char allocator[32];		/* file name of the first */
+	_Atomic bool ready;
+};
+
+extern struct real real;
+
+static inline bool
+real_known(void)
+{
+	return likely(atomic_load_explicit(&real.ready, memory_order_acquire));
+}
+
+/*
+ * Makes sure of `real`.  False while this very thread is looking something up:
+ * the pool serves it then.
+ */
+bool real_get(void);
+
+/* The object that an address lies in; size 0 if it lies in none. */
+struct range real_object(const void *addr);
+
+static inline bool
+range_has(const struct range *r, uintptr_t addr)
+{
+	return addr - r->lo < r->size;
+}
+
+/*
+ * Between these two, what this thread allocates comes from the pool and is
+ * not logged: look-ups of ours must leave no trace in the program's heap, nor
+ * a message that its next dlerror() would show.
+ */
+struct lookup {
+	struct producer *fast;
+	int error;
+	bool nested;
+};
+void real_lookup_begin(struct lookup *);
+void real_lookup_end(const struct lookup *);
+
+#define POOL_SIZE 65536
+extern char pool[POOL_SIZE];
+
+static inline bool
+pool_has(const void *ptr)
+{
+	return (uintptr_t)ptr - (uintptr_t)pool < POOL_SIZE;
+}
+
+/* NULL with ENOMEM when the pool is used up; memory is not cleared. */
+void *pool_alloc(size_t align, size_t size);
+void pool_free(void *);
+size_t pool_block_size(const void *);
+
+/* --- threads (threads.c) ------------------------------------------------ */
+
+struct scope {
+	uintptr_t real;		/* the real operator: it begins here */
+	uintptr_t frame;	/* the hook's frame: dead once the stack is above it */
+	uintptr_t caller;	/* who called the operator */
+	uintptr_t block;	/* what a delete frees; 0 for a new */
+	uint64_t size;		/* bytes asked of a new */
+	uint8_t type;		/* enum rec_type, of the outermost operator */
+	bool logged;		/* delete: its free; new: that it failed */
+	bool own;		/* this operator does not come to malloc or free */
+	bool inner;		/* part of the operator around it */
+};
+
+#define SCOPES 8	/* deeper ones are counted but not kept */
+
+/* What a thread keeps in its own storage.  A fork copies it. */
+struct thread {
+	struct producer *fast;
+	struct producer *producer;	/* on a page that a fork wipes */
+	uintptr_t last;			/* last block that a slow path logged */
+	unsigned depth;			/* scopes in progress */
+	uint16_t retry;			/* events until a ring is asked for again */
+	uint8_t level;			/* alloclog_level() */
+	bool looking;			/* between real_lookup_begin() and _end() */
+	bool opening;			/* inside thread_open() */
+	bool ended;			/* past its destructors: the common ring */
+	bool named;			/* alloclog_requester() was called: */
+	uint64_t requester[2];		/* w1 and w2 of its record */
+	struct scope scopes[SCOPES];
+};
+
+extern _Thread_local struct thread thread_self
+    __attribute__((tls_model("initial-exec")));
+
+/*
+ * True when this event is to be logged, with the producer for it (NULL: the
+ * common ring).  Attaches the process and opens the thread's ring if need be.
+ * Keeps errno.
+ */
+bool thread_ready(struct producer **);
+
+/* Creates the key whose destructor closes a thread's ring; once. */
+void threads_begin(void);
+
+static inline struct producer *
+thread_fast(void)
+{
+	struct producer *p = thread_self.fast;
+
+	return likely(p != NULL) && likely(p->ring != NULL) ? p : NULL;
+}
+
+/* --- attaching (attach.c) ----------------------------------------------- */
+
+extern _Atomic bool hook_inert;
+
+/* A hook may go straight to the real function, which is known by then. */
+static inline bool
+hook_is_inert(void)
+{
+	return atomic_load_explicit(&hook_inert, memory_order_acquire) &&
+	    real_known() && likely(!thread_self.looking);
+}
+
+/* Says hello if this image has not; false when nobody listens.  Keeps errno. */
+bool attach(void);
+
+/* Nobody is to listen, ever. */
+void attach_never(void);
+
+/* --- hooks (hooks.c) ---------------------------------------------------- */
+
+/* Between alloclog_stop() and alloclog_start(): allocations are not logged. */
+extern _Atomic bool hook_stopped;
+
+/*
+ * Logs one allocation, or a failed one (ptr NULL), after the real call.  A
+ * block of `usable` NULL has no known overhead.
+ */
+void hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
+    unsigned type, uintptr_t caller);
+/* Logs one free, before the real call. */
+void hook_freeing(void *ptr, unsigned type, uintptr_t caller);
+
+/* --- operators (operators.c) -------------------------------------------- */
+
+/* Looks the operators up among what is loaded at the start. */
+void operators_begin(void);
+
+/*
+ * The block is asked for (or freed) by a real operator itself: puts the name
+ * and the caller of the operator in place of the hook's.  The second is false
+ * when the free has been logged already.
+ */
+void scope_label_alloc(struct thread *, bool failed, unsigned *type,
+    uintptr_t *caller);
+bool scope_label_free(struct thread *, uintptr_t block, unsigned *type,
+    uintptr_t *caller);
+
+#endif

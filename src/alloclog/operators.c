@@ -1,0 +1,541 @@
+/*
+ * The replaceable operators of C++, under their mangled names.
+ *
+ * An operator asks malloc for its block, and delete frees it: seen twice, it
+ * must be logged once, under the operator's name and with the operator's
+ * caller.  So a hook opens a scope on its thread and calls the real operator;
+ * when malloc or free is then called by the real operator itself, which the
+ * return address tells, that call is logged as the operator.  Nothing is kept
+ * back: what a new_handler allocates, frees, throws or hands to other threads
+ * in between is logged where it happens, and an exception takes nothing with
+ * it but the scope.
+ *
+ * Allocators that bring operators of their own (jemalloc, tcmalloc, mimalloc)
+ * do not come to malloc: there the operator is logged by its hook, after the
+ * real call for a new and before it for a delete.
+ *
+ * An operator that the program defines is found before ours, and those of the
+ * library that forward to it end there: it is seen as the mallocs it makes.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unwind.h>
+
+#include "hooks.h"
+
+enum op {
+	OP_NEW, OP_NEW_ARRAY, OP_NEW_NT, OP_NEW_ARRAY_NT,
+	OP_NEW_AL, OP_NEW_ARRAY_AL, OP_NEW_AL_NT, OP_NEW_ARRAY_AL_NT,
+	OP_DEL, OP_DEL_ARRAY, OP_DEL_SZ, OP_DEL_ARRAY_SZ,
+	OP_DEL_NT, OP_DEL_ARRAY_NT, OP_DEL_AL, OP_DEL_ARRAY_AL,
+	OP_DEL_SZ_AL, OP_DEL_ARRAY_SZ_AL, OP_DEL_AL_NT, OP_DEL_ARRAY_AL_NT,
+	OPS
+};
+
+static const char *const op_names[OPS] = {
+	[OP_NEW] = "_Znwm",
+	[OP_NEW_ARRAY] = "_Znam",
+	[OP_NEW_NT] = "_ZnwmRKSt9nothrow_t",
+	[OP_NEW_ARRAY_NT] = "_ZnamRKSt9nothrow_t",
+	[OP_NEW_AL] = "_ZnwmSt11align_val_t",
+	[OP_NEW_ARRAY_AL] = "_ZnamSt11align_val_t",
+	[OP_NEW_AL_NT] = "_ZnwmSt11align_val_tRKSt9nothrow_t",
+	[OP_NEW_ARRAY_AL_NT] = "_ZnamSt11align_val_tRKSt9nothrow_t",
+	[OP_DEL] = "_ZdlPv",
+	[OP_DEL_ARRAY] = "_ZdaPv",
+	[OP_DEL_SZ] = "_ZdlPvm",
+	[OP_DEL_ARRAY_SZ] = "_ZdaPvm",
+	[OP_DEL_NT] = "_ZdlPvRKSt9nothrow_t",
+	[OP_DEL_ARRAY_NT] = "_ZdaPvRKSt9nothrow_t",
+	[OP_DEL_AL] = "_ZdlPvSt11align_val_t",
+	[OP_DEL_ARRAY_AL] = "_ZdaPvSt11align_val_t",
+	[OP_DEL_SZ_AL] = "_ZdlPvmSt11align_val_t",
+	[OP_DEL_ARRAY_SZ_AL] = "_ZdaPvmSt11align_val_t",
+	[OP_DEL_AL_NT] = "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+	[OP_DEL_ARRAY_AL_NT] = "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+};
+
+/* --- the real operators ------------------------------------------------- */
+
+/* The operators that callers in one object would have without us. */
+struct op_set {
+	struct range callers;
+	void *fns[OPS];
+	_Atomic bool ready;
+};
+
+#define OP_SETS 32
+
+static struct op_set loaded;		/* at the start, for every caller */
+static struct op_set brought[OP_SETS];	/* by plugins, with their own runtime */
+static _Atomic unsigned brought_count;
+
+static bool
+op_set_fill(struct op_set *set, void *handle)
+{
+	bool any = false;
+
+	for (int i = 0; i < OPS; i++) {
+		void *fn = dlsym(handle, op_names[i]);
+
+		if (fn == NULL || range_has(&real.self, (uintptr_t)fn))
+			continue;
+		if (set->fns[i] == NULL)
+			set->fns[i] = fn;
+		any = true;
+	}
+	return any;
+}
+
+void
+operators_begin(void)
+{
+	/* One look-up is enough to know that a program is not C++. */
+	if (dlsym(RTLD_NEXT, op_names[OP_NEW]) == NULL ||
+	    !op_set_fill(&loaded, RTLD_NEXT))
+		return;
+	atomic_store_explicit(&loaded.ready, true, memory_order_release);
+}
+
+/*
+ * What operator new `set` has stays loaded from now on, for its address is
+ * kept.
+ */
+static void
+pin(const struct op_set *set)
+{
+	Dl_info info;
+
+	for (int i = 0; i < OPS; i++)
+		if (set->fns[i] != NULL && dladdr(set->fns[i], &info) != 0) {
+			(void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+			return;
+		}
+}
+
+/*
+ * A C++ plugin in a program that is not C++: no runtime was loaded at the
+ * start.  The one that the caller's own object finds is used; it would have
+ * been without us.
+ */
+static void
+op_set_search(struct op_set *set, uintptr_t caller)
+{
+	static const char *const runtimes[] = { "libstdc++.so.6",
+		"libc++.so.1" };
+	void *handle;
+	Dl_info info;
+	bool found = false;
+
+	set->callers = real_object((void *)caller);
+	/* Code that was made at run time lies in no object. */
+	if (set->callers.size == 0)
+		set->callers = (struct range) { caller & ~(uintptr_t)0xffff,
+			0x10000 };
+	if (dladdr((void *)caller, &info) != 0 && info.dli_fname != NULL) {
+		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+		if (handle != NULL) {
+			found = op_set_fill(set, handle);
+			if (found)
+				pin(set);
+			dlclose(handle);
+		}
+	}
+	for (int i = 0; i < 2 && !found; i++) {
+		handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (handle != NULL)
+			found = op_set_fill(set, handle);
+	}
+}
+
+/* When all sets are taken, the first serves for the rest. */
+static struct op_set *
+op_set_add(uintptr_t caller)
+{
+	unsigned n = atomic_fetch_add(&brought_count, 1);
+
+	if (n >= OP_SETS) {
+		atomic_store(&brought_count, OP_SETS);
+		return &brought[0];
+	}
+	op_set_search(&brought[n], caller);
+	atomic_store_explicit(&brought[n].ready, true, memory_order_release);
+	return &brought[n];
+}
+
+static COLD void *
+op_find(enum op op, uintptr_t caller)
+{
+	unsigned n = atomic_load(&brought_count);
+	struct lookup l;
+	void *fn = NULL;
+
+	for (unsigned i = 0; i < n && i < OP_SETS; i++)
+		if (atomic_load_explicit(&brought[i].ready,
+		    memory_order_acquire) &&
+		    range_has(&brought[i].callers, caller))
+			return brought[i].fns[op];
+	real_lookup_begin(&l);
+	fn = dlsym(RTLD_NEXT, op_names[op]);
+	if (fn == NULL && n < OP_SETS)
+		fn = op_set_add(caller)->fns[op];
+	else if (fn == NULL)
+		fn = brought[0].fns[op];
+	real_lookup_end(&l);
+	return fn;
+}
+
+static inline void *
+op_real(enum op op, uintptr_t caller)
+{
+	if (likely(atomic_load_explicit(&loaded.ready, memory_order_acquire)) &&
+	    likely(loaded.fns[op] != NULL))
+		return loaded.fns[op];
+	return op_find(op, caller);
+}
+
+/* An operator of the allocator itself. */
+static bool
+op_is_own(const void *fn)
+{
+	return range_has(&real.heap[0], (uintptr_t)fn) ||
+	    range_has(&real.heap[1], (uintptr_t)fn);
+}
+
+/* --- scopes ------------------------------------------------------------- */
+
+/*
+ * A real operator is some dozens of instructions: a call that returns within
+ * these bytes of its beginning is its own.  Where that is wrong, a block goes
+ * under the name of malloc instead of new; it is logged once in any case.
+ */
+#define OP_REACH 256
+
+static struct scope *
+scope_top(struct thread *t)
+{
+	return t->depth > 0 && t->depth <= SCOPES ? &t->scopes[t->depth - 1] :
+	    NULL;
+}
+
+/*
+ * Called by the real operator: from its code, or from ours when it ends in a
+ * jump to the next function instead of a call.
+ */
+static bool
+scope_calls(const struct scope *s, uintptr_t ret)
+{
+	return ret - s->real < OP_REACH || range_has(&real.self, ret);
+}
+
+/* A longjmp out of a new_handler leaves scopes behind, above the stack's end. */
+static void
+scope_drop_dead(struct thread *t, uintptr_t frame)
+{
+	struct scope *s;
+
+	while ((s = scope_top(t)) != NULL && s->frame <= frame)
+		t->depth--;
+}
+
+void
+scope_label_alloc(struct thread *t, bool failed, unsigned *type,
+    uintptr_t *caller)
+{
+	struct scope *s;
+
+	if (likely(t->depth == 0))
+		return;
+	scope_drop_dead(t, FRAME);
+	s = scope_top(t);
+	if (s == NULL || s->block != 0 || !scope_calls(s, *caller))
+		return;
+	*type = s->type;
+	*caller = s->caller;
+	s->logged |= failed;
+}
+
+bool
+scope_label_free(struct thread *t, uintptr_t block, unsigned *type,
+    uintptr_t *caller)
+{
+	struct scope *s;
+
+	if (likely(t->depth == 0))
+		return true;
+	scope_drop_dead(t, FRAME);
+	s = scope_top(t);
+	if (s == NULL || s->block != block)
+		return true;
+	if (s->logged)
+		return false;
+	s->logged = true;
+	*type = s->type;
+	*caller = s->caller;
+	return true;
+}
+
+static inline void
+scope_open(struct thread *t, const struct scope *s)
+{
+	if (likely(t->depth < SCOPES))
+		t->scopes[t->depth] = *s;
+	t->depth++;
+	t->fast = NULL;
+}
+
+/* Back to the depth at which this scope was opened. */
+static inline void
+scope_close(struct thread *t, unsigned depth)
+{
+	t->depth = depth;
+	if (likely(depth == 0) && !t->looking)
+		t->fast = t->producer;
+}
+
+/*
+ * An operator of the allocator's own has failed; the one that it is part of
+ * need not say so again.
+ */
+static void
+new_failed(struct thread *t, const struct scope *s, bool logged)
+{
+	struct scope *outer = scope_top(t);
+
+	if (!logged)
+		hook_allocated(NULL, s->size, NULL, s->type, s->caller);
+	if (s->inner && outer != NULL)
+		outer->logged = true;
+}
+
+/*
+ * The unwinder calls this for each of the frames below that an exception
+ * passes.  The usual way, a cleanup and the personality routine of libgcc,
+ * would load libgcc_s into every watched process or mix two unwinders.
+ */
+_Unwind_Reason_Code operator_unwound(int version, _Unwind_Action actions,
+    _Unwind_Exception_Class, struct _Unwind_Exception *,
+    struct _Unwind_Context *);
+
+__attribute__((used)) _Unwind_Reason_Code
+operator_unwound(int version, _Unwind_Action actions,
+    _Unwind_Exception_Class class, struct _Unwind_Exception *exception,
+    struct _Unwind_Context *context)
+{
+	struct thread *t = &thread_self;
+	struct scope s = { .own = false };
+
+	(void)version;
+	(void)class;
+	(void)exception;
+	(void)context;
+	if ((actions & _UA_CLEANUP_PHASE) == 0 || t->depth == 0)
+		return _URC_CONTINUE_UNWIND;
+	if (scope_top(t) != NULL)
+		s = *scope_top(t);
+	scope_close(t, t->depth - 1);
+	if (s.own)
+		new_failed(t, &s, s.logged);
+	return _URC_CONTINUE_UNWIND;
+}
+
+/* 0x1b: the routine's address as a signed 32-bit offset from here. */
+#define TELL_WHEN_UNWOUND() \
+	__asm__ volatile(".cfi_personality 0x1b, operator_unwound")
+
+/* --- new ---------------------------------------------------------------- */
+
+/* One operator's hook at work. */
+struct call {
+	void *fn;		/* the real one; NULL if there is none anywhere */
+	struct scope scope;	/* as opened */
+	unsigned depth;		/* scopes around it */
+	bool opened;
+};
+
+static void
+new_begin(struct call *c, enum op op, size_t size, unsigned type,
+    uintptr_t caller, uintptr_t frame)
+{
+	struct thread *t = &thread_self;
+	struct scope *s = &c->scope;
+	const struct scope *outer;
+
+	(void)real_get();
+	c->fn = op_real(op, caller);
+	c->opened = !hook_is_inert();
+	if (!c->opened)
+		return;
+	*s = (struct scope) {
+		.real = (uintptr_t)c->fn,
+		.frame = frame,
+		.caller = caller,
+		.size = size,
+		.type = (uint8_t)type,
+		.own = c->fn == NULL || op_is_own(c->fn),
+	};
+	scope_drop_dead(t, frame);
+	outer = scope_top(t);
+	/* new[] and the nothrow forms end in new: one request, one name. */
+	if (outer != NULL && outer->block == 0 && scope_calls(outer, caller)) {
+		s->type = outer->type;
+		s->caller = outer->caller;
+		s->inner = true;
+	}
+	c->depth = t->depth;
+	t->last = 0;
+	scope_open(t, s);
+}
+
+/* What the hook has if there is no real operator anywhere: malloc. */
+static void *
+new_without(size_t align, size_t size)
+{
+	if (!real_get())
+		return pool_alloc(align, size);
+	return align == 0 ? real.malloc(size) :
+	    real.aligned_alloc(align, (size + align - 1) & ~(align - 1));
+}
+
+static void
+new_end(const struct call *c, void *ptr)
+{
+	struct thread *t = &thread_self;
+	const struct scope *s = &c->scope;
+	bool logged;
+
+	if (!c->opened)
+		return;
+	logged = c->depth < SCOPES && t->scopes[c->depth].logged;
+	scope_close(t, c->depth);
+	if (!s->own || pool_has(ptr))
+		return;
+	if (ptr == NULL)
+		new_failed(t, s, logged);
+	else if (t->last != (uintptr_t)ptr)
+		hook_allocated(ptr, s->size,
+		    range_has(&real.heap[0], s->real) ?
+			real.usable[REAL_MALLOC] : NULL,
+		    s->type, s->caller);
+}
+
+struct nothrow;
+
+#define NEW(symbol, op, type, align, params, args) \
+	EXPORT void *symbol params; \
+	EXPORT void *symbol params \
+	{ \
+		struct call c; \
+		void *ptr; \
+ \
+		TELL_WHEN_UNWOUND(); \
+		new_begin(&c, op, size, type, CALLER, FRAME); \
+		if (likely(c.fn != NULL)) \
+			ptr = ((void *(*) params)c.fn)args; \
+		else \
+			ptr = new_without(align, size); \
+		new_end(&c, ptr); \
+		return ptr; \
+	}
+
+NEW(_Znwm, OP_NEW, TYPE_NEW, 0, (size_t size), (size))
+NEW(_Znam, OP_NEW_ARRAY, TYPE_NEW_ARRAY, 0, (size_t size), (size))
+NEW(_ZnwmRKSt9nothrow_t, OP_NEW_NT, TYPE_NEW_NOTHROW, 0,
+    (size_t size, const struct nothrow *nt), (size, nt))
+NEW(_ZnamRKSt9nothrow_t, OP_NEW_ARRAY_NT, TYPE_NEW_ARRAY_NOTHROW, 0,
+    (size_t size, const struct nothrow *nt), (size, nt))
+NEW(_ZnwmSt11align_val_t, OP_NEW_AL, TYPE_NEW, al,
+    (size_t size, size_t al), (size, al))
+NEW(_ZnamSt11align_val_t, OP_NEW_ARRAY_AL, TYPE_NEW_ARRAY, al,
+    (size_t size, size_t al), (size, al))
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, OP_NEW_AL_NT, TYPE_NEW_NOTHROW, al,
+    (size_t size, size_t al, const struct nothrow *nt), (size, al, nt))
+NEW(_ZnamSt11align_val_tRKSt9nothrow_t, OP_NEW_ARRAY_AL_NT,
+    TYPE_NEW_ARRAY_NOTHROW, al,
+    (size_t size, size_t al, const struct nothrow *nt), (size, al, nt))
+
+/* --- delete ------------------------------------------------------------- */
+
+/* The inner part of a delete that has a scope already opens none. */
+static void
+delete_begin(struct call *c, enum op op, void *ptr, unsigned type,
+    uintptr_t caller, uintptr_t frame)
+{
+	struct thread *t = &thread_self;
+	struct scope *s = &c->scope;
+	const struct scope *outer;
+
+	(void)real_get();
+	c->fn = op_real(op, caller);
+	c->opened = false;
+	if (hook_is_inert())
+		return;
+	scope_drop_dead(t, frame);
+	outer = scope_top(t);
+	if (outer != NULL && outer->block == (uintptr_t)ptr)
+		return;
+	*s = (struct scope) {
+		.real = (uintptr_t)c->fn,
+		.frame = frame,
+		.caller = caller,
+		.block = (uintptr_t)ptr,
+		.type = (uint8_t)type,
+		.own = c->fn == NULL || op_is_own(c->fn),
+	};
+	c->opened = true;
+	c->depth = t->depth;
+	scope_open(t, s);
+	if (s->own && !pool_has(ptr))
+		hook_freeing(ptr, type, caller);
+}
+
+static void
+delete_without(void *ptr)
+{
+	if (pool_has(ptr))
+		pool_free(ptr);
+	else if (real.free != NULL)
+		real.free(ptr);
+}
+
+#define DELETE(symbol, op, type, params, args) \
+	EXPORT void symbol params; \
+	EXPORT void symbol params \
+	{ \
+		struct call c; \
+ \
+		if (unlikely(ptr == NULL)) \
+			return; \
+		delete_begin(&c, op, ptr, type, CALLER, FRAME); \
+		if (likely(c.fn != NULL)) \
+			((void (*) params)c.fn)args; \
+		else \
+			delete_without(ptr); \
+		if (c.opened) \
+			scope_close(&thread_self, c.depth); \
+	}
+
+DELETE(_ZdlPv, OP_DEL, TYPE_DELETE, (void *ptr), (ptr))
+DELETE(_ZdaPv, OP_DEL_ARRAY, TYPE_DELETE_ARRAY, (void *ptr), (ptr))
+DELETE(_ZdlPvm, OP_DEL_SZ, TYPE_DELETE, (void *ptr, size_t size), (ptr, size))
+DELETE(_ZdaPvm, OP_DEL_ARRAY_SZ, TYPE_DELETE_ARRAY,
+    (void *ptr, size_t size), (ptr, size))
+DELETE(_ZdlPvRKSt9nothrow_t, OP_DEL_NT, TYPE_DELETE,
+    (void *ptr, const struct nothrow *nt), (ptr, nt))
+DELETE(_ZdaPvRKSt9nothrow_t, OP_DEL_ARRAY_NT, TYPE_DELETE_ARRAY,
+    (void *ptr, const struct nothrow *nt), (ptr, nt))
+DELETE(_ZdlPvSt11align_val_t, OP_DEL_AL, TYPE_DELETE,
+    (void *ptr, size_t al), (ptr, al))
+DELETE(_ZdaPvSt11align_val_t, OP_DEL_ARRAY_AL, TYPE_DELETE_ARRAY,
+    (void *ptr, size_t al), (ptr, al))
+DELETE(_ZdlPvmSt11align_val_t, OP_DEL_SZ_AL, TYPE_DELETE,
+    (void *ptr, size_t size, size_t al), (ptr, size, al))
+DELETE(_ZdaPvmSt11align_val_t, OP_DEL_ARRAY_SZ_AL, TYPE_DELETE_ARRAY,
+    (void *ptr, size_t size, size_t al), (ptr, size, al))
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, OP_DEL_AL_NT, TYPE_DELETE,
+    (void *ptr, size_t al, const struct nothrow *nt), (ptr, al, nt))
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, OP_DEL_ARRAY_AL_NT,
+    TYPE_DELETE_ARRAY, (void *ptr, size_t al, const struct nothrow *nt),
+    (ptr, al, nt))

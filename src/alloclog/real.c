@@ -1,0 +1,227 @@
+/*
+ * The functions that the hooks stand before, and the pool that serves while
+ * they are looked up.
+ *
+ * They are looked up once, at the first allocation of the process, which may
+ * come before any constructor has run.  Two threads that come first at once
+ * both look them up, to the same result.  dlsym(3) takes the loader's lock;
+ * later than this it is only taken for operators that a plugin brings along
+ * (operators.c).
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include "hooks.h"
+
+struct real real;
+
+/* --- the pool ----------------------------------------------------------- */
+
+/*
+ * A stack of blocks: the last one can be given back, others stay.  Blocks that
+ * the loader keeps are few and small; messages of failed look-ups are given
+ * back one after the other.
+ */
+struct pool_head {
+	size_t size;
+	size_t start;	/* where the pool ended before this block */
+};
+
+char pool[POOL_SIZE] __attribute__((aligned(16)));
+static _Atomic size_t pool_used;
+
+void *
+pool_alloc(size_t align, size_t size)
+{
+	size_t start = atomic_load(&pool_used), at, end;
+	struct pool_head *head;
+
+	if (align < 16)
+		align = 16;
+	do {
+		at = (start + sizeof(*head) + align - 1) & ~(align - 1);
+		if (align > POOL_SIZE || at > POOL_SIZE ||
+		    size > POOL_SIZE - at) {
+			errno = ENOMEM;
+			return NULL;
+		}
+		end = (at + size + 15) & ~(size_t)15;
+	} while (!atomic_compare_exchange_weak(&pool_used, &start, end));
+	head = (struct pool_head *)(void *)(pool + at) - 1;
+	head->size = size;
+	head->start = start;
+	return pool + at;
+}
+
+void
+pool_free(void *ptr)
+{
+	const struct pool_head *head = (const struct pool_head *)ptr - 1;
+	size_t end = (size_t)((char *)ptr - pool) + head->size;
+
+	end = (end + 15) & ~(size_t)15;
+	atomic_compare_exchange_strong(&pool_used, &end, head->start);
+}
+
+size_t
+pool_block_size(const void *ptr)
+{
+	return ((const struct pool_head *)ptr - 1)->size;
+}
+
+/* --- looking up --------------------------------------------------------- */
+
+void
+real_lookup_begin(struct lookup *l)
+{
+	struct thread *t = &thread_self;
+
+	l->fast = t->fast;
+	l->error = errno;
+	l->nested = t->looking;
+	t->looking = true;
+	t->fast = NULL;
+}
+
+void
+real_lookup_end(const struct lookup *l)
+{
+	struct thread *t = &thread_self;
+
+	/* The first call hands the message out, the second frees it. */
+	if (dlerror() != NULL)
+		(void)dlerror();
+	t->looking = l->nested;
+	t->fast = l->fast;
+	errno = l->error;
+}
+
+struct range
+real_object(const void *addr)
+{
+	struct range none = { 0, 0 };
+	const ElfW(Ehdr) *eh;
+	const ElfW(Phdr) *ph;
+	ElfW(Addr) end = 0;
+	Dl_info info;
+
+	if (dladdr(addr, &info) == 0 || info.dli_fbase == NULL)
+		return none;
+	eh = info.dli_fbase;
+	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0)
+		return none;
+	ph = (const void *)((const char *)info.dli_fbase + eh->e_phoff);
+	for (unsigned i = 0; i < eh->e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD &&
+		    ph[i].p_vaddr + ph[i].p_memsz > end)
+			end = ph[i].p_vaddr + ph[i].p_memsz;
+	/* A program that is not position independent counts from 0. */
+	if (eh->e_type == ET_EXEC)
+		end -= (uintptr_t)info.dli_fbase;
+	return (struct range) { (uintptr_t)info.dli_fbase, end };
+}
+
+static size_t
+usable_unknown(void *ptr)
+{
+	(void)ptr;
+	return 0;
+}
+
+static void
+name_allocator(void)
+{
+	const char *base;
+	Dl_info info;
+
+	if (dladdr((void *)real.malloc, &info) == 0 || info.dli_fname == NULL)
+		return;
+	base = strrchr(info.dli_fname, '/');
+	base = base != NULL ? base + 1 : info.dli_fname;
+	strncpy(real.allocator, base, sizeof(real.allocator) - 1);
+}
+
+/* Sanitisers have an allocator of their own that keeps its own account. */
+static bool
+sanitised(void)
+{
+	static const char *const marks[] = {
+		"__asan_init", "__tsan_init", "__msan_init",
+		"__hwasan_init", "__lsan_do_leak_check",
+	};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (dlsym(RTLD_DEFAULT, marks[i]) != NULL)
+			return true;
+	return false;
+}
+
+/*
+ * Only where it is the same allocator's: malloc_usable_size() of one on a
+ * block of another is undefined.
+ */
+static void
+look_up_usable(void *const fns[REAL_FNS])
+{
+	void *fn = dlsym(RTLD_NEXT, "malloc_usable_size");
+
+	if (fn != NULL)
+		real.heap[1] = real_object(fn);
+	for (int i = 0; i < REAL_FNS; i++)
+		if (fn != NULL &&
+		    range_has(&real.heap[1], (uintptr_t)fns[i]))
+			*(void **)&real.usable[i] = fn;
+		else
+			real.usable[i] = usable_unknown;
+}
+
+static void
+look_up(void)
+{
+	void *fns[REAL_FNS] = {
+		[REAL_MALLOC] = dlsym(RTLD_NEXT, "malloc"),
+		[REAL_CALLOC] = dlsym(RTLD_NEXT, "calloc"),
+		[REAL_REALLOC] = dlsym(RTLD_NEXT, "realloc"),
+		[REAL_POSIX_MEMALIGN] = dlsym(RTLD_NEXT, "posix_memalign"),
+		[REAL_ALIGNED_ALLOC] = dlsym(RTLD_NEXT, "aligned_alloc"),
+		[REAL_MEMALIGN] = dlsym(RTLD_NEXT, "memalign"),
+		[REAL_VALLOC] = dlsym(RTLD_NEXT, "valloc"),
+		[REAL_PVALLOC] = dlsym(RTLD_NEXT, "pvalloc"),
+	};
+
+	*(void **)&real.malloc = fns[REAL_MALLOC];
+	*(void **)&real.calloc = fns[REAL_CALLOC];
+	*(void **)&real.realloc = fns[REAL_REALLOC];
+	*(void **)&real.free = dlsym(RTLD_NEXT, "free");
+	*(void **)&real.posix_memalign = fns[REAL_POSIX_MEMALIGN];
+	*(void **)&real.aligned_alloc = fns[REAL_ALIGNED_ALLOC];
+	*(void **)&real.memalign = fns[REAL_MEMALIGN];
+	*(void **)&real.valloc = fns[REAL_VALLOC];
+	*(void **)&real.pvalloc = fns[REAL_PVALLOC];
+	real.self = real_object((void *)&real);
+	real.heap[0] = real_object((void *)real.malloc);
+	name_allocator();
+	look_up_usable(fns);
+	operators_begin();
+	if (sanitised())
+		attach_never();
+}
+
+bool
+real_get(void)
+{
+	struct lookup l;
+
+	if (unlikely(thread_self.looking))
+		return false;
+	if (real_known())
+		return true;
+	real_lookup_begin(&l);
+	look_up();
+	real_lookup_end(&l);
+	atomic_store_explicit(&real.ready, true, memory_order_release);
+	return true;
+}

@@ -1,0 +1,189 @@
+/*
+ * A producer for each thread.
+ *
+ * Producers lie on pages of our own that a fork wipes, whatever call made it:
+ * the child's first event reads zeros where a ring should be, comes here, and
+ * attaches the child as an image of its own.  The table of those pages is
+ * ordinary memory, so the child finds the pages again and finds them empty.
+ * A vfork child shares the memory and runs while its parent thread stands
+ * still: its events are that thread's.
+ *
+ * A thread's ring is handed back by a key's destructor which puts itself off
+ * until the last round, so that what other destructors free still goes there.
+ * Events after that go by the common ring.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hooks.h"
+
+_Thread_local struct thread thread_self;
+
+struct seat {
+	_Alignas(64) struct producer producer;
+	_Atomic uint32_t taken;
+};
+
+#define SEATS 512	/* of one slab */
+#define SLABS 64	/* threads beyond SEATS * SLABS use the common ring */
+
+static struct seat *_Atomic slabs[SLABS];
+
+static pthread_key_t key;
+static bool key_made;
+
+static struct seat *
+slab_new(void)
+{
+	size_t len = SEATS * sizeof(struct seat);
+	struct seat *s = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (s == MAP_FAILED)
+		return NULL;
+	if (madvise(s, len, MADV_WIPEONFORK) == -1) {
+		munmap(s, len);
+		return NULL;
+	}
+	return s;
+}
+
+static struct seat *
+slab_get(unsigned i)
+{
+	struct seat *s = atomic_load(&slabs[i]), *none = NULL;
+
+	if (s != NULL || (s = slab_new()) == NULL)
+		return s;
+	if (atomic_compare_exchange_strong(&slabs[i], &none, s))
+		return s;
+	munmap(s, SEATS * sizeof(*s));
+	return none;
+}
+
+static bool
+seat_take(struct seat *s)
+{
+	uint32_t no = 0;
+
+	return atomic_load_explicit(&s->taken, memory_order_relaxed) == 0 &&
+	    atomic_compare_exchange_strong(&s->taken, &no, 1);
+}
+
+static struct producer *
+seat_find(void)
+{
+	for (unsigned i = 0; i < SLABS; i++) {
+		struct seat *s = slab_get(i);
+
+		if (s == NULL)
+			return NULL;
+		for (unsigned k = 0; k < SEATS; k++)
+			if (seat_take(&s[k]))
+				return &s[k].producer;
+	}
+	return NULL;
+}
+
+/*
+ * In a forked child the thread still points at its seat of before, which is
+ * free again like all others.
+ */
+static struct producer *
+seat_for(const struct thread *t)
+{
+	if (t->producer != NULL && seat_take((struct seat *)t->producer))
+		return t->producer;
+	return seat_find();
+}
+
+static void
+thread_end(void *value)
+{
+	struct thread *t = &thread_self;
+	uintptr_t round = (uintptr_t)value;
+	struct producer *p = t->producer;
+
+	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
+	    pthread_setspecific(key, (void *)(round + 1)) == 0)
+		return;
+	t->ended = true;
+	t->fast = NULL;
+	t->producer = NULL;
+	if (p == NULL)
+		return;
+	produce_close(p);
+	atomic_store(&((struct seat *)p)->taken, 0);
+}
+
+void
+threads_begin(void)
+{
+	if (!key_made)
+		key_made = pthread_key_create(&key, thread_end) == 0;
+}
+
+/* Events until a thread that got no ring asks for one again. */
+#define RETRY 4096
+
+/*
+ * Opens this thread's ring.  What comes in between, from a signal handler or
+ * from pthread_setspecific(3) itself, goes by the common ring.
+ */
+static COLD struct producer *
+thread_open(struct thread *t)
+{
+	struct producer *p;
+	int saved = errno;
+
+	if (t->opening || t->ended)
+		return NULL;
+	t->opening = true;
+	p = t->producer;
+	if (p == NULL || atomic_load(&((struct seat *)p)->taken) == 0)
+		p = seat_for(t);
+	if (p != NULL) {
+		t->producer = p;
+		produce_open(p, (uint32_t)syscall(SYS_gettid));
+		p->level = t->level;
+		if (t->named)
+			produce_control(p, REC_CTL_REQUESTER, t->requester[0],
+			    t->requester[1]);
+		/* A child forked while stopped is stopped, and must say so. */
+		if (atomic_load(&hook_stopped))
+			produce_control(p, REC_CTL_STOP, 0, 0);
+		if (key_made)
+			(void)pthread_setspecific(key, (void *)1);
+	}
+	t->retry = p == NULL || p->ring == NULL ? RETRY : 0;
+	t->opening = false;
+	errno = saved;
+	return p;
+}
+
+bool
+thread_ready(struct producer **out)
+{
+	struct thread *t = &thread_self;
+	struct producer *p;
+
+	if (atomic_load_explicit(&hook_inert, memory_order_relaxed))
+		return false;
+	if (unlikely(!produce_attached()) && !attach())
+		return false;
+	p = t->producer;
+	if (unlikely(p == NULL || p->ring == NULL)) {
+		if (t->retry > 0)
+			t->retry--;
+		else
+			p = thread_open(t);
+	}
+	if (t->depth == 0 && !t->looking)
+		t->fast = p;
+	*out = p;
+	return true;
+}
