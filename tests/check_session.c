@@ -1,0 +1,850 @@
+/*
+ * The session against a scripted node: whatever the order in which parts and
+ * records arrive, the page's list is the keeper's.
+ */
+#include <stdio.h>
+
+#include "../src/base/base.h"
+#include "../src/nodes/merge.h"
+#include "peer.h"
+
+#define ROWS 512
+
+static unsigned news;
+
+static void
+on_news(void *arg)
+{
+	(void)arg;
+	news++;
+}
+
+static struct nodes_session *
+open_session(struct peer *p, const struct nodes_session_opts *opts)
+{
+	struct nodes_session *s;
+
+	ck_assert_int_eq(nodes_session_open(&s, p->link, opts, on_news, NULL),
+	    0);
+	return s;
+}
+
+/* Literal, so that the test does not lean on the list that is under test elsewhere. */
+static const struct nodes_session_opts plain = {
+	.kind_given = true, .kind = BLKLIST_LITERAL, .max = 4096,
+};
+
+static void
+assert_same(struct nodes_session *s, const struct model *m,
+    const char *what, unsigned which)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct blk have[ROWS], want[ROWS];
+	size_t n, k, i;
+
+	n = blklist_window(m->list, BLKLIST_BY_ADDRESS, false, 0, want, ROWS);
+	k = blklist_window(look->list, BLKLIST_BY_ADDRESS, false, 0, have,
+	    ROWS);
+	ck_assert_msg(n == k, "%s %u: %zu blocks, not %zu", what, which, k, n);
+	for (i = 0; i < n; i++)
+		ck_assert_msg(have[i].addr == want[i].addr &&
+		    have[i].size == want[i].size &&
+		    have[i].seq == want[i].seq && have[i].ms == want[i].ms &&
+		    have[i].flags == want[i].flags,
+		    "%s %u: row %zu: %llx size %llu seq %llu, not %llx size "
+		    "%llu seq %llu", what, which, i,
+		    (unsigned long long)have[i].addr,
+		    (unsigned long long)have[i].size,
+		    (unsigned long long)have[i].seq,
+		    (unsigned long long)want[i].addr,
+		    (unsigned long long)want[i].size,
+		    (unsigned long long)want[i].seq);
+}
+
+/* --- merging ------------------------------------------------------------ */
+
+/*
+ * What happens while a snapshot of four blocks, one to a part, is taken: every
+ * kind of change, before, at and behind the part that is being taken.
+ */
+static const struct {
+	enum rec_op op;
+	unsigned low;
+	unsigned type;
+	uint64_t addr, size;
+} happenings[] = {
+	{ REC_FREE, 0, TYPE_FREE, 0x1010, 0 },
+	{ REC_ALLOC, 1, TYPE_MALLOC, 0x1010, 7 },
+	{ REC_ALLOC, 1, TYPE_MALLOC, 0x4010, 9 },
+	{ REC_FREE, 0, TYPE_FREE, 0x3010, 0 },
+	{ REC_ALLOC, 1 | REC_LAYER_API, TYPE_API_FIRST, 0x2010, 3 },
+	{ REC_FREE, 0, TYPE_FREE, 0x4010, 0 },
+	{ REC_RANGE, REC_LAYER_API, TYPE_API_FIRST, 0x1000, 0x2000 },
+	{ REC_ALLOC, 1 | REC_LAYER_API, TYPE_API_FIRST, 0x1010, 4 },
+};
+
+static void
+model_before(struct model *m)
+{
+	struct rec r;
+
+	model_init(m, "ALLOCLOG.model.42", 42);
+	m->part_max = 1;
+	model_alloc(m, 0x1010, 16);
+	model_alloc(m, 0x2010, 32);
+	model_alloc(m, 0x3010, 48);
+	r = make_rec(REC_ALLOC, 1 | REC_LAYER_API, TYPE_API_FIRST, 0x1010, 8);
+	model_write(m, &r);
+	r = make_rec(REC_ALLOC, 1 | REC_LAYER_API, TYPE_API_FIRST, 0x2810, 8);
+	model_write(m, &r);
+}
+
+static void
+happen(struct model *m, size_t k)
+{
+	struct rec r = make_rec(happenings[k].op, happenings[k].low,
+	    happenings[k].type, happenings[k].addr, happenings[k].size);
+
+	model_write(m, &r);
+}
+
+/* Each bit of the schedule: the next record is written, or a request answered. */
+static void
+run_schedule(uint32_t schedule, uint32_t read_max, bool newest_first)
+{
+	struct nodes_session *s;
+	struct model *m = malloc(sizeof *m);
+	struct peer p;
+	size_t done = 0;
+	unsigned step;
+
+	ck_assert_ptr_nonnull(m);
+	peer_open(&p);
+	model_before(m);
+	m->read_max = read_max;
+	p.model[p.models++] = m;
+	s = open_session(&p, &plain);
+	peer_turn(&p);
+	while (peer_find(&p, WIRE_SNAP) < 0) {
+		peer_answer(&p, 0);
+		peer_turn(&p);
+	}
+	for (step = 0; step < 20; step++) {	/* a few answers more */
+		if ((schedule >> step & 1) != 0 &&
+		    done < BASE_NELEM(happenings))
+			happen(m, done++);
+		else if (p.n > 0)
+			peer_answer(&p, newest_first ? p.n - 1 : 0);
+		else
+			nodes_session_cycle(s);
+		peer_turn(&p);
+	}
+	while (done < BASE_NELEM(happenings))
+		happen(m, done++);
+	peer_cycles(&p, s, 8);
+	ck_assert(nodes_session_look(s)->settled);
+	assert_same(s, m, newest_first ? "newest first" : "in order",
+	    schedule);
+	ck_assert_uint_eq(nodes_session_look(s)->lost[STREAM_LINK], 0);
+	nodes_session_close(s);
+	peer_close(&p);
+	model_fini(m);
+	free(m);
+}
+
+/*
+ * All records fall among the first sixteen steps, which is when the parts are
+ * taken.  There are 12,870 ways, too many for a test that is run often.
+ */
+#define STEPS 16
+#define SHARES 40	/* the test runs every fifth of them */
+
+START_TEST(late_snapshot_is_exact_however_records_fall_between_its_parts)
+{
+	unsigned number = 0;
+	uint32_t schedule;
+
+	for (schedule = 0; schedule < 1u << STEPS; schedule++)
+		if (__builtin_popcount(schedule) == BASE_NELEM(happenings) &&
+		    number++ % SHARES == (unsigned)_i * 5)
+			run_schedule(schedule, 1 + schedule % 3, false);
+}
+END_TEST
+
+START_TEST(a_node_that_answers_out_of_order_is_survived)
+{
+	uint32_t schedule;
+
+	for (schedule = 0; schedule < 1u << STEPS; schedule += 127)
+		run_schedule(schedule, 2, true);
+}
+END_TEST
+
+START_TEST(reads_are_whole_until_all_parts_agree)
+{
+	struct nodes_session *s;
+	struct model m;
+	struct peer p;
+
+	peer_open(&p);
+	model_before(&m);
+	p.model[p.models++] = &m;
+	s = open_session(&p, &plain);
+	peer_turn(&p);
+	while (!nodes_session_look(s)->settled) {
+		ck_assert_uint_gt(p.n, 0);
+		ck_assert_uint_eq(p.not_whole, 0);
+		if (p.asked[0].type == WIRE_SNAP && m.n < 12)
+			model_alloc(&m, 0x9000 + 16 * m.n, 8);
+		peer_answer(&p, 0);
+		peer_turn(&p);
+	}
+	ck_assert_uint_gt(p.whole, 0);
+	p.whole = 0;
+	peer_cycles(&p, s, 3);
+	ck_assert_uint_eq(p.whole, 0);
+	ck_assert_uint_gt(p.not_whole, 0);
+	assert_same(s, &m, "whole", 0);
+	nodes_session_close(s);
+	peer_close(&p);
+	model_fini(&m);
+}
+END_TEST
+
+START_TEST(free_of_a_range_is_cut_at_the_horizon)
+{
+	struct merge merge;
+	struct rec r = make_rec(REC_RANGE, REC_LAYER_API, TYPE_API_FIRST,
+	    0x1000, 0x3000);
+
+	merge_init(&merge);
+	ck_assert_int_eq(merge_part(&merge, merge_key(1, 0x1fff), 10, false,
+	    1), 0);
+	ck_assert_int_eq(merge_part(&merge, merge_key(1, 0x2fff), 20, false,
+	    11), 0);
+	ck_assert(!merge_admit(&merge, &r, 10));
+	ck_assert(merge_admit(&merge, &r, 11));
+	ck_assert_uint_eq(rec_addr(&r), 0x1000);
+	ck_assert_uint_eq(rec_size(&r), 0x1000);
+	r.w[1] = rec_w1(0x3000, 0);
+	ck_assert(merge_admit(&merge, &r, 21));
+	ck_assert_uint_eq(rec_size(&r), 0x2000);
+	merge_fini(&merge);
+}
+END_TEST
+
+START_TEST(parts_that_do_not_fit_together_are_refused)
+{
+	struct merge merge;
+
+	merge_init(&merge);
+	ck_assert_int_eq(merge_part(&merge, 100, 10, false, 0), 0);
+	ck_assert_int_eq(merge_part(&merge, 100, 10, false, 0), -EPROTO);
+	ck_assert_int_eq(merge_part(&merge, 200, 9, false, 0), -EPROTO);
+	/* Records up to 12 have been left out for want of this part. */
+	ck_assert_int_eq(merge_part(&merge, 200, 11, false, 13), -EPROTO);
+	ck_assert_int_eq(merge_part(&merge, 200, 12, true, 13), 0);
+	ck_assert(!merge_settled(&merge, 12));
+	ck_assert(merge_settled(&merge, 13));
+	merge_fini(&merge);
+}
+END_TEST
+
+/* --- a session in the middle of its life -------------------------------- */
+
+static struct peer peer;
+static struct model model, second;
+static struct nodes_session *session;
+
+static void
+setup(void)
+{
+	peer_open(&peer);
+	model_init(&model, "ALLOCLOG.model.42", 42);
+	model_init(&second, "ALLOCLOG.other.43", 43);
+	second.gone = true;
+	peer.model[0] = &model;
+	peer.model[1] = &second;
+	peer.models = 2;
+	model_alloc(&model, 0x1000, 10);
+	model_alloc(&model, 0x2000, 20);
+	session = open_session(&peer, &plain);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 1);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
+	ck_assert(nodes_session_look(session)->settled);
+	assert_same(session, &model, "setup", 0);
+}
+
+static void
+teardown(void)
+{
+	nodes_session_close(session);
+	peer_close(&peer);
+	model_fini(&model);
+	model_fini(&second);
+}
+
+START_TEST(records_arrive_each_cycle)
+{
+	model_alloc(&model, 0x3000, 30);
+	model_alloc(&model, 0x4000, 30);
+	model_release(&model, 0x1000);
+	model_release(&model, 0x4000);
+	peer_cycles(&peer, session, 1);
+	assert_same(session, &model, "cycle", 0);
+	/* The pair was cancelled by the node, and is captured all the same. */
+	ck_assert_uint_eq(nodes_session_look(session)->total_records, 4);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(nodes_session_look(session)->cycle_records, 4);
+	ck_assert_uint_eq(nodes_session_look(session)->missed_cycles, 0);
+}
+END_TEST
+
+START_TEST(many_records_are_read_in_one_cycle)
+{
+	unsigned i;
+
+	model.read_max = 10;
+	for (i = 0; i < 3000; i++) {
+		model_alloc(&model, 0x100000 + 16 * (i % 400), 8);
+		model_release(&model, 0x100000 + 16 * (i % 400));
+	}
+	model_alloc(&model, 0x3000, 30);
+	/* Replies that advance by ten look caught up: one more cycle each. */
+	model.read_max = WIRE_READ_MAX;
+	peer_cycles(&peer, session, 6);
+	assert_same(session, &model, "many", 0);
+}
+END_TEST
+
+START_TEST(stale_epoch_leads_to_a_new_lookup_and_snapshot)
+{
+	unsigned snaps = peer.snaps;
+
+	model_alloc(&model, 0x3000, 30);
+	peer_cycles(&peer, session, 1);
+	model.epoch[0]++;
+	model_release(&model, 0x1000);
+	peer_cycles(&peer, session, 4);
+	ck_assert_uint_eq(peer.snaps, snaps + 1);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
+	assert_same(session, &model, "epoch", 0);
+}
+END_TEST
+
+START_TEST(renamed_stream_is_no_alloclog_and_tried_each_second)
+{
+	unsigned asked, i;
+
+	strcpy(model.name, "MEMLOG");
+	model.epoch[0]++;
+	peer_cycles(&peer, session, 3);
+	ck_assert_int_eq(nodes_session_look(session)->state,
+	    NODES_NO_ALLOCLOG);
+	ck_assert_str_ne(nodes_session_look(session)->reason, "");
+	asked = peer.names_asked;
+	peer_cycles(&peer, session, 30);
+	ck_assert_uint_ge(peer.names_asked, asked + 2);
+	ck_assert_int_eq(nodes_session_look(session)->state,
+	    NODES_NO_ALLOCLOG);
+	strcpy(model.name, "ALLOCLOG.model.42");
+	for (i = 0; i < 20; i++)
+		peer_cycles(&peer, session, 1);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
+	assert_same(session, &model, "name again", 0);
+}
+END_TEST
+
+START_TEST(overwritten_records_are_mended_by_a_new_snapshot)
+{
+	const struct nodes_look *look;
+	unsigned snaps = peer.snaps;
+	struct blk rows[8];
+
+	model_alloc(&model, 0x3000, 30);
+	model_release(&model, 0x1000);
+	model.overwritten = model.n;
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	while (peer.n > 0) {
+		peer_answer(&peer, 0);
+		peer_turn(&peer);
+	}
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	look = nodes_session_look(session);
+	ck_assert(!look->settled);
+	ck_assert_uint_eq(look->lost[STREAM_OVERWRITTEN], 2);
+	/* The picture before stands until the new one is whole. */
+	ck_assert_uint_eq(blklist_window(look->list, BLKLIST_BY_AGE, false, 0,
+	    rows, 8), 2);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 2);
+	look = nodes_session_look(session);
+	ck_assert(look->settled);
+	ck_assert(look->complete);
+	ck_assert_uint_eq(look->mended, 2);
+	ck_assert_str_ne(look->reason, "");
+	ck_assert_uint_eq(peer.snaps, snaps + 1);
+	assert_same(session, &model, "mended", 0);
+}
+END_TEST
+
+START_TEST(loss_before_the_keeper_makes_the_list_incomplete)
+{
+	unsigned snaps = peer.snaps;
+	const struct nodes_look *look;
+
+	ck_assert(nodes_session_look(session)->complete);
+	model_alloc(&model, 0x3000, 30);
+	model.ring_full_at = model.n;
+	model.lost = 1;
+	model_alloc(&model, 0x4000, 40);
+	peer_cycles(&peer, session, 20);
+	look = nodes_session_look(session);
+	ck_assert(!look->complete);
+	ck_assert(look->incomplete_wall_ms != 0);
+	ck_assert_uint_eq(look->lost[STREAM_RING_FULL], 1);
+	ck_assert_uint_eq(look->lost[0], 0);
+	ck_assert_uint_eq(peer.snaps, snaps);
+}
+END_TEST
+
+START_TEST(loss_before_the_session_is_told_as_a_sum)
+{
+	struct nodes_session_opts opts = plain;
+
+	model.lost = 412;
+	opts.pid = 42;
+	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 2);
+	ck_assert(!nodes_session_look(session)->complete);
+	ck_assert_uint_eq(nodes_session_look(session)->lost[0], 412);
+	ck_assert_int_eq(nodes_session_look(session)->incomplete_wall_ms, 0);
+}
+END_TEST
+
+START_TEST(link_loss_keeps_the_picture)
+{
+	peer_hang_up(&peer);
+	uv_run(&peer.loop, UV_RUN_NOWAIT);
+	nodes_session_cycle(session);
+	ck_assert_int_eq(nodes_session_look(session)->state,
+	    NODES_UNREACHABLE);
+	ck_assert(!nodes_session_look(session)->linked);
+	ck_assert_str_ne(nodes_session_look(session)->reason, "");
+	assert_same(session, &model, "link", 0);
+}
+END_TEST
+
+START_TEST(link_loss_in_the_middle_of_a_request_is_told)
+{
+	unsigned before;
+
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	before = news;
+	peer_hang_up(&peer);
+	uv_run(&peer.loop, UV_RUN_NOWAIT);
+	nodes_session_cycle(session);
+	ck_assert_uint_gt(news, before);
+	ck_assert_int_eq(nodes_session_look(session)->state,
+	    NODES_UNREACHABLE);
+}
+END_TEST
+
+START_TEST(a_silent_node_is_unreachable_until_it_speaks)
+{
+	unsigned i;
+
+	for (i = 0; i < 40; i++) {
+		nodes_session_cycle(session);
+		peer_turn(&peer);
+	}
+	ck_assert_int_eq(nodes_session_look(session)->state,
+	    NODES_UNREACHABLE);
+	ck_assert(nodes_session_look(session)->linked);
+	ck_assert_uint_gt(nodes_session_look(session)->missed_cycles, 10);
+	model_alloc(&model, 0x3000, 30);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 2);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
+	assert_same(session, &model, "silence", 0);
+}
+END_TEST
+
+START_TEST(an_answer_that_does_not_add_up_is_not_believed)
+{
+	struct wire_msg bad = { .type = WIRE_DATA };
+	unsigned snaps = peer.snaps;
+	struct wire_msg q;
+
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	q = peer_take(&peer, (size_t)peer_find(&peer, WIRE_READ));
+	bad.id = q.id;
+	bad.data.first = q.read.from;
+	bad.data.next = q.read.from + 5;
+	bad.data.now_ms = 1000000;
+	bad.data.state = WIRE_S_LIVE;
+	wire_msg_fini(&q);
+	peer_send(&peer, &bad);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 3);
+	ck_assert_uint_eq(peer.snaps, snaps + 1);
+	assert_same(session, &model, "sum", 0);
+}
+END_TEST
+
+START_TEST(garbage_ends_the_link_and_not_the_page)
+{
+	static const uint8_t junk[] = { 0, 0, 0, 3, 0xff, 0xff, 0xff };
+
+	ck_assert_int_eq(write(peer.fd, junk, sizeof junk), sizeof junk);
+	peer_turn(&peer);
+	nodes_session_cycle(session);
+	ck_assert_int_eq(nodes_session_look(session)->state,
+	    NODES_UNREACHABLE);
+	assert_same(session, &model, "junk", 0);
+}
+END_TEST
+
+START_TEST(an_ended_stream_is_read_to_its_end)
+{
+	model_alloc(&model, 0x3000, 30);
+	model.state = WIRE_S_ENDED;
+	peer_cycles(&peer, session, 2);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_ENDED);
+	assert_same(session, &model, "ended", 0);
+	/* An end stays an end when the node goes too. */
+	peer_hang_up(&peer);
+	uv_run(&peer.loop, UV_RUN_NOWAIT);
+	nodes_session_cycle(session);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_ENDED);
+}
+END_TEST
+
+START_TEST(exec_is_followed_to_the_newer_image)
+{
+	second.gone = false;
+	second.pid = 42;
+	strcpy(second.name, "ALLOCLOG.next.42");
+	strcpy(second.comm, "next");
+	model_alloc(&second, 0x7000, 70);
+	model.state = WIRE_S_EXECED;
+	peer_cycles(&peer, session, 3);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
+	ck_assert_str_eq(nodes_session_look(session)->target_name, "next");
+	assert_same(session, &second, "exec", 0);
+}
+END_TEST
+
+START_TEST(exec_into_the_unwatched_is_an_end)
+{
+	model.state = WIRE_S_EXECED;
+	peer_cycles(&peer, session, 60);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_ENDED);
+	ck_assert_str_ne(nodes_session_look(session)->reason, "");
+}
+END_TEST
+
+START_TEST(the_target_with_most_live_bytes_is_chosen)
+{
+	struct nodes_session_opts opts = plain;
+
+	second.gone = false;
+	second.live_bytes = 1000;
+	model.live_bytes = 10;
+	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
+	peer_serve(&peer);
+	ck_assert_int_eq(nodes_session_look(session)->pid, 43);
+	/* What lives goes before what was larger and has ended. */
+	second.state = WIRE_S_ENDED;
+	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
+	peer_serve(&peer);
+	ck_assert_int_eq(nodes_session_look(session)->pid, 42);
+	opts.pid = 43;
+	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
+	peer_serve(&peer);
+	ck_assert_int_eq(nodes_session_look(session)->pid, 43);
+}
+END_TEST
+
+START_TEST(since_click_takes_no_snapshot)
+{
+	struct nodes_session_opts opts = plain;
+	const struct blklist_counts *counts;
+	unsigned snaps = peer.snaps;
+	struct blk rows[4];
+
+	opts.since_click = true;
+	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
+	peer_serve(&peer);
+	ck_assert(nodes_session_look(session)->settled);
+	model_release(&model, 0x1000);
+	model_alloc(&model, 0x8000, 80);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(peer.snaps, snaps);
+	ck_assert_uint_eq(blklist_window(nodes_session_look(session)->list,
+	    BLKLIST_BY_AGE, false, 0, rows, 4), 1);
+	ck_assert_uint_eq(rows[0].addr, 0x8000);
+	counts = blklist_counts(nodes_session_look(session)->list);
+	ck_assert_uint_eq(counts->earlier, 1);
+	ck_assert_uint_eq(counts->unknown_free, 0);
+
+	/* Even a snapshot that mends a loss brings nothing older back. */
+	model_alloc(&model, 0x9000, 90);
+	model.overwritten = model.n;
+	peer_cycles(&peer, session, 3);
+	ck_assert_uint_eq(peer.snaps, snaps + 1);
+	ck_assert_uint_eq(blklist_window(nodes_session_look(session)->list,
+	    BLKLIST_BY_AGE, false, 0, rows, 4), 2);
+	ck_assert_uint_eq(rows[1].addr, 0x9000);
+}
+END_TEST
+
+START_TEST(a_new_type_is_asked_for_before_it_counts_as_illegal)
+{
+	struct rec r = make_rec(REC_ALLOC, 1, TYPE_API_FIRST + 5, 0x5000, 5);
+
+	ck_assert_int_eq(stream_types_name(&model.types, TYPE_API_FIRST + 5,
+	    "PKT", "a packet"), 0);
+	model_write(&model, &r);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(blklist_counts(nodes_session_look(session)->list)
+	    ->illegal_type, 0);
+	ck_assert_str_eq(nodes_session_look(session)->types
+	    ->by_code[TYPE_API_FIRST + 5].name, "PKT");
+	/* One that nobody names is illegal, asked about once, and listed. */
+	r = make_rec(REC_ALLOC, 1, TYPE_API_FIRST + 6, 0x6000, 5);
+	model_write(&model, &r);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(blklist_counts(nodes_session_look(session)->list)
+	    ->illegal_type, 1);
+	assert_same(session, &model, "type", 0);
+}
+END_TEST
+
+START_TEST(symbols_are_asked_for_once)
+{
+	ck_assert_str_eq(nodes_session_symbol(session, 0x1234), "");
+	ck_assert_str_eq(nodes_session_symbol(session, 0x1234), "");
+	ck_assert_str_eq(nodes_session_thread(session, 7), "");
+	ck_assert_uint_eq(nodes_session_symbols_pending(session), 2);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
+	ck_assert_str_eq(nodes_session_symbol(session, 0x1234), "f1234");
+	ck_assert_str_eq(nodes_session_thread(session, 7), "t7");
+	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
+}
+END_TEST
+
+START_TEST(more_symbols_than_one_question_holds)
+{
+	char want[32];
+	uint64_t i;
+
+	for (i = 1; i <= 1000; i++)
+		nodes_session_symbol(session, i * 16);
+	ck_assert_uint_eq(nodes_session_symbols_pending(session), 1000);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
+	for (i = 1; i <= 1000; i++) {
+		snprintf(want, sizeof want, "f%llx",
+		    (unsigned long long)i * 16);
+		ck_assert_str_eq(nodes_session_symbol(session, i * 16), want);
+	}
+}
+END_TEST
+
+START_TEST(symbols_wanted_at_once_are_bounded)
+{
+	uint64_t i;
+
+	for (i = 1; i <= 10000; i++)
+		nodes_session_symbol(session, i * 16);
+	ck_assert_uint_le(nodes_session_symbols_pending(session), 4096 + 128);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
+}
+END_TEST
+
+/* --- before there is a stream ------------------------------------------- */
+
+static void
+refuse_hello(enum wire_error code, enum nodes_state want)
+{
+	struct nodes_session *s;
+	struct wire_msg q;
+	struct peer p;
+
+	peer_open(&p);
+	s = open_session(&p, &plain);
+	peer_turn(&p);
+	q = peer_take(&p, (size_t)peer_find(&p, WIRE_HELLO));
+	peer_error(&p, q.id, code);
+	wire_msg_fini(&q);
+	peer_turn(&p);
+	peer_hang_up(&p);
+	peer_turn(&p);
+	nodes_session_cycle(s);
+	ck_assert_int_eq(nodes_session_look(s)->state, want);
+	ck_assert_str_ne(nodes_session_look(s)->reason, "");
+	nodes_session_close(s);
+	peer_close(&p);
+}
+
+START_TEST(no_common_version_is_said)
+{
+	refuse_hello(WIRE_E_VERSION, NODES_VERSION);
+}
+END_TEST
+
+START_TEST(refusal_is_said)
+{
+	refuse_hello(WIRE_E_AUTH, NODES_DENIED);
+}
+END_TEST
+
+START_TEST(a_run_without_a_process_yet_is_connecting)
+{
+	struct nodes_session *s;
+	struct model m;
+	struct peer p;
+
+	peer_open(&p);
+	model_init(&m, "ALLOCLOG.model.42", 42);
+	m.gone = true;
+	p.root_pid = 42;
+	p.model[p.models++] = &m;
+	s = open_session(&p, &plain);
+	peer_serve(&p);
+	ck_assert_int_eq(nodes_session_look(s)->state, NODES_CONNECTING);
+	m.gone = false;
+	model_alloc(&m, 0x1000, 10);
+	peer_cycles(&p, s, 3);
+	ck_assert_int_eq(nodes_session_look(s)->state, NODES_LIVE);
+	assert_same(s, &m, "run", 0);
+	nodes_session_close(s);
+	peer_close(&p);
+	model_fini(&m);
+}
+END_TEST
+
+struct enquiry_seen {
+	int calls, err;
+	size_t n;
+	pid_t first;
+};
+
+static void
+on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
+{
+	struct enquiry_seen *seen = arg;
+
+	seen->calls++;
+	seen->err = err;
+	seen->n = n;
+	seen->first = n > 0 ? t[0].pid : 0;
+}
+
+START_TEST(targets_are_told_once_and_in_order)
+{
+	struct enquiry_seen seen = { 0 };
+
+	second.gone = false;
+	ck_assert_int_eq(nodes_targets(peer.link, on_targets, &seen), 0);
+	peer_serve(&peer);
+	ck_assert_int_eq(seen.calls, 1);
+	ck_assert_int_eq(seen.err, 0);
+	ck_assert_uint_eq(seen.n, 2);
+	ck_assert_int_eq(seen.first, 42);
+}
+END_TEST
+
+START_TEST(targets_of_a_lost_link_are_an_error)
+{
+	struct enquiry_seen seen = { 0 };
+
+	ck_assert_int_eq(nodes_targets(peer.link, on_targets, &seen), 0);
+	peer_turn(&peer);
+	peer_hang_up(&peer);
+	uv_run(&peer.loop, UV_RUN_NOWAIT);
+	ck_assert_int_eq(seen.calls, 1);
+	ck_assert_int_lt(seen.err, 0);
+	ck_assert_int_lt(nodes_targets(peer.link, on_targets, &seen), 0);
+}
+END_TEST
+
+START_TEST(no_callback_comes_after_close)
+{
+	struct enquiry_seen seen = { 0 };
+	struct model m;
+	struct peer p;
+
+	peer_open(&p);
+	model_init(&m, "ALLOCLOG", 1);
+	p.model[p.models++] = &m;
+	ck_assert_int_eq(nodes_targets(p.link, on_targets, &seen), 0);
+	peer_turn(&p);
+	peer_close(&p);
+	ck_assert_int_eq(seen.calls, 0);
+	model_fini(&m);
+}
+END_TEST
+
+static Suite *
+session_suite(void)
+{
+	Suite *suite = suite_create("session");
+	TCase *tc = tcase_create("merge");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc,
+	    late_snapshot_is_exact_however_records_fall_between_its_parts,
+	    0, 8);
+	tcase_add_test(tc, a_node_that_answers_out_of_order_is_survived);
+	tcase_add_test(tc, reads_are_whole_until_all_parts_agree);
+	tcase_add_test(tc, free_of_a_range_is_cut_at_the_horizon);
+	tcase_add_test(tc, parts_that_do_not_fit_together_are_refused);
+	suite_add_tcase(suite, tc);
+
+	tc = tcase_create("life");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, records_arrive_each_cycle);
+	tcase_add_test(tc, many_records_are_read_in_one_cycle);
+	tcase_add_test(tc, stale_epoch_leads_to_a_new_lookup_and_snapshot);
+	tcase_add_test(tc, renamed_stream_is_no_alloclog_and_tried_each_second);
+	tcase_add_test(tc, overwritten_records_are_mended_by_a_new_snapshot);
+	tcase_add_test(tc, loss_before_the_keeper_makes_the_list_incomplete);
+	tcase_add_test(tc, loss_before_the_session_is_told_as_a_sum);
+	tcase_add_test(tc, link_loss_keeps_the_picture);
+	tcase_add_test(tc, link_loss_in_the_middle_of_a_request_is_told);
+	tcase_add_test(tc, a_silent_node_is_unreachable_until_it_speaks);
+	tcase_add_test(tc, an_answer_that_does_not_add_up_is_not_believed);
+	tcase_add_test(tc, garbage_ends_the_link_and_not_the_page);
+	tcase_add_test(tc, an_ended_stream_is_read_to_its_end);
+	tcase_add_test(tc, exec_is_followed_to_the_newer_image);
+	tcase_add_test(tc, exec_into_the_unwatched_is_an_end);
+	tcase_add_test(tc, the_target_with_most_live_bytes_is_chosen);
+	tcase_add_test(tc, since_click_takes_no_snapshot);
+	tcase_add_test(tc, a_new_type_is_asked_for_before_it_counts_as_illegal);
+	tcase_add_test(tc, symbols_are_asked_for_once);
+	tcase_add_test(tc, more_symbols_than_one_question_holds);
+	tcase_add_test(tc, symbols_wanted_at_once_are_bounded);
+	tcase_add_test(tc, targets_are_told_once_and_in_order);
+	tcase_add_test(tc, targets_of_a_lost_link_are_an_error);
+	suite_add_tcase(suite, tc);
+
+	tc = tcase_create("beginnings");
+	tcase_add_test(tc, no_common_version_is_said);
+	tcase_add_test(tc, refusal_is_said);
+	tcase_add_test(tc, a_run_without_a_process_yet_is_connecting);
+	tcase_add_test(tc, no_callback_comes_after_close);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+CHECK_MAIN(session_suite)

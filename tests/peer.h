@@ -1,0 +1,581 @@
+/*
+ * A scripted node for tests of the page's half: it sits at the other end of a
+ * socketpair, on the same loop and thread, speaks real frames, and answers
+ * only when the test says so.
+ *
+ * Vocabulary
+ *	model	one stream of the scripted node: all records ever written and
+ *		the block list as a keeper would have it now.
+ *	asked	requests that came in and are not answered yet, oldest first.
+ *
+ * Example
+ *	peer_open(&p);
+ *	nodes_session_open(&s, p.link, &opts, on_news, NULL);
+ *	peer_turn(&p);				frames go both ways
+ *	peer_answer(&p, 0);			the oldest request
+ */
+#ifndef TESTS_PEER_H
+#define TESTS_PEER_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../src/nodes/nodes.h"
+#include "harness.h"
+
+#define MODEL_RECORDS 8192
+#define PEER_ASKED 256
+#define PEER_MODELS 4
+
+struct model {
+	char name[64];
+	char comm[16];
+	uint8_t epoch[WIRE_EPOCH];
+	pid_t pid;
+	uint32_t state;
+	bool gone;			/* no such entry */
+	struct rec log[MODEL_RECORDS];	/* log[i] has sequence number i + 1 */
+	size_t n;
+	uint64_t overwritten;		/* no longer readable up to here */
+	uint64_t ring_full_at;		/* this sequence number was lost; 0 none */
+	uint64_t live_bytes;		/* as STATS tells it */
+	uint64_t lost;
+	struct blklist *list;		/* of all records */
+	struct stream_types types;
+	uint32_t part_max, read_max;
+};
+
+struct peer {
+	uv_loop_t loop;
+	struct nodes_link *link;
+	int fd;
+	struct wire_frames in;
+	struct wire_msg asked[PEER_ASKED];
+	size_t n;
+	struct model *model[PEER_MODELS];
+	size_t models;
+	/* The node itself. */
+	pid_t root_pid;
+	int32_t root_status;
+	int64_t ended_ms;
+	/* What was seen. */
+	unsigned whole, not_whole, snaps, names_asked, types_asked;
+};
+
+static void
+model_init(struct model *m, const char *name, pid_t pid)
+{
+	memset(m, 0, sizeof *m);
+	strcpy(m->name, name);
+	strcpy(m->comm, "model");
+	memset(m->epoch, 0x5a, sizeof m->epoch);
+	m->pid = pid;
+	m->state = WIRE_S_LIVE;
+	m->part_max = m->read_max = WIRE_READ_MAX;
+	ck_assert_int_eq(blklist_new(&m->list, BLKLIST_LITERAL, 4096), 0);
+	stream_types_init(&m->types);
+}
+
+static void
+model_fini(struct model *m)
+{
+	blklist_free(m->list);
+}
+
+/* The keeper's side of one record: log and list in one step. */
+static void
+model_write(struct model *m, const struct rec *r)
+{
+	struct blklist_batch b = { .rec = r, .n = 1, .seq = m->n + 1,
+	    .near_ms = 1000000 };
+
+	ck_assert_uint_lt(m->n, MODEL_RECORDS);
+	m->log[m->n++] = *r;
+	blklist_apply(m->list, &b);
+}
+
+static inline struct rec
+make_rec(enum rec_op op, unsigned low, unsigned type, uint64_t addr,
+    uint64_t size)
+{
+	static uint32_t ticket;
+
+	return (struct rec){ { rec_w0(addr, REC_FLAGS(op, low), type),
+	    rec_w1(size, 1), rec_w2(++ticket, 1000), rec_w3(0x401000, 0) } };
+}
+
+static inline void
+model_alloc(struct model *m, uint64_t addr, uint64_t size)
+{
+	struct rec r = make_rec(REC_ALLOC, 1, TYPE_MALLOC, addr, size);
+
+	model_write(m, &r);
+}
+
+static inline void
+model_release(struct model *m, uint64_t addr)
+{
+	struct rec r = make_rec(REC_FREE, 0, TYPE_FREE, addr, 0);
+
+	model_write(m, &r);
+}
+
+static void
+peer_open(struct peer *p)
+{
+	int fds[2];
+
+	memset(p, 0, sizeof *p);
+	p->root_status = -1;
+	ck_assert_int_eq(uv_loop_init(&p->loop), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+	    fds), 0);
+	p->fd = fds[1];
+	ck_assert_int_eq(fcntl(p->fd, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(wire_frames_init(&p->in, WIRE_REQUEST_MAX), 0);
+	ck_assert_int_eq(nodes_link_open(&p->link, &p->loop, fds[0]), 0);
+}
+
+/* What has been asked for comes in; true if anything did. */
+static bool
+peer_listen(struct peer *p)
+{
+	const uint8_t *map;
+	size_t room, len;
+	uint8_t *space;
+	ssize_t n;
+	bool any = false;
+
+	space = wire_frames_space(&p->in, 65536, &room);
+	ck_assert_ptr_nonnull(space);
+	n = p->fd >= 0 ? read(p->fd, space, room) : 0;
+	if (n <= 0)
+		return false;
+	wire_frames_add(&p->in, (size_t)n);
+	while (wire_frames_next(&p->in, &map, &len) == 1) {
+		ck_assert_uint_lt(p->n, PEER_ASKED);
+		ck_assert_int_eq(wire_decode(map, len, &p->asked[p->n]), 0);
+		p->n++;
+		any = true;
+	}
+	return any;
+}
+
+/* Lets both sides take what lies in the socket. */
+static void
+peer_turn(struct peer *p)
+{
+	int quiet = 0;
+
+	while (quiet < 2) {
+		uv_run(&p->loop, UV_RUN_NOWAIT);
+		quiet = peer_listen(p) ? 0 : quiet + 1;
+	}
+}
+
+static void
+peer_send(struct peer *p, const struct wire_msg *msg)
+{
+	static uint8_t frame[WIRE_REPLY_MAX + 4];
+	size_t len, done = 0;
+	ssize_t n;
+
+	ck_assert_int_eq(wire_encode(msg, frame, sizeof frame, &len), 0);
+	while (done < len) {
+		n = write(p->fd, frame + done, len - done);
+		if (n > 0)
+			done += (size_t)n;
+		else if (n < 0 && errno == EAGAIN)
+			uv_run(&p->loop, UV_RUN_NOWAIT);
+		else
+			return;
+	}
+}
+
+static void
+peer_error(struct peer *p, uint32_t id, enum wire_error code)
+{
+	struct wire_msg msg = {
+		.type = WIRE_ERR,
+		.id = id,
+		.err = { .code = code, .text = wire_text("no") },
+	};
+
+	peer_send(p, &msg);
+}
+
+static struct model *
+peer_model(struct peer *p, uint32_t index)
+{
+	return index < p->models && !p->model[index]->gone ?
+	    p->model[index] : NULL;
+}
+
+static void
+put_le(uint8_t *out, uint64_t v, size_t n)
+{
+	while (n-- > 0) {
+		*out++ = (uint8_t)v;
+		v >>= 8;
+	}
+}
+
+static void
+answer_name(struct peer *p, const struct wire_msg *q)
+{
+	struct wire_msg msg = { .type = WIRE_NAMED, .id = q->id };
+	struct model *m = NULL;
+	uint32_t i;
+
+	p->names_asked++;
+	for (i = 0; i < p->models && m == NULL; i++) {
+		m = peer_model(p, i);
+		if (m != NULL && (q->name.name.len == 0 ?
+		    q->name.index != i : strlen(m->name) != q->name.name.len ||
+		    memcmp(m->name, q->name.name.s, q->name.name.len) != 0))
+			m = NULL;
+	}
+	if (m == NULL) {
+		peer_error(p, q->id, WIRE_E_NAME);
+		return;
+	}
+	msg.named = (struct wire_named){
+		.index = i - 1,
+		.format = WIRE_WIDE,
+		.record_size = REC_WIDE_SIZE,
+		.oldest = 1,
+		.next = m->n + 1,
+		.address_bits = 48,
+		.state = m->state,
+		.name = wire_text(m->name),
+		.entries = (uint32_t)p->models,
+		.levels = 1,
+	};
+	memcpy(msg.named.epoch, m->epoch, WIRE_EPOCH);
+	peer_send(p, &msg);
+}
+
+static void
+answer_snap(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	static uint8_t bytes[WIRE_READ_MAX * (REC_WIDE_SIZE + 16)];
+	struct wire_msg msg = { .type = WIRE_PART, .id = q->id };
+	struct blk blk[WIRE_READ_MAX];
+	uint8_t *out = bytes;
+	struct rec r;
+	size_t n, i;
+
+	p->snaps += q->snap.from_start;
+	n = blklist_after(m->list, q->snap.from_start, q->snap.after_layer,
+	    q->snap.after, blk, m->part_max);
+	for (i = 0; i < n; i++) {
+		r = (struct rec){ {
+		    rec_w0(blk[i].addr, blk[i].flags, blk[i].type),
+		    rec_w1(blk[i].size, blk[i].thread),
+		    rec_w2(blk[i].ticket, (uint32_t)blk[i].ms),
+		    rec_w3(blk[i].caller, blk[i].overhead) } };
+		stream_wide_encode(&r, 1, out);
+		put_le(out + 32, blk[i].seq, 8);
+		put_le(out + 40, (uint64_t)blk[i].ms, 8);
+		out += 48;
+	}
+	msg.part = (struct wire_part){
+		.snapshot = 1,
+		.as_of = m->n,
+		.count = (uint32_t)n,
+		.blocks = { bytes, n * 48 },
+		.last = n < m->part_max,
+		.total = blklist_counts(m->list)->aRecActive,
+		.since = m->lost > 0 ? WIRE_SINCE_UNKNOWN : WIRE_SINCE_START,
+		.now_ms = 1000000,
+	};
+	if (n > 0) {
+		msg.part.next = blk[n - 1].addr;
+		msg.part.next_layer = (blk[n - 1].flags & REC_LAYER_API) != 0;
+	}
+	peer_send(p, &msg);
+}
+
+/* An allocation whose free lies in the same reply, or that free. */
+static bool
+cancels(const struct model *m, size_t i, size_t from, size_t upto)
+{
+	const struct rec *r = &m->log[i];
+	size_t k;
+
+	if (rec_op(r) == REC_ALLOC) {
+		for (k = i + 1; k < upto; k++)
+			if (rec_addr(&m->log[k]) == rec_addr(r) &&
+			    rec_layer(&m->log[k]) == rec_layer(r))
+				return rec_op(&m->log[k]) == REC_FREE;
+		return false;
+	}
+	if (rec_op(r) != REC_FREE)
+		return false;
+	for (k = i; k-- > from;)
+		if (rec_addr(&m->log[k]) == rec_addr(r) &&
+		    rec_layer(&m->log[k]) == rec_layer(r))
+			return rec_op(&m->log[k]) == REC_ALLOC;
+	return false;
+}
+
+static void
+answer_read(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	static uint8_t bytes[WIRE_READ_MAX * REC_WIDE_SIZE];
+	static uint8_t offsets[WIRE_READ_MAX * 4];
+	struct wire_msg msg = { .type = WIRE_DATA, .id = q->id };
+	struct wire_data *d = &msg.data;
+	uint64_t seq = q->read.from;
+	size_t upto;
+
+	if (q->read.whole)
+		p->whole++;
+	else
+		p->not_whole++;
+	d->first = seq;
+	if (seq <= m->overwritten) {
+		d->lost[STREAM_OVERWRITTEN] = (struct wire_lost){
+		    m->overwritten + 1 - seq, true };
+		seq = m->overwritten + 1;
+	}
+	upto = seq - 1 + m->read_max < m->n ? seq - 1 + m->read_max : m->n;
+	for (; seq <= upto; seq++) {
+		if (seq == m->ring_full_at) {
+			d->lost[STREAM_RING_FULL] = (struct wire_lost){ 1,
+			    true };
+			continue;
+		}
+		if (!q->read.whole && cancels(m, seq - 1, d->first - 1, upto)) {
+			d->cancelled++;
+			continue;
+		}
+		stream_wide_encode(&m->log[seq - 1], 1, bytes + 32 * d->count);
+		put_le(offsets + 4 * d->count, seq - d->first, 4);
+		d->count++;
+	}
+	d->next = seq;
+	d->records = (struct wire_bytes){ bytes, 32 * (size_t)d->count };
+	d->offsets = (struct wire_bytes){ offsets, 4 * (size_t)d->count };
+	d->oldest = m->overwritten + 1;
+	d->now_ms = 1000000;
+	d->state = m->state;
+	peer_send(p, &msg);
+}
+
+static void
+answer_stat(struct peer *p, const struct wire_msg *q)
+{
+	struct wire_msg msg = { .type = WIRE_STATS, .id = q->id };
+	struct wire_stats *st = &msg.stats;
+	struct model *m = peer_model(p, q->stat.index);
+
+	st->index = q->stat.index;
+	st->status = -1;
+	if (q->stat.index == UINT32_MAX) {
+		st->pid = (uint32_t)p->root_pid;
+		st->state = WIRE_S_LIVE;
+		st->status = p->root_status;
+		st->ended_ms = p->ended_ms;
+	} else if (m != NULL) {
+		st->pid = (uint32_t)m->pid;
+		st->comm = wire_text(m->comm);
+		st->state = m->state;
+		st->n[WIRE_N_LIVE_BYTES] = m->live_bytes;
+		st->n[WIRE_N_LOST] = m->lost;
+	} else {
+		peer_error(p, q->id, WIRE_E_NAME);
+		return;
+	}
+	peer_send(p, &msg);
+}
+
+static void
+answer_types(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	uint8_t bytes[256 * 50], *out = bytes;
+	struct wire_msg msg = { .type = WIRE_TYPED, .id = q->id };
+	unsigned code;
+
+	p->types_asked++;
+	for (code = 0; code < 256; code++) {
+		const struct stream_type *t = &m->types.by_code[code];
+
+		if (t->name[0] == '\0')
+			continue;
+		*out = (uint8_t)code;
+		memcpy(out + 1, t->name, 8);
+		memcpy(out + 9, t->text, 41);
+		out += 50;
+	}
+	msg.typed.index = q->types.index;
+	msg.typed.types = (struct wire_bytes){ bytes, (size_t)(out - bytes) };
+	peer_send(p, &msg);
+}
+
+static void
+answer_sym(struct peer *p, const struct wire_msg *q)
+{
+	static char text[WIRE_SYMS_MAX][32];
+	struct wire_msg msg = { .type = WIRE_SYMS, .id = q->id };
+	size_t i;
+
+	msg.syms.index = q->sym.index;
+	msg.syms.kind = q->sym.kind;
+	msg.syms.n = q->sym.n;
+	for (i = 0; i < q->sym.n; i++) {
+		snprintf(text[i], sizeof text[i], "%s%llx",
+		    q->sym.kind == WIRE_SYM_CALLER ? "f" : "t",
+		    (unsigned long long)q->sym.addr[i]);
+		msg.syms.name[i] = wire_text(text[i]);
+	}
+	peer_send(p, &msg);
+}
+
+static void
+answer_hello(struct peer *p, const struct wire_msg *q)
+{
+	struct wire_msg msg = {
+		.type = WIRE_WELCOME,
+		.id = q->id,
+		.welcome = {
+			.version = WIRE_VERSION,
+			.node_name = wire_text("testnode"),
+			.node_number = 0x0590,
+			.roles = WIRE_ROLE_READ,
+		},
+	};
+
+	peer_send(p, &msg);
+}
+
+/* Index, epoch and entry must agree, or this answers as a node does. */
+static struct model *
+meant(struct peer *p, uint32_t id, uint32_t index, const uint8_t *epoch)
+{
+	struct model *m = peer_model(p, index);
+
+	if (m == NULL) {
+		peer_error(p, id, WIRE_E_NAME);
+	} else if (epoch != NULL && memcmp(epoch, m->epoch, WIRE_EPOCH) != 0) {
+		peer_error(p, id, WIRE_E_EPOCH);
+		m = NULL;
+	}
+	return m;
+}
+
+/* Takes the k-th request out of the queue. */
+static struct wire_msg
+peer_take(struct peer *p, size_t k)
+{
+	struct wire_msg q = p->asked[k];
+
+	ck_assert_uint_lt(k, p->n);
+	p->n--;
+	memmove(&p->asked[k], &p->asked[k + 1], (p->n - k) * sizeof q);
+	return q;
+}
+
+/* Answers the k-th of the waiting requests as a good node would. */
+static void
+peer_answer(struct peer *p, size_t k)
+{
+	struct wire_msg q = peer_take(p, k);
+	struct model *m;
+
+	switch (q.type) {
+	case WIRE_HELLO:
+		answer_hello(p, &q);
+		break;
+	case WIRE_NAME:
+		answer_name(p, &q);
+		break;
+	case WIRE_SNAP:
+		m = meant(p, q.id, q.snap.index, q.snap.epoch);
+		if (m != NULL)
+			answer_snap(p, &q, m);
+		break;
+	case WIRE_READ:
+		m = meant(p, q.id, q.read.index, q.read.epoch);
+		if (m != NULL)
+			answer_read(p, &q, m);
+		break;
+	case WIRE_STAT:
+		answer_stat(p, &q);
+		break;
+	case WIRE_TYPES:
+		m = meant(p, q.id, q.types.index, NULL);
+		if (m != NULL)
+			answer_types(p, &q, m);
+		break;
+	case WIRE_SYM:
+		answer_sym(p, &q);
+		break;
+	default:
+		peer_error(p, q.id, WIRE_E_INTERNAL);
+		break;
+	}
+	wire_msg_fini(&q);
+}
+
+/* Answers all there is until nobody asks any more. */
+static void
+peer_serve(struct peer *p)
+{
+	peer_turn(p);
+	while (p->n > 0) {
+		peer_answer(p, 0);
+		peer_turn(p);
+	}
+}
+
+/* n cycles of the page, each answered in full. */
+static inline void
+peer_cycles(struct peer *p, struct nodes_session *s, unsigned n)
+{
+	while (n-- > 0) {
+		nodes_session_cycle(s);
+		peer_serve(p);
+	}
+}
+
+/* Position of the oldest waiting request of that type, or -1. */
+static inline int
+peer_find(const struct peer *p, enum wire_type type)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->asked[i].type == type)
+			return (int)i;
+	return -1;
+}
+
+static void
+peer_hang_up(struct peer *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+/* The loop must have nothing left: every handle was closed. */
+static void
+peer_close(struct peer *p)
+{
+	nodes_link_close(p->link);
+	uv_run(&p->loop, UV_RUN_DEFAULT);
+	ck_assert_int_eq(uv_loop_close(&p->loop), 0);
+	while (p->n > 0) {
+		struct wire_msg q = peer_take(p, 0);
+
+		wire_msg_fini(&q);
+	}
+	wire_frames_fini(&p->in);
+	peer_hang_up(p);
+}
+
+#endif
