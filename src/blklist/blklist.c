@@ -20,7 +20,7 @@
 #define ADAPT_SKIP (32 * LIST_CHUNK)
 
 static const struct list_ops *const kinds[] = {
-	[BLKLIST_INDEXED] = &list_literal,
+	[BLKLIST_INDEXED] = &list_indexed,
 	[BLKLIST_LITERAL] = &list_literal,
 };
 
@@ -40,6 +40,14 @@ list_unmap(void *p, size_t bytes)
 		munmap(p, bytes);
 }
 
+/* Locked memory cannot be given back, and must read as zeros all the same. */
+void
+list_zero(void *p, size_t bytes)
+{
+	if (madvise(p, bytes, MADV_DONTNEED) != 0)
+		memset(p, 0, bytes);
+}
+
 void
 list_release(void *from, void *to)
 {
@@ -49,7 +57,7 @@ list_release(void *from, void *to)
 	char *begin = (char *)from + head;
 
 	if ((uintptr_t)begin < end)
-		madvise(begin, end - (uintptr_t)begin, MADV_DONTNEED);
+		list_zero(begin, end - (uintptr_t)begin);
 }
 
 int
@@ -249,7 +257,7 @@ blklist_clear(struct blklist *l)
 	l->counts = (struct blklist_counts){ .aRecMax = max };
 	l->adapt = (struct list_adapt){ 0 };
 	l->removed_n = 0;
-	list_release(l->limbo, l->limbo + LIST_THREADS);
+	list_zero(l->limbo, LIST_THREADS * sizeof(*l->limbo));
 	l->limbo_used = 0;
 }
 

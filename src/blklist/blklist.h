@@ -66,6 +66,7 @@ struct blk {
 	uint16_t info;		/* aInfo: index for blklist_info_get(); 0 none */
 	uint8_t flags;		/* op, layer and level as in the record */
 	uint8_t type;
+	uint32_t zero;		/* always 0: rows can be compared bytewise */
 };
 
 /* aInfo: a requester, as a friendly node number or as a name. */

@@ -109,6 +109,8 @@ struct blklist {
 /* Zeroed memory of its own mapping, taken page by page as it is used. */
 void *list_map(size_t bytes);
 void list_unmap(void *, size_t bytes);
+/* Makes a whole mapping, or its first bytes, zeros; gives its pages back. */
+void list_zero(void *, size_t bytes);
 /* Gives the pages that lie wholly inside [from, to) back; they read as zeros. */
 void list_release(void *from, void *to);
 

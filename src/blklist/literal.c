@@ -269,6 +269,21 @@ apply_range(struct blklist *l, struct list_chunk *c, unsigned i)
 	}
 }
 
+/* Whether a record says something of the block that its key names. */
+static bool
+is_event(const struct blklist *l, const struct rec *r)
+{
+	switch (rec_op(r)) {
+	case REC_ALLOC:
+		return !list_is_failed(l, r);
+	case REC_FREE:
+	case REC_UNDO:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /*
  * The free that cancels the allocation at i, found by scanning the rest of
  * the buffer; 0 if there is none.  The first record of the same block
@@ -285,9 +300,7 @@ scan_ahead(const struct blklist *l, const struct list_chunk *c, unsigned i)
 		f = &c->rec[j];
 		if (rec_op(f) == REC_RANGE)
 			return 0;
-		if (list_key(l, f) != key || rec_op(f) == REC_CONTROL ||
-		    rec_op(f) == REC_LOSS ||
-		    (rec_op(f) == REC_ALLOC && list_is_failed(l, f)))
+		if (list_key(l, f) != key || !is_event(l, f))
 			continue;
 		if (rec_op(f) == REC_FREE && rec_type(f) != TYPE_BY_REALLOC &&
 		    !list_older(rec_ticket(f), rec_ticket(r)))
@@ -447,6 +460,7 @@ literal_put(struct blklist *l, uint64_t key, const struct blk *b)
 	stored.addr &= REC_ADDR_MASK;
 	stored.caller &= REC_ADDR_MASK;
 	stored.size = list_blk_size(b);
+	stored.zero = 0;
 	return ARecInsert(l, key, &stored);
 }
 

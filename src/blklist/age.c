@@ -1,0 +1,271 @@
+/*
+ * The order of age: sweeping, mending, finding the k-th.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "age.h"
+#include "bits.h"
+
+/* More positions than this above four times those in use: pages go back. */
+#define RELEASE_SLACK 65536
+
+static size_t
+chunks(const struct age *a)
+{
+	return a->cap >> AGE_CHUNK_SHIFT;
+}
+
+/*
+ * A sweep begins with at most 2 * max + AGE_SLACK positions and takes four
+ * while one more is taken, so 8/3 of max, the slack alike, and the steps'
+ * grain are always enough.
+ */
+int
+age_init(struct age *a, uint32_t max)
+{
+	uint64_t cap = (uint64_t)max * 8 / 3 + 2 * AGE_SLACK;
+
+	cap = (cap + AGE_CHUNK - 1) & ~(uint64_t)(AGE_CHUNK - 1);
+	*a = (struct age){ .cap = (uint32_t)cap, .newest = INT64_MIN };
+	a->ord = list_map(cap * sizeof(*a->ord));
+	a->bits = list_map(cap / 8);
+	a->chunk = list_map(chunks(a) * sizeof(*a->chunk));
+	if (a->ord == NULL || a->bits == NULL || a->chunk == NULL) {
+		age_fini(a);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void
+age_fini(struct age *a)
+{
+	list_unmap(a->ord, (size_t)a->cap * sizeof(*a->ord));
+	list_unmap(a->bits, a->cap / 8);
+	list_unmap(a->chunk, chunks(a) * sizeof(*a->chunk));
+}
+
+static void
+release(struct age *a)
+{
+	if (a->next > a->top)
+		a->top = a->next;
+	if (a->top / 4 < a->next + RELEASE_SLACK / 4)
+		return;
+	list_release(a->ord + a->next, a->ord + a->top);
+	list_release(a->bits + (a->next >> 6) + 1, a->bits + (a->top >> 6));
+	a->top = a->next;
+}
+
+void
+age_restart(struct age *a)
+{
+	if (a->next > a->top)
+		a->top = a->next;
+	a->next = 0;
+	a->sweeping = false;
+	a->mixed = false;
+	a->newest = INT64_MIN;
+	release(a);
+}
+
+void
+age_clear(struct age *a)
+{
+	list_zero(a->ord, (size_t)a->cap * sizeof(*a->ord));
+	list_zero(a->bits, a->cap / 8);
+	list_zero(a->chunk, chunks(a) * sizeof(*a->chunk));
+	a->live = a->next = a->top = 0;
+	age_restart(a);
+}
+
+static void
+move_down(struct age *a, struct node *node, uint32_t pos)
+{
+	uint32_t index = a->ord[pos];
+
+	if (pos != a->to) {
+		age_unset(a, pos);
+		age_set(a, a->to);
+		a->ord[a->to] = index;
+		node[index].pos = a->to;
+	}
+	a->to++;
+}
+
+/*
+ * The last word, where positions are still being taken, is swept together
+ * with the end of the sweep: what is taken next comes behind what was moved.
+ */
+void
+age_sweep(struct age *a, struct node *node)
+{
+	uint32_t from;
+
+	if (!a->sweeping) {
+		a->sweeping = true;
+		a->from = a->to = 0;
+	}
+	from = a->from;
+	for (uint64_t w = a->bits[from >> 6]; w != 0; w &= w - 1)
+		move_down(a, node, from + (uint32_t)__builtin_ctzll(w));
+	a->from = from + 64;
+	if (a->from < a->next)
+		return;
+	if (a->next > a->top)
+		a->top = a->next;
+	a->next = a->to;
+	a->sweeping = false;
+	release(a);
+}
+
+struct aged {
+	int64_t seq;
+	uint32_t index;
+};
+
+struct aged_keys {
+	const struct node *node;
+	uint64_t mask;
+};
+
+static int
+compare_aged(const void *va, const void *vb, void *arg)
+{
+	const struct aged *a = va, *b = vb;
+	const struct aged_keys *k = arg;
+	uint64_t ka, kb;
+
+	if (a->seq != b->seq)
+		return a->seq < b->seq ? -1 : 1;
+	ka = k->node[a->index].w[0] & k->mask;
+	kb = k->node[b->index].w[0] & k->mask;
+	return ka < kb ? -1 : ka > kb;
+}
+
+/* The live ones as they stand; returns how many begin in order. */
+static uint32_t
+collect(const struct age *a, struct aged_keys *keys, struct aged *out)
+{
+	uint32_t n = 0, sorted = 0;
+
+	for (uint32_t base = 0; base < a->next; base += 64)
+		for (uint64_t w = a->bits[base >> 6]; w != 0; w &= w - 1) {
+			uint32_t i = a->ord[base + (uint32_t)__builtin_ctzll(w)];
+
+			out[n] = (struct aged){
+				.seq = (int64_t)keys->node[i].seq, .index = i };
+			if (sorted == n && (n == 0 ||
+			    compare_aged(&out[n - 1], &out[n], keys) < 0))
+				sorted = n + 1;
+			n++;
+		}
+	assert(n == a->live);
+	return sorted;
+}
+
+/* Everything at positions 0 to live - 1, all bits of them set, no others. */
+static void
+fill_all(struct age *a)
+{
+	uint32_t n = a->live;
+
+	memset(a->bits, 0, (((size_t)a->next + 63) >> 6) * sizeof(*a->bits));
+	memset(a->bits, 0xff, (size_t)(n >> 6) * sizeof(*a->bits));
+	if (n & 63)
+		a->bits[n >> 6] = (UINT64_C(1) << (n & 63)) - 1;
+	for (uint32_t c = 0; c <= (a->next - 1) >> AGE_CHUNK_SHIFT; c++) {
+		uint32_t first = c << AGE_CHUNK_SHIFT;
+
+		a->chunk[c] = n <= first ? 0 :
+		    n - first < AGE_CHUNK ? n - first : AGE_CHUNK;
+	}
+	if (a->next > a->top)
+		a->top = a->next;
+	a->next = n;
+	a->sweeping = false;
+	a->mixed = false;
+	release(a);
+}
+
+/*
+ * What is in order already is long and what is not is short, as a rule: the
+ * rest is sorted and the two are merged.
+ */
+void
+age_mend(struct age *a, struct node *node, uint64_t key_mask)
+{
+	struct aged_keys keys = { .node = node, .mask = key_mask };
+	struct aged *all, *x, *y, *x_end, *y_end;
+	uint32_t n = a->live, sorted;
+
+	if (n == 0)
+		return;
+	all = list_map(n * sizeof(*all));
+	if (all == NULL)
+		return;
+	sorted = collect(a, &keys, all);
+	x = all;
+	x_end = y = all + sorted;
+	y_end = all + n;
+	qsort_r(y, n - sorted, sizeof(*y), compare_aged, &keys);
+	for (uint32_t pos = 0; pos < n; pos++) {
+		bool take_x = y == y_end ||
+		    (x != x_end && compare_aged(x, y, &keys) < 0);
+		uint32_t i = take_x ? (x++)->index : (y++)->index;
+
+		a->ord[pos] = i;
+		node[i].pos = pos;
+	}
+	a->newest = (int64_t)node[a->ord[n - 1]].seq;
+	fill_all(a);
+	list_unmap(all, n * sizeof(*all));
+}
+
+uint32_t
+age_select(const struct age *a, uint32_t k)
+{
+	uint32_t c = 0;
+
+	while (k >= a->chunk[c])
+		k -= a->chunk[c++];
+	return (c << AGE_CHUNK_SHIFT) +
+	    bits_select(a->bits + ((size_t)c << (AGE_CHUNK_SHIFT - 6)), k);
+}
+
+uint32_t
+age_next(const struct age *a, uint32_t pos)
+{
+	uint32_t base = pos & ~UINT32_C(63);
+	uint64_t w = a->bits[base >> 6] & ~UINT64_C(0) << (pos & 63);
+
+	while (w == 0) {
+		base += 64;
+		w = a->bits[base >> 6];
+	}
+	return base + (uint32_t)__builtin_ctzll(w);
+}
+
+uint32_t
+age_rank(const struct age *a, uint32_t pos)
+{
+	uint32_t c = pos >> AGE_CHUNK_SHIFT, rank = 0;
+
+	for (uint32_t i = 0; i < c; i++)
+		rank += a->chunk[i];
+	return rank +
+	    bits_rank(a->bits + ((size_t)c << (AGE_CHUNK_SHIFT - 6)),
+	    pos & (AGE_CHUNK - 1));
+}
+
+size_t
+age_memory(const struct age *a)
+{
+	size_t top = a->next > a->top ? a->next : a->top;
+
+	return top * sizeof(*a->ord) + top / 8 +
+	    chunks(a) * sizeof(*a->chunk);
+}

@@ -1,0 +1,74 @@
+/*
+ * Pairs of a chunk.
+ */
+#include <string.h>
+
+#include "cancel.h"
+
+#define INDEX_BITS 12
+#define GENERATIONS (UINT32_C(1) << (32 - INDEX_BITS))
+
+static void
+next_generation(struct cancel *c)
+{
+	if (++c->generation < GENERATIONS)
+		return;
+	memset(c->slot, 0, sizeof(c->slot));
+	c->generation = 1;
+}
+
+/* A table of at least twice n: its size as a shift of a 64-bit hash. */
+static unsigned
+table_shift(unsigned n)
+{
+	unsigned shift = 64 - 6;
+
+	while (UINT64_C(1) << (64 - shift) < 2 * n)
+		shift--;
+	return shift;
+}
+
+unsigned
+cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
+    unsigned n, uint64_t seed)
+{
+	const uint64_t key_mask = l->key_mask;
+	const unsigned shift = table_shift(n);
+	const uint32_t mask = (uint32_t)((UINT64_C(1) << (64 - shift)) - 1);
+	unsigned pairs = 0;
+
+	memset(c->mate, 0xff, n * sizeof(c->mate[0]));
+	next_generation(c);
+	for (unsigned i = 0; i < n; i++) {
+		const struct rec *r = &rec[i];
+		uint64_t key = r->w[0] & key_mask, x;
+		unsigned op = rec_op(r), j;
+		uint32_t p, s;
+
+		if (op == REC_RANGE)
+			next_generation(c);
+		if ((op != REC_ALLOC && op != REC_FREE && op != REC_UNDO) ||
+		    (op == REC_ALLOC && list_is_failed(l, r)))
+			continue;
+		x = (key ^ seed) * UINT64_C(0x9e3779b97f4a7c15);
+		x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+		for (p = (uint32_t)(x >> shift);; p = (p + 1) & mask) {
+			s = c->slot[p];
+			if (s >> INDEX_BITS != c->generation)
+				break;
+			j = s & (LIST_CHUNK - 1);
+			if ((rec[j].w[0] & key_mask) != key)
+				continue;
+			if (op == REC_FREE && rec_op(&rec[j]) == REC_ALLOC &&
+			    rec_type(r) != TYPE_BY_REALLOC &&
+			    !list_older(rec_ticket(r), rec_ticket(&rec[j]))) {
+				c->mate[i] = (uint16_t)j;
+				c->mate[j] = (uint16_t)i;
+				pairs++;
+			}
+			break;
+		}
+		c->slot[p] = c->generation << INDEX_BITS | i;
+	}
+	return pairs;
+}

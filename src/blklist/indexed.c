@@ -1,0 +1,482 @@
+/*
+ * The indexed list: records in.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "indexed.h"
+
+/*
+ * From this many blocks on the tables no longer fit the near caches and
+ * fetching ahead pays; below it only costs.  A record is made ready in three
+ * looks, each needing what the one before has brought.
+ */
+#define DEEP 65536
+#define AHEAD_SLOT 24
+#define AHEAD_NODE 14
+#define AHEAD_AGE 7
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+static int
+indexed_open(struct blklist *l)
+{
+	struct indexed *ix = calloc(1, sizeof(*ix));
+	uint64_t seed = 0;
+	int err = -ENOMEM;
+
+	if (ix == NULL)
+		return -ENOMEM;
+	/* Without it keys still scatter; it only is no secret how. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		seed = (uint64_t)(uintptr_t)ix;
+	if (store_init(&ix->store, l->counts.aRecMax) != 0)
+		goto no_store;
+	if (age_init(&ix->age, l->counts.aRecMax) != 0)
+		goto no_age;
+	if (regions_init(&ix->regions) != 0)
+		goto no_regions;
+	err = hash_init(&ix->hash, seed);
+	if (err != 0)
+		goto no_hash;
+	l->impl = ix;
+	return 0;
+no_hash:
+	regions_fini(&ix->regions);
+no_regions:
+	age_fini(&ix->age);
+no_age:
+	store_fini(&ix->store);
+no_store:
+	free(ix);
+	return err;
+}
+
+static void
+indexed_close(struct blklist *l)
+{
+	struct indexed *ix = l->impl;
+
+	hash_fini(&ix->hash);
+	regions_fini(&ix->regions);
+	age_fini(&ix->age);
+	store_fini(&ix->store);
+	free(ix);
+}
+
+static void
+indexed_clear(struct blklist *l)
+{
+	struct indexed *ix = l->impl;
+
+	hash_clear(&ix->hash);
+	regions_clear(&ix->regions);
+	age_clear(&ix->age);
+	store_cut(&ix->store, 0);
+}
+
+static inline uint64_t *
+find(const struct blklist *l, const struct indexed *ix, uint64_t key)
+{
+	return hash_find(&ix->hash, hash_tag(&ix->hash, key), ix->store.node,
+	    key, l->key_mask);
+}
+
+/*
+ * Makes room for a block of this key everywhere and takes its record, which
+ * the caller fills before indexed_link().  STORE_NONE when there is none.
+ */
+static inline uint32_t
+claim(struct indexed *ix, uint64_t key)
+{
+	uint32_t i = store_peek(&ix->store);
+
+	if (UNLIKELY(i == STORE_NONE) || UNLIKELY(!hash_room(&ix->hash)) ||
+	    UNLIKELY(regions_add(&ix->regions, key) != 0))
+		return STORE_NONE;
+	store_take(&ix->store, i);
+	return i;
+}
+
+static inline void
+link_in(struct blklist *l, struct indexed *ix, uint64_t key, uint32_t i)
+{
+	hash_insert(&ix->hash, hash_tag(&ix->hash, key), i);
+	age_append(&ix->age, ix->store.node, i);
+	l->counts.aRecActive++;
+}
+
+static inline void
+take_out(struct blklist *l, struct indexed *ix, uint64_t key, uint64_t *slot)
+{
+	uint32_t i = hash_index(slot);
+
+	hash_erase(&ix->hash, slot);
+	age_remove(&ix->age, ix->store.node[i].pos);
+	regions_del(&ix->regions, key);
+	store_give(&ix->store, i);
+	l->counts.aRecActive--;
+}
+
+static int
+put(struct blklist *l, uint64_t key, const struct blk *b)
+{
+	struct indexed *ix = l->impl;
+	uint32_t i = claim(ix, key);
+
+	if (i == STORE_NONE)
+		return -ENOSPC;
+	store_fill(&ix->store, i, b);
+	link_in(l, ix, key, i);
+	return 0;
+}
+
+static inline void
+fill(struct blklist *l, struct list_chunk *c, unsigned i, struct node *n)
+{
+	const struct rec *r = &c->rec[i];
+	int64_t ms = list_ms(c, i);
+
+	n->w[0] = r->w[0];
+	n->w[1] = r->w[1];
+	n->w[2] = rec_w2(rec_ticket(r), (uint32_t)ms);
+	n->w[3] = r->w[3];
+	n->seq = list_seq(c, i);
+	n->info = list_info_at(l, c, i);
+	n->ms_high = (int16_t)(ms >> 32);
+}
+
+/* An allocation of a key that is listed. */
+static __attribute__((noinline)) void
+replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
+{
+	struct indexed *ix = l->impl;
+	const struct rec *r = &c->rec[at];
+	struct blk was;
+
+	if (list_older(rec_ticket(r), store_ticket(&ix->store, i))) {
+		l->counts.late++;
+		return;
+	}
+	store_row(&ix->store, i, &was);
+	list_removed(l, list_seq(c, at), &was);
+	l->counts.duplicate++;
+	l->counts.live_bytes -= was.size;
+	list_live_add(l, rec_size(r));
+	age_remove(&ix->age, ix->store.node[i].pos);
+	fill(l, c, at, &ix->store.node[i]);
+	age_append(&ix->age, ix->store.node, i);
+}
+
+static inline void
+apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at)
+{
+	const struct rec *r = &c->rec[at];
+	uint64_t key = list_key(l, r), *slot = find(l, ix, key);
+	uint32_t i;
+
+	list_count_alloc(l, r);
+	if (UNLIKELY(slot != NULL)) {
+		replace(l, c, at, hash_index(slot));
+		return;
+	}
+	i = claim(ix, key);
+	if (UNLIKELY(i == STORE_NONE)) {
+		l->counts.full++;
+		return;
+	}
+	fill(l, c, at, &ix->store.node[i]);
+	link_in(l, ix, key, i);
+	list_live_add(l, rec_size(r));
+}
+
+/* A free that finds no block, or a younger one. */
+static __attribute__((noinline)) void
+free_nothing(struct blklist *l, const struct rec *r, uint64_t key, bool late)
+{
+	enum limbo_state did;
+
+	if (late) {
+		did = LIMBO_LATE;
+		l->counts.late++;
+	} else if (l->since_click) {
+		did = LIMBO_EARLIER;
+		l->counts.earlier++;
+	} else {
+		did = LIMBO_UNKNOWN;
+		l->counts.unknown_free++;
+	}
+	if (rec_type(r) == TYPE_BY_REALLOC)
+		list_limbo_keep(l, r, key, did, NULL);
+}
+
+/* The block that r ends, for whoever may ask for it. */
+static __attribute__((noinline)) void
+keep_removed(struct blklist *l, uint64_t seq, const struct rec *r,
+    uint64_t key, uint32_t i)
+{
+	struct indexed *ix = l->impl;
+	struct blk b;
+
+	store_row(&ix->store, i, &b);
+	list_removed(l, seq, &b);
+	if (rec_op(r) == REC_FREE && rec_type(r) == TYPE_BY_REALLOC)
+		list_limbo_keep(l, r, key, LIMBO_BLOCK, &b);
+}
+
+static inline void
+apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at)
+{
+	const struct rec *r = &c->rec[at];
+	uint64_t key = list_key(l, r), *slot = find(l, ix, key);
+	uint32_t i;
+	bool late;
+
+	l->counts.frees++;
+	late = slot != NULL && list_older(rec_ticket(r),
+	    store_ticket(&ix->store, hash_index(slot)));
+	if (UNLIKELY(slot == NULL || late)) {
+		free_nothing(l, r, key, late);
+		return;
+	}
+	i = hash_index(slot);
+	if (l->removed_cap != 0 || rec_type(r) == TYPE_BY_REALLOC)
+		keep_removed(l, list_seq(c, at), r, key, i);
+	l->counts.live_bytes -= store_size(&ix->store, i);
+	take_out(l, ix, key, slot);
+}
+
+static __attribute__((noinline)) void
+apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r)
+{
+	uint64_t key = list_key(l, r), *slot = find(l, ix, key);
+	enum limbo_state did;
+	struct blk b;
+
+	if (slot != NULL) {
+		if (list_older(rec_ticket(r),
+		    store_ticket(&ix->store, hash_index(slot))))
+			l->counts.late++;
+		else
+			l->counts.unknown_undo++;
+		return;
+	}
+	did = list_limbo_take(l, r, key, &b);
+	if (did == LIMBO_NONE)
+		l->counts.unknown_undo++;
+	else if (did == LIMBO_BLOCK && put(l, key, &b) == 0)
+		list_live_add(l, b.size);
+	else if (did == LIMBO_BLOCK)
+		l->counts.full++;
+}
+
+static __attribute__((noinline)) void
+apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at)
+{
+	const struct rec *r = &c->rec[at];
+	uint64_t from = list_key_of(l, 1, rec_addr(r)), key = from, *slot;
+	uint32_t i;
+
+	while (regions_next(&ix->regions, key, &key) &&
+	    key - from < rec_size(r)) {
+		slot = find(l, ix, key);
+		i = hash_index(slot);
+		l->counts.frees++;
+		l->counts.live_bytes -= store_size(&ix->store, i);
+		if (l->removed_cap != 0)
+			keep_removed(l, list_seq(c, at), r, key, i);
+		take_out(l, ix, key, slot);
+	}
+}
+
+static inline void
+apply_one(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned at)
+{
+	const struct rec *r = &c->rec[at];
+
+	switch (rec_op(r)) {
+	case REC_ALLOC:
+		if (UNLIKELY(list_is_failed(l, r)))
+			l->counts.failed++;
+		else
+			apply_alloc(l, ix, c, at);
+		break;
+	case REC_FREE:
+		apply_free(l, ix, c, at);
+		break;
+	case REC_UNDO:
+		apply_undo(l, ix, r);
+		break;
+	case REC_RANGE:
+		apply_range(l, ix, c, at);
+		break;
+	default:
+		break;
+	}
+}
+
+/* One record of a pair; the other is `mate`. */
+static inline void
+apply_pair(struct blklist *l, const struct list_chunk *c, unsigned at,
+    unsigned mate)
+{
+	if (at < mate)
+		list_pair_alloc(l, &c->rec[at]);
+	else
+		list_pair_free(l, &c->rec[mate]);
+}
+
+/* --- few blocks: record by record --------------------------------------- */
+
+static void
+apply_shallow(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned pairs)
+{
+	const uint16_t *mate = ix->cancel.mate;
+
+	if (pairs == 0) {
+		for (unsigned i = 0; i < c->n; i++)
+			apply_one(l, ix, c, i);
+		return;
+	}
+	for (unsigned i = 0; i < c->n; i++) {
+		if (mate[i] != CANCEL_NONE)
+			apply_pair(l, c, i, mate[i]);
+		else
+			apply_one(l, ix, c, i);
+	}
+}
+
+/* --- many blocks: what a record needs is fetched ahead ------------------- */
+
+static inline void
+ahead_slot(const struct blklist *l, const struct indexed *ix,
+    const struct rec *r)
+{
+	uint64_t key = list_key(l, r);
+	uint32_t tag = hash_tag(&ix->hash, key);
+
+	__builtin_prefetch(&ix->hash.slot[tag >> ix->hash.shift], 1);
+	regions_prefetch(&ix->regions, key);
+}
+
+/*
+ * The record is in one of the first two slots, as a rule: which is decided
+ * without a branch, for no branch could be foretold here.
+ */
+static inline uint32_t
+ahead_index(const struct blklist *l, const struct indexed *ix,
+    const struct rec *r)
+{
+	const struct hash *h = &ix->hash;
+	uint32_t tag = hash_tag(h, list_key(l, r)), home = tag >> h->shift;
+	uint64_t a = h->slot[home], b = h->slot[(home + 1) & h->mask];
+
+	a = a >> 32 == tag ? a : b;
+	return (uint32_t)a == 0 ? 0 : (uint32_t)a - 1;
+}
+
+static inline void
+ahead_node(const struct blklist *l, const struct indexed *ix,
+    const struct rec *r)
+{
+	const struct node *n = &ix->store.node[ahead_index(l, ix, r)];
+
+	__builtin_prefetch(&n->w[0]);
+	__builtin_prefetch(&n->pos, 1);
+}
+
+static inline void
+ahead_age(const struct blklist *l, const struct indexed *ix,
+    const struct rec *r)
+{
+	uint32_t pos = ix->store.node[ahead_index(l, ix, r)].pos;
+
+	/* Of a free record, pos is anything; fetching ahead is harmless. */
+	__builtin_prefetch(&ix->age.bits[pos >> 6], 1);
+}
+
+static void
+apply_deep(struct blklist *l, struct indexed *ix, struct list_chunk *c,
+    unsigned pairs)
+{
+	const uint16_t *mate = ix->cancel.mate;
+	uint16_t *todo = ix->todo;
+	unsigned n = 0, at = 0;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		todo[n] = (uint16_t)i;
+		n += pairs == 0 || mate[i] == CANCEL_NONE;
+	}
+	for (unsigned t = 0; t < n; t++) {
+		if (t + AHEAD_SLOT < n)
+			ahead_slot(l, ix, &c->rec[todo[t + AHEAD_SLOT]]);
+		if (t + AHEAD_NODE < n)
+			ahead_node(l, ix, &c->rec[todo[t + AHEAD_NODE]]);
+		if (t + AHEAD_AGE < n)
+			ahead_age(l, ix, &c->rec[todo[t + AHEAD_AGE]]);
+		for (; at < todo[t]; at++)
+			apply_pair(l, c, at, mate[at]);
+		apply_one(l, ix, c, at++);
+	}
+	for (; at < c->n; at++)
+		apply_pair(l, c, at, mate[at]);
+}
+
+static unsigned
+indexed_apply(struct blklist *l, struct list_chunk *c)
+{
+	struct indexed *ix = l->impl;
+	unsigned pairs = 0;
+
+	if (c->cancel && c->n > 1)
+		pairs = cancel_pairs(&ix->cancel, l, c->rec, c->n,
+		    ix->hash.seed);
+	if (l->counts.aRecActive >= DEEP)
+		apply_deep(l, ix, c, pairs);
+	else
+		apply_shallow(l, ix, c, pairs);
+	if (UNLIKELY(indexed_is_loose(l, ix)))
+		indexed_trim(l, ix);
+	return pairs;
+}
+
+static int
+indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
+{
+	return find(l, l->impl, key) != NULL ? -EEXIST : put(l, key, b);
+}
+
+static int
+indexed_take(struct blklist *l, uint64_t key, uint64_t *size)
+{
+	struct indexed *ix = l->impl;
+	uint64_t *slot = find(l, ix, key);
+
+	if (slot == NULL)
+		return -ENOENT;
+	*size = store_size(&ix->store, hash_index(slot));
+	take_out(l, ix, key, slot);
+	return 0;
+}
+
+const struct list_ops list_indexed = {
+	.open = indexed_open,
+	.close = indexed_close,
+	.apply = indexed_apply,
+	.window = indexed_window,
+	.after = indexed_after,
+	.get = indexed_get,
+	.rank = indexed_rank,
+	.put = indexed_put,
+	.take = indexed_take,
+	.clear = indexed_clear,
+	.memory = indexed_memory,
+	.check = indexed_check,
+};

@@ -1,0 +1,83 @@
+/*
+ * The records of the indexed list.  Private.
+ *
+ * An array of aRecMax of them, reserved whole and taken page by page, so that
+ * a record's index is its name everywhere.  It moves only when a list that was
+ * long has become short, between two chunks (indexed_trim.c).  Those once used
+ * and now free hang on a chain, last freed first reused; behind them are the
+ * ones never used, which are a chain by their place.
+ */
+#ifndef BLKLIST_STORE_H
+#define BLKLIST_STORE_H
+
+#include "list.h"
+
+#define STORE_NONE UINT32_MAX
+
+/* A record: the words of its allocation and what the list adds, 48 bytes. */
+struct node {
+	uint64_t w[4];		/* as in struct rec */
+	uint64_t seq;
+	uint32_t pos;		/* in age order; while free the next free one */
+	uint16_t info;
+	int16_t ms_high;	/* bits 32 to 47 of the time; w[2] has the others */
+};
+
+_Static_assert(sizeof(struct node) == 48, "a node is three quarters of a line");
+
+struct store {
+	struct node *node;
+	uint32_t max;
+	uint32_t fresh;		/* from here on never used */
+	uint32_t free;		/* head of the chain, or STORE_NONE */
+};
+
+int store_init(struct store *, uint32_t max);
+void store_fini(struct store *);
+/* The first n are in use and no others: gives the pages of the rest back. */
+void store_cut(struct store *, uint32_t n);
+size_t store_memory(const struct store *);
+void store_row(const struct store *, uint32_t i, struct blk *out);
+void store_fill(struct store *, uint32_t i, const struct blk *);
+
+/* The record that the next store_take() hands out, or STORE_NONE. */
+static inline uint32_t
+store_peek(const struct store *s)
+{
+	if (s->free != STORE_NONE)
+		return s->free;
+	return s->fresh < s->max ? s->fresh : STORE_NONE;
+}
+
+static inline void
+store_take(struct store *s, uint32_t i)
+{
+	if (i == s->fresh) {
+		s->fresh++;
+		return;
+	}
+	s->free = s->node[i].pos;
+	if (s->free != STORE_NONE)
+		__builtin_prefetch(&s->node[s->free].seq, 1);
+}
+
+static inline void
+store_give(struct store *s, uint32_t i)
+{
+	s->node[i].pos = s->free;
+	s->free = i;
+}
+
+static inline uint64_t
+store_size(const struct store *s, uint32_t i)
+{
+	return s->node[i].w[1] & REC_ADDR_MASK;
+}
+
+static inline uint32_t
+store_ticket(const struct store *s, uint32_t i)
+{
+	return (uint32_t)s->node[i].w[2];
+}
+
+#endif

@@ -1,0 +1,686 @@
+/*
+ * The indexed list against the literal one: the same random records into
+ * both, and after each batch everything that can be asked is asked of both.
+ * Every row of `shapes` is a kind of program, good or bad.
+ */
+#include "harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../src/blklist/indexed.h"
+#include "blklist_recs.h"
+
+struct shape {
+	const char *name;
+	uint32_t aRecMax;
+	unsigned batches;
+	unsigned batch_max;
+	unsigned slots;			/* addresses that blocks can have */
+	uint64_t (*address)(uint64_t slot);
+	unsigned layers;		/* 1 or 2 */
+	unsigned bad;			/* of 1,000 events, ones that lie */
+	unsigned reallocs;		/* of 1,000 */
+	unsigned ranges;		/* of 1,000 */
+	unsigned puts;			/* after each batch */
+	unsigned swing;			/* batches between mostly alloc and mostly free */
+	bool cancel;
+	bool opaque;
+};
+
+static uint64_t seed;
+
+static uint64_t
+rng(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static unsigned
+below(unsigned n)
+{
+	return (unsigned)(rng() >> 33) % n;
+}
+
+static uint64_t
+heap_like(uint64_t slot)
+{
+	return 0x555500000000 + slot * 16 * (1 + slot % 5);
+}
+
+static uint64_t
+eight_aligned(uint64_t slot)
+{
+	return 0x8e0000 + slot * 8;
+}
+
+static uint64_t
+odd_ones(uint64_t slot)
+{
+	return 0x7fffff00 + slot * 3;
+}
+
+static uint64_t
+mapped_ones(uint64_t slot)
+{
+	return 0x7f0000000010 + slot * 0x201000;
+}
+
+static uint64_t
+all_over(uint64_t slot)
+{
+	return (slot * UINT64_C(0x9e3779b97f4a7c15)) & REC_ADDR_MASK;
+}
+
+static uint64_t
+at_the_top(uint64_t slot)
+{
+	return REC_ADDR_MASK - slot * (slot % 3 == 0 ? 1 : 4096);
+}
+
+static uint64_t
+far_apart(uint64_t slot)
+{
+	return all_over(slot % 50) + slot / 50 * 32;
+}
+
+/* All kinds, a sixth each: regions change what they are kept as. */
+static uint64_t
+mixture(uint64_t slot)
+{
+	static uint64_t (*const kinds[])(uint64_t) = {
+		heap_like, eight_aligned, odd_ones, mapped_ones, far_apart,
+		at_the_top,
+	};
+
+	return kinds[slot % 6](slot / 6);
+}
+
+static const struct shape shapes[] = {
+	{ .name = "tiny", .aRecMax = 4, .batches = 3000, .batch_max = 6,
+	    .slots = 7, .address = heap_like, .layers = 1, .bad = 20,
+	    .reallocs = 100, .puts = 1 },
+	{ .name = "heap", .aRecMax = 4096, .batches = 600, .batch_max = 300,
+	    .slots = 6000, .address = heap_like, .layers = 1, .reallocs = 50,
+	    .swing = 40, .cancel = true },
+	{ .name = "heap that lies", .aRecMax = 3000, .batches = 600,
+	    .batch_max = 300, .slots = 6000, .address = heap_like,
+	    .layers = 2, .bad = 100, .reallocs = 100, .ranges = 1,
+	    .puts = 5, .swing = 30, .cancel = true },
+	{ .name = "aligned to eight", .aRecMax = 4096, .batches = 300,
+	    .batch_max = 200, .slots = 4000, .address = eight_aligned,
+	    .layers = 1, .bad = 10, .swing = 25, .opaque = true },
+	{ .name = "odd", .aRecMax = 4096, .batches = 300, .batch_max = 200,
+	    .slots = 3000, .address = odd_ones, .layers = 2, .bad = 10,
+	    .ranges = 5, .swing = 25, .cancel = true },
+	{ .name = "mapped", .aRecMax = 4096, .batches = 300,
+	    .batch_max = 200, .slots = 3000, .address = mapped_ones,
+	    .layers = 1, .bad = 10, .swing = 25, .cancel = true },
+	{ .name = "all over", .aRecMax = 4096, .batches = 200,
+	    .batch_max = 100, .slots = 400, .address = all_over,
+	    .layers = 2, .bad = 10, .ranges = 1, .swing = 25 },
+	{ .name = "top", .aRecMax = 4096, .batches = 300, .batch_max = 200,
+	    .slots = 3000, .address = at_the_top, .layers = 2, .bad = 10,
+	    .ranges = 2, .puts = 3, .swing = 25, .cancel = true },
+	{ .name = "mixture", .aRecMax = 8192, .batches = 300,
+	    .batch_max = 400, .slots = 8000, .address = mixture,
+	    .layers = 2, .bad = 50, .reallocs = 50, .ranges = 2, .puts = 20,
+	    .swing = 40, .cancel = true },
+	{ .name = "long batches", .aRecMax = 3000, .batches = 12,
+	    .batch_max = 12000, .slots = 4000, .address = heap_like,
+	    .layers = 1, .bad = 5, .reallocs = 20, .cancel = true },
+};
+
+/* What the trace believes to be listed: events are mostly true to it. */
+struct model {
+	const struct shape *shape;
+	unsigned char *live;		/* for each slot and layer */
+	uint32_t *ticket;		/* of each slot */
+	uint64_t seq;
+	unsigned batch;
+	int pending;			/* of a realloc by thread `thread`; or -1 */
+	unsigned thread;
+};
+
+static struct rec
+event(struct model *m, const struct shape *s, unsigned slot, unsigned layer,
+    bool alloc)
+{
+	unsigned which = slot * 2 + layer;
+	bool lie = below(1000) < s->bad;
+	struct say say = {
+		.addr = s->address(slot),
+		.size = below(8) == 0 ? rng() & 0xfffffff : below(4096),
+		.caller = rng() & REC_ADDR_MASK,
+		.low = layer * REC_LAYER_API + (s->opaque ? below(16) : 2),
+		.thread = below(5),
+		.ms = (uint32_t)m->batch * 3 + below(2000),
+		.type = TYPE_MALLOC + below(3),
+		.op = REC_ALLOC,
+	};
+
+	if (lie && below(3) == 0)
+		say.ticket = m->ticket[slot] - 1 - below(3);
+	else
+		say.ticket = ++m->ticket[slot];
+	if (lie && below(8) == 0)
+		say.low = REC_LEVEL_FAILED;
+	if (lie && below(8) == 0)
+		say.op = below(16);
+	else if (!alloc) {
+		say.op = REC_FREE;
+		say.type = TYPE_FREE;
+		say.size = 0;
+		if (below(1000) < s->reallocs) {
+			say.type = TYPE_BY_REALLOC;
+			m->pending = (int)which;
+			m->thread = say.thread;
+		}
+	}
+	m->live[which] = alloc;
+	return rec_of(&say);
+}
+
+/* A realloc's free has come; its undo may follow, at once or not. */
+static struct rec
+undo(struct model *m, const struct shape *s)
+{
+	unsigned slot = (unsigned)m->pending / 2;
+	struct say say = {
+		.op = REC_UNDO,
+		.addr = s->address(slot),
+		.low = (unsigned)m->pending % 2 * REC_LAYER_API,
+		.thread = m->thread + (below(1000) < s->bad),
+		.ticket = ++m->ticket[slot],
+	};
+
+	m->live[m->pending] = 1;
+	m->pending = -1;
+	return rec_of(&say);
+}
+
+static struct rec
+any(struct model *m)
+{
+	const struct shape *s = m->shape;
+	unsigned slot = below(s->slots), layer = below(s->layers);
+	bool alloc;
+
+	if (m->pending >= 0 && below(3) == 0) {
+		if (below(2) == 0)
+			return undo(m, s);
+		m->pending = -1;
+	}
+	if (below(1000) < s->ranges)
+		return REC(.op = REC_RANGE, .low = REC_LAYER_API,
+		    .addr = s->address(slot), .size = below(1u << 20));
+	alloc = !m->live[slot * 2 + layer];
+	/* In its turn the program mostly grows, or mostly shrinks. */
+	if (s->swing != 0 && below(4) != 0 &&
+	    alloc != (m->batch / s->swing % 2 == 0)) {
+		slot = below(s->slots);
+		alloc = !m->live[slot * 2 + layer];
+	}
+	if (below(1000) < s->bad)
+		alloc = !alloc;
+	return event(m, s, slot, layer, alloc);
+}
+
+/* --- asking both -------------------------------------------------------- */
+
+struct both {
+	struct blklist *lit, *ix;
+};
+
+#define ROWS 40
+
+static void
+same_rows(const struct blk *a, const struct blk *b, size_t n, const char *what)
+{
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(memcmp(&a[i], &b[i], sizeof(a[i])) == 0,
+		    "%s: row %zu: %#lx seq %ld against %#lx seq %ld", what, i,
+		    (long)a[i].addr, (long)a[i].seq, (long)b[i].addr,
+		    (long)b[i].seq);
+}
+
+static void
+same_window(const struct both *l, enum blklist_order order, bool reverse)
+{
+	static struct blk a[ROWS], b[ROWS];
+	uint32_t active = blklist_counts(l->lit)->aRecActive;
+	uint64_t offs = below(active + 2);
+	size_t n = below(ROWS + 1), na, nb;
+
+	if (below(3) == 0)
+		offs = 0;
+	na = blklist_window(l->lit, order, reverse, offs, a, n);
+	nb = blklist_window(l->ix, order, reverse, offs, b, n);
+	ck_assert_uint_eq(na, nb);
+	same_rows(a, b, na, order == BLKLIST_BY_AGE ? "age" : "address");
+}
+
+static void
+same_block(const struct both *l, unsigned layer, uint64_t addr)
+{
+	struct blk a[ROWS], b[ROWS];
+	int ea = blklist_get(l->lit, layer, addr, &a[0]);
+	size_t na, nb;
+
+	ck_assert_int_eq(ea, blklist_get(l->ix, layer, addr, &b[0]));
+	if (ea == 0)
+		same_rows(a, b, 1, "get");
+	ck_assert_int_eq(blklist_rank(l->lit, BLKLIST_BY_ADDRESS, layer, addr),
+	    blklist_rank(l->ix, BLKLIST_BY_ADDRESS, layer, addr));
+	ck_assert_int_eq(blklist_rank(l->lit, BLKLIST_BY_AGE, layer, addr),
+	    blklist_rank(l->ix, BLKLIST_BY_AGE, layer, addr));
+	na = blklist_after(l->lit, false, layer, addr, a, ROWS);
+	nb = blklist_after(l->ix, false, layer, addr, b, ROWS);
+	ck_assert_uint_eq(na, nb);
+	same_rows(a, b, na, "after");
+}
+
+static void
+sound_both(const struct both *l)
+{
+	const struct blklist_counts *a = blklist_counts(l->lit);
+	const struct blklist_counts *b = blklist_counts(l->ix);
+
+	sound(l->lit);
+	sound(l->ix);
+	ck_assert_uint_eq(a->cancelled, b->cancelled);
+	ck_assert_uint_eq(a->unknown_free, b->unknown_free);
+	ck_assert_uint_eq(a->late, b->late);
+	ck_assert_uint_eq(a->duplicate, b->duplicate);
+	ck_assert_uint_eq(a->full, b->full);
+	ck_assert_mem_eq(a, b, sizeof(*a));
+}
+
+static void
+same_all(const struct both *l, const struct model *m)
+{
+	const struct shape *s = m->shape;
+
+	sound_both(l);
+	for (int i = 0; i < 2; i++)
+		for (int order = 0; order < 4; order++)
+			same_window(l, order & 1 ? BLKLIST_BY_AGE :
+			    BLKLIST_BY_ADDRESS, order & 2);
+	for (int i = 0; i < 3; i++)
+		same_block(l, below(2), s->address(below(s->slots)) +
+		    (below(4) == 0));
+	for (uint32_t k = 0; k < 8; k++) {
+		const struct blklist_removed *a = blklist_removed(l->lit, k);
+		const struct blklist_removed *b = blklist_removed(l->ix, k);
+
+		ck_assert((a == NULL) == (b == NULL));
+		if (a == NULL)
+			continue;
+		ck_assert_uint_eq(a->seq, b->seq);
+		same_rows(&a->blk, &b->blk, 1, "removed");
+	}
+}
+
+/* Blocks in and out by hand; old numbers in no order, as after a fork. */
+static void
+by_hand(const struct both *l, const struct model *m)
+{
+	const struct shape *s = m->shape;
+
+	for (unsigned i = 0; i < s->puts; i++) {
+		struct blk b = {
+			.addr = s->address(below(s->slots)),
+			.size = below(1000),
+			.seq = m->seq - below(100000),
+			.ms = below(5000),
+			.flags = (uint8_t)(0xa0 + below(s->layers) * 8),
+			.type = TYPE_MALLOC,
+			.info = (uint16_t)below(9),
+		};
+
+		ck_assert_int_eq(blklist_put(l->lit, &b),
+		    blklist_put(l->ix, &b));
+		b.addr = s->address(below(s->slots));
+		ck_assert_int_eq(blklist_take(l->lit, 0, b.addr),
+		    blklist_take(l->ix, 0, b.addr));
+	}
+}
+
+static void
+both_new(struct both *l, uint32_t aRecMax)
+{
+	ck_assert_int_eq(blklist_new(&l->lit, BLKLIST_LITERAL, aRecMax), 0);
+	ck_assert_int_eq(blklist_new(&l->ix, BLKLIST_INDEXED, aRecMax), 0);
+}
+
+static void
+both_free(struct both *l)
+{
+	blklist_free(l->lit);
+	blklist_free(l->ix);
+}
+
+static void
+both_apply(const struct both *l, const struct blklist_batch *b)
+{
+	blklist_apply(l->lit, b);
+	blklist_apply(l->ix, b);
+}
+
+START_TEST(indexed_list_is_the_literal_one)
+{
+	const struct shape *s = &shapes[_i];
+	static struct rec r[12000];
+	struct model m = {
+		.shape = s, .seq = 1, .pending = -1,
+		.live = calloc(s->slots, 2),
+		.ticket = calloc(s->slots, sizeof(*m.ticket)),
+	};
+	struct both l;
+	uint8_t legal[32] = { 0 };
+
+	seed = 88172645463325252u + (uint64_t)_i * 7919;
+	both_new(&l, s->aRecMax);
+	legal[TYPE_MALLOC / 8] = 3;
+	blklist_set_legal(l.lit, legal);
+	blklist_set_legal(l.ix, legal);
+	blklist_set_opaque(l.lit, s->opaque);
+	blklist_set_opaque(l.ix, s->opaque);
+	ck_assert_int_eq(blklist_remember(l.lit, 64), 0);
+	ck_assert_int_eq(blklist_remember(l.ix, 64), 0);
+	for (unsigned i = 0; i < s->slots; i++)
+		m.ticket[i] = below(2) ? UINT32_MAX - below(8) : below(100);
+	for (m.batch = 0; m.batch < s->batches; m.batch++) {
+		struct blklist_batch b = {
+			.rec = r, .n = 1 + below(s->batch_max), .seq = m.seq,
+			.near_ms = 1000000 + m.batch * 67, .cancel = s->cancel,
+		};
+
+		for (size_t i = 0; i < b.n; i++)
+			r[i] = any(&m);
+		both_apply(&l, &b);
+		m.seq += b.n;
+		same_all(&l, &m);
+		by_hand(&l, &m);
+		if (below(400) == 0) {
+			blklist_clear(l.lit);
+			blklist_clear(l.ix);
+			memset(m.live, 0, s->slots * 2);
+		}
+	}
+	same_all(&l, &m);
+	both_free(&l);
+	free(m.live);
+	free(m.ticket);
+}
+END_TEST
+
+/* --- corners of the indexed list ---------------------------------------- */
+
+static const struct indexed *
+inside(const struct both *l)
+{
+	return l->ix->impl;
+}
+
+static void
+one(const struct both *l, struct rec r, uint64_t *seq)
+{
+	struct blklist_batch b = { .rec = &r, .n = 1, .seq = (*seq)++ };
+
+	both_apply(l, &b);
+}
+
+static void
+same_ends(const struct both *l)
+{
+	struct blk a[ROWS], b[ROWS];
+	size_t na, nb;
+
+	for (int reverse = 0; reverse < 2; reverse++) {
+		na = blklist_window(l->lit, BLKLIST_BY_AGE, reverse, 0, a, ROWS);
+		nb = blklist_window(l->ix, BLKLIST_BY_AGE, reverse, 0, b, ROWS);
+		ck_assert_uint_eq(na, nb);
+		same_rows(a, b, na, "ends");
+	}
+}
+
+/*
+ * The sweep's last word is the one where positions are being taken.  _i
+ * places what is taken, and what is freed, differently in it.
+ */
+START_TEST(blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order)
+{
+	struct both l;
+	uint64_t seq = 1, addr = 0x1000, first = addr;
+	unsigned sweeps = 0, in_last_word = 0;
+
+	both_new(&l, 2048);
+	for (int i = 0; i < 100 + _i; i++, addr += 16)
+		one(&l, ALLOC(addr), &seq);
+	while (sweeps < 3) {
+		bool was = inside(&l)->age.sweeping;
+
+		one(&l, ALLOC(addr), &seq);
+		addr += 16;
+		one(&l, FREE(first), &seq);
+		first += 16;
+		if (inside(&l)->age.sweeping &&
+		    inside(&l)->age.from + 64 >= inside(&l)->age.next) {
+			in_last_word++;
+			sound_both(&l);
+			same_ends(&l);
+		}
+		if (was && !inside(&l)->age.sweeping) {
+			sweeps++;
+			sound_both(&l);
+			same_ends(&l);
+		}
+	}
+	ck_assert_uint_gt(in_last_word, 0);
+	both_free(&l);
+}
+END_TEST
+
+START_TEST(positions_never_run_out)
+{
+	enum { MAX = 3000 };
+	struct both l;
+	uint64_t seq = 1;
+
+	/* Full, then one out and one in for ever, oldest or newest first. */
+	both_new(&l, MAX);
+	for (uint64_t i = 0; i < MAX; i++)
+		one(&l, ALLOC(0x1000 + i * 16), &seq);
+	for (uint64_t i = 0; i < 30000; i++) {
+		uint64_t slot = _i == 0 ? i % MAX : _i == 1 ? 7 :
+		    i * 7919 % MAX;
+
+		one(&l, FREE(0x1000 + slot * 16), &seq);
+		one(&l, ALLOC(0x1000 + slot * 16), &seq);
+		ck_assert_uint_lt(inside(&l)->age.next, inside(&l)->age.cap);
+		if (i % 1000 == 0)
+			sound_both(&l);
+	}
+	same_ends(&l);
+	both_free(&l);
+}
+END_TEST
+
+START_TEST(old_numbers_in_no_order_are_put_into_order)
+{
+	struct both l;
+	uint64_t seq = 1000000;
+
+	seed = 42;
+	both_new(&l, 20000);
+	for (int part = 0; part < 5; part++) {
+		for (uint64_t i = 0; i < 1000; i++) {
+			struct blk b = {
+				.addr = (part * 1000 + i) * 64,
+				.seq = 1 + below(3000), .flags = 0xa0,
+			};
+
+			ck_assert_int_eq(blklist_put(l.lit, &b), 0);
+			ck_assert_int_eq(blklist_put(l.ix, &b), 0);
+		}
+		for (uint64_t i = 0; i < 100; i++)
+			one(&l, ALLOC(0x7f0000000000 + (part * 100 + i) * 16),
+			    &seq);
+		ck_assert(inside(&l)->age.mixed);
+		same_ends(&l);
+		ck_assert(!inside(&l)->age.mixed);
+		sound_both(&l);
+	}
+	one(&l, FREE(0), &seq);
+	one(&l, ALLOC(0), &seq);
+	ck_assert(!inside(&l)->age.mixed);
+	same_ends(&l);
+	both_free(&l);
+}
+END_TEST
+
+START_TEST(order_is_mended_in_the_middle_of_a_sweep)
+{
+	struct both l;
+	uint64_t seq = 1, addr = 0x1000, first = addr;
+	struct blk b = { .addr = 0x20, .seq = 0, .flags = 0xa0 };
+
+	both_new(&l, 4096);
+	for (int i = 0; i < 500; i++, addr += 16)
+		one(&l, ALLOC(addr), &seq);
+	while (!inside(&l)->age.sweeping) {
+		one(&l, ALLOC(addr), &seq);
+		addr += 16;
+		one(&l, FREE(first), &seq);
+		first += 16;
+	}
+	ck_assert_int_eq(blklist_put(l.lit, &b), 0);
+	ck_assert_int_eq(blklist_put(l.ix, &b), 0);
+	for (int i = 0; i < 70; i++, addr += 16)
+		one(&l, ALLOC(addr), &seq);
+	ck_assert(inside(&l)->age.sweeping);
+	sound_both(&l);
+	same_ends(&l);
+	sound_both(&l);
+	for (int i = 0; i < 9000; i++) {
+		one(&l, ALLOC(addr), &seq);
+		addr += 16;
+		one(&l, FREE(first), &seq);
+		first += 16;
+	}
+	same_ends(&l);
+	sound_both(&l);
+	both_free(&l);
+}
+END_TEST
+
+START_TEST(short_list_gives_the_memory_of_a_long_one_back)
+{
+	enum { N = 400000 };
+	static struct rec r[4096];
+	struct blklist *l;
+	struct blklist_batch b = { .rec = r, .seq = 1 };
+	size_t long_list, short_list;
+	struct blk rows[64];
+
+	ck_assert_int_eq(blklist_new(&l, BLKLIST_INDEXED, N), 0);
+	for (int freeing = 0; freeing < 2; freeing++) {
+		for (uint64_t i = 0; i < N; i += b.n) {
+			for (b.n = 0; b.n < 4096 && i + b.n < N; b.n++) {
+				/* Every 8,192nd stays. */
+				uint64_t a = (i + b.n) * 48;
+
+				r[b.n] = !freeing ? ALLOC(a) :
+				    (i + b.n) % 8192 == 8191 ?
+				    REC(.op = REC_CONTROL) : FREE(a);
+			}
+			blklist_apply(l, &b);
+			b.seq += b.n;
+		}
+		sound(l);
+		if (!freeing)
+			long_list = blklist_memory(l);
+	}
+	short_list = blklist_memory(l);
+	ck_assert_uint_eq(blklist_counts(l)->unknown_free, 0);
+	ck_assert_uint_gt(long_list, N * 60);
+	ck_assert_uint_lt(short_list, long_list / 8);
+	ck_assert_uint_eq(blklist_window(l, BLKLIST_BY_AGE, false, 0, rows, 64),
+	    N / 8192);
+	for (unsigned i = 0; i < N / 8192; i++)
+		ck_assert_uint_eq(rows[i].addr, (i * 8192 + 8191) * UINT64_C(48));
+	blklist_free(l);
+}
+END_TEST
+
+START_TEST(list_of_many_blocks_is_the_literal_one)
+{
+	enum { N = 80000, EVENTS = 4000 };
+	static struct rec r[EVENTS];
+	struct both l;
+	struct blklist_batch b = { .rec = r, .seq = 1 };
+	unsigned char *live = calloc(N, 1);
+
+	/* Above 64 k the indexed list fetches ahead; blocks come ascending, so
+	 * the hint keeps the literal one quick. */
+	seed = 4711;
+	both_new(&l, N);
+	for (uint64_t i = 0; i < N; i += b.n) {
+		for (b.n = 0; b.n < EVENTS; b.n++)
+			r[b.n] = ALLOC((i + b.n) * 32);
+		both_apply(&l, &b);
+		b.seq += b.n;
+		memset(live + i, 1, b.n);
+	}
+	b.cancel = true;
+	for (int round = 0; round < 4; round++) {
+		uint64_t at = below(N / 2);
+
+		for (b.n = 0; b.n < EVENTS; b.n++) {
+			at += below(3);
+			r[b.n] = live[at] ? FREE(at * 32) : ALLOC(at * 32);
+			live[at] = !live[at];
+		}
+		both_apply(&l, &b);
+		b.seq += b.n;
+		sound_both(&l);
+		for (int order = 0; order < 4; order++)
+			same_window(&l, order & 1 ? BLKLIST_BY_AGE :
+			    BLKLIST_BY_ADDRESS, order & 2);
+	}
+	ck_assert_uint_gt(blklist_counts(l.ix)->cancelled, 0);
+	ck_assert_uint_gt(blklist_counts(l.ix)->aRecActive, 65536);
+	both_free(&l);
+	free(live);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("blklist: indexed against literal");
+	TCase *traces = tcase_create("traces");
+	TCase *corners = tcase_create("corners");
+
+	tcase_set_timeout(traces, 120);
+	tcase_add_loop_test(traces, indexed_list_is_the_literal_one, 0,
+	    RECS_NELEM(shapes));
+	tcase_set_timeout(corners, 120);
+	tcase_add_loop_test(corners,
+	    blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order, 0, 32);
+	tcase_add_loop_test(corners, positions_never_run_out, 0, 3);
+	tcase_add_test(corners, old_numbers_in_no_order_are_put_into_order);
+	tcase_add_test(corners, order_is_mended_in_the_middle_of_a_sweep);
+	tcase_add_test(corners,
+	    short_list_gives_the_memory_of_a_long_one_back);
+	tcase_add_test(corners, list_of_many_blocks_is_the_literal_one);
+	suite_add_tcase(s, traces);
+	suite_add_tcase(s, corners);
+	return s;
+}
+
+CHECK_MAIN(suite)
