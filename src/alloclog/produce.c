@@ -231,7 +231,7 @@ produce_open(struct producer *p, uint32_t tid)
 	size_t offset;
 	int i;
 
-	if (p->ring != NULL || !joined_get(&j))
+	if (p->thread != 0 || !joined_get(&j))
 		return;
 	p->thread = thread_index(j.area);
 	if ((i = ring_claim(j.area, tid)) >= 0) {

@@ -88,7 +88,8 @@ uint64_t produce_stream(void);
 /*
  * Takes a free ring of the area for `p` and logs REC_CTL_THREAD; when none is
  * left, p has a thread index only and its events go to the common ring.  p
- * lies on a page that fork wipes; the caller owns it.
+ * lies on a page that fork wipes; the caller owns it.  Nothing to do for a p
+ * that has a thread index already.
  */
 void produce_open(struct producer *p, uint32_t tid);
 
