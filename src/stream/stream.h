@@ -15,9 +15,10 @@
  *	cause		why: enum stream_cause.
  *	feed		the keeper's side of one target's shared memory: drains
  *			its rings and puts the records in order.
- *	pass		one round over all rings of a feed.
- *	hold-back	records read but not yet due, waiting for an earlier
- *			ticket of their shard.
+ *	pass		one or two rounds over all rings of a feed.
+ *	hold-back	records seen but not yet due, waiting for an earlier
+ *			ticket of their shard.  They wait in the rings, whose
+ *			capacity bounds them.
  *	sink		the table of functions that takes what a feed delivers.
  *			This room knows nothing of what is behind it.
  *
@@ -203,8 +204,6 @@ struct stream_feed_counts {
 	unsigned rings;		/* in use */
 };
 
-#define STREAM_HOLD_MAX (1u << 20)	/* records held back at most; beyond: CORRUPT */
-
 /*
  * Makes and seals both areas and maps them.  fds[0] is the ring area, fds[1]
  * the keeper area: the caller sends them to the target and closes them.
@@ -223,17 +222,21 @@ void stream_feed_start_at(struct stream_feed *,
 
 /*
  * One pass: publishes now_ms, reads the in-flight words, then all heads, then
- * drains; delivers what is due, in order.  At most one capacity of each ring.
- * Returns the number of records delivered (INT_MAX at most), or -EPROTO when
- * the target wrote what no producer writes: the feed is then dead, and only
- * its counts and free may be called.
+ * drains; delivers what is due, in order.  When something is not due, or a
+ * ticket is owed, it does so once more: what the first round has seen is then
+ * delivered whatever is missing.  At most two capacities of each ring.  Returns
+ * the number of records delivered (INT_MAX at most), or -EPROTO when the target
+ * wrote what no producer writes (-ENOMEM when the keeper itself is out of
+ * memory): the feed is then dead, its producers wait no more, and it only
+ * repeats that.
  */
 int stream_feed_pass(struct stream_feed *, int64_t now_ms);
 
 /*
  * The target is gone and nothing more will come: drains to the end, applies
  * all that is held back, counts tickets that never came as
- * STREAM_WRITER_DIED.  Returns as stream_feed_pass().
+ * STREAM_WRITER_DIED, also those passed over that a thread still had in flight.
+ * Returns as stream_feed_pass().
  */
 int stream_feed_finish(struct stream_feed *, int64_t now_ms);
 
@@ -252,7 +255,7 @@ const struct stream_feed_counts *stream_feed_counts(struct stream_feed *);
 /* The next ticket due of each shard, REC_SHARDS of them; borrowed. */
 const uint32_t *stream_feed_due(const struct stream_feed *);
 
-/* True when the record drew its ticket at or after the cut. */
+/* True when the record drew its ticket at or after the cut; false without one. */
 bool stream_after_cut(const struct rec *, const uint32_t cut[REC_SHARDS]);
 
 #endif

@@ -1,0 +1,152 @@
+/*
+ * The feed: the areas of one target and the order of its records, behind
+ * stream.h.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "order.h"
+
+struct stream_feed {
+	struct reader reader;
+	struct order order;
+	struct stream_feed_counts counts;
+	uint32_t due[REC_SHARDS];	/* as after the last pass */
+	uint32_t bell_told;		/* the helper thread's own */
+	int dead;			/* why nothing more can be fed, or 0 */
+};
+
+int
+stream_feed_new(struct stream_feed **feedp, int fds[2], bool no_wait,
+    const struct stream_sink *sink, void *arg)
+{
+	struct stream_feed *feed;
+	int made[2], err;
+
+	/* Mostly never touched: a common ring that nobody uses costs nothing. */
+	feed = calloc(1, sizeof(*feed));
+	if (feed == NULL)
+		return -ENOMEM;
+	err = order_init(&feed->order, &feed->reader, sink, arg,
+	    &feed->counts);
+	if (err != 0)
+		goto fail;
+	err = reader_open(&feed->reader, made, no_wait);
+	if (err != 0)
+		goto fail;
+	fds[0] = made[0];
+	fds[1] = made[1];
+	*feedp = feed;
+	return 0;
+fail:
+	order_fini(&feed->order);
+	free(feed);
+	return err;
+}
+
+void
+stream_feed_free(struct stream_feed *feed)
+{
+	if (feed == NULL)
+		return;
+	reader_close(&feed->reader);
+	order_fini(&feed->order);
+	free(feed);
+}
+
+static void
+copy_due(struct stream_feed *feed)
+{
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		feed->due[s] = order_due(&feed->order, s);
+}
+
+void
+stream_feed_start_at(struct stream_feed *feed,
+    const uint32_t tickets[REC_SHARDS])
+{
+	order_start_at(&feed->order, tickets);
+	copy_due(feed);
+}
+
+/* What a pass has come to, as stream.h says it. */
+static int
+fed(struct stream_feed *feed, uint64_t before, int err)
+{
+	uint64_t n = feed->counts.records - before;
+
+	copy_due(feed);
+	if (err != 0) {
+		feed->dead = err;
+		reader_gone(&feed->reader);
+		return err;
+	}
+	return n > INT_MAX ? INT_MAX : (int)n;
+}
+
+int
+stream_feed_pass(struct stream_feed *feed, int64_t now_ms)
+{
+	uint64_t before = feed->counts.records;
+
+	if (feed->dead != 0)
+		return feed->dead;
+	reader_beat(&feed->reader, now_ms);
+	return fed(feed, before, order_pass(&feed->order, now_ms));
+}
+
+int
+stream_feed_finish(struct stream_feed *feed, int64_t now_ms)
+{
+	uint64_t before = feed->counts.records;
+
+	if (feed->dead != 0)
+		return feed->dead;
+	reader_beat(&feed->reader, now_ms);
+	return fed(feed, before, order_finish(&feed->order, now_ms));
+}
+
+void
+stream_feed_beat(struct stream_feed *feed, int64_t now_ms)
+{
+	if (feed->dead == 0)
+		reader_beat(&feed->reader, now_ms);
+}
+
+int
+stream_feed_wait_bell(struct stream_feed *feed, int timeout_ms)
+{
+	return reader_wait_bell(&feed->reader, &feed->bell_told, timeout_ms);
+}
+
+const struct stream_feed_counts *
+stream_feed_counts(struct stream_feed *feed)
+{
+	return &feed->counts;
+}
+
+const uint32_t *
+stream_feed_due(const struct stream_feed *feed)
+{
+	return feed->due;
+}
+
+bool
+stream_after_cut(const struct rec *rec, const uint32_t cut[REC_SHARDS])
+{
+	switch (rec_op(rec)) {
+	case REC_ALLOC:
+		if (rec_level(rec) == REC_LEVEL_FAILED)
+			return false;
+		break;
+	case REC_FREE:
+	case REC_UNDO:
+	case REC_RANGE:
+		break;
+	default:
+		return false;
+	}
+	return (int32_t)(rec_ticket(rec) - cut[rec_shard(rec_addr(rec))]) >= 0;
+}

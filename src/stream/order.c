@@ -1,0 +1,568 @@
+/*
+ * The merge, and the rounds that a pass is made of.
+ *
+ * The fast path is a record whose ticket is due in a shard where nobody waits,
+ * nothing is owed and no range is under way: one comparison tells.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "../base/base.h"
+#include "order.h"
+
+/* --- delivery ------------------------------------------------------------ */
+
+static void
+flush(struct order *o)
+{
+	unsigned n = o->nbatch;
+
+	if (n == 0)
+		return;
+	o->nbatch = 0;
+	o->counts->records += n;
+	o->sink->records(o->arg, o->batch, n, o->now_ms);
+}
+
+void
+order_put(struct order *o, const struct rec *rec)
+{
+	o->batch[o->nbatch++] = *rec;
+	if (o->nbatch == ORDER_BATCH)
+		flush(o);
+}
+
+static void
+control(struct order *o, const struct rec *rec)
+{
+	flush(o);
+	o->sink->control(o->arg, rec, o->now_ms);
+}
+
+void
+order_lose(struct order *o, unsigned cause, uint64_t count)
+{
+	if (count == 0)
+		return;
+	flush(o);
+	o->counts->lost[cause] += count;
+	o->sink->lost(o->arg, cause, count);
+}
+
+/* --- turns --------------------------------------------------------------- */
+
+void
+order_ready(struct order *o, unsigned id)
+{
+	o->ready[o->nready++] = (uint16_t)id;
+}
+
+/* Whether this ticket is the next to be delivered of its shard. */
+bool
+order_turn(const struct order *o, unsigned s, uint32_t ticket)
+{
+	const struct shard_wait *w = &o->wait[s];
+
+	if (order_scripted(o, s))
+		return o->script[w->script] == ticket;
+	return w->owed == 0 && ticket == order_due(o, s);
+}
+
+/* Tickets from due up to this one are passed over: their threads are in flight. */
+static int
+owe(struct order *o, unsigned s, uint32_t ticket)
+{
+	struct shard_wait *w = &o->wait[s];
+	uint32_t due = order_due(o, s);
+	int err;
+
+	if (ticket - due > ORDER_OWED_MAX - w->owed)
+		return -EPROTO;
+	for (; due != ticket; due++) {
+		err = ticketmap_put(&o->owed, ticketmap_key(s, due),
+		    (uint64_t)o->round << 32);
+		if (err != 0)
+			return err == -EEXIST ? -EPROTO : err;
+		w->owed++;
+	}
+	return 0;
+}
+
+/* The ticket whose turn it is has come: due, or owed and late. */
+int
+order_take_turn(struct order *o, unsigned s, uint32_t ticket)
+{
+	struct shard_wait *w = &o->wait[s];
+	uint32_t due = order_due(o, s);
+	struct ticketmap_entry *owed;
+	int err;
+
+	if ((int32_t)(ticket - due) < 0) {
+		owed = ticketmap_get(&o->owed, ticketmap_key(s, ticket));
+		if (owed == NULL)
+			return -EPROTO;
+		ticketmap_remove(&o->owed, owed);
+		w->owed--;
+		o->counts->late++;
+	} else {
+		if ((err = owe(o, s, ticket)) != 0)
+			return err;
+		due = ticket + 1;
+	}
+	if (order_scripted(o, s))
+		w->script++;
+	order_set(o, s, due);
+	return 0;
+}
+
+/* The source waits for the turn of this ticket. */
+int
+order_wait_turn(struct order *o, unsigned id, unsigned s, uint32_t ticket)
+{
+	uint64_t key = ticketmap_key(s, ticket);
+	int err;
+
+	if ((int32_t)(ticket - order_due(o, s)) < 0 &&
+	    ticketmap_get(&o->owed, key) == NULL)
+		return -EPROTO;
+	err = ticketmap_put(&o->waiters, key, id + 1);
+	if (err != 0)
+		return err == -EEXIST ? -EPROTO : err;
+	o->wait[s].waiters++;
+	order_touch(o, s);
+	return 0;
+}
+
+/*
+ * Makes the source ready that waits for the next turn of the shard.  A range
+ * that does is noted, and the turn after that is looked at.
+ */
+int
+order_wake(struct order *o, unsigned s)
+{
+	struct shard_wait *w = &o->wait[s];
+	int err = 0;
+
+	while (w->waiters != 0 && err == 0) {
+		struct ticketmap_entry *waiter;
+		struct order_range *range;
+		uint32_t ticket = order_due(o, s);
+		unsigned id;
+
+		if (order_scripted(o, s))
+			ticket = o->script[w->script];
+		else if (w->owed != 0)
+			break;
+		waiter = ticketmap_get(&o->waiters, ticketmap_key(s, ticket));
+		if (waiter == NULL)
+			break;
+		id = (unsigned)waiter->value - 1;
+		ticketmap_remove(&o->waiters, waiter);
+		w->waiters--;
+		if ((range = range_of(o, id)) == NULL) {
+			order_ready(o, id);
+			break;
+		}
+		err = order_take_turn(o, s, ticket);
+		if (err == 0 && range_note(o, range, s))
+			order_ready(o, id);
+	}
+	order_touch(o, s);
+	return err;
+}
+
+/* The slow path of one record: 1 it may be delivered, 0 its source waits. */
+static int
+turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
+{
+	uint32_t ticket = rec_ticket(rec);
+	int err;
+
+	if (!order_turn(o, s, ticket)) {
+		err = order_wait_turn(o, id, s, ticket);
+		return err;
+	}
+	if (o->wait[s].ranges != 0 && rec_layer(rec) != 0 &&
+	    range_covers(o, s, rec_addr(rec))) {
+		o->behind[o->nbehind++] = (uint16_t)id;
+		return 0;
+	}
+	if ((err = order_take_turn(o, s, ticket)) != 0 ||
+	    (err = order_wake(o, s)) != 0)
+		return err;
+	return 1;
+}
+
+/* --- the merge ----------------------------------------------------------- */
+
+/* One record that is not on the fast path: 1 done, 0 its source waits. */
+static int
+run_record(struct order *o, unsigned id, const struct rec *rec)
+{
+	int err;
+
+	switch (reader_class(o->reader, rec)) {
+	case CLASS_TICKET:
+		if ((err = turn(o, id, rec, rec_shard(rec_addr(rec)))) == 1)
+			order_put(o, rec);
+		return err;
+	case CLASS_PLAIN:
+		order_put(o, rec);
+		return 1;
+	case CLASS_CONTROL:
+		control(o, rec);
+		return 1;
+	case CLASS_RANGE:
+		return range_run(o, id);
+	default:
+		return -EPROTO;
+	}
+}
+
+/* Delivers what stands in the chunk: 1 all of it, 0 the ring waits. */
+static int
+run_chunk(struct order *o, unsigned i)
+{
+	struct source *src = &o->source[i];
+	int err;
+
+	for (; src->at < src->n; src->at++) {
+		const struct rec *rec = &src->chunk[src->at];
+		uint64_t *shard = &o->shard[rec_shard(rec_addr(rec))];
+
+		if (__builtin_expect(reader_class(o->reader, rec) ==
+			    CLASS_TICKET && *shard == rec_ticket(rec), 1)) {
+			*shard = (uint32_t)(*shard + 1);
+			order_put(o, rec);
+			continue;
+		}
+		if ((err = run_record(o, i, rec)) != 1)
+			return err;
+	}
+	return 1;
+}
+
+static int
+run_ring(struct order *o, unsigned i)
+{
+	struct source *src = &o->source[i];
+	int n;
+
+	src->waits = false;
+	for (;;) {
+		if ((n = run_chunk(o, i)) != 1) {
+			src->waits = n == 0;
+			return n;
+		}
+		src->at = src->n = 0;
+		n = reader_take(o->reader, i, src->chunk, READER_CHUNK,
+		    o->payload[i]);
+		if (n <= 0)
+			return n;
+		src->n = (uint16_t)n;
+	}
+}
+
+static int
+run_slot(struct order *o, unsigned id)
+{
+	struct common_slot *slot = &o->common[id - ORDER_COMMON];
+	int done = run_record(o, id, &slot->rec);
+
+	if (done == 1) {
+		slot->state = SLOT_DONE;
+		o->common_undelivered--;
+	} else if (done == 0) {
+		slot->state = SLOT_WAITS;
+	}
+	return done < 0 ? done : 0;
+}
+
+/* --- the common ring ----------------------------------------------------- */
+
+static struct common_slot *
+slot_at(struct order *o, uint64_t n)
+{
+	return &o->common[n % RING_COMMON_SLOTS];
+}
+
+/* Copies the slots behind a range next to it, done as soon as it is. */
+static int
+read_more(struct order *o, uint64_t n)
+{
+	uint64_t set[RING_RANGE_WORDS];
+	unsigned more = reader_range_slots(&slot_at(o, n)->rec, set);
+	int err;
+
+	if (more == 0)
+		return -EPROTO;
+	for (unsigned k = 1; k <= more; k++) {
+		struct common_slot *slot = slot_at(o, n + k);
+
+		err = reader_claim_more(o->reader, n + k, &slot->rec);
+		if (err < 0)
+			return err;
+		slot->state = SLOT_DONE;
+	}
+	return 0;
+}
+
+/*
+ * Copies all that is valid.  A slot that is claimed and not valid may hold a
+ * ticket of any shard.
+ */
+static int
+common_read(struct order *o)
+{
+	struct reader *r = o->reader;
+	const struct reader_ring *ring = &r->rings[RING_COMMON];
+	bool missing = false;
+	int got;
+
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		struct common_slot *slot = slot_at(o, n);
+
+		if (slot->state != SLOT_EMPTY)
+			continue;
+		if ((got = reader_claim(r, n, &slot->rec)) < 0)
+			return got;
+		if (got == 0) {
+			missing = true;
+			continue;
+		}
+		slot->state = SLOT_READ;
+		slot->round = o->round;
+		o->common_undelivered++;
+		if (reader_class(r, &slot->rec) == CLASS_RANGE &&
+		    (got = read_more(o, n)) < 0)
+			return got;
+	}
+	if (missing)
+		memset(r->inflight, 0xff, sizeof(r->inflight));
+	return 0;
+}
+
+/* Whether something of the same thread, claimed before n, is undelivered. */
+static bool
+thread_has_earlier(struct order *o, uint64_t n)
+{
+	unsigned thread = rec_thread(&slot_at(o, n)->rec);
+
+	for (uint64_t k = o->reader->rings[RING_COMMON].pos; k < n; k++) {
+		const struct common_slot *slot = slot_at(o, k);
+
+		if ((slot->state == SLOT_READ || slot->state == SLOT_WAITS) &&
+		    rec_thread(&slot->rec) == thread)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Offers what has been read, in the order of the claims.  A control record has
+ * its place among those of its thread: it stops the offer while earlier ones
+ * wait.
+ */
+static int
+common_offer(struct order *o)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	uint64_t earlier = 0;
+	int err;
+
+	o->common_stopped = false;
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		struct common_slot *slot = slot_at(o, n);
+
+		if (slot->state == SLOT_READ) {
+			if (earlier != 0 &&
+			    reader_class(o->reader, &slot->rec) ==
+				CLASS_CONTROL &&
+			    thread_has_earlier(o, n)) {
+				o->common_stopped = true;
+				return 0;
+			}
+			err = run_slot(o,
+			    (unsigned)(ORDER_COMMON + n % RING_COMMON_SLOTS));
+			if (err != 0)
+				return err;
+		}
+		earlier += slot->state == SLOT_WAITS;
+	}
+	return 0;
+}
+
+/* Gives back the slots up to the first that is still needed. */
+static void
+common_release(struct order *o)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	uint64_t n = ring->pos;
+
+	for (; n < ring->seen && slot_at(o, n)->state == SLOT_DONE; n++)
+		slot_at(o, n)->state = SLOT_EMPTY;
+	reader_claims_done(o->reader, n);
+}
+
+/* Runs all that is ready, and what that makes ready. */
+int
+order_merge(struct order *o)
+{
+	uint64_t undelivered = o->common_undelivered;
+	int err = 0;
+
+	for (;;) {
+		while (o->nready > 0 && err == 0) {
+			unsigned id = o->ready[--o->nready];
+
+			err = id < ORDER_COMMON ? run_ring(o, id) :
+						  run_slot(o, id);
+		}
+		if (err != 0 || !o->common_stopped ||
+		    o->common_undelivered == undelivered)
+			return err;
+		undelivered = o->common_undelivered;
+		err = common_offer(o);
+	}
+}
+
+/* --- rounds -------------------------------------------------------------- */
+
+uint64_t
+order_held(const struct order *o)
+{
+	uint64_t n = o->common_undelivered;
+
+	for (unsigned i = 0; i < o->reader->nrings; i++)
+		n += o->reader->rings[i].seen - o->reader->rings[i].pos +
+		    o->source[i].n - o->source[i].at;
+	return n;
+}
+
+static int
+start_round(struct order *o)
+{
+	struct reader *r = o->reader;
+	int err;
+
+	o->round++;
+	if ((err = reader_look(r)) != 0)
+		return err;
+	order_lose(o, STREAM_RING_FULL,
+	    r->dropped - o->counts->lost[STREAM_RING_FULL]);
+	o->counts->far_addresses = r->far_addresses;
+	for (unsigned i = r->nrings; i-- > 0;)
+		if (!o->source[i].waits && r->rings[i].pos < r->rings[i].seen)
+			order_ready(o, i);
+	if ((err = common_read(o)) != 0 || o->common_undelivered == 0)
+		return err;
+	return common_offer(o);
+}
+
+static int
+run_round(struct order *o)
+{
+	int err;
+
+	if ((err = start_round(o)) != 0 || (err = order_merge(o)) != 0)
+		return err;
+	if (order_held(o) > 0) {
+		if ((err = holes_script(o)) != 0 || (err = order_merge(o)) != 0)
+			return err;
+		holes_end_scripts(o);
+	}
+	if (o->owed.used > 0 && (err = holes_settle(o)) != 0)
+		return err;
+	common_release(o);
+	reader_release(o->reader);
+	return 0;
+}
+
+static void
+account(struct order *o)
+{
+	struct stream_feed_counts *c = o->counts;
+
+	flush(o);
+	c->held = order_held(o);
+	if (c->held > c->held_max)
+		c->held_max = c->held;
+	c->owed = o->owed.used;
+	c->rings = o->reader->nrings;
+}
+
+/*
+ * What the first round leaves is old in the second, right behind it: nothing
+ * waits longer for a thread that is stopped in flight.
+ */
+int
+order_pass(struct order *o, int64_t now_ms)
+{
+	int err;
+
+	o->now_ms = now_ms;
+	o->counts->passes++;
+	err = run_round(o);
+	if (err == 0 && (order_held(o) > 0 || o->owed.used > 0))
+		err = run_round(o);
+	account(o);
+	return err;
+}
+
+int
+order_finish(struct order *o, int64_t now_ms)
+{
+	uint64_t left = 0, before;
+	int err;
+
+	o->now_ms = now_ms;
+	o->dead = true;
+	o->counts->passes++;
+	do {
+		before = left;
+		err = run_round(o);
+		left = order_held(o);
+	} while (err == 0 && left != 0 && left != before);
+	if (err == 0) {
+		order_lose(o, STREAM_WRITER_DIED, o->owed.used);
+		order_lose(o, STREAM_CORRUPT, left);
+	}
+	account(o);
+	return err;
+}
+
+void
+order_start_at(struct order *o, const uint32_t tickets[REC_SHARDS])
+{
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		order_set(o, s, tickets[s]);
+}
+
+int
+order_init(struct order *o, struct reader *r, const struct stream_sink *sink,
+    void *arg, struct stream_feed_counts *counts)
+{
+	uint64_t seeds[2];
+
+	if (getrandom(seeds, sizeof(seeds), GRND_NONBLOCK) != sizeof(seeds))
+		seeds[0] = seeds[1] = (uint64_t)mono_now().ns;
+	o->waiters.seed = seeds[0] | 1;
+	o->owed.seed = seeds[1] | 1;
+	o->reader = r;
+	o->sink = sink;
+	o->arg = arg;
+	o->counts = counts;
+	o->ranges = calloc(ORDER_RANGES_MAX, sizeof(*o->ranges));
+	return o->ranges == NULL ? -ENOMEM : 0;
+}
+
+void
+order_fini(struct order *o)
+{
+	free(o->waiters.entries);
+	free(o->owed.entries);
+	free(o->ranges);
+	free(o->in_hand);
+	free(o->script);
+}

@@ -1,0 +1,212 @@
+/*
+ * order: from rings to one stream in which the records of each address stand
+ * in their true order.  Private to this room.
+ *
+ * Vocabulary
+ *	due		the next ticket of a shard.
+ *	source		where a record comes from: a ring, or one slot of the
+ *			common ring, whose slots are not in order of their tickets.
+ *	merge		each source is read until a record is not due; the source
+ *			then waits for that ticket and others go on.  The rings
+ *			are the hold-back; nothing is put aside, and the records
+ *			of a ring never overtake each other.
+ *	round		a look at all rings and a merge of what was seen.
+ *	hole		a ticket that is not due to be found: its thread is in
+ *			flight, between drawing and publishing.
+ *	owed		a ticket that was passed over and may still turn up.
+ *	script		for the rest of a round, the tickets of one shard that
+ *			are in hand, in order, with the holes left out.
+ *	noted		said of a range in a shard: its ticket there has come up.
+ *
+ * Why a hole need not be waited for: a free is published before its block is
+ * given back, an allocation before its address is used, so whatever must come
+ * before a record on its address was published before the record drew its
+ * ticket.  Once all heads have been read again after a record was seen, all
+ * that is in hand with lower tickets may be delivered, then the record.
+ */
+#ifndef STREAM_ORDER_H
+#define STREAM_ORDER_H
+
+#include "reader.h"
+#include "stream.h"
+#include "ticketmap.h"
+
+#define ORDER_BATCH 4096
+#define ORDER_RANGES_MAX 1024	/* ranges that are under way at once */
+#define ORDER_OWED_MAX 256	/* of one shard: as many threads frozen in flight */
+#define ORDER_COMMON 128	/* source id of slot 0 of the common ring */
+#define ORDER_SOURCES (ORDER_COMMON + RING_COMMON_SLOTS)
+
+/* Why a shard is off the fast path. */
+struct shard_wait {
+	uint32_t waiters;	/* tickets that sources wait for */
+	uint32_t owed;
+	uint32_t ranges;	/* under way, and noted here */
+	uint32_t script;	/* next of order.script[] ... */
+	uint32_t script_end;	/* ... and its end; equal: no script */
+};
+
+/* What has been taken from a ring and not been delivered. */
+struct source {
+	struct rec chunk[READER_CHUNK];
+	uint16_t at, n;
+	bool waits;
+};
+
+enum slot_state {
+	SLOT_EMPTY,		/* not valid when last looked at */
+	SLOT_READ,		/* copied */
+	SLOT_WAITS,		/* for its turn */
+	SLOT_DONE,
+};
+
+struct common_slot {
+	struct rec rec;
+	uint32_t round;		/* in which it was read */
+	uint8_t state;		/* enum slot_state */
+};
+
+/* A range whose record is at the front of its source. */
+struct order_range {
+	uint64_t addr, len;
+	uint64_t noted[REC_SHARDS / 64];
+	uint32_t left;		/* shards in which it is not noted yet */
+	uint16_t source;
+};
+
+/* What a round found in hand of one shard, as distances from due. */
+struct shard_tally {
+	uint32_t count;
+	int32_t max;
+	int32_t old_max;	/* of those that may go; INT32_MIN: none */
+	bool scripted;
+};
+
+struct order {
+	struct reader *reader;
+	const struct stream_sink *sink;
+	void *arg;
+	struct stream_feed_counts *counts;
+	int64_t now_ms;
+	uint32_t round;
+	bool dead;		/* the target writes no more: all is old */
+
+	/* due, and above its 32 bits 1 if anything in wait[] is not 0 */
+	uint64_t shard[REC_SHARDS];
+	struct shard_wait wait[REC_SHARDS];
+	struct ticketmap waiters;	/* to source id + 1 */
+	struct ticketmap owed;		/* to rounds: skipped << 32 | last seen */
+
+	uint16_t ready[ORDER_SOURCES];
+	unsigned nready;
+	uint16_t behind[ORDER_SOURCES];	/* sources that wait for a range */
+	unsigned nbehind;
+	struct order_range *ranges;	/* ORDER_RANGES_MAX */
+	unsigned nranges;
+
+	uint64_t *in_hand;		/* shard << 32 | distance: what scripts are made of */
+	size_t nin_hand, in_hand_cap;
+	uint32_t *script;
+	size_t script_cap;
+	uint32_t tallied;	/* the last round in which all in hand was counted */
+	struct shard_tally tally[REC_SHARDS];
+
+	uint64_t common_undelivered;
+	bool common_stopped;
+
+	unsigned range_n;		/* the range last opened: */
+	uint16_t range_shard[REC_SHARDS];
+	uint32_t range_ticket[REC_SHARDS];
+
+	unsigned nbatch;
+	struct rec batch[ORDER_BATCH];
+	struct source source[RING_COUNT];
+	struct rec payload[RING_COUNT + 1][RING_RANGE_SLOTS];	/* [RING_COUNT]: scratch */
+	struct common_slot common[RING_COMMON_SLOTS];
+};
+
+/* Its memory is the caller's, zeroed, and large. */
+int order_init(struct order *, struct reader *, const struct stream_sink *,
+    void *arg, struct stream_feed_counts *);
+void order_fini(struct order *);
+
+void order_start_at(struct order *, const uint32_t tickets[REC_SHARDS]);
+
+/* At most two rounds.  0, -EPROTO or -ENOMEM. */
+int order_pass(struct order *, int64_t now_ms);
+/* The rest of a dead target's records, and the account of what never came. */
+int order_finish(struct order *, int64_t now_ms);
+
+/* --- between order.c, range.c and holes.c -------------------------------- */
+
+static inline uint32_t
+order_due(const struct order *o, unsigned s)
+{
+	return (uint32_t)o->shard[s];
+}
+
+static inline bool
+order_scripted(const struct order *o, unsigned s)
+{
+	return o->wait[s].script != o->wait[s].script_end;
+}
+
+/* Sets a shard's due ticket and whether it is off the fast path. */
+static inline void
+order_set(struct order *o, unsigned s, uint32_t due)
+{
+	const struct shard_wait *w = &o->wait[s];
+	bool busy = w->waiters != 0 || w->owed != 0 || w->ranges != 0 ||
+	    w->script != w->script_end;
+
+	o->shard[s] = due | (uint64_t)busy << 32;
+}
+
+static inline void
+order_touch(struct order *o, unsigned s)
+{
+	order_set(o, s, order_due(o, s));
+}
+
+/* The record that a source has at its front. */
+static inline const struct rec *
+order_front(const struct order *o, unsigned id)
+{
+	if (id >= ORDER_COMMON)
+		return &o->common[id - ORDER_COMMON].rec;
+	return &o->source[id].chunk[o->source[id].at];
+}
+
+/* order.c */
+uint64_t order_held(const struct order *);	/* seen and not delivered */
+void order_put(struct order *, const struct rec *);
+void order_lose(struct order *, unsigned cause, uint64_t count);
+void order_ready(struct order *, unsigned id);
+int order_merge(struct order *);
+bool order_turn(const struct order *, unsigned s, uint32_t ticket);
+int order_take_turn(struct order *, unsigned s, uint32_t ticket);
+int order_wait_turn(struct order *, unsigned id, unsigned s, uint32_t ticket);
+int order_wake(struct order *, unsigned s);
+
+/* range.c: 1 done, 0 the source waits, or an error. */
+int range_run(struct order *, unsigned id);
+/* The range under way of this source, or NULL. */
+struct order_range *range_of(struct order *, unsigned id);
+/* Counts a range as noted in s; true when it was the last of its shards. */
+bool range_note(struct order *, struct order_range *, unsigned s);
+/* True when a range that covers addr has been noted in s and is under way. */
+bool range_covers(const struct order *, unsigned s, uint64_t addr);
+/*
+ * Puts the shards and tickets of a range into range_shard[] and
+ * range_ticket[]: of one whose payload is at hand, or of the source's front.
+ */
+int range_open(struct order *, const struct rec *, const struct rec *payload);
+int range_open_front(struct order *, unsigned id);
+
+/* holes.c: gives scripts to shards whose old records are kept by a hole. */
+int holes_script(struct order *);
+void holes_end_scripts(struct order *);
+/* Owed tickets that cannot turn up any more are lost. */
+int holes_settle(struct order *);
+
+#endif

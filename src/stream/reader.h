@@ -1,0 +1,144 @@
+/*
+ * reader: the keeper's side of the shared memory.  Private to this room; the
+ * one place, with ring.c, that touches what a target can write.  Each shared
+ * word is read once into the keeper's own memory; what is checked and used is
+ * the copy, and indexes are masked with sizes that the keeper knows itself.
+ *
+ * Vocabulary
+ *	look		one reading of all in-flight words, then of all heads.
+ *	seen		a ring's head at the last look; what lies before it may be
+ *			taken.
+ *	old		seen at an earlier look already.  All heads having been
+ *			read again since, whatever must come before an old record
+ *			on its address has been seen as well.
+ *	take		to copy records out and give their room back.
+ *	peek		to copy them without.
+ *	class		what the keeper does with a record; from op and level.
+ *
+ * Example: one round
+ *	reader_look(r, now_ms);
+ *	while ((n = reader_take(r, ring, recs, READER_CHUNK)) > 0)
+ *		...
+ *	reader_release(r);
+ *
+ * All functions that read return -EPROTO when they find what no producer
+ * writes.
+ */
+#ifndef STREAM_READER_H
+#define STREAM_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ring.h"
+
+#define READER_CHUNK 64
+
+enum rec_class {
+	CLASS_BAD,
+	CLASS_TICKET,		/* in the order of its shard */
+	CLASS_PLAIN,		/* a failed request: in the order of its ring */
+	CLASS_CONTROL,
+	CLASS_RANGE,		/* has several tickets, in the slots behind it */
+};
+
+/* What the keeper knows of one ring. */
+struct reader_ring {
+	const struct rec *recs;
+	uint64_t pos;		/* records taken */
+	uint64_t seen;		/* head at the last look */
+	uint64_t before;	/* head at the look before that: up to here, old */
+	uint64_t released;	/* pos when sleeping producers were last looked for */
+	uint64_t dropped;
+	uint32_t mask;		/* capacity - 1 */
+	uint32_t not_before;	/* ms of the last visit that found it empty */
+};
+
+struct reader {
+	const struct ring_area *area;		/* mapped read-only */
+	const struct ring_slot *slots;
+	struct keeper_area *keeper;
+	unsigned nrings;			/* rings that have ever been taken */
+	unsigned threads;			/* thread indices given out */
+	uint32_t now;				/* low half of the millisecond */
+	uint32_t visit;				/* the same at the look before */
+	uint64_t dropped;			/* in all rings, ever */
+	uint64_t far_addresses;
+	struct reader_ring rings[RING_COUNT + 1];	/* [RING_COMMON]: slots */
+	uint64_t inflight[REC_SHARDS / 64];	/* shards with a thread in flight */
+	uint8_t class[256];			/* by flags */
+};
+
+/*
+ * Makes, seals and maps the areas.  fds[0] is the ring area, fds[1] the
+ * keeper's; they are the caller's, and untouched on failure.
+ */
+int reader_open(struct reader *, int fds[2], bool no_wait);
+void reader_close(struct reader *);
+
+/* Nobody drains any more: wakes whoever waits and lets nobody wait again. */
+void reader_gone(struct reader *);
+
+/* Publishes the millisecond: the heartbeat. */
+void reader_beat(struct reader *, int64_t now_ms);
+
+/* In-flight words, then heads, then the counts of what was dropped. */
+int reader_look(struct reader *);
+
+/*
+ * Copies up to max records of ring i that have been seen, all of them checked
+ * and their milliseconds brought between the last visit and now, and gives
+ * their room back.  A range comes alone: the only record, and payload gets the
+ * slots behind it (RING_RANGE_SLOTS of room).  Returns their number.
+ */
+int reader_take(struct reader *, unsigned i, struct rec *out, int max,
+    struct rec *payload);
+
+/*
+ * Copies n records from `at` on, all seen and not taken; checks nothing.
+ * i is not the common ring.
+ */
+void reader_peek(const struct reader *, unsigned i, uint64_t at, int n,
+    struct rec *out);
+
+/*
+ * Copies the record of claim n of the common ring.  1, or 0 when it is not
+ * valid yet; -EPROTO for a lap that makes no sense.  Slots behind a range are
+ * not valid by themselves: reader_claim_more() copies them once the range is.
+ */
+int reader_claim(struct reader *, uint64_t n, struct rec *);
+int reader_claim_more(struct reader *, uint64_t n, struct rec *);
+
+/* The common ring's claims before n have been dealt with. */
+void reader_claims_done(struct reader *, uint64_t n);
+
+/* Shows the producers the room that has been made, and wakes who waits for it. */
+void reader_release(struct reader *);
+
+/* Sleeps until the bell has rung since *told, at most timeout_ms. */
+int reader_wait_bell(const struct reader *, uint32_t *told, int timeout_ms);
+
+static inline enum rec_class
+reader_class(const struct reader *r, const struct rec *rec)
+{
+	return r->class[rec_flags(rec)];
+}
+
+static inline bool
+reader_inflight(const struct reader *r, unsigned shard)
+{
+	return r->inflight[shard / 64] >> shard % 64 & 1;
+}
+
+/* Slots behind a range, and its length as the producer had it; 0 if it has none. */
+static inline unsigned
+reader_range_slots(const struct rec *rec, uint64_t set[RING_RANGE_WORDS])
+{
+	if (rec_size(rec) == 0)
+		return 0;
+	return (ring_range_shards(rec_addr(rec), rec_size(rec), set) +
+		   RING_RANGE_TICKETS - 1) / RING_RANGE_TICKETS;
+}
+
+#endif

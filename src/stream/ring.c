@@ -1,0 +1,455 @@
+/*
+ * The two areas from the keeper's side.  See reader.h for what is promised.
+ *
+ * The keeper never writes the ring area: it maps it read-only and waits on the
+ * bell there, which a futex allows.  What the keeper writes lies in the second
+ * area, of which no new writable mapping can be made once it is sealed, so a
+ * target can neither move a tail nor fake a heartbeat.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "reader.h"
+
+#define AREA_SIZE RING_ALIGN(ring_area_size())
+#define KEEPER_SIZE RING_ALIGN(sizeof(struct keeper_area))
+
+/* More drops at one look than a thread could make in a year. */
+#define DROPS_MAX (UINT64_C(1) << 48)
+
+/* --- making the areas ---------------------------------------------------- */
+
+static uint8_t
+class_of(unsigned flags)
+{
+	unsigned level = flags & REC_LEVEL_MASK;
+
+	switch (flags >> 4) {
+	case REC_ALLOC:
+		if (level > REC_LEVEL_FAILED)
+			return CLASS_BAD;
+		return level == REC_LEVEL_FAILED ? CLASS_PLAIN : CLASS_TICKET;
+	case REC_FREE:
+	case REC_UNDO:
+		return level < REC_LEVEL_FAILED ? CLASS_TICKET : CLASS_BAD;
+	case REC_RANGE:
+		return level < REC_LEVEL_FAILED ? CLASS_RANGE : CLASS_BAD;
+	case REC_CONTROL:
+		return CLASS_CONTROL;
+	default:
+		return CLASS_BAD;
+	}
+}
+
+/* A memfd of `size` bytes, mapped with `prot`, then sealed with `seals`. */
+static int
+area_make(const char *name, size_t size, int prot, int seals, void **map)
+{
+	void *p = MAP_FAILED;
+	int fd, err;
+
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) != 0)
+		goto fail;
+	p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		goto fail;
+	if (fcntl(fd, F_ADD_SEALS, seals) != 0)
+		goto fail;
+	madvise(p, size, MADV_DONTDUMP);
+	*map = p;
+	return fd;
+fail:
+	err = -errno;
+	if (p != MAP_FAILED)
+		munmap(p, size);
+	close(fd);
+	return err;
+}
+
+static void
+keeper_init(struct keeper_area *keeper, bool no_wait)
+{
+	atomic_store_explicit(&keeper->magic, RING_MAGIC, memory_order_relaxed);
+	/* A target may log before the first pass. */
+	atomic_store_explicit(&keeper->ms, (uint64_t)mono_ms(mono_now()),
+	    memory_order_relaxed);
+	atomic_store_explicit(&keeper->state,
+	    no_wait ? RING_KEEPER_NO_WAIT : RING_KEEPER_READY,
+	    memory_order_release);
+}
+
+int
+reader_open(struct reader *r, int fds[2], bool no_wait)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	void *area, *keeper;
+	int ring_fd, keeper_fd;
+
+	ring_fd = area_make("pagek-ring", AREA_SIZE, PROT_READ, seals, &area);
+	if (ring_fd < 0)
+		return ring_fd;
+	keeper_fd = area_make("pagek-keeper", KEEPER_SIZE,
+	    PROT_READ | PROT_WRITE, seals | F_SEAL_FUTURE_WRITE, &keeper);
+	if (keeper_fd < 0) {
+		munmap(area, AREA_SIZE);
+		close(ring_fd);
+		return keeper_fd;
+	}
+	memset(r, 0, sizeof(*r));
+	r->area = area;
+	r->slots = (const struct ring_slot *)((const char *)area +
+	    RING_SLOTS_OFFSET);
+	r->keeper = keeper;
+	for (unsigned i = 0; i < RING_COUNT; i++) {
+		size_t offset;
+
+		r->rings[i].mask = ring_place(i, &offset) - 1;
+		r->rings[i].recs = (const struct rec *)((const char *)area +
+		    offset);
+	}
+	r->rings[RING_COMMON].mask = RING_COMMON_SLOTS - 1;
+	for (unsigned flags = 0; flags < 256; flags++)
+		r->class[flags] = class_of(flags);
+	keeper_init(keeper, no_wait);
+	fds[0] = ring_fd;
+	fds[1] = keeper_fd;
+	return 0;
+}
+
+/* Wakes all that sleep for room in ring i. */
+static void
+wake(struct reader *r, unsigned i)
+{
+	_Atomic uint32_t *space = &r->keeper->tails[i].space;
+
+	atomic_fetch_add_explicit(space, 1, memory_order_release);
+	syscall(SYS_futex, space, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void
+reader_gone(struct reader *r)
+{
+	atomic_store_explicit(&r->keeper->state, RING_KEEPER_GONE,
+	    memory_order_release);
+	for (unsigned i = 0; i <= RING_COUNT; i++)
+		wake(r, i);
+}
+
+void
+reader_close(struct reader *r)
+{
+	if (r->area == NULL)
+		return;
+	reader_gone(r);
+	munmap((void *)(uintptr_t)r->area, AREA_SIZE);
+	munmap(r->keeper, KEEPER_SIZE);
+	r->area = NULL;
+	r->keeper = NULL;
+}
+
+void
+reader_beat(struct reader *r, int64_t now_ms)
+{
+	atomic_store_explicit(&r->keeper->ms, (uint64_t)now_ms,
+	    memory_order_release);
+}
+
+/* --- a look -------------------------------------------------------------- */
+
+static int
+look_inflight(struct reader *r, const struct ring_head *head)
+{
+	uint32_t word = atomic_load_explicit(&head->inflight,
+	    memory_order_acquire);
+
+	if (word == 0)
+		return 0;
+	if (word > RING_INFLIGHT_ALL)
+		return -EPROTO;
+	if (word == RING_INFLIGHT_ALL)
+		memset(r->inflight, 0xff, sizeof(r->inflight));
+	else
+		r->inflight[(word - 1) / 64] |= UINT64_C(1) << (word - 1) % 64;
+	return 0;
+}
+
+/*
+ * What has been seen since the last visit has been written since the last
+ * visit; what was left then is older, and keeps its bound.
+ */
+static int
+look_head(struct reader *r, unsigned i)
+{
+	const struct ring_head *shared = &r->area->rings[i];
+	struct reader_ring *ring = &r->rings[i];
+	uint64_t head = atomic_load_explicit(&shared->head,
+	    memory_order_acquire);
+	uint64_t dropped = atomic_load_explicit(&shared->dropped,
+	    memory_order_relaxed);
+
+	if (head < ring->seen || head - ring->pos > (uint64_t)ring->mask + 1 ||
+	    dropped - ring->dropped > DROPS_MAX)
+		return -EPROTO;
+	if (ring->pos == ring->seen)
+		ring->not_before = r->visit;
+	ring->before = ring->seen;
+	ring->seen = head;
+	r->dropped += dropped - ring->dropped;
+	ring->dropped = dropped;
+	return 0;
+}
+
+static unsigned
+clip(uint32_t n, unsigned max)
+{
+	return n < max ? n : max;
+}
+
+int
+reader_look(struct reader *r)
+{
+	const struct ring_area *area = r->area;
+	uint32_t magic = atomic_load_explicit(&area->magic,
+	    memory_order_acquire);
+	unsigned nrings;
+	int err;
+
+	r->visit = r->now;
+	r->now = (uint32_t)atomic_load_explicit(&r->keeper->ms,
+	    memory_order_relaxed);
+	if (magic != RING_MAGIC)
+		return magic == 0 ? 0 : -EPROTO;
+	nrings = clip(atomic_load_explicit(&area->next_ring,
+	    memory_order_acquire), RING_COUNT);
+	if (nrings < r->nrings)
+		return -EPROTO;
+	r->nrings = nrings;
+	memset(r->inflight, 0, sizeof(r->inflight));
+	for (unsigned i = 0; i < nrings; i++)
+		if ((err = look_inflight(r, &area->rings[i])) != 0)
+			return err;
+	for (unsigned i = 0; i < nrings; i++)
+		if ((err = look_head(r, i)) != 0)
+			return err;
+	if ((err = look_head(r, RING_COMMON)) != 0)
+		return err;
+	r->threads = clip(atomic_load_explicit(&area->threads,
+	    memory_order_relaxed), UINT16_MAX);
+	r->far_addresses = atomic_load_explicit(&area->far_addresses,
+	    memory_order_relaxed);
+	return 0;
+}
+
+/* --- copying records out ------------------------------------------------- */
+
+/* The one copy; each word is read exactly once. */
+static inline void
+copy(struct rec *to, const struct rec *from)
+{
+	for (int i = 0; i < 4; i++)
+		to->w[i] = __atomic_load_n(&from->w[i], __ATOMIC_RELAXED);
+}
+
+/*
+ * Brings a record's millisecond between the ring's bound and now: a target's
+ * copy of it is as old as the thread that made it was slow.
+ */
+static inline void
+settle_time(const struct reader *r, uint32_t not_before, struct rec *rec)
+{
+	uint32_t ms = rec_ms(rec);
+
+	if (__builtin_expect(ms - not_before <= r->now - not_before, 1))
+		return;
+	ms = (int32_t)(ms - not_before) < 0 ? not_before : r->now;
+	rec->w[2] = rec_w2(rec_ticket(rec), ms);
+}
+
+static inline bool
+thread_known(const struct reader *r, const struct rec *rec)
+{
+	return rec_thread(rec) <= r->threads;
+}
+
+/* Slots behind the range at pos; it is taken with them. */
+static int
+take_range(struct reader *r, unsigned i, const struct rec *rec,
+    struct rec *payload)
+{
+	struct reader_ring *ring = &r->rings[i];
+	uint64_t set[RING_RANGE_WORDS];
+	unsigned n = reader_range_slots(rec, set);
+
+	if (n == 0 || ring->seen - ring->pos < n + 1)
+		return -EPROTO;
+	for (unsigned k = 0; k < n; k++)
+		copy(&payload[k],
+		    &ring->recs[(ring->pos + 1 + k) & ring->mask]);
+	ring->pos += n + 1;
+	return 1;
+}
+
+/*
+ * Gives room back: the tail only.  Producers that sleep are looked for after
+ * each quarter, for reading their line costs them one.
+ */
+static void
+show_tail(struct reader *r, unsigned i, uint64_t tail)
+{
+	struct reader_ring *ring = &r->rings[i];
+
+	atomic_store_explicit(&r->keeper->tails[i].tail, tail,
+	    memory_order_seq_cst);
+	ring->released = tail;
+	if (atomic_load_explicit(&r->area->rings[i].waiting,
+		memory_order_seq_cst) != 0)
+		wake(r, i);
+}
+
+int
+reader_take(struct reader *r, unsigned i, struct rec *out, int max,
+    struct rec *payload)
+{
+	struct reader_ring *ring = &r->rings[i];
+	const struct rec *recs = ring->recs;
+	uint64_t pos = ring->pos, left = ring->seen - pos;
+	uint32_t mask = ring->mask, not_before = ring->not_before;
+	int n = left < (uint64_t)max ? (int)left : max, k, err;
+
+	for (k = 0; k < n; k++) {
+		struct rec *rec = &out[k];
+		unsigned class;
+
+		copy(rec, &recs[(pos + (unsigned)k) & mask]);
+		class = reader_class(r, rec);
+		if (__builtin_expect(class == CLASS_TICKET, 1)) {
+			settle_time(r, not_before, rec);
+		} else if (class == CLASS_BAD) {
+			return -EPROTO;
+		} else if (class == CLASS_RANGE) {
+			if (k > 0)
+				break;
+			settle_time(r, not_before, rec);
+			if ((err = take_range(r, i, rec, payload)) < 0)
+				return err;
+			k = 1;
+			pos = ring->pos - 1;
+			break;
+		} else if (class == CLASS_PLAIN) {
+			settle_time(r, not_before, rec);
+		}
+		if (!thread_known(r, rec))
+			return -EPROTO;
+	}
+	ring->pos = pos + (unsigned)k;
+	if (ring->pos - ring->released > mask / 4)
+		show_tail(r, i, ring->pos);
+	return k;
+}
+
+void
+reader_peek(const struct reader *r, unsigned i, uint64_t at, int n,
+    struct rec *out)
+{
+	const struct reader_ring *ring = &r->rings[i];
+
+	for (int k = 0; k < n; k++)
+		copy(&out[k], &ring->recs[(at + (unsigned)k) & ring->mask]);
+}
+
+/* 1 when the slot of claim n has been published as `more` says, else 0. */
+static int
+lap_of(const struct reader *r, uint64_t n, uint64_t *more)
+{
+	uint64_t lap = atomic_load_explicit(
+	    &r->slots[n % RING_COMMON_SLOTS].lap, memory_order_acquire);
+	uint64_t claim = lap & ~RING_LAP_MORE;
+
+	*more = lap & RING_LAP_MORE;
+	if (claim == n + 1)
+		return 1;
+	/* Otherwise it must be what the lap before left there. */
+	if (n < RING_COMMON_SLOTS ? lap == 0 : claim == n + 1 - RING_COMMON_SLOTS)
+		return 0;
+	return -EPROTO;
+}
+
+int
+reader_claim(struct reader *r, uint64_t n, struct rec *rec)
+{
+	struct reader_ring *ring = &r->rings[RING_COMMON];
+	uint64_t more;
+	int valid = lap_of(r, n, &more);
+	unsigned class;
+
+	if (valid <= 0 || more)
+		return valid < 0 ? valid : 0;
+	copy(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
+	class = reader_class(r, rec);
+	if (class == CLASS_BAD || !thread_known(r, rec))
+		return -EPROTO;
+	if (class != CLASS_CONTROL)
+		settle_time(r, ring->not_before, rec);
+	return 1;
+}
+
+int
+reader_claim_more(struct reader *r, uint64_t n, struct rec *rec)
+{
+	uint64_t more;
+
+	if (n >= r->rings[RING_COMMON].seen || lap_of(r, n, &more) != 1 ||
+	    !more)
+		return -EPROTO;
+	copy(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
+	return 1;
+}
+
+void
+reader_claims_done(struct reader *r, uint64_t n)
+{
+	r->rings[RING_COMMON].pos = n;
+}
+
+void
+reader_release(struct reader *r)
+{
+	for (unsigned i = 0; i < r->nrings; i++)
+		if (r->rings[i].pos != r->rings[i].released)
+			show_tail(r, i, r->rings[i].pos);
+	if (r->rings[RING_COMMON].pos != r->rings[RING_COMMON].released)
+		show_tail(r, RING_COMMON, r->rings[RING_COMMON].pos);
+}
+
+int
+reader_wait_bell(const struct reader *r, uint32_t *told, int timeout_ms)
+{
+	const struct timespec ts = {
+		.tv_sec = timeout_ms / 1000,
+		.tv_nsec = timeout_ms % 1000 * 1000000L,
+	};
+	uint32_t bell = atomic_load_explicit(&r->area->bell,
+	    memory_order_acquire);
+
+	if (bell == *told) {
+		syscall(SYS_futex, &r->area->bell, FUTEX_WAIT, bell, &ts, NULL,
+		    0);
+		bell = atomic_load_explicit(&r->area->bell,
+		    memory_order_acquire);
+	}
+	if (bell == *told)
+		return -ETIMEDOUT;
+	*told = bell;
+	return 0;
+}

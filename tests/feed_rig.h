@@ -1,0 +1,272 @@
+/*
+ * A feed and its target in one process, for the linked tests: the two areas
+ * mapped as a target maps them, a sink that keeps account of every address,
+ * and a producer made by hand whose steps a test can take one at a time.
+ */
+#ifndef TESTS_FEED_RIG_H
+#define TESTS_FEED_RIG_H
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../src/alloclog/produce.h"
+#include "../src/stream/stream.h"
+#include "harness.h"
+
+#define RIG_BASE UINT64_C(0x7f0000100000)
+#define RIG_SLOTS 4096			/* addresses: RIG_BASE + 16 * slot */
+#define RIG_LOG 65536			/* records remembered in their order */
+
+struct rig {
+	struct stream_feed *feed;
+	struct ring_area *area;
+	struct keeper_area *keeper;	/* as the target has it: read-only */
+	int fds[2];
+	int64_t now;
+	/* what the sink has been told */
+	uint64_t records, allocs, frees, failed, undone, ranges, controls;
+	uint64_t duplicates, unknown;	/* an address did not alternate */
+	uint64_t lost[STREAM_CAUSES];
+	uint8_t live[2][RIG_SLOTS];	/* by layer and slot */
+	struct rec log[RIG_LOG];
+	size_t nlog;
+};
+
+static inline uint64_t
+rig_addr(unsigned slot)
+{
+	return RIG_BASE + 16 * (uint64_t)slot;
+}
+
+static inline void
+rig_range(struct rig *rig, const struct rec *r)
+{
+	for (unsigned slot = 0; slot < RIG_SLOTS; slot++)
+		if (rig_addr(slot) - rec_addr(r) < rec_size(r))
+			rig->live[1][slot] = 0;
+	rig->ranges++;
+}
+
+static inline void
+rig_record(struct rig *rig, const struct rec *r)
+{
+	uint64_t slot = (rec_addr(r) - RIG_BASE) / 16;
+	uint8_t *live = &rig->live[rec_layer(r)][slot % RIG_SLOTS];
+
+	rig->records++;
+	if (rig->nlog < RIG_LOG)
+		rig->log[rig->nlog++] = *r;
+	switch (rec_op(r)) {
+	case REC_ALLOC:
+		if (rec_level(r) == REC_LEVEL_FAILED) {
+			rig->failed++;
+			return;
+		}
+		rig->duplicates += *live;
+		*live = 1;
+		rig->allocs++;
+		return;
+	case REC_FREE:
+		rig->unknown += !*live;
+		*live = 0;
+		rig->frees++;
+		return;
+	case REC_UNDO:
+		rig->duplicates += *live;
+		*live = 1;
+		rig->undone++;
+		return;
+	case REC_RANGE:
+		rig_range(rig, r);
+		return;
+	default:
+		ck_abort_msg("op %x was delivered", rec_op(r));
+	}
+}
+
+static inline void
+rig_records(void *arg, const struct rec *r, size_t n, int64_t near_ms)
+{
+	(void)near_ms;
+	for (size_t i = 0; i < n; i++)
+		rig_record(arg, &r[i]);
+}
+
+static inline void
+rig_control(void *arg, const struct rec *r, int64_t near_ms)
+{
+	struct rig *rig = arg;
+
+	(void)near_ms;
+	rig->controls++;
+	if (rig->nlog < RIG_LOG)
+		rig->log[rig->nlog++] = *r;
+}
+
+static inline void
+rig_lost(void *arg, unsigned cause, uint64_t count)
+{
+	struct rig *rig = arg;
+
+	ck_assert_uint_lt(cause, STREAM_CAUSES);
+	rig->lost[cause] += count;
+}
+
+static const struct stream_sink rig_sink = {
+	.records = rig_records,
+	.control = rig_control,
+	.lost = rig_lost,
+};
+
+/* The rig is large: each test has one, zeroed. */
+static inline struct rig *
+rig_new(bool no_wait)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+	void *area, *keeper;
+
+	ck_assert_ptr_nonnull(rig);
+	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, no_wait,
+			     &rig_sink, rig), 0);
+	area = mmap(NULL, RING_ALIGN(ring_area_size()), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, rig->fds[0], 0);
+	ck_assert_ptr_ne(area, MAP_FAILED);
+	keeper = mmap(NULL, RING_ALIGN(sizeof(struct keeper_area)), PROT_READ,
+	    MAP_SHARED, rig->fds[1], 0);
+	ck_assert_ptr_ne(keeper, MAP_FAILED);
+	rig->area = area;
+	rig->keeper = keeper;
+	rig->now = 1000;
+	return rig;
+}
+
+static inline struct rig *
+rig_attached(bool no_wait)
+{
+	struct rig *rig = rig_new(no_wait);
+
+	produce_attach(rig->area, rig->keeper, 1);
+	ck_assert(produce_attached());
+	return rig;
+}
+
+static inline void
+rig_free(struct rig *rig)
+{
+	stream_feed_free(rig->feed);
+	munmap(rig->area, RING_ALIGN(ring_area_size()));
+	munmap(rig->keeper, RING_ALIGN(sizeof(struct keeper_area)));
+	close(rig->fds[0]);
+	close(rig->fds[1]);
+	free(rig);
+}
+
+static inline int
+rig_pass(struct rig *rig)
+{
+	return stream_feed_pass(rig->feed, ++rig->now);
+}
+
+/* Everything published must have come through: no more than three passes. */
+static inline void
+rig_drain(struct rig *rig)
+{
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_ge(rig_pass(rig), 0);
+	ck_assert_uint_eq(stream_feed_counts(rig->feed)->held, 0);
+}
+
+static inline uint64_t
+rig_live(const struct rig *rig)
+{
+	uint64_t n = 0;
+
+	for (unsigned slot = 0; slot < RIG_SLOTS; slot++)
+		n += rig->live[0][slot] + rig->live[1][slot];
+	return n;
+}
+
+/* The address of the log's entry i, as a slot. */
+static inline unsigned
+rig_log_slot(const struct rig *rig, size_t i)
+{
+	ck_assert_uint_lt(i, rig->nlog);
+	return (unsigned)((rec_addr(&rig->log[i]) - RIG_BASE) / 16);
+}
+
+/* --- a producer by hand --------------------------------------------------- */
+
+struct hand {
+	struct rig *rig;
+	struct ring_head *ring;
+	struct rec *recs;
+	uint32_t mask;
+	uint64_t head;
+};
+
+static inline struct hand
+hand_open(struct rig *rig, unsigned i)
+{
+	struct hand h = { .rig = rig, .ring = &rig->area->rings[i] };
+	size_t offset;
+
+	h.mask = ring_place(i, &offset) - 1;
+	h.recs = (struct rec *)((char *)rig->area + offset);
+	atomic_store(&rig->area->magic, RING_MAGIC);
+	atomic_store(&rig->area->version, RING_VERSION);
+	if (atomic_load(&rig->area->threads) < i + 1)
+		atomic_store(&rig->area->threads, i + 1);
+	if (atomic_load(&rig->area->next_ring) < i + 1)
+		atomic_store(&rig->area->next_ring, i + 1);
+	atomic_store(&h.ring->owner, 1);
+	h.head = atomic_load(&h.ring->head);
+	return h;
+}
+
+static inline void
+hand_inflight(struct hand *h, unsigned shard)
+{
+	atomic_store(&h->ring->inflight, shard + 1);
+}
+
+static inline uint32_t
+hand_draw(unsigned shard)
+{
+	return atomic_fetch_add(&produce_tickets[shard].next, 1);
+}
+
+/* Writes a record behind the head without publishing it. */
+static inline void
+hand_write(struct hand *h, unsigned op, unsigned slot, uint32_t ticket)
+{
+	struct rec *r = &h->recs[h->head++ & h->mask];
+	unsigned thread = (unsigned)(h->ring - h->rig->area->rings) + 1;
+
+	r->w[0] = rec_w0(rig_addr(slot), REC_FLAGS(op, 0),
+	    op == REC_FREE ? TYPE_FREE : TYPE_MALLOC);
+	r->w[1] = rec_w1(16, thread);
+	r->w[2] = rec_w2(ticket, 0);
+	r->w[3] = 0;
+}
+
+static inline void
+hand_publish(struct hand *h)
+{
+	atomic_store_explicit(&h->ring->head, h->head, memory_order_release);
+	atomic_store_explicit(&h->ring->inflight, 0, memory_order_release);
+}
+
+/* All steps at once. */
+static inline void
+hand_event(struct hand *h, unsigned op, unsigned slot)
+{
+	unsigned shard = rec_shard(rig_addr(slot));
+
+	hand_inflight(h, shard);
+	hand_write(h, op, slot, hand_draw(shard));
+	hand_publish(h);
+}
+
+#endif
