@@ -28,6 +28,26 @@ stopped(void)
 
 /* --- logging one event, whatever the state ------------------------------ */
 
+/*
+ * An allocator may allocate for itself the first time that it is asked for a
+ * size (tcmalloc does); the block is logged, but not measured in its turn.
+ */
+static size_t
+measure(struct thread *t, void *ptr, size_t (*usable)(void *))
+{
+	struct producer *fast = t->fast;
+	size_t n;
+
+	if (usable == NULL || t->measuring)
+		return 0;
+	t->measuring = true;
+	t->fast = NULL;
+	n = usable(ptr);
+	t->fast = fast;
+	t->measuring = false;
+	return n;
+}
+
 COLD void
 hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
     unsigned type, uintptr_t caller)
@@ -45,8 +65,8 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 	if (ptr == NULL)
 		produce_failed(p, size, type, t->level, caller);
 	else
-		produce_alloc(p, (uintptr_t)ptr, size,
-		    usable != NULL ? usable(ptr) : 0, type, t->level, caller);
+		produce_alloc(p, (uintptr_t)ptr, size, measure(t, ptr, usable),
+		    type, t->level, caller);
 }
 
 COLD void
@@ -209,7 +229,7 @@ realloc_slow(void *old, size_t size, uintptr_t caller)
 
 /* --- the hooks ---------------------------------------------------------- */
 
-EXPORT void *
+EXPORT HOT void *
 malloc(size_t size)
 {
 	struct producer *p = thread_fast();
@@ -241,7 +261,7 @@ calloc(size_t n, size_t size)
 	return ptr;
 }
 
-EXPORT void
+EXPORT HOT void
 free(void *ptr)
 {
 	struct producer *p = thread_fast();

@@ -32,7 +32,11 @@
 
 #include "produce.h"
 
+/* Within one object: no call and no load goes by way of its tables. */
+#pragma GCC visibility push(hidden)
+
 #define EXPORT __attribute__((visibility("default")))
+#define HOT __attribute__((flatten))
 #define COLD __attribute__((noinline, cold))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
@@ -155,6 +159,7 @@ struct thread {
 	uint8_t level;			/* alloclog_level() */
 	bool looking;			/* between real_lookup_begin() and _end() */
 	bool opening;			/* inside thread_open() */
+	bool measuring;			/* inside malloc_usable_size() */
 	bool ended;			/* past its destructors: the common ring */
 	bool named;			/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
@@ -228,5 +233,7 @@ void scope_label_alloc(struct thread *, bool failed, unsigned *type,
     uintptr_t *caller);
 bool scope_label_free(struct thread *, uintptr_t block, unsigned *type,
     uintptr_t *caller);
+
+#pragma GCC visibility pop
 
 #endif

@@ -182,7 +182,7 @@ thread_ready(struct producer **out)
 		else
 			p = thread_open(t);
 	}
-	if (t->depth == 0 && !t->looking)
+	if (t->depth == 0 && !t->looking && !t->measuring)
 		t->fast = p;
 	*out = p;
 	return true;
