@@ -303,22 +303,23 @@ realloc(void *old, size_t size)
 }
 
 /*
- * Not passed on: libc's own calls realloc by its public name, which would
- * come back here and be logged twice.
+ * Passed on as a realloc: libc's own calls realloc by its public name, which
+ * would come back here and be logged twice.  Only what overflows goes to the
+ * real one, which refuses it.
  */
 EXPORT void *
 reallocarray(void *old, size_t n, size_t size)
 {
 	size_t total;
 
-	if (unlikely(__builtin_mul_overflow(n, size, &total))) {
-		if (real_get())
-			hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC,
-			    CALLER);
-		errno = ENOMEM;
-		return NULL;
-	}
-	return realloc_from(old, total, CALLER);
+	if (likely(!__builtin_mul_overflow(n, size, &total)))
+		return realloc_from(old, total, CALLER);
+	if (real_get())
+		hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC, CALLER);
+	if (real_known() && real.reallocarray != NULL)
+		return real.reallocarray(old, n, size);
+	errno = ENOMEM;
+	return NULL;
 }
 
 /* The aligned family is called too seldom to be worth two paths. */

@@ -195,6 +195,7 @@ look_up(void)
 	*(void **)&real.malloc = fns[REAL_MALLOC];
 	*(void **)&real.calloc = fns[REAL_CALLOC];
 	*(void **)&real.realloc = fns[REAL_REALLOC];
+	*(void **)&real.reallocarray = dlsym(RTLD_NEXT, "reallocarray");
 	*(void **)&real.free = dlsym(RTLD_NEXT, "free");
 	*(void **)&real.posix_memalign = fns[REAL_POSIX_MEMALIGN];
 	*(void **)&real.aligned_alloc = fns[REAL_ALIGNED_ALLOC];
