@@ -84,6 +84,14 @@ stream_queue_free(struct stream_queue *q)
 	free(q);
 }
 
+void
+stream_queue_start_at(struct stream_queue *q, uint64_t seq)
+{
+	assert(q->entries == 0 && q->ngaps == 0 && q->next == q->base_seq);
+	assert(seq > 0);
+	q->next = q->base_seq = seq < SEQ_MAX ? seq : SEQ_MAX;
+}
+
 static const struct gap *
 gap_at(const struct stream_queue *q, size_t i)
 {

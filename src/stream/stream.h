@@ -150,6 +150,12 @@ struct stream_range {
 int stream_queue_new(struct stream_queue **, uint32_t records);
 void stream_queue_free(struct stream_queue *);
 
+/*
+ * The first record will have this number instead of 1: the stream of a forked
+ * child goes on from its parent's.  Only before anything was put or lost.
+ */
+void stream_queue_start_at(struct stream_queue *, uint64_t seq);
+
 /* Appends; the oldest fall out.  Never fails. */
 void stream_queue_put(struct stream_queue *, const struct rec *, size_t n);
 /*
