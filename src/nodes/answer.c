@@ -1,0 +1,479 @@
+/*
+ * Requests of pages, one function for each, behind one table.
+ *
+ * Every answer costs a bounded amount: a READ looks at READ_SCAN records, a
+ * SNAP copies one part, a SYM is looked up by a worker.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "keeper.h"
+#include "node.h"
+#include "pairs.h"
+#include "serve.h"
+#include "tree.h"
+
+#define READ_SCAN 65536		/* records looked at for one DATA */
+#define CHUNK 4096		/* of them at a time */
+#define TYPE_ENTRY 50		/* code, name, text of TYPED */
+#define BLOCK_MAX (REC_WIDE_SIZE + WIRE_BLOCK_TAIL)
+
+_Static_assert(WIRE_READ_MAX * BLOCK_MAX + 8192 < WIRE_REPLY_MAX,
+    "a part and its requesters fit a reply");
+
+/* What answers are made in; one at a time. */
+struct answer_scratch {
+	struct pairs pairs;
+	struct rec rec[CHUNK];
+	uint64_t seq[CHUNK];
+	struct blk blk[WIRE_READ_MAX];
+	uint8_t bytes[WIRE_READ_MAX * BLOCK_MAX];
+	uint8_t offsets[WIRE_READ_MAX * 4];
+};
+
+int
+answer_init(struct answer_scratch **out)
+{
+	*out = malloc(sizeof **out);
+	return *out == NULL ? -ENOMEM : 0;
+}
+
+static void
+put_le(uint8_t *out, uint64_t v, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		out[i] = (uint8_t)(v >> 8 * i);
+}
+
+/*
+ * The keeper that a request means, or NULL when the answer, an error, has
+ * been sent.  need_list: one whose list is still kept.
+ */
+static struct keeper *
+meant(struct conn *c, const struct wire_msg *m, uint32_t index,
+    const uint8_t epoch[WIRE_EPOCH], bool need_list)
+{
+	struct dstrm *t = &c->node->dstrm;
+	struct wire_msg err = { .type = WIRE_ERR, .id = m->id };
+	struct keeper *k = NULL;
+	int r = dstrm_get(t, index, epoch, &k);
+
+	if (r == 0 && (k->list != NULL || !need_list))
+		return k;
+	err.err.code = r == -ESTALE ? WIRE_E_EPOCH : WIRE_E_NAME;
+	if (r == -ESTALE) {
+		err.err.text = wire_text("this index means another stream now");
+		memcpy(err.err.epoch, t->row[index].epoch, WIRE_EPOCH);
+	} else if (r < 0) {
+		err.err.text = wire_text("no such stream");
+	} else if (k->state == WIRE_S_NO_DATA) {
+		err.err.text = wire_text("this process has no stream");
+	} else {
+		err.err.text = wire_text(
+		    "the list of this ended target is no longer kept");
+	}
+	conn_reply(c, &err);
+	return NULL;
+}
+
+/* --- NAME --------------------------------------------------------------- */
+
+static void
+answer_name(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_NAMED, .id = m->id };
+
+	if (dstrm_lookup(c->node, &m->name, &reply.named) < 0) {
+		conn_error(c, m->id, WIRE_E_NAME, "no such name");
+		return;
+	}
+	conn_reply(c, &reply);
+}
+
+/* --- READ --------------------------------------------------------------- */
+
+static void
+add_lost(uint64_t sum[STREAM_CAUSES], const struct stream_range *range)
+{
+	for (unsigned cause = 0; cause < STREAM_CAUSES; cause++)
+		sum[cause] += range->lost[cause];
+}
+
+/*
+ * A chunk's records that fit, and the range that they cover with the losses
+ * between them.  False when the reply ends here.
+ */
+static bool
+gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
+    size_t want, struct stream_range *range, size_t *taken)
+{
+	uint64_t at = range->next;
+	size_t n, i;
+
+	n = stream_queue_read(k->queue, at, s->rec, s->seq, want, range);
+	for (i = 0; i < n; i++) {
+		if (s->seq[i] - first > UINT32_MAX ||
+		    !pairs_add(&s->pairs, &s->rec[i], s->seq[i],
+		    keeper_info(k, s->seq[i])))
+			break;
+	}
+	*taken = i;
+	if (i == n)
+		return n > 0;
+	if (i > 0) {
+		/* Again, for the losses among just these. */
+		stream_queue_read(k->queue, at, s->rec, s->seq, i, range);
+		return false;
+	}
+	/*
+	 * Not even the first: either there is no room for it, or what was
+	 * lost before it is more than an offset can say.  The reply then ends
+	 * with those losses.
+	 */
+	stream_queue_read(k->queue, at, NULL, NULL, 0, range);
+	return false;
+}
+
+static uint64_t
+gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
+    uint64_t lost[STREAM_CAUSES])
+{
+	struct stream_range range = { .next = first };
+	size_t scanned = 0, taken;
+	bool more = true;
+
+	while (more && scanned < READ_SCAN) {
+		size_t want = READ_SCAN - scanned;
+
+		more = gather_chunk(s, k, first, want < CHUNK ? want : CHUNK,
+		    &range, &taken);
+		add_lost(lost, &range);
+		scanned += taken;
+	}
+	pairs_finish(&s->pairs);
+	return range.next;
+}
+
+static int64_t
+widen(uint32_t ms, int64_t near_ms)
+{
+	return near_ms - (int64_t)(uint32_t)((uint32_t)near_ms - ms);
+}
+
+/* One record as on the wire, at out; the bytes it takes. */
+static size_t
+put_record(const struct keeper *k, const struct rec *rec, int64_t ms,
+    uint8_t *out)
+{
+	if (!k->classic) {
+		stream_wide_encode(rec, 1, out);
+		return REC_WIDE_SIZE;
+	}
+	/* It came as a classic record, so it is one again. */
+	if (stream_classic_encode(rec, ms, out) < 0)
+		memset(out, 0, REC_CLASSIC_SIZE);
+	return REC_CLASSIC_SIZE;
+}
+
+static void
+put_info(struct wire_info *info, size_t *ninfo, const struct keeper *k,
+    uint16_t index, size_t at)
+{
+	const struct blklist_info *i;
+
+	if (index == 0 || *ninfo == WIRE_INFO_MAX)
+		return;
+	i = blklist_info_get(k->list, index);
+	if (i == NULL)
+		return;
+	info[(*ninfo)++] = (struct wire_info){ .at = (uint32_t)at,
+		.node = i->node, .name = wire_text(i->name) };
+}
+
+static void
+put_entries(struct answer_scratch *s, const struct keeper *k,
+    struct wire_data *d)
+{
+	bool consecutive = true;
+	size_t len = 0;
+
+	for (size_t i = 0; i < s->pairs.live; i++) {
+		const struct pairs_entry *e = &s->pairs.entry[i];
+
+		len += put_record(k, &e->rec, widen(rec_ms(&e->rec),
+		    keeper_now_ms(k)), s->bytes + len);
+		put_le(s->offsets + 4 * i, e->seq - d->first, 4);
+		consecutive &= e->seq == d->first + i;
+		put_info(d->info, &d->ninfo, k, e->info, i);
+	}
+	d->count = (uint32_t)s->pairs.live;
+	d->records = (struct wire_bytes){ .p = s->bytes, .len = len };
+	if (!consecutive)
+		d->offsets = (struct wire_bytes){ .p = s->offsets,
+			.len = 4 * s->pairs.live };
+}
+
+static size_t
+clip_max(uint32_t asked)
+{
+	return asked == 0 || asked > WIRE_READ_MAX ? WIRE_READ_MAX : asked;
+}
+
+static void
+answer_read(struct conn *c, const struct wire_msg *m)
+{
+	struct answer_scratch *s = c->node->serve.scratch;
+	struct wire_msg reply = { .type = WIRE_DATA, .id = m->id };
+	struct wire_data *d = &reply.data;
+	uint64_t lost[STREAM_CAUSES] = { 0 };
+	struct keeper *k;
+
+	k = meant(c, m, m->read.index, m->read.epoch, true);
+	if (k == NULL)
+		return;
+	drain_freshen(k);
+	d->oldest = keeper_oldest(k);
+	d->first = m->read.from != 0 ? m->read.from : d->oldest;
+	if (d->first > keeper_next(k))
+		d->first = keeper_next(k);
+	pairs_begin(&s->pairs, clip_max(m->read.max), WIRE_INFO_MAX,
+	    m->read.whole);
+	d->next = gather(s, k, d->first, lost);
+	d->cancelled = s->pairs.cancelled;
+	put_entries(s, k, d);
+	for (unsigned cause = 1; cause < STREAM_CAUSES; cause++)
+		d->lost[cause] = (struct wire_lost){ .count = lost[cause],
+			.exact = cause != STREAM_CORRUPT };
+	d->now_ms = keeper_now_ms(k);
+	d->state = k->state;
+	conn_reply(c, &reply);
+	if (k->on_read != NULL)
+		k->on_read(k, d->next == keeper_next(k));
+}
+
+/* --- SNAP --------------------------------------------------------------- */
+
+static void
+rec_of(const struct blk *b, struct rec *rec)
+{
+	rec->w[0] = rec_w0(b->addr, b->flags, b->type);
+	rec->w[1] = rec_w1(b->size, b->thread);
+	rec->w[2] = rec_w2(b->ticket, (uint32_t)b->ms);
+	rec->w[3] = rec_w3(b->caller, b->overhead);
+}
+
+/* The blocks into the part: as many as their requesters leave room for. */
+static size_t
+put_blocks(struct answer_scratch *s, const struct keeper *k, size_t n,
+    struct wire_part *p)
+{
+	size_t len = 0, i;
+
+	for (i = 0; i < n; i++) {
+		const struct blk *b = &s->blk[i];
+		struct rec rec;
+
+		if (b->info != 0 && p->ninfo == WIRE_INFO_MAX)
+			break;
+		rec_of(b, &rec);
+		len += put_record(k, &rec, b->ms, s->bytes + len);
+		put_le(s->bytes + len, b->seq, 8);
+		put_le(s->bytes + len + 8, (uint64_t)b->ms, 8);
+		len += WIRE_BLOCK_TAIL;
+		put_info(p->info, &p->ninfo, k, b->info, i);
+	}
+	p->count = (uint32_t)i;
+	p->blocks = (struct wire_bytes){ .p = s->bytes, .len = len };
+	return i;
+}
+
+static void
+answer_snap(struct conn *c, const struct wire_msg *m)
+{
+	struct answer_scratch *s = c->node->serve.scratch;
+	struct wire_msg reply = { .type = WIRE_PART, .id = m->id };
+	struct wire_part *p = &reply.part;
+	size_t max = clip_max(m->snap.max), n, put;
+	struct keeper *k;
+
+	k = meant(c, m, m->snap.index, m->snap.epoch, true);
+	if (k == NULL)
+		return;
+	drain_freshen(k);
+	p->snapshot = m->snap.snapshot;
+	if (p->snapshot == 0 && (p->snapshot =
+	    ++c->node->serve.last_snapshot) == 0)
+		p->snapshot = c->node->serve.last_snapshot = 1;
+	p->as_of = keeper_next(k) - 1;
+	n = blklist_after(k->list, m->snap.from_start, m->snap.after_layer,
+	    m->snap.after, s->blk, max);
+	put = put_blocks(s, k, n, p);
+	p->last = put == n && n < max;
+	if (put > 0) {
+		p->next = s->blk[put - 1].addr;
+		p->next_layer = (s->blk[put - 1].flags & REC_LAYER_API) != 0;
+	}
+	p->total = keeper_counts(k)->aRecActive;
+	p->since = keeper_complete(k) ? WIRE_SINCE_START : WIRE_SINCE_UNKNOWN;
+	p->now_ms = keeper_now_ms(k);
+	conn_reply(c, &reply);
+}
+
+/* --- STAT --------------------------------------------------------------- */
+
+static void
+stat_stream(const struct keeper *k, struct wire_stats *st)
+{
+	const struct blklist_counts *n = keeper_counts(k);
+	const struct stream_feed_counts *feed =
+	    k->feed != NULL ? stream_feed_counts(k->feed) : NULL;
+
+	st->pid = (uint32_t)k->pid;
+	st->ppid = (uint32_t)k->ppid;
+	st->comm = wire_text(k->comm);
+	st->state = k->state;
+	st->status = k->status;
+	st->reason = wire_text(k->reason);
+	st->ended_ms = k->ended_ms;
+	st->n[WIRE_N_RECORDS] = n->records;
+	st->n[WIRE_N_ALLOCS] = n->allocs;
+	st->n[WIRE_N_FREES] = n->frees;
+	st->n[WIRE_N_FAILED] = n->failed;
+	st->n[WIRE_N_INHERITED] = n->inherited;
+	st->n[WIRE_N_LIVE_BLOCKS] = n->aRecActive;
+	st->n[WIRE_N_LIVE_BYTES] = n->live_bytes;
+	st->n[WIRE_N_PEAK_BYTES] = n->peak_bytes;
+	st->n[WIRE_N_MAX] = n->aRecMax;
+	st->n[WIRE_N_LOST] = keeper_lost(k);
+	st->n[WIRE_N_DUPLICATE] = n->duplicate;
+	st->n[WIRE_N_UNKNOWN_FREE] = n->unknown_free;
+	st->n[WIRE_N_EARLIER] = n->earlier;
+	st->n[WIRE_N_ILLEGAL_TYPE] = n->illegal_type;
+	st->n[WIRE_N_FULL] = n->full;
+	st->n[WIRE_N_BAD] = k->bad;
+	st->n[WIRE_N_CYCLE_US] = k->cycle_us;
+	st->n[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
+}
+
+static void
+answer_stat(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_STATS, .id = m->id };
+	const struct dstrm_row *row;
+
+	reply.stats.index = m->stat.index;
+	reply.stats.targets_live = tree_live(c->node);
+	if (m->stat.index == UINT32_MAX) {
+		run_stat(c->node, &reply.stats);
+	} else {
+		row = dstrm_at(&c->node->dstrm, m->stat.index);
+		if (row == NULL) {
+			conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+			return;
+		}
+		stat_stream(row->keeper, &reply.stats);
+	}
+	conn_reply(c, &reply);
+}
+
+/* --- SYM, TYPES, END ---------------------------------------------------- */
+
+static void
+answer_sym(struct conn *c, const struct wire_msg *m)
+{
+	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, m->sym.index);
+
+	if (row == NULL || m->sym.n > WIRE_SYMS_MAX)
+		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+	else
+		symbols_answer(c, m, row->keeper);
+}
+
+static void
+answer_types(struct conn *c, const struct wire_msg *m)
+{
+	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, m->types.index);
+	struct answer_scratch *s = c->node->serve.scratch;
+	struct wire_msg reply = { .type = WIRE_TYPED, .id = m->id };
+	const struct stream_types *types;
+	size_t len = 0;
+
+	if (row == NULL) {
+		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+		return;
+	}
+	types = row->keeper->types != NULL ? row->keeper->types :
+	    &c->node->types;
+	for (unsigned code = 0; code < 256; code++) {
+		const struct stream_type *t = &types->by_code[code];
+
+		if (t->name[0] == '\0')
+			continue;
+		s->bytes[len] = (uint8_t)code;
+		memcpy(s->bytes + len + 1, t->name, 8);
+		memcpy(s->bytes + len + 9, t->text, 41);
+		len += TYPE_ENTRY;
+	}
+	reply.typed.index = m->types.index;
+	reply.typed.types = (struct wire_bytes){ .p = s->bytes, .len = len };
+	conn_reply(c, &reply);
+}
+
+static void
+answer_end(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_ENDED, .id = m->id };
+	struct keeper *k;
+
+	k = meant(c, m, m->end.index, m->end.epoch, false);
+	if (k == NULL)
+		return;
+	if (keeper_is_live(k) && k->pid == 0) {
+		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	} else if (keeper_is_live(k) && (k->pidfd < 0 ||
+	    syscall(SYS_pidfd_send_signal, k->pidfd, SIGTERM, NULL, 0) < 0)) {
+		/* The pid alone could be another process by now. */
+		conn_error(c, m->id, k->pidfd >= 0 && errno == EPERM ?
+		    WIRE_E_AUTH : WIRE_E_INTERNAL,
+		    "the target could not be told to end");
+		return;
+	}
+	conn_reply(c, &reply);
+}
+
+/* --- the table ---------------------------------------------------------- */
+
+static const struct request {
+	uint32_t type;
+	uint32_t role;
+	void (*answer)(struct conn *, const struct wire_msg *);
+} requests[] = {
+	{ WIRE_NAME, WIRE_ROLE_READ, answer_name },
+	{ WIRE_READ, WIRE_ROLE_READ, answer_read },
+	{ WIRE_SNAP, WIRE_ROLE_READ, answer_snap },
+	{ WIRE_STAT, WIRE_ROLE_READ, answer_stat },
+	{ WIRE_SYM, WIRE_ROLE_READ, answer_sym },
+	{ WIRE_TYPES, WIRE_ROLE_READ, answer_types },
+	{ WIRE_END, WIRE_ROLE_CONTROL, answer_end },
+};
+
+void
+answer(struct conn *c, const struct wire_msg *m)
+{
+	for (size_t i = 0; i < BASE_NELEM(requests); i++) {
+		if (requests[i].type != m->type)
+			continue;
+		if ((c->roles & requests[i].role) == 0)
+			conn_error(c, m->id, WIRE_E_AUTH,
+			    "not granted to this page");
+		else
+			requests[i].answer(c, m);
+		return;
+	}
+	conn_fail(c, m->id, WIRE_E_FRAME, "not a request");
+}

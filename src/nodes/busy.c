@@ -1,0 +1,241 @@
+/*
+ * demo:1 and demo:flood: a server with receivers, workers and a cache.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "busy.h"
+#include "node.h"
+
+#define SLOTS 8192		/* places where blocks can be */
+#define AT_START 3500		/* blocks there before the clock runs */
+#define SPAN_MS (3 * 3600 * 1000)	/* over which they came */
+#define STEP_EVENTS 400		/* of one cycle */
+#define BATCH 1024
+#define FIRST_ADDR UINT64_C(0x7f3c04001040)
+#define STRIDE UINT64_C(0x2a0)
+#define BIG_ADDR UINT64_C(0x7f3c40000010)
+#define BIG_STRIDE UINT64_C(0x40000)
+#define BIG_EVERY 64		/* one slot in so many holds big blocks */
+#define FIRST_CALLER UINT64_C(0x55d0c2a01000)
+#define CALLER_STRIDE 0x40
+#define PATIENT_READS 15	/* a second of a page's reads */
+#define FLOOD_STEPS 45		/* between two floods: 3 s */
+#define FLOOD_EVENTS (STREAM_QUEUE_RECORDS + 40000)
+
+static const struct caller {
+	const char *name;
+	uint8_t type;
+	uint16_t min, max;	/* sizes; big ones are 64 times as large */
+} callers[] = {
+	{ "conn_accept", TYPE_CALLOC, 96, 160 },
+	{ "conn_read", TYPE_MALLOC, 64, 512 },
+	{ "conn_write", TYPE_MALLOC, 64, 512 },
+	{ "parse_header", TYPE_MALLOC, 16, 96 },
+	{ "parse_body", TYPE_REALLOC, 32, 640 },
+	{ "Request::Request()", TYPE_NEW, 120, 120 },
+	{ "Reply::Reply(Request const&)", TYPE_NEW, 88, 88 },
+	{ "std::string::_M_create(unsigned long&, unsigned long)", TYPE_NEW,
+	    24, 200 },
+	{ "Table::grow(unsigned long)", TYPE_NEW_ARRAY, 128, 640 },
+	{ "cache_insert", TYPE_MALLOC, 48, 320 },
+	{ "cache_key", TYPE_MALLOC, 16, 48 },
+	{ "timer_add", TYPE_CALLOC, 56, 56 },
+	{ "log_line", TYPE_MALLOC, 80, 256 },
+	{ "dns_query", TYPE_MALLOC, 40, 120 },
+	{ "tls_record", TYPE_ALIGNED, 64, 640 },
+	{ "libcrypto.so.3+0x1a5f30", TYPE_MALLOC, 16, 128 },
+	{ "pool_take", TYPE_API_FIRST, 64, 64 },
+};
+
+static const char *const thread_names[] = { "main", "rx-0", "rx-1", "w-0",
+	"w-1", "w-2", "log" };
+
+struct busy {
+	uint64_t random;
+	uint32_t tickets[REC_SHARDS];
+	bool used[SLOTS];
+	unsigned live;
+	int64_t begun_ms;		/* its clock at step 0 */
+	uint64_t step;
+	unsigned patient;		/* reads up to the end in a row */
+	bool running, flood;
+	struct rec rec[BATCH];
+	int64_t ms[BATCH];
+	struct blklist_batch_info info[BATCH];
+	size_t n, ninfo;
+};
+
+static uint64_t
+draw(struct busy *b, uint64_t below)
+{
+	/* xorshift64*, of a fixed seed. */
+	b->random ^= b->random >> 12;
+	b->random ^= b->random << 25;
+	b->random ^= b->random >> 27;
+	return ((b->random * UINT64_C(2685821657736338717)) >> 33) % below;
+}
+
+static uint64_t
+addr_of(unsigned slot)
+{
+	return slot % BIG_EVERY == 0 ?
+	    BIG_ADDR + slot / BIG_EVERY * BIG_STRIDE :
+	    FIRST_ADDR + slot * STRIDE;
+}
+
+static void
+flush(struct keeper *k, struct busy *b)
+{
+	keeper_take(k, b->rec, b->n, k->now_ms, b->ms, b->info, b->ninfo);
+	b->n = b->ninfo = 0;
+}
+
+static void
+emit(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
+    unsigned type, uint64_t size, unsigned thread, uint64_t caller,
+    int64_t ms)
+{
+	uint64_t addr = addr_of(slot);
+	unsigned low = type >= TYPE_API_FIRST || (op == REC_FREE &&
+	    slot % 251 == 0) ? REC_LAYER_API : 0;
+	unsigned shard = rec_shard(addr);
+
+	if (b->n == BATCH)
+		flush(k, b);
+	/* rx-0 works for another node: its blocks carry that requester. */
+	if (op == REC_ALLOC && thread == 2)
+		b->info[b->ninfo++] = (struct blklist_batch_info){
+			.at = b->n, .info = { .node = 0xab86 } };
+	b->ms[b->n] = ms;
+	b->rec[b->n++] = (struct rec){ .w = {
+		rec_w0(addr, REC_FLAGS(op, low), type),
+		rec_w1(size, thread),
+		rec_w2(b->tickets[shard]++, (uint32_t)ms),
+		rec_w3(caller, 1) } };
+}
+
+static void
+event(struct keeper *k, struct busy *b, int64_t ms, bool grow)
+{
+	/* A few slots are busy, most of the others keep what they have. */
+	unsigned slot = (unsigned)(draw(b, 5) != 0 && !grow ?
+	    draw(b, 256) : draw(b, SLOTS));
+	unsigned thread = 1 +
+	    (unsigned)draw(b, BASE_NELEM(thread_names));
+	size_t which = draw(b, BASE_NELEM(callers) - 1);
+	const struct caller *c;
+	uint64_t size;
+
+	/* The pool has places of its own. */
+	if (slot % 251 == 0)
+		which = BASE_NELEM(callers) - 1;
+	c = &callers[which];
+	if (b->used[slot]) {
+		if (grow)
+			return;
+		b->used[slot] = false;
+		b->live--;
+		emit(k, b, REC_FREE, slot, TYPE_FREE, 0, thread,
+		    FIRST_CALLER, ms);
+		return;
+	}
+	size = c->min + draw(b, (uint64_t)(c->max - c->min) + 1);
+	if (slot % BIG_EVERY == 0)
+		size *= 64;
+	b->used[slot] = true;
+	b->live++;
+	emit(k, b, REC_ALLOC, slot, c->type, size, thread,
+	    FIRST_CALLER + which * CALLER_STRIDE, ms);
+}
+
+static void
+busy_source(struct keeper *k, int64_t mono)
+{
+	struct busy *b = k->source_arg;
+
+	(void)mono;
+	if (!b->running)
+		return;
+	b->step++;
+	k->now_ms = b->begun_ms + (int64_t)(b->step * 1000 / 15);
+	for (int i = 0; i < STEP_EVENTS; i++)
+		event(k, b, k->now_ms, false);
+	if (b->flood && b->step % FLOOD_STEPS == FLOOD_STEPS / 2)
+		for (unsigned i = 0; i < FLOOD_EVENTS; i++)
+			event(k, b, k->now_ms, false);
+	flush(k, b);
+}
+
+static void
+busy_read(struct keeper *k, bool caught_up)
+{
+	struct busy *b = k->source_arg;
+
+	if (caught_up && ++b->patient >= PATIENT_READS)
+		b->running = true;
+}
+
+static void
+busy_symbol(uint64_t caller, char *out, size_t cap)
+{
+	uint64_t which = (caller - FIRST_CALLER) / CALLER_STRIDE;
+
+	if (caller >= FIRST_CALLER && which < BASE_NELEM(callers))
+		snprintf(out, cap, "%s", callers[which].name);
+	else
+		snprintf(out, cap, "0x%llx", (unsigned long long)caller);
+}
+
+static int
+name_threads(struct keeper *k)
+{
+	size_t n = BASE_NELEM(thread_names) + 1;
+
+	k->thread = calloc(n, sizeof *k->thread);
+	if (k->thread == NULL)
+		return -ENOMEM;
+	k->threads = k->thread_cap = n;
+	for (size_t i = 1; i < n; i++)
+		strcpy(k->thread[i].name, thread_names[i - 1]);
+	return 0;
+}
+
+int
+busy_start(struct keeper *k, bool flood)
+{
+	struct busy *b = calloc(1, sizeof *b);
+	int r;
+
+	if (b == NULL)
+		return -ENOMEM;
+	k->source_arg = b;
+	r = name_threads(k);
+	if (r < 0)
+		return r;
+	stream_types_name(k->types, TYPE_API_FIRST, "CONN",
+	    "connection of the pool");
+	keeper_types_changed(k);
+	b->random = UINT64_C(0x9e3779b97f4a7c15);
+	b->flood = flood;
+	b->begun_ms = mono_ms(mono_now()) + SPAN_MS;
+	/* More and more often towards now, as in a program that grows. */
+	while (b->live < AT_START) {
+		int64_t left = SPAN_MS;
+
+		for (int halvings = (int)(b->live * 8 / AT_START);
+		    halvings > 0; halvings--)
+			left /= 2;
+		k->now_ms = b->begun_ms - left + left / 2 *
+		    (int64_t)(b->live % (AT_START / 8 + 1)) / (AT_START / 8);
+		event(k, b, k->now_ms, true);
+	}
+	k->now_ms = b->begun_ms;
+	flush(k, b);
+	k->source = busy_source;
+	k->on_read = busy_read;
+	k->source_symbol = busy_symbol;
+	return 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * drain: when each target is visited.
+ *
+ * A visit is one pass.  One that found much is followed by another at once or
+ * after a millisecond; from then on the interval doubles up to the cycle of
+ * 15 Hz, where a bell takes over.  Each turn of the loop visits a target at
+ * most once, so pages are served between visits.
+ */
+#ifndef NODES_DRAIN_H
+#define NODES_DRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct keeper;
+struct node;
+
+#define DRAIN_CYCLE_MS 66
+
+struct drain {
+	uv_timer_t timer;
+	uv_async_t wake;		/* by bells and the acceptor */
+	int64_t beat_ms;		/* last time all heartbeats were known to be fresh */
+};
+
+int drain_init(struct node *);
+void drain_close(struct node *);
+
+/* A keeper that has just joined the live ones: its first visit is now. */
+void drain_join(struct keeper *);
+
+/* A page is about to look: a visit, unless the last one was a moment ago. */
+void drain_freshen(struct keeper *);
+
+/*
+ * To be called every few milliseconds of any longer work on the loop's
+ * thread: waiting producers take a heart that stands still for a dead keeper.
+ */
+void drain_beat(struct node *);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * The acceptor of targets.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "hello.h"
+#include "node.h"
+#include "proc.h"
+
+#define WAITING_MAX 64		/* connected, not yet said hello */
+#define PATIENCE_MS 1000	/* for a hello; a target sends it at once */
+
+struct waiting {
+	int fd;
+	int64_t since_ms;
+};
+
+struct acceptor {
+	struct hello *hello;
+	struct waiting waiting[WAITING_MAX];
+	size_t n;
+	struct keeper *spare;		/* made ahead: a forking shell waits for us */
+	int spare_fds[2];
+};
+
+/* --- one target --------------------------------------------------------- */
+
+static int
+make_spare(struct acceptor *a)
+{
+	int r;
+
+	if (a->spare != NULL)
+		return 0;
+	r = keeper_new(&a->spare, a->hello->node, &(struct keeper_opts){
+	    .with_feed = true, .max = a->hello->node->opts.max },
+	    a->spare_fds);
+	if (r < 0)
+		a->spare = NULL;
+	return r;
+}
+
+static void
+drop_spare(struct acceptor *a)
+{
+	if (a->spare == NULL)
+		return;
+	close(a->spare_fds[0]);
+	close(a->spare_fds[1]);
+	keeper_unref(a->spare);
+	a->spare = NULL;
+}
+
+/* The target waits for our answer meanwhile, so it is there to be looked at. */
+static int
+introduce(struct keeper *k, pid_t pid, const struct ring_hello *h)
+{
+	char comm[16] = "?";
+	uint64_t start;
+
+	k->pid = pid;
+	k->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (k->pidfd < 0)
+		return -errno;
+	proc_comm(pid, comm);
+	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
+	proc_stat(pid, &k->ppid, &start);
+	proc_exe(pid, &k->exe_dev, &k->exe_ino);
+	if ((h->flags & RING_HELLO_FORKED) == 0)
+		return 0;
+	k->cut = malloc(sizeof h->tickets);
+	if (k->cut == NULL)
+		return -ENOMEM;
+	memcpy(k->cut, h->tickets, sizeof h->tickets);
+	k->forked = true;
+	k->parent = h->parent;
+	stream_feed_start_at(k->feed, k->cut);
+	return 0;
+}
+
+static int
+send_welcome(int fd, uint64_t stream, const int *fds)
+{
+	struct ring_welcome w = { .magic = RING_HELLO_MAGIC,
+		.version = RING_VERSION, .stream = stream };
+	union {
+		char buf[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = &w, .iov_len = sizeof w };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cm;
+
+	memset(&control, 0, sizeof control);
+	if (fds != NULL) {
+		msg.msg_control = control.buf;
+		msg.msg_controllen = sizeof control.buf;
+		cm = CMSG_FIRSTHDR(&msg);
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(2 * sizeof(int));
+		memcpy(CMSG_DATA(cm), fds, 2 * sizeof(int));
+	}
+	if (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * The lock is held from before the answer until the keeper is in the queue:
+ * who finds the queue empty under it knows that nobody has been answered.
+ */
+static int
+welcome(struct acceptor *a, int fd)
+{
+	struct hello *h = a->hello;
+	struct keeper *k = a->spare;
+	int r;
+
+	k->stream = atomic_fetch_add(&h->node->last_stream, 1) + 1;
+	pthread_mutex_lock(&h->lock);
+	r = send_welcome(fd, k->stream, a->spare_fds);
+	if (r == 0)
+		TAILQ_INSERT_TAIL(&h->arrived, k, link);
+	pthread_mutex_unlock(&h->lock);
+	if (r < 0)
+		return r;
+	a->spare = NULL;
+	close(a->spare_fds[0]);
+	close(a->spare_fds[1]);
+	uv_async_send(&h->node->drain.wake);
+	return 0;
+}
+
+static void
+answer_hello(struct acceptor *a, int fd)
+{
+	struct ring_hello h;
+	struct node *node = a->hello->node;
+	struct ucred peer;
+	socklen_t len = sizeof peer;
+	ssize_t n;
+
+	/* MSG_TRUNC: the length that was sent, not what there was room for. */
+	n = recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_TRUNC);
+	if (n < (ssize_t)(2 * sizeof(uint32_t)) || h.magic != RING_HELLO_MAGIC)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	    peer.pid <= 0 || (peer.uid != geteuid() && peer.uid != 0))
+		return;
+	if (h.version != RING_VERSION || n != (ssize_t)sizeof h) {
+		send_welcome(fd, 0, NULL);
+		return;
+	}
+	if (atomic_load(&node->targets) >= NODE_TARGETS_MAX ||
+	    make_spare(a) < 0)
+		return;
+	if (introduce(a->spare, peer.pid, &h) < 0 || welcome(a, fd) < 0)
+		drop_spare(a);
+}
+
+/* --- the thread --------------------------------------------------------- */
+
+static void
+take_connection(struct acceptor *a)
+{
+	int fd = accept4(a->hello->listen_fd, NULL, NULL,
+	    SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		/* Out of descriptors: the listener stays readable, so breathe. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			usleep(10000);
+		return;
+	}
+	a->waiting[a->n++] = (struct waiting){ .fd = fd,
+		.since_ms = mono_ms(mono_now()) };
+}
+
+static void
+part_with(struct acceptor *a, size_t i)
+{
+	close(a->waiting[i].fd);
+	a->waiting[i] = a->waiting[--a->n];
+}
+
+/* Those who spoke, and those who waited too long; from the end, for part_with. */
+static void
+attend(struct acceptor *a, const struct pollfd *p)
+{
+	int64_t now = mono_ms(mono_now());
+
+	for (size_t i = a->n; i-- > 0; ) {
+		if (p[i].revents != 0) {
+			answer_hello(a, a->waiting[i].fd);
+			part_with(a, i);
+		} else if (now - a->waiting[i].since_ms > PATIENCE_MS) {
+			part_with(a, i);
+		}
+	}
+}
+
+static void *
+acceptor_main(void *arg)
+{
+	struct acceptor a = { .hello = arg };
+	struct pollfd p[WAITING_MAX + 2];
+
+	for (;;) {
+		size_t n = a.n;
+		bool full = n == WAITING_MAX;
+
+		make_spare(&a);
+		for (size_t i = 0; i < n; i++)
+			p[i] = (struct pollfd){ .fd = a.waiting[i].fd,
+				.events = POLLIN };
+		p[n] = (struct pollfd){ .fd = a.hello->stop_fd,
+			.events = POLLIN };
+		p[n + 1] = (struct pollfd){
+			.fd = full ? -1 : a.hello->listen_fd,
+			.events = POLLIN };
+		if (poll(p, n + 2, n > 0 ? PATIENCE_MS : -1) < 0)
+			continue;
+		if (p[n].revents != 0)
+			break;
+		attend(&a, p);
+		if (p[n + 1].revents != 0)
+			take_connection(&a);
+	}
+	while (a.n > 0)
+		part_with(&a, 0);
+	drop_spare(&a);
+	return NULL;
+}
+
+/* --- its beginning and end ---------------------------------------------- */
+
+static int
+bind_at(const char *path)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	mode_t mask;
+	int fd, r = 0;
+
+	if (strlen(path) >= sizeof sa.sun_path)
+		return -ENAMETOOLONG;
+	strcpy(sa.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	mask = umask(0177);
+	if (bind(fd, (struct sockaddr *)&sa, sizeof sa) < 0 ||
+	    listen(fd, SOMAXCONN) < 0)
+		r = -errno;
+	umask(mask);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int
+hello_listen(struct hello *h, struct node *node, const char *path)
+{
+	int fd = bind_at(path);
+
+	if (fd < 0)
+		return fd;
+	h->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (h->stop_fd < 0) {
+		int r = -errno;
+
+		close(fd);
+		unlink(path);
+		return r;
+	}
+	h->node = node;
+	h->listen_fd = fd;
+	strcpy(h->path, path);
+	pthread_mutex_init(&h->lock, NULL);
+	TAILQ_INIT(&h->arrived);
+	return 0;
+}
+
+int
+hello_start(struct hello *h)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	r = pthread_create(&h->thread, NULL, acceptor_main, h);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	h->running = r == 0;
+	return -r;
+}
+
+struct keeper *
+hello_take(struct hello *h)
+{
+	struct keeper *k;
+
+	if (h->listen_fd < 0)
+		return NULL;
+	pthread_mutex_lock(&h->lock);
+	k = TAILQ_FIRST(&h->arrived);
+	if (k != NULL)
+		TAILQ_REMOVE(&h->arrived, k, link);
+	pthread_mutex_unlock(&h->lock);
+	return k;
+}
+
+void
+hello_stop(struct hello *h)
+{
+	struct keeper *k;
+	uint64_t one = 1;
+
+	if (h->listen_fd < 0)
+		return;
+	if (h->running && write(h->stop_fd, &one, sizeof one) > 0)
+		pthread_join(h->thread, NULL);
+	h->running = false;
+	while ((k = hello_take(h)) != NULL)
+		keeper_unref(k);
+	close(h->listen_fd);
+	close(h->stop_fd);
+	unlink(h->path);
+	pthread_mutex_destroy(&h->lock);
+	h->listen_fd = -1;
+}

@@ -1,0 +1,40 @@
+/*
+ * hello: where targets come in.
+ *
+ * A thread of its own answers them, for a target waits 50 ms and no longer,
+ * and the loop may be in the middle of a pass.  What it takes in is ready to
+ * be drained and waits for the loop to adopt it.
+ */
+#ifndef NODES_HELLO_H
+#define NODES_HELLO_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "keeper.h"
+
+struct hello {
+	struct node *node;
+	int listen_fd;			/* -1: targets cannot come in */
+	int stop_fd;
+	bool running;
+	pthread_t thread;
+	pthread_mutex_t lock;		/* of arrived, and held while one is welcomed */
+	struct keepers arrived;
+	char path[108];
+};
+
+/* Binds the socket; nobody is answered yet. */
+int hello_listen(struct hello *, struct node *, const char *path);
+/* Starts the thread. */
+int hello_start(struct hello *);
+/* Ends it; removes the socket; frees who was not adopted. */
+void hello_stop(struct hello *);
+
+/*
+ * The next one that has come in, or NULL.  A target that has been welcomed by
+ * the time of the call is among them: it can have ended, but not be missed.
+ */
+struct keeper *hello_take(struct hello *);
+
+#endif

@@ -1,0 +1,500 @@
+/*
+ * One target: records into queue and list, losses, beginning and end.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bell.h"
+#include "keeper.h"
+#include "node.h"
+
+#define TAGS STREAM_QUEUE_RECORDS
+/* Blocks that a fork may have to put back: as many as the queue goes back. */
+#define REMEMBERED STREAM_QUEUE_RECORDS
+
+static void keeper_free(struct keeper *);
+
+static int
+make_lists(struct keeper *k, const struct keeper_opts *o)
+{
+	uint32_t max = o->max;
+	int r;
+
+	if (max == 0)
+		max = o->classic ? KEEPER_CLASSIC_MAX : KEEPER_MAX;
+	r = stream_queue_new(&k->queue, STREAM_QUEUE_RECORDS);
+	if (r < 0)
+		return r;
+	k->first = stream_queue_next(k->queue);
+	r = blklist_new(&k->list,
+	    o->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
+	if (r < 0)
+		return r;
+	if (k->node->opts.check_list && !o->classic) {
+		r = blklist_new(&k->oracle, BLKLIST_LITERAL, max);
+		if (r < 0)
+			return r;
+	}
+	/* Any process may fork, and says so only afterwards. */
+	if (o->with_feed) {
+		r = blklist_remember(k->list, REMEMBERED);
+		if (r < 0)
+			return r;
+	}
+	k->types = malloc(sizeof *k->types);
+	if (k->types == NULL)
+		return -ENOMEM;
+	if (o->classic)
+		stream_types_init_classic(k->types);
+	else
+		stream_types_init(k->types);
+	keeper_types_changed(k);
+	return 0;
+}
+
+int
+keeper_new(struct keeper **out, struct node *node,
+    const struct keeper_opts *o, int fds[2])
+{
+	struct keeper *k = calloc(1, sizeof *k);
+	int r;
+
+	if (k == NULL)
+		return -ENOMEM;
+	k->node = node;
+	k->refs = 1;
+	k->pidfd = -1;
+	k->status = -1;
+	k->state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;
+	k->classic = o->classic;
+	k->levels = !o->classic;
+	pthread_mutex_init(&k->modules_lock, NULL);
+	if (!o->no_list) {
+		r = make_lists(k, o);
+		if (r < 0)
+			goto fail;
+	}
+	if (o->with_feed) {
+		r = stream_feed_new(&k->feed, fds, node->opts.no_wait,
+		    &keeper_sink, k);
+		if (r < 0)
+			goto fail;
+	}
+	*out = k;
+	return 0;
+fail:
+	keeper_free(k);
+	return r;
+}
+
+static void
+keeper_free(struct keeper *k)
+{
+	keeper_detach(k);
+	keeper_drop(k);
+	if (k->modules != NULL)
+		symbol_modules_free(k->modules);
+	pthread_mutex_destroy(&k->modules_lock);
+	if (k->pidfd >= 0)
+		close(k->pidfd);
+	free(k->cut);
+	free(k->source_arg);
+	free(k);
+}
+
+void
+keeper_ref(struct keeper *k)
+{
+	k->refs++;
+}
+
+void
+keeper_unref(struct keeper *k)
+{
+	if (--k->refs == 0)
+		keeper_free(k);
+}
+
+bool
+keeper_is_live(const struct keeper *k)
+{
+	return k->ended_ms == 0;
+}
+
+/* --- records ------------------------------------------------------------ */
+
+static bool
+same_block(const struct blk *a, const struct blk *b)
+{
+	return a->addr == b->addr && a->size == b->size && a->seq == b->seq &&
+	    a->flags == b->flags && a->type == b->type;
+}
+
+static bool
+same_window(const struct keeper *k, enum blklist_order order, uint64_t offs)
+{
+	struct blk a[16], b[16];
+	size_t na = blklist_window(k->list, order, false, offs, a, 16);
+	size_t nb = blklist_window(k->oracle, order, false, offs, b, 16);
+
+	if (na != nb)
+		return false;
+	for (size_t i = 0; i < na; i++)
+		if (!same_block(&a[i], &b[i]))
+			return false;
+	return true;
+}
+
+/*
+ * The lists hold the same blocks.  Only what they hold is compared: which
+ * pairs were cancelled is each list's own affair, and with a full list that
+ * decides what was refused, so from then on there is nothing to compare.
+ */
+static void
+compare(struct keeper *k)
+{
+	const struct blklist_counts *a = blklist_counts(k->list);
+	const struct blklist_counts *b = blklist_counts(k->oracle);
+	uint64_t offs;
+
+	if (a->full > 0 || b->full > 0)
+		return;
+	offs = a->aRecActive > 0 ? a->records % a->aRecActive : 0;
+	if (a->aRecActive == b->aRecActive && a->live_bytes == b->live_bytes &&
+	    same_window(k, BLKLIST_BY_AGE, offs) &&
+	    same_window(k, BLKLIST_BY_ADDRESS, offs))
+		return;
+	k->mismatches++;
+	snprintf(k->reason, sizeof k->reason,
+	    "indexed and literal list differ (%llu times)",
+	    (unsigned long long)k->mismatches);
+}
+
+static void
+set_tag(struct keeper *k, uint64_t seq, uint16_t info)
+{
+	k->tag[seq % TAGS] =
+	    (struct keeper_tag){ .seq = (uint32_t)seq, .info = info };
+}
+
+static void
+apply(struct keeper *k, struct blklist_batch *b)
+{
+	for (size_t i = 0; i < b->ninfo; i++)
+		set_tag(k, b->seq + b->info[i].at,
+		    blklist_info_intern(k->list, &b->info[i].info));
+	blklist_apply(k->list, b);
+	if (k->oracle != NULL) {
+		blklist_apply(k->oracle, b);
+		compare(k);
+	}
+}
+
+/* Room for requesters, from the first one on. */
+static bool
+tags(struct keeper *k)
+{
+	if (k->tag == NULL)
+		k->tag = calloc(TAGS, sizeof *k->tag);
+	if (k->batch_info == NULL)
+		k->batch_info = calloc(KEEPER_BATCH, sizeof *k->batch_info);
+	return k->tag != NULL && k->batch_info != NULL;
+}
+
+void
+keeper_take(struct keeper *k, const struct rec *rec, size_t n,
+    int64_t near_ms, const int64_t *ms, const struct blklist_batch_info *info,
+    size_t ninfo)
+{
+	struct blklist_batch b = { .rec = rec, .n = n, .near_ms = near_ms,
+		.ms = ms, .info = info, .ninfo = ninfo, .cancel = true };
+
+	if (n == 0 || k->queue == NULL)
+		return;
+	if (ninfo > 0 && !tags(k))
+		b.ninfo = 0;
+	b.seq = stream_queue_next(k->queue);
+	stream_queue_put(k->queue, rec, n);
+	apply(k, &b);
+}
+
+/* The requesters of those threads that have one, beside their allocations. */
+static size_t
+gather_requesters(struct keeper *k, const struct rec *rec, size_t n)
+{
+	size_t ninfo = 0;
+
+	if (k->requesters == 0 || !tags(k))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		unsigned t = rec_thread(&rec[i]);
+
+		if (rec_op(&rec[i]) != REC_ALLOC || t >= k->threads ||
+		    !k->thread[t].has_requester)
+			continue;
+		k->batch_info[ninfo++] = (struct blklist_batch_info){
+			.at = i, .info = k->thread[t].requester };
+	}
+	return ninfo;
+}
+
+static void
+sink_records(void *arg, const struct rec *rec, size_t n, int64_t near_ms)
+{
+	struct keeper *k = arg;
+
+	while (n > 0) {
+		size_t m = n < KEEPER_BATCH ? n : KEEPER_BATCH;
+		size_t ninfo = gather_requesters(k, rec, m);
+
+		keeper_take(k, rec, m, near_ms, NULL, k->batch_info, ninfo);
+		rec += m;
+		n -= m;
+	}
+}
+
+static void
+sink_control(void *arg, const struct rec *rec, int64_t near_ms)
+{
+	(void)near_ms;
+	keeper_control(arg, rec);
+}
+
+static void
+sink_lost(void *arg, unsigned cause, uint64_t count)
+{
+	keeper_lose(arg, cause, count);
+}
+
+const struct stream_sink keeper_sink = {
+	.records = sink_records,
+	.control = sink_control,
+	.lost = sink_lost,
+};
+
+void
+keeper_take_classic(struct keeper *k, const uint8_t raw[REC_CLASSIC_SIZE],
+    const struct blklist_info *requester)
+{
+	struct blklist_batch_info info = { .at = 0 };
+	struct rec rec;
+	int64_t ms;
+
+	if (stream_classic_decode(raw, &rec, &ms) < 0) {
+		k->bad++;
+		return;
+	}
+	if (requester != NULL)
+		info.info = *requester;
+	/* READ widens the low bits again, against the clock of this stream. */
+	rec.w[2] = rec_w2(0, (uint32_t)ms);
+	if (ms > k->now_ms)
+		k->now_ms = ms;
+	keeper_take(k, &rec, 1, k->now_ms, &ms, &info, requester != NULL);
+}
+
+void
+keeper_lose(struct keeper *k, unsigned cause, uint64_t count)
+{
+	if (cause >= STREAM_CAUSES || count == 0)
+		return;
+	k->lost[cause] += count;
+	if (k->queue != NULL)
+		stream_queue_lose(k->queue, cause, count);
+}
+
+static void
+corrupt(struct keeper *k)
+{
+	/* What else was on its way cannot be known: one stands for "some". */
+	keeper_lose(k, STREAM_CORRUPT, 1);
+	k->state = WIRE_S_CORRUPT;
+	snprintf(k->reason, sizeof k->reason,
+	    "its rings hold what no producer writes: detached");
+	keeper_detach(k);
+}
+
+int
+keeper_pass(struct keeper *k, int64_t mono_ms)
+{
+	struct mono before = mono_now();
+	int n;
+
+	if (k->source != NULL) {
+		uint64_t next = keeper_next(k);
+
+		k->source(k, mono_ms);
+		n = (int)(keeper_next(k) - next);
+	} else if (k->feed != NULL) {
+		n = stream_feed_pass(k->feed, mono_ms);
+	} else {
+		return 0;
+	}
+	k->name_reads = 0;
+	k->cycle_us = (uint32_t)(mono_diff_ns(mono_now(), before) / 1000);
+	if (n < 0) {
+		corrupt(k);
+		return 0;
+	}
+	return n;
+}
+
+/* --- the end ------------------------------------------------------------ */
+
+/* A child forked before the end may say hello after it, and its cut is in these. */
+static void
+keep_due(struct keeper *k)
+{
+	size_t bytes = REC_SHARDS * sizeof *k->last_due;
+
+	k->last_due = malloc(bytes);
+	if (k->last_due != NULL)
+		memcpy(k->last_due, stream_feed_due(k->feed), bytes);
+}
+
+void
+keeper_end(struct keeper *k, enum wire_state state, int32_t status,
+    const char *reason)
+{
+	if (!keeper_is_live(k))
+		return;
+	if (k->feed != NULL) {
+		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
+
+		if (n < 0)
+			corrupt(k);
+		else
+			keep_due(k);
+	}
+	k->source = NULL;
+	if (k->state != WIRE_S_CORRUPT) {
+		k->state = state;
+		if (k->mismatches == 0 && reason != NULL)
+			snprintf(k->reason, sizeof k->reason, "%s", reason);
+	}
+	k->status = status;
+	k->ended_ms = base_wall_ms();
+	keeper_detach(k);
+}
+
+void
+keeper_detach(struct keeper *k)
+{
+	if (k->bell != NULL) {
+		/* Its thread may be asleep in the feed: the feed goes with it. */
+		bell_close(k->bell, k->feed);
+		k->bell = NULL;
+	} else if (k->feed != NULL) {
+		stream_feed_free(k->feed);
+	}
+	k->feed = NULL;
+}
+
+void
+keeper_drop(struct keeper *k)
+{
+	if (k->list != NULL)
+		k->last = *blklist_counts(k->list);
+	if (k->queue != NULL)
+		k->last_next = stream_queue_next(k->queue);
+	blklist_free(k->list);
+	blklist_free(k->oracle);
+	stream_queue_free(k->queue);
+	k->list = NULL;
+	k->oracle = NULL;
+	k->queue = NULL;
+	free(k->last_due);
+	free(k->types);
+	free(k->thread);
+	free(k->tag);
+	free(k->batch_info);
+	k->last_due = NULL;
+	k->types = NULL;
+	k->thread = NULL;
+	k->threads = k->thread_cap = 0;
+	k->tag = NULL;
+	k->batch_info = NULL;
+	k->requesters = 0;
+}
+
+/* --- what is known ------------------------------------------------------ */
+
+const struct blklist_counts *
+keeper_counts(const struct keeper *k)
+{
+	return k->list != NULL ? blklist_counts(k->list) : &k->last;
+}
+
+uint64_t
+keeper_lost(const struct keeper *k)
+{
+	uint64_t sum = 0;
+
+	for (unsigned c = 0; c < STREAM_CAUSES; c++)
+		sum += k->lost[c];
+	return sum;
+}
+
+bool
+keeper_complete(const struct keeper *k)
+{
+	return !k->unsure && keeper_lost(k) == 0 &&
+	    k->state != WIRE_S_CORRUPT && k->state != WIRE_S_NO_DATA;
+}
+
+uint64_t
+keeper_oldest(const struct keeper *k)
+{
+	return k->queue != NULL ? stream_queue_oldest(k->queue) : k->last_next;
+}
+
+uint64_t
+keeper_next(const struct keeper *k)
+{
+	return k->queue != NULL ? stream_queue_next(k->queue) : k->last_next;
+}
+
+int64_t
+keeper_now_ms(const struct keeper *k)
+{
+	if (k->classic || k->source_symbol != NULL)
+		return k->now_ms;
+	return mono_ms(mono_now());
+}
+
+uint16_t
+keeper_info(const struct keeper *k, uint64_t seq)
+{
+	const struct keeper_tag *t;
+
+	if (k->tag == NULL)
+		return 0;
+	t = &k->tag[seq % TAGS];
+	return t->seq == (uint32_t)seq ? t->info : 0;
+}
+
+void
+keeper_types_changed(struct keeper *k)
+{
+	uint8_t legal[32] = { 0 };
+
+	for (unsigned code = 0; code < 256; code++)
+		if (k->types->by_code[code].name[0] != '\0')
+			legal[code / 8] |= (uint8_t)(1u << code % 8);
+	blklist_set_legal(k->list, legal);
+	if (k->oracle != NULL)
+		blklist_set_legal(k->oracle, legal);
+}
+
+void
+keeper_expect_unlisted(struct keeper *k)
+{
+	k->since_click = true;
+	blklist_set_since_click(k->list, true);
+	if (k->oracle != NULL)
+		blklist_set_since_click(k->oracle, true);
+}

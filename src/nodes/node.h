@@ -1,0 +1,84 @@
+/*
+ * node: what the parts of pageknode share.  One loop, one thread; beside it
+ * the acceptor of targets (hello.c), a sleeper for each calm target (bell.c)
+ * and libuv's workers (symbols, /proc).
+ */
+#ifndef NODES_NODE_H
+#define NODES_NODE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "../base/base.h"
+#include "../stream/stream.h"
+#include "../stream/wire.h"
+#include "bell.h"
+#include "drain.h"
+#include "dstrm.h"
+#include "hello.h"
+#include "keeper.h"
+#include "nodes.h"
+#include "report.h"
+#include "run.h"
+#include "serve.h"
+
+#define NODE_PATH 108			/* as much as a Unix socket's address takes */
+#define NODE_TARGETS_MAX 256		/* that live */
+#define NODE_LISTS_KEPT 16		/* of ended targets */
+#define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
+
+struct node_opts {
+	int fd;				/* the first page; -1 none */
+	uint32_t max;			/* aRecMax; 0: the default */
+	bool no_wait;
+	bool own_session;
+	bool check_list;
+	const char *report;
+	const char *demo;
+	const char *demo_at;
+	const char *demo_stream;
+	char *const *argv;		/* the command, NULL-ended; NULL none */
+};
+
+struct node {
+	uv_loop_t *loop;
+	struct node_opts opts;
+	char name[64];			/* safe text */
+	uint16_t number;
+	uint8_t id[WIRE_EPOCH];
+	uint8_t boot[WIRE_EPOCH];
+	struct stream_types types;	/* table "types" */
+
+	struct dstrm dstrm;
+	struct keepers live;		/* with a row, not ended */
+	struct keepers ended;		/* with a row, first ended first */
+	_Atomic unsigned targets;	/* live ones that have a stream; the acceptor reads it */
+	_Atomic uint64_t last_stream;	/* ids given out */
+
+	struct serve serve;
+	struct drain drain;
+	struct bells bells;
+	struct hello hello;
+	struct run run;
+	struct report report;
+	uv_timer_t second;
+	bool scanning;			/* a look for processes without a stream is on */
+	bool closing;
+};
+
+/*
+ * Makes a node that serves nobody yet; opts are copied, their strings are the
+ * caller's.  node_fini() after the loop has run down.
+ */
+int node_init(struct node *, uv_loop_t *, const struct node_opts *);
+/* Closes every handle; the loop has then to be run until it is empty. */
+void node_close(struct node *);
+void node_fini(struct node *);
+
+/* Stops the loop when there is nobody left to serve. */
+void node_done_check(struct node *);
+
+#endif

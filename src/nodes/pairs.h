@@ -1,0 +1,48 @@
+/*
+ * pairs: a READ's records without the pairs that cancel each other within it.
+ *
+ * An allocation and the free of the same block with no other record of that
+ * block between are both left out and counted; so is the keeper's own list
+ * doing it, batch by batch.  Frees by realloc stay, for the undo of a failed
+ * realloc has to find what it undoes.
+ */
+#ifndef NODES_PAIRS_H
+#define NODES_PAIRS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../stream/record.h"
+
+#define PAIRS_ROOM 4096		/* entries, cancelled ones too, until they are swept */
+#define PAIRS_SLOTS 8192	/* of the hash: at most half full */
+
+struct pairs_entry {
+	struct rec rec;
+	uint64_t seq;
+	uint16_t info;		/* requester; 0 none */
+	bool gone;
+};
+
+struct pairs {
+	struct pairs_entry entry[PAIRS_ROOM];
+	size_t n;		/* entries in use */
+	size_t live;		/* of them not cancelled */
+	size_t infos;		/* of the live ones with a requester */
+	size_t max, max_infos;	/* of the live ones */
+	uint64_t cancelled;	/* records left out */
+	bool whole;		/* cancel nothing */
+	uint16_t slot[PAIRS_SLOTS];	/* entry + 1 of a pending allocation; 0 free */
+};
+
+void pairs_begin(struct pairs *, size_t max, size_t max_infos, bool whole);
+
+/* False when there is no room for it: the reply ends before this record. */
+bool pairs_add(struct pairs *, const struct rec *, uint64_t seq,
+    uint16_t info);
+
+/* Sweeps: entry[0 .. live) are what is left, in order. */
+void pairs_finish(struct pairs *);
+
+#endif

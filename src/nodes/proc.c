@@ -1,0 +1,287 @@
+/*
+ * Reading /proc: small files into buffers on the stack, no stdio, so that it
+ * may be done from any thread and costs what the calls cost.
+ */
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "proc.h"
+
+#define TASKS_MAX 256		/* threads of one process whose children are looked for */
+
+/* Reads up to cap - 1 bytes and a NUL; the bytes read, or -errno. */
+static ssize_t
+read_file(const char *path, char *buf, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (len < cap - 1) {
+		n = read(fd, buf + len, cap - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	if (n < 0 && len == 0)
+		n = -errno;
+	close(fd);
+	buf[len] = '\0';
+	return n < 0 ? n : (ssize_t)len;
+}
+
+static int
+read_comm(const char *path, char out[16])
+{
+	char buf[64];
+	ssize_t n = read_file(path, buf, sizeof buf);
+
+	if (n < 0)
+		return (int)n;
+	if (n > 0 && buf[n - 1] == '\n')
+		n--;
+	if (n > 15)
+		n = 15;
+	memcpy(out, buf, (size_t)n);
+	out[n] = '\0';
+	return 0;
+}
+
+int
+proc_comm(pid_t pid, char out[16])
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	return read_comm(path, out);
+}
+
+int
+proc_thread_comm(pid_t pid, pid_t tid, char out[16])
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid,
+	    (int)tid);
+	return read_comm(path, out);
+}
+
+int
+proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
+{
+	char path[64], buf[1024], *p;
+	unsigned long long at;
+	int parent;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	n = read_file(path, buf, sizeof buf);
+	if (n < 0)
+		return (int)n;
+	/* The name may hold anything, a closing bracket too: the last one counts. */
+	p = strrchr(buf, ')');
+	if (p == NULL || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u "
+	    "%*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &parent,
+	    &at) != 2)
+		return -EIO;
+	*ppid = parent;
+	*start = at;
+	return 0;
+}
+
+int
+proc_exe(pid_t pid, uint64_t *dev, uint64_t *ino)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	if (stat(path, &st) < 0)
+		return -errno;
+	*dev = st.st_dev;
+	*ino = st.st_ino;
+	return 0;
+}
+
+int
+proc_maps_has(pid_t pid, const char *text)
+{
+	char path[64], buf[16384];
+	size_t keep = strlen(text) - 1, held = 0;
+	int fd, found = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* The text may lie across two reads: its length less one is kept back. */
+	while (!found && (n = read(fd, buf + held, sizeof buf - held)) > 0) {
+		size_t len = held + (size_t)n;
+
+		found = memmem(buf, len, text, strlen(text)) != NULL;
+		held = len < keep ? len : keep;
+		memmove(buf, buf + len - held, held);
+	}
+	close(fd);
+	return found;
+}
+
+static size_t
+parse_pids(char *text, pid_t *out, size_t max)
+{
+	size_t n = 0;
+	char *end;
+
+	for (char *p = text; n < max; p = end) {
+		long pid = strtol(p, &end, 10);
+
+		if (end == p || pid <= 0)
+			break;
+		out[n++] = (pid_t)pid;
+	}
+	return n;
+}
+
+size_t
+proc_children(pid_t pid, pid_t *out, size_t max)
+{
+	char path[64 + NAME_MAX], buf[8192];
+	struct dirent *e;
+	size_t n = 0;
+	int tasks = 0;
+	DIR *d;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	if (d == NULL)
+		return 0;
+	while (n < max && tasks < TASKS_MAX && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		tasks++;
+		snprintf(path, sizeof path, "/proc/%d/task/%s/children",
+		    (int)pid, e->d_name);
+		if (read_file(path, buf, sizeof buf) > 0)
+			n += parse_pids(buf, out + n, max - n);
+	}
+	closedir(d);
+	return n;
+}
+
+/* --- why a process has no stream ---------------------------------------- */
+
+static bool
+at_secure(pid_t pid)
+{
+	char path[64], buf[1024];
+	Elf64_auxv_t *av = (Elf64_auxv_t *)(void *)buf;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+	n = read_file(path, buf, sizeof buf);
+	if (n < 0)
+		return n == -EACCES || n == -EPERM;
+	for (size_t i = 0; (i + 1) * sizeof *av <= (size_t)n; i++)
+		if (av[i].a_type == AT_SECURE)
+			return av[i].a_un.a_val != 0;
+	return false;
+}
+
+enum elf_kind { ELF_DYNAMIC, ELF_STATIC, ELF_32, ELF_NONE };
+
+static enum elf_kind
+elf_kind(pid_t pid)
+{
+	union {
+		unsigned char ident[EI_NIDENT];
+		Elf64_Ehdr eh;
+	} h;
+	char path[64];
+	enum elf_kind kind = ELF_NONE;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return ELF_NONE;
+	if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h ||
+	    memcmp(h.ident, ELFMAG, SELFMAG) != 0)
+		goto out;
+	kind = ELF_32;
+	if (h.ident[EI_CLASS] != ELFCLASS64)
+		goto out;
+	kind = ELF_STATIC;
+	for (unsigned i = 0; i < h.eh.e_phnum && i < 64; i++) {
+		Elf64_Phdr ph;
+
+		if (pread(fd, &ph, sizeof ph, (off_t)(h.eh.e_phoff +
+		    i * sizeof ph)) != (ssize_t)sizeof ph)
+			break;
+		if (ph.p_type == PT_INTERP)
+			kind = ELF_DYNAMIC;
+	}
+out:
+	close(fd);
+	return kind;
+}
+
+static bool
+lacks_our_environment(pid_t pid)
+{
+	char path[64], buf[65536];
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+	n = read_file(path, buf, sizeof buf);
+	return n >= 0 && n < (ssize_t)sizeof buf - 1 &&
+	    memmem(buf, (size_t)n, "PAGEK_NODE=", 11) == NULL;
+}
+
+void
+proc_why_no_data(pid_t pid, char *out, size_t cap)
+{
+	const char *why = "its allocator is not hooked";
+
+	switch (elf_kind(pid)) {
+	case ELF_32:
+		why = "a 32-bit program: the library is for 64 bits";
+		break;
+	case ELF_STATIC:
+		why = "a statically linked program: nothing can be preloaded";
+		break;
+	case ELF_NONE:
+		why = at_secure(pid) ?
+		    "set-user-ID or another user's: nothing is preloaded" :
+		    "its program cannot be read";
+		break;
+	case ELF_DYNAMIC:
+		if (at_secure(pid))
+			why = "a set-user-ID program: nothing is preloaded";
+		else if (proc_maps_has(pid, "libasan") > 0 ||
+		    proc_maps_has(pid, "libtsan") > 0 ||
+		    proc_maps_has(pid, "libclang_rt.") > 0)
+			why = "built with a sanitizer, which has an allocator of its own";
+		else if (lacks_our_environment(pid))
+			why = "started without our environment";
+		else if (proc_maps_has(pid, "liballoclog") == 0)
+			why = "its loader did not take the library";
+		else
+			why = "the node did not answer it in time";
+		break;
+	}
+	snprintf(out, cap, "%s", why);
+}

@@ -1,0 +1,35 @@
+/*
+ * proc: what /proc says of a process.  Everything read here is outside text
+ * and may be gone the next moment; no answer is an ordinary answer.
+ */
+#ifndef NODES_PROC_H
+#define NODES_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Raw, up to 15 bytes and a NUL; out is untouched when it cannot be read. */
+int proc_comm(pid_t, char out[16]);
+int proc_thread_comm(pid_t, pid_t tid, char out[16]);
+
+/* From /proc/PID/stat: parent, and start time in clock ticks since boot. */
+int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
+
+/* Which file it runs. */
+int proc_exe(pid_t, uint64_t *dev, uint64_t *ino);
+
+/* 1 when a line of /proc/PID/maps has that text, 0 when none, or -errno. */
+int proc_maps_has(pid_t, const char *text);
+
+/* The children of a process, through all its threads; appends up to max. */
+size_t proc_children(pid_t, pid_t *out, size_t max);
+
+/*
+ * A sentence on why a process has no stream: static, 32-bit, set-user-ID,
+ * sanitised, ...
+ */
+void proc_why_no_data(pid_t, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * The report's lines.  Each goes out by one write(2) at the end of the file,
+ * so that whatever reads along, and whoever kills us, sees whole lines.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "keeper.h"
+#include "report.h"
+
+int
+report_open(struct report *rep, const char *path)
+{
+	int fd;
+
+	rep->fd = -1;
+	rep->error = 0;
+	if (path == NULL)
+		return 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC,
+	    0666);
+	if (fd < 0)
+		return -errno;
+	rep->fd = fd;
+	return 0;
+}
+
+void
+report_close(struct report *rep)
+{
+	if (rep->fd >= 0)
+		close(rep->fd);
+	rep->fd = -1;
+}
+
+/* Safe text holds no control characters: two characters need a backslash. */
+static void
+append_string(char *line, size_t cap, size_t *len, const char *s)
+{
+	base_append(line, cap, len, "\"");
+	for (; *s != '\0'; s++)
+		base_append(line, cap, len, "%s%c",
+		    *s == '"' || *s == '\\' ? "\\" : "", *s);
+	base_append(line, cap, len, "\"");
+}
+
+void
+report_image(struct report *rep, const struct keeper *k)
+{
+	const struct blklist_counts *n = keeper_counts(k);
+	const struct {
+		const char *key;
+		uint64_t value;
+	} numbers[] = {
+		{ "allocs", n->allocs },
+		{ "frees", n->frees },
+		{ "failed", n->failed },
+		{ "inherited_blocks", n->inherited },
+		{ "live_blocks", n->aRecActive },
+		{ "live_bytes", n->live_bytes },
+		{ "lost", keeper_lost(k) },
+		{ "duplicate", n->duplicate },
+		{ "unknown_free", n->unknown_free },
+		{ "illegal_type", n->illegal_type },
+		{ "full", n->full },
+	};
+	char line[1024];
+	size_t len = 0;
+
+	if (rep->fd < 0)
+		return;
+	base_append(line, sizeof line, &len, "{\"pid\": %d, \"comm\": ",
+	    (int)k->pid);
+	append_string(line, sizeof line, &len, k->comm);
+	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
+		base_append(line, sizeof line, &len, ", \"%s\": %" PRIu64,
+		    numbers[i].key, numbers[i].value);
+	base_append(line, sizeof line, &len, ", \"complete\": %s}\n",
+	    keeper_complete(k) ? "true" : "false");
+	if (write(rep->fd, line, len) != (ssize_t)len && rep->error == 0)
+		rep->error = errno != 0 ? errno : EIO;
+}

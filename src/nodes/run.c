@@ -1,0 +1,381 @@
+/*
+ * Starting a command under watch, and waiting for its tree.
+ *
+ * The node ignores what a terminal sends: it has to outlive ^C and ^Z, and
+ * the target has them as it would without us.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "node.h"
+#include "proc.h"
+#include "run.h"
+#include "tree.h"
+
+#define LIBRARY "liballoclog.so"
+
+static const int ignored[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN,
+	SIGTTOU, SIGPIPE };
+
+/* What the child needs to be as if nobody had started it but its user. */
+struct child {
+	const char *library;
+	const char *hello;
+	char *const *argv;
+	int report_fd;			/* CLOEXEC: errno goes here when exec fails */
+	int output_fd;			/* -1: its own three descriptors */
+	struct sigaction old[BASE_NELEM(ignored)];
+};
+
+/* --- the library -------------------------------------------------------- */
+
+/* Beside the running program, else where it was installed. */
+static int
+find_library(char *path, size_t cap)
+{
+	ssize_t n = readlink("/proc/self/exe", path, cap - 1);
+	char *slash;
+
+	if (n > 0) {
+		path[n] = '\0';
+		slash = strrchr(path, '/');
+		if (slash != NULL &&
+		    (size_t)(slash + 1 - path) + sizeof LIBRARY <= cap) {
+			strcpy(slash + 1, LIBRARY);
+			if (access(path, R_OK) == 0)
+				return 0;
+		}
+	}
+	if ((size_t)snprintf(path, cap, "%s/%s", PAGEK_LIBDIR, LIBRARY) >= cap)
+		return -ENAMETOOLONG;
+	return access(path, R_OK) == 0 ? 0 : -errno;
+}
+
+/* The loader takes blanks and colons for separators; a link has neither. */
+static int
+make_loadable(char *path, size_t cap, const char *folder)
+{
+	char link[NODE_PATH];
+
+	if (strpbrk(path, " :\t\n$") == NULL)
+		return 0;
+	if ((size_t)snprintf(link, sizeof link, "%s/" LIBRARY, folder) >=
+	    sizeof link || strpbrk(link, " :\t\n$") != NULL)
+		return -EINVAL;
+	unlink(link);
+	if (symlink(path, link) < 0)
+		return -errno;
+	if (strlen(link) >= cap)
+		return -ENAMETOOLONG;
+	strcpy(path, link);
+	return 0;
+}
+
+/* --- the child ---------------------------------------------------------- */
+
+/* Puts `value` before what the variable has, with the separator between. */
+static int
+prepend_env(const char *name, const char *value)
+{
+	const char *old = getenv(name);
+	char *both;
+	int r;
+
+	if (old == NULL || *old == '\0')
+		return setenv(name, value, 1);
+	if (asprintf(&both, "%s:%s", value, old) < 0)
+		return -1;
+	r = setenv(name, both, 1);
+	free(both);
+	return r;
+}
+
+static void
+restore_signals(const struct child *c)
+{
+	for (size_t i = 0; i < BASE_NELEM(ignored); i++)
+		sigaction(ignored[i], &c->old[i], NULL);
+}
+
+/* The target of a page that has the terminal: it must not read or write there. */
+static int
+leave_terminal(int output_fd)
+{
+	int null;
+
+	setsid();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 || dup2(null, 0) < 0 || dup2(output_fd, 1) < 0 ||
+	    dup2(output_fd, 2) < 0)
+		return -1;
+	/* What stood at 0 to 2 before has lost its flag by dup2, as it should. */
+	return 0;
+}
+
+static _Noreturn void
+become(const struct child *c)
+{
+	int err;
+
+	restore_signals(c);
+	if ((c->output_fd < 0 || leave_terminal(c->output_fd) == 0) &&
+	    prepend_env("LD_PRELOAD", c->library) == 0 &&
+	    setenv("PAGEK_NODE", c->hello, 1) == 0 &&
+	    /* Else a sanitised child ends at once because it is not first. */
+	    prepend_env("ASAN_OPTIONS", "verify_asan_link_order=0") == 0)
+		execvp(c->argv[0], c->argv);
+	err = errno;
+	while (write(c->report_fd, &err, sizeof err) < 0 && errno == EINTR)
+		continue;
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+/* --- starting it -------------------------------------------------------- */
+
+static int
+open_output(struct node *node, const char *folder)
+{
+	struct run *run = &node->run;
+	int fd;
+
+	if ((size_t)snprintf(run->output, sizeof run->output, "%s/out.%d",
+	    folder, (int)getpid()) >= sizeof run->output)
+		return -ENAMETOOLONG;
+	unlink(run->output);
+	fd = open(run->output, O_WRONLY | O_CREAT | O_EXCL | O_APPEND |
+	    O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static void
+ignore_terminal(struct child *c)
+{
+	struct sigaction ign = { .sa_handler = SIG_IGN };
+
+	for (size_t i = 0; i < BASE_NELEM(ignored); i++)
+		sigaction(ignored[i], &ign, &c->old[i]);
+}
+
+/* A reader of the target's pipe must see its end when the target has ended. */
+static void
+let_go_of_stdio(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	for (int fd = 0; fd <= 2; fd++)
+		if (fd != null)
+			dup2(null, fd);
+	if (null > 2)
+		close(null);
+}
+
+static void
+not_run(struct node *node, int err)
+{
+	struct run *run = &node->run;
+
+	run->error = err;
+	run->root = 0;
+	snprintf(run->reason, sizeof run->reason, "cannot run %.60s: %s",
+	    node->opts.argv[0], strerror(err));
+}
+
+/* The child's end of the pipe closes by exec, or brings the errno. */
+static void
+hear_of_exec(struct node *node, int fd)
+{
+	ssize_t n;
+	int err;
+
+	do
+		n = read(fd, &err, sizeof err);
+	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)sizeof err)
+		not_run(node, err);
+}
+
+static int
+fork_command(struct node *node, struct child *c)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	c->report_fd = fds[1];
+	ignore_terminal(c);
+	pid = fork();
+	if (pid == 0)
+		become(c);
+	close(fds[1]);
+	if (pid < 0) {
+		int r = -errno;
+
+		close(fds[0]);
+		return r;
+	}
+	node->run.root = pid;
+	let_go_of_stdio();
+	/* From here on somebody has to answer hellos while exec goes on. */
+	hello_start(&node->hello);
+	hear_of_exec(node, fds[0]);
+	close(fds[0]);
+	return 0;
+}
+
+static void
+name_command(struct node *node)
+{
+	const char *word = node->opts.argv[0], *slash = strrchr(word, '/');
+
+	if (slash != NULL && slash[1] != '\0')
+		word = slash + 1;
+	base_safe_text(node->run.comm, sizeof node->run.comm, word,
+	    strlen(word), false);
+}
+
+int
+run_start(struct node *node, const char *hello_path, const char *folder)
+{
+	char library[PATH_MAX];
+	struct child c = { .hello = hello_path, .argv = node->opts.argv,
+		.library = library, .output_fd = -1 };
+	int r;
+
+	node->run.status = -1;
+	name_command(node);
+	r = find_library(library, sizeof library);
+	if (r < 0) {
+		fprintf(stderr, "pageknode: %s: %s\n", LIBRARY, strerror(-r));
+		return r;
+	}
+	r = make_loadable(library, sizeof library, folder);
+	if (r < 0) {
+		fprintf(stderr, "pageknode: the loader cannot take %s\n",
+		    library);
+		return r;
+	}
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return -errno;
+	if (node->opts.own_session) {
+		c.output_fd = open_output(node, folder);
+		if (c.output_fd < 0)
+			return c.output_fd;
+	}
+	r = fork_command(node, &c);
+	if (c.output_fd >= 0)
+		close(c.output_fd);
+	return r;
+}
+
+/* --- the tree ----------------------------------------------------------- */
+
+static void
+tree_ended(struct node *node)
+{
+	struct run *run = &node->run;
+
+	run->ended = true;
+	run->ended_ms = base_wall_ms();
+	tree_end_all(node, true);
+}
+
+void
+run_reap(struct node *node)
+{
+	struct run *run = &node->run;
+	int status;
+	pid_t pid;
+
+	if (node->opts.argv == NULL || run->ended)
+		return;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		/* Who came in before it ended is adopted before it is ended. */
+		tree_adopt_all(node);
+		tree_reaped(node, pid, status);
+		if (pid == run->root || (run->root == 0 && run->status < 0))
+			run->status = status;
+	}
+	if (pid < 0 && errno == ECHILD)
+		tree_ended(node);
+}
+
+static void
+on_child(uv_signal_t *sig, int signum)
+{
+	struct node *node = sig->data;
+
+	(void)signum;
+	run_reap(node);
+	node_done_check(node);
+}
+
+static void
+on_term(uv_signal_t *sig, int signum)
+{
+	struct node *node = sig->data;
+
+	(void)signum;
+	/* Reported as far as they got; they go on without us. */
+	tree_end_all(node, false);
+	uv_stop(node->loop);
+}
+
+int
+run_watch(struct node *node)
+{
+	struct run *run = &node->run;
+	int r;
+
+	run->chld.data = run->term.data = node;
+	r = uv_signal_init(node->loop, &run->chld);
+	if (r < 0)
+		return r;
+	r = uv_signal_init(node->loop, &run->term);
+	if (r < 0) {
+		uv_close((uv_handle_t *)&run->chld, NULL);
+		return r;
+	}
+	run->watching = true;
+	r = uv_signal_start(&run->chld, on_child, SIGCHLD);
+	if (r == 0)
+		r = uv_signal_start(&run->term, on_term, SIGTERM);
+	return r;
+}
+
+void
+run_close(struct node *node)
+{
+	struct run *run = &node->run;
+
+	if (!run->watching)
+		return;
+	uv_close((uv_handle_t *)&run->chld, NULL);
+	uv_close((uv_handle_t *)&run->term, NULL);
+	run->watching = false;
+}
+
+void
+run_stat(const struct node *node, struct wire_stats *st)
+{
+	const struct run *run = &node->run;
+
+	st->pid = (uint32_t)run->root;
+	st->comm = wire_text(run->comm);
+	st->status = run->status;
+	st->state = run->ended ? WIRE_S_ENDED : WIRE_S_LIVE;
+	st->reason = wire_text(run->reason);
+	st->ended_ms = run->ended_ms;
+	st->output = wire_text(run->output);
+	st->socket = wire_text(node->serve.path);
+}

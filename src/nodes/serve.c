@@ -1,0 +1,509 @@
+/*
+ * Connections of pages.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "node.h"
+#include "serve.h"
+
+#define REQUESTS_A_TURN 8
+#define READ_BYTES 8192
+/* From here on a page's requests wait; one more reply still fits the limit. */
+#define QUEUE_FULL (SERVE_QUEUE_MAX / 2)
+
+struct reply {
+	uv_write_t req;
+	uint8_t bytes[];
+};
+
+static void serve_requests(struct conn *);
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	struct conn *c = handle->data;
+
+	wire_frames_fini(&c->in);
+	free(c);
+}
+
+static void
+conn_close(struct conn *c)
+{
+	struct node *node = c->node;
+
+	if (c->closed)
+		return;
+	c->closed = true;
+	TAILQ_REMOVE(&node->serve.conns, c, link);
+	node->serve.count--;
+	uv_close((uv_handle_t *)&c->pipe, on_closed);
+	node_done_check(node);
+}
+
+/* --- replies ------------------------------------------------------------ */
+
+static size_t
+queued(const struct conn *c)
+{
+	return uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe);
+}
+
+static void
+on_written(uv_write_t *req, int status)
+{
+	struct conn *c = req->data;
+
+	free(req);
+	if (c->closed)
+		return;
+	if (status < 0 || (c->ending && queued(c) == 0)) {
+		conn_close(c);
+		return;
+	}
+	if (c->paused && queued(c) < QUEUE_FULL / 2) {
+		c->paused = false;
+		serve_requests(c);
+	}
+}
+
+/* What does not go out at once is copied and waits. */
+static void
+send_bytes(struct conn *c, uint8_t *bytes, size_t len)
+{
+	uv_buf_t buf = uv_buf_init((char *)bytes, (unsigned)len);
+	struct reply *rep;
+	int n;
+
+	n = queued(c) == 0 ?
+	    uv_try_write((uv_stream_t *)&c->pipe, &buf, 1) : UV_EAGAIN;
+	if (n < 0 && n != UV_EAGAIN) {
+		conn_close(c);
+		return;
+	}
+	if (n < 0)
+		n = 0;
+	if ((size_t)n == len)
+		return;
+	len -= (size_t)n;
+	if (queued(c) + len > SERVE_QUEUE_MAX ||
+	    (rep = malloc(sizeof *rep + len)) == NULL) {
+		conn_close(c);
+		return;
+	}
+	memcpy(rep->bytes, bytes + n, len);
+	rep->req.data = c;
+	buf = uv_buf_init((char *)rep->bytes, (unsigned)len);
+	if (uv_write(&rep->req, (uv_stream_t *)&c->pipe, &buf, 1,
+	    on_written) < 0) {
+		free(rep);
+		conn_close(c);
+	}
+}
+
+void
+conn_reply(struct conn *c, const struct wire_msg *m)
+{
+	static uint8_t frame[4 + WIRE_REPLY_MAX];
+	struct wire_msg err = { .type = WIRE_ERR, .id = m->id, .err = {
+		.code = WIRE_E_INTERNAL,
+		.text = wire_text("the reply could not be made") } };
+	size_t len;
+
+	if (c->closed)
+		return;
+	if (wire_encode(m, frame, sizeof frame, &len) < 0 &&
+	    wire_encode(&err, frame, sizeof frame, &len) < 0) {
+		conn_close(c);
+		return;
+	}
+	send_bytes(c, frame, len);
+}
+
+void
+conn_error(struct conn *c, uint32_t request, enum wire_error code,
+    const char *text)
+{
+	struct wire_msg m = { .type = WIRE_ERR, .id = request, .err = {
+		.code = code, .text = wire_text(text) } };
+
+	conn_reply(c, &m);
+}
+
+void
+conn_fail(struct conn *c, uint32_t request, enum wire_error code,
+    const char *text)
+{
+	struct wire_msg m = { .type = WIRE_ERR, .id = request, .err = {
+		.code = code, .text = wire_text(text),
+		.retry_ms = code == WIRE_E_BUSY ? 1000 : 0 } };
+
+	if (c->closed)
+		return;
+	uv_read_stop((uv_stream_t *)&c->pipe);
+	c->ending = true;
+	conn_reply(c, &m);
+	if (!c->closed && queued(c) == 0)
+		conn_close(c);
+}
+
+/* --- requests ----------------------------------------------------------- */
+
+static void
+greet(struct conn *c, const struct wire_msg *m)
+{
+	struct node *node = c->node;
+	struct wire_msg w = { .type = WIRE_WELCOME, .id = m->id };
+
+	if (m->type != WIRE_HELLO) {
+		conn_fail(c, m->id, WIRE_E_FRAME, "a hello comes first");
+		return;
+	}
+	if (m->hello.min > WIRE_VERSION || m->hello.max < WIRE_VERSION) {
+		conn_fail(c, m->id, WIRE_E_VERSION,
+		    "this node speaks version 1");
+		return;
+	}
+	/* Whoever may connect owns the targets: it may end them too. */
+	c->roles = m->hello.roles & (WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	c->greeted = true;
+	w.welcome.version = WIRE_VERSION;
+	w.welcome.node_name = wire_text(node->name);
+	w.welcome.node_number = node->number;
+	memcpy(w.welcome.node_id, node->id, WIRE_EPOCH);
+	memcpy(w.welcome.boot, node->boot, WIRE_EPOCH);
+	w.welcome.roles = c->roles;
+	w.welcome.mono_ns = (uint64_t)mono_now().ns;
+	w.welcome.utc_ns = (uint64_t)base_wall_ms() * 1000000;
+	conn_reply(c, &w);
+}
+
+static void
+take_request(struct conn *c, const uint8_t *map, size_t len)
+{
+	struct wire_msg m;
+	int r = wire_decode(map, len, &m);
+
+	if (r == -ENOMSG && c->greeted) {
+		/* Of a later version: refused, but no reason to part. */
+		conn_error(c, 0, WIRE_E_FRAME, "no such request");
+		return;
+	}
+	if (r == -ENOMEM) {
+		conn_fail(c, 0, WIRE_E_INTERNAL, "out of memory");
+		return;
+	}
+	if (r < 0) {
+		conn_fail(c, 0, WIRE_E_FRAME, "not a message");
+		return;
+	}
+	if (c->greeted)
+		answer(c, &m);
+	else
+		greet(c, &m);
+	wire_msg_fini(&m);
+}
+
+static void
+on_again(uv_idle_t *again)
+{
+	struct node *node = again->data;
+	struct conn *c, *next;
+	bool any = false;
+
+	for (c = TAILQ_FIRST(&node->serve.conns); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (!c->more)
+			continue;
+		c->more = false;
+		serve_requests(c);
+	}
+	TAILQ_FOREACH(c, &node->serve.conns, link)
+		any |= c->more;
+	if (!any)
+		uv_idle_stop(again);
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf)
+{
+	struct conn *c = handle->data;
+	size_t room = 0;
+
+	(void)size;
+	buf->base = (char *)wire_frames_space(&c->in, READ_BYTES, &room);
+	buf->len = buf->base == NULL ? 0 : room;
+}
+
+static void
+on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct conn *c = stream->data;
+
+	(void)buf;
+	if (n < 0) {
+		conn_close(c);
+		return;
+	}
+	if (n == 0)
+		return;
+	wire_frames_add(&c->in, (size_t)n);
+	serve_requests(c);
+}
+
+/* A bounded number of requests; what is left gets its turn after the others. */
+static void
+serve_requests(struct conn *c)
+{
+	const uint8_t *map;
+	size_t len;
+
+	if (c->closed || c->ending)
+		return;
+	for (int i = 0; i < REQUESTS_A_TURN; i++) {
+		int r;
+
+		if (queued(c) >= QUEUE_FULL) {
+			c->paused = true;
+			uv_read_stop((uv_stream_t *)&c->pipe);
+			return;
+		}
+		r = wire_frames_next(&c->in, &map, &len);
+		if (r < 0) {
+			conn_fail(c, 0, r == -EMSGSIZE ? WIRE_E_BIG :
+			    WIRE_E_FRAME, "a frame is too long");
+			return;
+		}
+		if (r == 0) {
+			if (!c->greeted)
+				;		/* since the connection came */
+			else if (c->in.len == 0)
+				c->since_ms = 0;
+			else if (c->since_ms == 0)
+				c->since_ms = mono_ms(mono_now());
+			uv_read_start((uv_stream_t *)&c->pipe, on_alloc,
+			    on_read);
+			return;
+		}
+		take_request(c, map, len);
+		if (c->closed || c->ending)
+			return;
+		if (c->greeted)
+			c->since_ms = 0;
+	}
+	c->more = true;
+	uv_read_stop((uv_stream_t *)&c->pipe);
+	uv_idle_start(&c->node->serve.again, on_again);
+}
+
+/* --- connections -------------------------------------------------------- */
+
+static int
+peer_allowed(const struct conn *c)
+{
+	struct ucred peer;
+	socklen_t len = sizeof peer;
+	uv_os_fd_t fd;
+
+	if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return 0;
+	return peer.uid == geteuid() || peer.uid == 0;
+}
+
+static struct conn *
+conn_new(struct node *node)
+{
+	struct conn *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return NULL;
+	if (wire_frames_init(&c->in, WIRE_REQUEST_MAX) < 0) {
+		free(c);
+		return NULL;
+	}
+	if (uv_pipe_init(node->loop, &c->pipe, 0) < 0) {
+		wire_frames_fini(&c->in);
+		free(c);
+		return NULL;
+	}
+	c->node = node;
+	c->pipe.data = c;
+	c->id = ++node->serve.last_id;
+	c->since_ms = mono_ms(mono_now());
+	TAILQ_INSERT_TAIL(&node->serve.conns, c, link);
+	node->serve.count++;
+	return c;
+}
+
+static void
+admit(struct conn *c)
+{
+	if (!peer_allowed(c))
+		conn_fail(c, 0, WIRE_E_AUTH, "this node is another user's");
+	else if (c->node->serve.count > SERVE_CONNS_MAX)
+		conn_fail(c, 0, WIRE_E_BUSY, "64 pages are connected already");
+	else
+		uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+}
+
+int
+serve_add(struct node *node, int fd)
+{
+	struct conn *c = conn_new(node);
+	int r;
+
+	if (c == NULL)
+		return -ENOMEM;
+	r = uv_pipe_open(&c->pipe, fd);
+	if (r < 0) {
+		conn_close(c);
+		return r;
+	}
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	admit(c);
+	return 0;
+}
+
+static void
+on_connection(uv_stream_t *listener, int status)
+{
+	struct node *node = listener->data;
+	struct conn *c;
+
+	if (status < 0)
+		return;
+	c = conn_new(node);
+	if (c == NULL)
+		return;
+	if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0)
+		conn_close(c);
+	else
+		admit(c);
+}
+
+static int
+listening_socket(const char *path)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	mode_t mask;
+	int fd, r;
+
+	if (strlen(path) >= sizeof sa.sun_path)
+		return -ENAMETOOLONG;
+	strcpy(sa.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* The name has our pid: whoever had it before is gone. */
+	unlink(path);
+	mask = umask(0177);
+	r = bind(fd, (struct sockaddr *)&sa, sizeof sa);
+	umask(mask);
+	if (r < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int
+serve_listen(struct node *node, const char *path)
+{
+	struct serve *s = &node->serve;
+	int fd = listening_socket(path), r;
+
+	if (fd < 0)
+		return fd;
+	r = uv_pipe_init(node->loop, &s->listener, 0);
+	if (r < 0) {
+		close(fd);
+		unlink(path);
+		return r;
+	}
+	s->listener.data = node;
+	s->listening = true;
+	strcpy(s->path, path);
+	r = uv_pipe_open(&s->listener, fd);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return uv_listen((uv_stream_t *)&s->listener, SERVE_CONNS_MAX,
+	    on_connection);
+}
+
+void
+serve_second(struct node *node)
+{
+	int64_t now = mono_ms(mono_now());
+	struct conn *c, *next;
+
+	for (c = TAILQ_FIRST(&node->serve.conns); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (c->since_ms == 0 || c->more || c->paused ||
+		    now - c->since_ms < SERVE_PATIENCE_MS)
+			continue;
+		if (c->ending)
+			conn_close(c);
+		else
+			conn_fail(c, 0, WIRE_E_FRAME, "too slow");
+	}
+}
+
+struct conn *
+serve_find(struct node *node, uint64_t id)
+{
+	struct conn *c;
+
+	TAILQ_FOREACH(c, &node->serve.conns, link)
+		if (c->id == id)
+			return c;
+	return NULL;
+}
+
+int
+serve_init(struct node *node)
+{
+	struct serve *s = &node->serve;
+	int r;
+
+	TAILQ_INIT(&s->conns);
+	r = answer_init(&s->scratch);
+	if (r < 0)
+		return r;
+	s->again.data = node;
+	r = uv_idle_init(node->loop, &s->again);
+	if (r < 0)
+		free(s->scratch);
+	return r;
+}
+
+void
+serve_close(struct node *node)
+{
+	struct serve *s = &node->serve;
+
+	while (!TAILQ_EMPTY(&s->conns))
+		conn_close(TAILQ_FIRST(&s->conns));
+	uv_close((uv_handle_t *)&s->again, NULL);
+	if (s->listening)
+		uv_close((uv_handle_t *)&s->listener, NULL);
+	if (s->path[0] != '\0')
+		unlink(s->path);
+	s->listening = false;
+}
+
+void
+serve_fini(struct node *node)
+{
+	free(node->serve.scratch);
+}

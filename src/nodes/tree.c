@@ -1,0 +1,499 @@
+/*
+ * Images that come and go.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hello.h"
+#include "inherit.h"
+#include "node.h"
+#include "proc.h"
+#include "tree.h"
+
+#define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
+#define SILENT_MS 1000		/* rings silent for so long: is the image still there? */
+#define FULL_LOOK_MS 8000	/* ... looked for in its maps even so, this often */
+#define MODULES_MS 10000	/* module table of a busy target read again, this often */
+#define SCAN_MAX 1024		/* processes of the tree that a scan takes in */
+#define NO_DATA_MAX 256		/* rows for them */
+#define SETTLED_MS 500		/* a process this old would have said hello */
+#define RING_NAME "memfd:pagek-ring"
+
+/* --- rows --------------------------------------------------------------- */
+
+static void
+forget_row(struct node *node, struct keeper *k)
+{
+	if (k->has_row)
+		dstrm_remove(&node->dstrm, k->index);
+	k->has_row = false;
+}
+
+/* The row of whatever ended first makes room. */
+static bool
+make_room(struct node *node)
+{
+	struct keeper *k = TAILQ_FIRST(&node->ended);
+
+	if (k == NULL)
+		return false;
+	TAILQ_REMOVE(&node->ended, k, link);
+	forget_row(node, k);
+	keeper_unref(k);
+	return true;
+}
+
+int
+tree_join(struct keeper *k, const char *name)
+{
+	struct node *node = k->node;
+	int r;
+
+	while ((r = dstrm_add(&node->dstrm, name, k, &k->index)) == -ENOSPC &&
+	    make_room(node))
+		continue;
+	if (r < 0)
+		return r;
+	k->has_row = true;
+	TAILQ_INSERT_TAIL(&node->live, k, link);
+	if (k->pid != 0 && k->state != WIRE_S_NO_DATA)
+		atomic_fetch_add(&node->targets, 1);
+	drain_join(k);
+	return 0;
+}
+
+static bool
+may_drop(const struct keeper *k, int64_t now)
+{
+	return k->list != NULL && now - k->read_ms >= READ_LATELY_MS;
+}
+
+/* Lists of ended images: the last few, and not more memory than agreed. */
+static void
+trim_ended(struct node *node)
+{
+	int64_t now = mono_ms(mono_now());
+	size_t bytes = 0, kept = 0;
+	struct keeper *k;
+
+	TAILQ_FOREACH_REVERSE(k, &node->ended, keepers, link) {
+		if (k->list == NULL)
+			continue;
+		bytes += blklist_memory(k->list);
+		kept++;
+		if ((kept > NODE_LISTS_KEPT ||
+		    (kept > 1 && bytes > NODE_LISTS_BYTES)) &&
+		    may_drop(k, now))
+			keeper_drop(k);
+	}
+}
+
+/* --- the end of an image ------------------------------------------------ */
+
+static void
+on_death_closed(uv_handle_t *handle)
+{
+	struct keeper *k = handle->data;
+
+	free(handle);
+	close(k->pidfd);
+	k->pidfd = -1;
+	keeper_unref(k);
+}
+
+static void
+stop_watching(struct keeper *k)
+{
+	if (k->death == NULL)
+		return;
+	uv_close((uv_handle_t *)k->death, on_death_closed);
+	k->death = NULL;
+}
+
+static void
+on_death(uv_poll_t *death, int status, int events)
+{
+	struct keeper *k = death->data;
+	struct node *node = k->node;
+
+	(void)status;
+	(void)events;
+	/* Its parent is told how it ended; if that is us, so are we. */
+	run_reap(node);
+	if (keeper_is_live(k))
+		tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+	node_done_check(node);
+}
+
+static void
+watch_death(struct keeper *k)
+{
+	uv_poll_t *death;
+
+	if (k->pidfd < 0)
+		return;
+	death = calloc(1, sizeof *death);
+	if (death == NULL ||
+	    uv_poll_init(k->node->loop, death, k->pidfd) < 0) {
+		/* The looks at /proc find out as well, only later. */
+		free(death);
+		return;
+	}
+	death->data = k;
+	k->death = death;
+	keeper_ref(k);
+	uv_poll_start(death, UV_READABLE, on_death);
+}
+
+void
+tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
+    const char *reason)
+{
+	struct node *node = k->node;
+	bool had_stream = k->state != WIRE_S_NO_DATA;
+
+	if (!keeper_is_live(k))
+		return;
+	stop_watching(k);
+	keeper_end(k, state, status, reason);
+	TAILQ_REMOVE(&node->live, k, link);
+	if (!had_stream) {
+		forget_row(node, k);
+		keeper_unref(k);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&node->ended, k, link);
+	if (k->pid != 0) {
+		atomic_fetch_sub(&node->targets, 1);
+		report_image(&node->report, k);
+	}
+	trim_ended(node);
+}
+
+static bool
+is_dead(const struct keeper *k)
+{
+	struct pollfd p = { .fd = k->pidfd, .events = POLLIN };
+
+	return k->pidfd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+static struct keeper *
+find_live(struct node *node, pid_t pid)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->pid == pid)
+			return k;
+	return NULL;
+}
+
+void
+tree_reaped(struct node *node, pid_t pid, int32_t status)
+{
+	struct keeper *k = find_live(node, pid);
+
+	if (k != NULL)
+		tree_end_image(k, WIRE_S_ENDED, status, NULL);
+}
+
+void
+tree_end_all(struct node *node, bool gone)
+{
+	struct keeper *k;
+
+	tree_adopt_all(node);
+	while ((k = TAILQ_FIRST(&node->live)) != NULL) {
+		if (!gone && !is_dead(k))
+			k->unsure = true;
+		tree_end_image(k, WIRE_S_ENDED, -1, gone ? NULL :
+		    "the node was told to end");
+	}
+}
+
+/* --- the beginning of an image ------------------------------------------ */
+
+static void
+take_modules(struct keeper *k, struct keeper *parent)
+{
+	bool copied = false;
+
+	/* A worker may hold the parent's table for long: then read our own. */
+	if (parent != NULL && pthread_mutex_trylock(&parent->modules_lock) == 0) {
+		copied = parent->modules != NULL &&
+		    symbol_modules_copy(parent->modules, &k->modules) == 0;
+		pthread_mutex_unlock(&parent->modules_lock);
+	}
+	if (!copied)
+		symbols_read(k);
+	k->modules_ms = mono_ms(mono_now());
+}
+
+static void
+adopt(struct node *node, struct keeper *k)
+{
+	struct keeper *before = find_live(node, k->pid), *parent = NULL;
+	char name[DSTRM_NAME];
+
+	if (before != NULL)
+		tree_end_image(before, is_dead(before) ? WIRE_S_ENDED :
+		    WIRE_S_EXECED, -1, NULL);
+	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->comm, (int)k->pid);
+	if (tree_join(k, name) < 0) {
+		keeper_unref(k);
+		return;
+	}
+	if (k->forked) {
+		parent = tree_find(node, k->parent);
+		inherit(k, parent);
+	}
+	watch_death(k);
+	take_modules(k, parent);
+}
+
+void
+tree_adopt_all(struct node *node)
+{
+	struct keeper *k;
+
+	while ((k = hello_take(&node->hello)) != NULL) {
+		adopt(node, k);
+		drain_beat(node);
+	}
+}
+
+struct keeper *
+tree_find(struct node *node, uint64_t stream)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->stream == stream)
+			return k;
+	TAILQ_FOREACH(k, &node->ended, link)
+		if (k->stream == stream)
+			return k;
+	return NULL;
+}
+
+unsigned
+tree_live(const struct node *node)
+{
+	const struct keeper *k;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		n++;
+	return n;
+}
+
+void
+tree_fini(struct node *node)
+{
+	struct keepers *lists[] = { &node->live, &node->ended };
+	struct keeper *k;
+
+	for (size_t i = 0; i < BASE_NELEM(lists); i++) {
+		while ((k = TAILQ_FIRST(lists[i])) != NULL) {
+			TAILQ_REMOVE(lists[i], k, link);
+			forget_row(node, k);
+			keeper_unref(k);
+		}
+	}
+}
+
+/* --- images that left without a word ------------------------------------ */
+
+/*
+ * An exec of a program that takes no preload ends the image, and no hello
+ * follows.  The file behind /proc/PID/exe tells most cases for one call; the
+ * same file run again without our environment is found in its maps.
+ */
+static void
+look_after(struct keeper *k, int64_t now)
+{
+	uint64_t dev, ino;
+
+	if (k->pid == 0 || k->state == WIRE_S_NO_DATA ||
+	    now - k->silent_since_ms < SILENT_MS)
+		return;
+	if (proc_exe(k->pid, &dev, &ino) == 0 && dev == k->exe_dev &&
+	    ino == k->exe_ino && now - k->looked_ms < FULL_LOOK_MS)
+		return;
+	k->looked_ms = now;
+	if (proc_maps_has(k->pid, RING_NAME) != 0 || is_dead(k))
+		return;
+	/* What came between the last pass and the exec is in the rings still. */
+	tree_end_image(k, WIRE_S_EXECED, -1,
+	    "it runs a program without a stream now");
+}
+
+static void
+refresh_modules(struct keeper *k, int64_t now)
+{
+	if (k->feed == NULL || k->silent_since_ms <= k->modules_ms)
+		return;
+	/* Soon after its start, when libraries come, and seldom from then on. */
+	if (now - k->modules_ms < MODULES_MS && now - k->born_ms > 3000)
+		return;
+	k->modules_ms = now;
+	symbols_read(k);
+}
+
+/* --- processes without a stream ----------------------------------------- */
+
+struct found {
+	pid_t pid, ppid;
+	char comm[16];
+	char why[128];
+};
+
+struct scan {
+	uv_work_t work;
+	struct node *node;
+	pid_t self;
+	pid_t known[SCAN_MAX];		/* those with a row, ascending */
+	size_t nknown;
+	struct found found[NO_DATA_MAX];
+	size_t n;
+};
+
+static int
+by_pid(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool
+settled(uint64_t start_ticks)
+{
+	struct timespec now;
+	uint64_t ms;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return start_ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) +
+	    SETTLED_MS < ms;
+}
+
+static void
+judge(struct scan *s, pid_t pid)
+{
+	struct found *f = &s->found[s->n];
+	uint64_t start;
+
+	if (bsearch(&pid, s->known, s->nknown, sizeof pid, by_pid) != NULL ||
+	    proc_stat(pid, &f->ppid, &start) < 0 || !settled(start) ||
+	    proc_comm(pid, f->comm) < 0)
+		return;
+	/* Forked and silent: it has its parent's mapping and needs no word yet. */
+	if (proc_maps_has(pid, RING_NAME) > 0)
+		return;
+	f->pid = pid;
+	proc_why_no_data(pid, f->why, sizeof f->why);
+	s->n++;
+}
+
+static void
+scan_work(uv_work_t *work)
+{
+	struct scan *s = work->data;
+	pid_t queue[SCAN_MAX];
+	size_t head = 0, tail = 0;
+
+	queue[tail++] = s->self;
+	while (head < tail && s->n < NO_DATA_MAX) {
+		pid_t pid = queue[head++];
+
+		if (pid != s->self)
+			judge(s, pid);
+		tail += proc_children(pid, queue + tail, SCAN_MAX - tail);
+	}
+}
+
+static void
+add_no_data(struct node *node, const struct found *f)
+{
+	struct keeper *k;
+	char name[DSTRM_NAME];
+
+	if (keeper_new(&k, node, &(struct keeper_opts){ .no_list = true },
+	    NULL) < 0)
+		return;
+	k->pid = f->pid;
+	k->ppid = f->ppid;
+	k->pidfd = (int)syscall(SYS_pidfd_open, f->pid, 0);
+	base_safe_text(k->comm, sizeof k->comm, f->comm, strlen(f->comm),
+	    false);
+	snprintf(k->reason, sizeof k->reason, "%s", f->why);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
+	if (k->pidfd < 0 || tree_join(k, name) < 0) {
+		keeper_unref(k);
+		return;
+	}
+	watch_death(k);
+}
+
+static void
+scan_done(uv_work_t *work, int status)
+{
+	struct scan *s = work->data;
+	struct node *node = s->node;
+
+	node->scanning = false;
+	if (status == 0 && !node->closing) {
+		/* Who said hello meanwhile has a stream. */
+		tree_adopt_all(node);
+		for (size_t i = 0; i < s->n; i++)
+			if (find_live(node, s->found[i].pid) == NULL)
+				add_no_data(node, &s->found[i]);
+	}
+	free(s);
+}
+
+static void
+scan_start(struct node *node)
+{
+	struct scan *s;
+	struct keeper *k;
+
+	if (node->scanning || node->opts.argv == NULL || node->run.ended)
+		return;
+	s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return;
+	s->node = node;
+	s->self = getpid();
+	s->work.data = s;
+	TAILQ_FOREACH(k, &node->live, link)
+		if (s->nknown < SCAN_MAX)
+			s->known[s->nknown++] = k->pid;
+	qsort(s->known, s->nknown, sizeof s->known[0], by_pid);
+	node->scanning = uv_queue_work(node->loop, &s->work, scan_work,
+	    scan_done) == 0;
+	if (!node->scanning)
+		free(s);
+}
+
+void
+tree_second(struct node *node)
+{
+	int64_t now = mono_ms(mono_now());
+	struct keeper *k, *next;
+
+	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, link);
+		refresh_modules(k, now);
+		look_after(k, now);
+	}
+	scan_start(node);
+}

@@ -1,0 +1,43 @@
+/*
+ * tree: the processes of the node: images that come, fork, exec and end, and
+ * processes without a stream.
+ *
+ * An image has ended when its pidfd is readable, when the same pid says hello
+ * again, or when its rings are no longer mapped.  Its row stays; the lists of
+ * the last few that ended stay too, for pages that look at them and for
+ * forked children that say hello later than their parent lives.
+ */
+#ifndef NODES_TREE_H
+#define NODES_TREE_H
+
+#include "keeper.h"
+
+/* Everything that hello.c has taken in since the last call. */
+void tree_adopt_all(struct node *);
+
+/* A row for the keeper, which is live from now on; owns its reference. */
+int tree_join(struct keeper *, const char *name);
+
+/* The image is over: last drain, report line, row stays. */
+void tree_end_image(struct keeper *, enum wire_state, int32_t status,
+    const char *reason);
+
+/* The process `pid` has been reaped. */
+void tree_reaped(struct node *, pid_t pid, int32_t status);
+
+/* Every image still live ends now: the last process is gone, or the node goes. */
+void tree_end_all(struct node *, bool gone);
+
+/* Once a second. */
+void tree_second(struct node *);
+
+/* By the id that its target was told, while its row stands; else NULL. */
+struct keeper *tree_find(struct node *, uint64_t stream);
+
+/* Processes and generators that live. */
+unsigned tree_live(const struct node *);
+
+/* Frees all rows. */
+void tree_fini(struct node *);
+
+#endif

@@ -1,0 +1,350 @@
+/*
+ * What a forked child inherits: the parent's list at the cut, whatever the
+ * parent did since, in whatever order of the shards it was delivered.
+ */
+#include <stdlib.h>
+
+#include "../src/nodes/inherit.h"
+#include "node_harness.h"
+
+#define ADDRS 300
+#define EVENTS 6000
+#define DELAY_MAX 300
+
+/* A heap as it really was, beside the records that it made. */
+struct life {
+	bool live;
+	uint64_t size;
+	int born;			/* event that allocated it */
+};
+
+struct event {
+	struct rec rec;
+	int delay;			/* of its shard: delivered this much later */
+	int at;
+	uint64_t seq;
+};
+
+static uint64_t seed;
+
+static unsigned
+draw(unsigned below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (unsigned)(seed >> 33) % below;
+}
+
+static uint64_t
+addr_of(unsigned i)
+{
+	return 0x10000 + (uint64_t)i / 2 * 48;
+}
+
+/*
+ * Blocks of even numbers are the heap's, of odd ones the API's at the same
+ * place.  Each has a thread of its own: between shards there is no order, and
+ * a thread's failed realloc must not seem to overlap its next one.
+ */
+static struct rec
+make(unsigned op, unsigned i, unsigned type, uint64_t size)
+{
+	uint64_t addr = addr_of(i);
+	unsigned low = i % 2 != 0 ? REC_LAYER_API : 0;
+
+	return (struct rec){ .w = { rec_w0(addr, REC_FLAGS(op, low), type),
+		rec_w1(size, i + 1), rec_w2(tickets[rec_shard(addr)]++, 5000),
+		rec_w3(0x4000 + i, 1) } };
+}
+
+static int
+by_delivery(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->at + x->delay != y->at + y->delay)
+		return x->at + x->delay < y->at + y->delay ? -1 : 1;
+	return x->at < y->at ? -1 : 1;
+}
+
+static struct event events[EVENTS + 4];
+static int nevents;
+
+static void
+happens(struct rec rec)
+{
+	events[nevents] = (struct event){ .rec = rec, .at = nevents };
+	nevents++;
+}
+
+/* One step of the parent's life: an event, or the two of a failed realloc. */
+static void
+step(struct life *life)
+{
+	unsigned i = draw(4) == 0 ? draw(ADDRS) : draw(20);
+
+	if (!life[i].live) {
+		life[i] = (struct life){ .live = true, .size = 1 + draw(999),
+			.born = nevents };
+		happens(make(REC_ALLOC, i, TYPE_MALLOC, life[i].size));
+	} else if (i % 2 == 0 && draw(8) == 0) {
+		happens(make(REC_FREE, i, TYPE_BY_REALLOC, 0));
+		happens(make(REC_UNDO, i, 0, 0));
+	} else {
+		life[i].live = false;
+		happens(make(REC_FREE, i, draw(6) == 0 && i % 2 == 0 ?
+		    TYPE_BY_REALLOC : TYPE_FREE, 0));
+	}
+}
+
+static struct keeper *
+parent_of(int batch_max)
+{
+	struct keeper *k;
+	int *delay = calloc(REC_SHARDS, sizeof *delay);
+
+	for (int s = 0; s < REC_SHARDS; s++)
+		delay[s] = (int)draw(DELAY_MAX);
+	for (int i = 0; i < nevents; i++)
+		events[i].delay = delay[rec_shard(rec_addr(&events[i].rec))];
+	free(delay);
+	qsort(events, (size_t)nevents, sizeof events[0], by_delivery);
+	k = new_keeper("ALLOCLOG.parent.1", 0);
+	ck_assert_int_eq(blklist_remember(k->list, 1u << 18), 0);
+	for (int i = 0; i < nevents; ) {
+		struct rec batch[512];
+		int n = 1 + (int)draw((unsigned)batch_max);
+
+		for (int j = 0; j < n && i + j < nevents; j++) {
+			batch[j] = events[i + j].rec;
+			events[i + j].seq = keeper_next(k) + (uint64_t)j;
+		}
+		if (n > nevents - i)
+			n = nevents - i;
+		keeper_take(k, batch, (size_t)n, 5000, NULL, NULL, 0);
+		i += n;
+	}
+	k->last_due = malloc(sizeof tickets);
+	memcpy(k->last_due, tickets, sizeof tickets);
+	return k;
+}
+
+static struct keeper *
+child_of(struct keeper *parent, const uint32_t *cut)
+{
+	struct keeper *k = new_keeper("ALLOCLOG.child.2", 0);
+
+	k->cut = malloc(sizeof tickets);
+	memcpy(k->cut, cut, sizeof tickets);
+	inherit(k, parent);
+	ck_assert_ptr_null(k->cut);
+	return k;
+}
+
+static uint64_t
+seq_of_event(int at)
+{
+	for (int i = 0; i < nevents; i++)
+		if (events[i].at == at)
+			return events[i].seq;
+	return 0;
+}
+
+static void
+expect_list(const struct keeper *child, const struct life *life)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < ADDRS; i++) {
+		struct blk b;
+		int r = blklist_get(child->list, i % 2, addr_of(i), &b);
+
+		ck_assert_msg((r == 0) == life[i].live,
+		    "block %u is %s listed", i, r == 0 ? "" : "not");
+		if (r != 0)
+			continue;
+		n++;
+		ck_assert_uint_eq(b.size, life[i].size);
+		ck_assert_uint_eq(b.seq, seq_of_event(life[i].born));
+		ck_assert_uint_eq(b.caller, 0x4000 + i);
+		ck_assert_uint_eq(b.thread, 0);
+	}
+	ck_assert_uint_eq(keeper_counts(child)->aRecActive, n);
+	ck_assert_uint_eq(keeper_counts(child)->inherited, n);
+	ck_assert_uint_eq(keeper_counts(child)->allocs, 0);
+}
+
+START_TEST(the_child_begins_with_the_blocks_at_the_fork)
+{
+	struct life life[ADDRS] = { 0 }, at_cut[ADDRS];
+	uint32_t cut[REC_SHARDS];
+	struct keeper *parent, *child;
+	int when;
+
+	seed = 0x1234567 + (uint64_t)_i * 7919;
+	/* Tickets wrap around in some of the runs. */
+	for (int s = 0; s < REC_SHARDS; s++)
+		tickets[s] = _i % 2 != 0 ? UINT32_MAX - 3 : 0;
+	nevents = 0;
+	when = (int)draw(EVENTS);
+	node_up(NULL);
+	while (nevents < when)
+		step(life);
+	memcpy(at_cut, life, sizeof life);
+	memcpy(cut, tickets, sizeof cut);
+	while (nevents < EVENTS)
+		step(life);
+	parent = parent_of(_i % 3 == 0 ? 1 : 512);
+	child = child_of(parent, cut);
+	ck_assert(keeper_complete(child));
+	expect_list(child, at_cut);
+	/* What the child does now comes after all that it inherited. */
+	ck_assert_uint_eq(keeper_next(child), keeper_next(parent));
+	node_down();
+}
+END_TEST
+
+START_TEST(a_fork_deep_in_the_past_leaves_the_child_unsure)
+{
+	struct life life[ADDRS] = { 0 };
+	uint32_t cut[REC_SHARDS];
+	struct keeper *parent, *child;
+
+	seed = 99;
+	node_up(NULL);
+	memcpy(cut, tickets, sizeof cut);
+	parent = NULL;
+	/* One event more after the cut than the queue retains. */
+	for (uint32_t done = 0; done <= STREAM_QUEUE_RECORDS; ) {
+		struct rec batch[512];
+		size_t n = 0;
+
+		nevents = 0;
+		while (n < 512) {
+			int first = nevents;
+
+			if (nevents > EVENTS - 2)
+				nevents = first = 0;
+			step(life);
+			while (first < nevents && n < 512)
+				batch[n++] = events[first++].rec;
+		}
+		if (parent == NULL) {
+			parent = new_keeper("ALLOCLOG.parent.1", 0);
+			ck_assert_int_eq(blklist_remember(parent->list,
+			    1u << 18), 0);
+		}
+		keeper_take(parent, batch, n, 5000, NULL, NULL, 0);
+		done += (uint32_t)n;
+	}
+	parent->last_due = malloc(sizeof tickets);
+	memcpy(parent->last_due, tickets, sizeof tickets);
+	child = child_of(parent, cut);
+	ck_assert(!keeper_complete(child));
+	ck_assert_str_ne(child->reason, "");
+	node_down();
+}
+END_TEST
+
+START_TEST(the_child_of_an_unknown_parent_is_unsure)
+{
+	struct keeper *child;
+
+	node_up(NULL);
+	child = child_of(NULL, tickets);
+	ck_assert(!keeper_complete(child));
+	ck_assert_str_ne(child->reason, "");
+	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 0);
+	node_down();
+}
+END_TEST
+
+START_TEST(the_child_of_a_parent_that_lost_records_is_unsure)
+{
+	struct keeper *parent, *child;
+
+	node_up(NULL);
+	nevents = 0;
+	memset(tickets, 0, sizeof tickets);
+	happens(make(REC_ALLOC, 4, TYPE_MALLOC, 10));
+	parent = parent_of(1);
+	keeper_lose(parent, STREAM_RING_FULL, 1);
+	child = child_of(parent, tickets);
+	ck_assert(!keeper_complete(child));
+	/* What is known is listed all the same. */
+	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 1);
+	node_down();
+}
+END_TEST
+
+START_TEST(an_ended_parent_is_inherited_from_while_its_list_is_kept)
+{
+	struct life life[ADDRS] = { 0 }, at_cut[ADDRS];
+	uint32_t cut[REC_SHARDS];
+	struct keeper *parent, *child;
+
+	node_up(NULL);
+	seed = 5;
+	nevents = 0;
+	memset(tickets, 0, sizeof tickets);
+	while (nevents < 1000)
+		step(life);
+	memcpy(at_cut, life, sizeof life);
+	memcpy(cut, tickets, sizeof cut);
+	while (nevents < 2000)
+		step(life);
+	parent = parent_of(64);
+	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
+	ck_assert_ptr_eq(tree_find(&node, parent->stream), parent);
+	child = child_of(parent, cut);
+	ck_assert(keeper_complete(child));
+	expect_list(child, at_cut);
+	node_down();
+}
+END_TEST
+
+START_TEST(requesters_and_types_are_inherited)
+{
+	struct blklist_batch_info info = { .info = { .name = "MEMB" } };
+	struct keeper *parent, *child;
+	struct rec rec;
+	struct blk b;
+
+	node_up(NULL);
+	memset(tickets, 0, sizeof tickets);
+	parent = new_keeper("ALLOCLOG.parent.1", 0);
+	ck_assert_int_eq(stream_types_name(parent->types, 0xc3, "CONN",
+	    "a connection"), 0);
+	rec = make(REC_ALLOC, 3, 0xc3, 10);
+	keeper_take(parent, &rec, 1, 5000, NULL, &info, 1);
+	parent->last_due = malloc(sizeof tickets);
+	memcpy(parent->last_due, tickets, sizeof tickets);
+	child = child_of(parent, tickets);
+	ck_assert_int_eq(blklist_get(child->list, 1, addr_of(3), &b), 0);
+	ck_assert_str_eq(blklist_info_get(child->list, b.info)->name, "MEMB");
+	ck_assert_str_eq(child->types->by_code[0xc3].name, "CONN");
+	node_down();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("inherit");
+	TCase *t = tcase_create("cut");
+
+	tcase_add_loop_test(t, the_child_begins_with_the_blocks_at_the_fork,
+	    0, 40);
+	tcase_add_test(t, a_fork_deep_in_the_past_leaves_the_child_unsure);
+	tcase_add_test(t, the_child_of_an_unknown_parent_is_unsure);
+	tcase_add_test(t, the_child_of_a_parent_that_lost_records_is_unsure);
+	tcase_add_test(t,
+	    an_ended_parent_is_inherited_from_while_its_list_is_kept);
+	tcase_add_test(t, requesters_and_types_are_inherited);
+	tcase_set_timeout(t, 120);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,447 @@
+/*
+ * The node's table of streams, its generators and its report.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "node_harness.h"
+
+/* --- DSTRM -------------------------------------------------------------- */
+
+START_TEST(name_lookup_gives_index_and_epoch)
+{
+	struct page p;
+	struct wire_msg r;
+
+	demo_up(&p, "note", "39s", NULL);
+	page_name(&p, "DSTRM", "ALLOCLOG", &r);
+	ck_assert_uint_eq(r.type, WIRE_NAMED);
+	ck_assert_uint_eq(r.named.format, WIRE_CLASSIC);
+	ck_assert_uint_eq(r.named.record_size, 16);
+	ck_assert_uint_eq(r.named.levels, 0);
+	ck_assert_uint_eq(r.named.address_bits, 32);
+	ck_assert_uint_eq(r.named.entries, 1);
+	ck_assert_uint_eq(r.named.oldest, 1);
+	ck_assert_uint_eq(r.named.next, 7);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(the_lookup_is_generic_over_tables)
+{
+	struct page p;
+	struct wire_msg r;
+
+	demo_up(&p, "note", "39s", NULL);
+	page_name(&p, "types", "LOCREQ", &r);
+	ck_assert_uint_eq(r.type, WIRE_NAMED);
+	ck_assert_uint_eq(r.named.index, TYPE_LOCREQ);
+	wire_msg_fini(&r);
+	page_name(&p, "LATBL", "MEMB", &r);
+	expect_error(&r, WIRE_E_NAME);
+	wire_msg_fini(&r);
+	page_name(&p, "NOTABLE", "ALLOCLOG", &r);
+	expect_error(&r, WIRE_E_NAME);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(an_empty_name_looks_up_by_index)
+{
+	struct page p;
+	struct wire_msg r, m = { .type = WIRE_NAME, .name = {
+		.table = wire_text("DSTRM"), .index = 0 } };
+
+	demo_up(&p, "note", "39s", "BLOCKS");
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_NAMED);
+	ck_assert_uint_eq(r.named.name.len, 6);
+	ck_assert_mem_eq(r.named.name.s, "BLOCKS", 6);
+	wire_msg_fini(&r);
+	m.name.index = 1;
+	page_ask(&p, &m, &r);
+	expect_error(&r, WIRE_E_NAME);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_renamed_stream_is_stale_and_its_old_name_unknown)
+{
+	struct wire_msg r, read = { .type = WIRE_READ };
+	uint8_t old[WIRE_EPOCH];
+	struct page p;
+
+	demo_up(&p, "note", "39s", NULL);
+	page_name(&p, "DSTRM", "ALLOCLOG", &r);
+	memcpy(old, r.named.epoch, sizeof old);
+	memcpy(read.read.epoch, old, sizeof old);
+	wire_msg_fini(&r);
+	ck_assert_int_eq(dstrm_rename(&node.dstrm, 0, "OTHERLOG"), 0);
+	page_ask(&p, &read, &r);
+	expect_error(&r, WIRE_E_EPOCH);
+	ck_assert_mem_ne(r.err.epoch, old, sizeof old);
+	ck_assert_mem_eq(r.err.epoch, node.dstrm.row[0].epoch, sizeof old);
+	wire_msg_fini(&r);
+	page_name(&p, "DSTRM", "ALLOCLOG", &r);
+	expect_error(&r, WIRE_E_NAME);
+	wire_msg_fini(&r);
+	page_name(&p, "DSTRM", "OTHERLOG", &r);
+	ck_assert_uint_eq(r.type, WIRE_NAMED);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(of_two_rows_with_a_name_the_live_one_is_found)
+{
+	struct keeper *a, *b;
+	uint32_t index;
+
+	node_up(NULL);
+	a = new_keeper("ALLOCLOG.x.7", 0);
+	b = new_keeper("ALLOCLOG.x.7", 0);
+	ck_assert_int_eq(dstrm_find(&node.dstrm, "ALLOCLOG.x.7", 12, &index),
+	    0);
+	ck_assert_uint_eq(index, b->index);
+	tree_end_image(b, WIRE_S_ENDED, 0, NULL);
+	ck_assert_int_eq(dstrm_find(&node.dstrm, "ALLOCLOG.x.7", 12, &index),
+	    0);
+	ck_assert_uint_eq(index, a->index);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_full_table_gives_up_the_row_that_ended_first)
+{
+	uint8_t epoch[WIRE_EPOCH];
+	struct keeper *k = NULL, *found;
+
+	node_up(NULL);
+	for (int i = 0; i < DSTRM_ROWS; i++) {
+		k = new_keeper("S", 0);
+		if (i == 5)
+			memcpy(epoch, node.dstrm.row[k->index].epoch,
+			    sizeof epoch);
+		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+		keeper_drop(k);
+	}
+	for (int i = 0; i < 6; i++)
+		k = new_keeper("NEW", 0);
+	ck_assert_uint_eq(k->index, 5);
+	ck_assert_uint_eq(node.dstrm.entries, DSTRM_ROWS);
+	ck_assert_int_eq(dstrm_get(&node.dstrm, 5, epoch, &found), -ESTALE);
+	node_down();
+}
+END_TEST
+
+/* --- the note, end to end ----------------------------------------------- */
+
+struct expected {
+	uint32_t addr;
+	uint16_t size;
+	uint8_t type;
+	int age_s;
+};
+
+/* As the note prints them: by address. */
+static const struct expected note_rows[] = {
+	{ 0x008e6588, 0x40, 0x09, 0 },
+	{ 0x008e65d0, 0x50, 0x09, 13 },
+	{ 0x008e6628, 0x30, 0x01, 39 },
+	{ 0x008e6660, 0x30, 0x01, 0 },
+	{ 0x008e6698, 0x18, 0x0e, 13 },
+	{ 0x008e66b8, 0x48, 0x0c, 13 },
+};
+
+START_TEST(the_notes_six_blocks_are_in_the_snapshot)
+{
+	struct wire_msg r, snap = { .type = WIRE_SNAP,
+		.snap = { .from_start = true, .max = 1024 } };
+	struct page p;
+
+	demo_up(&p, "note", "39s", NULL);
+	page_name(&p, "DSTRM", "ALLOCLOG", &r);
+	memcpy(snap.snap.epoch, r.named.epoch, WIRE_EPOCH);
+	wire_msg_fini(&r);
+	page_ask(&p, &snap, &r);
+	ck_assert_uint_eq(r.type, WIRE_PART);
+	ck_assert_uint_eq(r.part.count, 6);
+	ck_assert_uint_eq(r.part.total, 6);
+	ck_assert_uint_eq(r.part.as_of, 6);
+	ck_assert(r.part.last);
+	ck_assert_uint_eq(r.part.since, WIRE_SINCE_START);
+	ck_assert_int_eq(r.part.now_ms, INT64_C(1089725400000) + 39000);
+	ck_assert_uint_eq(r.part.blocks.len, 6 * (16 + WIRE_BLOCK_TAIL));
+	for (size_t i = 0; i < BASE_NELEM(note_rows); i++) {
+		struct rec rec;
+		int64_t ms;
+
+		ck_assert_int_eq(stream_classic_decode(r.part.blocks.p +
+		    i * (16 + WIRE_BLOCK_TAIL), &rec, &ms), 0);
+		ck_assert_uint_eq(rec_addr(&rec), note_rows[i].addr);
+		ck_assert_uint_eq(rec_size(&rec), note_rows[i].size);
+		ck_assert_uint_eq(rec_type(&rec), note_rows[i].type);
+		ck_assert_int_eq((r.part.now_ms - ms) / 1000,
+		    note_rows[i].age_s);
+	}
+	ck_assert_uint_eq(r.part.ninfo, 1);
+	ck_assert_uint_eq(r.part.info[0].at, 5);
+	ck_assert_uint_eq(r.part.info[0].node, 0xab86);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(the_notes_records_are_read_as_they_were_written)
+{
+	struct wire_msg r, read = { .type = WIRE_READ,
+		.read = { .from = 1, .max = 1024 } };
+	struct page p;
+	struct rec rec;
+	int64_t ms;
+
+	demo_up(&p, "note", "26s", NULL);
+	page_name(&p, "DSTRM", "ALLOCLOG", &r);
+	memcpy(read.read.epoch, r.named.epoch, WIRE_EPOCH);
+	wire_msg_fini(&r);
+	page_ask(&p, &read, &r);
+	ck_assert_uint_eq(r.type, WIRE_DATA);
+	/* The clock stands at 26 s: the last two have not come yet. */
+	ck_assert_uint_eq(r.data.first, 1);
+	ck_assert_uint_eq(r.data.count, 4);
+	ck_assert_uint_eq(r.data.next, 5);
+	ck_assert_uint_eq(r.data.records.len, 64);
+	ck_assert_uint_eq(r.data.offsets.len, 0);
+	ck_assert_int_eq(stream_classic_decode(r.data.records.p, &rec, &ms),
+	    0);
+	ck_assert_uint_eq(rec_addr(&rec), 0x008e6628);
+	ck_assert_int_eq(ms, INT64_C(1089725400000));
+	ck_assert_uint_eq(r.data.ninfo, 1);
+	ck_assert_uint_eq(r.data.info[0].at, 3);
+	ck_assert_uint_eq(r.data.info[0].node, 0xab86);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_bad_classic_record_is_counted_and_skipped)
+{
+	static const uint8_t bad[16] = { 0, 0x8e, 0x65, 0x88, 0, 0x40, 0xb0 };
+	struct page p;
+	struct wire_msg r, stat = { .type = WIRE_STAT };
+
+	demo_up(&p, "note", "39s", NULL);
+	keeper_take_classic(node.dstrm.row[0].keeper, bad, NULL);
+	page_ask(&p, &stat, &r);
+	ck_assert_uint_eq(r.type, WIRE_STATS);
+	ck_assert_uint_eq(r.stats.n[WIRE_N_BAD], 1);
+	ck_assert_uint_eq(r.stats.n[WIRE_N_LIVE_BLOCKS], 6);
+	ck_assert_uint_eq(r.stats.n[WIRE_N_MAX], 2048);
+	ck_assert_uint_eq(r.stats.n[WIRE_N_RECORDS], 6);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(the_notes_stream_has_the_notes_types_and_no_more)
+{
+	struct page p;
+	struct wire_msg r, types = { .type = WIRE_TYPES };
+
+	demo_up(&p, "note", "39s", NULL);
+	page_ask(&p, &types, &r);
+	ck_assert_uint_eq(r.type, WIRE_TYPED);
+	ck_assert_uint_eq(r.typed.types.len, 4 * 50);
+	ck_assert_uint_eq(r.typed.types.p[0], TYPE_LOCREQ);
+	ck_assert_str_eq((const char *)r.typed.types.p + 1, "LOCREQ");
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(times_of_a_generator_are_checked)
+{
+	static const char *const bad[] = { "", "s", "-1s", "39x", "1e3",
+		"99999999999999999999s", "39s " };
+	struct node_opts opts = demo_opts("note", bad[_i], NULL);
+
+	node_up(&opts);
+	ck_assert_int_eq(demo_start(&node), -EINVAL);
+	ck_assert_uint_eq(node.dstrm.entries, 0);
+	node_down();
+}
+END_TEST
+
+/* --- demo:1 ------------------------------------------------------------- */
+
+START_TEST(the_busy_generator_is_the_same_in_every_run)
+{
+	struct wire_msg r, m = { .type = WIRE_SNAP,
+		.snap = { .from_start = true } };
+	uint8_t first[32 * 1024];
+	size_t len = 0;
+
+	for (int run = 0; run < 2; run++) {
+		struct page p;
+
+		demo_up(&p, "1", NULL, NULL);
+		memcpy(m.snap.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
+		page_ask(&p, &m, &r);
+		ck_assert_uint_eq(r.part.total, 3500);
+		ck_assert_uint_gt(r.part.count, 500);
+		for (size_t i = 0; i < r.part.count; i++) {
+			/* Times count from the run's own begin. */
+			const uint8_t *at = r.part.blocks.p +
+			    i * (32 + WIRE_BLOCK_TAIL);
+
+			if (run == 0)
+				memcpy(first + len, at, 20), len += 20;
+			else
+				ck_assert_mem_eq(first + i * 20, at, 20);
+		}
+		wire_msg_fini(&r);
+		page_close(&p);
+		node_down();
+	}
+}
+END_TEST
+
+START_TEST(callers_and_threads_of_the_busy_generator_have_names)
+{
+	struct wire_msg r, m = { .type = WIRE_SYM, .sym = {
+		.kind = WIRE_SYM_THREAD, .addr = { 1, 2, 999 }, .n = 3 } };
+	struct page p;
+
+	demo_up(&p, "1", NULL, NULL);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_SYMS);
+	ck_assert_uint_eq(r.syms.n, 3);
+	ck_assert_mem_eq(r.syms.name[0].s, "main", 4);
+	ck_assert_mem_eq(r.syms.name[1].s, "rx-0", 4);
+	ck_assert_uint_eq(r.syms.name[2].len, 0);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+/* --- the report --------------------------------------------------------- */
+
+static size_t
+read_report(const char *path, char *out, size_t cap)
+{
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	ck_assert_ptr_nonnull(f);
+	n = fread(out, 1, cap - 1, f);
+	fclose(f);
+	out[n] = '\0';
+	return n;
+}
+
+START_TEST(an_ended_image_is_one_line_of_the_report)
+{
+	char path[] = "/tmp/check_node.XXXXXX", text[4096];
+	struct node_opts opts = { .fd = -1, .report = path };
+	struct keeper *k;
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	node_up(&opts);
+	k = new_keeper("ALLOCLOG.a.41", 41);
+	strcpy(k->comm, "a\"b\\c");
+	take(k, allocation(0x1000, 10));
+	take(k, allocation(0x2000, 20));
+	take(k, freeing(0x1000));
+	take(k, freeing(0x5000));
+	take(k, record(REC_ALLOC, 0x2000, 0x55, 7));
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	k = new_keeper("ALLOCLOG.b.42", 42);
+	keeper_lose(k, STREAM_RING_FULL, 12);
+	node_down();
+	read_report(path, text, sizeof text);
+	ck_assert_str_eq(text,
+	    "{\"pid\": 41, \"comm\": \"a\\\"b\\\\c\", \"allocs\": 3, "
+	    "\"frees\": 2, \"failed\": 0, \"inherited_blocks\": 0, "
+	    "\"live_blocks\": 1, \"live_bytes\": 7, \"lost\": 0, "
+	    "\"duplicate\": 1, \"unknown_free\": 1, \"illegal_type\": 1, "
+	    "\"full\": 0, \"complete\": true}\n"
+	    "{\"pid\": 42, \"comm\": \"target\", \"allocs\": 0, "
+	    "\"frees\": 0, \"failed\": 0, \"inherited_blocks\": 0, "
+	    "\"live_blocks\": 0, \"live_bytes\": 0, \"lost\": 12, "
+	    "\"duplicate\": 0, \"unknown_free\": 0, \"illegal_type\": 0, "
+	    "\"full\": 0, \"complete\": false}\n");
+	unlink(path);
+}
+END_TEST
+
+START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
+{
+	struct keeper *k[NODE_LISTS_KEPT + 3];
+	size_t kept = 0;
+
+	node_up(NULL);
+	for (size_t i = 0; i < BASE_NELEM(k); i++) {
+		k[i] = new_keeper("S", 0);
+		k[i]->read_ms = -1000000;
+		take(k[i], allocation(0x1000, 10));
+		tree_end_image(k[i], WIRE_S_ENDED, 0, NULL);
+	}
+	for (size_t i = 0; i < BASE_NELEM(k); i++)
+		kept += k[i]->list != NULL;
+	ck_assert_uint_eq(kept, NODE_LISTS_KEPT);
+	ck_assert_ptr_null(k[0]->list);
+	ck_assert_ptr_nonnull(k[BASE_NELEM(k) - 1]->list);
+	/* What was counted stays. */
+	ck_assert_uint_eq(keeper_counts(k[0])->aRecActive, 1);
+	ck_assert_uint_eq(keeper_next(k[0]), 2);
+	node_down();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("node");
+	TCase *t = tcase_create("DSTRM");
+
+	tcase_add_test(t, name_lookup_gives_index_and_epoch);
+	tcase_add_test(t, the_lookup_is_generic_over_tables);
+	tcase_add_test(t, an_empty_name_looks_up_by_index);
+	tcase_add_test(t, a_renamed_stream_is_stale_and_its_old_name_unknown);
+	tcase_add_test(t, of_two_rows_with_a_name_the_live_one_is_found);
+	tcase_add_test(t, a_full_table_gives_up_the_row_that_ended_first);
+	tcase_set_timeout(t, 60);
+	suite_add_tcase(s, t);
+	t = tcase_create("note");
+	tcase_add_test(t, the_notes_six_blocks_are_in_the_snapshot);
+	tcase_add_test(t, the_notes_records_are_read_as_they_were_written);
+	tcase_add_test(t, a_bad_classic_record_is_counted_and_skipped);
+	tcase_add_test(t, the_notes_stream_has_the_notes_types_and_no_more);
+	tcase_add_loop_test(t, times_of_a_generator_are_checked, 0, 7);
+	suite_add_tcase(s, t);
+	t = tcase_create("demo:1");
+	tcase_add_test(t, the_busy_generator_is_the_same_in_every_run);
+	tcase_add_test(t, callers_and_threads_of_the_busy_generator_have_names);
+	suite_add_tcase(s, t);
+	t = tcase_create("ends");
+	tcase_add_test(t, an_ended_image_is_one_line_of_the_report);
+	tcase_add_test(t, lists_of_the_last_ended_images_are_kept_and_no_more);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
