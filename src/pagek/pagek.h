@@ -53,6 +53,7 @@ struct page_opts {
 	enum page_color color;
 	int fps;			/* paints a second at most, 1 to 15; 0: 15 */
 	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
+	struct nodes_session_opts session;	/* what :target keeps of how the session was opened: list, max, click */
 };
 
 enum page_mark {

@@ -55,7 +55,7 @@ lost_total(const struct nodes_look *look)
 	uint64_t n = 0;
 	unsigned i;
 
-	for (i = 1; i < STREAM_CAUSES; i++)
+	for (i = 0; i < STREAM_CAUSES; i++)
 		n += look->lost[i];
 	return n;
 }
@@ -95,12 +95,13 @@ say_lost(const struct page *page, const struct nodes_look *look,
 
 	if (look->incomplete_wall_ms != 0)
 		clock_text(page, look, look->incomplete_wall_ms, when);
-	for (i = 1; i < STREAM_CAUSES; i++) {
+	for (i = 0; i < STREAM_CAUSES; i++) {
 		if (look->lost[i] == 0)
 			continue;
 		base_group_digits(count, sizeof count, look->lost[i]);
 		base_append(by, sizeof by, &len, "%s%s %s",
-		    len > 0 ? ", " : "", count, stream_cause_text(i));
+		    len > 0 ? ", " : "", count, i > 0 ? stream_cause_text(i) :
+		    "before this page came");
 	}
 	if (look->complete)
 		base_append(text, sizeof text, &n,

@@ -16,6 +16,7 @@ struct counter {
 	const char *letter;	/* in the classic line */
 	const char *word;	/* in the wide one */
 	uint64_t (*value)(const struct page *, const struct page_view *);
+	const char *help;
 	bool after;		/* the word stands behind the number */
 	bool begins;		/* a group, set off by a second blank */
 	bool alarm;		/* shown reversed when it has moved */
@@ -72,7 +73,7 @@ n_lost(const struct page *page, const struct page_view *v)
 	unsigned i;
 
 	(void)page;
-	for (i = 1; i < STREAM_CAUSES; i++)
+	for (i = 0; i < STREAM_CAUSES; i++)
 		n += v->look->lost[i];
 	return n;
 }
@@ -112,18 +113,42 @@ n_missed(const struct page *page, const struct page_view *v)
 }
 
 static const struct counter counters[] = {
-	{ "r", "rec", n_records, .after = true, .begins = true },
-	{ "a", "act", n_active, .begins = true, .list = true },
-	{ "f", "free", n_free, .list = true },
-	{ "t", "typ", n_illegal, .begins = true, .alarm = true, .list = true },
-	{ "d", "dup", n_duplicate, .alarm = true, .list = true },
-	{ "o", "full", n_full, .alarm = true, .list = true },
-	{ "l", "lost", n_lost, .alarm = true },
-	{ "u", "unk", n_unknown, .alarm = true, .spare = true, .list = true },
-	{ "b", "bad", n_bad, .alarm = true, .spare = true },
-	{ "e", "earlier", n_earlier, .spare = true, .list = true },
-	{ "x", "failed", n_failed, .alarm = true, .spare = true, .list = true },
-	{ "m", "missed", n_missed, .alarm = true, .spare = true },
+	{ "r", "rec", n_records,
+	    "records captured in the last cycle",
+	    .after = true, .begins = true },
+	{ "a", "act", n_active,
+	    "blocks active in the list",
+	    .begins = true, .list = true },
+	{ "f", "free", n_free,
+	    "free entries of the list",
+	    .list = true },
+	{ "t", "typ", n_illegal,
+	    "records of an illegal type; the block is listed",
+	    .begins = true, .alarm = true, .list = true },
+	{ "d", "dup", n_duplicate,
+	    "allocations of a listed address: replaced",
+	    .alarm = true, .list = true },
+	{ "o", "full", n_full,
+	    "allocations not inserted: the list was full",
+	    .alarm = true, .list = true },
+	{ "l", "lost", n_lost,
+	    "records known to be lost",
+	    .alarm = true },
+	{ "u", "unk", n_unknown,
+	    "frees of unknown addresses",
+	    .alarm = true, .spare = true, .list = true },
+	{ "b", "bad", n_bad,
+	    "bad records, skipped",
+	    .alarm = true, .spare = true },
+	{ "e", "earlier", n_earlier,
+	    "frees of blocks older than the list",
+	    .spare = true, .list = true },
+	{ "x", "failed", n_failed,
+	    "requests that failed",
+	    .alarm = true, .spare = true, .list = true },
+	{ "m", "missed", n_missed,
+	    "cycles missed",
+	    .alarm = true, .spare = true },
 };
 
 #define NCOUNTERS BASE_NELEM(counters)
@@ -411,4 +436,19 @@ page_status_wide(struct page *page, const struct page_view *v,
 		}
 	}
 	page_status_classic(page, v, state, pic);
+}
+
+void
+page_counters_help(struct page_picture *pic)
+{
+	size_t i;
+
+	picture_line(pic);
+	picture_printf(pic, "  %-10s  what a cycle costs: reading, composing, "
+	    "painting", "us ms");
+	for (i = 0; i < NCOUNTERS; i++) {
+		picture_line(pic);
+		picture_printf(pic, "  %s %-8s  %s", counters[i].letter,
+		    counters[i].word, counters[i].help);
+	}
 }

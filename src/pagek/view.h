@@ -89,6 +89,9 @@ void page_state_get(const struct page *, const struct page_view *,
 /* Once for each compose: what moved, the rate and the cost of a cycle. */
 void page_sample(struct page *, const struct page_view *);
 
+/* The help's lines: what the letters and words of the status line count. */
+void page_counters_help(struct page_picture *);
+
 void page_status_classic(struct page *, const struct page_view *,
     const struct page_state *, struct page_picture *);
 void page_status_wide(struct page *, const struct page_view *,

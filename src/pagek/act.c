@@ -1,0 +1,437 @@
+/*
+ * What each key does.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+
+#define END_WAIT_MS 3000
+
+void
+app_init(struct app *app, struct page *page, struct nodes_session *session,
+    struct nodes_link *link)
+{
+	*app = (struct app){
+		.page = page,
+		.session = session,
+		.link = link,
+	};
+	page->on_screen = true;
+	page->prompt = NULL;
+}
+
+void
+app_fini(struct app *app)
+{
+	app_forget_targets(app);
+	page_thaw(app->page);
+	app->page->on_screen = false;
+	app->page->prompt = NULL;
+	app->page->message[0] = '\0';
+}
+
+void
+app_say(struct app *app, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(app->page->message, sizeof app->page->message, fmt, ap);
+	va_end(ap);
+}
+
+void
+app_quit(struct app *app, enum page_end end, int signal)
+{
+	app->over = true;
+	app->result = (struct page_result){ .end = end, .signal = signal };
+}
+
+/* --- moving ------------------------------------------------------------- */
+
+static int64_t
+window_rows(const struct app *app)
+{
+	return app->page->window > 1 ? app->page->window : 1;
+}
+
+static void
+do_down(struct app *app)
+{
+	page_move(app->page, 1);
+}
+
+static void
+do_up(struct app *app)
+{
+	page_move(app->page, -1);
+}
+
+static void
+do_page_down(struct app *app)
+{
+	page_move(app->page, window_rows(app));
+}
+
+static void
+do_page_up(struct app *app)
+{
+	page_move(app->page, -window_rows(app));
+}
+
+static void
+do_first(struct app *app)
+{
+	page_move_to(app->page, 0);
+}
+
+static void
+do_last(struct app *app)
+{
+	page_move_to(app->page, UINT64_MAX);
+}
+
+/* --- order and picture -------------------------------------------------- */
+
+static void
+say_order(struct app *app)
+{
+	const struct page_opts *o = &app->page->opts;
+
+	if (o->order == BLKLIST_BY_AGE)
+		app_say(app, "order: age, %s first",
+		    o->reverse ? "youngest" : "oldest");
+	else
+		app_say(app, "order: address, %s first",
+		    o->reverse ? "highest" : "lowest");
+}
+
+static void
+do_sort(struct app *app)
+{
+	const struct page_opts *o = &app->page->opts;
+
+	page_set_order(app->page, o->order == BLKLIST_BY_AGE ?
+	    BLKLIST_BY_ADDRESS : BLKLIST_BY_AGE, o->reverse);
+	say_order(app);
+}
+
+static void
+do_reverse(struct app *app)
+{
+	const struct page_opts *o = &app->page->opts;
+
+	page_set_order(app->page, o->order, !o->reverse);
+	say_order(app);
+}
+
+static void
+do_layout(struct app *app)
+{
+	struct page *page = app->page;
+	bool wide = page->layout == PAGE_WIDE ||
+	    (page->layout == PAGE_AUTO && app->cols >= 80);
+
+	if (!wide)
+		page->layout = PAGE_WIDE;
+	else if (page->opts.layout == PAGE_CLASSIC_STRICT)
+		page->layout = PAGE_CLASSIC_STRICT;
+	else
+		page->layout = PAGE_CLASSIC;
+}
+
+static void
+do_pause(struct app *app)
+{
+	struct page_view v;
+	int r;
+
+	if (app->page->frozen != NULL) {
+		page_thaw(app->page);
+		return;
+	}
+	page_view_live(&v, app->session);
+	r = page_freeze(app->page, &v);
+	if (r < 0)
+		app_say(app, "cannot pause: %s", strerror(-r));
+}
+
+static void
+do_save(struct app *app)
+{
+	char path[256];
+	int r = app_save(app, path, sizeof path);
+
+	if (r < 0)
+		app_say(app, "cannot save %s: %s", path, strerror(-r));
+	else
+		app_say(app, "saved as %s", path);
+}
+
+static void
+do_repaint(struct app *app)
+{
+	app->repaint = true;
+}
+
+/* --- target ------------------------------------------------------------- */
+
+static void
+set_mode(struct app *app, enum app_mode mode)
+{
+	app->mode = mode;
+	app->page->prompt = mode != APP_PAGE ? app->prompt : NULL;
+}
+
+static void
+show_typed(struct app *app)
+{
+	snprintf(app->prompt, sizeof app->prompt, ":%s", app->typed);
+}
+
+static void
+do_command(struct app *app)
+{
+	app->typed[0] = '\0';
+	show_typed(app);
+	set_mode(app, APP_COMMAND);
+}
+
+static void
+do_listing(struct app *app)
+{
+	app_say(app, "listings to other nodes are not in this version; "
+	    "e saves the picture");
+}
+
+static void
+do_end_target(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+
+	if (look->state != NODES_LIVE || look->pid <= 0) {
+		app_say(app, "there is no live target to end");
+		return;
+	}
+	snprintf(app->prompt, sizeof app->prompt, "end target %.128s[%d]? y/n ",
+	    look->target_name, (int)look->pid);
+	set_mode(app, APP_CONFIRM);
+}
+
+static void
+end_target(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+	int r = nodes_session_end_target(app->session);
+
+	if (r < 0) {
+		app_say(app, "cannot end the target: %s", strerror(-r));
+		return;
+	}
+	app->ending = true;
+	app->ending_at = mono_now();
+	app_say(app, "asked %.128s[%d] to end", look->target_name,
+	    (int)look->pid);
+}
+
+/* Q is done when the target has ended, not when it was asked to. */
+void
+app_tick(struct app *app)
+{
+	const struct nodes_look *look;
+
+	if (!app->ending)
+		return;
+	look = nodes_session_look(app->session);
+	if (look->state != NODES_LIVE) {
+		app_quit(app, PAGE_QUIT_TARGET, 0);
+	} else if (mono_ms_since(app->ending_at) > END_WAIT_MS) {
+		app->ending = false;
+		app_say(app, "%.128s[%d] was asked to end and has not ended",
+		    look->target_name, (int)look->pid);
+	}
+}
+
+void
+app_resumed(struct app *app, int64_t gap_ms)
+{
+	if (gap_ms >= 500)
+		app_say(app, "resumed, %lld s shown as gap",
+		    (long long)(gap_ms + 500) / 1000);
+	else
+		app_say(app, "resumed");
+	app->repaint = true;
+}
+
+/* --- page --------------------------------------------------------------- */
+
+static void
+do_help(struct app *app)
+{
+	app_overlay_open(app, APP_HELP);
+}
+
+/* With nothing over the page, Esc takes the cursor away and no more. */
+static void
+do_close(struct app *app)
+{
+	app->page->has_cursor = false;
+}
+
+static void
+do_quit(struct app *app)
+{
+	app_quit(app, PAGE_QUIT, 0);
+}
+
+static void
+do_suspend(struct app *app)
+{
+	app->suspend = true;
+}
+
+static void
+do_interrupt(struct app *app)
+{
+	app_quit(app, PAGE_INTERRUPTED, SIGINT);
+}
+
+static void (*const deeds[])(struct app *) = {
+	[PAGE_DO_DOWN] = do_down,
+	[PAGE_DO_UP] = do_up,
+	[PAGE_DO_PAGE_DOWN] = do_page_down,
+	[PAGE_DO_PAGE_UP] = do_page_up,
+	[PAGE_DO_FIRST] = do_first,
+	[PAGE_DO_LAST] = do_last,
+	[PAGE_DO_SORT] = do_sort,
+	[PAGE_DO_REVERSE] = do_reverse,
+	[PAGE_DO_LAYOUT] = do_layout,
+	[PAGE_DO_PAUSE] = do_pause,
+	[PAGE_DO_SAVE] = do_save,
+	[PAGE_DO_REPAINT] = do_repaint,
+	[PAGE_DO_COMMAND] = do_command,
+	[PAGE_DO_LISTING] = do_listing,
+	[PAGE_DO_END_TARGET] = do_end_target,
+	[PAGE_DO_HELP] = do_help,
+	[PAGE_DO_CLOSE] = do_close,
+	[PAGE_DO_QUIT] = do_quit,
+	[PAGE_DO_SUSPEND] = do_suspend,
+	[PAGE_DO_INTERRUPT] = do_interrupt,
+};
+
+/* --- typing ------------------------------------------------------------- */
+
+static void
+type_char(struct app *app, int code)
+{
+	size_t len = strlen(app->typed);
+	uint32_t c = (uint32_t)code;
+	char utf8[5] = "";
+	size_t n = 0;
+
+	if (c < 0x80) {
+		utf8[n++] = (char)c;
+	} else if (c < 0x800) {
+		utf8[n++] = (char)(0xc0 | c >> 6);
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		utf8[n++] = (char)(0xe0 | c >> 12);
+		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	} else {
+		utf8[n++] = (char)(0xf0 | c >> 18);
+		utf8[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	}
+	base_append(app->typed, sizeof app->typed, &len, "%s",
+	    len + n < sizeof app->typed ? utf8 : "");
+}
+
+static void
+untype_char(struct app *app)
+{
+	size_t len = strlen(app->typed);
+
+	while (len > 0 && ((unsigned char)app->typed[len - 1] & 0xc0) == 0x80)
+		len--;
+	app->typed[len > 0 ? len - 1 : 0] = '\0';
+}
+
+static void
+command_key(struct app *app, int code)
+{
+	char line[sizeof app->typed];
+
+	switch (code) {
+	case '\r':
+	case '\n':
+	case PAGE_KEY_ENTER:
+		memcpy(line, app->typed, sizeof line);
+		set_mode(app, APP_PAGE);
+		app_command(app, line);
+		return;
+	case PAGE_CTRL('['):
+		set_mode(app, APP_PAGE);
+		return;
+	case PAGE_CTRL('C'):
+		do_interrupt(app);
+		return;
+	case PAGE_KEY_BACKSPACE:
+	case PAGE_CTRL('H'):
+	case 0x7f:
+		if (app->typed[0] == '\0') {
+			set_mode(app, APP_PAGE);
+			return;
+		}
+		untype_char(app);
+		break;
+	case PAGE_CTRL('U'):
+		app->typed[0] = '\0';
+		break;
+	default:
+		if (code >= ' ' && code <= 0x10ffff)
+			type_char(app, code);
+		break;
+	}
+	show_typed(app);
+}
+
+static void
+confirm_key(struct app *app, int code)
+{
+	if (code == 'y' || code == 'Y') {
+		set_mode(app, APP_PAGE);
+		end_target(app);
+	} else if (code == PAGE_CTRL('C')) {
+		do_interrupt(app);
+	} else if (code == 'n' || code == 'N' || code == PAGE_CTRL('[')) {
+		set_mode(app, APP_PAGE);
+		app_say(app, "the target goes on");
+	}
+}
+
+void
+app_key(struct app *app, int code)
+{
+	enum page_action action = page_key_action(code);
+	char name[16];
+
+	app->page->message[0] = '\0';
+	if (app->mode == APP_COMMAND) {
+		command_key(app, code);
+	} else if (app->mode == APP_CONFIRM) {
+		confirm_key(app, code);
+	} else if (app->overlay != APP_NO_OVERLAY) {
+		app_overlay_key(app, code);
+	} else if (action != PAGE_DO_NOTHING) {
+		deeds[action](app);
+	} else {
+		page_key_name(code, name);
+		app_say(app, "%s means nothing here; ? lists the keys", name);
+	}
+}

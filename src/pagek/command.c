@@ -1,0 +1,261 @@
+/*
+ * The command line of the page: what one types behind a `:`.  An unknown
+ * command says so and changes nothing.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+
+static void
+cmd_target(struct app *app, const char *arg)
+{
+	app_target(app, arg);
+}
+
+static void
+cmd_sort(struct app *app, const char *arg)
+{
+	static const struct {
+		const char *word;
+		enum blklist_order order;
+	} orders[] = {
+		{ "age", BLKLIST_BY_AGE },
+		{ "a", BLKLIST_BY_AGE },
+		{ "address", BLKLIST_BY_ADDRESS },
+		{ "p", BLKLIST_BY_ADDRESS },
+	};
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(orders); i++) {
+		if (strcmp(orders[i].word, arg) != 0)
+			continue;
+		page_set_order(app->page, orders[i].order,
+		    app->page->opts.reverse);
+		app_say(app, "order: %s", orders[i].order == BLKLIST_BY_AGE ?
+		    "age" : "address");
+		return;
+	}
+	app_say(app, "no order is called '%.64s'; there are age and address",
+	    arg);
+}
+
+static void
+cmd_help(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_overlay_open(app, APP_HELP);
+}
+
+static void
+cmd_quit(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_quit(app, PAGE_QUIT, 0);
+}
+
+static const struct command {
+	const char *name;
+	const char *args;	/* "" takes none */
+	const char *help;
+	void (*run)(struct app *, const char *arg);
+} commands[] = {
+	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
+	    cmd_target },
+	{ "sort", "age|address", "set the order of the rows", cmd_sort },
+	{ "help", "", "show the help", cmd_help },
+	{ "q", "", "quit the page; target and node go on", cmd_quit },
+};
+
+void
+app_commands_help(struct page_picture *pic)
+{
+	char text[64];
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(commands); i++) {
+		picture_line(pic);
+		snprintf(text, sizeof text, ":%s %s", commands[i].name,
+		    commands[i].args);
+		picture_printf(pic, "  %-19s  %s", text, commands[i].help);
+	}
+}
+
+static void
+say_unknown(struct app *app, const char *name)
+{
+	const char *words[BASE_NELEM(commands)], *near;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(commands); i++)
+		words[i] = commands[i].name;
+	near = base_nearest(name, words, BASE_NELEM(words));
+	if (near != NULL)
+		app_say(app, "no command ':%.64s'; did you mean ':%s'?", name,
+		    near);
+	else
+		app_say(app, "no command ':%.64s'; :help lists them", name);
+}
+
+void
+app_command(struct app *app, const char *line)
+{
+	char word[256], *arg, *end;
+	size_t i;
+
+	snprintf(word, sizeof word, "%s", line + strspn(line, " \t"));
+	end = word + strlen(word);
+	while (end > word && (end[-1] == ' ' || end[-1] == '\t'))
+		*--end = '\0';
+	if (word[0] == '\0')
+		return;
+	arg = word + strcspn(word, " \t");
+	if (*arg != '\0')
+		*arg++ = '\0';
+	arg += strspn(arg, " \t");
+	for (i = 0; i < BASE_NELEM(commands); i++) {
+		if (strcmp(commands[i].name, word) != 0)
+			continue;
+		if (commands[i].args[0] == '\0' && *arg != '\0')
+			app_say(app, ":%s takes no argument", word);
+		else
+			commands[i].run(app, arg);
+		return;
+	}
+	say_unknown(app, word);
+}
+
+/* --- targets ------------------------------------------------------------ */
+
+/*
+ * Who waits for the node's answer.  It may come when the page has gone and
+ * cannot be called off, so the answer looks here whether it is still wanted.
+ */
+static struct app *asking;
+
+void
+app_forget_targets(struct app *app)
+{
+	if (asking == app)
+		asking = NULL;
+	free(app->targets);
+	app->targets = NULL;
+	app->ntargets = 0;
+}
+
+void
+app_switch(struct app *app, const struct nodes_target *t)
+{
+	struct nodes_session_opts opts = app->page->opts.session;
+	int r;
+
+	/* Two images of one process differ by name only as far as they do. */
+	snprintf(app->stream, sizeof app->stream, "%s", t->name);
+	opts.stream = app->stream;
+	opts.pid = t->pid;
+	page_thaw(app->page);
+	r = nodes_session_switch(app->session, &opts);
+	if (r < 0) {
+		app_say(app, "cannot go to %.64s: %s", t->name, strerror(-r));
+		return;
+	}
+	app->page->offs = 0;
+	app->page->has_cursor = false;
+	app->page->counted = app->page->sampled = app->page->rated = false;
+	app->page->opened_wall_ms = 0;
+	app->ending = false;
+	app_say(app, "target %.16s[%d]", t->comm, (int)t->pid);
+}
+
+static bool
+is_called(const struct nodes_target *t, const char *word)
+{
+	char *end;
+	long pid = strtol(word, &end, 10);
+
+	if (end != word && *end == '\0' && pid > 0)
+		return t->pid == pid;
+	return strcmp(t->comm, word) == 0 || strcmp(t->name, word) == 0;
+}
+
+/* The one that lives; of several, none: names are not guessed at. */
+static void
+go_to_wanted(struct app *app)
+{
+	const struct nodes_target *found = NULL;
+	size_t i, live = 0, n = 0;
+
+	for (i = 0; i < app->ntargets; i++) {
+		const struct nodes_target *t = &app->targets[i];
+
+		if (!is_called(t, app->wanted))
+			continue;
+		n++;
+		if (t->state == WIRE_S_LIVE)
+			live++;
+		if (found == NULL || t->state == WIRE_S_LIVE ||
+		    found->state != WIRE_S_LIVE)
+			found = t;
+	}
+	if (n == 0)
+		app_say(app, "no target is called '%.64s'; :target lists them",
+		    app->wanted);
+	else if (live > 1)
+		app_say(app, "%zu live targets are called '%.64s'; give the "
+		    "pid", live, app->wanted);
+	else
+		app_switch(app, found);
+}
+
+static void
+on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
+{
+	struct app *app = asking;
+	struct nodes_target *copy = NULL;
+
+	(void)arg;
+	if (app == NULL)
+		return;
+	asking = NULL;
+	if (err == 0 && n > 0) {
+		copy = calloc(n, sizeof *copy);
+		if (copy == NULL)
+			err = -ENOMEM;
+		else
+			memcpy(copy, targets, n * sizeof *copy);
+	}
+	if (err < 0) {
+		app_say(app, "the node does not list its targets: %s",
+		    strerror(-err));
+		return;
+	}
+	free(app->targets);
+	app->targets = copy;
+	app->ntargets = n;
+	app->page->news = true;
+	if (app->wanted[0] != '\0')
+		go_to_wanted(app);
+	else
+		app_overlay_open(app, APP_TARGETS);
+}
+
+void
+app_target(struct app *app, const char *word)
+{
+	int r;
+
+	snprintf(app->wanted, sizeof app->wanted, "%.127s", word);
+	if (asking != NULL) {
+		app_say(app, "the node has not answered yet");
+		return;
+	}
+	asking = app;
+	r = nodes_targets(app->link, on_targets, NULL);
+	if (r < 0) {
+		asking = NULL;
+		app_say(app, "the node does not list its targets: %s",
+		    strerror(-r));
+	}
+}

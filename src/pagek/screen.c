@@ -1,0 +1,503 @@
+/*
+ * The page on the screen: one loop, one place that paints.
+ *
+ * What wakes the loop: the terminal, signals, the cycle's timer and, in other
+ * rooms, the link.  Callbacks change state and say `dirty`; before the loop
+ * sleeps again, before_sleep() paints if something is dirty and a paint is
+ * due.  A key's paint is always due.
+ *
+ * Cycle n is due at start + n * 1000/15 ms of the monotonic clock.  The timer
+ * is armed anew for each, so its rounding to milliseconds does not add up; a
+ * cycle that comes too late is counted and skipped.
+ */
+#include <curses.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "terminal.h"
+
+#define CYCLES_A_SECOND 15
+#define SECOND UINT64_C(1000000000)
+#define KEYS_A_TURN 4096
+#define SLACK_NS 5000000	/* a paint may be so much early */
+
+struct screen {
+	struct app app;
+	uv_loop_t *loop;
+	uv_timer_t cycle;
+	uv_timer_t paint;
+	uv_async_t wake;
+	uv_poll_t input;
+	uv_prepare_t prepare;
+	int epoll;			/* of the terminal; see watch_input() */
+	int open;			/* handles to be closed */
+	bool dirty;
+	bool urgent;			/* paint whatever the rate */
+	bool news;			/* some came since the last cycle */
+	bool colors;
+	uint64_t start, n;		/* first cycle, and which is next */
+	uint64_t cycled, painted;	/* when last, ns */
+	uint64_t hz_from;
+	unsigned hz_cycles;
+	struct page_picture picture, over;
+};
+
+static struct screen *running;
+
+/* --- paint -------------------------------------------------------------- */
+
+enum { PAIR_WARN = 1, PAIR_BAD };
+
+static attr_t
+mark_attr(const struct screen *s, enum page_mark mark, short *pair)
+{
+	*pair = 0;
+	switch (mark) {
+	case PAGE_HEADING:
+	case PAGE_CURSOR:
+	case PAGE_STATUS:
+		return A_REVERSE;
+	case PAGE_NEW:
+		return A_BOLD;
+	case PAGE_STALE:
+		return A_DIM;
+	case PAGE_WARN:
+		*pair = s->colors ? PAIR_WARN : 0;
+		return A_BOLD;
+	case PAGE_BAD:
+		*pair = s->colors ? PAIR_BAD : 0;
+		return A_BOLD;
+	case PAGE_PLAIN:
+		break;
+	}
+	return A_NORMAL;
+}
+
+static void
+paint_line(const struct screen *s, int y, const struct page_line *line)
+{
+	const struct page_span *span;
+	short pair;
+	attr_t attr;
+	int i;
+
+	mvaddstr(y, 0, line->text);
+	for (i = 0; i < line->nspan; i++) {
+		span = &line->span[i];
+		attr = mark_attr(s, span->mark, &pair);
+		mvchgat(y, span->from, span->to - span->from, attr, pair,
+		    NULL);
+	}
+}
+
+static void
+paint_over(struct screen *s)
+{
+	int y = LINES > 4 ? 1 : 0, i;
+
+	if (!app_overlay_compose(&s->app, &s->over))
+		return;
+	for (i = 0; i < s->over.rows && y < LINES; i++, y++) {
+		move(y, 0);
+		clrtoeol();
+		paint_line(s, y, &s->over.line[i]);
+	}
+	/* Rows of the page below a short list would be taken for its own. */
+	for (; y < LINES - 1; y++) {
+		move(y, 0);
+		clrtoeol();
+	}
+}
+
+static void
+paint(struct screen *s)
+{
+	struct mono start = mono_now();
+	struct app *app = &s->app;
+	struct page_picture *pic = &s->picture;
+	int i;
+
+	if (app->repaint) {
+		app->repaint = false;
+		clearok(curscr, TRUE);
+	}
+	app->cols = COLS;
+	app->rows = LINES;
+	if (page_compose(app->page, app->session, COLS, LINES, pic) < 0)
+		return;
+	erase();
+	for (i = 0; i < pic->rows && i < LINES; i++)
+		paint_line(s, i, &pic->line[i]);
+	paint_over(s);
+	if (pic->cursor_row >= 0 && pic->cursor_row < LINES) {
+		move(pic->cursor_row, pic->cursor_col);
+		curs_set(1);
+	} else {
+		curs_set(0);
+	}
+	refresh();
+	app->page->drawn_us =
+	    (uint64_t)mono_diff_ns(mono_now(), start) / 1000;
+}
+
+static void
+on_paint(uv_timer_t *timer)
+{
+	(void)timer;
+}
+
+static void
+before_sleep(uv_prepare_t *prepare)
+{
+	struct screen *s = prepare->data;
+	struct page *page = s->app.page;
+	uint64_t now = uv_hrtime(), due;
+
+	if (page->news) {
+		page->news = false;
+		s->news = s->dirty = true;
+	}
+	if (s->app.over || (!s->dirty && !s->urgent))
+		return;
+	due = s->painted + SECOND / (uint64_t)page->opts.fps - SLACK_NS;
+	if (!s->urgent && now < due) {
+		uv_timer_start(&s->paint, on_paint, (due - now) / 1000000 + 1,
+		    0);
+		return;
+	}
+	s->dirty = s->urgent = false;
+	s->painted = now;
+	paint(s);
+}
+
+/* --- signals ------------------------------------------------------------ */
+
+static void on_cycle(uv_timer_t *);
+
+/* The time that passed while we were stopped is a gap, no missed cycles. */
+static void
+after_stop(struct screen *s, uint64_t stopped)
+{
+	uint64_t now = uv_hrtime(), ms = (now - stopped) / 1000000;
+
+	s->start = now;
+	s->hz_from = 0;
+	s->n = 0;
+	s->hz_cycles = 0;
+	s->urgent = true;
+	uv_update_time(s->loop);
+	uv_timer_start(&s->cycle, on_cycle, 0, 0);
+	app_resumed(&s->app, (int64_t)ms);
+}
+
+/* In a signal handler; uv_async_send() may be called there. */
+static void
+wake_running(void)
+{
+	if (running != NULL)
+		uv_async_send(&running->wake);
+}
+
+static void
+stop(struct screen *s)
+{
+	uint64_t now = uv_hrtime();
+
+	s->app.suspend = false;
+	terminal_stop();
+	after_stop(s, now);
+}
+
+/* What signals have asked for; true when we had been stopped. */
+static bool
+attend(struct screen *s)
+{
+	struct terminal_caught caught;
+	bool stopped = false;
+
+	terminal_take_caught(&caught);
+	if (caught.end == 0 && caught.stop) {
+		stop(s);
+		stopped = true;
+		/* What came while we were stopped. */
+		terminal_take_caught(&caught);
+	} else if (caught.resumed) {
+		terminal_retake();
+		after_stop(s, s->cycled);
+		stopped = true;
+	}
+	if (caught.end != 0) {
+		app_quit(&s->app, PAGE_INTERRUPTED, caught.end);
+	} else if (caught.resized) {
+		terminal_resize();
+		s->urgent = true;
+	}
+	return stopped;
+}
+
+static void
+on_wake(uv_async_t *wake)
+{
+	attend(wake->data);
+}
+
+/* --- cycle -------------------------------------------------------------- */
+
+static uint64_t
+due_at(const struct screen *s, uint64_t n)
+{
+	return s->start + n * SECOND / CYCLES_A_SECOND;
+}
+
+static void
+count_hz(struct screen *s, uint64_t now)
+{
+	uint64_t ns = now - s->hz_from;
+
+	if (s->hz_from == 0) {
+		s->hz_from = now;
+		return;
+	}
+	s->hz_cycles++;
+	if (ns < SECOND)
+		return;
+	s->app.page->hz = (unsigned)((s->hz_cycles * SECOND + ns / 2) / ns);
+	s->hz_from = now;
+	s->hz_cycles = 0;
+}
+
+static void
+on_cycle(uv_timer_t *timer)
+{
+	struct screen *s = timer->data;
+	uint64_t now = uv_hrtime(), due;
+
+	/* Timers come first: a stop must not be taken for missed cycles. */
+	if (attend(s) || s->app.over)
+		return;
+	s->n++;
+	while (due_at(s, s->n) <= now) {
+		s->app.page->missed++;
+		s->n++;
+	}
+	count_hz(s, now);
+	s->cycled = now;
+	nodes_session_cycle(s->app.session);
+	app_tick(&s->app);
+	/*
+	 * The replies of this cycle bring the news to paint; without any,
+	 * ages and clocks still move.
+	 */
+	if (!s->news)
+		s->dirty = true;
+	s->news = false;
+	uv_update_time(s->loop);
+	now = uv_hrtime();
+	due = due_at(s, s->n);
+	uv_timer_start(timer, on_cycle,
+	    due > now ? (due - now + 500000) / 1000000 : 0, 0);
+}
+
+/* --- keys --------------------------------------------------------------- */
+
+static int
+key_code(int r, wint_t c)
+{
+	static const struct {
+		int curses;
+		int code;
+	} table[] = {
+		{ KEY_UP, PAGE_KEY_UP },
+		{ KEY_DOWN, PAGE_KEY_DOWN },
+		{ KEY_LEFT, PAGE_KEY_LEFT },
+		{ KEY_RIGHT, PAGE_KEY_RIGHT },
+		{ KEY_PPAGE, PAGE_KEY_PGUP },
+		{ KEY_NPAGE, PAGE_KEY_PGDN },
+		{ KEY_HOME, PAGE_KEY_HOME },
+		{ KEY_END, PAGE_KEY_END },
+		{ KEY_BACKSPACE, PAGE_KEY_BACKSPACE },
+		{ KEY_DC, PAGE_KEY_DELETE },
+		{ KEY_IC, PAGE_KEY_INSERT },
+		{ KEY_ENTER, PAGE_KEY_ENTER },
+		{ KEY_RESIZE, PAGE_KEY_NONE },
+	};
+	size_t i;
+
+	if (r != KEY_CODE_YES)
+		return (int)c;
+	if (c > KEY_F0 && c <= KEY_F0 + 63)
+		return PAGE_KEY_F0 + (int)(c - KEY_F0);
+	for (i = 0; i < BASE_NELEM(table); i++)
+		if ((wint_t)table[i].curses == c)
+			return table[i].code;
+	return PAGE_KEY_OTHER;
+}
+
+/* The terminal has hung up: reading it would say so for ever. */
+static bool
+hung_up(const struct screen *s)
+{
+	struct epoll_event event;
+
+	return epoll_wait(s->epoll, &event, 1, 0) == 1 &&
+	    (event.events & (EPOLLHUP | EPOLLERR)) != 0;
+}
+
+static void
+on_input(uv_poll_t *poll, int status, int events)
+{
+	struct screen *s = poll->data;
+	wint_t c;
+	int i, r, code;
+
+	(void)events;
+	if (status < 0 || hung_up(s)) {
+		app_quit(&s->app, PAGE_INTERRUPTED, SIGHUP);
+		return;
+	}
+	for (i = 0; i < KEYS_A_TURN && !s->app.over; i++) {
+		r = get_wch(&c);
+		if (r == ERR)
+			break;
+		code = key_code(r, c);
+		if (code != PAGE_KEY_NONE)
+			app_key(&s->app, code);
+		s->urgent = true;
+		if (s->app.suspend)
+			stop(s);
+	}
+}
+
+/*
+ * The terminal is watched through an epoll of its own: to watch it directly,
+ * libuv would make it non-blocking, for the shell that shares it as well.
+ */
+static int
+watch_input(struct screen *s)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int r;
+
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return -errno;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, STDIN_FILENO, &event) < 0)
+		return -errno;
+	r = uv_poll_init(s->loop, &s->input, s->epoll);
+	if (r < 0)
+		return r;
+	s->input.data = s;
+	s->open++;
+	return uv_poll_start(&s->input, UV_READABLE, on_input);
+}
+
+/* --- set-up ------------------------------------------------------------- */
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	struct screen *s = handle->data;
+
+	s->open--;
+}
+
+static void
+close_handle(uv_handle_t *handle)
+{
+	/* All zeros: it was never opened. */
+	if (handle->data != NULL)
+		uv_close(handle, on_closed);
+}
+
+static void
+screen_free(struct screen *s)
+{
+	running = NULL;
+	close_handle((uv_handle_t *)&s->cycle);
+	close_handle((uv_handle_t *)&s->paint);
+	close_handle((uv_handle_t *)&s->prepare);
+	close_handle((uv_handle_t *)&s->input);
+	close_handle((uv_handle_t *)&s->wake);
+	while (s->open > 0)
+		uv_run(s->loop, UV_RUN_ONCE);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	page_picture_fini(&s->picture);
+	page_picture_fini(&s->over);
+	free(s);
+}
+
+static int
+open_handles(struct screen *s)
+{
+	int r;
+
+	r = uv_async_init(s->loop, &s->wake, on_wake);
+	if (r < 0)
+		return r;
+	s->wake.data = s;
+	s->open++;
+	/* These three never fail. */
+	uv_timer_init(s->loop, &s->cycle);
+	uv_timer_init(s->loop, &s->paint);
+	uv_prepare_init(s->loop, &s->prepare);
+	s->cycle.data = s->paint.data = s->prepare.data = s;
+	s->open += 3;
+	uv_prepare_start(&s->prepare, before_sleep);
+	return watch_input(s);
+}
+
+static void
+set_colors(struct screen *s)
+{
+	s->colors = terminal_colors(s->app.page->opts.color);
+	if (!s->colors)
+		return;
+	start_color();
+	use_default_colors();
+	init_pair(PAIR_WARN, COLOR_YELLOW, -1);
+	init_pair(PAIR_BAD, COLOR_RED, -1);
+}
+
+int
+page_screen_run(uv_loop_t *loop, struct nodes_session *session,
+    struct nodes_link *link, struct page *page, struct page_result *result)
+{
+	struct screen *s;
+	int r;
+
+	r = terminal_check();
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return -ENOMEM;
+	s->loop = loop;
+	s->epoll = -1;
+	app_init(&s->app, page, session, link);
+	r = open_handles(s);
+	if (r < 0)
+		goto out;
+	running = s;
+	r = terminal_open(wake_running);
+	if (r < 0)
+		goto out;
+	set_colors(s);
+	s->start = s->cycled = uv_hrtime();
+	s->urgent = true;
+	uv_update_time(loop);
+	uv_timer_start(&s->cycle, on_cycle, 0, 0);
+	while (!s->app.over)
+		uv_run(loop, UV_RUN_ONCE);
+	terminal_close();
+	*result = s->app.result;
+out:
+	app_fini(&s->app);
+	screen_free(s);
+	return r;
+}
