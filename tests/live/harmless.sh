@@ -99,7 +99,8 @@ comes_back() {
 	"$pagek" run -b -o /dev/null -- perl "$tmp/busy.pl" "$tmp/stop" >/dev/null &
 	run=$!
 	until_true 10 sh -c "'$pagek' targets | grep -q perl" || return 1
-	pid=$("$pagek" targets | awk '/perl/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+$/ && $i > 100) { print $i; exit } }')
+	"$pagek" targets >"$tmp/targets"
+	pid=$(sed -n 's/.*pid:\([0-9]*\) *perl.*/\1/p' "$tmp/targets" | head -n 1)
 	"$pagek" list --format json "pid:$pid" >"$tmp/late.json"
 	status=$?
 	touch "$tmp/stop"
