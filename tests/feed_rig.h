@@ -15,6 +15,20 @@
 #include "../src/stream/stream.h"
 #include "harness.h"
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define RIG_TSAN 1
+#else
+#define RIG_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) || RIG_TSAN
+#define RIG_SLOW 1
+#else
+#define RIG_SLOW 0
+#endif
+
 #define RIG_BASE UINT64_C(0x7f0000100000)
 #define RIG_SLOTS 4096			/* addresses: RIG_BASE + 16 * slot */
 #define RIG_LOG 65536			/* records remembered in their order */
@@ -120,24 +134,59 @@ static const struct stream_sink rig_sink = {
 	.lost = rig_lost,
 };
 
+/* Where the feed has mapped the memfd of this name. */
+static inline void *
+rig_mapping(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start = 0;
+	char line[512];
+
+	ck_assert_ptr_nonnull(maps);
+	while (start == 0 && fgets(line, sizeof(line), maps) != NULL)
+		if (strstr(line, name) != NULL)
+			start = strtoul(line, NULL, 16);
+	fclose(maps);
+	ck_assert_uint_ne(start, 0);
+	return (void *)start;
+}
+
+static inline void *
+rig_map(void *at, size_t size, int prot, int fd)
+{
+	void *p = mmap(at, size, prot, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+/*
+ * The thread sanitizer knows memory by its address: for it both sides share
+ * one mapping, or it would see no order between them.
+ */
+static inline void
+rig_map_areas(struct rig *rig)
+{
+	size_t area = RING_ALIGN(ring_area_size());
+	size_t keeper = RING_ALIGN(sizeof(struct keeper_area));
+
+	rig->area = rig_map(RIG_TSAN ? rig_mapping("pagek-ring") : NULL, area,
+	    PROT_READ | PROT_WRITE, rig->fds[0]);
+	rig->keeper = RIG_TSAN ?
+	    rig_mapping("pagek-keeper") :
+	    rig_map(NULL, keeper, PROT_READ, rig->fds[1]);
+}
+
 /* The rig is large: each test has one, zeroed. */
 static inline struct rig *
 rig_new(bool no_wait)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
-	void *area, *keeper;
 
 	ck_assert_ptr_nonnull(rig);
 	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, no_wait,
 			     &rig_sink, rig), 0);
-	area = mmap(NULL, RING_ALIGN(ring_area_size()), PROT_READ | PROT_WRITE,
-	    MAP_SHARED, rig->fds[0], 0);
-	ck_assert_ptr_ne(area, MAP_FAILED);
-	keeper = mmap(NULL, RING_ALIGN(sizeof(struct keeper_area)), PROT_READ,
-	    MAP_SHARED, rig->fds[1], 0);
-	ck_assert_ptr_ne(keeper, MAP_FAILED);
-	rig->area = area;
-	rig->keeper = keeper;
+	rig_map_areas(rig);
 	rig->now = 1000;
 	return rig;
 }
@@ -156,8 +205,10 @@ static inline void
 rig_free(struct rig *rig)
 {
 	stream_feed_free(rig->feed);
-	munmap(rig->area, RING_ALIGN(ring_area_size()));
-	munmap(rig->keeper, RING_ALIGN(sizeof(struct keeper_area)));
+	if (!RIG_TSAN) {
+		munmap(rig->area, RING_ALIGN(ring_area_size()));
+		munmap(rig->keeper, RING_ALIGN(sizeof(struct keeper_area)));
+	}
 	close(rig->fds[0]);
 	close(rig->fds[1]);
 	free(rig);

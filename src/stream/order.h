@@ -88,6 +88,7 @@ struct order {
 	void *arg;
 	struct stream_feed_counts *counts;
 	int64_t now_ms;
+	int64_t clock_ahead;	/* of now_ms to the machine's clock */
 	uint32_t round;
 	bool dead;		/* the target writes no more: all is old */
 
