@@ -155,13 +155,13 @@ struct thread {
 	struct producer *fast;
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
+	uintptr_t op_caller;		/* of the last operator that was not there at the start */
 	unsigned depth;			/* scopes in progress */
-	uint16_t retry;			/* events until a ring is asked for again */
 	uint8_t level;			/* alloclog_level() */
 	bool looking;			/* between real_lookup_begin() and _end() */
 	bool opening;			/* inside thread_open() */
 	bool measuring;			/* inside malloc_usable_size() */
-	bool ended;			/* past its destructors: the common ring */
+	bool ended;			/* past its destructors, or no seat: the common ring */
 	bool named;			/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
 	struct scope scopes[SCOPES];

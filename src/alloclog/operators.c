@@ -168,10 +168,15 @@ op_set_add(uintptr_t caller)
 static COLD void *
 op_find(enum op op, uintptr_t caller)
 {
+	struct thread *t = &thread_self;
 	unsigned n = atomic_load(&brought_count);
 	struct lookup l;
 	void *fn = NULL;
 
+	/* An operator that ends in a jump to this one: on behalf of its caller. */
+	if (range_has(&real.self, caller))
+		caller = t->op_caller;
+	t->op_caller = caller;
 	for (unsigned i = 0; i < n && i < OP_SETS; i++)
 		if (atomic_load_explicit(&brought[i].ready,
 		    memory_order_acquire) &&

@@ -127,9 +127,6 @@ threads_begin(void)
 		key_made = pthread_key_create(&key, thread_end) == 0;
 }
 
-/* Events until a thread that got no ring asks for one again. */
-#define RETRY 4096
-
 /*
  * Opens this thread's ring.  What comes in between, from a signal handler or
  * from pthread_setspecific(3) itself, goes by the common ring.
@@ -159,7 +156,7 @@ thread_open(struct thread *t)
 		if (key_made)
 			(void)pthread_setspecific(key, (void *)1);
 	}
-	t->retry = p == NULL || p->ring == NULL ? RETRY : 0;
+	t->ended = p == NULL;
 	t->opening = false;
 	errno = saved;
 	return p;
@@ -176,12 +173,9 @@ thread_ready(struct producer **out)
 	if (unlikely(!produce_attached()) && !attach())
 		return false;
 	p = t->producer;
-	if (unlikely(p == NULL || p->ring == NULL)) {
-		if (t->retry > 0)
-			t->retry--;
-		else
-			p = thread_open(t);
-	}
+	/* The page reads zero at first, and again after a fork. */
+	if (unlikely(p == NULL || p->thread == 0))
+		p = thread_open(t);
 	if (t->depth == 0 && !t->looking && !t->measuring)
 		t->fast = p;
 	*out = p;
