@@ -34,11 +34,6 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 	    o->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
 	if (r < 0)
 		return r;
-	if (k->node->opts.check_list && !o->classic) {
-		r = blklist_new(&k->oracle, BLKLIST_LITERAL, max);
-		if (r < 0)
-			return r;
-	}
 	/* Any process may fork, and says so only afterwards. */
 	if (o->with_feed) {
 		r = blklist_remember(k->list, REMEMBERED);
@@ -88,6 +83,20 @@ keeper_new(struct keeper **out, struct node *node,
 	return 0;
 fail:
 	keeper_free(k);
+	return r;
+}
+
+int
+keeper_check_list(struct keeper *k)
+{
+	int r;
+
+	if (k->list == NULL || k->classic)
+		return 0;
+	r = blklist_new(&k->oracle, BLKLIST_LITERAL,
+	    blklist_counts(k->list)->aRecMax);
+	if (r == 0)
+		keeper_types_changed(k);
 	return r;
 }
 

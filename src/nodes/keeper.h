@@ -134,6 +134,12 @@ struct keeper_opts {
  */
 int keeper_new(struct keeper **, struct node *, const struct keeper_opts *,
     int fds[2]);
+/*
+ * Keeps a literal list beside the indexed one from now on, to be compared
+ * after each batch.  Its records are linked one by one, which takes longer
+ * than a target waits for its welcome: so this is not keeper_new()'s affair.
+ */
+int keeper_check_list(struct keeper *);
 void keeper_ref(struct keeper *);
 void keeper_unref(struct keeper *);
 

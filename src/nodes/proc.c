@@ -84,6 +84,7 @@ proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
 {
 	char path[64], buf[1024], *p;
 	unsigned long long at;
+	char state;
 	int parent;
 	ssize_t n;
 
@@ -93,10 +94,12 @@ proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
 		return (int)n;
 	/* The name may hold anything, a closing bracket too: the last one counts. */
 	p = strrchr(buf, ')');
-	if (p == NULL || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u "
-	    "%*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &parent,
-	    &at) != 2)
+	if (p == NULL || sscanf(p + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u "
+	    "%*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &parent,
+	    &at) != 3)
 		return -EIO;
+	if (state == 'Z' || state == 'X')
+		return -ESRCH;
 	*ppid = parent;
 	*start = at;
 	return 0;

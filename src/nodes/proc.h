@@ -14,7 +14,10 @@
 int proc_comm(pid_t, char out[16]);
 int proc_thread_comm(pid_t, pid_t tid, char out[16]);
 
-/* From /proc/PID/stat: parent, and start time in clock ticks since boot. */
+/*
+ * From /proc/PID/stat: parent, and start time in clock ticks since boot.
+ * -ESRCH for one that only waits to be reaped.
+ */
 int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 
 /* Which file it runs. */

@@ -250,6 +250,9 @@ adopt(struct node *node, struct keeper *k)
 		keeper_unref(k);
 		return;
 	}
+	if (node->opts.check_list && keeper_check_list(k) < 0)
+		snprintf(k->reason, sizeof k->reason,
+		    "out of memory for the literal list: not checked");
 	if (k->forked) {
 		parent = tree_find(node, k->parent);
 		inherit(k, parent);
