@@ -40,6 +40,7 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 		if (r < 0)
 			return r;
 	}
+	blklist_set_opaque(k->list, o->classic);
 	k->types = malloc(sizeof *k->types);
 	if (k->types == NULL)
 		return -ENOMEM;
@@ -316,14 +317,16 @@ keeper_lose(struct keeper *k, unsigned cause, uint64_t count)
 		stream_queue_lose(k->queue, cause, count);
 }
 
+/* The feed is dead, by the target's doing or for want of memory. */
 static void
-corrupt(struct keeper *k)
+corrupt(struct keeper *k, int err)
 {
 	/* What else was on its way cannot be known: one stands for "some". */
 	keeper_lose(k, STREAM_CORRUPT, 1);
 	k->state = WIRE_S_CORRUPT;
-	snprintf(k->reason, sizeof k->reason,
-	    "its rings hold what no producer writes: detached");
+	snprintf(k->reason, sizeof k->reason, "%s: detached",
+	    err == -ENOMEM ? "no memory left to order its records" :
+	    "its rings hold what no producer writes");
 	keeper_detach(k);
 }
 
@@ -346,7 +349,7 @@ keeper_pass(struct keeper *k, int64_t mono_ms)
 	k->name_reads = 0;
 	k->cycle_us = (uint32_t)(mono_diff_ns(mono_now(), before) / 1000);
 	if (n < 0) {
-		corrupt(k);
+		corrupt(k, n);
 		return 0;
 	}
 	return n;
@@ -375,7 +378,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
 
 		if (n < 0)
-			corrupt(k);
+			corrupt(k, n);
 		else
 			keep_due(k);
 	}
@@ -489,11 +492,9 @@ keeper_info(const struct keeper *k, uint64_t seq)
 void
 keeper_types_changed(struct keeper *k)
 {
-	uint8_t legal[32] = { 0 };
+	uint8_t legal[32];
 
-	for (unsigned code = 0; code < 256; code++)
-		if (k->types->by_code[code].name[0] != '\0')
-			legal[code / 8] |= (uint8_t)(1u << code % 8);
+	stream_types_legal(k->types, legal);
 	blklist_set_legal(k->list, legal);
 	if (k->oracle != NULL)
 		blklist_set_legal(k->oracle, legal);
