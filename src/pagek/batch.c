@@ -1,0 +1,244 @@
+/*
+ * The page as text: once, or again and again.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "commands.h"
+#include "json.h"
+#include "pump.h"
+
+#define COLUMNS_DEFAULT 80
+#define LINES_DEFAULT 24
+#define NAMES_ROUNDS 64		/* of 4,096 names each */
+
+static int
+from_environment(const char *name)
+{
+	const char *text = getenv(name);
+	char *end;
+	long n;
+
+	if (text == NULL || text[0] == '\0')
+		return 0;
+	n = strtol(text, &end, 10);
+	return *end == '\0' && n > 0 && n <= PAGE_COLS_MAX ? (int)n : 0;
+}
+
+static void
+size_of(FILE *out, int *cols, int *lines)
+{
+	struct winsize ws;
+
+	*cols = COLUMNS_DEFAULT;
+	*lines = LINES_DEFAULT;
+	if (ioctl(fileno(out), TIOCGWINSZ, &ws) < 0)
+		return;
+	if (ws.ws_col > 0)
+		*cols = ws.ws_col;
+	if (ws.ws_row > 0)
+		*lines = ws.ws_row;
+}
+
+int
+batch_columns(FILE *out)
+{
+	int cols, lines, wanted = from_environment("COLUMNS");
+
+	size_of(out, &cols, &lines);
+	return wanted > 0 ? wanted : cols;
+}
+
+int
+batch_lines(FILE *out)
+{
+	int cols, lines, wanted = from_environment("LINES");
+
+	size_of(out, &cols, &lines);
+	return wanted > 0 ? wanted : lines;
+}
+
+int
+batch_print(FILE *out, struct page *page, struct nodes_session *s, int rows)
+{
+	struct page_picture pic = { 0 };
+	int err, i;
+
+	err = page_compose(page, s, batch_columns(out), rows, &pic);
+	if (err == 0)
+		for (i = 0; i < pic.rows && !ferror(out); i++)
+			fprintf(out, "%s\n", pic.line[i].text);
+	page_picture_fini(&pic);
+	return err;
+}
+
+/* --- names -------------------------------------------------------------- */
+
+static bool
+no_names_pending(void *arg)
+{
+	return nodes_session_symbols_pending(arg) == 0 ||
+	    !nodes_session_look(arg)->linked;
+}
+
+/* Asks for the names of all rows that will be printed. */
+static void
+want_names(struct nodes_session *s, const struct page_opts *opts,
+    uint64_t limit)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct blk rows[256];
+	uint64_t offs = 0;
+	size_t n, i;
+
+	while ((n = blklist_window(look->list, opts->order, opts->reverse,
+	    offs, rows, BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++) {
+			nodes_session_symbol(s, rows[i].caller);
+			nodes_session_thread(s, rows[i].thread);
+		}
+		if (i < n)
+			return;
+	}
+}
+
+void
+batch_names(uv_loop_t *loop, struct nodes_session *s,
+    const struct page_opts *opts, uint64_t limit, int timeout_ms)
+{
+	struct mono begun = mono_now();
+	int round;
+
+	/* A picture with hex numbers for names is better than none: no error. */
+	for (round = 0; round < NAMES_ROUNDS; round++) {
+		want_names(s, opts, limit);
+		if (no_names_pending(s) ||
+		    mono_ms_since(begun) >= timeout_ms ||
+		    !pump(loop, s, timeout_ms, no_names_pending, s))
+			return;
+	}
+}
+
+/* --- what has become of it ---------------------------------------------- */
+
+int
+batch_status(const struct options *o, struct nodes_session *s)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	int status = PAGEK_OK;
+
+	switch (look->state) {
+	case NODES_LIVE:
+	case NODES_ENDED:
+		break;
+	case NODES_CONNECTING:
+		complain("no answer within %d s", o->timeout_ms / 1000);
+		return PAGEK_TIMEOUT;
+	case NODES_UNREACHABLE:
+		if (look->linked) {
+			complain("no answer within %d s", o->timeout_ms / 1000);
+			return PAGEK_TIMEOUT;
+		}
+		status = PAGEK_NO_TARGET;
+		break;
+	case NODES_NO_DATA:
+	case NODES_NO_ALLOCLOG:
+		status = PAGEK_NO_TARGET;
+		break;
+	case NODES_DENIED:
+		status = PAGEK_DENIED;
+		break;
+	case NODES_CORRUPT:
+	case NODES_VERSION:
+		status = PAGEK_FORMAT;
+		break;
+	}
+	if (status != PAGEK_OK) {
+		complain("%s%s%s", json_state(look->state),
+		    look->reason[0] != '\0' ? ": " : "", look->reason);
+		return status;
+	}
+	if (!look->settled) {
+		complain("the list was not whole within %d s",
+		    o->timeout_ms / 1000);
+		return PAGEK_TIMEOUT;
+	}
+	if (option_given(o, OPTION_STRICT) && !look->complete) {
+		complain("records were lost: the list is incomplete");
+		return PAGEK_INCOMPLETE;
+	}
+	return PAGEK_OK;
+}
+
+/* --- pagek --once, pagek -b --------------------------------------------- */
+
+static int
+once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page *page, FILE *out)
+{
+	int rows = nodes_session_look(s)->settled ? 0 : batch_lines(out);
+
+	batch_names(loop, s, &page->opts, 0, o->timeout_ms);
+	if (!o->json)
+		return batch_print(out, page, s, rows);
+	json_blocks(out, s, &page->opts, option_given(o, OPTION_SINCE), 0);
+	return 0;
+}
+
+static bool
+never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Pictures until their count, the target's end or the reader's. */
+static int
+again_and_again(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s, struct page *page, FILE *out)
+{
+	const struct nodes_look *look;
+	uint64_t n = 0;
+	int err;
+
+	for (;;) {
+		err = batch_print(out, page, s, batch_lines(out));
+		if (err < 0 || fflush(out) != 0)
+			return err;
+		look = nodes_session_look(s);
+		if (++n == o->count || look->state == NODES_ENDED ||
+		    look->state == NODES_CORRUPT || !look->linked)
+			return 0;
+		pump(loop, s, o->interval_ms, never, NULL);
+		fputc('\n', out);
+	}
+}
+
+int
+batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	struct page page;
+	FILE *out;
+	int err, status;
+
+	out = output_open(o->output);
+	if (out == NULL)
+		return PAGEK_FAILED;
+	page_init(&page, &o->page);
+	pump_settled(loop, s, o->timeout_ms);
+	if (option_given(o, OPTION_ONCE))
+		err = once(o, loop, s, &page, out);
+	else
+		err = again_and_again(o, loop, s, &page, out);
+	if (err < 0) {
+		complain("cannot make the picture: %s", strerror(-err));
+		return output_close(out, o->output, PAGEK_FAILED);
+	}
+	status = output_close(out, o->output, PAGEK_OK);
+	return status != PAGEK_OK ? status : batch_status(o, s);
+}

@@ -1,0 +1,329 @@
+/*
+ * pagek run: a command under watch, with the page on the terminal or as text
+ * beside the command's own output.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "commands.h"
+#include "forward.h"
+#include "pump.h"
+
+#define NODE_ANSWER_MS 3000	/* for what the node should know at once */
+#define TOTALS_MAX 24		/* lines of totals; the report has them all */
+
+struct run {
+	const struct options *o;
+	uv_loop_t *loop;
+	struct nodes_link *link;
+	struct nodes_session *session;
+	struct page page;
+};
+
+/* --- the command's end -------------------------------------------------- */
+
+/* As a shell tells it; 125 when it is not known. */
+static int
+exit_status(int32_t status)
+{
+	if (status < 0)
+		return PAGEK_RUN_FAILED;
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : PAGEK_RUN_FAILED;
+}
+
+static bool
+has_ended(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->tree_ended || !look->linked;
+}
+
+/* The watched stream, too, is read to its end, or there is none. */
+static bool
+is_read(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return !look->linked || (look->state != NODES_CONNECTING &&
+	    look->state != NODES_LIVE && look->state != NODES_UNREACHABLE);
+}
+
+/*
+ * What is to be said of the end, and the status.  A command that could not be
+ * run is told as a shell tells it.
+ */
+static int
+tell_end(const struct run *r)
+{
+	const struct nodes_look *look = nodes_session_look(r->session);
+	int status = exit_status(look->root_status);
+
+	if (look->exec_error != 0)
+		complain("cannot run '%s': %s", r->o->argv[0],
+		    strerror(look->exec_error));
+	else if (!look->tree_ended)
+		complain("the node of '%s' is gone; how the command ends is "
+		    "not known", r->o->argv[0]);
+	return look->tree_ended ? status : PAGEK_RUN_FAILED;
+}
+
+/* --- totals ------------------------------------------------------------- */
+
+static void
+put_total(FILE *out, const struct nodes_target *t, bool ascii)
+{
+	char name[64], live[24], peak[24], blocks[32], allocs[32], frees[32];
+	char how[32] = "ended";
+	size_t len = 0;
+
+	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
+	base_human_bytes(live, sizeof live, t->n[WIRE_N_LIVE_BYTES]);
+	base_human_bytes(peak, sizeof peak, t->n[WIRE_N_PEAK_BYTES]);
+	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_LIVE_BLOCKS]);
+	base_group_digits(allocs, sizeof allocs, t->n[WIRE_N_ALLOCS]);
+	base_group_digits(frees, sizeof frees, t->n[WIRE_N_FREES]);
+	if (t->state == WIRE_S_EXECED)
+		snprintf(how, sizeof how, "exec");
+	else if (t->status >= 0 && WIFEXITED(t->status))
+		base_append(strcpy(how, ""), sizeof how, &len, "exit %d",
+		    WEXITSTATUS(t->status));
+	else if (t->status >= 0 && WIFSIGNALED(t->status))
+		base_append(strcpy(how, ""), sizeof how, &len, "signal %d",
+		    WTERMSIG(t->status));
+	if (t->state == WIRE_S_NO_DATA)
+		fprintf(out, "pagek: %s[%ld] %s: NO DATA: %s\n", name,
+		    (long)t->pid, how, t->reason);
+	else
+		fprintf(out, "pagek: %s[%ld] %s: %s allocs, %s frees, "
+		    "%s blocks with %s at the end, peak %s, lost %llu\n", name,
+		    (long)t->pid, how, allocs, frees, blocks, live, peak,
+		    (unsigned long long)t->n[WIRE_N_LOST]);
+}
+
+/* One line for each process image, in the order of the node's table. */
+static void
+put_totals(const struct run *r, FILE *out)
+{
+	struct nodes_target *list = NULL;
+	size_t n = 0, i;
+
+	if (target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0)
+		return;
+	for (i = 0; i < n && i < TOTALS_MAX; i++)
+		put_total(out, &list[i], r->page.opts.ascii);
+	if (n > i)
+		fprintf(out, "pagek: and %zu more; --report FILE has them "
+		    "all\n", n - i);
+	free(list);
+}
+
+/* --- as text ------------------------------------------------------------ */
+
+static void
+put_picture(struct run *r, FILE *out)
+{
+	int err;
+
+	err = batch_print(out, &r->page, r->session, batch_lines(out));
+	if (err < 0)
+		complain("cannot make the picture: %s", strerror(-err));
+	fputc('\n', out);
+	fflush(out);
+}
+
+static bool
+knows_or_ended(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	forward_to(look->root_pid);
+	return has_ended(arg);
+}
+
+static int
+run_text(struct run *r)
+{
+	FILE *out = r->o->output != NULL ? output_open(r->o->output) : stderr;
+	const struct nodes_look *look;
+	int status;
+
+	if (out == NULL)
+		return PAGEK_RUN_FAILED;
+	if (forward_open(r->loop) < 0)
+		complain("signals will not be passed on to the command");
+	while (!pump(r->loop, r->session, r->o->interval_ms, knows_or_ended,
+	    r->session))
+		put_picture(r, out);
+	forward_close();
+
+	pump(r->loop, r->session, NODE_ANSWER_MS, is_read, r->session);
+	look = nodes_session_look(r->session);
+	if (look->exec_error == 0 && look->linked) {
+		batch_names(r->loop, r->session, &r->page.opts,
+		    (uint64_t)batch_lines(out), NODE_ANSWER_MS);
+		put_picture(r, out);
+		put_totals(r, out);
+	}
+	status = tell_end(r);
+	/* The command's own status goes before trouble with our text. */
+	output_close(out, r->o->output, status);
+	return status;
+}
+
+/* --- on the terminal ---------------------------------------------------- */
+
+/* How to come back, when there is something to come back to. */
+static void
+tell_return(const struct run *r, FILE *out)
+{
+	const struct nodes_look *look = nodes_session_look(r->session);
+	char name[64], path[256];
+
+	if (look->tree_ended || !look->linked)
+		return;
+	base_safe_text(name, sizeof name, look->target_name,
+	    strlen(look->target_name), r->page.opts.ascii);
+	base_safe_text(path, sizeof path, look->socket, strlen(look->socket),
+	    r->page.opts.ascii);
+	fprintf(out, "pagek: %s goes on and is watched", name[0] != '\0' ?
+	    name : "the command");
+	if (look->pid > 0)
+		fprintf(out, "; come back with: pagek pid:%ld",
+		    (long)look->pid);
+	fputc('\n', out);
+	if (path[0] != '\0')
+		fprintf(out, "pagek: from anywhere: pagek unix:%s\n", path);
+	if (look->output[0] != '\0') {
+		base_safe_text(path, sizeof path, look->output,
+		    strlen(look->output), r->page.opts.ascii);
+		fprintf(out, "pagek: its output: %s\n", path);
+	}
+}
+
+/* It was asked to end; that is waited for, but not for ever. */
+static void
+tell_ending(const struct run *r)
+{
+	const struct nodes_look *look;
+	bool ended;
+
+	ended = pump(r->loop, r->session, NODE_ANSWER_MS, is_read,
+	    r->session);
+	look = nodes_session_look(r->session);
+	if (ended)
+		printf("pagek: the target has ended\n");
+	else
+		printf("pagek: the target was sent SIGTERM and has not ended "
+		    "yet\n");
+	if (look->linked && !look->tree_ended && look->targets_live > 0)
+		tell_return(r, stdout);
+}
+
+static int
+run_screen(struct run *r)
+{
+	struct page_result result = { .end = PAGE_QUIT };
+	int err;
+
+	err = page_screen_run(r->loop, r->session, r->link, &r->page,
+	    &result);
+	if (err < 0) {
+		tell_return(r, stderr);
+		return tty_refuse(err);
+	}
+	switch (result.end) {
+	case PAGE_QUIT:
+		tell_return(r, stdout);
+		if (nodes_session_look(r->session)->exec_error != 0)
+			return tell_end(r);
+		return PAGEK_OK;
+	case PAGE_QUIT_TARGET:
+		tell_ending(r);
+		return PAGEK_OK;
+	case PAGE_INTERRUPTED:
+		tell_return(r, stderr);
+		return BY_SIGNAL(result.signal);
+	case PAGE_FAILED:
+		break;
+	}
+	tell_return(r, stderr);
+	return PAGEK_RUN_FAILED;
+}
+
+/* --- start -------------------------------------------------------------- */
+
+/* A file that cannot be written is said before anything is started. */
+static bool
+is_writable(const char *path)
+{
+	int fd;
+
+	if (path == NULL || strcmp(path, "-") == 0)
+		return true;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		complain("cannot write '%s': %s", path, strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+/* 0 for the page on the terminal, 1 for text, or a negative errno. */
+static int
+choose_form(const struct options *o)
+{
+	int err;
+
+	if (option_given(o, OPTION_BATCH) || option_given(o, OPTION_OUTPUT))
+		return 1;
+	err = tty_check();
+	return err == -ENOTTY ? 1 : err;
+}
+
+int
+cmd_run(const struct options *o, uv_loop_t *loop)
+{
+	struct run r = { .o = o, .loop = loop };
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_start start = {
+		.argv = o->argv,
+		.report = o->report,
+		.max = o->max,
+		.no_wait = option_given(o, OPTION_NO_WAIT),
+		.check_list = o->list == LIST_CHECK,
+	};
+	int form, err, status;
+
+	form = choose_form(o);
+	if (form < 0)
+		return tty_refuse(form);
+	if (!is_writable(o->report) || !is_writable(o->output))
+		return PAGEK_RUN_FAILED;
+	start.own_session = form == 0;
+	options_session(o, &opts);
+	page_init(&r.page, &o->page);
+	err = nodes_start(&r.link, loop, &start);
+	if (err < 0) {
+		complain("cannot start pageknode: %s", strerror(-err));
+		return PAGEK_RUN_FAILED;
+	}
+	err = nodes_session_open(&r.session, r.link, &opts, page_news,
+	    &r.page);
+	if (err < 0) {
+		complain("cannot watch: %s", strerror(-err));
+		status = PAGEK_RUN_FAILED;
+	} else {
+		status = form == 0 ? run_screen(&r) : run_text(&r);
+	}
+	pump_down(loop, r.session, r.link);
+	return status;
+}

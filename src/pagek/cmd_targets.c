@@ -1,0 +1,166 @@
+/*
+ * pagek targets: what can be watched.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "commands.h"
+#include "json.h"
+#include "pump.h"
+
+struct table {
+	const struct options *o;
+	FILE *out;
+	struct json json;
+	unsigned nodes;
+};
+
+static const char *
+state_word(uint32_t state)
+{
+	switch (state) {
+	case WIRE_S_LIVE:
+		return "LIVE";
+	case WIRE_S_ENDED:
+		return "ENDED";
+	case WIRE_S_CORRUPT:
+		return "CORRUPT";
+	case WIRE_S_NO_DATA:
+		return "NO DATA";
+	case WIRE_S_EXECED:
+		return "EXECED";
+	default:
+		return "?";
+	}
+}
+
+static void
+put_row(const struct table *table, const struct nodes_target *t)
+{
+	char name[128], reason[256], word[24] = "-", blocks[32], bytes[32];
+	bool ascii = table->o->page.ascii;
+	size_t len = 0;
+
+	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
+	base_safe_text(reason, sizeof reason, t->reason, strlen(t->reason),
+	    ascii);
+	if (t->pid > 0)
+		base_append(word, sizeof word, &len, "pid:%ld", (long)t->pid);
+	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_LIVE_BLOCKS]);
+	base_human_bytes(bytes, sizeof bytes, t->n[WIRE_N_LIVE_BYTES]);
+	fprintf(table->out, "%-14s %-16s %-8s %12s %12s  %s\n", word, name,
+	    state_word(t->state), blocks, bytes, reason);
+}
+
+static void
+put_node(struct table *table, const char *socket,
+    const struct nodes_target *t, size_t n)
+{
+	char safe[256];
+	size_t i;
+
+	if (table->o->json) {
+		json_targets_add(&table->json, socket, t, n);
+		return;
+	}
+	if (table->nodes++ == 0)
+		fprintf(table->out, "%-14s %-16s %-8s %12s %12s\n", "TARGET",
+		    "NAME", "STATE", "BLOCKS", "BYTES");
+	if (socket != NULL) {
+		base_safe_text(safe, sizeof safe, socket, strlen(socket),
+		    table->o->page.ascii);
+		fprintf(table->out, "unix:%s\n", safe);
+	}
+	for (i = 0; i < n; i++)
+		put_row(table, &t[i]);
+}
+
+static int
+one_node(struct table *table, uv_loop_t *loop, const char *socket,
+    struct nodes_link *link)
+{
+	struct nodes_target *list = NULL;
+	size_t n = 0;
+	int err;
+
+	err = target_enquire(loop, link, table->o->timeout_ms, &list, &n);
+	nodes_link_close(link);
+	if (err < 0)
+		return err;
+	put_node(table, socket, list, n);
+	free(list);
+	return 0;
+}
+
+/* Every node of this user; one that does not answer is said and passed. */
+static int
+all_nodes(struct table *table, uv_loop_t *loop)
+{
+	struct nodes_link *link;
+	char **paths = NULL;
+	size_t n = 0, i;
+	int err;
+
+	err = nodes_find(&paths, &n);
+	if (err < 0) {
+		complain("cannot look for nodes: %s", strerror(-err));
+		return PAGEK_FAILED;
+	}
+	for (i = 0; i < n; i++) {
+		err = nodes_connect(&link, loop, paths[i]);
+		if (err == 0)
+			err = one_node(table, loop, paths[i], link);
+		if (err < 0)
+			complain("%s: %s", paths[i], strerror(-err));
+	}
+	if (n == 0)
+		complain("nothing is being watched: start it with "
+		    "'pagek run -- COMMAND'");
+	free(paths);
+	return PAGEK_OK;
+}
+
+static int
+given_node(struct table *table, uv_loop_t *loop)
+{
+	const struct target *target = &table->o->target;
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_link *link = NULL;
+	char why[512];
+	int status, err;
+
+	status = target_open(table->o, loop, &link, &opts, why, sizeof why);
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	err = one_node(table, loop, target->kind == TARGET_UNIX ?
+	    target->rest : NULL, link);
+	if (err < 0) {
+		complain("%s: %s", target->word, strerror(-err));
+		return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;
+	}
+	return PAGEK_OK;
+}
+
+int
+cmd_targets(const struct options *o, uv_loop_t *loop)
+{
+	struct table table = { .o = o };
+	int status;
+
+	table.out = output_open(o->output);
+	if (table.out == NULL)
+		return PAGEK_FAILED;
+	if (o->json)
+		json_targets_begin(&table.json, table.out);
+	status = o->target.kind == TARGET_LOCAL ? all_nodes(&table, loop) :
+	    given_node(&table, loop);
+	if (o->json)
+		json_targets_end(&table.json);
+	status = output_close(table.out, o->output, status);
+	pump_down(loop, NULL, NULL);
+	return status;
+}

@@ -1,0 +1,72 @@
+/*
+ * commands: one function for each command of the command line, and what they
+ * share.  Each returns the exit status of the program and has said on standard
+ * error what went wrong.
+ */
+#ifndef PAGEK_COMMANDS_H
+#define PAGEK_COMMANDS_H
+
+#include <stdio.h>
+
+#include "options.h"
+
+/* Beside exit statuses: main ends the program by this signal. */
+#define BY_SIGNAL(n) (0x100 + (n))
+
+int cmd_top(const struct options *, uv_loop_t *);
+int cmd_run(const struct options *, uv_loop_t *);
+int cmd_list(const struct options *, uv_loop_t *);
+int cmd_targets(const struct options *, uv_loop_t *);
+
+/* "pagek: ..." on standard error, one line, outside text made safe. */
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- output (output.c) -------------------------------------------------- */
+
+/*
+ * Standard output, or the file of -o.  NULL after a complaint.
+ */
+FILE *output_open(const char *path);
+
+/*
+ * Flushes and closes; the status unless writing has failed.  A reader that
+ * has gone away is no failure.
+ */
+int output_close(FILE *, const char *path, int status);
+
+/* --- pages as text (batch.c) -------------------------------------------- */
+
+/* Columns of a picture on that stream: COLUMNS, else its terminal, else 80. */
+int batch_columns(FILE *);
+
+/* Lines of a picture that comes again and again: LINES, the terminal, or 24. */
+int batch_lines(FILE *);
+
+/* One picture; rows 0: as many as there are blocks.  0 or a negative errno. */
+int batch_print(FILE *, struct page *, struct nodes_session *, int rows);
+
+/* Asks for the names that a picture needs, and waits a while for them. */
+void batch_names(uv_loop_t *, struct nodes_session *, const struct page_opts *,
+    uint64_t limit, int timeout_ms);
+
+/* `pagek --once` and `pagek -b` on an open session. */
+int batch_top(const struct options *, uv_loop_t *, struct nodes_session *);
+
+/*
+ * The exit status that a session's state deserves, after a complaint if it is
+ * not 0.
+ */
+int batch_status(const struct options *, struct nodes_session *);
+
+/* --- terminal (tty.c) --------------------------------------------------- */
+
+/*
+ * 0 when a page can be drawn; -ENOTTY when standard input or output is no
+ * terminal, -ENODEV when its kind is dumb or not known.  Writes nothing.
+ */
+int tty_check(void);
+
+/* Says why there is no page and what to do instead; the exit status. */
+int tty_refuse(int err);
+
+#endif

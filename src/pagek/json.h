@@ -1,0 +1,52 @@
+/*
+ * json: a small writer, and a target's blocks in the schema pagek.blocks/1.
+ *
+ * Objects and arrays may be written over many lines, an element on each, or
+ * in one.  Unknown values are null, never 0.  Outside text becomes valid
+ * UTF-8 that no terminal takes for anything but text.
+ */
+#ifndef PAGEK_JSON_H
+#define PAGEK_JSON_H
+
+#include <stdio.h>
+
+#include "pagek.h"
+
+#define JSON_DEPTH 8
+
+struct json {
+	FILE *out;
+	int depth;
+	struct {
+		char close;
+		bool lines;		/* an element on each line */
+		bool any;
+	} level[JSON_DEPTH];
+	bool keyed;			/* a key stands there, its value is due */
+};
+
+void json_begin(struct json *, char bracket, bool lines);
+void json_end(struct json *);
+void json_key(struct json *, const char *);
+void json_text(struct json *, const char *s);		/* NULL: null */
+void json_number(struct json *, uint64_t);
+void json_signed(struct json *, int64_t);
+void json_bool(struct json *, bool);
+void json_null(struct json *);
+void json_hex(struct json *, uint64_t);			/* "0x1234" */
+void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
+
+/* "NO ALLOCLOG", ... */
+const char *json_state(enum nodes_state);
+
+/* What the session looks at, in the order of the options, limit blocks at most (0: all). */
+void json_blocks(FILE *, struct nodes_session *, const struct page_opts *,
+    bool since_click, uint64_t limit);
+
+/* Targets of nodes, schema pagek.targets/1: begin, each node's, end. */
+void json_targets_begin(struct json *, FILE *);
+void json_targets_add(struct json *, const char *socket,
+    const struct nodes_target *, size_t n);
+void json_targets_end(struct json *);
+
+#endif

@@ -1,0 +1,703 @@
+/*
+ * From argv to struct options.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "options.h"
+
+#define C_TOP (1u << COMMAND_TOP)
+#define C_RUN (1u << COMMAND_RUN)
+#define C_LIST (1u << COMMAND_LIST)
+#define C_TARGETS (1u << COMMAND_TARGETS)
+#define C_HELP (1u << COMMAND_HELP)
+#define C_ALL (C_TOP | C_RUN | C_LIST | C_TARGETS | C_HELP)
+
+#define SECONDS_MAX 86400.0
+#define VALUE_BASE 1000		/* getopt's values: above every letter */
+#define TIMEOUT_MS 10000
+#define INTERVAL_MS 1000
+#define RECMAX_MAX (1u << 28)
+
+struct option_row {
+	const char *name;
+	int letter;
+	const char *argument;
+	unsigned commands;
+	const char *help;
+};
+
+static const struct option_row rows[OPTIONS] = {
+#define OPT(id, name_, letter_, argument_, commands_, help_) \
+	[OPTION_##id] = { .name = name_, .letter = letter_, \
+	    .argument = argument_, .commands = commands_, .help = help_ },
+#include "options.def"
+#undef OPT
+};
+
+static const struct {
+	const char *name;
+	const char *usage;
+	const char *help;
+} commands[COMMANDS] = {
+	[COMMAND_TOP] = { "top", "[OPTIONS] [TARGET]",
+	    "show the page; 'top' may be left out" },
+	[COMMAND_RUN] = { "run", "[OPTIONS] [--] COMMAND [ARGUMENT...]",
+	    "start a command and watch it" },
+	[COMMAND_LIST] = { "list", "[OPTIONS] [TARGET]",
+	    "list a target's blocks once" },
+	[COMMAND_TARGETS] = { "targets", "[OPTIONS] [TARGET]",
+	    "list what can be watched" },
+	[COMMAND_HELP] = { "help", "[COMMAND]", "explain a command" },
+};
+
+/* --- values ------------------------------------------------------------- */
+
+struct parse {
+	struct options *o;
+	char *why;
+	size_t cap;
+};
+
+static int fail(struct parse *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int
+fail(struct parse *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->why, p->cap, fmt, ap);
+	va_end(ap);
+	return PAGEK_USAGE;
+}
+
+/* What the user typed goes back to his terminal in a safe form only. */
+static const char *
+shown(const char *word)
+{
+	static char safe[2][128];
+	static unsigned turn;
+	char *out = safe[turn++ % 2];
+
+	base_safe_text(out, sizeof safe[0], word, strlen(word), false);
+	return out;
+}
+
+static int
+bad_value(struct parse *p, enum option_id id, const char *arg)
+{
+	return fail(p, "--%s=%s: not one of %s", rows[id].name, shown(arg),
+	    rows[id].argument);
+}
+
+static int
+get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
+    uint64_t max, uint64_t *out)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(arg, &end, 10);
+	if (!isdigit((unsigned char)arg[0]) || *end != '\0' || errno != 0 ||
+	    n < min || n > max)
+		return fail(p, "--%s=%s: not a number from %llu to %llu",
+		    rows[id].name, shown(arg), (unsigned long long)min,
+		    (unsigned long long)max);
+	*out = n;
+	return 0;
+}
+
+static int
+get_seconds(struct parse *p, enum option_id id, const char *arg, int *ms)
+{
+	char *end;
+	double s;
+
+	s = strtod(arg, &end);
+	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
+	    !(s >= 0.05 && s <= SECONDS_MAX))
+		return fail(p, "--%s=%s: not a time from 0.05 to 86400 seconds",
+		    rows[id].name, shown(arg));
+	*ms = (int)(s * 1000);
+	return 0;
+}
+
+/* The index of the word among those of the list, or -1. */
+static int
+get_word(const char *arg, const char *const *words, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(arg, words[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+set_sort(struct parse *p, const char *arg)
+{
+	static const char *const words[] = { "age", "a", "address", "p" };
+	int i = get_word(arg, words, BASE_NELEM(words));
+
+	if (i < 0)
+		return bad_value(p, OPTION_SORT, arg);
+	p->o->page.order = i < 2 ? BLKLIST_BY_AGE : BLKLIST_BY_ADDRESS;
+	return 0;
+}
+
+static int
+set_color(struct parse *p, const char *arg)
+{
+	static const char *const words[] = {
+		[PAGE_COLOR_AUTO] = "auto",
+		[PAGE_COLOR_ALWAYS] = "always",
+		[PAGE_COLOR_NEVER] = "never",
+	};
+	int i = get_word(arg, words, BASE_NELEM(words));
+
+	if (i < 0)
+		return bad_value(p, OPTION_COLOR, arg);
+	p->o->page.color = (enum page_color)i;
+	return 0;
+}
+
+static int
+set_list(struct parse *p, const char *arg)
+{
+	static const char *const words[] = { "note", "indexed", "check" };
+	int i = get_word(arg, words, BASE_NELEM(words));
+
+	if (i < 0)
+		return bad_value(p, OPTION_LIST, arg);
+	p->o->list = LIST_NOTE + i;
+	return 0;
+}
+
+static int
+set_classic(struct parse *p, const char *arg)
+{
+	if (arg != NULL && strcmp(arg, "strict") != 0)
+		return fail(p, "--classic=%s: only strict may stand there",
+		    shown(arg));
+	p->o->page.layout = arg != NULL ? PAGE_CLASSIC_STRICT : PAGE_CLASSIC;
+	return 0;
+}
+
+/* A time of a demo: digits, and perhaps a unit. */
+static int
+set_at(struct parse *p, const char *arg)
+{
+	static const char *const units[] = { "", "s", "m", "h" };
+	size_t digits = strspn(arg, "0123456789");
+
+	if (digits == 0 || digits > 7 ||
+	    get_word(arg + digits, units, BASE_NELEM(units)) < 0)
+		return fail(p, "--at=%s: not a time such as 39s", shown(arg));
+	p->o->at = arg;
+	return 0;
+}
+
+static int
+set_option(struct parse *p, enum option_id id, const char *arg)
+{
+	static const char *const formats[] = { "text", "json" };
+	struct options *o = p->o;
+	uint64_t n = 0;
+	int r = 0;
+
+	o->given |= UINT64_C(1) << id;
+	switch (id) {
+	case OPTION_OUTPUT:
+		o->output = arg;
+		break;
+	case OPTION_FORMAT:
+		r = get_word(arg, formats, BASE_NELEM(formats));
+		if (r < 0)
+			return bad_value(p, id, arg);
+		o->json = r == 1;
+		r = 0;
+		break;
+	case OPTION_SORT:
+		return set_sort(p, arg);
+	case OPTION_REVERSE:
+		o->page.reverse = true;
+		break;
+	case OPTION_LIMIT:
+		return get_number(p, id, arg, 1, UINT32_MAX, &o->limit);
+	case OPTION_CLASSIC:
+		return set_classic(p, arg);
+	case OPTION_WIDE:
+		o->page.layout = PAGE_WIDE;
+		break;
+	case OPTION_ASCII:
+		o->page.ascii = true;
+		break;
+	case OPTION_COLOR:
+		return set_color(p, arg);
+	case OPTION_UTC:
+		o->page.utc = true;
+		break;
+	case OPTION_FPS:
+		r = get_number(p, id, arg, 1, 15, &n);
+		o->page.fps = (int)n;
+		break;
+	case OPTION_INTERVAL:
+		return get_seconds(p, id, arg, &o->interval_ms);
+	case OPTION_COUNT:
+		return get_number(p, id, arg, 1, UINT32_MAX, &o->count);
+	case OPTION_TIMEOUT:
+		return get_seconds(p, id, arg, &o->timeout_ms);
+	case OPTION_MAX:
+		r = get_number(p, id, arg, 1, RECMAX_MAX, &n);
+		o->max = (uint32_t)n;
+		break;
+	case OPTION_SINCE:
+		if (strcmp(arg, "click") != 0)
+			return bad_value(p, id, arg);
+		break;
+	case OPTION_LIST:
+		return set_list(p, arg);
+	case OPTION_REPORT:
+		o->report = arg;
+		break;
+	case OPTION_AT:
+		return set_at(p, arg);
+	case OPTION_STREAM:
+		o->stream = arg;
+		break;
+	case OPTION_ONCE:
+	case OPTION_BATCH:
+	case OPTION_STRICT:
+	case OPTION_NO_WAIT:
+	case OPTION_HELP:
+	case OPTION_VERSION:
+	case OPTIONS:
+		break;
+	}
+	return r;
+}
+
+/* --- what goes together ------------------------------------------------- */
+
+static int
+check_command(struct parse *p)
+{
+	const struct options *o = p->o;
+	unsigned id;
+
+	for (id = 0; id < OPTIONS; id++)
+		if (option_given(o, id) &&
+		    (rows[id].commands & 1u << o->command) == 0)
+			return fail(p, "'pagek %s' takes no option --%s",
+			    commands[o->command].name, rows[id].name);
+	return 0;
+}
+
+static int
+check_text(struct parse *p)
+{
+	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
+		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
+	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS };
+	const struct options *o = p->o;
+	bool once = option_given(o, OPTION_ONCE);
+	bool batch = option_given(o, OPTION_BATCH);
+	size_t i;
+
+	if (once && batch)
+		return fail(p, "--once and --batch exclude each other");
+	if (o->command == COMMAND_TOP && !once && !batch)
+		for (i = 0; i < BASE_NELEM(text); i++)
+			if (option_given(o, text[i]))
+				return fail(p, "--%s is for text: give --once "
+				    "or --batch too", rows[text[i]].name);
+	if (once && option_given(o, OPTION_INTERVAL))
+		return fail(p, "--interval has no meaning with --once");
+	if (once && option_given(o, OPTION_COUNT))
+		return fail(p, "--count has no meaning with --once");
+	if (batch && option_given(o, OPTION_FORMAT))
+		return fail(p, "--format has no meaning with --batch: take "
+		    "--once or 'pagek list'");
+	if (once || batch)
+		for (i = 0; i < BASE_NELEM(screen); i++)
+			if (option_given(o, screen[i]))
+				return fail(p, "--%s is for the page on a "
+				    "terminal, not for text",
+				    rows[screen[i]].name);
+	return 0;
+}
+
+static int
+check_demo(struct parse *p)
+{
+	const struct options *o = p->o;
+	bool demo = o->target.kind == TARGET_DEMO;
+
+	if (o->command == COMMAND_RUN || demo)
+		return 0;
+	if (o->at != NULL)
+		return fail(p, "--at is for demos, such as demo:note");
+	if (o->stream != NULL)
+		return fail(p, "--stream is for demos, such as demo:note");
+	if (o->list == LIST_CHECK)
+		return fail(p, "--list=check is for 'pagek run' and for demos: "
+		    "their node is started with it");
+	return 0;
+}
+
+static int
+check_together(struct parse *p)
+{
+	const struct options *o = p->o;
+	int r;
+
+	r = check_command(p);
+	if (r == 0)
+		r = check_text(p);
+	if (r == 0)
+		r = check_demo(p);
+	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
+	    option_given(o, OPTION_WIDE))
+		r = fail(p, "--classic and --wide exclude each other");
+	if (r == 0 && o->json && option_given(o, OPTION_CLASSIC))
+		r = fail(p, "--classic has no meaning with --format=json");
+	if (r == 0 && o->json && option_given(o, OPTION_WIDE))
+		r = fail(p, "--wide has no meaning with --format=json");
+	if (r == 0 && o->command == COMMAND_RUN && o->argv == NULL)
+		r = fail(p, "'pagek run' needs a command, as in "
+		    "'pagek run -- sleep 5'");
+	return r;
+}
+
+/* --- words -------------------------------------------------------------- */
+
+static int
+find_command(const char *word)
+{
+	int i;
+
+	for (i = 0; i < COMMANDS; i++)
+		if (strcmp(word, commands[i].name) == 0)
+			return i;
+	return -1;
+}
+
+static void
+command_names(const char *names[COMMANDS])
+{
+	int i;
+
+	for (i = 0; i < COMMANDS; i++)
+		names[i] = commands[i].name;
+}
+
+static int
+take_target(struct parse *p, const char *word)
+{
+	const char *names[COMMANDS];
+	bool first = p->o->command == COMMAND_TOP;
+
+	/* Behind a command no other is meant. */
+	command_names(names);
+	return target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
+	    p->why, p->cap);
+}
+
+static int
+take_topic(struct parse *p, const char *word)
+{
+	const char *names[COMMANDS], *near;
+	int i = find_command(word);
+
+	if (i >= 0) {
+		p->o->topic = (enum command)i;
+		return 0;
+	}
+	command_names(names);
+	near = base_nearest(word, names, COMMANDS);
+	return near != NULL ? fail(p, "no command '%s': did you mean '%s'?",
+	    shown(word), near) : fail(p, "no command '%s'", shown(word));
+}
+
+/* Words come in the order in which they stand; `words` counts them. */
+static int
+take_word(struct parse *p, const char *word, unsigned *words)
+{
+	struct options *o = p->o;
+	int i = find_command(word);
+
+	if (!o->named && *words == 0 && i >= 0) {
+		o->command = (enum command)i;
+		o->named = true;
+		return 0;
+	}
+	if (++*words > 1)
+		return fail(p, i >= 0 && !o->named ?
+		    "the command goes first: 'pagek %s ...'" :
+		    "one word too many: '%s'", shown(word));
+	return o->command == COMMAND_HELP ? take_topic(p, word) :
+	    take_target(p, word);
+}
+
+/* --- getopt ------------------------------------------------------------- */
+
+static void
+make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
+{
+	char *s = shorts;
+	int id;
+
+	/* Words in their places, and a missing argument told apart. */
+	*s++ = '-';
+	*s++ = ':';
+	for (id = 0; id < OPTIONS; id++) {
+		const char *arg = rows[id].argument;
+
+		longs[id] = (struct option){
+			.name = rows[id].name,
+			.has_arg = arg == NULL ? no_argument :
+			    arg[0] == '[' ? optional_argument :
+			    required_argument,
+			.val = VALUE_BASE + id,
+		};
+		if (rows[id].letter == 0)
+			continue;
+		*s++ = (char)rows[id].letter;
+		if (arg != NULL)
+			*s++ = ':';
+	}
+	*s = '\0';
+	longs[OPTIONS] = (struct option){ 0 };
+}
+
+static int
+unknown_option(struct parse *p, const char *word, int opt)
+{
+	const char *names[OPTIONS], *near;
+	char name[64];
+	size_t len;
+	int id;
+
+	if (opt >= VALUE_BASE)
+		return fail(p, "--%s takes no argument",
+		    rows[opt - VALUE_BASE].name);
+	if (opt != 0)
+		return fail(p, "unknown option '-%s'",
+		    shown((const char[]){ (char)opt, '\0' }));
+	while (*word == '-')
+		word++;
+	len = strcspn(word, "=");
+	snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), word);
+	for (id = 0; id < OPTIONS; id++)
+		names[id] = rows[id].name;
+	near = base_nearest(name, names, OPTIONS);
+	if (near != NULL)
+		return fail(p, "unknown option '--%s': did you mean '--%s'?",
+		    shown(name), near);
+	return fail(p, "unknown option '--%s'", shown(name));
+}
+
+static int
+option_of_value(int value)
+{
+	int id;
+
+	if (value >= VALUE_BASE)
+		return value - VALUE_BASE;
+	for (id = 0; id < OPTIONS; id++)
+		if (rows[id].letter == value)
+			return id;
+	return -1;
+}
+
+static int
+parse_words(struct parse *p, int argc, char **argv)
+{
+	struct option longs[OPTIONS + 1];
+	char shorts[3 + 2 * OPTIONS];
+	struct options *o = p->o;
+	unsigned words = 0;
+	int c, r = 0;
+
+	make_tables(longs, shorts);
+	opterr = 0;
+	optind = 0;		/* glibc: begin anew, also in a second parse */
+	while (r == 0 &&
+	    (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (c == 1 && o->command == COMMAND_RUN) {
+			/* The command's own words are nobody else's. */
+			o->argv = (const char *const *)&argv[optind - 1];
+			return 0;
+		}
+		if (c == 1)
+			r = take_word(p, optarg, &words);
+		else if (c == '?')
+			r = unknown_option(p, argv[optind - 1], optopt);
+		else if (c == ':')
+			r = fail(p, "--%s needs an argument: %s",
+			    rows[option_of_value(optopt)].name,
+			    rows[option_of_value(optopt)].argument);
+		else
+			r = set_option(p, (enum option_id)option_of_value(c),
+			    optarg);
+	}
+	if (r == 0 && o->command == COMMAND_RUN && optind < argc) {
+		o->argv = (const char *const *)&argv[optind];
+		return 0;
+	}
+	for (; r == 0 && optind < argc; optind++)
+		r = take_word(p, argv[optind], &words);
+	return r;
+}
+
+int
+options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
+{
+	struct parse p = { .o = o, .why = why, .cap = cap };
+	int r;
+
+	*o = (struct options){
+		.command = COMMAND_TOP,
+		.target = { .kind = TARGET_LOCAL, .word = "local" },
+		.topic = COMMANDS,
+		.interval_ms = INTERVAL_MS,
+		.timeout_ms = TIMEOUT_MS,
+		.page = { .order = BLKLIST_BY_AGE, .listing = "" },
+	};
+	r = parse_words(&p, argc, argv);
+	if (r != 0)
+		return r;
+	/* Whoever asks for help gets it, whatever else stands there. */
+	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
+		return 0;
+	return check_together(&p);
+}
+
+void
+options_session(const struct options *o, struct nodes_session_opts *s)
+{
+	s->since_click = option_given(o, OPTION_SINCE);
+	s->max = o->max;
+	s->kind_given = o->list != LIST_DEFAULT;
+	s->kind = o->list == LIST_NOTE ? BLKLIST_LITERAL : BLKLIST_INDEXED;
+}
+
+/* --- help --------------------------------------------------------------- */
+
+static void
+print_option(FILE *out, const struct option_row *row)
+{
+	char left[48];
+	size_t len = 0;
+
+	if (row->letter != 0)
+		base_append(left, sizeof left, &len, "-%c, ", row->letter);
+	else
+		base_append(left, sizeof left, &len, "    ");
+	base_append(left, sizeof left, &len, "--%s", row->name);
+	if (row->argument != NULL && row->argument[0] == '[')
+		base_append(left, sizeof left, &len, "[=%s",
+		    row->argument + 1);
+	else if (row->argument != NULL)
+		base_append(left, sizeof left, &len, "=%s", row->argument);
+	if (len > 27)
+		fprintf(out, "  %s\n  %27s %s\n", left, "", row->help);
+	else
+		fprintf(out, "  %-27s %s\n", left, row->help);
+}
+
+static void
+print_targets(FILE *out)
+{
+	fputs("\nTARGET is one of\n"
+	    "  local        the newest live target of this user (default)\n"
+	    "  pid:N        the target with this process id\n"
+	    "  unix:PATH    the node that listens at this socket; so does a "
+	    "path with a slash\n"
+	    "  demo:NAME    a generator: note, 1, flood\n", out);
+}
+
+void
+options_help(FILE *out, enum command about)
+{
+	bool all = about >= COMMANDS;
+	int i;
+
+	if (all) {
+		fputs("pagek shows every memory block that a program holds, "
+		    "live.\n\n", out);
+		for (i = 0; i < COMMANDS; i++)
+			fprintf(out, "%s pagek %-7s %s\n", i == 0 ? "usage:" :
+			    "      ", i == 0 ? "[top]" : commands[i].name,
+			    commands[i].usage);
+		fputs("\nCommands\n", out);
+		for (i = 0; i < COMMANDS; i++)
+			fprintf(out, "  %-12s %s\n", commands[i].name,
+			    commands[i].help);
+	} else {
+		fprintf(out, "usage: pagek %s %s\n\n%s: %s\n",
+		    commands[about].name, commands[about].usage,
+		    commands[about].name, commands[about].help);
+	}
+	if (all || (about != COMMAND_RUN && about != COMMAND_HELP))
+		print_targets(out);
+	fputs("\nOptions\n", out);
+	for (i = 0; i < OPTIONS; i++)
+		if (all || (rows[i].commands & 1u << about) != 0)
+			print_option(out, &rows[i]);
+	if (all)
+		fputs("\n'pagek help COMMAND' tells which options a command "
+		    "takes; pagek(1) has the rest.\n", out);
+}
+
+/* The commands that take an option, when not all do. */
+static void
+print_taken_by(FILE *out, unsigned mask)
+{
+	const char *between = "";
+	int i;
+
+	if (mask == C_ALL)
+		return;
+	fputs("Of ", out);
+	for (i = 0; i < COMMANDS; i++) {
+		if ((mask & 1u << i) == 0)
+			continue;
+		fprintf(out, "%s\n.Cm %s", between, commands[i].name);
+		between = " ,";
+	}
+	fputs(" .\n", out);
+}
+
+void
+options_mdoc(FILE *out)
+{
+	int i;
+
+	for (i = 0; i < OPTIONS; i++) {
+		const struct option_row *row = &rows[i];
+
+		fputs(".It ", out);
+		if (row->letter != 0)
+			fprintf(out, "Fl %c , ", row->letter);
+		fprintf(out, "Fl -%s", row->name);
+		if (row->argument != NULL && row->argument[0] == '[')
+			fprintf(out, " Ns Oo = Ns Ar %.*s Oc",
+			    (int)strcspn(row->argument + 1, "]"),
+			    row->argument + 1);
+		else if (row->argument != NULL)
+			fprintf(out, " Ns = Ns Ar %s", row->argument);
+		fprintf(out, "\n%c%s.\n", toupper((unsigned char)row->help[0]),
+		    row->help + 1);
+		print_taken_by(out, row->commands);
+	}
+}

@@ -1,0 +1,86 @@
+/*
+ * options: the command line as data.
+ *
+ * Vocabulary
+ *	command	what the first word names: top (the default), run, list,
+ *		targets, help.
+ *	TARGET	a word that says whose memory: see target.h.
+ *
+ * What an option means is decided here and nowhere else, so that none is
+ * silently ignored: one that its command does not take, or that has no effect
+ * beside the others, is an error of one sentence.
+ */
+#ifndef PAGEK_OPTIONS_H
+#define PAGEK_OPTIONS_H
+
+#include <stdio.h>
+
+#include "pagek.h"
+#include "target.h"
+
+enum command {
+	COMMAND_TOP,
+	COMMAND_RUN,
+	COMMAND_LIST,
+	COMMAND_TARGETS,
+	COMMAND_HELP,
+	COMMANDS
+};
+
+enum option_id {
+#define OPT(id, name, letter, argument, commands, help) OPTION_##id,
+#include "options.def"
+#undef OPT
+	OPTIONS
+};
+
+enum list_choice {
+	LIST_DEFAULT,
+	LIST_NOTE,
+	LIST_INDEXED,
+	LIST_CHECK,
+};
+
+struct options {
+	enum command command;
+	bool named;			/* the command was given, not left out */
+	struct target target;		/* of the word; `local` when there is none */
+	const char *const *argv;	/* run: the command, NULL-ended */
+	enum command topic;		/* help: about which; COMMANDS about all */
+	uint64_t given;			/* a bit for each option_id */
+
+	bool json;
+	const char *output;		/* NULL: standard output, or of run standard error */
+	struct page_opts page;
+	uint32_t max;			/* 0: not given */
+	uint64_t limit;			/* 0: all */
+	uint64_t count;			/* 0: no end */
+	int interval_ms;
+	int timeout_ms;
+	enum list_choice list;
+	const char *report;
+	const char *at, *stream;
+};
+
+static inline bool
+option_given(const struct options *o, enum option_id id)
+{
+	return (o->given >> id & 1) != 0;
+}
+
+/*
+ * Strings stay in argv, which is put into another order.  0, or the exit
+ * status of an error with a sentence in why.
+ */
+int options_parse(struct options *, int argc, char **argv, char *why,
+    size_t cap);
+
+/* What a session is opened with. */
+void options_session(const struct options *, struct nodes_session_opts *);
+
+/* --help of one command, or of all with COMMANDS. */
+void options_help(FILE *, enum command);
+/* The options as items of an mdoc list, for the manual. */
+void options_mdoc(FILE *);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * Waiting for answers in a program that is not the page.
+ */
+#include "../base/base.h"
+#include "pump.h"
+
+/* A cycle is 1000/15 ms: 66 and two of 67. */
+#define CYCLE_MS(n) ((uint64_t)(n) * 1000 / 15)
+
+struct waiting {
+	uv_timer_t timer;
+	struct nodes_session *session;
+	struct mono begun;
+	uint64_t cycles;
+};
+
+static void
+on_timer(uv_timer_t *timer)
+{
+	struct waiting *w = timer->data;
+	int64_t now = mono_ms_since(w->begun), due;
+
+	if (w->session != NULL)
+		nodes_session_cycle(w->session);
+	/* What was missed is skipped. */
+	while ((due = (int64_t)CYCLE_MS(++w->cycles)) <= now)
+		continue;
+	uv_timer_start(timer, on_timer, (uint64_t)(due - now), 0);
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	handle->data = NULL;
+}
+
+bool
+pump(uv_loop_t *loop, struct nodes_session *session, int timeout_ms,
+    pump_done_cb done, void *arg)
+{
+	struct waiting w = { .session = session, .begun = mono_now() };
+	bool is_done;
+
+	uv_timer_init(loop, &w.timer);
+	w.timer.data = &w;
+	uv_update_time(loop);
+	uv_timer_start(&w.timer, on_timer, CYCLE_MS(1), 0);
+	while (!(is_done = done(arg)) && mono_ms_since(w.begun) < timeout_ms)
+		uv_run(loop, UV_RUN_ONCE);
+	uv_close((uv_handle_t *)&w.timer, on_closed);
+	while (w.timer.data != NULL)
+		uv_run(loop, UV_RUN_NOWAIT);
+	return is_done;
+}
+
+static bool
+is_settled(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	switch (look->state) {
+	case NODES_CONNECTING:
+		return false;
+	case NODES_LIVE:
+	case NODES_ENDED:
+	case NODES_CORRUPT:
+		return look->settled;
+	case NODES_UNREACHABLE:
+		/* A silent node may yet speak; one that is gone will not. */
+		return !look->linked;
+	case NODES_NO_DATA:
+	case NODES_NO_ALLOCLOG:
+	case NODES_DENIED:
+	case NODES_VERSION:
+		break;
+	}
+	return true;
+}
+
+bool
+pump_settled(uv_loop_t *loop, struct nodes_session *session, int timeout_ms)
+{
+	return pump(loop, session, timeout_ms, is_settled, session);
+}
+
+void
+pump_down(uv_loop_t *loop, struct nodes_session *session,
+    struct nodes_link *link)
+{
+	nodes_session_close(session);
+	nodes_link_close(link);
+	while (uv_run(loop, UV_RUN_DEFAULT) != 0)
+		continue;
+}

@@ -1,0 +1,56 @@
+/*
+ * target: the word that says whose memory is looked at, and the way from it
+ * to a link.
+ *
+ *	local		the newest node of this user that has a live target
+ *	pid:N		the target with that process id, on any of his nodes
+ *	unix:PATH	the node that listens there; also a path with a slash
+ *	demo:NAME	a generator: note, 1, flood
+ *
+ * The forms that later versions will have are known, and refused by name.
+ */
+#ifndef PAGEK_TARGET_H
+#define PAGEK_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "../nodes/nodes.h"
+
+enum target_kind {
+	TARGET_LOCAL,
+	TARGET_PID,
+	TARGET_UNIX,
+	TARGET_DEMO,
+};
+
+struct target {
+	enum target_kind kind;
+	const char *word;	/* as given */
+	const char *rest;	/* path, or the demo's name */
+	pid_t pid;
+};
+
+/*
+ * 0, or an exit status with a sentence in why.  `known` (n of them) are other
+ * words that might have been meant.
+ */
+int target_parse(struct target *, const char *word,
+    const char *const *known, size_t n, char *why, size_t cap);
+
+struct options;
+
+/*
+ * Opens the link to the target's node and fills what the session needs to
+ * find the target there.  Runs the loop while nodes are asked, for the time of
+ * --timeout at most.  0, or an exit status with a sentence in why.
+ */
+int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
+    struct nodes_session_opts *, char *why, size_t cap);
+
+/* All targets of a node, asked for while the loop runs; freed with free(). */
+int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
+    struct nodes_target **, size_t *n);
+
+#endif
