@@ -134,9 +134,9 @@ static const struct stream_sink rig_sink = {
 	.lost = rig_lost,
 };
 
-/* Where the feed has mapped the memfd of this name. */
+/* Where the memfd of this name is mapped so. */
 static inline void *
-rig_mapping(const char *name)
+rig_mapping(const char *name, const char *how)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
 	unsigned long start = 0;
@@ -144,7 +144,7 @@ rig_mapping(const char *name)
 
 	ck_assert_ptr_nonnull(maps);
 	while (start == 0 && fgets(line, sizeof(line), maps) != NULL)
-		if (strstr(line, name) != NULL)
+		if (strstr(line, name) != NULL && strstr(line, how) != NULL)
 			start = strtoul(line, NULL, 16);
 	fclose(maps);
 	ck_assert_uint_ne(start, 0);
@@ -170,10 +170,10 @@ rig_map_areas(struct rig *rig)
 	size_t area = RING_ALIGN(ring_area_size());
 	size_t keeper = RING_ALIGN(sizeof(struct keeper_area));
 
-	rig->area = rig_map(RIG_TSAN ? rig_mapping("pagek-ring") : NULL, area,
+	rig->area = rig_map(RIG_TSAN ? rig_mapping("pagek-ring", "r--s") : NULL, area,
 	    PROT_READ | PROT_WRITE, rig->fds[0]);
 	rig->keeper = RIG_TSAN ?
-	    rig_mapping("pagek-keeper") :
+	    rig_mapping("pagek-keeper", "rw-s") :
 	    rig_map(NULL, keeper, PROT_READ, rig->fds[1]);
 }
 

@@ -1,0 +1,843 @@
+/*
+ * The shared memory itself: what its seals forbid, what a producer does when
+ * its ring is full, what a fork leaves behind, and what a hostile target can do
+ * to its keeper, which is nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "feed_rig.h"
+
+/* --- seals ------------------------------------------------------------------ */
+
+START_TEST(nobody_can_change_the_size_of_an_area)
+{
+	struct rig *rig = rig_new(false);
+
+	for (int i = 0; i < 2; i++) {
+		int seals = fcntl(rig->fds[i], F_GET_SEALS);
+		off_t size = lseek(rig->fds[i], 0, SEEK_END);
+
+		ck_assert_int_eq(seals, F_SEAL_SHRINK | F_SEAL_GROW |
+		    F_SEAL_SEAL | (i == 1 ? F_SEAL_FUTURE_WRITE : 0));
+		ck_assert_int_eq(ftruncate(rig->fds[i], size - 4096), -1);
+		ck_assert_int_eq(errno, EPERM);
+		ck_assert_int_eq(ftruncate(rig->fds[i], size + 4096), -1);
+		ck_assert_int_eq(errno, EPERM);
+		ck_assert_int_eq(fcntl(rig->fds[i], F_ADD_SEALS, F_SEAL_WRITE),
+		    -1);
+		ck_assert(fcntl(rig->fds[i], F_GETFD) & FD_CLOEXEC);
+	}
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_target_cannot_write_the_keeper_area)
+{
+	struct rig *rig = rig_new(false);
+
+	ck_assert_ptr_eq(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+			     rig->fds[1], 0), MAP_FAILED);
+	ck_assert_int_eq(errno, EPERM);
+	if (!RIG_TSAN)
+		ck_assert_int_ne(mprotect(rig->keeper, 4096,
+				     PROT_READ | PROT_WRITE), 0);
+	ck_assert_int_eq(pwrite(rig->fds[1], "x", 1, 0), -1);
+	rig_free(rig);
+}
+END_TEST
+
+/* --- a producer beside a keeper that the test plays ------------------------- */
+
+struct stage {
+	struct ring_area *area;
+	struct keeper_area *keeper;
+};
+
+static void *
+anonymous(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+static struct stage
+stage_open(unsigned state)
+{
+	struct stage st = {
+		.area = anonymous(RING_ALIGN(ring_area_size())),
+		.keeper = anonymous(RING_ALIGN(sizeof(struct keeper_area))),
+	};
+
+	atomic_store(&st.keeper->state, state);
+	produce_attach(st.area, st.keeper, 1);
+	return st;
+}
+
+/* Leaves only small rings to be had. */
+static void
+take_large_rings(struct ring_area *area)
+{
+	for (unsigned i = 0; i < 36; i++)
+		atomic_store(&area->rings[i].owner, 1);
+}
+
+static void
+alloc_many(struct producer *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		produce_alloc(p, rig_addr(i % RIG_SLOTS), 16, 0, TYPE_MALLOC,
+		    0, 0);
+}
+
+static uint64_t
+tickets_drawn(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		n += atomic_load(&produce_tickets[s].next);
+	return n;
+}
+
+START_TEST(large_rings_go_first_and_come_back)
+{
+	struct stage st = stage_open(RING_KEEPER_NO_WAIT);
+	static struct producer p[RING_COUNT + 1];
+	uint64_t head;
+
+	for (unsigned i = 0; i < RING_COUNT; i++) {
+		size_t offset;
+
+		produce_open(&p[i], i + 1);
+		ck_assert_uint_eq(p[i].mask + 1, ring_place(i, &offset));
+		ck_assert_uint_eq(p[i].thread, i + 1);
+		ck_assert_uint_eq(atomic_load(&st.area->next_ring), i + 1);
+	}
+	produce_open(&p[RING_COUNT], 9999);
+	ck_assert_ptr_null(p[RING_COUNT].ring);
+	ck_assert_uint_eq(p[RING_COUNT].thread, RING_COUNT + 1);
+
+	alloc_many(&p[3], 10);
+	head = atomic_load(&st.area->rings[3].head);
+	produce_close(&p[3]);
+	ck_assert_ptr_null(p[3].ring);
+	ck_assert_uint_eq(atomic_load(&st.area->rings[3].owner), 0);
+	produce_open(&p[3], 77);
+	ck_assert_ptr_eq(p[3].ring, &st.area->rings[3]);
+	ck_assert_uint_eq(atomic_load(&st.area->rings[3].owner), 77);
+	ck_assert_uint_eq(atomic_load(&st.area->rings[3].head), head + 1);
+}
+END_TEST
+
+START_TEST(a_full_ring_drops_without_a_ticket)
+{
+	struct stage st = stage_open(_i);
+	struct producer p = { 0 };
+
+	take_large_rings(st.area);
+	produce_open(&p, 1);
+	errno = 4711;
+	alloc_many(&p, 3000);
+	produce_range(&p, rig_addr(0), 16 * RIG_SLOTS, 0);
+	produce_failed(&p, 1, TYPE_MALLOC, 0, 0);
+	ck_assert_int_eq(errno, 4711);
+	/* 2,048 records, the first of them the thread's beginning. */
+	ck_assert_uint_eq(atomic_load(&p.ring->head), 2048);
+	ck_assert_uint_eq(tickets_drawn(), 2047);
+	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3000 - 2047 + 2);
+	ck_assert_uint_eq(atomic_load(&p.ring->inflight), 0);
+
+	atomic_store(&st.keeper->tails[36].tail, 1000);
+	if (_i == RING_KEEPER_READY) {
+		/* It waited once in vain: half must be drained first. */
+		alloc_many(&p, 5);
+		ck_assert_uint_eq(atomic_load(&p.ring->head), 2048);
+		atomic_store(&st.keeper->tails[36].tail, 1024);
+	}
+	alloc_many(&p, 5);
+	ck_assert_uint_eq(atomic_load(&p.ring->head), 2053);
+	ck_assert_uint_eq(atomic_load(&p.ring->waiting), 0);
+}
+END_TEST
+
+START_TEST(the_common_ring_drops_by_the_same_rule)
+{
+	struct stage st = stage_open(_i);
+	struct ring_head *common = &st.area->rings[RING_COMMON];
+
+	errno = 4711;
+	alloc_many(NULL, RING_COMMON_SLOTS + 100);
+	ck_assert_int_eq(errno, 4711);
+	ck_assert_uint_eq(atomic_load(&common->head), RING_COMMON_SLOTS);
+	ck_assert_uint_eq(atomic_load(&common->dropped), 100);
+	ck_assert_uint_eq(tickets_drawn(), RING_COMMON_SLOTS);
+	atomic_store(&st.keeper->tails[RING_COMMON].tail, 4000);
+	if (_i == RING_KEEPER_READY) {
+		alloc_many(NULL, 5);
+		ck_assert_uint_eq(atomic_load(&common->head),
+		    RING_COMMON_SLOTS);
+		atomic_store(&st.keeper->tails[RING_COMMON].tail, 4096);
+	}
+	alloc_many(NULL, 5);
+	ck_assert_uint_eq(atomic_load(&common->head), RING_COMMON_SLOTS + 5);
+	ck_assert_uint_eq(atomic_load(&common->waiting), 0);
+}
+END_TEST
+
+START_TEST(the_bell_rings_at_each_quarter_that_is_not_drained)
+{
+	struct stage st = stage_open(RING_KEEPER_NO_WAIT);
+	struct producer p = { 0 };
+
+	take_large_rings(st.area);
+	produce_open(&p, 1);
+	alloc_many(&p, 511);
+	ck_assert_uint_eq(atomic_load(&st.area->bell), 0);
+	alloc_many(&p, 1);
+	ck_assert_uint_eq(atomic_load(&st.area->bell), 1);
+	alloc_many(&p, 1023);
+	ck_assert_uint_eq(atomic_load(&st.area->bell), 2);
+	/* A keeper that keeps up is not rung. */
+	for (unsigned i = 0; i < 50; i++) {
+		atomic_store(&st.keeper->tails[36].tail,
+		    atomic_load(&p.ring->head));
+		alloc_many(&p, 400);
+	}
+	ck_assert_uint_eq(atomic_load(&st.area->bell), 2);
+	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 0);
+}
+END_TEST
+
+START_TEST(an_address_that_is_too_far_is_counted_and_draws_no_ticket)
+{
+	struct stage st = stage_open(RING_KEEPER_READY);
+	struct producer p = { 0 };
+
+	produce_open(&p, 1);
+	produce_alloc(&p, UINT64_C(1) << 48, 16, 0, TYPE_MALLOC, 0, 0);
+	produce_free(&p, UINT64_MAX, TYPE_FREE, 0, 0);
+	produce_range(NULL, UINT64_C(1) << 60, 16, 0);
+	produce_alloc(&p, REC_ADDR_MASK, 16, 0, TYPE_MALLOC, 0, 0);
+	ck_assert_uint_eq(atomic_load(&st.area->far_addresses), 3);
+	ck_assert_uint_eq(tickets_drawn(), 1);
+}
+END_TEST
+
+START_TEST(without_a_node_nothing_happens)
+{
+	struct producer p = { 0 };
+
+	produce_open(&p, 1);
+	produce_alloc(&p, rig_addr(1), 16, 0, TYPE_MALLOC, 0, 0);
+	produce_free(NULL, rig_addr(1), TYPE_FREE, 0, 0);
+	produce_range(&p, rig_addr(1), 16, 0);
+	produce_close(&p);
+	ck_assert(!produce_attached());
+	ck_assert_uint_eq(tickets_drawn(), 0);
+}
+END_TEST
+
+static const struct {
+	uint64_t size, usable;
+	unsigned overhead;
+} overheads[] = {
+	{ 100, 0, 0 }, { 100, 104, 0 }, { 100, 108, 1 }, { 1, 24, 1 },
+	{ 0, UINT64_C(1) << 40, 0xffff }, { 16, 16, 0 },
+};
+
+START_TEST(overhead_is_in_units_of_16_bytes)
+{
+	ck_assert_uint_eq(produce_overhead(overheads[_i].size,
+			      overheads[_i].usable), overheads[_i].overhead);
+}
+END_TEST
+
+/* --- a full ring beside the real keeper ------------------------------------- */
+
+START_TEST(made_is_delivered_and_lost)
+{
+	struct rig *rig = rig_attached(true);
+	struct producer p = { 0 };
+	uint64_t made = 0;
+
+	take_large_rings(rig->area);
+	produce_open(&p, 1);
+	for (unsigned i = 0; i < 50; i++) {
+		unsigned n = i % 2 ? 5000 : 100;
+
+		alloc_many(&p, n);
+		alloc_many(NULL, 2 * n);
+		made += 3 * n;
+		ck_assert_int_ge(rig_pass(rig), 0);
+		ck_assert_uint_eq(rig->records + rig->lost[STREAM_RING_FULL],
+		    made);
+	}
+	ck_assert_uint_gt(rig->lost[STREAM_RING_FULL], 0);
+	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
+	ck_assert_uint_eq(stream_feed_counts(rig->feed)->owed, 0);
+	rig_free(rig);
+}
+END_TEST
+
+struct feeder {
+	struct rig *rig;
+	_Atomic bool done;
+	unsigned n;
+};
+
+static void *
+feeder(void *arg)
+{
+	struct feeder *f = arg;
+	struct producer p = { 0 };
+
+	produce_open(&p, 1);
+	alloc_many(&p, f->n);
+	produce_close(&p);
+	alloc_many(NULL, f->n);
+	atomic_store(&f->done, true);
+	return NULL;
+}
+
+/*
+ * One run: whether the keeper was ever away for as long as a producer waits,
+ * as it may be on a busy machine.
+ */
+static bool
+run_slow_keeper(uint64_t *missing)
+{
+	struct rig *rig = rig_attached(false);
+	struct feeder f = { .rig = rig, .n = 50000 };
+	struct timespec last, now;
+	pthread_t thread;
+	int64_t gap = 0;
+
+	take_large_rings(rig->area);
+	clock_gettime(CLOCK_MONOTONIC, &last);
+	rig_pass(rig);
+	ck_assert_int_eq(pthread_create(&thread, NULL, feeder, &f), 0);
+	while (!atomic_load(&f.done)) {
+		int64_t ms;
+
+		stream_feed_wait_bell(rig->feed, 2);
+		ck_assert_int_ge(rig_pass(rig), 0);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		ms = (now.tv_sec - last.tv_sec) * 1000 +
+		    (now.tv_nsec - last.tv_nsec) / 1000000;
+		gap = ms > gap ? ms : gap;
+		last = now;
+	}
+	pthread_join(thread, NULL);
+	rig_drain(rig);
+	ck_assert_uint_eq(rig->records + rig->lost[STREAM_RING_FULL], 100000);
+	*missing = rig->lost[STREAM_RING_FULL];
+	rig_free(rig);
+	return gap >= RING_STALL_MS / 2;
+}
+
+START_TEST(a_producer_waits_for_a_keeper_whose_heart_beats)
+{
+	uint64_t missing;
+	bool away;
+
+	do {
+		away = run_slow_keeper(&missing);
+	} while (away && missing != 0);
+	ck_assert_uint_eq(missing, 0);
+}
+END_TEST
+
+START_TEST(a_keeper_that_goes_lets_nobody_wait)
+{
+	struct rig *rig = rig_attached(false);
+	struct feeder f = { .rig = rig, .n = 10000 };
+	pthread_t thread;
+
+	take_large_rings(rig->area);
+	rig_pass(rig);
+	ck_assert_int_eq(pthread_create(&thread, NULL, feeder, &f), 0);
+	/* Only the heart beats until the thread sleeps. */
+	while (atomic_load(&rig->area->rings[36].waiting) == 0) {
+		stream_feed_beat(rig->feed, ++rig->now);
+		sched_yield();
+	}
+	/* Ends as a feed ends whose target has lied. */
+	atomic_store(&rig->area->version, 0);
+	atomic_store(&rig->area->magic, 1);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	pthread_join(thread, NULL);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(the_bell_wakes_the_keeper_once)
+{
+	struct rig *rig = rig_attached(false);
+	struct producer p = { 0 };
+
+	take_large_rings(rig->area);
+	produce_open(&p, 1);
+	ck_assert_int_eq(stream_feed_wait_bell(rig->feed, 0), -ETIMEDOUT);
+	alloc_many(&p, 600);
+	ck_assert_int_eq(stream_feed_wait_bell(rig->feed, 10000), 0);
+	ck_assert_int_eq(stream_feed_wait_bell(rig->feed, 0), -ETIMEDOUT);
+	rig_free(rig);
+}
+END_TEST
+
+/* --- fork ------------------------------------------------------------------- */
+
+static struct producer *
+producer_page(void)
+{
+	struct producer *p = anonymous(4096);
+
+	ck_assert_int_eq(madvise(p, 4096, MADV_WIPEONFORK), 0);
+	return p;
+}
+
+static pid_t
+fork_plain(void)
+{
+	return fork();
+}
+
+static pid_t
+fork_bare(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+static pid_t (*const forks[])(void) = { fork_plain, fork_bare };
+
+static void
+expect_success(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
+/* Which of the child's expectations failed, or 0. */
+static int
+child(struct rig *second, struct producer *p, struct rec *stale)
+{
+	if (p->ring != NULL || produce_attached() || produce_stream() != 1)
+		return 1;
+	/* Events before the hello find nobody, and disturb nobody. */
+	alloc_many(p, 100);
+	alloc_many(NULL, 100);
+	produce_orphan();
+	/* The rest of an event that the fork interrupted. */
+	memset(stale, 0xff, sizeof(*stale));
+
+	produce_attach(second->area, second->keeper, 2);
+	if (!produce_attached() || produce_stream() != 2)
+		return 2;
+	produce_open(p, 2);
+	if (p->ring == NULL)
+		return 3;
+	alloc_many(p, 50);
+	alloc_many(NULL, 50);
+	return 0;
+}
+
+START_TEST(a_forked_child_begins_anew_and_leaves_its_parent_alone)
+{
+	struct rig *first = rig_new(false), *second = rig_new(false);
+	struct producer *p = producer_page();
+	struct rec *oldest = (struct rec *)((char *)first->area +
+	    RING_RECS_OFFSET);
+	uint32_t cut[REC_SHARDS];
+	pid_t pid;
+
+	produce_attach(first->area, first->keeper, 1);
+	produce_open(p, 1);
+	alloc_many(p, 200);
+	rig_drain(first);
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		cut[s] = atomic_load(&produce_tickets[s].next);
+	stream_feed_start_at(second->feed, cut);
+
+	pid = forks[_i]();
+	if (pid == 0)
+		_exit(child(second, p, oldest));
+	expect_success(pid);
+	alloc_many(p, 10);
+	rig_drain(first);
+	rig_drain(second);
+	ck_assert_uint_eq(first->records, 210);
+	ck_assert_uint_eq(first->controls, 1);
+	ck_assert_uint_eq(second->records, 100);
+	ck_assert_uint_eq(second->controls, 1);
+	ck_assert_uint_eq(second->lost[STREAM_WRITER_DIED], 0);
+	ck_assert(produce_attached());
+	ck_assert_uint_eq(produce_stream(), 1);
+	/* The record where the child's stale event went is the parent's still. */
+	ck_assert_uint_ne(oldest->w[0], UINT64_MAX);
+	for (size_t i = 0; i < second->nlog; i++)
+		if (rec_op(&second->log[i]) == REC_ALLOC)
+			ck_assert(stream_after_cut(&second->log[i], cut));
+	for (size_t i = 0; i < 200; i++)
+		ck_assert(!stream_after_cut(&first->log[i], cut));
+	rig_free(first);
+	rig_free(second);
+}
+END_TEST
+
+/* --- a hostile target ------------------------------------------------------- */
+
+static uint64_t
+random64(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* A value that bites: edges, small numbers, neighbours of what is there, noise. */
+static uint64_t
+evil(uint64_t *seed, uint64_t is)
+{
+	static const uint64_t edges[] = {
+		0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1,
+		UINT32_MAX, INT32_MAX, (uint64_t)INT32_MAX + 1, 65535, 65536,
+		REC_SHARDS, REC_SHARDS + 1, REC_SHARDS + 2, RING_COUNT,
+		RING_COUNT + 1, RING_COMMON_SLOTS, 131072, 131073,
+	};
+	uint64_t r = random64(seed);
+
+	switch (r % 5) {
+	case 0:
+		return edges[random64(seed) %
+		    (sizeof(edges) / sizeof(edges[0]))];
+	case 1:
+		return is + random64(seed) % 9 - 4;
+	case 2:
+		return is ^ UINT64_C(1) << random64(seed) % 64;
+	case 3:
+		return random64(seed) % 300000;
+	default:
+		return random64(seed);
+	}
+}
+
+/* A word of the area that a keeper reads, weighted to where it decides. */
+static uint64_t *
+evil_word(struct rig *rig, uint64_t *seed)
+{
+	static const unsigned rings[] = { 0, 1, 2, 36, 99, RING_COMMON };
+	size_t at;
+
+	switch (random64(seed) % 6) {
+	case 0:
+		at = random64(seed) % 40;
+		break;
+	case 1:
+	case 2:
+		at = offsetof(struct ring_area, rings) +
+		    rings[random64(seed) % 6] * sizeof(struct ring_head) +
+		    random64(seed) % sizeof(struct ring_head);
+		break;
+	case 3:
+		at = RING_SLOTS_OFFSET +
+		    random64(seed) % (300 * sizeof(struct ring_slot));
+		break;
+	default:
+		ring_place(rings[random64(seed) % 4], &at);
+		at += random64(seed) % (600 * sizeof(struct rec));
+	}
+	return (uint64_t *)((char *)rig->area + (at & ~(size_t)7));
+}
+
+/* Memory right before and behind the feed's own view must not be touched. */
+static void
+guard(const char *name, size_t size)
+{
+	char *start = rig_mapping(name, RIG_TSAN ? "rw-s" : "r--s");
+
+	mmap(start - 4096, 4096, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	mmap(start + size, 4096, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+/* Some of everything, so that there is something to spoil. */
+static void
+honest_traffic(struct rig *rig, uint64_t *seed)
+{
+	struct producer p[3] = { 0 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (i == 2)
+			take_large_rings(rig->area);
+		produce_open(&p[i], i + 1);
+	}
+	for (unsigned k = 0; k < 200; k++) {
+		struct producer *q = k % 7 ? &p[random64(seed) % 3] : NULL;
+
+		if (k % 40 == 11)
+			produce_range(q, rig_addr(k), 16 * (k % 50 + 1), 0);
+		else if (k % 10 == 3)
+			produce_control(q, REC_CTL_MARK, 0, k);
+		else if (k % 10 == 4)
+			produce_failed(q, k, TYPE_MALLOC, 0, 0);
+		else
+			produce_alloc(q, rig_addr(k % 50), 16, 0, TYPE_MALLOC,
+			    k % 3 ? REC_LAYER_API : 0, 0);
+	}
+}
+
+static void
+quiet_records(void *arg, const struct rec *r, size_t n, int64_t near_ms)
+{
+	struct rig *rig = arg;
+
+	(void)r;
+	(void)near_ms;
+	rig->records += n;
+}
+
+static const struct stream_sink quiet_sink = {
+	.records = quiet_records,
+	.control = rig_control,
+	.lost = rig_lost,
+};
+
+/* A rig whose sink takes anything; the account is not what is asked for. */
+static struct rig *
+hostile_rig(void)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	ck_assert_ptr_nonnull(rig);
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		atomic_store(&produce_tickets[s].next, 0);
+	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, true,
+			     &quiet_sink, rig), 0);
+	rig_map_areas(rig);
+	guard("pagek-ring", RING_ALIGN(ring_area_size()));
+	produce_attach(rig->area, rig->keeper, 1);
+	return rig;
+}
+
+#define HOSTILE_ROUNDS (RIG_SLOW ? 1500 : 6000)
+
+START_TEST(random_words_anywhere_are_refused_or_survived)
+{
+	uint64_t seed = 88172645463325252u + (unsigned)_i * 977;
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < HOSTILE_ROUNDS / 4; i++) {
+		struct rig *rig = hostile_rig();
+		int err = 0;
+
+		honest_traffic(rig, &seed);
+		if (i % 2)
+			ck_assert_int_ge(rig_pass(rig), 0);
+		for (unsigned k = 0; k < 4 && err >= 0; k++) {
+			for (unsigned n = random64(&seed) % 3 + 1; n > 0; n--) {
+				uint64_t *w = evil_word(rig, &seed);
+
+				*w = evil(&seed, *w);
+			}
+			err = rig_pass(rig);
+			ck_assert(err >= 0 || err == -EPROTO);
+			if (err >= 0 && k == 1)
+				honest_traffic(rig, &seed);
+		}
+		if (err >= 0)
+			err = stream_feed_finish(rig->feed, 9999);
+		ck_assert(err >= 0 || err == -EPROTO);
+		refused += err == -EPROTO;
+		rig_free(rig);
+	}
+	/* Both ends must have been seen, or this asks nothing. */
+	ck_assert_uint_gt(refused, HOSTILE_ROUNDS / 40);
+	ck_assert_uint_lt(refused, HOSTILE_ROUNDS / 4);
+}
+END_TEST
+
+static const uint64_t heads[] = {
+	2049, 131073, UINT32_MAX, UINT64_C(1) << 40, INT64_MAX,
+	(uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX,
+};
+
+START_TEST(a_head_beyond_the_capacity_is_refused)
+{
+	static const unsigned rings[] = { 0, 36, RING_COMMON };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct rig *rig = hostile_rig();
+
+		atomic_store(&rig->area->next_ring, 40);
+		atomic_store(&rig->area->rings[rings[i]].head,
+		    rings[i] == 36 ? heads[_i] :
+				     heads[_i] < 131073 ? 131073 : heads[_i]);
+		ck_assert_int_eq(rig_pass(rig), -EPROTO);
+		rig_free(rig);
+	}
+}
+END_TEST
+
+START_TEST(a_head_that_goes_back_is_refused)
+{
+	struct rig *rig = hostile_rig();
+	struct producer p = { 0 };
+
+	produce_open(&p, 1);
+	alloc_many(&p, 100);
+	ck_assert_int_ge(rig_pass(rig), 0);
+	atomic_store(&p.ring->head, 99);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	rig_free(rig);
+}
+END_TEST
+
+static const struct {
+	uint64_t w[4];
+} bad_records[] = {
+	{ { 0, 0, 0, 0 } },						/* no op */
+	{ { UINT64_C(0xa7) << 48, 0, 0, 0 } },				/* level 7 */
+	{ { UINT64_C(0xf6) << 48, 0, 0, 0 } },				/* a free that failed */
+	{ { UINT64_C(0xb0) << 48, 0, 0, 0 } },				/* op B */
+	{ { UINT64_C(0xa0) << 48, UINT64_C(9999) << 48, 0, 0 } },	/* thread */
+	{ { UINT64_C(0xe8) << 48, 0, 0, 0 } },				/* range of nothing */
+	{ { UINT64_C(0xe8) << 48, 4096, 0, 0 } },			/* without its slots */
+};
+
+START_TEST(a_record_that_makes_no_sense_is_refused)
+{
+	for (int common = 0; common < 2; common++) {
+		struct rig *rig = hostile_rig();
+		struct hand h = hand_open(rig, 0);
+		struct ring_slot *slot = (struct ring_slot *)((char *)rig->area +
+		    RING_SLOTS_OFFSET);
+
+		if (common) {
+			memcpy(slot->rec.w, bad_records[_i].w, 32);
+			atomic_store(&slot->lap, 1);
+			atomic_store(&rig->area->rings[RING_COMMON].head, 1);
+		} else {
+			memcpy(h.recs[0].w, bad_records[_i].w, 32);
+			h.head = 1;
+			hand_publish(&h);
+		}
+		ck_assert_int_eq(rig_pass(rig), -EPROTO);
+		rig_free(rig);
+	}
+}
+END_TEST
+
+#if !RIG_TSAN
+struct flipper {
+	struct rig *rig;
+	_Atomic bool stop;
+};
+
+static void *
+flip(void *arg)
+{
+	struct flipper *f = arg;
+	uint64_t seed = 4711;
+
+	while (!atomic_load(&f->stop)) {
+		uint64_t *w = evil_word(f->rig, &seed);
+		uint64_t was = __atomic_load_n(w, __ATOMIC_RELAXED);
+
+		__atomic_store_n(w, evil(&seed, was), __ATOMIC_RELAXED);
+		__atomic_store_n(w, was, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+START_TEST(words_that_change_while_they_are_read_are_refused_or_survived)
+{
+	uint64_t seed = 7;
+
+	for (unsigned i = 0; i < HOSTILE_ROUNDS / 10; i++) {
+		struct flipper f = { .rig = hostile_rig() };
+		pthread_t thread;
+		int err = 0;
+
+		honest_traffic(f.rig, &seed);
+		ck_assert_int_eq(pthread_create(&thread, NULL, flip, &f), 0);
+		for (unsigned k = 0; k < 20 && err >= 0; k++)
+			err = rig_pass(f.rig);
+		ck_assert(err >= 0 || err == -EPROTO);
+		atomic_store(&f.stop, true);
+		pthread_join(thread, NULL);
+		rig_free(f.rig);
+	}
+}
+END_TEST
+#endif
+
+static Suite *
+ring_suite(void)
+{
+	Suite *s = suite_create("ring");
+	TCase *tc = tcase_create("seals");
+
+	tcase_add_test(tc, nobody_can_change_the_size_of_an_area);
+	tcase_add_test(tc, a_target_cannot_write_the_keeper_area);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("producer");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, large_rings_go_first_and_come_back);
+	tcase_add_loop_test(tc, a_full_ring_drops_without_a_ticket,
+	    RING_KEEPER_READY, RING_KEEPER_GONE + 1);
+	tcase_add_loop_test(tc, the_common_ring_drops_by_the_same_rule,
+	    RING_KEEPER_READY, RING_KEEPER_GONE + 1);
+	tcase_add_test(tc, the_bell_rings_at_each_quarter_that_is_not_drained);
+	tcase_add_test(tc,
+	    an_address_that_is_too_far_is_counted_and_draws_no_ticket);
+	tcase_add_test(tc, without_a_node_nothing_happens);
+	tcase_add_loop_test(tc, overhead_is_in_units_of_16_bytes, 0,
+	    sizeof(overheads) / sizeof(overheads[0]));
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("full ring");
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, made_is_delivered_and_lost);
+	tcase_add_test(tc, a_producer_waits_for_a_keeper_whose_heart_beats);
+	tcase_add_test(tc, a_keeper_that_goes_lets_nobody_wait);
+	tcase_add_test(tc, the_bell_wakes_the_keeper_once);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("fork");
+	tcase_add_loop_test(tc,
+	    a_forked_child_begins_anew_and_leaves_its_parent_alone, 0,
+	    RIG_TSAN ? 1 : 2);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("hostile");
+	tcase_set_timeout(tc, 300);
+	tcase_add_loop_test(tc, random_words_anywhere_are_refused_or_survived,
+	    0, 4);
+	tcase_add_loop_test(tc, a_head_beyond_the_capacity_is_refused, 0,
+	    sizeof(heads) / sizeof(heads[0]));
+	tcase_add_test(tc, a_head_that_goes_back_is_refused);
+	tcase_add_loop_test(tc, a_record_that_makes_no_sense_is_refused, 0,
+	    sizeof(bad_records) / sizeof(bad_records[0]));
+#if !RIG_TSAN
+	tcase_add_test(tc,
+	    words_that_change_while_they_are_read_are_refused_or_survived);
+#endif
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(ring_suite)
