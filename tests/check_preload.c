@@ -2,7 +2,6 @@
  * The preload on real programs: what it logs is what they did, and they do
  * what they would do without it.
  */
-#include <dirent.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -460,6 +459,96 @@ START_TEST(another_allocator_behind_us_is_logged_whole)
 }
 END_TEST
 
+/* Compiles a text to h->folder/what with the flags. */
+static void
+compile(const struct hello *h, const char *compiler, const char *flags,
+    const char *text, const char *suffix, char *out, size_t cap)
+{
+	char src[100], cmd[500];
+	FILE *f;
+
+	snprintf(src, sizeof(src), "%s/text%s", h->folder, suffix);
+	snprintf(out, cap, "%s/text.out", h->folder);
+	f = fopen(src, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+	snprintf(cmd, sizeof(cmd), "%s -w -fno-builtin %s -o %s %s", compiler,
+	    flags, out, src);
+	ck_assert_int_eq(system(cmd), 0);
+	unlink(src);
+}
+
+START_TEST(program_with_a_malloc_of_its_own_says_hello_for_the_api_only)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+	const char *argv[] = { built("targets/own_malloc"), NULL, NULL };
+
+	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+	ck_assert_str_eq(r.out, "own=1\n");
+	argv[1] = "api";
+	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+	ck_assert_str_eq(r.out, "own=1\n");
+	hello_stop(h);
+	ck_assert_uint_eq(h->n, 1);
+	ck_assert_uint_eq(live_of(&h->images[0], 1, 0xc0), 1);
+	ck_assert_uint_eq(blklist_counts(h->images[0].list)->records, 1);
+	hello_free(h);
+}
+END_TEST
+
+static const char address_text[] =
+    "#include <stdlib.h>\n"
+    "void *(*volatile fn)(size_t) = malloc;\n"
+    "int main(void) { for (int i = 0; i < 9; i++) fn(10); return 5; }\n";
+
+START_TEST(fixed_program_that_takes_the_address_of_malloc_is_watched)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+	char path[100];
+	const char *argv[] = { path, NULL };
+
+	compile(h, "cc", "-no-pie -fno-pie", address_text, ".c", path,
+	    sizeof(path));
+	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+	unlink(path);
+	hello_stop(h);
+	ck_assert_int_eq(WEXITSTATUS(r.status), 5);
+	ck_assert_uint_eq(h->n, 1);
+	ck_assert_uint_eq(blklist_counts(h->images[0].list)->allocs, 9);
+	hello_free(h);
+}
+END_TEST
+
+static const char *const sanitizers[] = { "address", "thread", "leak",
+	"address -static-libasan" };
+
+static const char sanitised_text[] =
+    "#include <stdio.h>\n"
+    "#include <stdlib.h>\n"
+    "int main(void) { free(malloc(10)); puts(\"here\"); return 7; }\n";
+
+START_TEST(sanitised_program_runs_undisturbed_and_says_nothing)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+	char path[100], flags[100];
+	const char *argv[] = { path, NULL };
+
+	snprintf(flags, sizeof(flags), "-fsanitize=%s", sanitizers[_i]);
+	compile(h, "gcc", flags, sanitised_text, ".c", path, sizeof(path));
+	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+	unlink(path);
+	hello_stop(h);
+	ck_assert_str_eq(r.out, "here\n");
+	ck_assert_int_eq(WEXITSTATUS(r.status), 7);
+	ck_assert_uint_eq(h->met, 0);
+	hello_free(h);
+}
+END_TEST
+
 static const char plugin_text[] =
     "#include <new>\n"
     "#include <string>\n"
@@ -480,26 +569,16 @@ static const char *const runtimes[] = { "", "-static-libstdc++ -static-libgcc" }
 START_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
-	char src[100], lib[100], cmd[500], dir[] = "/tmp/pagek-count.XXXXXX";
+	char lib[100], flags[100], dir[] = "/tmp/pagek-count.XXXXXX";
 	const char *argv[] = { built("targets/plugin"), lib, NULL };
 	struct hello_result r;
-	FILE *f;
 
-	snprintf(src, sizeof(src), "%s/p.cc", h->folder);
-	snprintf(lib, sizeof(lib), "%s/p.so", h->folder);
-	f = fopen(src, "w");
-	ck_assert_ptr_nonnull(f);
-	fputs(plugin_text, f);
-	fclose(f);
-	snprintf(cmd, sizeof(cmd), "%s -O1 -fno-builtin -fPIC -shared %s -o %s %s",
-	    getenv("CXX") != NULL ? getenv("CXX") : "c++", runtimes[_i], lib,
-	    src);
-	ck_assert_int_eq(system(cmd), 0);
+	snprintf(flags, sizeof(flags), "-O1 -fPIC -shared %s", runtimes[_i]);
+	compile(h, "c++", flags, plugin_text, ".cc", lib, sizeof(lib));
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	hello_run(&r, &(struct hello_how) { .node = h->path,
 	    .below = built("libcount.so"), .count_dir = dir }, argv);
 	hello_stop(h);
-	unlink(src);
 	unlink(lib);
 	ck_assert_str_eq(r.out, "run=10\nclean=1\n");
 	ck_assert_uint_eq(h->n, 1);
@@ -550,6 +629,12 @@ preload_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, another_allocator_behind_us_is_logged_whole, 0,
 	    ALLOCATORS);
+	tcase_add_test(t,
+	    program_with_a_malloc_of_its_own_says_hello_for_the_api_only);
+	tcase_add_test(t,
+	    fixed_program_that_takes_the_address_of_malloc_is_watched);
+	tcase_add_loop_test(t,
+	    sanitised_program_runs_undisturbed_and_says_nothing, 0, 4);
 	tcase_add_loop_test(t,
 	    plugin_that_brings_its_own_runtime_is_counted_exactly, 0, 2);
 	suite_add_tcase(s, t);

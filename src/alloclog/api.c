@@ -11,11 +11,11 @@
 
 #define TEXT_MAX 40	/* characters of a type's description */
 
-/* As thread_ready(), for calls that no allocation has come before. */
+/* As thread_ready(), where no allocation need have come before. */
 static bool
 ready(struct producer **p)
 {
-	return !hook_is_inert() && real_get() && thread_ready(p);
+	return !hook_is_inert() && real_get() && attach() && thread_ready(p);
 }
 
 /* Up to n bytes of text, the first in the lowest byte, padded with zeros. */

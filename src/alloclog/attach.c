@@ -42,6 +42,7 @@
 #define HIGH_FD 200
 
 _Atomic bool hook_inert;
+_Atomic bool hook_foreign;
 
 #define ATTACH_NOT 0
 #define ATTACH_DONE UINT32_MAX
@@ -398,14 +399,29 @@ attach(void)
 static void
 forked(void)
 {
-	if (!attach())
-		produce_orphan();
+	if ((produce_stream() == 0 && atomic_load(&hook_foreign)) || attach())
+		return;
+	produce_orphan();
 }
 
 __attribute__((constructor)) static void
 begin(void)
 {
-	if (!real_get() || atomic_load(&hook_inert) || !attach())
+	if (!real_get() || atomic_load(&hook_inert))
 		return;
-	(void)pthread_atfork(NULL, NULL, forked);
+	if (atomic_load(&hook_foreign) || attach())
+		(void)pthread_atfork(NULL, NULL, forked);
+}
+
+/*
+ * libasan insists on being the first library and ends the program otherwise,
+ * unless told so.  A program that has this function itself is told by
+ * ASAN_OPTIONS.
+ */
+const char *__asan_default_options(void);
+
+EXPORT const char *
+__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
 }

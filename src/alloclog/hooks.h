@@ -192,6 +192,12 @@ thread_fast(void)
 
 extern _Atomic bool hook_inert;
 
+/*
+ * The program's malloc is not ours.  Its image says hello only when the API is
+ * used; an empty list would be a lie.
+ */
+extern _Atomic bool hook_foreign;
+
 /* A hook may go straight to the real function, which is known by then. */
 static inline bool
 hook_is_inert(void)

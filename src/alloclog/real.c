@@ -144,7 +144,11 @@ name_allocator(void)
 	strncpy(real.allocator, base, sizeof(real.allocator) - 1);
 }
 
-/* Sanitisers have an allocator of their own that keeps its own account. */
+/*
+ * Sanitisers have an allocator of their own that keeps its own account.  Their
+ * interceptors of libc may not work yet, so nothing of libc is called before
+ * this but dlsym.
+ */
 static bool
 sanitised(void)
 {
@@ -157,6 +161,25 @@ sanitised(void)
 		if (dlsym(RTLD_DEFAULT, marks[i]) != NULL)
 			return true;
 	return false;
+}
+
+/*
+ * Whether malloc is somebody else's, as in a program that has an allocator
+ * linked in, so that what it allocates never comes here.  A program that is
+ * not position independent and takes malloc's address has a stub of that name,
+ * which leads to us.
+ */
+static bool
+foreign(void)
+{
+	void *first = dlsym(RTLD_DEFAULT, "malloc");
+	ElfW(Sym) *sym = NULL;
+	Dl_info info;
+
+	if (first == NULL || range_has(&real.self, (uintptr_t)first))
+		return false;
+	return dladdr1(first, &info, (void **)&sym, RTLD_DL_SYMENT) == 0 ||
+	    sym == NULL || sym->st_shndx != SHN_UNDEF;
 }
 
 /*
@@ -202,13 +225,17 @@ look_up(void)
 	*(void **)&real.memalign = fns[REAL_MEMALIGN];
 	*(void **)&real.valloc = fns[REAL_VALLOC];
 	*(void **)&real.pvalloc = fns[REAL_PVALLOC];
+	operators_begin();
+	if (sanitised()) {
+		attach_never();
+		return;
+	}
 	real.self = real_object((void *)&real);
 	real.heap[0] = real_object((void *)real.malloc);
 	name_allocator();
 	look_up_usable(fns);
-	operators_begin();
-	if (sanitised())
-		attach_never();
+	if (foreign())
+		atomic_store(&hook_foreign, true);
 }
 
 bool

@@ -162,6 +162,15 @@ thread_open(struct thread *t)
 	return p;
 }
 
+/* A foreign image's first hello is the API's; its child's is the child's. */
+static bool
+hook_attach(void)
+{
+	if (atomic_load(&hook_foreign) && produce_stream() == 0)
+		return false;
+	return attach();
+}
+
 bool
 thread_ready(struct producer **out)
 {
@@ -170,7 +179,7 @@ thread_ready(struct producer **out)
 
 	if (atomic_load_explicit(&hook_inert, memory_order_relaxed))
 		return false;
-	if (unlikely(!produce_attached()) && !attach())
+	if (unlikely(!produce_attached()) && !hook_attach())
 		return false;
 	p = t->producer;
 	/* The page reads zero at first, and again after a fork. */
