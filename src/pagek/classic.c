@@ -60,7 +60,7 @@ static void
 classic_title(struct page *page, const struct page_view *v,
     const struct page_state *state, struct page_picture *pic)
 {
-	char date[20], target[64];
+	char date[20], target[PAGE_TARGET_TEXT];
 	int room = pic->cols - W_TITLE, from;
 
 	page_date(page, v->look, false, date);
@@ -74,13 +74,11 @@ classic_title(struct page *page, const struct page_view *v,
 	picture_printf(pic, "K MEMORY BLOCKS    %s", date);
 	if (!state->plain)
 		room -= (int)strlen(state->word) + 2;
-	if (!strict(page) && v->look->target_name[0] != '\0') {
-		snprintf(target, sizeof target, "%s[%d]", v->look->target_name,
-		    (int)v->look->pid);
-		if (picture_width(target, page->opts.ascii) + 2 <= room) {
-			picture_printf(pic, "  ");
-			picture_text(pic, target, room, PICTURE_FREE);
-		}
+	page_target_text(v->look, target);
+	if (!strict(page) && target[0] != '\0' &&
+	    picture_width(target, page->opts.ascii) + 2 <= room) {
+		picture_printf(pic, "  ");
+		picture_text(pic, target, room, PICTURE_FREE);
 	}
 	if (!state->plain) {
 		picture_printf(pic, "  ");
@@ -107,9 +105,8 @@ classic_node(struct page *page, const struct page_view *v,
 	while (*digits == ' ')
 		digits++;
 	base_fit_count(offs, W_OFFS, page->offs);
-	/* Not known is not none. */
 	picture_printf(pic, "%*s OFFS=%s", pad,
-	    v->look->list != NULL ? digits : "-", offs);
+	    page_view_known(v) ? digits : "-", offs);
 }
 
 static void

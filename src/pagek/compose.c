@@ -48,6 +48,13 @@ page_view_total(const struct page_view *v)
 	return v->look->list != NULL ? v->counts->aRecActive : 0;
 }
 
+bool
+page_view_known(const struct page_view *v)
+{
+	return v->look->list != NULL &&
+	    (v->look->settled || v->counts->aRecActive > 0);
+}
+
 static bool
 is_strict(const struct page *page)
 {

@@ -150,7 +150,8 @@ page_date(const struct page *page, const struct nodes_look *look, bool seconds,
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (look->node_wall_ms == 0) {
+	/* Until the node has told its time there is none to show. */
+	if (look->node_wall_ms == 0 || look->now_ms == 0) {
 		base_append(out, 20, &len, "--/--/-- ----%s",
 		    seconds ? "--" : "");
 		return;
@@ -160,6 +161,20 @@ page_date(const struct page *page, const struct nodes_look *look, bool seconds,
 	    tm.tm_mday, tm.tm_year % 100, tm.tm_hour, tm.tm_min);
 	if (seconds)
 		base_append(out, 20, &len, "%02d", tm.tm_sec);
+}
+
+void
+page_target_text(const struct nodes_look *look, char out[PAGE_TARGET_TEXT])
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (look->target_name[0] == '\0')
+		return;
+	base_append(out, PAGE_TARGET_TEXT, &len, "%s", look->target_name);
+	if (look->pid > 0)
+		base_append(out, PAGE_TARGET_TEXT, &len, "[%d]",
+		    (int)look->pid);
 }
 
 /* --- rows of `pagek list` ----------------------------------------------- */

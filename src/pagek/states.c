@@ -148,11 +148,12 @@ say_ended(const struct page *page, const struct nodes_look *look,
 	append_notice(st, text);
 	n = 0;
 	if (look->tree_ended) {
+		base_append(text, sizeof text, &n,
+		    "all its processes have ended");
 		status_text(look->root_status, root, sizeof root);
-		if (root[0] != '\0')
+		if (root[0] != '\0' && look->root_status != look->status)
 			base_append(text, sizeof text, &n,
-			    "all its processes have ended; the command: %s",
-			    root);
+			    "; the command with %s", root);
 	} else if (look->targets_live > 0) {
 		base_append(text, sizeof text, &n,
 		    "%u process%s of the tree still live: :target lists them",

@@ -311,7 +311,7 @@ add_counters(const struct page *page, const struct page_view *v,
 		n = c->value(page, v);
 		if (c->spare && n == 0 && !form->all)
 			continue;
-		if (c->list && v->look->list == NULL)
+		if (c->list && !page_view_known(v))
 			snprintf(number, sizeof number, "-");
 		else
 			number_text(number, form->digits, n);

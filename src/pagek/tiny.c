@@ -24,7 +24,7 @@ facts_get(const struct page_view *v, const struct page_state *st,
 	while (*digits == ' ')
 		digits++;
 	snprintf(f->count, sizeof f->count, "%s",
-	    v->look->list != NULL ? digits : "-");
+	    page_view_known(v) ? digits : "-");
 	snprintf(f->node, sizeof f->node, "%04X", v->look->node_number);
 	f->state = st->name;
 	f->said = st->plain ? st->name : st->brief;

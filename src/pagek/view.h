@@ -40,6 +40,8 @@ int page_compose_view(struct page *, const struct page_view *, int cols,
 
 /* Blocks in the picture's list. */
 uint64_t page_view_total(const struct page_view *);
+/* False when there is nothing to count: that is shown as "-", never as 0. */
+bool page_view_known(const struct page_view *);
 
 /* --- layouts ------------------------------------------------------------ */
 
@@ -128,6 +130,10 @@ void page_row_text_view(const struct page *, const struct page_view *,
 struct tm;
 void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
     struct tm *);
+
+#define PAGE_TARGET_TEXT 300
+/* "acqd[4711]", "" when there is none; outside text. */
+void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 
 /* The node's date for line 1: "07/13/04 1330", with seconds "07/13/04 133039". */
 void page_date(const struct page *, const struct nodes_look *, bool seconds,

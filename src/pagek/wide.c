@@ -227,7 +227,7 @@ wide_row(const struct page *page, const struct page_view *v,
 struct title {
 	char node[16];		/* "0590" */
 	char name[256];		/* "linac-a"; "" when it is the number again */
-	char target[300];	/* "acqd[4711]" */
+	char target[PAGE_TARGET_TEXT];	/* "acqd[4711]" */
 	char date[20];
 	const char *word;
 };
@@ -248,9 +248,7 @@ title_parts(const struct page *page, const struct page_view *v,
 	snprintf(t->node, sizeof t->node, "%04X", look->node_number);
 	if (strcmp(look->node_name, t->node) != 0)
 		snprintf(t->name, sizeof t->name, "%.255s", look->node_name);
-	if (look->target_name[0] != '\0')
-		snprintf(t->target, sizeof t->target, "%.255s[%d]",
-		    look->target_name, (int)look->pid);
+	page_target_text(look, t->target);
 	page_date(page, look, true, t->date);
 }
 
@@ -336,8 +334,7 @@ wide_node(struct page *page, const struct page_view *v,
 
 	base_group_digits(count, sizeof count, total);
 	base_human_bytes(bytes, sizeof bytes, v->counts->live_bytes);
-	/* Not known is not none. */
-	if (v->look->list == NULL)
+	if (!page_view_known(v))
 		base_append(left, sizeof left, &len, "   - blocks  - B");
 	else
 		base_append(left, sizeof left, &len, "   %s block%s  %s",

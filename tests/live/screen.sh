@@ -1,0 +1,495 @@
+#!/bin/sh
+# Page K on a terminal: what it shows, at which size, and that the terminal is
+# as it was afterwards, whatever ended the page.  Needs tmux and bash.
+set -u
+LC_ALL=C.UTF-8
+export LC_ALL
+unset NO_COLOR CLICOLOR_FORCE TMUX
+. "$(dirname "$0")/lib.sh"
+here=$tmp/here
+mkdir "$here"
+
+t() {
+	tmux -u -S "$tmp/tmux" -f /dev/null "$@"
+}
+
+# One session stays, so that the server does not come and go with the others.
+t new-session -d -s hold -x 80 -y 24 'exec cat'
+trap 't kill-server >/dev/null 2>&1; rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM HUP
+
+shot() {
+	t capture-pane -p -t p
+}
+
+shows() {
+	shot | grep -qF -- "$1"
+}
+
+wait_for() {
+	until_true 20 shows "$1" || {
+		echo "never shown: $1"
+		shot
+		return 1
+	}
+}
+
+# 010 at a shell prompt: no alternate screen, a cursor, no mouse.
+st() {
+	t display -p -t p '#{alternate_on}#{cursor_flag}#{mouse_any_flag}'
+}
+
+st_is() {
+	[ "$(st)" = "$1" ]
+}
+
+back() {
+	until_true 10 st_is 010 || {
+		echo "the terminal is $(st)"
+		shot
+		return 1
+	}
+}
+
+# go WIDTH HEIGHT: a shell with a terminal of that size.  TERM is the pane's.
+go() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 80 -y 24 -c "$here" \
+	    "exec env PS1='PK>' bash --norc --noprofile"
+	until_true 10 shows 'PK>' || return 1
+	t resize-window -t p -x "$1" -y "$2"
+}
+
+keys() {
+	t send-keys -t p "$@"
+}
+
+run() {
+	keys "clear; $*" Enter
+}
+
+# open WIDTH HEIGHT ARGUMENTS: pagek in a shell of that size, its pid in a file.
+open() {
+	go "$1" "$2" || return 1
+	shift 2
+	rm -f "$here/pid"
+	run "sh -c 'echo \$\$ >pid; exec $B/pagek $*'"
+	until_true 10 test -s "$here/pid" && until_true 10 st_is 100
+}
+
+# The status of what ran last, once the shell is back.
+status() {
+	rm -f "$here/status"
+	keys "echo \$? >status" Enter
+	until_true 10 test -s "$here/status"
+	cat "$here/status"
+}
+
+status_is() {
+	got=$(status)
+	[ "$got" = "$1" ] || {
+		echo "status $got, not $1"
+		shot
+		return 1
+	}
+}
+
+quits() {
+	keys q
+	back && status_is 0
+}
+
+# Ended, whether or not its shell has looked yet.
+gone() {
+	! grep -q '^State:.[^Z]' "/proc/$(cat "$here/pid")/status"
+}
+
+alive() {
+	kill -0 "$(cat "$here/pid")"
+}
+
+colours() {
+	esc=$(printf '\033')
+	t capture-pane -e -p -t p |
+	    grep -qE "$esc\[([0-9;]*;)?(3[0-7]|4[0-7]|9[0-7]|[34]8;[0-9;]*)m"
+}
+
+# A row that begins with an address, in reverse.
+selected() {
+	esc=$(printf '\033')
+	t capture-pane -e -p -t p |
+	    grep -qE "$esc\[([0-9;]*;)?7m($esc\[[0-9;]*m)*[0-9a-f]{12} "
+}
+
+# --- the note's page ---
+
+cat >"$tmp/note" <<'EOF'
+K MEMORY BLOCKS    07/13/04 1330
+NODE<0590> *L<0509>    6 OFFS=  0
+  ADDRESS SIZE TY DESCR  RNOD AGE
+008E6588 0040 09 AHDRMSG        0
+008E65D0 0050 09 AHDRMSG       13
+008E6628 0030 01 LOCREQ        39
+008E6660 0030 01 LOCREQ         0
+008E6698 0018 0E INTPTRS       13
+008E66B8 0048 0C ACREQ   AB86  13
+EOF
+# As the note prints it: its rows lost the blank RNOD field in print.
+cat >"$tmp/printed" <<'EOF'
+K MEMORY BLOCKS    07/13/04 1330
+NODE<0590> *L<0509>    6 OFFS=  0
+  ADDRESS SIZE TY DESCR  RNOD AGE
+008E6588 0040 09 AHDRMSG    0
+008E65D0 0050 09 AHDRMSG   13
+008E6628 0030 01 LOCREQ   39
+008E6660 0030 01 LOCREQ    0
+008E6698 0018 0E INTPTRS   13
+008E66B8 0048 0C ACREQ   AB86  13
+EOF
+
+note_to_the_byte() {
+	open 80 24 --classic=strict --sort p --at 39s demo:note || return 1
+	wait_for '008E66B8' || return 1
+	shot >"$tmp/shot"
+	sed '1,3!{9!d;}' "$tmp/shot" >"$tmp/got"
+	sed '1,3!{9!d;}' "$tmp/printed" | cmp - "$tmp/got" || return 1
+	sed 9q "$tmp/shot" | cmp - "$tmp/note" || return 1
+	sed 9q "$tmp/shot" | tr -s ' ' >"$tmp/got"
+	tr -s ' ' <"$tmp/printed" | cmp - "$tmp/got" || return 1
+	# Strict: the note's lines and nothing else.
+	[ "$(sed 1,9d "$tmp/shot" | tr -d '\n' | wc -c)" = 0 ]
+}
+
+note_is_the_oldest_first() {
+	open 80 24 --classic=strict --at 39s demo:note || return 1
+	wait_for '008E66B8' || return 1
+	[ "$(shot | sed -n 4p)" = '008E6628 0030 01 LOCREQ        39' ]
+}
+
+no_such_stream() {
+	open 80 24 --stream OTHER demo:note || return 1
+	wait_for 'NO ALLOCLOG' && quits
+}
+
+rule "the note's six blocks come out byte for byte" note_to_the_byte
+rule "q leaves the strict page with status 0" quits
+rule "the default order is age, oldest first" note_is_the_oldest_first
+rule "a stream of another name is NO ALLOCLOG" no_such_stream
+
+# --- sizes ---
+
+fits() {
+	open "$1" "$2" --at 39s demo:note || return 1
+	if [ "$1" -ge 33 ] && [ "$2" -ge 5 ]; then
+		wait_for 'NODE<0590>' || return 1
+		shot | sed -n 1p | grep -q '^K MEMORY BLOCKS' || return 1
+		shot | sed -n 2p | grep -q '^NODE<0590>' || return 1
+		shot | sed -n 3p | grep -q 'ADDRESS' || return 1
+	elif [ "$1" -ge 20 ]; then
+		wait_for '0590 LIVE 6' || return 1
+	fi
+	quits
+}
+
+for size in '300 100' '80 24' '40 10' '33 5' '20 5' '1 1'; do
+	rule "a terminal of $size is used and given back" fits $size
+done
+
+classic_is_whole() {
+	open "$1" 12 --sort p --at 39s demo:note || return 1
+	wait_for '008E66B8' || return 1
+	shot | sed 9q | cmp - "$tmp/note" || return 1
+	quits
+}
+
+rule "33 columns show the note's rows whole" classic_is_whole 33
+rule "so do 79" classic_is_whole 79
+
+# Everything but the last two lines, whose digits say what the page costs.
+steady() {
+	shot | sed 38q
+}
+
+same_as_fresh() {
+	steady | cmp -s - "$tmp/fresh"
+}
+
+resized() {
+	open 120 40 --sort p --at 39s demo:note || return 1
+	wait_for '008E66B8' || return 1
+	until_true 10 shows '15 Hz' || return 1
+	steady >"$tmp/fresh"
+	open 100 30 --sort p --at 39s demo:note || return 1
+	wait_for '15 Hz' || return 1
+	for size in '40 10' '120 40' '7 3' '33 5' '200 60' '1 1' '80 24' \
+	    '79 24' '34 9' '120 7' '10 60' '64 20' '90 4' '41 11' '124 30' \
+	    '20 5' '2 2' '300 80' '36 8' '120 40'; do
+		t resize-window -t p -x "${size% *}" -y "${size#* }"
+		alive || return 1
+	done
+	until_true 5 same_as_fresh || {
+		steady | diff "$tmp/fresh" -
+		return 1
+	}
+	quits
+}
+
+rule "after twenty sizes the picture is that of a fresh start" resized
+
+# --- ways out ---
+
+ended_by() {
+	go 80 24 || return 1
+	run 'stty -a >before'
+	until_true 10 test -s "$here/before" || return 1
+	rm -f "$here/pid" "$here/after"
+	run "sh -c 'echo \$\$ >pid; exec $B/pagek demo:1'"
+	until_true 10 test -s "$here/pid" || return 1
+	wait_for 'LIVE' || return 1
+	st_is 100 || return 1
+	kill "-$1" "$(cat "$here/pid")"
+	back && status_is "$2" || return 1
+	keys 'stty -a >after' Enter
+	until_true 10 test -s "$here/after" || return 1
+	cmp "$here/before" "$here/after"
+}
+
+rule "TERM gives the terminal back, status 143" ended_by TERM 143
+rule "INT gives the terminal back, status 130" ended_by INT 130
+rule "HUP gives the terminal back, status 129" ended_by HUP 129
+rule "SEGV gives the terminal back, status 139" ended_by SEGV 139
+
+interrupt_key() {
+	open 80 24 demo:1 && wait_for LIVE || return 1
+	keys C-c
+	back && status_is 130
+}
+
+rule "^C quits with status 130" interrupt_key
+
+stopped_output() {
+	open 80 24 demo:1 && wait_for LIVE || return 1
+	keys C-s
+	kill -TERM "$(cat "$here/pid")"
+	back && keys C-q && status_is 143
+}
+
+rule "a terminal stopped by ^S does not hold the page" stopped_output
+
+suspended() {
+	open 80 24 demo:1 && wait_for 'LIVE' || return 1
+	keys C-z
+	wait_for 'Stopped' && back || return 1
+	keys 'fg' Enter
+	wait_for 'resumed' && st_is 100 && wait_for 'lost 0' && quits
+}
+
+rule "^Z stops cleanly and fg brings the whole picture back" suspended
+
+killed_while_stopped() {
+	open 80 24 demo:1 && wait_for 'LIVE' || return 1
+	keys C-z
+	wait_for 'Stopped' || return 1
+	keys 'kill %1' Enter
+	until_true 10 gone || return 1
+	keys 'clear; stty -a | grep -o " icanon"; echo shell-$((40 + 2))' Enter
+	wait_for 'shell-42' && shows ' icanon' && back
+}
+
+rule "a stopped page can be ended and leaves the shell alone" \
+    killed_while_stopped
+
+# --- terminals and colours ---
+
+on_term() {
+	go 80 24 || return 1
+	run "TERM=$1 $B/pagek run -- true"
+	wait_for 'ENDED' && wait_for 'ADDRESS' || return 1
+	keys '?'
+	wait_for 'HELP' || return 1
+	keys Escape
+	until_true 10 shows 'ADDRESS' || return 1
+	case $1 in
+	vt100 | xterm-mono)
+		if colours; then
+			echo "colour codes on $1"
+			return 1
+		fi
+		;;
+	*)
+		colours || {
+			echo "no colours on $1"
+			return 1
+		}
+		;;
+	esac
+	quits
+}
+
+for term in xterm-256color screen linux vt100 xterm-mono; do
+	rule "TERM=$term shows the page" on_term $term
+done
+
+refused() {
+	go 80 24 || return 1
+	rm -f "$here/err"
+	run "env $1 $B/pagek demo:1 2>err"
+	until_true 10 test -s "$here/err" || return 1
+	status_is 2 && st_is 010 || return 1
+	[ "$(wc -l <"$here/err")" = 1 ] || return 1
+	grep -q 'pagek list' "$here/err" || return 1
+	! grep -q "$(printf '\033')" "$here/err"
+}
+
+rule "TERM=dumb is refused in one line" refused TERM=dumb
+rule "TERM=nosuch is refused in one line" refused TERM=nosuch
+rule "no TERM at all is refused in one line" refused '-u TERM'
+
+no_color() {
+	go 80 24 || return 1
+	run "NO_COLOR=1 $B/pagek run -- sleep 1"
+	wait_for 'ENDED' && wait_for 'malloc' || return 1
+	keys j j
+	until_true 10 selected || return 1
+	if colours; then
+		return 1
+	fi
+	quits
+}
+
+color_always() {
+	go 80 24 || return 1
+	run "NO_COLOR=1 $B/pagek run --color=always -- true"
+	wait_for 'ENDED' && until_true 10 colours && quits
+}
+
+rule "NO_COLOR leaves no colour, and the selection visible" no_color
+rule "--color=always wins over NO_COLOR" color_always
+
+c_locale() {
+	open 100 16 --sort p --at 39s demo:note && wait_for '15 Hz' ||
+	    return 1
+	shot | sed 14q >"$tmp/utf8"
+	keys q
+	back || return 1
+	go 100 16 || return 1
+	run "LC_ALL=C $B/pagek --sort p --at 39s demo:note"
+	wait_for '15 Hz' || return 1
+	shot | sed 14q >"$tmp/ascii"
+	if LC_ALL=C grep -q '[^ -~]' "$tmp/ascii"; then
+		return 1
+	fi
+	cmp "$tmp/utf8" "$tmp/ascii" && quits
+}
+
+rule "LC_ALL=C is pure ASCII, and no column moves" c_locale
+
+# --- off the terminal ---
+
+off_terminal() {
+	"$B/pagek" demo:1 >"$tmp/out" 2>"$tmp/err" </dev/null
+	[ $? = 2 ] || return 1
+	[ ! -s "$tmp/out" ] && grep -q 'pagek list' "$tmp/err" &&
+	    grep -q -e '-b' "$tmp/err"
+}
+
+list_rows() {
+	"$B/pagek" list --at 39s demo:note >"$tmp/out" || return 1
+	grep -qi '008e66b8' "$tmp/out" || return 1
+	if grep -q "$(printf '\033')" "$tmp/out"; then
+		return 1
+	fi
+	"$B/pagek" list --at 39s demo:note | cmp - "$tmp/out"
+}
+
+list_to_head() {
+	{
+		"$B/pagek" list demo:1 2>"$tmp/err"
+		echo $? >"$tmp/status"
+	} | head -n 1 >"$tmp/out"
+	until_true 10 test -s "$tmp/status" || return 1
+	[ "$(cat "$tmp/status")" = 0 ] && [ ! -s "$tmp/err" ] &&
+	    [ -s "$tmp/out" ]
+}
+
+rule "off a terminal the page is refused and says what to do" off_terminal
+rule "pagek list prints the same rows each time, and no escapes" list_rows
+rule "pagek list into head is quiet" list_to_head
+
+# --- the end of a target ---
+
+ended_and_saved() {
+	go 80 24 || return 1
+	rm -f "$here"/pagek-*.txt
+	run "$B/pagek run -- perl -e 'sleep 1; exit 3'"
+	wait_for 'ENDED' || return 1
+	shot | sed -n 1p | grep -q 'ENDED ..:..:.. exit 3' || return 1
+	shows 'malloc' || return 1
+	keys e
+	wait_for 'saved as pagek-' || return 1
+	grep -q 'ENDED ..:..:.. exit 3' "$here"/pagek-*.txt || return 1
+	grep -q 'malloc' "$here"/pagek-*.txt || return 1
+	quits
+}
+
+killed_target() {
+	go 80 24 || return 1
+	rm -f "$here/target"
+	run "$B/pagek run -- sh -c 'echo \$\$ >target; exec sleep 100'"
+	until_true 10 test -s "$here/target" && wait_for 'sleep[' || return 1
+	kill -KILL "$(cat "$here/target")"
+	wait_for 'signal 9' || return 1
+	shot | sed -n 1p | grep -q 'ENDED ..:..:.. signal 9' || return 1
+	shows 'malloc' && quits
+}
+
+asked_to_end() {
+	go 80 24 || return 1
+	rm -f "$here/target"
+	run "$B/pagek run -- sh -c 'echo \$\$ >target; exec sleep 100'"
+	until_true 10 test -s "$here/target" && wait_for 'sleep[' || return 1
+	keys Q
+	wait_for 'y/n' || return 1
+	keys n
+	wait_for 'the target goes on' || return 1
+	kill -0 "$(cat "$here/target")" || return 1
+	keys Q
+	wait_for 'y/n' || return 1
+	keys y
+	back || return 1
+	if kill -0 "$(cat "$here/target")" 2>/dev/null; then
+		return 1
+	fi
+}
+
+rule "the picture of an ended target stays and can be saved" ended_and_saved
+rule "a killed target is ENDED by signal 9" killed_target
+rule "Q asks before it ends the target" asked_to_end
+
+# --- keys ---
+
+overlays() {
+	open 100 30 demo:1 && wait_for LIVE || return 1
+	keys '?'
+	wait_for 'HELP' || return 1
+	keys Escape
+	until_true 10 shows 'FUNCTION' || return 1
+	keys Escape
+	keys Escape
+	alive || return 1
+	keys ':nonsense' Enter
+	wait_for "no command ':nonsense'" || return 1
+	keys z
+	wait_for 'z means nothing here' || return 1
+	keys s
+	wait_for 'order ADDRESS' || return 1
+	keys ':sort age' Enter
+	wait_for 'order AGE' || return 1
+	keys Space
+	wait_for 'PAUSED +' || return 1
+	keys Space
+	wait_for 'LIVE 15 Hz' && quits
+}
+
+rule "overlays, commands and unknown keys leave the page alive" overlays
+say_result
