@@ -198,6 +198,12 @@ struct page_result {
 int page_screen_run(uv_loop_t *, struct nodes_session *, struct nodes_link *,
     struct page *, struct page_result *);
 
+/*
+ * What page_screen_run() would say of the terminal, 0, -ENOTTY or -ENODEV,
+ * for who has to know before a target is started.  Writes nothing.
+ */
+int page_screen_check(void);
+
 /* The keys as items of an mdoc list, for the manual. */
 void page_keys_mdoc(FILE *);
 

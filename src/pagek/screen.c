@@ -465,6 +465,12 @@ set_colors(struct screen *s)
 }
 
 int
+page_screen_check(void)
+{
+	return terminal_check();
+}
+
+int
 page_screen_run(uv_loop_t *loop, struct nodes_session *session,
     struct nodes_link *link, struct page *page, struct page_result *result)
 {
