@@ -1,0 +1,34 @@
+#!/bin/sh
+# The manual is true to the program: options and keys of the tables stand in
+# pagek(1), and nothing else does.
+. "$(dirname "$0")/lib.sh"
+
+man=$top/man/pagek.1
+
+options() {
+	"$B/pagek" --help | grep -o -e '--[a-z][a-z-]*' | sort -u >"$tmp/program"
+	sed -n '/^The options are:/,/^\.Ss/p' "$man" |
+	    grep -o 'Fl -[a-z][a-z-]*' | sed 's/Fl -/--/' | sort -u >"$tmp/manual"
+	diff "$tmp/program" "$tmp/manual"
+}
+rule "each option of the program is in the manual, and the reverse" options
+
+keys() {
+	sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' "$top/src/pagek/keys.def" |
+	    sort >"$tmp/program"
+	sed -n '/^The keys are:/,/^\.El/s/^\.It Ic \(\\&\)\{0,1\}//p' "$man" |
+	    sort >"$tmp/manual"
+	diff "$tmp/program" "$tmp/manual"
+}
+rule "each key of the table is in the manual, and the reverse" keys
+
+helps() {
+	for c in '' top run list targets help; do
+		"$B/pagek" $c --help >"$tmp/out" 2>"$tmp/err" || return 1
+		[ -s "$tmp/out" ] && [ ! -s "$tmp/err" ] || return 1
+	done
+	"$B/pagek" --version | grep -q '^pagek [0-9]'
+}
+rule "--help and --version go to standard output with status 0" helps
+
+say_result
