@@ -295,8 +295,9 @@ START_TEST(records_arrive_each_cycle)
 	assert_same(session, &model, "cycle", 0);
 	/* The pair was cancelled by the node, and is captured all the same. */
 	ck_assert_uint_eq(nodes_session_look(session)->total_records, 4);
-	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(nodes_session_look(session)->cycle_records, 4);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(nodes_session_look(session)->cycle_records, 0);
 	ck_assert_uint_eq(nodes_session_look(session)->missed_cycles, 0);
 }
 END_TEST
@@ -733,6 +734,45 @@ START_TEST(a_run_without_a_process_yet_is_connecting)
 }
 END_TEST
 
+START_TEST(choice_goes_with_a_young_tree_and_then_stays)
+{
+	struct nodes_session *s;
+	struct model m[3];
+	struct peer p;
+	int i;
+
+	peer_open(&p);
+	p.root_pid = 42;
+	for (i = 0; i < 3; i++) {
+		model_init(&m[i], i == 0 ? "ALLOCLOG.sh.42" : i == 1 ?
+		    "ALLOCLOG.server.43" : "ALLOCLOG.late.44", 42 + i);
+		m[i].gone = i > 0;
+		m[i].live_bytes = 1000 * (uint64_t)(i + 1);
+		p.model[p.models++] = &m[i];
+	}
+	s = open_session(&p, &plain);
+	peer_serve(&p);
+	peer_cycles(&p, s, 2);
+	ck_assert_int_eq(nodes_session_look(s)->pid, 42);
+	m[1].gone = false;
+	model_alloc(&m[1], 0x1000, 10);
+	/* Seen once only: it might be gone in a moment. */
+	peer_cycles(&p, s, 3);
+	ck_assert_int_eq(nodes_session_look(s)->pid, 42);
+	peer_cycles(&p, s, 3);
+	ck_assert_int_eq(nodes_session_look(s)->pid, 43);
+	assert_same(s, &m[1], "chosen again", 0);
+	peer_cycles(&p, s, 30);
+	m[2].gone = false;
+	peer_cycles(&p, s, 40);
+	ck_assert_int_eq(nodes_session_look(s)->pid, 43);
+	nodes_session_close(s);
+	peer_close(&p);
+	for (i = 0; i < 3; i++)
+		model_fini(&m[i]);
+}
+END_TEST
+
 struct enquiry_seen {
 	int calls, err;
 	size_t n;
@@ -842,6 +882,7 @@ session_suite(void)
 	tcase_add_test(tc, no_common_version_is_said);
 	tcase_add_test(tc, refusal_is_said);
 	tcase_add_test(tc, a_run_without_a_process_yet_is_connecting);
+	tcase_add_test(tc, choice_goes_with_a_young_tree_and_then_stays);
 	tcase_add_test(tc, no_callback_comes_after_close);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -377,6 +377,7 @@ answer_stat(struct peer *p, const struct wire_msg *q)
 	st->status = -1;
 	if (q->stat.index == UINT32_MAX) {
 		st->pid = (uint32_t)p->root_pid;
+		st->comm = wire_text(p->root_pid != 0 ? "command" : "");
 		st->state = WIRE_S_LIVE;
 		st->status = p->root_status;
 		st->ended_ms = p->ended_ms;

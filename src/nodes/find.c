@@ -42,26 +42,20 @@ check_folder(const char *path)
 	return err;
 }
 
-/*
- * The places where the folder may be, best first: a session with a runtime
- * directory and one without must find each other's nodes.
- */
+/* $XDG_RUNTIME_DIR/pagek, or /tmp/pagek-UID when there is no such place. */
 static int
-folder_at(int place, char *path, size_t cap)
+folder_name(char *path, size_t cap)
 {
 	const char *run = secure_getenv("XDG_RUNTIME_DIR");
 	struct stat st;
 	int n;
 
-	if (place == 0) {
-		if (run == NULL || run[0] != '/' || stat(run, &st) < 0 ||
-		    !S_ISDIR(st.st_mode) || access(run, W_OK) < 0)
-			return -ENOENT;
+	if (run != NULL && run[0] == '/' && stat(run, &st) == 0 &&
+	    S_ISDIR(st.st_mode) && access(run, W_OK) == 0)
 		n = snprintf(path, cap, "%s/pagek", run);
-	} else {
+	else
 		n = snprintf(path, cap, "/tmp/pagek-%lu",
 		    (unsigned long)geteuid());
-	}
 	return n < 0 || (size_t)n >= cap ? -ENAMETOOLONG : 0;
 }
 
@@ -71,9 +65,7 @@ nodes_folder(char *path, size_t cap)
 	char folder[FOLDER_MAX];
 	int err;
 
-	err = folder_at(0, folder, sizeof folder);
-	if (err < 0)
-		err = folder_at(1, folder, sizeof folder);
+	err = folder_name(folder, sizeof folder);
 	if (err < 0)
 		return err;
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
@@ -206,14 +198,15 @@ nodes_find(char ***paths, size_t *n)
 	struct found *list = NULL;
 	char folder[FOLDER_MAX];
 	size_t cap = 0, count = 0, i;
-	int place, err = 0;
+	int err;
 
-	for (place = 0; place < 2 && err == 0; place++) {
-		if (folder_at(place, folder, sizeof folder) < 0 ||
-		    check_folder(folder) < 0)
-			continue;
+	err = folder_name(folder, sizeof folder);
+	if (err == 0)
+		err = check_folder(folder);
+	if (err == 0)
 		err = scan_folder(folder, &list, &count, &cap);
-	}
+	else if (err == -ENOENT)
+		err = 0;	/* nobody has ever watched anything here */
 	if (err == 0) {
 		if (count > 1)
 			qsort(list, count, sizeof *list, newest_first);

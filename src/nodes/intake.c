@@ -65,6 +65,8 @@ drop_build(struct nodes_session *s)
 static void
 settle(struct nodes_session *s)
 {
+	char count[32];
+
 	if (s->build != s->list) {
 		blklist_free(s->list);
 		s->list = s->build;
@@ -79,8 +81,9 @@ settle(struct nodes_session *s)
 	s->mending = false;
 	s->look.mended += s->mended;
 	s->look.mended_wall_ms = base_wall_ms();
-	session_say(s, "%llu records were lost on the way to this page: the "
-	    "list was taken anew", (unsigned long long)s->mended);
+	base_group_digits(count, sizeof count, s->mended);
+	session_say(s, "%s records lost on the way to this page: list taken "
+	    "anew, nothing is missing", count);
 	s->mended = 0;
 }
 
@@ -539,8 +542,10 @@ on_data(void *arg, int err, const struct wire_msg *msg)
 	else
 		take_data(s, &msg->data);
 	s->cycle_ns += mono_diff_ns(mono_now(), begin);
-	if (!s->reading)
-		s->news(s->arg);
+	if (s->reading)
+		return;
+	session_measure(s);
+	s->news(s->arg);
 }
 
 void

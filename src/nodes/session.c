@@ -16,6 +16,8 @@
 #define SAID_CYCLES 150
 #define SILENT_CYCLES 23	/* a second and a half */
 #define FOLLOW_TRIES 30
+#define CHOICE_CYCLES (2 * SECOND)	/* of a tree that begins to grow */
+#define CHOICE_EVERY 3
 #define FIRST_MAX 2048		/* of the list that is there before any stream is */
 
 static void choose(struct nodes_session *);
@@ -71,7 +73,7 @@ nothing_yet(struct nodes_session *s)
 {
 	char reason[200];
 
-	if (s->look.root_pid != 0 && !s->look.tree_ended) {
+	if (s->running && !s->look.tree_ended) {
 		go(s, SESSION_CHOOSE, SOON);
 		session_state(s, NODES_CONNECTING,
 		    "waiting for the command's first process");
@@ -108,8 +110,34 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 		session_state(s, NODES_NO_DATA, t->reason);
 		return;
 	}
+	if (s->running && s->choice_for == 0 && !s->chosen)
+		s->choice_for = CHOICE_CYCLES;
+	s->chosen = true;
 	go(s, SESSION_NAME, 0);
 	resolve(s);
+}
+
+/*
+ * A command that we start is often a script around the program that is meant:
+ * at first the choice goes with the tree, then it stays.  Whatever is gone by
+ * the next look was not meant; but an end is left for anything that lives.
+ */
+static void
+choose_again(struct nodes_session *s, const struct nodes_target *best)
+{
+	bool seen_before;
+
+	if (best == NULL || best->state != WIRE_S_LIVE)
+		return;
+	seen_before = best->index == s->rival && best->pid == s->rival_pid;
+	s->rival = best->index;
+	s->rival_pid = best->pid;
+	if (best->index == s->index ||
+	    (!seen_before && s->step != SESSION_STAND))
+		return;
+	call_off(s);
+	names_reset(&s->names);
+	take_choice(s, best);
 }
 
 /* The watched image has called exec: the newer image of its pid, if there. */
@@ -139,11 +167,14 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 
 	s->asking = false;
 	if (err < 0) {
-		go(s, SESSION_CHOOSE, SECOND);
+		if (s->step == SESSION_CHOOSE)
+			s->retry_in = SECOND;
 		return;
 	}
 	best = targets_best(t, n, s->follow != 0 ? s->follow : s->opts.pid);
-	if (s->follow != 0)
+	if (s->step >= SESSION_LOAD)
+		choose_again(s, best);
+	else if (s->follow != 0)
 		take_follower(s, best);
 	else if (best != NULL)
 		take_choice(s, best);
@@ -308,6 +339,8 @@ session_drained(struct nodes_session *s)
 	go(s, SESSION_STAND, 0);
 	session_state(s, NODES_ENDED, "");
 	standing_ask(s, true);
+	if (s->choice_for > 0 && !s->asking)
+		choose(s);
 }
 
 /* --- cycles ------------------------------------------------------------- */
@@ -358,8 +391,8 @@ watch_silence(struct nodes_session *s)
 	}
 }
 
-static void
-begin_cycle(struct nodes_session *s)
+void
+session_measure(struct nodes_session *s)
 {
 	struct nodes_look *look = &s->look;
 
@@ -367,6 +400,12 @@ begin_cycle(struct nodes_session *s)
 	if (look->cycle_us > look->cycle_us_max)
 		look->cycle_us_max = look->cycle_us;
 	look->cycle_records = s->cycle_records;
+}
+
+static void
+begin_cycle(struct nodes_session *s)
+{
+	session_measure(s);
 	s->cycle++;
 	s->cycle_ns = 0;
 	s->cycle_records = 0;
@@ -398,6 +437,12 @@ do_step(struct nodes_session *s)
 	case SESSION_STAND:
 		break;
 	}
+	if (s->choice_for == 0)
+		return;
+	s->choice_for--;
+	if (s->choice_for % CHOICE_EVERY == 0 && s->step >= SESSION_LOAD &&
+	    !s->asking && s->opts.pid == 0 && s->opts.stream == NULL)
+		choose(s);
 }
 
 void
@@ -469,6 +514,9 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	s->listed = s->again = s->lossy = s->mending = s->by_index = false;
 	s->mended = s->seen_lost = s->own_bad = s->undo_seen = 0;
 	s->follow = 0;
+	s->choice_for = 0;
+	s->rival = UINT32_MAX;
+	s->chosen = opts->pid != 0 || opts->stream != NULL;
 	s->said_for = 0;
 	s->target[0] = s->reason[0] = '\0';
 	memset(s->keeper, 0, sizeof s->keeper);
@@ -554,7 +602,9 @@ nodes_session_look(struct nodes_session *s)
 	look->complete = !s->lossy;
 	look->reason = look->state != NODES_LIVE ? s->reason :
 	    s->said_for > 0 ? s->said : "";
-	if (look->classic || node == NULL)
+	if (look->now_ms == 0)
+		look->node_wall_ms = base_wall_ms();
+	else if (look->classic || node == NULL)
 		look->node_wall_ms = look->now_ms;
 	else
 		look->node_wall_ms = look->now_ms +

@@ -44,6 +44,10 @@ struct nodes_session {
 	bool asking;			/* CHOOSE or NAME is on its way */
 	unsigned retry_in;		/* cycles until it is tried again */
 	bool by_index;			/* NAME goes by index: it was chosen from a list */
+	bool chosen;			/* a choice was made or was not ours to make */
+	unsigned choice_for;		/* cycles for which it may still change */
+	uint32_t rival;			/* what would have been chosen at the last look */
+	pid_t rival_pid;
 	pid_t follow;			/* pid whose newer image is looked for; 0 none */
 	unsigned follow_tries;
 
@@ -80,6 +84,7 @@ struct nodes_session {
 
 	/* Numbers. */
 	uint64_t keeper[WIRE_STATS_COUNT];
+	bool running;			/* the node was started for a command */
 	bool stat_stream, stat_node, typing;	/* on their way */
 	unsigned cycle;
 	uint64_t cycle_records;
@@ -103,6 +108,8 @@ void session_state(struct nodes_session *, enum nodes_state,
 void session_refused(struct nodes_session *, const struct wire_err *);
 /* The stream is over and all of it is read. */
 void session_drained(struct nodes_session *);
+/* The look tells what this cycle has cost and brought so far. */
+void session_measure(struct nodes_session *);
 /* Says something beside a LIVE state for some seconds. */
 void session_say(struct nodes_session *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

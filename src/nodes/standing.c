@@ -1,8 +1,10 @@
 /*
  * How stream and node are doing: STAT of both, and what follows from it.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "session.h"
 
@@ -57,6 +59,22 @@ on_stream(void *arg, int err, const struct wire_msg *msg)
 	s->news(s->arg);
 }
 
+/*
+ * A command that could not be run has no process; as from a shell, its status
+ * is 127 when it was not found and 126 when it was not executable.
+ */
+static void
+take_exec_error(struct nodes_look *look, const struct wire_stats *st)
+{
+	if (st->comm.len == 0 || st->pid != 0 || st->status < 0 ||
+	    !WIFEXITED(st->status))
+		return;
+	if (WEXITSTATUS(st->status) == 127)
+		look->exec_error = ENOENT;
+	else if (WEXITSTATUS(st->status) == 126)
+		look->exec_error = EACCES;
+}
+
 static void
 on_node(void *arg, int err, const struct wire_msg *msg)
 {
@@ -73,6 +91,8 @@ on_node(void *arg, int err, const struct wire_msg *msg)
 	st = &msg->stats;
 	look->root_pid = (pid_t)st->pid;
 	look->root_status = st->status;
+	take_exec_error(look, st);
+	s->running = st->comm.len > 0;
 	look->targets_live = st->targets_live;
 	look->tree_ended = st->ended_ms != 0;
 	link_text(s->output, sizeof s->output, st->output);
