@@ -16,6 +16,7 @@
 #define COLUMNS_DEFAULT 80
 #define LINES_DEFAULT 24
 #define NAMES_ROUNDS 64		/* of 4,096 names each */
+#define NAMES_WAIT_MS 300
 
 static int
 from_environment(const char *name)
@@ -63,20 +64,6 @@ batch_lines(FILE *out)
 	return wanted > 0 ? wanted : lines;
 }
 
-int
-batch_print(FILE *out, struct page *page, struct nodes_session *s, int rows)
-{
-	struct page_picture pic = { 0 };
-	int err, i;
-
-	err = page_compose(page, s, batch_columns(out), rows, &pic);
-	if (err == 0)
-		for (i = 0; i < pic.rows && !ferror(out); i++)
-			fprintf(out, "%s\n", pic.line[i].text);
-	page_picture_fini(&pic);
-	return err;
-}
-
 /* --- names -------------------------------------------------------------- */
 
 static bool
@@ -122,6 +109,28 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
 		    !pump(loop, s, timeout_ms, no_names_pending, s))
 			return;
 	}
+}
+
+/* --- pictures ----------------------------------------------------------- */
+
+int
+batch_print(FILE *out, uv_loop_t *loop, struct page *page,
+    struct nodes_session *s, int rows)
+{
+	struct page_picture pic = { 0 };
+	int cols = batch_columns(out), err, i;
+
+	err = page_compose(page, s, cols, rows, &pic);
+	if (err == 0 && !no_names_pending(s)) {
+		/* Names of rows that are new in the picture: a moment's wait. */
+		pump(loop, s, NAMES_WAIT_MS, no_names_pending, s);
+		err = page_compose(page, s, cols, rows, &pic);
+	}
+	if (err == 0)
+		for (i = 0; i < pic.rows && !ferror(out); i++)
+			fprintf(out, "%s\n", pic.line[i].text);
+	page_picture_fini(&pic);
+	return err;
 }
 
 /* --- what has become of it ---------------------------------------------- */
@@ -185,7 +194,7 @@ once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 
 	batch_names(loop, s, &page->opts, 0, o->timeout_ms);
 	if (!o->json)
-		return batch_print(out, page, s, rows);
+		return batch_print(out, loop, page, s, rows);
 	json_blocks(out, s, &page->opts, option_given(o, OPTION_SINCE), 0);
 	return 0;
 }
@@ -207,13 +216,16 @@ again_and_again(const struct options *o, uv_loop_t *loop,
 	int err;
 
 	for (;;) {
-		err = batch_print(out, page, s, batch_lines(out));
+		err = batch_print(out, loop, page, s, batch_lines(out));
 		if (err < 0 || fflush(out) != 0)
 			return err;
 		look = nodes_session_look(s);
 		if (++n == o->count || look->state == NODES_ENDED ||
-		    look->state == NODES_CORRUPT || !look->linked)
+		    look->state == NODES_CORRUPT || !look->linked) {
+			/* A list that is just being mended is still good. */
+			pump_settled(loop, s, o->timeout_ms);
 			return 0;
+		}
 		pump(loop, s, o->interval_ms, never, NULL);
 		fputc('\n', out);
 	}

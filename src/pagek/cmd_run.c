@@ -52,6 +52,9 @@ is_read(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
+	/* How and when it ended comes a moment after the last record. */
+	if (look->state == NODES_ENDED && look->ended_wall_ms == 0)
+		return !look->linked;
 	return !look->linked || (look->state != NODES_CONNECTING &&
 	    look->state != NODES_LIVE && look->state != NODES_UNREACHABLE);
 }
@@ -132,7 +135,8 @@ put_picture(struct run *r, FILE *out)
 {
 	int err;
 
-	err = batch_print(out, &r->page, r->session, batch_lines(out));
+	err = batch_print(out, r->loop, &r->page, r->session,
+	    batch_lines(out));
 	if (err < 0)
 		complain("cannot make the picture: %s", strerror(-err));
 	fputc('\n', out);
@@ -157,8 +161,6 @@ run_text(struct run *r)
 
 	if (out == NULL)
 		return PAGEK_RUN_FAILED;
-	if (forward_open(r->loop) < 0)
-		complain("signals will not be passed on to the command");
 	while (!pump(r->loop, r->session, r->o->interval_ms, knows_or_ended,
 	    r->session))
 		put_picture(r, out);
@@ -167,8 +169,6 @@ run_text(struct run *r)
 	pump(r->loop, r->session, NODE_ANSWER_MS, is_read, r->session);
 	look = nodes_session_look(r->session);
 	if (look->exec_error == 0 && look->linked) {
-		batch_names(r->loop, r->session, &r->page.opts,
-		    (uint64_t)batch_lines(out), NODE_ANSWER_MS);
 		put_picture(r, out);
 		put_totals(r, out);
 	}
@@ -311,9 +311,13 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	start.own_session = form == 0;
 	options_session(o, &opts);
 	page_init(&r.page, &o->page);
+	/* First: a signal may come as soon as there is a command to send it to. */
+	if (form == 1 && forward_open(loop) < 0)
+		complain("signals will not be passed on to the command");
 	err = nodes_start(&r.link, loop, &start);
 	if (err < 0) {
 		complain("cannot start pageknode: %s", strerror(-err));
+		forward_close();
 		return PAGEK_RUN_FAILED;
 	}
 	err = nodes_session_open(&r.session, r.link, &opts, page_news,
@@ -324,6 +328,7 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	} else {
 		status = form == 0 ? run_screen(&r) : run_text(&r);
 	}
+	forward_close();
 	pump_down(loop, r.session, r.link);
 	return status;
 }

@@ -10,12 +10,20 @@
 #include "json.h"
 #include "pump.h"
 
+#define ENDED_ROWS 4
+
 struct table {
 	const struct options *o;
 	FILE *out;
 	struct json json;
 	unsigned nodes;
 };
+
+static bool
+has_ended(const struct nodes_target *t)
+{
+	return t->state == WIRE_S_ENDED || t->state == WIRE_S_EXECED;
+}
 
 static const char *
 state_word(uint32_t state)
@@ -54,12 +62,49 @@ put_row(const struct table *table, const struct nodes_target *t)
 	    state_word(t->state), blocks, bytes, reason);
 }
 
+/* What lives, largest first; then what has ended, last in the table first. */
+static int
+by_interest(const void *a, const void *b)
+{
+	const struct nodes_target *x = a, *y = b;
+	uint64_t bytes_x = x->n[WIRE_N_LIVE_BYTES];
+	uint64_t bytes_y = y->n[WIRE_N_LIVE_BYTES];
+
+	if (has_ended(x) != has_ended(y))
+		return has_ended(x) ? 1 : -1;
+	if (!has_ended(x) && bytes_x != bytes_y)
+		return bytes_x < bytes_y ? 1 : -1;
+	return x->index < y->index ? 1 : x->index > y->index ? -1 : 0;
+}
+
+/*
+ * The rows of one node.  A script leaves hundreds of ended images behind;
+ * of them the last few are enough, and of an image that has gone on by exec
+ * its successor.
+ */
+static void
+put_rows(const struct table *table, struct nodes_target *t, size_t n)
+{
+	size_t i, ended = 0, left_out = 0;
+
+	qsort(t, n, sizeof *t, by_interest);
+	for (i = 0; i < n; i++) {
+		if (t[i].state == WIRE_S_EXECED ||
+		    (has_ended(&t[i]) && ++ended > ENDED_ROWS))
+			left_out++;
+		else
+			put_row(table, &t[i]);
+	}
+	if (left_out > 0)
+		fprintf(table->out, "%-14s and %zu images that have ended\n",
+		    "", left_out);
+}
+
 static void
 put_node(struct table *table, const char *socket,
-    const struct nodes_target *t, size_t n)
+    struct nodes_target *t, size_t n)
 {
 	char safe[256];
-	size_t i;
 
 	if (table->o->json) {
 		json_targets_add(&table->json, socket, t, n);
@@ -73,8 +118,8 @@ put_node(struct table *table, const char *socket,
 		    table->o->page.ascii);
 		fprintf(table->out, "unix:%s\n", safe);
 	}
-	for (i = 0; i < n; i++)
-		put_row(table, &t[i]);
+	if (n > 0)
+		put_rows(table, t, n);
 }
 
 static int
@@ -155,7 +200,7 @@ cmd_targets(const struct options *o, uv_loop_t *loop)
 	if (table.out == NULL)
 		return PAGEK_FAILED;
 	if (o->json)
-		json_targets_begin(&table.json, table.out);
+		json_targets_begin(&table.json, table.out, o->page.ascii);
 	status = o->target.kind == TARGET_LOCAL ? all_nodes(&table, loop) :
 	    given_node(&table, loop);
 	if (o->json)

@@ -42,8 +42,12 @@ int batch_columns(FILE *);
 /* Lines of a picture that comes again and again: LINES, the terminal, or 24. */
 int batch_lines(FILE *);
 
-/* One picture; rows 0: as many as there are blocks.  0 or a negative errno. */
-int batch_print(FILE *, struct page *, struct nodes_session *, int rows);
+/*
+ * One picture; rows 0: as many as there are blocks.  Waits a moment for names
+ * that it lacks.  0 or a negative errno.
+ */
+int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
+    int rows);
 
 /* Asks for the names that a picture needs, and waits a while for them. */
 void batch_names(uv_loop_t *, struct nodes_session *, const struct page_opts *,

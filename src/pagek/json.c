@@ -70,6 +70,18 @@ is_unsafe(uint32_t c)
 	    (c >= 0x2060 && c <= 0x206f) || c == 0x61c || c == 0xfeff;
 }
 
+/* As \uXXXX; beyond the first 65,536 characters a pair of surrogates. */
+static void
+put_escaped(struct json *j, uint32_t c)
+{
+	if (c >= 0x10000)
+		fprintf(j->out, "\\u%04" PRIx32 "\\u%04" PRIx32,
+		    0xd800 + ((c - 0x10000) >> 10),
+		    0xdc00 + ((c - 0x10000) & 0x3ff));
+	else
+		fprintf(j->out, "\\u%04" PRIx32, c);
+}
+
 static void
 put_string(struct json *j, const char *s)
 {
@@ -84,8 +96,8 @@ put_string(struct json *j, const char *s)
 			fputs("\\ufffd", j->out);
 		} else if (c == '"' || c == '\\') {
 			fprintf(j->out, "\\%c", (int)c);
-		} else if (is_unsafe(c)) {
-			fprintf(j->out, "\\u%04" PRIx32, c);
+		} else if (is_unsafe(c) || (j->ascii && c >= 0x80)) {
+			put_escaped(j, c);
 		} else {
 			fwrite(s, 1, n, j->out);
 		}
@@ -400,7 +412,7 @@ json_blocks(FILE *out, struct nodes_session *s, const struct page_opts *opts,
     bool since_click, uint64_t limit)
 {
 	const struct nodes_look *look = nodes_session_look(s);
-	struct json j = { .out = out };
+	struct json j = { .out = out, .ascii = opts->ascii };
 	struct blk rows[256];
 	uint64_t offs = 0;
 	size_t n, i;
@@ -437,9 +449,9 @@ json_blocks(FILE *out, struct nodes_session *s, const struct page_opts *opts,
 /* --- targets ------------------------------------------------------------ */
 
 void
-json_targets_begin(struct json *j, FILE *out)
+json_targets_begin(struct json *j, FILE *out, bool ascii)
 {
-	*j = (struct json){ .out = out };
+	*j = (struct json){ .out = out, .ascii = ascii };
 	json_begin(j, '{', true);
 	json_key(j, "schema");
 	json_text(j, "pagek.targets/1");

@@ -23,6 +23,7 @@ struct json {
 		bool any;
 	} level[JSON_DEPTH];
 	bool keyed;			/* a key stands there, its value is due */
+	bool ascii;			/* no character beyond ASCII */
 };
 
 void json_begin(struct json *, char bracket, bool lines);
@@ -44,7 +45,7 @@ void json_blocks(FILE *, struct nodes_session *, const struct page_opts *,
     bool since_click, uint64_t limit);
 
 /* Targets of nodes, schema pagek.targets/1: begin, each node's, end. */
-void json_targets_begin(struct json *, FILE *);
+void json_targets_begin(struct json *, FILE *, bool ascii);
 void json_targets_add(struct json *, const char *socket,
     const struct nodes_target *, size_t n);
 void json_targets_end(struct json *);

@@ -93,7 +93,8 @@ main(int argc, char **argv)
 	survive_pipes();
 	status = options_parse(&o, argc, argv, why, sizeof why);
 	if (status != 0) {
-		complain("%s; try 'pagek --help'", why);
+		complain("%s%s try 'pagek --help'", why,
+		    why[strlen(why) - 1] == '?' ? "" : ";");
 		return status;
 	}
 	if (option_given(&o, OPTION_VERSION)) {
@@ -101,8 +102,8 @@ main(int argc, char **argv)
 		return output_close(stdout, NULL, PAGEK_OK);
 	}
 	if (option_given(&o, OPTION_HELP) || o.command == COMMAND_HELP) {
-		options_help(stdout, o.command == COMMAND_HELP ? o.topic :
-		    o.named ? o.command : COMMANDS);
+		options_help(stdout, !option_given(&o, OPTION_HELP) ?
+		    o.topic : o.named ? o.command : COMMANDS);
 		return output_close(stdout, NULL, PAGEK_OK);
 	}
 	status = dispatch(&o);

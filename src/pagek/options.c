@@ -310,7 +310,8 @@ check_text(struct parse *p)
 	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS };
 	const struct options *o = p->o;
 	bool once = option_given(o, OPTION_ONCE);
-	bool batch = option_given(o, OPTION_BATCH);
+	bool batch = option_given(o, OPTION_BATCH) ||
+	    (o->command == COMMAND_RUN && option_given(o, OPTION_OUTPUT));
 	size_t i;
 
 	if (once && batch)
@@ -320,6 +321,9 @@ check_text(struct parse *p)
 			if (option_given(o, text[i]))
 				return fail(p, "--%s is for text: give --once "
 				    "or --batch too", rows[text[i]].name);
+	if (o->command == COMMAND_RUN && !batch &&
+	    option_given(o, OPTION_INTERVAL))
+		return fail(p, "--interval is for text: give --batch too");
 	if (once && option_given(o, OPTION_INTERVAL))
 		return fail(p, "--interval has no meaning with --once");
 	if (once && option_given(o, OPTION_COUNT))
@@ -576,6 +580,10 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	r = parse_words(&p, argc, argv);
 	if (r != 0)
 		return r;
+	/* The note's page names the node that its listings went to. */
+	if (o->target.kind == TARGET_DEMO &&
+	    strcmp(o->target.rest, "note") == 0)
+		o->page.listing = "0509";
 	/* Whoever asks for help gets it, whatever else stands there. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;

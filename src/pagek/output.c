@@ -2,6 +2,7 @@
  * Where text goes, and what is said when it cannot.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -34,26 +35,35 @@ output_open(const char *path)
 	return out;
 }
 
+/* The stream itself forgets why a write failed; a pipe remembers. */
+static bool
+reader_is_gone(FILE *out)
+{
+	struct pollfd pfd = { .fd = fileno(out), .events = POLLOUT };
+
+	return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLERR) != 0;
+}
+
 int
 output_close(FILE *out, const char *path, int status)
 {
-	bool failed = ferror(out) != 0;
-	int why = EIO;
+	bool failed, gone;
+	int why = 0;
 
-	errno = 0;
-	if (fflush(out) != 0) {
-		failed = true;
+	failed = fflush(out) != 0;
+	if (failed)
 		why = errno;
-	} else if (failed && errno != 0) {
-		why = errno;
-	}
+	failed = failed || ferror(out) != 0;
+	gone = failed && (why == EPIPE || reader_is_gone(out));
 	if (out != stdout && out != stderr && fclose(out) != 0 && !failed) {
 		failed = true;
 		why = errno;
 	}
-	if (!failed || why == EPIPE)
-		return failed ? PAGEK_OK : status;
+	if (!failed)
+		return status;
+	if (gone)
+		return PAGEK_OK;
 	complain("cannot write '%s': %s", path != NULL ? path : "-",
-	    strerror(why));
+	    strerror(why != 0 ? why : EIO));
 	return PAGEK_FAILED;
 }

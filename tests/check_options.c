@@ -1,0 +1,314 @@
+/*
+ * The command line: what is taken, what is refused and with which words.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../src/base/base.h"
+#include "../src/pagek/options.h"
+#include "harness.h"
+
+#define WORDS 16
+
+static char why[512];
+
+/* Parses a line of words set apart by blanks, as from a shell. */
+static int
+parse(struct options *o, const char *line)
+{
+	static char copy[1024];
+	static char *argv[WORDS + 1];
+	int argc = 0;
+	char *word, *rest;
+
+	snprintf(copy, sizeof copy, "pagek %s", line);
+	for (word = strtok_r(copy, " ", &rest); word != NULL && argc < WORDS;
+	    word = strtok_r(NULL, " ", &rest))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	why[0] = '\0';
+	return options_parse(o, argc, argv, why, sizeof why);
+}
+
+/* --- taken -------------------------------------------------------------- */
+
+static const struct {
+	const char *line;
+	enum command command;
+	enum target_kind target;
+} taken[] = {
+	{ "", COMMAND_TOP, TARGET_LOCAL },
+	{ "top", COMMAND_TOP, TARGET_LOCAL },
+	{ "local", COMMAND_TOP, TARGET_LOCAL },
+	{ "demo:note", COMMAND_TOP, TARGET_DEMO },
+	{ "top demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "pid:4711", COMMAND_TOP, TARGET_PID },
+	{ "unix:/run/x", COMMAND_TOP, TARGET_UNIX },
+	{ "./socket", COMMAND_TOP, TARGET_UNIX },
+	{ "list demo:1", COMMAND_LIST, TARGET_DEMO },
+	{ "--sort p list --reverse demo:1", COMMAND_LIST, TARGET_DEMO },
+	{ "targets", COMMAND_TARGETS, TARGET_LOCAL },
+	{ "help", COMMAND_HELP, TARGET_LOCAL },
+	{ "help run", COMMAND_HELP, TARGET_LOCAL },
+	{ "run sleep 5", COMMAND_RUN, TARGET_LOCAL },
+	{ "run -b -- sleep 5", COMMAND_RUN, TARGET_LOCAL },
+	{ "--classic=strict --sort p --at 39s demo:note", COMMAND_TOP,
+	    TARGET_DEMO },
+	{ "--once --format json demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "-b --count 3 --interval 0.2 demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "--list=check demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "--since click --max 2048 pid:1", COMMAND_TOP, TARGET_PID },
+	{ "--fps 1 --color never --utc --ascii demo:1", COMMAND_TOP,
+	    TARGET_DEMO },
+	{ "-o /tmp/x run -- true", COMMAND_RUN, TARGET_LOCAL },
+	{ "-- demo:note", COMMAND_TOP, TARGET_DEMO },
+};
+
+START_TEST(what_is_right_is_taken)
+{
+	struct options o;
+	int r;
+
+	r = parse(&o, taken[_i].line);
+	ck_assert_msg(r == 0, "'%s': %s", taken[_i].line, why);
+	ck_assert_int_eq(o.command, taken[_i].command);
+	ck_assert_int_eq(o.target.kind, taken[_i].target);
+}
+END_TEST
+
+/* --- refused ------------------------------------------------------------ */
+
+static const struct {
+	const char *line;
+	int status;
+	const char *says;
+} refused[] = {
+	{ "--nonsense", PAGEK_USAGE, "unknown option '--nonsense'" },
+	{ "--onec", PAGEK_USAGE, "did you mean '--once'?" },
+	{ "-z", PAGEK_USAGE, "unknown option '-z'" },
+	{ "--once=3 demo:1", PAGEK_USAGE, "takes no argument" },
+	{ "--sort", PAGEK_USAGE, "--sort needs an argument: age|address" },
+	{ "--sort size", PAGEK_USAGE, "not one of age|address" },
+	{ "--format xml list", PAGEK_USAGE, "not one of text|json" },
+	{ "--classic=loose", PAGEK_USAGE, "only strict" },
+	{ "--max 0", PAGEK_USAGE, "not a number" },
+	{ "--max -3", PAGEK_USAGE, "not a number" },
+	{ "--max 3x", PAGEK_USAGE, "not a number" },
+	{ "--fps 16", PAGEK_USAGE, "not a number from 1 to 15" },
+	{ "-b --interval 0 demo:1", PAGEK_USAGE, "not a time" },
+	{ "-b --interval nan demo:1", PAGEK_USAGE, "not a time" },
+	{ "--since yesterday", PAGEK_USAGE, "not one of click" },
+	{ "--at noon demo:note", PAGEK_USAGE, "not a time" },
+	{ "--at 39s pid:1", PAGEK_USAGE, "--at is for demos" },
+	{ "--stream X local", PAGEK_USAGE, "--stream is for demos" },
+	{ "--list check pid:1", PAGEK_USAGE, "--list=check is for" },
+	{ "--report f", PAGEK_USAGE, "takes no option --report" },
+	{ "list --once", PAGEK_USAGE, "takes no option --once" },
+	{ "list --no-wait", PAGEK_USAGE, "takes no option --no-wait" },
+	{ "run --once -- true", PAGEK_USAGE, "takes no option --once" },
+	{ "run --at 3s -- true", PAGEK_USAGE, "takes no option --at" },
+	{ "help --sort age", PAGEK_USAGE, "takes no option --sort" },
+	{ "--once --batch demo:1", PAGEK_USAGE, "exclude each other" },
+	{ "--classic --wide", PAGEK_USAGE, "exclude each other" },
+	{ "--format json demo:1", PAGEK_USAGE, "give --once or --batch" },
+	{ "-o f demo:1", PAGEK_USAGE, "give --once or --batch" },
+	{ "--count 3 demo:1", PAGEK_USAGE, "give --once or --batch" },
+	{ "-b --format json demo:1", PAGEK_USAGE, "no meaning with --batch" },
+	{ "--once --interval 3 demo:1", PAGEK_USAGE, "no meaning" },
+	{ "--once --fps 3 demo:1", PAGEK_USAGE, "for the page on a terminal" },
+	{ "-b --color always demo:1", PAGEK_USAGE, "for the page on a terminal" },
+	{ "run --interval 3 -- true", PAGEK_USAGE, "give --batch too" },
+	{ "run -o f --fps 3 -- true", PAGEK_USAGE, "on a terminal" },
+	{ "list --utc", PAGEK_USAGE, "takes no option --utc" },
+	{ "run", PAGEK_USAGE, "needs a command" },
+	{ "run --", PAGEK_USAGE, "needs a command" },
+	{ "tpo", PAGEK_USAGE, "did you mean 'top'?" },
+	{ "lsit", PAGEK_USAGE, "did you mean 'list'?" },
+	{ "demo:1 demo:note", PAGEK_USAGE, "one word too many" },
+	{ "demo:1 list", PAGEK_USAGE, "the command goes first" },
+	{ "help nosuch", PAGEK_USAGE, "no command 'nosuch'" },
+	{ "linac-b", PAGEK_USAGE, "nodes by name" },
+	{ "pid:x", PAGEK_USAGE, "a process id goes behind pid:" },
+	{ "pid:0", PAGEK_USAGE, "a process id goes behind pid:" },
+	{ "unix:", PAGEK_USAGE, "path of a socket" },
+	{ "demo:nope", PAGEK_NO_TARGET, "no demo 'nope'" },
+	{ "demo:flod", PAGEK_NO_TARGET, "did you mean 'demo:flood'?" },
+	{ "node:0590", PAGEK_NO_TARGET, "nodes by number" },
+	{ "059A", PAGEK_NO_TARGET, "nodes by number" },
+	{ "ssh:host", PAGEK_NO_TARGET, "nodes over ssh" },
+	{ "raw:/x", PAGEK_NO_TARGET, "raw record streams" },
+	{ "file:/x", PAGEK_NO_TARGET, "capture files" },
+};
+
+START_TEST(what_is_wrong_is_refused_with_a_sentence)
+{
+	struct options o;
+	int r;
+
+	r = parse(&o, refused[_i].line);
+	ck_assert_msg(r == refused[_i].status, "'%s': %d, not %d (%s)",
+	    refused[_i].line, r, refused[_i].status, why);
+	ck_assert_msg(strstr(why, refused[_i].says) != NULL,
+	    "'%s' says '%s', not '%s'", refused[_i].line, why,
+	    refused[_i].says);
+	ck_assert_ptr_null(strchr(why, '\n'));
+}
+END_TEST
+
+START_TEST(number_of_a_live_process_suggests_pid)
+{
+	char line[32], want[48];
+	struct options o;
+
+	snprintf(line, sizeof line, "%ld", (long)getpid());
+	snprintf(want, sizeof want, "did you mean pid:%ld?", (long)getpid());
+	ck_assert_int_eq(parse(&o, line), PAGEK_NO_TARGET);
+	ck_assert_ptr_nonnull(strstr(why, want));
+}
+END_TEST
+
+START_TEST(escapes_of_the_user_do_not_come_back_raw)
+{
+	struct options o;
+
+	ck_assert_int_ne(parse(&o, "--\033[2J"), 0);
+	ck_assert_ptr_null(strchr(why, '\033'));
+	ck_assert_int_ne(parse(&o, "a\033[2Jb"), 0);
+	ck_assert_ptr_null(strchr(why, '\033'));
+}
+END_TEST
+
+/* --- meaning ------------------------------------------------------------ */
+
+START_TEST(words_of_the_command_are_its_own)
+{
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "run -b prog --once -x pid:1"), 0);
+	ck_assert_str_eq(o.argv[0], "prog");
+	ck_assert_str_eq(o.argv[1], "--once");
+	ck_assert_str_eq(o.argv[3], "pid:1");
+	ck_assert_ptr_null(o.argv[4]);
+	ck_assert(!option_given(&o, OPTION_ONCE));
+	ck_assert_int_eq(parse(&o, "run -- -b"), 0);
+	ck_assert_str_eq(o.argv[0], "-b");
+	ck_assert(!option_given(&o, OPTION_BATCH));
+	/* A program may be called like one of our commands. */
+	ck_assert_int_eq(parse(&o, "run list"), 0);
+	ck_assert_str_eq(o.argv[0], "list");
+}
+END_TEST
+
+START_TEST(values_arrive)
+{
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "-b --sort a --sort p --reverse "
+	    "--interval 0.25 --count 7 --timeout 2 --max 100 demo:1"), 0);
+	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
+	ck_assert(o.page.reverse);
+	ck_assert_int_eq(o.interval_ms, 250);
+	ck_assert_int_eq(o.timeout_ms, 2000);
+	ck_assert_uint_eq(o.count, 7);
+	ck_assert_uint_eq(o.max, 100);
+	ck_assert_int_eq(parse(&o, "--classic"), 0);
+	ck_assert_int_eq(o.page.layout, PAGE_CLASSIC);
+	ck_assert_int_eq(parse(&o, "--classic=strict"), 0);
+	ck_assert_int_eq(o.page.layout, PAGE_CLASSIC_STRICT);
+}
+END_TEST
+
+START_TEST(list_choice_reaches_the_session)
+{
+	struct nodes_session_opts s = { 0 };
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "--list note --since click"), 0);
+	options_session(&o, &s);
+	ck_assert(s.kind_given && s.kind == BLKLIST_LITERAL && s.since_click);
+	s = (struct nodes_session_opts){ 0 };
+	ck_assert_int_eq(parse(&o, ""), 0);
+	options_session(&o, &s);
+	ck_assert(!s.kind_given && !s.since_click);
+}
+END_TEST
+
+START_TEST(help_wins_over_what_is_wrong)
+{
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "run --help"), 0);
+	ck_assert(option_given(&o, OPTION_HELP));
+	ck_assert_int_eq(parse(&o, "list --once --help"), 0);
+	ck_assert_int_eq(parse(&o, "--version"), 0);
+	ck_assert(option_given(&o, OPTION_VERSION));
+}
+END_TEST
+
+/* --- one table ---------------------------------------------------------- */
+
+static const char *const option_names[] = {
+#define OPT(id, name, letter, argument, commands, help) name,
+#include "../src/pagek/options.def"
+#undef OPT
+};
+
+static char *
+written(void (*write)(FILE *))
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	write(out);
+	ck_assert_int_eq(fclose(out), 0);
+	return text;
+}
+
+static void
+help_of_all(FILE *out)
+{
+	options_help(out, COMMANDS);
+}
+
+START_TEST(help_and_manual_have_every_option)
+{
+	char *help = written(help_of_all), *man = written(options_mdoc);
+	char want[64];
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(option_names); i++) {
+		snprintf(want, sizeof want, "--%s", option_names[i]);
+		ck_assert_msg(strstr(help, want) != NULL, "help: %s", want);
+		snprintf(want, sizeof want, "Fl -%s", option_names[i]);
+		ck_assert_msg(strstr(man, want) != NULL, "manual: %s", want);
+	}
+	free(help);
+	free(man);
+}
+END_TEST
+
+static Suite *
+options_suite(void)
+{
+	Suite *suite = suite_create("options");
+	TCase *tc = tcase_create("words");
+
+	tcase_add_loop_test(tc, what_is_right_is_taken, 0,
+	    BASE_NELEM(taken));
+	tcase_add_loop_test(tc, what_is_wrong_is_refused_with_a_sentence, 0,
+	    BASE_NELEM(refused));
+	tcase_add_test(tc, number_of_a_live_process_suggests_pid);
+	tcase_add_test(tc, escapes_of_the_user_do_not_come_back_raw);
+	tcase_add_test(tc, words_of_the_command_are_its_own);
+	tcase_add_test(tc, values_arrive);
+	tcase_add_test(tc, list_choice_reaches_the_session);
+	tcase_add_test(tc, help_wins_over_what_is_wrong);
+	tcase_add_test(tc, help_and_manual_have_every_option);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+CHECK_MAIN(options_suite)

@@ -1,0 +1,295 @@
+#!/bin/sh
+# The command line: what goes to which stream, with which exit status, and
+# what is said when it is wrong.
+. "$(dirname "$0")/lib.sh"
+
+pagek=$B/pagek
+
+# refused STATUS WORDS ARGUMENTS...: nothing on stdout, one line on stderr that
+# begins with "pagek: " and has the words in it, no escape anywhere.
+refused() {
+	want=$1
+	words=$2
+	shift 2
+	"$pagek" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	got=$?
+	cat "$tmp/err"
+	[ "$got" = "$want" ] || { echo "status $got, not $want"; return 1; }
+	[ ! -s "$tmp/out" ] || { echo "stdout is not empty"; return 1; }
+	[ "$(wc -l <"$tmp/err")" = 1 ] || { echo "not one line"; return 1; }
+	grep -q "^pagek: " "$tmp/err" && grep -q -- "$words" "$tmp/err" &&
+	    plain "$tmp/err"
+}
+
+plain() {
+	! LC_ALL=C grep -q "$(printf '\033')" "$1"
+}
+
+# prints WORDS ARGUMENTS...: on stdout, status 0, nothing on stderr.
+prints() {
+	words=$1
+	shift
+	"$pagek" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || return 1
+	[ ! -s "$tmp/err" ] && grep -q -- "$words" "$tmp/out" &&
+	    plain "$tmp/out"
+}
+
+# --- help and version
+rule "--help goes to stdout and names every command" \
+    prints "usage: pagek" --help
+for c in top run list targets help; do
+	rule "$c --help goes to stdout" prints "usage: pagek $c " $c --help
+	rule "$c --version goes to stdout" prints "^pagek [0-9]" $c --version
+done
+rule "help explains a command" prints "usage: pagek run" help run
+
+# --- off a terminal
+rule "the page off a terminal is refused, and text is offered" \
+    refused 2 "pagek list.*pagek -b" demo:1
+with_term() {
+	(TERM=$1 && export TERM && refused 2 "pagek list" demo:1)
+}
+for term in dumb no-such-terminal ''; do
+	rule "TERM='$term' is refused the same" with_term "$term"
+done
+
+# --- bad input
+rule "an unknown option is an error" \
+    refused 2 "unknown option '--nonsense'.*--help" --nonsense
+rule "a mistyped option is answered with the nearest" \
+    refused 2 "did you mean '--once'" --onec
+rule "a mistyped command is answered with the nearest" \
+    refused 2 "did you mean 'top'" tpo
+rule "an option of another command is not ignored" \
+    refused 2 "takes no option --report" list --report x
+rule "an unknown demo is no target" refused 3 "demo:note" list demo:nope
+rule "a process that is not watched is no target" \
+    refused 3 "pagek run" list pid:$$
+rule "a process that is not there is no target" \
+    refused 3 "there is no process" list pid:999999999
+rule "the number of a live process suggests pid:" \
+    refused 3 "did you mean pid:$$" list $$
+rule "a socket that is not there is no target" \
+    refused 3 "No such file" list unix:"$tmp/none"
+rule "a path with a slash is taken for a socket" \
+    refused 3 "is no socket" list "$tmp/rule.out"
+rule "a node by number is said to come later" \
+    refused 3 "this version" list node:0590
+rule "a capture file is said to come later" \
+    refused 3 "this version" list file:/x
+rule "no node at all is said, and how to start one" \
+    refused 3 "pagek run" list
+rule "output that cannot be written is an error" \
+    refused 1 "cannot write '/no/such/file'" list -o /no/such/file demo:note
+rule "a report that cannot be written is said before anything is started" \
+    refused 125 "cannot write '/no/such/file'" \
+    run --report /no/such/file -- touch "$tmp/started"
+rule "nothing was started then" test ! -e "$tmp/started"
+full_device() {
+	"$pagek" list demo:1 >/dev/full 2>"$tmp/err"
+	[ $? = 1 ] && grep -q "No space left" "$tmp/err"
+}
+rule "a full device is an error" full_device
+
+# --- the note's page
+cat >"$tmp/note" <<'NOTE'
+K MEMORY BLOCKS    07/13/04 1330
+NODE<0590> *L<0509>    6 OFFS=  0
+  ADDRESS SIZE TY DESCR  RNOD AGE
+008E6588 0040 09 AHDRMSG        0
+008E65D0 0050 09 AHDRMSG       13
+008E6628 0030 01 LOCREQ        39
+008E6660 0030 01 LOCREQ         0
+008E6698 0018 0E INTPTRS       13
+008E66B8 0048 0C ACREQ   AB86  13
+NOTE
+note() {
+	"$pagek" --once --classic=strict --sort p --at 39s "$@" demo:note \
+	    >"$tmp/out" 2>"$tmp/err" && cmp "$tmp/note" "$tmp/out" &&
+	    [ ! -s "$tmp/err" ]
+}
+rule "demo:note comes out as the note printed it, byte for byte" note
+for l in note indexed check; do
+	rule "so it does with --list=$l" note --list=$l
+done
+note_reversed() {
+	"$pagek" --once --classic=strict --sort address --reverse --at 39s \
+	    demo:note | sed -n '4,$p' >"$tmp/out"
+	sed -n '4,$p' "$tmp/note" | tac | cmp - "$tmp/out"
+}
+rule "--reverse turns its rows around" note_reversed
+no_alloclog() {
+	"$pagek" --once --stream MEMLOG demo:note >"$tmp/out" 2>"$tmp/err"
+	[ $? = 3 ] && grep -q "NO ALLOCLOG" "$tmp/out" &&
+	    grep -q "^pagek: NO ALLOCLOG" "$tmp/err"
+}
+rule "renaming the stream makes the page say NO ALLOCLOG" no_alloclog
+since_click() {
+	"$pagek" --once --since click --at 39s --classic demo:note >"$tmp/out"
+	grep -q "^NODE<0590> \*L<0509>    0 " "$tmp/out"
+}
+rule "--since click shows nothing that was there before" since_click
+
+# --- list
+same_rows() {
+	"$pagek" list demo:1 >"$tmp/a" 2>"$tmp/err" && [ ! -s "$tmp/err" ] &&
+	    "$pagek" list demo:1 >"$tmp/b" && cmp "$tmp/a" "$tmp/b" &&
+	    [ "$(wc -l <"$tmp/a")" -gt 1000 ] && plain "$tmp/a"
+}
+rule "list prints the same rows in each run, and no escapes" same_rows
+head_one() {
+	{ "$pagek" list demo:1 2>"$tmp/err"; echo $? >"$tmp/status"; } |
+	    head -n 1 >/dev/null
+	[ "$(cat "$tmp/status")" = 0 ] && [ ! -s "$tmp/err" ]
+}
+rule "a reader that goes away is no error" head_one
+limit() {
+	[ "$("$pagek" list --limit 7 demo:1 | wc -l)" = 8 ]
+}
+rule "--limit counts blocks" limit
+output() {
+	"$pagek" list -o "$tmp/f" demo:note >"$tmp/out" &&
+	    [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/f")" = 7 ]
+}
+rule "-o writes to a file and nothing to stdout" output
+small_list() {
+	"$pagek" list --max 3 demo:note >"$tmp/out" 2>&1
+	[ "$(wc -l <"$tmp/out")" = 4 ]
+}
+rule "--max bounds the list" small_list
+
+# --- json
+json() {
+	"$pagek" "$@" >"$tmp/json" 2>"$tmp/err" </dev/null &&
+	    [ ! -s "$tmp/err" ] && python3 - "$tmp/json" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == "pagek.blocks/1", d["schema"]
+assert d["lost"] == 0 and d["complete"] is True
+b = d["blocks"]
+assert len(b) == d["counts"]["aRecActive"] > 0
+for x in b:
+    assert x["address"].startswith("0x") and int(x["address"], 16) > 0
+    assert isinstance(x["size"], int) and x["time"].endswith("Z")
+    assert x["thread"] != "" and x["function"] != ""
+if d["node"]["number"] == "0590":
+    assert [x["requester"] for x in b].count("AB86") == 1
+    assert b[0]["thread"] is None and b[0]["caller"] is None
+else:
+    assert all(x["function"] for x in b if x["caller"])
+PY
+}
+rule "list --format json of the note is what its schema says" \
+    json list --format json demo:note
+rule "list --format json of a busy target has every name" \
+    json list --format json demo:1
+rule "--once --format json is the same" json --once --format json demo:note
+
+# --- targets
+no_targets() {
+	"$pagek" targets >"$tmp/out" 2>"$tmp/err"
+	[ $? = 0 ] && [ ! -s "$tmp/out" ] && grep -q "pagek run" "$tmp/err"
+}
+rule "targets of nobody is an empty list and a hint" no_targets
+rule "targets of a demo is one row" prints "demo-1  *LIVE" targets demo:1
+targets_json() {
+	"$pagek" targets --format json demo:1 | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == "pagek.targets/1" and len(d["targets"]) == 1
+assert d["targets"][0]["state"] == "LIVE"'
+}
+rule "targets --format json is what its schema says" targets_json
+
+# --- a live target
+# Under a shell that runs its list in the background, INT is ignored from the
+# start; the tests below need it as a user's shell leaves it.
+watched() {
+	env --default-signal=INT,TERM,HUP,QUIT \
+	    "$pagek" run -b -o "$tmp/page" -- "$@" >"$tmp/stdout" \
+	    2>"$tmp/stderr" &
+	page=$!
+}
+is_watched() {
+	"$pagek" targets 2>/dev/null | grep -q "$1 .*LIVE"
+}
+live_pid() {
+	"$pagek" targets | sed -n "s/^pid:\([0-9]*\) *$1 .*LIVE.*/\1/p" |
+	    head -n 1
+}
+by_name() {
+	watched sleep 60
+	until_true 10 is_watched sleep || return 1
+	pid=$(live_pid sleep)
+	"$pagek" list pid:"$pid" >"$tmp/a" && "$pagek" list >"$tmp/b" &&
+	    "$pagek" list "$(ls "$XDG_RUNTIME_DIR"/pagek/run.* |
+	    grep -v hello)" >"$tmp/c" || return 1
+	for f in a b c; do
+		awk '{ print $1, $2, $3, $4 }' "$tmp/$f" >"$tmp/$f.rows"
+	done
+	cmp "$tmp/a.rows" "$tmp/b.rows" && cmp "$tmp/a.rows" "$tmp/c.rows" &&
+	    [ "$(wc -l <"$tmp/a")" -gt 3 ]
+	status=$?
+	kill -TERM $page
+	wait $page
+	[ $? = 143 ] && [ $status = 0 ]
+}
+rule "a target is found by pid, by socket, and as the newest" by_name
+
+passed_on() {
+	watched sh -c 'trap "echo got '"$1"'; exit 9" '"$1"'
+	    i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done'
+	until_true 10 is_watched sh || return 1
+	kill -"$1" $page
+	wait $page
+	[ $? = 9 ] && [ "$(cat "$tmp/stdout")" = "got $1" ]
+}
+for s in TERM INT HUP; do
+	rule "$s sent to run -b goes on to the command, once" passed_on $s
+done
+
+exit_of() {
+	want=$1
+	shift
+	"$pagek" run -b -o /dev/null -- "$@" >/dev/null 2>&1 </dev/null
+	[ $? = "$want" ]
+}
+rule "run -b ends as its command did" exit_of 7 sh -c 'exit 7'
+rule "run -b ends with 128 and the signal" exit_of 143 sh -c 'kill -TERM $$'
+rule "a command that is not there is 127" exit_of 127 /no/such/command
+rule "a command that is no program is 126" exit_of 126 /etc/passwd
+rule "and it is said in one line" \
+    refused 127 "cannot run '/no/such/command'" run -b -- /no/such/command
+untouched() {
+	echo input | "$pagek" run -b -o "$tmp/page" -- \
+	    sh -c 'cat; echo error >&2' >"$tmp/stdout" 2>"$tmp/stderr"
+	[ $? = 0 ] && [ "$(cat "$tmp/stdout")" = input ] &&
+	    [ "$(cat "$tmp/stderr")" = error ] &&
+	    grep -q "K MEMORY BLOCKS .*ENDED" "$tmp/page" &&
+	    grep -q "^pagek: sh\[.*allocs" "$tmp/page"
+}
+rule "off a terminal the command's descriptors are its own" untouched
+page_on_stderr() {
+	"$pagek" run -- sh -c 'echo mine' >"$tmp/stdout" 2>"$tmp/stderr" \
+	    </dev/null
+	[ $? = 0 ] && [ "$(cat "$tmp/stdout")" = mine ] &&
+	    grep -q "K MEMORY BLOCKS" "$tmp/stderr" && plain "$tmp/stderr"
+}
+rule "without -o the page goes to stderr" page_on_stderr
+script_around() {
+	"$pagek" run -b --interval 0.2 -o "$tmp/page" -- \
+	    sh -c 'perl -e "my @x = map { q(x) x 100 } 1..2000; sleep 3"; true'
+	[ "$(grep "K MEMORY BLOCKS" "$tmp/page" | tail -n 1 |
+	    grep -c 'perl\[')" = 1 ]
+}
+rule "the page goes to the largest of a young tree and stays there" \
+    script_around
+
+# --- what was lost on the way
+mended() {
+	"$pagek" -b --count 40 --interval 0.1 demo:flood >"$tmp/out" || return 1
+	grep -q "list taken anew" "$tmp/out"
+}
+rule "an overrun of the retained queue is counted and mended" mended
+
+say_result
