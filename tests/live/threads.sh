@@ -1,0 +1,54 @@
+#!/bin/sh
+# Exact with threads: eight of them, blocks freed by others than those who
+# made them and addresses used again at once, ten times in a row each way.
+. "$(dirname "$0")/lib.sh"
+
+count=$B/tests/libcount.so
+n=0
+# A name of its own, so that only this test's process is stopped.
+name=threads.$$
+ln -s "$B/tests/targets/exact_threads" "$tmp/$name"
+
+# 10^7 events over eight threads, held against the second counting layer.
+events() {
+	n=$((n + 1))
+	mkdir -p "$tmp/c$n"
+	"$@" env COUNT_DIR="$tmp/c$n" LD_PRELOAD="$count" \
+	    "$B/pagek" run -b -o /dev/null \
+	    --report "$tmp/r$n" -- "$tmp/$name" 10000000 8 \
+	    >"$tmp/out" || return 1
+	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images 1
+	status=$?
+	rm -rf "$tmp/c$n"
+	return $status
+}
+
+# The same while the target is stopped and continued at random moments.
+stops() {
+	events env &
+	run=$!
+	until_true 20 pgrep -x "$name" || return 1
+	while target=$(pgrep -n -x "$name"); do
+		kill -STOP "$target" 2>/dev/null || break
+		sleep 0.0$((n % 5))$((RANDOM_SEED % 10))
+		kill -CONT "$target" 2>/dev/null || break
+		RANDOM_SEED=$(((RANDOM_SEED * 1103515245 + 12345) % 65536))
+		sleep 0.$((RANDOM_SEED % 3))$((RANDOM_SEED % 7))
+	done
+	wait $run
+}
+RANDOM_SEED=2004
+
+ten_times() {
+	i=0
+	while [ $i -lt 10 ]; do
+		"$@" || return 1
+		i=$((i + 1))
+	done
+}
+
+rule "eight threads, 10^7 events, ten times: exact" ten_times events env
+rule "the same on one core: exact" ten_times events taskset -c 0
+rule "the same, stopped and continued at random: exact" ten_times stops
+
+say_result
