@@ -408,6 +408,66 @@ START_TEST(a_handler_that_interrupts_an_event_is_as_exact)
 }
 END_TEST
 
+#define ARENA 64			/* slots of one thread's arena */
+
+/*
+ * Lives of an arena: it fills, some of it is freed, the rest ends at once.
+ * Neighbours have theirs in the same shards and reset them at the same time.
+ */
+static void *
+work_in_arena(void *arg)
+{
+	struct worker *me = arg;
+	struct world *w = me->world;
+	unsigned first = (unsigned)(me->seed / 1000003) * ARENA;
+	struct producer p = { 0 }, *logs = me->never_opens ? NULL : &p;
+
+	if (logs != NULL)
+		produce_open(logs, (uint32_t)gettid());
+	for (unsigned life = 0; life < me->events / ARENA; life++) {
+		unsigned n = draw_random(&me->seed) % ARENA + 1;
+
+		for (unsigned k = 0; k < n; k++) {
+			keep_step(w);
+			produce_alloc(logs, rig_addr(first + k), 16, 0,
+			    TYPE_API_FIRST, REC_LAYER_API, 0);
+			atomic_fetch_add(&w->allocs, 1);
+		}
+		for (unsigned k = 0; k < n; k += 5) {
+			produce_free(logs, rig_addr(first + k), TYPE_FREE,
+			    REC_LAYER_API, 0);
+			atomic_fetch_add(&w->frees, 1);
+		}
+		produce_range(logs, rig_addr(first), 16 * ARENA, 0);
+	}
+	produce_close(&p);
+	atomic_fetch_sub(&w->running, 1);
+	return NULL;
+}
+
+START_TEST(arenas_that_are_reset_side_by_side_are_as_exact)
+{
+	struct worker workers[8] = { 0 };
+	struct world *w = world_new(REC_SHARDS);
+	struct rig *rig = w->rig;
+
+	atomic_store(&w->running, 8);
+	for (unsigned i = 0; i < 8; i++) {
+		workers[i].world = w;
+		workers[i].events = EVENTS / 32;
+		workers[i].seed = i * UINT64_C(1000003) + 1;
+		workers[i].never_opens = i % 4 == 3;
+		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL,
+				     work_in_arena, &workers[i]), 0);
+	}
+	keep(w);
+	join(workers, 8);
+	expect_exact(w);
+	ck_assert_uint_eq(rig->ranges, 8 * (EVENTS / 32 / ARENA));
+	world_free(w);
+}
+END_TEST
+
 static Suite *
 feed_threads_suite(void)
 {
@@ -422,6 +482,7 @@ feed_threads_suite(void)
 	    threads_that_linger_between_their_steps_are_waited_for);
 	tcase_add_test(tc, rings_of_threads_that_end_go_to_new_ones);
 	tcase_add_test(tc, a_handler_that_interrupts_an_event_is_as_exact);
+	tcase_add_test(tc, arenas_that_are_reset_side_by_side_are_as_exact);
 	suite_add_tcase(s, tc);
 	return s;
 }

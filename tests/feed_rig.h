@@ -247,6 +247,24 @@ rig_log_slot(const struct rig *rig, size_t i)
 	return (unsigned)((rec_addr(&rig->log[i]) - RIG_BASE) / 16);
 }
 
+/* --- a producer at work ---------------------------------------------------- */
+
+/* Leaves only small rings to be had. */
+static inline void
+take_large_rings(struct ring_area *area)
+{
+	for (unsigned i = 0; i < 36; i++)
+		atomic_store(&area->rings[i].owner, 1);
+}
+
+static inline void
+alloc_many(struct producer *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		produce_alloc(p, rig_addr(i % RIG_SLOTS), 16, 0, TYPE_MALLOC,
+		    0, 0);
+}
+
 /* --- a producer by hand --------------------------------------------------- */
 
 struct hand {

@@ -29,7 +29,7 @@
  * A keeper whose heartbeat moves but that takes nothing out of a full ring for
  * this long is as good as gone: no target waits for ever.
  */
-#define WAIT_MAX_MS 5000
+#define WAIT_MAX_MS 2000
 #define WAIT_SLICE_MS 20	/* the heartbeat is looked at this often */
 
 /* Slots of the common ring that can lie between two rings of the bell. */
@@ -494,7 +494,7 @@ struct claim {
 	uint16_t thread;
 };
 
-/* Room for `need` slots, in flight with `word`.  False: nothing to be logged. */
+/* Room for `need` slots, in flight with `word`.  False: nothing is logged. */
 static bool
 claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 {
@@ -602,7 +602,7 @@ produce_control(struct producer *p, unsigned control, uint64_t w1, uint64_t w2)
 	claim_publish(&c);
 }
 
-/* Draws the tickets of `set` into the slots behind the record; own's is returned. */
+/* Draws the tickets of `set` into the slots behind the record; returns own's. */
 static uint32_t
 range_draw(const struct claim *c, const uint64_t set[RING_RANGE_WORDS],
     unsigned own)

@@ -88,7 +88,7 @@ order_turn(const struct order *o, unsigned s, uint32_t ticket)
 	return w->owed == 0 && ticket == order_due(o, s);
 }
 
-/* Tickets from due up to this one are passed over: their threads are in flight. */
+/* Tickets from due up to this one are passed over: they are in flight. */
 static int
 owe(struct order *o, unsigned s, uint32_t ticket)
 {

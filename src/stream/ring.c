@@ -257,8 +257,10 @@ reader_look(struct reader *r)
 static inline void
 copy(struct rec *to, const struct rec *from)
 {
-	for (int i = 0; i < 4; i++)
-		to->w[i] = __atomic_load_n(&from->w[i], __ATOMIC_RELAXED);
+	to->w[0] = __atomic_load_n(&from->w[0], __ATOMIC_RELAXED);
+	to->w[1] = __atomic_load_n(&from->w[1], __ATOMIC_RELAXED);
+	to->w[2] = __atomic_load_n(&from->w[2], __ATOMIC_RELAXED);
+	to->w[3] = __atomic_load_n(&from->w[3], __ATOMIC_RELAXED);
 }
 
 /*

@@ -1,0 +1,319 @@
+/*
+ * What a hostile target can do to its keeper by what it writes into the shared
+ * memory, which is nothing: it is refused, or it spoils its own stream.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "feed_rig.h"
+
+static uint64_t
+random64(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* A value that bites: edges, small numbers, neighbours of what is there, noise. */
+static uint64_t
+evil(uint64_t *seed, uint64_t is)
+{
+	static const uint64_t edges[] = {
+		0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1,
+		UINT32_MAX, INT32_MAX, (uint64_t)INT32_MAX + 1, 65535, 65536,
+		REC_SHARDS, REC_SHARDS + 1, REC_SHARDS + 2, RING_COUNT,
+		RING_COUNT + 1, RING_COMMON_SLOTS, 131072, 131073,
+	};
+	uint64_t r = random64(seed);
+
+	switch (r % 5) {
+	case 0:
+		return edges[random64(seed) %
+		    (sizeof(edges) / sizeof(edges[0]))];
+	case 1:
+		return is + random64(seed) % 9 - 4;
+	case 2:
+		return is ^ UINT64_C(1) << random64(seed) % 64;
+	case 3:
+		return random64(seed) % 300000;
+	default:
+		return random64(seed);
+	}
+}
+
+/* A word of the area that a keeper reads, weighted to where it decides. */
+static uint64_t *
+evil_word(struct rig *rig, uint64_t *seed)
+{
+	static const unsigned rings[] = { 0, 1, 2, 36, 99, RING_COMMON };
+	size_t at;
+
+	switch (random64(seed) % 6) {
+	case 0:
+		at = random64(seed) % 40;
+		break;
+	case 1:
+	case 2:
+		at = offsetof(struct ring_area, rings) +
+		    rings[random64(seed) % 6] * sizeof(struct ring_head) +
+		    random64(seed) % sizeof(struct ring_head);
+		break;
+	case 3:
+		at = RING_SLOTS_OFFSET +
+		    random64(seed) % (300 * sizeof(struct ring_slot));
+		break;
+	default:
+		ring_place(rings[random64(seed) % 4], &at);
+		at += random64(seed) % (600 * sizeof(struct rec));
+	}
+	return (uint64_t *)((char *)rig->area + (at & ~(size_t)7));
+}
+
+/* Memory right before and behind the feed's own view must not be touched. */
+static void
+guard(const char *name, size_t size)
+{
+	char *start = rig_mapping(name, RIG_TSAN ? "rw-s" : "r--s");
+
+	mmap(start - 4096, 4096, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	mmap(start + size, 4096, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+/* Some of everything, so that there is something to spoil. */
+static void
+honest_traffic(struct rig *rig, uint64_t *seed)
+{
+	struct producer p[3] = { 0 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (i == 2)
+			take_large_rings(rig->area);
+		produce_open(&p[i], i + 1);
+	}
+	for (unsigned k = 0; k < 200; k++) {
+		struct producer *q = k % 7 ? &p[random64(seed) % 3] : NULL;
+
+		if (k % 40 == 11)
+			produce_range(q, rig_addr(k), 16 * (k % 50 + 1), 0);
+		else if (k % 10 == 3)
+			produce_control(q, REC_CTL_MARK, 0, k);
+		else if (k % 10 == 4)
+			produce_failed(q, k, TYPE_MALLOC, 0, 0);
+		else
+			produce_alloc(q, rig_addr(k % 50), 16, 0, TYPE_MALLOC,
+			    k % 3 ? REC_LAYER_API : 0, 0);
+	}
+}
+
+static void
+quiet_records(void *arg, const struct rec *r, size_t n, int64_t near_ms)
+{
+	struct rig *rig = arg;
+
+	(void)r;
+	(void)near_ms;
+	rig->records += n;
+}
+
+static const struct stream_sink quiet_sink = {
+	.records = quiet_records,
+	.control = rig_control,
+	.lost = rig_lost,
+};
+
+/* A rig whose sink takes anything; the account is not what is asked for. */
+static struct rig *
+hostile_rig(void)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	ck_assert_ptr_nonnull(rig);
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		atomic_store(&produce_tickets[s].next, 0);
+	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, true,
+			     &quiet_sink, rig), 0);
+	rig_map_areas(rig);
+	guard("pagek-ring", RING_ALIGN(ring_area_size()));
+	produce_attach(rig->area, rig->keeper, 1);
+	return rig;
+}
+
+#define HOSTILE_ROUNDS (RIG_SLOW ? 1500 : 6000)
+
+START_TEST(random_words_anywhere_are_refused_or_survived)
+{
+	uint64_t seed = 88172645463325252u + (unsigned)_i * 977;
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < HOSTILE_ROUNDS / 4; i++) {
+		struct rig *rig = hostile_rig();
+		int err = 0;
+
+		honest_traffic(rig, &seed);
+		if (i % 2)
+			ck_assert_int_ge(rig_pass(rig), 0);
+		for (unsigned k = 0; k < 4 && err >= 0; k++) {
+			for (unsigned n = random64(&seed) % 3 + 1; n > 0; n--) {
+				uint64_t *w = evil_word(rig, &seed);
+
+				*w = evil(&seed, *w);
+			}
+			err = rig_pass(rig);
+			ck_assert(err >= 0 || err == -EPROTO);
+			if (err >= 0 && k == 1)
+				honest_traffic(rig, &seed);
+		}
+		if (err >= 0)
+			err = stream_feed_finish(rig->feed, 9999);
+		ck_assert(err >= 0 || err == -EPROTO);
+		refused += err == -EPROTO;
+		rig_free(rig);
+	}
+	/* Both ends must have been seen, or this asks nothing. */
+	ck_assert_uint_gt(refused, HOSTILE_ROUNDS / 40);
+	ck_assert_uint_lt(refused, HOSTILE_ROUNDS / 4);
+}
+END_TEST
+
+static const uint64_t heads[] = {
+	2049, 131073, UINT32_MAX, UINT64_C(1) << 40, INT64_MAX,
+	(uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX,
+};
+
+START_TEST(a_head_beyond_the_capacity_is_refused)
+{
+	static const unsigned rings[] = { 0, 36, RING_COMMON };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct rig *rig = hostile_rig();
+
+		atomic_store(&rig->area->next_ring, 40);
+		atomic_store(&rig->area->rings[rings[i]].head,
+		    rings[i] == 36 ? heads[_i] :
+				     heads[_i] < 131073 ? 131073 : heads[_i]);
+		ck_assert_int_eq(rig_pass(rig), -EPROTO);
+		rig_free(rig);
+	}
+}
+END_TEST
+
+START_TEST(a_head_that_goes_back_is_refused)
+{
+	struct rig *rig = hostile_rig();
+	struct producer p = { 0 };
+
+	produce_open(&p, 1);
+	alloc_many(&p, 100);
+	ck_assert_int_ge(rig_pass(rig), 0);
+	atomic_store(&p.ring->head, 99);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	rig_free(rig);
+}
+END_TEST
+
+static const struct {
+	uint64_t w[4];
+} bad_records[] = {
+	{ { 0, 0, 0, 0 } },						/* no op */
+	{ { UINT64_C(0xa7) << 48, 0, 0, 0 } },				/* level 7 */
+	{ { UINT64_C(0xf6) << 48, 0, 0, 0 } },				/* a free that failed */
+	{ { UINT64_C(0xb0) << 48, 0, 0, 0 } },				/* op B */
+	{ { UINT64_C(0xa0) << 48, UINT64_C(9999) << 48, 0, 0 } },	/* thread */
+	{ { UINT64_C(0xe8) << 48, 0, 0, 0 } },				/* range of nothing */
+	{ { UINT64_C(0xe8) << 48, 4096, 0, 0 } },			/* without its slots */
+};
+
+START_TEST(a_record_that_makes_no_sense_is_refused)
+{
+	for (int common = 0; common < 2; common++) {
+		struct rig *rig = hostile_rig();
+		struct hand h = hand_open(rig, 0);
+		struct ring_slot *slot = (struct ring_slot *)((char *)rig->area +
+		    RING_SLOTS_OFFSET);
+
+		if (common) {
+			memcpy(slot->rec.w, bad_records[_i].w, 32);
+			atomic_store(&slot->lap, 1);
+			atomic_store(&rig->area->rings[RING_COMMON].head, 1);
+		} else {
+			memcpy(h.recs[0].w, bad_records[_i].w, 32);
+			h.head = 1;
+			hand_publish(&h);
+		}
+		ck_assert_int_eq(rig_pass(rig), -EPROTO);
+		rig_free(rig);
+	}
+}
+END_TEST
+
+#if !RIG_TSAN
+struct flipper {
+	struct rig *rig;
+	_Atomic bool stop;
+};
+
+static void *
+flip(void *arg)
+{
+	struct flipper *f = arg;
+	uint64_t seed = 4711;
+
+	while (!atomic_load(&f->stop)) {
+		uint64_t *w = evil_word(f->rig, &seed);
+		uint64_t was = __atomic_load_n(w, __ATOMIC_RELAXED);
+
+		__atomic_store_n(w, evil(&seed, was), __ATOMIC_RELAXED);
+		__atomic_store_n(w, was, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+START_TEST(words_that_change_while_they_are_read_are_refused_or_survived)
+{
+	uint64_t seed = 7;
+
+	for (unsigned i = 0; i < HOSTILE_ROUNDS / 10; i++) {
+		struct flipper f = { .rig = hostile_rig() };
+		pthread_t thread;
+		int err = 0;
+
+		honest_traffic(f.rig, &seed);
+		ck_assert_int_eq(pthread_create(&thread, NULL, flip, &f), 0);
+		for (unsigned k = 0; k < 20 && err >= 0; k++)
+			err = rig_pass(f.rig);
+		ck_assert(err >= 0 || err == -EPROTO);
+		atomic_store(&f.stop, true);
+		pthread_join(thread, NULL);
+		rig_free(f.rig);
+	}
+}
+END_TEST
+#endif
+
+static Suite *
+hostile_suite(void)
+{
+	Suite *s = suite_create("hostile");
+	TCase *tc = tcase_create("hostile");
+
+	tcase_set_timeout(tc, 300);
+	tcase_add_loop_test(tc, random_words_anywhere_are_refused_or_survived,
+	    0, 4);
+	tcase_add_loop_test(tc, a_head_beyond_the_capacity_is_refused, 0,
+	    sizeof(heads) / sizeof(heads[0]));
+	tcase_add_test(tc, a_head_that_goes_back_is_refused);
+	tcase_add_loop_test(tc, a_record_that_makes_no_sense_is_refused, 0,
+	    sizeof(bad_records) / sizeof(bad_records[0]));
+#if !RIG_TSAN
+	tcase_add_test(tc,
+	    words_that_change_while_they_are_read_are_refused_or_survived);
+#endif
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(hostile_suite)
