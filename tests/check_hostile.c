@@ -201,6 +201,29 @@ START_TEST(a_head_beyond_the_capacity_is_refused)
 }
 END_TEST
 
+/* Slots that would all do: only the count of them is a lie. */
+START_TEST(one_record_more_than_a_ring_holds_is_refused)
+{
+	struct rig *rig = hostile_rig();
+	struct producer p = { 0 };
+	uint64_t head;
+
+	take_large_rings(rig->area);
+	produce_open(&p, 1);
+	for (unsigned i = 0; i < 2047; i++)
+		produce_failed(&p, 1, TYPE_MALLOC, 0, 0);
+	ck_assert_int_eq(rig_pass(rig), 2047);
+	produce_failed(&p, 1, TYPE_MALLOC, 0, 0);
+	ck_assert_int_eq(rig_pass(rig), 1);
+	head = atomic_load(&p.ring->head);
+	atomic_store(&p.ring->head, head + 2048);
+	ck_assert_int_eq(rig_pass(rig), 2048);
+	atomic_store(&p.ring->head, head + 2048 + 2049);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(a_head_that_goes_back_is_refused)
 {
 	struct rig *rig = hostile_rig();
@@ -305,6 +328,7 @@ hostile_suite(void)
 	    0, 4);
 	tcase_add_loop_test(tc, a_head_beyond_the_capacity_is_refused, 0,
 	    sizeof(heads) / sizeof(heads[0]));
+	tcase_add_test(tc, one_record_more_than_a_ring_holds_is_refused);
 	tcase_add_test(tc, a_head_that_goes_back_is_refused);
 	tcase_add_loop_test(tc, a_record_that_makes_no_sense_is_refused, 0,
 	    sizeof(bad_records) / sizeof(bad_records[0]));
