@@ -21,8 +21,7 @@ drain_beat(struct node *node)
 		return;
 	node->drain.beat_ms = now;
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->feed != NULL)
-			stream_feed_beat(k->feed, now);
+		keeper_beat(k, now);
 }
 
 static void

@@ -261,9 +261,14 @@ sink_records(void *arg, const struct rec *rec, size_t n, int64_t near_ms)
 		size_t m = n < KEEPER_BATCH ? n : KEEPER_BATCH;
 		size_t ninfo = gather_requesters(k, rec, m);
 
+		/* A later round of the pass has what was written meanwhile. */
+		if (near_ms < k->beat_ms)
+			near_ms = k->beat_ms;
 		keeper_take(k, rec, m, near_ms, NULL, k->batch_info, ninfo);
 		rec += m;
 		n -= m;
+		/* Full rings make a pass long, and all targets wait for its end. */
+		drain_beat(k->node);
 	}
 }
 
@@ -330,6 +335,15 @@ corrupt(struct keeper *k, int err)
 	keeper_detach(k);
 }
 
+void
+keeper_beat(struct keeper *k, int64_t ms)
+{
+	if (k->feed == NULL)
+		return;
+	stream_feed_beat(k->feed, ms);
+	k->beat_ms = ms;
+}
+
 int
 keeper_pass(struct keeper *k, int64_t mono_ms)
 {
@@ -342,6 +356,7 @@ keeper_pass(struct keeper *k, int64_t mono_ms)
 		k->source(k, mono_ms);
 		n = (int)(keeper_next(k) - next);
 	} else if (k->feed != NULL) {
+		k->beat_ms = mono_ms;
 		n = stream_feed_pass(k->feed, mono_ms);
 	} else {
 		return 0;

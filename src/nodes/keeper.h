@@ -99,6 +99,7 @@ struct keeper {
 	uint64_t bad;			/* bad records */
 	uint64_t mismatches;		/* of list and oracle */
 	uint32_t cycle_us;		/* of the last pass */
+	int64_t beat_ms;		/* the millisecond that the target may copy by now */
 	int64_t now_ms;			/* of a source: its own clock */
 
 	/* A source instead of a feed: called at 15 Hz. */
@@ -145,6 +146,9 @@ void keeper_unref(struct keeper *);
 
 /* LIVE, or detached but its process goes on. */
 bool keeper_is_live(const struct keeper *);
+
+/* Publishes the millisecond to the target. */
+void keeper_beat(struct keeper *, int64_t mono_ms);
 
 /* One pass of the feed, or one call of the source.  Records that came. */
 int keeper_pass(struct keeper *, int64_t mono_ms);

@@ -238,6 +238,7 @@ begin(struct node *node)
 	char hello[sizeof path + sizeof HELLO_SUFFIX];
 	int r;
 
+	run_ignore_terminal(&node->run);
 	r = nodes_folder(folder, sizeof folder);
 	if (r < 0)
 		return say("the folder for sockets", r);
@@ -249,6 +250,7 @@ begin(struct node *node)
 		r = demo_start(node);
 		if (r < 0)
 			return say(node->opts.demo, r);
+		run_release_stdio();
 	} else {
 		r = hello_listen(&node->hello, node, hello);
 		if (r < 0)
@@ -275,6 +277,22 @@ serve(struct node *node)
 	uv_run(node->loop, UV_RUN_DEFAULT);
 }
 
+/*
+ * Descriptors 0 to 2 that were closed: nothing of ours may land there, for the
+ * node lets go of them later.  The command finds them closed again.
+ */
+static void
+hold_stdio(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
+}
+
 int
 nodes_main(int argc, char **argv)
 {
@@ -283,6 +301,7 @@ nodes_main(int argc, char **argv)
 	uv_loop_t loop;
 	int r;
 
+	hold_stdio();
 	if (parse_options(argc, argv, &opts) < 0)
 		return NODE_USAGE;
 	/* Before anything is forked: the page's link is not the target's. */

@@ -1,12 +1,8 @@
 /*
  * Starting a command under watch, and waiting for its tree.
- *
- * The node ignores what a terminal sends: it has to outlive ^C and ^Z, and
- * the target has them as it would without us.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +21,8 @@
 static const int ignored[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN,
 	SIGTTOU, SIGPIPE };
 
+_Static_assert(BASE_NELEM(ignored) == RUN_IGNORED, "one place for each");
+
 /* What the child needs to be as if nobody had started it but its user. */
 struct child {
 	const char *library;
@@ -32,7 +30,7 @@ struct child {
 	char *const *argv;
 	int report_fd;			/* CLOEXEC: errno goes here when exec fails */
 	int output_fd;			/* -1: its own three descriptors */
-	struct sigaction old[BASE_NELEM(ignored)];
+	const struct sigaction *before;	/* of each ignored signal */
 };
 
 /* --- the library -------------------------------------------------------- */
@@ -102,7 +100,7 @@ static void
 restore_signals(const struct child *c)
 {
 	for (size_t i = 0; i < BASE_NELEM(ignored); i++)
-		sigaction(ignored[i], &c->old[i], NULL);
+		sigaction(ignored[i], &c->before[i], NULL);
 }
 
 /* The target of a page that has the terminal: it must not read or write there. */
@@ -155,18 +153,17 @@ open_output(struct node *node, const char *folder)
 	return fd < 0 ? -errno : fd;
 }
 
-static void
-ignore_terminal(struct child *c)
+void
+run_ignore_terminal(struct run *run)
 {
 	struct sigaction ign = { .sa_handler = SIG_IGN };
 
 	for (size_t i = 0; i < BASE_NELEM(ignored); i++)
-		sigaction(ignored[i], &ign, &c->old[i]);
+		sigaction(ignored[i], &ign, &run->before[i]);
 }
 
-/* A reader of the target's pipe must see its end when the target has ended. */
-static void
-let_go_of_stdio(void)
+void
+run_release_stdio(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -213,7 +210,6 @@ fork_command(struct node *node, struct child *c)
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
 	c->report_fd = fds[1];
-	ignore_terminal(c);
 	pid = fork();
 	if (pid == 0)
 		become(c);
@@ -225,7 +221,7 @@ fork_command(struct node *node, struct child *c)
 		return r;
 	}
 	node->run.root = pid;
-	let_go_of_stdio();
+	run_release_stdio();
 	/* From here on somebody has to answer hellos while exec goes on. */
 	hello_start(&node->hello);
 	hear_of_exec(node, fds[0]);
@@ -249,10 +245,10 @@ run_start(struct node *node, const char *hello_path, const char *folder)
 {
 	char library[PATH_MAX];
 	struct child c = { .hello = hello_path, .argv = node->opts.argv,
-		.library = library, .output_fd = -1 };
+		.library = library, .output_fd = -1,
+		.before = node->run.before };
 	int r;
 
-	node->run.status = -1;
 	name_command(node);
 	r = find_library(library, sizeof library);
 	if (r < 0) {

@@ -7,6 +7,7 @@
 #ifndef NODES_RUN_H
 #define NODES_RUN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,7 +17,10 @@
 
 struct node;
 
+#define RUN_IGNORED 7			/* signals that only the target heeds */
+
 struct run {
+	struct sigaction before[RUN_IGNORED];	/* as they were for our starter */
 	pid_t root;			/* 0: there is no command, or it could not be run */
 	int32_t status;			/* wait status of the command; -1 it lives */
 	bool ended;			/* the tree */
@@ -28,6 +32,15 @@ struct run {
 	uv_signal_t chld, term;
 	bool watching;
 };
+
+/*
+ * What a terminal sends is not for the node: it has to outlive ^C and ^Z.  The
+ * command gets its signals back as they were.
+ */
+void run_ignore_terminal(struct run *);
+
+/* A reader of the target's or the page's pipe must not wait for our end too. */
+void run_release_stdio(void);
 
 /*
  * Forks the command, which becomes it once its environment is set.  Called
