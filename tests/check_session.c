@@ -8,7 +8,7 @@
 #include "../src/nodes/merge.h"
 #include "peer.h"
 
-#define ROWS 512
+#define ROWS 4096
 
 static unsigned news;
 
@@ -39,7 +39,7 @@ assert_same(struct nodes_session *s, const struct model *m,
     const char *what, unsigned which)
 {
 	const struct nodes_look *look = nodes_session_look(s);
-	struct blk have[ROWS], want[ROWS];
+	static struct blk have[ROWS], want[ROWS];
 	size_t n, k, i;
 
 	n = blklist_window(m->list, BLKLIST_BY_ADDRESS, false, 0, want, ROWS);
@@ -316,6 +316,53 @@ START_TEST(many_records_are_read_in_one_cycle)
 	model.read_max = WIRE_READ_MAX;
 	peer_cycles(&peer, session, 6);
 	assert_same(session, &model, "many", 0);
+}
+END_TEST
+
+/* How many READs wait for an answer at once while a long row is read. */
+static size_t
+read_long_row(unsigned between)
+{
+	size_t most = 0, waiting, i;
+	unsigned n;
+
+	for (n = 0; n < 3000; n++)
+		model_alloc(&model, 0x100000 + 16 * n, 8);
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	while (peer.n > 0) {
+		for (i = waiting = 0; i < peer.n; i++)
+			waiting += peer.asked[i].type == WIRE_READ;
+		most = waiting > most ? waiting : most;
+		for (n = 0; n < between && model.n < 3900; n++)
+			model_alloc(&model, 0x300000 + 16 * model.n, 8);
+		peer_answer(&peer, 0);
+		peer_turn(&peer);
+	}
+	peer_cycles(&peer, session, 2);
+	return most;
+}
+
+START_TEST(a_long_row_is_read_ahead)
+{
+	unsigned snaps = peer.snaps;
+
+	ck_assert_uint_ge(read_long_row(0), 4);
+	assert_same(session, &model, "ahead", 0);
+	ck_assert_uint_eq(nodes_session_look(session)->total_records, 3000);
+	ck_assert_uint_eq(peer.snaps, snaps);
+}
+END_TEST
+
+START_TEST(wrong_guesses_ahead_are_read_again)
+{
+	unsigned snaps = peer.snaps;
+
+	ck_assert_uint_ge(read_long_row((unsigned)_i), 2);
+	assert_same(session, &model, "guess", (unsigned)_i);
+	ck_assert_uint_eq(nodes_session_look(session)->total_records,
+	    model.n - 2);
+	ck_assert_uint_eq(peer.snaps, snaps);
 }
 END_TEST
 
@@ -674,6 +721,96 @@ END_TEST
 
 /* --- before there is a stream ------------------------------------------- */
 
+/* A classic stream: records as they stood on the wire of 2004, one of them bad. */
+static const uint8_t classic_records[][REC_CLASSIC_SIZE] = {
+	{ 0x00, 0x8e, 0x65, 0x88, 0x00, 0x40, 0xa0, TYPE_AHDRMSG,
+	    0x04, 0x07, 0x13, 0x13, 0x30, 0x39, 0x00, 0x00 },
+	{ 0x00, 0x8e, 0x66, 0x28, 0x00, 0x30, 0xb0, TYPE_LOCREQ,
+	    0x04, 0x07, 0x13, 0x13, 0x30, 0x00, 0x00, 0x00 },
+	{ 0x00, 0x8e, 0x66, 0xb8, 0x00, 0x48, 0xa3, TYPE_ACREQ,
+	    0x04, 0x07, 0x13, 0x13, 0x30, 0x26, 0x14, 0x66 },
+};
+
+static void
+answer_classic(struct peer *p, const struct wire_msg *q)
+{
+	struct wire_msg msg = { .id = q->id };
+
+	if (q->type == WIRE_NAME) {
+		msg.type = WIRE_NAMED;
+		msg.named = (struct wire_named){ .format = WIRE_CLASSIC,
+		    .record_size = REC_CLASSIC_SIZE, .oldest = 1, .next = 1,
+		    .address_bits = 32, .state = WIRE_S_LIVE,
+		    .name = wire_text("ALLOCLOG"), .entries = 1 };
+	} else if (q->type == WIRE_SNAP) {
+		msg.type = WIRE_PART;
+		msg.part = (struct wire_part){ .snapshot = 1, .last = true,
+		    .since = WIRE_SINCE_START };
+	} else {
+		msg.type = WIRE_DATA;
+		msg.data = (struct wire_data){ .first = q->read.from,
+		    .next = q->read.from, .state = WIRE_S_LIVE,
+		    .now_ms = INT64_C(1089725440000) };
+		if (q->read.from == 1) {
+			msg.data.count = 3;
+			msg.data.next = 4;
+			msg.data.records = (struct wire_bytes){
+			    classic_records[0], sizeof classic_records };
+			msg.data.info[0] = (struct wire_info){ .at = 2,
+			    .node = 0xab86 };
+			msg.data.ninfo = 1;
+		}
+	}
+	peer_send(p, &msg);
+}
+
+START_TEST(bad_classic_records_are_counted_and_the_others_kept)
+{
+	struct nodes_session_opts opts = { .stream = "ALLOCLOG" };
+	const struct nodes_look *look;
+	struct nodes_session *s;
+	struct blk rows[4];
+	struct wire_msg q;
+	struct peer p;
+	unsigned i;
+
+	peer_open(&p);
+	s = open_session(&p, &opts);
+	for (i = 0; i < 3; i++) {
+		peer_turn(&p);
+		while (p.n > 0) {
+			if (p.asked[0].type == WIRE_NAME ||
+			    p.asked[0].type == WIRE_SNAP ||
+			    p.asked[0].type == WIRE_READ) {
+				q = peer_take(&p, 0);
+				answer_classic(&p, &q);
+				wire_msg_fini(&q);
+			} else {
+				peer_answer(&p, 0);
+			}
+			peer_turn(&p);
+		}
+		nodes_session_cycle(s);
+	}
+	look = nodes_session_look(s);
+	ck_assert(look->classic && look->settled);
+	ck_assert_uint_eq(look->bad_records, 1);
+	ck_assert_uint_eq(look->total_records, 3);
+	ck_assert_uint_eq(blklist_window(look->list, BLKLIST_BY_AGE, false, 0,
+	    rows, 4), 2);
+	ck_assert_uint_eq(rows[0].addr, 0x8e6588);
+	ck_assert_uint_eq(rows[1].addr, 0x8e66b8);
+	ck_assert_uint_eq(rows[1].seq, 3);
+	/* 13:30:26, the last cycle of the second and its last millisecond. */
+	ck_assert_int_eq(rows[1].ms, INT64_C(1089725426000) + 14 * 1000 / 15 +
+	    66);
+	ck_assert_uint_eq(blklist_info_get(look->list, rows[1].info)->node,
+	    0xab86);
+	nodes_session_close(s);
+	peer_close(&p);
+}
+END_TEST
+
 static void
 refuse_hello(enum wire_error code, enum nodes_state want)
 {
@@ -855,6 +992,8 @@ session_suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, records_arrive_each_cycle);
 	tcase_add_test(tc, many_records_are_read_in_one_cycle);
+	tcase_add_test(tc, a_long_row_is_read_ahead);
+	tcase_add_loop_test(tc, wrong_guesses_ahead_are_read_again, 1, 60);
 	tcase_add_test(tc, stale_epoch_leads_to_a_new_lookup_and_snapshot);
 	tcase_add_test(tc, renamed_stream_is_no_alloclog_and_tried_each_second);
 	tcase_add_test(tc, overwritten_records_are_mended_by_a_new_snapshot);
@@ -879,6 +1018,7 @@ session_suite(void)
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("beginnings");
+	tcase_add_test(tc, bad_classic_records_are_counted_and_the_others_kept);
 	tcase_add_test(tc, no_common_version_is_said);
 	tcase_add_test(tc, refusal_is_said);
 	tcase_add_test(tc, a_run_without_a_process_yet_is_connecting);

@@ -336,6 +336,8 @@ answer_read(struct peer *p, const struct wire_msg *q, struct model *m)
 		p->whole++;
 	else
 		p->not_whole++;
+	if (seq > m->n + 1)
+		seq = m->n + 1;
 	d->first = seq;
 	if (seq <= m->overwritten) {
 		d->lost[STREAM_OVERWRITTEN] = (struct wire_lost){

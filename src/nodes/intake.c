@@ -3,9 +3,14 @@
  *
  * Loading: SNAP and READ run side by side, each sending its next request when
  * its reply is in; merge.h says which records apply.  Afterwards READs leave
- * out cancelled pairs.  One READ is on its way at a time, for its successor
- * needs to know where it ended; within a cycle they follow each other until
- * the reader has caught up or has worked for long enough.
+ * out cancelled pairs.  Within a cycle they follow each other until the reader
+ * has caught up or has worked for long enough.
+ *
+ * Where a READ ends is known only from its reply.  But a busy node takes its
+ * time for an answer, so when replies come back full of records that do not
+ * cancel, READ_WINDOW of them are sent ahead, each where its predecessor will
+ * end if it is full again.  A reply that begins anywhere but at the cursor was
+ * a wrong guess and is dropped; what it had is read again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +24,8 @@
  */
 #define CAUGHT_UP 4096
 #define READS_PER_CYCLE 1024
-#define WORK_PER_CYCLE_NS 30000000	/* of a cycle's 66.7 ms: keys stay live */
+#define READ_WINDOW 16
+#define WORK_PER_CYCLE_NS 45000000	/* of a cycle's 66.7 ms */
 #define TYPED_ENTRY 50			/* code, name 8, text 41 */
 #define CLASSIC_MAX 2048
 #define WIDE_MAX (1u << 20)
@@ -480,12 +486,22 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 	    data->offsets.len == 4 * (size_t)data->count);
 }
 
+/* Full of records that stay: the next replies are likely to be the same. */
+static bool
+is_dense(const struct wire_data *data)
+{
+	return data->count == WIRE_READ_MAX &&
+	    data->cancelled < WIRE_READ_MAX / 4;
+}
+
 static void
-take_data(struct nodes_session *s, const struct wire_data *data)
+take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 {
 	uint64_t undo;
 	bool ended, caught_up;
 
+	if (data->first != s->cursor && !sure)
+		return;
 	if (!adds_up(s, data)) {
 		session_say(s, "the node's answer did not add up: the list is "
 		    "taken anew");
@@ -508,6 +524,7 @@ take_data(struct nodes_session *s, const struct wire_data *data)
 	}
 	apply(s, data);
 	s->cursor = data->next;
+	s->dense = is_dense(data);
 	undo = blklist_counts(s->build)->unknown_undo;
 	if (undo > s->undo_seen && !s->opts.since_click) {
 		/* The snapshot fell between a realloc's free and its undoing. */
@@ -531,41 +548,69 @@ on_data(void *arg, int err, const struct wire_msg *msg)
 {
 	struct nodes_session *s = arg;
 	struct mono begin = mono_now();
+	bool sure;
 
 	if (err < 0)
 		return;
-	s->reading = false;
-	if (msg->type == WIRE_ERR)
+	s->reading--;
+	/* Only the first of a row was sent from a cursor that was known. */
+	sure = s->sure;
+	s->sure = false;
+	if (s->again || s->step < SESSION_LOAD)
+		;	/* all of this is read once more, or no longer wanted */
+	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
 	else if (msg->type != WIRE_DATA)
 		s->again = true;
 	else
-		take_data(s, &msg->data);
+		take_data(s, &msg->data, sure);
+	/* The guesses are used up: on from where they have led. */
+	if (s->reading == 0 && s->dense)
+		intake_read(s);
 	s->cycle_ns += mono_diff_ns(mono_now(), begin);
-	if (s->reading)
+	if (s->reading > 0)
 		return;
 	session_measure(s);
 	s->news(s->arg);
 }
 
-void
-intake_read(struct nodes_session *s)
+static bool
+ask_read(struct nodes_session *s, uint64_t from)
 {
 	struct wire_msg msg = {
 		.type = WIRE_READ,
 		.read = {
 			.index = s->index,
-			.from = s->cursor,
+			.from = from,
 			.max = WIRE_READ_MAX,
-			.whole = s->step == SESSION_LOAD,
+			.whole = s->step == SESSION_LOAD || s->dense,
 		},
 	};
 
-	if (s->reading || s->again || s->doubt ||
-	    (s->step != SESSION_FLOW && s->merge.n == 0) ||
-	    s->reads >= READS_PER_CYCLE || s->cycle_ns > WORK_PER_CYCLE_NS)
-		return;
 	memcpy(msg.read.epoch, s->epoch, WIRE_EPOCH);
-	s->reading = link_ask(s->link, &msg, s, on_data, s) == 0;
+	if (link_ask(s->link, &msg, s, on_data, s) < 0)
+		return false;
+	s->reading++;
 	s->reads++;
+	return true;
+}
+
+void
+intake_read(struct nodes_session *s)
+{
+	unsigned window = s->dense ? READ_WINDOW : 1;
+
+	if (s->again || s->doubt ||
+	    (s->step != SESSION_FLOW && s->merge.n == 0))
+		return;
+	if (s->reading == 0) {
+		s->ahead = s->cursor;
+		s->sure = true;
+	}
+	while (s->reading < window && s->reads < READS_PER_CYCLE &&
+	    s->cycle_ns <= WORK_PER_CYCLE_NS) {
+		if (!ask_read(s, s->ahead))
+			return;
+		s->ahead += WIRE_READ_MAX;
+	}
 }

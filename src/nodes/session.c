@@ -53,7 +53,8 @@ static void
 call_off(struct nodes_session *s)
 {
 	link_forget(s->link, s);
-	s->asking = s->reading = s->snapping = false;
+	s->asking = s->snapping = s->dense = false;
+	s->reading = 0;
 	s->stat_stream = s->stat_node = s->typing = s->doubt = false;
 	s->silent = 0;
 }
@@ -372,7 +373,7 @@ link_is_up(struct nodes_session *s)
 static void
 watch_silence(struct nodes_session *s)
 {
-	bool waiting = s->asking || s->reading || s->snapping ||
+	bool waiting = s->asking || s->reading > 0 || s->snapping ||
 	    s->stat_node || s->stat_stream;
 	uint64_t heard = link_heard(s->link);
 	bool was = s->silent >= SILENT_CYCLES;
@@ -454,7 +455,7 @@ nodes_session_cycle(struct nodes_session *s)
 	if (!link_is_up(s))
 		return;
 	watch_silence(s);
-	if (s->step == SESSION_FLOW && s->reading)
+	if (s->step == SESSION_FLOW && s->reading > 0)
 		s->look.missed_cycles++;
 	if (s->retry_in > 0)
 		s->retry_in--;

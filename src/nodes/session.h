@@ -63,7 +63,10 @@ struct nodes_session {
 	struct blklist *build;		/* taken in parts; == list when none was whole before */
 	bool listed;			/* the list was whole once */
 	uint64_t cursor;
-	bool reading;			/* READ is on its way */
+	unsigned reading;		/* READs on their way */
+	bool sure;			/* the first of them was sent from the cursor itself */
+	bool dense;			/* replies come back full: read ahead */
+	uint64_t ahead;			/* where the next READ ahead begins */
 	bool snapping;			/* SNAP is on its way */
 	bool again;			/* take the snapshot anew at the next cycle */
 	unsigned reads;			/* READs of this cycle */
