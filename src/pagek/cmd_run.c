@@ -285,7 +285,7 @@ choose_form(const struct options *o)
 
 	if (option_given(o, OPTION_BATCH) || option_given(o, OPTION_OUTPUT))
 		return 1;
-	err = tty_check();
+	err = page_screen_check();
 	return err == -ENOTTY ? 1 : err;
 }
 

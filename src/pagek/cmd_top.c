@@ -33,7 +33,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	char why[512];
 	struct page page;
 
-	err = text ? 0 : tty_check();
+	err = text ? 0 : page_screen_check();
 	if (err < 0)
 		return tty_refuse(err);
 	options_session(o, &opts);

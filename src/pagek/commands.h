@@ -65,12 +65,9 @@ int batch_status(const struct options *, struct nodes_session *);
 /* --- terminal (tty.c) --------------------------------------------------- */
 
 /*
- * 0 when a page can be drawn; -ENOTTY when standard input or output is no
- * terminal, -ENODEV when its kind is dumb or not known.  Writes nothing.
+ * Says why there is no page, by what page_screen_check() found, and what to do
+ * instead; the exit status.
  */
-int tty_check(void);
-
-/* Says why there is no page and what to do instead; the exit status. */
 int tty_refuse(int err);
 
 #endif

@@ -45,7 +45,7 @@ rule "help explains a command" prints "usage: pagek run" help run
 
 # --- off a terminal
 rule "the page off a terminal is refused, and text is offered" \
-    refused 2 "pagek list.*pagek -b" demo:1
+    refused 2 "pagek list.*-b" demo:1
 with_term() {
 	(TERM=$1 && export TERM && refused 2 "pagek list" demo:1)
 }
