@@ -29,7 +29,7 @@ shows() {
 wait_for() {
 	until_true 20 shows "$1" || {
 		echo "never shown: $1"
-		shot
+		shot | grep .
 		return 1
 	}
 }
@@ -46,7 +46,7 @@ st_is() {
 back() {
 	until_true 10 st_is 010 || {
 		echo "the terminal is $(st)"
-		shot
+		shot | grep .
 		return 1
 	}
 }
@@ -89,7 +89,7 @@ status_is() {
 	got=$(status)
 	[ "$got" = "$1" ] || {
 		echo "status $got, not $1"
-		shot
+		shot | grep .
 		return 1
 	}
 }
