@@ -243,8 +243,13 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 	}
 	page_cell_rnod(rnod, v->look, b);
 	page_cell_age(age, page_cell_seconds(v->look, b));
-	base_append(out, cap, &len, "%012llx %12llu %02X ",
-	    (unsigned long long)b->addr, (unsigned long long)b->size, b->type);
+	if (v->look->classic)
+		base_append(out, cap, &len, "%08X    ", (unsigned)b->addr);
+	else
+		base_append(out, cap, &len, "%012llx",
+		    (unsigned long long)b->addr);
+	base_append(out, cap, &len, " %12llu %02X ",
+	    (unsigned long long)b->size, b->type);
 	append_name(page, out, cap, &len, page_descr(v->look, b), 8);
 	base_append(out, cap, &len, " ");
 	append_name(page, out, cap, &len, page_cell_thread(v, b), 16);
