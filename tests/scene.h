@@ -6,7 +6,11 @@
 #ifndef TESTS_SCENE_H
 #define TESTS_SCENE_H
 
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <check.h>
 
@@ -211,6 +215,97 @@ scene_target(struct scene *s, unsigned blocks)
 		    1 + i % 4, 0x401000 + i, ms);
 	}
 	scene_refresh(s);
+}
+
+/* --- a page over a scene, for each test --------------------------------- */
+
+static struct scene scene;
+static struct page page;
+static struct page_picture pic;
+
+static inline void
+setup(void)
+{
+	setlocale(LC_ALL, "C.UTF-8");
+	setenv("TZ", "UTC", 1);
+	scene_symbol_override = NULL;
+	pic = (struct page_picture){ 0 };
+	page_init(&page, &(struct page_opts){ .listing = "0509" });
+}
+
+static inline void
+teardown(void)
+{
+	page_thaw(&page);
+	page_picture_fini(&pic);
+	scene_fini(&scene);
+}
+
+static inline void
+setup_note(void)
+{
+	setup();
+	scene_note(&scene);
+}
+
+static inline void
+setup_target(void)
+{
+	setup();
+	scene_target(&scene, 60);
+}
+
+static inline void
+compose(int cols, int rows)
+{
+	ck_assert_int_eq(page_compose_view(&page, &scene.view, cols, rows,
+	    &pic), 0);
+}
+
+/* Columns of a line as the terminal counts them; -1 for what it cannot show. */
+static inline int
+columns_of(const char *text)
+{
+	wchar_t wide[4096];
+	size_t n = mbstowcs(wide, text, BASE_NELEM(wide));
+
+	return n == (size_t)-1 ? -1 : wcswidth(wide, n);
+}
+
+static inline void
+assert_fits(int cols, int rows)
+{
+	int i, w;
+
+	if (rows > 0)
+		ck_assert_int_eq(pic.rows, rows);
+	for (i = 0; i < pic.rows; i++) {
+		w = columns_of(pic.line[i].text);
+		ck_assert_msg(w >= 0 && w <= cols, "%d of %d columns: %s", w,
+		    cols, pic.line[i].text);
+	}
+}
+
+static inline bool
+shows(const char *text)
+{
+	int i;
+
+	for (i = 0; i < pic.rows; i++)
+		if (strstr(pic.line[i].text, text) != NULL)
+			return true;
+	return false;
+}
+
+static inline bool
+marked(int row, enum page_mark mark)
+{
+	int i;
+
+	for (i = 0; i < pic.line[row].nspan; i++)
+		if (pic.line[row].span[i].mark == mark)
+			return true;
+	return false;
 }
 
 #endif
