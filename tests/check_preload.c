@@ -284,9 +284,14 @@ END_TEST
 START_TEST(node_that_does_not_do_its_part_is_left_alone)
 {
 	struct hello *h = hello_start((enum hello_manner)_i);
+	uint32_t magic = 0;
 
 	same_without_us(&(struct hello_how) { .node = h->path });
 	hello_stop(h);
+	if (h->bad != -1)
+		ck_assert_int_eq(pread(h->bad, &magic, sizeof(magic), 0),
+		    sizeof(magic));
+	ck_assert_uint_eq(magic, 0);
 	ck_assert_uint_eq(h->n, 0);
 	ck_assert_uint_eq(h->met, h->manner == HELLO_ABSENT ? 0 : 1);
 	hello_free(h);
@@ -446,6 +451,11 @@ START_TEST(another_allocator_behind_us_is_logged_whole)
 		hello_run(&r, &(struct hello_how) { .node = h->path,
 		    .below = lib }, argv);
 		hello_stop(h);
+		/* An allocator that ends a target by itself: nothing to see. */
+		if (!WIFEXITED(plain.status)) {
+			hello_free(h);
+			continue;
+		}
 		ck_assert_int_eq(r.status, plain.status);
 		ck_assert_uint_eq(h->n, 1);
 		ck_assert_int_eq(strncmp(h->images[0].hello.allocator,

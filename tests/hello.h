@@ -68,6 +68,7 @@ struct hello {
 	pthread_t thread;
 	_Atomic bool stop;
 	unsigned met;			/* hellos that came */
+	int bad;			/* ring area that must not be joined; or -1 */
 	unsigned n;			/* images */
 	struct hello_image *images;	/* HELLO_IMAGES */
 };
@@ -254,7 +255,7 @@ hello_answer(struct hello *h, int fd)
 	case HELLO_UNSEALED:
 		hello_bad_areas(h->manner, fds);
 		hello_send(fd, &w, fds, h->manner == HELLO_ONE_AREA ? 1 : 2);
-		close(fds[0]);
+		h->bad = fds[0];
 		close(fds[1]);
 		break;
 	default:
@@ -300,6 +301,7 @@ hello_start(enum hello_manner manner)
 	h->images = calloc(HELLO_IMAGES, sizeof(*h->images));
 	ck_assert_ptr_nonnull(h->images);
 	h->manner = manner;
+	h->bad = -1;
 	strcpy(h->folder, "/tmp/pagek-hello.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(h->folder));
 	snprintf(h->path, sizeof(h->path), "%s/node", h->folder);
@@ -331,6 +333,8 @@ hello_free(struct hello *h)
 		stream_feed_free(h->images[i].feed);
 		blklist_free(h->images[i].list);
 	}
+	if (h->bad != -1)
+		close(h->bad);
 	close(h->listener);
 	unlink(h->path);
 	rmdir(h->folder);

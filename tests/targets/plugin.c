@@ -2,7 +2,8 @@
  * plugin LIBRARY [TIMES]: a C program that loads a C++ plugin, calls its
  * int run(void), which allocates with new, and unloads it again.
  *
- * Prints run=N, what the plugin returned the last time.
+ * Prints run=N, what the plugin returned the last time, and clean=1 if no
+ * message of somebody else's was left for dlerror(3).
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ int
 main(int argc, char **argv)
 {
 	int times = argc > 2 ? atoi(argv[2]) : 2, got = -1;
+	int clean = dlerror() == NULL;
 
 	for (int i = 0; i < times && argc > 1; i++) {
 		void *lib = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -25,8 +27,9 @@ main(int argc, char **argv)
 			return 2;
 		}
 		got = run();
+		clean &= dlerror() == NULL;
 		dlclose(lib);
 	}
-	dprintf(1, "run=%d\nclean=%d\n", got, dlerror() == NULL);
+	dprintf(1, "run=%d\nclean=%d\n", got, clean);
 	return 0;
 }
