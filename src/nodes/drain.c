@@ -83,9 +83,19 @@ turn(struct node *node)
 			next = k->due_ms;
 	}
 	now = mono_ms(mono_now());
+	if (next <= now) {
+		/*
+		 * By way of the poll: libuv before 1.45 runs a timer of 0 that
+		 * is started in its own callback again at once, and pages would
+		 * wait for as long as a target is busy.
+		 */
+		uv_timer_stop(&node->drain.timer);
+		uv_async_send(&node->drain.wake);
+		return;
+	}
 	uv_update_time(node->loop);
-	uv_timer_start(&node->drain.timer, on_timer,
-	    next > now ? (uint64_t)(next - now) : 0, 0);
+	uv_timer_start(
+	    &node->drain.timer, on_timer, (uint64_t)(next - now), 0);
 }
 
 static void
