@@ -418,12 +418,15 @@ rule "pagek list into head is quiet" list_to_head
 
 # --- the end of a target ---
 
+line_1() {
+	shot | sed -n 1p | grep -q "$1"
+}
+
 ended_and_saved() {
 	go 80 24 || return 1
 	rm -f "$here"/pagek-*.txt
 	run "$B/pagek run -- perl -e 'sleep 1; exit 3'"
-	wait_for 'ENDED' || return 1
-	shot | sed -n 1p | grep -q 'ENDED ..:..:.. exit 3' || return 1
+	until_true 20 line_1 'ENDED ..:..:.. exit 3' || return 1
 	shows 'malloc' || return 1
 	keys e
 	wait_for 'saved as pagek-' || return 1
@@ -438,8 +441,7 @@ killed_target() {
 	run "$B/pagek run -- sh -c 'echo \$\$ >target; exec sleep 100'"
 	until_true 10 test -s "$here/target" && wait_for 'sleep[' || return 1
 	kill -KILL "$(cat "$here/target")"
-	wait_for 'signal 9' || return 1
-	shot | sed -n 1p | grep -q 'ENDED ..:..:.. signal 9' || return 1
+	until_true 20 line_1 'ENDED ..:..:.. signal 9' || return 1
 	shows 'malloc' && quits
 }
 
