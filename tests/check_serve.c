@@ -45,10 +45,11 @@ addr_in(const struct wire_data *d, size_t i)
 static uint64_t
 seq_in(const struct wire_data *d, size_t i)
 {
-	const uint8_t *o = d->offsets.p + 4 * i;
+	const uint8_t *o;
 
 	if (d->offsets.len == 0)
 		return d->first + i;
+	o = d->offsets.p + 4 * i;
 	return d->first + (o[0] | o[1] << 8 | o[2] << 16 |
 	    (uint32_t)o[3] << 24);
 }

@@ -311,6 +311,7 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	start.own_session = form == 0;
 	options_session(o, &opts);
 	page_init(&r.page, &o->page);
+	r.page.opts.session = opts;
 	/* First: a signal may come as soon as there is a command to send it to. */
 	if (form == 1 && forward_open(loop) < 0)
 		complain("signals will not be passed on to the command");

@@ -43,6 +43,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		return status;
 	}
 	page_init(&page, &o->page);
+	page.opts.session = opts;
 	err = nodes_session_open(&s, link, &opts, page_news, &page);
 	if (err < 0) {
 		complain("cannot watch: %s", strerror(-err));
