@@ -355,6 +355,20 @@ START_TEST(program_of_other_rights_than_its_caller_is_left_alone)
 }
 END_TEST
 
+START_TEST(child_of_a_sandboxed_process_is_not_killed_for_us)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	const char *argv[] = { built("targets/sandbox"), NULL };
+	struct hello_result r;
+
+	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
+	hello_stop(h);
+	ck_assert_str_eq(r.out, "child=9\n");
+	ck_assert_uint_eq(h->met, 1);
+	hello_free(h);
+}
+END_TEST
+
 /* --- descriptors -------------------------------------------------------- */
 
 START_TEST(no_descriptor_of_ours_is_left)
@@ -627,6 +641,7 @@ preload_suite(void)
 	    HELLO_MUTE, HELLO_MANNERS);
 	tcase_add_test(t, children_of_an_inert_process_do_not_call_again);
 	tcase_add_test(t, program_of_other_rights_than_its_caller_is_left_alone);
+	tcase_add_test(t, child_of_a_sandboxed_process_is_not_killed_for_us);
 	suite_add_tcase(s, t);
 
 	t = tcase_create("descriptors");

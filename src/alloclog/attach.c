@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -330,20 +331,39 @@ settle_missed(void)
 	atomic_fetch_add(&ring->rings[RING_COMMON].dropped, n);
 }
 
+/*
+ * A child of a process that has locked itself into a sandbox since it began
+ * might be killed for its first socket.
+ */
+static bool
+sandboxed_since(void)
+{
+	static int at_start = -1;
+	int now = prctl(PR_GET_SECCOMP);
+
+	if (at_start == -1)
+		at_start = now;
+	return now != at_start;
+}
+
+/* malloc is no cancellation point, but what is called here is full of them. */
 static void
 attach_first(struct image *m)
 {
 	uint64_t all = ~UINT64_C(0), old;
+	int cancel;
 
 	/* The system call, for libc keeps two signals of its own out of it. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	threads_begin();
-	if (!say_hello(&m->hello)) {
+	if (sandboxed_since() || !say_hello(&m->hello)) {
 		attach_never();
 		produce_orphan();
 	}
 	atomic_store(&m->state, ATTACH_DONE);
 	syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
+	pthread_setcancelstate(cancel, NULL);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
 }
 

@@ -48,16 +48,17 @@ measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 	return n;
 }
 
-COLD void
+NOINLINE void
 hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
     unsigned type, uintptr_t caller)
 {
 	struct thread *t = &thread_self;
-	struct producer *p;
+	struct producer *p = thread_producer();
 
-	if (!thread_ready(&p))
+	if (unlikely(p == NULL) && !thread_ready(&p))
 		return;
-	scope_label_alloc(t, ptr == NULL, &type, &caller);
+	if (t->depth > 0)
+		scope_label_alloc(t, ptr == NULL, &type, &caller);
 	if (ptr != NULL)
 		t->last = (uintptr_t)ptr;
 	if (stopped())
@@ -69,15 +70,16 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 		    type, t->level, caller);
 }
 
-COLD void
+NOINLINE void
 hook_freeing(void *ptr, unsigned type, uintptr_t caller)
 {
 	struct thread *t = &thread_self;
-	struct producer *p;
+	struct producer *p = thread_producer();
 
-	if (!thread_ready(&p))
+	if (unlikely(p == NULL) && !thread_ready(&p))
 		return;
-	if (!scope_label_free(t, (uintptr_t)ptr, &type, &caller))
+	if (t->depth > 0 &&
+	    !scope_label_free(t, (uintptr_t)ptr, &type, &caller))
 		return;
 	if (t->last == (uintptr_t)ptr)
 		t->last = 0;
@@ -108,11 +110,37 @@ product(size_t n, size_t size)
 	return __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total;
 }
 
-static COLD void *
+/*
+ * What a lone operator new asks for: the commonest of the slow cases.  NULL
+ * when it is not that.
+ */
+static inline const struct scope *
+lone_scope(const struct producer *p)
+{
+	const struct thread *t = &thread_self;
+
+	return likely(p != NULL) && t->depth == 1 && likely(!t->measuring) ?
+	    &t->scopes[0] : NULL;
+}
+
+static NOINLINE void *
 malloc_slow(size_t size, uintptr_t caller)
 {
+	struct producer *p = thread_producer();
+	const struct scope *s = lone_scope(p);
 	void *ptr;
 
+	if (s != NULL && likely(scope_calls(s, caller)) &&
+	    likely(s->block == 0) && likely(!s->own) && likely(!stopped())) {
+		ptr = real.malloc(size);
+		if (likely(ptr != NULL))
+			produce_alloc(p, (uintptr_t)ptr, size,
+			    real.usable[REAL_MALLOC](ptr), s->type, p->level,
+			    s->caller);
+		else
+			hook_allocated(ptr, size, NULL, TYPE_MALLOC, caller);
+		return ptr;
+	}
 	if (!real_get())
 		return pool_alloc(16, size);
 	ptr = real.malloc(size);
@@ -136,9 +164,19 @@ calloc_slow(size_t n, size_t size, uintptr_t caller)
 	return ptr;
 }
 
-static COLD void
+static NOINLINE void
 free_slow(void *ptr, uintptr_t caller)
 {
+	struct producer *p = thread_producer();
+	struct scope *s = &thread_self.scopes[0];
+
+	if (lone_scope(p) != NULL && likely(s->block == (uintptr_t)ptr) &&
+	    likely(!s->logged) && likely(!s->own)) {
+		s->logged = true;
+		produce_free(p, (uintptr_t)ptr, s->type, 0, s->caller);
+		real.free(ptr);
+		return;
+	}
 	if (pool_has(ptr)) {
 		pool_free(ptr);
 		return;

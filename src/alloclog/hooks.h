@@ -38,6 +38,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define HOT __attribute__((flatten))
 #define COLD __attribute__((noinline, cold))
+#define NOINLINE __attribute__((noinline))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -141,14 +142,14 @@ struct scope {
 	uintptr_t frame;	/* the hook's frame: dead once the stack is above it */
 	uintptr_t caller;	/* who called the operator */
 	uintptr_t block;	/* what a delete frees; 0 for a new */
-	uint64_t size;		/* bytes asked of a new */
+	size_t size;		/* bytes asked of a new */
 	uint8_t type;		/* enum rec_type, of the outermost operator */
 	bool logged;		/* delete: its free; new: that it failed */
 	bool own;		/* this operator does not come to malloc or free */
 	bool inner;		/* part of the operator around it */
 };
 
-#define SCOPES 8	/* deeper ones are counted but not kept */
+#define SCOPES 8	/* deeper ones are counted; the last place is for them all */
 
 /* What a thread keeps in its own storage.  A fork copies it. */
 struct thread {
@@ -164,7 +165,7 @@ struct thread {
 	bool ended;			/* past its destructors, or no seat: the common ring */
 	bool named;			/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
-	struct scope scopes[SCOPES];
+	struct scope scopes[SCOPES + 1];
 };
 
 extern _Thread_local struct thread thread_self
@@ -176,6 +177,15 @@ extern _Thread_local struct thread thread_self
  * Keeps errno.
  */
 bool thread_ready(struct producer **);
+
+/* The same where all of that has been done; NULL if not. */
+static inline struct producer *
+thread_producer(void)
+{
+	struct producer *p = thread_self.producer;
+
+	return likely(p != NULL) && likely(p->ring != NULL) ? p : NULL;
+}
 
 /* Creates the key whose destructor closes a thread's ring; once. */
 void threads_begin(void);
@@ -230,6 +240,23 @@ void hook_freeing(void *ptr, unsigned type, uintptr_t caller);
 
 /* Looks the operators up among what is loaded at the start. */
 void operators_begin(void);
+
+/*
+ * A real operator is some dozens of instructions: a call that returns within
+ * these bytes of its beginning is its own.  Where that is wrong, a block goes
+ * under the name of malloc instead of new; it is logged once in any case.
+ */
+#define OP_REACH 256
+
+/*
+ * Called by the real operator: from its code, or from ours when it ends in a
+ * jump to the next function instead of a call.
+ */
+static inline bool
+scope_calls(const struct scope *s, uintptr_t ret)
+{
+	return ret - s->real < OP_REACH || range_has(&real.self, ret);
+}
 
 /*
  * The block is asked for (or freed) by a real operator itself: puts the name

@@ -62,7 +62,10 @@ static const char *const op_names[OPS] = {
 /* The operators that callers in one object would have without us. */
 struct op_set {
 	struct range callers;
-	void *fns[OPS];
+	struct op_real {
+		void *fn;	/* NULL: there is none */
+		bool own;	/* the allocator's: does not come to malloc */
+	} ops[OPS];
 	_Atomic bool ready;
 };
 
@@ -71,6 +74,13 @@ struct op_set {
 static struct op_set loaded;		/* at the start, for every caller */
 static struct op_set brought[OP_SETS];	/* by plugins, with their own runtime */
 static _Atomic unsigned brought_count;
+
+static bool
+is_own(const void *fn)
+{
+	return range_has(&real.heap[0], (uintptr_t)fn) ||
+	    range_has(&real.heap[1], (uintptr_t)fn);
+}
 
 static bool
 op_set_fill(struct op_set *set, void *handle)
@@ -82,8 +92,8 @@ op_set_fill(struct op_set *set, void *handle)
 
 		if (fn == NULL || range_has(&real.self, (uintptr_t)fn))
 			continue;
-		if (set->fns[i] == NULL)
-			set->fns[i] = fn;
+		if (set->ops[i].fn == NULL)
+			set->ops[i] = (struct op_real) { fn, is_own(fn) };
 		any = true;
 	}
 	return any;
@@ -109,7 +119,8 @@ pin(const struct op_set *set)
 	Dl_info info;
 
 	for (int i = 0; i < OPS; i++)
-		if (set->fns[i] != NULL && dladdr(set->fns[i], &info) != 0) {
+		if (set->ops[i].fn != NULL &&
+		    dladdr(set->ops[i].fn, &info) != 0) {
 			(void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 			return;
 		}
@@ -129,12 +140,16 @@ op_set_search(struct op_set *set, uintptr_t caller)
 	Dl_info info;
 	bool found = false;
 
+	found = op_set_fill(set, RTLD_NEXT);	/* loaded for all since */
+	if (found)
+		pin(set);
 	set->callers = real_object((void *)caller);
 	/* Code that was made at run time lies in no object. */
 	if (set->callers.size == 0)
 		set->callers = (struct range) { caller & ~(uintptr_t)0xffff,
 			0x10000 };
-	if (dladdr((void *)caller, &info) != 0 && info.dli_fname != NULL) {
+	if (!found && dladdr((void *)caller, &info) != 0 &&
+	    info.dli_fname != NULL) {
 		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 		if (handle != NULL) {
 			found = op_set_fill(set, handle);
@@ -165,13 +180,13 @@ op_set_add(uintptr_t caller)
 	return &brought[n];
 }
 
-static COLD void *
+static COLD const struct op_real *
 op_find(enum op op, uintptr_t caller)
 {
 	struct thread *t = &thread_self;
 	unsigned n = atomic_load(&brought_count);
+	const struct op_set *set = &brought[0];
 	struct lookup l;
-	void *fn = NULL;
 
 	/* An operator that ends in a jump to this one: on behalf of its caller. */
 	if (range_has(&real.self, caller))
@@ -181,68 +196,49 @@ op_find(enum op op, uintptr_t caller)
 		if (atomic_load_explicit(&brought[i].ready,
 		    memory_order_acquire) &&
 		    range_has(&brought[i].callers, caller))
-			return brought[i].fns[op];
+			return &brought[i].ops[op];
 	real_lookup_begin(&l);
-	fn = dlsym(RTLD_NEXT, op_names[op]);
-	if (fn == NULL && n < OP_SETS)
-		fn = op_set_add(caller)->fns[op];
-	else if (fn == NULL)
-		fn = brought[0].fns[op];
+	if (n < OP_SETS)
+		set = op_set_add(caller);
 	real_lookup_end(&l);
-	return fn;
+	return &set->ops[op];
 }
 
-static inline void *
+static inline const struct op_real *
 op_real(enum op op, uintptr_t caller)
 {
 	if (likely(atomic_load_explicit(&loaded.ready, memory_order_acquire)) &&
-	    likely(loaded.fns[op] != NULL))
-		return loaded.fns[op];
+	    likely(loaded.ops[op].fn != NULL))
+		return &loaded.ops[op];
 	return op_find(op, caller);
-}
-
-/* An operator of the allocator itself. */
-static bool
-op_is_own(const void *fn)
-{
-	return range_has(&real.heap[0], (uintptr_t)fn) ||
-	    range_has(&real.heap[1], (uintptr_t)fn);
 }
 
 /* --- scopes ------------------------------------------------------------- */
 
-/*
- * A real operator is some dozens of instructions: a call that returns within
- * these bytes of its beginning is its own.  Where that is wrong, a block goes
- * under the name of malloc instead of new; it is logged once in any case.
- */
-#define OP_REACH 256
-
-static struct scope *
+static inline struct scope *
 scope_top(struct thread *t)
 {
 	return t->depth > 0 && t->depth <= SCOPES ? &t->scopes[t->depth - 1] :
 	    NULL;
 }
 
-/*
- * Called by the real operator: from its code, or from ours when it ends in a
- * jump to the next function instead of a call.
- */
-static bool
-scope_calls(const struct scope *s, uintptr_t ret)
+/* Back to the depth at which a scope was opened. */
+static inline void
+scope_close(struct thread *t, unsigned depth)
 {
-	return ret - s->real < OP_REACH || range_has(&real.self, ret);
+	t->depth = depth;
+	if (likely(depth == 0) && likely(!t->looking) && likely(!t->measuring))
+		t->fast = t->producer;
 }
 
 /* A longjmp out of a new_handler leaves scopes behind, above the stack's end. */
-static void
+static inline void
 scope_drop_dead(struct thread *t, uintptr_t frame)
 {
 	struct scope *s;
 
-	while ((s = scope_top(t)) != NULL && s->frame <= frame)
-		t->depth--;
+	while ((s = scope_top(t)) != NULL && unlikely(s->frame <= frame))
+		scope_close(t, t->depth - 1);
 }
 
 void
@@ -251,8 +247,6 @@ scope_label_alloc(struct thread *t, bool failed, unsigned *type,
 {
 	struct scope *s;
 
-	if (likely(t->depth == 0))
-		return;
 	scope_drop_dead(t, FRAME);
 	s = scope_top(t);
 	if (s == NULL || s->block != 0 || !scope_calls(s, *caller))
@@ -268,8 +262,6 @@ scope_label_free(struct thread *t, uintptr_t block, unsigned *type,
 {
 	struct scope *s;
 
-	if (likely(t->depth == 0))
-		return true;
 	scope_drop_dead(t, FRAME);
 	s = scope_top(t);
 	if (s == NULL || s->block != block)
@@ -280,24 +272,6 @@ scope_label_free(struct thread *t, uintptr_t block, unsigned *type,
 	*type = s->type;
 	*caller = s->caller;
 	return true;
-}
-
-static inline void
-scope_open(struct thread *t, const struct scope *s)
-{
-	if (likely(t->depth < SCOPES))
-		t->scopes[t->depth] = *s;
-	t->depth++;
-	t->fast = NULL;
-}
-
-/* Back to the depth at which this scope was opened. */
-static inline void
-scope_close(struct thread *t, unsigned depth)
-{
-	t->depth = depth;
-	if (likely(depth == 0) && !t->looking)
-		t->fast = t->producer;
 }
 
 /*
@@ -350,49 +324,66 @@ operator_unwound(int version, _Unwind_Action actions,
 #define TELL_WHEN_UNWOUND() \
 	__asm__ volatile(".cfi_personality 0x1b, operator_unwound")
 
-/* --- new ---------------------------------------------------------------- */
-
 /* One operator's hook at work. */
 struct call {
-	void *fn;		/* the real one; NULL if there is none anywhere */
-	struct scope scope;	/* as opened */
-	unsigned depth;		/* scopes around it */
+	void *fn;	/* the real one; NULL if there is none anywhere */
+	unsigned depth;	/* scopes around it */
+	bool own;
 	bool opened;
 };
 
-static void
-new_begin(struct call *c, enum op op, size_t size, unsigned type,
-    uintptr_t caller, uintptr_t frame)
+/*
+ * Opens the scope of a new (block 0) or a delete, unless nobody listens or it
+ * is the inner part of a delete that has one.
+ */
+static inline __attribute__((always_inline)) void
+call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
+    unsigned type, uintptr_t caller, uintptr_t frame)
 {
 	struct thread *t = &thread_self;
-	struct scope *s = &c->scope;
+	const struct op_real *r;
 	const struct scope *outer;
+	struct scope *s;
+	bool inner = false;
 
-	(void)real_get();
-	c->fn = op_real(op, caller);
-	c->opened = !hook_is_inert();
-	if (!c->opened)
+	if (unlikely(!real_known()))
+		(void)real_get();
+	r = op_real(op, caller);
+	c->fn = r->fn;
+	c->own = r->own || unlikely(r->fn == NULL);
+	c->opened = false;
+	if (unlikely(hook_is_inert()))
 		return;
-	*s = (struct scope) {
-		.real = (uintptr_t)c->fn,
-		.frame = frame,
-		.caller = caller,
-		.size = size,
-		.type = (uint8_t)type,
-		.own = c->fn == NULL || op_is_own(c->fn),
-	};
-	scope_drop_dead(t, frame);
-	outer = scope_top(t);
-	/* new[] and the nothrow forms end in new: one request, one name. */
-	if (outer != NULL && outer->block == 0 && scope_calls(outer, caller)) {
-		s->type = outer->type;
-		s->caller = outer->caller;
-		s->inner = true;
+	if (unlikely(t->depth > 0)) {
+		scope_drop_dead(t, frame);
+		outer = scope_top(t);
+		if (outer != NULL && block != 0 && outer->block == block)
+			return;
+		/* new[] and the nothrow forms end in new: one request, one name. */
+		if (outer != NULL && block == 0 && outer->block == 0 &&
+		    scope_calls(outer, caller)) {
+			type = outer->type;
+			caller = outer->caller;
+			inner = true;
+		}
 	}
+	c->opened = true;
 	c->depth = t->depth;
-	t->last = 0;
-	scope_open(t, s);
+	s = &t->scopes[likely(c->depth < SCOPES) ? c->depth : SCOPES];
+	s->real = (uintptr_t)c->fn;
+	s->frame = frame;
+	s->caller = caller;
+	s->block = block;
+	s->size = size;
+	s->type = (uint8_t)type;
+	s->logged = false;
+	s->own = c->own;
+	s->inner = inner;
+	t->depth = c->depth + 1;
+	t->fast = NULL;
 }
+
+/* --- new ---------------------------------------------------------------- */
 
 /* What the hook has if there is no real operator anywhere: malloc. */
 static void *
@@ -404,26 +395,23 @@ new_without(size_t align, size_t size)
 	    real.aligned_alloc(align, (size + align - 1) & ~(align - 1));
 }
 
-static void
-new_end(const struct call *c, void *ptr)
+/* After an operator that did not come to malloc, or may not have. */
+static NOINLINE void
+new_own_end(const struct call *c, void *ptr)
 {
 	struct thread *t = &thread_self;
-	const struct scope *s = &c->scope;
-	bool logged;
+	struct scope s = t->scopes[c->depth < SCOPES ? c->depth : SCOPES];
 
-	if (!c->opened)
-		return;
-	logged = c->depth < SCOPES && t->scopes[c->depth].logged;
 	scope_close(t, c->depth);
-	if (!s->own || pool_has(ptr))
+	if (pool_has(ptr))
 		return;
 	if (ptr == NULL)
-		new_failed(t, s, logged);
+		new_failed(t, &s, s.logged);
 	else if (t->last != (uintptr_t)ptr)
-		hook_allocated(ptr, s->size,
-		    range_has(&real.heap[0], s->real) ?
+		hook_allocated(ptr, s.size,
+		    range_has(&real.heap[0], s.real) ?
 			real.usable[REAL_MALLOC] : NULL,
-		    s->type, s->caller);
+		    s.type, s.caller);
 }
 
 struct nothrow;
@@ -436,12 +424,17 @@ struct nothrow;
 		void *ptr; \
  \
 		TELL_WHEN_UNWOUND(); \
-		new_begin(&c, op, size, type, CALLER, FRAME); \
+		call_begin(&c, op, size, 0, type, CALLER, FRAME); \
+		if (unlikely(c.own)) \
+			thread_self.last = 0; \
 		if (likely(c.fn != NULL)) \
 			ptr = ((void *(*) params)c.fn)args; \
 		else \
 			ptr = new_without(align, size); \
-		new_end(&c, ptr); \
+		if (unlikely(c.opened && c.own)) \
+			new_own_end(&c, ptr); \
+		else if (likely(c.opened)) \
+			scope_close(&thread_self, c.depth); \
 		return ptr; \
 	}
 
@@ -463,39 +456,6 @@ NEW(_ZnamSt11align_val_tRKSt9nothrow_t, OP_NEW_ARRAY_AL_NT,
 
 /* --- delete ------------------------------------------------------------- */
 
-/* The inner part of a delete that has a scope already opens none. */
-static void
-delete_begin(struct call *c, enum op op, void *ptr, unsigned type,
-    uintptr_t caller, uintptr_t frame)
-{
-	struct thread *t = &thread_self;
-	struct scope *s = &c->scope;
-	const struct scope *outer;
-
-	(void)real_get();
-	c->fn = op_real(op, caller);
-	c->opened = false;
-	if (hook_is_inert())
-		return;
-	scope_drop_dead(t, frame);
-	outer = scope_top(t);
-	if (outer != NULL && outer->block == (uintptr_t)ptr)
-		return;
-	*s = (struct scope) {
-		.real = (uintptr_t)c->fn,
-		.frame = frame,
-		.caller = caller,
-		.block = (uintptr_t)ptr,
-		.type = (uint8_t)type,
-		.own = c->fn == NULL || op_is_own(c->fn),
-	};
-	c->opened = true;
-	c->depth = t->depth;
-	scope_open(t, s);
-	if (s->own && !pool_has(ptr))
-		hook_freeing(ptr, type, caller);
-}
-
 static void
 delete_without(void *ptr)
 {
@@ -513,7 +473,9 @@ delete_without(void *ptr)
  \
 		if (unlikely(ptr == NULL)) \
 			return; \
-		delete_begin(&c, op, ptr, type, CALLER, FRAME); \
+		call_begin(&c, op, 0, (uintptr_t)ptr, type, CALLER, FRAME); \
+		if (unlikely(c.opened && c.own) && !pool_has(ptr)) \
+			hook_freeing(ptr, type, CALLER); \
 		if (likely(c.fn != NULL)) \
 			((void (*) params)c.fn)args; \
 		else \

@@ -225,8 +225,8 @@ look_up(void)
 	*(void **)&real.memalign = fns[REAL_MEMALIGN];
 	*(void **)&real.valloc = fns[REAL_VALLOC];
 	*(void **)&real.pvalloc = fns[REAL_PVALLOC];
-	operators_begin();
 	if (sanitised()) {
+		operators_begin();
 		attach_never();
 		return;
 	}
@@ -234,6 +234,7 @@ look_up(void)
 	real.heap[0] = real_object((void *)real.malloc);
 	name_allocator();
 	look_up_usable(fns);
+	operators_begin();
 	if (foreign())
 		atomic_store(&hook_foreign, true);
 }
