@@ -85,7 +85,7 @@ PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 
 $B/liballoclog.so: $(PIC_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \
-		-Wl,-z,now -Wl,--no-undefined -o $@ $^ -ldl -pthread
+		-Wl,-z,now,-z,nodelete,--no-undefined -o $@ $^ -ldl -pthread
 
 $B/%.o: %.c
 	@mkdir -p $(@D)
