@@ -220,7 +220,7 @@ busy_start(struct keeper *k, bool flood)
 	keeper_types_changed(k);
 	b->random = UINT64_C(0x9e3779b97f4a7c15);
 	b->flood = flood;
-	b->begun_ms = mono_ms(mono_now()) + SPAN_MS;
+	b->begun_ms = mono_ms(mono_now());
 	/* More and more often towards now, as in a program that grows. */
 	while (b->live < AT_START) {
 		int64_t left = SPAN_MS;
