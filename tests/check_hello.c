@@ -1,0 +1,612 @@
+/*
+ * Targets that come in: real processes with the real producer say hello to a
+ * node in the test's process.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "../src/alloclog/produce.h"
+#include "node_harness.h"
+
+static char folder[] = "/tmp/check_hello.XXXXXX";
+static char path[sizeof folder + 8];
+
+static void
+up(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/hello", folder);
+	node_up(NULL);
+	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+}
+
+static void
+down(void)
+{
+	node_down();
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* --- the target's side; in a process of its own ------------------------- */
+
+static int
+connect_node(void)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(sa.sun_path, path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof sa) < 0)
+		_exit(101);
+	return fd;
+}
+
+/* Sends n bytes of *h; bytes of the answer, its descriptors in fds (or -1). */
+static ssize_t
+say_hello(const struct ring_hello *h, size_t n, struct ring_welcome *w,
+    int fds[2])
+{
+	union {
+		char buf[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = w, .iov_len = sizeof *w };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof control.buf };
+	int fd = connect_node();
+	ssize_t got;
+
+	fds[0] = fds[1] = -1;
+	if (send(fd, h, n, 0) != (ssize_t)n)
+		_exit(102);
+	got = recvmsg(fd, &msg, 0);
+	if (got > 0 && msg.msg_controllen > 0)
+		memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), 2 * sizeof(int));
+	close(fd);
+	return got;
+}
+
+static struct ring_area *
+attach(bool forked, struct producer *p)
+{
+	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
+		.version = RING_VERSION };
+	struct ring_welcome w;
+	struct ring_area *ring;
+	struct keeper_area *keeper;
+	int fds[2];
+
+	if (forked) {
+		h.flags = RING_HELLO_FORKED;
+		h.parent = produce_stream();
+		for (int s = 0; s < REC_SHARDS; s++)
+			h.tickets[s] = atomic_load(&produce_tickets[s].next);
+	}
+	if (say_hello(&h, sizeof h, &w, fds) != sizeof w || fds[0] < 0)
+		_exit(103);
+	ring = mmap(NULL, ring_area_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+	    fds[0], 0);
+	keeper = mmap(NULL, sizeof *keeper, PROT_READ, MAP_SHARED, fds[1], 0);
+	if (ring == MAP_FAILED || keeper == MAP_FAILED)
+		_exit(104);
+	close(fds[0]);
+	close(fds[1]);
+	produce_attach(ring, keeper, w.stream);
+	memset(p, 0, sizeof *p);
+	produce_open(p, (uint32_t)getpid());
+	return ring;
+}
+
+static void
+allocate(struct producer *p, uint64_t addr, uint64_t size)
+{
+	produce_alloc(p, addr, size, size, TYPE_MALLOC, 0, 0x1234);
+}
+
+static void
+release(struct producer *p, uint64_t addr)
+{
+	produce_free(p, addr, TYPE_FREE, 0, 0x1234);
+}
+
+/* --- a target, from the node's side ------------------------------------- */
+
+struct target {
+	pid_t pid;
+	int go;				/* written to: it goes on to its next stop */
+	int there;			/* read from: it is at a stop */
+};
+
+/* In the target: waits at a stop until it is told to go on. */
+static void
+stop_here(const struct target *t)
+{
+	char c = 's';
+
+	if (write(t->there, &c, 1) != 1 || read(t->go, &c, 1) != 1)
+		_exit(0);
+}
+
+/* True in the target, which never returns from its branch. */
+static bool
+begin(struct target *t)
+{
+	int to[2], from[2];
+
+	ck_assert_int_eq(pipe(to), 0);
+	ck_assert_int_eq(pipe(from), 0);
+	t->pid = fork();
+	ck_assert_int_ge(t->pid, 0);
+	if (t->pid == 0) {
+		/* Check's own handler would end the test with its target. */
+		signal(SIGTERM, SIG_DFL);
+		close(to[1]);
+		close(from[0]);
+		t->go = to[0];
+		t->there = from[1];
+		return true;
+	}
+	close(to[0]);
+	close(from[1]);
+	t->go = to[1];
+	t->there = from[0];
+	ck_assert_int_eq(fcntl(t->there, F_SETFL, O_NONBLOCK), 0);
+	return false;
+}
+
+/* Runs the node until the target is at its next stop. */
+static void
+until_stop(const struct target *t)
+{
+	char c;
+
+	while (read(t->there, &c, 1) != 1) {
+		ck_assert_int_eq(waitpid(t->pid, NULL, WNOHANG), 0);
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	tree_adopt_all(&node);
+}
+
+static void
+go_on(const struct target *t)
+{
+	ck_assert_int_eq(write(t->go, "g", 1), 1);
+}
+
+static void
+end(struct target *t)
+{
+	go_on(t);
+	close(t->go);
+	close(t->there);
+	ck_assert_int_eq(waitpid(t->pid, NULL, 0), t->pid);
+}
+
+static struct keeper *
+keeper_of(pid_t pid)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node.live, link)
+		if (k->pid == pid)
+			return k;
+	return NULL;
+}
+
+static struct keeper *
+last_ended(void)
+{
+	return TAILQ_LAST(&node.ended, keepers);
+}
+
+static void
+until_ended(const struct keeper *k)
+{
+	while (keeper_is_live(k))
+		uv_run(&loop, UV_RUN_ONCE);
+}
+
+static void
+drain(struct keeper *k)
+{
+	keeper_pass(k, mono_ms(mono_now()));
+}
+
+/* --- rules -------------------------------------------------------------- */
+
+START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
+{
+	struct target t;
+	struct producer p;
+	struct keeper *k;
+	struct stat st;
+
+	up();
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0600);
+	if (begin(&t)) {
+		attach(false, &p);
+		allocate(&p, 0x10000, 10);
+		allocate(&p, 0x20000, 20);
+		release(&p, 0x10000);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_str_eq(k->comm, "check_hello");
+	ck_assert_int_eq(k->ppid, getpid());
+	drain(k);
+	ck_assert_uint_eq(keeper_counts(k)->allocs, 2);
+	ck_assert_uint_eq(keeper_counts(k)->frees, 1);
+	ck_assert_uint_eq(keeper_counts(k)->live_bytes, 20);
+	end(&t);
+	until_ended(k);
+	ck_assert_ptr_eq(last_ended(), k);
+	ck_assert_int_eq(k->state, WIRE_S_ENDED);
+	ck_assert(keeper_complete(k));
+	down();
+}
+END_TEST
+
+START_TEST(what_a_target_did_just_before_its_end_is_counted)
+{
+	struct target t;
+	struct producer p;
+	struct keeper *k;
+
+	up();
+	if (begin(&t)) {
+		attach(false, &p);
+		stop_here(&t);
+		for (uint64_t i = 1; i <= 5000; i++)
+			allocate(&p, i * 16, i);
+		kill(getpid(), SIGKILL);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	end(&t);
+	until_ended(k);
+	ck_assert_uint_eq(keeper_counts(k)->allocs, 5000);
+	ck_assert(keeper_complete(k));
+	down();
+}
+END_TEST
+
+START_TEST(another_version_is_answered_without_rings)
+{
+	struct target t;
+	int status;
+
+	up();
+	if (begin(&t)) {
+		struct ring_hello h = { .magic = RING_HELLO_MAGIC,
+			.version = RING_VERSION + 1 };
+		struct ring_welcome w = { .version = 0 };
+		int fds[2];
+
+		if (say_hello(&h, 8, &w, fds) != sizeof w)
+			_exit(1);
+		_exit(w.version == RING_VERSION && w.stream == 0 &&
+		    fds[0] < 0 ? 0 : 2);
+	}
+	ck_assert_int_eq(waitpid(t.pid, &status, 0), t.pid);
+	ck_assert_int_eq(status, 0);
+	down();
+}
+END_TEST
+
+static const struct {
+	uint32_t magic;
+	size_t len;
+} strangers[] = {
+	{ 0, sizeof(struct ring_hello) },
+	{ RING_HELLO_MAGIC, 4 },
+	{ 0x47455420, 8 },
+};
+
+START_TEST(strangers_are_hung_up_on)
+{
+	struct target t;
+	int status;
+
+	up();
+	if (begin(&t)) {
+		struct ring_hello h = { .magic = strangers[_i].magic,
+			.version = RING_VERSION };
+		struct ring_welcome w;
+		int fds[2];
+
+		_exit(say_hello(&h, strangers[_i].len, &w, fds) == 0 ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(t.pid, &status, 0), t.pid);
+	ck_assert_int_eq(status, 0);
+	tree_adopt_all(&node);
+	ck_assert_uint_eq(node.dstrm.entries, 0);
+	down();
+}
+END_TEST
+
+START_TEST(one_that_connects_and_says_nothing_holds_nobody_up)
+{
+	struct target mute, t;
+	struct producer p;
+
+	up();
+	if (begin(&mute)) {
+		connect_node();
+		stop_here(&mute);
+		_exit(0);
+	}
+	until_stop(&mute);
+	if (begin(&t)) {
+		attach(false, &p);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	ck_assert_ptr_nonnull(keeper_of(t.pid));
+	ck_assert_ptr_null(keeper_of(mute.pid));
+	end(&t);
+	end(&mute);
+	down();
+}
+END_TEST
+
+START_TEST(a_second_hello_of_a_pid_ends_its_image)
+{
+	struct target t;
+	struct producer p;
+	struct keeper *first, *second;
+
+	up();
+	if (begin(&t)) {
+		attach(false, &p);
+		allocate(&p, 0x10000, 10);
+		stop_here(&t);
+		allocate(&p, 0x20000, 20);
+		attach(false, &p);
+		allocate(&p, 0x30000, 30);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	first = keeper_of(t.pid);
+	go_on(&t);
+	until_stop(&t);
+	second = keeper_of(t.pid);
+	ck_assert_ptr_ne(first, second);
+	ck_assert_int_eq(first->state, WIRE_S_EXECED);
+	/* What the first one did last is not lost, and not the second's. */
+	ck_assert_uint_eq(keeper_counts(first)->allocs, 2);
+	drain(second);
+	ck_assert_uint_eq(keeper_counts(second)->allocs, 1);
+	ck_assert_uint_eq(keeper_counts(second)->inherited, 0);
+	end(&t);
+	until_ended(second);
+	down();
+}
+END_TEST
+
+START_TEST(a_forked_child_inherits_what_its_parent_had)
+{
+	struct target t;
+	struct producer p;
+	struct keeper *parent, *k;
+	pid_t pid;
+
+	up();
+	if (begin(&t)) {
+		/* The child of this target is the one that stops. */
+		attach(false, &p);
+		allocate(&p, 0x10000, 10);
+		allocate(&p, 0x20000, 20);
+		allocate(&p, 0x30000, 30);
+		pid = fork();
+		if (pid == 0) {
+			attach(true, &p);
+			release(&p, 0x20000);
+			allocate(&p, 0x40000, 40);
+			stop_here(&t);
+			_exit(0);
+		}
+		/* The parent goes on before the node has seen the child. */
+		release(&p, 0x10000);
+		allocate(&p, 0x10000, 111);
+		for (uint64_t i = 1; i <= 3000; i++) {
+			allocate(&p, 0x100000 + i % 7 * 16, i);
+			release(&p, 0x100000 + i % 7 * 16);
+		}
+		waitpid(pid, NULL, 0);
+		_exit(0);
+	}
+	until_stop(&t);
+	parent = keeper_of(t.pid);
+	ck_assert_ptr_nonnull(parent);
+	k = TAILQ_LAST(&node.live, keepers);
+	ck_assert_ptr_ne(k, parent);
+	drain(k);
+	ck_assert(keeper_complete(k));
+	ck_assert_uint_eq(keeper_counts(k)->inherited, 3);
+	ck_assert_uint_eq(keeper_counts(k)->allocs, 1);
+	ck_assert_uint_eq(keeper_counts(k)->frees, 1);
+	ck_assert_uint_eq(keeper_counts(k)->unknown_free, 0);
+	ck_assert_uint_eq(keeper_counts(k)->live_bytes, 10 + 30 + 40);
+	go_on(&t);
+	until_ended(k);
+	until_ended(parent);
+	ck_assert_uint_eq(keeper_counts(parent)->live_bytes, 111 + 20 + 30);
+	ck_assert_int_eq(waitpid(t.pid, NULL, 0), t.pid);
+	down();
+}
+END_TEST
+
+START_TEST(a_target_that_damages_its_rings_is_detached_alone)
+{
+	struct target bad, good;
+	struct producer p;
+	struct keeper *k, *other;
+
+	up();
+	if (begin(&good)) {
+		attach(false, &p);
+		stop_here(&good);
+		allocate(&p, 0x10000, 10);
+		stop_here(&good);
+		_exit(0);
+	}
+	until_stop(&good);
+	other = keeper_of(good.pid);
+	if (begin(&bad)) {
+		struct ring_area *ring = attach(false, &p);
+
+		allocate(&p, 0x10000, 10);
+		atomic_store(&ring->rings[0].head, UINT64_C(1) << 40);
+		stop_here(&bad);
+		_exit(0);
+	}
+	until_stop(&bad);
+	k = keeper_of(bad.pid);
+	drain(k);
+	ck_assert_int_eq(k->state, WIRE_S_CORRUPT);
+	ck_assert_ptr_null(k->feed);
+	ck_assert(!keeper_complete(k));
+	ck_assert_str_ne(k->reason, "");
+	go_on(&good);
+	until_stop(&good);
+	drain(other);
+	ck_assert_int_eq(other->state, WIRE_S_LIVE);
+	ck_assert_uint_eq(keeper_counts(other)->allocs, 1);
+	end(&bad);
+	until_ended(k);
+	ck_assert_int_eq(k->state, WIRE_S_CORRUPT);
+	end(&good);
+	until_ended(other);
+	down();
+}
+END_TEST
+
+START_TEST(threads_types_and_requesters_are_taken_from_the_stream)
+{
+	struct wire_msg r, m = { .type = WIRE_SNAP,
+		.snap = { .from_start = true } };
+	struct target t;
+	struct producer p;
+	struct keeper *k;
+	struct page page;
+	uint64_t word;
+	char name[16];
+
+	up();
+	if (begin(&t)) {
+		attach(false, &p);
+		memcpy(&word, "CONN\0\0\0", 8);
+		produce_control(&p, REC_CTL_TYPE, 0xc4, word);
+		memcpy(&word, "a connec", 8);
+		produce_control(&p, REC_CTL_TYPE_TEXT, 0xc4, word);
+		memcpy(&word, "tion\0\0\0", 8);
+		produce_control(&p, REC_CTL_TYPE_TEXT, 0xc4 | 1 << 8, word);
+		memcpy(&word, "rx\033\0\0\0\0", 8);
+		produce_control(&p, REC_CTL_REQUESTER, 0, word);
+		produce_alloc(&p, 0x10000, 10, 10, 0xc4, REC_LAYER_API, 1);
+		produce_control(&p, REC_CTL_REQUESTER, 1, 0xab86);
+		allocate(&p, 0x20000, 20);
+		produce_control(&p, REC_CTL_REQUESTER, 0, 0);
+		allocate(&p, 0x30000, 30);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	drain(k);
+	ck_assert_str_eq(k->types->by_code[0xc4].name, "CONN");
+	ck_assert_str_eq(k->types->by_code[0xc4].text, "a connection");
+	ck_assert_uint_eq(keeper_counts(k)->illegal_type, 0);
+	keeper_thread_name(k, 1, name, sizeof name);
+	ck_assert_str_eq(name, "check_hello");
+	page_open(&page);
+	page_greet(&page, WIRE_ROLE_READ);
+	m.snap.index = k->index;
+	memcpy(m.snap.epoch, node.dstrm.row[k->index].epoch, WIRE_EPOCH);
+	page_ask(&page, &m, &r);
+	ck_assert_uint_eq(r.part.count, 3);
+	ck_assert_uint_eq(r.part.ninfo, 2);
+	/* In address order, the API's layer last. */
+	ck_assert_uint_eq(r.part.info[0].at, 0);
+	ck_assert_uint_eq(r.part.info[0].node, 0xab86);
+	ck_assert_uint_eq(r.part.info[1].at, 2);
+	ck_assert_uint_eq(r.part.info[1].name.len, 6);
+	ck_assert_mem_eq(r.part.info[1].name.s, "rx\\x1B", 6);
+	wire_msg_fini(&r);
+	page_close(&page);
+	end(&t);
+	until_ended(k);
+	down();
+}
+END_TEST
+
+START_TEST(a_target_can_be_ended_by_a_page_that_may)
+{
+	struct wire_msg r, m = { .type = WIRE_END };
+	struct target t;
+	struct producer p;
+	struct keeper *k;
+	struct page page;
+	int status;
+
+	up();
+	if (begin(&t)) {
+		attach(false, &p);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	page_open(&page);
+	page_greet(&page, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	m.end.index = k->index;
+	memcpy(m.end.epoch, node.dstrm.row[k->index].epoch, WIRE_EPOCH);
+	page_ask(&page, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_ENDED);
+	wire_msg_fini(&r);
+	ck_assert_int_eq(waitpid(t.pid, &status, 0), t.pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	until_ended(k);
+	page_close(&page);
+	close(t.go);
+	close(t.there);
+	down();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("hello");
+	TCase *t = tcase_create("targets");
+
+	tcase_add_test(t, a_target_is_welcomed_and_its_blocks_are_listed);
+	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);
+	tcase_add_test(t, another_version_is_answered_without_rings);
+	tcase_add_loop_test(t, strangers_are_hung_up_on, 0,
+	    BASE_NELEM(strangers));
+	tcase_add_test(t, one_that_connects_and_says_nothing_holds_nobody_up);
+	tcase_add_test(t, a_second_hello_of_a_pid_ends_its_image);
+	tcase_add_test(t, a_forked_child_inherits_what_its_parent_had);
+	tcase_add_test(t, a_target_that_damages_its_rings_is_detached_alone);
+	tcase_add_test(t,
+	    threads_types_and_requesters_are_taken_from_the_stream);
+	tcase_add_test(t, a_target_can_be_ended_by_a_page_that_may);
+	tcase_set_timeout(t, 60);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
