@@ -33,7 +33,7 @@ rec_of(const struct say *s)
 	REC(.op = REC_ALLOC, .type = TYPE_MALLOC, .addr = (a), .size = 16, __VA_ARGS__)
 #define FREE(a, ...) REC(.op = REC_FREE, .type = TYPE_FREE, .addr = (a), __VA_ARGS__)
 
-#define RECS_NELEM(a) (sizeof(a) / sizeof((a)[0]))
+#define NELEM(a) (sizeof(a) / sizeof((a)[0]))
 
 static uint64_t next_seq;	/* of the list under test */
 
@@ -71,14 +71,14 @@ apply_batch(struct blklist *l, const struct rec *r, size_t n, bool cancel)
 #define APPLY(l, ...) \
 	do { \
 		const struct rec apply_r[] = { __VA_ARGS__ }; \
-		for (size_t apply_i = 0; apply_i < RECS_NELEM(apply_r); apply_i++) \
+		for (size_t apply_i = 0; apply_i < NELEM(apply_r); apply_i++) \
 			apply_batch(l, &apply_r[apply_i], 1, false); \
 	} while (0)
 
 #define APPLY_PAIRS(l, ...) \
 	do { \
 		const struct rec apply_r[] = { __VA_ARGS__ }; \
-		apply_batch(l, apply_r, RECS_NELEM(apply_r), true); \
+		apply_batch(l, apply_r, NELEM(apply_r), true); \
 	} while (0)
 
 static inline bool

@@ -5,11 +5,9 @@
  */
 #include "harness.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "../src/blklist/indexed.h"
-#include "blklist_recs.h"
+#include "blklist_both.h"
 
 struct shape {
 	const char *name;
@@ -27,23 +25,6 @@ struct shape {
 	bool cancel;
 	bool opaque;
 };
-
-static uint64_t seed;
-
-static uint64_t
-rng(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-static unsigned
-below(unsigned n)
-{
-	return (unsigned)(rng() >> 33) % n;
-}
 
 static uint64_t
 heap_like(uint64_t slot)
@@ -103,10 +84,10 @@ static const struct shape shapes[] = {
 	{ .name = "tiny", .aRecMax = 4, .batches = 3000, .batch_max = 6,
 	    .slots = 7, .address = heap_like, .layers = 1, .bad = 20,
 	    .reallocs = 100, .puts = 1 },
-	{ .name = "heap", .aRecMax = 4096, .batches = 600, .batch_max = 300,
+	{ .name = "heap", .aRecMax = 4096, .batches = 400, .batch_max = 300,
 	    .slots = 6000, .address = heap_like, .layers = 1, .reallocs = 50,
 	    .swing = 40, .cancel = true },
-	{ .name = "heap that lies", .aRecMax = 3000, .batches = 600,
+	{ .name = "heap that lies", .aRecMax = 3000, .batches = 400,
 	    .batch_max = 300, .slots = 6000, .address = heap_like,
 	    .layers = 2, .bad = 100, .reallocs = 100, .ranges = 1,
 	    .puts = 5, .swing = 30, .cancel = true },
@@ -125,7 +106,7 @@ static const struct shape shapes[] = {
 	{ .name = "top", .aRecMax = 4096, .batches = 300, .batch_max = 200,
 	    .slots = 3000, .address = at_the_top, .layers = 2, .bad = 10,
 	    .ranges = 2, .puts = 3, .swing = 25, .cancel = true },
-	{ .name = "mixture", .aRecMax = 8192, .batches = 300,
+	{ .name = "mixture", .aRecMax = 8192, .batches = 150,
 	    .batch_max = 400, .slots = 8000, .address = mixture,
 	    .layers = 2, .bad = 50, .reallocs = 50, .ranges = 2, .puts = 20,
 	    .swing = 40, .cancel = true },
@@ -229,76 +210,6 @@ any(struct model *m)
 	return event(m, s, slot, layer, alloc);
 }
 
-/* --- asking both -------------------------------------------------------- */
-
-struct both {
-	struct blklist *lit, *ix;
-};
-
-#define ROWS 40
-
-static void
-same_rows(const struct blk *a, const struct blk *b, size_t n, const char *what)
-{
-	for (size_t i = 0; i < n; i++)
-		ck_assert_msg(memcmp(&a[i], &b[i], sizeof(a[i])) == 0,
-		    "%s: row %zu: %#lx seq %ld against %#lx seq %ld", what, i,
-		    (long)a[i].addr, (long)a[i].seq, (long)b[i].addr,
-		    (long)b[i].seq);
-}
-
-static void
-same_window(const struct both *l, enum blklist_order order, bool reverse)
-{
-	static struct blk a[ROWS], b[ROWS];
-	uint32_t active = blklist_counts(l->lit)->aRecActive;
-	uint64_t offs = below(active + 2);
-	size_t n = below(ROWS + 1), na, nb;
-
-	if (below(3) == 0)
-		offs = 0;
-	na = blklist_window(l->lit, order, reverse, offs, a, n);
-	nb = blklist_window(l->ix, order, reverse, offs, b, n);
-	ck_assert_uint_eq(na, nb);
-	same_rows(a, b, na, order == BLKLIST_BY_AGE ? "age" : "address");
-}
-
-static void
-same_block(const struct both *l, unsigned layer, uint64_t addr)
-{
-	struct blk a[ROWS], b[ROWS];
-	int ea = blklist_get(l->lit, layer, addr, &a[0]);
-	size_t na, nb;
-
-	ck_assert_int_eq(ea, blklist_get(l->ix, layer, addr, &b[0]));
-	if (ea == 0)
-		same_rows(a, b, 1, "get");
-	ck_assert_int_eq(blklist_rank(l->lit, BLKLIST_BY_ADDRESS, layer, addr),
-	    blklist_rank(l->ix, BLKLIST_BY_ADDRESS, layer, addr));
-	ck_assert_int_eq(blklist_rank(l->lit, BLKLIST_BY_AGE, layer, addr),
-	    blklist_rank(l->ix, BLKLIST_BY_AGE, layer, addr));
-	na = blklist_after(l->lit, false, layer, addr, a, ROWS);
-	nb = blklist_after(l->ix, false, layer, addr, b, ROWS);
-	ck_assert_uint_eq(na, nb);
-	same_rows(a, b, na, "after");
-}
-
-static void
-sound_both(const struct both *l)
-{
-	const struct blklist_counts *a = blklist_counts(l->lit);
-	const struct blklist_counts *b = blklist_counts(l->ix);
-
-	sound(l->lit);
-	sound(l->ix);
-	ck_assert_uint_eq(a->cancelled, b->cancelled);
-	ck_assert_uint_eq(a->unknown_free, b->unknown_free);
-	ck_assert_uint_eq(a->late, b->late);
-	ck_assert_uint_eq(a->duplicate, b->duplicate);
-	ck_assert_uint_eq(a->full, b->full);
-	ck_assert_mem_eq(a, b, sizeof(*a));
-}
-
 static void
 same_all(const struct both *l, const struct model *m)
 {
@@ -349,27 +260,6 @@ by_hand(const struct both *l, const struct model *m)
 	}
 }
 
-static void
-both_new(struct both *l, uint32_t aRecMax)
-{
-	ck_assert_int_eq(blklist_new(&l->lit, BLKLIST_LITERAL, aRecMax), 0);
-	ck_assert_int_eq(blklist_new(&l->ix, BLKLIST_INDEXED, aRecMax), 0);
-}
-
-static void
-both_free(struct both *l)
-{
-	blklist_free(l->lit);
-	blklist_free(l->ix);
-}
-
-static void
-both_apply(const struct both *l, const struct blklist_batch *b)
-{
-	blklist_apply(l->lit, b);
-	blklist_apply(l->ix, b);
-}
-
 START_TEST(indexed_list_is_the_literal_one)
 {
 	const struct shape *s = &shapes[_i];
@@ -418,268 +308,16 @@ START_TEST(indexed_list_is_the_literal_one)
 }
 END_TEST
 
-/* --- corners of the indexed list ---------------------------------------- */
-
-static const struct indexed *
-inside(const struct both *l)
-{
-	return l->ix->impl;
-}
-
-static void
-one(const struct both *l, struct rec r, uint64_t *seq)
-{
-	struct blklist_batch b = { .rec = &r, .n = 1, .seq = (*seq)++ };
-
-	both_apply(l, &b);
-}
-
-static void
-same_ends(const struct both *l)
-{
-	struct blk a[ROWS], b[ROWS];
-	size_t na, nb;
-
-	for (int reverse = 0; reverse < 2; reverse++) {
-		na = blklist_window(l->lit, BLKLIST_BY_AGE, reverse, 0, a, ROWS);
-		nb = blklist_window(l->ix, BLKLIST_BY_AGE, reverse, 0, b, ROWS);
-		ck_assert_uint_eq(na, nb);
-		same_rows(a, b, na, "ends");
-	}
-}
-
-/*
- * The sweep's last word is the one where positions are being taken.  _i
- * places what is taken, and what is freed, differently in it.
- */
-START_TEST(blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order)
-{
-	struct both l;
-	uint64_t seq = 1, addr = 0x1000, first = addr;
-	unsigned sweeps = 0, in_last_word = 0;
-
-	both_new(&l, 2048);
-	for (int i = 0; i < 100 + _i; i++, addr += 16)
-		one(&l, ALLOC(addr), &seq);
-	while (sweeps < 3) {
-		bool was = inside(&l)->age.sweeping;
-
-		one(&l, ALLOC(addr), &seq);
-		addr += 16;
-		one(&l, FREE(first), &seq);
-		first += 16;
-		if (inside(&l)->age.sweeping &&
-		    inside(&l)->age.from + 64 >= inside(&l)->age.next) {
-			in_last_word++;
-			sound_both(&l);
-			same_ends(&l);
-		}
-		if (was && !inside(&l)->age.sweeping) {
-			sweeps++;
-			sound_both(&l);
-			same_ends(&l);
-		}
-	}
-	ck_assert_uint_gt(in_last_word, 0);
-	both_free(&l);
-}
-END_TEST
-
-START_TEST(positions_never_run_out)
-{
-	enum { MAX = 3000 };
-	struct both l;
-	uint64_t seq = 1;
-
-	/* Full, then one out and one in for ever, oldest or newest first. */
-	both_new(&l, MAX);
-	for (uint64_t i = 0; i < MAX; i++)
-		one(&l, ALLOC(0x1000 + i * 16), &seq);
-	for (uint64_t i = 0; i < 30000; i++) {
-		uint64_t slot = _i == 0 ? i % MAX : _i == 1 ? 7 :
-		    i * 7919 % MAX;
-
-		one(&l, FREE(0x1000 + slot * 16), &seq);
-		one(&l, ALLOC(0x1000 + slot * 16), &seq);
-		ck_assert_uint_lt(inside(&l)->age.next, inside(&l)->age.cap);
-		if (i % 1000 == 0)
-			sound_both(&l);
-	}
-	same_ends(&l);
-	both_free(&l);
-}
-END_TEST
-
-START_TEST(old_numbers_in_no_order_are_put_into_order)
-{
-	struct both l;
-	uint64_t seq = 1000000;
-
-	seed = 42;
-	both_new(&l, 20000);
-	for (int part = 0; part < 5; part++) {
-		for (uint64_t i = 0; i < 1000; i++) {
-			struct blk b = {
-				.addr = (part * 1000 + i) * 64,
-				.seq = 1 + below(3000), .flags = 0xa0,
-			};
-
-			ck_assert_int_eq(blklist_put(l.lit, &b), 0);
-			ck_assert_int_eq(blklist_put(l.ix, &b), 0);
-		}
-		for (uint64_t i = 0; i < 100; i++)
-			one(&l, ALLOC(0x7f0000000000 + (part * 100 + i) * 16),
-			    &seq);
-		ck_assert(inside(&l)->age.mixed);
-		same_ends(&l);
-		ck_assert(!inside(&l)->age.mixed);
-		sound_both(&l);
-	}
-	one(&l, FREE(0), &seq);
-	one(&l, ALLOC(0), &seq);
-	ck_assert(!inside(&l)->age.mixed);
-	same_ends(&l);
-	both_free(&l);
-}
-END_TEST
-
-START_TEST(order_is_mended_in_the_middle_of_a_sweep)
-{
-	struct both l;
-	uint64_t seq = 1, addr = 0x1000, first = addr;
-	struct blk b = { .addr = 0x20, .seq = 0, .flags = 0xa0 };
-
-	both_new(&l, 4096);
-	for (int i = 0; i < 500; i++, addr += 16)
-		one(&l, ALLOC(addr), &seq);
-	while (!inside(&l)->age.sweeping) {
-		one(&l, ALLOC(addr), &seq);
-		addr += 16;
-		one(&l, FREE(first), &seq);
-		first += 16;
-	}
-	ck_assert_int_eq(blklist_put(l.lit, &b), 0);
-	ck_assert_int_eq(blklist_put(l.ix, &b), 0);
-	for (int i = 0; i < 70; i++, addr += 16)
-		one(&l, ALLOC(addr), &seq);
-	ck_assert(inside(&l)->age.sweeping);
-	sound_both(&l);
-	same_ends(&l);
-	sound_both(&l);
-	for (int i = 0; i < 9000; i++) {
-		one(&l, ALLOC(addr), &seq);
-		addr += 16;
-		one(&l, FREE(first), &seq);
-		first += 16;
-	}
-	same_ends(&l);
-	sound_both(&l);
-	both_free(&l);
-}
-END_TEST
-
-START_TEST(short_list_gives_the_memory_of_a_long_one_back)
-{
-	enum { N = 400000 };
-	static struct rec r[4096];
-	struct blklist *l;
-	struct blklist_batch b = { .rec = r, .seq = 1 };
-	size_t long_list, short_list;
-	struct blk rows[64];
-
-	ck_assert_int_eq(blklist_new(&l, BLKLIST_INDEXED, N), 0);
-	for (int freeing = 0; freeing < 2; freeing++) {
-		for (uint64_t i = 0; i < N; i += b.n) {
-			for (b.n = 0; b.n < 4096 && i + b.n < N; b.n++) {
-				/* Every 8,192nd stays. */
-				uint64_t a = (i + b.n) * 48;
-
-				r[b.n] = !freeing ? ALLOC(a) :
-				    (i + b.n) % 8192 == 8191 ?
-				    REC(.op = REC_CONTROL) : FREE(a);
-			}
-			blklist_apply(l, &b);
-			b.seq += b.n;
-		}
-		sound(l);
-		if (!freeing)
-			long_list = blklist_memory(l);
-	}
-	short_list = blklist_memory(l);
-	ck_assert_uint_eq(blklist_counts(l)->unknown_free, 0);
-	ck_assert_uint_gt(long_list, N * 60);
-	ck_assert_uint_lt(short_list, long_list / 8);
-	ck_assert_uint_eq(blklist_window(l, BLKLIST_BY_AGE, false, 0, rows, 64),
-	    N / 8192);
-	for (unsigned i = 0; i < N / 8192; i++)
-		ck_assert_uint_eq(rows[i].addr, (i * 8192 + 8191) * UINT64_C(48));
-	blklist_free(l);
-}
-END_TEST
-
-START_TEST(list_of_many_blocks_is_the_literal_one)
-{
-	enum { N = 80000, EVENTS = 4000 };
-	static struct rec r[EVENTS];
-	struct both l;
-	struct blklist_batch b = { .rec = r, .seq = 1 };
-	unsigned char *live = calloc(N, 1);
-
-	/* Above 64 k the indexed list fetches ahead; blocks come ascending, so
-	 * the hint keeps the literal one quick. */
-	seed = 4711;
-	both_new(&l, N);
-	for (uint64_t i = 0; i < N; i += b.n) {
-		for (b.n = 0; b.n < EVENTS; b.n++)
-			r[b.n] = ALLOC((i + b.n) * 32);
-		both_apply(&l, &b);
-		b.seq += b.n;
-		memset(live + i, 1, b.n);
-	}
-	b.cancel = true;
-	for (int round = 0; round < 4; round++) {
-		uint64_t at = below(N / 2);
-
-		for (b.n = 0; b.n < EVENTS; b.n++) {
-			at += below(3);
-			r[b.n] = live[at] ? FREE(at * 32) : ALLOC(at * 32);
-			live[at] = !live[at];
-		}
-		both_apply(&l, &b);
-		b.seq += b.n;
-		sound_both(&l);
-		for (int order = 0; order < 4; order++)
-			same_window(&l, order & 1 ? BLKLIST_BY_AGE :
-			    BLKLIST_BY_ADDRESS, order & 2);
-	}
-	ck_assert_uint_gt(blklist_counts(l.ix)->cancelled, 0);
-	ck_assert_uint_gt(blklist_counts(l.ix)->aRecActive, 65536);
-	both_free(&l);
-	free(live);
-}
-END_TEST
-
 static Suite *
 suite(void)
 {
 	Suite *s = suite_create("blklist: indexed against literal");
 	TCase *traces = tcase_create("traces");
-	TCase *corners = tcase_create("corners");
 
 	tcase_set_timeout(traces, 120);
 	tcase_add_loop_test(traces, indexed_list_is_the_literal_one, 0,
-	    RECS_NELEM(shapes));
-	tcase_set_timeout(corners, 120);
-	tcase_add_loop_test(corners,
-	    blocks_that_come_in_the_last_word_of_a_sweep_stay_in_order, 0, 32);
-	tcase_add_loop_test(corners, positions_never_run_out, 0, 3);
-	tcase_add_test(corners, old_numbers_in_no_order_are_put_into_order);
-	tcase_add_test(corners, order_is_mended_in_the_middle_of_a_sweep);
-	tcase_add_test(corners,
-	    short_list_gives_the_memory_of_a_long_one_back);
-	tcase_add_test(corners, list_of_many_blocks_is_the_literal_one);
+	    NELEM(shapes));
 	suite_add_tcase(s, traces);
-	suite_add_tcase(s, corners);
 	return s;
 }
 

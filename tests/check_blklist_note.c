@@ -222,7 +222,7 @@ suite(void)
 		literal_list_has_a_limit_of_its_own,
 	};
 
-	for (size_t i = 0; i < RECS_NELEM(tests); i++)
+	for (size_t i = 0; i < NELEM(tests); i++)
 		tcase_add_test(rules, tests[i]);
 	suite_add_tcase(s, rules);
 	return s;

@@ -11,6 +11,7 @@
 
 /* More positions than this above four times those in use: pages go back. */
 #define RELEASE_SLACK 65536
+#define AHEAD 16		/* records fetched ahead */
 
 static size_t
 chunks(const struct age *a)
@@ -82,6 +83,15 @@ age_clear(struct age *a)
 	age_restart(a);
 }
 
+/* The records of a word that is looked at next. */
+static inline __attribute__((always_inline)) void
+fetch_word(const struct age *a, const struct node *node, uint32_t from)
+{
+	for (uint64_t w = a->bits[from >> 6]; w != 0; w &= w - 1)
+		__builtin_prefetch(&node[a->ord[from +
+		    (uint32_t)__builtin_ctzll(w)]].pos, 1);
+}
+
 static void
 move_down(struct age *a, struct node *node, uint32_t pos)
 {
@@ -113,8 +123,10 @@ age_sweep(struct age *a, struct node *node)
 	for (uint64_t w = a->bits[from >> 6]; w != 0; w &= w - 1)
 		move_down(a, node, from + (uint32_t)__builtin_ctzll(w));
 	a->from = from + 64;
-	if (a->from < a->next)
+	if (a->from < a->next) {
+		fetch_word(a, node, a->from);
 		return;
+	}
 	if (a->next > a->top)
 		a->top = a->next;
 	a->next = a->to;
@@ -152,7 +164,9 @@ collect(const struct age *a, struct aged_keys *keys, struct aged *out)
 {
 	uint32_t n = 0, sorted = 0;
 
-	for (uint32_t base = 0; base < a->next; base += 64)
+	for (uint32_t base = 0; base < a->next; base += 64) {
+		if (base + 64 < a->next)
+			fetch_word(a, keys->node, base + 64);
 		for (uint64_t w = a->bits[base >> 6]; w != 0; w &= w - 1) {
 			uint32_t i = a->ord[base + (uint32_t)__builtin_ctzll(w)];
 
@@ -163,6 +177,7 @@ collect(const struct age *a, struct aged_keys *keys, struct aged *out)
 				sorted = n + 1;
 			n++;
 		}
+	}
 	assert(n == a->live);
 	return sorted;
 }
@@ -217,6 +232,8 @@ age_mend(struct age *a, struct node *node, uint64_t key_mask)
 		    (x != x_end && compare_aged(x, y, &keys) < 0);
 		uint32_t i = take_x ? (x++)->index : (y++)->index;
 
+		if (x + AHEAD < x_end)
+			__builtin_prefetch(&node[x[AHEAD].index].pos, 1);
 		a->ord[pos] = i;
 		node[i].pos = pos;
 	}

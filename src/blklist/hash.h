@@ -13,9 +13,11 @@
  *
  * Slots of the old table are moved in circular order from `start`, which lies
  * behind an empty slot, and a step ends only behind an empty slot, so no run
- * of slots is ever cut in two.  Nothing is inserted into the old table, so its
- * runs only get shorter, and what was empty stays so.  Hence a key whose home
- * has been passed is not in the old table.
+ * of slots is ever cut in two.  A key whose home has been passed is in the new
+ * table and goes there, any other in the old one: so the new table's pages are
+ * touched in order, a few with each step, and not all at once.  The last run
+ * may by then reach beyond the end, over slots that have been passed; it is
+ * moved to its end.
  */
 #ifndef BLKLIST_HASH_H
 #define BLKLIST_HASH_H
@@ -23,21 +25,26 @@
 #include "store.h"
 
 #define HASH_MIN_BITS 10
-#define HASH_MOVE 16		/* slots of the old table moved at a time, at least */
+/*
+ * Slots of the old table moved at a time, at least: the new one has room until
+ * a quarter as many keys have come as the old one has slots.
+ */
+#define HASH_MOVE 8
 
 struct hash {
 	uint64_t *slot;
 	uint32_t mask;
 	uint32_t shift;		/* tag >> shift is the home */
 	uint32_t n;		/* keys, in both tables */
-	uint32_t limit;		/* grow when n reaches it: a load of .6 */
+	uint32_t limit;		/* grow when n reaches it */
 	uint32_t low;		/* shrink when n falls below it */
 	uint64_t seed;		/* a target cannot know which keys collide */
 	uint64_t *old;
 	uint32_t old_mask;
 	uint32_t old_shift;
 	uint32_t start;
-	uint32_t done;		/* slots from start that have been passed */
+	uint32_t done;		/* slots from start that have been passed; more than
+				 * there are when the last run wraps */
 };
 
 int hash_init(struct hash *, uint64_t seed);
@@ -58,6 +65,7 @@ hash_tag(const struct hash *h, uint64_t key)
 	return (uint32_t)((x * UINT64_C(0xd6e8feb86659fd93)) >> 32);
 }
 
+/* The slot of the key, or the empty one where the search for it ends. */
 static inline uint64_t *
 hash_search(uint64_t *slot, uint32_t mask, uint32_t home, uint32_t tag,
     const struct node *node, uint64_t key, uint64_t key_mask)
@@ -65,10 +73,8 @@ hash_search(uint64_t *slot, uint32_t mask, uint32_t home, uint32_t tag,
 	for (uint32_t p = home;; p = (p + 1) & mask) {
 		uint64_t s = slot[p];
 
-		if (s == 0)
-			return NULL;
-		if (s >> 32 == tag &&
-		    (node[(uint32_t)s - 1].w[0] & key_mask) == key)
+		if (s == 0 || (s >> 32 == tag &&
+		    (node[(uint32_t)s - 1].w[0] & key_mask) == key))
 			return &slot[p];
 	}
 }
@@ -79,19 +85,32 @@ hash_passed(const struct hash *h, uint32_t tag)
 	return (((tag >> h->old_shift) - h->start) & h->old_mask) < h->done;
 }
 
-/* The slot of the key, or NULL. */
+/* The table that a key of this tag is in, if it is in any. */
+static inline uint64_t *
+hash_table(const struct hash *h, uint32_t tag, uint32_t *mask, uint32_t *home)
+{
+	if (__builtin_expect(h->old != NULL, 0) && !hash_passed(h, tag)) {
+		*mask = h->old_mask;
+		*home = tag >> h->old_shift;
+		return h->old;
+	}
+	*mask = h->mask;
+	*home = tag >> h->shift;
+	return h->slot;
+}
+
+/*
+ * The slot of the key; if it is not there, an empty slot, where it may be put
+ * by hash_insert() when nothing has been done to the table in between.
+ */
 static inline uint64_t *
 hash_find(const struct hash *h, uint32_t tag, const struct node *node,
     uint64_t key, uint64_t key_mask)
 {
-	uint64_t *s = hash_search(h->slot, h->mask, tag >> h->shift, tag, node,
-	    key, key_mask);
+	uint32_t mask, home;
+	uint64_t *slot = hash_table(h, tag, &mask, &home);
 
-	if (__builtin_expect(h->old != NULL, 0) && s == NULL &&
-	    !hash_passed(h, tag))
-		s = hash_search(h->old, h->old_mask, tag >> h->old_shift, tag,
-		    node, key, key_mask);
-	return s;
+	return hash_search(slot, mask, home, tag, node, key, key_mask);
 }
 
 /* The index of the record in a slot. */
@@ -99,14 +118,6 @@ static inline uint32_t
 hash_index(const uint64_t *s)
 {
 	return (uint32_t)*s - 1;
-}
-
-static inline void
-hash_place(uint64_t *slot, uint32_t mask, uint32_t home, uint64_t value)
-{
-	while (slot[home] != 0)
-		home = (home + 1) & mask;
-	slot[home] = value;
 }
 
 /*
@@ -121,12 +132,11 @@ hash_room(struct hash *h)
 	return hash_resize(h, true) == 0 || h->n < h->mask - h->mask / 16;
 }
 
-/* The key is not in the table, and there is room. */
+/* `s` is what hash_find() gave for a key that is not there. */
 static inline void
-hash_insert(struct hash *h, uint32_t tag, uint32_t index)
+hash_insert(struct hash *h, uint64_t *s, uint32_t tag, uint32_t index)
 {
-	hash_place(h->slot, h->mask, tag >> h->shift,
-	    (uint64_t)tag << 32 | (index + 1));
+	*s = (uint64_t)tag << 32 | (index + 1);
 	h->n++;
 	if (__builtin_expect(h->old != NULL, 0))
 		hash_move(h);

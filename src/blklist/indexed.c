@@ -13,9 +13,16 @@
  * looks, each needing what the one before has brought.
  */
 #define DEEP 65536
+#define DEEPER (UINT32_C(1) << 21)	/* and the bits of ages no longer do */
 #define AHEAD_SLOT 24
 #define AHEAD_NODE 14
 #define AHEAD_AGE 7
+
+/*
+ * gcc 12 takes a function that only fetches ahead for one without effect and
+ * drops the call, unless it has been inlined by then.
+ */
+#define AHEAD static inline __attribute__((always_inline)) void
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -77,23 +84,24 @@ indexed_clear(struct blklist *l)
 	store_cut(&ix->store, 0);
 }
 
+/* The slot of the key, an empty one if it is not listed. */
 static inline uint64_t *
-find(const struct blklist *l, const struct indexed *ix, uint64_t key)
+find(const struct blklist *l, const struct indexed *ix, uint64_t key,
+    uint32_t tag)
 {
-	return hash_find(&ix->hash, hash_tag(&ix->hash, key), ix->store.node,
-	    key, l->key_mask);
+	return hash_find(&ix->hash, tag, ix->store.node, key, l->key_mask);
 }
 
 /*
- * Makes room for a block of this key everywhere and takes its record, which
- * the caller fills before indexed_link().  STORE_NONE when there is none.
+ * Makes room for a block of this key in the orders and takes its record,
+ * which the caller fills before link_in().  STORE_NONE when there is none.
  */
 static inline uint32_t
 claim(struct indexed *ix, uint64_t key)
 {
 	uint32_t i = store_peek(&ix->store);
 
-	if (UNLIKELY(i == STORE_NONE) || UNLIKELY(!hash_room(&ix->hash)) ||
+	if (UNLIKELY(i == STORE_NONE) ||
 	    UNLIKELY(regions_add(&ix->regions, key) != 0))
 		return STORE_NONE;
 	store_take(&ix->store, i);
@@ -101,9 +109,10 @@ claim(struct indexed *ix, uint64_t key)
 }
 
 static inline void
-link_in(struct blklist *l, struct indexed *ix, uint64_t key, uint32_t i)
+link_in(struct blklist *l, struct indexed *ix, uint64_t *slot, uint32_t tag,
+    uint32_t i)
 {
-	hash_insert(&ix->hash, hash_tag(&ix->hash, key), i);
+	hash_insert(&ix->hash, slot, tag, i);
 	age_append(&ix->age, ix->store.node, i);
 	l->counts.aRecActive++;
 }
@@ -121,15 +130,20 @@ take_out(struct blklist *l, struct indexed *ix, uint64_t key, uint64_t *slot)
 }
 
 static int
-put(struct blklist *l, uint64_t key, const struct blk *b)
+indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
 {
 	struct indexed *ix = l->impl;
-	uint32_t i = claim(ix, key);
+	uint32_t tag = hash_tag(&ix->hash, key), i;
+	bool room = hash_room(&ix->hash);
+	uint64_t *slot = find(l, ix, key, tag);
 
+	if (*slot != 0)
+		return -EEXIST;
+	i = room ? claim(ix, key) : STORE_NONE;
 	if (i == STORE_NONE)
 		return -ENOSPC;
 	store_fill(&ix->store, i, b);
-	link_in(l, ix, key, i);
+	link_in(l, ix, slot, tag, i);
 	return 0;
 }
 
@@ -172,24 +186,26 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 
 static inline void
 apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
-    unsigned at)
+    unsigned at, uint32_t tag)
 {
 	const struct rec *r = &c->rec[at];
-	uint64_t key = list_key(l, r), *slot = find(l, ix, key);
+	uint64_t key = list_key(l, r), *slot;
+	bool room = hash_room(&ix->hash);
 	uint32_t i;
 
 	list_count_alloc(l, r);
-	if (UNLIKELY(slot != NULL)) {
+	slot = find(l, ix, key, tag);
+	if (UNLIKELY(*slot != 0)) {
 		replace(l, c, at, hash_index(slot));
 		return;
 	}
-	i = claim(ix, key);
+	i = LIKELY(room) ? claim(ix, key) : STORE_NONE;
 	if (UNLIKELY(i == STORE_NONE)) {
 		l->counts.full++;
 		return;
 	}
 	fill(l, c, at, &ix->store.node[i]);
-	link_in(l, ix, key, i);
+	link_in(l, ix, slot, tag, i);
 	list_live_add(l, rec_size(r));
 }
 
@@ -229,17 +245,17 @@ keep_removed(struct blklist *l, uint64_t seq, const struct rec *r,
 
 static inline void
 apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
-    unsigned at)
+    unsigned at, uint32_t tag)
 {
 	const struct rec *r = &c->rec[at];
-	uint64_t key = list_key(l, r), *slot = find(l, ix, key);
+	uint64_t key = list_key(l, r), *slot = find(l, ix, key, tag);
 	uint32_t i;
 	bool late;
 
 	l->counts.frees++;
-	late = slot != NULL && list_older(rec_ticket(r),
+	late = *slot != 0 && list_older(rec_ticket(r),
 	    store_ticket(&ix->store, hash_index(slot)));
-	if (UNLIKELY(slot == NULL || late)) {
+	if (UNLIKELY(*slot == 0 || late)) {
 		free_nothing(l, r, key, late);
 		return;
 	}
@@ -251,13 +267,14 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 }
 
 static __attribute__((noinline)) void
-apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r)
+apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r,
+    uint32_t tag)
 {
-	uint64_t key = list_key(l, r), *slot = find(l, ix, key);
+	uint64_t key = list_key(l, r), *slot = find(l, ix, key, tag);
 	enum limbo_state did;
 	struct blk b;
 
-	if (slot != NULL) {
+	if (*slot != 0) {
 		if (list_older(rec_ticket(r),
 		    store_ticket(&ix->store, hash_index(slot))))
 			l->counts.late++;
@@ -268,7 +285,7 @@ apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r)
 	did = list_limbo_take(l, r, key, &b);
 	if (did == LIMBO_NONE)
 		l->counts.unknown_undo++;
-	else if (did == LIMBO_BLOCK && put(l, key, &b) == 0)
+	else if (did == LIMBO_BLOCK && indexed_put(l, key, &b) == 0)
 		list_live_add(l, b.size);
 	else if (did == LIMBO_BLOCK)
 		l->counts.full++;
@@ -284,7 +301,7 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 
 	while (regions_next(&ix->regions, key, &key) &&
 	    key - from < rec_size(r)) {
-		slot = find(l, ix, key);
+		slot = find(l, ix, key, hash_tag(&ix->hash, key));
 		i = hash_index(slot);
 		l->counts.frees++;
 		l->counts.live_bytes -= store_size(&ix->store, i);
@@ -296,7 +313,7 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 
 static inline void
 apply_one(struct blklist *l, struct indexed *ix, struct list_chunk *c,
-    unsigned at)
+    unsigned at, uint32_t tag)
 {
 	const struct rec *r = &c->rec[at];
 
@@ -305,13 +322,13 @@ apply_one(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		if (UNLIKELY(list_is_failed(l, r)))
 			l->counts.failed++;
 		else
-			apply_alloc(l, ix, c, at);
+			apply_alloc(l, ix, c, at, tag);
 		break;
 	case REC_FREE:
-		apply_free(l, ix, c, at);
+		apply_free(l, ix, c, at, tag);
 		break;
 	case REC_UNDO:
-		apply_undo(l, ix, r);
+		apply_undo(l, ix, r, tag);
 		break;
 	case REC_RANGE:
 		apply_range(l, ix, c, at);
@@ -332,6 +349,13 @@ apply_pair(struct blklist *l, const struct list_chunk *c, unsigned at,
 		list_pair_free(l, &c->rec[mate]);
 }
 
+static inline uint32_t
+tag_of(const struct blklist *l, const struct indexed *ix,
+    const struct rec *r)
+{
+	return hash_tag(&ix->hash, list_key(l, r));
+}
+
 /* --- few blocks: record by record --------------------------------------- */
 
 static void
@@ -340,65 +364,59 @@ apply_shallow(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 {
 	const uint16_t *mate = ix->cancel.mate;
 
-	if (pairs == 0) {
-		for (unsigned i = 0; i < c->n; i++)
-			apply_one(l, ix, c, i);
-		return;
-	}
 	for (unsigned i = 0; i < c->n; i++) {
-		if (mate[i] != CANCEL_NONE)
+		if (pairs > 0 && mate[i] != CANCEL_NONE)
 			apply_pair(l, c, i, mate[i]);
 		else
-			apply_one(l, ix, c, i);
+			apply_one(l, ix, c, i, tag_of(l, ix, &c->rec[i]));
 	}
 }
 
 /* --- many blocks: what a record needs is fetched ahead ------------------- */
 
-static inline void
-ahead_slot(const struct blklist *l, const struct indexed *ix,
-    const struct rec *r)
+AHEAD
+ahead_slot(const struct blklist *l, struct indexed *ix, const struct rec *r,
+    uint32_t *tag)
 {
-	uint64_t key = list_key(l, r);
-	uint32_t tag = hash_tag(&ix->hash, key);
+	uint32_t mask, home;
+	const uint64_t *slot;
 
-	__builtin_prefetch(&ix->hash.slot[tag >> ix->hash.shift], 1);
-	regions_prefetch(&ix->regions, key);
+	*tag = tag_of(l, ix, r);
+	slot = hash_table(&ix->hash, *tag, &mask, &home);
+	__builtin_prefetch(&slot[home], 1);
+	regions_prefetch(&ix->regions, list_key(l, r));
 }
 
 /*
  * The record is in one of the first two slots, as a rule: which is decided
  * without a branch, for no branch could be foretold here.
  */
-static inline uint32_t
-ahead_index(const struct blklist *l, const struct indexed *ix,
-    const struct rec *r)
+static inline const struct node *
+ahead_find(const struct indexed *ix, uint32_t tag)
 {
-	const struct hash *h = &ix->hash;
-	uint32_t tag = hash_tag(h, list_key(l, r)), home = tag >> h->shift;
-	uint64_t a = h->slot[home], b = h->slot[(home + 1) & h->mask];
+	uint32_t mask, home;
+	const uint64_t *slot = hash_table(&ix->hash, tag, &mask, &home);
+	uint64_t a = slot[home], b = slot[(home + 1) & mask];
 
 	a = a >> 32 == tag ? a : b;
-	return (uint32_t)a == 0 ? 0 : (uint32_t)a - 1;
+	return &ix->store.node[(uint32_t)a - ((uint32_t)a != 0)];
 }
 
-static inline void
-ahead_node(const struct blklist *l, const struct indexed *ix,
-    const struct rec *r)
+AHEAD
+ahead_node(const struct indexed *ix, uint32_t tag)
 {
-	const struct node *n = &ix->store.node[ahead_index(l, ix, r)];
+	const struct node *n = ahead_find(ix, tag);
 
 	__builtin_prefetch(&n->w[0]);
 	__builtin_prefetch(&n->pos, 1);
 }
 
-static inline void
-ahead_age(const struct blklist *l, const struct indexed *ix,
-    const struct rec *r)
+AHEAD
+ahead_age(const struct indexed *ix, uint32_t tag)
 {
-	uint32_t pos = ix->store.node[ahead_index(l, ix, r)].pos;
-
 	/* Of a free record, pos is anything; fetching ahead is harmless. */
+	uint32_t pos = ahead_find(ix, tag)->pos;
+
 	__builtin_prefetch(&ix->age.bits[pos >> 6], 1);
 }
 
@@ -408,22 +426,27 @@ apply_deep(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 {
 	const uint16_t *mate = ix->cancel.mate;
 	uint16_t *todo = ix->todo;
+	uint32_t *tag = ix->tag;
+	bool deeper = l->counts.aRecActive >= DEEPER;
 	unsigned n = 0, at = 0;
 
 	for (unsigned i = 0; i < c->n; i++) {
 		todo[n] = (uint16_t)i;
 		n += pairs == 0 || mate[i] == CANCEL_NONE;
 	}
+	for (unsigned t = 0; t < AHEAD_SLOT && t < n; t++)
+		ahead_slot(l, ix, &c->rec[todo[t]], &tag[t]);
 	for (unsigned t = 0; t < n; t++) {
 		if (t + AHEAD_SLOT < n)
-			ahead_slot(l, ix, &c->rec[todo[t + AHEAD_SLOT]]);
+			ahead_slot(l, ix, &c->rec[todo[t + AHEAD_SLOT]],
+			    &tag[t + AHEAD_SLOT]);
 		if (t + AHEAD_NODE < n)
-			ahead_node(l, ix, &c->rec[todo[t + AHEAD_NODE]]);
-		if (t + AHEAD_AGE < n)
-			ahead_age(l, ix, &c->rec[todo[t + AHEAD_AGE]]);
+			ahead_node(ix, tag[t + AHEAD_NODE]);
+		if (deeper && t + AHEAD_AGE < n)
+			ahead_age(ix, tag[t + AHEAD_AGE]);
 		for (; at < todo[t]; at++)
 			apply_pair(l, c, at, mate[at]);
-		apply_one(l, ix, c, at++);
+		apply_one(l, ix, c, at++, tag[t]);
 	}
 	for (; at < c->n; at++)
 		apply_pair(l, c, at, mate[at]);
@@ -448,18 +471,12 @@ indexed_apply(struct blklist *l, struct list_chunk *c)
 }
 
 static int
-indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
-{
-	return find(l, l->impl, key) != NULL ? -EEXIST : put(l, key, b);
-}
-
-static int
 indexed_take(struct blklist *l, uint64_t key, uint64_t *size)
 {
 	struct indexed *ix = l->impl;
-	uint64_t *slot = find(l, ix, key);
+	uint64_t *slot = find(l, ix, key, hash_tag(&ix->hash, key));
 
-	if (slot == NULL)
+	if (*slot == 0)
 		return -ENOENT;
 	*size = store_size(&ix->store, hash_index(slot));
 	take_out(l, ix, key, slot);

@@ -21,6 +21,7 @@ struct indexed {
 	struct regions regions;
 	struct cancel cancel;
 	uint16_t todo[LIST_CHUNK];	/* records of the chunk that are in no pair */
+	uint32_t tag[LIST_CHUNK];	/* their tags in the hash, in that order */
 };
 
 /*

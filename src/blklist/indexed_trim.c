@@ -27,7 +27,7 @@ move(const struct blklist *l, struct indexed *ix, uint32_t from, uint32_t to)
 
 	slot = hash_find(&ix->hash, hash_tag(&ix->hash, key), node, key,
 	    l->key_mask);
-	assert(slot != NULL && hash_index(slot) == from);
+	assert(*slot != 0 && hash_index(slot) == from);
 	node[to] = node[from];
 	*slot = (*slot & ~(uint64_t)UINT32_MAX) | (to + 1);
 	ix->age.ord[node[to].pos] = to;

@@ -24,7 +24,7 @@ index_of(const struct blklist *l, uint64_t key)
 	const uint64_t *slot = hash_find(&ix->hash, hash_tag(&ix->hash, key),
 	    ix->store.node, key, l->key_mask);
 
-	return slot != NULL ? hash_index(slot) : STORE_NONE;
+	return *slot != 0 ? hash_index(slot) : STORE_NONE;
 }
 
 /* The key that follows; keys of layer 0 end long before those of layer 1. */
@@ -213,10 +213,10 @@ check_slots(const struct indexed *ix)
 	for (uint32_t p = 0; p <= h->mask; p++)
 		n += h->slot[p] != 0;
 	for (uint32_t p = 0; h->old != NULL && p <= h->old_mask; p++) {
-		uint64_t s = h->old[(h->start + p) & h->old_mask];
+		uint64_t s = h->old[p];
 
-		if (s != 0 && p < h->done)
-			return "the old table is not empty where it was moved";
+		if (s != 0 && hash_passed(h, (uint32_t)(s >> 32)))
+			return "a slot of the old table should have been moved";
 		n += s != 0;
 	}
 	return n == h->n ? NULL : "slots of the hash are miscounted";

@@ -487,23 +487,16 @@ regions_rank(const struct regions *g, uint64_t key)
 {
 	unsigned top = regions_top(key), mid = regions_mid(key);
 	const struct middle *m = g->middle[top];
-	const struct region *r;
-	uint32_t offset = regions_offset(key), part, rank, in_part;
+	const struct region *r = m->region[mid];
+	uint32_t offset = regions_offset(key);
+	uint32_t part = offset >> REGION_PART_SHIFT, rank, in_part;
 
-	rank = count_before(g->count, top);
-	if (m == NULL)
-		return rank;
-	rank += count_before(m->count, mid);
-	r = m->region[mid];
-	if (r == NULL)
-		return rank;
+	rank = count_before(g->count, top) + count_before(m->count, mid);
 	if (!r->is_bits)
 		return rank + vector_find(r, m->count[mid], offset);
-	part = offset >> REGION_PART_SHIFT;
 	in_part = offset & ((1u << REGION_PART_SHIFT) - 1);
 	return rank + count_before(r->part, part) +
-	    bits_rank(r->bits + part * part_words(r),
-	    (in_part + (1u << r->granule) - 1) >> r->granule);
+	    bits_rank(r->bits + part * part_words(r), in_part >> r->granule);
 }
 
 static const char *

@@ -76,7 +76,7 @@ void regions_shrink(struct regions *, uint64_t key);
 bool regions_next(const struct regions *, uint64_t key, uint64_t *found);
 /* The k-th lowest key; there is one. */
 uint64_t regions_select(const struct regions *, uint32_t k);
-/* How many keys are lower. */
+/* How many keys are lower than this one, which is there. */
 uint32_t regions_rank(const struct regions *, uint64_t key);
 /* Counts agree with what they count; NULL or a sentence. */
 const char *regions_check(const struct regions *);
@@ -151,7 +151,7 @@ regions_del(struct regions *g, uint64_t key)
 		regions_shrink(g, key);
 }
 
-static inline void
+static inline __attribute__((always_inline)) void
 regions_prefetch(const struct regions *g, uint64_t key)
 {
 	const struct middle *m = g->middle[regions_top(key)];

@@ -1,0 +1,164 @@
+/*
+ * The rules of cancellation, one test each, for every kind of list.
+ */
+#include "harness.h"
+
+#include "blklist_recs.h"
+
+
+static const enum blklist_kind kinds[] = { BLKLIST_INDEXED, BLKLIST_LITERAL };
+
+START_TEST(pair_in_one_batch_is_left_out_and_counted)
+{
+	struct blklist *l = list_of(kinds[_i], 8);
+
+	ck_assert_int_eq(blklist_remember(l, 4), 0);
+	APPLY_PAIRS(l, ALLOC(0x10), ALLOC(0x20), FREE(0x10), ALLOC(0x10),
+	    FREE(0x10));
+	ck_assert_uint_eq(COUNT(l, cancelled), 2);
+	ck_assert_uint_eq(COUNT(l, records), 5);
+	ck_assert_uint_eq(COUNT(l, allocs), 3);
+	ck_assert_uint_eq(COUNT(l, frees), 2);
+	ck_assert_uint_eq(COUNT(l, aRecActive), 1);
+	ck_assert_uint_eq(COUNT(l, live_bytes), 16);
+	ck_assert_uint_eq(COUNT(l, peak_bytes), 32);
+	ck_assert_ptr_null(blklist_removed(l, 0));
+	blklist_free(l);
+}
+END_TEST
+
+START_TEST(nothing_cancels_when_not_asked_to)
+{
+	struct blklist *l = list_of(kinds[_i], 8);
+	struct rec r[] = { ALLOC(0x10), FREE(0x10) };
+
+	apply_batch(l, r, 2, false);
+	ck_assert_uint_eq(COUNT(l, cancelled), 0);
+	ck_assert_uint_eq(COUNT(l, frees), 1);
+	blklist_free(l);
+}
+END_TEST
+
+/* Each row: no pair, for the reason given. */
+START_TEST(what_stands_between_keeps_a_pair_apart)
+{
+	const struct { const char *why; struct rec r[3]; } t[] = {
+		{ "another allocation", { ALLOC(0x10), ALLOC(0x10) } },
+		{ "the other layer", { ALLOC(0x10), FREE(0x10, .low = 8) } },
+		{ "a free before", { FREE(0x10), ALLOC(0x10) } },
+		{ "by realloc", { ALLOC(0x10), REC(.op = REC_FREE,
+		    .type = TYPE_BY_REALLOC, .addr = 0x10) } },
+		{ "by realloc, then freed", { ALLOC(0x10), REC(.op = REC_FREE,
+		    .type = TYPE_BY_REALLOC, .addr = 0x10), FREE(0x10) } },
+		{ "an older free", { ALLOC(0x10, .ticket = 9),
+		    FREE(0x10, .ticket = 8) } },
+		{ "a range", { ALLOC(0x10), REC(.op = REC_RANGE, .low = 8),
+		    FREE(0x10) } },
+		{ "an undo", { ALLOC(0x10), REC(.op = REC_UNDO, .addr = 0x10),
+		    FREE(0x10) } },
+	};
+
+	for (size_t i = 0; i < NELEM(t); i++) {
+		struct blklist *l = list_of(kinds[_i], 8);
+
+		apply_batch(l, t[i].r, t[i].r[2].w[0] != 0 ? 3 : 2, true);
+		ck_assert_msg(COUNT(l, cancelled) == 0, "%s", t[i].why);
+		blklist_free(l);
+	}
+}
+END_TEST
+
+/* Each row: one pair, in spite of what stands between. */
+START_TEST(what_is_no_event_of_the_block_keeps_no_pair_apart)
+{
+	const struct { const char *why; struct rec r; } t[] = {
+		{ "another block", ALLOC(0x20) },
+		{ "the other layer", ALLOC(0x10, .low = 8) },
+		{ "a failed request", REC(.op = REC_ALLOC,
+		    .low = REC_LEVEL_FAILED, .addr = 0x10) },
+		{ "a control record", REC(.op = REC_CONTROL, .addr = 0x10) },
+		{ "a loss", REC(.op = REC_LOSS, .addr = 0x10) },
+	};
+
+	for (size_t i = 0; i < NELEM(t); i++) {
+		struct blklist *l = list_of(kinds[_i], 8);
+		const struct rec r[] = { ALLOC(0x10), t[i].r, FREE(0x10) };
+
+		apply_batch(l, r, 3, true);
+		ck_assert_msg(COUNT(l, cancelled) == 1, "%s", t[i].why);
+		blklist_free(l);
+	}
+}
+END_TEST
+
+START_TEST(pairs_are_not_looked_for_where_there_are_none)
+{
+	enum { N = 4096 };
+	static struct rec r[N];
+	struct blklist *l = list_of(kinds[_i], 8 * N);
+	uint64_t addr = 0x1000, found;
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < N; i++)
+			r[i] = ALLOC(addr += 16);
+		apply_batch(l, r, N, true);
+	}
+	for (int i = 0; i < N; i++)
+		r[i] = i % 2 == 0 ? ALLOC(addr += 16) : FREE(addr);
+	apply_batch(l, r, N, true);
+	ck_assert_uint_eq(COUNT(l, cancelled), 0);
+	/* ... but tried again after a while. */
+	for (int round = 0; round < 64; round++)
+		apply_batch(l, r, N, true);
+	found = COUNT(l, cancelled);
+	ck_assert_uint_gt(found, N);
+	apply_batch(l, r, N, true);
+	ck_assert_uint_eq(COUNT(l, cancelled), found + N / 2);
+	blklist_free(l);
+}
+END_TEST
+
+START_TEST(peak_is_the_same_with_and_without_cancellation)
+{
+	struct blklist *a = list_of(kinds[_i], 8), *b = list_of(kinds[_i], 8);
+	struct rec r[] = {
+		REC(.op = REC_ALLOC, .addr = 0x10, .size = 100),
+		REC(.op = REC_ALLOC, .addr = 0x20, .size = 1000),
+		FREE(0x10),
+		REC(.op = REC_ALLOC, .addr = 0x30, .size = 5),
+		FREE(0x20),
+	};
+
+	apply_batch(a, r, NELEM(r), true);
+	apply_batch(b, r, NELEM(r), false);
+	ck_assert_uint_eq(COUNT(a, peak_bytes), 1100);
+	ck_assert_uint_eq(COUNT(b, peak_bytes), 1100);
+	ck_assert_uint_eq(COUNT(a, live_bytes), 5);
+	blklist_free(a);
+	blklist_free(b);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("blklist: pairs");
+	TCase *rules = tcase_create("rules of every kind");
+	const TTest *const tests[] = {
+		pair_in_one_batch_is_left_out_and_counted,
+		nothing_cancels_when_not_asked_to,
+		what_stands_between_keeps_a_pair_apart,
+		what_is_no_event_of_the_block_keeps_no_pair_apart,
+		pairs_are_not_looked_for_where_there_are_none,
+		peak_is_the_same_with_and_without_cancellation,
+	};
+
+	/* Scanning ahead for what is not there is slow, and slower checked. */
+	tcase_set_timeout(rules, 60);
+	for (size_t i = 0; i < NELEM(tests); i++)
+		tcase_add_loop_test(rules, tests[i], 0, NELEM(kinds));
+	suite_add_tcase(s, rules);
+	return s;
+}
+
+CHECK_MAIN(suite)
