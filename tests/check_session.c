@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/merge.h"
+#include "../src/nodes/session_merge.h"
 #include "peer.h"
 
 #define ROWS 4096

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "busy.h"
 #include "demo.h"
+#include "demo_busy.h"
 #include "node.h"
 #include "tree.h"
 

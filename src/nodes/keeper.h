@@ -167,7 +167,7 @@ void keeper_take_classic(struct keeper *, const uint8_t raw[REC_CLASSIC_SIZE],
 
 void keeper_lose(struct keeper *, unsigned cause, uint64_t count);
 
-/* A control record of one of the target's threads; see control.c. */
+/* A control record of one of the target's threads; see keeper_control.c. */
 void keeper_control(struct keeper *, const struct rec *);
 
 /* The records of the feed's sink; arg is the keeper. */

@@ -25,6 +25,16 @@
  * Everything runs on one uv loop and thread; no call here waits.  Objects are
  * freed by their close function only after the loop has closed their handles;
  * callbacks do not come after close.
+ *
+ * Behind this door live two halves that share nothing but it and find.c, the
+ * folder where they meet:
+ *	the page's	link* (the connection, starting a node, its targets) and
+ *			session* (what is known of one stream)
+ *	the node's	all others: node (the parts together), keeper* (a
+ *			target's records), serve* (the pages' requests), dstrm,
+ *			hello and bell and drain (targets that come, wake us,
+ *			are visited), tree, inherit, run and proc (processes),
+ *			report, demo*
  */
 #ifndef NODES_H
 #define NODES_H

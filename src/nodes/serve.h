@@ -74,11 +74,14 @@ void conn_error(struct conn *, uint32_t request, enum wire_error,
 void conn_fail(struct conn *, uint32_t request, enum wire_error,
     const char *text);
 
-/* Answers one request of a page that has been greeted; answer.c. */
+/* Answers one request of a page that has been greeted; serve_answer.c. */
 void answer(struct conn *, const struct wire_msg *);
 int answer_init(struct answer_scratch **);
 
-/* SYM: looked up by a worker, or at once where nothing has to be read; symbols.c. */
+/*
+ * SYM: looked up by a worker, or at once where nothing has to be read;
+ * serve_symbols.c.
+ */
 void symbols_answer(struct conn *, const struct wire_msg *, struct keeper *);
 /* Reads the module table of a target anew, by a worker. */
 void symbols_read(struct keeper *);

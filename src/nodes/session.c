@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "link_targets.h"
 #include "session.h"
-#include "targets.h"
 
 #define SECOND 15		/* cycles */
 #define SOON 2			/* cycles between looks for a first process */

@@ -11,16 +11,16 @@
  *	FLOW	records only, fifteen times a second.
  *	STAND	nothing to read: no data, or an end that is all read.
  *
- * session.c goes through the steps, intake.c takes blocks and records in,
- * standing.c keeps the numbers of stream and node.
+ * session.c goes through the steps, session_intake.c takes blocks and records
+ * in, session_standing.c keeps the numbers of stream and node.
  */
 #ifndef NODES_SESSION_H
 #define NODES_SESSION_H
 
 #include "../base/base.h"
 #include "link.h"
-#include "merge.h"
-#include "names.h"
+#include "session_merge.h"
+#include "session_names.h"
 
 #define SESSION_NAME_MAX 128
 
@@ -117,7 +117,7 @@ void session_measure(struct nodes_session *);
 void session_say(struct nodes_session *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* --- intake.c ----------------------------------------------------------- */
+/* --- session_intake.c --------------------------------------------------- */
 
 /* A list of the right kind, and the first request for its contents. */
 int intake_begin(struct nodes_session *, bool classic);
@@ -129,7 +129,7 @@ void intake_fini(struct nodes_session *);
 /* The table of types is there: legal codes are told to the lists. */
 void intake_types(struct nodes_session *, const struct wire_typed *);
 
-/* --- standing.c --------------------------------------------------------- */
+/* --- session_standing.c ------------------------------------------------- */
 
 /* Asks for the numbers that are due in this cycle. */
 void standing_ask(struct nodes_session *, bool all);

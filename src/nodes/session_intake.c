@@ -2,9 +2,9 @@
  * Blocks and records on their way from the link into the list.
  *
  * Loading: SNAP and READ run side by side, each sending its next request when
- * its reply is in; merge.h says which records apply.  Afterwards READs leave
- * out cancelled pairs.  Within a cycle they follow each other until the reader
- * has caught up or has worked for long enough.
+ * its reply is in; session_merge.h says which records apply.  Afterwards READs
+ * leave out cancelled pairs.  Within a cycle they follow each other until the
+ * reader has caught up or has worked for long enough.
  *
  * Where a READ ends is known only from its reply.  But a busy node takes its
  * time for an answer, so when replies come back full of records that do not

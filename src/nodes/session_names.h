@@ -9,8 +9,8 @@
  * What is not known gives "" and is asked for; a page that draws at 15 Hz
  * simply finds it there later.
  */
-#ifndef NODES_NAMES_H
-#define NODES_NAMES_H
+#ifndef NODES_SESSION_NAMES_H
+#define NODES_SESSION_NAMES_H
 
 #include "link.h"
 

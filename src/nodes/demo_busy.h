@@ -5,8 +5,8 @@
  * row, as only a page that stays does: whoever takes one picture always takes
  * the same one.
  */
-#ifndef NODES_BUSY_H
-#define NODES_BUSY_H
+#ifndef NODES_DEMO_BUSY_H
+#define NODES_DEMO_BUSY_H
 
 #include <stdbool.h>
 

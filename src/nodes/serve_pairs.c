@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "pairs.h"
+#include "serve_pairs.h"
 
 static uint64_t
 key_of(const struct rec *rec)

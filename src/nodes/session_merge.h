@@ -16,8 +16,8 @@
  * A record whose part has not come yet is left out: the node answers in order,
  * so that part will have it.  merge_part() checks just that.
  */
-#ifndef NODES_MERGE_H
-#define NODES_MERGE_H
+#ifndef NODES_SESSION_MERGE_H
+#define NODES_SESSION_MERGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "merge.h"
+#include "session_merge.h"
 
 void
 merge_init(struct merge *m)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "names.h"
+#include "session_names.h"
 
 #define FIRST_SLOTS 256
 #define KIND_BIT 63		/* of a key: kind above, address or index below */

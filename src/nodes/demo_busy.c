@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "busy.h"
+#include "demo_busy.h"
 #include "node.h"
 
 #define SLOTS 8192		/* places where blocks can be */

@@ -1,8 +1,8 @@
 /*
  * targets: the enquiry for what a node has, also on behalf of a session.
  */
-#ifndef NODES_TARGETS_H
-#define NODES_TARGETS_H
+#ifndef NODES_LINK_TARGETS_H
+#define NODES_LINK_TARGETS_H
 
 #include "link.h"
 

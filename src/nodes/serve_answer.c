@@ -14,8 +14,8 @@
 
 #include "keeper.h"
 #include "node.h"
-#include "pairs.h"
 #include "serve.h"
+#include "serve_pairs.h"
 #include "tree.h"
 
 #define READ_SCAN 65536		/* records looked at for one DATA */

@@ -6,8 +6,8 @@
  * doing it, batch by batch.  Frees by realloc stay, for the undo of a failed
  * realloc has to find what it undoes.
  */
-#ifndef NODES_PAIRS_H
-#define NODES_PAIRS_H
+#ifndef NODES_SERVE_PAIRS_H
+#define NODES_SERVE_PAIRS_H
 
 #include <stdbool.h>
 #include <stddef.h>
