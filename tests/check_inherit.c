@@ -304,6 +304,29 @@ START_TEST(an_ended_parent_is_inherited_from_while_its_list_is_kept)
 }
 END_TEST
 
+START_TEST(a_block_replaced_after_the_fork_is_the_childs_as_it_was)
+{
+	uint32_t cut[REC_SHARDS];
+	struct keeper *parent, *child;
+	struct blk b;
+
+	node_up(NULL);
+	nevents = 0;
+	memset(tickets, 0, sizeof tickets);
+	happens(make(REC_ALLOC, 3, TYPE_MALLOC, 10));
+	memcpy(cut, tickets, sizeof cut);
+	/* The program named it anew without ending it. */
+	happens(make(REC_ALLOC, 3, TYPE_MALLOC, 20));
+	parent = parent_of(1);
+	ck_assert_uint_eq(keeper_counts(parent)->duplicate, 1);
+	child = child_of(parent, cut);
+	ck_assert_int_eq(blklist_get(child->list, 1, addr_of(3), &b), 0);
+	ck_assert_uint_eq(b.size, 10);
+	ck_assert_uint_eq(b.seq, 1);
+	node_down();
+}
+END_TEST
+
 START_TEST(requesters_and_types_are_inherited)
 {
 	struct blklist_batch_info info = { .info = { .name = "MEMB" } };
@@ -341,6 +364,7 @@ suite(void)
 	tcase_add_test(t, the_child_of_a_parent_that_lost_records_is_unsure);
 	tcase_add_test(t,
 	    an_ended_parent_is_inherited_from_while_its_list_is_kept);
+	tcase_add_test(t, a_block_replaced_after_the_fork_is_the_childs_as_it_was);
 	tcase_add_test(t, requesters_and_types_are_inherited);
 	tcase_set_timeout(t, 120);
 	suite_add_tcase(s, t);

@@ -141,6 +141,17 @@ welcome(struct acceptor *a, int fd)
 	return 0;
 }
 
+/*
+ * An image that comes by exec mostly takes the place of one that is counted
+ * still: with a limit of its own, above the others', it is not turned away.
+ */
+static unsigned
+room_for(const struct ring_hello *h)
+{
+	return (h->flags & RING_HELLO_FORKED) != 0 ? NODE_TARGETS_MAX :
+	    2 * NODE_TARGETS_MAX;
+}
+
 static void
 answer_hello(struct acceptor *a, int fd)
 {
@@ -161,8 +172,7 @@ answer_hello(struct acceptor *a, int fd)
 		send_welcome(fd, 0, NULL);
 		return;
 	}
-	if (atomic_load(&node->targets) >= NODE_TARGETS_MAX ||
-	    make_spare(a) < 0)
+	if (atomic_load(&node->targets) >= room_for(&h) || make_spare(a) < 0)
 		return;
 	if (introduce(a->spare, peer.pid, &h) < 0 || welcome(a, fd) < 0)
 		drop_spare(a);

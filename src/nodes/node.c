@@ -4,9 +4,11 @@
  * A node that runs a command goes when the command's process tree has ended
  * and no page is connected; a generator goes with its last page.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +232,32 @@ say(const char *what, int r)
 	return r;
 }
 
+/*
+ * Takes away the sockets of nodes that were killed.
+ */
+static void
+sweep(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *e;
+	int pid, at;
+
+	while (dir != NULL && (e = readdir(dir)) != NULL) {
+		const char *rest;
+
+		at = 0;
+		if (sscanf(e->d_name, "run.%d%n", &pid, &at) != 1 &&
+		    sscanf(e->d_name, "demo.%d%n", &pid, &at) != 1)
+			continue;
+		rest = e->d_name + at;
+		if ((*rest == '\0' || strcmp(rest, HELLO_SUFFIX) == 0) &&
+		    pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+			unlinkat(dirfd(dir), e->d_name, 0);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
 /* The sockets for pages that come later and for targets; then whom to watch. */
 static int
 begin(struct node *node)
@@ -242,6 +270,7 @@ begin(struct node *node)
 	r = nodes_folder(folder, sizeof folder);
 	if (r < 0)
 		return say("the folder for sockets", r);
+	sweep(folder);
 	/* A generator is nobody's newest target: it goes by another name. */
 	snprintf(path, sizeof path, "%s/%s.%d", folder,
 	    node->opts.demo != NULL ? "demo" : "run", (int)getpid());

@@ -26,7 +26,7 @@
 #include "serve.h"
 
 #define NODE_PATH 108			/* as much as a Unix socket's address takes */
-#define NODE_TARGETS_MAX 256		/* that live */
+#define NODE_TARGETS_MAX 256		/* that live; twice as many by exec */
 #define NODE_LISTS_KEPT 16		/* of ended targets */
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
 

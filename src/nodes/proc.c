@@ -283,7 +283,7 @@ proc_why_no_data(pid_t pid, char *out, size_t cap)
 		else if (proc_maps_has(pid, "liballoclog") == 0)
 			why = "its loader did not take the library";
 		else
-			why = "the node did not answer it in time";
+			why = "the node did not take it: too late, or too many";
 		break;
 	}
 	snprintf(out, cap, "%s", why);

@@ -223,7 +223,9 @@ fork_command(struct node *node, struct child *c)
 	node->run.root = pid;
 	run_release_stdio();
 	/* From here on somebody has to answer hellos while exec goes on. */
-	hello_start(&node->hello);
+	if (hello_start(&node->hello) < 0)
+		snprintf(node->run.reason, sizeof node->run.reason,
+		    "no thread left to answer targets");
 	hear_of_exec(node, fds[0]);
 	close(fds[0]);
 	return 0;
@@ -349,11 +351,23 @@ run_watch(struct node *node)
 	return r;
 }
 
+/* A file that nothing was written to is nobody's loss. */
+static void
+drop_empty_output(const struct run *run)
+{
+	struct stat st;
+
+	if (run->output[0] != '\0' && lstat(run->output, &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_size == 0)
+		unlink(run->output);
+}
+
 void
 run_close(struct node *node)
 {
 	struct run *run = &node->run;
 
+	drop_empty_output(run);
 	if (!run->watching)
 		return;
 	uv_close((uv_handle_t *)&run->chld, NULL);
@@ -370,7 +384,9 @@ run_stat(const struct node *node, struct wire_stats *st)
 	st->comm = wire_text(run->comm);
 	st->status = run->status;
 	st->state = run->ended ? WIRE_S_ENDED : WIRE_S_LIVE;
-	st->reason = wire_text(run->reason);
+	st->reason = wire_text(run->reason[0] == '\0' &&
+	    node->report.error != 0 ? "the report could not be written" :
+	    run->reason);
 	st->ended_ms = run->ended_ms;
 	st->output = wire_text(run->output);
 	st->socket = wire_text(node->serve.path);
