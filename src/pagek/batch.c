@@ -168,7 +168,7 @@ batch_status(const struct options *o, struct nodes_session *s)
 		break;
 	}
 	if (status != PAGEK_OK) {
-		complain("%s%s%s", json_state(look->state),
+		complain("%s%s%s", page_state_name(look->state),
 		    look->reason[0] != '\0' ? ": " : "", look->reason);
 		return status;
 	}

@@ -84,8 +84,7 @@ static void
 put_total(FILE *out, const struct nodes_target *t, bool ascii)
 {
 	char name[64], live[24], peak[24], blocks[32], allocs[32], frees[32];
-	char how[32] = "ended";
-	size_t len = 0;
+	char how[PAGE_EXIT_TEXT];
 
 	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
 	base_human_bytes(live, sizeof live, t->n[WIRE_N_LIVE_BYTES]);
@@ -93,14 +92,10 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_LIVE_BLOCKS]);
 	base_group_digits(allocs, sizeof allocs, t->n[WIRE_N_ALLOCS]);
 	base_group_digits(frees, sizeof frees, t->n[WIRE_N_FREES]);
-	if (t->state == WIRE_S_EXECED)
-		snprintf(how, sizeof how, "exec");
-	else if (t->status >= 0 && WIFEXITED(t->status))
-		base_append(strcpy(how, ""), sizeof how, &len, "exit %d",
-		    WEXITSTATUS(t->status));
-	else if (t->status >= 0 && WIFSIGNALED(t->status))
-		base_append(strcpy(how, ""), sizeof how, &len, "signal %d",
-		    WTERMSIG(t->status));
+	page_exit_text(t->status, how);
+	if (t->state == WIRE_S_EXECED || how[0] == '\0')
+		snprintf(how, sizeof how, "%s",
+		    t->state == WIRE_S_EXECED ? "exec" : "ended");
 	if (t->state == WIRE_S_NO_DATA)
 		fprintf(out, "pagek: %s[%ld] %s: NO DATA: %s\n", name,
 		    (long)t->pid, how, t->reason);

@@ -25,28 +25,10 @@ has_ended(const struct nodes_target *t)
 	return t->state == WIRE_S_ENDED || t->state == WIRE_S_EXECED;
 }
 
-static const char *
-state_word(uint32_t state)
-{
-	switch (state) {
-	case WIRE_S_LIVE:
-		return "LIVE";
-	case WIRE_S_ENDED:
-		return "ENDED";
-	case WIRE_S_CORRUPT:
-		return "CORRUPT";
-	case WIRE_S_NO_DATA:
-		return "NO DATA";
-	case WIRE_S_EXECED:
-		return "EXECED";
-	default:
-		return "?";
-	}
-}
-
 static void
 put_row(const struct table *table, const struct nodes_target *t)
 {
+	const char *state = page_target_state(t->state);
 	char name[128], reason[256], word[24] = "-", blocks[32], bytes[32];
 	bool ascii = table->o->page.ascii;
 	size_t len = 0;
@@ -59,7 +41,7 @@ put_row(const struct table *table, const struct nodes_target *t)
 	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_LIVE_BLOCKS]);
 	base_human_bytes(bytes, sizeof bytes, t->n[WIRE_N_LIVE_BYTES]);
 	fprintf(table->out, "%-14s %-16s %-8s %12s %12s  %s\n", word, name,
-	    state_word(t->state), blocks, bytes, reason);
+	    state != NULL ? state : "?", blocks, bytes, reason);
 }
 
 /* What lives, largest first; then what has ended, last in the table first. */

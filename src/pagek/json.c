@@ -189,24 +189,6 @@ or_null(const char *s)
 	return s == NULL || s[0] == '\0' ? NULL : s;
 }
 
-const char *
-json_state(enum nodes_state state)
-{
-	static const char *const names[] = {
-		[NODES_CONNECTING] = "CONNECTING",
-		[NODES_LIVE] = "LIVE",
-		[NODES_ENDED] = "ENDED",
-		[NODES_CORRUPT] = "CORRUPT",
-		[NODES_NO_DATA] = "NO DATA",
-		[NODES_NO_ALLOCLOG] = "NO ALLOCLOG",
-		[NODES_UNREACHABLE] = "UNREACHABLE",
-		[NODES_DENIED] = "DENIED",
-		[NODES_VERSION] = "VERSION",
-	};
-
-	return (size_t)state < BASE_NELEM(names) ? names[state] : NULL;
-}
-
 /* {"exit": 3}, {"signal": 11} or null. */
 static void
 put_status(struct json *j, int32_t status)
@@ -247,7 +229,7 @@ put_node(struct json *j, const struct nodes_look *look)
 	else
 		json_null(j);
 	json_key(j, "state");
-	json_text(j, json_state(look->state));
+	json_text(j, page_state_name(look->state));
 	json_key(j, "reason");
 	json_text(j, or_null(look->reason));
 	json_key(j, "status");
@@ -267,15 +249,12 @@ put_lost(struct json *j, const struct nodes_look *look)
 		"before", "ring_full", "overwritten", "writer_died",
 		"corrupt", "restart", "link",
 	};
-	uint64_t total = 0;
 	unsigned i;
 
-	for (i = 0; i < STREAM_CAUSES; i++)
-		total += look->lost[i];
 	json_key(j, "complete");
 	json_bool(j, look->complete && look->settled);
 	json_key(j, "lost");
-	json_number(j, total);
+	json_number(j, page_lost(look));
 	json_key(j, "lost_by_cause");
 	json_begin(j, '{', false);
 	for (i = 0; i < STREAM_CAUSES; i++) {
@@ -461,20 +440,6 @@ json_targets_begin(struct json *j, FILE *out, bool ascii)
 	json_begin(j, '[', true);
 }
 
-static const char *
-wire_state_name(uint32_t state)
-{
-	static const char *const names[] = {
-		[WIRE_S_LIVE] = "LIVE",
-		[WIRE_S_ENDED] = "ENDED",
-		[WIRE_S_CORRUPT] = "CORRUPT",
-		[WIRE_S_NO_DATA] = "NO DATA",
-		[WIRE_S_EXECED] = "EXECED",
-	};
-
-	return state < BASE_NELEM(names) ? names[state] : NULL;
-}
-
 void
 json_targets_add(struct json *j, const char *socket,
     const struct nodes_target *t, size_t n)
@@ -495,7 +460,7 @@ json_targets_add(struct json *j, const char *socket,
 		json_key(j, "node");
 		json_text(j, socket);
 		json_key(j, "state");
-		json_text(j, wire_state_name(t->state));
+		json_text(j, page_target_state(t->state));
 		json_key(j, "reason");
 		json_text(j, or_null(t->reason));
 		json_key(j, "status");

@@ -37,9 +37,6 @@ void json_null(struct json *);
 void json_hex(struct json *, uint64_t);			/* "0x1234" */
 void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
 
-/* "NO ALLOCLOG", ... */
-const char *json_state(enum nodes_state);
-
 /* What the session looks at, in the order of the options, limit blocks at most (0: all). */
 void json_blocks(FILE *, struct nodes_session *, const struct page_opts *,
     bool since_click, uint64_t limit);

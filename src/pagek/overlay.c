@@ -25,28 +25,10 @@ app_overlay_open(struct app *app, enum app_overlay overlay)
 			app->selected = i;
 }
 
-static const char *
-state_name(uint32_t state)
-{
-	switch (state) {
-	case WIRE_S_LIVE:
-		return "LIVE";
-	case WIRE_S_ENDED:
-		return "ENDED";
-	case WIRE_S_CORRUPT:
-		return "CORRUPT";
-	case WIRE_S_NO_DATA:
-		return "NO DATA";
-	case WIRE_S_EXECED:
-		return "EXECED";
-	default:
-		return "?";
-	}
-}
-
 static void
 put_target(const struct nodes_target *t, struct page_picture *pic)
 {
+	const char *state = page_target_state(t->state);
 	char bytes[24], blocks[8];
 
 	picture_line(pic);
@@ -60,7 +42,7 @@ put_target(const struct nodes_target *t, struct page_picture *pic)
 		base_fit_count(blocks, 6, t->n[WIRE_N_LIVE_BLOCKS]);
 		picture_printf(pic, " %11s %6s ", bytes, blocks);
 	}
-	picture_printf(pic, "%-8s", state_name(t->state));
+	picture_printf(pic, "%-8s", state != NULL ? state : "?");
 	if (t->reason[0] != '\0') {
 		picture_printf(pic, " ");
 		picture_text(pic, t->reason, pic->cols, PICTURE_FREE);

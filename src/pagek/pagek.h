@@ -174,6 +174,18 @@ void page_row_heading(const struct page *, char *out, size_t cap);
  */
 const char *page_descr(const struct nodes_look *, const struct blk *);
 
+/* "NO ALLOCLOG": a session's state in a word.  NULL for no state. */
+const char *page_state_name(enum nodes_state);
+/* "EXECED": a target's state in a word.  NULL for no enum wire_state. */
+const char *page_target_state(uint32_t state);
+
+#define PAGE_EXIT_TEXT 24
+/* "exit 3", "signal 11", or "" for a wait status that is not known. */
+void page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT]);
+
+/* Records lost, of all causes. */
+uint64_t page_lost(const struct nodes_look *);
+
 /* How a page on the screen came to its end. */
 enum page_end {
 	PAGE_QUIT,		/* q: target and keeper go on */

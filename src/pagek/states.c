@@ -49,8 +49,28 @@ clock_text(const struct page *page, const struct nodes_look *look,
 		out[0] = '\0';
 }
 
-static uint64_t
-lost_total(const struct nodes_look *look)
+const char *
+page_state_name(enum nodes_state state)
+{
+	return (size_t)state < BASE_NELEM(states) ? states[state].name : NULL;
+}
+
+const char *
+page_target_state(uint32_t state)
+{
+	static const char *const names[] = {
+		[WIRE_S_LIVE] = "LIVE",
+		[WIRE_S_ENDED] = "ENDED",
+		[WIRE_S_CORRUPT] = "CORRUPT",
+		[WIRE_S_NO_DATA] = "NO DATA",
+		[WIRE_S_EXECED] = "EXECED",
+	};
+
+	return state < BASE_NELEM(names) ? names[state] : NULL;
+}
+
+uint64_t
+page_lost(const struct nodes_look *look)
 {
 	uint64_t n = 0;
 	unsigned i;
@@ -60,9 +80,8 @@ lost_total(const struct nodes_look *look)
 	return n;
 }
 
-/* "exit 3", "signal 11", or "" when the status is not known. */
-static void
-status_text(int32_t status, char *out, size_t cap)
+void
+page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT])
 {
 	size_t len = 0;
 
@@ -70,9 +89,11 @@ status_text(int32_t status, char *out, size_t cap)
 	if (status < 0)
 		return;
 	if (WIFEXITED(status))
-		base_append(out, cap, &len, "exit %d", WEXITSTATUS(status));
+		base_append(out, PAGE_EXIT_TEXT, &len, "exit %d",
+		    WEXITSTATUS(status));
 	else if (WIFSIGNALED(status))
-		base_append(out, cap, &len, "signal %d", WTERMSIG(status));
+		base_append(out, PAGE_EXIT_TEXT, &len, "signal %d",
+		    WTERMSIG(status));
 }
 
 static void
@@ -121,13 +142,14 @@ static void
 say_ended(const struct page *page, const struct nodes_look *look,
     uint64_t total, struct page_state *st)
 {
-	char when[16] = "", how[32], count[32], root[32], text[320];
+	char when[16] = "", how[PAGE_EXIT_TEXT], root[PAGE_EXIT_TEXT];
+	char count[32], text[320];
 	const char *name;
 	size_t len = strlen(st->word), n = 0;
 
 	if (look->ended_wall_ms != 0)
 		clock_text(page, look, look->ended_wall_ms, when);
-	status_text(look->status, how, sizeof how);
+	page_exit_text(look->status, how);
 	base_append(st->word, sizeof st->word, &len, "%s%s%s%s",
 	    when[0] != '\0' ? " " : "", when, how[0] != '\0' ? " " : "", how);
 	len = strlen(st->brief);
@@ -150,7 +172,7 @@ say_ended(const struct page *page, const struct nodes_look *look,
 	if (look->tree_ended) {
 		base_append(text, sizeof text, &n,
 		    "all its processes have ended");
-		status_text(look->root_status, root, sizeof root);
+		page_exit_text(look->root_status, root);
 		if (root[0] != '\0' && look->root_status != look->status)
 			base_append(text, sizeof text, &n,
 			    "; the command with %s", root);
@@ -215,7 +237,7 @@ say_stale(const struct page *page, const struct page_view *v,
 static void
 say_loss_word(const struct nodes_look *look, struct page_state *st)
 {
-	uint64_t lost = lost_total(look);
+	uint64_t lost = page_lost(look);
 	char exact[32], fit[8], *digits = fit;
 	size_t len = strlen(st->word);
 
@@ -299,9 +321,9 @@ page_state_get(const struct page *page, const struct page_view *v,
 			say_stale(page, v, st);
 	}
 	/* Losses after the node's list are mended by taking the list anew. */
-	mending = live && !look->settled && lost_total(look) > 0;
+	mending = live && !look->settled && page_lost(look) > 0;
 	if (s != NODES_CONNECTING && (!look->complete || mending) &&
-	    (look->list != NULL || lost_total(look) > 0)) {
+	    (look->list != NULL || page_lost(look) > 0)) {
 		say_loss_word(look, st);
 		say_lost(page, look, st);
 	}

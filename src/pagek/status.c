@@ -69,13 +69,8 @@ n_full(const struct page *page, const struct page_view *v)
 static uint64_t
 n_lost(const struct page *page, const struct page_view *v)
 {
-	uint64_t n = 0;
-	unsigned i;
-
 	(void)page;
-	for (i = 0; i < STREAM_CAUSES; i++)
-		n += v->look->lost[i];
-	return n;
+	return page_lost(v->look);
 }
 
 static uint64_t
@@ -238,8 +233,9 @@ number_text(char out[32], int digits, uint64_t n)
 	snprintf(out, 32, "%s", p);
 }
 
-void
-page_cost_text(char out[12], uint64_t us)
+/* "82us", "1.1ms", "12ms", "1.2s". */
+static void
+cost_text(char out[12], uint64_t us)
 {
 	size_t len = 0;
 
@@ -383,7 +379,7 @@ page_status_classic(struct page *page, const struct page_view *v,
 	char cost[12], high[16];
 	size_t i;
 
-	page_cost_text(cost, page->cost_us);
+	cost_text(cost, page->cost_us);
 	high_text(page, v, pic->cols, high);
 	for (i = 0; i < BASE_NELEM(tries); i++) {
 		s.len = 0;
@@ -420,8 +416,8 @@ page_status_wide(struct page *page, const struct page_view *v,
 	char cost[12], max[12];
 	size_t i;
 
-	page_cost_text(cost, page->cost_us);
-	page_cost_text(max, page->cost_max_us);
+	cost_text(cost, page->cost_us);
+	cost_text(max, page->cost_max_us);
 	for (i = 0; i < BASE_NELEM(forms); i++) {
 		s.len = 0;
 		s.nspan = 0;
