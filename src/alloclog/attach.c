@@ -180,8 +180,6 @@ fill_hello(struct ring_hello *h)
 		return;
 	h->flags = RING_HELLO_FORKED;
 	h->parent = parent;
-	if (keeper != NULL)
-		h->fork_ms = atomic_load(&keeper->ms);
 	for (unsigned i = 0; i < REC_SHARDS; i++)
 		h->tickets[i] = atomic_load(&produce_tickets[i].next);
 }

@@ -38,7 +38,6 @@ struct mono mono_now(void);
 int64_t mono_ms(struct mono);		/* whole milliseconds of the clock */
 int64_t mono_diff_ns(struct mono later, struct mono earlier);
 int64_t mono_ms_since(struct mono);
-struct mono mono_add_ns(struct mono, int64_t);
 
 /* Milliseconds since 1970 of the wall clock. */
 int64_t base_wall_ms(void);

@@ -36,12 +36,6 @@ mono_ms_since(struct mono t)
 	return mono_diff_ns(mono_now(), t) / NS_PER_MS;
 }
 
-struct mono
-mono_add_ns(struct mono t, int64_t ns)
-{
-	return (struct mono) { .ns = t.ns + ns };
-}
-
 int64_t
 base_wall_ms(void)
 {

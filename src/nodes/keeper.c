@@ -17,6 +17,7 @@
 #define REMEMBERED STREAM_QUEUE_RECORDS
 
 static void keeper_free(struct keeper *);
+static void detach(struct keeper *);
 
 static int
 make_lists(struct keeper *k, const struct keeper_opts *o)
@@ -104,7 +105,7 @@ keeper_check_list(struct keeper *k)
 static void
 keeper_free(struct keeper *k)
 {
-	keeper_detach(k);
+	detach(k);
 	keeper_drop(k);
 	if (k->modules != NULL)
 		symbol_modules_free(k->modules);
@@ -332,7 +333,7 @@ corrupt(struct keeper *k, int err)
 	snprintf(k->reason, sizeof k->reason, "%s: detached",
 	    err == -ENOMEM ? "no memory left to order its records" :
 	    "its rings hold what no producer writes");
-	keeper_detach(k);
+	detach(k);
 }
 
 void
@@ -405,11 +406,12 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	}
 	k->status = status;
 	k->ended_ms = base_wall_ms();
-	keeper_detach(k);
+	detach(k);
 }
 
-void
-keeper_detach(struct keeper *k)
+/* The feed's end: rings unmapped, waiting producers told. */
+static void
+detach(struct keeper *k)
 {
 	if (k->bell != NULL) {
 		/* Its thread may be asleep in the feed: the feed goes with it. */

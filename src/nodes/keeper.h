@@ -181,8 +181,6 @@ void keeper_end(struct keeper *, enum wire_state, int32_t status,
     const char *reason);
 /* Gives back list, queue and whatever is large; the row's numbers stay. */
 void keeper_drop(struct keeper *);
-/* The feed's end: rings unmapped, waiting producers told. */
-void keeper_detach(struct keeper *);
 
 const struct blklist_counts *keeper_counts(const struct keeper *);
 uint64_t keeper_lost(const struct keeper *);	/* all causes */

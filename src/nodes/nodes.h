@@ -157,7 +157,6 @@ struct nodes_look {
 	bool complete;			/* nothing was lost since the start */
 	int64_t incomplete_wall_ms;	/* since when it is not; 0: since before this session */
 	uint64_t mended;		/* records lost after the keeper, made good by a new snapshot */
-	int64_t mended_wall_ms;		/* when last; 0 never */
 	uint64_t lost[STREAM_CAUSES];	/* by cause, seen by this session; [0]: by the keeper before it, which
 					   tells their sum only */
 	uint64_t bad_records;

@@ -23,8 +23,9 @@
 static void choose(struct nodes_session *);
 static void resolve(struct nodes_session *);
 
-void
-session_state(struct nodes_session *s, enum nodes_state state,
+/* A change of state; news are given. */
+static void
+set_state(struct nodes_session *s, enum nodes_state state,
     const char *reason)
 {
 	bool changed = s->look.state != state ||
@@ -76,7 +77,7 @@ nothing_yet(struct nodes_session *s)
 
 	if (s->running && !s->look.tree_ended) {
 		go(s, SESSION_CHOOSE, SOON);
-		session_state(s, NODES_CONNECTING,
+		set_state(s, NODES_CONNECTING,
 		    "waiting for the command's first process");
 		return;
 	}
@@ -93,7 +94,7 @@ nothing_yet(struct nodes_session *s)
 	else
 		snprintf(reason, sizeof reason, "the node has no data stream "
 		    "ALLOCLOG");
-	session_state(s, s->look.tree_ended ? NODES_NO_DATA :
+	set_state(s, s->look.tree_ended ? NODES_NO_DATA :
 	    NODES_NO_ALLOCLOG, reason);
 }
 
@@ -108,7 +109,7 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 	if (t->state == WIRE_S_NO_DATA) {
 		/* Something better may come: it is looked for every second. */
 		go(s, SESSION_CHOOSE, SECOND);
-		session_state(s, NODES_NO_DATA, t->reason);
+		set_state(s, NODES_NO_DATA, t->reason);
 		return;
 	}
 	if (s->running && s->choice_for == 0 && !s->chosen)
@@ -156,7 +157,7 @@ take_follower(struct nodes_session *s, const struct nodes_target *t)
 	}
 	s->follow = 0;
 	go(s, SESSION_STAND, 0);
-	session_state(s, NODES_ENDED, "it called exec, and the new image is "
+	set_state(s, NODES_ENDED, "it called exec, and the new image is "
 	    "not watched");
 }
 
@@ -204,7 +205,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		    "bytes each, are not known to this page", named->format,
 		    named->record_size);
 		go(s, SESSION_STAND, 0);
-		session_state(s, NODES_VERSION, reason);
+		set_state(s, NODES_VERSION, reason);
 		return;
 	}
 	s->index = named->index;
@@ -216,7 +217,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	names_open(&s->names, s->index);
 	if (intake_begin(s, classic) < 0) {
 		go(s, SESSION_STAND, 0);
-		session_state(s, NODES_UNREACHABLE, "no memory for the list");
+		set_state(s, NODES_UNREACHABLE, "no memory for the list");
 		return;
 	}
 	/* Asked before the snapshot, so that no loss falls between the two. */
@@ -232,7 +233,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	}
 	s->follow = 0;
 	if (named->state == WIRE_S_LIVE)
-		session_state(s, NODES_LIVE, "");
+		set_state(s, NODES_LIVE, "");
 	else
 		s->news(s->arg);
 	intake_read(s);
@@ -293,12 +294,12 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		s->by_index = false;
 		go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE,
 		    SECOND);
-		session_state(s, NODES_NO_ALLOCLOG, reason);
+		set_state(s, NODES_NO_ALLOCLOG, reason);
 		return;
 	case WIRE_E_AUTH:
 		call_off(s);
 		go(s, SESSION_STAND, 0);
-		session_state(s, NODES_DENIED, text);
+		set_state(s, NODES_DENIED, text);
 		return;
 	default:
 		snprintf(reason, sizeof reason, "the node refused (%u): %s",
@@ -326,19 +327,19 @@ session_drained(struct nodes_session *s)
 		break;
 	case WIRE_S_CORRUPT:
 		go(s, SESSION_STAND, 0);
-		session_state(s, NODES_CORRUPT, "its ring was damaged: the "
+		set_state(s, NODES_CORRUPT, "its ring was damaged: the "
 		    "stream is detached");
 		standing_ask(s, true);
 		return;
 	case WIRE_S_NO_DATA:
 		go(s, SESSION_CHOOSE, SECOND);
-		session_state(s, NODES_NO_DATA, "its allocator is not hooked");
+		set_state(s, NODES_NO_DATA, "its allocator is not hooked");
 		return;
 	default:
 		break;
 	}
 	go(s, SESSION_STAND, 0);
-	session_state(s, NODES_ENDED, "");
+	set_state(s, NODES_ENDED, "");
 	standing_ask(s, true);
 	if (s->choice_for > 0 && !s->asking)
 		choose(s);
@@ -359,7 +360,7 @@ link_is_up(struct nodes_session *s)
 		call_off(s);
 		s->look.linked = false;
 		if (s->look.state != NODES_ENDED)
-			session_state(s, fault, reason);
+			set_state(s, fault, reason);
 		s->news(s->arg);
 	}
 	return false;
@@ -384,9 +385,9 @@ watch_silence(struct nodes_session *s)
 	if (s->silent >= SILENT_CYCLES && s->look.state != NODES_ENDED) {
 		snprintf(reason, sizeof reason, "the node has not answered "
 		    "for %u s", s->silent / SECOND);
-		session_state(s, NODES_UNREACHABLE, reason);
+		set_state(s, NODES_UNREACHABLE, reason);
 	} else if (was && s->look.state == NODES_UNREACHABLE) {
-		session_state(s, s->step == SESSION_LOAD ||
+		set_state(s, s->step == SESSION_LOAD ||
 		    s->step == SESSION_FLOW ? NODES_LIVE : NODES_CONNECTING,
 		    "");
 	}

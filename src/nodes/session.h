@@ -104,9 +104,6 @@ struct nodes_session {
 
 /* --- session.c ---------------------------------------------------------- */
 
-/* A change of state; news are given. */
-void session_state(struct nodes_session *, enum nodes_state,
-    const char *reason);
 /* Replies that mean that index and epoch are no longer valid, or worse. */
 void session_refused(struct nodes_session *, const struct wire_err *);
 /* The stream is over and all of it is read. */

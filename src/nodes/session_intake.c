@@ -86,7 +86,6 @@ settle(struct nodes_session *s)
 		return;
 	s->mending = false;
 	s->look.mended += s->mended;
-	s->look.mended_wall_ms = base_wall_ms();
 	base_group_digits(count, sizeof count, s->mended);
 	session_say(s, "%s records lost on the way to this page: list taken "
 	    "anew, nothing is missing", count);

@@ -71,8 +71,6 @@ void app_say(struct app *, const char *fmt, ...)
 
 /* A command without its `:`. */
 void app_command(struct app *, const char *line);
-/* Lists the targets in an overlay, or goes to the one called `word`. */
-void app_target(struct app *, const char *word);
 void app_switch(struct app *, const struct nodes_target *);
 /* No answer will be taken any more. */
 void app_forget_targets(struct app *);

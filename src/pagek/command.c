@@ -9,11 +9,7 @@
 
 #include "app.h"
 
-static void
-cmd_target(struct app *app, const char *arg)
-{
-	app_target(app, arg);
-}
+static void cmd_target(struct app *, const char *arg);
 
 static void
 cmd_sort(struct app *app, const char *arg)
@@ -241,8 +237,9 @@ on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
 		app_overlay_open(app, APP_TARGETS);
 }
 
-void
-app_target(struct app *app, const char *word)
+/* Lists the targets in an overlay, or goes to the one called `word`. */
+static void
+cmd_target(struct app *app, const char *word)
 {
 	int r;
 

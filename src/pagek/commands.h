@@ -36,9 +36,6 @@ int output_close(FILE *, const char *path, int status);
 
 /* --- pages as text (batch.c) -------------------------------------------- */
 
-/* Columns of a picture on that stream: COLUMNS, else its terminal, else 80. */
-int batch_columns(FILE *);
-
 /* Lines of a picture that comes again and again: LINES, the terminal, or 24. */
 int batch_lines(FILE *);
 

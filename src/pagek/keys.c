@@ -1,5 +1,5 @@
 /*
- * Dispatch, help, key bar and the manual's list, from keys.def.
+ * Dispatch, help and key bar, from keys.def.
  */
 #include <stdio.h>
 #include <string.h>
@@ -113,7 +113,7 @@ page_key_bar(struct page_picture *pic)
 			bar_key(pic, &keys[i]);
 }
 
-/* --- help and manual ---------------------------------------------------- */
+/* --- help --------------------------------------------------------------- */
 
 void
 page_keys_help(struct page_picture *pic)
@@ -129,18 +129,5 @@ page_keys_help(struct page_picture *pic)
 		}
 		picture_printf(pic, "  %-8s  %s", keys[i].names,
 		    keys[i].help);
-	}
-}
-
-void
-page_keys_mdoc(FILE *out)
-{
-	size_t i;
-
-	for (i = 0; i < BASE_NELEM(keys); i++) {
-		if (keys[i].group != NULL)
-			continue;
-		fprintf(out, ".It Ic %s\n%c%s.\n", keys[i].names,
-		    keys[i].help[0] - 'a' + 'A', keys[i].help + 1);
 	}
 }

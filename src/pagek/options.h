@@ -80,7 +80,5 @@ void options_session(const struct options *, struct nodes_session_opts *);
 
 /* --help of one command, or of all with COMMANDS. */
 void options_help(FILE *, enum command);
-/* The options as items of an mdoc list, for the manual. */
-void options_mdoc(FILE *);
 
 #endif

@@ -10,7 +10,7 @@
  *		the screen gives it an attribute, text output leaves it out.
  *	OFFS	offset of the first row shown, counted in the current order.
  *	key table	keys.def: key, name, help text, action; it feeds
- *		dispatch, help screen, key bar and manual.
+ *		dispatch, help screen and key bar.
  *
  * Example: a page as text
  *	struct page_picture pic = { 0 };
@@ -216,9 +216,6 @@ int page_screen_run(uv_loop_t *, struct nodes_session *, struct nodes_link *,
  */
 int page_screen_check(void);
 
-/* The keys as items of an mdoc list, for the manual. */
-void page_keys_mdoc(FILE *);
-
 /* --- command line ------------------------------------------------------- */
 
 /* The exit statuses of the manual. */
@@ -230,7 +227,6 @@ enum pagek_exit {
 	PAGEK_DENIED = 4,
 	PAGEK_FORMAT = 5,
 	PAGEK_INCOMPLETE = 6,
-	PAGEK_LIMIT = 7,
 	PAGEK_TIMEOUT = 8,
 	PAGEK_RUN_FAILED = 125,
 };

@@ -214,7 +214,6 @@ struct ring_hello {
 	uint32_t flags;
 	uint32_t pad;
 	uint64_t parent;		/* stream id that the parent was given */
-	uint64_t fork_ms;		/* keeper's millisecond as the parent last copied it */
 	char allocator[32];		/* soname of the object that the real malloc is in */
 	uint32_t tickets[REC_SHARDS];	/* next ticket of each shard at the fork */
 };

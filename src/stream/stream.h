@@ -74,8 +74,7 @@ struct stream_type {
  * A stream's own table of (code, name, description), for the types of blocks.
  * A block whose code has no name here is of an illegal type: it is counted,
  * and shown all the same.  The codes of free records say how a block was
- * freed; no block is of such a type, so they are not legal here and have
- * their words from stream_free_text().
+ * freed; no block is of such a type, so they are not legal here.
  */
 struct stream_types {
 	struct stream_type by_code[256];	/* name "" : not legal */
@@ -98,9 +97,6 @@ int stream_types_name(struct stream_types *, unsigned code, const char *name,
     const char *text);
 /* The legal codes, a bit each: bit code % 8 of byte code / 8. */
 void stream_types_legal(const struct stream_types *, uint8_t legal[32]);
-
-/* "free", "delete[]", "by realloc" ... of a free record's type; "?" for none. */
-const char *stream_free_text(unsigned code);
 
 /* --- classic records ---------------------------------------------------- */
 
@@ -200,7 +196,6 @@ struct stream_sink {
 /* Numbers about a feed, for the diagnostics. */
 struct stream_feed_counts {
 	uint64_t records;	/* delivered to the sink */
-	uint64_t passes;
 	uint64_t held;		/* held back now */
 	uint64_t held_max;
 	uint64_t owed;		/* tickets skipped and still expected */

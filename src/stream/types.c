@@ -1,6 +1,5 @@
 /*
- * What codes are called: block types, the ways a block is freed, causes of
- * loss.
+ * What codes are called: block types, causes of loss.
  */
 #include "../base/base.h"
 #include "stream.h"
@@ -27,16 +26,6 @@ static const struct stream_type own_types[] = {
 	{ TYPE_NEW_ARRAY, "new[]", "operator new[]" },
 	{ TYPE_NEW_NOTHROW, "newnt", "operator new, nothrow" },
 	{ TYPE_NEW_ARRAY_NOTHROW, "new[]nt", "operator new[], nothrow" },
-};
-
-static const struct {
-	uint8_t code;
-	const char *text;
-} free_ways[] = {
-	{ TYPE_FREE, "free" },
-	{ TYPE_DELETE, "delete" },
-	{ TYPE_DELETE_ARRAY, "delete[]" },
-	{ TYPE_BY_REALLOC, "by realloc" },
 };
 
 static void
@@ -94,16 +83,6 @@ stream_types_legal(const struct stream_types *types, uint8_t legal[32])
 		if (types->by_code[i].name[0] != '\0')
 			legal[i / 8] |= (uint8_t)(1u << i % 8);
 	}
-}
-
-const char *
-stream_free_text(unsigned code)
-{
-	for (size_t i = 0; i < BASE_NELEM(free_ways); i++) {
-		if (free_ways[i].code == code)
-			return free_ways[i].text;
-	}
-	return "?";
 }
 
 const char *
