@@ -137,7 +137,7 @@ hostile_rig(void)
 	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, true,
 			     &quiet_sink, rig), 0);
 	rig_map_areas(rig);
-	guard("pagek-ring", RING_ALIGN(ring_area_size()));
+	guard(RING_AREA_NAME, RING_ALIGN(ring_area_size()));
 	produce_attach(rig->area, rig->keeper, 1);
 	return rig;
 }

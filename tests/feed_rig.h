@@ -170,7 +170,7 @@ rig_map_areas(struct rig *rig)
 	size_t area = RING_ALIGN(ring_area_size());
 	size_t keeper = RING_ALIGN(sizeof(struct keeper_area));
 
-	rig->area = rig_map(RIG_TSAN ? rig_mapping("pagek-ring", "r--s") : NULL, area,
+	rig->area = rig_map(RIG_TSAN ? rig_mapping(RING_AREA_NAME, "r--s") : NULL, area,
 	    PROT_READ | PROT_WRITE, rig->fds[0]);
 	rig->keeper = RIG_TSAN ?
 	    rig_mapping("pagek-keeper", "rw-s") :

@@ -21,8 +21,8 @@
 #define BIG_EVERY 64		/* one slot in so many holds big blocks */
 #define FIRST_CALLER UINT64_C(0x55d0c2a01000)
 #define CALLER_STRIDE 0x40
-#define PATIENT_READS 15	/* a second of a page's reads */
-#define FLOOD_STEPS 45		/* between two floods: 3 s */
+#define PATIENT_READS NODES_HZ	/* a second of a page's reads */
+#define FLOOD_STEPS (3 * NODES_HZ)	/* between two floods */
 #define FLOOD_EVENTS (STREAM_QUEUE_RECORDS + 40000)
 
 static const struct caller {
@@ -160,7 +160,7 @@ busy_source(struct keeper *k, int64_t mono)
 	if (!b->running)
 		return;
 	b->step++;
-	k->now_ms = b->begun_ms + (int64_t)(b->step * 1000 / 15);
+	k->now_ms = b->begun_ms + (int64_t)(b->step * 1000 / NODES_HZ);
 	for (int i = 0; i < STEP_EVENTS; i++)
 		event(k, b, k->now_ms, false);
 	if (b->flood && b->step % FLOOD_STEPS == FLOOD_STEPS / 2)

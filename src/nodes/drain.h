@@ -16,7 +16,7 @@
 struct keeper;
 struct node;
 
-#define DRAIN_CYCLE_MS 66
+#define DRAIN_CYCLE_MS 66	/* 1000 / NODES_HZ */
 
 struct drain {
 	uv_timer_t timer;

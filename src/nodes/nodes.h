@@ -49,6 +49,8 @@
 #include "../stream/stream.h"
 #include "../stream/wire.h"
 
+#define NODES_HZ 15		/* cycles a second */
+
 /* --- links -------------------------------------------------------------- */
 
 struct nodes_link;

@@ -11,14 +11,16 @@
 #include "link_targets.h"
 #include "session.h"
 
-#define SECOND 15		/* cycles */
-#define SOON 2			/* cycles between looks for a first process */
-#define SAID_CYCLES 150
-#define SILENT_CYCLES 23	/* a second and a half */
-#define FOLLOW_TRIES 30
-#define CHOICE_CYCLES (2 * SECOND)	/* of a tree that begins to grow */
-#define CHOICE_EVERY 3
-#define FIRST_MAX 2048		/* of the list that is there before any stream is */
+/* In cycles, for a page that was stopped must not think that time went by. */
+#define SECOND NODES_HZ
+#define SOON 2			/* between looks for a first process */
+#define SAID_FOR (10 * SECOND)	/* how long session_say() is heard */
+#define SILENT_FOR (SECOND * 3 / 2 + 1)	/* from then on the node does not answer */
+#define FOLLOW_TRIES (2 * SECOND)	/* one a cycle, for the image after an exec */
+#define CHOICE_FOR (2 * SECOND)	/* while a young tree grows */
+#define CHOICE_EVERY 3		/* ... it is chosen from this often */
+
+#define FIRST_MAX 2048		/* aRecMax of the list before any stream is there */
 
 static void choose(struct nodes_session *);
 static void resolve(struct nodes_session *);
@@ -46,7 +48,7 @@ session_say(struct nodes_session *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(s->said, sizeof s->said, fmt, ap);
 	va_end(ap);
-	s->said_for = SAID_CYCLES;
+	s->said_for = SAID_FOR;
 }
 
 /* Nothing that was asked before this is waited for any longer. */
@@ -113,7 +115,7 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 		return;
 	}
 	if (s->running && s->choice_for == 0 && !s->chosen)
-		s->choice_for = CHOICE_CYCLES;
+		s->choice_for = CHOICE_FOR;
 	s->chosen = true;
 	go(s, SESSION_NAME, 0);
 	resolve(s);
@@ -377,12 +379,12 @@ watch_silence(struct nodes_session *s)
 	bool waiting = s->asking || s->reading > 0 || s->snapping ||
 	    s->stat_node || s->stat_stream;
 	uint64_t heard = link_heard(s->link);
-	bool was = s->silent >= SILENT_CYCLES;
+	bool was = s->silent >= SILENT_FOR;
 	char reason[80];
 
 	s->silent = waiting && heard == s->heard ? s->silent + 1 : 0;
 	s->heard = heard;
-	if (s->silent >= SILENT_CYCLES && s->look.state != NODES_ENDED) {
+	if (s->silent >= SILENT_FOR && s->look.state != NODES_ENDED) {
 		snprintf(reason, sizeof reason, "the node has not answered "
 		    "for %u s", s->silent / SECOND);
 		set_state(s, NODES_UNREACHABLE, reason);

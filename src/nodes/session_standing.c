@@ -9,7 +9,7 @@
 #include "session.h"
 
 #define NODE_INDEX UINT32_MAX
-#define EVERY 15	/* cycles between two questions while all is well */
+#define EVERY NODES_HZ	/* cycles between two questions while all is well */
 
 /*
  * Losses that the keeper counted and this page never read happened before its

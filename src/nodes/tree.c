@@ -23,7 +23,7 @@
 #define SCAN_MAX 1024		/* processes of the tree that a scan takes in */
 #define NO_DATA_MAX 256		/* rows for them */
 #define SETTLED_MS 500		/* a process this old would have said hello */
-#define RING_NAME "memfd:pagek-ring"
+#define RING_NAME "memfd:" RING_AREA_NAME	/* in /proc/PID/maps */
 
 /* --- rows --------------------------------------------------------------- */
 

@@ -18,8 +18,8 @@ void
 page_init(struct page *page, const struct page_opts *opts)
 {
 	*page = (struct page){ .opts = *opts, .layout = opts->layout };
-	if (page->opts.fps < 1 || page->opts.fps > 15)
-		page->opts.fps = 15;
+	if (page->opts.fps < 1 || page->opts.fps > NODES_HZ)
+		page->opts.fps = NODES_HZ;
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
 		page->opts.ascii = true;
 }

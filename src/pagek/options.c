@@ -247,7 +247,7 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 		o->page.utc = true;
 		break;
 	case OPTION_FPS:
-		r = get_number(p, id, arg, 1, 15, &n);
+		r = get_number(p, id, arg, 1, NODES_HZ, &n);
 		o->page.fps = (int)n;
 		break;
 	case OPTION_INTERVAL:

@@ -51,7 +51,7 @@ struct page_opts {
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
 	enum page_color color;
-	int fps;			/* paints a second at most, 1 to 15; 0: 15 */
+	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
 	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
 	struct nodes_session_opts session;	/* what :target keeps of how the session was opened: list, max, click */
 };

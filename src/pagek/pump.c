@@ -4,8 +4,8 @@
 #include "../base/base.h"
 #include "pump.h"
 
-/* A cycle is 1000/15 ms: 66 and two of 67. */
-#define CYCLE_MS(n) ((uint64_t)(n) * 1000 / 15)
+/* When cycle n is due: a cycle is 66 ms, or 67 twice in three. */
+#define CYCLE_MS(n) ((uint64_t)(n) * 1000 / NODES_HZ)
 
 struct waiting {
 	uv_timer_t timer;

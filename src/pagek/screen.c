@@ -6,7 +6,7 @@
  * sleeps again, before_sleep() paints if something is dirty and a paint is
  * due.  A key's paint is always due.
  *
- * Cycle n is due at start + n * 1000/15 ms of the monotonic clock.  The timer
+ * Cycle n is due at start + n / NODES_HZ s of the monotonic clock.  The timer
  * is armed anew for each, so its rounding to milliseconds does not add up; a
  * cycle that comes too late is counted and skipped.
  */
@@ -21,7 +21,6 @@
 #include "app.h"
 #include "terminal.h"
 
-#define CYCLES_A_SECOND 15
 #define SECOND UINT64_C(1000000000)
 #define KEYS_A_TURN 4096
 #define SLACK_NS 5000000	/* a paint may be so much early */
@@ -251,7 +250,7 @@ on_wake(uv_async_t *wake)
 static uint64_t
 due_at(const struct screen *s, uint64_t n)
 {
-	return s->start + n * SECOND / CYCLES_A_SECOND;
+	return s->start + n * SECOND / NODES_HZ;
 }
 
 static void

@@ -96,7 +96,7 @@ reader_open(struct reader *r, int fds[2], bool no_wait)
 	void *area, *keeper;
 	int ring_fd, keeper_fd;
 
-	ring_fd = area_make("pagek-ring", AREA_SIZE, PROT_READ, seals, &area);
+	ring_fd = area_make(RING_AREA_NAME, AREA_SIZE, PROT_READ, seals, &area);
 	if (ring_fd < 0)
 		return ring_fd;
 	keeper_fd = area_make("pagek-keeper", KEEPER_SIZE,

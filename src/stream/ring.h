@@ -47,6 +47,9 @@
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
 #define RING_VERSION 1
 
+/* Of the ring area's memfd: by it a mapping is known in /proc/PID/maps. */
+#define RING_AREA_NAME "pagek-ring"
+
 /*
  * The rings of one target, 64 MiB of records in all: threads that come first
  * take the large ones, for they allocate most; a ring is handed back when its
