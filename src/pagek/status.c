@@ -363,14 +363,17 @@ void
 page_status_classic(struct page *page, const struct page_view *v,
     const struct page_state *state, struct page_picture *pic)
 {
-	/* What goes first when it is narrow: digits, then the cost, the word. */
+	/*
+	 * What goes first when it is narrow: digits down to the four of "119K",
+	 * then the cost, more digits, and the state's word.
+	 */
 	static const struct {
 		struct form form;
 		bool word, cost;
 	} tries[] = {
 		{ { .digits = 6 }, true, true },
 		{ { .digits = 4 }, true, true },
-		{ { .digits = 3 }, true, true },
+		{ { .digits = 4 }, true, false },
 		{ { .digits = 3 }, true, false },
 		{ { .digits = 3 }, false, false },
 		{ { .digits = 2 }, false, false },

@@ -326,6 +326,9 @@ wide_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	char count[32], bytes[24], rate[16] = "", offs[8], left[96];
+	static const struct {
+		const char *before, *reversed;
+	} words[] = { { "order ", " reversed" }, { "", " rev" } };
 	char order[32];
 	uint64_t total = page_view_total(v);
 	const char *listing = page->opts.listing;
@@ -346,12 +349,18 @@ wide_node(struct page *page, const struct page_view *v,
 	picture_printf(pic, "NODE<%04X> *L<", v->look->node_number);
 	picture_text(pic, listing != NULL ? listing : "", 8, PICTURE_FREE);
 	picture_printf(pic, ">%s", left);
-	len = 0;
-	base_append(order, sizeof order, &len, "   order %s%s",
-	    page->opts.order == BLKLIST_BY_AGE ? "AGE" : "ADDRESS",
-	    page->opts.reverse ? " reversed" : "");
-	if (picture_col(pic) + (int)len <= pic->cols)
-		picture_printf(pic, "%s", order);
+	/* Where both do not fit, OFFS stands and the order is said in short. */
+	for (size_t i = 0; i < BASE_NELEM(words); i++) {
+		len = 0;
+		base_append(order, sizeof order, &len, "   %s%s%s",
+		    words[i].before,
+		    page->opts.order == BLKLIST_BY_AGE ? "AGE" : "ADDRESS",
+		    page->opts.reverse ? words[i].reversed : "");
+		if (picture_col(pic) + (int)len + 2 + OFFS_COLS <= pic->cols) {
+			picture_printf(pic, "%s", order);
+			break;
+		}
+	}
 	base_fit_count(offs, 6, page->offs);
 	/* At one place as long as the rest is short enough. */
 	at = picture_col(pic) + 2;

@@ -164,7 +164,7 @@ static void
 begin(void)
 {
 	char exe[256];
-	const char *env = getenv("COUNT_DIR");
+	const char *env = getenv("COUNT_DIR"), *name;
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
 	exe[n > 0 ? n : 0] = '\0';
@@ -178,8 +178,9 @@ begin(void)
 	real_valloc = dlsym(RTLD_NEXT, "valloc");
 	real_pvalloc = dlsym(RTLD_NEXT, "pvalloc");
 	/* pagek's own programs inherit the preload and are not what we count. */
+	name = strrchr(exe, '/') != NULL ? strrchr(exe, '/') + 1 : exe;
 	off = env == NULL || strlen(env) >= sizeof(dir) ||
-	    strstr(exe, "/pagek") != NULL;
+	    strcmp(name, "pagek") == 0 || strcmp(name, "pageknode") == 0;
 	if (off)
 		return;
 	strcpy(dir, env);
