@@ -138,7 +138,7 @@ int order_pass(struct order *, int64_t now_ms);
 /* The rest of a dead target's records, and the account of what never came. */
 int order_finish(struct order *, int64_t now_ms);
 
-/* --- between order.c, range.c and holes.c -------------------------------- */
+/* --- between order.c, order_range.c and order_holes.c -------------------- */
 
 static inline uint32_t
 order_due(const struct order *o, unsigned s)
@@ -189,7 +189,7 @@ int order_take_turn(struct order *, unsigned s, uint32_t ticket);
 int order_wait_turn(struct order *, unsigned id, unsigned s, uint32_t ticket);
 int order_wake(struct order *, unsigned s);
 
-/* range.c: 1 done, 0 the source waits, or an error. */
+/* order_range.c: 1 done, 0 the source waits, or an error. */
 int range_run(struct order *, unsigned id);
 /* The range under way of this source, or NULL. */
 struct order_range *range_of(struct order *, unsigned id);
@@ -204,7 +204,7 @@ bool range_covers(const struct order *, unsigned s, uint64_t addr);
 int range_open(struct order *, const struct rec *, const struct rec *payload);
 int range_open_front(struct order *, unsigned id);
 
-/* holes.c: gives scripts to shards whose old records are kept by a hole. */
+/* order_holes.c: gives scripts to shards whose old records are kept by a hole. */
 int holes_script(struct order *);
 void holes_end_scripts(struct order *);
 /* Owed tickets that cannot turn up any more are lost. */

@@ -1,8 +1,8 @@
 /*
- * reader: the keeper's side of the shared memory.  Private to this room; the
- * one place, with ring.c, that touches what a target can write.  Each shared
- * word is read once into the keeper's own memory; what is checked and used is
- * the copy, and indexes are masked with sizes that the keeper knows itself.
+ * reader: the keeper's side of the shared memory.  Private to this room, and
+ * the one place that touches what a target can write.  Each shared word is
+ * read once into the keeper's own memory; what is checked and used is the
+ * copy, and indexes are masked with sizes that the keeper knows itself.
  *
  * Vocabulary
  *	look		one reading of all in-flight words, then of all heads.
