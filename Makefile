@@ -122,6 +122,13 @@ $B/bench/load: bench/load.c
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer \
 		-fno-builtin -o $@ $< -pthread
 
+# What a ring and the block list cost on their own; run by hand.
+$B/bench/%: bench/%.c $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
+	@mkdir -p $(@D)
+	$(CC) $(REQUIRED) $(CFLAGS) -o $@ $^ $(LIBS)
+
+microbench: $B/bench/ringbench $B/bench/listbench
+
 # Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SRCS = $(BASE) $(STREAM)
@@ -189,5 +196,5 @@ clean:
 	rm -rf build
 
 .PHONY: all bench check check-long checks clean corpus-replay fuzz install \
-	man-lint run targets uninstall
+	man-lint microbench run targets uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)

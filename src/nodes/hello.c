@@ -75,8 +75,12 @@ introduce(struct keeper *k, pid_t pid, const struct ring_hello *h)
 	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
 	proc_stat(pid, &k->ppid, &start);
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
-	if ((h->flags & RING_HELLO_FORKED) == 0)
+	if ((h->flags & RING_HELLO_FORKED) == 0) {
+		/* A program may be over before anybody asks for its callers. */
+		if (symbol_modules_new(&k->modules) == 0)
+			symbol_modules_read(k->modules, pid);
 		return 0;
+	}
 	k->cut = malloc(sizeof h->tickets);
 	if (k->cut == NULL)
 		return -ENOMEM;

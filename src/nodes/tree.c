@@ -223,15 +223,16 @@ tree_end_all(struct node *node, bool gone)
 static void
 take_modules(struct keeper *k, struct keeper *parent)
 {
-	bool copied = false;
+	bool known = k->modules != NULL;	/* at its hello */
 
 	/* A worker may hold the parent's table for long: then read our own. */
-	if (parent != NULL && pthread_mutex_trylock(&parent->modules_lock) == 0) {
-		copied = parent->modules != NULL &&
+	if (!known && parent != NULL &&
+	    pthread_mutex_trylock(&parent->modules_lock) == 0) {
+		known = parent->modules != NULL &&
 		    symbol_modules_copy(parent->modules, &k->modules) == 0;
 		pthread_mutex_unlock(&parent->modules_lock);
 	}
-	if (!copied)
+	if (!known)
 		symbols_read(k);
 	k->modules_ms = mono_ms(mono_now());
 }

@@ -292,4 +292,11 @@ mended() {
 }
 rule "an overrun of the retained queue is counted and mended" mended
 
+short_lived() {
+	"$B/pagek" run -b -- ls / 2>"$tmp/err" >/dev/null &&
+	    grep -q ' malloc .*[a-z_][a-z_]*$' "$tmp/err" &&
+	    ! grep -q '  0x[0-9a-f]*$' "$tmp/err"
+}
+rule "callers of a program that is over at once have their names" short_lived
+
 say_result
