@@ -12,7 +12,7 @@
 
 struct table {
 	struct hash hash;
-	struct node node[KEYS];		/* record i has key i of the test */
+	struct store_node node[KEYS];		/* record i has key i of the test */
 	bool in[KEYS];
 };
 

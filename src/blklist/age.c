@@ -85,7 +85,7 @@ age_clear(struct age *a)
 
 /* The records of a word that is looked at next. */
 static inline __attribute__((always_inline)) void
-fetch_word(const struct age *a, const struct node *node, uint32_t from)
+fetch_word(const struct age *a, const struct store_node *node, uint32_t from)
 {
 	for (uint64_t w = a->bits[from >> 6]; w != 0; w &= w - 1)
 		__builtin_prefetch(&node[a->ord[from +
@@ -93,7 +93,7 @@ fetch_word(const struct age *a, const struct node *node, uint32_t from)
 }
 
 static void
-move_down(struct age *a, struct node *node, uint32_t pos)
+move_down(struct age *a, struct store_node *node, uint32_t pos)
 {
 	uint32_t index = a->ord[pos];
 
@@ -111,7 +111,7 @@ move_down(struct age *a, struct node *node, uint32_t pos)
  * with the end of the sweep: what is taken next comes behind what was moved.
  */
 void
-age_sweep(struct age *a, struct node *node)
+age_sweep(struct age *a, struct store_node *node)
 {
 	uint32_t from;
 
@@ -140,7 +140,7 @@ struct aged {
 };
 
 struct aged_keys {
-	const struct node *node;
+	const struct store_node *node;
 	uint64_t mask;
 };
 
@@ -211,7 +211,7 @@ fill_all(struct age *a)
  * rest is sorted and the two are merged.
  */
 void
-age_mend(struct age *a, struct node *node, uint64_t key_mask)
+age_mend(struct age *a, struct store_node *node, uint64_t key_mask)
 {
 	struct aged_keys keys = { .node = node, .mask = key_mask };
 	struct aged *all, *x, *y, *x_end, *y_end;

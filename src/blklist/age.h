@@ -43,9 +43,9 @@ void age_clear(struct age *);
 /* No position is live: the next one is 0 again. */
 void age_restart(struct age *);
 /* One word's worth of the sweep, which it begins if there is none. */
-void age_sweep(struct age *, struct node *);
+void age_sweep(struct age *, struct store_node *);
 /* Puts positions into order and leaves no gap. */
-void age_mend(struct age *, struct node *, uint64_t key_mask);
+void age_mend(struct age *, struct store_node *, uint64_t key_mask);
 /* Position of the k-th oldest, of the next live one, and the reverse. */
 uint32_t age_select(const struct age *, uint32_t k);
 uint32_t age_next(const struct age *, uint32_t pos);
@@ -73,7 +73,7 @@ age_unset(struct age *a, uint32_t pos)
 }
 
 static inline void
-age_append(struct age *a, struct node *node, uint32_t index)
+age_append(struct age *a, struct store_node *node, uint32_t index)
 {
 	uint32_t pos = a->next++;
 	int64_t seq = (int64_t)node[index].seq;

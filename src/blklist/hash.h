@@ -68,7 +68,7 @@ hash_tag(const struct hash *h, uint64_t key)
 /* The slot of the key, or the empty one where the search for it ends. */
 static inline uint64_t *
 hash_search(uint64_t *slot, uint32_t mask, uint32_t home, uint32_t tag,
-    const struct node *node, uint64_t key, uint64_t key_mask)
+    const struct store_node *node, uint64_t key, uint64_t key_mask)
 {
 	for (uint32_t p = home;; p = (p + 1) & mask) {
 		uint64_t s = slot[p];
@@ -104,7 +104,7 @@ hash_table(const struct hash *h, uint32_t tag, uint32_t *mask, uint32_t *home)
  * by hash_insert() when nothing has been done to the table in between.
  */
 static inline uint64_t *
-hash_find(const struct hash *h, uint32_t tag, const struct node *node,
+hash_find(const struct hash *h, uint32_t tag, const struct store_node *node,
     uint64_t key, uint64_t key_mask)
 {
 	uint32_t mask, home;

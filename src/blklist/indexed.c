@@ -148,7 +148,7 @@ indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
 }
 
 static inline void
-fill(struct blklist *l, struct list_chunk *c, unsigned i, struct node *n)
+fill(struct blklist *l, struct list_chunk *c, unsigned i, struct store_node *n)
 {
 	const struct rec *r = &c->rec[i];
 	int64_t ms = list_ms(c, i);
@@ -391,7 +391,7 @@ ahead_slot(const struct blklist *l, struct indexed *ix, const struct rec *r,
  * The record is in one of the first two slots, as a rule: which is decided
  * without a branch, for no branch could be foretold here.
  */
-static inline const struct node *
+static inline const struct store_node *
 ahead_find(const struct indexed *ix, uint32_t tag)
 {
 	uint32_t mask, home;
@@ -405,7 +405,7 @@ ahead_find(const struct indexed *ix, uint32_t tag)
 AHEAD
 ahead_node(const struct indexed *ix, uint32_t tag)
 {
-	const struct node *n = ahead_find(ix, tag);
+	const struct store_node *n = ahead_find(ix, tag);
 
 	__builtin_prefetch(&n->w[0]);
 	__builtin_prefetch(&n->pos, 1);

@@ -28,7 +28,7 @@ struct indexed {
  * indexed_trim.c.  Loose: 16 MiB and more of records were in use once, and all
  * but a small part of them are free.
  */
-#define INDEXED_LOOSE (UINT32_C(16) * 1024 * 1024 / sizeof(struct node))
+#define INDEXED_LOOSE (UINT32_C(16) * 1024 * 1024 / sizeof(struct store_node))
 #define INDEXED_LOOSE_PART 32
 
 static inline bool

@@ -22,7 +22,7 @@ in_use(const struct indexed *ix, uint32_t i)
 static void
 move(const struct blklist *l, struct indexed *ix, uint32_t from, uint32_t to)
 {
-	struct node *node = ix->store.node;
+	struct store_node *node = ix->store.node;
 	uint64_t key = node[from].w[0] & l->key_mask, *slot;
 
 	slot = hash_find(&ix->hash, hash_tag(&ix->hash, key), node, key,

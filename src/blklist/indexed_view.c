@@ -139,7 +139,7 @@ static const char *
 check_age(const struct blklist *l, const struct indexed *ix)
 {
 	const struct age *a = &ix->age;
-	const struct node *last = NULL;
+	const struct store_node *last = NULL;
 	uint32_t live = 0, in_chunk = 0;
 	uint64_t bytes = 0;
 
@@ -149,7 +149,7 @@ check_age(const struct blklist *l, const struct indexed *ix)
 		if (a->bits[pos >> 6] == 0 && (pos & 63) == 0)
 			pos += 63;
 		else if (age_is_live(a, pos)) {
-			const struct node *n = &ix->store.node[a->ord[pos]];
+			const struct store_node *n = &ix->store.node[a->ord[pos]];
 
 			if (pos >= a->next)
 				return "a position beyond the last is live";

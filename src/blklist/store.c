@@ -40,7 +40,7 @@ store_memory(const struct store *s)
 void
 store_row(const struct store *s, uint32_t i, struct blk *out)
 {
-	const struct node *n = &s->node[i];
+	const struct store_node *n = &s->node[i];
 	const struct rec r = { { n->w[0], n->w[1], n->w[2], n->w[3] } };
 
 	*out = (struct blk){
@@ -62,7 +62,7 @@ store_row(const struct store *s, uint32_t i, struct blk *out)
 void
 store_fill(struct store *s, uint32_t i, const struct blk *b)
 {
-	struct node *n = &s->node[i];
+	struct store_node *n = &s->node[i];
 
 	n->w[0] = rec_w0(b->addr, b->flags, b->type);
 	n->w[1] = rec_w1(b->size, b->thread);

@@ -15,7 +15,7 @@
 #define STORE_NONE UINT32_MAX
 
 /* A record: the words of its allocation and what the list adds, 48 bytes. */
-struct node {
+struct store_node {
 	uint64_t w[4];		/* as in struct rec */
 	uint64_t seq;
 	uint32_t pos;		/* in age order; while free the next free one */
@@ -23,10 +23,10 @@ struct node {
 	int16_t ms_high;	/* bits 32 to 47 of the time; w[2] has the others */
 };
 
-_Static_assert(sizeof(struct node) == 48, "a node is three quarters of a line");
+_Static_assert(sizeof(struct store_node) == 48, "a node is three quarters of a line");
 
 struct store {
-	struct node *node;
+	struct store_node *node;
 	uint32_t max;
 	uint32_t fresh;		/* from here on never used */
 	uint32_t free;		/* head of the chain, or STORE_NONE */
