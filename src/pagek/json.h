@@ -1,5 +1,6 @@
 /*
- * json: a small writer, and a target's blocks in the schema pagek.blocks/1.
+ * json: a small writer (json.c), and what it is used for (json_schemas.c): a
+ * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1.
  *
  * Objects and arrays may be written over many lines, an element on each, or
  * in one.  Unknown values are null, never 0.  Outside text becomes valid

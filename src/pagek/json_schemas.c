@@ -1,0 +1,310 @@
+/*
+ * What is written as JSON: a target's blocks, and the targets of nodes.
+ */
+#include <sys/wait.h>
+
+#include "../base/base.h"
+#include "json.h"
+
+/* --- blocks -------------------------------------------------------------- */
+
+static const char *
+or_null(const char *s)
+{
+	return s == NULL || s[0] == '\0' ? NULL : s;
+}
+
+/* {"exit": 3}, {"signal": 11} or null. */
+static void
+put_status(struct json *j, int32_t status)
+{
+	if (status < 0 || (!WIFEXITED(status) && !WIFSIGNALED(status))) {
+		json_null(j);
+		return;
+	}
+	json_begin(j, '{', false);
+	json_key(j, WIFEXITED(status) ? "exit" : "signal");
+	json_signed(j, WIFEXITED(status) ? WEXITSTATUS(status) :
+	    WTERMSIG(status));
+	json_end(j);
+}
+
+static void
+put_node(struct json *j, const struct nodes_look *look)
+{
+	char number[8];
+	size_t len = 0;
+
+	base_append(number, sizeof number, &len, "%04X", look->node_number);
+	json_key(j, "node");
+	json_begin(j, '{', false);
+	json_key(j, "number");
+	json_text(j, number);
+	json_key(j, "name");
+	json_text(j, or_null(look->node_name));
+	json_end(j);
+
+	json_key(j, "target");
+	json_begin(j, '{', false);
+	json_key(j, "name");
+	json_text(j, or_null(look->target_name));
+	json_key(j, "pid");
+	if (look->pid > 0)
+		json_signed(j, look->pid);
+	else
+		json_null(j);
+	json_key(j, "state");
+	json_text(j, page_state_name(look->state));
+	json_key(j, "reason");
+	json_text(j, or_null(look->reason));
+	json_key(j, "status");
+	put_status(j, look->status);
+	json_key(j, "ended");
+	if (look->ended_wall_ms != 0)
+		json_time(j, look->ended_wall_ms);
+	else
+		json_null(j);
+	json_end(j);
+}
+
+static void
+put_lost(struct json *j, const struct nodes_look *look)
+{
+	static const char *const causes[STREAM_CAUSES] = {
+		"before", "ring_full", "overwritten", "writer_died",
+		"corrupt", "restart", "link",
+	};
+	unsigned i;
+
+	json_key(j, "complete");
+	json_bool(j, look->complete && look->settled);
+	json_key(j, "lost");
+	json_number(j, page_lost(look));
+	json_key(j, "lost_by_cause");
+	json_begin(j, '{', false);
+	for (i = 0; i < STREAM_CAUSES; i++) {
+		json_key(j, causes[i]);
+		json_number(j, look->lost[i]);
+	}
+	json_end(j);
+	json_key(j, "mended");
+	json_number(j, look->mended);
+}
+
+static void
+put_counts(struct json *j, const struct nodes_look *look)
+{
+	const struct blklist_counts *n = blklist_counts(look->list);
+	const struct {
+		const char *name;
+		uint64_t n;
+	} counts[] = {
+		{ "aRecActive", n->aRecActive },
+		{ "aRecMax", n->aRecMax },
+		{ "live_bytes", n->live_bytes },
+		{ "bad_records", look->bad_records },
+		{ "duplicate", n->duplicate },
+		{ "unknown_free", n->unknown_free },
+		{ "earlier", n->earlier },
+		{ "illegal_type", n->illegal_type },
+		{ "full", n->full },
+	};
+	static const struct {
+		const char *name;
+		enum wire_stat stat;
+	} keeper[] = {
+		{ "records", WIRE_N_RECORDS },
+		{ "allocs", WIRE_N_ALLOCS },
+		{ "frees", WIRE_N_FREES },
+		{ "failed", WIRE_N_FAILED },
+		{ "inherited", WIRE_N_INHERITED },
+		{ "live_blocks", WIRE_N_LIVE_BLOCKS },
+		{ "live_bytes", WIRE_N_LIVE_BYTES },
+		{ "peak_bytes", WIRE_N_PEAK_BYTES },
+		{ "lost", WIRE_N_LOST },
+	};
+	size_t i;
+
+	json_key(j, "counts");
+	json_begin(j, '{', false);
+	for (i = 0; i < BASE_NELEM(counts); i++) {
+		json_key(j, counts[i].name);
+		json_number(j, counts[i].n);
+	}
+	json_end(j);
+	/* Since the target's start, as its keeper counted. */
+	json_key(j, "keeper");
+	json_begin(j, '{', false);
+	for (i = 0; i < BASE_NELEM(keeper); i++) {
+		json_key(j, keeper[i].name);
+		json_number(j, look->keeper[keeper[i].stat]);
+	}
+	json_end(j);
+}
+
+static void
+put_requester(struct json *j, const struct nodes_look *look,
+    const struct blk *b)
+{
+	const struct blklist_info *info = b->info != 0 ?
+	    blklist_info_get(look->list, b->info) : NULL;
+	char number[8];
+	size_t len = 0;
+
+	if (info == NULL) {
+		json_null(j);
+		return;
+	}
+	base_append(number, sizeof number, &len, "%04X", info->node);
+	json_text(j, info->name[0] != '\0' ? info->name : number);
+}
+
+static void
+put_block(struct json *j, struct nodes_session *s,
+    const struct nodes_look *look, const struct blk *b)
+{
+	const struct stream_type *type = &look->types->by_code[b->type];
+	unsigned level = b->flags & REC_LEVEL_MASK;
+	int64_t wall = look->node_wall_ms - (look->now_ms - b->ms);
+
+	json_begin(j, '{', false);
+	json_key(j, "address");
+	json_hex(j, b->addr);
+	json_key(j, "size");
+	json_number(j, b->size);
+	json_key(j, "overhead");
+	if (look->classic)
+		json_null(j);
+	else
+		json_number(j, (uint64_t)b->overhead * 16);
+	json_key(j, "type");
+	json_number(j, b->type);
+	json_key(j, "type_name");
+	json_text(j, or_null(type->name));
+	json_key(j, "layer");
+	json_text(j, (b->flags & REC_LAYER_API) != 0 && !look->classic ?
+	    "api" : "heap");
+	json_key(j, "level");
+	if (look->levels && level != 0)
+		json_number(j, level);
+	else
+		json_null(j);
+	json_key(j, "thread");
+	json_text(j, b->thread != 0 ?
+	    or_null(nodes_session_thread(s, b->thread)) : NULL);
+	json_key(j, "requester");
+	put_requester(j, look, b);
+	json_key(j, "age_ms");
+	json_signed(j, look->now_ms > b->ms ? look->now_ms - b->ms : 0);
+	json_key(j, "time");
+	json_time(j, wall);
+	json_key(j, "seq");
+	json_number(j, b->seq);
+	json_key(j, "caller");
+	if (b->caller != 0)
+		json_hex(j, b->caller);
+	else
+		json_null(j);
+	json_key(j, "function");
+	json_text(j, b->caller != 0 ?
+	    or_null(nodes_session_symbol(s, b->caller)) : NULL);
+	json_end(j);
+}
+
+void
+json_blocks(FILE *out, struct nodes_session *s, const struct page_opts *opts,
+    bool since_click, uint64_t limit)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct json j = { .out = out, .ascii = opts->ascii };
+	struct blk rows[256];
+	uint64_t offs = 0;
+	size_t n, i;
+
+	json_begin(&j, '{', true);
+	json_key(&j, "schema");
+	json_text(&j, "pagek.blocks/1");
+	json_key(&j, "time");
+	json_time(&j, base_wall_ms());
+	put_node(&j, look);
+	json_key(&j, "format");
+	json_text(&j, look->classic ? "classic" : "wide");
+	json_key(&j, "since");
+	json_text(&j, since_click ? "click" : "start");
+	json_key(&j, "order");
+	json_text(&j, opts->order == BLKLIST_BY_AGE ? "age" : "address");
+	json_key(&j, "reverse");
+	json_bool(&j, opts->reverse);
+	put_lost(&j, look);
+	put_counts(&j, look);
+	json_key(&j, "blocks");
+	json_begin(&j, '[', true);
+	while ((n = blklist_window(look->list, opts->order, opts->reverse,
+	    offs, rows, BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++)
+			put_block(&j, s, look, &rows[i]);
+		if (i < n || ferror(out))
+			break;
+	}
+	json_end(&j);
+	json_end(&j);
+}
+
+/* --- targets ------------------------------------------------------------ */
+
+void
+json_targets_begin(struct json *j, FILE *out, bool ascii)
+{
+	*j = (struct json){ .out = out, .ascii = ascii };
+	json_begin(j, '{', true);
+	json_key(j, "schema");
+	json_text(j, "pagek.targets/1");
+	json_key(j, "time");
+	json_time(j, base_wall_ms());
+	json_key(j, "targets");
+	json_begin(j, '[', true);
+}
+
+void
+json_targets_add(struct json *j, const char *socket,
+    const struct nodes_target *t, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++, t++) {
+		json_begin(j, '{', false);
+		json_key(j, "pid");
+		if (t->pid > 0)
+			json_signed(j, t->pid);
+		else
+			json_null(j);
+		json_key(j, "name");
+		json_text(j, or_null(t->comm));
+		json_key(j, "stream");
+		json_text(j, or_null(t->name));
+		json_key(j, "node");
+		json_text(j, socket);
+		json_key(j, "state");
+		json_text(j, page_target_state(t->state));
+		json_key(j, "reason");
+		json_text(j, or_null(t->reason));
+		json_key(j, "status");
+		put_status(j, t->status);
+		json_key(j, "live_blocks");
+		json_number(j, t->n[WIRE_N_LIVE_BLOCKS]);
+		json_key(j, "live_bytes");
+		json_number(j, t->n[WIRE_N_LIVE_BYTES]);
+		json_key(j, "records");
+		json_number(j, t->n[WIRE_N_RECORDS]);
+		json_key(j, "lost");
+		json_number(j, t->n[WIRE_N_LOST]);
+		json_end(j);
+	}
+}
+
+void
+json_targets_end(struct json *j)
+{
+	json_end(j);
+	json_end(j);
+}
