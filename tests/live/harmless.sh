@@ -162,4 +162,13 @@ if [ "$(id -u)" = 0 ]; then
 	rule "a setuid program runs undisturbed and is shown as NO DATA" no_data setuid -O1
 fi
 
+corrupt() {
+	"$pagek" run -b -o "$tmp/corrupt.page" --report "$tmp/corrupt.report" -- \
+	    "$B/tests/targets/corrupt" >"$tmp/corrupt.out" || return 1
+	grep -qx done=1 "$tmp/corrupt.out" || return 1
+	grep -q '^K MEMORY BLOCKS.*CORRUPT' "$tmp/corrupt.page" || return 1
+	grep '"comm": *"corrupt"' "$tmp/corrupt.report" | grep -q '"complete": *false'
+}
+rule "a target that damages its ring is detached as CORRUPT; it and the page live on" corrupt
+
 say_result
