@@ -120,8 +120,9 @@ say_lost(const struct page *page, const struct nodes_look *look,
 		if (look->lost[i] == 0)
 			continue;
 		base_group_digits(count, sizeof count, look->lost[i]);
-		base_append(by, sizeof by, &len, "%s%s %s",
-		    len > 0 ? ", " : "", count, i > 0 ? stream_cause_text(i) :
+		base_append(by, sizeof by, &len, "%s%s%s %s",
+		    len > 0 ? ", " : "",
+		    i == STREAM_CORRUPT ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
 		    "before this page came");
 	}
 	if (look->complete)
@@ -245,9 +246,11 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	base_fit_count(fit, 5, lost);
 	while (*digits == ' ')
 		digits++;
+	/* Behind damage nobody knows how many there were. */
 	if (lost > 0)
 		base_append(st->word, sizeof st->word, &len,
-		    "  LOSSY +%s lost", exact);
+		    "  LOSSY %s%s lost",
+		    look->lost[STREAM_CORRUPT] > 0 ? ">=" : "+", exact);
 	else
 		base_append(st->word, sizeof st->word, &len, "  INCOMPLETE");
 	if (st->stale)
