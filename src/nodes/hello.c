@@ -3,9 +3,11 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,9 +20,15 @@
 
 #define WAITING_MAX 64		/* connected, not yet said hello */
 #define PATIENCE_MS 1000	/* for a hello; a target sends it at once */
+#define HASTE -10		/* nice value of the acceptor's thread */
+#define ACCEPT_MAX 16		/* connections taken before those are attended to */
+
+static const char TOO_LATE[] =
+    "it was not answered within the 50 ms that it waits";
 
 struct waiting {
 	int fd;
+	uint64_t arrival;		/* running number of the connection */
 	int64_t since_ms;
 };
 
@@ -28,6 +36,7 @@ struct acceptor {
 	struct hello *hello;
 	struct waiting waiting[WAITING_MAX];
 	size_t n;
+	uint64_t arrivals;
 	struct keeper *spare;		/* made ahead: a forking shell waits for us */
 	int spare_fds[2];
 };
@@ -60,22 +69,30 @@ drop_spare(struct acceptor *a)
 	a->spare = NULL;
 }
 
-/* The target waits for our answer meanwhile, so it is there to be looked at. */
-static int
-introduce(struct keeper *k, pid_t pid, const struct ring_hello *h)
+static void
+name_image(struct keeper *k, pid_t pid, const struct ring_hello *h)
 {
 	char comm[16] = "?";
 	uint64_t start;
 
 	k->pid = pid;
 	k->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (k->pidfd < 0)
-		return -errno;
 	proc_comm(pid, comm);
 	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
 	proc_stat(pid, &k->ppid, &start);
+	k->forked = (h->flags & RING_HELLO_FORKED) != 0;
+	k->parent = k->forked ? h->parent : 0;
+}
+
+/* The target waits for our answer meanwhile, so it is there to be looked at. */
+static int
+introduce(struct keeper *k, pid_t pid, const struct ring_hello *h)
+{
+	name_image(k, pid, h);
+	if (k->pidfd < 0)
+		return -ESRCH;
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
-	if ((h->flags & RING_HELLO_FORKED) == 0) {
+	if (!k->forked) {
 		/* A program may be over before anybody asks for its callers. */
 		if (symbol_modules_new(&k->modules) == 0)
 			symbol_modules_read(k->modules, pid);
@@ -85,10 +102,22 @@ introduce(struct keeper *k, pid_t pid, const struct ring_hello *h)
 	if (k->cut == NULL)
 		return -ENOMEM;
 	memcpy(k->cut, h->tickets, sizeof h->tickets);
-	k->forked = true;
-	k->parent = h->parent;
-	stream_feed_start_at(k->feed, k->cut);
 	return 0;
+}
+
+/* Nobody got its descriptors: the next target can have it. */
+static void
+forget_image(struct keeper *k)
+{
+	if (k->pidfd >= 0)
+		close(k->pidfd);
+	k->pidfd = -1;
+	k->pid = 0;
+	free(k->cut);
+	k->cut = NULL;
+	if (k->modules != NULL)
+		symbol_modules_free(k->modules);
+	k->modules = NULL;
 }
 
 static int
@@ -133,8 +162,11 @@ welcome(struct acceptor *a, int fd)
 	k->stream = atomic_fetch_add(&h->node->last_stream, 1) + 1;
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, a->spare_fds);
-	if (r == 0)
+	if (r == 0) {
+		if (k->cut != NULL)
+			stream_feed_start_at(k->feed, k->cut);
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
+	}
 	pthread_mutex_unlock(&h->lock);
 	if (r < 0)
 		return r;
@@ -156,13 +188,62 @@ room_for(const struct ring_hello *h)
 	    2 * NODE_TARGETS_MAX;
 }
 
+/*
+ * An image that said hello and got no stream is an image all the same: it has
+ * a row that says why, and its line of the report when it has ended.
+ */
 static void
-answer_hello(struct acceptor *a, int fd)
+miss(struct acceptor *a, const struct waiting *w, pid_t pid,
+    const struct ring_hello *hello, const char *why)
+{
+	struct hello *h = a->hello;
+	struct keeper *k;
+
+	if (keeper_new(&k, h->node, &(struct keeper_opts){ .no_list = true },
+	    NULL) < 0)
+		return;
+	name_image(k, pid, hello);
+	k->missed = true;
+	k->arrival = w->arrival;
+	snprintf(k->reason, sizeof k->reason, "%s", why);
+	pthread_mutex_lock(&h->lock);
+	TAILQ_INSERT_TAIL(&h->arrived, k, link);
+	pthread_mutex_unlock(&h->lock);
+	uv_async_send(&h->node->drain.wake);
+}
+
+/* Gives it a stream; else says why it has none. */
+static const char *
+give_stream(struct acceptor *a, const struct waiting *w, pid_t pid,
+    const struct ring_hello *h, bool hung_up)
+{
+	int r;
+
+	if (hung_up)
+		return TOO_LATE;
+	if (atomic_load(&a->hello->node->targets) >= room_for(h))
+		return "the node watches as many targets as it can";
+	if (make_spare(a) < 0)
+		return "the node has no memory or no descriptors left";
+	r = introduce(a->spare, pid, h);
+	a->spare->arrival = w->arrival;
+	if (r == 0)
+		r = welcome(a, w->fd);
+	if (r == 0)
+		return NULL;
+	forget_image(a->spare);
+	return r == -ENOMEM || r == -EMFILE ?
+	    "the node has no memory or no descriptors left" : TOO_LATE;
+}
+
+static void
+answer_hello(struct acceptor *a, const struct waiting *w, bool hung_up)
 {
 	struct ring_hello h;
-	struct node *node = a->hello->node;
 	struct ucred peer;
 	socklen_t len = sizeof peer;
+	const char *why;
+	int fd = w->fd;
 	ssize_t n;
 
 	/* MSG_TRUNC: the length that was sent, not what there was room for. */
@@ -176,15 +257,15 @@ answer_hello(struct acceptor *a, int fd)
 		send_welcome(fd, 0, NULL);
 		return;
 	}
-	if (atomic_load(&node->targets) >= room_for(&h) || make_spare(a) < 0)
-		return;
-	if (introduce(a->spare, peer.pid, &h) < 0 || welcome(a, fd) < 0)
-		drop_spare(a);
+	why = give_stream(a, w, peer.pid, &h, hung_up);
+	if (why != NULL)
+		miss(a, w, peer.pid, &h, why);
 }
 
 /* --- the thread --------------------------------------------------------- */
 
-static void
+/* False when there are no more. */
+static bool
 take_connection(struct acceptor *a)
 {
 	int fd = accept4(a->hello->listen_fd, NULL, NULL,
@@ -194,10 +275,19 @@ take_connection(struct acceptor *a)
 		/* Out of descriptors: the listener stays readable, so breathe. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
 			usleep(10000);
-		return;
+		return false;
 	}
 	a->waiting[a->n++] = (struct waiting){ .fd = fd,
-		.since_ms = mono_ms(mono_now()) };
+		.arrival = ++a->arrivals, .since_ms = mono_ms(mono_now()) };
+	return true;
+}
+
+static void
+take_connections(struct acceptor *a)
+{
+	for (int i = 0; i < ACCEPT_MAX && a->n < WAITING_MAX; i++)
+		if (!take_connection(a))
+			break;
 }
 
 static void
@@ -215,12 +305,34 @@ attend(struct acceptor *a, const struct pollfd *p)
 
 	for (size_t i = a->n; i-- > 0; ) {
 		if (p[i].revents != 0) {
-			answer_hello(a, a->waiting[i].fd);
+			answer_hello(a, &a->waiting[i],
+			    (p[i].revents & POLLHUP) != 0);
 			part_with(a, i);
 		} else if (now - a->waiting[i].since_ms > PATIENCE_MS) {
 			part_with(a, i);
 		}
 	}
+}
+
+/*
+ * The tree has ended and nobody waits for an answer any more, but whoever
+ * connected in its last moments is to be told of.
+ */
+static void
+last_round(struct acceptor *a)
+{
+	struct pollfd p[WAITING_MAX];
+
+	do {
+		take_connections(a);
+		for (size_t i = 0; i < a->n; i++)
+			p[i] = (struct pollfd){ .fd = a->waiting[i].fd,
+				.events = POLLIN };
+		if (poll(p, a->n, 0) > 0)
+			attend(a, p);
+		while (a->n > 0)
+			part_with(a, a->n - 1);
+	} while (take_connection(a));
 }
 
 static void *
@@ -229,6 +341,12 @@ acceptor_main(void *arg)
 	struct acceptor a = { .hello = arg };
 	struct pollfd p[WAITING_MAX + 2];
 
+	/*
+	 * A target that waits counts milliseconds, and this thread has only a
+	 * few system calls to do for it: it goes before what else is ready to
+	 * run, where that is allowed.
+	 */
+	(void)setpriority(PRIO_PROCESS, 0, HASTE);
 	for (;;) {
 		size_t n = a.n;
 		bool full = n == WAITING_MAX;
@@ -248,10 +366,9 @@ acceptor_main(void *arg)
 			break;
 		attend(&a, p);
 		if (p[n + 1].revents != 0)
-			take_connection(&a);
+			take_connections(&a);
 	}
-	while (a.n > 0)
-		part_with(&a, 0);
+	last_round(&a);
 	drop_spare(&a);
 	return NULL;
 }
@@ -326,7 +443,7 @@ hello_take(struct hello *h)
 {
 	struct keeper *k;
 
-	if (h->listen_fd < 0)
+	if (h->node == NULL)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
 	k = TAILQ_FIRST(&h->arrived);
@@ -339,19 +456,29 @@ hello_take(struct hello *h)
 void
 hello_stop(struct hello *h)
 {
-	struct keeper *k;
 	uint64_t one = 1;
 
 	if (h->listen_fd < 0)
 		return;
+	/* First: who connects from here on is told at once that nobody is there. */
+	unlink(h->path);
 	if (h->running && write(h->stop_fd, &one, sizeof one) > 0)
 		pthread_join(h->thread, NULL);
 	h->running = false;
-	while ((k = hello_take(h)) != NULL)
-		keeper_unref(k);
 	close(h->listen_fd);
 	close(h->stop_fd);
-	unlink(h->path);
-	pthread_mutex_destroy(&h->lock);
 	h->listen_fd = -1;
+}
+
+void
+hello_fini(struct hello *h)
+{
+	struct keeper *k;
+
+	if (h->node == NULL)
+		return;
+	while ((k = hello_take(h)) != NULL)
+		keeper_unref(k);
+	pthread_mutex_destroy(&h->lock);
+	h->node = NULL;
 }

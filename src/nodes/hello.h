@@ -28,8 +28,10 @@ struct hello {
 int hello_listen(struct hello *, struct node *, const char *path);
 /* Starts the thread. */
 int hello_start(struct hello *);
-/* Ends it; removes the socket; frees who was not adopted. */
+/* Ends it, with who has connected by then; removes the socket. */
 void hello_stop(struct hello *);
+/* Frees who was not adopted. */
+void hello_fini(struct hello *);
 
 /*
  * The next one that has come in, or NULL.  A target that has been welcomed by

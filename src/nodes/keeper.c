@@ -393,10 +393,17 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	if (k->feed != NULL) {
 		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
 
-		if (n < 0)
+		if (n < 0) {
 			corrupt(k, n);
-		else
+		} else if (!stream_feed_counts(k->feed)->joined) {
+			/* Silent rings of one that never had them say nothing. */
+			k->missed = true;
+			state = WIRE_S_NO_DATA;
+			reason = "it could not take the rings that it was "
+			    "given, or not in time";
+		} else {
 			keep_due(k);
+		}
 	}
 	k->source = NULL;
 	if (k->state != WIRE_S_CORRUPT) {

@@ -72,6 +72,8 @@ struct keeper {
 
 	bool classic;
 	bool levels;
+	bool missed;			/* said hello and has no stream: reason says why */
+	uint64_t arrival;		/* number of its hello's connection; 0: it said none */
 	bool unsure;			/* began with what is not known to be right */
 	bool since_click;		/* unknown frees may be of blocks never logged */
 

@@ -102,6 +102,7 @@ node_fini(struct node *node)
 {
 	tree_fini(node);
 	bells_fini(&node->bells);
+	hello_fini(&node->hello);
 	serve_fini(node);
 	report_close(&node->report);
 }

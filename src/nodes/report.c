@@ -75,9 +75,16 @@ report_image(struct report *rep, const struct keeper *k)
 	base_append(line, sizeof line, &len, "{\"pid\": %d, \"comm\": ",
 	    (int)k->pid);
 	append_string(line, sizeof line, &len, k->comm);
-	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
-		base_append(line, sizeof line, &len, ", \"%s\": %" PRIu64,
-		    numbers[i].key, numbers[i].value);
+	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
+		base_append(line, sizeof line, &len, ", \"%s\": ",
+		    numbers[i].key);
+		/* What nobody has counted is not 0. */
+		if (k->missed)
+			base_append(line, sizeof line, &len, "null");
+		else
+			base_append(line, sizeof line, &len, "%" PRIu64,
+			    numbers[i].value);
+	}
 	base_append(line, sizeof line, &len, ", \"complete\": %s}\n",
 	    keeper_complete(k) ? "true" : "false");
 	if (write(rep->fd, line, len) != (ssize_t)len && rep->error == 0)

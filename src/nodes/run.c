@@ -283,6 +283,7 @@ tree_ended(struct node *node)
 {
 	struct run *run = &node->run;
 
+	hello_stop(&node->hello);
 	run->ended = true;
 	run->ended_ms = base_wall_ms();
 	tree_end_all(node, true);

@@ -18,6 +18,7 @@
 
 #define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
 #define SILENT_MS 1000		/* rings silent for so long: is the image still there? */
+#define JOIN_MS 1000		/* from its adoption; a target waits 50 ms */
 #define FULL_LOOK_MS 8000	/* ... looked for in its maps even so, this often */
 #define MODULES_MS 10000	/* module table of a busy target read again, this often */
 #define SCAN_MAX 1024		/* processes of the tree that a scan takes in */
@@ -157,22 +158,26 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 {
 	struct node *node = k->node;
 	bool had_stream = k->state != WIRE_S_NO_DATA;
+	bool stays = had_stream || k->missed;
 
 	if (!keeper_is_live(k))
 		return;
 	stop_watching(k);
-	keeper_end(k, state, status, reason);
+	if (had_stream)
+		keeper_end(k, state, status, reason);
+	else
+		keeper_end(k, WIRE_S_NO_DATA, status, NULL);
 	TAILQ_REMOVE(&node->live, k, link);
-	if (!had_stream) {
+	if (!stays) {
 		forget_row(node, k);
 		keeper_unref(k);
 		return;
 	}
 	TAILQ_INSERT_TAIL(&node->ended, k, link);
-	if (k->pid != 0) {
+	if (k->pid != 0 && had_stream)
 		atomic_fetch_sub(&node->targets, 1);
+	if (k->pid != 0)
 		report_image(&node->report, k);
-	}
 	trim_ended(node);
 }
 
@@ -237,12 +242,45 @@ take_modules(struct keeper *k, struct keeper *parent)
 	k->modules_ms = mono_ms(mono_now());
 }
 
+/*
+ * One that got no stream.  It may be told of late: then it has ended already,
+ * or is over because its process runs the next image.
+ */
+static void
+adopt_missed(struct node *node, struct keeper *k)
+{
+	struct keeper *now = find_live(node, k->pid), *parent;
+	char name[DSTRM_NAME];
+
+	/* Who is gone already began under its parent's name. */
+	parent = k->forked ? tree_find(node, k->parent) : NULL;
+	if (parent != NULL && strcmp(k->comm, "?") == 0)
+		memcpy(k->comm, parent->comm, sizeof k->comm);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
+	if (now != NULL && now->arrival < k->arrival) {
+		tree_end_image(now, WIRE_S_EXECED, -1, NULL);
+		now = NULL;
+	}
+	if (tree_join(k, name) < 0) {
+		report_image(&node->report, k);
+		keeper_unref(k);
+	} else if (now != NULL || k->pidfd < 0 || is_dead(k)) {
+		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+	} else {
+		watch_death(k);
+	}
+}
+
 static void
 adopt(struct node *node, struct keeper *k)
 {
 	struct keeper *before = find_live(node, k->pid), *parent = NULL;
 	char name[DSTRM_NAME];
 
+	if (k->missed) {
+		adopt_missed(node, k);
+		return;
+	}
 	if (before != NULL)
 		tree_end_image(before, is_dead(before) ? WIRE_S_ENDED :
 		    WIRE_S_EXECED, -1, NULL);
@@ -337,6 +375,15 @@ look_after(struct keeper *k, int64_t now)
 	/* What came between the last pass and the exec is in the rings still. */
 	tree_end_image(k, WIRE_S_EXECED, -1,
 	    "it runs a program without a stream now");
+}
+
+/* One that waits for its welcome takes it within moments, or never. */
+static void
+look_for_joining(struct keeper *k, int64_t now)
+{
+	if (k->feed != NULL && !stream_feed_counts(k->feed)->joined &&
+	    now - k->born_ms > JOIN_MS)
+		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 }
 
 static void
@@ -498,6 +545,8 @@ tree_second(struct node *node)
 		next = TAILQ_NEXT(k, link);
 		refresh_modules(k, now);
 		look_after(k, now);
+		if (keeper_is_live(k))
+			look_for_joining(k, now);
 	}
 	scan_start(node);
 }

@@ -111,7 +111,7 @@ static void
 put_totals(const struct run *r, FILE *out)
 {
 	struct nodes_target *list = NULL;
-	size_t n = 0, i;
+	size_t n = 0, i, missed = 0;
 
 	if (target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0)
 		return;
@@ -120,6 +120,11 @@ put_totals(const struct run *r, FILE *out)
 	if (n > i)
 		fprintf(out, "pagek: and %zu more; --report FILE has them "
 		    "all\n", n - i);
+	for (i = 0; i < n; i++)
+		missed += list[i].state == WIRE_S_NO_DATA;
+	if (missed > 0)
+		fprintf(out, "pagek: %zu process images were not watched: NO "
+		    "DATA\n", missed);
 	free(list);
 }
 

@@ -78,6 +78,7 @@ fed(struct stream_feed *feed, uint64_t before, int err)
 	uint64_t n = feed->counts.records - before;
 
 	copy_due(feed);
+	feed->counts.joined = feed->reader.joined;
 	if (err != 0) {
 		feed->dead = err;
 		reader_gone(&feed->reader);

@@ -230,6 +230,7 @@ reader_look(struct reader *r)
 	    memory_order_relaxed);
 	if (magic != RING_MAGIC)
 		return magic == 0 ? 0 : -EPROTO;
+	r->joined = true;
 	nrings = clip(atomic_load_explicit(&area->next_ring,
 	    memory_order_acquire), RING_COUNT);
 	if (nrings < r->nrings)

@@ -59,6 +59,7 @@ struct reader {
 	const struct ring_area *area;		/* mapped read-only */
 	const struct ring_slot *slots;
 	struct keeper_area *keeper;
+	bool joined;				/* the target has mapped its area and said so */
 	unsigned nrings;			/* rings that have ever been taken */
 	unsigned threads;			/* thread indices given out */
 	uint32_t now;				/* low half of the millisecond */

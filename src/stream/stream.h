@@ -203,6 +203,7 @@ struct stream_feed_counts {
 	uint64_t far_addresses;
 	uint64_t lost[STREAM_CAUSES];
 	unsigned rings;		/* in use */
+	bool joined;		/* the target has mapped them: silence means no events */
 };
 
 /*

@@ -1,0 +1,244 @@
+/*
+ * Targets that come in and get no stream: processes that say hello and do not
+ * wait for the answer, or that there is no room for.
+ */
+#include <stdlib.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "../src/nodes/hello.h"
+#include "../src/stream/ring.h"
+#include "node_harness.h"
+
+static char folder[64], report[96], path[96];
+
+static void
+up(void)
+{
+	static struct node_opts opts;
+
+	strcpy(folder, "/tmp/check_hello.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(report, sizeof report, "%s/report", folder);
+	snprintf(path, sizeof path, "%s/hello", folder);
+	opts = (struct node_opts){ .fd = -1, .report = report };
+	node_up(&opts);
+	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+}
+
+static void
+down(void)
+{
+	node_down();
+	unlink(report);
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static int
+dial(void)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(sa.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&sa, sizeof sa) < 0)
+		_exit(1);
+	return fd;
+}
+
+static void
+say(int fd)
+{
+	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
+		.version = RING_VERSION };
+
+	if (send(fd, &h, sizeof h, 0) != (ssize_t)sizeof h)
+		_exit(1);
+}
+
+/* A process that says hello n times, as n images do, and waits for nothing. */
+static pid_t
+hasty(unsigned n, bool reaped)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		while (n-- > 0) {
+			int fd = dial();
+
+			say(fd);
+			close(fd);
+		}
+		_exit(0);
+	}
+	if (reaped) {
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, 0);
+	} else {
+		ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info,
+		    WEXITED | WNOWAIT), 0);
+	}
+	return pid;
+}
+
+/* The lines of the report that begin as one of pid and know nothing. */
+static unsigned
+unknown_lines(pid_t pid, unsigned *lines)
+{
+	char line[1024], begin[32];
+	FILE *f = fopen(report, "r");
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(f);
+	snprintf(begin, sizeof begin, "{\"pid\": %d, ", (int)pid);
+	*lines = 0;
+	while (fgets(line, sizeof line, f) != NULL) {
+		++*lines;
+		n += strncmp(line, begin, strlen(begin)) == 0 &&
+		    strstr(line, "\"allocs\": null") != NULL &&
+		    strstr(line, "\"lost\": null") != NULL &&
+		    strstr(line, "\"complete\": false}\n") != NULL;
+	}
+	fclose(f);
+	return n;
+}
+
+/* Everyone has hung up before the acceptor even starts. */
+START_TEST(an_image_that_was_answered_too_late_has_its_line)
+{
+	bool reaped = _i == 1;
+	unsigned lines;
+	pid_t pid;
+
+	up();
+	pid = hasty(3, reaped);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	hello_stop(&node.hello);
+	tree_end_all(&node, true);
+	ck_assert_uint_eq(unknown_lines(pid, &lines), 3);
+	ck_assert_uint_eq(lines, 3);
+	if (!reaped)
+		waitpid(pid, NULL, 0);
+	down();
+}
+END_TEST
+
+START_TEST(more_than_wait_at_once_are_all_told_of)
+{
+	unsigned lines;
+	pid_t pid;
+
+	up();
+	pid = hasty(500, true);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	hello_stop(&node.hello);
+	tree_end_all(&node, true);
+	ck_assert_uint_eq(unknown_lines(pid, &lines), 500);
+	ck_assert_uint_eq(lines, 500);
+	down();
+}
+END_TEST
+
+/* It is seen late, behind the image that the same process runs by now. */
+START_TEST(a_late_hello_does_not_end_the_image_after_it)
+{
+	struct keeper *k;
+	unsigned lines;
+	int fd, old;
+
+	up();
+	old = dial();
+	say(old);
+	close(old);
+	fd = dial();
+	say(fd);
+	/* Of those that wait together the last to come is answered first. */
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	do {
+		tree_adopt_all(&node);
+		k = TAILQ_FIRST(&node.live);
+	} while (k == NULL);
+	hello_stop(&node.hello);
+	tree_adopt_all(&node);
+	ck_assert_msg(k->state == WIRE_S_LIVE, "%d %s", k->state, k->reason);
+	ck_assert_ptr_eq(TAILQ_FIRST(&node.live), k);
+	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
+	ck_assert_uint_eq(lines, 1);
+	close(fd);
+	down();
+}
+END_TEST
+
+/* It is welcomed, and goes without having mapped anything. */
+START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
+{
+	struct keeper *k;
+	unsigned lines;
+	int fd;
+
+	up();
+	fd = dial();
+	say(fd);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	do {
+		tree_adopt_all(&node);
+		k = TAILQ_FIRST(&node.live);
+	} while (k == NULL);
+	ck_assert_ptr_nonnull(k->feed);
+	close(fd);
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
+	ck_assert_uint_eq(atomic_load(&node.targets), 0);
+	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
+	ck_assert_uint_eq(lines, 1);
+	down();
+}
+END_TEST
+
+START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
+{
+	struct keeper *k;
+	int fd;
+
+	up();
+	fd = dial();
+	say(fd);
+	close(fd);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	hello_stop(&node.hello);
+	tree_adopt_all(&node);
+	/* We live on. */
+	k = TAILQ_FIRST(&node.live);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_int_eq(k->pid, getpid());
+	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
+	ck_assert_ptr_nonnull(strstr(k->reason, "50 ms"));
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
+	ck_assert_ptr_eq(TAILQ_FIRST(&node.ended), k);
+	down();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("missed");
+	TCase *t = tcase_create("too late");
+
+	tcase_add_loop_test(t, an_image_that_was_answered_too_late_has_its_line,
+	    0, 2);
+	tcase_add_test(t, more_than_wait_at_once_are_all_told_of);
+	tcase_add_test(t, a_late_hello_does_not_end_the_image_after_it);
+	tcase_add_test(t, rings_that_were_never_taken_do_not_count_as_silence);
+	tcase_add_test(t, an_image_that_got_no_stream_says_why_in_its_row);
+	tcase_set_timeout(t, 60);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
