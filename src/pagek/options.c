@@ -9,52 +9,13 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "options.h"
-
-#define C_TOP (1u << COMMAND_TOP)
-#define C_RUN (1u << COMMAND_RUN)
-#define C_LIST (1u << COMMAND_LIST)
-#define C_TARGETS (1u << COMMAND_TARGETS)
-#define C_HELP (1u << COMMAND_HELP)
-#define C_ALL (C_TOP | C_RUN | C_LIST | C_TARGETS | C_HELP)
+#include "options_table.h"
 
 #define SECONDS_MAX 86400.0
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
 #define TIMEOUT_MS 10000
 #define INTERVAL_MS 1000
 #define RECMAX_MAX (1u << 28)
-
-struct option_row {
-	const char *name;
-	int letter;
-	const char *argument;
-	unsigned commands;
-	const char *help;
-};
-
-static const struct option_row rows[OPTIONS] = {
-#define OPT(id, name_, letter_, argument_, commands_, help_) \
-	[OPTION_##id] = { .name = name_, .letter = letter_, \
-	    .argument = argument_, .commands = commands_, .help = help_ },
-#include "options.def"
-#undef OPT
-};
-
-static const struct {
-	const char *name;
-	const char *usage;
-	const char *help;
-} commands[COMMANDS] = {
-	[COMMAND_TOP] = { "top", "[OPTIONS] [TARGET]",
-	    "show the page; 'top' may be left out" },
-	[COMMAND_RUN] = { "run", "[OPTIONS] [--] COMMAND [ARGUMENT...]",
-	    "start a command and watch it" },
-	[COMMAND_LIST] = { "list", "[OPTIONS] [TARGET]",
-	    "list a target's blocks once" },
-	[COMMAND_TARGETS] = { "targets", "[OPTIONS] [TARGET]",
-	    "list what can be watched" },
-	[COMMAND_HELP] = { "help", "[COMMAND]", "explain a command" },
-};
 
 /* --- values ------------------------------------------------------------- */
 
@@ -93,8 +54,8 @@ shown(const char *word)
 static int
 bad_value(struct parse *p, enum option_id id, const char *arg)
 {
-	return fail(p, "--%s=%s: not one of %s", rows[id].name, shown(arg),
-	    rows[id].argument);
+	return fail(p, "--%s=%s: not one of %s", option_rows[id].name,
+	    shown(arg), option_rows[id].argument);
 }
 
 static int
@@ -109,7 +70,7 @@ get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
 	if (!isdigit((unsigned char)arg[0]) || *end != '\0' || errno != 0 ||
 	    n < min || n > max)
 		return fail(p, "--%s=%s: not a number from %llu to %llu",
-		    rows[id].name, shown(arg), (unsigned long long)min,
+		    option_rows[id].name, shown(arg), (unsigned long long)min,
 		    (unsigned long long)max);
 	*out = n;
 	return 0;
@@ -125,7 +86,7 @@ get_seconds(struct parse *p, enum option_id id, const char *arg, int *ms)
 	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
 	    !(s >= 0.05 && s <= SECONDS_MAX))
 		return fail(p, "--%s=%s: not a time from 0.05 to 86400 seconds",
-		    rows[id].name, shown(arg));
+		    option_rows[id].name, shown(arg));
 	*ms = (int)(s * 1000);
 	return 0;
 }
@@ -207,73 +168,103 @@ set_at(struct parse *p, const char *arg)
 }
 
 static int
+set_format(struct parse *p, const char *arg)
+{
+	static const char *const words[] = { "text", "json" };
+	int i = get_word(arg, words, BASE_NELEM(words));
+
+	if (i < 0)
+		return bad_value(p, OPTION_FORMAT, arg);
+	p->o->json = i == 1;
+	return 0;
+}
+
+static int
+set_since(struct parse *p, const char *arg)
+{
+	return strcmp(arg, "click") == 0 ? 0 : bad_value(p, OPTION_SINCE, arg);
+}
+
+static int
+set_fps(struct parse *p, const char *arg)
+{
+	uint64_t n = 0;
+	int r = get_number(p, OPTION_FPS, arg, 1, NODES_HZ, &n);
+
+	p->o->page.fps = (int)n;
+	return r;
+}
+
+static int
+set_max(struct parse *p, const char *arg)
+{
+	uint64_t n = 0;
+	int r = get_number(p, OPTION_MAX, arg, 1, RECMAX_MAX, &n);
+
+	p->o->max = (uint32_t)n;
+	return r;
+}
+
+/* Options without a value are only given, or set what stands here. */
+static void
+set_plain(struct options *o, enum option_id id)
+{
+	if (id == OPTION_REVERSE)
+		o->page.reverse = true;
+	else if (id == OPTION_WIDE)
+		o->page.layout = PAGE_WIDE;
+	else if (id == OPTION_ASCII)
+		o->page.ascii = true;
+	else if (id == OPTION_UTC)
+		o->page.utc = true;
+}
+
+static int
 set_option(struct parse *p, enum option_id id, const char *arg)
 {
-	static const char *const formats[] = { "text", "json" };
 	struct options *o = p->o;
-	uint64_t n = 0;
-	int r = 0;
 
 	o->given |= UINT64_C(1) << id;
 	switch (id) {
+	case OPTION_FORMAT:
+		return set_format(p, arg);
+	case OPTION_SORT:
+		return set_sort(p, arg);
+	case OPTION_CLASSIC:
+		return set_classic(p, arg);
+	case OPTION_COLOR:
+		return set_color(p, arg);
+	case OPTION_LIST:
+		return set_list(p, arg);
+	case OPTION_SINCE:
+		return set_since(p, arg);
+	case OPTION_AT:
+		return set_at(p, arg);
+	case OPTION_FPS:
+		return set_fps(p, arg);
+	case OPTION_MAX:
+		return set_max(p, arg);
+	case OPTION_LIMIT:
+		return get_number(p, id, arg, 1, UINT32_MAX, &o->limit);
+	case OPTION_COUNT:
+		return get_number(p, id, arg, 1, UINT32_MAX, &o->count);
+	case OPTION_INTERVAL:
+		return get_seconds(p, id, arg, &o->interval_ms);
+	case OPTION_TIMEOUT:
+		return get_seconds(p, id, arg, &o->timeout_ms);
 	case OPTION_OUTPUT:
 		o->output = arg;
 		break;
-	case OPTION_FORMAT:
-		r = get_word(arg, formats, BASE_NELEM(formats));
-		if (r < 0)
-			return bad_value(p, id, arg);
-		o->json = r == 1;
-		r = 0;
-		break;
-	case OPTION_SORT:
-		return set_sort(p, arg);
-	case OPTION_REVERSE:
-		o->page.reverse = true;
-		break;
-	case OPTION_LIMIT:
-		return get_number(p, id, arg, 1, UINT32_MAX, &o->limit);
-	case OPTION_CLASSIC:
-		return set_classic(p, arg);
-	case OPTION_WIDE:
-		o->page.layout = PAGE_WIDE;
-		break;
-	case OPTION_ASCII:
-		o->page.ascii = true;
-		break;
-	case OPTION_COLOR:
-		return set_color(p, arg);
-	case OPTION_UTC:
-		o->page.utc = true;
-		break;
-	case OPTION_FPS:
-		r = get_number(p, id, arg, 1, NODES_HZ, &n);
-		o->page.fps = (int)n;
-		break;
-	case OPTION_INTERVAL:
-		return get_seconds(p, id, arg, &o->interval_ms);
-	case OPTION_COUNT:
-		return get_number(p, id, arg, 1, UINT32_MAX, &o->count);
-	case OPTION_TIMEOUT:
-		return get_seconds(p, id, arg, &o->timeout_ms);
-	case OPTION_MAX:
-		r = get_number(p, id, arg, 1, RECMAX_MAX, &n);
-		o->max = (uint32_t)n;
-		break;
-	case OPTION_SINCE:
-		if (strcmp(arg, "click") != 0)
-			return bad_value(p, id, arg);
-		break;
-	case OPTION_LIST:
-		return set_list(p, arg);
 	case OPTION_REPORT:
 		o->report = arg;
 		break;
-	case OPTION_AT:
-		return set_at(p, arg);
 	case OPTION_STREAM:
 		o->stream = arg;
 		break;
+	case OPTION_REVERSE:
+	case OPTION_WIDE:
+	case OPTION_ASCII:
+	case OPTION_UTC:
 	case OPTION_ONCE:
 	case OPTION_BATCH:
 	case OPTION_STRICT:
@@ -281,9 +272,10 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_HELP:
 	case OPTION_VERSION:
 	case OPTIONS:
+		set_plain(o, id);
 		break;
 	}
-	return r;
+	return 0;
 }
 
 /* --- what goes together ------------------------------------------------- */
@@ -296,9 +288,10 @@ check_command(struct parse *p)
 
 	for (id = 0; id < OPTIONS; id++)
 		if (option_given(o, id) &&
-		    (rows[id].commands & 1u << o->command) == 0)
+		    (option_rows[id].commands & 1u << o->command) == 0)
 			return fail(p, "'pagek %s' takes no option --%s",
-			    commands[o->command].name, rows[id].name);
+			    command_rows[o->command].name,
+			    option_rows[id].name);
 	return 0;
 }
 
@@ -320,7 +313,8 @@ check_text(struct parse *p)
 		for (i = 0; i < BASE_NELEM(text); i++)
 			if (option_given(o, text[i]))
 				return fail(p, "--%s is for text: give --once "
-				    "or --batch too", rows[text[i]].name);
+				    "or --batch too",
+				    option_rows[text[i]].name);
 	if (o->command == COMMAND_RUN && !batch &&
 	    option_given(o, OPTION_INTERVAL))
 		return fail(p, "--interval is for text: give --batch too");
@@ -336,7 +330,7 @@ check_text(struct parse *p)
 			if (option_given(o, screen[i]))
 				return fail(p, "--%s is for the page on a "
 				    "terminal, not for text",
-				    rows[screen[i]].name);
+				    option_rows[screen[i]].name);
 	return 0;
 }
 
@@ -390,7 +384,7 @@ find_command(const char *word)
 	int i;
 
 	for (i = 0; i < COMMANDS; i++)
-		if (strcmp(word, commands[i].name) == 0)
+		if (strcmp(word, command_rows[i].name) == 0)
 			return i;
 	return -1;
 }
@@ -401,7 +395,7 @@ command_names(const char *names[COMMANDS])
 	int i;
 
 	for (i = 0; i < COMMANDS; i++)
-		names[i] = commands[i].name;
+		names[i] = command_rows[i].name;
 }
 
 static int
@@ -464,18 +458,18 @@ make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
 	*s++ = '-';
 	*s++ = ':';
 	for (id = 0; id < OPTIONS; id++) {
-		const char *arg = rows[id].argument;
+		const char *arg = option_rows[id].argument;
 
 		longs[id] = (struct option){
-			.name = rows[id].name,
+			.name = option_rows[id].name,
 			.has_arg = arg == NULL ? no_argument :
 			    arg[0] == '[' ? optional_argument :
 			    required_argument,
 			.val = VALUE_BASE + id,
 		};
-		if (rows[id].letter == 0)
+		if (option_rows[id].letter == 0)
 			continue;
-		*s++ = (char)rows[id].letter;
+		*s++ = (char)option_rows[id].letter;
 		if (arg != NULL)
 			*s++ = ':';
 	}
@@ -493,7 +487,7 @@ unknown_option(struct parse *p, const char *word, int opt)
 
 	if (opt >= VALUE_BASE)
 		return fail(p, "--%s takes no argument",
-		    rows[opt - VALUE_BASE].name);
+		    option_rows[opt - VALUE_BASE].name);
 	if (opt != 0)
 		return fail(p, "unknown option '-%s'",
 		    shown((const char[]){ (char)opt, '\0' }));
@@ -502,7 +496,7 @@ unknown_option(struct parse *p, const char *word, int opt)
 	len = strcspn(word, "=");
 	snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), word);
 	for (id = 0; id < OPTIONS; id++)
-		names[id] = rows[id].name;
+		names[id] = option_rows[id].name;
 	near = base_nearest(name, names, OPTIONS);
 	if (near != NULL)
 		return fail(p, "unknown option '--%s': did you mean '--%s'?",
@@ -518,7 +512,7 @@ option_of_value(int value)
 	if (value >= VALUE_BASE)
 		return value - VALUE_BASE;
 	for (id = 0; id < OPTIONS; id++)
-		if (rows[id].letter == value)
+		if (option_rows[id].letter == value)
 			return id;
 	return -1;
 }
@@ -548,8 +542,8 @@ parse_words(struct parse *p, int argc, char **argv)
 			r = unknown_option(p, argv[optind - 1], optopt);
 		else if (c == ':')
 			r = fail(p, "--%s needs an argument: %s",
-			    rows[option_of_value(optopt)].name,
-			    rows[option_of_value(optopt)].argument);
+			    option_rows[option_of_value(optopt)].name,
+			    option_rows[option_of_value(optopt)].argument);
 		else
 			r = set_option(p, (enum option_id)option_of_value(c),
 			    optarg);
@@ -597,72 +591,4 @@ options_session(const struct options *o, struct nodes_session_opts *s)
 	s->max = o->max;
 	s->kind_given = o->list != LIST_DEFAULT;
 	s->kind = o->list == LIST_NOTE ? BLKLIST_LITERAL : BLKLIST_INDEXED;
-}
-
-/* --- help --------------------------------------------------------------- */
-
-static void
-print_option(FILE *out, const struct option_row *row)
-{
-	char left[48];
-	size_t len = 0;
-
-	if (row->letter != 0)
-		base_append(left, sizeof left, &len, "-%c, ", row->letter);
-	else
-		base_append(left, sizeof left, &len, "    ");
-	base_append(left, sizeof left, &len, "--%s", row->name);
-	if (row->argument != NULL && row->argument[0] == '[')
-		base_append(left, sizeof left, &len, "[=%s",
-		    row->argument + 1);
-	else if (row->argument != NULL)
-		base_append(left, sizeof left, &len, "=%s", row->argument);
-	if (len > 27)
-		fprintf(out, "  %s\n  %27s %s\n", left, "", row->help);
-	else
-		fprintf(out, "  %-27s %s\n", left, row->help);
-}
-
-static void
-print_targets(FILE *out)
-{
-	fputs("\nTARGET is one of\n"
-	    "  local        the newest live target of this user (default)\n"
-	    "  pid:N        the target with this process id\n"
-	    "  unix:PATH    the node that listens at this socket; so does a "
-	    "path with a slash\n"
-	    "  demo:NAME    a generator: note, 1, flood\n", out);
-}
-
-void
-options_help(FILE *out, enum command about)
-{
-	bool all = about >= COMMANDS;
-	int i;
-
-	if (all) {
-		fputs("pagek shows every memory block that a program holds, "
-		    "live.\n\n", out);
-		for (i = 0; i < COMMANDS; i++)
-			fprintf(out, "%s pagek %-7s %s\n", i == 0 ? "usage:" :
-			    "      ", i == 0 ? "[top]" : commands[i].name,
-			    commands[i].usage);
-		fputs("\nCommands\n", out);
-		for (i = 0; i < COMMANDS; i++)
-			fprintf(out, "  %-12s %s\n", commands[i].name,
-			    commands[i].help);
-	} else {
-		fprintf(out, "usage: pagek %s %s\n\n%s: %s\n",
-		    commands[about].name, commands[about].usage,
-		    commands[about].name, commands[about].help);
-	}
-	if (all || (about != COMMAND_RUN && about != COMMAND_HELP))
-		print_targets(out);
-	fputs("\nOptions\n", out);
-	for (i = 0; i < OPTIONS; i++)
-		if (all || (rows[i].commands & 1u << about) != 0)
-			print_option(out, &rows[i]);
-	if (all)
-		fputs("\n'pagek help COMMAND' tells which options a command "
-		    "takes; pagek(1) has the rest.\n", out);
 }

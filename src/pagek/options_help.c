@@ -1,0 +1,100 @@
+/*
+ * The tables of options and commands, and the help that is made from them.
+ */
+#include "../base/base.h"
+#include "options_table.h"
+
+#define C_TOP (1u << COMMAND_TOP)
+#define C_RUN (1u << COMMAND_RUN)
+#define C_LIST (1u << COMMAND_LIST)
+#define C_TARGETS (1u << COMMAND_TARGETS)
+#define C_HELP (1u << COMMAND_HELP)
+#define C_ALL (C_TOP | C_RUN | C_LIST | C_TARGETS | C_HELP)
+
+const struct option_row option_rows[OPTIONS] = {
+#define OPT(id, name_, letter_, argument_, commands_, help_) \
+	[OPTION_##id] = { .name = name_, .letter = letter_, \
+	    .argument = argument_, .commands = commands_, .help = help_ },
+#include "options.def"
+#undef OPT
+};
+
+const struct command_row command_rows[COMMANDS] = {
+	[COMMAND_TOP] = { "top", "[OPTIONS] [TARGET]",
+	    "show the page; 'top' may be left out" },
+	[COMMAND_RUN] = { "run", "[OPTIONS] [--] COMMAND [ARGUMENT...]",
+	    "start a command and watch it" },
+	[COMMAND_LIST] = { "list", "[OPTIONS] [TARGET]",
+	    "list a target's blocks once" },
+	[COMMAND_TARGETS] = { "targets", "[OPTIONS] [TARGET]",
+	    "list what can be watched" },
+	[COMMAND_HELP] = { "help", "[COMMAND]", "explain a command" },
+};
+
+/* --- help --------------------------------------------------------------- */
+
+static void
+print_option(FILE *out, const struct option_row *row)
+{
+	char left[48];
+	size_t len = 0;
+
+	if (row->letter != 0)
+		base_append(left, sizeof left, &len, "-%c, ", row->letter);
+	else
+		base_append(left, sizeof left, &len, "    ");
+	base_append(left, sizeof left, &len, "--%s", row->name);
+	if (row->argument != NULL && row->argument[0] == '[')
+		base_append(left, sizeof left, &len, "[=%s",
+		    row->argument + 1);
+	else if (row->argument != NULL)
+		base_append(left, sizeof left, &len, "=%s", row->argument);
+	if (len > 27)
+		fprintf(out, "  %s\n  %27s %s\n", left, "", row->help);
+	else
+		fprintf(out, "  %-27s %s\n", left, row->help);
+}
+
+static void
+print_targets(FILE *out)
+{
+	fputs("\nTARGET is one of\n"
+	    "  local        the newest live target of this user (default)\n"
+	    "  pid:N        the target with this process id\n"
+	    "  unix:PATH    the node that listens at this socket; so does a "
+	    "path with a slash\n"
+	    "  demo:NAME    a generator: note, 1, flood\n", out);
+}
+
+void
+options_help(FILE *out, enum command about)
+{
+	bool all = about >= COMMANDS;
+	int i;
+
+	if (all) {
+		fputs("pagek shows every memory block that a program holds, "
+		    "live.\n\n", out);
+		for (i = 0; i < COMMANDS; i++)
+			fprintf(out, "%s pagek %-7s %s\n", i == 0 ? "usage:" :
+			    "      ", i == 0 ? "[top]" : command_rows[i].name,
+			    command_rows[i].usage);
+		fputs("\nCommands\n", out);
+		for (i = 0; i < COMMANDS; i++)
+			fprintf(out, "  %-12s %s\n", command_rows[i].name,
+			    command_rows[i].help);
+	} else {
+		fprintf(out, "usage: pagek %s %s\n\n%s: %s\n",
+		    command_rows[about].name, command_rows[about].usage,
+		    command_rows[about].name, command_rows[about].help);
+	}
+	if (all || (about != COMMAND_RUN && about != COMMAND_HELP))
+		print_targets(out);
+	fputs("\nOptions\n", out);
+	for (i = 0; i < OPTIONS; i++)
+		if (all || (option_rows[i].commands & 1u << about) != 0)
+			print_option(out, &option_rows[i]);
+	if (all)
+		fputs("\n'pagek help COMMAND' tells which options a command "
+		    "takes; pagek(1) has the rest.\n", out);
+}
