@@ -13,6 +13,34 @@ options() {
 }
 rule "each option of the program is in the manual, and the reverse" options
 
+commands="top run list targets help"
+
+# What stands in the manual as "Taken by", an option and a command on a line.
+taken_by() {
+	sed -n '/^The options are:/,/^\.Ss/p' "$man" | awk -v all="$commands" '
+	/^\.It / {
+		match($0, /Fl -[a-z-]+/)
+		option = "--" substr($0, RSTART + 4, RLENGTH - 4)
+	}
+	/^Taken by all commands/ {
+		n = split(all, c, " ")
+		for (i = 1; i <= n; i++)
+			print option, c[i]
+	}
+	/^\.Ic / { print option, $2 }' | sort
+}
+
+takers() {
+	for c in $commands; do
+		"$B/pagek" help $c | sed -n '/^Options/,$p' |
+		    grep -o -e '^  \(-[a-zA-Z],\|   \) --[a-z][a-z-]*' |
+		    sed "s/.*--/--/; s/\$/ $c/"
+	done | sort >"$tmp/program"
+	taken_by >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "the manual says of each option which commands take it" takers
+
 keys() {
 	sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' "$top/src/pagek/keys.def" |
 	    sort >"$tmp/program"
@@ -23,7 +51,7 @@ keys() {
 rule "each key of the table is in the manual, and the reverse" keys
 
 helps() {
-	for c in '' top run list targets help; do
+	for c in '' $commands; do
 		"$B/pagek" $c --help >"$tmp/out" 2>"$tmp/err" || return 1
 		[ -s "$tmp/out" ] && [ ! -s "$tmp/err" ] || return 1
 	done
