@@ -92,17 +92,7 @@ full_device() {
 rule "a full device is an error" full_device
 
 # --- the note's page
-cat >"$tmp/note" <<'NOTE'
-K MEMORY BLOCKS    07/13/04 1330
-NODE<0590> *L<0509>    6 OFFS=  0
-  ADDRESS SIZE TY DESCR  RNOD AGE
-008E6588 0040 09 AHDRMSG        0
-008E65D0 0050 09 AHDRMSG       13
-008E6628 0030 01 LOCREQ        39
-008E6660 0030 01 LOCREQ         0
-008E6698 0018 0E INTPTRS       13
-008E66B8 0048 0C ACREQ   AB86  13
-NOTE
+note_page >"$tmp/note"
 note() {
 	"$pagek" --once --classic=strict --sort p --at 39s "$@" demo:note \
 	    >"$tmp/out" 2>"$tmp/err" && cmp "$tmp/note" "$tmp/out" &&

@@ -3,6 +3,7 @@
 # rule "sentence" command...	runs the command; its status decides.
 # until_true SECONDS command...	polls; the seconds are a hang limit only.
 # say_result			last line; exit status 1 when a rule failed.
+# note_page			the 2004 note's page, in address order at 39 s.
 
 B=$(cd "${B:-build}" && pwd) || exit 1
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -36,6 +37,20 @@ until_true() {
 		[ "$polls" -gt 0 ] || return 1
 		sleep 0.05
 	done
+}
+
+note_page() {
+	cat <<'NOTE'
+K MEMORY BLOCKS    07/13/04 1330
+NODE<0590> *L<0509>    6 OFFS=  0
+  ADDRESS SIZE TY DESCR  RNOD AGE
+008E6588 0040 09 AHDRMSG        0
+008E65D0 0050 09 AHDRMSG       13
+008E6628 0030 01 LOCREQ        39
+008E6660 0030 01 LOCREQ         0
+008E6698 0018 0E INTPTRS       13
+008E66B8 0048 0C ACREQ   AB86  13
+NOTE
 }
 
 say_result() {

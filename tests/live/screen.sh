@@ -123,17 +123,7 @@ selected() {
 
 # --- the note's page ---
 
-cat >"$tmp/note" <<'EOF'
-K MEMORY BLOCKS    07/13/04 1330
-NODE<0590> *L<0509>    6 OFFS=  0
-  ADDRESS SIZE TY DESCR  RNOD AGE
-008E6588 0040 09 AHDRMSG        0
-008E65D0 0050 09 AHDRMSG       13
-008E6628 0030 01 LOCREQ        39
-008E6660 0030 01 LOCREQ         0
-008E6698 0018 0E INTPTRS       13
-008E66B8 0048 0C ACREQ   AB86  13
-EOF
+note_page >"$tmp/note"
 # As the note prints it: its rows lost the blank RNOD field in print.
 cat >"$tmp/printed" <<'EOF'
 K MEMORY BLOCKS    07/13/04 1330
@@ -383,38 +373,6 @@ c_locale() {
 }
 
 rule "LC_ALL=C is pure ASCII, and no column moves" c_locale
-
-# --- off the terminal ---
-
-off_terminal() {
-	"$B/pagek" demo:1 >"$tmp/out" 2>"$tmp/err" </dev/null
-	[ $? = 2 ] || return 1
-	[ ! -s "$tmp/out" ] && grep -q 'pagek list' "$tmp/err" &&
-	    grep -q -e '-b' "$tmp/err"
-}
-
-list_rows() {
-	"$B/pagek" list --at 39s demo:note >"$tmp/out" || return 1
-	grep -qi '008e66b8' "$tmp/out" || return 1
-	if grep -q "$(printf '\033')" "$tmp/out"; then
-		return 1
-	fi
-	"$B/pagek" list --at 39s demo:note | cmp - "$tmp/out"
-}
-
-list_to_head() {
-	{
-		"$B/pagek" list demo:1 2>"$tmp/err"
-		echo $? >"$tmp/status"
-	} | head -n 1 >"$tmp/out"
-	until_true 10 test -s "$tmp/status" || return 1
-	[ "$(cat "$tmp/status")" = 0 ] && [ ! -s "$tmp/err" ] &&
-	    [ -s "$tmp/out" ]
-}
-
-rule "off a terminal the page is refused and says what to do" off_terminal
-rule "pagek list prints the same rows each time, and no escapes" list_rows
-rule "pagek list into head is quiet" list_to_head
 
 # --- the end of a target ---
 
