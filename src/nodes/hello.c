@@ -9,9 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "hello.h"
@@ -375,40 +373,14 @@ acceptor_main(void *arg)
 
 /* --- its beginning and end ---------------------------------------------- */
 
-static int
-bind_at(const char *path)
-{
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	mode_t mask;
-	int fd, r = 0;
-
-	if (strlen(path) >= sizeof sa.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(sa.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	mask = umask(0177);
-	if (bind(fd, (struct sockaddr *)&sa, sizeof sa) < 0 ||
-	    listen(fd, SOMAXCONN) < 0)
-		r = -errno;
-	umask(mask);
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	return fd;
-}
-
 int
 hello_listen(struct hello *h, struct node *node, const char *path)
 {
-	int fd = bind_at(path);
+	int fd = socket_bind(path, SOCK_SEQPACKET);
 
 	if (fd < 0)
 		return fd;
-	h->stop_fd = eventfd(0, EFD_CLOEXEC);
+	h->stop_fd = listen(fd, SOMAXCONN) < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
 	if (h->stop_fd < 0) {
 		int r = -errno;
 

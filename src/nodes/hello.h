@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "keeper.h"
+#include "socket.h"
 
 struct hello {
 	struct node *node;
@@ -21,7 +22,7 @@ struct hello {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* of arrived, and held while one is welcomed */
 	struct keepers arrived;
-	char path[108];
+	char path[SOCKET_PATH];
 };
 
 /* Binds the socket; nobody is answered yet. */

@@ -34,7 +34,7 @@
  *			target's records), serve* (the pages' requests), dstrm,
  *			hello and bell and drain (targets that come, wake us,
  *			are visited), tree, inherit, run and proc (processes),
- *			report, demo*
+ *			socket, report, demo*
  */
 #ifndef NODES_H
 #define NODES_H

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "node.h"
@@ -389,37 +387,11 @@ on_connection(uv_stream_t *listener, int status)
 		admit(c);
 }
 
-static int
-listening_socket(const char *path)
-{
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	mode_t mask;
-	int fd, r;
-
-	if (strlen(path) >= sizeof sa.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(sa.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	/* The name has our pid: whoever had it before is gone. */
-	unlink(path);
-	mask = umask(0177);
-	r = bind(fd, (struct sockaddr *)&sa, sizeof sa);
-	umask(mask);
-	if (r < 0) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	return fd;
-}
-
 int
 serve_listen(struct node *node, const char *path)
 {
 	struct serve *s = &node->serve;
-	int fd = listening_socket(path), r;
+	int fd = socket_bind(path, SOCK_STREAM), r;
 
 	if (fd < 0)
 		return fd;

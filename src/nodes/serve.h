@@ -15,6 +15,7 @@
 #include <uv.h>
 
 #include "../stream/wire.h"
+#include "socket.h"
 
 #define SERVE_CONNS_MAX 64
 #define SERVE_QUEUE_MAX (256u << 10)
@@ -46,7 +47,7 @@ struct serve {
 	uint32_t last_snapshot;
 	uv_pipe_t listener;
 	bool listening;
-	char path[108];			/* of the listening socket; "" none */
+	char path[SOCKET_PATH];			/* of the listening socket; "" none */
 	uv_idle_t again;
 	struct answer_scratch *scratch;
 };
