@@ -1,6 +1,6 @@
 /*
- * Targets that come in and get no stream: processes that say hello and do not
- * wait for the answer, or that there is no room for.
+ * Targets that come in: the acceptor itself, and processes that say hello and
+ * do not wait for it.
  */
 #include <stdlib.h>
 #include <sys/un.h>
@@ -17,7 +17,7 @@ up(void)
 {
 	static struct node_opts opts;
 
-	strcpy(folder, "/tmp/check_hello.XXXXXX");
+	strcpy(folder, "/tmp/check_missed.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(report, sizeof report, "%s/report", folder);
 	snprintf(path, sizeof path, "%s/hello", folder);
