@@ -21,6 +21,8 @@
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
 
+static const char NO_ROOM[] =
+    "the node has no room for it: memory, file size or descriptors";
 static const char TOO_LATE[] =
     "it was not answered within the 50 ms that it waits";
 
@@ -222,7 +224,7 @@ give_stream(struct acceptor *a, const struct waiting *w, pid_t pid,
 	if (atomic_load(&a->hello->node->targets) >= room_for(h))
 		return "the node watches as many targets as it can";
 	if (make_spare(a) < 0)
-		return "the node has no memory or no descriptors left";
+		return NO_ROOM;
 	r = introduce(a->spare, pid, h);
 	a->spare->arrival = w->arrival;
 	if (r == 0)
@@ -230,8 +232,7 @@ give_stream(struct acceptor *a, const struct waiting *w, pid_t pid,
 	if (r == 0)
 		return NULL;
 	forget_image(a->spare);
-	return r == -ENOMEM || r == -EMFILE ?
-	    "the node has no memory or no descriptors left" : TOO_LATE;
+	return r == -ENOMEM || r == -EMFILE ? NO_ROOM : TOO_LATE;
 }
 
 static void

@@ -268,6 +268,7 @@ begin(struct node *node)
 	int r;
 
 	run_ignore_terminal(&node->run);
+	run_lift_limits(&node->run);
 	r = nodes_folder(folder, sizeof folder);
 	if (r < 0)
 		return say("the folder for sockets", r);

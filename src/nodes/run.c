@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,11 +18,17 @@
 #include "tree.h"
 
 #define LIBRARY "liballoclog.so"
+#define DESCRIPTORS 4096	/* more than NODE_TARGETS_MAX targets and their pages need */
 
 static const int ignored[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTIN,
-	SIGTTOU, SIGPIPE };
+	SIGTTOU, SIGPIPE, SIGXFSZ };
+
+/* What a user grants the command is no measure for who watches it. */
+static const int lifted[] = { RLIMIT_AS, RLIMIT_CPU, RLIMIT_DATA, RLIMIT_FSIZE,
+	RLIMIT_NOFILE };
 
 _Static_assert(BASE_NELEM(ignored) == RUN_IGNORED, "one place for each");
+_Static_assert(BASE_NELEM(lifted) == RUN_LIFTED, "one place for each");
 
 /* What the child needs to be as if nobody had started it but its user. */
 struct child {
@@ -31,6 +38,7 @@ struct child {
 	int report_fd;			/* CLOEXEC: errno goes here when exec fails */
 	int output_fd;			/* -1: its own three descriptors */
 	const struct sigaction *before;	/* of each ignored signal */
+	const struct rlimit *limits;	/* as they were, of each that was lifted */
 };
 
 /* --- the library -------------------------------------------------------- */
@@ -103,6 +111,16 @@ restore_signals(const struct child *c)
 		sigaction(ignored[i], &c->before[i], NULL);
 }
 
+/* Last of all: what we still open or allocate is not to be counted. */
+static int
+restore_limits(const struct child *c)
+{
+	for (size_t i = 0; i < BASE_NELEM(lifted); i++)
+		if (setrlimit(lifted[i], &c->limits[i]) < 0)
+			return -1;
+	return 0;
+}
+
 /* The target of a page that has the terminal: it must not read or write there. */
 static int
 leave_terminal(int output_fd)
@@ -128,7 +146,8 @@ become(const struct child *c)
 	    prepend_env("LD_PRELOAD", c->library) == 0 &&
 	    setenv("PAGEK_NODE", c->hello, 1) == 0 &&
 	    /* Else a sanitised child ends at once because it is not first. */
-	    prepend_env("ASAN_OPTIONS", "verify_asan_link_order=0") == 0)
+	    prepend_env("ASAN_OPTIONS", "verify_asan_link_order=0") == 0 &&
+	    restore_limits(c) == 0)
 		execvp(c->argv[0], c->argv);
 	err = errno;
 	while (write(c->report_fd, &err, sizeof err) < 0 && errno == EINTR)
@@ -160,6 +179,26 @@ run_ignore_terminal(struct run *run)
 
 	for (size_t i = 0; i < BASE_NELEM(ignored); i++)
 		sigaction(ignored[i], &ign, &run->before[i]);
+}
+
+/* As far as we may: root has no limits, others their hard ones. */
+void
+run_lift_limits(struct run *run)
+{
+	for (size_t i = 0; i < BASE_NELEM(lifted); i++) {
+		struct rlimit *was = &run->limits[i], most;
+
+		if (getrlimit(lifted[i], was) < 0)
+			continue;
+		most.rlim_cur = most.rlim_max = lifted[i] == RLIMIT_NOFILE &&
+		    was->rlim_max < DESCRIPTORS ? DESCRIPTORS : was->rlim_max;
+		if (lifted[i] != RLIMIT_NOFILE)
+			most.rlim_cur = most.rlim_max = RLIM_INFINITY;
+		if (setrlimit(lifted[i], &most) == 0)
+			continue;
+		most.rlim_cur = most.rlim_max = was->rlim_max;
+		setrlimit(lifted[i], &most);
+	}
 }
 
 void
@@ -248,7 +287,7 @@ run_start(struct node *node, const char *hello_path, const char *folder)
 	char library[PATH_MAX];
 	struct child c = { .hello = hello_path, .argv = node->opts.argv,
 		.library = library, .output_fd = -1,
-		.before = node->run.before };
+		.before = node->run.before, .limits = node->run.limits };
 	int r;
 
 	name_command(node);

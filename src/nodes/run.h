@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <uv.h>
 
@@ -17,10 +18,12 @@
 
 struct node;
 
-#define RUN_IGNORED 7			/* signals that only the target heeds */
+#define RUN_IGNORED 8			/* signals that only the target heeds */
+#define RUN_LIFTED 5			/* limits that hold for the target only */
 
 struct run {
 	struct sigaction before[RUN_IGNORED];	/* as they were for our starter */
+	struct rlimit limits[RUN_LIFTED];	/* likewise */
 	pid_t root;			/* 0: there is no command, or it could not be run */
 	int32_t status;			/* wait status of the command; -1 it lives */
 	bool ended;			/* the tree */
@@ -38,6 +41,12 @@ struct run {
  * command gets its signals back as they were.
  */
 void run_ignore_terminal(struct run *);
+
+/*
+ * A limit on memory, time, file sizes or descriptors is meant for the command;
+ * our rings and lists would not fit.  The command gets its limits back.
+ */
+void run_lift_limits(struct run *);
 
 /* A reader of the target's or the page's pipe must not wait for our end too. */
 void run_release_stdio(void);

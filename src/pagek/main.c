@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/base.h"
 #include "commands.h"
 
 static void
@@ -17,31 +18,35 @@ take_note(int sig)
 }
 
 /*
- * A reader that goes away is an error to be counted, not a death.  A handler
+ * A reader that goes away, or a file that may not grow, is an error to be
+ * counted, not a death.  A handler
  * does what ignoring would, and is gone after an exec: what we start finds
  * the signal as we found it.
  */
 static void
-survive_pipes(void)
+survive_writes(void)
 {
+	static const int signals[] = { SIGPIPE, SIGXFSZ };
 	struct sigaction sa = { .sa_handler = take_note,
 	    .sa_flags = SA_RESTART }, old;
 
-	if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-		sigaction(SIGPIPE, &sa, NULL);
+	for (size_t i = 0; i < BASE_NELEM(signals); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 &&
+		    old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &sa, NULL);
 }
 
-/* No descriptor of ours may get a number that stands for a standard stream. */
+/*
+ * No descriptor of ours may get a number that stands for a standard stream.
+ * What was closed stays unusable: a write there fails as it would have.
+ */
 static void
 fill_standard_streams(void)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", O_CLOEXEC |
+			    (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
 static void
@@ -90,7 +95,7 @@ main(int argc, char **argv)
 
 	setlocale(LC_ALL, "");
 	fill_standard_streams();
-	survive_pipes();
+	survive_writes();
 	status = options_parse(&o, argc, argv, why, sizeof why);
 	if (status != 0) {
 		complain("%s%s try 'pagek --help'", why,
