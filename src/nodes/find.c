@@ -79,6 +79,17 @@ nodes_folder(char *path, size_t cap)
 	return 0;
 }
 
+/* Both sockets of a node that was killed. */
+static void
+clear_away(const char *path)
+{
+	char hello[FOLDER_MAX + sizeof ".hello"];
+
+	snprintf(hello, sizeof hello, "%s.hello", path);
+	unlink(hello);
+	unlink(path);
+}
+
 /*
  * Does a node listen at the socket?  A full backlog says so too.  What a
  * killed node has left behind is taken away, if its process is gone for sure.
@@ -103,7 +114,7 @@ answers(const char *path, const char *name)
 		return true;
 	if (why == ECONNREFUSED && sscanf(name, "run.%ld", &pid) == 1 &&
 	    pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-		unlink(path);
+		clear_away(path);
 	return false;
 }
 

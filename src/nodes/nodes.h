@@ -155,6 +155,7 @@ struct nodes_look {
 	const char *reason;		/* a sentence for any state but LIVE, and in LIVE for some seconds after
 					   something had to be said; never NULL */
 	int exec_error;			/* errno of a command that could not be run; 0 */
+	const char *trouble;		/* run: what the node itself could not do; "" nothing */
 	bool settled;			/* the snapshot is in: the list is whole */
 	bool complete;			/* nothing was lost since the start */
 	int64_t incomplete_wall_ms;	/* since when it is not; 0: since before this session */

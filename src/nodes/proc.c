@@ -242,6 +242,28 @@ out:
 	return kind;
 }
 
+/* Since it was started: the sockets are for the node's own user. */
+static bool
+changed_user(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	return stat(path, &st) == 0 && st.st_uid != geteuid();
+}
+
+static bool
+changed_root(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+	return stat("/", &ours) == 0 && stat(path, &theirs) == 0 &&
+	    (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
+}
+
 static bool
 lacks_our_environment(pid_t pid)
 {
@@ -282,6 +304,10 @@ proc_why_no_data(pid_t pid, char *out, size_t cap)
 			why = "started without our environment";
 		else if (proc_maps_has(pid, "liballoclog") == 0)
 			why = "its loader did not take the library";
+		else if (changed_user(pid))
+			why = "it runs as another user, who cannot reach the node";
+		else if (changed_root(pid))
+			why = "it has another root folder and cannot reach the node";
 		else
 			why = "the node did not take it: too late, or too many";
 		break;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/base.h"
@@ -20,8 +22,11 @@ report_open(struct report *rep, const char *path)
 	rep->error = 0;
 	if (path == NULL)
 		return 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC,
-	    0666);
+	if (strcmp(path, "-") == 0)
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	else
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND |
+		    O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
 	rep->fd = fd;
@@ -45,6 +50,34 @@ append_string(char *line, size_t cap, size_t *len, const char *s)
 		base_append(line, cap, len, "%s%c",
 		    *s == '"' || *s == '\\' ? "\\" : "", *s);
 	base_append(line, cap, len, "\"");
+}
+
+/*
+ * A line that does not fit is taken back, as far as the file allows: a reader
+ * meets whole lines only, and is told by other means that there are more.
+ */
+static void
+write_line(struct report *rep, const char *line, size_t len)
+{
+	struct stat st;
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		n = write(rep->fd, line + done, len - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done == len)
+		return;
+	if (rep->error == 0)
+		rep->error = errno;
+	if (done > 0 && fstat(rep->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    ftruncate(rep->fd, st.st_size - (off_t)done) < 0)
+		return;
 }
 
 void
@@ -87,6 +120,5 @@ report_image(struct report *rep, const struct keeper *k)
 	}
 	base_append(line, sizeof line, &len, ", \"complete\": %s}\n",
 	    keeper_complete(k) ? "true" : "false");
-	if (write(rep->fd, line, len) != (ssize_t)len && rep->error == 0)
-		rep->error = errno != 0 ? errno : EIO;
+	write_line(rep, line, len);
 }

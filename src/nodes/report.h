@@ -11,7 +11,7 @@ struct report {
 	int error;		/* errno of the first line that could not be written */
 };
 
-/* Creates or empties the file; path NULL: no report.  Negative errno. */
+/* Creates or empties the file; "-" is the standard output; path NULL: no report.  Negative errno. */
 int report_open(struct report *, const char *path);
 void report_close(struct report *);
 

@@ -277,6 +277,9 @@ name_command(struct node *node)
 
 	if (slash != NULL && slash[1] != '\0')
 		word = slash + 1;
+	/* A run is told by its name, even by one that names nothing. */
+	if (*word == '\0')
+		word = "?";
 	base_safe_text(node->run.comm, sizeof node->run.comm, word,
 	    strlen(word), false);
 }
@@ -416,10 +419,14 @@ run_close(struct node *node)
 }
 
 void
-run_stat(const struct node *node, struct wire_stats *st)
+run_stat(struct node *node, struct wire_stats *st)
 {
-	const struct run *run = &node->run;
+	struct run *run = &node->run;
 
+	if (run->reason[0] == '\0' && node->report.error != 0)
+		snprintf(run->reason, sizeof run->reason,
+		    "lines of the report are missing: %s",
+		    strerror(node->report.error));
 	st->pid = (uint32_t)run->root;
 	st->comm = wire_text(run->comm);
 	st->status = run->status;

@@ -66,6 +66,6 @@ void run_close(struct node *);
 void run_reap(struct node *);
 
 /* STATS of the node itself. */
-void run_stat(const struct node *, struct wire_stats *);
+void run_stat(struct node *, struct wire_stats *);
 
 #endif

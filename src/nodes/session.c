@@ -601,6 +601,7 @@ nodes_session_look(struct nodes_session *s)
 	look->node_number = node != NULL ? node->number : 0;
 	look->target_name = s->target;
 	look->output = s->output;
+	look->trouble = s->trouble;
 	look->socket = s->socket;
 	look->keeper = s->keeper;
 	look->complete = !s->lossy;

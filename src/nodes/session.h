@@ -96,6 +96,7 @@ struct nodes_session {
 	unsigned silent;		/* cycles without an answer to what was asked */
 	char target[64];
 	char reason[320];
+	char trouble[WIRE_TEXT_MAX + 1];
 	char output[WIRE_TEXT_MAX + 1];
 	char socket[WIRE_TEXT_MAX + 1];
 

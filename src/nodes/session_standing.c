@@ -95,6 +95,7 @@ on_node(void *arg, int err, const struct wire_msg *msg)
 	s->running = st->comm.len > 0;
 	look->targets_live = st->targets_live;
 	look->tree_ended = st->ended_ms != 0;
+	link_text(s->trouble, sizeof s->trouble, st->reason);
 	link_text(s->output, sizeof s->output, st->output);
 	link_text(s->socket, sizeof s->socket, st->socket);
 	if (look->tree_ended && !ended)

@@ -75,6 +75,8 @@ tell_end(const struct run *r)
 	else if (!look->tree_ended)
 		complain("the node of '%s' is gone; how the command ends is "
 		    "not known", r->o->argv[0]);
+	else if (look->trouble[0] != '\0')
+		complain("%s", look->trouble);
 	return look->tree_ended ? status : PAGEK_RUN_FAILED;
 }
 
@@ -306,6 +308,11 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	form = choose_form(o);
 	if (form < 0)
 		return tty_refuse(form);
+	if (form == 0 && o->report != NULL && strcmp(o->report, "-") == 0) {
+		complain("the page has the terminal: with '--report -' goes "
+		    "option -b");
+		return PAGEK_USAGE;
+	}
 	if (!is_writable(o->report) || !is_writable(o->output))
 		return PAGEK_RUN_FAILED;
 	start.own_session = form == 0;

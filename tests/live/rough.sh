@@ -1,0 +1,138 @@
+#!/bin/sh
+# Rough use: bursts, small limits, full disks, odd words.  What could not be
+# watched is told; the command ends as it would without us.
+. "$(dirname "$0")/lib.sh"
+
+pagek=$B/pagek
+
+# A line for each image, and only whole lines: numbers, or nothing known.
+cat >"$tmp/lines.py" <<'PY'
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+print(len(lines), "lines,", sum(l["allocs"] is None for l in lines), "unknown")
+for l in lines:
+    known = [v is not None for k, v in l.items()]
+    assert all(known) or not l["complete"], l
+    assert all(known) or sum(known) == 3, l
+assert sys.argv[2] in ("any", str(len(lines)))
+assert sys.argv[3:] != ["unknown"] or any(l["allocs"] is None for l in lines)
+PY
+lines() {
+	python3 "$tmp/lines.py" "$@"
+}
+
+burst() {
+	"$pagek" run -b -o "$tmp/page" --report "$tmp/r" -- perl -e '
+		for my $i (1 .. 400) {
+			next if fork;
+			my @x = map { "x" x $_ } 1 .. 50;
+			exit 0;
+		}
+		my $n = 0;
+		$n++ while wait > 0;
+		print "$n\n"' >"$tmp/out" || return 1
+	grep -qx 400 "$tmp/out" && lines "$tmp/r" 401
+}
+rule "of 400 children forked at once each has its line" burst
+
+burst_exec() {
+	"$pagek" run -b -o /dev/null --report "$tmp/r" -- sh -c '
+		i=0
+		while [ $i -lt 150 ]; do /bin/true & i=$((i + 1)); done; wait' &&
+	    lines "$tmp/r" 301
+}
+rule "of 150 programs started at once each image has its line" burst_exec
+
+# The rings are 64 MiB: such a program runs without them.
+too_small() {
+	"$pagek" run -b -o "$tmp/page" --report "$tmp/r" -- sh -c '
+		ulimit -v 60000
+		exec perl -e "my @a = (1 .. 1000); print scalar @a"' \
+	    >"$tmp/out" || return 1
+	[ "$(cat "$tmp/out")" = 1000 ] && lines "$tmp/r" 2 unknown &&
+	    grep -q "NO DATA" "$tmp/page" && grep -q "1 process image" "$tmp/page"
+}
+rule "a program without room for the rings is not told as silent" too_small
+
+# limited LIMIT NAME: a limit set around us is the command's, not ours.
+limited() {
+	sh -c "ulimit $1; exec env --default-signal=XFSZ '$pagek' run -b \
+	    -o /dev/null --report '$tmp/r' -- sh -c 'ulimit ${1% *}; exit 5'" \
+	    >"$tmp/out"
+	[ $? = 5 ] && [ "$(cat "$tmp/out")" = "${1##* }" ] && lines "$tmp/r" 1
+}
+rule "a limit on descriptors is kept for the command" limited "-n 30"
+watched_within() {
+	limited "$1" && ! grep -q null "$tmp/r"
+}
+rule "under a limit on memory the command is watched" \
+    watched_within "-S -v 150000"
+rule "under a limit on file sizes likewise" watched_within "-S -f 100"
+rule "under a limit on data likewise" watched_within "-S -d 100000"
+
+# Lines of the report are whole, as far as the file may grow.
+short_report() {
+	sh -c "ulimit -f 1; exec env --default-signal=XFSZ '$pagek' run -b \
+	    -o /dev/null --report '$tmp/r' -- sh -c 'ls; ls; exit 5'" \
+	    >/dev/null 2>"$tmp/err"
+	[ $? = 5 ] && grep -q "^pagek: .*report.*File too large" "$tmp/err" &&
+	    lines "$tmp/r" any
+}
+rule "a report that cannot grow has whole lines, and that is told" short_report
+
+full_report() {
+	"$pagek" run -b -o /dev/null --report /dev/full -- sh -c 'exit 5' \
+	    2>"$tmp/err"
+	[ $? = 5 ] && grep -q "^pagek: .*report.*No space left" "$tmp/err"
+}
+rule "a report that could not be written is told" full_report
+
+report_on_stdout() {
+	(cd "$tmp" && "$pagek" run -b -o /dev/null --report - -- true \
+	    >"$tmp/r") && lines "$tmp/r" 1 && [ ! -e "$tmp/-" ]
+}
+rule "a report goes to the standard output as -" report_on_stdout
+
+no_name() {
+	"$pagek" run -b -o /dev/null -- '' 2>"$tmp/err"
+	[ $? = 127 ] && grep -q "^pagek: cannot run ''" "$tmp/err"
+}
+rule "a command without a name is told as one that is not there" no_name
+
+closed_output() {
+	"$pagek" list demo:note >&- 2>"$tmp/err"
+	[ $? = 1 ] && grep -q "Bad file descriptor" "$tmp/err"
+}
+rule "a list that nobody can read is an error" closed_output
+
+# What a killed node leaves behind goes with the next look.
+killed_node() {
+	"$pagek" run -b -o /dev/null -- sleep 1 2>/dev/null &
+	run=$!
+	until_true 10 sh -c "'$pagek' targets | grep -q sleep" || return 1
+	kill -9 "$(pgrep -P $run pageknode)"
+	wait $run
+	"$pagek" targets >/dev/null 2>&1
+	ls -A "$XDG_RUNTIME_DIR/pagek"
+	[ -z "$(ls -A "$XDG_RUNTIME_DIR/pagek")" ]
+}
+rule "the sockets of a killed node do not stay for ever" killed_node
+
+if [ "$(id -u)" = 0 ]; then
+	other_user() {
+		"$pagek" run -b -o /dev/null -- perl -e '
+			$> = $< = 65534; exit wait > 0 ? 0 : 1 if fork;
+			sleep 1 until -e "'"$tmp/stop"'"; exit 0' &
+		run=$!
+		until_true 10 sh -c "'$pagek' targets |
+		    grep -q 'NO DATA.*another user'"
+		status=$?
+		touch "$tmp/stop"
+		wait $run
+		return $status
+	}
+	chmod 755 "$tmp"
+	rule "a child that can no longer reach the node says so" other_user
+fi
+
+say_result
