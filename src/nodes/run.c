@@ -431,9 +431,7 @@ run_stat(struct node *node, struct wire_stats *st)
 	st->comm = wire_text(run->comm);
 	st->status = run->status;
 	st->state = run->ended ? WIRE_S_ENDED : WIRE_S_LIVE;
-	st->reason = wire_text(run->reason[0] == '\0' &&
-	    node->report.error != 0 ? "the report could not be written" :
-	    run->reason);
+	st->reason = wire_text(run->reason);
 	st->ended_ms = run->ended_ms;
 	st->output = wire_text(run->output);
 	st->socket = wire_text(node->serve.path);
