@@ -14,10 +14,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "../src/alloclog/produce.h"
 #include "../src/base/base.h"

@@ -4,7 +4,6 @@
  */
 #include "harness.h"
 
-#include <string.h>
 
 #include "../src/blklist/hash.h"
 

@@ -3,10 +3,6 @@
  * producers whose steps are taken one at a time; then the same from threads.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <time.h>
 
 #include "feed_rig.h"
 

@@ -18,9 +18,7 @@
  * library that forward to it end there: it is seen as the mallocs it makes.
  */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unwind.h>
 
 #include "hooks.h"

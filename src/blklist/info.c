@@ -2,7 +2,6 @@
  * Requesters, each once: aInfo of a block is an index into this table.
  */
 #include <search.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "list.h"

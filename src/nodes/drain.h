@@ -9,7 +9,6 @@
 #ifndef NODES_DRAIN_H
 #define NODES_DRAIN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 

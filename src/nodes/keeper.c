@@ -2,7 +2,6 @@
  * One target: records into queue and list, losses, beginning and end.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 /*
  * What a target's threads say of themselves: names, requesters, types.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../base/base.h"
 #include "keeper.h"

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/queue.h>
 #include <uv.h>
 
 #include "../base/base.h"

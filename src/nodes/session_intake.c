@@ -13,7 +13,6 @@
  * a wrong guess and is dropped; what it had is read again.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "session.h"

@@ -1,8 +1,6 @@
 /*
  * How stream and node are doing: STAT of both, and what follows from it.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 

@@ -1,12 +1,9 @@
 /*
  * The page as text: once, or again and again.
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "../base/base.h"
 #include "commands.h"

@@ -6,7 +6,6 @@
  * address of a 64-bit target is shown whole, and what is left after the row
  * names the function that asked; the note's own streams know neither.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "view.h"

@@ -3,7 +3,6 @@
  * heading, as many rows as there is room for, and the bottom.
  */
 #include <langinfo.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "view.h"

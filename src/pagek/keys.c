@@ -1,7 +1,6 @@
 /*
  * Dispatch, help and key bar, from keys.def.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "keys.h"

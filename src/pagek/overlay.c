@@ -3,8 +3,6 @@
  * the node's targets.  The page goes on below.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "app.h"
 

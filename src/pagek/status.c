@@ -8,7 +8,6 @@
  * is taken once a second.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "view.h"
 

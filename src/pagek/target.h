@@ -12,7 +12,6 @@
 #ifndef PAGEK_TARGET_H
 #define PAGEK_TARGET_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 

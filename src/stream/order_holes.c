@@ -9,8 +9,6 @@
  * own stream until the next round.
  */
 #include <errno.h>
-#include <limits.h>
-#include <string.h>
 
 #include "../base/base.h"
 #include "order.h"

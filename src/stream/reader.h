@@ -28,7 +28,6 @@
 #define STREAM_READER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "ring.h"

@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "../base/base.h"
 #include "wire.h"

@@ -21,7 +21,6 @@
 #ifndef SYMBOL_SYMFILE_H
 #define SYMBOL_SYMFILE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct symfile;
