@@ -1,5 +1,5 @@
 /*
- * busy: a made-up busy target, the same in every run.
+ * demo_busy: a made-up busy target, the same in every run.
  *
  * Its clock stands until a page has read up to the end a number of times in a
  * row, as only a page that stays does: whoever takes one picture always takes

@@ -1,5 +1,5 @@
 /*
- * targets: the enquiry for what a node has, also on behalf of a session.
+ * link_targets: the enquiry for what a node has, also on behalf of a session.
  */
 #ifndef NODES_LINK_TARGETS_H
 #define NODES_LINK_TARGETS_H
