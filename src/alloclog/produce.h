@@ -14,7 +14,7 @@
  *	orphan		a forked child whose parent's areas are still mapped.
  *
  * Example (an allocation, after the real call)
- *	struct producer *p = produce_self();
+ *	struct producer *p = the thread's own, after produce_open(p, tid);
  *	produce_alloc(p, addr, size, usable, TYPE_MALLOC, 0, caller);
  *
  * Nothing here fails for the caller: an event that finds no room is counted.

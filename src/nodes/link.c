@@ -92,7 +92,6 @@ on_hello_reply(void *arg, int err, const struct wire_msg *msg)
 		link_text(link->node.name, sizeof link->node.name,
 		    msg->welcome.node_name);
 		link->node.number = msg->welcome.node_number;
-		link->node.roles = msg->welcome.roles;
 		link->node.mono_ns = msg->welcome.mono_ns;
 		link->node.utc_ns = msg->welcome.utc_ns;
 		link->welcomed = true;

@@ -29,7 +29,6 @@ typedef void (*link_reply_cb)(void *arg, int err, const struct wire_msg *);
 struct link_node {
 	char name[WIRE_TEXT_MAX + 1];
 	uint16_t number;
-	uint32_t roles;
 	uint64_t mono_ns;
 	uint64_t utc_ns;
 };

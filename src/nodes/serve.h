@@ -1,10 +1,11 @@
 /*
  * serve: the pages' end of the node: connections, frames, requests.
  *
- * Limits: CONNS_MAX pages; a hello within 5 s, and every frame whole within
- * 5 s of its first byte; frames as protocol says; a few requests a turn for
- * each page; no further request is read from a page that does not take its
- * replies, so what waits for it is never more than SERVE_QUEUE_MAX.
+ * Limits: SERVE_CONNS_MAX pages; a hello within SERVE_PATIENCE_MS, and every
+ * frame whole as soon after its first byte; frames as wire.h says; a few
+ * requests a turn for each page; no further request is read from a page that
+ * does not take its replies, so what waits for it is never more than
+ * SERVE_QUEUE_MAX.
  */
 #ifndef NODES_SERVE_H
 #define NODES_SERVE_H

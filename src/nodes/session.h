@@ -82,7 +82,7 @@ struct nodes_session {
 	uint64_t mended;		/* records the next snapshot makes good */
 	uint64_t seen_lost;		/* by causes before the keeper, read by us */
 	uint64_t own_bad;		/* bad records that we saw */
-	char said[256];			/* in look.reason, for SAID_CYCLES */
+	char said[256];			/* in look.reason, while said_for lasts */
 	unsigned said_for;
 
 	/* Numbers. */

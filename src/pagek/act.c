@@ -133,7 +133,7 @@ do_layout(struct app *app)
 {
 	struct page *page = app->page;
 	bool wide = page->layout == PAGE_WIDE ||
-	    (page->layout == PAGE_AUTO && app->cols >= 80);
+	    (page->layout == PAGE_AUTO && app->cols >= PAGE_WIDE_COLS);
 
 	if (!wide)
 		page->layout = PAGE_WIDE;

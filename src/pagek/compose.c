@@ -9,7 +9,6 @@
 
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
 #define FOOT_COLS 40
-#define WIDE_COLS 80
 #define NOTICE_LINES 3
 #define CHUNK_ROWS 64
 
@@ -72,7 +71,7 @@ layout_ops(const struct page *page, int cols)
 	case PAGE_AUTO:
 		break;
 	}
-	return cols >= WIDE_COLS ? &page_wide : &page_classic;
+	return cols >= PAGE_WIDE_COLS ? &page_wide : &page_classic;
 }
 
 /* --- rows --------------------------------------------------------------- */

@@ -15,7 +15,8 @@
  *	return picture_end(&pic);
  *
  * Columns are those of wcwidth(3).  Text that comes from outside goes through
- * picture_text() or picture_safe(), never through picture_printf().
+ * picture_text(), picture_clip() or picture_wrap(), never through
+ * picture_printf().
  */
 #ifndef PAGEK_PICTURE_H
 #define PAGEK_PICTURE_H

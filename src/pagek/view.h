@@ -66,6 +66,7 @@ extern const struct page_layout_ops page_wide;
 
 #define PAGE_MIN_COLS 33	/* the note's rows need as many */
 #define PAGE_MIN_ROWS 5
+#define PAGE_WIDE_COLS 80	/* from here on PAGE_AUTO is the wide layout */
 
 /* Less room than that: node, state and count in what fits. */
 void page_compose_tiny(const struct page *, const struct page_view *,
