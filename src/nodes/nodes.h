@@ -157,6 +157,7 @@ struct nodes_look {
 	int exec_error;			/* errno of a command that could not be run; 0 */
 	const char *trouble;		/* run: what the node itself could not do; "" nothing */
 	bool settled;			/* the snapshot is in: the list is whole */
+	bool listed;			/* it was so once: the list is that one while it is taken anew */
 	bool complete;			/* nothing was lost since the start */
 	int64_t incomplete_wall_ms;	/* since when it is not; 0: since before this session */
 	uint64_t mended;		/* records lost after the keeper, made good by a new snapshot */

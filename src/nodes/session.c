@@ -229,7 +229,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	if (s->opts.since_click && s->follow == 0) {
 		s->step = SESSION_FLOW;
 		s->click = s->cursor = named->next;
-		s->listed = s->look.settled = true;
+		s->look.listed = s->look.settled = true;
 	} else {
 		intake_again(s);
 	}
@@ -515,7 +515,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.missed_cycles = kept.missed_cycles,
 	};
 	stream_types_init(&s->types);
-	s->listed = s->again = s->lossy = s->mending = s->by_index = false;
+	s->again = s->torn = s->lossy = s->mending = s->by_index = false;
 	s->mended = s->seen_lost = s->own_bad = s->undo_seen = 0;
 	s->follow = 0;
 	s->choice_for = 0;

@@ -61,7 +61,6 @@ struct nodes_session {
 	struct merge merge;
 	struct blklist *list;		/* shown */
 	struct blklist *build;		/* taken in parts; == list when none was whole before */
-	bool listed;			/* the list was whole once */
 	uint64_t cursor;
 	unsigned reading;		/* READs on their way */
 	bool sure;			/* the first of them was sent from the cursor itself */
@@ -78,6 +77,7 @@ struct nodes_session {
 
 	/* Losses. */
 	bool lossy;			/* records were lost before the keeper */
+	bool torn;			/* this snapshot lost records: its parts alone count */
 	bool mending;			/* the list is taken anew because of a loss */
 	uint64_t mended;		/* records the next snapshot makes good */
 	uint64_t seen_lost;		/* by causes before the keeper, read by us */

@@ -67,20 +67,42 @@ drop_build(struct nodes_session *s)
 }
 
 /* The list that is taken in parts becomes the one that is shown. */
+/* What was built is what there is to look at. */
 static void
-settle(struct nodes_session *s)
+publish(struct nodes_session *s)
 {
-	char count[32];
-
 	if (s->build != s->list) {
 		blklist_free(s->list);
 		s->list = s->build;
 		s->look.list = s->list;
 	}
 	s->step = SESSION_FLOW;
-	s->listed = true;
+	s->look.listed = true;
 	s->look.settled = true;
 	merge_reset(&s->merge);
+}
+
+/*
+ * All parts are in, but records between their moments are gone: the node is
+ * written to faster than this page can read.  Each part is exact as of its own
+ * moment, which is shown until the next snapshot takes its place; to read on
+ * from here would leave blocks that were freed in the gap.
+ */
+static void
+settle_torn(struct nodes_session *s)
+{
+	publish(s);
+	s->again = true;
+	session_say(s, "records come faster than this page can follow: the list "
+	    "is taken anew in each cycle, part by part");
+}
+
+static void
+settle(struct nodes_session *s)
+{
+	char count[32];
+
+	publish(s);
 	if (!s->mending)
 		return;
 	s->mending = false;
@@ -236,6 +258,8 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 		s->cursor = part->as_of + 1;
 	if (!part->last)
 		ask_part(s, false, upto);
+	else if (s->torn)
+		settle_torn(s);
 	else if (merge_settled(&s->merge, s->cursor))
 		settle(s);
 	intake_read(s);
@@ -257,6 +281,11 @@ on_part(void *arg, int err, const struct wire_msg *msg)
 	else
 		take_part(s, &msg->part);
 	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+	/* Otherwise the READ beside it tells. */
+	if (!s->torn || !s->look.settled)
+		return;
+	session_measure(s);
+	s->news(s->arg);
 }
 
 static void
@@ -282,11 +311,11 @@ ask_part(struct nodes_session *s, bool from_start, uint64_t after)
 void
 intake_again(struct nodes_session *s)
 {
-	s->again = false;
+	s->again = s->torn = false;
 	s->look.settled = false;
 	merge_reset(&s->merge);
 	drop_build(s);
-	if (!s->listed) {
+	if (!s->look.listed) {
 		/* Nothing whole to show: what comes may be seen coming. */
 		blklist_clear(s->list);
 		s->build = s->list;
@@ -323,7 +352,7 @@ intake_begin(struct nodes_session *s, bool classic)
 	blklist_free(s->list);
 	s->list = s->build = list;
 	s->look.list = list;
-	s->listed = false;
+	s->look.listed = false;
 	s->undo_seen = 0;
 	merge_reset(&s->merge);
 	return 0;
@@ -517,7 +546,11 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 	s->look.now_ms = data->now_ms;
 	s->stream_state = data->state;
 	if (take_losses(s, data)) {
-		s->again = true;
+		s->torn = s->step == SESSION_LOAD;
+		if (!s->torn)
+			s->again = true;
+		else if (merge_complete(&s->merge))
+			settle_torn(s);
 		return;
 	}
 	apply(s, data);
@@ -598,7 +631,7 @@ intake_read(struct nodes_session *s)
 {
 	unsigned window = s->dense ? READ_WINDOW : 1;
 
-	if (s->again || s->doubt ||
+	if (s->again || s->doubt || s->torn ||
 	    (s->step != SESSION_FLOW && s->merge.n == 0))
 		return;
 	if (s->reading == 0) {

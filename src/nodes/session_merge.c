@@ -57,6 +57,12 @@ merge_part(struct merge *m, uint64_t upto, uint64_t as_of, bool last,
 }
 
 bool
+merge_complete(const struct merge *m)
+{
+	return m->all;
+}
+
+bool
 merge_settled(const struct merge *m, uint64_t cursor)
 {
 	return m->all && cursor > m->part[m->n - 1].as_of;

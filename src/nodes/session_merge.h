@@ -56,6 +56,8 @@ void merge_reset(struct merge *);
 int merge_part(struct merge *, uint64_t upto, uint64_t as_of, bool last,
     uint64_t cursor);
 
+/* All parts are in. */
+bool merge_complete(const struct merge *);
 /* True when a reader at `cursor` has the list whole. */
 bool merge_settled(const struct merge *, uint64_t cursor);
 

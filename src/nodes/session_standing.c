@@ -25,7 +25,7 @@ standing_lost(struct nodes_session *s)
 		return;
 	s->lossy = true;
 	/* 0 stands for "before this page came". */
-	s->look.incomplete_wall_ms = s->listed ? base_wall_ms() : 0;
+	s->look.incomplete_wall_ms = s->look.listed ? base_wall_ms() : 0;
 }
 
 static void

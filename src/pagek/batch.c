@@ -170,7 +170,7 @@ batch_status(const struct options *o, struct nodes_session *s)
 		    look->reason[0] != '\0' ? ": " : "", look->reason);
 		return status;
 	}
-	if (!look->settled) {
+	if (!look->listed) {
 		complain("the list was not whole within %d s",
 		    o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
@@ -188,7 +188,7 @@ static int
 once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page *page, FILE *out)
 {
-	int rows = nodes_session_look(s)->settled ? 0 : batch_lines(out);
+	int rows = nodes_session_look(s)->listed ? 0 : batch_lines(out);
 
 	batch_names(loop, s, &page->opts, 0, o->timeout_ms);
 	if (!o->json)

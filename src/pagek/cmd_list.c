@@ -44,7 +44,7 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	page_init(&page, &o->page);
 	pump_settled(loop, s, o->timeout_ms);
 	look = nodes_session_look(s);
-	if (!look->settled)
+	if (!look->listed)
 		return batch_status(o, s);
 	batch_names(loop, s, &page.opts, o->limit, o->timeout_ms);
 	out = output_open(o->output);

@@ -77,7 +77,7 @@ put_lost(struct json *j, const struct nodes_look *look)
 	unsigned i;
 
 	json_key(j, "complete");
-	json_bool(j, look->complete && look->settled);
+	json_bool(j, look->complete && look->listed);
 	json_key(j, "lost");
 	json_number(j, page_lost(look));
 	json_key(j, "lost_by_cause");
