@@ -72,6 +72,9 @@ tell_end(const struct run *r)
 	if (look->exec_error != 0)
 		complain("cannot run '%s': %s", r->o->argv[0],
 		    strerror(look->exec_error));
+	else if (!look->tree_ended && look->root_pid == 0)
+		complain("the node has ended and '%s' was not seen to start",
+		    r->o->argv[0]);
 	else if (!look->tree_ended)
 		complain("the node of '%s' is gone; how the command ends is "
 		    "not known", r->o->argv[0]);

@@ -99,6 +99,18 @@ no_name() {
 }
 rule "a command without a name is told as one that is not there" no_name
 
+long_folder() {
+	long=$tmp/$(printf '%080d' 0)
+	mkdir -m 700 "$long"
+	XDG_RUNTIME_DIR=$long "$pagek" run -b -o /dev/null -- \
+	    touch "$tmp/started" 2>"$tmp/err"
+	[ $? = 125 ] && [ ! -e "$tmp/started" ] &&
+	    grep -q "File name too long" "$tmp/err" &&
+	    grep -q "not seen to start" "$tmp/err"
+}
+rule "a folder whose sockets cannot have a name is told, nothing is started" \
+    long_folder
+
 closed_output() {
 	"$pagek" list demo:note >&- 2>"$tmp/err"
 	[ $? = 1 ] && grep -q "Bad file descriptor" "$tmp/err"
