@@ -21,6 +21,8 @@
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
 
+_Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
+
 static const char NO_ROOM[] =
     "the node has no room for it: memory, file size or descriptors";
 static const char TOO_LATE[] =
@@ -30,6 +32,7 @@ struct waiting {
 	int fd;
 	uint64_t arrival;		/* running number of the connection */
 	int64_t since_ms;
+	bool hung_up;
 };
 
 struct acceptor {
@@ -86,7 +89,7 @@ name_image(struct keeper *k, pid_t pid, const struct ring_hello *h)
 
 /* The target waits for our answer meanwhile, so it is there to be looked at. */
 static int
-introduce(struct keeper *k, pid_t pid, const struct ring_hello *h)
+introduce(struct keeper *k, pid_t pid, const struct ring_hello *h, bool calm)
 {
 	name_image(k, pid, h);
 	if (k->pidfd < 0)
@@ -94,7 +97,7 @@ introduce(struct keeper *k, pid_t pid, const struct ring_hello *h)
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
 	if (!k->forked) {
 		/* A program may be over before anybody asks for its callers. */
-		if (symbol_modules_new(&k->modules) == 0)
+		if (calm && symbol_modules_new(&k->modules) == 0)
 			symbol_modules_read(k->modules, pid);
 		return 0;
 	}
@@ -215,17 +218,18 @@ miss(struct acceptor *a, const struct waiting *w, pid_t pid,
 /* Gives it a stream; else says why it has none. */
 static const char *
 give_stream(struct acceptor *a, const struct waiting *w, pid_t pid,
-    const struct ring_hello *h, bool hung_up)
+    const struct ring_hello *h)
 {
 	int r;
 
-	if (hung_up)
+	if (w->hung_up)
 		return TOO_LATE;
 	if (atomic_load(&a->hello->node->targets) >= room_for(h))
 		return "the node watches as many targets as it can";
 	if (make_spare(a) < 0)
 		return NO_ROOM;
-	r = introduce(a->spare, pid, h);
+	/* While others wait, the loop is left to read the modules. */
+	r = introduce(a->spare, pid, h, a->n == 1);
 	a->spare->arrival = w->arrival;
 	if (r == 0)
 		r = welcome(a, w->fd);
@@ -236,7 +240,7 @@ give_stream(struct acceptor *a, const struct waiting *w, pid_t pid,
 }
 
 static void
-answer_hello(struct acceptor *a, const struct waiting *w, bool hung_up)
+answer_hello(struct acceptor *a, const struct waiting *w)
 {
 	struct ring_hello h;
 	struct ucred peer;
@@ -256,7 +260,7 @@ answer_hello(struct acceptor *a, const struct waiting *w, bool hung_up)
 		send_welcome(fd, 0, NULL);
 		return;
 	}
-	why = give_stream(a, w, peer.pid, &h, hung_up);
+	why = give_stream(a, w, peer.pid, &h);
 	if (why != NULL)
 		miss(a, w, peer.pid, &h, why);
 }
@@ -296,18 +300,29 @@ part_with(struct acceptor *a, size_t i)
 	a->waiting[i] = a->waiting[--a->n];
 }
 
-/* Those who spoke, and those who waited too long; from the end, for part_with. */
+/*
+ * Those who spoke, and those who waited too long; from the end, for part_with.
+ * Who has hung up can wait for us now: first come those who wait in earnest.
+ */
 static void
 attend(struct acceptor *a, const struct pollfd *p)
 {
 	int64_t now = mono_ms(mono_now());
 
 	for (size_t i = a->n; i-- > 0; ) {
-		if (p[i].revents != 0) {
-			answer_hello(a, &a->waiting[i],
-			    (p[i].revents & POLLHUP) != 0);
+		struct waiting *w = &a->waiting[i];
+
+		w->hung_up = (p[i].revents & POLLHUP) != 0;
+		if (p[i].revents != 0 && !w->hung_up) {
+			answer_hello(a, w);
 			part_with(a, i);
-		} else if (now - a->waiting[i].since_ms > PATIENCE_MS) {
+		} else if (now - w->since_ms > PATIENCE_MS && !w->hung_up) {
+			part_with(a, i);
+		}
+	}
+	for (size_t i = a->n; i-- > 0; ) {
+		if (a->waiting[i].hung_up) {
+			answer_hello(a, &a->waiting[i]);
 			part_with(a, i);
 		}
 	}

@@ -25,7 +25,7 @@
 #include "serve.h"
 
 #define NODE_PATH SOCKET_PATH		/* of the folder, and of what is in it */
-#define NODE_TARGETS_MAX 256		/* that live; twice as many by exec */
+#define NODE_TARGETS_MAX 480		/* that live; twice as many by exec */
 #define NODE_LISTS_KEPT 16		/* of ended targets */
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
 

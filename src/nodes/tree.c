@@ -286,6 +286,9 @@ adopt(struct node *node, struct keeper *k)
 		    WIRE_S_EXECED, -1, NULL);
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->comm, (int)k->pid);
 	if (tree_join(k, name) < 0) {
+		/* No row, and nobody will drain it: told as not watched. */
+		k->missed = true;
+		report_image(&node->report, k);
 		keeper_unref(k);
 		return;
 	}
