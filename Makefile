@@ -145,6 +145,14 @@ $B/fuzz/%-fuzz: tests/fuzz/%.c $(FUZZ_SRCS)
 
 corpus-replay: $(FUZZERS:%=$B/fuzz/%-replay)
 
+$B/fuzz/seed_%: tests/fuzz/seed_%.c $(FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -o $@ $^ $(LIBS)
+
+# Writes the stored corpus anew, from the samples of the tests.
+corpus-seed: $B/fuzz/seed_wire
+	$< tests/corpus/wire
+
 FUZZ ?= fuzz_wire
 fuzz: $B/fuzz/$(FUZZ)-fuzz
 	@mkdir -p $B/fuzz/$(FUZZ)-new
@@ -195,6 +203,6 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all bench check check-long checks clean corpus-replay fuzz install \
-	man-lint microbench run targets uninstall
+.PHONY: all bench check check-long checks clean corpus-replay corpus-seed \
+	fuzz install man-lint microbench run targets uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)

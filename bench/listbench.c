@@ -15,11 +15,8 @@
  * each block, and the cost of a window of 50 rows: mean, and longest in
  * parentheses.
  *
- * Compile from the top of the tree:
- *	cc -std=c17 -D_GNU_SOURCE -O2 -o build/listbench bench/listbench.c \
- *	    src/blklist/[a-z]*.c
+ *	make microbench && build/bench/listbench [EVENTS [TRACE LIVE]]
  *
- * usage: listbench [EVENTS [TRACE LIVE]]
  *	EVENTS	millions of them for each line; 20 unless told
  *	TRACE	that one alone, with LIVE blocks
  */

@@ -5,10 +5,7 @@
  * on cpu 0, once a millisecond, into a sink that only counts.  Then the
  * rings are filled and drained alone.
  *
- * Compile from the top of the tree:
- *	cc -std=c17 -D_GNU_SOURCE -O2 -o build/ringbench bench/ringbench.c \
- *	    src/alloclog/produce.c src/stream/{feed,order,range,holes,ring}.c \
- *	    src/base/[a-z]*.c -pthread
+ *	make microbench && build/bench/ringbench
  */
 #include <pthread.h>
 #include <sched.h>

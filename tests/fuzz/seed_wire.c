@@ -3,7 +3,7 @@
  * tests.  One file for each: good- and edge- decode, wrong- and bomb- are
  * refused, unknown- are of a type to come, frames- are for the splitter.
  *
- *	seed_wire tests/corpus/wire
+ *	make corpus-seed
  *
  * A good- file that changes says that the format has changed.
  */

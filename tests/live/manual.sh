@@ -50,6 +50,15 @@ keys() {
 }
 rule "each key of the table is in the manual, and the reverse" keys
 
+types() {
+	sed -n 's/^\t{ TYPE_[A-Z_]*, "\([^"]*\)".*/\1/p' \
+	    "$top/src/stream/types.c" >"$tmp/program"
+	sed -n '/^\.Ss Types/,/^\.El/s/^\.It [0-9A-F]\{2\} Ta \([^ ]*\) Ta.*/\1/p' \
+	    "$top/man/pagek-stream.5" >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each type of block is in the manual, and the reverse" types
+
 helps() {
 	for c in '' $commands; do
 		"$B/pagek" $c --help >"$tmp/out" 2>"$tmp/err" || return 1
