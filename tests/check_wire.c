@@ -337,7 +337,7 @@ START_TEST(requests_fit_into_a_request)
 	struct wire_msg m;
 
 	sample_get_largest(requests[_i], &m);
-	ck_assert_uint_le(encoded(&m, frame), 4 + WIRE_REQUEST_MAX);
+	ck_assert_uint_le(encoded(&m, frame), WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX);
 }
 END_TEST
 

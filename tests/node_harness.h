@@ -76,7 +76,7 @@ page_send_raw(struct page *p, const void *bytes, size_t len)
 static inline void
 page_send(struct page *p, struct wire_msg *m)
 {
-	uint8_t frame[WIRE_REQUEST_MAX + 4];
+	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX];
 	size_t len;
 
 	m->id = ++p->id;

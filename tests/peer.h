@@ -179,7 +179,7 @@ peer_turn(struct peer *p)
 static void
 peer_send(struct peer *p, const struct wire_msg *msg)
 {
-	static uint8_t frame[WIRE_REPLY_MAX + 4];
+	static uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REPLY_MAX];
 	size_t len, done = 0;
 	ssize_t n;
 

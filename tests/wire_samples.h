@@ -16,7 +16,7 @@
 
 #include "../src/stream/wire.h"
 
-#define SAMPLE_FRAME_MAX (4 + WIRE_REPLY_MAX)
+#define SAMPLE_FRAME_MAX (WIRE_LENGTH_SIZE + WIRE_REPLY_MAX)
 
 static const uint32_t sample_types[] = {
 	WIRE_HELLO, WIRE_WELCOME, WIRE_NAME, WIRE_NAMED, WIRE_READ, WIRE_DATA,

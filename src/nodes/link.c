@@ -216,7 +216,7 @@ on_written(uv_write_t *req, int status)
 static int
 send_msg(struct nodes_link *link, const struct wire_msg *msg)
 {
-	uint8_t frame[WIRE_REQUEST_MAX + 4];
+	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX];
 	struct outgoing *out;
 	uv_buf_t buf;
 	size_t len;

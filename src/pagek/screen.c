@@ -20,7 +20,7 @@
 #include "app.h"
 #include "terminal.h"
 
-#define SECOND UINT64_C(1000000000)
+#define SECOND_NS UINT64_C(1000000000)
 #define KEYS_A_TURN 4096
 #define SLACK_NS 5000000	/* a paint may be so much early */
 
@@ -162,7 +162,7 @@ before_sleep(uv_prepare_t *prepare)
 	}
 	if (s->app.over || (!s->dirty && !s->urgent))
 		return;
-	due = s->painted + SECOND / (uint64_t)page->opts.fps - SLACK_NS;
+	due = s->painted + SECOND_NS / (uint64_t)page->opts.fps - SLACK_NS;
 	if (!s->urgent && now < due) {
 		uv_timer_start(&s->paint, on_paint, (due - now) / 1000000 + 1,
 		    0);
@@ -249,7 +249,7 @@ on_wake(uv_async_t *wake)
 static uint64_t
 due_at(const struct screen *s, uint64_t n)
 {
-	return s->start + n * SECOND / NODES_HZ;
+	return s->start + n * SECOND_NS / NODES_HZ;
 }
 
 static void
@@ -262,9 +262,9 @@ count_hz(struct screen *s, uint64_t now)
 		return;
 	}
 	s->hz_cycles++;
-	if (ns < SECOND)
+	if (ns < SECOND_NS)
 		return;
-	s->app.page->hz = (unsigned)((s->hz_cycles * SECOND + ns / 2) / ns);
+	s->app.page->hz = (unsigned)((s->hz_cycles * SECOND_NS + ns / 2) / ns);
 	s->hz_from = now;
 	s->hz_cycles = 0;
 }

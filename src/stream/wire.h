@@ -43,6 +43,7 @@
 #include <stdint.h>
 
 #define WIRE_VERSION 1
+#define WIRE_LENGTH_SIZE 4	/* before each map, big-endian */
 #define WIRE_REQUEST_MAX 4096
 #define WIRE_REPLY_MAX 65536
 #define WIRE_ITEMS_MAX 512
@@ -342,10 +343,10 @@ struct wire_msg {
 struct wire_text wire_text(const char *s);
 
 /*
- * Encodes frame and map; 4 + WIRE_REPLY_MAX bytes hold any message.  -ENOBUFS
- * when it needs more than cap, -EINVAL when the message breaks a limit above
- * or has no place in this version.  Bytes of a text that are no UTF-8 go out
- * as '?'.  `out` may have been written to on failure.
+ * Encodes length and map; WIRE_LENGTH_SIZE + WIRE_REPLY_MAX bytes hold any
+ * message.  -ENOBUFS when it needs more than cap, -EINVAL when the message
+ * breaks a limit above or has no place in this version.  Bytes of a text that
+ * are no UTF-8 go out as '?'.  `out` may have been written to on failure.
  */
 int wire_encode(const struct wire_msg *, uint8_t *out, size_t cap, size_t *len);
 

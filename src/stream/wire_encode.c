@@ -12,8 +12,6 @@
 #include "../base/base.h"
 #include "wire_keys.h"
 
-#define LENGTH_SIZE 4
-
 struct out {
 	uint8_t *p;
 	size_t left;
@@ -393,19 +391,20 @@ wire_encode(const struct wire_msg *m, uint8_t *out, size_t cap, size_t *len)
 
 	if (l == NULL || check_limits(m, l))
 		return -EINVAL;
-	if (cap < LENGTH_SIZE)
+	if (cap < WIRE_LENGTH_SIZE)
 		return -ENOBUFS;
-	o = (struct out) { .p = out + LENGTH_SIZE, .left = cap - LENGTH_SIZE };
+	o = (struct out) { .p = out + WIRE_LENGTH_SIZE,
+		.left = cap - WIRE_LENGTH_SIZE };
 	put_map(&o, fields_sent(m, &wire_common) + fields_sent(m, l));
 	put_fields(&o, m, &wire_common);
 	put_fields(&o, m, l);
 	if (o.full)
 		return -ENOBUFS;
-	n = (size_t)(o.p - out) - LENGTH_SIZE;
+	n = (size_t)(o.p - out) - WIRE_LENGTH_SIZE;
 	out[0] = (uint8_t)(n >> 24);
 	out[1] = (uint8_t)(n >> 16);
 	out[2] = (uint8_t)(n >> 8);
 	out[3] = (uint8_t)n;
-	*len = n + LENGTH_SIZE;
+	*len = n + WIRE_LENGTH_SIZE;
 	return 0;
 }

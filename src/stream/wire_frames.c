@@ -12,13 +12,13 @@
 
 #include "wire.h"
 
-#define LENGTH_SIZE 4
 #define FIRST_CAP 512
 
 static size_t
 cap_max(const struct wire_frames *f)
 {
-	return f->limit + (f->limit > LENGTH_SIZE ? f->limit : LENGTH_SIZE);
+	return f->limit + (f->limit > WIRE_LENGTH_SIZE ? f->limit :
+	    WIRE_LENGTH_SIZE);
 }
 
 int
@@ -91,18 +91,18 @@ wire_frames_next(struct wire_frames *f, const uint8_t **map, size_t *len)
 	const uint8_t *p;
 	size_t announced;
 
-	if (f->len < LENGTH_SIZE)
+	if (f->len < WIRE_LENGTH_SIZE)
 		return 0;
 	p = f->buf + f->start;
 	announced = (size_t)p[0] << 24 | (size_t)p[1] << 16 |
 	    (size_t)p[2] << 8 | p[3];
 	if (announced > f->limit)
 		return -EMSGSIZE;
-	if (f->len - LENGTH_SIZE < announced)
+	if (f->len - WIRE_LENGTH_SIZE < announced)
 		return 0;
-	f->start += LENGTH_SIZE + announced;
-	f->len -= LENGTH_SIZE + announced;
-	*map = p + LENGTH_SIZE;
+	f->start += WIRE_LENGTH_SIZE + announced;
+	f->len -= WIRE_LENGTH_SIZE + announced;
+	*map = p + WIRE_LENGTH_SIZE;
 	*len = announced;
 	return 1;
 }

@@ -152,6 +152,8 @@ no_data() {
 rule "a static program runs undisturbed and is shown as NO DATA" no_data static -static
 if echo 'int main(void){return 0;}' | gcc -m32 -x c - -o "$tmp/m32" 2>/dev/null; then
 	rule "a 32-bit program runs undisturbed and is shown as NO DATA" no_data 32 -m32
+else
+	skip "gcc makes no 32-bit program here: none is watched"
 fi
 rule "a program with AddressSanitizer inside runs undisturbed and is shown as NO DATA" \
     no_data asan -fsanitize=address -static-libasan
@@ -160,6 +162,8 @@ rule "the same with AddressSanitizer as a library, which insists on coming first
 rule "a program under ThreadSanitizer likewise" no_data tsan -fsanitize=thread
 if [ "$(id -u)" = 0 ]; then
 	rule "a setuid program runs undisturbed and is shown as NO DATA" no_data setuid -O1
+else
+	skip "only root can make a setuid program: none is watched"
 fi
 
 corrupt() {

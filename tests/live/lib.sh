@@ -1,6 +1,7 @@
 # Sourced by the live tests: real programs, real terminals, real processes.
 #
 # rule "sentence" command...	runs the command; its status decides.
+# skip "sentence"		says that a rule cannot be tried here, and why.
 # until_true SECONDS command...	polls; the seconds are a hang limit only.
 # say_result			last line; exit status 1 when a rule failed.
 # note_page			the 2004 note's page, in address order at 39 s.
@@ -27,6 +28,10 @@ rule() {
 		echo "not ok - $sentence"
 		sed 's/^/    /' "$tmp/rule.out" | tail -n 20
 	fi
+}
+
+skip() {
+	echo "skipped - $1"
 }
 
 until_true() {
