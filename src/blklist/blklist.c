@@ -66,7 +66,7 @@ blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	struct blklist *l;
 	int err;
 
-	if (aRecMax == 0 || aRecMax > LIST_MAX ||
+	if (aRecMax == 0 || aRecMax > BLKLIST_MAX ||
 	    (kind != BLKLIST_INDEXED && kind != BLKLIST_LITERAL))
 		return -EINVAL;
 	l = calloc(1, sizeof(*l));

@@ -116,8 +116,10 @@ struct blklist_counts {
 
 struct blklist;
 
+#define BLKLIST_MAX (UINT32_C(1) << 28)	/* the highest aRecMax */
+
 /*
- * -ENOMEM, -EINVAL for aRecMax 0 or above 2^28; above 2^22 for a literal one,
+ * -ENOMEM, -EINVAL for aRecMax 0 or above BLKLIST_MAX; above 2^22 for a literal one,
  * which writes all its records at once.
  */
 int blklist_new(struct blklist **, enum blklist_kind, uint32_t aRecMax);

@@ -23,7 +23,6 @@
 #define LIST_LAYER_BIT 51
 #define LIST_KEY_MASK (REC_ADDR_MASK | UINT64_C(1) << LIST_LAYER_BIT)
 #define LIST_THREADS 65536
-#define LIST_MAX (UINT32_C(1) << 28)
 
 struct list_chunk {
 	const struct rec *rec;
@@ -163,8 +162,7 @@ list_ms(const struct list_chunk *c, unsigned i)
 {
 	if (c->ms != NULL)
 		return c->ms[i];
-	return (int64_t)((uint64_t)c->near_ms -
-	    (uint32_t)((uint32_t)c->near_ms - rec_ms(&c->rec[i])));
+	return rec_ms_near(&c->rec[i], c->near_ms);
 }
 
 /* True when ticket a was drawn before ticket b; both wrap. */

@@ -25,7 +25,7 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 	int r;
 
 	if (max == 0)
-		max = o->classic ? KEEPER_CLASSIC_MAX : KEEPER_MAX;
+		max = o->classic ? NODES_MAX_CLASSIC : NODES_MAX;
 	r = stream_queue_new(&k->queue, STREAM_QUEUE_RECORDS);
 	if (r < 0)
 		return r;

@@ -30,8 +30,6 @@
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
 #define KEEPER_BATCH 4096		/* records of one blklist_apply() */
 #define KEEPER_THREADS_MAX 65535
-#define KEEPER_CLASSIC_MAX 2048		/* the note's aRecMax */
-#define KEEPER_MAX (1u << 20)		/* aRecMax unless told otherwise */
 
 struct node;
 struct bell;

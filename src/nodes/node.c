@@ -167,7 +167,7 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 		o->fd = (int)n;
 		break;
 	case OPT_MAX:
-		r = parse_number(arg, 1ul << 28, &n);
+		r = parse_number(arg, BLKLIST_MAX, &n);
 		o->max = (uint32_t)n;
 		break;
 	case OPT_NO_WAIT:

@@ -50,6 +50,8 @@
 #include "../stream/wire.h"
 
 #define NODES_HZ 15		/* cycles a second */
+#define NODES_MAX (1u << 20)	/* aRecMax of a list, unless told otherwise ... */
+#define NODES_MAX_CLASSIC 2048	/* ... and of a classic stream: the note's */
 
 /* --- links -------------------------------------------------------------- */
 
@@ -136,7 +138,7 @@ struct nodes_session_opts {
 	bool since_click;	/* no snapshot: blocks from now on */
 	bool kind_given;	/* --list was given; else literal for classic streams */
 	enum blklist_kind kind;
-	uint32_t max;		/* aRecMax; 0: 2,048 for a classic stream, else 2^20 */
+	uint32_t max;		/* aRecMax; 0: NODES_MAX_CLASSIC for a classic stream, else NODES_MAX */
 };
 
 /* What there is to look at.  Borrowed; valid until control returns to the loop. */

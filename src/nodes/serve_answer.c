@@ -19,7 +19,6 @@
 
 #define READ_SCAN 65536		/* records looked at for one DATA */
 #define CHUNK 4096		/* of them at a time */
-#define TYPE_ENTRY 50		/* code, name, text of TYPED */
 #define BLOCK_MAX (REC_WIDE_SIZE + WIRE_BLOCK_TAIL)
 
 _Static_assert(WIRE_READ_MAX * BLOCK_MAX + 8192 < WIRE_REPLY_MAX,
@@ -158,12 +157,6 @@ gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	return range.next;
 }
 
-static int64_t
-widen(uint32_t ms, int64_t near_ms)
-{
-	return near_ms - (int64_t)(uint32_t)((uint32_t)near_ms - ms);
-}
-
 /* One record as on the wire, at out; the bytes it takes. */
 static size_t
 put_record(const struct keeper *k, const struct rec *rec, int64_t ms,
@@ -204,8 +197,8 @@ put_entries(struct answer_scratch *s, const struct keeper *k,
 	for (size_t i = 0; i < s->pairs.live; i++) {
 		const struct pairs_entry *e = &s->pairs.entry[i];
 
-		len += put_record(k, &e->rec, widen(rec_ms(&e->rec),
-		    keeper_now_ms(k)), s->bytes + len);
+		len += put_record(k, &e->rec,
+		    rec_ms_near(&e->rec, keeper_now_ms(k)), s->bytes + len);
 		put_le(s->offsets + 4 * i, e->seq - d->first, 4);
 		consecutive &= e->seq == d->first + i;
 		put_info(d->info, &d->ninfo, k, e->info, i);
@@ -416,7 +409,7 @@ answer_types(struct conn *c, const struct wire_msg *m)
 		s->bytes[len] = (uint8_t)code;
 		memcpy(s->bytes + len + 1, t->name, 8);
 		memcpy(s->bytes + len + 9, t->text, 41);
-		len += TYPE_ENTRY;
+		len += WIRE_TYPED_SIZE;
 	}
 	reply.typed.index = m->types.index;
 	reply.typed.types = (struct wire_bytes){ .p = s->bytes, .len = len };

@@ -25,9 +25,6 @@
 #define READS_PER_CYCLE 1024
 #define READ_WINDOW 16
 #define WORK_PER_CYCLE_NS 45000000	/* of a cycle's 66.7 ms */
-#define TYPED_ENTRY 50			/* code, name 8, text 41 */
-#define CLASSIC_MAX 2048
-#define WIDE_MAX (1u << 20)
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
@@ -46,7 +43,7 @@ new_list(struct nodes_session *s, struct blklist **out)
 	enum blklist_kind kind = o->kind_given ? o->kind :
 	    s->look.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED;
 	uint32_t max = o->max != 0 ? o->max :
-	    s->look.classic ? CLASSIC_MAX : WIDE_MAX;
+	    s->look.classic ? NODES_MAX_CLASSIC : NODES_MAX;
 	int err;
 
 	err = blklist_new(out, kind, max);
@@ -124,11 +121,11 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 {
 	const uint8_t *entry = typed->types.p;
 	struct stream_type *type;
-	size_t i, n = typed->types.len / TYPED_ENTRY;
+	size_t i, n = typed->types.len / WIRE_TYPED_SIZE;
 
 	memset(&s->types, 0, sizeof s->types);
 	memset(s->legal, 0, sizeof s->legal);
-	for (i = 0; i < n; i++, entry += TYPED_ENTRY) {
+	for (i = 0; i < n; i++, entry += WIRE_TYPED_SIZE) {
 		type = &s->types.by_code[entry[0]];
 		type->code = entry[0];
 		memcpy(type->name, entry + 1, sizeof type->name - 1);

@@ -15,7 +15,6 @@
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
 #define TIMEOUT_MS 10000
 #define INTERVAL_MS 1000
-#define RECMAX_MAX (1u << 28)
 
 /* --- values ------------------------------------------------------------- */
 
@@ -199,7 +198,7 @@ static int
 set_max(struct parse *p, const char *arg)
 {
 	uint64_t n = 0;
-	int r = get_number(p, OPTION_MAX, arg, 1, RECMAX_MAX, &n);
+	int r = get_number(p, OPTION_MAX, arg, 1, BLKLIST_MAX, &n);
 
 	p->o->max = (uint32_t)n;
 	return r;

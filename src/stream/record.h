@@ -99,6 +99,13 @@ static inline uint32_t rec_ms(const struct rec *r) { return (uint32_t)(r->w[2] >
 static inline uint64_t rec_caller(const struct rec *r) { return r->w[3] & REC_ADDR_MASK; }
 static inline unsigned rec_overhead(const struct rec *r) { return (unsigned)(r->w[3] >> 48); }
 
+/* In full: the latest time with the record's low bits that is not after near_ms. */
+static inline int64_t
+rec_ms_near(const struct rec *r, int64_t near_ms)
+{
+	return (int64_t)((uint64_t)near_ms - ((uint32_t)near_ms - rec_ms(r)));
+}
+
 /* op << 4 | layer | level, as it stands in w[0]. */
 #define REC_FLAGS(op, low) (((unsigned)(op) << 4) | (unsigned)(low))
 
