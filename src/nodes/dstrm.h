@@ -38,7 +38,7 @@ void dstrm_remove(struct dstrm *, uint32_t index);
 
 /*
  * The row of that name; of several (a pid used twice) a live one, else the
- * one that ended last.  -ENOENT.
+ * one that began last.  -ENOENT.
  */
 int dstrm_find(const struct dstrm *, const char *name, size_t len,
     uint32_t *index);
