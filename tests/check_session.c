@@ -439,6 +439,52 @@ START_TEST(overwritten_records_are_mended_by_a_new_snapshot)
 }
 END_TEST
 
+/* Answers what is asked, SNAP apart from READ, until nothing is asked any more. */
+static void
+answer_all_while(void (*between)(struct model *))
+{
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	while (peer.n > 0) {
+		between(&model);
+		peer_answer(&peer, 0);
+		peer_turn(&peer);
+	}
+}
+
+/* The node is written to, and forgets, faster than anybody reads. */
+static void
+write_and_forget(struct model *m)
+{
+	model_alloc(m, 0x7000, 8);
+	model_release(m, 0x7000);
+	m->overwritten = m->n;
+}
+
+START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
+{
+	const struct nodes_look *look = nodes_session_look(session);
+	struct blk rows[16];
+
+	model.part_max = 1;
+	model_alloc(&model, 0x3000, 30);
+	model.overwritten = model.n;
+	for (int i = 0; i < 3; i++)
+		answer_all_while(write_and_forget);
+	ck_assert(look->listed);
+	ck_assert_int_eq(look->state, NODES_LIVE);
+	ck_assert_uint_gt(look->lost[STREAM_OVERWRITTEN], 0);
+	/* What lives throughout is there, and nothing that is not. */
+	ck_assert_uint_eq(blklist_window(look->list, BLKLIST_BY_ADDRESS, false,
+	    0, rows, 16), 3);
+	/* Once it can be followed again, it is. */
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 4);
+	ck_assert(look->settled);
+	assert_same(session, &model, "followed again", 0);
+}
+END_TEST
+
 START_TEST(loss_before_the_keeper_makes_the_list_incomplete)
 {
 	unsigned snaps = peer.snaps;
@@ -997,6 +1043,8 @@ session_suite(void)
 	tcase_add_test(tc, stale_epoch_leads_to_a_new_lookup_and_snapshot);
 	tcase_add_test(tc, renamed_stream_is_no_alloclog_and_tried_each_second);
 	tcase_add_test(tc, overwritten_records_are_mended_by_a_new_snapshot);
+	tcase_add_test(tc,
+	    a_snapshot_that_cannot_be_followed_is_shown_by_its_parts);
 	tcase_add_test(tc, loss_before_the_keeper_makes_the_list_incomplete);
 	tcase_add_test(tc, loss_before_the_session_is_told_as_a_sum);
 	tcase_add_test(tc, link_loss_keeps_the_picture);
