@@ -218,7 +218,7 @@ by_name() {
 		awk '{ print $1, $2, $3, $4 }' "$tmp/$f" >"$tmp/$f.rows"
 	done
 	cmp "$tmp/a.rows" "$tmp/b.rows" && cmp "$tmp/a.rows" "$tmp/c.rows" &&
-	    [ "$(wc -l <"$tmp/a")" -gt 3 ]
+	    [ "$(wc -l <"$tmp/a")" -gt 1 ]
 	status=$?
 	kill -TERM $page
 	wait $page
