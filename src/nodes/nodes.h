@@ -68,6 +68,8 @@ struct nodes_start {
 	bool no_wait;			/* full rings drop at once */
 	bool own_session;		/* the page has the terminal: target gets a session of its own,
 					   /dev/null as stdin, its output into a file */
+	unsigned stack;			/* frames of each allocation's stack, 0 to 64; 0: its caller alone */
+	bool free_stacks;		/* frees have theirs too */
 	bool check_list;		/* --list=check: literal list beside, compared after each batch */
 };
 
@@ -205,8 +207,33 @@ int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts
  * in it and gives "" until the answer is there.  Not yet safe for a terminal.
  */
 const char *nodes_session_symbol(struct nodes_session *, uint64_t caller);
-/* Symbols asked for and not yet answered: --once waits until there are none. */
+
+/*
+ * Stacks and words come from a cache; what is not in it is asked for, and
+ * there once the answer has come.  Everything borrowed until the next news.
+ */
+struct nodes_stack {
+	const uint64_t *frame;	/* innermost first */
+	unsigned depth;		/* 1 at least */
+	unsigned end;		/* enum ring_end */
+};
+
+/*
+ * The stack of a block's caller; a plain return address is a stack of depth 1
+ * that ends with RING_END_DEPTH.  False while it is not known.
+ */
+bool nodes_session_stack(struct nodes_session *, uint64_t caller,
+    struct nodes_stack *);
+
+/* What lies at a frame; NULL while it is not known.  Not yet safe for a terminal. */
+const struct wire_words *nodes_session_words(struct nodes_session *,
+    uint64_t frame);
+
+/* Stacks, words and names asked for and not yet answered: --once waits until there are none. */
 size_t nodes_session_symbols_pending(const struct nodes_session *);
+
+/* A debug file on its way to the node: "libfoo.so 812 of 4,096 kB"; "" when none is. */
+const char *nodes_session_fetching(const struct nodes_session *);
 
 /* The name of a thread index ("rx-0"), "" when not known.  Borrowed. */
 const char *nodes_session_thread(struct nodes_session *, uint16_t thread);

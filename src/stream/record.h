@@ -15,6 +15,11 @@
  *		through the API.  Both may hold a block at one address.
  *	ticket	the number that the record drew in the shard of its address;
  *		per shard, tickets are the true order.
+ *	caller	who asked: a return address or, with stacks, a site.
+ *	site	the number of a call stack that its target has written down
+ *		once (ring.h).  It stands where a return address would, in a
+ *		window of 4 GiB at 2^47 where x86-64 has no user code and
+ *		nobody else maps any; a return address in there is not known.
  *
  * Words of a wide record, from bit 0:
  *	w[0]	address 48, flags 8 (level 3, layer 1, op 4), type 8
@@ -25,6 +30,7 @@
 #ifndef STREAM_RECORD_H
 #define STREAM_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define REC_ADDR_BITS 48
@@ -85,6 +91,18 @@ enum rec_type {
 struct rec {
 	uint64_t w[4];
 };
+
+#define REC_SITE_BASE (UINT64_C(1) << 47)
+
+static inline bool
+rec_is_site(uint64_t caller)
+{
+	return caller >> 32 == REC_SITE_BASE >> 32;
+}
+
+/* Sites are numbered from 1. */
+static inline uint32_t rec_site(uint64_t caller) { return (uint32_t)caller; }
+static inline uint64_t rec_site_caller(uint32_t site) { return REC_SITE_BASE | site; }
 
 static inline uint64_t rec_addr(const struct rec *r) { return r->w[0] & REC_ADDR_MASK; }
 static inline unsigned rec_flags(const struct rec *r) { return (unsigned)(r->w[0] >> 48) & 0xff; }

@@ -15,7 +15,15 @@
  *	common ring	the one ring with many producers, of struct ring_slot:
  *			for re-entry from a signal handler, for threads past
  *			their destructors and when every ring is taken.
- *	in flight	a thread between its ticket and its record: its ring's
+ *	frame		one return address of a call stack, and the module it
+			was in: frame_pc(), frame_module().
+	site		a call stack written down once: its frames lie in a row,
+			innermost first, and end for a reason.
+	module		an object that had code mapped when one of its frames
+			was first seen; known by number from then on, so that
+			an address keeps its meaning when another object comes
+			to lie there.
+	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
  *
@@ -25,8 +33,15 @@
  *
  * Layout of the ring area, from offset 0: struct ring_area, then the slots of
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
- * ring_classes.  Both sides compute offsets from these constants; there is no
+ * ring_classes, then the sites, the frames and the modules.  Both sides compute offsets from these constants; there is no
  * offset and no pointer in the shared memory.
+ *
+ * Sites, frames and modules are only ever added, from number 1 on (entry 0 of
+ * each is not used), each by whichever thread met it first: numbers and room
+ * are taken by counting up, the content is written, and the word that makes it
+ * valid is stored last with release, before any record names it.  A number
+ * may stay unused for ever.  A table that is full takes no more: the event
+ * then carries its return address, and sites_full counts it.
  *
  * A REC_RANGE is followed, in the slots right behind it, by the tickets that
  * it drew: ring_range_shards() says in which shards, and RING_RANGE_TICKETS of
@@ -45,7 +60,7 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 1
+#define RING_VERSION 2
 
 /* Of the ring area's memfd: by it a mapping is known in /proc/PID/maps. */
 #define RING_AREA_NAME "pagek-ring"
@@ -75,6 +90,62 @@ static const struct ring_class ring_classes[] = {
 #undef X
 };
 
+#define RING_STACK_MAX 64	/* frames of a site */
+#define RING_SITES (1u << 17)
+#define RING_FRAMES (1u << 21)	/* 16 MiB of address space; pages as they are used */
+#define RING_MODULES 1024
+#define RING_PATH 448
+
+/* Why a site has no more frames. */
+enum ring_end {
+	RING_END_OUTERMOST = 1,	/* nobody called the last one: the stack is whole */
+	RING_END_DEPTH,		/* no more were asked for */
+	RING_END_NO_TABLE,	/* code that has no unwind table, made at run time perhaps */
+	RING_END_RULE,		/* its table says what we do not follow */
+	RING_END_MEMORY,	/* the stack goes on where there is no memory */
+	RING_END_STUCK,		/* a frame that does not lie further out: a damaged stack */
+	RING_ENDS		/* one more than the last */
+};
+
+/* ring_site.word: where its frames begin, how many, and why they end; 0: not valid. */
+struct ring_site {
+	_Atomic uint64_t word;
+};
+
+static inline uint64_t
+ring_site_word(uint32_t at, unsigned depth, enum ring_end end)
+{
+	return at | (uint64_t)depth << 32 | (uint64_t)end << 40;
+}
+
+static inline uint32_t ring_site_at(uint64_t word) { return (uint32_t)word; }
+static inline unsigned ring_site_depth(uint64_t word) { return (word >> 32) & 0xff; }
+static inline unsigned ring_site_end(uint64_t word) { return (unsigned)(word >> 40); }
+
+/* A frame: return address 48 bits, number of its module 16 (0 not known). */
+static inline uint64_t
+frame_make(uint64_t pc, unsigned module)
+{
+	return (pc & REC_ADDR_MASK) | (uint64_t)module << 48;
+}
+
+static inline uint64_t frame_pc(uint64_t frame) { return frame & REC_ADDR_MASK; }
+static inline unsigned frame_module(uint64_t frame) { return (unsigned)(frame >> 48); }
+
+/*
+ * A module.  An address less `bias` is the address that its file's tables
+ * have.  path is what the loader was told: "" the program itself; cut when
+ * there is no NUL in it.
+ */
+struct ring_module {
+	_Atomic uint32_t valid;		/* 1, stored last */
+	uint32_t build_id_len;		/* 0: has none */
+	uint8_t build_id[32];
+	uint64_t start, end;		/* what it has mapped */
+	uint64_t bias;
+	char path[RING_PATH];
+};
+
 #define RING_INFLIGHT_ALL (REC_SHARDS + 1)
 
 /* Written by the producer of one ring.  A cache line of its own. */
@@ -95,6 +166,11 @@ struct ring_area {
 	_Atomic uint32_t threads;	/* thread indices given out; index 0 is never given */
 	_Atomic uint64_t far_addresses;	/* events whose address has more than 48 bits */
 	_Atomic uint32_t next_ring;	/* rings from here on have never been taken */
+	_Atomic uint32_t sites;		/* numbers taken, 0 included; may pass RING_SITES */
+	_Atomic uint32_t frames;	/* words taken, word 0 included; likewise */
+	_Atomic uint32_t modules;	/* numbers taken, 0 included; likewise */
+	_Atomic uint64_t sites_full;	/* stacks that found no room */
+	_Atomic uint64_t walks;		/* stacks that were walked, not recognised */
 	struct ring_head rings[RING_COUNT + 1];
 };
 
@@ -126,8 +202,11 @@ struct keeper_area {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t state;		/* enum ring_keeper_state */
 	_Atomic uint64_t ms;		/* monotonic milliseconds; also the heartbeat */
+	_Atomic uint32_t stack;		/* frames wanted, 0: return addresses alone; RING_STACK_FREES */
 	struct ring_tail tails[RING_COUNT + 1];
 };
+
+#define RING_STACK_FREES 0x100	/* in keeper_area.stack: those of frees too */
 
 /*
  * How long a producer waits for room: while the heartbeat moves, and at most
@@ -159,14 +238,34 @@ ring_place(unsigned i, size_t *offset)
 	return capacity;
 }
 
-/* Size in bytes of the ring area. */
+/* Where the sites begin: behind the records of the last ring. */
 static inline size_t
-ring_area_size(void)
+ring_sites_offset(void)
 {
 	size_t off;
 	uint32_t capacity = ring_place(RING_COUNT - 1, &off);
 
-	return off + (size_t)capacity * sizeof(struct rec);
+	return RING_ALIGN(off + (size_t)capacity * sizeof(struct rec));
+}
+
+static inline size_t
+ring_frames_offset(void)
+{
+	return ring_sites_offset() + RING_SITES * sizeof(struct ring_site);
+}
+
+static inline size_t
+ring_modules_offset(void)
+{
+	return ring_frames_offset() + RING_FRAMES * sizeof(uint64_t);
+}
+
+/* Size in bytes of the ring area. */
+static inline size_t
+ring_area_size(void)
+{
+	return ring_modules_offset() +
+	    RING_MODULES * sizeof(struct ring_module);
 }
 
 #define RING_RANGE_TICKETS 8

@@ -179,6 +179,62 @@ size_t stream_queue_read(const struct stream_queue *, uint64_t from,
  */
 const struct rec *stream_queue_at(const struct stream_queue *, uint64_t seq);
 
+/* --- sites: call stacks, kept once --------------------------------------- */
+
+/*
+ * The stacks and modules of one family of process images: an image and the
+ * children that it forked, whose heaps hold each other's blocks.  Numbered
+ * from 1 in an order of its own: a target's numbers are put into these as its
+ * records are drained (stream_feed_sites()), so nothing that a target writes
+ * later changes what is in here.  Shared by counting references; one thread at
+ * a time.
+ */
+struct stream_sites;
+
+#define STREAM_SITES_MAX (1u << 19)
+
+struct stream_module {
+	uint64_t start, end;	/* what it had mapped; end 0: not known */
+	uint64_t bias;		/* address minus the address in its file's tables */
+	unsigned build_id_len;	/* 0: has none */
+	uint8_t build_id[32];
+	const char *path;	/* "" the program itself, as long as nobody knows better; outside text */
+};
+
+struct stream_site {
+	const uint64_t *frame;	/* innermost first; frame_pc(), frame_module() of these modules */
+	unsigned depth;		/* 1 to RING_STACK_MAX */
+	enum ring_end end;
+};
+
+int stream_sites_new(struct stream_sites **);	/* with one reference */
+void stream_sites_ref(struct stream_sites *);
+void stream_sites_unref(struct stream_sites *);
+
+/*
+ * The number of a stack, of a module: the one it has if it is known already.
+ * The content is copied.  -ENOMEM; -ENOSPC when the table is full.
+ */
+int stream_sites_put(struct stream_sites *, const uint64_t *frame,
+    unsigned depth, enum ring_end end, uint32_t *no);
+int stream_sites_put_module(struct stream_sites *,
+    const struct stream_module *, unsigned *no);
+/*
+ * What became known of a module later: its path.
+ */
+int stream_sites_set_path(struct stream_sites *, unsigned no,
+    const char *path);
+
+/* False when there is none of that number.  Borrowed until the next put. */
+bool stream_sites_get(const struct stream_sites *, uint32_t no,
+    struct stream_site *);
+bool stream_sites_get_module(const struct stream_sites *, unsigned no,
+    struct stream_module *);
+uint32_t stream_sites_count(const struct stream_sites *);
+
+/* "the stack is whole", "no more were asked for", ...; "?" for none. */
+const char *stream_end_text(unsigned end);
+
 /* --- the feed: one target's rings, in order ----------------------------- */
 
 struct stream_feed;
@@ -203,6 +259,8 @@ struct stream_feed_counts {
 	uint64_t far_addresses;
 	uint64_t lost[STREAM_CAUSES];
 	unsigned rings;		/* in use */
+	uint64_t sites_full;	/* stacks for which the target had no room */
+	uint64_t walks;		/* stacks that the target had to walk */
 	bool joined;		/* the target has mapped them: silence means no events */
 };
 
@@ -214,6 +272,16 @@ struct stream_feed_counts {
  */
 int stream_feed_new(struct stream_feed **, int fds[2], bool no_wait,
     const struct stream_sink *, void *arg);
+
+/*
+ * Where the stacks of this target are put; the feed takes a reference.  What
+ * it delivers has the store's numbers; a stack that the store has no room for
+ * is delivered as its innermost return address.  Before the first pass.
+ */
+void stream_feed_sites(struct stream_feed *, struct stream_sites *);
+
+/* Asks the target for stacks: frames of each, and whether frees have them too. */
+void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
 
 /* Tells waiting producers that nobody drains any more, unmaps, frees. */
 void stream_feed_free(struct stream_feed *);

@@ -33,7 +33,7 @@
  * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
  * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
  * characters, and goes through base_safe_text() on its way to any terminal.
- * Types 0 to 12 are those of pagek-stream(5); 13 to 20 are ours since.
+ * Types 0 to 12 are those of pagek-stream(5); 13 to 22 are ours since.
  */
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H
@@ -51,7 +51,8 @@
 #define WIRE_TEXT_MAX 255
 #define WIRE_WAIT_MAX 1000	/* milliseconds that a READ may wait */
 #define WIRE_READ_MAX 1024	/* records of one DATA, blocks of one PART */
-#define WIRE_SYMS_MAX 64	/* addresses of one SYM */
+#define WIRE_SYMS_MAX 64	/* threads of one SYM, stacks of one SITE, frames of one FRAME */
+#define WIRE_INLINES_MAX 16	/* lines of one frame */
 #define WIRE_INFO_MAX 128	/* requesters beside one DATA or PART */
 #define WIRE_INFO_NAME_MAX 8	/* bytes of a requester's name */
 #define WIRE_TYPED_MAX 256	/* entries of one TYPED */
@@ -73,12 +74,16 @@ enum wire_type {
 	WIRE_STAT = 10,
 	WIRE_STATS = 11,
 	WIRE_ERR = 12,
-	WIRE_SYM = 13,		/* what are these return addresses called? */
+	WIRE_SYM = 13,		/* what are these threads called? */
 	WIRE_SYMS = 14,
 	WIRE_TYPES = 15,	/* what types does this stream have? */
 	WIRE_TYPED = 16,
 	WIRE_END = 17,		/* role control: end this target (SIGTERM) */
 	WIRE_ENDED = 18,
+	WIRE_SITE = 19,		/* which frames have these stacks? */
+	WIRE_SITED = 20,
+	WIRE_FRAME = 21,	/* what lies at these frames? */
+	WIRE_FRAMED = 22,
 };
 
 enum wire_role {
@@ -298,6 +303,76 @@ struct wire_types {
 	uint32_t index;
 };
 
+/* Sites of a stream, and their frames, innermost first. */
+struct wire_site {
+	uint32_t index;
+	uint32_t site[WIRE_SYMS_MAX];
+	size_t n;
+};
+
+/*
+ * The answer, in the order asked, to as many as there was room for, one at
+ * least.  Packed: for each, site u32, depth u8 (0: no such site), end u8 (enum
+ * ring_end), then depth frames u64, all little-endian; wire_sited_next()
+ * takes them apart.
+ */
+struct wire_sited {
+	uint32_t index;
+	uint32_t n;
+	struct wire_bytes sites;
+};
+
+/*
+ * Frames of a stream: as a site has them, or a plain return address (module
+ * 0), which is looked up among what is mapped now.
+ */
+struct wire_frame {
+	uint32_t index;
+	uint64_t frame[WIRE_SYMS_MAX];
+	size_t n;
+};
+
+/* How much is known of a frame, and why not more. */
+enum wire_known {
+	WIRE_K_PENDING = 0,	/* nothing yet: ask again */
+	WIRE_K_LINE,		/* function, file and line */
+	WIRE_K_NO_LINE,		/* the file has no line for it: no debug information */
+	WIRE_K_NO_SYMBOL,	/* no symbol there */
+	WIRE_K_NO_MODULE,	/* code in no file: made at run time, or unmapped */
+	WIRE_K_NO_FILE,		/* the file is not there, or not to be read */
+	WIRE_K_OTHER_FILE,	/* another build of it lies there now */
+	WIRE_K_DAMAGED,		/* its tables make no sense */
+	WIRE_K_NO_READER,	/* the node has no reader of symbols */
+	WIRE_KNOWN		/* one more than the last */
+};
+
+struct wire_inline {
+	struct wire_text function;	/* demangled; outside text */
+	struct wire_text file;		/* empty: not known */
+	uint32_t line;			/* 0: not known */
+};
+
+/* What lies at a frame: the call's function last, what is inlined in it before. */
+struct wire_words {
+	uint64_t frame;
+	uint32_t known;			/* enum wire_known */
+	bool fetching;			/* its debug file is on its way: ask again later */
+	uint64_t offset;		/* address in its module's tables */
+	struct wire_text module;	/* path or name of it; empty: none */
+	size_t n;			/* 0 without a symbol */
+	struct wire_inline line[WIRE_INLINES_MAX];	/* innermost first */
+};
+
+/* The answer, as with SITED; wire_framed_next() takes them apart. */
+struct wire_framed {
+	uint32_t index;
+	uint32_t n;
+	uint32_t fetched_kb;		/* of a debug file on its way; 0 none is */
+	uint32_t fetch_kb;		/* its size, when known */
+	struct wire_text fetch;		/* its module */
+	struct wire_bytes words;
+};
+
 struct wire_typed {
 	uint32_t index;
 	struct wire_bytes types;	/* packed entries of WIRE_TYPED_SIZE */
@@ -333,6 +408,10 @@ struct wire_msg {
 		struct wire_syms syms;
 		struct wire_types types;
 		struct wire_typed typed;
+		struct wire_site site;
+		struct wire_sited sited;
+		struct wire_frame frame;
+		struct wire_framed framed;
 		struct wire_end end;	/* ENDED has no keys */
 		struct wire_err err;
 	};
@@ -370,6 +449,24 @@ int wire_check_shape(const uint8_t *map, size_t len);
  */
 int wire_decode(const uint8_t *map, size_t len, struct wire_msg *);
 void wire_msg_fini(struct wire_msg *);
+
+/*
+ * The packed answers of SITED and FRAMED.  put appends at *len and is false
+ * when there is no room (what is there stays whole).  next takes the entry at
+ * *at and moves on: 1, 0 at the end, -EBADMSG for bytes that are no entry;
+ * frames and texts are borrowed from the bytes or copied out.
+ */
+struct wire_stack {
+	uint32_t site;
+	uint8_t depth, end;
+	uint64_t frame[64];
+};
+bool wire_sited_put(uint8_t *out, size_t cap, size_t *len,
+    const struct wire_stack *);
+int wire_sited_next(struct wire_bytes, size_t *at, struct wire_stack *);
+bool wire_framed_put(uint8_t *out, size_t cap, size_t *len,
+    const struct wire_words *);
+int wire_framed_next(struct wire_bytes, size_t *at, struct wire_words *);
 
 /* A splitter of a byte stream into frames; the buffer is its own. */
 struct wire_frames {

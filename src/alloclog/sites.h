@@ -1,0 +1,44 @@
+/*
+ * sites: call stacks and modules, written down once in the ring area.
+ *
+ * Vocabulary	that of stream/ring.h, and
+ *	index		a private table from a stack's hash to its number, on
+ *			pages that a fork wipes: a child's area is another.
+ *
+ * Example
+ *	m = sites_module(&object);
+ *	frame[i] = frame_make(pc, m);
+ *	no = sites_put(frame, n, RING_END_OUTERMOST);
+ *	caller = no != 0 ? rec_site_caller(no) : pc of frame 0;
+ *
+ * No lock, no allocation through the program, errno kept; from any thread and
+ * any signal handler.  Two threads that meet a stack at once may both write
+ * it down; one number is then never used.
+ */
+#ifndef ALLOCLOG_SITES_H
+#define ALLOCLOG_SITES_H
+
+#include <stdint.h>
+
+#include "../stream/ring.h"
+#include "cfi.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The area that sites go to; called by produce_attach(). */
+void sites_attach(struct ring_area *);
+/* In a forked child that has not attached: no sites. */
+void sites_detach(void);
+
+/* The number of a stack of 1 to RING_STACK_MAX frames; 0: no room, or no area. */
+uint32_t sites_put(const uint64_t *frame, unsigned depth, enum ring_end);
+
+/* The number of the module that an object is; 0: no room, or not known. */
+unsigned sites_module(const struct cfi_object *);
+
+/* One more stack was walked. */
+void sites_walked(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * mdd: what memory debug data says in sum.  This version sums the live set by
+ * where it was asked for.
+ *
+ * Vocabulary
+ *	profile		live blocks and bytes of one moment, summed by caller
+ *			(a site or a return address).
+ *	line		a frame, or one function inlined in it: a stack of
+ *			frames becomes a stack of lines, innermost first.
+ *	origin		the innermost line that is not skipped (see
+ *			symbol/wrappers.h): who asked.
+ *	group		entries of a profile under one key: by origin function,
+ *			by origin line, by any frame (a function counts once in
+ *			a stack, however often it recurs), by module.
+ *	self, total	of a function: what it asked for itself (it is the
+ *			origin); what was asked for by it or anybody it called.
+ *	call tree	stacks laid over each other from the outermost frame
+ *			inwards, or, reversed, from the origin outwards.
+ *	measure		what is compared: bytes, blocks, or age (the oldest
+ *			block's, in milliseconds; blocks weigh their age in
+ *			folded output).
+ *
+ * Example
+ *	profile_new(&p);
+ *	profile_take(p, look->list);			or profile_add() by hand
+ *	profile_resolve(p, &words);			names for what is known by now
+ *	n = profile_groups(p, PROFILE_FUNCTION, PROFILE_BYTES, rows, 50);
+ *	profile_tree(p, &opts, print_node, f);
+ *
+ * A profile belongs to one thread.  Names are outside text, not yet safe for
+ * a terminal.  What has no name yet stands as module+offset or address.
+ */
+#ifndef MDD_H
+#define MDD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../nodes/nodes.h"
+#include "../symbol/wrappers.h"
+
+struct profile;
+
+enum profile_measure {
+	PROFILE_BYTES,
+	PROFILE_BLOCKS,
+	PROFILE_AGE,
+};
+
+enum profile_by {
+	PROFILE_SITE,		/* each stack by itself */
+	PROFILE_FUNCTION,	/* of the origin */
+	PROFILE_LINE,		/* file and line of the origin */
+	PROFILE_FRAME,		/* any function of the stack */
+	PROFILE_MODULE,		/* of the origin */
+};
+
+/* Where stacks and words come from: a session, or a test. */
+struct profile_words {
+	bool (*stack)(void *arg, uint64_t caller, struct nodes_stack *);
+	const struct wire_words *(*words)(void *arg, uint64_t frame);
+	void *arg;
+};
+
+extern const struct profile_words profile_session_words;	/* arg to be set: the session */
+
+int profile_new(struct profile **);
+void profile_free(struct profile *);
+void profile_clear(struct profile *);
+
+/* Which functions are skipped; NULL: none.  Borrowed while the profile lives. */
+void profile_set_wrappers(struct profile *, const struct symbol_wrappers *);
+
+/* A block more; ms: when it was allocated.  -ENOMEM. */
+int profile_add(struct profile *, uint64_t caller, uint64_t bytes,
+    int64_t ms);
+/* All blocks of the list (about 10 ns each). */
+int profile_take(struct profile *, const struct blklist *);
+
+/*
+ * Turns callers into lines; returns how many callers still lack a stack or
+ * words (they are asked for), or -ENOMEM.  Cheap to call again: what is
+ * resolved stays so until clear.
+ */
+int profile_resolve(struct profile *, const struct profile_words *);
+
+struct profile_sum {
+	uint64_t blocks;
+	uint64_t bytes;
+	int64_t oldest_ms;	/* when the oldest of them was allocated */
+};
+
+/* Callers in it, and the sum over all. */
+size_t profile_callers(const struct profile *);
+struct profile_sum profile_total(const struct profile *);
+
+struct profile_group {
+	const char *name;	/* function, "function  file:line", module; borrowed until clear */
+	const char *where;	/* "file:line" or the module; "" not known */
+	struct profile_sum total;
+	struct profile_sum self;	/* PROFILE_FRAME: where it is the origin; else the same as total */
+	uint32_t stacks;	/* callers in it */
+	uint64_t key;		/* stays the same from take to take: what a cursor holds on to */
+	uint64_t caller;	/* the heaviest caller in it: for its stack */
+};
+
+/*
+ * The heaviest groups first, ties by name; up to n of them, offs left out.
+ * *groups gets how many there are in all.  -ENOMEM.
+ */
+int profile_groups(struct profile *, enum profile_by, enum profile_measure,
+    int64_t now_ms, size_t offs, struct profile_group *out, size_t n,
+    size_t *got, size_t *groups);
+
+/* Who called the group's function (outwards true) or was called by it, one step away, the heaviest first. */
+int profile_neighbours(struct profile *, uint64_t key, bool outwards,
+    enum profile_measure, int64_t now_ms, struct profile_group *out,
+    size_t n, size_t *got);
+
+/* --- call trees ---------------------------------------------------------- */
+
+struct profile_tree_opts {
+	enum profile_measure measure;
+	bool reversed;		/* from the origin outwards */
+	double least;		/* share of the total below which a branch is left out and summed, 0.01 */
+	unsigned depth;		/* 0: all */
+	int64_t now_ms;
+	const char *focus;	/* only stacks with a function that matches this pattern; NULL all */
+};
+
+struct profile_node {
+	unsigned depth;		/* 0: the first */
+	const char *function, *where;
+	bool skipped;		/* a wrapper */
+	bool last;		/* of its siblings */
+	uint32_t omitted;	/* not a function: so many branches that were left out here */
+	struct profile_sum total, self;
+	unsigned end;		/* enum ring_end of stacks that stop here short of the outermost frame; 0 none */
+};
+
+/* Calls print for each node, outer before inner, the heaviest first.  -ENOMEM, or what print returned. */
+int profile_tree(struct profile *, const struct profile_tree_opts *,
+    int (*print)(void *arg, const struct profile_node *), void *arg);
+
+/*
+ * One line for each stack, outermost first, ';' between, then a blank and the
+ * measure: what flame graph programs read.  `frames` have ';' and control
+ * characters replaced.  -ENOMEM or what put returned.
+ */
+int profile_folded(struct profile *, enum profile_measure, int64_t now_ms,
+    int (*put)(void *arg, const char *line), void *arg);
+
+#endif
