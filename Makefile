@@ -54,8 +54,9 @@ SYMBOL = $(sort $(wildcard src/symbol/*.c))
 NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
 PAGE = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
-# The part of the target side that can be linked into a test.
-PRODUCE = src/alloclog/produce.c
+# The parts of the target side that can be linked into a test.
+CFI = $(sort $(wildcard src/alloclog/cfi*.c))
+PRODUCE = src/alloclog/produce.c $(CFI)
 
 ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(NODES) $(PAGE)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)

@@ -1,0 +1,110 @@
+/*
+ * Which object an address lies in, and what of it may be read.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+
+#include "cfi.h"
+#include "cfi_table.h"
+
+static int
+rule_at(const struct cfi_table *t, uintptr_t pc, struct cfi_rule *rule)
+{
+	struct cfi_fde fde;
+	int err = cfi_table_find(t, pc, &fde);
+
+	return err != 0 ? err : cfi_rows_rule(&fde, pc, rule);
+}
+
+int
+cfi_find_in(const uint8_t *hdr, const uint8_t *lo, const uint8_t *hi,
+    uintptr_t pc, bool exact, struct cfi_rule *rule)
+{
+	struct cfi_table t = { hdr, lo, hi };
+
+	return rule_at(&t, exact ? pc : pc - 1, rule);
+}
+
+/* Since glibc 2.35; with another libc there is never a table. */
+#if defined(__x86_64__) && defined(__LP64__) && \
+    defined(DLFO_STRUCT_HAS_EH_DBASE)
+#pragma weak _dl_find_object
+
+/*
+ * The object's mapping may have holes that cannot be read: what can is the
+ * segment that the table lies in, which the ELF header at the start of the
+ * mapping knows.  A mapping that does not start with one is taken whole.
+ */
+static bool
+table_limits(const struct dl_find_object *o, struct cfi_table *t)
+{
+	const ElfW(Ehdr) *eh = o->dlfo_map_start;
+	const ElfW(Phdr) *ph;
+	uintptr_t start = (uintptr_t)o->dlfo_map_start;
+	size_t size = (uintptr_t)o->dlfo_map_end - start;
+	uintptr_t hdr = (uintptr_t)o->dlfo_eh_frame;
+	unsigned i;
+
+	t->hdr = o->dlfo_eh_frame;
+	t->lo = o->dlfo_map_start;
+	t->hi = o->dlfo_map_end;
+	if (size < sizeof(*eh) || eh->e_ident[EI_MAG0] != ELFMAG0 ||
+	    eh->e_ident[EI_MAG1] != ELFMAG1 ||
+	    eh->e_ident[EI_MAG2] != ELFMAG2 || eh->e_ident[EI_MAG3] != ELFMAG3)
+		return true;
+	/* Only headers in the first page, where they always are. */
+	if (eh->e_phoff > 4096 || eh->e_phoff % _Alignof(ElfW(Phdr)) != 0 ||
+	    eh->e_phentsize != sizeof(*ph) ||
+	    eh->e_phnum > (4096 - eh->e_phoff) / sizeof(*ph))
+		return true;
+	ph = (const ElfW(Phdr) *)(start + eh->e_phoff);
+	for (i = 0; i < eh->e_phnum; i++) {
+		uintptr_t at = o->dlfo_link_map->l_addr + ph[i].p_vaddr;
+
+		if (ph[i].p_type != PT_LOAD || hdr < at ||
+		    hdr - at >= ph[i].p_filesz)
+			continue;
+		if ((ph[i].p_flags & PF_R) == 0 || at < start ||
+		    at - start > size || ph[i].p_filesz > size - (at - start))
+			return false;
+		t->lo = (const uint8_t *)at;
+		t->hi = t->lo + ph[i].p_filesz;
+		return true;
+	}
+	return false;
+}
+
+int
+cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
+    struct cfi_object *object)
+{
+	struct dl_find_object o;
+	struct cfi_table t;
+
+	if (!exact)
+		pc--;
+	if (_dl_find_object == NULL ||
+	    _dl_find_object((void *)pc, &o) != 0)
+		return -ENOENT;
+	object->start = (uintptr_t)o.dlfo_map_start;
+	object->end = (uintptr_t)o.dlfo_map_end;
+	object->map = o.dlfo_link_map;
+	object->bias = o.dlfo_link_map->l_addr;
+	if (o.dlfo_eh_frame == NULL)
+		return -ENOENT;
+	return table_limits(&o, &t) ? rule_at(&t, pc, rule) : -ENOTSUP;
+}
+#else
+int
+cfi_find(uintptr_t pc, bool exact, struct cfi_rule *rule,
+    struct cfi_object *object)
+{
+	(void)pc;
+	(void)exact;
+	(void)rule;
+	(void)object;
+	return -ENOENT;
+}
+#endif
