@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "produce.h"
+#include "sites.h"
 
 /*
  * A keeper whose heartbeat moves but that takes nothing out of a full ring for
@@ -134,6 +135,7 @@ produce_orphan(void)
 
 	if (mapped_area == NULL || produce_attached())
 		return;
+	sites_detach();
 	replace(mapped_area, RING_ALIGN(ring_area_size()));
 	replace((void *)(uintptr_t)mapped_keeper,
 	    RING_ALIGN(sizeof(struct keeper_area)));
@@ -162,6 +164,7 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 	atomic_store_explicit(&area->version, RING_VERSION,
 	    memory_order_relaxed);
 	atomic_store_explicit(&area->magic, RING_MAGIC, memory_order_release);
+	sites_attach(area);
 	atomic_store_explicit(&sh->keeper, keeper, memory_order_relaxed);
 	atomic_store_explicit(&sh->area, area, memory_order_release);
 }

@@ -238,14 +238,18 @@ ring_place(unsigned i, size_t *offset)
 	return capacity;
 }
 
+/* Records of all rings but the common one. */
+enum {
+#define X(rings, capacity) + (rings) * (capacity)
+	RING_RECS = 0 RING_CLASS_LIST(X)
+#undef X
+};
+
 /* Where the sites begin: behind the records of the last ring. */
 static inline size_t
 ring_sites_offset(void)
 {
-	size_t off;
-	uint32_t capacity = ring_place(RING_COUNT - 1, &off);
-
-	return RING_ALIGN(off + (size_t)capacity * sizeof(struct rec));
+	return RING_ALIGN(RING_RECS_OFFSET + RING_RECS * sizeof(struct rec));
 }
 
 static inline size_t

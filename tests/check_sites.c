@@ -1,0 +1,617 @@
+/*
+ * Stacks and modules as the target writes them down: one number for one
+ * content, whoever comes first, and nothing read outside what is there.
+ */
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/alloclog/produce.h"
+#include "../src/alloclog/sites.h"
+#include "harness.h"
+
+static struct ring_area *
+area_map(void)
+{
+	void *p = mmap(NULL, ring_area_size(), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	ck_assert(p != MAP_FAILED);
+	return p;
+}
+
+static struct ring_area *
+area_joined(void)
+{
+	struct ring_area *area = area_map();
+
+	sites_attach(area);
+	return area;
+}
+
+static struct ring_site *
+site_of(struct ring_area *area, uint32_t no)
+{
+	return (struct ring_site *)((char *)area + ring_sites_offset()) + no;
+}
+
+static uint64_t *
+frames_of(struct ring_area *area)
+{
+	return (uint64_t *)((char *)area + ring_frames_offset());
+}
+
+static struct ring_module *
+module_of(struct ring_area *area, unsigned no)
+{
+	return (struct ring_module *)((char *)area + ring_modules_offset()) +
+	    no;
+}
+
+/* The n-th of the stacks that these tests know. */
+static void
+stack_fill(uint64_t frame[RING_STACK_MAX], uint64_t n, unsigned depth)
+{
+	for (unsigned i = 0; i < depth; i++)
+		frame[i] = frame_make(0x555500000000 + 16 * n + 4096 * i,
+		    i % 3);
+}
+
+static uint32_t
+put(uint64_t n, unsigned depth, enum ring_end end)
+{
+	uint64_t frame[RING_STACK_MAX];
+
+	stack_fill(frame, n, depth);
+	return sites_put(frame, depth, end);
+}
+
+static bool
+stands(struct ring_area *area, uint32_t no, uint64_t n, unsigned depth,
+    enum ring_end end)
+{
+	uint64_t frame[RING_STACK_MAX];
+	uint64_t word = atomic_load(&site_of(area, no)->word);
+
+	stack_fill(frame, n, depth);
+	return ring_site_depth(word) == depth && ring_site_end(word) == end &&
+	    memcmp(frames_of(area) + ring_site_at(word), frame,
+		depth * sizeof(*frame)) == 0;
+}
+
+/* --- stacks -------------------------------------------------------------- */
+
+START_TEST(nothing_is_put_without_an_area)
+{
+	ck_assert_uint_eq(put(1, 4, RING_END_DEPTH), 0);
+	sites_walked();
+}
+END_TEST
+
+START_TEST(a_stack_has_one_number_and_stands_in_the_area)
+{
+	struct ring_area *area = area_joined();
+
+	for (unsigned depth = 1; depth <= RING_STACK_MAX; depth++) {
+		uint32_t no = put(depth, depth, RING_END_OUTERMOST);
+
+		ck_assert_uint_eq(no, depth);
+		ck_assert_uint_eq(put(depth, depth, RING_END_OUTERMOST), no);
+		ck_assert(stands(area, no, depth, depth, RING_END_OUTERMOST));
+	}
+	ck_assert_uint_eq(atomic_load(&area->sites), RING_STACK_MAX + 1);
+	ck_assert_uint_eq(atomic_load(&area->frames),
+	    1 + RING_STACK_MAX * (RING_STACK_MAX + 1) / 2);
+	ck_assert_uint_eq(atomic_load(&area->sites_full), 0);
+}
+END_TEST
+
+START_TEST(depth_end_and_every_frame_tell_stacks_apart)
+{
+	uint64_t frame[RING_STACK_MAX];
+	uint32_t whole;
+
+	area_joined();
+	whole = put(7, 16, RING_END_OUTERMOST);
+	ck_assert_uint_ne(put(7, 16, RING_END_DEPTH), whole);
+	ck_assert_uint_ne(put(7, 15, RING_END_OUTERMOST), whole);
+	for (unsigned i = 0; i < 16; i++) {
+		stack_fill(frame, 7, 16);
+		frame[i] ^= 1;
+		ck_assert_uint_ne(sites_put(frame, 16, RING_END_OUTERMOST),
+		    whole);
+		frame[i] ^= 1 ^ UINT64_C(1) << 50;
+		ck_assert_uint_ne(sites_put(frame, 16, RING_END_OUTERMOST),
+		    whole);
+	}
+	ck_assert_uint_eq(put(7, 16, RING_END_OUTERMOST), whole);
+}
+END_TEST
+
+START_TEST(a_stack_of_no_frames_or_too_many_has_no_number)
+{
+	uint64_t frame[RING_STACK_MAX + 1] = { 0 };
+
+	area_joined();
+	ck_assert_uint_eq(sites_put(frame, 0, RING_END_DEPTH), 0);
+	ck_assert_uint_eq(sites_put(frame, RING_STACK_MAX + 1, RING_END_DEPTH),
+	    0);
+}
+END_TEST
+
+START_TEST(a_full_table_gives_no_number_and_counts)
+{
+	struct ring_area *area = area_joined();
+
+	for (uint32_t n = 1; n < RING_SITES; n++)
+		ck_assert_uint_eq(put(n, 1, RING_END_DEPTH), n);
+	ck_assert_uint_eq(put(RING_SITES, 1, RING_END_DEPTH), 0);
+	ck_assert_uint_eq(put(RING_SITES, 1, RING_END_DEPTH), 0);
+	ck_assert_uint_eq(atomic_load(&area->sites_full), 2);
+	/* What has a number keeps it, and no word is taken in vain. */
+	ck_assert_uint_eq(put(4711, 1, RING_END_DEPTH), 4711);
+	ck_assert_uint_eq(atomic_load(&area->frames), RING_SITES);
+}
+END_TEST
+
+START_TEST(a_full_pool_of_frames_gives_no_number_and_counts)
+{
+	struct ring_area *area = area_joined();
+	uint32_t n;
+
+	for (n = 1; put(n, RING_STACK_MAX, RING_END_DEPTH) == n; n++)
+		;
+	ck_assert_uint_eq(n, RING_FRAMES / RING_STACK_MAX);
+	ck_assert_uint_eq(atomic_load(&area->sites_full), 1);
+	ck_assert_uint_eq(put(1, RING_STACK_MAX, RING_END_DEPTH), 1);
+	/* 63 words are left. */
+	ck_assert_uint_eq(put(n, RING_STACK_MAX - 1, RING_END_DEPTH), n);
+	ck_assert_uint_eq(put(n, 1, RING_END_DEPTH), 0);
+	ck_assert_uint_eq(atomic_load(&area->frames), RING_FRAMES);
+}
+END_TEST
+
+START_TEST(walks_are_counted)
+{
+	struct ring_area *area = area_joined();
+
+	sites_walked();
+	sites_walked();
+	ck_assert_uint_eq(atomic_load(&area->walks), 2);
+}
+END_TEST
+
+#define THREADS 4
+#define SHARED_STACKS 3000
+
+struct put_thread {
+	pthread_t id;
+	pthread_barrier_t *start;
+	uint32_t no[SHARED_STACKS];
+};
+
+static void *
+put_all(void *arg)
+{
+	struct put_thread *t = arg;
+
+	pthread_barrier_wait(t->start);
+	for (unsigned n = 0; n < SHARED_STACKS; n++) {
+		t->no[n] = put(n, 1 + n % 24, RING_END_DEPTH);
+		sites_walked();
+	}
+	return NULL;
+}
+
+START_TEST(threads_that_meet_the_same_stacks_agree)
+{
+	static struct put_thread t[THREADS];
+	struct ring_area *area = area_joined();
+	pthread_barrier_t start;
+
+	pthread_barrier_init(&start, NULL, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		t[i].start = &start;
+		ck_assert_int_eq(pthread_create(&t[i].id, NULL, put_all,
+		    &t[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(t[i].id, NULL);
+	for (unsigned n = 0; n < SHARED_STACKS; n++) {
+		uint32_t no = put(n, 1 + n % 24, RING_END_DEPTH);
+
+		for (unsigned i = 0; i < THREADS; i++) {
+			ck_assert_uint_eq(t[i].no[n], no);
+			ck_assert(stands(area, t[i].no[n], n, 1 + n % 24,
+			    RING_END_DEPTH));
+		}
+	}
+	ck_assert_uint_eq(atomic_load(&area->walks), THREADS * SHARED_STACKS);
+	pthread_barrier_destroy(&start);
+}
+END_TEST
+
+/* Runs in a child; its exit status is what failed. */
+static int
+in_child(struct ring_area *parents)
+{
+	struct ring_area *own;
+
+	if (put(1, 4, RING_END_DEPTH) != 0)
+		return 1;
+	own = area_joined();
+	/* The order is another, so the parent's numbers would show. */
+	if (put(2, 4, RING_END_DEPTH) != 1 || put(1, 4, RING_END_DEPTH) != 2)
+		return 2;
+	if (!stands(own, 1, 2, 4, RING_END_DEPTH))
+		return 3;
+	if (atomic_load(&parents->sites) != 3)
+		return 4;
+	sites_detach();
+	return put(1, 4, RING_END_DEPTH) != 0 ? 5 : 0;
+}
+
+START_TEST(a_forked_child_begins_anew_in_its_own_area)
+{
+	struct ring_area *area = area_joined();
+	int status;
+	pid_t pid;
+
+	put(1, 4, RING_END_DEPTH);
+	put(2, 4, RING_END_DEPTH);
+	pid = fork();
+	if (pid == 0)
+		_exit(in_child(area));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	ck_assert_uint_eq(put(2, 4, RING_END_DEPTH), 2);
+}
+END_TEST
+
+START_TEST(another_area_begins_anew)
+{
+	struct ring_area *second;
+
+	area_joined();
+	put(1, 4, RING_END_DEPTH);
+	put(2, 4, RING_END_DEPTH);
+	second = area_joined();
+	ck_assert_uint_eq(put(2, 4, RING_END_DEPTH), 1);
+	ck_assert(stands(second, 1, 2, 4, RING_END_DEPTH));
+}
+END_TEST
+
+START_TEST(a_child_is_an_orphan_without_sites)
+{
+	struct ring_area *area = area_map();
+	struct keeper_area *keeper = mmap(NULL,
+	    RING_ALIGN(sizeof(*keeper)), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t pid;
+
+	produce_attach(area, keeper, 1);
+	ck_assert_uint_eq(put(1, 4, RING_END_DEPTH), 1);
+	pid = fork();
+	if (pid == 0) {
+		produce_orphan();
+		_exit(put(1, 4, RING_END_DEPTH) != 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	ck_assert_uint_eq(atomic_load(&area->sites), 2);
+}
+END_TEST
+
+/* Numbers that are given while the program writes into the area at random. */
+START_TEST(a_scribbled_area_leads_nowhere)
+{
+	struct ring_area *area = area_joined();
+	uint64_t seed = (unsigned)_i + 1;
+
+	for (unsigned n = 0; n < 2000; n++)
+		put(n, 16, RING_END_DEPTH);
+	for (unsigned n = 0; n < 2000; n++) {
+		seed = seed * UINT64_C(6364136223846793005) + 1;
+		atomic_store(&site_of(area, 1 + n)->word,
+		    seed >> (n % 3 * 16));
+	}
+	for (unsigned n = 0; n < 2000; n++) {
+		uint32_t no = put(n, 16, RING_END_DEPTH);
+
+		ck_assert(stands(area, no, n, 16, RING_END_DEPTH));
+	}
+	atomic_store(&area->sites, UINT32_MAX - (unsigned)_i);
+	atomic_store(&area->frames, UINT32_MAX - (unsigned)_i);
+	ck_assert_uint_eq(put(5000, 16, RING_END_DEPTH), 0);
+}
+END_TEST
+
+/* --- modules ------------------------------------------------------------- */
+
+/* An object as the loader knows it. */
+static struct cfi_object
+object_of(void *addr)
+{
+	struct dl_find_object found;
+
+	ck_assert_int_eq(_dl_find_object(addr, &found), 0);
+	return (struct cfi_object){
+		.start = (uintptr_t)found.dlfo_map_start,
+		.end = (uintptr_t)found.dlfo_map_end,
+		.bias = found.dlfo_link_map->l_addr,
+		.map = found.dlfo_link_map,
+	};
+}
+
+/* The oracle: the build id as libc's own list has it. */
+struct wanted_id {
+	uintptr_t bias;
+	uint8_t id[64];
+	size_t len;
+};
+
+static int
+look_for_id(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct wanted_id *w = arg;
+
+	(void)size;
+	if (info->dlpi_addr != w->bias)
+		return 0;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		const uint8_t *at = (const uint8_t *)(info->dlpi_addr +
+		    ph->p_vaddr);
+
+		if (ph->p_type != PT_NOTE || ph->p_align != 4)
+			continue;
+		for (size_t off = 0; off + 16 < ph->p_memsz;) {
+			uint32_t h[3];
+
+			memcpy(h, at + off, sizeof(h));
+			if (h[2] == NT_GNU_BUILD_ID && h[0] == 4) {
+				w->len = h[1];
+				memcpy(w->id, at + off + 16, w->len);
+				return 1;
+			}
+			off += 12 + ((h[0] + 3) & ~3u) + ((h[1] + 3) & ~3u);
+		}
+	}
+	return 1;
+}
+
+static void
+check_loaded(struct ring_area *area, void *addr, unsigned no)
+{
+	struct cfi_object o = object_of(addr);
+	struct wanted_id w = { .bias = o.bias };
+	struct ring_module *m = module_of(area, no);
+
+	ck_assert_uint_eq(sites_module(&o), no);
+	ck_assert_uint_eq(sites_module(&o), no);
+	dl_iterate_phdr(look_for_id, &w);
+	ck_assert_uint_eq(atomic_load(&m->valid), 1);
+	ck_assert_uint_eq(m->start, o.start);
+	ck_assert_uint_eq(m->end, o.end);
+	ck_assert_uint_eq(m->bias, o.bias);
+	ck_assert_str_eq(m->path, o.map->l_name);
+	ck_assert_uint_gt(w.len, 0);
+	ck_assert_uint_eq(m->build_id_len, w.len);
+	ck_assert_mem_eq(m->build_id, w.id, w.len);
+}
+
+START_TEST(loaded_objects_have_the_loaders_path_and_build_id)
+{
+	struct ring_area *area = area_joined();
+
+	check_loaded(area, (void *)(uintptr_t)&area_map, 1);
+	ck_assert_str_eq(module_of(area, 1)->path, "");
+	check_loaded(area, dlsym(RTLD_DEFAULT, "qsort"), 2);
+	ck_assert_ptr_nonnull(strstr(module_of(area, 2)->path, "libc.so"));
+}
+END_TEST
+
+/*
+ * An object made by hand: one page, inaccessible memory before and behind, and
+ * notes that end where the page does.
+ */
+struct fake {
+	uint8_t *page;
+	struct link_map map;
+	struct cfi_object o;
+};
+
+#define FAKE_NOTE 4036	/* with 60 bytes of notes */
+
+static void
+fake_init(struct fake *f, char *path, uint8_t id)
+{
+	ElfW(Ehdr) eh = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3 },
+		.e_phoff = sizeof(eh),
+		.e_phentsize = sizeof(ElfW(Phdr)),
+		.e_phnum = 2,
+	};
+	const ElfW(Phdr) ph[2] = {
+		{ .p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = 4096,
+		    .p_memsz = 4096 },
+		{ .p_type = PT_NOTE, .p_vaddr = FAKE_NOTE, .p_filesz = 60,
+		    .p_memsz = 60, .p_align = 4 },
+	};
+	const uint32_t note[] = { 4, 8, 1, 0x554e47, 0, 0, 4, 20,
+		NT_GNU_BUILD_ID, 0x554e47 };
+	uint8_t *p = mmap(NULL, 3 * 4096, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert(p != MAP_FAILED);
+	memset(f, 0, sizeof(*f));
+	f->page = p + 4096;
+	ck_assert_int_eq(mprotect(f->page, 4096, PROT_READ | PROT_WRITE), 0);
+	memcpy(f->page, &eh, sizeof(eh));
+	memcpy(f->page + sizeof(eh), ph, sizeof(ph));
+	memcpy(f->page + FAKE_NOTE, note, sizeof(note));
+	memset(f->page + FAKE_NOTE + sizeof(note), id, 20);
+	f->map.l_name = path;
+	f->o.start = f->o.bias = (uintptr_t)f->page;
+	f->o.end = f->o.start + 4096;
+	f->o.map = &f->map;
+}
+
+static void
+fake_fini(struct fake *f)
+{
+	munmap(f->page - 4096, 3 * 4096);
+}
+
+START_TEST(another_object_in_the_same_place_is_another_module)
+{
+	struct ring_area *area = area_joined();
+	char path[] = "/a.so", other[] = "/b.so";
+	struct fake f;
+	unsigned no;
+
+	fake_init(&f, path, 0x11);
+	no = sites_module(&f.o);
+	ck_assert_uint_eq(no, 1);
+	ck_assert_uint_eq(module_of(area, no)->build_id_len, 20);
+	ck_assert_uint_eq(module_of(area, no)->build_id[19], 0x11);
+	/* Same link_map, same place: only what is there has changed. */
+	f.page[4095] = 0x22;
+	ck_assert_uint_eq(sites_module(&f.o), 2);
+	f.page[4095] = 0x11;
+	ck_assert_uint_eq(sites_module(&f.o), 1);
+	f.map.l_name = other;
+	ck_assert_uint_eq(sites_module(&f.o), 3);
+	f.o.end -= 16;
+	ck_assert_uint_eq(sites_module(&f.o), 4);
+	f.o.bias -= 16;
+	ck_assert_uint_eq(sites_module(&f.o), 5);
+	fake_fini(&f);
+}
+END_TEST
+
+START_TEST(a_long_path_is_cut_and_known_again)
+{
+	struct ring_area *area = area_joined();
+	char path[2 * RING_PATH];
+	struct fake f;
+
+	memset(path, 'x', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	fake_init(&f, path, 1);
+	ck_assert_uint_eq(sites_module(&f.o), 1);
+	ck_assert_uint_eq(sites_module(&f.o), 1);
+	ck_assert_ptr_null(memchr(module_of(area, 1)->path, '\0', RING_PATH));
+	fake_fini(&f);
+}
+END_TEST
+
+START_TEST(an_object_without_link_map_or_area_is_not_known)
+{
+	char path[] = "/a.so";
+	struct fake f;
+
+	fake_init(&f, path, 1);
+	ck_assert_uint_eq(sites_module(&f.o), 0);
+	area_joined();
+	f.o.map = NULL;
+	ck_assert_uint_eq(sites_module(&f.o), 0);
+	fake_fini(&f);
+}
+END_TEST
+
+START_TEST(more_modules_than_numbers_are_not_known)
+{
+	char path[] = "/a.so";
+	struct fake f;
+
+	area_joined();
+	fake_init(&f, path, 1);
+	for (unsigned n = 1; n < RING_MODULES; n++) {
+		f.o.end = f.o.start + 4096 + n;
+		ck_assert_uint_eq(sites_module(&f.o), n);
+	}
+	f.o.end++;
+	ck_assert_uint_eq(sites_module(&f.o), 0);
+	f.o.end--;
+	ck_assert_uint_eq(sites_module(&f.o), RING_MODULES - 1);
+	fake_fini(&f);
+}
+END_TEST
+
+/* Values that a length or an offset is wrong with. */
+static const uint64_t wrong[] = {
+	0, 1, 3, 4, 5, 19, 21, 33, 63, 65, 4080, 4095, 4096, 4097, 65535,
+	UINT32_MAX - 3, UINT32_MAX, INT64_MAX, UINT64_MAX - 4095,
+	UINT64_MAX - 15, UINT64_MAX,
+};
+
+START_TEST(damaged_headers_and_notes_are_not_followed)
+{
+	char path[] = "/damaged.so";
+
+	/* Every word of the headers and of the notes, with every value. */
+	for (unsigned at = 0; at < 4096; at += 4) {
+		if (at >= sizeof(ElfW(Ehdr)) + 2 * sizeof(ElfW(Phdr)) &&
+		    at < FAKE_NOTE)
+			continue;
+		for (unsigned size = 2; size <= 8; size *= 2) {
+			struct ring_area *area;
+			struct fake f;
+
+			if (at + size > 4096)
+				continue;
+			area = area_joined();
+			fake_init(&f, path, 1);
+			memcpy(f.page + at, &wrong[_i], size);
+			ck_assert_uint_eq(sites_module(&f.o), 1);
+			ck_assert_uint_le(module_of(area, 1)->build_id_len,
+			    sizeof(module_of(area, 1)->build_id));
+			sites_detach();
+			munmap(area, ring_area_size());
+			fake_fini(&f);
+		}
+	}
+}
+END_TEST
+
+static Suite *
+sites_suite(void)
+{
+	Suite *s = suite_create("sites");
+	TCase *tc = tcase_create("stacks");
+
+	tcase_add_test(tc, nothing_is_put_without_an_area);
+	tcase_add_test(tc, a_stack_has_one_number_and_stands_in_the_area);
+	tcase_add_test(tc, depth_end_and_every_frame_tell_stacks_apart);
+	tcase_add_test(tc, a_stack_of_no_frames_or_too_many_has_no_number);
+	tcase_add_test(tc, a_full_table_gives_no_number_and_counts);
+	tcase_add_test(tc, a_full_pool_of_frames_gives_no_number_and_counts);
+	tcase_add_test(tc, walks_are_counted);
+	tcase_add_test(tc, threads_that_meet_the_same_stacks_agree);
+	tcase_add_test(tc, a_forked_child_begins_anew_in_its_own_area);
+	tcase_add_test(tc, another_area_begins_anew);
+	tcase_add_test(tc, a_child_is_an_orphan_without_sites);
+	tcase_add_loop_test(tc, a_scribbled_area_leads_nowhere, 0, 4);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("modules");
+	tcase_add_test(tc, loaded_objects_have_the_loaders_path_and_build_id);
+	tcase_add_test(tc, another_object_in_the_same_place_is_another_module);
+	tcase_add_test(tc, a_long_path_is_cut_and_known_again);
+	tcase_add_test(tc, an_object_without_link_map_or_area_is_not_known);
+	tcase_add_test(tc, more_modules_than_numbers_are_not_known);
+	tcase_add_loop_test(tc, damaged_headers_and_notes_are_not_followed, 0,
+	    (int)(sizeof(wrong) / sizeof(wrong[0])));
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(sites_suite)
