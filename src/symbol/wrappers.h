@@ -27,7 +27,11 @@ struct symbol_wrappers;
 int symbol_wrappers_new(struct symbol_wrappers **);
 void symbol_wrappers_free(struct symbol_wrappers *);
 
-/* Patterns, ',' or blanks between; "none" empties the list.  -ENOMEM, -EINVAL for an empty one. */
+/*
+ * Patterns, ',' or blanks between, but that the blank of "operator new" is
+ * its own; "none" empties the list.  -ENOMEM, -EINVAL for an empty one: the
+ * list is as it was.
+ */
 int symbol_wrappers_add(struct symbol_wrappers *, const char *patterns);
 
 bool symbol_wrappers_match(const struct symbol_wrappers *,
@@ -37,8 +41,9 @@ bool symbol_wrappers_match(const struct symbol_wrappers *,
 const char *symbol_wrappers_pattern(const struct symbol_wrappers *, size_t k);
 
 /*
- * The name without arguments, template arguments and the compiler's clones
- * (".cold", ".constprop.0"): what patterns meet, and what a narrow column shows.
+ * The name without return type, arguments, template arguments and the
+ * compiler's clones (".cold", ".constprop.0"): what patterns meet, and what a
+ * narrow column shows.  Clips bytes: still outside text.
  */
 void symbol_short_name(const char *function, char *out, size_t cap);
 

@@ -1,0 +1,260 @@
+/*
+ * The short name of a function: what is left of a demangled one without its
+ * return type, arguments, template arguments and clones.
+ *
+ *	void std::vector<int>::push_back<int>(int&&)	std::vector::push_back
+ *	operator new[](unsigned long)			operator new[]
+ *	f(int) const::{lambda(char)#1}::operator()(char)
+ *							f::{lambda#1}::operator()
+ *	<alloc::vec::Vec<T> as core::ops::Drop>::drop	alloc::vec::Vec::drop
+ *	zmalloc.constprop.0				zmalloc
+ *
+ * Names are strangers' text: one that follows no grammar comes out somehow,
+ * within its room.
+ */
+#include "wrappers.h"
+
+#include "../base/base.h"
+
+#include <ctype.h>
+#include <string.h>
+
+struct writer {
+	char *out;
+	size_t cap, len;
+};
+
+static void
+put(struct writer *w, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n && w->len + 1 < w->cap; i++)
+		w->out[w->len++] = text[i];
+}
+
+static bool
+is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' ||
+	    (unsigned char)c >= 0x80;
+}
+
+/*
+ * Behind the bracket that closes the one at `p`, of any kind; the end of the
+ * text when none does.  "->" closes nothing.
+ */
+static const char *
+behind_group(const char *p)
+{
+	unsigned depth = 0;
+
+	for (; *p != '\0'; p++) {
+		if (strchr("(<[{", *p) != NULL) {
+			depth++;
+		} else if (*p == '>' && p[-1] == '-') {
+			continue;
+		} else if (strchr(")>]}", *p) != NULL && --depth == 0) {
+			return p + 1;
+		}
+	}
+	return p;
+}
+
+/*
+ * What follows "operator" is its name, whatever brackets are in it.  Returns
+ * behind it.
+ */
+static const char *
+put_operator(struct writer *w, const char *p)
+{
+	static const char *const with_brackets[] = {
+		"<<=", ">>=", "<=>", "->*", "<<", ">>", "<=", ">=", "->",
+		"()", "[]", "<", ">", ",",
+	};
+	static const char *const words[] = {
+		" new[]", " delete[]", " new", " delete", " co_await",
+	};
+
+	put(w, "operator", 8);
+	p += 8;
+	for (size_t i = 0; i < BASE_NELEM(with_brackets); i++) {
+		size_t n = strlen(with_brackets[i]);
+
+		if (strncmp(p, with_brackets[i], n) == 0) {
+			put(w, p, n);
+			return p + n;
+		}
+	}
+	for (size_t i = 0; i < BASE_NELEM(words); i++) {
+		size_t n = strlen(words[i]);
+
+		if (strncmp(p, words[i], n) == 0) {
+			put(w, p, n);
+			return p + n;
+		}
+	}
+	/* A conversion: its type is its name. */
+	while (*p != '\0' && *p != '(') {
+		const char *next = *p == '<' ? behind_group(p) : p + 1;
+
+		if (*p != '<')
+			put(w, p, 1);
+		p = next;
+	}
+	return p;
+}
+
+static bool
+is_operator(const char *start, const char *p)
+{
+	return strncmp(p, "operator", 8) == 0 && !is_word(p[8]) &&
+	    (p == start || !is_word(p[-1]));
+}
+
+/* Behind " const", " volatile", " &": what a member is for is not its name. */
+static const char *
+behind_qualifiers(const char *p)
+{
+	static const char *const qualifiers[] = {
+		" const", " volatile", " noexcept", " &&", " &",
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(qualifiers); i++) {
+		size_t n = strlen(qualifiers[i]);
+
+		if (strncmp(p, qualifiers[i], n) == 0 && !is_word(p[n])) {
+			p += n;
+			i = (size_t)-1;
+		}
+	}
+	return p;
+}
+
+/* True where a part of the path begins, and a bracket is no argument list. */
+static bool
+begins_part(const char *start, const char *p)
+{
+	return p == start || p[-1] == ':' || p[-1] == '.' || p[-1] == ' ';
+}
+
+/* Rust's "<type as trait>": the type, with its own arguments left out. */
+static const char *
+put_self(struct writer *w, const char *p)
+{
+	const char *end = behind_group(p);
+
+	for (p++; p < end && *p != '>' && strncmp(p, " as ", 4) != 0;) {
+		if (*p == '<') {
+			p = behind_group(p);
+			continue;
+		}
+		put(w, p++, 1);
+	}
+	return end;
+}
+
+/* "{lambda(int)#1}" without what is in its brackets. */
+static const char *
+put_braces(struct writer *w, const char *p)
+{
+	const char *end = behind_group(p);
+
+	while (p < end) {
+		if (*p == '(' || *p == '<')
+			p = behind_group(p);
+		else
+			put(w, p++, 1);
+	}
+	return end;
+}
+
+/* "(anonymous namespace)", Go's "(*T)": a part of the path. */
+static const char *
+put_group(struct writer *w, const char *p)
+{
+	const char *end = behind_group(p);
+
+	put(w, p, (size_t)(end - p));
+	return end;
+}
+
+/* A return type in brackets, and no function of that name. */
+static bool
+ends_in_decltype(const struct writer *w)
+{
+	return w->len >= 8 &&
+	    memcmp(w->out + w->len - 8, "decltype", 8) == 0;
+}
+
+/* Where the compiler's own endings begin: ".cold", ".isra.0". */
+static size_t
+without_clones(const char *name, size_t len)
+{
+	static const char *const clones[] = {
+		"cold", "constprop", "isra", "part", "lto_priv", "llvm",
+		"localalias", "warm", "__uniq", "clone", "resolver", "ifunc",
+	};
+	size_t was;
+
+	do {
+		size_t end = len, digits = len;
+
+		was = len;
+		while (digits > 0 && isdigit((unsigned char)name[digits - 1]))
+			digits--;
+		if (digits < len && digits > 0 && name[digits - 1] == '.')
+			end = digits - 1;
+		for (size_t i = 0; i < BASE_NELEM(clones); i++) {
+			size_t n = strlen(clones[i]);
+
+			if (end > n + 1 && name[end - n - 1] == '.' &&
+			    memcmp(name + end - n, clones[i], n) == 0)
+				len = end - n - 1;
+		}
+	} while (len < was);
+	return len;
+}
+
+void
+symbol_short_name(const char *function, char *out, size_t cap)
+{
+	struct writer w = { out, cap, 0 };
+	const char *p = function;
+
+	if (cap == 0)
+		return;
+	while (*p != '\0') {
+		bool begins = begins_part(function, p);
+
+		if (is_operator(function, p)) {
+			p = put_operator(&w, p);
+			/* A space keeps "operator<" and what it is of apart. */
+			if (p[0] == ' ' && p[1] == '<')
+				p++;
+		} else if (*p == '<' && p == function) {
+			p = put_self(&w, p);
+		} else if (*p == '<' || *p == '[') {
+			p = behind_group(p);
+			/* "f::<T>" has no part where its arguments are. */
+			if (w.len >= 2 && memcmp(out + w.len - 2, "::", 2) == 0)
+				w.len -= 2;
+		} else if (*p == '{') {
+			p = put_braces(&w, p);
+		} else if (*p == '(' && begins) {
+			p = put_group(&w, p);
+		} else if (*p == '(') {
+			p = behind_qualifiers(behind_group(p));
+			if (strncmp(p, "::", 2) != 0 && !ends_in_decltype(&w))
+				break;
+		} else if (*p == ' ') {
+			/* What stood before was the type it returns. */
+			w.len = 0;
+			p++;
+		} else {
+			put(&w, p++, 1);
+		}
+	}
+	/* What is no name by any grammar is still what it is called. */
+	if (w.len == 0)
+		put(&w, function, strlen(function));
+	out[without_clones(out, w.len)] = '\0';
+}
