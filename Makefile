@@ -132,7 +132,7 @@ microbench: $B/bench/ringbench $B/bench/listbench
 
 # Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SRCS = $(BASE) $(STREAM)
+FUZZ_SRCS = $(BASE) $(STREAM) $(CFI)
 FUZZ_CC = clang $(REQUIRED) -O1 -g
 SECONDS_EACH ?= 60
 
@@ -151,8 +151,9 @@ $B/fuzz/seed_%: tests/fuzz/seed_%.c $(FUZZ_SRCS)
 	$(FUZZ_CC) -o $@ $^ $(LIBS)
 
 # Writes the stored corpus anew, from the samples of the tests.
-corpus-seed: $B/fuzz/seed_wire
-	$< tests/corpus/wire
+corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi
+	$B/fuzz/seed_wire tests/corpus/wire
+	$B/fuzz/seed_cfi tests/corpus/cfi
 
 FUZZ ?= fuzz_wire
 fuzz: $B/fuzz/$(FUZZ)-fuzz
