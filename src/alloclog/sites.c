@@ -195,17 +195,18 @@ fold(uint64_t a, uint64_t b)
 static uint64_t
 hash(const uint64_t *word, unsigned n, uint64_t seed)
 {
-	uint64_t sum = seed * UINT64_C(0xe7037ed1a0b428db);
+	uint64_t sum = seed * UINT64_C(0xe7037ed1a0b428db), more = 0;
 	uint64_t key = UINT64_C(0xa0761d6478bd642f);
 	unsigned i;
 
-	for (i = 0; i + 2 <= n; i += 2) {
+	for (i = 0; i + 4 <= n; i += 4, key += 4 * GOLDEN) {
 		sum += fold(word[i] ^ key, word[i + 1] ^ (key + GOLDEN));
-		key += 2 * GOLDEN;
+		more += fold(word[i + 2] ^ (key + 2 * GOLDEN),
+		    word[i + 3] ^ (key + 3 * GOLDEN));
 	}
-	if (i < n)
+	for (; i < n; i++, key += 2 * GOLDEN)
 		sum += fold(word[i] ^ key, key + GOLDEN);
-	return fold(sum ^ GOLDEN, UINT64_C(0x8ebc6af09c88c6e3));
+	return fold(sum ^ GOLDEN, more ^ UINT64_C(0x8ebc6af09c88c6e3));
 }
 
 /* The tag is the upper half of a hash, the number is in the lower half. */
