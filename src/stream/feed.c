@@ -10,6 +10,7 @@
 
 struct stream_feed {
 	struct reader reader;
+	struct sitemap sites;
 	struct order order;
 	struct stream_feed_counts counts;
 	uint32_t due[REC_SHARDS];	/* as after the last pass */
@@ -28,7 +29,8 @@ stream_feed_new(struct stream_feed **feedp, int fds[2], bool no_wait,
 	feed = calloc(1, sizeof(*feed));
 	if (feed == NULL)
 		return -ENOMEM;
-	err = order_init(&feed->order, &feed->reader, sink, arg,
+	sitemap_init(&feed->sites, &feed->reader);
+	err = order_init(&feed->order, &feed->reader, &feed->sites, sink, arg,
 	    &feed->counts);
 	if (err != 0)
 		goto fail;
@@ -52,7 +54,27 @@ stream_feed_free(struct stream_feed *feed)
 		return;
 	reader_close(&feed->reader);
 	order_fini(&feed->order);
+	sitemap_fini(&feed->sites);
 	free(feed);
+}
+
+void
+stream_feed_sites(struct stream_feed *feed, struct stream_sites *sites)
+{
+	stream_sites_ref(sites);
+	if (feed->sites.sites != NULL)
+		stream_sites_unref(feed->sites.sites);
+	feed->sites.sites = sites;
+}
+
+void
+stream_feed_want_stacks(struct stream_feed *feed, unsigned depth, bool frees)
+{
+	uint32_t stack = depth < RING_STACK_MAX ? depth : RING_STACK_MAX;
+
+	if (stack != 0 && frees)
+		stack |= RING_STACK_FREES;
+	reader_want_stacks(&feed->reader, stack);
 }
 
 static void

@@ -43,12 +43,18 @@ flush(struct order *o)
 	reader_beat(o->reader, clock_ms() + o->clock_ahead);
 }
 
-void
+int
 order_put(struct order *o, const struct rec *rec)
 {
-	o->batch[o->nbatch++] = *rec;
-	if (o->nbatch == ORDER_BATCH)
+	struct rec *put = &o->batch[o->nbatch];
+	int err;
+
+	*put = *rec;
+	if ((err = sitemap_rewrite(o->sites, put)) != 0)
+		return err;
+	if (++o->nbatch == ORDER_BATCH)
 		flush(o);
+	return 0;
 }
 
 static void
@@ -214,6 +220,14 @@ turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
 
 /* --- the merge ----------------------------------------------------------- */
 
+static int
+put_one(struct order *o, const struct rec *rec)
+{
+	int err = order_put(o, rec);
+
+	return err != 0 ? err : 1;
+}
+
 /* One record that is not on the fast path: 1 done, 0 its source waits. */
 static int
 run_record(struct order *o, unsigned id, const struct rec *rec)
@@ -222,12 +236,11 @@ run_record(struct order *o, unsigned id, const struct rec *rec)
 
 	switch (reader_class(o->reader, rec)) {
 	case CLASS_TICKET:
-		if ((err = turn(o, id, rec, rec_shard(rec_addr(rec)))) == 1)
-			order_put(o, rec);
-		return err;
+		if ((err = turn(o, id, rec, rec_shard(rec_addr(rec)))) != 1)
+			return err;
+		return put_one(o, rec);
 	case CLASS_PLAIN:
-		order_put(o, rec);
-		return 1;
+		return put_one(o, rec);
 	case CLASS_CONTROL:
 		control(o, rec);
 		return 1;
@@ -252,7 +265,8 @@ run_chunk(struct order *o, unsigned i)
 		if (__builtin_expect(reader_class(o->reader, rec) ==
 			    CLASS_TICKET && *shard == rec_ticket(rec), 1)) {
 			*shard = (uint32_t)(*shard + 1);
-			order_put(o, rec);
+			if (__builtin_expect((err = order_put(o, rec)) != 0, 0))
+				return err;
 			continue;
 		}
 		if ((err = run_record(o, i, rec)) != 1)
@@ -508,6 +522,8 @@ account(struct order *o)
 		c->held_max = c->held;
 	c->owed = o->owed.used;
 	c->rings = o->reader->nrings;
+	c->sites_full = o->reader->sites_full + o->sites->full;
+	c->walks = o->reader->walks;
 }
 
 /*
@@ -556,8 +572,9 @@ order_start_at(struct order *o, const uint32_t tickets[REC_SHARDS])
 }
 
 int
-order_init(struct order *o, struct reader *r, const struct stream_sink *sink,
-    void *arg, struct stream_feed_counts *counts)
+order_init(struct order *o, struct reader *r, struct sitemap *sites,
+    const struct stream_sink *sink, void *arg,
+    struct stream_feed_counts *counts)
 {
 	uint64_t seeds[2];
 
@@ -566,6 +583,7 @@ order_init(struct order *o, struct reader *r, const struct stream_sink *sink,
 	o->waiters.seed = seeds[0] | 1;
 	o->owed.seed = seeds[1] | 1;
 	o->reader = r;
+	o->sites = sites;
 	o->sink = sink;
 	o->arg = arg;
 	o->counts = counts;

@@ -28,6 +28,7 @@
 #define STREAM_ORDER_H
 
 #include "reader.h"
+#include "sitemap.h"
 #include "stream.h"
 #include "ticketmap.h"
 
@@ -84,6 +85,7 @@ struct shard_tally {
 
 struct order {
 	struct reader *reader;
+	struct sitemap *sites;
 	const struct stream_sink *sink;
 	void *arg;
 	struct stream_feed_counts *counts;
@@ -127,8 +129,8 @@ struct order {
 };
 
 /* Its memory is the caller's, zeroed, and large. */
-int order_init(struct order *, struct reader *, const struct stream_sink *,
-    void *arg, struct stream_feed_counts *);
+int order_init(struct order *, struct reader *, struct sitemap *,
+    const struct stream_sink *, void *arg, struct stream_feed_counts *);
 void order_fini(struct order *);
 
 void order_start_at(struct order *, const uint32_t tickets[REC_SHARDS]);
@@ -180,7 +182,7 @@ order_front(const struct order *o, unsigned id)
 
 /* order.c */
 uint64_t order_held(const struct order *);	/* seen and not delivered */
-void order_put(struct order *, const struct rec *);
+int order_put(struct order *, const struct rec *);
 void order_lose(struct order *, unsigned cause, uint64_t count);
 void order_ready(struct order *, unsigned id);
 int order_merge(struct order *);

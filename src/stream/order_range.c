@@ -150,6 +150,7 @@ range_run(struct order *o, unsigned id)
 	}
 	if (range->left != 0)
 		return 0;
-	order_put(o, rec);
+	if ((err = order_put(o, rec)) != 0)
+		return err;
 	return (err = end(o, id)) != 0 ? err : 1;
 }

@@ -165,6 +165,12 @@ reader_beat(struct reader *r, int64_t now_ms)
 	    memory_order_release);
 }
 
+void
+reader_want_stacks(struct reader *r, uint32_t stack)
+{
+	atomic_store_explicit(&r->keeper->stack, stack, memory_order_relaxed);
+}
+
 /* --- a look -------------------------------------------------------------- */
 
 static int
@@ -249,6 +255,9 @@ reader_look(struct reader *r)
 	    memory_order_relaxed), UINT16_MAX);
 	r->far_addresses = atomic_load_explicit(&area->far_addresses,
 	    memory_order_relaxed);
+	r->sites_full = atomic_load_explicit(&area->sites_full,
+	    memory_order_relaxed);
+	r->walks = atomic_load_explicit(&area->walks, memory_order_relaxed);
 	return 0;
 }
 

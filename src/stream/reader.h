@@ -54,6 +54,21 @@ struct reader_ring {
 	uint32_t not_before;	/* ms of the last visit that found it empty */
 };
 
+/* A stack and a module as a target has written them down, checked. */
+struct reader_site {
+	uint64_t frame[RING_STACK_MAX];	/* modules below RING_MODULES */
+	unsigned depth;			/* 1 to RING_STACK_MAX */
+	enum ring_end end;
+};
+
+struct reader_module {
+	uint64_t start, end, bias;
+	unsigned build_id_len;		/* 0: has none */
+	uint8_t build_id[32];
+	bool cut;			/* path is not all of it */
+	char path[RING_PATH + 1];
+};
+
 struct reader {
 	const struct ring_area *area;		/* mapped read-only */
 	const struct ring_slot *slots;
@@ -65,6 +80,8 @@ struct reader {
 	uint32_t visit;				/* the same at the look before */
 	uint64_t dropped;			/* in all rings, ever */
 	uint64_t far_addresses;
+	uint64_t sites_full;
+	uint64_t walks;
 	struct reader_ring rings[RING_COUNT + 1];	/* [RING_COMMON]: slots */
 	uint64_t inflight[REC_SHARDS / 64];	/* shards with a thread in flight */
 	uint8_t class[256];			/* by flags */
@@ -82,6 +99,9 @@ void reader_gone(struct reader *);
 
 /* Publishes the millisecond: the heartbeat. */
 void reader_beat(struct reader *, int64_t now_ms);
+
+/* What the target is asked for: frames of a stack, and RING_STACK_FREES. */
+void reader_want_stacks(struct reader *, uint32_t stack);
 
 /* In-flight words, then heads, then the counts of what was dropped. */
 int reader_look(struct reader *);
@@ -115,6 +135,13 @@ void reader_claims_done(struct reader *, uint64_t n);
 
 /* Shows the producers the room that has been made, and wakes who waits for it. */
 void reader_release(struct reader *);
+
+/*
+ * Copy site and module `no` out: -EPROTO for one that the target has not
+ * written down, or not as its own side does.  In reader_sites.c.
+ */
+int reader_site(const struct reader *, uint32_t no, struct reader_site *);
+int reader_module(const struct reader *, unsigned no, struct reader_module *);
 
 /* Sleeps until the bell has rung since *told, at most timeout_ms. */
 int reader_wait_bell(const struct reader *, uint32_t *told, int timeout_ms);

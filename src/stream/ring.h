@@ -33,8 +33,9 @@
  *
  * Layout of the ring area, from offset 0: struct ring_area, then the slots of
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
- * ring_classes, then the sites, the frames and the modules.  Both sides compute offsets from these constants; there is no
- * offset and no pointer in the shared memory.
+ * ring_classes, then the sites, the frames and the modules.  Both sides compute
+ * offsets from these constants; there is no offset and no pointer in the shared
+ * memory.
  *
  * Sites, frames and modules are only ever added, from number 1 on (entry 0 of
  * each is not used), each by whichever thread met it first: numbers and room

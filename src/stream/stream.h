@@ -192,6 +192,8 @@ const struct rec *stream_queue_at(const struct stream_queue *, uint64_t seq);
 struct stream_sites;
 
 #define STREAM_SITES_MAX (1u << 19)
+#define STREAM_SITES_FRAMES (1u << 23)	/* of all stacks together */
+#define STREAM_MODULES_MAX 4096
 
 struct stream_module {
 	uint64_t start, end;	/* what it had mapped; end 0: not known */
@@ -199,6 +201,7 @@ struct stream_module {
 	unsigned build_id_len;	/* 0: has none */
 	uint8_t build_id[32];
 	const char *path;	/* "" the program itself, as long as nobody knows better; outside text */
+	bool cut;		/* path is not all of it */
 };
 
 struct stream_site {
@@ -220,7 +223,8 @@ int stream_sites_put(struct stream_sites *, const uint64_t *frame,
 int stream_sites_put_module(struct stream_sites *,
     const struct stream_module *, unsigned *no);
 /*
- * What became known of a module later: its path.
+ * What became known of a module later: its path, all of it.  Who puts it as
+ * the target told it gets the same number still.
  */
 int stream_sites_set_path(struct stream_sites *, unsigned no,
     const char *path);
@@ -231,6 +235,9 @@ bool stream_sites_get(const struct stream_sites *, uint32_t no,
 bool stream_sites_get_module(const struct stream_sites *, unsigned no,
     struct stream_module *);
 uint32_t stream_sites_count(const struct stream_sites *);
+unsigned stream_sites_modules(const struct stream_sites *);	/* likewise of modules */
+/* Bytes that it takes, shared out among those who hold a reference. */
+size_t stream_sites_memory(const struct stream_sites *);
 
 /* "the stack is whole", "no more were asked for", ...; "?" for none. */
 const char *stream_end_text(unsigned end);
@@ -259,7 +266,7 @@ struct stream_feed_counts {
 	uint64_t far_addresses;
 	uint64_t lost[STREAM_CAUSES];
 	unsigned rings;		/* in use */
-	uint64_t sites_full;	/* stacks for which the target had no room */
+	uint64_t sites_full;	/* events whose stack the target, stacks that the store had no room for */
 	uint64_t walks;		/* stacks that the target had to walk */
 	bool joined;		/* the target has mapped them: silence means no events */
 };

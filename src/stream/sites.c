@@ -1,0 +1,322 @@
+/*
+ * The store of stacks and modules that a family of images shares.
+ *
+ * It takes, at most, 64 MiB of frames (STREAM_SITES_FRAMES words), 4 MiB of
+ * sites, 4 MiB of hash and 4,096 modules of a few hundred bytes: below 80 MiB
+ * in all, and while an array grows its half again.  A target can bring no more
+ * than its own area holds, 16 MiB of frames; it takes a family to fill this.
+ * The common case is some thousand stacks in some hundred kilobytes.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "../base/base.h"
+#include "stream.h"
+
+struct kept_site {
+	uint32_t at;			/* of its first frame */
+	uint8_t depth, end;
+};
+
+struct kept_module {
+	struct stream_module m;		/* but for its path */
+	char *told;			/* the path that it came with, by which it is known */
+	char *path;			/* what became known later; NULL: told */
+};
+
+struct stream_sites {
+	unsigned refs;
+	uint64_t seed;			/* targets choose what is hashed */
+	uint64_t *frame;
+	size_t nframe, frame_cap;
+	struct kept_site *site;		/* that of number n at n - 1 */
+	size_t nsite, site_cap;
+	uint32_t *slot;			/* numbers by hash; 0: free */
+	size_t nslot;			/* a power of two, never more than half full */
+	struct kept_module *module;	/* as site */
+	size_t nmodule, module_cap;
+};
+
+#define FIRST_SLOTS 256
+
+int
+stream_sites_new(struct stream_sites **sitesp)
+{
+	struct stream_sites *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->refs = 1;
+	if (getrandom(&s->seed, sizeof(s->seed), GRND_NONBLOCK) !=
+	    sizeof(s->seed))
+		s->seed = (uint64_t)mono_now().ns;
+	*sitesp = s;
+	return 0;
+}
+
+void
+stream_sites_ref(struct stream_sites *s)
+{
+	s->refs++;
+}
+
+void
+stream_sites_unref(struct stream_sites *s)
+{
+	if (--s->refs > 0)
+		return;
+	for (size_t i = 0; i < s->nmodule; i++) {
+		free(s->module[i].told);
+		free(s->module[i].path);
+	}
+	free(s->module);
+	free(s->slot);
+	free(s->site);
+	free(s->frame);
+	free(s);
+}
+
+size_t
+stream_sites_memory(const struct stream_sites *s)
+{
+	return (s->frame_cap * sizeof(*s->frame) +
+	    s->site_cap * sizeof(*s->site) + s->nslot * sizeof(*s->slot) +
+	    s->module_cap * sizeof(*s->module)) / s->refs;
+}
+
+/* --- stacks -------------------------------------------------------------- */
+
+static uint64_t
+mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t
+hash(const struct stream_sites *s, const uint64_t *frame, unsigned depth,
+    unsigned end)
+{
+	uint64_t h = mix(s->seed ^ (depth | end << 8),
+	    UINT64_C(0xa0761d6478bd642f));
+
+	for (unsigned i = 0; i < depth; i++)
+		h = mix(h ^ frame[i], s->seed | 1);
+	return mix(h, UINT64_C(0xe7037ed1a0b428db));
+}
+
+/* Where the stack stands, or the free slot where it belongs. */
+static uint32_t *
+slot_of(const struct stream_sites *s, const uint64_t *frame, unsigned depth,
+    unsigned end)
+{
+	size_t i = hash(s, frame, depth, end) & (s->nslot - 1);
+
+	for (;; i = (i + 1) & (s->nslot - 1)) {
+		const struct kept_site *kept;
+
+		if (s->slot[i] == 0)
+			return &s->slot[i];
+		kept = &s->site[s->slot[i] - 1];
+		if (kept->depth == depth && kept->end == end &&
+		    memcmp(s->frame + kept->at, frame,
+			depth * sizeof(*frame)) == 0)
+			return &s->slot[i];
+	}
+}
+
+static int
+make_slots(struct stream_sites *s)
+{
+	size_t n = s->nslot == 0 ? FIRST_SLOTS : 2 * s->nslot;
+	uint32_t *slot;
+
+	if (2 * (s->nsite + 1) <= s->nslot)
+		return 0;
+	slot = calloc(n, sizeof(*slot));
+	if (slot == NULL)
+		return -ENOMEM;
+	free(s->slot);
+	s->slot = slot;
+	s->nslot = n;
+	for (size_t i = 0; i < s->nsite; i++) {
+		const struct kept_site *kept = &s->site[i];
+
+		*slot_of(s, s->frame + kept->at, kept->depth, kept->end) =
+		    (uint32_t)(i + 1);
+	}
+	return 0;
+}
+
+static int
+make_room(struct stream_sites *s, unsigned depth)
+{
+	void *frame = s->frame, *site = s->site;
+	int err;
+
+	err = base_grow(&frame, &s->frame_cap, s->nframe + depth,
+	    sizeof(*s->frame));
+	s->frame = frame;
+	if (err != 0)
+		return err;
+	err = base_grow(&site, &s->site_cap, s->nsite + 1, sizeof(*s->site));
+	s->site = site;
+	return err;
+}
+
+int
+stream_sites_put(struct stream_sites *s, const uint64_t *frame,
+    unsigned depth, enum ring_end end, uint32_t *no)
+{
+	uint32_t *slot;
+	int err;
+
+	assert(depth >= 1 && depth <= RING_STACK_MAX);
+	if ((err = make_slots(s)) != 0)
+		return err;
+	slot = slot_of(s, frame, depth, end);
+	if (*slot != 0) {
+		*no = *slot;
+		return 0;
+	}
+	if (s->nsite >= STREAM_SITES_MAX ||
+	    s->nframe + depth > STREAM_SITES_FRAMES)
+		return -ENOSPC;
+	if ((err = make_room(s, depth)) != 0)
+		return err;
+	memcpy(s->frame + s->nframe, frame, depth * sizeof(*frame));
+	s->site[s->nsite++] = (struct kept_site){
+		.at = (uint32_t)s->nframe,
+		.depth = (uint8_t)depth,
+		.end = (uint8_t)end,
+	};
+	s->nframe += depth;
+	*no = *slot = (uint32_t)s->nsite;
+	return 0;
+}
+
+bool
+stream_sites_get(const struct stream_sites *s, uint32_t no,
+    struct stream_site *out)
+{
+	const struct kept_site *kept;
+
+	if (no == 0 || no > s->nsite)
+		return false;
+	kept = &s->site[no - 1];
+	out->frame = s->frame + kept->at;
+	out->depth = kept->depth;
+	out->end = kept->end;
+	return true;
+}
+
+uint32_t
+stream_sites_count(const struct stream_sites *s)
+{
+	return (uint32_t)s->nsite;
+}
+
+/* --- modules ------------------------------------------------------------- */
+
+static bool
+same_module(const struct kept_module *kept, const struct stream_module *m)
+{
+	return kept->m.start == m->start && kept->m.end == m->end &&
+	    kept->m.bias == m->bias &&
+	    kept->m.build_id_len == m->build_id_len &&
+	    memcmp(kept->m.build_id, m->build_id, m->build_id_len) == 0 &&
+	    strcmp(kept->told, m->path) == 0;
+}
+
+int
+stream_sites_put_module(struct stream_sites *s, const struct stream_module *m,
+    unsigned *no)
+{
+	struct kept_module *kept;
+	char *told;
+	void *array;
+	int err;
+
+	assert(m->build_id_len <= sizeof(m->build_id));
+	for (size_t i = 0; i < s->nmodule; i++) {
+		if (same_module(&s->module[i], m)) {
+			*no = (unsigned)i + 1;
+			return 0;
+		}
+	}
+	if (s->nmodule >= STREAM_MODULES_MAX)
+		return -ENOSPC;
+	array = s->module;
+	err = base_grow(&array, &s->module_cap, s->nmodule + 1,
+	    sizeof(*s->module));
+	s->module = array;
+	if (err != 0)
+		return err;
+	told = strdup(m->path);
+	if (told == NULL)
+		return -ENOMEM;
+	kept = &s->module[s->nmodule++];
+	*kept = (struct kept_module){ .m = *m, .told = told };
+	kept->m.path = NULL;		/* told, or path */
+	*no = (unsigned)s->nmodule;
+	return 0;
+}
+
+int
+stream_sites_set_path(struct stream_sites *s, unsigned no, const char *path)
+{
+	struct kept_module *kept;
+	char *copy;
+
+	if (no == 0 || no > s->nmodule)
+		return -EINVAL;
+	copy = strdup(path);
+	if (copy == NULL)
+		return -ENOMEM;
+	kept = &s->module[no - 1];
+	free(kept->path);
+	kept->path = copy;
+	kept->m.cut = false;
+	return 0;
+}
+
+bool
+stream_sites_get_module(const struct stream_sites *s, unsigned no,
+    struct stream_module *out)
+{
+	const struct kept_module *kept;
+
+	if (no == 0 || no > s->nmodule)
+		return false;
+	kept = &s->module[no - 1];
+	*out = kept->m;
+	out->path = kept->path != NULL ? kept->path : kept->told;
+	return true;
+}
+
+unsigned
+stream_sites_modules(const struct stream_sites *s)
+{
+	return (unsigned)s->nmodule;
+}
+
+/* --- words --------------------------------------------------------------- */
+
+const char *
+stream_end_text(unsigned end)
+{
+	static const char *const text[RING_ENDS] = {
+		[RING_END_OUTERMOST] = "the stack is whole",
+		[RING_END_DEPTH] = "no more were asked for",
+		[RING_END_NO_TABLE] = "code without an unwind table",
+		[RING_END_RULE] = "an unwind table that is not followed",
+		[RING_END_MEMORY] = "the stack goes on where no memory is",
+		[RING_END_STUCK] = "a damaged stack",
+	};
+
+	return end < RING_ENDS && text[end] != NULL ? text[end] : "?";
+}
