@@ -16,14 +16,14 @@
  *			for re-entry from a signal handler, for threads past
  *			their destructors and when every ring is taken.
  *	frame		one return address of a call stack, and the module it
-			was in: frame_pc(), frame_module().
-	site		a call stack written down once: its frames lie in a row,
-			innermost first, and end for a reason.
-	module		an object that had code mapped when one of its frames
-			was first seen; known by number from then on, so that
-			an address keeps its meaning when another object comes
-			to lie there.
-	in flight	a thread between its ticket and its record: its ring's
+ *			was in: frame_pc(), frame_module().
+ *	site		a call stack written down once: its frames lie in a row,
+ *			innermost first, and end for a reason.
+ *	module		an object that had code mapped when one of its frames
+ *			was first seen; known by number from then on, so that
+ *			an address keeps its meaning when another object comes
+ *			to lie there.
+ *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
  *
