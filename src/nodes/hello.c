@@ -91,10 +91,14 @@ name_image(struct keeper *k, pid_t pid, const struct ring_hello *h)
 static int
 introduce(struct keeper *k, pid_t pid, const struct ring_hello *h, bool calm)
 {
+	char exe[PROC_PATH];
+
 	name_image(k, pid, h);
 	if (k->pidfd < 0)
 		return -ESRCH;
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
+	if (proc_exe_path(pid, exe) == 0)
+		k->exe = strdup(exe);
 	if (!k->forked) {
 		/* A program may be over before anybody asks for its callers. */
 		if (calm && symbol_modules_new(&k->modules) == 0)
@@ -117,7 +121,9 @@ forget_image(struct keeper *k)
 	k->pidfd = -1;
 	k->pid = 0;
 	free(k->cut);
+	free(k->exe);
 	k->cut = NULL;
+	k->exe = NULL;
 	if (k->modules != NULL)
 		symbol_modules_free(k->modules);
 	k->modules = NULL;

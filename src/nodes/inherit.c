@@ -395,6 +395,7 @@ inherit(struct keeper *child, struct keeper *parent)
 		unsure(child, "its parent's stream was damaged");
 		goto out;
 	}
+	keeper_share_sites(child, parent);
 	if (!keeper_complete(parent))
 		unsure(child, "its parent's list was incomplete at the fork");
 	/* Blocks keep their numbers, so the child's begin above all of them. */

@@ -9,6 +9,7 @@
 
 #include "bell.h"
 #include "keeper.h"
+#include "module_paths.h"
 #include "node.h"
 
 #define TAGS STREAM_QUEUE_RECORDS
@@ -37,6 +38,11 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 	/* Any process may fork, and says so only afterwards. */
 	if (o->with_feed) {
 		r = blklist_remember(k->list, REMEMBERED);
+		if (r < 0)
+			return r;
+	}
+	if (!o->classic) {
+		r = stream_sites_new(&k->sites);
 		if (r < 0)
 			return r;
 	}
@@ -79,6 +85,9 @@ keeper_new(struct keeper **out, struct node *node,
 		    &keeper_sink, k);
 		if (r < 0)
 			goto fail;
+		stream_feed_sites(k->feed, k->sites);
+		stream_feed_want_stacks(k->feed, node->opts.stack,
+		    node->opts.free_stacks);
 	}
 	*out = k;
 	return 0;
@@ -112,6 +121,7 @@ keeper_free(struct keeper *k)
 	if (k->pidfd >= 0)
 		close(k->pidfd);
 	free(k->cut);
+	free(k->exe);
 	free(k->source_arg);
 	free(k);
 }
@@ -362,6 +372,7 @@ keeper_pass(struct keeper *k, int64_t mono_ms)
 		return 0;
 	}
 	k->name_reads = 0;
+	module_paths_find(k);
 	k->cycle_us = (uint32_t)(mono_diff_ns(mono_now(), before) / 1000);
 	if (n < 0) {
 		corrupt(k, n);
@@ -392,6 +403,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	if (k->feed != NULL) {
 		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
 
+		module_paths_find(k);
 		if (n < 0) {
 			corrupt(k, n);
 		} else if (!stream_feed_counts(k->feed)->joined) {
@@ -442,6 +454,9 @@ keeper_drop(struct keeper *k)
 	k->list = NULL;
 	k->oracle = NULL;
 	k->queue = NULL;
+	if (k->sites != NULL)
+		stream_sites_unref(k->sites);
+	k->sites = NULL;
 	free(k->last_due);
 	free(k->types);
 	free(k->thread);
@@ -510,6 +525,18 @@ keeper_info(const struct keeper *k, uint64_t seq)
 		return 0;
 	t = &k->tag[seq % TAGS];
 	return t->seq == (uint32_t)seq ? t->info : 0;
+}
+
+void
+keeper_share_sites(struct keeper *child, const struct keeper *parent)
+{
+	if (parent->sites == NULL || child->sites == NULL)
+		return;
+	stream_sites_ref(parent->sites);
+	stream_sites_unref(child->sites);
+	child->sites = parent->sites;
+	if (child->feed != NULL)
+		stream_feed_sites(child->feed, child->sites);
 }
 
 void

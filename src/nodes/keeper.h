@@ -85,6 +85,9 @@ struct keeper {
 	uint64_t first;			/* sequence number that the queue began with */
 	uint32_t *last_due;		/* of the feed at its end, while the list is kept */
 	struct stream_types *types;	/* lives and goes with the list */
+	struct stream_sites *sites;	/* a reference, shared with whom it forked; likewise; NULL: classic */
+	unsigned modules_named;		/* of those in sites, up to this number */
+	char *exe;			/* path of what it ran at the start, heap; NULL not known */
 	struct symbol_modules *modules;	/* NULL: none known */
 	pthread_mutex_t modules_lock;	/* loop and worker threads share the table */
 
@@ -195,6 +198,12 @@ uint16_t keeper_info(const struct keeper *, uint64_t seq);
 /* "rx-0": reads it anew when the thread lives.  "" when not known; safe text. */
 void keeper_thread_name(struct keeper *, unsigned thread, char *out,
     size_t cap);
+
+/*
+ * A forked child's stacks are put where its parent's are, for the blocks that
+ * it inherits name them by number.  Before its first pass.
+ */
+void keeper_share_sites(struct keeper *child, const struct keeper *parent);
 
 /* Which of the types are legal, told to the lists again. */
 void keeper_types_changed(struct keeper *);

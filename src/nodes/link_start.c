@@ -54,11 +54,12 @@ count_words(const char *const *argv)
 }
 
 /*
- * The arguments; `fd_text` and `max_text` hold numbers as text.  exec takes
+ * The arguments; the texts beside `start` are its numbers.  exec takes
  * char *const[] for historical reasons and writes to none of them.
  */
 static char **
-make_argv(const struct nodes_start *start, char *fd_text, char *max_text)
+make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
+    char *stack_text)
 {
 	size_t n = 0, words = count_words(start->argv), i;
 	const char **argv;
@@ -79,6 +80,12 @@ make_argv(const struct nodes_start *start, char *fd_text, char *max_text)
 		argv[n++] = "--own-session";
 	if (start->check_list)
 		argv[n++] = "--check-list";
+	if (start->stack != 0) {
+		argv[n++] = "--stack";
+		argv[n++] = stack_text;
+	}
+	if (start->free_stacks)
+		argv[n++] = "--free-stack";
 	if (start->report != NULL) {
 		argv[n++] = "--report";
 		argv[n++] = start->report;
@@ -126,6 +133,7 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
     const struct nodes_start *start)
 {
 	char program[PROGRAM_PATH_MAX], fd_text[12], max_text[12];
+	char stack_text[12];
 	struct nodes_link *link;
 	int fds[2], err;
 	char **argv;
@@ -138,7 +146,8 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 		return -errno;
 	snprintf(fd_text, sizeof fd_text, "%d", fds[1]);
 	snprintf(max_text, sizeof max_text, "%u", start->max);
-	argv = make_argv(start, fd_text, max_text);
+	snprintf(stack_text, sizeof stack_text, "%u", start->stack);
+	argv = make_argv(start, fd_text, max_text, stack_text);
 	err = argv != NULL ? spawn(program, fds[1], argv, &pid) : -ENOMEM;
 	free(argv);
 	close(fds[1]);

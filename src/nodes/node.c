@@ -120,7 +120,8 @@ node_done_check(struct node *node)
 
 enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
-	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM,
+	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
+	OPT_FREE_STACK,
 };
 
 static const struct option_entry {
@@ -137,6 +138,8 @@ static const struct option_entry {
 	{ "demo", required_argument, OPT_DEMO },
 	{ "at", required_argument, OPT_AT },
 	{ "stream", required_argument, OPT_STREAM },
+	{ "stack", required_argument, OPT_STACK },
+	{ "free-stack", no_argument, OPT_FREE_STACK },
 };
 
 static int
@@ -190,6 +193,13 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 		break;
 	case OPT_STREAM:
 		o->demo_stream = arg;
+		break;
+	case OPT_STACK:
+		r = parse_number(arg, RING_STACK_MAX, &n);
+		o->stack = (unsigned)n;
+		break;
+	case OPT_FREE_STACK:
+		o->free_stacks = true;
 		break;
 	}
 	return r;

@@ -35,6 +35,8 @@ struct node_opts {
 	bool no_wait;
 	bool own_session;
 	bool check_list;
+	unsigned stack;			/* frames of an allocation's stack; 0: its caller alone */
+	bool free_stacks;		/* frees have theirs too */
 	const char *report;
 	const char *demo;
 	const char *demo_at;

@@ -119,6 +119,94 @@ proc_exe(pid_t pid, uint64_t *dev, uint64_t *ino)
 	return 0;
 }
 
+/* The kernel's word behind the path of a file that is no more. */
+static void
+cut_deleted(char *path)
+{
+	static const char word[] = " (deleted)";
+	size_t len = strlen(path), tail = sizeof word - 1;
+
+	if (len > tail && strcmp(path + len - tail, word) == 0)
+		path[len - tail] = '\0';
+}
+
+int
+proc_exe_path(pid_t pid, char out[PROC_PATH])
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	n = readlink(path, out, PROC_PATH - 1);
+	if (n < 0)
+		return -errno;
+	out[n] = '\0';
+	cut_deleted(out);
+	return 0;
+}
+
+/* A newline in a path stands as \012 in the kernel's list. */
+static void
+copy_path(char out[PROC_PATH], const char *in)
+{
+	size_t n = 0;
+
+	while (*in != '\0' && n < PROC_PATH - 1) {
+		bool newline = strncmp(in, "\\012", 4) == 0;
+
+		out[n++] = newline ? '\n' : *in;
+		in += newline ? 4 : 1;
+	}
+	out[n] = '\0';
+	cut_deleted(out);
+}
+
+/* "start-end perms offset dev inode  path": 0 when it begins at `start`. */
+static int
+path_of_line(const char *line, uint64_t start, char out[PROC_PATH])
+{
+	char *rest;
+	int at = 0;
+
+	if (strtoull(line, &rest, 16) != start || *rest != '-')
+		return -ENOENT;
+	if (sscanf(rest, "-%*x %*s %*x %*s %*u %n", &at) != 0 || at == 0 ||
+	    rest[at] == '\0')
+		return -ENOENT;
+	copy_path(out, rest + at);
+	return 0;
+}
+
+int
+proc_maps_path(pid_t pid, uint64_t start, char out[PROC_PATH])
+{
+	char path[64], buf[4 * PROC_PATH];	/* escapes make lines longer */
+	size_t held = 0;
+	int fd, found = -ENOENT;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (found != 0 &&
+	    (n = read(fd, buf + held, sizeof buf - held)) > 0) {
+		char *line = buf, *end;
+
+		held += (size_t)n;
+		while (found != 0 && (end = memchr(line, '\n',
+		    held - (size_t)(line - buf))) != NULL) {
+			*end = '\0';
+			found = path_of_line(line, start, out);
+			line = end + 1;
+		}
+		held -= (size_t)(line - buf);
+		memmove(buf, line, held);
+	}
+	close(fd);
+	return found;
+}
+
 int
 proc_maps_has(pid_t pid, const char *text)
 {

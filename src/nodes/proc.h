@@ -23,6 +23,17 @@ int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 /* Which file it runs. */
 int proc_exe(pid_t, uint64_t *dev, uint64_t *ino);
 
+#define PROC_PATH 4097		/* PATH_MAX and a NUL */
+
+/* Its path; one whose file was unlinked is the path that it had. */
+int proc_exe_path(pid_t, char out[PROC_PATH]);
+
+/*
+ * What is mapped at `start`: a path, or "[vdso]" and the like.  -ENOENT when
+ * no mapping begins there or it is of no file.
+ */
+int proc_maps_path(pid_t, uint64_t start, char out[PROC_PATH]);
+
 /* 1 when a line of /proc/PID/maps has that text, 0 when none, or -errno. */
 int proc_maps_has(pid_t, const char *text);
 

@@ -87,6 +87,8 @@ trim_ended(struct node *node)
 		if (k->list == NULL)
 			continue;
 		bytes += blklist_memory(k->list);
+		if (k->sites != NULL)
+			bytes += stream_sites_memory(k->sites);
 		kept++;
 		if ((kept > NODE_LISTS_KEPT ||
 		    (kept > 1 && bytes > NODE_LISTS_BYTES)) &&

@@ -1,0 +1,13 @@
+/*
+ * module_paths: paths of the modules that a target's stacks name, where the target
+ * itself does not know them in full.
+ */
+#ifndef NODES_MODULE_PATHS_H
+#define NODES_MODULE_PATHS_H
+
+#include "keeper.h"
+
+/* Looks at what has come since the last call; costs nothing when nothing has. */
+void module_paths_find(struct keeper *);
+
+#endif
