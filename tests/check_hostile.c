@@ -3,8 +3,10 @@
  * memory, which is nothing: it is refused, or it spoils its own stream.
  */
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 
+#include "../src/alloclog/sites.h"
 #include "feed_rig.h"
 
 static uint64_t
@@ -50,9 +52,21 @@ evil_word(struct rig *rig, uint64_t *seed)
 	static const unsigned rings[] = { 0, 1, 2, 36, 99, RING_COMMON };
 	size_t at;
 
-	switch (random64(seed) % 6) {
+	switch (random64(seed) % 9) {
 	case 0:
-		at = random64(seed) % 40;
+		at = random64(seed) % 80;
+		break;
+	case 6:
+		at = ring_sites_offset() +
+		    random64(seed) % (40 * sizeof(struct ring_site));
+		break;
+	case 7:
+		at = ring_frames_offset() +
+		    random64(seed) % (400 * sizeof(uint64_t));
+		break;
+	case 8:
+		at = ring_modules_offset() +
+		    random64(seed) % (6 * sizeof(struct ring_module));
 		break;
 	case 1:
 	case 2:
@@ -83,6 +97,33 @@ guard(const char *name, size_t size)
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
+/*
+ * A stack of three modules, one of some thirty.  Nothing is mapped there, and
+ * nothing is looked at, for no object begins in the middle of a page.
+ */
+static uint64_t
+honest_caller(uint64_t *seed)
+{
+	static char path[] = "/lib/honest.so";
+	struct link_map map = { .l_name = path };
+	uint64_t frame[RING_STACK_MAX];
+	unsigned which = random64(seed) % 30, depth = 1 + which % 16;
+	uint32_t no;
+
+	for (unsigned i = 0; i < depth; i++) {
+		struct cfi_object o = {
+			.start = 0x10001010 * (i % 3 + 1),
+			.map = &map,
+		};
+
+		o.end = o.start + 0x1000000;
+		frame[i] = frame_make(o.start + 16 * which + i,
+		    sites_module(&o));
+	}
+	no = sites_put(frame, depth, RING_END_DEPTH);
+	return no != 0 ? rec_site_caller(no) : 0;
+}
+
 /* Some of everything, so that there is something to spoil. */
 static void
 honest_traffic(struct rig *rig, uint64_t *seed)
@@ -105,7 +146,8 @@ honest_traffic(struct rig *rig, uint64_t *seed)
 			produce_failed(q, k, TYPE_MALLOC, 0, 0);
 		else
 			produce_alloc(q, rig_addr(k % 50), 16, 0, TYPE_MALLOC,
-			    k % 3 ? REC_LAYER_API : 0, 0);
+			    k % 3 ? REC_LAYER_API : 0,
+			    k % 2 ? honest_caller(seed) : 0);
 	}
 }
 
@@ -130,12 +172,16 @@ static struct rig *
 hostile_rig(void)
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
+	struct stream_sites *sites;
 
 	ck_assert_ptr_nonnull(rig);
 	for (unsigned s = 0; s < REC_SHARDS; s++)
 		atomic_store(&produce_tickets[s].next, 0);
 	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, true,
 			     &quiet_sink, rig), 0);
+	ck_assert_int_eq(stream_sites_new(&sites), 0);
+	stream_feed_sites(rig->feed, sites);
+	stream_sites_unref(sites);
 	rig_map_areas(rig);
 	guard(RING_AREA_NAME, RING_ALIGN(ring_area_size()));
 	produce_attach(rig->area, rig->keeper, 1);
@@ -273,6 +319,127 @@ START_TEST(a_record_that_makes_no_sense_is_refused)
 }
 END_TEST
 
+/* One lie about site 1, whose frames begin at word 1 and are of module 1. */
+static const struct site_lie {
+	enum { OF_SITE, OF_FRAME, OF_MODULE } of;
+	size_t at;			/* in it */
+	uint64_t word;
+} site_lies[] = {
+	{ OF_SITE, 0, 0 },					/* not written down */
+	{ OF_SITE, 0, 1 | UINT64_C(1) << 40 },			/* no frames */
+	{ OF_SITE, 0, 1 | UINT64_C(65) << 32 | UINT64_C(1) << 40 },
+	{ OF_SITE, 0, 1 | UINT64_C(255) << 32 | UINT64_C(1) << 40 },
+	{ OF_SITE, 0, 1 | UINT64_C(2) << 32 },			/* no end */
+	{ OF_SITE, 0, 1 | UINT64_C(2) << 32 | (uint64_t)RING_ENDS << 40 },
+	{ OF_SITE, 0, 1 | UINT64_C(2) << 32 | UINT64_C(0x101) << 40 },
+	{ OF_SITE, 0, UINT64_C(2) << 32 | UINT64_C(1) << 40 },	/* word 0 */
+	{ OF_SITE, 0, (RING_FRAMES - 1) | UINT64_C(2) << 32 | UINT64_C(1) << 40 },
+	{ OF_SITE, 0, RING_FRAMES | UINT64_C(2) << 32 | UINT64_C(1) << 40 },
+	{ OF_SITE, 0, UINT32_MAX | UINT64_C(2) << 32 | UINT64_C(1) << 40 },
+	{ OF_SITE, 0, UINT64_MAX },
+	{ OF_FRAME, 0, UINT64_C(2) << 48 | 4096 },		/* no such module */
+	{ OF_FRAME, 8, (uint64_t)RING_MODULES << 48 | 4096 },
+	{ OF_FRAME, 8, UINT64_MAX },
+	{ OF_MODULE, 0, 0 },					/* not valid */
+	{ OF_MODULE, 0, 2 },
+	{ OF_MODULE, 0, 1 | UINT64_C(33) << 32 },		/* build id of 33 bytes */
+	{ OF_MODULE, 0, 1 | UINT64_C(0xffffffff) << 32 },
+	{ OF_MODULE, offsetof(struct ring_module, start), UINT64_MAX },
+	{ OF_MODULE, offsetof(struct ring_module, start), 0x11001000 },	/* of nothing */
+	{ OF_MODULE, offsetof(struct ring_module, end), 0 },
+	{ OF_MODULE, offsetof(struct ring_module, end), REC_ADDR_MASK + 2 },
+};
+
+/* A stack of two frames and a record that names it. */
+static void
+one_stack(struct producer *p)
+{
+	static char path[] = "/lib/honest.so";
+	struct link_map map = { .l_name = path };
+	struct cfi_object o = { .start = 0x10001010, .end = 0x11001000,
+		.map = &map };
+	unsigned module = sites_module(&o);
+	uint64_t frame[2] = { frame_make(0x10001234, module),
+		frame_make(0x10005678, module) };
+	uint32_t no = sites_put(frame, 2, RING_END_OUTERMOST);
+
+	ck_assert_uint_eq(module, 1);
+	ck_assert_uint_eq(no, 1);
+	produce_open(p, 1);
+	produce_alloc(p, rig_addr(1), 16, 0, TYPE_MALLOC, 0,
+	    rec_site_caller(no));
+}
+
+START_TEST(a_site_that_makes_no_sense_is_refused)
+{
+	const struct site_lie *lie = &site_lies[_i];
+	const size_t of[] = {
+		[OF_SITE] = ring_sites_offset() + sizeof(struct ring_site),
+		[OF_FRAME] = ring_frames_offset() + sizeof(uint64_t),
+		[OF_MODULE] = ring_modules_offset() +
+		    sizeof(struct ring_module),
+	};
+	struct rig *rig = hostile_rig();
+	struct producer p = { 0 };
+
+	one_stack(&p);
+	*(uint64_t *)((char *)rig->area + of[lie->of] + lie->at) = lie->word;
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(the_number_of_no_site_is_refused)
+{
+	static const uint32_t none[] = { 0, 2, RING_SITES - 1, RING_SITES,
+		RING_SITES + 1, UINT32_MAX };
+
+	for (int common = 0; common < 2; common++) {
+		struct rig *rig = hostile_rig();
+		struct producer p = { 0 };
+
+		one_stack(&p);
+		ck_assert_int_eq(rig_pass(rig), 1);
+		produce_free(common ? NULL : &p, rig_addr(1), TYPE_FREE, 0,
+		    rec_site_caller(none[_i]));
+		ck_assert_int_eq(rig_pass(rig), -EPROTO);
+		rig_free(rig);
+	}
+}
+END_TEST
+
+/* Strange, and true for all that the keeper can know. */
+START_TEST(what_a_target_says_of_its_modules_is_bounded)
+{
+	struct rig *rig = hostile_rig();
+	struct stream_sites *sites;
+	struct stream_module m;
+	struct producer p = { 0 };
+	struct ring_module *shared;
+
+	ck_assert_int_eq(stream_sites_new(&sites), 0);
+	stream_feed_sites(rig->feed, sites);
+	one_stack(&p);
+	shared = (struct ring_module *)((char *)rig->area +
+	    ring_modules_offset()) + 1;
+	memset(shared->path, 0x1b, sizeof(shared->path));
+	shared->bias = UINT64_MAX - 4095;
+	ck_assert_int_eq(rig_pass(rig), 1);
+	ck_assert(stream_sites_get_module(sites, 1, &m));
+	ck_assert_uint_eq(strlen(m.path), RING_PATH);
+	ck_assert(m.cut);
+	ck_assert_uint_eq(m.bias, UINT64_MAX - 4095);
+	/* What it writes from now on changes nothing. */
+	memset(shared, 0xff, sizeof(*shared));
+	produce_free(&p, rig_addr(1), TYPE_FREE, 0, rec_site_caller(1));
+	ck_assert_int_eq(rig_pass(rig), 1);
+	ck_assert(stream_sites_get_module(sites, 1, &m));
+	ck_assert_uint_eq(m.end, 0x11001000);
+	stream_sites_unref(sites);
+	rig_free(rig);
+}
+END_TEST
+
 #if !RIG_TSAN
 struct flipper {
 	struct rig *rig;
@@ -332,6 +499,10 @@ hostile_suite(void)
 	tcase_add_test(tc, a_head_that_goes_back_is_refused);
 	tcase_add_loop_test(tc, a_record_that_makes_no_sense_is_refused, 0,
 	    sizeof(bad_records) / sizeof(bad_records[0]));
+	tcase_add_loop_test(tc, a_site_that_makes_no_sense_is_refused, 0,
+	    sizeof(site_lies) / sizeof(site_lies[0]));
+	tcase_add_loop_test(tc, the_number_of_no_site_is_refused, 0, 6);
+	tcase_add_test(tc, what_a_target_says_of_its_modules_is_bounded);
 #if !RIG_TSAN
 	tcase_add_test(tc,
 	    words_that_change_while_they_are_read_are_refused_or_survived);
