@@ -56,7 +56,9 @@ PAGE = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
 # The parts of the target side that can be linked into a test.
 CFI = $(sort $(wildcard src/alloclog/cfi*.c))
-PRODUCE = src/alloclog/produce.c src/alloclog/sites.c $(CFI)
+STACKS = $(addprefix src/alloclog/,stack.c walk.c mapped.c rules.c sites.c) \
+	$(CFI)
+PRODUCE = src/alloclog/produce.c $(STACKS)
 
 ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(NODES) $(PAGE)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)

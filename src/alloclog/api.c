@@ -37,7 +37,7 @@ alloclog_alloc(const void *ptr, size_t size, unsigned type)
 	if (ptr == NULL || atomic_load(&hook_stopped) || !ready(&p))
 		return;
 	produce_alloc(p, (uintptr_t)ptr, size, 0, type & 0xff,
-	    REC_LAYER_API | thread_self.level, CALLER);
+	    REC_LAYER_API | thread_self.level, origin_caller(p, FRAME));
 }
 
 EXPORT void
@@ -47,7 +47,7 @@ alloclog_free(const void *ptr)
 
 	if (ptr != NULL && ready(&p))
 		produce_free(p, (uintptr_t)ptr, TYPE_FREE, REC_LAYER_API,
-		    CALLER);
+		    origin_freer(p, FRAME));
 }
 
 EXPORT void
@@ -56,7 +56,7 @@ alloclog_free_range(const void *ptr, size_t len)
 	struct producer *p;
 
 	if (len > 0 && ready(&p))
-		produce_range(p, (uintptr_t)ptr, len, CALLER);
+		produce_range(p, (uintptr_t)ptr, len, origin_pc(FRAME));
 }
 
 EXPORT void

@@ -258,6 +258,7 @@ join(int fds[2], uint64_t stream)
 	}
 	(void)madvise(r, ring_area_size(), MADV_DONTDUMP);
 	produce_attach(r, k, stream);
+	stack_forget();
 	ring = r;
 	keeper = k;
 	return true;

@@ -50,7 +50,7 @@ measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 
 NOINLINE void
 hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
-    unsigned type, uintptr_t caller)
+    unsigned type, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	struct producer *p = thread_producer();
@@ -58,20 +58,21 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 	if (unlikely(p == NULL) && !thread_ready(&p))
 		return;
 	if (t->depth > 0)
-		scope_label_alloc(t, ptr == NULL, &type, &caller);
+		scope_label_alloc(t, ptr == NULL, &type, &origin);
 	if (ptr != NULL)
 		t->last = (uintptr_t)ptr;
 	if (stopped())
 		return;
 	if (ptr == NULL)
-		produce_failed(p, size, type, t->level, caller);
+		produce_failed(p, size, type, t->level,
+		    origin_caller(p, origin));
 	else
 		produce_alloc(p, (uintptr_t)ptr, size, measure(t, ptr, usable),
-		    type, t->level, caller);
+		    type, t->level, origin_caller(p, origin));
 }
 
 NOINLINE void
-hook_freeing(void *ptr, unsigned type, uintptr_t caller)
+hook_freeing(void *ptr, unsigned type, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	struct producer *p = thread_producer();
@@ -79,24 +80,25 @@ hook_freeing(void *ptr, unsigned type, uintptr_t caller)
 	if (unlikely(p == NULL) && !thread_ready(&p))
 		return;
 	if (t->depth > 0 &&
-	    !scope_label_free(t, (uintptr_t)ptr, &type, &caller))
+	    !scope_label_free(t, (uintptr_t)ptr, &type, &origin))
 		return;
 	if (t->last == (uintptr_t)ptr)
 		t->last = 0;
-	produce_free(p, (uintptr_t)ptr, type, 0, caller);
+	produce_free(p, (uintptr_t)ptr, type, 0, origin_freer(p, origin));
 }
 
 static inline void
 log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
-    unsigned type, uintptr_t caller)
+    unsigned type, uintptr_t origin)
 {
 	if (stopped())
 		return;
 	if (unlikely(ptr == NULL))
-		produce_failed(p, size, type, p->level, caller);
+		produce_failed(p, size, type, p->level,
+		    origin_caller(p, origin));
 	else
 		produce_alloc(p, (uintptr_t)ptr, size, real.usable[fn](ptr),
-		    type, p->level, caller);
+		    type, p->level, origin_caller(p, origin));
 }
 
 /* --- slow paths --------------------------------------------------------- */
@@ -124,33 +126,33 @@ lone_scope(const struct producer *p)
 }
 
 static NOINLINE void *
-malloc_slow(size_t size, uintptr_t caller)
+malloc_slow(size_t size, uintptr_t origin)
 {
 	struct producer *p = thread_producer();
 	const struct scope *s = lone_scope(p);
 	void *ptr;
 
-	if (s != NULL && likely(scope_calls(s, caller)) &&
+	if (s != NULL && likely(scope_calls(s, origin_pc(origin))) &&
 	    likely(s->block == 0) && likely(!s->own) && likely(!stopped())) {
 		ptr = real.malloc(size);
 		if (likely(ptr != NULL))
 			produce_alloc(p, (uintptr_t)ptr, size,
 			    real.usable[REAL_MALLOC](ptr), s->type, p->level,
-			    s->caller);
+			    origin_caller(p, s->origin));
 		else
-			hook_allocated(ptr, size, NULL, TYPE_MALLOC, caller);
+			hook_allocated(ptr, size, NULL, TYPE_MALLOC, origin);
 		return ptr;
 	}
 	if (!real_get())
 		return pool_alloc(16, size);
 	ptr = real.malloc(size);
 	hook_allocated(ptr, size, real.usable[REAL_MALLOC], TYPE_MALLOC,
-	    caller);
+	    origin);
 	return ptr;
 }
 
 static COLD void *
-calloc_slow(size_t n, size_t size, uintptr_t caller)
+calloc_slow(size_t n, size_t size, uintptr_t origin)
 {
 	void *ptr;
 
@@ -160,12 +162,12 @@ calloc_slow(size_t n, size_t size, uintptr_t caller)
 	}
 	ptr = real.calloc(n, size);
 	hook_allocated(ptr, product(n, size), real.usable[REAL_CALLOC],
-	    TYPE_CALLOC, caller);
+	    TYPE_CALLOC, origin);
 	return ptr;
 }
 
 static NOINLINE void
-free_slow(void *ptr, uintptr_t caller)
+free_slow(void *ptr, uintptr_t origin)
 {
 	struct producer *p = thread_producer();
 	struct scope *s = &thread_self.scopes[0];
@@ -173,7 +175,8 @@ free_slow(void *ptr, uintptr_t caller)
 	if (lone_scope(p) != NULL && likely(s->block == (uintptr_t)ptr) &&
 	    likely(!s->logged) && likely(!s->own)) {
 		s->logged = true;
-		produce_free(p, (uintptr_t)ptr, s->type, 0, s->caller);
+		produce_free(p, (uintptr_t)ptr, s->type, 0,
+		    origin_freer(p, s->origin));
 		real.free(ptr);
 		return;
 	}
@@ -183,13 +186,13 @@ free_slow(void *ptr, uintptr_t caller)
 	}
 	/* A look-up may well free a block of before it: an old dlerror() text. */
 	if (real_get() || real_known())
-		hook_freeing(ptr, TYPE_FREE, caller);
+		hook_freeing(ptr, TYPE_FREE, origin);
 	real.free(ptr);
 }
 
 /* A block of the pool moves out: to the program a plain allocation. */
 static COLD void *
-realloc_pool(void *old, size_t size, uintptr_t caller)
+realloc_pool(void *old, size_t size, uintptr_t origin)
 {
 	size_t had = pool_block_size(old);
 	void *ptr;
@@ -197,7 +200,7 @@ realloc_pool(void *old, size_t size, uintptr_t caller)
 	if (!real_get())
 		ptr = pool_alloc(16, size);
 	else
-		ptr = malloc_slow(size, caller);
+		ptr = malloc_slow(size, origin);
 	if (ptr == NULL)
 		return NULL;
 	memcpy(ptr, old, had < size ? had : size);
@@ -229,7 +232,7 @@ realloc_telling(void *old, size_t size, bool *failed)
 }
 
 static COLD void *
-realloc_slow(void *old, size_t size, uintptr_t caller)
+realloc_slow(void *old, size_t size, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	struct producer *p;
@@ -237,13 +240,13 @@ realloc_slow(void *old, size_t size, uintptr_t caller)
 	void *ptr;
 
 	if (old != NULL && pool_has(old))
-		return realloc_pool(old, size, caller);
+		return realloc_pool(old, size, origin);
 	if (!real_get() && (old == NULL || !real_known()))
 		return pool_alloc(16, size);
 	if (old == NULL) {
 		ptr = real.realloc(NULL, size);
 		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
-		    TYPE_REALLOC, caller);
+		    TYPE_REALLOC, origin);
 		return ptr;
 	}
 	if (!thread_ready(&p))
@@ -251,16 +254,18 @@ realloc_slow(void *old, size_t size, uintptr_t caller)
 	was_last = t->last == (uintptr_t)old;
 	if (was_last)
 		t->last = 0;
-	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0, caller);
+	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0,
+	    origin_freer(p, origin));
 	ptr = realloc_telling(old, size, &failed);
 	if (failed) {
 		if (was_last)
 			t->last = (uintptr_t)old;
-		produce_undo(p, (uintptr_t)old, 0, caller);
-		produce_failed(p, size, TYPE_REALLOC, t->level, caller);
+		produce_undo(p, (uintptr_t)old, 0, origin_pc(origin));
+		produce_failed(p, size, TYPE_REALLOC, t->level,
+		    origin_caller(p, origin));
 	} else if (ptr != NULL) {
 		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
-		    TYPE_REALLOC, caller);
+		    TYPE_REALLOC, origin);
 	}
 	return ptr;
 }
@@ -276,10 +281,10 @@ malloc(size_t size)
 	if (unlikely(p == NULL)) {
 		if (hook_is_inert())
 			return real.malloc(size);
-		return malloc_slow(size, CALLER);
+		return malloc_slow(size, FRAME);
 	}
 	ptr = real.malloc(size);
-	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, CALLER);
+	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
 	return ptr;
 }
 
@@ -292,10 +297,10 @@ calloc(size_t n, size_t size)
 	if (unlikely(p == NULL)) {
 		if (hook_is_inert())
 			return real.calloc(n, size);
-		return calloc_slow(n, size, CALLER);
+		return calloc_slow(n, size, FRAME);
 	}
 	ptr = real.calloc(n, size);
-	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, CALLER);
+	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, FRAME);
 	return ptr;
 }
 
@@ -310,34 +315,35 @@ free(void *ptr)
 		if (hook_is_inert() && !pool_has(ptr))
 			real.free(ptr);
 		else
-			free_slow(ptr, CALLER);
+			free_slow(ptr, FRAME);
 		return;
 	}
-	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, CALLER);
+	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, origin_freer(p, FRAME));
 	real.free(ptr);
 }
 
 static inline void *
-realloc_from(void *old, size_t size, uintptr_t caller)
+realloc_from(void *old, size_t size, uintptr_t origin)
 {
 	struct producer *p = thread_fast();
 	void *ptr;
 
 	if (unlikely(p == NULL || old == NULL || size == 0) ||
 	    unlikely(pool_has(old)))
-		return realloc_slow(old, size, caller);
-	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0, caller);
+		return realloc_slow(old, size, origin);
+	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0,
+	    origin_freer(p, origin));
 	ptr = real.realloc(old, size);
 	if (unlikely(ptr == NULL))
-		produce_undo(p, (uintptr_t)old, 0, caller);
-	log_alloc(p, ptr, size, REAL_REALLOC, TYPE_REALLOC, caller);
+		produce_undo(p, (uintptr_t)old, 0, origin_pc(origin));
+	log_alloc(p, ptr, size, REAL_REALLOC, TYPE_REALLOC, origin);
 	return ptr;
 }
 
 EXPORT void *
 realloc(void *old, size_t size)
 {
-	return realloc_from(old, size, CALLER);
+	return realloc_from(old, size, FRAME);
 }
 
 /*
@@ -351,9 +357,9 @@ reallocarray(void *old, size_t n, size_t size)
 	size_t total;
 
 	if (likely(!__builtin_mul_overflow(n, size, &total)))
-		return realloc_from(old, total, CALLER);
+		return realloc_from(old, total, FRAME);
 	if (real_get())
-		hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC, CALLER);
+		hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC, FRAME);
 	if (real_known() && real.reallocarray != NULL)
 		return real.reallocarray(old, n, size);
 	errno = ENOMEM;
@@ -377,7 +383,7 @@ posix_memalign(void **out, size_t align, size_t size)
 	}
 	rc = real.posix_memalign(out, align, size);
 	hook_allocated(rc == 0 ? *out : NULL, size,
-	    real.usable[REAL_POSIX_MEMALIGN], TYPE_ALIGNED, CALLER);
+	    real.usable[REAL_POSIX_MEMALIGN], TYPE_ALIGNED, FRAME);
 	return rc;
 }
 
@@ -392,7 +398,7 @@ posix_memalign(void **out, size_t align, size_t size)
 			return pool_alloc(align, size); \
 		ptr = real.name args; \
 		hook_allocated(ptr, size, real.usable[index], TYPE_ALIGNED, \
-		    CALLER); \
+		    FRAME); \
 		return ptr; \
 	}
 

@@ -11,6 +11,8 @@
  *			means "look closer": no producer yet, inert, inside an
  *			operator, resolving.
  *	inert		nobody listens; for good, also in children.
+ *	origin		where the program called us: the frame address of the
+ *			hook, by which return address and stack are found.
  *	scope		one operator new or delete in progress on a thread.
  *			What the real operator itself asks of malloc or free
  *			goes under the operator's name; what a new_handler
@@ -31,6 +33,7 @@
 #include <stdint.h>
 
 #include "produce.h"
+#include "stack.h"
 
 /* Within one object: no call and no load goes by way of its tables. */
 #pragma GCC visibility push(hidden)
@@ -39,7 +42,6 @@
 #define HOT __attribute__((flatten))
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
-#define CALLER ((uintptr_t)__builtin_return_address(0))
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -81,6 +83,7 @@ struct real {
 	size_t (*usable[REAL_FNS])(void *);
 	struct range self;		/* the object that this code is in */
 	struct range heap[2];		/* those of malloc and of malloc_usable_size */
+	struct range loader;		/* ld.so: what it frees may be an object's */
 	char allocator[32];		/* file name of the first */
 	_Atomic bool ready;
 };
@@ -140,7 +143,7 @@ size_t pool_block_size(const void *);
 struct scope {
 	uintptr_t real;		/* the real operator: it begins here */
 	uintptr_t frame;	/* the hook's frame: dead once the stack is above it */
-	uintptr_t caller;	/* who called the operator */
+	uintptr_t origin;	/* of the outermost operator: who asked */
 	uintptr_t block;	/* what a delete frees; 0 for a new */
 	size_t size;		/* bytes asked of a new */
 	uint8_t type;		/* enum rec_type, of the outermost operator */
@@ -156,6 +159,7 @@ struct thread {
 	struct producer *fast;
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
+	struct stack_cache *stack;	/* what p->stack is, or will be after a fork; NULL none yet */
 	uintptr_t op_caller;		/* of the last operator that was not there at the start */
 	unsigned depth;			/* scopes in progress */
 	uint8_t level;			/* alloclog_level() */
@@ -198,6 +202,45 @@ thread_fast(void)
 	return likely(p != NULL) && likely(p->ring != NULL) ? p : NULL;
 }
 
+/* --- who asked (threads.c) ------------------------------------------------ */
+
+/* The stack of a thread that has no ring, and so no cache. */
+uint64_t origin_walk(uintptr_t origin);
+
+static inline uintptr_t
+origin_pc(uintptr_t origin)
+{
+	return ((const uintptr_t *)origin)[1];
+}
+
+/* The caller of an allocation's record. */
+static inline uint64_t
+origin_caller(const struct producer *p, uintptr_t origin)
+{
+	if (unlikely(p == NULL))
+		return origin_walk(origin);
+	return p->stack == NULL ? origin_pc(origin) :
+	    stack_caller(p->stack, origin);
+}
+
+/*
+ * The caller of a free's.  The loader frees an object's description when it
+ * has unmapped it and before anything else can be mapped there by dlopen(3):
+ * from then on its addresses may be another's.
+ */
+static inline uint64_t
+origin_freer(const struct producer *p, uintptr_t origin)
+{
+	uintptr_t pc = origin_pc(origin);
+
+	if (unlikely(p == NULL) || p->stack == NULL)
+		return pc;
+	if (unlikely(range_has(&real.loader, pc)))
+		stack_forget();
+	return unlikely(stack_of_frees(p->stack)) ?
+	    stack_caller(p->stack, origin) : pc;
+}
+
 /* --- attaching (attach.c) ----------------------------------------------- */
 
 extern _Atomic bool hook_inert;
@@ -232,9 +275,9 @@ extern _Atomic bool hook_stopped;
  * block of `usable` NULL has no known overhead.
  */
 void hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
-    unsigned type, uintptr_t caller);
+    unsigned type, uintptr_t origin);
 /* Logs one free, before the real call. */
-void hook_freeing(void *ptr, unsigned type, uintptr_t caller);
+void hook_freeing(void *ptr, unsigned type, uintptr_t origin);
 
 /* --- operators (operators.c) -------------------------------------------- */
 
@@ -260,13 +303,13 @@ scope_calls(const struct scope *s, uintptr_t ret)
 
 /*
  * The block is asked for (or freed) by a real operator itself: puts the name
- * and the caller of the operator in place of the hook's.  The second is false
+ * and the origin of the operator in place of the hook's.  The second is false
  * when the free has been logged already.
  */
 void scope_label_alloc(struct thread *, bool failed, unsigned *type,
-    uintptr_t *caller);
+    uintptr_t *origin);
 bool scope_label_free(struct thread *, uintptr_t block, unsigned *type,
-    uintptr_t *caller);
+    uintptr_t *origin);
 
 #pragma GCC visibility pop
 

@@ -241,22 +241,22 @@ scope_drop_dead(struct thread *t, uintptr_t frame)
 
 void
 scope_label_alloc(struct thread *t, bool failed, unsigned *type,
-    uintptr_t *caller)
+    uintptr_t *origin)
 {
 	struct scope *s;
 
 	scope_drop_dead(t, FRAME);
 	s = scope_top(t);
-	if (s == NULL || s->block != 0 || !scope_calls(s, *caller))
+	if (s == NULL || s->block != 0 || !scope_calls(s, origin_pc(*origin)))
 		return;
 	*type = s->type;
-	*caller = s->caller;
+	*origin = s->origin;
 	s->logged |= failed;
 }
 
 bool
 scope_label_free(struct thread *t, uintptr_t block, unsigned *type,
-    uintptr_t *caller)
+    uintptr_t *origin)
 {
 	struct scope *s;
 
@@ -268,7 +268,7 @@ scope_label_free(struct thread *t, uintptr_t block, unsigned *type,
 		return false;
 	s->logged = true;
 	*type = s->type;
-	*caller = s->caller;
+	*origin = s->origin;
 	return true;
 }
 
@@ -282,7 +282,7 @@ new_failed(struct thread *t, const struct scope *s, bool logged)
 	struct scope *outer = scope_top(t);
 
 	if (!logged)
-		hook_allocated(NULL, s->size, NULL, s->type, s->caller);
+		hook_allocated(NULL, s->size, NULL, s->type, s->origin);
 	if (s->inner && outer != NULL)
 		outer->logged = true;
 }
@@ -336,32 +336,33 @@ struct call {
  */
 static inline __attribute__((always_inline)) void
 call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
-    unsigned type, uintptr_t caller, uintptr_t frame)
+    unsigned type, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	const struct op_real *r;
 	const struct scope *outer;
 	struct scope *s;
+	uintptr_t whose = origin;
 	bool inner = false;
 
 	if (unlikely(!real_known()))
 		(void)real_get();
-	r = op_real(op, caller);
+	r = op_real(op, origin_pc(origin));
 	c->fn = r->fn;
 	c->own = r->own || unlikely(r->fn == NULL);
 	c->opened = false;
 	if (unlikely(hook_is_inert()))
 		return;
 	if (unlikely(t->depth > 0)) {
-		scope_drop_dead(t, frame);
+		scope_drop_dead(t, origin);
 		outer = scope_top(t);
 		if (outer != NULL && block != 0 && outer->block == block)
 			return;
 		/* new[] and the nothrow forms end in new: one request, one name. */
 		if (outer != NULL && block == 0 && outer->block == 0 &&
-		    scope_calls(outer, caller)) {
+		    scope_calls(outer, origin_pc(origin))) {
 			type = outer->type;
-			caller = outer->caller;
+			whose = outer->origin;
 			inner = true;
 		}
 	}
@@ -369,8 +370,8 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	c->depth = t->depth;
 	s = &t->scopes[likely(c->depth < SCOPES) ? c->depth : SCOPES];
 	s->real = (uintptr_t)c->fn;
-	s->frame = frame;
-	s->caller = caller;
+	s->frame = origin;
+	s->origin = whose;
 	s->block = block;
 	s->size = size;
 	s->type = (uint8_t)type;
@@ -409,7 +410,7 @@ new_own_end(const struct call *c, void *ptr)
 		hook_allocated(ptr, s.size,
 		    range_has(&real.heap[0], s.real) ?
 			real.usable[REAL_MALLOC] : NULL,
-		    s.type, s.caller);
+		    s.type, s.origin);
 }
 
 struct nothrow;
@@ -422,7 +423,7 @@ struct nothrow;
 		void *ptr; \
  \
 		TELL_WHEN_UNWOUND(); \
-		call_begin(&c, op, size, 0, type, CALLER, FRAME); \
+		call_begin(&c, op, size, 0, type, FRAME); \
 		if (unlikely(c.own)) \
 			thread_self.last = 0; \
 		if (likely(c.fn != NULL)) \
@@ -471,9 +472,9 @@ delete_without(void *ptr)
  \
 		if (unlikely(ptr == NULL)) \
 			return; \
-		call_begin(&c, op, 0, (uintptr_t)ptr, type, CALLER, FRAME); \
+		call_begin(&c, op, 0, (uintptr_t)ptr, type, FRAME); \
 		if (unlikely(c.opened && c.own) && !pool_has(ptr)) \
-			hook_freeing(ptr, type, CALLER); \
+			hook_freeing(ptr, type, FRAME); \
 		if (likely(c.fn != NULL)) \
 			((void (*) params)c.fn)args; \
 		else \

@@ -183,6 +183,15 @@ produce_stream(void)
 	return stream_id;
 }
 
+uint32_t
+produce_stack_wanted(void)
+{
+	struct joined j;
+
+	return joined_get(&j) ? atomic_load_explicit(&j.keeper->stack,
+	    memory_order_relaxed) : 0;
+}
+
 /* --- a ring for a thread ------------------------------------------------- */
 
 static uint16_t

@@ -50,6 +50,7 @@ struct producer {
 	uint16_t thread;		/* thread index */
 	uint8_t level;			/* what alloclog_level() last said, 0 not known */
 	uint8_t stalled;		/* dropping until half of the ring is drained */
+	struct stack_cache *stack;	/* the hooks' own; NULL: return addresses are enough */
 };
 
 struct ticket {
@@ -85,6 +86,9 @@ bool produce_attached(void);
  * attached yet, its parent was given; 0 if there was none.  Not wiped by fork.
  */
 uint64_t produce_stream(void);
+
+/* Frames wanted of each stack, and RING_STACK_FREES, as the keeper says. */
+uint32_t produce_stack_wanted(void);
 
 /*
  * Takes a free ring of the area for `p` and logs REC_CTL_THREAD; when none is

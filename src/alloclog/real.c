@@ -231,6 +231,8 @@ look_up(void)
 		return;
 	}
 	real.self = real_object((void *)&real);
+	/* A function of the loader's in every version of libc. */
+	real.loader = real_object(dlsym(RTLD_DEFAULT, "__tls_get_addr"));
 	real.heap[0] = real_object((void *)real.malloc);
 	name_allocator();
 	look_up_usable(fns);

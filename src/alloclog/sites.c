@@ -440,6 +440,25 @@ find_build_id(struct object *ob)
 			return;
 }
 
+const uint64_t *
+sites_get(uint32_t no, unsigned *depth, enum ring_end *end)
+{
+	struct ring_area *area = area_of(atomic_load_explicit(&index_page,
+	    memory_order_acquire));
+	uint64_t word;
+
+	if (area == NULL || no >= RING_SITES)
+		return NULL;
+	word = atomic_load_explicit(&site_table(area)[no].word,
+	    memory_order_acquire);
+	if (word == 0 || ring_site_depth(word) > RING_STACK_MAX ||
+	    ring_site_at(word) > RING_FRAMES - ring_site_depth(word))
+		return NULL;
+	*depth = ring_site_depth(word);
+	*end = ring_site_end(word);
+	return frame_table(area) + ring_site_at(word);
+}
+
 /* --- modules ------------------------------------------------------------- */
 
 static bool

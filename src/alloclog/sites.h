@@ -33,6 +33,9 @@ void sites_detach(void);
 /* The number of a stack of 1 to RING_STACK_MAX frames; 0: no room, or no area. */
 uint32_t sites_put(const uint64_t *frame, unsigned depth, enum ring_end);
 
+/* The frames of a site of this area, depth of them; NULL: there is no such site. */
+const uint64_t *sites_get(uint32_t no, unsigned *depth, enum ring_end *);
+
 /* The number of the module that an object is; 0: no room, or not known. */
 unsigned sites_module(const struct cfi_object *);
 

@@ -117,6 +117,8 @@ thread_end(void *value)
 	if (p == NULL)
 		return;
 	produce_close(p);
+	stack_cache_free(t->stack);
+	t->stack = NULL;
 	atomic_store(&((struct seat *)p)->taken, 0);
 }
 
@@ -125,6 +127,34 @@ threads_begin(void)
 {
 	if (!key_made)
 		key_made = pthread_key_create(&key, thread_end) == 0;
+}
+
+/*
+ * The cache lies on pages that a fork wipes, as p does: in a child the thread
+ * finds the one that it had, all zeros.
+ */
+static void
+thread_stacks(struct thread *t, struct producer *p)
+{
+	uint32_t wanted = produce_stack_wanted();
+	unsigned depth = wanted & ~(uint32_t)RING_STACK_FREES;
+	bool frees = (wanted & RING_STACK_FREES) != 0;
+
+	if (depth == 0)
+		return;
+	if (t->stack != NULL)
+		stack_cache_renew(t->stack, depth, frees);
+	else
+		t->stack = stack_cache_new(depth, frees);
+	p->stack = t->stack;
+}
+
+uint64_t
+origin_walk(uintptr_t origin)
+{
+	uint32_t depth = produce_stack_wanted() & ~(uint32_t)RING_STACK_FREES;
+
+	return depth == 0 ? origin_pc(origin) : stack_walk(origin, depth);
 }
 
 /*
@@ -147,6 +177,7 @@ thread_open(struct thread *t)
 		t->producer = p;
 		produce_open(p, (uint32_t)syscall(SYS_gettid));
 		p->level = t->level;
+		thread_stacks(t, p);
 		if (t->named)
 			produce_control(p, REC_CTL_REQUESTER, t->requester[0],
 			    t->requester[1]);

@@ -16,7 +16,9 @@
  *			for re-entry from a signal handler, for threads past
  *			their destructors and when every ring is taken.
  *	frame		one return address of a call stack, and the module it
- *			was in: frame_pc(), frame_module().
+ *			was in: frame_pc(), frame_module().  What a signal has
+ *			interrupted stands there plus one, so that the byte
+ *			before a frame's address is always in the instruction.
  *	site		a call stack written down once: its frames lie in a row,
  *			innermost first, and end for a reason.
  *	module		an object that had code mapped when one of its frames

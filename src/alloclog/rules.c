@@ -1,0 +1,179 @@
+/*
+ * The table of rules: open addressing, an entry of two words.  The address is
+ * stored last and looked at again after the word has been read, so that an
+ * entry that is emptied and used anew in between is not believed.
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "rules.h"
+#include "sites.h"
+
+#define SLOTS (1u << 15)
+#define PROBES 16	/* an address that finds no place there is asked for each time */
+#define CLAIMED 1	/* no return address */
+
+struct entry {
+	_Alignas(16) _Atomic uintptr_t pc;
+	_Atomic uint64_t word;
+};
+
+static struct entry entries[SLOTS];
+_Atomic uint32_t rules_generation = 1;
+
+/*
+ * A word: base 2 bits, rbp 3, outermost 1, offset of the CFA 21, of rbp 17,
+ * both in units of 8, module 16.  Signal frames and what does not fit are not
+ * remembered.
+ */
+static bool
+fits(int32_t offset, unsigned bits)
+{
+	int32_t limit = 1 << (bits + 2);
+
+	return offset % 8 == 0 && offset >= -limit && offset < limit;
+}
+
+static bool
+pack(const struct rule *r, uint64_t *word)
+{
+	const struct cfi_rule *c = &r->cfi;
+
+	if (c->outermost) {
+		*word = UINT64_C(1) << 5 | (uint64_t)r->module << 44;
+		return true;
+	}
+	if (c->signal || c->ra_at_rsp || c->ra != -8 || !fits(c->cfa, 21) ||
+	    !fits(c->rbp_off, 17))
+		return false;
+	*word = c->base | (uint64_t)c->rbp << 2 |
+	    (uint64_t)(((uint32_t)(c->cfa / 8)) & 0x1fffff) << 6 |
+	    (uint64_t)(((uint32_t)(c->rbp_off / 8)) & 0x1ffff) << 27 |
+	    (uint64_t)r->module << 44;
+	return true;
+}
+
+static void
+unpack(uint64_t word, struct rule *r)
+{
+	r->cfi = (struct cfi_rule) {
+		.base = word & 3,
+		.rbp = word >> 2 & 7,
+		.outermost = word >> 5 & 1,
+		.cfa = (int32_t)((int64_t)(word << 37) >> 43) * 8,
+		.rbp_off = (int32_t)((int64_t)(word << 20) >> 47) * 8,
+		.ra = -8,
+	};
+	r->module = (unsigned)(word >> 44) & 0xffff;
+}
+
+static inline unsigned
+home(uintptr_t pc)
+{
+	return (unsigned)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
+}
+
+static void
+remember(uintptr_t pc, uint64_t word)
+{
+	unsigned at = home(pc);
+
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct entry *e = &entries[(at + i) % SLOTS];
+		uintptr_t empty = 0;
+
+		if (!atomic_compare_exchange_strong(&e->pc, &empty, CLAIMED)) {
+			if (empty == pc)
+				return;
+			continue;
+		}
+		atomic_store_explicit(&e->word, word, memory_order_relaxed);
+		atomic_store_explicit(&e->pc, pc, memory_order_release);
+		return;
+	}
+}
+
+static int
+ask(uintptr_t pc, bool exact, struct rule *r)
+{
+	struct cfi_object object = { .map = NULL };
+	uint32_t generation = atomic_load(&rules_generation);
+	uint64_t word;
+	int rc;
+
+	rc = cfi_find(pc, exact, &r->cfi, &object);
+	r->module = object.map != NULL ? sites_module(&object) : 0;
+	if (rc == 0 && !exact && r->module != 0 && pack(r, &word) &&
+	    generation == atomic_load(&rules_generation))
+		remember(pc, word);
+	return rc;
+}
+
+/* What the table has of an address: 0 nothing, for no word is 0. */
+static uint64_t
+recall(uintptr_t pc)
+{
+	unsigned at = home(pc);
+
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct entry *e = &entries[(at + i) % SLOTS];
+		uintptr_t there = atomic_load_explicit(&e->pc,
+		    memory_order_acquire);
+		uint64_t word;
+
+		if (there == 0)
+			return 0;
+		if (there != pc)
+			continue;
+		word = atomic_load_explicit(&e->word, memory_order_acquire);
+		return atomic_load_explicit(&e->pc, memory_order_relaxed) ==
+		    pc ? word : 0;
+	}
+	return 0;
+}
+
+int
+rules_find(struct rules_near *near, uintptr_t pc, bool exact, struct rule *r)
+{
+	uint32_t generation = atomic_load_explicit(&rules_generation,
+	    memory_order_relaxed);
+	unsigned at = home(pc) % RULES_NEAR;
+	uint64_t word;
+
+	if (exact)
+		return ask(pc, true, r);
+	if (near != NULL && near->entry[at].pc == pc) {
+		unpack(near->entry[at].word, r);
+		return 0;
+	}
+	word = recall(pc);
+	if (word == 0)
+		return ask(pc, false, r);
+	unpack(word, r);
+	/* A handler may have forked in between: then it is another's. */
+	if (near != NULL && near->generation == generation) {
+		near->entry[at].pc = pc;
+		near->entry[at].word = word;
+	}
+	return 0;
+}
+
+void
+rules_near_void(struct rules_near *near, uint32_t generation)
+{
+	near->generation = 0;
+	for (unsigned i = 0; i < RULES_NEAR; i++)
+		if (near->entry[i].pc != 0)
+			near->entry[i].pc = 0;
+	near->generation = generation;
+}
+
+void
+rules_forget(void)
+{
+	atomic_fetch_add(&rules_generation, 1);
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (atomic_load_explicit(&entries[i].pc,
+			memory_order_relaxed) != 0)
+			atomic_store(&entries[i].pc, 0);
+}

@@ -1,0 +1,413 @@
+/*
+ * Walking.  Level by level by the rules, and at each level a look whether it
+ * is one of the trail: from there on the slots of the trail are compared with
+ * what they held, innermost first and never beyond the first that differs, so
+ * that only levels that have changed are walked.
+ *
+ * What a slot that agrees vouches for.  The place of the next one: a return
+ * address determines the rule of its level, rule and registers of the level
+ * determine the next slot.  rbp is a register like any other: where a rule
+ * uses it, its value is compared too, where the walk joined or in the slot
+ * from which it was reloaded since.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "walk.h"
+
+/* --- one step out -------------------------------------------------------- */
+
+static void
+level_origin(struct level *l, uintptr_t frame)
+{
+	*l = (struct level) {
+		.sp = frame + 2 * sizeof(uintptr_t),
+		.pc = mapped_peek(frame + sizeof(uintptr_t)),
+		.slot = frame + sizeof(uintptr_t),
+		.rbp = mapped_peek(frame),
+	};
+}
+
+/*
+ * Finds sp of the next level: the CFA.  `uses_rbp` of *l is set if it hangs on
+ * that.
+ */
+static enum ring_end
+step_cfa(struct level *l, const struct cfi_rule *r, struct mapped *m,
+    struct level *next)
+{
+	bool by_rbp = r->base == CFI_RBP || r->base == CFI_AT_RBP;
+	uintptr_t at = (by_rbp ? l->rbp : l->sp) + (uintptr_t)(intptr_t)r->cfa;
+
+	if (by_rbp && l->rbp_lost)
+		return RING_END_RULE;
+	l->uses_rbp = by_rbp || r->rbp == CFI_RBP_AT_RBP;
+	next->via = 0;
+	next->sp = at;
+	if (r->base == CFI_AT_RSP || r->base == CFI_AT_RBP) {
+		next->via = at;
+		if (!mapped_fetch(m, at, &next->sp))
+			return RING_END_MEMORY;
+	}
+	return 0;
+}
+
+static enum ring_end
+step_rbp(const struct level *l, const struct cfi_rule *r, struct mapped *m,
+    struct level *next)
+{
+	uintptr_t from;
+
+	next->rbp = l->rbp;
+	next->rbp_lost = l->rbp_lost;
+	next->reload = 0;
+	switch (r->rbp) {
+	case CFI_RBP_SAME:
+		return 0;
+	case CFI_RBP_AT_CFA:
+		from = next->sp;
+		break;
+	case CFI_RBP_AT_RSP:
+		from = l->sp;
+		break;
+	case CFI_RBP_AT_RBP:
+		from = l->rbp;
+		break;
+	default:
+		next->rbp_lost = true;
+		return 0;
+	}
+	next->reload = from + (uintptr_t)(intptr_t)r->rbp_off;
+	next->rbp_lost = false;
+	return mapped_fetch(m, next->reload, &next->rbp) ? 0 : RING_END_MEMORY;
+}
+
+/*
+ * From *l to the level that called it.  0, or why there is none to be had.
+ * Only a signal frame may lead to another stack; any other leads further out
+ * on the same one.
+ */
+static enum ring_end
+step(struct level *l, const struct cfi_rule *r, struct mapped *m,
+    struct level *next)
+{
+	enum ring_end end;
+
+	end = step_cfa(l, r, m, next);
+	if (end != 0)
+		return end;
+	if (!r->signal && next->sp <= l->sp)
+		return RING_END_STUCK;
+	if (next->sp % sizeof(uintptr_t) != 0)
+		return RING_END_STUCK;
+	next->slot = (r->ra_at_rsp ? l->sp : next->sp) +
+	    (uintptr_t)(intptr_t)r->ra;
+	if (!mapped_fetch(m, next->slot, &next->pc))
+		return RING_END_MEMORY;
+	end = step_rbp(l, r, m, next);
+	if (end != 0)
+		return end;
+	next->exact = r->signal;
+	next->frame = 0;
+	next->uses_rbp = next->needs_rbp = next->outermost = false;
+	return next->pc == 0 ? RING_END_OUTERMOST : 0;
+}
+
+/*
+ * Names the frame of a level and says why it is the last; 0: *r leads on.
+ */
+static enum ring_end
+level_rule(struct rules_near *near, struct level *l, struct rule *r)
+{
+	int rc = rules_find(near, l->pc, l->exact, r);
+
+	l->frame = frame_make(l->pc + (l->exact ? 1 : 0), r->module);
+	l->outermost = rc == 0 && r->cfi.outermost;
+	l->uses_rbp = false;
+	if (rc == -ENOENT)
+		return RING_END_NO_TABLE;
+	if (rc < 0)
+		return RING_END_RULE;
+	return r->cfi.outermost ? RING_END_OUTERMOST : 0;
+}
+
+/* --- the trail ----------------------------------------------------------- */
+
+/*
+ * Verifies the step to trail level i, the one inside of it being verified: if
+ * this or any further step hangs on rbp, that has been compared where the walk
+ * joined, or where it was reloaded since.
+ */
+static bool
+verified_more(struct walker *w, unsigned i)
+{
+	const struct level *l = &w->trail[i];
+	struct mapped *m = &w->mapped;
+
+	if (l->via != 0 &&
+	    !(mapped_has(m, l->via) && mapped_peek(l->via) == l->sp))
+		return false;
+	if (!mapped_has(m, l->slot) || mapped_peek(l->slot) != l->pc)
+		return false;
+	return l->reload == 0 || !l->needs_rbp ||
+	    (mapped_has(m, l->reload) && mapped_peek(l->reload) == l->rbp);
+}
+
+static inline bool
+verified(struct walker *w, unsigned i)
+{
+	const struct mark *k = &w->mark[i];
+
+	if (__builtin_expect((k->slot & MARK_MORE) != 0, 0))
+		return verified_more(w, i);
+	return mapped_has(&w->mapped, k->slot) &&
+	    mapped_peek(k->slot) == k->pc;
+}
+
+static void
+mark_level(struct mark *k, const struct level *l)
+{
+	bool more = l->via != 0 || (l->reload != 0 && l->needs_rbp);
+
+	k->slot = l->slot | (more ? MARK_MORE : 0);
+	k->pc = l->pc;
+}
+
+/* True when a walk at *l has come to trail level i. */
+static inline bool
+joins(const struct walker *w, const struct level *l, unsigned i)
+{
+	const struct level *t = &w->trail[i];
+
+	return (w->mark[i].slot & ~MARK_MORE) == l->slot &&
+	    w->mark[i].pc == l->pc && t->sp == l->sp &&
+	    t->exact == l->exact &&
+	    (!t->needs_rbp || (l->rbp == t->rbp && !l->rbp_lost));
+}
+
+#define FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+static inline uint64_t
+mixed(uint64_t x)
+{
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return x ^ x >> 32;
+}
+
+/* FACTOR to the power of n. */
+static uint64_t
+power(unsigned n)
+{
+	uint64_t p = 1, f = FACTOR;
+
+	for (; n > 0; n >>= 1, f *= f)
+		if (n & 1)
+			p *= f;
+	return p;
+}
+
+/*
+ * Says of levels [0, n), from the outermost in, which hang on rbp, and sums
+ * their frames.  `needs` and `sum` are those of what lies outside of them.
+ */
+static void
+levels_finish(struct level *l, unsigned n, bool needs, uint64_t sum)
+{
+	while (n > 0) {
+		n--;
+		needs = l[n].uses_rbp || needs;
+		l[n].needs_rbp = needs;
+		if (l[n].reload != 0)
+			needs = false;
+		sum = sum * FACTOR + mixed(l[n].frame);
+		l[n].sum = sum;
+	}
+}
+
+/* Takes `count` levels that hold into the walk, with what rbp is in each of them now. */
+static void
+trail_take(struct walk *k, const struct level *l, unsigned count)
+{
+	struct walker *w = k->w;
+	const struct level *t = &w->trail[k->join];
+	uintptr_t rbp = l->rbp;
+	bool lost = l->rbp_lost;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct level *f = &w->fresh[k->n + i];
+
+		*f = t[i];
+		if (i > 0 && f->reload != 0)
+			lost = !mapped_fetch(&w->mapped, f->reload, &rbp);
+		else if (i > 0 && f->rbp_lost)
+			lost = true;
+		f->rbp = rbp;
+		f->rbp_lost = lost;
+	}
+	k->n += count - 1;
+}
+
+/*
+ * The walk stands at *l, which is trail level k->join, and has `want` levels
+ * to go, *l included.  Verifies outwards; true when that is all that was
+ * wanted or all there is.  Otherwise the levels that hold have been taken into
+ * the walk, and fresh[n] is the outermost of them.
+ */
+static bool
+trail_follow(struct walk *k, struct level *l, unsigned want)
+{
+	struct walker *w = k->w;
+	struct level *t = &w->trail[k->join];
+	unsigned most = TRAIL - k->join, i = 1;
+
+	/* How the walk came here is its own; what leads on is the trail's. */
+	t->rbp = l->rbp;
+	t->rbp_lost = l->rbp_lost;
+	t->reload = l->reload;
+	t->via = l->via;
+	mark_level(&w->mark[k->join], t);
+	while (i < want && i < most && verified(w, k->join + i))
+		i++;
+	k->verified = i;
+	if (t[i - 1].outermost) {
+		w->end = RING_END_OUTERMOST;
+		return true;
+	}
+	w->end = RING_END_DEPTH;
+	if (i == want)
+		return true;
+	trail_take(k, l, i);
+	return false;
+}
+
+/* Levels come into w->fresh, and from k->join on they are the trail's. */
+static void
+walk(struct walk *k, uintptr_t frame, unsigned depth)
+{
+	struct walker *w = k->w;
+	struct level *l = &w->fresh[0];
+	unsigned at = w->trail_at;
+	struct rule r;
+
+	level_origin(l, frame);
+	for (;;) {
+		while (at < TRAIL && (w->mark[at].slot | MARK_MORE) < l->slot)
+			at++;
+		if (at < TRAIL && joins(w, l, at)) {
+			k->join = at;
+			if (trail_follow(k, l, depth - k->n))
+				return;
+			l = &w->fresh[k->n];
+			at = k->join + k->verified;
+			k->join = TRAIL;
+		}
+		w->end = level_rule(&w->near, l, &r);
+		k->n++;
+		if (w->end != 0)
+			return;
+		if (k->n == depth) {
+			w->end = RING_END_DEPTH;
+			return;
+		}
+		w->end = step(l, &r.cfi, &w->mapped, &w->fresh[k->n]);
+		if (w->end != 0)
+			return;
+		l = &w->fresh[k->n];
+	}
+}
+
+unsigned
+walker_walk(struct walker *w, uintptr_t frame, unsigned depth, struct walk *k)
+{
+	const struct level *outer;
+	bool needs = false;
+	uint64_t sum = 0;
+
+	*k = (struct walk) { .w = w, .join = TRAIL };
+	mapped_begin(&w->mapped, frame);
+	walk(k, frame, depth);
+	if (k->join < TRAIL) {
+		outer = &w->trail[k->join];
+		needs = outer->needs_rbp && outer->reload == 0;
+		sum = outer->sum;
+	}
+	levels_finish(w->fresh, k->n, needs, sum);
+	return k->n + (k->join < TRAIL ? k->verified : 0);
+}
+
+uint64_t
+walk_hash(const struct walk *k, unsigned depth)
+{
+	const struct walker *w = k->w;
+	unsigned beyond = k->join + depth - k->n;
+	uint64_t hash = walk_level(k, 0)->sum;
+
+	if (k->join < TRAIL && beyond < TRAIL)
+		hash -= w->trail[beyond].sum * power(depth);
+	return hash + mixed((uint64_t)w->end << 8 | depth);
+}
+
+/*
+ * When there is no room on the inside, the outermost levels go, and with them
+ * what they were in the sums of the others.
+ */
+static unsigned
+trail_make_room(struct walker *w, unsigned n, unsigned join)
+{
+	unsigned keep = TRAIL - join < TRAIL / 2 ? TRAIL - join : TRAIL / 2;
+
+	memmove(&w->trail[TRAIL - keep], &w->trail[join],
+	    keep * sizeof(w->trail[0]));
+	memmove(&w->mark[TRAIL - keep], &w->mark[join],
+	    keep * sizeof(w->mark[0]));
+	levels_finish(&w->trail[TRAIL - keep], keep, false, 0);
+	levels_finish(w->fresh, n, w->trail[TRAIL - keep].needs_rbp &&
+	    w->trail[TRAIL - keep].reload == 0, w->trail[TRAIL - keep].sum);
+	return TRAIL - keep;
+}
+
+void
+walker_splice(struct walker *w, const struct walk *k)
+{
+	unsigned n = k->n, join = k->join;
+
+	if (join < TRAIL && n > join)
+		join = trail_make_room(w, n, join);
+	w->trail_at = join - n;
+	memcpy(&w->trail[w->trail_at], w->fresh, n * sizeof(w->fresh[0]));
+	for (unsigned i = 0; i < n; i++)
+		mark_level(&w->mark[w->trail_at + i], &w->fresh[i]);
+}
+
+void
+walker_void(struct walker *w, uint32_t generation)
+{
+	rules_near_void(&w->near, generation);
+	w->trail_at = TRAIL;
+	w->mapped = (struct mapped) { 0 };
+}
+
+void
+walk_plain(uintptr_t frame, unsigned depth, struct stack_frames *out)
+{
+	struct mapped mapped = { 0 };
+	struct level l, next;
+	struct rule r;
+
+	mapped_begin(&mapped, frame);
+	level_origin(&l, frame);
+	for (out->depth = 0;;) {
+		out->end = level_rule(NULL, &l, &r);
+		out->frame[out->depth++] = l.frame;
+		if (out->end != 0)
+			return;
+		out->end = RING_END_DEPTH;
+		if (out->depth == depth)
+			return;
+		out->end = step(&l, &r.cfi, &mapped, &next);
+		if (out->end != 0)
+			return;
+		l = next;
+	}
+}

@@ -1,0 +1,95 @@
+/*
+ * walk: a stack, level by level by the rules, and from where it is known.
+ * Private to stack.c; the vocabulary is that of stack.h.
+ *
+ * Example
+ *	walker_void(w, generation);		once
+ *	n = walker_walk(w, frame, depth, &k);	n levels: walk_level(&k, i)
+ *	walker_splice(w, &k);			they become the trail
+ */
+#ifndef ALLOCLOG_WALK_H
+#define ALLOCLOG_WALK_H
+
+#include "mapped.h"
+#include "rules.h"
+#include "stack.h"
+
+#pragma GCC visibility push(hidden)
+
+#define TRAIL 192		/* levels that a thread remembers */
+
+/* The registers of a level, and how they were had. */
+struct level {
+	uintptr_t sp;
+	uintptr_t pc;
+	uintptr_t rbp;
+	uintptr_t slot;		/* where pc was read */
+	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
+	uintptr_t via;		/* where sp was read in that step; 0: it was reckoned */
+	uint64_t frame;		/* 0: not known yet */
+	uint64_t sum;		/* a hash of this frame and those further out: walk_hash() */
+	bool exact;		/* pc is where a signal struck, not behind a call */
+	bool rbp_lost;
+	bool uses_rbp;		/* the step from here does */
+	bool needs_rbp;		/* this step, or one further out before a reload */
+	bool outermost;
+};
+
+/*
+ * What verifying a level takes: its slot and what that held.  Apart from the
+ * rest, so that a whole stack is verified from a few lines of cache.
+ */
+struct mark {
+	uintptr_t slot;		/* MARK_MORE: there is more to compare than the slot */
+	uintptr_t pc;
+};
+
+#define MARK_MORE ((uintptr_t)1)
+
+/* What a thread remembers of its walks. */
+struct walker {
+	struct mapped mapped;
+	enum ring_end end;		/* of the last walk */
+	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
+	struct level fresh[RING_STACK_MAX + 1];
+	struct mark mark[TRAIL];	/* of the trail's levels */
+	struct level trail[TRAIL];
+	struct rules_near near;
+};
+
+/* A walk: levels of w->fresh, then levels of the trail that hold. */
+struct walk {
+	struct walker *w;
+	unsigned n;		/* levels in w->fresh */
+	unsigned join;		/* trail level that goes on from there; TRAIL: none */
+	unsigned verified;	/* so many levels from join on are known to hold */
+};
+
+static inline const struct level *
+walk_level(const struct walk *k, unsigned i)
+{
+	return i < k->n ? &k->w->fresh[i] : &k->w->trail[k->join + i - k->n];
+}
+
+/* Forgets everything, for this generation of rules. */
+void walker_void(struct walker *, uint32_t generation);
+
+/* Walks from the origin, at most `depth` levels; returns their number. */
+unsigned walker_walk(struct walker *, uintptr_t frame, unsigned depth,
+    struct walk *);
+
+/*
+ * A hash of 64 bits of the first `depth` frames of the walk, which is all of it.  It comes
+ * from sums that the trail keeps, so that only what is fresh is reckoned.
+ */
+uint64_t walk_hash(const struct walk *, unsigned depth);
+
+/* What was walked becomes the innermost part of the trail. */
+void walker_splice(struct walker *, const struct walk *);
+
+/* Walks without a trail. */
+void walk_plain(uintptr_t frame, unsigned depth, struct stack_frames *out);
+
+#pragma GCC visibility pop
+
+#endif
