@@ -232,6 +232,49 @@ same_end(const struct wire_msg *a, const struct wire_msg *b)
 	SAME_ID(end.epoch);
 }
 
+static void
+same_site(const struct wire_msg *a, const struct wire_msg *b)
+{
+	size_t i;
+
+	SAME(site.index);
+	SAME_ID(site.epoch);
+	SAME(site.n);
+	for (i = 0; i < a->site.n; i++)
+		SAME(site.site[i]);
+}
+
+static void
+same_sited(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(sited.index);
+	SAME(sited.n);
+	SAME_BYTES(sited.sites);
+}
+
+static void
+same_frame(const struct wire_msg *a, const struct wire_msg *b)
+{
+	size_t i;
+
+	SAME(frame.index);
+	SAME_ID(frame.epoch);
+	SAME(frame.n);
+	for (i = 0; i < a->frame.n; i++)
+		SAME(frame.frame[i]);
+}
+
+static void
+same_framed(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(framed.index);
+	SAME(framed.n);
+	SAME(framed.fetched_kb);
+	SAME(framed.fetch_kb);
+	SAME_TEXT(framed.fetch);
+	SAME_BYTES(framed.words);
+}
+
 static void (*const same_body[])(const struct wire_msg *,
     const struct wire_msg *) = {
 	[WIRE_HELLO] = same_hello,
@@ -251,6 +294,10 @@ static void (*const same_body[])(const struct wire_msg *,
 	[WIRE_TYPED] = same_typed,
 	[WIRE_END] = same_end,
 	[WIRE_ENDED] = NULL,
+	[WIRE_SITE] = same_site,
+	[WIRE_SITED] = same_sited,
+	[WIRE_FRAME] = same_frame,
+	[WIRE_FRAMED] = same_framed,
 };
 
 static void
@@ -332,7 +379,7 @@ START_TEST(requests_fit_into_a_request)
 {
 	static const uint32_t requests[] = {
 		WIRE_HELLO, WIRE_NAME, WIRE_READ, WIRE_SNAP, WIRE_STAT,
-		WIRE_SYM, WIRE_TYPES, WIRE_END,
+		WIRE_SYM, WIRE_TYPES, WIRE_END, WIRE_SITE, WIRE_FRAME,
 	};
 	struct wire_msg m;
 
@@ -533,7 +580,7 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 {
 	refuses(&(struct wire_msg) { .type = WIRE_LPUT });
 	refuses(&(struct wire_msg) { .type = WIRE_LACK });
-	refuses(&(struct wire_msg) { .type = WIRE_ENDED + 1 });
+	refuses(&(struct wire_msg) { .type = WIRE_FRAMED + 1 });
 	BREAKS(WIRE_HELLO, hello.max, 0);
 	BREAKS(WIRE_HELLO, hello.client.len, WIRE_TEXT_MAX + 1);
 	BREAKS(WIRE_NAMED, named.state, WIRE_S_EXECED + 1);
@@ -553,6 +600,13 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 	BREAKS(WIRE_SYMS, syms.n, WIRE_SYMS_MAX + 1);
 	BREAKS(WIRE_SYMS, syms.name[63].len, WIRE_TEXT_MAX + 1);
 	BREAKS(WIRE_TYPED, typed.types.len, WIRE_TYPED_SIZE + 1);
+	BREAKS(WIRE_SITE, site.n, WIRE_SYMS_MAX + 1);
+	BREAKS(WIRE_SITED, sited.n, WIRE_SYMS_MAX - 1);
+	BREAKS(WIRE_SITED, sited.sites.len, 6 + 64 * 8 + 1);
+	BREAKS(WIRE_FRAME, frame.n, WIRE_SYMS_MAX + 1);
+	BREAKS(WIRE_FRAMED, framed.n, 0);
+	BREAKS(WIRE_FRAMED, framed.words.len, 17);
+	BREAKS(WIRE_FRAMED, framed.fetch.len, WIRE_TEXT_MAX + 1);
 }
 END_TEST
 
@@ -674,7 +728,7 @@ wire_suite(void)
 	EACH_TYPE(core, ordinary_messages_come_back_the_same);
 	EACH_TYPE(core, largest_messages_fit_and_come_back_the_same);
 	EACH_TYPE(core, messages_of_zeros_come_back_the_same);
-	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 8);
+	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 10);
 	tcase_add_test(core, last_part_has_no_next);
 	EACH_OF(core, unknown_key_is_skipped, sample_edges);
 	tcase_add_test(core, key_without_must_may_be_absent);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../src/stream/ring.h"
 #include "../src/stream/wire.h"
 
 #define SAMPLE_FRAME_MAX (WIRE_LENGTH_SIZE + WIRE_REPLY_MAX)
@@ -21,7 +22,8 @@
 static const uint32_t sample_types[] = {
 	WIRE_HELLO, WIRE_WELCOME, WIRE_NAME, WIRE_NAMED, WIRE_READ, WIRE_DATA,
 	WIRE_SNAP, WIRE_PART, WIRE_STAT, WIRE_STATS, WIRE_ERR, WIRE_SYM,
-	WIRE_SYMS, WIRE_TYPES, WIRE_TYPED, WIRE_END, WIRE_ENDED,
+	WIRE_SYMS, WIRE_TYPES, WIRE_TYPED, WIRE_END, WIRE_ENDED, WIRE_SITE,
+	WIRE_SITED, WIRE_FRAME, WIRE_FRAMED,
 };
 
 #define SAMPLE_TYPES (sizeof sample_types / sizeof sample_types[0])
@@ -102,6 +104,26 @@ static const struct wire_msg sample_ordinary[] = {
 	[WIRE_END] = { .type = WIRE_END, .id = 10, .end = {
 		.index = 3, .epoch = ID } },
 	[WIRE_ENDED] = { .type = WIRE_ENDED, .id = 10 },
+	[WIRE_SITE] = { .type = WIRE_SITE, .id = 11, .site = {
+		.index = 3, .epoch = ID, .site = { 1, 70000 }, .n = 2 } },
+	[WIRE_SITED] = { .type = WIRE_SITED, .id = 11, .sited = {
+		.index = 3, .n = 2, .sites = BYTES(
+		    "\x01\0\0\0" "\x02" "\x01"
+		    "\x99\x11\x40\0\0\0" "\x01\0"
+		    "\x90\x23\x12\x11\x22\x7f" "\x02\0"
+		    "\x70\x11\x01\0" "\0" "\0") } },
+	[WIRE_FRAME] = { .type = WIRE_FRAME, .id = 12, .frame = {
+		.index = 3, .epoch = ID,
+		.frame = { 0x0001000000401199, 0x7f2211122390 }, .n = 2 } },
+	[WIRE_FRAMED] = { .type = WIRE_FRAMED, .id = 12, .framed = {
+		.index = 3, .n = 2, .fetched_kb = 812, .fetch_kb = 4096,
+		.fetch = TEXT("/usr/lib/libfoo.so"), .words = BYTES(
+		    "\x99\x11\x40\0\0\0" "\x01\0" "\x01" "\x01"
+		    "\x99\x11\0\0\0\0\0\0" "\x05" "/bin/" "\x02"
+		    "\x03" "max" "\x03" "a.h" "\x07\0\0\0"
+		    "\x04" "main" "\0" "\0\0\0\0"
+		    "\x90\x23\x12\x11\x22\x7f" "\0\0" "\x04" "\0"
+		    "\x90\x23\x12\x11\x22\x7f\0\0" "\0" "\0") } },
 };
 
 #define U32 UINT32_MAX
@@ -182,6 +204,15 @@ static const struct wire_msg sample_largest[] = {
 	[WIRE_END] = { .type = WIRE_END, .id = U32, .end = {
 		.index = U32, .epoch = FULL_ID } },
 	[WIRE_ENDED] = { .type = WIRE_ENDED, .id = U32 },
+	[WIRE_SITE] = { .type = WIRE_SITE, .id = U32, .site = {
+		.index = U32, .epoch = FULL_ID, .n = WIRE_SYMS_MAX } },
+	[WIRE_SITED] = { .type = WIRE_SITED, .id = U32, .sited = {
+		.index = U32, .n = WIRE_SYMS_MAX } },
+	[WIRE_FRAME] = { .type = WIRE_FRAME, .id = U32, .frame = {
+		.index = U32, .epoch = FULL_ID, .n = WIRE_SYMS_MAX } },
+	[WIRE_FRAMED] = { .type = WIRE_FRAMED, .id = U32, .framed = {
+		.index = U32, .fetched_kb = U32, .fetch_kb = U32,
+		.fetch = FULL_TEXT } },
 };
 
 static inline void
@@ -199,6 +230,53 @@ sample_fill_info(struct wire_info *info)
 				.at = (uint32_t)i,
 				.name = { sample_text, WIRE_INFO_NAME_MAX },
 			};
+	}
+}
+
+/* Stacks and words with every member at its limit. */
+static inline void
+sample_get_stack(struct wire_stack *st)
+{
+	size_t i;
+
+	*st = (struct wire_stack) { .site = U32, .depth = RING_STACK_MAX,
+		.end = RING_ENDS - 1 };
+	for (i = 0; i < RING_STACK_MAX; i++)
+		st->frame[i] = U64 - i;
+}
+
+static inline void
+sample_get_words(struct wire_words *w)
+{
+	size_t i;
+
+	*w = (struct wire_words) { .frame = U64, .known = WIRE_KNOWN - 1,
+		.fetching = true, .offset = U64, .module = FULL_TEXT,
+		.n = WIRE_INLINES_MAX };
+	for (i = 0; i < WIRE_INLINES_MAX; i++)
+		w->line[i] = (struct wire_inline) { .function = FULL_TEXT,
+			.file = FULL_TEXT, .line = U32 };
+}
+
+/* As many stacks as one message may have; as many words as it has room for. */
+static inline void
+sample_fill_packed(struct wire_msg *m)
+{
+	static uint8_t packed[WIRE_PACKED_MAX];
+	struct wire_stack st;
+	struct wire_words w;
+	size_t i, len = 0;
+
+	if (m->type == WIRE_SITED) {
+		sample_get_stack(&st);
+		for (i = 0; i < WIRE_SYMS_MAX; i++)
+			wire_sited_put(packed, sizeof packed, &len, &st);
+		m->sited.sites = (struct wire_bytes) { packed, len };
+	} else {
+		sample_get_words(&w);
+		while (wire_framed_put(packed, sizeof packed, &len, &w))
+			m->framed.n++;
+		m->framed.words = (struct wire_bytes) { packed, len };
 	}
 }
 
@@ -225,6 +303,18 @@ sample_get_largest(uint32_t type, struct wire_msg *m)
 	case WIRE_SYMS:
 		for (i = 0; i < WIRE_SYMS_MAX; i++)
 			m->syms.name[i] = (struct wire_text) FULL_TEXT;
+		break;
+	case WIRE_SITE:
+		for (i = 0; i < WIRE_SYMS_MAX; i++)
+			m->site.site[i] = U32 - (uint32_t)i;
+		break;
+	case WIRE_FRAME:
+		for (i = 0; i < WIRE_SYMS_MAX; i++)
+			m->frame.frame[i] = U64 - i;
+		break;
+	case WIRE_SITED:
+	case WIRE_FRAMED:
+		sample_fill_packed(m);
 		break;
 	default:
 		break;
@@ -452,13 +542,51 @@ static const struct sample_raw sample_wrong[] = {
 	    "068101" },
 	{ .name = "typed-of-49", .head = "a400100101" "0400" "085831",
 	    .fill = "00", .times = 49 },
+	{ .name = "site-65", .head = "a500130101" "0400" "0550"
+	    "00000000000000000000000000000000" "069841",
+	    .fill = "00", .times = 65 },
+	{ .name = "site-without-epoch", .head = "a400130101" "0400" "0680" },
+	{ .name = "site-2-32", .head = "a500130101" "0400" "0550",
+	    .fill = "00", .times = 16, .tail = "06811b0000000100000000" },
+	{ .name = "sited-one-byte-short", .head = "a500140101" "0400" "0701"
+	    "084d" "01000000" "01" "01", .fill = "00", .times = 7 },
+	{ .name = "sited-one-byte-over", .head = "a500140101" "0400" "0701"
+	    "084f" "01000000" "01" "01", .fill = "00", .times = 9 },
+	{ .name = "sited-more-than-n", .head = "a500140101" "0400" "0700"
+	    "0846" "010000000000" },
+	{ .name = "sited-less-than-n", .head = "a500140101" "0400" "0702"
+	    "0846" "010000000000" },
+	{ .name = "sited-depth-65", .head = "a500140101" "0400" "0701"
+	    "08590210" "01000000" "41" "01", .fill = "00", .times = 522 },
+	{ .name = "sited-depth-255-of-nothing", .head = "a500140101" "0400"
+	    "0701" "0846" "01000000" "ff" "01" },
+	{ .name = "sited-end-unknown", .head = "a500140101" "0400" "0701"
+	    "0846" "01000000" "00" "07" },
+	{ .name = "frame-65", .head = "a500150101" "0400" "0550"
+	    "00000000000000000000000000000000" "069841",
+	    .fill = "00", .times = 65 },
+	{ .name = "framed-no-module", .head = "a500160101" "0400" "0701"
+	    "0852", .fill = "00", .times = 18 },
+	{ .name = "framed-text-claims-255", .head = "a500160101" "0400" "0701"
+	    "0854", .fill = "00", .times = 18, .tail = "ff00" },
+	{ .name = "framed-line-missing", .head = "a500160101" "0400" "0701"
+	    "0854", .fill = "00", .times = 18, .tail = "0001" },
+	{ .name = "framed-17-lines", .head = "a500160101" "0400" "0701"
+	    "08587a" "000000000000000000000000000000000000" "00" "11",
+	    .fill = "00", .times = 102 },
+	{ .name = "framed-known-unknown", .head = "a500160101" "0400" "0701"
+	    "0854" "0000000000000000" "09" "00", .fill = "00", .times = 10 },
+	{ .name = "framed-flag-unknown", .head = "a500160101" "0400" "0701"
+	    "0854" "0000000000000000" "00" "02", .fill = "00", .times = 10 },
+	{ .name = "framed-no-utf8", .head = "a500160101" "0400" "0701"
+	    "0855", .fill = "00", .times = 18, .tail = "01" "ff" "00" },
 };
 
 /* Types that this version does not know. */
 static const struct sample_raw sample_unknown[] = {
 	{ .name = "listing", .head = "a300080101" "036161" },
 	{ .name = "listed", .head = "a200090101" },
-	{ .name = "type-19", .head = "a200130101" },
+	{ .name = "type-23", .head = "a200170101" },
 	{ .name = "type-2-32-minus-1", .head = "a2001affffffff0101" },
 };
 

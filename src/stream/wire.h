@@ -53,6 +53,7 @@
 #define WIRE_READ_MAX 1024	/* records of one DATA, blocks of one PART */
 #define WIRE_SYMS_MAX 64	/* threads of one SYM, stacks of one SITE, frames of one FRAME */
 #define WIRE_INLINES_MAX 16	/* lines of one frame */
+#define WIRE_PACKED_MAX 65024	/* bytes of the packed answers of SITED and FRAMED */
 #define WIRE_INFO_MAX 128	/* requesters beside one DATA or PART */
 #define WIRE_INFO_NAME_MAX 8	/* bytes of a requester's name */
 #define WIRE_TYPED_MAX 256	/* entries of one TYPED */
@@ -306,6 +307,7 @@ struct wire_types {
 /* Sites of a stream, and their frames, innermost first. */
 struct wire_site {
 	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
 	uint32_t site[WIRE_SYMS_MAX];
 	size_t n;
 };
@@ -328,6 +330,7 @@ struct wire_sited {
  */
 struct wire_frame {
 	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
 	uint64_t frame[WIRE_SYMS_MAX];
 	size_t n;
 };
@@ -444,17 +447,20 @@ int wire_check_shape(const uint8_t *map, size_t len);
  *
  * What holds of a decoded message: counts and enumerations are within their
  * limits; records.len is count * 16 or count * 32, blocks.len the same with
- * WIRE_BLOCK_TAIL; offsets has 0 or 4 * count bytes; info[].at < count.  Which
- * of the two sizes, and that sequence numbers add up, is for the receiver.
+ * WIRE_BLOCK_TAIL; offsets has 0 or 4 * count bytes; info[].at < count; the
+ * packed bytes of SITED and FRAMED are n entries and nothing else.  Which of
+ * the two sizes, and that sequence numbers add up, is for the receiver.
  */
 int wire_decode(const uint8_t *map, size_t len, struct wire_msg *);
 void wire_msg_fini(struct wire_msg *);
 
 /*
  * The packed answers of SITED and FRAMED.  put appends at *len and is false
- * when there is no room (what is there stays whole).  next takes the entry at
- * *at and moves on: 1, 0 at the end, -EBADMSG for bytes that are no entry;
- * frames and texts are borrowed from the bytes or copied out.
+ * when there is no room (what is there stays whole); texts are clipped to
+ * whole characters of WIRE_TEXT_MAX bytes, and bytes that are no UTF-8 go out
+ * as '?'.  next takes the entry at *at and moves on: 1, 0 at the end, -EBADMSG
+ * for bytes that are no entry, and then nothing is changed; frames are copied
+ * out, texts borrowed from the bytes.
  */
 struct wire_stack {
 	uint32_t site;

@@ -172,6 +172,33 @@ static const struct wire_field typed[] = {
 	MUST(8, BYTES, typed.types, WIRE_TYPED_MAX * WIRE_TYPED_SIZE),
 };
 
+static const struct wire_field site[] = {
+	MUST(4, UINT, site.index, ANY),
+	MUST(5, ID, site.epoch, 0),
+	MANY(6, true, LIST, site.site, site.n),
+};
+
+static const struct wire_field sited[] = {
+	MUST(4, UINT, sited.index, ANY),
+	MUST(7, UINT, sited.n, WIRE_SYMS_MAX),
+	MUST(8, BYTES, sited.sites, WIRE_PACKED_MAX),
+};
+
+static const struct wire_field frame[] = {
+	MUST(4, UINT, frame.index, ANY),
+	MUST(5, ID, frame.epoch, 0),
+	MANY(6, true, LIST, frame.frame, frame.n),
+};
+
+static const struct wire_field framed[] = {
+	MUST(4, UINT, framed.index, ANY),
+	MUST(7, UINT, framed.n, WIRE_SYMS_MAX),
+	MUST(8, BYTES, framed.words, WIRE_PACKED_MAX),
+	MAY(9, UINT, framed.fetched_kb, ANY),
+	MAY(10, UINT, framed.fetch_kb, ANY),
+	MAY(11, TEXT, framed.fetch, WIRE_TEXT_MAX),
+};
+
 static const struct wire_field end[] = {
 	MUST(4, UINT, end.index, ANY),
 	MUST(5, ID, end.epoch, 0),
@@ -239,6 +266,32 @@ check_typed(const struct wire_msg *m)
 	return m->typed.types.len % WIRE_TYPED_SIZE == 0 ? 0 : -EINVAL;
 }
 
+static int
+check_sited(const struct wire_msg *m)
+{
+	struct wire_stack st;
+	size_t at = 0;
+	uint32_t n = 0;
+	int r;
+
+	while ((r = wire_sited_next(m->sited.sites, &at, &st)) == 1)
+		n++;
+	return r == 0 && n == m->sited.n ? 0 : -EINVAL;
+}
+
+static int
+check_framed(const struct wire_msg *m)
+{
+	struct wire_words words;
+	size_t at = 0;
+	uint32_t n = 0;
+	int r;
+
+	while ((r = wire_framed_next(m->framed.words, &at, &words)) == 1)
+		n++;
+	return r == 0 && n == m->framed.n ? 0 : -EINVAL;
+}
+
 const struct wire_layout wire_common = {
 	.name = "common", .fields = common, .nfields = BASE_NELEM(common)
 };
@@ -267,6 +320,10 @@ static const struct wire_layout layouts[] = {
 	LAYOUT(WIRE_TYPED, typed, check_typed),
 	LAYOUT(WIRE_END, end, NULL),
 	[WIRE_ENDED] = { .name = "WIRE_ENDED" },
+	LAYOUT(WIRE_SITE, site, NULL),
+	LAYOUT(WIRE_SITED, sited, check_sited),
+	LAYOUT(WIRE_FRAME, frame, NULL),
+	LAYOUT(WIRE_FRAMED, framed, check_framed),
 };
 
 const struct wire_layout *

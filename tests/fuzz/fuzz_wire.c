@@ -3,8 +3,9 @@
  * splitter.  A claim that does not hold ends the program.
  *
  * Claims: what the shape check passes, libcbor takes whole; what decodes can
- * be encoded, and that decodes and encodes to the same bytes; a splitter gives
- * the same maps however its input is cut.
+ * be encoded, and that decodes and encodes to the same bytes; an entry of a
+ * packed answer that can be taken out can be put back as it was; a splitter
+ * gives the same maps however its input is cut.
  *
  * With REPLAY a main() takes files as arguments instead of libFuzzer's.
  */
@@ -54,6 +55,54 @@ encodes_and_comes_back(const struct wire_msg *m)
 	    len1 == len2 && memcmp(one, two, len1) == 0,
 	    "what was decoded twice encodes to the same bytes");
 	wire_msg_fini(&back);
+}
+
+/*
+ * Any bytes as the packed part of SITED and of FRAMED, from any place on: what
+ * comes out goes in again as the same bytes.
+ */
+static void
+stacks_come_back(const uint8_t *p, size_t len)
+{
+	struct wire_bytes b = { p, len };
+	uint8_t out[sizeof(struct wire_stack)];
+	struct wire_stack st;
+	size_t at = 0, from = 0, n;
+	int r;
+
+	while ((r = wire_sited_next(b, &at, &st)) == 1) {
+		n = 0;
+		claim(wire_sited_put(out, sizeof out, &n, &st) &&
+		    n == at - from && memcmp(out, p + from, n) == 0,
+		    "a stack goes in as it came out");
+		claim(n == 0 || !wire_sited_put(out, n - 1, &(size_t){ 0 },
+		    &st), "a stack needs all of its bytes");
+		from = at;
+	}
+	claim((r == 0) == (at == len) && from == at,
+	    "the end of stacks is the end of their bytes");
+}
+
+static void
+words_come_back(const uint8_t *p, size_t len)
+{
+	struct wire_bytes b = { p, len };
+	uint8_t out[20 + 256 + WIRE_INLINES_MAX * (4 + 2 * 256)];
+	struct wire_words w;
+	size_t at = 0, from = 0, n;
+	int r;
+
+	while ((r = wire_framed_next(b, &at, &w)) == 1) {
+		n = 0;
+		claim(wire_framed_put(out, sizeof out, &n, &w) &&
+		    n == at - from && memcmp(out, p + from, n) == 0,
+		    "words go in as they came out");
+		claim(!wire_framed_put(out, n - 1, &(size_t){ 0 }, &w),
+		    "words need all of their bytes");
+		from = at;
+	}
+	claim((r == 0) == (at == len) && from == at,
+	    "the end of words is the end of their bytes");
 }
 
 /* Sums up what comes out, so that two ways of cutting can be compared. */
@@ -112,6 +161,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 		encodes_and_comes_back(&m);
 		wire_msg_fini(&m);
 	}
+	stacks_come_back(p, len);
+	words_come_back(p, len);
 	err = split(p, len, 7, &sum1);
 	claim(split(p, len, WIRE_REPLY_MAX, &sum2) == err && sum1 == sum2,
 	    "a splitter gives the same maps however its input is cut");

@@ -1,7 +1,8 @@
 /*
  * seed_wire: writes the stored corpus of fuzz_wire from the samples of the
  * tests.  One file for each: good- and edge- decode, wrong- and bomb- are
- * refused, unknown- are of a type to come, frames- are for the splitter.
+ * refused, unknown- are of a type to come, frames- are for the splitter and
+ * packed- for what takes SITED and FRAMED apart.
  *
  *	make corpus-seed
  *
@@ -84,6 +85,10 @@ main(int argc, char **argv)
 			.type = sample_types[i] });
 	}
 	store_frames();
+	store("packed", "stacks", sample_ordinary[WIRE_SITED].sited.sites.p,
+	    sample_ordinary[WIRE_SITED].sited.sites.len);
+	store("packed", "words", sample_ordinary[WIRE_FRAMED].framed.words.p,
+	    sample_ordinary[WIRE_FRAMED].framed.words.len);
 	STORE_ALL("bomb", sample_bombs);
 	STORE_ALL("edge", sample_edges);
 	STORE_ALL("wrong", sample_wrong);

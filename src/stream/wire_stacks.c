@@ -1,0 +1,242 @@
+/*
+ * wire_stacks: the packed answers of SITED and FRAMED, written and taken
+ * apart, byte by byte and little-endian.
+ *
+ * SITED, for each site: site u32, depth u8, end u8, then depth frames u64.
+ * FRAMED, for each frame: frame u64, known u8, flags u8 (bit 0 fetching),
+ * offset u64, module, n u8, then n lines of function, file and line u32; a
+ * text is its length u8 and that many bytes.
+ *
+ * What is taken apart comes from a stranger: nothing is read that the bytes
+ * left do not have, and what no writer of ours writes is no entry.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "ring.h"
+#include "wire.h"
+
+#define FLAG_FETCHING 1
+
+_Static_assert(RING_STACK_MAX == BASE_NELEM(((struct wire_stack *)NULL)->frame),
+    "a stack of the wire has room for any of a target's");
+
+/* --- writing ------------------------------------------------------------ */
+
+struct writer {
+	uint8_t *p;
+	size_t left;
+	bool full;		/* something had no room: nothing more is written */
+};
+
+static void
+put_le(struct writer *w, uint64_t v, size_t bytes)
+{
+	size_t i;
+
+	if (w->full || bytes > w->left) {
+		w->full = true;
+		return;
+	}
+	for (i = 0; i < bytes; i++)
+		*w->p++ = (uint8_t)(v >> 8 * i);
+	w->left -= bytes;
+}
+
+/*
+ * At most WIRE_TEXT_MAX bytes of whole characters; what is no UTF-8 goes out
+ * as '?', a byte for a byte.
+ */
+static void
+put_text(struct writer *w, const struct wire_text *t)
+{
+	uint8_t text[WIRE_TEXT_MAX];
+	size_t at, n, len = 0;
+
+	for (at = 0; at < t->len && len < sizeof text; at += n, len += n) {
+		n = base_utf8_char(t->s + at, t->len - at, NULL);
+		if (n > sizeof text - len)
+			break;
+		if (n > 0) {
+			memcpy(text + len, t->s + at, n);
+		} else {
+			text[len] = '?';
+			n = 1;
+		}
+	}
+	put_le(w, len, 1);
+	if (w->full || len > w->left) {
+		w->full = true;
+		return;
+	}
+	memcpy(w->p, text, len);
+	w->p += len;
+	w->left -= len;
+}
+
+static bool
+finish(const struct writer *w, const uint8_t *out, size_t *len)
+{
+	if (w->full)
+		return false;
+	*len = (size_t)(w->p - out);
+	return true;
+}
+
+bool
+wire_sited_put(uint8_t *out, size_t cap, size_t *len,
+    const struct wire_stack *st)
+{
+	struct writer w = { .p = out + *len, .left = cap - *len };
+	unsigned i;
+
+	assert(*len <= cap && st->depth <= BASE_NELEM(st->frame));
+	put_le(&w, st->site, 4);
+	put_le(&w, st->depth, 1);
+	put_le(&w, st->end, 1);
+	for (i = 0; i < st->depth; i++)
+		put_le(&w, st->frame[i], 8);
+	return finish(&w, out, len);
+}
+
+bool
+wire_framed_put(uint8_t *out, size_t cap, size_t *len,
+    const struct wire_words *words)
+{
+	struct writer w = { .p = out + *len, .left = cap - *len };
+	size_t i;
+
+	assert(*len <= cap && words->n <= WIRE_INLINES_MAX);
+	put_le(&w, words->frame, 8);
+	put_le(&w, words->known, 1);
+	put_le(&w, words->fetching ? FLAG_FETCHING : 0, 1);
+	put_le(&w, words->offset, 8);
+	put_text(&w, &words->module);
+	put_le(&w, words->n, 1);
+	for (i = 0; i < words->n; i++) {
+		put_text(&w, &words->line[i].function);
+		put_text(&w, &words->line[i].file);
+		put_le(&w, words->line[i].line, 4);
+	}
+	return finish(&w, out, len);
+}
+
+/* --- taking apart ------------------------------------------------------- */
+
+struct reader {
+	const uint8_t *p;
+	size_t left;
+	bool bad;		/* something was not there: all that follows is 0 */
+};
+
+static struct reader
+reader_at(const struct wire_bytes *b, size_t at)
+{
+	return at <= b->len ?
+	    (struct reader){ .p = b->p + at, .left = b->len - at } :
+	    (struct reader){ .bad = true };
+}
+
+static uint64_t
+get_le(struct reader *r, size_t bytes)
+{
+	uint64_t v = 0;
+	size_t i;
+
+	if (r->bad || bytes > r->left) {
+		r->bad = true;
+		return 0;
+	}
+	for (i = 0; i < bytes; i++)
+		v |= (uint64_t)r->p[i] << 8 * i;
+	r->p += bytes;
+	r->left -= bytes;
+	return v;
+}
+
+static bool
+is_utf8(const char *s, size_t len)
+{
+	size_t n;
+
+	for (; len > 0; s += n, len -= n) {
+		n = base_utf8_char(s, len, NULL);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+static struct wire_text
+get_text(struct reader *r)
+{
+	size_t len = (size_t)get_le(r, 1);
+	struct wire_text t = { .s = (const char *)r->p, .len = len };
+
+	if (r->bad || len > r->left || !is_utf8(t.s, len)) {
+		r->bad = true;
+		return (struct wire_text){ .len = 0 };
+	}
+	r->p += len;
+	r->left -= len;
+	return t;
+}
+
+int
+wire_sited_next(struct wire_bytes b, size_t *at, struct wire_stack *out)
+{
+	struct reader r = reader_at(&b, *at);
+	struct wire_stack st;
+	unsigned i;
+
+	if (*at == b.len)
+		return 0;
+	st.site = (uint32_t)get_le(&r, 4);
+	st.depth = (uint8_t)get_le(&r, 1);
+	st.end = (uint8_t)get_le(&r, 1);
+	if (st.depth > BASE_NELEM(st.frame) || st.end >= RING_ENDS)
+		return -EBADMSG;
+	for (i = 0; i < st.depth; i++)
+		st.frame[i] = get_le(&r, 8);
+	if (r.bad)
+		return -EBADMSG;
+	/* Only what is there: frames beyond it are the caller's. */
+	memcpy(out, &st, offsetof(struct wire_stack, frame) +
+	    st.depth * sizeof st.frame[0]);
+	*at = b.len - r.left;
+	return 1;
+}
+
+int
+wire_framed_next(struct wire_bytes b, size_t *at, struct wire_words *out)
+{
+	struct reader r = reader_at(&b, *at);
+	struct wire_words w = { .n = 0 };
+	unsigned flags;
+	size_t i;
+
+	if (*at == b.len)
+		return 0;
+	w.frame = get_le(&r, 8);
+	w.known = (uint32_t)get_le(&r, 1);
+	flags = (unsigned)get_le(&r, 1);
+	w.fetching = (flags & FLAG_FETCHING) != 0;
+	w.offset = get_le(&r, 8);
+	w.module = get_text(&r);
+	w.n = (size_t)get_le(&r, 1);
+	if (w.n > WIRE_INLINES_MAX || w.known >= WIRE_KNOWN ||
+	    (flags & ~(unsigned)FLAG_FETCHING) != 0)
+		return -EBADMSG;
+	for (i = 0; i < w.n; i++) {
+		w.line[i].function = get_text(&r);
+		w.line[i].file = get_text(&r);
+		w.line[i].line = (uint32_t)get_le(&r, 4);
+	}
+	if (r.bad)
+		return -EBADMSG;
+	*out = w;
+	*at = b.len - r.left;
+	return 1;
+}
