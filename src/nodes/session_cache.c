@@ -1,0 +1,257 @@
+/*
+ * The cache of answers: a hash of entries and a queue of keys.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session_cache.h"
+
+#define FIRST_SLOTS 256
+
+static size_t
+slot_of(const struct cache *c, uint64_t key)
+{
+	size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) &
+	    (c->nslot - 1);
+
+	while (c->slot[i] != NULL && c->slot[i]->key != key)
+		i = (i + 1) & (c->nslot - 1);
+	return i;
+}
+
+int
+cache_init(struct cache *c, size_t keep)
+{
+	memset(c, 0, sizeof *c);
+	c->keep = keep;
+	c->slot = calloc(FIRST_SLOTS, sizeof *c->slot);
+	c->wanted = calloc(CACHE_WANTED_MAX, sizeof *c->wanted);
+	if (c->slot == NULL || c->wanted == NULL) {
+		free(c->slot);
+		free(c->wanted);
+		return -ENOMEM;
+	}
+	c->nslot = FIRST_SLOTS;
+	return 0;
+}
+
+static void
+drop_entries(struct cache *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->nslot && c->count > 0; i++) {
+		if (c->slot[i] == NULL)
+			continue;
+		free(c->slot[i]->value);
+		free(c->slot[i]);
+		c->slot[i] = NULL;
+		c->count--;
+	}
+	c->full = false;
+}
+
+void
+cache_reset(struct cache *c)
+{
+	drop_entries(c);
+	c->open = false;
+	c->head = c->nwanted = c->nbatch = 0;
+}
+
+void
+cache_fini(struct cache *c)
+{
+	cache_reset(c);
+	free(c->slot);
+	free(c->wanted);
+}
+
+/* Doubles the table; when there is no memory for it, it stays as it is. */
+static void
+grow(struct cache *c)
+{
+	struct cache_entry **old = c->slot, **bigger;
+	size_t nold = c->nslot, i;
+
+	bigger = calloc(nold * 2, sizeof *bigger);
+	if (bigger == NULL)
+		return;
+	c->slot = bigger;
+	c->nslot = nold * 2;
+	for (i = 0; i < nold; i++)
+		if (old[i] != NULL)
+			c->slot[slot_of(c, old[i]->key)] = old[i];
+	free(old);
+}
+
+static struct cache_entry *
+find_or_add(struct cache *c, uint64_t key)
+{
+	struct cache_entry *e = c->slot[slot_of(c, key)];
+
+	if (e != NULL)
+		return e;
+	if (c->count >= c->keep) {
+		c->full = true;
+		return NULL;
+	}
+	if (c->count * 2 >= c->nslot)
+		grow(c);
+	if (c->count + 1 >= c->nslot)
+		return NULL;
+	e = calloc(1, sizeof *e);
+	if (e == NULL)
+		return NULL;
+	e->key = key;
+	c->slot[slot_of(c, key)] = e;
+	c->count++;
+	return e;
+}
+
+const struct cache_entry *
+cache_entry(struct cache *c, uint64_t key)
+{
+	return find_or_add(c, key);
+}
+
+const struct cache_entry *
+cache_get(struct cache *c, uint64_t key, int64_t now_ms)
+{
+	struct cache_entry *e = find_or_add(c, key);
+
+	if (e == NULL || e->pending || !c->open || now_ms < e->due_ms ||
+	    c->nwanted == CACHE_WANTED_MAX)
+		return e;
+	e->pending = true;
+	c->wanted[(c->head + c->nwanted++) % CACHE_WANTED_MAX] = key;
+	return e;
+}
+
+/* --- questions ---------------------------------------------------------- */
+
+size_t
+cache_take(struct cache *c)
+{
+	if (!c->open || c->nbatch > 0)
+		return 0;
+	while (c->nwanted > 0 && c->nbatch < CACHE_BATCH) {
+		c->batch[c->nbatch++] = c->wanted[c->head];
+		c->head = (c->head + 1) % CACHE_WANTED_MAX;
+		c->nwanted--;
+	}
+	return c->nbatch;
+}
+
+static struct cache_entry *
+asked(const struct cache *c, uint64_t key)
+{
+	struct cache_entry *e = c->slot[slot_of(c, key)];
+
+	return e != NULL && e->pending ? e : NULL;
+}
+
+/* The entry that was asked about, with its new value; NULL for no such one. */
+static struct cache_entry *
+take_value(struct cache *c, uint64_t key, void *value)
+{
+	struct cache_entry *e = asked(c, key);
+
+	if (e == NULL) {
+		free(value);
+		return NULL;
+	}
+	if (value != NULL) {
+		free(e->value);
+		e->value = value;
+	}
+	e->pending = false;
+	return e;
+}
+
+void
+cache_put(struct cache *c, uint64_t key, void *value, int64_t due_ms)
+{
+	struct cache_entry *e = take_value(c, key, value);
+
+	if (e != NULL)
+		e->due_ms = due_ms;
+}
+
+void
+cache_miss(struct cache *c, uint64_t key, void *value, int64_t now_ms)
+{
+	struct cache_entry *e = take_value(c, key, value);
+
+	if (e == NULL)
+		return;
+	e->due_ms = CACHE_NEVER;
+	if (e->tries < CACHE_TRIES && ++e->tries < CACHE_TRIES)
+		e->due_ms = now_ms + ((int64_t)CACHE_RETRY_MS <<
+		    (e->tries - 1));
+}
+
+/* Ahead of the queue; when that is full it is not pending any more. */
+static void
+want_first(struct cache *c, uint64_t key)
+{
+	struct cache_entry *e = asked(c, key);
+
+	if (e == NULL)
+		return;
+	if (c->nwanted == CACHE_WANTED_MAX) {
+		e->pending = false;
+		return;
+	}
+	c->head = (c->head + CACHE_WANTED_MAX - 1) % CACHE_WANTED_MAX;
+	c->wanted[c->head] = key;
+	c->nwanted++;
+}
+
+void
+cache_settle(struct cache *c, int64_t now_ms)
+{
+	size_t i, open = 0, n = c->nbatch;
+
+	for (i = 0; i < n; i++)
+		open += asked(c, c->batch[i]) != NULL;
+	c->nbatch = 0;
+	for (i = n; i-- > 0;) {
+		if (open == n)
+			cache_miss(c, c->batch[i], NULL, now_ms);
+		else
+			want_first(c, c->batch[i]);
+	}
+}
+
+void
+cache_put_off(struct cache *c, int64_t due_ms)
+{
+	struct cache_entry *e;
+	size_t i;
+
+	for (i = 0; i < c->nbatch; i++) {
+		e = asked(c, c->batch[i]);
+		if (e == NULL)
+			continue;
+		e->pending = false;
+		e->due_ms = due_ms;
+	}
+	c->nbatch = 0;
+}
+
+bool
+cache_tidy(struct cache *c)
+{
+	if (!c->full || cache_pending(c) > 0)
+		return false;
+	drop_entries(c);
+	return true;
+}
+
+size_t
+cache_pending(const struct cache *c)
+{
+	return c->nwanted + c->nbatch;
+}

@@ -1,0 +1,102 @@
+/*
+ * cache: answers of the node by the number that was asked about, and which
+ * numbers are to be asked about next.
+ *
+ * Vocabulary
+ *	key	what is asked about; any number.
+ *	wanted	to be asked: a queue, bounded.
+ *	batch	the keys of the one question that is on its way.
+ *	pending	wanted or in the batch.
+ *	due	when a key may be asked about, for the first time or again.
+ *
+ * Example
+ *	e = cache_get(c, key, now);		wants it when it is due
+ *	if (e == NULL || e->value == NULL)
+ *		...				not there yet
+ *	n = cache_take(c);			c->batch[0 .. n) go to the node
+ *	... the answer ...
+ *	cache_put(c, c->batch[0], value, CACHE_NEVER);
+ *	cache_miss(c, c->batch[1], NULL, now);	the node does not know yet
+ *	cache_settle(c, now);			the rest is wanted again, first
+ *
+ * The time is the caller's.  A value is freed when another one takes its
+ * place, by cache_tidy(), cache_reset() and cache_fini(), and by nothing else:
+ * what was got stays good until then.
+ */
+#ifndef NODES_SESSION_CACHE_H
+#define NODES_SESSION_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../stream/wire.h"
+
+#define CACHE_BATCH WIRE_SYMS_MAX
+#define CACHE_WANTED_MAX 4096
+#define CACHE_TRIES 8		/* of a key that the node does not know yet */
+#define CACHE_RETRY_MS 1000	/* before the second; then twice as long each time */
+#define CACHE_NEVER INT64_MAX	/* due never again */
+
+struct cache_entry {
+	uint64_t key;
+	int64_t due_ms;
+	void *value;		/* one heap block; NULL: not known */
+	bool pending;
+	uint8_t tries;		/* answers that did not say it, CACHE_TRIES at most */
+};
+
+struct cache {
+	bool open;			/* there is somebody to ask */
+	struct cache_entry **slot;	/* open addressing, a power of two */
+	size_t nslot, count;
+	size_t keep;			/* entries at most */
+	bool full;			/* one was turned away */
+	uint64_t *wanted;		/* CACHE_WANTED_MAX of them, from head on */
+	size_t head, nwanted;
+	uint64_t batch[CACHE_BATCH];
+	size_t nbatch;			/* 0: no question is on its way */
+};
+
+int cache_init(struct cache *, size_t keep);
+void cache_fini(struct cache *);
+/* Forgets everything, and is no longer open. */
+void cache_reset(struct cache *);
+
+/*
+ * The entry of a key, made when there is none; NULL when the cache is full or
+ * memory is out.  get wants it as well, when it is due, there is somebody to
+ * ask and the queue has room.
+ */
+const struct cache_entry *cache_entry(struct cache *, uint64_t key);
+const struct cache_entry *cache_get(struct cache *, uint64_t key,
+    int64_t now_ms);
+
+/* Makes the next batch, unless there is one; returns how many keys it has. */
+size_t cache_take(struct cache *);
+
+/*
+ * The answer for a key of the batch.  put owns `value`, and frees it when the
+ * key was not asked about.
+ */
+void cache_put(struct cache *, uint64_t key, void *value, int64_t due_ms);
+/*
+ * The node does not know yet: asked again, each time later.  `value` is what
+ * there is to say meanwhile; with NULL the one from before stays.
+ */
+void cache_miss(struct cache *, uint64_t key, void *value, int64_t now_ms);
+
+/*
+ * The question is answered.  What of the batch was not is wanted again before
+ * all others; when nothing was, all of it is missed.
+ */
+void cache_settle(struct cache *, int64_t now_ms);
+/* It was not answered, and need not count: due again from then on. */
+void cache_put_off(struct cache *, int64_t due_ms);
+
+/* A full cache of which nothing is pending begins again; true if it did. */
+bool cache_tidy(struct cache *);
+
+size_t cache_pending(const struct cache *);
+
+#endif
