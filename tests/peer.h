@@ -61,8 +61,13 @@ struct peer {
 	pid_t root_pid;
 	int32_t root_status;
 	int64_t ended_ms;
+	/* How it answers SITE and FRAME. */
+	size_t answer_max;		/* entries of one answer */
+	uint32_t known;
+	uint32_t fetch_kb;
 	/* What was seen. */
 	unsigned whole, not_whole, snaps, names_asked, types_asked;
+	unsigned sites_asked, frames_asked;
 };
 
 static void
@@ -130,6 +135,8 @@ peer_open(struct peer *p)
 
 	memset(p, 0, sizeof *p);
 	p->root_status = -1;
+	p->answer_max = WIRE_SYMS_MAX;
+	p->known = WIRE_K_LINE;
 	ck_assert_int_eq(uv_loop_init(&p->loop), 0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
 	    fds), 0);
@@ -430,10 +437,70 @@ answer_sym(struct peer *p, const struct wire_msg *q)
 	msg.syms.kind = q->sym.kind;
 	msg.syms.n = q->sym.n;
 	for (i = 0; i < q->sym.n; i++) {
-		snprintf(text[i], sizeof text[i], "%s%llx",
-		    q->sym.kind == WIRE_SYM_CALLER ? "f" : "t",
+		snprintf(text[i], sizeof text[i], "t%llx",
 		    (unsigned long long)q->sym.addr[i]);
 		msg.syms.name[i] = wire_text(text[i]);
+	}
+	peer_send(p, &msg);
+}
+
+/* Site s has s % 5 frames (none: there is no such site), from s << 12 on. */
+static void
+answer_site(struct peer *p, const struct wire_msg *q)
+{
+	static uint8_t packed[WIRE_PACKED_MAX];
+	struct wire_msg msg = { .type = WIRE_SITED, .id = q->id };
+	size_t i, len = 0;
+
+	p->sites_asked++;
+	for (i = 0; i < q->site.n && i < p->answer_max; i++) {
+		struct wire_stack st = { .site = q->site.site[i],
+		    .depth = q->site.site[i] % 5, .end = RING_END_OUTERMOST };
+
+		for (unsigned f = 0; f < st.depth; f++)
+			st.frame[f] = frame_make(
+			    (uint64_t)st.site << 12 | f, 1);
+		ck_assert(wire_sited_put(packed, sizeof packed, &len, &st));
+	}
+	msg.sited.index = q->site.index;
+	msg.sited.n = (uint32_t)i;
+	msg.sited.sites = (struct wire_bytes){ packed, len };
+	peer_send(p, &msg);
+}
+
+/*
+ * At address a lies function "f<a>", in "lib.so" at its low twelve bits; what
+ * the test has to say of all frames (peer.known, peer.fetch_kb) comes first.
+ */
+static void
+answer_frame(struct peer *p, const struct wire_msg *q)
+{
+	static uint8_t packed[WIRE_PACKED_MAX];
+	struct wire_msg msg = { .type = WIRE_FRAMED, .id = q->id };
+	size_t i, len = 0;
+	char text[32];
+
+	p->frames_asked++;
+	for (i = 0; i < q->frame.n && i < p->answer_max; i++) {
+		uint64_t pc = frame_pc(q->frame.frame[i]);
+		struct wire_words w = { .frame = q->frame.frame[i],
+		    .known = p->known, .fetching = p->fetch_kb > 0,
+		    .offset = pc & 0xfff, .module = wire_text("/usr/lib.so"),
+		    .n = p->known == WIRE_K_LINE };
+
+		snprintf(text, sizeof text, "f%llx", (unsigned long long)pc);
+		w.line[0].function = wire_text(text);
+		w.line[0].file = wire_text("lib.c");
+		w.line[0].line = (uint32_t)(pc & 0xfff);
+		ck_assert(wire_framed_put(packed, sizeof packed, &len, &w));
+	}
+	msg.framed.index = q->frame.index;
+	msg.framed.n = (uint32_t)i;
+	msg.framed.words = (struct wire_bytes){ packed, len };
+	if (p->fetch_kb > 0) {
+		msg.framed.fetch = wire_text("/usr/lib.so");
+		msg.framed.fetched_kb = p->fetch_kb;
+		msg.framed.fetch_kb = 4096;
 	}
 	peer_send(p, &msg);
 }
@@ -516,6 +583,16 @@ peer_answer(struct peer *p, size_t k)
 		break;
 	case WIRE_SYM:
 		answer_sym(p, &q);
+		break;
+	case WIRE_SITE:
+		m = meant(p, q.id, q.site.index, q.site.epoch);
+		if (m != NULL)
+			answer_site(p, &q);
+		break;
+	case WIRE_FRAME:
+		m = meant(p, q.id, q.frame.index, q.frame.epoch);
+		if (m != NULL)
+			answer_frame(p, &q);
 		break;
 	default:
 		peer_error(p, q.id, WIRE_E_INTERNAL);

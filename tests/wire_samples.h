@@ -90,11 +90,11 @@ static const struct wire_msg sample_ordinary[] = {
 		.code = WIRE_E_EPOCH, .text = TEXT("stale epoch"),
 		.retry_ms = 250, .epoch = ID } },
 	[WIRE_SYM] = { .type = WIRE_SYM, .id = 8, .sym = {
-		.index = 3, .kind = WIRE_SYM_CALLER,
-		.addr = { 0x401199, 0x7f0011223344 }, .n = 2 } },
+		.index = 3, .kind = WIRE_SYM_THREAD,
+		.addr = { 1, 65535 }, .n = 2 } },
 	[WIRE_SYMS] = { .type = WIRE_SYMS, .id = 8, .syms = {
-		.index = 3, .kind = WIRE_SYM_CALLER,
-		.name = { TEXT("main+0x29"), { .len = 0 } }, .n = 2 } },
+		.index = 3, .kind = WIRE_SYM_THREAD,
+		.name = { TEXT("rx-0"), { .len = 0 } }, .n = 2 } },
 	[WIRE_TYPES] = { .type = WIRE_TYPES, .id = 9, .types = {
 		.index = 3 } },
 	[WIRE_TYPED] = { .type = WIRE_TYPED, .id = 9, .typed = {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "demo_busy.h"
+#include "demo_server.h"
 #include "node.h"
 
 #define SLOTS 8192		/* places where blocks can be */
@@ -19,36 +20,9 @@
 #define BIG_ADDR UINT64_C(0x7f3c40000010)
 #define BIG_STRIDE UINT64_C(0x40000)
 #define BIG_EVERY 64		/* one slot in so many holds big blocks */
-#define FIRST_CALLER UINT64_C(0x55d0c2a01000)
-#define CALLER_STRIDE 0x40
 #define PATIENT_READS NODES_HZ	/* a second of a page's reads */
 #define FLOOD_STEPS (3 * NODES_HZ)	/* between two floods */
 #define FLOOD_EVENTS (STREAM_QUEUE_RECORDS + 40000)
-
-static const struct caller {
-	const char *name;
-	uint8_t type;
-	uint16_t min, max;	/* sizes; big ones are 64 times as large */
-} callers[] = {
-	{ "conn_accept", TYPE_CALLOC, 96, 160 },
-	{ "conn_read", TYPE_MALLOC, 64, 512 },
-	{ "conn_write", TYPE_MALLOC, 64, 512 },
-	{ "parse_header", TYPE_MALLOC, 16, 96 },
-	{ "parse_body", TYPE_REALLOC, 32, 640 },
-	{ "Request::Request()", TYPE_NEW, 120, 120 },
-	{ "Reply::Reply(Request const&)", TYPE_NEW, 88, 88 },
-	{ "std::string::_M_create(unsigned long&, unsigned long)", TYPE_NEW,
-	    24, 200 },
-	{ "Table::grow(unsigned long)", TYPE_NEW_ARRAY, 128, 640 },
-	{ "cache_insert", TYPE_MALLOC, 48, 320 },
-	{ "cache_key", TYPE_MALLOC, 16, 48 },
-	{ "timer_add", TYPE_CALLOC, 56, 56 },
-	{ "log_line", TYPE_MALLOC, 80, 256 },
-	{ "dns_query", TYPE_MALLOC, 40, 120 },
-	{ "tls_record", TYPE_ALIGNED, 64, 640 },
-	{ "libcrypto.so.3+0x1a5f30", TYPE_MALLOC, 16, 128 },
-	{ "pool_take", TYPE_API_FIRST, 64, 64 },
-};
 
 static const char *const thread_names[] = { "main", "rx-0", "rx-1", "w-0",
 	"w-1", "w-2", "log" };
@@ -62,6 +36,7 @@ struct busy {
 	uint64_t step;
 	unsigned patient;		/* reads up to the end in a row */
 	bool running, flood;
+	uint64_t caller[SERVER_ASKERS][SERVER_WAYS];
 	struct rec rec[BATCH];
 	int64_t ms[BATCH];
 	struct blklist_batch_info info[BATCH];
@@ -125,30 +100,30 @@ event(struct keeper *k, struct busy *b, int64_t ms, bool grow)
 	    draw(b, 256) : draw(b, SLOTS));
 	unsigned thread = 1 +
 	    (unsigned)draw(b, BASE_NELEM(thread_names));
-	size_t which = draw(b, BASE_NELEM(callers) - 1);
-	const struct caller *c;
+	size_t which = draw(b, SERVER_POOL);
+	const struct server_asker *asker;
 	uint64_t size;
 
 	/* The pool has places of its own. */
 	if (slot % 251 == 0)
-		which = BASE_NELEM(callers) - 1;
-	c = &callers[which];
+		which = SERVER_POOL;
+	asker = &server_askers[which];
 	if (b->used[slot]) {
 		if (grow)
 			return;
 		b->used[slot] = false;
 		b->live--;
 		emit(k, b, REC_FREE, slot, TYPE_FREE, 0, thread,
-		    FIRST_CALLER, ms);
+		    server_free_caller(), ms);
 		return;
 	}
-	size = c->min + draw(b, (uint64_t)(c->max - c->min) + 1);
+	size = asker->min + draw(b, (uint64_t)(asker->max - asker->min) + 1);
 	if (slot % BIG_EVERY == 0)
 		size *= 64;
 	b->used[slot] = true;
 	b->live++;
-	emit(k, b, REC_ALLOC, slot, c->type, size, thread,
-	    FIRST_CALLER + which * CALLER_STRIDE, ms);
+	emit(k, b, REC_ALLOC, slot, asker->type, size, thread,
+	    b->caller[which][slot % SERVER_WAYS], ms);
 }
 
 static void
@@ -178,17 +153,6 @@ busy_read(struct keeper *k, bool caught_up)
 		b->running = true;
 }
 
-static void
-busy_symbol(uint64_t caller, char *out, size_t cap)
-{
-	uint64_t which = (caller - FIRST_CALLER) / CALLER_STRIDE;
-
-	if (caller >= FIRST_CALLER && which < BASE_NELEM(callers))
-		snprintf(out, cap, "%s", callers[which].name);
-	else
-		snprintf(out, cap, "0x%llx", (unsigned long long)caller);
-}
-
 static int
 name_threads(struct keeper *k)
 {
@@ -213,6 +177,8 @@ busy_start(struct keeper *k, bool flood)
 		return -ENOMEM;
 	k->source_arg = b;
 	r = name_threads(k);
+	if (r == 0)
+		r = server_put(k->sites, b->caller);
 	if (r < 0)
 		return r;
 	stream_types_name(k->types, TYPE_API_FIRST, "CONN",
@@ -236,6 +202,6 @@ busy_start(struct keeper *k, bool flood)
 	flush(k, b);
 	k->source = busy_source;
 	k->on_read = busy_read;
-	k->source_symbol = busy_symbol;
+	k->source_words = server_words;
 	return 0;
 }

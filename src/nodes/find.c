@@ -1,10 +1,11 @@
 /*
  * Where the nodes of this user are: a folder of sockets that nobody else can
- * put anything into.
+ * put anything into.  And where the programs are that one of ours starts.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,4 +230,29 @@ nodes_find(char ***paths, size_t *n)
 		free(list[i].path);
 	free(list);
 	return err;
+}
+
+/* --- programs ----------------------------------------------------------- */
+
+int
+nodes_program(const char *name, char *path, size_t cap)
+{
+	char self[PATH_MAX];
+	ssize_t n;
+	char *slash;
+	int i;
+
+	n = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[n > 0 ? n : 0] = '\0';
+	/* Beside the running program; a test lies one folder further down. */
+	for (i = 0; i < 2 && (slash = strrchr(self, '/')) != NULL; i++) {
+		*slash = '\0';
+		if ((size_t)snprintf(path, cap, "%s/%s", self, name) < cap &&
+		    access(path, X_OK) == 0)
+			return 0;
+	}
+	if ((size_t)snprintf(path, cap, "%s/%s", PAGEK_LIBEXECDIR, name) >=
+	    cap)
+		return -ENAMETOOLONG;
+	return access(path, X_OK) == 0 ? 0 : -errno;
 }

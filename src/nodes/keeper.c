@@ -511,7 +511,7 @@ keeper_next(const struct keeper *k)
 int64_t
 keeper_now_ms(const struct keeper *k)
 {
-	if (k->classic || k->source_symbol != NULL)
+	if (k->classic || k->source_words != NULL)
 		return k->now_ms;
 	return mono_ms(mono_now());
 }

@@ -19,30 +19,6 @@
 
 extern char **environ;
 
-/* Where the program is: beside the running one, else where it was installed. */
-static int
-find_program(char *path, size_t cap)
-{
-	ssize_t n;
-	char *slash;
-
-	n = readlink("/proc/self/exe", path, cap - 1);
-	if (n > 0) {
-		path[n] = '\0';
-		slash = strrchr(path, '/');
-		if (slash != NULL &&
-		    (size_t)(slash + 1 - path) + sizeof PROGRAM <= cap) {
-			strcpy(slash + 1, PROGRAM);
-			if (access(path, X_OK) == 0)
-				return 0;
-		}
-	}
-	if ((size_t)snprintf(path, cap, "%s/%s", PAGEK_LIBEXECDIR, PROGRAM) >=
-	    cap)
-		return -ENAMETOOLONG;
-	return access(path, X_OK) == 0 ? 0 : -errno;
-}
-
 static size_t
 count_words(const char *const *argv)
 {
@@ -139,7 +115,7 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 	char **argv;
 	pid_t pid;
 
-	err = find_program(program, sizeof program);
+	err = nodes_program(PROGRAM, program, sizeof program);
 	if (err < 0)
 		return err;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)

@@ -73,6 +73,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	r = serve_init(node);
 	if (r < 0)
 		goto no_serve;
+	lookup_init(node);
 	bells_init(&node->bells);
 	node->second.data = node;
 	uv_timer_init(loop, &node->second);
@@ -91,6 +92,7 @@ node_close(struct node *node)
 	node->closing = true;
 	hello_stop(&node->hello);
 	serve_close(node);
+	lookup_close(node);
 	run_close(node);
 	tree_end_all(node, node->run.ended);
 	uv_close((uv_handle_t *)&node->second, NULL);
@@ -104,6 +106,7 @@ node_fini(struct node *node)
 	bells_fini(&node->bells);
 	hello_fini(&node->hello);
 	serve_fini(node);
+	lookup_fini(node);
 	report_close(&node->report);
 }
 

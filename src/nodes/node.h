@@ -1,7 +1,7 @@
 /*
  * node: what the parts of pageknode share.  One loop, one thread; beside it
  * the acceptor of targets (hello.c), a sleeper for each calm target (bell.c)
- * and libuv's workers (symbols, /proc).
+ * and libuv's workers (what lies at frames, /proc).
  */
 #ifndef NODES_NODE_H
 #define NODES_NODE_H
@@ -60,6 +60,7 @@ struct node {
 	_Atomic uint64_t last_stream;	/* ids given out */
 
 	struct serve serve;
+	struct lookup lookup;
 	struct drain drain;
 	struct bells bells;
 	struct hello hello;

@@ -98,6 +98,12 @@ int nodes_folder(char *path, size_t cap);
 /* Sockets of the nodes in that folder that answer, newest first; frees with free(). */
 int nodes_find(char ***paths, size_t *n);
 
+/*
+ * The program of ours with that name: beside the running one or in the folder
+ * above, else where it was installed.  -ENOENT and its like.
+ */
+int nodes_program(const char *name, char *path, size_t cap);
+
 /* --- targets of a node -------------------------------------------------- */
 
 struct nodes_target {
@@ -203,14 +209,19 @@ const struct nodes_look *nodes_session_look(struct nodes_session *);
 int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts *);
 
 /*
- * The words for a return address, from a cache; asks the node when it is not
- * in it and gives "" until the answer is there.  Not yet safe for a terminal.
+ * The innermost line of a caller's stack in a word: its function, else
+ * "libfoo.so+0x1f30", else the address; "" while it is not known.  Borrowed
+ * until the next news.  Not yet safe for a terminal.
  */
 const char *nodes_session_symbol(struct nodes_session *, uint64_t caller);
 
 /*
  * Stacks and words come from a cache; what is not in it is asked for, and
- * there once the answer has come.  Everything borrowed until the next news.
+ * there once the answer has come.  What the node does not know yet, or is
+ * still fetching, is asked for again when somebody looks at it.  Everything is
+ * borrowed until the next news, and what a text of words points to ends with
+ * a NUL behind its len.  Texts come from files of the target's: control
+ * characters and all, not yet safe for a terminal (base_safe_text).
  */
 struct nodes_stack {
 	const uint64_t *frame;	/* innermost first */
@@ -225,14 +236,20 @@ struct nodes_stack {
 bool nodes_session_stack(struct nodes_session *, uint64_t caller,
     struct nodes_stack *);
 
-/* What lies at a frame; NULL while it is not known.  Not yet safe for a terminal. */
+/*
+ * What lies at a frame; NULL while it is not known.  WIRE_K_PENDING only when
+ * the node was asked often enough and never knew.
+ */
 const struct wire_words *nodes_session_words(struct nodes_session *,
     uint64_t frame);
 
 /* Stacks, words and names asked for and not yet answered: --once waits until there are none. */
 size_t nodes_session_symbols_pending(const struct nodes_session *);
 
-/* A debug file on its way to the node: "libfoo.so 812 of 4,096 kB"; "" when none is. */
+/*
+ * A debug file on its way to the node: "libfoo.so 812 of 4,096 kB"; "" when
+ * none is.  Not yet safe for a terminal.
+ */
 const char *nodes_session_fetching(const struct nodes_session *);
 
 /* The name of a thread index ("rx-0"), "" when not known.  Borrowed. */

@@ -191,7 +191,7 @@ take_request(struct conn *c, const uint8_t *map, size_t len)
 
 	if (r == -ENOMSG && c->greeted) {
 		/* Of a later version: refused, but no reason to part. */
-		conn_error(c, 0, WIRE_E_FRAME, "no such request");
+		conn_error(c, m.id, WIRE_E_FRAME, "no such request");
 		return;
 	}
 	if (r == -ENOMEM) {

@@ -37,6 +37,7 @@ struct conn {
 	bool greeted;
 	bool more;			/* has requests that wait for their turn */
 	bool paused;			/* not read: too much waits to be written */
+	bool looking;			/* a FRAME of it is not answered yet */
 	bool ending;			/* closes when its last reply is out */
 	bool closed;
 };
@@ -80,12 +81,34 @@ void conn_fail(struct conn *, uint32_t request, enum wire_error,
 void answer(struct conn *, const struct wire_msg *);
 int answer_init(struct answer_scratch **);
 
+/* --- serve_symbols.c ------------------------------------------------------ */
+
+struct look;
+struct symbols;
+
 /*
- * SYM: looked up by a worker, or at once where nothing has to be read;
- * serve_symbols.c.
+ * Looking up what lies at frames takes a reader of files, and time: one FRAME
+ * of all pages is worked on at a time, the others wait for their turn, and
+ * each page has one of them at most.
  */
-void symbols_answer(struct conn *, const struct wire_msg *, struct keeper *);
+struct lookup {
+	struct symbols *symbols;	/* NULL: there is no reader */
+	TAILQ_HEAD(, look) queue;
+	bool working;
+	_Atomic bool stop;		/* whoever works comes to an end soon */
+};
+
+void lookup_init(struct node *);
+void lookup_close(struct node *);
+void lookup_fini(struct node *);
+
+/* SYM and SITE: answered at once. */
+void lookup_threads(struct conn *, const struct wire_msg *, struct keeper *);
+void lookup_sites(struct conn *, const struct wire_msg *, struct keeper *);
+/* FRAME: answered by a worker, but at once where there is nothing to read. */
+void lookup_frames(struct conn *, const struct wire_msg *, struct keeper *);
+
 /* Reads the module table of a target anew, by a worker. */
-void symbols_read(struct keeper *);
+void lookup_modules(struct keeper *);
 
 #endif

@@ -2,7 +2,7 @@
  * Requests of pages, one function for each, behind one table.
  *
  * Every answer costs a bounded amount: a READ looks at READ_SCAN records, a
- * SNAP copies one part, a SYM is looked up by a worker.
+ * SNAP copies one part, a FRAME is looked up by a worker.
  */
 #include <errno.h>
 #include <signal.h>
@@ -373,18 +373,42 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 }
 
-/* --- SYM, TYPES, END ---------------------------------------------------- */
+/* --- SYM, SITE, FRAME ---------------------------------------------------- */
 
 static void
 answer_sym(struct conn *c, const struct wire_msg *m)
 {
 	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, m->sym.index);
 
-	if (row == NULL || m->sym.n > WIRE_SYMS_MAX)
+	if (row == NULL)
 		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+	else if (m->sym.kind != WIRE_SYM_THREAD)
+		conn_error(c, m->id, WIRE_E_NAME, "no names of that kind");
 	else
-		symbols_answer(c, m, row->keeper);
+		lookup_threads(c, m, row->keeper);
 }
+
+static void
+answer_site(struct conn *c, const struct wire_msg *m)
+{
+	struct keeper *k;
+
+	k = meant(c, m, m->site.index, m->site.epoch, false);
+	if (k != NULL)
+		lookup_sites(c, m, k);
+}
+
+static void
+answer_frame(struct conn *c, const struct wire_msg *m)
+{
+	struct keeper *k;
+
+	k = meant(c, m, m->frame.index, m->frame.epoch, false);
+	if (k != NULL)
+		lookup_frames(c, m, k);
+}
+
+/* --- TYPES, END --------------------------------------------------------- */
 
 static void
 answer_types(struct conn *c, const struct wire_msg *m)
@@ -450,6 +474,8 @@ static const struct request {
 	{ WIRE_SNAP, WIRE_ROLE_READ, answer_snap },
 	{ WIRE_STAT, WIRE_ROLE_READ, answer_stat },
 	{ WIRE_SYM, WIRE_ROLE_READ, answer_sym },
+	{ WIRE_SITE, WIRE_ROLE_READ, answer_site },
+	{ WIRE_FRAME, WIRE_ROLE_READ, answer_frame },
 	{ WIRE_TYPES, WIRE_ROLE_READ, answer_types },
 	{ WIRE_END, WIRE_ROLE_CONTROL, answer_end },
 };

@@ -1,150 +1,504 @@
 /*
- * Words for return addresses and threads.
+ * Words for threads, stacks and frames.
  *
- * Names of callers come from files, so a worker looks them up; one job at a
- * time uses a target's module table, behind its lock.  An address that no
- * known module covers makes the worker read the table anew: the target may
- * have loaded something since.
+ * Threads' names and the frames of sites are in memory: the loop answers.
+ * What lies at a frame has to be read from files, by a reader that may take
+ * its time: a worker waits for it, for one FRAME at a time, as the reader
+ * serves one at a time anyway and other work needs libuv's few workers too.
+ * A worker that has been at it for LOOK_MS answers with what it has; the page
+ * asks for the rest, and whoever waited has a turn before that.
+ *
+ * A frame of a stack names its module, which the keeper's sites know for ever.
+ * A plain return address is looked up in the target's module table, behind its
+ * lock; an address that no known module covers makes the worker read the table
+ * anew, for the target may have loaded something since.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../symbol/symbol.h"
 #include "node.h"
 #include "serve.h"
 
-struct job {
+#define READER "pagek-symbols"
+#define LOOK_MS 200
+#define LOOK_AT_ONCE 8		/* frames that the reader is asked about together */
+#define BUSY_MS 250		/* after which a page may come again */
+
+/* enum symbol_known goes to the page as it is. */
+_Static_assert((int)SYMBOL_PENDING == (int)WIRE_K_PENDING &&
+    (int)SYMBOL_LINE == (int)WIRE_K_LINE &&
+    (int)SYMBOL_NO_LINE == (int)WIRE_K_NO_LINE &&
+    (int)SYMBOL_NO_SYMBOL == (int)WIRE_K_NO_SYMBOL &&
+    (int)SYMBOL_NO_MODULE == (int)WIRE_K_NO_MODULE &&
+    (int)SYMBOL_NO_FILE == (int)WIRE_K_NO_FILE &&
+    (int)SYMBOL_OTHER_FILE == (int)WIRE_K_OTHER_FILE &&
+    (int)SYMBOL_DAMAGED == (int)WIRE_K_DAMAGED &&
+    (int)SYMBOL_NO_READER == (int)WIRE_K_NO_READER &&
+    SYMBOL_INLINES_MAX <= WIRE_INLINES_MAX,
+    "what is known is said in one way");
+
+/* One FRAME, from the request to its answer. */
+struct look {
 	uv_work_t work;
+	TAILQ_ENTRY(look) link;
+	struct node *node;
 	struct keeper *keeper;		/* a reference */
-	uint64_t conn;			/* who asked; 0: nobody, the table is all */
+	uint64_t conn;			/* who asked */
 	uint32_t request;
-	bool reread;			/* the process may still have modules to tell */
-	pid_t pid;
-	struct wire_sym sym;
-	char name[WIRE_SYMS_MAX][WIRE_TEXT_MAX + 1];
+	pid_t pid;			/* of the process while it lives, else 0 */
+	struct wire_frame frame;
+	struct symbol_place place[WIRE_SYMS_MAX];
+	char *path[WIRE_SYMS_MAX];	/* of the place; NULL none */
+	uint32_t n;			/* frames answered so far */
+	uint8_t packed[WIRE_PACKED_MAX];
+	size_t len;
+	struct symbols_fetch fetch;
+	bool fetching;
 };
 
-/* Text of files and targets is made valid UTF-8 here, as texts on the wire are. */
-static void
-safe_name(char out[WIRE_TEXT_MAX + 1], const char *raw)
+/* --- the reader --------------------------------------------------------- */
+
+void
+lookup_init(struct node *node)
 {
-	base_safe_text(out, WIRE_TEXT_MAX + 1, raw, strlen(raw), false);
+	struct lookup *lk = &node->lookup;
+	char reader[PATH_MAX];
+	struct symbols_opts opts = {
+		.reader = reader,
+		.path = secure_getenv("PAGEK_SYMBOL_PATH"),
+		.fetch = true,
+	};
+
+	TAILQ_INIT(&lk->queue);
+	if (nodes_program(READER, reader, sizeof reader) < 0 ||
+	    symbols_new(&lk->symbols, &opts) < 0)
+		lk->symbols = NULL;
+}
+
+static void
+look_free(struct look *l)
+{
+	for (size_t i = 0; i < l->frame.n; i++)
+		free(l->path[i]);
+	keeper_unref(l->keeper);
+	free(l);
+}
+
+void
+lookup_close(struct node *node)
+{
+	struct lookup *lk = &node->lookup;
+	struct look *l;
+
+	lk->stop = true;
+	while ((l = TAILQ_FIRST(&lk->queue)) != NULL) {
+		TAILQ_REMOVE(&lk->queue, l, link);
+		look_free(l);
+	}
+}
+
+void
+lookup_fini(struct node *node)
+{
+	if (node->lookup.symbols != NULL)
+		symbols_free(node->lookup.symbols);
+}
+
+/* --- places ------------------------------------------------------------- */
+
+/* Where a frame of a stack lies, as far as its module is known by number. */
+static int
+place_frame(struct look *l, size_t i)
+{
+	uint64_t frame = l->frame.frame[i];
+	struct symbol_place *p = &l->place[i];
+	const struct keeper *k = l->keeper;
+	struct stream_module m;
+
+	if (frame_module(frame) == 0 || k->sites == NULL ||
+	    !stream_sites_get_module(k->sites, frame_module(frame), &m) ||
+	    m.path[0] == '\0' || m.cut)
+		return 0;
+	l->path[i] = strdup(m.path);
+	if (l->path[i] == NULL)
+		return -ENOMEM;
+	p->path = l->path[i];
+	p->pid = l->pid;
+	p->address = (frame_pc(frame) - m.bias) & REC_ADDR_MASK;
+	if (m.build_id_len <= sizeof p->build_id) {
+		p->build_id_len = m.build_id_len;
+		memcpy(p->build_id, m.build_id, m.build_id_len);
+	}
+	return 0;
+}
+
+/*
+ * By the module table: a frame without a module, and what a module without a
+ * build id needs so that a file changed since is not taken for it.
+ */
+static void
+place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
+{
+	struct symbol_place *p = &l->place[i], t = { .path = NULL };
+
+	if (p->path != NULL && p->build_id_len > 0)
+		return;
+	symbol_modules_place(modules, frame_pc(l->frame.frame[i]), &t);
+	if (t.path == NULL)
+		return;
+	if (p->path == NULL) {
+		l->path[i] = strdup(t.path);
+		*p = t;
+		p->path = l->path[i];
+		p->pid = l->pid;
+	} else if (strcmp(p->path, t.path) == 0) {
+		p->inode = t.inode;
+		p->mapped_ns = t.mapped_ns;
+	}
 }
 
 static bool
-covered(const struct job *j)
+table_covers(const struct look *l, const struct symbol_modules *modules)
 {
-	for (size_t i = 0; i < j->sym.n; i++)
-		if (!symbol_modules_covers(j->keeper->modules, j->sym.addr[i]))
+	for (size_t i = 0; i < l->frame.n; i++)
+		if (l->place[i].build_id_len == 0 && !symbol_modules_covers(
+		    modules, frame_pc(l->frame.frame[i])))
 			return false;
-	return j->sym.n > 0;
+	return true;
 }
 
 static void
-look_up(uv_work_t *work)
+place_others(struct look *l)
 {
-	struct job *j = work->data;
-	struct keeper *k = j->keeper;
-	char raw[SYMBOL_NAME_MAX];
+	struct keeper *k = l->keeper;
 
 	pthread_mutex_lock(&k->modules_lock);
 	if (k->modules == NULL && symbol_modules_new(&k->modules) < 0)
 		k->modules = NULL;
 	if (k->modules != NULL) {
-		if (j->reread && !covered(j))
-			symbol_modules_read(k->modules, j->pid);
-		for (size_t i = 0; i < j->sym.n; i++) {
-			symbol_name(k->modules, j->sym.addr[i], raw,
-			    sizeof raw);
-			safe_name(j->name[i], raw);
-		}
+		if (l->pid != 0 && !table_covers(l, k->modules))
+			symbol_modules_read(k->modules, l->pid);
+		for (size_t i = 0; i < l->frame.n; i++)
+			place_by_table(l, k->modules, i);
 	}
 	pthread_mutex_unlock(&k->modules_lock);
 }
 
-static void
-send_names(struct conn *c, const struct job *j)
-{
-	struct wire_msg reply = { .type = WIRE_SYMS, .id = j->request };
+/* --- words -------------------------------------------------------------- */
 
-	reply.syms.index = j->sym.index;
-	reply.syms.kind = j->sym.kind;
-	reply.syms.n = j->sym.n;
-	for (size_t i = 0; i < j->sym.n; i++)
-		reply.syms.name[i] = wire_text(j->name[i]);
+/* A path too long for the wire keeps its end, where the file's name is. */
+static struct wire_text
+path_text(const char *path)
+{
+	size_t len = path != NULL ? strlen(path) : 0;
+	size_t cut = len > WIRE_TEXT_MAX ? len - WIRE_TEXT_MAX : 0;
+
+	while (cut > 0 && ((unsigned char)path[cut] & 0xc0) == 0x80)
+		cut++;
+	return (struct wire_text){ path + cut, len - cut };
+}
+
+static bool
+put_words(struct look *l, size_t i, const struct symbol_words *in)
+{
+	const struct symbol_place *p = &l->place[i];
+	struct wire_words w = {
+		.frame = l->frame.frame[i],
+		.known = in->known,
+		.fetching = in->fetching,
+		.offset = in->address != 0 ? in->address : p->address,
+		.module = path_text(p->path),
+		.n = in->n,
+	};
+
+	for (size_t j = 0; j < in->n; j++)
+		w.line[j] = (struct wire_inline){
+			.function = wire_text(in->line[j].function),
+			.file = path_text(in->line[j].file),
+			.line = in->line[j].line };
+	return wire_framed_put(l->packed, sizeof l->packed, &l->len, &w);
+}
+
+/* The words of n places, those of no file without a reader. */
+static void
+look_at(struct look *l, size_t at, size_t n, struct symbol_words *out)
+{
+	struct symbols *symbols = l->node->lookup.symbols;
+	size_t i, k;
+
+	for (i = 0; i < n; i += k) {
+		const struct symbol_place *p = &l->place[at + i];
+
+		k = 1;
+		if (p->path == NULL || strcmp(p->path, "[anon]") == 0) {
+			out[i] = (struct symbol_words){
+				.known = SYMBOL_NO_MODULE };
+			continue;
+		}
+		if (symbols == NULL) {
+			out[i] = (struct symbol_words){
+				.known = SYMBOL_NO_READER };
+			continue;
+		}
+		while (i + k < n && p[k].path != NULL &&
+		    strcmp(p[k].path, "[anon]") != 0)
+			k++;
+		symbols_look(symbols, p, k, &out[i]);
+	}
+}
+
+/* False when the answer is full. */
+static bool
+look_some(struct look *l)
+{
+	struct symbol_words words[LOOK_AT_ONCE];
+	size_t i, at = l->n, n = l->frame.n - at;
+	bool room = true;
+
+	if (n > LOOK_AT_ONCE)
+		n = LOOK_AT_ONCE;
+	look_at(l, at, n, words);
+	for (i = 0; i < n; i++) {
+		room = room && put_words(l, at + i, &words[i]);
+		l->n += room;
+		symbol_words_fini(&words[i]);
+	}
+	return room;
+}
+
+static void
+look_up(uv_work_t *work)
+{
+	struct look *l = work->data;
+	struct lookup *lk = &l->node->lookup;
+	struct mono begun = mono_now();
+
+	place_others(l);
+	while (l->n < l->frame.n && !lk->stop && look_some(l) &&
+	    mono_ms_since(begun) < LOOK_MS)
+		;
+	if (lk->symbols != NULL)
+		l->fetching = symbols_fetching(lk->symbols, &l->fetch);
+}
+
+/* --- FRAME -------------------------------------------------------------- */
+
+static void
+send_framed(struct conn *c, const struct look *l)
+{
+	struct wire_msg reply = { .type = WIRE_FRAMED, .id = l->request };
+	struct wire_framed *f = &reply.framed;
+
+	f->index = l->frame.index;
+	f->n = l->n;
+	f->words = (struct wire_bytes){ l->packed, l->len };
+	if (l->fetching) {
+		f->fetched_kb = l->fetch.kb;
+		f->fetch_kb = l->fetch.of_kb;
+		f->fetch = path_text(l->fetch.module);
+	}
 	conn_reply(c, &reply);
 }
+
+static void look_next(struct node *);
 
 static void
 looked_up(uv_work_t *work, int status)
 {
-	struct job *j = work->data;
-	struct node *node = j->keeper->node;
-	struct conn *c = j->conn != 0 ? serve_find(node, j->conn) : NULL;
+	struct look *l = work->data;
+	struct node *node = l->node;
+	struct conn *c = serve_find(node, l->conn);
 
-	if (c != NULL && status == 0)
-		send_names(c, j);
-	keeper_unref(j->keeper);
-	free(j);
+	(void)status;
+	if (c != NULL) {
+		c->looking = false;
+		send_framed(c, l);
+	}
+	look_free(l);
+	node->lookup.working = false;
+	look_next(node);
+}
+
+static void
+look_next(struct node *node)
+{
+	struct lookup *lk = &node->lookup;
+	struct look *l = TAILQ_FIRST(&lk->queue);
+
+	if (lk->working || l == NULL)
+		return;
+	TAILQ_REMOVE(&lk->queue, l, link);
+	lk->working = true;
+	/* It fails only without a function to call. */
+	uv_queue_work(node->loop, &l->work, look_up, looked_up);
+}
+
+/* What needs no file, for there is none: a generator's frames. */
+static void
+send_source_words(struct conn *c, const struct wire_msg *m,
+    const struct keeper *k)
+{
+	static uint8_t packed[WIRE_PACKED_MAX];
+	struct wire_msg reply = { .type = WIRE_FRAMED, .id = m->id };
+	struct wire_words w;
+	size_t i, len = 0;
+
+	for (i = 0; i < m->frame.n; i++) {
+		w = (struct wire_words){ .known = WIRE_K_NO_MODULE };
+		k->source_words(m->frame.frame[i], &w);
+		w.frame = m->frame.frame[i];
+		if (!wire_framed_put(packed, sizeof packed, &len, &w))
+			break;
+	}
+	reply.framed.index = m->frame.index;
+	reply.framed.n = (uint32_t)i;
+	reply.framed.words = (struct wire_bytes){ packed, len };
+	conn_reply(c, &reply);
 }
 
 static int
-queue_job(struct keeper *k, const struct job *proto)
+queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 {
-	struct job *j = malloc(sizeof *j);
-	int r;
+	struct look *l = malloc(sizeof *l);
+	int r = 0;
 
-	if (j == NULL)
+	if (l == NULL)
 		return -ENOMEM;
-	j->keeper = k;
-	j->conn = proto->conn;
-	j->request = proto->request;
-	j->sym = proto->sym;
-	j->pid = k->pid;
-	j->reread = k->pid != 0 && keeper_is_live(k);
-	j->work.data = j;
-	memset(j->name, 0, sizeof j->name);
-	r = uv_queue_work(k->node->loop, &j->work, look_up, looked_up);
+	l->work.data = l;
+	l->node = c->node;
+	l->keeper = k;
+	keeper_ref(k);
+	l->conn = c->id;
+	l->request = m->id;
+	l->pid = keeper_is_live(k) ? k->pid : 0;
+	l->frame = m->frame;
+	memset(l->place, 0, sizeof l->place);
+	memset(l->path, 0, sizeof l->path);
+	l->n = 0;
+	l->len = 0;
+	l->fetching = false;
+	for (size_t i = 0; i < l->frame.n && r == 0; i++)
+		r = place_frame(l, i);
 	if (r < 0) {
-		free(j);
+		look_free(l);
 		return r;
 	}
-	keeper_ref(k);
+	c->looking = true;
+	TAILQ_INSERT_TAIL(&c->node->lookup.queue, l, link);
+	look_next(c->node);
 	return 0;
 }
 
 void
-symbols_read(struct keeper *k)
+lookup_frames(struct conn *c, const struct wire_msg *m, struct keeper *k)
 {
-	struct job proto = { .conn = 0 };
+	struct wire_msg busy = { .type = WIRE_ERR, .id = m->id, .err = {
+		.code = WIRE_E_BUSY, .retry_ms = BUSY_MS,
+		.text = wire_text("one question about frames at a time") } };
 
-	if (k->pid != 0 && keeper_is_live(k))
-		queue_job(k, &proto);
+	if (k->source_words != NULL)
+		send_source_words(c, m, k);
+	else if (c->looking)
+		conn_reply(c, &busy);
+	else if (queue_look(c, m, k) < 0)
+		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
+}
+
+/* --- SITE --------------------------------------------------------------- */
+
+void
+lookup_sites(struct conn *c, const struct wire_msg *m, struct keeper *k)
+{
+	static uint8_t packed[WIRE_PACKED_MAX];
+	struct wire_msg reply = { .type = WIRE_SITED, .id = m->id };
+	size_t i, len = 0;
+
+	for (i = 0; i < m->site.n; i++) {
+		struct wire_stack st = { .site = m->site.site[i] };
+		struct stream_site site;
+
+		if (k->sites != NULL &&
+		    stream_sites_get(k->sites, st.site, &site)) {
+			st.depth = (uint8_t)site.depth;
+			st.end = (uint8_t)site.end;
+			memcpy(st.frame, site.frame,
+			    site.depth * sizeof st.frame[0]);
+		}
+		if (!wire_sited_put(packed, sizeof packed, &len, &st))
+			break;
+	}
+	reply.sited.index = m->site.index;
+	reply.sited.n = (uint32_t)i;
+	reply.sited.sites = (struct wire_bytes){ packed, len };
+	conn_reply(c, &reply);
+}
+
+/* --- SYM ---------------------------------------------------------------- */
+
+void
+lookup_threads(struct conn *c, const struct wire_msg *m, struct keeper *k)
+{
+	static char name[WIRE_SYMS_MAX][WIRE_TEXT_MAX + 1];
+	struct wire_msg reply = { .type = WIRE_SYMS, .id = m->id };
+
+	reply.syms.index = m->sym.index;
+	reply.syms.kind = m->sym.kind;
+	reply.syms.n = m->sym.n;
+	for (size_t i = 0; i < m->sym.n; i++) {
+		name[i][0] = '\0';
+		if (m->sym.addr[i] < KEEPER_THREADS_MAX)
+			keeper_thread_name(k, (unsigned)m->sym.addr[i],
+			    name[i], sizeof name[i]);
+		reply.syms.name[i] = wire_text(name[i]);
+	}
+	conn_reply(c, &reply);
+}
+
+/* --- the module table --------------------------------------------------- */
+
+struct reading {
+	uv_work_t work;
+	struct keeper *keeper;		/* a reference */
+	pid_t pid;
+};
+
+static void
+read_modules(uv_work_t *work)
+{
+	struct reading *r = work->data;
+	struct keeper *k = r->keeper;
+
+	pthread_mutex_lock(&k->modules_lock);
+	if (k->modules != NULL || symbol_modules_new(&k->modules) == 0)
+		symbol_modules_read(k->modules, r->pid);
+	pthread_mutex_unlock(&k->modules_lock);
+}
+
+static void
+modules_read(uv_work_t *work, int status)
+{
+	struct reading *r = work->data;
+
+	(void)status;
+	keeper_unref(r->keeper);
+	free(r);
 }
 
 void
-symbols_answer(struct conn *c, const struct wire_msg *m, struct keeper *k)
+lookup_modules(struct keeper *k)
 {
-	static struct job now;
-	char raw[SYMBOL_NAME_MAX];
+	struct reading *r;
 
-	now.conn = c->id;
-	now.request = m->id;
-	now.sym = m->sym;
-	if (m->sym.kind == WIRE_SYM_CALLER && k->source_symbol == NULL) {
-		if (queue_job(k, &now) < 0)
-			conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
+	if (k->pid == 0 || !keeper_is_live(k))
 		return;
-	}
-	for (size_t i = 0; i < m->sym.n; i++) {
-		raw[0] = '\0';
-		if (m->sym.kind == WIRE_SYM_CALLER)
-			k->source_symbol(m->sym.addr[i], raw, sizeof raw);
-		else
-			keeper_thread_name(k, m->sym.addr[i] <
-			    KEEPER_THREADS_MAX ? (unsigned)m->sym.addr[i] : 0,
-			    raw, sizeof raw);
-		safe_name(now.name[i], raw);
-	}
-	send_names(c, &now);
+	r = malloc(sizeof *r);
+	if (r == NULL)
+		return;
+	r->work.data = r;
+	r->keeper = k;
+	r->pid = k->pid;
+	keeper_ref(k);
+	uv_queue_work(k->node->loop, &r->work, read_modules, modules_read);
 }

@@ -216,7 +216,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		link_text(s->stream, sizeof s->stream, named->name);
 	s->stream_state = named->state;
 	s->look.levels = named->levels != 0;
-	names_open(&s->names, s->index);
+	names_open(&s->names, s->index, s->epoch);
 	if (intake_begin(s, classic) < 0) {
 		go(s, SESSION_STAND, 0);
 		set_state(s, NODES_UNREACHABLE, "no memory for the list");
@@ -618,10 +618,23 @@ nodes_session_look(struct nodes_session *s)
 	return look;
 }
 
+bool
+nodes_session_stack(struct nodes_session *s, uint64_t caller,
+    struct nodes_stack *stack)
+{
+	return names_stack(&s->names, caller, stack);
+}
+
+const struct wire_words *
+nodes_session_words(struct nodes_session *s, uint64_t frame)
+{
+	return names_words(&s->names, frame);
+}
+
 const char *
 nodes_session_symbol(struct nodes_session *s, uint64_t caller)
 {
-	return names_get(&s->names, WIRE_SYM_CALLER, caller);
+	return names_symbol(&s->names, caller);
 }
 
 size_t
@@ -631,9 +644,15 @@ nodes_session_symbols_pending(const struct nodes_session *s)
 }
 
 const char *
+nodes_session_fetching(const struct nodes_session *s)
+{
+	return s->names.fetching;
+}
+
+const char *
 nodes_session_thread(struct nodes_session *s, uint16_t thread)
 {
-	return names_get(&s->names, WIRE_SYM_THREAD, thread);
+	return names_thread(&s->names, thread);
 }
 
 /* END is a wish: what comes of it is seen as the stream's end. */

@@ -1,35 +1,34 @@
 /*
- * names: words for return addresses and thread indices, asked from the node
- * once and kept.
+ * names: words for what a record has as numbers: its thread, its stack, and
+ * what lies at each frame of that.  Asked from the node once and kept.
  *
  * Vocabulary
- *	wanted	asked for by the page, not yet on its way to the node.
- *	pending	wanted or on its way; bounded.
+ *	pending	asked for and not answered yet; bounded.
  *
- * What is not known gives "" and is asked for; a page that draws at 15 Hz
- * simply finds it there later.
+ * What is not known is asked for; a page that draws at 15 Hz simply finds it
+ * there later.  Three caches, one question of each on its way at a time.
  */
 #ifndef NODES_SESSION_NAMES_H
 #define NODES_SESSION_NAMES_H
 
 #include "link.h"
+#include "session_cache.h"
 
-#define NAMES_PENDING_MAX 4096
-#define NAMES_KEPT_MAX (1u << 18)
-
-struct names_entry;
+#define NAMES_THREADS_MAX 65536
+#define NAMES_STACKS_MAX (STREAM_SITES_MAX + 1)	/* all that a stream can have; about 200 bytes each */
+#define NAMES_WORDS_MAX (1u << 17)		/* frames; about 1 kB each */
 
 struct names {
 	struct nodes_link *link;
 	uint32_t index;			/* of the stream they belong to */
-	bool open;			/* the stream is known: may be asked */
-	struct names_entry **slot;	/* open addressing, a power of two */
-	size_t nslot, count;
-	uint64_t *wanted;		/* keys, a queue of NAMES_PENDING_MAX */
-	size_t head, nwanted;
-	size_t asked;			/* on their way */
-	uint64_t batch[2][WIRE_SYMS_MAX];	/* the keys on their way, by kind */
-	size_t nbatch[2];
+	uint8_t epoch[WIRE_EPOCH];
+	int64_t now_ms;			/* monotonic, as of the last send or answer */
+	struct cache threads;		/* by index: the name */
+	struct cache stacks;		/* by caller */
+	struct cache words;		/* by frame */
+	char fetching[WIRE_TEXT_MAX + 64];	/* "" nothing is */
+	uint64_t fetch_frame;		/* one that waits for it; 0 none */
+	int64_t fetch_ms;		/* when the node last said so */
 	void (*news)(void *arg);	/* answers have come */
 	void *arg;
 };
@@ -39,13 +38,24 @@ int names_init(struct names *, struct nodes_link *, void (*news)(void *),
 void names_fini(struct names *);
 /* Forgets everything: another stream. */
 void names_reset(struct names *);
-void names_open(struct names *, uint32_t index);
+/* The stream may be asked from now on; all is forgotten if it is another. */
+void names_open(struct names *, uint32_t index,
+    const uint8_t epoch[WIRE_EPOCH]);
 
-/* Borrowed until the next call of this or of names_reset(). */
-const char *names_get(struct names *, enum wire_sym_kind, uint64_t what);
+/* As nodes_session_thread(), _stack(), _words() and _symbol() say. */
+const char *names_thread(struct names *, uint16_t thread);
+bool names_stack(struct names *, uint64_t caller, struct nodes_stack *);
+const struct wire_words *names_words(struct names *, uint64_t frame);
+const char *names_symbol(struct names *, uint64_t caller);
 
 /* Sends what is wanted; once a cycle, and by itself when answers come in. */
 void names_send(struct names *);
 size_t names_pending(const struct names *);
+
+/* --- session_words.c ------------------------------------------------------ */
+
+/* What SITED and FRAMED say goes into the caches. */
+void names_take_stacks(struct names *, const struct wire_sited *);
+void names_take_words(struct names *, const struct wire_framed *);
 
 #endif

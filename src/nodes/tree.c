@@ -240,7 +240,7 @@ take_modules(struct keeper *k, struct keeper *parent)
 		pthread_mutex_unlock(&parent->modules_lock);
 	}
 	if (!known)
-		symbols_read(k);
+		lookup_modules(k);
 	k->modules_ms = mono_ms(mono_now());
 }
 
@@ -400,7 +400,7 @@ refresh_modules(struct keeper *k, int64_t now)
 	if (now - k->modules_ms < MODULES_MS && now - k->born_ms > 3000)
 		return;
 	k->modules_ms = now;
-	symbols_read(k);
+	lookup_modules(k);
 }
 
 /* --- processes without a stream ----------------------------------------- */

@@ -281,8 +281,8 @@ struct wire_stats {
 	struct wire_text socket;	/* of the node: where a page can come back to */
 };
 
+/* 0 was return addresses: they are asked for with FRAME. */
 enum wire_sym_kind {
-	WIRE_SYM_CALLER = 0,	/* return addresses: nearest symbol, else module+offset */
 	WIRE_SYM_THREAD = 1,	/* thread indices: the threads' names */
 };
 

@@ -1,0 +1,226 @@
+/*
+ * Stacks by caller, and words by frame.
+ *
+ * What is kept is one heap block for each: a stack with its frames behind it,
+ * words with their texts behind them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "session_names.h"
+
+#define FETCH_AGAIN_MS 2000	/* between two looks whether a file has come */
+
+struct stack_kept {
+	unsigned depth, end;
+	uint64_t frame[];
+};
+
+struct words_kept {
+	struct wire_words words;
+	const char *label;	/* in a word; lies in text, as all texts do */
+	char text[];
+};
+
+/* --- stacks ------------------------------------------------------------- */
+
+/* A plain return address is its own stack, of one frame without a module. */
+static bool
+plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
+{
+	const struct cache_entry *e = cache_entry(&nm->stacks, caller);
+
+	if (e == NULL)
+		return false;
+	*out = (struct nodes_stack){ .frame = &e->key, .depth = 1,
+		.end = RING_END_DEPTH };
+	return true;
+}
+
+bool
+names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
+{
+	const struct cache_entry *e;
+	const struct stack_kept *st;
+
+	caller &= REC_ADDR_MASK;
+	if (caller == 0)
+		return false;
+	if (!rec_is_site(caller))
+		return plain_stack(nm, caller, out);
+	e = cache_get(&nm->stacks, caller, nm->now_ms);
+	if (e == NULL || e->value == NULL)
+		return false;
+	st = e->value;
+	*out = (struct nodes_stack){ .frame = st->frame, .depth = st->depth,
+		.end = st->end };
+	return true;
+}
+
+void
+names_take_stacks(struct names *nm, const struct wire_sited *sited)
+{
+	struct wire_stack in;
+	struct stack_kept *st;
+	size_t at = 0, len;
+
+	while (wire_sited_next(sited->sites, &at, &in) == 1) {
+		len = in.depth * sizeof in.frame[0];
+		st = in.depth > 0 ? malloc(sizeof *st + len) : NULL;
+		if (st == NULL) {
+			cache_miss(&nm->stacks, rec_site_caller(in.site),
+			    NULL, nm->now_ms);
+			continue;
+		}
+		st->depth = in.depth;
+		st->end = in.end;
+		memcpy(st->frame, in.frame, len);
+		cache_put(&nm->stacks, rec_site_caller(in.site), st,
+		    CACHE_NEVER);
+	}
+}
+
+/* --- words -------------------------------------------------------------- */
+
+/* NULL while there is nothing worth showing. */
+static const struct words_kept *
+find_words(struct names *nm, uint64_t frame)
+{
+	const struct cache_entry *e;
+	const struct words_kept *w;
+
+	if (frame_pc(frame) == 0)
+		return NULL;
+	e = cache_get(&nm->words, frame, nm->now_ms);
+	if (e == NULL || e->value == NULL)
+		return NULL;
+	w = e->value;
+	return w->words.known != WIRE_K_PENDING || e->tries >= CACHE_TRIES ?
+	    w : NULL;
+}
+
+const struct wire_words *
+names_words(struct names *nm, uint64_t frame)
+{
+	const struct words_kept *w = find_words(nm, frame);
+
+	return w != NULL ? &w->words : NULL;
+}
+
+const char *
+names_symbol(struct names *nm, uint64_t caller)
+{
+	const struct words_kept *w;
+	struct nodes_stack st;
+
+	if (!names_stack(nm, caller, &st))
+		return "";
+	w = find_words(nm, st.frame[0]);
+	return w != NULL ? w->label : "";
+}
+
+/* The part of a path behind its last '/'. */
+static struct wire_text
+base_of(struct wire_text path)
+{
+	size_t i = path.len;
+
+	while (i > 0 && path.s[i - 1] != '/')
+		i--;
+	return (struct wire_text){ path.s + i, path.len - i };
+}
+
+/* Moves a text behind the others, with a NUL. */
+static void
+move_text(char **to, struct wire_text *t)
+{
+	if (t->len > 0)
+		memcpy(*to, t->s, t->len);
+	t->s = *to;
+	*to += t->len;
+	*(*to)++ = '\0';
+}
+
+static void
+make_label(char *out, size_t cap, const struct wire_words *w)
+{
+	struct wire_text module = base_of(w->module);
+
+	if (module.len > 0 && w->known != WIRE_K_NO_MODULE)
+		snprintf(out, cap, "%.*s+0x%" PRIx64, (int)module.len,
+		    module.s, w->offset);
+	else
+		snprintf(out, cap, "0x%" PRIx64, frame_pc(w->frame));
+}
+
+static struct words_kept *
+keep_words(const struct wire_words *in)
+{
+	char label[WIRE_TEXT_MAX + 32], *to;
+	struct words_kept *w;
+	size_t i, len;
+
+	make_label(label, sizeof label, in);
+	len = strlen(label) + 1 + in->module.len + 1;
+	for (i = 0; i < in->n; i++)
+		len += in->line[i].function.len + in->line[i].file.len + 2;
+	w = malloc(sizeof *w + len);
+	if (w == NULL)
+		return NULL;
+	w->words = *in;
+	w->label = to = w->text;
+	to = stpcpy(to, label) + 1;
+	move_text(&to, &w->words.module);
+	for (i = 0; i < in->n; i++) {
+		move_text(&to, &w->words.line[i].function);
+		move_text(&to, &w->words.line[i].file);
+	}
+	if (in->n > 0 && in->line[0].function.len > 0)
+		w->label = w->words.line[0].function.s;
+	return w;
+}
+
+static void
+take_fetch(struct names *nm, const struct wire_framed *framed)
+{
+	struct wire_text module = base_of(framed->fetch);
+	char kb[27], of[27];
+
+	nm->fetching[0] = '\0';
+	nm->fetch_ms = nm->now_ms;
+	if (framed->fetch.len == 0) {
+		nm->fetch_frame = 0;
+		return;
+	}
+	base_group_digits(kb, sizeof kb, framed->fetched_kb);
+	base_group_digits(of, sizeof of, framed->fetch_kb);
+	if (framed->fetch_kb > 0)
+		snprintf(nm->fetching, sizeof nm->fetching,
+		    "%.*s %s of %s kB", (int)module.len, module.s, kb, of);
+	else
+		snprintf(nm->fetching, sizeof nm->fetching, "%.*s %s kB",
+		    (int)module.len, module.s, kb);
+}
+
+void
+names_take_words(struct names *nm, const struct wire_framed *framed)
+{
+	struct wire_words in;
+	struct words_kept *w;
+	size_t at = 0;
+
+	take_fetch(nm, framed);
+	while (wire_framed_next(framed->words, &at, &in) == 1) {
+		w = keep_words(&in);
+		if (in.fetching)
+			nm->fetch_frame = in.frame;
+		if (w == NULL || (in.known == WIRE_K_PENDING && !in.fetching))
+			cache_miss(&nm->words, in.frame, w, nm->now_ms);
+		else
+			cache_put(&nm->words, in.frame, w, in.fetching ?
+			    nm->now_ms + FETCH_AGAIN_MS : CACHE_NEVER);
+	}
+}
