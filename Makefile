@@ -112,8 +112,10 @@ $B/tests/targets/%: tests/targets/%.cc
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O1 -g -fno-builtin -o $@ $< -pthread
 
+include tests/targets/chains/chains.mk
+
 checks: $(CHECKS)
-targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load
+targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load chains
 
 $B/tests/libcount.so: tests/count/count.c
 	@mkdir -p $(@D)
