@@ -115,12 +115,25 @@ $B/tests/targets/%: tests/targets/%.cc
 include tests/targets/chains/chains.mk
 
 checks: $(CHECKS)
-targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load chains
+targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load chains \
+	$B/tests/libstackcheck.so
 
 $B/tests/libcount.so: tests/count/count.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -fno-builtin \
 		-ftls-model=initial-exec -shared -o $@ $< -ldl
+
+# The capture of stacks itself, beside a full unwind.
+STACKCHECK_OBJS = $(filter %/cfi.o %/rules.o %/sites.o %/stack.o,$(PIC_OBJS)) \
+	$(filter $B/pic/src/alloclog/cfi_%,$(PIC_OBJS)) \
+	$B/pic/tests/stackcheck/stackcheck.o
+LIBUNWIND := $(shell pkg-config --exists libunwind 2>/dev/null && echo 1)
+
+$B/pic/tests/stackcheck/stackcheck.o: PIC_FLAGS += $(LIBUNWIND:1=-DHAVE_LIBUNWIND)
+
+$B/tests/libstackcheck.so: $(STACKCHECK_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -shared -o $@ $^ -ldl -pthread $(LIBUNWIND:1=-lunwind)
 
 $B/bench/load: bench/load.c
 	@mkdir -p $(@D)
