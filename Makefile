@@ -124,9 +124,9 @@ $B/tests/libcount.so: tests/count/count.c
 		-ftls-model=initial-exec -shared -o $@ $< -ldl
 
 # The capture of stacks itself, beside a full unwind.
-STACKCHECK_OBJS = $(filter %/cfi.o %/rules.o %/sites.o %/stack.o,$(PIC_OBJS)) \
-	$(filter $B/pic/src/alloclog/cfi_%,$(PIC_OBJS)) \
-	$B/pic/tests/stackcheck/stackcheck.o
+STACKCHECK_OBJS = $(filter-out $(addprefix $B/pic/src/alloclog/, \
+	api.o attach.o hooks.o operators.o produce.o real.o threads.o), \
+	$(PIC_OBJS)) $B/pic/tests/stackcheck/stackcheck.o
 LIBUNWIND := $(shell pkg-config --exists libunwind 2>/dev/null && echo 1)
 
 $B/pic/tests/stackcheck/stackcheck.o: PIC_FLAGS += $(LIBUNWIND:1=-DHAVE_LIBUNWIND)

@@ -16,14 +16,14 @@ CHAINS_FLAGS_gcc-O0 = gcc g++ -O0 -g
 CHAINS_FLAGS_gcc-O0-nofp = gcc g++ -O0 -g -fomit-frame-pointer
 CHAINS_FLAGS_gcc-O2 = gcc g++ -O2 -g
 CHAINS_FLAGS_gcc-O2-fp = gcc g++ -O2 -g -fno-omit-frame-pointer
-CHAINS_FLAGS_gcc-nopie = gcc g++ -O2 -g -fno-pie -no-pie
+CHAINS_FLAGS_gcc-nopie = gcc g++ -O2 -g -fno-pie
 CHAINS_FLAGS_gcc-debuglink = gcc g++ -O2 -g
 CHAINS_FLAGS_gcc-nodebug = gcc g++ -O2 -g0
 CHAINS_FLAGS_gcc-bare = gcc g++ -O2 -g0 -s
 CHAINS_FLAGS_clang-O0 = clang clang++ -O0 -g
 CHAINS_FLAGS_clang-O2 = clang clang++ -O2 -g
 CHAINS_FLAGS_clang-O2-fp = clang clang++ -O2 -g -fno-omit-frame-pointer
-CHAINS_FLAGS_clang-nopie = clang clang++ -O2 -g -fno-pie -no-pie
+CHAINS_FLAGS_clang-nopie = clang clang++ -O2 -g -fno-pie
 
 CHAINS_COMMON = -D_GNU_SOURCE -Wall -Wextra
 CHAINS = $(foreach v,$(CHAINS_VARIANTS),$(addprefix $B/tests/chains/$v/, \
@@ -32,7 +32,7 @@ CHAINS = $(foreach v,$(CHAINS_VARIANTS),$(addprefix $B/tests/chains/$v/, \
 chains_cc = $(word 1,$(CHAINS_FLAGS_$1)) -std=c17 $(CHAINS_COMMON)
 chains_cxx = $(word 2,$(CHAINS_FLAGS_$1)) -std=c++17 $(CHAINS_COMMON)
 chains_flags = $(wordlist 3,9,$(CHAINS_FLAGS_$1))
-chains_link = -rdynamic -pthread -ldl
+chains_link = $(if $(filter -fno-pie,$(chains_flags)),-no-pie) -rdynamic -pthread -ldl
 
 # Takes names and lines out of a program and leaves word of where they are.
 chains_finish = $(if $(filter %debuglink,$1), \
@@ -46,16 +46,16 @@ $B/tests/chains/$1/chain.o: $(CHAINS_DIR)/chain.c $(CHAINS_DIR)/chain.h
 	$(call chains_cc,$1) $(call chains_flags,$1) -c -o $$@ $$<
 
 $(CHAINS_C:%=$B/tests/chains/$1/%): $B/tests/chains/$1/%: $(CHAINS_DIR)/%.c $B/tests/chains/$1/chain.o
-	$(call chains_cc,$1) $(call chains_flags,$1) -o $$@ $$^ $(chains_link)
+	$(call chains_cc,$1) $(call chains_flags,$1) -o $$@ $$^ $(call chains_link,$1)
 	$$(call chains_finish,$1,$$@)
 
 $(CHAINS_CXX:%=$B/tests/chains/$1/%): $B/tests/chains/$1/%: $(CHAINS_DIR)/%.cc $B/tests/chains/$1/chain.o
-	$(call chains_cxx,$1) $(call chains_flags,$1) -o $$@ $$^ $(chains_link)
+	$(call chains_cxx,$1) $(call chains_flags,$1) -o $$@ $$^ $(call chains_link,$1)
 	$$(call chains_finish,$1,$$@)
 
 $B/tests/chains/$1/libchain_%.so: $(CHAINS_DIR)/plugin.c $(CHAINS_DIR)/chain.h
 	@mkdir -p $$(@D)
-	$(call chains_cc,$1) $(filter-out -fno-pie -no-pie,$(call chains_flags,$1)) -fPIC -shared \
+	$(call chains_cc,$1) $(filter-out -fno-pie,$(call chains_flags,$1)) -fPIC -shared \
 		-DPLUGIN=$$* -o $$@ $$<
 	$$(call chains_finish,$1,$$@)
 endef

@@ -135,6 +135,30 @@ realigned(int depth)
 	touch(room);
 }
 
+/*
+ * Entered at places that differ by less than the alignment, the frame comes to
+ * lie in one place, and the last return address is still in the gap above it.
+ */
+APART static void
+aligned_alike(void)
+{
+	__attribute__((aligned(128))) char room[128];
+
+	touch(room);
+	leaf();
+	touch(room);
+}
+
+APART static void
+shifted(unsigned units)
+{
+	char *room = alloca(16 * (size_t)units);
+
+	touch(room);
+	aligned_alike();
+	touch(room);
+}
+
 /* --- tail calls: who called is not on the stack ---------------------------- */
 
 APART static void tail_b(unsigned n);
@@ -271,6 +295,8 @@ main(int argc, char **argv)
 			break;
 		case 6:
 			realigned(depth % 4);
+			for (unsigned k = draw(8); k > 0; k--)
+				shifted(draw(8));
 			break;
 		case 7:
 			tail_a((unsigned)depth);

@@ -58,11 +58,7 @@ __asm__(".text\n"
 	".cfi_offset %rbx, -16\n"
 	"	mov 8(%rsp), %rbx\n"
 	"	mov %rsi, 8(%rsp)\n"
-	"	sub $8, %rsp\n"
-	".cfi_def_cfa_offset 24\n"
 	"	call *%rdi\n"
-	"	add $8, %rsp\n"
-	".cfi_def_cfa_offset 16\n"
 	"	mov %rbx, 8(%rsp)\n"
 	"	pop %rbx\n"
 	".cfi_def_cfa_offset 8\n"
@@ -200,6 +196,38 @@ ends_of_memory(void)
 	chain_reset(mark);
 }
 
+/*
+ * A stack of the program's own that ends where its memory ends, and its tables
+ * do not say so: what lies next to it belongs to somebody else, looks like a
+ * caller for a while, and goes away.
+ */
+APART static void
+neighbours(void)
+{
+	size_t page = 4096, size = 16 * page;
+	char *m = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uintptr_t words[] = { 0, (uintptr_t)called + 20, (uintptr_t)free + 8,
+		(uintptr_t)m, (uintptr_t)malloc + 9, 1 };
+	int mark;
+
+	for (size_t i = 0; i < 3 * sizeof(words) / sizeof(words[0]); i++) {
+		if (i % 3 == 0)
+			m = mmap(m, size + page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		for (size_t k = 0; i % 3 == 0 && k < page / sizeof(words[0]); k++)
+			((uintptr_t *)(m + size))[k] = words[i / 3];
+		if (i % 3 == 2 && i % 2 == 0)
+			munmap(m + size, page);
+		else if (i % 3 == 2)
+			mprotect(m + size, page, PROT_NONE);
+		mark = chain_mark();
+		unsure("on_stack");
+		on_stack(called, m + size);
+		chain_reset(mark);
+	}
+}
+
 /* Code made at run time: push %rbp; mov %rsp,%rbp; call *%rdi; pop; ret. */
 APART static void
 made_at_run_time(void)
@@ -292,6 +320,8 @@ main(void)
 	return_addresses(values, n);
 	chain_case("ends of memory");
 	ends_of_memory();
+	chain_case("neighbours");
+	neighbours();
 	chain_case("code made at run time");
 	THROUGH(made_at_run_time());
 	chain_case("left behind");
