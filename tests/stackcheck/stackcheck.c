@@ -78,7 +78,7 @@ static bool told;
 static uint64_t every = 1000;
 static unsigned depth = 16;
 static bool second;
-static const char *out_path;
+static char out_path[300];	/* a copy: titles are set in the environment's place */
 static char first[6000];	/* the first stack that was different */
 static pthread_key_t key;
 static _Atomic bool ready;
@@ -158,6 +158,16 @@ put_stack(char *s, size_t cap, size_t at, const char *name,
 	return put(s, cap, at, "]");
 }
 
+/* Also at the end: before all constructors there is no environment yet. */
+static void
+find_out(void)
+{
+	const char *s = getenv("STACKCHECK_OUT");
+
+	if (out_path[0] == '\0' && s != NULL && strlen(s) < sizeof(out_path))
+		strcpy(out_path, s);
+}
+
 static void
 report(void)
 {
@@ -166,7 +176,8 @@ report(void)
 	int fd;
 
 	/* The child of a vfork is not the one that the sums are of. */
-	if (out_path == NULL || atomic_load(alive) != pid_now() || told)
+	find_out();
+	if (out_path[0] == '\0' || atomic_load(alive) != pid_now() || told)
 		return;
 	told = true;
 	prctl(PR_GET_NAME, comm);
@@ -375,7 +386,7 @@ begin(void)
 	if (depth < 1 || depth > RING_STACK_MAX)
 		depth = 16;
 	second = getenv("STACKCHECK_SECOND") != NULL;
-	out_path = getenv("STACKCHECK_OUT");
+	find_out();
 	area = mmap(NULL, ring_area_size(), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	alive = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
