@@ -26,7 +26,7 @@
  *
  * Each macro is one source line, so that __LINE__ is the line of the call.
  * What is told goes to the file CHAINS_OUT.PID, one JSON object a line, which
- * tests/chains/compare reads.
+ * compare beside this file reads.
  */
 #ifndef CHAIN_H
 #define CHAIN_H
