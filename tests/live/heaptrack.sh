@@ -1,0 +1,152 @@
+#!/bin/sh
+# heaptrack: real programs under both monitors at once, held at one moment;
+# the ten heaviest sites by live bytes must be the same.
+. "$(dirname "$0")/lib.sh"
+
+preload=
+for f in /usr/lib/heaptrack/libheaptrack_preload.so \
+    /usr/lib/*/heaptrack/libheaptrack_preload.so; do
+	[ -e "$f" ] && preload=$f
+done
+for f in /usr/lib/heaptrack/libexec/heaptrack_interpret \
+    /usr/lib/*/heaptrack/libexec/heaptrack_interpret; do
+	[ -x "$f" ] && interpret=$f
+done
+if [ -z "$preload" ] || [ -z "$interpret" ]; then
+	skip "heaptrack is not installed: sites are not compared with it"
+	rule "there is nothing to compare with" true
+	say_result
+	exit
+fi
+n=0
+
+# Word of the time comes 100 times a second even of a program that is held;
+# when it is of now, what came before it has been written too.
+flushed() {
+	last=$(grep -a '^c ' "$1" | tail -n 1)
+	[ -n "$last" ] && [ $((0x${last#c })) -gt $((0x$2)) ]
+}
+
+# The process that is under both, held.
+same_sites() {
+	pid=$(cat "$tmp/pid$n")
+	raw=$tmp/raw$n.$pid
+	before=$(grep -a '^c ' "$raw" | tail -n 1)
+	until_true 60 flushed "$raw" "${before#c }" || return 1
+	before=$(grep -a '^c ' "$raw" | tail -n 1)
+	until_true 60 flushed "$raw" "${before#c }" || return 1
+	"$B/pagek" list --format json --timeout 120 --no-skip \
+	    -o "$tmp/list$n" "pid:$pid" || return 1
+	cp "$raw" "$tmp/copy$n"
+	"$interpret" <"$tmp/copy$n" >"$tmp/interpreted$n" 2>/dev/null
+	"$top/tests/heaptrack/compare" "$tmp/interpreted$n" "$tmp/list$n" \
+	    --depth 16
+}
+
+# Runs $@ under both; ours comes first, so that what it sees is the program's.
+both() {
+	n=$((n + 1))
+	cat >"$tmp/under$n" <<SH
+echo \$\$ >"$tmp/pid$n"
+LD_PRELOAD=\$LD_PRELOAD:$preload DUMP_HEAPTRACK_OUTPUT='$tmp/raw$n.\$\$'
+export LD_PRELOAD DUMP_HEAPTRACK_OUTPUT
+exec "\$@"
+SH
+	"$B/pagek" run -b -o /dev/null --stack 64 -- sh "$tmp/under$n" "$@" \
+	    >"$tmp/run$n" 2>&1 &
+	run=$!
+}
+
+# held SIGN COMMAND...: waits until it has made the file SIGN, compares, ends it.
+held() {
+	sign=$1
+	shift
+	both "$@"
+	if until_true 120 test -e "$sign"; then
+		same_sites
+		status=$?
+	else
+		status=1
+		tail "$tmp/run$n"
+	fi
+	kill "$(cat "$tmp/pid$n")"
+	wait "$run"
+	return $status
+}
+
+{
+	cat <<'SQL'
+CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER, name TEXT, v REAL);
+BEGIN;
+WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 60000)
+INSERT INTO t SELECT i, (i*7919)%10007, printf('name-%08d', i), i*0.5 FROM c;
+COMMIT;
+CREATE INDEX tk ON t(k, name);
+SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000;
+SQL
+	echo ".shell touch $tmp/sqlite.held"
+	echo ".read $tmp/never"
+} >"$tmp/in.sql"
+mkfifo "$tmp/never"
+rule "sqlite3: the ten heaviest sites are heaptrack's" \
+    held "$tmp/sqlite.held" sqlite3 :memory: ".read $tmp/in.sql"
+
+cat >"$tmp/in.py" <<PY
+import json, re, time
+kept = [json.loads(json.dumps({"id": i, "tags": ["t%d" % k for k in range(i % 7)]})) for i in range(20000)]
+index = {str(k["id"]): k for k in kept}
+text = ",".join(index)
+words = [re.compile("a{%d}" % i) for i in range(300)]
+open("$tmp/python.held", "w").close()
+time.sleep(600)
+PY
+rule "python3: the ten heaviest sites are heaptrack's" \
+    held "$tmp/python.held" env PYTHONMALLOC=malloc python3 "$tmp/in.py"
+
+# It waits where its input goes on in a pipe that nobody writes to.
+{
+	echo 'struct s { int a, b; double d; struct s *n; };'
+	i=0
+	while [ $i -lt 1500 ]; do
+		echo "int f$i(int x, struct s *p) { int k = x * $i; for (int j = 0; j < 9; j++) { if (k & j) p->b += k; else p->d += j; } return k + p->a; }"
+		i=$((i + 1))
+	done
+	echo "#include \"$tmp/more.h\""
+} >"$tmp/in.c"
+mkfifo "$tmp/more.h"
+waits_for_more() {
+	grep -q wait_for_partner "/proc/$(cat "$tmp/pid$n")/wchan"
+}
+compiler() {
+	both "$(gcc -print-prog-name=cc1)" -quiet -O1 "$tmp/in.c" -o /dev/null
+	if until_true 120 waits_for_more; then
+		same_sites
+		status=$?
+	else
+		status=1
+		tail "$tmp/run$n"
+	fi
+	kill "$(cat "$tmp/pid$n")"
+	wait "$run"
+	return $status
+}
+rule "cc1, before its input ends: the ten heaviest sites are heaptrack's" compiler
+
+redis() {
+	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
+	both "$tmp/redis-server" --port 0 --unixsocket "$tmp/redis.sock" \
+	    --save '' --dir "$tmp"
+	status=1
+	if until_true 20 redis-cli -s "$tmp/redis.sock" ping &&
+	    redis-benchmark -s "$tmp/redis.sock" -t set,lpush,hset -P 16 \
+		-d 128 -r 20000 -n 60000 -q >/dev/null; then
+		same_sites
+		status=$?
+	fi
+	kill "$(cat "$tmp/pid$n")"
+	wait "$run"
+	return $status
+}
+rule "redis-server, loaded and held: the ten heaviest sites are heaptrack's" redis
+
+say_result
