@@ -356,6 +356,8 @@ static const struct cfi_sample cfi_refused[] = {
 	    .err = -ENOTSUP },
 	{ .name = "cfa-register-of-an-expression", .program = "0f03770006 0d06",
 	    .err = -ENOTSUP },
+	{ .name = "cfa-offset-of-an-expression", .program = "0f03770006 0e10",
+	    .err = -ENOTSUP },
 	{ .name = "cfa-offset-of-nothing", .first = "9001", .program = "0e10",
 	    .err = -ENOTSUP },
 	{ .name = "cfa-nowhere", .first = "9001", .err = -ENOTSUP },
@@ -395,6 +397,7 @@ static const struct cfi_sample cfi_refused[] = {
 	    .err = -ENOTSUP },
 	{ .name = "rbp-expression-of-2-31", .program = "100606778080808008",
 	    .err = -ENOTSUP },
+	{ .name = "rsp-in-memory", .program = "1007027708", .err = -ENOTSUP },
 	{ .name = "rsp-by-rbp-elsewhere", .program = "0f037678061007027670",
 	    .err = -ENOTSUP },
 	{ .name = "scaled-offset-of-2-31", .program = "1106 808080807f",
@@ -408,8 +411,8 @@ static const struct cfi_sample cfi_refused[] = {
 	{ .name = "letters-eh", .letters = "eh", .err = -ENOTSUP },
 	{ .name = "letters-zQ", .letters = "zQ", .err = -ENOTSUP },
 	{ .name = "letters-zRB", .letters = "zRB", .err = -ENOTSUP },
-	{ .name = "letters-zPR-aligned", .letters = "zPR", .extra = "501b",
-	    .err = -ENOTSUP },
+	{ .name = "letters-zPR-aligned", .letters = "zPR",
+	    .extra = "5000000000000000001b", .err = -ENOTSUP },
 	{ .name = "letters-beyond-their-data", .letters = "zLLR",
 	    .err = -ENOTSUP },
 	{ .name = "addresses-indirect", .extra = "9b", .err = -ENOTSUP },
@@ -473,6 +476,15 @@ static const struct cfi_sample cfi_refused[] = {
 	    .at = SAMPLE_CODE_SIZE, .part = IN_HDR, .patch = "01 1b ff ff",
 	    .err = -ENOENT },
 };
+
+static inline bool
+cfi_rules_equal(const struct cfi_rule *a, const struct cfi_rule *b)
+{
+	return a->base == b->base && a->rbp == b->rbp &&
+	    a->outermost == b->outermost && a->signal == b->signal &&
+	    a->ra_at_rsp == b->ra_at_rsp && a->cfa == b->cfa &&
+	    a->rbp_off == b->rbp_off && a->ra == b->ra;
+}
 
 #define CFI_GOOD (sizeof(cfi_good) / sizeof(cfi_good[0]))
 #define CFI_REFUSED (sizeof(cfi_refused) / sizeof(cfi_refused[0]))

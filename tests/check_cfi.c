@@ -1,28 +1,13 @@
 /*
- * Rules of tables made by hand, of damaged ones, and of the objects that this
- * program has loaded; walks by them, beside backtrace(3).
+ * Rules of tables made by hand, and of damaged ones.
  */
 #include "../src/alloclog/cfi.h"
 #include "cfi_samples.h"
 #include "harness.h"
 
-#include <dlfcn.h>
-#include <execinfo.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 
 /* --- samples ------------------------------------------------------------- */
-
-static bool
-rules_equal(const struct cfi_rule *a, const struct cfi_rule *b)
-{
-	return a->base == b->base && a->rbp == b->rbp &&
-	    a->outermost == b->outermost && a->signal == b->signal &&
-	    a->ra_at_rsp == b->ra_at_rsp && a->cfa == b->cfa &&
-	    a->rbp_off == b->rbp_off && a->ra == b->ra;
-}
 
 static const struct cfi_rule untouched = {
 	.base = 0xaa, .cfa = 4711, .rbp_off = 4712, .ra = 4713,
@@ -66,7 +51,7 @@ check_sample(const struct cfi_sample *s, bool exact)
 
 	err = ask(p, t.len, s->at, exact, &got);
 	ck_assert_msg(err == s->err, "%s: %d, not %d", s->name, err, s->err);
-	ck_assert_msg(rules_equal(&got, want), "%s: base %u%+d rbp %u%+d "
+	ck_assert_msg(cfi_rules_equal(&got, want), "%s: base %u%+d rbp %u%+d "
 	    "ra %u%+d outermost %u signal %u", s->name, got.base, got.cfa,
 	    got.rbp, got.rbp_off, got.ra_at_rsp, got.ra, got.outermost,
 	    got.signal);
@@ -97,7 +82,7 @@ static void
 check_answer(const char *name, int err, const struct cfi_rule *got)
 {
 	ck_assert_msg(err == 0 || ((err == -ENOENT || err == -ENOTSUP) &&
-	    rules_equal(got, &untouched)), "%s: %d", name, err);
+	    cfi_rules_equal(got, &untouched)), "%s: %d", name, err);
 	if (err == 0)
 		ck_assert(got->base <= CFI_AT_RBP && got->rbp <= CFI_RBP_LOST);
 }
@@ -241,330 +226,6 @@ START_TEST(walk_of_a_table_has_an_end)
 }
 END_TEST
 
-/* --- objects ------------------------------------------------------------- */
-
-#if defined(__x86_64__) && defined(DLFO_STRUCT_HAS_EH_DBASE)
-extern char _start[];
-
-/* A function as the number that it is. */
-#define CODE(f) ((uintptr_t)(f))
-
-START_TEST(address_in_no_object_leaves_the_object_untouched)
-{
-	struct cfi_object object = { .start = 4711 };
-	struct cfi_rule rule;
-	char *jit = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uintptr_t nowhere[] = { 0, 1, 4711, (uintptr_t)&rule,
-		(uintptr_t)jit + 100, UINTPTR_MAX };
-	size_t i;
-
-	ck_assert_ptr_ne(jit, MAP_FAILED);
-	for (i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
-		ck_assert_int_eq(cfi_find(nowhere[i], true, &rule, &object),
-		    -ENOENT);
-		ck_assert_int_eq(cfi_find(nowhere[i], false, &rule, &object),
-		    -ENOENT);
-		ck_assert_uint_eq(object.start, 4711);
-	}
-	munmap(jit, 4096);
-}
-END_TEST
-
-static void
-check_entry(uintptr_t function, const void *base)
-{
-	struct cfi_object object = { .map = NULL };
-	struct cfi_rule rule = untouched;
-
-	ck_assert_int_eq(cfi_find(function, true, &rule, &object), 0);
-	ck_assert_int_eq(rule.base, CFI_RSP);
-	ck_assert_int_eq(rule.cfa, 8);
-	ck_assert_int_eq(rule.ra, -8);
-	ck_assert_int_eq(rule.rbp, CFI_RBP_SAME);
-	ck_assert_ptr_nonnull(object.map);
-	ck_assert(object.start <= function && function < object.end);
-	ck_assert_ptr_eq((void *)object.bias, base);
-	ck_assert_ptr_eq((void *)object.start, base);
-}
-
-START_TEST(functions_begin_with_a_return_address_at_rsp)
-{
-	uintptr_t own[] = { CODE(check_entry), CODE(cfi_find_in) };
-	void *libc = dlopen("libc.so.6", RTLD_NOLOAD | RTLD_LAZY);
-	Dl_info info;
-	size_t i;
-
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-		ck_assert_int_ne(dladdr((void *)own[i], &info), 0);
-		check_entry(own[i], info.dli_fbase);
-	}
-	ck_assert_ptr_nonnull(libc);
-	ck_assert_int_ne(dladdr(dlsym(libc, "qsort"), &info), 0);
-	check_entry((uintptr_t)dlsym(libc, "qsort"), info.dli_fbase);
-	dlclose(libc);
-}
-END_TEST
-
-START_TEST(functions_of_the_vdso_have_rules)
-{
-	void *base = (void *)getauxval(AT_SYSINFO_EHDR);
-	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOLOAD | RTLD_LAZY);
-
-	if (base == NULL || vdso == NULL) {
-		printf("skipped: the kernel has given us no vdso\n");
-		return;
-	}
-	check_entry((uintptr_t)dlsym(vdso, "__vdso_clock_gettime"), base);
-	dlclose(vdso);
-}
-END_TEST
-
-START_TEST(start_of_the_program_is_outermost)
-{
-	struct cfi_object object;
-	struct cfi_rule rule = untouched;
-
-	ck_assert_int_eq(cfi_find((uintptr_t)_start + 8, true, &rule, &object),
-	    0);
-	ck_assert(rules_equal(&rule,
-	    &(struct cfi_rule){ .outermost = true }));
-}
-END_TEST
-
-/* --- walks --------------------------------------------------------------- */
-
-struct regs {
-	uintptr_t pc, rsp, rbp;
-	bool rbp_lost;
-};
-
-/* What lies on a stack is nobody's object: not for sanitizers. */
-__attribute__((no_sanitize("address", "thread", "undefined"), noinline))
-static uintptr_t
-load(uintptr_t at)
-{
-	return *(volatile uintptr_t *)at;
-}
-
-static uintptr_t
-next_rbp(const struct cfi_rule *rule, const struct regs *r, uintptr_t cfa)
-{
-	uintptr_t off = (uintptr_t)(intptr_t)rule->rbp_off;
-
-	switch (rule->rbp) {
-	case CFI_RBP_AT_CFA:
-		return load(cfa + off);
-	case CFI_RBP_AT_RSP:
-		return load(r->rsp + off);
-	case CFI_RBP_AT_RBP:
-		return load(r->rbp + off);
-	default:
-		return r->rbp;
-	}
-}
-
-static uintptr_t
-cfa_of(const struct cfi_rule *rule, const struct regs *r)
-{
-	uintptr_t off = (uintptr_t)(intptr_t)rule->cfa;
-
-	switch (rule->base) {
-	case CFI_RSP:
-		return r->rsp + off;
-	case CFI_RBP:
-		return r->rbp + off;
-	case CFI_AT_RSP:
-		return load(r->rsp + off);
-	default:
-		return load(r->rbp + off);
-	}
-}
-
-/* To the caller; 1, 0 when there is none, or what cfi_find() says. */
-static int
-step(struct regs *r, bool *exact)
-{
-	struct cfi_object object;
-	struct cfi_rule rule;
-	uintptr_t cfa, ra;
-	int err;
-
-	err = cfi_find(r->pc, *exact, &rule, &object);
-	if (err != 0 || rule.outermost)
-		return err;
-	if (r->rbp_lost && (rule.base == CFI_RBP || rule.base == CFI_AT_RBP))
-		return -EDOM;
-	cfa = cfa_of(&rule, r);
-	ra = (rule.ra_at_rsp ? r->rsp : cfa) + (uintptr_t)(intptr_t)rule.ra;
-	r->pc = load(ra);
-	r->rbp_lost = rule.rbp == CFI_RBP_LOST ||
-	    (rule.rbp == CFI_RBP_SAME && r->rbp_lost);
-	r->rbp = next_rbp(&rule, r, cfa);
-	r->rsp = cfa;
-	*exact = rule.signal;
-	return 1;
-}
-
-#define DEPTH 100
-
-/* One stack, as we walk it and as backtrace(3) does. */
-static struct {
-	uintptr_t own[DEPTH];
-	void *other[DEPTH];
-	int own_len, other_len, signals, err;
-} walks;
-
-/* From handlers too: nothing is asserted here. */
-__attribute__((noinline))
-static void
-take_walks(void)
-{
-	struct regs r = { .rbp_lost = false };
-	bool exact = true;
-	int got;
-
-	__asm__ volatile ("leaq 0f(%%rip), %0\n0:\tmovq %%rsp, %1\n"
-	    "\tmovq %%rbp, %2" : "=&r" (r.pc), "=&r" (r.rsp), "=&r" (r.rbp));
-	walks.other_len = backtrace(walks.other, DEPTH);
-	walks.own_len = walks.signals = 0;
-	while ((got = step(&r, &exact)) == 1 && walks.own_len < DEPTH) {
-		walks.own[walks.own_len++] = r.pc;
-		walks.signals += exact;
-	}
-	walks.err = got;
-}
-
-/* Outside of take_walks(): the other one begins in it, or further inside. */
-static void
-compare_walks(void)
-{
-	int i, inner = 0;
-
-	ck_assert_int_eq(walks.err, 0);
-	ck_assert_int_gt(walks.own_len, 2);
-	while (inner < walks.other_len &&
-	    (uintptr_t)walks.other[inner] != walks.own[0])
-		inner++;
-	ck_assert_int_eq(walks.own_len, walks.other_len - inner);
-	for (i = 0; i < walks.own_len; i++)
-		ck_assert_uint_eq(walks.own[i],
-		    (uintptr_t)walks.other[inner + i]);
-}
-
-/* No call of it is the last thing that it does, and no frame is like another. */
-static int
-deeper(int depth)
-{
-	volatile char *room = __builtin_alloca((size_t)depth * 16 + 1);
-
-	room[0] = (char)depth;
-	if (depth == 0)
-		take_walks();
-	else
-		room[depth * 16] = (char)deeper(depth - 1);
-	return room[0];
-}
-
-static int
-order_by_walk(const void *a, const void *b)
-{
-	take_walks();
-	return *(const char *)a - *(const char *)b;
-}
-
-/*
- * An alignment that the stack does not have of itself, and arguments on it
- * that are found by the old one: gcc keeps that in memory.
- */
-__attribute__((noinline))
-static long
-realigned(long a, long b, long c, long d, long e, long f, long g, long h)
-{
-	volatile struct { _Alignas(64) char room[64]; } big;
-	volatile char *more = __builtin_alloca((size_t)a + 100);
-
-	big.room[0] = more[0] = 1;
-	take_walks();
-	big.room[1] = big.room[0];
-	return a + b + c + d + e + f + g + h + (uintptr_t)&big % 64;
-}
-
-static void
-handler(int number)
-{
-	realigned(number, 0, 0, 0, 0, 0, 0, 1);
-}
-
-static void *
-thread(void *arg)
-{
-	deeper(3);
-	return arg;
-}
-
-START_TEST(walk_finds_what_backtrace_finds)
-{
-	char text[] = "hgfedcba";
-
-	ck_assert_int_eq(deeper(10), 10);
-	ck_assert_int_gt(walks.own_len, 10);
-	compare_walks();
-	ck_assert_int_eq(realigned(1, 2, 3, 4, 5, 6, 7, 8), 36);
-	compare_walks();
-	qsort(text, 8, 1, order_by_walk);
-	ck_assert_str_eq(text, "abcdefgh");
-	compare_walks();
-}
-END_TEST
-
-START_TEST(walk_goes_on_through_a_signal_frame)
-{
-	/* The first walk of backtrace(3) allocates. */
-	take_walks();
-	ck_assert_ptr_ne(signal(SIGUSR1, handler), SIG_ERR);
-	ck_assert_int_eq(raise(SIGUSR1), 0);
-	compare_walks();
-	ck_assert_int_eq(walks.signals, 1);
-}
-END_TEST
-
-START_TEST(walk_of_a_thread_ends_where_it_began)
-{
-	pthread_t id;
-
-	ck_assert_int_eq(pthread_create(&id, NULL, thread, NULL), 0);
-	ck_assert_int_eq(pthread_join(id, NULL), 0);
-	compare_walks();
-}
-END_TEST
-
-static void
-add_objects(Suite *s)
-{
-	TCase *objects = tcase_create("Objects");
-	TCase *walked = tcase_create("Walks");
-
-	tcase_add_test(objects,
-	    address_in_no_object_leaves_the_object_untouched);
-	tcase_add_test(objects, functions_begin_with_a_return_address_at_rsp);
-	tcase_add_test(objects, functions_of_the_vdso_have_rules);
-	tcase_add_test(objects, start_of_the_program_is_outermost);
-	suite_add_tcase(s, objects);
-	tcase_add_test(walked, walk_finds_what_backtrace_finds);
-	tcase_add_test(walked, walk_goes_on_through_a_signal_frame);
-	tcase_add_test(walked, walk_of_a_thread_ends_where_it_began);
-	suite_add_tcase(s, walked);
-}
-#else
-static void
-add_objects(Suite *s)
-{
-	(void)s;
-	printf("skipped: this libc does not say where tables are\n");
-}
-#endif
-
 static Suite *
 cfi_suite(void)
 {
@@ -588,7 +249,6 @@ cfi_suite(void)
 	tcase_add_test(damage, table_outside_of_the_limits_is_not_read);
 	tcase_add_test(damage, walk_of_a_table_has_an_end);
 	suite_add_tcase(s, damage);
-	add_objects(s);
 	return s;
 }
 

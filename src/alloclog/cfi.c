@@ -1,5 +1,10 @@
 /*
  * Which object an address lies in, and what of it may be read.
+ *
+ * Known limit
+ *	An object stays while a function of it is being called.  A number on a
+ *	damaged stack that only looks like a return address may lead into one
+ *	that another thread is unloading at this moment.
  */
 #include <dlfcn.h>
 #include <elf.h>

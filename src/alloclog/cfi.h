@@ -21,7 +21,8 @@
  * x86-64 only; elsewhere there is never a table.  Everything here may be
  * called from a signal handler: no lock, no allocation, no system call, a
  * fixed amount of stack (1 kB).  Tables are read where they are mapped and
- * believed only within the object's own mapping; damaged ones give -ENOTSUP.
+ * believed only within the segment that they lie in, for an object's mapping
+ * may have holes; damaged ones give -ENOTSUP.
  *
  * Written by hand because it runs inside malloc: no packaged unwinder gives
  * rules instead of steps, or does without locks and memory.
@@ -72,9 +73,10 @@ struct cfi_object {
 
 /*
  * The rule for `pc`: of the call before it or, when exact, of pc itself.  0;
- * -ENOENT when pc lies in no object (then *object is untouched) or the object
- * has no table for it; -ENOTSUP.  *object is set whenever pc lies in one:
- * preset map to NULL to tell.
+ * -ENOENT when pc lies in no object (then *object is untouched), the object
+ * has no table, or its table no function there; -ENOTSUP.  The rule is
+ * untouched by an error.  *object is set whenever pc lies in one: preset map
+ * to NULL to tell.
  */
 int cfi_find(uintptr_t pc, bool exact, struct cfi_rule *, struct cfi_object *);
 
