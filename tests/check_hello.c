@@ -2,6 +2,8 @@
  * Targets that come in: real processes with the real producer say hello to a
  * node in the test's process.
  */
+#include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -10,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "../src/alloclog/produce.h"
+#include "../src/alloclog/sites.h"
 #include "node_harness.h"
 
 static char folder[] = "/tmp/check_hello.XXXXXX";
@@ -21,6 +24,8 @@ up(void)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(path, sizeof path, "%s/hello", folder);
 	node_up(NULL);
+	node.opts.stack = 16;
+	node.opts.free_stacks = true;
 	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
 	ck_assert_int_eq(hello_start(&node.hello), 0);
 }
@@ -72,6 +77,8 @@ say_hello(const struct ring_hello *h, size_t n, struct ring_welcome *w,
 	return got;
 }
 
+static uint32_t stack_wanted;	/* as the target was told */
+
 static struct ring_area *
 attach(bool forked, struct producer *p)
 {
@@ -97,6 +104,7 @@ attach(bool forked, struct producer *p)
 		_exit(104);
 	close(fds[0]);
 	close(fds[1]);
+	stack_wanted = atomic_load(&keeper->stack);
 	produce_attach(ring, keeper, w.stream);
 	memset(p, 0, sizeof *p);
 	produce_open(p, (uint32_t)getpid());
@@ -448,6 +456,87 @@ START_TEST(a_forked_child_inherits_what_its_parent_had)
 }
 END_TEST
 
+/* In the target: a block whose stack is one frame of the program itself. */
+static void
+allocate_from(struct producer *p, uint64_t addr, uint64_t pc)
+{
+	static char program[] = "";
+	struct link_map map = { .l_name = program };
+	struct cfi_object o = { .start = 0x400010, .end = 0x500000,
+		.map = &map };
+	uint64_t frame = frame_make(pc, sites_module(&o));
+
+	produce_alloc(p, addr, 16, 16, TYPE_MALLOC, 0,
+	    rec_site_caller(sites_put(&frame, 1, RING_END_OUTERMOST)));
+}
+
+static void
+expect_stack(const struct keeper *k, uint64_t addr, uint64_t pc)
+{
+	char exe[PATH_MAX];
+	struct stream_module m;
+	struct stream_site site;
+	struct blk b;
+
+	ck_assert_int_eq(blklist_get(k->list, 0, addr, &b), 0);
+	ck_assert(rec_is_site(b.caller));
+	ck_assert(stream_sites_get(k->sites, rec_site(b.caller), &site));
+	ck_assert_uint_eq(site.depth, 1);
+	ck_assert_uint_eq(site.end, RING_END_OUTERMOST);
+	ck_assert_uint_eq(frame_pc(site.frame[0]), pc);
+	ck_assert(stream_sites_get_module(k->sites,
+	    frame_module(site.frame[0]), &m));
+	ck_assert_ptr_nonnull(realpath("/proc/self/exe", exe));
+	ck_assert_str_eq(m.path, exe);
+}
+
+START_TEST(stacks_are_asked_for_and_shared_with_forked_children)
+{
+	struct target t;
+	struct producer p;
+	struct keeper *parent, *k;
+	pid_t pid;
+
+	up();
+	if (begin(&t)) {
+		attach(false, &p);
+		if (stack_wanted != (16 | RING_STACK_FREES))
+			_exit(105);
+		allocate_from(&p, 0x10000, 0x400100);
+		allocate_from(&p, 0x20000, 0x400200);
+		pid = fork();
+		if (pid == 0) {
+			attach(true, &p);
+			/* Its first number is the parent's of another stack. */
+			allocate_from(&p, 0x30000, 0x400300);
+			stop_here(&t);
+			_exit(0);
+		}
+		allocate_from(&p, 0x30000, 0x400400);
+		waitpid(pid, NULL, 0);
+		_exit(0);
+	}
+	until_stop(&t);
+	parent = keeper_of(t.pid);
+	ck_assert_ptr_nonnull(parent);
+	k = TAILQ_LAST(&node.live, keepers);
+	ck_assert_ptr_ne(k, parent);
+	ck_assert_ptr_eq(k->sites, parent->sites);
+	drain(k);
+	go_on(&t);
+	until_ended(k);
+	until_ended(parent);
+	expect_stack(parent, 0x10000, 0x400100);
+	expect_stack(parent, 0x30000, 0x400400);
+	expect_stack(k, 0x10000, 0x400100);
+	expect_stack(k, 0x20000, 0x400200);
+	expect_stack(k, 0x30000, 0x400300);
+	ck_assert_uint_eq(stream_sites_modules(k->sites), 1);
+	ck_assert_int_eq(waitpid(t.pid, NULL, 0), t.pid);
+	down();
+}
+END_TEST
+
 START_TEST(a_target_that_damages_its_rings_is_detached_alone)
 {
 	struct target bad, good;
@@ -600,6 +689,8 @@ suite(void)
 	tcase_add_test(t, one_that_connects_and_says_nothing_holds_nobody_up);
 	tcase_add_test(t, a_second_hello_of_a_pid_ends_its_image);
 	tcase_add_test(t, a_forked_child_inherits_what_its_parent_had);
+	tcase_add_test(t,
+	    stacks_are_asked_for_and_shared_with_forked_children);
 	tcase_add_test(t, a_target_that_damages_its_rings_is_detached_alone);
 	tcase_add_test(t,
 	    threads_types_and_requesters_are_taken_from_the_stream);

@@ -351,6 +351,116 @@ START_TEST(requesters_and_types_are_inherited)
 }
 END_TEST
 
+static uint32_t
+put_stack(struct keeper *k, uint64_t innermost)
+{
+	uint64_t frame[] = { frame_make(innermost, 1), frame_make(0x400900, 1) };
+	struct stream_module m = { .start = 0x400000, .end = 0x500000,
+		.path = "/lib/a.so" };
+	unsigned module;
+	uint32_t no = 0;
+
+	ck_assert_int_eq(stream_sites_put_module(k->sites, &m, &module), 0);
+	ck_assert_uint_eq(module, 1);
+	ck_assert_int_eq(stream_sites_put(k->sites, frame, 2,
+	    RING_END_OUTERMOST, &no), 0);
+	return no;
+}
+
+static void
+expect_stack(const struct keeper *k, uint64_t addr, uint64_t innermost)
+{
+	struct stream_module m;
+	struct stream_site site;
+	struct blk b;
+
+	ck_assert_int_eq(blklist_get(k->list, 0, addr, &b), 0);
+	ck_assert(rec_is_site(b.caller));
+	ck_assert(stream_sites_get(k->sites, rec_site(b.caller), &site));
+	ck_assert_uint_eq(site.depth, 2);
+	ck_assert_uint_eq(frame_pc(site.frame[0]), innermost);
+	ck_assert_uint_eq(frame_pc(site.frame[1]), 0x400900);
+	ck_assert(stream_sites_get_module(k->sites,
+	    frame_module(site.frame[0]), &m));
+	ck_assert_str_eq(m.path, "/lib/a.so");
+}
+
+static void
+allocate_from(struct keeper *k, uint64_t addr, uint64_t innermost)
+{
+	struct rec rec = allocation(addr, 16);
+
+	rec.w[3] = rec_w3(rec_site_caller(put_stack(k, innermost)), 1);
+	take(k, rec);
+}
+
+START_TEST(an_inherited_block_keeps_its_stack)
+{
+	uint32_t cut[REC_SHARDS];
+	struct keeper *parent, *child, *grandchild;
+
+	node_up(NULL);
+	memset(tickets, 0, sizeof tickets);
+	parent = new_keeper("ALLOCLOG.parent.1", 0);
+	allocate_from(parent, 0x1000, 0x400100);
+	allocate_from(parent, 0x2000, 0x400200);
+	memcpy(cut, tickets, sizeof cut);
+	/* Freed since: the block comes back out of the queue. */
+	take(parent, freeing(0x2000));
+	allocate_from(parent, 0x3000, 0x400300);
+	parent->last_due = malloc(sizeof tickets);
+	memcpy(parent->last_due, tickets, sizeof tickets);
+	child = child_of(parent, cut);
+	expect_stack(child, 0x1000, 0x400100);
+	expect_stack(child, 0x2000, 0x400200);
+	/* Its own stacks are beside its parent's, not in their place. */
+	allocate_from(child, 0x4000, 0x400400);
+	allocate_from(parent, 0x5000, 0x400500);
+	expect_stack(child, 0x4000, 0x400400);
+	expect_stack(parent, 0x5000, 0x400500);
+	child->last_due = malloc(sizeof tickets);
+	memcpy(child->last_due, tickets, sizeof tickets);
+	grandchild = child_of(child, tickets);
+	/* The stacks live as long as anybody who names them. */
+	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
+	keeper_drop(parent);
+	ck_assert_ptr_null(parent->sites);
+	tree_end_image(child, WIRE_S_ENDED, 0, NULL);
+	keeper_drop(child);
+	expect_stack(grandchild, 0x1000, 0x400100);
+	expect_stack(grandchild, 0x4000, 0x400400);
+	node_down();
+}
+END_TEST
+
+START_TEST(without_a_parents_list_a_child_has_stacks_of_its_own)
+{
+	struct keeper *parent, *child;
+
+	node_up(NULL);
+	memset(tickets, 0, sizeof tickets);
+	parent = new_keeper("ALLOCLOG.parent.1", 0);
+	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
+	keeper_drop(parent);
+	child = child_of(parent, tickets);
+	allocate_from(child, 0x1000, 0x400100);
+	expect_stack(child, 0x1000, 0x400100);
+	node_down();
+}
+END_TEST
+
+START_TEST(an_image_that_came_by_exec_begins_a_store)
+{
+	struct keeper *before, *after;
+
+	node_up(NULL);
+	before = new_keeper("ALLOCLOG.before.1", 0);
+	after = new_keeper("ALLOCLOG.after.1", 0);
+	ck_assert_ptr_ne(before->sites, after->sites);
+	node_down();
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -366,6 +476,10 @@ suite(void)
 	    an_ended_parent_is_inherited_from_while_its_list_is_kept);
 	tcase_add_test(t, a_block_replaced_after_the_fork_is_the_childs_as_it_was);
 	tcase_add_test(t, requesters_and_types_are_inherited);
+	tcase_add_test(t, an_inherited_block_keeps_its_stack);
+	tcase_add_test(t,
+	    without_a_parents_list_a_child_has_stacks_of_its_own);
+	tcase_add_test(t, an_image_that_came_by_exec_begins_a_store);
 	tcase_set_timeout(t, 120);
 	suite_add_tcase(s, t);
 	return s;

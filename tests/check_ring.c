@@ -36,6 +36,31 @@ START_TEST(nobody_can_change_the_size_of_an_area)
 }
 END_TEST
 
+START_TEST(nothing_in_an_area_overlaps)
+{
+	size_t at = RING_SLOTS_OFFSET, offset;
+
+	ck_assert_uint_ge(at, sizeof(struct ring_area));
+	at += RING_COMMON_SLOTS * sizeof(struct ring_slot);
+	for (unsigned i = 0; i < RING_COUNT; i++) {
+		uint32_t capacity = ring_place(i, &offset);
+
+		ck_assert_uint_ge(offset, at);
+		at = offset + capacity * sizeof(struct rec);
+	}
+	ck_assert_uint_ge(ring_sites_offset(), at);
+	at = ring_sites_offset() + RING_SITES * sizeof(struct ring_site);
+	ck_assert_uint_ge(ring_frames_offset(), at);
+	at = ring_frames_offset() + RING_FRAMES * sizeof(uint64_t);
+	ck_assert_uint_ge(ring_modules_offset(), at);
+	at = ring_modules_offset() + RING_MODULES * sizeof(struct ring_module);
+	ck_assert_uint_ge(ring_area_size(), at);
+	/* Copied word by word, and each begins on one. */
+	ck_assert_uint_eq(sizeof(struct ring_module) % sizeof(uint64_t), 0);
+	ck_assert_uint_eq(ring_modules_offset() % sizeof(uint64_t), 0);
+}
+END_TEST
+
 START_TEST(a_target_cannot_write_the_keeper_area)
 {
 	struct rig *rig = rig_new(false);
@@ -503,6 +528,7 @@ ring_suite(void)
 	Suite *s = suite_create("ring");
 	TCase *tc = tcase_create("seals");
 
+	tcase_add_test(tc, nothing_in_an_area_overlaps);
 	tcase_add_test(tc, nobody_can_change_the_size_of_an_area);
 	tcase_add_test(tc, a_target_cannot_write_the_keeper_area);
 	tcase_add_test(tc,

@@ -122,6 +122,8 @@ index_map(void)
 		return index;
 	}
 	(void)madvise(p, sizeof(*index), MADV_DONTDUMP);
+	/* A program of few stacks is not to pay 2 MiB for its first. */
+	(void)madvise(p, sizeof(*index), MADV_NOHUGEPAGE);
 	return p;
 }
 

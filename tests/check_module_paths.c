@@ -1,0 +1,223 @@
+/*
+ * Paths that the loader does not know in full, as the node finds them in
+ * /proc: this program is the target.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "../src/nodes/module_paths.h"
+#include "../src/nodes/proc.h"
+#include "node_harness.h"
+
+/* Where libc begins, and its file. */
+static uint64_t
+libc_start(const char **path)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+	struct dl_find_object found;
+
+	ck_assert_ptr_nonnull(symbol);
+	ck_assert_int_eq(_dl_find_object(symbol, &found), 0);
+	*path = found.dlfo_link_map->l_name;
+	return (uint64_t)(uintptr_t)found.dlfo_map_start;
+}
+
+static void
+expect_same_file(const char *a, const char *b)
+{
+	char real_a[PATH_MAX], real_b[PATH_MAX];
+
+	ck_assert_ptr_nonnull(realpath(a, real_a));
+	ck_assert_ptr_nonnull(realpath(b, real_b));
+	ck_assert_str_eq(real_a, real_b);
+}
+
+static unsigned
+put(struct keeper *k, uint64_t start, const char *path, bool cut)
+{
+	struct stream_module m = { .start = start, .end = start + 4096,
+		.path = path, .cut = cut };
+	unsigned no = 0;
+
+	ck_assert_int_eq(stream_sites_put_module(k->sites, &m, &no), 0);
+	return no;
+}
+
+static const char *
+path_of(struct keeper *k, unsigned no)
+{
+	struct stream_module m;
+
+	ck_assert(stream_sites_get_module(k->sites, no, &m));
+	return m.path;
+}
+
+START_TEST(the_program_itself_is_what_it_ran_at_the_start)
+{
+	struct keeper *k;
+	unsigned no;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.self.1", 0);
+	no = put(k, 0x400000, "", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, no), "");
+	node_down();
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.self.1", 0);
+	k->exe = strdup("/bin/prog");
+	no = put(k, 0x400000, "", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, no), "/bin/prog");
+	node_down();
+}
+END_TEST
+
+START_TEST(relative_and_cut_paths_are_looked_up_while_it_lives)
+{
+	const char *libc;
+	uint64_t start = libc_start(&libc);
+	struct keeper *k;
+	unsigned whole, relative, cut, nowhere, kernel;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.self.1", getpid());
+	whole = put(k, start, "/as/it/was/told", false);
+	relative = put(k, start, "lib/libc.so.6", false);
+	cut = put(k, start, "/cut/in/the/midd", true);
+	nowhere = put(k, 4096, "lib/gone.so", false);
+	kernel = put(k, getauxval(AT_SYSINFO_EHDR), "linux-vdso.so.1", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, whole), "/as/it/was/told");
+	expect_same_file(path_of(k, relative), libc);
+	expect_same_file(path_of(k, cut), libc);
+	ck_assert_str_eq(path_of(k, nowhere), "lib/gone.so");
+	if (getauxval(AT_SYSINFO_EHDR) != 0)
+		ck_assert_str_eq(path_of(k, kernel), "[vdso]");
+	node_down();
+}
+END_TEST
+
+START_TEST(an_ended_image_is_not_looked_up)
+{
+	const char *libc;
+	uint64_t start = libc_start(&libc);
+	struct keeper *k;
+	unsigned no;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.self.1", getpid());
+	/* Another process may have its number by now. */
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	no = put(k, start, "lib/libc.so.6", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, no), "lib/libc.so.6");
+	node_down();
+}
+END_TEST
+
+START_TEST(each_module_is_looked_at_once)
+{
+	struct keeper *k;
+	unsigned no;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.self.1", 0);
+	no = put(k, 4096, "", false);
+	module_paths_find(k);
+	k->exe = strdup("/bin/late");
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, no), "");
+	no = put(k, 8192, "", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, no), "/bin/late");
+	node_down();
+}
+END_TEST
+
+/* --- /proc --------------------------------------------------------------- */
+
+START_TEST(this_programs_file_is_found)
+{
+	char path[PROC_PATH];
+
+	ck_assert_int_eq(proc_exe_path(getpid(), path), 0);
+	expect_same_file(path, "/proc/self/exe");
+	ck_assert_int_lt(proc_exe_path(0x3fffffff, path), 0);
+}
+END_TEST
+
+START_TEST(paths_of_mappings_are_as_the_files_were_named)
+{
+	static const char *const names[] = { "plain", "with space",
+		"new\nline", "was (deleted)" };
+	char folder[] = "/tmp/pagek-paths-XXXXXX", path[PATH_MAX];
+	char got[PROC_PATH];
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	for (size_t i = 0; i < BASE_NELEM(names); i++) {
+		int fd;
+		void *p;
+
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+		fd = open(path, O_RDWR | O_CREAT, 0600);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(ftruncate(fd, 8192), 0);
+		p = mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
+		ck_assert(p != MAP_FAILED);
+		ck_assert_int_eq(unlink(path), 0);
+		ck_assert_int_eq(proc_maps_path(getpid(),
+		    (uint64_t)(uintptr_t)p, got), 0);
+		ck_assert_str_eq(got, path);
+		/* Not where it only goes on. */
+		ck_assert_int_eq(proc_maps_path(getpid(),
+		    (uint64_t)(uintptr_t)p + 4096, got), -ENOENT);
+		munmap(p, 8192);
+		close(fd);
+	}
+	rmdir(folder);
+}
+END_TEST
+
+START_TEST(a_mapping_of_no_file_has_no_path)
+{
+	char got[PROC_PATH];
+	void *p = mmap(NULL, 3 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+	    -1, 0);
+	uint64_t at = (uint64_t)(uintptr_t)p + 4096;
+
+	ck_assert(p != MAP_FAILED);
+	ck_assert_int_eq(mprotect((char *)p + 4096, 4096, PROT_READ), 0);
+	ck_assert_int_eq(proc_maps_path(getpid(), at, got), -ENOENT);
+	ck_assert_int_eq(proc_maps_path(getpid(), 1, got), -ENOENT);
+	ck_assert_int_lt(proc_maps_path(0x3fffffff, at, got), 0);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("module paths");
+	TCase *t = tcase_create("modules");
+
+	tcase_add_test(t, the_program_itself_is_what_it_ran_at_the_start);
+	tcase_add_test(t, relative_and_cut_paths_are_looked_up_while_it_lives);
+	tcase_add_test(t, an_ended_image_is_not_looked_up);
+	tcase_add_test(t, each_module_is_looked_at_once);
+	suite_add_tcase(s, t);
+	t = tcase_create("proc");
+	tcase_add_test(t, this_programs_file_is_found);
+	tcase_add_test(t, paths_of_mappings_are_as_the_files_were_named);
+	tcase_add_test(t, a_mapping_of_no_file_has_no_path);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
