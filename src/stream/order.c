@@ -43,18 +43,29 @@ flush(struct order *o)
 	reader_beat(o->reader, clock_ms() + o->clock_ahead);
 }
 
-int
-order_put(struct order *o, const struct rec *rec)
+static inline __attribute__((always_inline)) int
+put(struct order *o, const struct rec *rec)
 {
-	struct rec *put = &o->batch[o->nbatch];
+	struct rec *to = &o->batch[o->nbatch];
+	uint64_t w3 = rec->w[3];
 	int err;
 
-	*put = *rec;
-	if ((err = sitemap_rewrite(o->sites, put)) != 0)
+	if (rec_is_site(w3 & REC_ADDR_MASK) &&
+	    (err = sitemap_caller(o->sites, &w3)) != 0)
 		return err;
+	to->w[0] = rec->w[0];
+	to->w[1] = rec->w[1];
+	to->w[2] = rec->w[2];
+	to->w[3] = w3;
 	if (++o->nbatch == ORDER_BATCH)
 		flush(o);
 	return 0;
+}
+
+int
+order_put(struct order *o, const struct rec *rec)
+{
+	return put(o, rec);
 }
 
 static void
@@ -265,7 +276,7 @@ run_chunk(struct order *o, unsigned i)
 		if (__builtin_expect(reader_class(o->reader, rec) ==
 			    CLASS_TICKET && *shard == rec_ticket(rec), 1)) {
 			*shard = (uint32_t)(*shard + 1);
-			if (__builtin_expect((err = order_put(o, rec)) != 0, 0))
+			if (__builtin_expect((err = put(o, rec)) != 0, 0))
 				return err;
 			continue;
 		}

@@ -100,11 +100,11 @@ innermost(const struct reader_site *site)
 }
 
 int
-sitemap_learn(struct sitemap *m, struct rec *rec)
+sitemap_learn(struct sitemap *m, uint32_t no)
 {
-	uint32_t no = rec_site(rec_caller(rec)), stored;
 	struct reader_site site;
 	uint64_t caller;
+	uint32_t stored;
 	int err;
 
 	if ((err = reader_site(m->reader, no, &site)) != 0 ||
@@ -121,6 +121,5 @@ sitemap_learn(struct sitemap *m, struct rec *rec)
 			m->full++;
 	}
 	m->caller[no] = SITEMAP_KNOWN | caller;
-	sitemap_set(rec, caller);
 	return 0;
 }

@@ -29,31 +29,25 @@ struct sitemap {
 void sitemap_init(struct sitemap *, const struct reader *);
 void sitemap_fini(struct sitemap *);
 
-/* The slow path: learns the site and rewrites the record. */
-int sitemap_learn(struct sitemap *, struct rec *);
-
-static inline void
-sitemap_set(struct rec *rec, uint64_t caller)
-{
-	rec->w[3] = (rec->w[3] & ~REC_ADDR_MASK) | (caller & REC_ADDR_MASK);
-}
+/* The slow path: learns the target's site `no`. */
+int sitemap_learn(struct sitemap *, uint32_t no);
 
 /*
- * Puts the store's number for the target's.  0; -EPROTO for a site that is
- * none, -ENOMEM: the record is then as it was.
+ * Puts the store's number for the target's into a record's word 3, whose
+ * caller is a site.  0; -EPROTO for a site that is none, -ENOMEM: the word is
+ * then as it was.
  */
 static inline int
-sitemap_rewrite(struct sitemap *m, struct rec *rec)
+sitemap_caller(struct sitemap *m, uint64_t *w3)
 {
-	uint64_t caller = rec_caller(rec), known;
-	uint32_t no = rec_site(caller);
+	uint32_t no = rec_site(*w3 & REC_ADDR_MASK);
+	int err;
 
-	if (!rec_is_site(caller))
-		return 0;
-	if (__builtin_expect(no >= m->ncaller, 0) ||
-	    __builtin_expect((known = m->caller[no]) == 0, 0))
-		return sitemap_learn(m, rec);
-	sitemap_set(rec, known);
+	if ((__builtin_expect(no >= m->ncaller, 0) ||
+		__builtin_expect(m->caller[no] == 0, 0)) &&
+	    (err = sitemap_learn(m, no)) != 0)
+		return err;
+	*w3 = (*w3 & ~REC_ADDR_MASK) | (m->caller[no] & REC_ADDR_MASK);
 	return 0;
 }
 
