@@ -40,6 +40,13 @@ ifeq ($(HAVE_DW),1)
 DW_CFLAGS := -DHAVE_ELFUTILS=1 $(shell pkg-config --cflags libdw)
 DW_LIBS := $(shell pkg-config --libs libdw)
 endif
+# libiberty is static and optional: without it names stay mangled.
+HAVE_IBERTY := $(shell printf '\043include <libiberty/demangle.h>\n' | \
+	$(CC) -E - >/dev/null 2>&1 && echo 1)
+ifeq ($(HAVE_IBERTY),1)
+DW_CFLAGS += -DHAVE_IBERTY=1
+DW_LIBS += -liberty
+endif
 
 REQUIRED = -std=c17 -D_GNU_SOURCE $(WARNINGS) $(PKG_CFLAGS) $(DW_CFLAGS) \
 	-DPAGEK_VERSION='"$(VERSION)"' -DPAGEK_LIBDIR='"$(LIBDIR)"' \
@@ -50,7 +57,7 @@ LIBS = $(PKG_LIBS) $(DW_LIBS) -pthread
 BASE = $(sort $(wildcard src/base/*.c))
 STREAM = $(sort $(wildcard src/stream/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c))
-SYMBOL = $(sort $(wildcard src/symbol/*.c))
+SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
 PAGE = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
@@ -68,7 +75,7 @@ CHECKS = $(patsubst tests/%.c,$B/tests/%,$(sort $(wildcard tests/check_*.c)))
 TARGETS_C = $(patsubst tests/targets/%.c,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.c)))
 TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.cc)))
 
-PROGRAMS = $B/pagek $B/pageknode $B/liballoclog.so
+PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols $B/liballoclog.so
 
 all: $(PROGRAMS)
 
@@ -77,6 +84,10 @@ $B/pagek: $B/src/pagek/main.o $(ARCHIVE)
 
 $B/pageknode: $B/src/nodes/pageknode.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# The only one that reads strangers' files.
+$B/pagek-symbols: $B/src/symbol/pagek-symbols.o $(ARCHIVE)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS) -ldl -pthread
 
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -114,7 +125,7 @@ $B/tests/targets/%: tests/targets/%.cc
 
 include tests/targets/chains/chains.mk
 
-checks: $(CHECKS)
+checks: $(CHECKS) $B/pagek-symbols
 targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load chains \
 	$B/tests/libstackcheck.so
 
@@ -205,7 +216,7 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) \
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(PREFIX)/include
 	install -m 755 $B/pagek $(DESTDIR)$(BINDIR)
-	install -m 755 $B/pageknode $(DESTDIR)$(LIBEXECDIR)
+	install -m 755 $B/pageknode $B/pagek-symbols $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 $B/liballoclog.so $(DESTDIR)$(LIBDIR)
 	install -m 644 src/alloclog/alloclog.h $(DESTDIR)$(PREFIX)/include
 	for m in man/*.[1-8]; do \
@@ -214,6 +225,7 @@ install: all
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(LIBEXECDIR)/pageknode \
+		$(DESTDIR)$(LIBEXECDIR)/pagek-symbols \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \
 		$(DESTDIR)$(PREFIX)/include/alloclog.h
 	for m in man/*.[1-8]; do \

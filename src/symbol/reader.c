@@ -1,0 +1,153 @@
+/*
+ * pagek-symbols: reads a request, answers it, until there is none.
+ *
+ * It limits itself before it reads the first file, so that a file that makes
+ * it grow or go round for ever costs this process and nothing else.
+ */
+#include "reader.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MEMORY_MAX ((rlim_t)2 << 30)
+#define FILES_MAX 256
+/* It writes no file but a copy of the vdso. */
+#define FILE_SIZE_MAX ((rlim_t)1 << 20)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+static void
+limit(int what, rlim_t most)
+{
+	struct rlimit r;
+
+	if (getrlimit(what, &r) < 0)
+		return;
+	if (r.rlim_max == RLIM_INFINITY || r.rlim_max > most)
+		r.rlim_max = most;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(what, &r);
+}
+
+static void
+limit_self(void)
+{
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_NAME, "pagek-symbols");
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_NOFILE, FILES_MAX);
+	limit(RLIMIT_FSIZE, FILE_SIZE_MAX);
+#ifndef SANITIZED
+	/* A sanitizer reserves more address space than that. */
+	limit(RLIMIT_AS, MEMORY_MAX);
+#endif
+	/* libdw would ask servers, in the way of the answer. */
+	unsetenv("DEBUGINFOD_URLS");
+}
+
+/* All of it, or false at the end of the input. */
+static bool
+read_all(void *to, size_t n)
+{
+	uint8_t *at = to;
+
+	while (n > 0) {
+		ssize_t got = read(STDIN_FILENO, at, n);
+
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return false;
+		if (got > 0) {
+			at += got;
+			n -= (size_t)got;
+		}
+	}
+	return true;
+}
+
+static bool
+write_all(const uint8_t *at, size_t n)
+{
+	while (n > 0) {
+		ssize_t put = write(STDOUT_FILENO, at, n);
+
+		if (put < 0 && errno != EINTR)
+			return false;
+		if (put > 0) {
+			at += put;
+			n -= (size_t)put;
+		}
+	}
+	return true;
+}
+
+static bool
+serve_one(unsigned seconds)
+{
+	static struct packet_request request;
+	static struct packet_answer answer;
+	struct packet_out out = { 0 };
+	uint8_t *bytes;
+	uint32_t len;
+	bool ok;
+
+	if (!read_all(&len, sizeof(len)) || len > PACKET_MAX ||
+	    (bytes = malloc(len)) == NULL)
+		return false;
+	ok = read_all(bytes, len) &&
+	    packet_get_request(bytes, len, &request) == 0;
+	if (ok) {
+		/* Whoever asked gives up before; this is for when he is gone. */
+		alarm(seconds);
+		reader_look(&request, &answer);
+		alarm(0);
+		ok = packet_put_answer(&out, &answer) == 0 &&
+		    write_all(out.byte, out.len);
+		packet_answer_fini(&answer);
+	}
+	packet_out_fini(&out);
+	free(bytes);
+	return ok;
+}
+
+static int
+usage(void)
+{
+	fprintf(stderr, "pagek-symbols is started by pageknode: "
+	    "it reads symbols of programs.\n"
+	    "usage: pagek-symbols serve SECONDS [FOLDER:...]\n"
+	    "       pagek-symbols fetch BUILD-ID\n");
+	return 2;
+}
+
+int
+symbol_reader_main(int argc, char **argv)
+{
+	unsigned long seconds;
+
+	if (argc == 3 && strcmp(argv[1], "fetch") == 0)
+		return reader_fetch_main(argv[2]);
+	if ((argc != 3 && argc != 4) || strcmp(argv[1], "serve") != 0)
+		return usage();
+	seconds = strtoul(argv[2], NULL, 10);
+	if (seconds == 0 || seconds > 86400)
+		return usage();
+	if (argc == 4)
+		reader_set_path(argv[3]);
+	limit_self();
+	while (serve_one((unsigned)seconds))
+		continue;
+	/* What libdw holds goes with the process; to free it takes longer. */
+	_exit(0);
+}

@@ -1,0 +1,312 @@
+/*
+ * From an address to the chain of functions that were inlined there.
+ *
+ * libdw finds a unit by .debug_aranges, which clang does not write, and walks
+ * a whole unit for each address; so the units' ranges are read once, and the
+ * functions of a unit when it is first met.
+ */
+#include "reader.h"
+
+#ifdef HAVE_ELFUTILS
+
+#include "../base/base.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Deeper than compilers nest; a hostile file might not end. */
+#define DEPTH_MAX 128
+#define INLINES_SEEN_MAX 128
+#define RANGES_OF_ONE_MAX 65536
+
+struct unit {
+	Dwarf_Die die;		/* has the lines */
+	Dwarf_Die scope;	/* has the functions: of the .dwo, where it is split */
+	bool indexed;
+	struct ranges functions;	/* what: index in function */
+	Dwarf_Die *function;
+	size_t n, cap;
+};
+
+struct dwarf_index {
+	struct unit *unit;
+	size_t n, cap;
+	struct ranges ranges;	/* what: index in unit */
+};
+
+static void
+add_ranges(Dwarf_Die *die, struct ranges *to, uint32_t what)
+{
+	Dwarf_Addr base, lo, hi;
+	ptrdiff_t at = 0;
+
+	for (unsigned i = 0; i < RANGES_OF_ONE_MAX; i++) {
+		at = dwarf_ranges(die, at, &base, &lo, &hi);
+		if (at <= 0)
+			return;
+		ranges_add(to, lo, hi, what, 0);
+	}
+}
+
+/* --- functions of a unit ------------------------------------------------ */
+
+static void
+add_function(struct unit *u, Dwarf_Die *die)
+{
+	void *array = u->function;
+	size_t before = u->functions.n;
+
+	add_ranges(die, &u->functions, (uint32_t)u->n);
+	if (u->functions.n == before ||
+	    base_grow(&array, &u->cap, u->n + 1, sizeof(*die)) < 0) {
+		u->functions.n = before;
+		return;
+	}
+	u->function = array;
+	u->function[u->n++] = *die;
+}
+
+/* Where functions may be defined. */
+static bool
+holds_functions(int tag)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void
+add_functions(struct unit *u, Dwarf_Die *parent, unsigned depth)
+{
+	Dwarf_Die die;
+
+	if (depth == DEPTH_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_subprogram)
+			add_function(u, &die);
+		if (holds_functions(tag))
+			add_functions(u, &die, depth + 1);
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static void
+index_unit(struct unit *u)
+{
+	if (u->indexed)
+		return;
+	u->indexed = true;
+	add_functions(u, &u->scope, 0);
+	ranges_sort(&u->functions);
+}
+
+/* --- units -------------------------------------------------------------- */
+
+static void
+add_unit(struct dwarf_index *x, Dwarf_Die *die, Dwarf_Die *split)
+{
+	size_t before = x->ranges.n;
+	void *array = x->unit;
+	struct unit *u;
+
+	if (base_grow(&array, &x->cap, x->n + 1, sizeof(*u)) < 0)
+		return;
+	x->unit = array;
+	u = &x->unit[x->n];
+	*u = (struct unit) {
+		.die = *die,
+		.scope = dwarf_tag(split) != DW_TAG_invalid ? *split : *die,
+	};
+	add_ranges(die, &x->ranges, (uint32_t)x->n);
+	if (x->ranges.n == before) {
+		/* It does not say where it is; its functions do. */
+		index_unit(u);
+		for (size_t i = 0; i < u->functions.n; i++)
+			ranges_add(&x->ranges, u->functions.r[i].lo,
+			    u->functions.r[i].hi, (uint32_t)x->n, 0);
+	}
+	x->n++;
+}
+
+static struct dwarf_index *
+index_new(Dwarf *dwarf)
+{
+	struct dwarf_index *x = calloc(1, sizeof(*x));
+	Dwarf_Die die, split;
+	Dwarf_CU *cu = NULL;
+	uint8_t type;
+
+	if (x == NULL)
+		return NULL;
+	while (memset(&split, 0, sizeof(split)),
+	    dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
+		if (type == DW_UT_compile || type == DW_UT_skeleton)
+			add_unit(x, &die, &split);
+	}
+	ranges_sort(&x->ranges);
+	return x;
+}
+
+void
+dwarf_index_free(struct dwarf_index *x)
+{
+	if (x == NULL)
+		return;
+	for (size_t i = 0; i < x->n; i++) {
+		ranges_fini(&x->unit[i].functions);
+		free(x->unit[i].function);
+	}
+	free(x->unit);
+	ranges_fini(&x->ranges);
+	free(x);
+}
+
+/* --- the chain at an address -------------------------------------------- */
+
+/* What is inlined at pc, outermost first. */
+struct chain {
+	Dwarf_Die die[INLINES_SEEN_MAX];
+	unsigned n;
+};
+
+static bool
+holds_inlines(int tag)
+{
+	return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+	    tag == DW_TAG_catch_block || tag == DW_TAG_with_stmt;
+}
+
+static void
+find_inlines(Dwarf_Die *scope, uint64_t pc, struct chain *c)
+{
+	Dwarf_Die die = *scope, next;
+
+	/* One way down, however deep: siblings do not share an address. */
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		bool deeper = false;
+
+		if (dwarf_child(&die, &next) != 0)
+			return;
+		do {
+			int tag = dwarf_tag(&next);
+			bool inlined = tag == DW_TAG_inlined_subroutine;
+
+			if ((!inlined && !holds_inlines(tag)) ||
+			    dwarf_haspc(&next, pc) <= 0)
+				continue;
+			if (inlined && c->n < INLINES_SEEN_MAX)
+				c->die[c->n++] = next;
+			deeper = true;
+			break;
+		} while (dwarf_siblingof(&next, &next) == 0);
+		if (!deeper)
+			return;
+		die = next;
+	}
+}
+
+static unsigned
+number_of(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word n;
+
+	if (dwarf_attr(die, attribute, &attr) == NULL ||
+	    dwarf_formudata(&attr, &n) != 0 || n > UINT32_MAX)
+		return 0;
+	return (unsigned)n;
+}
+
+static char *
+copy(const char *text)
+{
+	return text == NULL ? NULL : strndup(text, PACKET_TEXT_MAX);
+}
+
+/* Where the inlined function was called. */
+static void
+put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
+{
+	Dwarf_Files *files;
+	size_t n;
+
+	line->line = number_of(inlined, DW_AT_call_line);
+	if (dwarf_getsrcfiles(&u->scope, &files, &n) == 0)
+		line->file = copy(dwarf_filesrc(files,
+		    number_of(inlined, DW_AT_call_file), NULL, NULL));
+}
+
+/* Where the address itself is. */
+static void
+put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
+{
+	Dwarf_Line *at = dwarf_getsrc_die(&u->die, pc);
+	int number;
+
+	if (at == NULL)
+		return;
+	line->file = copy(dwarf_linesrc(at, NULL, NULL));
+	if (dwarf_lineno(at, &number) == 0 && number > 0)
+		line->line = (uint32_t)number;
+}
+
+/* The words of a function of a unit; `function` NULL: only lines are known. */
+static void
+put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
+    const char *symbol, struct symbol_words *w)
+{
+	struct chain c = { .n = 0 };
+	char *name = NULL;
+
+	if (function != NULL) {
+		find_inlines(function, pc, &c);
+		name = dwarf_name(function, &u->scope, symbol);
+	}
+	put_line(u, pc, &w->line[0]);
+	/* Innermost first; of a chain too long the middle is left out. */
+	while (c.n > 0 && w->n + 1 < SYMBOL_INLINES_MAX) {
+		Dwarf_Die *inlined = &c.die[--c.n];
+
+		w->line[w->n].function = dwarf_name(inlined, &u->scope, NULL);
+		w->n++;
+		put_call(u, inlined, &w->line[w->n]);
+	}
+	w->line[w->n++].function = name;
+}
+
+bool
+dwarf_words(struct image *m, uint64_t pc, const char *symbol,
+    struct symbol_words *w)
+{
+	const struct range *r;
+	struct unit *u;
+
+	if (m->dwarf == NULL)
+		return false;
+	if (m->index == NULL && (m->index = index_new(m->dwarf)) == NULL)
+		return false;
+	pc = pc + m->bias - m->dwarf_bias;
+	if ((r = ranges_find(&m->index->ranges, pc)) == NULL)
+		return false;
+	u = &m->index->unit[r->what];
+	index_unit(u);
+	r = ranges_find(&u->functions, pc);
+	put_chain(u, r == NULL ? NULL : &u->function[r->what], pc, symbol, w);
+	return true;
+}
+
+#endif
