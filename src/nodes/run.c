@@ -340,7 +340,11 @@ run_reap(struct node *node)
 
 	if (node->opts.argv == NULL || run->ended)
 		return;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	/*
+	 * The reader of symbols is a child of another thread of ours, and none
+	 * of the tree; orphans come to this one.
+	 */
+	while ((pid = waitpid(-1, &status, WNOHANG | __WNOTHREAD)) > 0) {
 		/* Who came in before it ended is adopted before it is ended. */
 		tree_adopt_all(node);
 		tree_reaped(node, pid, status);

@@ -347,6 +347,26 @@ symbol_modules_covers(const struct symbol_modules *t, uint64_t addr)
 	return find_module(t, addr) != NULL;
 }
 
+void
+symbol_modules_place(const struct symbol_modules *t, uint64_t addr,
+    struct symbol_place *out)
+{
+	const struct module *m = find_module(t, addr);
+
+	if (m == NULL) {
+		*out = (struct symbol_place) { .address = addr };
+		return;
+	}
+	*out = (struct symbol_place) {
+		.path = m->path,
+		.pid = t->pid,
+		.by_offset = true,
+		.address = addr - m->start + m->offset,
+		.inode = m->inode,
+		.mapped_ns = m->seen_ns,
+	};
+}
+
 /*
  * Opens the module's file where it may be: by its path; by its path as the
  * target sees it, which may live in a container; and, when it has been

@@ -118,6 +118,7 @@ struct symbol_words {
 	struct symbol_line line[SYMBOL_INLINES_MAX];	/* innermost first; the last is the function itself */
 };
 
+/* Frees its texts; n is 0 then. */
 void symbol_words_fini(struct symbol_words *);
 
 struct symbols_opts {
@@ -129,13 +130,21 @@ struct symbols_opts {
 
 struct symbols;
 
+/*
+ * -ENOMEM.  The reader is started when it is first needed, as a child of the
+ * thread that looks: who waits for any child with waitpid(-1) and __WNOTHREAD
+ * in another thread does not meet it.  To free ends it; nobody may look then.
+ */
 int symbols_new(struct symbols **, const struct symbols_opts *);
 void symbols_free(struct symbols *);
 
 /*
  * The words of n places; waits for the reader, so keep it off a loop; any
  * thread may call, one is served at a time.  What was found is kept by build
- * id and address.  Never fails: what could not be had says why.
+ * id, path and address.  Never fails: what could not be had says why, with the
+ * address as it was given.  PENDING: not now, for want of memory or because
+ * readers went down too often of late.  DAMAGED may have a function all the
+ * same, from the symbol table.
  */
 void symbols_look(struct symbols *, const struct symbol_place *, size_t n,
     struct symbol_words *);

@@ -1,0 +1,310 @@
+/*
+ * What was found, by module and address.
+ *
+ * Words are kept first in, first out, by number and by bytes: a stranger's
+ * names can be long.  When there are too many modules all is forgotten.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODULES_MAX 4096
+#define WORDS_MAX (1u << 16)
+#define WORDS_BYTES_MAX ((size_t)48 << 20)
+#define BUCKETS (1u << 15)
+#define NONE UINT32_MAX
+
+struct entry {
+	uint32_t module, generation;
+	uint64_t address;
+	bool by_offset;
+	uint32_t next;		/* of its bucket; NONE */
+	enum symbol_known known;
+	uint64_t found;		/* the words' address */
+	unsigned n;
+	struct symbol_line *line;	/* n of them: most have one or two */
+	size_t bytes;
+};
+
+struct cache {
+	struct module_known *module;
+	size_t nmodule, cap;
+
+	struct entry *entry;	/* WORDS_MAX, used round and round */
+	uint32_t put, oldest;	/* counts, not indexes */
+	size_t bytes;
+	uint32_t bucket[BUCKETS];
+};
+
+static void
+free_lines(struct symbol_line *line, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		free(line[i].function);
+		free(line[i].file);
+	}
+	free(line);
+}
+
+static void
+forget_words(struct cache *c)
+{
+	for (; c->oldest != c->put; c->oldest++) {
+		struct entry *e = &c->entry[c->oldest % WORDS_MAX];
+
+		free_lines(e->line, e->n);
+	}
+	memset(c->bucket, 0xff, sizeof(c->bucket));
+	c->bytes = 0;
+}
+
+static void
+forget_modules(struct cache *c)
+{
+	for (size_t i = 0; i < c->nmodule; i++) {
+		free(c->module[i].key);
+		free(c->module[i].fetched);
+	}
+	c->nmodule = 0;
+}
+
+int
+cache_new(struct cache **out)
+{
+	struct cache *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return -ENOMEM;
+	if ((c->entry = calloc(WORDS_MAX, sizeof(*c->entry))) == NULL) {
+		free(c);
+		return -ENOMEM;
+	}
+	memset(c->bucket, 0xff, sizeof(c->bucket));
+	*out = c;
+	return 0;
+}
+
+void
+cache_free(struct cache *c)
+{
+	if (c == NULL)
+		return;
+	forget_words(c);
+	free(c->entry);
+	forget_modules(c);
+	free(c->module);
+	free(c);
+}
+
+/* --- modules ------------------------------------------------------------ */
+
+/*
+ * A build id names the content, and the path says where it is read: a file
+ * elsewhere that claims the same id must not lend it its names.
+ */
+static int
+make_key(const struct symbol_place *p, char **key, size_t *len)
+{
+	struct {
+		uint64_t inode;
+		int64_t mapped_ns;
+		int64_t pid;
+		uint8_t build_id[SYMBOL_BUILD_ID_MAX];
+		uint64_t build_id_len;
+	} head = { .build_id_len = p->build_id_len };
+	size_t path = strlen(p->path);
+
+	memcpy(head.build_id, p->build_id, p->build_id_len);
+	if (p->build_id_len == 0) {
+		head.inode = p->inode;
+		head.mapped_ns = p->mapped_ns;
+		head.pid = p->pid;
+	}
+	*len = sizeof(head) + path;
+	if ((*key = malloc(*len)) == NULL)
+		return -ENOMEM;
+	memcpy(*key, &head, sizeof(head));
+	memcpy(*key + sizeof(head), p->path, path);
+	return 0;
+}
+
+void
+cache_begin(struct cache *c, size_t n)
+{
+	if (c->nmodule + n <= MODULES_MAX)
+		return;
+	forget_words(c);
+	forget_modules(c);
+}
+
+int
+cache_module(struct cache *c, const struct symbol_place *p, uint32_t *no)
+{
+	void *array = c->module;
+	struct module_known *m;
+	char *key;
+	size_t len;
+	int error;
+
+	if ((error = make_key(p, &key, &len)) < 0)
+		return error;
+	/* The last asked for is asked for again. */
+	for (size_t i = c->nmodule; i-- > 0;) {
+		if (c->module[i].key_len == len &&
+		    memcmp(c->module[i].key, key, len) == 0) {
+			free(key);
+			*no = (uint32_t)i;
+			return 0;
+		}
+	}
+	error = base_grow(&array, &c->cap, c->nmodule + 1, sizeof(*m));
+	if (error < 0) {
+		free(key);
+		return error;
+	}
+	c->module = array;
+	m = &c->module[c->nmodule];
+	*m = (struct module_known) {
+		.key = key,
+		.key_len = len,
+		.build_id_len = p->build_id_len,
+	};
+	memcpy(m->build_id, p->build_id, p->build_id_len);
+	*no = (uint32_t)c->nmodule++;
+	return 0;
+}
+
+struct module_known *
+cache_known(struct cache *c, uint32_t no)
+{
+	return &c->module[no];
+}
+
+/* --- words -------------------------------------------------------------- */
+
+/* Copies into `to`, which has room for n; -ENOMEM with nothing in it. */
+static int
+copy_lines(struct symbol_line *to, const struct symbol_line *from, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		to[i] = (struct symbol_line) {
+			.function = strdup(from[i].function),
+			.file = from[i].file == NULL ? NULL :
+			    strdup(from[i].file),
+			.line = from[i].line,
+		};
+		if (to[i].function != NULL &&
+		    (to[i].file != NULL || from[i].file == NULL))
+			continue;
+		for (unsigned k = 0; k <= i; k++) {
+			free(to[k].function);
+			free(to[k].file);
+		}
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint32_t *
+bucket_of(struct cache *c, uint32_t no, uint64_t address)
+{
+	uint64_t h = (address ^ (uint64_t)no << 48) *
+	    UINT64_C(0x9e3779b97f4a7c15);
+
+	return &c->bucket[(h >> 40) % BUCKETS];
+}
+
+static bool
+is_it(const struct entry *e, const struct cache *c, uint32_t no,
+    const struct symbol_place *p)
+{
+	return e->module == no && e->address == p->address &&
+	    e->by_offset == p->by_offset &&
+	    e->generation == c->module[no].generation;
+}
+
+bool
+cache_get(struct cache *c, uint32_t no, const struct symbol_place *p,
+    struct symbol_words *out)
+{
+	uint32_t at = *bucket_of(c, no, p->address);
+
+	for (; at != NONE; at = c->entry[at].next) {
+		const struct entry *e = &c->entry[at];
+
+		if (!is_it(e, c, no, p))
+			continue;
+		if (copy_lines(out->line, e->line, e->n) < 0)
+			return false;
+		out->known = e->known;
+		out->address = e->found;
+		out->n = e->n;
+		return true;
+	}
+	return false;
+}
+
+static void
+drop_oldest(struct cache *c)
+{
+	uint32_t index = c->oldest++ % WORDS_MAX;
+	struct entry *e = &c->entry[index];
+	uint32_t *at = bucket_of(c, e->module, e->address);
+
+	while (*at != index)
+		at = &c->entry[*at].next;
+	*at = e->next;
+	c->bytes -= e->bytes;
+	free_lines(e->line, e->n);
+}
+
+static size_t
+bytes_of(const struct symbol_words *w)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		bytes += sizeof(w->line[i]) + strlen(w->line[i].function) + 32;
+		if (w->line[i].file != NULL)
+			bytes += strlen(w->line[i].file) + 32;
+	}
+	return bytes;
+}
+
+void
+cache_put(struct cache *c, uint32_t no, const struct symbol_place *p,
+    const struct symbol_words *words)
+{
+	struct symbol_line *line;
+	uint32_t index, *bucket;
+	struct entry *e;
+
+	if ((line = calloc(words->n + 1, sizeof(*line))) == NULL)
+		return;
+	if (copy_lines(line, words->line, words->n) < 0) {
+		free(line);
+		return;
+	}
+	while (c->put - c->oldest == WORDS_MAX ||
+	    (c->put != c->oldest && c->bytes > WORDS_BYTES_MAX))
+		drop_oldest(c);
+	index = c->put++ % WORDS_MAX;
+	bucket = bucket_of(c, no, p->address);
+	e = &c->entry[index];
+	*e = (struct entry) {
+		.module = no,
+		.generation = c->module[no].generation,
+		.address = p->address,
+		.by_offset = p->by_offset,
+		.next = *bucket,
+		.known = words->known,
+		.found = words->address,
+		.n = words->n,
+		.line = line,
+		.bytes = bytes_of(words),
+	};
+	*bucket = index;
+	c->bytes += e->bytes;
+}

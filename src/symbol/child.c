@@ -1,0 +1,362 @@
+/*
+ * Runs of pagek-symbols, and pipes to them.
+ *
+ * Pipes and not a socket pair, for sockets live elsewhere; so a write to a
+ * reader that is gone raises SIGPIPE, which is blocked in this thread and
+ * taken back.  A handler or SIG_IGN would be the whole process's.
+ *
+ * The child is known by its pidfd, not by its number: others in this process
+ * wait for any child, and a number that was reaped may be a stranger's.  Those
+ * who wait for any child with waitpid(-1) and __WNOTHREAD do not see it, as
+ * long as the thread that has started it lives.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long one that was killed may take to go. */
+#define GO_MS 2000
+
+extern char **environ;
+
+struct mono
+child_deadline(unsigned ms)
+{
+	struct mono now = mono_now();
+
+	now.ns += ms * INT64_C(1000000);
+	return now;
+}
+
+static int
+ms_until(struct mono deadline)
+{
+	int64_t ns = mono_diff_ns(deadline, mono_now());
+
+	if (ns <= 0)
+		return 0;
+	return ns / 1000000 >= INT32_MAX ? INT32_MAX :
+	    (int)((ns + 999999) / 1000000);
+}
+
+/* --- starting ----------------------------------------------------------- */
+
+/* Of ours, without what is not for the reader. */
+static char **
+child_environment(bool network)
+{
+	static const char *const not_for_it[] = {
+		"LD_PRELOAD=", "DEBUGINFOD_URLS=",
+	};
+	size_t n = 0, kept = 0, drop = network ? 1 : 2;
+	char **env;
+
+	while (environ[n] != NULL)
+		n++;
+	if ((env = calloc(n + 1, sizeof(*env))) == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		bool is_kept = true;
+
+		for (size_t k = 0; k < drop; k++)
+			is_kept &= strncmp(environ[i], not_for_it[k],
+			    strlen(not_for_it[k])) != 0;
+		if (is_kept)
+			env[kept++] = environ[i];
+	}
+	return env;
+}
+
+static int
+set_attributes(posix_spawnattr_t *attr)
+{
+	static const int defaults[] = { SIGPIPE, SIGALRM, SIGINT, SIGTERM,
+	    SIGXFSZ, SIGBUS, SIGSEGV };
+	sigset_t set;
+
+	sigemptyset(&set);
+	posix_spawnattr_setsigmask(attr, &set);
+	for (size_t i = 0; i < BASE_NELEM(defaults); i++)
+		sigaddset(&set, defaults[i]);
+	posix_spawnattr_setsigdefault(attr, &set);
+	/* What a terminal says to us is not for it. */
+	posix_spawnattr_setpgroup(attr, 0);
+	return -posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK |
+	    POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+}
+
+static int
+set_files(posix_spawn_file_actions_t *files, int in, int out)
+{
+	int error;
+
+	if (in >= 0)
+		error = posix_spawn_file_actions_adddup2(files, in, 0);
+	else
+		error = posix_spawn_file_actions_addopen(files, 0,
+		    "/dev/null", O_RDONLY, 0);
+	if (error == 0)
+		error = posix_spawn_file_actions_adddup2(files, out, 1);
+	if (error == 0)
+		error = posix_spawn_file_actions_addopen(files, 2,
+		    "/dev/null", O_WRONLY, 0);
+	if (error == 0)
+		error = posix_spawn_file_actions_addclosefrom_np(files, 3);
+	return -error;
+}
+
+static int
+spawn(pid_t *pid, char *const argv[], int in, int out)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	char **env;
+	int error;
+
+	if ((env = child_environment(in < 0)) == NULL)
+		return -ENOMEM;
+	if ((error = -posix_spawn_file_actions_init(&files)) < 0)
+		goto free_env;
+	if ((error = -posix_spawnattr_init(&attr)) < 0)
+		goto free_files;
+	if ((error = set_files(&files, in, out)) == 0 &&
+	    (error = set_attributes(&attr)) == 0)
+		error = -posix_spawn(pid, argv[0], &files, &attr, argv, env);
+	posix_spawnattr_destroy(&attr);
+free_files:
+	posix_spawn_file_actions_destroy(&files);
+free_env:
+	free(env);
+	return error;
+}
+
+/*
+ * A pipe whose ends are none of the standard descriptors: to dup2 one of them
+ * onto itself would leave it closed on exec.
+ */
+static int
+make_pipe(int end[2])
+{
+	if (pipe2(end, O_CLOEXEC) < 0)
+		return -errno;
+	for (int i = 0; i < 2; i++) {
+		int moved = fcntl(end[i], F_DUPFD_CLOEXEC, 3);
+
+		if (moved < 0) {
+			int error = -errno;
+
+			close(end[0]);
+			close(end[1]);
+			return error;
+		}
+		close(end[i]);
+		end[i] = moved;
+	}
+	return 0;
+}
+
+static void
+close_both(int end[2])
+{
+	if (end[0] >= 0)
+		close(end[0]);
+	if (end[1] >= 0)
+		close(end[1]);
+}
+
+int
+child_start(struct child *c, char *const argv[], bool input)
+{
+	int to[2] = { -1, -1 }, from[2], error;
+	pid_t pid;
+
+	if ((error = make_pipe(from)) < 0)
+		return error;
+	if (input && (error = make_pipe(to)) < 0)
+		goto close_from;
+	if ((error = spawn(&pid, argv, to[0], from[1])) < 0)
+		goto close_to;
+	c->pid = pid;
+	c->pidfd = pidfd_open(pid, 0);
+	if (c->pidfd < 0) {
+		error = -errno;
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		c->pid = 0;
+		goto close_to;
+	}
+	if (input) {
+		close(to[0]);
+		fcntl(to[1], F_SETFL, O_NONBLOCK);
+	}
+	close(from[1]);
+	fcntl(from[0], F_SETFL, O_NONBLOCK);
+	c->to = to[1];
+	c->from = from[0];
+	c->answered = 0;
+	return 0;
+close_to:
+	close_both(to);
+close_from:
+	close_both(from);
+	return error;
+}
+
+/* --- ending ------------------------------------------------------------- */
+
+/* Who did not go when it was killed, for it waits for a dead disk. */
+static pid_t lingering[16];
+static pthread_mutex_t lingering_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void
+reap_lingering(pid_t one_more)
+{
+	pthread_mutex_lock(&lingering_lock);
+	for (size_t i = 0; i < BASE_NELEM(lingering); i++) {
+		if (lingering[i] != 0 &&
+		    waitpid(lingering[i], NULL, WNOHANG) != 0)
+			lingering[i] = 0;
+		if (lingering[i] == 0 && one_more != 0) {
+			lingering[i] = one_more;
+			one_more = 0;
+		}
+	}
+	pthread_mutex_unlock(&lingering_lock);
+}
+
+void
+child_end(struct child *c)
+{
+	struct pollfd gone = { .fd = c->pidfd, .events = POLLIN };
+	struct mono deadline = child_deadline(GO_MS);
+	int n;
+
+	if (c->pid == 0)
+		return;
+	if (c->to >= 0)
+		close(c->to);
+	close(c->from);
+	pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
+	do
+		n = poll(&gone, 1, ms_until(deadline));
+	while (n < 0 && errno == EINTR);
+	/* Another one may have reaped it. */
+	reap_lingering(n > 0 && waitpid(c->pid, NULL, WNOHANG) != 0 ? 0 :
+	    c->pid);
+	close(c->pidfd);
+	c->pid = 0;
+}
+
+/* --- talking ------------------------------------------------------------ */
+
+static int
+wait_for(int fd, short events, struct mono deadline)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int n, ms;
+
+	do {
+		ms = ms_until(deadline);
+		n = poll(&p, 1, ms);
+	} while ((n < 0 && errno == EINTR) || (n == 0 && ms > 0));
+	return n > 0 ? 0 : n == 0 ? -ETIMEDOUT : -EIO;
+}
+
+/* write(2) that says EPIPE and no more. */
+static ssize_t
+write_quietly(int fd, const void *p, size_t n)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t pipe, before, pending;
+	ssize_t put;
+	int error;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe, &before);
+	put = write(fd, p, n);
+	error = errno;
+	/* One that was pending before is not ours to take. */
+	if (put < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
+		while (sigtimedwait(&pipe, NULL, &at_once) < 0 &&
+		    errno == EINTR)
+			continue;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = error;
+	return put;
+}
+
+int
+child_write(struct child *c, const uint8_t *p, size_t n, struct mono deadline)
+{
+	while (n > 0) {
+		ssize_t put = write_quietly(c->to, p, n);
+
+		if (put > 0) {
+			p += put;
+			n -= (size_t)put;
+		} else if (put < 0 && errno == EAGAIN) {
+			int error = wait_for(c->to, POLLOUT, deadline);
+
+			if (error < 0)
+				return error;
+		} else if (put < 0 && errno != EINTR) {
+			return errno == EPIPE ? -EPIPE : -EIO;
+		}
+	}
+	return 0;
+}
+
+int
+child_read(struct child *c, uint8_t *p, size_t n, struct mono deadline)
+{
+	while (n > 0) {
+		ssize_t got = read(c->from, p, n);
+
+		if (got > 0) {
+			p += got;
+			n -= (size_t)got;
+		} else if (got == 0) {
+			return -EPIPE;
+		} else if (errno == EAGAIN) {
+			int error = wait_for(c->from, POLLIN, deadline);
+
+			if (error < 0)
+				return error;
+		} else if (errno != EINTR) {
+			return -EIO;
+		}
+	}
+	return 0;
+}
+
+ssize_t
+child_read_some(struct child *c, uint8_t *p, size_t n, int wait_ms)
+{
+	struct mono deadline = child_deadline((unsigned)wait_ms);
+
+	for (;;) {
+		ssize_t got = read(c->from, p, n);
+		int error;
+
+		if (got >= 0)
+			return got;
+		if (errno != EAGAIN && errno != EINTR)
+			return -EIO;
+		if ((error = wait_for(c->from, POLLIN, deadline)) < 0)
+			return error;
+	}
+}
