@@ -247,11 +247,31 @@ parse_pids(char *text, pid_t *out, size_t max)
 	return n;
 }
 
+static size_t
+task_children(pid_t pid, const char *task, pid_t *out, size_t max)
+{
+	char path[64 + NAME_MAX], buf[8192];
+
+	snprintf(path, sizeof path, "/proc/%d/task/%s/children", (int)pid,
+	    task);
+	return read_file(path, buf, sizeof buf) > 0 ?
+	    parse_pids(buf, out, max) : 0;
+}
+
+size_t
+proc_first_children(pid_t pid, pid_t *out, size_t max)
+{
+	char task[16];
+
+	snprintf(task, sizeof task, "%d", (int)pid);
+	return task_children(pid, task, out, max);
+}
+
 size_t
 proc_children(pid_t pid, pid_t *out, size_t max)
 {
-	char path[64 + NAME_MAX], buf[8192];
 	struct dirent *e;
+	char path[64];
 	size_t n = 0;
 	int tasks = 0;
 	DIR *d;
@@ -264,10 +284,7 @@ proc_children(pid_t pid, pid_t *out, size_t max)
 		if (e->d_name[0] == '.')
 			continue;
 		tasks++;
-		snprintf(path, sizeof path, "/proc/%d/task/%s/children",
-		    (int)pid, e->d_name);
-		if (read_file(path, buf, sizeof buf) > 0)
-			n += parse_pids(buf, out + n, max - n);
+		n += task_children(pid, e->d_name, out + n, max - n);
 	}
 	closedir(d);
 	return n;

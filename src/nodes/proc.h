@@ -39,6 +39,8 @@ int proc_maps_has(pid_t, const char *text);
 
 /* The children of a process, through all its threads; appends up to max. */
 size_t proc_children(pid_t, pid_t *out, size_t max);
+/* Those of its first thread alone. */
+size_t proc_first_children(pid_t, pid_t *out, size_t max);
 
 /*
  * A sentence on why a process has no stream: static, 32-bit, set-user-ID,

@@ -470,8 +470,13 @@ scan_work(uv_work_t *work)
 	while (head < tail && s->n < NO_DATA_MAX) {
 		pid_t pid = queue[head++];
 
-		if (pid != s->self)
-			judge(s, pid);
+		/* Our first thread has the tree, others have what we run. */
+		if (pid == s->self) {
+			tail += proc_first_children(pid, queue + tail,
+			    SCAN_MAX - tail);
+			continue;
+		}
+		judge(s, pid);
 		tail += proc_children(pid, queue + tail, SCAN_MAX - tail);
 	}
 }
