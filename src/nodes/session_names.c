@@ -22,20 +22,20 @@ names_init(struct names *nm, struct nodes_link *link, void (*news)(void *),
 	nm->news = news;
 	nm->arg = arg;
 	nm->now_ms = mono_ms(mono_now());
-	err = cache_init(&nm->threads, NAMES_THREADS_MAX);
+	err = kept_init(&nm->threads, NAMES_THREADS_MAX);
 	if (err < 0)
 		return err;
-	err = cache_init(&nm->stacks, NAMES_STACKS_MAX);
+	err = kept_init(&nm->stacks, NAMES_STACKS_MAX);
 	if (err < 0)
 		goto no_stacks;
-	err = cache_init(&nm->words, NAMES_WORDS_MAX);
+	err = kept_init(&nm->words, NAMES_WORDS_MAX);
 	if (err < 0)
 		goto no_words;
 	return 0;
 no_words:
-	cache_fini(&nm->stacks);
+	kept_fini(&nm->stacks);
 no_stacks:
-	cache_fini(&nm->threads);
+	kept_fini(&nm->threads);
 	return err;
 }
 
@@ -43,9 +43,9 @@ void
 names_reset(struct names *nm)
 {
 	link_forget(nm->link, nm);
-	cache_reset(&nm->threads);
-	cache_reset(&nm->stacks);
-	cache_reset(&nm->words);
+	kept_reset(&nm->threads);
+	kept_reset(&nm->stacks);
+	kept_reset(&nm->words);
 	nm->fetching[0] = '\0';
 	nm->fetch_frame = 0;
 }
@@ -54,9 +54,9 @@ void
 names_fini(struct names *nm)
 {
 	names_reset(nm);
-	cache_fini(&nm->threads);
-	cache_fini(&nm->stacks);
-	cache_fini(&nm->words);
+	kept_fini(&nm->threads);
+	kept_fini(&nm->stacks);
+	kept_fini(&nm->words);
 }
 
 void
@@ -73,8 +73,8 @@ names_open(struct names *nm, uint32_t index, const uint8_t epoch[WIRE_EPOCH])
 size_t
 names_pending(const struct names *nm)
 {
-	return cache_pending(&nm->threads) + cache_pending(&nm->stacks) +
-	    cache_pending(&nm->words);
+	return kept_pending(&nm->threads) + kept_pending(&nm->stacks) +
+	    kept_pending(&nm->words);
 }
 
 /* --- threads ------------------------------------------------------------ */
@@ -82,11 +82,11 @@ names_pending(const struct names *nm)
 const char *
 names_thread(struct names *nm, uint16_t thread)
 {
-	const struct cache_entry *e;
+	const struct kept_entry *e;
 
 	if (thread == 0)
 		return "";
-	e = cache_get(&nm->threads, thread, nm->now_ms);
+	e = kept_get(&nm->threads, thread, nm->now_ms);
 	return e != NULL && e->value != NULL ? e->value : "";
 }
 
@@ -94,7 +94,7 @@ names_thread(struct names *nm, uint16_t thread)
 static void
 take_threads(struct names *nm, const struct wire_syms *syms)
 {
-	struct cache *c = &nm->threads;
+	struct kept *c = &nm->threads;
 	size_t i;
 
 	if (syms->kind != WIRE_SYM_THREAD || syms->n != c->nbatch)
@@ -104,10 +104,10 @@ take_threads(struct names *nm, const struct wire_syms *syms)
 		    strndup(syms->name[i].s, syms->name[i].len);
 
 		if (text != NULL)
-			cache_put(c, c->batch[i], text,
+			kept_put(c, c->batch[i], text,
 			    nm->now_ms + THREAD_STALE_MS);
 		else
-			cache_miss(c, c->batch[i], NULL, nm->now_ms);
+			kept_miss(c, c->batch[i], NULL, nm->now_ms);
 	}
 }
 
@@ -118,7 +118,7 @@ take_threads(struct names *nm, const struct wire_syms *syms)
  * again, which says nothing about what was asked.
  */
 static void
-answered(struct names *nm, struct cache *c, int err,
+answered(struct names *nm, struct kept *c, int err,
     const struct wire_msg *msg)
 {
 	if (err == -ECANCELED)
@@ -132,8 +132,8 @@ answered(struct names *nm, struct cache *c, int err,
 		names_take_words(nm, &msg->framed);
 	else if (err == 0 && msg->type == WIRE_ERR &&
 	    msg->err.code == WIRE_E_BUSY)
-		cache_put_off(c, nm->now_ms + msg->err.retry_ms);
-	cache_settle(c, nm->now_ms);
+		kept_put_off(c, nm->now_ms + msg->err.retry_ms);
+	kept_settle(c, nm->now_ms);
 	if (err < 0)
 		return;
 	names_send(nm);
@@ -165,7 +165,7 @@ on_words(void *arg, int err, const struct wire_msg *msg)
 }
 
 static void
-ask(struct names *nm, struct cache *c, struct wire_msg *msg, link_reply_cb cb)
+ask(struct names *nm, struct kept *c, struct wire_msg *msg, link_reply_cb cb)
 {
 	if (link_ask(nm->link, msg, nm, cb, nm) < 0)
 		answered(nm, c, -EAGAIN, NULL);
@@ -178,7 +178,7 @@ ask_threads(struct names *nm)
 		.sym = { .index = nm->index, .kind = WIRE_SYM_THREAD } };
 	size_t i;
 
-	msg.sym.n = cache_take(&nm->threads);
+	msg.sym.n = kept_take(&nm->threads);
 	for (i = 0; i < msg.sym.n; i++)
 		msg.sym.addr[i] = nm->threads.batch[i];
 	if (msg.sym.n > 0)
@@ -192,7 +192,7 @@ ask_stacks(struct names *nm)
 		.site = { .index = nm->index } };
 	size_t i;
 
-	msg.site.n = cache_take(&nm->stacks);
+	msg.site.n = kept_take(&nm->stacks);
 	memcpy(msg.site.epoch, nm->epoch, WIRE_EPOCH);
 	for (i = 0; i < msg.site.n; i++)
 		msg.site.site[i] = rec_site(nm->stacks.batch[i]);
@@ -207,7 +207,7 @@ ask_words(struct names *nm)
 		.frame = { .index = nm->index } };
 	size_t i;
 
-	msg.frame.n = cache_take(&nm->words);
+	msg.frame.n = kept_take(&nm->words);
 	memcpy(msg.frame.epoch, nm->epoch, WIRE_EPOCH);
 	for (i = 0; i < msg.frame.n; i++)
 		msg.frame.frame[i] = nm->words.batch[i];
@@ -222,7 +222,7 @@ follow_fetch(struct names *nm)
 	if (nm->fetching[0] == '\0')
 		return;
 	if (nm->fetch_frame != 0)
-		cache_get(&nm->words, nm->fetch_frame, nm->now_ms);
+		kept_get(&nm->words, nm->fetch_frame, nm->now_ms);
 	if (nm->now_ms - nm->fetch_ms < FETCH_STALE_MS)
 		return;
 	nm->fetching[0] = '\0';
@@ -235,9 +235,9 @@ names_send(struct names *nm)
 	bool tidied;
 
 	nm->now_ms = mono_ms(mono_now());
-	tidied = cache_tidy(&nm->threads);
-	tidied |= cache_tidy(&nm->stacks);
-	tidied |= cache_tidy(&nm->words);
+	tidied = kept_tidy(&nm->threads);
+	tidied |= kept_tidy(&nm->stacks);
+	tidied |= kept_tidy(&nm->words);
 	follow_fetch(nm);
 	ask_threads(nm);
 	ask_stacks(nm);

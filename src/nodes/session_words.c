@@ -14,12 +14,12 @@
 
 #define FETCH_AGAIN_MS 2000	/* between two looks whether a file has come */
 
-struct stack_kept {
+struct stack_value {
 	unsigned depth, end;
 	uint64_t frame[];
 };
 
-struct words_kept {
+struct words_value {
 	struct wire_words words;
 	const char *label;	/* in a word; lies in text, as all texts do */
 	char text[];
@@ -31,7 +31,7 @@ struct words_kept {
 static bool
 plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 {
-	const struct cache_entry *e = cache_entry(&nm->stacks, caller);
+	const struct kept_entry *e = kept_entry(&nm->stacks, caller);
 
 	if (e == NULL)
 		return false;
@@ -43,15 +43,15 @@ plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 bool
 names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 {
-	const struct cache_entry *e;
-	const struct stack_kept *st;
+	const struct kept_entry *e;
+	const struct stack_value *st;
 
 	caller &= REC_ADDR_MASK;
 	if (caller == 0)
 		return false;
 	if (!rec_is_site(caller))
 		return plain_stack(nm, caller, out);
-	e = cache_get(&nm->stacks, caller, nm->now_ms);
+	e = kept_get(&nm->stacks, caller, nm->now_ms);
 	if (e == NULL || e->value == NULL)
 		return false;
 	st = e->value;
@@ -64,48 +64,48 @@ void
 names_take_stacks(struct names *nm, const struct wire_sited *sited)
 {
 	struct wire_stack in;
-	struct stack_kept *st;
+	struct stack_value *st;
 	size_t at = 0, len;
 
 	while (wire_sited_next(sited->sites, &at, &in) == 1) {
 		len = in.depth * sizeof in.frame[0];
 		st = in.depth > 0 ? malloc(sizeof *st + len) : NULL;
 		if (st == NULL) {
-			cache_miss(&nm->stacks, rec_site_caller(in.site),
+			kept_miss(&nm->stacks, rec_site_caller(in.site),
 			    NULL, nm->now_ms);
 			continue;
 		}
 		st->depth = in.depth;
 		st->end = in.end;
 		memcpy(st->frame, in.frame, len);
-		cache_put(&nm->stacks, rec_site_caller(in.site), st,
-		    CACHE_NEVER);
+		kept_put(&nm->stacks, rec_site_caller(in.site), st,
+		    KEPT_NEVER);
 	}
 }
 
 /* --- words -------------------------------------------------------------- */
 
 /* NULL while there is nothing worth showing. */
-static const struct words_kept *
+static const struct words_value *
 find_words(struct names *nm, uint64_t frame)
 {
-	const struct cache_entry *e;
-	const struct words_kept *w;
+	const struct kept_entry *e;
+	const struct words_value *w;
 
 	if (frame_pc(frame) == 0)
 		return NULL;
-	e = cache_get(&nm->words, frame, nm->now_ms);
+	e = kept_get(&nm->words, frame, nm->now_ms);
 	if (e == NULL || e->value == NULL)
 		return NULL;
 	w = e->value;
-	return w->words.known != WIRE_K_PENDING || e->tries >= CACHE_TRIES ?
+	return w->words.known != WIRE_K_PENDING || e->tries >= KEPT_TRIES ?
 	    w : NULL;
 }
 
 const struct wire_words *
 names_words(struct names *nm, uint64_t frame)
 {
-	const struct words_kept *w = find_words(nm, frame);
+	const struct words_value *w = find_words(nm, frame);
 
 	return w != NULL ? &w->words : NULL;
 }
@@ -113,7 +113,7 @@ names_words(struct names *nm, uint64_t frame)
 const char *
 names_symbol(struct names *nm, uint64_t caller)
 {
-	const struct words_kept *w;
+	const struct words_value *w;
 	struct nodes_stack st;
 
 	if (!names_stack(nm, caller, &st))
@@ -156,11 +156,11 @@ make_label(char *out, size_t cap, const struct wire_words *w)
 		snprintf(out, cap, "0x%" PRIx64, frame_pc(w->frame));
 }
 
-static struct words_kept *
-keep_words(const struct wire_words *in)
+static struct words_value *
+words_value_new(const struct wire_words *in)
 {
 	char label[WIRE_TEXT_MAX + 32], *to;
-	struct words_kept *w;
+	struct words_value *w;
 	size_t i, len;
 
 	make_label(label, sizeof label, in);
@@ -209,18 +209,18 @@ void
 names_take_words(struct names *nm, const struct wire_framed *framed)
 {
 	struct wire_words in;
-	struct words_kept *w;
+	struct words_value *w;
 	size_t at = 0;
 
 	take_fetch(nm, framed);
 	while (wire_framed_next(framed->words, &at, &in) == 1) {
-		w = keep_words(&in);
+		w = words_value_new(&in);
 		if (in.fetching)
 			nm->fetch_frame = in.frame;
 		if (w == NULL || (in.known == WIRE_K_PENDING && !in.fetching))
-			cache_miss(&nm->words, in.frame, w, nm->now_ms);
+			kept_miss(&nm->words, in.frame, w, nm->now_ms);
 		else
-			cache_put(&nm->words, in.frame, w, in.fetching ?
-			    nm->now_ms + FETCH_AGAIN_MS : CACHE_NEVER);
+			kept_put(&nm->words, in.frame, w, in.fetching ?
+			    nm->now_ms + FETCH_AGAIN_MS : KEPT_NEVER);
 	}
 }

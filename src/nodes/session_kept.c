@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session_cache.h"
+#include "session_kept.h"
 
 #define FIRST_SLOTS 256
 
 static size_t
-slot_of(const struct cache *c, uint64_t key)
+slot_of(const struct kept *c, uint64_t key)
 {
 	size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) &
 	    (c->nslot - 1);
@@ -21,12 +21,12 @@ slot_of(const struct cache *c, uint64_t key)
 }
 
 int
-cache_init(struct cache *c, size_t keep)
+kept_init(struct kept *c, size_t keep)
 {
 	memset(c, 0, sizeof *c);
 	c->keep = keep;
 	c->slot = calloc(FIRST_SLOTS, sizeof *c->slot);
-	c->wanted = calloc(CACHE_WANTED_MAX, sizeof *c->wanted);
+	c->wanted = calloc(KEPT_WANTED_MAX, sizeof *c->wanted);
 	if (c->slot == NULL || c->wanted == NULL) {
 		free(c->slot);
 		free(c->wanted);
@@ -37,7 +37,7 @@ cache_init(struct cache *c, size_t keep)
 }
 
 static void
-drop_entries(struct cache *c)
+drop_entries(struct kept *c)
 {
 	size_t i;
 
@@ -53,7 +53,7 @@ drop_entries(struct cache *c)
 }
 
 void
-cache_reset(struct cache *c)
+kept_reset(struct kept *c)
 {
 	drop_entries(c);
 	c->open = false;
@@ -61,18 +61,18 @@ cache_reset(struct cache *c)
 }
 
 void
-cache_fini(struct cache *c)
+kept_fini(struct kept *c)
 {
-	cache_reset(c);
+	kept_reset(c);
 	free(c->slot);
 	free(c->wanted);
 }
 
 /* Doubles the table; when there is no memory for it, it stays as it is. */
 static void
-grow(struct cache *c)
+grow(struct kept *c)
 {
-	struct cache_entry **old = c->slot, **bigger;
+	struct kept_entry **old = c->slot, **bigger;
 	size_t nold = c->nslot, i;
 
 	bigger = calloc(nold * 2, sizeof *bigger);
@@ -86,10 +86,10 @@ grow(struct cache *c)
 	free(old);
 }
 
-static struct cache_entry *
-find_or_add(struct cache *c, uint64_t key)
+static struct kept_entry *
+find_or_add(struct kept *c, uint64_t key)
 {
-	struct cache_entry *e = c->slot[slot_of(c, key)];
+	struct kept_entry *e = c->slot[slot_of(c, key)];
 
 	if (e != NULL)
 		return e;
@@ -110,53 +110,53 @@ find_or_add(struct cache *c, uint64_t key)
 	return e;
 }
 
-const struct cache_entry *
-cache_entry(struct cache *c, uint64_t key)
+const struct kept_entry *
+kept_entry(struct kept *c, uint64_t key)
 {
 	return find_or_add(c, key);
 }
 
-const struct cache_entry *
-cache_get(struct cache *c, uint64_t key, int64_t now_ms)
+const struct kept_entry *
+kept_get(struct kept *c, uint64_t key, int64_t now_ms)
 {
-	struct cache_entry *e = find_or_add(c, key);
+	struct kept_entry *e = find_or_add(c, key);
 
 	if (e == NULL || e->pending || !c->open || now_ms < e->due_ms ||
-	    c->nwanted == CACHE_WANTED_MAX)
+	    c->nwanted == KEPT_WANTED_MAX)
 		return e;
 	e->pending = true;
-	c->wanted[(c->head + c->nwanted++) % CACHE_WANTED_MAX] = key;
+	c->wanted[(c->head + c->nwanted++) % KEPT_WANTED_MAX] = key;
 	return e;
 }
 
 /* --- questions ---------------------------------------------------------- */
 
 size_t
-cache_take(struct cache *c)
+kept_take(struct kept *c)
 {
 	if (!c->open || c->nbatch > 0)
 		return 0;
-	while (c->nwanted > 0 && c->nbatch < CACHE_BATCH) {
+	while (c->nwanted > 0 && c->nbatch < KEPT_BATCH) {
 		c->batch[c->nbatch++] = c->wanted[c->head];
-		c->head = (c->head + 1) % CACHE_WANTED_MAX;
+		c->head = (c->head + 1) % KEPT_WANTED_MAX;
 		c->nwanted--;
 	}
 	return c->nbatch;
 }
 
-static struct cache_entry *
-asked(const struct cache *c, uint64_t key)
+static struct kept_entry *
+asked(const struct kept *c, uint64_t key)
 {
-	struct cache_entry *e = c->slot[slot_of(c, key)];
+	struct kept_entry *e = c->slot[slot_of(c, key)];
 
 	return e != NULL && e->pending ? e : NULL;
 }
 
 /* The entry that was asked about, with its new value; NULL for no such one. */
-static struct cache_entry *
-take_value(struct cache *c, uint64_t key, void *value)
+static struct kept_entry *
+take_value(struct kept *c, uint64_t key, void *value)
 {
-	struct cache_entry *e = asked(c, key);
+	struct kept_entry *e = asked(c, key);
 
 	if (e == NULL) {
 		free(value);
@@ -171,46 +171,46 @@ take_value(struct cache *c, uint64_t key, void *value)
 }
 
 void
-cache_put(struct cache *c, uint64_t key, void *value, int64_t due_ms)
+kept_put(struct kept *c, uint64_t key, void *value, int64_t due_ms)
 {
-	struct cache_entry *e = take_value(c, key, value);
+	struct kept_entry *e = take_value(c, key, value);
 
 	if (e != NULL)
 		e->due_ms = due_ms;
 }
 
 void
-cache_miss(struct cache *c, uint64_t key, void *value, int64_t now_ms)
+kept_miss(struct kept *c, uint64_t key, void *value, int64_t now_ms)
 {
-	struct cache_entry *e = take_value(c, key, value);
+	struct kept_entry *e = take_value(c, key, value);
 
 	if (e == NULL)
 		return;
-	e->due_ms = CACHE_NEVER;
-	if (e->tries < CACHE_TRIES && ++e->tries < CACHE_TRIES)
-		e->due_ms = now_ms + ((int64_t)CACHE_RETRY_MS <<
+	e->due_ms = KEPT_NEVER;
+	if (e->tries < KEPT_TRIES && ++e->tries < KEPT_TRIES)
+		e->due_ms = now_ms + ((int64_t)KEPT_RETRY_MS <<
 		    (e->tries - 1));
 }
 
 /* Ahead of the queue; when that is full it is not pending any more. */
 static void
-want_first(struct cache *c, uint64_t key)
+want_first(struct kept *c, uint64_t key)
 {
-	struct cache_entry *e = asked(c, key);
+	struct kept_entry *e = asked(c, key);
 
 	if (e == NULL)
 		return;
-	if (c->nwanted == CACHE_WANTED_MAX) {
+	if (c->nwanted == KEPT_WANTED_MAX) {
 		e->pending = false;
 		return;
 	}
-	c->head = (c->head + CACHE_WANTED_MAX - 1) % CACHE_WANTED_MAX;
+	c->head = (c->head + KEPT_WANTED_MAX - 1) % KEPT_WANTED_MAX;
 	c->wanted[c->head] = key;
 	c->nwanted++;
 }
 
 void
-cache_settle(struct cache *c, int64_t now_ms)
+kept_settle(struct kept *c, int64_t now_ms)
 {
 	size_t i, open = 0, n = c->nbatch;
 
@@ -219,16 +219,16 @@ cache_settle(struct cache *c, int64_t now_ms)
 	c->nbatch = 0;
 	for (i = n; i-- > 0;) {
 		if (open == n)
-			cache_miss(c, c->batch[i], NULL, now_ms);
+			kept_miss(c, c->batch[i], NULL, now_ms);
 		else
 			want_first(c, c->batch[i]);
 	}
 }
 
 void
-cache_put_off(struct cache *c, int64_t due_ms)
+kept_put_off(struct kept *c, int64_t due_ms)
 {
-	struct cache_entry *e;
+	struct kept_entry *e;
 	size_t i;
 
 	for (i = 0; i < c->nbatch; i++) {
@@ -242,16 +242,16 @@ cache_put_off(struct cache *c, int64_t due_ms)
 }
 
 bool
-cache_tidy(struct cache *c)
+kept_tidy(struct kept *c)
 {
-	if (!c->full || cache_pending(c) > 0)
+	if (!c->full || kept_pending(c) > 0)
 		return false;
 	drop_entries(c);
 	return true;
 }
 
 size_t
-cache_pending(const struct cache *c)
+kept_pending(const struct kept *c)
 {
 	return c->nwanted + c->nbatch;
 }

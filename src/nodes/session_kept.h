@@ -1,6 +1,6 @@
 /*
- * cache: answers of the node by the number that was asked about, and which
- * numbers are to be asked about next.
+ * kept: a cache of the node's answers by the number that was asked about, and
+ * which numbers are to be asked about next.
  *
  * Vocabulary
  *	key	what is asked about; any number.
@@ -10,21 +10,21 @@
  *	due	when a key may be asked about, for the first time or again.
  *
  * Example
- *	e = cache_get(c, key, now);		wants it when it is due
+ *	e = kept_get(c, key, now);		wants it when it is due
  *	if (e == NULL || e->value == NULL)
  *		...				not there yet
- *	n = cache_take(c);			c->batch[0 .. n) go to the node
+ *	n = kept_take(c);			c->batch[0 .. n) go to the node
  *	... the answer ...
- *	cache_put(c, c->batch[0], value, CACHE_NEVER);
- *	cache_miss(c, c->batch[1], NULL, now);	the node does not know yet
- *	cache_settle(c, now);			the rest is wanted again, first
+ *	kept_put(c, c->batch[0], value, KEPT_NEVER);
+ *	kept_miss(c, c->batch[1], NULL, now);	the node does not know yet
+ *	kept_settle(c, now);			the rest is wanted again, first
  *
  * The time is the caller's.  A value is freed when another one takes its
- * place, by cache_tidy(), cache_reset() and cache_fini(), and by nothing else:
+ * place, by kept_tidy(), kept_reset() and kept_fini(), and by nothing else:
  * what was got stays good until then.
  */
-#ifndef NODES_SESSION_CACHE_H
-#define NODES_SESSION_CACHE_H
+#ifndef NODES_SESSION_KEPT_H
+#define NODES_SESSION_KEPT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,71 +32,71 @@
 
 #include "../stream/wire.h"
 
-#define CACHE_BATCH WIRE_SYMS_MAX
-#define CACHE_WANTED_MAX 4096
-#define CACHE_TRIES 8		/* of a key that the node does not know yet */
-#define CACHE_RETRY_MS 1000	/* before the second; then twice as long each time */
-#define CACHE_NEVER INT64_MAX	/* due never again */
+#define KEPT_BATCH WIRE_SYMS_MAX
+#define KEPT_WANTED_MAX 4096
+#define KEPT_TRIES 8		/* of a key that the node does not know yet */
+#define KEPT_RETRY_MS 1000	/* before the second; then twice as long each time */
+#define KEPT_NEVER INT64_MAX	/* due never again */
 
-struct cache_entry {
+struct kept_entry {
 	uint64_t key;
 	int64_t due_ms;
 	void *value;		/* one heap block; NULL: not known */
 	bool pending;
-	uint8_t tries;		/* answers that did not say it, CACHE_TRIES at most */
+	uint8_t tries;		/* answers that did not say it, KEPT_TRIES at most */
 };
 
-struct cache {
+struct kept {
 	bool open;			/* there is somebody to ask */
-	struct cache_entry **slot;	/* open addressing, a power of two */
+	struct kept_entry **slot;	/* open addressing, a power of two */
 	size_t nslot, count;
 	size_t keep;			/* entries at most */
 	bool full;			/* one was turned away */
-	uint64_t *wanted;		/* CACHE_WANTED_MAX of them, from head on */
+	uint64_t *wanted;		/* KEPT_WANTED_MAX of them, from head on */
 	size_t head, nwanted;
-	uint64_t batch[CACHE_BATCH];
+	uint64_t batch[KEPT_BATCH];
 	size_t nbatch;			/* 0: no question is on its way */
 };
 
-int cache_init(struct cache *, size_t keep);
-void cache_fini(struct cache *);
+int kept_init(struct kept *, size_t keep);
+void kept_fini(struct kept *);
 /* Forgets everything, and is no longer open. */
-void cache_reset(struct cache *);
+void kept_reset(struct kept *);
 
 /*
  * The entry of a key, made when there is none; NULL when the cache is full or
  * memory is out.  get wants it as well, when it is due, there is somebody to
  * ask and the queue has room.
  */
-const struct cache_entry *cache_entry(struct cache *, uint64_t key);
-const struct cache_entry *cache_get(struct cache *, uint64_t key,
+const struct kept_entry *kept_entry(struct kept *, uint64_t key);
+const struct kept_entry *kept_get(struct kept *, uint64_t key,
     int64_t now_ms);
 
 /* Makes the next batch, unless there is one; returns how many keys it has. */
-size_t cache_take(struct cache *);
+size_t kept_take(struct kept *);
 
 /*
  * The answer for a key of the batch.  put owns `value`, and frees it when the
  * key was not asked about.
  */
-void cache_put(struct cache *, uint64_t key, void *value, int64_t due_ms);
+void kept_put(struct kept *, uint64_t key, void *value, int64_t due_ms);
 /*
  * The node does not know yet: asked again, each time later.  `value` is what
  * there is to say meanwhile; with NULL the one from before stays.
  */
-void cache_miss(struct cache *, uint64_t key, void *value, int64_t now_ms);
+void kept_miss(struct kept *, uint64_t key, void *value, int64_t now_ms);
 
 /*
  * The question is answered.  What of the batch was not is wanted again before
  * all others; when nothing was, all of it is missed.
  */
-void cache_settle(struct cache *, int64_t now_ms);
+void kept_settle(struct kept *, int64_t now_ms);
 /* It was not answered, and need not count: due again from then on. */
-void cache_put_off(struct cache *, int64_t due_ms);
+void kept_put_off(struct kept *, int64_t due_ms);
 
 /* A full cache of which nothing is pending begins again; true if it did. */
-bool cache_tidy(struct cache *);
+bool kept_tidy(struct kept *);
 
-size_t cache_pending(const struct cache *);
+size_t kept_pending(const struct kept *);
 
 #endif
