@@ -59,6 +59,7 @@ STREAM = $(sort $(wildcard src/stream/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
+MDD = $(sort $(wildcard src/mdd/*.c))
 PAGE = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
 # The parts of the target side that can be linked into a test.
@@ -67,7 +68,7 @@ STACKS = $(addprefix src/alloclog/,stack.c walk.c mapped.c rules.c sites.c) \
 	$(CFI)
 PRODUCE = src/alloclog/produce.c $(STACKS)
 
-ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(NODES) $(PAGE)
+ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(NODES) $(MDD) $(PAGE)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
 ARCHIVE = $B/rooms.a
 PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)

@@ -29,6 +29,11 @@
  *
  * A profile belongs to one thread.  Names are outside text, not yet safe for
  * a terminal.  What has no name yet stands as module+offset or address.
+ *
+ * A function is its name and its module: two files of a program may each have
+ * an init().  When all lines of a stack are skipped, its outermost is the
+ * origin, for somebody has asked.  Skipped lines belong to no group; they
+ * stand in the call tree, as skipped.
  */
 #ifndef MDD_H
 #define MDD_H
@@ -80,8 +85,9 @@ int profile_take(struct profile *, const struct blklist *);
 
 /*
  * Turns callers into lines; returns how many callers still lack a stack or
- * words (they are asked for), or -ENOMEM.  Cheap to call again: what is
- * resolved stays so until clear.
+ * words, or have some for which better ones are on their way (all are asked
+ * for), or -ENOMEM.  Cheap to call again: what is resolved stays so until
+ * clear.
  */
 int profile_resolve(struct profile *, const struct profile_words *);
 
@@ -95,9 +101,16 @@ struct profile_sum {
 size_t profile_callers(const struct profile *);
 struct profile_sum profile_total(const struct profile *);
 
+/*
+ * Texts are borrowed until clear.  What the lines of a group do not have in
+ * common is "" or 0.
+ */
 struct profile_group {
-	const char *name;	/* function, "function  file:line", module; borrowed until clear */
-	const char *where;	/* "file:line" or the module; "" not known */
+	const char *name;	/* function, or module */
+	const char *where;	/* "file:line", the file or the module; "" not known; without folders */
+	const char *file;	/* whole */
+	uint32_t line;
+	const char *module;	/* whole */
 	struct profile_sum total;
 	struct profile_sum self;	/* PROFILE_FRAME: where it is the origin; else the same as total */
 	uint32_t stacks;	/* callers in it */
@@ -113,10 +126,29 @@ int profile_groups(struct profile *, enum profile_by, enum profile_measure,
     int64_t now_ms, size_t offs, struct profile_group *out, size_t n,
     size_t *got, size_t *groups);
 
-/* Who called the group's function (outwards true) or was called by it, one step away, the heaviest first. */
+/*
+ * Who called the function of that key (outwards true) or was called by it, one
+ * step away, the heaviest first.  Of a function that recurs, callers are
+ * those of its outermost call, callees those of its innermost: so the sums of
+ * its callers and of the stacks that begin with it make up its total, those of
+ * its callees and its self too.  Wrappers have neighbours like any other.
+ */
 int profile_neighbours(struct profile *, uint64_t key, bool outwards,
     enum profile_measure, int64_t now_ms, struct profile_group *out,
     size_t n, size_t *got);
+
+/*
+ * The key that groups by PROFILE_FUNCTION and PROFILE_FRAME have for the
+ * function of that line of a frame; words NULL: not known yet.
+ */
+uint64_t profile_key(uint64_t frame, const struct wire_words *, size_t line);
+
+/* Whether blocks of the caller are in the group of that key. */
+bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
+    uint64_t caller);
+
+/* Sums by why stacks end, by enum ring_end; [0] those not known yet.  -ENOMEM. */
+int profile_ends(struct profile *, struct profile_sum out[RING_ENDS]);
 
 /* --- call trees ---------------------------------------------------------- */
 
@@ -126,12 +158,20 @@ struct profile_tree_opts {
 	double least;		/* share of the total below which a branch is left out and summed, 0.01 */
 	unsigned depth;		/* 0: all */
 	int64_t now_ms;
-	const char *focus;	/* only stacks with a function that matches this pattern; NULL all */
+	const char *focus;	/* only stacks with a function that matches this pattern, as wrappers do; NULL all */
 };
 
+/*
+ * The totals of a node's nodes, less those skipped, and its self make up its
+ * total.  What is skipped lies inside of its origin, which has it in its self;
+ * a reversed tree leaves it out.  self of a reversed tree's node: of the stacks
+ * that end there.
+ */
 struct profile_node {
 	unsigned depth;		/* 0: the first */
 	const char *function, *where;
+	const char *file, *module;	/* whole; "" not known or not in common */
+	uint32_t line;		/* 0: not known */
 	bool skipped;		/* a wrapper */
 	bool last;		/* of its siblings */
 	uint32_t omitted;	/* not a function: so many branches that were left out here */
@@ -144,9 +184,11 @@ int profile_tree(struct profile *, const struct profile_tree_opts *,
     int (*print)(void *arg, const struct profile_node *), void *arg);
 
 /*
- * One line for each stack, outermost first, ';' between, then a blank and the
- * measure: what flame graph programs read.  `frames` have ';' and control
- * characters replaced.  -ENOMEM or what put returned.
+ * A line for each stack of names, outermost first, ';' between, then a blank
+ * and the measure, of PROFILE_AGE the sum over the blocks: what flame graph
+ * programs read.  Skipped lines are left out, so are stacks that measure 0.
+ * Names are safe for a terminal and have no ';'.  In the order of the names.
+ * -ENOMEM or what put returned.
  */
 int profile_folded(struct profile *, enum profile_measure, int64_t now_ms,
     int (*put)(void *arg, const char *line), void *arg);

@@ -1,0 +1,344 @@
+/*
+ * Entries under one key, and who stands next to a function.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+
+struct group {
+	uint64_t key;
+	const char *name;
+	struct place place;
+	struct sums total, self;
+	uint32_t stacks;
+	uint64_t caller;	/* the heaviest ... */
+	uint64_t heaviest;	/* ... and how heavy it is */
+	uint64_t value;		/* what groups are sorted by */
+};
+
+struct grouping {
+	struct profile *p;
+	struct table groups;
+	enum profile_by by;
+	enum profile_measure measure;
+	int64_t now_ms;
+};
+
+/* --- places --------------------------------------------------------------- */
+
+void
+place_add(const struct profile *p, struct place *place, const struct line *l)
+{
+	const char *module = profile_function(p, l->function)->module;
+
+	if (!place->any) {
+		*place = (struct place){ .any = true, .module = module,
+			.file = l->file, .line = l->line };
+		return;
+	}
+	if (place->module != module)
+		place->module = "";
+	if (place->file != l->file)
+		place->file = "";
+	if (place->file[0] == '\0' || place->line != l->line)
+		place->line = 0;
+}
+
+int
+place_where(struct profile *p, const struct place *place, const char **out)
+{
+	char text[WIRE_TEXT_MAX + 16];
+	int n;
+
+	if (place->file[0] == '\0')
+		return texts_keep(&p->texts, text_base(place->module),
+		    strlen(text_base(place->module)), out);
+	if (place->line == 0)
+		return texts_keep(&p->texts, text_base(place->file),
+		    strlen(text_base(place->file)), out);
+	n = snprintf(text, sizeof text, "%s:%u", text_base(place->file),
+	    place->line);
+	return texts_keep(&p->texts, text, (size_t)n < sizeof text ?
+	    (size_t)n : sizeof text - 1, out);
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+/* The key and the name that a line has in such groups. */
+static uint64_t
+key_of(const struct profile *p, enum profile_by by, uint64_t caller,
+    const struct line *l, const char **name)
+{
+	const struct function *f = profile_function(p, l->function);
+
+	*name = f->name;
+	switch (by) {
+	case PROFILE_SITE:
+		/* Every number is a key of its own, and none is a function's. */
+		return caller * UINT64_C(0xff51afd7ed558ccd);
+	case PROFILE_LINE:
+		return l->key;
+	case PROFILE_MODULE:
+		*name = f->module[0] != '\0' ? text_base(f->module) :
+		    "(module not known)";
+		return text_hash(1, f->module);
+	case PROFILE_FUNCTION:
+	case PROFILE_FRAME:
+		break;
+	}
+	return f->key;
+}
+
+bool
+profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
+    uint64_t caller)
+{
+	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
+	uint32_t lines[LINES_MAX];
+	const char *name;
+	size_t n, i;
+
+	if (at < 0 || profile_prepare(p) < 0)
+		return false;
+	n = profile_lines(p, (size_t)at, lines);
+	for (i = profile_origin(p, lines, n); i < n; i++) {
+		if (key_of(p, by, caller, &p->line[lines[i]], &name) == key)
+			return true;
+		if (by != PROFILE_FRAME)
+			break;
+	}
+	return false;
+}
+
+/* --- filling -------------------------------------------------------------- */
+
+static int
+count(struct grouping *g, size_t caller, const struct line *l, bool self)
+{
+	const struct caller *c = profile_caller(g->p, caller);
+	uint64_t heavy = sums_measure(&c->sums, g->measure, g->now_ms);
+	struct group *to;
+	const char *name;
+	bool added;
+	int64_t i;
+
+	i = table_put(&g->groups, sizeof *to, key_of(g->p, g->by, c->caller, l,
+	    &name), &added);
+	if (i < 0)
+		return -ENOMEM;
+	to = (struct group *)g->groups.item + i;
+	to->name = name;
+	place_add(g->p, &to->place, l);
+	sums_add(&to->total, &c->sums);
+	if (self)
+		sums_add(&to->self, &c->sums);
+	/* Of two that are as heavy, the same one each time. */
+	if (added || heavy > to->heaviest ||
+	    (heavy == to->heaviest && c->caller < to->caller)) {
+		to->heaviest = heavy;
+		to->caller = c->caller;
+	}
+	to->stacks++;
+	return 0;
+}
+
+/* Each function of the stack, once, as far out as wrappers end. */
+static int
+count_frames(struct grouping *g, size_t caller, const uint32_t *lines,
+    size_t n, size_t origin)
+{
+	uint32_t mark = profile_next_mark(g->p);
+	int r = 0;
+
+	for (size_t i = origin; i < n && r == 0; i++) {
+		const struct line *l = &g->p->line[lines[i]];
+		struct function *f = profile_function(g->p, l->function);
+
+		if (f->mark == mark)
+			continue;
+		f->mark = mark;
+		r = count(g, caller, l, i == origin);
+	}
+	return r;
+}
+
+static int
+fill(struct grouping *g)
+{
+	uint32_t lines[LINES_MAX];
+	size_t n, origin;
+	int r = profile_prepare(g->p);
+
+	for (size_t i = 0; i < g->p->callers.n && r == 0; i++) {
+		n = profile_lines(g->p, i, lines);
+		origin = profile_origin(g->p, lines, n);
+		if (g->by == PROFILE_FRAME)
+			r = count_frames(g, i, lines, n, origin);
+		else
+			r = count(g, i, &g->p->line[lines[origin]], true);
+	}
+	return r;
+}
+
+/* --- out ------------------------------------------------------------------ */
+
+static int
+compare(const void *va, const void *vb)
+{
+	const struct group *a = va, *b = vb;
+	int c;
+
+	if (a->value != b->value)
+		return a->value > b->value ? -1 : 1;
+	c = strcmp(a->name, b->name);
+	if (c != 0)
+		return c;
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static int
+put_out(struct grouping *g, const struct group *from,
+    struct profile_group *out)
+{
+	bool frames = g->by == PROFILE_FRAME;
+	struct place place = from->place;
+
+	/* A module's place is the module. */
+	if (g->by == PROFILE_MODULE) {
+		place.file = "";
+		place.line = 0;
+	}
+	*out = (struct profile_group){
+		.name = from->name,
+		.file = place.file,
+		.line = place.line,
+		.module = place.module,
+		.total = sums_out(&from->total),
+		.self = sums_out(frames ? &from->self : &from->total),
+		.stacks = from->stacks,
+		.key = from->key,
+		.caller = from->caller,
+	};
+	if (g->by != PROFILE_MODULE)
+		return place_where(g->p, &place, &out->where);
+	out->where = place.module;
+	return 0;
+}
+
+/* Sorts, gives rows [offs, offs + n), and ends the grouping. */
+static int
+hand_out(struct grouping *g, size_t offs, struct profile_group *out, size_t n,
+    size_t *got)
+{
+	struct group *all = g->groups.item;
+	size_t have = g->groups.n, i = 0;
+	int r = 0;
+
+	for (size_t k = 0; k < have; k++)
+		all[k].value = sums_measure(&all[k].total, g->measure,
+		    g->now_ms);
+	if (have > 0)
+		qsort(all, have, sizeof *all, compare);
+	for (; i < n && offs + i < have && r == 0; i++)
+		r = put_out(g, &all[offs + i], &out[i]);
+	if (r == 0)
+		*got = i;
+	return r;
+}
+
+int
+profile_groups(struct profile *p, enum profile_by by,
+    enum profile_measure measure, int64_t now_ms, size_t offs,
+    struct profile_group *out, size_t n, size_t *got, size_t *groups)
+{
+	struct grouping g = { .p = p, .by = by, .measure = measure,
+	    .now_ms = now_ms };
+	int r;
+
+	r = fill(&g);
+	if (r == 0)
+		r = hand_out(&g, offs, out, n, got);
+	if (r == 0)
+		*groups = g.groups.n;
+	table_fini(&g.groups);
+	return r;
+}
+
+/* --- neighbours ----------------------------------------------------------- */
+
+/* Where the function stands in the stack, n if nowhere. */
+static size_t
+find_in(const struct profile *p, const uint32_t *lines, size_t n,
+    uint64_t key, bool outermost)
+{
+	size_t found = n;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct line *l = &p->line[lines[i]];
+
+		if (profile_function(p, l->function)->key != key)
+			continue;
+		found = i;
+		if (!outermost)
+			break;
+	}
+	return found;
+}
+
+static int
+count_neighbour(struct grouping *g, size_t caller, uint64_t key, bool outwards)
+{
+	uint32_t lines[LINES_MAX];
+	size_t n = profile_lines(g->p, caller, lines);
+	size_t origin = profile_origin(g->p, lines, n);
+	size_t at = find_in(g->p, lines, n, key, outwards);
+
+	if (at == n || (outwards && at + 1 == n))
+		return 0;
+	/* What an origin calls to get memory is its own asking. */
+	if (!outwards && (at == 0 || at == origin))
+		return 0;
+	at = outwards ? at + 1 : at - 1;
+	return count(g, caller, &g->p->line[lines[at]], at == origin);
+}
+
+int
+profile_neighbours(struct profile *p, uint64_t key, bool outwards,
+    enum profile_measure measure, int64_t now_ms, struct profile_group *out,
+    size_t n, size_t *got)
+{
+	struct grouping g = { .p = p, .by = PROFILE_FRAME, .measure = measure,
+	    .now_ms = now_ms };
+	int r = profile_prepare(p);
+
+	for (size_t i = 0; i < p->callers.n && r == 0; i++)
+		r = count_neighbour(&g, i, key, outwards);
+	if (r == 0)
+		r = hand_out(&g, 0, out, n, got);
+	table_fini(&g.groups);
+	return r;
+}
+
+/* --- ends ----------------------------------------------------------------- */
+
+int
+profile_ends(struct profile *p, struct profile_sum out[RING_ENDS])
+{
+	struct sums sums[RING_ENDS] = { 0 };
+	int r = profile_prepare(p);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < p->callers.n; i++) {
+		unsigned end = p->stack[i].end;
+
+		sums_add(&sums[end < RING_ENDS ? end : 0],
+		    &profile_caller(p, i)->sums);
+	}
+	for (unsigned end = 0; end < RING_ENDS; end++)
+		out[end] = sums_out(&sums[end]);
+	return 0;
+}

@@ -1,0 +1,181 @@
+/*
+ * Sums by caller.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../base/base.h"
+#include "profile.h"
+
+#define TAKE_ROWS 256
+
+/* --- sums ----------------------------------------------------------------- */
+
+void
+sums_add(struct sums *to, const struct sums *s)
+{
+	if (s->blocks == 0)
+		return;
+	if (to->blocks == 0 || s->oldest_ms < to->oldest_ms)
+		to->oldest_ms = s->oldest_ms;
+	to->blocks += s->blocks;
+	to->bytes += s->bytes;
+	to->since += s->since;
+}
+
+struct profile_sum
+sums_out(const struct sums *s)
+{
+	return (struct profile_sum){ .blocks = s->blocks, .bytes = s->bytes,
+		.oldest_ms = s->oldest_ms };
+}
+
+uint64_t
+sums_measure(const struct sums *s, enum profile_measure by, int64_t now_ms)
+{
+	if (s->blocks == 0)
+		return 0;
+	switch (by) {
+	case PROFILE_BLOCKS:
+		return s->blocks;
+	case PROFILE_AGE:
+		/* A block as old as now is still older than none. */
+		return now_ms > s->oldest_ms ?
+		    (uint64_t)now_ms - (uint64_t)s->oldest_ms : 0;
+	case PROFILE_BYTES:
+		break;
+	}
+	return s->bytes;
+}
+
+uint64_t
+sums_age(const struct profile *p, const struct sums *s, int64_t now_ms)
+{
+	uint64_t now = (uint64_t)now_ms - (uint64_t)p->base_ms;
+	int64_t age = (int64_t)(s->blocks * now - s->since);
+
+	/* Blocks that are newer than the moment are no younger than new. */
+	return age > 0 ? (uint64_t)age : 0;
+}
+
+/* --- filling -------------------------------------------------------------- */
+
+int
+profile_new(struct profile **out)
+{
+	struct profile *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return -ENOMEM;
+	*out = p;
+	return 0;
+}
+
+void
+profile_clear(struct profile *p)
+{
+	table_clear(&p->callers);
+	table_clear(&p->frames);
+	table_clear(&p->functions);
+	texts_fini(&p->texts);
+	p->total = (struct sums){ 0 };
+	p->nstack = p->nframe_of = p->nline = 0;
+	p->last = 0;
+	p->round = p->mark = 0;
+}
+
+void
+profile_free(struct profile *p)
+{
+	if (p == NULL)
+		return;
+	table_fini(&p->callers);
+	table_fini(&p->frames);
+	table_fini(&p->functions);
+	texts_fini(&p->texts);
+	free(p->stack);
+	free(p->frame_of);
+	free(p->line);
+	free(p);
+}
+
+/* The caller's index, added if need be.  -ENOMEM. */
+static inline int64_t
+index_of(struct profile *p, uint64_t caller)
+{
+	int64_t i;
+	bool added;
+
+	/* Blocks come in runs of one caller. */
+	if (p->callers.n > 0 && profile_caller(p, p->last)->caller == caller)
+		return p->last;
+	i = table_find(&p->callers, sizeof(struct caller), caller);
+	if (i < 0)
+		i = table_put(&p->callers, sizeof(struct caller), caller,
+		    &added);
+	if (i >= 0)
+		p->last = (uint32_t)i;
+	return i;
+}
+
+int
+profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
+{
+	int64_t i = index_of(p, caller);
+	struct sums one;
+
+	if (i < 0)
+		return -ENOMEM;
+	if (p->total.blocks == 0)
+		p->base_ms = ms;
+	one = (struct sums){ .bytes = bytes, .blocks = 1, .oldest_ms = ms,
+		.since = (uint64_t)ms - (uint64_t)p->base_ms };
+	sums_add(&profile_caller(p, (size_t)i)->sums, &one);
+	sums_add(&p->total, &one);
+	return 0;
+}
+
+int
+profile_take(struct profile *p, const struct blklist *list)
+{
+	struct blk rows[TAKE_ROWS];
+	uint64_t offs = 0;
+	size_t n, i;
+	int r;
+
+	while ((n = blklist_window(list, BLKLIST_BY_AGE, false, offs, rows,
+	    TAKE_ROWS)) > 0) {
+		for (i = 0; i < n; i++) {
+			r = profile_add(p, rows[i].caller, rows[i].size,
+			    rows[i].ms);
+			if (r < 0)
+				return r;
+		}
+		offs += n;
+	}
+	return 0;
+}
+
+size_t
+profile_callers(const struct profile *p)
+{
+	return p->callers.n;
+}
+
+struct profile_sum
+profile_total(const struct profile *p)
+{
+	return sums_out(&p->total);
+}
+
+void
+profile_set_wrappers(struct profile *p, const struct symbol_wrappers *w)
+{
+	p->wrappers = w;
+	for (size_t i = 0; i < p->functions.n; i++) {
+		struct function *f = profile_function(p, i);
+
+		f->wrapper = f->named && w != NULL &&
+		    symbol_wrappers_match(w, f->name);
+	}
+}

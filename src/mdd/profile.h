@@ -1,0 +1,218 @@
+/*
+ * profile: what the files of this room share; private to it.
+ *
+ * Vocabulary
+ *	caller	a block's caller as its record has it, with the sums over its
+ *		blocks.
+ *	stack	the caller's frames, innermost first, as indexes of frames.
+ *	frame	a frame by itself, shared by all stacks that have it, and the
+ *		lines that it stands for, innermost first.
+ *	line	a function at a place in its source.
+ *	sums	what a profile_sum says, and what ages are made from.
+ *
+ * Nothing is taken back before the profile is cleared: indexes into the
+ * tables stay good, texts are kept once and compared by their pointers.
+ */
+#ifndef MDD_PROFILE_H
+#define MDD_PROFILE_H
+
+#include "mdd.h"
+
+/* --- texts (texts.c) ----------------------------------------------------- */
+
+struct text_chunk;
+
+struct texts {
+	struct text_chunk *chunk;
+	const char **slot;	/* open addressing, a power of two */
+	size_t nslot, n;
+};
+
+/* The one copy of s; a NUL in it is its end.  -ENOMEM. */
+int texts_keep(struct texts *, const char *s, size_t len, const char **out);
+void texts_fini(struct texts *);
+
+/* A hash that says the same from run to run. */
+uint64_t text_hash(uint64_t seed, const char *s);
+
+/* The name behind the last slash. */
+const char *text_base(const char *path);
+
+/* --- tables (table.c) ---------------------------------------------------- */
+
+#define TABLE_MAX (UINT32_C(1) << 30)
+
+/*
+ * Elements in the order in which they came, each beginning with its key, a
+ * uint64_t, and an index over them.  They move when one is added.
+ */
+struct table {
+	void *item;
+	size_t n, cap;
+	uint32_t *slot;		/* index + 1; 0: free */
+	unsigned bits;		/* of the number of slots; 0: none yet */
+};
+
+/* Makes room for one more.  -ENOMEM. */
+int table_grow(struct table *, size_t size);
+void table_clear(struct table *);
+void table_fini(struct table *);
+
+static inline size_t
+table_home(const struct table *t, uint64_t key)
+{
+	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - t->bits));
+}
+
+static inline uint64_t
+table_key(const struct table *t, size_t size, size_t i)
+{
+	return *(const uint64_t *)((const char *)t->item + i * size);
+}
+
+/* The element's index, or -1. */
+static inline int64_t
+table_find(const struct table *t, size_t size, uint64_t key)
+{
+	size_t i, mask = ((size_t)1 << t->bits) - 1;
+
+	if (t->bits == 0)
+		return -1;
+	for (i = table_home(t, key); t->slot[i] != 0; i = (i + 1) & mask)
+		if (table_key(t, size, t->slot[i] - 1) == key)
+			return t->slot[i] - 1;
+	return -1;
+}
+
+/* The index of the element, added as zeros behind its key if need be.  -ENOMEM. */
+int64_t table_put(struct table *, size_t size, uint64_t key, bool *added);
+
+/* --- what a profile holds ------------------------------------------------ */
+
+#define LINES_MAX (RING_STACK_MAX * WIRE_INLINES_MAX)	/* of one stack */
+
+struct sums {
+	uint64_t bytes;
+	uint64_t blocks;
+	int64_t oldest_ms;
+	uint64_t since;		/* sum over the blocks of ms - base_ms, modulo 2^64 */
+};
+
+struct caller {
+	uint64_t caller;	/* the key */
+	struct sums sums;
+};
+
+struct stack {
+	uint32_t first;		/* of its frames in profile.frame_of */
+	uint8_t depth;		/* 0: nothing stands there yet */
+	uint8_t end;		/* enum ring_end; 0: the stack is not known yet */
+	bool settled;		/* it and the words of all its frames are final */
+};
+
+struct frame {
+	uint64_t frame;		/* the key */
+	uint32_t first, n;	/* in profile.line */
+	uint32_t round;		/* of resolving that asked last */
+	uint64_t offset;
+	const char *module;
+	uint8_t known;		/* enum wire_known of what the lines were made from */
+	uint8_t words;		/* lines that came with the words */
+	bool fetching;
+	bool settled;		/* no better words will come */
+};
+
+struct function {
+	uint64_t key;		/* of name and module */
+	const char *name;
+	const char *module;	/* its path, "" not known */
+	uint32_t mark;		/* stamp of who saw it last */
+	bool named;		/* it is a function's name, not made up here */
+	bool wrapper;
+};
+
+struct line {
+	uint64_t key;
+	uint32_t function;
+	uint32_t line;		/* 0: not known */
+	const char *file;	/* "" not known */
+};
+
+struct profile {
+	const struct symbol_wrappers *wrappers;
+	struct table callers;		/* struct caller */
+	uint32_t last;			/* caller of the last block added */
+	int64_t base_ms;		/* of the first block added */
+	struct sums total;
+	struct stack *stack;		/* beside the callers: those asked for so far */
+	size_t nstack, capstack;
+	uint32_t *frame_of;
+	size_t nframe_of, capframe_of;
+	struct table frames;		/* struct frame */
+	struct table functions;		/* struct function */
+	struct line *line;
+	size_t nline, capline;
+	struct texts texts;
+	uint32_t round, mark;
+};
+
+static inline struct caller *
+profile_caller(const struct profile *p, size_t i)
+{
+	return (struct caller *)p->callers.item + i;
+}
+
+static inline struct frame *
+profile_frame(const struct profile *p, size_t i)
+{
+	return (struct frame *)p->frames.item + i;
+}
+
+static inline struct function *
+profile_function(const struct profile *p, size_t i)
+{
+	return (struct function *)p->functions.item + i;
+}
+
+void sums_add(struct sums *, const struct sums *);
+struct profile_sum sums_out(const struct sums *);
+/* What is compared.  The age of a sum is that of its oldest block. */
+uint64_t sums_measure(const struct sums *, enum profile_measure,
+    int64_t now_ms);
+/* The blocks' ages together, in milliseconds. */
+uint64_t sums_age(const struct profile *, const struct sums *,
+    int64_t now_ms);
+
+/* --- lines of a stack (resolve.c) ---------------------------------------- */
+
+/* Gives callers that nothing is known of a line of their own.  -ENOMEM. */
+int profile_prepare(struct profile *);
+
+/* The lines of a caller's stack, innermost first; 1 at least. */
+size_t profile_lines(const struct profile *, size_t caller,
+    uint32_t out[LINES_MAX]);
+
+/*
+ * Which of them asked: the innermost that is no wrapper, and when all are, the
+ * outermost: somebody did.
+ */
+size_t profile_origin(const struct profile *, const uint32_t *lines,
+    size_t n);
+
+/* A number that no function is marked with.  Marks are kept in functions. */
+uint32_t profile_next_mark(struct profile *);
+
+/* --- places (groups.c) --------------------------------------------------- */
+
+/* What the lines of a group have in common. */
+struct place {
+	bool any;
+	const char *module, *file;	/* "" when they differ or are not known */
+	uint32_t line;
+};
+
+void place_add(const struct profile *, struct place *, const struct line *);
+/* "file:line", the file or the module; "" nothing.  -ENOMEM. */
+int place_where(struct profile *, const struct place *, const char **out);
+
+#endif

@@ -1,0 +1,377 @@
+/*
+ * From callers to lines: stacks and words as they become known.
+ *
+ * A frame's lines are made anew when better words for it have come; the old
+ * ones stay where they are until the profile is cleared.  Words are made known
+ * step by step (nothing, the module, a name, a line), so that is a few times
+ * for each frame at most.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "profile.h"
+
+#define NAME_MAX_BYTES 512	/* of a name made here; a text of the wire has 255 */
+
+/* --- names ---------------------------------------------------------------- */
+
+static bool
+has_function(const struct wire_words *w, size_t line)
+{
+	return w != NULL && line < w->n && w->line[line].function.len > 0 &&
+	    w->line[line].function.s[0] != '\0';
+}
+
+static void
+copy_text(struct wire_text t, char *out, size_t cap)
+{
+	size_t n = t.len < cap - 1 ? strnlen(t.s, t.len) : cap - 1;
+
+	if (n > 0)
+		memcpy(out, t.s, n);
+	out[n] = '\0';
+}
+
+/* What stands for a frame, or for a caller, that has no function's name. */
+static void
+name_place(uint64_t frame, const struct wire_words *w, char out[NAME_MAX_BYTES])
+{
+	char module[WIRE_TEXT_MAX + 1];
+
+	if (frame == 0) {
+		snprintf(out, NAME_MAX_BYTES, "(caller not known)");
+	} else if (rec_is_site(frame)) {
+		snprintf(out, NAME_MAX_BYTES, "(stack %u not known yet)",
+		    (unsigned)rec_site(frame));
+	} else if (w != NULL && w->module.len > 0) {
+		copy_text(w->module, module, sizeof module);
+		snprintf(out, NAME_MAX_BYTES, "%s+0x%llx", text_base(module),
+		    (unsigned long long)w->offset);
+	} else {
+		snprintf(out, NAME_MAX_BYTES, "0x%llx",
+		    (unsigned long long)frame_pc(frame));
+	}
+}
+
+static uint64_t
+function_key(const char *name, const char *module)
+{
+	return text_hash(text_hash(0, module), name);
+}
+
+uint64_t
+profile_key(uint64_t frame, const struct wire_words *w, size_t line)
+{
+	char name[NAME_MAX_BYTES], module[WIRE_TEXT_MAX + 1] = "";
+
+	if (w != NULL)
+		copy_text(w->module, module, sizeof module);
+	if (has_function(w, line))
+		copy_text(w->line[line].function, name, sizeof name);
+	else
+		name_place(frame, w, name);
+	return function_key(name, module);
+}
+
+/* --- functions and lines -------------------------------------------------- */
+
+/* Index of the function, or -ENOMEM. */
+static int64_t
+keep_function(struct profile *p, const char *name, const char *module,
+    bool named)
+{
+	uint64_t key = function_key(name, module);
+	struct function *f;
+	int64_t i;
+	bool added;
+
+	/* Two names of one hash are still two functions. */
+	for (;; key++) {
+		i = table_put(&p->functions, sizeof *f, key, &added);
+		if (i < 0)
+			return i;
+		f = profile_function(p, (size_t)i);
+		if (added)
+			break;
+		if (f->name == name && f->module == module)
+			return i;
+	}
+	f->name = name;
+	f->module = module;
+	f->named = named;
+	f->wrapper = named && p->wrappers != NULL &&
+	    symbol_wrappers_match(p->wrappers, name);
+	return i;
+}
+
+static int
+keep_line(struct profile *p, struct wire_text function, bool named,
+    const char *module, struct wire_text file, uint32_t line)
+{
+	const char *name, *path;
+	void *lines = p->line;
+	int64_t f;
+
+	if (base_grow(&lines, &p->capline, p->nline + 1, sizeof *p->line) < 0)
+		return -ENOMEM;
+	p->line = lines;
+	if (texts_keep(&p->texts, function.s, function.len, &name) < 0 ||
+	    texts_keep(&p->texts, file.s, file.len, &path) < 0)
+		return -ENOMEM;
+	f = keep_function(p, name, module, named);
+	if (f < 0)
+		return -ENOMEM;
+	p->line[p->nline++] = (struct line){
+		.key = text_hash(profile_function(p, (size_t)f)->key + line,
+		    path),
+		.function = (uint32_t)f,
+		.line = line,
+		.file = path,
+	};
+	return 0;
+}
+
+static int
+make_lines(struct profile *p, uint64_t frame, const struct wire_words *w,
+    const char *module, uint32_t *first, uint32_t *n)
+{
+	static const struct wire_text none;
+	char made[NAME_MAX_BYTES];
+	struct wire_text text;
+	size_t count = w != NULL && w->n > 0 ? w->n : 1;
+	int r = 0;
+
+	if (count > WIRE_INLINES_MAX)
+		count = WIRE_INLINES_MAX;
+	if (p->nline + count > UINT32_MAX)
+		return -ENOMEM;
+	*first = (uint32_t)p->nline;
+	*n = (uint32_t)count;
+	for (size_t i = 0; i < count && r == 0; i++) {
+		bool named = has_function(w, i);
+		bool placed = w != NULL && i < w->n;
+
+		if (!named)
+			name_place(frame, w, made);
+		text = named ? w->line[i].function :
+		    (struct wire_text){ made, strlen(made) };
+		r = keep_line(p, text, named, module, placed ?
+		    w->line[i].file : none, placed ? w->line[i].line : 0);
+	}
+	return r;
+}
+
+static bool
+is_better(const struct frame *f, const struct wire_words *w,
+    const char *module)
+{
+	if (f->n == 0)
+		return true;
+	if (w == NULL)
+		return false;
+	return f->known != w->known || f->words != w->n ||
+	    f->module != module || f->offset != w->offset;
+}
+
+/* -ENOMEM leaves the frame as it was. */
+static int
+fill_frame(struct profile *p, size_t at, const struct wire_words *w)
+{
+	struct frame *f = profile_frame(p, at);
+	const char *module = f->module != NULL ? f->module : "";
+	uint32_t first, n;
+
+	if (w != NULL && texts_keep(&p->texts, w->module.s, w->module.len,
+	    &module) < 0)
+		return -ENOMEM;
+	if (is_better(f, w, module)) {
+		if (make_lines(p, f->frame, w, module, &first, &n) < 0)
+			return -ENOMEM;
+		f->first = first;
+		f->n = n;
+		f->module = module;
+	}
+	if (w == NULL)
+		return 0;
+	f->known = (uint8_t)w->known;
+	f->words = (uint8_t)w->n;
+	f->offset = w->offset;
+	f->fetching = w->fetching;
+	f->settled = w->known != WIRE_K_PENDING && !w->fetching;
+	return 0;
+}
+
+/* --- stacks --------------------------------------------------------------- */
+
+/* Index of the frame, with a line at least, or -ENOMEM. */
+static int64_t
+keep_frame(struct profile *p, uint64_t frame)
+{
+	bool added;
+	int64_t i;
+
+	i = table_put(&p->frames, sizeof(struct frame), frame, &added);
+	if (i >= 0 && profile_frame(p, (size_t)i)->n == 0 &&
+	    fill_frame(p, (size_t)i, NULL) < 0)
+		return -ENOMEM;
+	return i;
+}
+
+static int
+keep_stack(struct profile *p, size_t caller, const uint64_t *frame,
+    unsigned depth, unsigned end)
+{
+	struct stack *st = &p->stack[caller];
+	void *room = p->frame_of;
+	int64_t at;
+	unsigned i;
+
+	if (depth > RING_STACK_MAX)
+		depth = RING_STACK_MAX;
+	if (p->nframe_of + depth > UINT32_MAX || base_grow(&room,
+	    &p->capframe_of, p->nframe_of + depth, sizeof *p->frame_of) < 0)
+		return -ENOMEM;
+	p->frame_of = room;
+	for (i = 0; i < depth; i++) {
+		at = keep_frame(p, frame[i]);
+		if (at < 0)
+			return -ENOMEM;
+		p->frame_of[p->nframe_of + i] = (uint32_t)at;
+	}
+	st->first = (uint32_t)p->nframe_of;
+	st->depth = (uint8_t)depth;
+	st->end = (uint8_t)end;
+	p->nframe_of += depth;
+	return 0;
+}
+
+/* A stack of nothing but the caller stands until more is known. */
+int
+profile_prepare(struct profile *p)
+{
+	void *stack = p->stack;
+
+	if (p->nstack == p->callers.n)
+		return 0;
+	if (base_grow(&stack, &p->capstack, p->callers.n,
+	    sizeof *p->stack) < 0)
+		return -ENOMEM;
+	p->stack = stack;
+	for (; p->nstack < p->callers.n; p->nstack++) {
+		p->stack[p->nstack] = (struct stack){ 0 };
+		if (keep_stack(p, p->nstack,
+		    &profile_caller(p, p->nstack)->caller, 1, 0) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Asks for the words of a frame, once in a round.  -ENOMEM. */
+static int
+ask_words(struct profile *p, size_t at, const struct profile_words *from)
+{
+	struct frame *f = profile_frame(p, at);
+	const struct wire_words *w;
+
+	if (f->settled || f->round == p->round)
+		return 0;
+	f->round = p->round;
+	w = from->words(from->arg, f->frame);
+	return w != NULL ? fill_frame(p, at, w) : 0;
+}
+
+static int
+resolve_caller(struct profile *p, size_t i, const struct profile_words *from)
+{
+	uint64_t caller = profile_caller(p, i)->caller;
+	struct stack *st = &p->stack[i];
+	struct nodes_stack known;
+	int r;
+
+	if (caller == 0) {
+		st->settled = true;
+		return 0;
+	}
+	if (st->end == 0) {
+		if (!from->stack(from->arg, caller, &known) ||
+		    known.depth == 0)
+			return 0;
+		r = keep_stack(p, i, known.frame, known.depth, known.end != 0 ?
+		    known.end : RING_END_DEPTH);
+		if (r < 0)
+			return r;
+	}
+	st->settled = true;
+	for (unsigned d = 0; d < st->depth; d++) {
+		size_t at = p->frame_of[st->first + d];
+
+		r = ask_words(p, at, from);
+		if (r < 0)
+			return r;
+		st->settled = st->settled && profile_frame(p, at)->settled;
+	}
+	return 0;
+}
+
+int
+profile_resolve(struct profile *p, const struct profile_words *from)
+{
+	size_t lacking = 0;
+	int r;
+
+	r = profile_prepare(p);
+	if (r < 0)
+		return r;
+	p->round++;
+	for (size_t i = 0; i < p->callers.n; i++) {
+		if (!p->stack[i].settled) {
+			r = resolve_caller(p, i, from);
+			if (r < 0)
+				return r;
+		}
+		lacking += !p->stack[i].settled;
+	}
+	return (int)lacking;
+}
+
+/* --- lines of a stack ----------------------------------------------------- */
+
+size_t
+profile_lines(const struct profile *p, size_t caller, uint32_t out[LINES_MAX])
+{
+	const struct stack *st = &p->stack[caller];
+	size_t n = 0;
+
+	for (unsigned d = 0; d < st->depth; d++) {
+		const struct frame *f = profile_frame(p,
+		    p->frame_of[st->first + d]);
+
+		for (uint32_t i = 0; i < f->n; i++)
+			out[n++] = f->first + i;
+	}
+	return n;
+}
+
+size_t
+profile_origin(const struct profile *p, const uint32_t *lines, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 1 < n &&
+	    profile_function(p, p->line[lines[i]].function)->wrapper)
+		i++;
+	return i;
+}
+
+uint32_t
+profile_next_mark(struct profile *p)
+{
+	if (++p->mark == 0) {
+		for (size_t i = 0; i < p->functions.n; i++)
+			profile_function(p, i)->mark = 0;
+		p->mark = 1;
+	}
+	return p->mark;
+}
