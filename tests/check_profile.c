@@ -541,6 +541,47 @@ START_TEST(key_of_a_line_is_that_of_its_group)
 }
 END_TEST
 
+START_TEST(stack_has_every_line_in_its_order)
+{
+	struct profile_line lines[8];
+	size_t n, origin;
+	unsigned end;
+
+	put(1, 1, 10);
+	put(6, 1, 10);
+	ck_assert_int_eq(profile_stack(p, rec_site_caller(1), lines, 8, &n,
+	    &origin, &end), 0);
+	ck_assert_uint_eq(end, 0);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_uint_eq(lines[0].address, 0);
+	ck_assert_str_eq(lines[0].function, "");
+	profile_resolve(p, &words);
+	ck_assert_int_eq(profile_stack(p, rec_site_caller(1), lines, 8, &n,
+	    &origin, &end), 0);
+	ck_assert_uint_eq(n, 5);
+	ck_assert_uint_eq(end, RING_END_OUTERMOST);
+	ck_assert_uint_eq(origin, 1);
+	ck_assert_str_eq(lines[0].function, "zmalloc");
+	ck_assert(lines[0].skipped && !lines[0].inlined);
+	ck_assert_str_eq(lines[1].function, "parse");
+	ck_assert(!lines[1].skipped && lines[1].inlined);
+	ck_assert_str_eq(lines[2].function, "handle");
+	ck_assert(!lines[2].inlined);
+	ck_assert_uint_eq(lines[2].address, 0x12);
+	ck_assert_uint_eq(lines[2].offset, 0x1012);
+	ck_assert_uint_eq(lines[2].line, 118);
+	ck_assert_str_eq(lines[4].module, "/bin/prog");
+	ck_assert_int_eq(profile_stack(p, rec_site_caller(6), lines, 1, &n,
+	    &origin, &end), 0);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_str_eq(lines[0].function, "");
+	ck_assert_str_eq(lines[0].name, "libfoo.so+0x1017");
+	ck_assert_uint_eq(lines[0].known, WIRE_K_NO_SYMBOL);
+	ck_assert_int_eq(profile_stack(p, 4711, lines, 8, &n, &origin, &end),
+	    -ENOENT);
+}
+END_TEST
+
 /* --- neighbours ----------------------------------------------------------- */
 
 static uint64_t
@@ -986,6 +1027,7 @@ profile_suite(void)
 	tcase_add_test(tc, window_of_groups_is_cut_from_the_whole);
 	tcase_add_test(tc, caller_is_in_the_groups_that_count_it);
 	tcase_add_test(tc, key_of_a_line_is_that_of_its_group);
+	tcase_add_test(tc, stack_has_every_line_in_its_order);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("neighbours");

@@ -149,7 +149,7 @@ find_matches(struct tree *t)
 static int
 build(struct tree *t)
 {
-	uint32_t lines[LINES_MAX];
+	uint32_t lines[PROFILE_LINES_MAX];
 	int r = profile_prepare(t->p);
 
 	if (r == 0)

@@ -97,7 +97,7 @@ profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
     uint64_t caller)
 {
 	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
-	uint32_t lines[LINES_MAX];
+	uint32_t lines[PROFILE_LINES_MAX];
 	const char *name;
 	size_t n, i;
 
@@ -168,7 +168,7 @@ count_frames(struct grouping *g, size_t caller, const uint32_t *lines,
 static int
 fill(struct grouping *g)
 {
-	uint32_t lines[LINES_MAX];
+	uint32_t lines[PROFILE_LINES_MAX];
 	size_t n, origin;
 	int r = profile_prepare(g->p);
 
@@ -291,7 +291,7 @@ find_in(const struct profile *p, const uint32_t *lines, size_t n,
 static int
 count_neighbour(struct grouping *g, size_t caller, uint64_t key, bool outwards)
 {
-	uint32_t lines[LINES_MAX];
+	uint32_t lines[PROFILE_LINES_MAX];
 	size_t n = profile_lines(g->p, caller, lines);
 	size_t origin = profile_origin(g->p, lines, n);
 	size_t at = find_in(g->p, lines, n, key, outwards);

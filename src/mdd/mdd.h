@@ -43,6 +43,7 @@
 #include <stdint.h>
 
 #include "../nodes/nodes.h"
+#include "../stream/ring.h"
 #include "../symbol/wrappers.h"
 
 struct profile;
@@ -146,6 +147,30 @@ uint64_t profile_key(uint64_t frame, const struct wire_words *, size_t line);
 /* Whether blocks of the caller are in the group of that key. */
 bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
     uint64_t caller);
+
+/* A line of a caller's stack.  Texts are borrowed until clear, "" not known. */
+struct profile_line {
+	uint64_t address;	/* of the return; 0 not known */
+	const char *module;	/* path */
+	uint64_t offset;	/* in its module's tables; 0 not known */
+	const char *function;	/* as the module has it */
+	const char *name;	/* that, or what stands for it; never "" */
+	const char *file;
+	uint32_t line;		/* 0: not known */
+	uint32_t known;		/* enum wire_known of its frame */
+	bool inlined;		/* in the function of the next line */
+	bool skipped;
+};
+
+#define PROFILE_LINES_MAX (RING_STACK_MAX * WIRE_INLINES_MAX)
+
+/*
+ * The lines of a caller, innermost first, PROFILE_LINES_MAX at most, and which
+ * of them is the origin; *end: enum ring_end, 0 while the stack is not known.
+ * -ENOENT: no such caller in the profile; -ENOMEM.
+ */
+int profile_stack(struct profile *, uint64_t caller, struct profile_line *out,
+    size_t cap, size_t *n, size_t *origin, unsigned *end);
 
 /* Sums by why stacks end, by enum ring_end; [0] those not known yet.  -ENOMEM. */
 int profile_ends(struct profile *, struct profile_sum out[RING_ENDS]);

@@ -89,8 +89,6 @@ int64_t table_put(struct table *, size_t size, uint64_t key, bool *added);
 
 /* --- what a profile holds ------------------------------------------------ */
 
-#define LINES_MAX (RING_STACK_MAX * WIRE_INLINES_MAX)	/* of one stack */
-
 struct sums {
 	uint64_t bytes;
 	uint64_t blocks;
@@ -136,6 +134,7 @@ struct line {
 	uint32_t function;
 	uint32_t line;		/* 0: not known */
 	const char *file;	/* "" not known */
+	bool inlined;		/* in the function of the next one */
 };
 
 struct profile {
@@ -190,7 +189,7 @@ int profile_prepare(struct profile *);
 
 /* The lines of a caller's stack, innermost first; 1 at least. */
 size_t profile_lines(const struct profile *, size_t caller,
-    uint32_t out[LINES_MAX]);
+    uint32_t out[PROFILE_LINES_MAX]);
 
 /*
  * Which of them asked: the innermost that is no wrapper, and when all are, the

@@ -159,6 +159,8 @@ make_lines(struct profile *p, uint64_t frame, const struct wire_words *w,
 		    (struct wire_text){ made, strlen(made) };
 		r = keep_line(p, text, named, module, placed ?
 		    w->line[i].file : none, placed ? w->line[i].line : 0);
+		if (r == 0)
+			p->line[p->nline - 1].inlined = i + 1 < count;
 	}
 	return r;
 }
@@ -339,7 +341,7 @@ profile_resolve(struct profile *p, const struct profile_words *from)
 /* --- lines of a stack ----------------------------------------------------- */
 
 size_t
-profile_lines(const struct profile *p, size_t caller, uint32_t out[LINES_MAX])
+profile_lines(const struct profile *p, size_t caller, uint32_t out[PROFILE_LINES_MAX])
 {
 	const struct stack *st = &p->stack[caller];
 	size_t n = 0;
@@ -363,6 +365,57 @@ profile_origin(const struct profile *p, const uint32_t *lines, size_t n)
 	    profile_function(p, p->line[lines[i]].function)->wrapper)
 		i++;
 	return i;
+}
+
+static void
+put_line(const struct profile *p, const struct frame *fr,
+    const struct line *l, struct profile_line *out)
+{
+	const struct function *f = profile_function(p, l->function);
+	bool placed = fr->frame != 0 && !rec_is_site(fr->frame);
+
+	*out = (struct profile_line){
+		.address = placed ? frame_pc(fr->frame) : 0,
+		.module = f->module,
+		.offset = fr->offset,
+		.function = f->named ? f->name : "",
+		.name = f->name,
+		.file = l->file,
+		.line = l->line,
+		.known = fr->known,
+		.inlined = l->inlined,
+	};
+}
+
+int
+profile_stack(struct profile *p, uint64_t caller, struct profile_line *out,
+    size_t cap, size_t *n, size_t *origin, unsigned *end)
+{
+	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
+	uint32_t lines[PROFILE_LINES_MAX];
+	const struct stack *st;
+	size_t have = 0, asked;
+
+	if (at < 0)
+		return -ENOENT;
+	if (profile_prepare(p) < 0)
+		return -ENOMEM;
+	st = &p->stack[at];
+	asked = profile_origin(p, lines, profile_lines(p, (size_t)at, lines));
+	for (unsigned d = 0; d < st->depth; d++) {
+		const struct frame *fr = profile_frame(p,
+		    p->frame_of[st->first + d]);
+
+		for (uint32_t i = 0; i < fr->n && have < cap; i++) {
+			put_line(p, fr, &p->line[fr->first + i], &out[have]);
+			out[have].skipped = have < asked;
+			have++;
+		}
+	}
+	*n = have;
+	*origin = asked;
+	*end = st->end;
+	return 0;
 }
 
 uint32_t
