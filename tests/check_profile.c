@@ -269,6 +269,34 @@ START_TEST(clear_begins_anew)
 }
 END_TEST
 
+START_TEST(restart_keeps_what_is_resolved)
+{
+	struct profile_sum ends[RING_ENDS];
+	unsigned asked;
+
+	put_all();
+	fake.late = true;
+	profile_resolve(p, &words);
+	asked = fake.asked;
+	profile_restart(p);
+	ck_assert_uint_eq(profile_total(p).blocks, 0);
+	ck_assert_uint_eq(profile_callers(p), 0);
+	group(PROFILE_FRAME, PROFILE_BYTES);
+	ck_assert_uint_eq(got, 0);
+	put(2, 3, 50);
+	put(1, 1, 7);
+	ck_assert_uint_eq(profile_callers(p), 2);
+	ck_assert_int_eq(profile_resolve(p, &words), 0);
+	ck_assert_uint_eq(fake.asked, asked);
+	group(PROFILE_FUNCTION, PROFILE_BYTES);
+	ck_assert_uint_eq(got, 2);
+	ck_assert_uint_eq(must("cache")->total.bytes, 150);
+	ck_assert_int_eq(must("cache")->total.oldest_ms, NOW - 2002);
+	ck_assert_int_eq(profile_ends(p, ends), 0);
+	ck_assert_uint_eq(ends[RING_END_OUTERMOST].blocks, 4);
+}
+END_TEST
+
 /* --- names ---------------------------------------------------------------- */
 
 START_TEST(what_has_no_name_stands_as_module_and_offset_or_address)
@@ -1003,6 +1031,7 @@ profile_suite(void)
 	tcase_add_test(tc, every_block_counts_once);
 	tcase_add_test(tc, list_is_taken_whole);
 	tcase_add_test(tc, clear_begins_anew);
+	tcase_add_test(tc, restart_keeps_what_is_resolved);
 	suite_add_tcase(suite, tc);
 
 	tc = tcase_create("names");

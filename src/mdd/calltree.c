@@ -155,8 +155,11 @@ build(struct tree *t)
 	if (r == 0)
 		r = find_matches(t);
 	for (size_t i = 0; i < t->p->callers.n && r == 0; i++) {
-		size_t n = profile_lines(t->p, i, lines);
+		size_t n;
 
+		if (profile_caller(t->p, i)->sums.blocks == 0)
+			continue;
+		n = profile_lines(t->p, i, lines);
 		if (is_focus(t, lines, n))
 			r = lay(t, i, lines, n);
 	}

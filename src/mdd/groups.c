@@ -173,6 +173,8 @@ fill(struct grouping *g)
 	int r = profile_prepare(g->p);
 
 	for (size_t i = 0; i < g->p->callers.n && r == 0; i++) {
+		if (profile_caller(g->p, i)->sums.blocks == 0)
+			continue;
 		n = profile_lines(g->p, i, lines);
 		origin = profile_origin(g->p, lines, n);
 		if (g->by == PROFILE_FRAME)
@@ -315,7 +317,8 @@ profile_neighbours(struct profile *p, uint64_t key, bool outwards,
 	int r = profile_prepare(p);
 
 	for (size_t i = 0; i < p->callers.n && r == 0; i++)
-		r = count_neighbour(&g, i, key, outwards);
+		if (profile_caller(p, i)->sums.blocks > 0)
+			r = count_neighbour(&g, i, key, outwards);
 	if (r == 0)
 		r = hand_out(&g, 0, out, n, got);
 	table_fini(&g.groups);

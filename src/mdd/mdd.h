@@ -26,6 +26,7 @@
  *	profile_resolve(p, &words);			names for what is known by now
  *	n = profile_groups(p, PROFILE_FUNCTION, PROFILE_BYTES, rows, 50);
  *	profile_tree(p, &opts, print_node, f);
+ *	profile_restart(p);				for the next cycle
  *
  * A profile belongs to one thread.  Names are outside text, not yet safe for
  * a terminal.  What has no name yet stands as module+offset or address.
@@ -74,6 +75,13 @@ extern const struct profile_words profile_session_words;	/* arg to be set: the s
 int profile_new(struct profile **);
 void profile_free(struct profile *);
 void profile_clear(struct profile *);
+
+/*
+ * Takes the blocks out and keeps what is resolved, for the next take of the
+ * same stream: sites and frames of another one mean something else, and need a
+ * clear.
+ */
+void profile_restart(struct profile *);
 
 /* Which functions are skipped; NULL: none.  Borrowed while the profile lives. */
 void profile_set_wrappers(struct profile *, const struct symbol_wrappers *);

@@ -79,9 +79,19 @@ profile_clear(struct profile *p)
 	table_clear(&p->functions);
 	texts_fini(&p->texts);
 	p->total = (struct sums){ 0 };
+	p->ncaller = 0;
 	p->nstack = p->nframe_of = p->nline = 0;
 	p->last = 0;
 	p->round = p->mark = 0;
+}
+
+void
+profile_restart(struct profile *p)
+{
+	for (size_t i = 0; i < p->callers.n; i++)
+		profile_caller(p, i)->sums = (struct sums){ 0 };
+	p->total = (struct sums){ 0 };
+	p->ncaller = 0;
 }
 
 void
@@ -122,7 +132,7 @@ int
 profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
 {
 	int64_t i = index_of(p, caller);
-	struct sums one;
+	struct sums one, *to;
 
 	if (i < 0)
 		return -ENOMEM;
@@ -130,7 +140,9 @@ profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
 		p->base_ms = ms;
 	one = (struct sums){ .bytes = bytes, .blocks = 1, .oldest_ms = ms,
 		.since = (uint64_t)ms - (uint64_t)p->base_ms };
-	sums_add(&profile_caller(p, (size_t)i)->sums, &one);
+	to = &profile_caller(p, (size_t)i)->sums;
+	p->ncaller += to->blocks == 0;
+	sums_add(to, &one);
 	sums_add(&p->total, &one);
 	return 0;
 }
@@ -159,7 +171,7 @@ profile_take(struct profile *p, const struct blklist *list)
 size_t
 profile_callers(const struct profile *p)
 {
-	return p->callers.n;
+	return p->ncaller;
 }
 
 struct profile_sum

@@ -139,7 +139,8 @@ struct line {
 
 struct profile {
 	const struct symbol_wrappers *wrappers;
-	struct table callers;		/* struct caller */
+	struct table callers;		/* struct caller; those of before a restart have no blocks */
+	size_t ncaller;			/* that have */
 	uint32_t last;			/* caller of the last block added */
 	int64_t base_ms;		/* of the first block added */
 	struct sums total;

@@ -328,6 +328,8 @@ profile_resolve(struct profile *p, const struct profile_words *from)
 		return r;
 	p->round++;
 	for (size_t i = 0; i < p->callers.n; i++) {
+		if (profile_caller(p, i)->sums.blocks == 0)
+			continue;
 		if (!p->stack[i].settled) {
 			r = resolve_caller(p, i, from);
 			if (r < 0)
