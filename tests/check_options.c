@@ -63,6 +63,16 @@ static const struct {
 	    TARGET_DEMO },
 	{ "-o /tmp/x run -- true", COMMAND_RUN, TARGET_LOCAL },
 	{ "-- demo:note", COMMAND_TOP, TARGET_DEMO },
+	{ "tree", COMMAND_TREE, TARGET_LOCAL },
+	{ "tree --by age --reverse --least 0 --depth 4 --focus x* demo:1",
+	    COMMAND_TREE, TARGET_DEMO },
+	{ "tree --flat --by frame --by blocks --limit 9 pid:4711",
+	    COMMAND_TREE, TARGET_PID },
+	{ "export --folded --by blocks -o f demo:1", COMMAND_EXPORT,
+	    TARGET_DEMO },
+	{ "run --stack 64 --free-stack --skip a*,b* -- true", COMMAND_RUN,
+	    TARGET_LOCAL },
+	{ "--no-skip --skip x demo:1", COMMAND_TOP, TARGET_DEMO },
 };
 
 START_TEST(what_is_right_is_taken)
@@ -120,6 +130,28 @@ static const struct {
 	{ "-b --color always demo:1", PAGEK_USAGE, "for the page on a terminal" },
 	{ "run --interval 3 -- true", PAGEK_USAGE, "give --batch too" },
 	{ "run -o f --fps 3 -- true", PAGEK_USAGE, "on a terminal" },
+	{ "run --stack 65 -- true", PAGEK_USAGE, "not a number from 0 to 64" },
+	{ "run --stack -1 -- true", PAGEK_USAGE, "not a number from 0 to 64" },
+	{ "run --stack deep -- true", PAGEK_USAGE, "not a number" },
+	{ "run --stack 0 --free-stack -- true", PAGEK_USAGE, "has none" },
+	{ "list --stack 3 demo:1", PAGEK_USAGE, "takes no option --stack" },
+	{ "list --skip , demo:1", PAGEK_USAGE, "no pattern" },
+	{ "targets --skip x", PAGEK_USAGE, "takes no option --skip" },
+	{ "tree --by size demo:1", PAGEK_USAGE, "not one of bytes|blocks" },
+	{ "tree --by line demo:1", PAGEK_USAGE, "give --flat too" },
+	{ "tree --limit 3 demo:1", PAGEK_USAGE, "give --flat too" },
+	{ "tree --flat --reverse demo:1", PAGEK_USAGE, "no meaning" },
+	{ "tree --flat --focus x demo:1", PAGEK_USAGE, "no meaning" },
+	{ "tree --least 101 demo:1", PAGEK_USAGE, "not a share" },
+	{ "tree --least nan demo:1", PAGEK_USAGE, "not a share" },
+	{ "tree --depth 0 demo:1", PAGEK_USAGE, "not a number" },
+	{ "tree --folded demo:1", PAGEK_USAGE, "takes no option --folded" },
+	{ "export demo:1", PAGEK_USAGE, "needs a format" },
+	{ "export --format pprof demo:1", PAGEK_USAGE, "not one of" },
+	{ "export --format json --folded demo:1", PAGEK_USAGE,
+	    "takes no option --format" },
+	{ "export --pprof demo:1", PAGEK_USAGE, "unknown option '--pprof'" },
+	{ "export --folded --by line demo:1", PAGEK_USAGE, "by bytes, blocks" },
 	{ "list --utc", PAGEK_USAGE, "takes no option --utc" },
 	{ "run", PAGEK_USAGE, "needs a command" },
 	{ "run --", PAGEK_USAGE, "needs a command" },
@@ -219,6 +251,53 @@ START_TEST(values_arrive)
 }
 END_TEST
 
+START_TEST(measure_and_group_are_words_of_one_option)
+{
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "tree"), 0);
+	ck_assert_int_eq(o.measure, PROFILE_BYTES);
+	ck_assert(o.least > 0.0099 && o.least < 0.0101);
+	ck_assert_uint_eq(o.depth, 0);
+	ck_assert_int_eq(parse(&o, "tree --flat --by age --by module "
+	    "--least 12.5"), 0);
+	ck_assert_int_eq(o.measure, PROFILE_AGE);
+	ck_assert_int_eq(o.by, PROFILE_MODULE);
+	ck_assert(o.least == 0.125);
+	ck_assert_int_eq(parse(&o, "run -- true"), 0);
+	ck_assert_uint_eq(o.stack, 16);
+	ck_assert_int_eq(parse(&o, "run --stack 0 -- true"), 0);
+	ck_assert_uint_eq(o.stack, 0);
+}
+END_TEST
+
+static bool
+is_skipped(const char *line, const char *function)
+{
+	struct symbol_wrappers *w;
+	struct options o;
+	bool skipped;
+
+	ck_assert_int_eq(parse(&o, line), 0);
+	ck_assert_int_eq(options_wrappers(&o, &w), 0);
+	skipped = symbol_wrappers_match(w, function);
+	symbol_wrappers_free(w);
+	return skipped;
+}
+
+START_TEST(patterns_are_added_to_those_known_or_stand_alone)
+{
+	ck_assert(is_skipped("", "zmalloc"));
+	ck_assert(!is_skipped("", "my_alloc"));
+	ck_assert(is_skipped("--skip my_*", "my_alloc"));
+	ck_assert(is_skipped("--skip my_*", "zmalloc"));
+	ck_assert(is_skipped("--skip a --skip my_*,b", "my_alloc"));
+	ck_assert(!is_skipped("--no-skip", "zmalloc"));
+	ck_assert(!is_skipped("--skip my_* --no-skip", "zmalloc"));
+	ck_assert(is_skipped("--skip my_* --no-skip", "my_alloc"));
+}
+END_TEST
+
 START_TEST(list_choice_reaches_the_session)
 {
 	struct nodes_session_opts s = { 0 };
@@ -301,6 +380,9 @@ options_suite(void)
 	tcase_add_test(tc, escapes_of_the_user_do_not_come_back_raw);
 	tcase_add_test(tc, words_of_the_command_are_its_own);
 	tcase_add_test(tc, values_arrive);
+	tcase_add_test(tc, measure_and_group_are_words_of_one_option);
+	tcase_add_test(tc,
+	    patterns_are_added_to_those_known_or_stand_alone);
 	tcase_add_test(tc, list_choice_reaches_the_session);
 	tcase_add_test(tc, help_wins_over_what_is_wrong);
 	tcase_add_test(tc, help_has_every_option);

@@ -12,8 +12,8 @@
 
 #define COLUMNS_DEFAULT 80
 #define LINES_DEFAULT 24
-#define NAMES_ROUNDS 64		/* of 4,096 names each */
 #define NAMES_WAIT_MS 300
+#define AGAIN_MS 100		/* what was not known is asked for again */
 
 static int
 from_environment(const char *name)
@@ -71,42 +71,121 @@ no_names_pending(void *arg)
 	    !nodes_session_look(arg)->linked;
 }
 
-/* Asks for the names of all rows that will be printed. */
-static void
-want_names(struct nodes_session *s, const struct page_opts *opts,
-    uint64_t limit)
+/* The rows that will be printed, and their threads' names. */
+static int
+take_rows(struct nodes_session *s, const struct page_opts *opts,
+    uint64_t limit, struct profile *p)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct blk rows[256];
 	uint64_t offs = 0;
 	size_t n, i;
+	int r;
 
 	while ((n = blklist_window(look->list, opts->order, opts->reverse,
 	    offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++) {
-			nodes_session_symbol(s, rows[i].caller);
 			nodes_session_thread(s, rows[i].thread);
+			r = profile_add(p, rows[i].caller, rows[i].size,
+			    rows[i].ms);
+			if (r < 0)
+				return r;
 		}
 		if (i < n)
-			return;
+			break;
 	}
+	return 0;
+}
+
+static bool
+never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Until what was asked for is answered, or is due to be asked again. */
+static void
+await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
+{
+	if (no_names_pending(s))
+		pump(loop, s, left_ms < AGAIN_MS ? (int)left_ms : AGAIN_MS,
+		    never, NULL);
+	else
+		pump(loop, s, (int)left_ms, no_names_pending, s);
+}
+
+int
+batch_names(uv_loop_t *loop, struct nodes_session *s,
+    const struct page_opts *opts, uint64_t limit, int timeout_ms,
+    struct profile **out)
+{
+	struct profile_words words = profile_session_words;
+	struct mono begun = mono_now();
+	struct profile *p;
+	int64_t left;
+	int r;
+
+	words.arg = s;
+	r = profile_new(&p);
+	if (r < 0)
+		return r;
+	profile_set_wrappers(p, opts->wrappers);
+	for (;;) {
+		profile_restart(p);
+		r = take_rows(s, opts, limit, p);
+		if (r == 0)
+			r = profile_resolve(p, &words);
+		/* A row with hex numbers for names is better than none. */
+		left = timeout_ms - mono_ms_since(begun);
+		if (r < 0 || (r == 0 && no_names_pending(s)) || left <= 0 ||
+		    !nodes_session_look(s)->linked)
+			break;
+		await_names(loop, s, left);
+	}
+	if (r < 0) {
+		profile_free(p);
+		return r;
+	}
+	*out = p;
+	return 0;
+}
+
+int
+batch_words(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
+    int timeout_ms, size_t *lacking)
+{
+	struct profile_words words = profile_session_words;
+	struct mono begun = mono_now();
+	int64_t left;
+	int r;
+
+	words.arg = s;
+	for (;;) {
+		r = profile_resolve(p, &words);
+		left = timeout_ms - mono_ms_since(begun);
+		if (r <= 0 || left <= 0 || !nodes_session_look(s)->linked)
+			break;
+		await_names(loop, s, left);
+	}
+	if (r < 0)
+		return r;
+	*lacking = (size_t)r;
+	return 0;
 }
 
 void
-batch_names(uv_loop_t *loop, struct nodes_session *s,
-    const struct page_opts *opts, uint64_t limit, int timeout_ms)
+batch_tell_lacking(const struct options *o, struct nodes_session *s,
+    size_t lacking, size_t of)
 {
-	struct mono begun = mono_now();
-	int round;
+	const char *fetching = nodes_session_fetching(s);
 
-	/* A picture with hex numbers for names is better than none: no error. */
-	for (round = 0; round < NAMES_ROUNDS; round++) {
-		want_names(s, opts, limit);
-		if (no_names_pending(s) ||
-		    mono_ms_since(begun) >= timeout_ms ||
-		    !pump(loop, s, timeout_ms, no_names_pending, s))
-			return;
-	}
+	if (lacking == 0)
+		return;
+	complain("names of %zu of %zu stacks were not all there within "
+	    "%g s%s%s: what has none stands as module+offset", lacking, of,
+	    o->timeout_ms / 1000.0, fetching[0] != '\0' ? ", fetching " : "",
+	    fetching);
 }
 
 /* --- pictures ----------------------------------------------------------- */
@@ -134,9 +213,8 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 /* --- what has become of it ---------------------------------------------- */
 
 int
-batch_status(const struct options *o, struct nodes_session *s)
+batch_status(const struct options *o, const struct nodes_look *look)
 {
-	const struct nodes_look *look = nodes_session_look(s);
 	int status = PAGEK_OK;
 
 	switch (look->state) {
@@ -188,20 +266,19 @@ static int
 once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page *page, FILE *out)
 {
-	int rows = nodes_session_look(s)->listed ? 0 : batch_lines(out);
+	int rows = nodes_session_look(s)->listed ? 0 : batch_lines(out), r;
+	struct profile *p;
 
-	batch_names(loop, s, &page->opts, 0, o->timeout_ms);
+	r = batch_names(loop, s, &page->opts, 0, o->timeout_ms, &p);
+	if (r < 0)
+		return r;
 	if (!o->json)
-		return batch_print(out, loop, page, s, rows);
-	json_blocks(out, s, &page->opts, option_given(o, OPTION_SINCE), 0);
-	return 0;
-}
-
-static bool
-never(void *arg)
-{
-	(void)arg;
-	return false;
+		r = batch_print(out, loop, page, s, rows);
+	else
+		json_blocks(out, s, p, &page->opts,
+		    option_given(o, OPTION_SINCE), 0);
+	profile_free(p);
+	return r;
 }
 
 /* Pictures until their count, the target's end or the reader's. */
@@ -250,5 +327,43 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		return output_close(out, o->output, PAGEK_FAILED);
 	}
 	status = output_close(out, o->output, PAGEK_OK);
-	return status != PAGEK_OK ? status : batch_status(o, s);
+	return status != PAGEK_OK ? status :
+	    batch_status(o, nodes_session_look(s));
+}
+
+/* --- a target, once ------------------------------------------------------ */
+
+static void
+no_news(void *arg)
+{
+	(void)arg;
+}
+
+int
+batch_watch(const struct options *o, uv_loop_t *loop,
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
+{
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_session *s = NULL;
+	struct nodes_link *link = NULL;
+	char why[512];
+	int status, err;
+
+	options_session(o, &opts);
+	status = target_open(o, loop, &link, &opts, why, sizeof why);
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	err = nodes_session_open(&s, link, &opts, no_news, NULL);
+	if (err < 0) {
+		complain("cannot watch: %s", strerror(-err));
+		status = PAGEK_FAILED;
+	} else {
+		pump_settled(loop, s, o->timeout_ms);
+		status = nodes_session_look(s)->listed ? run(o, loop, s) :
+		    batch_status(o, nodes_session_look(s));
+	}
+	pump_down(loop, s, link);
+	return status;
 }

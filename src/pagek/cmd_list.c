@@ -6,7 +6,6 @@
 #include "../base/base.h"
 #include "commands.h"
 #include "json.h"
-#include "pump.h"
 
 #define ROW_BYTES 2048
 
@@ -36,56 +35,34 @@ list_rows(FILE *out, struct nodes_session *s, const struct page *page,
 static int
 list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	const struct nodes_look *look;
+	struct profile *p;
 	struct page page;
-	int status;
+	int status, err;
 	FILE *out;
 
 	page_init(&page, &o->page);
-	pump_settled(loop, s, o->timeout_ms);
-	look = nodes_session_look(s);
-	if (!look->listed)
-		return batch_status(o, s);
-	batch_names(loop, s, &page.opts, o->limit, o->timeout_ms);
-	out = output_open(o->output);
-	if (out == NULL)
+	err = batch_names(loop, s, &page.opts, o->limit, o->timeout_ms, &p);
+	if (err < 0) {
+		complain("cannot list: %s", strerror(-err));
 		return PAGEK_FAILED;
+	}
+	out = output_open(o->output);
+	if (out == NULL) {
+		profile_free(p);
+		return PAGEK_FAILED;
+	}
 	if (o->json)
-		json_blocks(out, s, &page.opts, false, o->limit);
+		json_blocks(out, s, p, &page.opts, false, o->limit);
 	else
 		list_rows(out, s, &page, o->limit);
+	profile_free(p);
 	status = output_close(out, o->output, PAGEK_OK);
-	return status != PAGEK_OK ? status : batch_status(o, s);
-}
-
-static void
-no_news(void *arg)
-{
-	(void)arg;
+	return status != PAGEK_OK ? status :
+	    batch_status(o, nodes_session_look(s));
 }
 
 int
 cmd_list(const struct options *o, uv_loop_t *loop)
 {
-	struct nodes_session_opts opts = { 0 };
-	struct nodes_session *s = NULL;
-	struct nodes_link *link = NULL;
-	char why[512];
-	int status, err;
-
-	options_session(o, &opts);
-	status = target_open(o, loop, &link, &opts, why, sizeof why);
-	if (status != PAGEK_OK) {
-		complain("%s", why);
-		return status;
-	}
-	err = nodes_session_open(&s, link, &opts, no_news, NULL);
-	if (err == 0) {
-		status = list(o, loop, s);
-	} else {
-		complain("cannot watch: %s", strerror(-err));
-		status = PAGEK_FAILED;
-	}
-	pump_down(loop, s, link);
-	return status;
+	return batch_watch(o, loop, list);
 }

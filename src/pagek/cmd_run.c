@@ -304,6 +304,8 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 		.report = o->report,
 		.max = o->max,
 		.no_wait = option_given(o, OPTION_NO_WAIT),
+		.stack = o->stack,
+		.free_stacks = option_given(o, OPTION_FREE_STACK),
 		.check_list = o->list == LIST_CHECK,
 	};
 	int form, err, status;

@@ -16,6 +16,8 @@
 int cmd_top(const struct options *, uv_loop_t *);
 int cmd_run(const struct options *, uv_loop_t *);
 int cmd_list(const struct options *, uv_loop_t *);
+int cmd_tree(const struct options *, uv_loop_t *);
+int cmd_export(const struct options *, uv_loop_t *);
 int cmd_targets(const struct options *, uv_loop_t *);
 
 /* "pagek: ..." on standard error, one line, outside text made safe. */
@@ -46,9 +48,25 @@ int batch_lines(FILE *);
 int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
     int rows);
 
-/* Asks for the names that a picture needs, and waits a while for them. */
-void batch_names(uv_loop_t *, struct nodes_session *, const struct page_opts *,
-    uint64_t limit, int timeout_ms);
+/*
+ * Waits until the names of all rows are there, for timeout_ms at most, and
+ * gives the profile of these rows: of the list as it is when this returns,
+ * with what is known by then.  The profile is the caller's.  -ENOMEM.
+ */
+int batch_names(uv_loop_t *, struct nodes_session *, const struct page_opts *,
+    uint64_t limit, int timeout_ms, struct profile **);
+
+/*
+ * Waits until all names of the profile are there, for timeout_ms at most;
+ * *lacking gets how many callers still lack some.  The list goes on
+ * meanwhile, the profile does not.  -ENOMEM.
+ */
+int batch_words(uv_loop_t *, struct nodes_session *, struct profile *,
+    int timeout_ms, size_t *lacking);
+
+/* Says on standard error that names are missing, and why if that is known. */
+void batch_tell_lacking(const struct options *, struct nodes_session *,
+    size_t lacking, size_t of);
 
 /* `pagek --once` and `pagek -b` on an open session. */
 int batch_top(const struct options *, uv_loop_t *, struct nodes_session *);
@@ -57,7 +75,14 @@ int batch_top(const struct options *, uv_loop_t *, struct nodes_session *);
  * The exit status that a session's state deserves, after a complaint if it is
  * not 0.
  */
-int batch_status(const struct options *, struct nodes_session *);
+int batch_status(const struct options *, const struct nodes_look *);
+
+/*
+ * Opens a session of the target, waits until its list is whole, and calls
+ * `run`, which returns the exit status.
+ */
+int batch_watch(const struct options *, uv_loop_t *,
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
 
 /* --- terminal (tty.c) --------------------------------------------------- */
 

@@ -157,6 +157,22 @@ json_hex(struct json *j, uint64_t n)
 	fprintf(j->out, "\"0x%" PRIx64 "\"", n);
 }
 
+/* The decimal point is a point in every locale. */
+void
+json_share(struct json *j, double part, double whole)
+{
+	unsigned millionths;
+
+	if (!(whole > 0)) {
+		json_null(j);
+		return;
+	}
+	millionths = (unsigned)(part / whole * 1e6 + 0.5);
+	separate(j);
+	fprintf(j->out, "%u.%06u", millionths / 1000000,
+	    millionths % 1000000);
+}
+
 void
 json_time(struct json *j, int64_t wall_ms)
 {

@@ -1,6 +1,7 @@
 /*
  * json: a small writer (json.c), and what it is used for (json_schemas.c): a
- * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1.
+ * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1;
+ * json_profile.c: call trees in pagek.tree/1, groups in pagek.groups/1.
  *
  * Objects and arrays may be written over many lines, an element on each, or
  * in one.  Unknown values are null, never 0.  Outside text becomes valid
@@ -11,6 +12,8 @@
 
 #include <stdio.h>
 
+#include "../mdd/mdd.h"
+#include "moment.h"
 #include "pagek.h"
 
 #define JSON_DEPTH 8
@@ -36,11 +39,24 @@ void json_signed(struct json *, int64_t);
 void json_bool(struct json *, bool);
 void json_null(struct json *);
 void json_hex(struct json *, uint64_t);			/* "0x1234" */
+void json_share(struct json *, double part, double whole);	/* 0.25; null of nothing */
 void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
 
-/* What the session looks at, in the order of the options, limit blocks at most (0: all). */
-void json_blocks(FILE *, struct nodes_session *, const struct page_opts *,
-    bool since_click, uint64_t limit);
+/*
+ * What the session looks at, in the order of the options, limit blocks at most
+ * (0: all); the profile is of these blocks.
+ */
+void json_blocks(FILE *, struct nodes_session *, struct profile *,
+    const struct page_opts *, bool since_click, uint64_t limit);
+
+/* The keys node and target, and complete to mended, of any look. */
+void json_target(struct json *, const struct nodes_look *);
+void json_lost(struct json *, const struct nodes_look *);
+
+/* A call tree, or a flat table of groups, as the options want it.  -ENOMEM. */
+struct options;
+int json_tree(FILE *, const struct options *, const struct moment *);
+int json_groups(FILE *, const struct options *, const struct moment *);
 
 /* Targets of nodes, schema pagek.targets/1: begin, each node's, end. */
 void json_targets_begin(struct json *, FILE *, bool ascii);

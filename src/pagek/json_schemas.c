@@ -29,8 +29,8 @@ put_status(struct json *j, int32_t status)
 	json_end(j);
 }
 
-static void
-put_node(struct json *j, const struct nodes_look *look)
+void
+json_target(struct json *j, const struct nodes_look *look)
 {
 	char number[8];
 	size_t len = 0;
@@ -67,8 +67,8 @@ put_node(struct json *j, const struct nodes_look *look)
 	json_end(j);
 }
 
-static void
-put_lost(struct json *j, const struct nodes_look *look)
+void
+json_lost(struct json *j, const struct nodes_look *look)
 {
 	static const char *const causes[STREAM_CAUSES] = {
 		"before", "ring_full", "overwritten", "writer_died",
@@ -159,8 +159,74 @@ put_requester(struct json *j, const struct nodes_look *look,
 	json_text(j, info->name[0] != '\0' ? info->name : number);
 }
 
+/* --- stacks --------------------------------------------------------------- */
+
 static void
-put_block(struct json *j, struct nodes_session *s,
+hex_or_null(struct json *j, uint64_t n)
+{
+	if (n != 0)
+		json_hex(j, n);
+	else
+		json_null(j);
+}
+
+static void
+put_line(struct json *j, const struct profile_line *l)
+{
+	json_begin(j, '{', false);
+	json_key(j, "address");
+	hex_or_null(j, l->address);
+	json_key(j, "module");
+	json_text(j, or_null(l->module));
+	json_key(j, "offset");
+	hex_or_null(j, l->offset);
+	json_key(j, "function");
+	json_text(j, or_null(l->function));
+	json_key(j, "file");
+	json_text(j, or_null(l->file));
+	json_key(j, "line");
+	if (l->line != 0)
+		json_number(j, l->line);
+	else
+		json_null(j);
+	json_key(j, "skipped");
+	json_bool(j, l->skipped);
+	json_key(j, "inlined");
+	json_bool(j, l->inlined);
+	json_end(j);
+}
+
+/* A site says nothing to anybody else: the caller is its innermost frame. */
+static void
+put_stack(struct json *j, struct profile *p, uint64_t caller)
+{
+	struct profile_line line[PROFILE_LINES_MAX];
+	size_t n = 0, origin = 0, i;
+	unsigned end = 0;
+
+	if (caller == 0 || profile_stack(p, caller, line, PROFILE_LINES_MAX,
+	    &n, &origin, &end) < 0)
+		n = 0;
+	json_key(j, "caller");
+	hex_or_null(j, n > 0 ? line[0].address : 0);
+	json_key(j, "function");
+	json_text(j, n > 0 && line[origin].address != 0 ?
+	    line[origin].name : NULL);
+	json_key(j, "stack");
+	if (n > 0 && end != 0) {
+		json_begin(j, '[', false);
+		for (i = 0; i < n; i++)
+			put_line(j, &line[i]);
+		json_end(j);
+	} else {
+		json_null(j);
+	}
+	json_key(j, "stack_end");
+	json_text(j, end != 0 ? stream_end_text(end) : NULL);
+}
+
+static void
+put_block(struct json *j, struct nodes_session *s, struct profile *p,
     const struct nodes_look *look, const struct blk *b)
 {
 	const struct stream_type *type = &look->types->by_code[b->type];
@@ -200,20 +266,13 @@ put_block(struct json *j, struct nodes_session *s,
 	json_time(j, wall);
 	json_key(j, "seq");
 	json_number(j, b->seq);
-	json_key(j, "caller");
-	if (b->caller != 0)
-		json_hex(j, b->caller);
-	else
-		json_null(j);
-	json_key(j, "function");
-	json_text(j, b->caller != 0 ?
-	    or_null(nodes_session_symbol(s, b->caller)) : NULL);
+	put_stack(j, p, b->caller);
 	json_end(j);
 }
 
 void
-json_blocks(FILE *out, struct nodes_session *s, const struct page_opts *opts,
-    bool since_click, uint64_t limit)
+json_blocks(FILE *out, struct nodes_session *s, struct profile *p,
+    const struct page_opts *opts, bool since_click, uint64_t limit)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct json j = { .out = out, .ascii = opts->ascii };
@@ -226,7 +285,7 @@ json_blocks(FILE *out, struct nodes_session *s, const struct page_opts *opts,
 	json_text(&j, "pagek.blocks/1");
 	json_key(&j, "time");
 	json_time(&j, base_wall_ms());
-	put_node(&j, look);
+	json_target(&j, look);
 	json_key(&j, "format");
 	json_text(&j, look->classic ? "classic" : "wide");
 	json_key(&j, "since");
@@ -235,14 +294,14 @@ json_blocks(FILE *out, struct nodes_session *s, const struct page_opts *opts,
 	json_text(&j, opts->order == BLKLIST_BY_AGE ? "age" : "address");
 	json_key(&j, "reverse");
 	json_bool(&j, opts->reverse);
-	put_lost(&j, look);
+	json_lost(&j, look);
 	put_counts(&j, look);
 	json_key(&j, "blocks");
 	json_begin(&j, '[', true);
 	while ((n = blklist_window(look->list, opts->order, opts->reverse,
 	    offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++)
-			put_block(&j, s, look, &rows[i]);
+			put_block(&j, s, p, look, &rows[i]);
 		if (i < n || ferror(out))
 			break;
 	}

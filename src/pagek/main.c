@@ -70,6 +70,8 @@ dispatch(const struct options *o)
 		[COMMAND_TOP] = cmd_top,
 		[COMMAND_RUN] = cmd_run,
 		[COMMAND_LIST] = cmd_list,
+		[COMMAND_TREE] = cmd_tree,
+		[COMMAND_EXPORT] = cmd_export,
 		[COMMAND_TARGETS] = cmd_targets,
 	};
 	uv_loop_t loop;
@@ -89,6 +91,7 @@ dispatch(const struct options *o)
 int
 main(int argc, char **argv)
 {
+	struct symbol_wrappers *wrappers = NULL;
 	struct options o;
 	char why[512];
 	int status;
@@ -111,7 +114,14 @@ main(int argc, char **argv)
 		    o.topic : o.named ? o.command : COMMANDS);
 		return output_close(stdout, NULL, PAGEK_OK);
 	}
+	status = options_wrappers(&o, &wrappers);
+	if (status < 0) {
+		complain("cannot begin: %s", strerror(-status));
+		return PAGEK_FAILED;
+	}
+	o.page.wrappers = wrappers;
 	status = dispatch(&o);
+	symbol_wrappers_free(wrappers);
 	if (status >= BY_SIGNAL(0))
 		end_by_signal(status - BY_SIGNAL(0));
 	return status;

@@ -15,6 +15,7 @@
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
 #define TIMEOUT_MS 10000
 #define INTERVAL_MS 1000
+#define LEAST 0.01
 
 /* --- values ------------------------------------------------------------- */
 
@@ -204,6 +205,87 @@ set_max(struct parse *p, const char *arg)
 	return r;
 }
 
+/*
+ * Measures and kinds of groups are words of one option: what they are for is
+ * plain from the words.
+ */
+static int
+set_by(struct parse *p, const char *arg)
+{
+	static const char *const measures[] = {
+		[PROFILE_BYTES] = "bytes",
+		[PROFILE_BLOCKS] = "blocks",
+		[PROFILE_AGE] = "age",
+	};
+	static const char *const groups[] = {
+		[PROFILE_SITE] = "site",
+		[PROFILE_FUNCTION] = "function",
+		[PROFILE_LINE] = "line",
+		[PROFILE_FRAME] = "frame",
+		[PROFILE_MODULE] = "module",
+	};
+	int i = get_word(arg, measures, BASE_NELEM(measures));
+
+	if (i >= 0) {
+		p->o->measure = (enum profile_measure)i;
+		return 0;
+	}
+	i = get_word(arg, groups, BASE_NELEM(groups));
+	if (i < 0)
+		return bad_value(p, OPTION_BY, arg);
+	p->o->by = (enum profile_by)i;
+	p->o->by_group = true;
+	return 0;
+}
+
+static int
+set_least(struct parse *p, const char *arg)
+{
+	char *end;
+	double percent;
+
+	percent = strtod(arg, &end);
+	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
+	    !(percent >= 0 && percent <= 100))
+		return fail(p, "--least=%s: not a share from 0 to 100 percent",
+		    shown(arg));
+	p->o->least = percent / 100;
+	return 0;
+}
+
+static int
+set_depth(struct parse *p, const char *arg)
+{
+	uint64_t n = 0;
+	int r = get_number(p, OPTION_DEPTH, arg, 1, PROFILE_LINES_MAX, &n);
+
+	p->o->depth = (unsigned)n;
+	return r;
+}
+
+static int
+set_stack(struct parse *p, const char *arg)
+{
+	uint64_t n = 0;
+	int r = get_number(p, OPTION_STACK, arg, 0, RING_STACK_MAX, &n);
+
+	p->o->stack = (unsigned)n;
+	return r;
+}
+
+static int
+set_skip(struct parse *p, const char *arg)
+{
+	if (arg[strspn(arg, ", \t")] == '\0')
+		return fail(p, "--skip=%s: no pattern of function names",
+		    shown(arg));
+	if (p->o->skips == OPTIONS_SKIPS)
+		return fail(p, "--skip is given more than %d times",
+		    OPTIONS_SKIPS);
+	p->o->skip[p->o->skips++] = arg;
+	return 0;
+}
+
 /* Options without a value are only given, or set what stands here. */
 static void
 set_plain(struct options *o, enum option_id id)
@@ -243,6 +325,16 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 		return set_fps(p, arg);
 	case OPTION_MAX:
 		return set_max(p, arg);
+	case OPTION_BY:
+		return set_by(p, arg);
+	case OPTION_LEAST:
+		return set_least(p, arg);
+	case OPTION_DEPTH:
+		return set_depth(p, arg);
+	case OPTION_STACK:
+		return set_stack(p, arg);
+	case OPTION_SKIP:
+		return set_skip(p, arg);
 	case OPTION_LIMIT:
 		return get_number(p, id, arg, 1, UINT32_MAX, &o->limit);
 	case OPTION_COUNT:
@@ -260,6 +352,9 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_STREAM:
 		o->stream = arg;
 		break;
+	case OPTION_FOCUS:
+		o->focus = arg;
+		break;
 	case OPTION_REVERSE:
 	case OPTION_WIDE:
 	case OPTION_ASCII:
@@ -268,6 +363,10 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_BATCH:
 	case OPTION_STRICT:
 	case OPTION_NO_WAIT:
+	case OPTION_FLAT:
+	case OPTION_FOLDED:
+	case OPTION_NO_SKIP:
+	case OPTION_FREE_STACK:
 	case OPTION_HELP:
 	case OPTION_VERSION:
 	case OPTIONS:
@@ -352,6 +451,45 @@ check_demo(struct parse *p)
 }
 
 static int
+check_tree(struct parse *p)
+{
+	static const enum option_id not_flat[] = { OPTION_REVERSE,
+		OPTION_DEPTH, OPTION_FOCUS };
+	const struct options *o = p->o;
+	bool flat = option_given(o, OPTION_FLAT);
+	size_t i;
+
+	if (o->command == COMMAND_EXPORT && !option_given(o, OPTION_FOLDED))
+		return fail(p, "'pagek export' needs a format, and there is "
+		    "one: --folded");
+	if (o->command == COMMAND_EXPORT && o->by_group)
+		return fail(p, "folded stacks are by bytes, blocks or age");
+	if (o->command != COMMAND_TREE)
+		return 0;
+	if (!flat && o->by_group)
+		return fail(p, "groups are for a flat table: give --flat too, "
+		    "or a tree by bytes, blocks or age");
+	if (!flat && option_given(o, OPTION_LIMIT))
+		return fail(p, "--limit is for a flat table: give --flat too, "
+		    "or --least and --depth");
+	for (i = 0; flat && i < BASE_NELEM(not_flat); i++)
+		if (option_given(o, not_flat[i]))
+			return fail(p, "--%s has no meaning with --flat",
+			    option_rows[not_flat[i]].name);
+	return 0;
+}
+
+static int
+check_stacks(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->stack == 0 && option_given(o, OPTION_FREE_STACK))
+		return fail(p, "--free-stack needs stacks: --stack=0 has none");
+	return 0;
+}
+
+static int
 check_together(struct parse *p)
 {
 	const struct options *o = p->o;
@@ -362,6 +500,10 @@ check_together(struct parse *p)
 		r = check_text(p);
 	if (r == 0)
 		r = check_demo(p);
+	if (r == 0)
+		r = check_tree(p);
+	if (r == 0)
+		r = check_stacks(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
 	    option_given(o, OPTION_WIDE))
 		r = fail(p, "--classic and --wide exclude each other");
@@ -568,6 +710,9 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		.topic = COMMANDS,
 		.interval_ms = INTERVAL_MS,
 		.timeout_ms = TIMEOUT_MS,
+		.stack = OPTIONS_STACK,
+		.by = PROFILE_FUNCTION,
+		.least = LEAST,
 		.page = { .order = BLKLIST_BY_AGE, .listing = "" },
 	};
 	r = parse_words(&p, argc, argv);
@@ -590,4 +735,24 @@ options_session(const struct options *o, struct nodes_session_opts *s)
 	s->max = o->max;
 	s->kind_given = o->list != LIST_DEFAULT;
 	s->kind = o->list == LIST_NOTE ? BLKLIST_LITERAL : BLKLIST_INDEXED;
+}
+
+int
+options_wrappers(const struct options *o, struct symbol_wrappers **out)
+{
+	struct symbol_wrappers *w = NULL;
+	unsigned i;
+	int r;
+
+	r = symbol_wrappers_new(&w);
+	if (r == 0 && option_given(o, OPTION_NO_SKIP))
+		r = symbol_wrappers_add(w, "none");
+	for (i = 0; i < o->skips && r == 0; i++)
+		r = symbol_wrappers_add(w, o->skip[i]);
+	if (r < 0) {
+		symbol_wrappers_free(w);
+		return r;
+	}
+	*out = w;
+	return 0;
 }

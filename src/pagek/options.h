@@ -3,7 +3,7 @@
  *
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
- *		targets, help.
+ *		tree, export, targets, help.
  *	TARGET	a word that says whose memory: see target.h.
  *
  * What an option means is decided here and nowhere else, so that none is
@@ -15,13 +15,19 @@
 
 #include <stdio.h>
 
+#include "../mdd/mdd.h"
 #include "pagek.h"
 #include "target.h"
+
+#define OPTIONS_SKIPS 16	/* times that --skip may be given */
+#define OPTIONS_STACK 16	/* frames, unless told otherwise */
 
 enum command {
 	COMMAND_TOP,
 	COMMAND_RUN,
 	COMMAND_LIST,
+	COMMAND_TREE,
+	COMMAND_EXPORT,
 	COMMAND_TARGETS,
 	COMMAND_HELP,
 	COMMANDS
@@ -60,6 +66,15 @@ struct options {
 	enum list_choice list;
 	const char *report;
 	const char *at, *stream;
+	unsigned stack;			/* frames of each stack */
+	enum profile_measure measure;
+	enum profile_by by;		/* of a flat table */
+	bool by_group;			/* it was given */
+	double least;			/* share of all */
+	unsigned depth;			/* 0: all */
+	const char *focus;		/* NULL: all stacks */
+	const char *skip[OPTIONS_SKIPS];
+	unsigned skips;
 };
 
 static inline bool
@@ -77,6 +92,9 @@ int options_parse(struct options *, int argc, char **argv, char *why,
 
 /* What a session is opened with. */
 void options_session(const struct options *, struct nodes_session_opts *);
+
+/* The functions to be skipped; the caller's.  -ENOMEM. */
+int options_wrappers(const struct options *, struct symbol_wrappers **);
 
 /* --help of one command, or of all with COMMANDS. */
 void options_help(FILE *, enum command);

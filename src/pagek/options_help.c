@@ -7,9 +7,11 @@
 #define C_TOP (1u << COMMAND_TOP)
 #define C_RUN (1u << COMMAND_RUN)
 #define C_LIST (1u << COMMAND_LIST)
+#define C_TREE (1u << COMMAND_TREE)
+#define C_EXPORT (1u << COMMAND_EXPORT)
 #define C_TARGETS (1u << COMMAND_TARGETS)
 #define C_HELP (1u << COMMAND_HELP)
-#define C_ALL (C_TOP | C_RUN | C_LIST | C_TARGETS | C_HELP)
+#define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -26,6 +28,10 @@ const struct command_row command_rows[COMMANDS] = {
 	    "start a command and watch it" },
 	[COMMAND_LIST] = { "list", "[OPTIONS] [TARGET]",
 	    "list a target's blocks once" },
+	[COMMAND_TREE] = { "tree", "[OPTIONS] [TARGET]",
+	    "who called whom for the memory that is held" },
+	[COMMAND_EXPORT] = { "export", "--folded [OPTIONS] [TARGET]",
+	    "write the stacks of what is held for other programs" },
 	[COMMAND_TARGETS] = { "targets", "[OPTIONS] [TARGET]",
 	    "list what can be watched" },
 	[COMMAND_HELP] = { "help", "[COMMAND]", "explain a command" },
@@ -36,7 +42,7 @@ const struct command_row command_rows[COMMANDS] = {
 static void
 print_option(FILE *out, const struct option_row *row)
 {
-	char left[48];
+	char left[96];
 	size_t len = 0;
 
 	if (row->letter != 0)

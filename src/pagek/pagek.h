@@ -29,6 +29,7 @@
 
 #include "../base/base.h"
 #include "../nodes/nodes.h"
+#include "../symbol/wrappers.h"
 
 enum page_layout {
 	PAGE_AUTO,		/* classic below 80 columns, wide from there on */
@@ -51,6 +52,7 @@ struct page_opts {
 	bool utc;
 	enum page_color color;
 	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
+	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
 	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
 	struct nodes_session_opts session;	/* what :target keeps of how the session was opened: list, max, click */
 };

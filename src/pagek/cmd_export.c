@@ -1,0 +1,44 @@
+/*
+ * pagek export: what is held, in the forms of other programs.  There is one
+ * yet: folded stacks.
+ */
+#include <errno.h>
+
+#include "commands.h"
+#include "moment.h"
+
+static int
+put_line(void *arg, const char *line)
+{
+	FILE *out = arg;
+
+	fprintf(out, "%s\n", line);
+	return ferror(out) ? -EPIPE : 0;
+}
+
+static int
+put_folded(FILE *out, const struct options *o, const struct moment *m)
+{
+	int r;
+
+	/* The form has no place for it. */
+	if (!m->look.complete)
+		complain("INCOMPLETE: %llu records were lost, some of these "
+		    "blocks may be freed",
+		    (unsigned long long)page_lost(&m->look));
+	r = profile_folded(m->profile, o->measure, m->look.now_ms, put_line,
+	    out);
+	return r == -EPIPE ? 0 : r;
+}
+
+static int
+export(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return moment_report(o, loop, s, put_folded);
+}
+
+int
+cmd_export(const struct options *o, uv_loop_t *loop)
+{
+	return batch_watch(o, loop, export);
+}

@@ -1,0 +1,366 @@
+/*
+ * pagek tree: who called whom for the memory that is held, as a tree or as a
+ * flat table.
+ */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../base/base.h"
+#include "commands.h"
+#include "json.h"
+#include "moment.h"
+#include "view.h"
+
+#define NAME_BYTES 1100		/* of a name of the wire, each byte as \xNN */
+
+struct tree_out {
+	FILE *out;
+	const struct options *o;
+	const struct moment *m;
+	bool ascii;
+	bool more[PROFILE_LINES_MAX + 1];	/* by depth: siblings are to come */
+};
+
+static const char *const measure_names[] = {
+	[PROFILE_BYTES] = "bytes",
+	[PROFILE_BLOCKS] = "blocks",
+	[PROFILE_AGE] = "age",
+};
+
+static const char *const group_names[] = {
+	[PROFILE_SITE] = "stack",
+	[PROFILE_FUNCTION] = "function",
+	[PROFILE_LINE] = "line",
+	[PROFILE_FRAME] = "any function of the stack",
+	[PROFILE_MODULE] = "module",
+};
+
+/* --- what stands above --------------------------------------------------- */
+
+static void
+put_safe(const struct tree_out *t, const char *text)
+{
+	char safe[4 * MOMENT_TEXT];
+
+	base_safe_text(safe, sizeof safe, text, strlen(text), t->ascii);
+	fputs(safe, t->out);
+}
+
+static void
+put_title(const struct tree_out *t)
+{
+	const struct nodes_look *look = &t->m->look;
+	char target[PAGE_TARGET_TEXT], date[32] = "";
+	time_t at = (time_t)(look->node_wall_ms / 1000);
+	struct tm tm;
+
+	/* A classic node's clock has no zone. */
+	if (look->node_wall_ms != 0 && (look->classic ? gmtime_r(&at, &tm) :
+	    localtime_r(&at, &tm)) != NULL)
+		strftime(date, sizeof date, "  %Y-%m-%d %H:%M:%S", &tm);
+	page_target_text(look, target);
+	fprintf(t->out, "%s  %04X ", option_given(t->o, OPTION_FLAT) ?
+	    "GROUPS" : "CALL TREE", look->node_number);
+	put_safe(t, look->node_name);
+	fputs(target[0] != '\0' ? "  " : "", t->out);
+	put_safe(t, target);
+	fprintf(t->out, "  %s%s\n", page_state_name(look->state), date);
+}
+
+static void
+put_sum(const struct tree_out *t, const struct profile_sum *sum)
+{
+	char blocks[32], bytes[24];
+
+	base_group_digits(blocks, sizeof blocks, sum->blocks);
+	base_human_bytes(bytes, sizeof bytes, sum->bytes);
+	fprintf(t->out, "%s %s with %s", blocks,
+	    sum->blocks == 1 ? "block" : "blocks", bytes);
+}
+
+static void
+put_total(const struct tree_out *t)
+{
+	struct profile_sum total = profile_total(t->m->profile);
+	char stacks[32], lost[32], age[8];
+
+	base_group_digits(stacks, sizeof stacks,
+	    profile_callers(t->m->profile));
+	base_group_digits(lost, sizeof lost, page_lost(&t->m->look));
+	page_cell_age(age, (uint64_t)moment_age(t->m, &total) / 1000);
+	put_sum(t, &total);
+	fprintf(t->out, " from %s %s, the oldest %s; ", stacks,
+	    profile_callers(t->m->profile) == 1 ? "stack" : "stacks", age);
+	if (t->m->look.complete)
+		fputs("complete\n", t->out);
+	else
+		fprintf(t->out, "INCOMPLETE: %s records were lost, some of "
+		    "these blocks may be freed\n", lost);
+}
+
+/* How the rest came about, as far as it was not for the asking. */
+static void
+put_order(const struct tree_out *t)
+{
+	const struct options *o = t->o;
+
+	fprintf(t->out, "by %s", measure_names[o->measure]);
+	if (option_given(o, OPTION_FLAT))
+		fprintf(t->out, ", summed by %s", group_names[o->by]);
+	else
+		fputs(o->page.reverse ? ", from who asked outwards" :
+		    ", from the outermost inwards", t->out);
+	if (o->least > 0)
+		fprintf(t->out, "; less than %g %% of all is left out",
+		    o->least * 100);
+	if (o->depth != 0)
+		fprintf(t->out, "; no deeper than %u", o->depth);
+	fputc('\n', t->out);
+}
+
+/* What the stacks do not say. */
+static int
+put_cuts(const struct tree_out *t)
+{
+	struct profile_sum ends[RING_ENDS];
+	unsigned end;
+	int r;
+
+	r = profile_ends(t->m->profile, ends);
+	if (r < 0)
+		return r;
+	for (end = 0; end < RING_ENDS; end++) {
+		if (ends[end].blocks == 0 || end == RING_END_OUTERMOST)
+			continue;
+		fprintf(t->out, "%s: ", end == 0 ? "no stack is known" :
+		    stream_end_text(end));
+		put_sum(t, &ends[end]);
+		fputc('\n', t->out);
+	}
+	if (t->m->lacking > 0)
+		fprintf(t->out, "%zu %s without all names\n", t->m->lacking,
+		    t->m->lacking == 1 ? "stack is" : "stacks are");
+	return 0;
+}
+
+static int
+add_outer(void *arg, const struct profile_node *node)
+{
+	struct profile_sum *sum = arg;
+
+	if (node->depth == 0 && !node->skipped) {
+		sum->blocks += node->total.blocks;
+		sum->bytes += node->total.bytes;
+	}
+	return 0;
+}
+
+static int
+put_focus(const struct tree_out *t)
+{
+	struct profile_tree_opts opts = { .focus = t->o->focus, .depth = 1,
+	    .now_ms = t->m->look.now_ms };
+	struct profile_sum sum = { 0 };
+	int r;
+
+	if (t->o->focus == NULL)
+		return 0;
+	r = profile_tree(t->m->profile, &opts, add_outer, &sum);
+	if (r < 0)
+		return r;
+	fputs("only stacks with ", t->out);
+	put_safe(t, t->o->focus);
+	fputs(": ", t->out);
+	put_sum(t, &sum);
+	fputc('\n', t->out);
+	return 0;
+}
+
+static int
+put_head(const struct tree_out *t)
+{
+	int r;
+
+	put_title(t);
+	put_total(t);
+	put_order(t);
+	r = put_focus(t);
+	if (r == 0)
+		r = put_cuts(t);
+	return r;
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+static void
+put_figures(const struct tree_out *t, const struct profile_sum *sum)
+{
+	char bytes[24], blocks[32], age[8];
+
+	base_human_bytes(bytes, sizeof bytes, sum->bytes);
+	base_group_digits(blocks, sizeof blocks, sum->blocks);
+	page_cell_age(age, (uint64_t)moment_age(t->m, sum) / 1000);
+	fprintf(t->out, "%5.1f%% %10s %11s %6s  ",
+	    100 * moment_share(t->m, t->o->measure, sum), bytes, blocks, age);
+}
+
+static void
+put_name(const struct tree_out *t, const char *name, const char *where)
+{
+	char safe[NAME_BYTES];
+	size_t len = strlen(where);
+
+	base_safe_text(safe, sizeof safe, name, strlen(name), t->ascii);
+	fputs(safe, t->out);
+	/* "libfoo.so+0x1f30" says it already. */
+	if (len == 0 || (strncmp(name, where, len) == 0 && name[len] == '+'))
+		return;
+	base_safe_text(safe, sizeof safe, where, strlen(where), t->ascii);
+	fprintf(t->out, "  %s", safe);
+}
+
+static void
+put_omitted(const struct tree_out *t, uint64_t n, bool deeper)
+{
+	char count[32];
+
+	base_group_digits(count, sizeof count, n);
+	fprintf(t->out, "%s %s %s", t->ascii ? "..." : "\u2026", count,
+	    deeper ? "deeper" : "smaller");
+}
+
+static void
+put_branches(struct tree_out *t, const struct profile_node *node)
+{
+	unsigned d;
+
+	/* The first ones hang on nothing. */
+	for (d = 1; d < node->depth; d++)
+		fputs(!t->more[d] ? "  " : t->ascii ? "| " : "\u2502 ",
+		    t->out);
+	if (node->depth > 0 && t->ascii)
+		fputs(node->last ? "`-" : "|-", t->out);
+	else if (node->depth > 0)
+		fputs(node->last ? "\u2514\u2500" : "\u251c\u2500", t->out);
+	if (node->depth <= PROFILE_LINES_MAX)
+		t->more[node->depth] = !node->last;
+}
+
+static int
+put_node(void *arg, const struct profile_node *node)
+{
+	struct tree_out *t = arg;
+
+	put_figures(t, &node->total);
+	put_branches(t, node);
+	if (node->omitted > 0) {
+		put_omitted(t, node->omitted, t->o->depth != 0 &&
+		    node->depth >= t->o->depth);
+	} else {
+		put_name(t, node->function, node->where);
+		if (node->skipped)
+			fputs("  (skipped)", t->out);
+		if (node->end != 0)
+			fprintf(t->out, "  (%s)", stream_end_text(node->end));
+	}
+	fputc('\n', t->out);
+	/* A reader that has gone away wants no more. */
+	return ferror(t->out) ? -EPIPE : 0;
+}
+
+static int
+put_tree(struct tree_out *t)
+{
+	struct profile_tree_opts opts = {
+		.measure = t->o->measure,
+		.reversed = t->o->page.reverse,
+		.least = t->o->least,
+		.depth = t->o->depth,
+		.now_ms = t->m->look.now_ms,
+		.focus = t->o->focus,
+	};
+	int r;
+
+	fputs("\n SHARE      BYTES      BLOCKS OLDEST  FUNCTION\n", t->out);
+	r = profile_tree(t->m->profile, &opts, put_node, t);
+	return r == -EPIPE ? 0 : r;
+}
+
+/* --- the flat table ------------------------------------------------------ */
+
+static void
+put_group(const struct tree_out *t, const struct profile_group *g)
+{
+	put_figures(t, &g->total);
+	if (t->o->by == PROFILE_FRAME)
+		fprintf(t->out, "%5.1f%%  ",
+		    100 * moment_share(t->m, t->o->measure, &g->self));
+	put_name(t, g->name, g->where);
+	fputc('\n', t->out);
+}
+
+static int
+put_groups(struct tree_out *t)
+{
+	struct profile_group *rows;
+	size_t n, all, i;
+	int r;
+
+	r = moment_groups(t->m, t->o->by, t->o->measure, t->o->limit, &rows,
+	    &n, &all);
+	if (r < 0)
+		return r;
+	fprintf(t->out, "\n SHARE      BYTES      BLOCKS OLDEST  %s%s\n",
+	    t->o->by == PROFILE_FRAME ? "  SELF  " : "",
+	    t->o->by == PROFILE_MODULE ? "MODULE" : "FUNCTION");
+	for (i = 0; i < n && moment_share(t->m, t->o->measure,
+	    &rows[i].total) >= t->o->least && !ferror(t->out); i++)
+		put_group(t, &rows[i]);
+	if (i < all && !ferror(t->out)) {
+		fprintf(t->out, "%*s", 38, "");
+		put_omitted(t, all - i, false);
+		fputc('\n', t->out);
+	}
+	free(rows);
+	return 0;
+}
+
+/* --- the command --------------------------------------------------------- */
+
+static int
+put_text(FILE *out, const struct options *o, const struct moment *m)
+{
+	struct tree_out t = { .out = out, .o = o, .m = m,
+	    .ascii = o->page.ascii ||
+	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
+	int r;
+
+	r = put_head(&t);
+	if (r < 0)
+		return r;
+	return option_given(o, OPTION_FLAT) ? put_groups(&t) : put_tree(&t);
+}
+
+static int
+put(FILE *out, const struct options *o, const struct moment *m)
+{
+	if (!o->json)
+		return put_text(out, o, m);
+	return option_given(o, OPTION_FLAT) ? json_groups(out, o, m) :
+	    json_tree(out, o, m);
+}
+
+static int
+tree(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return moment_report(o, loop, s, put);
+}
+
+int
+cmd_tree(const struct options *o, uv_loop_t *loop)
+{
+	return batch_watch(o, loop, tree);
+}

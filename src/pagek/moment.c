@@ -1,0 +1,154 @@
+/*
+ * A target at one moment.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "moment.h"
+
+int
+moment_init(struct moment *m, struct nodes_session *s,
+    const struct symbol_wrappers *wrappers)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	int r;
+
+	*m = (struct moment){ .look = *look };
+	r = profile_new(&m->profile);
+	if (r < 0)
+		return r;
+	profile_set_wrappers(m->profile, wrappers);
+	r = profile_take(m->profile, look->list);
+	if (r < 0) {
+		moment_fini(m);
+		return r;
+	}
+	snprintf(m->node, sizeof m->node, "%s", look->node_name != NULL ?
+	    look->node_name : "");
+	snprintf(m->target, sizeof m->target, "%s", look->target_name != NULL ?
+	    look->target_name : "");
+	snprintf(m->reason, sizeof m->reason, "%s", look->reason);
+	m->look.node_name = m->node;
+	m->look.target_name = m->target;
+	m->look.reason = m->reason;
+	/* What is not copied is not to be had. */
+	m->look.list = NULL;
+	m->look.types = NULL;
+	m->look.keeper = NULL;
+	m->look.trouble = m->look.output = m->look.socket = "";
+	return 0;
+}
+
+void
+moment_fini(struct moment *m)
+{
+	profile_free(m->profile);
+	m->profile = NULL;
+}
+
+int64_t
+moment_age(const struct moment *m, const struct profile_sum *sum)
+{
+	return sum->blocks > 0 && m->look.now_ms > sum->oldest_ms ?
+	    m->look.now_ms - sum->oldest_ms : 0;
+}
+
+double
+moment_measure(const struct moment *m, enum profile_measure by,
+    const struct profile_sum *sum)
+{
+	switch (by) {
+	case PROFILE_BLOCKS:
+		return (double)sum->blocks;
+	case PROFILE_AGE:
+		return (double)moment_age(m, sum);
+	case PROFILE_BYTES:
+		break;
+	}
+	return (double)sum->bytes;
+}
+
+double
+moment_share(const struct moment *m, enum profile_measure by,
+    const struct profile_sum *sum)
+{
+	struct profile_sum total = profile_total(m->profile);
+	double all = moment_measure(m, by, &total);
+
+	return all > 0 ? moment_measure(m, by, sum) / all : 0;
+}
+
+int
+moment_groups(const struct moment *m, enum profile_by by,
+    enum profile_measure measure, uint64_t limit, struct profile_group **out,
+    size_t *n, size_t *all)
+{
+	struct profile_group *rows;
+	size_t want, got;
+	int r;
+
+	r = profile_groups(m->profile, by, measure, m->look.now_ms, 0, NULL, 0,
+	    &got, all);
+	if (r < 0)
+		return r;
+	want = limit > 0 && limit < *all ? (size_t)limit : *all;
+	rows = calloc(want + 1, sizeof *rows);
+	if (rows == NULL)
+		return -ENOMEM;
+	r = profile_groups(m->profile, by, measure, m->look.now_ms, 0, rows,
+	    want, &got, all);
+	if (r < 0) {
+		free(rows);
+		return r;
+	}
+	*out = rows;
+	*n = got;
+	return 0;
+}
+
+static int
+report(const struct options *o, struct moment *m,
+    int (*put)(FILE *, const struct options *, const struct moment *))
+{
+	FILE *out = output_open(o->output);
+	int r;
+
+	if (out == NULL)
+		return PAGEK_FAILED;
+	r = put(out, o, m);
+	if (r < 0) {
+		complain("cannot report: %s", strerror(-r));
+		return output_close(out, o->output, PAGEK_FAILED);
+	}
+	r = output_close(out, o->output, PAGEK_OK);
+	return r != PAGEK_OK ? r : batch_status(o, &m->look);
+}
+
+int
+moment_report(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s,
+    int (*put)(FILE *, const struct options *, const struct moment *))
+{
+	struct moment m;
+	int r, status;
+
+	r = moment_init(&m, s, o->page.wrappers);
+	if (r < 0) {
+		complain("cannot report: %s", strerror(-r));
+		return PAGEK_FAILED;
+	}
+	r = batch_words(loop, s, m.profile, o->timeout_ms, &m.lacking);
+	if (r < 0) {
+		complain("cannot report: %s", strerror(-r));
+		status = PAGEK_FAILED;
+	} else {
+		batch_tell_lacking(o, s, m.lacking,
+		    profile_callers(m.profile));
+		status = report(o, &m, put);
+	}
+	moment_fini(&m);
+	return status;
+}

@@ -1,0 +1,49 @@
+/*
+ * moment: what a target holds at one news, summed by caller, and what is to be
+ * said of it then.  The session goes on while names are waited for; this does
+ * not.
+ */
+#ifndef PAGEK_MOMENT_H
+#define PAGEK_MOMENT_H
+
+#include <stdio.h>
+
+#include "../mdd/mdd.h"
+
+#define MOMENT_TEXT 512
+
+struct moment {
+	struct profile *profile;
+	struct nodes_look look;		/* as it was: texts are the moment's own, and there is no list */
+	size_t lacking;			/* callers that still lack names */
+	char node[MOMENT_TEXT], target[MOMENT_TEXT], reason[MOMENT_TEXT];
+};
+
+/* Borrows the wrappers.  -ENOMEM. */
+int moment_init(struct moment *, struct nodes_session *,
+    const struct symbol_wrappers *);
+void moment_fini(struct moment *);
+
+/* The measure of a sum, and its share of all: 0 to 1. */
+double moment_measure(const struct moment *, enum profile_measure,
+    const struct profile_sum *);
+double moment_share(const struct moment *, enum profile_measure,
+    const struct profile_sum *);
+
+/* How old the oldest block of the sum is, in milliseconds. */
+int64_t moment_age(const struct moment *, const struct profile_sum *);
+
+/* The heaviest groups, at most limit of them (0: all), freed with free().  -ENOMEM. */
+int moment_groups(const struct moment *, enum profile_by,
+    enum profile_measure, uint64_t limit, struct profile_group **, size_t *n,
+    size_t *all);
+
+/*
+ * A whole command: takes a moment, waits for its names, has it written to
+ * where -o says, and returns the exit status.  put is 0 or a negative errno.
+ */
+struct options;
+int moment_report(const struct options *, uv_loop_t *, struct nodes_session *,
+    int (*put)(FILE *, const struct options *, const struct moment *));
+
+#endif
