@@ -263,7 +263,10 @@ put_node(void *arg, const struct profile_node *node)
 		put_name(t, node->function, node->where);
 		if (node->skipped)
 			fputs("  (skipped)", t->out);
-		if (node->end != 0)
+		/* Above it is said how many were cut at the depth wanted. */
+		if (node->end == RING_END_DEPTH)
+			fputs("  (cut)", t->out);
+		else if (node->end != 0)
 			fprintf(t->out, "  (%s)", stream_end_text(node->end));
 	}
 	fputc('\n', t->out);
