@@ -281,7 +281,9 @@ malloc(size_t size)
 	if (unlikely(p == NULL)) {
 		if (hook_is_inert())
 			return real.malloc(size);
-		return malloc_slow(size, FRAME);
+		ptr = malloc_slow(size, FRAME);
+		FRAME_KEPT();
+		return ptr;
 	}
 	ptr = real.malloc(size);
 	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
@@ -297,7 +299,9 @@ calloc(size_t n, size_t size)
 	if (unlikely(p == NULL)) {
 		if (hook_is_inert())
 			return real.calloc(n, size);
-		return calloc_slow(n, size, FRAME);
+		ptr = calloc_slow(n, size, FRAME);
+		FRAME_KEPT();
+		return ptr;
 	}
 	ptr = real.calloc(n, size);
 	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, FRAME);
@@ -316,6 +320,7 @@ free(void *ptr)
 			real.free(ptr);
 		else
 			free_slow(ptr, FRAME);
+		FRAME_KEPT();
 		return;
 	}
 	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, origin_freer(p, FRAME));
@@ -343,7 +348,10 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 EXPORT void *
 realloc(void *old, size_t size)
 {
-	return realloc_from(old, size, FRAME);
+	void *ptr = realloc_from(old, size, FRAME);
+
+	FRAME_KEPT();
+	return ptr;
 }
 
 /*
@@ -355,9 +363,13 @@ EXPORT void *
 reallocarray(void *old, size_t n, size_t size)
 {
 	size_t total;
+	void *ptr;
 
-	if (likely(!__builtin_mul_overflow(n, size, &total)))
-		return realloc_from(old, total, FRAME);
+	if (likely(!__builtin_mul_overflow(n, size, &total))) {
+		ptr = realloc_from(old, total, FRAME);
+		FRAME_KEPT();
+		return ptr;
+	}
 	if (real_get())
 		hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC, FRAME);
 	if (real_known() && real.reallocarray != NULL)

@@ -43,6 +43,11 @@
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
+/*
+ * Behind the last call that was given FRAME: a jump in its place would give the
+ * frame away, and with it the caller's rbp.
+ */
+#define FRAME_KEPT() __asm__ volatile("" ::: "memory")
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
