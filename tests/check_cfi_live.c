@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #if defined(__x86_64__) && defined(DLFO_STRUCT_HAS_EH_DBASE)
@@ -413,6 +414,38 @@ START_TEST(walk_of_a_thread_ends_where_it_began)
 }
 END_TEST
 
+static ucontext_t outside, inside;
+static uintptr_t coroutine_returns_to;
+
+static void
+coroutine(void)
+{
+	coroutine_returns_to = (uintptr_t)__builtin_return_address(0);
+}
+
+/*
+ * makecontext(3) has it return to the start of a function: no call lies before
+ * that, and glibc 2.36 does not say that it is outermost.
+ */
+START_TEST(walk_of_a_coroutine_ends_where_it_began)
+{
+	static char stack[65536];
+	struct cfi_object object = { .map = NULL };
+	struct cfi_rule rule = untouched;
+	int err;
+
+	ck_assert_int_eq(getcontext(&inside), 0);
+	inside.uc_stack.ss_sp = stack;
+	inside.uc_stack.ss_size = sizeof(stack);
+	inside.uc_link = &outside;
+	makecontext(&inside, coroutine, 0);
+	ck_assert_int_eq(swapcontext(&outside, &inside), 0);
+	err = cfi_find(coroutine_returns_to, false, &rule, &object);
+	ck_assert(err == -ENOENT || (err == 0 && rule.outermost));
+	ck_assert_ptr_nonnull(object.map);
+}
+END_TEST
+
 static Suite *
 cfi_live_suite(void)
 {
@@ -433,6 +466,7 @@ cfi_live_suite(void)
 	tcase_add_test(walked, walk_finds_what_backtrace_finds);
 	tcase_add_test(walked, walk_goes_on_through_a_signal_frame);
 	tcase_add_test(walked, walk_of_a_thread_ends_where_it_began);
+	tcase_add_test(walked, walk_of_a_coroutine_ends_where_it_began);
 	suite_add_tcase(s, walked);
 	return s;
 }
