@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -192,7 +193,7 @@ END_TEST
 
 struct put_thread {
 	pthread_t id;
-	pthread_barrier_t *start;
+	_Atomic unsigned *arrived;	/* at a stack, all of them together */
 	uint32_t no[SHARED_STACKS];
 };
 
@@ -201,8 +202,10 @@ put_all(void *arg)
 {
 	struct put_thread *t = arg;
 
-	pthread_barrier_wait(t->start);
 	for (unsigned n = 0; n < SHARED_STACKS; n++) {
+		atomic_fetch_add(t->arrived, 1);
+		while (atomic_load(t->arrived) < THREADS * (n + 1))
+			sched_yield();
 		t->no[n] = put(n, 1 + n % 24, RING_END_DEPTH);
 		sites_walked();
 	}
@@ -213,11 +216,10 @@ START_TEST(threads_that_meet_the_same_stacks_agree)
 {
 	static struct put_thread t[THREADS];
 	struct ring_area *area = area_joined();
-	pthread_barrier_t start;
+	_Atomic unsigned arrived = 0;
 
-	pthread_barrier_init(&start, NULL, THREADS);
 	for (unsigned i = 0; i < THREADS; i++) {
-		t[i].start = &start;
+		t[i].arrived = &arrived;
 		ck_assert_int_eq(pthread_create(&t[i].id, NULL, put_all,
 		    &t[i]), 0);
 	}
@@ -233,7 +235,6 @@ START_TEST(threads_that_meet_the_same_stacks_agree)
 		}
 	}
 	ck_assert_uint_eq(atomic_load(&area->walks), THREADS * SHARED_STACKS);
-	pthread_barrier_destroy(&start);
 }
 END_TEST
 
@@ -307,6 +308,24 @@ START_TEST(a_child_is_an_orphan_without_sites)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	ck_assert_uint_eq(atomic_load(&area->sites), 2);
+}
+END_TEST
+
+START_TEST(a_number_that_means_another_stack_by_now_is_not_given)
+{
+	struct ring_area *area = area_joined();
+	uint32_t no = put(1, 16, RING_END_DEPTH), again;
+
+	frames_of(area)[ring_site_at(atomic_load(&site_of(area, no)->word)) +
+	    _i]++;
+	again = put(1, 16, RING_END_DEPTH);
+	ck_assert_uint_ne(again, no);
+	ck_assert(stands(area, again, 1, 16, RING_END_DEPTH));
+	ck_assert_uint_eq(put(1, 16, RING_END_DEPTH), again);
+	/* As long as it should be, and nowhere. */
+	atomic_store(&site_of(area, again)->word, ring_site_word(
+	    _i % 2 == 0 ? UINT32_MAX : RING_FRAMES - 15, 16, RING_END_DEPTH));
+	ck_assert_uint_ne(put(1, 16, RING_END_DEPTH), again);
 }
 END_TEST
 
@@ -547,6 +566,49 @@ START_TEST(more_modules_than_numbers_are_not_known)
 }
 END_TEST
 
+START_TEST(a_build_id_that_is_too_long_is_none)
+{
+	struct ring_area *area = area_joined();
+	char path[] = "/a.so";
+	struct fake f;
+	uint32_t *note;
+	ElfW(Phdr) *ph;
+
+	fake_init(&f, path, 1);
+	ph = (ElfW(Phdr) *)(void *)(f.page + sizeof(ElfW(Ehdr)));
+	ph[1].p_vaddr = 3072;
+	ph[1].p_filesz = ph[1].p_memsz = 64;
+	note = (uint32_t *)(void *)(f.page + 3072);
+	note[0] = 4;
+	note[1] = 32 + (uint32_t)_i;
+	note[2] = NT_GNU_BUILD_ID;
+	note[3] = 0x554e47;
+	ck_assert_uint_eq(sites_module(&f.o), 1);
+	ck_assert_uint_eq(module_of(area, 1)->build_id_len, _i == 0 ? 32 : 0);
+	ck_assert_str_eq(module_of(area, 1)->path, path);
+	fake_fini(&f);
+}
+END_TEST
+
+START_TEST(segments_outside_the_object_are_not_read)
+{
+	static const uint64_t where[] = { 4096, 8192, 4096 - 16,
+		(uint64_t)-4096, (uint64_t)-16, UINT64_C(1) << 40 };
+	char path[] = "/a.so";
+	struct fake f;
+	ElfW(Phdr) *ph;
+
+	area_joined();
+	fake_init(&f, path, 1);
+	ph = (ElfW(Phdr) *)(void *)(f.page + sizeof(ElfW(Ehdr)));
+	ph[0].p_vaddr = where[_i] & ~UINT64_C(4095);
+	ph[0].p_filesz = ph[0].p_memsz = UINT64_C(1) << 41;
+	ph[1].p_vaddr = where[_i];
+	ck_assert_uint_eq(sites_module(&f.o), 1);
+	fake_fini(&f);
+}
+END_TEST
+
 /* Values that a length or an offset is wrong with. */
 static const uint64_t wrong[] = {
 	0, 1, 3, 4, 5, 19, 21, 33, 63, 65, 4080, 4095, 4096, 4097, 65535,
@@ -600,6 +662,8 @@ sites_suite(void)
 	tcase_add_test(tc, a_forked_child_begins_anew_in_its_own_area);
 	tcase_add_test(tc, another_area_begins_anew);
 	tcase_add_test(tc, a_child_is_an_orphan_without_sites);
+	tcase_add_loop_test(tc,
+	    a_number_that_means_another_stack_by_now_is_not_given, 0, 16);
 	tcase_add_loop_test(tc, a_scribbled_area_leads_nowhere, 0, 4);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("modules");
@@ -608,6 +672,9 @@ sites_suite(void)
 	tcase_add_test(tc, a_long_path_is_cut_and_known_again);
 	tcase_add_test(tc, an_object_without_link_map_or_area_is_not_known);
 	tcase_add_test(tc, more_modules_than_numbers_are_not_known);
+	tcase_add_loop_test(tc, a_build_id_that_is_too_long_is_none, 0, 2);
+	tcase_add_loop_test(tc, segments_outside_the_object_are_not_read, 0,
+	    6);
 	tcase_add_loop_test(tc, damaged_headers_and_notes_are_not_followed, 0,
 	    (int)(sizeof(wrong) / sizeof(wrong[0])));
 	suite_add_tcase(s, tc);
