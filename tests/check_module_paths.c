@@ -85,23 +85,72 @@ START_TEST(relative_and_cut_paths_are_looked_up_while_it_lives)
 	const char *libc;
 	uint64_t start = libc_start(&libc);
 	struct keeper *k;
-	unsigned whole, relative, cut, nowhere, kernel;
+	char begins[PATH_MAX], mapped[PROC_PATH];
+	unsigned whole, relative, bare, cut, other, cut_other, nowhere, kernel;
 
+	ck_assert_int_eq(proc_maps_path(getpid(), start, mapped), 0);
+	expect_same_file(mapped, libc);
+	snprintf(begins, sizeof begins, "%.*s", (int)strlen(mapped) - 3,
+	    mapped);
 	node_up(NULL);
 	k = new_keeper("ALLOCLOG.self.1", getpid());
 	whole = put(k, start, "/as/it/was/told", false);
-	relative = put(k, start, "lib/libc.so.6", false);
-	cut = put(k, start, "/cut/in/the/midd", true);
+	relative = put(k, start, strchr(mapped + 1, '/') + 1, false);
+	bare = put(k, start, strrchr(mapped, '/') + 1, false);
+	cut = put(k, start, begins, true);
+	/* They lay there once. */
+	other = put(k, start, "lib/other.so", false);
+	cut_other = put(k, start, "/other/cut/in/the/midd", true);
 	nowhere = put(k, 4096, "lib/gone.so", false);
 	kernel = put(k, getauxval(AT_SYSINFO_EHDR), "linux-vdso.so.1", false);
 	module_paths_find(k);
 	ck_assert_str_eq(path_of(k, whole), "/as/it/was/told");
-	expect_same_file(path_of(k, relative), libc);
-	expect_same_file(path_of(k, cut), libc);
+	ck_assert_str_eq(path_of(k, relative), mapped);
+	ck_assert_str_eq(path_of(k, bare), mapped);
+	ck_assert_str_eq(path_of(k, cut), mapped);
+	ck_assert_str_eq(path_of(k, other), "lib/other.so");
+	ck_assert_str_eq(path_of(k, cut_other), "/other/cut/in/the/midd");
 	ck_assert_str_eq(path_of(k, nowhere), "lib/gone.so");
 	if (getauxval(AT_SYSINFO_EHDR) != 0)
 		ck_assert_str_eq(path_of(k, kernel), "[vdso]");
 	node_down();
+}
+END_TEST
+
+START_TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
+{
+	char folder[] = "/tmp/pagek-paths-XXXXXX", other[] = "/tmp";
+	char expected[PATH_MAX];
+	struct keeper *k;
+	unsigned here, there, none, bare;
+	int fd;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(expected, sizeof expected, "%s/plugin.so", folder);
+	fd = open(expected, O_RDWR | O_CREAT, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	node_up(NULL);
+	/* Where it is, where it was at the start, and neither. */
+	ck_assert_int_eq(chdir(folder), 0);
+	k = new_keeper("ALLOCLOG.self.1", getpid());
+	here = put(k, 4096, "./plugin.so", false);
+	none = put(k, 4096, "./gone.so", false);
+	bare = put(k, 4096, "plugin.so", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, here), expected);
+	ck_assert_str_eq(path_of(k, none), "./gone.so");
+	ck_assert_str_eq(path_of(k, bare), "plugin.so");
+	ck_assert_int_eq(chdir(other), 0);
+	k = new_keeper("ALLOCLOG.self.2", getpid());
+	k->cwd = strdup(folder);
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	there = put(k, 4096, "././plugin.so", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, there), expected);
+	node_down();
+	unlink(expected);
+	rmdir(folder);
 }
 END_TEST
 
@@ -209,6 +258,8 @@ suite(void)
 
 	tcase_add_test(t, the_program_itself_is_what_it_ran_at_the_start);
 	tcase_add_test(t, relative_and_cut_paths_are_looked_up_while_it_lives);
+	tcase_add_test(t,
+	    a_relative_path_of_what_is_unloaded_is_one_from_its_folder);
 	tcase_add_test(t, an_ended_image_is_not_looked_up);
 	tcase_add_test(t, each_module_is_looked_at_once);
 	suite_add_tcase(s, t);

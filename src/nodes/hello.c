@@ -91,14 +91,16 @@ name_image(struct keeper *k, pid_t pid, const struct ring_hello *h)
 static int
 introduce(struct keeper *k, pid_t pid, const struct ring_hello *h, bool calm)
 {
-	char exe[PROC_PATH];
+	char path[PROC_PATH];
 
 	name_image(k, pid, h);
 	if (k->pidfd < 0)
 		return -ESRCH;
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
-	if (proc_exe_path(pid, exe) == 0)
-		k->exe = strdup(exe);
+	if (proc_exe_path(pid, path) == 0)
+		k->exe = strdup(path);
+	if (proc_cwd(pid, path) == 0)
+		k->cwd = strdup(path);
 	if (!k->forked) {
 		/* A program may be over before anybody asks for its callers. */
 		if (calm && symbol_modules_new(&k->modules) == 0)
@@ -122,8 +124,9 @@ forget_image(struct keeper *k)
 	k->pid = 0;
 	free(k->cut);
 	free(k->exe);
+	free(k->cwd);
 	k->cut = NULL;
-	k->exe = NULL;
+	k->exe = k->cwd = NULL;
 	if (k->modules != NULL)
 		symbol_modules_free(k->modules);
 	k->modules = NULL;

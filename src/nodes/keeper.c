@@ -122,6 +122,7 @@ keeper_free(struct keeper *k)
 		close(k->pidfd);
 	free(k->cut);
 	free(k->exe);
+	free(k->cwd);
 	free(k->source_arg);
 	free(k);
 }

@@ -87,7 +87,7 @@ struct keeper {
 	struct stream_types *types;	/* lives and goes with the list */
 	struct stream_sites *sites;	/* a reference, shared with whom it forked; likewise; NULL: classic */
 	unsigned modules_named;		/* of those in sites, up to this number */
-	char *exe;			/* path of what it ran at the start, heap; NULL not known */
+	char *exe, *cwd;		/* what it ran at the start and where, heap; NULL not known */
 	struct symbol_modules *modules;	/* NULL: none known */
 	pthread_mutex_t modules_lock;	/* loop and worker threads share the table */
 

@@ -130,19 +130,31 @@ cut_deleted(char *path)
 		path[len - tail] = '\0';
 }
 
-int
-proc_exe_path(pid_t pid, char out[PROC_PATH])
+static int
+read_link(pid_t pid, const char *name, char out[PROC_PATH])
 {
 	char path[64];
 	ssize_t n;
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
 	n = readlink(path, out, PROC_PATH - 1);
 	if (n < 0)
 		return -errno;
 	out[n] = '\0';
 	cut_deleted(out);
 	return 0;
+}
+
+int
+proc_exe_path(pid_t pid, char out[PROC_PATH])
+{
+	return read_link(pid, "exe", out);
+}
+
+int
+proc_cwd(pid_t pid, char out[PROC_PATH])
+{
+	return read_link(pid, "cwd", out);
 }
 
 /* A newline in a path stands as \012 in the kernel's list. */

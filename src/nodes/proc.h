@@ -27,6 +27,8 @@ int proc_exe(pid_t, uint64_t *dev, uint64_t *ino);
 
 /* Its path; one whose file was unlinked is the path that it had. */
 int proc_exe_path(pid_t, char out[PROC_PATH]);
+/* The folder it is in. */
+int proc_cwd(pid_t, char out[PROC_PATH]);
 
 /*
  * What is mapped at `start`: a path, or "[vdso]" and the like.  -ENOENT when
