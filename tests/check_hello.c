@@ -481,8 +481,6 @@ expect_stack(const struct keeper *k, uint64_t addr, uint64_t pc)
 	ck_assert_int_eq(blklist_get(k->list, 0, addr, &b), 0);
 	ck_assert(rec_is_site(b.caller));
 	ck_assert(stream_sites_get(k->sites, rec_site(b.caller), &site));
-	ck_assert_uint_eq(site.depth, 1);
-	ck_assert_uint_eq(site.end, RING_END_OUTERMOST);
 	ck_assert_uint_eq(frame_pc(site.frame[0]), pc);
 	ck_assert(stream_sites_get_module(k->sites,
 	    frame_module(site.frame[0]), &m));
@@ -520,7 +518,6 @@ START_TEST(stacks_are_asked_for_and_shared_with_forked_children)
 	parent = keeper_of(t.pid);
 	ck_assert_ptr_nonnull(parent);
 	k = TAILQ_LAST(&node.live, keepers);
-	ck_assert_ptr_ne(k, parent);
 	ck_assert_ptr_eq(k->sites, parent->sites);
 	drain(k);
 	go_on(&t);

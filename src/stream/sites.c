@@ -2,10 +2,11 @@
  * The store of stacks and modules that a family of images shares.
  *
  * It takes, at most, 64 MiB of frames (STREAM_SITES_FRAMES words), 4 MiB of
- * sites, 4 MiB of hash and 4,096 modules of a few hundred bytes: below 80 MiB
- * in all, and while an array grows its half again.  A target can bring no more
- * than its own area holds, 16 MiB of frames; it takes a family to fill this.
- * The common case is some thousand stacks in some hundred kilobytes.
+ * sites, 4 MiB of hash and 4,096 modules, 19 MiB if every path is as long as a
+ * path can be: below 96 MiB in all, and half of that again where arrays have
+ * just grown.  A target can bring no more than its own area holds, 16 MiB of
+ * frames; it takes a family to fill this.  The common case is some thousand
+ * stacks in some hundred kilobytes.
  */
 #include <assert.h>
 #include <errno.h>
