@@ -29,7 +29,7 @@ static_function(int n)
 	return n + 1;
 }
 
-static uint64_t
+static __attribute__((unused)) uint64_t
 address_of(void (*fn)(void))
 {
 	return (uint64_t)(uintptr_t)fn;
@@ -69,7 +69,7 @@ in_dir(const char *file)
 }
 
 /* Copies this program to `to`. */
-static void
+static __attribute__((unused)) void
 copy_self(const char *to)
 {
 	char command[3 * PATH_MAX];
@@ -80,7 +80,7 @@ copy_self(const char *to)
 }
 
 /* Where the byte at addr of this process stands in its file. */
-static uint64_t
+static __attribute__((unused)) uint64_t
 file_offset(uint64_t addr)
 {
 	FILE *f = fopen("/proc/self/maps", "r");

@@ -277,12 +277,17 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 		name = dwarf_name(function, &u->scope, symbol);
 	}
 	put_line(u, pc, &w->line[0]);
-	/* Innermost first; of a chain too long the middle is left out. */
+	/*
+	 * Innermost first; of a chain too long the middle is left out: the
+	 * function itself is where it called the outermost.
+	 */
 	while (c.n > 0 && w->n + 1 < SYMBOL_INLINES_MAX) {
 		Dwarf_Die *inlined = &c.die[--c.n];
 
 		w->line[w->n].function = dwarf_name(inlined, &u->scope, NULL);
 		w->n++;
+		if (w->n + 1 == SYMBOL_INLINES_MAX)
+			inlined = &c.die[0];
 		put_call(u, inlined, &w->line[w->n]);
 	}
 	w->line[w->n++].function = name;

@@ -1,0 +1,761 @@
+/*
+ * Words of addresses in programs built here: every call that they make, held
+ * against llvm-addr2line; and which files are believed.
+ */
+#include "words_rig.h"
+#include "harness.h"
+
+#include "../src/symbol/reader.h"
+#include "../src/symbol/wrappers.h"
+
+#include <sys/auxv.h>
+
+#ifdef HAVE_ELFUTILS
+
+/* --- every call of a program -------------------------------------------- */
+
+static const char source_c[] =
+    "#include <stdlib.h>\n"
+    "#include <string.h>\n"
+    "struct node { struct node *next; char *name; };\n"
+    "static inline __attribute__((always_inline)) void *\n"
+    "get(size_t n)\n"
+    "{\n"
+    "	return malloc(n);\n"
+    "}\n"
+    "static inline __attribute__((always_inline)) struct node *\n"
+    "node(struct node *next, const char *name)\n"
+    "{\n"
+    "	struct node *n = get(sizeof *n);\n"
+    "	n->next = next;\n"
+    "	n->name = strdup(name);\n"
+    "	return n;\n"
+    "}\n"
+    "__attribute__((noinline)) static struct node *\n"
+    "list(int n)\n"
+    "{\n"
+    "	struct node *all = 0;\n"
+    "	for (int i = 0; i < n; i++) {\n"
+    "		if (i % 3)\n"
+    "			all = node(all, \"three\");\n"
+    "		else\n"
+    "			all = node(all, getenv(\"HOME\"));\n"
+    "	}\n"
+    "	return all;\n"
+    "}\n"
+    "int\n"
+    "main(int argc, char **argv)\n"
+    "{\n"
+    "	(void)argv;\n"
+    "	return list(argc) == 0 || list(argc + 2) == 0;\n"
+    "}\n";
+
+static const char source_cc[] =
+    "#include <map>\n"
+    "#include <memory>\n"
+    "#include <string>\n"
+    "#include <vector>\n"
+    "namespace {\n"
+    "struct Pool {\n"
+    "	std::vector<int> v;\n"
+    "	inline __attribute__((always_inline)) void add(int n) { v.push_back(n); }\n"
+    "	virtual ~Pool() { }\n"
+    "};\n"
+    "template <class T> inline __attribute__((always_inline)) void\n"
+    "deep(T &p, int n)\n"
+    "{\n"
+    "	p.add(n);\n"
+    "}\n"
+    "}\n"
+    "namespace a::b {\n"
+    "struct C { std::map<std::string, int> m; int operator()(int n) { return m[std::to_string(n)]++; } };\n"
+    "}\n"
+    "__attribute__((noinline)) int\n"
+    "go(int n)\n"
+    "{\n"
+    "	Pool p;\n"
+    "	auto f = [&](int k) { deep(p, k); return std::make_unique<a::b::C>(); };\n"
+    "	int sum = 0;\n"
+    "	for (int i = 0; i < n; i++)\n"
+    "		sum += (*f(i))(i);\n"
+    "	return sum + (int)p.v.size();\n"
+    "}\n"
+    "int main(int argc, char **)\n"
+    "{\n"
+    "	return go(argc) == 4711;\n"
+    "}\n";
+
+static const char *const builds[] = {
+	"gcc -O0 -g a.c",
+	"gcc -O2 -g a.c",
+	"gcc -O2 -g1 a.c",
+	"gcc -O2 -g -no-pie a.c",
+	"gcc -O2 -g -gdwarf-4 a.c",
+	"gcc -O2 -g -gz a.c",
+	"gcc -O2 -g -flto a.c",
+	"clang -O0 -g a.c",
+	"clang -O2 -g a.c",
+	"clang -O2 -g1 a.c",
+	"clang -O2 -g -gdwarf-4 a.c",
+	"g++ -std=c++17 -O0 -g a.cc",
+	"g++ -std=c++17 -O2 -g a.cc",
+	"g++ -std=c++17 -O2 -g1 a.cc",
+	"g++ -std=c++17 -O2 -g -no-pie a.cc",
+	"g++ -std=c++17 -O2 -g -gdwarf-4 a.cc",
+	"clang++ -std=c++17 -O0 -g a.cc",
+	"clang++ -std=c++17 -O2 -g a.cc",
+	"clang++ -std=c++17 -O2 -g1 a.cc",
+};
+
+#define CALLS_MAX 2048
+/*
+ * The addr2line of binutils names an inlined function without a mangled name
+ * as the one around it, and that of elfutils finds no unit of clang's.
+ */
+#define ORACLE "/usr/lib/llvm-14/bin/llvm-addr2line"
+
+/* What returns to: the address behind each call of .text, in a.out. */
+static size_t
+find_calls(struct symbol_place *place, uint64_t *addr)
+{
+	char command[2 * PATH_MAX];
+	size_t n = 0;
+	FILE *p;
+
+	snprintf(command, sizeof(command), "cd '%s' && "
+	    "objdump -d -j .text --no-show-raw-insn a.out | awk '"
+	    "/\\tcall/ { c = 1; next } "
+	    "c && /:\\t/ { sub(\":\", \"\", $1); print $1 } { c = 0 }'", dir);
+	ck_assert_ptr_nonnull(p = popen(command, "r"));
+	while (n < CALLS_MAX && fscanf(p, "%" SCNx64, &addr[n]) == 1) {
+		place[n] = place[0];
+		place[n].address = addr[n];
+		n++;
+	}
+	pclose(p);
+	ck_assert_uint_gt(n, 0);
+	return n;
+}
+
+static FILE *
+ask_oracle(const uint64_t *addr, size_t n)
+{
+	char command[2 * PATH_MAX];
+	FILE *f = fopen(in_dir("addresses"), "w");
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(f, "0x%" PRIx64 "\n", addr[i] - 1);
+	fclose(f);
+	snprintf(command, sizeof(command), "cd '%s' && "
+	    ORACLE " -a -i -f -e a.out <addresses", dir);
+	ck_assert_ptr_nonnull(f = popen(command, "r"));
+	return f;
+}
+
+static const char *
+base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+/*
+ * The last part of the shortest form: one may know what a function is in, and
+ * the other not.
+ */
+static const char *
+own_name(const char *function, char out[256])
+{
+	const char *p, *last;
+
+	symbol_short_name(function, out, 256);
+	last = out;
+	for (p = out; (p = strstr(p, "::")) != NULL; p += 2)
+		last = p + 2;
+	return last;
+}
+
+static void
+check_function(const char *ours, char *theirs, uint64_t addr)
+{
+	char a[256], b[256];
+
+	char *plain;
+
+	/* Demanglers differ; it is not them that are tested. */
+	theirs[strcspn(theirs, "\n")] = '\0';
+	plain = reader_demangle(theirs);
+	ck_assert_msg(strcmp(own_name(ours, a), own_name(plain, b)) == 0,
+	    "0x%" PRIx64 ": %s and not %s", addr, ours, plain);
+	free(plain);
+}
+
+/* "path:line (discriminator 2)", "??:0" */
+static void
+check_line(const struct symbol_line *ours, char *theirs, uint64_t addr)
+{
+	char want[PATH_MAX], got[PATH_MAX];
+
+	theirs[strcspn(theirs, " \n")] = '\0';
+	snprintf(want, sizeof(want), "%s", base_of(theirs));
+	snprintf(got, sizeof(got), "%s:%u", ours->file == NULL ? "??" :
+	    base_of(ours->file), ours->line);
+	/* The name of a source file is all that a symbol table has. */
+	if (ours->file == NULL && want[strcspn(want, ":") + 1] == '0')
+		return;
+	ck_assert_msg(strcmp(got, want) == 0, "0x%" PRIx64 ": %s and not %s",
+	    addr, got, want);
+}
+
+#define LEVELS_MAX 64
+
+/* Reads as far as the line that begins the next address, into `ahead`. */
+static void
+check_words(FILE *f, const struct symbol_words *w, uint64_t addr,
+    char ahead[4096])
+{
+	static char name[LEVELS_MAX][4096], line[LEVELS_MAX][4096];
+	unsigned n = 0;
+
+	ck_assert(strncmp(ahead, "0x", 2) == 0);
+	while (fgets(ahead, 4096, f) != NULL && strncmp(ahead, "0x", 2) != 0) {
+		ck_assert_uint_lt(n, LEVELS_MAX);
+		memcpy(name[n], ahead, 4096);
+		ck_assert_ptr_nonnull(fgets(line[n], 4096, f));
+		n += strncmp(ahead, "??", 2) != 0;
+	}
+	ck_assert_msg(w->n == (n < SYMBOL_INLINES_MAX ? n :
+	    SYMBOL_INLINES_MAX), "0x%" PRIx64 ": %u levels and not %u", addr,
+	    w->n, n);
+	for (unsigned k = 0; k < w->n; k++) {
+		/* Of a chain too long the middle is left out. */
+		unsigned theirs = k + 1 < w->n ? k : n - 1;
+
+		check_function(w->line[k].function, name[theirs], addr);
+		check_line(&w->line[k], line[theirs], addr);
+	}
+}
+
+START_TEST(every_call_of_a_program_is_where_the_oracle_has_it)
+{
+	static struct symbol_place place[CALLS_MAX];
+	static struct symbol_words all[CALLS_MAX];
+	static uint64_t addr[CALLS_MAX];
+	char ahead[4096];
+	size_t n;
+	FILE *f;
+
+	if (access(ORACLE, X_OK) < 0) {
+		printf("skipped: there is no " ORACLE "\n");
+		return;
+	}
+	write_file("a.c", source_c);
+	write_file("a.cc", source_cc);
+	must(builds[_i]);
+	place[0] = place_in("a.out", 0);
+	n = find_calls(place, addr);
+	symbols_look(symbols, place, n, all);
+	f = ask_oracle(addr, n);
+	ck_assert_ptr_nonnull(fgets(ahead, sizeof(ahead), f));
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(all[i].address, addr[i]);
+		check_words(f, &all[i], addr[i], ahead);
+		symbol_words_fini(&all[i]);
+	}
+	pclose(f);
+}
+END_TEST
+
+/* --- files with and without --------------------------------------------- */
+
+/* f calls g, which calls nothing: f's call returns behind its first bytes. */
+static const char source_small[] =
+    "__attribute__((noinline)) int g(int n) { __asm__ volatile(\"\"); return n; }\n"
+    "__attribute__((noinline)) int\n"
+    "f(int n)\n"
+    "{\n"
+    "	return g(n) + 1;\n"
+    "}\n"
+    "int main(int n, char **v) { (void)v; return f(n) == 0; }\n";
+
+static uint64_t f_address;
+
+static void
+build_small(const char *options)
+{
+	char command[512];
+
+	write_file("s.c", source_small);
+	snprintf(command, sizeof(command), "gcc -O1 %s s.c -o s", options);
+	must(command);
+	/* Not its first byte: what returns there was called before it. */
+	f_address = address_in("s", "f") + 5;
+}
+
+static void
+small_is(enum symbol_known known, const char *name)
+{
+	ck_assert_int_eq(look(place_in("s", f_address)), known);
+	ck_assert_str_eq(function(), name);
+	ck_assert_uint_eq(words.address, f_address);
+}
+
+START_TEST(file_without_debug_information_has_functions_and_no_lines)
+{
+	build_small("");
+	small_is(SYMBOL_NO_LINE, "f");
+	ck_assert_ptr_null(words.line[0].file);
+}
+END_TEST
+
+START_TEST(stripped_file_has_no_symbol)
+{
+	build_small("-g");
+	must("strip s");
+	small_is(SYMBOL_NO_SYMBOL, "-");
+}
+END_TEST
+
+START_TEST(stripped_library_has_its_dynamic_symbols)
+{
+	build_small("-fPIC -shared");
+	must("strip s");
+	small_is(SYMBOL_NO_LINE, "f");
+}
+END_TEST
+
+START_TEST(minidebuginfo_has_the_functions)
+{
+	build_small("-g");
+	must("nm s --format=posix --defined-only | "
+	    "awk '$2 ~ /[tT]/ { print $1 }' | sort >keep && "
+	    "objcopy --only-keep-debug s s.debug && "
+	    "objcopy -S --remove-section .gdb_index --remove-section .comment "
+	    "--keep-symbols=keep s.debug mini && xz mini && "
+	    "strip s && objcopy --add-section .gnu_debugdata=mini.xz s");
+	small_is(SYMBOL_NO_LINE, "f");
+}
+END_TEST
+
+/*
+ * Where the debug file may be; it is believed by its build id, or where there
+ * is none by the checksum of the link.
+ */
+static const struct {
+	const char *options, *where;
+} debug_files[] = {
+	{ "-g", "objcopy --add-gnu-debuglink=s.debug s" },
+	{ "-g", "objcopy --add-gnu-debuglink=s.debug s && "
+	    "mkdir .debug && mv s.debug .debug" },
+	{ "-g -Wl,--build-id=none", "objcopy --add-gnu-debuglink=s.debug s" },
+	{ "-g", "mkdir -p p/.build-id/$(cut -c1-2 id) && "
+	    "mv s.debug p/.build-id/$(cut -c1-2 id)/$(cut -c3- id).debug" },
+	{ "-g", "objcopy --add-gnu-debuglink=s.debug s && "
+	    "mkdir -p p && mv s.debug p" },
+	{ "-g", "objcopy --add-gnu-debuglink=s.debug s && "
+	    "mkdir -p p$PWD && mv s.debug p$PWD" },
+};
+
+static void
+open_with_path(void)
+{
+	struct symbols_opts o = { .reader = reader_path() };
+	char path[3 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "/nonexistent::%s/p", dir);
+	o.path = path;
+	symbols_free(symbols);
+	open_symbols(&o);
+}
+
+static void
+split_off(int i)
+{
+	build_small(debug_files[i].options);
+	must("readelf -n s | sed -n 's/.*Build ID: //p' >id && "
+	    "objcopy --only-keep-debug s s.debug && strip s");
+	must(debug_files[i].where);
+	open_with_path();
+}
+
+START_TEST(stripped_file_has_the_lines_of_its_own_debug_file)
+{
+	split_off(_i);
+	small_is(SYMBOL_LINE, "f");
+	ck_assert_str_eq(base_of(words.line[0].file), "s.c");
+	ck_assert_uint_eq(words.line[0].line, 5);
+}
+END_TEST
+
+START_TEST(debug_file_of_another_build_is_not_believed)
+{
+	split_off(_i);
+	must("d=$(find . -name '*.debug' -type f | head -n 1) && "
+	    "gcc -O1 -g -Wl,--build-id s.c -DX -o other && "
+	    "objcopy --only-keep-debug other \"$d\" && "
+	    "objcopy --update-section .note.gnu.build-id=/dev/stdin \"$d\" "
+	    "</dev/null || printf x >>\"$d\"");
+	ck_assert_int_ne(look(place_in("s", f_address)), SYMBOL_LINE);
+}
+END_TEST
+
+START_TEST(what_dwz_has_moved_out_is_found)
+{
+	if (system("command -v dwz >/dev/null 2>&1") != 0) {
+		printf("skipped: dwz is not installed\n");
+		return;
+	}
+	build_small("-g");
+	must("cp s t && dwz -m alt s t && rm t");
+	small_is(SYMBOL_LINE, "f");
+	ck_assert_uint_eq(words.line[0].line, 5);
+}
+END_TEST
+
+START_TEST(fetched_or_installed_debug_file_stands_in_for_a_file_that_is_gone)
+{
+	struct symbol_place p;
+
+	split_off(3);
+	p = place_in("s", f_address);
+	must("rm s");
+	ck_assert_int_eq(look(p), SYMBOL_LINE);
+	ck_assert_str_eq(function(), "f");
+	/* And where another file lies there now. */
+	must("cp /bin/true s");
+	p.mapped_ns = 1;
+	ck_assert_int_eq(look(p), SYMBOL_LINE);
+	must("rm -r p");
+	symbols_free(symbols);
+	open_symbols(&(struct symbols_opts){ .reader = reader_path() });
+	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
+	must("rm s");
+	ck_assert_int_eq(look(p), SYMBOL_NO_FILE);
+}
+END_TEST
+
+/* --- which file it is --------------------------------------------------- */
+
+START_TEST(file_of_another_build_is_another_file)
+{
+	struct symbol_place p;
+
+	build_small("-g");
+	p = place_in("s", f_address);
+	ck_assert_uint_gt(p.build_id_len, 0);
+	p.build_id[3] ^= 1;
+	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
+	ck_assert_uint_eq(words.n, 0);
+	p.build_id[3] ^= 1;
+	p.build_id_len--;
+	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
+	p.build_id_len++;
+	ck_assert_int_eq(look(p), SYMBOL_LINE);
+}
+END_TEST
+
+START_TEST(without_a_build_id_inode_and_time_say_which_file_it_is)
+{
+	struct symbol_place p = { 0 };
+	struct stat st;
+
+	build_small("-g -Wl,--build-id=none");
+	p.path = in_dir("s");
+	p.address = f_address;
+	ck_assert_int_eq(stat(p.path, &st), 0);
+	p.inode = st.st_ino;
+	p.mapped_ns = st.st_ctim.tv_sec * INT64_C(1000000000) +
+	    st.st_ctim.tv_nsec;
+	ck_assert_int_eq(look(p), SYMBOL_LINE);
+	p.mapped_ns--;
+	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
+	p.mapped_ns = 0;
+	ck_assert_int_eq(look(p), SYMBOL_LINE);
+	p.inode++;
+	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
+	/* A build id that is wanted and not there is none of it. */
+	p.build_id_len = 20;
+	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
+}
+END_TEST
+
+START_TEST(offset_in_the_file_is_looked_up_where_it_is_mapped)
+{
+	struct symbol_place p;
+
+	build_small("-g -no-pie");
+	p = place_in("s", f_address - 0x400000);
+	p.by_offset = true;
+	ck_assert_int_eq(look(p), SYMBOL_LINE);
+	ck_assert_str_eq(function(), "f");
+	ck_assert_uint_eq(words.address, f_address);
+	p.address = UINT64_C(1) << 40;
+	ck_assert_int_eq(look(p), SYMBOL_NO_SYMBOL);
+	ck_assert_uint_eq(words.address, UINT64_C(1) << 40);
+}
+END_TEST
+
+START_TEST(return_address_is_looked_up_in_the_call)
+{
+	build_small("-g");
+	f_address = address_in("s", "f");
+	ck_assert_int_ne(look(place_in("s", f_address + 1)), SYMBOL_PENDING);
+	ck_assert_str_eq(function(), "f");
+	/* What returns to its first byte was called by what is before it. */
+	look(place_in("s", f_address));
+	ck_assert_str_ne(function(), "f");
+	ck_assert_int_eq(look(place_in("s", 0)), SYMBOL_NO_SYMBOL);
+	ck_assert_int_eq(look(place_in("s", UINT64_MAX)), SYMBOL_NO_SYMBOL);
+}
+END_TEST
+
+/* --- what is not there -------------------------------------------------- */
+
+START_TEST(no_module_no_file_and_no_code_are_told_apart)
+{
+	static const char *const none[] = {
+		NULL, "", "[anon]", "[heap]", "[vsyscall]",
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(none); i++) {
+		ck_assert_int_eq(look((struct symbol_place) {
+			.path = none[i], .address = 0x1234 }),
+		    SYMBOL_NO_MODULE);
+		ck_assert_uint_eq(words.address, 0x1234);
+	}
+	ck_assert_int_eq(look((struct symbol_place) {
+		.path = "/nonexistent/x.so", .address = 5 }), SYMBOL_NO_FILE);
+	ck_assert_int_eq(look((struct symbol_place) {
+		.path = "relative", .address = 5 }), SYMBOL_NO_FILE);
+	ck_assert_int_eq(look((struct symbol_place) {
+		.path = "/", .address = 5 }), SYMBOL_NO_FILE);
+	ck_assert_int_eq(look((struct symbol_place) {
+		.path = "/dev/zero", .address = 5 }), SYMBOL_NO_FILE);
+}
+END_TEST
+
+START_TEST(fifo_where_a_file_was_is_no_file_and_holds_nobody)
+{
+	build_small("");
+	must("mkfifo fifo && ln -s fifo link");
+	ck_assert_int_eq(look((struct symbol_place) {
+		.path = in_dir("fifo"), .address = 5 }), SYMBOL_NO_FILE);
+	ck_assert_int_eq(look((struct symbol_place) {
+		.path = in_dir("link"), .address = 5 }), SYMBOL_NO_FILE);
+	small_is(SYMBOL_NO_LINE, "f");
+}
+END_TEST
+
+START_TEST(what_is_no_program_is_damaged)
+{
+	struct symbol_place p = { .address = f_address };
+
+	build_small("-g");
+	must("echo hello >text && : >empty && head -c 300 s >head && "
+	    "head -c $(($(stat -c %s s) - 100)) s >cut && "
+	    "gcc -c s.c -o object");
+	p.address = f_address;
+	for (unsigned i = 0; i < 5; i++) {
+		p.path = in_dir(((const char *const[]) { "text", "empty",
+		    "head", "cut", "object" })[i]);
+		ck_assert_msg(look(p) == SYMBOL_DAMAGED, "%s: %d", p.path,
+		    words.known);
+		ck_assert_uint_eq(words.n, 0);
+	}
+	small_is(SYMBOL_LINE, "f");
+}
+END_TEST
+
+START_TEST(damaged_debug_information_leaves_the_symbol)
+{
+	build_small("-g");
+	must("objcopy --dump-section .debug_info=i --dump-section "
+	    ".debug_abbrev=a s && head -c 3 i >j && "
+	    "objcopy --update-section .debug_info=j s");
+	look(place_in("s", f_address));
+	ck_assert_str_eq(function(), "f");
+	ck_assert_int_ne(words.known, SYMBOL_LINE);
+}
+END_TEST
+
+/* --- names -------------------------------------------------------------- */
+
+static const struct {
+	const char *symbol, *want;
+} mangled[] = {
+	{ "_ZN3foo3barEi", "foo::bar(int)" },
+	{ "_Znwm", "operator new(unsigned long)" },
+	{ "_ZN5alloc3vec12Vec$LT$T$GT$4push17h0123456789abcdefE",
+	    "alloc::vec::Vec<T>::push" },
+	{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
+	{ "_RNvMNtCs1234_7mycrate3fooNtB2_3Bar3baz",
+	    "<mycrate::foo::Bar>::baz" },
+	{ "plain", "plain" },
+	{ "zmalloc.constprop.0", "zmalloc.constprop.0" },
+	{ "_Zbad", "_Zbad" },
+	{ "_R", "_R" },
+	{ "versioned@@V_1", "versioned" },
+};
+
+START_TEST(names_of_cxx_and_rust_are_as_their_programs_write_them)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+	    "\t.text\n\t.globl \"%s\"\n\t.type \"%s\", @function\n"
+	    "\"%s\":\n\tnop\n\tnop\n\tnop\n\tret\n\t.size \"%s\", 4\n",
+	    mangled[_i].symbol, mangled[_i].symbol, mangled[_i].symbol,
+	    mangled[_i].symbol);
+	write_file("m.s", text);
+	write_file("v", "V_1 { };\n");
+	must("gcc -shared -nostdlib -Wl,--version-script=v m.s -o m");
+#ifdef HAVE_IBERTY
+	ck_assert_int_eq(look(place_in("m", number_of(
+	    "objdump -h -j .text m | awk '$2 == \".text\" { print $4 }'") +
+	    2)), SYMBOL_NO_LINE);
+	ck_assert_str_eq(function(), mangled[_i].want);
+#endif
+}
+END_TEST
+
+/* A symbol of any bytes: the name of one that as(1) takes is overwritten. */
+static void
+build_with_name(const char *name, size_t len)
+{
+	FILE *f;
+
+	ck_assert_ptr_nonnull(f = fopen(in_dir("n.s"), "w"));
+	fprintf(f, "\t.text\n\t.globl X");
+	for (size_t i = 1; i < len; i++)
+		putc('Y', f);
+	fprintf(f, "\n\t.type X");
+	for (size_t i = 1; i < len; i++)
+		putc('Y', f);
+	fprintf(f, ", @function\nX");
+	for (size_t i = 1; i < len; i++)
+		putc('Y', f);
+	fprintf(f, ":\n\tnop\n\tnop\n\tret\n\t.size X");
+	for (size_t i = 1; i < len; i++)
+		putc('Y', f);
+	fprintf(f, ", 3\n");
+	fclose(f);
+	must("gcc -shared -nostdlib n.s -o n && strip n");
+	ck_assert_ptr_nonnull(f = fopen(in_dir("name"), "w"));
+	fwrite(name, 1, len, f);
+	fclose(f);
+	must("python3 -c 'd = open(\"n\", \"rb\").read(); "
+	    "n = open(\"name\", \"rb\").read(); "
+	    "x = b\"X\" + b\"Y\" * (len(n) - 1); "
+	    "open(\"n\", \"wb\").write(d.replace(x, n))'");
+}
+
+START_TEST(hostile_name_comes_clipped_and_as_it_is)
+{
+	static char name[100000];
+	uint64_t addr;
+
+	memcpy(name, "\033]0;owned\007\xff\xfe\n", 13);
+	for (size_t i = 13; i < sizeof(name); i++)
+		name[i] = (char)('\x80' + i % 64);
+	build_with_name(name, sizeof(name));
+	addr = number_of("objdump -h -j .text n | "
+	    "awk '$2 == \".text\" { print $4 }'") + 2;
+	ck_assert_int_eq(look(place_in("n", addr)), SYMBOL_NO_LINE);
+	ck_assert_uint_gt(strlen(function()), 255);
+	ck_assert_uint_le(strlen(function()), 4096);
+	ck_assert_int_eq(memcmp(function(), name, 255), 0);
+}
+END_TEST
+
+START_TEST(vdso_is_read_from_our_own)
+{
+	uint64_t start = getauxval(AT_SYSINFO_EHDR);
+	struct symbol_place p = { .path = "[vdso]", .address = 0x10 };
+
+	if (start == 0) {
+		printf("skipped: there is no vdso\n");
+		return;
+	}
+	ck_assert_int_eq(look(p), SYMBOL_NO_SYMBOL);
+	p.build_id_len = 20;
+	ck_assert_int_eq(look(p), SYMBOL_OTHER_FILE);
+}
+END_TEST
+
+static Suite *
+words_suite(void)
+{
+	Suite *s = suite_create("words");
+	TCase *t;
+
+	t = tcase_create("Programs");
+	tcase_add_checked_fixture(t, words_setup, words_teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, every_call_of_a_program_is_where_the_oracle_has_it,
+	    0, BASE_NELEM(builds));
+	suite_add_tcase(s, t);
+
+	t = tcase_create("Files");
+	tcase_add_checked_fixture(t, words_setup, words_teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t,
+	    file_without_debug_information_has_functions_and_no_lines);
+	tcase_add_test(t, stripped_file_has_no_symbol);
+	tcase_add_test(t, stripped_library_has_its_dynamic_symbols);
+	tcase_add_test(t, minidebuginfo_has_the_functions);
+	tcase_add_loop_test(t,
+	    stripped_file_has_the_lines_of_its_own_debug_file, 0,
+	    BASE_NELEM(debug_files));
+	tcase_add_loop_test(t, debug_file_of_another_build_is_not_believed, 0,
+	    BASE_NELEM(debug_files));
+	tcase_add_test(t, what_dwz_has_moved_out_is_found);
+	tcase_add_test(t,
+	    fetched_or_installed_debug_file_stands_in_for_a_file_that_is_gone);
+	tcase_add_test(t, file_of_another_build_is_another_file);
+	tcase_add_test(t,
+	    without_a_build_id_inode_and_time_say_which_file_it_is);
+	tcase_add_test(t, offset_in_the_file_is_looked_up_where_it_is_mapped);
+	tcase_add_test(t, return_address_is_looked_up_in_the_call);
+	tcase_add_test(t, no_module_no_file_and_no_code_are_told_apart);
+	tcase_add_test(t, fifo_where_a_file_was_is_no_file_and_holds_nobody);
+	tcase_add_test(t, what_is_no_program_is_damaged);
+	tcase_add_test(t, damaged_debug_information_leaves_the_symbol);
+	tcase_add_test(t, vdso_is_read_from_our_own);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("Names");
+	tcase_add_checked_fixture(t, words_setup, words_teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t,
+	    names_of_cxx_and_rust_are_as_their_programs_write_them, 0,
+	    BASE_NELEM(mangled));
+	tcase_add_test(t, hostile_name_comes_clipped_and_as_it_is);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+#else
+
+START_TEST(without_elfutils_there_is_no_reader)
+{
+	ck_assert_int_eq(look((struct symbol_place) {
+		.path = "/bin/true", .address = 5 }), SYMBOL_NO_READER);
+}
+END_TEST
+
+static Suite *
+words_suite(void)
+{
+	Suite *s = suite_create("words");
+	TCase *t = tcase_create("None");
+
+	tcase_add_checked_fixture(t, words_setup, words_teardown);
+	tcase_add_test(t, without_elfutils_there_is_no_reader);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+#endif
+
+CHECK_MAIN(words_suite)

@@ -1,0 +1,149 @@
+/*
+ * What tests of words share: the reader that was built with them, specimens
+ * built in a directory of the test's own, and one look-up at a time.
+ */
+#ifndef TESTS_WORDS_RIG_H
+#define TESTS_WORDS_RIG_H
+
+#include "../src/base/base.h"
+#include "../src/symbol/symbol.h"
+#include "self.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static struct symbols *symbols;
+static struct symbol_words words;
+
+/* pagek-symbols, in the folder above this program. */
+static __attribute__((unused)) const char *
+reader_path(void)
+{
+	static char path[PATH_MAX + 32];
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	ck_assert_int_gt(n, 0);
+	path[n] = '\0';
+	*strrchr(path, '/') = '\0';
+	strcpy(strrchr(path, '/'), "/pagek-symbols");
+	return path;
+}
+
+static __attribute__((unused)) void
+open_symbols(const struct symbols_opts *o)
+{
+	ck_assert_int_eq(symbols_new(&symbols, o), 0);
+}
+
+static __attribute__((unused)) void
+words_setup(void)
+{
+	struct symbols_opts o = { .reader = reader_path() };
+
+	make_dir();
+	open_symbols(&o);
+}
+
+static __attribute__((unused)) void
+words_teardown(void)
+{
+	symbol_words_fini(&words);
+	symbols_free(symbols);
+	symbols = NULL;
+	remove_dir();
+}
+
+/* Runs a shell command in the directory of the test. */
+static __attribute__((unused)) bool
+run(const char *command)
+{
+	char line[4 * PATH_MAX];
+
+	ck_assert_int_lt(snprintf(line, sizeof(line),
+	    "cd '%s' && { %s; } >run.out 2>&1", dir, command),
+	    (int)sizeof(line));
+	return system(line) == 0;
+}
+
+static __attribute__((unused)) void
+must(const char *command)
+{
+	if (!run(command))
+		ck_abort_msg("cannot: %s (see %s/run.out)", command, dir);
+}
+
+static __attribute__((unused)) void
+write_file(const char *name, const char *text)
+{
+	FILE *f = fopen(in_dir(name), "w");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_ge(fputs(text, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+/* The first number in hexadecimal that a command prints. */
+static __attribute__((unused)) uint64_t
+number_of(const char *command)
+{
+	char line[4 * PATH_MAX];
+	uint64_t n = 0;
+	FILE *p;
+
+	snprintf(line, sizeof(line), "cd '%s' && %s", dir, command);
+	ck_assert_ptr_nonnull(p = popen(line, "r"));
+	ck_assert_int_eq(fscanf(p, "%" SCNx64, &n), 1);
+	pclose(p);
+	return n;
+}
+
+/* Where the symbol begins, as nm has it. */
+static __attribute__((unused)) uint64_t
+address_in(const char *file, const char *symbol)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "nm '%s' | grep -E ' [tTwW] %s$'",
+	    file, symbol);
+	return number_of(command);
+}
+
+/* The place in a file of the test, with the build id that it has now. */
+static __attribute__((unused)) struct symbol_place
+place_in(const char *file, uint64_t address)
+{
+	struct symbol_place p = { .path = in_dir(file), .address = address };
+	char command[512], hex[2 * SYMBOL_BUILD_ID_MAX + 2] = "";
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+	    "readelf -n '%s' 2>/dev/null | sed -n 's/.*Build ID: //p'",
+	    in_dir(file));
+	ck_assert_ptr_nonnull(f = popen(command, "r"));
+	if (fgets(hex, sizeof(hex), f) != NULL)
+		for (; isxdigit((unsigned char)hex[2 * p.build_id_len]);
+		    p.build_id_len++)
+			ck_assert_int_eq(sscanf(hex + 2 * p.build_id_len,
+			    "%2hhx", &p.build_id[p.build_id_len]), 1);
+	pclose(f);
+	return p;
+}
+
+/* Looks one place up, into `words`. */
+static __attribute__((unused)) enum symbol_known
+look(struct symbol_place p)
+{
+	symbol_words_fini(&words);
+	symbols_look(symbols, &p, 1, &words);
+	return words.known;
+}
+
+/* The function that `words` has, or "-". */
+static __attribute__((unused)) const char *
+function(void)
+{
+	return words.n == 0 ? "-" : words.line[words.n - 1].function;
+}
+
+#endif
