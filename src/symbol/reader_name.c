@@ -137,6 +137,19 @@ qualified_once(Dwarf_Die *declaration, const char *name)
 	return kept[i].text == NULL ? NULL : strdup(kept[i].text);
 }
 
+/*
+ * True when the symbol is another name for the same: "malloc" of what its
+ * source calls __libc_malloc.  "f.cold" and "f.part.0" are f.
+ */
+static bool
+is_alias(const char *symbol, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(symbol, name, len) != 0 ||
+	    (symbol[len] != '\0' && symbol[len] != '.' && symbol[len] != '@');
+}
+
 char *
 dwarf_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 {
@@ -146,7 +159,7 @@ dwarf_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 	if (name != NULL)
 		return reader_demangle(name);
 	name = string_of(die, DW_AT_name);
-	if (symbol != NULL && (name == NULL || reader_is_mangled(symbol)))
+	if (symbol != NULL && (name == NULL || is_alias(symbol, name)))
 		return reader_demangle(symbol);
 	if (name == NULL)
 		return NULL;
