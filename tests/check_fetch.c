@@ -1,0 +1,270 @@
+/*
+ * Debug files fetched by libdebuginfod from a server on this machine: the
+ * look-up does not wait for it.
+ */
+#include "words_rig.h"
+#include "harness.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+/*
+ * Serves files below the current folder, /buildid/ID/debuginfo as debuginfod
+ * has them; of those of some size the second half waits for a file "go".
+ */
+static const char server[] =
+    "import http.server, os, sys, time\n"
+    "class H(http.server.BaseHTTPRequestHandler):\n"
+    "    def log_message(self, *a): pass\n"
+    "    def do_GET(self):\n"
+    "        open('asked', 'a').write(self.path + '\\n')\n"
+    "        try: d = open('.' + self.path, 'rb').read()\n"
+    "        except OSError: return self.send_error(404)\n"
+    "        self.send_response(200)\n"
+    "        self.send_header('Content-Length', str(len(d)))\n"
+    "        self.end_headers()\n"
+    "        n = len(d) // 2\n"
+    "        self.wfile.write(d[:n])\n"
+    "        self.wfile.flush()\n"
+    "        while not os.path.exists('go'): time.sleep(0.01)\n"
+    "        self.wfile.write(d[n:])\n"
+    "s = http.server.HTTPServer(('127.0.0.1', 0), H)\n"
+    "open('port.new', 'w').write(str(s.server_port))\n"
+    "os.rename('port.new', 'port')\n"
+    "s.serve_forever()\n";
+
+static pid_t server_pid;
+static struct symbol_place place;
+
+/* A limit against hanging, not a time that is asserted. */
+#define TRIES 6000
+
+static void
+pause_a_little(void)
+{
+	usleep(10000);
+}
+
+static void
+start_server(void)
+{
+	char url[64];
+	FILE *f = NULL;
+	int port;
+
+	write_file("server.py", server);
+	ck_assert_int_ge(server_pid = fork(), 0);
+	if (server_pid == 0) {
+		if (chdir(dir) == 0)
+			execlp("python3", "python3", "server.py", NULL);
+		_exit(126);
+	}
+	for (int i = 0; f == NULL && i < TRIES; i++) {
+		f = fopen(in_dir("port"), "r");
+		if (f == NULL)
+			pause_a_little();
+	}
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%d", &port), 1);
+	fclose(f);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", port);
+	setenv("DEBUGINFOD_URLS", url, 1);
+	setenv("DEBUGINFOD_CACHE_PATH", in_dir("cache"), 1);
+	unsetenv("DEBUGINFOD_PROGRESS");
+}
+
+/* A program without symbols; with debug information of some size to fetch. */
+static void
+build(void)
+{
+	static char path[PATH_MAX + 8];
+
+	snprintf(path, sizeof(path), "%s/s", dir);
+	write_file("s.c",
+	    "__attribute__((noinline)) int g(int n) { __asm__ volatile(\"\"); return n; }\n"
+	    "__attribute__((noinline)) int\n"
+	    "f(int n)\n"
+	    "{\n"
+	    "	return g(n) + 1;\n"
+	    "}\n"
+	    "int main(int n, char **v) { (void)v; return f(n) == 0; }\n");
+	must("gcc -O1 -g s.c -o s && nm s | sed -n 's/ T f$//p' >f && "
+	    "head -c 4000000 /dev/urandom >noise && "
+	    "objcopy --add-section .noise=noise s && "
+	    "id=$(readelf -n s | sed -n 's/.*Build ID: //p') && "
+	    "mkdir -p buildid/$id && "
+	    "objcopy --only-keep-debug s buildid/$id/debuginfo && strip s && "
+	    "objcopy -R .noise s");
+	place = place_in("s", number_of("cat f") + 5);
+	place.path = path;
+	ck_assert_uint_gt(place.build_id_len, 0);
+}
+
+static void
+setup(void)
+{
+	make_dir();
+	build();
+	start_server();
+	open_symbols(&(struct symbols_opts) {
+		.reader = reader_path(),
+		.fetch = true,
+	});
+}
+
+static void
+teardown(void)
+{
+	words_teardown();
+	kill(server_pid, SIGKILL);
+	waitpid(server_pid, NULL, 0);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static bool
+can_fetch(void)
+{
+	void *lib = dlopen("libdebuginfod.so.1", RTLD_LAZY);
+
+	if (HAVE_NAMES && lib != NULL)
+		return true;
+	printf("skipped: no elfutils or no libdebuginfod\n");
+	return false;
+}
+
+/* Looks until nothing is on its way any more. */
+static enum symbol_known
+look_until_it_is_here(void)
+{
+	for (int i = 0; i < TRIES; i++) {
+		enum symbol_known known = look(place);
+
+		if (!words.fetching)
+			return known;
+		pause_a_little();
+	}
+	ck_abort_msg("it does not come");
+}
+
+START_TEST(lookup_does_not_wait_for_the_debug_file_and_uses_it_when_it_is_here)
+{
+	struct symbols_fetch f = { .kb = 0 };
+
+	if (!can_fetch())
+		return;
+	ck_assert_int_eq(look(place), SYMBOL_NO_SYMBOL);
+	ck_assert(words.fetching);
+	for (int i = 0; f.kb == 0 && i < TRIES; i++) {
+		ck_assert(symbols_fetching(symbols, &f));
+		ck_assert_str_eq(f.module, "s");
+		pause_a_little();
+	}
+	ck_assert_uint_gt(f.kb, 0);
+	ck_assert_uint_ge(f.of_kb, 3900);
+	ck_assert_uint_lt(f.kb, f.of_kb);
+	/* It is half here: nothing else is held up by it. */
+	ck_assert_int_eq(look(place), SYMBOL_NO_SYMBOL);
+	ck_assert(words.fetching);
+	write_file("go", "");
+	ck_assert_int_eq(look_until_it_is_here(), SYMBOL_LINE);
+	ck_assert_str_eq(function(), "f");
+	ck_assert_uint_eq(words.line[0].line, 5);
+	ck_assert(!symbols_fetching(symbols, &f));
+}
+END_TEST
+
+START_TEST(debug_file_of_a_file_that_is_gone_is_fetched)
+{
+	if (!can_fetch())
+		return;
+	write_file("go", "");
+	must("rm s");
+	ck_assert_int_eq(look(place), SYMBOL_NO_FILE);
+	ck_assert(words.fetching);
+	ck_assert_int_eq(look_until_it_is_here(), SYMBOL_LINE);
+	ck_assert_str_eq(function(), "f");
+}
+END_TEST
+
+START_TEST(what_no_server_has_is_asked_for_once)
+{
+	if (!can_fetch())
+		return;
+	write_file("go", "");
+	must("rm -r buildid");
+	ck_assert_int_eq(look_until_it_is_here(), SYMBOL_NO_SYMBOL);
+	for (int i = 0; i < 5; i++) {
+		look(place);
+		ck_assert(!words.fetching);
+	}
+	ck_assert_uint_eq(number_of("wc -l <asked"), 1);
+}
+END_TEST
+
+START_TEST(debug_file_of_another_build_is_not_used)
+{
+	if (!can_fetch())
+		return;
+	write_file("go", "");
+	must("gcc -O2 -g s.c -DX -o t -Wl,--build-id=0x1234 && "
+	    "objcopy --only-keep-debug t buildid/*/debuginfo");
+	ck_assert_int_eq(look_until_it_is_here(), SYMBOL_NO_SYMBOL);
+	ck_assert_uint_eq(words.n, 0);
+}
+END_TEST
+
+START_TEST(to_free_ends_what_is_on_its_way)
+{
+	if (!can_fetch())
+		return;
+	look(place);
+	ck_assert(words.fetching);
+	symbols_free(symbols);
+	symbols = NULL;
+}
+END_TEST
+
+START_TEST(nothing_is_fetched_unless_it_is_configured)
+{
+	struct symbols_fetch f;
+
+	symbols_free(symbols);
+	if (_i == 0)
+		unsetenv("DEBUGINFOD_URLS");
+	else if (_i == 1)
+		setenv("DEBUGINFOD_URLS", "  ", 1);
+	open_symbols(&(struct symbols_opts) {
+		.reader = reader_path(),
+		.fetch = _i < 2,
+	});
+	if (HAVE_NAMES)
+		ck_assert_int_eq(look(place), SYMBOL_NO_SYMBOL);
+	ck_assert(!words.fetching);
+	ck_assert(!symbols_fetching(symbols, &f));
+	ck_assert_int_ne(access(in_dir("asked"), F_OK), 0);
+}
+END_TEST
+
+static Suite *
+fetch_suite(void)
+{
+	Suite *s = suite_create("fetch");
+	TCase *t = tcase_create("Fetch");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_test(t,
+	    lookup_does_not_wait_for_the_debug_file_and_uses_it_when_it_is_here);
+	tcase_add_test(t, debug_file_of_a_file_that_is_gone_is_fetched);
+	tcase_add_test(t, what_no_server_has_is_asked_for_once);
+	tcase_add_test(t, debug_file_of_another_build_is_not_used);
+	tcase_add_test(t, to_free_ends_what_is_on_its_way);
+	tcase_add_loop_test(t, nothing_is_fetched_unless_it_is_configured, 0,
+	    3);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(fetch_suite)
