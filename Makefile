@@ -161,7 +161,7 @@ microbench: $B/bench/ringbench $B/bench/listbench
 
 # Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SRCS = $(BASE) $(STREAM) $(CFI)
+FUZZ_SRCS = $(BASE) $(STREAM) $(SYMBOL) $(CFI)
 FUZZ_CC = clang $(REQUIRED) -O1 -g
 SECONDS_EACH ?= 60
 
@@ -173,7 +173,7 @@ $B/fuzz/%-fuzz: tests/fuzz/%.c $(FUZZ_SRCS)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 
-corpus-replay: $(FUZZERS:%=$B/fuzz/%-replay)
+corpus-replay: $(FUZZERS:%=$B/fuzz/%-replay) $B/pagek-symbols
 
 $B/fuzz/seed_%: tests/fuzz/seed_%.c $(FUZZ_SRCS)
 	@mkdir -p $(@D)
@@ -183,6 +183,7 @@ $B/fuzz/seed_%: tests/fuzz/seed_%.c $(FUZZ_SRCS)
 corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi
 	$B/fuzz/seed_wire tests/corpus/wire
 	$B/fuzz/seed_cfi tests/corpus/cfi
+	tests/fuzz/seed_symbol tests/corpus/symbol
 
 FUZZ ?= fuzz_wire
 fuzz: $B/fuzz/$(FUZZ)-fuzz

@@ -185,7 +185,7 @@ check_function(const char *ours, char *theirs, uint64_t addr)
 
 	/* Demanglers differ; it is not them that are tested. */
 	theirs[strcspn(theirs, "\n")] = '\0';
-	plain = reader_demangle(theirs);
+	plain = symread_demangle(theirs);
 	ck_assert_msg(strcmp(own_name(ours, a), own_name(plain, b)) == 0,
 	    "0x%" PRIx64 ": %s and not %s", addr, ours, plain);
 	free(plain);

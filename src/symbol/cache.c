@@ -28,7 +28,7 @@ struct entry {
 	size_t bytes;
 };
 
-struct cache {
+struct symcache {
 	struct module_known *module;
 	size_t nmodule, cap;
 
@@ -49,7 +49,7 @@ free_lines(struct symbol_line *line, unsigned n)
 }
 
 static void
-forget_words(struct cache *c)
+forget_words(struct symcache *c)
 {
 	for (; c->oldest != c->put; c->oldest++) {
 		struct entry *e = &c->entry[c->oldest % WORDS_MAX];
@@ -61,7 +61,7 @@ forget_words(struct cache *c)
 }
 
 static void
-forget_modules(struct cache *c)
+forget_modules(struct symcache *c)
 {
 	for (size_t i = 0; i < c->nmodule; i++) {
 		free(c->module[i].key);
@@ -71,9 +71,9 @@ forget_modules(struct cache *c)
 }
 
 int
-cache_new(struct cache **out)
+symcache_new(struct symcache **out)
 {
-	struct cache *c = calloc(1, sizeof(*c));
+	struct symcache *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
 		return -ENOMEM;
@@ -87,7 +87,7 @@ cache_new(struct cache **out)
 }
 
 void
-cache_free(struct cache *c)
+symcache_free(struct symcache *c)
 {
 	if (c == NULL)
 		return;
@@ -131,7 +131,7 @@ make_key(const struct symbol_place *p, char **key, size_t *len)
 }
 
 void
-cache_begin(struct cache *c, size_t n)
+symcache_begin(struct symcache *c, size_t n)
 {
 	if (c->nmodule + n <= MODULES_MAX)
 		return;
@@ -140,7 +140,7 @@ cache_begin(struct cache *c, size_t n)
 }
 
 int
-cache_module(struct cache *c, const struct symbol_place *p, uint32_t *no)
+symcache_module(struct symcache *c, const struct symbol_place *p, uint32_t *no)
 {
 	void *array = c->module;
 	struct module_known *m;
@@ -177,7 +177,7 @@ cache_module(struct cache *c, const struct symbol_place *p, uint32_t *no)
 }
 
 struct module_known *
-cache_known(struct cache *c, uint32_t no)
+symcache_known(struct symcache *c, uint32_t no)
 {
 	return &c->module[no];
 }
@@ -208,7 +208,7 @@ copy_lines(struct symbol_line *to, const struct symbol_line *from, unsigned n)
 }
 
 static uint32_t *
-bucket_of(struct cache *c, uint32_t no, uint64_t address)
+bucket_of(struct symcache *c, uint32_t no, uint64_t address)
 {
 	uint64_t h = (address ^ (uint64_t)no << 48) *
 	    UINT64_C(0x9e3779b97f4a7c15);
@@ -217,7 +217,7 @@ bucket_of(struct cache *c, uint32_t no, uint64_t address)
 }
 
 static bool
-is_it(const struct entry *e, const struct cache *c, uint32_t no,
+is_it(const struct entry *e, const struct symcache *c, uint32_t no,
     const struct symbol_place *p)
 {
 	return e->module == no && e->address == p->address &&
@@ -226,7 +226,7 @@ is_it(const struct entry *e, const struct cache *c, uint32_t no,
 }
 
 bool
-cache_get(struct cache *c, uint32_t no, const struct symbol_place *p,
+symcache_get(struct symcache *c, uint32_t no, const struct symbol_place *p,
     struct symbol_words *out)
 {
 	uint32_t at = *bucket_of(c, no, p->address);
@@ -247,7 +247,7 @@ cache_get(struct cache *c, uint32_t no, const struct symbol_place *p,
 }
 
 static void
-drop_oldest(struct cache *c)
+drop_oldest(struct symcache *c)
 {
 	uint32_t index = c->oldest++ % WORDS_MAX;
 	struct entry *e = &c->entry[index];
@@ -274,7 +274,7 @@ bytes_of(const struct symbol_words *w)
 }
 
 void
-cache_put(struct cache *c, uint32_t no, const struct symbol_place *p,
+symcache_put(struct symcache *c, uint32_t no, const struct symbol_place *p,
     const struct symbol_words *words)
 {
 	struct symbol_line *line;

@@ -31,7 +31,7 @@
 extern char **environ;
 
 struct mono
-child_deadline(unsigned ms)
+symchild_deadline(unsigned ms)
 {
 	struct mono now = mono_now();
 
@@ -176,7 +176,7 @@ close_both(int end[2])
 }
 
 int
-child_start(struct child *c, char *const argv[], bool input)
+symchild_start(struct child *c, char *const argv[], bool input)
 {
 	int to[2] = { -1, -1 }, from[2], error;
 	pid_t pid;
@@ -236,10 +236,10 @@ reap_lingering(pid_t one_more)
 }
 
 void
-child_end(struct child *c)
+symchild_end(struct child *c)
 {
 	struct pollfd gone = { .fd = c->pidfd, .events = POLLIN };
-	struct mono deadline = child_deadline(GO_MS);
+	struct mono deadline = symchild_deadline(GO_MS);
 	int n;
 
 	if (c->pid == 0)
@@ -300,7 +300,7 @@ write_quietly(int fd, const void *p, size_t n)
 }
 
 int
-child_write(struct child *c, const uint8_t *p, size_t n, struct mono deadline)
+symchild_write(struct child *c, const uint8_t *p, size_t n, struct mono deadline)
 {
 	while (n > 0) {
 		ssize_t put = write_quietly(c->to, p, n);
@@ -321,7 +321,7 @@ child_write(struct child *c, const uint8_t *p, size_t n, struct mono deadline)
 }
 
 int
-child_read(struct child *c, uint8_t *p, size_t n, struct mono deadline)
+symchild_read(struct child *c, uint8_t *p, size_t n, struct mono deadline)
 {
 	while (n > 0) {
 		ssize_t got = read(c->from, p, n);
@@ -344,9 +344,9 @@ child_read(struct child *c, uint8_t *p, size_t n, struct mono deadline)
 }
 
 ssize_t
-child_read_some(struct child *c, uint8_t *p, size_t n, int wait_ms)
+symchild_read_some(struct child *c, uint8_t *p, size_t n, int wait_ms)
 {
-	struct mono deadline = child_deadline((unsigned)wait_ms);
+	struct mono deadline = symchild_deadline((unsigned)wait_ms);
 
 	for (;;) {
 		ssize_t got = read(c->from, p, n);

@@ -29,23 +29,23 @@ struct child {
  * Starts argv[0], whose input is empty unless `input`.  It is a child of the
  * calling thread; it lives in a process group of its own.
  */
-int child_start(struct child *, char *const argv[], bool input);
+int symchild_start(struct child *, char *const argv[], bool input);
 
 /* Ends it at once and reaps it if it goes; what does not go is left to later. */
-void child_end(struct child *);
+void symchild_end(struct child *);
 
 /*
  * Both by the deadline: 0, -ETIMEDOUT, -EPIPE when it is gone, or -EIO.
  * SIGPIPE is not for the caller.
  */
-int child_write(struct child *, const uint8_t *, size_t, struct mono deadline);
-int child_read(struct child *, uint8_t *, size_t, struct mono deadline);
+int symchild_write(struct child *, const uint8_t *, size_t, struct mono deadline);
+int symchild_read(struct child *, uint8_t *, size_t, struct mono deadline);
 
 /* What is there, as read(2), waiting at most so long: -ETIMEDOUT; 0: its end. */
-ssize_t child_read_some(struct child *, uint8_t *, size_t, int wait_ms);
+ssize_t symchild_read_some(struct child *, uint8_t *, size_t, int wait_ms);
 
 /* The moment `ms` from now. */
-struct mono child_deadline(unsigned ms);
+struct mono symchild_deadline(unsigned ms);
 
 /* --- what is known -------------------------------------------------------- */
 
@@ -60,28 +60,28 @@ struct module_known {
 	uint8_t build_id[SYMBOL_BUILD_ID_MAX];
 };
 
-struct cache;
+struct symcache;
 
-int cache_new(struct cache **);
-void cache_free(struct cache *);
+int symcache_new(struct symcache **);
+void symcache_free(struct symcache *);
 
 /*
  * The number of a place's module, made when it is new; -ENOMEM.  Numbers are
- * good until the next cache_begin(), modules borrowed until the next number.
+ * good until the next symcache_begin(), modules borrowed until the next number.
  */
-int cache_module(struct cache *, const struct symbol_place *, uint32_t *no);
-struct module_known *cache_known(struct cache *, uint32_t no);
+int symcache_module(struct symcache *, const struct symbol_place *, uint32_t *no);
+struct module_known *symcache_known(struct symcache *, uint32_t no);
 
 /* So many modules may be new: forgets all there is when they are too many. */
-void cache_begin(struct cache *, size_t n);
+void symcache_begin(struct symcache *, size_t n);
 
 /*
  * Words are copied in and out; into words that are empty.  False: not kept, or
  * no memory.
  */
-bool cache_get(struct cache *, uint32_t no, const struct symbol_place *,
+bool symcache_get(struct symcache *, uint32_t no, const struct symbol_place *,
     struct symbol_words *);
-void cache_put(struct cache *, uint32_t no, const struct symbol_place *,
+void symcache_put(struct symcache *, uint32_t no, const struct symbol_place *,
     const struct symbol_words *);
 
 /* --- fetching ------------------------------------------------------------- */

@@ -81,7 +81,7 @@ follow(struct fetches *f, struct fetch *e, struct child *c)
 	size_t len = 0;
 
 	while (!is_stopped(f) && mono_ms_since(heard) < SILENCE_MS) {
-		ssize_t got = child_read_some(c, (uint8_t *)text + len,
+		ssize_t got = symchild_read_some(c, (uint8_t *)text + len,
 		    sizeof(text) - 1 - len, LOOK_UP_MS);
 		char *end;
 
@@ -114,9 +114,9 @@ fetch_one(struct fetches *f, struct fetch *e)
 
 	for (unsigned i = 0; i < e->len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", e->build_id[i]);
-	if (reader != NULL && child_start(&c, argv, false) == 0) {
+	if (reader != NULL && symchild_start(&c, argv, false) == 0) {
 		follow(f, e, &c);
-		child_end(&c);
+		symchild_end(&c);
 	}
 	free(reader);
 }

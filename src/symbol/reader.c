@@ -110,7 +110,7 @@ serve_one(unsigned seconds)
 	if (ok) {
 		/* Whoever asked gives up before; this is for when he is gone. */
 		alarm(seconds);
-		reader_look(&request, &answer);
+		symread_look(&request, &answer);
 		alarm(0);
 		ok = packet_put_answer(&out, &answer) == 0 &&
 		    write_all(out.byte, out.len);
@@ -137,14 +137,14 @@ symbol_reader_main(int argc, char **argv)
 	unsigned long seconds;
 
 	if (argc == 3 && strcmp(argv[1], "fetch") == 0)
-		return reader_fetch_main(argv[2]);
+		return symread_fetch_main(argv[2]);
 	if ((argc != 3 && argc != 4) || strcmp(argv[1], "serve") != 0)
 		return usage();
 	seconds = strtoul(argv[2], NULL, 10);
 	if (seconds == 0 || seconds > 86400)
 		return usage();
 	if (argc == 4)
-		reader_set_path(argv[3]);
+		symread_set_path(argv[3]);
 	limit_self();
 	while (serve_one((unsigned)seconds))
 		continue;

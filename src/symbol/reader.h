@@ -26,18 +26,18 @@
 #include <sys/stat.h>
 
 /* Answers the request; texts of the answer are heap. */
-void reader_look(const struct packet_request *, struct packet_answer *);
+void symread_look(const struct packet_request *, struct packet_answer *);
 
 /* Folders of PAGEK_SYMBOL_PATH, ':' between; borrowed for good. */
-void reader_set_path(const char *);
+void symread_set_path(const char *);
 
 /* pagek-symbols fetch BUILD-ID: see reader_fetch.c. */
-int reader_fetch_main(const char *build_id);
+int symread_fetch_main(const char *build_id);
 
 /* A demangled copy of the name, or a plain one; NULL: no memory. */
-char *reader_demangle(const char *name);
+char *symread_demangle(const char *name);
 /* Of C++, Rust, D: names that say what they are of. */
-bool reader_is_mangled(const char *name);
+bool symread_is_mangled(const char *name);
 
 #ifdef HAVE_ELFUTILS
 
@@ -69,10 +69,10 @@ void ranges_fini(struct ranges *);
 /* --- files --------------------------------------------------------------- */
 
 /* A regular file, never waited for; -1. */
-int find_open(const char *path, struct stat *);
+int symread_open(const char *path, struct stat *);
 
 /* The file of the place, verified; SYMBOL_LINE, or why there is none. */
-enum symbol_known find_module(const struct symbol_place *, int *fd,
+enum symbol_known symread_module(const struct symbol_place *, int *fd,
     struct stat *);
 
 /*
@@ -80,7 +80,7 @@ enum symbol_known find_module(const struct symbol_place *, int *fd,
  * checksum, around `path`; never the file `self` itself.  Its own path goes
  * into found, of PATH_MAX bytes.  -1.
  */
-struct find_debug {
+struct symread_debug {
 	const char *path;		/* of the module, as the target has it */
 	pid_t pid;
 	const char *fetched;		/* NULL none */
@@ -90,10 +90,10 @@ struct find_debug {
 	uint32_t checksum;
 	const struct stat *self;	/* NULL none */
 };
-int find_debug(const struct find_debug *, char *found);
+int symread_debug(const struct symread_debug *, char *found);
 
 /* The supplementary file that dwz has made. */
-int find_alt(const char *name, const char *beside, const uint8_t *build_id,
+int symread_alt(const char *name, const char *beside, const uint8_t *build_id,
     size_t build_id_len);
 
 /* --- images -------------------------------------------------------------- */
@@ -125,14 +125,14 @@ struct image {
 };
 
 /* The image of the place; NULL, and *why says.  Borrowed until the next. */
-struct image *image_get(const struct symbol_place *, const char *fetched,
+struct image *symread_image(const struct symbol_place *, const char *fetched,
     enum symbol_known *why);
 
 /* The file's name for the function at pc, as it is in the table; NULL none. */
-const char *image_symbol(struct image *, uint64_t pc);
+const char *symread_symbol(struct image *, uint64_t pc);
 
 /* Where the file's offset is in its tables; false when nowhere. */
-bool image_offset(struct image *, uint64_t offset, uint64_t *addr);
+bool symread_offset(struct image *, uint64_t offset, uint64_t *addr);
 
 /* --- debug information --------------------------------------------------- */
 
@@ -141,12 +141,12 @@ bool image_offset(struct image *, uint64_t offset, uint64_t *addr);
  * calls the function, or NULL.  False when the debug information knows
  * neither function nor line there.
  */
-bool dwarf_words(struct image *, uint64_t pc, const char *symbol,
+bool symread_dwarf(struct image *, uint64_t pc, const char *symbol,
     struct symbol_words *);
-void dwarf_index_free(struct dwarf_index *);
+void symread_index_free(struct dwarf_index *);
 
 /* The function's name of a DIE, demangled, or with what it lies in; NULL none. */
-char *dwarf_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol);
+char *symread_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol);
 
 #endif
 

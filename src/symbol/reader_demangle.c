@@ -14,7 +14,7 @@
 #define MANGLED_MAX 16384
 
 bool
-reader_is_mangled(const char *name)
+symread_is_mangled(const char *name)
 {
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' ||
 	    name[1] == 'D');
@@ -28,7 +28,7 @@ reader_is_mangled(const char *name)
 static char *
 demangle(const char *name)
 {
-	if (!reader_is_mangled(name) || strlen(name) > MANGLED_MAX)
+	if (!symread_is_mangled(name) || strlen(name) > MANGLED_MAX)
 		return NULL;
 	return cplus_demangle(name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
 }
@@ -46,7 +46,7 @@ demangle(const char *name)
 
 /* "name@VERSION" is what the linker calls it, not the program. */
 char *
-reader_demangle(const char *name)
+symread_demangle(const char *name)
 {
 	size_t len = strcspn(name, "@");
 	char *plain, *bare;

@@ -162,7 +162,7 @@ index_new(Dwarf *dwarf)
 }
 
 void
-dwarf_index_free(struct dwarf_index *x)
+symread_index_free(struct dwarf_index *x)
 {
 	if (x == NULL)
 		return;
@@ -274,7 +274,7 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 
 	if (function != NULL) {
 		find_inlines(function, pc, &c);
-		name = dwarf_name(function, &u->scope, symbol);
+		name = symread_name(function, &u->scope, symbol);
 	}
 	put_line(u, pc, &w->line[0]);
 	/*
@@ -284,7 +284,7 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 	while (c.n > 0 && w->n + 1 < SYMBOL_INLINES_MAX) {
 		Dwarf_Die *inlined = &c.die[--c.n];
 
-		w->line[w->n].function = dwarf_name(inlined, &u->scope, NULL);
+		w->line[w->n].function = symread_name(inlined, &u->scope, NULL);
 		w->n++;
 		if (w->n + 1 == SYMBOL_INLINES_MAX)
 			inlined = &c.die[0];
@@ -294,7 +294,7 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 }
 
 bool
-dwarf_words(struct image *m, uint64_t pc, const char *symbol,
+symread_dwarf(struct image *m, uint64_t pc, const char *symbol,
     struct symbol_words *w)
 {
 	const struct range *r;

@@ -80,7 +80,7 @@ fail(int error)
 }
 
 int
-reader_fetch_main(const char *build_id)
+symread_fetch_main(const char *build_id)
 {
 	struct debuginfod_client *client;
 	struct library l;

@@ -27,7 +27,7 @@
 static const char *own_roots = "";
 
 void
-reader_set_path(const char *path)
+symread_set_path(const char *path)
 {
 	own_roots = path;
 }
@@ -37,7 +37,7 @@ reader_set_path(const char *path)
  * after, for it may have been exchanged between.
  */
 int
-find_open(const char *path, struct stat *st)
+symread_open(const char *path, struct stat *st)
 {
 	int fd;
 
@@ -140,7 +140,7 @@ find_vdso(const struct symbol_place *p, int *fd, struct stat *st)
  * the program that the target runs.
  */
 enum symbol_known
-find_module(const struct symbol_place *p, int *fd, struct stat *st)
+symread_module(const struct symbol_place *p, int *fd, struct stat *st)
 {
 	enum symbol_known why = SYMBOL_NO_FILE;
 	char root[PATH_MAX + 32], exe[32];
@@ -168,7 +168,7 @@ find_module(const struct symbol_place *p, int *fd, struct stat *st)
 		/* Only an inode or an id says that it is not the program. */
 		if (!places[i].timed && p->inode == 0 && p->build_id_len == 0)
 			continue;
-		if ((*fd = find_open(places[i].path, st)) < 0)
+		if ((*fd = symread_open(places[i].path, st)) < 0)
 			continue;
 		if (is_mapped(p, *fd, st, places[i].timed))
 			return SYMBOL_LINE;
@@ -207,7 +207,7 @@ checksum_is(int fd, uint32_t want)
 
 /* What is looked for, and what has been found. */
 struct search {
-	const struct find_debug *want;
+	const struct symread_debug *want;
 	char *found;		/* PATH_MAX */
 	int fd;			/* -1: not yet */
 };
@@ -215,11 +215,11 @@ struct search {
 static void
 try_path(struct search *s, bool by_link, const char *path)
 {
-	const struct find_debug *w = s->want;
+	const struct symread_debug *w = s->want;
 	struct stat st;
 	int fd;
 
-	if (s->fd >= 0 || (fd = find_open(path, &st)) < 0)
+	if (s->fd >= 0 || (fd = symread_open(path, &st)) < 0)
 		return;
 	if (w->self != NULL && st.st_dev == w->self->st_dev &&
 	    st.st_ino == w->self->st_ino)
@@ -254,7 +254,7 @@ static void
 try_build_id(struct search *s, const char *root)
 {
 	char hex[2 * SYMBOL_BUILD_ID_MAX + 1];
-	const struct find_debug *w = s->want;
+	const struct symread_debug *w = s->want;
 
 	if (w->build_id_len < 2 || w->build_id_len > SYMBOL_BUILD_ID_MAX)
 		return;
@@ -304,7 +304,7 @@ folder_length(const char *path)
 static void
 try_link_root(struct search *s, const char *root)
 {
-	const struct find_debug *w = s->want;
+	const struct symread_debug *w = s->want;
 
 	try_format(s, true, "%s%.*s/%s", root, folder_length(w->path), w->path,
 	    w->link);
@@ -314,7 +314,7 @@ try_link_root(struct search *s, const char *root)
 static void
 try_link(struct search *s)
 {
-	const struct find_debug *w = s->want;
+	const struct symread_debug *w = s->want;
 	int folder = folder_length(w->path);
 
 	/* In a container's root first, then in ours. */
@@ -333,7 +333,7 @@ try_link(struct search *s)
 }
 
 int
-find_debug(const struct find_debug *want, char *found)
+symread_debug(const struct symread_debug *want, char *found)
 {
 	struct search s = { want, found, -1 };
 
@@ -348,10 +348,10 @@ find_debug(const struct find_debug *want, char *found)
 }
 
 int
-find_alt(const char *name, const char *beside, const uint8_t *build_id,
+symread_alt(const char *name, const char *beside, const uint8_t *build_id,
     size_t build_id_len)
 {
-	const struct find_debug want = {
+	const struct symread_debug want = {
 		.path = beside,
 		.build_id = build_id,
 		.build_id_len = build_id_len,

@@ -57,7 +57,7 @@ give_debug(Dwfl_Module *mod, void **userdata, const char *modname,
     char **debug_name)
 {
 	struct image *m = *userdata;
-	struct find_debug want = {
+	struct symread_debug want = {
 		.path = m->path,
 		.pid = m->pid,
 		.fetched = m->fetched,
@@ -79,7 +79,7 @@ give_debug(Dwfl_Module *mod, void **userdata, const char *modname,
 		want.build_id = id;
 		want.build_id_len = (size_t)n;
 	}
-	if ((fd = find_debug(&want, found)) < 0)
+	if ((fd = symread_debug(&want, found)) < 0)
 		return -1;
 	m->has_debug = m->gave_debug = true;
 	snprintf(m->debug_path, sizeof(m->debug_path), "%s", found);
@@ -117,7 +117,7 @@ open_alt(struct image *m)
 	n = dwelf_dwarf_gnu_debugaltlink(m->dwarf, &name, &id);
 	if (n <= 0)
 		return;
-	m->alt_fd = find_alt(name, m->debug_path[0] != '\0' ? m->debug_path :
+	m->alt_fd = symread_alt(name, m->debug_path[0] != '\0' ? m->debug_path :
 	    m->path, id, (size_t)n);
 	if (m->alt_fd < 0)
 		return;
@@ -145,7 +145,7 @@ name_rank(const char *name, unsigned binding)
 	uint32_t under = 0;
 
 	/* _Z begins every mangled name. */
-	while (!reader_is_mangled(name + under) && name[under] == '_' &&
+	while (!symread_is_mangled(name + under) && name[under] == '_' &&
 	    under < 255)
 		under++;
 	return under * 4 +
@@ -246,7 +246,7 @@ read_symbols(struct image *m)
 }
 
 const char *
-image_symbol(struct image *m, uint64_t pc)
+symread_symbol(struct image *m, uint64_t pc)
 {
 	const struct range *r = ranges_find(&m->symbols, pc);
 	GElf_Addr addr;
@@ -259,7 +259,7 @@ image_symbol(struct image *m, uint64_t pc)
 }
 
 bool
-image_offset(struct image *m, uint64_t offset, uint64_t *addr)
+symread_offset(struct image *m, uint64_t offset, uint64_t *addr)
 {
 	size_t n;
 
@@ -286,7 +286,7 @@ image_free(struct image *m)
 {
 	if (m == NULL)
 		return;
-	dwarf_index_free(m->index);
+	symread_index_free(m->index);
 	ranges_fini(&m->symbols);
 	if (m->dwfl != NULL)
 		dwfl_end(m->dwfl);
@@ -444,7 +444,7 @@ static int
 find_instead(const struct symbol_place *p, const char *fetched,
     struct stat *st)
 {
-	const struct find_debug want = {
+	const struct symread_debug want = {
 		.path = p->path,
 		.pid = p->pid,
 		.fetched = fetched,
@@ -455,7 +455,7 @@ find_instead(const struct symbol_place *p, const char *fetched,
 	int fd;
 
 	if (p->build_id_len == 0 || p->by_offset ||
-	    (fd = find_debug(&want, found)) < 0)
+	    (fd = symread_debug(&want, found)) < 0)
 		return -1;
 	if (fstat(fd, st) == 0)
 		return fd;
@@ -464,7 +464,7 @@ find_instead(const struct symbol_place *p, const char *fetched,
 }
 
 struct image *
-image_get(const struct symbol_place *p, const char *fetched,
+symread_image(const struct symbol_place *p, const char *fetched,
     enum symbol_known *why)
 {
 	bool is_debug = false;
@@ -473,7 +473,7 @@ image_get(const struct symbol_place *p, const char *fetched,
 	int fd;
 
 	elf_version(EV_CURRENT);
-	*why = find_module(p, &fd, &st);
+	*why = symread_module(p, &fd, &st);
 	if (*why != SYMBOL_LINE) {
 		if ((fd = find_instead(p, fetched, &st)) < 0)
 			return NULL;

@@ -6,13 +6,13 @@
 #ifndef HAVE_ELFUTILS
 
 void
-reader_set_path(const char *path)
+symread_set_path(const char *path)
 {
 	(void)path;
 }
 
 void
-reader_look(const struct packet_request *r, struct packet_answer *a)
+symread_look(const struct packet_request *r, struct packet_answer *a)
 {
 	(void)r;
 	memset(a, 0, sizeof(*a));
@@ -33,7 +33,7 @@ symbol_words(const char *symbol, struct symbol_words *w)
 	w->n = 0;
 	w->known = SYMBOL_NO_SYMBOL;
 	if (symbol == NULL ||
-	    (w->line[0].function = reader_demangle(symbol)) == NULL)
+	    (w->line[0].function = symread_demangle(symbol)) == NULL)
 		return;
 	w->n = 1;
 	w->known = SYMBOL_NO_LINE;
@@ -52,7 +52,7 @@ name_all(struct symbol_words *w, const char *symbol)
 	struct symbol_line *last = &w->line[w->n - 1];
 
 	if (last->function == NULL && symbol != NULL)
-		last->function = reader_demangle(symbol);
+		last->function = symread_demangle(symbol);
 	if (last->function == NULL)
 		return false;
 	for (unsigned k = 0; k + 1 < w->n; k++) {
@@ -72,11 +72,11 @@ look(struct image *m, const struct packet_request *r, uint64_t address,
 
 	w->address = address;
 	w->known = SYMBOL_NO_SYMBOL;
-	if (address == 0 || (r->place.by_offset && !image_offset(m, pc, &pc)))
+	if (address == 0 || (r->place.by_offset && !symread_offset(m, pc, &pc)))
 		return;
 	w->address = pc + 1;
-	symbol = image_symbol(m, pc);
-	if (!dwarf_words(m, pc, symbol, w) || !name_all(w, symbol)) {
+	symbol = symread_symbol(m, pc);
+	if (!symread_dwarf(m, pc, symbol, w) || !name_all(w, symbol)) {
 		symbol_words(symbol, w);
 		/* There is debug information, and it cannot be read. */
 		if (m->has_debug && m->dwarf == NULL)
@@ -87,7 +87,7 @@ look(struct image *m, const struct packet_request *r, uint64_t address,
 }
 
 void
-reader_look(const struct packet_request *r, struct packet_answer *a)
+symread_look(const struct packet_request *r, struct packet_answer *a)
 {
 	const unsigned char *id;
 	struct image *m;
@@ -95,7 +95,7 @@ reader_look(const struct packet_request *r, struct packet_answer *a)
 	int n;
 
 	memset(a, 0, sizeof(*a));
-	if ((m = image_get(&r->place, r->debug, &a->file)) == NULL)
+	if ((m = symread_image(&r->place, r->debug, &a->file)) == NULL)
 		return;
 	a->file = SYMBOL_LINE;
 	a->bare = !m->has_debug;

@@ -151,20 +151,20 @@ is_alias(const char *symbol, const char *name)
 }
 
 char *
-dwarf_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
+symread_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol)
 {
 	const char *name = linkage_name(die);
 	Dwarf_Die declaration = *die;
 
 	if (name != NULL)
-		return reader_demangle(name);
+		return symread_demangle(name);
 	name = string_of(die, DW_AT_name);
 	if (symbol != NULL && (name == NULL || is_alias(symbol, name)))
-		return reader_demangle(symbol);
+		return symread_demangle(symbol);
 	if (name == NULL)
 		return NULL;
 	if (!has_scopes(unit))
-		return reader_demangle(name);
+		return symread_demangle(name);
 	find_declaration(&declaration);
 	return qualified_once(&declaration, name);
 }

@@ -23,7 +23,7 @@ struct symbols {
 	struct child child;
 	struct mono started[STARTS_MAX];	/* the last starts, round and round */
 	unsigned starts;
-	struct cache *cache;
+	struct symcache *cache;
 	struct packet_out out;
 	struct packet_request request;
 	struct packet_answer answer;
@@ -42,7 +42,7 @@ symbols_new(struct symbols **out, const struct symbols_opts *o)
 	s->reader = strdup(o->reader != NULL ? o->reader : "");
 	s->path = strdup(o->path != NULL ? o->path : "");
 	if (s->reader == NULL || s->path == NULL ||
-	    (error = cache_new(&s->cache)) < 0)
+	    (error = symcache_new(&s->cache)) < 0)
 		goto fail;
 	if (o->fetch && (error = fetches_new(&s->fetches, s->reader)) < 0)
 		goto fail;
@@ -59,8 +59,8 @@ symbols_free(struct symbols *s)
 	if (s == NULL)
 		return;
 	fetches_free(s->fetches);
-	child_end(&s->child);
-	cache_free(s->cache);
+	symchild_end(&s->child);
+	symcache_free(s->cache);
 	packet_out_fini(&s->out);
 	pthread_mutex_destroy(&s->lock);
 	free(s->reader);
@@ -90,7 +90,7 @@ start_reader(struct symbols *s)
 	if (s->starts >= STARTS_MAX && mono_ms_since(*oldest) < STARTS_MS)
 		return -EAGAIN;
 	snprintf(seconds, sizeof(seconds), "%u", s->timeout_ms / 1000 + 2);
-	if ((error = child_start(&s->child, argv, true)) < 0)
+	if ((error = symchild_start(&s->child, argv, true)) < 0)
 		return error == -EAGAIN ? -ENOMEM : error;
 	*oldest = mono_now();
 	s->starts++;
@@ -101,14 +101,14 @@ start_reader(struct symbols *s)
 static int
 exchange(struct symbols *s)
 {
-	struct mono deadline = child_deadline(s->timeout_ms);
+	struct mono deadline = symchild_deadline(s->timeout_ms);
 	uint8_t *bytes;
 	uint32_t len;
 	int error;
 
-	error = child_write(&s->child, s->out.byte, s->out.len, deadline);
+	error = symchild_write(&s->child, s->out.byte, s->out.len, deadline);
 	if (error == 0)
-		error = child_read(&s->child, (uint8_t *)&len, sizeof(len),
+		error = symchild_read(&s->child, (uint8_t *)&len, sizeof(len),
 		    deadline);
 	if (error < 0)
 		return error;
@@ -116,7 +116,7 @@ exchange(struct symbols *s)
 		return -EBADMSG;
 	if ((bytes = malloc(len)) == NULL)
 		return -ENOMEM;
-	error = child_read(&s->child, bytes, len, deadline);
+	error = symchild_read(&s->child, bytes, len, deadline);
 	if (error == 0)
 		error = packet_get_answer(bytes, len, &s->answer);
 	free(bytes);
@@ -148,7 +148,7 @@ ask(struct symbols *s)
 		fresh = s->child.answered == 0;
 		if ((error = exchange(s)) == 0)
 			return SYMBOL_LINE;
-		child_end(&s->child);
+		symchild_end(&s->child);
 		if (error == -ENOMEM)
 			return SYMBOL_PENDING;
 		if (fresh || error == -ETIMEDOUT)
@@ -198,7 +198,7 @@ static void
 learn(struct symbols *s, uint32_t no, const struct symbol_place *p,
     enum symbol_known file)
 {
-	struct module_known *m = cache_known(s->cache, no);
+	struct module_known *m = symcache_known(s->cache, no);
 	const struct packet_answer *a = &s->answer;
 
 	m->bare = is_worth_fetching(p, file, a->bare);
@@ -250,15 +250,15 @@ look_in_cache(struct looking *l, size_t i)
 	bool fetching;
 
 	l->module[i] = NONE;
-	if (is_answered(p, w) || cache_module(l->s->cache, p, &no) < 0)
+	if (is_answered(p, w) || symcache_module(l->s->cache, p, &no) < 0)
 		return;
-	m = cache_known(l->s->cache, no);
+	m = symcache_known(l->s->cache, no);
 	if (m->damaged) {
 		w->known = SYMBOL_DAMAGED;
 		return;
 	}
 	fetching = fetch_for(l->s, m, p);
-	if (cache_get(l->s->cache, no, p, w))
+	if (symcache_get(l->s->cache, no, p, w))
 		w->fetching = fetching;
 	else
 		l->module[i] = no;
@@ -273,7 +273,7 @@ gather(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX])
 
 	*r = (struct packet_request) {
 		.place = *p,
-		.debug = cache_known(l->s->cache, l->module[i])->fetched,
+		.debug = symcache_known(l->s->cache, l->module[i])->fetched,
 	};
 	for (size_t k = i; k < l->n && r->n < PACKET_ADDRESSES_MAX; k++) {
 		if (l->module[k] != l->module[i] ||
@@ -299,12 +299,12 @@ look_in_file(struct looking *l, size_t i)
 	known = packet_put_request(&s->out, &s->request) < 0 ?
 	    SYMBOL_PENDING : ask(s);
 	if (known == SYMBOL_DAMAGED)
-		cache_known(s->cache, no)->damaged = true;
+		symcache_known(s->cache, no)->damaged = true;
 	if (known == SYMBOL_LINE) {
 		known = s->answer.file;
 		learn(s, no, &l->place[i], known);
 	}
-	fetching = fetch_for(s, cache_known(s->cache, no), &l->place[i]);
+	fetching = fetch_for(s, symcache_known(s->cache, no), &l->place[i]);
 	for (unsigned k = 0; k < n; k++) {
 		struct symbol_words *w = &l->words[index[k]];
 
@@ -312,7 +312,7 @@ look_in_file(struct looking *l, size_t i)
 			*w = s->answer.words[k];
 			memset(&s->answer.words[k], 0,
 			    sizeof(s->answer.words[k]));
-			cache_put(s->cache, no, &l->place[index[k]], w);
+			symcache_put(s->cache, no, &l->place[index[k]], w);
 		} else {
 			w->known = known;
 		}
@@ -333,7 +333,7 @@ symbols_look(struct symbols *s, const struct symbol_place *place, size_t n,
 		return;
 	}
 	pthread_mutex_lock(&s->lock);
-	cache_begin(s->cache, n);
+	symcache_begin(s->cache, n);
 	for (size_t i = 0; i < n; i++)
 		look_in_cache(&l, i);
 	for (size_t i = 0; i < n; i++) {
