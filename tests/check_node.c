@@ -317,7 +317,7 @@ START_TEST(the_busy_generator_is_the_same_in_every_run)
 }
 END_TEST
 
-START_TEST(callers_and_threads_of_the_busy_generator_have_names)
+START_TEST(threads_of_the_busy_generator_have_names)
 {
 	struct wire_msg r, m = { .type = WIRE_SYM, .sym = {
 		.kind = WIRE_SYM_THREAD, .addr = { 1, 2, 999 }, .n = 3 } };
@@ -330,6 +330,65 @@ START_TEST(callers_and_threads_of_the_busy_generator_have_names)
 	ck_assert_mem_eq(r.syms.name[0].s, "main", 4);
 	ck_assert_mem_eq(r.syms.name[1].s, "rx-0", 4);
 	ck_assert_uint_eq(r.syms.name[2].len, 0);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+/* What is known of all frames of a stack, a bit for each way. */
+static unsigned
+words_of(struct page *p, const struct wire_stack *st, size_t *inlined)
+{
+	struct wire_msg r, m = { .type = WIRE_FRAME, .frame = {
+		.n = st->depth } };
+	struct wire_words w;
+	unsigned known = 0;
+	size_t at = 0;
+
+	memcpy(m.frame.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
+	memcpy(m.frame.frame, st->frame, st->depth * sizeof st->frame[0]);
+	page_ask(p, &m, &r);
+	ck_assert_uint_eq(r.framed.n, st->depth);
+	while (wire_framed_next(r.framed.words, &at, &w) == 1) {
+		known |= 1u << w.known;
+		ck_assert_int_eq(w.known == WIRE_K_LINE,
+		    w.n > 0 && w.line[0].line > 0);
+		ck_assert_int_eq(w.known == WIRE_K_NO_MODULE,
+		    w.module.len == 0);
+		*inlined += w.n > 1;
+	}
+	wire_msg_fini(&r);
+	return known;
+}
+
+START_TEST(stacks_of_the_busy_generator_have_words)
+{
+	struct wire_msg r, m = { .type = WIRE_SITE };
+	struct page p;
+	struct wire_stack st;
+	size_t at = 0, inlined = 0;
+	unsigned known = 0, ends = 0;
+
+	demo_up(&p, "1", NULL, NULL);
+	memcpy(m.site.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
+	m.site.n = stream_sites_count(TAILQ_FIRST(&node.live)->sites);
+	ck_assert_uint_ge(m.site.n, 17);
+	ck_assert_uint_le(m.site.n, WIRE_SYMS_MAX);
+	for (uint32_t i = 0; i < m.site.n; i++)
+		m.site.site[i] = i + 1;
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.sited.n, m.site.n);
+	while (wire_sited_next(r.sited.sites, &at, &st) == 1) {
+		ck_assert_uint_ge(st.depth, 3);
+		ends |= 1u << st.end;
+		known |= words_of(&p, &st, &inlined);
+	}
+	ck_assert_uint_eq(ends, 1u << RING_END_OUTERMOST |
+	    1u << RING_END_NO_TABLE);
+	ck_assert_uint_eq(known, 1u << WIRE_K_LINE | 1u << WIRE_K_NO_LINE |
+	    1u << WIRE_K_NO_SYMBOL | 1u << WIRE_K_NO_MODULE);
+	ck_assert_uint_ge(inlined, 3);
 	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
@@ -435,7 +494,8 @@ suite(void)
 	suite_add_tcase(s, t);
 	t = tcase_create("demo:1");
 	tcase_add_test(t, the_busy_generator_is_the_same_in_every_run);
-	tcase_add_test(t, callers_and_threads_of_the_busy_generator_have_names);
+	tcase_add_test(t, threads_of_the_busy_generator_have_names);
+	tcase_add_test(t, stacks_of_the_busy_generator_have_words);
 	suite_add_tcase(s, t);
 	t = tcase_create("ends");
 	tcase_add_test(t, an_ended_image_is_one_line_of_the_report);
