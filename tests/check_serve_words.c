@@ -416,12 +416,16 @@ END_TEST
 
 /* --- while the reader reads --------------------------------------------- */
 
-/* The page's FRAME is being worked on; returns the request's number. */
+/*
+ * The page's FRAME, about two files, is being worked on; returns the request's
+ * number.
+ */
 static uint32_t
 hold(struct page *p)
 {
-	struct wire_msg m = frame_request(1);
+	struct wire_msg m = frame_request(2);
 
+	m.frame.frame[1] = frame_make(BIAS + 0x5678, without_id);
 	reader.held = true;
 	page_send(p, &m);
 	while (uv_sem_trywait(&reader.begun) != 0)
@@ -527,7 +531,7 @@ START_TEST(a_node_goes_although_pages_wait_for_words)
 	uv_run(&loop, UV_RUN_DEFAULT);
 	node_fini(&node);
 	ck_assert_int_eq(uv_loop_close(&loop), 0);
-	/* What was being looked at, and nothing more. */
+	/* The file that was being looked at, and no other. */
 	ck_assert_uint_eq(reader.looks, 1);
 	page_close(&second);
 	page_close(&page);

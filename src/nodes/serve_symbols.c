@@ -221,32 +221,39 @@ put_words(struct look *l, size_t i, const struct symbol_words *in)
 	return wire_framed_put(l->packed, sizeof l->packed, &l->len, &w);
 }
 
-/* The words of n places, those of no file without a reader. */
+static bool
+is_file(const struct symbol_place *p)
+{
+	return p->path != NULL && strcmp(p->path, "[anon]") != 0;
+}
+
+/* The words of n places of one file; of no file, without a reader. */
 static void
-look_at(struct look *l, size_t at, size_t n, struct symbol_words *out)
+look_at(const struct look *l, size_t at, size_t n, struct symbol_words *out)
 {
 	struct symbols *symbols = l->node->lookup.symbols;
-	size_t i, k;
+	const struct symbol_place *p = &l->place[at];
 
-	for (i = 0; i < n; i += k) {
-		const struct symbol_place *p = &l->place[at + i];
-
-		k = 1;
-		if (p->path == NULL || strcmp(p->path, "[anon]") == 0) {
-			out[i] = (struct symbol_words){
-				.known = SYMBOL_NO_MODULE };
-			continue;
-		}
-		if (symbols == NULL) {
-			out[i] = (struct symbol_words){
-				.known = SYMBOL_NO_READER };
-			continue;
-		}
-		while (i + k < n && p[k].path != NULL &&
-		    strcmp(p[k].path, "[anon]") != 0)
-			k++;
-		symbols_look(symbols, p, k, &out[i]);
+	if (symbols != NULL && is_file(p)) {
+		symbols_look(symbols, p, n, out);
+		return;
 	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct symbol_words){ .known = is_file(p) ?
+			SYMBOL_NO_READER : SYMBOL_NO_MODULE };
+}
+
+/* How many of the next frames are of one file: it may be a slow one. */
+static size_t
+of_one_file(const struct look *l)
+{
+	const struct symbol_place *p = &l->place[l->n];
+	size_t n = 1, max = l->frame.n - l->n;
+
+	while (n < max && n < LOOK_AT_ONCE && is_file(&p[n]) == is_file(p) &&
+	    (!is_file(p) || strcmp(p[n].path, p->path) == 0))
+		n++;
+	return n;
 }
 
 /* False when the answer is full. */
@@ -254,13 +261,11 @@ static bool
 look_some(struct look *l)
 {
 	struct symbol_words words[LOOK_AT_ONCE];
-	size_t i, at = l->n, n = l->frame.n - at;
+	size_t at = l->n, n = of_one_file(l);
 	bool room = true;
 
-	if (n > LOOK_AT_ONCE)
-		n = LOOK_AT_ONCE;
 	look_at(l, at, n, words);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		room = room && put_words(l, at + i, &words[i]);
 		l->n += room;
 		symbol_words_fini(&words[i]);

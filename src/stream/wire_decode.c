@@ -388,14 +388,14 @@ get_scalar(struct in *in, const struct wire_field *f, void *member)
 	if (next(in, &it))
 		return -EBADMSG;
 	switch (f->kind) {
-	case WIRE_K_INT:
+	case WIRE_V_INT:
 		return set_int(member, f->size, &it);
-	case WIRE_K_BOOL:
+	case WIRE_V_BOOL:
 		if (it.kind != ITEM_BOOL)
 			return -EBADMSG;
 		*(bool *)member = it.n;
 		return 0;
-	case WIRE_K_TEXT:
+	case WIRE_V_TEXT:
 		return set_text(member, f->max, &it);
 	default:
 		return set_uint(member, f->size, f->max, &it);
@@ -409,21 +409,21 @@ get_value(struct in *in, const struct wire_field *f, struct wire_msg *m)
 	void *second = (char *)m + f->at2;
 
 	switch (f->kind) {
-	case WIRE_K_BYTES:
+	case WIRE_V_BYTES:
 		return get_bytes(in, f, member);
-	case WIRE_K_ID:
+	case WIRE_V_ID:
 		return get_id(in, f, member);
-	case WIRE_K_UINTS:
+	case WIRE_V_UINTS:
 		return get_neighbours(in, f, member);
-	case WIRE_K_LIST:
+	case WIRE_V_LIST:
 		return get_list(in, f, member, second);
-	case WIRE_K_TEXTS:
+	case WIRE_V_TEXTS:
 		return get_texts(in, f, member, second);
-	case WIRE_K_INFO:
+	case WIRE_V_INFO:
 		return get_info(in, f, member, second);
-	case WIRE_K_LOST:
+	case WIRE_V_LOST:
 		return get_lost(in, f, member);
-	case WIRE_K_OR_LAST:
+	case WIRE_V_OR_LAST:
 		return get_or_last(in, f, member, second);
 	default:
 		return get_scalar(in, f, member);

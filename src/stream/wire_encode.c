@@ -179,15 +179,15 @@ is_sent(const struct wire_msg *m, const struct wire_field *f)
 	if (f->must)
 		return true;
 	switch (f->kind) {
-	case WIRE_K_TEXT:
+	case WIRE_V_TEXT:
 		return ((const struct wire_text *)member)->len > 0;
-	case WIRE_K_BYTES:
+	case WIRE_V_BYTES:
 		return ((const struct wire_bytes *)member)->len > 0;
-	case WIRE_K_LIST:
-	case WIRE_K_TEXTS:
-	case WIRE_K_INFO:
+	case WIRE_V_LIST:
+	case WIRE_V_TEXTS:
+	case WIRE_V_INFO:
 		return counter_of(m, f) > 0;
-	case WIRE_K_LOST:
+	case WIRE_V_LOST:
 		return causes(member, f->n) > 0;
 	default:
 		return !is_zero(member, f->size);
@@ -224,18 +224,18 @@ is_legal(const struct wire_msg *m, const struct wire_field *f)
 	const void *member = member_of(m, f->at);
 
 	switch (f->kind) {
-	case WIRE_K_UINT:
+	case WIRE_V_UINT:
 		return wire_member_get(member, f->size) <= f->max;
-	case WIRE_K_TEXT:
+	case WIRE_V_TEXT:
 		return ((const struct wire_text *)member)->len <= f->max;
-	case WIRE_K_BYTES:
+	case WIRE_V_BYTES:
 		return ((const struct wire_bytes *)member)->len <= f->max;
-	case WIRE_K_LIST:
+	case WIRE_V_LIST:
 		return counter_of(m, f) <= f->n;
-	case WIRE_K_TEXTS:
+	case WIRE_V_TEXTS:
 		return counter_of(m, f) <= f->n &&
 		    texts_are_legal(member, counter_of(m, f));
-	case WIRE_K_INFO:
+	case WIRE_V_INFO:
 		return counter_of(m, f) <= f->n &&
 		    info_is_legal(member, counter_of(m, f));
 	default:
@@ -314,40 +314,40 @@ put_value(struct out *o, const struct wire_msg *m, const struct wire_field *f)
 	const struct wire_bytes *bytes = member;
 
 	switch (f->kind) {
-	case WIRE_K_UINT:
+	case WIRE_V_UINT:
 		put_uint(o, wire_member_get(member, f->size));
 		break;
-	case WIRE_K_INT:
+	case WIRE_V_INT:
 		put_int(o, signed_of(member, f->size));
 		break;
-	case WIRE_K_BOOL:
+	case WIRE_V_BOOL:
 		put_bool(o, *(const bool *)member);
 		break;
-	case WIRE_K_TEXT:
+	case WIRE_V_TEXT:
 		put_text(o, member);
 		break;
-	case WIRE_K_BYTES:
+	case WIRE_V_BYTES:
 		put_bytes(o, bytes->p, bytes->len);
 		break;
-	case WIRE_K_ID:
+	case WIRE_V_ID:
 		put_bytes(o, member, f->size);
 		break;
-	case WIRE_K_UINTS:
+	case WIRE_V_UINTS:
 		put_uints(o, member, f->n, f->size);
 		break;
-	case WIRE_K_LIST:
+	case WIRE_V_LIST:
 		put_uints(o, member, counter_of(m, f), f->size);
 		break;
-	case WIRE_K_TEXTS:
+	case WIRE_V_TEXTS:
 		put_texts(o, member, counter_of(m, f));
 		break;
-	case WIRE_K_INFO:
+	case WIRE_V_INFO:
 		put_info(o, member, counter_of(m, f));
 		break;
-	case WIRE_K_LOST:
+	case WIRE_V_LOST:
 		put_lost(o, member, f->n);
 		break;
-	case WIRE_K_OR_LAST:
+	case WIRE_V_OR_LAST:
 		if (*(const bool *)member_of(m, f->at2))
 			wrote(o, cbor_encode_null(o->p, o->left));
 		else

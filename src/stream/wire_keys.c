@@ -16,7 +16,7 @@
 
 #define FIELD(k, must_, kind_, m, max_) \
 	{ \
-		.name = #m, .key = (k), .kind = WIRE_K_##kind_, \
+		.name = #m, .key = (k), .kind = WIRE_V_##kind_, \
 		.must = (must_), .at = OF(m), .size = SIZE(m), .max = (max_) \
 	}
 #define MUST(k, kind_, m, max_) FIELD(k, true, kind_, m, max_)
@@ -24,13 +24,13 @@
 /* n_ neighbours, of which m is the first. */
 #define NEXT_TO(k, m, n_) \
 	{ \
-		.name = #m, .key = (k), .kind = WIRE_K_UINTS, .must = true, \
+		.name = #m, .key = (k), .kind = WIRE_V_UINTS, .must = true, \
 		.n = (n_), .at = OF(m), .size = SIZE(m) \
 	}
 /* An array m, of which the size_t `counter` says how many are used. */
 #define MANY(k, must_, kind_, m, counter) \
 	{ \
-		.name = #m, .key = (k), .kind = WIRE_K_##kind_, \
+		.name = #m, .key = (k), .kind = WIRE_V_##kind_, \
 		.must = (must_), .n = COUNT(m), .at = OF(m), \
 		.at2 = OF(counter), .size = SIZE(m[0]) \
 	}
@@ -94,7 +94,7 @@ static const struct wire_field data[] = {
 	MUST(9, UINT, data.next, ANY),
 	MUST(10, UINT, data.oldest, ANY),
 	{
-		.name = "data.lost", .key = 11, .kind = WIRE_K_LOST,
+		.name = "data.lost", .key = 11, .kind = WIRE_V_LOST,
 		.n = COUNT(data.lost), .at = OF(data.lost)
 	},
 	MAY(12, UINT, data.cancelled, ANY),
@@ -120,7 +120,7 @@ static const struct wire_field part[] = {
 	MUST(8, BYTES, part.blocks,
 	    WIRE_READ_MAX * (REC_WIDE_SIZE + WIRE_BLOCK_TAIL)),
 	{
-		.name = "part.next", .key = 9, .kind = WIRE_K_OR_LAST,
+		.name = "part.next", .key = 9, .kind = WIRE_V_OR_LAST,
 		.must = true, .at = OF(part.next), .at2 = OF(part.last),
 		.size = SIZE(part.next), .max = ANY
 	},

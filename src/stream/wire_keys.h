@@ -18,7 +18,7 @@
 #define WIRE_KEY_TYPE 0
 #define WIRE_KEY_ID 1
 /*
- * Each kind (WIRE_K_...): its CBOR value; its member, and how size, max and n
+ * Each kind (WIRE_V_...): its CBOR value; its member, and how size, max and n
  * are meant.
  *
  * UINT		unsigned, at most max; an unsigned member of size bytes
@@ -42,18 +42,18 @@
  * What a member of size bytes cannot hold is out of range, whatever max says.
  */
 enum wire_kind {
-	WIRE_K_UINT,
-	WIRE_K_INT,
-	WIRE_K_BOOL,
-	WIRE_K_TEXT,
-	WIRE_K_BYTES,
-	WIRE_K_ID,
-	WIRE_K_UINTS,
-	WIRE_K_LIST,
-	WIRE_K_TEXTS,
-	WIRE_K_INFO,
-	WIRE_K_LOST,
-	WIRE_K_OR_LAST,
+	WIRE_V_UINT,
+	WIRE_V_INT,
+	WIRE_V_BOOL,
+	WIRE_V_TEXT,
+	WIRE_V_BYTES,
+	WIRE_V_ID,
+	WIRE_V_UINTS,
+	WIRE_V_LIST,
+	WIRE_V_TEXTS,
+	WIRE_V_INFO,
+	WIRE_V_LOST,
+	WIRE_V_OR_LAST,
 };
 
 struct wire_field {
