@@ -251,6 +251,45 @@ START_TEST(another_stream_begins_without_stacks_and_words)
 }
 END_TEST
 
+/* The same number is asked about of both streams, and the first is slow. */
+START_TEST(an_answer_of_the_stream_before_is_dropped)
+{
+	static const struct nodes_session_opts other = { .pid = 43,
+		.kind_given = true, .kind = BLKLIST_LITERAL, .max = 4096 };
+	uint64_t caller = site_of_depth(2, 1);
+	uint8_t packed[64];
+	struct wire_stack old = { .site = rec_site(caller), .depth = 1,
+		.end = 1, .frame = { 0xbad } };
+	struct wire_msg q, sited = { .type = WIRE_SITED, .sited = { .n = 1 } };
+	struct nodes_stack st;
+	size_t len = 0;
+	int at;
+
+	nodes_session_stack(session, caller, &st);
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	at = peer_find(&peer, WIRE_SITE);
+	ck_assert_int_ge(at, 0);
+	q = peer_take(&peer, (size_t)at);
+	ck_assert_int_eq(nodes_session_switch(session, &other), 0);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 1);
+	nodes_session_stack(session, caller, &st);
+	nodes_session_cycle(session);
+	peer_turn(&peer);
+	ck_assert(wire_sited_put(packed, sizeof packed, &len, &old));
+	sited.id = q.id;
+	sited.sited.sites = (struct wire_bytes){ packed, len };
+	peer_send(&peer, &sited);
+	peer_turn(&peer);
+	ck_assert(!nodes_session_stack(session, caller, &st));
+	peer_serve(&peer);
+	ck_assert(nodes_session_stack(session, caller, &st));
+	ck_assert_uint_eq(st.depth, 2);
+	wire_msg_fini(&q);
+}
+END_TEST
+
 START_TEST(a_new_epoch_forgets_stacks_and_words)
 {
 	uint64_t caller = site_of_depth(2, 1);
@@ -402,6 +441,7 @@ words_suite(void)
 	tcase_add_test(tc, words_still_to_come_are_not_shown);
 	tcase_add_test(tc, a_fetch_is_told_with_the_words_there_are);
 	tcase_add_test(tc, another_stream_begins_without_stacks_and_words);
+	tcase_add_test(tc, an_answer_of_the_stream_before_is_dropped);
 	tcase_add_test(tc, a_new_epoch_forgets_stacks_and_words);
 	tcase_add_test(tc, a_busy_node_is_asked_again_when_it_says);
 	suite_add_tcase(s, tc);
