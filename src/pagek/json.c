@@ -79,6 +79,17 @@ put_escaped(struct json *j, uint32_t c)
 		fprintf(j->out, "\\u%04" PRIx32, c);
 }
 
+/* Bytes at s that stand for themselves: nearly all there are. */
+static size_t
+plain_run(const char *s)
+{
+	size_t n = 0;
+
+	while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
 static void
 put_string(struct json *j, const char *s)
 {
@@ -87,6 +98,11 @@ put_string(struct json *j, const char *s)
 
 	fputc('"', j->out);
 	for (; left > 0; s += n, left -= n) {
+		n = plain_run(s);
+		if (n > 0) {
+			fwrite(s, 1, n, j->out);
+			continue;
+		}
 		n = base_utf8_char(s, left, &c);
 		if (n == 0) {
 			n = 1;
