@@ -133,7 +133,7 @@ PYTHON
 flat_frames() {
 	"$pagek" tree --flat --by frame --by blocks --least 0 "pid:$pid" \
 	    >"$tmp/report" 2>&1 &&
-	    says "  walk  held.c" "  left  held.c" "  main  held.c:" || return 1
+	    says "  walk  held.c" "  left  held.c" "  main  held.c$" || return 1
 	# A function counts once in a stack that it is in four times.
 	[ "$(awk '$7 == "walk" { print $4 }' "$tmp/report")" = 2 ] &&
 	    [ "$(awk '$7 == "left" { print $4 }' "$tmp/report")" = 4 ]
