@@ -6,11 +6,10 @@
 compare=$top/tests/targets/chains/compare
 n=0
 
+# Files that are whole, one of each process; or the program has ended.
 told_by() {
-	set -- "$1" "$tmp/told$n".[0-9]*
-	wanted=$1
-	shift
-	[ -e "$1" ] && [ $# -ge "$wanted" ]
+	ls "$tmp" | grep "^told$n\.[0-9]*\$" >"$tmp/files"
+	[ "$(wc -l <"$tmp/files")" -ge "$1" ] || ! kill -0 "$run"
 }
 
 # known VARIANT PROGRAM DEPTH [PROCESSES]
@@ -21,19 +20,20 @@ known() {
 	    --stack "$depth" -- "$B/tests/chains/$variant/$program" \
 	    >"$tmp/run$n" 2>&1 &
 	run=$!
-	status=1
-	if until_true 30 told_by "$processes"; then
-		status=0
-	fi
-	for told in "$tmp/told$n".*[0-9]; do
-		pid=${told##*.}
+	status=0
+	until_true 30 told_by "$processes"
+	told_by "$processes" && [ "$(wc -l <"$tmp/files")" = "$processes" ] || {
+		echo "not all have told"
+		status=1
+	}
+	while read -r file; do
 		"$B/pagek" list --format json --timeout 60 -o "$tmp/list$n" \
-		    "pid:$pid" && "$compare" "$told" "$tmp/list$n" \
+		    "pid:${file##*.}" && "$compare" "$tmp/$file" "$tmp/list$n" \
 		    --variant "$variant" --depth "$depth" || status=1
-	done
-	for told in "$tmp/told$n".*[0-9]; do
-		kill "${told##*.}"
-	done
+	done <"$tmp/files"
+	while read -r file; do
+		kill "${file##*.}"
+	done <"$tmp/files"
 	[ "$status" = 0 ] || cat "$tmp/run$n"
 	# It ends by our signal, and pagek says so.
 	wait "$run"

@@ -14,6 +14,7 @@
 #define WAYS 64
 #define BLOCKS 1024
 #define STORE 60000
+#define TEXT 65536
 
 struct kept {
 	void *block;
@@ -28,6 +29,9 @@ static struct kept kept[BLOCKS];
 static int kept_used;
 static struct chain_line store[STORE];
 static int store_used;
+static char text[TEXT];
+static size_t text_used;
+static int text_lock;
 static const char *case_name = "";
 static int forks;
 
@@ -87,6 +91,28 @@ chain_case(const char *name)
 	case_name = name;
 }
 
+/* A copy: names are in the object that they are of, which may go. */
+static const char *
+copy(const char *s)
+{
+	const char *p;
+
+	if (s == NULL)
+		return NULL;
+	while (__atomic_exchange_n(&text_lock, 1, __ATOMIC_ACQUIRE))
+		;
+	for (p = text; p < text + text_used; p += strlen(p) + 1)
+		if (strcmp(p, s) == 0)
+			break;
+	if (p == text + text_used) {
+		must(text_used + strlen(s) < TEXT, "too many names");
+		strcpy(text + text_used, s);
+		text_used += strlen(s) + 1;
+	}
+	__atomic_store_n(&text_lock, 0, __ATOMIC_RELEASE);
+	return p;
+}
+
 void
 chain_keep(void *block)
 {
@@ -97,7 +123,11 @@ chain_keep(void *block)
 	must(block != NULL, "an allocation failed");
 	must(i < BLOCKS && at + n <= STORE, "too much to keep");
 	kept[i] = (struct kept) { block, case_name, at, n, forks };
-	memcpy(&store[at], chain_now->line, (size_t)n * sizeof(store[0]));
+	for (int l = 0; l < n; l++) {
+		store[at + l] = chain_now->line[l];
+		store[at + l].function = copy(store[at + l].function);
+		store[at + l].file = copy(store[at + l].file);
+	}
 }
 
 void

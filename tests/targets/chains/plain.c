@@ -165,15 +165,19 @@ visit(const void *node, VISIT which, int depth)
 APART static void
 callbacks(void)
 {
+	/* By way of a pointer, for a header has a bsearch() that is inlined. */
+	void *(*volatile search)(const void *, const void *, size_t, size_t,
+	    int (*)(const void *, const void *)) = bsearch;
 	int v[] = { 5, 3, 9, 1, 7 }, key = 7;
 	void *root = NULL;
 
 	compared = 0;
 	THROUGH_LIBC(qsort(v, 5, sizeof(v[0]), compare));
 	compared = 0;
-	THROUGH_LIBC(bsearch(&key, v, 5, sizeof(v[0]), compare));
+	THROUGH_LIBC(search(&key, v, 5, sizeof(v[0]), compare));
 	compared = 99;
-	tsearch(&v[0], &root, compare);
+	for (int i = 0; i < 5; i++)
+		tsearch(&v[i], &root, compare);
 	THROUGH_LIBC(twalk(root, visit));
 }
 

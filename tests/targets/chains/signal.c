@@ -162,8 +162,7 @@ leave(int depth)
 		return;
 	}
 	if (sigsetjmp(back, 1) == 0) {
-		chain_push("libc.so.6", NULL, 0, CHAIN_MODULE);
-		raise(SIGALRM);
+		THROUGH_LIBC(raise(SIGALRM));
 	}
 	chain_reset(mark);
 	KEEP(p, malloc(105));
