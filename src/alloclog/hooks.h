@@ -222,10 +222,14 @@ origin_pc(uintptr_t origin)
 static inline uint64_t
 origin_caller(const struct producer *p, uintptr_t origin)
 {
+	uintptr_t pc = origin_pc(origin);
+
 	if (unlikely(p == NULL))
 		return origin_walk(origin);
-	return p->stack == NULL ? origin_pc(origin) :
-	    stack_caller(p->stack, origin);
+	if (p->stack != NULL)
+		return stack_caller(p->stack, origin);
+	/* Where addresses are that wide, one that looks like a site is not known. */
+	return unlikely(rec_is_site(pc)) ? 0 : pc;
 }
 
 /*

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 #include "rules.h"
 #include "sites.h"
@@ -18,8 +19,35 @@ struct entry {
 	_Atomic uint64_t word;
 };
 
-static struct entry entries[SLOTS];
+/* On pages that a fork wipes: modules have other numbers in the child's area. */
+static _Atomic(struct entry *) table_page;
 _Atomic uint32_t rules_generation = 1;
+
+static struct entry *
+table_map(void)
+{
+	size_t len = SLOTS * sizeof(struct entry);
+	struct entry *none = NULL;
+	int saved = errno;
+	void *p;
+
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p != MAP_FAILED &&
+	    (madvise(p, len, MADV_WIPEONFORK) != 0 ||
+		!atomic_compare_exchange_strong(&table_page, &none, p))) {
+		munmap(p, len);
+		p = MAP_FAILED;
+	}
+	errno = saved;
+	return p != MAP_FAILED ? p : none;
+}
+
+static inline struct entry *
+table_get(void)
+{
+	return atomic_load_explicit(&table_page, memory_order_acquire);
+}
 
 /*
  * A word: base 2 bits, rbp 3, outermost 1, offset of the CFA 21, of rbp 17,
@@ -76,17 +104,18 @@ home(uintptr_t pc)
 static void
 remember(uintptr_t pc, uint64_t word)
 {
+	struct entry *table = table_get();
 	unsigned at = home(pc);
 
+	if (table == NULL && (table = table_map()) == NULL)
+		return;
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct entry *e = &entries[(at + i) % SLOTS];
-		uintptr_t empty = 0;
+		struct entry *e = &table[(at + i) % SLOTS];
+		uintptr_t there = 0;
 
-		if (!atomic_compare_exchange_strong(&e->pc, &empty, CLAIMED)) {
-			if (empty == pc)
-				return;
+		if (!atomic_compare_exchange_strong(&e->pc, &there, CLAIMED) &&
+		    there != pc)
 			continue;
-		}
 		atomic_store_explicit(&e->word, word, memory_order_relaxed);
 		atomic_store_explicit(&e->pc, pc, memory_order_release);
 		return;
@@ -113,10 +142,13 @@ ask(uintptr_t pc, bool exact, struct rule *r)
 static uint64_t
 recall(uintptr_t pc)
 {
+	struct entry *table = table_get();
 	unsigned at = home(pc);
 
+	if (table == NULL)
+		return 0;
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct entry *e = &entries[(at + i) % SLOTS];
+		struct entry *e = &table[(at + i) % SLOTS];
 		uintptr_t there = atomic_load_explicit(&e->pc,
 		    memory_order_acquire);
 		uint64_t word;
@@ -168,12 +200,18 @@ rules_near_void(struct rules_near *near, uint32_t generation)
 	near->generation = generation;
 }
 
+/*
+ * An entry that another thread is about to fill loses its word at most: then
+ * it says nothing.
+ */
 void
 rules_forget(void)
 {
+	struct entry *table = table_get();
+	int saved = errno;
+
 	atomic_fetch_add(&rules_generation, 1);
-	for (unsigned i = 0; i < SLOTS; i++)
-		if (atomic_load_explicit(&entries[i].pc,
-			memory_order_relaxed) != 0)
-			atomic_store(&entries[i].pc, 0);
+	if (table != NULL)
+		(void)madvise(table, SLOTS * sizeof(*table), MADV_DONTNEED);
+	errno = saved;
 }

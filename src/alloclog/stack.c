@@ -141,7 +141,8 @@ static uint32_t
 site_of(struct stack_cache *c, const struct walk *k, unsigned depth,
     uint32_t generation)
 {
-	uint64_t hash = walk_hash(k, depth);
+	uint64_t hash = walk_hash(k, depth) +
+	    generation * UINT64_C(0xa0761d6478bd642f);
 	memo *m = &c->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 51];
 	uint32_t site;
 
@@ -157,16 +158,11 @@ site_of(struct stack_cache *c, const struct walk *k, unsigned depth,
 
 /* --- the stack of an event ----------------------------------------------- */
 
+/* Chains and memos of another generation do not agree by themselves. */
 static void
 cache_void(struct stack_cache *c, uint32_t generation)
 {
 	walker_void(&c->walker, generation);
-	for (unsigned i = 0; i < CHAINS; i++)
-		if (c->chain[i].sp != 0)
-			c->chain[i].sp = 0;
-	for (unsigned i = 0; i < MEMOS; i++)
-		if (c->memo[i] != 0)
-			c->memo[i] = 0;
 	c->generation = generation;
 }
 
@@ -279,7 +275,9 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 	c->depth = depth == 0 ? 1 :
 	    depth > RING_STACK_MAX ? RING_STACK_MAX : depth;
 	c->frees = frees;
-	cache_void(c, atomic_load(&rules_generation));
+	/* The rest is zeros, as new pages are and those that a fork has wiped. */
+	walker_begin(&c->walker, atomic_load(&rules_generation));
+	c->generation = c->walker.near.generation;
 	atomic_store(&c->busy, 0);
 }
 

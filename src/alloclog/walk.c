@@ -381,6 +381,13 @@ walker_splice(struct walker *w, const struct walk *k)
 }
 
 void
+walker_begin(struct walker *w, uint32_t generation)
+{
+	w->trail_at = TRAIL;
+	w->near.generation = generation;
+}
+
+void
 walker_void(struct walker *w, uint32_t generation)
 {
 	rules_near_void(&w->near, generation);

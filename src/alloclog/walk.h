@@ -71,6 +71,9 @@ walk_level(const struct walk *k, unsigned i)
 	return i < k->n ? &k->w->fresh[i] : &k->w->trail[k->join + i - k->n];
 }
 
+/* Of zeros. */
+void walker_begin(struct walker *, uint32_t generation);
+
 /* Forgets everything, for this generation of rules. */
 void walker_void(struct walker *, uint32_t generation);
 
