@@ -1,10 +1,11 @@
 /*
  * Asking which pages are there.
  *
- * Known limit
- *	A stack of a coroutine that has been unmapped and has made room for a
- *	smaller one, in whose frames a damaged rbp points to where the first one
- *	was: that reads what is gone.
+ * A range that lasts is part of a stack that stays as long as its thread: the
+ * program's own, which is one mapping from any frame up to where it began, and
+ * a thread's, which libc lays out below the thread's descriptor.  Any other
+ * stack, of a signal handler or a coroutine, and whatever lies beside it, may
+ * be gone at the next event: what is seen of it holds for one walk.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +15,9 @@
 #include "mapped.h"
 
 #define PAGE ((uintptr_t)4096)
-#define GAP_PAGES 64		/* a frame may skip as many pages before each is asked for apart */
+#define MAIN_SIZE ((uintptr_t)8 << 20)	/* nothing else lies within that below its top */
+#define THREAD_PAGES 2048	/* of a thread's stack that are looked at */
+#define TRIES 8			/* to find that this is the thread's own */
 
 extern void *__libc_stack_end __attribute__((weak));
 
@@ -33,10 +36,12 @@ asked(uintptr_t at)
 	return ok;
 }
 
-/*
- * The program's own stack is one mapping from any frame up to where it began,
- * and nothing else lies below it as far as it may grow.
- */
+static inline uintptr_t
+page_of(uintptr_t at)
+{
+	return at & ~(PAGE - 1);
+}
+
 static bool
 on_main_stack(uintptr_t sp)
 {
@@ -45,43 +50,92 @@ on_main_stack(uintptr_t sp)
 	if (&__libc_stack_end == NULL)
 		return false;
 	top = (uintptr_t)__libc_stack_end;
-	return sp < top && top - sp < (uintptr_t)8 << 20;
+	return sp < top && top - sp < MAIN_SIZE;
+}
+
+/* The thread's descriptor, which lies above its stack; 0 not known. */
+static uintptr_t
+descriptor(void)
+{
+	uintptr_t tp = 0;
+
+#ifdef __x86_64__
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+#endif
+	return tp;
+}
+
+/* Every page of [lo, hi) is mapped; false too when there are too many. */
+static bool
+all_asked(uintptr_t lo, uintptr_t hi)
+{
+	if (lo >= hi || hi - lo > THREAD_PAGES * PAGE)
+		return false;
+	for (uintptr_t at = lo; at < hi; at += PAGE)
+		if (!asked(at))
+			return false;
+	return true;
+}
+
+/* Deeper on the thread's own stack than before: pages down to here are its too. */
+static bool
+own_deeper(struct mapped *m, uintptr_t page)
+{
+	if (m->own_lo == 0 || page >= m->own_lo ||
+	    !all_asked(page, m->own_lo))
+		return false;
+	m->own_lo = page;
+	return true;
+}
+
+/* The thread's own stack reaches from here without a gap to its descriptor. */
+static bool
+own_found(struct mapped *m, uintptr_t page)
+{
+	uintptr_t top = descriptor();
+
+	if (m->own_lo != 0 || m->tries == TRIES)
+		return false;
+	m->tries++;
+	if (!all_asked(page, top))
+		return false;
+	m->own_lo = page;
+	m->own_hi = top;
+	return true;
 }
 
 void
-mapped_begin(struct mapped *k, uintptr_t frame)
+mapped_begin(struct mapped *m, uintptr_t frame)
 {
-	uintptr_t page = frame & ~(PAGE - 1);
+	uintptr_t page = page_of(frame);
 
-	if (frame - k->lo < k->hi - k->lo)
+	if (frame - m->own_lo < m->own_hi - m->own_lo) {
+		m->lo = m->own_lo;
+		m->hi = m->own_hi;
 		return;
+	}
 	if (on_main_stack(frame)) {
-		k->lo = page;
-		k->hi = (uintptr_t)__libc_stack_end;
+		m->own_lo = page;
+		m->own_hi = (uintptr_t)__libc_stack_end;
+	} else if (!own_deeper(m, page) && !own_found(m, page)) {
+		m->lo = page;
+		m->hi = page + PAGE;
 		return;
 	}
-	if (frame < k->lo && k->lo - page <= GAP_PAGES * PAGE) {
-		/* Deeper than before; a page that is missing is another stack's end. */
-		while (k->lo > page && asked(k->lo - PAGE))
-			k->lo -= PAGE;
-		if (k->lo <= page)
-			return;
-	}
-	k->lo = page;
-	k->hi = page + PAGE;
+	m->lo = m->own_lo;
+	m->hi = m->own_hi;
 }
 
 bool
-mapped_ask(struct mapped *k, uintptr_t at)
+mapped_ask(struct mapped *m, uintptr_t at)
 {
-	uintptr_t page = at & ~(PAGE - 1);
-
-	if (at < k->lo || page - k->hi > GAP_PAGES * PAGE)
-		return asked(at);
-	while (k->hi <= page) {
-		if (!asked(k->hi & ~(PAGE - 1)))
-			return asked(at);
-		k->hi = (k->hi & ~(PAGE - 1)) + PAGE;
-	}
+	if (at - m->own_lo < m->own_hi - m->own_lo)
+		return true;
+	/* Also below the program's stack: it might not be allowed to grow there. */
+	if (!asked(at))
+		return false;
+	/* The next page of a stack that is nobody's own. */
+	if (m->hi != m->own_hi && at - m->hi < PAGE)
+		m->hi += PAGE;
 	return true;
 }

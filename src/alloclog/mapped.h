@@ -2,12 +2,13 @@
  * mapped: which stack memory may be read.  Private to stack.c and walk.c.
  *
  * Vocabulary
- *	known		a range of the stack that this thread runs on, page by
- *			page seen to be mapped.
+ *	own		the stack that libc or the kernel has given the thread:
+ *			what is known of it lasts.
+ *	range		what is known for the walk under way, page by page.
  *
- * The program's own stack is known from any frame outwards without asking.
- * Of any other, pages are asked for as walks come to them, a system call each
- * and once, which touches nothing.
+ * Of the program's own stack all is known from any frame outwards without
+ * asking.  Of others, pages are asked for as walks come to them, by a system
+ * call that touches nothing.
  */
 #ifndef ALLOCLOG_MAPPED_H
 #define ALLOCLOG_MAPPED_H
@@ -19,10 +20,12 @@
 
 /* All zeros: nothing is known. */
 struct mapped {
-	uintptr_t lo, hi;
+	uintptr_t lo, hi;		/* for this walk */
+	uintptr_t own_lo, own_hi;	/* for good; own_hi 0: nothing */
+	unsigned tries;
 };
 
-/* The stack that `frame` is on; what was known of another is forgotten. */
+/* A walk begins at `frame`. */
 void mapped_begin(struct mapped *, uintptr_t frame);
 
 /* The long way of mapped_has(). */
