@@ -37,6 +37,7 @@ static const struct place_words {
 	{ 0x1b, "evil;name\n\033[2J\xff;", "/src/a\nb.c", "/bin/prog",
 	    WIRE_K_LINE },
 	{ 0x1c, "late", "", "/lib/liblate.so", WIRE_K_NO_LINE },
+	{ 0x1d, "walk", "/src/other.c", "/bin/prog", WIRE_K_LINE },
 };
 
 /* Stacks by site, innermost first. */
@@ -355,6 +356,15 @@ START_TEST(what_is_resolved_is_not_asked_again)
 }
 END_TEST
 
+START_TEST(frame_of_many_stacks_is_asked_for_once)
+{
+	put_all();
+	fake.no_words = true;
+	ck_assert_int_eq(profile_resolve(p, &words), BASE_NELEM(sites) - 1);
+	ck_assert_uint_le(fake.asked, BASE_NELEM(places));
+}
+END_TEST
+
 START_TEST(fetching_is_not_the_last_word)
 {
 	put(2, 1, 10);
@@ -441,10 +451,20 @@ END_TEST
 
 START_TEST(where_says_what_lines_have_in_common)
 {
-	put(11, 1, 10);
+	ck_assert_int_eq(profile_add(p, 0x15, 1, NOW), 0);
 	profile_resolve(p, &words);
 	group(PROFILE_FRAME, PROFILE_BYTES);
 	ck_assert_str_eq(must("walk")->where, "walk.c:121");
+	put(4, 1, 10);
+	profile_resolve(p, &words);
+	group(PROFILE_FRAME, PROFILE_BYTES);
+	ck_assert_str_eq(must("walk")->where, "walk.c");
+	ck_assert_uint_eq(must("walk")->line, 0);
+	ck_assert_int_eq(profile_add(p, 0x1d, 1, NOW), 0);
+	profile_resolve(p, &words);
+	group(PROFILE_FRAME, PROFILE_BYTES);
+	ck_assert_str_eq(must("walk")->where, "prog");
+	ck_assert_str_eq(must("walk")->file, "");
 	profile_clear(p);
 	put(4, 1, 10);
 	put(11, 1, 10);
@@ -818,9 +838,14 @@ START_TEST(stack_that_was_cut_says_why)
 	tree((struct profile_tree_opts){ 0 });
 	ck_assert_uint_eq(node("xmalloc")->node.end, RING_END_DEPTH);
 	ck_assert_uint_eq(node("serve")->node.end, 0);
+	ck_assert_uint_eq(node("main")->node.end, RING_END_NO_TABLE);
 	tree((struct profile_tree_opts){ .reversed = true });
 	ck_assert_uint_eq(node("xmalloc")->node.end, RING_END_DEPTH);
 	ck_assert_uint_eq(node("parse")->node.end, 0);
+	profile_restart(p);
+	put(1, 1, 10);
+	tree((struct profile_tree_opts){ 0 });
+	ck_assert_uint_eq(node("main")->node.end, 0);
 }
 END_TEST
 
@@ -986,7 +1011,9 @@ deep_words(void *arg, uint64_t frame)
 	static struct wire_words w;
 
 	(void)arg;
-	snprintf(name, sizeof name, "f%llu", (unsigned long long)frame);
+	/* Names that others begin with. */
+	snprintf(name, sizeof name, "f%llu",
+	    (unsigned long long)frame - 0x100000);
 	w = (struct wire_words){ .frame = frame, .known = WIRE_K_NO_LINE,
 		.n = 40 };
 	for (size_t i = 0; i < WIRE_INLINES_MAX; i++)
@@ -1009,10 +1036,13 @@ START_TEST(more_than_fits_is_cut)
 	uint64_t weight = 0;
 
 	for (unsigned i = 0; i < 20000; i++)
-		ck_assert_int_eq(profile_add(p, 0x5000 + i % 2000, 1, i), 0);
+		ck_assert_int_eq(profile_add(p, 10000 - i % 5000, 1, i), 0);
 	ck_assert_int_eq(profile_resolve(p, &deep), 0);
 	group(PROFILE_MODULE, PROFILE_BYTES);
-	ck_assert_uint_eq(rows[0].stacks, 2000);
+	ck_assert_uint_eq(rows[0].stacks, 5000);
+	ck_assert_int_eq(profile_groups(p, PROFILE_FUNCTION, PROFILE_BYTES,
+	    NOW, 0, NULL, 0, &got, &groups), 0);
+	ck_assert_uint_eq(groups, 5000);
 	nseen = 0;
 	ck_assert_int_eq(profile_tree(p, &o, refuse, &(int){ 10 }), 0);
 	ck_assert_int_eq(profile_folded(p, PROFILE_BYTES, NOW, weigh, &weight),
@@ -1040,6 +1070,7 @@ profile_suite(void)
 	    what_has_no_name_stands_as_module_and_offset_or_address);
 	tcase_add_test(tc, names_that_come_late_merge);
 	tcase_add_test(tc, what_is_resolved_is_not_asked_again);
+	tcase_add_test(tc, frame_of_many_stacks_is_asked_for_once);
 	tcase_add_test(tc, fetching_is_not_the_last_word);
 	tcase_add_test(tc, function_is_its_name_and_its_module);
 	suite_add_tcase(suite, tc);

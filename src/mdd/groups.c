@@ -145,6 +145,15 @@ count(struct grouping *g, size_t caller, const struct line *l, bool self)
 	return 0;
 }
 
+/* A function that has been counted stands at one more place. */
+static void
+add_place(struct grouping *g, const struct function *f, const struct line *l)
+{
+	int64_t i = table_find(&g->groups, sizeof(struct group), f->key);
+
+	place_add(g->p, &((struct group *)g->groups.item + i)->place, l);
+}
+
 /* Each function of the stack, once, as far out as wrappers end. */
 static int
 count_frames(struct grouping *g, size_t caller, const uint32_t *lines,
@@ -157,8 +166,10 @@ count_frames(struct grouping *g, size_t caller, const uint32_t *lines,
 		const struct line *l = &g->p->line[lines[i]];
 		struct function *f = profile_function(g->p, l->function);
 
-		if (f->mark == mark)
+		if (f->mark == mark) {
+			add_place(g, f, l);
 			continue;
+		}
 		f->mark = mark;
 		r = count(g, caller, l, i == origin);
 	}

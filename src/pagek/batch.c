@@ -118,7 +118,7 @@ await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
 int
 batch_names(uv_loop_t *loop, struct nodes_session *s,
     const struct page_opts *opts, uint64_t limit, int timeout_ms,
-    struct profile **out)
+    struct profile **out, size_t *lacking)
 {
 	struct profile_words words = profile_session_words;
 	struct mono begun = mono_now();
@@ -148,6 +148,7 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
 		return r;
 	}
 	*out = p;
+	*lacking = (size_t)r;
 	return 0;
 }
 
@@ -268,10 +269,12 @@ once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 {
 	int rows = nodes_session_look(s)->listed ? 0 : batch_lines(out), r;
 	struct profile *p;
+	size_t lacking;
 
-	r = batch_names(loop, s, &page->opts, 0, o->timeout_ms, &p);
+	r = batch_names(loop, s, &page->opts, 0, o->timeout_ms, &p, &lacking);
 	if (r < 0)
 		return r;
+	batch_tell_lacking(o, s, lacking, profile_callers(p));
 	if (!o->json)
 		r = batch_print(out, loop, page, s, rows);
 	else

@@ -37,15 +37,18 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	struct profile *p;
 	struct page page;
+	size_t lacking;
 	int status, err;
 	FILE *out;
 
 	page_init(&page, &o->page);
-	err = batch_names(loop, s, &page.opts, o->limit, o->timeout_ms, &p);
+	err = batch_names(loop, s, &page.opts, o->limit, o->timeout_ms, &p,
+	    &lacking);
 	if (err < 0) {
 		complain("cannot list: %s", strerror(-err));
 		return PAGEK_FAILED;
 	}
+	batch_tell_lacking(o, s, lacking, profile_callers(p));
 	out = output_open(o->output);
 	if (out == NULL) {
 		profile_free(p);

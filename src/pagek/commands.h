@@ -51,10 +51,11 @@ int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
 /*
  * Waits until the names of all rows are there, for timeout_ms at most, and
  * gives the profile of these rows: of the list as it is when this returns,
- * with what is known by then.  The profile is the caller's.  -ENOMEM.
+ * with what is known by then; *lacking gets how many callers lack names.  The
+ * profile is the caller's.  -ENOMEM.
  */
 int batch_names(uv_loop_t *, struct nodes_session *, const struct page_opts *,
-    uint64_t limit, int timeout_ms, struct profile **);
+    uint64_t limit, int timeout_ms, struct profile **, size_t *lacking);
 
 /*
  * Waits until all names of the profile are there, for timeout_ms at most;
