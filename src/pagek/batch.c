@@ -183,8 +183,8 @@ batch_tell_lacking(const struct options *o, struct nodes_session *s,
 
 	if (lacking == 0)
 		return;
-	complain("names of %zu of %zu stacks were not all there within "
-	    "%g s%s%s: what has none stands as module+offset", lacking, of,
+	complain("names or lines of %zu of %zu stacks were not there within "
+	    "%g s%s%s: what has no name stands as module+offset", lacking, of,
 	    o->timeout_ms / 1000.0, fetching[0] != '\0' ? ", fetching " : "",
 	    fetching);
 }

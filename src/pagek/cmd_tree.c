@@ -126,6 +126,7 @@ static int
 put_cuts(const struct tree_out *t)
 {
 	struct profile_sum ends[RING_ENDS];
+	char count[32];
 	unsigned end;
 	int r;
 
@@ -140,9 +141,10 @@ put_cuts(const struct tree_out *t)
 		put_sum(t, &ends[end]);
 		fputc('\n', t->out);
 	}
+	base_group_digits(count, sizeof count, t->m->lacking);
 	if (t->m->lacking > 0)
-		fprintf(t->out, "%zu %s without all names\n", t->m->lacking,
-		    t->m->lacking == 1 ? "stack is" : "stacks are");
+		fprintf(t->out, "names or lines are missing: %s %s\n", count,
+		    t->m->lacking == 1 ? "stack" : "stacks");
 	return 0;
 }
 

@@ -222,6 +222,49 @@ print(*[t["pid"] for t in json.load(sys.stdin)["targets"]
 }
 rule "a target that has ended keeps its stacks and names" ended
 
+# --- names that do not come
+
+# A server of debug files that takes the question and never answers.
+silent() {
+	python3 -c '
+import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen(64)
+print(s.getsockname()[1], flush=True)
+kept = []
+while True:
+    kept.append(s.accept())' >"$tmp/port" &
+	server=$!
+	until_true 30 test -s "$tmp/port"
+}
+
+no_names() {
+	silent || return 1
+	DEBUGINFOD_URLS=http://127.0.0.1:$(cat "$tmp/port")
+	export DEBUGINFOD_URLS
+	held -- "$tmp/held" &&
+	    "$pagek" tree --timeout 1 "pid:$pid" >"$tmp/report" 2>"$tmp/err"
+	status=$?
+	"$pagek" list --timeout 1 "pid:$pid" >"$tmp/out" 2>"$tmp/err2" ||
+	    status=1
+	let_go
+	unset DEBUGINFOD_URLS
+	kill "$server"
+	wait "$server"
+	cat "$tmp/err" "$tmp/err2"
+	[ "$status" = 0 ] && says "^names or lines are missing: 5 stacks" &&
+	    grep -q "^pagek: .* of 5 of 5 stacks .* within 1 s, fetching " \
+	    "$tmp/err" && grep -q "^pagek: .* of 5 of 5 stacks" "$tmp/err2"
+}
+if ldconfig -p 2>/dev/null | grep -q 'libdebuginfod\.so\.1' &&
+    strip -g -o "$tmp/held" "$B/tests/targets/held"; then
+	rule "what did not come in time is said, and what is there is shown" \
+	    no_names
+else
+	skip "no libdebuginfod or no strip: no debug file is waited for"
+fi
+
 # --- a real program
 redis() {
 	"$pagek" run -b -o /dev/null -- redis-server --port 0 --save '' \
