@@ -19,17 +19,8 @@
 
 /* --- values ------------------------------------------------------------- */
 
-struct parse {
-	struct options *o;
-	char *why;
-	size_t cap;
-};
-
-static int fail(struct parse *, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int
-fail(struct parse *p, const char *fmt, ...)
+int
+option_fail(struct parse *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -54,7 +45,7 @@ shown(const char *word)
 static int
 bad_value(struct parse *p, enum option_id id, const char *arg)
 {
-	return fail(p, "--%s=%s: not one of %s", option_rows[id].name,
+	return option_fail(p, "--%s=%s: not one of %s", option_rows[id].name,
 	    shown(arg), option_rows[id].argument);
 }
 
@@ -69,7 +60,7 @@ get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
 	n = strtoull(arg, &end, 10);
 	if (!isdigit((unsigned char)arg[0]) || *end != '\0' || errno != 0 ||
 	    n < min || n > max)
-		return fail(p, "--%s=%s: not a number from %llu to %llu",
+		return option_fail(p, "--%s=%s: not a number from %llu to %llu",
 		    option_rows[id].name, shown(arg), (unsigned long long)min,
 		    (unsigned long long)max);
 	*out = n;
@@ -85,7 +76,8 @@ get_seconds(struct parse *p, enum option_id id, const char *arg, int *ms)
 	s = strtod(arg, &end);
 	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
 	    !(s >= 0.05 && s <= SECONDS_MAX))
-		return fail(p, "--%s=%s: not a time from 0.05 to 86400 seconds",
+		return option_fail(p,
+		    "--%s=%s: not a time from 0.05 to 86400 seconds",
 		    option_rows[id].name, shown(arg));
 	*ms = (int)(s * 1000);
 	return 0;
@@ -147,7 +139,8 @@ static int
 set_classic(struct parse *p, const char *arg)
 {
 	if (arg != NULL && strcmp(arg, "strict") != 0)
-		return fail(p, "--classic=%s: only strict may stand there",
+		return option_fail(p,
+		    "--classic=%s: only strict may stand there",
 		    shown(arg));
 	p->o->page.layout = arg != NULL ? PAGE_CLASSIC_STRICT : PAGE_CLASSIC;
 	return 0;
@@ -162,7 +155,8 @@ set_at(struct parse *p, const char *arg)
 
 	if (digits == 0 || digits > 7 ||
 	    get_word(arg + digits, units, BASE_NELEM(units)) < 0)
-		return fail(p, "--at=%s: not a time such as 39s", shown(arg));
+		return option_fail(p,
+		    "--at=%s: not a time such as 39s", shown(arg));
 	p->o->at = arg;
 	return 0;
 }
@@ -247,7 +241,8 @@ set_least(struct parse *p, const char *arg)
 	percent = strtod(arg, &end);
 	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
 	    !(percent >= 0 && percent <= 100))
-		return fail(p, "--least=%s: not a share from 0 to 100 percent",
+		return option_fail(p,
+		    "--least=%s: not a share from 0 to 100 percent",
 		    shown(arg));
 	p->o->least = percent / 100;
 	return 0;
@@ -277,10 +272,10 @@ static int
 set_skip(struct parse *p, const char *arg)
 {
 	if (arg[strspn(arg, ", \t")] == '\0')
-		return fail(p, "--skip=%s: no pattern of function names",
+		return option_fail(p, "--skip=%s: no pattern of function names",
 		    shown(arg));
 	if (p->o->skips == OPTIONS_SKIPS)
-		return fail(p, "--skip is given more than %d times",
+		return option_fail(p, "--skip is given more than %d times",
 		    OPTIONS_SKIPS);
 	p->o->skip[p->o->skips++] = arg;
 	return 0;
@@ -376,147 +371,6 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	return 0;
 }
 
-/* --- what goes together ------------------------------------------------- */
-
-static int
-check_command(struct parse *p)
-{
-	const struct options *o = p->o;
-	unsigned id;
-
-	for (id = 0; id < OPTIONS; id++)
-		if (option_given(o, id) &&
-		    (option_rows[id].commands & 1u << o->command) == 0)
-			return fail(p, "'pagek %s' takes no option --%s",
-			    command_rows[o->command].name,
-			    option_rows[id].name);
-	return 0;
-}
-
-static int
-check_text(struct parse *p)
-{
-	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
-		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
-	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS };
-	const struct options *o = p->o;
-	bool once = option_given(o, OPTION_ONCE);
-	bool batch = option_given(o, OPTION_BATCH) ||
-	    (o->command == COMMAND_RUN && option_given(o, OPTION_OUTPUT));
-	size_t i;
-
-	if (once && batch)
-		return fail(p, "--once and --batch exclude each other");
-	if (o->command == COMMAND_TOP && !once && !batch)
-		for (i = 0; i < BASE_NELEM(text); i++)
-			if (option_given(o, text[i]))
-				return fail(p, "--%s is for text: give --once "
-				    "or --batch too",
-				    option_rows[text[i]].name);
-	if (o->command == COMMAND_RUN && !batch &&
-	    option_given(o, OPTION_INTERVAL))
-		return fail(p, "--interval is for text: give --batch too");
-	if (once && option_given(o, OPTION_INTERVAL))
-		return fail(p, "--interval has no meaning with --once");
-	if (once && option_given(o, OPTION_COUNT))
-		return fail(p, "--count has no meaning with --once");
-	if (batch && option_given(o, OPTION_FORMAT))
-		return fail(p, "--format has no meaning with --batch: take "
-		    "--once or 'pagek list'");
-	if (once || batch)
-		for (i = 0; i < BASE_NELEM(screen); i++)
-			if (option_given(o, screen[i]))
-				return fail(p, "--%s is for the page on a "
-				    "terminal, not for text",
-				    option_rows[screen[i]].name);
-	return 0;
-}
-
-static int
-check_demo(struct parse *p)
-{
-	const struct options *o = p->o;
-	bool demo = o->target.kind == TARGET_DEMO;
-
-	if (o->command == COMMAND_RUN || demo)
-		return 0;
-	if (o->at != NULL)
-		return fail(p, "--at is for demos, such as demo:note");
-	if (o->stream != NULL)
-		return fail(p, "--stream is for demos, such as demo:note");
-	if (o->list == LIST_CHECK)
-		return fail(p, "--list=check is for 'pagek run' and for demos: "
-		    "their node is started with it");
-	return 0;
-}
-
-static int
-check_tree(struct parse *p)
-{
-	static const enum option_id not_flat[] = { OPTION_REVERSE,
-		OPTION_DEPTH, OPTION_FOCUS };
-	const struct options *o = p->o;
-	bool flat = option_given(o, OPTION_FLAT);
-	size_t i;
-
-	if (o->command == COMMAND_EXPORT && !option_given(o, OPTION_FOLDED))
-		return fail(p, "'pagek export' needs a format, and there is "
-		    "one: --folded");
-	if (o->command == COMMAND_EXPORT && o->by_group)
-		return fail(p, "folded stacks are by bytes, blocks or age");
-	if (o->command != COMMAND_TREE)
-		return 0;
-	if (!flat && o->by_group)
-		return fail(p, "groups are for a flat table: give --flat too, "
-		    "or a tree by bytes, blocks or age");
-	if (!flat && option_given(o, OPTION_LIMIT))
-		return fail(p, "--limit is for a flat table: give --flat too, "
-		    "or --least and --depth");
-	for (i = 0; flat && i < BASE_NELEM(not_flat); i++)
-		if (option_given(o, not_flat[i]))
-			return fail(p, "--%s has no meaning with --flat",
-			    option_rows[not_flat[i]].name);
-	return 0;
-}
-
-static int
-check_stacks(struct parse *p)
-{
-	const struct options *o = p->o;
-
-	if (o->stack == 0 && option_given(o, OPTION_FREE_STACK))
-		return fail(p, "--free-stack needs stacks: --stack=0 has none");
-	return 0;
-}
-
-static int
-check_together(struct parse *p)
-{
-	const struct options *o = p->o;
-	int r;
-
-	r = check_command(p);
-	if (r == 0)
-		r = check_text(p);
-	if (r == 0)
-		r = check_demo(p);
-	if (r == 0)
-		r = check_tree(p);
-	if (r == 0)
-		r = check_stacks(p);
-	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
-	    option_given(o, OPTION_WIDE))
-		r = fail(p, "--classic and --wide exclude each other");
-	if (r == 0 && o->json && option_given(o, OPTION_CLASSIC))
-		r = fail(p, "--classic has no meaning with --format=json");
-	if (r == 0 && o->json && option_given(o, OPTION_WIDE))
-		r = fail(p, "--wide has no meaning with --format=json");
-	if (r == 0 && o->command == COMMAND_RUN && o->argv == NULL)
-		r = fail(p, "'pagek run' needs a command, as in "
-		    "'pagek run -- sleep 5'");
-	return r;
-}
-
 /* --- words -------------------------------------------------------------- */
 
 static int
@@ -563,8 +417,9 @@ take_topic(struct parse *p, const char *word)
 	}
 	command_names(names);
 	near = base_nearest(word, names, COMMANDS);
-	return near != NULL ? fail(p, "no command '%s': did you mean '%s'?",
-	    shown(word), near) : fail(p, "no command '%s'", shown(word));
+	return near != NULL ? option_fail(p,
+	    "no command '%s': did you mean '%s'?",
+	    shown(word), near) : option_fail(p, "no command '%s'", shown(word));
 }
 
 /* Words come in the order in which they stand; `words` counts them. */
@@ -580,7 +435,7 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return 0;
 	}
 	if (++*words > 1)
-		return fail(p, i >= 0 && !o->named ?
+		return option_fail(p, i >= 0 && !o->named ?
 		    "the command goes first: 'pagek %s ...'" :
 		    "one word too many: '%s'", shown(word));
 	return o->command == COMMAND_HELP ? take_topic(p, word) :
@@ -627,10 +482,10 @@ unknown_option(struct parse *p, const char *word, int opt)
 	int id;
 
 	if (opt >= VALUE_BASE)
-		return fail(p, "--%s takes no argument",
+		return option_fail(p, "--%s takes no argument",
 		    option_rows[opt - VALUE_BASE].name);
 	if (opt != 0)
-		return fail(p, "unknown option '-%s'",
+		return option_fail(p, "unknown option '-%s'",
 		    shown((const char[]){ (char)opt, '\0' }));
 	while (*word == '-')
 		word++;
@@ -640,9 +495,10 @@ unknown_option(struct parse *p, const char *word, int opt)
 		names[id] = option_rows[id].name;
 	near = base_nearest(name, names, OPTIONS);
 	if (near != NULL)
-		return fail(p, "unknown option '--%s': did you mean '--%s'?",
+		return option_fail(p,
+		    "unknown option '--%s': did you mean '--%s'?",
 		    shown(name), near);
-	return fail(p, "unknown option '--%s'", shown(name));
+	return option_fail(p, "unknown option '--%s'", shown(name));
 }
 
 static int
@@ -682,7 +538,7 @@ parse_words(struct parse *p, int argc, char **argv)
 		else if (c == '?')
 			r = unknown_option(p, argv[optind - 1], optopt);
 		else if (c == ':')
-			r = fail(p, "--%s needs an argument: %s",
+			r = option_fail(p, "--%s needs an argument: %s",
 			    option_rows[option_of_value(optopt)].name,
 			    option_rows[option_of_value(optopt)].argument);
 		else
@@ -725,7 +581,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	/* Whoever asks for help gets it, whatever else stands there. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;
-	return check_together(&p);
+	return options_check(&p);
 }
 
 void

@@ -1,5 +1,6 @@
 /*
- * options_table: the tables that parsing and help go by.  Private to the two.
+ * options_table: the tables that parsing, checking and help go by.  Private to
+ * the three.
  */
 #ifndef PAGEK_OPTIONS_TABLE_H
 #define PAGEK_OPTIONS_TABLE_H
@@ -20,6 +21,20 @@ struct command_row {
 	const char *usage;
 	const char *help;
 };
+
+/* Options on their way to struct options. */
+struct parse {
+	struct options *o;
+	char *why;
+	size_t cap;
+};
+
+/* Puts the sentence into why; PAGEK_USAGE. */
+int option_fail(struct parse *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* 0, or the exit status when what is given does not go together. */
+int options_check(struct parse *);
 
 extern const struct option_row option_rows[OPTIONS];
 extern const struct command_row command_rows[COMMANDS];

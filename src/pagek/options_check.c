@@ -1,0 +1,157 @@
+/*
+ * What goes together: options that their command does not take, and such as
+ * have no effect beside the others.
+ */
+#include "../base/base.h"
+#include "options_table.h"
+
+static int
+check_command(struct parse *p)
+{
+	const struct options *o = p->o;
+	unsigned id;
+
+	for (id = 0; id < OPTIONS; id++)
+		if (option_given(o, id) &&
+		    (option_rows[id].commands & 1u << o->command) == 0)
+			return option_fail(p, "'pagek %s' takes no option --%s",
+			    command_rows[o->command].name,
+			    option_rows[id].name);
+	return 0;
+}
+
+static int
+check_text(struct parse *p)
+{
+	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
+		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
+	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS };
+	const struct options *o = p->o;
+	bool once = option_given(o, OPTION_ONCE);
+	bool batch = option_given(o, OPTION_BATCH) ||
+	    (o->command == COMMAND_RUN && option_given(o, OPTION_OUTPUT));
+	size_t i;
+
+	if (once && batch)
+		return option_fail(p, "--once and --batch exclude each other");
+	if (o->command == COMMAND_TOP && !once && !batch)
+		for (i = 0; i < BASE_NELEM(text); i++)
+			if (option_given(o, text[i]))
+				return option_fail(p,
+				    "--%s is for text: give --once "
+				    "or --batch too",
+				    option_rows[text[i]].name);
+	if (o->command == COMMAND_RUN && !batch &&
+	    option_given(o, OPTION_INTERVAL))
+		return option_fail(p,
+		    "--interval is for text: give --batch too");
+	if (once && option_given(o, OPTION_INTERVAL))
+		return option_fail(p, "--interval has no meaning with --once");
+	if (once && option_given(o, OPTION_COUNT))
+		return option_fail(p, "--count has no meaning with --once");
+	if (batch && option_given(o, OPTION_FORMAT))
+		return option_fail(p,
+		    "--format has no meaning with --batch: take "
+		    "--once or 'pagek list'");
+	if (once || batch)
+		for (i = 0; i < BASE_NELEM(screen); i++)
+			if (option_given(o, screen[i]))
+				return option_fail(p,
+				    "--%s is for the page on a "
+				    "terminal, not for text",
+				    option_rows[screen[i]].name);
+	return 0;
+}
+
+static int
+check_demo(struct parse *p)
+{
+	const struct options *o = p->o;
+	bool demo = o->target.kind == TARGET_DEMO;
+
+	if (o->command == COMMAND_RUN || demo)
+		return 0;
+	if (o->at != NULL)
+		return option_fail(p, "--at is for demos, such as demo:note");
+	if (o->stream != NULL)
+		return option_fail(p,
+		    "--stream is for demos, such as demo:note");
+	if (o->list == LIST_CHECK)
+		return option_fail(p,
+		    "--list=check is for 'pagek run' and for demos: "
+		    "their node is started with it");
+	return 0;
+}
+
+static int
+check_tree(struct parse *p)
+{
+	static const enum option_id not_flat[] = { OPTION_REVERSE,
+		OPTION_DEPTH, OPTION_FOCUS };
+	const struct options *o = p->o;
+	bool flat = option_given(o, OPTION_FLAT);
+	size_t i;
+
+	if (o->command == COMMAND_EXPORT && !option_given(o, OPTION_FOLDED))
+		return option_fail(p,
+		    "'pagek export' needs a format, and there is "
+		    "one: --folded");
+	if (o->command == COMMAND_EXPORT && o->by_group)
+		return option_fail(p,
+		    "folded stacks are by bytes, blocks or age");
+	if (o->command != COMMAND_TREE)
+		return 0;
+	if (!flat && o->by_group)
+		return option_fail(p,
+		    "groups are for a flat table: give --flat too, "
+		    "or a tree by bytes, blocks or age");
+	if (!flat && option_given(o, OPTION_LIMIT))
+		return option_fail(p,
+		    "--limit is for a flat table: give --flat too, "
+		    "or --least and --depth");
+	for (i = 0; flat && i < BASE_NELEM(not_flat); i++)
+		if (option_given(o, not_flat[i]))
+			return option_fail(p, "--%s has no meaning with --flat",
+			    option_rows[not_flat[i]].name);
+	return 0;
+}
+
+static int
+check_stacks(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->stack == 0 && option_given(o, OPTION_FREE_STACK))
+		return option_fail(p,
+		    "--free-stack needs stacks: --stack=0 has none");
+	return 0;
+}
+
+int
+options_check(struct parse *p)
+{
+	const struct options *o = p->o;
+	int r;
+
+	r = check_command(p);
+	if (r == 0)
+		r = check_text(p);
+	if (r == 0)
+		r = check_demo(p);
+	if (r == 0)
+		r = check_tree(p);
+	if (r == 0)
+		r = check_stacks(p);
+	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
+	    option_given(o, OPTION_WIDE))
+		r = option_fail(p, "--classic and --wide exclude each other");
+	if (r == 0 && o->json && option_given(o, OPTION_CLASSIC))
+		r = option_fail(p,
+		    "--classic has no meaning with --format=json");
+	if (r == 0 && o->json && option_given(o, OPTION_WIDE))
+		r = option_fail(p, "--wide has no meaning with --format=json");
+	if (r == 0 && o->command == COMMAND_RUN && o->argv == NULL)
+		r = option_fail(p, "'pagek run' needs a command, as in "
+		    "'pagek run -- sleep 5'");
+	return r;
+}
