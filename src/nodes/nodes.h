@@ -154,6 +154,7 @@ struct nodes_look {
 	enum nodes_state state;
 	const struct blklist *list;
 	const struct stream_types *types;
+	uint32_t stream_no;		/* another one with each stream: callers mean something within theirs alone */
 	bool classic;			/* record format of the stream */
 	bool levels;			/* low nibble of flags holds levels */
 	uint16_t node_number;

@@ -212,6 +212,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	}
 	s->index = named->index;
 	memcpy(s->epoch, named->epoch, WIRE_EPOCH);
+	s->look.stream_no++;
 	if (named->name.len > 0)
 		link_text(s->stream, sizeof s->stream, named->name);
 	s->stream_state = named->state;
@@ -503,6 +504,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.state = NODES_CONNECTING,
 		.list = list,
 		.types = &s->types,
+		.stream_no = kept.stream_no + 1,
 		.status = -1,
 		.complete = true,
 		.linked = true,
