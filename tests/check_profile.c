@@ -589,6 +589,28 @@ START_TEST(key_of_a_line_is_that_of_its_group)
 }
 END_TEST
 
+START_TEST(one_group_is_as_among_all)
+{
+	struct profile_group one;
+	size_t i;
+
+	put_all();
+	profile_resolve(p, &words);
+	group(PROFILE_FRAME, PROFILE_BYTES);
+	for (i = 0; i < got; i++) {
+		ck_assert_int_eq(profile_group(p, PROFILE_FRAME, rows[i].key,
+		    PROFILE_BYTES, NOW, &one), 0);
+		ck_assert_str_eq(one.name, rows[i].name);
+		ck_assert_str_eq(one.where, rows[i].where);
+		ck_assert_uint_eq(one.total.bytes, rows[i].total.bytes);
+		ck_assert_uint_eq(one.self.bytes, rows[i].self.bytes);
+		ck_assert_uint_eq(one.caller, rows[i].caller);
+	}
+	ck_assert_int_eq(profile_group(p, PROFILE_FRAME, 4711, PROFILE_BYTES,
+	    NOW, &one), -ENOENT);
+}
+END_TEST
+
 START_TEST(stack_has_every_line_in_its_order)
 {
 	struct profile_line lines[8];
@@ -1087,6 +1109,7 @@ profile_suite(void)
 	tcase_add_test(tc, window_of_groups_is_cut_from_the_whole);
 	tcase_add_test(tc, caller_is_in_the_groups_that_count_it);
 	tcase_add_test(tc, key_of_a_line_is_that_of_its_group);
+	tcase_add_test(tc, one_group_is_as_among_all);
 	tcase_add_test(tc, stack_has_every_line_in_its_order);
 	suite_add_tcase(suite, tc);
 

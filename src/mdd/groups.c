@@ -280,6 +280,25 @@ profile_groups(struct profile *p, enum profile_by by,
 	return r;
 }
 
+int
+profile_group(struct profile *p, enum profile_by by, uint64_t key,
+    enum profile_measure measure, int64_t now_ms, struct profile_group *out)
+{
+	struct grouping g = { .p = p, .by = by, .measure = measure,
+	    .now_ms = now_ms };
+	int64_t at;
+	int r;
+
+	r = fill(&g);
+	if (r == 0) {
+		at = table_find(&g.groups, sizeof(struct group), key);
+		r = at < 0 ? -ENOENT : put_out(&g,
+		    (struct group *)g.groups.item + at, out);
+	}
+	table_fini(&g.groups);
+	return r;
+}
+
 /* --- neighbours ----------------------------------------------------------- */
 
 /* Where the function stands in the stack, n if nowhere. */

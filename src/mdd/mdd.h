@@ -135,6 +135,10 @@ int profile_groups(struct profile *, enum profile_by, enum profile_measure,
     int64_t now_ms, size_t offs, struct profile_group *out, size_t n,
     size_t *got, size_t *groups);
 
+/* The group of that key alone.  -ENOENT: there is none; -ENOMEM. */
+int profile_group(struct profile *, enum profile_by, uint64_t key,
+    enum profile_measure, int64_t now_ms, struct profile_group *out);
+
 /*
  * Who called the function of that key (outwards true) or was called by it, one
  * step away, the heaviest first.  Of a function that recurs, callers are
