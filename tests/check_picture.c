@@ -1,40 +1,10 @@
 /*
  * The pictures of page K: the note's to the byte, every size, every state.
- * Pictures that are wanted as they are lie in tests/golden; with
- * PAGEK_GOLDEN=write they are written anew, to be read before they are kept.
+ * Pictures that are wanted as they are lie in tests/golden (golden.h).
  */
+#include "golden.h"
 #include "harness.h"
 #include "scene.h"
-
-static void
-assert_golden(const char *name)
-{
-	const char *mode = getenv("PAGEK_GOLDEN");
-	char path[128], want[PAGE_COLS_MAX * 4 + 2];
-	FILE *f;
-	int i;
-
-	snprintf(path, sizeof path, "tests/golden/%s.ok", name);
-	if (mode != NULL && strcmp(mode, "write") == 0) {
-		f = fopen(path, "w");
-		ck_assert_ptr_nonnull(f);
-		for (i = 0; i < pic.rows; i++)
-			fprintf(f, "%s\n", pic.line[i].text);
-		fclose(f);
-		return;
-	}
-	f = fopen(path, "r");
-	ck_assert_msg(f != NULL, "%s is missing", path);
-	for (i = 0; i < pic.rows; i++) {
-		ck_assert_msg(fgets(want, sizeof want, f) != NULL,
-		    "%s has but %d lines", path, i);
-		want[strcspn(want, "\n")] = '\0';
-		ck_assert_str_eq(pic.line[i].text, want);
-	}
-	ck_assert_msg(fgets(want, sizeof want, f) == NULL,
-	    "%s has more than %d lines", path, i);
-	fclose(f);
-}
 
 /* --- the note's page ---------------------------------------------------- */
 
@@ -154,7 +124,7 @@ START_TEST(picture_of_the_note_is_golden)
 	page.opts.order = BLKLIST_BY_ADDRESS;
 	compose(golden_note[_i].cols, golden_note[_i].rows);
 	assert_fits(golden_note[_i].cols, golden_note[_i].rows);
-	assert_golden(golden_note[_i].name);
+	assert_golden(&pic, golden_note[_i].name);
 }
 END_TEST
 
@@ -184,7 +154,7 @@ START_TEST(picture_of_a_target_is_golden)
 	page.message[0] = '\0';
 	compose(golden_target[_i].cols, golden_target[_i].rows);
 	assert_fits(golden_target[_i].cols, golden_target[_i].rows);
-	assert_golden(golden_target[_i].name);
+	assert_golden(&pic, golden_target[_i].name);
 }
 END_TEST
 
@@ -274,10 +244,10 @@ START_TEST(state_word_is_in_line_1)
 	ck_assert_msg(strstr(pic.line[0].text, c->word) != NULL,
 	    "%s not in: %s", c->word, pic.line[0].text);
 	snprintf(file, sizeof file, "state-%s-80", c->name);
-	assert_golden(file);
+	assert_golden(&pic, file);
 	compose(33, 10);
 	snprintf(file, sizeof file, "state-%s-33", c->name);
-	assert_golden(file);
+	assert_golden(&pic, file);
 }
 END_TEST
 

@@ -28,26 +28,171 @@ struct scene {
 
 #define TARGET_MS INT64_C(1795186944000)	/* 2026-11-20 15:02:24 UTC */
 
+/* --- stacks and words --------------------------------------------------- */
+
 /* What every caller is called instead, for names with tricks in them. */
 static const char *scene_symbol_override;
+/* Frames whose words have not come yet, a bit each: SCENE_F_... */
+static unsigned scene_late;
+/* The node knows no stacks at all. */
+static bool scene_deaf;
 
-static inline const char *
-scene_symbol(void *arg, uint64_t caller)
+/* Code of the target with stacks; a frame's number in here is its bit above. */
+enum {
+	SCENE_F_ZMALLOC,
+	SCENE_F_OBJECT,		/* with an inlined function in it */
+	SCENE_F_DICT,
+	SCENE_F_COMMAND,
+	SCENE_F_MAIN,
+	SCENE_F_FOO,		/* no symbol */
+	SCENE_F_BAR,		/* another file of its name */
+	SCENE_F_JIT,		/* in no file */
+	SCENE_FRAMES
+};
+
+struct scene_code {
+	const char *module;
+	uint64_t offset;
+	enum wire_known known;
+	struct {
+		const char *function, *file;
+		uint32_t line;
+	} line[2];
+};
+
+static const struct scene_code scene_code[SCENE_FRAMES] = {
+	[SCENE_F_ZMALLOC] = { "/usr/bin/redis-server", 0x10a0, WIRE_K_LINE,
+	    { { "zmalloc", "src/zmalloc.c", 112 } } },
+	[SCENE_F_OBJECT] = { "/usr/bin/redis-server", 0x20b0, WIRE_K_LINE,
+	    { { "robj::make(int)", "src/object.h", 12 },
+	    { "createObject", "src/object.c", 45 } } },
+	[SCENE_F_DICT] = { "/usr/bin/redis-server", 0x30c0, WIRE_K_LINE,
+	    { { "dictAdd", "src/dict.c", 300 } } },
+	[SCENE_F_COMMAND] = { "/usr/bin/redis-server", 0x40d0, WIRE_K_LINE,
+	    { { "processCommand", "src/server.c", 2900 } } },
+	[SCENE_F_MAIN] = { "/usr/bin/redis-server", 0x50e0, WIRE_K_NO_LINE,
+	    { { "main", NULL, 0 } } },
+	[SCENE_F_FOO] = { "/usr/lib/libfoo.so", 0x1f30, WIRE_K_NO_SYMBOL,
+	    { { NULL, NULL, 0 } } },
+	[SCENE_F_BAR] = { "/usr/lib/libbar.so.1", 0x77, WIRE_K_OTHER_FILE,
+	    { { NULL, NULL, 0 } } },
+	[SCENE_F_JIT] = { NULL, 0, WIRE_K_NO_MODULE,
+	    { { NULL, NULL, 0 } } },
+};
+
+#define SCENE_PC(f) (UINT64_C(0x55d0c2a01000) + (f) * 0x100u)
+#define SCENE_FRAME(f) frame_make(SCENE_PC(f), 1 + (f))
+
+static const struct {
+	unsigned depth;
+	unsigned end;
+	int f[6];
+} scene_sites[] = {
+	{ 0, 0, { 0 } },
+	{ 4, RING_END_OUTERMOST, { SCENE_F_ZMALLOC, SCENE_F_OBJECT,
+	    SCENE_F_COMMAND, SCENE_F_MAIN } },
+	{ 4, RING_END_OUTERMOST, { SCENE_F_ZMALLOC, SCENE_F_DICT,
+	    SCENE_F_COMMAND, SCENE_F_MAIN } },
+	{ 3, RING_END_DEPTH, { SCENE_F_FOO, SCENE_F_COMMAND,
+	    SCENE_F_MAIN } },
+	{ 5, RING_END_OUTERMOST, { SCENE_F_ZMALLOC, SCENE_F_COMMAND,
+	    SCENE_F_COMMAND, SCENE_F_COMMAND, SCENE_F_MAIN } },
+	{ 3, RING_END_NO_TABLE, { SCENE_F_BAR, SCENE_F_JIT,
+	    SCENE_F_FOO } },
+};
+
+static inline bool
+scene_stack(void *arg, uint64_t caller, struct nodes_stack *out)
 {
-	static const char *const names[] = {
-		"zmalloc  zmalloc.c:112", "Conn::accept  conn.cc:88",
-		"parse_msg  msg.cc:88", "ring_grow  ring.c:214",
-		"std::__cxx11::basic_string<char, std::char_traits<char>, "
-		"std::allocator<char> >::_M_create(unsigned long&, unsigned "
-		"long)",
-	};
+	static uint64_t frame[64][6];
+	static unsigned next;
+	uint64_t *to = frame[next++ % 64];
+	unsigned i, site;
 
 	(void)arg;
-	if (scene_symbol_override != NULL)
-		return scene_symbol_override;
-	if (caller == 0x41b2c0)
-		return "";
-	return names[caller % BASE_NELEM(names)];
+	if (scene_deaf)
+		return false;
+	to[0] = caller;
+	*out = (struct nodes_stack){ .frame = to, .depth = 1,
+		.end = RING_END_DEPTH };
+	if (!rec_is_site(caller))
+		return true;
+	site = rec_site(caller);
+	if (site == 0 || site >= BASE_NELEM(scene_sites))
+		return false;
+	out->depth = scene_sites[site].depth;
+	out->end = scene_sites[site].end;
+	for (i = 0; i < out->depth; i++)
+		to[i] = SCENE_FRAME((unsigned)scene_sites[site].f[i]);
+	return true;
+}
+
+/* Plain return addresses of the target without stacks. */
+static inline bool
+scene_plain_words(uint64_t pc, struct wire_words *w)
+{
+	static const struct {
+		const char *function, *file;
+		uint32_t line;
+	} names[] = {
+		{ "zmalloc", "/src/zmalloc.c", 112 },
+		{ "Conn::accept", "conn.cc", 88 },
+		{ "parse_msg", "msg.cc", 88 },
+		{ "ring_grow", "../lib/ring.c", 214 },
+		{ "std::__cxx11::basic_string<char, std::char_traits<char>, "
+		    "std::allocator<char> >::_M_create(unsigned long&, "
+		    "unsigned long)", NULL, 0 },
+	};
+	size_t i = pc % BASE_NELEM(names);
+
+	if (pc == 0x41b2c0)
+		return false;
+	w->known = WIRE_K_LINE;
+	w->n = 1;
+	w->line[0].function = (struct wire_text){ names[i].function,
+		strlen(names[i].function) };
+	if (names[i].file != NULL)
+		w->line[0].file = wire_text(names[i].file);
+	w->line[0].line = names[i].line;
+	return true;
+}
+
+static inline const struct wire_words *
+scene_words(void *arg, uint64_t frame)
+{
+	static struct wire_words ring[64];
+	static unsigned next;
+	struct wire_words *w = &ring[next++ % 64];
+	unsigned f = frame_module(frame) - 1;
+	const struct scene_code *c;
+
+	(void)arg;
+	*w = (struct wire_words){ .frame = frame };
+	if (scene_symbol_override != NULL) {
+		w->known = WIRE_K_NO_LINE;
+		w->n = 1;
+		w->module = wire_text("/lib/\033[2Jx.so");
+		w->line[0].function = (struct wire_text){
+			scene_symbol_override, strlen(scene_symbol_override) };
+		return w;
+	}
+	if (f >= SCENE_FRAMES)
+		return scene_plain_words(frame_pc(frame), w) ? w : NULL;
+	c = &scene_code[f];
+	if (c->module != NULL)
+		w->module = wire_text(c->module);
+	w->offset = c->offset;
+	if ((scene_late >> f & 1) != 0)
+		return NULL;
+	w->known = c->known;
+	while (w->n < 2 && c->line[w->n].function != NULL) {
+		w->line[w->n].function = wire_text(c->line[w->n].function);
+		if (c->line[w->n].file != NULL)
+			w->line[w->n].file = wire_text(c->line[w->n].file);
+		w->line[w->n].line = c->line[w->n].line;
+		w->n++;
+	}
+	return w;
 }
 
 static inline const char *
@@ -64,9 +209,13 @@ scene_thread(void *arg, uint16_t index)
 static inline void
 scene_refresh(struct scene *s)
 {
+	const struct symbol_wrappers *wrappers = s->view.wrappers;
+
 	page_view_init(&s->view, &s->look);
+	s->view.wrappers = wrappers;
 	s->view.now = (struct mono){ .ns = 1000000000 };
-	s->view.symbol = scene_symbol;
+	s->view.words = (struct profile_words){ .stack = scene_stack,
+		.words = scene_words };
 	s->view.thread = scene_thread;
 }
 
@@ -217,6 +366,23 @@ scene_target(struct scene *s, unsigned blocks)
 	scene_refresh(s);
 }
 
+/* The same target with stacks: 40 blocks, 8 of each site. */
+static inline void
+scene_stacks(struct scene *s, unsigned blocks)
+{
+	unsigned i, site;
+
+	scene_target(s, 0);
+	for (i = 0; i < blocks; i++) {
+		site = 1 + i % (BASE_NELEM(scene_sites) - 1);
+		scene_alloc(s, UINT64_C(0x7f3c04001040) + i * 0x1000ul,
+		    site * 100, TYPE_MALLOC, 1 + i % 4,
+		    rec_site_caller(site),
+		    s->look.now_ms - (int64_t)(blocks - i) * 7000);
+	}
+	scene_refresh(s);
+}
+
 /* --- a page over a scene, for each test --------------------------------- */
 
 static struct scene scene;
@@ -228,7 +394,10 @@ setup(void)
 {
 	setlocale(LC_ALL, "C.UTF-8");
 	setenv("TZ", "UTC", 1);
+	scene.view.wrappers = NULL;
 	scene_symbol_override = NULL;
+	scene_late = 0;
+	scene_deaf = false;
 	pic = (struct page_picture){ 0 };
 	page_init(&page, &(struct page_opts){ .listing = "0509" });
 }
@@ -253,6 +422,13 @@ setup_target(void)
 {
 	setup();
 	scene_target(&scene, 60);
+}
+
+static inline void
+setup_stacks(void)
+{
+	setup();
+	scene_stacks(&scene, 40);
 }
 
 static inline void

@@ -123,16 +123,10 @@ classic_row(const struct page *page, const struct page_view *v,
     const struct blk *b, struct page_picture *pic)
 {
 	int room = function_cols(page, v, pic);
-	const char *function;
 
 	page_cell_classic(v, b, addr_cols(page, v, pic), pic);
-	if (room == 0)
-		return;
-	function = page_cell_function(v, b);
-	if (function[0] == '\0')
-		return;
-	picture_printf(pic, " ");
-	picture_text(pic, function, room, PICTURE_FREE);
+	if (room > 0)
+		page_cell_function(v, b, 1, room, pic);
 }
 
 const struct page_layout_ops page_classic = {

@@ -36,6 +36,9 @@ page_view_init(struct page_view *v, const struct nodes_look *look)
 	static const struct blklist_counts none;
 
 	v->look = v->live = look;
+	v->fetching = "";
+	v->pending = 0;
+	v->wrappers = NULL;
 	v->counts = look->list != NULL ? blklist_counts(look->list) : &none;
 	v->now = mono_now();
 }

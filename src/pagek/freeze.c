@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "view.h"
+#include "kept.h"
 
 #define TEXT_MAX 256
 #define COPY_ROWS 256
@@ -19,6 +19,7 @@ struct page_frozen {
 	struct blklist_counts counts;
 	struct blklist *list;
 	struct stream_types types;
+	struct page_kept *kept;
 	char node_name[TEXT_MAX];
 	char target_name[TEXT_MAX];
 	char reason[TEXT_MAX];
@@ -88,12 +89,13 @@ page_freeze(struct page *page, const struct page_view *v)
 		return -ENOMEM;
 	f->look = *v->look;
 	f->counts = *v->counts;
-	if (v->look->list != NULL) {
+	r = page_kept_new(&f->kept);
+	if (r == 0 && v->look->list != NULL)
 		r = copy_list(v->look->list, v->counts->aRecActive, &f->list);
-		if (r < 0) {
-			free(f);
-			return r;
-		}
+	if (r < 0) {
+		page_kept_free(f->kept);
+		free(f);
+		return r;
 	}
 	f->look.list = f->list;
 	if (v->look->types != NULL) {
@@ -117,6 +119,7 @@ page_thaw(struct page *page)
 		return;
 	if (page->frozen->list != NULL)
 		blklist_free(page->frozen->list);
+	page_kept_free(page->frozen->kept);
 	free(page->frozen);
 	page->frozen = NULL;
 }
@@ -124,8 +127,12 @@ page_thaw(struct page *page)
 void
 page_view_frozen(struct page_view *v, const struct page *page)
 {
-	if (page->frozen == NULL)
+	struct page_frozen *f = page->frozen;
+
+	if (f == NULL)
 		return;
-	v->look = &page->frozen->look;
-	v->counts = &page->frozen->counts;
+	v->look = &f->look;
+	v->counts = &f->counts;
+	page_kept_behind(f->kept, v,
+	    v->live->stream_no == f->look.stream_no);
 }

@@ -4,12 +4,6 @@
 #include "view.h"
 
 static const char *
-live_symbol(void *arg, uint64_t caller)
-{
-	return nodes_session_symbol(arg, caller);
-}
-
-static const char *
 live_thread(void *arg, uint16_t thread)
 {
 	return nodes_session_thread(arg, thread);
@@ -19,9 +13,21 @@ void
 page_view_live(struct page_view *v, struct nodes_session *session)
 {
 	page_view_init(v, nodes_session_look(session));
-	v->symbol = live_symbol;
+	v->words = profile_session_words;
+	v->words.arg = session;
 	v->thread = live_thread;
 	v->arg = session;
+	v->fetching = nodes_session_fetching(session);
+	v->pending = nodes_session_symbols_pending(session);
+}
+
+void
+page_view_shown(struct page_view *v, const struct page *page,
+    struct nodes_session *session)
+{
+	page_view_live(v, session);
+	page_view_frozen(v, page);
+	v->wrappers = page->opts.wrappers;
 }
 
 int
@@ -30,8 +36,7 @@ page_compose(struct page *page, struct nodes_session *session, int cols,
 {
 	struct page_view v;
 
-	page_view_live(&v, session);
-	page_view_frozen(&v, page);
+	page_view_shown(&v, page, session);
 	return page_compose_view(page, &v, cols, rows, pic);
 }
 
@@ -42,5 +47,6 @@ page_row_text(const struct page *page, struct nodes_session *session,
 	struct page_view v;
 
 	page_view_live(&v, session);
+	v.wrappers = page->opts.wrappers;
 	page_row_text_view(page, &v, b, out, cap);
 }

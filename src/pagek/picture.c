@@ -294,6 +294,12 @@ picture_width(const char *text, bool ascii)
 	return cols;
 }
 
+int
+picture_cols(const struct page_picture *pic, const char *text)
+{
+	return picture_width(text, pic->store != NULL && pic->store->ascii);
+}
+
 static void
 put_field(struct page_picture *pic, const char *text, int width,
     enum picture_align align, bool trace)

@@ -64,7 +64,8 @@ void picture_mark_line(struct page_picture *, enum page_mark);
 int picture_wrap(struct page_picture *, const char *text, int max,
     enum page_mark);
 
-/* Columns that outside text takes once it is safe. */
+/* Columns that outside text takes once it is safe; cols: in this picture. */
 int picture_width(const char *text, bool ascii);
+int picture_cols(const struct page_picture *, const char *text);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "view.h"
+#include "calls.h"
 
 #define MINUTE 60
 #define HOUR (60 * MINUTE)
@@ -99,10 +99,16 @@ page_cell_age_glyph(uint64_t s)
 	return '#';
 }
 
-const char *
-page_cell_function(const struct page_view *v, const struct blk *b)
+void
+page_cell_function(const struct page_view *v, const struct blk *b, int gap,
+    int width, struct page_picture *pic)
 {
-	return b->caller != 0 ? v->symbol(v->arg, b->caller) : "";
+	struct page_call call;
+
+	if (!page_calls_origin(v, b->caller, &call))
+		return;
+	picture_printf(pic, "%*s", gap, "");
+	page_put_call(&call, width, pic);
 }
 
 const char *
@@ -230,8 +236,8 @@ void
 page_row_text_view(const struct page *page, const struct page_view *v,
     const struct blk *b, char *out, size_t cap)
 {
-	const char *function = page_cell_function(v, b);
-	char rnod[8], age[8];
+	char rnod[8], age[8], name[PAGE_NAME_MAX];
+	struct page_call call;
 	size_t len = 0;
 
 	if (cap == 0)
@@ -254,8 +260,14 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 	base_append(out, cap, &len, " ");
 	append_name(page, out, cap, &len, page_cell_thread(v, b), 16);
 	base_append(out, cap, &len, " %4s %5s", rnod, age);
-	if (function[0] != '\0') {
+	if (!page_calls_origin(v, b->caller, &call))
+		return;
+	page_call_function(&call, name, sizeof name);
+	base_append(out, cap, &len, "  ");
+	append_name(page, out, cap, &len, name, 0);
+	page_call_where(&call, false, name, sizeof name);
+	if (name[0] != '\0') {
 		base_append(out, cap, &len, "  ");
-		append_name(page, out, cap, &len, function, 0);
+		append_name(page, out, cap, &len, name, 0);
 	}
 }

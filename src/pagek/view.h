@@ -2,9 +2,9 @@
  * view: what a page is composed from, and the parts that compose it.
  *
  * A session is opaque, so the page looks at it through this thin seam: the
- * look, the list's counters and two functions for names.  The tests build one
- * by hand around a real block list; live.c builds it from a session; while
- * the picture is paused, freeze.c puts its copy behind it.
+ * look, the list's counters, and functions for stacks, words and names.  The
+ * tests build one by hand around a real block list; live.c builds it from a
+ * session; while the picture is paused, freeze.c puts its copy behind it.
  *
  * The parts, and who calls whom:
  *	compose.c	chooses the layout and puts the lines together
@@ -12,11 +12,13 @@
  *	states.c	the word of line 1 and the sentence below
  *	status.c	the counters
  *	rows.c		cells that both layouts and `pagek list` share
+ *	calls.c		stacks as lines: who asked
  *	picture.c	lines that fit
  */
 #ifndef PAGEK_VIEW_H
 #define PAGEK_VIEW_H
 
+#include "../mdd/mdd.h"
 #include "pagek.h"
 #include "picture.h"
 
@@ -25,10 +27,13 @@ struct page_view {
 	const struct nodes_look *live;	/* as it is now: the same unless paused */
 	const struct blklist_counts *counts;	/* of the picture; never NULL */
 	struct mono now;		/* the page's own clock */
-	/* Names of a return address and of a thread; "" while not known. */
-	const char *(*symbol)(void *arg, uint64_t caller);
+	struct profile_words words;	/* stacks and what lies at their frames */
+	/* The name of a thread; "" while not known. */
 	const char *(*thread)(void *arg, uint16_t thread);
 	void *arg;
+	const char *fetching;		/* a debug file on its way; "" when none is; outside text */
+	size_t pending;			/* names asked for and not answered yet */
+	const struct symbol_wrappers *wrappers;	/* are skipped; NULL: none */
 };
 
 /* Fills counts from the look's list, and live and now. */
@@ -117,8 +122,12 @@ void page_cell_age(char out[8], uint64_t seconds);
 /* One glyph for the age, for who sees no colour: . : - = + # */
 char page_cell_age_glyph(uint64_t seconds);
 uint64_t page_cell_seconds(const struct nodes_look *, const struct blk *);
-/* The function that asked, "" while it is not known. */
-const char *page_cell_function(const struct page_view *, const struct blk *);
+/*
+ * Who asked: "function  file:line" in so many columns behind `gap` blanks;
+ * nothing while it is not known.
+ */
+void page_cell_function(const struct page_view *, const struct blk *, int gap,
+    int width, struct page_picture *);
 const char *page_cell_thread(const struct page_view *, const struct blk *);
 
 /* page_row_text() on the near side of the seam. */
@@ -163,5 +172,8 @@ void page_key_bar(struct page_picture *);
 /* --- the session's side (live.c) ---------------------------------------- */
 
 void page_view_live(struct page_view *, struct nodes_session *);
+/* What the page shows: that, or the paused picture. */
+void page_view_shown(struct page_view *, const struct page *,
+    struct nodes_session *);
 
 #endif

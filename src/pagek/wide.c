@@ -203,7 +203,6 @@ static void
 wide_row(const struct page *page, const struct page_view *v,
     const struct blk *b, struct page_picture *pic)
 {
-	const char *function;
 	struct plan plan;
 	size_t i;
 
@@ -215,11 +214,8 @@ wide_row(const struct page *page, const struct page_view *v,
 		picture_printf(pic, "%*s", columns[i].gap, "");
 		columns[i].put(v, b, columns[i].width, pic);
 	}
-	function = page_cell_function(v, b);
-	if (plan.function == 0 || function[0] == '\0')
-		return;
-	picture_printf(pic, "%*s", FUNCTION_GAP, "");
-	picture_text(pic, function, plan.function, PICTURE_FREE);
+	if (plan.function > 0)
+		page_cell_function(v, b, FUNCTION_GAP, plan.function, pic);
 }
 
 /* --- line 1 ------------------------------------------------------------- */
