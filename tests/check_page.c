@@ -277,7 +277,7 @@ START_TEST(key_bar_fits_and_always_tells_help_and_quit)
 {
 	picture_begin(&pic, _i, true);
 	picture_line(&pic);
-	page_key_bar(&pic);
+	page_key_bar(&pic, _i);
 	ck_assert_int_eq(picture_end(&pic), 0);
 	assert_fits(_i, 1);
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "? help"));
@@ -288,9 +288,9 @@ END_TEST
 START_TEST(help_names_every_key_once)
 {
 	static const char *const names[] = {
-		"j Down", "k Up", "PgDn", "PgUp", "g Home", "G End", "s", "r",
-		"c", "Space", "e", "^L", ":", "l", "Q", "? h F1", "Esc",
-		"q F10", "^Z", "^C",
+		"j Down", "k Up", "PgDn", "PgUp", "g Home", "G End", "Enter",
+		"s", "r", "b", "c", "Space", "e", "^L", ":", "l", "Q",
+		"? h F1", "Esc", "q F10", "^Z", "^C",
 	};
 	char line[32];
 	size_t i;

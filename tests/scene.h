@@ -405,7 +405,7 @@ setup(void)
 static inline void
 teardown(void)
 {
-	page_thaw(&page);
+	page_fini(&page);
 	page_picture_fini(&pic);
 	scene_fini(&scene);
 }

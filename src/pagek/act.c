@@ -27,7 +27,10 @@ void
 app_fini(struct app *app)
 {
 	app_forget_targets(app);
-	page_thaw(app->page);
+	page_fini(app->page);
+	if (app->wrappers != NULL)
+		app->page->opts.wrappers = NULL;
+	symbol_wrappers_free(app->wrappers);
 	app->page->on_screen = false;
 	app->page->prompt = NULL;
 	app->page->message[0] = '\0';
@@ -59,39 +62,59 @@ window_rows(const struct app *app)
 }
 
 static void
+move_to(struct app *app, uint64_t offset)
+{
+	struct page_view v;
+
+	page_move_to(app->page, offset);
+	page_view_shown(&v, app->page, app->session);
+	page_hold(app->page, &v);
+}
+
+static void
+move(struct app *app, int64_t delta)
+{
+	struct page_view v;
+
+	page_move(app->page, delta);
+	page_view_shown(&v, app->page, app->session);
+	page_hold(app->page, &v);
+}
+
+static void
 do_down(struct app *app)
 {
-	page_move(app->page, 1);
+	move(app, 1);
 }
 
 static void
 do_up(struct app *app)
 {
-	page_move(app->page, -1);
+	move(app, -1);
 }
 
 static void
 do_page_down(struct app *app)
 {
-	page_move(app->page, window_rows(app));
+	move(app, window_rows(app));
 }
 
 static void
 do_page_up(struct app *app)
 {
-	page_move(app->page, -window_rows(app));
+	move(app, -window_rows(app));
 }
 
 static void
 do_first(struct app *app)
 {
-	page_move_to(app->page, 0);
+	move_to(app, 0);
 }
 
 static void
 do_last(struct app *app)
 {
-	page_move_to(app->page, UINT64_MAX);
+	move_to(app, UINT64_MAX);
 }
 
 /* --- order and picture -------------------------------------------------- */
@@ -109,11 +132,22 @@ say_order(struct app *app)
 		    o->reverse ? "highest" : "lowest");
 }
 
+/* Groups have one order, and no other would say more. */
+static bool
+has_order(struct app *app)
+{
+	if (page_shows_groups(app->page))
+		app_say(app, "groups are in the order of their bytes");
+	return !page_shows_groups(app->page);
+}
+
 static void
 do_sort(struct app *app)
 {
 	const struct page_opts *o = &app->page->opts;
 
+	if (!has_order(app))
+		return;
 	page_set_order(app->page, o->order == BLKLIST_BY_AGE ?
 	    BLKLIST_BY_ADDRESS : BLKLIST_BY_AGE, o->reverse);
 	say_order(app);
@@ -124,6 +158,8 @@ do_reverse(struct app *app)
 {
 	const struct page_opts *o = &app->page->opts;
 
+	if (!has_order(app))
+		return;
 	page_set_order(app->page, o->order, !o->reverse);
 	say_order(app);
 }
@@ -141,6 +177,31 @@ do_layout(struct app *app)
 		page->layout = PAGE_CLASSIC_STRICT;
 	else
 		page->layout = PAGE_CLASSIC;
+}
+
+static void
+do_group(struct app *app)
+{
+	struct page *page = app->page;
+	const struct page_group_kind *k;
+
+	if (page->layout == PAGE_CLASSIC_STRICT) {
+		app_say(app, "the strict page has no groups; c leaves it");
+		return;
+	}
+	page_set_group(page, page->group + 1);
+	k = page_group_kind(page->group);
+	app_say(app, "groups: %s", k != NULL ? k->name : "none");
+}
+
+static void
+do_open(struct app *app)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	if (!page_open_group(app->page, &v))
+		app_say(app, "there is no group here");
 }
 
 static void
@@ -274,11 +335,14 @@ do_help(struct app *app)
 	app_overlay_open(app, APP_HELP);
 }
 
-/* With nothing over the page, Esc takes the cursor away and no more. */
+/* With nothing over the page and no group open, Esc takes the cursor away. */
 static void
 do_close(struct app *app)
 {
-	app->page->has_cursor = false;
+	if (app->page->opened)
+		page_close_group(app->page);
+	else
+		app->page->has_cursor = false;
 }
 
 static void
@@ -309,6 +373,8 @@ static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_SORT] = do_sort,
 	[PAGE_DO_REVERSE] = do_reverse,
 	[PAGE_DO_LAYOUT] = do_layout,
+	[PAGE_DO_GROUP] = do_group,
+	[PAGE_DO_OPEN] = do_open,
 	[PAGE_DO_PAUSE] = do_pause,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,

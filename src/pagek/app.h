@@ -12,6 +12,7 @@
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
 
+#include "groups.h"
 #include "keys.h"
 
 enum app_mode {
@@ -44,6 +45,8 @@ struct app {
 	size_t ntargets, selected;
 	char wanted[128];		/* target that was asked for by word */
 	char stream[128];		/* name the session was switched to */
+
+	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
 
 	bool ending;			/* the target was asked to end */
 	struct mono ending_at;

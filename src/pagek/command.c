@@ -52,6 +52,85 @@ cmd_quit(struct app *app, const char *arg)
 	app_quit(app, PAGE_QUIT, 0);
 }
 
+/* Who asked is another one from now on. */
+static void
+skip_anew(struct app *app)
+{
+	app->page->opts.wrappers = app->wrappers;
+	app->page->round++;
+}
+
+/* A list of the page's own: the options' one is not ours to change. */
+static int
+own_wrappers(struct app *app)
+{
+	const struct symbol_wrappers *given = app->page->opts.wrappers;
+	const char *pattern;
+	size_t k = 0;
+	int r;
+
+	if (app->wrappers != NULL)
+		return 0;
+	r = symbol_wrappers_new(&app->wrappers);
+	if (r < 0)
+		return r;
+	r = symbol_wrappers_add(app->wrappers, "none");
+	while (r == 0 && given != NULL &&
+	    (pattern = symbol_wrappers_pattern(given, k++)) != NULL)
+		r = symbol_wrappers_add(app->wrappers, pattern);
+	return r;
+}
+
+static void
+skip(struct app *app, const char *patterns)
+{
+	int r = own_wrappers(app);
+
+	if (r == 0)
+		r = symbol_wrappers_add(app->wrappers, patterns);
+	if (app->wrappers != NULL)
+		skip_anew(app);
+	if (r == -EINVAL)
+		app_say(app, "'%.64s' are no patterns; as in :skip "
+		    "zmalloc,my_*", patterns);
+	else if (r < 0)
+		app_say(app, "cannot skip: %s", strerror(-r));
+	else if (strcmp(patterns, "none") == 0)
+		app_say(app, "nothing is skipped");
+	else
+		app_say(app, "skipping %.128s", patterns);
+}
+
+static void
+cmd_skip(struct app *app, const char *arg)
+{
+	struct symbol_wrappers *w;
+	int r;
+
+	if (arg[0] != '\0') {
+		skip(app, arg);
+		return;
+	}
+	r = symbol_wrappers_new(&w);
+	if (r < 0) {
+		app_say(app, "cannot skip: %s", strerror(-r));
+		return;
+	}
+	/* Before the old ones go, for the page looks at them. */
+	app->page->opts.wrappers = w;
+	symbol_wrappers_free(app->wrappers);
+	app->wrappers = w;
+	skip_anew(app);
+	app_say(app, "skipping the wrappers that pagek knows");
+}
+
+static void
+cmd_noskip(struct app *app, const char *arg)
+{
+	(void)arg;
+	skip(app, "none");
+}
+
 static const struct command {
 	const char *name;
 	const char *args;	/* "" takes none */
@@ -61,6 +140,9 @@ static const struct command {
 	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
 	    cmd_target },
 	{ "sort", "age|address", "set the order of the rows", cmd_sort },
+	{ "skip", "[PATTERNS]", "skip such functions; without: those known "
+	    "to wrap malloc", cmd_skip },
+	{ "noskip", "", "skip none: who called malloc has asked", cmd_noskip },
 	{ "help", "", "show the help", cmd_help },
 	{ "q", "", "quit the page; target and node go on", cmd_quit },
 };
@@ -157,8 +239,9 @@ app_switch(struct app *app, const struct nodes_target *t)
 		app_say(app, "cannot go to %.64s: %s", t->name, strerror(-r));
 		return;
 	}
-	app->page->offs = 0;
-	app->page->has_cursor = false;
+	page_set_group(app->page, app->page->group);
+	app->page->offs = app->page->flat_offs = 0;
+	app->page->round++;
 	app->page->counted = app->page->sampled = app->page->rated = false;
 	app->page->opened_wall_ms = 0;
 	app->ending = false;

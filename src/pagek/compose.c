@@ -3,9 +3,10 @@
  * heading, as many rows as there is room for, and the bottom.
  */
 #include <langinfo.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "view.h"
+#include "groups.h"
 
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
 #define FOOT_COLS 40
@@ -20,6 +21,14 @@ page_init(struct page *page, const struct page_opts *opts)
 		page->opts.fps = NODES_HZ;
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
 		page->opts.ascii = true;
+}
+
+void
+page_fini(struct page *page)
+{
+	page_thaw(page);
+	page_groups_free(page->groups);
+	page->groups = NULL;
 }
 
 void
@@ -79,13 +88,25 @@ layout_ops(const struct page *page, int cols)
 
 /* --- rows --------------------------------------------------------------- */
 
+/* A large group's blocks are looked for now and then: some are freed by now. */
+static bool
+is_gone(const struct page *page, const struct page_view *v,
+    const struct blk *b)
+{
+	struct blk now;
+
+	return page->opened && (blklist_get(v->look->list,
+	    (b->flags & REC_LAYER_API) != 0, b->addr, &now) < 0 ||
+	    now.seq != b->seq);
+}
+
 static enum page_mark
 row_mark(const struct page *page, const struct page_view *v,
     const struct page_state *st, const struct blk *b, uint64_t at)
 {
 	if (page->has_cursor && at == page->cursor)
 		return PAGE_CURSOR;
-	if (st->stale)
+	if (st->stale || is_gone(page, v, b))
 		return PAGE_STALE;
 	if (page_cell_seconds(v->look, b) < 1)
 		return PAGE_NEW;
@@ -103,8 +124,7 @@ put_rows(const struct page *page, const struct page_view *v,
 
 	while (at < end) {
 		n = end - at < CHUNK_ROWS ? (size_t)(end - at) : CHUNK_ROWS;
-		n = blklist_window(v->look->list, page->opts.order,
-		    page->opts.reverse, at, rows, n);
+		n = page_rows_blocks(page, v, at, rows, n);
 		if (n == 0)
 			break;
 		for (i = 0; i < n; i++, at++) {
@@ -113,6 +133,22 @@ put_rows(const struct page *page, const struct page_view *v,
 			picture_mark_line(pic, row_mark(page, v, st, &rows[i],
 			    at));
 		}
+	}
+}
+
+static void
+put_groups(const struct page *page, const struct page_view *v,
+    const struct page_state *st, uint64_t count, struct page_picture *pic)
+{
+	uint64_t at, end = page->offs + count;
+
+	for (at = page->offs; at < end; at++) {
+		picture_line(pic);
+		page_group_row(page, v, at, pic);
+		if (page->has_cursor && at == page->cursor)
+			picture_mark_line(pic, PAGE_CURSOR);
+		else if (st->stale)
+			picture_mark_line(pic, PAGE_STALE);
 	}
 }
 
@@ -164,6 +200,47 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 	pic->cursor_col = picture_col(pic);
 }
 
+/* Names that are not there yet, when one waits for them. */
+static void
+symbols_text(const struct page *page, const struct page_view *v, char *out,
+    size_t cap)
+{
+	const struct page_groups *g = page->groups;
+	char n[32];
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (v->fetching[0] != '\0') {
+		base_append(out, cap, &len, "symbols: fetching %s",
+		    v->fetching);
+	} else if (page->group != 0 && g != NULL && g->missing > 0 &&
+	    v->pending > 0) {
+		base_group_digits(n, sizeof n, g->missing);
+		base_append(out, cap, &len, "symbols: of %s stack%s to come",
+		    n, g->missing == 1 ? "" : "s");
+	}
+}
+
+/* The keys, and to the right of them what is being waited for. */
+static void
+put_bar(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char text[320];
+	int cols;
+
+	symbols_text(page, v, text, sizeof text);
+	cols = text[0] != '\0' ? picture_cols(pic, text) + 2 : 0;
+	page_key_bar(pic, pic->cols - cols);
+	if (cols == 0)
+		return;
+	if (picture_col(pic) > 0)
+		picture_to(pic, pic->cols - cols + 2);
+	cols = picture_col(pic);
+	picture_text(pic, text, pic->cols - cols, PICTURE_FREE);
+	picture_mark(pic, cols, picture_col(pic), PAGE_WARN);
+}
+
 static void
 put_blank(struct page_picture *pic, int until)
 {
@@ -187,12 +264,24 @@ put_foot(struct page *page, const struct page_view *v,
 	}
 	if (foot.bar) {
 		picture_line(pic);
-		page_key_bar(pic);
+		put_bar(page, v, pic);
 	}
 	put_last_word(page, rows, pic);
 }
 
 /* --- the whole ---------------------------------------------------------- */
+
+/* Which blocks these are, when they are not all. */
+static int
+put_opened(const struct page *page, int rows, struct page_picture *pic)
+{
+	if (!page->opened || page->groups == NULL ||
+	    (rows > 0 && rows < FOOT_ROWS))
+		return 0;
+	picture_line(pic);
+	page_members_put(page, pic);
+	return 1;
+}
 
 /* The strict page is the note's and no more, unless there is nothing on it. */
 static int
@@ -216,12 +305,13 @@ compose_full(struct page *page, const struct page_view *v,
     const struct page_state *st, int rows, struct page_picture *pic)
 {
 	const struct page_layout_ops *ops = layout_ops(page, pic->cols);
-	uint64_t total = page_view_total(v), count;
+	uint64_t total = page_rows_total(page, v), count;
 	struct foot foot;
 	int notice, room;
 
 	/* OFFS stands above the rows it counts: move before writing. */
-	notice = put_notice(page, v, st, rows, pic);
+	notice = put_notice(page, v, st, rows, pic) +
+	    put_opened(page, rows, pic);
 	picture_begin(pic, pic->cols, page->opts.ascii);
 	room = rows - 3 - notice;
 	foot = plan_foot(page, pic->cols, rows, room, total);
@@ -233,12 +323,19 @@ compose_full(struct page *page, const struct page_view *v,
 	picture_line(pic);
 	ops->node(page, v, pic);
 	put_notice(page, v, st, rows, pic);
+	put_opened(page, rows, pic);
 	picture_line(pic);
-	ops->heading(page, v, pic);
+	if (page_shows_groups(page))
+		page_group_heading(page, v, pic);
+	else
+		ops->heading(page, v, pic);
 	count = total - page->offs;
 	if (rows > 0 && count > (uint64_t)room)
 		count = (uint64_t)room;
-	put_rows(page, v, st, ops, count, pic);
+	if (page_shows_groups(page))
+		put_groups(page, v, st, count, pic);
+	else
+		put_rows(page, v, st, ops, count, pic);
 	put_foot(page, v, st, ops, foot, rows, pic);
 }
 
@@ -250,6 +347,12 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 
 	if (rows < 0)
 		rows = 0;
+	/* Without memory for groups there are still the blocks. */
+	if (page->group != 0 && page_groups_refresh(page, v) < 0) {
+		page_set_group(page, 0);
+		snprintf(page->message, sizeof page->message,
+		    "no memory for groups");
+	}
 	page_sample(page, v);
 	page_state_get(page, v, &st);
 	picture_begin(pic, cols, page->opts.ascii);

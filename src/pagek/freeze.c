@@ -108,6 +108,7 @@ page_freeze(struct page *page, const struct page_view *v)
 	f->look.output = copy_text(f->output, v->look->output);
 	f->look.socket = copy_text(f->socket, v->look->socket);
 	page_thaw(page);
+	page->round++;
 	page->frozen = f;
 	return 0;
 }
@@ -122,6 +123,7 @@ page_thaw(struct page *page)
 	page_kept_free(page->frozen->kept);
 	free(page->frozen);
 	page->frozen = NULL;
+	page->round++;
 }
 
 void

@@ -95,13 +95,13 @@ bar_key(struct page_picture *pic, const struct key *k)
 
 /* In the table's order, help first and quit last, as many as fit. */
 void
-page_key_bar(struct page_picture *pic)
+page_key_bar(struct page_picture *pic, int cols)
 {
 	int rank = 0;
 	size_t i;
 
 	while (rank < (int)BASE_NELEM(keys) &&
-	    bar_cols(rank + 1) <= pic->cols)
+	    bar_cols(rank + 1) <= cols)
 		rank++;
 	for (i = 0; i < BASE_NELEM(keys); i++)
 		if (keys[i].bar != NULL && keys[i].rank == 1 && rank >= 1)

@@ -1,11 +1,11 @@
 /*
  * OFFS and the cursor.
  *
- * The cursor is on a block, not on a row: when blocks before it come or go,
- * OFFS moves along and the line under the eye stays the same block.  When the
- * block itself has gone, the cursor takes the one that stands there now.
+ * The cursor is on a block or a group, not on a row: when rows before it come
+ * or go, OFFS moves along and the line under the eye stays the same.  When
+ * what it was on has gone, the cursor takes what stands there now.
  */
-#include "view.h"
+#include "groups.h"
 
 static uint64_t
 clamp(uint64_t n, uint64_t below)
@@ -15,10 +15,33 @@ clamp(uint64_t n, uint64_t below)
 	return n < below ? n : below - 1;
 }
 
-/* Where the held block stands now, or false when it has gone. */
+void
+page_hold_block(struct page *page, const struct blk *b)
+{
+	page->cursor_layer = (b->flags & REC_LAYER_API) != 0;
+	page->cursor_addr = b->addr;
+	page->cursor_seq = b->seq;
+}
+
+bool
+page_holds_block(const struct page *page, const struct blk *b)
+{
+	return b->seq == page->cursor_seq && b->addr == page->cursor_addr &&
+	    ((b->flags & REC_LAYER_API) != 0) == (page->cursor_layer != 0);
+}
+
+/* --- blocks of the list ------------------------------------------------- */
+
+static uint64_t
+list_total(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return page_view_total(v);
+}
+
 static bool
-held_offset(const struct page *page, const struct page_view *v,
-    uint64_t total, uint64_t *offset)
+list_held(struct page *page, const struct page_view *v, uint64_t total,
+    uint64_t *offset)
 {
 	struct blk b;
 	int64_t rank;
@@ -35,26 +58,80 @@ held_offset(const struct page *page, const struct page_view *v,
 	return true;
 }
 
-static void
-hold(struct page *page, const struct page_view *v)
+static bool
+list_hold(struct page *page, const struct page_view *v)
 {
 	struct blk b;
 
-	page->cursor_held = blklist_window(v->look->list, page->opts.order,
-	    page->opts.reverse, page->cursor, &b, 1) == 1;
-	if (!page->cursor_held)
-		return;
-	page->cursor_layer = (b.flags & REC_LAYER_API) != 0;
-	page->cursor_addr = b.addr;
-	page->cursor_seq = b.seq;
+	if (v->look->list == NULL || blklist_window(v->look->list,
+	    page->opts.order, page->opts.reverse, page->cursor, &b, 1) != 1)
+		return false;
+	page_hold_block(page, &b);
+	return true;
+}
+
+static const struct page_rows_ops rows_list = {
+	.total = list_total,
+	.hold = list_hold,
+	.held = list_held,
+};
+
+/* --- whatever the rows are ---------------------------------------------- */
+
+bool
+page_shows_groups(const struct page *page)
+{
+	return page->group != 0 && !page->opened;
+}
+
+static const struct page_rows_ops *
+rows_ops(const struct page *page)
+{
+	if (page->group == 0)
+		return &rows_list;
+	return page->opened ? &page_rows_members : &page_rows_groups;
+}
+
+uint64_t
+page_rows_total(const struct page *page, const struct page_view *v)
+{
+	return rows_ops(page)->total(page, v);
+}
+
+size_t
+page_rows_blocks(const struct page *page, const struct page_view *v,
+    uint64_t at, struct blk *out, size_t n)
+{
+	if (page_shows_groups(page) || v->look->list == NULL)
+		return 0;
+	if (page->opened)
+		return page->groups != NULL ? page_members_window(
+		    page->groups->members, at, out, n) : 0;
+	return blklist_window(v->look->list, page->opts.order,
+	    page->opts.reverse, at, out, n);
+}
+
+bool
+page_block_at_cursor(const struct page *page, const struct page_view *v,
+    struct blk *b)
+{
+	return page_rows_blocks(page, v, page->has_cursor ? page->cursor :
+	    page->offs, b, 1) == 1;
+}
+
+void
+page_hold(struct page *page, const struct page_view *v)
+{
+	page->cursor_held = page->has_cursor && rows_ops(page)->hold(page, v);
 }
 
 static void
 follow_cursor(struct page *page, const struct page_view *v, uint64_t total)
 {
+	const struct page_rows_ops *rows = rows_ops(page);
 	uint64_t now, row;
 
-	if (page->cursor_held && held_offset(page, v, total, &now)) {
+	if (page->cursor_held && rows->held(page, v, total, &now)) {
 		row = page->cursor >= page->offs ? page->cursor - page->offs :
 		    0;
 		page->cursor = now;
@@ -62,13 +139,13 @@ follow_cursor(struct page *page, const struct page_view *v, uint64_t total)
 		return;
 	}
 	page->cursor = clamp(page->cursor, total);
-	hold(page, v);
+	page_hold(page, v);
 }
 
 void
 page_follow(struct page *page, const struct page_view *v, int window)
 {
-	uint64_t total = page_view_total(v), rows;
+	uint64_t total = page_rows_total(page, v), rows;
 
 	page->total = total;
 	page->window = window;
@@ -122,6 +199,7 @@ page_set_order(struct page *page, enum blklist_order order, bool reverse)
 {
 	page->opts.order = order;
 	page->opts.reverse = reverse;
+	page->round++;
 	/* Without a cursor to follow, a new order is read from its top. */
 	if (!page->has_cursor)
 		page->offs = 0;

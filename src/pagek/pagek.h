@@ -4,6 +4,8 @@
  * Vocabulary
  *	page	what a person looks at; this version has K, memory blocks.
  *	layout	classic (the note's 33 columns) or wide (flat, from 80 on).
+ *	groups	the blocks summed by who asked for them: rows of the page
+ *		instead of blocks, when wanted.
  *	picture	the text of a page, line by line, made without curses: the
  *		screen, --once, -b and the tests show the same one.
  *	span	a run of columns of a line with a meaning (new, lost, cursor);
@@ -94,13 +96,21 @@ struct page_picture {
 };
 
 struct page_frozen;
+struct page_groups;
 
 #define PAGE_COUNTERS 16
+
+/* Where a page stood. */
+struct page_place {
+	uint64_t offs, cursor;
+};
 
 /* State of one viewer's page K. */
 struct page {
 	struct page_opts opts;
 	enum page_layout layout;	/* as `c` set it; PAGE_AUTO follows the width */
+	unsigned group;			/* kind of groups shown, 0: blocks */
+	bool opened;			/* the blocks of one group are shown */
 	uint64_t offs;
 	uint64_t cursor;		/* offset of the selected row */
 	bool has_cursor;
@@ -140,10 +150,16 @@ struct page {
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 
 	struct page_frozen *frozen;	/* paused: what the picture shows */
+
+	unsigned round;			/* counts up when groups must be taken anew at once */
+	struct page_groups *groups;	/* the last ones taken; NULL none */
+	struct page_place back;		/* among them, while one is open */
+	uint64_t flat_offs;		/* of the blocks, while groups are shown */
 };
 
 /* Needs setlocale(3) done: without UTF-8 the page is ASCII. */
 void page_init(struct page *, const struct page_opts *);
+void page_fini(struct page *);
 
 /*
  * The picture of `cols` by `rows` (rows 0: as many as there are blocks, for

@@ -111,6 +111,7 @@ app_save(struct app *app, char *path, size_t cap)
 	if (r < 0)
 		unlink(path);
 out:
+	app->page->groups = page.groups;
 	page_picture_fini(&pic);
 	return r;
 }

@@ -351,9 +351,7 @@ high_text(const struct page *page, const struct page_view *v, int cols,
 	if (v->look->classic || v->look->list == NULL ||
 	    cols >= PAGE_MIN_COLS + 4)
 		return;
-	if (blklist_window(v->look->list, page->opts.order,
-	    page->opts.reverse, page->has_cursor ? page->cursor : page->offs,
-	    &b, 1) == 1)
+	if (page_block_at_cursor(page, v, &b))
 		base_append(out, 16, &len, "%04X",
 		    (unsigned)(b.addr >> 32));
 }

@@ -13,6 +13,8 @@
  *	status.c	the counters
  *	rows.c		cells that both layouts and `pagek list` share
  *	calls.c		stacks as lines: who asked
+ *	groups.c, group_rows.c	the blocks in groups, and their rows
+ *	members.c	the blocks of one group
  *	picture.c	lines that fit
  */
 #ifndef PAGEK_VIEW_H
@@ -147,14 +149,55 @@ void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 void page_date(const struct page *, const struct nodes_look *, bool seconds,
     char out[20]);
 
-/* --- moving (move.c) ---------------------------------------------------- */
+/* --- rows and moving (move.c) ------------------------------------------- */
 
-/* Keeps OFFS and cursor inside the list and the cursor on its block. */
+/* What the rows are: blocks of the list, groups, or blocks of one group. */
+struct page_rows_ops {
+	uint64_t (*total)(const struct page *, const struct page_view *);
+	/* Remembers what stands at the cursor; false: nothing does. */
+	bool (*hold)(struct page *, const struct page_view *);
+	/* Where that stands now, of so many rows; false: it has gone. */
+	bool (*held)(struct page *, const struct page_view *, uint64_t total,
+	    uint64_t *offset);
+};
+
+extern const struct page_rows_ops page_rows_groups;	/* groups.c */
+extern const struct page_rows_ops page_rows_members;	/* members.c */
+
+/* Groups are shown in place of blocks. */
+bool page_shows_groups(const struct page *);
+/* Of what is shown. */
+uint64_t page_rows_total(const struct page *, const struct page_view *);
+/* Blocks at offset `at` on, copied out; none when groups are shown. */
+size_t page_rows_blocks(const struct page *, const struct page_view *,
+    uint64_t at, struct blk *out, size_t n);
+/* The block under the cursor, or the first one shown; false: there is none. */
+bool page_block_at_cursor(const struct page *, const struct page_view *,
+    struct blk *);
+
+void page_hold_block(struct page *, const struct blk *);
+bool page_holds_block(const struct page *, const struct blk *);
+
+/* Keeps OFFS and cursor inside the rows and the cursor on what it is on. */
 void page_follow(struct page *, const struct page_view *, int window);
 /* The cursor by so many rows; it appears when there is none. */
 void page_move(struct page *, int64_t delta);
 void page_move_to(struct page *, uint64_t offset);
+/*
+ * Takes hold of what stands at the cursor now: who moves it means what is
+ * shown, not what the next picture may have in that row.
+ */
+void page_hold(struct page *, const struct page_view *);
 void page_set_order(struct page *, enum blklist_order, bool reverse);
+
+/* --- groups (groups.c; groups.h has the rest) --------------------------- */
+
+/* What the blocks are grouped by: a row of the table of kinds, 0 none. */
+void page_set_group(struct page *, unsigned kind);
+/* The blocks of the group under the cursor; false: there is none. */
+bool page_open_group(struct page *, const struct page_view *);
+/* Back among the groups, to that one. */
+void page_close_group(struct page *);
 
 /* --- pause (freeze.c) --------------------------------------------------- */
 
@@ -166,8 +209,8 @@ void page_view_frozen(struct page_view *, const struct page *);
 
 /* --- the bottom (keys.c) ------------------------------------------------ */
 
-/* The key bar, made from the key table, in what fits. */
-void page_key_bar(struct page_picture *);
+/* The key bar, made from the key table: what fits into so many columns. */
+void page_key_bar(struct page_picture *, int cols);
 
 /* --- the session's side (live.c) ---------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "view.h"
+#include "groups.h"
 
 struct column {
 	const char *title;	/* as wide as the column, or left-aligned */
@@ -348,10 +348,16 @@ wide_node(struct page *page, const struct page_view *v,
 	/* Where both do not fit, OFFS stands and the order is said in short. */
 	for (size_t i = 0; i < BASE_NELEM(words); i++) {
 		len = 0;
-		base_append(order, sizeof order, &len, "   %s%s%s",
-		    words[i].before,
-		    page->opts.order == BLKLIST_BY_AGE ? "AGE" : "ADDRESS",
-		    page->opts.reverse ? words[i].reversed : "");
+		if (page_shows_groups(page))
+			base_append(order, sizeof order, &len, "   %s%s",
+			    i == 0 ? "group " : "",
+			    page_group_kind(page->group)->title);
+		else
+			base_append(order, sizeof order, &len, "   %s%s%s",
+			    words[i].before,
+			    page->opts.order == BLKLIST_BY_AGE ? "AGE" :
+			    "ADDRESS",
+			    page->opts.reverse ? words[i].reversed : "");
 		if (picture_col(pic) + (int)len + 2 + OFFS_COLS <= pic->cols) {
 			picture_printf(pic, "%s", order);
 			break;

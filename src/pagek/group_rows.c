@@ -1,0 +1,178 @@
+/*
+ * How a sum looks in a row: the name takes what the numbers leave.
+ *
+ * As in the wide page, columns come from one table and get their room in the
+ * order of their rank, as long as the name keeps its share.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "groups.h"
+
+#define BAR_COLS 12
+
+struct sum_row {
+	const struct page_view *v;
+	const struct profile_group *g;
+	uint64_t of;		/* bytes that are all */
+};
+
+struct sum_column {
+	const char *title;	/* as wide as the column */
+	int width;
+	int rank;		/* the lowest is given room first */
+	int keep;		/* columns that the name must keep */
+	bool self;		/* where sums have a self */
+	void (*put)(const struct sum_row *, int width, struct page_picture *);
+};
+
+static void
+put_count(const struct sum_row *r, int width, struct page_picture *pic)
+{
+	char text[32];
+
+	base_group_digits(text, sizeof text, r->g->total.blocks);
+	if ((int)strlen(text) > width)
+		base_fit_count(text, width, r->g->total.blocks);
+	picture_printf(pic, "%*s", width, text);
+}
+
+static void
+put_bytes(const struct sum_row *r, int width, struct page_picture *pic)
+{
+	char text[24];
+
+	base_fit_bytes(text, width, r->g->total.bytes);
+	picture_printf(pic, "%s", text);
+}
+
+static void
+put_self(const struct sum_row *r, int width, struct page_picture *pic)
+{
+	char text[24];
+
+	base_fit_bytes(text, width, r->g->self.bytes);
+	picture_printf(pic, "%s", text);
+}
+
+/* Something is never shown as nothing. */
+static void
+put_share(const struct sum_row *r, int width, struct page_picture *pic)
+{
+	double share = r->of > 0 ? (double)r->g->total.bytes * 100 /
+	    (double)r->of : 0;
+	char text[16];
+
+	if (share > 0 && share < 0.5)
+		snprintf(text, sizeof text, "<1%%");
+	else
+		snprintf(text, sizeof text, "%.0f%%", share);
+	picture_printf(pic, "%*s", width, text);
+}
+
+static void
+put_bar(const struct sum_row *r, int width, struct page_picture *pic)
+{
+	int n = r->of > 0 ? (int)((double)r->g->total.bytes * width /
+	    (double)r->of + 0.5) : 0, i;
+
+	for (i = 0; i < width; i++)
+		picture_printf(pic, "%c", i < n ? '#' : ' ');
+}
+
+static void
+put_oldest(const struct sum_row *r, int width, struct page_picture *pic)
+{
+	int64_t ms = r->v->look->now_ms - r->g->total.oldest_ms;
+	char text[8];
+
+	page_cell_age(text, ms > 0 ? (uint64_t)ms / 1000 : 0);
+	picture_printf(pic, "%*s", width, r->g->total.blocks > 0 ? text : "");
+}
+
+static const struct sum_column columns[] = {
+	{ "  COUNT", 7, 2, 10, false, put_count },
+	{ "    BYTES", 9, 0, 0, false, put_bytes },
+	{ "LIVE", 4, 1, 0, false, put_share },
+	{ "     SELF", 9, 4, 16, true, put_self },
+	{ "SHARE       ", BAR_COLS, 5, 22, false, put_bar },
+	{ "  AGE", 5, 3, 16, false, put_oldest },
+};
+
+#define NCOLUMNS BASE_NELEM(columns)
+
+/* Which columns there are; returns what is left for the name. */
+static int
+plan(int cols, bool self, bool shown[NCOLUMNS])
+{
+	int left = cols, need;
+	size_t rank, i;
+
+	for (rank = 0; rank < NCOLUMNS; rank++) {
+		for (i = 0; columns[i].rank != (int)rank; i++)
+			continue;
+		need = columns[i].width + 1;
+		shown[i] = (self || !columns[i].self) &&
+		    left - need >= columns[i].keep;
+		if (shown[i])
+			left -= need;
+	}
+	return left;
+}
+
+void
+page_group_sum_heading(const char *title, bool self,
+    struct page_picture *pic)
+{
+	bool shown[NCOLUMNS];
+	int name = plan(pic->cols, self, shown);
+	size_t i;
+
+	picture_text(pic, title, name, PICTURE_LEFT);
+	for (i = 0; i < NCOLUMNS; i++)
+		if (shown[i])
+			picture_printf(pic, " %s", columns[i].title);
+	picture_mark_line(pic, PAGE_HEADING);
+}
+
+void
+page_group_sum_row(const struct page_view *v, const struct profile_group *g,
+    uint64_t of, int indent, bool self, struct page_picture *pic)
+{
+	struct sum_row r = { .v = v, .g = g, .of = of };
+	bool shown[NCOLUMNS];
+	int name = plan(pic->cols, self, shown);
+	size_t i;
+
+	picture_printf(pic, "%*s", indent, "");
+	page_put_name(g->name, g->where, name - indent, pic);
+	picture_to(pic, name);
+	for (i = 0; i < NCOLUMNS; i++) {
+		if (!shown[i])
+			continue;
+		picture_printf(pic, " ");
+		columns[i].put(&r, columns[i].width, pic);
+	}
+}
+
+void
+page_group_heading(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	const struct page_group_kind *k = page_group_kind(page->group);
+
+	(void)v;
+	page_group_sum_heading(k->title, k->by == PROFILE_FRAME, pic);
+}
+
+void
+page_group_row(const struct page *page, const struct page_view *v,
+    uint64_t at, struct page_picture *pic)
+{
+	const struct page_groups *g = page->groups;
+	const struct page_group_kind *k = page_group_kind(page->group);
+
+	if (g != NULL && at < g->nrow)
+		page_group_sum_row(v, &g->row[at], g->total.bytes, 0,
+		    k->by == PROFILE_FRAME, pic);
+}

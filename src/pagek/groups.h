@@ -1,0 +1,116 @@
+/*
+ * groups: the blocks summed by who asked for them, and the blocks of one group.
+ *
+ * Vocabulary
+ *	kind	what makes a group: one row of the table of kinds; kind 0 is no
+ *		groups at all.
+ *	take	the blocks of one moment, summed anew.  What a take costs
+ *		decides when the next may be: a tenth of the time at most goes
+ *		into them.
+ *	heir	where a group's blocks are when names have come and the group
+ *		is called otherwise, or has become one with another.
+ *	members	the blocks of the open group.
+ *
+ * The parts
+ *	groups.c	kinds, takes, and the cursor on a group
+ *	group_rows.c	how they look
+ *	members.c	the blocks of the open group
+ */
+#ifndef PAGEK_GROUPS_H
+#define PAGEK_GROUPS_H
+
+#include "calls.h"
+
+#define PAGE_GROUPS_MAX 65536	/* the heaviest are listed; the sum is of all */
+#define PAGE_MEMBERS_MAX 65536	/* blocks of the open group that are listed */
+
+struct page_group_kind {
+	const char *name;	/* as `b` says it */
+	const char *title;	/* of the column with the names */
+	const char *one;	/* "function": what a group of them is */
+	enum profile_by by;
+};
+
+/* NULL for 0 and behind the last. */
+const struct page_group_kind *page_group_kind(unsigned kind);
+
+/* A group that one holds on to while names come and sums change. */
+struct page_group_hold {
+	uint64_t key;
+	uint64_t caller;	/* one that is in it */
+	uint64_t frame;	/* by any frame: that of the caller's which is meant */
+};
+
+struct page_members;
+
+struct page_groups {
+	struct profile *profile;
+	unsigned kind;		/* that rows are of */
+	struct profile_group *row;	/* the heaviest first */
+	size_t nrow, cap;
+	size_t all;		/* rows that there would be without a limit */
+	struct profile_sum total;
+	int64_t now_ms;		/* of the take */
+	size_t missing;		/* callers whose names are not all there */
+
+	bool taken;
+	unsigned round;		/* page->round of the take */
+	uint32_t stream_no;	/* the stream's */
+	const struct blklist *list;	/* never looked into: is it another one? */
+	uint64_t changes;	/* of the list, counted */
+	struct mono ended;	/* on the view's clock */
+	int64_t cost_ns;
+	uint64_t serial;	/* counts up when profile or rows have changed */
+
+	struct page_group_hold cursor;
+	struct page_group_hold open;
+	char open_name[PAGE_NAME_MAX];	/* as its row has them; outside text */
+	char open_where[PAGE_NAME_MAX];
+	struct page_members *members;
+};
+
+/*
+ * Takes anew what is due.  For who looks at groups or at neighbours; the rows
+ * are those of page->group, none for 0.  -ENOMEM.
+ */
+int page_groups_refresh(struct page *, const struct page_view *);
+void page_groups_free(struct page_groups *);
+/* What else was made of the take: it counts as its cost. */
+void page_groups_charge(struct page_groups *, int64_t ns);
+
+/* The key that the held group has by now; it follows the names.  False: it is gone. */
+bool page_group_find(const struct page_groups *, const struct page_view *,
+    enum profile_by, struct page_group_hold *);
+/* Holds the group of that row. */
+void page_group_hold(const struct page_view *, enum profile_by,
+    const struct profile_group *, struct page_group_hold *);
+
+/* "zmalloc  zmalloc.c:112": name and place; outside text. */
+void page_group_name(const struct profile_group *, char *out, size_t cap);
+
+/* --- rows (group_rows.c) ------------------------------------------------ */
+
+/* The heading of the groups' rows, and one of them. */
+void page_group_heading(const struct page *, const struct page_view *,
+    struct page_picture *);
+void page_group_row(const struct page *, const struct page_view *,
+    uint64_t at, struct page_picture *);
+/* The same columns for any sum, a share of `of` bytes. */
+void page_group_sum_heading(const char *title, bool self,
+    struct page_picture *);
+void page_group_sum_row(const struct page_view *,
+    const struct profile_group *, uint64_t of, int indent, bool self,
+    struct page_picture *);
+
+/* --- the blocks of the open group (members.c) --------------------------- */
+
+int page_members_take(struct page *, const struct page_view *);
+void page_members_free(struct page_members *);
+uint64_t page_members_total(const struct page_members *);
+/* Copies out up to n from `at` on. */
+size_t page_members_window(const struct page_members *, uint64_t at,
+    struct blk *out, size_t n);
+/* Which group is open, and its sums: "zmalloc  zmalloc.c:112  12 of 60 blocks, 4.2 KiB" */
+void page_members_put(const struct page *, struct page_picture *);
+
+#endif

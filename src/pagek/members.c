@@ -1,0 +1,220 @@
+/*
+ * The blocks of the open group: a filtered list, in the order of the page.
+ *
+ * The whole list is looked through for them at each take, so on large lists
+ * they are as old as the groups; what has been freed since is dimmed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "groups.h"
+
+#define WALK_ROWS 256
+#define NAME_KEEP 12	/* columns of the group's name */
+#define ANSWERS 1024	/* a power of two */
+
+struct page_members {
+	struct blk *blk;
+	size_t n, cap;
+	uint64_t all, bytes;	/* with those beyond the limit */
+	uint64_t of;		/* blocks looked through */
+};
+
+void
+page_members_free(struct page_members *m)
+{
+	if (m != NULL)
+		free(m->blk);
+	free(m);
+}
+
+/* Blocks come in runs of few callers: the last answers are kept. */
+struct asked {
+	struct page_groups *g;
+	enum profile_by by;
+	struct {
+		uint64_t caller;
+		bool known, in;
+	} answer[ANSWERS];
+};
+
+static bool
+is_member(struct asked *a, uint64_t caller)
+{
+	size_t i = (size_t)((caller * UINT64_C(0x9e3779b97f4a7c15)) >> 54) &
+	    (ANSWERS - 1);
+
+	if (!a->answer[i].known || a->answer[i].caller != caller) {
+		a->answer[i].caller = caller;
+		a->answer[i].known = true;
+		a->answer[i].in = profile_in_group(a->g->profile, a->by,
+		    a->g->open.key, caller);
+	}
+	return a->answer[i].in;
+}
+
+static int
+put_member(struct page_members *m, const struct blk *b)
+{
+	void *blks = m->blk;
+	int r;
+
+	m->all++;
+	m->bytes += b->size;
+	if (m->n == PAGE_MEMBERS_MAX)
+		return 0;
+	r = base_grow(&blks, &m->cap, m->n + 1, sizeof *m->blk);
+	if (r < 0)
+		return r;
+	m->blk = blks;
+	m->blk[m->n++] = *b;
+	return 0;
+}
+
+static int
+walk(struct page_members *m, struct asked *a, const struct page *page,
+    const struct blklist *list)
+{
+	struct blk rows[WALK_ROWS];
+	size_t n, i;
+	int r;
+
+	while ((n = blklist_window(list, page->opts.order, page->opts.reverse,
+	    m->of, rows, WALK_ROWS)) > 0) {
+		for (i = 0; i < n; i++) {
+			if (!is_member(a, rows[i].caller))
+				continue;
+			r = put_member(m, &rows[i]);
+			if (r < 0)
+				return r;
+		}
+		m->of += n;
+	}
+	return 0;
+}
+
+int
+page_members_take(struct page *page, const struct page_view *v)
+{
+	struct page_groups *g = page->groups;
+	struct page_members *m = g->members;
+	struct asked *a;
+	int r = 0;
+
+	if (m == NULL)
+		m = g->members = calloc(1, sizeof *m);
+	a = calloc(1, sizeof *a);
+	if (m == NULL || a == NULL) {
+		free(a);
+		return -ENOMEM;
+	}
+	a->g = g;
+	a->by = page_group_kind(page->group)->by;
+	m->n = 0;
+	m->all = m->bytes = m->of = 0;
+	/* Gone: nobody is asked for its key again, so nothing is in it. */
+	page_group_find(g, v, a->by, &g->open);
+	if (v->look->list != NULL)
+		r = walk(m, a, page, v->look->list);
+	free(a);
+	return r;
+}
+
+uint64_t
+page_members_total(const struct page_members *m)
+{
+	return m != NULL ? m->n : 0;
+}
+
+size_t
+page_members_window(const struct page_members *m, uint64_t at,
+    struct blk *out, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && m != NULL && at + i < m->n; i++)
+		out[i] = m->blk[at + i];
+	return i;
+}
+
+/* The longest sum that leaves the name its room. */
+void
+page_members_put(const struct page *page, struct page_picture *pic)
+{
+	static const struct page_members none;
+	const struct page_groups *g = page->groups;
+	const struct page_members *m = g->members != NULL ? g->members : &none;
+	char n[32], of[32], bytes[24], listed[32] = "", text[128];
+	size_t len;
+	int form;
+
+	base_group_digits(n, sizeof n, m->all);
+	base_group_digits(of, sizeof of, m->of);
+	base_human_bytes(bytes, sizeof bytes, m->bytes);
+	if (m->n < m->all)
+		base_group_digits(listed, sizeof listed, m->n);
+	for (form = 0; form < 3; form++) {
+		len = 0;
+		base_append(text, sizeof text, &len, "  %s", n);
+		if (form < 2)
+			base_append(text, sizeof text, &len, " of %s", of);
+		if (form < 1)
+			base_append(text, sizeof text, &len, " blocks, %s",
+			    bytes);
+		if (listed[0] != '\0')
+			base_append(text, sizeof text, &len, ", %s listed",
+			    listed);
+		if ((int)len + NAME_KEEP <= pic->cols)
+			break;
+	}
+	page_put_name(g->open_name, g->open_where, pic->cols - (int)len, pic);
+	picture_printf(pic, "%s", text);
+	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+}
+
+/* --- the cursor --------------------------------------------------------- */
+
+static uint64_t
+members_total(const struct page *page, const struct page_view *v)
+{
+	(void)v;
+	return page->groups != NULL ?
+	    page_members_total(page->groups->members) : 0;
+}
+
+static bool
+members_hold(struct page *page, const struct page_view *v)
+{
+	struct blk b;
+
+	(void)v;
+	if (page->groups == NULL || page_members_window(page->groups->members,
+	    page->cursor, &b, 1) == 0)
+		return false;
+	page_hold_block(page, &b);
+	return true;
+}
+
+static bool
+members_held(struct page *page, const struct page_view *v, uint64_t total,
+    uint64_t *offset)
+{
+	const struct page_members *m = page->groups != NULL ?
+	    page->groups->members : NULL;
+	size_t i;
+
+	(void)v;
+	(void)total;
+	for (i = 0; m != NULL && i < m->n; i++)
+		if (page_holds_block(page, &m->blk[i])) {
+			*offset = i;
+			return true;
+		}
+	return false;
+}
+
+const struct page_rows_ops page_rows_members = {
+	.total = members_total,
+	.hold = members_hold,
+	.held = members_held,
+};
