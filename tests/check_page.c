@@ -289,7 +289,7 @@ START_TEST(help_names_every_key_once)
 {
 	static const char *const names[] = {
 		"j Down", "k Up", "PgDn", "PgUp", "g Home", "G End", "Enter",
-		"s", "r", "b", "c", "Space", "e", "^L", ":", "l", "Q",
+		"s", "r", "b", "c", "Space", "e", "^L", "g", ":", "l", "Q",
 		"? h F1", "Esc", "q F10", "^Z", "^C",
 	};
 	char line[32];

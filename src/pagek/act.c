@@ -199,13 +199,17 @@ do_open(struct app *app)
 {
 	struct page_view v;
 
+	if (!page_shows_groups(app->page)) {
+		app_open_detail(app);
+		return;
+	}
 	page_view_shown(&v, app->page, app->session);
 	if (!page_open_group(app->page, &v))
 		app_say(app, "there is no group here");
 }
 
-static void
-do_pause(struct app *app)
+void
+app_pause(struct app *app)
 {
 	struct page_view v;
 	int r;
@@ -375,7 +379,7 @@ static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_LAYOUT] = do_layout,
 	[PAGE_DO_GROUP] = do_group,
 	[PAGE_DO_OPEN] = do_open,
-	[PAGE_DO_PAUSE] = do_pause,
+	[PAGE_DO_PAUSE] = app_pause,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,
 	[PAGE_DO_COMMAND] = do_command,

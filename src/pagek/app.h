@@ -6,13 +6,14 @@
  *	screen.c	terminal, loop and paint, around one struct app
  *	act.c		what each key of keys.def does
  *	command.c	the line that `:` opens
- *	overlay.c	what lies over the page: help, targets
+ *	overlay.c	what lies over the page: help, targets ...
+ *	overlay_block.c	... the detail of a block, callers and callees
  *	save.c		the picture into a file
  */
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
 
-#include "groups.h"
+#include "detail.h"
 #include "keys.h"
 
 enum app_mode {
@@ -25,6 +26,24 @@ enum app_overlay {
 	APP_NO_OVERLAY,
 	APP_HELP,
 	APP_TARGETS,
+	APP_DETAIL,
+	APP_KIN,
+	APP_OVERLAYS		/* one more than the last */
+};
+
+struct app;
+
+/* What an overlay does; NULL: nothing. */
+struct app_overlay_ops {
+	/* All of it in so many rows, its title the first.  -ENOMEM. */
+	int (*compose)(struct app *, int rows, struct page_picture *);
+	void (*move)(struct app *, int delta);
+	int (*window)(const struct app *);	/* rows that PgDn goes */
+	void (*enter)(struct app *);
+	/* Esc: true when that led somewhere else within the overlay. */
+	bool (*back)(struct app *);
+	/* Keys of its own; false: not one of them. */
+	bool (*key)(struct app *, int code);
 };
 
 struct app {
@@ -38,15 +57,16 @@ struct app {
 	char prompt[320];		/* what page->prompt shows */
 
 	enum app_overlay overlay;
-	int overlay_top;		/* first line shown */
-	int overlay_lines;		/* of the last one composed */
-	int overlay_window;
+	enum app_overlay under[APP_OVERLAYS];	/* come back when it is closed, the last first */
+	int nunder;
+	struct page_scroll scroll;	/* of help and targets */
+	struct page_detail detail;
+	struct page_kin kin;
+	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
 	struct nodes_target *targets;	/* owned */
 	size_t ntargets, selected;
 	char wanted[128];		/* target that was asked for by word */
 	char stream[128];		/* name the session was switched to */
-
-	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
 
 	bool ending;			/* the target was asked to end */
 	struct mono ending_at;
@@ -67,6 +87,8 @@ void app_tick(struct app *);
 /* The process stood still for so long: it was stopped. */
 void app_resumed(struct app *, int64_t gap_ms);
 void app_quit(struct app *, enum page_end, int signal);
+/* Pauses the picture, or lets it go on. */
+void app_pause(struct app *);
 
 /* In the bottom line until the next key; outside text is welcome. */
 void app_say(struct app *, const char *fmt, ...)
@@ -79,10 +101,17 @@ void app_switch(struct app *, const struct nodes_target *);
 void app_forget_targets(struct app *);
 void app_commands_help(struct page_picture *);
 
+/* Over what is open already; Esc goes back to that. */
 void app_overlay_open(struct app *, enum app_overlay);
+void app_overlay_close(struct app *);
+void app_overlay_close_all(struct app *);
+extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin;
 void app_overlay_key(struct app *, int code);
 /* The whole overlay for app's size; nothing when there is none: false. */
 bool app_overlay_compose(struct app *, struct page_picture *);
+
+/* The block under the cursor in full. */
+void app_open_detail(struct app *);
 
 /* 0 with the file's name in path, or a negative errno. */
 int app_save(struct app *, char *path, size_t cap);

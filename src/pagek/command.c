@@ -239,6 +239,7 @@ app_switch(struct app *app, const struct nodes_target *t)
 		app_say(app, "cannot go to %.64s: %s", t->name, strerror(-r));
 		return;
 	}
+	app_overlay_close_all(app);
 	page_set_group(app->page, app->page->group);
 	app->page->offs = app->page->flat_offs = 0;
 	app->page->round++;

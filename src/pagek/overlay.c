@@ -1,27 +1,10 @@
 /*
- * What lies over the page: the help, made from the key table, and the list of
- * the node's targets.  The page goes on below.
+ * What lies over the page: the help, made from the key table, the list of the
+ * node's targets, and those of overlay_block.c.  The page goes on below.
  */
 #include <signal.h>
 
 #include "app.h"
-
-void
-app_overlay_open(struct app *app, enum app_overlay overlay)
-{
-	size_t i;
-	const struct nodes_look *look;
-
-	app->overlay = overlay;
-	app->overlay_top = 0;
-	app->selected = 0;
-	if (overlay != APP_TARGETS)
-		return;
-	look = nodes_session_look(app->session);
-	for (i = 0; i < app->ntargets; i++)
-		if (app->targets[i].pid == look->pid)
-			app->selected = i;
-}
 
 static void
 put_target(const struct nodes_target *t, struct page_picture *pic)
@@ -73,93 +56,160 @@ put_help(struct page_picture *pic)
 	page_counters_help(pic);
 }
 
-static void
-put_title(const struct app *app, struct page_picture *pic)
+/* --- help --------------------------------------------------------------- */
+
+static int
+help_compose(struct app *app, int rows, struct page_picture *pic)
 {
+	int r;
+
 	picture_line(pic);
-	if (app->overlay == APP_HELP)
-		picture_printf(pic, "HELP  page K     j k move  Esc close");
-	else
-		picture_printf(pic, "     PID COMM                    LIVE "
-		    "BLOCKS STATE    j k Enter go  Esc close");
+	picture_printf(pic, "HELP  page K     j k move  Esc close");
 	picture_mark_line(pic, PAGE_HEADING);
-}
-
-/* Lines [top, top + n) of the picture move up below the title. */
-static void
-cut_lines(struct page_picture *pic, int top, int n)
-{
-	int i;
-
-	for (i = 0; i < n && top + i + 1 < pic->rows; i++)
-		pic->line[i + 1] = pic->line[top + i + 1];
-	pic->rows = i + 1;
-}
-
-bool
-app_overlay_compose(struct app *app, struct page_picture *pic)
-{
-	int most;
-
-	if (app->overlay == APP_NO_OVERLAY)
-		return false;
-	picture_begin(pic, app->cols, app->page->opts.ascii);
-	put_title(app, pic);
-	if (app->overlay == APP_HELP)
-		put_help(pic);
-	else
-		put_targets(app, pic);
-	if (picture_end(pic) < 0)
-		return false;
-	/* Line 1 of the page, with its state, and the last line stay. */
-	app->overlay_window = app->rows > 4 ? app->rows - 3 : 1;
-	app->overlay_lines = pic->rows - 1;
-	most = app->overlay_lines - app->overlay_window;
-	if (app->overlay == APP_TARGETS) {
-		if ((int)app->selected < app->overlay_top)
-			app->overlay_top = (int)app->selected;
-		if ((int)app->selected >= app->overlay_top +
-		    app->overlay_window)
-			app->overlay_top = (int)app->selected -
-			    app->overlay_window + 1;
-	}
-	if (app->overlay_top > most)
-		app->overlay_top = most;
-	if (app->overlay_top < 0)
-		app->overlay_top = 0;
-	cut_lines(pic, app->overlay_top, app->overlay_window);
-	return true;
+	put_help(pic);
+	r = picture_end(pic);
+	if (r == 0)
+		page_scroll_cut(&app->scroll, pic, rows - 1);
+	return r;
 }
 
 static void
-overlay_move(struct app *app, int delta)
+help_move(struct app *app, int delta)
 {
-	int64_t at;
+	app->scroll.top += delta;
+}
 
-	if (app->overlay != APP_TARGETS) {
-		app->overlay_top += delta;
-		return;
-	}
-	at = (int64_t)app->selected + delta;
+static int
+plain_window(const struct app *app)
+{
+	return app->scroll.window;
+}
+
+/* --- targets ------------------------------------------------------------ */
+
+static int
+targets_compose(struct app *app, int rows, struct page_picture *pic)
+{
+	int r;
+
+	picture_line(pic);
+	picture_printf(pic, "     PID COMM                    LIVE "
+	    "BLOCKS STATE    j k Enter go  Esc close");
+	picture_mark_line(pic, PAGE_HEADING);
+	put_targets(app, pic);
+	r = picture_end(pic);
+	if (r < 0)
+		return r;
+	page_scroll_to(&app->scroll, (int)app->selected, rows > 2 ? rows - 1 :
+	    1);
+	page_scroll_cut(&app->scroll, pic, rows - 1);
+	return 0;
+}
+
+static void
+targets_move(struct app *app, int delta)
+{
+	int64_t at = (int64_t)app->selected + delta;
+
 	if (at >= (int64_t)app->ntargets)
 		at = (int64_t)app->ntargets - 1;
 	app->selected = at > 0 ? (size_t)at : 0;
 }
 
 static void
-overlay_close(struct app *app)
+targets_enter(struct app *app)
+{
+	app_overlay_close(app);
+	if (app->ntargets > 0)
+		app_switch(app, &app->targets[app->selected]);
+}
+
+/* --- all of them -------------------------------------------------------- */
+
+static const struct app_overlay_ops help_ops = {
+	.compose = help_compose,
+	.move = help_move,
+	.window = plain_window,
+	.enter = app_overlay_close,
+};
+
+static const struct app_overlay_ops targets_ops = {
+	.compose = targets_compose,
+	.move = targets_move,
+	.window = plain_window,
+	.enter = targets_enter,
+};
+
+static const struct app_overlay_ops *const overlays[APP_OVERLAYS] = {
+	[APP_HELP] = &help_ops,
+	[APP_TARGETS] = &targets_ops,
+	[APP_DETAIL] = &app_overlay_detail,
+	[APP_KIN] = &app_overlay_kin,
+};
+
+static void
+select_own_target(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+	size_t i;
+
+	app->selected = 0;
+	for (i = 0; i < app->ntargets; i++)
+		if (app->targets[i].pid == look->pid)
+			app->selected = i;
+}
+
+/* Each of them lies there once: what was under it is no longer. */
+void
+app_overlay_open(struct app *app, enum app_overlay overlay)
+{
+	int i, n = 0;
+
+	for (i = 0; i < app->nunder; i++)
+		if (app->under[i] != overlay)
+			app->under[n++] = app->under[i];
+	if (app->overlay != APP_NO_OVERLAY && app->overlay != overlay)
+		app->under[n++] = app->overlay;
+	app->nunder = n;
+	app->overlay = overlay;
+	app->scroll = (struct page_scroll){ 0 };
+	if (overlay == APP_TARGETS)
+		select_own_target(app);
+}
+
+void
+app_overlay_close(struct app *app)
+{
+	app->overlay = app->nunder > 0 ? app->under[--app->nunder] :
+	    APP_NO_OVERLAY;
+	app->scroll = (struct page_scroll){ 0 };
+}
+
+void
+app_overlay_close_all(struct app *app)
 {
 	app->overlay = APP_NO_OVERLAY;
+	app->nunder = 0;
+}
+
+bool
+app_overlay_compose(struct app *app, struct page_picture *pic)
+{
+	if (app->overlay == APP_NO_OVERLAY)
+		return false;
+	picture_begin(pic, app->cols, app->page->opts.ascii);
+	/* Line 1 of the page, with its state, and the last line stay. */
+	return overlays[app->overlay]->compose(app, app->rows > 4 ?
+	    app->rows - 2 : 2, pic) == 0;
 }
 
 static void
-overlay_enter(struct app *app)
+go_back(struct app *app)
 {
-	bool go = app->overlay == APP_TARGETS && app->ntargets > 0;
+	const struct app_overlay_ops *ops = overlays[app->overlay];
 
-	overlay_close(app);
-	if (go)
-		app_switch(app, &app->targets[app->selected]);
+	if (ops->back == NULL || !ops->back(app))
+		app_overlay_close(app);
 }
 
 /*
@@ -169,41 +219,47 @@ overlay_enter(struct app *app)
 void
 app_overlay_key(struct app *app, int code)
 {
-	if (code == '\r' || code == '\n' || code == PAGE_KEY_ENTER) {
-		overlay_enter(app);
+	const struct app_overlay_ops *ops = overlays[app->overlay];
+
+	if (ops->key != NULL && ops->key(app, code))
 		return;
-	}
 	if (code == 'q') {
-		overlay_close(app);
+		app_overlay_close(app);
 		return;
 	}
 	switch (page_key_action(code)) {
+	case PAGE_DO_OPEN:
+		ops->enter(app);
+		break;
 	case PAGE_DO_DOWN:
-		overlay_move(app, 1);
+		ops->move(app, 1);
 		break;
 	case PAGE_DO_UP:
-		overlay_move(app, -1);
+		ops->move(app, -1);
 		break;
 	case PAGE_DO_PAGE_DOWN:
-		overlay_move(app, app->overlay_window);
+		ops->move(app, ops->window(app));
 		break;
 	case PAGE_DO_PAGE_UP:
-		overlay_move(app, -app->overlay_window);
+		ops->move(app, -ops->window(app));
 		break;
 	case PAGE_DO_FIRST:
-		overlay_move(app, -(1 << 24));
+		ops->move(app, -(1 << 24));
 		break;
 	case PAGE_DO_LAST:
-		overlay_move(app, 1 << 24);
+		ops->move(app, 1 << 24);
 		break;
 	case PAGE_DO_HELP:
 		if (app->overlay == APP_HELP)
-			overlay_close(app);
+			app_overlay_close(app);
 		else
 			app_overlay_open(app, APP_HELP);
 		break;
 	case PAGE_DO_CLOSE:
-		overlay_close(app);
+		go_back(app);
+		break;
+	case PAGE_DO_PAUSE:
+		app_pause(app);
 		break;
 	case PAGE_DO_QUIT:
 		app_quit(app, PAGE_QUIT, 0);

@@ -15,6 +15,7 @@
  *	calls.c		stacks as lines: who asked
  *	groups.c, group_rows.c	the blocks in groups, and their rows
  *	members.c	the blocks of one group
+ *	detail.c, kin.c	what lies over the page: one block, one function
  *	picture.c	lines that fit
  */
 #ifndef PAGEK_VIEW_H

@@ -452,4 +452,161 @@ overlays() {
 }
 
 rule "overlays, commands and unknown keys leave the page alive" overlays
+
+# --- who asked ---
+
+# No line is wrapped: a full screen has as many lines as it is high.
+whole() {
+	[ "$(t display -p -t p '#{pane_width}x#{pane_height}')" = "$1x$2" ] ||
+	    return 1
+	[ "$(shot | awk '{ print length($0) }' | sort -n | tail -n 1)" -le "$1" ]
+}
+
+# A row under the cursor: in reverse, whatever it begins with.
+reversed() {
+	esc=$(printf '\033')
+	t capture-pane -e -p -t p | sed 1,3d |
+	    grep -qE "$esc\[([0-9;]*;)?7m($esc\[[0-9;]*m)*[^$esc]*$1"
+}
+
+# The end of the stack, which comes a moment after the block.
+end_shows() {
+	keys G
+	shows "$1"
+}
+
+detail_opens() {
+	open "$1" "$2" demo:1 && wait_for LIVE || return 1
+	# Its first block is there from the start, and so is its stack.
+	keys j Enter
+	wait_for 'BLOCK 7f3c' && wait_for 'asked' && whole "$1" "$2" || return 1
+	until_true 10 end_shows "$3" || return 1
+	keys g
+	wait_for 'callers' && whole "$1" "$2" || return 1
+	keys Escape
+	wait_for 'BLOCK 7f3c' || return 1
+	keys Escape
+	until_true 10 shows 'ADDRESS' && quits
+}
+
+groups_open() {
+	open "$1" "$2" demo:1 && wait_for LIVE || return 1
+	keys b
+	wait_for 'COUNT' && wait_for 'conn_read' && whole "$1" "$2" || return 1
+	keys j j j
+	until_true 10 reversed '%' || return 1
+	keys Enter
+	wait_for 'ADDRESS' && whole "$1" "$2" || return 1
+	keys Escape
+	wait_for 'COUNT' || return 1
+	keys b
+	wait_for 'SITE' || return 1
+	keys b
+	wait_for 'LINE' || return 1
+	keys b
+	wait_for 'MODULE' || return 1
+	keys b
+	wait_for 'FRAME' || return 1
+	wait_for 'worker_main' && whole "$1" "$2" || return 1
+	keys b
+	wait_for 'ADDRESS' && quits
+}
+
+for size in '80 24' '124 30' '40 10'; do
+	rule "at $size a block opens in detail, and its callers" \
+	    detail_opens $size 'clone3'
+	rule "at $size groups open and close" groups_open $size
+done
+
+# The same block, whatever happens to it; its time of birth does not change.
+detail_stays() {
+	open 80 24 demo:1 && wait_for LIVE || return 1
+	keys j Enter
+	wait_for 'BLOCK 7f3c' || return 1
+	born=$(shot | sed -n 's/.*since //p')
+	until_true 60 shows 'freed, seen' || return 1
+	[ "$(shot | sed -n 's/.*since //p')" = "$born" ] || return 1
+	shows 'innermost first' && shows 'clone3' || return 1
+	keys Escape
+	until_true 10 shows 'ADDRESS' && quits
+}
+
+paused_groups() {
+	open 80 24 demo:1 && wait_for LIVE || return 1
+	keys b
+	wait_for 'conn_read' || return 1
+	keys Space
+	wait_for 'PAUSED +' || return 1
+	shot | sed -n '3,22p' >"$tmp/paused"
+	# A second's records later nothing but their count has changed.
+	until_true 10 sh -c "tmux -u -S '$tmp/tmux' capture-pane -p -t p |
+	    grep -q 'PAUSED +[0-9]*,[0-9]'" || return 1
+	shot | sed -n '3,22p' | cmp - "$tmp/paused" || return 1
+	keys Enter
+	wait_for 'blocks,' || return 1
+	keys Enter
+	wait_for 'live in the paused picture' || wait_for 'state     live' ||
+	    return 1
+	keys Escape
+	quits
+}
+
+skipping() {
+	open 100 24 demo:1 && wait_for LIVE || return 1
+	wait_for 'parse_header' || return 1
+	keys ':noskip' Enter
+	wait_for 'xmalloc  xmalloc.c:22' || return 1
+	shows 'parse_header' && return 1
+	keys ':skip xmalloc,parse_header' Enter
+	wait_for 'request_feed' || return 1
+	keys ':skip a,,b' Enter
+	wait_for 'are no patterns' || return 1
+	keys ':skip' Enter
+	wait_for 'parse_header' && quits
+}
+
+no_color_detail() {
+	go 80 24 || return 1
+	run "NO_COLOR=1 $B/pagek demo:1"
+	wait_for LIVE || return 1
+	keys j Enter
+	wait_for 'BLOCK 7f3c' && until_true 10 reversed 'xmalloc' || return 1
+	if colours; then
+		return 1
+	fi
+	keys Escape b j
+	until_true 10 reversed '%' || return 1
+	if colours; then
+		return 1
+	fi
+	quits
+}
+
+real_target() {
+	go 100 30 || return 1
+	run "$B/pagek run -- $B/tests/targets/held"
+	wait_for 'LIVE' || return 1
+	keys b
+	wait_for 'COUNT' || return 1
+	keys b b b b
+	wait_for 'FRAME' && until_true 20 shows 'main' || return 1
+	keys b Enter
+	wait_for 'BLOCK ' && wait_for 'innermost first' || return 1
+	keys q
+	until_true 10 shows 'ADDRESS' || return 1
+	keys Q
+	wait_for 'y/n' || return 1
+	keys y
+	back
+}
+
+rule "a detail stays on its block, also when that is freed" detail_stays
+rule "a pause stops groups, and what they open" paused_groups
+rule ":skip and :noskip change who has asked" skipping
+rule "without colour the cursor is seen in detail and groups" no_color_detail
+if [ -x "$B/tests/targets/held" ]; then
+	rule "a real target's blocks have stacks and groups" real_target
+else
+	skip "a real target's blocks have stacks and groups: no tests/targets/held"
+fi
 say_result

@@ -1,0 +1,518 @@
+/*
+ * What lies over the page: one block in full, and the callers and callees of
+ * one function.
+ */
+#include "../src/pagek/detail.h"
+#include "golden.h"
+#include "harness.h"
+#include "scene.h"
+
+static struct symbol_wrappers *wrappers;
+static struct page_detail detail;
+static struct page_kin kin;
+
+static void
+setup_detail(void)
+{
+	setup_stacks();
+	ck_assert_int_eq(symbol_wrappers_new(&wrappers), 0);
+	scene.view.wrappers = page.opts.wrappers = wrappers;
+	page.on_screen = true;
+}
+
+static void
+teardown_detail(void)
+{
+	teardown();
+	symbol_wrappers_free(wrappers);
+}
+
+/* The oldest block of the site. */
+static void
+open_site(unsigned site)
+{
+	struct blk b;
+
+	ck_assert_int_eq(blklist_get(scene.list, 0,
+	    UINT64_C(0x7f3c04001040) + (site - 1) * 0x1000, &b), 0);
+	ck_assert_uint_eq(b.caller, rec_site_caller(site));
+	page_detail_open(&detail, &scene.view, &b);
+}
+
+static void
+look(int cols, int rows)
+{
+	ck_assert_int_eq(page_detail_compose(&detail, &page, &scene.view,
+	    cols, rows, &pic), 0);
+	assert_fits(cols, 0);
+	ck_assert_int_le(pic.rows, rows > 2 ? rows : 2);
+}
+
+static void
+look_kin(int cols, int rows)
+{
+	ck_assert_int_eq(page_kin_compose(&kin, &page, &scene.view, cols,
+	    rows, &pic), 0);
+	assert_fits(cols, 0);
+	ck_assert_int_le(pic.rows, rows > 2 ? rows : 2);
+}
+
+static void
+later(void)
+{
+	int64_t ns = scene.view.now.ns + INT64_C(1000000000000);
+
+	scene_refresh(&scene);
+	scene.view.now.ns = ns;
+}
+
+/* --- the block ---------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	unsigned site;
+	int cols, rows;
+} golden[] = {
+	{ "detail-inlined-80", 1, 80, 22 },
+	{ "detail-inlined-124", 1, 124, 28 },
+	{ "detail-inlined-40", 1, 40, 24 },
+	{ "detail-depth-80", 3, 80, 22 },
+	{ "detail-reasons-80", 5, 80, 22 },
+	{ "detail-low-80", 1, 80, 8 },
+};
+
+START_TEST(picture_of_a_block_is_golden)
+{
+	open_site(golden[_i].site);
+	look(golden[_i].cols, golden[_i].rows);
+	assert_golden(&pic, golden[_i].name);
+}
+END_TEST
+
+START_TEST(classic_block_is_told_without_what_its_stream_lacks)
+{
+	struct blk b;
+
+	scene_fini(&scene);
+	scene_note(&scene);
+	ck_assert_int_eq(blklist_get(scene.list, 0, 0x8e66b8, &b), 0);
+	page_detail_open(&detail, &scene.view, &b);
+	look(80, 22);
+	ck_assert(shows("BLOCK 008e66b8"));
+	ck_assert(shows("72 asked"));
+	ck_assert(!shows("used"));
+	ck_assert(shows("node AB86"));
+	ck_assert(shows("since 2004-07-13 13:30:26"));
+	ck_assert(shows("nobody knows who asked"));
+	ck_assert(shows("flags 0"));
+}
+END_TEST
+
+START_TEST(every_size_holds_a_block)
+{
+	int rows;
+
+	open_site(1);
+	for (rows = 2; rows < 30; rows++)
+		look(_i, rows);
+	scene_late = ~0u;
+	look(_i, 24);
+	scene_deaf = true;
+	look(_i, 24);
+}
+END_TEST
+
+START_TEST(words_that_are_missing_have_a_reason)
+{
+	open_site(5);
+	look(124, 40);
+	ck_assert(shows("another build of libbar.so.1 lies there now"));
+	ck_assert(shows("code in no file: made at run time, or unmapped"));
+	ck_assert(shows("no symbol for it in libfoo.so"));
+	ck_assert(shows(stream_end_text(RING_END_NO_TABLE)));
+	open_site(1);
+	look(124, 40);
+	ck_assert(shows("no debug information in redis-server"));
+	ck_assert(shows(stream_end_text(RING_END_OUTERMOST)));
+	scene.view.fetching = "redis-server 812 of 4,096 kB";
+	scene_late = 1u << SCENE_F_OBJECT;
+	look(124, 40);
+	ck_assert(shows("fetching debug file: redis-server 812 of 4,096 kB"));
+	ck_assert(shows("the words of 1 frame are on their way"));
+	ck_assert(shows("not known yet"));
+}
+END_TEST
+
+START_TEST(skipped_calls_are_told_and_dimmed)
+{
+	int i;
+
+	open_site(2);
+	page_detail_move(&detail, &scene.view, 1);
+	look(124, 40);
+	for (i = 0; strstr(pic.line[i].text, "(skipped)") == NULL; i++)
+		ck_assert_int_lt(i, pic.rows - 1);
+	ck_assert(strstr(pic.line[i].text, "zmalloc") != NULL);
+	ck_assert(marked(i, PAGE_STALE));
+	ck_assert(strstr(pic.line[i + 1].text, "(skipped)") == NULL);
+}
+END_TEST
+
+START_TEST(hostile_block_is_escaped_and_clipped)
+{
+	static char symbol[4200];
+	int i;
+
+	memset(symbol, 'x', sizeof symbol - 1);
+	memcpy(symbol, "a\033[2Jb\n\r\t\xff", 10);
+	scene_symbol_override = symbol;
+	scene.view.fetching = "\033]0;title\007";
+	stream_types_name(&scene.types, TYPE_API_FIRST, "a\033[b", "c\nd");
+	open_site(1);
+	detail.blk.type = TYPE_API_FIRST;
+	for (i = 33; i < 200; i += 7)
+		look(i, 40);
+	ck_assert(shows("x.so"));
+	for (i = 0; i < pic.rows; i++)
+		ck_assert_ptr_null(strpbrk(pic.line[i].text,
+		    "\033\n\r\t\007"));
+}
+END_TEST
+
+START_TEST(freed_block_stays_and_says_so)
+{
+	open_site(2);
+	look(80, 22);
+	ck_assert(shows("state     live"));
+	scene_free(&scene, detail.blk.addr);
+	scene.look.now_ms += 1;
+	later();
+	look(80, 22);
+	ck_assert(shows("freed, seen 0s ago"));
+	ck_assert(shows("dictAdd"));
+	scene.look.now_ms += 5000;
+	later();
+	look(80, 22);
+	ck_assert(shows("freed, seen 5s ago"));
+	ck_assert(!shows("another block"));
+	scene_alloc(&scene, detail.blk.addr, 16, TYPE_NEW, 1, 0,
+	    scene.look.now_ms);
+	later();
+	look(80, 22);
+	ck_assert(shows("freed, seen 5s ago; its address holds another "
+	    "block"));
+	ck_assert(shows("200 asked"));
+}
+END_TEST
+
+START_TEST(block_of_a_paused_picture_tells_that_it_is_freed_since)
+{
+	open_site(2);
+	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	page_view_frozen(&scene.view, &page);
+	look(80, 22);
+	ck_assert(shows("state     live"));
+	scene_free(&scene, detail.blk.addr);
+	later();
+	page_view_frozen(&scene.view, &page);
+	scene_deaf = true;
+	look(80, 22);
+	ck_assert(shows("live in the paused picture, freed since"));
+	ck_assert(shows("dictAdd"));
+}
+END_TEST
+
+START_TEST(block_of_another_stream_keeps_its_record_and_no_stack)
+{
+	open_site(2);
+	scene.look.stream_no++;
+	look(80, 22);
+	ck_assert(shows("another stream is watched by now"));
+	ck_assert(shows("200 asked"));
+	ck_assert(!shows("dictAdd"));
+}
+END_TEST
+
+/* --- the cursor --------------------------------------------------------- */
+
+static const char *
+call_name(void)
+{
+	static char text[PAGE_NAME_MAX];
+	struct page_call c;
+
+	if (!page_detail_call(&detail, &scene.view, &c))
+		return "";
+	page_call_function(&c, text, sizeof text);
+	return text;
+}
+
+START_TEST(cursor_goes_over_calls_and_stops_at_their_ends)
+{
+	static const char *const names[] = { "zmalloc", "robj::make(int)",
+		"createObject", "processCommand", "main", "main" };
+	size_t i;
+
+	open_site(1);
+	look(80, 22);
+	for (i = 0; i < BASE_NELEM(names); i++) {
+		ck_assert_str_eq(call_name(), names[i]);
+		page_detail_move(&detail, &scene.view, 1);
+		look(80, 22);
+	}
+	page_detail_move(&detail, &scene.view, -(1 << 24));
+	ck_assert_str_eq(call_name(), "zmalloc");
+	page_detail_move(&detail, &scene.view, 1 << 24);
+	ck_assert_str_eq(call_name(), "main");
+}
+END_TEST
+
+START_TEST(inlined_calls_that_come_late_do_not_move_the_cursor)
+{
+	scene_late = 1u << SCENE_F_OBJECT;
+	open_site(1);
+	look(80, 22);
+	page_detail_move(&detail, &scene.view, 2);
+	ck_assert_str_eq(call_name(), "processCommand");
+	scene_late = 0;
+	look(80, 22);
+	ck_assert_str_eq(call_name(), "processCommand");
+	/* The frame's own function, not what turned out to be inlined in it. */
+	scene_late = 1u << SCENE_F_OBJECT;
+	page_detail_move(&detail, &scene.view, -1);
+	look(80, 22);
+	scene_late = 0;
+	look(80, 22);
+	ck_assert_str_eq(call_name(), "createObject");
+}
+END_TEST
+
+START_TEST(low_screen_scrolls_to_the_cursor_and_back_to_the_top)
+{
+	int i;
+
+	open_site(1);
+	look(80, 8);
+	ck_assert(shows("address"));
+	for (i = 0; i < 20; i++) {
+		page_detail_move(&detail, &scene.view, 1);
+		look(80, 8);
+	}
+	ck_assert_str_eq(call_name(), "main");
+	ck_assert(shows("main"));
+	ck_assert(!shows("address"));
+	for (i = 0; i < 20; i++) {
+		page_detail_move(&detail, &scene.view, -1);
+		look(80, 8);
+	}
+	ck_assert_str_eq(call_name(), "zmalloc");
+	ck_assert(shows("address"));
+}
+END_TEST
+
+START_TEST(call_under_the_cursor_is_told_in_full)
+{
+	open_site(2);
+	page_detail_move(&detail, &scene.view, 1);
+	look(80, 22);
+	ck_assert_str_eq(pic.line[19].text, "dictAdd");
+	ck_assert_str_eq(pic.line[20].text, "src/dict.c:300");
+	page_detail_move(&detail, &scene.view, 2);
+	look(80, 22);
+	ck_assert_str_eq(pic.line[19].text, "main");
+	ck_assert_str_eq(pic.line[20].text, "/usr/bin/redis-server");
+}
+END_TEST
+
+/* --- callers and callees ------------------------------------------------ */
+
+/* Of the call so many lines down the stack of the site. */
+static void
+open_kin(unsigned site, int at)
+{
+	struct page_call c;
+
+	open_site(site);
+	page_detail_move(&detail, &scene.view, at);
+	ck_assert(page_detail_call(&detail, &scene.view, &c));
+	page_kin_open(&kin, detail.blk.caller, &c);
+}
+
+static int
+line_with(const char *text)
+{
+	int i;
+
+	for (i = 1; i < pic.rows; i++)
+		if (strstr(pic.line[i].text, text) != NULL)
+			return i;
+	return -1;
+}
+
+START_TEST(picture_of_kin_is_golden)
+{
+	open_kin(2, 2);
+	look_kin(100, 22);
+	assert_golden(&pic, "kin-100");
+	look_kin(40, 8);
+	assert_golden(&pic, "kin-40");
+}
+END_TEST
+
+START_TEST(kin_are_callers_above_and_callees_below)
+{
+	open_kin(2, 2);
+	look_kin(100, 22);
+	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
+	ck_assert_int_lt(line_with("callers"), line_with("main"));
+	ck_assert_int_lt(line_with("main"), line_with("callees"));
+	ck_assert_int_lt(line_with("callees"), line_with("dictAdd"));
+	ck_assert_int_lt(line_with("callees"), line_with("createObject"));
+	ck_assert_int_lt(line_with("callees"), line_with("libfoo.so+0x1f30"));
+	ck_assert_int_eq(line_with("robj::make"), -1);
+	ck_assert_int_eq(line_with("zmalloc"), -1);
+}
+END_TEST
+
+START_TEST(one_goes_from_kin_to_kin_and_back)
+{
+	open_kin(2, 2);
+	look_kin(100, 22);
+	page_kin_move(&kin, 3);
+	ck_assert(page_kin_go(&kin, &scene.view));
+	look_kin(100, 22);
+	ck_assert(strstr(pic.line[2].text, "createObject") != NULL ||
+	    strstr(pic.line[2].text, "dictAdd") != NULL);
+	ck_assert(page_kin_go(&kin, &scene.view));
+	look_kin(100, 22);
+	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
+	ck_assert(page_kin_back(&kin));
+	ck_assert(page_kin_back(&kin));
+	look_kin(100, 22);
+	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
+	ck_assert_int_eq(kin.step[0].selected, 3);
+	ck_assert(!page_kin_back(&kin));
+}
+END_TEST
+
+START_TEST(who_walks_in_circles_is_not_stopped)
+{
+	int i, back = 0;
+
+	open_kin(2, 2);
+	for (i = 0; i < 5 * PAGE_KIN_DEPTH; i++) {
+		look_kin(100, 22);
+		page_kin_move(&kin, 1);
+		if (!page_kin_go(&kin, &scene.view))
+			break;
+	}
+	while (page_kin_back(&kin)) {
+		look_kin(100, 22);
+		back++;
+	}
+	ck_assert_int_le(back, PAGE_KIN_DEPTH - 1);
+}
+END_TEST
+
+START_TEST(wrapper_has_kin_too)
+{
+	open_kin(2, 0);
+	look_kin(100, 22);
+	ck_assert(strstr(pic.line[2].text, "zmalloc") != NULL);
+	ck_assert_int_lt(line_with("callers"), line_with("dictAdd"));
+	ck_assert_int_eq(strcmp(pic.line[pic.rows - 1].text, "  none"), 0);
+}
+END_TEST
+
+START_TEST(function_of_which_nothing_lives_has_no_kin)
+{
+	unsigned i;
+
+	open_kin(2, 1);
+	for (i = 1; i < 40; i += 5)
+		scene_free(&scene, UINT64_C(0x7f3c04001040) + i * 0x1000);
+	later();
+	look_kin(100, 22);
+	ck_assert(shows("dictAdd"));
+	ck_assert(!page_kin_go(&kin, &scene.view));
+}
+END_TEST
+
+START_TEST(cursor_stays_on_its_kin)
+{
+	open_kin(2, 2);
+	look_kin(100, 22);
+	while (!marked(line_with("dictAdd"), PAGE_CURSOR)) {
+		ck_assert_int_lt(kin.step[0].selected, 9);
+		page_kin_move(&kin, 1);
+		look_kin(100, 22);
+	}
+	scene_alloc(&scene, 0x1000, 1 << 20, TYPE_MALLOC, 1,
+	    rec_site_caller(1), scene.look.now_ms);
+	later();
+	look_kin(100, 22);
+	ck_assert(marked(line_with("dictAdd"), PAGE_CURSOR));
+}
+END_TEST
+
+START_TEST(kin_of_a_name_that_comes_late_are_its_own)
+{
+	scene_late = 1u << SCENE_F_COMMAND;
+	open_kin(2, 2);
+	look_kin(100, 22);
+	ck_assert(shows("0x55d0c2a01300"));
+	scene_late = 0;
+	later();
+	look_kin(100, 22);
+	ck_assert(strstr(pic.line[2].text, "processCommand") != NULL);
+	ck_assert(shows("dictAdd"));
+}
+END_TEST
+
+static Suite *
+detail_suite(void)
+{
+	Suite *s = suite_create("detail");
+	TCase *block = tcase_create("block"), *cursor = tcase_create("cursor");
+	TCase *related = tcase_create("kin");
+
+	tcase_add_checked_fixture(block, setup_detail, teardown_detail);
+	tcase_add_loop_test(block, picture_of_a_block_is_golden, 0,
+	    (int)BASE_NELEM(golden));
+	tcase_add_test(block,
+	    classic_block_is_told_without_what_its_stream_lacks);
+	tcase_add_loop_test(block, every_size_holds_a_block, 1, 140);
+	tcase_add_test(block, words_that_are_missing_have_a_reason);
+	tcase_add_test(block, skipped_calls_are_told_and_dimmed);
+	tcase_add_test(block, hostile_block_is_escaped_and_clipped);
+	tcase_add_test(block, freed_block_stays_and_says_so);
+	tcase_add_test(block,
+	    block_of_a_paused_picture_tells_that_it_is_freed_since);
+	tcase_add_test(block,
+	    block_of_another_stream_keeps_its_record_and_no_stack);
+	suite_add_tcase(s, block);
+
+	tcase_add_checked_fixture(cursor, setup_detail, teardown_detail);
+	tcase_add_test(cursor,
+	    cursor_goes_over_calls_and_stops_at_their_ends);
+	tcase_add_test(cursor,
+	    inlined_calls_that_come_late_do_not_move_the_cursor);
+	tcase_add_test(cursor,
+	    low_screen_scrolls_to_the_cursor_and_back_to_the_top);
+	tcase_add_test(cursor, call_under_the_cursor_is_told_in_full);
+	suite_add_tcase(s, cursor);
+
+	tcase_add_checked_fixture(related, setup_detail, teardown_detail);
+	tcase_add_test(related, picture_of_kin_is_golden);
+	tcase_add_test(related, kin_are_callers_above_and_callees_below);
+	tcase_add_test(related, one_goes_from_kin_to_kin_and_back);
+	tcase_add_test(related, who_walks_in_circles_is_not_stopped);
+	tcase_add_test(related, wrapper_has_kin_too);
+	tcase_add_test(related, function_of_which_nothing_lives_has_no_kin);
+	tcase_add_test(related, cursor_stays_on_its_kin);
+	tcase_add_test(related, kin_of_a_name_that_comes_late_are_its_own);
+	suite_add_tcase(s, related);
+	return s;
+}
+
+CHECK_MAIN(detail_suite)
