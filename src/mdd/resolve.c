@@ -27,8 +27,10 @@ has_function(const struct wire_words *w, size_t line)
 static void
 copy_text(struct wire_text t, char *out, size_t cap)
 {
-	size_t n = t.len < cap - 1 ? strnlen(t.s, t.len) : cap - 1;
+	size_t n = 0;
 
+	if (t.len > 0)
+		n = strnlen(t.s, t.len < cap - 1 ? t.len : cap - 1);
 	if (n > 0)
 		memcpy(out, t.s, n);
 	out[n] = '\0';
