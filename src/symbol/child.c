@@ -50,6 +50,28 @@ ms_until(struct mono deadline)
 	    (int)((ns + 999999) / 1000000);
 }
 
+/* --- who does not go ---------------------------------------------------- */
+
+/* They were killed, and wait for a dead disk, or for one who traces them. */
+static pid_t lingering[16];
+static pthread_mutex_t lingering_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void
+reap_lingering(pid_t one_more)
+{
+	pthread_mutex_lock(&lingering_lock);
+	for (size_t i = 0; i < BASE_NELEM(lingering); i++) {
+		if (lingering[i] != 0 &&
+		    waitpid(lingering[i], NULL, WNOHANG) != 0)
+			lingering[i] = 0;
+		if (lingering[i] == 0 && one_more != 0) {
+			lingering[i] = one_more;
+			one_more = 0;
+		}
+	}
+	pthread_mutex_unlock(&lingering_lock);
+}
+
 /* --- starting ----------------------------------------------------------- */
 
 /* Of ours, without what is not for the reader. */
@@ -181,6 +203,7 @@ symchild_start(struct child *c, char *const argv[], bool input)
 	int to[2] = { -1, -1 }, from[2], error;
 	pid_t pid;
 
+	reap_lingering(0);
 	if ((error = make_pipe(from)) < 0)
 		return error;
 	if (input && (error = make_pipe(to)) < 0)
@@ -215,26 +238,6 @@ close_from:
 
 /* --- ending ------------------------------------------------------------- */
 
-/* Who did not go when it was killed, for it waits for a dead disk. */
-static pid_t lingering[16];
-static pthread_mutex_t lingering_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void
-reap_lingering(pid_t one_more)
-{
-	pthread_mutex_lock(&lingering_lock);
-	for (size_t i = 0; i < BASE_NELEM(lingering); i++) {
-		if (lingering[i] != 0 &&
-		    waitpid(lingering[i], NULL, WNOHANG) != 0)
-			lingering[i] = 0;
-		if (lingering[i] == 0 && one_more != 0) {
-			lingering[i] = one_more;
-			one_more = 0;
-		}
-	}
-	pthread_mutex_unlock(&lingering_lock);
-}
-
 void
 symchild_end(struct child *c)
 {
@@ -251,7 +254,7 @@ symchild_end(struct child *c)
 	do
 		n = poll(&gone, 1, ms_until(deadline));
 	while (n < 0 && errno == EINTR);
-	/* Another one may have reaped it. */
+	/* Another one in this process may have reaped it. */
 	reap_lingering(n > 0 && waitpid(c->pid, NULL, WNOHANG) != 0 ? 0 :
 	    c->pid);
 	close(c->pidfd);
