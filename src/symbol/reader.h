@@ -104,6 +104,7 @@ struct image {
 	struct image *next;		/* less recently used */
 	char *path, *fetched;		/* with self: whether it is the one asked for */
 	struct stat self;
+	off_t debug_size;
 	pid_t pid;
 	bool is_debug;			/* the file itself is a debug file */
 
@@ -112,7 +113,6 @@ struct image {
 	Elf *elf;
 	GElf_Addr bias;			/* of libdwfl's addresses over the file's */
 	bool has_debug;			/* a file with .debug_info was found: the main one or another */
-	bool gave_debug;		/* another */
 	char debug_path[PACKET_PATH_MAX];
 	Dwarf *dwarf;			/* NULL: none, or damaged */
 	GElf_Addr dwarf_bias;
@@ -147,6 +147,8 @@ void symread_index_free(struct dwarf_index *);
 
 /* The function's name of a DIE, demangled, or with what it lies in; NULL none. */
 char *symread_name(Dwarf_Die *die, Dwarf_Die *unit, const char *symbol);
+/* To be called when an image is closed: another may lie where it was. */
+void symread_forget_names(void);
 
 #endif
 

@@ -68,6 +68,7 @@ give_debug(Dwfl_Module *mod, void **userdata, const char *modname,
 	const unsigned char *id;
 	char found[PATH_MAX];
 	GElf_Addr vaddr;
+	struct stat st;
 	int n, fd;
 
 	(void)modname;
@@ -81,7 +82,9 @@ give_debug(Dwfl_Module *mod, void **userdata, const char *modname,
 	}
 	if ((fd = symread_debug(&want, found)) < 0)
 		return -1;
-	m->has_debug = m->gave_debug = true;
+	if (fstat(fd, &st) == 0)
+		m->debug_size = st.st_size;
+	m->has_debug = true;
 	snprintf(m->debug_path, sizeof(m->debug_path), "%s", found);
 	*debug_name = strdup(found);
 	return fd;
@@ -286,6 +289,7 @@ image_free(struct image *m)
 {
 	if (m == NULL)
 		return;
+	symread_forget_names();
 	symread_index_free(m->index);
 	ranges_fini(&m->symbols);
 	if (m->dwfl != NULL)
@@ -423,7 +427,7 @@ make_room(off_t size)
 	off_t bytes = size;
 
 	for (unsigned n = 1; *at != NULL; n++) {
-		bytes += (*at)->self.st_size;
+		bytes += (*at)->self.st_size + (*at)->debug_size;
 		if (n >= IMAGES_MAX || bytes > IMAGES_BYTES_MAX)
 			break;
 		at = &(*at)->next;

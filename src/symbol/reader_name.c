@@ -115,26 +115,33 @@ qualified(Dwarf_Die *declaration, const char *name)
 
 /*
  * Scopes are found by a walk through the whole unit: what was found last is
- * kept, by where the declaration stands.
+ * kept, by where the declaration stands in memory.
  */
+static struct {
+	const void *where;
+	char *text;
+} kept[512];
+
 static char *
 qualified_once(Dwarf_Die *declaration, const char *name)
 {
-	static struct {
-		const void *where;
-		const char *name;	/* in the file: another file's differs */
-		char *text;
-	} kept[512];
 	size_t i = ((uintptr_t)declaration->addr >> 1) % BASE_NELEM(kept);
 
-	if (kept[i].where != declaration->addr || kept[i].name != name ||
-	    kept[i].text == NULL) {
+	if (kept[i].text == NULL || kept[i].where != declaration->addr) {
 		free(kept[i].text);
 		kept[i].where = declaration->addr;
-		kept[i].name = name;
 		kept[i].text = qualified(declaration, name);
 	}
 	return kept[i].text == NULL ? NULL : strdup(kept[i].text);
+}
+
+void
+symread_forget_names(void)
+{
+	for (size_t i = 0; i < BASE_NELEM(kept); i++) {
+		free(kept[i].text);
+		kept[i].text = NULL;
+	}
 }
 
 /*
