@@ -52,7 +52,7 @@ REQUIRED = -std=c17 -D_GNU_SOURCE $(WARNINGS) $(PKG_CFLAGS) $(DW_CFLAGS) \
 	-DPAGEK_VERSION='"$(VERSION)"' -DPAGEK_LIBDIR='"$(LIBDIR)"' \
 	-DPAGEK_LIBEXECDIR='"$(LIBEXECDIR)"' $(SANFLAGS)
 VERSION = 0.1
-LIBS = $(PKG_LIBS) $(DW_LIBS) -pthread
+LIBS = $(PKG_LIBS) -pthread
 
 BASE = $(sort $(wildcard src/base/*.c))
 STREAM = $(sort $(wildcard src/stream/*.c))
@@ -112,7 +112,7 @@ $B/pic/%.o: %.c
 
 # Linked tests: each is one program of Check suites.
 $B/tests/check_%: $B/tests/check_%.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) \
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS) \
 		$(shell pkg-config --libs check 2>/dev/null)
 
 # Small programs that tests watch.
@@ -167,17 +167,19 @@ SECONDS_EACH ?= 60
 
 $B/fuzz/%-replay: tests/fuzz/%.c $(FUZZ_SRCS)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -DREPLAY -fsanitize=address,undefined -o $@ $^ $(LIBS)
+	$(FUZZ_CC) -DREPLAY -fsanitize=address,undefined -o $@ $^ \
+		$(LIBS) $(DW_LIBS)
 
 $B/fuzz/%-fuzz: tests/fuzz/%.c $(FUZZ_SRCS)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ \
+		$(LIBS) $(DW_LIBS)
 
 corpus-replay: $(FUZZERS:%=$B/fuzz/%-replay) $B/pagek-symbols
 
 $B/fuzz/seed_%: tests/fuzz/seed_%.c $(FUZZ_SRCS)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -o $@ $^ $(LIBS)
+	$(FUZZ_CC) -o $@ $^ $(LIBS) $(DW_LIBS)
 
 # Writes the stored corpus anew, from the samples of the tests.
 corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi

@@ -5,14 +5,11 @@
  * are sorted by address and do not overlap.
  */
 #include "symbol.h"
-#include "demangle.h"
 #include "maps.h"
-#include "symfile.h"
 
 #include "../base/base.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +26,9 @@
 struct module {
 	uint64_t start, end;
 	uint64_t offset;	/* in the file, of start */
-	uint64_t base;		/* where the file's first byte would be */
 	uint64_t inode;		/* 0: no file */
 	int64_t seen_ns;	/* wall clock of the first reading that had it */
 	char *path;
-	bool deleted;
-	bool tried;		/* file is what could be had */
-	struct symfile *file;	/* NULL: not yet, or none */
 };
 
 struct symbol_modules {
@@ -48,7 +41,6 @@ static void
 module_fini(struct module *m)
 {
 	free(m->path);
-	symfile_close(m->file);
 }
 
 static void
@@ -96,7 +88,6 @@ symbol_modules_copy(const struct symbol_modules *t,
 
 		*m = t->module[i];
 		m->path = strdup(m->path);
-		m->file = symfile_share(m->file);
 		copy->n++;
 		if (m->path == NULL)
 			goto fail;
@@ -110,40 +101,13 @@ fail:
 
 /* --- reading ------------------------------------------------------------ */
 
-/* What is being read: the modules so far, and the file of the last line. */
+/* What is being read, and the modules so far. */
 struct reading {
 	struct module *module;
 	size_t n, cap;
 	size_t anonymous;
 	int64_t now_ns;
-	char *path;		/* of the last line with one; NULL before */
-	uint64_t inode;
-	uint64_t base;
 };
-
-/*
- * Lines of one file follow one another, but for anonymous ones between; the
- * one that maps its first byte says where it lies.
- */
-static int
-note_file(struct reading *r, const struct maps_line *line)
-{
-	char *path;
-
-	if (line->path[0] == '\0')
-		return 0;
-	if (r->path != NULL && line->offset != 0 &&
-	    r->inode == line->inode && strcmp(r->path, line->path) == 0)
-		return 0;
-	if ((path = strdup(line->path)) == NULL)
-		return -ENOMEM;
-	free(r->path);
-	r->path = path;
-	r->inode = line->inode;
-	r->base = line->inode == 0 || line->start < line->offset ?
-	    line->start : line->start - line->offset;
-	return 0;
-}
 
 /* Code without a file that goes on where the last one ended is one module. */
 static bool
@@ -179,10 +143,8 @@ note_code(struct reading *r, const struct maps_line *line)
 		.start = line->start,
 		.end = line->end,
 		.offset = line->offset,
-		.base = anonymous ? line->start : r->base,
 		.inode = line->inode,
 		.seen_ns = r->now_ns,
-		.deleted = line->deleted,
 		.path = strdup(anonymous ? "[anon]" : line->path),
 	};
 	if (m->path == NULL)
@@ -222,8 +184,7 @@ read_lines(FILE *f, struct reading *r)
 		lines++;
 		if (maps_parse(line, &map) < 0)
 			continue;
-		error = note_file(r, &map);
-		if (error == 0 && map.executable)
+		if (map.executable)
 			error = note_code(r, &map);
 	}
 	if (error == 0 && ferror(f))
@@ -238,8 +199,8 @@ static bool
 is_same(const struct module *a, const struct module *b)
 {
 	return a->start == b->start && a->end == b->end &&
-	    a->offset == b->offset && a->base == b->base &&
-	    a->inode == b->inode && strcmp(a->path, b->path) == 0;
+	    a->offset == b->offset && a->inode == b->inode &&
+	    strcmp(a->path, b->path) == 0;
 }
 
 /*
@@ -296,7 +257,6 @@ symbol_modules_read(struct symbol_modules *t, pid_t pid)
 		return errno == ENOENT ? -ESRCH : -errno;
 	error = read_lines(f, &r);
 	fclose(f);
-	free(r.path);
 	if (error < 0)
 		goto fail;
 
@@ -322,14 +282,14 @@ fail:
  * The module that the call which returns to addr lies in.  The call ends
  * where addr begins, which may be the module's end.
  */
-static struct module *
+static const struct module *
 find_module(const struct symbol_modules *t, uint64_t addr)
 {
 	size_t lo = 0, hi = t->n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		struct module *m = &t->module[mid];
+		const struct module *m = &t->module[mid];
 
 		if (addr <= m->start)
 			hi = mid;
@@ -365,95 +325,4 @@ symbol_modules_place(const struct symbol_modules *t, uint64_t addr,
 		.inode = m->inode,
 		.mapped_ns = m->seen_ns,
 	};
-}
-
-/*
- * Opens the module's file where it may be: by its path; by its path as the
- * target sees it, which may live in a container; and, when it has been
- * unlinked or touched since, as the program that the target runs.
- */
-static void
-open_file(struct module *m, pid_t pid)
-{
-	char root[PATH_MAX + 32], exe[32];
-	const struct {
-		const char *path;
-		bool unchanged;		/* may have been exchanged since */
-	} places[] = {
-		{ m->path, true },
-		{ root, true },
-		{ exe, false },
-	};
-
-	if (m->tried)
-		return;
-	m->tried = true;
-	if (m->inode == 0 || m->path[0] != '/')
-		return;
-	snprintf(root, sizeof(root), "/proc/%jd/root%s", (intmax_t)pid,
-	    m->path);
-	snprintf(exe, sizeof(exe), "/proc/%jd/exe", (intmax_t)pid);
-	for (size_t i = 0; i < BASE_NELEM(places); i++) {
-		const struct symfile_known known = {
-			.inode = m->inode,
-			.unchanged_since = places[i].unchanged ? m->seen_ns :
-			    INT64_MAX,
-		};
-		int error;
-
-		if (m->deleted && places[i].unchanged)
-			continue;
-		error = symfile_open(&m->file, places[i].path, m->path,
-		    &known);
-		if (error == 0)
-			return;
-		if (error != -ENOENT)
-			m->tried = false;
-	}
-}
-
-static const char *
-module_name(const struct module *m)
-{
-	const char *slash = strrchr(m->path, '/');
-
-	/* "[anon:a/b]" is a name, not a path. */
-	return m->path[0] == '[' || slash == NULL ? m->path : slash + 1;
-}
-
-/* "name@VERSION" is what the linker calls it, not the program. */
-static void
-put_function(char *out, size_t cap, const char *function)
-{
-	char *plain = demangle(function);
-	size_t len = 0;
-
-	if (plain != NULL)
-		base_append(out, cap, &len, "%s", plain);
-	else
-		base_append(out, cap, &len, "%.*s",
-		    (int)strcspn(function, "@"), function);
-	free(plain);
-}
-
-void
-symbol_name(struct symbol_modules *t, uint64_t addr, char *out, size_t cap)
-{
-	struct module *m = find_module(t, addr);
-	const char *function = NULL;
-	size_t len = 0;
-
-	if (m == NULL) {
-		base_append(out, cap, &len, "0x%" PRIx64, addr);
-		return;
-	}
-	open_file(m, t->pid);
-	if (m->file != NULL)
-		function = symfile_function(m->file,
-		    addr - 1 - m->start + m->offset);
-	if (function != NULL)
-		put_function(out, cap, function);
-	else
-		base_append(out, cap, &len, "%s+0x%" PRIx64, module_name(m),
-		    addr - m->base);
 }

@@ -80,14 +80,6 @@ bool symbol_modules_covers(const struct symbol_modules *, uint64_t addr);
 void symbol_modules_place(const struct symbol_modules *, uint64_t addr,
     struct symbol_place *);
 
-#define SYMBOL_NAME_MAX 256
-
-/*
- * The nearest symbol of return address `addr`, else module+offset, else the
- * address in hex.  Always gives one; may read files.
- */
-void symbol_name(struct symbol_modules *, uint64_t addr, char *out, size_t cap);
-
 /* --- words --------------------------------------------------------------- */
 
 /* As enum wire_known, which is what goes to a page. */
