@@ -391,12 +391,12 @@ END_TEST
 START_TEST(debug_file_of_another_build_is_not_believed)
 {
 	split_off(_i);
-	must("d=$(find . -name '*.debug' -type f | head -n 1) && "
-	    "gcc -O1 -g -Wl,--build-id s.c -DX -o other && "
-	    "objcopy --only-keep-debug other \"$d\" && "
-	    "objcopy --update-section .note.gnu.build-id=/dev/stdin \"$d\" "
-	    "</dev/null || printf x >>\"$d\"");
-	ck_assert_int_ne(look(place_in("s", f_address)), SYMBOL_LINE);
+	/* Where there is no build id a byte more is another checksum. */
+	must("d=$(find . -name '*.debug' -type f) && if test -s id; then "
+	    "gcc -O1 -g -Wl,--build-id=0x1234 s.c -o other && "
+	    "objcopy --only-keep-debug other \"$d\"; "
+	    "else printf x >>\"$d\"; fi");
+	small_is(SYMBOL_NO_SYMBOL, "-");
 }
 END_TEST
 
