@@ -58,6 +58,69 @@ START_TEST(records_arrive_each_cycle)
 }
 END_TEST
 
+static void
+write_rec(unsigned op, unsigned flags, unsigned type, uint64_t addr,
+    uint64_t size, uint64_t caller)
+{
+	struct rec r = make_rec(op, flags, type, addr, size);
+
+	r.w[3] = rec_w3(caller, 0);
+	model_write(&model, &r);
+}
+
+START_TEST(end_of_the_watched_block_is_told)
+{
+	const struct nodes_freed *how;
+
+	nodes_session_watch(session, 0, 0x2000, 2);
+	ck_assert_ptr_null(nodes_session_freed(session));
+	model_release(&model, 0x1000);
+	peer_cycles(&peer, session, 1);
+	ck_assert_ptr_null(nodes_session_freed(session));
+	write_rec(REC_FREE, 0, 0x91, 0x2000, 0, rec_site_caller(7));
+	model_alloc(&model, 0x2000, 16);
+	peer_cycles(&peer, session, 1);
+	/* What comes to lie there, and its end, are another's. */
+	model_release(&model, 0x2000);
+	peer_cycles(&peer, session, 1);
+	how = nodes_session_freed(session);
+	ck_assert_ptr_nonnull(how);
+	ck_assert_uint_eq(how->seq, 4);
+	ck_assert_uint_eq(how->type, TYPE_DELETE);
+	ck_assert_uint_eq(how->caller, rec_site_caller(7));
+	nodes_session_watch(session, 0, 0x2000, 5);
+	ck_assert_ptr_null(nodes_session_freed(session));
+}
+END_TEST
+
+START_TEST(range_ends_the_watched_block_of_its_layer)
+{
+	nodes_session_watch(session, 0, 0x2000, 2);
+	write_rec(REC_RANGE, REC_LAYER_API, 0, 0x1800, 0x1000, 0);
+	peer_cycles(&peer, session, 1);
+	ck_assert_ptr_null(nodes_session_freed(session));
+	write_rec(REC_RANGE, 0, 0, 0x1800, 0x800, 0);
+	peer_cycles(&peer, session, 1);
+	ck_assert_ptr_null(nodes_session_freed(session));
+	write_rec(REC_RANGE, 0, 0, 0x1800, 0x801, 0);
+	peer_cycles(&peer, session, 1);
+	ck_assert_ptr_nonnull(nodes_session_freed(session));
+}
+END_TEST
+
+START_TEST(realloc_that_failed_has_ended_nothing)
+{
+	nodes_session_watch(session, 0, 0x2000, 2);
+	write_rec(REC_FREE, 0, TYPE_BY_REALLOC, 0x2000, 0, 0x77);
+	write_rec(REC_UNDO, 0, 0, 0x2000, 0, 0);
+	peer_cycles(&peer, session, 1);
+	ck_assert_ptr_null(nodes_session_freed(session));
+	write_rec(REC_FREE, 0, TYPE_BY_REALLOC, 0x2000, 0, 0x77);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(nodes_session_freed(session)->caller, 0x77);
+}
+END_TEST
+
 START_TEST(many_records_are_read_in_one_cycle)
 {
 	unsigned i;
@@ -782,6 +845,9 @@ session_suite(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, records_arrive_each_cycle);
+	tcase_add_test(tc, end_of_the_watched_block_is_told);
+	tcase_add_test(tc, range_ends_the_watched_block_of_its_layer);
+	tcase_add_test(tc, realloc_that_failed_has_ended_nothing);
 	tcase_add_test(tc, many_records_are_read_in_one_cycle);
 	tcase_add_test(tc, a_long_row_is_read_ahead);
 	tcase_add_loop_test(tc, wrong_guesses_ahead_are_read_again, 1, 60);

@@ -256,6 +256,27 @@ const char *nodes_session_fetching(const struct nodes_session *);
 /* The name of a thread index ("rx-0"), "" when not known.  Borrowed. */
 const char *nodes_session_thread(struct nodes_session *, uint16_t thread);
 
+/*
+ * Looks out for the record that frees one block of the list; the block that was
+ * watched before no longer is.
+ */
+void nodes_session_watch(struct nodes_session *, unsigned layer,
+    uint64_t addr, uint64_t seq);
+
+struct nodes_freed {
+	uint64_t seq;		/* of the record */
+	int64_t ms;		/* on the node's clock */
+	uint64_t caller;	/* a site when frees have stacks, else an address; 0 not known */
+	uint16_t thread;	/* 0 not known */
+	uint8_t type;		/* TYPE_FREE, ...; 0 not known */
+};
+
+/*
+ * How the watched block was freed; NULL while it is not, or when nobody saw:
+ * the record was lost, or came before the watch.
+ */
+const struct nodes_freed *nodes_session_freed(const struct nodes_session *);
+
 /* Asks the node to end the watched target (Q).  The news come as ENDED. */
 int nodes_session_end_target(struct nodes_session *);
 

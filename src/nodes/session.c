@@ -213,6 +213,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	s->index = named->index;
 	memcpy(s->epoch, named->epoch, WIRE_EPOCH);
 	s->look.stream_no++;
+	s->watch.on = false;
 	if (named->name.len > 0)
 		link_text(s->stream, sizeof s->stream, named->name);
 	s->stream_state = named->state;

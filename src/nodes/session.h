@@ -12,7 +12,8 @@
  *	STAND	nothing to read: no data, or an end that is all read.
  *
  * session.c goes through the steps, session_intake.c takes blocks and records
- * in, session_standing.c keeps the numbers of stream and node.
+ * in, session_standing.c keeps the numbers of stream and node, session_watch.c
+ * sees how one block ends.
  */
 #ifndef NODES_SESSION_H
 #define NODES_SESSION_H
@@ -30,6 +31,14 @@ enum session_step {
 	SESSION_LOAD,
 	SESSION_FLOW,
 	SESSION_STAND,
+};
+
+/* The one block of which the end is wanted. */
+struct session_watch {
+	bool on, freed;
+	unsigned layer;
+	uint64_t addr, seq;
+	struct nodes_freed how;
 };
 
 struct nodes_session {
@@ -100,6 +109,7 @@ struct nodes_session {
 	char output[WIRE_TEXT_MAX + 1];
 	char socket[WIRE_TEXT_MAX + 1];
 
+	struct session_watch watch;
 	struct names names;
 };
 
@@ -126,6 +136,11 @@ void intake_read(struct nodes_session *);
 void intake_fini(struct nodes_session *);
 /* The table of types is there: legal codes are told to the lists. */
 void intake_types(struct nodes_session *, const struct wire_typed *);
+
+/* --- session_watch.c ---------------------------------------------------- */
+
+/* Before the batch is applied: is the watched block's end among it? */
+void watch_batch(struct nodes_session *, const struct blklist_batch *);
 
 /* --- session_standing.c ------------------------------------------------- */
 

@@ -458,6 +458,7 @@ apply(struct nodes_session *s, const struct wire_data *data)
 	batch.ninfo = b.ninfo;
 	if (s->look.classic)
 		batch.ms = b.ms;
+	watch_batch(s, &batch);
 	blklist_apply(s->build, &batch);
 	s->own_bad += bad;
 	if (s->look.bad_records < s->own_bad)
