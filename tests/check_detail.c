@@ -194,14 +194,42 @@ START_TEST(freed_block_stays_and_says_so)
 	later();
 	look(80, 22);
 	ck_assert(shows("freed, seen 5s ago"));
-	ck_assert(!shows("another block"));
+	ck_assert(!shows("in use again"));
+	ck_assert(shows("lived 4m33s"));
 	scene_alloc(&scene, detail.blk.addr, 16, TYPE_NEW, 1, 0,
 	    scene.look.now_ms);
 	later();
 	look(80, 22);
-	ck_assert(shows("freed, seen 5s ago; its address holds another "
-	    "block"));
+	ck_assert(shows("freed, seen 5s ago; its address is in use again"));
 	ck_assert(shows("200 asked"));
+}
+END_TEST
+
+START_TEST(freed_block_tells_how_when_its_record_was_seen)
+{
+	struct nodes_freed how = { .ms = scene.look.now_ms - 3000,
+		.caller = rec_site_caller(3), .thread = 2,
+		.type = TYPE_BY_REALLOC };
+
+	open_site(2);
+	scene.view.freed = &how;
+	look(80, 30);
+	ck_assert(shows("state     live"));
+	ck_assert(!shows("freed by"));
+	scene_free(&scene, detail.blk.addr);
+	later();
+	look(80, 30);
+	ck_assert(shows("freed 3s ago by realloc in thread rx-0"));
+	ck_assert(shows("freed by  3 frames"));
+	ck_assert(shows("libfoo.so+0x1f30"));
+	ck_assert(shows("dictAdd"));
+	/* The cursor stays among the calls that asked for it. */
+	page_detail_move(&detail, &scene.view, 1 << 20);
+	look(80, 30);
+	ck_assert(shows("freed by"));
+	how.caller = 0;
+	look(80, 30);
+	ck_assert(!shows("freed by"));
 }
 END_TEST
 
@@ -486,6 +514,8 @@ detail_suite(void)
 	tcase_add_test(block, skipped_calls_are_told_and_dimmed);
 	tcase_add_test(block, hostile_block_is_escaped_and_clipped);
 	tcase_add_test(block, freed_block_stays_and_says_so);
+	tcase_add_test(block,
+	    freed_block_tells_how_when_its_record_was_seen);
 	tcase_add_test(block,
 	    block_of_a_paused_picture_tells_that_it_is_freed_since);
 	tcase_add_test(block,

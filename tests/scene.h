@@ -210,9 +210,11 @@ static inline void
 scene_refresh(struct scene *s)
 {
 	const struct symbol_wrappers *wrappers = s->view.wrappers;
+	const struct nodes_freed *freed = s->view.freed;
 
 	page_view_init(&s->view, &s->look);
 	s->view.wrappers = wrappers;
+	s->view.freed = freed;
 	s->view.now = (struct mono){ .ns = 1000000000 };
 	s->view.words = (struct profile_words){ .stack = scene_stack,
 		.words = scene_words };
@@ -395,6 +397,7 @@ setup(void)
 	setlocale(LC_ALL, "C.UTF-8");
 	setenv("TZ", "UTC", 1);
 	scene.view.wrappers = NULL;
+	scene.view.freed = NULL;
 	scene_symbol_override = NULL;
 	scene_late = 0;
 	scene_deaf = false;

@@ -47,6 +47,7 @@ page_view_init(struct page_view *v, const struct nodes_look *look)
 	v->look = v->live = look;
 	v->fetching = "";
 	v->pending = 0;
+	v->freed = NULL;
 	v->wrappers = NULL;
 	v->counts = look->list != NULL ? blklist_counts(look->list) : &none;
 	v->now = mono_now();

@@ -53,12 +53,6 @@ page_scroll_to(struct page_scroll *s, int at, int window)
 
 /* --- the block ---------------------------------------------------------- */
 
-static unsigned
-layer_of(const struct blk *b)
-{
-	return (b->flags & REC_LAYER_API) != 0;
-}
-
 static void
 requester(const struct nodes_look *look, const struct blk *b, char out[16])
 {
@@ -78,6 +72,7 @@ page_detail_open(struct page_detail *d, const struct page_view *v,
 {
 	*d = (struct page_detail){
 		.blk = *b,
+		.layer = v->look->levels && (b->flags & REC_LAYER_API) != 0,
 		.stream_no = v->look->stream_no,
 	};
 	requester(v->look, b, d->info);
@@ -91,7 +86,7 @@ is_listed(const struct page_detail *d, const struct nodes_look *look,
 	struct blk now;
 
 	*again = false;
-	if (look->list == NULL || blklist_get(look->list, layer_of(&d->blk),
+	if (look->list == NULL || blklist_get(look->list, d->layer,
 	    d->blk.addr, &now) < 0)
 		return false;
 	*again = now.seq != d->blk.seq;
@@ -124,21 +119,72 @@ put_label(const char *label, struct page_picture *pic)
 	picture_printf(pic, "  %-*s", LABEL_COLS - 2, label);
 }
 
+static const char *
+age_of(const struct page_view *v, int64_t ms, char out[8])
+{
+	page_cell_age(out, v->look->now_ms > ms ?
+	    (uint64_t)(v->look->now_ms - ms) / 1000 : 0);
+	return out;
+}
+
+/* By what and in which thread, when its record was seen. */
+static void
+put_end(const struct page_view *v, struct page_picture *pic)
+{
+	static const struct {
+		enum rec_type type;
+		const char *by;
+	} ways[] = {
+		{ TYPE_FREE, "free" }, { TYPE_DELETE, "delete" },
+		{ TYPE_DELETE_ARRAY, "delete[]" },
+		{ TYPE_BY_REALLOC, "realloc" },
+	};
+	const struct nodes_freed *how = v->freed;
+	const char *thread;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(ways); i++)
+		if (how->type == ways[i].type)
+			picture_printf(pic, " by %s", ways[i].by);
+	if (how->thread == 0)
+		return;
+	thread = v->thread(v->arg, how->thread);
+	picture_printf(pic, " in thread ");
+	if (thread[0] != '\0')
+		picture_text(pic, thread, 16, PICTURE_FREE);
+	else
+		picture_printf(pic, "%u", how->thread);
+}
+
+static void
+put_freed(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char age[8];
+
+	if (v->freed != NULL) {
+		picture_printf(pic, "freed %s ago", age_of(v, v->freed->ms,
+		    age));
+		put_end(v, pic);
+	} else {
+		picture_printf(pic, "freed, seen %s ago", age_of(v,
+		    d->freed_ms, age));
+	}
+	if (d->again)
+		picture_printf(pic, "; its address is in use again");
+}
+
 static void
 put_state(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
 {
-	char age[8];
 	bool again;
 
 	put_label("state", pic);
 	if (d->stream_no != v->look->stream_no) {
 		picture_printf(pic, "another stream is watched by now");
 	} else if (d->freed) {
-		page_cell_age(age, v->look->now_ms > d->freed_ms ?
-		    (uint64_t)(v->look->now_ms - d->freed_ms) / 1000 : 0);
-		picture_printf(pic, "freed, seen %s ago%s", age, d->again ?
-		    "; its address holds another block" : "");
+		put_freed(d, v, pic);
 	} else if (v->live != v->look && !is_listed(d, v->live, &again)) {
 		picture_printf(pic, "live in the paused picture, freed since");
 	} else {
@@ -208,13 +254,20 @@ put_time(const struct page_detail *d, const struct page *page,
     const struct page_view *v, struct page_picture *pic)
 {
 	const struct nodes_look *look = v->look;
-	int64_t wall = look->node_wall_ms - (look->now_ms - d->blk.ms);
+	int64_t wall = look->node_wall_ms - (look->now_ms - d->blk.ms), end;
 	char age[8], when[32] = "";
 	struct tm tm;
 
 	put_label("age", pic);
-	page_cell_age(age, page_cell_seconds(look, &d->blk));
-	picture_printf(pic, "%s", age);
+	if (d->freed) {
+		end = v->freed != NULL ? v->freed->ms : d->freed_ms;
+		page_cell_age(age, end > d->blk.ms ?
+		    (uint64_t)(end - d->blk.ms) / 1000 : 0);
+		picture_printf(pic, "lived %s", age);
+	} else {
+		page_cell_age(age, page_cell_seconds(look, &d->blk));
+		picture_printf(pic, "%s", age);
+	}
 	if (look->node_wall_ms == 0 || wall < 0)
 		return;
 	page_wall(page, look, wall, &tm);
@@ -233,7 +286,7 @@ put_block(const struct page_detail *d, const struct page *page,
 	put_label("address", pic);
 	picture_printf(pic, "%0*llx", v->look->classic ? 8 : 12,
 	    (unsigned long long)d->blk.addr);
-	if (!v->look->classic && layer_of(&d->blk))
+	if (d->layer != 0)
 		picture_printf(pic, ", named through the API");
 	put_state(d, v, pic);
 	put_size(d, v, pic);
@@ -310,10 +363,11 @@ put_call(const struct page_call *c, struct page_picture *pic)
 	put_function(c, pic);
 }
 
+/* The cursor is in the stack of the allocation; d NULL: this is another. */
 static enum page_mark
 call_mark(const struct page_detail *d, const struct page_call *c)
 {
-	if (c->frame == d->frame && c->outer == d->outer)
+	if (d != NULL && c->frame == d->frame && c->outer == d->outer)
 		return PAGE_CURSOR;
 	return c->skipped ? PAGE_STALE : PAGE_PLAIN;
 }
@@ -322,14 +376,16 @@ static void
 put_calls(struct page_detail *d, struct page_calls *calls,
     struct page_picture *pic)
 {
+	enum page_mark mark;
 	struct page_call c;
 
-	for (d->calls = 0; page_calls_next(calls, &c); d->calls++) {
+	while (page_calls_next(calls, &c)) {
 		put_call(&c, pic);
+		mark = call_mark(d, &c);
 		/* The line is not in pic->rows yet: that counts the title. */
-		if (call_mark(d, &c) == PAGE_CURSOR)
+		if (mark == PAGE_CURSOR)
 			d->call = pic->rows - 1;
-		picture_mark_line(pic, call_mark(d, &c));
+		picture_mark_line(pic, mark);
 		if (pic->cols >= ONE_LINE_COLS || c.inlined)
 			continue;
 		picture_line(pic);
@@ -430,6 +486,13 @@ put_reasons(const struct page_detail *d, const struct page_view *v,
 	}
 }
 
+static const char *
+end_text(uint64_t caller, const struct page_calls *calls)
+{
+	return rec_is_site(caller) ? stream_end_text(calls->stack.end) :
+	    "the caller alone was recorded";
+}
+
 static void
 put_stack(struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
@@ -437,7 +500,7 @@ put_stack(struct page_detail *d, const struct page_view *v,
 	struct page_calls calls;
 
 	put_label("stack", pic);
-	d->calls = d->call = 0;
+	d->call = 0;
 	if (d->blk.caller == 0) {
 		picture_printf(pic, "nobody knows who asked for it");
 		return;
@@ -450,10 +513,29 @@ put_stack(struct page_detail *d, const struct page_view *v,
 	picture_printf(pic, "%u frame%s, innermost first", calls.stack.depth,
 	    calls.stack.depth == 1 ? "" : "s");
 	put_calls(d, &calls, pic);
-	put_sentence(rec_is_site(d->blk.caller) ?
-	    stream_end_text(calls.stack.end) :
-	    "the caller alone was recorded", pic);
+	put_sentence(end_text(d->blk.caller, &calls), pic);
 	put_reasons(d, v, pic);
+}
+
+/* Frees have a stack when it was asked for, else their caller. */
+static void
+put_freeing_stack(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	struct page_calls calls;
+
+	if (!d->freed || v->freed == NULL || v->freed->caller == 0 ||
+	    d->stream_no != v->look->stream_no)
+		return;
+	put_label("freed by", pic);
+	if (!page_calls_begin(&calls, v, v->freed->caller)) {
+		picture_printf(pic, "not known yet");
+		return;
+	}
+	picture_printf(pic, "%u frame%s", calls.stack.depth,
+	    calls.stack.depth == 1 ? "" : "s");
+	put_calls(NULL, &calls, pic);
+	put_sentence(end_text(v->freed->caller, &calls), pic);
 }
 
 /* --- the whole ---------------------------------------------------------- */
@@ -604,6 +686,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	page_overlay_title("j k frame  g callers and callees  Esc close", pic);
 	put_block(d, page, v, pic);
 	put_stack(d, v, pic);
+	put_freeing_stack(d, v, pic);
 	while (foot > 0 && pic->rows < window)
 		picture_line(pic);
 	if (foot > 0)

@@ -30,6 +30,7 @@ struct page_scroll {
 
 struct page_detail {
 	struct blk blk;
+	unsigned layer;		/* it has an address of its own in each */
 	uint32_t stream_no;	/* its stream's */
 	char info[16];		/* its requester; "" none */
 	bool freed;
@@ -37,7 +38,6 @@ struct page_detail {
 	bool again;		/* its address holds another block */
 	unsigned frame, outer;	/* the call under the cursor */
 	int call;		/* that is so many lines down */
-	int calls;		/* of the last compose */
 	bool seek;		/* the cursor has been moved: it is kept in sight */
 	struct page_scroll scroll;
 };

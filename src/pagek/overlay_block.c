@@ -21,6 +21,7 @@ app_open_detail(struct app *app)
 	if (!page->has_cursor)
 		page_move_to(page, page->offs);
 	page_detail_open(&app->detail, &v, &b);
+	nodes_session_watch(app->session, app->detail.layer, b.addr, b.seq);
 	app_overlay_open(app, APP_DETAIL);
 }
 

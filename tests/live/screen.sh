@@ -524,7 +524,7 @@ detail_stays() {
 	keys j Enter
 	wait_for 'BLOCK 7f3c' || return 1
 	born=$(shot | sed -n 's/.*since //p')
-	until_true 60 shows 'freed, seen' || return 1
+	until_true 60 shows "freed " || return 1
 	[ "$(shot | sed -n 's/.*since //p')" = "$born" ] || return 1
 	shows 'innermost first' && shows 'clone3' || return 1
 	keys Escape
