@@ -90,6 +90,13 @@ START_TEST(end_of_the_watched_block_is_told)
 	ck_assert_uint_eq(how->caller, rec_site_caller(7));
 	nodes_session_watch(session, 0, 0x2000, 5);
 	ck_assert_ptr_null(nodes_session_freed(session));
+	/* Records from before a block say nothing of its end. */
+	nodes_session_watch(session, 0, 0x7000, 100);
+	model_alloc(&model, 0x7000, 16);
+	peer_cycles(&peer, session, 1);
+	model_release(&model, 0x7000);
+	peer_cycles(&peer, session, 1);
+	ck_assert_ptr_null(nodes_session_freed(session));
 }
 END_TEST
 
