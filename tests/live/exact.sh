@@ -1,19 +1,22 @@
 #!/bin/sh
 # Exact: each line of --report equals what a second counting layer below the
-# shim counts for that process image, on real programs.
+# shim counts for that process image, on real programs, with stacks of sixteen
+# frames, with return addresses alone and with frees' stacks too.
 . "$(dirname "$0")/lib.sh"
 
 count=$B/tests/libcount.so
 n=0
 
-# counted MIN_IMAGES COMMAND...: under pagek and the counting layer, compared.
+# counted MIN_IMAGES COMMAND...: under pagek and the counting layer, compared;
+# $stacks is what is asked for of stacks.
+stacks='--stack 16'
 counted() {
 	images=$1
 	shift
 	n=$((n + 1))
 	mkdir -p "$tmp/c$n"
 	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$B/pagek" run -b -o /dev/null \
-	    --report "$tmp/r$n" -- "$@" >"$tmp/out$n"
+	    $stacks --report "$tmp/r$n" -- "$@" >"$tmp/out$n"
 	status=$?
 	[ "$status" = "${expect:-0}" ] || { echo "status $status"; return 1; }
 	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images "$images"
@@ -74,10 +77,11 @@ rule "the same under bash, which allocates more before it forks" \
 redis() {
 	n=$((n + 1))
 	mkdir -p "$tmp/c$n"
+	rm -f "$tmp/dump.rdb"
 	# The server's binary goes by this name when it is called by it.
 	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
 	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$B/pagek" run -b -o /dev/null \
-	    --report "$tmp/r$n" -- "$tmp/redis-server" --port 0 \
+	    $stacks --report "$tmp/r$n" -- "$tmp/redis-server" --port 0 \
 	    --unixsocket "$tmp/redis.sock" --save '' --dir "$tmp" \
 	    >"$tmp/redis.log" 2>&1 &
 	server=$!
@@ -98,7 +102,25 @@ for t in "$B"/tests/targets/exact_*; do
 	# Some of them end with a status of their own, to see it passed on.
 	"$t" >/dev/null 2>&1
 	expect=$?
-	rule "$(basename "$t") is counted exactly" counted 1 "$t"
+	for stacks in '--stack 16' '--stack 0' '--stack 64 --free-stack'; do
+		rule "$(basename "$t") is counted exactly with $stacks" \
+		    counted 1 "$t"
+	done
+done
+expect=0
+
+for stacks in '--stack 0' '--stack 64 --free-stack'; do
+	rule "sqlite3 is counted exactly with $stacks" \
+	    counted 1 sqlite3 :memory: ".read $tmp/in.sql"
+	rule "gcc with its cc1, as, collect2 and ld is counted exactly with $stacks" \
+	    counted 5 gcc -O1 -o "$tmp/a.out" "$tmp/in.c"
+	rule "redis-server is counted exactly with $stacks" redis
+done
+for stacks in '--stack 16' '--stack 0' '--stack 64 --free-stack'; do
+	for t in threads plugins signal; do
+		rule "chains in $t are counted exactly with $stacks" \
+		    counted 1 "$B/tests/chains/gcc-O2/$t"
+	done
 done
 
 say_result

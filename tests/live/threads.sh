@@ -5,6 +5,7 @@
 
 count=$B/tests/libcount.so
 n=0
+stacks='--stack 16'
 # A name of its own, so that only this test's process is stopped.
 name=threads.$$
 ln -s "$B/tests/targets/exact_threads" "$tmp/$name"
@@ -14,7 +15,7 @@ events() {
 	n=$((n + 1))
 	mkdir -p "$tmp/c$n"
 	"$@" env COUNT_DIR="$tmp/c$n" LD_PRELOAD="$count" \
-	    "$B/pagek" run -b -o /dev/null \
+	    "$B/pagek" run -b -o /dev/null $stacks \
 	    --report "$tmp/r$n" -- "$tmp/$name" 10000000 8 \
 	    >"$tmp/out" || return 1
 	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images 1
@@ -39,16 +40,23 @@ stops() {
 }
 RANDOM_SEED=2004
 
-ten_times() {
+repeat() {
 	i=0
-	while [ $i -lt 10 ]; do
+	most=$1
+	shift
+	while [ $i -lt "$most" ]; do
 		"$@" || return 1
 		i=$((i + 1))
 	done
 }
 
-rule "eight threads, 10^7 events, ten times: exact" ten_times events env
-rule "the same on one core: exact" ten_times events taskset -c 0
-rule "the same, stopped and continued at random: exact" ten_times stops
+rule "eight threads, 10^7 events, ten times: exact" repeat 10 events env
+rule "the same on one core: exact" repeat 10 events taskset -c 0
+rule "the same, stopped and continued at random: exact" repeat 10 stops
+stacks='--stack 0'
+rule "return addresses alone, three times: exact" repeat 3 events env
+rule "the same, stopped and continued at random: exact" repeat 3 stops
+stacks='--stack 16 --free-stack'
+rule "stacks of frees too, three times: exact" repeat 3 events env
 
 say_result
