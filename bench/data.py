@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""data.py FOLDER: inputs for the real programs of bench/run, always the same.
+
+in.sql	a table of 300,000 rows in memory, an index, a few queries
+in.json	about 10 MB of records
+in.c	3,000 functions for the compiler
+json.py	reads and writes in.json, twice
+"""
+import json
+import os
+import random
+import sys
+
+ROWS = 300000
+RECORDS = 62000
+FUNCTIONS = 3000
+
+SQL = """CREATE TABLE item(id INTEGER PRIMARY KEY, bucket INTEGER, label TEXT, weight REAL);
+BEGIN;
+WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+INSERT INTO item SELECT i, (i * 6007) %% 9973, printf('item-%%07d-%%s', (i * 15485863) %% 899981, hex(i)), i / 3.0 FROM n;
+COMMIT;
+CREATE INDEX by_bucket ON item(bucket, label);
+SELECT count(*), sum(weight) FROM item WHERE bucket BETWEEN 200 AND 4000;
+SELECT bucket, group_concat(substr(label, 1, 10)) FROM item GROUP BY bucket ORDER BY max(weight) DESC LIMIT 4;
+SELECT count(DISTINCT label) FROM item;
+SELECT count(*) FROM (SELECT lower(label) || '-' AS l FROM item ORDER BY l LIMIT 150000);
+"""
+
+READER = """import json, sys
+with open(sys.argv[1]) as f:
+    text = f.read()
+for _ in range(2):
+    text = json.dumps(json.loads(text))
+"""
+
+LOOP = """int step%(i)d(int x, struct node *p)
+{
+	int sum = x * %(k)d;
+	double d = p ? p->weight : 1.0;
+
+	for (int i = 0; i < %(n)d; i++) {
+		switch (sum %% 5) {
+		case 0: d *= i; break;
+		case 1: p->left = sum; break;
+		case 2: sum ^= %(k)d; break;
+		default: sum += elsewhere(i, p->next);
+		}
+	}
+	return sum + (int)d%(call)s;
+}
+"""
+
+PLAIN = """int step%(i)d(int x, struct node *p)
+{
+	int sum = x - %(k)d;
+
+	if (sum < p->right)
+		sum += p->left * %(n)d;
+	else
+		p->weight -= sum;
+	return sum%(call)s;
+}
+"""
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w") as f:
+        f.write(text)
+
+
+def records(r):
+    for i in range(RECORDS):
+        yield {"id": i, "owner": "person%05d" % r.randrange(90000), "weight": r.random() * 100,
+               "labels": ["l%d" % r.randrange(700) for _ in range(r.randrange(1, 7))],
+               "inner": {"a": r.randrange(10**8), "b": None, "c": i % 3 == 0}}
+
+
+def functions(r):
+    yield "struct node { int left, right; double weight; struct node *next; char name[24]; };\n"
+    yield "extern int elsewhere(int, struct node *);\n"
+    for i in range(FUNCTIONS):
+        k = r.randrange(1, 1500)
+        yield (LOOP if i % 20 == 0 else PLAIN) % {
+            "i": i, "k": k, "n": k % 37 + 2, "call": " + step%d(sum, p)" % r.randrange(i) if i else ""}
+
+
+def main():
+    folder = sys.argv[1]
+    r = random.Random(20040713)
+    os.makedirs(folder, exist_ok=True)
+    write(folder, "in.sql", SQL % ROWS)
+    write(folder, "in.json", json.dumps(list(records(r))))
+    write(folder, "in.c", "".join(functions(r)))
+    write(folder, "json.py", READER)
+
+
+main()
