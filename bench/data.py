@@ -4,7 +4,7 @@
 in.sql	a table of 300,000 rows in memory, an index, a few queries
 in.json	about 10 MB of records
 in.c	3,000 functions for the compiler
-json.py	reads and writes in.json, twice
+reader.py	reads and writes in.json, twice
 """
 import json
 import os
@@ -92,7 +92,7 @@ def main():
     write(folder, "in.sql", SQL % ROWS)
     write(folder, "in.json", json.dumps(list(records(r))))
     write(folder, "in.c", "".join(functions(r)))
-    write(folder, "json.py", READER)
+    write(folder, "reader.py", READER)
 
 
 main()
