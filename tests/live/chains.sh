@@ -27,7 +27,7 @@ known() {
 		status=1
 	}
 	while read -r file; do
-		"$B/pagek" list --format json --timeout 60 -o "$tmp/list$n" \
+		"$B/pagek" list --format json --timeout 20 -o "$tmp/list$n" \
 		    "pid:${file##*.}" && "$compare" "$tmp/$file" "$tmp/list$n" \
 		    --variant "$variant" --depth "$depth" || status=1
 	done <"$tmp/files"
