@@ -91,14 +91,19 @@ static inline void
 log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
     unsigned type, uintptr_t origin)
 {
+	uint64_t usable;
+
 	if (stopped())
 		return;
-	if (unlikely(ptr == NULL))
+	if (unlikely(ptr == NULL)) {
 		produce_failed(p, size, type, p->level,
 		    origin_caller(p, origin));
-	else
-		produce_alloc(p, (uintptr_t)ptr, size, real.usable[fn](ptr),
-		    type, p->level, origin_caller(p, origin));
+		return;
+	}
+	/* First, so that less is kept across the call. */
+	usable = real.usable[fn](ptr);
+	produce_alloc(p, (uintptr_t)ptr, size, usable, type, p->level,
+	    origin_caller(p, origin));
 }
 
 /* --- slow paths --------------------------------------------------------- */

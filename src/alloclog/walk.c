@@ -110,7 +110,10 @@ step(struct level *l, const struct cfi_rule *r, struct mapped *m,
 	next->exact = r->signal;
 	next->frame = 0;
 	next->uses_rbp = next->needs_rbp = next->outermost = false;
-	return next->pc == 0 ? RING_END_OUTERMOST : 0;
+	if (next->pc == 0)
+		return RING_END_OUTERMOST;
+	/* No program has code there, and a frame could not hold it. */
+	return next->pc > REC_ADDR_MASK >> 1 ? RING_END_STUCK : 0;
 }
 
 /*

@@ -26,8 +26,10 @@ list_rows(FILE *out, struct nodes_session *s, const struct page *page,
 		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++) {
 			page_row_text(page, s, &rows[i], row, sizeof row);
 			fprintf(out, "%s\n", row);
+			if (!output_going(out))
+				return;
 		}
-		if (i < n || ferror(out))
+		if (i < n)
 			return;
 	}
 }

@@ -31,6 +31,12 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 FILE *output_open(const char *path);
 
 /*
+ * False once a write has failed: then there is no use in going on.  Asked soon
+ * after a write, it keeps the reason for output_close().
+ */
+bool output_going(FILE *);
+
+/*
  * Flushes and closes; the status unless writing has failed.  A reader that
  * has gone away is no failure.
  */

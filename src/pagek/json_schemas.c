@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "../base/base.h"
+#include "commands.h"
 #include "json.h"
 
 /* --- blocks -------------------------------------------------------------- */
@@ -302,7 +303,7 @@ json_blocks(FILE *out, struct nodes_session *s, struct profile *p,
 	    offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++)
 			put_block(&j, s, p, look, &rows[i]);
-		if (i < n || ferror(out))
+		if (i < n || !output_going(out))
 			break;
 	}
 	json_end(&j);

@@ -44,6 +44,18 @@ reader_is_gone(FILE *out)
 	return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLERR) != 0;
 }
 
+static int first_error;
+
+bool
+output_going(FILE *out)
+{
+	if (!ferror(out))
+		return true;
+	if (first_error == 0)
+		first_error = errno;
+	return false;
+}
+
 int
 output_close(FILE *out, const char *path, int status)
 {
@@ -54,11 +66,14 @@ output_close(FILE *out, const char *path, int status)
 	if (failed)
 		why = errno;
 	failed = failed || ferror(out) != 0;
-	gone = failed && (why == EPIPE || reader_is_gone(out));
+	gone = failed && (why == EPIPE || first_error == EPIPE ||
+	    reader_is_gone(out));
 	if (out != stdout && out != stderr && fclose(out) != 0 && !failed) {
 		failed = true;
 		why = errno;
 	}
+	if (why == 0)
+		why = first_error;
 	if (!failed)
 		return status;
 	if (gone)
