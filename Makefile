@@ -108,11 +108,12 @@ $B/%.o: %.c
 
 # A program's own assembler may call malloc on a stack that is aligned to 8
 # only, and live.  The hooks themselves must not realign theirs: what lies at
-# their frame address is where a walk begins.
+# their frame address is where a walk begins; stack.c does so where it is rare.
 REALIGN := $(shell $(CC) -mincoming-stack-boundary=3 -x c -c -o /dev/null \
 	/dev/null 2>/dev/null && echo -mincoming-stack-boundary=3)
 $(filter-out $B/pic/src/alloclog/hooks.o $B/pic/src/alloclog/operators.o \
-	$B/pic/src/alloclog/api.o,$(PIC_OBJS)): PIC_FLAGS += $(REALIGN)
+	$B/pic/src/alloclog/api.o $B/pic/src/alloclog/stack.o,$(PIC_OBJS)): \
+	PIC_FLAGS += $(REALIGN)
 
 $B/pic/%.o: %.c
 	@mkdir -p $(@D)

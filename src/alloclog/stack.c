@@ -14,11 +14,26 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "walk.h"
 
+/*
+ * A program's own assembler may call malloc on a stack that is aligned to 8
+ * only, and live.  What recognises a chain keeps nothing on the stack.
+ */
+#ifdef __x86_64__
+#define REALIGNED __attribute__((noinline, force_align_arg_pointer))
+#else
+#define REALIGNED __attribute__((noinline))
+#endif
+
 #define CHAINS 512		/* of a thread, a power of two */
-#define CHAIN_SLOTS 40		/* longer chains are not kept */
+#define CHAIN_PAIRS 20
+#define CHAIN_SINGLES 34	/* a stack that needs more has no chain */
+#define WORD sizeof(uintptr_t)
 #define MEMOS 8192		/* likewise */
 
 /*
@@ -29,20 +44,27 @@
 #define SPARSE 8
 
 /*
- * A slot in one word: its distance from the stack pointer in words, 16 bits,
- * and what it held, 48: an address.
+ * Slots, as words above the stack pointer, and what they held.  A saved rbp and
+ * the return address right above it are a pair, compared as one.  The last of
+ * each kind is repeated up to an even number.
+ *
+ * Chains are kept of a thread's own stack alone: there all slots may be read
+ * at once, whatever they hold, and no branch waits for each of them.
  */
-typedef uint64_t slot;
-
 struct chain {
-	uintptr_t sp;		/* of the origin's caller; 0: empty */
+	_Alignas(64) uintptr_t sp;	/* of the origin's caller; 0: empty */
 	uintptr_t pc;
 	uintptr_t rbp;
+	uintptr_t rbp_mask;	/* 0: the register at the origin does not matter; else all ones */
 	uint32_t generation;
 	uint32_t site;		/* 0: there was no room for one */
-	uint16_t nslot;
-	bool needs_rbp;		/* the register at the origin */
-	slot slot[CHAIN_SLOTS];
+	uint8_t npair, nsingle;
+	uint16_t pair_at[CHAIN_PAIRS];
+	uint16_t single_at[CHAIN_SINGLES];
+	struct pair {
+		_Alignas(16) uintptr_t held[2];
+	} pair[CHAIN_PAIRS];
+	uintptr_t single[CHAIN_SINGLES];
 };
 
 /*
@@ -55,10 +77,9 @@ typedef uint64_t memo;
 #define MEMO_SITE ((uint64_t)RING_SITES - 1)
 
 struct stack_cache {
-	_Atomic uint32_t busy;
+	struct stack_cache_head head;
 	uint32_t depth;
 	uint32_t generation;
-	bool frees;
 	bool sparse;
 	uint32_t hits;		/* since it was judged */
 	uint32_t walks;
@@ -77,42 +98,117 @@ chain_at(struct stack_cache *c, uintptr_t sp, uintptr_t pc)
 	    CHAINS];
 }
 
+/* What two words at `at` have in common with a pair: nothing but zeros. */
+static inline void
+pair_differs(struct pair *sum, uintptr_t at, const struct pair *p)
+{
+#ifdef __SSE2__
+	__m128i now = _mm_loadu_si128((const __m128i *)at);
+	__m128i *all = (__m128i *)sum;
+
+	now = _mm_xor_si128(now, *(const __m128i *)p);
+	*all = _mm_or_si128(*all, now);
+#else
+	sum->held[0] |= mapped_peek(at) ^ p->held[0];
+	sum->held[1] |= mapped_peek(at + sizeof(uintptr_t)) ^ p->held[1];
+#endif
+}
+
 static inline bool
 chain_verified(const struct chain *ch, uintptr_t sp, uintptr_t pc,
     uintptr_t rbp, uint32_t generation)
 {
-	if (ch->sp != sp || ch->pc != pc || ch->generation != generation ||
-	    (ch->needs_rbp && ch->rbp != rbp))
-		return false;
-	for (unsigned i = 0; i < ch->nslot; i++) {
-		slot s = ch->slot[i];
+	struct pair pairs = { { 0, 0 } };
+	uintptr_t single = 0;
 
-		if (mapped_peek(sp + (s >> 48) * sizeof(uintptr_t)) !=
-		    (s & REC_ADDR_MASK))
-			return false;
+	/* One branch for what nearly always agrees. */
+	if (((ch->sp ^ sp) | (ch->pc ^ pc) | ((ch->rbp ^ rbp) & ch->rbp_mask) |
+		(ch->generation ^ generation)) != 0)
+		return false;
+	for (unsigned i = 0; i < ch->npair; i += 2) {
+		pair_differs(&pairs, sp + ch->pair_at[i] * WORD, &ch->pair[i]);
+		pair_differs(&pairs, sp + ch->pair_at[i + 1] * WORD,
+		    &ch->pair[i + 1]);
 	}
+	for (unsigned i = 0; i < ch->nsingle; i += 2) {
+		single |= mapped_peek(sp + ch->single_at[i] * WORD) ^
+		    ch->single[i];
+		single |= mapped_peek(sp + ch->single_at[i + 1] * WORD) ^
+		    ch->single[i + 1];
+	}
+	return (pairs.held[0] | pairs.held[1] | single) == 0;
+}
+
+/* Of a chain in the making. */
+struct making {
+	struct chain *ch;
+	uintptr_t sp;
+	uintptr_t hi;		/* slots from here on are not on this stack */
+};
+
+/* The distance of a slot in words; -1: it cannot be kept. */
+static int
+chain_distance(const struct making *m, uintptr_t at)
+{
+	uintptr_t words = (at - m->sp) / WORD;
+
+	return at < m->sp || at >= m->hi || words > UINT16_MAX ? -1 :
+	    (int)words;
+}
+
+static bool
+chain_single(struct making *m, uintptr_t at, uintptr_t held)
+{
+	struct chain *ch = m->ch;
+	int words = chain_distance(m, at);
+
+	if (words < 0 || ch->nsingle == CHAIN_SINGLES)
+		return false;
+	ch->single_at[ch->nsingle] = (uint16_t)words;
+	ch->single[ch->nsingle++] = held;
 	return true;
 }
 
 static bool
-chain_slot(struct chain *ch, uintptr_t sp, uintptr_t at, uintptr_t held)
+chain_pair(struct making *m, uintptr_t at, uintptr_t first, uintptr_t second)
 {
-	uintptr_t words = (at - sp) / sizeof(uintptr_t);
+	struct chain *ch = m->ch;
+	int words = chain_distance(m, at);
 
-	if (ch->nslot == CHAIN_SLOTS || words > 0xffff || held > REC_ADDR_MASK)
+	if (words < 0 || ch->npair == CHAIN_PAIRS)
 		return false;
-	ch->slot[ch->nslot++] = (uint64_t)words << 48 | held;
+	ch->pair_at[ch->npair] = (uint16_t)words;
+	ch->pair[ch->npair++] = (struct pair) { { first, second } };
 	return true;
 }
 
 /* The slots of the step that led to this level. */
 static bool
-chain_level(struct chain *ch, uintptr_t sp, const struct level *l)
+chain_level(struct making *m, const struct level *l)
 {
-	return (l->via == 0 || chain_slot(ch, sp, l->via, l->sp)) &&
-	    chain_slot(ch, sp, l->slot, l->pc) &&
-	    (l->reload == 0 || !l->needs_rbp ||
-		chain_slot(ch, sp, l->reload, l->rbp));
+	bool reloads = l->reload != 0 && l->needs_rbp;
+
+	if (l->via != 0 && !chain_single(m, l->via, l->sp))
+		return false;
+	if (reloads && l->reload + WORD == l->slot)
+		return chain_pair(m, l->reload, l->rbp, l->pc);
+	return chain_single(m, l->slot, l->pc) &&
+	    (!reloads || chain_single(m, l->reload, l->rbp));
+}
+
+static void
+chain_even(struct chain *ch)
+{
+	if (ch->npair % 2 != 0) {
+		ch->pair_at[ch->npair] = ch->pair_at[ch->npair - 1];
+		ch->pair[ch->npair] = ch->pair[ch->npair - 1];
+		ch->npair++;
+	}
+	if (ch->nsingle % 2 != 0) {
+		ch->single_at[ch->nsingle] = ch->single_at[ch->nsingle - 1];
+		ch->single[ch->nsingle] = ch->single[ch->nsingle - 1];
+		ch->nsingle++;
+	}
 }
 
 static void
@@ -120,16 +216,22 @@ chain_keep(struct stack_cache *c, const struct walk *k, unsigned depth,
     uint32_t site, uint32_t generation)
 {
 	const struct level *first = walk_level(k, 0);
+	const struct mapped *mapped = &c->walker.mapped;
 	struct chain *ch = chain_at(c, first->sp, first->pc);
+	struct making m = { .ch = ch, .sp = first->sp,
+		.hi = mapped->own_hi - WORD };
 
+	if (first->sp - mapped->own_lo >= mapped->own_hi - mapped->own_lo)
+		return;
 	ch->sp = 0;
-	ch->nslot = 0;
+	ch->npair = ch->nsingle = 0;
 	for (unsigned i = 1; i < depth; i++)
-		if (!chain_level(ch, first->sp, walk_level(k, i)))
+		if (!chain_level(&m, walk_level(k, i)))
 			return;
+	chain_even(ch);
 	ch->pc = first->pc;
 	ch->rbp = first->rbp;
-	ch->needs_rbp = first->needs_rbp;
+	ch->rbp_mask = first->needs_rbp ? ~(uintptr_t)0 : 0;
 	ch->site = site;
 	ch->generation = generation;
 	ch->sp = first->sp;
@@ -180,9 +282,9 @@ judge(struct stack_cache *c)
 /*
  * A stack that no chain was verified for.  When a handler has forked in the
  * middle of it, cache and generation are not those that it began with, and
- * nothing is kept.
+ * nothing is kept.  The cache is busy, and is not any more afterwards.
  */
-static __attribute__((noinline)) uint64_t
+static REALIGNED uint64_t
 caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 {
 	struct walk k;
@@ -199,11 +301,13 @@ caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 			chain_keep(c, &k, depth, site, generation);
 		walker_splice(&c->walker, &k);
 	}
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);
 	return site != 0 ? rec_site_caller(site) :
 	    mapped_peek(frame + sizeof(uintptr_t));
 }
 
-uint64_t
+REALIGNED uint64_t
 stack_walk(uintptr_t frame, unsigned depth)
 {
 	struct stack_frames s;
@@ -216,29 +320,30 @@ stack_walk(uintptr_t frame, unsigned depth)
 	    mapped_peek(frame + sizeof(uintptr_t));
 }
 
+/* The rare ways are jumps, so that nothing is saved for them. */
 uint64_t
 stack_caller(struct stack_cache *c, uintptr_t frame)
 {
-	uintptr_t rbp = mapped_peek(frame), pc = mapped_peek(frame + sizeof(uintptr_t));
+	uintptr_t rbp = mapped_peek(frame);
+	uintptr_t pc = mapped_peek(frame + sizeof(uintptr_t));
 	uintptr_t sp = frame + 2 * sizeof(uintptr_t);
 	uint32_t generation = atomic_load_explicit(&rules_generation,
 	    memory_order_relaxed);
 	const struct chain *ch = chain_at(c, sp, pc);
-	uint64_t caller;
+	uint32_t site;
 
-	if (__builtin_expect(atomic_load_explicit(&c->busy,
+	if (__builtin_expect(atomic_load_explicit(&c->head.busy,
 		memory_order_relaxed) != 0, 0))
 		return stack_walk(frame, c->depth);
-	atomic_store_explicit(&c->busy, 1, memory_order_relaxed);
+	atomic_store_explicit(&c->head.busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(chain_verified(ch, sp, pc, rbp, generation), 1)) {
-		caller = ch->site != 0 ? rec_site_caller(ch->site) : pc;
-		c->hits++;
-	} else
-		caller = caller_walked(c, frame, generation);
+	if (__builtin_expect(!chain_verified(ch, sp, pc, rbp, generation), 0))
+		return caller_walked(c, frame, generation);
+	site = ch->site;
+	c->hits++;
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&c->busy, 0, memory_order_relaxed);
-	return caller;
+	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);
+	return site != 0 ? rec_site_caller(site) : pc;
 }
 
 void
@@ -271,14 +376,14 @@ stack_forget(void)
 void
 stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 {
-	atomic_store(&c->busy, 1);
+	atomic_store(&c->head.busy, 1);
 	c->depth = depth == 0 ? 1 :
 	    depth > RING_STACK_MAX ? RING_STACK_MAX : depth;
-	c->frees = frees;
+	c->head.frees = frees;
 	/* The rest is zeros, as new pages are and those that a fork has wiped. */
 	walker_begin(&c->walker, atomic_load(&rules_generation));
 	c->generation = c->walker.near.generation;
-	atomic_store(&c->busy, 0);
+	atomic_store(&c->head.busy, 0);
 }
 
 struct stack_cache *
@@ -307,10 +412,4 @@ stack_cache_free(struct stack_cache *c)
 	if (c != NULL)
 		munmap(c, sizeof(*c));
 	errno = saved;
-}
-
-bool
-stack_of_frees(const struct stack_cache *c)
-{
-	return c->frees;
 }

@@ -57,7 +57,18 @@ struct stack_cache *stack_cache_new(unsigned depth, bool frees);
 /* In a forked child: the cache that its thread had before, as new. */
 void stack_cache_renew(struct stack_cache *, unsigned depth, bool frees);
 void stack_cache_free(struct stack_cache *);
-bool stack_of_frees(const struct stack_cache *);
+
+/* What a cache begins with. */
+struct stack_cache_head {
+	_Atomic uint32_t busy;	/* a stack is being recognised */
+	bool frees;
+};
+
+static inline bool
+stack_of_frees(const struct stack_cache *c)
+{
+	return ((const struct stack_cache_head *)c)->frees;
+}
 
 /*
  * The caller for a record: a site, or the plain return address where there is
