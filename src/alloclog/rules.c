@@ -164,29 +164,55 @@ recall(uintptr_t pc)
 	return 0;
 }
 
+static inline unsigned
+set_of(uintptr_t pc)
+{
+	return (unsigned)(((pc >> 5) * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
+}
+
+/* Without a branch for each: which one it is cannot be foreseen. */
+static uint64_t
+near_recall(const struct rules_near *near, uintptr_t pc)
+{
+	unsigned at = set_of(pc);
+	uint64_t word = 0;
+
+	for (unsigned i = 0; i < RULES_WAYS; i++)
+		word |= near->set[at].way[i].word &
+		    -(uint64_t)(near->set[at].way[i].pc == pc);
+	return word;
+}
+
+static void
+near_remember(struct rules_near *near, uintptr_t pc, uint64_t word)
+{
+	unsigned at = set_of(pc);
+
+	for (unsigned i = RULES_WAYS - 1; i > 0; i--)
+		near->set[at].way[i] = near->set[at].way[i - 1];
+	near->set[at].way[0].pc = pc;
+	near->set[at].way[0].word = word;
+}
+
 int
 rules_find(struct rules_near *near, uintptr_t pc, bool exact, struct rule *r)
 {
 	uint32_t generation = atomic_load_explicit(&rules_generation,
 	    memory_order_relaxed);
-	unsigned at = home(pc) % RULES_NEAR;
 	uint64_t word;
 
 	if (exact)
 		return ask(pc, true, r);
-	if (near != NULL && near->entry[at].pc == pc) {
-		unpack(near->entry[at].word, r);
-		return 0;
+	word = near != NULL ? near_recall(near, pc) : 0;
+	if (word == 0) {
+		word = recall(pc);
+		if (word == 0)
+			return ask(pc, false, r);
+		/* A handler may have forked in between: then it is another's. */
+		if (near != NULL && near->generation == generation)
+			near_remember(near, pc, word);
 	}
-	word = recall(pc);
-	if (word == 0)
-		return ask(pc, false, r);
 	unpack(word, r);
-	/* A handler may have forked in between: then it is another's. */
-	if (near != NULL && near->generation == generation) {
-		near->entry[at].pc = pc;
-		near->entry[at].word = word;
-	}
 	return 0;
 }
 
@@ -194,9 +220,10 @@ void
 rules_near_void(struct rules_near *near, uint32_t generation)
 {
 	near->generation = 0;
-	for (unsigned i = 0; i < RULES_NEAR; i++)
-		if (near->entry[i].pc != 0)
-			near->entry[i].pc = 0;
+	for (unsigned i = 0; i < RULES_SETS; i++)
+		for (unsigned k = 0; k < RULES_WAYS; k++)
+			if (near->set[i].way[k].pc != 0)
+				near->set[i].way[k].pc = 0;
 	near->generation = generation;
 }
 

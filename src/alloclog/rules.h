@@ -27,16 +27,20 @@ struct rule {
 };
 
 /*
- * Those of them that a thread has used lately, close together.  All zeros:
- * none.  Void when the generation has changed.
+ * Those of them that a thread has used lately, close together: a line of cache
+ * holds the last four of some addresses, and calls that lie side by side share
+ * one.  All zeros: none.  Void when the generation has changed.
  */
-#define RULES_NEAR 4096
+#define RULES_SETS 1024
+#define RULES_WAYS 4
 struct rules_near {
 	uint32_t generation;
 	struct {
-		uintptr_t pc;
-		uint64_t word;
-	} entry[RULES_NEAR];
+		_Alignas(64) struct {
+			uintptr_t pc;
+			uint64_t word;
+		} way[RULES_WAYS];	/* the latest first */
+	} set[RULES_SETS];
 };
 
 /* Empties it, for this generation. */

@@ -34,7 +34,8 @@
 #define CHAIN_PAIRS 20
 #define CHAIN_SINGLES 34	/* a stack that needs more has no chain */
 #define WORD sizeof(uintptr_t)
-#define MEMOS 8192		/* likewise */
+#define MEMO_SETS 1024		/* likewise */
+#define MEMO_WAYS 4
 
 /*
  * Chains are kept while at least half of the stacks are found among them, and
@@ -52,7 +53,7 @@
  * at once, whatever they hold, and no branch waits for each of them.
  */
 struct chain {
-	_Alignas(64) uintptr_t sp;	/* of the origin's caller; 0: empty */
+	_Alignas(64) uintptr_t sp;	/* of the origin's caller */
 	uintptr_t pc;
 	uintptr_t rbp;
 	uintptr_t rbp_mask;	/* 0: the register at the origin does not matter; else all ones */
@@ -69,8 +70,8 @@ struct chain {
 
 /*
  * A stack met lately: its hash, and its site in place of the lowest bits.
- * With those that lead to the memo, 60 bits of a hash agree before two stacks
- * are taken for one: among a million stacks that happens in one program of
+ * With those that lead to the memo, 57 bits of a hash agree before two stacks
+ * are taken for one: among 100,000 stacks that happens in one program of ten
  * millions.
  */
 typedef uint64_t memo;
@@ -85,17 +86,24 @@ struct stack_cache {
 	uint32_t walks;
 	struct walker walker;
 	uint64_t frame[RING_STACK_MAX];
-	memo memo[MEMOS];
+	uint64_t key[CHAINS];		/* of the chains: so that one that is not kept costs no line of its own */
+	memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
 	struct chain chain[CHAINS];
 };
 
 /* --- chains -------------------------------------------------------------- */
 
-static inline struct chain *
-chain_at(struct stack_cache *c, uintptr_t sp, uintptr_t pc)
+/* No place has 0. */
+static inline uint64_t
+chain_key(uintptr_t sp, uintptr_t pc)
 {
-	return &c->chain[((sp >> 4) ^ ((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 40)) %
-	    CHAINS];
+	return ((pc * UINT64_C(0x9e3779b97f4a7c15)) ^ sp << 12) | 1;
+}
+
+static inline unsigned
+chain_index(uint64_t key, uintptr_t sp)
+{
+	return (unsigned)((key >> 40) ^ (sp >> 4)) % CHAINS;
 }
 
 /* What two words at `at` have in common with a pair: nothing but zeros. */
@@ -217,13 +225,15 @@ chain_keep(struct stack_cache *c, const struct walk *k, unsigned depth,
 {
 	const struct level *first = walk_level(k, 0);
 	const struct mapped *mapped = &c->walker.mapped;
-	struct chain *ch = chain_at(c, first->sp, first->pc);
+	uint64_t key = chain_key(first->sp, first->pc);
+	unsigned at = chain_index(key, first->sp);
+	struct chain *ch = &c->chain[at];
 	struct making m = { .ch = ch, .sp = first->sp,
 		.hi = mapped->own_hi - WORD };
 
 	if (first->sp - mapped->own_lo >= mapped->own_hi - mapped->own_lo)
 		return;
-	ch->sp = 0;
+	c->key[at] = 0;
 	ch->npair = ch->nsingle = 0;
 	for (unsigned i = 1; i < depth; i++)
 		if (!chain_level(&m, walk_level(k, i)))
@@ -235,6 +245,7 @@ chain_keep(struct stack_cache *c, const struct walk *k, unsigned depth,
 	ch->site = site;
 	ch->generation = generation;
 	ch->sp = first->sp;
+	c->key[at] = key;
 }
 
 /* --- memos --------------------------------------------------------------- */
@@ -245,16 +256,22 @@ site_of(struct stack_cache *c, const struct walk *k, unsigned depth,
 {
 	uint64_t hash = walk_hash(k, depth) +
 	    generation * UINT64_C(0xa0761d6478bd642f);
-	memo *m = &c->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 51];
+	uint64_t known = 0;
+	memo *set = c->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 54];
 	uint32_t site;
 
-	if (((*m ^ hash) & ~MEMO_SITE) == 0 && (*m & MEMO_SITE) != 0)
-		return (uint32_t)(*m & MEMO_SITE);
+	for (unsigned i = 0; i < MEMO_WAYS; i++)
+		known |= set[i] & -(uint64_t)(((set[i] ^ hash) & ~MEMO_SITE) == 0);
+	if ((known & MEMO_SITE) != 0)
+		return (uint32_t)(known & MEMO_SITE);
 	for (unsigned i = 0; i < depth; i++)
 		c->frame[i] = walk_level(k, i)->frame;
 	site = sites_put(c->frame, depth, k->w->end);
-	if (c->generation == generation && site != 0)
-		*m = (hash & ~MEMO_SITE) | site;
+	if (c->generation == generation && site != 0) {
+		for (unsigned i = MEMO_WAYS - 1; i > 0; i--)
+			set[i] = set[i - 1];
+		set[0] = (hash & ~MEMO_SITE) | site;
+	}
 	return site;
 }
 
@@ -329,7 +346,8 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 	uintptr_t sp = frame + 2 * sizeof(uintptr_t);
 	uint32_t generation = atomic_load_explicit(&rules_generation,
 	    memory_order_relaxed);
-	const struct chain *ch = chain_at(c, sp, pc);
+	uint64_t key = chain_key(sp, pc);
+	unsigned at = chain_index(key, sp);
 	uint32_t site;
 
 	if (__builtin_expect(atomic_load_explicit(&c->head.busy,
@@ -337,9 +355,11 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 		return stack_walk(frame, c->depth);
 	atomic_store_explicit(&c->head.busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(!chain_verified(ch, sp, pc, rbp, generation), 0))
+	if (__builtin_expect(c->key[at] != key, 0) ||
+	    __builtin_expect(!chain_verified(&c->chain[at], sp, pc, rbp,
+		generation), 0))
 		return caller_walked(c, frame, generation);
-	site = ch->site;
+	site = c->chain[at].site;
 	c->hits++;
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);

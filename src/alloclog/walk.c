@@ -156,21 +156,45 @@ verified_more(struct walker *w, unsigned i)
 	    (mapped_has(m, l->reload) && mapped_peek(l->reload) == l->rbp);
 }
 
-static inline bool
-verified(struct walker *w, unsigned i)
+/*
+ * How many of the `count` trail levels from `at` on are verified before one is
+ * not.  Plain marks are of the thread's own stack, where any slot may be read
+ * in any order: they are compared in rounds and without a branch for each, for
+ * where a stack differs cannot be foreseen.
+ */
+static unsigned
+verified_run(struct walker *w, unsigned at, unsigned count)
 {
-	const struct mark *k = &w->mark[i];
+	static const uintptr_t nothing;
+	const struct mark *k = &w->mark[at];
+	uint64_t bad = 0;
+	unsigned n;
 
-	if (__builtin_expect((k->slot & MARK_MORE) != 0, 0))
-		return verified_more(w, i);
-	return mapped_has(&w->mapped, k->slot) &&
-	    mapped_peek(k->slot) == k->pc;
+	for (unsigned i = 0; i < count; i += MARK_ROUND)
+		for (unsigned j = i; j < i + MARK_ROUND; j++) {
+			uintptr_t odd = k[j].slot & MARK_MORE;
+			const uintptr_t *slot = odd ? &nothing :
+			    (const uintptr_t *)k[j].slot;
+
+			bad |= (uint64_t)((*slot != k[j].pc) | odd) << j;
+		}
+	n = count < 64 && (bad | UINT64_C(1) << count) != 0 ?
+	    (unsigned)__builtin_ctzll(bad | UINT64_C(1) << count) : count;
+	while (n < count && (k[n].slot & MARK_MORE) != 0 &&
+	    verified_more(w, at + n)) {
+		n++;
+		while (n < count && (bad >> n & 1) == 0)
+			n++;
+	}
+	return n;
 }
 
 static void
-mark_level(struct mark *k, const struct level *l)
+mark_level(const struct walker *w, struct mark *k, const struct level *l)
 {
-	bool more = l->via != 0 || (l->reload != 0 && l->needs_rbp);
+	const struct mapped *m = &w->mapped;
+	bool more = l->via != 0 || (l->reload != 0 && l->needs_rbp) ||
+	    l->slot - m->own_lo >= m->own_hi - m->own_lo;
 
 	k->slot = l->slot | (more ? MARK_MORE : 0);
 	k->pc = l->pc;
@@ -269,9 +293,8 @@ trail_follow(struct walk *k, struct level *l, unsigned want)
 	t->rbp_lost = l->rbp_lost;
 	t->reload = l->reload;
 	t->via = l->via;
-	mark_level(&w->mark[k->join], t);
-	while (i < want && i < most && verified(w, k->join + i))
-		i++;
+	mark_level(w, &w->mark[k->join], t);
+	i += verified_run(w, k->join + 1, (want < most ? want : most) - 1);
 	k->verified = i;
 	if (t[i - 1].outermost) {
 		w->end = RING_END_OUTERMOST;
@@ -380,13 +403,15 @@ walker_splice(struct walker *w, const struct walk *k)
 	w->trail_at = join - n;
 	memcpy(&w->trail[w->trail_at], w->fresh, n * sizeof(w->fresh[0]));
 	for (unsigned i = 0; i < n; i++)
-		mark_level(&w->mark[w->trail_at + i], &w->fresh[i]);
+		mark_level(w, &w->mark[w->trail_at + i], &w->fresh[i]);
 }
 
 void
 walker_begin(struct walker *w, uint32_t generation)
 {
 	w->trail_at = TRAIL;
+	for (unsigned i = 0; i < MARK_ROUND; i++)
+		w->mark[TRAIL + i].slot = MARK_MORE;
 	w->near.generation = generation;
 }
 

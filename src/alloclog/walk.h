@@ -40,11 +40,12 @@ struct level {
  * rest, so that a whole stack is verified from a few lines of cache.
  */
 struct mark {
-	uintptr_t slot;		/* MARK_MORE: there is more to compare than the slot */
+	uintptr_t slot;		/* MARK_MORE: not of the thread's own stack, or there is more to compare */
 	uintptr_t pc;
 };
 
 #define MARK_MORE ((uintptr_t)1)
+#define MARK_ROUND 4		/* marks looked at in one go */
 
 /* What a thread remembers of its walks. */
 struct walker {
@@ -52,7 +53,7 @@ struct walker {
 	enum ring_end end;		/* of the last walk */
 	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
 	struct level fresh[RING_STACK_MAX + 1];
-	struct mark mark[TRAIL];	/* of the trail's levels */
+	struct mark mark[TRAIL + MARK_ROUND];	/* of the trail's levels; what is behind agrees with nothing */
 	struct level trail[TRAIL];
 	struct rules_near near;
 };
