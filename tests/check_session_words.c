@@ -56,7 +56,7 @@ START_TEST(a_plain_address_is_a_stack_of_one_frame)
 
 	ck_assert(nodes_session_stack(session, 0x401234, &st));
 	ck_assert_uint_eq(st.depth, 1);
-	ck_assert_uint_eq(st.end, RING_END_DEPTH);
+	ck_assert_uint_eq(st.end, RING_END_ALONE);
 	ck_assert_uint_eq(st.frame[0], 0x401234);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 	ck_assert(!nodes_session_stack(session, 0, &st));

@@ -232,7 +232,7 @@ struct nodes_stack {
 
 /*
  * The stack of a block's caller; a plain return address is a stack of depth 1
- * that ends with RING_END_DEPTH.  False while it is not known.
+ * that ends with RING_END_ALONE.  False while it is not known.
  */
 bool nodes_session_stack(struct nodes_session *, uint64_t caller,
     struct nodes_stack *);

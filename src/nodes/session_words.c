@@ -27,7 +27,11 @@ struct words_value {
 
 /* --- stacks ------------------------------------------------------------- */
 
-/* A plain return address is its own stack, of one frame without a module. */
+/*
+ * A plain return address is its own stack, of one frame without a module.
+ * Nobody may have asked for more, or there was no room for it: which of the
+ * two cannot be told from here.
+ */
 static bool
 plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 {
@@ -36,7 +40,7 @@ plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 	if (e == NULL)
 		return false;
 	*out = (struct nodes_stack){ .frame = &e->key, .depth = 1,
-		.end = RING_END_DEPTH };
+		.end = RING_END_ALONE };
 	return true;
 }
 

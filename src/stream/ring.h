@@ -107,6 +107,7 @@ enum ring_end {
 	RING_END_RULE,		/* its table says what we do not follow */
 	RING_END_MEMORY,	/* the stack goes on where there is no memory */
 	RING_END_STUCK,		/* a frame that does not lie further out: a damaged stack */
+	RING_END_ALONE,		/* a return address and no site: of a viewer, never in a site */
 	RING_ENDS		/* one more than the last */
 };
 

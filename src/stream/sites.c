@@ -317,6 +317,7 @@ stream_end_text(unsigned end)
 		[RING_END_RULE] = "an unwind table that is not followed",
 		[RING_END_MEMORY] = "the stack goes on where no memory is",
 		[RING_END_STUCK] = "a damaged stack",
+		[RING_END_ALONE] = "the caller alone is known",
 	};
 
 	return end < RING_ENDS && text[end] != NULL ? text[end] : "?";

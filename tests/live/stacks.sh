@@ -192,7 +192,7 @@ depths() {
 	status=$?
 	let_go
 	[ "$status" = 0 ] || return 1
-	grep -q "no more were asked for: " "$tmp/text" || return 1
+	grep -q "$2: " "$tmp/text" || return 1
 	python3 - "$tmp/report" "$1" <<'PYTHON'
 import json, sys
 most = max(int(sys.argv[2]), 1)
@@ -201,8 +201,10 @@ deepest = max(sum(not line["inlined"] for line in b["stack"])
 assert deepest == most, deepest
 PYTHON
 }
-rule "--stack=3 gives three frames, and what was cut is said" depths 3
-rule "--stack=0 gives the caller alone" depths 0
+rule "--stack=3 gives three frames, and what was cut is said" \
+    depths 3 "no more were asked for"
+rule "--stack=0 gives the caller alone, and that is said" \
+    depths 0 "the caller alone is known"
 
 # The node of a shell outlives the programs that it has started.
 ended() {

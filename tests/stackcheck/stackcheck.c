@@ -124,6 +124,7 @@ static const char *const ends[RING_ENDS] = {
 	[RING_END_RULE] = "rule",
 	[RING_END_MEMORY] = "memory",
 	[RING_END_STUCK] = "stuck",
+	[RING_END_ALONE] = "alone",
 };
 
 static size_t
