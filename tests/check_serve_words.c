@@ -123,6 +123,7 @@ setup(void)
 	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m,
 	    &with_id), 0);
 	m.build_id_len = 0;
+	m.seen_ns = 4711;
 	m.path = "/lib/b.so";
 	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m,
 	    &without_id), 0);
@@ -280,6 +281,18 @@ START_TEST(a_frame_is_looked_up_in_its_module)
 	wire_msg_fini(&r);
 	ck_assert_str_eq(reader.path, "/lib/b.so");
 	ck_assert_uint_eq(reader.last.build_id_len, 0);
+}
+END_TEST
+
+/* It is in no table of what the process has mapped: it was unloaded. */
+START_TEST(a_module_without_a_build_id_says_when_it_was_seen)
+{
+	struct wire_msg r;
+
+	words_of(frame_make(BIAS + 0x5678, without_id), &r);
+	wire_msg_fini(&r);
+	ck_assert_int_eq(reader.last.build_id_len, 0);
+	ck_assert_int_eq(reader.last.mapped_ns, 4711);
 }
 END_TEST
 
@@ -574,6 +587,7 @@ words_suite(void)
 	t = tcase_create("FRAME");
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_frame_is_looked_up_in_its_module);
+	tcase_add_test(t, a_module_without_a_build_id_says_when_it_was_seen);
 	tcase_add_test(t, what_lies_in_no_file_is_not_looked_for);
 	tcase_add_test(t, an_ended_target_keeps_its_names);
 	tcase_add_test(t, without_a_reader_the_module_is_known);

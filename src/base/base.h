@@ -41,6 +41,8 @@ int64_t mono_ms_since(struct mono);
 
 /* Milliseconds since 1970 of the wall clock. */
 int64_t base_wall_ms(void);
+/* Nanoseconds: a file may have been written just before it was mapped. */
+int64_t base_wall_ns(void);
 
 /*
  * Checked arithmetic: true when the result does not fit, as the compiler's

@@ -37,6 +37,15 @@ mono_ms_since(struct mono t)
 }
 
 int64_t
+base_wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+int64_t
 base_wall_ms(void)
 {
 	struct timespec ts;

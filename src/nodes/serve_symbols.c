@@ -127,6 +127,7 @@ place_frame(struct look *l, size_t i)
 	p->path = l->path[i];
 	p->pid = l->pid;
 	p->address = (frame_pc(frame) - m.bias) & REC_ADDR_MASK;
+	p->mapped_ns = m.seen_ns;
 	if (m.build_id_len <= sizeof p->build_id) {
 		p->build_id_len = m.build_id_len;
 		memcpy(p->build_id, m.build_id, m.build_id_len);
@@ -134,9 +135,18 @@ place_frame(struct look *l, size_t i)
 	return 0;
 }
 
+/* 0 is not known. */
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 /*
  * By the module table: a frame without a module, and what a module without a
- * build id needs so that a file changed since is not taken for it.
+ * build id needs so that a file changed since is not taken for it.  What was
+ * unloaded is not in the table, and something newer of that path may be: when
+ * the module was first seen holds for it either way.
  */
 static void
 place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
@@ -155,7 +165,7 @@ place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
 		p->pid = l->pid;
 	} else if (strcmp(p->path, t.path) == 0) {
 		p->inode = t.inode;
-		p->mapped_ns = t.mapped_ns;
+		p->mapped_ns = earlier(p->mapped_ns, t.mapped_ns);
 	}
 }
 

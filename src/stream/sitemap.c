@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/base.h"
 #include "sitemap.h"
 
 #define GROW_AT_LEAST 1024
@@ -64,6 +65,7 @@ learn_module(struct sitemap *m, unsigned no)
 		.build_id_len = got.build_id_len,
 		.path = got.path,
 		.cut = got.cut,
+		.seen_ns = base_wall_ns(),
 	};
 	memcpy(put.build_id, got.build_id, got.build_id_len);
 	(void)stream_sites_put_module(m->sites, &put, &stored);

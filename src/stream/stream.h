@@ -202,6 +202,7 @@ struct stream_module {
 	uint8_t build_id[32];
 	const char *path;	/* "" the program itself, as long as nobody knows better; outside text */
 	bool cut;		/* path is not all of it */
+	int64_t seen_ns;	/* wall clock when it was first put; 0 not known */
 };
 
 struct stream_site {

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Longer than any path, as the kernel escapes it. */
 #define LINE_MAX_BYTES (4 * PATH_MAX + 256)
@@ -233,20 +232,10 @@ join(struct module *old, size_t nold, struct module *new, size_t nnew,
 	return n;
 }
 
-/* To the nanosecond: a program may have been written just before it ran. */
-static int64_t
-wall_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
-}
-
 int
 symbol_modules_read(struct symbol_modules *t, pid_t pid)
 {
-	struct reading r = { .now_ns = wall_ns() };
+	struct reading r = { .now_ns = base_wall_ns() };
 	struct module *joined;
 	char path[64];
 	int error;
