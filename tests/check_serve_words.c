@@ -296,6 +296,31 @@ START_TEST(a_module_without_a_build_id_says_when_it_was_seen)
 }
 END_TEST
 
+/* One module in that place is the one; of two nobody knows which. */
+START_TEST(what_lies_where_plugins_took_turns_is_not_named)
+{
+	uint64_t here = (uint64_t)(uintptr_t)&words_of;
+	struct stream_module m = { .start = here - 16, .end = here + 16,
+		.path = "/lib/first.so" };
+	struct wire_words w;
+	struct wire_msg r;
+	unsigned no;
+
+	ck_assert_int_eq(symbol_modules_new(&keeper->modules), 0);
+	ck_assert_int_eq(symbol_modules_read(keeper->modules, getpid()), 0);
+	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m, &no), 0);
+	w = words_of(here, &r);
+	ck_assert_uint_eq(w.known, WIRE_K_LINE);
+	wire_msg_fini(&r);
+	m.path = "/lib/second.so";
+	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m, &no), 0);
+	w = words_of(here, &r);
+	ck_assert_uint_eq(w.known, WIRE_K_NO_MODULE);
+	ck_assert_uint_eq(w.n, 0);
+	wire_msg_fini(&r);
+}
+END_TEST
+
 START_TEST(what_lies_in_no_file_is_not_looked_for)
 {
 	struct wire_msg r;
@@ -588,6 +613,7 @@ words_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_frame_is_looked_up_in_its_module);
 	tcase_add_test(t, a_module_without_a_build_id_says_when_it_was_seen);
+	tcase_add_test(t, what_lies_where_plugins_took_turns_is_not_named);
 	tcase_add_test(t, what_lies_in_no_file_is_not_looked_for);
 	tcase_add_test(t, an_ended_target_keeps_its_names);
 	tcase_add_test(t, without_a_reader_the_module_is_known);

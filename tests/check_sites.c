@@ -517,6 +517,29 @@ START_TEST(another_object_in_the_same_place_is_another_module)
 }
 END_TEST
 
+/* By their build ids, or by their paths: each has a number, however many. */
+START_TEST(hundreds_of_plugins_in_one_place_are_modules_each)
+{
+	char path[] = "/a000.so";
+	struct fake f;
+
+	area_joined();
+	fake_init(&f, path, 0);
+	for (unsigned n = 1; n < RING_MODULES; n++) {
+		unsigned differs = n / (_i == 0 ? 1 : 10);
+
+		f.page[4094] = (uint8_t)(_i == 0 ? n >> 8 : 0);
+		f.page[4095] = (uint8_t)(_i == 0 ? n : n % 10);
+		path[2] = (char)('0' + (_i == 0 ? 0 : differs / 100));
+		path[3] = (char)('0' + (_i == 0 ? 0 : differs / 10 % 10));
+		path[4] = (char)('0' + (_i == 0 ? 0 : differs % 10));
+		ck_assert_uint_eq(sites_module(&f.o), n);
+		ck_assert_uint_eq(sites_module(&f.o), n);
+	}
+	fake_fini(&f);
+}
+END_TEST
+
 START_TEST(a_long_path_is_cut_and_known_again)
 {
 	struct ring_area *area = area_joined();
@@ -669,6 +692,8 @@ sites_suite(void)
 	tc = tcase_create("modules");
 	tcase_add_test(tc, loaded_objects_have_the_loaders_path_and_build_id);
 	tcase_add_test(tc, another_object_in_the_same_place_is_another_module);
+	tcase_add_loop_test(tc,
+	    hundreds_of_plugins_in_one_place_are_modules_each, 0, 2);
 	tcase_add_test(tc, a_long_path_is_cut_and_known_again);
 	tcase_add_test(tc, an_object_without_link_map_or_area_is_not_known);
 	tcase_add_test(tc, more_modules_than_numbers_are_not_known);

@@ -522,6 +522,23 @@ module_write(struct ring_area *area, const struct object *ob)
 	return no;
 }
 
+/*
+ * Of everything that is compared: plugins that follow one another in one place
+ * differ in their build ids alone, and would all be looked for in a row.
+ */
+static uint64_t
+object_hash(const struct object *ob)
+{
+	uint64_t word[4 + BUILD_ID_MAX / 8] = { ob->at->start, ob->at->end,
+		ob->at->bias };
+
+	for (unsigned i = 0; i < RING_PATH && ob->path[i] != '\0'; i++)
+		word[3] = (word[3] ^ (uint8_t)ob->path[i]) * (GOLDEN | 1);
+	for (uint32_t i = 0; i < ob->build_id_len; i++)
+		word[4 + i / 8] |= (uint64_t)ob->build_id[i] << i % 8 * 8;
+	return hash(word, sizeof(word) / sizeof(word[0]), 0);
+}
+
 unsigned
 sites_module(const struct cfi_object *o)
 {
@@ -536,7 +553,7 @@ sites_module(const struct cfi_object *o)
 		return 0;
 	ob.path = o->map->l_name;
 	find_build_id(&ob);
-	hashed = hash((const uint64_t[]){ o->start, o->end, o->bias }, 3, 0);
+	hashed = object_hash(&ob);
 	for (unsigned probe = 0; probe < PROBES; probe++) {
 		uint64_t there = 0;
 		_Atomic uint64_t *slot =

@@ -51,6 +51,7 @@ struct look {
 	struct wire_frame frame;
 	struct symbol_place place[WIRE_SYMS_MAX];
 	char *path[WIRE_SYMS_MAX];	/* of the place; NULL none */
+	bool unsure[WIRE_SYMS_MAX];	/* more than one module was there: which is not known */
 	uint32_t n;			/* frames answered so far */
 	uint8_t packed[WIRE_PACKED_MAX];
 	size_t len;
@@ -108,6 +109,23 @@ lookup_fini(struct node *node)
 
 /* --- places ------------------------------------------------------------- */
 
+/*
+ * Whether several modules have lain at an address, one after the other.  Then
+ * what lies there now says nothing of an address whose module is not known.
+ */
+static bool
+was_shared(const struct stream_sites *sites, uint64_t pc)
+{
+	struct stream_module m;
+	unsigned n = 0;
+
+	/* A return address may be the end of its module. */
+	for (unsigned no = 1; n < 2 && no <= stream_sites_modules(sites); no++)
+		n += stream_sites_get_module(sites, no, &m) && pc > m.start &&
+		    pc <= m.end;
+	return n == 2;
+}
+
 /* Where a frame of a stack lies, as far as its module is known by number. */
 static int
 place_frame(struct look *l, size_t i)
@@ -117,7 +135,11 @@ place_frame(struct look *l, size_t i)
 	const struct keeper *k = l->keeper;
 	struct stream_module m;
 
-	if (frame_module(frame) == 0 || k->sites == NULL ||
+	if (k->sites == NULL)
+		return 0;
+	l->unsure[i] = frame_module(frame) == 0 &&
+	    was_shared(k->sites, frame_pc(frame));
+	if (frame_module(frame) == 0 ||
 	    !stream_sites_get_module(k->sites, frame_module(frame), &m) ||
 	    m.path[0] == '\0' || m.cut)
 		return 0;
@@ -153,7 +175,7 @@ place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
 {
 	struct symbol_place *p = &l->place[i], t = { .path = NULL };
 
-	if (p->path != NULL && p->build_id_len > 0)
+	if (l->unsure[i] || (p->path != NULL && p->build_id_len > 0))
 		return;
 	symbol_modules_place(modules, frame_pc(l->frame.frame[i]), &t);
 	if (t.path == NULL)
@@ -391,6 +413,7 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	l->frame = m->frame;
 	memset(l->place, 0, sizeof l->place);
 	memset(l->path, 0, sizeof l->path);
+	memset(l->unsure, 0, sizeof l->unsure);
 	l->n = 0;
 	l->len = 0;
 	l->fetching = false;
