@@ -132,7 +132,7 @@ START_TEST(words_that_are_missing_have_a_reason)
 	ck_assert(shows(stream_end_text(RING_END_NO_TABLE)));
 	open_site(1);
 	look(124, 40);
-	ck_assert(shows("no debug information in redis-server"));
+	ck_assert(shows("no line for code in redis-server"));
 	ck_assert(shows(stream_end_text(RING_END_OUTERMOST)));
 	scene.view.fetching = "redis-server 812 of 4,096 kB";
 	scene_late = 1u << SCENE_F_OBJECT;
@@ -174,7 +174,7 @@ START_TEST(hostile_block_is_escaped_and_clipped)
 		look(i, 40);
 	/* All frames lie in one file now: it is named once. */
 	for (i = 0; i < pic.rows; i++)
-		said += strstr(pic.line[i].text, "no debug information in \\") !=
+		said += strstr(pic.line[i].text, "no line for code in \\") !=
 		    NULL;
 	ck_assert_int_eq(said, 1);
 	for (i = 0; i < pic.rows; i++)

@@ -401,7 +401,7 @@ static const struct {
 	const char *before, *after;
 } reasons[WIRE_KNOWN] = {
 	[WIRE_K_PENDING] = { "the node does not say what lies in ", "" },
-	[WIRE_K_NO_LINE] = { "no debug information in ", "" },
+	[WIRE_K_NO_LINE] = { "no line for code in ", "" },
 	[WIRE_K_NO_SYMBOL] = { "no symbol for it in ", "" },
 	[WIRE_K_NO_MODULE] = { "code in no file: made at run time, or "
 	    "unmapped", NULL },
