@@ -427,6 +427,8 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	take(k, freeing(0x1000));
 	take(k, freeing(0x5000));
 	take(k, record(REC_ALLOC, 0x2000, 0x55, 7));
+	k->sites_full = 5;
+	k->walks = 9;
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	keeper_lose(k, STREAM_RING_FULL, 12);
@@ -437,12 +439,14 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"frees\": 2, \"failed\": 0, \"inherited_blocks\": 0, "
 	    "\"live_blocks\": 1, \"live_bytes\": 7, \"lost\": 0, "
 	    "\"duplicate\": 1, \"unknown_free\": 1, \"illegal_type\": 1, "
-	    "\"full\": 0, \"complete\": true}\n"
+	    "\"full\": 0, \"sites_full\": 5, \"walks\": 9, "
+	    "\"complete\": true}\n"
 	    "{\"pid\": 42, \"comm\": \"target\", \"allocs\": 0, "
 	    "\"frees\": 0, \"failed\": 0, \"inherited_blocks\": 0, "
 	    "\"live_blocks\": 0, \"live_bytes\": 0, \"lost\": 12, "
 	    "\"duplicate\": 0, \"unknown_free\": 0, \"illegal_type\": 0, "
-	    "\"full\": 0, \"complete\": false}\n");
+	    "\"full\": 0, \"sites_full\": 0, \"walks\": 0, "
+	    "\"complete\": false}\n");
 	unlink(path);
 }
 END_TEST

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../src/alloclog/sites.h"
+#include "../src/alloclog/stack.h"
 #include "feed_rig.h"
 
 static struct stream_sites *store;
@@ -404,7 +404,7 @@ START_TEST(without_a_store_a_stack_is_its_innermost_return_address)
 }
 END_TEST
 
-START_TEST(with_a_full_store_likewise_and_it_is_counted)
+START_TEST(with_a_full_store_likewise_and_each_record_is_counted)
 {
 	struct rig *rig = rig_with_store();
 	struct producer p = { 0 };
@@ -426,7 +426,7 @@ START_TEST(with_a_full_store_likewise_and_it_is_counted)
 	ck_assert_uint_eq(rec_caller(&rig->log[3]), 0x7f0010000120);
 	ck_assert_uint_eq(rec_caller(&rig->log[4]), rec_caller(&rig->log[1]));
 	ck_assert_uint_eq(rec_caller(&rig->log[5]), 0);
-	ck_assert_uint_eq(stream_feed_counts(rig->feed)->sites_full, 2);
+	ck_assert_uint_eq(stream_feed_counts(rig->feed)->sites_full, 3);
 	rig_free(rig);
 }
 END_TEST
@@ -469,6 +469,29 @@ START_TEST(what_the_target_counts_is_told)
 	rig_drain(rig);
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->walks, 3);
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->sites_full, 1);
+	rig_free(rig);
+}
+END_TEST
+
+static __attribute__((noinline)) uint64_t
+caller_here(struct stack_cache *c)
+{
+	return stack_caller(c, (uintptr_t)__builtin_frame_address(0));
+}
+
+START_TEST(each_event_without_room_is_counted_also_when_recognised)
+{
+	struct rig *rig = rig_with_store();
+	struct stack_cache *c = stack_cache_new(16, false);
+
+	ck_assert_ptr_nonnull(c);
+	atomic_store(&rig->area->sites, RING_SITES);
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert(!rec_is_site(caller_here(c)));
+	rig_drain(rig);
+	ck_assert_uint_lt(stream_feed_counts(rig->feed)->walks, 10);
+	ck_assert_uint_eq(stream_feed_counts(rig->feed)->sites_full, 10);
+	stack_cache_free(c);
 	rig_free(rig);
 }
 END_TEST
@@ -526,9 +549,10 @@ site_store_suite(void)
 	tcase_add_test(tc, two_targets_agree_on_a_stack_of_one_store);
 	tcase_add_test(tc,
 	    without_a_store_a_stack_is_its_innermost_return_address);
-	tcase_add_test(tc, with_a_full_store_likewise_and_it_is_counted);
+	tcase_add_test(tc, with_a_full_store_likewise_and_each_record_is_counted);
 	tcase_add_test(tc, many_sites_in_any_order_keep_their_stacks);
 	tcase_add_test(tc, what_the_target_counts_is_told);
+	tcase_add_test(tc, each_event_without_room_is_counted_also_when_recognised);
 	tcase_add_test(tc, the_target_reads_how_many_frames_are_wanted);
 	suite_add_tcase(s, tc);
 	return s;

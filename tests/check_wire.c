@@ -485,7 +485,7 @@ END_TEST
 START_TEST(key_without_must_may_be_absent)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b010792", .fill = "05", .times = 18,
+		.head = "a5000b010104000b010794", .fill = "05", .times = 20,
 	};
 	size_t len = sample_raw_get(&stats, frame);
 	struct wire_msg m;
@@ -501,7 +501,7 @@ END_TEST
 START_TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b010794", .fill = "05", .times = 18,
+		.head = "a5000b010104000b010796", .fill = "05", .times = 20,
 		.tail = "8101f6",
 	};
 	size_t len = sample_raw_get(&stats, frame);

@@ -82,7 +82,8 @@ static const struct wire_msg sample_ordinary[] = {
 		.index = 3, .pid = 4242, .comm = TEXT("redis-server"),
 		.state = WIRE_S_ENDED, .status = -1,
 		.reason = TEXT("its image has ended"),
-		.n = { [WIRE_N_RECORDS] = 4711, [WIRE_N_HELD] = 9 },
+		.n = { [WIRE_N_RECORDS] = 4711, [WIRE_N_HELD] = 9,
+		    [WIRE_N_SITES_FULL] = 70000, [WIRE_N_WALKS] = 8 },
 		.targets_live = 2, .ppid = 4241,
 		.ended_ms = 1794786000123, .output = TEXT("/tmp/out.1"),
 		.socket = TEXT("/tmp/run.1") } },
@@ -528,12 +529,12 @@ static const struct sample_raw sample_wrong[] = {
 	{ .name = "part-classic-without-tail", .head =
 	    "a90007010106010701" "09f6" "0a000b010e01" "0850",
 	    .fill = "00", .times = 16 },
-	{ .name = "stats-17-numbers", .head = "a5000b0101" "04000b0107" "91",
-	    .fill = "00", .times = 17 },
+	{ .name = "stats-19-numbers", .head = "a5000b0101" "04000b0107" "93",
+	    .fill = "00", .times = 19 },
 	{ .name = "stats-a-number-is-text", .head = "a5000b0101" "04000b0107"
-	    "92", .fill = "00", .times = 17, .tail = "6100" },
+	    "94", .fill = "00", .times = 19, .tail = "6100" },
 	{ .name = "stats-status-2-31", .head = "a6000b0101" "04000b01"
-	    "051a80000000" "0792", .fill = "00", .times = 18 },
+	    "051a80000000" "0794", .fill = "00", .times = 20 },
 	{ .name = "sym-65", .head = "a4000d0101" "0400" "069841",
 	    .fill = "00", .times = 65 },
 	{ .name = "syms-65", .head = "a4000e0101" "0400" "069841",

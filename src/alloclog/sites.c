@@ -178,6 +178,16 @@ sites_walked(void)
 		count(&area->walks);
 }
 
+void
+sites_left_out(void)
+{
+	struct ring_area *area = area_of(atomic_load_explicit(&index_page,
+	    memory_order_acquire));
+
+	if (area != NULL)
+		count(&area->sites_full);
+}
+
 /* --- hashing ------------------------------------------------------------- */
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)

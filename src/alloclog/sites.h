@@ -30,7 +30,10 @@ void sites_attach(struct ring_area *);
 /* In a forked child that has not attached: no sites. */
 void sites_detach(void);
 
-/* The number of a stack of 1 to RING_STACK_MAX frames; 0: no room, or no area. */
+/*
+ * The number of a stack of 1 to RING_STACK_MAX frames; 0: no room, which is
+ * counted as an event left out, or no area.
+ */
 uint32_t sites_put(const uint64_t *frame, unsigned depth, enum ring_end);
 
 /* The frames of a site of this area, depth of them; NULL: there is no such site. */
@@ -41,6 +44,8 @@ unsigned sites_module(const struct cfi_object *);
 
 /* One more stack was walked. */
 void sites_walked(void);
+/* One more event goes without its stack, as sites_put() had no room for it. */
+void sites_left_out(void);
 
 #pragma GCC visibility pop
 

@@ -337,6 +337,14 @@ stack_walk(uintptr_t frame, unsigned depth)
 	    mapped_peek(frame + sizeof(uintptr_t));
 }
 
+/* What is known of a stack that found no room when its chain was kept. */
+static __attribute__((noinline, cold)) uint64_t
+caller_alone(uintptr_t pc)
+{
+	sites_left_out();
+	return pc;
+}
+
 /* The rare ways are jumps, so that nothing is saved for them. */
 uint64_t
 stack_caller(struct stack_cache *c, uintptr_t frame)
@@ -363,7 +371,8 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 	c->hits++;
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);
-	return site != 0 ? rec_site_caller(site) : pc;
+	return __builtin_expect(site != 0, 1) ? rec_site_caller(site) :
+	    caller_alone(pc);
 }
 
 void

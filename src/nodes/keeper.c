@@ -355,6 +355,16 @@ keeper_beat(struct keeper *k, int64_t ms)
 	k->beat_ms = ms;
 }
 
+/* What the feed has counted of stacks outlives it. */
+static void
+count_stacks(struct keeper *k)
+{
+	const struct stream_feed_counts *n = stream_feed_counts(k->feed);
+
+	k->sites_full = n->sites_full;
+	k->walks = n->walks;
+}
+
 int
 keeper_pass(struct keeper *k, int64_t mono_ms)
 {
@@ -369,6 +379,7 @@ keeper_pass(struct keeper *k, int64_t mono_ms)
 	} else if (k->feed != NULL) {
 		k->beat_ms = mono_ms;
 		n = stream_feed_pass(k->feed, mono_ms);
+		count_stacks(k);
 	} else {
 		return 0;
 	}
@@ -404,6 +415,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	if (k->feed != NULL) {
 		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
 
+		count_stacks(k);
 		module_paths_find(k);
 		if (n < 0) {
 			corrupt(k, n);

@@ -102,6 +102,7 @@ struct keeper {
 	uint64_t bad;			/* bad records */
 	uint64_t mismatches;		/* of list and oracle */
 	uint32_t cycle_us;		/* of the last pass */
+	uint64_t sites_full, walks;	/* of the feed, as stream_feed_counts() has them; they stay behind it */
 	int64_t beat_ms;		/* the millisecond that the target may copy by now */
 	int64_t now_ms;			/* of a source: its own clock */
 

@@ -99,6 +99,8 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "unknown_free", n->unknown_free },
 		{ "illegal_type", n->illegal_type },
 		{ "full", n->full },
+		{ "sites_full", k->sites_full },
+		{ "walks", k->walks },
 	};
 	char line[1024];
 	size_t len = 0;

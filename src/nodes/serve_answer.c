@@ -350,6 +350,8 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	st->n[WIRE_N_BAD] = k->bad;
 	st->n[WIRE_N_CYCLE_US] = k->cycle_us;
 	st->n[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
+	st->n[WIRE_N_SITES_FULL] = k->sites_full;
+	st->n[WIRE_N_WALKS] = k->walks;
 }
 
 static void

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kept.h"
 
@@ -17,6 +18,7 @@
 struct page_frozen {
 	struct nodes_look look;
 	struct blklist_counts counts;
+	uint64_t keeper[WIRE_STATS_COUNT];
 	struct blklist *list;
 	struct stream_types types;
 	struct page_kept *kept;
@@ -101,6 +103,10 @@ page_freeze(struct page *page, const struct page_view *v)
 	if (v->look->types != NULL) {
 		f->types = *v->look->types;
 		f->look.types = &f->types;
+	}
+	if (v->look->keeper != NULL) {
+		memcpy(f->keeper, v->look->keeper, sizeof f->keeper);
+		f->look.keeper = f->keeper;
 	}
 	f->look.node_name = copy_text(f->node_name, v->look->node_name);
 	f->look.target_name = copy_text(f->target_name, v->look->target_name);

@@ -123,6 +123,8 @@ put_counts(struct json *j, const struct nodes_look *look)
 		{ "live_bytes", WIRE_N_LIVE_BYTES },
 		{ "peak_bytes", WIRE_N_PEAK_BYTES },
 		{ "lost", WIRE_N_LOST },
+		{ "sites_full", WIRE_N_SITES_FULL },
+		{ "walks", WIRE_N_WALKS },
 	};
 	size_t i;
 

@@ -106,6 +106,15 @@ n_missed(const struct page *page, const struct page_view *v)
 	return page->missed + v->look->missed_cycles;
 }
 
+/* The keeper's own count: what it has left out, the page cannot see. */
+static uint64_t
+n_stackless(const struct page *page, const struct page_view *v)
+{
+	(void)page;
+	return v->look->keeper != NULL ?
+	    v->look->keeper[WIRE_N_SITES_FULL] : 0;
+}
+
 static const struct counter counters[] = {
 	{ "r", "rec", n_records,
 	    "records captured in the last cycle",
@@ -140,6 +149,9 @@ static const struct counter counters[] = {
 	{ "x", "failed", n_failed,
 	    "requests that failed",
 	    .alarm = true, .spare = true, .list = true },
+	{ "s", "stackless", n_stackless,
+	    "events whose stack found no room: their caller alone is known",
+	    .alarm = true, .spare = true },
 	{ "m", "missed", n_missed,
 	    "cycles missed",
 	    .alarm = true, .spare = true },

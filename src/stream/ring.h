@@ -43,8 +43,9 @@
  * each is not used), each by whichever thread met it first: numbers and room
  * are taken by counting up, the content is written, and the word that makes it
  * valid is stored last with release, before any record names it.  A number
- * may stay unused for ever.  A table that is full takes no more: the event
- * then carries its return address, and sites_full counts it.
+ * may stay unused for ever.  A table that is full takes no more: without room
+ * for its stack an event carries its return address alone, and sites_full
+ * counts it; without room for its module a frame has number 0.
  *
  * A REC_RANGE is followed, in the slots right behind it, by the tickets that
  * it drew: ring_range_shards() says in which shards, and RING_RANGE_TICKETS of
@@ -173,7 +174,7 @@ struct ring_area {
 	_Atomic uint32_t sites;		/* numbers taken, 0 included; may pass RING_SITES */
 	_Atomic uint32_t frames;	/* words taken, word 0 included; likewise */
 	_Atomic uint32_t modules;	/* numbers taken, 0 included; likewise */
-	_Atomic uint64_t sites_full;	/* stacks that found no room */
+	_Atomic uint64_t sites_full;	/* events whose stack found no room */
 	_Atomic uint64_t walks;		/* stacks that were walked, not recognised */
 	struct ring_head rings[RING_COUNT + 1];
 };

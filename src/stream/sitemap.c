@@ -119,8 +119,6 @@ sitemap_learn(struct sitemap *m, uint32_t no)
 		if (stream_sites_put(m->sites, site.frame, site.depth,
 			site.end, &stored) == 0)
 			caller = rec_site_caller(stored);
-		else
-			m->full++;
 	}
 	m->caller[no] = SITEMAP_KNOWN | caller;
 	return 0;

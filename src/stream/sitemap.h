@@ -17,7 +17,7 @@ struct sitemap {
 	struct stream_sites *sites;	/* a reference; NULL: none */
 	uint64_t *caller;		/* by the target's number; grown as numbers come */
 	size_t ncaller;			/* RING_SITES at most: 1 MiB */
-	uint64_t full;			/* stacks that the store had no room for */
+	uint64_t full;			/* records whose stack the store had no room for */
 	uint16_t module[RING_MODULES];	/* by the target's number */
 	bool module_known[RING_MODULES];
 };
@@ -41,13 +41,17 @@ static inline int
 sitemap_caller(struct sitemap *m, uint64_t *w3)
 {
 	uint32_t no = rec_site(*w3 & REC_ADDR_MASK);
+	uint64_t caller;
 	int err;
 
 	if ((__builtin_expect(no >= m->ncaller, 0) ||
 		__builtin_expect(m->caller[no] == 0, 0)) &&
 	    (err = sitemap_learn(m, no)) != 0)
 		return err;
-	*w3 = (*w3 & ~REC_ADDR_MASK) | (m->caller[no] & REC_ADDR_MASK);
+	caller = m->caller[no] & REC_ADDR_MASK;
+	if (__builtin_expect(!rec_is_site(caller), 0))
+		m->full += m->sites != NULL;
+	*w3 = (*w3 & ~REC_ADDR_MASK) | caller;
 	return 0;
 }
 

@@ -267,8 +267,8 @@ struct stream_feed_counts {
 	uint64_t far_addresses;
 	uint64_t lost[STREAM_CAUSES];
 	unsigned rings;		/* in use */
-	uint64_t sites_full;	/* events whose stack the target, stacks that the store had no room for */
-	uint64_t walks;		/* stacks that the target had to walk */
+	uint64_t sites_full;	/* events whose stack the target or the store had no room for */
+	uint64_t walks;		/* events whose stack the target had to walk, not recognised */
 	bool joined;		/* the target has mapped them: silence means no events */
 };
 

@@ -146,6 +146,8 @@ enum wire_stat {
 	WIRE_N_BAD,		/* bad records */
 	WIRE_N_CYCLE_US,	/* the keeper's last pass */
 	WIRE_N_HELD,		/* held back now */
+	WIRE_N_SITES_FULL,	/* events whose stack found no room: they have their caller alone */
+	WIRE_N_WALKS,		/* events whose stack the target had to walk */
 	WIRE_STATS_COUNT
 };
 
