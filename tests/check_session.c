@@ -547,44 +547,53 @@ START_TEST(a_new_type_is_asked_for_before_it_counts_as_illegal)
 }
 END_TEST
 
-START_TEST(symbols_are_asked_for_once)
+/* The function at a plain return address; "" while it is not known. */
+static const char *
+function_at(uint64_t caller)
 {
-	ck_assert_str_eq(nodes_session_symbol(session, 0x1234), "");
-	ck_assert_str_eq(nodes_session_symbol(session, 0x1234), "");
+	const struct wire_words *w = nodes_session_words(session, caller);
+
+	return w != NULL ? w->line[0].function.s : "";
+}
+
+START_TEST(words_and_names_are_asked_for_once)
+{
+	ck_assert_str_eq(function_at(0x1234), "");
+	ck_assert_str_eq(function_at(0x1234), "");
 	ck_assert_str_eq(nodes_session_thread(session, 7), "");
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 2);
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
-	ck_assert_str_eq(nodes_session_symbol(session, 0x1234), "f1234");
+	ck_assert_str_eq(function_at(0x1234), "f1234");
 	ck_assert_str_eq(nodes_session_thread(session, 7), "t7");
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 }
 END_TEST
 
-START_TEST(more_symbols_than_one_question_holds)
+START_TEST(more_words_than_one_question_holds)
 {
 	char want[32];
 	uint64_t i;
 
 	for (i = 1; i <= 1000; i++)
-		nodes_session_symbol(session, i * 16);
+		function_at(i * 16);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 1000);
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 	for (i = 1; i <= 1000; i++) {
 		snprintf(want, sizeof want, "f%llx",
 		    (unsigned long long)i * 16);
-		ck_assert_str_eq(nodes_session_symbol(session, i * 16), want);
+		ck_assert_str_eq(function_at(i * 16), want);
 	}
 }
 END_TEST
 
-START_TEST(symbols_wanted_at_once_are_bounded)
+START_TEST(words_wanted_at_once_are_bounded)
 {
 	uint64_t i;
 
 	for (i = 1; i <= 10000; i++)
-		nodes_session_symbol(session, i * 16);
+		function_at(i * 16);
 	ck_assert_uint_le(nodes_session_symbols_pending(session), 4096 + 128);
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
@@ -876,9 +885,9 @@ session_suite(void)
 	tcase_add_test(tc, the_target_with_most_live_bytes_is_chosen);
 	tcase_add_test(tc, since_click_takes_no_snapshot);
 	tcase_add_test(tc, a_new_type_is_asked_for_before_it_counts_as_illegal);
-	tcase_add_test(tc, symbols_are_asked_for_once);
-	tcase_add_test(tc, more_symbols_than_one_question_holds);
-	tcase_add_test(tc, symbols_wanted_at_once_are_bounded);
+	tcase_add_test(tc, words_and_names_are_asked_for_once);
+	tcase_add_test(tc, more_words_than_one_question_holds);
+	tcase_add_test(tc, words_wanted_at_once_are_bounded);
 	tcase_add_test(tc, targets_are_told_once_and_in_order);
 	tcase_add_test(tc, targets_of_a_lost_link_are_an_error);
 	suite_add_tcase(suite, tc);

@@ -60,7 +60,6 @@ START_TEST(a_plain_address_is_a_stack_of_one_frame)
 	ck_assert_uint_eq(st.frame[0], 0x401234);
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 	ck_assert(!nodes_session_stack(session, 0, &st));
-	ck_assert_str_eq(nodes_session_symbol(session, 0), "");
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
 }
 END_TEST
@@ -107,29 +106,6 @@ START_TEST(words_are_asked_for_once_and_then_there)
 	ck_assert_uint_eq(peer.frames_asked, 1);
 	ck_assert_ptr_null(nodes_session_words(session, 0));
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);
-}
-END_TEST
-
-/* First the stack, then its innermost frame; three ways to say it in a word. */
-START_TEST(a_caller_in_a_word_is_the_best_that_is_known)
-{
-	static const struct {
-		uint32_t known;
-		const char *want;
-	} words[] = {
-		{ WIRE_K_LINE, "fe000" },
-		{ WIRE_K_NO_SYMBOL, "lib.so+0x0" },
-		{ WIRE_K_NO_MODULE, "0xe000" },
-	};
-	uint64_t caller = rec_site_caller(14);
-
-	peer.known = words[_i].known;
-	ck_assert_str_eq(nodes_session_symbol(session, caller), "");
-	peer_cycles(&peer, session, 1);
-	ck_assert_str_eq(nodes_session_symbol(session, caller), "");
-	peer_cycles(&peer, session, 1);
-	ck_assert_str_eq(nodes_session_symbol(session, caller),
-	    words[_i].want);
 }
 END_TEST
 
@@ -190,7 +166,6 @@ START_TEST(words_still_to_come_are_not_shown)
 	nodes_session_words(session, frame);
 	peer_cycles(&peer, session, 1);
 	ck_assert_ptr_null(nodes_session_words(session, frame));
-	ck_assert_str_eq(nodes_session_symbol(session, 0x1000), "");
 }
 END_TEST
 
@@ -435,8 +410,6 @@ words_suite(void)
 	tcase_add_test(tc, a_plain_address_is_a_stack_of_one_frame);
 	tcase_add_test(tc, a_stack_is_asked_for_once_and_then_there);
 	tcase_add_test(tc, words_are_asked_for_once_and_then_there);
-	tcase_add_loop_test(tc, a_caller_in_a_word_is_the_best_that_is_known,
-	    0, 3);
 	tcase_add_test(tc, an_answer_may_hold_a_part_and_the_rest_is_asked_for);
 	tcase_add_test(tc, words_still_to_come_are_not_shown);
 	tcase_add_test(tc, a_fetch_is_told_with_the_words_there_are);

@@ -210,13 +210,6 @@ const struct nodes_look *nodes_session_look(struct nodes_session *);
 int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts *);
 
 /*
- * The innermost line of a caller's stack in a word: its function, else
- * "libfoo.so+0x1f30", else the address; "" while it is not known.  Borrowed
- * until the next news.  Not yet safe for a terminal.
- */
-const char *nodes_session_symbol(struct nodes_session *, uint64_t caller);
-
-/*
  * Stacks and words come from a cache; what is not in it is asked for, and
  * there once the answer has come.  What the node does not know yet, or is
  * still fetching, is asked for again when somebody looks at it.  Everything is

@@ -634,12 +634,6 @@ nodes_session_words(struct nodes_session *s, uint64_t frame)
 	return names_words(&s->names, frame);
 }
 
-const char *
-nodes_session_symbol(struct nodes_session *s, uint64_t caller)
-{
-	return names_symbol(&s->names, caller);
-}
-
 size_t
 nodes_session_symbols_pending(const struct nodes_session *s)
 {

@@ -42,11 +42,10 @@ void names_reset(struct names *);
 void names_open(struct names *, uint32_t index,
     const uint8_t epoch[WIRE_EPOCH]);
 
-/* As nodes_session_thread(), _stack(), _words() and _symbol() say. */
+/* As nodes_session_thread(), _stack() and _words() say. */
 const char *names_thread(struct names *, uint16_t thread);
 bool names_stack(struct names *, uint64_t caller, struct nodes_stack *);
 const struct wire_words *names_words(struct names *, uint64_t frame);
-const char *names_symbol(struct names *, uint64_t caller);
 
 /* Sends what is wanted; once a cycle, and by itself when answers come in. */
 void names_send(struct names *);

@@ -4,7 +4,6 @@
  * What is kept is one heap block for each: a stack with its frames behind it,
  * words with their texts behind them.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@ struct stack_value {
 
 struct words_value {
 	struct wire_words words;
-	const char *label;	/* in a word; lies in text, as all texts do */
 	char text[];
 };
 
@@ -90,8 +88,8 @@ names_take_stacks(struct names *nm, const struct wire_sited *sited)
 /* --- words -------------------------------------------------------------- */
 
 /* NULL while there is nothing worth showing. */
-static const struct words_value *
-find_words(struct names *nm, uint64_t frame)
+const struct wire_words *
+names_words(struct names *nm, uint64_t frame)
 {
 	const struct kept_entry *e;
 	const struct words_value *w;
@@ -103,27 +101,7 @@ find_words(struct names *nm, uint64_t frame)
 		return NULL;
 	w = e->value;
 	return w->words.known != WIRE_K_PENDING || e->tries >= KEPT_TRIES ?
-	    w : NULL;
-}
-
-const struct wire_words *
-names_words(struct names *nm, uint64_t frame)
-{
-	const struct words_value *w = find_words(nm, frame);
-
-	return w != NULL ? &w->words : NULL;
-}
-
-const char *
-names_symbol(struct names *nm, uint64_t caller)
-{
-	const struct words_value *w;
-	struct nodes_stack st;
-
-	if (!names_stack(nm, caller, &st))
-		return "";
-	w = find_words(nm, st.frame[0]);
-	return w != NULL ? w->label : "";
+	    &w->words : NULL;
 }
 
 /* The part of a path behind its last '/'. */
@@ -148,42 +126,25 @@ move_text(char **to, struct wire_text *t)
 	*(*to)++ = '\0';
 }
 
-static void
-make_label(char *out, size_t cap, const struct wire_words *w)
-{
-	struct wire_text module = base_of(w->module);
-
-	if (module.len > 0 && w->known != WIRE_K_NO_MODULE)
-		snprintf(out, cap, "%.*s+0x%" PRIx64, (int)module.len,
-		    module.s, w->offset);
-	else
-		snprintf(out, cap, "0x%" PRIx64, frame_pc(w->frame));
-}
-
 static struct words_value *
 words_value_new(const struct wire_words *in)
 {
-	char label[WIRE_TEXT_MAX + 32], *to;
 	struct words_value *w;
-	size_t i, len;
+	size_t i, len = in->module.len + 1;
+	char *to;
 
-	make_label(label, sizeof label, in);
-	len = strlen(label) + 1 + in->module.len + 1;
 	for (i = 0; i < in->n; i++)
 		len += in->line[i].function.len + in->line[i].file.len + 2;
 	w = malloc(sizeof *w + len);
 	if (w == NULL)
 		return NULL;
 	w->words = *in;
-	w->label = to = w->text;
-	to = stpcpy(to, label) + 1;
+	to = w->text;
 	move_text(&to, &w->words.module);
 	for (i = 0; i < in->n; i++) {
 		move_text(&to, &w->words.line[i].function);
 		move_text(&to, &w->words.line[i].file);
 	}
-	if (in->n > 0 && in->line[0].function.len > 0)
-		w->label = w->words.line[0].function.s;
 	return w;
 }
 
