@@ -195,9 +195,16 @@ sites_left_out(void)
 static uint64_t
 fold(uint64_t a, uint64_t b)
 {
+#ifdef __SIZEOF_INT128__
 	unsigned __int128 product = (unsigned __int128)a * b;
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+	/* Whatever this finds is compared in full. */
+	uint64_t product = (a ^ b >> 32) * (b ^ a << 32 | 1);
+
+	return product ^ product >> 32;
+#endif
 }
 
 /*

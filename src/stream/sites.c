@@ -90,12 +90,16 @@ stream_sites_memory(const struct stream_sites *s)
 
 /* --- stacks -------------------------------------------------------------- */
 
+/* Both halves of the product, by halves: not every machine has 128 bits. */
 static uint64_t
 mix(uint64_t a, uint64_t b)
 {
-	unsigned __int128 product = (unsigned __int128)a * b;
+	uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b;
+	uint64_t one = (a >> 32) * (uint32_t)b + (low >> 32);
+	uint64_t other = (a & UINT32_MAX) * (b >> 32) + (uint32_t)one;
+	uint64_t high = (a >> 32) * (b >> 32) + (one >> 32) + (other >> 32);
 
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
+	return (a * b) ^ high;
 }
 
 static uint64_t
