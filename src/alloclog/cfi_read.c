@@ -1,3 +1,6 @@
+/*
+ * Numbers of the tables, read within their bounds.
+ */
 #include "cfi_read.h"
 
 uint64_t

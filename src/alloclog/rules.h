@@ -1,6 +1,6 @@
 /*
  * rules: what cfi_find() has said of an address, for the next time.  Private
- * to stack.c.
+ * to stack.c and walk.c.
  *
  * Vocabulary
  *	rule		as in cfi.h, and the number of the module.
@@ -48,8 +48,7 @@ void rules_near_void(struct rules_near *, uint32_t generation);
 
 /*
  * The rule for a return address or, when exact, for an address itself.  As
- * cfi_find(); rule->module is set in any case.
- * `near` may be NULL.
+ * cfi_find(); rule->module is set in any case.  `near` may be NULL.
  */
 int rules_find(struct rules_near *, uintptr_t pc, bool exact, struct rule *);
 

@@ -201,7 +201,7 @@ fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 #else
 	/* Whatever this finds is compared in full. */
-	uint64_t product = (a ^ b >> 32) * (b ^ a << 32 | 1);
+	uint64_t product = (a ^ b >> 32) * ((b ^ a << 32) | 1);
 
 	return product ^ product >> 32;
 #endif
@@ -352,6 +352,25 @@ sites_put(const uint64_t *frame, unsigned depth, enum ring_end end)
 	return 0;
 }
 
+const uint64_t *
+sites_get(uint32_t no, unsigned *depth, enum ring_end *end)
+{
+	struct ring_area *area = area_of(atomic_load_explicit(&index_page,
+	    memory_order_acquire));
+	uint64_t word;
+
+	if (area == NULL || no >= RING_SITES)
+		return NULL;
+	word = atomic_load_explicit(&site_table(area)[no].word,
+	    memory_order_acquire);
+	if (word == 0 || ring_site_depth(word) > RING_STACK_MAX ||
+	    ring_site_at(word) > RING_FRAMES - ring_site_depth(word))
+		return NULL;
+	*depth = ring_site_depth(word);
+	*end = ring_site_end(word);
+	return frame_table(area) + ring_site_at(word);
+}
+
 /* --- build ids, as mapped ------------------------------------------------ */
 
 /* A module as it is now. */
@@ -457,25 +476,6 @@ find_build_id(struct object *ob)
 		    find_note(o->bias + ph[i].p_vaddr, ph[i].p_filesz,
 			ph[i].p_align, ob))
 			return;
-}
-
-const uint64_t *
-sites_get(uint32_t no, unsigned *depth, enum ring_end *end)
-{
-	struct ring_area *area = area_of(atomic_load_explicit(&index_page,
-	    memory_order_acquire));
-	uint64_t word;
-
-	if (area == NULL || no >= RING_SITES)
-		return NULL;
-	word = atomic_load_explicit(&site_table(area)[no].word,
-	    memory_order_acquire);
-	if (word == 0 || ring_site_depth(word) > RING_STACK_MAX ||
-	    ring_site_at(word) > RING_FRAMES - ring_site_depth(word))
-		return NULL;
-	*depth = ring_site_depth(word);
-	*end = ring_site_end(word);
-	return frame_table(area) + ring_site_at(word);
 }
 
 /* --- modules ------------------------------------------------------------- */

@@ -83,8 +83,9 @@ unsigned walker_walk(struct walker *, uintptr_t frame, unsigned depth,
     struct walk *);
 
 /*
- * A hash of 64 bits of the first `depth` frames of the walk, which is all of it.  It comes
- * from sums that the trail keeps, so that only what is fresh is reckoned.
+ * A hash of 64 bits of the first `depth` frames of the walk, which is all of
+ * it.  It comes from sums that the trail keeps, so that only what is fresh is
+ * reckoned.
  */
 uint64_t walk_hash(const struct walk *, unsigned depth);
 

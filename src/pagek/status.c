@@ -452,11 +452,11 @@ page_counters_help(struct page_picture *pic)
 	size_t i;
 
 	picture_line(pic);
-	picture_printf(pic, "  %-10s  what a cycle costs: reading, composing, "
+	picture_printf(pic, "  %-11s  what a cycle costs: reading, composing, "
 	    "painting", "us ms");
 	for (i = 0; i < NCOUNTERS; i++) {
 		picture_line(pic);
-		picture_printf(pic, "  %s %-8s  %s", counters[i].letter,
+		picture_printf(pic, "  %s %-9s  %s", counters[i].letter,
 		    counters[i].word, counters[i].help);
 	}
 }

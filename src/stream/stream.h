@@ -235,8 +235,9 @@ bool stream_sites_get(const struct stream_sites *, uint32_t no,
     struct stream_site *);
 bool stream_sites_get_module(const struct stream_sites *, unsigned no,
     struct stream_module *);
+/* How many there are: numbers go up to this. */
 uint32_t stream_sites_count(const struct stream_sites *);
-unsigned stream_sites_modules(const struct stream_sites *);	/* likewise of modules */
+unsigned stream_sites_modules(const struct stream_sites *);
 /* Bytes that it takes, shared out among those who hold a reference. */
 size_t stream_sites_memory(const struct stream_sites *);
 

@@ -1,6 +1,6 @@
 /*
- * client: the inside of symbols.h's other half, in the node: what asks the
- * reader, keeps what it said, and has debug files fetched.
+ * client: the node's side of the reader: what asks it, keeps what it said, and
+ * has debug files fetched.  Private to this room.
  *
  * Vocabulary
  *	child		a run of pagek-symbols, with pipes to it.

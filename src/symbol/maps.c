@@ -1,3 +1,6 @@
+/*
+ * A line of /proc/PID/maps, taken apart field by field.
+ */
 #include "maps.h"
 
 #include <errno.h>

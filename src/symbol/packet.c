@@ -1,3 +1,6 @@
+/*
+ * Packets, written and read back; what is read is another's and checked.
+ */
 #include "packet.h"
 
 #include "../base/base.h"

@@ -1,3 +1,6 @@
+/*
+ * The program pagek-symbols: the reader, or with "fetch" what asks servers.
+ */
 #include "symbol.h"
 
 int

@@ -1,3 +1,6 @@
+/*
+ * Answering a request: what the reader knows of each address of one file.
+ */
 #include "reader.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/*
+ * Ranges that may overlap, and the innermost that has an address.
+ */
 #include "reader.h"
 
 #ifdef HAVE_ELFUTILS

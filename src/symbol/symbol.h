@@ -29,8 +29,9 @@
  *
  * Names from files are outside text: what comes out of here is not yet safe
  * for a terminal (base_safe_text).  Return addresses are looked up one byte
- * before, in the call.  No descriptor is kept.  Without elfutils at build time
- * nothing more than module and offset is known.
+ * before, in the call.  Of the files none is kept open here; a reader that runs
+ * costs two pipes and a pidfd.  Without elfutils at build time nothing more
+ * than module and offset is known.
  */
 #ifndef SYMBOL_H
 #define SYMBOL_H

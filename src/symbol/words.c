@@ -1,3 +1,6 @@
+/*
+ * The texts of words.
+ */
 #include "symbol.h"
 
 #include <stdlib.h>
