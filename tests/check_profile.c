@@ -65,6 +65,8 @@ static struct {
 	bool late;		/* 0x1c is known */
 	bool fetching;
 	unsigned asked;
+	unsigned stacks;	/* asked for */
+	unsigned which;		/* sites of them, a bit each */
 } fake;
 
 static bool
@@ -78,6 +80,8 @@ fake_stack(void *arg, uint64_t caller, struct nodes_stack *out)
 		*out = (struct nodes_stack){ &plain, 1, RING_END_DEPTH };
 		return true;
 	}
+	fake.stacks++;
+	fake.which |= 1u << rec_site(caller) % 32;
 	if (fake.no_stacks || rec_site(caller) >= BASE_NELEM(sites))
 		return false;
 	*out = (struct nodes_stack){ sites[rec_site(caller)].frame,
@@ -353,6 +357,35 @@ START_TEST(what_is_resolved_is_not_asked_again)
 	asked = fake.asked;
 	ck_assert_int_eq(profile_resolve(p, &words), 0);
 	ck_assert_uint_eq(fake.asked, asked);
+}
+END_TEST
+
+START_TEST(resolving_some_goes_on_behind_the_last)
+{
+	put_all();
+	fake.late = true;
+	ck_assert_int_eq(profile_resolve_some(p, &words, 4), 7);
+	ck_assert_uint_eq(fake.stacks, 4);
+	ck_assert_int_eq(profile_resolve_some(p, &words, 4), 3);
+	ck_assert_uint_eq(fake.stacks, 8);
+	ck_assert_int_eq(profile_resolve_some(p, &words, 4), 0);
+	ck_assert_uint_eq(fake.stacks, 11);
+	ck_assert_uint_eq(fake.which, 0xffe);
+}
+END_TEST
+
+START_TEST(nobody_waits_behind_callers_that_stay_unknown)
+{
+	put_all();
+	fake.no_stacks = true;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(profile_resolve_some(p, &words, 4), 11);
+	ck_assert_uint_eq(fake.stacks, 12);
+	ck_assert_uint_eq(fake.which, 0xffe);
+	/* One that takes all looks at each of them once. */
+	fake.stacks = 0;
+	ck_assert_int_eq(profile_resolve(p, &words), 11);
+	ck_assert_uint_eq(fake.stacks, 11);
 }
 END_TEST
 
@@ -1092,6 +1125,8 @@ profile_suite(void)
 	    what_has_no_name_stands_as_module_and_offset_or_address);
 	tcase_add_test(tc, names_that_come_late_merge);
 	tcase_add_test(tc, what_is_resolved_is_not_asked_again);
+	tcase_add_test(tc, resolving_some_goes_on_behind_the_last);
+	tcase_add_test(tc, nobody_waits_behind_callers_that_stay_unknown);
 	tcase_add_test(tc, frame_of_many_stacks_is_asked_for_once);
 	tcase_add_test(tc, fetching_is_not_the_last_word);
 	tcase_add_test(tc, function_is_its_name_and_its_module);

@@ -99,6 +99,12 @@ int profile_take(struct profile *, const struct blklist *);
  * clear.
  */
 int profile_resolve(struct profile *, const struct profile_words *);
+/*
+ * The same for at most so many callers that lack something; the next call goes
+ * on behind the last of them, and begins again behind the last of all.
+ */
+int profile_resolve_some(struct profile *, const struct profile_words *,
+    size_t at_most);
 
 struct profile_sum {
 	uint64_t blocks;

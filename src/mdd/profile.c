@@ -81,6 +81,7 @@ profile_clear(struct profile *p)
 	p->total = (struct sums){ 0 };
 	p->ncaller = 0;
 	p->nstack = p->nframe_of = p->nline = 0;
+	p->next = 0;
 	p->last = 0;
 	p->round = p->mark = 0;
 }

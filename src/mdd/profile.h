@@ -146,6 +146,7 @@ struct profile {
 	struct sums total;
 	struct stack *stack;		/* beside the callers: those asked for so far */
 	size_t nstack, capstack;
+	size_t next;			/* caller that the next resolving begins with */
 	uint32_t *frame_of;
 	size_t nframe_of, capframe_of;
 	struct table frames;		/* struct frame */

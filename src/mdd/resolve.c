@@ -319,27 +319,48 @@ resolve_caller(struct profile *p, size_t i, const struct profile_words *from)
 	return 0;
 }
 
-int
-profile_resolve(struct profile *p, const struct profile_words *from)
+/* Callers with blocks that lack something. */
+static size_t
+lacking(const struct profile *p)
 {
-	size_t lacking = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->callers.n; i++)
+		n += !p->stack[i].settled &&
+		    profile_caller(p, i)->sums.blocks > 0;
+	return n;
+}
+
+int
+profile_resolve_some(struct profile *p, const struct profile_words *from,
+    size_t at_most)
+{
+	size_t n = p->callers.n, seen, i;
 	int r;
 
 	r = profile_prepare(p);
 	if (r < 0)
 		return r;
 	p->round++;
-	for (size_t i = 0; i < p->callers.n; i++) {
-		if (profile_caller(p, i)->sums.blocks == 0)
+	for (seen = 0; seen < n && at_most > 0; seen++) {
+		i = p->next < n ? p->next : 0;
+		p->next = i + 1;
+		if (p->stack[i].settled ||
+		    profile_caller(p, i)->sums.blocks == 0)
 			continue;
-		if (!p->stack[i].settled) {
-			r = resolve_caller(p, i, from);
-			if (r < 0)
-				return r;
-		}
-		lacking += !p->stack[i].settled;
+		r = resolve_caller(p, i, from);
+		if (r < 0)
+			return r;
+		at_most--;
 	}
-	return (int)lacking;
+	return (int)lacking(p);
+}
+
+int
+profile_resolve(struct profile *p, const struct profile_words *from)
+{
+	p->next = 0;
+	return profile_resolve_some(p, from, SIZE_MAX);
 }
 
 /* --- lines of a stack ----------------------------------------------------- */

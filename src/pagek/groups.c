@@ -8,6 +8,7 @@
 
 #define BUSY 10		/* a take may cost one part in so many of the time */
 #define FIRST_ROWS 64
+#define NAMES_AT_ONCE 4096	/* stacks looked at for one picture; about 2 ms */
 
 static const struct page_group_kind kinds[] = {
 	{ "none", NULL, NULL, PROFILE_SITE },
@@ -67,7 +68,7 @@ page_groups_free(struct page_groups *g)
 static int
 resolve(struct page_groups *g, const struct page_view *v)
 {
-	int r = profile_resolve(g->profile, &v->words);
+	int r = profile_resolve_some(g->profile, &v->words, NAMES_AT_ONCE);
 
 	if (r < 0)
 		return r;
