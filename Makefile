@@ -219,7 +219,7 @@ check-long:
 
 bench:
 	@tests/need bench
-	@$(MAKE) -s -j2 all targets
+	@$(MAKE) -s -j2 all targets $B/bench/symbols
 	@bench/run
 
 man-lint:
