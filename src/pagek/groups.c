@@ -8,7 +8,7 @@
 
 #define BUSY 10		/* a take may cost one part in so many of the time */
 #define FIRST_ROWS 64
-#define NAMES_AT_ONCE 4096	/* stacks looked at for one picture; about 2 ms */
+#define NAMES_AT_ONCE 4096	/* stacks without their names that one picture looks at */
 
 static const struct page_group_kind kinds[] = {
 	{ "none", NULL, NULL, PROFILE_SITE },
