@@ -75,15 +75,7 @@ held() {
 }
 
 {
-	cat <<'SQL'
-CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER, name TEXT, v REAL);
-BEGIN;
-WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 60000)
-INSERT INTO t SELECT i, (i*7919)%10007, printf('name-%08d', i), i*0.5 FROM c;
-COMMIT;
-CREATE INDEX tk ON t(k, name);
-SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000;
-SQL
+	sql_work
 	echo ".shell touch $tmp/sqlite.held"
 	echo ".read $tmp/never"
 } >"$tmp/in.sql"
@@ -108,12 +100,7 @@ rule "python3: the ten heaviest sites are heaptrack's" \
 
 # It waits where its input goes on in a pipe that nobody writes to.
 {
-	echo 'struct s { int a, b; double d; struct s *n; };'
-	i=0
-	while [ $i -lt 1500 ]; do
-		echo "int f$i(int x, struct s *p) { int k = x * $i; for (int j = 0; j < 9; j++) { if (k & j) p->b += k; else p->d += j; } return k + p->a; }"
-		i=$((i + 1))
-	done
+	c_functions 1500
 	echo "#include \"$tmp/more.h\""
 } >"$tmp/in.c"
 mkfifo "$tmp/more.h"

@@ -3,6 +3,8 @@
 # rule "sentence" command...	runs the command; its status decides.
 # skip "sentence"		says that a rule cannot be tried here, and why.
 # until_true SECONDS command...	polls; the seconds are a hang limit only.
+# sql_work			statements for sqlite3: a table, filled and asked.
+# c_functions N			a C source of N functions, for a compiler.
 # say_result			last line; exit status 1 when a rule failed.
 # note_page			the 2004 note's page, in address order at 39 s.
 
@@ -56,6 +58,27 @@ NODE<0590> *L<0509>    6 OFFS=  0
 008E6698 0018 0E INTPTRS       13
 008E66B8 0048 0C ACREQ   AB86  13
 NOTE
+}
+
+sql_work() {
+	cat <<'SQL'
+CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER, name TEXT, v REAL);
+BEGIN;
+WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 60000)
+INSERT INTO t SELECT i, (i*7919)%10007, printf('name-%08d', i), i*0.5 FROM c;
+COMMIT;
+CREATE INDEX tk ON t(k, name);
+SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000;
+SQL
+}
+
+c_functions() {
+	echo 'struct s { int a, b; double d; struct s *n; };'
+	i=0
+	while [ $i -lt "$1" ]; do
+		echo "int f$i(int x, struct s *p) { int k = x * $i; for (int j = 0; j < 9; j++) { if (k & j) p->b += k; else p->d += j; } return k + p->a; }"
+		i=$((i + 1))
+	done
 }
 
 say_result() {

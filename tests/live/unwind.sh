@@ -63,26 +63,15 @@ for t in "$B"/tests/targets/exact_* "$B/tests/targets/first" \
 done
 expect=0
 
-cat >"$tmp/in.sql" <<'SQL'
-CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER, name TEXT, v REAL);
-BEGIN;
-WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i < 60000)
-INSERT INTO t SELECT i, (i*7919)%10007, printf('name-%08d', i), i*0.5 FROM c;
-COMMIT;
-CREATE INDEX tk ON t(k, name);
-SELECT count(*), sum(v) FROM t WHERE k BETWEEN 100 AND 5000;
-SELECT count(*) FROM (SELECT upper(name)||'x' AS u FROM t ORDER BY u LIMIT 40000);
-SQL
+{
+	sql_work
+	echo "SELECT count(*) FROM (SELECT upper(name)||'x' AS u FROM t ORDER BY u LIMIT 40000);"
+} >"$tmp/in.sql"
 rule "sqlite3: every thousandth" \
     held 1000 1 200 sqlite3 :memory: ".read $tmp/in.sql"
 
-i=0
 {
-	echo 'struct s { int a, b; double d; struct s *n; };'
-	while [ $i -lt 400 ]; do
-		echo "int f$i(int x, struct s *p) { int k = x * $i; for (int j = 0; j < 9; j++) { if (k & j) p->b += k; else p->d += j; } return k + p->a; }"
-		i=$((i + 1))
-	done
+	c_functions 400
 	echo 'int main(void) { struct s s = { 1, 2, 3, 0 }; return f3(0, &s) == 12345; }'
 } >"$tmp/in.c"
 rule "gcc with its cc1, as, collect2 and ld: every hundredth" \
