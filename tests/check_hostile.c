@@ -330,6 +330,7 @@ static const struct site_lie {
 	{ OF_SITE, 0, 1 | UINT64_C(65) << 32 | UINT64_C(1) << 40 },
 	{ OF_SITE, 0, 1 | UINT64_C(255) << 32 | UINT64_C(1) << 40 },
 	{ OF_SITE, 0, 1 | UINT64_C(2) << 32 },			/* no end */
+	{ OF_SITE, 0, 1 | UINT64_C(2) << 32 | (uint64_t)RING_END_ALONE << 40 },
 	{ OF_SITE, 0, 1 | UINT64_C(2) << 32 | (uint64_t)RING_ENDS << 40 },
 	{ OF_SITE, 0, 1 | UINT64_C(2) << 32 | UINT64_C(0x101) << 40 },
 	{ OF_SITE, 0, UINT64_C(2) << 32 | UINT64_C(1) << 40 },	/* word 0 */

@@ -241,7 +241,7 @@ sample_get_stack(struct wire_stack *st)
 	size_t i;
 
 	*st = (struct wire_stack) { .site = U32, .depth = RING_STACK_MAX,
-		.end = RING_ENDS - 1 };
+		.end = RING_END_STUCK };
 	for (i = 0; i < RING_STACK_MAX; i++)
 		st->frame[i] = U64 - i;
 }

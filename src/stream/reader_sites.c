@@ -29,7 +29,7 @@ reader_site(const struct reader *r, uint32_t no, struct reader_site *out)
 	depth = ring_site_depth(word);
 	end = ring_site_end(word);
 	if (depth == 0 || depth > RING_STACK_MAX || end == 0 ||
-	    end >= RING_ENDS || first == 0 || first > RING_FRAMES - depth)
+	    end >= RING_END_ALONE || first == 0 || first > RING_FRAMES - depth)
 		return -EPROTO;
 	for (unsigned i = 0; i < depth; i++) {
 		out->frame[i] = __atomic_load_n(&frames[first + i],

@@ -196,7 +196,7 @@ wire_sited_next(struct wire_bytes b, size_t *at, struct wire_stack *out)
 	st.site = (uint32_t)get_le(&r, 4);
 	st.depth = (uint8_t)get_le(&r, 1);
 	st.end = (uint8_t)get_le(&r, 1);
-	if (st.depth > BASE_NELEM(st.frame) || st.end >= RING_ENDS)
+	if (st.depth > BASE_NELEM(st.frame) || st.end >= RING_END_ALONE)
 		return -EBADMSG;
 	for (i = 0; i < st.depth; i++)
 		st.frame[i] = get_le(&r, 8);
