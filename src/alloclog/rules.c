@@ -170,14 +170,16 @@ set_of(uintptr_t pc)
 	return (unsigned)(((pc >> 5) * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
 }
 
-/* Without a branch for each: which one it is cannot be foreseen. */
+/* But for the latest without a branch: which one it is cannot be foreseen. */
 static uint64_t
 near_recall(const struct rules_near *near, uintptr_t pc)
 {
 	unsigned at = set_of(pc);
 	uint64_t word = 0;
 
-	for (unsigned i = 0; i < RULES_WAYS; i++)
+	if (near->set[at].way[0].pc == pc)
+		return near->set[at].way[0].word;
+	for (unsigned i = 1; i < RULES_WAYS; i++)
 		word |= near->set[at].way[i].word &
 		    -(uint64_t)(near->set[at].way[i].pc == pc);
 	return word;

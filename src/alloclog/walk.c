@@ -156,48 +156,59 @@ verified_more(struct walker *w, unsigned i)
 	    (mapped_has(m, l->reload) && mapped_peek(l->reload) == l->rbp);
 }
 
+/* A word that no mark expects. */
+static const uintptr_t nothing;
+#define NEVER ((uintptr_t)1)
+
+static inline void
+mark_more(struct mark *k)
+{
+	k->slot = &nothing;
+	k->pc = NEVER;
+}
+
+static inline void
+mark_level(struct walker *w, unsigned at, const struct level *l)
+{
+	const struct mapped *m = &w->mapped;
+	struct mark *k = &w->mark[at];
+
+	w->slot[at] = l->slot;
+	k->slot = (const uintptr_t *)l->slot;
+	k->pc = l->pc;
+	if (l->via != 0 || (l->reload != 0 && l->needs_rbp) ||
+	    l->slot - m->own_lo >= m->own_hi - m->own_lo)
+		mark_more(k);
+}
+
 /*
  * How many of the `count` trail levels from `at` on are verified before one is
- * not.  Plain marks are of the thread's own stack, where any slot may be read
- * in any order: they are compared in rounds and without a branch for each, for
- * where a stack differs cannot be foreseen.
+ * not.  In rounds, without a branch for each: where a stack differs cannot be
+ * foreseen.
  */
 static unsigned
 verified_run(struct walker *w, unsigned at, unsigned count)
 {
-	static const uintptr_t nothing;
 	const struct mark *k = &w->mark[at];
-	uint64_t bad = 0;
-	unsigned n;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < count; i += MARK_ROUND)
-		for (unsigned j = i; j < i + MARK_ROUND; j++) {
-			uintptr_t odd = k[j].slot & MARK_MORE;
-			const uintptr_t *slot = odd ? &nothing :
-			    (const uintptr_t *)k[j].slot;
+	while (n < count) {
+		uintptr_t differ = 0;
 
-			bad |= (uint64_t)((*slot != k[j].pc) | odd) << j;
+		for (unsigned j = 0; j < MARK_ROUND; j++)
+			differ |= *k[n + j].slot ^ k[n + j].pc;
+		if (differ == 0) {
+			n += MARK_ROUND;
+			continue;
 		}
-	n = count < 64 && (bad | UINT64_C(1) << count) != 0 ?
-	    (unsigned)__builtin_ctzll(bad | UINT64_C(1) << count) : count;
-	while (n < count && (k[n].slot & MARK_MORE) != 0 &&
-	    verified_more(w, at + n)) {
-		n++;
-		while (n < count && (bad >> n & 1) == 0)
+		/* Up to the one that differs, which may need the long way. */
+		while (*k[n].slot == k[n].pc)
 			n++;
+		if (n >= count || k[n].pc != NEVER || !verified_more(w, at + n))
+			break;
+		n++;
 	}
-	return n;
-}
-
-static void
-mark_level(const struct walker *w, struct mark *k, const struct level *l)
-{
-	const struct mapped *m = &w->mapped;
-	bool more = l->via != 0 || (l->reload != 0 && l->needs_rbp) ||
-	    l->slot - m->own_lo >= m->own_hi - m->own_lo;
-
-	k->slot = l->slot | (more ? MARK_MORE : 0);
-	k->pc = l->pc;
+	return n < count ? n : count;
 }
 
 /* True when a walk at *l has come to trail level i. */
@@ -206,8 +217,7 @@ joins(const struct walker *w, const struct level *l, unsigned i)
 {
 	const struct level *t = &w->trail[i];
 
-	return (w->mark[i].slot & ~MARK_MORE) == l->slot &&
-	    w->mark[i].pc == l->pc && t->sp == l->sp &&
+	return w->slot[i] == l->slot && t->pc == l->pc && t->sp == l->sp &&
 	    t->exact == l->exact &&
 	    (!t->needs_rbp || (l->rbp == t->rbp && !l->rbp_lost));
 }
@@ -293,7 +303,7 @@ trail_follow(struct walk *k, struct level *l, unsigned want)
 	t->rbp_lost = l->rbp_lost;
 	t->reload = l->reload;
 	t->via = l->via;
-	mark_level(w, &w->mark[k->join], t);
+	mark_level(w, k->join, t);
 	i += verified_run(w, k->join + 1, (want < most ? want : most) - 1);
 	k->verified = i;
 	if (t[i - 1].outermost) {
@@ -318,7 +328,7 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 
 	level_origin(l, frame);
 	for (;;) {
-		while (at < TRAIL && (w->mark[at].slot | MARK_MORE) < l->slot)
+		while (at < TRAIL && w->slot[at] < l->slot)
 			at++;
 		if (at < TRAIL && joins(w, l, at)) {
 			k->join = at;
@@ -365,12 +375,16 @@ walker_walk(struct walker *w, uintptr_t frame, unsigned depth, struct walk *k)
 uint64_t
 walk_hash(const struct walk *k, unsigned depth)
 {
-	const struct walker *w = k->w;
+	struct walker *w = k->w;
 	unsigned beyond = k->join + depth - k->n;
 	uint64_t hash = walk_level(k, 0)->sum;
 
+	if (w->power_of != depth) {
+		w->power_of = depth;
+		w->power = power(depth);
+	}
 	if (k->join < TRAIL && beyond < TRAIL)
-		hash -= w->trail[beyond].sum * power(depth);
+		hash -= w->trail[beyond].sum * w->power;
 	return hash + mixed((uint64_t)w->end << 8 | depth);
 }
 
@@ -387,6 +401,8 @@ trail_make_room(struct walker *w, unsigned n, unsigned join)
 	    keep * sizeof(w->trail[0]));
 	memmove(&w->mark[TRAIL - keep], &w->mark[join],
 	    keep * sizeof(w->mark[0]));
+	memmove(&w->slot[TRAIL - keep], &w->slot[join],
+	    keep * sizeof(w->slot[0]));
 	levels_finish(&w->trail[TRAIL - keep], keep, false, 0);
 	levels_finish(w->fresh, n, w->trail[TRAIL - keep].needs_rbp &&
 	    w->trail[TRAIL - keep].reload == 0, w->trail[TRAIL - keep].sum);
@@ -401,9 +417,10 @@ walker_splice(struct walker *w, const struct walk *k)
 	if (join < TRAIL && n > join)
 		join = trail_make_room(w, n, join);
 	w->trail_at = join - n;
-	memcpy(&w->trail[w->trail_at], w->fresh, n * sizeof(w->fresh[0]));
-	for (unsigned i = 0; i < n; i++)
-		mark_level(w, &w->mark[w->trail_at + i], &w->fresh[i]);
+	for (unsigned i = 0; i < n; i++) {
+		w->trail[w->trail_at + i] = w->fresh[i];
+		mark_level(w, w->trail_at + i, &w->fresh[i]);
+	}
 }
 
 void
@@ -411,7 +428,7 @@ walker_begin(struct walker *w, uint32_t generation)
 {
 	w->trail_at = TRAIL;
 	for (unsigned i = 0; i < MARK_ROUND; i++)
-		w->mark[TRAIL + i].slot = MARK_MORE;
+		mark_more(&w->mark[TRAIL + i]);
 	w->near.generation = generation;
 }
 

@@ -36,15 +36,16 @@ struct level {
 };
 
 /*
- * What verifying a level takes: its slot and what that held.  Apart from the
- * rest, so that a whole stack is verified from a few lines of cache.
+ * What verifying a level takes.  Apart from the rest, so that a whole stack is
+ * verified from a few lines of cache.  A plain mark is of the thread's own
+ * stack, where any slot may be read in any order; one that needs the long way
+ * looks at a word that never agrees.
  */
 struct mark {
-	uintptr_t slot;		/* MARK_MORE: not of the thread's own stack, or there is more to compare */
+	const uintptr_t *slot;
 	uintptr_t pc;
 };
 
-#define MARK_MORE ((uintptr_t)1)
 #define MARK_ROUND 4		/* marks looked at in one go */
 
 /* What a thread remembers of its walks. */
@@ -53,7 +54,10 @@ struct walker {
 	enum ring_end end;		/* of the last walk */
 	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
 	struct level fresh[RING_STACK_MAX + 1];
-	struct mark mark[TRAIL + MARK_ROUND];	/* of the trail's levels; what is behind agrees with nothing */
+	uintptr_t slot[TRAIL];		/* of the trail's levels */
+	struct mark mark[TRAIL + MARK_ROUND];	/* of them; what is behind never agrees */
+	unsigned power_of;		/* what walk_hash() last needed, and ... */
+	uint64_t power;			/* ... FACTOR to the power of that */
 	struct level trail[TRAIL];
 	struct rules_near near;
 };
