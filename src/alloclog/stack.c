@@ -3,9 +3,9 @@
  *
  * An event first looks at the one chain that its return address and stack
  * pointer lead to and verifies it, which costs a load and a comparison for
- * each slot.  When that fails it walks (walk.c), and looks the frames up among
- * those that this thread has met lately, by their hash and then in full; only
- * when they are not there either, sites_put() is asked.
+ * each slot.  When that fails it walks (walk.c), and looks for the frames' hash
+ * among those that this thread has met lately; when it is not there either,
+ * sites_put() is asked, which compares in full.
  *
  * A handler that interrupts this finds the cache busy and walks by itself.
  * One that forks leaves the child a cache of zeros, and a generation that
@@ -30,11 +30,13 @@
 #define REALIGNED __attribute__((noinline))
 #endif
 
-#define CHAINS 512		/* of a thread, a power of two */
+#define WORD sizeof(uintptr_t)
+
+/* Of a thread: */
+#define CHAINS 512		/* a power of two */
 #define CHAIN_PAIRS 20
 #define CHAIN_SINGLES 34	/* a stack that needs more has no chain */
-#define WORD sizeof(uintptr_t)
-#define MEMO_SETS 1024		/* likewise */
+#define MEMO_SETS 1024		/* a power of two: site_of() takes so many bits */
 #define MEMO_WAYS 4
 
 /*

@@ -156,15 +156,19 @@ verified_more(struct walker *w, unsigned i)
 	    (mapped_has(m, l->reload) && mapped_peek(l->reload) == l->rbp);
 }
 
-/* A word that no mark expects. */
-static const uintptr_t nothing;
-#define NEVER ((uintptr_t)1)
+/* A word that is 0. */
+static const uintptr_t mark_base;
+
+static inline uintptr_t
+mark_word(const struct mark *k)
+{
+	return *(const uintptr_t *)((uintptr_t)&mark_base + k->from);
+}
 
 static inline void
 mark_more(struct mark *k)
 {
-	k->slot = &nothing;
-	k->pc = NEVER;
+	k->from = k->not_pc = 0;
 }
 
 static inline void
@@ -174,8 +178,8 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 	struct mark *k = &w->mark[at];
 
 	w->slot[at] = l->slot;
-	k->slot = (const uintptr_t *)l->slot;
-	k->pc = l->pc;
+	k->from = l->slot - (uintptr_t)&mark_base;
+	k->not_pc = ~l->pc;
 	if (l->via != 0 || (l->reload != 0 && l->needs_rbp) ||
 	    l->slot - m->own_lo >= m->own_hi - m->own_lo)
 		mark_more(k);
@@ -193,18 +197,18 @@ verified_run(struct walker *w, unsigned at, unsigned count)
 	unsigned n = 0;
 
 	while (n < count) {
-		uintptr_t differ = 0;
+		uintptr_t same = ~(uintptr_t)0;
 
 		for (unsigned j = 0; j < MARK_ROUND; j++)
-			differ |= *k[n + j].slot ^ k[n + j].pc;
-		if (differ == 0) {
+			same &= mark_word(&k[n + j]) ^ k[n + j].not_pc;
+		if (same == ~(uintptr_t)0) {
 			n += MARK_ROUND;
 			continue;
 		}
 		/* Up to the one that differs, which may need the long way. */
-		while (*k[n].slot == k[n].pc)
+		while ((mark_word(&k[n]) ^ k[n].not_pc) == ~(uintptr_t)0)
 			n++;
-		if (n >= count || k[n].pc != NEVER || !verified_more(w, at + n))
+		if (n >= count || k[n].not_pc != 0 || !verified_more(w, at + n))
 			break;
 		n++;
 	}

@@ -38,12 +38,13 @@ struct level {
 /*
  * What verifying a level takes.  Apart from the rest, so that a whole stack is
  * verified from a few lines of cache.  A plain mark is of the thread's own
- * stack, where any slot may be read in any order; one that needs the long way
- * looks at a word that never agrees.
+ * stack, where any slot may be read in any order.  Zeros agree with nothing and
+ * lead to no other memory: so are levels that need the long way, and pages that
+ * a handler's fork has wiped under a walk.
  */
 struct mark {
-	const uintptr_t *slot;
-	uintptr_t pc;
+	uintptr_t from;		/* distance of the slot from mark_base */
+	uintptr_t not_pc;	/* every bit of what it held turned round */
 };
 
 #define MARK_ROUND 4		/* marks looked at in one go */
