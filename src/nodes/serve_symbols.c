@@ -224,9 +224,12 @@ place_others(struct look *l)
 static struct wire_text
 path_text(const char *path)
 {
-	size_t len = path != NULL ? strlen(path) : 0;
-	size_t cut = len > WIRE_TEXT_MAX ? len - WIRE_TEXT_MAX : 0;
+	size_t len, cut;
 
+	if (path == NULL)
+		return (struct wire_text){ NULL, 0 };
+	len = strlen(path);
+	cut = len > WIRE_TEXT_MAX ? len - WIRE_TEXT_MAX : 0;
 	while (cut > 0 && ((unsigned char)path[cut] & 0xc0) == 0x80)
 		cut++;
 	return (struct wire_text){ path + cut, len - cut };

@@ -112,7 +112,7 @@ base_of(struct wire_text path)
 
 	while (i > 0 && path.s[i - 1] != '/')
 		i--;
-	return (struct wire_text){ path.s + i, path.len - i };
+	return i > 0 ? (struct wire_text){ path.s + i, path.len - i } : path;
 }
 
 /* Moves a text behind the others, with a NUL. */

@@ -134,9 +134,10 @@ struct reader {
 static struct reader
 reader_at(const struct wire_bytes *b, size_t at)
 {
-	return at <= b->len ?
-	    (struct reader){ .p = b->p + at, .left = b->len - at } :
-	    (struct reader){ .bad = true };
+	/* No bytes may have no address to count from. */
+	if (at >= b->len)
+		return (struct reader){ .bad = at > b->len };
+	return (struct reader){ .p = b->p + at, .left = b->len - at };
 }
 
 static uint64_t
