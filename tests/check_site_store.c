@@ -497,6 +497,17 @@ START_TEST(each_event_without_room_is_counted_also_when_recognised)
 }
 END_TEST
 
+/* What a cache says that a handler's fork has wiped under a walk. */
+START_TEST(a_depth_of_nothing_gives_one_frame)
+{
+	struct stack_frames frames;
+
+	stack_frames(NULL, (uintptr_t)__builtin_frame_address(0), 0, &frames);
+	ck_assert_uint_eq(frames.depth, 1);
+	ck_assert_int_eq(frames.end, RING_END_DEPTH);
+}
+END_TEST
+
 START_TEST(the_target_reads_how_many_frames_are_wanted)
 {
 	static const struct {
@@ -554,6 +565,7 @@ site_store_suite(void)
 	tcase_add_test(tc, many_sites_in_any_order_keep_their_stacks);
 	tcase_add_test(tc, what_the_target_counts_is_told);
 	tcase_add_test(tc, each_event_without_room_is_counted_also_when_recognised);
+	tcase_add_test(tc, a_depth_of_nothing_gives_one_frame);
 	tcase_add_test(tc, the_target_reads_how_many_frames_are_wanted);
 	suite_add_tcase(s, tc);
 	return s;

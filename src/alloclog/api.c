@@ -56,7 +56,7 @@ alloclog_free_range(const void *ptr, size_t len)
 	struct producer *p;
 
 	if (len > 0 && ready(&p))
-		produce_range(p, (uintptr_t)ptr, len, origin_pc(FRAME));
+		produce_range(p, (uintptr_t)ptr, len, origin_freer(p, FRAME));
 }
 
 EXPORT void

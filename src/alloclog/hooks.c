@@ -265,7 +265,8 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 	if (failed) {
 		if (was_last)
 			t->last = (uintptr_t)old;
-		produce_undo(p, (uintptr_t)old, 0, origin_pc(origin));
+		produce_undo(p, (uintptr_t)old, 0,
+		    rec_plain_caller(origin_pc(origin)));
 		produce_failed(p, size, TYPE_REALLOC, t->level,
 		    origin_caller(p, origin));
 	} else if (ptr != NULL) {
@@ -345,7 +346,8 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 	    origin_freer(p, origin));
 	ptr = real.realloc(old, size);
 	if (unlikely(ptr == NULL))
-		produce_undo(p, (uintptr_t)old, 0, origin_pc(origin));
+		produce_undo(p, (uintptr_t)old, 0,
+		    rec_plain_caller(origin_pc(origin)));
 	log_alloc(p, ptr, size, REAL_REALLOC, TYPE_REALLOC, origin);
 	return ptr;
 }

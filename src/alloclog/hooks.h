@@ -209,8 +209,11 @@ thread_fast(void)
 
 /* --- who asked (threads.c) ------------------------------------------------ */
 
-/* The stack of a thread that has no ring, and so no cache. */
-uint64_t origin_walk(uintptr_t origin);
+/*
+ * The caller of a thread that has no ring, and so no cache: of an allocation or
+ * of a free.
+ */
+uint64_t origin_walk(uintptr_t origin, bool freeing);
 
 static inline uintptr_t
 origin_pc(uintptr_t origin)
@@ -222,14 +225,10 @@ origin_pc(uintptr_t origin)
 static inline uint64_t
 origin_caller(const struct producer *p, uintptr_t origin)
 {
-	uintptr_t pc = origin_pc(origin);
-
 	if (unlikely(p == NULL))
-		return origin_walk(origin);
-	if (p->stack != NULL)
-		return stack_caller(p->stack, origin);
-	/* Where addresses are that wide, one that looks like a site is not known. */
-	return unlikely(rec_is_site(pc)) ? 0 : pc;
+		return origin_walk(origin, false);
+	return p->stack != NULL ? stack_caller(p->stack, origin) :
+	    rec_plain_caller(origin_pc(origin));
 }
 
 /*
@@ -242,12 +241,14 @@ origin_freer(const struct producer *p, uintptr_t origin)
 {
 	uintptr_t pc = origin_pc(origin);
 
-	if (unlikely(p == NULL) || p->stack == NULL)
-		return pc;
+	if (unlikely(p == NULL))
+		return origin_walk(origin, true);
+	if (p->stack == NULL)
+		return rec_plain_caller(pc);
 	if (unlikely(range_has(&real.loader, pc)))
 		stack_forget();
 	return unlikely(stack_of_frees(p->stack)) ?
-	    stack_caller(p->stack, origin) : pc;
+	    stack_caller(p->stack, origin) : rec_plain_caller(pc);
 }
 
 /* --- attaching (attach.c) ----------------------------------------------- */

@@ -88,7 +88,11 @@ own_deeper(struct mapped *m, uintptr_t page)
 	return true;
 }
 
-/* The thread's own stack reaches from here without a gap to its descriptor. */
+/*
+ * The thread's own stack reaches from here without a gap to its descriptor.
+ * That of the first thread does not lie above its stack, though other mappings
+ * may reach so far.
+ */
 static bool
 own_found(struct mapped *m, uintptr_t page)
 {
@@ -97,7 +101,8 @@ own_found(struct mapped *m, uintptr_t page)
 	if (m->own_lo != 0 || m->tries == TRIES)
 		return false;
 	m->tries++;
-	if (!all_asked(page, top))
+	if (syscall(SYS_gettid) == syscall(SYS_getpid) ||
+	    !all_asked(page, top))
 		return false;
 	m->own_lo = page;
 	m->own_hi = top;

@@ -323,7 +323,7 @@ caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);
 	return site != 0 ? rec_site_caller(site) :
-	    mapped_peek(frame + sizeof(uintptr_t));
+	    rec_plain_caller(mapped_peek(frame + WORD));
 }
 
 REALIGNED uint64_t
@@ -336,7 +336,7 @@ stack_walk(uintptr_t frame, unsigned depth)
 	walk_plain(frame, depth, &s);
 	site = sites_put(s.frame, s.depth, s.end);
 	return site != 0 ? rec_site_caller(site) :
-	    mapped_peek(frame + sizeof(uintptr_t));
+	    rec_plain_caller(mapped_peek(frame + WORD));
 }
 
 /* What is known of a stack that found no room when its chain was kept. */
@@ -344,7 +344,7 @@ static __attribute__((noinline, cold)) uint64_t
 caller_alone(uintptr_t pc)
 {
 	sites_left_out();
-	return pc;
+	return rec_plain_caller(pc);
 }
 
 /* The rare ways are jumps, so that nothing is saved for them. */

@@ -50,7 +50,8 @@
 struct stack_cache;
 
 /*
- * For stacks of `depth` frames, 1 to RING_STACK_MAX; `frees`: of frees too.
+ * For stacks of `depth` frames, 1 to RING_STACK_MAX; `frees`: of frees too.  A
+ * depth that a handler's fork has wiped reads 0 and gives one frame.
  * NULL: there is no memory for it.
  */
 struct stack_cache *stack_cache_new(unsigned depth, bool frees);

@@ -150,11 +150,15 @@ thread_stacks(struct thread *t, struct producer *p)
 }
 
 uint64_t
-origin_walk(uintptr_t origin)
+origin_walk(uintptr_t origin, bool freeing)
 {
-	uint32_t depth = produce_stack_wanted() & ~(uint32_t)RING_STACK_FREES;
+	uint32_t wanted = produce_stack_wanted();
+	unsigned depth = wanted & ~(uint32_t)RING_STACK_FREES;
 
-	return depth == 0 ? origin_pc(origin) : stack_walk(origin, depth);
+	if (freeing && (wanted & RING_STACK_FREES) == 0)
+		depth = 0;
+	return depth == 0 ? rec_plain_caller(origin_pc(origin)) :
+	    stack_walk(origin, depth);
 }
 
 /*

@@ -334,7 +334,7 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 	for (;;) {
 		while (at < TRAIL && w->slot[at] < l->slot)
 			at++;
-		if (at < TRAIL && joins(w, l, at)) {
+		if (k->n < depth && at < TRAIL && joins(w, l, at)) {
 			k->join = at;
 			if (trail_follow(k, l, depth - k->n))
 				return;
@@ -346,7 +346,7 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 		k->n++;
 		if (w->end != 0)
 			return;
-		if (k->n == depth) {
+		if (k->n >= depth) {
 			w->end = RING_END_DEPTH;
 			return;
 		}
@@ -459,7 +459,7 @@ walk_plain(uintptr_t frame, unsigned depth, struct stack_frames *out)
 		if (out->end != 0)
 			return;
 		out->end = RING_END_DEPTH;
-		if (out->depth == depth)
+		if (out->depth >= depth)
 			return;
 		out->end = step(&l, &r.cfi, &mapped, &next);
 		if (out->end != 0)

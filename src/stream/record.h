@@ -100,6 +100,13 @@ rec_is_site(uint64_t caller)
 	return caller >> 32 == REC_SITE_BASE >> 32;
 }
 
+/* A return address as a record has it: one that looks like a site is not known. */
+static inline uint64_t
+rec_plain_caller(uint64_t pc)
+{
+	return rec_is_site(pc) ? 0 : pc;
+}
+
 /* Sites are numbered from 1. */
 static inline uint32_t rec_site(uint64_t caller) { return (uint32_t)caller; }
 static inline uint64_t rec_site_caller(uint32_t site) { return REC_SITE_BASE | site; }
