@@ -431,8 +431,6 @@ void
 walker_begin(struct walker *w, uint32_t generation)
 {
 	w->trail_at = TRAIL;
-	for (unsigned i = 0; i < MARK_ROUND; i++)
-		mark_more(&w->mark[TRAIL + i]);
 	w->near.generation = generation;
 }
 
