@@ -102,6 +102,43 @@ build(void)
 	ck_assert_uint_gt(place.build_id_len, 0);
 }
 
+/*
+ * A reader whose answer, when there is a file "hold", waits until what is
+ * fetched has come: whoever fetches lives on until the client has ended it.
+ */
+static const char slow_reader[] =
+    "import os, subprocess, sys, time\n"
+    "real, words = sys.argv[1], sys.argv[2:]\n"
+    "if words and words[0] == 'fetch':\n"
+    "    open('fetcher', 'w').write(str(os.getpid()))\n"
+    "    subprocess.call([real] + words)\n"
+    "    while True: time.sleep(10)\n"
+    "p = subprocess.Popen([real] + words, stdout=subprocess.PIPE)\n"
+    "while True:\n"
+    "    d = os.read(p.stdout.fileno(), 65536)\n"
+    "    if not d: sys.exit(0)\n"
+    "    if os.path.exists('hold'):\n"
+    "        open('go', 'w')\n"
+    "        while not os.path.exists('fetcher'): time.sleep(0.01)\n"
+    "        while os.path.exists('/proc/' + open('fetcher').read()):\n"
+    "            time.sleep(0.01)\n"
+    "    os.write(1, d)\n";
+
+static const char *
+slow_reader_path(void)
+{
+	static char path[PATH_MAX];
+	char script[2 * PATH_MAX];
+
+	write_file("slow.py", slow_reader);
+	snprintf(script, sizeof(script),
+	    "#!/bin/sh\ncd '%s' && exec python3 slow.py '%s' \"$@\"\n", dir,
+	    reader_path());
+	write_file("slow", script);
+	must("chmod +x slow");
+	return strcpy(path, in_dir("slow"));
+}
+
 static void
 setup(void)
 {
@@ -191,6 +228,30 @@ START_TEST(debug_file_of_a_file_that_is_gone_is_fetched)
 }
 END_TEST
 
+/* With the file there, without symbols, and with the file gone. */
+START_TEST(debug_file_that_comes_during_a_lookup_is_used_in_it)
+{
+	if (!can_fetch())
+		return;
+	symbols_free(symbols);
+	open_symbols(&(struct symbols_opts) {
+		.reader = slow_reader_path(),
+		.timeout_ms = 60000,
+		.fetch = true,
+	});
+	if (_i == 1)
+		must("rm s");
+	look(place);
+	ck_assert(words.fetching);
+	write_file("hold", "");
+	place.address++;
+	ck_assert_int_eq(look(place), SYMBOL_LINE);
+	ck_assert_str_eq(function(), "f");
+	must("rm hold");
+	ck_assert_int_eq(look(place), SYMBOL_LINE);
+}
+END_TEST
+
 START_TEST(what_no_server_has_is_asked_for_once)
 {
 	if (!can_fetch())
@@ -261,6 +322,8 @@ fetch_suite(void)
 	tcase_add_test(t,
 	    lookup_does_not_wait_for_the_debug_file_and_uses_it_when_it_is_here);
 	tcase_add_test(t, debug_file_of_a_file_that_is_gone_is_fetched);
+	tcase_add_loop_test(t,
+	    debug_file_that_comes_during_a_lookup_is_used_in_it, 0, 2);
 	tcase_add_test(t, what_no_server_has_is_asked_for_once);
 	tcase_add_test(t, debug_file_of_another_build_is_not_used);
 	tcase_add_test(t, to_free_ends_what_is_on_its_way);

@@ -285,17 +285,16 @@ gather(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX])
 	return r->n;
 }
 
-/* Asks for the module of place i, and gives out what is said. */
-static void
-look_in_file(struct looking *l, size_t i)
+/* Asks for the module of place i and the others of it. */
+static enum symbol_known
+ask_file(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX],
+    unsigned *n)
 {
-	size_t index[PACKET_ADDRESSES_MAX];
-	unsigned n = gather(l, i, index);
 	struct symbols *s = l->s;
 	uint32_t no = l->module[i];
 	enum symbol_known known;
-	bool fetching;
 
+	*n = gather(l, i, index);
 	known = packet_put_request(&s->out, &s->request) < 0 ?
 	    SYMBOL_PENDING : ask(s);
 	if (known == SYMBOL_DAMAGED)
@@ -304,7 +303,31 @@ look_in_file(struct looking *l, size_t i)
 		known = s->answer.file;
 		learn(s, no, &l->place[i], known);
 	}
-	fetching = fetch_for(s, symcache_known(s->cache, no), &l->place[i]);
+	return known;
+}
+
+/* Asks for the module of place i, and gives out what is said. */
+static void
+look_in_file(struct looking *l, size_t i)
+{
+	size_t index[PACKET_ADDRESSES_MAX];
+	struct symbols *s = l->s;
+	uint32_t no = l->module[i];
+	struct module_known *m = symcache_known(s->cache, no);
+	bool had_all = m->fetched != NULL, fetching;
+	enum symbol_known known;
+	unsigned n;
+
+	known = ask_file(l, i, index, &n);
+	fetching = fetch_for(s, m, &l->place[i]);
+	/*
+	 * It came while the reader looked without it: that answer is old, and
+	 * kept it would be the last.
+	 */
+	if (!had_all && m->fetched != NULL) {
+		packet_answer_fini(&s->answer);
+		known = ask_file(l, i, index, &n);
+	}
 	for (unsigned k = 0; k < n; k++) {
 		struct symbol_words *w = &l->words[index[k]];
 
