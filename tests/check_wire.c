@@ -491,7 +491,7 @@ START_TEST(key_without_must_may_be_absent)
 	struct wire_msg m;
 
 	ck_assert_int_eq(decode_copy(frame, len, &m), 0);
-	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 5);
+	ck_assert_uint_eq(m.stats.n[WIRE_STATS_FIRST - 1], 5);
 	ck_assert_uint_eq(m.stats.comm.len, 0);
 	ck_assert_int_eq(m.stats.status, 0);
 	wire_msg_fini(&m);
@@ -501,14 +501,32 @@ END_TEST
 START_TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b010796", .fill = "05", .times = 20,
+		.head = "a5000b010104000b0107981a", .fill = "05", .times = 24,
 		.tail = "8101f6",
 	};
 	size_t len = sample_raw_get(&stats, frame);
 	struct wire_msg m;
 
 	ck_assert_int_eq(decode_copy(frame, len, &m), 0);
+	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 5);
 	wire_msg_fini(&m);
+}
+END_TEST
+
+START_TEST(numbers_that_an_earlier_version_does_not_have_are_0)
+{
+	const struct sample_raw stats = {
+		.head = "a5000b010104000b010794", .fill = "05", .times = 20,
+	};
+	size_t len = sample_raw_get(&stats, frame);
+	struct wire_msg m;
+
+	ck_assert_int_eq(decode_copy(frame, len, &m), 0);
+	ck_assert_uint_eq(m.stats.n[WIRE_STATS_FIRST], 0);
+	ck_assert_uint_eq(m.stats.n[WIRE_STATS_COUNT - 1], 0);
+	wire_msg_fini(&m);
+	frame[10]--;	/* 19 numbers, then a byte too many */
+	ck_assert_int_eq(decode_copy(frame, len - 1, &m), -EBADMSG);
 }
 END_TEST
 
@@ -583,7 +601,7 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 	refuses(&(struct wire_msg) { .type = WIRE_FRAMED + 1 });
 	BREAKS(WIRE_HELLO, hello.max, 0);
 	BREAKS(WIRE_HELLO, hello.client.len, WIRE_TEXT_MAX + 1);
-	BREAKS(WIRE_NAMED, named.state, WIRE_S_EXECED + 1);
+	BREAKS(WIRE_NAMED, named.state, WIRE_S_DORMANT + 1);
 	BREAKS(WIRE_READ, read.max, WIRE_READ_MAX + 1);
 	BREAKS(WIRE_READ, read.wait_ms, WIRE_WAIT_MAX + 1);
 	BREAKS(WIRE_DATA, data.count, WIRE_READ_MAX + 1);
@@ -733,6 +751,8 @@ wire_suite(void)
 	EACH_OF(core, unknown_key_is_skipped, sample_edges);
 	tcase_add_test(core, key_without_must_may_be_absent);
 	tcase_add_test(core, numbers_of_a_later_version_are_skipped);
+	tcase_add_test(core,
+	    numbers_that_an_earlier_version_does_not_have_are_0);
 	tcase_add_test(core, loss_of_unknown_cause_is_still_counted);
 	tcase_add_test(core, losses_beyond_64_bits_are_not_exact);
 	tcase_add_test(core, no_loss_is_not_sent);

@@ -516,8 +516,8 @@ static const struct sample_raw sample_wrong[] = {
 	    "09000a00" "0840", .tail = "0ba101820101" },
 	{ .name = "data-lost-array", .head = "a80005010106000700"
 	    "09000a00" "0840", .tail = "0b820101" },
-	{ .name = "data-state-6", .head = "a80005010106000700"
-	    "09000a00" "0840", .tail = "1006" },
+	{ .name = "data-state-7", .head = "a80005010106000700"
+	    "09000a00" "0840", .tail = "1007" },
 	{ .name = "data-now-2-63", .head = "a80005010106000700"
 	    "09000a00" "0840", .tail = "0f1b8000000000000000" },
 	{ .name = "data-now-minus-2-63-minus-1", .head = "a80005010106000700"

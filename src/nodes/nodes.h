@@ -70,6 +70,7 @@ struct nodes_start {
 					   /dev/null as stdin, its output into a file */
 	unsigned stack;			/* frames of each allocation's stack, 0 to 64; 0: its caller alone */
 	bool free_stacks;		/* frees have theirs too */
+	uint64_t sample;		/* --sample: mean bytes between samples; 0: every event */
 	bool check_list;		/* --list=check: literal list beside, compared after each batch */
 };
 
@@ -129,6 +130,7 @@ int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
 enum nodes_state {
 	NODES_CONNECTING,
 	NODES_LIVE,
+	NODES_DORMANT,		/* joined, and logs nothing until it is armed */
 	NODES_ENDED,		/* the watched image has ended */
 	NODES_CORRUPT,		/* its ring was damaged: detached */
 	NODES_NO_DATA,		/* not hooked: reason says why */
@@ -144,6 +146,7 @@ struct nodes_session_opts {
 	const char *stream;	/* name in DSTRM; NULL: by pid, else most live bytes */
 	pid_t pid;		/* 0: any */
 	bool since_click;	/* no snapshot: blocks from now on */
+	bool look_only;		/* a dormant target is not armed by being watched */
 	bool kind_given;	/* --list was given; else literal for classic streams */
 	enum blklist_kind kind;
 	uint32_t max;		/* aRecMax; 0: NODES_MAX_CLASSIC for a classic stream, else NODES_MAX */
@@ -170,6 +173,8 @@ struct nodes_look {
 	bool settled;			/* the snapshot is in: the list is whole */
 	bool listed;			/* it was so once: the list is that one while it is taken anew */
 	bool complete;			/* nothing was lost since the start */
+	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */
+	int64_t armed_wall_ms;		/* when it was armed: what is older is not listed; 0: since its start */
 	int64_t incomplete_wall_ms;	/* since when it is not; 0: since before this session */
 	uint64_t mended;		/* records lost after the keeper, made good by a new snapshot */
 	uint64_t lost[STREAM_CAUSES];	/* by cause, seen by this session; [0]: by the keeper before it, which
@@ -269,6 +274,12 @@ struct nodes_freed {
  * the record was lost, or came before the watch.
  */
 const struct nodes_freed *nodes_session_freed(const struct nodes_session *);
+
+/*
+ * Asks the node to arm the watched target, or to let it sleep again.  The list
+ * begins anew; the news come as LIVE or DORMANT.
+ */
+int nodes_session_arm(struct nodes_session *, enum wire_arming);
 
 /* Asks the node to end the watched target (Q).  The news come as ENDED. */
 int nodes_session_end_target(struct nodes_session *);

@@ -352,6 +352,8 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	st->n[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
 	st->n[WIRE_N_SITES_FULL] = k->sites_full;
 	st->n[WIRE_N_WALKS] = k->walks;
+	st->n[WIRE_N_EST_BLOCKS] = n->aRecActive;
+	st->n[WIRE_N_EST_BYTES] = n->live_bytes;
 }
 
 static void

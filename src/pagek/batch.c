@@ -220,6 +220,7 @@ batch_status(const struct options *o, const struct nodes_look *look)
 
 	switch (look->state) {
 	case NODES_LIVE:
+	case NODES_DORMANT:
 	case NODES_ENDED:
 		break;
 	case NODES_CONNECTING:

@@ -62,6 +62,7 @@ is_settled(void *arg)
 	case NODES_CONNECTING:
 		return false;
 	case NODES_LIVE:
+	case NODES_DORMANT:
 	case NODES_ENDED:
 	case NODES_CORRUPT:
 		return look->settled;

@@ -22,6 +22,8 @@ static const struct {
 	[NODES_CONNECTING] = { "CONNECTING", "asking the node for its stream",
 	    PAGE_WARN, true },
 	[NODES_LIVE] = { "LIVE", "", PAGE_PLAIN, false },
+	[NODES_DORMANT] = { "DORMANT", "it logs nothing until it is armed",
+	    PAGE_WARN, true },
 	[NODES_ENDED] = { "ENDED", "the target has ended", PAGE_BAD, true },
 	[NODES_CORRUPT] = { "CORRUPT",
 	    "the target wrote what no producer writes: its stream is detached",

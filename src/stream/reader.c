@@ -84,6 +84,7 @@ keeper_init(struct keeper_area *keeper, bool no_wait)
 	/* A target may log before the first pass. */
 	atomic_store_explicit(&keeper->ms, (uint64_t)mono_ms(mono_now()),
 	    memory_order_relaxed);
+	atomic_store_explicit(&keeper->armed, 1, memory_order_relaxed);
 	atomic_store_explicit(&keeper->state,
 	    no_wait ? RING_KEEPER_NO_WAIT : RING_KEEPER_READY,
 	    memory_order_release);

@@ -25,6 +25,10 @@
  *			was first seen; known by number from then on, so that
  *			an address keeps its meaning when another object comes
  *			to lie there.
+ *	dormant		a target that has joined and logs nothing until its
+ *			keeper arms it: keeper_area.armed is 0.
+ *	sampled		only one allocation in so many bytes is logged, each byte
+ *			being equally likely to be met, and the frees of those.
  *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
@@ -64,7 +68,7 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 2
+#define RING_VERSION 3
 
 /* Of the ring area's memfd: by it a mapping is known in /proc/PID/maps. */
 #define RING_AREA_NAME "pagek-ring"
@@ -207,7 +211,9 @@ struct keeper_area {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t state;		/* enum ring_keeper_state */
 	_Atomic uint64_t ms;		/* monotonic milliseconds; also the heartbeat */
+	_Atomic uint32_t armed;		/* 0: dormant, log nothing */
 	_Atomic uint32_t stack;		/* frames wanted, 0: return addresses alone; RING_STACK_FREES */
+	_Atomic uint64_t sample;	/* mean bytes between samples, 0: every event; set once, at first */
 	struct ring_tail tails[RING_COUNT + 1];
 };
 

@@ -270,6 +270,7 @@ struct stream_feed_counts {
 	unsigned rings;		/* in use */
 	uint64_t sites_full;	/* events whose stack the target or the store had no room for */
 	uint64_t walks;		/* events whose stack the target had to walk, not recognised */
+	uint64_t dormant;	/* records dropped because they were made while the target was dormant */
 	bool joined;		/* the target has mapped them: silence means no events */
 };
 
@@ -291,6 +292,23 @@ void stream_feed_sites(struct stream_feed *, struct stream_sites *);
 
 /* Asks the target for stacks: frames of each, and whether frees have them too. */
 void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
+
+/*
+ * Asks the target to log one allocation in `period` bytes, and its free; 0:
+ * every one.  Before the descriptors are sent.
+ */
+void stream_feed_want_sample(struct stream_feed *, uint64_t period);
+
+/*
+ * Arms the target, or sends it to sleep; a feed is born armed.  A thread may
+ * have looked at the word long before it publishes, so records come from a
+ * dormant target too: they are drained, and dropped.  To arm publishes a new
+ * millisecond first, so that an allocation whose record has an older one is
+ * known to be from before and is dropped also later: its block may have been
+ * freed while nobody logged.  Frees of blocks from before are the list's
+ * affair (since_click).
+ */
+void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
 
 /* Tells waiting producers that nobody drains any more, unmaps, frees. */
 void stream_feed_free(struct stream_feed *);

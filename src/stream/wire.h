@@ -33,7 +33,7 @@
  * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
  * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
  * characters, and goes through base_safe_text() on its way to any terminal.
- * Types 0 to 12 are those of pagek-stream(5); 13 to 22 are ours since.
+ * Types 0 to 12 are those of pagek-stream(5); 13 to 24 are ours since.
  */
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H
@@ -85,6 +85,8 @@ enum wire_type {
 	WIRE_SITED = 20,
 	WIRE_FRAME = 21,	/* what lies at these frames? */
 	WIRE_FRAMED = 22,
+	WIRE_ARM = 23,		/* role control: arm this target, or let it sleep again */
+	WIRE_ARMED = 24,
 };
 
 enum wire_role {
@@ -117,6 +119,7 @@ enum wire_state {
 	WIRE_S_CORRUPT = 3,	/* detached: it wrote what no producer writes */
 	WIRE_S_NO_DATA = 4,	/* a process without a stream; reason says why */
 	WIRE_S_EXECED = 5,	/* ended by exec: the same pid may have a newer stream */
+	WIRE_S_DORMANT = 6,	/* joined, and logs nothing until it is armed */
 };
 
 /* Since when a snapshot is complete. */
@@ -148,8 +151,14 @@ enum wire_stat {
 	WIRE_N_HELD,		/* held back now */
 	WIRE_N_SITES_FULL,	/* events whose stack found no room: they have their caller alone */
 	WIRE_N_WALKS,		/* events whose stack the target had to walk */
+	WIRE_N_SAMPLE,		/* mean bytes between samples; 0: every event is logged */
+	WIRE_N_EST_BLOCKS,	/* live blocks and bytes as estimated from the sampled ones; */
+	WIRE_N_EST_BYTES,	/* without sampling the same as LIVE_BLOCKS and LIVE_BYTES */
+	WIRE_N_ARMED_MS,	/* wall clock of the last arming, ms since 1970; 0: logged since its start */
 	WIRE_STATS_COUNT
 };
+
+#define WIRE_STATS_FIRST (WIRE_N_WALKS + 1)	/* as many as the first version had */
 
 struct wire_text {
 	const char *s;		/* not NUL-terminated when decoded */
@@ -388,6 +397,19 @@ struct wire_end {
 	uint8_t epoch[WIRE_EPOCH];
 };
 
+enum wire_arming {
+	WIRE_ARM_OFF = 0,	/* dormant, whoever else has armed it */
+	WIRE_ARM_WATCH = 1,	/* as long as this connection lasts, and a minute more */
+	WIRE_ARM_HOLD = 2,	/* until it is sent to sleep */
+};
+
+/* A stream that is armed begins anew: new epoch, empty list. */
+struct wire_arm {
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	uint32_t arming;		/* enum wire_arming */
+};
+
 struct wire_err {
 	uint32_t code;
 	struct wire_text text;
@@ -417,7 +439,8 @@ struct wire_msg {
 		struct wire_sited sited;
 		struct wire_frame frame;
 		struct wire_framed framed;
-		struct wire_end end;	/* ENDED has no keys */
+		struct wire_end end;	/* ENDED and ARMED have no keys */
+		struct wire_arm arm;
 		struct wire_err err;
 	};
 	void *store;			/* what a decoded message's texts lie in */

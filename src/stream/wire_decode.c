@@ -248,15 +248,18 @@ get_uints(struct in *in, char *first, size_t n, size_t size)
 	return 0;
 }
 
-/* A later version may have more numbers than ours: they are skipped. */
+/*
+ * A later version may have more numbers than ours: they are skipped.  Those
+ * that an earlier one does not have stay as they are in a new message: 0.
+ */
 static int
 get_neighbours(struct in *in, const struct wire_field *f, void *member)
 {
 	struct item it;
 	size_t i;
 
-	if (next_is(in, ITEM_ARRAY, &it) || it.n < f->n ||
-	    get_uints(in, member, f->n, f->size))
+	if (next_is(in, ITEM_ARRAY, &it) || it.n < f->least ||
+	    get_uints(in, member, it.n < f->n ? it.n : f->n, f->size))
 		return -EBADMSG;
 	for (i = f->n; i < it.n; i++)
 		if (skip(in))

@@ -22,10 +22,10 @@
 #define MUST(k, kind_, m, max_) FIELD(k, true, kind_, m, max_)
 #define MAY(k, kind_, m, max_) FIELD(k, false, kind_, m, max_)
 /* n_ neighbours, of which m is the first. */
-#define NEXT_TO(k, m, n_) \
+#define NEXT_TO(k, m, n_, least_) \
 	{ \
 		.name = #m, .key = (k), .kind = WIRE_V_UINTS, .must = true, \
-		.n = (n_), .at = OF(m), .size = SIZE(m) \
+		.n = (n_), .least = (least_), .at = OF(m), .size = SIZE(m) \
 	}
 /* An array m, of which the size_t `counter` says how many are used. */
 #define MANY(k, must_, kind_, m, counter) \
@@ -43,7 +43,7 @@ static const struct wire_field common[] = {
 };
 
 static const struct wire_field hello[] = {
-	NEXT_TO(2, hello.min, 2),
+	NEXT_TO(2, hello.min, 2, 2),
 	MUST(3, TEXT, hello.client, WIRE_TEXT_MAX),
 	MUST(4, UINT, hello.roles, ANY),
 };
@@ -54,7 +54,7 @@ static const struct wire_field welcome[] = {
 	MUST(4, ID, welcome.node_id, 0),
 	MUST(5, ID, welcome.boot, 0),
 	MUST(7, UINT, welcome.roles, ANY),
-	NEXT_TO(8, welcome.mono_ns, 2),
+	NEXT_TO(8, welcome.mono_ns, 2, 2),
 	MAY(9, UINT, welcome.node_number, ANY),
 };
 
@@ -72,7 +72,7 @@ static const struct wire_field named[] = {
 	MUST(8, UINT, named.oldest, ANY),
 	MUST(9, UINT, named.next, ANY),
 	MUST(10, UINT, named.address_bits, 64),
-	MUST(11, UINT, named.state, WIRE_S_EXECED),
+	MUST(11, UINT, named.state, WIRE_S_DORMANT),
 	MAY(12, TEXT, named.name, WIRE_TEXT_MAX),
 	MAY(13, UINT, named.entries, ANY),
 	MAY(14, UINT, named.levels, 1),
@@ -101,7 +101,7 @@ static const struct wire_field data[] = {
 	MANY(13, false, INFO, data.info, data.ninfo),
 	MAY(14, BYTES, data.offsets, WIRE_READ_MAX * 4),
 	MAY(15, INT, data.now_ms, 0),
-	MAY(16, UINT, data.state, WIRE_S_EXECED),
+	MAY(16, UINT, data.state, WIRE_S_DORMANT),
 };
 
 static const struct wire_field snap[] = {
@@ -142,11 +142,11 @@ static const struct wire_field stats[] = {
 	MUST(4, UINT, stats.index, ANY),
 	MAY(5, INT, stats.status, 0),
 	MAY(6, TEXT, stats.reason, WIRE_TEXT_MAX),
-	NEXT_TO(7, stats.n[0], WIRE_STATS_COUNT),
+	NEXT_TO(7, stats.n[0], WIRE_STATS_COUNT, WIRE_STATS_FIRST),
 	MAY(8, UINT, stats.targets_live, ANY),
 	MAY(9, UINT, stats.ppid, ANY),
 	MAY(10, INT, stats.ended_ms, 0),
-	MUST(11, UINT, stats.state, WIRE_S_EXECED),
+	MUST(11, UINT, stats.state, WIRE_S_DORMANT),
 	MAY(12, TEXT, stats.output, WIRE_TEXT_MAX),
 	MAY(13, TEXT, stats.socket, WIRE_TEXT_MAX),
 };

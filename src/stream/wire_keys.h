@@ -28,7 +28,8 @@
  * BYTES	byte string of at most max bytes; struct wire_bytes
  * ID		byte string of exactly size bytes; an array of them
  * UINTS	array of n unsigned or, from a later version, more, which are
- *		skipped; n neighbouring members of size bytes
+ *		skipped, or, from an earlier one, fewer, but `least`: the others
+ *		read 0; n neighbouring members of size bytes
  * LIST		array of up to n unsigned; an array of size bytes each, and a
  *		size_t that counts them
  * TEXTS	array of up to n texts; an array of struct wire_text, and a
@@ -61,7 +62,7 @@ struct wire_field {
 	uint8_t key;
 	enum wire_kind kind;
 	bool must;
-	uint16_t n;
+	uint16_t n, least;
 	uint32_t at;		/* offset in struct wire_msg */
 	uint32_t at2;		/* of the counting size_t, or of OR_LAST's bool */
 	uint32_t size;
