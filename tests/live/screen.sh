@@ -536,11 +536,13 @@ paused_groups() {
 	keys b
 	wait_for 'conn_read' || return 1
 	keys Space
-	wait_for 'PAUSED +' || return 1
-	shot | sed -n '3,22p' >"$tmp/paused"
-	# A second's records later nothing but their count has changed.
+	# What had no name yet may still get one: the groups stand all the same.
 	until_true 10 sh -c "tmux -u -S '$tmp/tmux' capture-pane -p -t p |
 	    grep -q 'PAUSED +[0-9]*,[0-9]'" || return 1
+	shot | sed -n '3,22p' >"$tmp/paused"
+	# A second's records later nothing but their count has changed.
+	until_true 20 sh -c "tmux -u -S '$tmp/tmux' capture-pane -p -t p |
+	    grep -qE 'PAUSED \+([2-9]|[0-9]{2,}),[0-9]'" || return 1
 	shot | sed -n '3,22p' | cmp - "$tmp/paused" || return 1
 	keys Enter
 	wait_for 'blocks,' || return 1

@@ -40,12 +40,20 @@ stops() {
 }
 RANDOM_SEED=2004
 
+# A target waits 100 ms for a keeper that gets no processor, and then loses
+# records rather than its time.  On a machine that busy a run says nothing about
+# order, as long as it says that it lost: it is made again.
+starved() {
+	last=$(ls -t "$tmp"/r* | head -n 1)
+	grep -q '"lost": [1-9]' "$last" && grep -q '"complete": false' "$last"
+}
+
 repeat() {
 	i=0
 	most=$1
 	shift
 	while [ $i -lt "$most" ]; do
-		"$@" || return 1
+		"$@" || { starved && "$@"; } || { starved && "$@"; } || return 1
 		i=$((i + 1))
 	done
 }
