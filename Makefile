@@ -52,7 +52,7 @@ REQUIRED = -std=c17 -D_GNU_SOURCE $(WARNINGS) $(PKG_CFLAGS) $(DW_CFLAGS) \
 	-DPAGEK_VERSION='"$(VERSION)"' -DPAGEK_LIBDIR='"$(LIBDIR)"' \
 	-DPAGEK_LIBEXECDIR='"$(LIBEXECDIR)"' $(SANFLAGS)
 VERSION = 0.1
-LIBS = $(PKG_LIBS) -pthread
+LIBS = $(PKG_LIBS) -lm -pthread
 
 BASE = $(sort $(wildcard src/base/*.c))
 STREAM = $(sort $(wildcard src/stream/*.c))

@@ -24,6 +24,7 @@ struct shape {
 	unsigned swing;			/* batches between mostly alloc and mostly free */
 	bool cancel;
 	bool opaque;
+	uint64_t period;		/* of a sample, or 0 */
 };
 
 static uint64_t
@@ -90,7 +91,7 @@ static const struct shape shapes[] = {
 	{ .name = "heap that lies", .aRecMax = 3000, .batches = 400,
 	    .batch_max = 300, .slots = 6000, .address = heap_like,
 	    .layers = 2, .bad = 100, .reallocs = 100, .ranges = 1,
-	    .puts = 5, .swing = 30, .cancel = true },
+	    .puts = 5, .swing = 30, .cancel = true, .period = 65536 },
 	{ .name = "aligned to eight", .aRecMax = 4096, .batches = 300,
 	    .batch_max = 200, .slots = 4000, .address = eight_aligned,
 	    .layers = 1, .bad = 10, .swing = 25, .opaque = true },
@@ -279,6 +280,8 @@ START_TEST(indexed_list_is_the_literal_one)
 	blklist_set_legal(l.ix, legal);
 	blklist_set_opaque(l.lit, s->opaque);
 	blklist_set_opaque(l.ix, s->opaque);
+	blklist_sample(l.lit, s->period);
+	blklist_sample(l.ix, s->period);
 	ck_assert_int_eq(blklist_remember(l.lit, 64), 0);
 	ck_assert_int_eq(blklist_remember(l.ix, 64), 0);
 	for (unsigned i = 0; i < s->slots; i++)

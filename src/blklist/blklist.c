@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +19,9 @@
 #define ADAPT_PERCENT 15
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
 #define ADAPT_SKIP (32 * LIST_CHUNK)
+
+/* With it a block of any size, in parts, is below 2^58. */
+#define PERIOD_MAX (UINT64_C(1) << 40)
 
 static const struct list_ops *const kinds[] = {
 	[BLKLIST_INDEXED] = &list_indexed,
@@ -91,6 +95,24 @@ blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	return 0;
 }
 
+/* The estimates in whole blocks and bytes, for whoever looks. */
+static void
+publish(struct blklist *l)
+{
+	struct blklist_counts *n = &l->counts;
+	uint64_t half = UINT64_C(1) << (LIST_EST_SHIFT - 1);
+
+	if (l->period == 0) {
+		n->est_blocks = n->aRecActive;
+		n->est_bytes = n->live_bytes;
+		n->est_peak_bytes = n->peak_bytes;
+		return;
+	}
+	n->est_blocks = (l->est.blocks + half) >> LIST_EST_SHIFT;
+	n->est_bytes = (l->est.bytes + half) >> LIST_EST_SHIFT;
+	n->est_peak_bytes = (l->est.peak_bytes + half) >> LIST_EST_SHIFT;
+}
+
 void
 blklist_set_legal(struct blklist *l, const uint8_t legal[32])
 {
@@ -112,6 +134,43 @@ blklist_set_opaque(struct blklist *l, bool on)
 	assert(l->counts.aRecActive == 0);
 	l->opaque = on;
 	l->key_mask = on ? REC_ADDR_MASK : LIST_KEY_MASK;
+}
+
+void
+blklist_sample(struct blklist *l, uint64_t period_bytes)
+{
+	assert(l->counts.aRecActive == 0);
+	l->period = period_bytes > PERIOD_MAX ? PERIOD_MAX : period_bytes;
+	l->est = (struct list_estimate){ 0 };
+	publish(l);
+}
+
+double
+blklist_weight(const struct blklist *l, uint64_t size)
+{
+	if (l->period == 0)
+		return 1;
+	return -1 / expm1(-(double)(size > 0 ? size : 1) / (double)l->period);
+}
+
+void
+list_estimate_add(struct blklist *l, uint64_t size)
+{
+	double weight = blklist_weight(l, size) * (1 << LIST_EST_SHIFT);
+
+	l->est.blocks += (uint64_t)weight;
+	l->est.bytes += (uint64_t)(weight * (double)size);
+	if (l->est.bytes > l->est.peak_bytes)
+		l->est.peak_bytes = l->est.bytes;
+}
+
+void
+list_estimate_sub(struct blklist *l, uint64_t size)
+{
+	double weight = blklist_weight(l, size) * (1 << LIST_EST_SHIFT);
+
+	l->est.blocks -= (uint64_t)weight;
+	l->est.bytes -= (uint64_t)(weight * (double)size);
 }
 
 /* Whether to look for pairs in the next n records. */
@@ -159,6 +218,7 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 			adapt_learn(&l->adapt, c.n, pairs);
 		l->counts.records += c.n;
 	}
+	publish(l);
 }
 
 static void
@@ -223,6 +283,7 @@ blklist_put(struct blklist *l, const struct blk *b)
 	if (err == 0) {
 		l->counts.inherited++;
 		list_live_add(l, list_blk_size(b));
+		publish(l);
 	} else if (err == -ENOSPC)
 		l->counts.full++;
 	return err;
@@ -234,8 +295,10 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 	uint64_t size;
 	int err = l->ops->take(l, list_key_of(l, layer, addr), &size);
 
-	if (err == 0)
-		l->counts.live_bytes -= size;
+	if (err == 0) {
+		list_live_sub(l, size);
+		publish(l);
+	}
 	return err;
 }
 
@@ -255,6 +318,7 @@ blklist_clear(struct blklist *l)
 
 	l->ops->clear(l);
 	l->counts = (struct blklist_counts){ .aRecMax = max };
+	l->est = (struct list_estimate){ 0 };
 	l->adapt = (struct list_adapt){ 0 };
 	l->removed_n = 0;
 	list_zero(l->limbo, LIST_THREADS * sizeof(*l->limbo));

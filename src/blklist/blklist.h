@@ -22,6 +22,8 @@
  *			left out of the list, and counted.
  *	earlier		with `since_click`: the free of a block that is older
  *			than the list; no error.
+ *	weight		when only a sample of the blocks is logged, how many
+ *			blocks a listed one stands for; 1 when all are.
  *
  * Example
  *	struct blklist *list;
@@ -110,6 +112,10 @@ struct blklist_counts {
 	uint64_t inherited;	/* blocks put in by blklist_put() */
 	uint64_t live_bytes;
 	uint64_t peak_bytes;
+	/* As the target has them; as listed, unless it logs a sample only. */
+	uint64_t est_blocks;
+	uint64_t est_bytes;
+	uint64_t est_peak_bytes;
 	uint32_t aRecActive;
 	uint32_t aRecMax;
 };
@@ -135,6 +141,16 @@ void blklist_set_legal(struct blklist *, const uint8_t legal[32]);
 void blklist_set_opaque(struct blklist *, bool);
 /* Unknown frees count as earlier from here on (--since click, after a stop). */
 void blklist_set_since_click(struct blklist *, bool);
+
+/*
+ * The target logs a sample: an allocation is logged with the probability
+ * 1 - exp(-size / period) (one byte for a size of 0), so a listed block stands
+ * for as many as the reciprocal says.  0, as at first: it logs all of them.
+ * For an empty list.
+ */
+void blklist_sample(struct blklist *, uint64_t period_bytes);
+/* How many blocks a listed one of this size stands for: groups add these. */
+double blklist_weight(const struct blklist *, uint64_t size);
 
 /*
  * Applies the batch record by record.  Bad data is counted, never fatal: there

@@ -177,7 +177,7 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 	store_row(&ix->store, i, &was);
 	list_removed(l, list_seq(c, at), &was);
 	l->counts.duplicate++;
-	l->counts.live_bytes -= was.size;
+	list_live_sub(l, was.size);
 	list_live_add(l, rec_size(r));
 	age_remove(&ix->age, ix->store.node[i].pos);
 	fill(l, c, at, &ix->store.node[i]);
@@ -262,7 +262,7 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	i = hash_index(slot);
 	if (l->removed_cap != 0 || rec_type(r) == TYPE_BY_REALLOC)
 		keep_removed(l, list_seq(c, at), r, key, i);
-	l->counts.live_bytes -= store_size(&ix->store, i);
+	list_live_sub(l, store_size(&ix->store, i));
 	take_out(l, ix, key, slot);
 }
 
@@ -304,7 +304,7 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		slot = find(l, ix, key, hash_tag(&ix->hash, key));
 		i = hash_index(slot);
 		l->counts.frees++;
-		l->counts.live_bytes -= store_size(&ix->store, i);
+		list_live_sub(l, store_size(&ix->store, i));
 		if (l->removed_cap != 0)
 			keep_removed(l, list_seq(c, at), r, key, i);
 		take_out(l, ix, key, slot);

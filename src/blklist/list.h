@@ -82,6 +82,19 @@ struct list_adapt {
 	unsigned skip;			/* still to pass without looking */
 };
 
+/*
+ * What the listed blocks of a sample stand for.  In whole parts of a block and
+ * of a byte, so that what an allocation adds its free takes away and nothing
+ * is left of an empty list; a target that lies may make them wrap.
+ */
+#define LIST_EST_SHIFT 8
+
+struct list_estimate {
+	uint64_t blocks;
+	uint64_t bytes;
+	uint64_t peak_bytes;
+};
+
 struct list_infos {
 	struct blklist_info *entry;	/* entry[0] is unused */
 	void *tree;			/* tsearch(3) over the entries */
@@ -94,6 +107,8 @@ struct blklist {
 	struct blklist_counts counts;
 	uint64_t key_mask;		/* LIST_KEY_MASK, without the layer if opaque */
 	uint64_t legal[4];		/* a bit for each type code */
+	uint64_t period;		/* of the sample; 0: none */
+	struct list_estimate est;
 	bool since_click;
 	bool opaque;			/* the low nibble says nothing */
 	struct list_adapt adapt;
@@ -189,12 +204,27 @@ list_count_alloc(struct blklist *l, const struct rec *r)
 		l->counts.illegal_type++;
 }
 
+void list_estimate_add(struct blklist *, uint64_t size);
+void list_estimate_sub(struct blklist *, uint64_t size);
+
+/* A block of this size is live from here on. */
 static inline void
 list_live_add(struct blklist *l, uint64_t size)
 {
 	l->counts.live_bytes += size;
 	if (l->counts.live_bytes > l->counts.peak_bytes)
 		l->counts.peak_bytes = l->counts.live_bytes;
+	if (__builtin_expect(l->period != 0, 0))
+		list_estimate_add(l, size);
+}
+
+/* And no longer. */
+static inline void
+list_live_sub(struct blklist *l, uint64_t size)
+{
+	l->counts.live_bytes -= size;
+	if (__builtin_expect(l->period != 0, 0))
+		list_estimate_sub(l, size);
 }
 
 /*
@@ -213,7 +243,7 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 {
 	l->counts.frees++;
 	l->counts.cancelled++;
-	l->counts.live_bytes -= rec_size(alloc);
+	list_live_sub(l, rec_size(alloc));
 }
 
 static inline void

@@ -187,7 +187,7 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 	}
 	l->counts.duplicate++;
 	list_removed(l, b.seq, &a->blk);
-	l->counts.live_bytes -= a->blk.size;
+	list_live_sub(l, a->blk.size);
 	list_live_add(l, b.size);
 	a->blk = b;
 	lit->aRecPtr = a;
@@ -204,7 +204,7 @@ apply_free(struct blklist *l, struct list_chunk *c, unsigned i)
 	l->counts.frees++;
 	if (a != NULL && !list_older(rec_ticket(r), a->blk.ticket)) {
 		did = LIMBO_BLOCK;
-		l->counts.live_bytes -= a->blk.size;
+		list_live_sub(l, a->blk.size);
 		list_removed(l, list_seq(c, i), &a->blk);
 		delete(l, a);
 	} else if (a != NULL) {
@@ -263,7 +263,7 @@ apply_range(struct blklist *l, struct list_chunk *c, unsigned i)
 	while ((a = scan(lit, from, &prev)) != NULL &&
 	    a->aKey - from < rec_size(r)) {
 		l->counts.frees++;
-		l->counts.live_bytes -= a->blk.size;
+		list_live_sub(l, a->blk.size);
 		list_removed(l, list_seq(c, i), &a->blk);
 		delete(l, a);
 	}
