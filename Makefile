@@ -161,10 +161,18 @@ $B/bench/load: bench/load.c
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer \
 		-fno-builtin -o $@ $< -pthread
 
+# JudyL is beside the block list where it is installed.
+HAVE_JUDY := $(shell printf '\043include <Judy.h>\n' | \
+	$(CC) -E - >/dev/null 2>&1 && echo 1)
+$B/bench/listbench: BENCH_FLAGS = $(HAVE_JUDY:1=-DHAVE_JUDY)
+$B/bench/listbench: BENCH_LIBS = $(HAVE_JUDY:1=-lJudy)
+$B/bench/listbench: bench/list_trace.h bench/list_judy.h
+
 # What a ring and the block list cost on their own; run by hand.
 $B/bench/%: bench/%.c $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 	@mkdir -p $(@D)
-	$(CC) $(REQUIRED) $(CFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(REQUIRED) $(BENCH_FLAGS) $(CFLAGS) -o $@ \
+		$(filter-out %.h,$^) $(LIBS) $(BENCH_LIBS)
 
 microbench: $B/bench/ringbench $B/bench/listbench
 

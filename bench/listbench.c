@@ -1,48 +1,111 @@
 /*
- * listbench: what a record costs the indexed list, by itself.
+ * listbench: what a record costs the block list, by itself; beside it the
+ * literal list of the note and JudyL, where they can follow.
  *
- *	mix	80 % of the events free and allocate in a pool of 256 young
- *		blocks, 20 % replace a block chosen at random from all: what
- *		the heap of a long-lived program looks like.
- *	churn	64 blocks, one at random freed and allocated again.
- *	realloc	as churn, but each replacement is a realloc: its free
- *		cancels nothing and goes into limbo.
+ * Traces are those of list_trace.h.  Batches have 4,096 records, which have
+ * just been written, as the keeper's have.  A line says for one list, trace
+ * and number of live blocks
+ *	ns, M/s		what a record costs: the median of slices of 65,536
+ *	B/block		memory as the list itself counts it, and as the kernel
+ *	growth		from nothing to the live ones, allocations only: the
+ *			longest 66,667 of them (one cycle at 1 M events/s), and
+ *			all together
+ *	cycle		the longest 666,667 records of the timed ones: a cycle
+ *			at 10 M events/s
+ *	window		50 rows at an offset chosen at random, by address and
+ *			by age: the median and the longest, first warm (one
+ *			after the other), then cold (16,384 records applied and
+ *			8 MiB of other memory written before each)
  *
- * Addresses are those of a simple allocator of size classes with a free list
- * each, last freed first reused, in one span of memory.  Batches have 4,096
- * records.  Prints for each number of live blocks, without and with looking for
- * pairs, what a record costs (the median of slices of 65,536), the memory for
- * each block, and the cost of a window of 50 rows: mean, and longest in
- * parentheses.
+ *	make microbench && build/bench/listbench [-q] [-j] [-e EVENTS]
+ *	    [-l LIST] [-k TRACE -n LIVE] [-f FILE]
  *
- *	make microbench && build/bench/listbench [EVENTS [TRACE LIVE]]
- *
- *	EVENTS	millions of them for each line; 20 unless told
- *	TRACE	that one alone, with LIVE blocks
+ *	-q	quick: up to a million live blocks, fewer events
+ *	-j	JSON
+ *	-e	millions of events that are timed; 10 unless told
+ *	-l	indexed, pairs (looking for them), literal or judy alone
+ *	-k -n	that trace with that many live blocks alone (-f: kept in FILE)
  */
+#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "../src/blklist/blklist.h"
+#include "list_trace.h"
+#include "list_judy.h"
 
 #define BATCH 4096
-#define BATCHES 16	/* made at a time, so that making them disturbs little */
-#define YOUNG 256
-#define CLASSES 16
+#define SLICE (16 * BATCH)
+#define CYCLE_1M 66667
+#define CYCLE_10M 666667
 #define ROWS 50
+#define WINDOWS 101
+#define STIR (4 * BATCH)	/* records between two cold windows */
+#define RESERVE (2 * WINDOWS * STIR)
+#define EVICT (8u << 20)
+#define MAX (1u << 24)		/* aRecMax */
 
-static uint64_t seed = 88172645463325252u;
+/* What is measured. */
+struct list {
+	const char *name;
+	enum blklist_kind kind;
+	bool pairs;
+	bool judy;
+	uint64_t most;		/* live blocks that it is worth waiting for */
+	uint64_t events;	/* and events at the most */
+};
 
-static uint64_t
-rng(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
+static const struct list lists[] = {
+	{ .name = "indexed", .kind = BLKLIST_INDEXED, .most = UINT64_MAX,
+	    .events = UINT64_MAX },
+	{ .name = "pairs", .kind = BLKLIST_INDEXED, .pairs = true,
+	    .most = 1000000, .events = UINT64_MAX },
+	{ .name = "literal", .kind = BLKLIST_LITERAL, .most = 100000,
+	    .events = 4 * BATCH },
+	{ .name = "judy", .judy = true, .most = UINT64_MAX,
+	    .events = UINT64_MAX },
+};
+
+struct work {
+	const char *kind;
+	uint64_t live;
+	bool quick;
+};
+
+static const struct work works[] = {
+	{ "churn", TRACE_CHURN, true },
+	{ "realloc", TRACE_CHURN, true },
+	{ "mix", 10, true },
+	{ "mix", 1000, true },
+	{ "mix", 100000, true },
+	{ "mix", 1000000, true },
+	{ "mix", 10000000, false },
+	{ "rand", 1000000, false },
+	{ "rand", 10000000, false },
+};
+
+struct spread {
+	double median, max;	/* microseconds */
+};
+
+struct result {
+	double ns;
+	double bytes, rss;	/* for each live block */
+	double growth_tick, growth, cycle;	/* milliseconds */
+	struct spread warm[2], cold[2];		/* by enum blklist_order */
+};
+
+struct bench {
+	const struct list *of;
+	const struct trace *trace;
+	struct blklist *list;
+#ifdef HAVE_JUDY
+	struct judy judy;
+#endif
+	uint64_t at;		/* next event */
+	struct rec rec[BATCH];
+};
+
+static char evict[EVICT];
 
 static uint64_t
 now_ns(void)
@@ -53,136 +116,72 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-struct slot {
-	uint64_t addr;
-	uint32_t size;
-};
-
-/* The allocator: a stack of free addresses for each class of 16 bytes more. */
-struct heap {
-	uint64_t *stack[CLASSES];
-	size_t n[CLASSES], cap[CLASSES];
-	uint64_t end;
-};
-
-static struct slot
-heap_alloc(struct heap *h, uint64_t r)
+/* Anonymous memory of this process; what is shared is a trace. */
+static double
+anonymous_bytes(void)
 {
-	/* Small sizes are the more usual ones. */
-	unsigned c = (unsigned)((r & 15) * ((r >> 4) & 15) / 15);
-	struct slot s = { .size = 16 * (c + 1) };
+	FILE *f = fopen("/proc/self/smaps_rollup", "re");
+	char line[128];
+	double kib = 0;
 
-	if (h->n[c] > 0)
-		s.addr = h->stack[c][--h->n[c]];
-	else {
-		s.addr = h->end;
-		h->end += s.size + 16;
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "Anonymous: %lf kB", &kib) == 1)
+			break;
+	if (f != NULL)
+		fclose(f);
+	return kib * 1024;
+}
+
+/* Applies n events, in batches; what it took. */
+static uint64_t
+apply(struct bench *b, uint64_t n)
+{
+	uint64_t took = 0, begin, end = b->at + n;
+
+	while (b->at < end) {
+		struct blklist_batch batch = {
+			.rec = b->rec,
+			.n = end - b->at < BATCH ? end - b->at : BATCH,
+			.seq = b->at + 1,
+			.near_ms = INT64_C(1) << 40,
+			.cancel = b->of->pairs,
+		};
+
+		trace_records(b->trace, b->at, batch.n, b->rec);
+		begin = now_ns();
+#ifdef HAVE_JUDY
+		if (b->of->judy)
+			judy_apply(&b->judy, &batch);
+		else
+#endif
+			blklist_apply(b->list, &batch);
+		took += now_ns() - begin;
+		b->at += batch.n;
 	}
-	return s;
+	return took;
 }
 
-static void
-heap_free(struct heap *h, struct slot s)
+static size_t
+window(const struct bench *b, enum blklist_order order, uint64_t offs)
 {
-	unsigned c = s.size / 16 - 1;
+	static struct blk rows[ROWS];
 
-	if (h->n[c] == h->cap[c]) {
-		h->cap[c] = h->cap[c] * 2 + 64;
-		h->stack[c] = realloc(h->stack[c], h->cap[c] * sizeof(uint64_t));
-		if (h->stack[c] == NULL)
-			abort();
-	}
-	h->stack[c][h->n[c]++] = s.addr;
+#ifdef HAVE_JUDY
+	if (b->of->judy)
+		return order == BLKLIST_BY_AGE ? 0 :
+		    judy_window(&b->judy, offs, rows, ROWS);
+#endif
+	return blklist_window(b->list, order, false, offs, rows, ROWS);
 }
 
-struct trace {
-	struct heap heap;
-	struct slot *slot;
-	size_t live;
-	struct rec rec[BATCHES * BATCH];
-	size_t n;
-	struct blklist *list;
-	uint64_t seq, events;
-	double *took;		/* ns per record of each flush */
-	size_t ntook;
-	bool cancel, realloc;
-};
-
-static void
-flush(struct trace *t)
+static uint64_t
+live(const struct bench *b)
 {
-	struct blklist_batch b = { .near_ms = 1 << 20, .cancel = t->cancel };
-	uint64_t begin = now_ns();
-
-	for (size_t at = 0; at < t->n; at += b.n) {
-		b.rec = t->rec + at;
-		b.n = t->n - at < BATCH ? t->n - at : BATCH;
-		b.seq = t->seq + at;
-		blklist_apply(t->list, &b);
-	}
-	if (t->took != NULL && t->n > 0)
-		t->took[t->ntook++] = (double)(now_ns() - begin) /
-		    (double)t->n;
-	t->seq += t->n;
-	t->events += t->n;
-	t->n = 0;
-}
-
-static void
-emit(struct trace *t, unsigned op, struct slot s, unsigned type)
-{
-	t->rec[t->n++] = (struct rec){ {
-	    rec_w0(s.addr, REC_FLAGS(op, 0), type), rec_w1(s.size, 1),
-	    rec_w2((uint32_t)(t->seq + t->n), 1000), rec_w3(0x555555554000, 1),
-	} };
-	if (t->n == BATCHES * BATCH)
-		flush(t);
-}
-
-static void
-replace(struct trace *t, size_t i)
-{
-	emit(t, REC_FREE, t->slot[i],
-	    t->realloc ? TYPE_BY_REALLOC : TYPE_FREE);
-	heap_free(&t->heap, t->slot[i]);
-	t->slot[i] = heap_alloc(&t->heap, rng());
-	emit(t, REC_ALLOC, t->slot[i],
-	    t->realloc ? TYPE_REALLOC : TYPE_MALLOC);
-}
-
-/* The young ones are the last of the slots. */
-static void
-mix(struct trace *t)
-{
-	uint64_t r = rng();
-	size_t young = t->live < YOUNG ? t->live : YOUNG;
-
-	if (r % 10 < 8)
-		replace(t, t->live - 1 - (r >> 32) % young);
-	else
-		replace(t, (r >> 32) % t->live);
-}
-
-static void
-windows(const struct blklist *l, enum blklist_order order, double *us,
-    double *max_us)
-{
-	struct blk rows[ROWS];
-	uint64_t sum = 0, max = 0;
-	int times = 200;
-
-	for (int i = 0; i < times; i++) {
-		uint64_t offs = rng() % (blklist_counts(l)->aRecActive + 1);
-		uint64_t begin = now_ns(), took;
-
-		blklist_window(l, order, false, offs, rows, ROWS);
-		took = now_ns() - begin;
-		sum += took;
-		if (took > max)
-			max = took;
-	}
-	*us = (double)sum / times / 1000;
-	*max_us = (double)max / 1000;
+#ifdef HAVE_JUDY
+	if (b->of->judy)
+		return judy_live(&b->judy);
+#endif
+	return blklist_counts(b->list)->aRecActive;
 }
 
 static int
@@ -193,77 +192,310 @@ compare(const void *va, const void *vb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-static void
-run(const char *name, size_t live, uint64_t events, bool cancel)
+static double
+median(double *x, size_t n)
 {
-	struct trace *t = calloc(1, sizeof(*t));
-	double ns, age, age_max, addr, addr_max;
+	qsort(x, n, sizeof(*x), compare);
+	return x[n / 2];
+}
 
-	if (t == NULL || live == 0 ||
-	    (t->slot = calloc(live, sizeof(*t->slot))) == NULL)
-		abort();
-	t->heap.end = 0x555555559000;
-	t->live = live;
-	t->seq = 1;
-	t->cancel = cancel;
-	if (blklist_new(&t->list, BLKLIST_INDEXED, 1u << 24) != 0)
-		abort();
-	for (size_t i = 0; i < live; i++) {
-		t->slot[i] = heap_alloc(&t->heap, rng());
-		emit(t, REC_ALLOC, t->slot[i], TYPE_MALLOC);
+static struct spread
+windows(struct bench *b, enum blklist_order order, bool cold)
+{
+	double us[WINDOWS];
+	struct spread s;
+
+	for (int i = 0; i < WINDOWS; i++) {
+		uint64_t begin, offs = trace_rng() % live(b);
+
+		if (cold) {
+			apply(b, STIR);
+			memset(evict, i, sizeof(evict));
+		}
+		begin = now_ns();
+		window(b, order, offs);
+		us[i] = (double)(now_ns() - begin) / 1000;
 	}
-	t->realloc = strcmp(name, "realloc") == 0;
-	/* Ages the heap, and is not counted. */
-	for (size_t i = 0; i < live * 3; i++)
-		mix(t);
-	flush(t);
-	t->took = calloc(events / (BATCHES * BATCH) + 2, sizeof(*t->took));
-	if (t->took == NULL)
+	s.median = median(us, WINDOWS);
+	s.max = us[WINDOWS - 1];
+	return s;
+}
+
+/* The literal list cannot grow so far in time: it gets what another has. */
+static void
+copy(struct bench *b)
+{
+	struct bench *from = calloc(1, sizeof(*from));
+	struct blk rows[256];
+	unsigned layer = 0;
+	uint64_t addr = 0;
+	bool first = true;
+	size_t n;
+
+	if (from == NULL)
 		abort();
-	t->events = 0;
-	while (t->events < events)
-		if (strcmp(name, "mix") == 0)
-			mix(t);
-		else
-			replace(t, rng() % t->live);
-	qsort(t->took, t->ntook, sizeof(*t->took), compare);
-	ns = t->took[t->ntook / 2];
-	windows(t->list, BLKLIST_BY_AGE, &age, &age_max);
-	windows(t->list, BLKLIST_BY_ADDRESS, &addr, &addr_max);
-	printf("%-7s %8zu live  %-6s %6.1f ns  %6.1f M/s  %4.1f%% in pairs  "
-	    "%6.1f B/block  window age %.1f (%.1f) us, address %.1f (%.1f) us\n",
-	    name, live, cancel ? "pairs" : "-", ns, 1000 / ns,
-	    200 * (double)blklist_counts(t->list)->cancelled / (double)t->seq,
-	    (double)blklist_memory(t->list) / (double)live,
-	    age, age_max, addr, addr_max);
+	*from = (struct bench){ .of = &lists[0], .trace = b->trace };
+	if (blklist_new(&from->list, BLKLIST_INDEXED, MAX) != 0)
+		abort();
+	apply(from, b->trace->timed);
+	while ((n = blklist_after(from->list, first, layer, addr, rows,
+	    256)) > 0) {
+		for (size_t i = 0; i < n; i++)
+			if (blklist_put(b->list, &rows[i]) != 0)
+				abort();
+		addr = rows[n - 1].addr;
+		first = false;
+	}
+	blklist_free(from->list);
+	free(from);
+	b->at = b->trace->timed;
+}
+
+static void
+grow(struct bench *b, struct result *r)
+{
+	uint64_t took, max = 0, sum = 0;
+
+	while (b->at < b->trace->live) {
+		uint64_t left = b->trace->live - b->at;
+
+		took = apply(b, left < CYCLE_1M ? left : CYCLE_1M);
+		sum += took;
+		if (took > max)
+			max = took;
+	}
+	r->growth_tick = (double)max / 1e6;
+	r->growth = (double)sum / 1e6;
+	apply(b, b->trace->timed - b->at);
+}
+
+static void
+steady(struct bench *b, uint64_t end, struct result *r)
+{
+	size_t n = 0;
+	double *ns = calloc((end - b->at) / SLICE + 1, sizeof(*ns));
+	double cycle = 0;
+	uint64_t in_cycle = 0;
+
+	if (ns == NULL)
+		abort();
+	while (b->at < end) {
+		uint64_t count = end - b->at < SLICE ? end - b->at : SLICE;
+		double took = (double)apply(b, count);
+
+		ns[n++] = took / (double)count;
+		cycle += took;
+		in_cycle += count;
+		if (in_cycle < CYCLE_10M)
+			continue;
+		cycle *= (double)CYCLE_10M / (double)in_cycle / 1e6;
+		if (cycle > r->cycle)
+			r->cycle = cycle;
+		cycle = 0;
+		in_cycle = 0;
+	}
+	r->ns = median(ns, n);
+	free(ns);
+}
+
+static void
+measure(struct bench *b, struct result *r)
+{
+	double before = anonymous_bytes();
+	const struct trace *t = b->trace;
+	uint64_t events, end;
+
+#ifdef HAVE_JUDY
+	if (b->of->judy)
+		judy_open(&b->judy, MAX);
+	else
+#endif
+	if (blklist_new(&b->list, b->of->kind,
+	    b->of->kind == BLKLIST_LITERAL ? (uint32_t)t->live + 1 : MAX) != 0)
+		abort();
+	if (b->of->kind == BLKLIST_LITERAL)
+		copy(b);
+	else
+		grow(b, r);
+	events = t->n - t->timed - RESERVE;
+	end = t->timed + (events < b->of->events ? events : b->of->events);
+	steady(b, end, r);
+	r->rss = (anonymous_bytes() - before) / (double)live(b);
+#ifdef HAVE_JUDY
+	if (b->of->judy)
+		r->bytes = (double)judy_memory(&b->judy);
+	else
+#endif
+		r->bytes = (double)blklist_memory(b->list);
+	r->bytes /= (double)live(b);
+	for (int order = 0; order < 2; order++)
+		r->warm[order] = windows(b, order, false);
+	for (int order = 0; order < 2 &&
+	    b->of->kind != BLKLIST_LITERAL; order++)
+		r->cold[order] = windows(b, order, true);
+	if (b->list == NULL)
+		return;
+	if (blklist_counts(b->list)->unknown_free != 0 ||
+	    blklist_counts(b->list)->duplicate != 0)
+		abort();
+}
+
+static void
+print_text(const struct list *of, const struct work *w,
+    const struct result *r)
+{
+	static const char *const orders[] = { "age", "address" };
+
+	printf("%-7s %-7s %8llu live  %7.1f ns %6.1f M/s  %5.1f (rss %5.1f) "
+	    "B/block  growth %6.2f of %6.0f ms  cycle %6.1f ms\n", of->name,
+	    w->kind, (unsigned long long)w->live, r->ns, 1000 / r->ns,
+	    r->bytes, r->rss, r->growth_tick, r->growth, r->cycle);
+	for (int o = 1; o >= 0; o--)
+		printf("%*s window by %-7s  warm %8.2f (%8.1f) us  cold "
+		    "%8.2f (%8.1f) us\n", 26, "", orders[o],
+		    r->warm[o].median, r->warm[o].max, r->cold[o].median,
+		    r->cold[o].max);
 	fflush(stdout);
-	if (blklist_counts(t->list)->unknown_free != 0 ||
-	    blklist_counts(t->list)->duplicate != 0)
-		abort();
-	blklist_free(t->list);
-	for (unsigned c = 0; c < CLASSES; c++)
-		free(t->heap.stack[c]);
-	free(t->slot);
-	free(t->took);
-	free(t);
+}
+
+static void
+print_json(const struct list *of, const struct work *w,
+    const struct result *r, bool first)
+{
+	static const char *const orders[] = { "age", "address" };
+
+	printf("%s\n  {\"list\": \"%s\", \"trace\": \"%s\", \"live\": %llu, "
+	    "\"ns\": %.2f, \"events_per_s\": %.0f, \"bytes_per_block\": %.2f, "
+	    "\"rss_per_block\": %.2f, \"growth_tick_ms\": %.3f, "
+	    "\"growth_ms\": %.1f, \"cycle_10M_ms\": %.2f", first ? "" : ",",
+	    of->name, w->kind, (unsigned long long)w->live, r->ns,
+	    1e9 / r->ns, r->bytes, r->rss, r->growth_tick, r->growth,
+	    r->cycle);
+	for (int o = 0; o < 2; o++)
+		printf(", \"window_%s_us\": {\"warm\": %.2f, "
+		    "\"warm_max\": %.2f, \"cold\": %.2f, \"cold_max\": %.2f}",
+		    orders[o], r->warm[o].median, r->warm[o].max,
+		    r->cold[o].median, r->cold[o].max);
+	printf("}");
+	fflush(stdout);
+}
+
+/* In a child, so that nothing of one list is left when the next is measured. */
+static int
+run(const struct list *of, const struct work *w, const struct trace *t,
+    struct result *r)
+{
+	struct result *shared = mmap(NULL, sizeof(*shared),
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct bench *b;
+	int status;
+	pid_t pid;
+
+	if (shared == MAP_FAILED)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		b = calloc(1, sizeof(*b));
+		if (b == NULL)
+			abort();
+		b->of = of;
+		b->trace = t;
+		memset(evict, 1, sizeof(evict));
+		measure(b, shared);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return -1;
+	*r = *shared;
+	munmap(shared, sizeof(*shared));
+	if (status != 0)
+		fprintf(stderr, "listbench: %s with %s of %llu failed\n",
+		    of->name, w->kind, (unsigned long long)w->live);
+	return status != 0 ? -1 : 0;
+}
+
+struct options {
+	bool quick, json;
+	uint64_t events;
+	const char *list, *file;
+	struct work one;
+};
+
+static int
+run_work(const struct work *w, const struct options *o, bool *first)
+{
+	uint64_t timed = o->events + RESERVE;
+	const struct trace *t = trace_make(w->kind, w->live, timed, o->file);
+	int err = 0;
+
+	if (t == NULL) {
+		perror("listbench: trace");
+		return -1;
+	}
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const struct list *of = &lists[i];
+		struct result r;
+
+		if (o->list != NULL ? strcmp(o->list, of->name) != 0 :
+		    w->live > of->most)
+			continue;
+#ifndef HAVE_JUDY
+		if (of->judy) {
+			fprintf(stderr, "listbench: built without libjudy "
+			    "(libjudy-dev), so there is nothing of it\n");
+			continue;
+		}
+#endif
+		if (run(of, w, t, &r) != 0) {
+			err = -1;
+			continue;
+		}
+		if (o->json)
+			print_json(of, w, &r, *first);
+		else
+			print_text(of, w, &r);
+		*first = false;
+	}
+	trace_drop(t, timed);
+	return err;
 }
 
 int
 main(int argc, char **argv)
 {
-	static const size_t lives[] = { 10, 1000, 100000, 1000000 };
-	uint64_t events = (argc > 1 ? strtoull(argv[1], NULL, 10) : 20) * 1000000;
+	struct options o = { .events = 10000000 };
+	bool first = true;
+	int c, err = 0;
 
-	for (int cancel = 0; cancel < 2; cancel++) {
-		if (argc > 3) {
-			run(argv[2], strtoull(argv[3], NULL, 10), events,
-			    cancel);
-			continue;
+	while ((c = getopt(argc, argv, "qje:l:k:n:f:")) != -1)
+		switch (c) {
+		case 'q': o.quick = true; o.events = 2000000; break;
+		case 'j': o.json = true; break;
+		case 'e': o.events = strtoull(optarg, NULL, 10) * 1000000; break;
+		case 'l': o.list = optarg; break;
+		case 'k': o.one.kind = optarg; break;
+		case 'n': o.one.live = strtoull(optarg, NULL, 10); break;
+		case 'f': o.file = optarg; break;
+		default:
+			fprintf(stderr, "usage: listbench [-q] [-j] [-e EVENTS] "
+			    "[-l LIST] [-k TRACE -n LIVE] [-f FILE]\n");
+			return 2;
 		}
-		run("churn", 64, events, cancel);
-		run("realloc", 64, events, cancel);
-		for (size_t i = 0; i < sizeof(lives) / sizeof(lives[0]); i++)
-			run("mix", lives[i], events, cancel);
-	}
-	return 0;
+	if (o.json)
+		printf("{\"bench\": \"list\", \"judy\": %s, \"rows\": [",
+#ifdef HAVE_JUDY
+		    "true"
+#else
+		    "false"
+#endif
+		    );
+	if (o.one.kind != NULL && o.one.live != 0)
+		err = run_work(&o.one, &o, &first);
+	else
+		for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+			if (works[i].quick || !o.quick)
+				err |= run_work(&works[i], &o, &first);
+	if (o.json)
+		printf("\n]}\n");
+	return err != 0;
 }
