@@ -164,36 +164,45 @@ recall(uintptr_t pc)
 	return 0;
 }
 
-static inline unsigned
-set_of(uintptr_t pc)
-{
-	return (unsigned)(((pc >> 5) * UINT64_C(0x9e3779b97f4a7c15)) >> 54);
-}
-
-/* But for the latest without a branch: which one it is cannot be foreseen. */
+/* 0: not of the common kind. */
 static uint64_t
-near_recall(const struct rules_near *near, uintptr_t pc)
+near_word(uintptr_t pc, const struct rule *r)
 {
-	unsigned at = set_of(pc);
-	uint64_t word = 0;
+	const struct cfi_rule *c = &r->cfi;
+	uint64_t word = near_key(pc) | r->module;
+	int32_t below = c->rbp == CFI_RBP_SAME ? 0 : -c->rbp_off;
 
-	if (near->set[at].way[0].pc == pc)
-		return near->set[at].way[0].word;
-	for (unsigned i = 1; i < RULES_WAYS; i++)
-		word |= near->set[at].way[i].word &
-		    -(uint64_t)(near->set[at].way[i].pc == pc);
-	return word;
+	if (pc >> NEAR_ADDRESS_BITS != 0 || r->module == 0 ||
+	    r->module > NEAR_MODULE)
+		return 0;
+	if (c->outermost)
+		return word;
+	if (c->signal || c->ra_at_rsp || c->ra != -8 ||
+	    (c->base != CFI_RSP && c->base != CFI_RBP) ||
+	    (c->rbp != CFI_RBP_SAME && c->rbp != CFI_RBP_AT_CFA) ||
+	    c->cfa <= 0 || c->cfa % 8 != 0 || c->cfa / 8 > 0x1fff ||
+	    below < 0 || below % 8 != 0 || below / 8 > 0x1f ||
+	    (c->rbp == CFI_RBP_AT_CFA && below == 0))
+		return 0;
+	return word | (c->base == CFI_RBP ? NEAR_BY_RBP : 0) |
+	    (uint64_t)below / 8 << 11 | (uint64_t)c->cfa / 8 << 16;
 }
 
+/* A handler may have forked since the rule was found: then it is another's. */
 static void
-near_remember(struct rules_near *near, uintptr_t pc, uint64_t word)
+near_remember(struct rules_near *near, uintptr_t pc, const struct rule *r,
+    uint32_t generation)
 {
-	unsigned at = set_of(pc);
+	uint64_t word = near_word(pc, r), *way = near->set[near_set(pc)].way;
 
-	for (unsigned i = RULES_WAYS - 1; i > 0; i--)
-		near->set[at].way[i] = near->set[at].way[i - 1];
-	near->set[at].way[0].pc = pc;
-	near->set[at].way[0].word = word;
+	if (word == 0 || way[0] == word || way[1] == word)
+		return;
+	way[1] = way[0];
+	way[0] = word;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (near->generation != generation ||
+	    generation != atomic_load(&rules_generation))
+		way[0] = way[1] = 0;
 }
 
 int
@@ -202,20 +211,18 @@ rules_find(struct rules_near *near, uintptr_t pc, bool exact, struct rule *r)
 	uint32_t generation = atomic_load_explicit(&rules_generation,
 	    memory_order_relaxed);
 	uint64_t word;
+	int rc = 0;
 
 	if (exact)
 		return ask(pc, true, r);
-	word = near != NULL ? near_recall(near, pc) : 0;
-	if (word == 0) {
-		word = recall(pc);
-		if (word == 0)
-			return ask(pc, false, r);
-		/* A handler may have forked in between: then it is another's. */
-		if (near != NULL && near->generation == generation)
-			near_remember(near, pc, word);
-	}
-	unpack(word, r);
-	return 0;
+	word = recall(pc);
+	if (word != 0)
+		unpack(word, r);
+	else
+		rc = ask(pc, false, r);
+	if (rc == 0 && near != NULL && near->generation == generation)
+		near_remember(near, pc, r, generation);
+	return rc;
 }
 
 void
@@ -223,9 +230,8 @@ rules_near_void(struct rules_near *near, uint32_t generation)
 {
 	near->generation = 0;
 	for (unsigned i = 0; i < RULES_SETS; i++)
-		for (unsigned k = 0; k < RULES_WAYS; k++)
-			if (near->set[i].way[k].pc != 0)
-				near->set[i].way[k].pc = 0;
+		if ((near->set[i].way[0] | near->set[i].way[1]) != 0)
+			near->set[i].way[0] = near->set[i].way[1] = 0;
 	near->generation = generation;
 }
 

@@ -27,28 +27,77 @@ struct rule {
 };
 
 /*
- * Those of them that a thread has used lately, close together: a line of cache
- * holds the last four of some addresses, and calls that lie side by side share
- * one.  All zeros: none.  Void when the generation has changed.
+ * Those of them that a thread has used lately and that are of the common kind,
+ * each in one word: calls that lie side by side share a line of cache.  All
+ * zeros: none.  Void when the generation has changed.
  */
-#define RULES_SETS 1024
-#define RULES_WAYS 4
+#define RULES_SETS 4096		/* as many as 12 bits of an address tell apart */
 struct rules_near {
 	uint32_t generation;
 	struct {
-		_Alignas(64) struct {
-			uintptr_t pc;
-			uint64_t word;
-		} way[RULES_WAYS];	/* the latest first */
+		_Alignas(16) uint64_t way[2];	/* the latest first */
 	} set[RULES_SETS];
 };
+
+/*
+ * A near word: the part of the address that its set does not say, 35 bits; the
+ * offset of the CFA in words, 13, or 0 where the address is the outermost; how
+ * far below the CFA rbp is kept, in words, 5, or 0 where it is not touched;
+ * whether the CFA is reckoned from rbp instead of rsp, 1; the module, 10, never
+ * 0.  So a word that is found is of that address and of no other.
+ */
+#define NEAR_BITS 29
+#define NEAR_MODULE_BITS 10
+#define NEAR_MODULE ((UINT64_C(1) << NEAR_MODULE_BITS) - 1)
+#define NEAR_BY_RBP (UINT64_C(1) << NEAR_MODULE_BITS)
+#define NEAR_ADDRESS_BITS 47
+
+static inline uintptr_t
+near_cfa(uint64_t word)
+{
+	return (word >> 16 & 0x1fff) * 8;
+}
+
+static inline uintptr_t
+near_rbp(uint64_t word)
+{
+	return (word >> 11 & 0x1f) * 8;
+}
+
+/* Bits 4 to 15 choose the set, turned by what is above them. */
+static inline unsigned
+near_set(uintptr_t pc)
+{
+	uintptr_t high = pc >> 16;
+
+	return (unsigned)(pc >> 4 ^ (high ^ high >> 7) << 2) % RULES_SETS;
+}
+
+static inline uint64_t
+near_key(uintptr_t pc)
+{
+	return (uint64_t)((pc >> 12 & ~(uintptr_t)15) | (pc & 15)) << NEAR_BITS;
+}
+
+/* What is known of a return address; 0: nothing. */
+static inline uint64_t
+rules_near(const struct rules_near *near, uintptr_t pc)
+{
+	const uint64_t *way = near->set[near_set(pc)].way;
+	uint64_t key = near_key(pc), a = way[0] ^ key, b = way[1] ^ key;
+
+	/* The one that is meant has nothing left above. */
+	a = a < b ? a : b;
+	return a >> NEAR_BITS == 0 && pc >> NEAR_ADDRESS_BITS == 0 ? a : 0;
+}
 
 /* Empties it, for this generation. */
 void rules_near_void(struct rules_near *, uint32_t generation);
 
 /*
  * The rule for a return address or, when exact, for an address itself.  As
- * cfi_find(); rule->module is set in any case.  `near` may be NULL.
+ * cfi_find(); rule->module is set in any case.  `near`, which may be NULL, gets
+ * it for the next time.
  */
 int rules_find(struct rules_near *, uintptr_t pc, bool exact, struct rule *);
 

@@ -267,7 +267,7 @@ site_of(struct stack_cache *c, const struct walk *k, unsigned depth,
 	if ((known & MEMO_SITE) != 0)
 		return (uint32_t)(known & MEMO_SITE);
 	for (unsigned i = 0; i < depth; i++)
-		c->frame[i] = walk_level(k, i)->frame;
+		c->frame[i] = level_frame(walk_level(k, i));
 	site = sites_put(c->frame, depth, k->w->end);
 	if (c->generation == generation && site != 0) {
 		for (unsigned i = MEMO_WAYS - 1; i > 0; i--)

@@ -15,6 +15,8 @@
 
 #include "walk.h"
 
+#define WORD sizeof(uintptr_t)
+
 /* --- one step out -------------------------------------------------------- */
 
 static void
@@ -108,7 +110,6 @@ step(struct level *l, const struct cfi_rule *r, struct mapped *m,
 	if (end != 0)
 		return end;
 	next->exact = r->signal;
-	next->frame = 0;
 	next->uses_rbp = next->needs_rbp = next->outermost = false;
 	if (next->pc == 0)
 		return RING_END_OUTERMOST;
@@ -124,7 +125,7 @@ level_rule(struct rules_near *near, struct level *l, struct rule *r)
 {
 	int rc = rules_find(near, l->pc, l->exact, r);
 
-	l->frame = frame_make(l->pc + (l->exact ? 1 : 0), r->module);
+	l->module = (uint16_t)r->module;
 	l->outermost = rc == 0 && r->cfi.outermost;
 	l->uses_rbp = false;
 	if (rc == -ENOENT)
@@ -132,6 +133,41 @@ level_rule(struct rules_near *near, struct level *l, struct rule *r)
 	if (rc < 0)
 		return RING_END_RULE;
 	return r->cfi.outermost ? RING_END_OUTERMOST : 0;
+}
+
+/*
+ * The same step by a near word, on the thread's own stack: what level_rule()
+ * and step() would find, from as few words as it takes.  False, and nothing
+ * said, where anything is unusual.  All that is read lies between the level's
+ * sp, which is on that stack, and the stack's end.
+ */
+static inline bool
+step_near(struct level *l, uint64_t word, uintptr_t own_hi,
+    struct level *next)
+{
+	bool by_rbp = (word & NEAR_BY_RBP) != 0;
+	uintptr_t below = near_rbp(word);
+	uintptr_t cfa = (by_rbp ? l->rbp : l->sp) + near_cfa(word);
+	uintptr_t up = cfa - l->sp, pc;
+
+	if (up - 1 >= own_hi - l->sp || up < below || up % WORD != 0 ||
+	    (by_rbp && l->rbp_lost))
+		return false;
+	pc = mapped_peek(cfa - WORD);
+	if (pc - 1 >= REC_ADDR_MASK >> 1)
+		return false;
+	l->uses_rbp = by_rbp;
+	next->sp = cfa;
+	next->pc = pc;
+	next->slot = cfa - WORD;
+	next->via = 0;
+	/* Which of the two it is cannot be foreseen. */
+	next->reload = below != 0 ? cfa - below : 0;
+	next->rbp = mapped_peek(below != 0 ? cfa - below : (uintptr_t)&l->rbp);
+	next->rbp_lost = below == 0 && l->rbp_lost;
+	next->exact = next->uses_rbp = next->needs_rbp = next->outermost =
+	    false;
+	return true;
 }
 
 /* --- the trail ----------------------------------------------------------- */
@@ -165,10 +201,10 @@ mark_word(const struct mark *k)
 	return *(const uintptr_t *)((uintptr_t)&mark_base + k->from);
 }
 
-static inline void
-mark_more(struct mark *k)
+static inline bool
+mark_is_set(const struct mark *k)
 {
-	k->from = k->not_pc = 0;
+	return (k->from | k->not_pc) != 0;
 }
 
 static inline void
@@ -178,41 +214,72 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 	struct mark *k = &w->mark[at];
 
 	w->slot[at] = l->slot;
+	w->more[at] = l->via != 0 || (l->reload != 0 && l->needs_rbp) ?
+	    MORE : 0;
 	k->from = l->slot - (uintptr_t)&mark_base;
 	k->not_pc = ~l->pc;
-	if (l->via != 0 || (l->reload != 0 && l->needs_rbp) ||
-	    l->slot - m->own_lo >= m->own_hi - m->own_lo)
-		mark_more(k);
+	if (l->slot - m->own_lo >= m->own_hi - m->own_lo)
+		k->from = k->not_pc = 0;
 }
 
-/*
- * How many of the `count` trail levels from `at` on are verified before one is
- * not.  In rounds, without a branch for each: where a stack differs cannot be
- * foreseen.
- */
-static unsigned
-verified_run(struct walker *w, unsigned at, unsigned count)
+/* How many of the trail levels from `at` on agree with their marks, up to `count`. */
+static inline unsigned
+marks_run(const struct walker *w, unsigned at, unsigned count)
 {
 	const struct mark *k = &w->mark[at];
 	unsigned n = 0;
 
+	/* In rounds, without a branch for each: where a stack differs cannot be foreseen. */
 	while (n < count) {
 		uintptr_t same = ~(uintptr_t)0;
 
 		for (unsigned j = 0; j < MARK_ROUND; j++)
 			same &= mark_word(&k[n + j]) ^ k[n + j].not_pc;
-		if (same == ~(uintptr_t)0) {
-			n += MARK_ROUND;
-			continue;
-		}
-		/* Up to the one that differs, which may need the long way. */
-		while ((mark_word(&k[n]) ^ k[n].not_pc) == ~(uintptr_t)0)
-			n++;
-		if (n >= count || k[n].not_pc != 0 || !verified_more(w, at + n))
+		if (same != ~(uintptr_t)0)
 			break;
+		n += MARK_ROUND;
+	}
+	while (n < count && (mark_word(&k[n]) ^ k[n].not_pc) == ~(uintptr_t)0)
+		n++;
+	return n < count ? n : count;
+}
+
+/* The first of the trail levels from `at` on that has MORE; `end` if none before. */
+static inline unsigned
+more_next(const struct walker *w, unsigned at, unsigned end)
+{
+	for (; at < end; at += MORE_ROUND) {
+		uint64_t eight;
+
+		memcpy(&eight, &w->more[at], sizeof(eight));
+		if (eight != 0) {
+			at += (unsigned)__builtin_ctzll(eight) / 8;
+			break;
+		}
+	}
+	return at < end ? at : end;
+}
+
+/* How many of the `count` trail levels from `at` on are verified before one is not. */
+static unsigned
+verified_run(struct walker *w, unsigned at, unsigned count)
+{
+	unsigned n = 0;
+
+	for (;;) {
+		unsigned end = at + n + marks_run(w, at + n, count - n);
+
+		for (unsigned i = more_next(w, at + n, end); i < end;
+		    i = more_next(w, i + 1, end))
+			if (!verified_more(w, i))
+				return i - at;
+		n = end - at;
+		/* A level of another stack has the long way only. */
+		if (n >= count || mark_is_set(&w->mark[end]) ||
+		    !verified_more(w, end))
+			return n;
 		n++;
 	}
-	return n < count ? n : count;
 }
 
 /* True when a walk at *l has come to trail level i. */
@@ -221,7 +288,7 @@ joins(const struct walker *w, const struct level *l, unsigned i)
 {
 	const struct level *t = &w->trail[i];
 
-	return w->slot[i] == l->slot && t->pc == l->pc && t->sp == l->sp &&
+	return i < TRAIL && w->slot[i] == l->slot && t->pc == l->pc && t->sp == l->sp &&
 	    t->exact == l->exact &&
 	    (!t->needs_rbp || (l->rbp == t->rbp && !l->rbp_lost));
 }
@@ -261,7 +328,7 @@ levels_finish(struct level *l, unsigned n, bool needs, uint64_t sum)
 		l[n].needs_rbp = needs;
 		if (l[n].reload != 0)
 			needs = false;
-		sum = sum * FACTOR + mixed(l[n].frame);
+		sum = sum * FACTOR + mixed(level_frame(&l[n]));
 		l[n].sum = sum;
 	}
 }
@@ -321,6 +388,54 @@ trail_follow(struct walk *k, struct level *l, unsigned want)
 	return false;
 }
 
+/* The first trail level from `at` on that is not inside of a slot. */
+static inline unsigned
+trail_pass(const struct walker *w, unsigned at, uintptr_t slot)
+{
+	unsigned inside;
+
+	/* How many have been left since the last walk cannot be foreseen. */
+	do {
+		inside = 0;
+		for (unsigned j = 0; j < MARK_ROUND; j++)
+			inside += w->slot[at + j] < slot;
+		at += inside;
+	} while (inside == MARK_ROUND && at < TRAIL);
+	return at < TRAIL ? at : TRAIL;
+}
+
+/*
+ * From *l, which is fresh[k->n - 1], to the next level in fresh[k->n], of which
+ * there are `depth` at most.  0, or why there is none.
+ */
+static inline enum ring_end
+walk_out(struct walk *k, struct level *l, unsigned depth, bool *own)
+{
+	struct walker *w = k->w;
+	const struct mapped *m = &w->mapped;
+	uint64_t word = *own && !l->exact ? rules_near(&w->near, l->pc) : 0;
+	enum ring_end end;
+	struct rule r;
+
+	if (__builtin_expect(word != 0 && near_cfa(word) != 0, 1)) {
+		l->module = word & NEAR_MODULE;
+		l->outermost = l->uses_rbp = false;
+		if (k->n >= depth)
+			return RING_END_DEPTH;
+		if (__builtin_expect(step_near(l, word, m->own_hi,
+			&w->fresh[k->n]), 1))
+			return 0;
+	}
+	end = level_rule(&w->near, l, &r);
+	if (end != 0)
+		return end;
+	if (k->n >= depth)
+		return RING_END_DEPTH;
+	end = step(l, &r.cfi, &w->mapped, &w->fresh[k->n]);
+	*own = w->fresh[k->n].sp - m->own_lo < m->own_hi - m->own_lo;
+	return end;
+}
+
 /* Levels come into w->fresh, and from k->join on they are the trail's. */
 static void
 walk(struct walk *k, uintptr_t frame, unsigned depth)
@@ -328,32 +443,26 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 	struct walker *w = k->w;
 	struct level *l = &w->fresh[0];
 	unsigned at = w->trail_at;
-	struct rule r;
+	bool own = frame - w->mapped.own_lo <
+	    w->mapped.own_hi - w->mapped.own_lo;
 
 	level_origin(l, frame);
+	/* Two stacks that differ do so in the second level, if not in the first. */
 	for (;;) {
-		while (at < TRAIL && w->slot[at] < l->slot)
-			at++;
-		if (k->n < depth && at < TRAIL && joins(w, l, at)) {
-			k->join = at;
-			if (trail_follow(k, l, depth - k->n))
-				return;
-			l = &w->fresh[k->n];
-			at = k->join + k->verified;
-			k->join = TRAIL;
-		}
-		w->end = level_rule(&w->near, l, &r);
 		k->n++;
-		if (w->end != 0)
-			return;
-		if (k->n >= depth) {
-			w->end = RING_END_DEPTH;
-			return;
-		}
-		w->end = step(l, &r.cfi, &w->mapped, &w->fresh[k->n]);
+		w->end = walk_out(k, l, depth, &own);
 		if (w->end != 0)
 			return;
 		l = &w->fresh[k->n];
+		at = trail_pass(w, at, l->slot);
+		if (!joins(w, l, at))
+			continue;
+		k->join = at;
+		if (trail_follow(k, l, depth - k->n))
+			return;
+		l = &w->fresh[k->n];
+		at = k->join + k->verified;
+		k->join = TRAIL;
 	}
 }
 
@@ -407,6 +516,7 @@ trail_make_room(struct walker *w, unsigned n, unsigned join)
 	    keep * sizeof(w->mark[0]));
 	memmove(&w->slot[TRAIL - keep], &w->slot[join],
 	    keep * sizeof(w->slot[0]));
+	memmove(&w->more[TRAIL - keep], &w->more[join], keep);
 	levels_finish(&w->trail[TRAIL - keep], keep, false, 0);
 	levels_finish(w->fresh, n, w->trail[TRAIL - keep].needs_rbp &&
 	    w->trail[TRAIL - keep].reload == 0, w->trail[TRAIL - keep].sum);
@@ -453,7 +563,7 @@ walk_plain(uintptr_t frame, unsigned depth, struct stack_frames *out)
 	level_origin(&l, frame);
 	for (out->depth = 0;;) {
 		out->end = level_rule(NULL, &l, &r);
-		out->frame[out->depth++] = l.frame;
+		out->frame[out->depth++] = level_frame(&l);
 		if (out->end != 0)
 			return;
 		out->end = RING_END_DEPTH;

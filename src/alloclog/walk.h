@@ -20,14 +20,14 @@
 
 /* The registers of a level, and how they were had. */
 struct level {
-	uintptr_t sp;
+	_Alignas(64) uintptr_t sp;
 	uintptr_t pc;
 	uintptr_t rbp;
 	uintptr_t slot;		/* where pc was read */
 	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
 	uintptr_t via;		/* where sp was read in that step; 0: it was reckoned */
-	uint64_t frame;		/* 0: not known yet */
 	uint64_t sum;		/* a hash of this frame and those further out: walk_hash() */
+	uint16_t module;	/* 0: not known */
 	bool exact;		/* pc is where a signal struck, not behind a call */
 	bool rbp_lost;
 	bool uses_rbp;		/* the step from here does */
@@ -35,12 +35,18 @@ struct level {
 	bool outermost;
 };
 
+static inline uint64_t
+level_frame(const struct level *l)
+{
+	return frame_make(l->pc + (l->exact ? 1 : 0), l->module);
+}
+
 /*
  * What verifying a level takes.  Apart from the rest, so that a whole stack is
- * verified from a few lines of cache.  A plain mark is of the thread's own
- * stack, where any slot may be read in any order.  Zeros agree with nothing and
- * lead to no other memory: so are levels that need the long way, and pages that
- * a handler's fork has wiped under a walk.
+ * verified from a few lines of cache.  A mark is of the thread's own stack,
+ * where any slot may be read in any order.  Zeros agree with nothing and lead
+ * to no other memory: so are levels of any other stack, and pages that a
+ * handler's fork has wiped under a walk.
  */
 struct mark {
 	uintptr_t from;		/* distance of the slot from mark_base */
@@ -48,6 +54,8 @@ struct mark {
 };
 
 #define MARK_ROUND 4		/* marks looked at in one go */
+#define MORE 0x80		/* more than its mark has to be compared */
+#define MORE_ROUND 8		/* of these are looked at in one go */
 
 /* What a thread remembers of its walks. */
 struct walker {
@@ -55,8 +63,9 @@ struct walker {
 	enum ring_end end;		/* of the last walk */
 	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
 	struct level fresh[RING_STACK_MAX + 1];
-	uintptr_t slot[TRAIL];		/* of the trail's levels */
+	uintptr_t slot[TRAIL + MARK_ROUND];	/* of the trail's levels */
 	struct mark mark[TRAIL + MARK_ROUND];	/* of them; what is behind never agrees */
+	uint8_t more[TRAIL + MORE_ROUND];	/* MORE or 0, of them; what is behind is 0 */
 	unsigned power_of;		/* what walk_hash() last needed, and ... */
 	uint64_t power;			/* ... FACTOR to the power of that */
 	struct level trail[TRAIL];
