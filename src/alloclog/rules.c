@@ -169,14 +169,13 @@ static uint64_t
 near_word(uintptr_t pc, const struct rule *r)
 {
 	const struct cfi_rule *c = &r->cfi;
-	uint64_t word = near_key(pc) | r->module;
+	uint64_t rule = r->module;
 	int32_t below = c->rbp == CFI_RBP_SAME ? 0 : -c->rbp_off;
 
-	if (pc >> NEAR_ADDRESS_BITS != 0 || r->module == 0 ||
-	    r->module > NEAR_MODULE)
+	if (!near_may(pc) || r->module == 0 || r->module > NEAR_MODULE)
 		return 0;
 	if (c->outermost)
-		return word;
+		return near_key(pc) ^ rule;
 	if (c->signal || c->ra_at_rsp || c->ra != -8 ||
 	    (c->base != CFI_RSP && c->base != CFI_RBP) ||
 	    (c->rbp != CFI_RBP_SAME && c->rbp != CFI_RBP_AT_CFA) ||
@@ -184,8 +183,9 @@ near_word(uintptr_t pc, const struct rule *r)
 	    below < 0 || below % 8 != 0 || below / 8 > 0x1f ||
 	    (c->rbp == CFI_RBP_AT_CFA && below == 0))
 		return 0;
-	return word | (c->base == CFI_RBP ? NEAR_BY_RBP : 0) |
+	rule |= (c->base == CFI_RBP ? NEAR_BY_RBP : 0) |
 	    (uint64_t)below / 8 << 11 | (uint64_t)c->cfa / 8 << 16;
+	return near_key(pc) ^ rule;
 }
 
 /* A handler may have forked since the rule was found: then it is another's. */

@@ -33,62 +33,70 @@ struct rule {
  */
 #define RULES_SETS 4096		/* as many as 12 bits of an address tell apart */
 struct rules_near {
-	uint32_t generation;
 	struct {
 		_Alignas(16) uint64_t way[2];	/* the latest first */
 	} set[RULES_SETS];
+	uint32_t generation;
 };
 
 /*
- * A near word: the part of the address that its set does not say, 35 bits; the
- * offset of the CFA in words, 13, or 0 where the address is the outermost; how
- * far below the CFA rbp is kept, in words, 5, or 0 where it is not touched;
- * whether the CFA is reckoned from rbp instead of rsp, 1; the module, 10, never
- * 0.  So a word that is found is of that address and of no other.
+ * What is known of a return address, in 29 bits: the offset of the CFA in
+ * words, 13, or 0 where the address is the outermost; how far below the CFA rbp
+ * is kept, in words, 5, or 0 where it is not touched; whether the CFA is
+ * reckoned from rbp instead of rsp, 1; the module, 10, never 0.
+ *
+ * Bits 4 to 15 of an address are those of its set.  In a word of the table the
+ * other 35 stand above the rule, which is xored with the rest of the key: with
+ * the key of its own address a word is a rule, with that of any other address
+ * of the set something is left above.
  */
 #define NEAR_BITS 29
 #define NEAR_MODULE_BITS 10
 #define NEAR_MODULE ((UINT64_C(1) << NEAR_MODULE_BITS) - 1)
 #define NEAR_BY_RBP (UINT64_C(1) << NEAR_MODULE_BITS)
-#define NEAR_ADDRESS_BITS 47
 
-static inline uintptr_t
-near_cfa(uint64_t word)
+/* Addresses that have such words: a key of any other may be another's, or none. */
+static inline bool
+near_may(uintptr_t pc)
 {
-	return (word >> 16 & 0x1fff) * 8;
+	return pc - 0x10000 < ((uintptr_t)1 << 47) - 0x10000;
 }
 
 static inline uintptr_t
-near_rbp(uint64_t word)
+near_cfa(uint64_t rule)
 {
-	return (word >> 11 & 0x1f) * 8;
+	return rule >> 16 << 3;
 }
 
-/* Bits 4 to 15 choose the set, turned by what is above them. */
+static inline uintptr_t
+near_rbp(uint64_t rule)
+{
+	return (rule >> 11 & 0x1f) << 3;
+}
+
 static inline unsigned
 near_set(uintptr_t pc)
 {
-	uintptr_t high = pc >> 16;
-
-	return (unsigned)(pc >> 4 ^ (high ^ high >> 7) << 2) % RULES_SETS;
+	return (unsigned)(pc >> 4) % RULES_SETS;
 }
 
 static inline uint64_t
 near_key(uintptr_t pc)
 {
-	return (uint64_t)((pc >> 12 & ~(uintptr_t)15) | (pc & 15)) << NEAR_BITS;
+	return (uint64_t)pc << 13 ^ (uint64_t)pc << 60;
 }
 
-/* What is known of a return address; 0: nothing. */
+/*
+ * What is known of a return address that near_may() have a word; nothing from
+ * 2^NEAR_BITS on.
+ */
 static inline uint64_t
 rules_near(const struct rules_near *near, uintptr_t pc)
 {
 	const uint64_t *way = near->set[near_set(pc)].way;
 	uint64_t key = near_key(pc), a = way[0] ^ key, b = way[1] ^ key;
 
-	/* The one that is meant has nothing left above. */
-	a = a < b ? a : b;
-	return a >> NEAR_BITS == 0 && pc >> NEAR_ADDRESS_BITS == 0 ? a : 0;
+	return a < b ? a : b;
 }
 
 /* Empties it, for this generation. */

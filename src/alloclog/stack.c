@@ -196,7 +196,7 @@ chain_pair(struct making *m, uintptr_t at, uintptr_t first, uintptr_t second)
 static bool
 chain_level(struct making *m, const struct level *l)
 {
-	bool reloads = l->reload != 0 && l->needs_rbp;
+	bool reloads = l->reload != 0 && (l->flags & LEVEL_NEEDS_RBP) != 0;
 
 	if (l->via != 0 && !chain_single(m, l->via, l->sp))
 		return false;
@@ -243,7 +243,7 @@ chain_keep(struct stack_cache *c, const struct walk *k, unsigned depth,
 	chain_even(ch);
 	ch->pc = first->pc;
 	ch->rbp = first->rbp;
-	ch->rbp_mask = first->needs_rbp ? ~(uintptr_t)0 : 0;
+	ch->rbp_mask = (first->flags & LEVEL_NEEDS_RBP) != 0 ? ~(uintptr_t)0 : 0;
 	ch->site = site;
 	ch->generation = generation;
 	ch->sp = first->sp;

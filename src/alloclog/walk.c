@@ -31,8 +31,7 @@ level_origin(struct level *l, uintptr_t frame)
 }
 
 /*
- * Finds sp of the next level: the CFA.  `uses_rbp` of *l is set if it hangs on
- * that.
+ * Finds sp of the next level: the CFA.  *l is marked if it hangs on rbp.
  */
 static enum ring_end
 step_cfa(struct level *l, const struct cfi_rule *r, struct mapped *m,
@@ -41,9 +40,10 @@ step_cfa(struct level *l, const struct cfi_rule *r, struct mapped *m,
 	bool by_rbp = r->base == CFI_RBP || r->base == CFI_AT_RBP;
 	uintptr_t at = (by_rbp ? l->rbp : l->sp) + (uintptr_t)(intptr_t)r->cfa;
 
-	if (by_rbp && l->rbp_lost)
+	if (by_rbp && (l->flags & LEVEL_RBP_LOST) != 0)
 		return RING_END_RULE;
-	l->uses_rbp = by_rbp || r->rbp == CFI_RBP_AT_RBP;
+	if (by_rbp || r->rbp == CFI_RBP_AT_RBP)
+		l->flags |= LEVEL_USES_RBP;
 	next->via = 0;
 	next->sp = at;
 	if (r->base == CFI_AT_RSP || r->base == CFI_AT_RBP) {
@@ -61,7 +61,7 @@ step_rbp(const struct level *l, const struct cfi_rule *r, struct mapped *m,
 	uintptr_t from;
 
 	next->rbp = l->rbp;
-	next->rbp_lost = l->rbp_lost;
+	next->flags = l->flags & LEVEL_RBP_LOST;
 	next->reload = 0;
 	switch (r->rbp) {
 	case CFI_RBP_SAME:
@@ -76,11 +76,11 @@ step_rbp(const struct level *l, const struct cfi_rule *r, struct mapped *m,
 		from = l->rbp;
 		break;
 	default:
-		next->rbp_lost = true;
+		next->flags = LEVEL_RBP_LOST;
 		return 0;
 	}
 	next->reload = from + (uintptr_t)(intptr_t)r->rbp_off;
-	next->rbp_lost = false;
+	next->flags = 0;
 	return mapped_fetch(m, next->reload, &next->rbp) ? 0 : RING_END_MEMORY;
 }
 
@@ -109,8 +109,8 @@ step(struct level *l, const struct cfi_rule *r, struct mapped *m,
 	end = step_rbp(l, r, m, next);
 	if (end != 0)
 		return end;
-	next->exact = r->signal;
-	next->uses_rbp = next->needs_rbp = next->outermost = false;
+	if (r->signal)
+		next->flags |= LEVEL_EXACT;
 	if (next->pc == 0)
 		return RING_END_OUTERMOST;
 	/* No program has code there, and a frame could not hold it. */
@@ -123,40 +123,45 @@ step(struct level *l, const struct cfi_rule *r, struct mapped *m,
 static enum ring_end
 level_rule(struct rules_near *near, struct level *l, struct rule *r)
 {
-	int rc = rules_find(near, l->pc, l->exact, r);
+	int rc = rules_find(near, l->pc, (l->flags & LEVEL_EXACT) != 0, r);
 
-	l->module = (uint16_t)r->module;
-	l->outermost = rc == 0 && r->cfi.outermost;
-	l->uses_rbp = false;
+	l->module = r->module;
+	l->flags &= LEVEL_EXACT | LEVEL_RBP_LOST;
 	if (rc == -ENOENT)
 		return RING_END_NO_TABLE;
 	if (rc < 0)
 		return RING_END_RULE;
-	return r->cfi.outermost ? RING_END_OUTERMOST : 0;
+	if (!r->cfi.outermost)
+		return 0;
+	l->flags |= LEVEL_OUTERMOST;
+	return RING_END_OUTERMOST;
 }
 
 /*
- * The same step by a near word, on the thread's own stack: what level_rule()
+ * The same by what is known near, on the thread's own stack: what level_rule()
  * and step() would find, from as few words as it takes.  False, and nothing
  * said, where anything is unusual.  All that is read lies between the level's
  * sp, which is on that stack, and the stack's end.
  */
 static inline bool
-step_near(struct level *l, uint64_t word, uintptr_t own_hi,
+step_near(struct level *l, uint64_t rule, uintptr_t own_hi,
     struct level *next)
 {
-	bool by_rbp = (word & NEAR_BY_RBP) != 0;
-	uintptr_t below = near_rbp(word);
-	uintptr_t cfa = (by_rbp ? l->rbp : l->sp) + near_cfa(word);
+	bool by_rbp = (rule & NEAR_BY_RBP) != 0;
+	uintptr_t below = near_rbp(rule);
+	uintptr_t cfa = (by_rbp ? l->rbp : l->sp) + near_cfa(rule);
 	uintptr_t up = cfa - l->sp, pc;
+	uint32_t lost = l->flags & LEVEL_RBP_LOST;
 
 	if (up - 1 >= own_hi - l->sp || up < below || up % WORD != 0 ||
-	    (by_rbp && l->rbp_lost))
+	    (by_rbp && lost != 0))
 		return false;
 	pc = mapped_peek(cfa - WORD);
-	if (pc - 1 >= REC_ADDR_MASK >> 1)
+	if (!near_may(pc))
 		return false;
-	l->uses_rbp = by_rbp;
+	l->module = rule & NEAR_MODULE;
+	l->flags = (l->flags & LEVEL_EXACT) | lost |
+	    (by_rbp ? LEVEL_USES_RBP : 0);
 	next->sp = cfa;
 	next->pc = pc;
 	next->slot = cfa - WORD;
@@ -164,9 +169,7 @@ step_near(struct level *l, uint64_t word, uintptr_t own_hi,
 	/* Which of the two it is cannot be foreseen. */
 	next->reload = below != 0 ? cfa - below : 0;
 	next->rbp = mapped_peek(below != 0 ? cfa - below : (uintptr_t)&l->rbp);
-	next->rbp_lost = below == 0 && l->rbp_lost;
-	next->exact = next->uses_rbp = next->needs_rbp = next->outermost =
-	    false;
+	next->flags = below != 0 ? 0 : lost;
 	return true;
 }
 
@@ -188,7 +191,7 @@ verified_more(struct walker *w, unsigned i)
 		return false;
 	if (!mapped_has(m, l->slot) || mapped_peek(l->slot) != l->pc)
 		return false;
-	return l->reload == 0 || !l->needs_rbp ||
+	return l->reload == 0 || (l->flags & LEVEL_NEEDS_RBP) == 0 ||
 	    (mapped_has(m, l->reload) && mapped_peek(l->reload) == l->rbp);
 }
 
@@ -214,11 +217,10 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 	struct mark *k = &w->mark[at];
 
 	w->slot[at] = l->slot;
-	w->more[at] = l->via != 0 || (l->reload != 0 && l->needs_rbp) ?
-	    MORE : 0;
+	w->more[at] = l->flags & LEVEL_MORE;
 	k->from = l->slot - (uintptr_t)&mark_base;
 	k->not_pc = ~l->pc;
-	if (l->slot - m->own_lo >= m->own_hi - m->own_lo)
+	if (__builtin_expect(l->slot - m->own_lo >= m->own_hi - m->own_lo, 0))
 		k->from = k->not_pc = 0;
 }
 
@@ -230,14 +232,14 @@ marks_run(const struct walker *w, unsigned at, unsigned count)
 	unsigned n = 0;
 
 	/* In rounds, without a branch for each: where a stack differs cannot be foreseen. */
-	while (n < count) {
+	for (; n < count; n += MARK_ROUND) {
 		uintptr_t same = ~(uintptr_t)0;
 
+#pragma GCC unroll 4
 		for (unsigned j = 0; j < MARK_ROUND; j++)
 			same &= mark_word(&k[n + j]) ^ k[n + j].not_pc;
 		if (same != ~(uintptr_t)0)
 			break;
-		n += MARK_ROUND;
 	}
 	while (n < count && (mark_word(&k[n]) ^ k[n].not_pc) == ~(uintptr_t)0)
 		n++;
@@ -249,11 +251,10 @@ static inline unsigned
 more_next(const struct walker *w, unsigned at, unsigned end)
 {
 	for (; at < end; at += MORE_ROUND) {
-		uint64_t eight;
+		uint64_t some = *(const mores *)&w->more[at];
 
-		memcpy(&eight, &w->more[at], sizeof(eight));
-		if (eight != 0) {
-			at += (unsigned)__builtin_ctzll(eight) / 8;
+		if (some != 0) {
+			at += (unsigned)__builtin_ctzll(some) / 8;
 			break;
 		}
 	}
@@ -288,9 +289,13 @@ joins(const struct walker *w, const struct level *l, unsigned i)
 {
 	const struct level *t = &w->trail[i];
 
-	return i < TRAIL && w->slot[i] == l->slot && t->pc == l->pc && t->sp == l->sp &&
-	    t->exact == l->exact &&
-	    (!t->needs_rbp || (l->rbp == t->rbp && !l->rbp_lost));
+	if (i >= TRAIL || w->slot[i] != l->slot)
+		return false;
+	if (((t->pc ^ l->pc) | (t->sp ^ l->sp) |
+		((t->flags ^ l->flags) & LEVEL_EXACT)) != 0)
+		return false;
+	return (t->flags & LEVEL_NEEDS_RBP) == 0 ||
+	    (l->rbp == t->rbp && (l->flags & LEVEL_RBP_LOST) == 0);
 }
 
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)
@@ -324,13 +329,24 @@ levels_finish(struct level *l, unsigned n, bool needs, uint64_t sum)
 {
 	while (n > 0) {
 		n--;
-		needs = l[n].uses_rbp || needs;
-		l[n].needs_rbp = needs;
+		needs = (l[n].flags & LEVEL_USES_RBP) != 0 || needs;
+		l[n].flags &= ~(uint32_t)(LEVEL_NEEDS_RBP | LEVEL_MORE);
+		if (needs)
+			l[n].flags |= LEVEL_NEEDS_RBP;
+		if (l[n].via != 0 || (needs && l[n].reload != 0))
+			l[n].flags |= LEVEL_MORE;
 		if (l[n].reload != 0)
 			needs = false;
 		sum = sum * FACTOR + mixed(level_frame(&l[n]));
 		l[n].sum = sum;
 	}
+}
+
+/* What a level asks of the one inside of it. */
+static inline bool
+asks_rbp(const struct level *l)
+{
+	return (l->flags & LEVEL_NEEDS_RBP) != 0 && l->reload == 0;
 }
 
 /* Takes `count` levels that hold into the walk, with what rbp is in each of them now. */
@@ -340,7 +356,7 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 	struct walker *w = k->w;
 	const struct level *t = &w->trail[k->join];
 	uintptr_t rbp = l->rbp;
-	bool lost = l->rbp_lost;
+	bool lost = (l->flags & LEVEL_RBP_LOST) != 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct level *f = &w->fresh[k->n + i];
@@ -348,10 +364,12 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 		*f = t[i];
 		if (i > 0 && f->reload != 0)
 			lost = !mapped_fetch(&w->mapped, f->reload, &rbp);
-		else if (i > 0 && f->rbp_lost)
+		else if (i > 0 && (f->flags & LEVEL_RBP_LOST) != 0)
 			lost = true;
 		f->rbp = rbp;
-		f->rbp_lost = lost;
+		f->flags &= ~(uint32_t)LEVEL_RBP_LOST;
+		if (lost)
+			f->flags |= LEVEL_RBP_LOST;
 	}
 	k->n += count - 1;
 }
@@ -371,13 +389,17 @@ trail_follow(struct walk *k, struct level *l, unsigned want)
 
 	/* How the walk came here is its own; what leads on is the trail's. */
 	t->rbp = l->rbp;
-	t->rbp_lost = l->rbp_lost;
 	t->reload = l->reload;
 	t->via = l->via;
-	mark_level(w, k->join, t);
+	t->flags &= ~(uint32_t)(LEVEL_RBP_LOST | LEVEL_MORE);
+	t->flags |= l->flags & LEVEL_RBP_LOST;
+	if (t->via != 0 ||
+	    ((t->flags & LEVEL_NEEDS_RBP) != 0 && t->reload != 0))
+		t->flags |= LEVEL_MORE;
+	w->more[k->join] = t->flags & LEVEL_MORE;
 	i += verified_run(w, k->join + 1, (want < most ? want : most) - 1);
 	k->verified = i;
-	if (t[i - 1].outermost) {
+	if ((t[i - 1].flags & LEVEL_OUTERMOST) != 0) {
 		w->end = RING_END_OUTERMOST;
 		return true;
 	}
@@ -397,6 +419,7 @@ trail_pass(const struct walker *w, unsigned at, uintptr_t slot)
 	/* How many have been left since the last walk cannot be foreseen. */
 	do {
 		inside = 0;
+#pragma GCC unroll 4
 		for (unsigned j = 0; j < MARK_ROUND; j++)
 			inside += w->slot[at + j] < slot;
 		at += inside;
@@ -404,26 +427,31 @@ trail_pass(const struct walker *w, unsigned at, uintptr_t slot)
 	return at < TRAIL ? at : TRAIL;
 }
 
+static inline bool
+on_own(const struct mapped *m, uintptr_t at)
+{
+	return at - m->own_lo < m->own_hi - m->own_lo;
+}
+
 /*
  * From *l, which is fresh[k->n - 1], to the next level in fresh[k->n], of which
  * there are `depth` at most.  0, or why there is none.
  */
 static inline enum ring_end
-walk_out(struct walk *k, struct level *l, unsigned depth, bool *own)
+walk_out(struct walk *k, struct level *l, unsigned depth, bool *near)
 {
 	struct walker *w = k->w;
-	const struct mapped *m = &w->mapped;
-	uint64_t word = *own && !l->exact ? rules_near(&w->near, l->pc) : 0;
+	struct level *next = &w->fresh[k->n];
 	enum ring_end end;
 	struct rule r;
 
-	if (__builtin_expect(word != 0 && near_cfa(word) != 0, 1)) {
-		l->module = word & NEAR_MODULE;
-		l->outermost = l->uses_rbp = false;
-		if (k->n >= depth)
-			return RING_END_DEPTH;
-		if (__builtin_expect(step_near(l, word, m->own_hi,
-			&w->fresh[k->n]), 1))
+	if (__builtin_expect(*near && k->n < depth, 1)) {
+		uint64_t rule = rules_near(&w->near, l->pc);
+
+		if (__builtin_expect(rule >> NEAR_BITS == 0, 1) &&
+		    __builtin_expect(near_cfa(rule) != 0, 1) &&
+		    __builtin_expect(step_near(l, rule, w->mapped.own_hi,
+			next), 1))
 			return 0;
 	}
 	end = level_rule(&w->near, l, &r);
@@ -431,8 +459,9 @@ walk_out(struct walk *k, struct level *l, unsigned depth, bool *own)
 		return end;
 	if (k->n >= depth)
 		return RING_END_DEPTH;
-	end = step(l, &r.cfi, &w->mapped, &w->fresh[k->n]);
-	*own = w->fresh[k->n].sp - m->own_lo < m->own_hi - m->own_lo;
+	end = step(l, &r.cfi, &w->mapped, next);
+	*near = on_own(&w->mapped, next->sp) && near_may(next->pc) &&
+	    (next->flags & LEVEL_EXACT) == 0;
 	return end;
 }
 
@@ -443,14 +472,14 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 	struct walker *w = k->w;
 	struct level *l = &w->fresh[0];
 	unsigned at = w->trail_at;
-	bool own = frame - w->mapped.own_lo <
-	    w->mapped.own_hi - w->mapped.own_lo;
+	bool near = on_own(&w->mapped, frame);
 
 	level_origin(l, frame);
+	near = near && near_may(l->pc);
 	/* Two stacks that differ do so in the second level, if not in the first. */
 	for (;;) {
 		k->n++;
-		w->end = walk_out(k, l, depth, &own);
+		w->end = walk_out(k, l, depth, &near);
 		if (w->end != 0)
 			return;
 		l = &w->fresh[k->n];
@@ -462,6 +491,8 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 			return;
 		l = &w->fresh[k->n];
 		at = k->join + k->verified;
+		near = on_own(&w->mapped, l->sp) && near_may(l->pc) &&
+		    (l->flags & LEVEL_EXACT) == 0;
 		k->join = TRAIL;
 	}
 }
@@ -478,7 +509,7 @@ walker_walk(struct walker *w, uintptr_t frame, unsigned depth, struct walk *k)
 	walk(k, frame, depth);
 	if (k->join < TRAIL) {
 		outer = &w->trail[k->join];
-		needs = outer->needs_rbp && outer->reload == 0;
+		needs = asks_rbp(outer);
 		sum = outer->sum;
 	}
 	levels_finish(w->fresh, k->n, needs, sum);
@@ -518,8 +549,8 @@ trail_make_room(struct walker *w, unsigned n, unsigned join)
 	    keep * sizeof(w->slot[0]));
 	memmove(&w->more[TRAIL - keep], &w->more[join], keep);
 	levels_finish(&w->trail[TRAIL - keep], keep, false, 0);
-	levels_finish(w->fresh, n, w->trail[TRAIL - keep].needs_rbp &&
-	    w->trail[TRAIL - keep].reload == 0, w->trail[TRAIL - keep].sum);
+	levels_finish(w->fresh, n, asks_rbp(&w->trail[TRAIL - keep]),
+	    w->trail[TRAIL - keep].sum);
 	return TRAIL - keep;
 }
 

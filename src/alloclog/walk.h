@@ -27,18 +27,23 @@ struct level {
 	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
 	uintptr_t via;		/* where sp was read in that step; 0: it was reckoned */
 	uint64_t sum;		/* a hash of this frame and those further out: walk_hash() */
-	uint16_t module;	/* 0: not known */
-	bool exact;		/* pc is where a signal struck, not behind a call */
-	bool rbp_lost;
-	bool uses_rbp;		/* the step from here does */
-	bool needs_rbp;		/* this step, or one further out before a reload */
-	bool outermost;
+	uint32_t module;	/* 0: not known */
+	uint32_t flags;		/* enum level_flags */
+};
+
+enum level_flags {
+	LEVEL_EXACT = 1,	/* pc is where a signal struck, not behind a call */
+	LEVEL_RBP_LOST = 2,
+	LEVEL_USES_RBP = 4,	/* the step from here does */
+	LEVEL_NEEDS_RBP = 8,	/* this step, or one further out before a reload */
+	LEVEL_OUTERMOST = 16,
+	LEVEL_MORE = 0x80,	/* more than its slot has to be compared; fits mores */
 };
 
 static inline uint64_t
 level_frame(const struct level *l)
 {
-	return frame_make(l->pc + (l->exact ? 1 : 0), l->module);
+	return frame_make(l->pc + (l->flags & LEVEL_EXACT), l->module);
 }
 
 /*
@@ -54,8 +59,10 @@ struct mark {
 };
 
 #define MARK_ROUND 4		/* marks looked at in one go */
-#define MORE 0x80		/* more than its mark has to be compared */
-#define MORE_ROUND 8		/* of these are looked at in one go */
+
+/* LEVEL_MORE of some levels in a row, the innermost the lowest byte. */
+typedef uint64_t __attribute__((may_alias, aligned(1))) mores;
+#define MORE_ROUND sizeof(mores)
 
 /* What a thread remembers of its walks. */
 struct walker {
@@ -65,7 +72,7 @@ struct walker {
 	struct level fresh[RING_STACK_MAX + 1];
 	uintptr_t slot[TRAIL + MARK_ROUND];	/* of the trail's levels */
 	struct mark mark[TRAIL + MARK_ROUND];	/* of them; what is behind never agrees */
-	uint8_t more[TRAIL + MORE_ROUND];	/* MORE or 0, of them; what is behind is 0 */
+	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0, of them; what is behind is 0 */
 	unsigned power_of;		/* what walk_hash() last needed, and ... */
 	uint64_t power;			/* ... FACTOR to the power of that */
 	struct level trail[TRAIL];
