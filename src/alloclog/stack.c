@@ -40,11 +40,12 @@
 #define MEMO_WAYS 4
 
 /*
- * Chains are kept while at least half of the stacks are found among them, and
- * one of SPARSE otherwise; judged anew after so many walks.
+ * Chains are of use while at least half of the stacks are found among them.
+ * Otherwise a walk from the trail costs less than they do, and they are tried
+ * in one of so many periods only; a period is so many walks.
  */
-#define JUDGED 256
-#define SPARSE 8
+#define PERIOD 256
+#define TRIED 8
 
 /*
  * Slots, as words above the stack pointer, and what they held.  A saved rbp and
@@ -83,8 +84,8 @@ struct stack_cache {
 	struct stack_cache_head head;
 	uint32_t depth;
 	uint32_t generation;
-	bool sparse;
-	uint32_t hits;		/* since it was judged */
+	bool chains;		/* are looked for and kept */
+	uint32_t hits;		/* in this period */
 	uint32_t walks;
 	struct walker walker;
 	uint64_t frame[RING_STACK_MAX];
@@ -287,15 +288,15 @@ cache_void(struct stack_cache *c, uint32_t generation)
 	c->generation = generation;
 }
 
-/* True when a chain is worth keeping; once for each walk. */
-static bool
+/* Whether chains are of use; once for each walk. */
+static inline void
 judge(struct stack_cache *c)
 {
-	if (++c->walks % JUDGED == 0) {
-		c->sparse = c->hits < JUDGED;
-		c->hits = 0;
-	}
-	return !c->sparse || c->walks % SPARSE == 0;
+	if (__builtin_expect(++c->walks % PERIOD != 0, 1))
+		return;
+	c->chains = (c->chains && c->hits >= PERIOD) ||
+	    c->walks / PERIOD % TRIED == 0;
+	c->hits = 0;
 }
 
 /*
@@ -316,7 +317,8 @@ caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 	depth = walker_walk(&c->walker, frame, c->depth, &k);
 	site = site_of(c, &k, depth, generation);
 	if (c->generation == generation) {
-		if (judge(c))
+		judge(c);
+		if (c->chains)
 			chain_keep(c, &k, depth, site, generation);
 		walker_splice(&c->walker, &k);
 	}
@@ -365,7 +367,7 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 		return stack_walk(frame, c->depth);
 	atomic_store_explicit(&c->head.busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(c->key[at] != key, 0) ||
+	if (!c->chains || __builtin_expect(c->key[at] != key, 0) ||
 	    __builtin_expect(!chain_verified(&c->chain[at], sp, pc, rbp,
 		generation), 0))
 		return caller_walked(c, frame, generation);
@@ -408,6 +410,7 @@ void
 stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 {
 	atomic_store(&c->head.busy, 1);
+	c->chains = true;
 	c->depth = depth == 0 ? 1 :
 	    depth > RING_STACK_MAX ? RING_STACK_MAX : depth;
 	c->head.frees = frees;
