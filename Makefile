@@ -156,7 +156,7 @@ $B/tests/libstackcheck.so: $(STACKCHECK_OBJS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -shared -o $@ $^ -ldl -pthread $(LIBUNWIND:1=-lunwind)
 
-$B/bench/load: bench/load.c
+$B/bench/load $B/bench/steady: $B/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer \
 		-fno-builtin -o $@ $< -pthread

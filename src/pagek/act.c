@@ -21,6 +21,7 @@ app_init(struct app *app, struct page *page, struct nodes_session *session,
 	};
 	page->on_screen = true;
 	page->prompt = NULL;
+	page_costs_begin(&app->costs, page, nodes_session_look(session));
 }
 
 void
@@ -367,6 +368,20 @@ do_interrupt(struct app *app)
 	app_quit(app, PAGE_INTERRUPTED, SIGINT);
 }
 
+static void
+do_costs(struct app *app)
+{
+	app_overlay_open(app, APP_COSTS);
+}
+
+void
+app_count_anew(struct app *app)
+{
+	page_costs_begin(&app->costs, app->page,
+	    nodes_session_look(app->session));
+	app_say(app, "the costs of cycles are counted anew");
+}
+
 static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_DOWN] = do_down,
 	[PAGE_DO_UP] = do_up,
@@ -386,6 +401,8 @@ static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_LISTING] = do_listing,
 	[PAGE_DO_END_TARGET] = do_end_target,
 	[PAGE_DO_HELP] = do_help,
+	[PAGE_DO_COSTS] = do_costs,
+	[PAGE_DO_COUNT_ANEW] = app_count_anew,
 	[PAGE_DO_CLOSE] = do_close,
 	[PAGE_DO_QUIT] = do_quit,
 	[PAGE_DO_SUSPEND] = do_suspend,

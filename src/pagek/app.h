@@ -13,6 +13,7 @@
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
 
+#include "costs.h"
 #include "detail.h"
 #include "keys.h"
 
@@ -28,6 +29,7 @@ enum app_overlay {
 	APP_TARGETS,
 	APP_DETAIL,
 	APP_KIN,
+	APP_COSTS,
 	APP_OVERLAYS		/* one more than the last */
 };
 
@@ -62,6 +64,7 @@ struct app {
 	struct page_scroll scroll;	/* of help and targets */
 	struct page_detail detail;
 	struct page_kin kin;
+	struct page_costs costs;	/* of the screen's cycles */
 	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
 	struct nodes_target *targets;	/* owned */
 	size_t ntargets, selected;
@@ -87,6 +90,8 @@ void app_tick(struct app *);
 /* The process stood still for so long: it was stopped. */
 void app_resumed(struct app *, int64_t gap_ms);
 void app_quit(struct app *, enum page_end, int signal);
+/* What cycles cost is counted from here on. */
+void app_count_anew(struct app *);
 /* Pauses the picture, or lets it go on. */
 void app_pause(struct app *);
 

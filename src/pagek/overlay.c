@@ -124,6 +124,33 @@ targets_enter(struct app *app)
 		app_switch(app, &app->targets[app->selected]);
 }
 
+/* --- costs -------------------------------------------------------------- */
+
+static int
+costs_compose(struct app *app, int rows, struct page_picture *pic)
+{
+	int r;
+
+	page_costs_put(&app->costs, app->page,
+	    nodes_session_look(app->session), pic);
+	r = picture_end(pic);
+	if (r == 0)
+		page_scroll_cut(&app->scroll, pic, rows - 1);
+	return r;
+}
+
+static bool
+costs_key(struct app *app, int code)
+{
+	if (page_key_action(code) == PAGE_DO_COSTS)
+		app_overlay_close(app);
+	else if (page_key_action(code) == PAGE_DO_COUNT_ANEW)
+		app_count_anew(app);
+	else
+		return false;
+	return true;
+}
+
 /* --- all of them -------------------------------------------------------- */
 
 static const struct app_overlay_ops help_ops = {
@@ -140,11 +167,20 @@ static const struct app_overlay_ops targets_ops = {
 	.enter = targets_enter,
 };
 
+static const struct app_overlay_ops costs_ops = {
+	.compose = costs_compose,
+	.move = help_move,
+	.window = plain_window,
+	.enter = app_overlay_close,
+	.key = costs_key,
+};
+
 static const struct app_overlay_ops *const overlays[APP_OVERLAYS] = {
 	[APP_HELP] = &help_ops,
 	[APP_TARGETS] = &targets_ops,
 	[APP_DETAIL] = &app_overlay_detail,
 	[APP_KIN] = &app_overlay_kin,
+	[APP_COSTS] = &costs_ops,
 };
 
 static void

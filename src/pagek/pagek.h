@@ -142,6 +142,7 @@ struct page {
 	uint64_t sample_records;
 	uint64_t rate;			/* records a second */
 	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
+	uint64_t session_max_us;	/* the session's longest before that was counted anew */
 
 	/* Since when the state is what it is. */
 	bool stated;

@@ -42,6 +42,8 @@ struct screen {
 	uint64_t cycled, painted;	/* when last, ns */
 	uint64_t hz_from;
 	unsigned hz_cycles;
+	uint64_t waited;		/* idle time of the loop when the cycle began */
+	uint64_t drawn_us;		/* of this cycle's pictures */
 	struct page_picture picture, over;
 };
 
@@ -141,6 +143,7 @@ paint(struct screen *s)
 	refresh();
 	app->page->drawn_us =
 	    (uint64_t)mono_diff_ns(mono_now(), start) / 1000;
+	s->drawn_us += app->page->drawn_us;
 }
 
 static void
@@ -183,7 +186,8 @@ after_stop(struct screen *s, uint64_t stopped)
 {
 	uint64_t now = uv_hrtime(), ms = (now - stopped) / 1000000;
 
-	s->start = now;
+	s->start = s->cycled = now;
+	s->waited = uv_metrics_idle_time(s->loop);
 	s->hz_from = 0;
 	s->n = 0;
 	s->hz_cycles = 0;
@@ -269,6 +273,22 @@ count_hz(struct screen *s, uint64_t now)
 	s->hz_cycles = 0;
 }
 
+/* What the cycle that is over has cost; the session has summed up its own. */
+static void
+count_cost(struct screen *s, uint64_t now)
+{
+	uint64_t waited = uv_metrics_idle_time(s->loop);
+	struct page_costs *c = &s->app.costs;
+
+	cost_add(&c->of[COST_SESSION],
+	    nodes_session_look(s->app.session)->cycle_us);
+	cost_add(&c->of[COST_PICTURE], s->drawn_us);
+	cost_add(&c->of[COST_CYCLE],
+	    (now - s->cycled - (waited - s->waited)) / 1000);
+	s->drawn_us = 0;
+	s->waited = waited;
+}
+
 static void
 on_cycle(uv_timer_t *timer)
 {
@@ -284,8 +304,9 @@ on_cycle(uv_timer_t *timer)
 		s->n++;
 	}
 	count_hz(s, now);
-	s->cycled = now;
 	nodes_session_cycle(s->app.session);
+	count_cost(s, now);
+	s->cycled = now;
 	app_tick(&s->app);
 	/*
 	 * The replies of this cycle bring the news to paint; without any,
@@ -483,6 +504,8 @@ page_screen_run(uv_loop_t *loop, struct nodes_session *session,
 		return -ENOMEM;
 	s->loop = loop;
 	s->epoll = -1;
+	/* Whoever runs the loop before the page has nothing to wait for yet. */
+	uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
 	app_init(&s->app, page, session, link);
 	r = open_handles(s);
 	if (r < 0)

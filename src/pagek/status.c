@@ -173,7 +173,8 @@ sample_second(struct page *page, const struct page_view *v)
 
 	if (cost > page->cost_max_us)
 		page->cost_max_us = cost;
-	if (v->look->cycle_us_max > page->cost_max_us)
+	if (v->look->cycle_us_max > page->session_max_us &&
+	    v->look->cycle_us_max > page->cost_max_us)
 		page->cost_max_us = v->look->cycle_us_max;
 	if (page->sampled && ns < 1000000000)
 		return;
@@ -244,9 +245,8 @@ number_text(char out[32], int digits, uint64_t n)
 	snprintf(out, 32, "%s", p);
 }
 
-/* "82us", "1.1ms", "12ms", "1.2s". */
-static void
-cost_text(char out[12], uint64_t us)
+void
+page_cost_text(char out[12], uint64_t us)
 {
 	size_t len = 0;
 
@@ -391,7 +391,7 @@ page_status_classic(struct page *page, const struct page_view *v,
 	char cost[12], high[16];
 	size_t i;
 
-	cost_text(cost, page->cost_us);
+	page_cost_text(cost, page->cost_us);
 	high_text(page, v, pic->cols, high);
 	for (i = 0; i < BASE_NELEM(tries); i++) {
 		s.len = 0;
@@ -428,8 +428,8 @@ page_status_wide(struct page *page, const struct page_view *v,
 	char cost[12], max[12];
 	size_t i;
 
-	cost_text(cost, page->cost_us);
-	cost_text(max, page->cost_max_us);
+	page_cost_text(cost, page->cost_us);
+	page_cost_text(max, page->cost_max_us);
 	for (i = 0; i < BASE_NELEM(forms); i++) {
 		s.len = 0;
 		s.nspan = 0;

@@ -109,6 +109,8 @@ void page_status_classic(struct page *, const struct page_view *,
 void page_status_wide(struct page *, const struct page_view *,
     const struct page_state *, struct page_picture *);
 
+/* "82us", "1.1ms", "12ms", "1.2s" */
+void page_cost_text(char out[12], uint64_t us);
 /* "8.1 k/s" */
 void page_rate_text(char out[16], uint64_t per_second);
 
