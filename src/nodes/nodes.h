@@ -244,6 +244,8 @@ const struct wire_words *nodes_session_words(struct nodes_session *,
 
 /* Stacks, words and names asked for and not yet answered: --once waits until there are none. */
 size_t nodes_session_symbols_pending(const struct nodes_session *);
+/* Counts up whenever a stack, words or a name may have become another. */
+uint64_t nodes_session_names_no(const struct nodes_session *);
 
 /*
  * A debug file on its way to the node: "libfoo.so 812 of 4,096 kB"; "" when

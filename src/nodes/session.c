@@ -640,6 +640,12 @@ nodes_session_symbols_pending(const struct nodes_session *s)
 	return names_pending(&s->names);
 }
 
+uint64_t
+nodes_session_names_no(const struct nodes_session *s)
+{
+	return s->names.answers;
+}
+
 const char *
 nodes_session_fetching(const struct nodes_session *s)
 {

@@ -48,6 +48,7 @@ names_reset(struct names *nm)
 	kept_reset(&nm->words);
 	nm->fetching[0] = '\0';
 	nm->fetch_frame = 0;
+	nm->answers++;
 }
 
 void
@@ -134,6 +135,7 @@ answered(struct names *nm, struct kept *c, int err,
 	    msg->err.code == WIRE_E_BUSY)
 		kept_put_off(c, nm->now_ms + msg->err.retry_ms);
 	kept_settle(c, nm->now_ms);
+	nm->answers++;
 	if (err < 0)
 		return;
 	names_send(nm);
@@ -242,6 +244,8 @@ names_send(struct names *nm)
 	ask_threads(nm);
 	ask_stacks(nm);
 	ask_words(nm);
-	if (tidied)
-		nm->news(nm->arg);
+	if (!tidied)
+		return;
+	nm->answers++;
+	nm->news(nm->arg);
 }

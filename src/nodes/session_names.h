@@ -29,6 +29,7 @@ struct names {
 	char fetching[WIRE_TEXT_MAX + 64];	/* "" nothing is */
 	uint64_t fetch_frame;		/* one that waits for it; 0 none */
 	int64_t fetch_ms;		/* when the node last said so */
+	uint64_t answers;		/* counts up when any of it may be another */
 	void (*news)(void *arg);	/* answers have come */
 	void *arg;
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "groups.h"
+#include "made.h"
 
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
 #define FOOT_COLS 40
@@ -29,6 +30,8 @@ page_fini(struct page *page)
 	page_thaw(page);
 	page_groups_free(page->groups);
 	page->groups = NULL;
+	page_made_free(page->made);
+	page->made = NULL;
 }
 
 void
@@ -47,6 +50,7 @@ page_view_init(struct page_view *v, const struct nodes_look *look)
 	v->look = v->live = look;
 	v->fetching = "";
 	v->pending = 0;
+	v->names_no = 0;
 	v->freed = NULL;
 	v->wrappers = NULL;
 	v->counts = look->list != NULL ? blklist_counts(look->list) : &none;
@@ -114,11 +118,51 @@ row_mark(const struct page *page, const struct page_view *v,
 	return PAGE_PLAIN;
 }
 
+/* For the screen: text output shows each row once. */
+static struct page_made *
+rows_made(struct page *page, const struct page_view *v,
+    const struct page_layout_ops *ops, const struct page_picture *pic)
+{
+	struct page_made_key key;
+
+	if (!page->on_screen)
+		return NULL;
+	if (page->made == NULL)
+		page->made = page_made_new();
+	if (page->made == NULL)
+		return NULL;
+	memset(&key, 0, sizeof key);
+	key.layout = ops;
+	key.names_no = v->names_no;
+	key.stream_no = v->look->stream_no;
+	key.round = page->round;
+	key.cols = pic->cols;
+	key.ascii = page->opts.ascii;
+	page_made_begin(page->made, &key, v->now);
+	return page->made;
+}
+
 static void
-put_rows(const struct page *page, const struct page_view *v,
+put_row(const struct page *page, const struct page_view *v,
+    const struct page_layout_ops *ops, struct page_made *made,
+    const struct blk *b, struct page_picture *pic)
+{
+	uint64_t seconds = page_cell_seconds(v->look, b);
+
+	picture_line(pic);
+	if (made != NULL && page_made_put(made, b, seconds, pic))
+		return;
+	ops->row(page, v, b, pic);
+	if (made != NULL)
+		page_made_keep(made, b, seconds, pic);
+}
+
+static void
+put_rows(struct page *page, const struct page_view *v,
     const struct page_state *st, const struct page_layout_ops *ops,
     uint64_t count, struct page_picture *pic)
 {
+	struct page_made *made = rows_made(page, v, ops, pic);
 	struct blk rows[CHUNK_ROWS];
 	uint64_t at = page->offs, end = at + count;
 	size_t n, i;
@@ -129,8 +173,7 @@ put_rows(const struct page *page, const struct page_view *v,
 		if (n == 0)
 			break;
 		for (i = 0; i < n; i++, at++) {
-			picture_line(pic);
-			ops->row(page, v, &rows[i], pic);
+			put_row(page, v, ops, made, &rows[i], pic);
 			picture_mark_line(pic, row_mark(page, v, st, &rows[i],
 			    at));
 		}

@@ -97,6 +97,7 @@ struct page_picture {
 
 struct page_frozen;
 struct page_groups;
+struct page_made;
 
 #define PAGE_COUNTERS 16
 
@@ -153,6 +154,7 @@ struct page {
 	struct page_frozen *frozen;	/* paused: what the picture shows */
 
 	unsigned round;			/* counts up when groups must be taken anew at once */
+	struct page_made *made;		/* rows of the last pictures; NULL none */
 	struct page_groups *groups;	/* the last ones taken; NULL none */
 	struct page_place back;		/* among them, while one is open */
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */

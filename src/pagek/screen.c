@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "paint.h"
 #include "terminal.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -28,7 +29,7 @@ struct screen {
 	struct app app;
 	uv_loop_t *loop;
 	uv_timer_t cycle;
-	uv_timer_t paint;
+	uv_timer_t late;		/* for a paint that is not due yet */
 	uv_async_t wake;
 	uv_poll_t input;
 	uv_prepare_t prepare;
@@ -37,117 +38,39 @@ struct screen {
 	bool dirty;
 	bool urgent;			/* paint whatever the rate */
 	bool news;			/* some came since the last cycle */
-	bool colors;
 	uint64_t start, n;		/* first cycle, and which is next */
 	uint64_t cycled, painted;	/* when last, ns */
 	uint64_t hz_from;
 	unsigned hz_cycles;
 	uint64_t waited;		/* idle time of the loop when the cycle began */
 	uint64_t drawn_us;		/* of this cycle's pictures */
-	struct page_picture picture, over;
+	struct paint paint;
 };
 
 static struct screen *running;
 
 /* --- paint -------------------------------------------------------------- */
 
-enum { PAIR_WARN = 1, PAIR_BAD };
-
-static attr_t
-mark_attr(const struct screen *s, enum page_mark mark, short *pair)
-{
-	*pair = 0;
-	switch (mark) {
-	case PAGE_HEADING:
-	case PAGE_CURSOR:
-	case PAGE_STATUS:
-		return A_REVERSE;
-	case PAGE_NEW:
-		return A_BOLD;
-	case PAGE_STALE:
-		return A_DIM;
-	case PAGE_WARN:
-		*pair = s->colors ? PAIR_WARN : 0;
-		return A_BOLD;
-	case PAGE_BAD:
-		*pair = s->colors ? PAIR_BAD : 0;
-		return A_BOLD;
-	case PAGE_PLAIN:
-		break;
-	}
-	return A_NORMAL;
-}
-
-static void
-paint_line(const struct screen *s, int y, const struct page_line *line)
-{
-	const struct page_span *span;
-	short pair;
-	attr_t attr;
-	int i;
-
-	mvaddstr(y, 0, line->text);
-	for (i = 0; i < line->nspan; i++) {
-		span = &line->span[i];
-		attr = mark_attr(s, span->mark, &pair);
-		mvchgat(y, span->from, span->to - span->from, attr, pair,
-		    NULL);
-	}
-}
-
-static void
-paint_over(struct screen *s)
-{
-	int y = LINES > 4 ? 1 : 0, i;
-
-	if (!app_overlay_compose(&s->app, &s->over))
-		return;
-	for (i = 0; i < s->over.rows && y < LINES; i++, y++) {
-		move(y, 0);
-		clrtoeol();
-		paint_line(s, y, &s->over.line[i]);
-	}
-	/* Rows of the page below a short list would be taken for its own. */
-	for (; y < LINES - 1; y++) {
-		move(y, 0);
-		clrtoeol();
-	}
-}
-
 static void
 paint(struct screen *s)
 {
 	struct mono start = mono_now();
 	struct app *app = &s->app;
-	struct page_picture *pic = &s->picture;
-	int i;
 
 	if (app->repaint) {
 		app->repaint = false;
-		clearok(curscr, TRUE);
+		paint_anew(&s->paint);
 	}
 	app->cols = COLS;
 	app->rows = LINES;
-	if (page_compose(app->page, app->session, COLS, LINES, pic) < 0)
-		return;
-	erase();
-	for (i = 0; i < pic->rows && i < LINES; i++)
-		paint_line(s, i, &pic->line[i]);
-	paint_over(s);
-	if (pic->cursor_row >= 0 && pic->cursor_row < LINES) {
-		move(pic->cursor_row, pic->cursor_col);
-		curs_set(1);
-	} else {
-		curs_set(0);
-	}
-	refresh();
+	paint_app(&s->paint, app);
 	app->page->drawn_us =
 	    (uint64_t)mono_diff_ns(mono_now(), start) / 1000;
 	s->drawn_us += app->page->drawn_us;
 }
 
 static void
-on_paint(uv_timer_t *timer)
+on_late(uv_timer_t *timer)
 {
 	(void)timer;
 }
@@ -167,7 +90,7 @@ before_sleep(uv_prepare_t *prepare)
 		return;
 	due = s->painted + SECOND_NS / (uint64_t)page->opts.fps - SLACK_NS;
 	if (!s->urgent && now < due) {
-		uv_timer_start(&s->paint, on_paint, (due - now) / 1000000 + 1,
+		uv_timer_start(&s->late, on_late, (due - now) / 1000000 + 1,
 		    0);
 		return;
 	}
@@ -212,6 +135,7 @@ stop(struct screen *s)
 
 	s->app.suspend = false;
 	terminal_stop();
+	s->paint.anew = true;
 	after_stop(s, now);
 }
 
@@ -230,6 +154,7 @@ attend(struct screen *s)
 		terminal_take_caught(&caught);
 	} else if (caught.resumed) {
 		terminal_retake();
+		s->paint.anew = true;
 		after_stop(s, s->cycled);
 		stopped = true;
 	}
@@ -237,7 +162,7 @@ attend(struct screen *s)
 		app_quit(&s->app, PAGE_INTERRUPTED, caught.end);
 	} else if (caught.resized) {
 		terminal_resize();
-		s->urgent = true;
+		s->paint.anew = s->urgent = true;
 	}
 	return stopped;
 }
@@ -438,7 +363,7 @@ screen_free(struct screen *s)
 {
 	running = NULL;
 	close_handle((uv_handle_t *)&s->cycle);
-	close_handle((uv_handle_t *)&s->paint);
+	close_handle((uv_handle_t *)&s->late);
 	close_handle((uv_handle_t *)&s->prepare);
 	close_handle((uv_handle_t *)&s->input);
 	close_handle((uv_handle_t *)&s->wake);
@@ -446,8 +371,7 @@ screen_free(struct screen *s)
 		uv_run(s->loop, UV_RUN_ONCE);
 	if (s->epoll >= 0)
 		close(s->epoll);
-	page_picture_fini(&s->picture);
-	page_picture_fini(&s->over);
+	paint_fini(&s->paint);
 	free(s);
 }
 
@@ -463,24 +387,12 @@ open_handles(struct screen *s)
 	s->open++;
 	/* These three never fail. */
 	uv_timer_init(s->loop, &s->cycle);
-	uv_timer_init(s->loop, &s->paint);
+	uv_timer_init(s->loop, &s->late);
 	uv_prepare_init(s->loop, &s->prepare);
-	s->cycle.data = s->paint.data = s->prepare.data = s;
+	s->cycle.data = s->late.data = s->prepare.data = s;
 	s->open += 3;
 	uv_prepare_start(&s->prepare, before_sleep);
 	return watch_input(s);
-}
-
-static void
-set_colors(struct screen *s)
-{
-	s->colors = terminal_colors(s->app.page->opts.color);
-	if (!s->colors)
-		return;
-	start_color();
-	use_default_colors();
-	init_pair(PAIR_WARN, COLOR_YELLOW, -1);
-	init_pair(PAIR_BAD, COLOR_RED, -1);
 }
 
 int
@@ -514,7 +426,7 @@ page_screen_run(uv_loop_t *loop, struct nodes_session *session,
 	r = terminal_open(wake_running);
 	if (r < 0)
 		goto out;
-	set_colors(s);
+	paint_colors(&s->paint, page->opts.color);
 	s->start = s->cycled = uv_hrtime();
 	s->urgent = true;
 	uv_update_time(loop);

@@ -36,6 +36,7 @@ struct page_view {
 	void *arg;
 	const char *fetching;		/* a debug file on its way; "" when none is; outside text */
 	size_t pending;			/* names asked for and not answered yet */
+	uint64_t names_no;		/* another one when names may be others */
 	const struct nodes_freed *freed;	/* how the block in detail ended; NULL not seen */
 	const struct symbol_wrappers *wrappers;	/* are skipped; NULL: none */
 };

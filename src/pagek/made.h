@@ -1,0 +1,48 @@
+/*
+ * made: rows as they were made for the last pictures.
+ *
+ * Of the rows that a picture shows, most say what they said a fifteenth of a
+ * second ago; to make their text again costs more than all the rest of a
+ * picture.  A row is taken from here while its block, the age that it shows
+ * and all that is the same for every row (the key) are what they were, and
+ * for a second at most: what may change behind a row's back, such as a
+ * thread's name, is then asked for again.
+ *
+ * Example
+ *	page_made_begin(made, &key, now);
+ *	if (!page_made_put(made, &blk, age, pic)) {
+ *		...				write the row
+ *		page_made_keep(made, &blk, age, pic);
+ *	}
+ */
+#ifndef PAGEK_MADE_H
+#define PAGEK_MADE_H
+
+#include "picture.h"
+
+struct page_made;
+
+/* Compared bytewise: to be filled from all zeros. */
+struct page_made_key {
+	const void *layout;
+	uint64_t names_no;	/* see nodes_session_names_no() */
+	uint32_t stream_no;
+	unsigned round;		/* page->round */
+	int cols;
+	int ascii;
+};
+
+/* NULL when there is no memory: rows are then made each time. */
+struct page_made *page_made_new(void);
+void page_made_free(struct page_made *);
+
+void page_made_begin(struct page_made *, const struct page_made_key *,
+    struct mono now);
+/* Writes the row into the line that has been begun; false: it is not there. */
+bool page_made_put(struct page_made *, const struct blk *, uint64_t seconds,
+    struct page_picture *);
+/* The line as it is now is that row. */
+void page_made_keep(struct page_made *, const struct blk *, uint64_t seconds,
+    const struct page_picture *);
+
+#endif

@@ -1,0 +1,178 @@
+/* See paint.h. */
+#include <curses.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "paint.h"
+#include "terminal.h"
+
+enum { PAIR_WARN = 1, PAIR_BAD };
+
+void
+paint_colors(struct paint *p, enum page_color color)
+{
+	p->anew = true;
+	p->colors = terminal_colors(color);
+	if (!p->colors)
+		return;
+	start_color();
+	use_default_colors();
+	init_pair(PAIR_WARN, COLOR_YELLOW, -1);
+	init_pair(PAIR_BAD, COLOR_RED, -1);
+}
+
+void
+paint_anew(struct paint *p)
+{
+	p->anew = true;
+	clearok(curscr, TRUE);
+}
+
+void
+paint_fini(struct paint *p)
+{
+	unsigned i;
+
+	for (i = 0; i < BASE_NELEM(p->frame); i++) {
+		page_picture_fini(&p->frame[i].picture);
+		page_picture_fini(&p->frame[i].over);
+		free(p->frame[i].line);
+	}
+	*p = (struct paint){ 0 };
+}
+
+/* --- lines -------------------------------------------------------------- */
+
+static attr_t
+mark_attr(const struct paint *p, enum page_mark mark, short *pair)
+{
+	*pair = 0;
+	switch (mark) {
+	case PAGE_HEADING:
+	case PAGE_CURSOR:
+	case PAGE_STATUS:
+		return A_REVERSE;
+	case PAGE_NEW:
+		return A_BOLD;
+	case PAGE_STALE:
+		return A_DIM;
+	case PAGE_WARN:
+		*pair = p->colors ? PAIR_WARN : 0;
+		return A_BOLD;
+	case PAGE_BAD:
+		*pair = p->colors ? PAIR_BAD : 0;
+		return A_BOLD;
+	case PAGE_PLAIN:
+		break;
+	}
+	return A_NORMAL;
+}
+
+static void
+paint_line(const struct paint *p, int y, const struct page_line *line)
+{
+	const struct page_span *span;
+	short pair;
+	attr_t attr;
+	int i;
+
+	move(y, 0);
+	clrtoeol();
+	if (line == NULL)
+		return;
+	addstr(line->text);
+	for (i = 0; i < line->nspan; i++) {
+		span = &line->span[i];
+		attr = mark_attr(p, span->mark, &pair);
+		mvchgat(y, span->from, span->to - span->from, attr, pair,
+		    NULL);
+	}
+}
+
+static bool
+same_line(const struct page_line *a, const struct page_line *b)
+{
+	int i;
+
+	if (a == NULL || b == NULL)
+		return a == b;
+	if (a->nspan != b->nspan || strcmp(a->text, b->text) != 0)
+		return false;
+	for (i = 0; i < a->nspan; i++)
+		if (a->span[i].from != b->span[i].from ||
+		    a->span[i].to != b->span[i].to ||
+		    a->span[i].mark != b->span[i].mark)
+			return false;
+	return true;
+}
+
+/* --- frames ------------------------------------------------------------- */
+
+/* What stands in each row.  Line 1 and the last stay the page's. */
+static int
+lay_out(struct paint_frame *f, struct app *app)
+{
+	void *lines = f->line;
+	int rows = LINES, y, i, r;
+
+	r = page_compose(app->page, app->session, COLS, rows, &f->picture);
+	if (r < 0)
+		return r;
+	r = base_grow(&lines, &f->cap, (size_t)rows, sizeof *f->line);
+	if (r < 0)
+		return r;
+	f->line = lines;
+	for (y = 0; y < rows; y++)
+		f->line[y] = y < f->picture.rows ? &f->picture.line[y] : NULL;
+	if (!app_overlay_compose(app, &f->over))
+		return 0;
+	y = rows > 4 ? 1 : 0;
+	for (i = 0; i < f->over.rows && y < rows; i++, y++)
+		f->line[y] = &f->over.line[i];
+	/* Rows of the page below a short list would be taken for its own. */
+	for (; y < rows - 1; y++)
+		f->line[y] = NULL;
+	return 0;
+}
+
+static void
+put_cursor(const struct page_picture *pic)
+{
+	if (pic->cursor_row >= 0 && pic->cursor_row < LINES) {
+		move(pic->cursor_row, pic->cursor_col);
+		curs_set(1);
+	} else {
+		curs_set(0);
+	}
+}
+
+void
+paint_app(struct paint *p, struct app *app)
+{
+	struct paint_frame *was = &p->frame[p->now];
+	struct paint_frame *f = &p->frame[1 - p->now];
+	bool changed;
+	int y;
+
+	if (lay_out(f, app) < 0)
+		return;
+	if (p->cols != COLS || p->rows != LINES)
+		p->anew = true;
+	changed = p->anew || f->picture.cursor_row >= 0 ||
+	    was->picture.cursor_row >= 0;
+	for (y = 0; y < LINES; y++) {
+		if (!p->anew && same_line(was->line[y], f->line[y]))
+			continue;
+		paint_line(p, y, f->line[y]);
+		changed = true;
+	}
+	/* To find nothing to write, curses looks at each cell. */
+	if (changed) {
+		put_cursor(&f->picture);
+		refresh();
+	}
+	p->anew = false;
+	p->cols = COLS;
+	p->rows = LINES;
+	p->now = 1 - p->now;
+}

@@ -1,0 +1,33 @@
+/*
+ * paint: a picture of the page, and what lies over it, onto the terminal.
+ *
+ * The lines of two paints are kept: those on the terminal, and those that
+ * come.  A line that says what it said stays; only the others go through
+ * curses, which finds out what of them is new.
+ */
+#ifndef PAGEK_PAINT_H
+#define PAGEK_PAINT_H
+
+#include "app.h"
+
+struct paint {
+	bool colors;
+	bool anew;			/* nothing is known of the terminal */
+	int cols, rows;			/* of what is on it */
+	unsigned now;			/* frame on the terminal, 0 or 1 */
+	struct paint_frame {
+		struct page_picture picture, over;
+		const struct page_line **line;	/* of each row; NULL: blank */
+		size_t cap;
+	} frame[2];
+};
+
+/* Once curses is there. */
+void paint_colors(struct paint *, enum page_color);
+/* The terminal is not as it was left: all of it is written again. */
+void paint_anew(struct paint *);
+/* What the app shows now. */
+void paint_app(struct paint *, struct app *);
+void paint_fini(struct paint *);
+
+#endif
