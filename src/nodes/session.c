@@ -13,7 +13,7 @@
 
 /* In cycles, for a page that was stopped must not think that time went by. */
 #define SECOND NODES_HZ
-#define SOON 2			/* between looks for a first process */
+#define SOON 1			/* between looks for a first process */
 #define SAID_FOR (10 * SECOND)	/* how long session_say() is heard */
 #define SILENT_FOR (SECOND * 3 / 2 + 1)	/* from then on the node does not answer */
 #define FOLLOW_TRIES (2 * SECOND)	/* one a cycle, for the image after an exec */

@@ -85,6 +85,10 @@ before_sleep(uv_prepare_t *prepare)
 	if (page->news) {
 		page->news = false;
 		s->news = s->dirty = true;
+		/* What one has been waiting for is shown at once. */
+		if (page->stated && page->state == NODES_CONNECTING &&
+		    nodes_session_look(s->app.session)->settled)
+			s->urgent = true;
 	}
 	if (s->app.over || (!s->dirty && !s->urgent))
 		return;
