@@ -137,7 +137,7 @@ include tests/targets/chains/chains.mk
 
 checks: $(CHECKS) $B/pagek-symbols
 targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load chains \
-	$B/tests/libstackcheck.so
+	$B/bench/counted $B/tests/libstackcheck.so
 
 $B/tests/libcount.so: tests/count/count.c
 	@mkdir -p $(@D)
@@ -230,6 +230,13 @@ bench:
 	@$(MAKE) -s -j2 all targets $B/bench/symbols
 	@bench/run
 
+# Instructions per event against the figures that are kept, and new ones.
+regress: all targets
+	@tests/instructions
+
+regress-update: all targets
+	@tests/instructions --update
+
 man-lint:
 	mandoc -Tlint -Wwarning $(wildcard man/*.[1-8])
 
@@ -256,5 +263,6 @@ clean:
 	rm -rf build
 
 .PHONY: all bench check check-long checks clean corpus-replay corpus-seed \
-	fuzz install man-lint microbench run targets uninstall
+	fuzz install man-lint microbench regress regress-update run targets \
+	uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)
