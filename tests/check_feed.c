@@ -43,6 +43,56 @@ START_TEST(rings_are_merged_by_ticket)
 }
 END_TEST
 
+START_TEST(a_pass_that_takes_some_is_behind_until_all_that_was_seen_is_taken)
+{
+	struct rig *rig = rig_new(false);
+	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
+	int n = 0, passes = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		hand_event(&a, REC_ALLOC, 7);
+		hand_event(&b, REC_FREE, 7);
+	}
+	do {
+		int some = stream_feed_pass_some(rig->feed, ++rig->now, 300);
+
+		ck_assert_int_ge(some, 0);
+		ck_assert_int_le(some, 300 + 2 * 64);	/* a chunk each */
+		ck_assert_uint_eq(stream_feed_counts(rig->feed)->held, 0);
+		if (n == 0)		/* not seen by the look that was had */
+			hand_event(&a, REC_ALLOC, 7);
+		n += some;
+		passes++;
+	} while (stream_feed_is_behind(rig->feed));
+	ck_assert_int_ge(passes, 6);
+	ck_assert_int_eq(n, 2000);
+	ck_assert_int_eq(rig_pass(rig), 1);
+	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(the_end_takes_what_a_pass_left)
+{
+	struct rig *rig = rig_new(false);
+	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1);
+
+	for (int i = 0; i < 1000; i++) {
+		hand_event(&a, REC_ALLOC, 7);
+		hand_event(&b, REC_FREE, 7);
+	}
+	hand_draw(shard_of(7));		/* and its thread died */
+	hand_event(&a, REC_ALLOC, 7);
+	ck_assert_int_gt(stream_feed_pass_some(rig->feed, ++rig->now, 1), 0);
+	ck_assert(stream_feed_is_behind(rig->feed));
+	ck_assert_int_gt(stream_feed_finish(rig->feed, ++rig->now), 0);
+	ck_assert_uint_eq(rig->records, 2001);
+	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
+	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 1);
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(tickets_compare_across_their_wrap)
 {
 	struct rig *rig = rig_new(false);
@@ -529,6 +579,9 @@ feed_suite(void)
 	TCase *tc = tcase_create("order");
 
 	tcase_add_test(tc, rings_are_merged_by_ticket);
+	tcase_add_test(tc,
+	    a_pass_that_takes_some_is_behind_until_all_that_was_seen_is_taken);
+	tcase_add_test(tc, the_end_takes_what_a_pass_left);
 	tcase_add_test(tc, tickets_compare_across_their_wrap);
 	suite_add_tcase(s, tc);
 

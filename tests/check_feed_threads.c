@@ -272,6 +272,7 @@ world_free(struct world *w)
 
 /* --- the tests ------------------------------------------------------------ */
 
+/* Each twice: by whole passes, and by passes that take only some. */
 static const struct {
 	unsigned threads, shards;
 } crowds[] = {
@@ -281,9 +282,10 @@ static const struct {
 START_TEST(addresses_alternate_whatever_the_threads)
 {
 	struct worker workers[WORKERS_MAX] = { 0 };
-	struct world *w = world_new(crowds[_i].shards);
-	unsigned n = crowds[_i].threads;
+	struct world *w = world_new(crowds[_i / 2].shards);
+	unsigned n = crowds[_i / 2].threads;
 
+	w->rig->piecemeal = _i % 2;
 	start(w, workers, n, EVENTS / n);
 	keep(w);
 	join(workers, n);
@@ -297,6 +299,7 @@ START_TEST(threads_without_a_ring_are_as_exact)
 	struct worker workers[WORKERS_MAX] = { 0 };
 	struct world *w = world_new(16);
 
+	w->rig->piecemeal = _i;
 	for (unsigned i = 0; i < 8; i++)
 		workers[i].never_opens = i % 2 == 0;
 	start(w, workers, 8, EVENTS / 16);
@@ -342,6 +345,7 @@ START_TEST(threads_that_linger_between_their_steps_are_waited_for)
 	struct world *w = world_new(4);
 	timer_t timer = interrupt_me();
 
+	w->rig->piecemeal = _i;
 	w->widened = true;
 	for (unsigned i = 0; i < 8; i++) {
 		workers[i].by_hand = true;
@@ -451,6 +455,7 @@ START_TEST(arenas_that_are_reset_side_by_side_are_as_exact)
 	struct world *w = world_new(REC_SHARDS);
 	struct rig *rig = w->rig;
 
+	w->rig->piecemeal = _i;
 	atomic_store(&w->running, 8);
 	for (unsigned i = 0; i < 8; i++) {
 		workers[i].world = w;
@@ -476,13 +481,14 @@ feed_threads_suite(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, addresses_alternate_whatever_the_threads, 0,
-	    sizeof(crowds) / sizeof(crowds[0]));
-	tcase_add_test(tc, threads_without_a_ring_are_as_exact);
-	tcase_add_test(tc,
-	    threads_that_linger_between_their_steps_are_waited_for);
+	    2 * sizeof(crowds) / sizeof(crowds[0]));
+	tcase_add_loop_test(tc, threads_without_a_ring_are_as_exact, 0, 2);
+	tcase_add_loop_test(tc,
+	    threads_that_linger_between_their_steps_are_waited_for, 0, 2);
 	tcase_add_test(tc, rings_of_threads_that_end_go_to_new_ones);
 	tcase_add_test(tc, a_handler_that_interrupts_an_event_is_as_exact);
-	tcase_add_test(tc, arenas_that_are_reset_side_by_side_are_as_exact);
+	tcase_add_loop_test(tc,
+	    arenas_that_are_reset_side_by_side_are_as_exact, 0, 2);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -39,6 +39,7 @@ struct rig {
 	struct keeper_area *keeper;	/* as the target has it: read-only */
 	int fds[2];
 	int64_t now;
+	bool piecemeal;			/* passes take only some, now more, now less */
 	/* what the sink has been told */
 	uint64_t records, allocs, frees, failed, undone, ranges, controls;
 	uint64_t duplicates, unknown;	/* an address did not alternate */
@@ -217,13 +218,17 @@ rig_free(struct rig *rig)
 static inline int
 rig_pass(struct rig *rig)
 {
-	return stream_feed_pass(rig->feed, ++rig->now);
+	uint64_t some = 1 + (uint64_t)++rig->now % 5 * 50;
+
+	return stream_feed_pass_some(rig->feed, rig->now,
+	    rig->piecemeal ? some : UINT64_MAX);
 }
 
 /* Everything published must have come through: no more than three passes. */
 static inline void
 rig_drain(struct rig *rig)
 {
+	rig->piecemeal = false;
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_ge(rig_pass(rig), 0);
 	ck_assert_uint_eq(stream_feed_counts(rig->feed)->held, 0);

@@ -9,6 +9,7 @@
 #define SOME 512		/* the next one in a millisecond */
 #define CALM_MS 16		/* interval from which on a bell watches */
 #define FRESH_MS 10
+#define TURN_MS 2
 #define BEAT_MS 20		/* well below the 100 ms of RING_STALL_MS */
 
 void
@@ -29,7 +30,7 @@ next_visit(struct keeper *k, int found, int64_t now)
 {
 	if (k->source != NULL)
 		k->interval_ms = DRAIN_CYCLE_MS;
-	else if (found >= MUCH)
+	else if (found >= MUCH || keeper_is_behind(k))
 		k->interval_ms = 0;
 	else if (found >= SOME)
 		k->interval_ms = 1;
@@ -57,7 +58,7 @@ static void
 visit(struct keeper *k)
 {
 	int64_t now = mono_ms(mono_now());
-	int found = keeper_pass(k, now);
+	int found = keeper_visit(k, now);
 
 	if (found > 0)
 		k->silent_since_ms = now;
@@ -67,22 +68,57 @@ visit(struct keeper *k)
 
 static void on_timer(uv_timer_t *);
 
+/* Whose bell has rung is due now. */
+static void
+hear_bells(struct node *node, int64_t now)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->bell != NULL && bell_rung(k->bell) && k->due_ms > now)
+			k->due_ms = now;
+}
+
+/* Of those that this turn has not visited yet the one that has been due for longest. */
+static struct keeper *
+most_due(struct node *node, int64_t now)
+{
+	struct keeper *k, *most = NULL;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->due_ms <= now && k->turn != node->drain.turn &&
+		    (most == NULL || k->due_ms < most->due_ms))
+			most = k;
+	return most;
+}
+
+static int64_t
+next_due(struct node *node, int64_t now)
+{
+	int64_t next = now + DRAIN_CYCLE_MS;
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->due_ms < next)
+			next = k->due_ms;
+	return next;
+}
+
 static void
 turn(struct node *node)
 {
-	int64_t now = mono_ms(mono_now()), next = now + DRAIN_CYCLE_MS;
+	int64_t begun = mono_ms(mono_now()), now = begun, next;
 	struct keeper *k;
 
-	TAILQ_FOREACH(k, &node->live, link) {
-		bool rung = k->bell != NULL && bell_rung(k->bell);
-
-		if (rung || k->due_ms <= now)
-			visit(k);
+	hear_bells(node, now);
+	node->drain.turn++;
+	while (now - begun < TURN_MS && (k = most_due(node, begun)) != NULL) {
+		k->turn = node->drain.turn;
+		visit(k);
 		drain_beat(node);
-		if (k->due_ms < next)
-			next = k->due_ms;
+		now = mono_ms(mono_now());
 	}
-	now = mono_ms(mono_now());
+	next = next_due(node, now);
 	if (next <= now) {
 		/*
 		 * By way of the poll: libuv before 1.45 runs a timer of 0 that

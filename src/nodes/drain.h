@@ -3,8 +3,10 @@
  *
  * A visit is one pass.  One that found much is followed by another at once or
  * after a millisecond; from then on the interval doubles up to the cycle of
- * 15 Hz, where a bell takes over.  Each turn of the loop visits a target at
- * most once, so pages are served between visits.
+ * 15 Hz, where a bell takes over.  A visit takes about a millisecond at most,
+ * and a turn of the loop visits a target once at most and ends after TURN_MS,
+ * so pages are served between visits however many targets are busy.  Who has
+ * been due for longest is visited first.
  */
 #ifndef NODES_DRAIN_H
 #define NODES_DRAIN_H
@@ -20,6 +22,7 @@ struct node;
 struct drain {
 	uv_timer_t timer;
 	uv_async_t wake;		/* by bells and the acceptor */
+	unsigned turn;			/* counts them */
 	int64_t beat_ms;		/* last time all heartbeats were known to be fresh */
 };
 

@@ -258,7 +258,7 @@ walk_back(struct walk *w)
 /* --- parent and child --------------------------------------------------- */
 
 static bool
-reached(const struct stream_feed *feed, const uint32_t *cut)
+reached(struct stream_feed *feed, const uint32_t *cut)
 {
 	const uint32_t *due = stream_feed_due(feed);
 

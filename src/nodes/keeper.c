@@ -365,32 +365,79 @@ count_stacks(struct keeper *k)
 	k->walks = n->walks;
 }
 
-int
-keeper_pass(struct keeper *k, int64_t mono_ms)
+static int
+pass_source(struct keeper *k, int64_t ms)
 {
-	struct mono before = mono_now();
+	uint64_t next = keeper_next(k);
+
+	k->source(k, ms);
+	return (int)(keeper_next(k) - next);
+}
+
+/*
+ * Batch by batch, for only their number can be limited and not their time.  The
+ * clock goes on with each: it is what the target's records get.
+ */
+static int
+pass_feed(struct keeper *k, int64_t ms, struct mono begun, int64_t limit_us)
+{
+	int64_t clock_ahead = ms - mono_ms(begun);
+	struct mono at = begun;
+	int n, sum = 0;
+
+	do {
+		k->beat_ms = mono_ms(at) + clock_ahead;
+		n = stream_feed_pass_some(k->feed, k->beat_ms,
+		    limit_us > 0 ? KEEPER_BATCH : UINT64_MAX);
+		if (n < 0)
+			return n;
+		sum += n;
+		at = mono_now();
+	} while (mono_diff_ns(at, begun) < limit_us * 1000 &&
+	    stream_feed_is_behind(k->feed));
+	return sum;
+}
+
+static int
+pass(struct keeper *k, int64_t ms, int64_t limit_us)
+{
+	struct mono begun = mono_now();
 	int n;
 
 	if (k->source != NULL) {
-		uint64_t next = keeper_next(k);
-
-		k->source(k, mono_ms);
-		n = (int)(keeper_next(k) - next);
+		n = pass_source(k, ms);
 	} else if (k->feed != NULL) {
-		k->beat_ms = mono_ms;
-		n = stream_feed_pass(k->feed, mono_ms);
+		n = pass_feed(k, ms, begun, limit_us);
 		count_stacks(k);
 	} else {
 		return 0;
 	}
 	k->name_reads = 0;
 	module_paths_find(k);
-	k->cycle_us = (uint32_t)(mono_diff_ns(mono_now(), before) / 1000);
+	k->cycle_us = (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
 	if (n < 0) {
 		corrupt(k, n);
 		return 0;
 	}
 	return n;
+}
+
+int
+keeper_pass(struct keeper *k, int64_t mono_ms)
+{
+	return pass(k, mono_ms, 0);
+}
+
+int
+keeper_visit(struct keeper *k, int64_t mono_ms)
+{
+	return pass(k, mono_ms, KEEPER_PASS_US);
+}
+
+bool
+keeper_is_behind(const struct keeper *k)
+{
+	return k->feed != NULL && stream_feed_is_behind(k->feed);
 }
 
 /* --- the end ------------------------------------------------------------ */

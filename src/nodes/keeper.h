@@ -30,6 +30,7 @@
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
 #define KEEPER_BATCH 4096		/* records of one blklist_apply() */
 #define KEEPER_THREADS_MAX 65535
+#define KEEPER_PASS_US 1000		/* pages and timers are answered in between */
 
 struct node;
 struct bell;
@@ -117,6 +118,7 @@ struct keeper {
 	/* Scheduling, see drain.c. */
 	int64_t due_ms;			/* of the monotonic clock */
 	int interval_ms;
+	unsigned turn;			/* of the loop, in which it was visited last */
 	int64_t born_ms;
 	int64_t silent_since_ms;	/* last pass that found something */
 	int64_t looked_ms;		/* last look whether the image is still there */
@@ -156,6 +158,12 @@ void keeper_beat(struct keeper *, int64_t mono_ms);
 
 /* One pass of the feed, or one call of the source.  Records that came. */
 int keeper_pass(struct keeper *, int64_t mono_ms);
+/*
+ * The same, but a pass ends with the batch in which it has taken KEEPER_PASS_US;
+ * the keeper is then behind and wants another one soon.
+ */
+int keeper_visit(struct keeper *, int64_t mono_ms);
+bool keeper_is_behind(const struct keeper *);
 
 /*
  * n records in true order: the one way into queue and list.  ms: their times

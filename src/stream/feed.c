@@ -13,7 +13,7 @@ struct stream_feed {
 	struct sitemap sites;
 	struct order order;
 	struct stream_feed_counts counts;
-	uint32_t due[REC_SHARDS];	/* as after the last pass */
+	uint32_t due[REC_SHARDS];	/* as it was last asked for */
 	uint32_t bell_told;		/* the helper thread's own */
 	int dead;			/* why nothing more can be fed, or 0 */
 };
@@ -77,19 +77,11 @@ stream_feed_want_stacks(struct stream_feed *feed, unsigned depth, bool frees)
 	reader_want_stacks(&feed->reader, stack);
 }
 
-static void
-copy_due(struct stream_feed *feed)
-{
-	for (unsigned s = 0; s < REC_SHARDS; s++)
-		feed->due[s] = order_due(&feed->order, s);
-}
-
 void
 stream_feed_start_at(struct stream_feed *feed,
     const uint32_t tickets[REC_SHARDS])
 {
 	order_start_at(&feed->order, tickets);
-	copy_due(feed);
 }
 
 /* What a pass has come to, as stream.h says it. */
@@ -98,7 +90,6 @@ fed(struct stream_feed *feed, uint64_t before, int err)
 {
 	uint64_t n = feed->counts.records - before;
 
-	copy_due(feed);
 	feed->counts.joined = feed->reader.joined;
 	if (err != 0) {
 		feed->dead = err;
@@ -111,12 +102,24 @@ fed(struct stream_feed *feed, uint64_t before, int err)
 int
 stream_feed_pass(struct stream_feed *feed, int64_t now_ms)
 {
+	return stream_feed_pass_some(feed, now_ms, UINT64_MAX);
+}
+
+int
+stream_feed_pass_some(struct stream_feed *feed, int64_t now_ms, uint64_t max)
+{
 	uint64_t before = feed->counts.records;
 
 	if (feed->dead != 0)
 		return feed->dead;
 	reader_beat(&feed->reader, now_ms);
-	return fed(feed, before, order_pass(&feed->order, now_ms));
+	return fed(feed, before, order_pass(&feed->order, now_ms, max));
+}
+
+bool
+stream_feed_is_behind(const struct stream_feed *feed)
+{
+	return feed->dead == 0 && feed->order.step != ORDER_LOOK;
 }
 
 int
@@ -150,8 +153,10 @@ stream_feed_counts(struct stream_feed *feed)
 }
 
 const uint32_t *
-stream_feed_due(const struct stream_feed *feed)
+stream_feed_due(struct stream_feed *feed)
 {
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		feed->due[s] = order_due(&feed->order, s);
 	return feed->due;
 }
 

@@ -4,6 +4,7 @@
  * The fast path is a record whose ticket is due in a shard where nobody waits,
  * nothing is owed and no range is under way: one comparison tells.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,10 +25,11 @@ clock_ms(void)
  * look like a keeper that has died.  The caller's milliseconds go on.
  */
 static void
-begin_pass(struct order *o, int64_t now_ms)
+begin_pass(struct order *o, int64_t now_ms, uint64_t max)
 {
 	o->now_ms = now_ms;
 	o->clock_ahead = now_ms - clock_ms();
+	o->left = max;
 }
 
 static void
@@ -41,6 +43,12 @@ flush(struct order *o)
 	o->counts->records += n;
 	o->sink->records(o->arg, o->batch, n, o->now_ms);
 	reader_beat(o->reader, clock_ms() + o->clock_ahead);
+}
+
+static void
+spend(struct order *o, unsigned records)
+{
+	o->left -= records < o->left ? records : o->left;
 }
 
 static inline __attribute__((always_inline)) int
@@ -299,11 +307,16 @@ run_ring(struct order *o, unsigned i)
 			return n;
 		}
 		src->at = src->n = 0;
+		if (order_is_over(o)) {
+			order_ready(o, i);
+			return 0;
+		}
 		n = reader_take(o->reader, i, src->chunk, READER_CHUNK,
 		    o->payload[i]);
 		if (n <= 0)
 			return n;
 		src->n = (uint16_t)n;
+		spend(o, src->n);
 	}
 }
 
@@ -313,6 +326,7 @@ run_slot(struct order *o, unsigned id)
 	struct common_slot *slot = &o->common[id - ORDER_COMMON];
 	int done = run_record(o, id, &slot->rec);
 
+	spend(o, 1);
 	if (done == 1) {
 		slot->state = SLOT_DONE;
 		o->common_undelivered--;
@@ -424,7 +438,7 @@ common_offer(struct order *o)
 				CLASS_CONTROL &&
 			    thread_has_earlier(o, n)) {
 				o->common_stopped = true;
-				return 0;
+				break;
 			}
 			err = run_slot(o,
 			    (unsigned)(ORDER_COMMON + n % RING_COMMON_SLOTS));
@@ -433,6 +447,7 @@ common_offer(struct order *o)
 		}
 		earlier += slot->state == SLOT_WAITS;
 	}
+	o->common_offered = o->common_undelivered;
 	return 0;
 }
 
@@ -452,20 +467,18 @@ common_release(struct order *o)
 int
 order_merge(struct order *o)
 {
-	uint64_t undelivered = o->common_undelivered;
 	int err = 0;
 
 	for (;;) {
-		while (o->nready > 0 && err == 0) {
+		while (o->nready > 0 && err == 0 && !order_is_over(o)) {
 			unsigned id = o->ready[--o->nready];
 
 			err = id < ORDER_COMMON ? run_ring(o, id) :
 						  run_slot(o, id);
 		}
-		if (err != 0 || !o->common_stopped ||
-		    o->common_undelivered == undelivered)
+		if (err != 0 || order_is_over(o) || !o->common_stopped ||
+		    o->common_undelivered == o->common_offered)
 			return err;
-		undelivered = o->common_undelivered;
 		err = common_offer(o);
 	}
 }
@@ -489,6 +502,7 @@ start_round(struct order *o)
 	struct reader *r = o->reader;
 	int err;
 
+	assert(o->nready == 0);
 	o->round++;
 	if ((err = reader_look(r)) != 0)
 		return err;
@@ -503,23 +517,47 @@ start_round(struct order *o)
 	return common_offer(o);
 }
 
+/*
+ * One step of a round.  A merge that was cut short is the same step once more:
+ * until it has come to its end nothing can be said of what is missing.
+ */
+static int
+run_step(struct order *o)
+{
+	int err;
+
+	if (o->step == ORDER_LOOK) {
+		o->step = ORDER_MERGE;
+		return start_round(o);
+	}
+	if ((err = order_merge(o)) != 0 || order_is_over(o))
+		return err;
+	switch (o->step) {
+	case ORDER_MERGE:
+		o->step = ORDER_SCRIPTED;
+		return order_held(o) > 0 ? holes_script(o) : 0;
+	case ORDER_SCRIPTED:
+		holes_end_scripts(o);
+		o->step = ORDER_LATE;
+		return o->owed.used > 0 ? holes_settle(o) : 0;
+	default:
+		common_release(o);
+		reader_release(o->reader);
+		o->step = ORDER_LOOK;
+		return 0;
+	}
+}
+
+/* A round, or the rest of one that was begun, as far as this pass may go. */
 static int
 run_round(struct order *o)
 {
 	int err;
 
-	if ((err = start_round(o)) != 0 || (err = order_merge(o)) != 0)
-		return err;
-	if (order_held(o) > 0) {
-		if ((err = holes_script(o)) != 0 || (err = order_merge(o)) != 0)
-			return err;
-		holes_end_scripts(o);
-	}
-	if (o->owed.used > 0 && (err = holes_settle(o)) != 0)
-		return err;
-	common_release(o);
-	reader_release(o->reader);
-	return 0;
+	do
+		err = run_step(o);
+	while (err == 0 && !order_is_over(o) && o->step != ORDER_LOOK);
+	return err;
 }
 
 static void
@@ -528,7 +566,9 @@ account(struct order *o)
 	struct stream_feed_counts *c = o->counts;
 
 	flush(o);
-	c->held = order_held(o);
+	/* In the middle of a round what is there is not held back by anything. */
+	if (o->step == ORDER_LOOK)
+		c->held = order_held(o);
 	if (c->held > c->held_max)
 		c->held_max = c->held;
 	c->owed = o->owed.used;
@@ -542,13 +582,14 @@ account(struct order *o)
  * waits longer for a thread that is stopped in flight.
  */
 int
-order_pass(struct order *o, int64_t now_ms)
+order_pass(struct order *o, int64_t now_ms, uint64_t max)
 {
 	int err;
 
-	begin_pass(o, now_ms);
+	begin_pass(o, now_ms, max);
 	err = run_round(o);
-	if (err == 0 && (order_held(o) > 0 || o->owed.used > 0))
+	if (err == 0 && o->step == ORDER_LOOK &&
+	    (order_held(o) > 0 || o->owed.used > 0))
 		err = run_round(o);
 	account(o);
 	return err;
@@ -558,15 +599,19 @@ int
 order_finish(struct order *o, int64_t now_ms)
 {
 	uint64_t left = 0, before;
-	int err;
+	int err = 0;
 
-	begin_pass(o, now_ms);
+	begin_pass(o, now_ms, UINT64_MAX);
+	if (o->step != ORDER_LOOK)
+		err = run_round(o);
 	o->dead = true;
-	do {
+	while (err == 0) {
 		before = left;
 		err = run_round(o);
 		left = order_held(o);
-	} while (err == 0 && left != 0 && left != before);
+		if (left == 0 || left == before)
+			break;
+	}
 	if (err == 0) {
 		order_lose(o, STREAM_WRITER_DIED, o->owed.used);
 		order_lose(o, STREAM_CORRUPT, left);

@@ -11,6 +11,8 @@
  *			are the hold-back; nothing is put aside, and the records
  *			of a ring never overtake each other.
  *	round		a look at all rings and a merge of what was seen.
+ *	pass		at most two rounds; less, when it has taken as much as it
+ *			may: the next pass then goes on within the round.
  *	hole		a ticket that is not due to be found: its thread is in
  *			flight, between drawing and publishing.
  *	owed		a ticket that was passed over and may still turn up.
@@ -83,6 +85,14 @@ struct shard_tally {
 	bool scripted;
 };
 
+/* What a round does next. */
+enum order_step {
+	ORDER_LOOK,
+	ORDER_MERGE,		/* what was seen ... */
+	ORDER_SCRIPTED,		/* ... what holes kept waiting ... */
+	ORDER_LATE,		/* ... and what owed tickets did, now lost */
+};
+
 struct order {
 	struct reader *reader;
 	struct sitemap *sites;
@@ -91,6 +101,8 @@ struct order {
 	struct stream_feed_counts *counts;
 	int64_t now_ms;
 	int64_t clock_ahead;	/* of now_ms to the machine's clock */
+	uint64_t left;		/* records that the pass may still take */
+	enum order_step step;
 	uint32_t round;
 	bool dead;		/* the target writes no more: all is old */
 
@@ -115,6 +127,7 @@ struct order {
 	struct shard_tally tally[REC_SHARDS];
 
 	uint64_t common_undelivered;
+	uint64_t common_offered;	/* how many were left by the last offer */
 	bool common_stopped;
 
 	unsigned range_n;		/* the range last opened: */
@@ -135,8 +148,11 @@ void order_fini(struct order *);
 
 void order_start_at(struct order *, const uint32_t tickets[REC_SHARDS]);
 
-/* At most two rounds.  0, -EPROTO or -ENOMEM. */
-int order_pass(struct order *, int64_t now_ms);
+/*
+ * At most two rounds, or what is left of one, and about `max` records.
+ * 0, -EPROTO or -ENOMEM.
+ */
+int order_pass(struct order *, int64_t now_ms, uint64_t max);
 /* The rest of a dead target's records, and the account of what never came. */
 int order_finish(struct order *, int64_t now_ms);
 
@@ -146,6 +162,12 @@ static inline uint32_t
 order_due(const struct order *o, unsigned s)
 {
 	return (uint32_t)o->shard[s];
+}
+
+static inline bool
+order_is_over(const struct order *o)
+{
+	return o->left == 0;
 }
 
 static inline bool
@@ -185,6 +207,7 @@ uint64_t order_held(const struct order *);	/* seen and not delivered */
 int order_put(struct order *, const struct rec *);
 void order_lose(struct order *, unsigned cause, uint64_t count);
 void order_ready(struct order *, unsigned id);
+/* Comes to an early end when the pass may take no more: order_is_over(). */
 int order_merge(struct order *);
 bool order_turn(const struct order *, unsigned s, uint32_t ticket);
 int order_take_turn(struct order *, unsigned s, uint32_t ticket);
@@ -209,7 +232,7 @@ int range_open_front(struct order *, unsigned id);
 /* order_holes.c: gives scripts to shards whose old records are kept by a hole. */
 int holes_script(struct order *);
 void holes_end_scripts(struct order *);
-/* Owed tickets that cannot turn up any more are lost. */
+/* Owed tickets that cannot turn up any more are lost; a merge has to follow. */
 int holes_settle(struct order *);
 
 #endif

@@ -368,5 +368,5 @@ holes_settle(struct order *o)
 		err = order_wake(o, s);
 	}
 	order_lose(o, STREAM_WRITER_DIED, n);
-	return err != 0 ? err : order_merge(o);
+	return err;
 }

@@ -15,7 +15,8 @@
  *	cause		why: enum stream_cause.
  *	feed		the keeper's side of one target's shared memory: drains
  *			its rings and puts the records in order.
- *	pass		one or two rounds over all rings of a feed.
+ *	pass		one or two rounds over all rings of a feed, or a part of
+ *			one when it is to take only some.
  *	hold-back	records seen but not yet due, waiting for an earlier
  *			ticket of their shard.  They wait in the rings, whose
  *			capacity bounds them.
@@ -330,6 +331,13 @@ void stream_feed_start_at(struct stream_feed *,
 int stream_feed_pass(struct stream_feed *, int64_t now_ms);
 
 /*
+ * The same, but it leaves off after about `max` records.  The next pass goes on
+ * from there before it looks for more; until then the feed is behind.
+ */
+int stream_feed_pass_some(struct stream_feed *, int64_t now_ms, uint64_t max);
+bool stream_feed_is_behind(const struct stream_feed *);
+
+/*
  * The target is gone and nothing more will come: drains to the end, applies
  * all that is held back, counts tickets that never came as
  * STREAM_WRITER_DIED, also those passed over that a thread still had in flight.
@@ -349,8 +357,8 @@ int stream_feed_wait_bell(struct stream_feed *, int timeout_ms);
 
 const struct stream_feed_counts *stream_feed_counts(struct stream_feed *);
 
-/* The next ticket due of each shard, REC_SHARDS of them; borrowed. */
-const uint32_t *stream_feed_due(const struct stream_feed *);
+/* The next ticket due of each shard, REC_SHARDS of them; borrowed until asked again. */
+const uint32_t *stream_feed_due(struct stream_feed *);
 
 /* True when the record drew its ticket at or after the cut; false without one. */
 bool stream_after_cut(const struct rec *, const uint32_t cut[REC_SHARDS]);
