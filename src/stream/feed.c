@@ -78,6 +78,20 @@ stream_feed_want_stacks(struct stream_feed *feed, unsigned depth, bool frees)
 }
 
 void
+stream_feed_want_sample(struct stream_feed *feed, uint64_t period)
+{
+	reader_want_sample(&feed->reader, period);
+}
+
+void
+stream_feed_arm(struct stream_feed *feed, bool armed, int64_t now_ms)
+{
+	if (feed->dead == 0 && reader_arm(&feed->reader, armed, now_ms) &&
+	    !armed)
+		order_void(&feed->order);
+}
+
+void
 stream_feed_start_at(struct stream_feed *feed,
     const uint32_t tickets[REC_SHARDS])
 {
@@ -112,7 +126,7 @@ stream_feed_pass_some(struct stream_feed *feed, int64_t now_ms, uint64_t max)
 
 	if (feed->dead != 0)
 		return feed->dead;
-	reader_beat(&feed->reader, now_ms);
+	now_ms = reader_beat(&feed->reader, now_ms);
 	return fed(feed, before, order_pass(&feed->order, now_ms, max));
 }
 
@@ -129,7 +143,7 @@ stream_feed_finish(struct stream_feed *feed, int64_t now_ms)
 
 	if (feed->dead != 0)
 		return feed->dead;
-	reader_beat(&feed->reader, now_ms);
+	now_ms = reader_beat(&feed->reader, now_ms);
 	return fed(feed, before, order_finish(&feed->order, now_ms));
 }
 
@@ -137,7 +151,7 @@ void
 stream_feed_beat(struct stream_feed *feed, int64_t now_ms)
 {
 	if (feed->dead == 0)
-		reader_beat(&feed->reader, now_ms);
+		(void)reader_beat(&feed->reader, now_ms);
 }
 
 int

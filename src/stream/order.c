@@ -73,6 +73,10 @@ put(struct order *o, const struct rec *rec)
 int
 order_put(struct order *o, const struct rec *rec)
 {
+	if (!reader_class_raw(reader_class(o->reader, rec))) {
+		o->counts->dormant++;
+		return 0;
+	}
 	return put(o, rec);
 }
 
@@ -83,11 +87,16 @@ control(struct order *o, const struct rec *rec)
 	o->sink->control(o->arg, rec, o->now_ms);
 }
 
+/* Nobody is told of what a dormant target has lost. */
 void
 order_lose(struct order *o, unsigned cause, uint64_t count)
 {
 	if (count == 0)
 		return;
+	if (o->reader->dormant) {
+		o->counts->dormant += count;
+		return;
+	}
 	flush(o);
 	o->counts->lost[cause] += count;
 	o->sink->lost(o->arg, cause, count);
@@ -255,15 +264,18 @@ run_record(struct order *o, unsigned id, const struct rec *rec)
 
 	switch (reader_class(o->reader, rec)) {
 	case CLASS_TICKET:
+	case CLASS_VOID_TICKET:
 		if ((err = turn(o, id, rec, rec_shard(rec_addr(rec)))) != 1)
 			return err;
 		return put_one(o, rec);
+	case CLASS_VOID:
 	case CLASS_PLAIN:
 		return put_one(o, rec);
 	case CLASS_CONTROL:
 		control(o, rec);
 		return 1;
 	case CLASS_RANGE:
+	case CLASS_VOID_RANGE:
 		return range_run(o, id);
 	default:
 		return -EPROTO;
@@ -379,6 +391,7 @@ common_read(struct order *o)
 
 	for (uint64_t n = ring->pos; n < ring->seen; n++) {
 		struct common_slot *slot = slot_at(o, n);
+		enum rec_class class;
 
 		if (slot->state != SLOT_EMPTY)
 			continue;
@@ -391,7 +404,8 @@ common_read(struct order *o)
 		slot->state = SLOT_READ;
 		slot->round = o->round;
 		o->common_undelivered++;
-		if (reader_class(r, &slot->rec) == CLASS_RANGE &&
+		class = reader_class(r, &slot->rec);
+		if ((class == CLASS_RANGE || class == CLASS_VOID_RANGE) &&
 		    (got = read_more(o, n)) < 0)
 			return got;
 	}
@@ -506,8 +520,8 @@ start_round(struct order *o)
 	o->round++;
 	if ((err = reader_look(r)) != 0)
 		return err;
-	order_lose(o, STREAM_RING_FULL,
-	    r->dropped - o->counts->lost[STREAM_RING_FULL]);
+	order_lose(o, STREAM_RING_FULL, r->dropped - o->dropped);
+	o->dropped = r->dropped;
 	o->counts->far_addresses = r->far_addresses;
 	for (unsigned i = r->nrings; i-- > 0;)
 		if (!o->source[i].waits && r->rings[i].pos < r->rings[i].seen)
@@ -618,6 +632,25 @@ order_finish(struct order *o, int64_t now_ms)
 	}
 	account(o);
 	return err;
+}
+
+void
+order_void(struct order *o)
+{
+	const struct reader_ring *common = &o->reader->rings[RING_COMMON];
+
+	for (unsigned i = 0; i < o->reader->nrings; i++) {
+		struct source *src = &o->source[i];
+
+		for (unsigned k = src->at; k < src->n; k++)
+			reader_void(o->reader, &src->chunk[k]);
+	}
+	for (uint64_t n = common->pos; n < common->seen; n++) {
+		struct common_slot *slot = slot_at(o, n);
+
+		if (slot->state == SLOT_READ || slot->state == SLOT_WAITS)
+			reader_void(o->reader, &slot->rec);
+	}
 }
 
 void

@@ -126,6 +126,7 @@ struct order {
 	uint32_t tallied;	/* the last round in which all in hand was counted */
 	struct shard_tally tally[REC_SHARDS];
 
+	uint64_t dropped;		/* by producers, counted so far */
 	uint64_t common_undelivered;
 	uint64_t common_offered;	/* how many were left by the last offer */
 	bool common_stopped;
@@ -147,6 +148,9 @@ int order_init(struct order *, struct reader *, struct sitemap *,
 void order_fini(struct order *);
 
 void order_start_at(struct order *, const uint32_t tickets[REC_SHARDS]);
+
+/* The target goes to sleep: what has been taken and not delivered is void. */
+void order_void(struct order *);
 
 /*
  * At most two rounds, or what is left of one, and about `max` records.

@@ -41,8 +41,10 @@ each_of_front(struct order *o, unsigned id, const struct rec *rec, bool old,
 
 	switch (reader_class(o->reader, rec)) {
 	case CLASS_TICKET:
+	case CLASS_VOID_TICKET:
 		return fn(o, rec_shard(rec_addr(rec)), rec_ticket(rec), old);
 	case CLASS_RANGE:
+	case CLASS_VOID_RANGE:
 		if ((err = range_open_front(o, id)) != 0)
 			return err;
 		return each_of_range(o, range_of(o, id), old, fn);
@@ -113,9 +115,9 @@ each_of_ring(struct order *o, unsigned i, ticket_fn *fn)
 			err = each_of_peeked_range(o, i, at, rec, at < old_end,
 			    fn);
 			break;
-		case CLASS_BAD:
-			return -EPROTO;
 		default:
+			if (!reader_class_raw(reader_class(o->reader, rec)))
+				return -EPROTO;
 			break;
 		}
 	}

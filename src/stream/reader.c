@@ -22,6 +22,12 @@
 #define AREA_SIZE RING_ALIGN(ring_area_size())
 #define KEEPER_SIZE RING_ALIGN(sizeof(struct keeper_area))
 
+/* A level that no producer writes. */
+#define LEVEL_VOID 7
+
+/* How far a record's millisecond, of 32 bits, may be from what it is held against. */
+#define MS_NEAR (INT64_C(1) << 30)
+
 /* More drops at one look than a thread could make in a year. */
 #define DROPS_MAX (UINT64_C(1) << 48)
 
@@ -33,14 +39,22 @@ class_of(unsigned flags)
 	unsigned level = flags & REC_LEVEL_MASK;
 
 	switch (flags >> 4) {
+	case REC_LOSS:
+		return level == LEVEL_VOID ? CLASS_VOID : CLASS_BAD;
 	case REC_ALLOC:
+		if (level == LEVEL_VOID)
+			return CLASS_VOID_TICKET;
 		if (level > REC_LEVEL_FAILED)
 			return CLASS_BAD;
 		return level == REC_LEVEL_FAILED ? CLASS_PLAIN : CLASS_TICKET;
 	case REC_FREE:
 	case REC_UNDO:
+		if (level == LEVEL_VOID)
+			return CLASS_VOID_TICKET;
 		return level < REC_LEVEL_FAILED ? CLASS_TICKET : CLASS_BAD;
 	case REC_RANGE:
+		if (level == LEVEL_VOID)
+			return CLASS_VOID_RANGE;
 		return level < REC_LEVEL_FAILED ? CLASS_RANGE : CLASS_BAD;
 	case REC_CONTROL:
 		return CLASS_CONTROL;
@@ -78,12 +92,13 @@ fail:
 }
 
 static void
-keeper_init(struct keeper_area *keeper, bool no_wait)
+keeper_init(struct reader *r, bool no_wait)
 {
+	struct keeper_area *keeper = r->keeper;
+
 	atomic_store_explicit(&keeper->magic, RING_MAGIC, memory_order_relaxed);
 	/* A target may log before the first pass. */
-	atomic_store_explicit(&keeper->ms, (uint64_t)mono_ms(mono_now()),
-	    memory_order_relaxed);
+	(void)reader_beat(r, mono_ms(mono_now()));
 	atomic_store_explicit(&keeper->armed, 1, memory_order_relaxed);
 	atomic_store_explicit(&keeper->state,
 	    no_wait ? RING_KEEPER_NO_WAIT : RING_KEEPER_READY,
@@ -122,7 +137,7 @@ reader_open(struct reader *r, int fds[2], bool no_wait)
 	r->rings[RING_COMMON].mask = RING_COMMON_SLOTS - 1;
 	for (unsigned flags = 0; flags < 256; flags++)
 		r->class[flags] = class_of(flags);
-	keeper_init(keeper, no_wait);
+	keeper_init(r, no_wait);
 	fds[0] = ring_fd;
 	fds[1] = keeper_fd;
 	return 0;
@@ -159,11 +174,44 @@ reader_close(struct reader *r)
 	r->keeper = NULL;
 }
 
-void
+int64_t
 reader_beat(struct reader *r, int64_t now_ms)
 {
-	atomic_store_explicit(&r->keeper->ms, (uint64_t)now_ms,
+	int64_t ms = now_ms > r->armed_at ? now_ms : r->armed_at;
+
+	if (ms > r->latest)
+		r->latest = ms;
+	atomic_store_explicit(&r->keeper->ms, (uint64_t)ms,
 	    memory_order_release);
+	return ms;
+}
+
+/*
+ * Armed first, then a millisecond that no record has yet: whoever reads that
+ * one has a target before him that is armed, or has been since.  The other way
+ * round a thread that found the target armed the time before could read the
+ * new millisecond, hand its block out and have it freed before the word is
+ * set; the block would be listed for ever.
+ */
+bool
+reader_arm(struct reader *r, bool armed, int64_t now_ms)
+{
+	if (armed == !r->dormant)
+		return false;
+	r->dormant = !armed;
+	atomic_store_explicit(&r->keeper->armed, armed, memory_order_release);
+	if (!armed)
+		return true;
+	r->armed_at = now_ms > r->latest ? now_ms : r->latest + 1;
+	(void)reader_beat(r, r->armed_at);
+	return true;
+}
+
+void
+reader_want_sample(struct reader *r, uint64_t period)
+{
+	atomic_store_explicit(&r->keeper->sample, period,
+	    memory_order_relaxed);
 }
 
 void
@@ -232,6 +280,9 @@ reader_look(struct reader *r)
 	unsigned nrings;
 	int err;
 
+	/* Long ago is before the arming, whatever 32 bits make of it. */
+	if (r->armed_at != 0 && r->latest - r->armed_at > MS_NEAR)
+		r->armed_at = r->latest - MS_NEAR;
 	r->visit = r->now;
 	r->now = (uint32_t)atomic_load_explicit(&r->keeper->ms,
 	    memory_order_relaxed);
@@ -274,6 +325,37 @@ copy(struct rec *to, const struct rec *from)
 	to->w[3] = __atomic_load_n(&from->w[3], __ATOMIC_RELAXED);
 }
 
+void
+reader_void(const struct reader *r, struct rec *rec)
+{
+	const uint64_t op = UINT64_C(0xf) << 52;
+
+	switch (reader_class(r, rec)) {
+	case CLASS_PLAIN:
+		rec->w[0] &= ~op;
+		/* FALLTHROUGH */
+	case CLASS_TICKET:
+	case CLASS_RANGE:
+		rec->w[0] |= (uint64_t)LEVEL_VOID << 48;
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * The earliest time that a record of the ring can have; what has an earlier
+ * one is void if that is from before the arming, and slow if not.
+ */
+static uint32_t
+earliest(const struct reader *r, const struct reader_ring *ring)
+{
+	uint32_t armed_at = (uint32_t)r->armed_at;
+
+	return r->armed_at != 0 && (int32_t)(armed_at - ring->not_before) > 0 ?
+	    armed_at : ring->not_before;
+}
+
 /*
  * Brings a record's millisecond between the ring's bound and now: a target's
  * copy of it is as old as the thread that made it was slow.
@@ -285,6 +367,10 @@ settle_time(const struct reader *r, uint32_t not_before, struct rec *rec)
 
 	if (__builtin_expect(ms - not_before <= r->now - not_before, 1))
 		return;
+	if (r->armed_at != 0 && (int32_t)(ms - (uint32_t)r->armed_at) < 0) {
+		reader_void(r, rec);
+		return;
+	}
 	ms = (int32_t)(ms - not_before) < 0 ? not_before : r->now;
 	rec->w[2] = rec_w2(rec_ticket(rec), ms);
 }
@@ -337,7 +423,7 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	struct reader_ring *ring = &r->rings[i];
 	const struct rec *recs = ring->recs;
 	uint64_t pos = ring->pos, left = ring->seen - pos;
-	uint32_t mask = ring->mask, not_before = ring->not_before;
+	uint32_t mask = ring->mask, not_before = earliest(r, ring);
 	int n = left < (uint64_t)max ? (int)left : max, k, err;
 
 	for (k = 0; k < n; k++) {
@@ -348,7 +434,7 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 		class = reader_class(r, rec);
 		if (__builtin_expect(class == CLASS_TICKET, 1)) {
 			settle_time(r, not_before, rec);
-		} else if (class == CLASS_BAD) {
+		} else if (!reader_class_raw(class)) {
 			return -EPROTO;
 		} else if (class == CLASS_RANGE) {
 			if (k > 0)
@@ -365,6 +451,9 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 		if (!thread_known(r, rec))
 			return -EPROTO;
 	}
+	if (__builtin_expect(r->dormant, 0))
+		for (n = 0; n < k; n++)
+			reader_void(r, &out[n]);
 	ring->pos = pos + (unsigned)k;
 	if (ring->pos - ring->released > mask / 4)
 		show_tail(r, i, ring->pos);
@@ -410,10 +499,12 @@ reader_claim(struct reader *r, uint64_t n, struct rec *rec)
 		return valid < 0 ? valid : 0;
 	copy(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
 	class = reader_class(r, rec);
-	if (class == CLASS_BAD || !thread_known(r, rec))
+	if (!reader_class_raw(class) || !thread_known(r, rec))
 		return -EPROTO;
 	if (class != CLASS_CONTROL)
-		settle_time(r, ring->not_before, rec);
+		settle_time(r, earliest(r, ring), rec);
+	if (r->dormant)
+		reader_void(r, rec);
 	return 1;
 }
 

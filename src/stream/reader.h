@@ -14,6 +14,9 @@
  *	take		to copy records out and give their room back.
  *	peek		to copy them without.
  *	class		what the keeper does with a record; from op and level.
+ *	void		said of a record that was made while the target was
+ *			dormant: it has its place in the order and no meaning.
+ *			Its copy has a level that no producer writes.
  *
  * Example: one round
  *	reader_look(r, now_ms);
@@ -36,6 +39,9 @@
 
 enum rec_class {
 	CLASS_BAD,
+	CLASS_VOID,		/* these three never come from a target */
+	CLASS_VOID_TICKET,
+	CLASS_VOID_RANGE,
 	CLASS_TICKET,		/* in the order of its shard */
 	CLASS_PLAIN,		/* a failed request: in the order of its ring */
 	CLASS_CONTROL,
@@ -76,6 +82,9 @@ struct reader {
 	bool joined;				/* the target has mapped its area and said so */
 	unsigned nrings;			/* rings that have ever been taken */
 	unsigned threads;			/* thread indices given out */
+	int64_t latest;				/* millisecond ever published: no record has a later one */
+	int64_t armed_at;			/* records from before it are void; 0: has never slept */
+	bool dormant;				/* all of them are */
 	uint32_t now;				/* low half of the millisecond */
 	uint32_t visit;				/* the same at the look before */
 	uint64_t dropped;			/* in all rings, ever */
@@ -97,8 +106,20 @@ void reader_close(struct reader *);
 /* Nobody drains any more: wakes whoever waits and lets nobody wait again. */
 void reader_gone(struct reader *);
 
-/* Publishes the millisecond: the heartbeat. */
-void reader_beat(struct reader *, int64_t now_ms);
+/*
+ * Publishes the millisecond: the heartbeat.  Returns it: after an arming it is
+ * not before that one's.
+ */
+int64_t reader_beat(struct reader *, int64_t now_ms);
+
+/* What stream_feed_arm() says; true if that is a change. */
+bool reader_arm(struct reader *, bool armed, int64_t now_ms);
+
+/* One allocation in so many bytes. */
+void reader_want_sample(struct reader *, uint64_t period);
+
+/* Makes a copy void, unless it is of a control record. */
+void reader_void(const struct reader *, struct rec *);
 
 /* What the target is asked for: frames of a stack, and RING_STACK_FREES. */
 void reader_want_stacks(struct reader *, uint32_t stack);
@@ -150,6 +171,13 @@ static inline enum rec_class
 reader_class(const struct reader *r, const struct rec *rec)
 {
 	return r->class[rec_flags(rec)];
+}
+
+/* Whether a class is one that a target can write. */
+static inline bool
+reader_class_raw(enum rec_class class)
+{
+	return class >= CLASS_TICKET;
 }
 
 static inline bool

@@ -26,7 +26,11 @@
  *			an address keeps its meaning when another object comes
  *			to lie there.
  *	dormant		a target that has joined and logs nothing until its
- *			keeper arms it: keeper_area.armed is 0.
+ *			keeper arms it: keeper_area.armed is 0.  A producer looks
+ *			at that word when an event begins and reads the
+ *			millisecond when it logs it; a keeper that arms sets the
+ *			word first and then publishes a millisecond that no
+ *			record has yet.
  *	sampled		only one allocation in so many bytes is logged, each byte
  *			being equally likely to be met, and the frees of those.
  *	in flight	a thread between its ticket and its record: its ring's

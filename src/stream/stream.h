@@ -301,13 +301,23 @@ void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
 void stream_feed_want_sample(struct stream_feed *, uint64_t period);
 
 /*
- * Arms the target, or sends it to sleep; a feed is born armed.  A thread may
- * have looked at the word long before it publishes, so records come from a
- * dormant target too: they are drained, and dropped.  To arm publishes a new
- * millisecond first, so that an allocation whose record has an older one is
- * known to be from before and is dropped also later: its block may have been
- * freed while nobody logged.  Frees of blocks from before are the list's
- * affair (since_click).
+ * Arms the target, or sends it to sleep; a feed is born armed.  What it is
+ * already it stays, and nothing happens.
+ *
+ * A thread may have looked at the word long before it publishes, so records
+ * come from a dormant target too: they are drained, dropped and counted, and so
+ * are its losses.  To arm sets the word and then publishes a new millisecond.
+ * Records that have an older one are from before the arming and are dropped
+ * also later: the block may have been freed while nobody logged.  Who has read
+ * the new one finds the word set when he frees.  So
+ *
+ *	an allocation that begins after this has returned is delivered;
+ *	the free of one that has been delivered is delivered too;
+ *	other frees may be, also of blocks from before: those are the list's
+ *	affair (since_click).
+ *
+ * Control records are delivered in any state.  The pass goes on in any state,
+ * or producers that wait for room would wait in vain.
  */
 void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
 
