@@ -15,7 +15,26 @@
 static bool
 ready(struct producer **p)
 {
-	return !hook_is_inert() && real_get() && attach() && thread_ready(p);
+	return !atomic_load(&hook_inert) && real_get() && attach() &&
+	    thread_ready(p);
+}
+
+/*
+ * For what must be known when the process is armed later: while it is dormant
+ * this goes by the thread's ring, if it has one from before, else by the
+ * common one.
+ */
+static bool
+ready_to_tell(struct producer **p)
+{
+	struct producer *own = thread_self.producer;
+
+	if (ready(p))
+		return true;
+	if (atomic_load(&hook_inert) || !produce_attached())
+		return false;
+	*p = own != NULL && own->thread != 0 ? own : NULL;
+	return true;
 }
 
 /* Up to n bytes of text, the first in the lowest byte, padded with zeros. */
@@ -66,7 +85,7 @@ alloclog_type(unsigned type, const char *name, const char *description)
 	size_t len;
 
 	if (type < TYPE_API_FIRST || type > TYPE_API_LAST || name == NULL ||
-	    !ready(&p))
+	    !ready_to_tell(&p))
 		return;
 	produce_control(p, REC_CTL_TYPE, type, packed(name, 7));
 	len = description != NULL ? strnlen(description, TEXT_MAX) : 0;
@@ -84,7 +103,8 @@ request_as(uint64_t w1, uint64_t w2)
 	t->requester[0] = w1;
 	t->requester[1] = w2;
 	t->named = true;
-	if (ready(&p))
+	/* A thread without a ring says it when it opens one. */
+	if (ready_to_tell(&p) && p != NULL)
 		produce_control(p, REC_CTL_REQUESTER, w1, w2);
 }
 
@@ -117,7 +137,7 @@ stop(bool on)
 {
 	struct producer *p;
 
-	if (atomic_exchange(&hook_stopped, on) != on && ready(&p))
+	if (atomic_exchange(&hook_stopped, on) != on && ready_to_tell(&p))
 		produce_control(p, on ? REC_CTL_STOP : REC_CTL_START, 0, 0);
 }
 

@@ -66,6 +66,7 @@ void
 attach_never(void)
 {
 	atomic_store(&hook_inert, true);
+	produce_never();
 }
 
 static int64_t

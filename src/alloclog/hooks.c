@@ -7,8 +7,15 @@
  * become anybody's; when it fails, the free is undone by a record of its own.
  * errno is as the real call left it.
  *
- * Each hook is a straight line when thread_fast() has a producer; everything
- * else is in the slow path of the same name.
+ * Each hook is a straight line when thread_fast() has a producer, and when
+ * hook_skips() says that there is nothing to log; everything else is in the
+ * slow path of the same name.
+ *
+ * In a process that samples, which allocations are logged is said by their
+ * thread's countdown and which frees by the set of what was; a request that
+ * fails is logged in any case.  An event that finds its process dormant is
+ * over; one that the arming meets in its middle may be logged or not, and the
+ * keeper can tell (produce_armed()).
  */
 #include <errno.h>
 #include <malloc.h>
@@ -48,6 +55,23 @@ measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 	return n;
 }
 
+/*
+ * Whether this allocation is one to log.  Counted down before anything else:
+ * also while the process is dormant, so that none is due when it is armed.
+ */
+static bool
+alloc_wanted(struct thread *t, struct producer **p, const void *ptr,
+    uint64_t size)
+{
+	if (ptr != NULL && hook_skips(size))
+		return false;
+	if (!thread_joined())
+		return false;
+	if (ptr != NULL && thread_samples() && !sample_due(&t->sampler, size))
+		return false;
+	return *p != NULL || thread_ready(p);
+}
+
 NOINLINE void
 hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
     unsigned type, uintptr_t origin)
@@ -55,20 +79,34 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 	struct thread *t = &thread_self;
 	struct producer *p = thread_producer();
 
-	if (unlikely(p == NULL) && !thread_ready(&p))
+	if (ptr != NULL)
+		t->last = (uintptr_t)ptr;
+	if ((unlikely(p == NULL) || thread_samples()) &&
+	    !alloc_wanted(t, &p, ptr, size))
 		return;
 	if (t->depth > 0)
 		scope_label_alloc(t, ptr == NULL, &type, &origin);
-	if (ptr != NULL)
-		t->last = (uintptr_t)ptr;
 	if (stopped())
 		return;
 	if (ptr == NULL)
 		produce_failed(p, size, type, t->level,
 		    origin_caller(p, origin));
+	else if (thread_samples() && !sample_keep(ptr))
+		produce_lost();
 	else
 		produce_alloc(p, (uintptr_t)ptr, size, measure(t, ptr, usable),
 		    type, t->level, origin_caller(p, origin));
+}
+
+/* Whether this free is; takes the block out of the set. */
+static bool
+free_wanted(struct producer **p, const void *ptr)
+{
+	if (hook_skips_free(ptr) || !thread_joined())
+		return false;
+	if (thread_samples() && !sample_forget(ptr))
+		return false;
+	return *p != NULL || thread_ready(p);
 }
 
 NOINLINE void
@@ -77,7 +115,7 @@ hook_freeing(void *ptr, unsigned type, uintptr_t origin)
 	struct thread *t = &thread_self;
 	struct producer *p = thread_producer();
 
-	if (unlikely(p == NULL) && !thread_ready(&p))
+	if ((unlikely(p == NULL) || thread_samples()) && !free_wanted(&p, ptr))
 		return;
 	if (t->depth > 0 &&
 	    !scope_label_free(t, (uintptr_t)ptr, &type, &origin))
@@ -108,7 +146,6 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 
 /* --- slow paths --------------------------------------------------------- */
 
-
 static uint64_t
 product(size_t n, size_t size)
 {
@@ -126,8 +163,8 @@ lone_scope(const struct producer *p)
 {
 	const struct thread *t = &thread_self;
 
-	return likely(p != NULL) && t->depth == 1 && likely(!t->measuring) ?
-	    &t->scopes[0] : NULL;
+	return likely(p != NULL) && t->depth == 1 && likely(!t->measuring) &&
+	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
 static NOINLINE void *
@@ -236,6 +273,35 @@ realloc_telling(void *old, size_t size, bool *failed)
 	return ptr;
 }
 
+/*
+ * A sampled block's place is held meanwhile: it may come to be another's, and
+ * it may turn out to be still its own.
+ */
+static COLD void *
+realloc_sampled(void *old, size_t size, uintptr_t origin)
+{
+	sample_place *place = sample_hold(old);
+	struct producer *p;
+	bool logged = place != NULL && thread_ready(&p), failed;
+	void *ptr;
+
+	if (logged)
+		produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0,
+		    origin_freer(p, origin));
+	ptr = realloc_telling(old, size, &failed);
+	if (place != NULL && failed)
+		sample_put_back(place);
+	else if (place != NULL)
+		sample_let_go(place);
+	if (logged && failed)
+		produce_undo(p, (uintptr_t)old, 0,
+		    rec_plain_caller(origin_pc(origin)));
+	if (failed || ptr != NULL)
+		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
+		    TYPE_REALLOC, origin);
+	return ptr;
+}
+
 static COLD void *
 realloc_slow(void *old, size_t size, uintptr_t origin)
 {
@@ -254,6 +320,8 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 		    TYPE_REALLOC, origin);
 		return ptr;
 	}
+	if (thread_joined() && thread_samples())
+		return realloc_sampled(old, size, origin);
 	if (!thread_ready(&p))
 		return real.realloc(old, size);
 	was_last = t->last == (uintptr_t)old;
@@ -285,9 +353,14 @@ malloc(size_t size)
 	void *ptr;
 
 	if (unlikely(p == NULL)) {
-		if (hook_is_inert())
-			return real.malloc(size);
-		ptr = malloc_slow(size, FRAME);
+		if (likely(hook_skips(size))) {
+			ptr = real.malloc(size);
+			if (unlikely(ptr == NULL))
+				hook_allocated(NULL, size, NULL, TYPE_MALLOC,
+				    FRAME);
+		} else {
+			ptr = malloc_slow(size, FRAME);
+		}
 		FRAME_KEPT();
 		return ptr;
 	}
@@ -303,9 +376,14 @@ calloc(size_t n, size_t size)
 	void *ptr;
 
 	if (unlikely(p == NULL)) {
-		if (hook_is_inert())
-			return real.calloc(n, size);
-		ptr = calloc_slow(n, size, FRAME);
+		if (likely(hook_skips(product(n, size)))) {
+			ptr = real.calloc(n, size);
+			if (unlikely(ptr == NULL))
+				hook_allocated(NULL, product(n, size), NULL,
+				    TYPE_CALLOC, FRAME);
+		} else {
+			ptr = calloc_slow(n, size, FRAME);
+		}
 		FRAME_KEPT();
 		return ptr;
 	}
@@ -322,7 +400,7 @@ free(void *ptr)
 	if (unlikely(ptr == NULL))
 		return;
 	if (unlikely(p == NULL) || unlikely(pool_has(ptr))) {
-		if (hook_is_inert() && !pool_has(ptr))
+		if (likely(!pool_has(ptr)) && likely(hook_skips_free(ptr)))
 			real.free(ptr);
 		else
 			free_slow(ptr, FRAME);
@@ -333,12 +411,29 @@ free(void *ptr)
 	real.free(ptr);
 }
 
+/*
+ * Without a fast producer: neither half of this realloc is of interest.  The
+ * half that may be is asked about first, for asking for the other counts.
+ */
+static inline bool
+realloc_skips(const void *old, size_t size)
+{
+	return size != 0 && !pool_has(old) &&
+	    (old == NULL || hook_skips_free(old)) && hook_skips(size);
+}
+
 static inline void *
 realloc_from(void *old, size_t size, uintptr_t origin)
 {
 	struct producer *p = thread_fast();
 	void *ptr;
 
+	if (unlikely(p == NULL) && likely(realloc_skips(old, size))) {
+		ptr = real.realloc(old, size);
+		if (unlikely(ptr == NULL))
+			hook_allocated(NULL, size, NULL, TYPE_REALLOC, origin);
+		return ptr;
+	}
 	if (unlikely(p == NULL || old == NULL || size == 0) ||
 	    unlikely(pool_has(old)))
 		return realloc_slow(old, size, origin);

@@ -8,9 +8,13 @@
  *			the real functions, for dlsym(3) may allocate.
  *	fast		the producer to use when nothing special is going on:
  *			one load and one test lead to the real call.  NULL
- *			means "look closer": no producer yet, inert, inside an
- *			operator, resolving.
+ *			means "look closer": no producer yet, dormant, sampled,
+ *			inert, inside an operator, resolving.
  *	inert		nobody listens; for good, also in children.
+ *	asleep		inert, or dormant and not sampling: the real call and
+ *			nothing else.  A process that samples keeps account of
+ *			its sampled blocks while it is dormant, or it would not
+ *			know them when it is armed again.
  *	origin		where the program called us: the frame address of the
  *			hook, by which return address and stack are found.
  *	scope		one operator new or delete in progress on a thread.
@@ -20,6 +24,7 @@
  *
  * The way of an event
  *	hook -> thread_fast() -> real call -> produce_*()
+ *	hook -> hook_skips() -> real call
  *	hook -> slow path -> real_get() -> thread_ready() -> attach()
  *
  * No lock is ever held here, and attach() is the only place that waits.
@@ -33,6 +38,7 @@
 #include <stdint.h>
 
 #include "produce.h"
+#include "sample.h"
 #include "stack.h"
 
 /* Within one object: no call and no load goes by way of its tables. */
@@ -123,6 +129,7 @@ range_has(const struct range *r, uintptr_t addr)
  */
 struct lookup {
 	struct producer *fast;
+	uint64_t left;
 	int error;
 	bool nested;
 };
@@ -162,6 +169,8 @@ struct scope {
 /* What a thread keeps in its own storage.  A fork copies it. */
 struct thread {
 	struct producer *fast;
+	struct sampler sampler;		/* left is 0 between real_lookup_begin() and _end() */
+	struct producer *usual;		/* what fast is outside of everything */
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
 	struct stack_cache *stack;	/* what p->stack is, or will be after a fork; NULL none yet */
@@ -181,9 +190,14 @@ extern _Thread_local struct thread thread_self
     __attribute__((tls_model("initial-exec")));
 
 /*
+ * True when somebody listens, dormant or not.  Attaches the process and begins
+ * the thread's sampling if need be.  Keeps errno.
+ */
+bool thread_joined(void);
+
+/*
  * True when this event is to be logged, with the producer for it (NULL: the
- * common ring).  Attaches the process and opens the thread's ring if need be.
- * Keeps errno.
+ * common ring).  Opens the thread's ring if need be.  Keeps errno.
  */
 bool thread_ready(struct producer **);
 
@@ -193,7 +207,7 @@ thread_producer(void)
 {
 	struct producer *p = thread_self.producer;
 
-	return likely(p != NULL) && likely(p->ring != NULL) ? p : NULL;
+	return likely(p != NULL) && produce_armed(p) ? p : NULL;
 }
 
 /* Creates the key whose destructor closes a thread's ring; once. */
@@ -204,7 +218,38 @@ thread_fast(void)
 {
 	struct producer *p = thread_self.fast;
 
-	return likely(p != NULL) && likely(p->ring != NULL) ? p : NULL;
+	return likely(p != NULL) && produce_armed(p) ? p : NULL;
+}
+
+static inline bool
+thread_samples(void)
+{
+	return unlikely(thread_self.sampler.period != 0);
+}
+
+/*
+ * Without a fast producer: an allocation of which nobody will ask again.  The
+ * real function is known then.
+ */
+static inline bool
+hook_skips(uint64_t size)
+{
+	struct thread *t = &thread_self;
+
+	if (t->sampler.left != 0)
+		return sample_skips(&t->sampler, size);
+	return produce_asleep() && likely(!t->looking);
+}
+
+/* The same of the free of a block that is not the pool's. */
+static inline bool
+hook_skips_free(const void *ptr)
+{
+	struct thread *t = &thread_self;
+
+	if (t->sampler.left != 0)
+		return likely(!sample_maybe(ptr));
+	return produce_asleep() && likely(!t->looking);
 }
 
 /* --- who asked (threads.c) ------------------------------------------------ */
@@ -260,14 +305,6 @@ extern _Atomic bool hook_inert;
  * used; an empty list would be a lie.
  */
 extern _Atomic bool hook_foreign;
-
-/* A hook may go straight to the real function, which is known by then. */
-static inline bool
-hook_is_inert(void)
-{
-	return atomic_load_explicit(&hook_inert, memory_order_acquire) &&
-	    real_known() && likely(!thread_self.looking);
-}
 
 /* Says hello if this image has not; false when nobody listens.  Keeps errno. */
 bool attach(void);

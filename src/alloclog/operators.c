@@ -226,7 +226,7 @@ scope_close(struct thread *t, unsigned depth)
 {
 	t->depth = depth;
 	if (likely(depth == 0) && likely(!t->looking) && likely(!t->measuring))
-		t->fast = t->producer;
+		t->fast = t->usual;
 }
 
 /* A longjmp out of a new_handler leaves scopes behind, above the stack's end. */
@@ -331,12 +331,27 @@ struct call {
 };
 
 /*
- * Opens the scope of a new (block 0) or a delete, unless nobody listens or it
- * is the inner part of a delete that has one.
+ * Without a fast producer: what this operator will ask of malloc or free, up
+ * to `reach` bytes, will be skipped there, or it is the allocator's own and is
+ * skipped here.
+ */
+static inline bool
+call_skips(const struct call *c, size_t size, size_t reach, uintptr_t block)
+{
+	if (block != 0)
+		return hook_skips_free((const void *)block);
+	if (thread_samples() && !c->own)
+		return thread_self.sampler.left > size + reach;
+	return hook_skips(size);
+}
+
+/*
+ * Opens the scope of a new (block 0) or a delete, unless there is nothing to
+ * log or it is the inner part of a delete that has one.
  */
 static inline __attribute__((always_inline)) void
-call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
-    unsigned type, uintptr_t origin)
+call_begin(struct call *c, enum op op, size_t size, size_t align,
+    uintptr_t block, unsigned type, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	const struct op_real *r;
@@ -351,7 +366,8 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	c->fn = r->fn;
 	c->own = r->own || unlikely(r->fn == NULL);
 	c->opened = false;
-	if (unlikely(hook_is_inert()))
+	if (unlikely(thread_fast() == NULL) &&
+	    call_skips(c, size, align + 1, block))
 		return;
 	if (unlikely(t->depth > 0)) {
 		scope_drop_dead(t, origin);
@@ -423,7 +439,7 @@ struct nothrow;
 		void *ptr; \
  \
 		TELL_WHEN_UNWOUND(); \
-		call_begin(&c, op, size, 0, type, FRAME); \
+		call_begin(&c, op, size, align, 0, type, FRAME); \
 		if (unlikely(c.own)) \
 			thread_self.last = 0; \
 		if (likely(c.fn != NULL)) \
@@ -472,7 +488,7 @@ delete_without(void *ptr)
  \
 		if (unlikely(ptr == NULL)) \
 			return; \
-		call_begin(&c, op, 0, (uintptr_t)ptr, type, FRAME); \
+		call_begin(&c, op, 0, 0, (uintptr_t)ptr, type, FRAME); \
 		if (unlikely(c.opened && c.own) && !pool_has(ptr)) \
 			hook_freeing(ptr, type, FRAME); \
 		if (likely(c.fn != NULL)) \

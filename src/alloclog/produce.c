@@ -40,10 +40,18 @@
 struct shared {
 	_Atomic(struct ring_area *) area;
 	_Atomic(const struct keeper_area *) keeper;
+	uint64_t sample;		/* keeper->sample, read once; before area is set */
 	_Atomic uint32_t stalled;	/* the common ring's producers drop */
+	struct produce_gate gate;
 };
 
 struct ticket produce_tickets[REC_SHARDS];
+
+static const struct produce_gate nowhere;
+static struct keeper_area unarmed;
+static const struct produce_gate shut = { .keeper = &unarmed };
+
+_Atomic(const struct produce_gate *) produce_gate = &nowhere;
 
 static _Atomic(struct shared *) shared_page;
 
@@ -118,27 +126,32 @@ shared_map(void)
 	}
 	sh = page;
 	atomic_store_explicit(&shared_page, sh, memory_order_release);
+	atomic_store_explicit(&produce_gate, &sh->gate, memory_order_release);
 	return sh;
 }
 
-static void
+static bool
 replace(void *addr, size_t size)
 {
-	mmap(addr, size, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	return mmap(addr, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+	    MAP_FAILED;
 }
 
 void
 produce_orphan(void)
 {
+	struct keeper_area *keeper;
 	int saved = errno;
 
 	if (mapped_area == NULL || produce_attached())
 		return;
 	sites_detach();
-	replace(mapped_area, RING_ALIGN(ring_area_size()));
-	replace((void *)(uintptr_t)mapped_keeper,
-	    RING_ALIGN(sizeof(struct keeper_area)));
+	(void)replace(mapped_area, RING_ALIGN(ring_area_size()));
+	keeper = (struct keeper_area *)(uintptr_t)mapped_keeper;
+	/* An event that the fork interrupted must not take it for dormant. */
+	if (replace(keeper, RING_ALIGN(sizeof(*keeper))))
+		atomic_store_explicit(&keeper->armed, 1, memory_order_relaxed);
 	mapped_area = NULL;
 	mapped_keeper = NULL;
 	errno = saved;
@@ -165,8 +178,13 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 	    memory_order_relaxed);
 	atomic_store_explicit(&area->magic, RING_MAGIC, memory_order_release);
 	sites_attach(area);
+	sh->sample = atomic_load_explicit(&keeper->sample,
+	    memory_order_relaxed);
 	atomic_store_explicit(&sh->keeper, keeper, memory_order_relaxed);
 	atomic_store_explicit(&sh->area, area, memory_order_release);
+	if (sh->sample == 0)
+		atomic_store_explicit(&sh->gate.keeper, keeper,
+		    memory_order_release);
 }
 
 bool
@@ -190,6 +208,28 @@ produce_stack_wanted(void)
 
 	return joined_get(&j) ? atomic_load_explicit(&j.keeper->stack,
 	    memory_order_relaxed) : 0;
+}
+
+uint64_t
+produce_sample_wanted(void)
+{
+	struct joined j;
+
+	return joined_get(&j) ? j.sh->sample : 0;
+}
+
+void
+produce_never(void)
+{
+	atomic_store_explicit(&produce_gate, &shut, memory_order_release);
+}
+
+bool
+produce_wanted(void)
+{
+	struct joined j;
+
+	return joined_get(&j) && produce_area_armed(j.keeper);
 }
 
 /* --- a ring for a thread ------------------------------------------------- */
@@ -253,7 +293,7 @@ produce_open(struct producer *p, uint32_t tid)
 		    memory_order_relaxed);
 		p->recs = (struct rec *)((char *)j.area + offset);
 		p->tailp = &j.keeper->tails[i];
-		p->msp = &j.keeper->ms;
+		p->keeper = j.keeper;
 		p->mask = capacity - 1;
 		p->limit = 0;
 		p->bell_at = atomic_load_explicit(&ring->head,
@@ -484,13 +524,6 @@ thread_of(const struct producer *p)
 	return p == NULL ? 0 : p->thread;
 }
 
-static uint32_t
-keeper_ms(const struct keeper_area *keeper)
-{
-	return (uint32_t)atomic_load_explicit(&keeper->ms,
-	    memory_order_relaxed);
-}
-
 /* --- events by the long way, and what is none of one address ------------- */
 
 /*
@@ -573,7 +606,7 @@ produce_slow(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 	r->w[0] = w0;
 	r->w[1] = rec_w1(size, c.thread);
 	r->w[3] = w3;
-	r->w[2] = rec_w2(produce_draw(shard), keeper_ms(c.j.keeper));
+	r->w[2] = rec_w2(produce_draw(shard), produce_ms(c.j.keeper));
 	claim_publish(&c);
 }
 
@@ -591,9 +624,19 @@ produce_failed(struct producer *p, uint64_t size, unsigned type, unsigned low,
 	r = claim_rec(&c, 0);
 	r->w[0] = rec_w0(0, flags, type);
 	r->w[1] = rec_w1(size, c.thread);
-	r->w[2] = rec_w2(0, keeper_ms(c.j.keeper));
+	r->w[2] = rec_w2(0, produce_ms(c.j.keeper));
 	r->w[3] = rec_w3(caller, 0);
 	claim_publish(&c);
+}
+
+/* The common ring answers for it, as for all that is nobody's. */
+void
+produce_lost(void)
+{
+	struct joined j;
+
+	if (joined_get(&j))
+		(void)drop(&j.area->rings[RING_COMMON]);
 }
 
 /* A thread's beginning has its tid where an event has its address. */
@@ -664,7 +707,7 @@ produce_range(struct producer *p, uint64_t addr, uint64_t len, uint64_t caller)
 	r->w[0] = rec_w0(addr, REC_FLAGS(REC_RANGE, REC_LAYER_API), 0);
 	r->w[1] = rec_w1(len, c.thread);
 	r->w[2] = rec_w2(range_draw(&c, set, rec_shard(addr)),
-	    keeper_ms(c.j.keeper));
+	    produce_ms(c.j.keeper));
 	r->w[3] = rec_w3(caller, 0);
 	claim_publish(&c);
 }

@@ -12,6 +12,7 @@
  *			their values in the child are the cut between what it
  *			inherited and what its parent did later.
  *	orphan		a forked child whose parent's areas are still mapped.
+ *	gate		where the word is that says whether to log at all.
  *
  * Example (an allocation, after the real call)
  *	struct producer *p = the thread's own, after produce_open(p, tid);
@@ -43,7 +44,7 @@ struct producer {
 	_Alignas(64) struct rec *recs;	/* records of the ring */
 	struct ring_head *ring;		/* NULL: no ring */
 	const struct ring_tail *tailp;
-	const _Atomic uint64_t *msp;	/* keeper's millisecond */
+	const struct keeper_area *keeper;
 	uint64_t limit;			/* head at which to look at the tail again */
 	uint64_t bell_at;		/* head at which the keeper is next rung */
 	uint32_t mask;			/* capacity - 1 */
@@ -90,6 +91,43 @@ uint64_t produce_stream(void);
 /* Frames wanted of each stack, and RING_STACK_FREES, as the keeper says. */
 uint32_t produce_stack_wanted(void);
 
+/* Mean bytes between samples, as the keeper said when it was joined; 0: all. */
+uint64_t produce_sample_wanted(void);
+
+/*
+ * On a page that fork wipes.  The area stands here when every event is to be
+ * logged; a process that samples keeps account of its blocks while it is
+ * dormant, so it has no short cut.
+ */
+struct produce_gate {
+	_Atomic(const struct keeper_area *) keeper;
+};
+
+extern _Atomic(const struct produce_gate *) produce_gate;
+
+static inline bool
+produce_area_armed(const struct keeper_area *keeper)
+{
+	return atomic_load_explicit(&keeper->armed, memory_order_relaxed) != 0;
+}
+
+/* True where nothing is to be logged or kept account of. */
+static inline bool
+produce_asleep(void)
+{
+	const struct keeper_area *keeper = atomic_load_explicit(
+	    &atomic_load_explicit(&produce_gate, memory_order_acquire)->keeper,
+	    memory_order_acquire);
+
+	return keeper != NULL && !produce_area_armed(keeper);
+}
+
+/* Whether this process has joined and its keeper wants events now. */
+bool produce_wanted(void);
+
+/* Nobody is to listen, ever: asleep from now on, also in children. */
+void produce_never(void);
+
 /*
  * Takes a free ring of the area for `p` and logs REC_CTL_THREAD; when none is
  * left, p has a thread index only and its events go to the common ring.  p
@@ -97,6 +135,24 @@ uint32_t produce_stack_wanted(void);
  * that has a thread index already.
  */
 void produce_open(struct producer *p, uint32_t tid);
+
+/*
+ * True when p has a ring and its keeper is armed.  The pointer is NULL on a
+ * page that has been wiped, and set before the ring's.
+ *
+ * Armed is looked at when an event begins, and its millisecond is read when it
+ * is logged, so both may be of different armings.  That is the keeper's affair:
+ * it arms first and publishes a new millisecond then, so whoever has read that
+ * one finds the target armed from then on, and so does who frees the block.
+ */
+static inline bool
+produce_armed(const struct producer *p)
+{
+	const struct keeper_area *keeper = p->keeper;
+
+	return __builtin_expect(keeper != NULL, 1) &&
+	    __builtin_expect(produce_area_armed(keeper), 1);
+}
 
 /* Gives p's ring back; what it published stays to be drained.  p is zeroed. */
 void produce_close(struct producer *p);
@@ -119,10 +175,18 @@ produce_overhead(uint64_t size, uint64_t usable)
 	return units > 0xffff ? 0xffff : (unsigned)units;
 }
 
+/* Acquire: who has seen it sees the target armed, if that came before it. */
+static inline uint32_t
+produce_ms(const struct keeper_area *keeper)
+{
+	return (uint32_t)atomic_load_explicit(&keeper->ms,
+	    memory_order_acquire);
+}
+
 /* What an event needs of its producer, read before the ring's pointer. */
 struct produce_view {
 	struct rec *recs;
-	const _Atomic uint64_t *msp;
+	const struct keeper_area *keeper;
 	uint64_t limit;
 	uint32_t mask;
 	uint16_t thread;
@@ -142,7 +206,7 @@ produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
 	if (__builtin_expect(p == NULL, 0))
 		return NULL;
 	v->recs = p->recs;
-	v->msp = p->msp;
+	v->keeper = p->keeper;
 	v->limit = p->limit;
 	v->mask = p->mask;
 	v->thread = p->thread;
@@ -220,7 +284,7 @@ produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 		produce_slow(p, addr, w0, size, w3);
 		return;
 	}
-	ms = (uint32_t)atomic_load_explicit(v.msp, memory_order_relaxed);
+	ms = produce_ms(v.keeper);
 	r = &v.recs[head & v.mask];
 #ifdef __x86_64__
 	/*
@@ -284,6 +348,8 @@ void produce_failed(struct producer *p, uint64_t size, unsigned type,
  */
 void produce_range(struct producer *p, uint64_t addr, uint64_t len,
     uint64_t caller);
+/* An allocation that cannot be logged, for a reason of the caller's: counted. */
+void produce_lost(void);
 /* w1 without thread index and w2 as enum rec_control says; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,
     uint64_t w2);

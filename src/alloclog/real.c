@@ -80,10 +80,12 @@ real_lookup_begin(struct lookup *l)
 	struct thread *t = &thread_self;
 
 	l->fast = t->fast;
+	l->left = t->sampler.left;
 	l->error = errno;
 	l->nested = t->looking;
 	t->looking = true;
 	t->fast = NULL;
+	t->sampler.left = 0;
 }
 
 void
@@ -96,6 +98,7 @@ real_lookup_end(const struct lookup *l)
 		(void)dlerror();
 	t->looking = l->nested;
 	t->fast = l->fast;
+	t->sampler.left = l->left;
 	errno = l->error;
 }
 

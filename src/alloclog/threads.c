@@ -113,6 +113,7 @@ thread_end(void *value)
 		return;
 	t->ended = true;
 	t->fast = NULL;
+	t->usual = NULL;
 	t->producer = NULL;
 	if (p == NULL)
 		return;
@@ -206,22 +207,54 @@ hook_attach(void)
 	return attach();
 }
 
+/*
+ * A thread's countdown is its image's: a child's period may be another, and
+ * with its parent's random numbers it would sample the same blocks.
+ */
+static COLD void
+thread_sample(struct thread *t, uint64_t image)
+{
+	static _Atomic uint64_t begun;
+	uint64_t n = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+
+	/* The address differs from run to run, the others within one. */
+	sample_begin(&t->sampler, produce_sample_wanted(),
+	    ((uintptr_t)t ^ image << 48) + (n << 20));
+	t->sampler.image = image;
+}
+
+bool
+thread_joined(void)
+{
+	struct thread *t = &thread_self;
+	uint64_t image;
+
+	if (atomic_load_explicit(&hook_inert, memory_order_relaxed) ||
+	    (unlikely(!produce_attached()) && !hook_attach())) {
+		t->sampler = (struct sampler) { .left = 0 };
+		return false;
+	}
+	image = produce_stream();
+	if (unlikely(t->sampler.image != image) && likely(!t->looking))
+		thread_sample(t, image);
+	return true;
+}
+
 bool
 thread_ready(struct producer **out)
 {
 	struct thread *t = &thread_self;
 	struct producer *p;
 
-	if (atomic_load_explicit(&hook_inert, memory_order_relaxed))
-		return false;
-	if (unlikely(!produce_attached()) && !hook_attach())
+	if (!thread_joined() || !produce_wanted())
 		return false;
 	p = t->producer;
 	/* The page reads zero at first, and again after a fork. */
 	if (unlikely(p == NULL || p->thread == 0))
 		p = thread_open(t);
+	t->usual = thread_samples() ? NULL : p;
 	if (t->depth == 0 && !t->looking && !t->measuring)
-		t->fast = p;
+		t->fast = t->usual;
 	*out = p;
 	return true;
 }

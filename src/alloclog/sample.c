@@ -1,0 +1,232 @@
+/*
+ * The countdown's distribution, and the set of sampled blocks.
+ *
+ * The set is a row of tables, each eight times as large as the one before and
+ * mapped when that one has no room; a block has one line of eight places in
+ * each.  So nothing ever moves, a look-up is a few cache lines, and a program
+ * with some hundred samples has one small table.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "sample.h"
+
+/* --- the countdown -------------------------------------------------------- */
+
+/* splitmix64: any seed will do, and neighbours have nothing in common. */
+static uint64_t
+random_next(struct sampler *s)
+{
+	uint64_t z = s->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/*
+ * -log2(u / 2^64) with 32 bits of fraction, for u of at least 1: a bit for each
+ * time that the mantissa is squared.  A draw is rare enough for that, and libm
+ * is not loaded into a program that did not ask for it.
+ */
+static uint64_t
+minus_log2(uint64_t u)
+{
+	unsigned lead = (unsigned)__builtin_clzll(u);
+	uint64_t m = u << lead, fraction = 0;
+
+	for (int i = 0; i < 32; i++) {
+		m = (uint64_t)((unsigned __int128)m * m >> 64);
+		fraction = fraction << 1 | m >> 63;
+		if (m >> 63 == 0)
+			m <<= 1;
+	}
+	return ((uint64_t)(lead + 1) << 32) - fraction;
+}
+
+#define LN2 UINT64_C(0xb17217f7d1cf79ab) /* in units of 2^-64 */
+
+/*
+ * The whole bytes that an exponential draw begins: of s bytes, at least one is
+ * met with 1 - exp(-s / period).
+ */
+uint64_t
+sample_draw(struct sampler *s)
+{
+	uint64_t u = random_next(s), e;
+
+	e = (uint64_t)((unsigned __int128)minus_log2(u | (u == 0)) * LN2 >>
+	    64);
+	return 1 + (uint64_t)((unsigned __int128)s->period * e >> 32);
+}
+
+void
+sample_begin(struct sampler *s, uint64_t period, uint64_t seed)
+{
+	s->left = 0;
+	s->period = period < SAMPLE_PERIOD_MAX ? period : SAMPLE_PERIOD_MAX;
+	s->random = seed;
+	if (period != 0)
+		s->left = sample_draw(s);
+}
+
+/* What is left of the block behind the byte that was met goes for nothing. */
+bool
+sample_due(struct sampler *s, uint64_t size)
+{
+	if (sample_skips(s, size))
+		return false;
+	s->left = sample_draw(s);
+	return true;
+}
+
+/* --- the filter ----------------------------------------------------------- */
+
+_Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
+
+static void
+filter_count(uint64_t addr, int by)
+{
+	_Atomic uint8_t *count = &sample_filter[sample_hash(addr) >>
+	    (64 - SAMPLE_FILTER_BITS)];
+	uint8_t n = atomic_load_explicit(count, memory_order_relaxed);
+
+	while (n != UINT8_MAX &&
+	    !atomic_compare_exchange_weak_explicit(count, &n,
+		(uint8_t)(n + by), memory_order_acq_rel,
+		memory_order_relaxed))
+		;
+}
+
+/* --- the set -------------------------------------------------------------- */
+
+#define LINE 8		/* places; a cache line */
+#define FIRST_BITS 9	/* lines of the first table */
+#define MORE_BITS 3
+#define TABLES 4	/* 2.4 million places in all */
+#define HELD (UINT64_C(1) << 63)
+
+static _Alignas(64) sample_place first[LINE << FIRST_BITS];
+static _Atomic(sample_place *) more[TABLES - 1];
+
+static size_t
+table_lines(unsigned i)
+{
+	return (size_t)1 << (FIRST_BITS + MORE_BITS * i);
+}
+
+static sample_place *
+table_get(unsigned i)
+{
+	return i == 0 ? first : atomic_load_explicit(&more[i - 1],
+	    memory_order_acquire);
+}
+
+static sample_place *
+table_map(unsigned i)
+{
+	size_t len = table_lines(i) * LINE * sizeof(sample_place);
+	int saved = errno;
+	sample_place *t, *none = NULL;
+	void *map;
+
+	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	t = map != MAP_FAILED ? map : NULL;
+	if (t != NULL &&
+	    !atomic_compare_exchange_strong(&more[i - 1], &none, t)) {
+		munmap(map, len);
+		t = none;
+	}
+	errno = saved;
+	return t;
+}
+
+static sample_place *
+line_of(sample_place *table, unsigned i, uint64_t addr)
+{
+	return &table[(sample_hash(addr) >> 20 & (table_lines(i) - 1)) * LINE];
+}
+
+/* The filter first: whoever finds the block in the set finds it there too. */
+bool
+sample_keep(const void *ptr)
+{
+	uint64_t addr = (uintptr_t)ptr;
+
+	filter_count(addr, 1);
+	for (unsigned i = 0; i < TABLES; i++) {
+		sample_place *table = table_get(i), *line;
+
+		if (table == NULL && (table = table_map(i)) == NULL)
+			break;
+		line = line_of(table, i, addr);
+		for (unsigned k = 0; k < LINE; k++) {
+			uint64_t none = 0;
+
+			if (atomic_load_explicit(&line[k],
+				memory_order_relaxed) == 0 &&
+			    atomic_compare_exchange_strong(&line[k], &none,
+				addr))
+				return true;
+		}
+	}
+	filter_count(addr, -1);
+	return false;
+}
+
+/* Its place, which now holds `then`; NULL when nobody keeps it. */
+static sample_place *
+take(uint64_t addr, uint64_t then)
+{
+	for (unsigned i = 0; i < TABLES; i++) {
+		sample_place *table = table_get(i), *line;
+
+		if (table == NULL)
+			break;
+		line = line_of(table, i, addr);
+		for (unsigned k = 0; k < LINE; k++) {
+			uint64_t was = addr;
+
+			if (atomic_load_explicit(&line[k],
+				memory_order_relaxed) == addr &&
+			    atomic_compare_exchange_strong(&line[k], &was,
+				then))
+				return &line[k];
+		}
+	}
+	return NULL;
+}
+
+bool
+sample_forget(const void *ptr)
+{
+	uint64_t addr = (uintptr_t)ptr;
+
+	if (take(addr, 0) == NULL)
+		return false;
+	filter_count(addr, -1);
+	return true;
+}
+
+sample_place *
+sample_hold(const void *ptr)
+{
+	uint64_t addr = (uintptr_t)ptr;
+
+	return take(addr, addr | HELD);
+}
+
+void
+sample_let_go(sample_place *place)
+{
+	uint64_t addr = atomic_exchange(place, 0) & ~HELD;
+
+	filter_count(addr, -1);
+}
+
+void
+sample_put_back(sample_place *place)
+{
+	atomic_fetch_and(place, ~HELD);
+}
