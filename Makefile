@@ -96,7 +96,7 @@ $(ARCHIVE): $(ROOM_OBJS)
 # The target side: libc only, nothing of ours visible but what interposes.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
-	-DPAGEK_VERSION='"$(VERSION)"'
+	-foptimize-sibling-calls -DPAGEK_VERSION='"$(VERSION)"'
 
 $B/liballoclog.so: $(PIC_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \

@@ -57,6 +57,7 @@ struct hello_image {
 	uint64_t lost;
 	uint64_t seq;
 	unsigned by_type[16][256];	/* records by op and type */
+	bool armed;
 	unsigned controls[16];
 	uint64_t marks;			/* w2 of the last REC_CTL_MARK */
 };
@@ -67,6 +68,9 @@ struct hello {
 	int listener;
 	pthread_t thread;
 	_Atomic bool stop;
+	uint64_t sample;		/* as stream_feed_want_sample(); set before a program runs */
+	bool dormant;			/* images begin dormant; likewise */
+	void (*turn)(struct hello *);	/* called again and again by the thread; likewise */
 	unsigned met;			/* hellos that came */
 	int bad;			/* ring area that must not be joined; or -1 */
 	unsigned n;			/* images */
@@ -155,6 +159,21 @@ hello_inherit(struct hello *h, struct hello_image *im)
 	}
 }
 
+/* As a node does it: the list begins anew, without what is there already. */
+static void
+hello_arm(struct hello_image *im, bool armed)
+{
+	if (im->armed == armed)
+		return;
+	stream_feed_arm(im->feed, armed, hello_now());
+	im->armed = armed;
+	if (!armed)
+		return;
+	blklist_free(im->list);
+	ck_assert_int_eq(blklist_new(&im->list, BLKLIST_INDEXED, 1u << 18), 0);
+	blklist_set_since_click(im->list, true);
+}
+
 static void
 hello_send(int fd, const struct ring_welcome *w, const int *fds, size_t n)
 {
@@ -216,6 +235,10 @@ hello_serve(struct hello *h, int fd, const struct ring_hello *hello)
 	ck_assert_int_eq(stream_feed_new(&im->feed, fds, false, &hello_sink,
 	    im), 0);
 	ck_assert_int_eq(blklist_new(&im->list, BLKLIST_INDEXED, 1u << 18), 0);
+	stream_feed_want_sample(im->feed, h->sample);
+	im->armed = true;
+	if (h->dormant)
+		hello_arm(im, false);
 	if (hello->flags & RING_HELLO_FORKED)
 		hello_inherit(h, im);
 	h->n++;
@@ -285,6 +308,8 @@ hello_thread(void *arg)
 		}
 		for (unsigned i = 0; i < h->n; i++)
 			stream_feed_pass(h->images[i].feed, hello_now());
+		if (h->turn != NULL)
+			h->turn(h);
 	}
 	while (nkept > 0)
 		close(kept[--nkept]);

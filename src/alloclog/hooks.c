@@ -346,69 +346,127 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 
 /* --- the hooks ---------------------------------------------------------- */
 
-EXPORT HOT void *
+OUTLINE HOT void *
+malloc_logged(size_t size, struct producer *p)
+{
+	void *ptr = real.malloc(size);
+
+	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
+	return ptr;
+}
+
+OUTLINE void *
+malloc_other(size_t size)
+{
+	void *ptr = malloc_slow(size, FRAME);
+
+	FRAME_KEPT();
+	return ptr;
+}
+
+/* The request has failed: logged though its like was not to be. */
+OUTLINE COLD void *
+alloc_failed(uint64_t size, unsigned type)
+{
+	hook_allocated(NULL, size, NULL, type, FRAME);
+	FRAME_KEPT();
+	return NULL;
+}
+
+OUTLINE void *
+malloc_counted(size_t size)
+{
+	void *ptr;
+
+	if (unlikely(!sample_skips(&thread_self.sampler, size)))
+		return malloc_other(size);
+	ptr = real.malloc(size);
+	return likely(ptr != NULL) ? ptr : alloc_failed(size, TYPE_MALLOC);
+}
+
+EXPORT void *
 malloc(size_t size)
 {
 	struct producer *p = thread_fast();
+
+	if (likely(p != NULL))
+		return malloc_logged(size, p);
+	if (likely(produce_asleep()))
+		return real.malloc(size);
+	return malloc_counted(size);
+}
+
+OUTLINE void *
+calloc_logged(size_t n, size_t size, struct producer *p)
+{
+	void *ptr = real.calloc(n, size);
+
+	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, FRAME);
+	return ptr;
+}
+
+OUTLINE void *
+calloc_other(size_t n, size_t size)
+{
+	void *ptr = calloc_slow(n, size, FRAME);
+
+	FRAME_KEPT();
+	return ptr;
+}
+
+OUTLINE void *
+calloc_counted(size_t n, size_t size)
+{
+	uint64_t bytes = product(n, size);
 	void *ptr;
 
-	if (unlikely(p == NULL)) {
-		if (likely(hook_skips(size))) {
-			ptr = real.malloc(size);
-			if (unlikely(ptr == NULL))
-				hook_allocated(NULL, size, NULL, TYPE_MALLOC,
-				    FRAME);
-		} else {
-			ptr = malloc_slow(size, FRAME);
-		}
-		FRAME_KEPT();
-		return ptr;
-	}
-	ptr = real.malloc(size);
-	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
-	return ptr;
+	if (unlikely(!sample_skips(&thread_self.sampler, bytes)))
+		return calloc_other(n, size);
+	ptr = real.calloc(n, size);
+	return likely(ptr != NULL) ? ptr : alloc_failed(bytes, TYPE_CALLOC);
 }
 
 EXPORT void *
 calloc(size_t n, size_t size)
 {
 	struct producer *p = thread_fast();
-	void *ptr;
 
-	if (unlikely(p == NULL)) {
-		if (likely(hook_skips(product(n, size)))) {
-			ptr = real.calloc(n, size);
-			if (unlikely(ptr == NULL))
-				hook_allocated(NULL, product(n, size), NULL,
-				    TYPE_CALLOC, FRAME);
-		} else {
-			ptr = calloc_slow(n, size, FRAME);
-		}
-		FRAME_KEPT();
-		return ptr;
-	}
-	ptr = real.calloc(n, size);
-	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, FRAME);
-	return ptr;
+	if (likely(p != NULL))
+		return calloc_logged(n, size, p);
+	if (likely(produce_asleep()))
+		return real.calloc(n, size);
+	return calloc_counted(n, size);
 }
 
-EXPORT HOT void
+OUTLINE HOT void
+free_logged(void *ptr, struct producer *p)
+{
+	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, origin_freer(p, FRAME));
+	real.free(ptr);
+}
+
+OUTLINE void
+free_other(void *ptr)
+{
+	free_slow(ptr, FRAME);
+	FRAME_KEPT();
+}
+
+EXPORT void
 free(void *ptr)
 {
 	struct producer *p = thread_fast();
 
 	if (unlikely(ptr == NULL))
 		return;
-	if (unlikely(p == NULL) || unlikely(pool_has(ptr))) {
-		if (likely(!pool_has(ptr)) && likely(hook_skips_free(ptr)))
-			real.free(ptr);
-		else
-			free_slow(ptr, FRAME);
-		FRAME_KEPT();
-		return;
-	}
-	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, origin_freer(p, FRAME));
-	real.free(ptr);
+	if (unlikely(pool_has(ptr)))
+		free_other(ptr);
+	else if (likely(p != NULL))
+		free_logged(ptr, p);
+	else if (likely(hook_skips_free(ptr)))
+		real.free(ptr);
+	else
+		free_other(ptr);
 }
 
 /*
@@ -447,13 +505,22 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 	return ptr;
 }
 
-EXPORT void *
-realloc(void *old, size_t size)
+OUTLINE void *
+realloc_other(void *old, size_t size)
 {
 	void *ptr = realloc_from(old, size, FRAME);
 
 	FRAME_KEPT();
 	return ptr;
+}
+
+EXPORT void *
+realloc(void *old, size_t size)
+{
+	if (unlikely(thread_fast() == NULL) && likely(produce_asleep()) &&
+	    likely(!pool_has(old)))
+		return real.realloc(old, size);
+	return realloc_other(old, size);
 }
 
 /*

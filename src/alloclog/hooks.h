@@ -24,6 +24,7 @@
  *
  * The way of an event
  *	hook -> thread_fast() -> real call -> produce_*()
+ *	hook -> produce_asleep() -> real call
  *	hook -> hook_skips() -> real call
  *	hook -> slow path -> real_get() -> thread_ready() -> attach()
  *
@@ -48,6 +49,17 @@
 #define HOT __attribute__((flatten))
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
+/*
+ * What a hook ends in by a jump: it stands on the hook's frame, so that its own
+ * frame address is where the program called.  Hooks have no frame of their own
+ * then, and pay for none when there is nothing to log.  Where calls are not
+ * made into jumps it is a part of the hook.
+ */
+#ifdef __OPTIMIZE__
+#define OUTLINE static NOINLINE
+#else
+#define OUTLINE static inline __attribute__((always_inline))
+#endif
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 /*
  * Behind the last call that was given FRAME: a jump in its place would give the
@@ -234,22 +246,16 @@ thread_samples(void)
 static inline bool
 hook_skips(uint64_t size)
 {
-	struct thread *t = &thread_self;
-
-	if (t->sampler.left != 0)
-		return sample_skips(&t->sampler, size);
-	return produce_asleep() && likely(!t->looking);
+	return produce_asleep() || sample_skips(&thread_self.sampler, size);
 }
 
 /* The same of the free of a block that is not the pool's. */
 static inline bool
 hook_skips_free(const void *ptr)
 {
-	struct thread *t = &thread_self;
-
-	if (t->sampler.left != 0)
-		return likely(!sample_maybe(ptr));
-	return produce_asleep() && likely(!t->looking);
+	return produce_asleep() ||
+	    (likely(thread_self.sampler.left != 0) &&
+		likely(!sample_maybe(ptr)));
 }
 
 /* --- who asked (threads.c) ------------------------------------------------ */

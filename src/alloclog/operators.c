@@ -331,27 +331,37 @@ struct call {
 };
 
 /*
- * Without a fast producer: what this operator will ask of malloc or free, up
- * to `reach` bytes, will be skipped there, or it is the allocator's own and is
- * skipped here.
+ * The real operator, when it is one of those that were there at the start and
+ * there is nothing to log of this call: of what it will ask of malloc or free,
+ * or of itself where it does not come there.
  */
-static inline bool
-call_skips(const struct call *c, size_t size, size_t reach, uintptr_t block)
+static inline void *
+op_unlogged(enum op op, size_t size, size_t align, const void *block)
 {
-	if (block != 0)
-		return hook_skips_free((const void *)block);
-	if (thread_samples() && !c->own)
-		return thread_self.sampler.left > size + reach;
-	return hook_skips(size);
+	const struct op_real *r = &loaded.ops[op];
+	uint64_t left = thread_self.sampler.left;
+	bool skips;
+
+	if (!likely(atomic_load_explicit(&loaded.ready, memory_order_acquire)))
+		return NULL;
+	if (likely(produce_asleep()))
+		return r->fn;
+	if (block != NULL)
+		skips = hook_skips_free(block);
+	else if (r->own)
+		skips = sample_skips(&thread_self.sampler, size);
+	else	/* what it asks for is rounded up, and 0 is 1 */
+		skips = left > size && left - size > align + 1;
+	return likely(skips) ? r->fn : NULL;
 }
 
 /*
- * Opens the scope of a new (block 0) or a delete, unless there is nothing to
- * log or it is the inner part of a delete that has one.
+ * Opens the scope of a new (block 0) or a delete, unless nobody listens or it
+ * is the inner part of a delete that has one.
  */
 static inline __attribute__((always_inline)) void
-call_begin(struct call *c, enum op op, size_t size, size_t align,
-    uintptr_t block, unsigned type, uintptr_t origin)
+call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
+    unsigned type, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
 	const struct op_real *r;
@@ -366,8 +376,7 @@ call_begin(struct call *c, enum op op, size_t size, size_t align,
 	c->fn = r->fn;
 	c->own = r->own || unlikely(r->fn == NULL);
 	c->opened = false;
-	if (unlikely(thread_fast() == NULL) &&
-	    call_skips(c, size, align + 1, block))
+	if (unlikely(produce_asleep()))
 		return;
 	if (unlikely(t->depth > 0)) {
 		scope_drop_dead(t, origin);
@@ -433,13 +442,13 @@ struct nothrow;
 
 #define NEW(symbol, op, type, align, params, args) \
 	EXPORT void *symbol params; \
-	EXPORT void *symbol params \
+	OUTLINE void *logged##symbol params \
 	{ \
 		struct call c; \
 		void *ptr; \
  \
 		TELL_WHEN_UNWOUND(); \
-		call_begin(&c, op, size, align, 0, type, FRAME); \
+		call_begin(&c, op, size, 0, type, FRAME); \
 		if (unlikely(c.own)) \
 			thread_self.last = 0; \
 		if (likely(c.fn != NULL)) \
@@ -451,6 +460,15 @@ struct nothrow;
 		else if (likely(c.opened)) \
 			scope_close(&thread_self, c.depth); \
 		return ptr; \
+	} \
+	EXPORT void *symbol params \
+	{ \
+		void *fn; \
+ \
+		if (unlikely(thread_fast() == NULL) && \
+		    (fn = op_unlogged(op, size, align, NULL)) != NULL) \
+			return ((void *(*) params)fn)args; \
+		return logged##symbol args; \
 	}
 
 NEW(_Znwm, OP_NEW, TYPE_NEW, 0, (size_t size), (size))
@@ -482,13 +500,11 @@ delete_without(void *ptr)
 
 #define DELETE(symbol, op, type, params, args) \
 	EXPORT void symbol params; \
-	EXPORT void symbol params \
+	OUTLINE void logged##symbol params \
 	{ \
 		struct call c; \
  \
-		if (unlikely(ptr == NULL)) \
-			return; \
-		call_begin(&c, op, 0, 0, (uintptr_t)ptr, type, FRAME); \
+		call_begin(&c, op, 0, (uintptr_t)ptr, type, FRAME); \
 		if (unlikely(c.opened && c.own) && !pool_has(ptr)) \
 			hook_freeing(ptr, type, FRAME); \
 		if (likely(c.fn != NULL)) \
@@ -497,6 +513,18 @@ delete_without(void *ptr)
 			delete_without(ptr); \
 		if (c.opened) \
 			scope_close(&thread_self, c.depth); \
+	} \
+	EXPORT void symbol params \
+	{ \
+		void *fn; \
+ \
+		if (unlikely(ptr == NULL)) \
+			return; \
+		if (unlikely(thread_fast() == NULL) && \
+		    (fn = op_unlogged(op, 0, 0, ptr)) != NULL) \
+			((void (*) params)fn)args; \
+		else \
+			logged##symbol args; \
 	}
 
 DELETE(_ZdlPv, OP_DEL, TYPE_DELETE, (void *ptr), (ptr))
