@@ -233,6 +233,14 @@ same_end(const struct wire_msg *a, const struct wire_msg *b)
 }
 
 static void
+same_arm(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(arm.index);
+	SAME_ID(arm.epoch);
+	SAME(arm.arming);
+}
+
+static void
 same_site(const struct wire_msg *a, const struct wire_msg *b)
 {
 	size_t i;
@@ -298,6 +306,8 @@ static void (*const same_body[])(const struct wire_msg *,
 	[WIRE_SITED] = same_sited,
 	[WIRE_FRAME] = same_frame,
 	[WIRE_FRAMED] = same_framed,
+	[WIRE_ARM] = same_arm,
+	[WIRE_ARMED] = NULL,
 };
 
 static void
@@ -380,6 +390,7 @@ START_TEST(requests_fit_into_a_request)
 	static const uint32_t requests[] = {
 		WIRE_HELLO, WIRE_NAME, WIRE_READ, WIRE_SNAP, WIRE_STAT,
 		WIRE_SYM, WIRE_TYPES, WIRE_END, WIRE_SITE, WIRE_FRAME,
+		WIRE_ARM,
 	};
 	struct wire_msg m;
 
@@ -598,7 +609,7 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 {
 	refuses(&(struct wire_msg) { .type = WIRE_LPUT });
 	refuses(&(struct wire_msg) { .type = WIRE_LACK });
-	refuses(&(struct wire_msg) { .type = WIRE_FRAMED + 1 });
+	refuses(&(struct wire_msg) { .type = WIRE_ARMED + 1 });
 	BREAKS(WIRE_HELLO, hello.max, 0);
 	BREAKS(WIRE_HELLO, hello.client.len, WIRE_TEXT_MAX + 1);
 	BREAKS(WIRE_NAMED, named.state, WIRE_S_DORMANT + 1);
@@ -625,6 +636,7 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 	BREAKS(WIRE_FRAMED, framed.n, 0);
 	BREAKS(WIRE_FRAMED, framed.words.len, 17);
 	BREAKS(WIRE_FRAMED, framed.fetch.len, WIRE_TEXT_MAX + 1);
+	BREAKS(WIRE_ARM, arm.arming, WIRE_ARM_HOLD + 1);
 }
 END_TEST
 
@@ -746,7 +758,7 @@ wire_suite(void)
 	EACH_TYPE(core, ordinary_messages_come_back_the_same);
 	EACH_TYPE(core, largest_messages_fit_and_come_back_the_same);
 	EACH_TYPE(core, messages_of_zeros_come_back_the_same);
-	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 10);
+	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 11);
 	tcase_add_test(core, last_part_has_no_next);
 	EACH_OF(core, unknown_key_is_skipped, sample_edges);
 	tcase_add_test(core, key_without_must_may_be_absent);

@@ -23,7 +23,7 @@ static const uint32_t sample_types[] = {
 	WIRE_HELLO, WIRE_WELCOME, WIRE_NAME, WIRE_NAMED, WIRE_READ, WIRE_DATA,
 	WIRE_SNAP, WIRE_PART, WIRE_STAT, WIRE_STATS, WIRE_ERR, WIRE_SYM,
 	WIRE_SYMS, WIRE_TYPES, WIRE_TYPED, WIRE_END, WIRE_ENDED, WIRE_SITE,
-	WIRE_SITED, WIRE_FRAME, WIRE_FRAMED,
+	WIRE_SITED, WIRE_FRAME, WIRE_FRAMED, WIRE_ARM, WIRE_ARMED,
 };
 
 #define SAMPLE_TYPES (sizeof sample_types / sizeof sample_types[0])
@@ -125,6 +125,9 @@ static const struct wire_msg sample_ordinary[] = {
 		    "\x04" "main" "\0" "\0\0\0\0"
 		    "\x90\x23\x12\x11\x22\x7f" "\0\0" "\x04" "\0"
 		    "\x90\x23\x12\x11\x22\x7f\0\0" "\0" "\0") } },
+	[WIRE_ARM] = { .type = WIRE_ARM, .id = 13, .arm = {
+		.index = 3, .epoch = ID, .arming = WIRE_ARM_WATCH } },
+	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = 13 },
 };
 
 #define U32 UINT32_MAX
@@ -214,6 +217,9 @@ static const struct wire_msg sample_largest[] = {
 	[WIRE_FRAMED] = { .type = WIRE_FRAMED, .id = U32, .framed = {
 		.index = U32, .fetched_kb = U32, .fetch_kb = U32,
 		.fetch = FULL_TEXT } },
+	[WIRE_ARM] = { .type = WIRE_ARM, .id = U32, .arm = {
+		.index = U32, .epoch = FULL_ID, .arming = WIRE_ARM_HOLD } },
+	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = U32 },
 };
 
 static inline void
@@ -561,6 +567,10 @@ static const struct sample_raw sample_wrong[] = {
 	    "08590210" "01000000" "41" "01", .fill = "00", .times = 522 },
 	{ .name = "sited-depth-255-of-nothing", .head = "a500140101" "0400"
 	    "0701" "0846" "01000000" "ff" "01" },
+	{ .name = "arm-arming-3", .head = "a500170101" "0400" "0603"
+	    "0550", .fill = "00", .times = 16 },
+	{ .name = "arm-no-arming", .head = "a400170101" "0400" "0550",
+	    .fill = "00", .times = 16 },
 	{ .name = "sited-end-unknown", .head = "a500140101" "0400" "0701"
 	    "0846" "01000000" "00" "07" },
 	{ .name = "frame-65", .head = "a500150101" "0400" "0550"
@@ -587,7 +597,7 @@ static const struct sample_raw sample_wrong[] = {
 static const struct sample_raw sample_unknown[] = {
 	{ .name = "listing", .head = "a300080101" "036161" },
 	{ .name = "listed", .head = "a200090101" },
-	{ .name = "type-23", .head = "a200170101" },
+	{ .name = "type-25", .head = "a20018190101" },
 	{ .name = "type-2-32-minus-1", .head = "a2001affffffff0101" },
 };
 

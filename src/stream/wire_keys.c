@@ -204,6 +204,12 @@ static const struct wire_field end[] = {
 	MUST(5, ID, end.epoch, 0),
 };
 
+static const struct wire_field arm[] = {
+	MUST(4, UINT, arm.index, ANY),
+	MUST(5, ID, arm.epoch, 0),
+	MUST(6, UINT, arm.arming, WIRE_ARM_HOLD),
+};
+
 static const struct wire_field err[] = {
 	MUST(2, UINT, err.code, 255),
 	MUST(3, TEXT, err.text, WIRE_TEXT_MAX),
@@ -324,6 +330,8 @@ static const struct wire_layout layouts[] = {
 	LAYOUT(WIRE_SITED, sited, check_sited),
 	LAYOUT(WIRE_FRAME, frame, NULL),
 	LAYOUT(WIRE_FRAMED, framed, check_framed),
+	LAYOUT(WIRE_ARM, arm, NULL),
+	[WIRE_ARMED] = { .name = "WIRE_ARMED" },
 };
 
 const struct wire_layout *
