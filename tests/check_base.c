@@ -494,6 +494,35 @@ START_TEST(mistyped_word_finds_its_neighbour)
 }
 END_TEST
 
+/* --- sizes as people write them ------------------------------------------ */
+
+#define REFUSED UINT64_C(77)	/* what stood there before */
+
+static const struct {
+	const char *text;
+	uint64_t n;
+} size_cases[] = {
+	{ "0", 0 }, { "1", 1 }, { "512k", 524288 }, { "512K", 524288 },
+	{ "1M", 1048576 }, { "2g", UINT64_C(2) << 30 },
+	{ "1T", UINT64_C(1) << 40 }, { "1024G", UINT64_C(1) << 40 },
+	{ "2T", REFUSED }, { "1099511627777", REFUSED },
+	{ "18446744073709551616", REFUSED }, { "99999999999999999999k",
+	REFUSED }, { "", REFUSED }, { "k", REFUSED }, { "-1", REFUSED },
+	{ "+1", REFUSED }, { " 1", REFUSED }, { "1 ", REFUSED },
+	{ "1kb", REFUSED }, { "1x", REFUSED }, { "1.5k", REFUSED },
+	{ "0x10", REFUSED },
+};
+
+START_TEST(size_is_read_as_people_write_it)
+{
+	uint64_t n = REFUSED;
+	int r = base_parse_size(size_cases[_i].text, UINT64_C(1) << 40, &n);
+
+	ck_assert_int_eq(r, size_cases[_i].n == REFUSED ? -EINVAL : 0);
+	ck_assert_msg(n == size_cases[_i].n, "%s", size_cases[_i].text);
+}
+END_TEST
+
 static Suite *
 base_suite(void)
 {
@@ -507,6 +536,8 @@ base_suite(void)
 	tcase_add_test(t, something_is_never_shown_as_nothing);
 	tcase_add_loop_test(t, digits_are_grouped_and_bytes_are_human, 0,
 	    BASE_NELEM(human_cases));
+	tcase_add_loop_test(t, size_is_read_as_people_write_it, 0,
+	    BASE_NELEM(size_cases));
 	suite_add_tcase(s, t);
 
 	t = tcase_create("Text");

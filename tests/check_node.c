@@ -440,13 +440,44 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"live_blocks\": 1, \"live_bytes\": 7, \"lost\": 0, "
 	    "\"duplicate\": 1, \"unknown_free\": 1, \"illegal_type\": 1, "
 	    "\"full\": 0, \"sites_full\": 5, \"walks\": 9, "
+	    "\"est_blocks\": 1, \"est_bytes\": 7, \"sample\": 0, "
+	    "\"dormant\": false, \"armed_ms\": null, "
 	    "\"complete\": true}\n"
 	    "{\"pid\": 42, \"comm\": \"target\", \"allocs\": 0, "
 	    "\"frees\": 0, \"failed\": 0, \"inherited_blocks\": 0, "
 	    "\"live_blocks\": 0, \"live_bytes\": 0, \"lost\": 12, "
 	    "\"duplicate\": 0, \"unknown_free\": 0, \"illegal_type\": 0, "
 	    "\"full\": 0, \"sites_full\": 0, \"walks\": 0, "
+	    "\"est_blocks\": 0, \"est_bytes\": 0, \"sample\": 0, "
+	    "\"dormant\": false, \"armed_ms\": null, "
 	    "\"complete\": false}\n");
+	unlink(path);
+}
+END_TEST
+
+START_TEST(what_a_dormant_image_did_is_null_in_the_report)
+{
+	char path[] = "/tmp/check_node.XXXXXX", text[4096];
+	struct node_opts opts = { .fd = -1, .report = path };
+	struct keeper *k;
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	node_up(&opts);
+	k = new_keeper("ALLOCLOG.a.41", 41);
+	k->arming.asleep = true;
+	tree_end_image(k, WIRE_S_EXECED, 0, NULL);
+	k = new_keeper("ALLOCLOG.b.42", 42);
+	k->arming.wall_ms = 1700000000123;
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	node_down();
+	read_report(path, text, sizeof text);
+	ck_assert_ptr_nonnull(strstr(text, "\"allocs\": null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"dormant\": true, "
+	    "\"armed_ms\": null, \"complete\": false"));
+	ck_assert_ptr_nonnull(strstr(text, "\"dormant\": false, "
+	    "\"armed_ms\": 1700000000123, \"complete\": true"));
 	unlink(path);
 }
 END_TEST
@@ -503,6 +534,7 @@ suite(void)
 	suite_add_tcase(s, t);
 	t = tcase_create("ends");
 	tcase_add_test(t, an_ended_image_is_one_line_of_the_report);
+	tcase_add_test(t, what_a_dormant_image_did_is_null_in_the_report);
 	tcase_add_test(t, lists_of_the_last_ended_images_are_kept_and_no_more);
 	suite_add_tcase(s, t);
 	return s;

@@ -90,6 +90,12 @@ void base_group_digits(char *out, size_t cap, uint64_t n);
 void base_human_bytes(char *out, size_t cap, uint64_t bytes);
 
 /*
+ * A number of bytes as people write it: "4096", "512k", "1M", "2G", "1T", in
+ * units of 1024, small and capital letters alike; at most max.  -EINVAL.
+ */
+int base_parse_size(const char *text, uint64_t max, uint64_t *out);
+
+/*
  * Copies `len` bytes of outside text as safe text: control and invalid bytes
  * as \xNN; bidirectional, zero-width and unassigned characters as '?', as are
  * combining marks but for one after each character; with `ascii` every other

@@ -5,6 +5,7 @@
 #include "base.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <locale.h>
 #include <pthread.h>
 #include <string.h>
@@ -276,4 +277,33 @@ base_nearest(const char *word, const char *const *words, size_t n)
 		}
 	}
 	return nearest;
+}
+
+/* --- numbers as people write them ---------------------------------------- */
+
+int
+base_parse_size(const char *text, uint64_t max, uint64_t *out)
+{
+	static const char units[] = "kmgt";
+	const char *unit;
+	uint64_t n = 0;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (n > (UINT64_MAX - 9) / 10)
+			return -EINVAL;
+		n = n * 10 + (uint64_t)(*text - '0');
+	}
+	if (*text != '\0') {
+		unit = strchr(units, *text | 0x20);
+		if (unit == NULL || *unit == '\0' || text[1] != '\0')
+			return -EINVAL;
+		shift = 10 * (unsigned)(unit - units + 1);
+	}
+	if (n > max >> shift)
+		return -EINVAL;
+	*out = n << shift;
+	return 0;
 }

@@ -20,9 +20,6 @@
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
 #define ADAPT_SKIP (32 * LIST_CHUNK)
 
-/* With it a block of any size, in parts, is below 2^58. */
-#define PERIOD_MAX (UINT64_C(1) << 40)
-
 static const struct list_ops *const kinds[] = {
 	[BLKLIST_INDEXED] = &list_indexed,
 	[BLKLIST_LITERAL] = &list_literal,
@@ -140,7 +137,9 @@ void
 blklist_sample(struct blklist *l, uint64_t period_bytes)
 {
 	assert(l->counts.aRecActive == 0);
-	l->period = period_bytes > PERIOD_MAX ? PERIOD_MAX : period_bytes;
+	/* With it a block of any size, in parts, is below 2^58. */
+	l->period = period_bytes > BLKLIST_SAMPLE_MAX ? BLKLIST_SAMPLE_MAX :
+	    period_bytes;
 	l->est = (struct list_estimate){ 0 };
 	publish(l);
 }

@@ -142,6 +142,8 @@ void blklist_set_opaque(struct blklist *, bool);
 /* Unknown frees count as earlier from here on (--since click, after a stop). */
 void blklist_set_since_click(struct blklist *, bool);
 
+#define BLKLIST_SAMPLE_MAX (UINT64_C(1) << 40)	/* the longest period, in bytes */
+
 /*
  * The target logs a sample: an allocation is logged with the probability
  * 1 - exp(-size / period) (one byte for a size of 0), so a listed block stands

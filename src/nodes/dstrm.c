@@ -99,6 +99,13 @@ dstrm_rename(struct dstrm *t, uint32_t index, const char *name)
 	return 0;
 }
 
+void
+dstrm_renew(struct dstrm *t, uint32_t index)
+{
+	if (dstrm_at(t, index) != NULL)
+		draw_epoch(&t->row[index]);
+}
+
 const struct dstrm_row *
 dstrm_at(const struct dstrm *t, uint32_t index)
 {

@@ -46,6 +46,9 @@ int dstrm_find(const struct dstrm *, const char *name, size_t len,
 /* Another name, and so another epoch.  -ENOENT, -ENAMETOOLONG. */
 int dstrm_rename(struct dstrm *, uint32_t index, const char *name);
 
+/* The row begins to mean another list of the same stream: another epoch. */
+void dstrm_renew(struct dstrm *, uint32_t index);
+
 /* The row behind an index, or NULL when there is none. */
 const struct dstrm_row *dstrm_at(const struct dstrm *, uint32_t index);
 

@@ -172,6 +172,7 @@ welcome(struct acceptor *a, int fd)
 	int r;
 
 	k->stream = atomic_fetch_add(&h->node->last_stream, 1) + 1;
+	arming_welcome(k);
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, a->spare_fds);
 	if (r == 0) {

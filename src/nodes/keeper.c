@@ -20,6 +20,30 @@ static void keeper_free(struct keeper *);
 static void detach(struct keeper *);
 
 static int
+make_list(const struct keeper *k, uint32_t max, bool forks,
+    struct blklist **out)
+{
+	struct blklist *list;
+	int r;
+
+	r = blklist_new(&list, k->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED,
+	    max);
+	if (r < 0)
+		return r;
+	if (forks) {
+		r = blklist_remember(list, REMEMBERED);
+		if (r < 0) {
+			blklist_free(list);
+			return r;
+		}
+	}
+	blklist_set_opaque(list, k->classic);
+	blklist_sample(list, k->sample);
+	*out = list;
+	return 0;
+}
+
+static int
 make_lists(struct keeper *k, const struct keeper_opts *o)
 {
 	uint32_t max = o->max;
@@ -31,22 +55,15 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 	if (r < 0)
 		return r;
 	k->first = stream_queue_next(k->queue);
-	r = blklist_new(&k->list,
-	    o->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
+	/* Any process may fork, and says so only afterwards. */
+	r = make_list(k, max, o->with_feed, &k->list);
 	if (r < 0)
 		return r;
-	/* Any process may fork, and says so only afterwards. */
-	if (o->with_feed) {
-		r = blklist_remember(k->list, REMEMBERED);
-		if (r < 0)
-			return r;
-	}
 	if (!o->classic) {
 		r = stream_sites_new(&k->sites);
 		if (r < 0)
 			return r;
 	}
-	blklist_set_opaque(k->list, o->classic);
 	k->types = malloc(sizeof *k->types);
 	if (k->types == NULL)
 		return -ENOMEM;
@@ -74,6 +91,8 @@ keeper_new(struct keeper **out, struct node *node,
 	k->state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;
 	k->classic = o->classic;
 	k->levels = !o->classic;
+	if (o->with_feed)
+		k->sample = node->opts.sample;
 	pthread_mutex_init(&k->modules_lock, NULL);
 	if (!o->no_list) {
 		r = make_lists(k, o);
@@ -88,6 +107,7 @@ keeper_new(struct keeper **out, struct node *node,
 		stream_feed_sites(k->feed, k->sites);
 		stream_feed_want_stacks(k->feed, node->opts.stack,
 		    node->opts.free_stacks);
+		stream_feed_want_sample(k->feed, k->sample);
 	}
 	*out = k;
 	return 0;
@@ -108,6 +128,52 @@ keeper_check_list(struct keeper *k)
 	if (r == 0)
 		keeper_types_changed(k);
 	return r;
+}
+
+static void
+begin_counting(struct keeper *k)
+{
+	memset(k->lost, 0, sizeof k->lost);
+	k->bad = k->mismatches = 0;
+	k->unsure = k->since_click = false;
+	k->reason[0] = '\0';
+	k->sites_full_then += k->sites_full;
+	k->walks_then += k->walks;
+	k->sites_full = k->walks = 0;
+}
+
+int
+keeper_anew(struct keeper *k)
+{
+	uint32_t max = blklist_counts(k->list)->aRecMax;
+	bool checked = k->oracle != NULL;
+	struct stream_queue *queue;
+	struct blklist *list;
+	int r;
+
+	r = stream_queue_new(&queue, STREAM_QUEUE_RECORDS);
+	if (r < 0)
+		return r;
+	r = make_list(k, max, k->feed != NULL, &list);
+	if (r < 0) {
+		stream_queue_free(queue);
+		return r;
+	}
+	stream_queue_free(k->queue);
+	blklist_free(k->list);
+	blklist_free(k->oracle);
+	k->queue = queue;
+	k->list = list;
+	k->oracle = NULL;
+	k->first = stream_queue_next(queue);
+	free(k->tag);
+	k->tag = NULL;
+	begin_counting(k);
+	keeper_types_changed(k);
+	if (checked && keeper_check_list(k) < 0)
+		snprintf(k->reason, sizeof k->reason,
+		    "out of memory for the literal list: not checked");
+	return 0;
 }
 
 static void
@@ -361,8 +427,8 @@ count_stacks(struct keeper *k)
 {
 	const struct stream_feed_counts *n = stream_feed_counts(k->feed);
 
-	k->sites_full = n->sites_full;
-	k->walks = n->walks;
+	k->sites_full = n->sites_full - k->sites_full_then;
+	k->walks = n->walks - k->walks_then;
 }
 
 static int
@@ -472,6 +538,11 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 			state = WIRE_S_NO_DATA;
 			reason = "it could not take the rings that it was "
 			    "given, or not in time";
+		} else if (k->arming.asleep && state == WIRE_S_ENDED) {
+			k->missed = true;
+			state = WIRE_S_NO_DATA;
+			reason = "it was dormant when it ended: nothing was "
+			    "logged";
 		} else {
 			keep_due(k);
 		}

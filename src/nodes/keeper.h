@@ -26,6 +26,7 @@
 #include "../stream/stream.h"
 #include "../stream/wire.h"
 #include "../symbol/symbol.h"
+#include "arming.h"
 
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
 #define KEEPER_BATCH 4096		/* records of one blklist_apply() */
@@ -75,6 +76,8 @@ struct keeper {
 	uint64_t arrival;		/* number of its hello's connection; 0: it said none */
 	bool unsure;			/* began with what is not known to be right */
 	bool since_click;		/* unknown frees may be of blocks never logged */
+	struct arming arming;		/* does it log, and for whom? */
+	uint64_t sample;		/* mean bytes between its samples; 0: every event is logged */
 
 	struct stream_feed *feed;	/* NULL: has none, or no more */
 	struct bell *bell;		/* NULL: not needed so far */
@@ -103,7 +106,8 @@ struct keeper {
 	uint64_t bad;			/* bad records */
 	uint64_t mismatches;		/* of list and oracle */
 	uint32_t cycle_us;		/* of the last pass */
-	uint64_t sites_full, walks;	/* of the feed, as stream_feed_counts() has them; they stay behind it */
+	uint64_t sites_full, walks;	/* of the feed since this list began; they stay behind it */
+	uint64_t sites_full_then, walks_then;	/* what it had counted when the list began */
 	int64_t beat_ms;		/* the millisecond that the target may copy by now */
 	int64_t now_ms;			/* of a source: its own clock */
 
@@ -147,6 +151,12 @@ int keeper_new(struct keeper **, struct node *, const struct keeper_opts *,
  * than a target waits for its welcome: so this is not keeper_new()'s affair.
  */
 int keeper_check_list(struct keeper *);
+/*
+ * Queue and list begin anew, and with them all that is counted: nothing of
+ * before is known any more but what its threads have said of themselves.
+ * -ENOMEM: all is as it was.
+ */
+int keeper_anew(struct keeper *);
 void keeper_ref(struct keeper *);
 void keeper_unref(struct keeper *);
 

@@ -124,7 +124,7 @@ node_done_check(struct node *node)
 enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
 	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
-	OPT_FREE_STACK,
+	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE,
 };
 
 static const struct option_entry {
@@ -143,6 +143,8 @@ static const struct option_entry {
 	{ "stream", required_argument, OPT_STREAM },
 	{ "stack", required_argument, OPT_STACK },
 	{ "free-stack", no_argument, OPT_FREE_STACK },
+	{ "dormant", no_argument, OPT_DORMANT },
+	{ "sample", required_argument, OPT_SAMPLE },
 };
 
 static int
@@ -203,6 +205,12 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 		break;
 	case OPT_FREE_STACK:
 		o->free_stacks = true;
+		break;
+	case OPT_DORMANT:
+		o->dormant = true;
+		break;
+	case OPT_SAMPLE:
+		r = base_parse_size(arg, BLKLIST_SAMPLE_MAX, &o->sample);
 		break;
 	}
 	return r;

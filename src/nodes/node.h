@@ -37,6 +37,8 @@ struct node_opts {
 	bool check_list;
 	unsigned stack;			/* frames of an allocation's stack; 0: its caller alone */
 	bool free_stacks;		/* frees have theirs too */
+	bool dormant;			/* targets log nothing until they are armed */
+	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	const char *report;
 	const char *demo;
 	const char *demo_at;
@@ -58,6 +60,7 @@ struct node {
 	struct keepers ended;		/* with a row, first ended first */
 	_Atomic unsigned targets;	/* live ones that have a stream; the acceptor reads it */
 	_Atomic uint64_t last_stream;	/* ids given out */
+	_Atomic bool awake;		/* some target logs, as far as is known */
 
 	struct serve serve;
 	struct lookup lookup;

@@ -101,6 +101,8 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "full", n->full },
 		{ "sites_full", k->sites_full },
 		{ "walks", k->walks },
+		{ "est_blocks", n->est_blocks },
+		{ "est_bytes", n->est_bytes },
 	};
 	char line[1024];
 	size_t len = 0;
@@ -114,13 +116,23 @@ report_image(struct report *rep, const struct keeper *k)
 		base_append(line, sizeof line, &len, ", \"%s\": ",
 		    numbers[i].key);
 		/* What nobody has counted is not 0. */
-		if (k->missed)
+		if (k->missed || k->arming.asleep)
 			base_append(line, sizeof line, &len, "null");
 		else
 			base_append(line, sizeof line, &len, "%" PRIu64,
 			    numbers[i].value);
 	}
+	base_append(line, sizeof line, &len, ", \"sample\": %" PRIu64,
+	    k->sample);
+	base_append(line, sizeof line, &len, ", \"dormant\": %s",
+	    k->arming.asleep ? "true" : "false");
+	base_append(line, sizeof line, &len, ", \"armed_ms\": ");
+	if (k->arming.wall_ms != 0)
+		base_append(line, sizeof line, &len, "%" PRId64,
+		    k->arming.wall_ms);
+	else
+		base_append(line, sizeof line, &len, "null");
 	base_append(line, sizeof line, &len, ", \"complete\": %s}\n",
-	    keeper_complete(k) ? "true" : "false");
+	    keeper_complete(k) && !k->arming.asleep ? "true" : "false");
 	write_line(rep, line, len);
 }

@@ -352,8 +352,10 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	st->n[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
 	st->n[WIRE_N_SITES_FULL] = k->sites_full;
 	st->n[WIRE_N_WALKS] = k->walks;
-	st->n[WIRE_N_EST_BLOCKS] = n->aRecActive;
-	st->n[WIRE_N_EST_BYTES] = n->live_bytes;
+	st->n[WIRE_N_SAMPLE] = k->sample;
+	st->n[WIRE_N_EST_BLOCKS] = n->est_blocks;
+	st->n[WIRE_N_EST_BYTES] = n->est_bytes;
+	st->n[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
 }
 
 static void
@@ -466,6 +468,29 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 }
 
+/* --- ARM ---------------------------------------------------------------- */
+
+static void
+answer_arm(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_ARMED, .id = m->id };
+	struct keeper *k;
+	int r;
+
+	k = meant(c, m, m->arm.index, m->arm.epoch, false);
+	if (k == NULL)
+		return;
+	r = arming_ask(k, c->id, (enum wire_arming)m->arm.arming);
+	if (r == -ENOTSUP)
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "only a process that lives and has a stream can be armed "
+		    "or sent to sleep");
+	else if (r < 0)
+		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
+	else
+		conn_reply(c, &reply);
+}
+
 /* --- the table ---------------------------------------------------------- */
 
 static const struct request {
@@ -482,6 +507,7 @@ static const struct request {
 	{ WIRE_FRAME, WIRE_ROLE_READ, answer_frame },
 	{ WIRE_TYPES, WIRE_ROLE_READ, answer_types },
 	{ WIRE_END, WIRE_ROLE_CONTROL, answer_end },
+	{ WIRE_ARM, WIRE_ROLE_CONTROL, answer_arm },
 };
 
 void

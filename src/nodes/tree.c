@@ -277,7 +277,9 @@ static void
 adopt(struct node *node, struct keeper *k)
 {
 	struct keeper *before = find_live(node, k->pid), *parent = NULL;
+	struct keeper *kin = before;
 	char name[DSTRM_NAME];
+	bool goes_on;
 
 	if (k->missed) {
 		adopt_missed(node, k);
@@ -297,10 +299,11 @@ adopt(struct node *node, struct keeper *k)
 	if (node->opts.check_list && keeper_check_list(k) < 0)
 		snprintf(k->reason, sizeof k->reason,
 		    "out of memory for the literal list: not checked");
-	if (k->forked) {
-		parent = tree_find(node, k->parent);
+	if (k->forked)
+		kin = parent = tree_find(node, k->parent);
+	goes_on = arming_join(k, kin);
+	if (k->forked && goes_on)
 		inherit(k, parent);
-	}
 	watch_death(k);
 	take_modules(k, parent);
 }
@@ -558,5 +561,6 @@ tree_second(struct node *node)
 		if (keeper_is_live(k))
 			look_for_joining(k, now);
 	}
+	arming_second(node, now);
 	scan_start(node);
 }
