@@ -43,6 +43,7 @@ struct model {
 	uint64_t ring_full_at;		/* this sequence number was lost; 0 none */
 	uint64_t live_bytes;		/* as STATS tells it */
 	uint64_t lost;
+	uint64_t sample, armed_ms;
 	struct blklist *list;		/* of all records */
 	struct stream_types types;
 	uint32_t part_max, read_max;
@@ -68,6 +69,8 @@ struct peer {
 	/* What was seen. */
 	unsigned whole, not_whole, snaps, names_asked, types_asked;
 	unsigned sites_asked, frames_asked;
+	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
+	bool may_not_arm;
 };
 
 static void
@@ -396,6 +399,8 @@ answer_stat(struct peer *p, const struct wire_msg *q)
 		st->state = m->state;
 		st->n[WIRE_N_LIVE_BYTES] = m->live_bytes;
 		st->n[WIRE_N_LOST] = m->lost;
+		st->n[WIRE_N_SAMPLE] = m->sample;
+		st->n[WIRE_N_ARMED_MS] = m->armed_ms;
 	} else {
 		peer_error(p, q->id, WIRE_E_NAME);
 		return;
@@ -549,6 +554,34 @@ peer_take(struct peer *p, size_t k)
 	return q;
 }
 
+/* The stream begins anew. */
+static inline void
+model_arm(struct model *m, bool armed)
+{
+	static uint64_t wall = 1700000000000;
+
+	m->epoch[0]++;
+	m->n = 0;
+	blklist_clear(m->list);
+	m->state = armed ? WIRE_S_LIVE : WIRE_S_DORMANT;
+	m->armed_ms = armed ? ++wall : 0;
+}
+
+static void
+answer_arm(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	bool armed = q->arm.arming != WIRE_ARM_OFF;
+
+	p->armed[q->arm.arming]++;
+	if (p->may_not_arm) {
+		peer_error(p, q->id, WIRE_E_AUTH);
+		return;
+	}
+	if ((m->state == WIRE_S_LIVE) != armed)
+		model_arm(m, armed);
+	peer_send(p, &(struct wire_msg){ .type = WIRE_ARMED, .id = q->id });
+}
+
 /* Answers the k-th of the waiting requests as a good node would. */
 static void
 peer_answer(struct peer *p, size_t k)
@@ -593,6 +626,11 @@ peer_answer(struct peer *p, size_t k)
 		m = meant(p, q.id, q.frame.index, q.frame.epoch);
 		if (m != NULL)
 			answer_frame(p, &q);
+		break;
+	case WIRE_ARM:
+		m = meant(p, q.id, q.arm.index, q.arm.epoch);
+		if (m != NULL)
+			answer_arm(p, &q, m);
 		break;
 	default:
 		peer_error(p, q.id, WIRE_E_INTERNAL);

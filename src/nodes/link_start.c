@@ -3,6 +3,7 @@
  * first page's link.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "link.h"
 
 #define PROGRAM "pageknode"
-#define OPTIONS_MAX 24
+#define OPTIONS_MAX 32
 #define PROGRAM_PATH_MAX 4096
 
 extern char **environ;
@@ -35,7 +36,7 @@ count_words(const char *const *argv)
  */
 static char **
 make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
-    char *stack_text)
+    char *stack_text, char *sample_text)
 {
 	size_t n = 0, words = count_words(start->argv), i;
 	const char **argv;
@@ -62,6 +63,12 @@ make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
 	}
 	if (start->free_stacks)
 		argv[n++] = "--free-stack";
+	if (start->sample != 0) {
+		argv[n++] = "--sample";
+		argv[n++] = sample_text;
+	}
+	if (start->dormant)
+		argv[n++] = "--dormant";
 	if (start->report != NULL) {
 		argv[n++] = "--report";
 		argv[n++] = start->report;
@@ -109,7 +116,7 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
     const struct nodes_start *start)
 {
 	char program[PROGRAM_PATH_MAX], fd_text[12], max_text[12];
-	char stack_text[12];
+	char stack_text[12], sample_text[24];
 	struct nodes_link *link;
 	int fds[2], err;
 	char **argv;
@@ -123,7 +130,8 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 	snprintf(fd_text, sizeof fd_text, "%d", fds[1]);
 	snprintf(max_text, sizeof max_text, "%u", start->max);
 	snprintf(stack_text, sizeof stack_text, "%u", start->stack);
-	argv = make_argv(start, fd_text, max_text, stack_text);
+	snprintf(sample_text, sizeof sample_text, "%" PRIu64, start->sample);
+	argv = make_argv(start, fd_text, max_text, stack_text, sample_text);
 	err = argv != NULL ? spawn(program, fds[1], argv, &pid) : -ENOMEM;
 	free(argv);
 	close(fds[1]);

@@ -197,7 +197,8 @@ static unsigned
 rank(const struct nodes_target *t)
 {
 	static const uint8_t by_state[] = {
-		[WIRE_S_LIVE] = 5,
+		[WIRE_S_LIVE] = 6,
+		[WIRE_S_DORMANT] = 5,
 		[WIRE_S_ENDED] = 4,
 		[WIRE_S_CORRUPT] = 3,
 		[WIRE_S_EXECED] = 2,

@@ -71,6 +71,7 @@ struct nodes_start {
 	unsigned stack;			/* frames of each allocation's stack, 0 to 64; 0: its caller alone */
 	bool free_stacks;		/* frees have theirs too */
 	uint64_t sample;		/* --sample: mean bytes between samples; 0: every event */
+	bool dormant;			/* targets log nothing until they are armed */
 	bool check_list;		/* --list=check: literal list beside, compared after each batch */
 };
 
@@ -175,6 +176,8 @@ struct nodes_look {
 	bool complete;			/* nothing was lost since the start */
 	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */
 	int64_t armed_wall_ms;		/* when it was armed: what is older is not listed; 0: since its start */
+	bool arming;			/* the node was asked to arm it, or to let it sleep, and has not answered */
+	int arm_error;			/* why it did not do so the last time; 0 it did: -EPERM, -ENOTSUP, ... */
 	int64_t incomplete_wall_ms;	/* since when it is not; 0: since before this session */
 	uint64_t mended;		/* records lost after the keeper, made good by a new snapshot */
 	uint64_t lost[STREAM_CAUSES];	/* by cause, seen by this session; [0]: by the keeper before it, which
@@ -279,7 +282,8 @@ const struct nodes_freed *nodes_session_freed(const struct nodes_session *);
 
 /*
  * Asks the node to arm the watched target, or to let it sleep again.  The list
- * begins anew; the news come as LIVE or DORMANT.
+ * begins anew; the news come as LIVE or DORMANT, with look.arming false.
+ * -ENOENT while there is no target that could be, -EBUSY while look.arming.
  */
 int nodes_session_arm(struct nodes_session *, enum wire_arming);
 

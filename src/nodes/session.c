@@ -59,6 +59,7 @@ call_off(struct nodes_session *s)
 	s->asking = s->snapping = s->dense = false;
 	s->reading = 0;
 	s->stat_stream = s->stat_node = s->typing = s->doubt = false;
+	s->arm_sent = false;
 	s->silent = 0;
 }
 
@@ -129,9 +130,13 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 static void
 choose_again(struct nodes_session *s, const struct nodes_target *best)
 {
-	bool seen_before;
+	bool seen_before, dormant;
 
-	if (best == NULL || best->state != WIRE_S_LIVE)
+	if (best == NULL)
+		return;
+	/* One that sleeps is better than one that has ended, and no more. */
+	dormant = best->state == WIRE_S_DORMANT && s->step == SESSION_STAND;
+	if (best->state != WIRE_S_LIVE && !dormant)
 		return;
 	seen_before = best->index == s->rival && best->pid == s->rival_pid;
 	s->rival = best->index;
@@ -141,6 +146,7 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 		return;
 	call_off(s);
 	names_reset(&s->names);
+	s->arm_due = !s->opts.look_only;
 	take_choice(s, best);
 }
 
@@ -236,8 +242,11 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		intake_again(s);
 	}
 	s->follow = 0;
+	arm_found(s);
 	if (named->state == WIRE_S_LIVE)
 		set_state(s, NODES_LIVE, "");
+	else if (named->state == WIRE_S_DORMANT)
+		set_state(s, NODES_DORMANT, "");
 	else
 		s->news(s->arg);
 	intake_read(s);
@@ -288,6 +297,7 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		/* Another stream has the index: ours is looked up by its name. */
 		call_off(s);
 		s->by_index = false;
+		s->look.armed_wall_ms = 0;
 		go(s, SESSION_NAME, 1);
 		return;
 	case WIRE_E_NAME:
@@ -314,6 +324,16 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		session_say(s, "%s", reason);
 		return;
 	}
+}
+
+void
+session_anew(struct nodes_session *s)
+{
+	call_off(s);
+	s->by_index = false;
+	s->look.armed_wall_ms = 0;
+	go(s, SESSION_NAME, 0);
+	resolve(s);
 }
 
 void
@@ -391,9 +411,10 @@ watch_silence(struct nodes_session *s)
 		    "for %u s", s->silent / SECOND);
 		set_state(s, NODES_UNREACHABLE, reason);
 	} else if (was && s->look.state == NODES_UNREACHABLE) {
-		set_state(s, s->step == SESSION_LOAD ||
-		    s->step == SESSION_FLOW ? NODES_LIVE : NODES_CONNECTING,
-		    "");
+		set_state(s, s->step != SESSION_LOAD &&
+		    s->step != SESSION_FLOW ? NODES_CONNECTING :
+		    s->stream_state == WIRE_S_DORMANT ? NODES_DORMANT :
+		    NODES_LIVE, "");
 	}
 }
 
@@ -522,6 +543,9 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	s->mended = s->seen_lost = s->own_bad = s->undo_seen = 0;
 	s->follow = 0;
 	s->choice_for = 0;
+	s->wish = SESSION_NO_WISH;
+	s->arm_due = !opts->look_only;
+	s->arming_seen = 0;
 	s->rival = UINT32_MAX;
 	s->chosen = opts->pid != 0 || opts->stream != NULL;
 	s->said_for = 0;

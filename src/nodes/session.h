@@ -13,7 +13,7 @@
  *
  * session.c goes through the steps, session_intake.c takes blocks and records
  * in, session_standing.c keeps the numbers of stream and node, session_watch.c
- * sees how one block ends.
+ * sees how one block ends, session_arm.c wakes a target that sleeps.
  */
 #ifndef NODES_SESSION_H
 #define NODES_SESSION_H
@@ -24,6 +24,7 @@
 #include "session_names.h"
 
 #define SESSION_NAME_MAX 128
+#define SESSION_NO_WISH (-1)
 
 enum session_step {
 	SESSION_CHOOSE,
@@ -109,6 +110,12 @@ struct nodes_session {
 	char output[WIRE_TEXT_MAX + 1];
 	char socket[WIRE_TEXT_MAX + 1];
 
+	/* Arming. */
+	int wish;			/* enum wire_arming that is asked for, or SESSION_NO_WISH */
+	bool arm_sent;			/* ARM is on its way */
+	bool arm_due;			/* a dormant target is armed when it is found */
+	uint64_t arming_seen;		/* ARMED_MS of the arming that we watch */
+
 	struct session_watch watch;
 	struct names names;
 };
@@ -119,6 +126,15 @@ struct nodes_session {
 void session_refused(struct nodes_session *, const struct wire_err *);
 /* The stream is over and all of it is read. */
 void session_drained(struct nodes_session *);
+/* The same stream has begun anew: its index is looked up again. */
+void session_anew(struct nodes_session *);
+/* There is more to come: it lives, logging or not. */
+static inline bool
+session_flows(const struct nodes_session *s)
+{
+	return s->stream_state == WIRE_S_LIVE ||
+	    s->stream_state == WIRE_S_DORMANT;
+}
 /* The look tells what this cycle has cost and brought so far. */
 void session_measure(struct nodes_session *);
 /* Says something beside a LIVE state for some seconds. */
@@ -136,11 +152,22 @@ void intake_read(struct nodes_session *);
 void intake_fini(struct nodes_session *);
 /* The table of types is there: legal codes are told to the lists. */
 void intake_types(struct nodes_session *, const struct wire_typed *);
+/* What a block stands for is known, or is another number now. */
+void intake_sample(struct nodes_session *, uint64_t period);
 
 /* --- session_watch.c ---------------------------------------------------- */
 
 /* Before the batch is applied: is the watched block's end among it? */
 void watch_batch(struct nodes_session *, const struct blklist_batch *);
+
+/* --- session_arm.c ------------------------------------------------------ */
+
+/* The stream has just been found: what is wanted of it is asked for. */
+void arm_found(struct nodes_session *);
+/* Its numbers have come. */
+void arm_standing(struct nodes_session *);
+/* Asks for what is wanted, unless that is on its way. */
+void arm_send(struct nodes_session *);
 
 /* --- session_standing.c ------------------------------------------------- */
 

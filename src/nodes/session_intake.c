@@ -51,7 +51,8 @@ new_list(struct nodes_session *s, struct blklist **out)
 		return err;
 	blklist_set_legal(*out, s->legal);
 	blklist_set_since_click(*out, o->since_click ||
-	    s->keeper[WIRE_N_EARLIER] > 0);
+	    s->keeper[WIRE_N_EARLIER] > 0 || s->keeper[WIRE_N_ARMED_MS] != 0);
+	blklist_sample(*out, s->look.sample);
 	return 0;
 }
 
@@ -137,6 +138,23 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 		blklist_set_legal(s->list, s->legal);
 	if (s->build != NULL && s->build != s->list)
 		blklist_set_legal(s->build, s->legal);
+}
+
+/*
+ * Mostly the numbers come before the first block does.  Else the list is taken
+ * anew, for what is listed was counted as what it was.
+ */
+void
+intake_sample(struct nodes_session *s, uint64_t period)
+{
+	if (period == s->look.sample)
+		return;
+	s->look.sample = period;
+	if (s->build != NULL && s->build == s->list &&
+	    blklist_counts(s->build)->aRecActive == 0)
+		blklist_sample(s->build, period);
+	else
+		s->again = true;
 }
 
 /* --- one record, one block ---------------------------------------------- */
@@ -315,6 +333,7 @@ intake_again(struct nodes_session *s)
 	if (!s->look.listed) {
 		/* Nothing whole to show: what comes may be seen coming. */
 		blklist_clear(s->list);
+		blklist_sample(s->list, s->look.sample);
 		s->build = s->list;
 	} else if (new_list(s, &s->build) < 0) {
 		s->build = NULL;
@@ -565,10 +584,10 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 
 	caught_up = data->next - data->first < CAUGHT_UP &&
 	    data->count < WIRE_READ_MAX;
-	ended = s->stream_state != WIRE_S_LIVE && data->next == data->first;
+	ended = !session_flows(s) && data->next == data->first;
 	if (ended && s->step == SESSION_FLOW)
 		session_drained(s);
-	else if (!caught_up || s->stream_state != WIRE_S_LIVE)
+	else if (!caught_up || !session_flows(s))
 		intake_read(s);
 }
 

@@ -49,9 +49,12 @@ on_stream(void *arg, int err, const struct wire_msg *msg)
 	standing_lost(s);
 	look->bad_records = st->n[WIRE_N_BAD] > s->own_bad ?
 	    st->n[WIRE_N_BAD] : s->own_bad;
+	intake_sample(s, st->n[WIRE_N_SAMPLE]);
 	/* Logging was off for a while: unknown frees are of those blocks. */
-	if (st->n[WIRE_N_EARLIER] > 0 && s->build != NULL)
+	if ((st->n[WIRE_N_EARLIER] > 0 || st->n[WIRE_N_ARMED_MS] != 0) &&
+	    s->build != NULL)
 		blklist_set_since_click(s->build, true);
+	arm_standing(s);
 	if (look->state != NODES_LIVE && st->reason.len > 0)
 		link_text(s->reason, sizeof s->reason, st->reason);
 	s->news(s->arg);
@@ -148,7 +151,8 @@ standing_ask(struct nodes_session *s, bool all)
 
 	/* An end is news that somebody waits for: ask more often then. */
 	if (!s->stat_node && !s->look.tree_ended &&
-	    (due || s->look.state != NODES_LIVE))
+	    (due || (s->look.state != NODES_LIVE &&
+	    s->look.state != NODES_DORMANT)))
 		s->stat_node = ask(s, NODE_INDEX, on_node);
 	if (!named || (!due && s->look.state != NODES_ENDED))
 		return;
