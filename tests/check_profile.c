@@ -1044,6 +1044,79 @@ START_TEST(block_newer_than_now_has_no_age)
 }
 END_TEST
 
+/* --- a sample ------------------------------------------------------------- */
+
+static int
+weigh(void *arg, const char *line)
+{
+	*(uint64_t *)arg += strtoull(strrchr(line, ' ') + 1, NULL, 10);
+	return 0;
+}
+
+static int
+add_up(void *arg, const struct profile_node *node)
+{
+	struct profile_sum *sum = arg;
+
+	if (node->depth == 0 && !node->skipped) {
+		sum->blocks += node->total.blocks;
+		sum->bytes += node->total.bytes;
+	}
+	return 0;
+}
+
+static void
+near(uint64_t a, uint64_t b, uint64_t off)
+{
+	ck_assert_msg((a > b ? a - b : b - a) <= off, "%llu is not %llu",
+	    (unsigned long long)a, (unsigned long long)b);
+}
+
+START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
+{
+	struct profile_tree_opts o = { .measure = PROFILE_BYTES,
+		.now_ms = NOW };
+	struct profile_sum total, outer = { 0 };
+	const struct blklist_counts *n;
+	uint64_t weight = 0, blocks = 0, bytes = 0;
+	struct blklist *list;
+
+	ck_assert_int_eq(blklist_new(&list, BLKLIST_INDEXED, 64), 0);
+	blklist_sample(list, 4096);
+	for (unsigned i = 1; i < BASE_NELEM(sites); i++)
+		ck_assert_int_eq(blklist_put(list, &(struct blk){
+		    .addr = 0x1000 + 16 * i, .size = 100 * i, .seq = i,
+		    .flags = REC_FLAGS(REC_ALLOC, 0), .ms = NOW - 1000,
+		    .caller = rec_site_caller(i), .type = TYPE_MALLOC }), 0);
+	n = blklist_counts(list);
+	ck_assert_int_eq(profile_take(p, list), 0);
+	profile_resolve(p, &words);
+	total = profile_total(p);
+	ck_assert_uint_eq(total.blocks, n->est_blocks);
+	ck_assert_uint_eq(total.bytes, n->est_bytes);
+	ck_assert_uint_gt(total.blocks, 5u * n->aRecActive);
+	/* The parts are rounded each by itself. */
+	group(PROFILE_SITE, PROFILE_BYTES);
+	for (size_t i = 0; i < got; i++) {
+		blocks += rows[i].total.blocks;
+		bytes += rows[i].total.bytes;
+	}
+	near(blocks, total.blocks, got);
+	near(bytes, total.bytes, got);
+	ck_assert_int_eq(profile_tree(p, &o, add_up, &outer), 0);
+	near(outer.blocks, total.blocks, got);
+	near(outer.bytes, total.bytes, got);
+	ck_assert_int_eq(profile_folded(p, PROFILE_BYTES, NOW, weigh,
+	    &weight), 0);
+	near(weight, total.bytes, got);
+	weight = 0;
+	ck_assert_int_eq(profile_folded(p, PROFILE_AGE, NOW, weigh,
+	    &weight), 0);
+	near(weight, 1000 * total.blocks, 1000 * got);
+	blklist_free(list);
+}
+END_TEST
+
 /* --- many ----------------------------------------------------------------- */
 
 static bool
@@ -1074,13 +1147,6 @@ deep_words(void *arg, uint64_t frame)
 	for (size_t i = 0; i < WIRE_INLINES_MAX; i++)
 		w.line[i].function = text(name, strlen(name));
 	return &w;
-}
-
-static int
-weigh(void *arg, const char *line)
-{
-	*(uint64_t *)arg += strtoull(strrchr(line, ' ') + 1, NULL, 10);
-	return 0;
 }
 
 START_TEST(more_than_fits_is_cut)
@@ -1114,6 +1180,8 @@ profile_suite(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, every_block_counts_once);
+	tcase_add_test(tc,
+	    sums_of_a_sample_are_what_its_blocks_stand_for);
 	tcase_add_test(tc, list_is_taken_whole);
 	tcase_add_test(tc, clear_begins_anew);
 	tcase_add_test(tc, restart_keeps_what_is_resolved);

@@ -395,7 +395,7 @@ weight_of(const struct tree *t, const struct sums *self)
 {
 	return t->o->measure == PROFILE_AGE ?
 	    sums_age(t->p, self, t->o->now_ms) :
-	    sums_measure(self, t->o->measure, t->o->now_ms);
+	    sums_whole(sums_measure(self, t->o->measure, t->o->now_ms));
 }
 
 static int

@@ -89,7 +89,11 @@ void profile_set_wrappers(struct profile *, const struct symbol_wrappers *);
 /* A block more; ms: when it was allocated.  -ENOMEM. */
 int profile_add(struct profile *, uint64_t caller, uint64_t bytes,
     int64_t ms);
-/* All blocks of the list (about 10 ns each). */
+/*
+ * All blocks of the list (about 10 ns each).  When it holds a sample, each
+ * counts as the blocks that it stands for: sums are estimates then, and those
+ * of the whole are the list's own.
+ */
 int profile_take(struct profile *, const struct blklist *);
 
 /*

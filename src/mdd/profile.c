@@ -8,6 +8,7 @@
 #include "profile.h"
 
 #define TAKE_ROWS 256
+#define AGE_MAX 1e18		/* of all blocks together, whatever a node says */
 
 /* --- sums ----------------------------------------------------------------- */
 
@@ -23,11 +24,17 @@ sums_add(struct sums *to, const struct sums *s)
 	to->since += s->since;
 }
 
+uint64_t
+sums_whole(uint64_t parts)
+{
+	return (parts + PROFILE_PART / 2) >> PROFILE_SHIFT;
+}
+
 struct profile_sum
 sums_out(const struct sums *s)
 {
-	return (struct profile_sum){ .blocks = s->blocks, .bytes = s->bytes,
-		.oldest_ms = s->oldest_ms };
+	return (struct profile_sum){ .blocks = sums_whole(s->blocks),
+		.bytes = sums_whole(s->bytes), .oldest_ms = s->oldest_ms };
 }
 
 uint64_t
@@ -51,11 +58,13 @@ sums_measure(const struct sums *s, enum profile_measure by, int64_t now_ms)
 uint64_t
 sums_age(const struct profile *p, const struct sums *s, int64_t now_ms)
 {
-	uint64_t now = (uint64_t)now_ms - (uint64_t)p->base_ms;
-	int64_t age = (int64_t)(s->blocks * now - s->since);
+	double age = (double)s->blocks / PROFILE_PART *
+	    ((double)now_ms - (double)p->base_ms) - s->since;
 
 	/* Blocks that are newer than the moment are no younger than new. */
-	return age > 0 ? (uint64_t)age : 0;
+	if (!(age > 0))
+		return 0;
+	return age < AGE_MAX ? (uint64_t)(age + 0.5) : (uint64_t)AGE_MAX;
 }
 
 /* --- filling -------------------------------------------------------------- */
@@ -129,28 +138,53 @@ index_of(struct profile *p, uint64_t caller)
 	return i;
 }
 
-int
-profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
+static inline int
+add(struct profile *p, uint64_t caller, const struct sums *one)
 {
 	int64_t i = index_of(p, caller);
-	struct sums one, *to;
+	struct sums *to;
 
 	if (i < 0)
 		return -ENOMEM;
-	if (p->total.blocks == 0)
-		p->base_ms = ms;
-	one = (struct sums){ .bytes = bytes, .blocks = 1, .oldest_ms = ms,
-		.since = (uint64_t)ms - (uint64_t)p->base_ms };
 	to = &profile_caller(p, (size_t)i)->sums;
 	p->ncaller += to->blocks == 0;
-	sums_add(to, &one);
-	sums_add(&p->total, &one);
+	sums_add(to, one);
+	sums_add(&p->total, one);
 	return 0;
+}
+
+int
+profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
+{
+	struct sums one = { .bytes = bytes << PROFILE_SHIFT,
+		.blocks = PROFILE_PART, .oldest_ms = ms };
+
+	if (p->total.blocks == 0)
+		p->base_ms = ms;
+	one.since = (double)ms - (double)p->base_ms;
+	return add(p, caller, &one);
+}
+
+/* A block of a sample, in the parts that the list itself adds up. */
+static int
+add_weighed(struct profile *p, const struct blk *b, double weight)
+{
+	struct sums one = {
+		.bytes = (uint64_t)(weight * PROFILE_PART * (double)b->size),
+		.blocks = (uint64_t)(weight * PROFILE_PART),
+		.oldest_ms = b->ms,
+	};
+
+	if (p->total.blocks == 0)
+		p->base_ms = b->ms;
+	one.since = weight * ((double)b->ms - (double)p->base_ms);
+	return add(p, b->caller, &one);
 }
 
 int
 profile_take(struct profile *p, const struct blklist *list)
 {
+	bool sampled = blklist_weight(list, 1) > 1;
 	struct blk rows[TAKE_ROWS];
 	uint64_t offs = 0;
 	size_t n, i;
@@ -159,7 +193,9 @@ profile_take(struct profile *p, const struct blklist *list)
 	while ((n = blklist_window(list, BLKLIST_BY_AGE, false, offs, rows,
 	    TAKE_ROWS)) > 0) {
 		for (i = 0; i < n; i++) {
-			r = profile_add(p, rows[i].caller, rows[i].size,
+			r = sampled ? add_weighed(p, &rows[i],
+			    blklist_weight(list, rows[i].size)) :
+			    profile_add(p, rows[i].caller, rows[i].size,
 			    rows[i].ms);
 			if (r < 0)
 				return r;

@@ -89,11 +89,18 @@ int64_t table_put(struct table *, size_t size, uint64_t key, bool *added);
 
 /* --- what a profile holds ------------------------------------------------ */
 
+/*
+ * Blocks and bytes are in whole parts, PROFILE_PART of them to one, for a
+ * block of a sample stands for a number of blocks that is not whole.
+ */
+#define PROFILE_SHIFT 8
+#define PROFILE_PART (1 << PROFILE_SHIFT)
+
 struct sums {
 	uint64_t bytes;
 	uint64_t blocks;
 	int64_t oldest_ms;
-	uint64_t since;		/* sum over the blocks of ms - base_ms, modulo 2^64 */
+	double since;		/* sum over the blocks of ms - base_ms */
 };
 
 struct caller {
@@ -176,8 +183,12 @@ profile_function(const struct profile *p, size_t i)
 }
 
 void sums_add(struct sums *, const struct sums *);
+uint64_t sums_whole(uint64_t parts);
 struct profile_sum sums_out(const struct sums *);
-/* What is compared.  The age of a sum is that of its oldest block. */
+/*
+ * What is compared, blocks and bytes in parts.  The age of a sum is that of
+ * its oldest block.
+ */
 uint64_t sums_measure(const struct sums *, enum profile_measure,
     int64_t now_ms);
 /* The blocks' ages together, in milliseconds. */
