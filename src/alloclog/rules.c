@@ -181,7 +181,8 @@ near_word(uintptr_t pc, const struct rule *r)
 	    (c->rbp != CFI_RBP_SAME && c->rbp != CFI_RBP_AT_CFA) ||
 	    c->cfa <= 0 || c->cfa % 8 != 0 || c->cfa / 8 > 0x1fff ||
 	    below < 0 || below % 8 != 0 || below / 8 > 0x1f ||
-	    (c->rbp == CFI_RBP_AT_CFA && below == 0))
+	    (c->rbp == CFI_RBP_AT_CFA && below == 0) ||
+	    (c->base == CFI_RSP && below > c->cfa))
 		return 0;
 	rule |= (c->base == CFI_RBP ? NEAR_BY_RBP : 0) |
 	    (uint64_t)below / 8 << 11 | (uint64_t)c->cfa / 8 << 16;

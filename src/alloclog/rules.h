@@ -43,7 +43,8 @@ struct rules_near {
  * What is known of a return address, in 29 bits: the offset of the CFA in
  * words, 13, or 0 where the address is the outermost; how far below the CFA rbp
  * is kept, in words, 5, or 0 where it is not touched; whether the CFA is
- * reckoned from rbp instead of rsp, 1; the module, 10, never 0.
+ * reckoned from rbp instead of rsp, 1; the module, 10, never 0.  From rsp, rbp is
+ * not kept further down than that.
  *
  * Bits 4 to 15 of an address are those of its set.  In a word of the table the
  * other 35 stand above the rule, which is xored with the rest of the key: with
@@ -86,10 +87,14 @@ near_key(uintptr_t pc)
 	return (uint64_t)pc << 13 ^ (uint64_t)pc << 60;
 }
 
-/*
- * What is known of a return address that near_may() have a word; nothing from
- * 2^NEAR_BITS on.
- */
+/* Leads on to the next level: it is known, and not the outermost. */
+static inline bool
+near_leads(uint64_t rule)
+{
+	return rule - (1 << 16) < (UINT64_C(1) << NEAR_BITS) - (1 << 16);
+}
+
+/* What is known of a return address that near_may() have a word. */
 static inline uint64_t
 rules_near(const struct rules_near *near, uintptr_t pc)
 {

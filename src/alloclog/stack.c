@@ -223,10 +223,10 @@ chain_even(struct chain *ch)
 }
 
 static void
-chain_keep(struct stack_cache *c, const struct walk *k, unsigned depth,
-    uint32_t site, uint32_t generation)
+chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
+    uint32_t generation)
 {
-	const struct level *first = walk_level(k, 0);
+	const struct level *first = walker_level(&c->walker, 0);
 	const struct mapped *mapped = &c->walker.mapped;
 	uint64_t key = chain_key(first->sp, first->pc);
 	unsigned at = chain_index(key, first->sp);
@@ -239,7 +239,7 @@ chain_keep(struct stack_cache *c, const struct walk *k, unsigned depth,
 	c->key[at] = 0;
 	ch->npair = ch->nsingle = 0;
 	for (unsigned i = 1; i < depth; i++)
-		if (!chain_level(&m, walk_level(k, i)))
+		if (!chain_level(&m, first + i))
 			return;
 	chain_even(ch);
 	ch->pc = first->pc;
@@ -254,26 +254,28 @@ chain_keep(struct stack_cache *c, const struct walk *k, unsigned depth,
 /* --- memos --------------------------------------------------------------- */
 
 static uint32_t
-site_of(struct stack_cache *c, const struct walk *k, unsigned depth,
-    uint32_t generation)
+site_of(struct stack_cache *c, unsigned depth, uint32_t generation)
 {
-	uint64_t hash = walk_hash(k, depth) +
+	uint64_t hash = walker_hash(&c->walker, depth) +
 	    generation * UINT64_C(0xa0761d6478bd642f);
-	uint64_t known = 0;
+	uint64_t known = UINT64_MAX;
 	memo *set = c->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 54];
 	uint32_t site;
 
+	/* Of the one that is meant nothing is left but its site. */
+	hash &= ~MEMO_SITE;
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < MEMO_WAYS; i++)
-		known |= set[i] & -(uint64_t)(((set[i] ^ hash) & ~MEMO_SITE) == 0);
-	if ((known & MEMO_SITE) != 0)
-		return (uint32_t)(known & MEMO_SITE);
+		known = (set[i] ^ hash) < known ? set[i] ^ hash : known;
+	if (__builtin_expect(known - 1 < MEMO_SITE, 1))
+		return (uint32_t)known;
 	for (unsigned i = 0; i < depth; i++)
-		c->frame[i] = level_frame(walk_level(k, i));
-	site = sites_put(c->frame, depth, k->w->end);
+		c->frame[i] = level_frame(walker_level(&c->walker, i));
+	site = sites_put(c->frame, depth, c->walker.end);
 	if (c->generation == generation && site != 0) {
 		for (unsigned i = MEMO_WAYS - 1; i > 0; i--)
 			set[i] = set[i - 1];
-		set[0] = (hash & ~MEMO_SITE) | site;
+		set[0] = hash | site;
 	}
 	return site;
 }
@@ -309,18 +311,18 @@ caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 {
 	struct walk k;
 	unsigned depth;
-	uint32_t site;
+	uint32_t site = 0;
 
 	if (c->generation != generation)
 		cache_void(c, generation);
 	sites_walked();
 	depth = walker_walk(&c->walker, frame, c->depth, &k);
-	site = site_of(c, &k, depth, generation);
 	if (c->generation == generation) {
-		judge(c);
-		if (c->chains)
-			chain_keep(c, &k, depth, site, generation);
 		walker_splice(&c->walker, &k);
+		site = site_of(c, depth, generation);
+		judge(c);
+		if (c->chains && c->generation == generation)
+			chain_keep(c, depth, site, generation);
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);

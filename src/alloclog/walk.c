@@ -137,42 +137,6 @@ level_rule(struct rules_near *near, struct level *l, struct rule *r)
 	return RING_END_OUTERMOST;
 }
 
-/*
- * The same by what is known near, on the thread's own stack: what level_rule()
- * and step() would find, from as few words as it takes.  False, and nothing
- * said, where anything is unusual.  All that is read lies between the level's
- * sp, which is on that stack, and the stack's end.
- */
-static inline bool
-step_near(struct level *l, uint64_t rule, uintptr_t own_hi,
-    struct level *next)
-{
-	bool by_rbp = (rule & NEAR_BY_RBP) != 0;
-	uintptr_t below = near_rbp(rule);
-	uintptr_t cfa = (by_rbp ? l->rbp : l->sp) + near_cfa(rule);
-	uintptr_t up = cfa - l->sp, pc;
-	uint32_t lost = l->flags & LEVEL_RBP_LOST;
-
-	if (up - 1 >= own_hi - l->sp || up < below || up % WORD != 0 ||
-	    (by_rbp && lost != 0))
-		return false;
-	pc = mapped_peek(cfa - WORD);
-	if (!near_may(pc))
-		return false;
-	l->module = rule & NEAR_MODULE;
-	l->flags = (l->flags & LEVEL_EXACT) | lost |
-	    (by_rbp ? LEVEL_USES_RBP : 0);
-	next->sp = cfa;
-	next->pc = pc;
-	next->slot = cfa - WORD;
-	next->via = 0;
-	/* Which of the two it is cannot be foreseen. */
-	next->reload = below != 0 ? cfa - below : 0;
-	next->rbp = mapped_peek(below != 0 ? cfa - below : (uintptr_t)&l->rbp);
-	next->flags = below != 0 ? 0 : lost;
-	return true;
-}
-
 /* --- the trail ----------------------------------------------------------- */
 
 /*
@@ -321,25 +285,24 @@ power(unsigned n)
 }
 
 /*
- * Says of levels [0, n), from the outermost in, which hang on rbp, and sums
- * their frames.  `needs` and `sum` are those of what lies outside of them.
+ * Says whether a level hangs on rbp, and sums up the frames.  `needs` and `sum`
+ * are those of what lies outside of it and become its own.
  */
-static void
-levels_finish(struct level *l, unsigned n, bool needs, uint64_t sum)
+static inline void
+level_finish(struct level *l, bool *needs, uint64_t *sum)
 {
-	while (n > 0) {
-		n--;
-		needs = (l[n].flags & LEVEL_USES_RBP) != 0 || needs;
-		l[n].flags &= ~(uint32_t)(LEVEL_NEEDS_RBP | LEVEL_MORE);
-		if (needs)
-			l[n].flags |= LEVEL_NEEDS_RBP;
-		if (l[n].via != 0 || (needs && l[n].reload != 0))
-			l[n].flags |= LEVEL_MORE;
-		if (l[n].reload != 0)
-			needs = false;
-		sum = sum * FACTOR + mixed(level_frame(&l[n]));
-		l[n].sum = sum;
+	uint32_t flags = l->flags &
+	    ~(uint32_t)(LEVEL_NEEDS_RBP | LEVEL_MORE);
+	bool reloads = l->reload != 0;
+
+	if (*needs || (flags & LEVEL_USES_RBP) != 0) {
+		flags |= LEVEL_NEEDS_RBP | (reloads ? LEVEL_MORE : 0);
+		*needs = !reloads;
 	}
+	if (l->via != 0)
+		flags |= LEVEL_MORE;
+	l->flags = flags;
+	l->sum = *sum = *sum * FACTOR + mixed(level_frame(l));
 }
 
 /* What a level asks of the one inside of it. */
@@ -375,17 +338,18 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 }
 
 /*
- * The walk stands at *l, which is trail level k->join, and has `want` levels
- * to go, *l included.  Verifies outwards; true when that is all that was
- * wanted or all there is.  Otherwise the levels that hold have been taken into
- * the walk, and fresh[n] is the outermost of them.
+ * The walk stands at fresh[k->n], which is trail level k->join, and has `want`
+ * levels to go, that one included.  Verifies outwards; true when that is all
+ * that was wanted or all there is.  Otherwise the levels that hold have been
+ * taken into the walk, and fresh[k->n] is the outermost of them.
  */
-static bool
-trail_follow(struct walk *k, struct level *l, unsigned want)
+static inline bool
+trail_follow(struct walk *k, unsigned want)
 {
 	struct walker *w = k->w;
+	const struct level *l = &w->fresh[k->n];
 	struct level *t = &w->trail[k->join];
-	unsigned most = TRAIL - k->join, i = 1;
+	unsigned most = TRAIL - k->join, i;
 
 	/* How the walk came here is its own; what leads on is the trail's. */
 	t->rbp = l->rbp;
@@ -393,11 +357,11 @@ trail_follow(struct walk *k, struct level *l, unsigned want)
 	t->via = l->via;
 	t->flags &= ~(uint32_t)(LEVEL_RBP_LOST | LEVEL_MORE);
 	t->flags |= l->flags & LEVEL_RBP_LOST;
-	if (t->via != 0 ||
-	    ((t->flags & LEVEL_NEEDS_RBP) != 0 && t->reload != 0))
+	if (l->via != 0 ||
+	    (l->reload != 0 && (t->flags & LEVEL_NEEDS_RBP) != 0))
 		t->flags |= LEVEL_MORE;
 	w->more[k->join] = t->flags & LEVEL_MORE;
-	i += verified_run(w, k->join + 1, (want < most ? want : most) - 1);
+	i = 1 + verified_run(w, k->join + 1, (want < most ? want : most) - 1);
 	k->verified = i;
 	if ((t[i - 1].flags & LEVEL_OUTERMOST) != 0) {
 		w->end = RING_END_OUTERMOST;
@@ -433,66 +397,129 @@ on_own(const struct mapped *m, uintptr_t at)
 	return at - m->own_lo < m->own_hi - m->own_lo;
 }
 
+/* --- a walk -------------------------------------------------------------- */
+
+/* A step from here may be had near, and goes by rsp or an rbp that is known. */
+static inline bool
+is_near(const struct walker *w, const struct level *l)
+{
+	const struct mapped *m = &w->mapped;
+
+	return l->sp - m->own_lo < m->own_hi - m->own_lo && near_may(l->pc) &&
+	    (l->flags & (LEVEL_EXACT | LEVEL_RBP_LOST)) == 0;
+}
+
 /*
- * From *l, which is fresh[k->n - 1], to the next level in fresh[k->n], of which
- * there are `depth` at most.  0, or why there is none.
+ * From fresh[k->n], which is near, outwards by what is known near, until the
+ * walk has joined the trail at *at.  False where that does not lead on; or
+ * one level before the last.
+ *
+ * These are the steps that level_rule() and step() would make, from as few
+ * words as it takes.  All that is read lies between the level's sp, which is
+ * on the thread's own stack, and that stack's end; whatever is unusual is left
+ * to them.
  */
-static inline enum ring_end
-walk_out(struct walk *k, struct level *l, unsigned depth, bool *near)
+static inline bool
+walk_near(struct walk *k, unsigned depth, unsigned *at)
 {
 	struct walker *w = k->w;
-	struct level *next = &w->fresh[k->n];
+	struct level *l = &w->fresh[k->n];
+	const struct level *last = &w->fresh[depth - 1];
+	const uintptr_t own_hi = w->mapped.own_hi;
+	uintptr_t sp = l->sp, pc = l->pc, rbp = l->rbp;
+	unsigned pass = *at;
+	bool joined = false;
+
+	while (l < last && !joined) {
+		uint64_t rule = rules_near(&w->near, pc);
+		uintptr_t below = near_rbp(rule), reload;
+		uint32_t uses = 0;
+
+		if (__builtin_expect(!near_leads(rule), 0))
+			break;
+		if (rule & NEAR_BY_RBP) {
+			uintptr_t up = rbp + near_cfa(rule) - sp;
+
+			if (up - 1 >= own_hi - sp || up < below ||
+			    up % WORD != 0)
+				break;
+			sp += up;
+			uses = LEVEL_USES_RBP;
+		} else {
+			if (near_cfa(rule) > own_hi - sp)
+				break;
+			sp += near_cfa(rule);
+		}
+		pc = mapped_peek(sp - WORD);
+		if (__builtin_expect(!near_may(pc), 0))
+			break;
+		l->module = rule & NEAR_MODULE;
+		l->flags = uses;
+		/* Which of the two it is cannot be foreseen. */
+		reload = below != 0 ? sp - below : 0;
+		rbp = mapped_peek(below != 0 ? sp - below :
+		    (uintptr_t)&l->rbp);
+		l++;
+		l->sp = sp;
+		l->pc = pc;
+		l->rbp = rbp;
+		l->slot = sp - WORD;
+		l->reload = reload;
+		l->via = 0;
+		l->flags = 0;
+		pass = trail_pass(w, pass, sp - WORD);
+		joined = joins(w, l, pass);
+	}
+	k->n = (unsigned)(l - w->fresh);
+	*at = pass;
+	return joined;
+}
+
+/* One step from fresh[k->n] by the long way.  0, or why there is none. */
+static __attribute__((noinline)) enum ring_end
+walk_far(struct walk *k, unsigned depth)
+{
+	struct walker *w = k->w;
+	struct level *l = &w->fresh[k->n++];
 	enum ring_end end;
 	struct rule r;
 
-	if (__builtin_expect(*near && k->n < depth, 1)) {
-		uint64_t rule = rules_near(&w->near, l->pc);
-
-		if (__builtin_expect(rule >> NEAR_BITS == 0, 1) &&
-		    __builtin_expect(near_cfa(rule) != 0, 1) &&
-		    __builtin_expect(step_near(l, rule, w->mapped.own_hi,
-			next), 1))
-			return 0;
-	}
 	end = level_rule(&w->near, l, &r);
 	if (end != 0)
 		return end;
 	if (k->n >= depth)
 		return RING_END_DEPTH;
-	end = step(l, &r.cfi, &w->mapped, next);
-	*near = on_own(&w->mapped, next->sp) && near_may(next->pc) &&
-	    (next->flags & LEVEL_EXACT) == 0;
-	return end;
+	return step(l, &r.cfi, &w->mapped, l + 1);
 }
 
-/* Levels come into w->fresh, and from k->join on they are the trail's. */
+/*
+ * Levels come into w->fresh, and from k->join on they are the trail's.  The
+ * first level is not looked for there: two stacks that differ do so in the
+ * second, if not in the first.
+ */
 static void
 walk(struct walk *k, uintptr_t frame, unsigned depth)
 {
 	struct walker *w = k->w;
-	struct level *l = &w->fresh[0];
 	unsigned at = w->trail_at;
-	bool near = on_own(&w->mapped, frame);
+	bool joined;
 
-	level_origin(l, frame);
-	near = near && near_may(l->pc);
-	/* Two stacks that differ do so in the second level, if not in the first. */
+	level_origin(&w->fresh[0], frame);
 	for (;;) {
-		k->n++;
-		w->end = walk_out(k, l, depth, &near);
-		if (w->end != 0)
-			return;
-		l = &w->fresh[k->n];
-		at = trail_pass(w, at, l->slot);
-		if (!joins(w, l, at))
-			continue;
+		joined = is_near(w, &w->fresh[k->n]) &&
+		    walk_near(k, depth, &at);
+		if (__builtin_expect(!joined, 0)) {
+			w->end = walk_far(k, depth);
+			if (w->end != 0)
+				return;
+			at = trail_pass(w, at, w->fresh[k->n].slot);
+			if (!joins(w, &w->fresh[k->n], at))
+				continue;
+		}
 		k->join = at;
-		if (trail_follow(k, l, depth - k->n))
+		if (trail_follow(k, depth - k->n))
 			return;
-		l = &w->fresh[k->n];
 		at = k->join + k->verified;
-		near = on_own(&w->mapped, l->sp) && near_may(l->pc) &&
-		    (l->flags & LEVEL_EXACT) == 0;
 		k->join = TRAIL;
 	}
 }
@@ -500,35 +527,24 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 unsigned
 walker_walk(struct walker *w, uintptr_t frame, unsigned depth, struct walk *k)
 {
-	const struct level *outer;
-	bool needs = false;
-	uint64_t sum = 0;
-
 	*k = (struct walk) { .w = w, .join = TRAIL };
 	mapped_begin(&w->mapped, frame);
 	walk(k, frame, depth);
-	if (k->join < TRAIL) {
-		outer = &w->trail[k->join];
-		needs = asks_rbp(outer);
-		sum = outer->sum;
-	}
-	levels_finish(w->fresh, k->n, needs, sum);
 	return k->n + (k->join < TRAIL ? k->verified : 0);
 }
 
 uint64_t
-walk_hash(const struct walk *k, unsigned depth)
+walker_hash(struct walker *w, unsigned depth)
 {
-	struct walker *w = k->w;
-	unsigned beyond = k->join + depth - k->n;
-	uint64_t hash = walk_level(k, 0)->sum;
+	const struct level *l = walker_level(w, 0);
+	uint64_t hash = l->sum;
 
 	if (w->power_of != depth) {
 		w->power_of = depth;
 		w->power = power(depth);
 	}
-	if (k->join < TRAIL && beyond < TRAIL)
-		hash -= w->trail[beyond].sum * w->power;
+	if (depth < TRAIL - w->trail_at)
+		hash -= l[depth].sum * w->power;
 	return hash + mixed((uint64_t)w->end << 8 | depth);
 }
 
@@ -536,35 +552,43 @@ walk_hash(const struct walk *k, unsigned depth)
  * When there is no room on the inside, the outermost levels go, and with them
  * what they were in the sums of the others.
  */
-static unsigned
-trail_make_room(struct walker *w, unsigned n, unsigned join)
+static __attribute__((noinline)) unsigned
+trail_make_room(struct walker *w, unsigned join)
 {
 	unsigned keep = TRAIL - join < TRAIL / 2 ? TRAIL - join : TRAIL / 2;
+	unsigned first = TRAIL - keep;
+	bool needs = false;
+	uint64_t sum = 0;
 
-	memmove(&w->trail[TRAIL - keep], &w->trail[join],
-	    keep * sizeof(w->trail[0]));
-	memmove(&w->mark[TRAIL - keep], &w->mark[join],
-	    keep * sizeof(w->mark[0]));
-	memmove(&w->slot[TRAIL - keep], &w->slot[join],
-	    keep * sizeof(w->slot[0]));
-	memmove(&w->more[TRAIL - keep], &w->more[join], keep);
-	levels_finish(&w->trail[TRAIL - keep], keep, false, 0);
-	levels_finish(w->fresh, n, asks_rbp(&w->trail[TRAIL - keep]),
-	    w->trail[TRAIL - keep].sum);
-	return TRAIL - keep;
+	memmove(&w->trail[first], &w->trail[join], keep * sizeof(w->trail[0]));
+	memmove(&w->mark[first], &w->mark[join], keep * sizeof(w->mark[0]));
+	memmove(&w->slot[first], &w->slot[join], keep * sizeof(w->slot[0]));
+	memmove(&w->more[first], &w->more[join], keep);
+	for (unsigned i = TRAIL; i-- > first;)
+		level_finish(&w->trail[i], &needs, &sum);
+	return first;
 }
 
 void
 walker_splice(struct walker *w, const struct walk *k)
 {
 	unsigned n = k->n, join = k->join;
+	bool needs = false;
+	uint64_t sum = 0;
 
 	if (join < TRAIL && n > join)
-		join = trail_make_room(w, n, join);
+		join = trail_make_room(w, join);
+	if (join < TRAIL) {
+		needs = asks_rbp(&w->trail[join]);
+		sum = w->trail[join].sum;
+	}
 	w->trail_at = join - n;
-	for (unsigned i = 0; i < n; i++) {
-		w->trail[w->trail_at + i] = w->fresh[i];
-		mark_level(w, w->trail_at + i, &w->fresh[i]);
+	while (n > 0) {
+		struct level *l = &w->fresh[--n];
+
+		level_finish(l, &needs, &sum);
+		w->trail[--join] = *l;
+		mark_level(w, join, l);
 	}
 }
 

@@ -4,8 +4,8 @@
  *
  * Example
  *	walker_void(w, generation);		once
- *	n = walker_walk(w, frame, depth, &k);	n levels: walk_level(&k, i)
- *	walker_splice(w, &k);			they become the trail
+ *	n = walker_walk(w, frame, depth, &k);
+ *	walker_splice(w, &k);			n levels: walker_level(w, i)
  */
 #ifndef ALLOCLOG_WALK_H
 #define ALLOCLOG_WALK_H
@@ -26,7 +26,7 @@ struct level {
 	uintptr_t slot;		/* where pc was read */
 	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
 	uintptr_t via;		/* where sp was read in that step; 0: it was reckoned */
-	uint64_t sum;		/* a hash of this frame and those further out: walk_hash() */
+	uint64_t sum;		/* a hash of this frame and those further out: walker_hash() */
 	uint32_t module;	/* 0: not known */
 	uint32_t flags;		/* enum level_flags */
 };
@@ -73,7 +73,7 @@ struct walker {
 	uintptr_t slot[TRAIL + MARK_ROUND];	/* of the trail's levels */
 	struct mark mark[TRAIL + MARK_ROUND];	/* of them; what is behind never agrees */
 	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0, of them; what is behind is 0 */
-	unsigned power_of;		/* what walk_hash() last needed, and ... */
+	unsigned power_of;		/* what walker_hash() last needed, and ... */
 	uint64_t power;			/* ... FACTOR to the power of that */
 	struct level trail[TRAIL];
 	struct rules_near near;
@@ -87,12 +87,6 @@ struct walk {
 	unsigned verified;	/* so many levels from join on are known to hold */
 };
 
-static inline const struct level *
-walk_level(const struct walk *k, unsigned i)
-{
-	return i < k->n ? &k->w->fresh[i] : &k->w->trail[k->join + i - k->n];
-}
-
 /* Of zeros. */
 void walker_begin(struct walker *, uint32_t generation);
 
@@ -103,15 +97,22 @@ void walker_void(struct walker *, uint32_t generation);
 unsigned walker_walk(struct walker *, uintptr_t frame, unsigned depth,
     struct walk *);
 
+/* What was walked becomes the innermost part of the trail. */
+void walker_splice(struct walker *, const struct walk *);
+
+/* A level of the walk that was spliced last. */
+static inline const struct level *
+walker_level(const struct walker *w, unsigned i)
+{
+	return &w->trail[w->trail_at + i];
+}
+
 /*
- * A hash of 64 bits of the first `depth` frames of the walk, which is all of
+ * A hash of 64 bits of the first `depth` frames of that walk, which is all of
  * it.  It comes from sums that the trail keeps, so that only what is fresh is
  * reckoned.
  */
-uint64_t walk_hash(const struct walk *, unsigned depth);
-
-/* What was walked becomes the innermost part of the trail. */
-void walker_splice(struct walker *, const struct walk *);
+uint64_t walker_hash(struct walker *, unsigned depth);
 
 /* Walks without a trail. */
 void walk_plain(uintptr_t frame, unsigned depth, struct stack_frames *out);
