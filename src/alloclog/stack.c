@@ -199,7 +199,7 @@ chain_level(struct making *m, const struct level *l)
 {
 	bool reloads = l->reload != 0 && (l->flags & LEVEL_NEEDS_RBP) != 0;
 
-	if (l->via != 0 && !chain_single(m, l->via, l->sp))
+	if (level_via(l) != 0 && !chain_single(m, l->via, l->sp))
 		return false;
 	if (reloads && l->reload + WORD == l->slot)
 		return chain_pair(m, l->reload, l->rbp, l->pc);
@@ -228,13 +228,13 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 {
 	const struct level *first = walker_level(&c->walker, 0);
 	const struct mapped *mapped = &c->walker.mapped;
-	uint64_t key = chain_key(first->sp, first->pc);
-	unsigned at = chain_index(key, first->sp);
+	uintptr_t sp = level_sp(first);
+	uint64_t key = chain_key(sp, first->pc);
+	unsigned at = chain_index(key, sp);
 	struct chain *ch = &c->chain[at];
-	struct making m = { .ch = ch, .sp = first->sp,
-		.hi = mapped->own_hi - WORD };
+	struct making m = { .ch = ch, .sp = sp, .hi = mapped->own_hi - WORD };
 
-	if (first->sp - mapped->own_lo >= mapped->own_hi - mapped->own_lo)
+	if (sp - mapped->own_lo >= mapped->own_hi - mapped->own_lo)
 		return;
 	c->key[at] = 0;
 	ch->npair = ch->nsingle = 0;
@@ -247,7 +247,7 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 	ch->rbp_mask = (first->flags & LEVEL_NEEDS_RBP) != 0 ? ~(uintptr_t)0 : 0;
 	ch->site = site;
 	ch->generation = generation;
-	ch->sp = first->sp;
+	ch->sp = sp;
 	c->key[at] = key;
 }
 

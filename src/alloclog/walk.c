@@ -23,9 +23,9 @@ static void
 level_origin(struct level *l, uintptr_t frame)
 {
 	*l = (struct level) {
-		.sp = frame + 2 * sizeof(uintptr_t),
-		.pc = mapped_peek(frame + sizeof(uintptr_t)),
-		.slot = frame + sizeof(uintptr_t),
+		.slot = frame + WORD,
+		.pc = mapped_peek(frame + WORD),
+		.sp = frame + 2 * WORD,
 		.rbp = mapped_peek(frame),
 	};
 }
@@ -100,7 +100,7 @@ step(struct level *l, const struct cfi_rule *r, struct mapped *m,
 		return end;
 	if (!r->signal && next->sp <= l->sp)
 		return RING_END_STUCK;
-	if (next->sp % sizeof(uintptr_t) != 0)
+	if (next->sp % WORD != 0)
 		return RING_END_STUCK;
 	next->slot = (r->ra_at_rsp ? l->sp : next->sp) +
 	    (uintptr_t)(intptr_t)r->ra;
@@ -111,6 +111,8 @@ step(struct level *l, const struct cfi_rule *r, struct mapped *m,
 		return end;
 	if (r->signal)
 		next->flags |= LEVEL_EXACT;
+	if (next->via != 0 || next->sp != next->slot + WORD)
+		next->flags |= LEVEL_FAR;
 	if (next->pc == 0)
 		return RING_END_OUTERMOST;
 	/* No program has code there, and a frame could not hold it. */
@@ -126,7 +128,7 @@ level_rule(struct rules_near *near, struct level *l, struct rule *r)
 	int rc = rules_find(near, l->pc, (l->flags & LEVEL_EXACT) != 0, r);
 
 	l->module = r->module;
-	l->flags &= LEVEL_EXACT | LEVEL_RBP_LOST;
+	l->flags &= LEVEL_EXACT | LEVEL_RBP_LOST | LEVEL_FAR;
 	if (rc == -ENOENT)
 		return RING_END_NO_TABLE;
 	if (rc < 0)
@@ -150,7 +152,7 @@ verified_more(struct walker *w, unsigned i)
 	const struct level *l = &w->trail[i];
 	struct mapped *m = &w->mapped;
 
-	if (l->via != 0 &&
+	if (level_via(l) != 0 &&
 	    !(mapped_has(m, l->via) && mapped_peek(l->via) == l->sp))
 		return false;
 	if (!mapped_has(m, l->slot) || mapped_peek(l->slot) != l->pc)
@@ -162,10 +164,12 @@ verified_more(struct walker *w, unsigned i)
 /* A word that is 0. */
 static const uintptr_t mark_base;
 
+/* Every bit that is as it was. */
 static inline uintptr_t
-mark_word(const struct mark *k)
+mark_same(const struct mark *k)
 {
-	return *(const uintptr_t *)((uintptr_t)&mark_base + k->from);
+	return *(const uintptr_t *)((uintptr_t)&mark_base + k->from) ^
+	    k->not_pc;
 }
 
 static inline bool
@@ -192,22 +196,20 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 static inline unsigned
 marks_run(const struct walker *w, unsigned at, unsigned count)
 {
-	const struct mark *k = &w->mark[at];
-	unsigned n = 0;
+	const struct mark *first = &w->mark[at], *k = first;
+	const struct mark *end = first + count;
 
 	/* In rounds, without a branch for each: where a stack differs cannot be foreseen. */
-	for (; n < count; n += MARK_ROUND) {
-		uintptr_t same = ~(uintptr_t)0;
+	for (; k < end; k += MARK_ROUND) {
+		uintptr_t same = mark_same(&k[0]) & mark_same(&k[1]);
 
-#pragma GCC unroll 4
-		for (unsigned j = 0; j < MARK_ROUND; j++)
-			same &= mark_word(&k[n + j]) ^ k[n + j].not_pc;
+		same &= mark_same(&k[2]) & mark_same(&k[3]);
 		if (same != ~(uintptr_t)0)
 			break;
 	}
-	while (n < count && (mark_word(&k[n]) ^ k[n].not_pc) == ~(uintptr_t)0)
-		n++;
-	return n < count ? n : count;
+	while (k < end && mark_same(k) == ~(uintptr_t)0)
+		k++;
+	return k < end ? (unsigned)(k - first) : count;
 }
 
 /* The first of the trail levels from `at` on that has MORE; `end` if none before. */
@@ -255,8 +257,10 @@ joins(const struct walker *w, const struct level *l, unsigned i)
 
 	if (i >= TRAIL || w->slot[i] != l->slot)
 		return false;
-	if (((t->pc ^ l->pc) | (t->sp ^ l->sp) |
-		((t->flags ^ l->flags) & LEVEL_EXACT)) != 0)
+	if (t->pc != l->pc || ((t->flags ^ l->flags) & LEVEL_EXACT) != 0)
+		return false;
+	if (((t->flags | l->flags) & LEVEL_FAR) != 0 &&
+	    level_sp(t) != level_sp(l))
 		return false;
 	return (t->flags & LEVEL_NEEDS_RBP) == 0 ||
 	    (l->rbp == t->rbp && (l->flags & LEVEL_RBP_LOST) == 0);
@@ -267,9 +271,16 @@ joins(const struct walker *w, const struct level *l, unsigned i)
 static inline uint64_t
 mixed(uint64_t x)
 {
+#ifdef __SIZEOF_INT128__
+	unsigned __int128 product = (unsigned __int128)
+	    (x ^ UINT64_C(0xa0761d6478bd642f)) * UINT64_C(0xe7037ed1a0b428db);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
 	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
 	return x ^ x >> 32;
+#endif
 }
 
 /* FACTOR to the power of n. */
@@ -288,8 +299,8 @@ power(unsigned n)
  * Says whether a level hangs on rbp, and sums up the frames.  `needs` and `sum`
  * are those of what lies outside of it and become its own.
  */
-static inline void
-level_finish(struct level *l, bool *needs, uint64_t *sum)
+static inline uint32_t
+level_flags(const struct level *l, bool *needs)
 {
 	uint32_t flags = l->flags &
 	    ~(uint32_t)(LEVEL_NEEDS_RBP | LEVEL_MORE);
@@ -299,10 +310,7 @@ level_finish(struct level *l, bool *needs, uint64_t *sum)
 		flags |= LEVEL_NEEDS_RBP | (reloads ? LEVEL_MORE : 0);
 		*needs = !reloads;
 	}
-	if (l->via != 0)
-		flags |= LEVEL_MORE;
-	l->flags = flags;
-	l->sum = *sum = *sum * FACTOR + mixed(level_frame(l));
+	return level_via(l) != 0 ? flags | LEVEL_MORE : flags;
 }
 
 /* What a level asks of the one inside of it. */
@@ -329,6 +337,8 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 			lost = !mapped_fetch(&w->mapped, f->reload, &rbp);
 		else if (i > 0 && (f->flags & LEVEL_RBP_LOST) != 0)
 			lost = true;
+		f->sum = mixed(level_frame(f));
+		f->sp = level_sp(f);
 		f->rbp = rbp;
 		f->flags &= ~(uint32_t)LEVEL_RBP_LOST;
 		if (lost)
@@ -354,10 +364,11 @@ trail_follow(struct walk *k, unsigned want)
 	/* How the walk came here is its own; what leads on is the trail's. */
 	t->rbp = l->rbp;
 	t->reload = l->reload;
+	t->flags &= ~(uint32_t)(LEVEL_RBP_LOST | LEVEL_MORE | LEVEL_FAR);
+	t->flags |= l->flags & (LEVEL_RBP_LOST | LEVEL_FAR);
+	t->sp = l->sp;
 	t->via = l->via;
-	t->flags &= ~(uint32_t)(LEVEL_RBP_LOST | LEVEL_MORE);
-	t->flags |= l->flags & LEVEL_RBP_LOST;
-	if (l->via != 0 ||
+	if (level_via(l) != 0 ||
 	    (l->reload != 0 && (t->flags & LEVEL_NEEDS_RBP) != 0))
 		t->flags |= LEVEL_MORE;
 	w->more[k->join] = t->flags & LEVEL_MORE;
@@ -405,7 +416,8 @@ is_near(const struct walker *w, const struct level *l)
 {
 	const struct mapped *m = &w->mapped;
 
-	return l->sp - m->own_lo < m->own_hi - m->own_lo && near_may(l->pc) &&
+	return l->sp - m->own_lo < m->own_hi - m->own_lo &&
+	    l->sp % WORD == 0 && near_may(l->pc) &&
 	    (l->flags & (LEVEL_EXACT | LEVEL_RBP_LOST)) == 0;
 }
 
@@ -430,6 +442,7 @@ walk_near(struct walk *k, unsigned depth, unsigned *at)
 	unsigned pass = *at;
 	bool joined = false;
 
+	l->flags &= LEVEL_FAR;
 	while (l < last && !joined) {
 		uint64_t rule = rules_near(&w->near, pc);
 		uintptr_t below = near_rbp(rule), reload;
@@ -454,22 +467,23 @@ walk_near(struct walk *k, unsigned depth, unsigned *at)
 		if (__builtin_expect(!near_may(pc), 0))
 			break;
 		l->module = rule & NEAR_MODULE;
-		l->flags = uses;
+		l->flags |= uses;
+		l->sum = mixed(level_frame(l));
 		/* Which of the two it is cannot be foreseen. */
 		reload = below != 0 ? sp - below : 0;
 		rbp = mapped_peek(below != 0 ? sp - below :
 		    (uintptr_t)&l->rbp);
 		l++;
-		l->sp = sp;
+		l->slot = sp - WORD;
 		l->pc = pc;
 		l->rbp = rbp;
-		l->slot = sp - WORD;
 		l->reload = reload;
-		l->via = 0;
 		l->flags = 0;
 		pass = trail_pass(w, pass, sp - WORD);
 		joined = joins(w, l, pass);
 	}
+	l->sp = sp;
+	l->via = 0;
 	k->n = (unsigned)(l - w->fresh);
 	*at = pass;
 	return joined;
@@ -485,6 +499,7 @@ walk_far(struct walk *k, unsigned depth)
 	struct rule r;
 
 	end = level_rule(&w->near, l, &r);
+	l->sum = mixed(level_frame(l));
 	if (end != 0)
 		return end;
 	if (k->n >= depth)
@@ -564,8 +579,12 @@ trail_make_room(struct walker *w, unsigned join)
 	memmove(&w->mark[first], &w->mark[join], keep * sizeof(w->mark[0]));
 	memmove(&w->slot[first], &w->slot[join], keep * sizeof(w->slot[0]));
 	memmove(&w->more[first], &w->more[join], keep);
-	for (unsigned i = TRAIL; i-- > first;)
-		level_finish(&w->trail[i], &needs, &sum);
+	for (unsigned i = TRAIL; i-- > first;) {
+		struct level *t = &w->trail[i];
+
+		t->flags = level_flags(t, &needs);
+		t->sum = sum = sum * FACTOR + mixed(level_frame(t));
+	}
 	return first;
 }
 
@@ -584,11 +603,22 @@ walker_splice(struct walker *w, const struct walk *k)
 	}
 	w->trail_at = join - n;
 	while (n > 0) {
-		struct level *l = &w->fresh[--n];
+		const struct level *l = &w->fresh[--n];
+		struct level *t = &w->trail[--join];
 
-		level_finish(l, &needs, &sum);
-		w->trail[--join] = *l;
-		mark_level(w, join, l);
+		sum = sum * FACTOR + l->sum;
+		t->sum = sum;
+		t->flags = level_flags(l, &needs);
+		t->module = l->module;
+		t->slot = l->slot;
+		t->pc = l->pc;
+		t->rbp = l->rbp;
+		t->reload = l->reload;
+		if ((l->flags & LEVEL_FAR) != 0) {
+			t->sp = l->sp;
+			t->via = l->via;
+		}
+		mark_level(w, join, t);
 	}
 }
 

@@ -20,15 +20,15 @@
 
 /* The registers of a level, and how they were had. */
 struct level {
-	_Alignas(64) uintptr_t sp;
+	_Alignas(64) uintptr_t slot;	/* where pc was read */
 	uintptr_t pc;
 	uintptr_t rbp;
-	uintptr_t slot;		/* where pc was read */
 	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
-	uintptr_t via;		/* where sp was read in that step; 0: it was reckoned */
-	uint64_t sum;		/* a hash of this frame and those further out: walker_hash() */
+	uint64_t sum;		/* of the trail: a hash of this frame and those further out; else of it alone */
 	uint32_t module;	/* 0: not known */
 	uint32_t flags;		/* enum level_flags */
+	uintptr_t sp;		/* LEVEL_FAR, or where the walk stands */
+	uintptr_t via;		/* likewise: where sp was read in that step; 0: it was reckoned */
 };
 
 enum level_flags {
@@ -37,6 +37,7 @@ enum level_flags {
 	LEVEL_USES_RBP = 4,	/* the step from here does */
 	LEVEL_NEEDS_RBP = 8,	/* this step, or one further out before a reload */
 	LEVEL_OUTERMOST = 16,
+	LEVEL_FAR = 32,		/* has a via, or an sp that is not right above the slot */
 	LEVEL_MORE = 0x80,	/* more than its slot has to be compared; fits mores */
 };
 
@@ -44,6 +45,18 @@ static inline uint64_t
 level_frame(const struct level *l)
 {
 	return frame_make(l->pc + (l->flags & LEVEL_EXACT), l->module);
+}
+
+static inline uintptr_t
+level_sp(const struct level *l)
+{
+	return (l->flags & LEVEL_FAR) != 0 ? l->sp : l->slot + sizeof(l->slot);
+}
+
+static inline uintptr_t
+level_via(const struct level *l)
+{
+	return (l->flags & LEVEL_FAR) != 0 ? l->via : 0;
 }
 
 /*
