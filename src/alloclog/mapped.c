@@ -110,15 +110,10 @@ own_found(struct mapped *m, uintptr_t page)
 }
 
 void
-mapped_begin(struct mapped *m, uintptr_t frame)
+mapped_look(struct mapped *m, uintptr_t frame)
 {
 	uintptr_t page = page_of(frame);
 
-	if (frame - m->own_lo < m->own_hi - m->own_lo) {
-		m->lo = m->own_lo;
-		m->hi = m->own_hi;
-		return;
-	}
 	if (on_main_stack(frame)) {
 		m->own_lo = page;
 		m->own_hi = (uintptr_t)__libc_stack_end;

@@ -25,8 +25,20 @@ struct mapped {
 	unsigned tries;
 };
 
+/* The long way of mapped_begin(). */
+void mapped_look(struct mapped *, uintptr_t frame);
+
 /* A walk begins at `frame`. */
-void mapped_begin(struct mapped *, uintptr_t frame);
+static inline void
+mapped_begin(struct mapped *m, uintptr_t frame)
+{
+	if (__builtin_expect(frame - m->own_lo >= m->own_hi - m->own_lo, 0)) {
+		mapped_look(m, frame);
+		return;
+	}
+	m->lo = m->own_lo;
+	m->hi = m->own_hi;
+}
 
 /* The long way of mapped_has(). */
 bool mapped_ask(struct mapped *, uintptr_t at);

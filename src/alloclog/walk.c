@@ -22,12 +22,13 @@
 static void
 level_origin(struct level *l, uintptr_t frame)
 {
-	*l = (struct level) {
-		.slot = frame + WORD,
-		.pc = mapped_peek(frame + WORD),
-		.sp = frame + 2 * WORD,
-		.rbp = mapped_peek(frame),
-	};
+	l->slot = frame + WORD;
+	l->pc = mapped_peek(frame + WORD);
+	l->rbp = mapped_peek(frame);
+	l->reload = 0;
+	l->flags = 0;
+	l->sp = frame + 2 * WORD;
+	l->via = 0;
 }
 
 /*
@@ -127,8 +128,8 @@ level_rule(struct rules_near *near, struct level *l, struct rule *r)
 {
 	int rc = rules_find(near, l->pc, (l->flags & LEVEL_EXACT) != 0, r);
 
-	l->module = r->module;
 	l->flags &= LEVEL_EXACT | LEVEL_RBP_LOST | LEVEL_FAR;
+	l->flags |= (uint64_t)r->module << LEVEL_MODULE;
 	if (rc == -ENOENT)
 		return RING_END_NO_TABLE;
 	if (rc < 0)
@@ -161,6 +162,21 @@ verified_more(struct walker *w, unsigned i)
 	    (mapped_has(m, l->reload) && mapped_peek(l->reload) == l->rbp);
 }
 
+/*
+ * The commonest of what has to be compared besides a mark: the one place from
+ * which rbp was read, on the thread's own stack.
+ */
+static inline bool
+verified_reload(const struct walker *w, unsigned i)
+{
+	const struct level *l = &w->trail[i];
+	const struct mapped *m = &w->mapped;
+
+	return (l->flags & LEVEL_FAR) == 0 && l->reload % WORD == 0 &&
+	    l->reload - m->own_lo < m->own_hi - m->own_lo &&
+	    mapped_peek(l->reload) == l->rbp;
+}
+
 /* A word that is 0. */
 static const uintptr_t mark_base;
 
@@ -185,7 +201,7 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 	struct mark *k = &w->mark[at];
 
 	w->slot[at] = l->slot;
-	w->more[at] = l->flags & LEVEL_MORE;
+	w->more[at] = (uint8_t)(l->flags & LEVEL_MORE);
 	k->from = l->slot - (uintptr_t)&mark_base;
 	k->not_pc = ~l->pc;
 	if (__builtin_expect(l->slot - m->own_lo >= m->own_hi - m->own_lo, 0))
@@ -238,7 +254,7 @@ verified_run(struct walker *w, unsigned at, unsigned count)
 
 		for (unsigned i = more_next(w, at + n, end); i < end;
 		    i = more_next(w, i + 1, end))
-			if (!verified_more(w, i))
+			if (!verified_reload(w, i) && !verified_more(w, i))
 				return i - at;
 		n = end - at;
 		/* A level of another stack has the long way only. */
@@ -299,11 +315,11 @@ power(unsigned n)
  * Says whether a level hangs on rbp, and sums up the frames.  `needs` and `sum`
  * are those of what lies outside of it and become its own.
  */
-static inline uint32_t
+static inline uint64_t
 level_flags(const struct level *l, bool *needs)
 {
-	uint32_t flags = l->flags &
-	    ~(uint32_t)(LEVEL_NEEDS_RBP | LEVEL_MORE);
+	uint64_t flags = l->flags &
+	    ~(uint64_t)(LEVEL_NEEDS_RBP | LEVEL_MORE);
 	bool reloads = l->reload != 0;
 
 	if (*needs || (flags & LEVEL_USES_RBP) != 0) {
@@ -311,6 +327,21 @@ level_flags(const struct level *l, bool *needs)
 		*needs = !reloads;
 	}
 	return level_via(l) != 0 ? flags | LEVEL_MORE : flags;
+}
+
+/*
+ * How a level was come to.  Word by word: a wide load of what has just been
+ * stored by words would wait for it to reach the cache.
+ */
+static inline void
+level_copy(struct level *to, const struct level *l)
+{
+	to->rbp = mapped_peek((uintptr_t)&l->rbp);
+	to->reload = mapped_peek((uintptr_t)&l->reload);
+	if (__builtin_expect((l->flags & LEVEL_FAR) != 0, 0)) {
+		to->sp = l->sp;
+		to->via = l->via;
+	}
 }
 
 /* What a level asks of the one inside of it. */
@@ -340,7 +371,7 @@ trail_take(struct walk *k, const struct level *l, unsigned count)
 		f->sum = mixed(level_frame(f));
 		f->sp = level_sp(f);
 		f->rbp = rbp;
-		f->flags &= ~(uint32_t)LEVEL_RBP_LOST;
+		f->flags &= ~(uint64_t)LEVEL_RBP_LOST;
 		if (lost)
 			f->flags |= LEVEL_RBP_LOST;
 	}
@@ -360,18 +391,17 @@ trail_follow(struct walk *k, unsigned want)
 	const struct level *l = &w->fresh[k->n];
 	struct level *t = &w->trail[k->join];
 	unsigned most = TRAIL - k->join, i;
+	uint64_t flags;
 
 	/* How the walk came here is its own; what leads on is the trail's. */
-	t->rbp = l->rbp;
-	t->reload = l->reload;
-	t->flags &= ~(uint32_t)(LEVEL_RBP_LOST | LEVEL_MORE | LEVEL_FAR);
-	t->flags |= l->flags & (LEVEL_RBP_LOST | LEVEL_FAR);
-	t->sp = l->sp;
-	t->via = l->via;
+	level_copy(t, l);
+	flags = (t->flags & ~(uint64_t)(LEVEL_RBP_LOST | LEVEL_MORE | LEVEL_FAR)) |
+	    (l->flags & (LEVEL_RBP_LOST | LEVEL_FAR));
 	if (level_via(l) != 0 ||
-	    (l->reload != 0 && (t->flags & LEVEL_NEEDS_RBP) != 0))
-		t->flags |= LEVEL_MORE;
-	w->more[k->join] = t->flags & LEVEL_MORE;
+	    (l->reload != 0 && (flags & LEVEL_NEEDS_RBP) != 0))
+		flags |= LEVEL_MORE;
+	t->flags = flags;
+	w->more[k->join] = (uint8_t)(flags & LEVEL_MORE);
 	i = 1 + verified_run(w, k->join + 1, (want < most ? want : most) - 1);
 	k->verified = i;
 	if ((t[i - 1].flags & LEVEL_OUTERMOST) != 0) {
@@ -445,8 +475,8 @@ walk_near(struct walk *k, unsigned depth, unsigned *at)
 	l->flags &= LEVEL_FAR;
 	while (l < last && !joined) {
 		uint64_t rule = rules_near(&w->near, pc);
-		uintptr_t below = near_rbp(rule), reload;
-		uint32_t uses = 0;
+		uintptr_t below = near_rbp(rule), kept, reload;
+		uint64_t uses = 0;
 
 		if (__builtin_expect(!near_leads(rule), 0))
 			break;
@@ -466,13 +496,14 @@ walk_near(struct walk *k, unsigned depth, unsigned *at)
 		pc = mapped_peek(sp - WORD);
 		if (__builtin_expect(!near_may(pc), 0))
 			break;
-		l->module = rule & NEAR_MODULE;
-		l->flags |= uses;
+		l->flags |= uses | (rule & NEAR_MODULE) << LEVEL_MODULE;
 		l->sum = mixed(level_frame(l));
-		/* Which of the two it is cannot be foreseen. */
-		reload = below != 0 ? sp - below : 0;
-		rbp = mapped_peek(below != 0 ? sp - below :
-		    (uintptr_t)&l->rbp);
+		/* Whether rbp is kept there cannot be foreseen: no branch. */
+		kept = -(uintptr_t)(below != 0);
+		__asm__("" : "+r"(kept));
+		reload = (sp - below) & kept;
+		rbp ^= (rbp ^ mapped_peek((reload | (sp - WORD)) &
+		    (reload | ~kept))) & kept;
 		l++;
 		l->slot = sp - WORD;
 		l->pc = pc;
@@ -609,15 +640,9 @@ walker_splice(struct walker *w, const struct walk *k)
 		sum = sum * FACTOR + l->sum;
 		t->sum = sum;
 		t->flags = level_flags(l, &needs);
-		t->module = l->module;
 		t->slot = l->slot;
 		t->pc = l->pc;
-		t->rbp = l->rbp;
-		t->reload = l->reload;
-		if ((l->flags & LEVEL_FAR) != 0) {
-			t->sp = l->sp;
-			t->via = l->via;
-		}
+		level_copy(t, l);
 		mark_level(w, join, t);
 	}
 }

@@ -25,8 +25,7 @@ struct level {
 	uintptr_t rbp;
 	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
 	uint64_t sum;		/* of the trail: a hash of this frame and those further out; else of it alone */
-	uint32_t module;	/* 0: not known */
-	uint32_t flags;		/* enum level_flags */
+	uint64_t flags;		/* enum level_flags, and above them the module, 0 not known */
 	uintptr_t sp;		/* LEVEL_FAR, or where the walk stands */
 	uintptr_t via;		/* likewise: where sp was read in that step; 0: it was reckoned */
 };
@@ -41,10 +40,13 @@ enum level_flags {
 	LEVEL_MORE = 0x80,	/* more than its slot has to be compared; fits mores */
 };
 
+#define LEVEL_MODULE 48		/* the module's bits begin here, as they do in a frame */
+
 static inline uint64_t
 level_frame(const struct level *l)
 {
-	return frame_make(l->pc + (l->flags & LEVEL_EXACT), l->module);
+	return frame_make(l->pc + (l->flags & LEVEL_EXACT),
+	    (unsigned)(l->flags >> LEVEL_MODULE));
 }
 
 static inline uintptr_t
