@@ -45,7 +45,7 @@
  * in one of so many periods only; a period is so many walks.
  */
 #define PERIOD 256
-#define TRIED 8
+#define TRIED 32
 
 /*
  * Slots, as words above the stack pointer, and what they held.  A saved rbp and

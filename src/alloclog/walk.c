@@ -200,7 +200,7 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 	const struct mapped *m = &w->mapped;
 	struct mark *k = &w->mark[at];
 
-	w->slot[at] = l->slot;
+	w->at[near_slot(l->slot)] = (uint8_t)at;
 	w->more[at] = (uint8_t)(l->flags & LEVEL_MORE);
 	k->from = l->slot - (uintptr_t)&mark_base;
 	k->not_pc = ~l->pc;
@@ -265,21 +265,23 @@ verified_run(struct walker *w, unsigned at, unsigned count)
 	}
 }
 
-/* True when a walk at *l has come to trail level i. */
-static inline bool
-joins(const struct walker *w, const struct level *l, unsigned i)
+/* The trail level that a walk at *l has come to; TRAIL: none that is known of. */
+static inline unsigned
+joins(const struct walker *w, const struct level *l)
 {
+	unsigned i = w->at[near_slot(l->slot)];
 	const struct level *t = &w->trail[i];
 
-	if (i >= TRAIL || w->slot[i] != l->slot)
-		return false;
-	if (t->pc != l->pc || ((t->flags ^ l->flags) & LEVEL_EXACT) != 0)
-		return false;
+	if (i < w->trail_at || t->slot != l->slot || t->pc != l->pc ||
+	    ((t->flags ^ l->flags) & LEVEL_EXACT) != 0)
+		return TRAIL;
 	if (((t->flags | l->flags) & LEVEL_FAR) != 0 &&
 	    level_sp(t) != level_sp(l))
-		return false;
-	return (t->flags & LEVEL_NEEDS_RBP) == 0 ||
-	    (l->rbp == t->rbp && (l->flags & LEVEL_RBP_LOST) == 0);
+		return TRAIL;
+	if ((t->flags & LEVEL_NEEDS_RBP) != 0 &&
+	    (l->rbp != t->rbp || (l->flags & LEVEL_RBP_LOST) != 0))
+		return TRAIL;
+	return i;
 }
 
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)
@@ -415,29 +417,6 @@ trail_follow(struct walk *k, unsigned want)
 	return false;
 }
 
-/* The first trail level from `at` on that is not inside of a slot. */
-static inline unsigned
-trail_pass(const struct walker *w, unsigned at, uintptr_t slot)
-{
-	unsigned inside;
-
-	/* How many have been left since the last walk cannot be foreseen. */
-	do {
-		inside = 0;
-#pragma GCC unroll 4
-		for (unsigned j = 0; j < MARK_ROUND; j++)
-			inside += w->slot[at + j] < slot;
-		at += inside;
-	} while (inside == MARK_ROUND && at < TRAIL);
-	return at < TRAIL ? at : TRAIL;
-}
-
-static inline bool
-on_own(const struct mapped *m, uintptr_t at)
-{
-	return at - m->own_lo < m->own_hi - m->own_lo;
-}
-
 /* --- a walk -------------------------------------------------------------- */
 
 /* A step from here may be had near, and goes by rsp or an rbp that is known. */
@@ -453,30 +432,28 @@ is_near(const struct walker *w, const struct level *l)
 
 /*
  * From fresh[k->n], which is near, outwards by what is known near, until the
- * walk has joined the trail at *at.  False where that does not lead on; or
- * one level before the last.
+ * walk has joined the trail at k->join.  Otherwise it stands where that does
+ * not lead on, or at the last level.
  *
  * These are the steps that level_rule() and step() would make, from as few
  * words as it takes.  All that is read lies between the level's sp, which is
  * on the thread's own stack, and that stack's end; whatever is unusual is left
  * to them.
  */
-static inline bool
-walk_near(struct walk *k, unsigned depth, unsigned *at)
+static inline void
+walk_near(struct walk *k, unsigned depth)
 {
 	struct walker *w = k->w;
 	struct level *l = &w->fresh[k->n];
 	const struct level *last = &w->fresh[depth - 1];
 	const uintptr_t own_hi = w->mapped.own_hi;
 	uintptr_t sp = l->sp, pc = l->pc, rbp = l->rbp;
-	unsigned pass = *at;
-	bool joined = false;
+	unsigned join = TRAIL;
 
-	l->flags &= LEVEL_FAR;
-	while (l < last && !joined) {
+	while (l < last && join == TRAIL) {
 		uint64_t rule = rules_near(&w->near, pc);
 		uintptr_t below = near_rbp(rule), kept, reload;
-		uint64_t uses = 0;
+		uint64_t uses = 0, module;
 
 		if (__builtin_expect(!near_leads(rule), 0))
 			break;
@@ -496,28 +473,27 @@ walk_near(struct walk *k, unsigned depth, unsigned *at)
 		pc = mapped_peek(sp - WORD);
 		if (__builtin_expect(!near_may(pc), 0))
 			break;
-		l->flags |= uses | (rule & NEAR_MODULE) << LEVEL_MODULE;
-		l->sum = mixed(level_frame(l));
+		module = (rule & NEAR_MODULE) << LEVEL_MODULE;
+		l->flags = (l->flags & LEVEL_FAR) | uses | module;
+		l->sum = mixed(l->pc | module);
 		/* Whether rbp is kept there cannot be foreseen: no branch. */
 		kept = -(uintptr_t)(below != 0);
 		__asm__("" : "+r"(kept));
 		reload = (sp - below) & kept;
-		rbp ^= (rbp ^ mapped_peek((reload | (sp - WORD)) &
-		    (reload | ~kept))) & kept;
+		rbp ^= (rbp ^ mapped_peek(sp - WORD -
+		    ((below - WORD) & kept))) & kept;
 		l++;
 		l->slot = sp - WORD;
 		l->pc = pc;
 		l->rbp = rbp;
 		l->reload = reload;
 		l->flags = 0;
-		pass = trail_pass(w, pass, sp - WORD);
-		joined = joins(w, l, pass);
+		join = joins(w, l);
 	}
 	l->sp = sp;
 	l->via = 0;
 	k->n = (unsigned)(l - w->fresh);
-	*at = pass;
-	return joined;
+	k->join = join;
 }
 
 /* One step from fresh[k->n] by the long way.  0, or why there is none. */
@@ -547,26 +523,22 @@ static void
 walk(struct walk *k, uintptr_t frame, unsigned depth)
 {
 	struct walker *w = k->w;
-	unsigned at = w->trail_at;
-	bool joined;
 
 	level_origin(&w->fresh[0], frame);
 	for (;;) {
-		joined = is_near(w, &w->fresh[k->n]) &&
-		    walk_near(k, depth, &at);
-		if (__builtin_expect(!joined, 0)) {
+		k->join = TRAIL;
+		if (is_near(w, &w->fresh[k->n]))
+			walk_near(k, depth);
+		if (__builtin_expect(k->join == TRAIL, 0)) {
 			w->end = walk_far(k, depth);
 			if (w->end != 0)
 				return;
-			at = trail_pass(w, at, w->fresh[k->n].slot);
-			if (!joins(w, &w->fresh[k->n], at))
+			k->join = joins(w, &w->fresh[k->n]);
+			if (k->join == TRAIL)
 				continue;
 		}
-		k->join = at;
 		if (trail_follow(k, depth - k->n))
 			return;
-		at = k->join + k->verified;
-		k->join = TRAIL;
 	}
 }
 
@@ -607,14 +579,12 @@ trail_make_room(struct walker *w, unsigned join)
 	uint64_t sum = 0;
 
 	memmove(&w->trail[first], &w->trail[join], keep * sizeof(w->trail[0]));
-	memmove(&w->mark[first], &w->mark[join], keep * sizeof(w->mark[0]));
-	memmove(&w->slot[first], &w->slot[join], keep * sizeof(w->slot[0]));
-	memmove(&w->more[first], &w->more[join], keep);
 	for (unsigned i = TRAIL; i-- > first;) {
 		struct level *t = &w->trail[i];
 
 		t->flags = level_flags(t, &needs);
 		t->sum = sum = sum * FACTOR + mixed(level_frame(t));
+		mark_level(w, i, t);
 	}
 	return first;
 }

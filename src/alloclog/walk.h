@@ -79,14 +79,22 @@ struct mark {
 typedef uint64_t __attribute__((may_alias, aligned(1))) mores;
 #define MORE_ROUND sizeof(mores)
 
+#define NEAR_SLOTS 1024		/* words of a stack that have a place of their own in w->at */
+
+static inline unsigned
+near_slot(uintptr_t slot)
+{
+	return (unsigned)(slot / sizeof(slot)) % NEAR_SLOTS;
+}
+
 /* What a thread remembers of its walks. */
 struct walker {
 	struct mapped mapped;
 	enum ring_end end;		/* of the last walk */
 	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
 	struct level fresh[RING_STACK_MAX + 1];
-	uintptr_t slot[TRAIL + MARK_ROUND];	/* of the trail's levels */
-	struct mark mark[TRAIL + MARK_ROUND];	/* of them; what is behind never agrees */
+	uint8_t at[NEAR_SLOTS];		/* where in the trail a level with such a slot was put last */
+	struct mark mark[TRAIL + MARK_ROUND];	/* of the trail's levels; what is behind never agrees */
 	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0, of them; what is behind is 0 */
 	unsigned power_of;		/* what walker_hash() last needed, and ... */
 	uint64_t power;			/* ... FACTOR to the power of that */
