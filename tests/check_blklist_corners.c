@@ -190,9 +190,77 @@ START_TEST(order_is_mended_in_the_middle_of_a_sweep)
 }
 END_TEST
 
+/*
+ * A heap that stands, and young blocks that come and go: sweeps leave those
+ * that stand alone.  Numbers leap, so that runs are moved too.
+ */
+START_TEST(sweep_moves_the_young_of_a_long_list)
+{
+	enum { OLD = 200000, YOUNG = 30000, EVENTS = 4000 };
+	static struct rec r[EVENTS];
+	struct blklist *l;
+	struct blklist_batch b = { .rec = r, .seq = 1 };
+	const struct indexed *ix;
+	static uint64_t seq[OLD + YOUNG];	/* by address; 0: not listed */
+	uint64_t at = 0, runs = 0;
+	unsigned sweeps = 0, of_part = 0;
+	bool was = false;
+
+	ck_assert_int_eq(blklist_new(&l, BLKLIST_INDEXED, OLD + YOUNG), 0);
+	ix = l->impl;
+	while (sweeps < 6) {
+		for (b.n = 0; b.n + 3 <= EVENTS; at++) {
+			uint64_t young = at - OLD;
+
+			if (at < OLD) {
+				r[b.n++] = ALLOC(at * 32);
+				continue;
+			}
+			if (young >= YOUNG)
+				r[b.n++] = FREE((OLD + young % YOUNG) * 32);
+			r[b.n++] = ALLOC((OLD + young % YOUNG) * 32);
+			/* Now and then an old one goes: nothing is too old. */
+			if (young % 64 == 0)
+				r[b.n++] = FREE(young / 64 * 32);
+		}
+		for (size_t i = 0; i < b.n; i++) {
+			struct blklist_batch one = { .rec = &r[i], .n = 1,
+				.seq = b.seq + i, .near_ms = (int64_t)b.seq };
+
+			blklist_apply(l, &one);
+			seq[rec_addr(&r[i]) / 32] =
+			    rec_op(&r[i]) == REC_ALLOC ? one.seq : 0;
+			if (!was && ix->age.sweeping) {
+				sweeps++;
+				of_part += ix->age.to >= AGE_CHUNK;
+			}
+			was = ix->age.sweeping;
+		}
+		runs += ix->age.nruns > 1;
+		b.seq += UINT64_C(1) << 29;
+		if (at / EVENTS % 8 == 0)
+			sound(l);
+	}
+	sound(l);
+	for (uint64_t i = 0; i < OLD + YOUNG; i++) {
+		struct blk row;
+
+		if (blklist_get(l, 0, i * 32, &row) != 0)
+			row.seq = 0;
+		if (row.seq != seq[i])
+			ck_abort_msg("block %lu has another number", (long)i);
+	}
+	ck_assert_uint_eq(blklist_counts(l)->unknown_free, 0);
+	ck_assert_uint_eq(blklist_counts(l)->duplicate, 0);
+	ck_assert_uint_gt(of_part, 0);
+	ck_assert_uint_gt(runs, 0);
+	blklist_free(l);
+}
+END_TEST
+
 START_TEST(short_list_gives_the_memory_of_a_long_one_back)
 {
-	enum { N = 400000 };
+	enum { N = 500000 };
 	static struct rec r[4096];
 	struct blklist *l;
 	struct blklist_batch b = { .rec = r, .seq = 1 };
@@ -219,7 +287,7 @@ START_TEST(short_list_gives_the_memory_of_a_long_one_back)
 	}
 	short_list = blklist_memory(l);
 	ck_assert_uint_eq(blklist_counts(l)->unknown_free, 0);
-	ck_assert_uint_gt(long_list, N * 60);
+	ck_assert_uint_gt(long_list, N * 50);
 	ck_assert_uint_lt(short_list, long_list / 8);
 	ck_assert_uint_eq(blklist_window(l, BLKLIST_BY_AGE, false, 0, rows, 64),
 	    N / 8192);
@@ -421,6 +489,7 @@ suite(void)
 	tcase_add_test(corners,
 	    high_number_that_has_gone_keeps_no_later_one_out_of_order);
 	tcase_add_test(corners, order_is_mended_in_the_middle_of_a_sweep);
+	tcase_add_test(corners, sweep_moves_the_young_of_a_long_list);
 	tcase_add_test(corners,
 	    short_list_gives_the_memory_of_a_long_one_back);
 	tcase_add_test(corners, list_of_many_blocks_is_the_literal_one);

@@ -25,6 +25,7 @@ struct shape {
 	bool cancel;
 	bool opaque;
 	uint64_t period;		/* of a sample, or 0 */
+	bool leaps;			/* of numbers and of time, past 32 bits */
 };
 
 static uint64_t
@@ -114,6 +115,13 @@ static const struct shape shapes[] = {
 	{ .name = "long batches", .aRecMax = 3000, .batches = 12,
 	    .batch_max = 12000, .slots = 4000, .address = heap_like,
 	    .layers = 1, .bad = 5, .reallocs = 20, .cancel = true },
+	{ .name = "for years", .aRecMax = 2048, .batches = 500,
+	    .batch_max = 200, .slots = 1000, .address = heap_like,
+	    .layers = 1, .swing = 60, .leaps = true },
+	{ .name = "for years, with forks", .aRecMax = 4096, .batches = 600,
+	    .batch_max = 100, .slots = 3000, .address = heap_like,
+	    .layers = 1, .bad = 20, .reallocs = 50, .puts = 5, .swing = 60,
+	    .leaps = true },
 };
 
 /* What the trace believes to be listed: events are mostly true to it. */
@@ -122,6 +130,7 @@ struct model {
 	unsigned char *live;		/* for each slot and layer */
 	uint32_t *ticket;		/* of each slot */
 	uint64_t seq;
+	int64_t near_ms;
 	unsigned batch;
 	int pending;			/* of a realloc by thread `thread`; or -1 */
 	unsigned thread;
@@ -246,8 +255,9 @@ by_hand(const struct both *l, const struct model *m)
 		struct blk b = {
 			.addr = s->address(below(s->slots)),
 			.size = below(1000),
-			.seq = m->seq - below(100000),
-			.ms = below(5000),
+			.seq = m->seq - (s->leaps ? rng() >> 28 :
+			    below(100000)),
+			.ms = s->leaps ? (int64_t)rng() : below(5000),
 			.flags = (uint8_t)(0xa0 + below(s->layers) * 8),
 			.type = TYPE_MALLOC,
 			.info = (uint16_t)below(9),
@@ -266,7 +276,7 @@ START_TEST(indexed_list_is_the_literal_one)
 	const struct shape *s = &shapes[_i];
 	static struct rec r[12000];
 	struct model m = {
-		.shape = s, .seq = 1, .pending = -1,
+		.shape = s, .seq = 1, .near_ms = 1000000, .pending = -1,
 		.live = calloc(s->slots, 2),
 		.ticket = calloc(s->slots, sizeof(*m.ticket)),
 	};
@@ -289,13 +299,18 @@ START_TEST(indexed_list_is_the_literal_one)
 	for (m.batch = 0; m.batch < s->batches; m.batch++) {
 		struct blklist_batch b = {
 			.rec = r, .n = 1 + below(s->batch_max), .seq = m.seq,
-			.near_ms = 1000000 + m.batch * 67, .cancel = s->cancel,
+			.near_ms = m.near_ms + m.batch * 67,
+			.cancel = s->cancel,
 		};
 
 		for (size_t i = 0; i < b.n; i++)
 			r[i] = any(&m);
 		both_apply(&l, &b);
 		m.seq += b.n;
+		if (s->leaps && below(8) == 0) {
+			m.seq += rng() >> 31;
+			m.near_ms += (int64_t)(rng() >> 31);
+		}
 		same_all(&l, &m);
 		by_hand(&l, &m);
 		if (below(400) == 0) {

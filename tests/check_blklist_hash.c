@@ -1,9 +1,8 @@
 /*
- * The hash of the indexed list by itself: runs of slots that wrap around the
+ * The hash of the indexed list by itself: runs of buckets that wrap around the
  * end of a table, and tables that are moved while all else goes on.
  */
 #include "harness.h"
-
 
 #include "../src/blklist/hash.h"
 
@@ -26,7 +25,7 @@ below(unsigned n)
 	return (unsigned)(seed >> 33) % n;
 }
 
-static uint64_t *
+static uint32_t *
 find(const struct table *t, unsigned i)
 {
 	uint64_t key = t->node[i].w[0];
@@ -38,7 +37,7 @@ find(const struct table *t, unsigned i)
 static void
 insert(struct table *t, unsigned i)
 {
-	uint64_t *s;
+	uint32_t *s;
 
 	ck_assert(hash_room(&t->hash));
 	s = find(t, i);
@@ -50,7 +49,7 @@ insert(struct table *t, unsigned i)
 static void
 erase(struct table *t, unsigned i)
 {
-	uint64_t *s = find(t, i);
+	uint32_t *s = find(t, i);
 
 	ck_assert_uint_ne(*s, 0);
 	hash_erase(&t->hash, s);
@@ -64,13 +63,13 @@ all_found(const struct table *t)
 	unsigned i;
 
 	for (i = 0; i < KEYS; i++) {
-		const uint64_t *s = find(t, i);
+		const uint32_t *s = find(t, i);
 
 		if ((*s != 0) != t->in[i] || (t->in[i] && hash_index(s) != i))
 			break;
 	}
 	ck_assert_msg(i == KEYS, "key %u, %u of %u moved", i, t->hash.done,
-	    t->hash.old_mask);
+	    t->hash.old.n);
 }
 
 /*
@@ -88,9 +87,10 @@ table_of_wrapping_keys(void)
 	for (unsigned i = 0; i < KEYS; i++) {
 		do {
 			key += 16;
-			home = hash_tag(&t->hash, key) >> t->hash.shift;
-		} while (i < KEYS * 2 / 3 && home > 20 &&
-		    home < t->hash.mask - 60);
+			home = hash_home(&t->hash.now,
+			    hash_tag(&t->hash, key));
+		} while (i < KEYS * 2 / 3 && home > 3 &&
+		    home < t->hash.now.n - 10);
 		t->node[i].w[0] = key;
 	}
 	return t;
@@ -111,9 +111,10 @@ START_TEST(runs_that_wrap_close_up_when_a_slot_goes)
 	t = table_of_wrapping_keys();
 	for (unsigned i = 0; i < 150; i++)
 		insert(t, i);
-	ck_assert_ptr_null(t->hash.old);
-	ck_assert_uint_ne(t->hash.slot[t->hash.mask], 0);
-	ck_assert_uint_ne(t->hash.slot[0], 0);
+	ck_assert_ptr_null(t->hash.old.bucket);
+	ck_assert_uint_eq(hash_match(&t->hash.now.bucket[t->hash.now.n - 1],
+	    0), 0);
+	ck_assert_uint_eq(hash_match(&t->hash.now.bucket[0], 0), 0);
 	for (unsigned round = 0; round < 500; round++) {
 		unsigned i = below(250);
 
@@ -140,7 +141,7 @@ START_TEST(keys_are_found_while_a_table_is_moved)
 	for (unsigned i = KEYS - 40; i < KEYS; i++)
 		insert(t, i);
 	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
-	while (t->hash.old != NULL) {
+	while (t->hash.old.bucket != NULL) {
 		unsigned i = below(400);
 
 		all_found(t);
@@ -164,33 +165,35 @@ END_TEST
  */
 START_TEST(last_run_is_moved_to_its_end)
 {
-	enum { LATE = 5 };
+	enum { LATE = 2 * HASH_WIDTH };
 	struct table *t;
 	uint64_t key = UINT64_C(1) << 40;
-	uint32_t before_start;
+	uint32_t before_start, n;
 
 	seed = 150 + (uint64_t)_i;
 	t = table_of_wrapping_keys();
 	for (unsigned i = 0; i < 200; i++)
 		insert(t, i);
 	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
-	before_start = (t->hash.start - 1) & t->hash.old_mask;
+	n = t->hash.old.n;
+	before_start = (t->hash.start + n - 1) % n;
 	for (unsigned i = KEYS - LATE; i < KEYS; i++) {
 		do
 			key += 16;
-		while (hash_tag(&t->hash, key) >> t->hash.old_shift !=
+		while (hash_home(&t->hash.old, hash_tag(&t->hash, key)) !=
 		    before_start);
 		t->node[i].w[0] = key;
 		insert(t, i);
 		all_found(t);
 	}
-	ck_assert_ptr_nonnull(t->hash.old);
-	ck_assert_uint_ne(t->hash.old[t->hash.start], 0);
-	while (t->hash.old != NULL) {
+	ck_assert_ptr_nonnull(t->hash.old.bucket);
+	ck_assert_uint_ne(hash_match(&t->hash.old.bucket[t->hash.start], 0),
+	    (1u << HASH_WIDTH) - 1);
+	while (t->hash.old.bucket != NULL) {
 		hash_move(&t->hash);
 		all_found(t);
 	}
-	ck_assert_uint_gt(t->hash.done, t->hash.old_mask + 1);
+	ck_assert_uint_gt(t->hash.done, n);
 	table_free(t);
 }
 END_TEST
@@ -226,7 +229,7 @@ START_TEST(table_grows_and_shrinks_with_its_keys)
 }
 END_TEST
 
-START_TEST(no_slot_is_moved_from_the_middle_of_a_run)
+START_TEST(no_bucket_is_moved_from_the_middle_of_a_run)
 {
 	struct table *t;
 
@@ -235,20 +238,17 @@ START_TEST(no_slot_is_moved_from_the_middle_of_a_run)
 	for (unsigned i = 0; i < 240; i++)
 		insert(t, i);
 	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
-	while (t->hash.old != NULL) {
-		uint32_t last = (t->hash.start + t->hash.done - 1) &
-		    t->hash.old_mask;
+	while (t->hash.old.bucket != NULL) {
+		uint32_t n = t->hash.old.n;
 
-		/* Behind an empty slot, and no run reaches back over it. */
-		ck_assert_uint_eq(t->hash.old[last], 0);
-		for (uint32_t p = t->hash.done; p <= t->hash.old_mask; p++) {
-			uint64_t s = t->hash.old[(t->hash.start + p) &
-			    t->hash.old_mask];
+		/* What is left lies behind homes that have not been passed. */
+		for (uint32_t p = 0; p < n; p++)
+			for (unsigned e = 0; e < HASH_WIDTH; e++) {
+				uint32_t tag = t->hash.old.bucket[p].word[e];
 
-			if (s != 0)
-				ck_assert(!hash_passed(&t->hash,
-				    (uint32_t)(s >> 32)));
-		}
+				if (tag != 0)
+					ck_assert(!hash_passed(&t->hash, tag));
+			}
 		hash_move(&t->hash);
 	}
 	all_found(t);
@@ -267,7 +267,7 @@ suite(void)
 	tcase_add_loop_test(core, keys_are_found_while_a_table_is_moved, 0, 8);
 	tcase_add_loop_test(core, last_run_is_moved_to_its_end, 0, 8);
 	tcase_add_test(core, table_grows_and_shrinks_with_its_keys);
-	tcase_add_loop_test(core, no_slot_is_moved_from_the_middle_of_a_run, 0,
+	tcase_add_loop_test(core, no_bucket_is_moved_from_the_middle_of_a_run, 0,
 	    8);
 	suite_add_tcase(s, core);
 	return s;

@@ -19,25 +19,35 @@ chunks(const struct age *a)
 	return a->cap >> AGE_CHUNK_SHIFT;
 }
 
+/* At the worst each position has a run of its own. */
+static size_t
+runs_bytes(const struct age *a)
+{
+	return (size_t)a->cap * sizeof(struct age_run);
+}
+
 /*
- * A sweep begins with at most 2 * max + AGE_SLACK positions and takes four
- * while one more is taken, so 8/3 of max, the slack alike, and the steps'
- * grain are always enough.
+ * A sweep begins with at most 3/2 of max and AGE_SLACK positions, for each one
+ * leaves fewer than it began with (begin_sweep()), and takes eight while one
+ * more is taken: twice as many are always enough.
  */
 int
 age_init(struct age *a, uint32_t max)
 {
-	uint64_t cap = (uint64_t)max * 8 / 3 + 2 * AGE_SLACK;
+	uint64_t cap = 2 * ((uint64_t)max + AGE_SLACK);
 
 	cap = (cap + AGE_CHUNK - 1) & ~(uint64_t)(AGE_CHUNK - 1);
 	*a = (struct age){ .cap = (uint32_t)cap, .newest = INT64_MIN };
 	a->ord = list_map(cap * sizeof(*a->ord));
 	a->bits = list_map(cap / 8);
 	a->chunk = list_map(chunks(a) * sizeof(*a->chunk));
-	if (a->ord == NULL || a->bits == NULL || a->chunk == NULL) {
+	a->run = list_map(runs_bytes(a));
+	if (a->ord == NULL || a->bits == NULL || a->chunk == NULL ||
+	    a->run == NULL) {
 		age_fini(a);
 		return -ENOMEM;
 	}
+	a->nruns = 1;
 	return 0;
 }
 
@@ -47,6 +57,7 @@ age_fini(struct age *a)
 	list_unmap(a->ord, (size_t)a->cap * sizeof(*a->ord));
 	list_unmap(a->bits, a->cap / 8);
 	list_unmap(a->chunk, chunks(a) * sizeof(*a->chunk));
+	list_unmap(a->run, runs_bytes(a));
 }
 
 static void
@@ -61,6 +72,69 @@ release(struct age *a)
 	a->top = a->next;
 }
 
+/* --- runs ----------------------------------------------------------------- */
+
+void
+age_begin_run(struct age *a, uint64_t seq, int64_t ms)
+{
+	if (a->run[a->nruns - 1].first < a->next)
+		a->nruns++;
+	a->run[a->nruns - 1] = (struct age_run){
+		.first = a->next,
+		.seq_high = (uint32_t)(seq >> 32),
+		/* There may yet come times before it. */
+		.ms_base = (int64_t)((uint64_t)ms - (UINT64_C(1) << 31)),
+	};
+}
+
+/* The last one that begins at the position or before it. */
+const struct age_run *
+age_earlier_run(const struct age *a, uint32_t pos)
+{
+	uint32_t low = 0, high = a->nruns - 1;
+
+	while (low < high) {
+		uint32_t half = low + (high - low + 1) / 2;
+
+		if (a->run[half].first <= pos)
+			low = half;
+		else
+			high = half - 1;
+	}
+	return &a->run[low];
+}
+
+/* No position is taken; what comes is as a rule as what came last. */
+static void
+drop_runs(struct age *a)
+{
+	a->run[0] = a->run[a->nruns - 1];
+	a->run[0].first = 0;
+	a->nruns = 1;
+}
+
+/* The sweep has come to `from`, which moves to `to`. */
+static void
+move_runs(struct age *a, uint32_t from)
+{
+	while (a->run_from < a->nruns && a->run[a->run_from].first <= from)
+		a->run[a->run_from++].first = a->to;
+}
+
+/* Runs of which nothing is live have shrunk to nothing. */
+static void
+close_runs(struct age *a)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < a->nruns; i++)
+		if (i + 1 == a->nruns || a->run[i].first < a->run[i + 1].first)
+			a->run[n++] = a->run[i];
+	a->nruns = n;
+}
+
+/* --- the sweep ------------------------------------------------------------ */
+
 void
 age_restart(struct age *a)
 {
@@ -70,6 +144,7 @@ age_restart(struct age *a)
 	a->sweeping = false;
 	a->mixed = false;
 	a->newest = INT64_MIN;
+	drop_runs(a);
 	release(a);
 }
 
@@ -107,22 +182,64 @@ move_down(struct age *a, struct store_node *node, uint32_t pos)
 }
 
 /*
+ * Where a sweep moves the fewest blocks for each position that it wins, and
+ * wins a quarter of those to be had.  There are half as many empty ones as
+ * live ones, so that is at most two; while it passes those three, less than
+ * half a position is taken.
+ */
+static void
+begin_sweep(struct age *a)
+{
+	uint32_t last = (a->next - 1) >> AGE_CHUNK_SHIFT, begin = 0;
+	uint64_t live = 0, best_live = a->live;
+	uint64_t best_won = a->next - a->live, least = best_won / 4;
+
+	for (uint32_t c = last; c > 0; c--) {
+		uint64_t won;
+
+		live += a->chunk[c];
+		won = a->next - (c << AGE_CHUNK_SHIFT) - live;
+		if (won >= least && live * best_won <= best_live * won) {
+			best_live = live;
+			best_won = won;
+			begin = c << AGE_CHUNK_SHIFT;
+		}
+	}
+	a->sweeping = true;
+	a->from = a->to = begin;
+	for (a->run_from = 0; a->run_from < a->nruns &&
+	    a->run[a->run_from].first < begin; a->run_from++)
+		continue;
+}
+
+static void
+sweep_word(struct age *a, struct store_node *node, uint32_t from)
+{
+	bool runs = a->run_from < a->nruns &&
+	    a->run[a->run_from].first < from + 64;
+
+	for (uint64_t w = a->bits[from >> 6]; w != 0; w &= w - 1) {
+		uint32_t pos = from + (uint32_t)__builtin_ctzll(w);
+
+		if (__builtin_expect(runs, 0))
+			move_runs(a, pos);
+		move_down(a, node, pos);
+	}
+	if (__builtin_expect(runs, 0))
+		move_runs(a, from + 63);
+}
+
+/*
  * The last word, where positions are still being taken, is swept together
  * with the end of the sweep: what is taken next comes behind what was moved.
  */
 void
 age_sweep(struct age *a, struct store_node *node)
 {
-	uint32_t from;
-
-	if (!a->sweeping) {
-		a->sweeping = true;
-		a->from = a->to = 0;
-	}
-	from = a->from;
-	for (uint64_t w = a->bits[from >> 6]; w != 0; w &= w - 1)
-		move_down(a, node, from + (uint32_t)__builtin_ctzll(w));
-	a->from = from + 64;
+	if (!a->sweeping)
+		begin_sweep(a);
+	sweep_word(a, node, a->from);
+	a->from += 64;
 	if (a->from < a->next) {
 		fetch_word(a, node, a->from);
 		return;
@@ -131,11 +248,15 @@ age_sweep(struct age *a, struct store_node *node)
 		a->top = a->next;
 	a->next = a->to;
 	a->sweeping = false;
+	close_runs(a);
 	release(a);
 }
 
+/* --- mending -------------------------------------------------------------- */
+
 struct aged {
 	int64_t seq;
+	int64_t ms;
 	uint32_t index;
 };
 
@@ -171,7 +292,10 @@ collect(const struct age *a, struct aged_keys *keys, struct aged *out)
 			uint32_t i = a->ord[base + (uint32_t)__builtin_ctzll(w)];
 
 			out[n] = (struct aged){
-				.seq = (int64_t)keys->node[i].seq, .index = i };
+				.seq = (int64_t)age_seq(a, &keys->node[i]),
+				.ms = age_ms(a, &keys->node[i]),
+				.index = i,
+			};
 			if (sorted == n && (n == 0 ||
 			    compare_aged(&out[n - 1], &out[n], keys) < 0))
 				sorted = n + 1;
@@ -206,6 +330,20 @@ fill_all(struct age *a)
 	release(a);
 }
 
+static void
+place(struct age *a, struct store_node *node, uint32_t pos,
+    const struct aged *one)
+{
+	uint64_t seq = (uint64_t)one->seq;
+
+	a->next = pos;
+	if (!age_run_takes(&a->run[a->nruns - 1], seq, one->ms))
+		age_begin_run(a, seq, one->ms);
+	a->ord[pos] = one->index;
+	node[one->index].pos = pos;
+	a->newest = one->seq;
+}
+
 /*
  * What is in order already is long and what is not is short, as a rule: the
  * rest is sorted and the two are merged.
@@ -215,7 +353,7 @@ age_mend(struct age *a, struct store_node *node, uint64_t key_mask)
 {
 	struct aged_keys keys = { .node = node, .mask = key_mask };
 	struct aged *all, *x, *y, *x_end, *y_end;
-	uint32_t n = a->live, sorted;
+	uint32_t n = a->live, sorted, next = a->next;
 
 	if (n == 0)
 		return;
@@ -227,17 +365,17 @@ age_mend(struct age *a, struct store_node *node, uint64_t key_mask)
 	x_end = y = all + sorted;
 	y_end = all + n;
 	qsort_r(y, n - sorted, sizeof(*y), compare_aged, &keys);
+	drop_runs(a);
 	for (uint32_t pos = 0; pos < n; pos++) {
 		bool take_x = y == y_end ||
 		    (x != x_end && compare_aged(x, y, &keys) < 0);
-		uint32_t i = take_x ? (x++)->index : (y++)->index;
+		const struct aged *one = take_x ? x++ : y++;
 
 		if (x + AHEAD < x_end)
 			__builtin_prefetch(&node[x[AHEAD].index].pos, 1);
-		a->ord[pos] = i;
-		node[i].pos = pos;
+		place(a, node, pos, one);
 	}
-	a->newest = (int64_t)node[a->ord[n - 1]].seq;
+	a->next = next;
 	fill_all(a);
 	list_unmap(all, n * sizeof(*all));
 }
@@ -284,5 +422,5 @@ age_memory(const struct age *a)
 	size_t top = a->next > a->top ? a->next : a->top;
 
 	return top * sizeof(*a->ord) + top / 8 +
-	    chunks(a) * sizeof(*a->chunk);
+	    chunks(a) * sizeof(*a->chunk) + a->nruns * sizeof(*a->run);
 }

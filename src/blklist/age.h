@@ -6,13 +6,22 @@
  * neighbour.  Counts of live bits, one for each AGE_CHUNK positions, find the
  * k-th oldest.
  *
- * When there are many more positions than live blocks, a sweep moves the live
- * ones down, a word of bits with each 16 allocations, keeping their order:
- * [0, to) is swept, [to, from) is empty, [from, next) is still to do.
+ * When there are half as many more positions than live blocks, a sweep moves
+ * live ones down, a word of bits with each 8 allocations, keeping their order.
+ * It begins where the positions from there on are worth it: blocks that have
+ * long been there stay where they are and only the gaps that the young have
+ * left are closed.  [begin, to) is swept, [to, from) is empty, [from, next) is
+ * still to do.
  *
  * Blocks that come out of order (put back, or put in by address) take the next
  * position too, and the order is mended when it is next asked for, once for
  * all that came since.
+ *
+ * Vocabulary
+ *	run	positions that have the high half of their sequence numbers in
+ *		common, and times that lie within 2^32 milliseconds: records
+ *		keep the low halves only.  A stream has a new one every 2^32
+ *		records or every few weeks.
  */
 #ifndef BLKLIST_AGE_H
 #define BLKLIST_AGE_H
@@ -22,16 +31,26 @@
 #define AGE_CHUNK_SHIFT 15
 #define AGE_CHUNK (UINT32_C(1) << AGE_CHUNK_SHIFT)
 #define AGE_SLACK 4096		/* empty positions that are never worth a sweep */
+#define AGE_STEP 8		/* positions taken for a word of the sweep */
+
+struct age_run {
+	uint32_t first;		/* position; it ends where the next one begins */
+	uint32_t seq_high;
+	int64_t ms_base;	/* its times are this and up to 2^32 - 1 more */
+};
 
 struct age {
 	uint32_t *ord;
 	uint64_t *bits;
 	uint32_t *chunk;	/* live bits of each chunk */
+	struct age_run *run;
+	uint32_t nruns;		/* the last is the one that grows */
 	uint32_t cap;		/* positions, a multiple of AGE_CHUNK */
 	uint32_t next;
 	uint32_t live;
 	uint32_t top;		/* highest next since pages were given back */
 	uint32_t from, to;	/* of the sweep */
+	uint32_t run_from;	/* the first run that it has not come to */
 	bool sweeping;
 	bool mixed;		/* positions are not in the order of age */
 	int64_t newest;		/* no position has a higher sequence number */
@@ -46,6 +65,10 @@ void age_restart(struct age *);
 void age_sweep(struct age *, struct store_node *);
 /* Puts positions into order and leaves no gap. */
 void age_mend(struct age *, struct store_node *, uint64_t key_mask);
+/* A run for this number and time begins at the next position. */
+void age_begin_run(struct age *, uint64_t seq, int64_t ms);
+/* The run that a position before the last run is in. */
+const struct age_run *age_earlier_run(const struct age *, uint32_t pos);
 /* Position of the k-th oldest, of the next live one, and the reverse. */
 uint32_t age_select(const struct age *, uint32_t k);
 uint32_t age_next(const struct age *, uint32_t pos);
@@ -72,23 +95,58 @@ age_unset(struct age *a, uint32_t pos)
 	a->chunk[pos >> AGE_CHUNK_SHIFT]--;
 }
 
-static inline void
-age_append(struct age *a, struct store_node *node, uint32_t index)
+static inline bool
+age_run_takes(const struct age_run *r, uint64_t seq, int64_t ms)
 {
-	uint32_t pos = a->next++;
-	int64_t seq = (int64_t)node[index].seq;
+	return seq >> 32 == r->seq_high &&
+	    (uint64_t)ms - (uint64_t)r->ms_base <= UINT32_MAX;
+}
 
+static inline const struct age_run *
+age_run_of(const struct age *a, uint32_t pos)
+{
+	const struct age_run *last = &a->run[a->nruns - 1];
+
+	return __builtin_expect(pos >= last->first, 1) ? last :
+	    age_earlier_run(a, pos);
+}
+
+/* Of a record that is live. */
+static inline uint64_t
+age_seq(const struct age *a, const struct store_node *n)
+{
+	return (uint64_t)age_run_of(a, n->pos)->seq_high << 32 | n->seq;
+}
+
+static inline int64_t
+age_ms(const struct age *a, const struct store_node *n)
+{
+	uint64_t base = (uint64_t)age_run_of(a, n->pos)->ms_base;
+
+	return (int64_t)(base + (uint32_t)(n->ms - (uint32_t)base));
+}
+
+static inline void
+age_append(struct age *a, struct store_node *node, uint32_t index,
+    uint64_t seq, int64_t ms)
+{
+	uint32_t pos = a->next;
+
+	if (__builtin_expect(!age_run_takes(&a->run[a->nruns - 1], seq, ms),
+	    0))
+		age_begin_run(a, seq, ms);
+	a->next++;
 	a->ord[pos] = index;
 	node[index].pos = pos;
 	age_set(a, pos);
 	a->live++;
-	if (__builtin_expect(seq <= a->newest, 0))
+	if (__builtin_expect((int64_t)seq <= a->newest, 0))
 		a->mixed = true;
 	else
-		a->newest = seq;
-	/* Sweeping four positions for each one taken, next never reaches cap. */
-	if ((pos & 15) == 15 &&
-	    (a->sweeping || a->next > 2 * (uint64_t)a->live + AGE_SLACK))
+		a->newest = (int64_t)seq;
+	/* Sweeping eight positions for each one taken, next never reaches cap. */
+	if ((pos & (AGE_STEP - 1)) == AGE_STEP - 1 && (a->sweeping ||
+	    a->next > a->live + (uint64_t)a->live / 2 + AGE_SLACK))
 		age_sweep(a, node);
 }
 

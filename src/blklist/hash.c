@@ -5,59 +5,55 @@
 
 #include "hash.h"
 
-#define HASH_MAX_BITS 30
+#define HASH_MAX (BLKLIST_MAX / 4)	/* buckets: twice the records there can be */
 
 /*
- * Up to this size a table is filled to a quarter, above it to a half.  What a
- * search costs while the table is in the near caches is the branches that go
- * the wrong way, and the fewer neighbours a slot has the fewer they are.
+ * Up to this size memory is no matter: a table is filled to a half and then
+ * doubled.  Above it three quarters are filled, and a quarter is added.
  */
-#define SMALL_BITS 16
+#define SMALL 8192
 
-#define PIECE (UINT32_C(1) << 18)	/* slots: 2 MiB */
+#define PIECE (UINT32_C(1) << 14)	/* buckets: 1 MiB */
 
 static size_t
-table_bytes(uint32_t mask)
+table_bytes(uint32_t n)
 {
-	return ((size_t)mask + 1) * sizeof(uint64_t);
+	return (size_t)n * sizeof(struct hash_bucket);
 }
 
 static int
-table_make(struct hash *h, unsigned bits)
+table_make(struct hash *h, uint32_t n)
 {
-	uint32_t size = UINT32_C(1) << bits;
-	uint64_t *slot = list_map(table_bytes(size - 1));
+	struct hash_bucket *bucket = list_map(table_bytes(n));
 
-	if (slot == NULL)
+	if (bucket == NULL)
 		return -ENOMEM;
-	h->slot = slot;
-	h->mask = size - 1;
-	h->shift = 32 - bits;
-	h->limit = bits <= SMALL_BITS ? size / 4 : size / 2;
-	/* Half the table is then filled to an eighth: far from growing again. */
-	h->low = bits > HASH_MIN_BITS ? size / 16 : 0;
+	h->now = (struct hash_table){ .bucket = bucket, .n = n };
+	h->limit = n <= SMALL ? n * (HASH_WIDTH / 2) : n * (HASH_WIDTH / 4 * 3);
+	/* Half the table is then filled to a quarter: far from growing again. */
+	h->low = n > HASH_MIN ? n * (HASH_WIDTH / 8) : 0;
 	return 0;
+}
+
+static void
+table_drop(struct hash_table *t)
+{
+	list_unmap(t->bucket, table_bytes(t->n));
+	*t = (struct hash_table){ 0 };
 }
 
 int
 hash_init(struct hash *h, uint64_t seed)
 {
 	*h = (struct hash){ .seed = seed };
-	return table_make(h, HASH_MIN_BITS);
-}
-
-static void
-drop_old(struct hash *h)
-{
-	list_unmap(h->old, table_bytes(h->old_mask));
-	h->old = NULL;
+	return table_make(h, HASH_MIN);
 }
 
 void
 hash_fini(struct hash *h)
 {
-	drop_old(h);
-	list_unmap(h->slot, table_bytes(h->mask));
+	table_drop(&h->old);
+	table_drop(&h->now);
 }
 
 void
@@ -71,49 +67,57 @@ hash_clear(struct hash *h)
 		return;
 	}
 	/* What there is serves, at its present size. */
-	drop_old(h);
-	list_zero(h->slot, table_bytes(h->mask));
+	table_drop(&h->old);
+	list_zero(h->now.bucket, table_bytes(h->now.n));
 	h->n = 0;
+}
+
+static uint32_t
+size_after(uint32_t n, bool larger)
+{
+	if (!larger)
+		return n / 2 > HASH_MIN ? n / 2 : HASH_MIN;
+	return n < SMALL ? 2 * n : n + n / 4;
 }
 
 int
 hash_resize(struct hash *h, bool larger)
 {
-	struct hash was;
-	unsigned bits = 32 - h->shift;
+	struct hash_table was;
 	uint32_t p;
 	int err;
 
 	/* Moves keep ahead of insertions; this is for a table made too late. */
-	while (h->old != NULL)
+	while (h->old.bucket != NULL)
 		hash_move(h);
-	if (larger ? bits >= HASH_MAX_BITS : bits <= HASH_MIN_BITS)
+	was = h->now;
+	if (larger ? was.n >= HASH_MAX : was.n <= HASH_MIN)
 		return -ENOMEM;
-	was = *h;
-	err = table_make(h, larger ? bits + 1 : bits - 1);
+	err = table_make(h, size_after(was.n, larger));
 	if (err != 0)
 		return err;
-	h->old = was.slot;
-	h->old_mask = was.mask;
-	h->old_shift = was.shift;
-	for (p = 0; h->old[p] != 0; p++)
+	h->old = was;
+	for (p = 0; hash_match(&was.bucket[p], 0) == 0; p++)
 		continue;
-	h->start = (p + 1) & h->old_mask;
+	h->start = hash_next(&was, p);
 	h->done = 0;
 	/* One that memory was lacking for until now may have no room to wait. */
-	while (h->old != NULL && h->n > h->old_mask / 4 * 3)
+	while (h->old.bucket != NULL && h->n > (uint64_t)was.n * 7)
 		hash_move(h);
 	return 0;
 }
 
 static void
-place(struct hash *h, uint64_t s)
+place(struct hash_table *t, uint32_t tag, uint32_t index)
 {
-	uint32_t p = (uint32_t)(s >> 32) >> h->shift;
+	uint32_t p = hash_home(t, tag);
+	unsigned m;
 
-	while (h->slot[p] != 0)
-		p = (p + 1) & h->mask;
-	h->slot[p] = s;
+	while ((m = hash_match(&t->bucket[p], 0)) == 0)
+		p = hash_next(t, p);
+	m = (unsigned)__builtin_ctz(m);
+	t->bucket[p].word[m] = tag;
+	t->bucket[p].word[HASH_WIDTH + m] = index;
 }
 
 /*
@@ -125,40 +129,110 @@ static void
 release_passed(struct hash *h, uint32_t from, uint32_t to)
 {
 	uint32_t piece = from / PIECE, start = h->start / PIECE;
+	uint32_t pieces = (h->old.n + PIECE - 1) / PIECE;
+	struct hash_bucket *b = h->old.bucket;
 
 	if (piece != to / PIECE && piece != start &&
-	    piece != (start + 1) % ((h->old_mask + 1) / PIECE))
-		list_release(h->old + piece * PIECE,
-		    h->old + (piece + 1) * PIECE);
+	    piece != (start + 1) % pieces)
+		list_release(b + piece * PIECE, piece + 1 < pieces ?
+		    b + (piece + 1) * PIECE : b + h->old.n);
+}
+
+/* Empties the bucket; returns whether it was full. */
+static bool
+move_bucket(struct hash *h, struct hash_bucket *b)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < HASH_WIDTH; i++) {
+		if (b->word[i] == 0)
+			continue;
+		place(&h->now, b->word[i], b->word[HASH_WIDTH + i]);
+		n++;
+	}
+	*b = (struct hash_bucket){ { 0 } };
+	return n == HASH_WIDTH;
 }
 
 void
 hash_move(struct hash *h)
 {
 	/* A table that is too large is nearly empty: it can go faster. */
-	unsigned budget = h->old_mask > h->mask ? 4 * HASH_MOVE : HASH_MOVE;
-	uint32_t first = (h->start + h->done) & h->old_mask, p;
-	uint64_t s;
+	unsigned budget = h->old.n > h->now.n ? 4 : 1;
+	uint32_t first = (h->start + h->done) % h->old.n, p = first;
+	bool full;
 
 	do {
-		p = (h->start + h->done) & h->old_mask;
-		s = h->old[p];
-		if (s != 0) {
-			h->old[p] = 0;
-			place(h, s);
-		}
+		full = move_bucket(h, &h->old.bucket[p]);
+		p = hash_next(&h->old, p);
 		h->done++;
 		if (budget > 0)
 			budget--;
-	} while (s != 0 || (h->done <= h->old_mask && budget > 0));
-	release_passed(h, first, (p + 1) & h->old_mask);
-	if (h->done > h->old_mask)
-		drop_old(h);
+	} while (full || (h->done < h->old.n && budget > 0));
+	release_passed(h, first, p);
+	if (h->done >= h->old.n)
+		table_drop(&h->old);
 }
 
+/* How many buckets b lies behind a, round the end. */
+static uint32_t
+distance(const struct hash_table *t, uint32_t a, uint32_t b)
+{
+	return b >= a ? b - a : b + t->n - a;
+}
+
+/* An entry of bucket q whose search passes bucket p, before it; or HASH_WIDTH. */
+static unsigned
+displaced(const struct hash_table *t, uint32_t q, uint32_t p)
+{
+	uint32_t behind = distance(t, p, q);
+	unsigned i;
+
+	for (i = 0; i < HASH_WIDTH; i++) {
+		uint32_t tag = t->bucket[q].word[i];
+
+		if (tag != 0 &&
+		    distance(t, hash_home(t, tag), q) >= behind)
+			break;
+	}
+	return i;
+}
+
+/*
+ * Nothing may lie behind a bucket that its search would end in: an entry from
+ * behind fills the gap, and leaves one, until a bucket had a free entry.
+ */
+void
+hash_close(struct hash_table *t, uint32_t p, unsigned gap)
+{
+	uint32_t q = p;
+	unsigned i;
+	bool full;
+
+	do {
+		q = hash_next(t, q);
+		full = hash_match(&t->bucket[q], 0) == 0;
+		i = displaced(t, q, p);
+		if (i == HASH_WIDTH)
+			continue;
+		t->bucket[p].word[gap] = t->bucket[q].word[i];
+		t->bucket[p].word[HASH_WIDTH + gap] =
+		    t->bucket[q].word[HASH_WIDTH + i];
+		p = q;
+		gap = i;
+	} while (full);
+	t->bucket[p].word[gap] = t->bucket[p].word[HASH_WIDTH + gap] = 0;
+}
+
+/* Of the old table what has not been passed; of the new one what has. */
 size_t
 hash_memory(const struct hash *h)
 {
-	return table_bytes(h->mask) +
-	    (h->old != NULL ? table_bytes(h->old_mask) : 0);
+	uint64_t now = table_bytes(h->now.n), old = table_bytes(h->old.n);
+
+	if (h->old.bucket == NULL)
+		return now;
+	if (h->done >= h->old.n)
+		return now;
+	return (old * (h->old.n - h->done) + now * h->done) / h->old.n;
 }

@@ -1,50 +1,62 @@
 /*
- * From a key to the record that has it: open addressing, linear probing.
- * Private.
+ * From a key to the record that has it: open addressing by buckets.  Private.
  *
  * Vocabulary
- *	slot	64 bits: tag in the high half, index of the record + 1 in the
- *		low; 0 is empty.
- *	tag	32 bits of the key's hash; its top bits are the home, so that a
- *		slot can be moved without looking at its record.
- *	home	where the search for a key begins.
- *	old	the former table while its slots are moved over, a few with
+ *	bucket	one line of the cache with eight entries, each a tag and the
+ *		index of a record + 1; 0 and 0 are a free entry.
+ *	tag	32 bits of the key's hash, never 0; its top bits say the home,
+ *		so that an entry can be moved without looking at its record.
+ *	home	the bucket where the search for a key begins.  It goes on to
+ *		the next one as long as there is no free entry, so a key lies
+ *		behind its home only if all from there on are full.
+ *	old	the former table while its buckets are moved over, one with
  *		each insertion and removal: no operation pays for all.
  *
- * Slots of the old table are moved in circular order from `start`, which lies
- * behind an empty slot, and a step ends only behind an empty slot, so no run
- * of slots is ever cut in two.  A key whose home has been passed is in the new
- * table and goes there, any other in the old one: so the new table's pages are
- * touched in order, a few with each step, and not all at once.  The last run
- * may by then reach beyond the end, over slots that have been passed; it is
- * moved to its end.
+ * All eight tags are looked at at once, so a search is one line and no branch
+ * that cannot be foretold, however full the table is; and a table is made a
+ * quarter larger at a time, for any number of buckets will do.
+ *
+ * Buckets of the old table are moved in circular order from `start`, which
+ * lies behind one with a free entry, and a step ends only behind such a one,
+ * so no run of full buckets is ever cut in two.  A key whose home has been
+ * passed is in the new table and goes there, any other in the old one: so the
+ * new table's pages are touched in order, a few with each step, and not all at
+ * once.  The last run may by then reach beyond the end, over buckets that have
+ * been passed; it is moved to its end.
  */
 #ifndef BLKLIST_HASH_H
 #define BLKLIST_HASH_H
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "store.h"
 
-#define HASH_MIN_BITS 10
-/*
- * Slots of the old table moved at a time, at least: the new one has room until
- * a quarter as many keys have come as the old one has slots.
- */
-#define HASH_MOVE 8
+#define HASH_WIDTH 8
+#define HASH_MIN 128		/* buckets */
+
+struct hash_bucket {
+	uint32_t word[2 * HASH_WIDTH];	/* tags, then indexes + 1 */
+};
+
+_Static_assert(sizeof(struct hash_bucket) == 64, "a bucket is a line");
+
+struct hash_table {
+	struct hash_bucket *bucket;
+	uint32_t n;
+};
 
 struct hash {
-	uint64_t *slot;
-	uint32_t mask;
-	uint32_t shift;		/* tag >> shift is the home */
+	struct hash_table now;
 	uint32_t n;		/* keys, in both tables */
 	uint32_t limit;		/* grow when n reaches it */
 	uint32_t low;		/* shrink when n falls below it */
 	uint64_t seed;		/* a target cannot know which keys collide */
-	uint64_t *old;
-	uint32_t old_mask;
-	uint32_t old_shift;
+	struct hash_table old;	/* bucket is NULL unless it is being moved */
 	uint32_t start;
-	uint32_t done;		/* slots from start that have been passed; more than
-				 * there are when the last run wraps */
+	uint32_t done;		/* buckets from start that have been passed; more
+				 * than there are when the last run wraps */
 };
 
 int hash_init(struct hash *, uint64_t seed);
@@ -52,136 +64,180 @@ void hash_fini(struct hash *);
 void hash_clear(struct hash *);
 /* Makes the next larger or smaller table the one in use.  -ENOMEM. */
 int hash_resize(struct hash *, bool larger);
-/* Moves HASH_MOVE slots of the old table, and on to the end of a run. */
+/* Moves a bucket of the old table, and on to the end of a run. */
 void hash_move(struct hash *);
+/* Closes the gap that the removal of an entry leaves in a full bucket. */
+void hash_close(struct hash_table *, uint32_t bucket, unsigned entry);
 size_t hash_memory(const struct hash *);
 
 static inline uint32_t
 hash_tag(const struct hash *h, uint64_t key)
 {
 	uint64_t x = (key ^ h->seed) * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t tag;
 
 	x ^= x >> 32;
-	return (uint32_t)((x * UINT64_C(0xd6e8feb86659fd93)) >> 32);
+	tag = (uint32_t)((x * UINT64_C(0xd6e8feb86659fd93)) >> 32);
+	return tag | (tag == 0);
 }
 
-/* The slot of the key, or the empty one where the search for it ends. */
-static inline uint64_t *
-hash_search(uint64_t *slot, uint32_t mask, uint32_t home, uint32_t tag,
+static inline uint32_t
+hash_home(const struct hash_table *t, uint32_t tag)
+{
+	return (uint32_t)((uint64_t)tag * t->n >> 32);
+}
+
+static inline uint32_t
+hash_next(const struct hash_table *t, uint32_t bucket)
+{
+	return bucket + 1 < t->n ? bucket + 1 : 0;
+}
+
+/* A bit for each entry with this tag; 0 asks for the free ones. */
+static inline unsigned
+hash_match(const struct hash_bucket *b, uint32_t tag)
+{
+#ifdef __SSE2__
+	const __m128i *w = (const __m128i *)(const void *)b->word;
+	__m128i t = _mm_set1_epi32((int)tag);
+	__m128i m = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_load_si128(w), t),
+	    _mm_cmpeq_epi32(_mm_load_si128(w + 1), t));
+
+	return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(m, m)) & 0xff;
+#else
+	unsigned m = 0;
+
+	for (unsigned i = 0; i < HASH_WIDTH; i++)
+		m |= (unsigned)(b->word[i] == tag) << i;
+	return m;
+#endif
+}
+
+/*
+ * An entry is pointed to by its index: 0 is a free one.  The entry of the key,
+ * or the free one where the search for it ends.
+ */
+static inline uint32_t *
+hash_search(const struct hash_table *t, uint32_t tag,
     const struct store_node *node, uint64_t key, uint64_t key_mask)
 {
-	for (uint32_t p = home;; p = (p + 1) & mask) {
-		uint64_t s = slot[p];
+	for (uint32_t p = hash_home(t, tag);; p = hash_next(t, p)) {
+		struct hash_bucket *b = &t->bucket[p];
+		unsigned m = hash_match(b, tag);
 
-		if (s == 0 || (s >> 32 == tag &&
-		    (node[(uint32_t)s - 1].w[0] & key_mask) == key))
-			return &slot[p];
+		for (; m != 0; m &= m - 1) {
+			uint32_t *e = &b->word[HASH_WIDTH + __builtin_ctz(m)];
+
+			if (__builtin_expect((node[*e - 1].w[0] & key_mask) ==
+			    key, 1))
+				return e;
+		}
+		m = hash_match(b, 0);
+		if (__builtin_expect(m != 0, 1))
+			return &b->word[HASH_WIDTH + __builtin_ctz(m)];
 	}
 }
 
 static inline bool
 hash_passed(const struct hash *h, uint32_t tag)
 {
-	return (((tag >> h->old_shift) - h->start) & h->old_mask) < h->done;
+	uint32_t home = hash_home(&h->old, tag);
+
+	return (home >= h->start ? home - h->start :
+	    home + h->old.n - h->start) < h->done;
 }
 
 /* The table that a key of this tag is in, if it is in any. */
-static inline uint64_t *
-hash_table(const struct hash *h, uint32_t tag, uint32_t *mask, uint32_t *home)
+static inline const struct hash_table *
+hash_table(const struct hash *h, uint32_t tag)
 {
-	if (__builtin_expect(h->old != NULL, 0) && !hash_passed(h, tag)) {
-		*mask = h->old_mask;
-		*home = tag >> h->old_shift;
-		return h->old;
-	}
-	*mask = h->mask;
-	*home = tag >> h->shift;
-	return h->slot;
+	if (__builtin_expect(h->old.bucket != NULL, 0) && !hash_passed(h, tag))
+		return &h->old;
+	return &h->now;
 }
 
 /*
- * The slot of the key; if it is not there, an empty slot, where it may be put
+ * The entry of the key; if it is not there, a free one, where it may be put
  * by hash_insert() when nothing has been done to the table in between.
  */
-static inline uint64_t *
+static inline uint32_t *
 hash_find(const struct hash *h, uint32_t tag, const struct store_node *node,
     uint64_t key, uint64_t key_mask)
 {
-	uint32_t mask, home;
-	uint64_t *slot = hash_table(h, tag, &mask, &home);
-
-	return hash_search(slot, mask, home, tag, node, key, key_mask);
+	return hash_search(hash_table(h, tag), tag, node, key, key_mask);
 }
 
-/* The index of the record in a slot. */
+/*
+ * The index of the record that the home bucket has for the tag, or any: what
+ * may be fetched ahead.
+ */
 static inline uint32_t
-hash_index(const uint64_t *s)
+hash_likely(const struct hash *h, uint32_t tag)
 {
-	return (uint32_t)*s - 1;
+	const struct hash_table *t = hash_table(h, tag);
+	const struct hash_bucket *b = &t->bucket[hash_home(t, tag)];
+	unsigned m = hash_match(b, tag) | 1u << (HASH_WIDTH - 1);
+	uint32_t index = b->word[HASH_WIDTH + __builtin_ctz(m)];
+
+	return index - (index != 0);
+}
+
+/* The index of the record of an entry. */
+static inline uint32_t
+hash_index(const uint32_t *e)
+{
+	return *e - 1;
 }
 
 /*
  * Room for one more key; false when there is none and no memory for it.
- * Without memory the table may fill beyond its limit, not to the last slot.
+ * Without memory the table may fill beyond its limit, not to the last entry.
  */
 static inline bool
 hash_room(struct hash *h)
 {
 	if (__builtin_expect(h->n < h->limit, 1))
 		return true;
-	return hash_resize(h, true) == 0 || h->n < h->mask - h->mask / 16;
+	return hash_resize(h, true) == 0 ||
+	    h->n < (uint64_t)h->now.n * HASH_WIDTH / 16 * 15;
 }
 
-/* `s` is what hash_find() gave for a key that is not there. */
+/* `e` is what hash_find() gave for a key that is not there. */
 static inline void
-hash_insert(struct hash *h, uint64_t *s, uint32_t tag, uint32_t index)
+hash_insert(struct hash *h, uint32_t *e, uint32_t tag, uint32_t index)
 {
-	*s = (uint64_t)tag << 32 | (index + 1);
+	e[-HASH_WIDTH] = tag;
+	*e = index + 1;
 	h->n++;
-	if (__builtin_expect(h->old != NULL, 0))
+	if (__builtin_expect(h->old.bucket != NULL, 0))
 		hash_move(h);
 }
 
-/* Slots behind the erased one move back, unless they are at home before it. */
 static inline void
-hash_close(uint64_t *slot, uint32_t mask, uint32_t shift, uint32_t gap)
+hash_erase_in(struct hash_table *t, uint32_t *e)
 {
-	uint32_t p = gap;
+	size_t word = (size_t)(e - t->bucket->word);
+	struct hash_bucket *b = &t->bucket[word / (2 * HASH_WIDTH)];
 
-	for (;;) {
-		uint64_t s;
-		uint32_t home;
-
-		p = (p + 1) & mask;
-		s = slot[p];
-		if (s == 0)
-			break;
-		home = (uint32_t)(s >> 32) >> shift;
-		if (((p - home) & mask) >= ((p - gap) & mask)) {
-			slot[gap] = s;
-			gap = p;
-		}
-	}
-	slot[gap] = 0;
+	if (__builtin_expect(hash_match(b, 0) == 0, 0))
+		hash_close(t, (uint32_t)(word / (2 * HASH_WIDTH)),
+		    (unsigned)(word % HASH_WIDTH));
+	else
+		e[-HASH_WIDTH] = *e = 0;
 }
 
 static inline void
-hash_erase(struct hash *h, uint64_t *s)
+hash_erase(struct hash *h, uint32_t *e)
 {
-	size_t at = (size_t)(s - h->slot);
-
 	h->n--;
-	if (__builtin_expect(h->old == NULL, 1)) {
-		hash_close(h->slot, h->mask, h->shift, (uint32_t)at);
+	if (__builtin_expect(h->old.bucket == NULL, 1)) {
+		hash_erase_in(&h->now, e);
 		if (__builtin_expect(h->n < h->low, 0))
 			hash_resize(h, false);
 		return;
 	}
-	if (s >= h->slot && at <= h->mask)
-		hash_close(h->slot, h->mask, h->shift, (uint32_t)at);
-	else
-		hash_close(h->old, h->old_mask, h->old_shift,
-		    (uint32_t)(s - h->old));
+	hash_erase_in(e >= h->old.bucket->word &&
+	    e < h->old.bucket[h->old.n].word ? &h->old : &h->now, e);
 	hash_move(h);
 }
 

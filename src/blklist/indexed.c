@@ -84,8 +84,8 @@ indexed_clear(struct blklist *l)
 	store_cut(&ix->store, 0);
 }
 
-/* The slot of the key, an empty one if it is not listed. */
-static inline uint64_t *
+/* The entry of the key, a free one if it is not listed. */
+static inline uint32_t *
 find(const struct blklist *l, const struct indexed *ix, uint64_t key,
     uint32_t tag)
 {
@@ -109,16 +109,16 @@ claim(struct indexed *ix, uint64_t key)
 }
 
 static inline void
-link_in(struct blklist *l, struct indexed *ix, uint64_t *slot, uint32_t tag,
-    uint32_t i)
+link_in(struct blklist *l, struct indexed *ix, uint32_t *slot, uint32_t tag,
+    uint32_t i, uint64_t seq, int64_t ms)
 {
 	hash_insert(&ix->hash, slot, tag, i);
-	age_append(&ix->age, ix->store.node, i);
+	age_append(&ix->age, ix->store.node, i, seq, ms);
 	l->counts.aRecActive++;
 }
 
 static inline void
-take_out(struct blklist *l, struct indexed *ix, uint64_t key, uint64_t *slot)
+take_out(struct blklist *l, struct indexed *ix, uint64_t key, uint32_t *slot)
 {
 	uint32_t i = hash_index(slot);
 
@@ -135,7 +135,7 @@ indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
 	struct indexed *ix = l->impl;
 	uint32_t tag = hash_tag(&ix->hash, key), i;
 	bool room = hash_room(&ix->hash);
-	uint64_t *slot = find(l, ix, key, tag);
+	uint32_t *slot = find(l, ix, key, tag);
 
 	if (*slot != 0)
 		return -EEXIST;
@@ -143,23 +143,24 @@ indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
 	if (i == STORE_NONE)
 		return -ENOSPC;
 	store_fill(&ix->store, i, b);
-	link_in(l, ix, slot, tag, i);
+	link_in(l, ix, slot, tag, i, b->seq, b->ms);
 	return 0;
 }
 
 static inline void
-fill(struct blklist *l, struct list_chunk *c, unsigned i, struct store_node *n)
+fill(struct blklist *l, struct indexed *ix, struct list_chunk *c, unsigned at,
+    uint32_t i)
 {
-	const struct rec *r = &c->rec[i];
-	int64_t ms = list_ms(c, i);
+	struct store_node *n = &ix->store.node[i];
+	const struct rec *r = &c->rec[at];
 
 	n->w[0] = r->w[0];
 	n->w[1] = r->w[1];
-	n->w[2] = rec_w2(rec_ticket(r), (uint32_t)ms);
-	n->w[3] = r->w[3];
-	n->seq = list_seq(c, i);
-	n->info = list_info_at(l, c, i);
-	n->ms_high = (int16_t)(ms >> 32);
+	n->ticket = rec_ticket(r);
+	n->w3 = r->w[3];
+	n->seq = (uint32_t)list_seq(c, at);
+	n->ms = (uint32_t)list_ms(c, at);
+	store_set_info(&ix->store, i, list_info_at(l, c, at));
 }
 
 /* An allocation of a key that is listed. */
@@ -174,14 +175,15 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 		l->counts.late++;
 		return;
 	}
-	store_row(&ix->store, i, &was);
+	indexed_row(ix, i, &was);
 	list_removed(l, list_seq(c, at), &was);
 	l->counts.duplicate++;
 	list_live_sub(l, was.size);
 	list_live_add(l, rec_size(r));
 	age_remove(&ix->age, ix->store.node[i].pos);
-	fill(l, c, at, &ix->store.node[i]);
-	age_append(&ix->age, ix->store.node, i);
+	fill(l, ix, c, at, i);
+	age_append(&ix->age, ix->store.node, i, list_seq(c, at),
+	    list_ms(c, at));
 }
 
 static inline void
@@ -189,9 +191,9 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
     unsigned at, uint32_t tag)
 {
 	const struct rec *r = &c->rec[at];
-	uint64_t key = list_key(l, r), *slot;
+	uint64_t key = list_key(l, r);
 	bool room = hash_room(&ix->hash);
-	uint32_t i;
+	uint32_t *slot, i;
 
 	list_count_alloc(l, r);
 	slot = find(l, ix, key, tag);
@@ -204,8 +206,8 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		l->counts.full++;
 		return;
 	}
-	fill(l, c, at, &ix->store.node[i]);
-	link_in(l, ix, slot, tag, i);
+	fill(l, ix, c, at, i);
+	link_in(l, ix, slot, tag, i, list_seq(c, at), list_ms(c, at));
 	list_live_add(l, rec_size(r));
 }
 
@@ -237,7 +239,7 @@ keep_removed(struct blklist *l, uint64_t seq, const struct rec *r,
 	struct indexed *ix = l->impl;
 	struct blk b;
 
-	store_row(&ix->store, i, &b);
+	indexed_row(ix, i, &b);
 	list_removed(l, seq, &b);
 	if (rec_op(r) == REC_FREE && rec_type(r) == TYPE_BY_REALLOC)
 		list_limbo_keep(l, r, key, LIMBO_BLOCK, &b);
@@ -248,7 +250,8 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
     unsigned at, uint32_t tag)
 {
 	const struct rec *r = &c->rec[at];
-	uint64_t key = list_key(l, r), *slot = find(l, ix, key, tag);
+	uint64_t key = list_key(l, r);
+	uint32_t *slot = find(l, ix, key, tag);
 	uint32_t i;
 	bool late;
 
@@ -270,7 +273,8 @@ static __attribute__((noinline)) void
 apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r,
     uint32_t tag)
 {
-	uint64_t key = list_key(l, r), *slot = find(l, ix, key, tag);
+	uint64_t key = list_key(l, r);
+	uint32_t *slot = find(l, ix, key, tag);
 	enum limbo_state did;
 	struct blk b;
 
@@ -296,8 +300,8 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
     unsigned at)
 {
 	const struct rec *r = &c->rec[at];
-	uint64_t from = list_key_of(l, 1, rec_addr(r)), key = from, *slot;
-	uint32_t i;
+	uint64_t from = list_key_of(l, 1, rec_addr(r)), key = from;
+	uint32_t *slot, i;
 
 	while (regions_next(&ix->regions, key, &key) &&
 	    key - from < rec_size(r)) {
@@ -378,28 +382,22 @@ AHEAD
 ahead_slot(const struct blklist *l, struct indexed *ix, const struct rec *r,
     uint32_t *tag)
 {
-	uint32_t mask, home;
-	const uint64_t *slot;
+	const struct hash_table *t;
 
 	*tag = tag_of(l, ix, r);
-	slot = hash_table(&ix->hash, *tag, &mask, &home);
-	__builtin_prefetch(&slot[home], 1);
+	t = hash_table(&ix->hash, *tag);
+	__builtin_prefetch(&t->bucket[hash_home(t, *tag)], 1);
 	regions_prefetch(&ix->regions, list_key(l, r));
 }
 
 /*
- * The record is in one of the first two slots, as a rule: which is decided
- * without a branch, for no branch could be foretold here.
+ * The record is in the home bucket, as a rule; where it is not, some other is
+ * as good: no branch could be foretold here.
  */
 static inline const struct store_node *
 ahead_find(const struct indexed *ix, uint32_t tag)
 {
-	uint32_t mask, home;
-	const uint64_t *slot = hash_table(&ix->hash, tag, &mask, &home);
-	uint64_t a = slot[home], b = slot[(home + 1) & mask];
-
-	a = a >> 32 == tag ? a : b;
-	return &ix->store.node[(uint32_t)a - ((uint32_t)a != 0)];
+	return &ix->store.node[hash_likely(&ix->hash, tag)];
 }
 
 AHEAD
@@ -407,7 +405,7 @@ ahead_node(const struct indexed *ix, uint32_t tag)
 {
 	const struct store_node *n = ahead_find(ix, tag);
 
-	__builtin_prefetch(&n->w[0]);
+	__builtin_prefetch(&n->w[0], 1);
 	__builtin_prefetch(&n->pos, 1);
 }
 
@@ -474,7 +472,7 @@ static int
 indexed_take(struct blklist *l, uint64_t key, uint64_t *size)
 {
 	struct indexed *ix = l->impl;
-	uint64_t *slot = find(l, ix, key, hash_tag(&ix->hash, key));
+	uint32_t *slot = find(l, ix, key, hash_tag(&ix->hash, key));
 
 	if (*slot == 0)
 		return -ENOENT;

@@ -41,6 +41,7 @@ indexed_is_loose(const struct blklist *l, const struct indexed *ix)
 void indexed_trim(struct blklist *, struct indexed *);
 
 /* indexed_view.c */
+void indexed_row(const struct indexed *, uint32_t i, struct blk *out);
 size_t indexed_window(const struct blklist *, enum blklist_order,
     uint32_t first, struct blk *out, size_t n);
 size_t indexed_after(const struct blklist *, bool from_start, uint64_t key,

@@ -23,13 +23,14 @@ static void
 move(const struct blklist *l, struct indexed *ix, uint32_t from, uint32_t to)
 {
 	struct store_node *node = ix->store.node;
-	uint64_t key = node[from].w[0] & l->key_mask, *slot;
+	uint64_t key = node[from].w[0] & l->key_mask;
+	uint32_t *slot;
 
 	slot = hash_find(&ix->hash, hash_tag(&ix->hash, key), node, key,
 	    l->key_mask);
 	assert(*slot != 0 && hash_index(slot) == from);
 	node[to] = node[from];
-	*slot = (*slot & ~(uint64_t)UINT32_MAX) | (to + 1);
+	*slot = to + 1;
 	ix->age.ord[node[to].pos] = to;
 }
 

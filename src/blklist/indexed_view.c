@@ -6,6 +6,28 @@
 
 #include "indexed.h"
 
+/* What the record says, as a row; it is listed. */
+void
+indexed_row(const struct indexed *ix, uint32_t i, struct blk *out)
+{
+	const struct store_node *n = &ix->store.node[i];
+	const struct rec r = { { n->w[0], n->w[1], 0, n->w3 } };
+
+	*out = (struct blk){
+		.addr = rec_addr(&r),
+		.size = rec_size(&r),
+		.seq = age_seq(&ix->age, n),
+		.ms = age_ms(&ix->age, n),
+		.caller = rec_caller(&r),
+		.ticket = n->ticket,
+		.thread = (uint16_t)rec_thread(&r),
+		.overhead = (uint16_t)rec_overhead(&r),
+		.info = ix->store.any_info ? ix->store.info[i] : 0,
+		.flags = (uint8_t)rec_flags(&r),
+		.type = (uint8_t)rec_type(&r),
+	};
+}
+
 /* Mending the order is put off to the first one who asks for it. */
 static struct indexed *
 in_order(const struct blklist *l)
@@ -21,7 +43,7 @@ static uint32_t
 index_of(const struct blklist *l, uint64_t key)
 {
 	const struct indexed *ix = l->impl;
-	const uint64_t *slot = hash_find(&ix->hash, hash_tag(&ix->hash, key),
+	const uint32_t *slot = hash_find(&ix->hash, hash_tag(&ix->hash, key),
 	    ix->store.node, key, l->key_mask);
 
 	return *slot != 0 ? hash_index(slot) : STORE_NONE;
@@ -37,21 +59,72 @@ key_after(uint64_t key)
 	    UINT64_C(1) << LIST_LAYER_BIT;
 }
 
+/*
+ * Rows are made so many at a time: what the first needs from memory is on its
+ * way while the others are looked for.
+ */
+#define AT_A_TIME 16
+
+static void
+rows_of(const struct indexed *ix, const uint32_t *index, size_t n,
+    struct blk *out)
+{
+	for (size_t i = 0; i < n; i++)
+		indexed_row(ix, index[i], &out[i]);
+}
+
+static void
+fetch_record(const struct indexed *ix, uint32_t i)
+{
+	const struct store_node *n = &ix->store.node[i];
+
+	__builtin_prefetch(&n->w[0]);
+	__builtin_prefetch(&n->ms);
+}
+
+/* Keys from *key on, of n; *key is then where to go on, or UINT64_MAX. */
+static size_t
+keys_from(const struct indexed *ix, uint64_t *key, uint64_t *out, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && *key != UINT64_MAX) {
+		uint32_t tag;
+		const struct hash_table *t;
+
+		if (!regions_next(&ix->regions, *key, &out[i])) {
+			*key = UINT64_MAX;
+			break;
+		}
+		tag = hash_tag(&ix->hash, out[i]);
+		t = hash_table(&ix->hash, tag);
+		__builtin_prefetch(&t->bucket[hash_home(t, tag)]);
+		*key = key_after(out[i++]);
+	}
+	return i;
+}
+
 /* Rows of keys from `key` on, as many as there are of n. */
 static size_t
 rows_from(const struct blklist *l, uint64_t key, struct blk *out, size_t n)
 {
 	const struct indexed *ix = l->impl;
-	size_t i;
+	uint64_t keys[AT_A_TIME];
+	uint32_t index[AT_A_TIME];
+	size_t done = 0, count;
 
-	for (i = 0; i < n; i++) {
-		if (key == UINT64_MAX ||
-		    !regions_next(&ix->regions, key, &key))
-			break;
-		store_row(&ix->store, index_of(l, key), &out[i]);
-		key = key_after(key);
-	}
-	return i;
+	do {
+		count = n - done < AT_A_TIME ? n - done : AT_A_TIME;
+		count = keys_from(ix, &key, keys, count);
+		for (size_t i = 0; i < count; i++)
+			fetch_record(ix, hash_likely(&ix->hash,
+			    hash_tag(&ix->hash, keys[i])));
+		for (size_t i = 0; i < count; i++)
+			index[i] = index_of(l, keys[i]);
+		rows_of(ix, index, count, out + done);
+		done += count;
+	} while (done < n && key != UINT64_MAX);
+	return done;
 }
 
 size_t
@@ -68,9 +141,16 @@ indexed_window(const struct blklist *l, enum blklist_order order,
 	}
 	ix = in_order(l);
 	pos = age_select(&ix->age, first);
-	for (size_t i = 0; i < n; i++) {
-		pos = age_next(&ix->age, pos);
-		store_row(&ix->store, ix->age.ord[pos++], &out[i]);
+	for (size_t done = 0, count; done < n; done += count) {
+		uint32_t index[AT_A_TIME];
+
+		count = n - done < AT_A_TIME ? n - done : AT_A_TIME;
+		for (size_t i = 0; i < count; i++) {
+			pos = age_next(&ix->age, pos);
+			index[i] = ix->age.ord[pos++];
+			fetch_record(ix, index[i]);
+		}
+		rows_of(ix, index, count, out + done);
 	}
 	return n;
 }
@@ -90,7 +170,7 @@ indexed_get(const struct blklist *l, uint64_t key, struct blk *out)
 
 	if (i == STORE_NONE)
 		return -ENOENT;
-	store_row(&ix->store, i, out);
+	indexed_row(ix, i, out);
 	return 0;
 }
 
@@ -139,7 +219,7 @@ static const char *
 check_age(const struct blklist *l, const struct indexed *ix)
 {
 	const struct age *a = &ix->age;
-	const struct store_node *last = NULL;
+	uint64_t last_seq = 0, last_key = 0;
 	uint32_t live = 0, in_chunk = 0;
 	uint64_t bytes = 0;
 
@@ -155,14 +235,16 @@ check_age(const struct blklist *l, const struct indexed *ix)
 				return "a position beyond the last is live";
 			if (n->pos != pos)
 				return "a record does not know its position";
-			if (!a->mixed && last != NULL &&
-			    (int64_t)n->seq <= (int64_t)last->seq &&
-			    (n->seq != last->seq || (n->w[0] & l->key_mask) <=
-			    (last->w[0] & l->key_mask)))
+			uint64_t seq = age_seq(a, n), key = n->w[0] & l->key_mask;
+
+			if (!a->mixed && live > 0 &&
+			    (int64_t)seq <= (int64_t)last_seq &&
+			    (seq != last_seq || key <= last_key))
 				return "positions are not in the order of age";
-			if ((int64_t)n->seq > a->newest)
+			if ((int64_t)seq > a->newest)
 				return "a block is newer than the newest";
-			last = n;
+			last_seq = seq;
+			last_key = key;
 			bytes += n->w[1] & REC_ADDR_MASK;
 			live++;
 			in_chunk++;
@@ -203,23 +285,44 @@ check_keys(const struct blklist *l, const struct indexed *ix)
 	return ix->hash.n == n ? NULL : "the hash is miscounted";
 }
 
-/* Occupied slots are as many as are counted: nothing is in it twice. */
+/* Every key lies where its search comes by; as many as are counted. */
 static const char *
-check_slots(const struct indexed *ix)
+check_table(const struct hash *h, const struct hash_table *t, uint32_t *n)
+{
+	for (uint32_t p = 0; p < t->n; p++)
+		for (unsigned i = 0; i < HASH_WIDTH; i++) {
+			uint32_t tag = t->bucket[p].word[i];
+
+			if ((tag == 0) !=
+			    (t->bucket[p].word[HASH_WIDTH + i] == 0))
+				return "half an entry of the hash is free";
+			if (tag == 0)
+				continue;
+			if (hash_table(h, tag) != t)
+				return "an entry is in the wrong table";
+			for (uint32_t q = hash_home(t, tag); q != p;
+			    q = hash_next(t, q))
+				if (hash_match(&t->bucket[q], 0) != 0)
+					return "a search ends before its entry";
+			++*n;
+		}
+	return NULL;
+}
+
+static const char *
+check_hash(const struct indexed *ix)
 {
 	const struct hash *h = &ix->hash;
+	const char *bad = NULL;
 	uint32_t n = 0;
 
-	for (uint32_t p = 0; p <= h->mask; p++)
-		n += h->slot[p] != 0;
-	for (uint32_t p = 0; h->old != NULL && p <= h->old_mask; p++) {
-		uint64_t s = h->old[p];
-
-		if (s != 0 && hash_passed(h, (uint32_t)(s >> 32)))
-			return "a slot of the old table should have been moved";
-		n += s != 0;
-	}
-	return n == h->n ? NULL : "slots of the hash are miscounted";
+	if (h->old.bucket != NULL)
+		bad = check_table(h, &h->old, &n);
+	if (bad == NULL)
+		bad = check_table(h, &h->now, &n);
+	if (bad == NULL && n != h->n)
+		bad = "entries of the hash are miscounted";
+	return bad;
 }
 
 int
@@ -231,7 +334,7 @@ indexed_check(const struct blklist *l, char *why, size_t cap)
 	if (bad == NULL)
 		bad = check_age(l, ix);
 	if (bad == NULL)
-		bad = check_slots(ix);
+		bad = check_hash(ix);
 	if (bad == NULL)
 		bad = check_keys(l, ix);
 	if (bad == NULL)

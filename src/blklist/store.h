@@ -14,19 +14,25 @@
 
 #define STORE_NONE UINT32_MAX
 
-/* A record: the words of its allocation and what the list adds, 48 bytes. */
+/*
+ * A record, 40 bytes: what its allocation said and its place in the order of
+ * age, which knows the high halves of the sequence number and of the time
+ * (age.h).  What its free looks at comes first, as a rule in one line.
+ */
 struct store_node {
-	uint64_t w[4];		/* as in struct rec */
-	uint64_t seq;
+	uint64_t w[2];		/* as in struct rec */
+	uint32_t ticket;
 	uint32_t pos;		/* in age order; while free the next free one */
-	uint16_t info;
-	int16_t ms_high;	/* bits 32 to 47 of the time; w[2] has the others */
+	uint64_t w3;		/* as in struct rec */
+	uint32_t seq, ms;	/* the low halves */
 };
 
-_Static_assert(sizeof(struct store_node) == 48, "a node is three quarters of a line");
+_Static_assert(sizeof(struct store_node) == 40, "each byte is there a million times");
 
 struct store {
 	struct store_node *node;
+	uint16_t *info;		/* beside them: aInfo, ... */
+	bool any_info;		/* ... all 0 until one has had any */
 	uint32_t max;
 	uint32_t fresh;		/* from here on never used */
 	uint32_t free;		/* head of the chain, or STORE_NONE */
@@ -37,7 +43,6 @@ void store_fini(struct store *);
 /* The first n are in use and no others: gives the pages of the rest back. */
 void store_cut(struct store *, uint32_t n);
 size_t store_memory(const struct store *);
-void store_row(const struct store *, uint32_t i, struct blk *out);
 void store_fill(struct store *, uint32_t i, const struct blk *);
 
 /* The record that the next store_take() hands out, or STORE_NONE. */
@@ -58,7 +63,7 @@ store_take(struct store *s, uint32_t i)
 	}
 	s->free = s->node[i].pos;
 	if (s->free != STORE_NONE)
-		__builtin_prefetch(&s->node[s->free].seq, 1);
+		__builtin_prefetch(&s->node[s->free].ms, 1);
 }
 
 static inline void
@@ -66,6 +71,15 @@ store_give(struct store *s, uint32_t i)
 {
 	s->node[i].pos = s->free;
 	s->free = i;
+}
+
+static inline void
+store_set_info(struct store *s, uint32_t i, uint16_t info)
+{
+	if (__builtin_expect(info != 0 || s->any_info, 0)) {
+		s->any_info = true;
+		s->info[i] = info;
+	}
 }
 
 static inline uint64_t
@@ -77,7 +91,7 @@ store_size(const struct store *s, uint32_t i)
 static inline uint32_t
 store_ticket(const struct store *s, uint32_t i)
 {
-	return (uint32_t)s->node[i].w[2];
+	return s->node[i].ticket;
 }
 
 #endif
