@@ -139,6 +139,52 @@ START_TEST(peak_is_the_same_with_and_without_cancellation)
 }
 END_TEST
 
+/* Without them the others, one by one, come to the same list. */
+START_TEST(records_of_pairs_are_told)
+{
+	enum { N = 1003 };
+	struct blklist *l = list_of(kinds[_i], N), *m = list_of(kinds[_i], N);
+	uint64_t out[N / 64 + 1] = { 0 }, x = 88172645463325252u;
+	struct rec r[N];
+	struct blklist_batch b = { .rec = r, .n = N, .seq = 1, .near_ms = 1000,
+		.cancel = true, .left_out = out };
+	struct blk have[N], want[N];
+	bool live[100] = { false };
+	unsigned told = 0;
+	size_t n;
+
+	for (int i = 0; i < N; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		r[i] = live[x % 100] ? FREE(0x1000 + x % 100 * 16) :
+		    ALLOC(0x1000 + x % 100 * 16);
+		live[x % 100] = !live[x % 100];
+	}
+	blklist_apply(l, &b);
+	for (int i = 0; i < N; i++, next_seq++) {
+		told += out[i / 64] >> i % 64 & 1;
+		if (out[i / 64] >> i % 64 & 1)
+			continue;
+		apply_batch(m, &r[i], 1, false);
+		next_seq--;
+	}
+	for (size_t i = N; i < 64 * NELEM(out); i++)
+		ck_assert_uint_eq(out[i / 64] >> i % 64 & 1, 0);
+	/* The note's list does not tell. */
+	ck_assert_uint_eq(told, kinds[_i] == BLKLIST_LITERAL ? 0 :
+	    2 * COUNT(l, cancelled));
+	ck_assert_uint_eq(COUNT(m, unknown_free), 0);
+	ck_assert_uint_eq(COUNT(m, duplicate), 0);
+	n = blklist_window(l, BLKLIST_BY_AGE, false, 0, want, N);
+	ck_assert_uint_eq(blklist_window(m, BLKLIST_BY_AGE, false, 0, have, N),
+	    n);
+	ck_assert_mem_eq(have, want, n * sizeof(*want));
+	blklist_free(l);
+	blklist_free(m);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -151,6 +197,7 @@ suite(void)
 		what_is_no_event_of_the_block_keeps_no_pair_apart,
 		pairs_are_not_looked_for_where_there_are_none,
 		peak_is_the_same_with_and_without_cancellation,
+		records_of_pairs_are_told,
 	};
 
 	/* Scanning ahead for what is not there is slow, and slower checked. */

@@ -202,6 +202,7 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 		.near_ms = b->near_ms,
 		.info = b->info,
 		.ninfo = b->ninfo,
+		.left_out = b->left_out,
 	};
 
 	for (size_t at = 0; at < b->n; at += c.n) {

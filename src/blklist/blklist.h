@@ -93,6 +93,7 @@ struct blklist_batch {
 	const struct blklist_batch_info *info;	/* ascending by `at` */
 	size_t ninfo;
 	bool cancel;			/* look for pairs */
+	uint64_t *left_out;		/* NULL, or zeros: an indexed list sets a bit for each record of a pair */
 };
 
 /* Counters since the list was made; the page shows them all. */

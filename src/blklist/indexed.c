@@ -450,6 +450,32 @@ apply_deep(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		apply_pair(l, c, at, mate[at]);
 }
 
+/*
+ * Four at a time: an index in the chunk has no high bit, CANCEL_NONE has.  A
+ * multiplication brings the four bits together.
+ */
+static uint64_t
+in_pairs(const uint16_t mate[4])
+{
+	uint64_t four = (uint64_t)mate[0] | (uint64_t)mate[1] << 16 |
+	    (uint64_t)mate[2] << 32 | (uint64_t)mate[3] << 48;
+
+	return ((~four >> 15 & UINT64_C(0x0001000100010001)) *
+	    UINT64_C(0x0001000200040008)) >> 48 & 0xf;
+}
+
+static void
+tell_left_out(struct indexed *ix, const struct list_chunk *c)
+{
+	uint16_t *mate = ix->cancel.mate;
+
+	for (unsigned i = c->n; i % 4 != 0; i++)
+		mate[i] = CANCEL_NONE;
+	for (unsigned i = 0; i < c->n; i += 4)
+		c->left_out[(c->at + i) / 64] |= in_pairs(mate + i) <<
+		    (c->at + i) % 64;
+}
+
 static unsigned
 indexed_apply(struct blklist *l, struct list_chunk *c)
 {
@@ -459,6 +485,8 @@ indexed_apply(struct blklist *l, struct list_chunk *c)
 	if (c->cancel && c->n > 1)
 		pairs = cancel_pairs(&ix->cancel, l, c->rec, c->n,
 		    ix->hash.seed);
+	if (pairs > 0 && c->left_out != NULL)
+		tell_left_out(ix, c);
 	if (l->counts.aRecActive >= DEEP)
 		apply_deep(l, ix, c, pairs);
 	else

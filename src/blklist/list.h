@@ -35,6 +35,7 @@ struct list_chunk {
 	size_t ninfo;
 	size_t at;			/* of rec[0] in the batch */
 	bool cancel;
+	uint64_t *left_out;		/* of the batch; or NULL */
 };
 
 /* A kind of list.  Keys are masked already; windows are inside the list. */

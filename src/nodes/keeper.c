@@ -63,6 +63,9 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 		r = stream_sites_new(&k->sites);
 		if (r < 0)
 			return r;
+		r = stream_digest_new(&k->digest);
+		if (r < 0)
+			return r;
 	}
 	k->types = malloc(sizeof *k->types);
 	if (k->types == NULL)
@@ -275,6 +278,7 @@ apply(struct keeper *k, struct blklist_batch *b)
 		set_tag(k, b->seq + b->info[i].at,
 		    blklist_info_intern(k->list, &b->info[i].info));
 	blklist_apply(k->list, b);
+	b->left_out = NULL;
 	if (k->oracle != NULL) {
 		blklist_apply(k->oracle, b);
 		compare(k);
@@ -292,11 +296,18 @@ tags(struct keeper *k)
 	return k->tag != NULL && k->batch_info != NULL;
 }
 
+static uint16_t
+info_of(const void *k, uint64_t seq)
+{
+	return keeper_info(k, seq);
+}
+
 void
 keeper_take(struct keeper *k, const struct rec *rec, size_t n,
     int64_t near_ms, const int64_t *ms, const struct blklist_batch_info *info,
     size_t ninfo)
 {
+	uint64_t left_out[KEEPER_BATCH / 64] = { 0 };
 	struct blklist_batch b = { .rec = rec, .n = n, .near_ms = near_ms,
 		.ms = ms, .info = info, .ninfo = ninfo, .cancel = true };
 
@@ -304,9 +315,14 @@ keeper_take(struct keeper *k, const struct rec *rec, size_t n,
 		return;
 	if (ninfo > 0 && !tags(k))
 		b.ninfo = 0;
+	if (k->digest != NULL && n <= KEEPER_BATCH)
+		b.left_out = left_out;
 	b.seq = stream_queue_next(k->queue);
 	stream_queue_put(k->queue, rec, n);
 	apply(k, &b);
+	if (k->digest != NULL && n <= KEEPER_BATCH)
+		stream_digest_put(k->digest, b.seq, rec, n, left_out,
+		    k->tag != NULL ? info_of : NULL, k);
 }
 
 /* The requesters of those threads that have one, beside their allocations. */
@@ -582,6 +598,8 @@ keeper_drop(struct keeper *k)
 	blklist_free(k->list);
 	blklist_free(k->oracle);
 	stream_queue_free(k->queue);
+	stream_digest_free(k->digest);
+	k->digest = NULL;
 	k->list = NULL;
 	k->oracle = NULL;
 	k->queue = NULL;

@@ -82,6 +82,7 @@ struct keeper {
 	struct stream_feed *feed;	/* NULL: has none, or no more */
 	struct bell *bell;		/* NULL: not needed so far */
 	struct stream_queue *queue;	/* NULL: no longer kept */
+	struct stream_digest *digest;	/* of what is in the queue; NULL: classic, or as queue */
 	struct blklist *list;		/* lives and goes with the queue */
 	struct blklist *oracle;		/* literal, beside it; NULL unless asked for */
 	struct blklist_counts last;	/* of the list, when it is no longer kept */

@@ -137,17 +137,65 @@ gather_chunk(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 	return false;
 }
 
+/*
+ * A batch of which only what is left is looked at.  False when it has no room:
+ * some of it must not go into a reply without the rest.
+ */
+static bool
+gather_batch(struct answer_scratch *s, const struct keeper *k, uint64_t first,
+    const struct stream_digest_batch *b)
+{
+	size_t infos = 0;
+
+	for (unsigned i = 0; i < b->n && k->tag != NULL; i++)
+		infos += stream_digest_at(k->digest, b, i)->tag != 0;
+	if (b->end - first > UINT32_MAX || !pairs_fit(&s->pairs, b->n, infos))
+		return false;
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct stream_digest_entry *e =
+		    stream_digest_at(k->digest, b, i);
+
+		pairs_add(&s->pairs, &e->rec, e->seq, e->tag);
+	}
+	s->pairs.cancelled += b->end - b->seq - b->n;
+	return true;
+}
+
+/*
+ * By batches of the digest where one begins at the cursor, from the queue
+ * otherwise, up to where the next batch begins.
+ */
 static uint64_t
 gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
     uint64_t lost[STREAM_CAUSES])
 {
+	bool digest = k->digest != NULL && !s->pairs.whole;
 	struct stream_range range = { .next = first };
+	struct stream_digest_batch b;
 	size_t scanned = 0, taken;
 	bool more = true;
 
 	while (more && scanned < READ_SCAN) {
 		size_t want = READ_SCAN - scanned;
 
+		digest = digest && stream_digest_find(k->digest, range.next,
+		    &b);
+		if (digest && b.seq == range.next) {
+			if (gather_batch(s, k, first, &b)) {
+				range.next = b.end;
+				scanned += b.n + 1;
+				continue;
+			}
+			/* A reply of its own has room for as many. */
+			if (range.next != first)
+				break;
+		} else if (digest && b.seq < keeper_oldest(k)) {
+			lost[STREAM_OVERWRITTEN] += b.seq - range.next;
+			range.next = b.seq;
+			continue;
+		} else if (digest && b.seq - range.next < want) {
+			want = b.seq - range.next;
+		}
 		more = gather_chunk(s, k, first, want < CHUNK ? want : CHUNK,
 		    &range, &taken);
 		add_lost(lost, &range);

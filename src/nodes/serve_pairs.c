@@ -142,6 +142,12 @@ pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint16_t info)
 	return true;
 }
 
+bool
+pairs_fit(const struct pairs *p, size_t n, size_t infos)
+{
+	return n <= p->max - p->live && infos <= p->max_infos - p->infos;
+}
+
 void
 pairs_finish(struct pairs *p)
 {

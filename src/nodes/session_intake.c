@@ -18,10 +18,12 @@
 #include "session.h"
 
 /*
- * A reply that moves the cursor by less has caught up: a node that is being
- * written to all the time would otherwise be read without a pause.
+ * A reply with fewer records that moves the cursor by less was not cut short by
+ * the node and has caught up: one that is being written to all the time would
+ * otherwise be read without a pause.
  */
-#define CAUGHT_UP 4096
+#define FULL_RECORDS (WIRE_READ_MAX / 2)
+#define FULL_LENGTH 65536
 #define READS_PER_CYCLE 1024
 #define READ_WINDOW 16
 #define WORK_PER_CYCLE_NS 45000000	/* of a cycle's 66.7 ms */
@@ -582,8 +584,8 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 	if (s->step == SESSION_LOAD && merge_settled(&s->merge, s->cursor))
 		settle(s);
 
-	caught_up = data->next - data->first < CAUGHT_UP &&
-	    data->count < WIRE_READ_MAX;
+	caught_up = data->next - data->first < FULL_LENGTH &&
+	    data->count < FULL_RECORDS;
 	ended = !session_flows(s) && data->next == data->first;
 	if (ended && s->step == SESSION_FLOW)
 		session_drained(s);

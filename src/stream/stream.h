@@ -180,6 +180,56 @@ size_t stream_queue_read(const struct stream_queue *, uint64_t from,
  */
 const struct rec *stream_queue_at(const struct stream_queue *, uint64_t seq);
 
+/* --- the digest ---------------------------------------------------------- */
+
+/*
+ * What is left of the batches of a data stream when the pairs within each are
+ * left out, for readers that want no more: it goes back further than the queue
+ * and takes less to read.  A batch is had whole or not at all, so that nobody
+ * gets the allocation of a pair and not its free; a reader that stands within
+ * one reads on in the queue.  Belongs to one thread.
+ */
+struct stream_digest;
+
+#define STREAM_DIGEST_RECORDS (1u << 17)
+#define STREAM_DIGEST_BATCHES (1u << 12)
+#define STREAM_DIGEST_MOST 512		/* records left of a batch that is kept */
+
+struct stream_digest_entry {
+	struct rec rec;
+	uint64_t seq;
+	uint16_t tag;		/* the caller's own */
+};
+
+/* A batch: records [seq, end) of the stream. */
+struct stream_digest_batch {
+	uint64_t seq, end;
+	uint64_t entry;		/* the first that is left; private */
+	unsigned n;		/* that are left */
+};
+
+/* -ENOMEM. */
+int stream_digest_new(struct stream_digest **);
+void stream_digest_free(struct stream_digest *);
+
+/*
+ * Records [seq, seq + n), those left out with a bit in left_out.  Nothing is
+ * kept of a batch of which more than half, or more than STREAM_DIGEST_MOST, are
+ * left.  tag (NULL: all are 0) tells the tag of each that is kept.
+ */
+void stream_digest_put(struct stream_digest *, uint64_t seq,
+    const struct rec *, size_t n, const uint64_t *left_out,
+    uint16_t (*tag)(const void *arg, uint64_t seq), const void *arg);
+
+/* The first batch that begins at `from` or later; false when none is kept. */
+bool stream_digest_find(const struct stream_digest *, uint64_t from,
+    struct stream_digest_batch *);
+
+/* Record i of those left of a batch; borrowed until the next put. */
+const struct stream_digest_entry *stream_digest_at(
+    const struct stream_digest *, const struct stream_digest_batch *,
+    unsigned i);
+
 /* --- sites: call stacks, kept once --------------------------------------- */
 
 /*
