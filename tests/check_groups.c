@@ -41,7 +41,7 @@ static bool
 row_is(uint64_t at, const char *name)
 {
 	return at < page.groups->nrow &&
-	    strcmp(page.groups->row[at].name, name) == 0;
+	    strcmp(page_groups_row(page.groups, at)->name, name) == 0;
 }
 
 /* --- sums --------------------------------------------------------------- */
@@ -54,10 +54,10 @@ START_TEST(every_block_is_in_one_group_of_each_kind_but_frames)
 	page_set_group(&page, (unsigned)_i);
 	compose(80, 24);
 	for (i = 0; i < page.groups->nrow; i++) {
-		blocks += page.groups->row[i].total.blocks;
-		bytes += page.groups->row[i].total.bytes;
-		ck_assert(i == 0 || page.groups->row[i].total.bytes <=
-		    page.groups->row[i - 1].total.bytes);
+		blocks += page_groups_row(page.groups, i)->total.blocks;
+		bytes += page_groups_row(page.groups, i)->total.bytes;
+		ck_assert(i == 0 || page_groups_row(page.groups, i)->total.bytes <=
+		    page_groups_row(page.groups, i - 1)->total.bytes);
 	}
 	ck_assert_uint_eq(blocks, 40);
 	ck_assert_uint_eq(bytes, scene.view.counts->live_bytes);
@@ -354,8 +354,8 @@ START_TEST(open_group_of_any_frame_has_every_block_through_it)
 	compose(80, 24);
 	for (at = 0; !row_is(at, "processCommand"); at++)
 		continue;
-	ck_assert_uint_eq(page.groups->row[at].total.blocks, 32);
-	ck_assert_uint_eq(page.groups->row[at].self.blocks, 8);
+	ck_assert_uint_eq(page_groups_row(page.groups, at)->total.blocks, 32);
+	ck_assert_uint_eq(page_groups_row(page.groups, at)->self.blocks, 8);
 	open_row(at);
 	ck_assert(shows("32 of 40 blocks"));
 	ck_assert_uint_eq(page.total, 32);

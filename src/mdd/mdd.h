@@ -90,11 +90,21 @@ void profile_set_wrappers(struct profile *, const struct symbol_wrappers *);
 int profile_add(struct profile *, uint64_t caller, uint64_t bytes,
     int64_t ms);
 /*
- * All blocks of the list (about 10 ns each).  When it holds a sample, each
- * counts as the blocks that it stands for: sums are estimates then, and those
- * of the whole are the list's own.
+ * All blocks of the list (10 ns each, in a list beyond all caches 100).  When it
+ * holds a sample, each counts as the blocks that it stands for: sums are
+ * estimates then, and those of the whole are the list's own.
  */
 int profile_take(struct profile *, const struct blklist *);
+
+/*
+ * The same in portions, for who has no time for all at once: what was there
+ * stands until the end, and is then as after a restart.  A begin calls off
+ * what was added since the last one.  -ENOMEM.
+ */
+void profile_coming_begin(struct profile *);
+int profile_coming_add(struct profile *, const struct blklist *,
+    const struct blk *, size_t n);
+void profile_coming_end(struct profile *);
 
 /*
  * Turns callers into lines; returns how many callers still lack a stack or
@@ -145,6 +155,33 @@ int profile_groups(struct profile *, enum profile_by, enum profile_measure,
     int64_t now_ms, size_t offs, struct profile_group *out, size_t n,
     size_t *got, size_t *groups);
 
+/*
+ * A ranking: the same groups, counted in portions and put in their order only
+ * as far as they are looked at.  It is of one moment of the profile and valid
+ * until that is cleared; a begin forgets what was counted.
+ *
+ *	profile_ranking_begin(r, p, PROFILE_SITE, PROFILE_BYTES, now);
+ *	do
+ *		profile_ranking_count(r, 1000, &left);
+ *	while (left > 0);
+ *	profile_ranking_rows(r, offs, rows, 50, &n);
+ *
+ * find: the offset of the group with that key, or -ENOENT.
+ */
+struct profile_ranking;
+int profile_ranking_new(struct profile_ranking **);
+void profile_ranking_free(struct profile_ranking *);
+int profile_ranking_begin(struct profile_ranking *, struct profile *,
+    enum profile_by, enum profile_measure, int64_t now_ms);
+/* At most so many callers; *left gets how many are still to be counted.  -ENOMEM. */
+int profile_ranking_count(struct profile_ranking *, size_t at_most,
+    size_t *left);
+/* Groups in it; 0 until all are counted. */
+size_t profile_ranking_size(const struct profile_ranking *);
+int64_t profile_ranking_find(const struct profile_ranking *, uint64_t key);
+int profile_ranking_rows(struct profile_ranking *, size_t offs,
+    struct profile_group *out, size_t n, size_t *got);
+
 /* The group of that key alone.  -ENOENT: there is none; -ENOMEM. */
 int profile_group(struct profile *, enum profile_by, uint64_t key,
     enum profile_measure, int64_t now_ms, struct profile_group *out);
@@ -166,6 +203,9 @@ int profile_neighbours(struct profile *, uint64_t key, bool outwards,
  */
 uint64_t profile_key(uint64_t frame, const struct wire_words *, size_t line);
 
+/* The key of the group that has the caller by its origin.  -ENOENT, -ENOMEM. */
+int profile_key_of(struct profile *, enum profile_by, uint64_t caller,
+    uint64_t *key);
 /* Whether blocks of the caller are in the group of that key. */
 bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
     uint64_t caller);

@@ -87,7 +87,7 @@ profile_clear(struct profile *p)
 	table_clear(&p->frames);
 	table_clear(&p->functions);
 	texts_fini(&p->texts);
-	p->total = (struct sums){ 0 };
+	p->total = p->coming = (struct sums){ 0 };
 	p->ncaller = 0;
 	p->nstack = p->nframe_of = p->nline = 0;
 	p->next = 0;
@@ -165,38 +165,50 @@ profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
 	return add(p, caller, &one);
 }
 
-/* A block of a sample, in the parts that the list itself adds up. */
-static int
-add_weighed(struct profile *p, const struct blk *b, double weight)
+/* A block of the list; of a sample in the parts that the list itself adds up. */
+static inline struct sums
+one_of(const struct blk *b, const struct blklist *list, bool sampled,
+    int64_t base_ms)
 {
+	double weight = sampled ? blklist_weight(list, b->size) : 1;
 	struct sums one = {
-		.bytes = (uint64_t)(weight * PROFILE_PART * (double)b->size),
-		.blocks = (uint64_t)(weight * PROFILE_PART),
+		.bytes = b->size << PROFILE_SHIFT,
+		.blocks = PROFILE_PART,
 		.oldest_ms = b->ms,
+		.since = weight * ((double)b->ms - (double)base_ms),
 	};
 
-	if (p->total.blocks == 0)
-		p->base_ms = b->ms;
-	one.since = weight * ((double)b->ms - (double)p->base_ms);
-	return add(p, b->caller, &one);
+	if (sampled) {
+		one.bytes = (uint64_t)(weight * PROFILE_PART *
+		    (double)b->size);
+		one.blocks = (uint64_t)(weight * PROFILE_PART);
+	}
+	return one;
+}
+
+static inline bool
+is_sample(const struct blklist *list)
+{
+	return blklist_weight(list, 1) > 1;
 }
 
 int
 profile_take(struct profile *p, const struct blklist *list)
 {
-	bool sampled = blklist_weight(list, 1) > 1;
+	bool sampled = is_sample(list);
 	struct blk rows[TAKE_ROWS];
 	uint64_t offs = 0;
 	size_t n, i;
+	struct sums one;
 	int r;
 
 	while ((n = blklist_window(list, BLKLIST_BY_AGE, false, offs, rows,
 	    TAKE_ROWS)) > 0) {
+		if (p->total.blocks == 0)
+			p->base_ms = rows->ms;
 		for (i = 0; i < n; i++) {
-			r = sampled ? add_weighed(p, &rows[i],
-			    blklist_weight(list, rows[i].size)) :
-			    profile_add(p, rows[i].caller, rows[i].size,
-			    rows[i].ms);
+			one = one_of(&rows[i], list, sampled, p->base_ms);
+			r = add(p, rows[i].caller, &one);
 			if (r < 0)
 				return r;
 		}
@@ -204,6 +216,56 @@ profile_take(struct profile *p, const struct blklist *list)
 	}
 	return 0;
 }
+
+/* --- in portions ---------------------------------------------------------- */
+
+void
+profile_coming_begin(struct profile *p)
+{
+	if (p->coming.blocks > 0)
+		for (size_t i = 0; i < p->callers.n; i++)
+			profile_caller(p, i)->coming = (struct sums){ 0 };
+	p->coming = (struct sums){ 0 };
+}
+
+int
+profile_coming_add(struct profile *p, const struct blklist *list,
+    const struct blk *blk, size_t n)
+{
+	bool sampled = is_sample(list);
+	struct sums one;
+	int64_t at;
+
+	if (n > 0 && p->coming.blocks == 0)
+		p->coming_base_ms = blk->ms;
+	for (size_t i = 0; i < n; i++) {
+		at = index_of(p, blk[i].caller);
+		if (at < 0)
+			return -ENOMEM;
+		one = one_of(&blk[i], list, sampled, p->coming_base_ms);
+		sums_add(&profile_caller(p, (size_t)at)->coming, &one);
+		sums_add(&p->coming, &one);
+	}
+	return 0;
+}
+
+void
+profile_coming_end(struct profile *p)
+{
+	p->ncaller = 0;
+	for (size_t i = 0; i < p->callers.n; i++) {
+		struct caller *c = profile_caller(p, i);
+
+		c->sums = c->coming;
+		c->coming = (struct sums){ 0 };
+		p->ncaller += c->sums.blocks > 0;
+	}
+	p->total = p->coming;
+	p->base_ms = p->coming_base_ms;
+	p->coming = (struct sums){ 0 };
+}
+
+/* --- what there is -------------------------------------------------------- */
 
 size_t
 profile_callers(const struct profile *p)

@@ -106,6 +106,7 @@ struct sums {
 struct caller {
 	uint64_t caller;	/* the key */
 	struct sums sums;
+	struct sums coming;	/* of a take that is not over */
 };
 
 struct stack {
@@ -151,6 +152,8 @@ struct profile {
 	uint32_t last;			/* caller of the last block added */
 	int64_t base_ms;		/* of the first block added */
 	struct sums total;
+	int64_t coming_base_ms;		/* both of them for the take that is coming */
+	struct sums coming;
 	struct stack *stack;		/* beside the callers: those asked for so far */
 	size_t nstack, capstack;
 	size_t next;			/* caller that the next resolving begins with */

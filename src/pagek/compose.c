@@ -254,6 +254,10 @@ symbols_text(const struct page *page, const struct page_view *v, char *out,
 	size_t len = 0;
 
 	out[0] = '\0';
+	if (page->group != 0 && g != NULL)
+		page_groups_waiting(g, out, cap);
+	if (out[0] != '\0')
+		return;
 	if (v->fetching[0] != '\0') {
 		base_append(out, cap, &len, "symbols: fetching %s",
 		    v->fetching);

@@ -169,10 +169,12 @@ void
 page_group_row(const struct page *page, const struct page_view *v,
     uint64_t at, struct page_picture *pic)
 {
-	const struct page_groups *g = page->groups;
+	struct page_groups *g = page->groups;
 	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct profile_group *row;
 
-	if (g != NULL && at < g->nrow)
-		page_group_sum_row(v, &g->row[at], g->total.bytes, 0,
+	row = g != NULL ? page_groups_row(g, (size_t)at) : NULL;
+	if (row != NULL)
+		page_group_sum_row(v, row, g->total.bytes, 0,
 		    k->by == PROFILE_FRAME, pic);
 }

@@ -7,7 +7,9 @@
 #include "groups.h"
 
 #define BUSY 10		/* a take may cost one part in so many of the time */
-#define FIRST_ROWS 64
+#define PORTION 4000000	/* units, of about a nanosecond, in one picture ... */
+#define HASTY 10000000	/* ... and when somebody waits for the first rows */
+#define WALK_ROWS 256
 #define NAMES_AT_ONCE 4096	/* stacks without their names that one picture looks at */
 
 static const struct page_group_kind kinds[] = {
@@ -46,8 +48,10 @@ get(struct page *page)
 	g = calloc(1, sizeof *g);
 	if (g == NULL)
 		return NULL;
-	if (profile_new(&g->profile) < 0) {
-		free(g);
+	if (profile_new(&g->profile) < 0 ||
+	    profile_ranking_new(&g->shown) < 0 ||
+	    profile_ranking_new(&g->coming) < 0) {
+		page_groups_free(g);
 		return NULL;
 	}
 	page->groups = g;
@@ -60,20 +64,10 @@ page_groups_free(struct page_groups *g)
 	if (g == NULL)
 		return;
 	profile_free(g->profile);
+	profile_ranking_free(g->shown);
+	profile_ranking_free(g->coming);
 	page_members_free(g->members);
-	free(g->row);
 	free(g);
-}
-
-static int
-resolve(struct page_groups *g, const struct page_view *v)
-{
-	int r = profile_resolve_some(g->profile, &v->words, NAMES_AT_ONCE);
-
-	if (r < 0)
-		return r;
-	g->missing = (size_t)r;
-	return 0;
 }
 
 /* Another number when anything has come or gone. */
@@ -85,59 +79,217 @@ changes_of(const struct page_view *v)
 	    ((uint64_t)v->counts->aRecActive << 36);
 }
 
-static int
-take(struct page_groups *g, const struct page_view *v, bool fresh)
-{
-	int r = 0;
-
-	if (g->stream_no != v->look->stream_no)
-		profile_clear(g->profile);
-	else
-		profile_restart(g->profile);
-	/* Asked of each function: only when it may have changed. */
-	if (fresh)
-		profile_set_wrappers(g->profile, v->wrappers);
-	if (v->look->list != NULL)
-		r = profile_take(g->profile, v->look->list);
-	g->total = profile_total(g->profile);
-	g->now_ms = v->look->now_ms;
-	g->list = v->look->list;
-	g->changes = changes_of(v);
-	return r;
-}
-
-/* As many rows as there are groups, up to the limit. */
-static int
-make_rows(struct page_groups *g, unsigned kind)
-{
-	const struct page_group_kind *k = page_group_kind(kind);
-	size_t want = g->cap > 0 ? g->cap : FIRST_ROWS;
-	void *rows = g->row;
-	int r;
-
-	g->nrow = g->all = 0;
-	g->kind = kind;
-	while (k != NULL) {
-		r = base_grow(&rows, &g->cap, want, sizeof *g->row);
-		if (r < 0)
-			return r;
-		g->row = rows;
-		r = profile_groups(g->profile, k->by, PROFILE_BYTES,
-		    g->now_ms, 0, g->row, g->cap < PAGE_GROUPS_MAX ? g->cap :
-		    PAGE_GROUPS_MAX, &g->nrow, &g->all);
-		if (r < 0)
-			return r;
-		if (g->nrow == g->all || g->nrow >= PAGE_GROUPS_MAX)
-			break;
-		want = g->all < PAGE_GROUPS_MAX ? g->all : PAGE_GROUPS_MAX;
-	}
-	return 0;
-}
-
 static bool
 is_same(const struct page_groups *g, const struct page_view *v)
 {
 	return g->list == v->look->list && g->changes == changes_of(v);
+}
+
+static void
+no_rows(struct page_groups *g)
+{
+	g->nrow = g->all = g->nready = 0;
+}
+
+/* Names, as far as they are there, and who is called what is ranked anew. */
+static int
+begin_rank(struct page_groups *g, const struct page *page,
+    const struct page_view *v)
+{
+	const struct page_group_kind *k = page_group_kind(page->group);
+	int r;
+
+	r = profile_resolve_some(g->profile, &v->words, NAMES_AT_ONCE);
+	if (r < 0)
+		return r;
+	g->missing = (size_t)r;
+	g->step = GROUPS_RANK;
+	g->coming_kind = page->group;
+	g->left = g->of = profile_callers(g->profile);
+	return profile_ranking_begin(g->coming, g->profile,
+	    k != NULL ? k->by : PROFILE_SITE, PROFILE_BYTES, g->now_ms);
+}
+
+/* Another stream's: with the profile go the texts that groups have. */
+static int
+clear(struct page_groups *g)
+{
+	int r;
+
+	no_rows(g);
+	profile_clear(g->profile);
+	r = profile_ranking_begin(g->shown, g->profile, PROFILE_SITE,
+	    PROFILE_BYTES, 0);
+	if (r == 0)
+		r = profile_ranking_begin(g->coming, g->profile, PROFILE_SITE,
+		    PROFILE_BYTES, 0);
+	return r;
+}
+
+static int
+begin_walk(struct page_groups *g, const struct page_view *v, bool fresh)
+{
+	int r;
+
+	if (g->stream_no != v->look->stream_no) {
+		r = clear(g);
+		if (r < 0)
+			return r;
+	}
+	/* Asked of each function: only when it may have changed. */
+	if (fresh)
+		profile_set_wrappers(g->profile, v->wrappers);
+	profile_coming_begin(g->profile);
+	g->step = GROUPS_WALK;
+	g->taking = true;
+	g->list = v->look->list;
+	g->coming_ms = v->look->now_ms;
+	g->coming_changes = changes_of(v);
+	if (v->look->list != NULL)
+		page_walk_begin(&g->walk, v->look->list, BLKLIST_BY_AGE,
+		    false);
+	else
+		g->walk = (struct page_walk){ .over = true };
+	return 0;
+}
+
+/* A block costs a cache miss or two; what is left of the portion comes back. */
+#define BLOCK_UNITS 100
+#define CALLER_UNITS 200
+#define FRAMES_UNITS 1000	/* of a caller that counts with each of its frames */
+#define MEMBER_UNITS 150
+
+static int
+do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
+    int64_t *units)
+{
+	struct blk rows[WALK_ROWS];
+	size_t n;
+	int r;
+
+	if (v->look->list != NULL)
+		page_walk_resume(&g->walk, v->look->list);
+	while (*units > 0) {
+		n = g->walk.over ? 0 : page_walk_next(&g->walk,
+		    v->look->list, rows, WALK_ROWS);
+		if (n == 0)
+			break;
+		r = profile_coming_add(g->profile, v->look->list, rows, n);
+		if (r < 0)
+			return r;
+		*units -= BLOCK_UNITS * (int64_t)n;
+	}
+	if (!g->walk.over)
+		return 0;
+	profile_coming_end(g->profile);
+	g->total = profile_total(g->profile);
+	g->now_ms = g->coming_ms;
+	g->changes = g->coming_changes;
+	return begin_rank(g, page, v);
+}
+
+/* The rows become those of the new ranking. */
+static void
+show(struct page_groups *g)
+{
+	struct profile_ranking *was = g->shown;
+
+	g->shown = g->coming;
+	g->coming = was;
+	g->kind = g->coming_kind;
+	g->all = g->kind != 0 ? profile_ranking_size(g->shown) : 0;
+	g->nrow = g->all < PAGE_GROUPS_MAX ? g->all : PAGE_GROUPS_MAX;
+	g->nready = 0;
+	g->serial++;
+}
+
+static int
+do_rank(struct page_groups *g, struct page *page, const struct page_view *v,
+    int64_t *units)
+{
+	const struct page_group_kind *k = page_group_kind(g->coming_kind);
+	int64_t each = k != NULL && k->by == PROFILE_FRAME ? FRAMES_UNITS :
+	    CALLER_UNITS;
+	size_t some = (size_t)(*units / each) + 1, left = g->left;
+	int r;
+
+	if (g->coming_kind != page->group)
+		return begin_rank(g, page, v);
+	if (k != NULL) {
+		r = profile_ranking_count(g->coming, some, &left);
+		if (r < 0)
+			return r;
+		*units -= each * (int64_t)(some < g->left ? some : g->left);
+		g->left = left;
+		if (left > 0)
+			return 0;
+	}
+	show(g);
+	g->step = GROUPS_IDLE;
+	if (!page->opened)
+		return 0;
+	g->step = GROUPS_MEMBERS;
+	return page_members_begin(page, v, false);
+}
+
+static int
+do_members(struct page_groups *g, struct page *page,
+    const struct page_view *v, int64_t *units)
+{
+	size_t some = (size_t)(*units / MEMBER_UNITS) + 1;
+	bool over = true;
+	int r = 0;
+
+	if (page->opened)
+		r = page_members_next(page, v, some, &over);
+	*units -= MEMBER_UNITS * (int64_t)some;
+	if (!over)
+		return r;
+	g->step = GROUPS_IDLE;
+	return r;
+}
+
+/* Steps until all are done or the portion is used up. */
+static int
+go_on(struct page_groups *g, struct page *page, const struct page_view *v)
+{
+	int64_t units = g->hasty ? HASTY : PORTION;
+	int r = 0;
+
+	while (r == 0 && g->step != GROUPS_IDLE && units > 0) {
+		if (g->step == GROUPS_WALK)
+			r = do_walk(g, page, v, &units);
+		else if (g->step == GROUPS_RANK)
+			r = do_rank(g, page, v, &units);
+		else
+			r = do_members(g, page, v, &units);
+	}
+	return r;
+}
+
+/* What is to be done that was not begun yet. */
+static int
+begin(struct page_groups *g, struct page *page, const struct page_view *v)
+{
+	bool fresh, due;
+
+	fresh = !g->taken || g->round != page->round ||
+	    g->stream_no != v->look->stream_no;
+	if (fresh) {
+		g->hasty = true;
+		return begin_walk(g, v, true);
+	}
+	/* Another list of the same stream: the walk goes on in it. */
+	if (g->step != GROUPS_IDLE)
+		return 0;
+	due = mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
+	if (due && !is_same(g, v))
+		return begin_walk(g, v, false);
+	if ((due && g->missing > 0) || g->kind != page->group) {
+		g->taking = due && g->missing > 0;
+		return begin_rank(g, page, v);
+	}
+	return 0;
 }
 
 /*
@@ -150,36 +302,72 @@ page_groups_refresh(struct page *page, const struct page_view *v)
 {
 	struct page_groups *g = get(page);
 	struct mono start = mono_now();
-	bool fresh, due;
-	int r = 0;
+	int r;
 
 	if (g == NULL)
 		return -ENOMEM;
-	fresh = !g->taken || g->round != page->round ||
-	    g->stream_no != v->look->stream_no;
-	due = fresh || mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
-	if (!fresh && g->missing == 0 && is_same(g, v))
-		due = false;
-	if (!due && g->kind == page->group)
-		return 0;
-	if (due && (fresh || !is_same(g, v)))
-		r = take(g, v, fresh);
-	if (due && r == 0)
-		r = resolve(g, v);
-	if (r == 0)
-		r = make_rows(g, page->group);
-	if (r == 0 && page->opened)
-		r = page_members_take(page, v);
-	/* What could not be done for want of memory is not tried at once again. */
+	/* Rows of another kind would stand under a wrong heading. */
+	if (g->kind != page->group) {
+		no_rows(g);
+		g->hasty = true;
+	}
+	r = begin(g, page, v);
 	g->taken = true;
 	g->round = page->round;
 	g->stream_no = v->look->stream_no;
-	if (due) {
-		g->cost_ns = mono_diff_ns(mono_now(), start);
+	if (r == 0 && g->step == GROUPS_IDLE)
+		return 0;
+	if (r == 0)
+		r = go_on(g, page, v);
+	/* What could not be done for want of memory is not tried at once again. */
+	if (r < 0)
+		g->step = GROUPS_IDLE;
+	g->spent_ns += mono_diff_ns(mono_now(), start);
+	if (g->step != GROUPS_IDLE)
+		return r;
+	if (g->taking) {
+		g->cost_ns = g->spent_ns;
 		g->ended = (struct mono){ .ns = v->now.ns + g->cost_ns };
 	}
-	g->serial++;
+	g->spent_ns = 0;
+	g->taking = g->hasty = false;
 	return r;
+}
+
+const struct profile_group *
+page_groups_row(struct page_groups *g, size_t at)
+{
+	size_t from = at - at % (PAGE_GROUPS_WINDOW / 2);
+
+	if (at >= g->nrow)
+		return NULL;
+	if (at - g->row_at >= g->nready || at < g->row_at) {
+		g->row_at = from;
+		if (profile_ranking_rows(g->shown, from, g->row,
+		    PAGE_GROUPS_WINDOW, &g->nready) < 0)
+			g->nready = 0;
+	}
+	return at - g->row_at < g->nready ? &g->row[at - g->row_at] : NULL;
+}
+
+void
+page_groups_waiting(const struct page_groups *g, char *out, size_t cap)
+{
+	uint64_t done = 0, of = 1;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (g->step == GROUPS_IDLE || g->nrow > 0)
+		return;
+	if (g->step == GROUPS_WALK && g->walk.blocks > 0) {
+		done = g->walk.offs;
+		of = g->walk.blocks;
+	} else if (g->step == GROUPS_RANK && g->of > 0) {
+		done = g->of - g->left;
+		of = g->of;
+	}
+	base_append(out, cap, &len, "groups: %u %%",
+	    (unsigned)(done < of ? done * 100 / of : 100));
 }
 
 void
@@ -228,17 +416,6 @@ in_profile(const struct page_groups *g, enum profile_by by, uint64_t key,
 	return profile_in_group(g->profile, by, key, caller);
 }
 
-static int64_t
-row_of_key(const struct page_groups *g, uint64_t key)
-{
-	size_t i;
-
-	for (i = 0; i < g->nrow; i++)
-		if (g->row[i].key == key)
-			return (int64_t)i;
-	return -1;
-}
-
 /* Names have come: what is the held function called now? */
 static bool
 heir_of_frame(const struct page_groups *g, const struct page_view *v,
@@ -262,23 +439,21 @@ bool
 page_group_find(const struct page_groups *g, const struct page_view *v,
     enum profile_by by, struct page_group_hold *hold)
 {
-	size_t i;
+	uint64_t key;
 
 	if (in_profile(g, by, hold->key, hold->caller))
 		return true;
 	if (by == PROFILE_FRAME && heir_of_frame(g, v, hold))
 		return true;
 	/* The caller's blocks may be gone, and the group not. */
-	if (row_of_key(g, hold->key) >= 0)
+	if (profile_ranking_find(g->shown, hold->key) >= 0)
 		return true;
-	if (by == PROFILE_FRAME)
+	if (by == PROFILE_FRAME ||
+	    profile_key_of(g->profile, by, hold->caller, &key) < 0 ||
+	    profile_ranking_find(g->shown, key) < 0)
 		return false;
-	for (i = 0; i < g->nrow; i++)
-		if (in_profile(g, by, g->row[i].key, hold->caller)) {
-			hold->key = g->row[i].key;
-			return true;
-		}
-	return false;
+	hold->key = key;
+	return true;
 }
 
 /* --- the cursor --------------------------------------------------------- */
@@ -294,11 +469,12 @@ static bool
 groups_hold(struct page *page, const struct page_view *v)
 {
 	struct page_groups *g = page->groups;
+	const struct profile_group *row;
 
-	if (g == NULL || page->cursor >= g->nrow)
+	row = g != NULL ? page_groups_row(g, page->cursor) : NULL;
+	if (row == NULL)
 		return false;
-	page_group_hold(v, kinds[g->kind].by, &g->row[page->cursor],
-	    &g->cursor);
+	page_group_hold(v, kinds[g->kind].by, row, &g->cursor);
 	return true;
 }
 
@@ -307,17 +483,19 @@ groups_held(struct page *page, const struct page_view *v, uint64_t total,
     uint64_t *offset)
 {
 	struct page_groups *g = page->groups;
-	int64_t row;
+	const struct profile_group *row;
+	int64_t at;
 
 	(void)total;
 	if (g == NULL || !page_group_find(g, v, kinds[g->kind].by,
 	    &g->cursor))
 		return false;
-	row = row_of_key(g, g->cursor.key);
-	if (row < 0)
+	at = profile_ranking_find(g->shown, g->cursor.key);
+	row = at >= 0 ? page_groups_row(g, (size_t)at) : NULL;
+	if (row == NULL)
 		return false;
-	*offset = (uint64_t)row;
-	page_group_hold(v, kinds[g->kind].by, &g->row[row], &g->cursor);
+	*offset = (uint64_t)at;
+	page_group_hold(v, kinds[g->kind].by, row, &g->cursor);
 	return true;
 }
 
@@ -347,22 +525,30 @@ page_open_group(struct page *page, const struct page_view *v)
 {
 	struct page_groups *g = page->groups;
 	uint64_t at = page->has_cursor ? page->cursor : page->offs;
+	const struct profile_group *row;
 	enum profile_by by;
 
-	if (page->group == 0 || page->opened || g == NULL || at >= g->nrow)
+	if (page->group == 0 || page->opened || g == NULL)
+		return false;
+	row = page_groups_row(g, at);
+	if (row == NULL)
 		return false;
 	by = kinds[g->kind].by;
-	page_group_hold(v, by, &g->row[at], &g->cursor);
+	page_group_hold(v, by, row, &g->cursor);
 	g->open = g->cursor;
-	snprintf(g->open_name, sizeof g->open_name, "%s", g->row[at].name);
-	snprintf(g->open_where, sizeof g->open_where, "%s",
-	    g->row[at].where);
+	snprintf(g->open_name, sizeof g->open_name, "%s", row->name);
+	snprintf(g->open_where, sizeof g->open_where, "%s", row->where);
+	/* Its blocks are looked for among those of now, not of the last take. */
+	if (page_members_begin(page, v, true) < 0)
+		return false;
+	profile_coming_begin(g->profile);
+	g->step = GROUPS_MEMBERS;
+	g->taking = false;
+	g->hasty = true;
 	page->back = (struct page_place){ .offs = page->offs, .cursor = at };
 	page->opened = true;
 	page->offs = page->cursor = 0;
 	page->has_cursor = page->cursor_held = false;
-	/* The members belong to the moment of the groups. */
-	page->round++;
 	return true;
 }
 

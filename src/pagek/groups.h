@@ -4,9 +4,14 @@
  * Vocabulary
  *	kind	what makes a group: one row of the table of kinds; kind 0 is no
  *		groups at all.
- *	take	the blocks of one moment, summed anew.  What a take costs
- *		decides when the next may be: a tenth of the time at most goes
- *		into them.
+ *	take	the blocks of one moment, summed anew: they are walked
+ *		through (walk.h), get their names, and are ranked.  A large
+ *		list takes many pictures to do so, in each of which a portion
+ *		is done; meanwhile the rows are those of the take before.
+ *		What a take costs decides when the next may begin: a tenth of
+ *		the time at most goes into them.
+ *	portion	a bound on what is done for the groups in one picture, in
+ *		units that cost about a nanosecond.
  *	heir	where a group's blocks are when names have come and the group
  *		is called otherwise, or has become one with another.
  *	members	the blocks of the open group.
@@ -20,8 +25,10 @@
 #define PAGEK_GROUPS_H
 
 #include "calls.h"
+#include "walk.h"
 
 #define PAGE_GROUPS_MAX 65536	/* the heaviest are listed; the sum is of all */
+#define PAGE_GROUPS_WINDOW 128	/* rows that are kept ready */
 #define PAGE_MEMBERS_MAX 65536	/* blocks of the open group that are listed */
 
 struct page_group_kind {
@@ -43,15 +50,34 @@ struct page_group_hold {
 
 struct page_members;
 
+enum page_groups_step {
+	GROUPS_IDLE,
+	GROUPS_WALK,		/* through the blocks, into sums */
+	GROUPS_RANK,		/* the sums into groups */
+	GROUPS_MEMBERS,		/* through the blocks, for those of the open group */
+};
+
 struct page_groups {
 	struct profile *profile;
+	struct profile_ranking *shown;	/* that rows are of ... */
+	struct profile_ranking *coming;	/* ... and that is being made */
 	unsigned kind;		/* that rows are of */
-	struct profile_group *row;	/* the heaviest first */
-	size_t nrow, cap;
+	struct profile_group row[PAGE_GROUPS_WINDOW];	/* the heaviest first ... */
+	size_t row_at, nready;	/* ... so many from that one on */
+	size_t nrow;		/* rows in all */
 	size_t all;		/* rows that there would be without a limit */
 	struct profile_sum total;
 	int64_t now_ms;		/* of the take */
 	size_t missing;		/* callers whose names are not all there */
+
+	enum page_groups_step step;
+	bool hasty;		/* somebody waits for the first rows */
+	bool taking;		/* the step belongs to a take, not to what is there */
+	struct page_walk walk;
+	unsigned coming_kind;
+	int64_t coming_ms;	/* when its walk began, on the node's clock */
+	uint64_t coming_changes;
+	size_t left, of;	/* callers to be ranked, of so many */
 
 	bool taken;
 	unsigned round;		/* page->round of the take */
@@ -59,7 +85,7 @@ struct page_groups {
 	const struct blklist *list;	/* never looked into: is it another one? */
 	uint64_t changes;	/* of the list, counted */
 	struct mono ended;	/* on the view's clock */
-	int64_t cost_ns;
+	int64_t cost_ns, spent_ns;	/* of the last take; of this one so far */
 	uint64_t serial;	/* counts up when profile or rows have changed */
 
 	struct page_group_hold cursor;
@@ -70,11 +96,15 @@ struct page_groups {
 };
 
 /*
- * Takes anew what is due.  For who looks at groups or at neighbours; the rows
+ * Does a portion of what is due.  For who looks at groups or at neighbours; the rows
  * are those of page->group, none for 0.  -ENOMEM.
  */
 int page_groups_refresh(struct page *, const struct page_view *);
 void page_groups_free(struct page_groups *);
+/* Borrowed until the next; NULL behind the last. */
+const struct profile_group *page_groups_row(struct page_groups *, size_t at);
+/* "groups: 40 %" while nothing is there to be shown yet; "" otherwise. */
+void page_groups_waiting(const struct page_groups *, char *out, size_t cap);
 /* What else was made of the take: it counts as its cost. */
 void page_groups_charge(struct page_groups *, int64_t ns);
 
@@ -104,7 +134,14 @@ void page_group_sum_row(const struct page_view *,
 
 /* --- the blocks of the open group (members.c) --------------------------- */
 
-int page_members_take(struct page *, const struct page_view *);
+/*
+ * Looks for them anew: begin, then next, a portion of so many blocks at most,
+ * until it is true in *over.  Those found before stay until then; with `bare`
+ * there are none, and what is found is shown as it comes.  -ENOMEM.
+ */
+int page_members_begin(struct page *, const struct page_view *, bool bare);
+int page_members_next(struct page *, const struct page_view *, size_t at_most,
+    bool *over);
 void page_members_free(struct page_members *);
 uint64_t page_members_total(const struct page_members *);
 /* Copies out up to n from `at` on. */

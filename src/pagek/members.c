@@ -1,8 +1,9 @@
 /*
  * The blocks of the open group: a filtered list, in the order of the page.
  *
- * The whole list is looked through for them at each take, so on large lists
- * they are as old as the groups; what has been freed since is dimmed.
+ * The whole list is looked through for them behind each take, a portion at a
+ * time, so on large lists they are as old as the groups; what has been freed
+ * since is dimmed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,19 +14,34 @@
 #define NAME_KEEP 12	/* columns of the group's name */
 #define ANSWERS 1024	/* a power of two */
 
-struct page_members {
+struct found {
 	struct blk *blk;
 	size_t n, cap;
 	uint64_t all, bytes;	/* with those beyond the limit */
 	uint64_t of;		/* blocks looked through */
 };
 
+struct page_members {
+	struct found shown, coming;
+	bool bare;		/* nothing is shown yet but what comes */
+	struct page_walk walk;
+};
+
 void
 page_members_free(struct page_members *m)
 {
-	if (m != NULL)
-		free(m->blk);
+	if (m == NULL)
+		return;
+	free(m->shown.blk);
+	free(m->coming.blk);
 	free(m);
+}
+
+static void
+empty(struct found *f)
+{
+	f->n = 0;
+	f->all = f->bytes = f->of = 0;
 }
 
 /* Blocks come in runs of few callers: the last answers are kept. */
@@ -54,76 +70,105 @@ is_member(struct asked *a, uint64_t caller)
 }
 
 static int
-put_member(struct page_members *m, const struct blk *b)
+put_member(struct found *f, const struct blk *b)
 {
-	void *blks = m->blk;
+	void *blks = f->blk;
 	int r;
 
-	m->all++;
-	m->bytes += b->size;
-	if (m->n == PAGE_MEMBERS_MAX)
+	f->all++;
+	f->bytes += b->size;
+	if (f->n == PAGE_MEMBERS_MAX)
 		return 0;
-	r = base_grow(&blks, &m->cap, m->n + 1, sizeof *m->blk);
+	r = base_grow(&blks, &f->cap, f->n + 1, sizeof *f->blk);
 	if (r < 0)
 		return r;
-	m->blk = blks;
-	m->blk[m->n++] = *b;
+	f->blk = blks;
+	f->blk[f->n++] = *b;
 	return 0;
 }
 
 static int
-walk(struct page_members *m, struct asked *a, const struct page *page,
-    const struct blklist *list)
+walk(struct page_members *m, struct asked *a, const struct blklist *list,
+    size_t at_most, bool *over)
 {
+	struct found *to = m->bare ? &m->shown : &m->coming;
 	struct blk rows[WALK_ROWS];
-	size_t n, i;
+	size_t n, i, done = 0;
 	int r;
 
-	while ((n = blklist_window(list, page->opts.order, page->opts.reverse,
-	    m->of, rows, WALK_ROWS)) > 0) {
+	page_walk_resume(&m->walk, list);
+	while (done < at_most) {
+		n = page_walk_next(&m->walk, list, rows, WALK_ROWS);
+		if (n == 0) {
+			*over = true;
+			return 0;
+		}
 		for (i = 0; i < n; i++) {
 			if (!is_member(a, rows[i].caller))
 				continue;
-			r = put_member(m, &rows[i]);
+			r = put_member(to, &rows[i]);
 			if (r < 0)
 				return r;
 		}
-		m->of += n;
+		to->of += n;
+		done += n;
 	}
+	*over = false;
 	return 0;
 }
 
 int
-page_members_take(struct page *page, const struct page_view *v)
+page_members_begin(struct page *page, const struct page_view *v, bool bare)
 {
 	struct page_groups *g = page->groups;
 	struct page_members *m = g->members;
-	struct asked *a;
-	int r = 0;
 
 	if (m == NULL)
 		m = g->members = calloc(1, sizeof *m);
-	a = calloc(1, sizeof *a);
-	if (m == NULL || a == NULL) {
-		free(a);
+	if (m == NULL)
 		return -ENOMEM;
-	}
-	a->g = g;
-	a->by = page_group_kind(page->group)->by;
-	m->n = 0;
-	m->all = m->bytes = m->of = 0;
+	m->bare = bare;
+	empty(bare ? &m->shown : &m->coming);
 	/* Gone: nobody is asked for its key again, so nothing is in it. */
-	page_group_find(g, v, a->by, &g->open);
+	page_group_find(g, v, page_group_kind(page->group)->by, &g->open);
 	if (v->look->list != NULL)
-		r = walk(m, a, page, v->look->list);
-	free(a);
-	return r;
+		page_walk_begin(&m->walk, v->look->list, page->opts.order,
+		    page->opts.reverse);
+	return 0;
+}
+
+int
+page_members_next(struct page *page, const struct page_view *v, size_t at_most,
+    bool *over)
+{
+	struct page_groups *g = page->groups;
+	struct page_members *m = g->members;
+	struct found was;
+	struct asked *a;
+	int r = 0;
+
+	*over = true;
+	if (v->look->list != NULL) {
+		a = calloc(1, sizeof *a);
+		if (a == NULL)
+			return -ENOMEM;
+		a->g = g;
+		a->by = page_group_kind(page->group)->by;
+		r = walk(m, a, v->look->list, at_most, over);
+		free(a);
+	}
+	if (r < 0 || !*over || m->bare)
+		return r;
+	was = m->shown;
+	m->shown = m->coming;
+	m->coming = was;
+	return 0;
 }
 
 uint64_t
 page_members_total(const struct page_members *m)
 {
-	return m != NULL ? m->n : 0;
+	return m != NULL ? m->shown.n : 0;
 }
 
 size_t
@@ -132,8 +177,8 @@ page_members_window(const struct page_members *m, uint64_t at,
 {
 	size_t i;
 
-	for (i = 0; i < n && m != NULL && at + i < m->n; i++)
-		out[i] = m->blk[at + i];
+	for (i = 0; i < n && m != NULL && at + i < m->shown.n; i++)
+		out[i] = m->shown.blk[at + i];
 	return i;
 }
 
@@ -141,9 +186,10 @@ page_members_window(const struct page_members *m, uint64_t at,
 void
 page_members_put(const struct page *page, struct page_picture *pic)
 {
-	static const struct page_members none;
+	static const struct found none;
 	const struct page_groups *g = page->groups;
-	const struct page_members *m = g->members != NULL ? g->members : &none;
+	const struct found *m = g->members != NULL ? &g->members->shown :
+	    &none;
 	char n[32], of[32], bytes[24], listed[32] = "", text[128];
 	size_t len;
 	int form;
@@ -205,8 +251,16 @@ members_held(struct page *page, const struct page_view *v, uint64_t total,
 
 	(void)v;
 	(void)total;
-	for (i = 0; m != NULL && i < m->n; i++)
-		if (page_holds_block(page, &m->blk[i])) {
+	if (m == NULL)
+		return false;
+	/* Between two takes it has not moved. */
+	if (page->cursor < m->shown.n &&
+	    page_holds_block(page, &m->shown.blk[page->cursor])) {
+		*offset = page->cursor;
+		return true;
+	}
+	for (i = 0; i < m->shown.n; i++)
+		if (page_holds_block(page, &m->shown.blk[i])) {
 			*offset = i;
 			return true;
 		}

@@ -1,0 +1,92 @@
+/* See walk.h. */
+#include "walk.h"
+
+static unsigned
+layer_of(const struct blk *b)
+{
+	return (b->flags & REC_LAYER_API) != 0;
+}
+
+/* Does a come before b?  As the list has it: sequence numbers are signed. */
+static bool
+is_before(enum blklist_order order, const struct blk *a, const struct blk *b)
+{
+	if (order == BLKLIST_BY_AGE)
+		return (int64_t)(a->seq - b->seq) < 0;
+	if (layer_of(a) != layer_of(b))
+		return layer_of(a) < layer_of(b);
+	return a->addr < b->addr;
+}
+
+static bool
+has_passed(const struct page_walk *w, const struct blk *b)
+{
+	return w->reverse ? !is_before(w->order, b, &w->last) :
+	    !is_before(w->order, &w->last, b);
+}
+
+void
+page_walk_begin(struct page_walk *w, const struct blklist *list,
+    enum blklist_order order, bool reverse)
+{
+	struct blk youngest;
+
+	*w = (struct page_walk){
+		.order = order,
+		.reverse = reverse,
+		.blocks = blklist_counts(list)->aRecActive,
+	};
+	if (blklist_window(list, BLKLIST_BY_AGE, true, 0, &youngest, 1) == 1)
+		w->newest = youngest.seq;
+	else
+		w->over = true;
+}
+
+/* Rows before the last one may have gone, and others come: where is it now? */
+void
+page_walk_resume(struct page_walk *w, const struct blklist *list)
+{
+	uint64_t lo = 0, hi = blklist_counts(list)->aRecActive, mid;
+	struct blk b;
+
+	if (!w->any || w->over)
+		return;
+	if (w->offs > 0 && w->offs <= hi && blklist_window(list, w->order,
+	    w->reverse, w->offs - 1, &b, 1) == 1 && b.seq == w->last.seq &&
+	    b.addr == w->last.addr && layer_of(&b) == layer_of(&w->last))
+		return;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (blklist_window(list, w->order, w->reverse, mid, &b, 1) !=
+		    1)
+			hi = mid;
+		else if (has_passed(w, &b))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	w->offs = lo;
+}
+
+size_t
+page_walk_next(struct page_walk *w, const struct blklist *list,
+    struct blk *out, size_t n)
+{
+	size_t have, kept = 0, i;
+
+	while (!w->over && kept == 0) {
+		have = blklist_window(list, w->order, w->reverse, w->offs,
+		    out, n);
+		if (have == 0) {
+			w->over = true;
+			break;
+		}
+		w->offs += have;
+		w->last = out[have - 1];
+		w->any = true;
+		for (i = 0; i < have; i++)
+			if ((int64_t)(out[i].seq - w->newest) <= 0)
+				out[kept++] = out[i];
+	}
+	return kept;
+}
