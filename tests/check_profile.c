@@ -579,6 +579,117 @@ START_TEST(window_of_groups_is_cut_from_the_whole)
 }
 END_TEST
 
+static const enum profile_by all_kinds[] = { PROFILE_SITE, PROFILE_FUNCTION,
+	PROFILE_LINE, PROFILE_FRAME, PROFILE_MODULE };
+
+static void
+count_all(struct profile_ranking *r, size_t at_most)
+{
+	size_t left;
+
+	do {
+		ck_assert_uint_eq(profile_ranking_size(r), 0);
+		ck_assert_int_eq(profile_ranking_count(r, at_most, &left), 0);
+	} while (left > 0);
+}
+
+START_TEST(ranking_in_portions_is_that_of_all_at_once)
+{
+	struct profile_ranking *r;
+	struct profile_group row;
+	size_t n, i;
+
+	put_all();
+	profile_resolve(p, &words);
+	group(all_kinds[_i], PROFILE_BYTES);
+	ck_assert_int_eq(profile_ranking_new(&r), 0);
+	ck_assert_int_eq(profile_ranking_begin(r, p, all_kinds[_i],
+	    PROFILE_BYTES, NOW), 0);
+	count_all(r, 1);
+	ck_assert_uint_eq(profile_ranking_size(r), groups);
+	/* From the end: each is put in its place by itself. */
+	for (i = groups; i-- > 0;) {
+		ck_assert_int_eq(profile_ranking_rows(r, i, &row, 1, &n), 0);
+		ck_assert_uint_eq(n, 1);
+		ck_assert_uint_eq(row.key, rows[i].key);
+		ck_assert_uint_eq(row.total.bytes, rows[i].total.bytes);
+		ck_assert_uint_eq(row.self.blocks, rows[i].self.blocks);
+		ck_assert_str_eq(row.where, rows[i].where);
+		ck_assert_int_eq(profile_ranking_find(r, row.key),
+		    (int64_t)i);
+	}
+	ck_assert_int_eq(profile_ranking_find(r, 1), -ENOENT);
+	profile_ranking_free(r);
+}
+END_TEST
+
+/* Many groups in an order of their own, of which windows are looked at. */
+START_TEST(any_window_of_a_ranking_is_in_order)
+{
+	enum { MANY = 5000, WINDOW = 30 };
+	struct profile_group part[WINDOW];
+	struct profile_ranking *r;
+	uint64_t before;
+	size_t n, i, k, offs;
+
+	for (i = 0; i < MANY; i++)
+		ck_assert_int_eq(profile_add(p, 0x100000 + i,
+		    1 + i * 7919 % MANY, NOW), 0);
+	ck_assert_int_eq(profile_ranking_new(&r), 0);
+	ck_assert_int_eq(profile_ranking_begin(r, p, PROFILE_SITE,
+	    PROFILE_BYTES, NOW), 0);
+	count_all(r, 100);
+	for (k = 0; k < 200; k++) {
+		offs = k * 2011 % MANY;
+		ck_assert_int_eq(profile_ranking_rows(r, offs, part, WINDOW,
+		    &n), 0);
+		ck_assert_uint_eq(n, MANY - offs < WINDOW ? MANY - offs :
+		    WINDOW);
+		/* The bytes are 1 to MANY, each once. */
+		before = MANY - offs;
+		for (i = 0; i < n; i++)
+			ck_assert_uint_eq(part[i].total.bytes, before--);
+	}
+	profile_ranking_free(r);
+}
+END_TEST
+
+START_TEST(sums_that_come_do_not_show_before_the_end)
+{
+	struct blk blk[3] = { { .caller = rec_site_caller(1), .size = 10,
+		.ms = NOW - 50 }, { .caller = rec_site_caller(2), .size = 20,
+		.ms = NOW - 9 }, { .caller = rec_site_caller(1), .size = 5,
+		.ms = NOW - 90 } };
+	struct profile *other;
+
+	put(4, 3, 1000);
+	profile_coming_begin(p);
+	ck_assert_int_eq(profile_coming_add(p, blk, 2), 0);
+	/* Called off, and begun again. */
+	profile_coming_begin(p);
+	ck_assert_int_eq(profile_coming_add(p, blk, 1), 0);
+	ck_assert_int_eq(profile_coming_add(p, blk + 1, 2), 0);
+	ck_assert_uint_eq(profile_total(p).bytes, 3000);
+	ck_assert_uint_eq(profile_callers(p), 1);
+	profile_coming_end(p);
+	profile_resolve(p, &words);
+
+	ck_assert_int_eq(profile_new(&other), 0);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_int_eq(profile_add(other, blk[i].caller,
+		    blk[i].size, blk[i].ms), 0);
+	ck_assert_uint_eq(profile_callers(p), profile_callers(other));
+	ck_assert_uint_eq(profile_total(p).blocks, 3);
+	ck_assert_uint_eq(profile_total(p).bytes, 35);
+	ck_assert_int_eq(profile_total(p).oldest_ms, NOW - 90);
+	group(PROFILE_SITE, PROFILE_BYTES);
+	ck_assert_uint_eq(got, 2);
+	ck_assert_uint_eq(rows[0].total.bytes, 20);
+	ck_assert_uint_eq(rows[1].total.bytes, 15);
+	profile_free(other);
+}
+END_TEST
+
 START_TEST(caller_is_in_the_groups_that_count_it)
 {
 	static const enum profile_by all[] = { PROFILE_SITE, PROFILE_FUNCTION,
@@ -1210,6 +1321,10 @@ profile_suite(void)
 	tcase_add_test(tc, heaviest_come_first_by_each_measure);
 	tcase_add_test(tc, ties_and_keys_are_the_same_in_any_order_of_blocks);
 	tcase_add_test(tc, window_of_groups_is_cut_from_the_whole);
+	tcase_add_loop_test(tc, ranking_in_portions_is_that_of_all_at_once, 0,
+	    (int)BASE_NELEM(all_kinds));
+	tcase_add_test(tc, any_window_of_a_ranking_is_in_order);
+	tcase_add_test(tc, sums_that_come_do_not_show_before_the_end);
 	tcase_add_test(tc, caller_is_in_the_groups_that_count_it);
 	tcase_add_test(tc, key_of_a_line_is_that_of_its_group);
 	tcase_add_test(tc, one_group_is_as_among_all);

@@ -21,7 +21,7 @@
 #include "pagek.h"
 
 #define COST_STEPS 16			/* buckets for each power of two */
-#define COST_BUCKETS (COST_STEPS * 28)	/* the last is above an hour */
+#define COST_BUCKETS (COST_STEPS * 30)	/* the last is above an hour */
 
 struct cost {
 	uint64_t n;

@@ -1,0 +1,201 @@
+/*
+ * Groups of a list so large that a picture has no time for all of it: what is
+ * shown while they are taken portion by portion.
+ */
+#include "../src/pagek/groups.h"
+#include "harness.h"
+#include "scene.h"
+
+enum { BY_SITE = 2, BY_MODULE = 4 };
+
+static struct symbol_wrappers *wrappers;
+
+#define MANY 300000
+
+/* So many blocks that no picture has the time for all. */
+static void
+setup_many(void)
+{
+	int64_t ms;
+	unsigned i;
+
+	setup();
+	scene_target(&scene, 0);
+	ms = scene.look.now_ms;
+	scene_fini(&scene);
+	scene_init(&scene, BLKLIST_INDEXED, 1 << 20);
+	stream_types_init(&scene.types);
+	scene.look.now_ms = ms;
+	for (i = 0; i < MANY; i++)
+		scene_alloc(&scene, 0x100000 + i * 0x40u, 100, TYPE_MALLOC, 1,
+		    rec_site_caller(1 + i % 4), ms);
+	scene_refresh(&scene);
+	ck_assert_int_eq(symbol_wrappers_new(&wrappers), 0);
+	scene.view.wrappers = page.opts.wrappers = wrappers;
+	page.on_screen = true;
+}
+
+static void
+teardown_many(void)
+{
+	teardown();
+	symbol_wrappers_free(wrappers);
+}
+
+/* So much later that groups may be taken again, whatever the last take cost. */
+static void
+later(void)
+{
+	int64_t ns = scene.view.now.ns + INT64_C(1000000000000);
+
+	scene_refresh(&scene);
+	scene.view.now.ns = ns;
+}
+
+/* Pictures until nothing is to be done for the groups. */
+static unsigned
+settle(void)
+{
+	unsigned n = 0;
+
+	do {
+		compose(80, 24);
+		ck_assert_uint_lt(++n, 100);
+	} while (page.groups->step != GROUPS_IDLE);
+	return n;
+}
+
+START_TEST(first_groups_of_a_large_list_are_waited_for_with_a_figure)
+{
+	page_set_group(&page, BY_SITE);
+	compose(80, 24);
+	ck_assert_uint_eq(page.total, 0);
+	ck_assert(shows("groups: "));
+	ck_assert(shows(" %"));
+	ck_assert_uint_gt(settle(), 1);
+	ck_assert(!shows("groups: "));
+	ck_assert_uint_eq(page.groups->total.blocks, MANY);
+	ck_assert_uint_eq(page.total, 4);
+}
+END_TEST
+
+START_TEST(rows_of_a_large_list_stay_until_the_next_take_is_whole)
+{
+	unsigned i, pictures = 0;
+
+	page_set_group(&page, BY_SITE);
+	settle();
+	for (i = 0; i < MANY; i += 4)
+		scene_free(&scene, 0x100000 + i * 0x40u);
+	later();
+	for (;;) {
+		compose(80, 24);
+		if (page.groups->step == GROUPS_IDLE)
+			break;
+		ck_assert_uint_eq(page.groups->total.blocks, MANY);
+		ck_assert_uint_eq(page_groups_row(page.groups,
+		    0)->total.blocks, MANY / 4);
+		ck_assert_uint_eq(page.total, 4);
+		ck_assert_uint_lt(++pictures, 100);
+	}
+	ck_assert_uint_gt(pictures, 1);
+	ck_assert_uint_eq(page.groups->total.blocks, MANY / 4 * 3);
+	ck_assert_uint_eq(page.total, 3);
+}
+END_TEST
+
+START_TEST(blocks_of_a_large_list_that_go_during_a_take_cost_no_others)
+{
+	unsigned i = 0, n;
+
+	page_set_group(&page, BY_SITE);
+	do {
+		compose(80, 24);
+		/* The oldest, which the take has come by. */
+		for (n = 0; n < 4 * 500; n++, i++)
+			scene_free(&scene, 0x100000 + i * 0x40u);
+	} while (page.groups->step != GROUPS_IDLE);
+	ck_assert_uint_eq(page.groups->total.blocks, MANY);
+}
+END_TEST
+
+START_TEST(members_of_a_large_group_are_shown_as_they_are_found)
+{
+	uint64_t before = 0;
+	unsigned pictures = 0;
+
+	page_set_group(&page, BY_SITE);
+	settle();
+	page_move_to(&page, 0);
+	ck_assert(page_open_group(&page, &scene.view));
+	do {
+		compose(80, 24);
+		ck_assert_uint_gt(page.total, 0);
+		ck_assert_uint_ge(page.total, before);
+		before = page.total;
+		pictures++;
+	} while (page.groups->step != GROUPS_IDLE);
+	ck_assert_uint_gt(pictures, 1);
+	ck_assert(shows("75,000 of 300,000"));
+	ck_assert(shows("65,536 listed"));
+}
+END_TEST
+
+START_TEST(another_kind_is_never_shown_under_the_heading_of_one)
+{
+	page_set_group(&page, BY_SITE);
+	settle();
+	scene_free(&scene, 0x100000);
+	later();
+	compose(80, 24);
+	ck_assert_int_eq(page.groups->step, GROUPS_WALK);
+	page_set_group(&page, BY_MODULE);
+	compose(80, 24);
+	ck_assert_uint_eq(page.total, 0);
+	settle();
+	ck_assert_uint_eq(page.groups->kind, BY_MODULE);
+	ck_assert_uint_gt(page.total, 0);
+}
+END_TEST
+
+START_TEST(another_stream_during_a_take_begins_anew)
+{
+	page_set_group(&page, BY_SITE);
+	settle();
+	scene_free(&scene, 0x100000);
+	later();
+	compose(80, 24);
+	ck_assert_int_eq(page.groups->step, GROUPS_WALK);
+	scene.look.stream_no++;
+	compose(80, 24);
+	ck_assert_uint_eq(page.total, 0);
+	settle();
+	ck_assert_uint_eq(page.groups->total.blocks, MANY - 1);
+	ck_assert_uint_eq(page.total, 4);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("portions");
+	TCase *portions = tcase_create("portions");
+
+	tcase_add_checked_fixture(portions, setup_many, teardown_many);
+	tcase_set_timeout(portions, 60);
+	tcase_add_test(portions,
+	    first_groups_of_a_large_list_are_waited_for_with_a_figure);
+	tcase_add_test(portions,
+	    rows_of_a_large_list_stay_until_the_next_take_is_whole);
+	tcase_add_test(portions,
+	    blocks_of_a_large_list_that_go_during_a_take_cost_no_others);
+	tcase_add_test(portions,
+	    members_of_a_large_group_are_shown_as_they_are_found);
+	tcase_add_test(portions,
+	    another_kind_is_never_shown_under_the_heading_of_one);
+	tcase_add_test(portions, another_stream_during_a_take_begins_anew);
+	suite_add_tcase(s, portions);
+	return s;
+}
+
+CHECK_MAIN(suite)

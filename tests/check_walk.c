@@ -1,0 +1,194 @@
+/*
+ * A list looked through in portions while it changes: walk.h says what is
+ * passed.  Lists are changed at random between portions, in every order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/pagek/walk.h"
+#include "blklist_recs.h"
+#include "harness.h"
+
+#define BLOCKS 600
+#define ADDRS 4096
+
+static struct blklist *list;
+static uint64_t seed;
+static bool live[ADDRS];
+
+static uint64_t
+draw(uint64_t below)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (seed >> 33) % below;
+}
+
+static uint64_t
+address(unsigned i)
+{
+	return 0x10000 + i * UINT64_C(0x40);
+}
+
+static void
+apply(struct rec r)
+{
+	apply_batch(list, &r, 1, false);
+}
+
+static void
+allocate_one(void)
+{
+	unsigned i = (unsigned)draw(ADDRS);
+
+	if (live[i])
+		return;
+	live[i] = true;
+	apply(ALLOC(address(i)));
+}
+
+static void
+free_one(bool *gone)
+{
+	unsigned i = (unsigned)draw(ADDRS);
+
+	while (!live[i])
+		i = (i + 1) % ADDRS;
+	live[i] = false;
+	gone[i] = true;
+	apply(FREE(address(i)));
+}
+
+static void
+setup(void)
+{
+	unsigned n;
+
+	seed = 7;
+	memset(live, 0, sizeof live);
+	list = list_of(BLKLIST_INDEXED, ADDRS);
+	for (n = 0; n < BLOCKS; n++)
+		allocate_one();
+}
+
+static void
+teardown(void)
+{
+	blklist_free(list);
+}
+
+static const struct {
+	enum blklist_order order;
+	bool reverse;
+} orders[] = {
+	{ BLKLIST_BY_AGE, false },
+	{ BLKLIST_BY_AGE, true },
+	{ BLKLIST_BY_ADDRESS, false },
+	{ BLKLIST_BY_ADDRESS, true },
+};
+
+static unsigned
+number(const struct blk *b)
+{
+	return (unsigned)((b->addr - 0x10000) / 0x40);
+}
+
+START_TEST(every_block_that_stays_is_passed_once_and_none_that_came_later)
+{
+	bool before[ADDRS], gone[ADDRS] = { false }, seen[ADDRS] = { false };
+	struct page_walk w;
+	struct blk rows[16], last;
+	size_t n, i, portions = 0;
+	uint64_t newest = next_seq;
+	int k;
+
+	memcpy(before, live, sizeof live);
+	page_walk_begin(&w, list, orders[_i].order, orders[_i].reverse);
+	while ((n = page_walk_next(&w, list, rows, NELEM(rows))) > 0) {
+		for (i = 0; i < n; i++) {
+			unsigned at = number(&rows[i]);
+
+			ck_assert(!seen[at]);
+			ck_assert_uint_lt(rows[i].seq, newest);
+			seen[at] = true;
+		}
+		last = rows[n - 1];
+		/* Its own row too, the one that it is looked for by. */
+		if (portions++ % 3 == 0) {
+			live[number(&last)] = false;
+			gone[number(&last)] = true;
+			apply(FREE(last.addr));
+		}
+		for (k = 0; k < 12; k++) {
+			free_one(gone);
+			allocate_one();
+			allocate_one();
+		}
+		page_walk_resume(&w, list);
+	}
+	ck_assert_uint_gt(portions, 10);
+	for (i = 0; i < ADDRS; i++)
+		if (before[i] && !gone[i])
+			ck_assert_msg(seen[i], "block %zu was missed", i);
+}
+END_TEST
+
+START_TEST(walk_goes_on_in_another_list_of_the_same_blocks)
+{
+	struct page_walk w;
+	struct blk rows[100];
+	struct blklist *other;
+	size_t n, i, all = 0;
+
+	ck_assert_int_eq(blklist_new(&other, BLKLIST_INDEXED, ADDRS), 0);
+	page_walk_begin(&w, list, orders[_i].order, orders[_i].reverse);
+	all += page_walk_next(&w, list, rows, 100);
+	n = blklist_window(list, BLKLIST_BY_ADDRESS, false, 0, rows, 0);
+	for (i = 0; i < BLOCKS; i += n) {
+		n = blklist_window(list, BLKLIST_BY_ADDRESS, false, i, rows,
+		    100);
+		if (n == 0)
+			break;
+		for (size_t k = 0; k < n; k++)
+			ck_assert_int_eq(blklist_put(other, &rows[k]), 0);
+	}
+	page_walk_resume(&w, other);
+	while ((n = page_walk_next(&w, other, rows, 100)) > 0)
+		all += n;
+	ck_assert_uint_eq(all, blklist_counts(list)->aRecActive);
+	blklist_free(other);
+}
+END_TEST
+
+START_TEST(empty_list_is_over_at_once)
+{
+	struct page_walk w;
+	struct blk row;
+
+	blklist_clear(list);
+	page_walk_begin(&w, list, orders[_i].order, orders[_i].reverse);
+	page_walk_resume(&w, list);
+	ck_assert_uint_eq(page_walk_next(&w, list, &row, 1), 0);
+	apply(ALLOC(address(1)));
+	ck_assert_uint_eq(page_walk_next(&w, list, &row, 1), 0);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("walk");
+	TCase *t = tcase_create("walk");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t,
+	    every_block_that_stays_is_passed_once_and_none_that_came_later, 0,
+	    (int)NELEM(orders));
+	tcase_add_loop_test(t, walk_goes_on_in_another_list_of_the_same_blocks,
+	    0, (int)NELEM(orders));
+	tcase_add_loop_test(t, empty_list_is_over_at_once, 0,
+	    (int)NELEM(orders));
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
