@@ -168,6 +168,20 @@ $B/bench/listbench: BENCH_FLAGS = $(HAVE_JUDY:1=-DHAVE_JUDY)
 $B/bench/listbench: BENCH_LIBS = $(HAVE_JUDY:1=-lJudy)
 $B/bench/listbench: bench/list_trace.h bench/list_judy.h
 
+# What bench/run starts programs by, and a peer's switch.
+$B/bench/timed: bench/timed.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -o $@ $<
+
+$B/bench/libtimes.so: bench/times.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $<
+
+$B/bench/libmtrace.so: bench/peers/mtrace.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $< \
+		-l:libc_malloc_debug.so.0
+
 # What a ring and the block list cost on their own; run by hand.
 $B/bench/%: bench/%.c $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 	@mkdir -p $(@D)
@@ -225,10 +239,18 @@ check-long:
 	@tests/need check
 	@tests/check long
 
+# A few minutes; the second one takes every peer and half an hour.
+BENCHES = $(patsubst bench/%.c,$B/bench/%,$(filter-out bench/times.c,\
+	$(sort $(wildcard bench/*.c)))) $B/bench/libtimes.so $B/bench/libmtrace.so
 bench:
 	@tests/need bench
-	@$(MAKE) -s -j2 all targets $B/bench/symbols
+	@$(MAKE) -s -j2 all $(BENCHES)
 	@bench/run
+
+bench-full:
+	@tests/need bench-full
+	@$(MAKE) -s -j2 all $(BENCHES)
+	@bench/run --full
 
 # Instructions per event against the figures that are kept, and new ones.
 regress: all targets
@@ -262,7 +284,7 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all bench check check-long checks clean corpus-replay corpus-seed \
+.PHONY: all bench bench-full check check-long checks clean corpus-replay corpus-seed \
 	fuzz install man-lint microbench regress regress-update run targets \
 	uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)

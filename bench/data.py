@@ -5,6 +5,7 @@ in.sql	a table of 300,000 rows in memory, an index, a few queries
 in.json	about 10 MB of records
 in.c	3,000 functions for the compiler
 reader.py	reads and writes in.json, twice
+small/	the same, a tenth of each, for tools that are slow
 """
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 ROWS = 300000
 RECORDS = 62000
 FUNCTIONS = 3000
+TENTH = 10
 
 SQL = """CREATE TABLE item(id INTEGER PRIMARY KEY, bucket INTEGER, label TEXT, weight REAL);
 BEGIN;
@@ -69,30 +71,34 @@ def write(folder, name, text):
         f.write(text)
 
 
-def records(r):
-    for i in range(RECORDS):
+def records(r, n):
+    for i in range(n):
         yield {"id": i, "owner": "person%05d" % r.randrange(90000), "weight": r.random() * 100,
                "labels": ["l%d" % r.randrange(700) for _ in range(r.randrange(1, 7))],
                "inner": {"a": r.randrange(10**8), "b": None, "c": i % 3 == 0}}
 
 
-def functions(r):
+def functions(r, n):
     yield "struct node { int left, right; double weight; struct node *next; char name[24]; };\n"
     yield "extern int elsewhere(int, struct node *);\n"
-    for i in range(FUNCTIONS):
+    for i in range(n):
         k = r.randrange(1, 1500)
         yield (LOOP if i % 20 == 0 else PLAIN) % {
             "i": i, "k": k, "n": k % 37 + 2, "call": " + step%d(sum, p)" % r.randrange(i) if i else ""}
 
 
-def main():
-    folder = sys.argv[1]
+def inputs(folder, part):
     r = random.Random(20040713)
     os.makedirs(folder, exist_ok=True)
-    write(folder, "in.sql", SQL % ROWS)
-    write(folder, "in.json", json.dumps(list(records(r))))
-    write(folder, "in.c", "".join(functions(r)))
+    write(folder, "in.sql", SQL % (ROWS // part))
+    write(folder, "in.json", json.dumps(list(records(r, RECORDS // part))))
+    write(folder, "in.c", "".join(functions(r, FUNCTIONS // part)))
     write(folder, "reader.py", READER)
+
+
+def main():
+    inputs(sys.argv[1], 1)
+    inputs(os.path.join(sys.argv[1], "small"), TENTH)
 
 
 main()

@@ -1,0 +1,84 @@
+"""What is to be reached, and why what is missed is missed.
+
+A goal is met or missed by its figure alone.  The reason of a missed one stands
+here, beside the goal, for no run can find it out; one that is met again says
+nothing of it.
+"""
+import collections
+
+# what: the row's title.  limit: None: reported only.  unit: as printed.
+# least: the figure is to be at least the limit, not at most.
+Goal = collections.namedtuple("Goal", "what limit unit least peer", defaults=(False, ""))
+
+GOALS = {
+    "churn": Goal("churn, caller only, added per event", 6, "ns"),
+    "churn2": Goal("churn2, caller only, added per event", 20, "ns"),
+    "grow": Goal("grow, caller only, ratio", 1.18, "x"),
+    "larson": Goal("larson, caller only, ratio", 1.5, "x"),
+    "jsonm": Goal("jsonm, caller only, wall", 1.10, "x"),
+    "redis": Goal("redis, caller only, wall", 1.15, "x"),
+    "sqlite": Goal("sqlite, caller only, wall", 1.03, "x"),
+    "cc1": Goal("cc1, caller only, wall", 1.05, "x"),
+    "stack churn": Goal("churn, stacks of 16 over caller only", 5, "ns"),
+    "stack sqlite": Goal("sqlite, stacks of 16 over caller only, user time per event", 10, "ns"),
+    "stack redis": Goal("redis, stacks of 16 over caller only, user time per event", 10, "ns"),
+    "stack jsonm": Goal("jsonm, stacks of 16 over caller only, user time per event", 30, "ns"),
+    "stack cc1": Goal("cc1, stacks of 16 over caller only, user time per event", 50, "ns"),
+    "sampled load": Goal("sampled, loads, added per event, the most", 3, "ns"),
+    "sampled program": Goal("sampled, programs, wall, the most", 1.03, "x"),
+    "dormant load": Goal("dormant, loads, added per event, the most", 1.5, "ns"),
+    "list mix 1000": Goal("block list, mix, 1,000 live", 50, "M events/s", True),
+    "list mix 100000": Goal("block list, mix, 100,000 live", 33, "M events/s", True),
+    "list mix 1000000": Goal("block list, mix, 1M live", 27, "M events/s", True),
+    "list mix 10000000": Goal("block list, mix, 10M live", 16, "M events/s", True),
+    "list rand 10000000": Goal("block list, random, 10M live", 8, "M events/s", True),
+    "keeper few": Goal("keeper with order and list, few live", 60, "M records/s", True),
+    "keeper mix": Goal("keeper with order and list, 1M live", 20, "M records/s", True),
+    "window address": Goal("window of 50 rows by address, most live", 20, "us"),
+    "window age": Goal("window of 50 rows by age, most live", 3, "us"),
+    "bytes": Goal("memory per live block, all in", 64, "bytes"),
+    "growth keeper": Goal("keeper's longest cycle, 1M events/s, growing to most live", 15, "ms"),
+    "growth page": Goal("page's longest cycle, 1M events/s, while growing", 15, "ms"),
+    "page cpu": Goal("page, 1M live at 1M events/s, of a core", 10, "%"),
+    "page bytes": Goal("page, 1M live at 1M events/s, to the terminal", 8, "kB/s"),
+    "socket lost": Goal("page over the socket at 1M events/s, records lost", 0, ""),
+    "socket bytes": Goal("page over the socket at 1M events/s, read", 5, "MB/s"),
+    "ring": Goal("memory added per allocating thread, 8 threads", 4.5, "MB"),
+    "start": Goal("start of pagek run to the first picture", None, "ms"),
+    "exec": Goal("fork and exec of a small program, added", 0.5, "ms"),
+    "page median": Goal("page, 8 live blocks, cycle with drawing, median", 80, "us"),
+    "page p99": Goal("page, 8 live blocks, cycle with drawing, 99 of 100", 1000, "us"),
+    "names": Goal("page's longest turn while 10,000 stacks get their names", 66.7, "ms"),
+}
+
+REASONS = {
+    "grow": "a million frees in random order miss every cache: what the record costs beside them depends on where "
+            "the kernel puts the pages, and differs from run to run",
+    "cc1": "start-up and walks of a stack that is new most of the time",
+    "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",
+    "redis": "server, clients, keeper and page share the cores: with two, what the keeper takes is missing to them",
+    "jsonm": "with as many events a second as this the keeper is at work all the time, beside the program",
+}
+
+
+def form(value, unit):
+    if unit == "x":
+        return "x%.2f" % value
+    if unit == "":
+        return "%d" % value
+    return ("%.0f %s" if abs(value) >= 100 else "%.1f %s") % (value, unit)
+
+
+def verdict(key, value, why=None):
+    """One row: what, goal, measured, met (None: not decided) and reason.  value
+    None: it could not be measured, and why says why."""
+    g = GOALS[key]
+    row = {"goal": key, "what": g.what, "unit": g.unit, "limit": g.limit, "least": g.least, "value": value,
+           "met": None, "reason": ""}
+    if value is None:
+        row["reason"] = why or "not measured in this run"
+    elif g.limit is not None:
+        row["met"] = value >= g.limit if g.least else value <= g.limit
+        if not row["met"]:
+            row["reason"] = REASONS.get(key, "not known yet")
+    return row

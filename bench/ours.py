@@ -1,0 +1,77 @@
+"""How a command runs under each of pagek's modes."""
+import json
+import os
+import subprocess
+import time
+
+from job import B, Failed
+from terminal import Terminal
+
+REPORT_S = 20		# for the node to have read the rest of the records
+SAMPLE = "512k"
+
+def reported(job, pid):
+    """The lines of the report once the program's last image is in it, else None."""
+    try:
+        with open(job.tmp + "/report") as f:
+            lines = [json.loads(line) for line in f if line.endswith("\n")]
+    except (OSError, ValueError):
+        return None
+    return lines if any(line["pid"] == pid and line["comm"] != "timed" for line in lines) else None
+
+
+def pagek(job, *options):
+    """Under `pagek run`, keeper and page at 15 Hz, the page on a pty."""
+    env = dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=job.tmp)
+    page = Terminal([B + "/pagek", "run", "--report", job.tmp + "/report"] + list(options) + ["--"] + job.timed(), env)
+    try:
+        if job.beside:
+            job.beside(job, page.read)
+        if not page.read_until(job.limit, job.has_ended):
+            raise Failed("stopped after %d s" % job.limit if page.proc.poll() is None else job.complaint())
+        pid = job.pid()
+        if not page.read_until(REPORT_S, lambda: reported(job, pid) is not None):
+            raise Failed("the node did not report its end")
+    finally:
+        job.kill()
+        page.end()
+    lines = reported(job, pid)
+    events = sum(line["allocs"] + line["frees"] for line in lines if line["pid"] == pid)
+    return job.result(events, all(line["complete"] for line in lines))
+
+
+def dormant(job):
+    """The library is loaded and its node has not armed it; no page: one would arm it."""
+    node = subprocess.Popen([B + "/pageknode", "--dormant", "--"] + job.timed(), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                            env=dict(os.environ, XDG_RUNTIME_DIR=job.tmp))
+    try:
+        if job.beside:
+            job.beside(job, time.sleep)
+        until = time.monotonic() + job.limit
+        while not job.has_ended() and time.monotonic() < until and node.poll() is None:
+            time.sleep(0.01)
+    finally:
+        job.kill()
+        node.terminate()
+        try:
+            node.wait(5)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            node.wait()
+    return job.result()
+
+
+def has_option(program, *words):
+    """Whether the program knows the option, by its own complaint."""
+    p = subprocess.run([B + "/" + program] + list(words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, text=True, timeout=20)
+    return "unrecognized option" not in p.stdout and "unknown option" not in p.stdout
+
+
+def no_sample():
+    return None if has_option("pagek", "run", "--sample", SAMPLE, "--help") else "not built"
+
+
+def no_dormant():
+    return None if has_option("pageknode", "--dormant", "--", "/bin/true") else "not built"

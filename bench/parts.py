@@ -1,0 +1,146 @@
+"""The parts that have a bench program of their own: block list, keeper, the
+page over a socket, the page on a terminal, start, and names.  Each runs here
+and gives the values of goals; one that is not there, or fails, gives its reason.
+"""
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from job import B, TOP, Failed
+from loads import DATA
+
+NAMES = 10000		# stacks of cc1 that are named
+
+
+def run(argv, limit):
+    if not os.path.exists(argv[0]):
+        raise Failed("not built: " + os.path.relpath(argv[0], TOP))
+    try:
+        p = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise Failed("%s was stopped after %d s" % (os.path.basename(argv[0]), limit)) from None
+    if p.returncode != 0:
+        said = (p.stderr or p.stdout).strip().splitlines()
+        raise Failed("%s ended with %d%s" % (os.path.basename(argv[0]), p.returncode,
+                                             ": " + said[-1][:100] if said else ""))
+    return p.stdout
+
+
+def objects(text):
+    """A JSON list, or an object on each line."""
+    try:
+        if text.lstrip().startswith("["):
+            return json.loads(text)
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    except ValueError:
+        raise Failed("its output is not JSON") from None
+
+
+def key_values(text):
+    return {k: float(v) for k, v in re.findall(r"(\w+)=([\d.]+)", text)}
+
+
+# --- block list -------------------------------------------------------------------
+
+
+def block_list(full):
+    rows = objects(run([B + "/bench/listbench", "-j"] + ([] if full else ["-q"]), 600 if full else 120))
+    ours = [r for r in rows if r["list"] == "indexed"]
+    values = {"list %s %d" % (r["trace"], r["live"]): r["events_per_s"] / 1e6 for r in ours}
+    most = max((r for r in ours if r["trace"] == "mix"), key=lambda r: r["live"])
+    values["window address"] = most["window_address_us"]["cold"]
+    values["window age"] = most["window_age_us"]["cold"]
+    values["bytes"] = max(r["rss_per_block"] for r in ours if r["live"] >= 1000000)
+    return values, rows
+
+
+# --- keeper, and its socket ---------------------------------------------------------
+
+
+def keeper(full):
+    rows = objects(run([B + "/bench/keeperbench", "--json"] + ([] if full else ["--quick"]), 400))
+    by_trace = {r["trace"]: r for r in rows}
+    values = {"keeper " + trace: by_trace[trace]["mrecords_per_s"] for trace in ("few", "mix") if trace in by_trace}
+    if "grow" in by_trace:
+        values["growth keeper"] = by_trace["grow"]["worst_cycle_ms"]
+    return values, rows
+
+
+def socket(full):
+    rows = objects(run([B + "/bench/socketbench", "--json"] + ([] if full else ["--quick", "short", "grow"]), 300))
+    at_1m = [r for r in rows if r["load"] in ("short", "grow")]
+    return {"socket lost": sum(r["lost"] for r in at_1m),
+            "socket bytes": max(r["kb_per_s"] for r in at_1m) / 1e3}, rows
+
+
+# --- page on a terminal -------------------------------------------------------------
+
+
+def page_module():
+    """bench/page, to run cases of our own."""
+    path = TOP + "/bench/page"
+    if not os.path.exists(path) or not os.path.exists(B + "/bench/steady"):
+        raise Failed("not built: bench/page")
+    loader = importlib.machinery.SourceFileLoader("page", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("page", loader))
+    loader.exec_module(module)
+    return module
+
+
+def page(full):
+    page_module()
+    tmp = tempfile.mkdtemp(prefix="pagek-bench-")
+    try:
+        cases = [] if full else ["few", "million", "grow", "start"]
+        run([TOP + "/bench/page", "--seconds", "5" if full else "3", "--json", tmp + "/json"] + cases, 300)
+        with open(tmp + "/json") as f:
+            rows = json.load(f)["page"]
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+    by_case = {r["case"]: r for r in rows}
+    return {"page cpu": by_case["million"]["page_cpu"], "page bytes": by_case["million"]["bytes_s"] / 1e3,
+            "page median": by_case["few"]["median_us"], "page p99": by_case["few"]["p99_us"],
+            "growth page": by_case["grow"]["worst_us"] / 1e3, "start": by_case["start"]["first_ms"]}, rows
+
+
+# --- start, and names ---------------------------------------------------------------
+
+
+def start(full):
+    got = key_values(run([B + "/bench/start"], 120))
+    return {"exec": got["added_ms"]}, [got]
+
+
+def names(full):
+    """The longest of each figure while new stacks get their names."""
+    cc1 = subprocess.check_output(["gcc", "-print-prog-name=cc1"], text=True).strip()
+    text = run([B + "/bench/symbols", str(NAMES), cc1, "-quiet", "-O1", DATA + "/in.c", "-o", "/dev/null"], 200)
+    row = {key: float(value) for key, value in re.findall(r"(\w+) ([\d.]+)", text)}
+    if "turn" not in row:
+        raise Failed("it printed nothing")
+    return {"names": row["turn"]}, [row]
+
+
+PARTS = {
+    "list": (block_list, ("list ", "window ", "bytes")),
+    "keeper": (keeper, ("keeper ", "growth keeper")),
+    "socket": (socket, ("socket ",)),
+    "page": (page, ("page ", "growth page", "start")),
+    "start": (start, ("exec",)),
+    "names": (names, ("names",)),
+}
+
+
+def run_part(name, full):
+    """(values of goals, its rows, reason or None)"""
+    try:
+        values, rows = PARTS[name][0](full)
+        return values, rows, None
+    except (Failed, KeyError, OSError, ValueError) as e:
+        return {}, [], str(e) if not isinstance(e, KeyError) else "its output has no %s" % e

@@ -1,0 +1,83 @@
+"""Rounds: every tool in turn, one after the other, so that a drift of the
+machine meets all of them; what counts is the difference or the ratio to the
+plain run of the same round, and its median over the rounds.
+
+Every other round goes through the tools backwards: what one leaves behind
+(warm or cold memory of the machine, a busy host) meets another one next.
+"""
+import shutil
+import statistics
+import tempfile
+
+from job import Failed
+from tools import TOOLS, share
+
+
+def once(tool, workload, part):
+    """{figure: value} of one run, with events, lossless, peak_kb and faults."""
+    tmp = tempfile.mkdtemp(prefix="pagek-bench-")
+    try:
+        job = workload.job(tmp, part)
+        result = TOOLS[tool].run(job)
+        got = workload.figures(job, result)
+        got.update(events=result.events, lossless=result.lossless, peak_kb=result.peak_kb, faults=result.faults)
+        return got
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+
+
+class Runs:
+    """All rounds of one workload."""
+
+    def __init__(self, workload, names):
+        self.workload = workload
+        self.rounds = []
+        self.reasons = {name: TOOLS[name].missing() for name in names}
+        self.names = [name for name in names if self.reasons[name] is None]
+        self.reasons = {name: why for name, why in self.reasons.items() if why}
+        self.parts = {name: share(name, workload.name, workload.is_program) for name in self.names}
+
+    def plan(self, peers):
+        """[(tool, part)] of one round; a plain run for each part that is given."""
+        turn = [(name, self.parts[name]) for name in self.names
+                if name not in self.reasons and (peers or TOOLS[name].ours or name == "plain")]
+        parts = sorted({part for _, part in turn} - {1})
+        return [("plain", part) for part in parts] + turn
+
+    def round(self, peers=True):
+        got = {}
+        plan = self.plan(peers)
+        for tool, part in reversed(plan) if len(self.rounds) % 2 else plan:
+            try:
+                got[tool, part] = once(tool, self.workload, part)
+            except (Failed, OSError) as e:
+                self.reasons[tool] = str(e)
+        self.rounds.append(got)
+
+    def pairs(self, tool, figure, how, base="plain"):
+        """how(tool's, base's) of each round that has both."""
+        part = self.parts.get(tool)
+        of_base = 1 if base != "plain" else part
+        both = [(r.get((tool, part)), r.get((base, of_base))) for r in self.rounds]
+        return [how(a[figure], b[figure]) for a, b in both if a and b and b[figure]]
+
+    def median(self, tool, figure, part=1):
+        values = [r[tool, part][figure] for r in self.rounds if (tool, part) in r and
+                  r[tool, part][figure] is not None]
+        return statistics.median(values) if values else None
+
+    def ratio(self, tool, figure, base="plain"):
+        return middle(self.pairs(tool, figure, lambda a, b: a / b, base))
+
+    def added(self, tool, figure, base="plain"):
+        return middle(self.pairs(tool, figure, lambda a, b: a - b, base))
+
+    def lossless(self):
+        return all(got["lossless"] for r in self.rounds for got in r.values())
+
+
+def middle(values):
+    """{median, low, high} of them; None without any."""
+    if not values:
+        return None
+    return {"median": statistics.median(values), "low": min(values), "high": max(values), "n": len(values)}

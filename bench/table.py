@@ -1,0 +1,170 @@
+"""What was found, as rows of goals and as tables in Markdown."""
+import goals
+from tools import TOOLS
+
+
+def rule(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def head(cells):
+    return [rule(cells), "|" + "---|" * len(cells)]
+
+
+# --- goals ------------------------------------------------------------------------
+
+
+def over_caller(runs):
+    """What stacks cost over the caller alone, in ns of each event."""
+    if not runs.workload.is_program:
+        return runs.added("stack", "ns", "caller")
+    return per_event(runs, "stack", "caller")
+
+
+def per_event(runs, tool, base="plain"):
+    """What a program's event costs more, in ns of its user time."""
+    events = runs.median("caller", "events")
+    added = runs.added(tool, "user", base)
+    if not events or not added or runs.parts.get(tool, 1) != 1:
+        return None
+    return {k: v if k == "n" else v * 1e9 / events for k, v in added.items()}
+
+
+def of_workloads(found):
+    """{goal: value with its spread} of loads and programs."""
+    values = {}
+    for name, runs in found.items():
+        figure = "wall" if runs.workload.is_program else "ns"
+        how = runs.added if name in goals.GOALS and goals.GOALS[name].unit == "ns" else runs.ratio
+        values[name] = how("caller", figure)
+        values["stack " + name] = over_caller(runs)
+    for tool in ("sampled", "dormant"):
+        loads = [r.added(tool, "ns") for r in found.values() if not r.workload.is_program]
+        programs = [r.ratio(tool, "wall") for r in found.values() if r.workload.is_program]
+        for key, spreads in ((tool + " load", loads), (tool + " program", programs)):
+            spreads = [s for s in spreads if s]
+            values[key] = max(spreads, key=lambda s: s["median"]) if spreads else None
+    return {key: value for key, value in values.items() if key in goals.GOALS}
+
+
+def goal_rows(found, part_values, part_reasons, wanted):
+    """part_values: {goal: number}; part_reasons: {goal: why}.  In the order of
+    the goals; those that this run was not asked for are left out."""
+    measured = of_workloads(found)
+    reasons = {}
+    for name, runs in found.items():
+        reasons[name] = reasons["stack " + name] = runs.reasons.get("caller") or runs.reasons.get("stack")
+        for tool in ("sampled", "dormant"):
+            for what in ("load", "program"):
+                reasons[tool + " " + what] = runs.reasons.get(tool)
+    reasons.update(part_reasons)
+    rows = []
+    for key in goals.GOALS:
+        if key not in measured and key not in part_values and key not in wanted:
+            continue
+        spread = measured.get(key)
+        value = spread["median"] if spread else part_values.get(key)
+        row = goals.verdict(key, value, reasons.get(key))
+        row["spread"] = spread
+        rows.append(row)
+    return rows
+
+
+def measured(row):
+    if row["value"] is None:
+        return "-"
+    text = goals.form(row["value"], row["unit"])
+    if row["spread"] and row["spread"]["n"] > 1:
+        ends = [goals.form(row["spread"][k], row["unit"]).split()[0] for k in ("low", "high")]
+        text += " (%s to %s)" % tuple(ends)
+    return text
+
+
+def goal_table(rows):
+    out = head(["what", "goal", "measured", "", "why"])
+    for row in rows:
+        limit = "report" if row["limit"] is None else (">= " if row["least"] else "<= ") + (
+            "x%g" % row["limit"] if row["unit"] == "x" else ("%g %s" % (row["limit"], row["unit"])).strip())
+        met = {True: "met", False: "**missed**", None: ""}[row["met"]]
+        out.append(rule([row["what"], limit, measured(row), met, row["reason"]]))
+    return out
+
+
+# --- loads and programs -----------------------------------------------------------
+
+
+def part_text(part):
+    return "" if part == 1 else ", 1/%d" % part
+
+
+def load_cell(runs, tool):
+    added, ratio = runs.added(tool, "ns"), runs.ratio(tool, "ns")
+    if tool in runs.reasons and not added:
+        return runs.reasons[tool]
+    if not added:
+        return "-"
+    return "%+.1f ns, x%.2f%s" % (added["median"], ratio["median"], part_text(runs.parts[tool]))
+
+
+def program_cell(runs, tool):
+    wall, user = runs.ratio(tool, "wall"), runs.ratio(tool, "user")
+    if tool in runs.reasons and not wall:
+        return runs.reasons[tool]
+    if not wall:
+        return "-"
+    ns = per_event(runs, tool)
+    return "x%.2f, user x%.2f%s%s" % (wall["median"], user["median"], ", %+.0f ns" % ns["median"] if ns else "",
+                                      part_text(runs.parts[tool]))
+
+
+def load_title(runs):
+    plain = runs.median("plain", "ns")
+    return "%s, plain %s" % (runs.workload.name, "%.1f ns" % plain if plain else "-")
+
+
+def program_title(runs):
+    wall, user, events = (runs.median(tool, figure) for tool, figure in (
+        ("plain", "wall"), ("plain", "user"), ("caller", "events")))
+    return "%s, plain %s%s" % (runs.workload.name, "%.2f s, user %.2f s" % (wall, user) if wall else "-",
+                               ", %.1f M events" % (events / 1e6) if events else "")
+
+
+def tool_table(found, title, cell):
+    names = [name for name in TOOLS if name != "plain" and any(
+        name in runs.names or name in runs.reasons for runs in found)]
+    out = head(["tool"] + [title(runs) for runs in found])
+    for name in names:
+        out.append(rule([TOOLS[name].title] + [cell(runs, name) for runs in found]))
+    lossless = ["yes" if runs.lossless() else "**NO**" for runs in found]
+    out.append(rule(["no record of ours lost"] + lossless))
+    return out
+
+
+# --- the whole --------------------------------------------------------------------
+
+
+def markdown(result, found):
+    """The text from under its heading on; result as in bench.json."""
+    loads = [r for r in found.values() if not r.workload.is_program]
+    programs = [r for r in found.values() if r.workload.is_program]
+    out = ["Measured on %s with `%s`: %s. Peers: %s. The hypervisor took %.1f %% of the processor time meanwhile." % (
+        result["date"], result["command"], result["on"],
+        ", ".join("%s %s" % kv for kv in result["machine"]["versions"].items()) or "none", result["stolen_percent"]), ""]
+    out += goal_table(result["goals"])
+    if loads:
+        out += ["", "What a malloc or free costs more than plain, and the ratio, per thread; medians of the "
+                "rounds. Slow tools get a part of the events (1/25, say) and are held against plain runs "
+                "of the same part.", ""]
+        out += tool_table(loads, load_title, load_cell)
+    if programs:
+        out += ["", "Programs at work: wall and user time against plain, and what an event costs more of "
+                "user time. Wall has all in it: start, waiting, and cores that keeper and page share "
+                "with the program.", ""]
+        out += tool_table(programs, program_title, program_cell)
+    return "\n".join(out) + "\n"
+
+
+def as_data(runs):
+    """All that was measured of one workload, for bench.json."""
+    return {"workload": runs.workload.name, "reasons": runs.reasons, "parts": runs.parts,
+            "rounds": [[dict(got, tool=tool, part=part) for (tool, part), got in r.items()] for r in runs.rounds]}
