@@ -13,9 +13,9 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 B = os.path.join(TOP, os.environ.get("B", "build"))
 
-# Of one run: seconds, kilobytes, events (None: not known), lossless, the
-# program's output; or why there is nothing of it.
-Result = collections.namedtuple("Result", "wall user system peak_kb faults events lossless output")
+# Of one run: seconds, kilobytes, switches of context that it asked for (waits)
+# and that it had to bear, events (None: not known), the program's output.
+Result = collections.namedtuple("Result", "wall user system peak_kb faults waits preempted events lossless output")
 
 
 class Failed(Exception):
@@ -68,7 +68,7 @@ class Job:
             words = f.read().split()
         with open(self.times + ".out", errors="replace") as f:
             output = f.read()
-        return Result(*map(float, words[:3]), int(words[3]), int(words[4]), events, lossless, output)
+        return Result(*map(float, words[:3]), *map(int, words[3:7]), events, lossless, output)
 
     def complaint(self):
         try:

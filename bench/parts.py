@@ -33,13 +33,16 @@ def run(argv, limit):
 
 
 def objects(text):
-    """A JSON list, or an object on each line."""
+    """The rows of a JSON object, or an object on each line."""
     try:
-        if text.lstrip().startswith("["):
-            return json.loads(text)
-        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        if '"rows"' in text:
+            return json.loads(text)["rows"]
+        found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     except ValueError:
-        raise Failed("its output is not JSON") from None
+        found = []
+    if not found:
+        raise Failed("its output is not JSON")
+    return found
 
 
 def key_values(text):

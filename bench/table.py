@@ -44,7 +44,7 @@ def of_workloads(found):
         for key, spreads in ((tool + " load", loads), (tool + " program", programs)):
             spreads = [s for s in spreads if s]
             values[key] = max(spreads, key=lambda s: s["median"]) if spreads else None
-    return {key: value for key, value in values.items() if key in goals.GOALS}
+    return {key: value for key, value in values.items() if key in goals.GOALS and value}
 
 
 def goal_rows(found, part_values, part_reasons, wanted):
@@ -58,6 +58,8 @@ def goal_rows(found, part_values, part_reasons, wanted):
             for what in ("load", "program"):
                 reasons[tool + " " + what] = runs.reasons.get(tool)
     reasons.update(part_reasons)
+    if found:
+        part_values = dict(part_values, lost=sum(runs.lossy() for runs in found.values()))
     rows = []
     for key in goals.GOALS:
         if key not in measured and key not in part_values and key not in wanted:
@@ -135,8 +137,8 @@ def tool_table(found, title, cell):
     out = head(["tool"] + [title(runs) for runs in found])
     for name in names:
         out.append(rule([TOOLS[name].title] + [cell(runs, name) for runs in found]))
-    lossless = ["yes" if runs.lossless() else "**NO**" for runs in found]
-    out.append(rule(["no record of ours lost"] + lossless))
+    lossy = [runs.lossy() for runs in found]
+    out.append(rule(["no record of ours lost"] + ["**not in %d of the runs**" % n if n else "yes" for n in lossy]))
     return out
 
 
@@ -147,9 +149,9 @@ def markdown(result, found):
     """The text from under its heading on; result as in bench.json."""
     loads = [r for r in found.values() if not r.workload.is_program]
     programs = [r for r in found.values() if r.workload.is_program]
-    out = ["Measured on %s with `%s`: %s. Peers: %s. The hypervisor took %.1f %% of the processor time meanwhile." % (
+    out = ["Measured on %s with `%s`: %s; %s. The hypervisor took %.1f %% of the processor time meanwhile." % (
         result["date"], result["command"], result["on"],
-        ", ".join("%s %s" % kv for kv in result["machine"]["versions"].items()) or "none", result["stolen_percent"]), ""]
+        ", ".join("%s %s" % kv for kv in result["machine"]["versions"].items()) or "no versions known", result["stolen_percent"]), ""]
     out += goal_table(result["goals"])
     if loads:
         out += ["", "What a malloc or free costs more than plain, and the ratio, per thread; medians of the "

@@ -1,7 +1,8 @@
 /*
  * times: a preload that writes, at the end of the process called BENCH_NAME,
  * what it took, to the file BENCH_TIMES: seconds since BENCH_BEGAN, seconds of
- * user and of system time, kilobytes of memory at most, page faults, pid.
+ * user and of system time, kilobytes of memory at most, page faults, how often it
+ * waited and how often it was made to, pid.
  * Nothing happens before that, and nothing in other processes.
  */
 #include <errno.h>
@@ -59,7 +60,7 @@ seconds(struct timeval tv)
 __attribute__((destructor)) static void
 end(void)
 {
-	char part[sizeof times + 8], line[160];
+	char part[sizeof times + 8], line[200];
 	struct timespec ts;
 	struct rusage ru;
 	int fd, len;
@@ -69,10 +70,10 @@ end(void)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	getrusage(RUSAGE_SELF, &ru);
-	len = snprintf(line, sizeof line, "%.6f %.6f %.6f %ld %ld %d\n",
+	len = snprintf(line, sizeof line, "%.6f %.6f %.6f %ld %ld %ld %ld %d\n",
 	    (double)(ts.tv_sec * 1000000000 + ts.tv_nsec - began) / 1e9,
 	    seconds(ru.ru_utime), seconds(ru.ru_stime), peak_kb(),
-	    ru.ru_minflt, (int)self);
+	    ru.ru_minflt, ru.ru_nvcsw, ru.ru_nivcsw, (int)self);
 	snprintf(part, sizeof part, "%s.part", times);
 	fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
