@@ -661,14 +661,16 @@ START_TEST(sums_that_come_do_not_show_before_the_end)
 		.ms = NOW - 9 }, { .caller = rec_site_caller(1), .size = 5,
 		.ms = NOW - 90 } };
 	struct profile *other;
+	struct blklist *list;
 
+	ck_assert_int_eq(blklist_new(&list, BLKLIST_INDEXED, 64), 0);
 	put(4, 3, 1000);
 	profile_coming_begin(p);
-	ck_assert_int_eq(profile_coming_add(p, blk, 2), 0);
+	ck_assert_int_eq(profile_coming_add(p, list, blk, 2), 0);
 	/* Called off, and begun again. */
 	profile_coming_begin(p);
-	ck_assert_int_eq(profile_coming_add(p, blk, 1), 0);
-	ck_assert_int_eq(profile_coming_add(p, blk + 1, 2), 0);
+	ck_assert_int_eq(profile_coming_add(p, list, blk, 1), 0);
+	ck_assert_int_eq(profile_coming_add(p, list, blk + 1, 2), 0);
 	ck_assert_uint_eq(profile_total(p).bytes, 3000);
 	ck_assert_uint_eq(profile_callers(p), 1);
 	profile_coming_end(p);
@@ -687,6 +689,7 @@ START_TEST(sums_that_come_do_not_show_before_the_end)
 	ck_assert_uint_eq(rows[0].total.bytes, 20);
 	ck_assert_uint_eq(rows[1].total.bytes, 15);
 	profile_free(other);
+	blklist_free(list);
 }
 END_TEST
 
@@ -1190,7 +1193,9 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 	struct profile_sum total, outer = { 0 };
 	const struct blklist_counts *n;
 	uint64_t weight = 0, blocks = 0, bytes = 0;
+	struct blk portion[BASE_NELEM(sites)];
 	struct blklist *list;
+	size_t n_rows;
 
 	ck_assert_int_eq(blklist_new(&list, BLKLIST_INDEXED, 64), 0);
 	blklist_sample(list, 4096);
@@ -1206,6 +1211,16 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 	ck_assert_uint_eq(total.blocks, n->est_blocks);
 	ck_assert_uint_eq(total.bytes, n->est_bytes);
 	ck_assert_uint_gt(total.blocks, 5u * n->aRecActive);
+	/* In portions it is the same. */
+	profile_coming_begin(p);
+	n_rows = blklist_window(list, BLKLIST_BY_AGE, false, 0, portion,
+	    BASE_NELEM(portion));
+	ck_assert_int_eq(profile_coming_add(p, list, portion, 1), 0);
+	ck_assert_int_eq(profile_coming_add(p, list, portion + 1, n_rows - 1),
+	    0);
+	profile_coming_end(p);
+	ck_assert_uint_eq(profile_total(p).blocks, n->est_blocks);
+	ck_assert_uint_eq(profile_total(p).bytes, n->est_bytes);
 	/* The parts are rounded each by itself. */
 	group(PROFILE_SITE, PROFILE_BYTES);
 	for (size_t i = 0; i < got; i++) {
