@@ -581,8 +581,8 @@ END_TEST
 
 START_TEST(an_unknown_request_is_refused_by_its_number)
 {
-	/* {0: 23, 1: 4711} */
-	static const char later[] = "\0\0\0\7\xa2\x00\x17\x01\x19\x12\x67";
+	/* {0: 99, 1: 4711} */
+	static const char later[] = "\0\0\0\x08\xa2\x00\x18\x63\x01\x19\x12\x67";
 	struct wire_msg r, m = { .type = WIRE_SYM, .sym = { .n = 1 } };
 
 	page_send_raw(&page, later, sizeof later - 1);
