@@ -36,8 +36,6 @@
 #define CHAINS 512		/* a power of two */
 #define CHAIN_PAIRS 20
 #define CHAIN_SINGLES 34	/* a stack that needs more has no chain */
-#define MEMO_SETS 1024		/* a power of two: site_of() takes so many bits */
-#define MEMO_WAYS 4
 
 /*
  * Chains are of use while at least half of the stacks are found among them.
@@ -71,15 +69,6 @@ struct chain {
 	uintptr_t single[CHAIN_SINGLES];
 };
 
-/*
- * A stack met lately: its hash, and its site in place of the lowest bits.
- * With those that lead to the memo, 57 bits of a hash agree before two stacks
- * are taken for one: among 100,000 stacks that happens in one program of ten
- * millions.
- */
-typedef uint64_t memo;
-#define MEMO_SITE ((uint64_t)RING_SITES - 1)
-
 struct stack_cache {
 	struct stack_cache_head head;
 	uint32_t depth;
@@ -90,7 +79,6 @@ struct stack_cache {
 	struct walker walker;
 	uint64_t frame[RING_STACK_MAX];
 	uint64_t key[CHAINS];		/* of the chains: so that one that is not kept costs no line of its own */
-	memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
 	struct chain chain[CHAINS];
 };
 
@@ -256,10 +244,8 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 static uint32_t
 site_of(struct stack_cache *c, unsigned depth, uint32_t generation)
 {
-	uint64_t hash = walker_hash(&c->walker, depth) +
-	    generation * UINT64_C(0xa0761d6478bd642f);
-	uint64_t known = UINT64_MAX;
-	memo *set = c->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 54];
+	uint64_t hash = walker_hash(&c->walker, depth), known = UINT64_MAX;
+	memo *set = walker_memo(&c->walker, hash);
 	uint32_t site;
 
 	/* Of the one that is meant nothing is left but its site. */

@@ -417,6 +417,42 @@ trail_follow(struct walk *k, unsigned want)
 	return false;
 }
 
+/* --- hashes -------------------------------------------------------------- */
+
+/*
+ * Of the `depth` levels from trail level `first` on, or of as many that are
+ * going to stand there, the sum of which is given.
+ */
+static inline uint64_t
+hash_of(struct walker *w, uint64_t sum, unsigned depth, unsigned first,
+    enum ring_end end)
+{
+	if (__builtin_expect(w->power_of != depth, 0)) {
+		w->power_of = depth;
+		w->power = power(depth);
+	}
+	if (depth < TRAIL - first)
+		sum -= w->trail[first + depth].sum * w->power;
+	return sum + mixed((uint64_t)w->near.generation << 16 |
+	    (uint64_t)end << 8 | depth);
+}
+
+/*
+ * The walk has come to trail level `join` after n others.  If all of the trail
+ * holds, which is likely but takes a while to verify, then this will be looked
+ * at.
+ */
+static inline void
+memo_soon(struct walker *w, unsigned depth, unsigned n, unsigned join,
+    uint64_t sum)
+{
+	unsigned all = n + TRAIL - join;
+	uint64_t hash = hash_of(w, sum, all < depth ? all : depth, join - n,
+	    all < depth ? RING_END_OUTERMOST : RING_END_DEPTH);
+
+	__builtin_prefetch(walker_memo(w, hash));
+}
+
 /* --- a walk -------------------------------------------------------------- */
 
 /* A step from here may be had near, and goes by rsp or an rbp that is known. */
@@ -448,6 +484,7 @@ walk_near(struct walk *k, unsigned depth)
 	const struct level *last = &w->fresh[depth - 1];
 	const uintptr_t own_hi = w->mapped.own_hi;
 	uintptr_t sp = l->sp, pc = l->pc, rbp = l->rbp;
+	uint64_t sum = 0, factor = 1;
 	unsigned join = TRAIL;
 
 	while (l < last && join == TRAIL) {
@@ -476,6 +513,8 @@ walk_near(struct walk *k, unsigned depth)
 		module = (rule & NEAR_MODULE) << LEVEL_MODULE;
 		l->flags = (l->flags & LEVEL_FAR) | uses | module;
 		l->sum = mixed(l->pc | module);
+		sum += l->sum * factor;
+		factor *= FACTOR;
 		/* Whether rbp is kept there cannot be foreseen: no branch. */
 		kept = -(uintptr_t)(below != 0);
 		__asm__("" : "+r"(kept));
@@ -492,6 +531,9 @@ walk_near(struct walk *k, unsigned depth)
 	}
 	l->sp = sp;
 	l->via = 0;
+	if (k->n == 0 && join < TRAIL)
+		memo_soon(w, depth, (unsigned)(l - w->fresh), join,
+		    sum + w->trail[join].sum * factor);
 	k->n = (unsigned)(l - w->fresh);
 	k->join = join;
 }
@@ -554,16 +596,7 @@ walker_walk(struct walker *w, uintptr_t frame, unsigned depth, struct walk *k)
 uint64_t
 walker_hash(struct walker *w, unsigned depth)
 {
-	const struct level *l = walker_level(w, 0);
-	uint64_t hash = l->sum;
-
-	if (w->power_of != depth) {
-		w->power_of = depth;
-		w->power = power(depth);
-	}
-	if (depth < TRAIL - w->trail_at)
-		hash -= l[depth].sum * w->power;
-	return hash + mixed((uint64_t)w->end << 8 | depth);
+	return hash_of(w, walker_level(w, 0)->sum, depth, w->trail_at, w->end);
 }
 
 /*
