@@ -242,9 +242,10 @@ chain_keep(struct stack_cache *c, unsigned depth, uint32_t site,
 /* --- memos --------------------------------------------------------------- */
 
 static uint32_t
-site_of(struct stack_cache *c, unsigned depth, uint32_t generation)
+site_of(struct stack_cache *c, unsigned depth, uint64_t hash,
+    uint32_t generation)
 {
-	uint64_t hash = walker_hash(&c->walker, depth), known = UINT64_MAX;
+	uint64_t known = UINT64_MAX;
 	memo *set = walker_memo(&c->walker, hash);
 	uint32_t site;
 
@@ -295,17 +296,16 @@ judge(struct stack_cache *c)
 static REALIGNED uint64_t
 caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 {
-	struct walk k;
 	unsigned depth;
 	uint32_t site = 0;
+	uint64_t hash;
 
 	if (c->generation != generation)
 		cache_void(c, generation);
 	sites_walked();
-	depth = walker_walk(&c->walker, frame, c->depth, &k);
-	if (c->generation == generation) {
-		walker_splice(&c->walker, &k);
-		site = site_of(c, depth, generation);
+	depth = walker_walk(&c->walker, frame, c->depth, generation, &hash);
+	if (depth != 0) {
+		site = site_of(c, depth, hash, generation);
 		judge(c);
 		if (c->chains && c->generation == generation)
 			chain_keep(c, depth, site, generation);

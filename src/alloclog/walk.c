@@ -17,6 +17,14 @@
 
 #define WORD sizeof(uintptr_t)
 
+/* A walk: levels of w->fresh, then levels of the trail that hold. */
+struct walk {
+	struct walker *w;
+	unsigned n;		/* levels in w->fresh */
+	unsigned join;		/* trail level that goes on from there; TRAIL: none */
+	unsigned verified;	/* so many levels from join on are known to hold */
+};
+
 /* --- one step out -------------------------------------------------------- */
 
 static void
@@ -584,21 +592,6 @@ walk(struct walk *k, uintptr_t frame, unsigned depth)
 	}
 }
 
-unsigned
-walker_walk(struct walker *w, uintptr_t frame, unsigned depth, struct walk *k)
-{
-	*k = (struct walk) { .w = w, .join = TRAIL };
-	mapped_begin(&w->mapped, frame);
-	walk(k, frame, depth);
-	return k->n + (k->join < TRAIL ? k->verified : 0);
-}
-
-uint64_t
-walker_hash(struct walker *w, unsigned depth)
-{
-	return hash_of(w, walker_level(w, 0)->sum, depth, w->trail_at, w->end);
-}
-
 /*
  * When there is no room on the inside, the outermost levels go, and with them
  * what they were in the sums of the others.
@@ -622,10 +615,10 @@ trail_make_room(struct walker *w, unsigned join)
 	return first;
 }
 
-void
-walker_splice(struct walker *w, const struct walk *k)
+/* What was walked becomes the innermost part of the trail. */
+static inline void
+splice(struct walker *w, unsigned n, unsigned join)
 {
-	unsigned n = k->n, join = k->join;
 	bool needs = false;
 	uint64_t sum = 0;
 
@@ -648,6 +641,23 @@ walker_splice(struct walker *w, const struct walk *k)
 		level_copy(t, l);
 		mark_level(w, join, t);
 	}
+}
+
+unsigned
+walker_walk(struct walker *w, uintptr_t frame, unsigned depth,
+    uint32_t generation, uint64_t *hash)
+{
+	struct walk k = { .w = w, .join = TRAIL };
+
+	mapped_begin(&w->mapped, frame);
+	walk(&k, frame, depth);
+	if (w->near.generation != generation)
+		return 0;
+	depth = k.n + (k.join < TRAIL ? k.verified : 0);
+	splice(w, k.n, k.join);
+	*hash = hash_of(w, walker_level(w, 0)->sum, depth, w->trail_at,
+	    w->end);
+	return depth;
 }
 
 void

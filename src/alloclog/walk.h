@@ -4,8 +4,8 @@
  *
  * Example
  *	walker_void(w, generation);		once
- *	n = walker_walk(w, frame, depth, &k);
- *	walker_splice(w, &k);			n levels: walker_level(w, i)
+ *	n = walker_walk(w, frame, depth, generation, &hash);
+ *						n levels: walker_level(w, i)
  */
 #ifndef ALLOCLOG_WALK_H
 #define ALLOCLOG_WALK_H
@@ -105,13 +105,13 @@ struct walker {
 	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
 	struct level fresh[RING_STACK_MAX + 1];
 	uint8_t at[NEAR_SLOTS];		/* where in the trail a level with such a slot was put last */
-	struct mark mark[TRAIL + MARK_ROUND];	/* of the trail's levels; what is behind never agrees */
+	_Alignas(64) struct mark mark[TRAIL + MARK_ROUND];	/* of the trail's levels; what is behind never agrees */
 	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0, of them; what is behind is 0 */
-	unsigned power_of;		/* what walker_hash() last needed, and ... */
+	unsigned power_of;		/* what hash_of() last needed, and ... */
 	uint64_t power;			/* ... FACTOR to the power of that */
 	struct level trail[TRAIL];
 	struct rules_near near;
-	memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
+	_Alignas(64) memo memo[MEMO_SETS][MEMO_WAYS];	/* the latest first */
 };
 
 static inline memo *
@@ -120,40 +120,29 @@ walker_memo(struct walker *w, uint64_t hash)
 	return w->memo[hash * UINT64_C(0xe7037ed1a0b428db) >> 53];
 }
 
-/* A walk: levels of w->fresh, then levels of the trail that hold. */
-struct walk {
-	struct walker *w;
-	unsigned n;		/* levels in w->fresh */
-	unsigned join;		/* trail level that goes on from there; TRAIL: none */
-	unsigned verified;	/* so many levels from join on are known to hold */
-};
-
 /* Of zeros. */
 void walker_begin(struct walker *, uint32_t generation);
 
 /* Forgets everything, for this generation of rules. */
 void walker_void(struct walker *, uint32_t generation);
 
-/* Walks from the origin, at most `depth` levels; returns their number. */
+/*
+ * Walks from the origin, at most `depth` levels, which become the innermost
+ * part of the trail; returns their number.  0: a handler has forked meanwhile,
+ * and the walker is not of this generation any more.
+ *
+ * hash: 64 bits of all those frames, of why they end and of the generation.  It
+ * comes from sums that the trail keeps, so that only what is fresh is reckoned.
+ */
 unsigned walker_walk(struct walker *, uintptr_t frame, unsigned depth,
-    struct walk *);
+    uint32_t generation, uint64_t *hash);
 
-/* What was walked becomes the innermost part of the trail. */
-void walker_splice(struct walker *, const struct walk *);
-
-/* A level of the walk that was spliced last. */
+/* A level of the last walk. */
 static inline const struct level *
 walker_level(const struct walker *w, unsigned i)
 {
 	return &w->trail[w->trail_at + i];
 }
-
-/*
- * A hash of 64 bits of the `depth` frames of that walk, which is all of it, of
- * why it ends and of the generation.  It comes from sums that the trail keeps, so that only what is fresh is
- * reckoned.
- */
-uint64_t walker_hash(struct walker *, unsigned depth);
 
 /* Walks without a trail. */
 void walk_plain(uintptr_t frame, unsigned depth, struct stack_frames *out);
