@@ -9,7 +9,9 @@
  *	B/block		memory as the list itself counts it, and as the kernel
  *	growth		from nothing to the live ones, allocations only: the
  *			longest 66,667 of them (one cycle at 1 M events/s), and
- *			all together
+ *			all together; beside it what blklist_ahead() took, which
+ *			is called after each batch as by a keeper with a moment
+ *			("alone": never)
  *	cycle		the longest 666,667 records of the timed ones: a cycle
  *			at 10 M events/s
  *	window		50 rows at an offset chosen at random, by address and
@@ -50,6 +52,7 @@ struct list {
 	enum blklist_kind kind;
 	bool pairs;
 	bool judy;
+	bool alone;		/* without blklist_ahead() */
 	uint64_t most;		/* live blocks that it is worth waiting for */
 	uint64_t events;	/* and events at the most */
 };
@@ -57,6 +60,8 @@ struct list {
 static const struct list lists[] = {
 	{ .name = "indexed", .kind = BLKLIST_INDEXED, .most = UINT64_MAX,
 	    .events = UINT64_MAX },
+	{ .name = "alone", .kind = BLKLIST_INDEXED, .alone = true,
+	    .most = UINT64_MAX, .events = UINT64_MAX },
 	{ .name = "pairs", .kind = BLKLIST_INDEXED, .pairs = true,
 	    .most = 1000000, .events = UINT64_MAX },
 	{ .name = "literal", .kind = BLKLIST_LITERAL, .most = 100000,
@@ -90,7 +95,7 @@ struct spread {
 struct result {
 	double ns;
 	double bytes, rss;	/* for each live block */
-	double growth_tick, growth, cycle;	/* milliseconds */
+	double growth_tick, growth, ahead, cycle;	/* milliseconds */
 	struct spread warm[2], cold[2];		/* by enum blklist_order */
 };
 
@@ -102,6 +107,7 @@ struct bench {
 	struct judy judy;
 #endif
 	uint64_t at;		/* next event */
+	uint64_t ahead;		/* what blklist_ahead() took */
 	struct rec rec[BATCH];
 };
 
@@ -157,6 +163,11 @@ apply(struct bench *b, uint64_t n)
 			blklist_apply(b->list, &batch);
 		took += now_ns() - begin;
 		b->at += batch.n;
+		if (b->list != NULL && !b->of->alone) {
+			begin = now_ns();
+			blklist_ahead(b->list);
+			b->ahead += now_ns() - begin;
+		}
 	}
 	return took;
 }
@@ -266,6 +277,7 @@ grow(struct bench *b, struct result *r)
 	}
 	r->growth_tick = (double)max / 1e6;
 	r->growth = (double)sum / 1e6;
+	r->ahead = (double)b->ahead / 1e6;
 	apply(b, b->trace->timed - b->at);
 }
 
@@ -347,9 +359,9 @@ print_text(const struct list *of, const struct work *w,
 	static const char *const orders[] = { "age", "address" };
 
 	printf("%-7s %-7s %8llu live  %7.1f ns %6.1f M/s  %5.1f (rss %5.1f) "
-	    "B/block  growth %6.2f of %6.0f ms  cycle %6.1f ms\n", of->name,
-	    w->kind, (unsigned long long)w->live, r->ns, 1000 / r->ns,
-	    r->bytes, r->rss, r->growth_tick, r->growth, r->cycle);
+	    "B/block  growth %6.2f of %6.0f ms (%.0f ahead)  cycle %6.1f ms\n",
+	    of->name, w->kind, (unsigned long long)w->live, r->ns, 1000 / r->ns,
+	    r->bytes, r->rss, r->growth_tick, r->growth, r->ahead, r->cycle);
 	for (int o = 1; o >= 0; o--)
 		printf("%*s window by %-7s  warm %8.2f (%8.1f) us  cold "
 		    "%8.2f (%8.1f) us\n", 26, "", orders[o],
@@ -367,10 +379,11 @@ print_json(const struct list *of, const struct work *w,
 	printf("%s\n  {\"list\": \"%s\", \"trace\": \"%s\", \"live\": %llu, "
 	    "\"ns\": %.2f, \"events_per_s\": %.0f, \"bytes_per_block\": %.2f, "
 	    "\"rss_per_block\": %.2f, \"growth_tick_ms\": %.3f, "
-	    "\"growth_ms\": %.1f, \"cycle_10M_ms\": %.2f", first ? "" : ",",
+	    "\"growth_ms\": %.1f, \"ahead_ms\": %.1f, "
+	    "\"cycle_10M_ms\": %.2f", first ? "" : ",",
 	    of->name, w->kind, (unsigned long long)w->live, r->ns,
 	    1e9 / r->ns, r->bytes, r->rss, r->growth_tick, r->growth,
-	    r->cycle);
+	    r->ahead, r->cycle);
 	for (int o = 0; o < 2; o++)
 		printf(", \"window_%s_us\": {\"warm\": %.2f, "
 		    "\"warm_max\": %.2f, \"cold\": %.2f, \"cold_max\": %.2f}",

@@ -12,6 +12,7 @@
 /* More positions than this above four times those in use: pages go back. */
 #define RELEASE_SLACK 65536
 #define AHEAD 16		/* records fetched ahead */
+#define READY_GRAIN UINT32_C(1024)	/* a page of ord[], and whole steps */
 
 static size_t
 chunks(const struct age *a)
@@ -38,7 +39,7 @@ age_init(struct age *a, uint32_t max)
 
 	cap = (cap + AGE_CHUNK - 1) & ~(uint64_t)(AGE_CHUNK - 1);
 	*a = (struct age){ .cap = (uint32_t)cap, .newest = INT64_MIN };
-	a->ord = list_map(cap * sizeof(*a->ord));
+	a->ord = list_map_huge(cap * sizeof(*a->ord), LIST_HUGE_FROM);
 	a->bits = list_map(cap / 8);
 	a->chunk = list_map(chunks(a) * sizeof(*a->chunk));
 	a->run = list_map(runs_bytes(a));
@@ -48,6 +49,7 @@ age_init(struct age *a, uint32_t max)
 		return -ENOMEM;
 	}
 	a->nruns = 1;
+	a->ready = READY_GRAIN;
 	return 0;
 }
 
@@ -60,6 +62,37 @@ age_fini(struct age *a)
 	list_unmap(a->run, runs_bytes(a));
 }
 
+/* Positions that there has been memory for since pages were given back. */
+static uint32_t
+taken(const struct age *a)
+{
+	uint32_t top = a->next > a->top ? a->next : a->top;
+
+	return a->ready > top ? a->ready : top;
+}
+
+void
+age_make_ready(struct age *a)
+{
+	uint32_t from = a->ready > a->next ? a->ready : a->next;
+
+	a->ready = (uint32_t)(list_make_ready(a->ord,
+	    (size_t)a->cap * sizeof(*a->ord), LIST_HUGE_FROM,
+	    (size_t)from * sizeof(*a->ord)) / sizeof(*a->ord));
+}
+
+bool
+age_ahead(struct age *a)
+{
+	uint32_t grown = a->next > a->seen ? a->next - a->seen : 0;
+
+	a->seen = a->next;
+	if (a->ready >= a->cap || a->ready > a->next + 2 * (uint64_t)grown)
+		return false;
+	age_make_ready(a);
+	return true;
+}
+
 static void
 release(struct age *a)
 {
@@ -67,7 +100,8 @@ release(struct age *a)
 		a->top = a->next;
 	if (a->top / 4 < a->next + RELEASE_SLACK / 4)
 		return;
-	list_release(a->ord + a->next, a->ord + a->top);
+	list_release(a->ord + a->next, a->ord + taken(a));
+	a->ready = (a->next + READY_GRAIN) & ~(READY_GRAIN - 1);
 	list_release(a->bits + (a->next >> 6) + 1, a->bits + (a->top >> 6));
 	a->top = a->next;
 }
@@ -155,6 +189,7 @@ age_clear(struct age *a)
 	list_zero(a->bits, a->cap / 8);
 	list_zero(a->chunk, chunks(a) * sizeof(*a->chunk));
 	a->live = a->next = a->top = 0;
+	a->ready = READY_GRAIN;
 	age_restart(a);
 }
 
@@ -419,7 +454,7 @@ age_rank(const struct age *a, uint32_t pos)
 size_t
 age_memory(const struct age *a)
 {
-	size_t top = a->next > a->top ? a->next : a->top;
+	size_t top = taken(a);
 
 	return top * sizeof(*a->ord) + top / 8 +
 	    chunks(a) * sizeof(*a->chunk) + a->nruns * sizeof(*a->run);

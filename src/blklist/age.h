@@ -49,6 +49,8 @@ struct age {
 	uint32_t next;
 	uint32_t live;
 	uint32_t top;		/* highest next since pages were given back */
+	uint32_t ready;		/* memory of ord[] has been taken up to here */
+	uint32_t seen;		/* next when age_ahead() last looked */
 	uint32_t from, to;	/* of the sweep */
 	uint32_t run_from;	/* the first run that it has not come to */
 	bool sweeping;
@@ -61,6 +63,9 @@ void age_fini(struct age *);
 void age_clear(struct age *);
 /* No position is live: the next one is 0 again. */
 void age_restart(struct age *);
+/* As store_make_ready() and store_ahead(), for positions. */
+void age_make_ready(struct age *);
+bool age_ahead(struct age *);
 /* One word's worth of the sweep, which it begins if there is none. */
 void age_sweep(struct age *, struct store_node *);
 /* Puts positions into order and leaves no gap. */
@@ -144,9 +149,13 @@ age_append(struct age *a, struct store_node *node, uint32_t index,
 		a->mixed = true;
 	else
 		a->newest = (int64_t)seq;
+	if ((pos & (AGE_STEP - 1)) != AGE_STEP - 1)
+		return;
+	if (__builtin_expect(pos + 1 == a->ready, 0))
+		age_make_ready(a);
 	/* Sweeping eight positions for each one taken, next never reaches cap. */
-	if ((pos & (AGE_STEP - 1)) == AGE_STEP - 1 && (a->sweeping ||
-	    a->next > a->live + (uint64_t)a->live / 2 + AGE_SLACK))
+	if (a->sweeping ||
+	    a->next > a->live + (uint64_t)a->live / 2 + AGE_SLACK)
 		age_sweep(a, node);
 }
 

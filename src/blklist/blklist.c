@@ -20,6 +20,12 @@
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
 #define ADAPT_SKIP (32 * LIST_CHUNK)
 
+#define READY_MAX (UINT32_C(256) << 10)	/* pages that are not huge */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 static const struct list_ops *const kinds[] = {
 	[BLKLIST_INDEXED] = &list_indexed,
 	[BLKLIST_LITERAL] = &list_literal,
@@ -32,6 +38,57 @@ list_map(size_t bytes)
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
+}
+
+static size_t
+whole_pages(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+void *
+list_map_huge(size_t bytes, size_t huge)
+{
+	size_t head;
+	char *p;
+
+	bytes = whole_pages(bytes);
+	if (bytes <= huge)
+		return list_map(bytes);
+	/* Where a huge page can begin. */
+	p = list_map(bytes + LIST_HUGE);
+	if (p == NULL)
+		return NULL;
+	head = -(uintptr_t)p & (LIST_HUGE - 1);
+	if (head > 0)
+		munmap(p, head);
+	munmap(p + head + bytes, LIST_HUGE - head);
+	p += head;
+	/* Without them it is as good, and slower. */
+	(void)madvise(p + huge, bytes - huge, MADV_HUGEPAGE);
+	return p;
+}
+
+size_t
+list_make_ready(void *p, size_t bytes, size_t huge, size_t ready)
+{
+	size_t more;
+
+	bytes = whole_pages(bytes);
+	ready = whole_pages(ready);
+	if (ready >= huge)
+		more = LIST_HUGE - (ready & (LIST_HUGE - 1));
+	else
+		more = whole_pages(ready / 16 < READY_MAX ? ready / 16 :
+		    READY_MAX);
+	if (more > bytes - ready)
+		more = bytes - ready;
+	/* Where it cannot be done they come when they are used. */
+	if (more > 0)
+		(void)madvise((char *)p + ready, more, MADV_POPULATE_WRITE);
+	return ready + more;
 }
 
 void
@@ -219,6 +276,13 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 		l->counts.records += c.n;
 	}
 	publish(l);
+}
+
+void
+blklist_ahead(struct blklist *l)
+{
+	if (l->ops->ahead != NULL)
+		l->ops->ahead(l);
 }
 
 static void

@@ -164,6 +164,14 @@ double blklist_weight(const struct blklist *, uint64_t size);
 void blklist_apply(struct blklist *, const struct blklist_batch *);
 
 /*
+ * Takes the memory that a growing list will need next, at most a huge page for
+ * each of its tables; so that no batch waits for it.  For a caller that has a
+ * moment: after a batch, when nothing else is due.  Does nothing if the list
+ * does not grow.
+ */
+void blklist_ahead(struct blklist *);
+
+/*
  * Rows [offs, offs + n) of the order into out; with `reverse` counted from
  * the other end.  Returns how many there were.
  */

@@ -13,7 +13,8 @@
  */
 #define SMALL 8192
 
-#define PIECE (UINT32_C(1) << 14)	/* buckets: 1 MiB */
+#define READY_AHEAD (3 * LIST_HUGE)
+#define PIECE (LIST_HUGE / 64)	/* buckets */
 
 static size_t
 table_bytes(uint32_t n)
@@ -21,25 +22,47 @@ table_bytes(uint32_t n)
 	return (size_t)n * sizeof(struct hash_bucket);
 }
 
-static int
-table_make(struct hash *h, uint32_t n)
-{
-	struct hash_bucket *bucket = list_map(table_bytes(n));
-
-	if (bucket == NULL)
-		return -ENOMEM;
-	h->now = (struct hash_table){ .bucket = bucket, .n = n };
-	h->limit = n <= SMALL ? n * (HASH_WIDTH / 2) : n * (HASH_WIDTH / 4 * 3);
-	/* Half the table is then filled to a quarter: far from growing again. */
-	h->low = n > HASH_MIN ? n * (HASH_WIDTH / 8) : 0;
-	return 0;
-}
-
 static void
 table_drop(struct hash_table *t)
 {
 	list_unmap(t->bucket, table_bytes(t->n));
 	*t = (struct hash_table){ 0 };
+}
+
+/* All of a large table is used at once, so all of it has huge pages. */
+static size_t
+huge_from(uint32_t n)
+{
+	return table_bytes(n) >= LIST_HUGE_FROM ? 0 : table_bytes(n);
+}
+
+static struct hash_table
+table_map(uint32_t n)
+{
+	return (struct hash_table){
+		.bucket = list_map_huge(table_bytes(n), huge_from(n)),
+		.n = n,
+	};
+}
+
+static int
+table_make(struct hash *h, uint32_t n)
+{
+	struct hash_table t = h->next;
+
+	if (t.bucket == NULL || t.n != n) {
+		t = table_map(n);
+		if (t.bucket == NULL)
+			return -ENOMEM;
+		table_drop(&h->next);
+		h->ready = 0;
+	}
+	h->next = (struct hash_table){ 0 };
+	h->now = t;
+	h->limit = n <= SMALL ? n * (HASH_WIDTH / 2) : n * (HASH_WIDTH / 4 * 3);
+	/* Half the table is then filled to a quarter: far from growing again. */
+	h->low = n > HASH_MIN ? n * (HASH_WIDTH / 8) : 0;
+	return 0;
 }
 
 int
@@ -52,6 +75,7 @@ hash_init(struct hash *h, uint64_t seed)
 void
 hash_fini(struct hash *h)
 {
+	table_drop(&h->next);
 	table_drop(&h->old);
 	table_drop(&h->now);
 }
@@ -67,6 +91,7 @@ hash_clear(struct hash *h)
 		return;
 	}
 	/* What there is serves, at its present size. */
+	table_drop(&h->next);
 	table_drop(&h->old);
 	list_zero(h->now.bucket, table_bytes(h->now.n));
 	h->n = 0;
@@ -105,6 +130,36 @@ hash_resize(struct hash *h, bool larger)
 	while (h->old.bucket != NULL && h->n > (uint64_t)was.n * 7)
 		hash_move(h);
 	return 0;
+}
+
+bool
+hash_ahead(struct hash *h)
+{
+	const struct hash_table *t = &h->next;
+	uint64_t need = READY_AHEAD;
+
+	if (h->old.bucket != NULL) {
+		t = &h->now;
+		need += table_bytes(t->n) * (uint64_t)h->done / h->old.n;
+	} else if (h->now.n < SMALL || h->now.n >= HASH_MAX ||
+	    h->n < h->limit - h->limit / 16) {
+		/* It was made ready, and nothing came of it. */
+		if (t->bucket != NULL && h->n < h->limit - h->limit / 8)
+			table_drop(&h->next);
+		return false;
+	} else if (t->bucket == NULL) {
+		h->next = table_map(size_after(h->now.n, true));
+		h->ready = 0;
+		if (t->bucket == NULL)
+			return false;
+	}
+	if (need > table_bytes(t->n))
+		need = table_bytes(t->n);
+	if (h->ready >= need)
+		return false;
+	h->ready = list_make_ready(t->bucket, table_bytes(t->n),
+	    huge_from(t->n), h->ready);
+	return true;
 }
 
 static void
@@ -230,9 +285,11 @@ hash_memory(const struct hash *h)
 {
 	uint64_t now = table_bytes(h->now.n), old = table_bytes(h->old.n);
 
-	if (h->old.bucket == NULL)
+	if (h->next.bucket != NULL)
+		return now + h->ready;
+	if (h->old.bucket == NULL || h->done >= h->old.n)
 		return now;
-	if (h->done >= h->old.n)
-		return now;
-	return (old * (h->old.n - h->done) + now * h->done) / h->old.n;
+	now = now * h->done / h->old.n;
+	return old * (h->old.n - h->done) / h->old.n +
+	    (now > h->ready ? now : h->ready);
 }

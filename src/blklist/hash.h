@@ -54,6 +54,8 @@ struct hash {
 	uint32_t low;		/* shrink when n falls below it */
 	uint64_t seed;		/* a target cannot know which keys collide */
 	struct hash_table old;	/* bucket is NULL unless it is being moved */
+	struct hash_table next;	/* the one to come, while it is being made ready */
+	size_t ready;		/* bytes of it, or of now, that memory was taken for */
 	uint32_t start;
 	uint32_t done;		/* buckets from start that have been passed; more
 				 * than there are when the last run wraps */
@@ -68,6 +70,11 @@ int hash_resize(struct hash *, bool larger);
 void hash_move(struct hash *);
 /* Closes the gap that the removal of an entry leaves in a full bucket. */
 void hash_close(struct hash_table *, uint32_t bucket, unsigned entry);
+/*
+ * Takes memory for the next larger table, a piece at a time: before it is
+ * needed, and while keys are moved there.  False when there is nothing to do.
+ */
+bool hash_ahead(struct hash *);
 size_t hash_memory(const struct hash *);
 
 static inline uint32_t

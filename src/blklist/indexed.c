@@ -509,10 +509,21 @@ indexed_take(struct blklist *l, uint64_t key, uint64_t *size)
 	return 0;
 }
 
+static void
+indexed_ahead(struct blklist *l)
+{
+	struct indexed *ix = l->impl;
+
+	(void)store_ahead(&ix->store);
+	(void)age_ahead(&ix->age);
+	(void)hash_ahead(&ix->hash);
+}
+
 const struct list_ops list_indexed = {
 	.open = indexed_open,
 	.close = indexed_close,
 	.apply = indexed_apply,
+	.ahead = indexed_ahead,
 	.window = indexed_window,
 	.after = indexed_after,
 	.get = indexed_get,

@@ -44,6 +44,8 @@ struct list_ops {
 	void (*close)(struct blklist *);
 	/* Applies the chunk; returns how many pairs it left out. */
 	unsigned (*apply)(struct blklist *, struct list_chunk *);
+	/* Takes memory ahead; NULL if it has all from the start. */
+	void (*ahead)(struct blklist *);
 	size_t (*window)(const struct blklist *, enum blklist_order,
 	    uint32_t first, struct blk *out, size_t n);
 	size_t (*after)(const struct blklist *, bool from_start, uint64_t key,
@@ -123,6 +125,20 @@ struct blklist {
 
 /* Zeroed memory of its own mapping, taken page by page as it is used. */
 void *list_map(size_t bytes);
+/*
+ * The same, with huge pages from the byte `huge` on where there are any: with
+ * many blocks most of the time goes into finding where pages are.  What is
+ * taken from its beginning on has them from LIST_HUGE_FROM on, where the last
+ * of them wastes little.
+ */
+#define LIST_HUGE (UINT32_C(2) << 20)
+#define LIST_HUGE_FROM (16 * LIST_HUGE)
+void *list_map_huge(size_t bytes, size_t huge);
+/*
+ * Takes pages of such a mapping before they are used, many at once: those from
+ * `ready` on.  Returns how far they reach now, at most `bytes`.
+ */
+size_t list_make_ready(void *map, size_t bytes, size_t huge, size_t ready);
 void list_unmap(void *, size_t bytes);
 /* Makes a whole mapping, or its first bytes, zeros; gives its pages back. */
 void list_zero(void *, size_t bytes);

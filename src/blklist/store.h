@@ -35,10 +35,16 @@ struct store {
 	bool any_info;		/* ... all 0 until one has had any */
 	uint32_t max;
 	uint32_t fresh;		/* from here on never used */
+	uint32_t ready;		/* memory has been taken up to here */
+	uint32_t seen;		/* fresh when store_ahead() last looked */
 	uint32_t free;		/* head of the chain, or STORE_NONE */
 };
 
 int store_init(struct store *, uint32_t max);
+/* Takes memory for more records, before they come. */
+void store_make_ready(struct store *);
+/* The same if it will soon be needed, going by what came since the last time. */
+bool store_ahead(struct store *);
 void store_fini(struct store *);
 /* The first n are in use and no others: gives the pages of the rest back. */
 void store_cut(struct store *, uint32_t n);
@@ -58,7 +64,8 @@ static inline void
 store_take(struct store *s, uint32_t i)
 {
 	if (i == s->fresh) {
-		s->fresh++;
+		if (__builtin_expect(++s->fresh > s->ready, 0))
+			store_make_ready(s);
 		return;
 	}
 	s->free = s->node[i].pos;
