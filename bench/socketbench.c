@@ -239,7 +239,8 @@ look_around(struct bench *b)
 		return;
 	b->cycles++;
 	b->unsettled += !look->settled;
-	if (look->cycle_us > b->longest_us)
+	/* What the first ones tell of is the snapshot before. */
+	if (b->cycles > 2 && look->cycle_us > b->longest_us)
 		b->longest_us = look->cycle_us;
 	b->done = mono_ms_since(b->counted_from) >= b->seconds * 1000;
 }

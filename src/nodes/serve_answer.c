@@ -239,14 +239,15 @@ static void
 put_entries(struct answer_scratch *s, const struct keeper *k,
     struct wire_data *d)
 {
+	int64_t now_ms = keeper_now_ms(k);
 	bool consecutive = true;
 	size_t len = 0;
 
 	for (size_t i = 0; i < s->pairs.live; i++) {
 		const struct pairs_entry *e = &s->pairs.entry[i];
 
-		len += put_record(k, &e->rec,
-		    rec_ms_near(&e->rec, keeper_now_ms(k)), s->bytes + len);
+		len += put_record(k, &e->rec, rec_ms_near(&e->rec, now_ms),
+		    s->bytes + len);
 		put_le(s->offsets + 4 * i, e->seq - d->first, 4);
 		consecutive &= e->seq == d->first + i;
 		put_info(d->info, &d->ninfo, k, e->info, i);
