@@ -360,7 +360,7 @@ page_groups_waiting(const struct page_groups *g, char *out, size_t cap)
 	if (g->step == GROUPS_IDLE || g->nrow > 0)
 		return;
 	if (g->step == GROUPS_WALK && g->walk.blocks > 0) {
-		done = g->walk.offs;
+		done = g->walk.passed;
 		of = g->walk.blocks;
 	} else if (g->step == GROUPS_RANK && g->of > 0) {
 		done = g->of - g->left;

@@ -4,10 +4,11 @@
  * Vocabulary
  *	kind	what makes a group: one row of the table of kinds; kind 0 is no
  *		groups at all.
- *	take	the blocks of one moment, summed anew: they are walked
- *		through (walk.h), get their names, and are ranked.  A large
- *		list takes many pictures to do so, in each of which a portion
- *		is done; meanwhile the rows are those of the take before.
+ *	take	the blocks summed anew: they are walked through (walk.h), get
+ *		their names, and are ranked.  In a large list that takes many
+ *		pictures, in each of which a portion is done; meanwhile the
+ *		rows are those of the take before, and the sums are those of
+ *		the blocks as they were when the walk came by.
  *		What a take costs decides when the next may begin: a tenth of
  *		the time at most goes into them.
  *	portion	a bound on what is done for the groups in one picture, in

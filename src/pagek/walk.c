@@ -1,6 +1,8 @@
 /* See walk.h. */
 #include "walk.h"
 
+#define GROWTH 65536	/* that is followed in a small list */
+
 static unsigned
 layer_of(const struct blk *b)
 {
@@ -29,17 +31,12 @@ void
 page_walk_begin(struct page_walk *w, const struct blklist *list,
     enum blklist_order order, bool reverse)
 {
-	struct blk youngest;
-
 	*w = (struct page_walk){
 		.order = order,
 		.reverse = reverse,
 		.blocks = blklist_counts(list)->aRecActive,
 	};
-	if (blklist_window(list, BLKLIST_BY_AGE, true, 0, &youngest, 1) == 1)
-		w->newest = youngest.seq;
-	else
-		w->over = true;
+	w->over = w->blocks == 0;
 }
 
 /* Rows before the last one may have gone, and others come: where is it now? */
@@ -72,21 +69,18 @@ size_t
 page_walk_next(struct page_walk *w, const struct blklist *list,
     struct blk *out, size_t n)
 {
-	size_t have, kept = 0, i;
+	size_t have = 0;
 
-	while (!w->over && kept == 0) {
+	if (!w->over && w->passed < w->blocks * 2 + GROWTH)
 		have = blklist_window(list, w->order, w->reverse, w->offs,
 		    out, n);
-		if (have == 0) {
-			w->over = true;
-			break;
-		}
-		w->offs += have;
-		w->last = out[have - 1];
-		w->any = true;
-		for (i = 0; i < have; i++)
-			if ((int64_t)(out[i].seq - w->newest) <= 0)
-				out[kept++] = out[i];
+	if (have == 0) {
+		w->over = true;
+		return 0;
 	}
-	return kept;
+	w->offs += have;
+	w->passed += have;
+	w->last = out[have - 1];
+	w->any = true;
+	return have;
 }

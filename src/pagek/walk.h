@@ -2,9 +2,11 @@
  * walk: a block list looked through in portions, from picture to picture,
  * while it changes.
  *
- * A walk begins at a moment and passes, in the order asked for, every block
- * that is in the list from then until the walk has come by, once.  What is
- * freed before that is not seen, nor is what was allocated since.
+ * A walk passes, in the order asked for, every block that is in the list from
+ * its beginning until it has come by, once.  Of the blocks that were allocated
+ * since it passes those that it comes to: so in a list that neither grows nor
+ * shrinks it counts as many as there are, and not those alone that live long.
+ * A list that grows faster than it is walked through is not followed for ever.
  *
  * Example
  *	page_walk_begin(&w, list, BLKLIST_BY_AGE, false);
@@ -22,8 +24,8 @@ struct page_walk {
 	bool any;		/* has passed a block ... */
 	struct blk last;	/* ... the last of them */
 	uint64_t offs;		/* behind it, as long as the list stays the same */
-	uint64_t newest;	/* sequence number of the youngest block at the beginning */
-	uint64_t blocks;	/* there were then */
+	uint64_t blocks;	/* in the list at the beginning */
+	uint64_t passed;
 	bool over;
 };
 

@@ -1,0 +1,40 @@
+/*
+ * grouping: groups while they are counted; private to this room.  groups.c
+ * counts, ranking.c puts them in their order.
+ */
+#ifndef MDD_GROUPING_H
+#define MDD_GROUPING_H
+
+#include "profile.h"
+
+struct group {
+	uint64_t key;
+	const char *name;
+	struct place place;
+	struct sums total, self;
+	uint32_t stacks;
+	uint64_t caller;	/* the heaviest ... */
+	uint64_t heaviest;	/* ... and how heavy it is */
+	uint64_t value;		/* what groups are sorted by */
+};
+
+struct grouping {
+	struct profile *p;
+	struct table groups;
+	enum profile_by by;
+	enum profile_measure measure;
+	int64_t now_ms;
+	bool one;		/* only the group of that key */
+	uint64_t key;
+};
+
+/* What lies at or outside of the caller's origin.  -ENOMEM. */
+int grouping_count(struct grouping *, size_t caller);
+/* As it is handed out.  -ENOMEM. */
+int grouping_row(struct grouping *, const struct group *,
+    struct profile_group *out);
+/* Rows [offs, offs + n) of what was counted; nothing is counted after that. */
+int grouping_rows(struct grouping *, size_t offs, struct profile_group *out,
+    size_t n, size_t *got);
+
+#endif

@@ -1,0 +1,227 @@
+/*
+ * Groups in the order of their measure, as far as it is looked at: the rows of
+ * a window are selected from all of them, and only those are sorted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "grouping.h"
+
+struct profile_ranking {
+	struct grouping g;
+	size_t next, of;	/* caller that is counted next, of so many */
+	uint32_t *order;	/* groups; in their places as far as they were asked for */
+	size_t cap;
+	bool ordered;		/* order has all groups, and their values are made */
+};
+
+static int
+compare(const struct group *a, const struct group *b)
+{
+	int c;
+
+	if (a->value != b->value)
+		return a->value > b->value ? -1 : 1;
+	c = strcmp(a->name, b->name);
+	if (c != 0)
+		return c;
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static inline const struct group *
+ranked(const struct profile_ranking *r, size_t i)
+{
+	return (const struct group *)r->g.groups.item + r->order[i];
+}
+
+static inline void
+swap(uint32_t *a, uint32_t *b)
+{
+	uint32_t was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
+/* The middle one of three, so that what is sorted already is no worst case. */
+static size_t
+pivot_of(const struct profile_ranking *r, size_t from, size_t to)
+{
+	size_t a = from, b = from + (to - from) / 2, c = to - 1, t;
+
+	if (compare(ranked(r, b), ranked(r, a)) < 0) {
+		t = a;
+		a = b;
+		b = t;
+	}
+	if (compare(ranked(r, c), ranked(r, a)) < 0)
+		return a;
+	return compare(ranked(r, c), ranked(r, b)) < 0 ? c : b;
+}
+
+/* Those before one of them to its left, those behind to its right: where it is. */
+static size_t
+part(struct profile_ranking *r, size_t from, size_t to)
+{
+	size_t at = from, i;
+
+	swap(&r->order[pivot_of(r, from, to)], &r->order[to - 1]);
+	for (i = from; i + 1 < to; i++)
+		if (compare(ranked(r, i), ranked(r, to - 1)) < 0)
+			swap(&r->order[i], &r->order[at++]);
+	swap(&r->order[at], &r->order[to - 1]);
+	return at;
+}
+
+/* [from, to) of [lo, hi) get the groups that belong there, in their order. */
+static void
+sort_part(struct profile_ranking *r, size_t lo, size_t hi, size_t from,
+    size_t to)
+{
+	size_t at;
+
+	while (hi - lo > 1 && from < hi && to > lo) {
+		at = part(r, lo, hi);
+		/* The smaller side first: no deeper than there are bits. */
+		if (at - lo < hi - at - 1) {
+			sort_part(r, lo, at, from, to);
+			lo = at + 1;
+		} else {
+			sort_part(r, at + 1, hi, from, to);
+			hi = at;
+		}
+	}
+}
+
+/* All groups are counted: they get their values, and are in no order yet. */
+static int
+make_order(struct profile_ranking *r)
+{
+	struct group *all = r->g.groups.item;
+	size_t n = r->g.groups.n, i;
+	void *order = r->order;
+	int err;
+
+	if (r->ordered)
+		return 0;
+	err = base_grow(&order, &r->cap, n > 0 ? n : 1, sizeof *r->order);
+	if (err < 0)
+		return err;
+	r->order = order;
+	for (i = 0; i < n; i++) {
+		r->order[i] = (uint32_t)i;
+		all[i].value = sums_measure(&all[i].total, r->g.measure,
+		    r->g.now_ms);
+	}
+	r->ordered = true;
+	return 0;
+}
+
+int
+profile_ranking_new(struct profile_ranking **out)
+{
+	struct profile_ranking *r = calloc(1, sizeof *r);
+
+	if (r == NULL)
+		return -ENOMEM;
+	*out = r;
+	return 0;
+}
+
+void
+profile_ranking_free(struct profile_ranking *r)
+{
+	if (r == NULL)
+		return;
+	table_fini(&r->g.groups);
+	free(r->order);
+	free(r);
+}
+
+int
+profile_ranking_begin(struct profile_ranking *r, struct profile *p,
+    enum profile_by by, enum profile_measure measure, int64_t now_ms)
+{
+	int err = profile_prepare(p);
+
+	if (err < 0)
+		return err;
+	table_clear(&r->g.groups);
+	r->g = (struct grouping){ .p = p, .groups = r->g.groups, .by = by,
+	    .measure = measure, .now_ms = now_ms };
+	r->next = 0;
+	r->of = p->callers.n;
+	r->ordered = false;
+	return 0;
+}
+
+int
+profile_ranking_count(struct profile_ranking *r, size_t at_most, size_t *left)
+{
+	size_t until = r->of - r->next > at_most ? r->next + at_most : r->of;
+	int err = 0;
+
+	for (; r->next < until && err == 0; r->next++)
+		err = grouping_count(&r->g, r->next);
+	if (err == 0 && r->next == r->of)
+		err = make_order(r);
+	if (err == 0)
+		*left = r->of - r->next;
+	return err;
+}
+
+size_t
+profile_ranking_size(const struct profile_ranking *r)
+{
+	return r->ordered ? r->g.groups.n : 0;
+}
+
+int64_t
+profile_ranking_find(const struct profile_ranking *r, uint64_t key)
+{
+	const struct group *all = r->g.groups.item;
+	int64_t at = r->ordered ? table_find(&r->g.groups, sizeof *all, key) :
+	    -1;
+	int64_t before = 0;
+	size_t i;
+
+	if (at < 0)
+		return -ENOENT;
+	for (i = 0; i < r->g.groups.n; i++)
+		before += compare(&all[i], &all[at]) < 0;
+	return before;
+}
+
+int
+profile_ranking_rows(struct profile_ranking *r, size_t offs,
+    struct profile_group *out, size_t n, size_t *got)
+{
+	size_t have = profile_ranking_size(r), i = 0;
+	int err = 0;
+
+	if (offs < have && n > 0) {
+		if (n > have - offs)
+			n = have - offs;
+		sort_part(r, 0, have, offs, offs + n);
+		for (; i < n && err == 0; i++)
+			err = grouping_row(&r->g, ranked(r, offs + i), &out[i]);
+	}
+	if (err == 0)
+		*got = i;
+	return err;
+}
+
+int
+grouping_rows(struct grouping *g, size_t offs, struct profile_group *out, size_t n,
+    size_t *got)
+{
+	struct profile_ranking r = { .g = *g };
+	int err = make_order(&r);
+
+	if (err == 0)
+		err = profile_ranking_rows(&r, offs, out, n, got);
+	free(r.order);
+	return err;
+}
