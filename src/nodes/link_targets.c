@@ -80,6 +80,7 @@ on_stats(void *arg, int err, const struct wire_msg *msg)
 		t->pid = (pid_t)msg->stats.pid;
 		t->state = msg->stats.state;
 		t->status = msg->stats.status;
+		t->ended = msg->stats.ended_ms != 0;
 		link_text(t->comm, sizeof t->comm, msg->stats.comm);
 		link_text(t->reason, sizeof t->reason, msg->stats.reason);
 		memcpy(t->n, msg->stats.n, sizeof t->n);

@@ -114,6 +114,7 @@ struct nodes_target {
 	pid_t pid;
 	char comm[16];
 	uint32_t state;			/* enum wire_state */
+	bool ended;			/* its image has, whatever the state says besides */
 	int32_t status;			/* wait status; -1 not known */
 	char reason[128];
 	uint64_t n[WIRE_STATS_COUNT];

@@ -332,6 +332,8 @@ session_anew(struct nodes_session *s)
 	call_off(s);
 	s->by_index = false;
 	s->look.armed_wall_ms = 0;
+	/* What is shown until then is the list of before. */
+	s->look.settled = false;
 	go(s, SESSION_NAME, 0);
 	resolve(s);
 }

@@ -278,7 +278,8 @@ do_end_target(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 
-	if (look->state != NODES_LIVE || look->pid <= 0) {
+	if ((look->state != NODES_LIVE && look->state != NODES_DORMANT) ||
+	    look->pid <= 0) {
 		app_say(app, "there is no live target to end");
 		return;
 	}
@@ -312,7 +313,7 @@ app_tick(struct app *app)
 	if (!app->ending)
 		return;
 	look = nodes_session_look(app->session);
-	if (look->state != NODES_LIVE) {
+	if (look->state != NODES_LIVE && look->state != NODES_DORMANT) {
 		app_quit(app, PAGE_QUIT_TARGET, 0);
 	} else if (mono_ms_since(app->ending_at) > END_WAIT_MS) {
 		app->ending = false;

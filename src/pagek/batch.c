@@ -220,9 +220,12 @@ batch_status(const struct options *o, const struct nodes_look *look)
 
 	switch (look->state) {
 	case NODES_LIVE:
-	case NODES_DORMANT:
 	case NODES_ENDED:
 		break;
+	case NODES_DORMANT:
+		complain("DORMANT: it logs nothing until it is armed, by the "
+		    "page or by 'pagek arm'");
+		return PAGEK_NO_TARGET;
 	case NODES_CONNECTING:
 		complain("no answer within %d s", o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
@@ -350,6 +353,7 @@ batch_watch(const struct options *o, uv_loop_t *loop,
 	struct nodes_session_opts opts = { 0 };
 	struct nodes_session *s = NULL;
 	struct nodes_link *link = NULL;
+	const struct nodes_look *look;
 	char why[512];
 	int status, err;
 
@@ -365,8 +369,10 @@ batch_watch(const struct options *o, uv_loop_t *loop,
 		status = PAGEK_FAILED;
 	} else {
 		pump_settled(loop, s, o->timeout_ms);
-		status = nodes_session_look(s)->listed ? run(o, loop, s) :
-		    batch_status(o, nodes_session_look(s));
+		look = nodes_session_look(s);
+		/* What nobody has logged is not an empty list. */
+		status = look->listed && look->state != NODES_DORMANT ?
+		    run(o, loop, s) : batch_status(o, look);
 	}
 	pump_down(loop, s, link);
 	return status;

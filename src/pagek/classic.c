@@ -92,6 +92,7 @@ classic_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	const char *listing = page->opts.listing;
+	bool sampled = v->look->sample != 0;
 	char count[8], offs[W_OFFS + 1], *digits = count;
 	int pad;
 
@@ -100,11 +101,15 @@ classic_node(struct page *page, const struct page_view *v,
 	    PICTURE_FREE);
 	picture_printf(pic, ">");
 	pad = W_COUNT_END - picture_col(pic);
-	base_fit_count(count, 5, page_view_total(v));
+	base_fit_count(count, sampled ? 4 : 5, page_view_blocks(v));
 	while (*digits == ' ')
 		digits++;
+	if (sampled && page_view_known(v))
+		pad--;
 	base_fit_count(offs, W_OFFS, page->offs);
-	picture_printf(pic, "%*s OFFS=%s", pad,
+	pad -= (int)strlen(page_view_known(v) ? digits : "-");
+	picture_printf(pic, "%*s%s%s OFFS=%s", pad, "",
+	    page_view_known(v) ? page_about(v->look->sample) : "",
 	    page_view_known(v) ? digits : "-", offs);
 }
 

@@ -19,6 +19,7 @@ put_line(void *arg, const char *line)
 static int
 put_folded(FILE *out, const struct options *o, const struct moment *m)
 {
+	char sample[PAGE_SAMPLE_TEXT];
 	int r;
 
 	/* The form has no place for it. */
@@ -26,6 +27,10 @@ put_folded(FILE *out, const struct options *o, const struct moment *m)
 		complain("INCOMPLETE: %llu records were lost, some of these "
 		    "blocks may be freed",
 		    (unsigned long long)page_lost(&m->look));
+	if (m->look.sample != 0) {
+		page_sample_text(m->look.sample, sample);
+		complain("sampled %s: the figures are estimates", sample);
+	}
 	r = profile_folded(m->profile, o->measure, m->look.now_ms, put_line,
 	    out);
 	return r == -EPIPE ? 0 : r;

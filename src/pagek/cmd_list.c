@@ -37,12 +37,20 @@ list_rows(FILE *out, struct nodes_session *s, const struct page *page,
 static int
 list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
+	const struct nodes_look *look;
+	char sample[PAGE_SAMPLE_TEXT];
 	struct profile *p;
 	struct page page;
 	size_t lacking;
 	int status, err;
 	FILE *out;
 
+	look = nodes_session_look(s);
+	if (look->sample != 0 && !o->json) {
+		page_sample_text(look->sample, sample);
+		complain("sampled %s: each row stands for many blocks; "
+		    "--format=json has its weight", sample);
+	}
 	page_init(&page, &o->page);
 	err = batch_names(loop, s, &page.opts, o->limit, o->timeout_ms, &p,
 	    &lacking);

@@ -56,7 +56,8 @@ is_read(void *arg)
 	if (look->state == NODES_ENDED && look->ended_wall_ms == 0)
 		return !look->linked;
 	return !look->linked || (look->state != NODES_CONNECTING &&
-	    look->state != NODES_LIVE && look->state != NODES_UNREACHABLE);
+	    look->state != NODES_LIVE && look->state != NODES_DORMANT &&
+	    look->state != NODES_UNREACHABLE);
 }
 
 /*
@@ -89,26 +90,33 @@ static void
 put_total(FILE *out, const struct nodes_target *t, bool ascii)
 {
 	char name[64], live[24], peak[24], blocks[32], allocs[32], frees[32];
-	char how[PAGE_EXIT_TEXT];
+	char how[PAGE_EXIT_TEXT], sample[PAGE_SAMPLE_TEXT];
 
 	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
-	base_human_bytes(live, sizeof live, t->n[WIRE_N_LIVE_BYTES]);
+	base_human_bytes(live, sizeof live, t->n[WIRE_N_EST_BYTES]);
 	base_human_bytes(peak, sizeof peak, t->n[WIRE_N_PEAK_BYTES]);
-	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_LIVE_BLOCKS]);
+	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_EST_BLOCKS]);
 	base_group_digits(allocs, sizeof allocs, t->n[WIRE_N_ALLOCS]);
 	base_group_digits(frees, sizeof frees, t->n[WIRE_N_FREES]);
 	page_exit_text(t->status, how);
 	if (t->state == WIRE_S_EXECED || how[0] == '\0')
 		snprintf(how, sizeof how, "%s",
 		    t->state == WIRE_S_EXECED ? "exec" : "ended");
-	if (t->state == WIRE_S_NO_DATA)
+	if (t->state == WIRE_S_NO_DATA) {
 		fprintf(out, "pagek: %s[%ld] %s: NO DATA: %s\n", name,
 		    (long)t->pid, how, t->reason);
-	else
+	} else if (t->n[WIRE_N_SAMPLE] != 0) {
+		page_sample_text(t->n[WIRE_N_SAMPLE], sample);
+		fprintf(out, "pagek: %s[%ld] %s: sampled %s: %s allocs and %s "
+		    "frees seen, ~%s blocks with ~%s at the end, lost %llu\n",
+		    name, (long)t->pid, how, sample, allocs, frees, blocks,
+		    live, (unsigned long long)t->n[WIRE_N_LOST]);
+	} else {
 		fprintf(out, "pagek: %s[%ld] %s: %s allocs, %s frees, "
 		    "%s blocks with %s at the end, peak %s, lost %llu\n", name,
 		    (long)t->pid, how, allocs, frees, blocks, live, peak,
 		    (unsigned long long)t->n[WIRE_N_LOST]);
+	}
 }
 
 /* One line for each process image, in the order of the node's table. */
@@ -306,6 +314,8 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 		.no_wait = option_given(o, OPTION_NO_WAIT),
 		.stack = o->stack,
 		.free_stacks = option_given(o, OPTION_FREE_STACK),
+		.sample = o->sample,
+		.dormant = option_given(o, OPTION_DORMANT),
 		.check_list = o->list == LIST_CHECK,
 	};
 	int form, err, status;

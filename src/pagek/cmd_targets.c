@@ -22,14 +22,18 @@ struct table {
 static bool
 has_ended(const struct nodes_target *t)
 {
-	return t->state == WIRE_S_ENDED || t->state == WIRE_S_EXECED;
+	return t->ended || t->state == WIRE_S_ENDED ||
+	    t->state == WIRE_S_EXECED;
 }
 
 static void
 put_row(const struct table *table, const struct nodes_target *t)
 {
 	const char *state = page_target_state(t->state);
-	char name[128], reason[256], word[24] = "-", blocks[32], bytes[32];
+	const char *about = page_about(t->n[WIRE_N_SAMPLE]);
+	bool known = t->state != WIRE_S_NO_DATA && t->state != WIRE_S_DORMANT;
+	char name[128], reason[256], word[24] = "-", n[32];
+	char blocks[40] = "-", bytes[40] = "-";
 	bool ascii = table->o->page.ascii;
 	size_t len = 0;
 
@@ -38,8 +42,12 @@ put_row(const struct table *table, const struct nodes_target *t)
 	    ascii);
 	if (t->pid > 0)
 		base_append(word, sizeof word, &len, "pid:%ld", (long)t->pid);
-	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_LIVE_BLOCKS]);
-	base_human_bytes(bytes, sizeof bytes, t->n[WIRE_N_LIVE_BYTES]);
+	if (known) {
+		base_group_digits(n, sizeof n, t->n[WIRE_N_EST_BLOCKS]);
+		snprintf(blocks, sizeof blocks, "%s%s", about, n);
+		base_human_bytes(n, sizeof n, t->n[WIRE_N_EST_BYTES]);
+		snprintf(bytes, sizeof bytes, "%s%s", about, n);
+	}
 	fprintf(table->out, "%-14s %-16s %-8s %12s %12s  %s\n", word, name,
 	    state != NULL ? state : "?", blocks, bytes, reason);
 }

@@ -38,6 +38,12 @@ static const char *const group_names[] = {
 	[PROFILE_MODULE] = "module",
 };
 
+static const char *
+about(const struct tree_out *t)
+{
+	return page_about(t->m->look.sample);
+}
+
 /* --- what stands above --------------------------------------------------- */
 
 static void
@@ -77,8 +83,8 @@ put_sum(const struct tree_out *t, const struct profile_sum *sum)
 
 	base_group_digits(blocks, sizeof blocks, sum->blocks);
 	base_human_bytes(bytes, sizeof bytes, sum->bytes);
-	fprintf(t->out, "%s %s with %s", blocks,
-	    sum->blocks == 1 ? "block" : "blocks", bytes);
+	fprintf(t->out, "%s%s %s with %s%s", about(t), blocks,
+	    sum->blocks == 1 ? "block" : "blocks", about(t), bytes);
 }
 
 static void
@@ -99,6 +105,26 @@ put_total(const struct tree_out *t)
 	else
 		fprintf(t->out, "INCOMPLETE: %s records were lost, some of "
 		    "these blocks may be freed\n", lost);
+}
+
+/* What is not in these sums, and what they are. */
+static void
+put_modes(const struct tree_out *t)
+{
+	const struct nodes_look *look = &t->m->look;
+	char sample[PAGE_SAMPLE_TEXT], when[32] = "";
+	time_t at = (time_t)(look->armed_wall_ms / 1000);
+	struct tm tm;
+
+	if (look->armed_wall_ms != 0 && localtime_r(&at, &tm) != NULL &&
+	    strftime(when, sizeof when, "%H:%M:%S", &tm) > 0)
+		fprintf(t->out, "armed %s, earlier blocks are not in it\n",
+		    when);
+	if (look->sample == 0)
+		return;
+	page_sample_text(look->sample, sample);
+	fprintf(t->out, "sampled %s: figures with ~ are estimates\n",
+	    sample);
 }
 
 /* How the rest came about, as far as it was not for the asking. */
@@ -188,6 +214,7 @@ put_head(const struct tree_out *t)
 
 	put_title(t);
 	put_total(t);
+	put_modes(t);
 	put_order(t);
 	r = put_focus(t);
 	if (r == 0)
@@ -197,6 +224,20 @@ put_head(const struct tree_out *t)
 
 /* --- rows ---------------------------------------------------------------- */
 
+/* The oldest of a sample is not the oldest of all, and has no share of it. */
+static void
+put_share(const struct tree_out *t, const struct profile_sum *sum)
+{
+	double percent = 100 * moment_share(t->m, t->o->measure, sum);
+	char text[16];
+
+	snprintf(text, sizeof text, "%.1f", percent);
+	if (t->m->look.sample == 0)
+		fprintf(t->out, "%5s%%", text);
+	else
+		fprintf(t->out, "%*s%s%%", 6 - (int)strlen(text), "~", text);
+}
+
 static void
 put_figures(const struct tree_out *t, const struct profile_sum *sum)
 {
@@ -205,8 +246,22 @@ put_figures(const struct tree_out *t, const struct profile_sum *sum)
 	base_human_bytes(bytes, sizeof bytes, sum->bytes);
 	base_group_digits(blocks, sizeof blocks, sum->blocks);
 	page_cell_age(age, (uint64_t)moment_age(t->m, sum) / 1000);
-	fprintf(t->out, "%5.1f%% %10s %11s %6s  ",
-	    100 * moment_share(t->m, t->o->measure, sum), bytes, blocks, age);
+	put_share(t, sum);
+	if (t->m->look.sample == 0)
+		fprintf(t->out, " %10s %11s %6s  ", bytes, blocks, age);
+	else
+		fprintf(t->out, " %*s%s %*s%s %6s  ",
+		    11 - (int)strlen(bytes), "~", bytes,
+		    12 - (int)strlen(blocks), "~", blocks, age);
+}
+
+/* Each figure is one wider when it has a mark. */
+static void
+put_heading(const struct tree_out *t)
+{
+	fputs(t->m->look.sample == 0 ?
+	    "\n SHARE      BYTES      BLOCKS OLDEST  " :
+	    "\n  SHARE       BYTES       BLOCKS OLDEST  ", t->out);
 }
 
 static void
@@ -289,7 +344,8 @@ put_tree(struct tree_out *t)
 	};
 	int r;
 
-	fputs("\n SHARE      BYTES      BLOCKS OLDEST  FUNCTION\n", t->out);
+	put_heading(t);
+	fputs("FUNCTION\n", t->out);
 	r = profile_tree(t->m->profile, &opts, put_node, t);
 	return r == -EPIPE ? 0 : r;
 }
@@ -300,9 +356,10 @@ static void
 put_group(const struct tree_out *t, const struct profile_group *g)
 {
 	put_figures(t, &g->total);
-	if (t->o->by == PROFILE_FRAME)
-		fprintf(t->out, "%5.1f%%  ",
-		    100 * moment_share(t->m, t->o->measure, &g->self));
+	if (t->o->by == PROFILE_FRAME) {
+		put_share(t, &g->self);
+		fputs("  ", t->out);
+	}
 	put_name(t, g->name, g->where);
 	fputc('\n', t->out);
 }
@@ -318,14 +375,16 @@ put_groups(struct tree_out *t)
 	    &n, &all);
 	if (r < 0)
 		return r;
-	fprintf(t->out, "\n SHARE      BYTES      BLOCKS OLDEST  %s%s\n",
+	put_heading(t);
+	fprintf(t->out, "%s%s%s\n", t->m->look.sample != 0 &&
+	    t->o->by == PROFILE_FRAME ? " " : "",
 	    t->o->by == PROFILE_FRAME ? "  SELF  " : "",
 	    t->o->by == PROFILE_MODULE ? "MODULE" : "FUNCTION");
 	for (i = 0; i < n && moment_share(t->m, t->o->measure,
 	    &rows[i].total) >= t->o->least && !ferror(t->out); i++)
 		put_group(t, &rows[i]);
 	if (i < all && !ferror(t->out)) {
-		fprintf(t->out, "%*s", 38, "");
+		fprintf(t->out, "%*s", t->m->look.sample == 0 ? 38 : 41, "");
 		put_omitted(t, all - i, false);
 		fputc('\n', t->out);
 	}

@@ -131,6 +131,40 @@ cmd_noskip(struct app *app, const char *arg)
 	skip(app, "none");
 }
 
+/* What becomes of it is seen in the state. */
+static void
+arm(struct app *app, enum wire_arming arming)
+{
+	bool off = arming == WIRE_ARM_OFF;
+	int r = nodes_session_arm(app->session, arming);
+
+	if (r == -EBUSY)
+		app_say(app, "the node has not answered yet");
+	else if (r < 0)
+		app_say(app, "there is no live target to %s",
+		    off ? "disarm" : "arm");
+	else if (nodes_session_look(app->session)->state == NODES_LIVE)
+		app_say(app, off ? "asked the node to let it sleep" :
+		    "it logs already, and will until it is disarmed");
+	else
+		app_say(app, off ? "it is dormant already" :
+		    "asked the node to arm it");
+}
+
+static void
+cmd_arm(struct app *app, const char *arg)
+{
+	(void)arg;
+	arm(app, WIRE_ARM_HOLD);
+}
+
+static void
+cmd_disarm(struct app *app, const char *arg)
+{
+	(void)arg;
+	arm(app, WIRE_ARM_OFF);
+}
+
 static const struct command {
 	const char *name;
 	const char *args;	/* "" takes none */
@@ -143,6 +177,10 @@ static const struct command {
 	{ "skip", "[PATTERNS]", "skip such functions; without: those known "
 	    "to wrap malloc", cmd_skip },
 	{ "noskip", "", "skip none: who called malloc has asked", cmd_noskip },
+	{ "arm", "", "let a dormant target log until it is disarmed",
+	    cmd_arm },
+	{ "disarm", "", "let it log nothing more; its list is gone",
+	    cmd_disarm },
 	{ "help", "", "show the help", cmd_help },
 	{ "q", "", "quit the page; target and node go on", cmd_quit },
 };
@@ -260,6 +298,12 @@ is_called(const struct nodes_target *t, const char *word)
 	return strcmp(t->comm, word) == 0 || strcmp(t->name, word) == 0;
 }
 
+static bool
+is_live(const struct nodes_target *t)
+{
+	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
+}
+
 /* The one that lives; of several, none: names are not guessed at. */
 static void
 go_to_wanted(struct app *app)
@@ -273,10 +317,9 @@ go_to_wanted(struct app *app)
 		if (!is_called(t, app->wanted))
 			continue;
 		n++;
-		if (t->state == WIRE_S_LIVE)
+		if (is_live(t))
 			live++;
-		if (found == NULL || t->state == WIRE_S_LIVE ||
-		    found->state != WIRE_S_LIVE)
+		if (found == NULL || is_live(t) || !is_live(found))
 			found = t;
 	}
 	if (n == 0)

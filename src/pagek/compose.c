@@ -66,7 +66,7 @@ page_view_total(const struct page_view *v)
 bool
 page_view_known(const struct page_view *v)
 {
-	return v->look->list != NULL &&
+	return v->look->list != NULL && v->look->state != NODES_DORMANT &&
 	    (v->look->settled || v->counts->aRecActive > 0);
 }
 

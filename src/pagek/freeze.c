@@ -41,7 +41,8 @@ copy_info(const struct blklist *from, struct blklist *to, uint16_t info)
 }
 
 static int
-copy_list(const struct blklist *from, uint32_t active, struct blklist **out)
+copy_list(const struct blklist *from, uint32_t active, uint64_t sample,
+    struct blklist **out)
 {
 	struct blk rows[COPY_ROWS];
 	struct blklist *to;
@@ -54,6 +55,7 @@ copy_list(const struct blklist *from, uint32_t active, struct blklist **out)
 	r = blklist_new(&to, BLKLIST_INDEXED, active > 0 ? active : 1);
 	if (r < 0)
 		return r;
+	blklist_sample(to, sample);
 	while ((n = blklist_after(from, first, layer, addr, rows,
 	    COPY_ROWS)) > 0) {
 		for (i = 0; i < n; i++) {
@@ -93,7 +95,8 @@ page_freeze(struct page *page, const struct page_view *v)
 	f->counts = *v->counts;
 	r = page_kept_new(&f->kept);
 	if (r == 0 && v->look->list != NULL)
-		r = copy_list(v->look->list, v->counts->aRecActive, &f->list);
+		r = copy_list(v->look->list, v->counts->aRecActive,
+		    v->look->sample, &f->list);
 	if (r < 0) {
 		page_kept_free(f->kept);
 		free(f);

@@ -2,7 +2,8 @@
  * How a sum looks in a row: the name takes what the numbers leave.
  *
  * As in the wide page, columns come from one table and get their room in the
- * order of their rank, as long as the name keeps its share.
+ * order of their rank, as long as the name keeps its share.  Of a sample the
+ * figures are estimates: their columns are one wider, for the mark.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +24,28 @@ struct sum_column {
 	int rank;		/* the lowest is given room first */
 	int keep;		/* columns that the name must keep */
 	bool self;		/* where sums have a self */
+	bool figure;		/* scaled, when it comes from a sample */
 	void (*put)(const struct sum_row *, int width, struct page_picture *);
 };
+
+/* Right-aligned, what it is an estimate of behind its mark. */
+static void
+put_figure(const struct sum_row *r, int width, const char *text,
+    struct page_picture *pic)
+{
+	const char *about = page_about(r->v->look->sample);
+
+	text += strspn(text, " ");
+	picture_printf(pic, "%*s%s%s",
+	    width - (int)strlen(about) - (int)strlen(text), "", about, text);
+}
+
+/* Columns for the digits alone. */
+static int
+digit_cols(const struct sum_row *r, int width)
+{
+	return width - (int)strlen(page_about(r->v->look->sample));
+}
 
 static void
 put_count(const struct sum_row *r, int width, struct page_picture *pic)
@@ -32,9 +53,10 @@ put_count(const struct sum_row *r, int width, struct page_picture *pic)
 	char text[32];
 
 	base_group_digits(text, sizeof text, r->g->total.blocks);
-	if ((int)strlen(text) > width)
-		base_fit_count(text, width, r->g->total.blocks);
-	picture_printf(pic, "%*s", width, text);
+	if ((int)strlen(text) > digit_cols(r, width))
+		base_fit_count(text, digit_cols(r, width),
+		    r->g->total.blocks);
+	put_figure(r, width, text, pic);
 }
 
 static void
@@ -42,8 +64,8 @@ put_bytes(const struct sum_row *r, int width, struct page_picture *pic)
 {
 	char text[24];
 
-	base_fit_bytes(text, width, r->g->total.bytes);
-	picture_printf(pic, "%s", text);
+	base_fit_bytes(text, digit_cols(r, width), r->g->total.bytes);
+	put_figure(r, width, text, pic);
 }
 
 static void
@@ -51,8 +73,8 @@ put_self(const struct sum_row *r, int width, struct page_picture *pic)
 {
 	char text[24];
 
-	base_fit_bytes(text, width, r->g->self.bytes);
-	picture_printf(pic, "%s", text);
+	base_fit_bytes(text, digit_cols(r, width), r->g->self.bytes);
+	put_figure(r, width, text, pic);
 }
 
 /* Something is never shown as nothing. */
@@ -67,7 +89,7 @@ put_share(const struct sum_row *r, int width, struct page_picture *pic)
 		snprintf(text, sizeof text, "<1%%");
 	else
 		snprintf(text, sizeof text, "%.0f%%", share);
-	picture_printf(pic, "%*s", width, text);
+	put_figure(r, width, text, pic);
 }
 
 static void
@@ -91,19 +113,25 @@ put_oldest(const struct sum_row *r, int width, struct page_picture *pic)
 }
 
 static const struct sum_column columns[] = {
-	{ "  COUNT", 7, 2, 10, false, put_count },
-	{ "    BYTES", 9, 0, 0, false, put_bytes },
-	{ "LIVE", 4, 1, 0, false, put_share },
-	{ "     SELF", 9, 4, 16, true, put_self },
-	{ "SHARE       ", BAR_COLS, 5, 22, false, put_bar },
-	{ "  AGE", 5, 3, 16, false, put_oldest },
+	{ "  COUNT", 7, 2, 10, false, true, put_count },
+	{ "    BYTES", 9, 0, 0, false, true, put_bytes },
+	{ "LIVE", 4, 1, 0, false, true, put_share },
+	{ "     SELF", 9, 4, 16, true, true, put_self },
+	{ "SHARE       ", BAR_COLS, 5, 22, false, false, put_bar },
+	{ "  AGE", 5, 3, 16, false, false, put_oldest },
 };
 
 #define NCOLUMNS BASE_NELEM(columns)
 
+static int
+width_of(const struct sum_column *c, bool sampled)
+{
+	return c->width + (sampled && c->figure);
+}
+
 /* Which columns there are; returns what is left for the name. */
 static int
-plan(int cols, bool self, bool shown[NCOLUMNS])
+plan(int cols, bool self, bool sampled, bool shown[NCOLUMNS])
 {
 	int left = cols, need;
 	size_t rank, i;
@@ -111,7 +139,7 @@ plan(int cols, bool self, bool shown[NCOLUMNS])
 	for (rank = 0; rank < NCOLUMNS; rank++) {
 		for (i = 0; columns[i].rank != (int)rank; i++)
 			continue;
-		need = columns[i].width + 1;
+		need = width_of(&columns[i], sampled) + 1;
 		shown[i] = (self || !columns[i].self) &&
 		    left - need >= columns[i].keep;
 		if (shown[i])
@@ -121,17 +149,18 @@ plan(int cols, bool self, bool shown[NCOLUMNS])
 }
 
 void
-page_group_sum_heading(const char *title, bool self,
-    struct page_picture *pic)
+page_group_sum_heading(const char *title, const struct page_view *v,
+    bool self, struct page_picture *pic)
 {
-	bool shown[NCOLUMNS];
-	int name = plan(pic->cols, self, shown);
+	bool shown[NCOLUMNS], sampled = v->look->sample != 0;
+	int name = plan(pic->cols, self, sampled, shown);
 	size_t i;
 
 	picture_text(pic, title, name, PICTURE_LEFT);
 	for (i = 0; i < NCOLUMNS; i++)
 		if (shown[i])
-			picture_printf(pic, " %s", columns[i].title);
+			picture_printf(pic, " %*s",
+			    width_of(&columns[i], sampled), columns[i].title);
 	picture_mark_line(pic, PAGE_HEADING);
 }
 
@@ -140,8 +169,8 @@ page_group_sum_row(const struct page_view *v, const struct profile_group *g,
     uint64_t of, int indent, bool self, struct page_picture *pic)
 {
 	struct sum_row r = { .v = v, .g = g, .of = of };
-	bool shown[NCOLUMNS];
-	int name = plan(pic->cols, self, shown);
+	bool shown[NCOLUMNS], sampled = v->look->sample != 0;
+	int name = plan(pic->cols, self, sampled, shown);
 	size_t i;
 
 	picture_printf(pic, "%*s", indent, "");
@@ -151,7 +180,7 @@ page_group_sum_row(const struct page_view *v, const struct profile_group *g,
 		if (!shown[i])
 			continue;
 		picture_printf(pic, " ");
-		columns[i].put(&r, columns[i].width, pic);
+		columns[i].put(&r, width_of(&columns[i], sampled), pic);
 	}
 }
 
@@ -161,8 +190,7 @@ page_group_heading(const struct page *page, const struct page_view *v,
 {
 	const struct page_group_kind *k = page_group_kind(page->group);
 
-	(void)v;
-	page_group_sum_heading(k->title, k->by == PROFILE_FRAME, pic);
+	page_group_sum_heading(k->title, v, k->by == PROFILE_FRAME, pic);
 }
 
 void

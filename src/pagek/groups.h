@@ -127,8 +127,8 @@ void page_group_heading(const struct page *, const struct page_view *,
 void page_group_row(const struct page *, const struct page_view *,
     uint64_t at, struct page_picture *);
 /* The same columns for any sum, a share of `of` bytes. */
-void page_group_sum_heading(const char *title, bool self,
-    struct page_picture *);
+void page_group_sum_heading(const char *title, const struct page_view *,
+    bool self, struct page_picture *);
 void page_group_sum_row(const struct page_view *,
     const struct profile_group *, uint64_t of, int indent, bool self,
     struct page_picture *);

@@ -177,15 +177,15 @@ json_hex(struct json *j, uint64_t n)
 void
 json_share(struct json *j, double part, double whole)
 {
-	unsigned millionths;
+	uint64_t millionths;
 
 	if (!(whole > 0)) {
 		json_null(j);
 		return;
 	}
-	millionths = (unsigned)(part / whole * 1e6 + 0.5);
+	millionths = (uint64_t)(part / whole * 1e6 + 0.5);
 	separate(j);
-	fprintf(j->out, "%u.%06u", millionths / 1000000,
+	fprintf(j->out, "%" PRIu64 ".%06" PRIu64, millionths / 1000000,
 	    millionths % 1000000);
 }
 

@@ -49,8 +49,12 @@ void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
 void json_blocks(FILE *, struct nodes_session *, struct profile *,
     const struct page_opts *, bool since_click, uint64_t limit);
 
-/* The keys node and target, and complete to mended, of any look. */
+/*
+ * The keys node and target, those from armed to sample_period, and complete to
+ * mended, of any look.
+ */
 void json_target(struct json *, const struct nodes_look *);
+void json_modes(struct json *, const struct nodes_look *);
 void json_lost(struct json *, const struct nodes_look *);
 
 /* A call tree, or a flat table of groups, as the options want it.  -ENOMEM. */

@@ -143,6 +143,7 @@ begin(struct json *j, const char *schema, const struct options *o,
 		json_time(j, m->look.node_wall_ms);
 	else
 		json_null(j);
+	json_modes(j, &m->look);
 	json_lost(j, &m->look);
 	json_key(j, "measure");
 	json_text(j, measures[o->measure]);

@@ -68,6 +68,37 @@ json_target(struct json *j, const struct nodes_look *look)
 	json_end(j);
 }
 
+/* When it was armed: null when it logs since its start. */
+static void
+put_armed(struct json *j, int64_t wall_ms)
+{
+	json_key(j, "armed");
+	if (wall_ms != 0)
+		json_time(j, wall_ms);
+	else
+		json_null(j);
+}
+
+/* Totals are estimated or exact, and from what: null is no sample. */
+static void
+put_sample(struct json *j, uint64_t period)
+{
+	json_key(j, "estimated");
+	json_bool(j, period != 0);
+	json_key(j, "sample_period");
+	if (period != 0)
+		json_number(j, period);
+	else
+		json_null(j);
+}
+
+void
+json_modes(struct json *j, const struct nodes_look *look)
+{
+	put_armed(j, look->armed_wall_ms);
+	put_sample(j, look->sample);
+}
+
 void
 json_lost(struct json *j, const struct nodes_look *look)
 {
@@ -103,6 +134,8 @@ put_counts(struct json *j, const struct nodes_look *look)
 		{ "aRecActive", n->aRecActive },
 		{ "aRecMax", n->aRecMax },
 		{ "live_bytes", n->live_bytes },
+		{ "est_blocks", n->est_blocks },
+		{ "est_bytes", n->est_bytes },
 		{ "bad_records", look->bad_records },
 		{ "duplicate", n->duplicate },
 		{ "unknown_free", n->unknown_free },
@@ -122,6 +155,8 @@ put_counts(struct json *j, const struct nodes_look *look)
 		{ "live_blocks", WIRE_N_LIVE_BLOCKS },
 		{ "live_bytes", WIRE_N_LIVE_BYTES },
 		{ "peak_bytes", WIRE_N_PEAK_BYTES },
+		{ "est_blocks", WIRE_N_EST_BLOCKS },
+		{ "est_bytes", WIRE_N_EST_BYTES },
 		{ "lost", WIRE_N_LOST },
 		{ "sites_full", WIRE_N_SITES_FULL },
 		{ "walks", WIRE_N_WALKS },
@@ -241,6 +276,9 @@ put_block(struct json *j, struct nodes_session *s, struct profile *p,
 	json_hex(j, b->addr);
 	json_key(j, "size");
 	json_number(j, b->size);
+	/* How many blocks of its size it stands for. */
+	json_key(j, "weight");
+	json_share(j, blklist_weight(look->list, b->size), 1);
 	json_key(j, "overhead");
 	if (look->classic)
 		json_null(j);
@@ -292,7 +330,9 @@ json_blocks(FILE *out, struct nodes_session *s, struct profile *p,
 	json_key(&j, "format");
 	json_text(&j, look->classic ? "classic" : "wide");
 	json_key(&j, "since");
-	json_text(&j, since_click ? "click" : "start");
+	json_text(&j, since_click ? "click" : look->armed_wall_ms != 0 ?
+	    "arming" : "start");
+	json_modes(&j, look);
 	json_key(&j, "order");
 	json_text(&j, opts->order == BLKLIST_BY_AGE ? "age" : "address");
 	json_key(&j, "reverse");
@@ -327,41 +367,60 @@ json_targets_begin(struct json *j, FILE *out, bool ascii)
 	json_begin(j, '[', true);
 }
 
+static void
+put_target(struct json *j, const char *socket, const struct nodes_target *t)
+{
+	static const struct {
+		const char *name;
+		enum wire_stat stat;
+	} numbers[] = {
+		{ "live_blocks", WIRE_N_LIVE_BLOCKS },
+		{ "live_bytes", WIRE_N_LIVE_BYTES },
+		{ "est_blocks", WIRE_N_EST_BLOCKS },
+		{ "est_bytes", WIRE_N_EST_BYTES },
+		{ "records", WIRE_N_RECORDS },
+		{ "lost", WIRE_N_LOST },
+	};
+
+	json_begin(j, '{', false);
+	json_key(j, "pid");
+	if (t->pid > 0)
+		json_signed(j, t->pid);
+	else
+		json_null(j);
+	json_key(j, "name");
+	json_text(j, or_null(t->comm));
+	json_key(j, "stream");
+	json_text(j, or_null(t->name));
+	json_key(j, "node");
+	json_text(j, socket);
+	json_key(j, "state");
+	json_text(j, page_target_state(t->state));
+	json_key(j, "reason");
+	json_text(j, or_null(t->reason));
+	json_key(j, "status");
+	put_status(j, t->status);
+	put_armed(j, (int64_t)t->n[WIRE_N_ARMED_MS]);
+	put_sample(j, t->n[WIRE_N_SAMPLE]);
+	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
+		json_key(j, numbers[i].name);
+		/* It holds blocks, and nobody knows which. */
+		if (t->state == WIRE_S_DORMANT)
+			json_null(j);
+		else
+			json_number(j, t->n[numbers[i].stat]);
+	}
+	json_end(j);
+}
+
 void
 json_targets_add(struct json *j, const char *socket,
     const struct nodes_target *t, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++, t++) {
-		json_begin(j, '{', false);
-		json_key(j, "pid");
-		if (t->pid > 0)
-			json_signed(j, t->pid);
-		else
-			json_null(j);
-		json_key(j, "name");
-		json_text(j, or_null(t->comm));
-		json_key(j, "stream");
-		json_text(j, or_null(t->name));
-		json_key(j, "node");
-		json_text(j, socket);
-		json_key(j, "state");
-		json_text(j, page_target_state(t->state));
-		json_key(j, "reason");
-		json_text(j, or_null(t->reason));
-		json_key(j, "status");
-		put_status(j, t->status);
-		json_key(j, "live_blocks");
-		json_number(j, t->n[WIRE_N_LIVE_BLOCKS]);
-		json_key(j, "live_bytes");
-		json_number(j, t->n[WIRE_N_LIVE_BYTES]);
-		json_key(j, "records");
-		json_number(j, t->n[WIRE_N_RECORDS]);
-		json_key(j, "lost");
-		json_number(j, t->n[WIRE_N_LOST]);
-		json_end(j);
-	}
+	for (i = 0; i < n; i++)
+		put_target(j, socket, &t[i]);
 }
 
 void

@@ -212,7 +212,7 @@ page_kin_compose(struct page_kin *k, struct page *page,
 	picture_printf(pic, "CALLERS AND CALLEES");
 	page_overlay_title("j k move  Enter go there  Esc back", pic);
 	picture_line(pic);
-	page_group_sum_heading("FUNCTION", true, pic);
+	page_group_sum_heading("FUNCTION", v, true, pic);
 	picture_line(pic);
 	if (k->self.name != NULL)
 		page_group_sum_row(v, &k->self, of, 0, true, pic);

@@ -73,6 +73,8 @@ dispatch(const struct options *o)
 		[COMMAND_TREE] = cmd_tree,
 		[COMMAND_EXPORT] = cmd_export,
 		[COMMAND_TARGETS] = cmd_targets,
+		[COMMAND_ARM] = cmd_arm,
+		[COMMAND_DISARM] = cmd_arm,
 	};
 	uv_loop_t loop;
 	int status, err;

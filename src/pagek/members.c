@@ -17,8 +17,11 @@
 struct found {
 	struct blk *blk;
 	size_t n, cap;
-	uint64_t all, bytes;	/* with those beyond the limit */
+	uint64_t all;		/* with those beyond the limit */
+	double blocks, bytes;	/* that these stand for */
 	uint64_t of;		/* blocks looked through */
+	double of_blocks;	/* of a sample: what those stand for */
+	uint64_t sample;	/* its period; 0: all blocks are there */
 };
 
 struct page_members {
@@ -38,10 +41,12 @@ page_members_free(struct page_members *m)
 }
 
 static void
-empty(struct found *f)
+empty(struct found *f, uint64_t sample)
 {
 	f->n = 0;
-	f->all = f->bytes = f->of = 0;
+	f->all = f->of = 0;
+	f->blocks = f->bytes = f->of_blocks = 0;
+	f->sample = sample;
 }
 
 /* Blocks come in runs of few callers: the last answers are kept. */
@@ -70,13 +75,14 @@ is_member(struct asked *a, uint64_t caller)
 }
 
 static int
-put_member(struct found *f, const struct blk *b)
+put_member(struct found *f, const struct blk *b, double weight)
 {
 	void *blks = f->blk;
 	int r;
 
 	f->all++;
-	f->bytes += b->size;
+	f->blocks += weight;
+	f->bytes += weight * (double)b->size;
 	if (f->n == PAGE_MEMBERS_MAX)
 		return 0;
 	r = base_grow(&blks, &f->cap, f->n + 1, sizeof *f->blk);
@@ -94,6 +100,7 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 	struct found *to = m->bare ? &m->shown : &m->coming;
 	struct blk rows[WALK_ROWS];
 	size_t n, i, done = 0;
+	double weight = 1;
 	int r;
 
 	page_walk_resume(&m->walk, list);
@@ -104,9 +111,13 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 			return 0;
 		}
 		for (i = 0; i < n; i++) {
+			if (to->sample != 0) {
+				weight = blklist_weight(list, rows[i].size);
+				to->of_blocks += weight;
+			}
 			if (!is_member(a, rows[i].caller))
 				continue;
-			r = put_member(to, &rows[i]);
+			r = put_member(to, &rows[i], weight);
 			if (r < 0)
 				return r;
 		}
@@ -128,7 +139,7 @@ page_members_begin(struct page *page, const struct page_view *v, bool bare)
 	if (m == NULL)
 		return -ENOMEM;
 	m->bare = bare;
-	empty(bare ? &m->shown : &m->coming);
+	empty(bare ? &m->shown : &m->coming, v->look->sample);
 	/* Gone: nobody is asked for its key again, so nothing is in it. */
 	page_group_find(g, v, page_group_kind(page->group)->by, &g->open);
 	if (v->look->list != NULL)
@@ -191,22 +202,26 @@ page_members_put(const struct page *page, struct page_picture *pic)
 	const struct found *m = g->members != NULL ? &g->members->shown :
 	    &none;
 	char n[32], of[32], bytes[24], listed[32] = "", text[128];
+	const char *about = page_about(m->sample);
 	size_t len;
 	int form;
 
-	base_group_digits(n, sizeof n, m->all);
-	base_group_digits(of, sizeof of, m->of);
-	base_human_bytes(bytes, sizeof bytes, m->bytes);
-	if (m->n < m->all)
+	base_group_digits(n, sizeof n, (uint64_t)(m->blocks + 0.5));
+	base_group_digits(of, sizeof of, m->sample != 0 ?
+	    (uint64_t)(m->of_blocks + 0.5) : m->of);
+	base_human_bytes(bytes, sizeof bytes, (uint64_t)(m->bytes + 0.5));
+	/* Of a sample the rows are fewer than the blocks they stand for. */
+	if (m->n < m->all || m->sample != 0)
 		base_group_digits(listed, sizeof listed, m->n);
 	for (form = 0; form < 3; form++) {
 		len = 0;
-		base_append(text, sizeof text, &len, "  %s", n);
+		base_append(text, sizeof text, &len, "  %s%s", about, n);
 		if (form < 2)
-			base_append(text, sizeof text, &len, " of %s", of);
+			base_append(text, sizeof text, &len, " of %s%s", about,
+			    of);
 		if (form < 1)
-			base_append(text, sizeof text, &len, " blocks, %s",
-			    bytes);
+			base_append(text, sizeof text, &len, " blocks, %s%s",
+			    about, bytes);
 		if (listed[0] != '\0')
 			base_append(text, sizeof text, &len, ", %s listed",
 			    listed);

@@ -269,6 +269,15 @@ set_stack(struct parse *p, const char *arg)
 }
 
 static int
+set_sample(struct parse *p, const char *arg)
+{
+	if (base_parse_size(arg, BLKLIST_SAMPLE_MAX, &p->o->sample) == 0)
+		return 0;
+	return option_fail(p, "--sample=%s: not a size up to 1T such as 512k",
+	    shown(arg));
+}
+
+static int
 set_skip(struct parse *p, const char *arg)
 {
 	if (arg[strspn(arg, ", \t")] == '\0')
@@ -328,6 +337,8 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 		return set_depth(p, arg);
 	case OPTION_STACK:
 		return set_stack(p, arg);
+	case OPTION_SAMPLE:
+		return set_sample(p, arg);
 	case OPTION_SKIP:
 		return set_skip(p, arg);
 	case OPTION_LIMIT:
@@ -362,6 +373,8 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_FOLDED:
 	case OPTION_NO_SKIP:
 	case OPTION_FREE_STACK:
+	case OPTION_DORMANT:
+	case OPTION_LOOK_ONLY:
 	case OPTION_HELP:
 	case OPTION_VERSION:
 	case OPTIONS:
@@ -401,6 +414,7 @@ take_target(struct parse *p, const char *word)
 
 	/* Behind a command no other is meant. */
 	command_names(names);
+	p->o->aimed = true;
 	return target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
 	    p->why, p->cap);
 }
@@ -587,6 +601,13 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 void
 options_session(const struct options *o, struct nodes_session_opts *s)
 {
+	/*
+	 * A page arms what it shows, for as long as it does.  Who wants to see
+	 * once what is there would see nothing, and it would log for a minute.
+	 */
+	s->look_only = option_given(o, OPTION_LOOK_ONLY) ||
+	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
+	    (o->command != COMMAND_TOP && o->command != COMMAND_RUN);
 	s->since_click = option_given(o, OPTION_SINCE);
 	s->max = o->max;
 	s->kind_given = o->list != LIST_DEFAULT;

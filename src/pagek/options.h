@@ -3,7 +3,7 @@
  *
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
- *		tree, export, targets, help.
+ *		tree, export, targets, arm, disarm, help.
  *	TARGET	a word that says whose memory: see target.h.
  *
  * What an option means is decided here and nowhere else, so that none is
@@ -29,6 +29,8 @@ enum command {
 	COMMAND_TREE,
 	COMMAND_EXPORT,
 	COMMAND_TARGETS,
+	COMMAND_ARM,
+	COMMAND_DISARM,
 	COMMAND_HELP,
 	COMMANDS
 };
@@ -51,6 +53,7 @@ struct options {
 	enum command command;
 	bool named;			/* the command was given, not left out */
 	struct target target;		/* of the word; `local` when there is none */
+	bool aimed;			/* there is one */
 	const char *const *argv;	/* run: the command, NULL-ended */
 	enum command topic;		/* help: about which; COMMANDS about all */
 	uint64_t given;			/* a bit for each option_id */
@@ -67,6 +70,7 @@ struct options {
 	const char *report;
 	const char *at, *stream;
 	unsigned stack;			/* frames of each stack */
+	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	enum profile_measure measure;
 	enum profile_by by;		/* of a flat table */
 	bool by_group;			/* it was given */

@@ -127,6 +127,23 @@ check_stacks(struct parse *p)
 	return 0;
 }
 
+/* Nobody's target is sent to sleep because it happens to be the newest. */
+static int
+check_aim(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if ((o->command == COMMAND_ARM || o->command == COMMAND_DISARM) &&
+	    !o->aimed)
+		return option_fail(p, "'pagek %s' needs a TARGET, as in "
+		    "'pagek %s pid:4711'", command_rows[o->command].name,
+		    command_rows[o->command].name);
+	if (option_given(o, OPTION_LOOK_ONLY) && option_given(o, OPTION_ONCE))
+		return option_fail(p, "--look-only has no meaning with --once, "
+		    "which arms nothing");
+	return 0;
+}
+
 int
 options_check(struct parse *p)
 {
@@ -142,6 +159,8 @@ options_check(struct parse *p)
 		r = check_tree(p);
 	if (r == 0)
 		r = check_stacks(p);
+	if (r == 0)
+		r = check_aim(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
 	    option_given(o, OPTION_WIDE))
 		r = option_fail(p, "--classic and --wide exclude each other");

@@ -10,8 +10,11 @@
 #define C_TREE (1u << COMMAND_TREE)
 #define C_EXPORT (1u << COMMAND_EXPORT)
 #define C_TARGETS (1u << COMMAND_TARGETS)
+#define C_ARM (1u << COMMAND_ARM)
+#define C_DISARM (1u << COMMAND_DISARM)
 #define C_HELP (1u << COMMAND_HELP)
-#define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | C_HELP)
+#define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | \
+	C_ARM | C_DISARM | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -34,6 +37,10 @@ const struct command_row command_rows[COMMANDS] = {
 	    "write the stacks of what is held for other programs" },
 	[COMMAND_TARGETS] = { "targets", "[OPTIONS] [TARGET]",
 	    "list what can be watched" },
+	[COMMAND_ARM] = { "arm", "[OPTIONS] TARGET",
+	    "let a dormant target log until it is disarmed" },
+	[COMMAND_DISARM] = { "disarm", "[OPTIONS] TARGET",
+	    "let a target log nothing more; its list is gone" },
 	[COMMAND_HELP] = { "help", "[COMMAND]", "explain a command" },
 };
 

@@ -3,25 +3,33 @@
  * node's targets, and those of overlay_block.c.  The page goes on below.
  */
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "app.h"
 
 static void
 put_target(const struct nodes_target *t, struct page_picture *pic)
 {
-	const char *state = page_target_state(t->state);
-	char bytes[24], blocks[8];
+	const char *about = page_about(t->n[WIRE_N_SAMPLE]);
+	const char *state = page_target_state(t->state), *digits;
+	char bytes[24], blocks[8], text[32];
 
 	picture_line(pic);
 	picture_printf(pic, "%8d ", (int)t->pid);
 	picture_text(pic, t->comm, 16, PICTURE_LEFT);
-	if (t->state == WIRE_S_NO_DATA) {
+	if (t->state == WIRE_S_NO_DATA || t->state == WIRE_S_DORMANT) {
 		picture_printf(pic, " %11s %6s ", "-", "-");
 	} else {
 		base_human_bytes(bytes, sizeof bytes,
-		    t->n[WIRE_N_LIVE_BYTES]);
-		base_fit_count(blocks, 6, t->n[WIRE_N_LIVE_BLOCKS]);
-		picture_printf(pic, " %11s %6s ", bytes, blocks);
+		    t->n[WIRE_N_EST_BYTES]);
+		base_fit_count(blocks, 6 - (int)strlen(about),
+		    t->n[WIRE_N_EST_BLOCKS]);
+		digits = blocks + strspn(blocks, " ");
+		snprintf(text, sizeof text, "%s%s", about, bytes);
+		picture_printf(pic, " %11s", text);
+		snprintf(text, sizeof text, "%s%s", about, digits);
+		picture_printf(pic, " %6s ", text);
 	}
 	picture_printf(pic, "%-8s", state != NULL ? state : "?");
 	if (t->reason[0] != '\0') {

@@ -203,6 +203,12 @@ const char *page_target_state(uint32_t state);
 /* "exit 3", "signal 11", or "" for a wait status that is not known. */
 void page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT]);
 
+#define PAGE_SAMPLE_TEXT 24
+/* "1/512k": a sampling period; "1/100" when it is no round number. */
+void page_sample_text(uint64_t period, char out[PAGE_SAMPLE_TEXT]);
+/* What goes before a total: "~" when it is estimated from a sample, else "". */
+const char *page_about(uint64_t sample);
+
 /* Records lost, of all causes. */
 uint64_t page_lost(const struct nodes_look *);
 

@@ -58,6 +58,8 @@ is_settled(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
+	if (look->arming && look->linked)
+		return false;
 	switch (look->state) {
 	case NODES_CONNECTING:
 		return false;

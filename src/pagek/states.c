@@ -22,8 +22,8 @@ static const struct {
 	[NODES_CONNECTING] = { "CONNECTING", "asking the node for its stream",
 	    PAGE_WARN, true },
 	[NODES_LIVE] = { "LIVE", "", PAGE_PLAIN, false },
-	[NODES_DORMANT] = { "DORMANT", "it logs nothing until it is armed",
-	    PAGE_WARN, true },
+	[NODES_DORMANT] = { "DORMANT", "it logs nothing until it is armed: "
+	    "by :arm, or by 'pagek arm'", PAGE_WARN, true },
 	[NODES_ENDED] = { "ENDED", "the target has ended", PAGE_BAD, true },
 	[NODES_CORRUPT] = { "CORRUPT",
 	    "the target wrote what no producer writes: its stream is detached",
@@ -66,6 +66,7 @@ page_target_state(uint32_t state)
 		[WIRE_S_CORRUPT] = "CORRUPT",
 		[WIRE_S_NO_DATA] = "NO DATA",
 		[WIRE_S_EXECED] = "EXECED",
+		[WIRE_S_DORMANT] = "DORMANT",
 	};
 
 	return state < BASE_NELEM(names) ? names[state] : NULL;
@@ -142,9 +143,10 @@ say_lost(const struct page *page, const struct nodes_look *look,
 }
 
 static void
-say_ended(const struct page *page, const struct nodes_look *look,
-    uint64_t total, struct page_state *st)
+say_ended(const struct page *page, const struct page_view *v,
+    const struct nodes_look *look, struct page_state *st)
 {
+	uint64_t total = page_view_blocks(v);
 	char when[16] = "", how[PAGE_EXIT_TEXT], root[PAGE_EXIT_TEXT];
 	char count[32], text[320];
 	const char *name;
@@ -168,8 +170,9 @@ say_ended(const struct page *page, const struct nodes_look *look,
 	} else if (how[0] != '\0') {
 		base_append(text, sizeof text, &n, " with %s", how);
 	}
-	base_append(text, sizeof text, &n, "; %s block%s %s live", count,
-	    total == 1 ? "" : "s", total == 1 ? "was" : "were");
+	base_append(text, sizeof text, &n, "; %s%s block%s %s live",
+	    page_about(v->look->sample), count, total == 1 ? "" : "s",
+	    total == 1 ? "was" : "were");
 	append_notice(st, text);
 	n = 0;
 	if (look->tree_ended) {
@@ -217,6 +220,32 @@ say_live(const struct page *page, const struct nodes_look *look,
 		}
 		append_notice(st, text);
 	}
+}
+
+/* What the list does not have, and what its totals are. */
+static void
+say_modes(const struct page *page, const struct nodes_look *look,
+    struct page_state *st)
+{
+	char when[16], text[80], sample[PAGE_SAMPLE_TEXT];
+	size_t len = strlen(st->word), n = 0;
+
+	if (look->armed_wall_ms != 0) {
+		clock_text(page, look, look->armed_wall_ms, when);
+		base_append(text, sizeof text, &n,
+		    "armed %s, earlier blocks not listed", when);
+		append_notice(st, text);
+	}
+	if (look->sample == 0)
+		return;
+	page_sample_text(look->sample, sample);
+	base_append(st->word, sizeof st->word, &len, "  sampled %s", sample);
+	/* A word that is there already has more to say, and ~ says this. */
+	if (!st->plain)
+		return;
+	snprintf(st->brief, sizeof st->brief, "SAMPLED %.9s", sample);
+	st->mark = PAGE_WARN;
+	st->plain = false;
 }
 
 /* How long the picture has been the last one. */
@@ -318,13 +347,16 @@ page_state_get(const struct page *page, const struct page_view *v,
 	} else if (live) {
 		say_live(page, look, total, st);
 	} else if (s == NODES_ENDED) {
-		say_ended(page, look, total, st);
+		say_ended(page, v, look, st);
 	} else {
 		append_notice(st, look->reason[0] != '\0' ? look->reason :
 		    states[s].why);
 		if (s == NODES_UNREACHABLE)
 			say_stale(page, v, st);
 	}
+	if (s != NODES_CONNECTING && s != NODES_DORMANT &&
+	    s != NODES_NO_DATA && look->list != NULL)
+		say_modes(page, look, st);
 	/* Losses after the node's list are mended by taking the list anew. */
 	mending = live && !look->settled && page_lost(look) > 0;
 	if (s != NODES_CONNECTING && (!look->complete || mending) &&

@@ -239,17 +239,25 @@ target_enquire(uv_loop_t *loop, struct nodes_link *link, int timeout_ms,
 	return err;
 }
 
-/* Whether a node's targets have what is looked for: 2 for sure, 1 perhaps. */
+/*
+ * Whether a node's targets have what is looked for: 3 for sure, 2 when it
+ * sleeps, 1 perhaps.
+ */
 static int
 match(const struct target *t, const struct nodes_target *list, size_t n)
 {
+	int best = t->kind == TARGET_LOCAL ? 1 : 0;
 	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		if (t->kind == TARGET_PID ? list[i].pid == t->pid :
 		    list[i].state == WIRE_S_LIVE)
-			return 2;
-	return t->kind == TARGET_LOCAL ? 1 : 0;
+			return 3;
+		if (t->kind == TARGET_LOCAL &&
+		    list[i].state == WIRE_S_DORMANT)
+			best = 2;
+	}
+	return best;
 }
 
 /* Goes through this user's nodes, newest first, and keeps the best link. */
@@ -266,7 +274,7 @@ search(const struct target *t, uv_loop_t *loop, int timeout_ms,
 	err = nodes_find(&paths, &npaths);
 	if (err < 0)
 		return err;
-	for (i = 0; i < npaths && have < 2; i++) {
+	for (i = 0; i < npaths && have < 3; i++) {
 		if (nodes_connect(&link, loop, paths[i]) < 0)
 			continue;
 		list = NULL;

@@ -20,11 +20,15 @@ facts_get(const struct page_view *v, const struct page_state *st,
 {
 	char fit[8], *digits = fit;
 
-	base_fit_count(fit, 5, page_view_total(v));
+	base_fit_count(fit, v->look->sample != 0 ? 4 : 5,
+	    page_view_blocks(v));
 	while (*digits == ' ')
 		digits++;
-	snprintf(f->count, sizeof f->count, "%s",
-	    page_view_known(v) ? digits : "-");
+	if (page_view_known(v))
+		snprintf(f->count, sizeof f->count, "%s%s",
+		    page_about(v->look->sample), digits);
+	else
+		snprintf(f->count, sizeof f->count, "-");
 	snprintf(f->node, sizeof f->node, "%04X", v->look->node_number);
 	f->state = st->name;
 	f->said = st->plain ? st->name : st->brief;

@@ -12,6 +12,7 @@
  *	states.c	the word of line 1 and the sentence below
  *	status.c	the counters
  *	rows.c		cells that both layouts and `pagek list` share
+ *	estimate.c	totals of a sample
  *	calls.c		stacks as lines: who asked
  *	groups.c, group_rows.c	the blocks in groups, and their rows
  *	members.c	the blocks of one group
@@ -48,8 +49,11 @@ void page_view_init(struct page_view *, const struct nodes_look *);
 int page_compose_view(struct page *, const struct page_view *, int cols,
     int rows, struct page_picture *);
 
-/* Blocks in the picture's list. */
+/* Blocks in the picture's list: as many rows as it can have. */
 uint64_t page_view_total(const struct page_view *);
+/* Blocks and bytes that the target holds: of a sample they are estimates. */
+uint64_t page_view_blocks(const struct page_view *);
+uint64_t page_view_bytes(const struct page_view *);
 /* False when there is nothing to count: that is shown as "-", never as 0. */
 bool page_view_known(const struct page_view *);
 

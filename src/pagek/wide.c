@@ -326,21 +326,24 @@ wide_node(struct page *page, const struct page_view *v,
 		const char *before, *reversed;
 	} words[] = { { "order ", " reversed" }, { "", " rev" } };
 	char order[32];
-	uint64_t total = page_view_total(v);
+	uint64_t total = page_view_blocks(v);
+	const char *about = page_about(v->look->sample);
 	const char *listing = page->opts.listing;
 	size_t len = 0;
 	int at;
 
 	base_group_digits(count, sizeof count, total);
-	base_human_bytes(bytes, sizeof bytes, v->counts->live_bytes);
+	base_human_bytes(bytes, sizeof bytes, page_view_bytes(v));
 	if (!page_view_known(v))
 		base_append(left, sizeof left, &len, "   - blocks  - B");
 	else
-		base_append(left, sizeof left, &len, "   %s block%s  %s",
-		    count, total == 1 ? "" : "s", bytes);
+		base_append(left, sizeof left, &len, "   %s%s block%s  %s%s",
+		    about, count, total == 1 ? "" : "s", about, bytes);
 	if (page->rated) {
 		page_rate_text(rate, page->rate);
-		base_append(left, sizeof left, &len, "  %s", rate);
+		/* What was freed has no size any more to scale it by. */
+		base_append(left, sizeof left, &len, "  %s%s", rate,
+		    v->look->sample != 0 ? " sampled" : "");
 	}
 	picture_printf(pic, "NODE<%04X> *L<", v->look->node_number);
 	picture_text(pic, listing != NULL ? listing : "", 8, PICTURE_FREE);

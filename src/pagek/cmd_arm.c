@@ -1,0 +1,108 @@
+/*
+ * pagek arm, pagek disarm: lets a target log until it is told not to, and back.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "commands.h"
+#include "pump.h"
+
+static bool
+is_answered(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	if (!look->linked)
+		return true;
+	return !look->arming && (look->settled || look->arm_error != 0);
+}
+
+/* The state that the target has by then is what is told. */
+static int
+tell(const struct options *o, const struct nodes_look *look)
+{
+	bool arm = o->command == COMMAND_ARM;
+	char name[64];
+
+	if (look->arm_error != 0) {
+		complain("%s: %s", o->target.word, look->arm_error == -EPERM ?
+		    "the node does not permit it" : look->reason[0] != '\0' ?
+		    look->reason : strerror(-look->arm_error));
+		return look->arm_error == -EPERM ? PAGEK_DENIED :
+		    look->arm_error == -ENOTSUP ? PAGEK_NO_TARGET :
+		    PAGEK_FAILED;
+	}
+	/* Somebody may have been quicker. */
+	if (look->state != (arm ? NODES_LIVE : NODES_DORMANT)) {
+		complain("%s: %s", o->target.word,
+		    page_state_name(look->state));
+		return PAGEK_FAILED;
+	}
+	base_safe_text(name, sizeof name, look->target_name,
+	    strlen(look->target_name), o->page.ascii);
+	printf("%s[%ld] %s\n", name, (long)look->pid, !arm ? "DORMANT" :
+	    look->armed_wall_ms != 0 ? "armed: earlier blocks are not listed" :
+	    "has logged since its start");
+	return output_close(stdout, NULL, PAGEK_OK);
+}
+
+static int
+ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	int err = nodes_session_arm(s, o->command == COMMAND_ARM ?
+	    WIRE_ARM_HOLD : WIRE_ARM_OFF);
+
+	if (err == -ENOENT) {
+		complain("%s: no live target can be %s there", o->target.word,
+		    o->command == COMMAND_ARM ? "armed" : "disarmed");
+		return PAGEK_NO_TARGET;
+	}
+	if (err == 0 && !pump(loop, s, o->timeout_ms, is_answered, s)) {
+		complain("no answer within %d s", o->timeout_ms / 1000);
+		return PAGEK_TIMEOUT;
+	}
+	return tell(o, nodes_session_look(s));
+}
+
+static void
+no_news(void *arg)
+{
+	(void)arg;
+}
+
+int
+cmd_arm(const struct options *o, uv_loop_t *loop)
+{
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_session *s = NULL;
+	struct nodes_link *link = NULL;
+	const struct nodes_look *look;
+	char why[512];
+	int status, err;
+
+	options_session(o, &opts);
+	status = target_open(o, loop, &link, &opts, why, sizeof why);
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	err = nodes_session_open(&s, link, &opts, no_news, NULL);
+	if (err < 0) {
+		complain("cannot ask: %s", strerror(-err));
+		status = PAGEK_FAILED;
+	} else {
+		pump_settled(loop, s, o->timeout_ms);
+		look = nodes_session_look(s);
+		status = look->state == NODES_LIVE ||
+		    look->state == NODES_DORMANT ? ask(o, loop, s) :
+		    batch_status(o, look);
+		/* An end is no error elsewhere, but nothing was done here. */
+		if (status == PAGEK_OK && look->state == NODES_ENDED) {
+			complain("%s: the target has ended", o->target.word);
+			status = PAGEK_NO_TARGET;
+		}
+	}
+	pump_down(loop, s, link);
+	return status;
+}
