@@ -284,7 +284,7 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all bench bench-full check check-long checks clean corpus-replay corpus-seed \
-	fuzz install man-lint microbench regress regress-update run targets \
-	uninstall
+.PHONY: all bench bench-full check check-long checks clean corpus-replay \
+	corpus-seed fuzz install man-lint microbench regress regress-update \
+	run targets uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)

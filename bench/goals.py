@@ -58,7 +58,7 @@ REASONS = {
             "instructions of a record stand between them and let fewer overlap (free +75 ns, malloc +22)",
     "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",
     "redis": "server, clients, keeper and page share the cores: with two, what the keeper takes is missing to them",
-    "jsonm": "with as many events a second as this the keeper is at work all the time, beside the program",
+    "jsonm": "waiting: it makes events faster than the keeper takes them, and sleeps whenever its ring is full",
 }
 
 

@@ -37,7 +37,8 @@ class Load:
 
 
 class Program:
-    """Seconds of wall and of user time, of the program itself."""
+    """Seconds of wall and of user time, of the program itself; asleep: what is
+    between them, waiting for a full ring or for a core."""
 
     is_program = True
 
@@ -61,7 +62,8 @@ class Program:
 
     @staticmethod
     def figures(job, result):
-        return {"wall": result.wall, "user": result.user, "system": result.system}
+        return {"wall": result.wall, "user": result.user, "system": result.system,
+                "asleep": max(0.0, result.wall - result.user - result.system)}
 
 
 class Redis(Program):

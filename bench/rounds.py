@@ -76,7 +76,7 @@ class Runs:
         part = self.parts.get(tool)
         of_base = 1 if base != "plain" else part
         both = [(r.get((tool, part)), r.get((base, of_base))) for r in self.rounds]
-        return [how(a[figure], b[figure]) for a, b in both if a and b and b[figure]]
+        return [how(a[figure], b[figure]) for a, b in both if a and b and b.get(figure) is not None]
 
     def median(self, tool, figure, part=1):
         values = [r[tool, part][figure] for r in self.rounds if (tool, part) in r and
@@ -84,7 +84,7 @@ class Runs:
         return statistics.median(values) if values else None
 
     def ratio(self, tool, figure, base="plain"):
-        return middle(self.pairs(tool, figure, lambda a, b: a / b, base))
+        return middle(self.pairs(tool, figure, lambda a, b: a / b if b else 1.0, base))
 
     def added(self, tool, figure, base="plain"):
         return middle(self.pairs(tool, figure, lambda a, b: a - b, base))

@@ -2,6 +2,8 @@
 import goals
 from tools import TOOLS
 
+WAITING_S = 0.02	# more of it than this is said
+
 
 def rule(cells):
     return "| " + " | ".join(cells) + " |"
@@ -114,9 +116,11 @@ def program_cell(runs, tool):
         return runs.reasons[tool]
     if not wall:
         return "-"
-    ns = per_event(runs, tool)
-    return "x%.2f, user x%.2f%s%s" % (wall["median"], user["median"], ", %+.0f ns" % ns["median"] if ns else "",
-                                      part_text(runs.parts[tool]))
+    ns, asleep = per_event(runs, tool), runs.added(tool, "asleep")
+    return "x%.2f, user x%.2f%s%s%s" % (
+        wall["median"], user["median"], ", %+.0f ns" % ns["median"] if ns else "",
+        ", %.2f s waiting" % asleep["median"] if asleep and asleep["median"] >= WAITING_S else "",
+        part_text(runs.parts[tool]))
 
 
 def load_title(runs):
@@ -160,8 +164,8 @@ def markdown(result, found):
         out += tool_table(loads, load_title, load_cell)
     if programs:
         out += ["", "Programs at work: wall and user time against plain, and what an event costs more of "
-                "user time. Wall has all in it: start, waiting, and cores that keeper and page share "
-                "with the program.", ""]
+                "user time. Wall has all in it: start, waiting (for a full ring, or for a core that "
+                "keeper or page have), and what is done beside the program.", ""]
         out += tool_table(programs, program_title, program_cell)
     return "\n".join(out) + "\n"
 
