@@ -36,20 +36,22 @@ def pagek(job, *options):
         job.kill()
         page.end()
     lines = reported(job, pid)
+    if any(line["allocs"] is None for line in lines):
+        raise Failed("the node has no data of it")
     events = sum(line["allocs"] + line["frees"] for line in lines if line["pid"] == pid)
     return job.result(events, all(line["complete"] for line in lines))
 
 
 def dormant(job):
     """The library is loaded and its node has not armed it; no page: one would arm it."""
-    node = subprocess.Popen([B + "/pageknode", "--dormant", "--"] + job.timed(), stdin=subprocess.DEVNULL,
+    node = subprocess.Popen([B + "/pageknode", "--dormant", "--report", job.tmp + "/report", "--"] + job.timed(), stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                             env=dict(os.environ, XDG_RUNTIME_DIR=job.tmp))
     try:
         if job.beside:
             job.beside(job, time.sleep)
         until = time.monotonic() + job.limit
-        while not job.has_ended() and time.monotonic() < until and node.poll() is None:
+        while not (job.has_ended() and reported(job, job.pid())) and time.monotonic() < until and node.poll() is None:
             time.sleep(0.01)
     finally:
         job.kill()
@@ -59,6 +61,9 @@ def dormant(job):
         except subprocess.TimeoutExpired:
             node.kill()
             node.wait()
+    lines = reported(job, job.pid()) or []
+    if not lines or not all(line["dormant"] for line in lines):
+        raise Failed("it was not dormant all the time")
     return job.result()
 
 

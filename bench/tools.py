@@ -41,7 +41,7 @@ TOOLS = {
                      lambda: peers.needs_programs("valgrind")),
     "dhat": Tool("valgrind DHAT", False, False, SLOW, lambda job: peers.valgrind(job, "dhat", "--dhat-out-file=%s/d"),
                  lambda: peers.needs_programs("valgrind")),
-    "mtrace": Tool("glibc mtrace", False, True, SLOW, peers.mtrace, lambda: peers.needs_library("libc_malloc_debug.so.0")),
+    "mtrace": Tool("glibc mtrace", False, False, SLOW, peers.mtrace, lambda: peers.needs_library("libc_malloc_debug.so.0")),
     "uprobes": Tool("uprobes, bpftrace", False, False, SLOWER, peers.uprobes, peers.no_uprobes),
     "memleak": Tool("bcc memleak", False, False, SLOWER, peers.memleak, peers.no_memleak),
 }
