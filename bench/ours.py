@@ -44,8 +44,8 @@ def pagek(job, *options):
 
 def dormant(job):
     """The library is loaded and its node has not armed it; no page: one would arm it."""
-    node = subprocess.Popen([B + "/pageknode", "--dormant", "--report", job.tmp + "/report", "--"] + job.timed(), stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    argv = [B + "/pageknode", "--dormant", "--report", job.tmp + "/report", "--"] + job.timed()
+    node = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                             env=dict(os.environ, XDG_RUNTIME_DIR=job.tmp))
     try:
         if job.beside:

@@ -8,6 +8,7 @@ touched a moment ago.  A virtual machine's memory that it has not used for long
 is not there until its host finds some, and that makes a first touch ten times
 as dear: it was met by whichever tool needed more memory than the ones before.
 """
+import collections
 import mmap
 import shutil
 import statistics
@@ -17,6 +18,7 @@ from job import Failed
 from machine import first, text
 from tools import TOOLS, share
 
+FAILURES = 3		# and a tool is not tried again with this workload
 TOUCHED = 512 << 20	# bytes; what the largest run needs with all that is beside it
 
 
@@ -52,12 +54,13 @@ class Runs:
         self.reasons = {name: TOOLS[name].missing() for name in names}
         self.names = [name for name in names if self.reasons[name] is None]
         self.reasons = {name: why for name, why in self.reasons.items() if why}
+        self.failures = collections.Counter()
         self.parts = {name: share(name, workload.name, workload.is_program) for name in self.names}
 
     def plan(self, peers):
         """[(tool, part)] of one round; a plain run for each part that is given."""
         turn = [(name, self.parts[name]) for name in self.names
-                if name not in self.reasons and (peers or TOOLS[name].ours or name == "plain")]
+                if self.failures[name] < FAILURES and (peers or TOOLS[name].ours or name == "plain")]
         parts = sorted({part for _, part in turn} - {1})
         return [("plain", part) for part in parts] + turn
 
@@ -68,6 +71,8 @@ class Runs:
             try:
                 got[tool, part] = once(tool, self.workload, part)
             except (Failed, OSError) as e:
+                # What was too slow once is too slow again.
+                self.failures[tool] += FAILURES if "stopped after" in str(e) else 1
                 self.reasons[tool] = str(e)
         self.rounds.append(got)
 
