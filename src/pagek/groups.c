@@ -8,7 +8,7 @@
 
 #define BUSY 10		/* a take may cost one part in so many of the time */
 #define PORTION 4000000	/* units, of about a nanosecond, in one picture ... */
-#define HASTY 10000000	/* ... and when somebody waits for the first rows */
+#define HASTY 7000000	/* ... and when somebody waits for the first rows */
 #define WALK_ROWS 256
 #define NAMES_AT_ONCE 4096	/* stacks without their names that one picture looks at */
 
