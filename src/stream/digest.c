@@ -84,7 +84,8 @@ stream_digest_put(struct stream_digest *d, uint64_t seq, const struct rec *recs,
 {
 	size_t left = count_left(left_out, n);
 
-	if (left > n / 2 || left > STREAM_DIGEST_MOST || n == 0)
+	if (n == 0 || left > STREAM_DIGEST_MOST ||
+	    (left > n / 2 && left > STREAM_DIGEST_FEW))
 		return;
 	make_room(d, left);
 	d->batch[d->batches++ & (BATCHES - 1)] = (struct stream_digest_batch){

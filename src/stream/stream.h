@@ -194,6 +194,7 @@ struct stream_digest;
 #define STREAM_DIGEST_RECORDS (1u << 17)
 #define STREAM_DIGEST_BATCHES (1u << 12)
 #define STREAM_DIGEST_MOST 512		/* records left of a batch that is kept */
+#define STREAM_DIGEST_FEW 128		/* so few are kept in any case: they would be a gap */
 
 struct stream_digest_entry {
 	struct rec rec;
@@ -214,8 +215,8 @@ void stream_digest_free(struct stream_digest *);
 
 /*
  * Records [seq, seq + n), those left out with a bit in left_out.  Nothing is
- * kept of a batch of which more than half, or more than STREAM_DIGEST_MOST, are
- * left.  tag (NULL: all are 0) tells the tag of each that is kept.
+ * kept of a batch of which more than half (and STREAM_DIGEST_FEW), or more than
+ * STREAM_DIGEST_MOST, are left.  tag (NULL: all are 0) tells the tag of each that is kept.
  */
 void stream_digest_put(struct stream_digest *, uint64_t seq,
     const struct rec *, size_t n, const uint64_t *left_out,
