@@ -1,6 +1,6 @@
 /*
- * Walking.  Level by level by the rules, and at each level a look whether it
- * is one of the trail: from there on the slots of the trail are compared with
+ * Walking.  Level by level by the rules, the common ones from one word each, and
+ * at each level a look whether it is one of the trail: from there on the slots of the trail are compared with
  * what they held, innermost first and never beyond the first that differs, so
  * that only levels that have changed are walked.
  *
@@ -208,7 +208,7 @@ mark_level(struct walker *w, unsigned at, const struct level *l)
 	const struct mapped *m = &w->mapped;
 	struct mark *k = &w->mark[at];
 
-	w->at[near_slot(l->slot)] = (uint8_t)at;
+	w->at[at_of(l->slot)] = (uint8_t)at;
 	w->more[at] = (uint8_t)(l->flags & LEVEL_MORE);
 	k->from = l->slot - (uintptr_t)&mark_base;
 	k->not_pc = ~l->pc;
@@ -277,7 +277,7 @@ verified_run(struct walker *w, unsigned at, unsigned count)
 static inline unsigned
 joins(const struct walker *w, const struct level *l)
 {
-	unsigned i = w->at[near_slot(l->slot)];
+	unsigned i = w->at[at_of(l->slot)];
 	const struct level *t = &w->trail[i];
 
 	if (i < w->trail_at || t->slot != l->slot || t->pc != l->pc ||
@@ -322,8 +322,8 @@ power(unsigned n)
 }
 
 /*
- * Says whether a level hangs on rbp, and sums up the frames.  `needs` and `sum`
- * are those of what lies outside of it and become its own.
+ * The flags of a level with those that say whether it hangs on rbp.  *needs is
+ * what lies outside of it asks of it, and becomes what it asks itself.
  */
 static inline uint64_t
 level_flags(const struct level *l, bool *needs)
@@ -497,27 +497,23 @@ walk_near(struct walk *k, unsigned depth)
 
 	while (l < last && join == TRAIL) {
 		uint64_t rule = rules_near(&w->near, pc);
-		uintptr_t below = near_rbp(rule), kept, reload;
+		uintptr_t below = near_rbp(rule), up = near_cfa(rule), kept;
 		uint64_t uses = 0, module;
 
 		if (__builtin_expect(!near_leads(rule), 0))
 			break;
-		if (rule & NEAR_BY_RBP) {
-			uintptr_t up = rbp + near_cfa(rule) - sp;
-
-			if (up - 1 >= own_hi - sp || up < below ||
-			    up % WORD != 0)
+		if ((rule & NEAR_BY_RBP) != 0) {
+			up += rbp - sp;
+			if (up == 0 || up < below || up % WORD != 0)
 				break;
-			sp += up;
 			uses = LEVEL_USES_RBP;
-		} else {
-			if (near_cfa(rule) > own_hi - sp)
-				break;
-			sp += near_cfa(rule);
 		}
-		pc = mapped_peek(sp - WORD);
+		if (__builtin_expect(up > own_hi - sp, 0))
+			break;
+		pc = mapped_peek(sp + up - WORD);
 		if (__builtin_expect(!near_may(pc), 0))
 			break;
+		sp += up;
 		module = (rule & NEAR_MODULE) << LEVEL_MODULE;
 		l->flags = (l->flags & LEVEL_FAR) | uses | module;
 		l->sum = mixed(l->pc | module);
@@ -526,19 +522,17 @@ walk_near(struct walk *k, unsigned depth)
 		/* Whether rbp is kept there cannot be foreseen: no branch. */
 		kept = -(uintptr_t)(below != 0);
 		__asm__("" : "+r"(kept));
-		reload = (sp - below) & kept;
 		rbp ^= (rbp ^ mapped_peek(sp - WORD -
 		    ((below - WORD) & kept))) & kept;
 		l++;
 		l->slot = sp - WORD;
 		l->pc = pc;
 		l->rbp = rbp;
-		l->reload = reload;
+		l->reload = (sp - below) & kept;
 		l->flags = 0;
 		join = joins(w, l);
 	}
 	l->sp = sp;
-	l->via = 0;
 	if (k->n == 0 && join < TRAIL)
 		memo_soon(w, depth, (unsigned)(l - w->fresh), join,
 		    sum + w->trail[join].sum * factor);
@@ -649,6 +643,8 @@ walker_walk(struct walker *w, uintptr_t frame, unsigned depth,
 {
 	struct walk k = { .w = w, .join = TRAIL };
 
+	if (__builtin_expect(depth == 0, 0))
+		depth = 1;
 	mapped_begin(&w->mapped, frame);
 	walk(&k, frame, depth);
 	if (w->near.generation != generation)

@@ -26,8 +26,8 @@ struct level {
 	uintptr_t reload;	/* where rbp was read in the step to here; 0: it is the inner level's */
 	uint64_t sum;		/* of the trail: a hash of this frame and those further out; else of it alone */
 	uint64_t flags;		/* enum level_flags, and above them the module, 0 not known */
-	uintptr_t sp;		/* LEVEL_FAR, or where the walk stands */
-	uintptr_t via;		/* likewise: where sp was read in that step; 0: it was reckoned */
+	uintptr_t sp;		/* of LEVEL_FAR, and where the walk stands */
+	uintptr_t via;		/* of LEVEL_FAR: where sp was read in that step; 0: it was reckoned */
 };
 
 enum level_flags {
@@ -90,12 +90,12 @@ typedef uint64_t memo;
 #define MEMO_SETS 2048		/* a power of two: walker_memo() takes so many bits */
 #define MEMO_WAYS 4
 
-#define NEAR_SLOTS 1024		/* words of a stack that have a place of their own in w->at */
+#define AT_SLOTS 1024		/* words of a stack that have a place of their own in w->at */
 
 static inline unsigned
-near_slot(uintptr_t slot)
+at_of(uintptr_t slot)
 {
-	return (unsigned)(slot / sizeof(slot)) % NEAR_SLOTS;
+	return (unsigned)(slot / sizeof(slot)) % AT_SLOTS;
 }
 
 /* What a thread remembers of its walks. */
@@ -104,7 +104,7 @@ struct walker {
 	enum ring_end end;		/* of the last walk */
 	uint32_t trail_at;		/* trail[trail_at .. TRAIL) are levels, innermost first */
 	struct level fresh[RING_STACK_MAX + 1];
-	uint8_t at[NEAR_SLOTS];		/* where in the trail a level with such a slot was put last */
+	uint8_t at[AT_SLOTS];		/* where in the trail a level with such a slot was put last */
 	_Alignas(64) struct mark mark[TRAIL + MARK_ROUND];	/* of the trail's levels; what is behind never agrees */
 	uint8_t more[TRAIL + MORE_ROUND];	/* LEVEL_MORE or 0, of them; what is behind is 0 */
 	unsigned power_of;		/* what hash_of() last needed, and ... */
