@@ -158,6 +158,8 @@ put_counts(struct json *j, const struct nodes_look *look)
 		{ "est_blocks", WIRE_N_EST_BLOCKS },
 		{ "est_bytes", WIRE_N_EST_BYTES },
 		{ "lost", WIRE_N_LOST },
+		{ "unknown_free", WIRE_N_UNKNOWN_FREE },
+		{ "earlier", WIRE_N_EARLIER },
 		{ "sites_full", WIRE_N_SITES_FULL },
 		{ "walks", WIRE_N_WALKS },
 	};

@@ -1,0 +1,204 @@
+/*
+ * What the page says of a target that sleeps, was armed, or is sampled: never a
+ * word that lies, at any width.
+ */
+#include "../src/pagek/groups.h"
+#include "harness.h"
+#include "scene.h"
+
+#define PERIOD (512 * 1024)
+
+/* The same blocks, of a sample. */
+static void
+sample(void)
+{
+	struct blklist *list;
+	struct blk rows[64];
+	size_t n, i;
+
+	n = blklist_window(scene.list, BLKLIST_BY_ADDRESS, false, 0, rows, 64);
+	ck_assert_int_eq(blklist_new(&list, BLKLIST_LITERAL, 2048), 0);
+	blklist_sample(list, PERIOD);
+	for (i = 0; i < n; i++)
+		ck_assert_int_eq(blklist_put(list, &rows[i]), 0);
+	blklist_free(scene.list);
+	scene.list = list;
+	scene.look.list = list;
+	scene.look.sample = PERIOD;
+	scene_refresh(&scene);
+}
+
+static const struct { int cols, rows; } sizes[] = {
+	{ 80, 24 }, { 124, 30 }, { 40, 10 }, { 33, 7 }, { 20, 5 }, { 1, 1 },
+};
+
+START_TEST(dormant_target_is_not_an_empty_list)
+{
+	int cols = sizes[_i].cols, rows = sizes[_i].rows;
+
+	blklist_clear(scene.list);
+	scene.look.state = NODES_DORMANT;
+	scene_refresh(&scene);
+	compose(cols, rows);
+	assert_fits(cols, rows);
+	ck_assert(cols < 7 || shows("DORMANT"));
+	ck_assert(!shows(" 0 blocks"));
+	ck_assert(!shows("EMPTY"));
+	ck_assert(!shows("LIVE"));
+	if (cols == 80)
+		ck_assert(shows("- blocks") && shows("pagek arm"));
+}
+END_TEST
+
+START_TEST(armed_target_says_since_when)
+{
+	int cols = sizes[_i].cols, rows = sizes[_i].rows;
+
+	scene.look.armed_wall_ms = TARGET_MS - 1000;
+	scene_refresh(&scene);
+	compose(cols, rows);
+	assert_fits(cols, rows);
+	if (cols >= 40)
+		ck_assert(shows("armed 15:02:23, earlier blocks not"));
+	/* Also when it has ended, for the list is as it was. */
+	scene.look.state = NODES_ENDED;
+	compose(cols, rows);
+	if (rows >= 24)
+		ck_assert(shows("armed 15:02:23, earlier blocks not"));
+}
+END_TEST
+
+START_TEST(totals_of_a_sample_are_marked_and_its_rows_are_real)
+{
+	int cols = sizes[_i].cols, rows = sizes[_i].rows;
+	char blocks[32];
+
+	sample();
+	compose(cols, rows);
+	assert_fits(cols, rows);
+	ck_assert_uint_eq(page_view_total(&scene.view), 60);
+	ck_assert_uint_gt(page_view_blocks(&scene.view), 10000);
+	base_group_digits(blocks, sizeof blocks,
+	    page_view_blocks(&scene.view));
+	if (cols >= 80) {
+		ck_assert(shows("sampled 1/512k"));
+		ck_assert(shows("~"));
+		ck_assert(shows(blocks));
+		ck_assert(shows("7f3c04001040  65,536"));
+		ck_assert(!shows("   60 blocks"));
+	} else if (cols >= 33) {
+		ck_assert(shows("SAMPLED 1/512k"));
+		ck_assert(shows("~"));
+	}
+}
+END_TEST
+
+START_TEST(end_of_a_sampled_target_tells_an_estimate)
+{
+	sample();
+	scene.look.state = NODES_ENDED;
+	scene_refresh(&scene);
+	compose(80, 24);
+	ck_assert(shows("ENDED"));
+	ck_assert(shows("sampled 1/512k"));
+	ck_assert(shows(" blocks were live"));
+	ck_assert(!shows("; 60 blocks"));
+}
+END_TEST
+
+START_TEST(paused_picture_of_a_sample_has_its_estimates)
+{
+	uint64_t blocks, bytes;
+
+	sample();
+	blocks = page_view_blocks(&scene.view);
+	bytes = page_view_bytes(&scene.view);
+	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	page_view_frozen(&scene.view, &page);
+	ck_assert_uint_eq(page_view_blocks(&scene.view), blocks);
+	ck_assert_uint_eq(page_view_bytes(&scene.view), bytes);
+	/* Groups are made from the copy. */
+	page_set_group(&page, 1);
+	compose(80, 24);
+	ck_assert_uint_eq(page.groups->total.blocks, blocks);
+	ck_assert_uint_eq(page.groups->total.bytes, bytes);
+}
+END_TEST
+
+START_TEST(groups_of_a_sample_add_up_to_its_estimate)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	sample();
+	page_set_group(&page, 1);
+	compose(sizes[_i].cols, sizes[_i].rows);
+	assert_fits(sizes[_i].cols, sizes[_i].rows);
+	ck_assert_uint_eq(page.groups->total.blocks,
+	    scene.view.counts->est_blocks);
+	for (i = 0; i < page.groups->nrow; i++)
+		sum += page.groups->row[i].total.blocks;
+	ck_assert_uint_ge(sum + page.groups->nrow,
+	    page.groups->total.blocks);
+	ck_assert_uint_le(sum, page.groups->total.blocks +
+	    page.groups->nrow);
+	if (sizes[_i].cols < 80)
+		return;
+	ck_assert(shows("%"));
+	for (i = 4; i < 6; i++)
+		ck_assert_ptr_nonnull(strchr(pic.line[i].text, '~'));
+	/* The open group's sums too. */
+	ck_assert(page_open_group(&page, &scene.view));
+	compose(80, 24);
+	ck_assert(shows(" of ~"));
+	ck_assert(shows(" listed"));
+}
+END_TEST
+
+START_TEST(period_reads_as_it_was_given)
+{
+	static const struct { uint64_t period; const char *text; } t[] = {
+		{ 512 * 1024, "1/512k" }, { 1 << 20, "1/1M" },
+		{ 1000, "1/1000" }, { 1, "1/1" }, { 1536, "1/1536" },
+		{ UINT64_C(1) << 40, "1/1T" },
+		{ (UINT64_C(1) << 40) - 1, "1/1099511627775" },
+	};
+	char text[PAGE_SAMPLE_TEXT];
+
+	for (size_t i = 0; i < BASE_NELEM(t); i++) {
+		page_sample_text(t[i].period, text);
+		ck_assert_str_eq(text, t[i].text);
+	}
+	ck_assert_str_eq(page_about(0), "");
+	ck_assert_str_eq(page_about(1), "~");
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("page: arming and samples");
+	TCase *t = tcase_create("words");
+
+	tcase_add_checked_fixture(t, setup_target, teardown);
+	tcase_add_loop_test(t, dormant_target_is_not_an_empty_list, 0,
+	    BASE_NELEM(sizes));
+	tcase_add_loop_test(t, armed_target_says_since_when, 0,
+	    BASE_NELEM(sizes));
+	tcase_add_loop_test(t,
+	    totals_of_a_sample_are_marked_and_its_rows_are_real, 0,
+	    BASE_NELEM(sizes));
+	tcase_add_test(t, end_of_a_sampled_target_tells_an_estimate);
+	tcase_add_test(t, period_reads_as_it_was_given);
+	suite_add_tcase(s, t);
+	t = tcase_create("sums");
+	tcase_add_checked_fixture(t, setup_stacks, teardown);
+	tcase_add_test(t, paused_picture_of_a_sample_has_its_estimates);
+	/* Where there is no room for rows none are made. */
+	tcase_add_loop_test(t, groups_of_a_sample_add_up_to_its_estimate, 0,
+	    4);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)

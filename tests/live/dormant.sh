@@ -1,0 +1,212 @@
+#!/bin/sh
+# A real program that sleeps under its node: armed by a page, by a command, and
+# sent to sleep again, without a restart.  Needs tmux.
+set -u
+LC_ALL=C.UTF-8
+export LC_ALL
+unset NO_COLOR CLICOLOR_FORCE TMUX
+. "$(dirname "$0")/lib.sh"
+
+t() {
+	tmux -u -S "$tmp/tmux" -f /dev/null "$@"
+}
+
+stop() {
+	[ -z "${run:-}" ] || { kill "$run" "$pid" 2>/dev/null; wait "$run"; }
+	t kill-server
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap stop EXIT
+trap 'exit 1' INT TERM HUP
+
+# One session stays, so that the server does not come and go with the others.
+t new-session -d -s hold -x 80 -y 24 'exec cat'
+
+# Holds 20 blocks of 7,777 bytes; each byte on its input makes it allocate one
+# of 9,999 more, and a block of before is freed for it.
+cat >"$tmp/sleeper.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *before[20], *volatile after[1000];
+int main(void)
+{
+	int n = 0;
+	char c;
+
+	for (int i = 0; i < 20; i++)
+		before[i] = malloc(7777);
+	while (read(0, &c, 1) == 1) {
+		if (n < 20)
+			free(before[n]);
+		after[n++] = malloc(9999);
+		if (write(1, ".", 1) < 0)
+			break;
+	}
+	return 0;
+}
+C
+cc -O1 -fno-builtin -o "$tmp/sleeper" "$tmp/sleeper.c" || exit 1
+mkfifo "$tmp/in"
+"$B/pagek" run -b -o "$tmp/text" --dormant --report "$tmp/report" -- \
+    "$tmp/sleeper" <"$tmp/in" >"$tmp/out" &
+run=$!
+exec 7>"$tmp/in"
+
+targets() {
+	"$B/pagek" targets
+}
+
+is_there() {
+	pid=$(targets | sed -n 's/^pid:\([0-9]*\) *sleeper.*/\1/p')
+	[ -n "$pid" ]
+}
+until_true 10 is_there || exit 1
+
+# Until the program has done it.
+step() {
+	printf x >&7
+	steps=$((${steps:-0} + 1))
+	until_true 10 sh -c "[ \$(wc -c <'$tmp/out') -ge $steps ]"
+}
+
+state_is() {
+	targets | grep -q "^pid:$pid  *sleeper  *$1 "
+}
+
+sleeps() {
+	state_is DORMANT && targets | grep "^pid:$pid" | grep -q ' - *- '
+}
+rule "a target that nobody has armed is DORMANT, and its blocks are not 0" sleeps
+
+refuses() {
+	"$B/pagek" "$@" "pid:$pid" >"$tmp/said" 2>"$tmp/why"
+	[ $? = 3 ] && grep -q DORMANT "$tmp/why"
+}
+looks_once() {
+	refuses list && [ ! -s "$tmp/said" ] && refuses tree &&
+	    refuses export --folded && refuses --once && sleeps
+}
+rule "who looks once arms nothing and is told why there is nothing" looks_once
+
+step
+shot() {
+	t capture-pane -p -t p
+}
+shows() {
+	shot | grep -qE -- "$1"
+}
+go() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x "$1" -y "$2" "$B/pagek $3"
+	t resize-window -t p -x "$1" -y "$2"
+}
+
+looks_only() {
+	for size in '80 24' '40 10'; do
+		go $size "--look-only pid:$pid" && until_true 10 shows DORMANT &&
+		    ! shows 'LIVE|EMPTY| 0 blocks' || { shot; return 1; }
+	done
+	sleeps
+}
+rule "a page that only looks shows DORMANT at 80x24 and at 40x10" looks_only
+
+page_arms() {
+	go 80 24 "pid:$pid" &&
+	    until_true 10 shows 'armed [0-9:]{8}, earlier blocks not listed' &&
+	    state_is LIVE || { shot; return 1; }
+	step && step
+	until_true 10 shows '2 blocks' && shows 'earlier 2' &&
+	    [ "$(shot | grep -c ' 9,999 ')" = 2 ] && ! shows ' 7,777 ' ||
+	    { shot; return 1; }
+}
+rule "a page that opens it arms it: blocks since then, earlier frees counted" page_arms
+
+small() {
+	go 40 10 "pid:$pid" && until_true 10 shows 'armed [0-9:]{8}' &&
+	    until_true 10 shows ' 270F ' || { shot; return 1; }
+}
+rule "a second page sees the same list, at 40x10 too" small
+
+# So many blocks of 9,999 bytes, once the node has been at the rings.
+lists() {
+	[ "$("$B/pagek" list "pid:$pid" | grep -c ' 9999 ')" = "$1" ]
+}
+
+stays() {
+	t kill-session -t p
+	until_true 10 lists 2
+}
+rule "the list outlasts the last page" stays
+
+disarms() {
+	"$B/pagek" disarm "pid:$pid" | grep -q DORMANT && sleeps && step &&
+	    sleeps
+}
+rule "pagek disarm lets it sleep" disarms
+
+arms() {
+	"$B/pagek" arm "pid:$pid" | grep -q armed && step &&
+	    until_true 10 lists 1 &&
+	    "$B/pagek" arm "pid:$pid" | grep -q armed &&
+	    "$B/pagek" list --format json "pid:$pid" | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+assert j["since"] == "arming" and j["armed"].endswith("Z"), j
+assert j["estimated"] is False and j["sample_period"] is None, j
+assert len(j["blocks"]) == 1 and j["blocks"][0]["size"] == 9999, j
+assert j["keeper"]["earlier"] >= 1 and j["keeper"]["unknown_free"] == 0, j
+'
+}
+rule "pagek arm wakes it again, with a list that begins there" arms
+
+keys() {
+	go 80 24 "--look-only pid:$pid" && until_true 10 shows 'armed' || return 1
+	t send-keys -t p ':disarm' Enter
+	until_true 10 shows DORMANT || { shot; return 1; }
+	t send-keys -t p ':arm' Enter
+	until_true 10 shows 'armed [0-9:]{8}' || { shot; return 1; }
+	t send-keys -t p q
+}
+rule ":disarm and :arm do so from the page" keys
+
+none() {
+	"$B/pagek" arm pid:1 2>"$tmp/why"
+	[ $? = 3 ] && "$B/pagek" disarm 2>"$tmp/why"
+	[ $? = 2 ]
+}
+rule "what is not watched cannot be armed, and nothing is by default" none
+
+ends() {
+	"$B/pagek" disarm "pid:$pid" >/dev/null && exec 7>&- && wait "$run" &&
+	    grep -q '"dormant": true.*"armed_ms": null, "complete": false' "$tmp/report" &&
+	    grep -q '"allocs": null' "$tmp/report" &&
+	    grep -q 'NO DATA: it was dormant' "$tmp/text"
+}
+rule "what it did while it slept is null in the report, not 0" ends
+run=
+
+family() {
+	mkfifo "$tmp/in2"
+	"$B/pagek" run -b -o /dev/null --dormant --report "$tmp/report2" -- \
+	    sh -c 'read line; (exec sort /dev/null); exec sort /dev/null' \
+	    <"$tmp/in2" &
+	run=$!
+	exec 7>"$tmp/in2"
+	pid=
+	there() {
+		pid=$(targets | sed -n 's/^pid:\([0-9]*\) *sh  *DORMANT.*/\1/p')
+		[ -n "$pid" ]
+	}
+	until_true 10 there && "$B/pagek" arm "pid:$pid" >/dev/null || return 1
+	echo >&7
+	exec 7>&-
+	wait "$run"
+	# Both sorts and the child that became one log, on the same wish.
+	[ "$(grep -c '"comm": "sort".*"dormant": false' "$tmp/report2")" = 2 ] &&
+	    ! grep '"comm": "sort"' "$tmp/report2" | grep -q '"allocs": 0,'
+}
+rule "children of an armed target, and what they run, are armed" family
+run=
+
+say_result
