@@ -40,6 +40,7 @@ struct rig {
 	int fds[2];
 	int64_t now;
 	bool piecemeal;			/* passes take only some, now more, now less */
+	void (*on_control)(struct rig *);	/* in the middle of a pass */
 	/* what the sink has been told */
 	uint64_t records, allocs, frees, failed, undone, ranges, controls;
 	uint64_t duplicates, unknown;	/* an address did not alternate */
@@ -116,6 +117,8 @@ rig_control(void *arg, const struct rec *r, int64_t near_ms)
 
 	(void)near_ms;
 	rig->controls++;
+	if (rig->on_control != NULL)
+		rig->on_control(rig);
 	if (rig->nlog < RIG_LOG)
 		rig->log[rig->nlog++] = *r;
 }
