@@ -44,14 +44,14 @@ START_TEST(draws_have_the_mean_that_was_asked_for)
 }
 END_TEST
 
-/* Up to which draw the bins reach that share out all draws alike. */
+/* Bins that share out all draws alike. */
 static unsigned
 bin_of(uint64_t draw, double period)
 {
 	/* The chance of less than this one, and of no more. */
 	double low = -expm1(-((double)draw - 1) / period);
 
-	return (unsigned)(low * BINS);
+	return low < 1 ? (unsigned)(low * BINS) : BINS - 1;
 }
 
 START_TEST(draws_are_spread_as_the_exponential_is)
