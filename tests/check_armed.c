@@ -343,6 +343,26 @@ START_TEST(failed_requests_are_logged_whole)
 }
 END_TEST
 
+/* Also those that are too small to be due. */
+START_TEST(small_requests_that_fail_are_logged_too)
+{
+	struct hello *exact = hello_start(HELLO_SERVE);
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+
+	watch(exact, &r, "targets/failing", NULL, NULL, NULL);
+	h->sample = UINT64_C(1) << 40;
+	watch(h, &r, "targets/failing", NULL, NULL, NULL);
+	ck_assert_int_ge(hello_value(&r, "failed"), 21);
+	/* libc's own among them. */
+	ck_assert_uint_ge(counts(h, 0)->failed, 21);
+	ck_assert_uint_eq(counts(h, 0)->failed, counts(exact, 0)->failed);
+	ck_assert_uint_eq(counts(h, 0)->allocs, 0);
+	hello_free(h);
+	hello_free(exact);
+}
+END_TEST
+
 START_TEST(blocks_of_the_api_are_logged_whole)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
@@ -397,6 +417,7 @@ suite(void)
 	tcase_add_test(tc,
 	    what_is_listed_of_a_sample_is_live_and_estimates_the_rest);
 	tcase_add_test(tc, failed_requests_are_logged_whole);
+	tcase_add_test(tc, small_requests_that_fail_are_logged_too);
 	tcase_add_test(tc, blocks_of_the_api_are_logged_whole);
 	tcase_add_test(tc, a_sampled_operator_goes_by_its_own_type);
 	suite_add_tcase(s, tc);
