@@ -16,6 +16,15 @@
  *
  * An operator that the program defines is found before ours, and those of the
  * library that forward to it end there: it is seen as the mallocs it makes.
+ *
+ * An operator of which nothing is to be logged, as far as one can tell before,
+ * opens no scope.
+ *
+ * Known limits
+ *	In a process that samples, a small request that fails is logged as the
+ *	malloc in which it did; by an allocator's own operators, which do not
+ *	come there, it is not logged.
+ *	An arming between an operator and its malloc leaves the name of malloc.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
