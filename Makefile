@@ -183,6 +183,11 @@ $B/bench/libmtrace.so: bench/peers/mtrace.c
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $< \
 		-l:libc_malloc_debug.so.0
 
+# What a program pays that lives for no time.
+$B/bench/start: bench/start.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -o $@ $<
+
 # What a ring and the block list cost on their own; run by hand.
 $B/bench/%: bench/%.c $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 	@mkdir -p $(@D)
