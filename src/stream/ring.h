@@ -78,24 +78,14 @@
 #define RING_AREA_NAME "pagek-ring"
 
 /*
- * The rings of one target, 64 MiB of records in all.  A thread begins with a
- * small one, which is all that most threads ever need, and takes a larger one
- * beside it when that is full; both are its own until it ends.  It writes into
- * one of them at a time, and what order the two need the tickets give; a
- * control record has none, so nobody changes rings while one is undrained.
- * Pages are taken only as they are used, and given back by a thread that has
- * become calm.  Small ones first, for a keeper looks at each ring up to the
- * last that has ever been taken.
+ * The rings of one target, 64 MiB of records in all: threads that come first
+ * take the large ones, for they allocate most; a ring is handed back when its
+ * thread ends.  Pages are taken only as they are used.
  */
-#define RING_SMALL 2048		/* records: 64 KiB */
-#define RING_MIDDLE 32768	/* 1 MiB */
-#define RING_LARGE 131072	/* 4 MiB */
-
 #define RING_CLASS_LIST(X) \
-	X(8, RING_SMALL) \
-	X(8, RING_LARGE) \
-	X(28, RING_MIDDLE) \
-	X(56, RING_SMALL)
+	X(8, 131072)	/* 8 rings of 4 MiB */ \
+	X(28, 32768)	/* 28 of 1 MiB */ \
+	X(64, 2048)	/* 64 of 64 KiB */
 
 #define RING_COUNT 100		/* sum of the first column */
 #define RING_COMMON RING_COUNT	/* index of the common ring in rings[] and tails[] */
