@@ -12,11 +12,15 @@ static struct keeper *
 join(const char *name, pid_t pid, bool forked, const struct keeper *kin,
     bool *goes_on)
 {
+	const uint32_t magic = RING_MAGIC;
 	struct keeper *k;
 	int fds[2];
 
 	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, fds), 0);
+	/* It takes its rings, and logs nothing. */
+	ck_assert_int_eq(pwrite(fds[0], &magic, sizeof magic,
+	    offsetof(struct ring_area, magic)), sizeof magic);
 	close(fds[0]);
 	close(fds[1]);
 	k->pid = pid;
@@ -357,6 +361,26 @@ START_TEST(image_after_an_exec_is_as_the_one_before)
 }
 END_TEST
 
+/* An empty list of it would say that it held nothing. */
+START_TEST(dormant_image_is_no_data_once_it_is_over)
+{
+	struct keeper *ended, *execed;
+	struct page p;
+	bool goes_on;
+
+	ended = dormant_up(&p);
+	execed = join("ALLOCLOG.next.8", 8, false, NULL, &goes_on);
+	tree_end_image(ended, WIRE_S_ENDED, 0, NULL);
+	tree_end_image(execed, WIRE_S_EXECED, -1, NULL);
+	ck_assert_int_eq(ended->state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(execed->state, WIRE_S_NO_DATA);
+	ck_assert_ptr_nonnull(strstr(execed->reason, "exec"));
+	ck_assert(!keeper_complete(execed));
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
 START_TEST(page_without_the_role_cannot_arm)
 {
 	struct wire_msg r;
@@ -446,6 +470,7 @@ suite(void)
 	tcase_add_test(t,
 	    child_welcomed_before_its_parent_was_armed_begins_anew);
 	tcase_add_test(t, image_after_an_exec_is_as_the_one_before);
+	tcase_add_test(t, dormant_image_is_no_data_once_it_is_over);
 	tcase_add_test(t, page_without_the_role_cannot_arm);
 	tcase_add_test(t, generator_can_neither_be_armed_nor_sleep);
 	tcase_add_test(t, sample_is_told_and_estimated);

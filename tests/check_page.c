@@ -250,6 +250,27 @@ START_TEST(rate_and_cost_are_taken_once_a_second)
 }
 END_TEST
 
+START_TEST(rate_is_not_told_while_records_are_skipped)
+{
+	page.layout = PAGE_WIDE;
+	compose(80, 24);
+	scene.look.total_records += 4000;
+	scene.look.behind = true;
+	scene.view.now.ns += 1000000000;
+	compose(80, 24);
+	ck_assert(!shows("/s "));
+	scene.look.behind = false;
+	scene.look.settled = false;
+	scene.view.now.ns += 1000000000;
+	compose(80, 24);
+	ck_assert(!shows("/s "));
+	scene.look.settled = true;
+	scene.view.now.ns += 1000000000;
+	compose(80, 24);
+	ck_assert(shows("0 /s "));
+}
+END_TEST
+
 START_TEST(rate_text_has_four_digits_at_most)
 {
 	static const struct {
@@ -431,6 +452,7 @@ page_suite(void)
 	tcase_add_test(target, end_of_a_target_shows_through_a_pause);
 	tcase_add_test(target, counter_that_moved_is_marked_for_ten_seconds);
 	tcase_add_test(target, rate_and_cost_are_taken_once_a_second);
+	tcase_add_test(target, rate_is_not_told_while_records_are_skipped);
 	suite_add_tcase(s, target);
 
 	tcase_add_checked_fixture(line, setup_note, teardown);

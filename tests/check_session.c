@@ -298,6 +298,7 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 	for (int i = 0; i < 3; i++)
 		answer_all_while(write_and_forget);
 	ck_assert(look->listed);
+	ck_assert(look->behind);
 	ck_assert_int_eq(look->state, NODES_LIVE);
 	ck_assert_uint_gt(look->lost[STREAM_OVERWRITTEN], 0);
 	/* What lives throughout is there, and nothing that is not. */
@@ -307,6 +308,7 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 4);
 	ck_assert(look->settled);
+	ck_assert(!look->behind);
 	assert_same(session, &model, "followed again", 0);
 }
 END_TEST
@@ -458,6 +460,40 @@ START_TEST(exec_is_followed_to_the_newer_image)
 	ck_assert_int_eq(nodes_session_look(session)->state, NODES_LIVE);
 	ck_assert_str_eq(nodes_session_look(session)->target_name, "next");
 	assert_same(session, &second, "exec", 0);
+}
+END_TEST
+
+START_TEST(dormant_end_is_no_data_and_says_why)
+{
+	strcpy(model.reason, "it was dormant when it ended");
+	model.state = WIRE_S_NO_DATA;
+	peer_cycles(&peer, session, 3);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_NO_DATA);
+	ck_assert_str_eq(nodes_session_look(session)->reason,
+	    model.reason);
+	peer_cycles(&peer, session, 60);
+	ck_assert_int_eq(nodes_session_look(session)->state, NODES_NO_DATA);
+	ck_assert_str_eq(nodes_session_look(session)->reason,
+	    model.reason);
+}
+END_TEST
+
+START_TEST(exec_of_a_dormant_image_is_followed)
+{
+	const struct nodes_look *look = nodes_session_look(session);
+
+	strcpy(model.reason, "it was dormant when it called exec");
+	model.state = WIRE_S_NO_DATA;
+	peer_cycles(&peer, session, 3);
+	ck_assert_int_eq(look->state, NODES_NO_DATA);
+	second.gone = false;
+	second.pid = 42;
+	strcpy(second.name, "ALLOCLOG.next.42");
+	strcpy(second.comm, "next");
+	second.state = WIRE_S_DORMANT;
+	peer_cycles(&peer, session, 60);
+	ck_assert_int_eq(look->state, NODES_DORMANT);
+	ck_assert_str_eq(look->target_name, "next");
 }
 END_TEST
 
@@ -881,6 +917,8 @@ session_suite(void)
 	tcase_add_test(tc, garbage_ends_the_link_and_not_the_page);
 	tcase_add_test(tc, an_ended_stream_is_read_to_its_end);
 	tcase_add_test(tc, exec_is_followed_to_the_newer_image);
+	tcase_add_test(tc, dormant_end_is_no_data_and_says_why);
+	tcase_add_test(tc, exec_of_a_dormant_image_is_followed);
 	tcase_add_test(tc, exec_into_the_unwatched_is_an_end);
 	tcase_add_test(tc, the_target_with_most_live_bytes_is_chosen);
 	tcase_add_test(tc, since_click_takes_no_snapshot);

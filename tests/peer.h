@@ -33,6 +33,7 @@
 struct model {
 	char name[64];
 	char comm[16];
+	char reason[80];
 	uint8_t epoch[WIRE_EPOCH];
 	pid_t pid;
 	uint32_t state;
@@ -396,6 +397,7 @@ answer_stat(struct peer *p, const struct wire_msg *q)
 	} else if (m != NULL) {
 		st->pid = (uint32_t)m->pid;
 		st->comm = wire_text(m->comm);
+		st->reason = wire_text(m->reason);
 		st->state = m->state;
 		st->n[WIRE_N_LIVE_BYTES] = m->live_bytes;
 		st->n[WIRE_N_LOST] = m->lost;

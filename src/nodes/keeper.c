@@ -554,11 +554,14 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 			state = WIRE_S_NO_DATA;
 			reason = "it could not take the rings that it was "
 			    "given, or not in time";
-		} else if (k->arming.asleep && state == WIRE_S_ENDED) {
+		} else if (k->arming.asleep) {
+			/* An empty list would say that it held nothing. */
 			k->missed = true;
+			reason = state == WIRE_S_EXECED ?
+			    "it was dormant when it called exec: nothing was "
+			    "logged" :
+			    "it was dormant when it ended: nothing was logged";
 			state = WIRE_S_NO_DATA;
-			reason = "it was dormant when it ended: nothing was "
-			    "logged";
 		} else {
 			keep_due(k);
 		}

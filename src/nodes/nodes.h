@@ -173,6 +173,7 @@ struct nodes_look {
 	int exec_error;			/* errno of a command that could not be run; 0 */
 	const char *trouble;		/* run: what the node itself could not do; "" nothing */
 	bool settled;			/* the snapshot is in: the list is whole */
+	bool behind;			/* records are skipped, to be mended by another snapshot */
 	bool listed;			/* it was so once: the list is that one while it is taken anew */
 	bool complete;			/* nothing was lost since the start */
 	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */

@@ -150,7 +150,10 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	take_choice(s, best);
 }
 
-/* The watched image has called exec: the newer image of its pid, if there. */
+/*
+ * The watched image has called exec, or was dormant to its end, which may have
+ * been an exec: the newer image of its pid, if there.
+ */
 static void
 take_follower(struct nodes_session *s, const struct nodes_target *t)
 {
@@ -159,11 +162,17 @@ take_follower(struct nodes_session *s, const struct nodes_target *t)
 		take_choice(s, t);
 		return;
 	}
+	if (t != NULL && t->state == WIRE_S_NO_DATA)
+		set_state(s, NODES_NO_DATA, t->reason);
 	if (++s->follow_tries < FOLLOW_TRIES) {
 		go(s, SESSION_CHOOSE, 1);
 		return;
 	}
 	s->follow = 0;
+	if (t != NULL && t->state == WIRE_S_NO_DATA) {
+		take_choice(s, t);
+		return;
+	}
 	go(s, SESSION_STAND, 0);
 	set_state(s, NODES_ENDED, "it called exec, and the new image is "
 	    "not watched");
@@ -343,6 +352,7 @@ session_drained(struct nodes_session *s)
 {
 	switch (s->stream_state) {
 	case WIRE_S_EXECED:
+	case WIRE_S_NO_DATA:
 		s->follow = s->look.pid;
 		s->follow_tries = 0;
 		if (s->follow != 0) {
@@ -356,10 +366,6 @@ session_drained(struct nodes_session *s)
 		set_state(s, NODES_CORRUPT, "its ring was damaged: the "
 		    "stream is detached");
 		standing_ask(s, true);
-		return;
-	case WIRE_S_NO_DATA:
-		go(s, SESSION_CHOOSE, SECOND);
-		set_state(s, NODES_NO_DATA, "its allocator is not hooked");
 		return;
 	default:
 		break;

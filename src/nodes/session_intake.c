@@ -103,6 +103,7 @@ settle(struct nodes_session *s)
 	char count[32];
 
 	publish(s);
+	s->look.behind = false;
 	if (!s->mending)
 		return;
 	s->mending = false;
@@ -566,6 +567,7 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 	s->stream_state = data->state;
 	if (take_losses(s, data)) {
 		s->torn = s->step == SESSION_LOAD;
+		s->look.behind = true;
 		if (!s->torn)
 			s->again = true;
 		else if (merge_complete(&s->merge))

@@ -178,7 +178,9 @@ sample_second(struct page *page, const struct page_view *v)
 		page->cost_max_us = v->look->cycle_us_max;
 	if (page->sampled && ns < 1000000000)
 		return;
-	page->rated = page->sampled && records >= page->sample_records;
+	/* Records that nobody reads are not to be taken for none. */
+	page->rated = page->sampled && records >= page->sample_records &&
+	    v->look->settled && !v->look->behind;
 	if (page->rated)
 		page->rate = (uint64_t)((double)(records -
 		    page->sample_records) * 1e9 / (double)ns + 0.5);
