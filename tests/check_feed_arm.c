@@ -591,7 +591,7 @@ END_TEST
 static Suite *
 suite(void)
 {
-	Suite *s = suite_create("arm");
+	Suite *s = suite_create("feed: arming");
 	TCase *tc = tcase_create("word");
 
 	tcase_add_test(tc, a_feed_is_born_armed);

@@ -452,7 +452,7 @@ END_TEST
 static Suite *
 suite(void)
 {
-	Suite *s = suite_create("arming");
+	Suite *s = suite_create("node: arming");
 	TCase *t = tcase_create("rules");
 
 	tcase_add_test(t, target_of_a_dormant_node_sleeps_until_it_is_armed);

@@ -211,7 +211,7 @@ END_TEST
 static Suite *
 suite(void)
 {
-	Suite *s = suite_create("walk");
+	Suite *s = suite_create("page: walk");
 	TCase *t = tcase_create("walk");
 
 	tcase_add_checked_fixture(t, setup, teardown);

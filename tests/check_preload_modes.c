@@ -396,7 +396,7 @@ END_TEST
 static Suite *
 suite(void)
 {
-	Suite *s = suite_create("armed");
+	Suite *s = suite_create("preload: dormant and sampled");
 	TCase *tc = tcase_create("dormant");
 
 	tcase_set_timeout(tc, 120);
