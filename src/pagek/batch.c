@@ -347,7 +347,8 @@ no_news(void *arg)
 }
 
 int
-batch_watch(const struct options *o, uv_loop_t *loop,
+batch_visit(const struct options *o, uv_loop_t *loop,
+    bool (*fits)(const struct nodes_look *),
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
 {
 	struct nodes_session_opts opts = { 0 };
@@ -370,10 +371,22 @@ batch_watch(const struct options *o, uv_loop_t *loop,
 	} else {
 		pump_settled(loop, s, o->timeout_ms);
 		look = nodes_session_look(s);
-		/* What nobody has logged is not an empty list. */
-		status = look->listed && look->state != NODES_DORMANT ?
-		    run(o, loop, s) : batch_status(o, look);
+		status = fits(look) ? run(o, loop, s) : batch_status(o, look);
 	}
 	pump_down(loop, s, link);
 	return status;
+}
+
+/* What nobody has logged is not an empty list. */
+static bool
+has_list(const struct nodes_look *look)
+{
+	return look->listed && look->state != NODES_DORMANT;
+}
+
+int
+batch_watch(const struct options *o, uv_loop_t *loop,
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
+{
+	return batch_visit(o, loop, has_list, run);
 }

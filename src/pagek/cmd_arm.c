@@ -50,9 +50,14 @@ tell(const struct options *o, const struct nodes_look *look)
 static int
 ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	int err = nodes_session_arm(s, o->command == COMMAND_ARM ?
-	    WIRE_ARM_HOLD : WIRE_ARM_OFF);
+	int err;
 
+	if (nodes_session_look(s)->state == NODES_ENDED) {
+		complain("%s: the target has ended", o->target.word);
+		return PAGEK_NO_TARGET;
+	}
+	err = nodes_session_arm(s, o->command == COMMAND_ARM ?
+	    WIRE_ARM_HOLD : WIRE_ARM_OFF);
 	if (err == -ENOENT) {
 		complain("%s: no live target can be %s there", o->target.word,
 		    o->command == COMMAND_ARM ? "armed" : "disarmed");
@@ -65,44 +70,16 @@ ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	return tell(o, nodes_session_look(s));
 }
 
-static void
-no_news(void *arg)
+/* An end is no error elsewhere, but nothing can be done here. */
+static bool
+can_be_asked(const struct nodes_look *look)
 {
-	(void)arg;
+	return look->state == NODES_LIVE || look->state == NODES_DORMANT ||
+	    look->state == NODES_ENDED;
 }
 
 int
 cmd_arm(const struct options *o, uv_loop_t *loop)
 {
-	struct nodes_session_opts opts = { 0 };
-	struct nodes_session *s = NULL;
-	struct nodes_link *link = NULL;
-	const struct nodes_look *look;
-	char why[512];
-	int status, err;
-
-	options_session(o, &opts);
-	status = target_open(o, loop, &link, &opts, why, sizeof why);
-	if (status != PAGEK_OK) {
-		complain("%s", why);
-		return status;
-	}
-	err = nodes_session_open(&s, link, &opts, no_news, NULL);
-	if (err < 0) {
-		complain("cannot ask: %s", strerror(-err));
-		status = PAGEK_FAILED;
-	} else {
-		pump_settled(loop, s, o->timeout_ms);
-		look = nodes_session_look(s);
-		status = look->state == NODES_LIVE ||
-		    look->state == NODES_DORMANT ? ask(o, loop, s) :
-		    batch_status(o, look);
-		/* An end is no error elsewhere, but nothing was done here. */
-		if (status == PAGEK_OK && look->state == NODES_ENDED) {
-			complain("%s: the target has ended", o->target.word);
-			status = PAGEK_NO_TARGET;
-		}
-	}
-	pump_down(loop, s, link);
-	return status;
+	return batch_visit(o, loop, can_be_asked, ask);
 }

@@ -86,9 +86,15 @@ int batch_top(const struct options *, uv_loop_t *, struct nodes_session *);
 int batch_status(const struct options *, const struct nodes_look *);
 
 /*
- * Opens a session of the target, waits until its list is whole, and calls
- * `run`, which returns the exit status.
+ * Opens a session of the target, waits until it has settled, and calls `run`,
+ * which returns the exit status; where the target's state is not one that
+ * `fits`, the status is batch_status().
  */
+int batch_visit(const struct options *, uv_loop_t *,
+    bool (*fits)(const struct nodes_look *),
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
+
+/* The same for commands that look at the list: once there is one. */
 int batch_watch(const struct options *, uv_loop_t *,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
 
