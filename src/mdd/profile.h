@@ -53,8 +53,6 @@ struct table {
 	unsigned bits;		/* of the number of slots; 0: none yet */
 };
 
-/* Makes room for one more.  -ENOMEM. */
-int table_grow(struct table *, size_t size);
 void table_clear(struct table *);
 void table_fini(struct table *);
 

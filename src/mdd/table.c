@@ -24,8 +24,9 @@ fill(struct table *t, size_t size)
 	}
 }
 
-int
-table_grow(struct table *t, size_t size)
+/* Makes room for one more. */
+static int
+grow(struct table *t, size_t size)
 {
 	unsigned bits = t->bits == 0 ? FIRST_BITS : t->bits;
 	uint32_t *slot;
@@ -61,7 +62,7 @@ table_put(struct table *t, size_t size, uint64_t key, bool *added)
 	*added = found < 0;
 	if (found >= 0)
 		return found;
-	if (table_grow(t, size) < 0)
+	if (grow(t, size) < 0)
 		return -ENOMEM;
 	mask = ((size_t)1 << t->bits) - 1;
 	for (at = table_home(t, key); t->slot[at] != 0; at = (at + 1) & mask)

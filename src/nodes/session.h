@@ -166,8 +166,6 @@ void watch_batch(struct nodes_session *, const struct blklist_batch *);
 void arm_found(struct nodes_session *);
 /* Its numbers have come. */
 void arm_standing(struct nodes_session *);
-/* Asks for what is wanted, unless that is on its way. */
-void arm_send(struct nodes_session *);
 
 /* --- session_standing.c ------------------------------------------------- */
 

@@ -61,8 +61,9 @@ on_armed(void *arg, int err, const struct wire_msg *msg)
 	s->news(s->arg);
 }
 
-void
-arm_send(struct nodes_session *s)
+/* Asks for what is wanted, unless that is on its way. */
+static void
+send_wish(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_ARM,
@@ -88,7 +89,7 @@ want(struct nodes_session *s, enum wire_arming arming)
 	s->wish = (int)arming;
 	s->look.arming = true;
 	s->look.arm_error = 0;
-	arm_send(s);
+	send_wish(s);
 }
 
 void
@@ -101,7 +102,7 @@ arm_found(struct nodes_session *s)
 	    s->wish == SESSION_NO_WISH)
 		want(s, WIRE_ARM_WATCH);
 	else
-		arm_send(s);
+		send_wish(s);
 }
 
 void

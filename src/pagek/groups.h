@@ -144,7 +144,6 @@ int page_members_begin(struct page *, const struct page_view *, bool bare);
 int page_members_next(struct page *, const struct page_view *, size_t at_most,
     bool *over);
 void page_members_free(struct page_members *);
-uint64_t page_members_total(const struct page_members *);
 /* Copies out up to n from `at` on. */
 size_t page_members_window(const struct page_members *, uint64_t at,
     struct blk *out, size_t n);

@@ -176,12 +176,6 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 	return 0;
 }
 
-uint64_t
-page_members_total(const struct page_members *m)
-{
-	return m != NULL ? m->shown.n : 0;
-}
-
 size_t
 page_members_window(const struct page_members *m, uint64_t at,
     struct blk *out, size_t n)
@@ -239,8 +233,8 @@ static uint64_t
 members_total(const struct page *page, const struct page_view *v)
 {
 	(void)v;
-	return page->groups != NULL ?
-	    page_members_total(page->groups->members) : 0;
+	return page->groups != NULL && page->groups->members != NULL ?
+	    page->groups->members->shown.n : 0;
 }
 
 static bool

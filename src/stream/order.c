@@ -477,9 +477,12 @@ common_release(struct order *o)
 	reader_claims_done(o->reader, n);
 }
 
-/* Runs all that is ready, and what that makes ready. */
-int
-order_merge(struct order *o)
+/*
+ * Runs all that is ready, and what that makes ready.  Comes to an early end
+ * when the pass may take no more: order_is_over().
+ */
+static int
+merge(struct order *o)
 {
 	int err = 0;
 
@@ -544,7 +547,7 @@ run_step(struct order *o)
 		o->step = ORDER_MERGE;
 		return start_round(o);
 	}
-	if ((err = order_merge(o)) != 0 || order_is_over(o))
+	if ((err = merge(o)) != 0 || order_is_over(o))
 		return err;
 	switch (o->step) {
 	case ORDER_MERGE:

@@ -211,8 +211,6 @@ uint64_t order_held(const struct order *);	/* seen and not delivered */
 int order_put(struct order *, const struct rec *);
 void order_lose(struct order *, unsigned cause, uint64_t count);
 void order_ready(struct order *, unsigned id);
-/* Comes to an early end when the pass may take no more: order_is_over(). */
-int order_merge(struct order *);
 bool order_turn(const struct order *, unsigned s, uint32_t ticket);
 int order_take_turn(struct order *, unsigned s, uint32_t ticket);
 int order_wait_turn(struct order *, unsigned id, unsigned s, uint32_t ticket);
