@@ -57,15 +57,6 @@ look_kin(int cols, int rows)
 	ck_assert_int_le(pic.rows, rows > 2 ? rows : 2);
 }
 
-static void
-later(void)
-{
-	int64_t ns = scene.view.now.ns + INT64_C(1000000000000);
-
-	scene_refresh(&scene);
-	scene.view.now.ns = ns;
-}
-
 /* --- the block ---------------------------------------------------------- */
 
 static const struct {

@@ -27,16 +27,6 @@ teardown_groups(void)
 	symbol_wrappers_free(wrappers);
 }
 
-/* So much later that groups may be taken again, whatever the last take cost. */
-static void
-later(void)
-{
-	int64_t ns = scene.view.now.ns + INT64_C(1000000000000);
-
-	scene_refresh(&scene);
-	scene.view.now.ns = ns;
-}
-
 static bool
 row_is(uint64_t at, const char *name)
 {

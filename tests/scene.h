@@ -391,6 +391,16 @@ static struct scene scene;
 static struct page page;
 static struct page_picture pic;
 
+/* So much later that groups may be taken again, whatever the last take cost. */
+static inline void
+later(void)
+{
+	int64_t ns = scene.view.now.ns + INT64_C(1000000000000);
+
+	scene_refresh(&scene);
+	scene.view.now.ns = ns;
+}
+
 static inline void
 setup(void)
 {

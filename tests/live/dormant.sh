@@ -2,25 +2,14 @@
 # A real program that sleeps under its node: armed by a page, by a command, and
 # sent to sleep again, without a restart.  Needs tmux.
 set -u
-LC_ALL=C.UTF-8
-export LC_ALL
-unset NO_COLOR CLICOLOR_FORCE TMUX
 . "$(dirname "$0")/lib.sh"
-
-t() {
-	tmux -u -S "$tmp/tmux" -f /dev/null "$@"
-}
+. "$(dirname "$0")/lib_terminal.sh"
 
 stop() {
 	[ -z "${run:-}" ] || { kill "$run" "$pid" 2>/dev/null; wait "$run"; }
-	t kill-server
-	rm -rf "$tmp"
+	end_terminal
 } >/dev/null 2>&1
 trap stop EXIT
-trap 'exit 1' INT TERM HUP
-
-# One session stays, so that the server does not come and go with the others.
-t new-session -d -s hold -x 80 -y 24 'exec cat'
 
 # Holds 20 blocks of 7,777 bytes; each byte on its input makes it allocate one
 # of 9,999 more, and a block of before is freed for it.
@@ -90,9 +79,6 @@ looks_once() {
 rule "who looks once arms nothing and is told why there is nothing" looks_once
 
 step
-shot() {
-	t capture-pane -p -t p
-}
 shows() {
 	shot | grep -qE -- "$1"
 }

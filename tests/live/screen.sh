@@ -2,25 +2,10 @@
 # Page K on a terminal: what it shows, at which size, and that the terminal is
 # as it was afterwards, whatever ended the page.  Needs tmux and bash.
 set -u
-LC_ALL=C.UTF-8
-export LC_ALL
-unset NO_COLOR CLICOLOR_FORCE TMUX
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
 here=$tmp/here
 mkdir "$here"
-
-t() {
-	tmux -u -S "$tmp/tmux" -f /dev/null "$@"
-}
-
-# One session stays, so that the server does not come and go with the others.
-t new-session -d -s hold -x 80 -y 24 'exec cat'
-trap 't kill-server >/dev/null 2>&1; rm -rf "$tmp"' EXIT
-trap 'exit 1' INT TERM HUP
-
-shot() {
-	t capture-pane -p -t p
-}
 
 shows() {
 	shot | grep -qF -- "$1"
