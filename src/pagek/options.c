@@ -304,43 +304,34 @@ set_plain(struct options *o, enum option_id id)
 		o->page.utc = true;
 }
 
+/* Options whose value is looked at before it is kept. */
+static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
+	[OPTION_FORMAT] = set_format,
+	[OPTION_SORT] = set_sort,
+	[OPTION_CLASSIC] = set_classic,
+	[OPTION_COLOR] = set_color,
+	[OPTION_LIST] = set_list,
+	[OPTION_SINCE] = set_since,
+	[OPTION_AT] = set_at,
+	[OPTION_FPS] = set_fps,
+	[OPTION_MAX] = set_max,
+	[OPTION_BY] = set_by,
+	[OPTION_LEAST] = set_least,
+	[OPTION_DEPTH] = set_depth,
+	[OPTION_STACK] = set_stack,
+	[OPTION_SAMPLE] = set_sample,
+	[OPTION_SKIP] = set_skip,
+};
+
 static int
 set_option(struct parse *p, enum option_id id, const char *arg)
 {
 	struct options *o = p->o;
 
 	o->given |= UINT64_C(1) << id;
+	if (setter[id] != NULL)
+		return setter[id](p, arg);
 	switch (id) {
-	case OPTION_FORMAT:
-		return set_format(p, arg);
-	case OPTION_SORT:
-		return set_sort(p, arg);
-	case OPTION_CLASSIC:
-		return set_classic(p, arg);
-	case OPTION_COLOR:
-		return set_color(p, arg);
-	case OPTION_LIST:
-		return set_list(p, arg);
-	case OPTION_SINCE:
-		return set_since(p, arg);
-	case OPTION_AT:
-		return set_at(p, arg);
-	case OPTION_FPS:
-		return set_fps(p, arg);
-	case OPTION_MAX:
-		return set_max(p, arg);
-	case OPTION_BY:
-		return set_by(p, arg);
-	case OPTION_LEAST:
-		return set_least(p, arg);
-	case OPTION_DEPTH:
-		return set_depth(p, arg);
-	case OPTION_STACK:
-		return set_stack(p, arg);
-	case OPTION_SAMPLE:
-		return set_sample(p, arg);
-	case OPTION_SKIP:
-		return set_skip(p, arg);
 	case OPTION_LIMIT:
 		return get_number(p, id, arg, 1, UINT32_MAX, &o->limit);
 	case OPTION_COUNT:
@@ -361,23 +352,7 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_FOCUS:
 		o->focus = arg;
 		break;
-	case OPTION_REVERSE:
-	case OPTION_WIDE:
-	case OPTION_ASCII:
-	case OPTION_UTC:
-	case OPTION_ONCE:
-	case OPTION_BATCH:
-	case OPTION_STRICT:
-	case OPTION_NO_WAIT:
-	case OPTION_FLAT:
-	case OPTION_FOLDED:
-	case OPTION_NO_SKIP:
-	case OPTION_FREE_STACK:
-	case OPTION_DORMANT:
-	case OPTION_LOOK_ONLY:
-	case OPTION_HELP:
-	case OPTION_VERSION:
-	case OPTIONS:
+	default:
 		set_plain(o, id);
 		break;
 	}
