@@ -404,7 +404,7 @@ blklist_free(struct blklist *l)
 int
 blklist_remember(struct blklist *l, uint32_t n)
 {
-	struct blklist_removed *removed;
+	struct list_removed *removed;
 
 	assert(n != 0 && (n & (n - 1)) == 0);
 	removed = list_map(n * sizeof(*removed));
@@ -416,12 +416,49 @@ blklist_remember(struct blklist *l, uint32_t n)
 	return 0;
 }
 
-const struct blklist_removed *
-blklist_removed(const struct blklist *l, uint32_t k)
+void
+list_removed_row(struct blklist *l, uint64_t seq, const struct blk *b)
 {
+	struct list_removed r = {
+		.seq = seq,
+		.w = { rec_w0(b->addr, b->flags, b->type),
+		    rec_w1(b->size, b->thread) },
+		.w3 = rec_w3(b->caller, b->overhead),
+		.blk_seq = b->seq,
+		.ms = b->ms,
+		.rest = b->ticket | (uint64_t)b->info << 32,
+	};
+
+	list_removed(l, &r);
+}
+
+const struct blklist_removed *
+blklist_removed(struct blklist *l, uint32_t k)
+{
+	const struct list_removed *r;
+	struct rec rec;
+
 	if (k >= l->removed_cap || k >= l->removed_n)
 		return NULL;
-	return &l->removed[(l->removed_n - 1 - k) & (l->removed_cap - 1)];
+	r = &l->removed[(l->removed_n - 1 - k) & (l->removed_cap - 1)];
+	rec = (struct rec){ { r->w[0], r->w[1], 0, r->w3 } };
+	l->asked = (struct blklist_removed){
+		.seq = r->seq,
+		.blk = {
+			.addr = rec_addr(&rec),
+			.size = rec_size(&rec),
+			.seq = r->blk_seq,
+			.ms = r->ms,
+			.caller = rec_caller(&rec),
+			.ticket = (uint32_t)r->rest,
+			.thread = (uint16_t)rec_thread(&rec),
+			.overhead = (uint16_t)rec_overhead(&rec),
+			.info = (uint16_t)(r->rest >> 32),
+			.flags = (uint8_t)rec_flags(&rec),
+			.type = (uint8_t)rec_type(&rec),
+		},
+	};
+	return &l->asked;
 }
 
 const struct blklist_counts *

@@ -217,8 +217,8 @@ struct blklist_removed {
 	uint64_t seq;		/* of the record that took it out */
 	struct blk blk;
 };
-/* The k-th last one (0 the last), or NULL.  Borrowed until the next apply. */
-const struct blklist_removed *blklist_removed(const struct blklist *, uint32_t k);
+/* The k-th last one (0 the last), or NULL.  Borrowed until the next one is asked for. */
+const struct blklist_removed *blklist_removed(struct blklist *, uint32_t k);
 
 const struct blklist_counts *blklist_counts(const struct blklist *);
 

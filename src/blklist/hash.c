@@ -8,12 +8,15 @@
 #define HASH_MAX (BLKLIST_MAX / 4)	/* buckets: twice the records there can be */
 
 /*
- * Up to this size memory is no matter: a table is filled to a half and then
- * doubled.  Above it three quarters are filled, and a quarter is added.
+ * Up to the first size memory is no matter: a table is filled to a half and
+ * then doubled.  Above it three quarters are filled; from the second one on
+ * only a quarter is added, for that much more is moved.
  */
 #define SMALL 8192
+#define LARGE 65536
 
 #define READY_AHEAD (3 * LIST_HUGE)
+#define MOVE_AHEAD 8		/* buckets fetched ahead */
 #define PIECE (LIST_HUGE / 64)	/* buckets */
 
 static size_t
@@ -60,8 +63,11 @@ table_make(struct hash *h, uint32_t n)
 	h->next = (struct hash_table){ 0 };
 	h->now = t;
 	h->limit = n <= SMALL ? n * (HASH_WIDTH / 2) : n * (HASH_WIDTH / 4 * 3);
-	/* Half the table is then filled to a quarter: far from growing again. */
-	h->low = n > HASH_MIN ? n * (HASH_WIDTH / 8) : 0;
+	/*
+	 * One in 32: a program that builds and drops the same structure again
+	 * and again finds the table as it was.
+	 */
+	h->low = n > HASH_MIN ? n * HASH_WIDTH / 32 : 0;
 	return 0;
 }
 
@@ -100,9 +106,10 @@ hash_clear(struct hash *h)
 static uint32_t
 size_after(uint32_t n, bool larger)
 {
+	/* Then filled to a quarter: far from growing again. */
 	if (!larger)
-		return n / 2 > HASH_MIN ? n / 2 : HASH_MIN;
-	return n < SMALL ? 2 * n : n + n / 4;
+		return n / 8 > HASH_MIN ? n / 8 : HASH_MIN;
+	return n < LARGE ? 2 * n : n + n / 4;
 }
 
 int
@@ -173,6 +180,9 @@ place(struct hash_table *t, uint32_t tag, uint32_t index)
 	m = (unsigned)__builtin_ctz(m);
 	t->bucket[p].word[m] = tag;
 	t->bucket[p].word[HASH_WIDTH + m] = index;
+	/* Moves come here in order. */
+	__builtin_prefetch(&t->bucket[p + MOVE_AHEAD < t->n ? p + MOVE_AHEAD : p],
+	    1);
 }
 
 /*
@@ -219,6 +229,8 @@ hash_move(struct hash *h)
 
 	do {
 		full = move_bucket(h, &h->old.bucket[p]);
+		if (p + MOVE_AHEAD < h->old.n)
+			__builtin_prefetch(&h->old.bucket[p + MOVE_AHEAD], 1);
 		p = hash_next(&h->old, p);
 		h->done++;
 		if (budget > 0)

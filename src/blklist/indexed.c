@@ -176,7 +176,7 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 		return;
 	}
 	indexed_row(ix, i, &was);
-	list_removed(l, list_seq(c, at), &was);
+	list_removed_row(l, list_seq(c, at), &was);
 	l->counts.duplicate++;
 	list_live_sub(l, was.size);
 	list_live_add(l, rec_size(r));
@@ -231,18 +231,33 @@ free_nothing(struct blklist *l, const struct rec *r, uint64_t key, bool late)
 		list_limbo_keep(l, r, key, did, NULL);
 }
 
-/* The block that r ends, for whoever may ask for it. */
-static __attribute__((noinline)) void
-keep_removed(struct blklist *l, uint64_t seq, const struct rec *r,
-    uint64_t key, uint32_t i)
+/* The block that a record ends, for whoever may ask for it. */
+static inline void
+keep_removed(struct blklist *l, const struct indexed *ix, uint64_t seq,
+    uint32_t i)
 {
-	struct indexed *ix = l->impl;
+	const struct store_node *n = &ix->store.node[i];
+	uint64_t info = ix->store.any_info ? ix->store.info[i] : 0;
+	struct list_removed r = {
+		.seq = seq,
+		.w = { n->w[0], n->w[1] },
+		.w3 = n->w3,
+		.blk_seq = age_seq(&ix->age, n),
+		.ms = age_ms(&ix->age, n),
+		.rest = n->ticket | info << 32,
+	};
+
+	list_removed(l, &r);
+}
+
+/* The realloc that this free begins may yet be taken back. */
+static __attribute__((noinline)) void
+keep_limbo(struct blklist *l, const struct rec *r, uint64_t key, uint32_t i)
+{
 	struct blk b;
 
-	indexed_row(ix, i, &b);
-	list_removed(l, seq, &b);
-	if (rec_op(r) == REC_FREE && rec_type(r) == TYPE_BY_REALLOC)
-		list_limbo_keep(l, r, key, LIMBO_BLOCK, &b);
+	indexed_row(l->impl, i, &b);
+	list_limbo_keep(l, r, key, LIMBO_BLOCK, &b);
 }
 
 static inline void
@@ -263,8 +278,10 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		return;
 	}
 	i = hash_index(slot);
-	if (l->removed_cap != 0 || rec_type(r) == TYPE_BY_REALLOC)
-		keep_removed(l, list_seq(c, at), r, key, i);
+	if (l->removed_cap != 0)
+		keep_removed(l, ix, list_seq(c, at), i);
+	if (UNLIKELY(rec_type(r) == TYPE_BY_REALLOC))
+		keep_limbo(l, r, key, i);
 	list_live_sub(l, store_size(&ix->store, i));
 	take_out(l, ix, key, slot);
 }
@@ -310,7 +327,7 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		l->counts.frees++;
 		list_live_sub(l, store_size(&ix->store, i));
 		if (l->removed_cap != 0)
-			keep_removed(l, list_seq(c, at), r, key, i);
+			keep_removed(l, ix, list_seq(c, at), i);
 		take_out(l, ix, key, slot);
 	}
 }
@@ -392,28 +409,31 @@ ahead_slot(const struct blklist *l, struct indexed *ix, const struct rec *r,
 
 /*
  * The record is in the home bucket, as a rule; where it is not, some other is
- * as good: no branch could be foretold here.
+ * as good.  An allocation has none yet: it gets the one that is known to be
+ * near, by arithmetic, for no branch could be foretold here.
  */
 static inline const struct store_node *
-ahead_find(const struct indexed *ix, uint32_t tag)
+ahead_find(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
-	return &ix->store.node[hash_likely(&ix->hash, tag)];
+	uint32_t found = hash_likely(&ix->hash, tag);
+
+	return &ix->store.node[found & -(uint32_t)(rec_op(r) != REC_ALLOC)];
 }
 
 AHEAD
-ahead_node(const struct indexed *ix, uint32_t tag)
+ahead_node(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
-	const struct store_node *n = ahead_find(ix, tag);
+	const struct store_node *n = ahead_find(ix, r, tag);
 
 	__builtin_prefetch(&n->w[0], 1);
 	__builtin_prefetch(&n->pos, 1);
 }
 
 AHEAD
-ahead_age(const struct indexed *ix, uint32_t tag)
+ahead_age(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
 	/* Of a free record, pos is anything; fetching ahead is harmless. */
-	uint32_t pos = ahead_find(ix, tag)->pos;
+	uint32_t pos = ahead_find(ix, r, tag)->pos;
 
 	__builtin_prefetch(&ix->age.bits[pos >> 6], 1);
 }
@@ -439,9 +459,11 @@ apply_deep(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 			ahead_slot(l, ix, &c->rec[todo[t + AHEAD_SLOT]],
 			    &tag[t + AHEAD_SLOT]);
 		if (t + AHEAD_NODE < n)
-			ahead_node(ix, tag[t + AHEAD_NODE]);
+			ahead_node(ix, &c->rec[todo[t + AHEAD_NODE]],
+			    tag[t + AHEAD_NODE]);
 		if (deeper && t + AHEAD_AGE < n)
-			ahead_age(ix, tag[t + AHEAD_AGE]);
+			ahead_age(ix, &c->rec[todo[t + AHEAD_AGE]],
+			    tag[t + AHEAD_AGE]);
 		for (; at < todo[t]; at++)
 			apply_pair(l, c, at, mate[at]);
 		apply_one(l, ix, c, at++, tag[t]);

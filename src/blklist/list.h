@@ -17,6 +17,10 @@
 #ifndef BLKLIST_LIST_H
 #define BLKLIST_LIST_H
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "blklist.h"
 
 #define LIST_CHUNK 4096
@@ -98,6 +102,21 @@ struct list_estimate {
 	uint64_t peak_bytes;
 };
 
+/*
+ * A block that a record took out, in a line of the cache: there is one for
+ * each free, and nobody looks at it unless the target forks.
+ */
+struct list_removed {
+	_Alignas(64) uint64_t seq;	/* of the record */
+	uint64_t w[2], w3;		/* as in struct rec */
+	uint64_t blk_seq;
+	int64_t ms;
+	uint64_t rest;			/* ticket 32, info 16 */
+	uint64_t zero;
+};
+
+_Static_assert(sizeof(struct list_removed) == 64, "written past the cache, line by line");
+
 struct list_infos {
 	struct blklist_info *entry;	/* entry[0] is unused */
 	void *tree;			/* tsearch(3) over the entries */
@@ -117,8 +136,9 @@ struct blklist {
 	struct list_adapt adapt;
 	struct limbo *limbo;		/* LIST_THREADS of them, pages as used */
 	unsigned limbo_used;		/* one more than the highest thread in it */
-	struct blklist_removed *removed;
+	struct list_removed *removed;
 	uint32_t removed_cap;		/* a power of two; 0: none kept */
+	struct blklist_removed asked;	/* the one that was last asked for */
 	uint64_t removed_n;		/* ever */
 	struct list_infos infos;
 };
@@ -132,7 +152,7 @@ void *list_map(size_t bytes);
  * of them wastes little.
  */
 #define LIST_HUGE (UINT32_C(2) << 20)
-#define LIST_HUGE_FROM (16 * LIST_HUGE)
+#define LIST_HUGE_FROM (LIST_HUGE)
 void *list_map_huge(size_t bytes, size_t huge);
 /*
  * Takes pages of such a mapping before they are used, many at once: those from
@@ -263,14 +283,39 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 	list_live_sub(l, rec_size(alloc));
 }
 
+#ifdef __SSE2__
 static inline void
-list_removed(struct blklist *l, uint64_t seq, const struct blk *b)
+list_stream(uint64_t *to, uint64_t low, uint64_t high)
 {
+	_mm_stream_si128((__m128i *)(void *)to,
+	    _mm_set_epi64x((long long)high, (long long)low));
+}
+#endif
+
+/*
+ * Past the cache where that can be: a busy target's frees would push out what
+ * the list needs.
+ */
+static inline void
+list_removed(struct blklist *l, const struct list_removed *r)
+{
+	struct list_removed *to;
+
 	if (l->removed_cap == 0)
 		return;
-	l->removed[l->removed_n++ & (l->removed_cap - 1)] =
-	    (struct blklist_removed){ .seq = seq, .blk = *b };
+	to = &l->removed[l->removed_n++ & (l->removed_cap - 1)];
+#ifdef __SSE2__
+	list_stream(&to->seq, r->seq, r->w[0]);
+	list_stream(&to->w[1], r->w[1], r->w3);
+	list_stream(&to->blk_seq, r->blk_seq, (uint64_t)r->ms);
+	list_stream(&to->rest, r->rest, r->zero);
+#else
+	*to = *r;
+#endif
 }
+
+/* The same of a row; `seq` is the record's. */
+void list_removed_row(struct blklist *, uint64_t seq, const struct blk *);
 
 /* What a free-by-realloc did; blk only with LIMBO_BLOCK. */
 void list_limbo_keep(struct blklist *, const struct rec *, uint64_t key,

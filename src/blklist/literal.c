@@ -186,7 +186,7 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 		return;
 	}
 	l->counts.duplicate++;
-	list_removed(l, b.seq, &a->blk);
+	list_removed_row(l, b.seq, &a->blk);
 	list_live_sub(l, a->blk.size);
 	list_live_add(l, b.size);
 	a->blk = b;
@@ -205,7 +205,7 @@ apply_free(struct blklist *l, struct list_chunk *c, unsigned i)
 	if (a != NULL && !list_older(rec_ticket(r), a->blk.ticket)) {
 		did = LIMBO_BLOCK;
 		list_live_sub(l, a->blk.size);
-		list_removed(l, list_seq(c, i), &a->blk);
+		list_removed_row(l, list_seq(c, i), &a->blk);
 		delete(l, a);
 	} else if (a != NULL) {
 		did = LIMBO_LATE;
@@ -264,7 +264,7 @@ apply_range(struct blklist *l, struct list_chunk *c, unsigned i)
 	    a->aKey - from < rec_size(r)) {
 		l->counts.frees++;
 		list_live_sub(l, a->blk.size);
-		list_removed(l, list_seq(c, i), &a->blk);
+		list_removed_row(l, list_seq(c, i), &a->blk);
 		delete(l, a);
 	}
 }
