@@ -24,6 +24,16 @@
 #define FLOOD_STEPS (3 * NODES_HZ)	/* between two floods */
 #define FLOOD_EVENTS (STREAM_QUEUE_RECORDS + 40000)
 
+enum manner {
+	USUAL,			/* a few slots are busy, most keep what they have */
+	GROWING,		/* allocations alone */
+	/*
+	 * Hardly a free has its allocation in the same batch, so neither the
+	 * queue nor its digest has room for what is left.
+	 */
+	FLOODING,
+};
+
 static const char *const thread_names[] = { "main", "rx-0", "rx-1", "w-0",
 	"w-1", "w-2", "log" };
 
@@ -93,10 +103,9 @@ emit(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
 }
 
 static void
-event(struct keeper *k, struct busy *b, int64_t ms, bool grow)
+event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 {
-	/* A few slots are busy, most of the others keep what they have. */
-	unsigned slot = (unsigned)(draw(b, 5) != 0 && !grow ?
+	unsigned slot = (unsigned)(draw(b, 5) != 0 && manner == USUAL ?
 	    draw(b, 256) : draw(b, SLOTS));
 	unsigned thread = 1 +
 	    (unsigned)draw(b, BASE_NELEM(thread_names));
@@ -109,7 +118,7 @@ event(struct keeper *k, struct busy *b, int64_t ms, bool grow)
 		which = SERVER_POOL;
 	asker = &server_askers[which];
 	if (b->used[slot]) {
-		if (grow)
+		if (manner == GROWING)
 			return;
 		b->used[slot] = false;
 		b->live--;
@@ -137,10 +146,10 @@ busy_source(struct keeper *k, int64_t mono)
 	b->step++;
 	k->now_ms = b->begun_ms + (int64_t)(b->step * 1000 / NODES_HZ);
 	for (int i = 0; i < STEP_EVENTS; i++)
-		event(k, b, k->now_ms, false);
+		event(k, b, k->now_ms, USUAL);
 	if (b->flood && b->step % FLOOD_STEPS == FLOOD_STEPS / 2)
 		for (unsigned i = 0; i < FLOOD_EVENTS; i++)
-			event(k, b, k->now_ms, false);
+			event(k, b, k->now_ms, FLOODING);
 	flush(k, b);
 }
 
@@ -196,7 +205,7 @@ busy_start(struct keeper *k, bool flood)
 			left /= 2;
 		k->now_ms = b->begun_ms - left + left / 2 *
 		    (int64_t)(b->live % (AT_START / 8 + 1)) / (AT_START / 8);
-		event(k, b, k->now_ms, true);
+		event(k, b, k->now_ms, GROWING);
 	}
 	k->now_ms = b->begun_ms;
 	flush(k, b);
