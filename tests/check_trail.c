@@ -55,7 +55,10 @@ take_addresses(struct dl_phdr_info *info, size_t size, void *arg)
 			    any((unsigned)ph->p_memsz - 1);
 			struct rule r;
 
-			if (rules_find(NULL, pc, false, &r) == 0)
+			/* A frame that reaches past the guard meets what changes. */
+			if (rules_find(NULL, pc, false, &r) == 0 &&
+			    abs(r.cfi.cfa) < GUARD / 2 &&
+			    abs(r.cfi.rbp_off) < GUARD / 2)
 				pcs[n_pcs++] = pc;
 		}
 	}
