@@ -295,8 +295,6 @@ produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 	    :
 	    : "m"(v.recs[(head + 16) & v.mask]));
 #endif
-	/* The keeper's reading has taken the line away; drawing waits for none. */
-	__builtin_prefetch(&v.recs[(head + 16) & v.mask], 1);
 	ticket = produce_draw(shard);
 	r->w[0] = w0;
 	r->w[1] = rec_w1(size, v.thread);

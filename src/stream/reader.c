@@ -28,6 +28,9 @@
 /* How far a record's millisecond, of 32 bits, may be from what it is held against. */
 #define MS_NEAR (INT64_C(1) << 30)
 
+/* In records. */
+#define FETCH_AHEAD 64
+
 /* More drops at one look than a thread could make in a year. */
 #define DROPS_MAX (UINT64_C(1) << 48)
 
@@ -425,11 +428,18 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	uint64_t pos = ring->pos, left = ring->seen - pos;
 	uint32_t mask = ring->mask, not_before = earliest(r, ring);
 	int n = left < (uint64_t)max ? (int)left : max, k, err;
+	/*
+	 * The lines are in the cache of the core that wrote them, and come from
+	 * there one by one; what has not been seen may still be written to.
+	 */
+	uint64_t ahead = pos + (left < FETCH_AHEAD + (uint64_t)n ? 0 :
+	    FETCH_AHEAD);
 
 	for (k = 0; k < n; k++) {
 		struct rec *rec = &out[k];
 		unsigned class;
 
+		__builtin_prefetch(&recs[(ahead + (unsigned)k) & mask]);
 		copy(rec, &recs[(pos + (unsigned)k) & mask]);
 		class = reader_class(r, rec);
 		if (__builtin_expect(class == CLASS_TICKET, 1)) {
