@@ -14,6 +14,15 @@
 
 static const enum blklist_kind kinds[] = { BLKLIST_INDEXED, BLKLIST_LITERAL };
 
+/* How many blocks one of layer 0 and this size stands for. */
+static double
+weight(const struct blklist *l, uint64_t size)
+{
+	struct blk b = { .size = size, .flags = 0xa0 };
+
+	return blklist_weight(l, &b);
+}
+
 static void
 near(double a, double b, double part)
 {
@@ -32,7 +41,7 @@ START_TEST(without_a_sample_estimates_are_exact)
 	ck_assert_int_eq(blklist_take(l, 0, 0x10), 0);
 	ck_assert_uint_eq(COUNT(l, est_blocks), 1);
 	ck_assert_uint_eq(COUNT(l, est_bytes), 9);
-	ck_assert(blklist_weight(l, 5) == 1);
+	ck_assert(weight(l, 5) == 1);
 	blklist_free(l);
 }
 END_TEST
@@ -54,7 +63,7 @@ START_TEST(block_stands_for_the_reciprocal_of_its_chance)
 		struct blklist *l = list_of(kinds[_i], 8);
 
 		blklist_sample(l, PERIOD);
-		ck_assert(fabs(blklist_weight(l, t[i].size) / t[i].weight -
+		ck_assert(fabs(weight(l, t[i].size) / t[i].weight -
 		    1) < 0.001);
 		APPLY(l, SIZED(0x10, .size = t[i].size));
 		near((double)COUNT(l, est_blocks), t[i].weight, 0.001);
@@ -65,6 +74,38 @@ START_TEST(block_stands_for_the_reciprocal_of_its_chance)
 		ck_assert_uint_eq(COUNT(l, live_bytes), t[i].size);
 		blklist_free(l);
 	}
+}
+END_TEST
+
+/* Of the API's layer, however it came to be listed and whatever it is freed by. */
+START_TEST(block_of_the_api_stands_for_itself)
+{
+	struct blklist *l = list_of(kinds[_i], 16);
+	struct blk b = { .addr = 0x990, .size = 3, .flags = 0xa8 };
+
+	blklist_sample(l, PERIOD);
+	ck_assert(blklist_is_sample(l));
+	ck_assert(blklist_weight(l, &b) == 1);
+	APPLY(l, SIZED(0x10, .low = 8, .size = 1),
+	    SIZED(0x20, .low = 8, .size = 100),
+	    SIZED(0x30, .low = 8, .size = 7));
+	ck_assert_int_eq(blklist_put(l, &b), 0);
+	ck_assert_uint_eq(COUNT(l, est_blocks), 4);
+	ck_assert_uint_eq(COUNT(l, est_bytes), 111);
+	/* One of layer 0 at the same address is of the sample. */
+	APPLY(l, SIZED(0x10, .size = 1024));
+	near((double)COUNT(l, est_blocks), 516.5, 0.001);
+	APPLY(l, FREE(0x10));
+	/* Replaced, freed, taken out, in a range. */
+	APPLY(l, SIZED(0x20, .low = 8, .size = 50),
+	    REC(.op = REC_FREE, .low = 8, .type = TYPE_FREE, .addr = 0x30));
+	ck_assert_uint_eq(COUNT(l, est_bytes), 54);
+	ck_assert_int_eq(blklist_take(l, 1, 0x990), 0);
+	ck_assert_uint_eq(COUNT(l, est_blocks), 2);
+	APPLY(l, REC(.op = REC_RANGE, .low = 8, .addr = 0x10, .size = 32));
+	ck_assert_uint_eq(COUNT(l, est_blocks), 0);
+	ck_assert_uint_eq(COUNT(l, est_bytes), 0);
+	blklist_free(l);
 }
 END_TEST
 
@@ -163,6 +204,7 @@ suite(void)
 	const TTest *const tests[] = {
 		without_a_sample_estimates_are_exact,
 		block_stands_for_the_reciprocal_of_its_chance,
+		block_of_the_api_stands_for_itself,
 		longest_period_does_not_overflow,
 		estimates_of_an_empty_list_are_zero,
 		cleared_list_keeps_its_period,

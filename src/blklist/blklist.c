@@ -201,18 +201,30 @@ blklist_sample(struct blklist *l, uint64_t period_bytes)
 	publish(l);
 }
 
-double
-blklist_weight(const struct blklist *l, uint64_t size)
+bool
+blklist_is_sample(const struct blklist *l)
 {
-	if (l->period == 0)
+	return l->period != 0;
+}
+
+static double
+weight_of(const struct blklist *l, uint64_t key, uint64_t size)
+{
+	if (l->period == 0 || key >> LIST_LAYER_BIT != 0)
 		return 1;
 	return -1 / expm1(-(double)(size > 0 ? size : 1) / (double)l->period);
 }
 
-void
-list_estimate_add(struct blklist *l, uint64_t size)
+double
+blklist_weight(const struct blklist *l, const struct blk *b)
 {
-	double weight = blklist_weight(l, size) * (1 << LIST_EST_SHIFT);
+	return weight_of(l, list_blk_key(l, b), b->size);
+}
+
+void
+list_estimate_add(struct blklist *l, uint64_t key, uint64_t size)
+{
+	double weight = weight_of(l, key, size) * (1 << LIST_EST_SHIFT);
 
 	l->est.blocks += (uint64_t)weight;
 	l->est.bytes += (uint64_t)(weight * (double)size);
@@ -221,9 +233,9 @@ list_estimate_add(struct blklist *l, uint64_t size)
 }
 
 void
-list_estimate_sub(struct blklist *l, uint64_t size)
+list_estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
 {
-	double weight = blklist_weight(l, size) * (1 << LIST_EST_SHIFT);
+	double weight = weight_of(l, key, size) * (1 << LIST_EST_SHIFT);
 
 	l->est.blocks -= (uint64_t)weight;
 	l->est.bytes -= (uint64_t)(weight * (double)size);
@@ -346,7 +358,7 @@ blklist_put(struct blklist *l, const struct blk *b)
 
 	if (err == 0) {
 		l->counts.inherited++;
-		list_live_add(l, list_blk_size(b));
+		list_live_add(l, list_blk_key(l, b), list_blk_size(b));
 		publish(l);
 	} else if (err == -ENOSPC)
 		l->counts.full++;
@@ -356,11 +368,11 @@ blklist_put(struct blklist *l, const struct blk *b)
 int
 blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 {
-	uint64_t size;
-	int err = l->ops->take(l, list_key_of(l, layer, addr), &size);
+	uint64_t key = list_key_of(l, layer, addr), size;
+	int err = l->ops->take(l, key, &size);
 
 	if (err == 0) {
-		list_live_sub(l, size);
+		list_live_sub(l, key, size);
 		publish(l);
 	}
 	return err;

@@ -23,7 +23,9 @@
  *	earlier		with `since_click`: the free of a block that is older
  *			than the list; no error.
  *	weight		when only a sample of the blocks is logged, how many
- *			blocks a listed one stands for; 1 when all are.
+ *			blocks a listed one stands for; 1 when all are.  Those
+ *			of the API's layer are: a program that names its blocks
+ *			wants all of them.
  *
  * Example
  *	struct blklist *list;
@@ -146,14 +148,15 @@ void blklist_set_since_click(struct blklist *, bool);
 #define BLKLIST_SAMPLE_MAX (UINT64_C(1) << 40)	/* the longest period, in bytes */
 
 /*
- * The target logs a sample: an allocation is logged with the probability
- * 1 - exp(-size / period) (one byte for a size of 0), so a listed block stands
- * for as many as the reciprocal says.  0, as at first: it logs all of them.
- * For an empty list.
+ * The target logs a sample: an allocation of layer 0 is logged with the
+ * probability 1 - exp(-size / period) (one byte for a size of 0), so a listed
+ * block stands for as many as the reciprocal says.  0, as at first: it logs all
+ * of them.  For an empty list.
  */
 void blklist_sample(struct blklist *, uint64_t period_bytes);
-/* How many blocks a listed one of this size stands for: groups add these. */
-double blklist_weight(const struct blklist *, uint64_t size);
+bool blklist_is_sample(const struct blklist *);
+/* How many blocks a listed one stands for: groups add these. */
+double blklist_weight(const struct blklist *, const struct blk *);
 
 /*
  * Applies the batch record by record.  Bad data is counted, never fatal: there

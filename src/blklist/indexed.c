@@ -169,6 +169,7 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 {
 	struct indexed *ix = l->impl;
 	const struct rec *r = &c->rec[at];
+	uint64_t key = list_key(l, r);
 	struct blk was;
 
 	if (list_older(rec_ticket(r), store_ticket(&ix->store, i))) {
@@ -178,8 +179,8 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 	indexed_row(ix, i, &was);
 	list_removed_row(l, list_seq(c, at), &was);
 	l->counts.duplicate++;
-	list_live_sub(l, was.size);
-	list_live_add(l, rec_size(r));
+	list_live_sub(l, key, was.size);
+	list_live_add(l, key, rec_size(r));
 	age_remove(&ix->age, ix->store.node[i].pos);
 	fill(l, ix, c, at, i);
 	age_append(&ix->age, ix->store.node, i, list_seq(c, at),
@@ -208,7 +209,7 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	}
 	fill(l, ix, c, at, i);
 	link_in(l, ix, slot, tag, i, list_seq(c, at), list_ms(c, at));
-	list_live_add(l, rec_size(r));
+	list_live_add(l, key, rec_size(r));
 }
 
 /* A free that finds no block, or a younger one. */
@@ -282,7 +283,7 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		keep_removed(l, ix, list_seq(c, at), i);
 	if (UNLIKELY(rec_type(r) == TYPE_BY_REALLOC))
 		keep_limbo(l, r, key, i);
-	list_live_sub(l, store_size(&ix->store, i));
+	list_live_sub(l, key, store_size(&ix->store, i));
 	take_out(l, ix, key, slot);
 }
 
@@ -307,7 +308,7 @@ apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r,
 	if (did == LIMBO_NONE)
 		l->counts.unknown_undo++;
 	else if (did == LIMBO_BLOCK && indexed_put(l, key, &b) == 0)
-		list_live_add(l, b.size);
+		list_live_add(l, key, b.size);
 	else if (did == LIMBO_BLOCK)
 		l->counts.full++;
 }
@@ -325,7 +326,7 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		slot = find(l, ix, key, hash_tag(&ix->hash, key));
 		i = hash_index(slot);
 		l->counts.frees++;
-		list_live_sub(l, store_size(&ix->store, i));
+		list_live_sub(l, key, store_size(&ix->store, i));
 		if (l->removed_cap != 0)
 			keep_removed(l, ix, list_seq(c, at), i);
 		take_out(l, ix, key, slot);

@@ -241,27 +241,27 @@ list_count_alloc(struct blklist *l, const struct rec *r)
 		l->counts.illegal_type++;
 }
 
-void list_estimate_add(struct blklist *, uint64_t size);
-void list_estimate_sub(struct blklist *, uint64_t size);
+void list_estimate_add(struct blklist *, uint64_t key, uint64_t size);
+void list_estimate_sub(struct blklist *, uint64_t key, uint64_t size);
 
-/* A block of this size is live from here on. */
+/* A block of this key and size is live from here on. */
 static inline void
-list_live_add(struct blklist *l, uint64_t size)
+list_live_add(struct blklist *l, uint64_t key, uint64_t size)
 {
 	l->counts.live_bytes += size;
 	if (l->counts.live_bytes > l->counts.peak_bytes)
 		l->counts.peak_bytes = l->counts.live_bytes;
 	if (__builtin_expect(l->period != 0, 0))
-		list_estimate_add(l, size);
+		list_estimate_add(l, key, size);
 }
 
 /* And no longer. */
 static inline void
-list_live_sub(struct blklist *l, uint64_t size)
+list_live_sub(struct blklist *l, uint64_t key, uint64_t size)
 {
 	l->counts.live_bytes -= size;
 	if (__builtin_expect(l->period != 0, 0))
-		list_estimate_sub(l, size);
+		list_estimate_sub(l, key, size);
 }
 
 /*
@@ -272,7 +272,7 @@ static inline void
 list_pair_alloc(struct blklist *l, const struct rec *alloc)
 {
 	list_count_alloc(l, alloc);
-	list_live_add(l, rec_size(alloc));
+	list_live_add(l, list_key(l, alloc), rec_size(alloc));
 }
 
 static inline void
@@ -280,7 +280,7 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 {
 	l->counts.frees++;
 	l->counts.cancelled++;
-	list_live_sub(l, rec_size(alloc));
+	list_live_sub(l, list_key(l, alloc), rec_size(alloc));
 }
 
 #ifdef __SSE2__

@@ -170,7 +170,7 @@ static inline struct sums
 one_of(const struct blk *b, const struct blklist *list, bool sampled,
     int64_t base_ms)
 {
-	double weight = sampled ? blklist_weight(list, b->size) : 1;
+	double weight = sampled ? blklist_weight(list, b) : 1;
 	struct sums one = {
 		.bytes = b->size << PROFILE_SHIFT,
 		.blocks = PROFILE_PART,
@@ -186,16 +186,10 @@ one_of(const struct blk *b, const struct blklist *list, bool sampled,
 	return one;
 }
 
-static inline bool
-is_sample(const struct blklist *list)
-{
-	return blklist_weight(list, 1) > 1;
-}
-
 int
 profile_take(struct profile *p, const struct blklist *list)
 {
-	bool sampled = is_sample(list);
+	bool sampled = blklist_is_sample(list);
 	struct blk rows[TAKE_ROWS];
 	uint64_t offs = 0;
 	size_t n, i;
@@ -232,7 +226,7 @@ int
 profile_coming_add(struct profile *p, const struct blklist *list,
     const struct blk *blk, size_t n)
 {
-	bool sampled = is_sample(list);
+	bool sampled = blklist_is_sample(list);
 	struct sums one;
 	int64_t at;
 

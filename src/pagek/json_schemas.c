@@ -278,9 +278,9 @@ put_block(struct json *j, struct nodes_session *s, struct profile *p,
 	json_hex(j, b->addr);
 	json_key(j, "size");
 	json_number(j, b->size);
-	/* How many blocks of its size it stands for. */
+	/* How many blocks of its kind and size it stands for. */
 	json_key(j, "weight");
-	json_share(j, blklist_weight(look->list, b->size), 1);
+	json_share(j, blklist_weight(look->list, b), 1);
 	json_key(j, "overhead");
 	if (look->classic)
 		json_null(j);

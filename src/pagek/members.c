@@ -112,7 +112,7 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 		}
 		for (i = 0; i < n; i++) {
 			if (to->sample != 0) {
-				weight = blklist_weight(list, rows[i].size);
+				weight = blklist_weight(list, &rows[i]);
 				to->of_blocks += weight;
 			}
 			if (!is_member(a, rows[i].caller))
