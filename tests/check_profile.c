@@ -1193,7 +1193,7 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 	struct profile_sum total, outer = { 0 };
 	const struct blklist_counts *n;
 	uint64_t weight = 0, blocks = 0, bytes = 0;
-	struct blk portion[BASE_NELEM(sites)];
+	struct blk portion[BASE_NELEM(sites) + 1];
 	struct blklist *list;
 	size_t n_rows;
 
@@ -1204,6 +1204,10 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 		    .addr = 0x1000 + 16 * i, .size = 100 * i, .seq = i,
 		    .flags = REC_FLAGS(REC_ALLOC, 0), .ms = NOW - 1000,
 		    .caller = rec_site_caller(i), .type = TYPE_MALLOC }), 0);
+	/* One of the API's stands for itself. */
+	ck_assert_int_eq(blklist_put(list, &(struct blk){ .addr = 0x1000,
+	    .size = 3, .seq = 99, .flags = REC_FLAGS(REC_ALLOC, REC_LAYER_API),
+	    .ms = NOW - 500, .caller = rec_site_caller(1), .type = 0xc0 }), 0);
 	n = blklist_counts(list);
 	ck_assert_int_eq(profile_take(p, list), 0);
 	profile_resolve(p, &words);
@@ -1211,16 +1215,21 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 	ck_assert_uint_eq(total.blocks, n->est_blocks);
 	ck_assert_uint_eq(total.bytes, n->est_bytes);
 	ck_assert_uint_gt(total.blocks, 5u * n->aRecActive);
+	ck_assert_uint_eq(total.listed, n->aRecActive);
+	ck_assert_uint_eq(total.listed_bytes, n->live_bytes);
 	/* In portions it is the same. */
 	profile_coming_begin(p);
 	n_rows = blklist_window(list, BLKLIST_BY_AGE, false, 0, portion,
 	    BASE_NELEM(portion));
+	ck_assert_uint_eq(n_rows, n->aRecActive);
 	ck_assert_int_eq(profile_coming_add(p, list, portion, 1), 0);
 	ck_assert_int_eq(profile_coming_add(p, list, portion + 1, n_rows - 1),
 	    0);
 	profile_coming_end(p);
 	ck_assert_uint_eq(profile_total(p).blocks, n->est_blocks);
 	ck_assert_uint_eq(profile_total(p).bytes, n->est_bytes);
+	ck_assert_uint_eq(profile_total(p).listed, n->aRecActive);
+	ck_assert_uint_eq(profile_total(p).listed_bytes, n->live_bytes);
 	/* The parts are rounded each by itself. */
 	group(PROFILE_SITE, PROFILE_BYTES);
 	for (size_t i = 0; i < got; i++) {

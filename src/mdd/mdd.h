@@ -121,8 +121,10 @@ int profile_resolve_some(struct profile *, const struct profile_words *,
     size_t at_most);
 
 struct profile_sum {
-	uint64_t blocks;
+	uint64_t blocks;	/* of a sample: what the listed ones stand for */
 	uint64_t bytes;
+	uint64_t listed;	/* blocks, and their own bytes; the same unless it is a sample */
+	uint64_t listed_bytes;
 	int64_t oldest_ms;	/* when the oldest of them was allocated */
 };
 

@@ -21,6 +21,8 @@ sums_add(struct sums *to, const struct sums *s)
 		to->oldest_ms = s->oldest_ms;
 	to->blocks += s->blocks;
 	to->bytes += s->bytes;
+	to->listed += s->listed;
+	to->listed_bytes += s->listed_bytes;
 	to->since += s->since;
 }
 
@@ -34,7 +36,8 @@ struct profile_sum
 sums_out(const struct sums *s)
 {
 	return (struct profile_sum){ .blocks = sums_whole(s->blocks),
-		.bytes = sums_whole(s->bytes), .oldest_ms = s->oldest_ms };
+		.bytes = sums_whole(s->bytes), .listed = s->listed,
+		.listed_bytes = s->listed_bytes, .oldest_ms = s->oldest_ms };
 }
 
 uint64_t
@@ -157,7 +160,8 @@ int
 profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
 {
 	struct sums one = { .bytes = bytes << PROFILE_SHIFT,
-		.blocks = PROFILE_PART, .oldest_ms = ms };
+		.blocks = PROFILE_PART, .listed = 1, .listed_bytes = bytes,
+		.oldest_ms = ms };
 
 	if (p->total.blocks == 0)
 		p->base_ms = ms;
@@ -174,6 +178,8 @@ one_of(const struct blk *b, const struct blklist *list, bool sampled,
 	struct sums one = {
 		.bytes = b->size << PROFILE_SHIFT,
 		.blocks = PROFILE_PART,
+		.listed = 1,
+		.listed_bytes = b->size,
 		.oldest_ms = b->ms,
 		.since = weight * ((double)b->ms - (double)base_ms),
 	};

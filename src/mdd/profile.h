@@ -97,6 +97,8 @@ int64_t table_put(struct table *, size_t size, uint64_t key, bool *added);
 struct sums {
 	uint64_t bytes;
 	uint64_t blocks;
+	uint64_t listed;	/* blocks, and their bytes: whole and not scaled */
+	uint64_t listed_bytes;
 	int64_t oldest_ms;
 	double since;		/* sum over the blocks of ms - base_ms */
 };

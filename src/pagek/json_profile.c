@@ -45,15 +45,24 @@ put_count(struct json *j, const char *key, uint64_t n)
 	json_number(j, n);
 }
 
-/* Blocks, bytes, the oldest one's age and the share: keys of any sum. */
+/* What is listed, and what that stands for: the same unless it is a sample. */
+static void
+put_both(struct json *j, const struct profile_sum *sum)
+{
+	put_count(j, "blocks", sum->listed);
+	put_count(j, "bytes", sum->listed_bytes);
+	put_count(j, "est_blocks", sum->blocks);
+	put_count(j, "est_bytes", sum->bytes);
+}
+
+/* Both, the oldest one's age and the share: keys of any sum. */
 static void
 put_sum(struct json *j, const struct moment *m, enum profile_measure by,
     const struct profile_sum *sum)
 {
 	struct profile_sum total = profile_total(m->profile);
 
-	put_count(j, "blocks", sum->blocks);
-	put_count(j, "bytes", sum->bytes);
+	put_both(j, sum);
 	json_key(j, "oldest_age_ms");
 	if (sum->blocks > 0)
 		json_signed(j, moment_age(m, sum));
@@ -69,8 +78,7 @@ put_self(struct json *j, const struct profile_sum *self)
 {
 	json_key(j, "self");
 	json_begin(j, '{', false);
-	put_count(j, "blocks", self->blocks);
-	put_count(j, "bytes", self->bytes);
+	put_both(j, self);
 	json_end(j);
 }
 

@@ -74,8 +74,11 @@ blocks, bytes_ = l['counts']['est_blocks'], l['counts']['est_bytes']
 assert len(l['blocks']) == l['counts']['aRecActive'] < 10000
 assert {b['size'] for b in l['blocks']} >= {1000, 200}
 # The whole is the same everywhere.
-assert (t['total']['blocks'], t['total']['bytes']) == (blocks, bytes_), t['total']
-assert (f['total']['blocks'], f['total']['bytes']) == (blocks, bytes_), f['total']
+listed, listed_bytes = l['counts']['aRecActive'], l['counts']['live_bytes']
+for j in (t, f):
+    total = j['total']
+    assert (total['est_blocks'], total['est_bytes']) == (blocks, bytes_), total
+    assert (total['blocks'], total['bytes']) == (listed, listed_bytes), total
 assert (target['est_blocks'], target['est_bytes']) == (blocks, bytes_), target
 assert (l['keeper']['est_blocks'], l['keeper']['est_bytes']) == (blocks, bytes_)
 # And the sum of its parts, each of them rounded.
@@ -84,16 +87,21 @@ rows = l['blocks']
 assert near(sum(b['weight'] for b in rows), blocks, 1 + len(rows) / 256)
 assert near(sum(b['weight'] * b['size'] for b in rows), bytes_, 1 + len(rows))
 outer = [n for n in t['nodes'] if n['depth'] == 0 and not n['skipped']]
-assert near(sum(n['bytes'] for n in outer), bytes_, len(outer)), outer
-assert near(sum(n['self']['bytes'] for n in t['nodes']), bytes_, len(t['nodes']))
-assert near(sum(g['blocks'] for g in f['groups']), blocks, len(f['groups']))
+assert near(sum(n['est_bytes'] for n in outer), bytes_, len(outer)), outer
+assert near(sum(n['self']['est_bytes'] for n in t['nodes']), bytes_, len(t['nodes']))
+assert near(sum(g['est_blocks'] for g in f['groups']), blocks, len(f['groups']))
+# What is listed is counted, not estimated.
+assert sum(b['size'] for b in rows) == listed_bytes
+assert sum(n['blocks'] for n in outer) == listed, outer
+assert sum(n['self']['bytes'] for n in t['nodes']) == listed_bytes
+assert sum(g['bytes'] for g in f['groups']) == listed_bytes
 folded = open(sys.argv[1] + '/folded').read().splitlines()
 assert near(sum(int(x.rsplit(' ', 1)[1]) for x in folded), bytes_, len(folded))
 # What the program holds.
 by = {g['function']: g for g in f['groups']}
-assert near(by['take_big']['bytes'], 60e6, 60e6 * .08), by['take_big']
-assert near(by['take_small']['bytes'], 4e6, 4e6 * .4), by['take_small']
-assert near(by['take_big']['blocks'], 60000, 60000 * .08), by['take_big']
+assert near(by['take_big']['est_bytes'], 60e6, 60e6 * .08), by['take_big']
+assert near(by['take_small']['est_bytes'], 4e6, 4e6 * .4), by['take_small']
+assert near(by['take_big']['est_blocks'], 60000, 60000 * .08), by['take_big']
 assert sum(b['size'] == 700 for b in rows) == 0
 P
 }
