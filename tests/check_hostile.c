@@ -284,6 +284,21 @@ START_TEST(a_head_that_goes_back_is_refused)
 }
 END_TEST
 
+/* A loss that nobody has time to have, or one that is taken back. */
+START_TEST(a_count_of_losses_that_makes_no_sense_is_refused)
+{
+	struct rig *rig = hostile_rig();
+
+	atomic_store(&rig->area->sample_full, 5);
+	ck_assert_int_ge(rig_pass(rig), 0);
+	ck_assert_uint_eq(rig->lost[STREAM_SAMPLE_FULL], 5);
+	atomic_store(&rig->area->sample_full,
+	    _i ? 4 : UINT64_C(1) << 62);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	rig_free(rig);
+}
+END_TEST
+
 static const struct {
 	uint64_t w[4];
 } bad_records[] = {
@@ -498,6 +513,8 @@ hostile_suite(void)
 	    sizeof(heads) / sizeof(heads[0]));
 	tcase_add_test(tc, one_record_more_than_a_ring_holds_is_refused);
 	tcase_add_test(tc, a_head_that_goes_back_is_refused);
+	tcase_add_loop_test(tc,
+	    a_count_of_losses_that_makes_no_sense_is_refused, 0, 2);
 	tcase_add_loop_test(tc, a_record_that_makes_no_sense_is_refused, 0,
 	    sizeof(bad_records) / sizeof(bad_records[0]));
 	tcase_add_loop_test(tc, a_site_that_makes_no_sense_is_refused, 0,

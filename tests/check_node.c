@@ -429,6 +429,11 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	take(k, record(REC_ALLOC, 0x2000, 0x55, 7));
 	k->sites_full = 5;
 	k->walks = 9;
+	keeper_control(k, &(struct rec){ .w = {
+	    rec_w0(0, REC_FLAGS(REC_CONTROL, 0), REC_CTL_MARK) } });
+	keeper_control(k, &(struct rec){ .w = {
+	    rec_w0(0, REC_FLAGS(REC_CONTROL, 0), REC_CTL_MARK) } });
+	k->marks_untold = 3;
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	keeper_lose(k, STREAM_RING_FULL, 12);
@@ -437,18 +442,24 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	ck_assert_str_eq(text,
 	    "{\"pid\": 41, \"comm\": \"a\\\"b\\\\c\", \"allocs\": 3, "
 	    "\"frees\": 2, \"failed\": 0, \"inherited_blocks\": 0, "
-	    "\"live_blocks\": 1, \"live_bytes\": 7, \"lost\": 0, "
+	    "\"live_blocks\": 1, \"live_bytes\": 7, "
+	    "\"peak_bytes\": 30, \"lost\": 0, "
 	    "\"duplicate\": 1, \"unknown_free\": 1, \"illegal_type\": 1, "
 	    "\"full\": 0, \"sites_full\": 5, \"walks\": 9, "
-	    "\"est_blocks\": 1, \"est_bytes\": 7, \"sample\": 0, "
+	    "\"est_blocks\": 1, \"est_bytes\": 7, \"est_peak_bytes\": 30, "
+	    "\"marks\": 2, \"marks_untold\": 3, "
+	    "\"estimated\": false, \"sample_period\": null, "
 	    "\"dormant\": false, \"armed_ms\": null, "
 	    "\"complete\": true}\n"
 	    "{\"pid\": 42, \"comm\": \"target\", \"allocs\": 0, "
 	    "\"frees\": 0, \"failed\": 0, \"inherited_blocks\": 0, "
-	    "\"live_blocks\": 0, \"live_bytes\": 0, \"lost\": 12, "
+	    "\"live_blocks\": 0, \"live_bytes\": 0, "
+	    "\"peak_bytes\": 0, \"lost\": 12, "
 	    "\"duplicate\": 0, \"unknown_free\": 0, \"illegal_type\": 0, "
 	    "\"full\": 0, \"sites_full\": 0, \"walks\": 0, "
-	    "\"est_blocks\": 0, \"est_bytes\": 0, \"sample\": 0, "
+	    "\"est_blocks\": 0, \"est_bytes\": 0, \"est_peak_bytes\": 0, "
+	    "\"marks\": 0, \"marks_untold\": 0, "
+	    "\"estimated\": false, \"sample_period\": null, "
 	    "\"dormant\": false, \"armed_ms\": null, "
 	    "\"complete\": false}\n");
 	unlink(path);
@@ -467,6 +478,7 @@ START_TEST(what_a_dormant_image_did_is_null_in_the_report)
 	node_up(&opts);
 	k = new_keeper("ALLOCLOG.a.41", 41);
 	k->arming.asleep = true;
+	k->marks_untold = 1;
 	tree_end_image(k, WIRE_S_EXECED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	k->arming.wall_ms = 1700000000123;
@@ -474,10 +486,46 @@ START_TEST(what_a_dormant_image_did_is_null_in_the_report)
 	node_down();
 	read_report(path, text, sizeof text);
 	ck_assert_ptr_nonnull(strstr(text, "\"allocs\": null"));
+	ck_assert_ptr_nonnull(strstr(text, "\"marks\": 0, "
+	    "\"marks_untold\": 1, "));
 	ck_assert_ptr_nonnull(strstr(text, "\"dormant\": true, "
 	    "\"armed_ms\": null, \"complete\": false"));
 	ck_assert_ptr_nonnull(strstr(text, "\"dormant\": false, "
 	    "\"armed_ms\": 1700000000123, \"complete\": true"));
+	unlink(path);
+}
+END_TEST
+
+START_TEST(estimates_of_a_sampled_image_are_named_in_the_report)
+{
+	char path[] = "/tmp/check_node.XXXXXX", text[4096];
+	struct node_opts opts = { .fd = -1, .report = path, .sample = 1024 };
+	const uint32_t magic = RING_MAGIC;
+	struct keeper *k;
+	int fd = mkstemp(path), fds[2];
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	node_up(&opts);
+	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
+	    .with_feed = true, .max = 4096 }, fds), 0);
+	/* It takes its rings. */
+	ck_assert_int_eq(pwrite(fds[0], &magic, sizeof magic,
+	    offsetof(struct ring_area, magic)), sizeof magic);
+	close(fds[0]);
+	close(fds[1]);
+	k->pid = 41;
+	ck_assert_int_eq(tree_join(k, "ALLOCLOG.a.41"), 0);
+	take(k, allocation(0x1000, 1024));
+	take(k, freeing(0x1000));
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	node_down();
+	read_report(path, text, sizeof text);
+	ck_assert_ptr_nonnull(strstr(text, "\"peak_bytes\": 1024, "));
+	ck_assert_ptr_nonnull(strstr(text, "\"est_bytes\": 0, "
+	    "\"est_peak_bytes\": 1620, "));
+	ck_assert_ptr_nonnull(strstr(text, "\"estimated\": true, "
+	    "\"sample_period\": 1024, "));
 	unlink(path);
 }
 END_TEST
@@ -535,6 +583,8 @@ suite(void)
 	t = tcase_create("ends");
 	tcase_add_test(t, an_ended_image_is_one_line_of_the_report);
 	tcase_add_test(t, what_a_dormant_image_did_is_null_in_the_report);
+	tcase_add_test(t,
+	    estimates_of_a_sampled_image_are_named_in_the_report);
 	tcase_add_test(t, lists_of_the_last_ended_images_are_kept_and_no_more);
 	suite_add_tcase(s, t);
 	return s;

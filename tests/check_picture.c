@@ -167,6 +167,7 @@ struct state_case {
 	const char *reason;
 	int32_t status;
 	bool incomplete;
+	bool forgetful;		/* the target was, and the list is true as far as it goes */
 	bool unsettled;
 	bool no_list;
 	int exec_error;
@@ -200,6 +201,8 @@ static const struct state_case state_cases[] = {
 	    .no_list = true },
 	{ .name = "lossy", .state = NODES_LIVE, .word = "LOSSY +412 lost",
 	    .incomplete = true },
+	{ .name = "sample-full", .state = NODES_LIVE, .word = "LOSSY +7 lost",
+	    .forgetful = true },
 	{ .name = "loading", .state = NODES_LIVE, .word = "LOADING",
 	    .unsettled = true },
 	{ .name = "not-run", .state = NODES_NO_DATA, .word = "NO DATA",
@@ -223,6 +226,11 @@ set_state(const struct state_case *c)
 		look->incomplete_wall_ms = INT64_C(1795187060000);
 		look->lost[STREAM_RING_FULL] = 400;
 		look->lost[STREAM_WRITER_DIED] = 12;
+	}
+	if (c->forgetful) {
+		look->complete = false;
+		look->incomplete_wall_ms = INT64_C(1795187060000);
+		look->lost[STREAM_SAMPLE_FULL] = 7;
 	}
 	if (c->no_list)
 		look->list = NULL;

@@ -250,6 +250,8 @@ START_TEST(types_are_told_by_a_dormant_process)
 	ck_assert_uint_eq(controls(h, REC_CTL_TYPE_TEXT), 3);
 	ck_assert_uint_eq(controls(h, REC_CTL_STOP), 1);
 	ck_assert_uint_eq(controls(h, REC_CTL_MARK), 0);
+	ck_assert_uint_eq(
+	    stream_feed_counts(h->images[0].feed)->marks_untold, 1);
 	ck_assert_uint_eq(counts(h, 0)->allocs, 0);
 	hello_free(h);
 }
@@ -285,6 +287,34 @@ START_TEST(frees_of_a_sample_are_never_unknown)
 	    programs[p].a, programs[p].b));
 	ck_assert_uint_ge(h->n, 1);
 	nothing_wrong(h);
+	hello_free(h);
+}
+END_TEST
+
+/*
+ * More sampled blocks than a target can remember: each is either listed until
+ * its free or counted, and no ring was too small for any.
+ */
+START_TEST(blocks_beyond_the_set_are_counted_by_their_own_cause)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	const struct stream_feed_counts *n;
+	struct hello_result r;
+	uint64_t allocs, frees;
+
+	h->sample = 1;
+	watch(h, &r, "../bench/load", "grow", "3000000", "1");
+	ck_assert_int_eq(r.status, 0);
+	n = stream_feed_counts(h->images[0].feed);
+	ck_assert_uint_gt(n->lost[STREAM_SAMPLE_FULL], 100000);
+	ck_assert_uint_eq(n->lost[STREAM_RING_FULL], 0);
+	ck_assert_uint_eq(h->images[0].lost, n->lost[STREAM_SAMPLE_FULL]);
+	allocs = h->images[0].by_type[REC_ALLOC][TYPE_MALLOC];
+	frees = h->images[0].by_type[REC_FREE][TYPE_FREE];
+	ck_assert_uint_ge(allocs + n->lost[STREAM_SAMPLE_FULL], 2990000);
+	/* The free of each that was listed, and of no other. */
+	ck_assert_uint_ge(allocs, frees);
+	ck_assert_uint_le(allocs - frees, 100);
 	hello_free(h);
 }
 END_TEST
@@ -419,6 +449,8 @@ suite(void)
 	    3 * PROGRAMS);
 	tcase_add_test(tc,
 	    what_is_listed_of_a_sample_is_live_and_estimates_the_rest);
+	tcase_add_test(tc,
+	    blocks_beyond_the_set_are_counted_by_their_own_cause);
 	tcase_add_test(tc, failed_requests_are_logged_whole);
 	tcase_add_test(tc, small_requests_that_fail_are_logged_too);
 	tcase_add_test(tc, blocks_of_the_api_are_logged_whole);

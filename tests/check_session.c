@@ -313,6 +313,15 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 }
 END_TEST
 
+/* By wire: the cause; by page: what it is counted as. */
+static const struct {
+	unsigned wire, page;
+} before_keeper[] = {
+	{ STREAM_RING_FULL, STREAM_RING_FULL },
+	{ STREAM_SAMPLE_FULL, STREAM_SAMPLE_FULL },
+	{ 0, STREAM_OTHER },
+};
+
 START_TEST(loss_before_the_keeper_makes_the_list_incomplete)
 {
 	unsigned snaps = peer.snaps;
@@ -320,14 +329,16 @@ START_TEST(loss_before_the_keeper_makes_the_list_incomplete)
 
 	ck_assert(nodes_session_look(session)->complete);
 	model_alloc(&model, 0x3000, 30);
-	model.ring_full_at = model.n;
+	model.lost_at = model.n;
+	model.lost_cause = before_keeper[_i].wire;
 	model.lost = 1;
 	model_alloc(&model, 0x4000, 40);
 	peer_cycles(&peer, session, 20);
 	look = nodes_session_look(session);
 	ck_assert(!look->complete);
 	ck_assert(look->incomplete_wall_ms != 0);
-	ck_assert_uint_eq(look->lost[STREAM_RING_FULL], 1);
+	for (unsigned c = 1; c < STREAM_CAUSES; c++)
+		ck_assert_uint_eq(look->lost[c], c == before_keeper[_i].page);
 	ck_assert_uint_eq(look->lost[0], 0);
 	ck_assert_uint_eq(peer.snaps, snaps);
 }
@@ -908,7 +919,9 @@ session_suite(void)
 	tcase_add_test(tc, overwritten_records_are_mended_by_a_new_snapshot);
 	tcase_add_test(tc,
 	    a_snapshot_that_cannot_be_followed_is_shown_by_its_parts);
-	tcase_add_test(tc, loss_before_the_keeper_makes_the_list_incomplete);
+	tcase_add_loop_test(tc,
+	    loss_before_the_keeper_makes_the_list_incomplete, 0,
+	    BASE_NELEM(before_keeper));
 	tcase_add_test(tc, loss_before_the_session_is_told_as_a_sum);
 	tcase_add_test(tc, link_loss_keeps_the_picture);
 	tcase_add_test(tc, link_loss_in_the_middle_of_a_request_is_told);

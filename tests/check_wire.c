@@ -512,7 +512,7 @@ END_TEST
 START_TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b0107981a", .fill = "05", .times = 24,
+		.head = "a5000b010104000b0107981b", .fill = "05", .times = 25,
 		.tail = "8101f6",
 	};
 	size_t len = sample_raw_get(&stats, frame);

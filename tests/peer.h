@@ -41,7 +41,8 @@ struct model {
 	struct rec log[MODEL_RECORDS];	/* log[i] has sequence number i + 1 */
 	size_t n;
 	uint64_t overwritten;		/* no longer readable up to here */
-	uint64_t ring_full_at;		/* this sequence number was lost; 0 none */
+	uint64_t lost_at;		/* this sequence number was lost; 0 none */
+	unsigned lost_cause;		/* enum stream_cause, or 0: none that a page knows */
 	uint64_t live_bytes;		/* as STATS tells it */
 	uint64_t lost;
 	uint64_t sample, armed_ms;
@@ -357,8 +358,8 @@ answer_read(struct peer *p, const struct wire_msg *q, struct model *m)
 	}
 	upto = seq - 1 + m->read_max < m->n ? seq - 1 + m->read_max : m->n;
 	for (; seq <= upto; seq++) {
-		if (seq == m->ring_full_at) {
-			d->lost[STREAM_RING_FULL] = (struct wire_lost){ 1,
+		if (seq == m->lost_at) {
+			d->lost[m->lost_cause] = (struct wire_lost){ 1,
 			    true };
 			continue;
 		}

@@ -59,7 +59,10 @@ void alloclog_level(unsigned level);
 void alloclog_stop(void);
 void alloclog_start(void);
 
-/* A mark of up to 8 bytes in the stream, for the people who read it. */
+/*
+ * A mark of up to 8 bytes in the stream, for the people who read it.  While the
+ * process is dormant it is counted and not told.
+ */
 void alloclog_mark(const char *text);
 
 #ifdef __cplusplus

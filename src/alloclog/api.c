@@ -158,6 +158,10 @@ alloclog_mark(const char *text)
 {
 	struct producer *p;
 
-	if (text != NULL && ready(&p))
+	if (text == NULL)
+		return;
+	if (ready(&p))
 		produce_control(p, REC_CTL_MARK, 0, packed(text, 8));
+	else if (!atomic_load(&hook_inert))
+		produce_mark_untold();
 }

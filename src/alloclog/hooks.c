@@ -92,7 +92,7 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 		produce_failed(p, size, type, t->level,
 		    origin_caller(p, origin));
 	else if (thread_samples() && !sample_keep(ptr))
-		produce_lost();
+		produce_sample_full();
 	else
 		produce_alloc(p, (uintptr_t)ptr, size, measure(t, ptr, usable),
 		    type, t->level, origin_caller(p, origin));

@@ -629,14 +629,24 @@ produce_failed(struct producer *p, uint64_t size, unsigned type, unsigned low,
 	claim_publish(&c);
 }
 
-/* The common ring answers for it, as for all that is nobody's. */
 void
-produce_lost(void)
+produce_sample_full(void)
 {
 	struct joined j;
 
 	if (joined_get(&j))
-		(void)drop(&j.area->rings[RING_COMMON]);
+		atomic_fetch_add_explicit(&j.area->sample_full, 1,
+		    memory_order_relaxed);
+}
+
+void
+produce_mark_untold(void)
+{
+	struct joined j;
+
+	if (joined_get(&j))
+		atomic_fetch_add_explicit(&j.area->marks_untold, 1,
+		    memory_order_relaxed);
 }
 
 /* A thread's beginning has its tid where an event has its address. */

@@ -346,8 +346,9 @@ void produce_failed(struct producer *p, uint64_t size, unsigned type,
  */
 void produce_range(struct producer *p, uint64_t addr, uint64_t len,
     uint64_t caller);
-/* An allocation that cannot be logged, for a reason of the caller's: counted. */
-void produce_lost(void);
+/* What is not logged, and counted: */
+void produce_sample_full(void);	/* a sampled block that sample_keep() refused */
+void produce_mark_untold(void);	/* a mark while nobody listens */
 /* w1 without thread index and w2 as enum rec_control says; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,
     uint64_t w2);

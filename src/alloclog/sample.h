@@ -104,7 +104,10 @@ sample_maybe(const void *ptr)
 	    memory_order_relaxed) != 0;
 }
 
-/* After the real call.  False when there is no room: then do not log it. */
+/*
+ * After the real call.  False when there is no room: then do not log it, for
+ * nobody would know it at its free.
+ */
 bool sample_keep(const void *);
 /* Before the real call.  True for one caller, when it was kept. */
 bool sample_forget(const void *);

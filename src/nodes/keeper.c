@@ -238,14 +238,15 @@ keeper_beat(struct keeper *k, int64_t ms)
 	k->beat_ms = ms;
 }
 
-/* What the feed has counted of stacks outlives it. */
+/* What the feed has counted in the target outlives it. */
 static void
-count_stacks(struct keeper *k)
+count_asides(struct keeper *k)
 {
 	const struct stream_feed_counts *n = stream_feed_counts(k->feed);
 
 	k->sites_full = n->sites_full - k->sites_full_then;
 	k->walks = n->walks - k->walks_then;
+	k->marks_untold = n->marks_untold;
 }
 
 static int
@@ -291,7 +292,7 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 		n = pass_source(k, ms);
 	} else if (k->feed != NULL) {
 		n = pass_feed(k, ms, begun, limit_us);
-		count_stacks(k);
+		count_asides(k);
 	} else {
 		return 0;
 	}
@@ -347,7 +348,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	if (k->feed != NULL) {
 		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
 
-		count_stacks(k);
+		count_asides(k);
 		module_paths_find(k);
 		if (n < 0) {
 			corrupt(k, n);

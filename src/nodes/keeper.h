@@ -109,6 +109,7 @@ struct keeper {
 	uint32_t cycle_us;		/* of the last pass */
 	uint64_t sites_full, walks;	/* of the feed since this list began; they stay behind it */
 	uint64_t sites_full_then, walks_then;	/* what it had counted when the list began */
+	uint64_t marks, marks_untold;	/* of the whole image, armed or dormant */
 	int64_t beat_ms;		/* the millisecond that the target may copy by now */
 	int64_t now_ms;			/* of a source: its own clock */
 

@@ -133,8 +133,11 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		/* The blocks between are unlisted: their frees are no errors. */
 		keeper_expect_unlisted(k);
 		break;
+	case REC_CTL_MARK:
+		k->marks++;	/* what it says is for readers of captures */
+		break;
 	default:
-		break;		/* marks are for readers of captures */
+		break;
 	}
 }
 

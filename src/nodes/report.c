@@ -80,6 +80,30 @@ write_line(struct report *rep, const char *line, size_t len)
 		return;
 }
 
+/* What nobody has counted is not 0. */
+static void
+append_number(char *line, size_t cap, size_t *len, const char *key,
+    bool counted, uint64_t n)
+{
+	base_append(line, cap, len, ", \"%s\": ", key);
+	if (counted)
+		base_append(line, cap, len, "%" PRIu64, n);
+	else
+		base_append(line, cap, len, "null");
+}
+
+/* Whether est_* are estimates, and from what: null is no sample. */
+static void
+append_sample(char *line, size_t cap, size_t *len, uint64_t period)
+{
+	base_append(line, cap, len, ", \"estimated\": %s, \"sample_period\": ",
+	    period != 0 ? "true" : "false");
+	if (period != 0)
+		base_append(line, cap, len, "%" PRIu64, period);
+	else
+		base_append(line, cap, len, "null");
+}
+
 void
 report_image(struct report *rep, const struct keeper *k)
 {
@@ -94,6 +118,7 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "inherited_blocks", n->inherited },
 		{ "live_blocks", n->aRecActive },
 		{ "live_bytes", n->live_bytes },
+		{ "peak_bytes", n->peak_bytes },
 		{ "lost", keeper_lost(k) },
 		{ "duplicate", n->duplicate },
 		{ "unknown_free", n->unknown_free },
@@ -103,8 +128,9 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "walks", k->walks },
 		{ "est_blocks", n->est_blocks },
 		{ "est_bytes", n->est_bytes },
+		{ "est_peak_bytes", n->est_peak_bytes },
 	};
-	char line[1024];
+	char line[2048];	/* with the longest of all numbers, too */
 	size_t len = 0;
 
 	if (rep->fd < 0)
@@ -112,18 +138,14 @@ report_image(struct report *rep, const struct keeper *k)
 	base_append(line, sizeof line, &len, "{\"pid\": %d, \"comm\": ",
 	    (int)k->pid);
 	append_string(line, sizeof line, &len, k->comm);
-	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
-		base_append(line, sizeof line, &len, ", \"%s\": ",
-		    numbers[i].key);
-		/* What nobody has counted is not 0. */
-		if (k->missed || k->arming.asleep)
-			base_append(line, sizeof line, &len, "null");
-		else
-			base_append(line, sizeof line, &len, "%" PRIu64,
-			    numbers[i].value);
-	}
-	base_append(line, sizeof line, &len, ", \"sample\": %" PRIu64,
-	    k->sample);
+	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
+		append_number(line, sizeof line, &len, numbers[i].key,
+		    !k->missed && !k->arming.asleep, numbers[i].value);
+	/* A sleeper's own are counted too. */
+	append_number(line, sizeof line, &len, "marks", !k->missed, k->marks);
+	append_number(line, sizeof line, &len, "marks_untold", !k->missed,
+	    k->marks_untold);
+	append_sample(line, sizeof line, &len, k->sample);
 	base_append(line, sizeof line, &len, ", \"dormant\": %s",
 	    k->arming.asleep ? "true" : "false");
 	base_append(line, sizeof line, &len, ", \"armed_ms\": ");

@@ -404,6 +404,7 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	st->n[WIRE_N_SAMPLE] = k->sample;
 	st->n[WIRE_N_EST_BLOCKS] = n->est_blocks;
 	st->n[WIRE_N_EST_BYTES] = n->est_bytes;
+	st->n[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
 	st->n[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
 }
 

@@ -494,8 +494,13 @@ take_losses(struct nodes_session *s, const struct wire_data *data)
 	uint64_t before = 0, after = 0;
 	unsigned cause;
 
-	for (cause = 1; cause < STREAM_CAUSES; cause++) {
-		s->look.lost[cause] += data->lost[cause].count;
+	_Static_assert(BASE_NELEM(data->lost) == STREAM_CAUSES,
+	    "what is decoded is what is counted");
+
+	for (cause = 0; cause < STREAM_CAUSES; cause++) {
+		/* The wire's 0 is not this page's, which is of before it came. */
+		s->look.lost[cause != 0 ? cause : STREAM_OTHER] +=
+		    data->lost[cause].count;
 		if (cause == STREAM_OVERWRITTEN || cause == STREAM_LINK)
 			after += data->lost[cause].count;
 		else

@@ -94,7 +94,8 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 
 	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
 	base_human_bytes(live, sizeof live, t->n[WIRE_N_EST_BYTES]);
-	base_human_bytes(peak, sizeof peak, t->n[WIRE_N_PEAK_BYTES]);
+	base_human_bytes(peak, sizeof peak, t->n[t->n[WIRE_N_SAMPLE] != 0 ?
+	    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES]);
 	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_EST_BLOCKS]);
 	base_group_digits(allocs, sizeof allocs, t->n[WIRE_N_ALLOCS]);
 	base_group_digits(frees, sizeof frees, t->n[WIRE_N_FREES]);
@@ -108,9 +109,10 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 	} else if (t->n[WIRE_N_SAMPLE] != 0) {
 		page_sample_text(t->n[WIRE_N_SAMPLE], sample);
 		fprintf(out, "pagek: %s[%ld] %s: sampled %s: %s allocs and %s "
-		    "frees seen, ~%s blocks with ~%s at the end, lost %llu\n",
-		    name, (long)t->pid, how, sample, allocs, frees, blocks,
-		    live, (unsigned long long)t->n[WIRE_N_LOST]);
+		    "frees seen, ~%s blocks with ~%s at the end, peak ~%s, "
+		    "lost %llu\n", name, (long)t->pid, how, sample, allocs,
+		    frees, blocks, live, peak,
+		    (unsigned long long)t->n[WIRE_N_LOST]);
 	} else {
 		fprintf(out, "pagek: %s[%ld] %s: %s allocs, %s frees, "
 		    "%s blocks with %s at the end, peak %s, lost %llu\n", name,

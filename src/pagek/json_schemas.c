@@ -104,7 +104,7 @@ json_lost(struct json *j, const struct nodes_look *look)
 {
 	static const char *const causes[STREAM_CAUSES] = {
 		"before", "ring_full", "overwritten", "writer_died",
-		"corrupt", "restart", "link",
+		"corrupt", "restart", "link", "sample_full", "other",
 	};
 	unsigned i;
 
@@ -157,6 +157,7 @@ put_counts(struct json *j, const struct nodes_look *look)
 		{ "peak_bytes", WIRE_N_PEAK_BYTES },
 		{ "est_blocks", WIRE_N_EST_BLOCKS },
 		{ "est_bytes", WIRE_N_EST_BYTES },
+		{ "est_peak_bytes", WIRE_N_EST_PEAK_BYTES },
 		{ "lost", WIRE_N_LOST },
 		{ "unknown_free", WIRE_N_UNKNOWN_FREE },
 		{ "earlier", WIRE_N_EARLIER },

@@ -115,6 +115,7 @@ say_lost(const struct page *page, const struct nodes_look *look,
 {
 	char count[32], when[32] = "the start", by[160] = "", text[320];
 	size_t len = 0, n = 0;
+	bool stale = false;	/* what is listed may be freed */
 	unsigned i;
 
 	if (look->incomplete_wall_ms != 0)
@@ -122,6 +123,7 @@ say_lost(const struct page *page, const struct nodes_look *look,
 	for (i = 0; i < STREAM_CAUSES; i++) {
 		if (look->lost[i] == 0)
 			continue;
+		stale = stale || i != STREAM_SAMPLE_FULL;
 		base_group_digits(count, sizeof count, look->lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
 		    len > 0 ? ", " : "",
@@ -133,8 +135,9 @@ say_lost(const struct page *page, const struct nodes_look *look,
 		    "lost: %s; the list is being taken anew", by);
 	else if (len > 0)
 		base_append(text, sizeof text, &n,
-		    "lost: %s.  INCOMPLETE since %s: blocks listed may be freed",
-		    by, when);
+		    "lost: %s.  INCOMPLETE since %s: %s", by, when,
+		    stale ? "blocks listed may be freed" :
+		    "blocks are missing");
 	else
 		base_append(text, sizeof text, &n,
 		    "INCOMPLETE since %s: blocks may be missing, blocks "

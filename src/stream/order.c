@@ -525,6 +525,8 @@ start_round(struct order *o)
 		return err;
 	order_lose(o, STREAM_RING_FULL, r->dropped - o->dropped);
 	o->dropped = r->dropped;
+	order_lose(o, STREAM_SAMPLE_FULL, r->sample_full - o->sample_full);
+	o->sample_full = r->sample_full;
 	o->counts->far_addresses = r->far_addresses;
 	for (unsigned i = r->nrings; i-- > 0;)
 		if (!o->source[i].waits && r->rings[i].pos < r->rings[i].seen)
@@ -592,6 +594,7 @@ account(struct order *o)
 	c->rings = o->reader->nrings;
 	c->sites_full = o->reader->sites_full + o->sites->full;
 	c->walks = o->reader->walks;
+	c->marks_untold = o->reader->marks_untold;
 }
 
 /*

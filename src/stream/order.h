@@ -127,6 +127,7 @@ struct order {
 	struct shard_tally tally[REC_SHARDS];
 
 	uint64_t dropped;		/* by producers, counted so far */
+	uint64_t sample_full;		/* likewise */
 	uint64_t common_undelivered;
 	uint64_t common_offered;	/* how many were left by the last offer */
 	bool common_stopped;

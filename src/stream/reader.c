@@ -274,6 +274,19 @@ clip(uint32_t n, unsigned max)
 	return n < max ? n : max;
 }
 
+/* What is counted as loss; what the counters beside it say is only shown. */
+static int
+look_sample_full(struct reader *r)
+{
+	uint64_t n = atomic_load_explicit(&r->area->sample_full,
+	    memory_order_relaxed);
+
+	if (n - r->sample_full > DROPS_MAX)
+		return -EPROTO;
+	r->sample_full = n;
+	return 0;
+}
+
 int
 reader_look(struct reader *r)
 {
@@ -304,7 +317,8 @@ reader_look(struct reader *r)
 	for (unsigned i = 0; i < nrings; i++)
 		if ((err = look_head(r, i)) != 0)
 			return err;
-	if ((err = look_head(r, RING_COMMON)) != 0)
+	if ((err = look_head(r, RING_COMMON)) != 0 ||
+	    (err = look_sample_full(r)) != 0)
 		return err;
 	r->threads = clip(atomic_load_explicit(&area->threads,
 	    memory_order_relaxed), UINT16_MAX);
@@ -313,6 +327,8 @@ reader_look(struct reader *r)
 	r->sites_full = atomic_load_explicit(&area->sites_full,
 	    memory_order_relaxed);
 	r->walks = atomic_load_explicit(&area->walks, memory_order_relaxed);
+	r->marks_untold = atomic_load_explicit(&area->marks_untold,
+	    memory_order_relaxed);
 	return 0;
 }
 

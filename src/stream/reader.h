@@ -91,6 +91,8 @@ struct reader {
 	uint64_t far_addresses;
 	uint64_t sites_full;
 	uint64_t walks;
+	uint64_t sample_full;
+	uint64_t marks_untold;
 	struct reader_ring rings[RING_COUNT + 1];	/* [RING_COMMON]: slots */
 	uint64_t inflight[REC_SHARDS / 64];	/* shards with a thread in flight */
 	uint8_t class[256];			/* by flags */

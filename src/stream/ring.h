@@ -72,7 +72,7 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 3
+#define RING_VERSION 4
 
 /* Of the ring area's memfd: by it a mapping is known in /proc/PID/maps. */
 #define RING_AREA_NAME "pagek-ring"
@@ -184,6 +184,8 @@ struct ring_area {
 	_Atomic uint32_t modules;	/* numbers taken, 0 included; likewise */
 	_Atomic uint64_t sites_full;	/* events whose stack found no room */
 	_Atomic uint64_t walks;		/* stacks that were walked, not recognised */
+	_Atomic uint64_t sample_full;	/* sampled blocks that could not be remembered, and are not logged */
+	_Atomic uint64_t marks_untold;	/* alloclog_mark() while dormant */
 	struct ring_head rings[RING_COUNT + 1];
 };
 

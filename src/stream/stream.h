@@ -57,6 +57,8 @@ enum stream_cause {
 	STREAM_CORRUPT = 4,		/* made no sense */
 	STREAM_RESTART = 5,		/* the keeper was restarted */
 	STREAM_LINK = 6,		/* the link dropped it */
+	STREAM_SAMPLE_FULL = 7,		/* the target could not remember the block as sampled: its free will not be told either */
+	STREAM_OTHER = 8,		/* never sent: a node named a cause that is none of these */
 	STREAM_CAUSES			/* one more than the last */
 };
 
@@ -322,6 +324,7 @@ struct stream_feed_counts {
 	unsigned rings;		/* in use */
 	uint64_t sites_full;	/* events whose stack the target or the store had no room for */
 	uint64_t walks;		/* events whose stack the target had to walk, not recognised */
+	uint64_t marks_untold;	/* marks that a dormant target was to make */
 	uint64_t dormant;	/* records dropped because they were made while the target was dormant */
 	bool joined;		/* the target has mapped them: silence means no events */
 };

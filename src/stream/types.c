@@ -95,6 +95,8 @@ stream_cause_text(unsigned cause)
 		[STREAM_CORRUPT] = "corrupt",
 		[STREAM_RESTART] = "keeper restarted",
 		[STREAM_LINK] = "link",
+		[STREAM_SAMPLE_FULL] = "sample full",
+		[STREAM_OTHER] = "other cause",
 	};
 
 	if (cause >= STREAM_CAUSES || texts[cause] == NULL)

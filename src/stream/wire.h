@@ -155,6 +155,7 @@ enum wire_stat {
 	WIRE_N_EST_BLOCKS,	/* live blocks and bytes as estimated from the sampled ones; */
 	WIRE_N_EST_BYTES,	/* without sampling the same as LIVE_BLOCKS and LIVE_BYTES */
 	WIRE_N_ARMED_MS,	/* wall clock of the last arming, ms since 1970; 0: logged since its start */
+	WIRE_N_EST_PEAK_BYTES,	/* the highest that EST_BYTES has been */
 	WIRE_STATS_COUNT
 };
 
@@ -238,7 +239,7 @@ struct wire_data {
 	uint32_t count;
 	struct wire_bytes records;
 	uint64_t next, oldest;
-	struct wire_lost lost[8];	/* by cause; [0]: of causes that we do not know */
+	struct wire_lost lost[9];	/* by enum stream_cause; [0]: of causes that we do not know */
 	uint64_t cancelled;		/* records left out: pairs * 2 */
 	struct wire_bytes offsets;	/* u32 LE each: sequence number - first; empty: consecutive */
 	struct wire_info info[WIRE_INFO_MAX];

@@ -81,6 +81,8 @@ for j in (t, f):
     assert (total['blocks'], total['bytes']) == (listed, listed_bytes), total
 assert (target['est_blocks'], target['est_bytes']) == (blocks, bytes_), target
 assert (l['keeper']['est_blocks'], l['keeper']['est_bytes']) == (blocks, bytes_)
+assert bytes_ <= l['keeper']['est_peak_bytes'] < bytes_ * 1.1
+assert l['keeper']['peak_bytes'] < bytes_ / 4
 # And the sum of its parts, each of them rounded.
 near = lambda a, b, off: abs(a - b) <= off
 rows = l['blocks']
@@ -150,9 +152,10 @@ rule "and at 40x10" small
 
 ends() {
 	exec 7>&- && wait "$run" &&
-	    grep -q '"sample": 16384, "dormant": false' "$tmp/report" &&
+	    grep -q '"estimated": true, "sample_period": 16384, .*"dormant": false' "$tmp/report" &&
+	    grep -q '"est_peak_bytes": [5-9][0-9]\{7\},' "$tmp/report" &&
 	    grep -q '"est_blocks": [1-9]' "$tmp/report" &&
-	    grep -q 'sampled 1/16k: .* allocs and .* frees seen, ~.* blocks with ~' "$tmp/text"
+	    grep -q 'sampled 1/16k: .* allocs and .* frees seen, ~.* blocks with ~.* at the end, peak ~' "$tmp/text"
 }
 rule "the report and the totals of the run say so too" ends
 run=
