@@ -291,6 +291,39 @@ START_TEST(frees_of_a_sample_are_never_unknown)
 }
 END_TEST
 
+/* Blocks of the shim's own pool never reach the real free, met or not. */
+START_TEST(blocks_of_the_pool_come_back_to_the_pool)
+{
+	static const uint64_t periods[] = { 0, 1, 4096, UINT64_C(1) << 40 };
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+
+	h->sample = periods[_i];
+	watch(h, &r, "targets/keeps", NULL, NULL, NULL);
+	ck_assert_int_eq(r.status, 0);
+	ck_assert_int_ge(hello_value(&r, "kept"), 5);
+	ck_assert_int_eq(hello_value(&r, "same"), 1);
+	ck_assert_uint_eq(h->n, 1);
+	nothing_wrong(h);
+	hello_free(h);
+}
+END_TEST
+
+/* Nor is NULL a sampled block, whatever the filter says of address 0. */
+START_TEST(free_of_nothing_is_no_event_of_a_sample)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+
+	h->sample = 1;
+	watch(h, &r, "targets/nothing", NULL, NULL, NULL);
+	ck_assert_int_eq(r.status, 0);
+	ck_assert_uint_ge(counts(h, 0)->allocs, 40000);
+	nothing_wrong(h);
+	hello_free(h);
+}
+END_TEST
+
 /*
  * More sampled blocks than a target can remember: each is either listed until
  * its free or counted, and no ring was too small for any.
@@ -449,6 +482,9 @@ suite(void)
 	    3 * PROGRAMS);
 	tcase_add_test(tc,
 	    what_is_listed_of_a_sample_is_live_and_estimates_the_rest);
+	tcase_add_loop_test(tc, blocks_of_the_pool_come_back_to_the_pool, 0,
+	    4);
+	tcase_add_test(tc, free_of_nothing_is_no_event_of_a_sample);
 	tcase_add_test(tc,
 	    blocks_beyond_the_set_are_counted_by_their_own_cause);
 	tcase_add_test(tc, failed_requests_are_logged_whole);

@@ -200,8 +200,11 @@ START_TEST(what_is_kept_is_found_once)
 		ck_assert(sample_keep(block(i * 3)));
 	for (uint64_t i = 0; i < MANY; i++) {
 		ck_assert(sample_maybe(block(i * 3)));
+		ck_assert(sample_has(block(i * 3)));
+		ck_assert(!sample_has(block(i * 3 + 1)));
 		ck_assert(!sample_forget(block(i * 3 + 1)));
 		ck_assert(sample_forget(block(i * 3)));
+		ck_assert(!sample_has(block(i * 3)));
 		ck_assert(!sample_forget(block(i * 3)));
 	}
 }
@@ -229,12 +232,10 @@ START_TEST(a_count_that_has_come_to_its_end_hides_nobody)
 {
 	void *same[1000];
 	unsigned n = 0;
-	uint64_t bucket = sample_hash((uintptr_t)block(0)) >>
-	    (64 - SAMPLE_FILTER_BITS);
+	uint32_t bucket = sample_bucket(block(0));
 
 	for (uint64_t i = 0; n < 1000; i++)
-		if (sample_hash((uintptr_t)block(i)) >>
-			(64 - SAMPLE_FILTER_BITS) == bucket)
+		if (sample_bucket(block(i)) == bucket)
 			same[n++] = block(i);
 	for (unsigned k = 0; k < n; k++)
 		ck_assert(sample_keep(same[k]));
@@ -245,15 +246,22 @@ START_TEST(a_count_that_has_come_to_its_end_hides_nobody)
 }
 END_TEST
 
+/* By which the set finds a block's line. */
+static uint64_t
+hash(uintptr_t addr)
+{
+	return (addr >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* All that fall into the same line of the largest table, and so of each. */
 START_TEST(a_full_set_keeps_nothing_by_halves)
 {
 	void *same[64];
 	unsigned n = 0, kept = 0;
-	uint64_t line = sample_hash((uintptr_t)block(0)) >> 20 & 0x3ffff;
+	uint64_t line = hash((uintptr_t)block(0)) >> 20 & 0x3ffff;
 
 	for (uint64_t i = 0; n < 64; i++)
-		if ((sample_hash((uintptr_t)block(i)) >> 20 & 0x3ffff) == line)
+		if ((hash((uintptr_t)block(i)) >> 20 & 0x3ffff) == line)
 			same[n++] = block(i);
 	while (kept < n && sample_keep(same[kept]))
 		kept++;
@@ -278,6 +286,7 @@ START_TEST(a_held_block_is_nobodys_until_it_is_put_back)
 	ck_assert(sample_keep(block(1)));
 	place = sample_hold(block(1));
 	ck_assert_ptr_nonnull(place);
+	ck_assert(!sample_has(block(1)));
 	ck_assert(!sample_forget(block(1)));
 	ck_assert_ptr_null(sample_hold(block(1)));
 	/* Meanwhile another's block lies there, begins and ends. */
@@ -289,6 +298,23 @@ START_TEST(a_held_block_is_nobodys_until_it_is_put_back)
 	ck_assert_ptr_nonnull(place);
 	sample_let_go(place);
 	ck_assert(!sample_forget(block(1)));
+	ck_assert(!sample_maybe(block(1)));
+}
+END_TEST
+
+START_TEST(a_suspect_is_looked_at_and_not_in_the_set)
+{
+	ck_assert(!sample_maybe(block(1)));
+	sample_suspect(block(1));
+	ck_assert(sample_maybe(block(1)));
+	ck_assert(!sample_has(block(1)));
+	ck_assert(!sample_forget(block(1)));
+	ck_assert(sample_maybe(block(1)));
+	/* One of the two is enough. */
+	ck_assert(sample_keep(block(1)));
+	sample_acquit(block(1));
+	ck_assert(sample_maybe(block(1)));
+	ck_assert(sample_forget(block(1)));
 	ck_assert(!sample_maybe(block(1)));
 }
 END_TEST
@@ -428,6 +454,7 @@ suite(void)
 	tcase_add_test(tc, a_count_that_has_come_to_its_end_hides_nobody);
 	tcase_add_test(tc, a_full_set_keeps_nothing_by_halves);
 	tcase_add_test(tc, a_held_block_is_nobodys_until_it_is_put_back);
+	tcase_add_test(tc, a_suspect_is_looked_at_and_not_in_the_set);
 	tcase_add_test(tc, a_fork_has_a_set_of_its_own);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("threads");

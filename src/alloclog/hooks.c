@@ -391,7 +391,8 @@ malloc(size_t size)
 
 	if (likely(p != NULL))
 		return malloc_logged(size, p);
-	if (likely(produce_asleep()))
+	/* First who samples: that one must not pay for looking at the gate. */
+	if (thread_self.sampler.left == 0 && likely(produce_asleep()))
 		return real.malloc(size);
 	return malloc_counted(size);
 }
@@ -433,7 +434,7 @@ calloc(size_t n, size_t size)
 
 	if (likely(p != NULL))
 		return calloc_logged(n, size, p);
-	if (likely(produce_asleep()))
+	if (thread_self.sampler.left == 0 && likely(produce_asleep()))
 		return real.calloc(n, size);
 	return calloc_counted(n, size);
 }
@@ -452,21 +453,39 @@ free_other(void *ptr)
 	FRAME_KEPT();
 }
 
+/* The filter means more blocks than the set has, and NULL is no block. */
+OUTLINE void
+free_maybe(void *ptr)
+{
+	if (ptr == NULL)
+		return;
+	if (likely(!sample_has(ptr)) && likely(!pool_has(ptr)))
+		real.free(ptr);
+	else
+		free_other(ptr);
+}
+
 EXPORT void
 free(void *ptr)
 {
 	struct producer *p = thread_fast();
 
-	if (unlikely(ptr == NULL))
-		return;
-	if (unlikely(pool_has(ptr)))
+	/* Whoever samples has the pool's blocks among the suspect. */
+	if (unlikely(p == NULL) && thread_self.sampler.left != 0) {
+		if (likely(!sample_maybe(ptr)))
+			real.free(ptr);
+		else
+			free_maybe(ptr);
+	} else if (unlikely(pool_has(ptr))) {
 		free_other(ptr);
-	else if (likely(p != NULL))
-		free_logged(ptr, p);
-	else if (likely(hook_skips_free(ptr)))
+	} else if (unlikely(p == NULL) && likely(produce_asleep())) {
 		real.free(ptr);
-	else
-		free_other(ptr);
+	} else if (likely(ptr != NULL)) {
+		if (likely(p != NULL))
+			free_logged(ptr, p);
+		else
+			free_other(ptr);
+	}
 }
 
 /*

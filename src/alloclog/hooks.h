@@ -249,13 +249,12 @@ hook_skips(uint64_t size)
 	return produce_asleep() || sample_skips(&thread_self.sampler, size);
 }
 
-/* The same of the free of a block that is not the pool's. */
+/* Without a fast producer: the free of a block that is not the pool's. */
 static inline bool
 hook_skips_free(const void *ptr)
 {
-	return produce_asleep() ||
-	    (likely(thread_self.sampler.left != 0) &&
-		likely(!sample_maybe(ptr)));
+	return produce_asleep() || (thread_self.sampler.left != 0 &&
+	    (likely(!sample_maybe(ptr)) || !sample_has(ptr)));
 }
 
 /* --- who asked (threads.c) ------------------------------------------------ */

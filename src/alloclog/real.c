@@ -53,6 +53,8 @@ pool_alloc(size_t align, size_t size)
 	head = (struct pool_head *)(void *)(pool + at) - 1;
 	head->size = size;
 	head->start = start;
+	/* Threads that sample ask the filter before anything else. */
+	sample_suspect(pool + at);
 	return pool + at;
 }
 
@@ -62,6 +64,7 @@ pool_free(void *ptr)
 	const struct pool_head *head = (const struct pool_head *)ptr - 1;
 	size_t end = (size_t)((char *)ptr - pool) + head->size;
 
+	sample_acquit(ptr);
 	end = (end + 15) & ~(size_t)15;
 	atomic_compare_exchange_strong(&pool_used, &end, head->start);
 }

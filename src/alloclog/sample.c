@@ -85,10 +85,9 @@ sample_due(struct sampler *s, uint64_t size)
 _Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
 
 static void
-filter_count(uint64_t addr, int by)
+filter_count(const void *ptr, int by)
 {
-	_Atomic uint8_t *count = &sample_filter[sample_hash(addr) >>
-	    (64 - SAMPLE_FILTER_BITS)];
+	_Atomic uint8_t *count = &sample_filter[sample_bucket(ptr)];
 	uint8_t n = atomic_load_explicit(count, memory_order_relaxed);
 
 	while (n != UINT8_MAX &&
@@ -96,6 +95,18 @@ filter_count(uint64_t addr, int by)
 		(uint8_t)(n + by), memory_order_acq_rel,
 		memory_order_relaxed))
 		;
+}
+
+void
+sample_suspect(const void *ptr)
+{
+	filter_count(ptr, 1);
+}
+
+void
+sample_acquit(const void *ptr)
+{
+	filter_count(ptr, -1);
 }
 
 /* --- the set -------------------------------------------------------------- */
@@ -145,7 +156,9 @@ table_map(unsigned i)
 static sample_place *
 line_of(sample_place *table, unsigned i, uint64_t addr)
 {
-	return &table[(sample_hash(addr) >> 20 & (table_lines(i) - 1)) * LINE];
+	uint64_t hash = (addr >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &table[(hash >> 20 & (table_lines(i) - 1)) * LINE];
 }
 
 /* The filter first: whoever finds the block in the set finds it there too. */
@@ -154,7 +167,7 @@ sample_keep(const void *ptr)
 {
 	uint64_t addr = (uintptr_t)ptr;
 
-	filter_count(addr, 1);
+	filter_count(ptr, 1);
 	for (unsigned i = 0; i < TABLES; i++) {
 		sample_place *table = table_get(i), *line;
 
@@ -171,7 +184,26 @@ sample_keep(const void *ptr)
 				return true;
 		}
 	}
-	filter_count(addr, -1);
+	filter_count(ptr, -1);
+	return false;
+}
+
+bool
+sample_has(const void *ptr)
+{
+	uint64_t addr = (uintptr_t)ptr;
+
+	for (unsigned i = 0; i < TABLES; i++) {
+		sample_place *table = table_get(i), *line;
+
+		if (table == NULL)
+			break;
+		line = line_of(table, i, addr);
+		for (unsigned k = 0; k < LINE; k++)
+			if (atomic_load_explicit(&line[k],
+				memory_order_relaxed) == addr)
+				return true;
+	}
 	return false;
 }
 
@@ -205,7 +237,7 @@ sample_forget(const void *ptr)
 
 	if (take(addr, 0) == NULL)
 		return false;
-	filter_count(addr, -1);
+	filter_count(ptr, -1);
 	return true;
 }
 
@@ -222,7 +254,7 @@ sample_let_go(sample_place *place)
 {
 	uint64_t addr = atomic_exchange(place, 0) & ~HELD;
 
-	filter_count(addr, -1);
+	filter_count((void *)(uintptr_t)addr, -1);
 }
 
 void

@@ -12,8 +12,10 @@
  *			with the probability 1 - exp(-s / period), once, however
  *			often it is met.
  *	filter		one small count for each of a few thousand hashes of
- *			addresses.  0: no sampled block lies there; that is all
- *			that most frees look at.
+ *			addresses.  0: no sampled block lies there, nor one that
+ *			is suspect; that is all that most frees look at.
+ *	suspect		a block that is not sampled and must be looked at when
+ *			it is freed all the same.
  *	set		the addresses of the sampled blocks themselves.
  *	held		a block of the set that is being reallocated: its address
  *			may be somebody else's already, so nobody finds it, but
@@ -26,7 +28,7 @@
  *	if (sample_due(&t->sampler, size) && sample_keep(ptr))
  *		log the allocation;
  *	...
- *	if (sample_maybe(ptr) && sample_forget(ptr))
+ *	if (sample_maybe(ptr) && sample_has(ptr) && sample_forget(ptr))
  *		log the free;
  *	real.free(ptr);
  *
@@ -87,22 +89,30 @@ uint64_t sample_draw(struct sampler *);
 /* A count that has come to its end stays there. */
 extern _Atomic uint8_t sample_filter[1 << SAMPLE_FILTER_BITS];
 
-static inline uint64_t
-sample_hash(uintptr_t addr)
+/*
+ * Of the low half of the address, which is where blocks of one heap differ: two
+ * instructions, for each free of the program pays for them.
+ */
+static inline uint32_t
+sample_bucket(const void *ptr)
 {
-	return (addr >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(uintptr_t)ptr * UINT32_C(0x9e3779b1) >>
+	    (32 - SAMPLE_FILTER_BITS);
 }
 
-/* False: this block is not in the set. */
+/* False: this block is neither in the set nor suspect. */
 static inline bool
 sample_maybe(const void *ptr)
 {
-	uint64_t hash = sample_hash((uintptr_t)ptr);
-
-	return atomic_load_explicit(
-	    &sample_filter[hash >> (64 - SAMPLE_FILTER_BITS)],
+	return atomic_load_explicit(&sample_filter[sample_bucket(ptr)],
 	    memory_order_relaxed) != 0;
 }
+
+/* Whether the set has it now, for whom the filter has not told enough. */
+bool sample_has(const void *);
+
+void sample_suspect(const void *);
+void sample_acquit(const void *);
 
 /*
  * After the real call.  False when there is no room: then do not log it, for
