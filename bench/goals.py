@@ -45,6 +45,7 @@ GOALS = {
     "socket lost": Goal("page over the socket at 1M events/s, records lost", 0, ""),
     "socket bytes": Goal("page over the socket at 1M events/s, read", 5, "MB/s"),
     "ring": Goal("memory added per allocating thread, 8 threads", 4.5, "MB"),
+    "ring idle": Goal("the same of threads that allocate next to nothing", None, "MB"),
     "start": Goal("start of pagek run to the first picture", None, "ms"),
     "exec": Goal("fork and exec of a small program, added", 0.5, "ms"),
     "page median": Goal("page, 8 live blocks, cycle with drawing, median", 80, "us"),
@@ -53,7 +54,7 @@ GOALS = {
 }
 
 REASONS = {
-    "lost": "the keeper got no processor time for longer than the target waits",
+    "lost": "as a rule a ring was full for longer than a target waits for the keeper to come",
     "grow": "a million frees in random order miss every cache, and plain ones overlap their misses; the "
             "instructions of a record stand between them and let fewer overlap (free +75 ns, malloc +22)",
     "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",

@@ -18,6 +18,7 @@ RATE = "1000000"	# events a second of the target that the page watches
 SHORT = "90"		# percent of them that are of short-lived blocks
 WATCHED_S = 3
 RING_THREADS = 8
+IDLE_PAIRS = 1000	# of a thread that has little to do
 
 
 def cycles(full):
@@ -58,6 +59,15 @@ def threads(rounds):
     return found
 
 
+def idle_mb(rounds):
+    """What a thread that allocates next to nothing adds to the target; None: not known."""
+    runs = Runs(Load("idle", "churn", IDLE_PAIRS, RING_THREADS), ["plain", "caller"])
+    for _ in range(rounds):
+        runs.round()
+    memory = runs.added("caller", "peak_kb")
+    return memory and memory["median"] / RING_THREADS * 1024 / 1e6
+
+
 def series(rows, name, x, y):
     return plot.Series(name, sorted((r[x], y(r)) for r in rows if y(r)))
 
@@ -76,7 +86,7 @@ def draw(folder, list_rows, cycle_rows, thread_rows):
                     series(cycle_rows, "99 of 100", "live", lambda r: r["p99_us"]),
                     series(cycle_rows, "median", "live", lambda r: r["median_us"])]),
     ]
-    added = [plot.Panel("churn: what an event costs more, keeper and page running", "threads", "ns of a core",
+    added = [plot.Panel("churn: what an event costs more, keeper and page running", "threads", "ns of a core per event",
                         [series(thread_rows, "stacks of 16", "threads", lambda r: r["stack"]["added_ns"]),
                          series(thread_rows, "caller only", "threads", lambda r: r["caller"]["added_ns"])],
                         list(THREADS))]
