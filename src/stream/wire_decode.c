@@ -100,26 +100,33 @@ on_negint64(void *arg, uint64_t n)
 	is_number(arg, ITEM_NEGINT, n);
 }
 
+/* Lengths, as libcbor hands them over; where size_t has 32 bits they differ. */
+#if CBOR_MAJOR_VERSION == 0 && CBOR_MINOR_VERSION < 9
+typedef size_t cbor_count;
+#else
+typedef uint64_t cbor_count;
+#endif
+
 static void
-on_bytes(void *arg, cbor_data p, size_t len)
+on_bytes(void *arg, cbor_data p, cbor_count len)
 {
 	is_string(arg, ITEM_BYTES, p, len);
 }
 
 static void
-on_text(void *arg, cbor_data p, size_t len)
+on_text(void *arg, cbor_data p, cbor_count len)
 {
 	is_string(arg, ITEM_TEXT, p, len);
 }
 
 static void
-on_array(void *arg, size_t n)
+on_array(void *arg, cbor_count n)
 {
 	is_number(arg, ITEM_ARRAY, n);
 }
 
 static void
-on_map(void *arg, size_t n)
+on_map(void *arg, cbor_count n)
 {
 	is_number(arg, ITEM_MAP, n);
 }
