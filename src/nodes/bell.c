@@ -91,8 +91,8 @@ start(struct bell *b)
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES > PTHREAD_STACK_MIN ?
-	    STACK_BYTES : PTHREAD_STACK_MIN);
+	pthread_attr_setstacksize(&attr, STACK_BYTES > (size_t)PTHREAD_STACK_MIN ?
+	    STACK_BYTES : (size_t)PTHREAD_STACK_MIN);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	r = pthread_create(&thread, &attr, sleeper, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

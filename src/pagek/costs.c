@@ -28,7 +28,7 @@ bucket_top(size_t i)
 	if (i < COST_STEPS)
 		return i;
 	shift = (unsigned)(i / COST_STEPS) - 1;
-	return ((COST_STEPS + i % COST_STEPS + 1) << shift) - 1;
+	return ((uint64_t)(COST_STEPS + i % COST_STEPS + 1) << shift) - 1;
 }
 
 void
