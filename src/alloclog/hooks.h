@@ -42,6 +42,15 @@
 #include "sample.h"
 #include "stack.h"
 
+/*
+ * A program is watched by what it shares with its keeper, so its 64-bit words
+ * must be whole without a lock: a lock would be this process's alone, and held
+ * by whom a signal interrupts.  Callers and stacks want pointers of 64 bits.
+ */
+#if !defined(__LP64__) || ATOMIC_LLONG_LOCK_FREE != 2
+#error "liballoclog needs 64-bit pointers and lock-free 64-bit atomics; build the programs without it"
+#endif
+
 /* Within one object: no call and no load goes by way of its tables. */
 #pragma GCC visibility push(hidden)
 

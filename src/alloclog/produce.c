@@ -77,7 +77,7 @@ ring_bell(struct ring_area *area)
 	int saved = errno;
 
 	atomic_fetch_add_explicit(&area->bell, 1, memory_order_release);
-	syscall(SYS_futex, &area->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(RING_SYS_FUTEX, &area->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	errno = saved;
 }
 
@@ -370,7 +370,7 @@ wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
 		if (now - beat_at >= RING_STALL_MS ||
 		    now - tail_at >= WAIT_MAX_MS)
 			break;
-		syscall(SYS_futex, &tailp->space, FUTEX_WAIT, space, &slice,
+		syscall(RING_SYS_FUTEX, &tailp->space, FUTEX_WAIT, space, &slice,
 		    NULL, 0);
 		now = clock_ms(now + WAIT_SLICE_MS);
 	}

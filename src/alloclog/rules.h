@@ -60,7 +60,7 @@ struct rules_near {
 static inline bool
 near_may(uintptr_t pc)
 {
-	return pc - 0x10000 < ((uintptr_t)1 << 47) - 0x10000;
+	return (uint64_t)pc - 0x10000 < (UINT64_C(1) << 47) - 0x10000;
 }
 
 static inline uintptr_t

@@ -24,6 +24,21 @@ random_next(struct sampler *s)
 	return z ^ (z >> 31);
 }
 
+/* a * b, the upper half of its 128 bits. */
+static inline uint64_t
+product_high(uint64_t a, uint64_t b)
+{
+#ifdef __SIZEOF_INT128__
+	return (uint64_t)((unsigned __int128)a * b >> 64);
+#else
+	uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
+	uint64_t mid = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+	uint64_t more = (a & UINT32_MAX) * (b >> 32) + (mid & UINT32_MAX);
+
+	return (a >> 32) * (b >> 32) + (mid >> 32) + (more >> 32);
+#endif
+}
+
 /*
  * -log2(u / 2^64) with 32 bits of fraction, for u of at least 1: a bit for each
  * time that the mantissa is squared.  A draw is rare enough for that, and libm
@@ -36,7 +51,7 @@ minus_log2(uint64_t u)
 	uint64_t m = u << lead, fraction = 0;
 
 	for (int i = 0; i < 32; i++) {
-		m = (uint64_t)((unsigned __int128)m * m >> 64);
+		m = product_high(m, m);
 		fraction = fraction << 1 | m >> 63;
 		if (m >> 63 == 0)
 			m <<= 1;
@@ -55,9 +70,8 @@ sample_draw(struct sampler *s)
 {
 	uint64_t u = random_next(s), e;
 
-	e = (uint64_t)((unsigned __int128)minus_log2(u | (u == 0)) * LN2 >>
-	    64);
-	return 1 + (uint64_t)((unsigned __int128)s->period * e >> 32);
+	e = product_high(minus_log2(u | (u == 0)), LN2);
+	return 1 + (product_high(s->period, e) << 32 | s->period * e >> 32);
 }
 
 void

@@ -125,7 +125,7 @@ step(struct level *l, const struct cfi_rule *r, struct mapped *m,
 	if (next->pc == 0)
 		return RING_END_OUTERMOST;
 	/* No program has code there, and a frame could not hold it. */
-	return next->pc > REC_ADDR_MASK >> 1 ? RING_END_STUCK : 0;
+	return (uint64_t)next->pc >> (REC_ADDR_BITS - 1) != 0 ? RING_END_STUCK : 0;
 }
 
 /*

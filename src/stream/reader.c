@@ -153,7 +153,7 @@ wake(struct reader *r, unsigned i)
 	_Atomic uint32_t *space = &r->keeper->tails[i].space;
 
 	atomic_fetch_add_explicit(space, 1, memory_order_release);
-	syscall(SYS_futex, space, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(RING_SYS_FUTEX, space, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void
@@ -573,7 +573,7 @@ reader_wait_bell(const struct reader *r, uint32_t *told, int timeout_ms)
 	    memory_order_acquire);
 
 	if (bell == *told) {
-		syscall(SYS_futex, &r->area->bell, FUTEX_WAIT, bell, &ts, NULL,
+		syscall(RING_SYS_FUTEX, &r->area->bell, FUTEX_WAIT, bell, &ts, NULL,
 		    0);
 		bell = atomic_load_explicit(&r->area->bell,
 		    memory_order_acquire);

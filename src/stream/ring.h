@@ -68,6 +68,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 
 #include "record.h"
 
@@ -225,11 +226,29 @@ struct keeper_area {
 
 #define RING_STACK_FREES 0x100	/* in keeper_area.stack: those of frees too */
 
+/* The futex call that takes the struct timespec we are built with. */
+#ifdef SYS_futex_time64
+#define RING_SYS_FUTEX SYS_futex_time64
+#else
+#define RING_SYS_FUTEX SYS_futex
+#endif
+
 /*
  * How long a producer waits for room: while the heartbeat moves, and at most
  * this long after it last moved, once per stall.
  */
 #define RING_STALL_MS 100
+
+/* The same for a target and a keeper of other compilers and pointers. */
+_Static_assert(sizeof(struct ring_head) == 64 &&
+    sizeof(struct ring_tail) == 64 && sizeof(struct ring_slot) == 64 &&
+    sizeof(struct ring_module) == 64 + RING_PATH &&
+    offsetof(struct ring_area, far_addresses) == 16 &&
+    offsetof(struct ring_area, sites_full) == 40 &&
+    offsetof(struct ring_area, rings) == 64 &&
+    offsetof(struct keeper_area, ms) == 8 &&
+    offsetof(struct keeper_area, sample) == 24 &&
+    offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)
 #define RING_SLOTS_OFFSET RING_ALIGN(sizeof(struct ring_area))
@@ -346,5 +365,8 @@ struct ring_welcome {
 	uint32_t version;	/* RING_VERSION, or the keeper's own: then no descriptors come */
 	uint64_t stream;	/* id of this image's stream */
 };
+
+_Static_assert(sizeof(struct ring_hello) == 56 + 4 * REC_SHARDS &&
+    sizeof(struct ring_welcome) == 16, "layout of the greeting");
 
 #endif
