@@ -480,6 +480,7 @@ suite(void)
 {
 	Suite *s = suite_create("blklist: corners of the indexed list");
 	TCase *corners = tcase_create("corners");
+	TCase *limits = tcase_create("limits");
 
 	tcase_set_timeout(corners, 120);
 	tcase_add_loop_test(corners,
@@ -495,10 +496,12 @@ suite(void)
 	tcase_add_test(corners, list_of_many_blocks_is_the_literal_one);
 	tcase_add_test(corners, millions_of_blocks_are_sound);
 	tcase_add_test(corners, generations_of_the_pair_table_may_wrap);
-#ifndef SANITIZED
-	tcase_add_test(corners, list_without_memory_counts_full_and_goes_on);
-#endif
 	suite_add_tcase(s, corners);
+#ifndef SANITIZED
+	tcase_add_test(limits, list_without_memory_counts_full_and_goes_on);
+#endif
+	tcase_set_tags(limits, TAG_KERNEL);
+	suite_add_tcase(s, limits);
 	return s;
 }
 

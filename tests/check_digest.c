@@ -1,6 +1,8 @@
 /*
  * The digest: what is left of batches, alone and as a page reads it.
  */
+#include <endian.h>
+
 #include "../src/blklist/blklist.h"
 #include "node_harness.h"
 
@@ -219,11 +221,11 @@ read_some(struct model *m, uint32_t max, bool whole)
 		ck_assert_uint_eq(r.data.cancelled, 0);
 	stream_wide_decode(r.data.records.p, r.data.count, got);
 	for (size_t i = 0; i < r.data.count; i++) {
-		uint32_t offset = (uint32_t)i;
+		uint32_t offset = htole32((uint32_t)i);
 
 		if (r.data.offsets.len > 0)
 			memcpy(&offset, r.data.offsets.p + 4 * i, 4);
-		seqs[i] = r.data.first + offset;
+		seqs[i] = r.data.first + le32toh(offset);
 		if (i > 0)
 			ck_assert_uint_gt(seqs[i], seqs[i - 1]);
 	}

@@ -559,6 +559,7 @@ ring_suite(void)
 	suite_add_tcase(s, tc);
 
 	tc = tcase_create("fork");
+	tcase_set_tags(tc, TAG_KERNEL);
 	tcase_add_loop_test(tc,
 	    a_forked_child_begins_anew_and_leaves_its_parent_alone, 0,
 	    RIG_TSAN ? 1 : 2);

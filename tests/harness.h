@@ -8,6 +8,12 @@
 #include <check.h>
 #include <stdlib.h>
 
+/*
+ * Of a case whose rules need the kernel itself: limits on memory, what a fork
+ * leaves.  An emulator of one process says yes to those and does nothing.
+ */
+#define TAG_KERNEL "kernel"
+
 #define CHECK_MAIN(suite) \
 	int \
 	main(void) \
