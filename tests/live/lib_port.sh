@@ -1,0 +1,87 @@
+# Sourced by the tests of other machines (tests/port).
+#
+# on_both CHECK...	gets, builds and runs these linked tests, a line for each;
+#			$usable has the machines that could be had.
+
+usable=
+
+# Emulators say yes to what only the kernel does; see tests/harness.h.
+excluded() {
+	[ "$1" = powerpc ] && echo kernel
+}
+
+# A word for what the machine is.
+kind() {
+	case $1 in
+	i386) echo "on 32 bits" ;;
+	powerpc) echo "on big-endian 32 bits" ;;
+	esac
+}
+
+# Gets libraries and builds pagek, its node and the tests named.
+prepare() {
+	machine=$1
+	shift
+	list=
+	for t in "$@"; do
+		list="$list $B/port/$machine/build/tests/check_$t"
+	done
+	"$top/tests/port" libs "$machine" &&
+	    "$top/tests/port" make "$machine" -s CFLAGS='-O2 -g1 -Werror' \
+		"$B/port/$machine/build/pagek" \
+		"$B/port/$machine/build/pageknode" $list
+}
+
+# What Check's last line counts, as in tests/check; the time is a hang limit.
+linked() {
+	CK_EXCLUDE_TAGS=$(excluded "$1") CK_DEFAULT_TIMEOUT=120 \
+	    CK_TIMEOUT_MULTIPLIER=4 "$top/tests/port" exec "$1" \
+	    "$B/port/$1/build/tests/check_$2" >"$tmp/$1.$2" 2>&1
+	echo $? >"$tmp/$1.$2.status"
+}
+
+each() {
+	machine=$1
+	prepare "$@" >"$tmp/$machine.log" 2>&1
+	echo $? >"$tmp/$machine.status"
+	shift
+	[ "$(cat "$tmp/$machine.status")" = 0 ] || return
+	for t in "$@"; do
+		linked "$machine" "$t"
+	done
+}
+
+built() {
+	cat "$tmp/$1.log"
+	[ "$(cat "$tmp/$1.status")" = 0 ]
+}
+
+holds() {
+	cat "$tmp/$1.$2"
+	[ "$(cat "$tmp/$1.$2.status")" = 0 ] &&
+	    grep -q '^100%: Checks: [1-9]' "$tmp/$1.$2"
+}
+
+# Side by side: a machine each for the two processors that most of us have.
+on_both() {
+	for machine in i386 powerpc; do
+		each $machine "$@" &
+	done
+	wait
+	for machine in i386 powerpc; do
+		if [ "$(cat "$tmp/$machine.status")" = 77 ]; then
+			skip "$(tail -n 1 "$tmp/$machine.log")"
+			continue
+		fi
+		rule "$machine: pagek and its tests build without a warning" \
+		    built $machine
+		[ "$(cat "$tmp/$machine.status")" = 0 ] || continue
+		usable="$usable $machine"
+		for t in "$@"; do
+			n=$(sed -n 's/^100%: Checks: \([0-9]*\).*/\1/p' \
+			    "$tmp/$machine.$t")
+			rule "$machine: check_$t holds $(kind $machine): ${n:-?} rules" \
+			    holds $machine "$t"
+		done
+	done
+}

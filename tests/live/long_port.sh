@@ -1,0 +1,29 @@
+#!/bin/sh
+# Other machines, the rest: pages, sessions and nodes on 32 bits and on
+# big-endian 32 bits, threads under qemu, and 32 bits under sanitizers.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_port.sh"
+
+on_both base blklist_diff calls cycles detail feed_threads groups inherit made \
+    merge missed node node_arming options page page_modes page_walk picture \
+    portions profile serve session session_arm session_kept session_words \
+    wrappers
+
+sanitized() {
+	"$top/tests/port" make i386 -s B="$B/port/i386/asan" \
+	    SANITIZE=address,undefined "$B/port/i386/asan/tests/check_$1" &&
+	    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1 \
+		CK_DEFAULT_TIMEOUT=120 "$B/port/i386/asan/tests/check_$1"
+}
+
+case $usable in
+*i386*)
+	for t in blklist blklist_hash blklist_pairs feed frames hostile queue \
+	    record ring shape site_store wire wire_stacks; do
+		rule "i386: check_$t holds on 32 bits with gcc, address,undefined" \
+		    sanitized $t
+	done
+	;;
+esac
+say_result

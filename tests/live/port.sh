@@ -1,0 +1,99 @@
+#!/bin/sh
+# Other machines: streams, the block list and the page's text on 32 bits, and on
+# big-endian 32 bits under qemu, alone and against this machine's.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_port.sh"
+
+stop() {
+	[ -z "${run:-}" ] || { kill "$run" "$pid" 2>/dev/null; wait "$run"; }
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap stop EXIT
+
+on_both blklist blklist_corners blklist_hash blklist_note blklist_pairs \
+    blklist_regions blklist_sample digest feed feed_arm frames hostile queue \
+    record ring shape site_store wire wire_stacks
+
+on() {
+	machine=$1
+	shift
+	"$top/tests/port" exec "$machine" "$B/port/$machine/bin/pagek" "$@"
+}
+
+# --- the note's page
+
+note_page >"$tmp/note"
+note() {
+	on "$1" --once --classic=strict --sort p --at 39s demo:note \
+	    >"$tmp/out" 2>"$tmp/err"
+	cat "$tmp/err"
+	diff "$tmp/note" "$tmp/out" && [ ! -s "$tmp/err" ]
+}
+
+# --- a program of this machine, held
+
+"$B/pagek" run -b -o /dev/null -- "$B/tests/targets/held" >"$tmp/said" &
+run=$!
+until_true 10 grep -q held= "$tmp/said" || exit 1
+is_there() {
+	pid=$("$B/pagek" targets | sed -n 's/^pid:\([0-9]*\) *held .*/\1/p')
+	[ -n "$pid" ]
+}
+until_true 10 is_there || exit 1
+
+# Ages, times and what the page itself costs are not compared.
+same_page() {
+	"$B/pagek" --once --sort p --ascii "pid:$pid" >"$tmp/here" &&
+	    on "$1" --once --sort p --ascii "pid:$pid" >"$tmp/there" || return 1
+	for where in here there; do
+		sed -E 's/ +[0-9/]+ [0-9]+$//; s/ +[0-9][0-9a-z]*s  / AGE  /; /us max/d' \
+		    "$tmp/$where" >"$tmp/$where.rows"
+	done
+	cat "$tmp/there"
+	diff "$tmp/here.rows" "$tmp/there.rows" &&
+	    [ "$(grep -c malloc "$tmp/there.rows")" -ge 7 ]
+}
+same_tree() {
+	"$B/pagek" tree --by=bytes "pid:$pid" >"$tmp/here" &&
+	    on "$1" tree --by=bytes "pid:$pid" >"$tmp/there" || return 1
+	cat "$tmp/there"
+	diff "$tmp/here" "$tmp/there"
+}
+
+# --- this machine's page of the other's node
+
+cp "$B/pagek" "$tmp/pagek"
+their_node() {
+	ln -sf "$B/port/$1/bin/pageknode" "$tmp/pageknode"
+	"$tmp/pagek" --once --classic=strict --sort p --at 39s demo:note \
+	    >"$tmp/out" && diff "$tmp/note" "$tmp/out"
+}
+
+# --- a keeper of 32 bits
+
+counted() {
+	mkdir -p "$tmp/count"
+	COUNT_DIR=$tmp/count LD_PRELOAD=$B/tests/libcount.so "$B/port/i386/bin/pagek" \
+	    run -b -o /dev/null --report "$tmp/report" -- \
+	    sqlite3 :memory: ".read $tmp/in.sql" &&
+	    "$top/tests/count/compare" "$tmp/report" "$tmp/count" --min-images 1
+}
+
+for machine in $usable; do
+	how=$(kind "$machine")
+	rule "$machine: demo:note comes out $how as the note printed it" \
+	    note "$machine"
+	rule "$machine: a page $how shows a program of this machine as here" \
+	    same_page "$machine"
+	rule "$machine: so does a tree" same_tree "$machine"
+	rule "$machine: a page here shows a node $how as its own" \
+	    their_node "$machine"
+done
+case $usable in
+*i386*)
+	sql_work >"$tmp/in.sql"
+	rule "i386: a keeper on 32 bits counts a 64-bit program exactly" counted
+	;;
+esac
+say_result
