@@ -366,28 +366,28 @@ END_TEST
 
 START_TEST(the_65th_page_is_told_to_come_later)
 {
-	struct page p[SERVE_CONNS_MAX + 1];
+	struct page p[SERVE_CONNS + 1];
 	struct wire_msg r;
 
 	node_up(NULL);
-	for (size_t i = 0; i < SERVE_CONNS_MAX; i++) {
+	for (size_t i = 0; i < SERVE_CONNS; i++) {
 		page_open(&p[i]);
 		page_greet(&p[i], WIRE_ROLE_READ);
 	}
-	page_open(&p[SERVE_CONNS_MAX]);
-	ck_assert(page_receive(&p[SERVE_CONNS_MAX], &r));
+	page_open(&p[SERVE_CONNS]);
+	ck_assert(page_receive(&p[SERVE_CONNS], &r));
 	expect_error(&r, WIRE_E_BUSY);
 	ck_assert_uint_gt(r.err.retry_ms, 0);
 	wire_msg_fini(&r);
-	ck_assert(!page_receive(&p[SERVE_CONNS_MAX], &r));
+	ck_assert(!page_receive(&p[SERVE_CONNS], &r));
 	/* When one goes there is room again. */
 	page_close(&p[0]);
-	while (node.serve.count == SERVE_CONNS_MAX)
+	while (node.serve.count == SERVE_CONNS)
 		uv_run(&loop, UV_RUN_NOWAIT);
-	page_close(&p[SERVE_CONNS_MAX]);
+	page_close(&p[SERVE_CONNS]);
 	page_open(&p[0]);
 	page_greet(&p[0], WIRE_ROLE_READ);
-	for (size_t i = 0; i < SERVE_CONNS_MAX; i++)
+	for (size_t i = 0; i < SERVE_CONNS; i++)
 		page_close(&p[i]);
 	node_down();
 }

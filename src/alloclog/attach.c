@@ -1,8 +1,9 @@
 /*
  * Saying hello: the one file of the target side that connects.
  *
- * One connection to the socket that PAGEK_NODE names, 50 ms at most in all,
- * and every descriptor is closed again before the program goes on.  When
+ * One connection to the socket that PAGEK_NODE names or, without that, to the
+ * node of this user or of the system, 50 ms at most in all, and every
+ * descriptor is closed again before the program goes on.  When
  * anything is not as it should be the process is inert from then on, and so
  * are the children that it forks.
  *
@@ -104,22 +105,114 @@ early_getenv(const char *name)
 	return NULL;
 }
 
-/* Reads the address once: a child's is its parent's, whatever it unsets. */
-static bool
-find_node(void)
+static const char *
+get_env(const char *name)
 {
-	const char *path;
+	return environ != NULL ? secure_getenv(name) : early_getenv(name);
+}
 
-	if (node.sun_family == AF_UNIX)
-		return true;
-	path = environ != NULL ? secure_getenv("PAGEK_NODE") :
-	    early_getenv("PAGEK_NODE");
-	if (path == NULL || path[0] == '\0' ||
-	    strlen(path) >= sizeof(node.sun_path))
+/*
+ * Appends to the path; false when it does not fit.  No stdio: it could ask for
+ * memory.
+ */
+static bool
+append(char path[sizeof(node.sun_path)], const char *text)
+{
+	size_t have = strlen(path), len = strlen(text);
+
+	if (len >= sizeof(node.sun_path) - have)
 		return false;
-	strcpy(node.sun_path, path);
-	node.sun_family = AF_UNIX;
+	memcpy(path + have, text, len + 1);
 	return true;
+}
+
+static bool
+append_number(char path[sizeof(node.sun_path)], unsigned long n)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	*--at = '\0';
+	do
+		*--at = (char)('0' + n % 10);
+	while ((n /= 10) != 0);
+	return append(path, at);
+}
+
+static bool
+place_named(char *path)
+{
+	const char *name = get_env("PAGEK_NODE");
+
+	return name != NULL && name[0] != '\0' && append(path, name);
+}
+
+static bool
+place_runtime(char *path)
+{
+	const char *run = get_env("XDG_RUNTIME_DIR");
+
+	return run != NULL && run[0] == '/' && append(path, run) &&
+	    append(path, "/pagek/node.hello");
+}
+
+/* Where everybody may make folders only one that is ours alone is of use. */
+static bool
+place_tmp(char *path)
+{
+	struct stat st;
+
+	return append(path, "/tmp/pagek-") &&
+	    append_number(path, geteuid()) && lstat(path, &st) == 0 &&
+	    S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	    (st.st_mode & 077) == 0 && append(path, "/node.hello");
+}
+
+/* Below a folder that is root's. */
+static bool
+place_system(char *path)
+{
+	return append(path, "/run/pagek/node.hello");
+}
+
+/*
+ * Where a node may be, in the order in which they are tried.  Who is told a
+ * place keeps to it.
+ */
+static const struct place {
+	bool (*path)(char *);
+	bool told;
+	bool any_peer;	/* the path says enough of who made the socket */
+} places[] = {
+	{ place_named, true, false },
+	{ place_runtime, false, false },
+	{ place_tmp, false, false },
+	{ place_system, false, true },
+};
+
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+static const struct place *place;	/* of `node`; kept by a fork, whatever the child unsets */
+
+/* Fills `node` with the next place after `place`; false when there is none. */
+static bool
+next_place(void)
+{
+	const char *named = get_env("PAGEK_NODE");
+	size_t i = place == NULL ? 0 : (size_t)(place - places) + 1;
+
+	for (; i < PLACES; i++) {
+		/* Set and empty: no node is wanted. */
+		if (!places[i].told && named != NULL)
+			break;
+		node.sun_path[0] = '\0';
+		if (!places[i].path(node.sun_path))
+			continue;
+		node.sun_family = AF_UNIX;
+		place = &places[i];
+		return true;
+	}
+	place = NULL;
+	return false;
 }
 
 /* --- the conversation --------------------------------------------------- */
@@ -158,13 +251,15 @@ dial(int64_t until)
 	return fd;
 }
 
-/* A node is run by the same user or by root. */
+/* A node is run by the same user or by root; the system's by whom root says. */
 static bool
 peer_is_ours(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
+	if (place->any_peer)
+		return true;
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
 	    (peer.uid == 0 || peer.uid == getuid() || peer.uid == geteuid());
 }
@@ -265,6 +360,22 @@ join(int fds[2], uint64_t stream)
 	return true;
 }
 
+/* The socket of the first node that there is, connected, or -1. */
+static int
+dial_some(int64_t until)
+{
+	int fd;
+
+	if (place != NULL)
+		return dial(until);
+	while (next_place()) {
+		fd = dial(until);
+		if (fd != -1)
+			return fd;
+	}
+	return -1;
+}
+
 static bool
 say_hello(struct ring_hello *hello)
 {
@@ -275,9 +386,7 @@ say_hello(struct ring_hello *hello)
 	int fds[2];
 	bool joined = false;
 
-	if (!find_node())
-		return false;
-	p.fd = dial(until);
+	p.fd = dial_some(until);
 	if (p.fd == -1)
 		return false;
 	fill_hello(hello);

@@ -23,7 +23,7 @@
 #include "../stream/wire.h"
 
 #define ARMING_GRACE_MS 60000
-#define ARMING_WATCHERS 64
+#define ARMING_WATCHERS 256
 
 struct keeper;
 struct node;

@@ -73,12 +73,15 @@ drop_spare(struct acceptor *a)
 }
 
 static void
-name_image(struct keeper *k, pid_t pid, const struct ring_hello *h)
+name_image(struct keeper *k, const struct peer *peer,
+    const struct ring_hello *h)
 {
+	pid_t pid = peer->pid;
 	char comm[16] = "?";
 	uint64_t start;
 
 	k->pid = pid;
+	k->uid = peer->uid;
 	k->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	proc_comm(pid, comm);
 	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
@@ -89,11 +92,13 @@ name_image(struct keeper *k, pid_t pid, const struct ring_hello *h)
 
 /* The target waits for our answer meanwhile, so it is there to be looked at. */
 static int
-introduce(struct keeper *k, pid_t pid, const struct ring_hello *h, bool calm)
+introduce(struct keeper *k, const struct peer *peer,
+    const struct ring_hello *h, bool calm)
 {
+	pid_t pid = peer->pid;
 	char path[PROC_PATH];
 
-	name_image(k, pid, h);
+	name_image(k, peer, h);
 	if (k->pidfd < 0)
 		return -ESRCH;
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
@@ -206,7 +211,7 @@ room_for(const struct ring_hello *h)
  * a row that says why, and its line of the report when it has ended.
  */
 static void
-miss(struct acceptor *a, const struct waiting *w, pid_t pid,
+miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
     const struct ring_hello *hello, const char *why)
 {
 	struct hello *h = a->hello;
@@ -215,7 +220,7 @@ miss(struct acceptor *a, const struct waiting *w, pid_t pid,
 	if (keeper_new(&k, h->node, &(struct keeper_opts){ .no_list = true },
 	    NULL) < 0)
 		return;
-	name_image(k, pid, hello);
+	name_image(k, peer, hello);
 	k->missed = true;
 	k->arrival = w->arrival;
 	snprintf(k->reason, sizeof k->reason, "%s", why);
@@ -227,19 +232,24 @@ miss(struct acceptor *a, const struct waiting *w, pid_t pid,
 
 /* Gives it a stream; else says why it has none. */
 static const char *
-give_stream(struct acceptor *a, const struct waiting *w, pid_t pid,
-    const struct ring_hello *h)
+give_stream(struct acceptor *a, const struct waiting *w,
+    const struct peer *peer, const struct ring_hello *h)
 {
+	struct node *node = a->hello->node;
 	int r;
 
 	if (w->hung_up)
 		return TOO_LATE;
-	if (atomic_load(&a->hello->node->targets) >= room_for(h))
+	if (atomic_load(&node->targets) >= room_for(h))
 		return "the node watches as many targets as it can";
+	if (node->access.system && peer->uid != 0 &&
+	    quota_used(&node->quota, peer->uid) >= NODE_USER_TARGETS)
+		return "the node watches as many targets of this user as it "
+		    "may";
 	if (make_spare(a) < 0)
 		return NO_ROOM;
 	/* While others wait, the loop is left to read the modules. */
-	r = introduce(a->spare, pid, h, a->n == 1);
+	r = introduce(a->spare, peer, h, a->n == 1);
 	a->spare->arrival = w->arrival;
 	if (r == 0)
 		r = welcome(a, w->fd);
@@ -253,8 +263,7 @@ static void
 answer_hello(struct acceptor *a, const struct waiting *w)
 {
 	struct ring_hello h;
-	struct ucred peer;
-	socklen_t len = sizeof peer;
+	struct peer peer;
 	const char *why;
 	int fd = w->fd;
 	ssize_t n;
@@ -263,16 +272,16 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	n = recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_TRUNC);
 	if (n < (ssize_t)(2 * sizeof(uint32_t)) || h.magic != RING_HELLO_MAGIC)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
-	    peer.pid <= 0 || (peer.uid != geteuid() && peer.uid != 0))
+	if (access_peer(&a->hello->node->access, fd, &peer) < 0 ||
+	    peer.pid <= 0)
 		return;
 	if (h.version != RING_VERSION || n != (ssize_t)sizeof h) {
 		send_welcome(fd, 0, NULL);
 		return;
 	}
-	why = give_stream(a, w, peer.pid, &h);
+	why = give_stream(a, w, &peer, &h);
 	if (why != NULL)
-		miss(a, w, peer.pid, &h, why);
+		miss(a, w, &peer, &h, why);
 }
 
 /* --- the thread --------------------------------------------------------- */
@@ -404,17 +413,25 @@ hello_listen(struct hello *h, struct node *node, const char *path)
 {
 	int fd = socket_bind(path, SOCK_SEQPACKET);
 
-	if (fd < 0)
-		return fd;
-	h->stop_fd = listen(fd, SOMAXCONN) < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
+	return fd < 0 ? fd : hello_listen_fd(h, node, fd, path, false);
+}
+
+int
+hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
+    bool inherited)
+{
+	h->stop_fd = !inherited && listen(fd, SOMAXCONN) < 0 ? -1 :
+	    eventfd(0, EFD_CLOEXEC);
 	if (h->stop_fd < 0) {
 		int r = -errno;
 
 		close(fd);
-		unlink(path);
+		if (!inherited)
+			unlink(path);
 		return r;
 	}
 	h->node = node;
+	h->inherited = inherited;
 	h->listen_fd = fd;
 	strcpy(h->path, path);
 	pthread_mutex_init(&h->lock, NULL);
@@ -459,7 +476,8 @@ hello_stop(struct hello *h)
 	if (h->listen_fd < 0)
 		return;
 	/* First: who connects from here on is told at once that nobody is there. */
-	unlink(h->path);
+	if (!h->inherited)
+		unlink(h->path);
 	if (h->running && write(h->stop_fd, &one, sizeof one) > 0)
 		pthread_join(h->thread, NULL);
 	h->running = false;

@@ -19,6 +19,7 @@ struct hello {
 	int listen_fd;			/* -1: targets cannot come in */
 	int stop_fd;
 	bool running;
+	bool inherited;			/* the socket is not ours to remove */
 	pthread_t thread;
 	pthread_mutex_t lock;		/* of arrived, and held while one is welcomed */
 	struct keepers arrived;
@@ -27,6 +28,12 @@ struct hello {
 
 /* Binds the socket; nobody is answered yet. */
 int hello_listen(struct hello *, struct node *, const char *path);
+/*
+ * The same with a bound socket, which is hello's from now on, also on failure.
+ * inherited: it listens already, and stays where it is.
+ */
+int hello_listen_fd(struct hello *, struct node *, int fd, const char *path,
+    bool inherited);
 /* Starts the thread. */
 int hello_start(struct hello *);
 /* Ends it, with who has connected by then; removes the socket. */

@@ -88,6 +88,7 @@ keeper_new(struct keeper **out, struct node *node,
 		return -ENOMEM;
 	k->node = node;
 	k->refs = 1;
+	k->uid = node->access.owner;
 	k->pidfd = -1;
 	k->status = -1;
 	k->state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;

@@ -58,6 +58,7 @@ struct keeper {
 	unsigned refs;
 
 	pid_t pid, ppid;		/* pid 0: no process */
+	uid_t uid;			/* whose process it is, else the node's */
 	int pidfd;			/* -1 none */
 	uv_poll_t *death;		/* on pidfd; NULL none */
 	uint64_t exe_dev, exe_ino;	/* of /proc/PID/exe at the start */

@@ -1,13 +1,13 @@
 /*
- * The node's parts together, and its command line.
+ * The node's parts together.
  *
  * A node that runs a command goes when the command's process tree has ended
- * and no page is connected; a generator goes with its last page.
+ * and no page is connected; a generator goes with its last page; a daemon goes
+ * when it is told to.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "daemon.h"
 #include "demo.h"
 #include "node.h"
 #include "tree.h"
 
 #define NODE_NUMBER 0x0001	/* of a node that no table names */
-#define HELLO_SUFFIX ".hello"
+#define DAEMON_FAILED 1
 #define NODE_FAILED 125		/* as pagek says for a run that failed itself */
-#define NODE_USAGE 2
 
 /* --- the parts ---------------------------------------------------------- */
 
@@ -35,6 +35,15 @@ name_node(struct node *node)
 	gethostname(host, sizeof host - 1);
 	base_safe_text(node->name, sizeof node->name, host, strlen(host),
 	    false);
+}
+
+static uint64_t
+first_stream(const uint8_t random[WIRE_EPOCH])
+{
+	uint64_t n;
+
+	memcpy(&n, random, sizeof n);
+	return n >> 16 << 12 | UINT64_C(1) << 60;
 }
 
 static void
@@ -57,12 +66,20 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	node->opts = *opts;
 	node->hello.listen_fd = -1;
 	node->run.status = -1;
+	access_init(&node->access, opts->system, opts->roles);
+	quota_init(&node->quota);
 	TAILQ_INIT(&node->live);
 	TAILQ_INIT(&node->ended);
 	name_node(node);
 	if (getrandom(node->id, sizeof node->id, 0) < 0 ||
 	    getrandom(node->boot, sizeof node->boot, 0) < 0)
 		return -errno;
+	/*
+	 * A child may say hello to another node than its parent did: no number
+	 * of a daemon's is one of another's.
+	 */
+	if (opts->daemon)
+		node->last_stream = first_stream(node->boot);
 	stream_types_init(&node->types);
 	r = report_open(&node->report, opts->report);
 	if (r < 0)
@@ -92,6 +109,7 @@ node_close(struct node *node)
 	node->closing = true;
 	hello_stop(&node->hello);
 	serve_close(node);
+	daemon_close(node);
 	lookup_close(node);
 	run_close(node);
 	tree_end_all(node, node->run.ended);
@@ -108,147 +126,22 @@ node_fini(struct node *node)
 	serve_fini(node);
 	lookup_fini(node);
 	report_close(&node->report);
+	quota_fini(&node->quota);
 }
 
 void
 node_done_check(struct node *node)
 {
-	if (node->closing || node->serve.count > 0)
+	if (node->closing || node->opts.daemon || node->serve.count > 0)
 		return;
 	if (node->opts.argv == NULL || node->run.ended)
 		uv_stop(node->loop);
 }
 
-/* --- the command line --------------------------------------------------- */
-
-enum node_option {
-	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
-	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
-	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE,
-};
-
-static const struct option_entry {
-	const char *name;
-	int has_arg;
-	enum node_option option;
-} options[] = {
-	{ "fd", required_argument, OPT_FD },
-	{ "max", required_argument, OPT_MAX },
-	{ "no-wait", no_argument, OPT_NO_WAIT },
-	{ "report", required_argument, OPT_REPORT },
-	{ "own-session", no_argument, OPT_OWN_SESSION },
-	{ "check-list", no_argument, OPT_CHECK_LIST },
-	{ "demo", required_argument, OPT_DEMO },
-	{ "at", required_argument, OPT_AT },
-	{ "stream", required_argument, OPT_STREAM },
-	{ "stack", required_argument, OPT_STACK },
-	{ "free-stack", no_argument, OPT_FREE_STACK },
-	{ "dormant", no_argument, OPT_DORMANT },
-	{ "sample", required_argument, OPT_SAMPLE },
-};
-
-static int
-parse_number(const char *text, unsigned long max, unsigned long *out)
-{
-	unsigned long n;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (errno != 0 || *end != '\0' || n > max)
-		return -EINVAL;
-	*out = n;
-	return 0;
-}
-
-static int
-take_option(struct node_opts *o, enum node_option option, const char *arg)
-{
-	unsigned long n = 0;
-	int r = 0;
-
-	switch (option) {
-	case OPT_FD:
-		r = parse_number(arg, 1 << 20, &n);
-		o->fd = (int)n;
-		break;
-	case OPT_MAX:
-		r = parse_number(arg, BLKLIST_MAX, &n);
-		o->max = (uint32_t)n;
-		break;
-	case OPT_NO_WAIT:
-		o->no_wait = true;
-		break;
-	case OPT_REPORT:
-		o->report = arg;
-		break;
-	case OPT_OWN_SESSION:
-		o->own_session = true;
-		break;
-	case OPT_CHECK_LIST:
-		o->check_list = true;
-		break;
-	case OPT_DEMO:
-		o->demo = arg;
-		break;
-	case OPT_AT:
-		o->demo_at = arg;
-		break;
-	case OPT_STREAM:
-		o->demo_stream = arg;
-		break;
-	case OPT_STACK:
-		r = parse_number(arg, RING_STACK_MAX, &n);
-		o->stack = (unsigned)n;
-		break;
-	case OPT_FREE_STACK:
-		o->free_stacks = true;
-		break;
-	case OPT_DORMANT:
-		o->dormant = true;
-		break;
-	case OPT_SAMPLE:
-		r = base_parse_size(arg, BLKLIST_SAMPLE_MAX, &o->sample);
-		break;
-	}
-	return r;
-}
-
-static int
-parse_options(int argc, char **argv, struct node_opts *o)
-{
-	struct option longs[BASE_NELEM(options) + 1] = { 0 };
-	int c;
-
-	for (size_t i = 0; i < BASE_NELEM(options); i++)
-		longs[i] = (struct option){ .name = options[i].name,
-			.has_arg = options[i].has_arg,
-			.val = (int)options[i].option };
-	*o = (struct node_opts){ .fd = -1 };
-	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
-		if (c == '?')
-			return -EINVAL;
-		if (take_option(o, (enum node_option)c, optarg) < 0) {
-			fprintf(stderr, "pageknode: not a number: %s\n",
-			    optarg);
-			return -EINVAL;
-		}
-	}
-	if (optind < argc)
-		o->argv = &argv[optind];
-	if ((o->argv == NULL) == (o->demo == NULL)) {
-		fprintf(stderr, "pageknode: one of a command and --demo\n");
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* --- the program -------------------------------------------------------- */
 
-static int
-say(const char *what, int r)
+int
+node_say(const char *what, int r)
 {
 	fprintf(stderr, "pageknode: %s: %s\n", what, strerror(-r));
 	return r;
@@ -272,7 +165,7 @@ sweep(const char *folder)
 		    sscanf(e->d_name, "demo.%d%n", &pid, &at) != 1)
 			continue;
 		rest = e->d_name + at;
-		if ((*rest == '\0' || strcmp(rest, HELLO_SUFFIX) == 0) &&
+		if ((*rest == '\0' || strcmp(rest, NODE_HELLO) == 0) &&
 		    pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
 			unlinkat(dirfd(dir), e->d_name, 0);
 	}
@@ -285,36 +178,36 @@ static int
 begin(struct node *node)
 {
 	char folder[NODE_PATH], path[NODE_PATH + 32];
-	char hello[sizeof path + sizeof HELLO_SUFFIX];
+	char hello[sizeof path + sizeof NODE_HELLO];
 	int r;
 
 	run_ignore_terminal(&node->run);
 	run_lift_limits(&node->run);
 	r = nodes_folder(folder, sizeof folder);
 	if (r < 0)
-		return say("the folder for sockets", r);
+		return node_say("the folder for sockets", r);
 	sweep(folder);
 	/* A generator is nobody's newest target: it goes by another name. */
 	snprintf(path, sizeof path, "%s/%s.%d", folder,
 	    node->opts.demo != NULL ? "demo" : "run", (int)getpid());
-	snprintf(hello, sizeof hello, "%s" HELLO_SUFFIX, path);
+	snprintf(hello, sizeof hello, "%s" NODE_HELLO, path);
 	if (node->opts.demo != NULL) {
 		r = demo_start(node);
 		if (r < 0)
-			return say(node->opts.demo, r);
+			return node_say(node->opts.demo, r);
 		run_release_stdio();
 	} else {
 		r = hello_listen(&node->hello, node, hello);
 		if (r < 0)
-			return say(hello, r);
+			return node_say(hello, r);
 		r = run_start(node, hello, folder);
 		if (r < 0)
-			return say(node->opts.argv[0], r);
+			return node_say(node->opts.argv[0], r);
 	}
 	r = run_watch(node);
 	if (r == 0)
 		r = serve_listen(node, path);
-	return r < 0 ? say(path, r) : 0;
+	return r < 0 ? node_say(path, r) : 0;
 }
 
 static void
@@ -354,31 +247,34 @@ nodes_main(int argc, char **argv)
 	int r;
 
 	hold_stdio();
-	if (parse_options(argc, argv, &opts) < 0)
-		return NODE_USAGE;
+	r = node_options(argc, argv, &opts);
+	if (r >= 0)
+		return r;
 	/* Before anything is forked: the page's link is not the target's. */
 	if (opts.fd >= 0 && fcntl(opts.fd, F_SETFD, FD_CLOEXEC) < 0) {
-		say("--fd", -errno);
+		node_say("--fd", -errno);
 		return NODE_USAGE;
 	}
 	r = uv_loop_init(&loop);
 	if (r < 0) {
-		say("loop", r);
+		node_say("loop", r);
 		return NODE_FAILED;
 	}
 	r = node_init(&node, &loop, &opts);
 	if (r < 0) {
-		say(opts.report != NULL ? opts.report : "node", r);
+		node_say(opts.report != NULL ? opts.report : "node", r);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		uv_loop_close(&loop);
-		return NODE_FAILED;
+		return opts.daemon ? DAEMON_FAILED : NODE_FAILED;
 	}
-	r = begin(&node);
+	r = opts.daemon ? daemon_begin(&node) : begin(&node);
 	if (r == 0)
 		serve(&node);
 	node_close(&node);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	node_fini(&node);
 	uv_loop_close(&loop);
-	return r < 0 ? NODE_FAILED : 0;
+	if (r == 0)
+		return 0;
+	return opts.daemon ? DAEMON_FAILED : NODE_FAILED;
 }

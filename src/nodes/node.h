@@ -14,20 +14,30 @@
 #include "../base/base.h"
 #include "../stream/stream.h"
 #include "../stream/wire.h"
+#include "access.h"
 #include "bell.h"
+#include "daemon.h"
 #include "drain.h"
 #include "dstrm.h"
 #include "hello.h"
 #include "keeper.h"
 #include "nodes.h"
+#include "quota.h"
 #include "report.h"
 #include "run.h"
 #include "serve.h"
 
 #define NODE_PATH SOCKET_PATH		/* of the folder, and of what is in it */
 #define NODE_TARGETS_MAX 480		/* that live; twice as many by exec */
+#define NODE_USER_TARGETS 120		/* of them of one user, at a system's node */
+#define NODE_ENDED_ROWS 256		/* of ended images that a daemon keeps */
+#define NODE_ENDED_MS (60 * 60 * 1000)	/* ... and for how long */
 #define NODE_LISTS_KEPT 16		/* of ended targets */
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
+
+#define NODE_HELLO ".hello"		/* behind a node's path: its targets' socket */
+#define NODE_USAGE 2
+#define NODE_STACK 16			/* frames of a daemon's targets, unless told otherwise */
 
 struct node_opts {
 	int fd;				/* the first page; -1 none */
@@ -44,6 +54,10 @@ struct node_opts {
 	const char *demo_at;
 	const char *demo_stream;
 	char *const *argv;		/* the command, NULL-ended; NULL none */
+	bool daemon;			/* neither a command nor a generator: it stands alone */
+	bool system;			/* for all users */
+	uint32_t roles;			/* the most that pages are granted; 0: all */
+	unsigned clients;		/* pages at a time; 0: SERVE_CONNS */
 };
 
 struct node {
@@ -53,12 +67,14 @@ struct node {
 	uint16_t number;
 	uint8_t id[WIRE_EPOCH];
 	uint8_t boot[WIRE_EPOCH];
+	struct access access;
 	struct stream_types types;	/* table "types" */
 
 	struct dstrm dstrm;
 	struct keepers live;		/* with a row, not ended */
 	struct keepers ended;		/* with a row, first ended first */
 	_Atomic unsigned targets;	/* live ones that have a stream; the acceptor reads it */
+	struct quota quota;		/* likewise, by user */
 	_Atomic uint64_t last_stream;	/* ids given out */
 	_Atomic bool awake;		/* some target logs, as far as is known */
 
@@ -68,6 +84,7 @@ struct node {
 	struct bells bells;
 	struct hello hello;
 	struct run run;
+	struct daemon daemon;
 	struct report report;
 	uv_timer_t second;
 	bool scanning;			/* a look for processes without a stream is on */
@@ -82,6 +99,15 @@ int node_init(struct node *, uv_loop_t *, const struct node_opts *);
 /* Closes every handle; the loop has then to be run until it is empty. */
 void node_close(struct node *);
 void node_fini(struct node *);
+
+/*
+ * The program's arguments: -1 when there is a node to be made of them, else
+ * the status to end with, all being said.
+ */
+int node_options(int argc, char **argv, struct node_opts *);
+
+/* Says what went wrong with what, and returns r. */
+int node_say(const char *what, int r);
 
 /* Stops the loop when there is nobody left to serve. */
 void node_done_check(struct node *);

@@ -2,11 +2,8 @@
  * Connections of pages.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "node.h"
 #include "serve.h"
@@ -32,7 +29,7 @@ on_closed(uv_handle_t *handle)
 	free(c);
 }
 
-static void
+void
 conn_close(struct conn *c)
 {
 	struct node *node = c->node;
@@ -40,6 +37,8 @@ conn_close(struct conn *c)
 	if (c->closed)
 		return;
 	c->closed = true;
+	if (!c->greeted)
+		node->serve.strangers--;
 	TAILQ_REMOVE(&node->serve.conns, c, link);
 	node->serve.count--;
 	uv_close((uv_handle_t *)&c->pipe, on_closed);
@@ -169,9 +168,9 @@ greet(struct conn *c, const struct wire_msg *m)
 		    "this node speaks version 1");
 		return;
 	}
-	/* Whoever may connect owns the targets: it may end them too. */
-	c->roles = m->hello.roles & (WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	c->roles = access_roles(&node->access, m->hello.roles);
 	c->greeted = true;
+	node->serve.strangers--;
 	w.welcome.version = WIRE_VERSION;
 	w.welcome.node_name = wire_text(node->name);
 	w.welcome.node_number = node->number;
@@ -202,6 +201,7 @@ take_request(struct conn *c, const uint8_t *map, size_t len)
 		conn_fail(c, 0, WIRE_E_FRAME, "not a message");
 		return;
 	}
+	c->heard_ms = mono_ms(mono_now());
 	if (c->greeted)
 		answer(c, &m);
 	else
@@ -256,6 +256,12 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	serve_requests(c);
 }
 
+void
+conn_begin(struct conn *c)
+{
+	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
+}
+
 /* A bounded number of requests; what is left gets its turn after the others. */
 static void
 serve_requests(struct conn *c)
@@ -286,8 +292,7 @@ serve_requests(struct conn *c)
 				c->since_ms = 0;
 			else if (c->since_ms == 0)
 				c->since_ms = mono_ms(mono_now());
-			uv_read_start((uv_stream_t *)&c->pipe, on_alloc,
-			    on_read);
+			conn_begin(c);
 			return;
 		}
 		take_request(c, map, len);
@@ -301,117 +306,7 @@ serve_requests(struct conn *c)
 	uv_idle_start(&c->node->serve.again, on_again);
 }
 
-/* --- connections -------------------------------------------------------- */
-
-static int
-peer_allowed(const struct conn *c)
-{
-	struct ucred peer;
-	socklen_t len = sizeof peer;
-	uv_os_fd_t fd;
-
-	if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) < 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return 0;
-	return peer.uid == geteuid() || peer.uid == 0;
-}
-
-static struct conn *
-conn_new(struct node *node)
-{
-	struct conn *c = calloc(1, sizeof *c);
-
-	if (c == NULL)
-		return NULL;
-	if (wire_frames_init(&c->in, WIRE_REQUEST_MAX) < 0) {
-		free(c);
-		return NULL;
-	}
-	if (uv_pipe_init(node->loop, &c->pipe, 0) < 0) {
-		wire_frames_fini(&c->in);
-		free(c);
-		return NULL;
-	}
-	c->node = node;
-	c->pipe.data = c;
-	c->id = ++node->serve.last_id;
-	c->since_ms = mono_ms(mono_now());
-	TAILQ_INSERT_TAIL(&node->serve.conns, c, link);
-	node->serve.count++;
-	return c;
-}
-
-static void
-admit(struct conn *c)
-{
-	if (!peer_allowed(c))
-		conn_fail(c, 0, WIRE_E_AUTH, "this node is another user's");
-	else if (c->node->serve.count > SERVE_CONNS_MAX)
-		conn_fail(c, 0, WIRE_E_BUSY, "64 pages are connected already");
-	else
-		uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
-}
-
-int
-serve_add(struct node *node, int fd)
-{
-	struct conn *c = conn_new(node);
-	int r;
-
-	if (c == NULL)
-		return -ENOMEM;
-	r = uv_pipe_open(&c->pipe, fd);
-	if (r < 0) {
-		conn_close(c);
-		return r;
-	}
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	admit(c);
-	return 0;
-}
-
-static void
-on_connection(uv_stream_t *listener, int status)
-{
-	struct node *node = listener->data;
-	struct conn *c;
-
-	if (status < 0)
-		return;
-	c = conn_new(node);
-	if (c == NULL)
-		return;
-	if (uv_accept(listener, (uv_stream_t *)&c->pipe) < 0)
-		conn_close(c);
-	else
-		admit(c);
-}
-
-int
-serve_listen(struct node *node, const char *path)
-{
-	struct serve *s = &node->serve;
-	int fd = socket_bind(path, SOCK_STREAM), r;
-
-	if (fd < 0)
-		return fd;
-	r = uv_pipe_init(node->loop, &s->listener, 0);
-	if (r < 0) {
-		close(fd);
-		unlink(path);
-		return r;
-	}
-	s->listener.data = node;
-	s->listening = true;
-	strcpy(s->path, path);
-	r = uv_pipe_open(&s->listener, fd);
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	return uv_listen((uv_stream_t *)&s->listener, SERVE_CONNS_MAX,
-	    on_connection);
-}
+/* --- all of them ------------------------------------------------------- */
 
 void
 serve_second(struct node *node)
@@ -449,6 +344,7 @@ serve_init(struct node *node)
 	int r;
 
 	TAILQ_INIT(&s->conns);
+	accept_init(node);
 	r = answer_init(&s->scratch);
 	if (r < 0)
 		return r;
@@ -467,11 +363,7 @@ serve_close(struct node *node)
 	while (!TAILQ_EMPTY(&s->conns))
 		conn_close(TAILQ_FIRST(&s->conns));
 	uv_close((uv_handle_t *)&s->again, NULL);
-	if (s->listening)
-		uv_close((uv_handle_t *)&s->listener, NULL);
-	if (s->path[0] != '\0')
-		unlink(s->path);
-	s->listening = false;
+	accept_close(node);
 }
 
 void

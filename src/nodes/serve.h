@@ -1,11 +1,14 @@
 /*
  * serve: the pages' end of the node: connections, frames, requests.
  *
- * Limits: SERVE_CONNS_MAX pages; a hello within SERVE_PATIENCE_MS, and every
- * frame whole as soon after its first byte; frames as wire.h says; a few
- * requests a turn for each page; no further request is read from a page that
- * does not take its replies, so what waits for it is never more than
- * SERVE_QUEUE_MAX.
+ * Limits: so many pages as the node was told, SERVE_CONNS unless told
+ * otherwise, and SERVE_STRANGERS of them that have not said hello; a hello
+ * within SERVE_PATIENCE_MS, and every frame whole as soon after its first
+ * byte; frames as wire.h says; a few requests a turn for each page; no further
+ * request is read from a page that does not take its replies, so what waits
+ * for it is never more than SERVE_QUEUE_MAX.  A page that has asked for nothing
+ * for SERVE_IDLE_MS, because it is stopped perhaps, stays until somebody else
+ * needs its place.
  */
 #ifndef NODES_SERVE_H
 #define NODES_SERVE_H
@@ -16,11 +19,16 @@
 #include <uv.h>
 
 #include "../stream/wire.h"
+#include "access.h"
 #include "socket.h"
 
-#define SERVE_CONNS_MAX 64
+#define SERVE_CONNS 64
+#define SERVE_CONNS_MAX 256
+#define SERVE_CONNS_RESERVED 8	/* of the system's node, for users who have none yet */
+#define SERVE_STRANGERS 16
 #define SERVE_QUEUE_MAX (256u << 10)
 #define SERVE_PATIENCE_MS 5000
+#define SERVE_IDLE_MS 120000
 
 struct node;
 struct keeper;
@@ -32,7 +40,9 @@ struct conn {
 	uint64_t id;			/* never used again */
 	uv_pipe_t pipe;
 	struct wire_frames in;
+	struct peer peer;
 	uint32_t roles;
+	int64_t begun_ms, heard_ms;	/* its connecting; its last request */
 	int64_t since_ms;		/* waits for a hello, or the rest of a frame; 0 no */
 	bool greeted;
 	bool more;			/* has requests that wait for their turn */
@@ -44,12 +54,17 @@ struct conn {
 
 struct serve {
 	TAILQ_HEAD(, conn) conns;
-	unsigned count;
+	unsigned count, max;
+	unsigned strangers;		/* of count: have not said hello yet */
 	uint64_t last_id;
+	uint64_t refused;		/* told to come later, ever */
 	uint32_t last_snapshot;
-	uv_pipe_t listener;
-	bool listening;
-	char path[SOCKET_PATH];			/* of the listening socket; "" none */
+	int listen_fd;			/* -1: pages cannot come in */
+	int spare_fd;			/* given up to refuse one when there is no other; -1 none */
+	uv_poll_t listener;
+	uv_timer_t later;		/* until the listener is heard again */
+	bool inherited;			/* the socket is not ours to remove */
+	char path[SOCKET_PATH];		/* of the listening socket; "" none */
 	uv_idle_t again;
 	struct answer_scratch *scratch;
 };
@@ -58,17 +73,36 @@ int serve_init(struct node *);
 void serve_close(struct node *);
 void serve_fini(struct node *);
 
+/* --- serve_accept.c ------------------------------------------------------- */
+
+void accept_init(struct node *);
+void accept_close(struct node *);
+
 /* Listens for pages at the path.  The socket is removed by serve_close(). */
 int serve_listen(struct node *, const char *path);
+/*
+ * The same with a bound socket, which is serve's from now on, also on failure.
+ * inherited: it listens already, and stays where it is.
+ */
+int serve_listen_fd(struct node *, int fd, const char *path, bool inherited);
 
-/* Serves the page at the connected descriptor, which is serve's from now on. */
+/*
+ * Serves the page at the connected descriptor, which is serve's from now on
+ * unless this fails.  One that is turned away, with a word, is no failure.
+ */
 int serve_add(struct node *, int fd);
+
+/* --- serve.c -------------------------------------------------------------- */
 
 /* Once a second: connections that do not speak. */
 void serve_second(struct node *);
 
 /* The connection with that id, or NULL when it is gone. */
 struct conn *serve_find(struct node *, uint64_t id);
+
+/* Reads from it from now on. */
+void conn_begin(struct conn *);
+void conn_close(struct conn *);
 
 void conn_reply(struct conn *, const struct wire_msg *);
 void conn_error(struct conn *, uint32_t request, enum wire_error,

@@ -48,6 +48,40 @@ put_le(uint8_t *out, uint64_t v, size_t bytes)
 		out[i] = (uint8_t)(v >> 8 * i);
 }
 
+/* False when the answer has been sent: it is another user's. */
+static bool
+is_readable(struct conn *c, const struct wire_msg *m, const struct keeper *k)
+{
+	if (access_reads(&c->node->access, &c->peer, k->uid))
+		return true;
+	conn_error(c, m->id, WIRE_E_AUTH,
+	    "this stream is of another user's process");
+	return false;
+}
+
+static bool
+is_controlled(struct conn *c, const struct wire_msg *m, const struct keeper *k)
+{
+	if (access_controls(&c->node->access, &c->peer, k->uid))
+		return true;
+	conn_error(c, m->id, WIRE_E_AUTH,
+	    "this process is another user's: that user and root may do so");
+	return false;
+}
+
+/* The row at an index, or NULL when the answer, an error, has been sent. */
+static const struct dstrm_row *
+row_meant(struct conn *c, const struct wire_msg *m, uint32_t index)
+{
+	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, index);
+
+	if (row == NULL) {
+		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+		return NULL;
+	}
+	return is_readable(c, m, row->keeper) ? row : NULL;
+}
+
 /*
  * The keeper that a request means, or NULL when the answer, an error, has
  * been sent.  need_list: one whose list is still kept.
@@ -61,6 +95,8 @@ meant(struct conn *c, const struct wire_msg *m, uint32_t index,
 	struct keeper *k = NULL;
 	int r = dstrm_get(t, index, epoch, &k);
 
+	if (r == 0 && !is_readable(c, m, k))
+		return NULL;
 	if (r == 0 && (k->list != NULL || !need_list))
 		return k;
 	err.err.code = r == -ESTALE ? WIRE_E_EPOCH : WIRE_E_NAME;
@@ -90,6 +126,10 @@ answer_name(struct conn *c, const struct wire_msg *m)
 		conn_error(c, m->id, WIRE_E_NAME, "no such name");
 		return;
 	}
+	/* Only streams have a format, and streams have an owner. */
+	if (reply.named.format != 0 &&
+	    row_meant(c, m, reply.named.index) == NULL)
+		return;
 	conn_reply(c, &reply);
 }
 
@@ -419,11 +459,9 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	if (m->stat.index == UINT32_MAX) {
 		run_stat(c->node, &reply.stats);
 	} else {
-		row = dstrm_at(&c->node->dstrm, m->stat.index);
-		if (row == NULL) {
-			conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+		row = row_meant(c, m, m->stat.index);
+		if (row == NULL)
 			return;
-		}
 		stat_stream(row->keeper, &reply.stats);
 	}
 	conn_reply(c, &reply);
@@ -434,11 +472,11 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 static void
 answer_sym(struct conn *c, const struct wire_msg *m)
 {
-	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, m->sym.index);
+	const struct dstrm_row *row = row_meant(c, m, m->sym.index);
 
 	if (row == NULL)
-		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
-	else if (m->sym.kind != WIRE_SYM_THREAD)
+		return;
+	if (m->sym.kind != WIRE_SYM_THREAD)
 		conn_error(c, m->id, WIRE_E_NAME, "no names of that kind");
 	else
 		lookup_threads(c, m, row->keeper);
@@ -469,16 +507,14 @@ answer_frame(struct conn *c, const struct wire_msg *m)
 static void
 answer_types(struct conn *c, const struct wire_msg *m)
 {
-	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, m->types.index);
+	const struct dstrm_row *row = row_meant(c, m, m->types.index);
 	struct answer_scratch *s = c->node->serve.scratch;
 	struct wire_msg reply = { .type = WIRE_TYPED, .id = m->id };
 	const struct stream_types *types;
 	size_t len = 0;
 
-	if (row == NULL) {
-		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+	if (row == NULL)
 		return;
-	}
 	types = row->keeper->types != NULL ? row->keeper->types :
 	    &c->node->types;
 	for (unsigned code = 0; code < 256; code++) {
@@ -503,8 +539,13 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	struct keeper *k;
 
 	k = meant(c, m, m->end.index, m->end.epoch, false);
-	if (k == NULL)
+	if (k == NULL || !is_controlled(c, m, k))
 		return;
+	if (k == c->node->daemon.own) {
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "this is the node itself, and no target");
+		return;
+	}
 	if (keeper_is_live(k) && k->pid == 0) {
 		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	} else if (keeper_is_live(k) && (k->pidfd < 0 ||
@@ -528,7 +569,7 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 	int r;
 
 	k = meant(c, m, m->arm.index, m->arm.epoch, false);
-	if (k == NULL)
+	if (k == NULL || !is_controlled(c, m, k))
 		return;
 	r = arming_ask(k, c->id, (enum wire_arming)m->arm.arming);
 	if (r == -ENOTSUP)
@@ -568,7 +609,9 @@ answer(struct conn *c, const struct wire_msg *m)
 			continue;
 		if ((c->roles & requests[i].role) == 0)
 			conn_error(c, m->id, WIRE_E_AUTH,
-			    "not granted to this page");
+			    requests[i].role == WIRE_ROLE_CONTROL ?
+			    "this page was not granted the role control" :
+			    "this page was not granted the role read");
 		else
 			requests[i].answer(c, m);
 		return;

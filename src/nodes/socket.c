@@ -33,3 +33,40 @@ socket_bind(const char *path, int type)
 	}
 	return fd;
 }
+
+int
+socket_bind_for(const char *path, int type, mode_t mode, gid_t group)
+{
+	int fd = socket_bind(path, type), r;
+
+	if (fd < 0)
+		return fd;
+	/* The group first: a mode before it would be for the wrong one. */
+	if ((group == (gid_t)-1 || chown(path, (uid_t)-1, group) == 0) &&
+	    chmod(path, mode) == 0)
+		return fd;
+	r = -errno;
+	close(fd);
+	unlink(path);
+	return r;
+}
+
+int
+socket_probe(const char *path, int type)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int fd, r = 0;
+
+	if (strlen(path) >= sizeof sa.sun_path)
+		return -ENAMETOOLONG;
+	strcpy(sa.sun_path, path);
+	/* Not blocking: a node whose backlog is full must not hold us up. */
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&sa, sizeof sa) < 0 &&
+	    errno != EAGAIN)
+		r = -errno;
+	close(fd);
+	return r;
+}

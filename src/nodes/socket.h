@@ -4,13 +4,22 @@
 #ifndef NODES_SOCKET_H
 #define NODES_SOCKET_H
 
+#include <sys/types.h>
+
 #define SOCKET_PATH 108		/* what an address takes, with its NUL */
 
 /*
  * A bound socket that only this user can connect to; it does not block and
- * does not listen yet.  Its name has our pid, so whoever had it before is gone
- * and is removed.  A descriptor for the caller to close, or a negative errno.
+ * does not listen yet.  Whatever had the name before is removed: the caller
+ * knows that it is nobody's.  A descriptor for the caller to close, or a
+ * negative errno.
  */
 int socket_bind(const char *path, int type);
+
+/* The same, for others too: `mode`, and `group` unless that is (gid_t)-1. */
+int socket_bind_for(const char *path, int type, mode_t mode, gid_t group);
+
+/* 0 when somebody listens there; a full backlog says so too.  Negative errno. */
+int socket_probe(const char *path, int type);
 
 #endif

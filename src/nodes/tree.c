@@ -26,6 +26,8 @@
 #define SETTLED_MS 500		/* a process this old would have said hello */
 #define RING_NAME "memfd:" RING_AREA_NAME	/* in /proc/PID/maps */
 
+_Static_assert(QUOTA_USERS >= 2 * NODE_TARGETS_MAX, "a place for each user");
+
 /* --- rows --------------------------------------------------------------- */
 
 static void
@@ -63,8 +65,10 @@ tree_join(struct keeper *k, const char *name)
 		return r;
 	k->has_row = true;
 	TAILQ_INSERT_TAIL(&node->live, k, link);
-	if (k->pid != 0 && k->state != WIRE_S_NO_DATA)
+	if (k->pid != 0 && k->state != WIRE_S_NO_DATA) {
 		atomic_fetch_add(&node->targets, 1);
+		quota_add(&node->quota, k->uid, 1);
+	}
 	drain_join(k);
 	return 0;
 }
@@ -94,6 +98,28 @@ trim_ended(struct node *node)
 		    (kept > 1 && bytes > NODE_LISTS_BYTES)) &&
 		    may_drop(k, now))
 			keeper_drop(k);
+	}
+}
+
+/*
+ * A node of one command ends with it.  A daemon goes on, and rows are not to
+ * be more and more: the oldest go, and those that nobody can want any more.
+ */
+static void
+forget_old(struct node *node)
+{
+	int64_t now = base_wall_ms();
+	unsigned rows = 0;
+	struct keeper *k;
+
+	if (!node->opts.daemon)
+		return;
+	TAILQ_FOREACH(k, &node->ended, link)
+		rows++;
+	while ((k = TAILQ_FIRST(&node->ended)) != NULL &&
+	    (rows > NODE_ENDED_ROWS || now - k->ended_ms > NODE_ENDED_MS)) {
+		make_room(node);
+		rows--;
 	}
 }
 
@@ -176,8 +202,10 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 		return;
 	}
 	TAILQ_INSERT_TAIL(&node->ended, k, link);
-	if (k->pid != 0 && had_stream)
+	if (k->pid != 0 && had_stream) {
 		atomic_fetch_sub(&node->targets, 1);
+		quota_add(&node->quota, k->uid, -1);
+	}
 	if (k->pid != 0)
 		report_image(&node->report, k);
 	trim_ended(node);
@@ -340,7 +368,7 @@ tree_live(const struct node *node)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		n++;
+		n += k != node->daemon.own;
 	return n;
 }
 
@@ -562,5 +590,6 @@ tree_second(struct node *node)
 			look_for_joining(k, now);
 	}
 	arming_second(node, now);
+	forget_old(node);
 	scan_start(node);
 }

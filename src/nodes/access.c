@@ -1,0 +1,113 @@
+/* See access.h. */
+#include <errno.h>
+#include <grp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "access.h"
+
+#define GROUPS_MAX 1024		/* of one peer; one with more counts as no member */
+
+static const struct {
+	const char *word;
+	uint32_t role;
+} words[] = {
+	{ "read", WIRE_ROLE_READ },
+	{ "list-put", WIRE_ROLE_LIST_PUT },
+	{ "control", WIRE_ROLE_CONTROL },
+};
+
+void
+access_init(struct access *a, bool system, uint32_t roles)
+{
+	const struct group *group = system ? getgrnam(ACCESS_GROUP) : NULL;
+
+	*a = (struct access){
+		.system = system,
+		.owner = geteuid(),
+		.group = group != NULL ? group->gr_gid : (gid_t)-1,
+		.roles = roles != 0 ? roles : ACCESS_ROLES,
+	};
+}
+
+/* By the groups that it had when it connected, not by what a file says now. */
+static bool
+is_member(int fd, gid_t primary, gid_t group)
+{
+	gid_t groups[GROUPS_MAX];
+	socklen_t len = sizeof groups;
+
+	if (group == (gid_t)-1)
+		return false;
+	if (primary == group)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
+		return false;
+	for (size_t i = 0; i < len / sizeof groups[0]; i++)
+		if (groups[i] == group)
+			return true;
+	return false;
+}
+
+int
+access_peer(const struct access *a, int fd, struct peer *peer)
+{
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return -errno;
+	if (!a->system && cred.uid != a->owner && cred.uid != 0)
+		return -EACCES;
+	*peer = (struct peer){
+		.uid = cred.uid,
+		.pid = cred.pid,
+		.member = is_member(fd, cred.gid, a->group),
+	};
+	return 0;
+}
+
+uint32_t
+access_roles(const struct access *a, uint32_t wanted)
+{
+	return wanted & a->roles;
+}
+
+bool
+access_reads(const struct access *a, const struct peer *peer, uid_t uid)
+{
+	return peer->uid == 0 || peer->uid == uid || peer->member ||
+	    (!a->system && peer->uid == a->owner);
+}
+
+bool
+access_controls(const struct access *a, const struct peer *peer, uid_t uid)
+{
+	return peer->uid == 0 || peer->uid == uid ||
+	    (!a->system && peer->uid == a->owner);
+}
+
+int
+access_parse_roles(const char *list, uint32_t *out)
+{
+	uint32_t roles = 0;
+
+	for (;;) {
+		size_t len = strcspn(list, ","), i;
+
+		for (i = 0; i < BASE_NELEM(words); i++)
+			if (strlen(words[i].word) == len &&
+			    memcmp(words[i].word, list, len) == 0)
+				break;
+		if (i == BASE_NELEM(words))
+			return -EINVAL;
+		roles |= words[i].role;
+		if (list[len] == '\0')
+			break;
+		list += len + 1;
+	}
+	*out = roles;
+	return 0;
+}

@@ -1,0 +1,277 @@
+/* See daemon.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "inherited.h"
+#include "node.h"
+#include "tree.h"
+
+#define PAGES_MODE 0660		/* of the system's sockets: the group's */
+#define TARGETS_MODE 0666	/* anybody's; what a target sees is its own */
+#define LOCK ".lock"		/* behind the path of the pages' socket */
+
+/* --- places ------------------------------------------------------------- */
+
+/* /run is root's; nobody but root or us may have made what is below it. */
+static int
+system_folder(char *path, size_t cap)
+{
+	struct stat st;
+
+	if (mkdir(DAEMON_SYSTEM_FOLDER, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	if (lstat(DAEMON_SYSTEM_FOLDER, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode) || (st.st_mode & 022) != 0 ||
+	    (st.st_uid != 0 && st.st_uid != geteuid()))
+		return -EPERM;
+	snprintf(path, cap, "%s", DAEMON_SYSTEM_FOLDER);
+	return 0;
+}
+
+static int
+find_place(const struct node *node, char path[NODE_PATH])
+{
+	char folder[NODE_PATH];
+	int r;
+
+	r = node->opts.system ? system_folder(folder, sizeof folder) :
+	    nodes_folder(folder, sizeof folder);
+	if (r < 0)
+		return node_say(node->opts.system ? DAEMON_SYSTEM_FOLDER :
+		    "the folder for sockets", r);
+	if ((size_t)snprintf(path, NODE_PATH, "%s/" DAEMON_SOCKET, folder) >=
+	    NODE_PATH - strlen(NODE_HELLO))
+		return node_say(folder, -ENAMETOOLONG);
+	return 0;
+}
+
+/*
+ * Who holds the lock owns both names.  The kernel lets go of it for a node
+ * that was killed, and what that left behind is removed without a doubt.
+ */
+static int
+lock_place(struct node *node, const char *path)
+{
+	char lock[NODE_PATH + sizeof LOCK];
+	int fd;
+
+	snprintf(lock, sizeof lock, "%s" LOCK, path);
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return node_say(lock, -errno);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int err = errno;
+
+		close(fd);
+		if (err != EWOULDBLOCK)
+			return node_say(lock, -err);
+		fprintf(stderr, "pageknode: a node runs at %s already\n",
+		    path);
+		return -EADDRINUSE;
+	}
+	node->daemon.lock_fd = fd;
+	return 0;
+}
+
+/* --- listening ---------------------------------------------------------- */
+
+static int
+bind_place(const struct node *node, const char *path, int type, mode_t mode)
+{
+	if (!node->opts.system)
+		return socket_bind(path, type);
+	return socket_bind_for(path, type,
+	    node->access.group != (gid_t)-1 ? mode : mode & ~070u,
+	    node->access.group);
+}
+
+/*
+ * Targets first: from the moment on that a page is let in, who starts a
+ * program is watched.
+ */
+static int
+listen_own(struct node *node, const char *path)
+{
+	char hello[NODE_PATH + sizeof NODE_HELLO];
+	int fd, r;
+
+	r = lock_place(node, path);
+	if (r < 0)
+		return r;
+	snprintf(hello, sizeof hello, "%s" NODE_HELLO, path);
+	fd = bind_place(node, hello, SOCK_SEQPACKET, TARGETS_MODE);
+	r = fd < 0 ? fd : hello_listen_fd(&node->hello, node, fd, hello, false);
+	if (r < 0)
+		return node_say(hello, r);
+	fd = bind_place(node, path, SOCK_STREAM, PAGES_MODE);
+	r = fd < 0 ? fd : serve_listen_fd(node, fd, path, false);
+	return r < 0 ? node_say(path, r) : 0;
+}
+
+static int
+listen_inherited(struct node *node, struct inherited *pages,
+    struct inherited *targets)
+{
+	int r;
+
+	if (pages->fd < 0 || targets->fd < 0) {
+		fprintf(stderr, "pageknode: of the two sockets that were "
+		    "passed one must be a stream socket, for pages, and one "
+		    "a sequential-packet socket, for targets\n");
+		if (pages->fd >= 0)
+			close(pages->fd);
+		if (targets->fd >= 0)
+			close(targets->fd);
+		return -EINVAL;
+	}
+	r = hello_listen_fd(&node->hello, node, targets->fd, targets->path,
+	    true);
+	if (r < 0) {
+		close(pages->fd);
+		return node_say(targets->path, r);
+	}
+	r = serve_listen_fd(node, pages->fd, pages->path, true);
+	return r < 0 ? node_say(pages->path, r) : 0;
+}
+
+static int
+listen_somewhere(struct node *node)
+{
+	struct inherited pages, targets;
+	char path[NODE_PATH];
+	int r;
+
+	r = inherited_take(&pages, &targets);
+	if (r < 0)
+		return node_say("the sockets that were passed", r);
+	if (pages.fd >= 0 || targets.fd >= 0)
+		return listen_inherited(node, &pages, &targets);
+	r = find_place(node, path);
+	return r < 0 ? r : listen_own(node, path);
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+/*
+ * Targets and files need descriptors too: pages have half of them at most.
+ */
+static void
+limit_pages(struct node *node)
+{
+	struct rlimit limit;
+
+	run_lift_limits(&node->run);
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+	    limit.rlim_cur / 2 >= node->serve.max)
+		return;
+	node->serve.max = limit.rlim_cur >= 4 ?
+	    (unsigned)(limit.rlim_cur / 2) : 2;
+	fprintf(stderr, "pageknode: %llu descriptors are allowed: no more "
+	    "than %u pages at a time\n",
+	    (unsigned long long)limit.rlim_cur, node->serve.max);
+}
+
+static void
+on_interrupt(uv_signal_t *sig, int signum)
+{
+	struct node *node = sig->data;
+
+	(void)signum;
+	/* As by SIGTERM. */
+	tree_end_all(node, false);
+	uv_stop(node->loop);
+}
+
+/* Its terminal may go, a reader of its words too; ^C ends it. */
+static int
+watch_signals(struct node *node)
+{
+	static const int ignored[] = { SIGHUP, SIGPIPE, SIGXFSZ };
+	struct sigaction ign = { .sa_handler = SIG_IGN };
+	int r;
+
+	for (size_t i = 0; i < BASE_NELEM(ignored); i++)
+		sigaction(ignored[i], &ign, NULL);
+	r = run_watch(node);
+	if (r < 0)
+		return r;
+	r = uv_signal_init(node->loop, &node->daemon.interrupt);
+	if (r < 0)
+		return r;
+	node->daemon.interrupt.data = node;
+	node->daemon.watching = true;
+	return uv_signal_start(&node->daemon.interrupt, on_interrupt, SIGINT);
+}
+
+/* The note's ALLOCLOG: blocks of the node itself, in the classic format. */
+static int
+own_stream(struct node *node)
+{
+	struct keeper *k;
+	int r;
+
+	r = keeper_new(&k, node, &(struct keeper_opts){ .classic = true },
+	    NULL);
+	if (r < 0)
+		return r;
+	snprintf(k->comm, sizeof k->comm, "pageknode");
+	r = tree_join(k, DAEMON_OWN_STREAM);
+	if (r < 0) {
+		keeper_unref(k);
+		return r;
+	}
+	node->daemon.own = k;
+	return 0;
+}
+
+int
+daemon_begin(struct node *node)
+{
+	int r;
+
+	umask(077);
+	limit_pages(node);
+	r = own_stream(node);
+	if (r < 0)
+		return node_say(DAEMON_OWN_STREAM, r);
+	r = listen_somewhere(node);
+	if (r < 0)
+		return r;
+	r = watch_signals(node);
+	if (r < 0)
+		return node_say("signals", r);
+	r = hello_start(&node->hello);
+	if (r < 0)
+		return node_say("the thread that answers targets", r);
+	if (geteuid() == 0)
+		fprintf(stderr, "pageknode: it runs as root and need not: any "
+		    "user will do\n");
+	fprintf(stderr, "pageknode: listening at %s\n", node->serve.path);
+	inherited_ready();
+	return 0;
+}
+
+void
+daemon_close(struct node *node)
+{
+	struct daemon *d = &node->daemon;
+
+	if (d->watching)
+		uv_close((uv_handle_t *)&d->interrupt, NULL);
+	d->watching = false;
+	d->own = NULL;
+	/* The lock file stays: who removed it could remove another's. */
+	if (d->lock_fd > 0)
+		close(d->lock_fd);
+	d->lock_fd = 0;
+}

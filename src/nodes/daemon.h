@@ -1,0 +1,36 @@
+/*
+ * daemon: the node that stands alone.
+ *
+ * It listens at two sockets beside each other: `node`, for pages, and
+ * `node.hello`, for targets that are started with liballoclog.so in LD_PRELOAD
+ * and nothing else.  A user's are in that user's folder; the system's are in
+ * /run/pagek, where the members of a group may come as pages, and processes of
+ * any user as targets.  systemd may have opened them already; then they are
+ * taken over.
+ */
+#ifndef NODES_DAEMON_H
+#define NODES_DAEMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct node;
+struct keeper;
+
+#define DAEMON_SYSTEM_FOLDER "/run/pagek"
+#define DAEMON_SOCKET "node"
+#define DAEMON_OWN_STREAM "ALLOCLOG"	/* of the node itself */
+
+struct daemon {
+	int lock_fd;			/* held as long as the sockets are ours; 0 none */
+	uv_signal_t interrupt;
+	bool watching;
+	struct keeper *own;		/* its row stands as long as the node does; NULL none */
+};
+
+/* Listens, and is ready for targets when it returns; what fails is said. */
+int daemon_begin(struct node *);
+void daemon_close(struct node *);
+
+#endif
