@@ -1,0 +1,635 @@
+/*
+ * The node that stands alone: whom it serves, how many, and with what.
+ */
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "../src/nodes/inherited.h"
+#include "node_harness.h"
+
+#define OWN 1000
+#define OTHER 1001
+
+/* --- arguments ---------------------------------------------------------- */
+
+static const struct {
+	const char *argv[6];
+	int status;			/* -1: a node can be made of them */
+	bool daemon;
+} arguments[] = {
+	{ { "pageknode" }, -1, true },
+	{ { "pageknode", "--system", "--clients", "256" }, -1, true },
+	{ { "pageknode", "--role", "read,list-put" }, -1, true },
+	{ { "pageknode", "--", "true" }, -1, false },
+	{ { "pageknode", "true" }, -1, false },
+	{ { "pageknode", "--demo", "note" }, -1, false },
+	{ { "pageknode", "--fd", "5", "true" }, -1, false },
+	{ { "pageknode", "--system", "true" }, NODE_USAGE, false },
+	{ { "pageknode", "--fd", "5" }, NODE_USAGE, false },
+	{ { "pageknode", "--own-session" }, NODE_USAGE, false },
+	{ { "pageknode", "--demo", "note", "true" }, NODE_USAGE, false },
+	{ { "pageknode", "--demo", "note", "--system" }, NODE_USAGE, false },
+	{ { "pageknode", "--clients", "0" }, NODE_USAGE, false },
+	{ { "pageknode", "--clients", "257" }, NODE_USAGE, false },
+	{ { "pageknode", "--role", "root" }, NODE_USAGE, false },
+	{ { "pageknode", "--role", "" }, NODE_USAGE, false },
+	{ { "pageknode", "--role", "read," }, NODE_USAGE, false },
+	{ { "pageknode", "--nonsense" }, NODE_USAGE, false },
+	{ { "pageknode", "--help" }, 0, false },
+	{ { "pageknode", "--version" }, 0, false },
+};
+
+START_TEST(arguments_say_which_kind_of_node)
+{
+	char *argv[7] = { NULL };
+	struct node_opts o;
+	int n = 0;
+
+	while (n < 6 && arguments[_i].argv[n] != NULL) {
+		argv[n] = strdup(arguments[_i].argv[n]);
+		n++;
+	}
+	optind = 1;
+	ck_assert_int_eq(node_options(n, argv, &o), arguments[_i].status);
+	if (arguments[_i].status < 0)
+		ck_assert_int_eq(o.daemon, arguments[_i].daemon);
+	while (n > 0)
+		free(argv[--n]);
+}
+END_TEST
+
+START_TEST(a_daemon_takes_stacks_unless_told_otherwise)
+{
+	char name[] = "pageknode", option[] = "--stack", zero[] = "0";
+	char *plain[] = { name, NULL }, *without[] = { name, option, zero,
+		NULL };
+	struct node_opts o;
+
+	optind = 1;
+	ck_assert_int_eq(node_options(1, plain, &o), -1);
+	ck_assert_uint_eq(o.stack, NODE_STACK);
+	optind = 1;
+	ck_assert_int_eq(node_options(3, without, &o), -1);
+	ck_assert_uint_eq(o.stack, 0);
+}
+END_TEST
+
+/* --- access ------------------------------------------------------------- */
+
+static const struct {
+	bool system;
+	uid_t peer;
+	bool member;
+	uid_t stream;
+	bool reads, controls;
+} accesses[] = {
+	/* A user's node is that user's and root's. */
+	{ false, OWN, false, OWN, true, true },
+	{ false, OWN, false, 0, true, true },
+	{ false, 0, false, OWN, true, true },
+	{ false, OTHER, false, OWN, false, false },
+	{ false, OTHER, true, OWN, true, false },
+	/* The system's: its own to each, all to root, all to read to the group. */
+	{ true, OTHER, false, OTHER, true, true },
+	{ true, OTHER, false, OWN, false, false },
+	{ true, OTHER, false, 0, false, false },
+	{ true, OTHER, true, OWN, true, false },
+	{ true, OTHER, true, OTHER, true, true },
+	{ true, 0, false, OTHER, true, true },
+	/* Whom it runs as is nobody special. */
+	{ true, OWN, false, OTHER, false, false },
+};
+
+START_TEST(streams_are_for_their_user_and_root_and_the_group)
+{
+	struct access a = { .system = accesses[_i].system, .owner = OWN,
+		.group = 77 };
+	struct peer p = { .uid = accesses[_i].peer,
+		.member = accesses[_i].member };
+
+	ck_assert_int_eq(access_reads(&a, &p, accesses[_i].stream),
+	    accesses[_i].reads);
+	ck_assert_int_eq(access_controls(&a, &p, accesses[_i].stream),
+	    accesses[_i].controls);
+}
+END_TEST
+
+/* As the kernel would say it of a process of that user. */
+static struct conn *
+become(uid_t uid, bool member)
+{
+	struct conn *c = TAILQ_FIRST(&node.serve.conns);
+
+	node.access.system = true;
+	c->peer.uid = uid;
+	c->peer.member = member;
+	return c;
+}
+
+static void
+ask_of(struct page *p, uint32_t type, uint32_t index, const uint8_t *epoch,
+    struct wire_msg *reply)
+{
+	struct wire_msg m = { .type = type };
+
+	switch (type) {
+	case WIRE_NAME:
+		m.name.table = wire_text("DSTRM");
+		m.name.index = index;
+		break;
+	case WIRE_READ:
+		m.read.index = index;
+		memcpy(m.read.epoch, epoch, WIRE_EPOCH);
+		break;
+	case WIRE_SNAP:
+		m.snap.index = index;
+		m.snap.from_start = true;
+		memcpy(m.snap.epoch, epoch, WIRE_EPOCH);
+		break;
+	case WIRE_STAT:
+		m.stat.index = index;
+		break;
+	case WIRE_SYM:
+		m.sym.index = index;
+		m.sym.kind = WIRE_SYM_THREAD;
+		m.sym.n = 1;
+		break;
+	case WIRE_TYPES:
+		m.types.index = index;
+		break;
+	case WIRE_SITE:
+		m.site.index = index;
+		m.site.n = 1;
+		memcpy(m.site.epoch, epoch, WIRE_EPOCH);
+		break;
+	case WIRE_FRAME:
+		m.frame.index = index;
+		m.frame.n = 1;
+		memcpy(m.frame.epoch, epoch, WIRE_EPOCH);
+		break;
+	case WIRE_END:
+		m.end.index = index;
+		memcpy(m.end.epoch, epoch, WIRE_EPOCH);
+		break;
+	case WIRE_ARM:
+		m.arm.index = index;
+		memcpy(m.arm.epoch, epoch, WIRE_EPOCH);
+		break;
+	}
+	page_ask(p, &m, reply);
+}
+
+static const struct {
+	uint32_t type;
+	bool control;
+} asked[] = {
+	{ WIRE_NAME, false }, { WIRE_READ, false }, { WIRE_SNAP, false },
+	{ WIRE_STAT, false }, { WIRE_SYM, false }, { WIRE_TYPES, false },
+	{ WIRE_SITE, false }, { WIRE_FRAME, false }, { WIRE_END, true },
+	{ WIRE_ARM, true },
+};
+
+START_TEST(of_anothers_stream_nothing_is_answered)
+{
+	struct wire_msg r;
+	struct keeper *k;
+	struct page p;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.target.1", 0);
+	k->uid = OTHER;
+	page_open(&p);
+	page_greet(&p, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+
+	become(OWN, false);
+	ask_of(&p, asked[_i].type, k->index, node.dstrm.row[k->index].epoch, &r);
+	expect_error(&r, WIRE_E_AUTH);
+	wire_msg_fini(&r);
+
+	/* A member of the group reads it, and no more. */
+	become(OWN, true);
+	ask_of(&p, asked[_i].type, k->index, node.dstrm.row[k->index].epoch, &r);
+	if (asked[_i].control)
+		expect_error(&r, WIRE_E_AUTH);
+	else
+		ck_assert_uint_ne(r.type, WIRE_ERR);
+	wire_msg_fini(&r);
+	ck_assert(keeper_is_live(k));
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_page_is_granted_no_more_than_the_nodes_roles)
+{
+	struct node_opts o = { .fd = -1, .roles = WIRE_ROLE_READ };
+	struct wire_msg r, m = { .type = WIRE_HELLO, .hello = { .min = 1,
+		.max = 1, .client = wire_text("check"), .roles = 7 } };
+	struct keeper *k;
+	struct page p;
+
+	node_up(&o);
+	k = new_keeper("ALLOCLOG.target.1", 0);
+	page_open(&p);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.welcome.roles, WIRE_ROLE_READ);
+	wire_msg_fini(&r);
+	ask_of(&p, WIRE_END, k->index, node.dstrm.row[k->index].epoch, &r);
+	expect_error(&r, WIRE_E_AUTH);
+	ck_assert_uint_gt(r.err.text.len, 10);
+	wire_msg_fini(&r);
+	ck_assert(keeper_is_live(k));
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(targets_are_counted_by_user)
+{
+	static struct quota q;
+
+	quota_init(&q);
+	ck_assert_uint_eq(quota_used(&q, OWN), 0);
+	quota_add(&q, OWN, 1);
+	quota_add(&q, OTHER, 1);
+	quota_add(&q, OWN, 1);
+	ck_assert_uint_eq(quota_used(&q, OWN), 2);
+	quota_add(&q, OWN, -1);
+	quota_add(&q, OWN, -1);
+	/* The place of who has none is another's. */
+	quota_add(&q, 5, 1);
+	ck_assert_uint_eq(quota_used(&q, OWN), 0);
+	ck_assert_uint_eq(quota_used(&q, OTHER), 1);
+	ck_assert_uint_eq(quota_used(&q, 5), 1);
+	ck_assert_uint_eq(q.n, 2);
+	quota_fini(&q);
+}
+END_TEST
+
+/* --- places ------------------------------------------------------------- */
+
+static char folder[] = "/tmp/check_daemon.XXXXXX";
+static char path[sizeof folder + 16];
+
+static void
+listen_up(const struct node_opts *opts)
+{
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/node", folder);
+	node_up(opts);
+	ck_assert_int_eq(serve_listen(&node, path), 0);
+}
+
+static void
+listen_down(void)
+{
+	node_down();
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static void
+dial(struct page *p)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+
+	*p = (struct page){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0) };
+	strcpy(sa.sun_path, path);
+	ck_assert_int_eq(connect(p->fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	ck_assert_int_eq(wire_frames_init(&p->in, WIRE_REPLY_MAX), 0);
+}
+
+START_TEST(silent_connections_do_not_keep_others_out)
+{
+	struct page silent[3 * SERVE_STRANGERS], p;
+	struct wire_msg r;
+
+	listen_up(NULL);
+	for (size_t i = 0; i < BASE_NELEM(silent); i++)
+		dial(&silent[i]);
+	dial(&p);
+	page_greet(&p, WIRE_ROLE_READ);
+	ck_assert_uint_le(node.serve.strangers, SERVE_STRANGERS);
+	/* Who was the first to be silent was told why it had to go. */
+	ck_assert(page_receive(&silent[0], &r));
+	expect_error(&r, WIRE_E_BUSY);
+	wire_msg_fini(&r);
+	ck_assert(!page_receive(&silent[0], &r));
+	for (size_t i = 0; i < BASE_NELEM(silent); i++)
+		page_close(&silent[i]);
+	page_close(&p);
+	listen_down();
+}
+END_TEST
+
+START_TEST(an_idle_page_gives_its_place_to_another_and_no_other_does)
+{
+	struct node_opts o = { .fd = -1, .clients = 2 };
+	struct wire_msg r, stat = { .type = WIRE_STAT,
+		.stat = { .index = UINT32_MAX } };
+	struct page p[4];
+
+	listen_up(&o);
+	for (int i = 0; i < 2; i++) {
+		dial(&p[i]);
+		page_greet(&p[i], WIRE_ROLE_READ);
+	}
+	dial(&p[2]);
+	ck_assert(page_receive(&p[2], &r));
+	expect_error(&r, WIRE_E_BUSY);
+	ck_assert_uint_gt(r.err.retry_ms, 0);
+	wire_msg_fini(&r);
+
+	TAILQ_FIRST(&node.serve.conns)->heard_ms -= SERVE_IDLE_MS;
+	dial(&p[3]);
+	page_greet(&p[3], WIRE_ROLE_READ);
+	ck_assert(page_receive(&p[0], &r));
+	expect_error(&r, WIRE_E_BUSY);
+	wire_msg_fini(&r);
+	page_ask(&p[1], &stat, &r);
+	ck_assert_uint_eq(r.type, WIRE_STATS);
+	wire_msg_fini(&r);
+	for (int i = 0; i < 4; i++)
+		page_close(&p[i]);
+	listen_down();
+}
+END_TEST
+
+/* A socket has the user that its process is at the time of connecting. */
+static void
+dial_as(struct page *p, uid_t uid)
+{
+	uid_t us = geteuid();
+
+	ck_assert_int_eq(seteuid(uid), 0);
+	dial(p);
+	ck_assert_int_eq(seteuid(us), 0);
+}
+
+START_TEST(the_last_places_of_a_systems_node_are_for_other_users)
+{
+	struct node_opts o = { .fd = -1, .clients = 20, .system = true };
+	bool root = geteuid() == 0;
+	uid_t one = root ? OWN : geteuid();
+	struct page p[15];
+	struct wire_msg r;
+	int n = 0;
+
+	listen_up(&o);
+	ck_assert_int_eq(chmod(folder, 0711), 0);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	for (; n < 20 - SERVE_CONNS_RESERVED; n++) {
+		dial_as(&p[n], one);
+		page_greet(&p[n], WIRE_ROLE_READ);
+	}
+	dial_as(&p[n], one);
+	ck_assert(page_receive(&p[n], &r));
+	expect_error(&r, WIRE_E_BUSY);
+	wire_msg_fini(&r);
+	n++;
+	if (root) {
+		dial_as(&p[n], OTHER);
+		page_greet(&p[n++], WIRE_ROLE_READ);
+		dial_as(&p[n], 0);
+		page_greet(&p[n++], WIRE_ROLE_READ);
+	}
+	while (n > 0)
+		page_close(&p[--n]);
+	listen_down();
+}
+END_TEST
+
+START_TEST(without_a_descriptor_left_a_page_is_still_told_so)
+{
+	struct wire_msg r;
+	struct page p;
+	int fd, taken[256];
+	size_t n = 0;
+
+	listen_up(NULL);
+	dial(&p);
+	while ((fd = dup(p.fd)) >= 0 || errno != EMFILE) {
+		ck_assert_int_ge(fd, 0);
+		taken[n++] = fd;
+		ck_assert_uint_lt(n, BASE_NELEM(taken));
+	}
+	ck_assert(page_receive(&p, &r));
+	expect_error(&r, WIRE_E_BUSY);
+	wire_msg_fini(&r);
+	ck_assert_uint_eq(node.serve.refused, 1);
+	/* With descriptors to be had it serves on. */
+	while (n > 0)
+		close(taken[--n]);
+	page_close(&p);
+	dial(&p);
+	page_greet(&p, WIRE_ROLE_READ);
+	page_close(&p);
+	listen_down();
+}
+END_TEST
+
+static void
+few_descriptors(void)
+{
+	struct rlimit limit = { 128, 128 };
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* --- sockets that systemd opened ---------------------------------------- */
+
+enum passed { STREAM, SEQPACKET, DEAF, DATAGRAM, ABSTRACT, A_FILE, NOTHING };
+
+static int
+make_passed(enum passed kind, unsigned no)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof sa;
+	int fd;
+
+	if (kind == A_FILE)
+		return open("/dev/null", O_RDONLY);
+	fd = socket(AF_UNIX, kind == SEQPACKET ? SOCK_SEQPACKET :
+	    kind == DATAGRAM ? SOCK_DGRAM : SOCK_STREAM, 0);
+	if (kind == ABSTRACT)
+		len = offsetof(struct sockaddr_un, sun_path) + 1 +
+		    (socklen_t)sprintf(sa.sun_path + 1, "check_daemon.%d",
+		    (int)getpid());
+	else
+		sprintf(sa.sun_path, "%s/s%u", folder, no);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, len), 0);
+	if (kind != DEAF && kind != DATAGRAM)
+		ck_assert_int_eq(listen(fd, 5), 0);
+	return fd;
+}
+
+static const struct {
+	enum passed kind[2];
+	int r;
+	bool for_another;		/* process */
+} passed[] = {
+	{ { STREAM, SEQPACKET }, 0, false },
+	{ { SEQPACKET, STREAM }, 0, false },
+	{ { STREAM, NOTHING }, 0, false },
+	{ { NOTHING, NOTHING }, 0, false },
+	{ { STREAM, SEQPACKET }, 0, true },
+	{ { STREAM, STREAM }, -EINVAL, false },
+	{ { STREAM, DEAF }, -EINVAL, false },
+	{ { DATAGRAM, NOTHING }, -EINVAL, false },
+	{ { ABSTRACT, NOTHING }, -EINVAL, false },
+	{ { STREAM, A_FILE }, -EINVAL, false },
+};
+
+START_TEST(sockets_that_were_passed_are_told_by_their_type)
+{
+	struct inherited stream, seqpacket, *one;
+	char text[16];
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	/* What the harness has open there is of no use in this process. */
+	for (int fd = 3; fd < 32; fd++)
+		close(fd);
+	for (; n < 2 && passed[_i].kind[n] != NOTHING; n++)
+		ck_assert_int_eq(make_passed(passed[_i].kind[n], n),
+		    (int)(3 + n));
+	sprintf(text, "%d", passed[_i].for_another ? 1 : (int)getpid());
+	setenv("LISTEN_PID", text, 1);
+	sprintf(text, "%u", n);
+	setenv("LISTEN_FDS", text, 1);
+	ck_assert_int_eq(inherited_take(&stream, &seqpacket), passed[_i].r);
+	ck_assert_ptr_null(getenv("LISTEN_FDS"));
+	for (unsigned i = 0; i < n; i++) {
+		int fd = (int)(3 + i);
+
+		one = passed[_i].kind[i] == STREAM ? &stream : &seqpacket;
+		if (passed[_i].r < 0) {
+			ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+		} else if (!passed[_i].for_another) {
+			ck_assert_int_eq(one->fd, fd);
+			ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+			ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+			sprintf(text, "/s%u", i);
+			ck_assert_str_eq(one->path + strlen(folder), text);
+		}
+	}
+	if (passed[_i].for_another || n == 0)
+		ck_assert_int_eq(stream.fd, -1);
+	for (unsigned i = 0; i < n; i++) {
+		sprintf(path, "%s/s%u", folder, i);
+		unlink(path);
+	}
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+/* --- what has ended ----------------------------------------------------- */
+
+static void
+end_one(uint32_t pid)
+{
+	struct keeper *k;
+	char name[32];
+
+	ck_assert_int_eq(keeper_new(&k, &node,
+	    &(struct keeper_opts){ .max = 64 }, NULL), 0);
+	k->pid = (pid_t)pid;
+	sprintf(name, "ALLOCLOG.t.%u", pid);
+	ck_assert_int_eq(tree_join(k, name), 0);
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+}
+
+static unsigned
+ended_rows(void)
+{
+	struct keeper *k;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(k, &node.ended, link)
+		n++;
+	return n;
+}
+
+START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
+{
+	struct node_opts o = { .fd = -1, .daemon = true };
+
+	node_up(&o);
+	for (uint32_t i = 1; i <= NODE_ENDED_ROWS + 20; i++)
+		end_one(i);
+	tree_second(&node);
+	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS);
+	/* The last of them stay; and after their time nobody does. */
+	ck_assert_int_eq(TAILQ_FIRST(&node.ended)->pid, 21);
+	TAILQ_FIRST(&node.ended)->ended_ms -= NODE_ENDED_MS + 1;
+	tree_second(&node);
+	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS - 1);
+	ck_assert_uint_eq(node.targets, 0);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_node_of_a_command_keeps_all_rows_that_fit)
+{
+	node_up(NULL);
+	for (uint32_t i = 1; i <= NODE_ENDED_ROWS + 20; i++)
+		end_one(i);
+	tree_second(&node);
+	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS + 20);
+	node_down();
+}
+END_TEST
+
+/* --- suite -------------------------------------------------------------- */
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("daemon");
+	TCase *t = tcase_create("arguments");
+
+	tcase_add_loop_test(t, arguments_say_which_kind_of_node, 0,
+	    BASE_NELEM(arguments));
+	tcase_add_test(t, a_daemon_takes_stacks_unless_told_otherwise);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("access");
+	tcase_add_loop_test(t,
+	    streams_are_for_their_user_and_root_and_the_group, 0,
+	    BASE_NELEM(accesses));
+	tcase_add_loop_test(t, of_anothers_stream_nothing_is_answered, 0,
+	    BASE_NELEM(asked));
+	tcase_add_test(t, a_page_is_granted_no_more_than_the_nodes_roles);
+	tcase_add_test(t, targets_are_counted_by_user);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("places");
+	tcase_add_test(t, silent_connections_do_not_keep_others_out);
+	tcase_add_test(t,
+	    an_idle_page_gives_its_place_to_another_and_no_other_does);
+	tcase_add_test(t, the_last_places_of_a_systems_node_are_for_other_users);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("descriptors");
+	tcase_add_checked_fixture(t, few_descriptors, NULL);
+	tcase_add_test(t, without_a_descriptor_left_a_page_is_still_told_so);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("passed");
+	tcase_add_loop_test(t, sockets_that_were_passed_are_told_by_their_type,
+	    0, BASE_NELEM(passed));
+	suite_add_tcase(s, t);
+
+	t = tcase_create("ended");
+	tcase_add_test(t, a_daemon_does_not_keep_what_has_ended_for_ever);
+	tcase_add_test(t, a_node_of_a_command_keeps_all_rows_that_fit);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)

@@ -1,0 +1,271 @@
+#!/bin/sh
+# The node that stands alone: real programs, several users, and clients that
+# do not behave.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+client="python3 $top/tests/live/daemon.py"
+node=$XDG_RUNTIME_DIR/pagek/node
+daemon=
+others=
+stop() {
+	for p in $daemon $others; do
+		kill -9 "$p" && wait "$p"
+	done
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap stop EXIT
+
+# Holds 20 blocks of 7,777 bytes until its input ends; says how many
+# descriptors it has.
+cat >"$tmp/holder.c" <<'C'
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile held[20];
+int main(void)
+{
+	char line[32];
+	int n = 0;
+	char c;
+
+	for (int i = 0; i < 20; i++)
+		held[i] = malloc(7777);
+	for (int fd = 0; fd < 1024; fd++)
+		n += dup2(fd, fd) == fd;
+	n = snprintf(line, sizeof line, "%d\n", n);
+	if (write(1, line, n) != n)
+		return 1;
+	while (read(0, &c, 1) == 1)
+		;
+	return 0;
+}
+C
+cc -O1 -fno-builtin -o "$tmp/holder" "$tmp/holder.c" || exit 1
+mkfifo "$tmp/in"
+
+# What a user types: the library and nothing else.
+preloaded() {
+	LD_PRELOAD=$B/liballoclog.so "$@"
+}
+serves() {
+	$client hello "$node" | grep -q WELCOME
+}
+start() {
+	"$B/pageknode" "$@" 2>"$tmp/said" &
+	daemon=$!
+	until_true 10 serves || { cat "$tmp/said"; return 1; }
+}
+hold() {
+	: >"$tmp/out"
+	preloaded "$tmp/holder" <"$tmp/in" >"$tmp/out" &
+	holder=$!
+	others="$others $holder"
+	exec 7>"$tmp/in"
+	until_true 10 test -s "$tmp/out"
+}
+lists() {
+	[ "$("$B/pagek" list "pid:$holder" | grep -c ' 7777 ')" = 20 ]
+}
+
+unwatched() {
+	hold && exec 7>&- && wait "$holder" && [ "$(cat "$tmp/out")" = 3 ]
+}
+rule "without a node a program with the library runs on, unwatched" unwatched
+
+starts() {
+	start && [ "$(stat -c %a "$node" "$node.hello" "${node%/*}" |
+	    tr '\n' ' ')" = '600 600 700 ' ]
+}
+rule "it listens where only its user can connect" starts
+
+second() {
+	"$B/pageknode" 2>"$tmp/why"
+	[ $? = 1 ] && grep -q "runs at $node already" "$tmp/why" && serves
+}
+rule "a second one says where the first is, and leaves it alone" second
+
+is_watched() {
+	hold && until_true 10 lists && [ "$(cat "$tmp/out")" = 3 ] &&
+	    "$B/pagek" targets | grep -q "^pid:$holder  *holder  *LIVE" &&
+	    "$B/pagek" --once | grep -q "holder\[$holder\]"
+}
+rule "a program with the library alone is watched, and has no descriptor more" is_watched
+
+itself() {
+	"$B/pagek" targets --format json | python3 -c '
+import json, sys
+t = [t for n in json.load(sys.stdin)["nodes"] for t in n["targets"]]
+assert any(x["name"] == "ALLOCLOG" for x in t), t
+'
+}
+rule "its table of streams has ALLOCLOG, the node itself" itself
+
+dies() {
+	kill -9 "$daemon"; wait "$daemon" 2>/dev/null
+	[ -S "$node" ] && start && kill -0 "$holder" &&
+	    preloaded sh -c "$B/pagek targets >/dev/null"
+}
+rule "killed, it leaves a program that runs on, and sockets for the next" dies
+exec 7>&-
+
+denied() {
+	"$@" >"$tmp/why" 2>&1
+	[ $? = 4 ] && { [ ! -s "$tmp/rows" ]; }
+}
+another_user() {
+	chmod 711 "$tmp" "$XDG_RUNTIME_DIR"
+	denied $nobody "$B/pagek" list "unix:$node" &&
+	    chmod 711 "${node%/*}" && chmod 666 "$node" "$node.hello" &&
+	    denied $nobody "$B/pagek" list "unix:$node" &&
+	    grep -q "another user's" "$tmp/why" &&
+	    $nobody env "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR" \
+	        "LD_PRELOAD=$B/liballoclog.so" sleep 0.1 &&
+	    ! "$B/pagek" targets --format json | grep -q '"sleep"'
+	status=$?
+	chmod 700 "${node%/*}"
+	chmod 600 "$node" "$node.hello"
+	return $status
+}
+nobody='setpriv --reuid 65534 --regid 65534 --clear-groups'
+if [ "$(id -u)" = 0 ] && $nobody test -x "$B/pagek"; then
+	rule "another user is denied, as a page and as a target" another_user
+else
+	skip "another user cannot be tried: not root, or this folder is closed"
+fi
+
+crowd() {
+	set -- $(sh -c "ulimit -n 1100; $client many 1000 $node")
+	[ $# = 3 ] && [ "$1" = 64 ] && [ "$2" = 936 ] && [ "$3" = 0 ] && serves
+}
+rule "of 1,000 pages 64 are served and the others told to come later" crowd
+
+leaves() {
+	kill "$daemon" && wait "$daemon" && [ ! -e "$node" ] &&
+	    [ ! -e "$node.hello" ]
+}
+rule "told to end it takes its sockets away, and its status is 0" leaves
+
+few() {
+	sh -c "ulimit -n 128; exec \"$B/pageknode\" --clients 256" \
+	    2>"$tmp/said" &
+	daemon=$!
+	until_true 10 serves || return 1
+	grep -q 'no more than 64 pages' "$tmp/said" || return 1
+	set -- $(sh -c "ulimit -n 1100; $client many 1000 $node")
+	[ $# = 3 ] && [ "$1" -ge 32 ] && [ "$3" = 0 ] && serves &&
+	    [ "$(ls "/proc/$daemon/fd" | wc -l)" -lt 64 ] && hold &&
+	    until_true 10 lists && exec 7>&- && leaves
+}
+rule "so it is with 128 descriptors, and then targets still come in" few
+
+rss() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$daemon/status"
+}
+mute() {
+	start || return 1
+	before=$(rss)
+	mkfifo "$tmp/wait"
+	for i in 1 2 3 4; do
+		$client mute 200000 "$node" <"$tmp/wait" >"$tmp/mute.$i" &
+		others="$others $!"
+	done
+	exec 8>"$tmp/wait"
+	for i in 1 2 3 4; do
+		until_true 20 test -s "$tmp/mute.$i" || return 1
+	done
+	cat "$tmp"/mute.*
+	serves && [ $(($(rss) - before)) -lt 4096 ]
+	status=$?
+	exec 8>&-
+	return $status
+}
+rule "pages that read nothing cost it little, and nobody else anything" mute
+leaves
+
+roles() {
+	start --role read --dormant && hold || return 1
+	denied "$B/pagek" arm "pid:$holder" && grep -q 'control' "$tmp/why"
+	status=$?
+	exec 7>&-
+	leaves && return $status
+}
+rule "what is beyond its --role is refused by name" roles
+
+passes() {
+	mkdir -p "${node%/*}"
+	$client pass "$node" "$node.hello" "$B/pageknode" 2>"$tmp/said" &
+	daemon=$!
+	until_true 10 serves && hold && until_true 10 lists && exec 7>&- &&
+	    kill "$daemon" && wait "$daemon" && [ -S "$node" ] &&
+	    rm "$node" "$node.hello"
+}
+rule "sockets that systemd opened are taken over, and stay" passes
+
+# A system of our own: /run and the table of groups are this shell's alone.
+cat >"$tmp/system.sh" <<'S'
+set -u
+mount -t tmpfs -o mode=755 tmpfs /run || exit 77
+{ cat /etc/group; echo pagek:x:4242:; } >"$tmp/group"
+mount --bind "$tmp/group" /etc/group || exit 77
+unset XDG_RUNTIME_DIR
+node=/run/pagek/node
+setpriv --reuid 65534 --regid 65534 --clear-groups "$B/pageknode" --system
+[ $? = 1 ] || exit 1
+mkdir -m 755 /run/pagek && chown 4242:4242 /run/pagek
+setpriv --reuid 4242 --regid 4242 --clear-groups "$B/pageknode" --system &
+daemon=$!
+trap 'kill $daemon; wait' EXIT
+i=0
+while ! $client hello $node | grep WELCOME; do
+	i=$((i + 1)); [ $i -lt 100 ] || exit 1; sleep 0.1
+done
+ls -l /run/pagek
+[ "$(stat -c '%a %g' $node)" = '660 4242' ] || exit 1
+[ "$(stat -c %a $node.hello)" = 666 ] || exit 1
+as() { setpriv --reuid $1 --regid $1 $2 "$3" "$4" "$5" "$6"; }
+run_holder() {
+	setpriv --reuid $1 --regid $1 --clear-groups \
+	    env "LD_PRELOAD=$B/liballoclog.so" "$tmp/holder" <"$tmp/in" >"$tmp/o.$1" &
+	eval "pid_$1=$!"
+}
+chmod 644 "$B/liballoclog.so" "$tmp/holder" 2>/dev/null; chmod 755 "$tmp/holder"
+chmod 666 "$tmp/in"
+run_holder 3001; run_holder 3002
+exec 7>"$tmp/in"
+for u in 3001 3002; do
+	i=0
+	while [ ! -s "$tmp/o.$u" ]; do
+		i=$((i + 1)); [ $i -lt 100 ] || exit 1; sleep 0.1
+	done
+done
+count() { "$@" list "pid:$pid" "unix:$node" 2>/dev/null | grep -c ' 7777 '; }
+see() {
+	setpriv --reuid $1 --regid $1 $2 "$B/pagek" targets "unix:$node" 2>&1 |
+	    grep -c '^pid:.*holder'
+}
+echo "member sees $(see 3003 '--groups 4242')"
+[ "$(see 3003 '--groups 4242')" = 2 ] || exit 1
+[ "$(see 3001 --clear-groups)" = 0 ] || exit 1
+[ "$(see 0 --clear-groups)" = 2 ] || exit 1
+chmod 666 $node
+echo "its own to each: $(see 3001 --clear-groups)"
+[ "$(see 3001 --clear-groups)" = 1 ] || exit 1
+[ "$(see 3004 --clear-groups)" = 0 ] || exit 1
+"$B/pagek" targets
+exec 7>&-
+wait $pid_3001 && wait $pid_3002
+S
+system() {
+	tmp=$tmp B=$B client=$client unshare -m sh "$tmp/system.sh"
+}
+if [ "$(id -u)" = 0 ] && $nobody test -x "$B/pagek" &&
+    unshare -m mount -t tmpfs tmpfs /run 2>/dev/null; then
+	chmod 711 "$tmp"
+	rule "the system's serves its own to each, and all to the group" system
+else
+	skip "a system of our own cannot be made here: not root, or no namespaces"
+fi
+
+say_result
