@@ -10,6 +10,9 @@ BINDIR = $(PREFIX)/bin
 LIBDIR = $(PREFIX)/lib/pagek
 LIBEXECDIR = $(PREFIX)/libexec/pagek
 MANDIR = $(PREFIX)/share/man
+# Where systemd looks; of a PREFIX of one's own nowhere else.
+UNITDIR ?= $(PREFIX)/lib/systemd
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 
 WARNINGS = \
 	-Wall \
@@ -283,6 +286,11 @@ regress-update: all targets
 man-lint:
 	mandoc -Tlint -Wwarning $(wildcard man/*.[1-8])
 
+# Installed, not enabled: that is for the administrator.
+UNITS = system/pageknode.service system/pageknode.socket \
+	system/pageknode-targets.socket user/pageknode.service \
+	user/pageknode.socket
+
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR) \
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(PREFIX)/include
@@ -293,8 +301,18 @@ install: all
 	for m in man/*.[1-8]; do \
 		d=$(DESTDIR)$(MANDIR)/man$${m##*.}; \
 		install -d $$d && install -m 644 $$m $$d; done
+	install -d $(DESTDIR)$(UNITDIR)/system $(DESTDIR)$(UNITDIR)/user \
+		$(DESTDIR)$(SYSUSERSDIR)
+	for u in $(UNITS); do \
+		sed 's,@LIBEXECDIR@,$(LIBEXECDIR),' dist/$${u#system/} \
+			>$(DESTDIR)$(UNITDIR)/$$u && \
+		chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
+	install -m 644 dist/pagek.sysusers \
+		$(DESTDIR)$(SYSUSERSDIR)/pagek.conf
 
 uninstall:
+	rm -f $(UNITS:%=$(DESTDIR)$(UNITDIR)/%) \
+		$(DESTDIR)$(SYSUSERSDIR)/pagek.conf
 	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(LIBEXECDIR)/pageknode \
 		$(DESTDIR)$(LIBEXECDIR)/pagek-symbols \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \

@@ -192,12 +192,12 @@ leaves
 
 roles() {
 	start --role read --dormant && hold || return 1
-	denied "$B/pagek" arm "pid:$holder" && grep -q 'control' "$tmp/why"
+	denied "$B/pagek" arm "pid:$holder" && grep -q 'not permit' "$tmp/why"
 	status=$?
 	let_go
 	leaves && return $status
 }
-rule "what is beyond its --role is refused by name" roles
+rule "what is beyond its --role is refused" roles
 
 passes() {
 	mkdir -p "${node%/*}"
