@@ -283,6 +283,43 @@ same_framed(const struct wire_msg *a, const struct wire_msg *b)
 	SAME_BYTES(framed.words);
 }
 
+static void
+same_window(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(window.index);
+	SAME_ID(window.epoch);
+	SAME(window.order);
+	SAME(window.reverse);
+	SAME(window.offset);
+	SAME(window.max);
+	SAME(window.layer);
+	SAME(window.addr);
+	SAME(window.seq);
+	SAME(window.before);
+}
+
+static void
+same_rows(const struct wire_msg *a, const struct wire_msg *b)
+{
+	size_t i;
+
+	SAME(rows.offset);
+	SAME(rows.as_of);
+	SAME(rows.count);
+	SAME_BYTES(rows.blocks);
+	SAME_BYTES(rows.who);
+	SAME(rows.ninfo);
+	same_info(a->rows.info, b->rows.info, a->rows.ninfo);
+	for (i = 0; i < WIRE_STATS_COUNT; i++)
+		SAME(rows.n[i]);
+	for (i = 0; i < BASE_NELEM(a->rows.lost); i++) {
+		SAME(rows.lost[i].count);
+		SAME(rows.lost[i].exact);
+	}
+	SAME(rows.now_ms);
+	SAME(rows.state);
+}
+
 static void (*const same_body[])(const struct wire_msg *,
     const struct wire_msg *) = {
 	[WIRE_HELLO] = same_hello,
@@ -308,6 +345,8 @@ static void (*const same_body[])(const struct wire_msg *,
 	[WIRE_FRAMED] = same_framed,
 	[WIRE_ARM] = same_arm,
 	[WIRE_ARMED] = NULL,
+	[WIRE_WINDOW] = same_window,
+	[WIRE_ROWS] = same_rows,
 };
 
 static void
@@ -609,7 +648,7 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 {
 	refuses(&(struct wire_msg) { .type = WIRE_LPUT });
 	refuses(&(struct wire_msg) { .type = WIRE_LACK });
-	refuses(&(struct wire_msg) { .type = WIRE_ARMED + 1 });
+	refuses(&(struct wire_msg) { .type = WIRE_ROWS + 1 });
 	BREAKS(WIRE_HELLO, hello.max, 0);
 	BREAKS(WIRE_HELLO, hello.client.len, WIRE_TEXT_MAX + 1);
 	BREAKS(WIRE_NAMED, named.state, WIRE_S_DORMANT + 1);
@@ -637,6 +676,14 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 	BREAKS(WIRE_FRAMED, framed.words.len, 17);
 	BREAKS(WIRE_FRAMED, framed.fetch.len, WIRE_TEXT_MAX + 1);
 	BREAKS(WIRE_ARM, arm.arming, WIRE_ARM_HOLD + 1);
+	BREAKS(WIRE_WINDOW, window.order, WIRE_BY_ADDRESS + 1);
+	BREAKS(WIRE_WINDOW, window.max, WIRE_WINDOW_MAX + 1);
+	BREAKS(WIRE_WINDOW, window.layer, 2);
+	BREAKS(WIRE_ROWS, rows.count, WIRE_WINDOW_MAX - 1);
+	BREAKS(WIRE_ROWS, rows.who.len, 1);
+	BREAKS(WIRE_ROWS, rows.ninfo, WIRE_INFO_MAX - 1);
+	BREAKS(WIRE_ROWS, rows.info[127].at, WIRE_WINDOW_MAX);
+	BREAKS(WIRE_ROWS, rows.state, WIRE_S_DORMANT + 1);
 }
 END_TEST
 

@@ -24,6 +24,7 @@ static const uint32_t sample_types[] = {
 	WIRE_SNAP, WIRE_PART, WIRE_STAT, WIRE_STATS, WIRE_ERR, WIRE_SYM,
 	WIRE_SYMS, WIRE_TYPES, WIRE_TYPED, WIRE_END, WIRE_ENDED, WIRE_SITE,
 	WIRE_SITED, WIRE_FRAME, WIRE_FRAMED, WIRE_ARM, WIRE_ARMED,
+	WIRE_WINDOW, WIRE_ROWS,
 };
 
 #define SAMPLE_TYPES (sizeof sample_types / sizeof sample_types[0])
@@ -128,6 +129,18 @@ static const struct wire_msg sample_ordinary[] = {
 	[WIRE_ARM] = { .type = WIRE_ARM, .id = 13, .arm = {
 		.index = 3, .epoch = ID, .arming = WIRE_ARM_WATCH } },
 	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = 13 },
+	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = 14, .window = {
+		.index = 3, .epoch = ID, .order = WIRE_BY_ADDRESS,
+		.reverse = true, .offset = 70000, .max = 150, .layer = 1,
+		.addr = 0x7fffdeadbee0, .seq = 4699, .before = 60 } },
+	[WIRE_ROWS] = { .type = WIRE_ROWS, .id = 14, .rows = {
+		.offset = 69990, .as_of = 4700, .count = 1,
+		.blocks = { (const uint8_t *)sample_records, 48 },
+		.who = BYTES("\1"), .info = { { .at = 0, .node = 0xab86 } },
+		.ninfo = 1, .n = { [WIRE_N_RECORDS] = 4711,
+		    [WIRE_N_STAY] = 4000 },
+		.lost = { [1] = { 11, true } }, .now_ms = 10067,
+		.state = WIRE_S_LIVE } },
 };
 
 #define U32 UINT32_MAX
@@ -143,6 +156,7 @@ static const struct wire_msg sample_ordinary[] = {
 #define NINE(s) s s s s s s s s s
 static const char sample_text[] = SEVEN(NINE(FOUR_BYTES)) "\xc3\xbf" "x";
 static uint8_t sample_bytes[WIRE_READ_MAX * (32 + WIRE_BLOCK_TAIL)];
+static uint8_t sample_who[WIRE_WINDOW_MAX];
 
 static const struct wire_msg sample_largest[] = {
 	[WIRE_HELLO] = { .type = WIRE_HELLO, .id = U32, .hello = {
@@ -220,16 +234,34 @@ static const struct wire_msg sample_largest[] = {
 	[WIRE_ARM] = { .type = WIRE_ARM, .id = U32, .arm = {
 		.index = U32, .epoch = FULL_ID, .arming = WIRE_ARM_HOLD } },
 	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = U32 },
+	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = U32, .window = {
+		.index = U32, .epoch = FULL_ID, .order = WIRE_BY_ADDRESS,
+		.reverse = true, .offset = U64, .max = WIRE_WINDOW_MAX,
+		.layer = 1, .addr = U64, .seq = U64,
+		.before = WIRE_WINDOW_MAX } },
+	[WIRE_ROWS] = { .type = WIRE_ROWS, .id = U32, .rows = {
+		.offset = U64, .as_of = U64, .count = WIRE_WINDOW_MAX,
+		.blocks = FULL_BYTES(WIRE_WINDOW_MAX *
+		    (32 + WIRE_BLOCK_TAIL)),
+		.who = { sample_who, WIRE_WINDOW_MAX },
+		.ninfo = WIRE_INFO_MAX,
+		.n = { U64, U64, U64, U64, U64, U64, U64, U64, U64, U64, U64,
+			U64, U64, U64, U64, U64, U64, U64, U64, U64, U64, U64,
+			U64, U64, U64 },
+		.lost = { { U64, true }, { U64, false }, { U64, true },
+			{ U64, false }, { U64, true }, { U64, false },
+			{ U64, true }, { U64, false } },
+		.now_ms = INT64_MIN, .state = WIRE_S_DORMANT } },
 };
 
 static inline void
-sample_fill_info(struct wire_info *info)
+sample_fill_info(struct wire_info *info, uint32_t count)
 {
 	size_t i;
 
 	for (i = 0; i < WIRE_INFO_MAX; i++) {
 		info[i] = (struct wire_info) {
-			.at = WIRE_READ_MAX - 1 - (uint32_t)i,
+			.at = count - 1 - (uint32_t)i,
 			.node = UINT16_MAX,
 		};
 		if (i % 2 != 0)
@@ -298,10 +330,14 @@ sample_get_largest(uint32_t type, struct wire_msg *m)
 	*m = sample_largest[type];
 	switch (type) {
 	case WIRE_DATA:
-		sample_fill_info(m->data.info);
+		sample_fill_info(m->data.info, WIRE_READ_MAX);
 		break;
 	case WIRE_PART:
-		sample_fill_info(m->part.info);
+		sample_fill_info(m->part.info, WIRE_READ_MAX);
+		break;
+	case WIRE_ROWS:
+		sample_fill_info(m->rows.info, WIRE_WINDOW_MAX);
+		memset(sample_who, WIRE_INFO_MAX, sizeof sample_who);
 		break;
 	case WIRE_SYM:
 		for (i = 0; i < WIRE_SYMS_MAX; i++)
@@ -573,6 +609,21 @@ static const struct sample_raw sample_wrong[] = {
 	    .fill = "00", .times = 16 },
 	{ .name = "sited-end-unknown", .head = "a500140101" "0400" "0701"
 	    "0846" "01000000" "00" "07" },
+	{ .name = "window-order-2", .head = "a7001819010104000550",
+	    .fill = "00", .times = 16, .tail = "0600" "0702" "0801" },
+	{ .name = "window-max-513", .head = "a7001819010104000550",
+	    .fill = "00", .times = 16, .tail = "0600" "0700" "08190201" },
+	{ .name = "rows-of-a-byte", .head = "a800181a0101" "06000700"
+	    "0841000e01" "1001" "0994", .fill = "00", .times = 20 },
+	{ .name = "rows-who-of-another-length", .head = "a900181a0101"
+	    "06000700" "08400e00" "1001" "0c4100" "0994", .fill = "00",
+	    .times = 20 },
+	{ .name = "rows-who-is-not-there", .head = "a900181a0101" "06000700"
+	    "0e01" "1001" "0c4101" "0994"
+	    "0000000000000000000000000000000000000000" "085820",
+	    .fill = "00", .times = 32 },
+	{ .name = "rows-state-7", .head = "a800181a0101" "06000700"
+	    "08400e00" "1007" "0994", .fill = "00", .times = 20 },
 	{ .name = "frame-65", .head = "a500150101" "0400" "0550"
 	    "00000000000000000000000000000000" "069841",
 	    .fill = "00", .times = 65 },
@@ -597,7 +648,7 @@ static const struct sample_raw sample_wrong[] = {
 static const struct sample_raw sample_unknown[] = {
 	{ .name = "listing", .head = "a300080101" "036161" },
 	{ .name = "listed", .head = "a200090101" },
-	{ .name = "type-25", .head = "a20018190101" },
+	{ .name = "type-27", .head = "a200181b0101" },
 	{ .name = "type-2-32-minus-1", .head = "a2001affffffff0101" },
 };
 

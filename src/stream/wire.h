@@ -33,7 +33,7 @@
  * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
  * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
  * characters, and goes through base_safe_text() on its way to any terminal.
- * Types 0 to 12 are those of pagek-stream(5); 13 to 24 are ours since.
+ * Types 0 to 12 are those of pagek-stream(5); 13 to 26 are ours since.
  */
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H
@@ -51,15 +51,16 @@
 #define WIRE_TEXT_MAX 255
 #define WIRE_WAIT_MAX 1000	/* milliseconds that a READ may wait */
 #define WIRE_READ_MAX 1024	/* records of one DATA, blocks of one PART */
+#define WIRE_WINDOW_MAX 512	/* rows of one ROWS */
 #define WIRE_SYMS_MAX 64	/* threads of one SYM, stacks of one SITE, frames of one FRAME */
 #define WIRE_INLINES_MAX 16	/* lines of one frame */
 #define WIRE_PACKED_MAX 65024	/* bytes of the packed answers of SITED and FRAMED */
-#define WIRE_INFO_MAX 128	/* requesters beside one DATA or PART */
+#define WIRE_INFO_MAX 128	/* requesters beside one DATA, PART or ROWS */
 #define WIRE_INFO_NAME_MAX 8	/* bytes of a requester's name */
 #define WIRE_TYPED_MAX 256	/* entries of one TYPED */
 #define WIRE_TYPED_SIZE 50	/* code u8, name 8 bytes, text 41 bytes, NUL-padded */
 #define WIRE_EPOCH 16
-#define WIRE_BLOCK_TAIL 16	/* after each record of a PART: sequence number, then ms, little-endian */
+#define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
 
 enum wire_type {
 	WIRE_HELLO = 0,
@@ -87,6 +88,8 @@ enum wire_type {
 	WIRE_FRAMED = 22,
 	WIRE_ARM = 23,		/* role control: arm this target, or let it sleep again */
 	WIRE_ARMED = 24,
+	WIRE_WINDOW = 25,	/* these rows of the list, and its totals */
+	WIRE_ROWS = 26,
 };
 
 enum wire_role {
@@ -156,6 +159,7 @@ enum wire_stat {
 	WIRE_N_EST_BYTES,	/* without sampling the same as LIVE_BLOCKS and LIVE_BYTES */
 	WIRE_N_ARMED_MS,	/* wall clock of the last arming, ms since 1970; 0: logged since its start */
 	WIRE_N_EST_PEAK_BYTES,	/* the highest that EST_BYTES has been */
+	WIRE_N_STAY,		/* records that were not cancelled within their batch: what a READ of all would have */
 	WIRE_STATS_COUNT
 };
 
@@ -271,6 +275,43 @@ struct wire_part {
 	struct wire_info info[WIRE_INFO_MAX];
 	size_t ninfo;
 	int64_t now_ms;
+};
+
+enum wire_order {
+	WIRE_BY_AGE = 0,
+	WIRE_BY_ADDRESS = 1,
+};
+
+/*
+ * Rows [offset, offset + max) of the list in an order.  When block (layer,
+ * addr, seq) is wanted and listed, the window lies so that `before` rows of it
+ * come before that block, wherever it is by now.
+ */
+struct wire_window {
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	uint32_t order;			/* enum wire_order */
+	bool reverse;
+	uint64_t offset;
+	uint32_t max;
+	unsigned layer;
+	uint64_t addr, seq;		/* 0: none is wanted */
+	uint32_t before;
+};
+
+/* All of it as of one moment. */
+struct wire_rows {
+	uint64_t offset;		/* of the first row, in the order that was asked for */
+	uint64_t as_of;			/* the last sequence number so far */
+	uint32_t count;
+	struct wire_bytes blocks;	/* as those of PART */
+	struct wire_bytes who;		/* for each row 0, or 1 + its requester's place in info; empty: none has one */
+	struct wire_info info[WIRE_INFO_MAX];	/* each once, at its first row */
+	size_t ninfo;
+	uint64_t n[WIRE_STATS_COUNT];	/* as those of STATS */
+	struct wire_lost lost[8];	/* before the keeper since the start, by cause */
+	int64_t now_ms;
+	uint32_t state;			/* enum wire_state */
 };
 
 /* About one stream (index), or about the node with index UINT32_MAX. */
@@ -442,6 +483,8 @@ struct wire_msg {
 		struct wire_framed framed;
 		struct wire_end end;	/* ENDED and ARMED have no keys */
 		struct wire_arm arm;
+		struct wire_window window;
+		struct wire_rows rows;
 		struct wire_err err;
 	};
 	void *store;			/* what a decoded message's texts lie in */
@@ -473,9 +516,10 @@ int wire_check_shape(const uint8_t *map, size_t len);
  *
  * What holds of a decoded message: counts and enumerations are within their
  * limits; records.len is count * 16 or count * 32, blocks.len the same with
- * WIRE_BLOCK_TAIL; offsets has 0 or 4 * count bytes; info[].at < count; the
- * packed bytes of SITED and FRAMED are n entries and nothing else.  Which of
- * the two sizes, and that sequence numbers add up, is for the receiver.
+ * WIRE_BLOCK_TAIL; offsets has 0 or 4 * count bytes, who 0 or count, none of
+ * them above ninfo; info[].at < count; the packed bytes of SITED and FRAMED are
+ * n entries and nothing else.  Which of the two sizes, and that sequence
+ * numbers add up, is for the receiver.
  */
 int wire_decode(const uint8_t *map, size_t len, struct wire_msg *);
 void wire_msg_fini(struct wire_msg *);

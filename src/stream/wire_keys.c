@@ -210,6 +210,36 @@ static const struct wire_field arm[] = {
 	MUST(6, UINT, arm.arming, WIRE_ARM_HOLD),
 };
 
+static const struct wire_field window[] = {
+	MUST(4, UINT, window.index, ANY),
+	MUST(5, ID, window.epoch, 0),
+	MUST(6, UINT, window.offset, ANY),
+	MUST(7, UINT, window.order, WIRE_BY_ADDRESS),
+	MUST(8, UINT, window.max, WIRE_WINDOW_MAX),
+	MAY(9, UINT, window.layer, 1),
+	MAY(10, BOOL, window.reverse, 0),
+	MAY(11, UINT, window.addr, ANY),
+	MAY(12, UINT, window.seq, ANY),
+	MAY(14, UINT, window.before, WIRE_WINDOW_MAX),
+};
+
+static const struct wire_field rows[] = {
+	MUST(6, UINT, rows.offset, ANY),
+	MUST(7, UINT, rows.as_of, ANY),
+	MUST(8, BYTES, rows.blocks,
+	    WIRE_WINDOW_MAX * (REC_WIDE_SIZE + WIRE_BLOCK_TAIL)),
+	NEXT_TO(9, rows.n[0], WIRE_STATS_COUNT, WIRE_STATS_FIRST),
+	{
+		.name = "rows.lost", .key = 11, .kind = WIRE_V_LOST,
+		.n = COUNT(rows.lost), .at = OF(rows.lost)
+	},
+	MAY(12, BYTES, rows.who, WIRE_WINDOW_MAX),
+	MANY(13, false, INFO, rows.info, rows.ninfo),
+	MUST(14, UINT, rows.count, WIRE_WINDOW_MAX),
+	MAY(15, INT, rows.now_ms, 0),
+	MUST(16, UINT, rows.state, WIRE_S_DORMANT),
+};
+
 static const struct wire_field err[] = {
 	MUST(2, UINT, err.code, 255),
 	MUST(3, TEXT, err.text, WIRE_TEXT_MAX),
@@ -263,6 +293,22 @@ check_part(const struct wire_msg *m)
 	if (!is_records(p->blocks.len, p->count, WIRE_BLOCK_TAIL) ||
 	    !is_beside(p->info, p->ninfo, p->count))
 		return -EINVAL;
+	return 0;
+}
+
+static int
+check_rows(const struct wire_msg *m)
+{
+	const struct wire_rows *r = &m->rows;
+	size_t i;
+
+	if (!is_records(r->blocks.len, r->count, WIRE_BLOCK_TAIL) ||
+	    !is_beside(r->info, r->ninfo, r->count) ||
+	    (r->who.len != 0 && r->who.len != r->count))
+		return -EINVAL;
+	for (i = 0; i < r->who.len; i++)
+		if (r->who.p[i] > r->ninfo)
+			return -EINVAL;
 	return 0;
 }
 
@@ -332,6 +378,8 @@ static const struct wire_layout layouts[] = {
 	LAYOUT(WIRE_FRAMED, framed, check_framed),
 	LAYOUT(WIRE_ARM, arm, NULL),
 	[WIRE_ARMED] = { .name = "WIRE_ARMED" },
+	LAYOUT(WIRE_WINDOW, window, NULL),
+	LAYOUT(WIRE_ROWS, rows, check_rows),
 };
 
 const struct wire_layout *
