@@ -1,5 +1,5 @@
 /*
- * The door: what is the same for both kinds of list.
+ * The door: what is the same for all kinds of list.
  */
 #include <assert.h>
 #include <errno.h>
@@ -29,6 +29,7 @@
 static const struct list_ops *const kinds[] = {
 	[BLKLIST_INDEXED] = &list_indexed,
 	[BLKLIST_LITERAL] = &list_literal,
+	[BLKLIST_WINDOWED] = &list_windowed,
 };
 
 void *
@@ -125,7 +126,7 @@ blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	int err;
 
 	if (aRecMax == 0 || aRecMax > BLKLIST_MAX ||
-	    (kind != BLKLIST_INDEXED && kind != BLKLIST_LITERAL))
+	    (unsigned)kind >= sizeof(kinds) / sizeof(kinds[0]))
 		return -EINVAL;
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
@@ -274,6 +275,8 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 		.left_out = b->left_out,
 	};
 
+	assert(l->ops->apply != NULL);
+
 	for (size_t at = 0; at < b->n; at += c.n) {
 		c.n = b->n - at < LIST_CHUNK ? (unsigned)(b->n - at) : LIST_CHUNK;
 		c.at = at;
@@ -312,16 +315,18 @@ size_t
 blklist_window(const struct blklist *l, enum blklist_order order,
     bool reverse, uint64_t offs, struct blk *out, size_t n)
 {
-	uint32_t active = l->counts.aRecActive;
+	uint32_t active = l->counts.aRecActive, first;
 
 	if (offs >= active)
 		return 0;
 	if (n > active - offs)
 		n = active - offs;
+	first = (uint32_t)(reverse ? active - offs - n : offs);
+	if (l->ops->clip != NULL)
+		l->ops->clip(l, order, reverse, &first, &n);
 	if (n == 0)
 		return 0;
-	n = l->ops->window(l, order,
-	    (uint32_t)(reverse ? active - offs - n : offs), out, n);
+	n = l->ops->window(l, order, first, out, n);
 	if (reverse)
 		reverse_rows(out, n);
 	return n;

@@ -12,6 +12,8 @@
  *			aRecPtr: slow, plain, and the oracle for the other.
  *	indexed		the same list behind a hash and one index for each
  *			order; any window of it costs the same.
+ *	windowed	not kept from records: some rows of a list elsewhere,
+ *			and its counters, put in with blklist_set_window().
  *	age order	oldest first, by sequence number; offset 0 the oldest.
  *			Numbers are compared as signed ones, so that what a fork
  *			inherits may be numbered back from 0 and stays older
@@ -50,6 +52,7 @@
 enum blklist_kind {
 	BLKLIST_INDEXED,
 	BLKLIST_LITERAL,
+	BLKLIST_WINDOWED,
 };
 
 enum blklist_order {
@@ -180,6 +183,19 @@ void blklist_ahead(struct blklist *);
  */
 size_t blklist_window(const struct blklist *, enum blklist_order,
     bool reverse, uint64_t offs, struct blk *out, size_t n);
+
+#define BLKLIST_WINDOW_MAX 512
+
+/*
+ * What a windowed list holds from here on: so many rows, the first of them at
+ * `offs` of the order, counted from the other end with `reverse`; and all
+ * counters.  Of other rows it has none: window then ends where they begin, or
+ * is empty; get and rank are -ENOENT, put and take -ENOTSUP, after is empty,
+ * and apply is not for it.  The rows' `info` are this list's.
+ */
+void blklist_set_window(struct blklist *, const struct blklist_counts *,
+    enum blklist_order, bool reverse, uint64_t offs, const struct blk *,
+    size_t n);
 
 /*
  * Up to n blocks in address order, the first the one after (layer, addr), or

@@ -46,10 +46,16 @@ struct list_chunk {
 struct list_ops {
 	int (*open)(struct blklist *);
 	void (*close)(struct blklist *);
-	/* Applies the chunk; returns how many pairs it left out. */
+	/* Applies the chunk; returns how many pairs it left out.  NULL: it knows no records. */
 	unsigned (*apply)(struct blklist *, struct list_chunk *);
 	/* Takes memory ahead; NULL if it has all from the start. */
 	void (*ahead)(struct blklist *);
+	/*
+	 * Cuts rows [*first, *first + *n) to those that are held, without a
+	 * gap from the end that is looked at first.  NULL: all are.
+	 */
+	void (*clip)(const struct blklist *, enum blklist_order, bool reverse,
+	    uint32_t *first, size_t *n);
 	size_t (*window)(const struct blklist *, enum blklist_order,
 	    uint32_t first, struct blk *out, size_t n);
 	size_t (*after)(const struct blklist *, bool from_start, uint64_t key,
@@ -67,6 +73,7 @@ struct list_ops {
 
 extern const struct list_ops list_literal;
 extern const struct list_ops list_indexed;
+extern const struct list_ops list_windowed;
 
 enum limbo_state {
 	LIMBO_NONE,
