@@ -2,7 +2,7 @@
  * Requests of pages, one function for each, behind one table.
  *
  * Every answer costs a bounded amount: a READ looks at READ_SCAN records, a
- * SNAP copies one part, a FRAME is looked up by a worker.
+ * SNAP copies one part, a WINDOW some rows, a FRAME is looked up by a worker.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,6 +23,7 @@
 
 _Static_assert(WIRE_READ_MAX * BLOCK_MAX + 8192 < WIRE_REPLY_MAX,
     "a part and its requesters fit a reply");
+_Static_assert(WIRE_WINDOW_MAX <= WIRE_READ_MAX, "a window is no longer than a part");
 
 /* What answers are made in; one at a time. */
 struct answer_scratch {
@@ -32,6 +33,7 @@ struct answer_scratch {
 	struct blk blk[WIRE_READ_MAX];
 	uint8_t bytes[WIRE_READ_MAX * BLOCK_MAX];
 	uint8_t offsets[WIRE_READ_MAX * 4];
+	uint8_t who[WIRE_WINDOW_MAX];
 };
 
 int
@@ -348,6 +350,20 @@ rec_of(const struct blk *b, struct rec *rec)
 	rec->w[3] = rec_w3(b->caller, b->overhead);
 }
 
+/* One block as on the wire, at out; the bytes it takes. */
+static size_t
+put_block(const struct keeper *k, const struct blk *b, uint8_t *out)
+{
+	struct rec rec;
+	size_t len;
+
+	rec_of(b, &rec);
+	len = put_record(k, &rec, b->ms, out);
+	put_le(out + len, b->seq, 8);
+	put_le(out + len + 8, (uint64_t)b->ms, 8);
+	return len + WIRE_BLOCK_TAIL;
+}
+
 /* The blocks into the part: as many as their requesters leave room for. */
 static size_t
 put_blocks(struct answer_scratch *s, const struct keeper *k, size_t n,
@@ -357,15 +373,10 @@ put_blocks(struct answer_scratch *s, const struct keeper *k, size_t n,
 
 	for (i = 0; i < n; i++) {
 		const struct blk *b = &s->blk[i];
-		struct rec rec;
 
 		if (b->info != 0 && p->ninfo == WIRE_INFO_MAX)
 			break;
-		rec_of(b, &rec);
-		len += put_record(k, &rec, b->ms, s->bytes + len);
-		put_le(s->bytes + len, b->seq, 8);
-		put_le(s->bytes + len + 8, (uint64_t)b->ms, 8);
-		len += WIRE_BLOCK_TAIL;
+		len += put_block(k, b, s->bytes + len);
 		put_info(p->info, &p->ninfo, k, b->info, i);
 	}
 	p->count = (uint32_t)i;
@@ -408,12 +419,43 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 /* --- STAT --------------------------------------------------------------- */
 
 static void
-stat_stream(const struct keeper *k, struct wire_stats *st)
+stat_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 {
 	const struct blklist_counts *n = keeper_counts(k);
 	const struct stream_feed_counts *feed =
 	    k->feed != NULL ? stream_feed_counts(k->feed) : NULL;
 
+	out[WIRE_N_RECORDS] = n->records;
+	out[WIRE_N_ALLOCS] = n->allocs;
+	out[WIRE_N_FREES] = n->frees;
+	out[WIRE_N_FAILED] = n->failed;
+	out[WIRE_N_INHERITED] = n->inherited;
+	out[WIRE_N_LIVE_BLOCKS] = n->aRecActive;
+	out[WIRE_N_LIVE_BYTES] = n->live_bytes;
+	out[WIRE_N_PEAK_BYTES] = n->peak_bytes;
+	out[WIRE_N_MAX] = n->aRecMax;
+	out[WIRE_N_LOST] = keeper_lost(k);
+	out[WIRE_N_DUPLICATE] = n->duplicate;
+	out[WIRE_N_UNKNOWN_FREE] = n->unknown_free;
+	out[WIRE_N_EARLIER] = n->earlier;
+	out[WIRE_N_ILLEGAL_TYPE] = n->illegal_type;
+	out[WIRE_N_FULL] = n->full;
+	out[WIRE_N_BAD] = k->bad;
+	out[WIRE_N_CYCLE_US] = k->cycle_us;
+	out[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
+	out[WIRE_N_SITES_FULL] = k->sites_full;
+	out[WIRE_N_WALKS] = k->walks;
+	out[WIRE_N_SAMPLE] = k->sample;
+	out[WIRE_N_EST_BLOCKS] = n->est_blocks;
+	out[WIRE_N_EST_BYTES] = n->est_bytes;
+	out[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
+	out[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
+	out[WIRE_N_STAY] = n->records - 2 * n->cancelled;
+}
+
+static void
+stat_stream(const struct keeper *k, struct wire_stats *st)
+{
 	st->pid = (uint32_t)k->pid;
 	st->ppid = (uint32_t)k->ppid;
 	st->comm = wire_text(k->comm);
@@ -421,31 +463,7 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	st->status = k->status;
 	st->reason = wire_text(k->reason);
 	st->ended_ms = k->ended_ms;
-	st->n[WIRE_N_RECORDS] = n->records;
-	st->n[WIRE_N_ALLOCS] = n->allocs;
-	st->n[WIRE_N_FREES] = n->frees;
-	st->n[WIRE_N_FAILED] = n->failed;
-	st->n[WIRE_N_INHERITED] = n->inherited;
-	st->n[WIRE_N_LIVE_BLOCKS] = n->aRecActive;
-	st->n[WIRE_N_LIVE_BYTES] = n->live_bytes;
-	st->n[WIRE_N_PEAK_BYTES] = n->peak_bytes;
-	st->n[WIRE_N_MAX] = n->aRecMax;
-	st->n[WIRE_N_LOST] = keeper_lost(k);
-	st->n[WIRE_N_DUPLICATE] = n->duplicate;
-	st->n[WIRE_N_UNKNOWN_FREE] = n->unknown_free;
-	st->n[WIRE_N_EARLIER] = n->earlier;
-	st->n[WIRE_N_ILLEGAL_TYPE] = n->illegal_type;
-	st->n[WIRE_N_FULL] = n->full;
-	st->n[WIRE_N_BAD] = k->bad;
-	st->n[WIRE_N_CYCLE_US] = k->cycle_us;
-	st->n[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
-	st->n[WIRE_N_SITES_FULL] = k->sites_full;
-	st->n[WIRE_N_WALKS] = k->walks;
-	st->n[WIRE_N_SAMPLE] = k->sample;
-	st->n[WIRE_N_EST_BLOCKS] = n->est_blocks;
-	st->n[WIRE_N_EST_BYTES] = n->est_bytes;
-	st->n[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
-	st->n[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
+	stat_numbers(k, st->n);
 }
 
 static void
@@ -465,6 +483,104 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		stat_stream(row->keeper, &reply.stats);
 	}
 	conn_reply(c, &reply);
+}
+
+/* --- WINDOW -------------------------------------------------------------- */
+
+/* The place of a requester among those of the rows, from 1 on; 0 for none. */
+static size_t
+place_of(struct wire_rows *r, const struct keeper *k, uint16_t index,
+    uint16_t known[WIRE_INFO_MAX], size_t row)
+{
+	size_t i, n = r->ninfo;
+
+	if (index == 0)
+		return 0;
+	for (i = 0; i < n; i++)
+		if (known[i] == index)
+			return i + 1;
+	put_info(r->info, &r->ninfo, k, index, row);
+	if (r->ninfo == n)
+		return 0;
+	known[n] = index;
+	return n + 1;
+}
+
+static void
+put_rows(struct answer_scratch *s, const struct keeper *k, size_t n,
+    struct wire_rows *r)
+{
+	uint16_t known[WIRE_INFO_MAX];
+	size_t len = 0, i;
+
+	for (i = 0; i < n; i++) {
+		const struct blk *b = &s->blk[i];
+
+		s->who[i] = (uint8_t)place_of(r, k, b->info, known, i);
+		if (b->info != 0 && s->who[i] == 0 &&
+		    r->ninfo == WIRE_INFO_MAX)
+			break;
+		len += put_block(k, b, s->bytes + len);
+	}
+	r->count = (uint32_t)i;
+	r->blocks = (struct wire_bytes){ .p = s->bytes, .len = len };
+	if (r->ninfo > 0)
+		r->who = (struct wire_bytes){ .p = s->who, .len = i };
+}
+
+/*
+ * Where the window begins: it goes with the block that is wanted, and is moved
+ * into the list as far as there are rows for it.
+ */
+static uint64_t
+first_row(const struct keeper *k, const struct wire_window *w,
+    enum blklist_order order)
+{
+	uint64_t active = keeper_counts(k)->aRecActive, at = w->offset;
+	struct blk b;
+	int64_t rank;
+
+	if (w->seq != 0 && blklist_get(k->list, w->layer, w->addr, &b) == 0 &&
+	    b.seq == w->seq) {
+		rank = blklist_rank(k->list, order, w->layer, w->addr);
+		at = w->reverse ? active - 1 - (uint64_t)rank : (uint64_t)rank;
+		at -= at < w->before ? at : w->before;
+	}
+	if (w->max > active)
+		return 0;
+	return at < active - w->max ? at : active - w->max;
+}
+
+static void
+answer_window(struct conn *c, const struct wire_msg *m)
+{
+	struct answer_scratch *s = c->node->serve.scratch;
+	struct wire_msg reply = { .type = WIRE_ROWS, .id = m->id };
+	const struct wire_window *w = &m->window;
+	enum blklist_order order = w->order == WIRE_BY_AGE ? BLKLIST_BY_AGE :
+	    BLKLIST_BY_ADDRESS;
+	struct wire_rows *r = &reply.rows;
+	struct keeper *k;
+	size_t n;
+
+	k = meant(c, m, w->index, w->epoch, true);
+	if (k == NULL)
+		return;
+	drain_freshen(k);
+	r->offset = first_row(k, w, order);
+	n = blklist_window(k->list, order, w->reverse, r->offset, s->blk,
+	    w->max);
+	put_rows(s, k, n, r);
+	r->as_of = keeper_next(k) - 1;
+	stat_numbers(k, r->n);
+	for (unsigned cause = 1; cause < STREAM_CAUSES; cause++)
+		r->lost[cause] = (struct wire_lost){ .count = k->lost[cause],
+			.exact = cause != STREAM_CORRUPT };
+	r->now_ms = keeper_now_ms(k);
+	r->state = k->state;
+	conn_reply(c, &reply);
+	if (k->on_read != NULL)
+		k->on_read(k, true);
 }
 
 /* --- SYM, SITE, FRAME ---------------------------------------------------- */
@@ -599,6 +715,7 @@ static const struct request {
 	{ WIRE_TYPES, WIRE_ROLE_READ, answer_types },
 	{ WIRE_END, WIRE_ROLE_CONTROL, answer_end },
 	{ WIRE_ARM, WIRE_ROLE_CONTROL, answer_arm },
+	{ WIRE_WINDOW, WIRE_ROLE_READ, answer_window },
 };
 
 void

@@ -245,7 +245,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     sizeof(struct ring_module) == 64 + RING_PATH &&
     offsetof(struct ring_area, far_addresses) == 16 &&
     offsetof(struct ring_area, sites_full) == 40 &&
-    offsetof(struct ring_area, rings) == 64 &&
+    offsetof(struct ring_area, rings) == 128 &&
     offsetof(struct keeper_area, ms) == 8 &&
     offsetof(struct keeper_area, sample) == 24 &&
     offsetof(struct keeper_area, tails) == 64, "layout of shared memory");

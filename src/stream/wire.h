@@ -285,7 +285,8 @@ enum wire_order {
 /*
  * Rows [offset, offset + max) of the list in an order.  When block (layer,
  * addr, seq) is wanted and listed, the window lies so that `before` rows of it
- * come before that block, wherever it is by now.
+ * come before that block, wherever it is by now.  A window that reaches beyond
+ * the end is moved until it does not, or begins with the first row.
  */
 struct wire_window {
 	uint32_t index;
