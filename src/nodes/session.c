@@ -8,26 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link_targets.h"
 #include "session.h"
 
-/* In cycles, for a page that was stopped must not think that time went by. */
-#define SECOND NODES_HZ
-#define SOON 1			/* between looks for a first process */
-#define SAID_FOR (10 * SECOND)	/* how long session_say() is heard */
-#define SILENT_FOR (SECOND * 3 / 2 + 1)	/* from then on the node does not answer */
-#define FOLLOW_TRIES (2 * SECOND)	/* one a cycle, for the image after an exec */
-#define CHOICE_FOR (2 * SECOND)	/* while a young tree grows */
-#define CHOICE_EVERY 3		/* ... it is chosen from this often */
+#define SAID_FOR (10 * SESSION_SECOND)	/* how long session_say() is heard */
+#define SILENT_FOR (SESSION_SECOND * 3 / 2 + 1)	/* from then on the node does not answer */
 
 #define FIRST_MAX 2048		/* aRecMax of the list before any stream is there */
 
-static void choose(struct nodes_session *);
-static void resolve(struct nodes_session *);
-
-/* A change of state; news are given. */
-static void
-set_state(struct nodes_session *s, enum nodes_state state,
+void
+session_state(struct nodes_session *s, enum nodes_state state,
     const char *reason)
 {
 	bool changed = s->look.state != state ||
@@ -51,9 +40,8 @@ session_say(struct nodes_session *s, const char *fmt, ...)
 	s->said_for = SAID_FOR;
 }
 
-/* Nothing that was asked before this is waited for any longer. */
-static void
-call_off(struct nodes_session *s)
+void
+session_call_off(struct nodes_session *s)
 {
 	link_forget(s->link, s);
 	s->asking = s->snapping = s->dense = false;
@@ -63,148 +51,11 @@ call_off(struct nodes_session *s)
 	s->silent = 0;
 }
 
-static void
-go(struct nodes_session *s, enum session_step step, unsigned retry_in)
+void
+session_go(struct nodes_session *s, enum session_step step, unsigned retry_in)
 {
 	s->step = step;
 	s->retry_in = retry_in;
-}
-
-/* --- which stream ------------------------------------------------------- */
-
-/* Nothing to watch so far: why, and when to look again. */
-static void
-nothing_yet(struct nodes_session *s)
-{
-	char reason[200];
-
-	if (s->running && !s->look.tree_ended) {
-		go(s, SESSION_CHOOSE, SOON);
-		set_state(s, NODES_CONNECTING,
-		    "waiting for the command's first process");
-		return;
-	}
-	go(s, SESSION_CHOOSE, SECOND);
-	if (s->look.exec_error != 0)
-		snprintf(reason, sizeof reason, "the command could not be "
-		    "run: %s", strerror(s->look.exec_error));
-	else if (s->look.tree_ended)
-		snprintf(reason, sizeof reason, "the command has ended, and "
-		    "none of its processes could be watched");
-	else if (s->opts.pid != 0)
-		snprintf(reason, sizeof reason, "the node has no stream of "
-		    "process %ld", (long)s->opts.pid);
-	else
-		snprintf(reason, sizeof reason, "the node has no data stream "
-		    "ALLOCLOG");
-	set_state(s, s->look.tree_ended ? NODES_NO_DATA :
-	    NODES_NO_ALLOCLOG, reason);
-}
-
-static void
-take_choice(struct nodes_session *s, const struct nodes_target *t)
-{
-	s->index = t->index;
-	s->by_index = true;
-	snprintf(s->stream, sizeof s->stream, "%s", t->name);
-	s->look.pid = t->pid;
-	snprintf(s->target, sizeof s->target, "%s", t->comm);
-	if (t->state == WIRE_S_NO_DATA) {
-		/* Something better may come: it is looked for every second. */
-		go(s, SESSION_CHOOSE, SECOND);
-		set_state(s, NODES_NO_DATA, t->reason);
-		return;
-	}
-	if (s->running && s->choice_for == 0 && !s->chosen)
-		s->choice_for = CHOICE_FOR;
-	s->chosen = true;
-	go(s, SESSION_NAME, 0);
-	resolve(s);
-}
-
-/*
- * A command that we start is often a script around the program that is meant:
- * at first the choice goes with the tree, then it stays.  Whatever is gone by
- * the next look was not meant; but an end is left for anything that lives.
- */
-static void
-choose_again(struct nodes_session *s, const struct nodes_target *best)
-{
-	bool seen_before, dormant;
-
-	if (best == NULL)
-		return;
-	/* One that sleeps is better than one that has ended, and no more. */
-	dormant = best->state == WIRE_S_DORMANT && s->step == SESSION_STAND;
-	if (best->state != WIRE_S_LIVE && !dormant)
-		return;
-	seen_before = best->index == s->rival && best->pid == s->rival_pid;
-	s->rival = best->index;
-	s->rival_pid = best->pid;
-	if (best->index == s->index ||
-	    (!seen_before && s->step != SESSION_STAND))
-		return;
-	call_off(s);
-	names_reset(&s->names);
-	s->arm_due = !s->opts.look_only;
-	take_choice(s, best);
-}
-
-/*
- * The watched image has called exec, or was dormant to its end, which may have
- * been an exec: the newer image of its pid, if there.
- */
-static void
-take_follower(struct nodes_session *s, const struct nodes_target *t)
-{
-	if (t != NULL && t->state != WIRE_S_EXECED && t->index != s->index) {
-		names_reset(&s->names);
-		take_choice(s, t);
-		return;
-	}
-	if (t != NULL && t->state == WIRE_S_NO_DATA)
-		set_state(s, NODES_NO_DATA, t->reason);
-	if (++s->follow_tries < FOLLOW_TRIES) {
-		go(s, SESSION_CHOOSE, 1);
-		return;
-	}
-	s->follow = 0;
-	if (t != NULL && t->state == WIRE_S_NO_DATA) {
-		take_choice(s, t);
-		return;
-	}
-	go(s, SESSION_STAND, 0);
-	set_state(s, NODES_ENDED, "it called exec, and the new image is "
-	    "not watched");
-}
-
-static void
-on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
-{
-	struct nodes_session *s = arg;
-	const struct nodes_target *best;
-
-	s->asking = false;
-	if (err < 0) {
-		if (s->step == SESSION_CHOOSE)
-			s->retry_in = SECOND;
-		return;
-	}
-	best = targets_best(t, n, s->follow != 0 ? s->follow : s->opts.pid);
-	if (s->step >= SESSION_LOAD)
-		choose_again(s, best);
-	else if (s->follow != 0)
-		take_follower(s, best);
-	else if (best != NULL)
-		take_choice(s, best);
-	else
-		nothing_yet(s);
-}
-
-static void
-choose(struct nodes_session *s)
-{
-	s->asking = targets_ask(s->link, s, on_targets, s) == 0;
 }
 
 /* --- its index ---------------------------------------------------------- */
@@ -221,8 +72,8 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		snprintf(reason, sizeof reason, "records of format %u, %u "
 		    "bytes each, are not known to this page", named->format,
 		    named->record_size);
-		go(s, SESSION_STAND, 0);
-		set_state(s, NODES_VERSION, reason);
+		session_go(s, SESSION_STAND, 0);
+		session_state(s, NODES_VERSION, reason);
 		return;
 	}
 	s->index = named->index;
@@ -235,8 +86,8 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	s->look.levels = named->levels != 0;
 	names_open(&s->names, s->index, s->epoch);
 	if (intake_begin(s, classic) < 0) {
-		go(s, SESSION_STAND, 0);
-		set_state(s, NODES_UNREACHABLE, "no memory for the list");
+		session_go(s, SESSION_STAND, 0);
+		session_state(s, NODES_UNREACHABLE, "no memory for the list");
 		return;
 	}
 	/* Asked before the snapshot, so that no loss falls between the two. */
@@ -253,9 +104,9 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	s->follow = 0;
 	arm_found(s);
 	if (named->state == WIRE_S_LIVE)
-		set_state(s, NODES_LIVE, "");
+		session_state(s, NODES_LIVE, "");
 	else if (named->state == WIRE_S_DORMANT)
-		set_state(s, NODES_DORMANT, "");
+		session_state(s, NODES_DORMANT, "");
 	else
 		s->news(s->arg);
 	intake_read(s);
@@ -274,11 +125,11 @@ on_named(void *arg, int err, const struct wire_msg *msg)
 	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
 	else
-		go(s, SESSION_NAME, SECOND);
+		session_go(s, SESSION_NAME, SESSION_SECOND);
 }
 
-static void
-resolve(struct nodes_session *s)
+void
+session_resolve(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_NAME,
@@ -298,36 +149,36 @@ void
 session_refused(struct nodes_session *s, const struct wire_err *e)
 {
 	char text[WIRE_TEXT_MAX + 1], reason[300];
-	unsigned wait = 1 + e->retry_ms * SECOND / 1000;
+	unsigned wait = 1 + e->retry_ms * SESSION_SECOND / 1000;
 
 	link_text(text, sizeof text, e->text);
 	switch (e->code) {
 	case WIRE_E_EPOCH:
 		/* Another stream has the index: ours is looked up by its name. */
-		call_off(s);
+		session_call_off(s);
 		s->by_index = false;
 		s->look.armed_wall_ms = 0;
-		go(s, SESSION_NAME, 1);
+		session_go(s, SESSION_NAME, 1);
 		return;
 	case WIRE_E_NAME:
-		call_off(s);
+		session_call_off(s);
 		snprintf(reason, sizeof reason, "the node has no data stream "
 		    "%s", s->stream[0] != '\0' ? s->stream : "ALLOCLOG");
 		/* A choice of ours may fall on another one next time. */
 		s->by_index = false;
-		go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE,
-		    SECOND);
-		set_state(s, NODES_NO_ALLOCLOG, reason);
+		session_go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE,
+		    SESSION_SECOND);
+		session_state(s, NODES_NO_ALLOCLOG, reason);
 		return;
 	case WIRE_E_AUTH:
-		call_off(s);
-		go(s, SESSION_STAND, 0);
-		set_state(s, NODES_DENIED, text);
+		session_call_off(s);
+		session_go(s, SESSION_STAND, 0);
+		session_state(s, NODES_DENIED, text);
 		return;
 	default:
 		snprintf(reason, sizeof reason, "the node refused (%u): %s",
 		    e->code, text);
-		s->retry_in = e->retry_ms != 0 ? wait : SECOND;
+		s->retry_in = e->retry_ms != 0 ? wait : SESSION_SECOND;
 		if (s->step == SESSION_LOAD)
 			s->again = true;
 		session_say(s, "%s", reason);
@@ -338,13 +189,13 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 void
 session_anew(struct nodes_session *s)
 {
-	call_off(s);
+	session_call_off(s);
 	s->by_index = false;
 	s->look.armed_wall_ms = 0;
 	/* What is shown until then is the list of before. */
 	s->look.settled = false;
-	go(s, SESSION_NAME, 0);
-	resolve(s);
+	session_go(s, SESSION_NAME, 0);
+	session_resolve(s);
 }
 
 void
@@ -356,25 +207,25 @@ session_drained(struct nodes_session *s)
 		s->follow = s->look.pid;
 		s->follow_tries = 0;
 		if (s->follow != 0) {
-			go(s, SESSION_CHOOSE, 0);
-			choose(s);
+			session_go(s, SESSION_CHOOSE, 0);
+			choose_ask(s);
 			return;
 		}
 		break;
 	case WIRE_S_CORRUPT:
-		go(s, SESSION_STAND, 0);
-		set_state(s, NODES_CORRUPT, "its ring was damaged: the "
+		session_go(s, SESSION_STAND, 0);
+		session_state(s, NODES_CORRUPT, "its ring was damaged: the "
 		    "stream is detached");
 		standing_ask(s, true);
 		return;
 	default:
 		break;
 	}
-	go(s, SESSION_STAND, 0);
-	set_state(s, NODES_ENDED, "");
+	session_go(s, SESSION_STAND, 0);
+	session_state(s, NODES_ENDED, "");
 	standing_ask(s, true);
 	if (s->choice_for > 0 && !s->asking)
-		choose(s);
+		choose_ask(s);
 }
 
 /* --- cycles ------------------------------------------------------------- */
@@ -389,10 +240,10 @@ link_is_up(struct nodes_session *s)
 	if (fault == NODES_LIVE)
 		return true;
 	if (s->look.linked) {
-		call_off(s);
+		session_call_off(s);
 		s->look.linked = false;
 		if (s->look.state != NODES_ENDED)
-			set_state(s, fault, reason);
+			session_state(s, fault, reason);
 		s->news(s->arg);
 	}
 	return false;
@@ -416,10 +267,10 @@ watch_silence(struct nodes_session *s)
 	s->heard = heard;
 	if (s->silent >= SILENT_FOR && s->look.state != NODES_ENDED) {
 		snprintf(reason, sizeof reason, "the node has not answered "
-		    "for %u s", s->silent / SECOND);
-		set_state(s, NODES_UNREACHABLE, reason);
+		    "for %u s", s->silent / SESSION_SECOND);
+		session_state(s, NODES_UNREACHABLE, reason);
 	} else if (was && s->look.state == NODES_UNREACHABLE) {
-		set_state(s, s->step != SESSION_LOAD &&
+		session_state(s, s->step != SESSION_LOAD &&
 		    s->step != SESSION_FLOW ? NODES_CONNECTING :
 		    s->stream_state == WIRE_S_DORMANT ? NODES_DORMANT :
 		    NODES_LIVE, "");
@@ -455,16 +306,16 @@ do_step(struct nodes_session *s)
 	switch (s->step) {
 	case SESSION_CHOOSE:
 		if (!s->asking)
-			choose(s);
+			choose_ask(s);
 		break;
 	case SESSION_NAME:
 		if (!s->asking)
-			resolve(s);
+			session_resolve(s);
 		break;
 	case SESSION_LOAD:
 	case SESSION_FLOW:
 		if (s->again) {
-			call_off(s);
+			session_call_off(s);
 			intake_again(s);
 		}
 		intake_read(s);
@@ -472,12 +323,7 @@ do_step(struct nodes_session *s)
 	case SESSION_STAND:
 		break;
 	}
-	if (s->choice_for == 0)
-		return;
-	s->choice_for--;
-	if (s->choice_for % CHOICE_EVERY == 0 && s->step >= SESSION_LOAD &&
-	    !s->asking && s->opts.pid == 0 && s->opts.stream == NULL)
-		choose(s);
+	choose_cycle(s);
 }
 
 void
@@ -522,7 +368,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	    opts->max < FIRST_MAX ? opts->max : FIRST_MAX);
 	if (err < 0)
 		return err;
-	call_off(s);
+	session_call_off(s);
 	names_reset(&s->names);
 	intake_fini(s);
 	merge_init(&s->merge);
@@ -567,7 +413,7 @@ static void
 begin(struct nodes_session *s)
 {
 	/* The node's own standing first: what there is to choose from depends on it. */
-	go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE, 0);
+	session_go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE, 0);
 	standing_ask(s, true);
 	do_step(s);
 }
@@ -607,7 +453,7 @@ nodes_session_close(struct nodes_session *s)
 {
 	if (s == NULL)
 		return;
-	call_off(s);
+	session_call_off(s);
 	names_fini(&s->names);
 	intake_fini(s);
 	free(s);

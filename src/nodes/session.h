@@ -11,8 +11,9 @@
  *	FLOW	records only, fifteen times a second.
  *	STAND	nothing to read: no data, or an end that is all read.
  *
- * session.c goes through the steps, session_intake.c takes blocks and records
- * in, session_standing.c keeps the numbers of stream and node, session_watch.c
+ * session.c goes through the steps, session_choose.c finds a stream for the
+ * first of them, session_intake.c takes blocks and records in,
+ * session_standing.c keeps the numbers of stream and node, session_watch.c
  * sees how one block ends, session_arm.c wakes a target that sleeps.
  */
 #ifndef NODES_SESSION_H
@@ -25,6 +26,8 @@
 
 #define SESSION_NAME_MAX 128
 #define SESSION_NO_WISH (-1)
+/* In cycles, for a page that was stopped must not think that time went by. */
+#define SESSION_SECOND NODES_HZ
 
 enum session_step {
 	SESSION_CHOOSE,
@@ -122,6 +125,15 @@ struct nodes_session {
 
 /* --- session.c ---------------------------------------------------------- */
 
+/* A change of state; news are given. */
+void session_state(struct nodes_session *, enum nodes_state,
+    const char *reason);
+void session_go(struct nodes_session *, enum session_step,
+    unsigned retry_in);
+/* Nothing that was asked before this is waited for any longer. */
+void session_call_off(struct nodes_session *);
+/* Asks for the stream's index. */
+void session_resolve(struct nodes_session *);
 /* Replies that mean that index and epoch are no longer valid, or worse. */
 void session_refused(struct nodes_session *, const struct wire_err *);
 /* The stream is over and all of it is read. */
@@ -140,6 +152,12 @@ void session_measure(struct nodes_session *);
 /* Says something beside a LIVE state for some seconds. */
 void session_say(struct nodes_session *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* --- session_choose.c --------------------------------------------------- */
+
+/* Asks for all streams, to choose one. */
+void choose_ask(struct nodes_session *);
+void choose_cycle(struct nodes_session *);
 
 /* --- session_intake.c --------------------------------------------------- */
 
