@@ -26,7 +26,9 @@
 #include "../src/nodes/nodes.h"
 #include "harness.h"
 
+#ifndef MODEL_RECORDS
 #define MODEL_RECORDS 8192
+#endif
 #define PEER_ASKED 256
 #define PEER_MODELS 4
 
@@ -46,6 +48,7 @@ struct model {
 	uint64_t live_bytes;		/* as STATS tells it */
 	uint64_t lost;
 	uint64_t sample, armed_ms;
+	uint64_t stay;			/* as ROWS tells it */
 	struct blklist *list;		/* of all records */
 	struct stream_types types;
 	uint32_t part_max, read_max;
@@ -70,7 +73,9 @@ struct peer {
 	uint32_t fetch_kb;
 	/* What was seen. */
 	unsigned whole, not_whole, snaps, names_asked, types_asked;
-	unsigned sites_asked, frames_asked;
+	unsigned sites_asked, frames_asked, windows;
+	struct wire_window window;	/* the last one asked for */
+	bool has_no_window;		/* it is of an earlier version */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
 	bool may_not_arm;
 };
@@ -271,27 +276,33 @@ answer_name(struct peer *p, const struct wire_msg *q)
 }
 
 static void
+put_blk(uint8_t *out, const struct blk *b)
+{
+	struct rec r = { {
+	    rec_w0(b->addr, b->flags, b->type),
+	    rec_w1(b->size, b->thread),
+	    rec_w2(b->ticket, (uint32_t)b->ms),
+	    rec_w3(b->caller, b->overhead) } };
+
+	stream_wide_encode(&r, 1, out);
+	put_le(out + 32, b->seq, 8);
+	put_le(out + 40, (uint64_t)b->ms, 8);
+}
+
+static void
 answer_snap(struct peer *p, const struct wire_msg *q, struct model *m)
 {
 	static uint8_t bytes[WIRE_READ_MAX * (REC_WIDE_SIZE + 16)];
 	struct wire_msg msg = { .type = WIRE_PART, .id = q->id };
 	struct blk blk[WIRE_READ_MAX];
 	uint8_t *out = bytes;
-	struct rec r;
 	size_t n, i;
 
 	p->snaps += q->snap.from_start;
 	n = blklist_after(m->list, q->snap.from_start, q->snap.after_layer,
 	    q->snap.after, blk, m->part_max);
 	for (i = 0; i < n; i++) {
-		r = (struct rec){ {
-		    rec_w0(blk[i].addr, blk[i].flags, blk[i].type),
-		    rec_w1(blk[i].size, blk[i].thread),
-		    rec_w2(blk[i].ticket, (uint32_t)blk[i].ms),
-		    rec_w3(blk[i].caller, blk[i].overhead) } };
-		stream_wide_encode(&r, 1, out);
-		put_le(out + 32, blk[i].seq, 8);
-		put_le(out + 40, (uint64_t)blk[i].ms, 8);
+		put_blk(out, &blk[i]);
 		out += 48;
 	}
 	msg.part = (struct wire_part){
@@ -308,6 +319,66 @@ answer_snap(struct peer *p, const struct wire_msg *q, struct model *m)
 		msg.part.next = blk[n - 1].addr;
 		msg.part.next_layer = (blk[n - 1].flags & REC_LAYER_API) != 0;
 	}
+	peer_send(p, &msg);
+}
+
+/* Requesters: node 7 has asked for each block of an address with bit 4. */
+static void
+answer_window(struct peer *p, const struct wire_msg *q, struct model *m)
+{
+	static uint8_t bytes[WIRE_WINDOW_MAX * (REC_WIDE_SIZE + 16)];
+	static uint8_t who[WIRE_WINDOW_MAX];
+	const struct wire_window *w = &q->window;
+	const struct blklist_counts *n = blklist_counts(m->list);
+	enum blklist_order order = w->order == WIRE_BY_AGE ? BLKLIST_BY_AGE :
+	    BLKLIST_BY_ADDRESS;
+	struct wire_msg msg = { .type = WIRE_ROWS, .id = q->id };
+	struct wire_rows *r = &msg.rows;
+	struct blk blk[WIRE_WINDOW_MAX], b;
+	size_t i;
+
+	p->windows++;
+	p->window = *w;
+	if (p->has_no_window) {
+		peer_error(p, q->id, WIRE_E_FRAME);
+		return;
+	}
+	r->offset = w->offset;
+	if (w->seq != 0 && blklist_get(m->list, w->layer, w->addr, &b) == 0 &&
+	    b.seq == w->seq) {
+		r->offset = (uint64_t)blklist_rank(m->list, order, w->layer,
+		    w->addr);
+		if (w->reverse)
+			r->offset = n->aRecActive - 1 - r->offset;
+		r->offset -= r->offset < w->before ? r->offset : w->before;
+	}
+	if (r->offset + w->max > n->aRecActive)
+		r->offset = n->aRecActive > w->max ? n->aRecActive - w->max :
+		    0;
+	r->count = (uint32_t)blklist_window(m->list, order, w->reverse,
+	    r->offset, blk, w->max);
+	for (i = 0; i < r->count; i++) {
+		put_blk(bytes + 48 * i, &blk[i]);
+		who[i] = (blk[i].addr & 16) != 0;
+		if (who[i] != 0 && r->ninfo == 0)
+			r->info[r->ninfo++] = (struct wire_info){
+			    .at = (uint32_t)i, .node = 7 };
+	}
+	r->blocks = (struct wire_bytes){ bytes, 48 * (size_t)r->count };
+	if (r->ninfo > 0)
+		r->who = (struct wire_bytes){ who, r->count };
+	r->as_of = m->n;
+	r->n[WIRE_N_RECORDS] = n->records;
+	r->n[WIRE_N_LIVE_BLOCKS] = n->aRecActive;
+	r->n[WIRE_N_LIVE_BYTES] = n->live_bytes;
+	r->n[WIRE_N_MAX] = n->aRecMax;
+	r->n[WIRE_N_UNKNOWN_FREE] = n->unknown_free;
+	r->n[WIRE_N_LOST] = m->lost;
+	r->n[WIRE_N_SAMPLE] = m->sample;
+	r->n[WIRE_N_STAY] = m->stay;
+	r->lost[STREAM_RING_FULL] = (struct wire_lost){ m->lost, true };
+	r->now_ms = 1000000;
+	r->state = m->state;
 	peer_send(p, &msg);
 }
 
@@ -608,6 +679,11 @@ peer_answer(struct peer *p, size_t k)
 		m = meant(p, q.id, q.read.index, q.read.epoch);
 		if (m != NULL)
 			answer_read(p, &q, m);
+		break;
+	case WIRE_WINDOW:
+		m = meant(p, q.id, q.window.index, q.window.epoch);
+		if (m != NULL)
+			answer_window(p, &q, m);
 		break;
 	case WIRE_STAT:
 		answer_stat(p, &q);

@@ -174,6 +174,7 @@ struct nodes_look {
 	const char *trouble;		/* run: what the node itself could not do; "" nothing */
 	bool settled;			/* the snapshot is in: the list is whole */
 	bool behind;			/* records are skipped, to be mended by another snapshot */
+	bool window;			/* the list holds the rows that are looked at, and all totals */
 	bool listed;			/* it was so once: the list is that one while it is taken anew */
 	bool complete;			/* nothing was lost since the start */
 	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */
@@ -215,6 +216,25 @@ void nodes_session_close(struct nodes_session *);
 void nodes_session_cycle(struct nodes_session *);
 
 const struct nodes_look *nodes_session_look(struct nodes_session *);
+
+/*
+ * What is looked at.  From the first call on the session may leave it at these
+ * rows and all totals while records come faster than they are worth reading:
+ * look.window says when it does, and other rows come with the next news.  With
+ * NULL, as before the first call, the whole list is wanted again, and is being
+ * taken while look.window lasts.
+ */
+struct nodes_view {
+	enum blklist_order order;
+	bool reverse;
+	uint64_t offset;	/* of the first row */
+	uint32_t rows;
+	/* A block that the rows go with, wherever it moves to; seq 0: none. */
+	uint64_t seq, addr;
+	unsigned layer;
+	uint32_t before;	/* rows of them before it */
+};
+void nodes_session_view(struct nodes_session *, const struct nodes_view *);
 
 /* Goes to another target of the same node; the list begins anew. */
 int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts *);

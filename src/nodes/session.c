@@ -45,6 +45,7 @@ session_call_off(struct nodes_session *s)
 {
 	link_forget(s->link, s);
 	s->asking = s->snapping = s->dense = false;
+	s->window.asking = s->window.due = false;
 	s->reading = 0;
 	s->stat_stream = s->stat_node = s->typing = s->doubt = false;
 	s->arm_sent = false;
@@ -258,7 +259,7 @@ static void
 watch_silence(struct nodes_session *s)
 {
 	bool waiting = s->asking || s->reading > 0 || s->snapping ||
-	    s->stat_node || s->stat_stream;
+	    s->window.asking || s->stat_node || s->stat_stream;
 	uint64_t heard = link_heard(s->link);
 	bool was = s->silent >= SILENT_FOR;
 	char reason[80];
@@ -270,8 +271,8 @@ watch_silence(struct nodes_session *s)
 		    "for %u s", s->silent / SESSION_SECOND);
 		session_state(s, NODES_UNREACHABLE, reason);
 	} else if (was && s->look.state == NODES_UNREACHABLE) {
-		session_state(s, s->step != SESSION_LOAD &&
-		    s->step != SESSION_FLOW ? NODES_CONNECTING :
+		session_state(s, s->step < SESSION_LOAD ||
+		    s->step == SESSION_STAND ? NODES_CONNECTING :
 		    s->stream_state == WIRE_S_DORMANT ? NODES_DORMANT :
 		    NODES_LIVE, "");
 	}
@@ -296,8 +297,24 @@ begin_cycle(struct nodes_session *s)
 	s->cycle_ns = 0;
 	s->cycle_records = 0;
 	s->reads = 0;
+	s->window.asks = 0;
+	s->window.read = 0;
 	if (s->said_for > 0)
 		s->said_for--;
+}
+
+static void
+do_flow(struct nodes_session *s)
+{
+	if (s->window.due) {
+		session_call_off(s);
+		window_begin(s);
+	} else if (s->again) {
+		session_call_off(s);
+		intake_again(s);
+	}
+	window_cycle(s);
+	intake_read(s);
 }
 
 static void
@@ -314,11 +331,8 @@ do_step(struct nodes_session *s)
 		break;
 	case SESSION_LOAD:
 	case SESSION_FLOW:
-		if (s->again) {
-			session_call_off(s);
-			intake_again(s);
-		}
-		intake_read(s);
+	case SESSION_WINDOW:
+		do_flow(s);
 		break;
 	case SESSION_STAND:
 		break;
@@ -335,7 +349,8 @@ nodes_session_cycle(struct nodes_session *s)
 	if (!link_is_up(s))
 		return;
 	watch_silence(s);
-	if (s->step == SESSION_FLOW && s->reading > 0)
+	if ((s->step == SESSION_FLOW && s->reading > 0) ||
+	    (s->step == SESSION_WINDOW && s->window.asking))
 		s->look.missed_cycles++;
 	if (s->retry_in > 0)
 		s->retry_in--;

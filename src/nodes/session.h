@@ -9,10 +9,12 @@
  *	LOAD	types, numbers, then the snapshot part by part, and records
  *		from the first part's as_of on.
  *	FLOW	records only, fifteen times a second.
+ *	WINDOW	some rows and all totals, as often: there are too many records.
  *	STAND	nothing to read: no data, or an end that is all read.
  *
  * session.c goes through the steps, session_choose.c finds a stream for the
  * first of them, session_intake.c takes blocks and records in,
+ * session_window.c some rows instead,
  * session_standing.c keeps the numbers of stream and node, session_watch.c
  * sees how one block ends, session_arm.c wakes a target that sleeps.
  */
@@ -34,6 +36,7 @@ enum session_step {
 	SESSION_NAME,
 	SESSION_LOAD,
 	SESSION_FLOW,
+	SESSION_WINDOW,
 	SESSION_STAND,
 };
 
@@ -43,6 +46,29 @@ struct session_watch {
 	unsigned layer;
 	uint64_t addr, seq;
 	struct nodes_freed how;
+};
+
+/* Some rows and all totals, while there are too many records to read. */
+struct session_window {
+	struct nodes_view view;		/* what is looked at */
+	bool wished;			/* ... and is enough */
+	bool refused;			/* the node does not know how */
+	bool due;			/* it begins with the next cycle */
+	bool asking;			/* WINDOW is on its way ... */
+	struct nodes_view asked;	/* ... for this */
+	unsigned asks;			/* of this cycle */
+	uint64_t read;			/* records of this cycle's replies */
+	struct {
+		enum blklist_order order;
+		bool reverse;
+		uint64_t offset, n;
+	} held;
+	/* Until when: see is_calm(). */
+	bool counted;
+	uint64_t stay;			/* WIRE_N_STAY ... */
+	unsigned stay_cycle;		/* ... as of that cycle */
+	unsigned calm, calm_for;	/* cycles */
+	unsigned left;			/* the cycle in which it ended last; 0 never */
 };
 
 struct nodes_session {
@@ -119,6 +145,7 @@ struct nodes_session {
 	bool arm_due;			/* a dormant target is armed when it is found */
 	uint64_t arming_seen;		/* ARMED_MS of the arming that we watch */
 
+	struct session_window window;
 	struct session_watch watch;
 	struct names names;
 };
@@ -168,10 +195,32 @@ void intake_again(struct nodes_session *);
 /* Reads on if nothing is on its way. */
 void intake_read(struct nodes_session *);
 void intake_fini(struct nodes_session *);
+/* What is being taken is no longer wanted; what is shown stays. */
+void intake_stop(struct nodes_session *);
+/* One block as it is in PART and ROWS; bytes of its record alone. */
+int intake_block(const struct nodes_session *, const uint8_t *, struct blk *);
+unsigned intake_record_size(const struct nodes_session *);
+struct blklist_info intake_info(const struct wire_info *);
 /* The table of types is there: legal codes are told to the lists. */
 void intake_types(struct nodes_session *, const struct wire_typed *);
 /* What a block stands for is known, or is another number now. */
 void intake_sample(struct nodes_session *, uint64_t period);
+
+/* --- session_window.c --------------------------------------------------- */
+
+/*
+ * Records came that were overwritten before we read them; or so many in one
+ * reply.  True when it is the window's turn from the next cycle on: what is on
+ * its way counts no more.
+ */
+bool window_overrun(struct nodes_session *);
+bool window_read(struct nodes_session *, uint32_t count);
+/* It is its turn; all else has been called off. */
+void window_begin(struct nodes_session *);
+/* Asks for this cycle's rows, where there are any to ask for. */
+void window_cycle(struct nodes_session *);
+/* The list that is taken begins with `next`. */
+void window_pass(struct nodes_session *, uint64_t next);
 
 /* --- session_watch.c ---------------------------------------------------- */
 
@@ -189,6 +238,9 @@ void arm_standing(struct nodes_session *);
 
 /* Asks for the numbers that are due in this cycle. */
 void standing_ask(struct nodes_session *, bool all);
+/* What the stream's numbers say. */
+void standing_numbers(struct nodes_session *,
+    const uint64_t n[WIRE_STATS_COUNT]);
 /* Asks for the table of types. */
 void standing_types(struct nodes_session *);
 /* Records were lost before the keeper: the list is INCOMPLETE from now on. */

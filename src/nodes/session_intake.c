@@ -30,8 +30,8 @@
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
-static unsigned
-record_size(const struct nodes_session *s)
+unsigned
+intake_record_size(const struct nodes_session *s)
 {
 	return s->look.classic ? REC_CLASSIC_SIZE : REC_WIDE_SIZE;
 }
@@ -67,7 +67,6 @@ drop_build(struct nodes_session *s)
 }
 
 /* The list that is taken in parts becomes the one that is shown. */
-/* What was built is what there is to look at. */
 static void
 publish(struct nodes_session *s)
 {
@@ -79,6 +78,7 @@ publish(struct nodes_session *s)
 	s->step = SESSION_FLOW;
 	s->look.listed = true;
 	s->look.settled = true;
+	s->look.window = false;
 	merge_reset(&s->merge);
 }
 
@@ -152,6 +152,9 @@ intake_sample(struct nodes_session *s, uint64_t period)
 {
 	if (period == s->look.sample)
 		return;
+	/* Rows come with theirs. */
+	if (s->look.window)
+		return;
 	s->look.sample = period;
 	if (s->build != NULL && s->build == s->list &&
 	    blklist_counts(s->build)->aRecActive == 0)
@@ -180,8 +183,8 @@ get_le32(const uint8_t *p)
 	    (uint32_t)p[3] << 24;
 }
 
-static struct blklist_info
-make_info(const struct wire_info *in)
+struct blklist_info
+intake_info(const struct wire_info *in)
 {
 	struct blklist_info info = { .node = in->node };
 	size_t len = in->name.len < sizeof info.name - 1 ? in->name.len :
@@ -192,11 +195,11 @@ make_info(const struct wire_info *in)
 	return info;
 }
 
-/* A block of a part: a record, then its sequence number and time in full. */
-static int
-get_block(const struct nodes_session *s, const uint8_t *p, struct blk *blk)
+/* A record, then its sequence number and time in full. */
+int
+intake_block(const struct nodes_session *s, const uint8_t *p, struct blk *blk)
 {
-	unsigned size = record_size(s);
+	unsigned size = intake_record_size(s);
 	struct rec r;
 	int64_t ms;
 	int err;
@@ -229,20 +232,20 @@ get_block(const struct nodes_session *s, const uint8_t *p, struct blk *blk)
 static void
 put_blocks(struct nodes_session *s, const struct wire_part *part)
 {
-	unsigned stride = record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
 	size_t i, k = 0, n = part->blocks.len / stride;
 	struct blklist_info info;
 	struct blk blk;
 
 	for (i = 0; i < n; i++) {
-		if (get_block(s, part->blocks.p + i * stride, &blk) < 0) {
+		if (intake_block(s, part->blocks.p + i * stride, &blk) < 0) {
 			s->own_bad++;
 			continue;
 		}
 		while (k < part->ninfo && part->info[k].at < i)
 			k++;
 		if (k < part->ninfo && part->info[k].at == i) {
-			info = make_info(&part->info[k]);
+			info = intake_info(&part->info[k]);
 			blk.info = blklist_info_intern(s->build, &info);
 		}
 		/* Younger than the click, or all of them: seq is from 1. */
@@ -254,7 +257,7 @@ put_blocks(struct nodes_session *s, const struct wire_part *part)
 static void
 take_part(struct nodes_session *s, const struct wire_part *part)
 {
-	unsigned stride = record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
 	uint64_t upto = merge_key(part->next_layer, part->next);
 	bool first = s->merge.n == 0;
 	int err;
@@ -272,8 +275,10 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 		s->lossy = true;
 	put_blocks(s, part);
 	s->look.now_ms = part->now_ms;
-	if (first)
+	if (first) {
+		window_pass(s, part->as_of + 1);
 		s->cursor = part->as_of + 1;
+	}
 	if (!part->last)
 		ask_part(s, false, upto);
 	else if (s->torn)
@@ -292,7 +297,9 @@ on_part(void *arg, int err, const struct wire_msg *msg)
 	if (err < 0)
 		return;
 	s->snapping = false;
-	if (msg->type == WIRE_ERR)
+	if (s->window.due)
+		;
+	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
 	else if (msg->type != WIRE_PART || s->step != SESSION_LOAD)
 		s->again = true;
@@ -330,7 +337,8 @@ void
 intake_again(struct nodes_session *s)
 {
 	s->again = s->torn = false;
-	s->look.settled = false;
+	/* A window is all that it says it is. */
+	s->look.settled = s->look.window;
 	merge_reset(&s->merge);
 	drop_build(s);
 	if (!s->look.listed) {
@@ -371,10 +379,19 @@ intake_begin(struct nodes_session *s, bool classic)
 	blklist_free(s->list);
 	s->list = s->build = list;
 	s->look.list = list;
-	s->look.listed = false;
+	s->look.listed = s->look.window = false;
 	s->undo_seen = 0;
 	merge_reset(&s->merge);
 	return 0;
+}
+
+void
+intake_stop(struct nodes_session *s)
+{
+	s->again = s->torn = false;
+	merge_reset(&s->merge);
+	drop_build(s);
+	s->build = s->list;
 }
 
 void
@@ -404,7 +421,7 @@ struct batch {
 static bool
 has_new_type(struct nodes_session *s, const struct wire_data *data)
 {
-	unsigned size = record_size(s);
+	unsigned size = intake_record_size(s);
 	/* The type is the last byte of the first eight in either format. */
 	const uint8_t *p = data->records.p + 7;
 	bool found = false;
@@ -424,7 +441,7 @@ static size_t
 fill_batch(struct nodes_session *s, const struct wire_data *data,
     struct batch *b)
 {
-	unsigned size = record_size(s);
+	unsigned size = intake_record_size(s);
 	bool merging = s->merge.n > 0;
 	size_t k = 0, bad = 0;
 	uint64_t seq;
@@ -451,7 +468,7 @@ fill_batch(struct nodes_session *s, const struct wire_data *data,
 		if (k < data->ninfo && data->info[k].at == i)
 			b->info[b->ninfo++] = (struct blklist_batch_info){
 				.at = b->n,
-				.info = make_info(&data->info[k]),
+				.info = intake_info(&data->info[k]),
 			};
 		b->rec[b->n] = r;
 		b->seq[b->n] = seq;
@@ -533,7 +550,7 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 	return data->first == s->cursor && data->next >= data->first &&
 	    (data->next - data->first == sum || !exact) &&
 	    data->count <= WIRE_READ_MAX &&
-	    data->records.len == (size_t)data->count * record_size(s) &&
+	    data->records.len == (size_t)data->count * intake_record_size(s) &&
 	    (data->offsets.len == 0 ||
 	    data->offsets.len == 4 * (size_t)data->count);
 }
@@ -571,6 +588,10 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 	s->look.now_ms = data->now_ms;
 	s->stream_state = data->state;
 	if (take_losses(s, data)) {
+		if (window_overrun(s)) {
+			s->cursor = data->next;
+			return;
+		}
 		s->torn = s->step == SESSION_LOAD;
 		s->look.behind = true;
 		if (!s->torn)
@@ -582,6 +603,8 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 	apply(s, data);
 	s->cursor = data->next;
 	s->dense = is_dense(data);
+	if (window_read(s, data->count))
+		return;
 	undo = blklist_counts(s->build)->unknown_undo;
 	if (undo > s->undo_seen && !s->opts.since_click) {
 		/* The snapshot fell between a realloc's free and its undoing. */
@@ -613,7 +636,8 @@ on_data(void *arg, int err, const struct wire_msg *msg)
 	/* Only the first of a row was sent from a cursor that was known. */
 	sure = s->sure;
 	s->sure = false;
-	if (s->again || s->step < SESSION_LOAD)
+	if (s->again || s->window.due || s->step < SESSION_LOAD ||
+	    s->step == SESSION_WINDOW)
 		;	/* all of this is read once more, or no longer wanted */
 	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
@@ -657,7 +681,7 @@ intake_read(struct nodes_session *s)
 {
 	unsigned window = s->dense ? READ_WINDOW : 1;
 
-	if (s->again || s->doubt || s->torn ||
+	if (s->again || s->doubt || s->torn || s->window.due ||
 	    (s->step != SESSION_FLOW && s->merge.n == 0))
 		return;
 	if (s->reading == 0) {

@@ -28,6 +28,15 @@ standing_lost(struct nodes_session *s)
 	s->look.incomplete_wall_ms = s->look.listed ? base_wall_ms() : 0;
 }
 
+void
+standing_numbers(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
+{
+	memcpy(s->keeper, n, sizeof s->keeper);
+	standing_lost(s);
+	s->look.bad_records = n[WIRE_N_BAD] > s->own_bad ? n[WIRE_N_BAD] :
+	    s->own_bad;
+}
+
 static void
 on_stream(void *arg, int err, const struct wire_msg *msg)
 {
@@ -41,14 +50,11 @@ on_stream(void *arg, int err, const struct wire_msg *msg)
 	if (msg->type != WIRE_STATS)
 		return;
 	st = &msg->stats;
-	memcpy(s->keeper, st->n, sizeof s->keeper);
 	look->pid = (pid_t)st->pid;
 	look->status = st->status;
 	look->ended_wall_ms = st->ended_ms;
 	link_text(s->target, sizeof s->target, st->comm);
-	standing_lost(s);
-	look->bad_records = st->n[WIRE_N_BAD] > s->own_bad ?
-	    st->n[WIRE_N_BAD] : s->own_bad;
+	standing_numbers(s, st->n);
 	intake_sample(s, st->n[WIRE_N_SAMPLE]);
 	/* Logging was off for a while: unknown frees are of those blocks. */
 	if ((st->n[WIRE_N_EARLIER] > 0 || st->n[WIRE_N_ARMED_MS] != 0) &&
