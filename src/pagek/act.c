@@ -215,11 +215,18 @@ app_pause(struct app *app)
 	struct page_view v;
 	int r;
 
-	if (app->page->frozen != NULL) {
+	if (app->page->frozen != NULL || app->pausing) {
 		page_thaw(app->page);
+		app->pausing = false;
 		return;
 	}
 	page_view_live(&v, app->session);
+	/* One could not scroll in the copy of a few rows. */
+	app->pausing = v.live->window;
+	if (app->pausing) {
+		app_say(app, "pauses when the whole list is here");
+		return;
+	}
 	r = page_freeze(app->page, &v);
 	if (r < 0)
 		app_say(app, "cannot pause: %s", strerror(-r));
@@ -305,14 +312,11 @@ end_target(struct app *app)
 }
 
 /* Q is done when the target has ended, not when it was asked to. */
-void
-app_tick(struct app *app)
+static void
+await_end(struct app *app)
 {
-	const struct nodes_look *look;
+	const struct nodes_look *look = nodes_session_look(app->session);
 
-	if (!app->ending)
-		return;
-	look = nodes_session_look(app->session);
 	if (look->state != NODES_LIVE && look->state != NODES_DORMANT) {
 		app_quit(app, PAGE_QUIT_TARGET, 0);
 	} else if (mono_ms_since(app->ending_at) > END_WAIT_MS) {
@@ -320,6 +324,19 @@ app_tick(struct app *app)
 		app_say(app, "%.128s[%d] was asked to end and has not ended",
 		    look->target_name, (int)look->pid);
 	}
+}
+
+void
+app_tick(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+
+	if (app->pausing && !look->window && look->settled) {
+		app->pausing = false;
+		app_pause(app);
+	}
+	if (app->ending)
+		await_end(app);
 }
 
 void

@@ -9,6 +9,7 @@
  *	overlay.c	what lies over the page: help, targets ...
  *	overlay_block.c	... the detail of a block, callers and callees
  *	save.c		the picture into a file
+ *	sight.c		what the session has to bring for it
  */
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
@@ -74,6 +75,7 @@ struct app {
 	bool ending;			/* the target was asked to end */
 	struct mono ending_at;
 
+	bool pausing;			/* paused as soon as the whole list is there */
 	bool suspend;			/* ^Z is due */
 	bool repaint;			/* ^L is due */
 	bool over;
@@ -94,6 +96,9 @@ void app_quit(struct app *, enum page_end, int signal);
 void app_count_anew(struct app *);
 /* Pauses the picture, or lets it go on. */
 void app_pause(struct app *);
+
+/* Tells the session what is looked at; after each paint. */
+void app_tell_view(struct app *);
 
 /* In the bottom line until the next key; outside text is welcome. */
 void app_say(struct app *, const char *fmt, ...)

@@ -167,11 +167,14 @@ put_rows(struct page *page, const struct page_view *v,
 	uint64_t at = page->offs, end = at + count;
 	size_t n, i;
 
+	page->lacking = false;
 	while (at < end) {
 		n = end - at < CHUNK_ROWS ? (size_t)(end - at) : CHUNK_ROWS;
 		n = page_rows_blocks(page, v, at, rows, n);
-		if (n == 0)
+		if (n == 0) {
+			page->lacking = v->look->window;
 			break;
+		}
 		for (i = 0; i < n; i++, at++) {
 			put_row(page, v, ops, made, &rows[i], pic);
 			picture_mark_line(pic, row_mark(page, v, st, &rows[i],

@@ -126,6 +126,8 @@ struct page {
 	/* What the last compose found, for the keys that move. */
 	uint64_t total;			/* rows in the list */
 	int window;			/* rows of it shown */
+	bool lacking;			/* some of them are still to come */
+	bool whole;			/* the session was told that all blocks are wanted */
 
 	/* The block under the cursor, so that the cursor stays on it. */
 	bool cursor_held;

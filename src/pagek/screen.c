@@ -64,6 +64,7 @@ paint(struct screen *s)
 	app->cols = COLS;
 	app->rows = LINES;
 	paint_app(&s->paint, app);
+	app_tell_view(app);
 	app->page->drawn_us =
 	    (uint64_t)mono_diff_ns(mono_now(), start) / 1000;
 	s->drawn_us += app->page->drawn_us;
@@ -86,8 +87,9 @@ before_sleep(uv_prepare_t *prepare)
 		page->news = false;
 		s->news = s->dirty = true;
 		/* What one has been waiting for is shown at once. */
-		if (page->stated && page->state == NODES_CONNECTING &&
-		    nodes_session_look(s->app.session)->settled)
+		if (page->lacking || (page->stated &&
+		    page->state == NODES_CONNECTING &&
+		    nodes_session_look(s->app.session)->settled))
 			s->urgent = true;
 	}
 	if (s->app.over || (!s->dirty && !s->urgent))

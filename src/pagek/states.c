@@ -194,6 +194,29 @@ say_ended(const struct page *page, const struct page_view *v,
 		append_notice(st, text);
 }
 
+/* The totals are exact, and the rows: but there are no others to be had. */
+static void
+say_window(const struct page *page, struct page_state *st)
+{
+	const char *word = page->whole ? "LOADING" : "WINDOW";
+	size_t len = strlen(st->word), n = 0;
+	char rate[16], text[160];
+
+	base_append(st->word, sizeof st->word, &len, "  %s", word);
+	snprintf(st->brief, sizeof st->brief, "%s", word);
+	st->mark = PAGE_WARN;
+	st->plain = false;
+	if (page->whole) {
+		append_notice(st, "the whole list is being taken");
+		return;
+	}
+	page_rate_text(rate, page->rate);
+	base_append(text, sizeof text, &n, "more records than are read here%s%s"
+	    ": visible rows and totals only", page->rated ? ", " : "",
+	    page->rated ? rate : "");
+	append_notice(st, text);
+}
+
 static void
 say_live(const struct page *page, const struct nodes_look *look,
     uint64_t total, struct page_state *st)
@@ -204,7 +227,9 @@ say_live(const struct page *page, const struct nodes_look *look,
 	if (page->hz > 0)
 		base_append(st->word, sizeof st->word, &len, " %u Hz",
 		    page->hz);
-	if (!look->settled) {
+	if (look->window) {
+		say_window(page, st);
+	} else if (!look->settled) {
 		base_append(st->word, sizeof st->word, &len, "  LOADING");
 		snprintf(st->brief, sizeof st->brief, "LOADING");
 		st->mark = PAGE_WARN;

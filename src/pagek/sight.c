@@ -1,0 +1,56 @@
+/*
+ * What the session has to bring: the rows on the screen, or all blocks.
+ */
+#include "app.h"
+#include "view.h"
+
+/* Sums of blocks, and pictures that stand still, are made of all of them. */
+static bool
+needs_all(const struct app *app)
+{
+	int i;
+
+	if (app->page->group != 0 || app->page->frozen != NULL ||
+	    app->pausing || app->overlay == APP_KIN)
+		return true;
+	for (i = 0; i < app->nunder; i++)
+		if (app->under[i] == APP_KIN)
+			return true;
+	return false;
+}
+
+/* The block that the rows go with: in full above them, or under the cursor. */
+static void
+want_block(const struct app *app, struct nodes_view *view)
+{
+	const struct page *page = app->page;
+	const struct page_detail *d = &app->detail;
+
+	view->before = page->cursor > page->offs ?
+	    (uint32_t)(page->cursor - page->offs) : 0;
+	if (app->overlay == APP_DETAIL) {
+		view->layer = d->layer;
+		view->addr = d->blk.addr;
+		view->seq = d->blk.seq;
+	} else if (page->has_cursor && page->cursor_held) {
+		view->layer = page->cursor_layer;
+		view->addr = page->cursor_addr;
+		view->seq = page->cursor_seq;
+	}
+}
+
+void
+app_tell_view(struct app *app)
+{
+	struct page *page = app->page;
+	struct nodes_view view = {
+		.order = page->opts.order,
+		.reverse = page->opts.reverse,
+		.offset = page->offs,
+		.rows = page->window > 0 ? (uint32_t)page->window : 1,
+	};
+
+	page->whole = needs_all(app);
+	want_block(app, &view);
+	nodes_session_view(app->session, page->whole ? NULL : &view);
+}
