@@ -573,7 +573,7 @@ answer_window(struct conn *c, const struct wire_msg *m)
 	put_rows(s, k, n, r);
 	r->as_of = keeper_next(k) - 1;
 	stat_numbers(k, r->n);
-	for (unsigned cause = 1; cause < STREAM_CAUSES; cause++)
+	for (unsigned cause = 1; cause < STREAM_OTHER; cause++)
 		r->lost[cause] = (struct wire_lost){ .count = k->lost[cause],
 			.exact = cause != STREAM_CORRUPT };
 	r->now_ms = keeper_now_ms(k);

@@ -201,12 +201,14 @@ take_totals(struct nodes_session *s, const struct wire_rows *r)
 {
 	uint64_t known = s->seen_lost + s->look.lost[0], sum = 0;
 
-	for (unsigned cause = 1; cause < STREAM_CAUSES; cause++) {
+	for (unsigned cause = 1; cause < STREAM_OTHER; cause++) {
 		if (cause == STREAM_OVERWRITTEN || cause == STREAM_LINK)
 			continue;
 		s->look.lost[cause] = r->lost[cause].count;
 		sum += r->lost[cause].count;
 	}
+	s->look.lost[STREAM_OTHER] = r->lost[0].count;
+	sum += r->lost[0].count;
 	s->seen_lost = sum;
 	pass(s, r->as_of + 1, sum > known ? sum - known : 0);
 	s->stream_state = r->state;

@@ -310,7 +310,7 @@ struct wire_rows {
 	struct wire_info info[WIRE_INFO_MAX];	/* each once, at its first row */
 	size_t ninfo;
 	uint64_t n[WIRE_STATS_COUNT];	/* as those of STATS */
-	struct wire_lost lost[8];	/* before the keeper since the start, by cause */
+	struct wire_lost lost[9];	/* before the keeper since the start, by cause; [0] as in wire_data */
 	int64_t now_ms;
 	uint32_t state;			/* enum wire_state */
 };
