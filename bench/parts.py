@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import tempfile
 
@@ -15,14 +16,16 @@ from job import B, TOP, Failed
 from loads import DATA
 
 NAMES = 10000		# stacks of cc1 that are named
+STARTS = 100		# of a small program, one after the other
+START_ROUNDS = 5
 
 
-def run(argv, limit):
+def run(argv, limit, env=None):
     if not os.path.exists(argv[0]):
         raise Failed("not built: " + os.path.relpath(argv[0], TOP))
     try:
         p = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                           timeout=limit)
+                           timeout=limit, env=env)
     except subprocess.TimeoutExpired:
         raise Failed("%s was stopped after %d s" % (os.path.basename(argv[0]), limit)) from None
     if p.returncode != 0:
@@ -116,8 +119,16 @@ def page(full):
 
 
 def start(full):
-    got = key_values(run([B + "/bench/start"], 120))
-    return {"exec": got["added_ms"]}, [got]
+    """fork and exec, of a program that is watched and of one that is not, in turn."""
+    ways = {"plain_us": [], "watched_us": [B + "/pagek", "run", "-b", "-o", "/dev/null", "--"]}
+    tmp = tempfile.mkdtemp(prefix="pagek-bench-")
+    env = dict(os.environ, XDG_RUNTIME_DIR=tmp)
+    try:
+        rows = [{key: key_values(run(way + [B + "/bench/start", "fork", str(STARTS), "/bin/true"], 60, env))["us_median"]
+                 for key, way in ways.items()} for _ in range(START_ROUNDS)]
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+    return {"exec": statistics.median(r["watched_us"] - r["plain_us"] for r in rows) / 1e3}, rows
 
 
 def names(full):

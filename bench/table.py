@@ -41,10 +41,10 @@ def of_workloads(found):
         values[name] = how("caller", figure)
         values["stack " + name] = over_caller(runs)
     for tool in ("sampled", "dormant"):
-        loads = [r.added(tool, "ns") for r in found.values() if not r.workload.is_program]
-        programs = [r.ratio(tool, "wall") for r in found.values() if r.workload.is_program]
+        loads = [(r.added(tool, "ns"), r) for r in found.values() if not r.workload.is_program]
+        programs = [(r.ratio(tool, "wall"), r) for r in found.values() if r.workload.is_program]
         for key, spreads in ((tool + " load", loads), (tool + " program", programs)):
-            spreads = [s for s in spreads if s]
+            spreads = [dict(s, of=r.workload.name) for s, r in spreads if s]
             values[key] = max(spreads, key=lambda s: s["median"]) if spreads else None
     return {key: value for key, value in values.items() if key in goals.GOALS and value}
 
@@ -81,7 +81,7 @@ def measured(row):
     if row["spread"] and row["spread"]["n"] > 1:
         ends = [goals.form(row["spread"][k], row["unit"]).split()[0] for k in ("low", "high")]
         text += " (%s to %s)" % tuple(ends)
-    return text
+    return text + (", " + row["spread"]["of"] if row["spread"] and "of" in row["spread"] else "")
 
 
 def goal_table(rows):
