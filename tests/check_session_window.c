@@ -453,7 +453,8 @@ START_TEST(a_sample_is_known_from_its_rows)
 	model.sample = 4096;
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(look()->sample, 4096);
-	ck_assert(blklist_weight(look()->list, 16) > 1);
+	ck_assert(blklist_weight(look()->list,
+	    &(struct blk){ .size = 16 }) > 1);
 	assert_view(&by_age);
 }
 END_TEST
