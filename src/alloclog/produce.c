@@ -60,13 +60,17 @@ static struct ring_area *mapped_area;
 static const struct keeper_area *mapped_keeper;
 static uint64_t stream_id;
 
+#ifndef SYS_clock_gettime64	/* where a time has 64 bits anyhow */
+#define SYS_clock_gettime64 SYS_clock_gettime
+#endif
+
 /* The monotonic clock; where a sandbox keeps it from us, `otherwise`. */
 static int64_t
 clock_ms(int64_t otherwise)
 {
 	struct timespec ts;
 
-	if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts) != 0)
+	if (syscall(SYS_clock_gettime64, CLOCK_MONOTONIC, &ts) != 0)
 		return otherwise;
 	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
 }
