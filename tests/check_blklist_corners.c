@@ -4,6 +4,7 @@
  */
 #include "harness.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -475,6 +476,54 @@ START_TEST(list_without_memory_counts_full_and_goes_on)
 END_TEST
 #endif
 
+#ifndef SANITIZED
+START_TEST(list_is_smaller_where_memory_is_limited)
+{
+	struct rlimit unlimited, limit;
+	struct blklist *l, *none;
+	int most, all;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &unlimited), 0);
+	limit = unlimited;
+	limit.rlim_cur = 256 << 20;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	all = blklist_new(&none, BLKLIST_INDEXED, 1 << 23);
+	most = blklist_new_most(&l, BLKLIST_INDEXED, 1 << 23);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &unlimited), 0);
+	ck_assert_int_eq(all, -ENOMEM);
+	ck_assert_int_eq(most, 0);
+	ck_assert_uint_lt(blklist_counts(l)->aRecMax, 1 << 23);
+	ck_assert_uint_gt(blklist_counts(l)->aRecMax, 1 << 16);
+	sound(l);
+	blklist_free(l);
+}
+END_TEST
+#endif
+
+START_TEST(list_is_as_large_as_its_address_space_has_room_for)
+{
+	struct rec r = ALLOC(0x1000);
+	struct blklist_batch b = { .rec = &r, .n = 1, .seq = 1 };
+	struct blklist *l;
+	uint32_t max;
+
+	ck_assert_int_eq(blklist_new_most(&l, BLKLIST_INDEXED, BLKLIST_MAX), 0);
+	max = blklist_counts(l)->aRecMax;
+#if SIZE_MAX > UINT32_MAX
+	ck_assert_uint_eq(max, BLKLIST_MAX);
+#else
+	ck_assert_uint_lt(max, BLKLIST_MAX);
+	ck_assert_uint_ge(max, 1u << 22);
+#endif
+	blklist_apply(l, &b);
+	ck_assert_uint_eq(blklist_counts(l)->aRecActive, 1);
+	blklist_free(l);
+	if (max < BLKLIST_MAX)
+		ck_assert_int_eq(blklist_new(&l, BLKLIST_INDEXED, max * 2),
+		    -ENOMEM);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -496,8 +545,11 @@ suite(void)
 	tcase_add_test(corners, list_of_many_blocks_is_the_literal_one);
 	tcase_add_test(corners, millions_of_blocks_are_sound);
 	tcase_add_test(corners, generations_of_the_pair_table_may_wrap);
+	tcase_add_test(corners,
+	    list_is_as_large_as_its_address_space_has_room_for);
 	suite_add_tcase(s, corners);
 #ifndef SANITIZED
+	tcase_add_test(limits, list_is_smaller_where_memory_is_limited);
 	tcase_add_test(limits, list_without_memory_counts_full_and_goes_on);
 #endif
 	tcase_set_tags(limits, TAG_KERNEL);

@@ -22,6 +22,13 @@
 
 #define READY_MAX (UINT32_C(256) << 10)	/* pages that are not huge */
 
+/*
+ * Address space for a record with all that belongs to it, and seven times as
+ * much for the rest of the program: a bound where pointers have 32 bits, below
+ * which no size of ours wraps.
+ */
+#define RECORD_SPACE 512
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -128,6 +135,8 @@ blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	if (aRecMax == 0 || aRecMax > BLKLIST_MAX ||
 	    (unsigned)kind >= sizeof(kinds) / sizeof(kinds[0]))
 		return -EINVAL;
+	if ((uint64_t)aRecMax * RECORD_SPACE > SIZE_MAX)
+		return -ENOMEM;
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return -ENOMEM;
@@ -148,6 +157,17 @@ blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	}
 	*out = l;
 	return 0;
+}
+
+int
+blklist_new_most(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
+{
+	int err;
+
+	do
+		err = blklist_new(out, kind, aRecMax);
+	while (err == -ENOMEM && (aRecMax /= 2) > 0);
+	return err;
 }
 
 /* The estimates in whole blocks and bytes, for whoever looks. */

@@ -135,6 +135,8 @@ struct blklist;
  * which writes all its records at once.
  */
 int blklist_new(struct blklist **, enum blklist_kind, uint32_t aRecMax);
+/* The same with fewer records where the address space has no room for so many. */
+int blklist_new_most(struct blklist **, enum blklist_kind, uint32_t aRecMax);
 void blklist_free(struct blklist *);
 
 /* Which type codes are legal, a bit each; all are until this is called. */

@@ -25,8 +25,8 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	struct blklist *list;
 	int r;
 
-	r = blklist_new(&list, k->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED,
-	    max);
+	r = blklist_new_most(&list,
+	    k->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
 	if (r < 0)
 		return r;
 	if (forks) {

@@ -48,7 +48,7 @@ new_list(struct nodes_session *s, struct blklist **out)
 	    s->look.classic ? NODES_MAX_CLASSIC : NODES_MAX;
 	int err;
 
-	err = blklist_new(out, kind, max);
+	err = blklist_new_most(out, kind, max);
 	if (err < 0)
 		return err;
 	blklist_set_legal(*out, s->legal);
