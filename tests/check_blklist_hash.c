@@ -1,17 +1,24 @@
 /*
- * The hash of the indexed list by itself: runs of buckets that wrap around the
- * end of a table, and tables that are moved while all else goes on.
+ * The hash of the indexed list by itself: runs of buckets that reach below the
+ * first one, and tables that are moved, in place and elsewhere, while all else
+ * goes on.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "harness.h"
 
 #include "../src/blklist/hash.h"
 
 #define KEYS 3000
+#define BUCKETS 1024		/* of a table that is not moved at once */
 
 struct table {
 	struct hash hash;
 	struct store_node node[KEYS];		/* record i has key i of the test */
 	bool in[KEYS];
+	uint64_t last;				/* key that was given to one */
 };
 
 static uint64_t seed;
@@ -56,6 +63,15 @@ erase(struct table *t, unsigned i)
 	t->in[i] = false;
 }
 
+static void
+toggle(struct table *t, unsigned i)
+{
+	if (t->in[i])
+		erase(t, i);
+	else
+		insert(t, i);
+}
+
 /* One assertion for all, for each of them costs a write. */
 static void
 all_found(const struct table *t)
@@ -68,31 +84,42 @@ all_found(const struct table *t)
 		if ((*s != 0) != t->in[i] || (t->in[i] && hash_index(s) != i))
 			break;
 	}
-	ck_assert_msg(i == KEYS, "key %u, %u of %u moved", i, t->hash.done,
+	ck_assert_msg(i == KEYS, "key %u, %d of %u left", i, t->hash.left,
 	    t->hash.old.n);
 }
 
-/*
- * Keys whose homes in the first table lie around its end: their runs wrap.
- * The last third have homes anywhere.
- */
+/* Record i gets a key with a home from `low` on, `n` of them, in this table. */
+static void
+give_key(struct table *t, unsigned i, const struct hash_table *in,
+    uint32_t low, uint32_t n)
+{
+	do
+		t->last += 16;
+	while (hash_home(in, hash_tag(&t->hash, t->last)) - low >= n);
+	t->node[i].w[0] = t->last;
+}
+
 static struct table *
-table_of_wrapping_keys(void)
+table_new(uint32_t max_keys)
 {
 	struct table *t = calloc(1, sizeof(*t));
-	uint64_t key = 0;
-	uint32_t home;
 
-	ck_assert_int_eq(hash_init(&t->hash, seed), 0);
-	for (unsigned i = 0; i < KEYS; i++) {
-		do {
-			key += 16;
-			home = hash_home(&t->hash.now,
-			    hash_tag(&t->hash, key));
-		} while (i < KEYS * 2 / 3 && home > 3 &&
-		    home < t->hash.now.n - 10);
-		t->node[i].w[0] = key;
-	}
+	ck_assert_int_eq(hash_init(&t->hash, max_keys, seed), 0);
+	return t;
+}
+
+/*
+ * Two thirds of the keys have homes in the lowest buckets, of a table of any
+ * size: their runs reach into the pad.
+ */
+static struct table *
+table_of_low_keys(void)
+{
+	struct table *t = table_new(1 << 20);
+
+	for (unsigned i = 0; i < KEYS; i++)
+		give_key(t, i, &t->hash.now, 0,
+		    i < KEYS * 2 / 3 ? 4 : HASH_MIN);
 	return t;
 }
 
@@ -103,25 +130,56 @@ table_free(struct table *t)
 	free(t);
 }
 
-START_TEST(runs_that_wrap_close_up_when_a_slot_goes)
+/* BUCKETS of them, and `keys` anywhere. */
+static struct table *
+table_of_keys(uint32_t max_keys, unsigned keys)
+{
+	struct table *t = table_new(max_keys);
+
+	for (unsigned i = 0; i < KEYS; i++)
+		give_key(t, i, &t->hash.now, 0, HASH_MIN);
+	while (t->hash.now.n < BUCKETS)
+		ck_assert_int_eq(hash_resize(&t->hash, true), 0);
+	ck_assert_uint_eq(t->hash.now.n, BUCKETS);
+	for (unsigned i = 0; i < keys; i++)
+		insert(t, i);
+	while (t->hash.old.bucket != NULL)
+		hash_move(&t->hash);
+	return t;
+}
+
+/* While a table grows: below `left` is what has not been moved, and no other. */
+static void
+moved_apart(const struct table *t)
+{
+	const struct hash *h = &t->hash;
+	bool apart = true;
+
+	for (int32_t p = 0; p < (int32_t)h->now.n && h->old.bucket != NULL; p++)
+		for (unsigned e = 0; e < HASH_WIDTH; e++) {
+			uint32_t tag = h->now.bucket[p].word[e];
+
+			apart &= tag == 0 ||
+			    hash_passed(h, tag) == (p >= h->left);
+		}
+	ck_assert(apart);
+}
+
+START_TEST(runs_close_up_when_a_slot_goes)
 {
 	struct table *t;
 
 	seed = 1 + (uint64_t)_i;
-	t = table_of_wrapping_keys();
+	t = table_of_low_keys();
 	for (unsigned i = 0; i < 150; i++)
 		insert(t, i);
 	ck_assert_ptr_null(t->hash.old.bucket);
-	ck_assert_uint_eq(hash_match(&t->hash.now.bucket[t->hash.now.n - 1],
-	    0), 0);
-	ck_assert_uint_eq(hash_match(&t->hash.now.bucket[0], 0), 0);
+	ck_assert_uint_eq(hash_match(t->hash.now.bucket - 4, 0), 0);
 	for (unsigned round = 0; round < 500; round++) {
 		unsigned i = below(250);
 
-		if (t->in[i])
-			erase(t, i);
-		else if (t->hash.n < 200)
-			insert(t, i);
+		if (t->in[i] || t->hash.n < 200)
+			toggle(t, i);
 		all_found(t);
 	}
 	table_free(t);
@@ -129,97 +187,129 @@ START_TEST(runs_that_wrap_close_up_when_a_slot_goes)
 END_TEST
 
 /* At every step of the move, with something else done in every step. */
-START_TEST(keys_are_found_while_a_table_is_moved)
+START_TEST(keys_are_found_while_a_table_grows)
 {
 	struct table *t;
-	unsigned moving = 0, in_both = 0;
+	unsigned moving = 0;
 
 	seed = 100 + (uint64_t)_i;
-	t = table_of_wrapping_keys();
-	for (unsigned i = 0; i < 200; i++)
-		insert(t, i);
-	for (unsigned i = KEYS - 40; i < KEYS; i++)
-		insert(t, i);
+	t = table_of_keys(1 << 20, 2500);
 	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
+	ck_assert(hash_in_place(&t->hash));
 	while (t->hash.old.bucket != NULL) {
-		unsigned i = below(400);
-
 		all_found(t);
 		moving++;
-		in_both += t->hash.done > 0;
-		if (t->in[i])
-			erase(t, i);
-		else
-			insert(t, i);
+		toggle(t, below(KEYS));
 	}
 	all_found(t);
-	ck_assert_uint_gt(moving, 10);
-	ck_assert_uint_gt(in_both, 5);
+	ck_assert_uint_gt(moving, BUCKETS / 4);
 	table_free(t);
 }
 END_TEST
 
-/*
- * Keys that come meanwhile can fill the slot before `start`, so that the last
- * run reaches over slots that have been passed long since.
- */
-START_TEST(last_run_is_moved_to_its_end)
+START_TEST(keys_are_found_while_a_table_shrinks)
 {
-	enum { LATE = 2 * HASH_WIDTH };
 	struct table *t;
-	uint64_t key = UINT64_C(1) << 40;
-	uint32_t before_start, n;
+	unsigned moving = 0;
 
 	seed = 150 + (uint64_t)_i;
-	t = table_of_wrapping_keys();
-	for (unsigned i = 0; i < 200; i++)
-		insert(t, i);
-	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
-	n = t->hash.old.n;
-	before_start = (t->hash.start + n - 1) % n;
-	for (unsigned i = KEYS - LATE; i < KEYS; i++) {
-		do
-			key += 16;
-		while (hash_home(&t->hash.old, hash_tag(&t->hash, key)) !=
-		    before_start);
-		t->node[i].w[0] = key;
-		insert(t, i);
-		all_found(t);
-	}
-	ck_assert_ptr_nonnull(t->hash.old.bucket);
-	ck_assert_uint_ne(hash_match(&t->hash.old.bucket[t->hash.start], 0),
-	    (1u << HASH_WIDTH) - 1);
+	t = table_of_keys(1 << 20, 300);
+	ck_assert_int_eq(hash_resize(&t->hash, false), 0);
+	ck_assert(!hash_in_place(&t->hash));
 	while (t->hash.old.bucket != NULL) {
-		hash_move(&t->hash);
 		all_found(t);
+		moving++;
+		toggle(t, below(400));
 	}
-	ck_assert_uint_gt(t->hash.done, n);
+	all_found(t);
+	ck_assert_uint_eq(t->hash.now.n, HASH_MIN);
+	ck_assert_uint_gt(moving, 100);
 	table_free(t);
 }
 END_TEST
 
-START_TEST(table_grows_and_shrinks_with_its_keys)
+START_TEST(keys_of_the_lowest_homes_are_found_whatever_the_size)
 {
 	struct table *t;
-	size_t least, most;
-	unsigned before;
 
-	seed = 200;
-	t = table_of_wrapping_keys();
-	least = hash_memory(&t->hash);
+	seed = 180 + (uint64_t)_i;
+	t = table_of_low_keys();
 	for (unsigned i = 0; i < KEYS; i++) {
 		insert(t, i);
 		if (i % 37 == 0)
 			all_found(t);
 		ck_assert_uint_le(t->hash.n, t->hash.limit);
 	}
-	most = hash_memory(&t->hash);
-	ck_assert_uint_gt(most, 4 * least);
+	for (unsigned round = 0; round < 2000; round++)
+		toggle(t, below(KEYS));
+	all_found(t);
 	for (unsigned i = 0; i < KEYS; i++) {
-		erase(t, i);
+		if (t->in[i])
+			erase(t, i);
 		if (i % 37 == 0)
 			all_found(t);
 	}
+	table_free(t);
+}
+END_TEST
+
+/*
+ * A table that grows by an eighth has the least room for what is moved, and
+ * all keys that come meanwhile have homes at its end.
+ */
+START_TEST(what_is_moved_never_comes_down_to_what_is_not)
+{
+	struct table *t;
+	unsigned i = 0;
+
+	seed = 200 + (uint64_t)_i;
+	t = table_of_keys(3 * (BUCKETS + BUCKETS / 8 - 1), i);
+	/* Seven in each of the highest buckets: almost runs. */
+	for (; i < 7 * 200; i++) {
+		give_key(t, i, &t->hash.now, BUCKETS - 1 - i / 7, 1);
+		insert(t, i);
+	}
+	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
+	ck_assert_uint_eq(t->hash.now.n, BUCKETS + BUCKETS / 8);
+	hash_move(&t->hash);
+	while (t->hash.old.bucket != NULL) {
+		give_key(t, i, &t->hash.old, (uint32_t)t->hash.left, 1);
+		insert(t, i++);
+		moved_apart(t);
+		all_found(t);
+	}
+	table_free(t);
+}
+END_TEST
+
+START_TEST(table_that_can_only_grow_by_less_than_an_eighth_stays)
+{
+	struct table *t;
+
+	seed = 240;
+	t = table_of_keys(3 * (BUCKETS + BUCKETS / 8 - 2), 0);
+	ck_assert_int_eq(hash_resize(&t->hash, true), -ENOMEM);
+	ck_assert_uint_eq(t->hash.now.n, BUCKETS);
+	ck_assert_ptr_null(t->hash.old.bucket);
+	table_free(t);
+}
+END_TEST
+
+START_TEST(memory_is_that_of_the_keys)
+{
+	struct table *t;
+	size_t least, most;
+	unsigned before;
+
+	seed = 250;
+	t = table_of_low_keys();
+	least = hash_memory(&t->hash);
+	for (unsigned i = 0; i < KEYS; i++)
+		insert(t, i);
+	most = hash_memory(&t->hash);
+	ck_assert_uint_gt(most, 4 * least);
+	for (unsigned i = 0; i < KEYS; i++)
+		erase(t, i);
 	for (before = 0; before < 2000; before++) {
 		insert(t, 5);
 		erase(t, 5);
@@ -234,23 +324,37 @@ START_TEST(no_bucket_is_moved_from_the_middle_of_a_run)
 	struct table *t;
 
 	seed = 300 + (uint64_t)_i;
-	t = table_of_wrapping_keys();
-	for (unsigned i = 0; i < 240; i++)
+	t = table_of_keys(1 << 20, 0);
+	/* Full enough for runs, most of all where moves are by single ones. */
+	for (unsigned i = 0; i < KEYS; i++) {
+		give_key(t, i, &t->hash.now, BUCKETS - 400, 400);
 		insert(t, i);
+	}
 	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
 	while (t->hash.old.bucket != NULL) {
-		uint32_t n = t->hash.old.n;
-
-		/* What is left lies behind homes that have not been passed. */
-		for (uint32_t p = 0; p < n; p++)
-			for (unsigned e = 0; e < HASH_WIDTH; e++) {
-				uint32_t tag = t->hash.old.bucket[p].word[e];
-
-				if (tag != 0)
-					ck_assert(!hash_passed(&t->hash, tag));
-			}
+		moved_apart(t);
 		hash_move(&t->hash);
 	}
+	all_found(t);
+	table_free(t);
+}
+END_TEST
+
+START_TEST(cleared_table_is_empty_in_the_midst_of_a_move)
+{
+	struct table *t;
+
+	seed = 400 + (uint64_t)_i;
+	t = table_of_keys(1 << 20, 300);
+	ck_assert_int_eq(hash_resize(&t->hash, _i % 2 == 0), 0);
+	hash_move(&t->hash);
+	ck_assert_ptr_nonnull(t->hash.old.bucket);
+	hash_clear(&t->hash);
+	memset(t->in, 0, sizeof t->in);
+	all_found(t);
+	ck_assert_uint_eq(t->hash.n, 0);
+	for (unsigned i = 0; i < KEYS; i++)
+		insert(t, i);
 	all_found(t);
 	table_free(t);
 }
@@ -262,13 +366,20 @@ suite(void)
 	Suite *s = suite_create("blklist: hash");
 	TCase *core = tcase_create("core");
 
-	tcase_add_loop_test(core, runs_that_wrap_close_up_when_a_slot_goes, 0,
-	    8);
-	tcase_add_loop_test(core, keys_are_found_while_a_table_is_moved, 0, 8);
-	tcase_add_loop_test(core, last_run_is_moved_to_its_end, 0, 8);
-	tcase_add_test(core, table_grows_and_shrinks_with_its_keys);
+	tcase_add_loop_test(core, runs_close_up_when_a_slot_goes, 0, 8);
+	tcase_add_loop_test(core, keys_are_found_while_a_table_grows, 0, 4);
+	tcase_add_loop_test(core, keys_are_found_while_a_table_shrinks, 0, 4);
+	tcase_add_loop_test(core,
+	    keys_of_the_lowest_homes_are_found_whatever_the_size, 0, 4);
+	tcase_add_loop_test(core,
+	    what_is_moved_never_comes_down_to_what_is_not, 0, 4);
+	tcase_add_test(core,
+	    table_that_can_only_grow_by_less_than_an_eighth_stays);
+	tcase_add_test(core, memory_is_that_of_the_keys);
 	tcase_add_loop_test(core, no_bucket_is_moved_from_the_middle_of_a_run, 0,
-	    8);
+	    4);
+	tcase_add_loop_test(core, cleared_table_is_empty_in_the_midst_of_a_move,
+	    0, 2);
 	suite_add_tcase(s, core);
 	return s;
 }

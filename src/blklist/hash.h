@@ -7,22 +7,31 @@
  *	tag	32 bits of the key's hash, never 0; its top bits say the home,
  *		so that an entry can be moved without looking at its record.
  *	home	the bucket where the search for a key begins.  It goes on to
- *		the next one as long as there is no free entry, so a key lies
- *		behind its home only if all from there on are full.
- *	old	the former table while its buckets are moved over, one with
- *		each insertion and removal: no operation pays for all.
+ *		the one below as long as there is no free entry, so a key lies
+ *		below its home only if all from there down are full.
+ *	pad	buckets below the first one, for those that find no room in it.
+ *		Only address space is taken for them, enough for every key that
+ *		there can be, so no search comes to their end.
+ *	old	the table as it was while its buckets are moved, one with each
+ *		insertion and removal: no operation pays for all.
+ *	left	so many buckets of the old table are still to be moved.  A key
+ *		whose old home is among them is where the old table has it, any
+ *		other, whose home has been passed, where the new one has it.
  *
  * All eight tags are looked at at once, so a search is one line and no branch
- * that cannot be foretold, however full the table is; and a table is made a
- * quarter larger at a time, for any number of buckets will do.
+ * that cannot be foretold, however full the table is; and a table can be made
+ * larger by any part, for any number of buckets will do.
  *
- * Buckets of the old table are moved in circular order from `start`, which
- * lies behind one with a free entry, and a step ends only behind such a one,
- * so no run of full buckets is ever cut in two.  A key whose home has been
- * passed is in the new table and goes there, any other in the old one: so the
- * new table's pages are touched in order, a few with each step, and not all at
- * once.  The last run may by then reach beyond the end, over buckets that have
- * been passed; it is moved to its end.
+ * A table grows in place, in address space that was reserved for it, and so
+ * takes memory only for what it grows by: the first use of memory is the most
+ * costly part of a growing list, most of all in a virtual machine.  The higher
+ * the tag the higher the home in both tables, and the new one is never below
+ * the old: so buckets are moved from the highest down, into room that is empty
+ * by then; and the last of them, for which that room is too small, all at once.
+ * A table that shrinks moves to other memory, in the same order.
+ *
+ * A step ends only behind a bucket with a free entry, so no run of full
+ * buckets is ever cut in two.
  */
 #ifndef BLKLIST_HASH_H
 #define BLKLIST_HASH_H
@@ -52,16 +61,18 @@ struct hash {
 	uint32_t n;		/* keys, in both tables */
 	uint32_t limit;		/* grow when n reaches it */
 	uint32_t low;		/* shrink when n falls below it */
+	uint32_t since;		/* n when the table got its size */
 	uint64_t seed;		/* a target cannot know which keys collide */
 	struct hash_table old;	/* bucket is NULL unless it is being moved */
-	struct hash_table next;	/* the one to come, while it is being made ready */
-	size_t ready;		/* bytes of it, or of now, that memory was taken for */
-	uint32_t start;
-	uint32_t done;		/* buckets from start that have been passed; more
-				 * than there are when the last run wraps */
+	int32_t left;		/* below 0: in the pad */
+	uint32_t max_keys;
+	uint32_t max;		/* buckets that a table may have */
+	uint32_t pad;		/* below them, whole huge pages */
+	size_t ready;		/* bytes of now that memory was taken for */
 };
 
-int hash_init(struct hash *, uint64_t seed);
+/* For so many keys at most.  -ENOMEM. */
+int hash_init(struct hash *, uint32_t max_keys, uint64_t seed);
 void hash_fini(struct hash *);
 void hash_clear(struct hash *);
 /* Makes the next larger or smaller table the one in use.  -ENOMEM. */
@@ -69,10 +80,10 @@ int hash_resize(struct hash *, bool larger);
 /* Moves a bucket of the old table, and on to the end of a run. */
 void hash_move(struct hash *);
 /* Closes the gap that the removal of an entry leaves in a full bucket. */
-void hash_close(struct hash_table *, uint32_t bucket, unsigned entry);
+void hash_close(struct hash_table *, struct hash_bucket *, unsigned entry);
 /*
- * Takes memory for the next larger table, a piece at a time: before it is
- * needed, and while keys are moved there.  False when there is nothing to do.
+ * Takes memory for what the table will grow by, a piece at a time, as keys come
+ * nearer to its limit.  False when there is nothing to do.
  */
 bool hash_ahead(struct hash *);
 size_t hash_memory(const struct hash *);
@@ -92,12 +103,6 @@ static inline uint32_t
 hash_home(const struct hash_table *t, uint32_t tag)
 {
 	return (uint32_t)((uint64_t)tag * t->n >> 32);
-}
-
-static inline uint32_t
-hash_next(const struct hash_table *t, uint32_t bucket)
-{
-	return bucket + 1 < t->n ? bucket + 1 : 0;
 }
 
 /* A bit for each entry with this tag; 0 asks for the free ones. */
@@ -128,8 +133,7 @@ static inline uint32_t *
 hash_search(const struct hash_table *t, uint32_t tag,
     const struct store_node *node, uint64_t key, uint64_t key_mask)
 {
-	for (uint32_t p = hash_home(t, tag);; p = hash_next(t, p)) {
-		struct hash_bucket *b = &t->bucket[p];
+	for (struct hash_bucket *b = &t->bucket[hash_home(t, tag)];; b--) {
 		unsigned m = hash_match(b, tag);
 
 		for (; m != 0; m &= m - 1) {
@@ -146,12 +150,15 @@ hash_search(const struct hash_table *t, uint32_t tag,
 }
 
 static inline bool
+hash_in_place(const struct hash *h)
+{
+	return h->old.bucket == h->now.bucket;
+}
+
+static inline bool
 hash_passed(const struct hash *h, uint32_t tag)
 {
-	uint32_t home = hash_home(&h->old, tag);
-
-	return (home >= h->start ? home - h->start :
-	    home + h->old.n - h->start) < h->done;
+	return (int32_t)hash_home(&h->old, tag) >= h->left;
 }
 
 /* The table that a key of this tag is in, if it is in any. */
@@ -197,8 +204,8 @@ hash_index(const uint32_t *e)
 }
 
 /*
- * Room for one more key; false when there is none and no memory for it.
- * Without memory the table may fill beyond its limit, not to the last entry.
+ * Room for one more key; false when there is none.  A table that may grow no
+ * more fills beyond its limit, not to the last entry.
  */
 static inline bool
 hash_room(struct hash *h)
@@ -220,15 +227,21 @@ hash_insert(struct hash *h, uint32_t *e, uint32_t tag, uint32_t index)
 		hash_move(h);
 }
 
+/* The bucket that an entry is in: it is a line. */
+static inline struct hash_bucket *
+hash_bucket_of(const uint32_t *e)
+{
+	return (struct hash_bucket *)((uintptr_t)e &
+	    ~(uintptr_t)(sizeof(struct hash_bucket) - 1));
+}
+
 static inline void
 hash_erase_in(struct hash_table *t, uint32_t *e)
 {
-	size_t word = (size_t)(e - t->bucket->word);
-	struct hash_bucket *b = &t->bucket[word / (2 * HASH_WIDTH)];
+	struct hash_bucket *b = hash_bucket_of(e);
 
 	if (__builtin_expect(hash_match(b, 0) == 0, 0))
-		hash_close(t, (uint32_t)(word / (2 * HASH_WIDTH)),
-		    (unsigned)(word % HASH_WIDTH));
+		hash_close(t, b, (unsigned)(e - b->word) - HASH_WIDTH);
 	else
 		e[-HASH_WIDTH] = *e = 0;
 }
@@ -243,8 +256,7 @@ hash_erase(struct hash *h, uint32_t *e)
 			hash_resize(h, false);
 		return;
 	}
-	hash_erase_in(e >= h->old.bucket->word &&
-	    e < h->old.bucket[h->old.n].word ? &h->old : &h->now, e);
+	hash_erase_in(hash_passed(h, e[-HASH_WIDTH]) ? &h->now : &h->old, e);
 	hash_move(h);
 }
 

@@ -45,7 +45,7 @@ indexed_open(struct blklist *l)
 		goto no_age;
 	if (regions_init(&ix->regions) != 0)
 		goto no_regions;
-	err = hash_init(&ix->hash, seed);
+	err = hash_init(&ix->hash, l->counts.aRecMax, seed);
 	if (err != 0)
 		goto no_hash;
 	l->impl = ix;

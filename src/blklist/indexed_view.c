@@ -285,28 +285,49 @@ check_keys(const struct blklist *l, const struct indexed *ix)
 	return ix->hash.n == n ? NULL : "the hash is miscounted";
 }
 
-/* Every key lies where its search comes by; as many as are counted. */
+/* Whether the search for this tag comes by bucket p. */
+static bool
+comes_by(const struct hash_table *t, uint32_t tag, const struct hash_bucket *p)
+{
+	const struct hash_bucket *b = &t->bucket[hash_home(t, tag)];
+
+	if (b < p)
+		return false;
+	while (b > p)
+		if (hash_match(b--, 0) != 0)
+			return false;
+	return true;
+}
+
+/* Every key of a bucket lies where its search comes by. */
+static const char *
+check_bucket(const struct hash *h, const struct hash_bucket *p, uint32_t *n)
+{
+	for (unsigned i = 0; i < HASH_WIDTH; i++) {
+		uint32_t tag = p->word[i];
+
+		if ((tag == 0) != (p->word[HASH_WIDTH + i] == 0))
+			return "half an entry of the hash is free";
+		if (tag == 0)
+			continue;
+		if (!comes_by(hash_table(h, tag), tag, p))
+			return "a search ends before its entry";
+		++*n;
+	}
+	return NULL;
+}
+
+/* The table and what of its pad is used. */
 static const char *
 check_table(const struct hash *h, const struct hash_table *t, uint32_t *n)
 {
-	for (uint32_t p = 0; p < t->n; p++)
-		for (unsigned i = 0; i < HASH_WIDTH; i++) {
-			uint32_t tag = t->bucket[p].word[i];
+	const struct hash_bucket *p = t->bucket + t->n;
+	const char *bad = NULL;
 
-			if ((tag == 0) !=
-			    (t->bucket[p].word[HASH_WIDTH + i] == 0))
-				return "half an entry of the hash is free";
-			if (tag == 0)
-				continue;
-			if (hash_table(h, tag) != t)
-				return "an entry is in the wrong table";
-			for (uint32_t q = hash_home(t, tag); q != p;
-			    q = hash_next(t, q))
-				if (hash_match(&t->bucket[q], 0) != 0)
-					return "a search ends before its entry";
-			++*n;
-		}
-	return NULL;
+	do
+		bad = check_bucket(h, --p, n);
+	while (bad == NULL && (p > t->bucket || hash_match(p, 0) == 0));
+	return bad;
 }
 
 static const char *
@@ -316,7 +337,7 @@ check_hash(const struct indexed *ix)
 	const char *bad = NULL;
 	uint32_t n = 0;
 
-	if (h->old.bucket != NULL)
+	if (h->old.bucket != NULL && !hash_in_place(h))
 		bad = check_table(h, &h->old, &n);
 	if (bad == NULL)
 		bad = check_table(h, &h->now, &n);
