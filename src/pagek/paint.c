@@ -6,6 +6,8 @@
 #include "paint.h"
 #include "terminal.h"
 
+#define GO_THERE 6		/* bytes that move the cursor */
+
 enum { PAIR_WARN = 1, PAIR_BAD };
 
 void
@@ -106,6 +108,30 @@ same_line(const struct page_line *a, const struct page_line *b)
 	return true;
 }
 
+/*
+ * About what curses writes to make line a line b: the cells that differ, and
+ * for each run of them how to get there.
+ */
+static unsigned
+line_cost(const struct page_line *a, const struct page_line *b)
+{
+	const char *from = a != NULL ? a->text : "";
+	const char *to = b != NULL ? b->text : "";
+	size_t before = strlen(from), after = strlen(to);
+	unsigned cost = 0, same = GO_THERE;
+	size_t i;
+
+	for (i = 0; i < before || i < after; i++) {
+		if (i < before && i < after && from[i] == to[i]) {
+			same++;
+			continue;
+		}
+		cost += 1 + (same < GO_THERE ? same : GO_THERE);
+		same = 0;
+	}
+	return cost;
+}
+
 /* --- frames ------------------------------------------------------------- */
 
 /* What stands in each row.  Line 1 and the last stay the page's. */
@@ -158,11 +184,13 @@ paint_app(struct paint *p, struct app *app)
 		return;
 	if (p->cols != COLS || p->rows != LINES)
 		p->anew = true;
+	p->cost = 0;
 	changed = p->anew || f->picture.cursor_row >= 0 ||
 	    was->picture.cursor_row >= 0;
 	for (y = 0; y < LINES; y++) {
 		if (!p->anew && same_line(was->line[y], f->line[y]))
 			continue;
+		p->cost += p->anew ? 0 : line_cost(was->line[y], f->line[y]);
 		paint_line(p, y, f->line[y]);
 		changed = true;
 	}

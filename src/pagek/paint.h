@@ -20,6 +20,7 @@ struct paint {
 		const struct page_line **line;	/* of each row; NULL: blank */
 		size_t cap;
 	} frame[2];
+	unsigned cost;		/* bytes that the last picture came to, about */
 };
 
 /* Once curses is there. */

@@ -25,6 +25,15 @@
 #define KEYS_A_TURN 4096
 #define SLACK_NS 5000000	/* a paint may be so much early */
 
+/*
+ * What a terminal far away should bear.  Where each picture differs from the
+ * last one in every row there is nothing to read at 15 Hz: when a second of that
+ * has used up the allowance, pictures come only as often as it is refilled.
+ * Each is whole, and of one moment.
+ */
+#define BYTES_A_SECOND 6000	/* by our own estimate, which is low */
+#define ALLOWANCE 7000
+
 struct screen {
 	struct app app;
 	uv_loop_t *loop;
@@ -40,6 +49,7 @@ struct screen {
 	bool news;			/* some came since the last cycle */
 	uint64_t start, n;		/* first cycle, and which is next */
 	uint64_t cycled, painted;	/* when last, ns */
+	int64_t allowance;		/* bytes, below 0: to be waited for */
 	uint64_t hz_from;
 	unsigned hz_cycles;
 	uint64_t waited;		/* idle time of the loop when the cycle began */
@@ -70,6 +80,36 @@ paint(struct screen *s)
 	s->drawn_us += app->page->drawn_us;
 }
 
+/* When the next picture is due, unless it is urgent. */
+static uint64_t
+paint_due(const struct screen *s)
+{
+	uint64_t due = s->painted +
+	    SECOND_NS / (uint64_t)s->app.page->opts.fps - SLACK_NS;
+	uint64_t paid = s->painted;
+
+	if (s->allowance < 0)
+		paid += (uint64_t)-s->allowance * SECOND_NS / BYTES_A_SECOND;
+	return paid > due ? paid : due;
+}
+
+static void
+use_allowance(struct screen *s, uint64_t now)
+{
+	uint64_t since = now - s->painted;
+
+	s->allowance += since < SECOND_NS ?
+	    (int64_t)(since * BYTES_A_SECOND / SECOND_NS) : ALLOWANCE;
+	if (s->allowance > ALLOWANCE)
+		s->allowance = ALLOWANCE;
+	s->painted = now;
+	paint(s);
+	s->allowance -= s->paint.cost;
+	/* Keys are never waited for; what they cost is not for ever. */
+	if (s->allowance < -ALLOWANCE / 4)
+		s->allowance = -ALLOWANCE / 4;
+}
+
 static void
 on_late(uv_timer_t *timer)
 {
@@ -94,15 +134,14 @@ before_sleep(uv_prepare_t *prepare)
 	}
 	if (s->app.over || (!s->dirty && !s->urgent))
 		return;
-	due = s->painted + SECOND_NS / (uint64_t)page->opts.fps - SLACK_NS;
+	due = paint_due(s);
 	if (!s->urgent && now < due) {
 		uv_timer_start(&s->late, on_late, (due - now) / 1000000 + 1,
 		    0);
 		return;
 	}
 	s->dirty = s->urgent = false;
-	s->painted = now;
-	paint(s);
+	use_allowance(s, now);
 }
 
 /* --- signals ------------------------------------------------------------ */
