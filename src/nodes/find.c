@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "../base/base.h"
+#include "daemon.h"
 #include "nodes.h"
+#include "socket.h"
 
 #define FOLDER_MAX sizeof(((struct sockaddr_un *)0)->sun_path)
 
@@ -98,22 +100,12 @@ clear_away(const char *path)
 static bool
 answers(const char *path, const char *name)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int fd, r, why;
+	int r = socket_probe(path, SOCK_STREAM);
 	long pid;
 
-	if (strlen(path) >= sizeof sun.sun_path)
-		return false;
-	strcpy(sun.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	r = connect(fd, (const struct sockaddr *)&sun, sizeof sun);
-	why = errno;
-	close(fd);
-	if (r == 0 || why == EAGAIN)
+	if (r == 0)
 		return true;
-	if (why == ECONNREFUSED && sscanf(name, "run.%ld", &pid) == 1 &&
+	if (r == -ECONNREFUSED && sscanf(name, "run.%ld", &pid) == 1 &&
 	    pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
 		clear_away(path);
 	return false;
@@ -204,6 +196,27 @@ pack(const struct found *list, size_t n, char ***paths)
 	return 0;
 }
 
+/* The system's node goes last: a user's own knows more of that user's. */
+static int
+add_system(struct found **list, size_t *n, size_t *cap)
+{
+	static const char path[] = DAEMON_SYSTEM_FOLDER "/" DAEMON_SOCKET;
+	void *array = *list;
+	int err;
+
+	if (!answers(path, DAEMON_SOCKET))
+		return 0;
+	err = base_grow(&array, cap, *n + 1, sizeof **list);
+	if (err < 0)
+		return err;
+	*list = array;
+	(*list)[*n] = (struct found){ .path = strdup(path) };
+	if ((*list)[*n].path == NULL)
+		return -ENOMEM;
+	++*n;
+	return 0;
+}
+
 int
 nodes_find(char ***paths, size_t *n)
 {
@@ -219,11 +232,12 @@ nodes_find(char ***paths, size_t *n)
 		err = scan_folder(folder, &list, &count, &cap);
 	else if (err == -ENOENT)
 		err = 0;	/* nobody has ever watched anything here */
-	if (err == 0) {
-		if (count > 1)
-			qsort(list, count, sizeof *list, newest_first);
+	if (err == 0 && count > 1)
+		qsort(list, count, sizeof *list, newest_first);
+	if (err == 0)
+		err = add_system(&list, &count, &cap);
+	if (err == 0)
 		err = pack(list, count, paths);
-	}
 	if (err == 0)
 		*n = count;
 	for (i = 0; i < count; i++)

@@ -206,6 +206,9 @@ rank(const struct nodes_target *t)
 		[WIRE_S_NO_DATA] = 1,
 	};
 
+	/* The node itself is looked at when it has nothing else. */
+	if (t->pid == 0)
+		return 0;
 	return t->state < BASE_NELEM(by_state) ? by_state[t->state] : 0;
 }
 

@@ -34,7 +34,8 @@
  *			target's records), serve* (the pages' requests), dstrm,
  *			hello and bell and drain (targets that come, wake us,
  *			are visited), tree, inherit, run and proc (processes),
- *			socket, report, demo*
+ *			daemon (the node that stands alone), access and quota
+ *			(who may), socket, inherited, report, demo*
  */
 #ifndef NODES_H
 #define NODES_H
@@ -97,7 +98,10 @@ void nodes_link_close(struct nodes_link *);
  */
 int nodes_folder(char *path, size_t cap);
 
-/* Sockets of the nodes in that folder that answer, newest first; frees with free(). */
+/*
+ * Sockets of the nodes in that folder that answer, newest first, and then the
+ * system's if that lets this user in; frees with free().
+ */
 int nodes_find(char ***paths, size_t *n);
 
 /*

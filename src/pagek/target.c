@@ -250,6 +250,9 @@ match(const struct target *t, const struct nodes_target *list, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
+		/* The node itself is no target of it. */
+		if (list[i].pid == 0)
+			continue;
 		if (t->kind == TARGET_PID ? list[i].pid == t->pid :
 		    list[i].state == WIRE_S_LIVE)
 			return 3;

@@ -50,6 +50,15 @@ keys() {
 }
 rule "each key of the table is in the manual, and the reverse" keys
 
+node_options() {
+	"$B/pageknode" --help | grep -o -e '^  --[a-z-]*' | tr -d ' ' |
+	    sort >"$tmp/program"
+	sed -n '/^The options are:/,/^\.El/p' "$top/man/pageknode.8" |
+	    sed -n 's/^\.It Fl -\([a-z-]*\).*/--\1/p' | sort >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each option of pageknode is in its manual, and the reverse" node_options
+
 types() {
 	sed -n 's/^\t{ TYPE_[A-Z_]*, "\([^"]*\)".*/\1/p' \
 	    "$top/src/stream/types.c" >"$tmp/program"
