@@ -555,6 +555,14 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 	    data->offsets.len == 4 * (size_t)data->count);
 }
 
+/* Some were overwritten before we asked for them. */
+static bool
+is_behind(const struct wire_data *data)
+{
+	return data->lost[STREAM_OVERWRITTEN].count > 0 ||
+	    data->lost[STREAM_LINK].count > 0;
+}
+
 /* Full of records that stay: the next replies are likely to be the same. */
 static bool
 is_dense(const struct wire_data *data)
@@ -583,15 +591,14 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		standing_types(s);
 		return;
 	}
+	/* The node's list has them, and is what is looked at next. */
+	if (is_behind(data) && window_overrun(s))
+		return;
 	s->cycle_records += data->count + data->cancelled;
 	s->look.total_records += data->count + data->cancelled;
 	s->look.now_ms = data->now_ms;
 	s->stream_state = data->state;
 	if (take_losses(s, data)) {
-		if (window_overrun(s)) {
-			s->cursor = data->next;
-			return;
-		}
 		s->torn = s->step == SESSION_LOAD;
 		s->look.behind = true;
 		if (!s->torn)

@@ -4,14 +4,20 @@
 #include "app.h"
 #include "view.h"
 
-/* Sums of blocks, and pictures that stand still, are made of all of them. */
+/*
+ * Sums of blocks are made of all of them, and so is a picture that is about to
+ * stand still.  Once it does, nothing else is looked at.
+ */
 static bool
 needs_all(const struct app *app)
 {
 	int i;
 
-	if (app->page->group != 0 || app->page->frozen != NULL ||
-	    app->pausing || app->overlay == APP_KIN)
+	if (app->pausing)
+		return true;
+	if (app->page->frozen != NULL)
+		return false;
+	if (app->page->group != 0 || app->overlay == APP_KIN)
 		return true;
 	for (i = 0; i < app->nunder; i++)
 		if (app->under[i] == APP_KIN)

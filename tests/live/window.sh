@@ -1,0 +1,138 @@
+#!/bin/sh
+# Page K of a target that logs more than a page reads.  Needs tmux.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+pid=
+stop() {
+	[ -z "$pid" ] || kill -CONT "$pid" && kill "$pid"
+	end_terminal
+} >/dev/null 2>&1
+trap stop EXIT
+pagek=$B/pagek
+torrent=$B/tests/targets/torrent
+[ -x "$torrent" ] || { echo "no $torrent: make targets"; exit 1; }
+
+shows() {
+	shot | grep -qE -- "$1"
+}
+wait_for() {
+	until_true 20 shows "$1" || {
+		echo "never shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+wait_gone() {
+	until_true 30 hides "$1" || {
+		echo "still shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+hides() {
+	! shows "$1"
+}
+keys() {
+	t send-keys -t p "$@"
+}
+changes() {
+	kill -USR1 "$pid"
+}
+
+# A page with a terminal of 110x24; $pid is the target's.
+go() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 110 -y 24 "exec '$pagek' run -- '$torrent'"
+	t resize-window -t p -x 110 -y 24
+	wait_for '20,000 blocks' && wait_for 'torrent\[[0-9]+\]  LIVE' ||
+	    return 1
+	pid=$(shot | sed -n 's/.*torrent\[\([0-9]*\)\].*/\1/p' | head -n 1)
+	[ -n "$pid" ]
+}
+
+enters() {
+	go && hides WINDOW && changes && wait_for 'LIVE 15 Hz  WINDOW' &&
+	    wait_for 'visible rows and totals only' && hides 'LOSSY|INCOMPLETE'
+}
+rule "a page that has more to read than it can shows a window" enters
+
+# Address and size of the page's rows.
+page_rows() {
+	shot | sed -n 's/^\([0-9a-f]\{12\}\) *\([0-9,]*\) .*/\1 \2/p' | tr -d ,
+}
+# ORDER [tail]: the same of as many rows of the list, its first or its last.
+list_rows() {
+	"$pagek" list --sort "$1" "pid:$pid" | grep -E '^[0-9a-f]{12}' |
+	    ${2:-head} -n "$(page_rows | grep -c .)" | awk '{ print $1, $2 }'
+}
+# While the target is stopped a second is all that the window lasts.
+caught() {
+	kill -CONT "$pid" && wait_for WINDOW && kill -STOP "$pid" || return 1
+	page_rows >"$tmp/was"
+	until_true 2 still && shows WINDOW
+}
+still() {
+	sleep 0.1
+	page_rows >"$tmp/now"
+	cmp -s "$tmp/was" "$tmp/now" || {
+		cp "$tmp/now" "$tmp/was"
+		return 1
+	}
+}
+# KEY ORDER [tail]
+equal_at() {
+	keys "$1"
+	tries=0
+	until caught; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 20 ] || return 1
+	done
+	list_rows "$2" "${3:-head}" >"$tmp/list"
+	kill -CONT "$pid"
+	[ "$(grep -c . "$tmp/was")" -ge 10 ] && diff "$tmp/list" "$tmp/was"
+}
+rule "its last rows by age are the list's" equal_at End age tail
+rule "its first rows by age are the list's" equal_at Home age
+by_address() {
+	keys s && wait_for 'order ADDRESS' && equal_at End address tail
+}
+rule "its last rows by address are the list's" by_address
+rule "its first rows by address are the list's" equal_at Home address
+
+groups_whole() {
+	keys b && changes && wait_gone 'WINDOW|LOADING' &&
+	    wait_for '^main  torrent.c:[0-9]* *20,000 ' && keys b b b b b &&
+	    wait_for 'order ADDRESS' && changes && wait_for WINDOW
+}
+rule "groups are made of all blocks" groups_whole
+
+pauses() {
+	keys Space && changes && wait_for PAUSED && keys End &&
+	    wait_for 'OFFS= 199' && changes && keys Home &&
+	    wait_for 'OFFS= *0' && hides LOSSY && keys Space &&
+	    wait_gone PAUSED && wait_for WINDOW
+}
+rule "a paused picture is one of the whole list" pauses
+
+leaves() {
+	changes && wait_gone WINDOW && wait_gone LOADING && hides 'LOSSY|INCOMPLETE' &&
+	    shows 'order ADDRESS' && shows ' lost 0' && keys End &&
+	    until_true 10 same_end
+}
+same_end() {
+	page_rows >"$tmp/was"
+	list_rows address tail >"$tmp/list"
+	[ -s "$tmp/list" ] && cmp "$tmp/list" "$tmp/was"
+}
+rule "when the torrent ceases the page has the list, and the list is right" leaves
+
+ends() {
+	changes && wait_for WINDOW && kill -TERM "$pid" && wait_for ENDED &&
+	    wait_gone WINDOW && keys Home && wait_for 'OFFS= *0' &&
+	    keys End && wait_for 'OFFS= 199' && until_true 10 same_end
+}
+rule "the last picture of a target that ends is one of the whole list" ends
+
+keys q
+say_result
