@@ -172,6 +172,10 @@ ask_of(struct page *p, uint32_t type, uint32_t index, const uint8_t *epoch,
 		m.frame.n = 1;
 		memcpy(m.frame.epoch, epoch, WIRE_EPOCH);
 		break;
+	case WIRE_WINDOW:
+		m.window.index = index;
+		memcpy(m.window.epoch, epoch, WIRE_EPOCH);
+		break;
 	case WIRE_END:
 		m.end.index = index;
 		memcpy(m.end.epoch, epoch, WIRE_EPOCH);
@@ -190,8 +194,8 @@ static const struct {
 } asked[] = {
 	{ WIRE_NAME, false }, { WIRE_READ, false }, { WIRE_SNAP, false },
 	{ WIRE_STAT, false }, { WIRE_SYM, false }, { WIRE_TYPES, false },
-	{ WIRE_SITE, false }, { WIRE_FRAME, false }, { WIRE_END, true },
-	{ WIRE_ARM, true },
+	{ WIRE_SITE, false }, { WIRE_FRAME, false }, { WIRE_WINDOW, false },
+	{ WIRE_END, true }, { WIRE_ARM, true },
 };
 
 START_TEST(of_anothers_stream_nothing_is_answered)

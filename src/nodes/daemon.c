@@ -50,7 +50,7 @@ find_place(const struct node *node, char path[NODE_PATH])
 		return node_say(node->opts.system ? DAEMON_SYSTEM_FOLDER :
 		    "the folder for sockets", r);
 	if ((size_t)snprintf(path, NODE_PATH, "%s/" DAEMON_SOCKET, folder) >=
-	    NODE_PATH - strlen(NODE_HELLO))
+	    NODE_PATH - strlen(DAEMON_HELLO))
 		return node_say(folder, -ENAMETOOLONG);
 	return 0;
 }
@@ -102,13 +102,13 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 static int
 listen_own(struct node *node, const char *path)
 {
-	char hello[NODE_PATH + sizeof NODE_HELLO];
+	char hello[NODE_PATH + sizeof DAEMON_HELLO];
 	int fd, r;
 
 	r = lock_place(node, path);
 	if (r < 0)
 		return r;
-	snprintf(hello, sizeof hello, "%s" NODE_HELLO, path);
+	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
 	fd = bind_place(node, hello, SOCK_SEQPACKET, TARGETS_MODE);
 	r = fd < 0 ? fd : hello_listen_fd(&node->hello, node, fd, hello, false);
 	if (r < 0)

@@ -20,6 +20,7 @@ struct keeper;
 
 #define DAEMON_SYSTEM_FOLDER "/run/pagek"
 #define DAEMON_SOCKET "node"
+#define DAEMON_HELLO ".hello"		/* behind a node's path: its targets' socket */
 #define DAEMON_OWN_STREAM "ALLOCLOG"	/* of the node itself */
 
 struct daemon {

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "../base/base.h"
+#include "daemon.h"
 #include "link.h"
+#include "socket.h"
 
 #define READ_CHUNK 65536
 
@@ -35,7 +37,8 @@ struct nodes_link {
 	struct link_node node;
 	enum nodes_state fault;		/* NODES_LIVE: none */
 	char reason[320];
-	pid_t child;			/* 0: none */
+	pid_t child;			/* 0: none, or reaped */
+	pid_t born;			/* it, even then */
 };
 
 /* One frame on its way out; freed when libuv is done with it. */
@@ -302,7 +305,13 @@ link_text(char *out, size_t cap, struct wire_text t)
 void
 link_own_child(struct nodes_link *link, pid_t pid)
 {
-	link->child = pid;
+	link->child = link->born = pid;
+}
+
+pid_t
+link_child(const struct nodes_link *link)
+{
+	return link->born;
 }
 
 static void
@@ -382,6 +391,24 @@ nodes_connect(struct nodes_link **out, uv_loop_t *loop, const char *path)
 		return err;
 	}
 	return nodes_link_open(out, loop, fd);
+}
+
+int
+nodes_connect_daemon(struct nodes_link **out, uv_loop_t *loop, char *hello,
+    size_t cap)
+{
+	char path[SOCKET_PATH];
+	int err;
+
+	err = nodes_folder(path, sizeof path);
+	if (err < 0)
+		return err;
+	if (strlen(path) + sizeof "/" DAEMON_SOCKET > sizeof path)
+		return -ENAMETOOLONG;
+	strcat(path, "/" DAEMON_SOCKET);
+	if ((size_t)snprintf(hello, cap, "%s" DAEMON_HELLO, path) >= cap)
+		return -ENAMETOOLONG;
+	return nodes_connect(out, loop, path);
 }
 
 void

@@ -54,5 +54,6 @@ void link_text(char *out, size_t cap, struct wire_text);
 
 /* The process behind the link is our own child: reaped when it has ended. */
 void link_own_child(struct nodes_link *, pid_t);
+pid_t link_child(const struct nodes_link *);	/* 0: it is none */
 
 #endif

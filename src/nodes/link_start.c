@@ -69,6 +69,10 @@ make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
 	}
 	if (start->dormant)
 		argv[n++] = "--dormant";
+	if (start->hello != NULL) {
+		argv[n++] = "--hello";
+		argv[n++] = start->hello;
+	}
 	if (start->report != NULL) {
 		argv[n++] = "--report";
 		argv[n++] = start->report;

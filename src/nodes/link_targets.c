@@ -13,6 +13,7 @@
 #define ENTRIES_GUESS 32
 #define ENTRIES_MAX 65536
 #define WINDOW 16
+#define TREE_DEPTH 256
 
 struct enquiry {
 	struct nodes_link *link;
@@ -78,6 +79,7 @@ on_stats(void *arg, int err, const struct wire_msg *msg)
 		q->err = err;
 	} else if (msg->type == WIRE_STATS) {
 		t->pid = (pid_t)msg->stats.pid;
+		t->ppid = (pid_t)msg->stats.ppid;
 		t->state = msg->stats.state;
 		t->status = msg->stats.status;
 		t->ended = msg->stats.ended_ms != 0;
@@ -212,14 +214,39 @@ rank(const struct nodes_target *t)
 	return t->state < BASE_NELEM(by_state) ? by_state[t->state] : 0;
 }
 
+/*
+ * From parent to parent, up to the node that runs the command; the last image
+ * of a pid is the one that is meant.
+ */
+bool
+nodes_target_of_run(const struct nodes_target *t, size_t n, size_t i,
+    const struct nodes_link *run)
+{
+	pid_t top = link_child(run), pid = t[i].ppid;
+
+	for (unsigned depth = 0; pid > 1 && depth < TREE_DEPTH; depth++) {
+		if (pid == top)
+			return true;
+		for (i = n; i-- > 0 && t[i].pid != pid; )
+			continue;
+		if (i == SIZE_MAX)
+			return false;
+		pid = t[i].ppid;
+	}
+	return false;
+}
+
 const struct nodes_target *
-targets_best(const struct nodes_target *t, size_t n, pid_t pid)
+targets_best(const struct nodes_target *t, size_t n, pid_t pid,
+    const struct nodes_link *run)
 {
 	const struct nodes_target *best = NULL;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (!is_alloclog(&t[i]) || (pid != 0 && t[i].pid != pid))
+		if (!is_alloclog(&t[i]) || (pid != 0 && t[i].pid != pid) ||
+		    (pid == 0 && run != NULL &&
+		    !nodes_target_of_run(t, n, i, run)))
 			continue;
 		if (best == NULL || rank(&t[i]) > rank(best) ||
 		    (rank(&t[i]) == rank(best) && t[i].n[WIRE_N_LIVE_BYTES] >

@@ -15,10 +15,11 @@ int targets_ask(struct nodes_link *, const void *owner, nodes_targets_cb,
 
 /*
  * The one to begin with: what lives before what has ended before what has no
- * data, most live bytes first; of process `pid` unless 0.  Streams that are
+ * data, most live bytes first; of process `pid` unless 0, else, unless
+ * `run` is NULL, of the command that it runs.  Streams that are
  * no ALLOCLOG are left out.  NULL if there is none.
  */
 const struct nodes_target *targets_best(const struct nodes_target *, size_t n,
-    pid_t pid);
+    pid_t pid, const struct nodes_link *run);
 
 #endif

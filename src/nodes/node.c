@@ -165,7 +165,7 @@ sweep(const char *folder)
 		    sscanf(e->d_name, "demo.%d%n", &pid, &at) != 1)
 			continue;
 		rest = e->d_name + at;
-		if ((*rest == '\0' || strcmp(rest, NODE_HELLO) == 0) &&
+		if ((*rest == '\0' || strcmp(rest, DAEMON_HELLO) == 0) &&
 		    pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
 			unlinkat(dirfd(dir), e->d_name, 0);
 	}
@@ -178,7 +178,7 @@ static int
 begin(struct node *node)
 {
 	char folder[NODE_PATH], path[NODE_PATH + 32];
-	char hello[sizeof path + sizeof NODE_HELLO];
+	char hello[sizeof path + sizeof DAEMON_HELLO];
 	int r;
 
 	run_ignore_terminal(&node->run);
@@ -190,12 +190,19 @@ begin(struct node *node)
 	/* A generator is nobody's newest target: it goes by another name. */
 	snprintf(path, sizeof path, "%s/%s.%d", folder,
 	    node->opts.demo != NULL ? "demo" : "run", (int)getpid());
-	snprintf(hello, sizeof hello, "%s" NODE_HELLO, path);
+	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
 	if (node->opts.demo != NULL) {
 		r = demo_start(node);
 		if (r < 0)
 			return node_say(node->opts.demo, r);
 		run_release_stdio();
+	} else if (node->opts.hello != NULL) {
+		/* Another node has its targets; it only says how they end. */
+		r = run_start(node, node->opts.hello, folder);
+		if (r < 0)
+			return node_say(node->opts.argv[0], r);
+		r = run_watch(node);
+		return r < 0 ? node_say("signals", r) : 0;
 	} else {
 		r = hello_listen(&node->hello, node, hello);
 		if (r < 0)

@@ -35,7 +35,6 @@
 #define NODE_LISTS_KEPT 16		/* of ended targets */
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
 
-#define NODE_HELLO ".hello"		/* behind a node's path: its targets' socket */
 #define NODE_USAGE 2
 #define NODE_STACK 16			/* frames of a daemon's targets, unless told otherwise */
 
@@ -50,6 +49,7 @@ struct node_opts {
 	bool dormant;			/* targets log nothing until they are armed */
 	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	const char *report;
+	const char *hello;		/* of another node, whose targets the command's are */
 	const char *demo;
 	const char *demo_at;
 	const char *demo_stream;

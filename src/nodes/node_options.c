@@ -15,7 +15,7 @@ enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
 	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
 	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE, OPT_SYSTEM, OPT_ROLE,
-	OPT_CLIENTS, OPT_HELP, OPT_VERSION,
+	OPT_CLIENTS, OPT_HELLO, OPT_HELP, OPT_VERSION,
 };
 
 /* Of which kinds of node an option is. */
@@ -54,6 +54,7 @@ static const struct option_entry {
 	{ "check-list", NULL, OPT_CHECK_LIST, ANY,
 	    "keep the literal list beside, and compare" },
 	{ "fd", "N", OPT_FD, COMMAND | DEMO, NULL },
+	{ "hello", "PATH", OPT_HELLO, COMMAND, NULL },
 	{ "own-session", NULL, OPT_OWN_SESSION, COMMAND, NULL },
 	{ "demo", "NAME", OPT_DEMO, DEMO, NULL },
 	{ "at", "TIME", OPT_AT, DEMO, NULL },
@@ -138,6 +139,9 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 		o->clients = (unsigned)n;
 		if (n == 0)
 			r = -EINVAL;
+		break;
+	case OPT_HELLO:
+		o->hello = arg;
 		break;
 	case OPT_HELP:
 	case OPT_VERSION:

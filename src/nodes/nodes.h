@@ -64,6 +64,8 @@ struct nodes_start {
 	const char *demo;		/* generator instead: "note", "1", "flood" */
 	const char *demo_at;		/* --at of the generator: "39s"; NULL for none */
 	const char *demo_stream;	/* its stream's name in DSTRM; NULL: ALLOCLOG */
+	const char *hello;		/* targets go to the node with this socket for them, and this one only
+					   runs the command; NULL: they are its own */
 	const char *report;		/* --report FILE; NULL for none */
 	uint32_t max;			/* aRecMax of each list; 0: the default */
 	bool no_wait;			/* full rings drop at once */
@@ -92,6 +94,13 @@ int nodes_link_open(struct nodes_link **, uv_loop_t *, int fd);
 void nodes_link_close(struct nodes_link *);
 
 /*
+ * Connects to this user's node that stands alone; hello gets the path of its
+ * socket for targets.  -ENOENT and its like when there is none.
+ */
+int nodes_connect_daemon(struct nodes_link **, uv_loop_t *, char *hello,
+    size_t cap);
+
+/*
  * The folder of this user's nodes ($XDG_RUNTIME_DIR/pagek, else
  * /tmp/pagek-UID), made if need be with mode 0700; -EPERM when its owner or
  * mode is not ours.
@@ -115,7 +124,7 @@ int nodes_program(const char *name, char *path, size_t cap);
 struct nodes_target {
 	uint32_t index;			/* in DSTRM */
 	char name[128];			/* in DSTRM */
-	pid_t pid;
+	pid_t pid, ppid;		/* ppid: at its hello */
 	char comm[16];
 	uint32_t state;			/* enum wire_state */
 	bool ended;			/* its image has, whatever the state says besides */
@@ -130,6 +139,10 @@ struct nodes_target {
 typedef void (*nodes_targets_cb)(void *arg, int err,
     const struct nodes_target *, size_t n);
 int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
+
+/* Of n targets, is the i-th of the command that the node behind `run` runs? */
+bool nodes_target_of_run(const struct nodes_target *, size_t n, size_t i,
+    const struct nodes_link *run);
 
 /* --- sessions ----------------------------------------------------------- */
 
@@ -149,6 +162,8 @@ enum nodes_state {
 struct nodes_session;
 
 struct nodes_session_opts {
+	struct nodes_link *run;	/* the node that runs the command, where another one watches it; NULL: the
+				   same.  It outlives the session; a switch does not change it */
 	const char *stream;	/* name in DSTRM; NULL: by pid, else most live bytes */
 	pid_t pid;		/* 0: any */
 	bool since_click;	/* no snapshot: blocks from now on */
@@ -198,6 +213,7 @@ struct nodes_look {
 	uint64_t missed_cycles;
 	const uint64_t *keeper;		/* the keeper's own numbers since the start, by enum wire_stat; a second old at most */
 	bool linked;			/* false: the node is gone, nothing more will come */
+	bool run_linked;		/* whoever runs the command is there */
 	uint32_t targets_live;		/* processes of the tree that live */
 	bool tree_ended;		/* run: the last process of the tree has ended */
 	pid_t root_pid;			/* run: process of the command; 0 none */

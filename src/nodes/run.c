@@ -262,7 +262,7 @@ fork_command(struct node *node, struct child *c)
 	node->run.root = pid;
 	run_release_stdio();
 	/* From here on somebody has to answer hellos while exec goes on. */
-	if (hello_start(&node->hello) < 0)
+	if (node->opts.hello == NULL && hello_start(&node->hello) < 0)
 		snprintf(node->run.reason, sizeof node->run.reason,
 		    "no thread left to answer targets");
 	hear_of_exec(node, fds[0]);

@@ -44,6 +44,8 @@ void
 session_call_off(struct nodes_session *s)
 {
 	link_forget(s->link, s);
+	if (s->run != NULL)
+		link_forget(s->run, s);
 	s->asking = s->snapping = s->dense = false;
 	s->window.asking = s->window.due = false;
 	s->reading = 0;
@@ -247,6 +249,9 @@ link_is_up(struct nodes_session *s)
 			session_state(s, fault, reason);
 		s->news(s->arg);
 	}
+	/* The command goes on, and somebody wants to know how it ends. */
+	if (s->run != NULL)
+		standing_node(s, ++s->cycle % NODES_HZ == 0);
 	return false;
 }
 
@@ -444,6 +449,7 @@ nodes_session_open(struct nodes_session **out, struct nodes_link *link,
 	if (s == NULL)
 		return -ENOMEM;
 	s->link = link;
+	s->run = opts->run;
 	s->news = news;
 	s->arg = arg;
 	s->look.root_status = -1;
@@ -493,6 +499,12 @@ nodes_session_look(struct nodes_session *s)
 	const struct link_node *node = link_node(s->link);
 	struct nodes_look *look = &s->look;
 
+	/* How a command ended is known to whoever ran it. */
+	if (s->run != NULL && look->status < 0 && look->ended_wall_ms != 0 &&
+	    look->pid == look->root_pid)
+		look->status = look->root_status;
+	look->run_linked = s->run == NULL ? look->linked :
+	    link_fault(s->run, NULL) == NODES_LIVE;
 	look->node_name = node != NULL ? node->name : "";
 	look->node_number = node != NULL ? node->number : 0;
 	look->target_name = s->target;

@@ -126,6 +126,7 @@ struct nodes_session {
 
 	/* Numbers. */
 	uint64_t keeper[WIRE_STATS_COUNT];
+	struct nodes_link *run;		/* who runs the command, if not the link's node */
 	bool running;			/* the node was started for a command */
 	bool stat_stream, stat_node, typing;	/* on their way */
 	unsigned cycle;
@@ -241,6 +242,8 @@ void standing_ask(struct nodes_session *, bool all);
 /* What the stream's numbers say. */
 void standing_numbers(struct nodes_session *,
     const uint64_t n[WIRE_STATS_COUNT]);
+/* Asks how the command is doing, if that is due. */
+void standing_node(struct nodes_session *, bool due);
 /* Asks for the table of types. */
 void standing_types(struct nodes_session *);
 /* Records were lost before the keeper: the list is INCOMPLETE from now on. */

@@ -131,7 +131,8 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 			s->retry_in = SESSION_SECOND;
 		return;
 	}
-	best = targets_best(t, n, s->follow != 0 ? s->follow : s->opts.pid);
+	best = targets_best(t, n, s->follow != 0 ? s->follow : s->opts.pid,
+	    s->run);
 	if (s->step >= SESSION_LOAD)
 		choose_again(s, best);
 	else if (s->follow != 0)

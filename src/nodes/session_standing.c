@@ -51,6 +51,8 @@ on_stream(void *arg, int err, const struct wire_msg *msg)
 		return;
 	st = &msg->stats;
 	look->pid = (pid_t)st->pid;
+	if (s->run != NULL)
+		look->targets_live = st->targets_live;
 	look->status = st->status;
 	look->ended_wall_ms = st->ended_ms;
 	link_text(s->target, sizeof s->target, st->comm);
@@ -100,7 +102,8 @@ on_node(void *arg, int err, const struct wire_msg *msg)
 	look->root_status = st->status;
 	take_exec_error(look, st);
 	s->running = st->comm.len > 0;
-	look->targets_live = st->targets_live;
+	if (s->run == NULL)
+		look->targets_live = st->targets_live;
 	look->tree_ended = st->ended_ms != 0;
 	link_text(s->trouble, sizeof s->trouble, st->reason);
 	link_text(s->output, sizeof s->output, st->output);
@@ -110,14 +113,15 @@ on_node(void *arg, int err, const struct wire_msg *msg)
 }
 
 static bool
-ask(struct nodes_session *s, uint32_t index, link_reply_cb cb)
+ask(struct nodes_session *s, struct nodes_link *link, uint32_t index,
+    link_reply_cb cb)
 {
 	struct wire_msg msg = {
 		.type = WIRE_STAT,
 		.stat = { .index = index },
 	};
 
-	return link_ask(s->link, &msg, s, cb, s) == 0;
+	return link_ask(link, &msg, s, cb, s) == 0;
 }
 
 static void
@@ -150,20 +154,27 @@ standing_types(struct nodes_session *s)
 }
 
 void
+standing_node(struct nodes_session *s, bool due)
+{
+	/* An end is news that somebody waits for: ask more often then. */
+	if (!s->stat_node && !s->look.tree_ended &&
+	    (due || (s->look.state != NODES_LIVE &&
+	    s->look.state != NODES_DORMANT)))
+		s->stat_node = ask(s, s->run != NULL ? s->run : s->link,
+		    NODE_INDEX, on_node);
+}
+
+void
 standing_ask(struct nodes_session *s, bool all)
 {
 	bool due = all || s->cycle % EVERY == 0;
 	bool named = s->step >= SESSION_LOAD;
 
-	/* An end is news that somebody waits for: ask more often then. */
-	if (!s->stat_node && !s->look.tree_ended &&
-	    (due || (s->look.state != NODES_LIVE &&
-	    s->look.state != NODES_DORMANT)))
-		s->stat_node = ask(s, NODE_INDEX, on_node);
+	standing_node(s, due);
 	if (!named || (!due && s->look.state != NODES_ENDED))
 		return;
 	if (!s->stat_stream && (due || s->look.ended_wall_ms == 0))
-		s->stat_stream = ask(s, s->index, on_stream);
+		s->stat_stream = ask(s, s->link, s->index, on_stream);
 	if (due)
 		standing_types(s);
 }

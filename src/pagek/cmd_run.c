@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@ struct run {
 	const struct options *o;
 	uv_loop_t *loop;
 	struct nodes_link *link;
+	struct nodes_link *runner;	/* NULL: the link's node runs the command too */
 	struct nodes_session *session;
 	struct page page;
 };
@@ -43,7 +45,7 @@ has_ended(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	return look->tree_ended || !look->linked;
+	return look->tree_ended || !look->run_linked;
 }
 
 /* The watched stream, too, is read to its end, or there is none. */
@@ -121,6 +123,30 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 	}
 }
 
+/* Those of our command to the front; how many they are. */
+static size_t
+of_the_command(const struct run *r, struct nodes_target *list, size_t n)
+{
+	const struct nodes_look *look = nodes_session_look(r->session);
+	bool *ours = calloc(n + 1, sizeof *ours);
+	size_t kept = 0, i;
+
+	if (ours == NULL)
+		return 0;
+	for (i = 0; i < n; i++)
+		ours[i] = nodes_target_of_run(list, n, i, r->runner);
+	for (i = 0; i < n; i++) {
+		if (!ours[i])
+			continue;
+		/* Its node is not its parent, and does not know. */
+		if (list[i].pid == look->root_pid && list[i].status < 0)
+			list[i].status = look->root_status;
+		list[kept++] = list[i];
+	}
+	free(ours);
+	return kept;
+}
+
 /* One line for each process image, in the order of the node's table. */
 static void
 put_totals(const struct run *r, FILE *out)
@@ -130,6 +156,9 @@ put_totals(const struct run *r, FILE *out)
 
 	if (target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0)
 		return;
+	/* A node that stands alone has others' targets too. */
+	if (r->runner != NULL)
+		n = of_the_command(r, list, n);
 	for (i = 0; i < n && i < TOTALS_MAX; i++)
 		put_total(out, &list[i], r->page.opts.ascii);
 	if (n > i)
@@ -304,6 +333,39 @@ choose_form(const struct options *o)
 	return err == -ENOTTY ? 1 : err;
 }
 
+/* What is said of a node holds for all its targets: then it is our own. */
+static bool
+wants_own_node(const struct options *o)
+{
+	static const enum option_id own[] = { OPTION_OWN_NODE, OPTION_REPORT,
+		OPTION_NO_WAIT, OPTION_STACK, OPTION_FREE_STACK,
+		OPTION_SAMPLE, OPTION_DORMANT, OPTION_MAX };
+
+	for (size_t i = 0; i < BASE_NELEM(own); i++)
+		if (option_given(o, own[i]))
+			return true;
+	return o->list == LIST_CHECK;
+}
+
+/* This user's node, where it runs; else one of our own. */
+static int
+start_somewhere(struct run *r, struct nodes_start *start)
+{
+	char hello[PATH_MAX];
+	int err;
+
+	if (wants_own_node(r->o) || nodes_connect_daemon(&r->link, r->loop,
+	    hello, sizeof hello) < 0)
+		return nodes_start(&r->link, r->loop, start);
+	start->hello = hello;
+	err = nodes_start(&r->runner, r->loop, start);
+	if (err < 0) {
+		nodes_link_close(r->link);
+		r->link = NULL;
+	}
+	return err;
+}
+
 int
 cmd_run(const struct options *o, uv_loop_t *loop)
 {
@@ -339,12 +401,13 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	/* First: a signal may come as soon as there is a command to send it to. */
 	if (form == 1 && forward_open(loop) < 0)
 		complain("signals will not be passed on to the command");
-	err = nodes_start(&r.link, loop, &start);
+	err = start_somewhere(&r, &start);
 	if (err < 0) {
 		complain("cannot start pageknode: %s", strerror(-err));
 		forward_close();
 		return PAGEK_RUN_FAILED;
 	}
+	opts.run = r.runner;
 	err = nodes_session_open(&r.session, r.link, &opts, page_news,
 	    &r.page);
 	if (err < 0) {
@@ -354,6 +417,8 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 		status = form == 0 ? run_screen(&r) : run_text(&r);
 	}
 	forward_close();
-	pump_down(loop, r.session, r.link);
+	nodes_session_close(r.session);
+	nodes_link_close(r.runner);
+	pump_down(loop, NULL, r.link);
 	return status;
 }

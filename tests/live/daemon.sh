@@ -108,6 +108,65 @@ assert any(x["stream"] == "ALLOCLOG" for x in t), t
 }
 rule "its table of streams has ALLOCLOG, the node itself" itself
 
+# A command that says where its node is, holds for a while and ends with 7.
+cat >"$tmp/command.sh" <<'C'
+echo "$PAGEK_NODE"
+"$1" <"$2" >"$3"
+exit 7
+C
+mkfifo "$tmp/in2"
+
+runs() {
+	"$B/pagek" run -b -o "$tmp/text" "$@" -- sh "$tmp/command.sh" \
+	    "$tmp/holder" "$tmp/in2" "$tmp/out2" >"$tmp/where" 7>&- &
+	run=$!
+	others="$others $run"
+	exec 8>"$tmp/in2"
+	until_true 10 test -s "$tmp/out2"
+}
+run_ends() {
+	exec 8>&-
+	wait "$run"
+	[ $? = 7 ]
+}
+of_the_run() {
+	"$B/pagek" targets "unix:$node" | grep -c '^pid:.*holder  *LIVE'
+}
+uses_it() {
+	runs && [ "$(cat "$tmp/where")" = "$node.hello" ] &&
+	    until_true 10 grep -q '^NODE.*20 blocks' "$tmp/text" &&
+	    [ "$(of_the_run)" = 2 ] && run_ends &&
+	    grep -q 'pagek: holder.*: 20 allocs' "$tmp/text" &&
+	    [ "$(grep -c 'pagek: holder' "$tmp/text")" = 1 ] &&
+	    grep -q 'pagek: sh\[.*exit 7' "$tmp/text" && [ "$(of_the_run)" = 1 ]
+	status=$?
+	[ $status = 0 ] || cat "$tmp/where" "$tmp/text"
+	return $status
+}
+rule "pagek run uses it, and tells of its own command alone" uses_it
+
+own_node() {
+	rm -f "$tmp/out2" "$tmp/text"
+	runs --own-node && grep -q '/run[.][0-9]*[.]hello' "$tmp/where" &&
+	    [ "$(of_the_run)" = 1 ] && run_ends || return 1
+	rm -f "$tmp/out2" "$tmp/text"
+	runs --report "$tmp/report" &&
+	    grep -q '/run[.][0-9]*[.]hello' "$tmp/where" && run_ends &&
+	    grep -q '"comm": "holder"' "$tmp/report"
+}
+rule "unless a node of its own is asked for, or what only that can do" own_node
+
+run_goes_on() {
+	rm -f "$tmp/out2" "$tmp/text"
+	runs || return 1
+	kill -9 "$daemon"; wait "$daemon" 2>/dev/null
+	until_true 10 grep -q UNREACHABLE "$tmp/text" && kill -0 "$run" &&
+	    run_ends
+	status=$?
+	start && return $status
+}
+rule "a run whose node is killed goes on, and so does its status" run_goes_on
+
 dies() {
 	kill -9 "$daemon"; wait "$daemon" 2>/dev/null
 	[ -S "$node" ] && start && kill -0 "$holder" &&
