@@ -238,7 +238,7 @@ END_TEST
 START_TEST(holes_in_many_shards_are_passed_in_one_pass)
 {
 	struct rig *rig = rig_new(false);
-	struct hand a = hand_open(rig, 0), b = hand_open(rig, 1),
+	struct hand a = hand_open(rig, 8), b = hand_open(rig, 9),
 		    c = hand_open(rig, 2);
 
 	/* Each of a thousand shards misses a ticket, all on one frozen range. */

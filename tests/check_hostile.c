@@ -49,7 +49,7 @@ evil(uint64_t *seed, uint64_t is)
 static uint64_t *
 evil_word(struct rig *rig, uint64_t *seed)
 {
-	static const unsigned rings[] = { 0, 1, 2, 36, 99, RING_COMMON };
+	static const unsigned rings[] = { 0, 1, 8, 16, 44, RING_COMMON };
 	size_t at;
 
 	switch (random64(seed) % 9) {
@@ -232,14 +232,14 @@ static const uint64_t heads[] = {
 
 START_TEST(a_head_beyond_the_capacity_is_refused)
 {
-	static const unsigned rings[] = { 0, 36, RING_COMMON };
+	static const unsigned rings[] = { 8, 0, RING_COMMON };
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct rig *rig = hostile_rig();
 
 		atomic_store(&rig->area->next_ring, 40);
 		atomic_store(&rig->area->rings[rings[i]].head,
-		    rings[i] == 36 ? heads[_i] :
+		    rings[i] == 0 ? heads[_i] :
 				     heads[_i] < 131073 ? 131073 : heads[_i]);
 		ck_assert_int_eq(rig_pass(rig), -EPROTO);
 		rig_free(rig);

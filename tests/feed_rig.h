@@ -257,12 +257,15 @@ rig_log_slot(const struct rig *rig, size_t i)
 
 /* --- a producer at work ---------------------------------------------------- */
 
-/* Leaves only small rings to be had. */
+/* Leaves only small rings to be had: whose ring is full has no other. */
 static inline void
 take_large_rings(struct ring_area *area)
 {
-	for (unsigned i = 0; i < 36; i++)
-		atomic_store(&area->rings[i].owner, 1);
+	size_t offset;
+
+	for (unsigned i = 0; i < RING_COUNT; i++)
+		if (ring_place(i, &offset) > RING_SMALL)
+			atomic_store(&area->rings[i].owner, 1);
 }
 
 static inline void

@@ -1,10 +1,11 @@
 /*
- * The producer's slow paths: joining the areas, taking a ring and handing it
- * back, the full ring, the bell, the common ring, and what is not an event of
- * one address.  The fast path is in produce.h.
+ * The producer's slow paths: joining the areas, the common ring, and what is
+ * not an event of one address.  The fast path is in produce.h, a thread's own
+ * rings are in room.c.
  *
- * System calls go by syscall(2): they happen only where a thread sleeps, rings
- * or joins, and errno is put back.
+ * System calls go by syscall(2) where libc's would be a cancellation point;
+ * they happen only where a thread sleeps, rings, joins or changes rings, and
+ * errno is put back.
  *
  * Known limits
  *	A longjmp out of a handler that had interrupted an event leaves that
@@ -15,35 +16,13 @@
  *	it allocates: the rest of that one event goes into the parent's ring.
  */
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "produce.h"
+#include "room.h"
 #include "sites.h"
-
-/*
- * A keeper whose heartbeat moves but that takes nothing out of a full ring for
- * this long is as good as gone: no target waits for ever.
- */
-#define WAIT_MAX_MS 2000
-#define WAIT_SLICE_MS 20	/* the heartbeat is looked at this often */
 
 /* Slots of the common ring that can lie between two rings of the bell. */
 #define COMMON_QUARTER (RING_COMMON_SLOTS / 4)
-
-/* On a page that fork wipes. */
-struct shared {
-	_Atomic(struct ring_area *) area;
-	_Atomic(const struct keeper_area *) keeper;
-	uint64_t sample;		/* keeper->sample, read once; before area is set */
-	_Atomic uint32_t stalled;	/* the common ring's producers drop */
-	struct produce_gate gate;
-};
 
 struct ticket produce_tickets[REC_SHARDS];
 
@@ -60,42 +39,7 @@ static struct ring_area *mapped_area;
 static const struct keeper_area *mapped_keeper;
 static uint64_t stream_id;
 
-#ifndef SYS_clock_gettime64	/* where a time has 64 bits anyhow */
-#define SYS_clock_gettime64 SYS_clock_gettime
-#endif
-
-/* The monotonic clock; where a sandbox keeps it from us, `otherwise`. */
-static int64_t
-clock_ms(int64_t otherwise)
-{
-	struct timespec ts;
-
-	if (syscall(SYS_clock_gettime64, CLOCK_MONOTONIC, &ts) != 0)
-		return otherwise;
-	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
-
-static void
-ring_bell(struct ring_area *area)
-{
-	int saved = errno;
-
-	atomic_fetch_add_explicit(&area->bell, 1, memory_order_release);
-	syscall(RING_SYS_FUTEX, &area->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	errno = saved;
-}
-
-/*
- * The areas that this process has joined: both or none, also when a handler
- * forks, or another thread attaches, between the two reads.
- */
-struct joined {
-	struct shared *sh;
-	const struct keeper_area *keeper;
-	struct ring_area *area;
-};
-
-static bool
+bool
 joined_get(struct joined *j)
 {
 	j->sh = atomic_load_explicit(&shared_page, memory_order_acquire);
@@ -236,223 +180,6 @@ produce_wanted(void)
 	return joined_get(&j) && produce_area_armed(j.keeper);
 }
 
-/* --- a ring for a thread ------------------------------------------------- */
-
-static uint16_t
-thread_index(struct ring_area *area)
-{
-	uint32_t n = atomic_fetch_add_explicit(&area->threads, 1,
-	    memory_order_relaxed);
-
-	return (uint16_t)(n % UINT16_MAX + 1);
-}
-
-/* Moves the count of rings ever taken past ring i. */
-static void
-ring_taken(struct ring_area *area, unsigned i)
-{
-	uint32_t next = atomic_load_explicit(&area->next_ring,
-	    memory_order_relaxed);
-
-	while (next <= i &&
-	    !atomic_compare_exchange_weak_explicit(&area->next_ring, &next,
-		i + 1, memory_order_release, memory_order_relaxed))
-		;
-}
-
-static int
-ring_claim(struct ring_area *area, uint32_t tid)
-{
-	for (unsigned i = 0; i < RING_COUNT; i++) {
-		uint32_t nobody = 0;
-
-		if (atomic_load_explicit(&area->rings[i].owner,
-			memory_order_relaxed) == 0 &&
-		    atomic_compare_exchange_strong_explicit(
-			&area->rings[i].owner, &nobody, tid,
-			memory_order_acquire, memory_order_relaxed)) {
-			ring_taken(area, i);
-			return (int)i;
-		}
-	}
-	return -1;
-}
-
-void
-produce_open(struct producer *p, uint32_t tid)
-{
-	struct ring_head *ring;
-	struct joined j;
-	uint32_t capacity;
-	size_t offset;
-	int i;
-
-	if (p->thread != 0 || !joined_get(&j))
-		return;
-	p->thread = thread_index(j.area);
-	if ((i = ring_claim(j.area, tid)) >= 0) {
-		ring = &j.area->rings[i];
-		capacity = ring_place((unsigned)i, &offset);
-		atomic_store_explicit(&ring->thread, p->thread,
-		    memory_order_relaxed);
-		p->recs = (struct rec *)((char *)j.area + offset);
-		p->tailp = &j.keeper->tails[i];
-		p->keeper = j.keeper;
-		p->mask = capacity - 1;
-		p->limit = 0;
-		p->bell_at = atomic_load_explicit(&ring->head,
-		    memory_order_relaxed) + capacity / 4;
-		p->stalled = 0;
-		/* The pointer last: it is what makes the rest valid. */
-		atomic_signal_fence(memory_order_seq_cst);
-		p->ring = ring;
-	}
-	produce_control(p, REC_CTL_THREAD, tid, 0);
-}
-
-void
-produce_close(struct producer *p)
-{
-	struct ring_head *ring = p->ring;
-
-	p->ring = NULL;
-	atomic_signal_fence(memory_order_seq_cst);
-	memset(p, 0, sizeof(*p));
-	if (ring == NULL)
-		return;
-	/* Set if this thread was thrown out of an event: its ticket is lost. */
-	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->owner, 0, memory_order_release);
-}
-
-/* --- a full ring --------------------------------------------------------- */
-
-static bool
-keeper_ready(const struct keeper_area *keeper)
-{
-	return atomic_load_explicit(&keeper->state, memory_order_relaxed) ==
-	    RING_KEEPER_READY;
-}
-
-/*
- * Sleeps until the tail has reached `wanted`.  False when the keeper's state
- * forbids to wait or its heartbeat has stood for RING_STALL_MS.  The count of
- * waiting producers goes up before the tail is read, and the keeper reads it
- * after it has moved the tail: one of the two sees the other.
- */
-static bool
-wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
-    const struct ring_tail *tailp, uint64_t wanted)
-{
-	int64_t now = clock_ms(0), beat_at = now, tail_at = now;
-	uint64_t beat = 0, last = 0;
-	bool room = false;
-	const struct timespec slice = {
-		.tv_nsec = WAIT_SLICE_MS * 1000000L,
-	};
-
-	atomic_fetch_add_explicit(&ring->waiting, 1, memory_order_seq_cst);
-	for (;;) {
-		uint32_t space = atomic_load_explicit(&tailp->space,
-		    memory_order_acquire);
-		uint64_t tail = atomic_load_explicit(&tailp->tail,
-		    memory_order_seq_cst);
-		uint64_t ms = atomic_load_explicit(&keeper->ms,
-		    memory_order_relaxed);
-
-		room = (int64_t)(tail - wanted) >= 0;
-		if (room || !keeper_ready(keeper))
-			break;
-		if (ms != beat) {
-			beat = ms;
-			beat_at = now;
-		}
-		if (tail != last) {
-			last = tail;
-			tail_at = now;
-		}
-		if (now - beat_at >= RING_STALL_MS ||
-		    now - tail_at >= WAIT_MAX_MS)
-			break;
-		syscall(RING_SYS_FUTEX, &tailp->space, FUTEX_WAIT, space, &slice,
-		    NULL, 0);
-		now = clock_ms(now + WAIT_SLICE_MS);
-	}
-	atomic_fetch_sub_explicit(&ring->waiting, 1, memory_order_relaxed);
-	return room;
-}
-
-static bool
-drop(struct ring_head *ring)
-{
-	atomic_fetch_add_explicit(&ring->dropped, 1, memory_order_relaxed);
-	return false;
-}
-
-/*
- * Rings the keeper and waits for room in a full ring.  *stalled is set when
- * that was in vain: then nobody waits until half of the ring is drained.
- */
-static bool
-wait_for_room(const struct joined *j, struct ring_head *ring,
-    const struct ring_tail *tailp, uint64_t wanted, bool *stalled)
-{
-	int saved = errno;
-	bool room;
-
-	*stalled = false;
-	if (!keeper_ready(j->keeper))
-		return false;
-	ring_bell(j->area);
-	room = wait_for_tail(j->keeper, ring, tailp, wanted);
-	*stalled = !room && keeper_ready(j->keeper);
-	errno = saved;
-	return room;
-}
-
-/*
- * Makes sure of room for `need` records behind `head` in p's ring, and sets
- * the limit up to which nobody needs to look again.  False: dropped, counted.
- */
-static bool
-ring_room(const struct joined *j, struct producer *p, struct ring_head *ring,
-    uint64_t head, uint32_t need)
-{
-	const struct ring_tail *tailp = p->tailp;
-	uint64_t capacity = (uint64_t)p->mask + 1, quarter = capacity / 4, tail;
-	bool stalled;
-
-	atomic_signal_fence(memory_order_seq_cst);
-	/* A fork has come between: this event is not the child's to log. */
-	if (p->ring != ring)
-		return false;
-	tail = atomic_load_explicit(&tailp->tail, memory_order_acquire);
-	if (p->stalled) {
-		if (head - tail > capacity / 2)
-			return drop(ring);
-		p->stalled = 0;
-	}
-	if (head + need - tail > capacity) {
-		if (!wait_for_room(j, ring, tailp, head + need - capacity,
-			&stalled)) {
-			if (stalled) {
-				p->stalled = 1;
-				p->limit = 0;
-			}
-			return drop(ring);
-		}
-		tail = atomic_load_explicit(&tailp->tail, memory_order_acquire);
-	}
-	if (head - tail < quarter) {
-		p->bell_at = tail + quarter;
-	} else if (head >= p->bell_at) {
-		ring_bell(j->area);
-		p->bell_at = head + quarter;
-	}
-	p->limit = tail + capacity < p->bell_at ? tail + capacity : p->bell_at;
-	return true;
-}
-
 /* --- the common ring ----------------------------------------------------- */
 
 static struct ring_slot *
@@ -491,14 +218,14 @@ common_claim(const struct joined *j, uint64_t need, uint64_t *claim)
 		fill = (int64_t)(n - atomic_load_explicit(&tailp->tail,
 		    memory_order_acquire));
 		if (common_stalled(j->sh, fill))
-			return drop(ring);
+			return room_drop(ring);
 		if (fill + (int64_t)need > RING_COMMON_SLOTS) {
-			if (!wait_for_room(j, ring, tailp,
+			if (!room_wait(j, ring, tailp,
 				n + need - RING_COMMON_SLOTS, &stalled)) {
 				if (stalled)
 					atomic_store_explicit(&j->sh->stalled,
 					    1, memory_order_relaxed);
-				return drop(ring);
+				return room_drop(ring);
 			}
 			n = atomic_load_explicit(&ring->head,
 			    memory_order_relaxed);
@@ -510,7 +237,7 @@ common_claim(const struct joined *j, uint64_t need, uint64_t *claim)
 	}
 	if (fill >= COMMON_QUARTER &&
 	    n / COMMON_QUARTER != (n + need) / COMMON_QUARTER)
-		ring_bell(j->area);
+		room_bell(j->area);
 	*claim = n;
 	return true;
 }
@@ -530,43 +257,36 @@ thread_of(const struct producer *p)
 
 /* --- events by the long way, and what is none of one address ------------- */
 
-/*
- * Slots in a row, claimed in p's ring or in the common one, for one record and
- * what follows it.
- */
-struct claim {
-	struct joined j;
-	struct ring_head *ring;		/* NULL: in the common ring */
-	struct rec *recs;
-	uint64_t at;
-	uint32_t mask, need;
-	uint16_t thread;
-};
-
 /* Room for `need` slots, in flight with `word`.  False: nothing is logged. */
 static bool
 claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 {
-	struct produce_view v;
+	enum room room;
 
 	if (!joined_get(&c->j))
 		return false;
 	c->need = need;
-	c->ring = produce_enter(p, &v, word);
-	if (c->ring == NULL) {
-		c->thread = thread_of(p);
-		return common_claim(&c->j, need, &c->at);
-	}
-	c->thread = v.thread;
-	c->recs = v.recs;
-	c->mask = v.mask;
-	c->at = atomic_load_explicit(&c->ring->head, memory_order_relaxed);
-	if ((need > 1 || c->at >= v.limit) &&
-	    !ring_room(&c->j, p, c->ring, c->at, need)) {
+	do {
+		struct produce_view v;
+
+		c->ring = produce_enter(p, &v, word);
+		if (c->ring == NULL) {
+			c->thread = thread_of(p);
+			return common_claim(&c->j, need, &c->at);
+		}
+		c->thread = v.thread;
+		c->recs = v.recs;
+		c->mask = v.mask;
+		c->at = atomic_load_explicit(&c->ring->head,
+		    memory_order_relaxed);
+		if (need == 1 && c->at < v.limit)
+			return true;
+		room = room_find(c, p);
+		if (room == ROOM_HERE)
+			return true;
 		produce_leave(c->ring, c->at);
-		return false;
-	}
-	return true;
+	} while (room == ROOM_ELSEWHERE);
+	return false;
 }
 
 static struct rec *

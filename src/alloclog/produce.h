@@ -35,15 +35,14 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * One thread's side of its ring.  All zeros: has no ring (yet, or any more).
+ * One thread's side of its rings.  All zeros: has none (yet, or any more).
  * An event only reads it: whatever a handler that interrupts an event does to
- * it (a fork wipes it, a child's first event fills it anew), the event ends in
- * the ring that it began with.
+ * it (a fork wipes it, a child's first event fills it anew, an event of its own
+ * changes to the other ring), the event ends in the ring that it began with.
  */
 struct producer {
 	_Alignas(64) struct rec *recs;	/* records of the ring */
 	struct ring_head *ring;		/* NULL: no ring */
-	const struct ring_tail *tailp;
 	const struct keeper_area *keeper;
 	uint64_t limit;			/* head at which to look at the tail again */
 	uint64_t bell_at;		/* head at which the keeper is next rung */
@@ -52,6 +51,11 @@ struct producer {
 	uint8_t level;			/* what alloclog_level() last said, 0 not known */
 	uint8_t stalled;		/* dropping until half of the ring is drained */
 	struct stack_cache *stack;	/* the hooks' own; NULL: return addresses are enough */
+	/* What only the long way looks at. */
+	struct ring_head *small;	/* the ring that the thread began with */
+	struct ring_head *large;	/* the one that it took when that was full, or NULL */
+	uint32_t busy_ms;		/* when the small one would last have been too small */
+	bool large_used;		/* it holds pages, perhaps */
 };
 
 struct ticket {
@@ -154,7 +158,7 @@ produce_armed(const struct producer *p)
 	    __builtin_expect(produce_area_armed(keeper), 1);
 }
 
-/* Gives p's ring back; what it published stays to be drained.  p is zeroed. */
+/* Gives p's rings back; what it published stays to be drained.  p is zeroed. */
 void produce_close(struct producer *p);
 
 /* --- within this header -------------------------------------------------- */
@@ -183,7 +187,7 @@ produce_ms(const struct keeper_area *keeper)
 	    memory_order_acquire);
 }
 
-/* What an event needs of its producer, read before the ring's pointer. */
+/* What an event needs of its producer. */
 struct produce_view {
 	struct rec *recs;
 	const struct keeper_area *keeper;
@@ -194,9 +198,13 @@ struct produce_view {
 
 /*
  * p's ring, marked in flight with `word`; NULL when p has none or is
- * interrupted between two of its own steps.  The ring's pointer is read last:
- * had a fork in a handler wiped p before, it is NULL and nothing of *v is used.
- * A limit that a handler has outdated since is only too low.
+ * interrupted between two of its own steps.
+ *
+ * A handler that interrupts an event in flight keeps off its ring and does not
+ * change to it, so from the mark on p is as it is, if only it is that ring's:
+ * a handler before the mark may have changed rings, and one at any time may
+ * have forked, so that p reads as zeros or has been filled anew by the child.
+ * In all of these cases the pointer is another one at the end.
  */
 static inline struct ring_head *
 produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
@@ -205,12 +213,6 @@ produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
 
 	if (__builtin_expect(p == NULL, 0))
 		return NULL;
-	v->recs = p->recs;
-	v->keeper = p->keeper;
-	v->limit = p->limit;
-	v->mask = p->mask;
-	v->thread = p->thread;
-	atomic_signal_fence(memory_order_seq_cst);
 	ring = p->ring;
 	if (__builtin_expect(ring == NULL, 0) ||
 	    __builtin_expect(atomic_load_explicit(&ring->inflight,
@@ -219,7 +221,16 @@ produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
 	atomic_store_explicit(&ring->inflight, word, memory_order_relaxed);
 	/* A handler from here on sees the word and keeps off this ring. */
 	atomic_signal_fence(memory_order_seq_cst);
-	return ring;
+	v->recs = p->recs;
+	v->keeper = p->keeper;
+	v->limit = p->limit;
+	v->mask = p->mask;
+	v->thread = p->thread;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(p->ring == ring, 1))
+		return ring;
+	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
+	return NULL;
 }
 
 static inline void

@@ -306,15 +306,50 @@ run_chunk(struct order *o, unsigned i)
 	return 1;
 }
 
+/* Ring i has come further: those that follow it may go on, if it is far enough. */
+static void
+lead(struct order *o, unsigned i)
+{
+	struct reader *r = o->reader;
+
+	for (unsigned k = 0; k < r->nrings; k++)
+		if (o->source[k].follows && r->rings[k].leader == i &&
+		    reader_may_take(r, k) > 0) {
+			o->source[k].follows = false;
+			o->source[i].followers--;
+			order_ready(o, k);
+		}
+}
+
+/* Ring i waits for its leader: 0.  No thread follows itself. */
+static int
+follow(struct order *o, unsigned i)
+{
+	const struct reader_ring *rings = o->reader->rings;
+	unsigned k = rings[i].leader;
+
+	for (; o->source[k].follows; k = rings[k].leader)
+		if (rings[k].leader == i)
+			return -EPROTO;
+	o->source[i].follows = true;
+	o->source[rings[i].leader].followers++;
+	return 0;
+}
+
 static int
 run_ring(struct order *o, unsigned i)
 {
 	struct source *src = &o->source[i];
+	uint64_t may;
 	int n;
 
 	src->waits = false;
 	for (;;) {
-		if ((n = run_chunk(o, i)) != 1) {
+		n = run_chunk(o, i);
+		reader_done(o->reader, i, src->n - src->at);
+		if (__builtin_expect(src->followers != 0, 0))
+			lead(o, i);
+		if (n != 1) {
 			src->waits = n == 0;
 			return n;
 		}
@@ -323,7 +358,10 @@ run_ring(struct order *o, unsigned i)
 			order_ready(o, i);
 			return 0;
 		}
-		n = reader_take(o->reader, i, src->chunk, READER_CHUNK,
+		if ((may = reader_may_take(o->reader, i)) == 0)
+			return follow(o, i);
+		n = reader_take(o->reader, i, src->chunk,
+		    may < READER_CHUNK ? (int)may : READER_CHUNK,
 		    o->payload[i]);
 		if (n <= 0)
 			return n;
@@ -529,7 +567,8 @@ start_round(struct order *o)
 	o->sample_full = r->sample_full;
 	o->counts->far_addresses = r->far_addresses;
 	for (unsigned i = r->nrings; i-- > 0;)
-		if (!o->source[i].waits && r->rings[i].pos < r->rings[i].seen)
+		if (!o->source[i].waits && !o->source[i].follows &&
+		    r->rings[i].pos < r->rings[i].seen)
 			order_ready(o, i);
 	if ((err = common_read(o)) != 0 || o->common_undelivered == 0)
 		return err;

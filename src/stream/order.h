@@ -10,6 +10,11 @@
  *			then waits for that ticket and others go on.  The rings
  *			are the hold-back; nothing is put aside, and the records
  *			of a ring never overtake each other.
+ *	follow		to wait, with a whole ring, until its leader has delivered
+ *			what its thread had written there before: see reader.h.
+ *			A thread's records are in its own order, so it can wait
+ *			for the older ring as it can for an older ticket: what
+ *			lies there was drawn earlier than all that waits.
  *	round		a look at all rings and a merge of what was seen.
  *	pass		at most two rounds; less, when it has taken as much as it
  *			may: the next pass then goes on within the round.
@@ -37,7 +42,7 @@
 #define ORDER_BATCH 4096
 #define ORDER_RANGES_MAX 1024	/* ranges that are under way at once */
 #define ORDER_OWED_MAX 256	/* of one shard: as many threads frozen in flight */
-#define ORDER_COMMON 128	/* source id of slot 0 of the common ring */
+#define ORDER_COMMON 256	/* source id of slot 0 of the common ring */
 #define ORDER_SOURCES (ORDER_COMMON + RING_COMMON_SLOTS)
 
 /* Why a shard is off the fast path. */
@@ -53,7 +58,9 @@ struct shard_wait {
 struct source {
 	struct rec chunk[READER_CHUNK];
 	uint16_t at, n;
-	bool waits;
+	uint16_t followers;	/* rings that wait for this one */
+	bool waits;		/* for the turn of a ticket */
+	bool follows;		/* for another ring */
 };
 
 enum slot_state {

@@ -268,6 +268,46 @@ look_head(struct reader *r, unsigned i)
 	return 0;
 }
 
+/* Of a ring that follows: whether its leader has come to the end. */
+static bool
+leader_done(const struct reader *r, const struct reader_ring *ring)
+{
+	return r->rings[ring->leader].done >= ring->end;
+}
+
+/*
+ * Both words may be newer than the head that was seen, and `from` newer than
+ * `after`: neither does harm.  They are written anew only when the leader is
+ * done, so until then they are as they were; and what a ring was said to come
+ * after at the look before has been published at this one.
+ */
+static int
+look_after(struct reader *r, unsigned i)
+{
+	const struct ring_head *shared = &r->area->rings[i];
+	struct reader_ring *ring = &r->rings[i];
+	uint64_t after = atomic_load_explicit(&shared->after,
+	    memory_order_acquire);
+	uint64_t from = atomic_load_explicit(&shared->from,
+	    memory_order_relaxed);
+	unsigned leader = ring_after_ring(after);
+
+	if (ring->follows && !leader_done(r, ring))
+		return after != ring->after ||
+			    r->rings[ring->leader].seen < ring->end ?
+		    -EPROTO : 0;
+	if (after == ring->after)
+		return 0;
+	if (leader >= RING_COUNT || leader == i)
+		return -EPROTO;
+	ring->after = after;
+	ring->from = from;
+	ring->end = ring_after_end(after);
+	ring->leader = (uint16_t)leader;
+	ring->follows = !leader_done(r, ring);
+	return 0;
+}
+
 static unsigned
 clip(uint32_t n, unsigned max)
 {
@@ -320,6 +360,9 @@ reader_look(struct reader *r)
 	if ((err = look_head(r, RING_COMMON)) != 0 ||
 	    (err = look_sample_full(r)) != 0)
 		return err;
+	for (unsigned i = 0; i < nrings; i++)
+		if ((err = look_after(r, i)) != 0)
+			return err;
 	r->threads = clip(atomic_load_explicit(&area->threads,
 	    memory_order_relaxed), UINT16_MAX);
 	r->far_addresses = atomic_load_explicit(&area->far_addresses,
@@ -435,6 +478,20 @@ show_tail(struct reader *r, unsigned i, uint64_t tail)
 		wake(r, i);
 }
 
+uint64_t
+reader_may_take(struct reader *r, unsigned i)
+{
+	struct reader_ring *ring = &r->rings[i];
+
+	if (__builtin_expect(!ring->follows, 1))
+		return UINT64_MAX;
+	if (leader_done(r, ring)) {
+		ring->follows = false;
+		return UINT64_MAX;
+	}
+	return ring->pos < ring->from ? ring->from - ring->pos : 0;
+}
+
 int
 reader_take(struct reader *r, unsigned i, struct rec *out, int max,
     struct rec *payload)
@@ -451,6 +508,8 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	uint64_t ahead = pos + (left < FETCH_AHEAD + (uint64_t)n ? 0 :
 	    FETCH_AHEAD);
 
+	if (pos - ring->released > mask / 4)
+		show_tail(r, i, pos);
 	for (k = 0; k < n; k++) {
 		struct rec *rec = &out[k];
 		unsigned class;
@@ -481,8 +540,6 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 		for (n = 0; n < k; n++)
 			reader_void(r, &out[n]);
 	ring->pos = pos + (unsigned)k;
-	if (ring->pos - ring->released > mask / 4)
-		show_tail(r, i, ring->pos);
 	return k;
 }
 
@@ -556,8 +613,8 @@ void
 reader_release(struct reader *r)
 {
 	for (unsigned i = 0; i < r->nrings; i++)
-		if (r->rings[i].pos != r->rings[i].released)
-			show_tail(r, i, r->rings[i].pos);
+		if (r->rings[i].done != r->rings[i].released)
+			show_tail(r, i, r->rings[i].done);
 	if (r->rings[RING_COMMON].pos != r->rings[RING_COMMON].released)
 		show_tail(r, RING_COMMON, r->rings[RING_COMMON].pos);
 }

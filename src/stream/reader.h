@@ -14,6 +14,11 @@
  *	take		to copy records out and give their room back.
  *	peek		to copy them without.
  *	class		what the keeper does with a record; from op and level.
+ *	done		records of a ring that have been delivered.  Its tail shows
+ *			these, not what has been taken: who finds a ring drained
+ *			knows that its records stand in the stream.
+ *	follows		said of a ring: what it has from a certain record on comes
+ *			after what another ring, its leader, has up to some end.
  *	void		said of a record that was made while the target was
  *			dormant: it has its place in the order and no meaning.
  *			Its copy has a level that no producer writes.
@@ -52,9 +57,15 @@ enum rec_class {
 struct reader_ring {
 	const struct rec *recs;
 	uint64_t pos;		/* records taken */
+	uint64_t done;		/* records delivered */
 	uint64_t seen;		/* head at the last look */
 	uint64_t before;	/* head at the look before that: up to here, old */
-	uint64_t released;	/* pos when sleeping producers were last looked for */
+	uint64_t released;	/* done when sleeping producers were last looked for */
+	uint64_t after;		/* what ring_head.after last said: */
+	uint64_t from;		/* its first record that comes after ... */
+	uint64_t end;		/* ... what the leader has up to here */
+	uint16_t leader;
+	bool follows;		/* and the leader is not there yet */
 	uint64_t dropped;
 	uint32_t mask;		/* capacity - 1 */
 	uint32_t not_before;	/* ms of the last visit that found it empty */
@@ -126,13 +137,22 @@ void reader_void(const struct reader *, struct rec *);
 /* What the target is asked for: frames of a stack, and RING_STACK_FREES. */
 void reader_want_stacks(struct reader *, uint32_t stack);
 
-/* In-flight words, then heads, then the counts of what was dropped. */
+/*
+ * In-flight words, then heads and the counts of what was dropped, then what
+ * follows what.
+ */
 int reader_look(struct reader *);
 
 /*
+ * How many records of ring i may be taken: up to where it begins to follow, if
+ * it does.  0: not one before its leader has come to the end.
+ */
+uint64_t reader_may_take(struct reader *, unsigned i);
+
+/*
  * Copies up to max records of ring i that have been seen, all of them checked
- * and their milliseconds brought between the last visit and now, and gives
- * their room back.  A range comes alone: the only record, and payload gets the
+ * and their milliseconds brought between the last visit and now.  What was
+ * taken before has been delivered.  A range comes alone: the only record, and payload gets the
  * slots behind it (RING_RANGE_SLOTS of room).  Returns their number.
  */
 int reader_take(struct reader *, unsigned i, struct rec *out, int max,
@@ -155,6 +175,13 @@ int reader_claim_more(struct reader *, uint64_t n, struct rec *);
 
 /* The common ring's claims before n have been dealt with. */
 void reader_claims_done(struct reader *, uint64_t n);
+
+/* All that has been taken of ring i has been delivered but `left`. */
+static inline void
+reader_done(struct reader *r, unsigned i, unsigned left)
+{
+	r->rings[i].done = r->rings[i].pos - left;
+}
 
 /* Shows the producers the room that has been made, and wakes who waits for it. */
 void reader_release(struct reader *);

@@ -9,7 +9,7 @@
  *	keeper area	a second memfd, written by the keeper alone and sealed
  *			with F_SEAL_FUTURE_WRITE: read-only to the target.
  *	ring		a single-producer, single-consumer queue of struct rec.
- *			head counts records published, tail records consumed,
+ *			head counts records published, tail records delivered,
  *			both since the area was made; an index is the count
  *			modulo the capacity, a power of two.
  *	common ring	the one ring with many producers, of struct ring_slot:
@@ -73,22 +73,35 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 4
+#define RING_VERSION 5
 
 /* Of the ring area's memfd: by it a mapping is known in /proc/PID/maps. */
 #define RING_AREA_NAME "pagek-ring"
 
 /*
- * The rings of one target, 64 MiB of records in all: threads that come first
- * take the large ones, for they allocate most; a ring is handed back when its
- * thread ends.  Pages are taken only as they are used.
+ * The rings of one target, 64 MiB of records in all.  A thread begins with a
+ * small one, which is all that most threads ever need, and takes a larger one
+ * beside it when that is full; both are its own until it ends.  It writes into
+ * one of them at a time, and ring_head.after ties the two together: tickets
+ * order the records of an address, but a failed realloc is undone by what its
+ * thread did last, and a control record has no ticket at all.
+ *
+ * Pages are taken only as they are used, and given back by a thread that has
+ * become calm.  Small ones first, for a keeper looks at each ring up to the
+ * last that has ever been taken.  There are four times as many small ones as
+ * others, for a thread that has two must not leave another without any.
  */
-#define RING_CLASS_LIST(X) \
-	X(8, 131072)	/* 8 rings of 4 MiB */ \
-	X(28, 32768)	/* 28 of 1 MiB */ \
-	X(64, 2048)	/* 64 of 64 KiB */
+#define RING_SMALL 2048		/* records: 64 KiB */
+#define RING_MIDDLE 32768	/* 1 MiB */
+#define RING_LARGE 131072	/* 4 MiB */
 
-#define RING_COUNT 100		/* sum of the first column */
+#define RING_CLASS_LIST(X) \
+	X(8, RING_SMALL) \
+	X(8, RING_LARGE) \
+	X(24, RING_MIDDLE) \
+	X(120, RING_SMALL)
+
+#define RING_COUNT 160		/* sum of the first column */
 #define RING_COMMON RING_COUNT	/* index of the common ring in rings[] and tails[] */
 #define RING_COMMON_SLOTS 8192
 
@@ -162,7 +175,39 @@ struct ring_module {
 
 #define RING_INFLIGHT_ALL (REC_SHARDS + 1)
 
-/* Written by the producer of one ring.  A cache line of its own. */
+/*
+ * What a ring's records come after: those of another ring of the same thread,
+ * up to the count at which the thread left it.
+ */
+#define RING_AFTER_SHIFT 48
+
+static inline uint64_t
+ring_after(unsigned ring, uint64_t end)
+{
+	return (uint64_t)(ring + 1) << RING_AFTER_SHIFT |
+	    (end & ((UINT64_C(1) << RING_AFTER_SHIFT) - 1));
+}
+
+static inline unsigned
+ring_after_ring(uint64_t after)
+{
+	return (unsigned)(after >> RING_AFTER_SHIFT) - 1;
+}
+
+static inline uint64_t
+ring_after_end(uint64_t after)
+{
+	return after & ((UINT64_C(1) << RING_AFTER_SHIFT) - 1);
+}
+
+/*
+ * Written by the producer of one ring.  A cache line of its own.
+ *
+ * `from` and then `after` are written before the first record that they are
+ * about is published, and only when what they said before is done with: all
+ * that its owner had before in the ring that it leaves has been delivered, and
+ * nobody takes over a second ring in which anything is left.
+ */
 struct ring_head {
 	_Alignas(64) _Atomic uint64_t head;	/* records published; common ring: slots claimed */
 	_Atomic uint32_t inflight;		/* shard + 1, RING_INFLIGHT_ALL, or 0 */
@@ -170,6 +215,8 @@ struct ring_head {
 	_Atomic uint64_t dropped;		/* records this ring had no room for, ever */
 	_Atomic uint32_t waiting;		/* producers that sleep on ring_tail.space */
 	_Atomic uint32_t thread;		/* thread index of the owner */
+	_Atomic uint64_t after;			/* ring_after(), or 0: no other ring's */
+	_Atomic uint64_t from;			/* the first count that comes after those */
 };
 
 /* Written by the target. */
@@ -204,7 +251,7 @@ struct ring_slot {
 
 /* Written by the keeper, one line for each ring. */
 struct ring_tail {
-	_Alignas(64) _Atomic uint64_t tail;	/* records consumed */
+	_Alignas(64) _Atomic uint64_t tail;	/* records delivered */
 	_Atomic uint32_t space;			/* futex; counted up when a waiting producer has room */
 };
 

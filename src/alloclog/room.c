@@ -1,0 +1,476 @@
+/*
+ * The rings of a thread: taking and handing back, changing from one to the
+ * other, the full ring and the bell.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "room.h"
+
+/*
+ * A keeper whose heartbeat moves but that takes nothing out of a full ring for
+ * this long is as good as gone: no target waits for ever.
+ */
+#define WAIT_MAX_MS 2000
+#define WAIT_SLICE_MS 20	/* the heartbeat is looked at this often */
+
+/*
+ * To change to the large ring and back costs its pages: tenths of a
+ * millisecond, which nobody is to pay more often than this.
+ */
+#define CALM_MS 1000
+#define CALM_LOOK 4096		/* records between two looks for it */
+
+/* --- a ring for a thread ------------------------------------------------- */
+
+static uint16_t
+thread_index(struct ring_area *area)
+{
+	uint32_t n = atomic_fetch_add_explicit(&area->threads, 1,
+	    memory_order_relaxed);
+
+	return (uint16_t)(n % UINT16_MAX + 1);
+}
+
+/* Moves the count of rings ever taken past ring i. */
+static void
+ring_taken(struct ring_area *area, unsigned i)
+{
+	uint32_t next = atomic_load_explicit(&area->next_ring,
+	    memory_order_relaxed);
+
+	while (next <= i &&
+	    !atomic_compare_exchange_weak_explicit(&area->next_ring, &next,
+		i + 1, memory_order_release, memory_order_relaxed))
+		;
+}
+
+static const struct ring_tail *
+tail_line(const struct joined *j, const struct ring_head *ring)
+{
+	return &j->keeper->tails[ring - j->area->rings];
+}
+
+static uint64_t
+tail_of(const struct joined *j, const struct ring_head *ring)
+{
+	return atomic_load_explicit(&tail_line(j, ring)->tail,
+	    memory_order_acquire);
+}
+
+/* All that was ever published in the ring has been delivered. */
+static bool
+drained(const struct joined *j, const struct ring_head *ring)
+{
+	return ring != NULL &&
+	    tail_of(j, ring) == atomic_load_explicit(&ring->head,
+		memory_order_relaxed);
+}
+
+/*
+ * A free ring of that many records, or NULL.  One that is to be a thread's
+ * second must be drained: it is going to come after the first, and whatever it
+ * comes after because of its owner before is done with then.
+ */
+static struct ring_head *
+ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
+    bool second)
+{
+	struct ring_area *area = j->area;
+	unsigned i = 0, end;
+
+	for (size_t c = 0; c < sizeof(ring_classes) / sizeof(ring_classes[0]);
+	     c++) {
+		end = i + ring_classes[c].rings;
+		if (ring_classes[c].capacity != capacity)
+			i = end;
+		for (; i < end; i++) {
+			struct ring_head *ring = &area->rings[i];
+			uint32_t nobody = 0;
+
+			if (atomic_load_explicit(&ring->owner,
+				memory_order_relaxed) != 0 ||
+			    !atomic_compare_exchange_strong_explicit(
+				&ring->owner, &nobody, tid,
+				memory_order_acquire, memory_order_relaxed))
+				continue;
+			if (!second || drained(j, ring)) {
+				ring_taken(area, i);
+				return ring;
+			}
+			atomic_store_explicit(&ring->owner, 0,
+			    memory_order_release);
+		}
+	}
+	return NULL;
+}
+
+static uint32_t
+ring_capacity(const struct ring_area *area, const struct ring_head *ring)
+{
+	size_t offset;
+
+	return ring_place((unsigned)(ring - area->rings), &offset);
+}
+
+/* From here on p writes into this ring, one of its own. */
+static void
+ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
+{
+	unsigned i = (unsigned)(ring - j->area->rings);
+	size_t offset;
+	uint32_t capacity = ring_place(i, &offset);
+
+	p->ring = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	p->recs = (struct rec *)((char *)j->area + offset);
+	p->keeper = j->keeper;
+	p->mask = capacity - 1;
+	p->limit = 0;
+	p->bell_at = atomic_load_explicit(&ring->head, memory_order_relaxed) +
+	    capacity / 4;
+	p->stalled = 0;
+	/* The pointer last: it is what makes the rest valid. */
+	atomic_signal_fence(memory_order_seq_cst);
+	p->ring = ring;
+}
+
+void
+produce_open(struct producer *p, uint32_t tid)
+{
+	static const uint32_t sizes[] = { RING_SMALL, RING_MIDDLE, RING_LARGE };
+	struct ring_head *ring = NULL;
+	struct joined j;
+
+	if (p->thread != 0 || !joined_get(&j))
+		return;
+	p->thread = thread_index(j.area);
+	for (size_t i = 0; ring == NULL && i < 3; i++)
+		ring = ring_claim(&j, sizes[i], tid, false);
+	if (ring != NULL) {
+		atomic_store_explicit(&ring->thread, p->thread,
+		    memory_order_relaxed);
+		p->small = ring;
+		ring_use(&j, p, ring);
+	}
+	produce_control(p, REC_CTL_THREAD, tid, 0);
+}
+
+static void
+ring_back(struct ring_head *ring)
+{
+	if (ring == NULL)
+		return;
+	/* Set if this thread was thrown out of an event: its ticket is lost. */
+	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
+	atomic_store_explicit(&ring->owner, 0, memory_order_release);
+}
+
+void
+produce_close(struct producer *p)
+{
+	struct ring_head *small = p->small, *large = p->large;
+
+	p->ring = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	memset(p, 0, sizeof(*p));
+	ring_back(small);
+	ring_back(large);
+}
+
+/* --- changing rings ------------------------------------------------------ */
+
+/* The thread's second ring, taken now if it has none; NULL if there is none. */
+static struct ring_head *
+second_ring(const struct joined *j, struct producer *p)
+{
+	static const uint32_t sizes[] = { RING_LARGE, RING_MIDDLE };
+	uint32_t has = ring_capacity(j->area, p->small);
+	uint32_t tid = atomic_load_explicit(&p->small->owner,
+	    memory_order_relaxed);
+
+	for (size_t i = 0; p->large == NULL && i < 2 && sizes[i] > has; i++)
+		p->large = ring_claim(j, sizes[i], tid, true);
+	return p->large;
+}
+
+/* What is published in `to` from now on comes after what there is in `from`. */
+static void
+come_after(struct ring_area *area, struct ring_head *to,
+    const struct ring_head *from)
+{
+	uint64_t end = atomic_load_explicit(&from->head, memory_order_relaxed);
+
+	atomic_store_explicit(&to->from,
+	    atomic_load_explicit(&to->head, memory_order_relaxed),
+	    memory_order_relaxed);
+	atomic_store_explicit(&to->after,
+	    ring_after((unsigned)(from - area->rings), end),
+	    memory_order_release);
+}
+
+/*
+ * Changes from p's one ring to the other.  No handler comes in between, and so
+ * no fork: what it would wipe is written here.
+ */
+static bool
+change(const struct joined *j, struct producer *p, struct ring_head *from)
+{
+	uint64_t all = ~UINT64_C(0), old;
+	struct ring_head *to = NULL;
+	int saved = errno;
+
+	/* The system call, for libc keeps two signals of its own out of it. */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
+	if (p->ring == from)
+		to = from == p->small ? second_ring(j, p) : p->small;
+	/* It is when this handler has interrupted an event there. */
+	if (to != NULL && atomic_load_explicit(&to->inflight,
+		memory_order_relaxed) != 0)
+		to = NULL;
+	if (to != NULL) {
+		atomic_store_explicit(&to->thread, p->thread,
+		    memory_order_relaxed);
+		p->busy_ms = produce_ms(j->keeper);
+		p->large_used = true;
+		come_after(j->area, to, from);
+		ring_use(j, p, to);
+	}
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+	errno = saved;
+	return to != NULL;
+}
+
+/*
+ * Gives back the pages of the large ring, which nobody writes: the thread is in
+ * the small one and in flight, so that its handlers do not change.  An event
+ * that this one has interrupted may be in flight there all the same.
+ */
+static void
+clear_large(const struct joined *j, struct producer *p)
+{
+	struct ring_head *large = p->large;
+	size_t offset, capacity;
+	int saved = errno;
+
+	if (!drained(j, large) ||
+	    atomic_load_explicit(&large->inflight, memory_order_relaxed) != 0)
+		return;
+	capacity = ring_place((unsigned)(large - j->area->rings), &offset);
+	p->large_used = false;
+	madvise((char *)j->area + offset, capacity * sizeof(struct rec),
+	    MADV_REMOVE);
+	errno = saved;
+}
+
+/*
+ * Of a thread in its large ring, which has `held` records undrained.  It does
+ * not go back before the small one is drained: see ring_head.after.
+ */
+static bool
+calm(const struct joined *j, struct producer *p, uint64_t held)
+{
+	uint32_t now = produce_ms(j->keeper);
+
+	if (held > RING_SMALL / 2) {
+		p->busy_ms = now;
+		return false;
+	}
+	return now - p->busy_ms >= CALM_MS && drained(j, p->small);
+}
+
+/* --- a full ring --------------------------------------------------------- */
+
+void
+room_bell(struct ring_area *area)
+{
+	int saved = errno;
+
+	atomic_fetch_add_explicit(&area->bell, 1, memory_order_release);
+	syscall(RING_SYS_FUTEX, &area->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	errno = saved;
+}
+
+#ifndef SYS_clock_gettime64	/* where a time has 64 bits anyhow */
+#define SYS_clock_gettime64 SYS_clock_gettime
+#endif
+
+/* The monotonic clock; where a sandbox keeps it from us, `otherwise`. */
+static int64_t
+clock_ms(int64_t otherwise)
+{
+	struct timespec ts;
+
+	if (syscall(SYS_clock_gettime64, CLOCK_MONOTONIC, &ts) != 0)
+		return otherwise;
+	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+}
+
+static bool
+keeper_ready(const struct keeper_area *keeper)
+{
+	return atomic_load_explicit(&keeper->state, memory_order_relaxed) ==
+	    RING_KEEPER_READY;
+}
+
+static bool
+keeper_gone(const struct keeper_area *keeper)
+{
+	return atomic_load_explicit(&keeper->state, memory_order_relaxed) ==
+	    RING_KEEPER_GONE;
+}
+
+/*
+ * Sleeps until the tail has reached `wanted`.  False when the keeper's state
+ * forbids to wait or its heartbeat has stood for RING_STALL_MS.  The count of
+ * waiting producers goes up before the tail is read, and the keeper reads it
+ * after it has moved the tail: one of the two sees the other.
+ */
+static bool
+wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
+    const struct ring_tail *tailp, uint64_t wanted)
+{
+	int64_t now = clock_ms(0), beat_at = now, tail_at = now;
+	uint64_t beat = 0, last = 0;
+	bool room = false;
+	const struct timespec slice = {
+		.tv_nsec = WAIT_SLICE_MS * 1000000L,
+	};
+
+	atomic_fetch_add_explicit(&ring->waiting, 1, memory_order_seq_cst);
+	for (;;) {
+		uint32_t space = atomic_load_explicit(&tailp->space,
+		    memory_order_acquire);
+		uint64_t tail = atomic_load_explicit(&tailp->tail,
+		    memory_order_seq_cst);
+		uint64_t ms = atomic_load_explicit(&keeper->ms,
+		    memory_order_relaxed);
+
+		room = (int64_t)(tail - wanted) >= 0;
+		if (room || !keeper_ready(keeper))
+			break;
+		if (ms != beat) {
+			beat = ms;
+			beat_at = now;
+		}
+		if (tail != last) {
+			last = tail;
+			tail_at = now;
+		}
+		if (now - beat_at >= RING_STALL_MS ||
+		    now - tail_at >= WAIT_MAX_MS)
+			break;
+		syscall(RING_SYS_FUTEX, &tailp->space, FUTEX_WAIT, space, &slice,
+		    NULL, 0);
+		now = clock_ms(now + WAIT_SLICE_MS);
+	}
+	atomic_fetch_sub_explicit(&ring->waiting, 1, memory_order_relaxed);
+	return room;
+}
+
+bool
+room_drop(struct ring_head *ring)
+{
+	atomic_fetch_add_explicit(&ring->dropped, 1, memory_order_relaxed);
+	return false;
+}
+
+bool
+room_wait(const struct joined *j, struct ring_head *ring,
+    const struct ring_tail *tailp, uint64_t wanted, bool *stalled)
+{
+	int saved = errno;
+	bool room;
+
+	*stalled = false;
+	if (!keeper_ready(j->keeper))
+		return false;
+	room_bell(j->area);
+	room = wait_for_tail(j->keeper, ring, tailp, wanted);
+	*stalled = !room && keeper_ready(j->keeper);
+	errno = saved;
+	return room;
+}
+
+/* Where to look again: at the next bell, before the ring is full, or for calm. */
+static void
+set_limit(const struct claim *c, struct producer *p, uint64_t tail)
+{
+	uint64_t capacity = (uint64_t)c->mask + 1, quarter = capacity / 4;
+	uint64_t limit = tail + capacity;
+
+	if (c->at - tail < quarter) {
+		p->bell_at = tail + quarter;
+	} else if (c->at >= p->bell_at) {
+		room_bell(c->j.area);
+		p->bell_at = c->at + quarter;
+	}
+	if (limit > p->bell_at)
+		limit = p->bell_at;
+	if (c->ring == p->large && limit - c->at > CALM_LOOK)
+		limit = c->at + CALM_LOOK;
+	p->limit = limit;
+}
+
+/* A full ring: the thread's other one, or room after a wait, or a drop. */
+static enum room
+find_more(const struct claim *c, struct producer *p)
+{
+	uint64_t wanted = c->at + c->need - c->mask - 1;
+	bool stalled;
+
+	if (c->ring == p->small && !keeper_gone(c->j.keeper) && change(&c->j, p, c->ring))
+		return ROOM_ELSEWHERE;
+	if (room_wait(&c->j, c->ring, tail_line(&c->j, c->ring), wanted,
+		&stalled))
+		return ROOM_HERE;
+	if (stalled) {
+		p->stalled = 1;
+		p->limit = 0;
+	}
+	room_drop(c->ring);
+	return ROOM_NONE;
+}
+
+/*
+ * A handler may fork between any two steps: then p is all zeros, and what it
+ * points to must come from the claim.
+ */
+enum room
+room_find(const struct claim *c, struct producer *p)
+{
+	uint64_t capacity = (uint64_t)c->mask + 1, tail;
+	enum room room;
+
+	atomic_signal_fence(memory_order_seq_cst);
+	/* It has forked, and this event is not the child's; or changed rings. */
+	if (p->ring != c->ring)
+		return p->thread == 0 ? ROOM_NONE : ROOM_ELSEWHERE;
+	tail = tail_of(&c->j, c->ring);
+	if (p->stalled) {
+		if (c->at - tail > capacity / 2) {
+			room_drop(c->ring);
+			return ROOM_NONE;
+		}
+		p->stalled = 0;
+	}
+	if (c->at + c->need - tail > capacity) {
+		if ((room = find_more(c, p)) != ROOM_HERE)
+			return room;
+		tail = tail_of(&c->j, c->ring);
+	} else if (c->ring == p->large && calm(&c->j, p, c->at - tail) &&
+	    change(&c->j, p, c->ring)) {
+		return ROOM_ELSEWHERE;
+	}
+	if (c->ring == p->small && p->large_used)
+		clear_large(&c->j, p);
+	set_limit(c, p, tail);
+	return ROOM_HERE;
+}
