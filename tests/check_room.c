@@ -399,6 +399,133 @@ START_TEST(nothing_is_lost_when_handlers_change_rings_too)
 }
 END_TEST
 
+/* --- several threads, each in its own order ------------------------------------- */
+
+#define CROWD 4
+#define CROWD_ROUNDS (RIG_SLOW ? 300 : 1500)
+
+static struct crowd {
+	struct rig *rig;
+	struct producer p;
+	unsigned changes;
+} crowd[CROWD];
+
+static _Atomic unsigned crowd_left;
+static uint64_t crowd_last[CROWD + 1];	/* by thread index */
+static uint64_t crowd_wrong;
+
+/* The events of a thread are numbered where others have a caller. */
+static void
+note_order(struct rig *rig, const struct rec *r)
+{
+	(void)rig;
+	ck_assert_uint_le(rec_thread(r), CROWD);
+	crowd_wrong += rec_caller(r) != ++crowd_last[rec_thread(r)];
+}
+
+static void
+wait_until_drained(const struct crowd *c)
+{
+	const struct ring_tail *tail =
+	    &c->rig->keeper->tails[c->p.ring - c->rig->area->rings];
+
+	while (atomic_load(&tail->tail) != atomic_load(&c->p.ring->head))
+		sched_yield();
+}
+
+/* Slots of its own, in shards of all: whose tickets the others keep waiting. */
+static void *
+push_and_shove(void *arg)
+{
+	struct crowd *c = arg;
+	unsigned me = (unsigned)(c - crowd);
+	uint64_t n = 0;
+
+	produce_open(&c->p, me + 1);
+	for (unsigned i = 0; i < CROWD_ROUNDS; i++) {
+		const struct ring_head *was = c->p.ring;
+		unsigned pairs = i % 20 == 0 ? RING_SMALL : 100;
+
+		if (i % 20 != 0)
+			wait_until_drained(c);
+
+		for (unsigned k = 0; k < pairs; k++) {
+			uint64_t at = rig_addr(k * CROWD % RIG_SLOTS + me);
+
+			produce_alloc(&c->p, at, 1, 0, TYPE_MALLOC, 0, ++n);
+			produce_free(&c->p, at, TYPE_FREE, 0, ++n);
+		}
+		c->changes += c->p.ring != was;
+	}
+	atomic_fetch_sub(&crowd_left, 1);
+	return NULL;
+}
+
+START_TEST(the_records_of_a_thread_come_in_its_own_order)
+{
+	struct rig *rig = rig_attached(false);
+	pthread_t thread[CROWD];
+	unsigned changes = 0;
+
+	rig->piecemeal = _i == 1;
+	rig->on_record = note_order;
+	atomic_store(&crowd_left, CROWD);
+	for (unsigned i = 0; i < CROWD; i++) {
+		crowd[i].rig = rig;
+		ck_assert_int_eq(pthread_create(&thread[i], NULL,
+				     push_and_shove, &crowd[i]), 0);
+	}
+	while (atomic_load(&crowd_left) > 0)
+		pass_a_second(rig);
+	for (unsigned i = 0; i < CROWD; i++) {
+		pthread_join(thread[i], NULL);
+		changes += crowd[i].changes;
+	}
+	rig_drain(rig);
+	ck_assert_uint_gt(changes, CROWD);
+	/* One that was dropped, on a busy machine, says nothing of order. */
+	if (rig->lost[STREAM_RING_FULL] == 0) {
+		ck_assert_uint_eq(crowd_wrong, 0);
+		ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
+	}
+	rig_free(rig);
+}
+END_TEST
+
+/* Some have one ring, some two, the rest none: none is confused with another. */
+START_TEST(a_thousand_threads_share_what_rings_there_are)
+{
+	struct rig *rig = rig_attached(true);
+	static struct producer p[1023];
+	uint64_t made = 0, dropped = 0;
+
+	for (unsigned i = 0; i < 1023; i++) {
+		unsigned n = i % 9 == 0 ? RING_SMALL + 100 : 100;
+
+		produce_open(&p[i], i + 1);
+		alloc_many(&p[i], n);
+		made += n;
+		if (i % 16 == 15)
+			ck_assert_int_ge(rig_pass(rig), 0);
+	}
+	for (unsigned i = 0; i < 1023; i++) {
+		alloc_many(&p[i], 10);
+		made += 10;
+		produce_close(&p[i]);
+		if (i % 256 == 255)
+			ck_assert_int_ge(rig_pass(rig), 0);
+	}
+	rig_drain(rig);
+	for (unsigned i = 0; i <= RING_COUNT; i++)
+		dropped += atomic_load(&rig->area->rings[i].dropped);
+	ck_assert_uint_eq(rig->lost[STREAM_RING_FULL], dropped);
+	ck_assert_uint_eq(rig->records + dropped, made);
+	ck_assert_uint_eq(rig->controls, 1023);
+	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
+	rig_free(rig);
+}
+END_TEST
+
 #if defined(__x86_64__) && !RIG_TSAN
 /* --- a handler at each instruction of an event -------------------------------- */
 
@@ -533,6 +660,9 @@ room_suite(void)
 	    who_needs_more_than_the_small_ring_stays_in_the_large_one);
 	tcase_add_test(tc, pages_that_an_interrupted_event_writes_stay);
 	tcase_add_test(tc, nothing_is_lost_when_handlers_change_rings_too);
+	tcase_add_loop_test(tc, the_records_of_a_thread_come_in_its_own_order,
+	    0, 2);
+	tcase_add_test(tc, a_thousand_threads_share_what_rings_there_are);
 #if defined(__x86_64__) && !RIG_TSAN
 	tcase_add_loop_test(tc,
 	    an_event_that_is_interrupted_anywhere_is_logged_once, 0, 2);

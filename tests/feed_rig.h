@@ -41,6 +41,7 @@ struct rig {
 	int64_t now;
 	bool piecemeal;			/* passes take only some, now more, now less */
 	void (*on_control)(struct rig *);	/* in the middle of a pass */
+	void (*on_record)(struct rig *, const struct rec *);
 	/* what the sink has been told */
 	uint64_t records, allocs, frees, failed, undone, ranges, controls;
 	uint64_t duplicates, unknown;	/* an address did not alternate */
@@ -72,6 +73,8 @@ rig_record(struct rig *rig, const struct rec *r)
 	uint8_t *live = &rig->live[rec_layer(r)][slot % RIG_SLOTS];
 
 	rig->records++;
+	if (rig->on_record != NULL)
+		rig->on_record(rig, r);
 	if (rig->nlog < RIG_LOG)
 		rig->log[rig->nlog++] = *r;
 	switch (rec_op(r)) {

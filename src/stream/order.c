@@ -45,12 +45,6 @@ flush(struct order *o)
 	reader_beat(o->reader, clock_ms() + o->clock_ahead);
 }
 
-static void
-spend(struct order *o, unsigned records)
-{
-	o->left -= records < o->left ? records : o->left;
-}
-
 static inline __attribute__((always_inline)) int
 put(struct order *o, const struct rec *rec)
 {
@@ -256,9 +250,8 @@ put_one(struct order *o, const struct rec *rec)
 	return err != 0 ? err : 1;
 }
 
-/* One record that is not on the fast path: 1 done, 0 its source waits. */
-static int
-run_record(struct order *o, unsigned id, const struct rec *rec)
+int
+order_run(struct order *o, unsigned id, const struct rec *rec)
 {
 	int err;
 
@@ -300,7 +293,7 @@ run_chunk(struct order *o, unsigned i)
 				return err;
 			continue;
 		}
-		if ((err = run_record(o, i, rec)) != 1)
+		if ((err = order_run(o, i, rec)) != 1)
 			return err;
 	}
 	return 1;
@@ -366,153 +359,8 @@ run_ring(struct order *o, unsigned i)
 		if (n <= 0)
 			return n;
 		src->n = (uint16_t)n;
-		spend(o, src->n);
+		order_spend(o, src->n);
 	}
-}
-
-static int
-run_slot(struct order *o, unsigned id)
-{
-	struct common_slot *slot = &o->common[id - ORDER_COMMON];
-	int done = run_record(o, id, &slot->rec);
-
-	spend(o, 1);
-	if (done == 1) {
-		slot->state = SLOT_DONE;
-		o->common_undelivered--;
-	} else if (done == 0) {
-		slot->state = SLOT_WAITS;
-	}
-	return done < 0 ? done : 0;
-}
-
-/* --- the common ring ----------------------------------------------------- */
-
-static struct common_slot *
-slot_at(struct order *o, uint64_t n)
-{
-	return &o->common[n % RING_COMMON_SLOTS];
-}
-
-/* Copies the slots behind a range next to it, done as soon as it is. */
-static int
-read_more(struct order *o, uint64_t n)
-{
-	uint64_t set[RING_RANGE_WORDS];
-	unsigned more = reader_range_slots(&slot_at(o, n)->rec, set);
-	int err;
-
-	if (more == 0)
-		return -EPROTO;
-	for (unsigned k = 1; k <= more; k++) {
-		struct common_slot *slot = slot_at(o, n + k);
-
-		err = reader_claim_more(o->reader, n + k, &slot->rec);
-		if (err < 0)
-			return err;
-		slot->state = SLOT_DONE;
-	}
-	return 0;
-}
-
-/*
- * Copies all that is valid.  A slot that is claimed and not valid may hold a
- * ticket of any shard.
- */
-static int
-common_read(struct order *o)
-{
-	struct reader *r = o->reader;
-	const struct reader_ring *ring = &r->rings[RING_COMMON];
-	bool missing = false;
-	int got;
-
-	for (uint64_t n = ring->pos; n < ring->seen; n++) {
-		struct common_slot *slot = slot_at(o, n);
-		enum rec_class class;
-
-		if (slot->state != SLOT_EMPTY)
-			continue;
-		if ((got = reader_claim(r, n, &slot->rec)) < 0)
-			return got;
-		if (got == 0) {
-			missing = true;
-			continue;
-		}
-		slot->state = SLOT_READ;
-		slot->round = o->round;
-		o->common_undelivered++;
-		class = reader_class(r, &slot->rec);
-		if ((class == CLASS_RANGE || class == CLASS_VOID_RANGE) &&
-		    (got = read_more(o, n)) < 0)
-			return got;
-	}
-	if (missing)
-		memset(r->inflight, 0xff, sizeof(r->inflight));
-	return 0;
-}
-
-/* Whether something of the same thread, claimed before n, is undelivered. */
-static bool
-thread_has_earlier(struct order *o, uint64_t n)
-{
-	unsigned thread = rec_thread(&slot_at(o, n)->rec);
-
-	for (uint64_t k = o->reader->rings[RING_COMMON].pos; k < n; k++) {
-		const struct common_slot *slot = slot_at(o, k);
-
-		if ((slot->state == SLOT_READ || slot->state == SLOT_WAITS) &&
-		    rec_thread(&slot->rec) == thread)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Offers what has been read, in the order of the claims.  A control record has
- * its place among those of its thread: it stops the offer while earlier ones
- * wait.
- */
-static int
-common_offer(struct order *o)
-{
-	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
-	uint64_t earlier = 0;
-	int err;
-
-	o->common_stopped = false;
-	for (uint64_t n = ring->pos; n < ring->seen; n++) {
-		struct common_slot *slot = slot_at(o, n);
-
-		if (slot->state == SLOT_READ) {
-			if (earlier != 0 &&
-			    reader_class(o->reader, &slot->rec) ==
-				CLASS_CONTROL &&
-			    thread_has_earlier(o, n)) {
-				o->common_stopped = true;
-				break;
-			}
-			err = run_slot(o,
-			    (unsigned)(ORDER_COMMON + n % RING_COMMON_SLOTS));
-			if (err != 0)
-				return err;
-		}
-		earlier += slot->state == SLOT_WAITS;
-	}
-	o->common_offered = o->common_undelivered;
-	return 0;
-}
-
-/* Gives back the slots up to the first that is still needed. */
-static void
-common_release(struct order *o)
-{
-	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
-	uint64_t n = ring->pos;
-
-	for (; n < ring->seen && slot_at(o, n)->state == SLOT_DONE; n++)
-		slot_at(o, n)->state = SLOT_EMPTY;
-	reader_claims_done(o->reader, n);
 }
 
 /*
@@ -529,7 +377,7 @@ merge(struct order *o)
 			unsigned id = o->ready[--o->nready];
 
 			err = id < ORDER_COMMON ? run_ring(o, id) :
-						  run_slot(o, id);
+						  common_run(o, id);
 		}
 		if (err != 0 || order_is_over(o) || !o->common_stopped ||
 		    o->common_undelivered == o->common_offered)
@@ -691,7 +539,7 @@ order_void(struct order *o)
 			reader_void(o->reader, &src->chunk[k]);
 	}
 	for (uint64_t n = common->pos; n < common->seen; n++) {
-		struct common_slot *slot = slot_at(o, n);
+		struct common_slot *slot = common_at(o, n);
 
 		if (slot->state == SLOT_READ || slot->state == SLOT_WAITS)
 			reader_void(o->reader, &slot->rec);
@@ -722,7 +570,8 @@ order_init(struct order *o, struct reader *r, struct sitemap *sites,
 	o->arg = arg;
 	o->counts = counts;
 	o->ranges = calloc(ORDER_RANGES_MAX, sizeof(*o->ranges));
-	return o->ranges == NULL ? -ENOMEM : 0;
+	o->common_last = calloc(UINT16_MAX + 1, sizeof(*o->common_last));
+	return o->ranges == NULL || o->common_last == NULL ? -ENOMEM : 0;
 }
 
 void
@@ -731,6 +580,7 @@ order_fini(struct order *o)
 	free(o->waiters.entries);
 	free(o->owed.entries);
 	free(o->ranges);
+	free(o->common_last);
 	free(o->in_hand);
 	free(o->script);
 }

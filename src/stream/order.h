@@ -73,7 +73,10 @@ enum slot_state {
 struct common_slot {
 	struct rec rec;
 	uint32_t round;		/* in which it was read */
+	uint16_t next;		/* of its thread's reallocs, from 1 on; 0: none */
 	uint8_t state;		/* enum slot_state */
+	bool linked;		/* is of a realloc ... */
+	bool behind;		/* ... and has one before it undelivered: waits */
 };
 
 /* A range whose record is at the front of its source. */
@@ -138,6 +141,7 @@ struct order {
 	uint64_t common_undelivered;
 	uint64_t common_offered;	/* how many were left by the last offer */
 	bool common_stopped;
+	uint16_t *common_last;		/* by thread: its last slot that is linked, from 1 on */
 
 	unsigned range_n;		/* the range last opened: */
 	uint16_t range_shard[REC_SHARDS];
@@ -168,7 +172,7 @@ int order_pass(struct order *, int64_t now_ms, uint64_t max);
 /* The rest of a dead target's records, and the account of what never came. */
 int order_finish(struct order *, int64_t now_ms);
 
-/* --- between order.c, order_range.c and order_holes.c -------------------- */
+/* --- between order.c and the other files of its name -------------------- */
 
 static inline uint32_t
 order_due(const struct order *o, unsigned s)
@@ -180,6 +184,12 @@ static inline bool
 order_is_over(const struct order *o)
 {
 	return o->left == 0;
+}
+
+static inline void
+order_spend(struct order *o, unsigned records)
+{
+	o->left -= records < o->left ? records : o->left;
 }
 
 static inline bool
@@ -214,6 +224,12 @@ order_front(const struct order *o, unsigned id)
 	return &o->source[id].chunk[o->source[id].at];
 }
 
+static inline struct common_slot *
+common_at(struct order *o, uint64_t n)
+{
+	return &o->common[n % RING_COMMON_SLOTS];
+}
+
 /* order.c */
 uint64_t order_held(const struct order *);	/* seen and not delivered */
 int order_put(struct order *, const struct rec *);
@@ -223,6 +239,14 @@ bool order_turn(const struct order *, unsigned s, uint32_t ticket);
 int order_take_turn(struct order *, unsigned s, uint32_t ticket);
 int order_wait_turn(struct order *, unsigned id, unsigned s, uint32_t ticket);
 int order_wake(struct order *, unsigned s);
+/* One record that is not on the fast path: 1 done, 0 its source waits. */
+int order_run(struct order *, unsigned id, const struct rec *);
+
+/* order_common.c: reads what is valid, offers it, gives room back. */
+int common_read(struct order *);
+int common_offer(struct order *);
+void common_release(struct order *);
+int common_run(struct order *, unsigned id);
 
 /* order_range.c: 1 done, 0 the source waits, or an error. */
 int range_run(struct order *, unsigned id);

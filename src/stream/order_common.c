@@ -1,0 +1,203 @@
+/*
+ * The common ring in the merge: each of its slots is a source of its own, for
+ * they are not in the order of their tickets.  Two kinds of records want more
+ * order than tickets give: a control record has its place among those of its
+ * thread, and the frees and undoings of a thread's reallocs come in the order
+ * in which it made them.
+ *
+ * Known limits
+ *	Where a handler has interrupted a claim on its way to the ticket, and
+ *	both are of reallocs, of one shard, by a thread without a ring, they
+ *	wait for each other: the stream stands still, and its end counts them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "order.h"
+
+/* Copies the slots behind a range next to it, done as soon as it is. */
+static int
+read_more(struct order *o, uint64_t n)
+{
+	uint64_t set[RING_RANGE_WORDS];
+	unsigned more = reader_range_slots(&common_at(o, n)->rec, set);
+	int err;
+
+	if (more == 0)
+		return -EPROTO;
+	for (unsigned k = 1; k <= more; k++) {
+		struct common_slot *slot = common_at(o, n + k);
+
+		err = reader_claim_more(o->reader, n + k, &slot->rec);
+		if (err < 0)
+			return err;
+		slot->state = SLOT_DONE;
+	}
+	return 0;
+}
+
+/* The list undoes a thread's realloc by what its last one freed. */
+static bool
+is_realloc(const struct rec *rec)
+{
+	return rec_op(rec) == REC_UNDO ||
+	    (rec_op(rec) == REC_FREE && rec_type(rec) == TYPE_BY_REALLOC);
+}
+
+/*
+ * Puts a record of a realloc behind the one before it of its thread.  A thread
+ * claims, draws and publishes one by one, so all that is valid of it has been
+ * read in the order in which it was drawn.  Threads that have no index of their
+ * own share 0, and are in no order of claims.
+ */
+static void
+link_slot(struct order *o, struct common_slot *slot)
+{
+	uint16_t *last = &o->common_last[rec_thread(&slot->rec)];
+
+	slot->linked = is_realloc(&slot->rec) && rec_thread(&slot->rec) != 0;
+	slot->behind = slot->linked && *last != 0;
+	slot->next = 0;
+	if (!slot->linked)
+		return;
+	if (slot->behind)
+		o->common[*last - 1].next = (uint16_t)(slot - o->common + 1);
+	*last = (uint16_t)(slot - o->common + 1);
+}
+
+/* It has been delivered: the one behind it may go. */
+static void
+unlink_slot(struct order *o, struct common_slot *slot)
+{
+	struct common_slot *next;
+
+	if (slot->next == 0) {
+		o->common_last[rec_thread(&slot->rec)] = 0;
+		return;
+	}
+	next = &o->common[slot->next - 1];
+	next->behind = false;
+	if (next->state == SLOT_WAITS)
+		order_ready(o, (unsigned)(ORDER_COMMON + slot->next - 1));
+}
+
+/*
+ * Copies all that is valid.  A slot that is claimed and not valid may hold a
+ * ticket of any shard.
+ */
+int
+common_read(struct order *o)
+{
+	struct reader *r = o->reader;
+	const struct reader_ring *ring = &r->rings[RING_COMMON];
+	bool missing = false;
+	int got;
+
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		struct common_slot *slot = common_at(o, n);
+		enum rec_class class;
+
+		if (slot->state != SLOT_EMPTY)
+			continue;
+		if ((got = reader_claim(r, n, &slot->rec)) < 0)
+			return got;
+		if (got == 0) {
+			missing = true;
+			continue;
+		}
+		slot->state = SLOT_READ;
+		slot->round = o->round;
+		o->common_undelivered++;
+		link_slot(o, slot);
+		class = reader_class(r, &slot->rec);
+		if ((class == CLASS_RANGE || class == CLASS_VOID_RANGE) &&
+		    (got = read_more(o, n)) < 0)
+			return got;
+	}
+	if (missing)
+		memset(r->inflight, 0xff, sizeof(r->inflight));
+	return 0;
+}
+
+int
+common_run(struct order *o, unsigned id)
+{
+	struct common_slot *slot = &o->common[id - ORDER_COMMON];
+	int done = order_run(o, id, &slot->rec);
+
+	order_spend(o, 1);
+	if (done == 1) {
+		slot->state = SLOT_DONE;
+		o->common_undelivered--;
+		if (slot->linked)
+			unlink_slot(o, slot);
+	} else if (done == 0) {
+		slot->state = SLOT_WAITS;
+	}
+	return done < 0 ? done : 0;
+}
+
+/* Whether something of the same thread, claimed before n, is undelivered. */
+static bool
+thread_has_earlier(struct order *o, uint64_t n)
+{
+	unsigned thread = rec_thread(&common_at(o, n)->rec);
+
+	for (uint64_t k = o->reader->rings[RING_COMMON].pos; k < n; k++) {
+		const struct common_slot *slot = common_at(o, k);
+
+		if ((slot->state == SLOT_READ || slot->state == SLOT_WAITS) &&
+		    rec_thread(&slot->rec) == thread)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Offers what has been read, in the order of the claims.  A control record has
+ * its place among those of its thread: it stops the offer while earlier ones
+ * wait.
+ */
+int
+common_offer(struct order *o)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	uint64_t earlier = 0;
+	int err;
+
+	o->common_stopped = false;
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		struct common_slot *slot = common_at(o, n);
+
+		if (slot->state == SLOT_READ && slot->behind) {
+			slot->state = SLOT_WAITS;
+		} else if (slot->state == SLOT_READ) {
+			if (earlier != 0 &&
+			    reader_class(o->reader, &slot->rec) ==
+				CLASS_CONTROL &&
+			    thread_has_earlier(o, n)) {
+				o->common_stopped = true;
+				break;
+			}
+			err = common_run(o,
+			    (unsigned)(ORDER_COMMON + n % RING_COMMON_SLOTS));
+			if (err != 0)
+				return err;
+		}
+		earlier += slot->state == SLOT_WAITS;
+	}
+	o->common_offered = o->common_undelivered;
+	return 0;
+}
+
+/* Gives back the slots up to the first that is still needed. */
+void
+common_release(struct order *o)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	uint64_t n = ring->pos;
+
+	for (; n < ring->seen && common_at(o, n)->state == SLOT_DONE; n++)
+		common_at(o, n)->state = SLOT_EMPTY;
+	reader_claims_done(o->reader, n);
+}
