@@ -1,22 +1,24 @@
 #!/bin/sh
-# Exact with threads: eight of them, blocks freed by others than those who
+# Exact with threads: eight of them and four hundred, blocks freed by others than those who
 # made them and addresses used again at once, ten times in a row each way.
 . "$(dirname "$0")/lib.sh"
 
 count=$B/tests/libcount.so
 n=0
+threads=8
+total=10000000
 stacks='--stack 16'
 # A name of its own, so that only this test's process is stopped.
 name=threads.$$
 ln -s "$B/tests/targets/exact_threads" "$tmp/$name"
 
-# 10^7 events over eight threads, held against the second counting layer.
+# 10^7 events over eight threads, or as told, held against the second counting layer.
 events() {
 	n=$((n + 1))
 	mkdir -p "$tmp/c$n"
 	"$@" env COUNT_DIR="$tmp/c$n" LD_PRELOAD="$count" \
 	    "$B/pagek" run -b -o /dev/null $stacks \
-	    --report "$tmp/r$n" -- "$tmp/$name" 10000000 8 \
+	    --report "$tmp/r$n" -- "$tmp/$name" "$total" "$threads" \
 	    >"$tmp/out" || return 1
 	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images 1
 	status=$?
@@ -66,5 +68,10 @@ rule "return addresses alone, three times: exact" repeat 3 events env
 rule "the same, stopped and continued at random: exact" repeat 3 stops
 stacks='--stack 16 --free-stack'
 rule "stacks of frees too, three times: exact" repeat 3 events env
+stacks='--stack 0'
+threads=400
+total=1000000
+# Failed requests are undone by what their thread did last, in whatever ring.
+rule "400 threads, most without a ring, three times: exact" repeat 3 events env
 
 say_result

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define THREADS_MAX 64
+#define THREADS_MAX 1024
 #define SLOTS_MAX 65536
 
 struct block {
