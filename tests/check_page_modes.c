@@ -1,6 +1,6 @@
 /*
- * What the page says of a target that sleeps, was armed, or is sampled: never a
- * word that lies, at any width.
+ * What the page says of a target that sleeps, was armed, is sampled, or logs
+ * more than is read: never a word that lies, at any width.
  */
 #include "../src/pagek/groups.h"
 #include "harness.h"
@@ -174,6 +174,97 @@ START_TEST(period_reads_as_it_was_given)
 }
 END_TEST
 
+/* --- a window of the list ----------------------------------------------- */
+
+/* Rows [from, from + n) by address, and the totals of all blocks. */
+static void
+window(uint64_t from, size_t n)
+{
+	struct blklist *list;
+	struct blk rows[64];
+
+	ck_assert_int_eq(blklist_new(&list, BLKLIST_WINDOWED, 1), 0);
+	n = blklist_window(scene.list, BLKLIST_BY_ADDRESS, false, from, rows,
+	    n);
+	blklist_set_window(list, blklist_counts(scene.list),
+	    BLKLIST_BY_ADDRESS, false, from, rows, n);
+	blklist_free(scene.list);
+	scene.list = list;
+	scene.look.list = list;
+	scene.look.window = true;
+	page.opts.order = BLKLIST_BY_ADDRESS;
+	scene_refresh(&scene);
+}
+
+START_TEST(a_window_is_told_and_its_totals_are_the_lists)
+{
+	int cols = sizes[_i].cols, rows = sizes[_i].rows;
+	char total[32];
+
+	base_group_digits(total, sizeof total,
+	    blklist_counts(scene.list)->aRecActive);
+	window(0, 64);
+	compose(cols, rows);
+	assert_fits(cols, rows);
+	ck_assert(cols < 33 || shows("WINDOW"));
+	ck_assert(!shows("LOSSY") && !shows("INCOMPLETE"));
+	if (cols >= 80) {
+		ck_assert(shows("visible rows and totals only"));
+		ck_assert(shows(total));
+	}
+	ck_assert(!page.lacking);
+}
+END_TEST
+
+START_TEST(a_list_on_its_way_is_told_instead)
+{
+	window(0, 64);
+	page.whole = true;
+	compose(80, 24);
+	ck_assert(shows("LOADING") && !shows("WINDOW"));
+	ck_assert(shows("the whole list is being taken"));
+}
+END_TEST
+
+START_TEST(rows_that_are_not_there_yet_are_blank)
+{
+	char addr[2][24];
+	struct blk b[2];
+
+	ck_assert_uint_eq(blklist_window(scene.list, BLKLIST_BY_ADDRESS,
+	    false, 1, b, 2), 2);
+	for (int i = 0; i < 2; i++)
+		snprintf(addr[i], sizeof addr[i], "%012llx",
+		    (unsigned long long)b[i].addr);
+	window(0, 2);
+	page.layout = PAGE_WIDE;
+	compose(80, 24);
+	ck_assert(shows(addr[0]) && !shows(addr[1]));
+	ck_assert(page.lacking);
+}
+END_TEST
+
+START_TEST(rows_that_begin_elsewhere_are_none)
+{
+	window(2, 64);
+	page.layout = PAGE_WIDE;
+	compose(80, 24);
+	ck_assert(page.lacking);
+	ck_assert(!shows(" malloc "));
+}
+END_TEST
+
+START_TEST(groups_are_not_made_of_a_window)
+{
+	window(0, 2);
+	page_set_group(&page, 1);
+	page.whole = true;
+	compose(80, 24);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view), 0);
+	ck_assert(!shows("%"));
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -190,6 +281,12 @@ suite(void)
 	    BASE_NELEM(sizes));
 	tcase_add_test(t, end_of_a_sampled_target_tells_an_estimate);
 	tcase_add_test(t, period_reads_as_it_was_given);
+	tcase_add_loop_test(t, a_window_is_told_and_its_totals_are_the_lists,
+	    0, BASE_NELEM(sizes));
+	tcase_add_test(t, a_list_on_its_way_is_told_instead);
+	tcase_add_test(t, rows_that_are_not_there_yet_are_blank);
+	tcase_add_test(t, rows_that_begin_elsewhere_are_none);
+	tcase_add_test(t, groups_are_not_made_of_a_window);
 	suite_add_tcase(s, t);
 	t = tcase_create("sums");
 	tcase_add_checked_fixture(t, setup_stacks, teardown);
