@@ -176,23 +176,23 @@ END_TEST
 
 /* --- a window of the list ----------------------------------------------- */
 
-/* Rows [from, from + n) by address, and the totals of all blocks. */
+/* Rows [from, from + n) of the order, and the totals of all blocks. */
 static void
-window(uint64_t from, size_t n)
+window(enum blklist_order order, uint64_t from, size_t n)
 {
 	struct blklist *list;
 	struct blk rows[64];
 
 	ck_assert_int_eq(blklist_new(&list, BLKLIST_WINDOWED, 1), 0);
-	n = blklist_window(scene.list, BLKLIST_BY_ADDRESS, false, from, rows,
+	n = blklist_window(scene.list, order, false, from, rows,
 	    n);
 	blklist_set_window(list, blklist_counts(scene.list),
-	    BLKLIST_BY_ADDRESS, false, from, rows, n);
+	    order, false, from, rows, n);
 	blklist_free(scene.list);
 	scene.list = list;
 	scene.look.list = list;
 	scene.look.window = true;
-	page.opts.order = BLKLIST_BY_ADDRESS;
+	page.opts.order = order;
 	scene_refresh(&scene);
 }
 
@@ -203,7 +203,7 @@ START_TEST(a_window_is_told_and_its_totals_are_the_lists)
 
 	base_group_digits(total, sizeof total,
 	    blklist_counts(scene.list)->aRecActive);
-	window(0, 64);
+	window(BLKLIST_BY_ADDRESS, 0, 64);
 	compose(cols, rows);
 	assert_fits(cols, rows);
 	ck_assert(cols < 33 || shows("WINDOW"));
@@ -218,7 +218,7 @@ END_TEST
 
 START_TEST(a_list_on_its_way_is_told_instead)
 {
-	window(0, 64);
+	window(BLKLIST_BY_ADDRESS, 0, 64);
 	page.whole = true;
 	compose(80, 24);
 	ck_assert(shows("LOADING") && !shows("WINDOW"));
@@ -236,7 +236,7 @@ START_TEST(rows_that_are_not_there_yet_are_blank)
 	for (int i = 0; i < 2; i++)
 		snprintf(addr[i], sizeof addr[i], "%012llx",
 		    (unsigned long long)b[i].addr);
-	window(0, 2);
+	window(BLKLIST_BY_ADDRESS, 0, 2);
 	page.layout = PAGE_WIDE;
 	compose(80, 24);
 	ck_assert(shows(addr[0]) && !shows(addr[1]));
@@ -246,7 +246,7 @@ END_TEST
 
 START_TEST(rows_that_begin_elsewhere_are_none)
 {
-	window(2, 64);
+	window(BLKLIST_BY_ADDRESS, 2, 64);
 	page.layout = PAGE_WIDE;
 	compose(80, 24);
 	ck_assert(page.lacking);
@@ -256,7 +256,7 @@ END_TEST
 
 START_TEST(groups_are_not_made_of_a_window)
 {
-	window(0, 2);
+	window(BLKLIST_BY_AGE, 0, 2);
 	page_set_group(&page, 1);
 	page.whole = true;
 	compose(80, 24);

@@ -266,9 +266,6 @@ take_rows(struct nodes_session *s, const struct wire_rows *r)
 		if (is_calm(s, r->n[WIRE_N_STAY])) {
 			s->window.left = s->cycle;
 			leave(s);
-		} else if (!session_flows(s)) {
-			/* The last picture is a whole one. */
-			leave(s);
 		}
 	}
 	if (!is_held(s))
@@ -365,6 +362,7 @@ window_begin(struct nodes_session *s)
 void
 window_cycle(struct nodes_session *s)
 {
+	/* The last picture of a stream that has ended is a whole one. */
 	if (s->step == SESSION_WINDOW && !is_enough(s))
 		leave(s);
 	else if (s->step == SESSION_WINDOW || s->look.window)
