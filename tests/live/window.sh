@@ -3,9 +3,9 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_terminal.sh"
-pid=
 stop() {
-	[ -z "$pid" ] || kill -CONT "$pid" && kill "$pid"
+	[ -s "$tmp/pid" ] && kill -CONT "$(cat "$tmp/pid")" &&
+	    kill "$(cat "$tmp/pid")"
 	end_terminal
 } >/dev/null 2>&1
 trap stop EXIT
@@ -43,12 +43,11 @@ changes() {
 # A page with a terminal of 110x24; $pid is the target's.
 go() {
 	t kill-session -t p 2>/dev/null
-	t new-session -d -s p -x 110 -y 24 "exec '$pagek' run -- '$torrent'"
+	t new-session -d -s p -x 110 -y 24 "exec '$pagek' run -- \
+	    sh -c 'echo \$\$ >$tmp/pid; exec $torrent'"
 	t resize-window -t p -x 110 -y 24
-	wait_for '20,000 blocks' && wait_for 'torrent\[[0-9]+\]  LIVE' ||
-	    return 1
-	pid=$(shot | sed -n 's/.*torrent\[\([0-9]*\)\].*/\1/p' | head -n 1)
-	[ -n "$pid" ]
+	wait_for '20,000 blocks' && pid=$(cat "$tmp/pid") &&
+	    wait_for "torrent\[$pid\]  LIVE"
 }
 
 enters() {
@@ -57,48 +56,43 @@ enters() {
 }
 rule "a page that has more to read than it can shows a window" enters
 
-# Address and size of the page's rows.
-page_rows() {
-	shot | sed -n 's/^\([0-9a-f]\{12\}\) *\([0-9,]*\) .*/\1 \2/p' | tr -d ,
+# Address and size of the rows of a shot.
+rows_of() {
+	sed -n 's/^\([0-9a-f]\{12\}\) *\([0-9,]*\) .*/\1 \2/p' "$1" |
+	    tr -d ,
 }
-# ORDER [tail]: the same of as many rows of the list, its first or its last.
+# ORDER head|tail: the same of as many rows of the list as $tmp/was has.
 list_rows() {
 	"$pagek" list --sort "$1" "pid:$pid" | grep -E '^[0-9a-f]{12}' |
-	    ${2:-head} -n "$(page_rows | grep -c .)" | awk '{ print $1, $2 }'
+	    "$2" -n "$(grep -c . "$tmp/was")" | awk '{ print $1, $2 }'
 }
-# While the target is stopped a second is all that the window lasts.
+# A target that is stopped has its window for a second more, and what is shown
+# at the end of it is all that it has logged.
 caught() {
 	kill -CONT "$pid" && wait_for WINDOW && kill -STOP "$pid" || return 1
-	page_rows >"$tmp/was"
-	until_true 2 still && shows WINDOW
+	# One block more or less, and the end is elsewhere.
+	keys "$1"
+	rm -f "$tmp/last"
+	while shot >"$tmp/shot" && grep -q WINDOW "$tmp/shot"; do
+		mv "$tmp/shot" "$tmp/last"
+	done
+	[ -s "$tmp/last" ] && rows_of "$tmp/last" >"$tmp/was"
 }
-still() {
-	sleep 0.1
-	page_rows >"$tmp/now"
-	cmp -s "$tmp/was" "$tmp/now" || {
-		cp "$tmp/now" "$tmp/was"
-		return 1
-	}
-}
-# KEY ORDER [tail]
+# KEY ORDER head|tail
 equal_at() {
 	keys "$1"
-	tries=0
-	until caught; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 20 ] || return 1
-	done
-	list_rows "$2" "${3:-head}" >"$tmp/list"
+	caught "$1" || return 1
+	list_rows "$2" "$3" >"$tmp/list"
 	kill -CONT "$pid"
 	[ "$(grep -c . "$tmp/was")" -ge 10 ] && diff "$tmp/list" "$tmp/was"
 }
 rule "its last rows by age are the list's" equal_at End age tail
-rule "its first rows by age are the list's" equal_at Home age
+rule "its first rows by age are the list's" equal_at Home age head
 by_address() {
 	keys s && wait_for 'order ADDRESS' && equal_at End address tail
 }
 rule "its last rows by address are the list's" by_address
-rule "its first rows by address are the list's" equal_at Home address
+rule "its first rows by address are the list's" equal_at Home address head
 
 groups_whole() {
 	keys b && changes && wait_gone 'WINDOW|LOADING' &&
@@ -121,7 +115,8 @@ leaves() {
 	    until_true 10 same_end
 }
 same_end() {
-	page_rows >"$tmp/was"
+	shot >"$tmp/shot"
+	rows_of "$tmp/shot" >"$tmp/was"
 	list_rows address tail >"$tmp/list"
 	[ -s "$tmp/list" ] && cmp "$tmp/list" "$tmp/was"
 }
