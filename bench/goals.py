@@ -58,14 +58,26 @@ MISSES = ("where every free misses the cache, as in grow, a preload that does no
 
 REASONS = {
     "lost": "as a rule a ring was full for longer than a target waits for the keeper to come",
+    "churn": "an event is 60 instructions, and the keeper takes 12 ns for each record beside some 15 ns for making one: "
+             "a delay of some ms fills the ring, and the target sleeps until there is room",
+    "churn2": "two threads and the keeper share two cores: the keeper's 13 ns a record come out of theirs",
     "grow": "a million frees in random order miss every cache, and plain ones overlap their misses; the "
             "instructions of a record stand between them and let fewer overlap (free +75 ns, malloc +22)",
     "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",
+    "jsonm": "while its million blocks come into being a record takes the keeper twice as long, for memory is used for "
+             "the first time: the ring is full then, and the target sleeps",
     "redis": "server, clients, keeper and page share the cores: with two, the server is put off its core some 30,000 "
              "times, a few hundred times when plain",
+    "sqlite": "an event costs it 10 ns, and at its rate that is 4 %: the goal has room for 7",
     "sampled load": MISSES,
     "dormant load": MISSES,
-    "jsonm": "waiting: it makes events faster than the keeper takes them, and sleeps whenever its ring is full",
+    "bytes": "at 1M up to 2 MiB of each of its tables are taken ahead or not yet full; at 10M it is 61 to 63",
+    "growth keeper": "memory that the host has taken back costs it 5 ms for 2 MiB when it is used again, and a cycle "
+                     "needs 4 to 7 MiB",
+    "exec": "a forked child is an image of its own, so that there are two hellos, each of which waits until the node "
+            "is awake; by posix_spawn(3) there is one, and +0.3 ms",
+    "page median": "the core has slept since the cycle before: the same cycle takes 33 us while something else keeps "
+                   "the cores awake",
 }
 
 
