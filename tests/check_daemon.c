@@ -253,6 +253,61 @@ START_TEST(a_page_is_granted_no_more_than_the_nodes_roles)
 }
 END_TEST
 
+static void
+page_limit(struct page *p, uint32_t roles)
+{
+	struct wire_msg m = { .type = WIRE_LIMIT, .limit = { .roles = roles } };
+
+	page_send(p, &m);
+}
+
+START_TEST(a_limit_before_the_hello_cannot_be_undone)
+{
+	struct wire_msg r, m = { .type = WIRE_HELLO, .hello = { .min = 1,
+		.max = 1, .client = wire_text("check"), .roles = 7 } };
+	struct wire_msg again = { .type = WIRE_LIMIT,
+		.limit = { .roles = 7 } };
+	struct keeper *k;
+	struct page p;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.target.1", 0);
+	page_open(&p);
+	page_limit(&p, WIRE_ROLE_READ);
+	/* From here on it is whoever is behind the bridge that speaks. */
+	page_limit(&p, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_WELCOME);
+	ck_assert_uint_eq(r.welcome.roles, WIRE_ROLE_READ);
+	wire_msg_fini(&r);
+	ask_of(&p, WIRE_END, k->index, node.dstrm.row[k->index].epoch, &r);
+	expect_error(&r, WIRE_E_AUTH);
+	wire_msg_fini(&r);
+	ck_assert(keeper_is_live(k));
+	page_ask(&p, &again, &r);
+	expect_error(&r, WIRE_E_FRAME);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_limit_does_not_count_as_a_hello)
+{
+	struct wire_msg r, m = { .type = WIRE_READ, .read = { .max = 1 } };
+	struct page p;
+
+	node_up(NULL);
+	page_open(&p);
+	page_limit(&p, WIRE_ROLE_READ);
+	page_ask(&p, &m, &r);
+	expect_error(&r, WIRE_E_FRAME);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
 START_TEST(targets_are_counted_by_user)
 {
 	static struct quota q;
@@ -609,6 +664,8 @@ suite(void)
 	tcase_add_loop_test(t, of_anothers_stream_nothing_is_answered, 0,
 	    BASE_NELEM(asked));
 	tcase_add_test(t, a_page_is_granted_no_more_than_the_nodes_roles);
+	tcase_add_test(t, a_limit_before_the_hello_cannot_be_undone);
+	tcase_add_test(t, a_limit_does_not_count_as_a_hello);
 	tcase_add_test(t, targets_are_counted_by_user);
 	suite_add_tcase(s, t);
 

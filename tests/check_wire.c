@@ -320,6 +320,12 @@ same_rows(const struct wire_msg *a, const struct wire_msg *b)
 	SAME(rows.state);
 }
 
+static void
+same_limit(const struct wire_msg *a, const struct wire_msg *b)
+{
+	SAME(limit.roles);
+}
+
 static void (*const same_body[])(const struct wire_msg *,
     const struct wire_msg *) = {
 	[WIRE_HELLO] = same_hello,
@@ -347,6 +353,7 @@ static void (*const same_body[])(const struct wire_msg *,
 	[WIRE_ARMED] = NULL,
 	[WIRE_WINDOW] = same_window,
 	[WIRE_ROWS] = same_rows,
+	[WIRE_LIMIT] = same_limit,
 };
 
 static void
@@ -429,7 +436,7 @@ START_TEST(requests_fit_into_a_request)
 	static const uint32_t requests[] = {
 		WIRE_HELLO, WIRE_NAME, WIRE_READ, WIRE_SNAP, WIRE_STAT,
 		WIRE_SYM, WIRE_TYPES, WIRE_END, WIRE_SITE, WIRE_FRAME,
-		WIRE_ARM,
+		WIRE_ARM, WIRE_LIMIT,
 	};
 	struct wire_msg m;
 
@@ -648,7 +655,7 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 {
 	refuses(&(struct wire_msg) { .type = WIRE_LPUT });
 	refuses(&(struct wire_msg) { .type = WIRE_LACK });
-	refuses(&(struct wire_msg) { .type = WIRE_ROWS + 1 });
+	refuses(&(struct wire_msg) { .type = WIRE_LIMIT + 1 });
 	BREAKS(WIRE_HELLO, hello.max, 0);
 	BREAKS(WIRE_HELLO, hello.client.len, WIRE_TEXT_MAX + 1);
 	BREAKS(WIRE_NAMED, named.state, WIRE_S_DORMANT + 1);
@@ -805,7 +812,7 @@ wire_suite(void)
 	EACH_TYPE(core, ordinary_messages_come_back_the_same);
 	EACH_TYPE(core, largest_messages_fit_and_come_back_the_same);
 	EACH_TYPE(core, messages_of_zeros_come_back_the_same);
-	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 11);
+	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 12);
 	tcase_add_test(core, last_part_has_no_next);
 	EACH_OF(core, unknown_key_is_skipped, sample_edges);
 	tcase_add_test(core, key_without_must_may_be_absent);

@@ -24,7 +24,7 @@ static const uint32_t sample_types[] = {
 	WIRE_SNAP, WIRE_PART, WIRE_STAT, WIRE_STATS, WIRE_ERR, WIRE_SYM,
 	WIRE_SYMS, WIRE_TYPES, WIRE_TYPED, WIRE_END, WIRE_ENDED, WIRE_SITE,
 	WIRE_SITED, WIRE_FRAME, WIRE_FRAMED, WIRE_ARM, WIRE_ARMED,
-	WIRE_WINDOW, WIRE_ROWS,
+	WIRE_WINDOW, WIRE_ROWS, WIRE_LIMIT,
 };
 
 #define SAMPLE_TYPES (sizeof sample_types / sizeof sample_types[0])
@@ -129,6 +129,8 @@ static const struct wire_msg sample_ordinary[] = {
 	[WIRE_ARM] = { .type = WIRE_ARM, .id = 13, .arm = {
 		.index = 3, .epoch = ID, .arming = WIRE_ARM_WATCH } },
 	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = 13 },
+	[WIRE_LIMIT] = { .type = WIRE_LIMIT, .id = 0, .limit = {
+		.roles = WIRE_ROLE_READ } },
 	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = 14, .window = {
 		.index = 3, .epoch = ID, .order = WIRE_BY_ADDRESS,
 		.reverse = true, .offset = 70000, .max = 150, .layer = 1,
@@ -234,6 +236,8 @@ static const struct wire_msg sample_largest[] = {
 	[WIRE_ARM] = { .type = WIRE_ARM, .id = U32, .arm = {
 		.index = U32, .epoch = FULL_ID, .arming = WIRE_ARM_HOLD } },
 	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = U32 },
+	[WIRE_LIMIT] = { .type = WIRE_LIMIT, .id = U32, .limit = {
+		.roles = U32 } },
 	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = U32, .window = {
 		.index = U32, .epoch = FULL_ID, .order = WIRE_BY_ADDRESS,
 		.reverse = true, .offset = U64, .max = WIRE_WINDOW_MAX,
@@ -648,7 +652,7 @@ static const struct sample_raw sample_wrong[] = {
 static const struct sample_raw sample_unknown[] = {
 	{ .name = "listing", .head = "a300080101" "036161" },
 	{ .name = "listed", .head = "a200090101" },
-	{ .name = "type-27", .head = "a200181b0101" },
+	{ .name = "type-28", .head = "a200181c0101" },
 	{ .name = "type-2-32-minus-1", .head = "a2001affffffff0101" },
 };
 

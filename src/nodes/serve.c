@@ -159,6 +159,10 @@ greet(struct conn *c, const struct wire_msg *m)
 	struct node *node = c->node;
 	struct wire_msg w = { .type = WIRE_WELCOME, .id = m->id };
 
+	if (m->type == WIRE_LIMIT) {
+		c->limit &= m->limit.roles;
+		return;
+	}
 	if (m->type != WIRE_HELLO) {
 		conn_fail(c, m->id, WIRE_E_FRAME, "a hello comes first");
 		return;
@@ -168,7 +172,7 @@ greet(struct conn *c, const struct wire_msg *m)
 		    "this node speaks version 1");
 		return;
 	}
-	c->roles = access_roles(&node->access, m->hello.roles);
+	c->roles = access_roles(&node->access, m->hello.roles) & c->limit;
 	c->greeted = true;
 	node->serve.strangers--;
 	w.welcome.version = WIRE_VERSION;

@@ -41,6 +41,7 @@ struct conn {
 	uv_pipe_t pipe;
 	struct wire_frames in;
 	struct peer peer;
+	uint32_t limit;			/* of roles, as whoever stands between says */
 	uint32_t roles;
 	int64_t begun_ms, heard_ms;	/* its connecting; its last request */
 	int64_t since_ms;		/* waits for a hello, or the rest of a frame; 0 no */

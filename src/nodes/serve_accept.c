@@ -159,6 +159,7 @@ conn_new(struct node *node, const struct peer *peer)
 	c->node = node;
 	c->pipe.data = c;
 	c->peer = *peer;
+	c->limit = ACCESS_ROLES;
 	c->id = ++node->serve.last_id;
 	c->since_ms = c->begun_ms = c->heard_ms = mono_ms(mono_now());
 	TAILQ_INSERT_TAIL(&node->serve.conns, c, link);

@@ -33,7 +33,7 @@
  * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
  * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
  * characters, and goes through base_safe_text() on its way to any terminal.
- * Types 0 to 12 are those of pagek-stream(5); 13 to 26 are ours since.
+ * Types 0 to 12 are those of pagek-stream(5); 13 to 27 are ours since.
  */
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H
@@ -90,6 +90,7 @@ enum wire_type {
 	WIRE_ARMED = 24,
 	WIRE_WINDOW = 25,	/* these rows of the list, and its totals */
 	WIRE_ROWS = 26,
+	WIRE_LIMIT = 27,	/* before HELLO: who stands between grants no more; no reply */
 };
 
 enum wire_role {
@@ -453,6 +454,15 @@ struct wire_arm {
 	uint32_t arming;		/* enum wire_arming */
 };
 
+/*
+ * The roles that may be granted over this connection, which each LIMIT can
+ * only take from.  Whoever passes a page's bytes on says it before the first
+ * of them, and after HELLO there is none: the page cannot undo it.
+ */
+struct wire_limit {
+	uint32_t roles;
+};
+
 struct wire_err {
 	uint32_t code;
 	struct wire_text text;
@@ -486,6 +496,7 @@ struct wire_msg {
 		struct wire_arm arm;
 		struct wire_window window;
 		struct wire_rows rows;
+		struct wire_limit limit;
 		struct wire_err err;
 	};
 	void *store;			/* what a decoded message's texts lie in */

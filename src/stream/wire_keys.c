@@ -240,6 +240,10 @@ static const struct wire_field rows[] = {
 	MUST(16, UINT, rows.state, WIRE_S_DORMANT),
 };
 
+static const struct wire_field limit[] = {
+	MUST(4, UINT, limit.roles, ANY),
+};
+
 static const struct wire_field err[] = {
 	MUST(2, UINT, err.code, 255),
 	MUST(3, TEXT, err.text, WIRE_TEXT_MAX),
@@ -380,6 +384,7 @@ static const struct wire_layout layouts[] = {
 	[WIRE_ARMED] = { .name = "WIRE_ARMED" },
 	LAYOUT(WIRE_WINDOW, window, NULL),
 	LAYOUT(WIRE_ROWS, rows, check_rows),
+	LAYOUT(WIRE_LIMIT, limit, NULL),
 };
 
 const struct wire_layout *
