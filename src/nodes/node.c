@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "bridge.h"
 #include "daemon.h"
 #include "demo.h"
 #include "node.h"
@@ -257,6 +258,8 @@ nodes_main(int argc, char **argv)
 	r = node_options(argc, argv, &opts);
 	if (r >= 0)
 		return r;
+	if (opts.bridge)
+		return bridge_run(opts.roles);
 	/* Before anything is forked: the page's link is not the target's. */
 	if (opts.fd >= 0 && fcntl(opts.fd, F_SETFD, FD_CLOEXEC) < 0) {
 		node_say("--fd", -errno);

@@ -54,6 +54,7 @@ struct node_opts {
 	const char *demo_at;
 	const char *demo_stream;
 	char *const *argv;		/* the command, NULL-ended; NULL none */
+	bool bridge;			/* no node at all: see bridge.h */
 	bool daemon;			/* neither a command nor a generator: it stands alone */
 	bool system;			/* for all users */
 	uint32_t roles;			/* the most that pages are granted; 0: all */

@@ -15,7 +15,7 @@ enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
 	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
 	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE, OPT_SYSTEM, OPT_ROLE,
-	OPT_CLIENTS, OPT_HELLO, OPT_HELP, OPT_VERSION,
+	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_HELP, OPT_VERSION,
 };
 
 /* Of which kinds of node an option is. */
@@ -23,6 +23,7 @@ enum node_option {
 #define DEMO 2
 #define DAEMON 4
 #define ANY (COMMAND | DEMO | DAEMON)
+#define BRIDGE 8
 
 static const struct option_entry {
 	const char *name;
@@ -33,7 +34,9 @@ static const struct option_entry {
 } options[] = {
 	{ "system", NULL, OPT_SYSTEM, DAEMON,
 	    "serve all users, at /run/pagek/node" },
-	{ "role", "ROLES", OPT_ROLE, ANY,
+	{ "stdio", NULL, OPT_STDIO, BRIDGE,
+	    "no node: a page's way to one, as over ssh" },
+	{ "role", "ROLES", OPT_ROLE, ANY | BRIDGE,
 	    "the most that pages may do: read,list-put,control" },
 	{ "clients", "N", OPT_CLIENTS, ANY,
 	    "pages at a time, 64 unless given, 256 at most" },
@@ -59,8 +62,8 @@ static const struct option_entry {
 	{ "demo", "NAME", OPT_DEMO, DEMO, NULL },
 	{ "at", "TIME", OPT_AT, DEMO, NULL },
 	{ "stream", "NAME", OPT_STREAM, DEMO, NULL },
-	{ "help", NULL, OPT_HELP, ANY, "print this and end" },
-	{ "version", NULL, OPT_VERSION, ANY, "print the version and end" },
+	{ "help", NULL, OPT_HELP, ANY | BRIDGE, "print this and end" },
+	{ "version", NULL, OPT_VERSION, ANY | BRIDGE, "print the version and end" },
 };
 
 static int
@@ -131,6 +134,9 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 	case OPT_SYSTEM:
 		o->system = true;
 		break;
+	case OPT_STDIO:
+		o->bridge = true;
+		break;
 	case OPT_ROLE:
 		r = access_parse_roles(arg, &o->roles);
 		break;
@@ -155,6 +161,7 @@ print_help(void)
 {
 	printf("usage: pageknode [OPTIONS]\n"
 	    "       pageknode [OPTIONS] -- COMMAND [ARGUMENT ...]\n"
+	    "       pageknode --stdio [--role ROLES]\n"
 	    "Keeps what programs hold in memory, and serves it to pagek.\n\n");
 	for (size_t i = 0; i < BASE_NELEM(options); i++) {
 		const struct option_entry *e = &options[i];
@@ -188,9 +195,11 @@ check_kind(uint32_t given, unsigned kind)
 	for (size_t i = 0; i < BASE_NELEM(options); i++) {
 		if ((given >> i & 1) == 0 || (options[i].kinds & kind) != 0)
 			continue;
-		fprintf(stderr, "pageknode: --%s is not for a node that %s\n",
-		    options[i].name, kind == DAEMON ? "stands alone" :
-		    kind == COMMAND ? "runs a command" : "is a demo");
+		fprintf(stderr, "pageknode: --%s is not for %s\n",
+		    options[i].name, kind == DAEMON ?
+		    "a node that stands alone" : kind == COMMAND ?
+		    "a node that runs a command" : kind == DEMO ?
+		    "a node that is a demo" : "--stdio, which is no node");
 		return -EINVAL;
 	}
 	return 0;
@@ -199,9 +208,13 @@ check_kind(uint32_t given, unsigned kind)
 static int
 settle(struct node_opts *o, uint32_t given)
 {
-	unsigned kind = o->argv != NULL ? COMMAND :
+	unsigned kind = o->bridge ? BRIDGE : o->argv != NULL ? COMMAND :
 	    o->demo != NULL ? DEMO : DAEMON;
 
+	if (o->bridge && o->argv != NULL) {
+		fprintf(stderr, "pageknode: one of a command and --stdio\n");
+		return -EINVAL;
+	}
 	if (o->argv != NULL && o->demo != NULL) {
 		fprintf(stderr, "pageknode: one of a command and --demo\n");
 		return -EINVAL;

@@ -1,0 +1,202 @@
+/*
+ * The bridge, between a page and a node that are both this test: what goes
+ * through, how much may wait, and when it ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../src/nodes/bridge.h"
+#include "harness.h"
+
+static struct {
+	int in, out, node;		/* the test's ends */
+	int bridge[3];
+	const char *first;
+	pthread_t thread;
+	int result;
+} b;
+
+static void *
+run(void *arg)
+{
+	(void)arg;
+	b.result = bridge_pass(b.bridge[0], b.bridge[1], b.bridge[2],
+	    (const uint8_t *)b.first, strlen(b.first));
+	for (int i = 0; i < 3; i++)
+		close(b.bridge[i]);
+	return NULL;
+}
+
+static void
+bridge_up(const char *first)
+{
+	int in[2], out[2], node[2];
+
+	signal(SIGPIPE, SIG_IGN);
+	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+	    node), 0);
+	b.in = in[1];
+	b.out = out[0];
+	b.node = node[0];
+	b.bridge[0] = in[0];
+	b.bridge[1] = out[1];
+	b.bridge[2] = node[1];
+	b.first = first;
+	ck_assert_int_eq(pthread_create(&b.thread, NULL, run, NULL), 0);
+}
+
+/* It must have ended, or end now, by itself. */
+static void
+bridge_ends(void)
+{
+	ck_assert_int_eq(pthread_join(b.thread, NULL), 0);
+	ck_assert_int_eq(b.result, 0);
+}
+
+static void
+get(int fd, const char *want)
+{
+	char have[64];
+	size_t len = strlen(want), at = 0;
+
+	while (at < len) {
+		ssize_t n = read(fd, have + at, len - at);
+
+		ck_assert_int_gt(n, 0);
+		at += (size_t)n;
+	}
+	ck_assert_mem_eq(have, want, len);
+}
+
+static void
+put(int fd, const char *text)
+{
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+START_TEST(bytes_pass_both_ways_behind_its_own)
+{
+	bridge_up("limit");
+	put(b.in, "hello");
+	get(b.node, "limithello");
+	put(b.node, "welcome");
+	get(b.out, "welcome");
+	close(b.in);
+	bridge_ends();
+}
+END_TEST
+
+START_TEST(it_ends_with_the_page)
+{
+	char c;
+
+	bridge_up("");
+	put(b.in, "x");
+	get(b.node, "x");
+	close(_i == 0 ? b.in : b.out);
+	bridge_ends();
+	ck_assert_int_eq(read(b.node, &c, 1), 0);
+}
+END_TEST
+
+START_TEST(the_last_words_of_a_node_arrive)
+{
+	char c;
+
+	bridge_up("");
+	put(b.in, "more than the node will ever read");
+	put(b.node, "busy");
+	close(b.node);
+	get(b.out, "busy");
+	ck_assert_int_eq(read(b.out, &c, 1), 0);
+	bridge_ends();
+}
+END_TEST
+
+/* Writes until nothing more is taken for a while that is long for a pipe. */
+static size_t
+fill(int fd)
+{
+	static char bytes[4096];
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	size_t sum = 0;
+
+	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	while (poll(&p, 1, 200) == 1) {
+		ssize_t n = write(fd, bytes, sizeof bytes);
+
+		ck_assert(n > 0 || errno == EAGAIN);
+		sum += n > 0 ? (size_t)n : 0;
+		ck_assert_uint_lt(sum, 4u << 20);
+	}
+	return sum;
+}
+
+START_TEST(what_nobody_reads_is_bounded)
+{
+	bridge_up("");
+	/* Pipe, buffer and socket; whatever else stays with who writes. */
+	ck_assert_uint_le(fill(_i == 0 ? b.in : b.node),
+	    (512u << 10) + BRIDGE_BUFFER);
+	/* Neither keeps it from noticing that the page has gone. */
+	close(b.in);
+	close(b.out);
+	bridge_ends();
+}
+END_TEST
+
+START_TEST(much_arrives_whole_and_in_order)
+{
+	enum { WORDS = 1 << 18 };
+	uint32_t *words = malloc(WORDS * sizeof *words), have[1024];
+	size_t given = 0, taken = 0;
+
+	ck_assert_ptr_nonnull(words);
+	for (uint32_t i = 0; i < WORDS; i++)
+		words[i] = i;
+	bridge_up("");
+	ck_assert_int_eq(fcntl(b.node, F_SETFL, O_NONBLOCK), 0);
+	while (taken < WORDS * sizeof *words) {
+		ssize_t n;
+
+		if (given < WORDS * sizeof *words) {
+			n = write(b.node, (char *)words + given,
+			    WORDS * sizeof *words - given);
+			given += n > 0 ? (size_t)n : 0;
+		}
+		n = read(b.out, have, sizeof have);
+		ck_assert_int_gt(n, 0);
+		ck_assert_mem_eq(have, (char *)words + taken, (size_t)n);
+		taken += (size_t)n;
+	}
+	close(b.in);
+	bridge_ends();
+	free(words);
+}
+END_TEST
+
+static Suite *
+bridge_suite(void)
+{
+	Suite *s = suite_create("bridge");
+	TCase *t = tcase_create("passing");
+
+	tcase_add_test(t, bytes_pass_both_ways_behind_its_own);
+	tcase_add_loop_test(t, it_ends_with_the_page, 0, 2);
+	tcase_add_test(t, the_last_words_of_a_node_arrive);
+	tcase_add_loop_test(t, what_nobody_reads_is_bounded, 0, 2);
+	tcase_add_test(t, much_arrives_whole_and_in_order);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(bridge_suite)
