@@ -14,7 +14,7 @@
  *
  * session.c goes through the steps, session_choose.c finds a stream for the
  * first of them, session_intake.c takes blocks and records in,
- * session_window.c some rows instead,
+ * which session_decode.c makes of bytes, session_window.c some rows instead,
  * session_standing.c keeps the numbers of stream and node, session_watch.c
  * sees how one block ends, session_arm.c wakes a target that sleeps.
  */
@@ -187,6 +187,30 @@ void session_say(struct nodes_session *, const char *fmt, ...)
 void choose_ask(struct nodes_session *);
 void choose_cycle(struct nodes_session *);
 
+/* --- session_decode.c --------------------------------------------------- */
+
+/* Records of one reply, made ready for the list. */
+struct decoded {
+	struct rec rec[WIRE_READ_MAX];
+	uint64_t seq[WIRE_READ_MAX];
+	int64_t ms[WIRE_READ_MAX];	/* of classic ones only */
+	struct blklist_batch_info info[WIRE_INFO_MAX];
+	size_t n, ninfo;
+};
+
+/* Bytes of a record of the stream. */
+unsigned decode_record_size(const struct nodes_session *);
+/* A requester; its name is cut where a list would cut it. */
+struct blklist_info decode_info(const struct wire_info *);
+/*
+ * One block as it is in PART and ROWS: a record, then its sequence number and
+ * time in full.  -EILSEQ for a classic record that is bad.
+ */
+int decode_block(const struct nodes_session *, const uint8_t *, struct blk *);
+/* The records that apply; returns how many were bad. */
+size_t decode_batch(struct nodes_session *, const struct wire_data *,
+    struct decoded *);
+
 /* --- session_intake.c --------------------------------------------------- */
 
 /* A list of the right kind, and the first request for its contents. */
@@ -198,10 +222,6 @@ void intake_read(struct nodes_session *);
 void intake_fini(struct nodes_session *);
 /* What is being taken is no longer wanted; what is shown stays. */
 void intake_stop(struct nodes_session *);
-/* One block as it is in PART and ROWS; bytes of its record alone. */
-int intake_block(const struct nodes_session *, const uint8_t *, struct blk *);
-unsigned intake_record_size(const struct nodes_session *);
-struct blklist_info intake_info(const struct wire_info *);
 /* The table of types is there: legal codes are told to the lists. */
 void intake_types(struct nodes_session *, const struct wire_typed *);
 /* What a block stands for is known, or is another number now. */

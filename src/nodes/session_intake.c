@@ -30,12 +30,6 @@
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
-unsigned
-intake_record_size(const struct nodes_session *s)
-{
-	return s->look.classic ? REC_CLASSIC_SIZE : REC_WIDE_SIZE;
-}
-
 /* --- lists -------------------------------------------------------------- */
 
 static int
@@ -163,89 +157,26 @@ intake_sample(struct nodes_session *s, uint64_t period)
 		s->again = true;
 }
 
-/* --- one record, one block ---------------------------------------------- */
-
-static uint64_t
-get_le64(const uint8_t *p)
-{
-	uint64_t v = 0;
-	int i;
-
-	for (i = 7; i >= 0; i--)
-		v = v << 8 | p[i];
-	return v;
-}
-
-static uint32_t
-get_le32(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-	    (uint32_t)p[3] << 24;
-}
-
-struct blklist_info
-intake_info(const struct wire_info *in)
-{
-	struct blklist_info info = { .node = in->node };
-	size_t len = in->name.len < sizeof info.name - 1 ? in->name.len :
-	    sizeof info.name - 1;
-
-	if (len > 0)
-		memcpy(info.name, in->name.s, len);
-	return info;
-}
-
-/* A record, then its sequence number and time in full. */
-int
-intake_block(const struct nodes_session *s, const uint8_t *p, struct blk *blk)
-{
-	unsigned size = intake_record_size(s);
-	struct rec r;
-	int64_t ms;
-	int err;
-
-	if (s->look.classic) {
-		err = stream_classic_decode(p, &r, &ms);
-		if (err < 0)
-			return err;
-	} else {
-		stream_wide_decode(p, 1, &r);
-	}
-	*blk = (struct blk){
-		.addr = rec_addr(&r),
-		.size = rec_size(&r),
-		.seq = get_le64(p + size),
-		.ms = (int64_t)get_le64(p + size + 8),
-		.caller = rec_caller(&r),
-		.ticket = rec_ticket(&r),
-		.thread = (uint16_t)rec_thread(&r),
-		.overhead = (uint16_t)rec_overhead(&r),
-		.flags = (uint8_t)rec_flags(&r),
-		.type = (uint8_t)rec_type(&r),
-	};
-	return 0;
-}
-
 /* --- the snapshot ------------------------------------------------------- */
 
 /* Blocks of one part into the list being built. */
 static void
 put_blocks(struct nodes_session *s, const struct wire_part *part)
 {
-	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
 	size_t i, k = 0, n = part->blocks.len / stride;
 	struct blklist_info info;
 	struct blk blk;
 
 	for (i = 0; i < n; i++) {
-		if (intake_block(s, part->blocks.p + i * stride, &blk) < 0) {
+		if (decode_block(s, part->blocks.p + i * stride, &blk) < 0) {
 			s->own_bad++;
 			continue;
 		}
 		while (k < part->ninfo && part->info[k].at < i)
 			k++;
 		if (k < part->ninfo && part->info[k].at == i) {
-			info = intake_info(&part->info[k]);
+			info = decode_info(&part->info[k]);
 			blk.info = blklist_info_intern(s->build, &info);
 		}
 		/* Younger than the click, or all of them: seq is from 1. */
@@ -257,7 +188,7 @@ put_blocks(struct nodes_session *s, const struct wire_part *part)
 static void
 take_part(struct nodes_session *s, const struct wire_part *part)
 {
-	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
 	uint64_t upto = merge_key(part->next_layer, part->next);
 	bool first = s->merge.n == 0;
 	int err;
@@ -405,15 +336,6 @@ intake_fini(struct nodes_session *s)
 
 /* --- records ------------------------------------------------------------ */
 
-/* Records of one reply, made ready for the list. */
-struct batch {
-	struct rec rec[WIRE_READ_MAX];
-	uint64_t seq[WIRE_READ_MAX];
-	int64_t ms[WIRE_READ_MAX];
-	struct blklist_batch_info info[WIRE_INFO_MAX];
-	size_t n, ninfo;
-};
-
 /*
  * Type codes that are not in the table and were not asked about yet.  They
  * count as asked about from here on, so that each costs one question only.
@@ -421,7 +343,7 @@ struct batch {
 static bool
 has_new_type(struct nodes_session *s, const struct wire_data *data)
 {
-	unsigned size = intake_record_size(s);
+	unsigned size = decode_record_size(s);
 	/* The type is the last byte of the first eight in either format. */
 	const uint8_t *p = data->records.p + 7;
 	bool found = false;
@@ -436,51 +358,10 @@ has_new_type(struct nodes_session *s, const struct wire_data *data)
 	return found;
 }
 
-/* Decodes what applies; returns how many records were bad. */
-static size_t
-fill_batch(struct nodes_session *s, const struct wire_data *data,
-    struct batch *b)
-{
-	unsigned size = intake_record_size(s);
-	bool merging = s->merge.n > 0;
-	size_t k = 0, bad = 0;
-	uint64_t seq;
-	int64_t ms = 0;
-	struct rec r;
-	uint32_t i;
-
-	b->n = b->ninfo = 0;
-	for (i = 0; i < data->count; i++) {
-		seq = data->first + (data->offsets.len != 0 ?
-		    get_le32(data->offsets.p + 4 * (size_t)i) : i);
-		if (!s->look.classic)
-			stream_wide_decode(data->records.p + (size_t)i * size,
-			    1, &r);
-		else if (stream_classic_decode(data->records.p +
-		    (size_t)i * size, &r, &ms) < 0) {
-			bad++;
-			continue;
-		}
-		if (merging && !merge_admit(&s->merge, &r, seq))
-			continue;
-		while (k < data->ninfo && data->info[k].at < i)
-			k++;
-		if (k < data->ninfo && data->info[k].at == i)
-			b->info[b->ninfo++] = (struct blklist_batch_info){
-				.at = b->n,
-				.info = intake_info(&data->info[k]),
-			};
-		b->rec[b->n] = r;
-		b->seq[b->n] = seq;
-		b->ms[b->n++] = ms;
-	}
-	return bad;
-}
-
 static void
 apply(struct nodes_session *s, const struct wire_data *data)
 {
-	static struct batch b;	/* 60 kB; one thread, and done with on return */
+	static struct decoded b;	/* 60 kB; one thread, and done with on return */
 	struct blklist_batch batch = {
 		.rec = b.rec,
 		.seqs = b.seq,
@@ -491,7 +372,7 @@ apply(struct nodes_session *s, const struct wire_data *data)
 	};
 	size_t bad;
 
-	bad = fill_batch(s, data, &b);
+	bad = decode_batch(s, data, &b);
 	batch.n = b.n;
 	batch.seq = b.n > 0 ? b.seq[0] : data->first;
 	batch.ninfo = b.ninfo;
@@ -550,7 +431,7 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 	return data->first == s->cursor && data->next >= data->first &&
 	    (data->next - data->first == sum || !exact) &&
 	    data->count <= WIRE_READ_MAX &&
-	    data->records.len == (size_t)data->count * intake_record_size(s) &&
+	    data->records.len == (size_t)data->count * decode_record_size(s) &&
 	    (data->offsets.len == 0 ||
 	    data->offsets.len == 4 * (size_t)data->count);
 }

@@ -108,11 +108,11 @@ take_blocks(struct nodes_session *s, const struct wire_rows *r,
 	struct blklist_info info;
 
 	for (i = 0; i < r->ninfo; i++) {
-		info = intake_info(&r->info[i]);
+		info = decode_info(&r->info[i]);
 		index[i] = blklist_info_intern(s->list, &info);
 	}
 	for (i = 0; i < r->count; i++) {
-		if (intake_block(s, r->blocks.p + i * stride, &out[i]) < 0) {
+		if (decode_block(s, r->blocks.p + i * stride, &out[i]) < 0) {
 			s->own_bad++;
 			break;
 		}
@@ -246,7 +246,7 @@ leave(struct nodes_session *s)
 static void
 take_rows(struct nodes_session *s, const struct wire_rows *r)
 {
-	unsigned stride = intake_record_size(s) + WIRE_BLOCK_TAIL;
+	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
 
 	if (r->blocks.len != (size_t)r->count * stride ||
 	    (s->step == SESSION_WINDOW && r->as_of + 1 < s->cursor)) {
