@@ -15,7 +15,9 @@
 #include "node.h"
 #include "tree.h"
 
+#define FOLDER_MODE 0755	/* of the system's folder, whatever the umask is */
 #define PAGES_MODE 0660		/* of the system's sockets: the group's */
+#define PAGES_MODE_ALONE 0600	/* ... where there is no such group */
 #define TARGETS_MODE 0666	/* anybody's; what a target sees is its own */
 #define LOCK ".lock"		/* behind the path of the pages' socket */
 
@@ -27,8 +29,12 @@ system_folder(char *path, size_t cap)
 {
 	struct stat st;
 
-	if (mkdir(DAEMON_SYSTEM_FOLDER, 0755) < 0 && errno != EEXIST)
+	if (mkdir(DAEMON_SYSTEM_FOLDER, FOLDER_MODE) == 0) {
+		if (chmod(DAEMON_SYSTEM_FOLDER, FOLDER_MODE) < 0)
+			return -errno;
+	} else if (errno != EEXIST) {
 		return -errno;
+	}
 	if (lstat(DAEMON_SYSTEM_FOLDER, &st) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode) || (st.st_mode & 022) != 0 ||
@@ -90,9 +96,7 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 {
 	if (!node->opts.system)
 		return socket_bind(path, type);
-	return socket_bind_for(path, type,
-	    node->access.group != (gid_t)-1 ? mode : mode & ~070u,
-	    node->access.group);
+	return socket_bind_for(path, type, mode, node->access.group);
 }
 
 /*
@@ -113,7 +117,8 @@ listen_own(struct node *node, const char *path)
 	r = fd < 0 ? fd : hello_listen_fd(&node->hello, node, fd, hello, false);
 	if (r < 0)
 		return node_say(hello, r);
-	fd = bind_place(node, path, SOCK_STREAM, PAGES_MODE);
+	fd = bind_place(node, path, SOCK_STREAM,
+	    node->access.group != (gid_t)-1 ? PAGES_MODE : PAGES_MODE_ALONE);
 	r = fd < 0 ? fd : serve_listen_fd(node, fd, path, false);
 	return r < 0 ? node_say(path, r) : 0;
 }

@@ -278,6 +278,17 @@ unset XDG_RUNTIME_DIR
 node=/run/pagek/node
 setpriv --reuid 65534 --regid 65534 --clear-groups "$B/pageknode" --system
 [ $? = 1 ] || exit 1
+# Root's makes the folder: whoever is to be watched must get through it.
+(umask 077; exec "$B/pageknode" --system) &
+daemon=$!
+i=0
+while ! $client hello $node | grep WELCOME; do
+	i=$((i + 1)); [ $i -lt 100 ] || exit 1; sleep 0.1
+done
+[ "$(stat -c %a /run/pagek)" = 755 ] || exit 1
+[ "$(stat -c %a $node.hello)" = 666 ] || exit 1
+kill $daemon; wait $daemon || exit 1
+rm -r /run/pagek
 mkdir -m 755 /run/pagek && chown 4242:4242 /run/pagek
 setpriv --reuid 4242 --regid 4242 --clear-groups "$B/pageknode" --system &
 daemon=$!
