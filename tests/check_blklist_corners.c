@@ -411,16 +411,6 @@ START_TEST(generations_of_the_pair_table_may_wrap)
 }
 END_TEST
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#else
-#define SANITIZED 1
-#endif
-
 /*
  * With a sanitizer address space cannot be limited, for it takes terabytes of
  * it; the lists there are the same.

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "harness.h"
 
@@ -340,6 +341,36 @@ START_TEST(no_bucket_is_moved_from_the_middle_of_a_run)
 }
 END_TEST
 
+/* No address space for a fresh table: the one there is must become empty. */
+#ifndef SANITIZED
+START_TEST(table_is_cleared_below_its_first_bucket_too)
+{
+	struct table *t = table_new(KEYS);
+	struct rlimit unlimited, none;
+	struct hash_bucket *b = t->hash.now.bucket;
+
+	for (unsigned i = 0; i < HASH_WIDTH + 2; i++) {
+		give_key(t, i, &t->hash.now, 0, 1);
+		insert(t, i);
+	}
+	/* The first of those that found no room in the lowest bucket. */
+	ck_assert_uint_eq(b[-1].word[HASH_WIDTH], HASH_WIDTH + 1);
+	erase(t, HASH_WIDTH);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &unlimited), 0);
+	none = unlimited;
+	none.rlim_cur = 1;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+	hash_clear(&t->hash);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &unlimited), 0);
+	ck_assert_ptr_eq(t->hash.now.bucket, b);
+	ck_assert_uint_eq(hash_match(&b[-1], 0), (1u << HASH_WIDTH) - 1);
+	memset(t->in, 0, sizeof(t->in));
+	all_found(t);
+	table_free(t);
+}
+END_TEST
+#endif
+
 START_TEST(cleared_table_is_empty_in_the_midst_of_a_move)
 {
 	struct table *t;
@@ -365,6 +396,7 @@ suite(void)
 {
 	Suite *s = suite_create("blklist: hash");
 	TCase *core = tcase_create("core");
+	TCase *limited = tcase_create("limited memory");
 
 	tcase_add_loop_test(core, runs_close_up_when_a_slot_goes, 0, 8);
 	tcase_add_loop_test(core, keys_are_found_while_a_table_grows, 0, 4);
@@ -381,6 +413,12 @@ suite(void)
 	tcase_add_loop_test(core, cleared_table_is_empty_in_the_midst_of_a_move,
 	    0, 2);
 	suite_add_tcase(s, core);
+
+	tcase_set_tags(limited, TAG_KERNEL);
+#ifndef SANITIZED
+	tcase_add_test(limited, table_is_cleared_below_its_first_bucket_too);
+#endif
+	suite_add_tcase(s, limited);
 	return s;
 }
 

@@ -14,6 +14,17 @@
  */
 #define TAG_KERNEL "kernel"
 
+/* A sanitizer takes terabytes of address space: then there is no limiting it. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#else
+#define SANITIZED 1
+#endif
+
 #define CHECK_MAIN(suite) \
 	int \
 	main(void) \

@@ -106,7 +106,9 @@ hash_clear(struct hash *h)
 	if (!hash_in_place(h))
 		table_drop(h, &h->old);
 	h->old = (struct hash_table){ 0 };
-	for (struct hash_bucket *b = h->now.bucket - 1; b->word[0] != 0; b--)
+	/* In use is a row of buckets, of which any entry may have gone. */
+	for (struct hash_bucket *b = h->now.bucket - 1;
+	     hash_match(b, 0) != (1u << HASH_WIDTH) - 1; b--)
 		*b = (struct hash_bucket){ { 0 } };
 	list_zero(h->now.bucket, h->ready > used ? h->ready : used);
 	h->n = 0;
