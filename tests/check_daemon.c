@@ -386,6 +386,27 @@ START_TEST(silent_connections_do_not_keep_others_out)
 }
 END_TEST
 
+/* However long ago they came: nobody waits for the place of one of them. */
+START_TEST(silent_connections_stay_as_long_as_there_is_room)
+{
+	struct page silent[SERVE_STRANGERS];
+	struct conn *c;
+
+	listen_up(NULL);
+	for (unsigned i = 0; i < SERVE_STRANGERS; i++) {
+		TAILQ_FOREACH(c, &node.serve.conns, link)
+			c->begun_ms -= 1000;
+		dial(&silent[i]);
+		while (node.serve.last_id == i)
+			uv_run(&loop, UV_RUN_ONCE);
+	}
+	ck_assert_uint_eq(node.serve.strangers, SERVE_STRANGERS);
+	for (unsigned i = 0; i < SERVE_STRANGERS; i++)
+		page_close(&silent[i]);
+	listen_down();
+}
+END_TEST
+
 START_TEST(an_idle_page_gives_its_place_to_another_and_no_other_does)
 {
 	struct node_opts o = { .fd = -1, .clients = 2 };
@@ -671,6 +692,7 @@ suite(void)
 
 	t = tcase_create("places");
 	tcase_add_test(t, silent_connections_do_not_keep_others_out);
+	tcase_add_test(t, silent_connections_stay_as_long_as_there_is_room);
 	tcase_add_test(t,
 	    an_idle_page_gives_its_place_to_another_and_no_other_does);
 	tcase_add_test(t, the_last_places_of_a_systems_node_are_for_other_users);

@@ -117,7 +117,8 @@ no_place(struct node *node, const struct peer *peer)
 
 /*
  * Those who have not said hello cannot take more than their share: who has
- * been silent for longest goes, but everybody gets a moment.
+ * been silent for longest goes, but everybody gets a moment.  To be asked when
+ * somebody waits to be let in.
  */
 static bool
 may_accept(struct serve *s)
@@ -228,6 +229,9 @@ on_listener(uv_poll_t *listener, int status, int events)
 	for (int i = 0; i < ACCEPT_MAX; i++) {
 		int fd;
 
+		/* If another one waits we are called again, and know that. */
+		if (i > 0 && s->strangers >= SERVE_STRANGERS)
+			return;
 		if (!may_accept(s)) {
 			pause_listener(s);
 			return;
