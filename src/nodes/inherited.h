@@ -15,7 +15,8 @@ struct inherited {
 /*
  * Takes over what was passed: the listening Unix sockets of type SOCK_STREAM
  * and SOCK_SEQPACKET, one of each at most.  -EINVAL for anything else among
- * it; then all of it is closed.
+ * it, and then all of it is closed; also for more than 64, which are left
+ * alone, for that number can only be wrong.
  */
 int inherited_take(struct inherited *stream, struct inherited *seqpacket);
 
