@@ -426,7 +426,8 @@ find_more(const struct claim *c, struct producer *p)
 	uint64_t wanted = c->at + c->need - c->mask - 1;
 	bool stalled;
 
-	if (c->ring == p->small && !keeper_gone(c->j.keeper) && change(&c->j, p, c->ring))
+	if (c->ring == p->small && !keeper_gone(c->j.keeper) &&
+	    change(&c->j, p, c->ring))
 		return ROOM_ELSEWHERE;
 	if (room_wait(&c->j, c->ring, tail_line(&c->j, c->ring), wanted,
 		&stalled))
