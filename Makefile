@@ -297,6 +297,7 @@ install: all
 		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(PREFIX)/include
 	install -m 755 $B/pagek $(DESTDIR)$(BINDIR)
 	install -m 755 $B/pageknode $B/pagek-symbols $(DESTDIR)$(LIBEXECDIR)
+	ln -sf $(LIBEXECDIR)/pageknode $(DESTDIR)$(BINDIR)/pageknode
 	install -m 644 $B/liballoclog.so $(DESTDIR)$(LIBDIR)
 	install -m 644 src/alloclog/alloclog.h $(DESTDIR)$(PREFIX)/include
 	for m in man/*.[1-8]; do \
@@ -314,7 +315,8 @@ install: all
 uninstall:
 	rm -f $(UNITS:%=$(DESTDIR)$(UNITDIR)/%) \
 		$(DESTDIR)$(SYSUSERSDIR)/pagek.conf
-	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(LIBEXECDIR)/pageknode \
+	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(BINDIR)/pageknode \
+		$(DESTDIR)$(LIBEXECDIR)/pageknode \
 		$(DESTDIR)$(LIBEXECDIR)/pagek-symbols \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \
 		$(DESTDIR)$(PREFIX)/include/alloclog.h

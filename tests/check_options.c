@@ -46,6 +46,11 @@ static const struct {
 	{ "pid:4711", COMMAND_TOP, TARGET_PID },
 	{ "unix:/run/x", COMMAND_TOP, TARGET_UNIX },
 	{ "./socket", COMMAND_TOP, TARGET_UNIX },
+	{ "ssh:host", COMMAND_TOP, TARGET_SSH },
+	{ "list ssh:anna@host/pid:4711", COMMAND_LIST, TARGET_SSH },
+	{ "--once ssh:[::1]/ALLOCLOG.x.1", COMMAND_TOP, TARGET_SSH },
+	{ "targets --remote-pageknode ~/bin/pageknode ssh:host",
+	    COMMAND_TARGETS, TARGET_SSH },
 	{ "list demo:1", COMMAND_LIST, TARGET_DEMO },
 	{ "--sort p list --reverse demo:1", COMMAND_LIST, TARGET_DEMO },
 	{ "targets", COMMAND_TARGETS, TARGET_LOCAL },
@@ -89,6 +94,41 @@ START_TEST(what_is_right_is_taken)
 	ck_assert_msg(r == 0, "'%s': %s", taken[_i].line, why);
 	ck_assert_int_eq(o.command, taken[_i].command);
 	ck_assert_int_eq(o.target.kind, taken[_i].target);
+}
+END_TEST
+
+START_TEST(what_is_meant_behind_a_host_is_told_apart)
+{
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "ssh:anna@linac-b/pid:4711"), 0);
+	ck_assert_str_eq(o.target.host, "anna@linac-b");
+	ck_assert_int_eq(o.target.pid, 4711);
+	ck_assert_str_eq(o.target.rest, "");
+	ck_assert_int_eq(parse(&o, "ssh:linac-b/ALLOCLOG.a/b.7"), 0);
+	ck_assert_str_eq(o.target.host, "linac-b");
+	ck_assert_int_eq(o.target.pid, 0);
+	ck_assert_str_eq(o.target.rest, "ALLOCLOG.a/b.7");
+	ck_assert_int_eq(parse(&o, "ssh:linac-b/local"), 0);
+	ck_assert_str_eq(o.target.rest, "");
+}
+END_TEST
+
+START_TEST(the_other_pageknode_is_the_options_or_the_environments)
+{
+	struct options o;
+
+	unsetenv("PAGEK_REMOTE");
+	ck_assert_int_eq(parse(&o, "ssh:h"), 0);
+	ck_assert_ptr_null(o.remote);
+	setenv("PAGEK_REMOTE", "/opt/pageknode", 1);
+	ck_assert_int_eq(parse(&o, "ssh:h"), 0);
+	ck_assert_str_eq(o.remote, "/opt/pageknode");
+	ck_assert_int_eq(parse(&o, "--remote-pageknode=/x ssh:h"), 0);
+	ck_assert_str_eq(o.remote, "/x");
+	/* It is no option: elsewhere it has no effect, and is no error. */
+	ck_assert_int_eq(parse(&o, "pid:1"), 0);
+	unsetenv("PAGEK_REMOTE");
 }
 END_TEST
 
@@ -181,7 +221,15 @@ static const struct {
 	{ "demo:flod", PAGEK_NO_TARGET, "did you mean 'demo:flood'?" },
 	{ "node:0590", PAGEK_NO_TARGET, "nodes by number" },
 	{ "059A", PAGEK_NO_TARGET, "nodes by number" },
-	{ "ssh:host", PAGEK_NO_TARGET, "nodes over ssh" },
+	{ "ssh:", PAGEK_USAGE, "the name of a host" },
+	{ "ssh:/pid:1", PAGEK_USAGE, "the name of a host" },
+	{ "ssh:-oProxyCommand=x", PAGEK_USAGE, "the name of a host" },
+	{ "ssh:anna@-oProxyCommand=x", PAGEK_USAGE, "the name of a host" },
+	{ "ssh:$(reboot)", PAGEK_USAGE, "the name of a host" },
+	{ "ssh:host;reboot", PAGEK_USAGE, "the name of a host" },
+	{ "ssh:host/4711", PAGEK_USAGE, "as in ssh:host/pid:4711" },
+	{ "ssh:host/pid:x", PAGEK_USAGE, "behind the host goes" },
+	{ "--remote-pageknode /x pid:1", PAGEK_USAGE, "for other machines" },
 	{ "raw:/x", PAGEK_NO_TARGET, "raw record streams" },
 	{ "file:/x", PAGEK_NO_TARGET, "capture files" },
 };
@@ -387,6 +435,9 @@ options_suite(void)
 
 	tcase_add_loop_test(tc, what_is_right_is_taken, 0,
 	    BASE_NELEM(taken));
+	tcase_add_test(tc, what_is_meant_behind_a_host_is_told_apart);
+	tcase_add_test(tc,
+	    the_other_pageknode_is_the_options_or_the_environments);
 	tcase_add_loop_test(tc, what_is_wrong_is_refused_with_a_sentence, 0,
 	    BASE_NELEM(refused));
 	tcase_add_test(tc, number_of_a_live_process_suggests_pid);

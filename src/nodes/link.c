@@ -15,6 +15,7 @@
 #include "../base/base.h"
 #include "daemon.h"
 #include "link.h"
+#include "link_ssh.h"
 #include "socket.h"
 
 #define READ_CHUNK 65536
@@ -39,6 +40,7 @@ struct nodes_link {
 	char reason[320];
 	pid_t child;			/* 0: none, or reaped */
 	pid_t born;			/* it, even then */
+	struct link_ssh *ssh;		/* NULL: none */
 };
 
 /* One frame on its way out; freed when libuv is done with it. */
@@ -77,7 +79,8 @@ lose(struct nodes_link *link, enum nodes_state fault, const char *reason)
 	if (link->closing || link->fault != NODES_LIVE)
 		return;
 	link->fault = fault;
-	snprintf(link->reason, sizeof link->reason, "%s", reason);
+	snprintf(link->reason, sizeof link->reason, "%s%s",
+	    link->ssh != NULL ? link_ssh_where(link->ssh) : "", reason);
 	uv_read_stop((uv_stream_t *)&link->pipe);
 	reap(link);
 	call_off(link, NULL, -ENOTCONN);
@@ -136,6 +139,14 @@ find_ask(struct nodes_link *link, uint32_t id)
 	return NULL;
 }
 
+/* Who speaks there before any node has: the login shell, as a rule. */
+static const char *
+garbage(const struct nodes_link *link, const char *reason)
+{
+	return link->ssh != NULL && !link->welcomed ? "what answers there is "
+	    "no pageknode: does its shell print something at login?" : reason;
+}
+
 /* One map: to whom it belongs.  Replies to what was forgotten fall silent. */
 static void
 deliver(struct nodes_link *link, const uint8_t *map, size_t len)
@@ -151,7 +162,7 @@ deliver(struct nodes_link *link, const uint8_t *map, size_t len)
 	if (err < 0) {
 		lose(link, NODES_UNREACHABLE, err == -ENOMEM ?
 		    "no memory for the node's answer" :
-		    "the node sent a malformed message");
+		    garbage(link, "the node sent a malformed message"));
 		return;
 	}
 	link->heard++;
@@ -183,6 +194,12 @@ on_alloc(uv_handle_t *handle, size_t want, uv_buf_t *buf)
 }
 
 static void
+on_ssh_fate(void *arg, enum nodes_state state, const char *sentence)
+{
+	lose(arg, state, sentence);
+}
+
+static void
 on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
 	struct nodes_link *link = stream->data;
@@ -191,6 +208,12 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	int r = 0;
 
 	(void)buf;
+	if (n < 0 && link->ssh != NULL) {
+		/* Why is known when ssh has ended too. */
+		uv_read_stop(stream);
+		link_ssh_fate(link->ssh, on_ssh_fate, link);
+		return;
+	}
 	if (n < 0) {
 		lose(link, NODES_UNREACHABLE, n == UV_EOF || n == UV_ECONNRESET ?
 		    "the node has closed the link" : uv_strerror((int)n));
@@ -201,8 +224,8 @@ on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	    (r = wire_frames_next(&link->in, &map, &len)) == 1)
 		deliver(link, map, len);
 	if (r < 0)
-		lose(link, NODES_UNREACHABLE, "the node sent a frame longer "
-		    "than 64 KiB");
+		lose(link, NODES_UNREACHABLE, garbage(link, "the node sent a "
+		    "frame longer than 64 KiB"));
 }
 
 static void
@@ -314,6 +337,21 @@ link_child(const struct nodes_link *link)
 	return link->born;
 }
 
+void
+link_own_ssh(struct nodes_link *link, struct link_ssh *ssh)
+{
+	link->ssh = ssh;
+}
+
+enum nodes_state
+nodes_link_state(const struct nodes_link *link, const char **reason)
+{
+	enum nodes_state fault = link_fault(link, reason);
+
+	return fault == NODES_LIVE && !link->welcomed ? NODES_CONNECTING :
+	    fault;
+}
+
 static void
 on_closed(uv_handle_t *handle)
 {
@@ -418,5 +456,6 @@ nodes_link_close(struct nodes_link *link)
 		return;
 	link->closing = true;
 	call_off(link, NULL, -ECANCELED);
+	link_ssh_close(link->ssh);
 	uv_close((uv_handle_t *)&link->pipe, on_closed);
 }

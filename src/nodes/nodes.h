@@ -91,6 +91,25 @@ int nodes_connect(struct nodes_link **, uv_loop_t *, const char *path);
 /* Over a descriptor that is connected already; the link owns it from now on. */
 int nodes_link_open(struct nodes_link **, uv_loop_t *, int fd);
 
+/* The node of another machine. */
+struct nodes_ssh {
+	const char *host;		/* [USER@]HOST, as ssh takes it */
+	const char *program;		/* pageknode at the other end; NULL: in its PATH */
+	bool may_ask;			/* ssh has the terminal to itself, for passwords and keys of hosts */
+};
+
+/* NULL, or the sentence why no ssh is started with such words. */
+const char *nodes_ssh_check(const struct nodes_ssh *);
+
+/*
+ * Runs `ssh HOST pageknode --stdio`, with this user's ssh and configuration.
+ * Whether it has come about is known when nodes_link_state() is no longer
+ * NODES_CONNECTING.  -EINVAL for what nodes_ssh_check() refuses, -ENOENT when
+ * there is no ssh.
+ */
+int nodes_connect_ssh(struct nodes_link **, uv_loop_t *,
+    const struct nodes_ssh *);
+
 void nodes_link_close(struct nodes_link *);
 
 /*
@@ -158,6 +177,13 @@ enum nodes_state {
 	NODES_DENIED,
 	NODES_VERSION,		/* node and page speak no common version */
 };
+
+/*
+ * The link's own: NODES_CONNECTING until the node has welcomed this page,
+ * NODES_LIVE, and then or before that why it is lost, with a sentence.
+ */
+enum nodes_state nodes_link_state(const struct nodes_link *,
+    const char **reason);
 
 struct nodes_session;
 

@@ -16,6 +16,7 @@
 #define TIMEOUT_MS 10000
 #define INTERVAL_MS 1000
 #define LEAST 0.01
+#define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */
 
 /* --- values ------------------------------------------------------------- */
 
@@ -349,6 +350,9 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_STREAM:
 		o->stream = arg;
 		break;
+	case OPTION_REMOTE_PAGEKNODE:
+		o->remote = arg;
+		break;
 	case OPTION_FOCUS:
 		o->focus = arg;
 		break;
@@ -563,6 +567,10 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	r = parse_words(&p, argc, argv);
 	if (r != 0)
 		return r;
+	if (o->remote == NULL)
+		o->remote = getenv(REMOTE_VARIABLE);
+	if (o->remote != NULL && o->remote[0] == '\0')
+		o->remote = NULL;
 	/* The note's page names the node that its listings went to. */
 	if (o->target.kind == TARGET_DEMO &&
 	    strcmp(o->target.rest, "note") == 0)

@@ -69,6 +69,7 @@ struct options {
 	enum list_choice list;
 	const char *report;
 	const char *at, *stream;
+	const char *remote;		/* pageknode of another machine; NULL: in its PATH */
 	unsigned stack;			/* frames of each stack */
 	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	enum profile_measure measure;

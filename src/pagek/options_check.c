@@ -84,6 +84,18 @@ check_demo(struct parse *p)
 }
 
 static int
+check_ssh(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (option_given(o, OPTION_REMOTE_PAGEKNODE) &&
+	    o->target.kind != TARGET_SSH)
+		return option_fail(p, "--remote-pageknode is for other "
+		    "machines, such as ssh:linac-b");
+	return 0;
+}
+
+static int
 check_tree(struct parse *p)
 {
 	static const enum option_id not_flat[] = { OPTION_REVERSE,
@@ -155,6 +167,8 @@ options_check(struct parse *p)
 		r = check_text(p);
 	if (r == 0)
 		r = check_demo(p);
+	if (r == 0)
+		r = check_ssh(p);
 	if (r == 0)
 		r = check_tree(p);
 	if (r == 0)

@@ -3,17 +3,23 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/base.h"
 #include "options.h"
 #include "pump.h"
 #include "target.h"
+
+#define STREAMS "ALLOCLOG"	/* what the names of all streams begin with */
+/* A person types a password, or looks at a key; no sshd waits for longer. */
+#define ASKING_MS 120000
 
 static const char *const demos[] = { "note", "1", "flood" };
 
@@ -26,9 +32,9 @@ static const struct {
 } forms[] = {
 	{ "pid:", true, TARGET_PID, NULL },
 	{ "unix:", true, TARGET_UNIX, NULL },
+	{ "ssh:", true, TARGET_SSH, NULL },
 	{ "demo:", true, TARGET_DEMO, NULL },
 	{ "node:", false, TARGET_LOCAL, "nodes by number" },
-	{ "ssh:", false, TARGET_LOCAL, "nodes over ssh" },
 	{ "raw:", false, TARGET_LOCAL, "raw record streams" },
 	{ "file:", false, TARGET_LOCAL, "capture files" },
 };
@@ -92,6 +98,37 @@ is_node_number(const char *word)
 	    strspn(word, "0123456789abcdefABCDEF") == 4;
 }
 
+/* What is meant on the other machine: behind the first slash. */
+static int
+parse_ssh(struct target *t, struct words *w)
+{
+	size_t len = strcspn(t->rest, "/");
+	const char *word = t->rest + len, *why;
+
+	if (len >= sizeof t->host)
+		return fail(w, PAGEK_USAGE, "'%s': the name of a host is not "
+		    "that long", shown(t->word));
+	memcpy(t->host, t->rest, len);
+	t->host[len] = '\0';
+	why = nodes_ssh_check(&(struct nodes_ssh){ .host = t->host });
+	if (why != NULL)
+		return fail(w, PAGEK_USAGE, "'%s': %s", shown(t->word), why);
+	t->rest = "";
+	if (*word == '/')
+		word++;
+	if (*word == '\0' || strcmp(word, "local") == 0)
+		return 0;
+	if (strncmp(word, "pid:", 4) == 0 && get_pid(word + 4, &t->pid))
+		return 0;
+	if (strncmp(word, STREAMS, strlen(STREAMS)) == 0) {
+		t->rest = word;
+		return 0;
+	}
+	return fail(w, PAGEK_USAGE, "'%s': behind the host goes pid:N, or the "
+	    "name of a stream, as in ssh:%s/pid:4711", shown(t->word),
+	    t->host);
+}
+
 static int
 parse_form(struct target *t, size_t form, struct words *w)
 {
@@ -109,6 +146,8 @@ parse_form(struct target *t, size_t form, struct words *w)
 	if (t->kind == TARGET_UNIX && t->rest[0] == '\0')
 		return fail(w, PAGEK_USAGE, "'unix:': the path of a socket "
 		    "goes behind it");
+	if (t->kind == TARGET_SSH)
+		return parse_ssh(t, w);
 	if (t->kind != TARGET_DEMO)
 		return 0;
 	for (i = 0; i < BASE_NELEM(demos); i++)
@@ -346,6 +385,77 @@ open_unix(const char *path, uv_loop_t *loop, struct nodes_link **link,
 	    strerror(-err));
 }
 
+/* --- another machine ---------------------------------------------------- */
+
+static bool
+is_decided(void *arg)
+{
+	return nodes_link_state(arg, NULL) != NODES_CONNECTING;
+}
+
+/* ssh asks on the terminal that is ours, whatever its three streams are. */
+static bool
+can_ask(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Before there is a page: the terminal is ssh's, to ask on what it must. */
+static int
+wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
+    struct words *w)
+{
+	bool asking = !option_given(o, OPTION_TIMEOUT) && can_ask();
+	int ms = asking ? ASKING_MS : o->timeout_ms;
+	const char *reason;
+
+	pump(loop, NULL, ms, is_decided, link);
+	switch (nodes_link_state(link, &reason)) {
+	case NODES_LIVE:
+		return 0;
+	case NODES_CONNECTING:
+		return fail(w, PAGEK_TIMEOUT, "ssh %s: no answer within %g s",
+		    o->target.host, ms / 1000.0);
+	case NODES_DENIED:
+		return fail(w, PAGEK_DENIED, "%s", reason);
+	case NODES_VERSION:
+		return fail(w, PAGEK_FORMAT, "%s", reason);
+	default:
+		return fail(w, PAGEK_NO_TARGET, "%s", reason);
+	}
+}
+
+static int
+open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
+    struct nodes_session_opts *s, struct words *w)
+{
+	const struct target *t = &o->target;
+	struct nodes_ssh where = { .host = t->host, .program = o->remote,
+		.may_ask = true };
+	const char *why = nodes_ssh_check(&where);
+	int r;
+
+	if (why != NULL)
+		return fail(w, PAGEK_USAGE, "'%s': %s", o->remote, why);
+	r = nodes_connect_ssh(link, loop, &where);
+	if (r < 0)
+		return fail(w, PAGEK_FAILED, "cannot start ssh: %s",
+		    strerror(-r));
+	r = wait_for_ssh(o, loop, *link, w);
+	if (r != 0) {
+		nodes_link_close(*link);
+		*link = NULL;
+		return r;
+	}
+	s->pid = t->pid;
+	s->stream = t->rest[0] != '\0' ? t->rest : NULL;
+	return 0;
+}
+
 static int
 open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
@@ -380,6 +490,8 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 		return open_found(o, loop, link, &w);
 	case TARGET_UNIX:
 		return open_unix(o->target.rest, loop, link, &w);
+	case TARGET_SSH:
+		return open_ssh(o, loop, link, s, &w);
 	case TARGET_DEMO:
 		break;
 	}

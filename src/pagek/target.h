@@ -5,6 +5,9 @@
  *	local		the newest node of this user that has a live target
  *	pid:N		the target with that process id, on any of his nodes
  *	unix:PATH	the node that listens there; also a path with a slash
+ *	ssh:[USER@]HOST[/TARGET]
+ *			the node of another machine, and there what is most
+ *			alive, pid:N, or a stream by its name in DSTRM
  *	demo:NAME	a generator: note, 1, flood
  *
  * The forms that later versions will have are known, and refused by name.
@@ -17,18 +20,22 @@
 
 #include "../nodes/nodes.h"
 
+#define TARGET_HOST 256
+
 enum target_kind {
 	TARGET_LOCAL,
 	TARGET_PID,
 	TARGET_UNIX,
+	TARGET_SSH,
 	TARGET_DEMO,
 };
 
 struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
-	const char *rest;	/* path, or the demo's name */
-	pid_t pid;
+	const char *rest;	/* path, the demo's name, or of ssh: the name of a stream; "" none */
+	char host[TARGET_HOST];	/* of ssh: [USER@]HOST */
+	pid_t pid;		/* 0: not given */
 };
 
 /*

@@ -1,0 +1,454 @@
+/*
+ * See link_ssh.h.
+ *
+ * How ssh is run: without a terminal at the other end (-T); with keep-alives,
+ * so that a dead network is known within ten seconds; and never as the master
+ * that other connections of the user share, for it ends with the page.  All
+ * else is as the user's configuration says.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "bridge.h"
+#include "link.h"
+#include "link_ssh.h"
+
+#define PROGRAM "pageknode"
+#define WORD_MAX 256
+#define WORDS_MAX 256
+#define FATE_MS 1000		/* from the link's end to ssh's */
+#define KILL_MS 1000		/* from SIGTERM to SIGKILL */
+
+/* What ssh itself, and a shell, say by their exit status. */
+#define SSH_FAILED 255
+#define SHELL_NOT_FOUND 127
+#define SHELL_NOT_EXECUTABLE 126
+#define OTHER_USAGE 2
+
+struct link_ssh {
+	uv_process_t process;
+	uv_pipe_t errors;		/* ssh's error output */
+	uv_timer_t timer;		/* of a fate that is waited for; after close, until SIGKILL */
+	char where[WORD_MAX + 8];	/* "ssh HOST: " */
+	char host[WORD_MAX];		/* safe text */
+	char program[WORD_MAX];		/* likewise; at the other end */
+	char line[WORDS_MAX];	/* being read */
+	size_t len;
+	char last[WORDS_MAX];	/* the last one that was not empty */
+	char chunk[512];
+	bool exited, dried;		/* no process; no more to be read from it */
+	bool closing;
+	int64_t status;
+	int signal;
+	link_ssh_fate_cb fate;		/* NULL: nobody waits for it */
+	void *arg;
+	unsigned open;			/* handles that are not closed */
+};
+
+/* --- words ---------------------------------------------------------------- */
+
+/*
+ * Nothing that ssh would take for an option, or that a shell would for more
+ * than a word where the user's configuration has %h or %r in a command.
+ */
+static bool
+is_plain(const char *text)
+{
+	static const char special[] = "'`\"$\\;&<>|(){}*?!#~ ";
+
+	if (text[0] == '-' || text[0] == '\0')
+		return false;
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text <= ' ' || *text == 0x7f ||
+		    strchr(special, *text) != NULL)
+			return false;
+	return true;
+}
+
+/* [USER@]HOST: the name behind the last '@' is looked at by itself too. */
+static bool
+is_host(const char *host)
+{
+	const char *at = strrchr(host, '@');
+
+	return strlen(host) < WORD_MAX && is_plain(host) &&
+	    (at == NULL || is_plain(at + 1));
+}
+
+/* Control characters would break the line that the other shell reads. */
+static bool
+is_program(const char *path)
+{
+	const char *c;
+
+	if (path[0] == '-' || path[0] == '\0' || strlen(path) >= WORD_MAX / 4)
+		return false;
+	for (c = path; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			return false;
+	return true;
+}
+
+const char *
+nodes_ssh_check(const struct nodes_ssh *where)
+{
+	if (!is_host(where->host))
+		return "the name of a host goes behind ssh:, as in "
+		    "ssh:linac-b or ssh:anna@linac-b";
+	if (where->program != NULL && !is_program(where->program))
+		return "the path of pageknode at the other end is no path";
+	return NULL;
+}
+
+/*
+ * One word for the other end's shell, whichever it is.  A leading ~/ is left
+ * for it to expand; of the rest what is not plain stands between quotes.
+ */
+static void
+quote(char *out, size_t cap, const char *path)
+{
+	size_t len = 0;
+
+	if (strncmp(path, "~/", 2) == 0) {
+		base_append(out, cap, &len, "~/");
+		path += 2;
+	}
+	if (is_plain(path)) {
+		base_append(out, cap, &len, "%s", path);
+		return;
+	}
+	base_append(out, cap, &len, "'");
+	for (; *path != '\0'; path++)
+		if (*path == '\'')
+			base_append(out, cap, &len, "'\\''");
+		else
+			base_append(out, cap, &len, "%c", *path);
+	base_append(out, cap, &len, "'");
+}
+
+/* --- how it ended --------------------------------------------------------- */
+
+/* What ssh says in its last line, and what follows from it. */
+static const struct failure {
+	const char *says;
+	enum nodes_state state;
+	const char *todo, *rest;	/* the host's name between them */
+} failures[] = {
+	{ "Permission denied", NODES_DENIED,
+	    "try 'ssh ", "', and see to its keys" },
+	{ "Too many authentication failures", NODES_DENIED,
+	    "try 'ssh ", "', and see to its keys" },
+	{ "Host key verification failed", NODES_DENIED,
+	    "look at the host's key with 'ssh ", "'" },
+	{ "Could not resolve hostname", NODES_UNREACHABLE,
+	    "is '", "' the right name?" },
+	{ "Connection refused", NODES_UNREACHABLE,
+	    "does sshd run on ", "?" },
+	{ "", NODES_UNREACHABLE, "try 'ssh ", "'" },
+};
+
+/* ssh itself has failed; its line says where and why. */
+static enum nodes_state
+tell_ssh(const struct link_ssh *ssh, char *out, size_t cap, size_t *len)
+{
+	const char *line = ssh->last[0] != '\0' ? ssh->last : "ssh failed";
+	const struct failure *f = failures;
+
+	while (strstr(line, f->says) == NULL)
+		f++;
+	base_append(out, cap, len, "%s: %s%s%s", line, f->todo, ssh->host,
+	    f->rest);
+	return f->state;
+}
+
+/* What was run at the other end has failed, or was not even found. */
+static enum nodes_state
+tell_other(const struct link_ssh *ssh, char *out, size_t cap, size_t *len)
+{
+	const char *line = ssh->last;
+
+	if (line[0] == '\0') {
+		base_append(out, cap, len, "%s ended there with status %d",
+		    ssh->program, (int)ssh->status);
+		return NODES_UNREACHABLE;
+	}
+	base_append(out, cap, len, "%s", line);
+	switch (ssh->status) {
+	case SHELL_NOT_FOUND:
+	case SHELL_NOT_EXECUTABLE:
+		base_append(out, cap, len, ": install pageknode there, or say "
+		    "where it is with --remote-pageknode");
+		return NODES_UNREACHABLE;
+	case OTHER_USAGE:
+		base_append(out, cap, len, ": is the pageknode there of "
+		    "another version than this page?");
+		return NODES_VERSION;
+	case BRIDGE_DENIED:
+		return NODES_DENIED;
+	default:
+		return NODES_UNREACHABLE;
+	}
+}
+
+static void
+tell(struct link_ssh *ssh)
+{
+	link_ssh_fate_cb fate = ssh->fate;
+	enum nodes_state state = NODES_UNREACHABLE;
+	char text[WORDS_MAX + WORD_MAX + 128] = "";
+	size_t len = 0;
+
+	if (fate == NULL)
+		return;
+	ssh->fate = NULL;
+	uv_timer_stop(&ssh->timer);
+	if (!ssh->exited)
+		base_append(text, sizeof text, &len, "the link has ended");
+	else if (ssh->signal != 0)
+		base_append(text, sizeof text, &len,
+		    "ssh was ended by signal %d", ssh->signal);
+	else if (ssh->status == 0)
+		base_append(text, sizeof text, &len,
+		    "the node has closed the link");
+	else if (ssh->status == SSH_FAILED)
+		state = tell_ssh(ssh, text, sizeof text, &len);
+	else
+		state = tell_other(ssh, text, sizeof text, &len);
+	fate(ssh->arg, state, text);
+}
+
+/* --- the process ---------------------------------------------------------- */
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	struct link_ssh *ssh = handle->data;
+
+	if (--ssh->open == 0)
+		free(ssh);
+}
+
+static void
+close_all(struct link_ssh *ssh)
+{
+	uv_handle_t *handles[] = { (uv_handle_t *)&ssh->process,
+		(uv_handle_t *)&ssh->errors, (uv_handle_t *)&ssh->timer };
+
+	for (size_t i = 0; i < BASE_NELEM(handles); i++)
+		if (!uv_is_closing(handles[i]))
+			uv_close(handles[i], on_closed);
+}
+
+static void
+on_exit_of_ssh(uv_process_t *process, int64_t status, int sig)
+{
+	struct link_ssh *ssh = process->data;
+
+	ssh->exited = true;
+	ssh->status = status;
+	ssh->signal = sig;
+	if (ssh->closing)
+		close_all(ssh);
+	else if (ssh->dried)
+		tell(ssh);
+}
+
+/* What is kept is safe text, without ssh's own name and the full stop. */
+static void
+end_line(struct link_ssh *ssh)
+{
+	const char *line = ssh->line;
+	size_t len = ssh->len;
+
+	ssh->len = 0;
+	while (len > 0 && strchr("\r. ", line[len - 1]) != NULL)
+		len--;
+	if (len > 5 && memcmp(line, "ssh: ", 5) == 0) {
+		line += 5;
+		len -= 5;
+	}
+	if (len > 0)
+		base_safe_text(ssh->last, sizeof ssh->last, line, len, false);
+}
+
+static void
+on_alloc(uv_handle_t *handle, size_t want, uv_buf_t *buf)
+{
+	struct link_ssh *ssh = handle->data;
+
+	(void)want;
+	*buf = uv_buf_init(ssh->chunk, sizeof ssh->chunk);
+}
+
+static void
+on_errors(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	struct link_ssh *ssh = stream->data;
+
+	(void)buf;
+	for (ssize_t i = 0; i < n; i++)
+		if (ssh->chunk[i] == '\n')
+			end_line(ssh);
+		else if (ssh->len < sizeof ssh->line)
+			ssh->line[ssh->len++] = ssh->chunk[i];
+	if (n >= 0)
+		return;
+	end_line(ssh);
+	uv_read_stop(stream);
+	ssh->dried = true;
+	if (ssh->exited)
+		tell(ssh);
+}
+
+static void
+on_timer(uv_timer_t *timer)
+{
+	struct link_ssh *ssh = timer->data;
+
+	if (ssh->closing)
+		uv_process_kill(&ssh->process, SIGKILL);
+	else
+		tell(ssh);
+}
+
+/* exec takes char *const[] for historical reasons and writes to none of them. */
+static int
+spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
+{
+	static const char *const begin[] = { "ssh", "-T",
+		"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2",
+		"-o", "ControlMaster=no" };
+	const char *argv[BASE_NELEM(begin) + 8];
+	char program[WORD_MAX + 8] = "";
+	size_t n = BASE_NELEM(begin);
+	uv_stdio_container_t stdio[] = {
+		{ .flags = UV_INHERIT_FD, .data.fd = fd },
+		{ .flags = UV_INHERIT_FD, .data.fd = fd },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		    .data.stream = (uv_stream_t *)&ssh->errors },
+	};
+	uv_process_options_t options = {
+		.exit_cb = on_exit_of_ssh,
+		.file = begin[0],
+		.args = (char **)(uintptr_t)argv,
+		.stdio_count = BASE_NELEM(stdio),
+		.stdio = stdio,
+	};
+
+	memcpy(argv, begin, sizeof begin);
+	if (!where->may_ask) {
+		argv[n++] = "-o";
+		argv[n++] = "BatchMode=yes";
+	}
+	quote(program, sizeof program, ssh->program);
+	argv[n++] = "--";
+	argv[n++] = where->host;
+	argv[n++] = program;
+	argv[n++] = "--stdio";
+	argv[n] = NULL;
+	return uv_spawn(ssh->errors.loop, &ssh->process, &options);
+}
+
+int
+link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
+    const struct nodes_ssh *where, int *fd)
+{
+	struct link_ssh *ssh;
+	size_t len = 0;
+	int fds[2], r;
+
+	if (nodes_ssh_check(where) != NULL)
+		return -EINVAL;
+	ssh = calloc(1, sizeof *ssh);
+	if (ssh == NULL)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
+		r = -errno;
+		free(ssh);
+		return r;
+	}
+	snprintf(ssh->program, sizeof ssh->program, "%s",
+	    where->program != NULL ? where->program : PROGRAM);
+	base_safe_text(ssh->host, sizeof ssh->host, where->host,
+	    strlen(where->host), false);
+	base_append(ssh->where, sizeof ssh->where, &len, "ssh %s: ",
+	    ssh->host);
+	uv_pipe_init(loop, &ssh->errors, 0);
+	uv_timer_init(loop, &ssh->timer);
+	ssh->process.data = ssh->errors.data = ssh->timer.data = ssh;
+	ssh->open = 3;
+	r = spawn(ssh, where, fds[1]);
+	close(fds[1]);
+	if (r == 0)
+		r = uv_read_start((uv_stream_t *)&ssh->errors, on_alloc,
+		    on_errors);
+	if (r < 0) {
+		close(fds[0]);
+		ssh->exited = ssh->process.pid <= 0;
+		link_ssh_close(ssh);
+		return r;
+	}
+	*fd = fds[0];
+	*out = ssh;
+	return 0;
+}
+
+void
+link_ssh_fate(struct link_ssh *ssh, link_ssh_fate_cb fate, void *arg)
+{
+	ssh->fate = fate;
+	ssh->arg = arg;
+	uv_timer_start(&ssh->timer, on_timer,
+	    ssh->exited && ssh->dried ? 0 : FATE_MS, 0);
+}
+
+const char *
+link_ssh_where(const struct link_ssh *ssh)
+{
+	return ssh->where;
+}
+
+void
+link_ssh_close(struct link_ssh *ssh)
+{
+	if (ssh == NULL || ssh->closing)
+		return;
+	ssh->closing = true;
+	ssh->fate = NULL;
+	uv_read_stop((uv_stream_t *)&ssh->errors);
+	if (ssh->exited) {
+		close_all(ssh);
+		return;
+	}
+	uv_process_kill(&ssh->process, SIGTERM);
+	uv_timer_start(&ssh->timer, on_timer, KILL_MS, 0);
+}
+
+/* --- the link ------------------------------------------------------------- */
+
+int
+nodes_connect_ssh(struct nodes_link **out, uv_loop_t *loop,
+    const struct nodes_ssh *where)
+{
+	struct nodes_link *link;
+	struct link_ssh *ssh;
+	int fd, r;
+
+	r = link_ssh_start(&ssh, loop, where, &fd);
+	if (r < 0)
+		return r;
+	r = nodes_link_open(&link, loop, fd);
+	if (r < 0) {
+		link_ssh_close(ssh);
+		return r;
+	}
+	link_own_ssh(link, ssh);
+	*out = link;
+	return 0;
+}
