@@ -104,6 +104,10 @@ assert_view(const struct nodes_view *v)
 	    blklist_counts(model.list)->aRecActive);
 	ck_assert_uint_eq(blklist_counts(look()->list)->live_bytes,
 	    blklist_counts(model.list)->live_bytes);
+	ck_assert_uint_eq(blklist_counts(look()->list)->peak_bytes,
+	    blklist_counts(model.list)->peak_bytes);
+	ck_assert_uint_eq(blklist_counts(look()->list)->est_peak_bytes,
+	    blklist_counts(model.list)->est_peak_bytes);
 }
 
 /* Between an allocation and its free lies more than a reply. */

@@ -371,6 +371,8 @@ answer_window(struct peer *p, const struct wire_msg *q, struct model *m)
 	r->n[WIRE_N_RECORDS] = n->records;
 	r->n[WIRE_N_LIVE_BLOCKS] = n->aRecActive;
 	r->n[WIRE_N_LIVE_BYTES] = n->live_bytes;
+	r->n[WIRE_N_PEAK_BYTES] = n->peak_bytes;
+	r->n[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
 	r->n[WIRE_N_MAX] = n->aRecMax;
 	r->n[WIRE_N_UNKNOWN_FREE] = n->unknown_free;
 	r->n[WIRE_N_LOST] = m->lost;

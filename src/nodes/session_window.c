@@ -93,6 +93,7 @@ counts_of(const uint64_t n[WIRE_STATS_COUNT])
 		.peak_bytes = n[WIRE_N_PEAK_BYTES],
 		.est_blocks = n[WIRE_N_EST_BLOCKS],
 		.est_bytes = n[WIRE_N_EST_BYTES],
+		.est_peak_bytes = n[WIRE_N_EST_PEAK_BYTES],
 		.aRecActive = (uint32_t)(active < max ? active : max),
 		.aRecMax = (uint32_t)max,
 	};
