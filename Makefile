@@ -91,7 +91,8 @@ TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard
 # two processes share them.  Elsewhere there is none, and no test of it.
 PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols
 ifeq ($(MACHINE),lp64)
-PROGRAMS += $B/liballoclog.so
+PRELOAD = $B/liballoclog.so
+PROGRAMS += $(PRELOAD)
 else
 CHECKS := $(filter-out $B/tests/check_cfi% $B/tests/check_preload% \
 	$(addprefix $B/tests/check_,sample sites trail),$(CHECKS))
@@ -298,8 +299,9 @@ install: all
 	install -m 755 $B/pagek $(DESTDIR)$(BINDIR)
 	install -m 755 $B/pageknode $B/pagek-symbols $(DESTDIR)$(LIBEXECDIR)
 	ln -sf $(LIBEXECDIR)/pageknode $(DESTDIR)$(BINDIR)/pageknode
-	install -m 644 $B/liballoclog.so $(DESTDIR)$(LIBDIR)
-	install -m 644 src/alloclog/alloclog.h $(DESTDIR)$(PREFIX)/include
+	$(if $(PRELOAD),install -m 644 $(PRELOAD) $(DESTDIR)$(LIBDIR))
+	$(if $(PRELOAD),install -m 644 src/alloclog/alloclog.h \
+		$(DESTDIR)$(PREFIX)/include)
 	for m in man/*.[1-8]; do \
 		d=$(DESTDIR)$(MANDIR)/man$${m##*.}; \
 		install -d $$d && install -m 644 $$m $$d; done
