@@ -33,7 +33,7 @@
  * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
  * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
  * characters, and goes through base_safe_text() on its way to any terminal.
- * Types 0 to 12 are those of pagek-stream(5); 13 to 27 are ours since.
+ * pagek-stream(5) has every type; those from 13 on came one by one.
  */
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H
