@@ -1,8 +1,10 @@
 /*
  * The node's table of streams, its generators and its report.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "node_harness.h"
 
@@ -466,6 +468,51 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 }
 END_TEST
 
+/* More lines than a pipe takes, and nobody reads: the node goes on. */
+START_TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
+{
+	enum { IMAGES = 300 };
+	char folder[] = "/tmp/check_node.XXXXXX", path[64], text[4096];
+	struct node_opts opts = { .fd = -1, .report = path };
+	size_t lines = 0;
+	ssize_t n;
+	int fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/pipe", folder);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	ck_assert_int_ge(fd, 0);
+	node_up(&opts);
+	for (int i = 1; i <= IMAGES; i++)
+		tree_end_image(new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0,
+		    NULL);
+	ck_assert(report_waits(&node.report));
+	/* Every line comes once, whole and in order, when it is read. */
+	while (lines < IMAGES) {
+		n = read(fd, text, sizeof text);
+		ck_assert_int_gt(n, 0);
+		for (ssize_t i = 0; i < n; i++)
+			lines += text[i] == '\n';
+		report_flush(&node.report);
+	}
+	ck_assert(!report_waits(&node.report));
+	ck_assert_int_eq(node.report.error, 0);
+	/* Who has gone for good is not waited for. */
+	for (int i = 1; i <= IMAGES; i++)
+		tree_end_image(new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0,
+		    NULL);
+	close(fd);
+	report_flush(&node.report);
+	ck_assert(!report_waits(&node.report));
+	ck_assert_int_eq(node.report.error, EPIPE);
+	node_down();
+	unlink(path);
+	rmdir(folder);
+}
+END_TEST
+
 START_TEST(what_a_dormant_image_did_is_null_in_the_report)
 {
 	char path[] = "/tmp/check_node.XXXXXX", text[4096];
@@ -582,6 +629,8 @@ suite(void)
 	suite_add_tcase(s, t);
 	t = tcase_create("ends");
 	tcase_add_test(t, an_ended_image_is_one_line_of_the_report);
+	tcase_add_test(t,
+	    lines_of_the_report_wait_for_a_reader_that_has_stopped);
 	tcase_add_test(t, what_a_dormant_image_did_is_null_in_the_report);
 	tcase_add_test(t,
 	    estimates_of_a_sampled_image_are_named_in_the_report);

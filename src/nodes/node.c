@@ -47,6 +47,19 @@ first_stream(const uint8_t random[WIRE_EPOCH])
 	return n >> 16 << 12 | UINT64_C(1) << 60;
 }
 
+/* A node that stands alone has nobody but its log to tell. */
+static void
+tend_report(struct node *node)
+{
+	struct report *rep = &node->report;
+
+	report_flush(rep);
+	if (rep->error == 0 || rep->told || !node->opts.daemon)
+		return;
+	rep->told = true;
+	node_say("lines of the report are missing", -rep->error);
+}
+
 static void
 on_second(uv_timer_t *timer)
 {
@@ -54,6 +67,7 @@ on_second(uv_timer_t *timer)
 
 	serve_second(node);
 	tree_second(node);
+	tend_report(node);
 	node_done_check(node);
 }
 
@@ -114,6 +128,7 @@ node_close(struct node *node)
 	lookup_close(node);
 	run_close(node);
 	tree_end_all(node, node->run.ended);
+	tend_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);
 	drain_close(node);
 }
@@ -133,7 +148,9 @@ node_fini(struct node *node)
 void
 node_done_check(struct node *node)
 {
-	if (node->closing || node->opts.daemon || node->serve.count > 0)
+	/* A reader that takes its time gets its lines all the same. */
+	if (node->closing || node->opts.daemon || node->serve.count > 0 ||
+	    report_waits(&node->report))
 		return;
 	if (node->opts.argv == NULL || node->run.ended)
 		uv_stop(node->loop);

@@ -426,16 +426,20 @@ void
 run_stat(struct node *node, struct wire_stats *st)
 {
 	struct run *run = &node->run;
+	const char *reason = run->reason;
 
 	if (run->reason[0] == '\0' && node->report.error != 0)
 		snprintf(run->reason, sizeof run->reason,
 		    "lines of the report are missing: %s",
 		    strerror(node->report.error));
+	/* For now: they go out when there is room. */
+	if (reason[0] == '\0' && run->ended && report_waits(&node->report))
+		reason = "lines of the report wait for their reader";
+	st->reason = wire_text(reason);
 	st->pid = (uint32_t)run->root;
 	st->comm = wire_text(run->comm);
 	st->status = run->status;
 	st->state = run->ended ? WIRE_S_ENDED : WIRE_S_LIVE;
-	st->reason = wire_text(run->reason);
 	st->ended_ms = run->ended_ms;
 	st->output = wire_text(run->output);
 	st->socket = wire_text(node->serve.path);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -304,13 +305,18 @@ run_screen(struct run *r)
 
 /* --- start -------------------------------------------------------------- */
 
-/* A file that cannot be written is said before anything is started. */
+/*
+ * A file that cannot be written is said before anything is started.  A named
+ * pipe is not tried: its reader would take our going for the end.
+ */
 static bool
 is_writable(const char *path)
 {
+	struct stat st;
 	int fd;
 
-	if (path == NULL || strcmp(path, "-") == 0)
+	if (path == NULL || strcmp(path, "-") == 0 ||
+	    (stat(path, &st) == 0 && S_ISFIFO(st.st_mode)))
 		return true;
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0) {
