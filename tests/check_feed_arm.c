@@ -235,6 +235,28 @@ one_more(struct rig *rig)
 	produce_free(NULL, rig_addr(7), TYPE_FREE, 0, 0);
 }
 
+/* A pass that takes some leaves off within what it has seen. */
+START_TEST(what_was_seen_before_the_arming_is_dropped_when_it_is_taken_after)
+{
+	struct rig *rig = rig_new(false);
+	struct hand a = hand_open(rig, 0);
+
+	ck_assert_int_ge(rig_pass(rig), 0);
+	arm(rig, false);
+	for (unsigned slot = 0; slot < 200; slot++)
+		event_now(&a, REC_ALLOC, slot);
+	ck_assert_int_eq(stream_feed_pass_some(rig->feed, ++rig->now, 1), 0);
+	ck_assert(stream_feed_is_behind(rig->feed));
+	arm(rig, true);
+	event_now(&a, REC_ALLOC, 200);
+	rig_drain(rig);
+	ck_assert_uint_eq(dormant(rig), 200);
+	ck_assert_uint_eq(rig->allocs, 1);
+	ck_assert_uint_eq(rig_log_slot(rig, 0), 200);
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(what_was_taken_and_waits_is_dropped_with_the_rest)
 {
 	struct rig *rig = rig_attached(false);
@@ -612,6 +634,8 @@ suite(void)
 	    a_record_from_after_the_arming_is_delivered_however_late);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("order");
+	tcase_add_test(tc,
+	    what_was_seen_before_the_arming_is_dropped_when_it_is_taken_after);
 	tcase_add_test(tc, what_was_taken_and_waits_is_dropped_with_the_rest);
 	tcase_add_test(tc, tickets_of_dropped_records_hold_nobody);
 	tcase_add_test(tc, ranges_and_the_common_ring_are_dropped_too);

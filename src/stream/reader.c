@@ -207,6 +207,8 @@ reader_arm(struct reader *r, bool armed, int64_t now_ms)
 		return true;
 	r->armed_at = now_ms > r->latest ? now_ms : r->latest + 1;
 	(void)reader_beat(r, r->armed_at);
+	/* What a look has seen and nobody has taken yet is from before this. */
+	r->now = (uint32_t)r->armed_at;
 	return true;
 }
 
