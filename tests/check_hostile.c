@@ -500,6 +500,33 @@ START_TEST(words_that_change_while_they_are_read_are_refused_or_survived)
 END_TEST
 #endif
 
+/* Read as a record, a slot of the common ring says that it is a range's. */
+START_TEST(a_slot_that_was_a_record_is_no_tickets_of_a_range)
+{
+	struct rig *rig = hostile_rig();
+	struct ring_slot *slots = (struct ring_slot *)((char *)rig->area +
+	    RING_SLOTS_OFFSET);
+	uint32_t ms = (uint32_t)atomic_load(&rig->keeper->ms);
+	uint64_t addr = rig_addr(1);
+
+	slots[1].rec = (struct rec){ {
+	    rec_w0(addr, REC_FLAGS(REC_ALLOC, REC_LAYER_API), TYPE_API_FIRST),
+	    rec_w1(16, 0), rec_w2(1, ms), 0 } };
+	atomic_store(&slots[1].lap, 2);
+	atomic_store(&rig->area->rings[RING_COMMON].head, 2);
+	ck_assert_int_eq(rig_pass(rig), 1);
+	slots[1].rec = (struct rec){ { 0 } };
+	atomic_store(&slots[1].lap, 2 | RING_LAP_MORE);
+	slots[0].rec = (struct rec){ {
+	    rec_w0(addr, REC_FLAGS(REC_RANGE, REC_LAYER_API), 0),
+	    rec_w1(1, 0), rec_w2(0, ms), 0 } };
+	atomic_store(&slots[0].lap, 1);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	ck_assert_uint_eq(rig->records, 1);
+	rig_free(rig);
+}
+END_TEST
+
 static Suite *
 hostile_suite(void)
 {
@@ -521,6 +548,7 @@ hostile_suite(void)
 	    sizeof(site_lies) / sizeof(site_lies[0]));
 	tcase_add_loop_test(tc, the_number_of_no_site_is_refused, 0, 6);
 	tcase_add_test(tc, what_a_target_says_of_its_modules_is_bounded);
+	tcase_add_test(tc, a_slot_that_was_a_record_is_no_tickets_of_a_range);
 #if !RIG_TSAN
 	tcase_add_test(tc,
 	    words_that_change_while_they_are_read_are_refused_or_survived);

@@ -15,7 +15,10 @@
 
 #include "order.h"
 
-/* Copies the slots behind a range next to it, done as soon as it is. */
+/*
+ * Copies the slots behind a range next to it, done as soon as it is.  One that
+ * was a record when it was read before is not of a range now.
+ */
 static int
 read_more(struct order *o, uint64_t n)
 {
@@ -28,6 +31,8 @@ read_more(struct order *o, uint64_t n)
 	for (unsigned k = 1; k <= more; k++) {
 		struct common_slot *slot = common_at(o, n + k);
 
+		if (slot->state != SLOT_EMPTY)
+			return -EPROTO;
 		err = reader_claim_more(o->reader, n + k, &slot->rec);
 		if (err < 0)
 			return err;
