@@ -218,7 +218,7 @@ microbench: $B/bench/ringbench $B/bench/listbench
 
 # Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SRCS = $(BASE) $(STREAM) $(SYMBOL) $(CFI)
+FUZZ_SRCS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(CFI)
 FUZZ_CC = clang $(REQUIRED) -O1 -g
 SECONDS_EACH ?= 60
 
@@ -239,9 +239,10 @@ $B/fuzz/seed_%: tests/fuzz/seed_%.c $(FUZZ_SRCS)
 	$(FUZZ_CC) -o $@ $^ $(LIBS) $(DW_LIBS)
 
 # Writes the stored corpus anew, from the samples of the tests.
-corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi
+corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	$B/fuzz/seed_wire tests/corpus/wire
 	$B/fuzz/seed_cfi tests/corpus/cfi
+	$B/fuzz/seed_ring tests/corpus/ring
 	tests/fuzz/seed_symbol tests/corpus/symbol
 
 FUZZ ?= fuzz_wire
