@@ -207,10 +207,10 @@ fi
 pages() {
 	COLUMNS=120 "$pagek" --once --wide "unix:$node" >"$tmp/one" &&
 	    COLUMNS=120 "$pagek" --once --wide "$there" >"$tmp/two" || return 1
-	# Ages in seconds go on between the two, and so does the time of day.
+	# Ages go on between the two, and the marks beside them.
 	for f in one two; do
 		grep -E '^[0-9a-f]{12}' "$tmp/$f" |
-		    sed -E 's/ +[0-9]+(s|m[0-9]+s)? / /' >"$tmp/$f.rows"
+		    sed -E 's/ +[0-9]+[smhd0-9]* +[.:=+#-] / /' >"$tmp/$f.rows"
 	done
 	wc -l "$tmp"/*.rows
 	[ "$(wc -l <"$tmp/one.rows")" -ge 20000 ] &&
