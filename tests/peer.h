@@ -46,7 +46,7 @@ struct model {
 	uint64_t lost_at;		/* this sequence number was lost; 0 none */
 	unsigned lost_cause;		/* enum stream_cause, or 0: none that a page knows */
 	uint64_t live_bytes;		/* as STATS tells it */
-	uint64_t lost;
+	uint64_t lost, records;
 	uint64_t sample, armed_ms;
 	uint64_t stay;			/* as ROWS tells it */
 	struct blklist *list;		/* of all records */
@@ -67,6 +67,7 @@ struct peer {
 	pid_t root_pid;
 	int32_t root_status;
 	int64_t ended_ms;
+	uint8_t boot;			/* counts up when it is started anew */
 	/* How it answers SITE and FRAME. */
 	size_t answer_max;		/* entries of one answer */
 	uint32_t known;
@@ -475,6 +476,7 @@ answer_stat(struct peer *p, const struct wire_msg *q)
 		st->state = m->state;
 		st->n[WIRE_N_LIVE_BYTES] = m->live_bytes;
 		st->n[WIRE_N_LOST] = m->lost;
+		st->n[WIRE_N_RECORDS] = m->records;
 		st->n[WIRE_N_SAMPLE] = m->sample;
 		st->n[WIRE_N_ARMED_MS] = m->armed_ms;
 	} else {
@@ -597,6 +599,7 @@ answer_hello(struct peer *p, const struct wire_msg *q)
 			.node_name = wire_text("testnode"),
 			.node_number = 0x0590,
 			.roles = WIRE_ROLE_READ,
+			.boot = { p->boot, 1 },
 		},
 	};
 

@@ -1,24 +1,24 @@
 /*
- * A page's connection to a node: frames over a stream socket, requests with
- * ids, and replies handed to whoever asked.  HELLO goes out first and requests
- * follow without waiting for WELCOME: the node answers in order.
+ * A page's link to a node: requests with ids, and replies handed to whoever
+ * asked.  HELLO goes out first and requests follow without waiting for
+ * WELCOME: the node answers in order.
+ *
+ * A link with a way back is made again by itself.  Then requests do wait for
+ * WELCOME: until it has come nobody knows whether it is the same node, and one
+ * that refuses would look as if it came and went.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "daemon.h"
 #include "link.h"
+#include "link_again.h"
+#include "link_line.h"
 #include "link_ssh.h"
-#include "socket.h"
-
-#define READ_CHUNK 65536
 
 struct ask {
 	uint32_t id;		/* 0: this place is free */
@@ -28,25 +28,27 @@ struct ask {
 };
 
 struct nodes_link {
-	uv_pipe_t pipe;
-	struct wire_frames in;
+	uv_loop_t *loop;
+	struct line *line;		/* NULL: none at the moment */
+	uv_timer_t timer;		/* to the next try; in one, to the end of patience */
+	struct nodes_way way;		/* .start NULL: there is no way back */
+	bool given_up;
+	unsigned tries;			/* since it was last up for a while */
+	unsigned losses;
+	int64_t up_ms;			/* monotonic: since when there is WELCOME; 0 there is none */
+	uint32_t retry_ms;		/* the node asked for that much patience */
+	int64_t due_ms;			/* monotonic: the next try; 0 none is waited for */
 	struct ask asks[LINK_ASKS_MAX];
 	uint32_t last_id;
 	uint64_t heard;
 	bool closing;
-	bool welcomed;
+	bool welcomed;			/* once at least: what follows is known */
 	struct link_node node;
 	enum nodes_state fault;		/* NODES_LIVE: none */
 	char reason[320];
 	pid_t child;			/* 0: none, or reaped */
 	pid_t born;			/* it, even then */
 	struct link_ssh *ssh;		/* NULL: none */
-};
-
-/* One frame on its way out; freed when libuv is done with it. */
-struct outgoing {
-	uv_write_t req;
-	uint8_t bytes[];
 };
 
 static void
@@ -72,18 +74,86 @@ call_off(struct nodes_link *link, const void *owner, int err)
 	}
 }
 
-/* The first fault is the one that is told; all that wait learn of it. */
+static void on_timer(uv_timer_t *);
+
 static void
-lose(struct nodes_link *link, enum nodes_state fault, const char *reason)
+wait_ms(struct nodes_link *link, uint32_t ms)
 {
-	if (link->closing || link->fault != NODES_LIVE)
+	/* Not 0: libuv would not leave its timers as long as tries fail. */
+	if (ms == 0)
+		ms = 1;
+	link->due_ms = mono_ms(mono_now()) + ms;
+	uv_update_time(link->loop);
+	uv_timer_start(&link->timer, on_timer, ms, 0);
+}
+
+/* The next try, if there is to be one. */
+static void
+come_back(struct nodes_link *link, int err)
+{
+	const struct nodes_way *way = &link->way;
+	size_t len = strlen(link->reason);
+	uint32_t ms;
+
+	if (link->born > 0)
+		base_append(link->reason, sizeof link->reason, &len, ": it was "
+		    "started for its command alone and does not come back");
+	if (way->start == NULL || link->given_up)
+		return;
+	if (way->lost != NULL && !way->lost(way->arg, err, link->reason,
+	    sizeof link->reason)) {
+		link->given_up = true;
+		return;
+	}
+	ms = way->delay_ms != NULL ? way->delay_ms(way->arg, link->tries) :
+	    again_draw_ms(link->tries, way->most_ms != 0 ? way->most_ms :
+	    AGAIN_MOST_MS);
+	wait_ms(link, ms > link->retry_ms ? ms : link->retry_ms);
+}
+
+/*
+ * The connection is lost, or a try came to nothing (err < 0).  All that wait
+ * learn of it when everything else is in order: they may ask or close.
+ */
+static void
+lose(struct nodes_link *link, enum nodes_state fault, int err,
+    const char *reason)
+{
+	int64_t now = mono_ms(mono_now());
+
+	if (link->closing)
 		return;
 	link->fault = fault;
 	snprintf(link->reason, sizeof link->reason, "%s%s",
 	    link->ssh != NULL ? link_ssh_where(link->ssh) : "", reason);
-	uv_read_stop((uv_stream_t *)&link->pipe);
+	line_close(link->line);
+	link->line = NULL;
+	uv_timer_stop(&link->timer);
+	link->due_ms = 0;
+	if (link->up_ms != 0 && now - link->up_ms >= AGAIN_STEADY_MS)
+		link->tries = 0;
+	link->up_ms = 0;
+	link->losses++;
 	reap(link);
+	come_back(link, err);
+	link->retry_ms = 0;
 	call_off(link, NULL, -ENOTCONN);
+}
+
+static void
+welcome(struct nodes_link *link, const struct wire_welcome *w)
+{
+	link_text(link->node.name, sizeof link->node.name, w->node_name);
+	link->node.number = w->node_number;
+	link->node.mono_ns = w->mono_ns;
+	link->node.utc_ns = w->utc_ns;
+	memcpy(link->node.id, w->node_id, WIRE_EPOCH);
+	memcpy(link->node.boot, w->boot, WIRE_EPOCH);
+	link->welcomed = true;
+	link->up_ms = mono_ms(mono_now());
+	link->fault = NODES_LIVE;
+	link->reason[0] = '\0';
+	uv_timer_stop(&link->timer);
 }
 
 static void
@@ -95,36 +165,32 @@ on_hello_reply(void *arg, int err, const struct wire_msg *msg)
 	if (err < 0)
 		return;
 	if (msg->type == WIRE_WELCOME && msg->welcome.version == WIRE_VERSION) {
-		link_text(link->node.name, sizeof link->node.name,
-		    msg->welcome.node_name);
-		link->node.number = msg->welcome.node_number;
-		link->node.mono_ns = msg->welcome.mono_ns;
-		link->node.utc_ns = msg->welcome.utc_ns;
-		link->welcomed = true;
+		welcome(link, &msg->welcome);
 		return;
 	}
 	if (msg->type == WIRE_WELCOME) {
 		snprintf(reason, sizeof reason, "node speaks version %u, "
 		    "this page %u", msg->welcome.version, WIRE_VERSION);
-		lose(link, NODES_VERSION, reason);
+		lose(link, NODES_VERSION, 0, reason);
 		return;
 	}
 	if (msg->type != WIRE_ERR) {
-		lose(link, NODES_UNREACHABLE, "the node did not answer HELLO "
-		    "with WELCOME");
+		lose(link, NODES_UNREACHABLE, 0, "the node did not answer "
+		    "HELLO with WELCOME");
 		return;
 	}
 	link_text(text, sizeof text, msg->err.text);
+	link->retry_ms = msg->err.retry_ms;
 	if (msg->err.code == WIRE_E_VERSION) {
 		snprintf(reason, sizeof reason, "node and page speak no common "
 		    "version: %s", text);
-		lose(link, NODES_VERSION, reason);
+		lose(link, NODES_VERSION, 0, reason);
 	} else if (msg->err.code == WIRE_E_AUTH) {
 		snprintf(reason, sizeof reason, "the node refused: %s", text);
-		lose(link, NODES_DENIED, reason);
+		lose(link, NODES_DENIED, 0, reason);
 	} else {
 		snprintf(reason, sizeof reason, "the node refused: %s", text);
-		lose(link, NODES_UNREACHABLE, reason);
+		lose(link, NODES_UNREACHABLE, 0, reason);
 	}
 }
 
@@ -149,8 +215,9 @@ garbage(const struct nodes_link *link, const char *reason)
 
 /* One map: to whom it belongs.  Replies to what was forgotten fall silent. */
 static void
-deliver(struct nodes_link *link, const uint8_t *map, size_t len)
+on_map(void *arg, const uint8_t *map, size_t len)
 {
+	struct nodes_link *link = arg;
 	struct wire_msg msg;
 	struct ask *slot, ask;
 	char reason[300], text[WIRE_TEXT_MAX + 1];
@@ -160,7 +227,7 @@ deliver(struct nodes_link *link, const uint8_t *map, size_t len)
 	if (err == -ENOMSG)
 		return;
 	if (err < 0) {
-		lose(link, NODES_UNREACHABLE, err == -ENOMEM ?
+		lose(link, NODES_UNREACHABLE, 0, err == -ENOMEM ?
 		    "no memory for the node's answer" :
 		    garbage(link, "the node sent a malformed message"));
 		return;
@@ -175,94 +242,50 @@ deliver(struct nodes_link *link, const uint8_t *map, size_t len)
 		link_text(text, sizeof text, msg.err.text);
 		snprintf(reason, sizeof reason, "the node closed the link: %s",
 		    text);
+		link->retry_ms = msg.err.retry_ms;
 		lose(link, msg.err.code == WIRE_E_AUTH ? NODES_DENIED :
-		    NODES_UNREACHABLE, reason);
+		    NODES_UNREACHABLE, 0, reason);
 	}
 	wire_msg_fini(&msg);
 }
 
 static void
-on_alloc(uv_handle_t *handle, size_t want, uv_buf_t *buf)
-{
-	struct nodes_link *link = handle->data;
-	size_t room = 0;
-	uint8_t *space;
-
-	(void)want;
-	space = wire_frames_space(&link->in, READ_CHUNK, &room);
-	*buf = uv_buf_init((char *)space, space != NULL ? (unsigned)room : 0);
-}
-
-static void
 on_ssh_fate(void *arg, enum nodes_state state, const char *sentence)
 {
-	lose(arg, state, sentence);
+	lose(arg, state, 0, sentence);
 }
 
 static void
-on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+on_line_lost(void *arg, bool ended, const char *reason)
 {
-	struct nodes_link *link = stream->data;
-	const uint8_t *map;
-	size_t len;
-	int r = 0;
+	struct nodes_link *link = arg;
 
-	(void)buf;
-	if (n < 0 && link->ssh != NULL) {
+	if (!ended)
+		lose(link, NODES_UNREACHABLE, 0, garbage(link, reason));
+	else if (link->ssh != NULL)
 		/* Why is known when ssh has ended too. */
-		uv_read_stop(stream);
 		link_ssh_fate(link->ssh, on_ssh_fate, link);
-		return;
-	}
-	if (n < 0) {
-		lose(link, NODES_UNREACHABLE, n == UV_EOF || n == UV_ECONNRESET ?
-		    "the node has closed the link" : uv_strerror((int)n));
-		return;
-	}
-	wire_frames_add(&link->in, (size_t)n);
-	while (!link->closing && link->fault == NODES_LIVE &&
-	    (r = wire_frames_next(&link->in, &map, &len)) == 1)
-		deliver(link, map, len);
-	if (r < 0)
-		lose(link, NODES_UNREACHABLE, garbage(link, "the node sent a "
-		    "frame longer than 64 KiB"));
-}
-
-static void
-on_written(uv_write_t *req, int status)
-{
-	/*
-	 * A failure is left to the reading side: the node's last words, an ERR
-	 * perhaps, may still be on their way.
-	 */
-	(void)status;
-	free(req->data);
+	else
+		lose(link, NODES_UNREACHABLE, 0, reason);
 }
 
 static int
-send_msg(struct nodes_link *link, const struct wire_msg *msg)
+ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
+    link_reply_cb cb, void *arg)
 {
-	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX];
-	struct outgoing *out;
-	uv_buf_t buf;
-	size_t len;
+	struct ask *slot = find_ask(link, 0);
 	int err;
 
-	err = wire_encode(msg, frame, sizeof frame, &len);
+	if (slot == NULL)
+		return -EBUSY;
+	if (++link->last_id == 0)
+		link->last_id = 1;
+	msg->id = link->last_id;
+	err = line_send(link->line, msg);
 	if (err < 0)
 		return err;
-	out = malloc(sizeof *out + len);
-	if (out == NULL)
-		return -ENOMEM;
-	memcpy(out->bytes, frame, len);
-	out->req.data = out;
-	buf = uv_buf_init((char *)out->bytes, (unsigned)len);
-	err = uv_write(&out->req, (uv_stream_t *)&link->pipe, &buf, 1,
-	    on_written);
-	if (err < 0) {
-		free(out);
-		return -ENOTCONN;
-	}
+	*slot = (struct ask){ .id = msg->id, .owner = owner, .cb = cb,
+	    .arg = arg };
 	return 0;
 }
 
@@ -270,23 +293,9 @@ int
 link_ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
     link_reply_cb cb, void *arg)
 {
-	struct ask *slot;
-	int err;
-
 	if (link->closing || link->fault != NODES_LIVE)
 		return -ENOTCONN;
-	slot = find_ask(link, 0);
-	if (slot == NULL)
-		return -EBUSY;
-	if (++link->last_id == 0)
-		link->last_id = 1;
-	msg->id = link->last_id;
-	err = send_msg(link, msg);
-	if (err < 0)
-		return err;
-	*slot = (struct ask){ .id = msg->id, .owner = owner, .cb = cb,
-	    .arg = arg };
-	return 0;
+	return ask(link, msg, owner, cb, arg);
 }
 
 void
@@ -307,6 +316,12 @@ link_fault(const struct nodes_link *link, const char **reason)
 	if (reason != NULL)
 		*reason = link->reason;
 	return link->fault;
+}
+
+unsigned
+link_losses(const struct nodes_link *link)
+{
+	return link->losses;
 }
 
 uint64_t
@@ -352,20 +367,14 @@ nodes_link_state(const struct nodes_link *link, const char **reason)
 	    fault;
 }
 
-static void
-on_closed(uv_handle_t *handle)
-{
-	struct nodes_link *link = handle->data;
+/* --- making it, and making it again ------------------------------------- */
 
-	reap(link);
-	wire_frames_fini(&link->in);
-	free(link);
-}
-
-int
-nodes_link_open(struct nodes_link **out, uv_loop_t *loop, int fd)
+/* HELLO over a new connection. */
+static int
+greet(struct nodes_link *link, int fd)
 {
-	struct nodes_link *link;
+	static const struct line_ops ops = {
+		.map = on_map, .lost = on_line_lost };
 	struct wire_msg hello = {
 		.type = WIRE_HELLO,
 		.hello = {
@@ -377,76 +386,119 @@ nodes_link_open(struct nodes_link **out, uv_loop_t *loop, int fd)
 	};
 	int err;
 
-	link = calloc(1, sizeof *link);
+	err = line_open(&link->line, link->loop, fd, &ops, link);
+	if (err < 0)
+		return err;
+	return ask(link, &hello, link, on_hello_reply, link);
+}
+
+static void
+try_again(struct nodes_link *link)
+{
+	int r;
+
+	link->due_ms = 0;
+	link->tries++;
+	r = link->way.start(link->way.arg);
+	if (r >= 0)
+		r = greet(link, r);
+	if (r < 0)
+		lose(link, r == -EACCES || r == -EPERM ? NODES_DENIED :
+		    NODES_UNREACHABLE, r, strerror(-r));
+	else
+		uv_timer_start(&link->timer, on_timer, AGAIN_PATIENCE_MS, 0);
+}
+
+static void
+on_timer(uv_timer_t *timer)
+{
+	struct nodes_link *link = timer->data;
+
+	if (link->line == NULL)
+		try_again(link);
+	else
+		lose(link, NODES_UNREACHABLE, -ETIMEDOUT,
+		    "the node does not answer HELLO");
+}
+
+void
+nodes_link_retry(struct nodes_link *link)
+{
+	if (link->closing || link->due_ms == 0)
+		return;
+	link->tries = 0;
+	wait_ms(link, 0);
+}
+
+bool
+link_returns(const struct nodes_link *link, unsigned *tries, int64_t *in_ms)
+{
+	int64_t left = link->due_ms - mono_ms(mono_now());
+
+	if (link->fault == NODES_LIVE || link->way.start == NULL ||
+	    link->given_up)
+		return false;
+	*tries = link->tries;
+	*in_ms = link->due_ms == 0 || left < 0 ? 0 : left;
+	return true;
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	struct nodes_link *link = handle->data;
+
+	reap(link);
+	if (link->way.fini != NULL)
+		link->way.fini(link->way.arg);
+	free(link);
+}
+
+static int
+make(struct nodes_link **out, uv_loop_t *loop, int fd)
+{
+	struct nodes_link *link = calloc(1, sizeof *link);
+	int err;
+
 	if (link == NULL) {
 		close(fd);
 		return -ENOMEM;
 	}
+	link->loop = loop;
 	link->fault = NODES_LIVE;
-	err = wire_frames_init(&link->in, WIRE_REPLY_MAX);
-	if (err == 0)
-		err = uv_pipe_init(loop, &link->pipe, 0);
+	/* This one never fails. */
+	uv_timer_init(loop, &link->timer);
+	link->timer.data = link;
+	err = greet(link, fd);
 	if (err < 0) {
-		wire_frames_fini(&link->in);
-		free(link);
-		close(fd);
+		nodes_link_close(link);
 		return err;
 	}
-	link->pipe.data = link;
-	err = uv_pipe_open(&link->pipe, fd);
-	if (err < 0) {
-		close(fd);
-		goto fail;
-	}
-	err = uv_read_start((uv_stream_t *)&link->pipe, on_alloc, on_read);
-	if (err == 0)
-		err = link_ask(link, &hello, link, on_hello_reply, link);
-	if (err < 0)
-		goto fail;
 	*out = link;
 	return 0;
-fail:
-	nodes_link_close(link);
-	return err;
 }
 
 int
-nodes_connect(struct nodes_link **out, uv_loop_t *loop, const char *path)
+nodes_link_open(struct nodes_link **out, uv_loop_t *loop, int fd)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int fd, err;
+	return make(out, loop, fd);
+}
 
-	if (strlen(path) >= sizeof sun.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(sun.sun_path, path);
-	/* Not blocking: a node whose backlog is full must not hold us up. */
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&sun, sizeof sun) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
+int
+nodes_link_keep(struct nodes_link **out, uv_loop_t *loop,
+    const struct nodes_way *way)
+{
+	int r = way->start(way->arg);
+
+	if (r >= 0)
+		r = make(out, loop, r);
+	if (r < 0) {
+		if (way->fini != NULL)
+			way->fini(way->arg);
+		return r;
 	}
-	return nodes_link_open(out, loop, fd);
-}
-
-int
-nodes_connect_daemon(struct nodes_link **out, uv_loop_t *loop, char *hello,
-    size_t cap)
-{
-	char path[SOCKET_PATH];
-	int err;
-
-	err = nodes_folder(path, sizeof path);
-	if (err < 0)
-		return err;
-	if (strlen(path) + sizeof "/" DAEMON_SOCKET > sizeof path)
-		return -ENAMETOOLONG;
-	strcat(path, "/" DAEMON_SOCKET);
-	if ((size_t)snprintf(hello, cap, "%s" DAEMON_HELLO, path) >= cap)
-		return -ENAMETOOLONG;
-	return nodes_connect(out, loop, path);
+	(*out)->way = *way;
+	return 0;
 }
 
 void
@@ -457,5 +509,7 @@ nodes_link_close(struct nodes_link *link)
 	link->closing = true;
 	call_off(link, NULL, -ECANCELED);
 	link_ssh_close(link->ssh);
-	uv_close((uv_handle_t *)&link->pipe, on_closed);
+	line_close(link->line);
+	link->line = NULL;
+	uv_close((uv_handle_t *)&link->timer, on_closed);
 }

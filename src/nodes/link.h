@@ -7,6 +7,8 @@
  *		number.  At most LINK_ASKS_MAX of them wait at a time.
  *	owner	who asked: link_forget() calls off all asks of one owner, so
  *		that no callback reaches what has been freed.
+ *	way	how a connection is made (nodes.h); a link that has one is
+ *		made again when it is lost, with another line (link_line.h).
  *	heard	a running number of replies, by which a session sees that
  *		the node has fallen silent.
  */
@@ -31,6 +33,8 @@ struct link_node {
 	uint16_t number;
 	uint64_t mono_ns;
 	uint64_t utc_ns;
+	uint8_t id[WIRE_EPOCH];
+	uint8_t boot[WIRE_EPOCH];	/* another one when it was started anew */
 };
 
 /*
@@ -41,11 +45,20 @@ int link_ask(struct nodes_link *, struct wire_msg *, const void *owner,
     link_reply_cb, void *arg);
 void link_forget(struct nodes_link *, const void *owner);
 
-/* NULL until WELCOME has come. */
+/* NULL until the first WELCOME; while the link is lost, what the last one said. */
 const struct link_node *link_node(const struct nodes_link *);
 
 /* Why the link is lost, as a state and a sentence; NODES_LIVE while it is not. */
 enum nodes_state link_fault(const struct nodes_link *, const char **reason);
+
+/*
+ * How often it was lost: whoever sees another number has to take up his work
+ * again, even if he never saw the link down.
+ */
+unsigned link_losses(const struct nodes_link *);
+
+/* It is lost, and is made again by itself: after so many tries, in so long. */
+bool link_returns(const struct nodes_link *, unsigned *tries, int64_t *in_ms);
 
 uint64_t link_heard(const struct nodes_link *);
 

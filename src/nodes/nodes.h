@@ -85,11 +85,47 @@ struct nodes_start {
  */
 int nodes_start(struct nodes_link **, uv_loop_t *, const struct nodes_start *);
 
-/* Connects to the node that listens at the socket `path`. */
+/*
+ * Connects to the node that listens at the socket `path`, now and whenever the
+ * link is lost.
+ */
 int nodes_connect(struct nodes_link **, uv_loop_t *, const char *path);
 
 /* Over a descriptor that is connected already; the link owns it from now on. */
 int nodes_link_open(struct nodes_link **, uv_loop_t *, int fd);
+
+/*
+ * A way to a node that can be gone more than once: for links that come back.
+ * A lost link is tried again after up to 250 ms, then up to twice as long each
+ * time, and at most most_ms.
+ */
+struct nodes_way {
+	/* A connected stream descriptor, or a negative errno; does not wait. */
+	int (*start)(void *arg);
+	/*
+	 * The connection is lost (err is 0, -ETIMEDOUT when no WELCOME came), or
+	 * start failed with err.  What start has left behind can be taken down.
+	 * `why` holds the sentence that is shown and may be replaced; false when
+	 * there is no use in trying again.  NULL: nothing to say or do.
+	 */
+	bool (*lost)(void *arg, int err, char *why, size_t cap);
+	/* The link is gone and takes arg along; NULL: nothing to do. */
+	void (*fini)(void *arg);
+	void *arg;
+	uint32_t most_ms;	/* 0: 15 s */
+	/* How long to wait after so many tries, in place of all that; NULL. */
+	uint32_t (*delay_ms)(void *arg, unsigned tries);
+};
+
+/*
+ * The first connection is made at once: when that fails there is no link, and
+ * fini has been called.
+ */
+int nodes_link_keep(struct nodes_link **, uv_loop_t *,
+    const struct nodes_way *);
+
+/* The next try is now, if one is being waited for. */
+void nodes_link_retry(struct nodes_link *);
 
 /* The node of another machine. */
 struct nodes_ssh {
@@ -173,7 +209,7 @@ enum nodes_state {
 	NODES_CORRUPT,		/* its ring was damaged: detached */
 	NODES_NO_DATA,		/* not hooked: reason says why */
 	NODES_NO_ALLOCLOG,	/* the node has no such stream */
-	NODES_UNREACHABLE,	/* link lost */
+	NODES_UNREACHABLE,	/* link lost, or nothing heard */
 	NODES_DENIED,
 	NODES_VERSION,		/* node and page speak no common version */
 };
@@ -238,7 +274,11 @@ struct nodes_look {
 	uint32_t cycle_us, cycle_us_max;	/* this session's own work per cycle */
 	uint64_t missed_cycles;
 	const uint64_t *keeper;		/* the keeper's own numbers since the start, by enum wire_stat; a second old at most */
-	bool linked;			/* false: the node is gone, nothing more will come */
+	bool linked;			/* false: the node is gone, and nothing comes ... */
+	bool returns;			/* ... until the link, which is tried again, is back ... */
+	unsigned tries;			/* ... after so many tries in vain ... */
+	int64_t retry_ms;		/* ... in so many milliseconds; 0: just being tried */
+	int64_t stale_ms;		/* how old the list is, on this machine's clock, and all that goes with it */
 	bool run_linked;		/* whoever runs the command is there */
 	uint32_t targets_live;		/* processes of the tree that live */
 	bool tree_ended;		/* run: the last process of the tree has ended */

@@ -79,6 +79,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		session_state(s, NODES_VERSION, reason);
 		return;
 	}
+	back_found(s);
 	s->index = named->index;
 	memcpy(s->epoch, named->epoch, WIRE_EPOCH);
 	s->look.stream_no++;
@@ -100,7 +101,9 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	if (s->opts.since_click && s->follow == 0) {
 		s->step = SESSION_FLOW;
 		s->click = s->cursor = named->next;
+		s->counting = true;
 		s->look.listed = s->look.settled = true;
+		back_fresh(s);
 	} else {
 		intake_again(s);
 	}
@@ -123,6 +126,8 @@ on_named(void *arg, int err, const struct wire_msg *msg)
 	if (err < 0)
 		return;
 	s->asking = false;
+	if (s->resuming && back_named(s, msg))
+		return;
 	if (msg->type == WIRE_NAMED)
 		take_named(s, &msg->named);
 	else if (msg->type == WIRE_ERR)
@@ -165,12 +170,14 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		return;
 	case WIRE_E_NAME:
 		session_call_off(s);
-		snprintf(reason, sizeof reason, "the node has no data stream "
-		    "%s", s->stream[0] != '\0' ? s->stream : "ALLOCLOG");
+		snprintf(reason, sizeof reason, s->sought ? "the node was "
+		    "started anew and has no %s: the target has ended, or has "
+		    "not come back" : "the node has no data stream %s",
+		    s->stream[0] != '\0' ? s->stream : "ALLOCLOG");
 		/* A choice of ours may fall on another one next time. */
 		s->by_index = false;
-		session_go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE,
-		    SESSION_SECOND);
+		session_go(s, s->opts.stream != NULL || s->sought ?
+		    SESSION_NAME : SESSION_CHOOSE, SESSION_SECOND);
 		session_state(s, NODES_NO_ALLOCLOG, reason);
 		return;
 	case WIRE_E_AUTH:
@@ -232,28 +239,6 @@ session_drained(struct nodes_session *s)
 }
 
 /* --- cycles ------------------------------------------------------------- */
-
-/* The link's own state goes before the stream's, but an end stays an end. */
-static bool
-link_is_up(struct nodes_session *s)
-{
-	const char *reason;
-	enum nodes_state fault = link_fault(s->link, &reason);
-
-	if (fault == NODES_LIVE)
-		return true;
-	if (s->look.linked) {
-		session_call_off(s);
-		s->look.linked = false;
-		if (s->look.state != NODES_ENDED)
-			session_state(s, fault, reason);
-		s->news(s->arg);
-	}
-	/* The command goes on, and somebody wants to know how it ends. */
-	if (s->run != NULL)
-		standing_node(s, ++s->cycle % NODES_HZ == 0);
-	return false;
-}
 
 /*
  * A node that is stopped or overloaded keeps the link open and says nothing.
@@ -351,7 +336,7 @@ nodes_session_cycle(struct nodes_session *s)
 	struct mono begin = mono_now();
 
 	begin_cycle(s);
-	if (!link_is_up(s))
+	if (!back_link(s))
 		return;
 	watch_silence(s);
 	if ((s->step == SESSION_FLOW && s->reading > 0) ||
@@ -362,7 +347,8 @@ nodes_session_cycle(struct nodes_session *s)
 	if (s->retry_in == 0)
 		do_step(s);
 	standing_ask(s, false);
-	names_send(&s->names);
+	if (s->known)
+		names_send(&s->names);
 	s->cycle_ns += mono_diff_ns(mono_now(), begin);
 }
 
@@ -403,7 +389,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.stream_no = kept.stream_no + 1,
 		.status = -1,
 		.complete = true,
-		.linked = true,
+		.linked = link_fault(s->link, NULL) == NODES_LIVE,
 		.root_status = kept.root_status,
 		.root_pid = kept.root_pid,
 		.tree_ended = kept.tree_ended,
@@ -416,6 +402,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	s->again = s->torn = s->lossy = s->mending = s->by_index = false;
 	s->mended = s->seen_lost = s->own_bad = s->undo_seen = 0;
 	s->follow = 0;
+	s->known = s->resuming = s->sought = s->counting = false;
 	s->choice_for = 0;
 	s->wish = SESSION_NO_WISH;
 	s->arm_due = !opts->look_only;
@@ -426,6 +413,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	s->target[0] = s->reason[0] = '\0';
 	memset(s->keeper, 0, sizeof s->keeper);
 	s->click = s->cursor = 0;
+	s->fresh_ms = 0;
 	return 0;
 }
 
@@ -450,6 +438,7 @@ nodes_session_open(struct nodes_session **out, struct nodes_link *link,
 		return -ENOMEM;
 	s->link = link;
 	s->run = opts->run;
+	s->losses = link_losses(link);
 	s->news = news;
 	s->arg = arg;
 	s->look.root_status = -1;
@@ -515,14 +504,11 @@ nodes_session_look(struct nodes_session *s)
 	look->complete = !s->lossy;
 	look->reason = look->state != NODES_LIVE ? s->reason :
 	    s->said_for > 0 ? s->said : "";
-	if (look->now_ms == 0)
-		look->node_wall_ms = base_wall_ms();
-	else if (look->classic || node == NULL)
-		look->node_wall_ms = look->now_ms;
-	else
-		look->node_wall_ms = look->now_ms +
-		    (int64_t)(node->utc_ns / 1000000) -
-		    (int64_t)(node->mono_ns / 1000000);
+	look->returns = link_returns(s->link, &look->tries, &look->retry_ms);
+	look->stale_ms = s->fresh_ms != 0 ? mono_ms(mono_now()) - s->fresh_ms :
+	    0;
+	look->node_wall_ms = look->now_ms == 0 ? base_wall_ms() :
+	    look->now_ms + s->wall_off_ms;
 	return look;
 }
 

@@ -15,6 +15,7 @@
  * session.c goes through the steps, session_choose.c finds a stream for the
  * first of them, session_intake.c takes blocks and records in,
  * which session_decode.c makes of bytes, session_window.c some rows instead,
+ * session_back.c takes a session up again after its link was lost,
  * session_standing.c keeps the numbers of stream and node, session_watch.c
  * sees how one block ends, session_arm.c wakes a target that sleeps.
  */
@@ -96,11 +97,20 @@ struct nodes_session {
 	enum wire_state stream_state;
 	uint64_t click;			/* first sequence number that counts (since_click) */
 
+	/* The link, which may be lost and come back. */
+	unsigned losses;		/* of the link, as far as they are dealt with */
+	bool known;			/* index and epoch are those of this connection's node */
+	bool resuming;			/* ... which it was asked for; then on in `resume` */
+	bool sought;			/* by its name, for the node was started anew */
+	enum session_step resume;
+	uint8_t boot[WIRE_EPOCH];	/* of the node that the numbers are of */
+
 	/* Snapshot and records. */
 	struct merge merge;
 	struct blklist *list;		/* shown */
 	struct blklist *build;		/* taken in parts; == list when none was whole before */
 	uint64_t cursor;
+	bool counting;			/* all below the cursor were captured, or lost and counted */
 	unsigned reading;		/* READs on their way */
 	bool sure;			/* the first of them was sent from the cursor itself */
 	bool dense;			/* replies come back full: read ahead */
@@ -130,6 +140,9 @@ struct nodes_session {
 	bool running;			/* the node was started for a command */
 	bool stat_stream, stat_node, typing;	/* on their way */
 	unsigned cycle;
+	int64_t now_ms;			/* the node's clock, as of the last answer */
+	int64_t wall_off_ms;		/* its wall clock is ahead of that by so much */
+	int64_t fresh_ms;		/* our clock: when the list shown was last up to date */
 	uint64_t cycle_records;
 	int64_t cycle_ns;		/* own work since the cycle began */
 	uint64_t heard;
@@ -181,6 +194,19 @@ void session_measure(struct nodes_session *);
 void session_say(struct nodes_session *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* --- session_back.c ----------------------------------------------------- */
+
+/* The link's own state goes before the stream's; false while it is lost. */
+bool back_link(struct nodes_session *);
+/* What came of the question for the stream: false when it is to be looked up. */
+bool back_named(struct nodes_session *, const struct wire_msg *);
+/* The stream that was looked up has been found. */
+void back_found(struct nodes_session *);
+/* The answer that was taken was given at that moment of the node's. */
+void back_heard(struct nodes_session *, int64_t now_ms);
+/* The list that is shown is as of then. */
+void back_fresh(struct nodes_session *);
+
 /* --- session_choose.c --------------------------------------------------- */
 
 /* Asks for all streams, to choose one. */
@@ -229,6 +255,8 @@ void intake_sample(struct nodes_session *, uint64_t period);
 
 /* --- session_window.c --------------------------------------------------- */
 
+/* Records up to `next` were captured, and some of them lost, without us. */
+void window_pass(struct nodes_session *, uint64_t next, uint64_t lost);
 /*
  * Records came that were overwritten before we read them; or so many in one
  * reply.  True when it is the window's turn from the next cycle on: what is on
@@ -240,8 +268,6 @@ bool window_read(struct nodes_session *, uint32_t count);
 void window_begin(struct nodes_session *);
 /* Asks for this cycle's rows, where there are any to ask for. */
 void window_cycle(struct nodes_session *);
-/* The list that is taken begins with `next`. */
-void window_pass(struct nodes_session *, uint64_t next);
 
 /* --- session_watch.c ---------------------------------------------------- */
 

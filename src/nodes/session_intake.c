@@ -73,6 +73,7 @@ publish(struct nodes_session *s)
 	s->look.listed = true;
 	s->look.settled = true;
 	s->look.window = false;
+	back_fresh(s);
 	merge_reset(&s->merge);
 }
 
@@ -205,11 +206,12 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 	if (part->since != WIRE_SINCE_START && !s->opts.since_click)
 		s->lossy = true;
 	put_blocks(s, part);
-	s->look.now_ms = part->now_ms;
-	if (first) {
-		window_pass(s, part->as_of + 1);
+	back_heard(s, part->now_ms);
+	if (first && s->counting)
+		window_pass(s, part->as_of + 1, 0);
+	else if (first)
 		s->cursor = part->as_of + 1;
-	}
+	s->counting = true;
 	if (!part->last)
 		ask_part(s, false, upto);
 	else if (s->torn)
@@ -477,9 +479,9 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		return;
 	s->cycle_records += data->count + data->cancelled;
 	s->look.total_records += data->count + data->cancelled;
-	s->look.now_ms = data->now_ms;
 	s->stream_state = data->state;
 	if (take_losses(s, data)) {
+		s->cursor = data->next;
 		s->torn = s->step == SESSION_LOAD;
 		s->look.behind = true;
 		if (!s->torn)
@@ -489,6 +491,7 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		return;
 	}
 	apply(s, data);
+	back_heard(s, data->now_ms);
 	s->cursor = data->next;
 	s->dense = is_dense(data);
 	if (window_read(s, data->count))

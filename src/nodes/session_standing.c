@@ -168,7 +168,7 @@ void
 standing_ask(struct nodes_session *s, bool all)
 {
 	bool due = all || s->cycle % EVERY == 0;
-	bool named = s->step >= SESSION_LOAD;
+	bool named = s->step >= SESSION_LOAD && s->known;
 
 	standing_node(s, due);
 	if (!named || (!due && s->look.state != NODES_ENDED))

@@ -151,7 +151,8 @@ hold(struct nodes_session *s, const struct wire_rows *r)
 	w->held.reverse = w->asked.reverse;
 	blklist_set_window(s->list, &counts, w->held.order, w->held.reverse,
 	    r->offset, row, w->held.n);
-	s->look.now_ms = r->now_ms;
+	s->now_ms = r->now_ms;
+	back_fresh(s);
 	for (size_t i = 0; i < w->held.n && w->view.seq != 0; i++)
 		if (row[i].seq == w->view.seq && row[i].addr == w->view.addr)
 			go_with(w, r->offset + i);
@@ -176,9 +177,8 @@ is_held(const struct nodes_session *s)
 
 /* --- replies ------------------------------------------------------------ */
 
-/* Records up to `next` were captured, and some of them lost, without us. */
-static void
-pass(struct nodes_session *s, uint64_t next, uint64_t lost)
+void
+window_pass(struct nodes_session *s, uint64_t next, uint64_t lost)
 {
 	uint64_t n = next > s->cursor ? next - s->cursor : 0;
 
@@ -187,13 +187,6 @@ pass(struct nodes_session *s, uint64_t next, uint64_t lost)
 	s->look.total_records += n;
 	if (next > s->cursor)
 		s->cursor = next;
-}
-
-void
-window_pass(struct nodes_session *s, uint64_t next)
-{
-	if (s->look.window)
-		pass(s, next, 0);
 }
 
 /* While the list is being taken, its records tell all this. */
@@ -211,7 +204,7 @@ take_totals(struct nodes_session *s, const struct wire_rows *r)
 	s->look.lost[STREAM_OTHER] = r->lost[0].count;
 	sum += r->lost[0].count;
 	s->seen_lost = sum;
-	pass(s, r->as_of + 1, sum > known ? sum - known : 0);
+	window_pass(s, r->as_of + 1, sum > known ? sum - known : 0);
 	s->stream_state = r->state;
 	standing_numbers(s, r->n);
 }
