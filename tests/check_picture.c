@@ -169,6 +169,9 @@ struct state_case {
 	bool incomplete;
 	bool forgetful;		/* the target was, and the list is true as far as it goes */
 	bool unsettled;
+	bool unknown;		/* how many were lost, if any */
+	int64_t stale_ms, retry_ms;
+	unsigned tries;
 	bool no_list;
 	int exec_error;
 };
@@ -203,6 +206,14 @@ static const struct state_case state_cases[] = {
 	    .incomplete = true },
 	{ .name = "sample-full", .state = NODES_LIVE, .word = "LOSSY +7 lost",
 	    .forgetful = true },
+	{ .name = "incomplete", .state = NODES_LIVE, .word = "INCOMPLETE",
+	    .unknown = true },
+	{ .name = "stale", .state = NODES_LIVE, .word = "STALE 12s",
+	    .stale_ms = 12345 },
+	{ .name = "retry", .state = NODES_UNREACHABLE,
+	    .word = "UNREACHABLE 12s  retry in 3s (4)", .reason =
+	    "no node listens at /run/pagek/node", .stale_ms = 12345,
+	    .retry_ms = 2100, .tries = 4 },
 	{ .name = "loading", .state = NODES_LIVE, .word = "LOADING",
 	    .unsettled = true },
 	{ .name = "not-run", .state = NODES_NO_DATA, .word = "NO DATA",
@@ -232,6 +243,15 @@ set_state(const struct state_case *c)
 		look->incomplete_wall_ms = INT64_C(1795187060000);
 		look->lost[STREAM_SAMPLE_FULL] = 7;
 	}
+	if (c->unknown) {
+		look->complete = false;
+		look->incomplete_wall_ms = INT64_C(1795187060000);
+	}
+	look->stale_ms = c->stale_ms;
+	look->retry_ms = c->retry_ms;
+	look->tries = c->tries;
+	look->linked = c->state != NODES_UNREACHABLE;
+	look->returns = c->tries > 0;
 	if (c->no_list)
 		look->list = NULL;
 	scene_refresh(&scene);
@@ -304,6 +324,54 @@ START_TEST(empty_list_and_lost_link_do_not_look_alike)
 	compose(80, 24);
 	ck_assert(!shows("EMPTY"));
 	ck_assert_str_ne(pic.line[0].text, empty);
+}
+END_TEST
+
+/* Words that people tell states apart by: each has one, and no other's. */
+static const struct state_case told_apart[] = {
+	{ .word = "EMPTY", .state = NODES_LIVE },
+	{ .word = "UNREACHABLE", .state = NODES_UNREACHABLE,
+	    .stale_ms = 5000 },
+	{ .word = "DENIED", .state = NODES_DENIED },
+	{ .word = "ENDED", .state = NODES_ENDED },
+	{ .word = "INCOMPLETE", .state = NODES_LIVE, .unknown = true },
+	{ .word = "LOSSY", .state = NODES_LIVE, .incomplete = true },
+	{ .word = "STALE", .state = NODES_LIVE, .stale_ms = 5000 },
+	{ .word = "NO ALLOCLOG", .state = NODES_NO_ALLOCLOG },
+	{ .word = "NO DATA", .state = NODES_NO_DATA },
+};
+
+START_TEST(states_are_told_apart_by_their_words)
+{
+	static const int cols[] = { 33, 80, 120 };
+
+	if (_i == 0)
+		for (unsigned i = 0; i < 60; i++)
+			scene_free(&scene,
+			    UINT64_C(0x7f3c04001040) + i * 0x10020ul);
+	set_state(&told_apart[_i]);
+	for (size_t k = 0; k < BASE_NELEM(cols); k++) {
+		compose(cols[k], 16);
+		for (size_t i = 0; i < BASE_NELEM(told_apart); i++)
+			ck_assert_msg((strstr(pic.line[0].text,
+			    told_apart[i].word) != NULL) == (i == (size_t)_i),
+			    "%s: %s", told_apart[i].word, pic.line[0].text);
+	}
+}
+END_TEST
+
+START_TEST(old_picture_is_greyed_and_says_its_age)
+{
+	set_state(&(struct state_case){ .state = NODES_LIVE,
+	    .stale_ms = 12999 });
+	compose(80, 24);
+	ck_assert(shows("picture is 12s old"));
+	ck_assert(marked(10, PAGE_STALE));
+	set_state(&(struct state_case){ .state = NODES_LIVE,
+	    .stale_ms = 1500 });
+	compose(80, 24);
+	ck_assert(!shows("picture is"));
+	ck_assert(!marked(10, PAGE_STALE));
 }
 END_TEST
 
@@ -495,6 +563,9 @@ picture_suite(void)
 	tcase_add_test(target, lost_link_keeps_the_picture_and_greys_it);
 	tcase_add_test(target, empty_list_and_lost_link_do_not_look_alike);
 	tcase_add_test(target, list_that_is_not_in_yet_is_not_empty);
+	tcase_add_loop_test(target, states_are_told_apart_by_their_words, 0,
+	    (int)BASE_NELEM(told_apart));
+	tcase_add_test(target, old_picture_is_greyed_and_says_its_age);
 	tcase_add_test(target, mended_loss_says_that_the_list_is_taken_anew);
 	tcase_add_loop_test(target, no_line_is_wider_than_the_terminal, 1,
 	    301);

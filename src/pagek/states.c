@@ -13,6 +13,8 @@
 
 #include "view.h"
 
+#define STALE_MS 2000	/* a picture that is older than this is said to be */
+
 static const struct {
 	const char *name;
 	const char *why;	/* when the node gives no reason */
@@ -109,6 +111,13 @@ append_notice(struct page_state *st, const char *sentence)
 		    len > 0 ? ".  " : "", sentence);
 }
 
+/* Behind damage, or after a keeper's end, nobody knows how many there were. */
+static bool
+is_bound(unsigned cause)
+{
+	return cause == STREAM_CORRUPT || cause == STREAM_RESTART;
+}
+
 static void
 say_lost(const struct page *page, const struct nodes_look *look,
     struct page_state *st)
@@ -127,7 +136,7 @@ say_lost(const struct page *page, const struct nodes_look *look,
 		base_group_digits(count, sizeof count, look->lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
 		    len > 0 ? ", " : "",
-		    i == STREAM_CORRUPT ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
+		    is_bound(i) ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
 		    "before this page came");
 	}
 	if (look->complete)
@@ -276,22 +285,73 @@ say_modes(const struct page *page, const struct nodes_look *look,
 	st->plain = false;
 }
 
-/* How long the picture has been the last one. */
+/*
+ * How old the picture is; of one that has never been there, how long it has
+ * been waited for.
+ */
+static uint64_t
+stale_seconds(const struct page *page, const struct page_view *v)
+{
+	int64_t ns = page->stated ? mono_diff_ns(v->now, page->state_at) : 0;
+	int64_t s = v->live->stale_ms > 0 ? v->live->stale_ms / 1000 :
+	    ns / 1000000000;
+
+	return s > 0 ? (uint64_t)s : 0;
+}
+
+/* The last picture that there was, and when the next one may come. */
+static void
+say_unreachable(const struct page *page, const struct page_view *v,
+    struct page_state *st)
+{
+	const struct nodes_look *look = v->live;
+	uint64_t s = stale_seconds(page, v);
+	int64_t in = (look->retry_ms + 999) / 1000;
+	size_t len, n = 0;
+	char text[96], age[8];
+
+	page_cell_age(age, s);
+	if (s > 0 && look->state == NODES_UNREACHABLE) {
+		len = strlen(st->word);
+		base_append(st->word, sizeof st->word, &len, " %s", age);
+		len = strlen(st->brief);
+		base_append(st->brief, sizeof st->brief, &len, " %s", age);
+	}
+	if (look->stale_ms >= 1000) {
+		base_append(text, sizeof text, &n, "picture is %s old", age);
+		append_notice(st, text);
+	}
+	if (!look->returns)
+		return;
+	len = strlen(st->word);
+	if (look->retry_ms > 0)
+		base_append(st->word, sizeof st->word, &len,
+		    "  retry in %ds", (int)in);
+	else
+		base_append(st->word, sizeof st->word, &len, "  trying");
+	if (look->tries > 0)
+		base_append(st->word, sizeof st->word, &len, " (%u)",
+		    look->tries);
+	if (!page->has_cursor && page->on_screen && look->retry_ms > 0)
+		append_notice(st, "Enter tries now");
+}
+
+/* The list is just being taken anew, or the page itself had been stopped. */
 static void
 say_stale(const struct page *page, const struct page_view *v,
     struct page_state *st)
 {
-	int64_t s = mono_diff_ns(v->now, page->state_at) / 1000000000;
-	char age[8];
-	size_t len;
+	size_t len = strlen(st->word), n = 0;
+	char text[64], age[8];
 
-	if (!page->stated || s < 1)
-		return;
-	page_cell_age(age, (uint64_t)s);
-	len = strlen(st->word);
-	base_append(st->word, sizeof st->word, &len, " %s", age);
-	len = strlen(st->brief);
-	base_append(st->brief, sizeof st->brief, &len, " %s", age);
+	st->stale = true;
+	st->plain = false;
+	st->mark = PAGE_WARN;
+	page_cell_age(age, stale_seconds(page, v));
+	base_append(st->word, sizeof st->word, &len, "  STALE %s", age);
+	snprintf(st->brief, sizeof st->brief, "STALE %s", age);
+	base_append(text, sizeof text, &n, "picture is %s old", age);
+	append_notice(st, text);
 }
 
 static void
@@ -305,11 +365,11 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	base_fit_count(fit, 5, lost);
 	while (*digits == ' ')
 		digits++;
-	/* Behind damage nobody knows how many there were. */
 	if (lost > 0)
 		base_append(st->word, sizeof st->word, &len,
 		    "  LOSSY %s%s lost",
-		    look->lost[STREAM_CORRUPT] > 0 ? ">=" : "+", exact);
+		    look->lost[STREAM_CORRUPT] > 0 ||
+		    look->lost[STREAM_RESTART] > 0 ? ">=" : "+", exact);
 	else
 		base_append(st->word, sizeof st->word, &len, "  INCOMPLETE");
 	if (st->stale)
@@ -379,9 +439,11 @@ page_state_get(const struct page *page, const struct page_view *v,
 	} else {
 		append_notice(st, look->reason[0] != '\0' ? look->reason :
 		    states[s].why);
-		if (s == NODES_UNREACHABLE)
-			say_stale(page, v, st);
+		if (!look->linked || s == NODES_UNREACHABLE)
+			say_unreachable(page, v, st);
 	}
+	if (live && look->stale_ms >= STALE_MS)
+		say_stale(page, v, st);
 	if (s != NODES_CONNECTING && s != NODES_DORMANT &&
 	    s != NODES_NO_DATA && look->list != NULL)
 		say_modes(page, look, st);
