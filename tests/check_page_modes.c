@@ -2,6 +2,8 @@
  * What the page says of a target that sleeps, was armed, is sampled, or logs
  * more than is read: never a word that lies, at any width.
  */
+#include <signal.h>
+
 #include "../src/pagek/groups.h"
 #include "harness.h"
 #include "scene.h"
@@ -226,6 +228,25 @@ START_TEST(a_list_on_its_way_is_told_instead)
 }
 END_TEST
 
+/* A list of millions is not here in a moment; what it lists lives no more. */
+START_TEST(a_target_that_has_ended_is_not_live_while_its_list_comes)
+{
+	window(BLKLIST_BY_ADDRESS, 0, 64);
+	scene.look.ended_wall_ms = INT64_C(1795187038000);
+	scene.look.status = SIGKILL;
+	compose(80, 24);
+	ck_assert(shows("ENDED ") && shows("signal 9  LOADING"));
+	ck_assert(!shows("LIVE") && !shows("WINDOW"));
+	ck_assert(shows("the whole list is being taken"));
+	compose(40, 10);
+	ck_assert(shows("ENDED") && !shows("LIVE"));
+	/* The whole list is as it was: what follows is said when it is read. */
+	scene.look.window = false;
+	compose(80, 24);
+	ck_assert(shows("LIVE"));
+}
+END_TEST
+
 START_TEST(rows_that_are_not_there_yet_are_blank)
 {
 	char addr[2][24];
@@ -284,6 +305,8 @@ suite(void)
 	tcase_add_loop_test(t, a_window_is_told_and_its_totals_are_the_lists,
 	    0, BASE_NELEM(sizes));
 	tcase_add_test(t, a_list_on_its_way_is_told_instead);
+	tcase_add_test(t,
+	    a_target_that_has_ended_is_not_live_while_its_list_comes);
 	tcase_add_test(t, rows_that_are_not_there_yet_are_blank);
 	tcase_add_test(t, rows_that_begin_elsewhere_are_none);
 	tcase_add_test(t, groups_are_not_made_of_a_window);

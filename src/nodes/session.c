@@ -109,6 +109,8 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	}
 	s->follow = 0;
 	arm_found(s);
+	/* The end that was told was of the image before. */
+	s->look.ended_wall_ms = 0;
 	if (named->state == WIRE_S_LIVE)
 		session_state(s, NODES_LIVE, "");
 	else if (named->state == WIRE_S_DORMANT)

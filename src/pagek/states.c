@@ -226,6 +226,24 @@ say_window(const struct page *page, struct page_state *st)
 	append_notice(st, text);
 }
 
+/* Nothing lives any more, but a large list takes its time to come. */
+static void
+say_rest(const struct page *page, const struct nodes_look *look,
+    struct page_state *st)
+{
+	char when[16], how[PAGE_EXIT_TEXT];
+
+	clock_text(page, look, look->ended_wall_ms, when);
+	page_exit_text(look->status, how);
+	snprintf(st->word, sizeof st->word, "%s %s%s%s  LOADING",
+	    states[NODES_ENDED].name, when, how[0] != '\0' ? " " : "", how);
+	st->name = states[NODES_ENDED].name;
+	snprintf(st->brief, sizeof st->brief, "%s", st->name);
+	st->mark = PAGE_WARN;
+	st->plain = false;
+	append_notice(st, "the target has ended: the whole list is being taken");
+}
+
 static void
 say_live(const struct page *page, const struct nodes_look *look,
     uint64_t total, struct page_state *st)
@@ -233,6 +251,10 @@ say_live(const struct page *page, const struct nodes_look *look,
 	char when[16], text[96];
 	size_t n = 0, len = strlen(st->word);
 
+	if (look->ended_wall_ms != 0 && (look->window || !look->settled)) {
+		say_rest(page, look, st);
+		return;
+	}
 	if (page->hz > 0)
 		base_append(st->word, sizeof st->word, &len, " %u Hz",
 		    page->hz);
