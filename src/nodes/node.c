@@ -24,6 +24,8 @@
 #define NODE_NUMBER 0x0001	/* of a node that no table names */
 #define DAEMON_FAILED 1
 #define NODE_FAILED 125		/* as pagek says for a run that failed itself */
+#define NODE_NOT_RUN 126	/* as a shell says of a command, and the next too */
+#define NODE_NOT_FOUND 127
 
 /* --- the parts ---------------------------------------------------------- */
 
@@ -301,6 +303,9 @@ nodes_main(int argc, char **argv)
 	uv_run(&loop, UV_RUN_DEFAULT);
 	node_fini(&node);
 	uv_loop_close(&loop);
+	/* With a page it is the page that says so. */
+	if (r == 0 && opts.fd < 0 && node.run.error != 0)
+		return node.run.error == ENOENT ? NODE_NOT_FOUND : NODE_NOT_RUN;
 	if (r == 0)
 		return 0;
 	return opts.daemon ? DAEMON_FAILED : NODE_FAILED;

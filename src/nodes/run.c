@@ -37,6 +37,7 @@ struct child {
 	char *const *argv;
 	int report_fd;			/* CLOEXEC: errno goes here when exec fails */
 	int output_fd;			/* -1: its own three descriptors */
+	bool tell;			/* there is no page that would */
 	const struct sigaction *before;	/* of each ignored signal */
 	const struct rlimit *limits;	/* as they were, of each that was lifted */
 };
@@ -150,6 +151,9 @@ become(const struct child *c)
 	    restore_limits(c) == 0)
 		execvp(c->argv[0], c->argv);
 	err = errno;
+	if (c->tell)
+		fprintf(stderr, "pageknode: cannot run %s: %s\n", c->argv[0],
+		    strerror(err));
 	while (write(c->report_fd, &err, sizeof err) < 0 && errno == EINTR)
 		continue;
 	_exit(err == ENOENT ? 127 : 126);
@@ -290,6 +294,7 @@ run_start(struct node *node, const char *hello_path, const char *folder)
 	char library[PATH_MAX];
 	struct child c = { .hello = hello_path, .argv = node->opts.argv,
 		.library = library, .output_fd = -1,
+		.tell = node->opts.fd < 0,
 		.before = node->run.before, .limits = node->run.limits };
 	int r;
 

@@ -268,6 +268,41 @@ passes() {
 }
 rule "sockets that systemd opened are taken over, and stay" passes
 
+says_not_run() {
+	"$B/pageknode" "$1" 2>"$tmp/why" </dev/null
+	[ $? = "$2" ] && grep -q "cannot run $1: $3" "$tmp/why"
+}
+not_run() {
+	says_not_run "$tmp/none" 127 'No such file' &&
+	    says_not_run "$tmp" 126 'Permission denied'
+}
+rule "a node without a page says itself that its command cannot be run" not_run
+
+stalled() {
+	mkfifo "$tmp/lines" && exec 9<>"$tmp/lines" || return 1
+	start --report "$tmp/lines" || return 1
+	for i in $(seq 200); do
+		$preloaded /bin/true 9>&- || return 1
+	done
+	serves && hold && until_true 10 lists && let_go && leaves
+	status=$?
+	exec 9>&-
+	return $status
+}
+rule "a report that nobody reads holds up neither pages nor targets nor its end" stalled
+
+full_disk() {
+	start --report /dev/full || return 1
+	$preloaded /bin/true
+	until_true 10 grep -q 'lines of the report are missing: No space' \
+	    "$tmp/said" && leaves
+}
+if [ -c /dev/full ]; then
+	rule "lines that the report has no room for are told where it logs" full_disk
+else
+	skip "a full disk cannot be tried: no /dev/full"
+fi
+
 # A system of our own: /run and the table of groups are this shell's alone.
 cat >"$tmp/system.sh" <<'S'
 set -u
