@@ -5,29 +5,14 @@
  * Claims: what the shape check passes, libcbor takes whole; what decodes can
  * be encoded, and that decodes and encodes to the same bytes; an entry of a
  * packed answer that can be taken out can be put back as it was; a splitter
- * gives the same maps however its input is cut.
- *
- * With REPLAY a main() takes files as arguments instead of libFuzzer's.
+ * gives the same maps however its input is cut, holds no more than its bound
+ * whatever a frame announces, and stays at its refusal.
  */
 #include <cbor.h>
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../src/stream/wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static void
-claim(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "fuzz_wire: does not hold: %s\n", what);
-	abort();
-}
+#include "fuzz.h"
 
 static void
 libcbor_takes_it_whole(const uint8_t *p, size_t len)
@@ -121,34 +106,63 @@ drain(struct wire_frames *f, uint64_t *sum)
 	return got;
 }
 
-/* -EMSGSIZE, or 0, with the sum of all maps; in pieces of `piece` bytes. */
+/*
+ * -EMSGSIZE, or 0, with the sum of all maps; in pieces of `piece` bytes, the
+ * first of them of `first`.
+ */
 static int
-split(const uint8_t *p, size_t len, size_t piece, uint64_t *sum)
+split(const uint8_t *p, size_t len, size_t limit, size_t first, size_t piece,
+    uint64_t *sum)
 {
 	struct wire_frames f;
-	size_t room;
+	size_t room, want = first > 0 ? first : piece;
 	uint8_t *to;
 	int err = 0;
 
 	*sum = 0;
-	claim(wire_frames_init(&f, WIRE_REQUEST_MAX) == 0, "limits are legal");
+	claim(wire_frames_init(&f, limit) == 0, "limits are legal");
 	while (len > 0 && err == 0) {
-		to = wire_frames_space(&f, len < piece ? len : piece, &room);
+		to = wire_frames_space(&f, len < want ? len : want, &room);
 		claim(to != NULL, "a drained splitter has room");
+		claim(f.cap <= 2 * limit, "a splitter's room is bounded");
 		memcpy(to, p, room);
 		wire_frames_add(&f, room);
 		p += room;
 		len -= room;
 		err = drain(&f, sum);
+		want = piece;
 	}
+	claim(err == 0 || drain(&f, sum) == err, "what is refused stays so");
 	wire_frames_fini(&f);
 	return err;
+}
+
+/*
+ * As requests and with a limit that more frames meet; cut at one place that
+ * the bytes themselves choose, and into bytes.
+ */
+static void
+splits_the_same(const uint8_t *p, size_t len)
+{
+	static const size_t limits[] = { WIRE_REQUEST_MAX, 64 };
+	size_t first = len > 0 ? p[len - 1] : 0;
+	uint64_t whole, cut;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		size_t limit = limits[i];
+		int err = split(p, len, limit, 0, WIRE_REPLY_MAX, &whole);
+
+		claim(split(p, len, limit, first, WIRE_REPLY_MAX, &cut) ==
+		    err && cut == whole && split(p, len, limit, 0, 7, &cut) ==
+		    err && cut == whole && split(p, len, limit, 0, 1, &cut) ==
+		    err && cut == whole,
+		    "a splitter gives the same maps however its input is cut");
+	}
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 {
-	uint64_t sum1, sum2;
 	struct wire_msg m;
 	int err;
 
@@ -163,40 +177,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	}
 	stacks_come_back(p, len);
 	words_come_back(p, len);
-	err = split(p, len, 7, &sum1);
-	claim(split(p, len, WIRE_REPLY_MAX, &sum2) == err && sum1 == sum2,
-	    "a splitter gives the same maps however its input is cut");
+	splits_the_same(p, len);
 	return 0;
 }
-
-#ifdef REPLAY
-static void
-replay(const char *path)
-{
-	static uint8_t buf[1 << 20];
-	uint8_t *exact;
-	size_t len;
-	FILE *f = fopen(path, "rb");
-
-	claim(f != NULL, path);
-	len = fread(buf, 1, sizeof buf, f);
-	fclose(f);
-	/* A sanitizer sees a byte read beyond it only at the end of a block. */
-	exact = malloc(len > 0 ? len : 1);
-	claim(exact != NULL, path);
-	memcpy(exact, buf, len);
-	LLVMFuzzerTestOneInput(exact, len);
-	free(exact);
-}
-
-int
-main(int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		replay(argv[i]);
-	printf("fuzz_wire: %d files\n", argc - 1);
-	return argc > 1 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-#endif

@@ -55,6 +55,31 @@ store_frames(void)
 	store("frames", "ordinary", buf, len);
 }
 
+/* What a length can say: too much, nothing, and what never comes. */
+static void
+store_lengths(void)
+{
+	static const struct {
+		const char *name;
+		uint8_t bytes[12];
+	} lengths[] = {
+		{ "length-4-gib", { 255, 255, 255, 255, 0, 0, 0, 0 } },
+		{ "length-2-gib", { 128, 0, 0, 0, 0xa0, 0, 0, 0 } },
+		{ "length-1-too-many", { 0, 0, 16, 1, 0xa0, 0, 0, 0 } },
+		{ "length-of-a-reply", { 0, 1, 0, 0, 0xa0, 0, 0, 0 } },
+		{ "length-that-never-comes", { 0, 0, 16, 0, 0xa0, 0, 0, 0 } },
+		{ "lengths-of-nothing", { 0 } },
+		{ "length-good-then-huge", { 0, 0, 0, 1, 0xa0, 255, 255, 255,
+		    255, 0, 0, 0 } },
+		{ "length-cut-short", { 0, 0, 0, 2, 0xa1, 0, 0, 0, 0, 0, 0 } },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+		store("frames", lengths[i].name, lengths[i].bytes,
+		    sizeof lengths[i].bytes);
+}
+
 static void
 store_raws(const char *kind, const struct sample_raw *raws, size_t n)
 {
@@ -85,6 +110,7 @@ main(int argc, char **argv)
 			.type = sample_types[i] });
 	}
 	store_frames();
+	store_lengths();
 	store("packed", "stacks", sample_ordinary[WIRE_SITED].sited.sites.p,
 	    sample_ordinary[WIRE_SITED].sited.sites.len);
 	store("packed", "words", sample_ordinary[WIRE_FRAMED].framed.words.p,
