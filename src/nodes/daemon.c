@@ -53,8 +53,8 @@ find_place(const struct node *node, char path[NODE_PATH])
 	r = node->opts.system ? system_folder(folder, sizeof folder) :
 	    nodes_folder(folder, sizeof folder);
 	if (r < 0)
-		return node_say(node->opts.system ? DAEMON_SYSTEM_FOLDER :
-		    "the folder for sockets", r);
+		return node->opts.system ? node_say(DAEMON_SYSTEM_FOLDER, r) :
+		    node_say_folder(r);
 	if ((size_t)snprintf(path, NODE_PATH, "%s/" DAEMON_SOCKET, folder) >=
 	    NODE_PATH - strlen(DAEMON_HELLO))
 		return node_say(folder, -ENAMETOOLONG);

@@ -18,6 +18,8 @@
 
 #define WAITING_MAX 64		/* connected, not yet said hello */
 #define PATIENCE_MS 1000	/* for a hello; a target sends it at once */
+#define CROWDED_MS 20		/* the same when all places are taken: a target waits 50 for us */
+#define CROWDED_LOOK_MS 5
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
 
@@ -327,6 +329,7 @@ static void
 attend(struct acceptor *a, const struct pollfd *p)
 {
 	int64_t now = mono_ms(mono_now());
+	int64_t patience = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
 
 	for (size_t i = a->n; i-- > 0; ) {
 		struct waiting *w = &a->waiting[i];
@@ -335,7 +338,7 @@ attend(struct acceptor *a, const struct pollfd *p)
 		if (p[i].revents != 0 && !w->hung_up) {
 			answer_hello(a, w);
 			part_with(a, i);
-		} else if (now - w->since_ms > PATIENCE_MS && !w->hung_up) {
+		} else if (now - w->since_ms > patience && !w->hung_up) {
 			part_with(a, i);
 		}
 	}
@@ -393,7 +396,8 @@ acceptor_main(void *arg)
 		p[n + 1] = (struct pollfd){
 			.fd = full ? -1 : a.hello->listen_fd,
 			.events = POLLIN };
-		if (poll(p, n + 2, n > 0 ? PATIENCE_MS : -1) < 0)
+		if (poll(p, n + 2, n == 0 ? -1 : full ? CROWDED_LOOK_MS :
+		    PATIENCE_MS) < 0)
 			continue;
 		if (p[n].revents != 0)
 			break;

@@ -167,6 +167,18 @@ node_say(const char *what, int r)
 	return r;
 }
 
+int
+node_say_folder(int r)
+{
+	if (r != -EPERM)
+		return node_say("the folder for sockets", r);
+	fprintf(stderr, "pageknode: the folder for sockets, "
+	    "$XDG_RUNTIME_DIR/pagek or without that /tmp/pagek-%lu, is not "
+	    "a folder of this user's alone with mode 0700\n",
+	    (unsigned long)geteuid());
+	return r;
+}
+
 /*
  * Takes away the sockets of nodes that were killed.
  */
@@ -205,7 +217,7 @@ begin(struct node *node)
 	run_lift_limits(&node->run);
 	r = nodes_folder(folder, sizeof folder);
 	if (r < 0)
-		return node_say("the folder for sockets", r);
+		return node_say_folder(r);
 	sweep(folder);
 	/* A generator is nobody's newest target: it goes by another name. */
 	snprintf(path, sizeof path, "%s/%s.%d", folder,

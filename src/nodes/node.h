@@ -109,6 +109,8 @@ int node_options(int argc, char **argv, struct node_opts *);
 
 /* Says what went wrong with what, and returns r. */
 int node_say(const char *what, int r);
+/* The same of the folder that nodes_folder() could not have. */
+int node_say_folder(int r);
 
 /* Stops the loop when there is nobody left to serve. */
 void node_done_check(struct node *);

@@ -27,6 +27,10 @@
 #include "session_merge.h"
 #include "session_names.h"
 
+/* Said while the list is taken in parts for ever; a window has its own words. */
+#define SESSION_TORN "records come faster than this page can follow: the list " \
+	"is taken anew in each cycle, part by part"
+
 #define SESSION_NAME_MAX 128
 #define SESSION_NO_WISH (-1)
 /* In cycles, for a page that was stopped must not think that time went by. */

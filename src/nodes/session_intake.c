@@ -88,8 +88,7 @@ settle_torn(struct nodes_session *s)
 {
 	publish(s);
 	s->again = true;
-	session_say(s, "records come faster than this page can follow: the list "
-	    "is taken anew in each cycle, part by part");
+	session_say(s, SESSION_TORN);
 }
 
 static void

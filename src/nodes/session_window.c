@@ -351,6 +351,8 @@ window_begin(struct nodes_session *s)
 	w->calm = 0;
 	intake_stop(s);
 	s->step = SESSION_WINDOW;
+	if (strcmp(s->said, SESSION_TORN) == 0)
+		s->said_for = 0;
 }
 
 void

@@ -68,8 +68,10 @@ n_full(const struct page *page, const struct page_view *v)
 static uint64_t
 n_lost(const struct page *page, const struct page_view *v)
 {
+	uint64_t lost = page_lost(v->look), mended = v->look->mended;
+
 	(void)page;
-	return page_lost(v->look);
+	return lost > mended ? lost - mended : 0;
 }
 
 static uint64_t
@@ -135,7 +137,7 @@ static const struct counter counters[] = {
 	    "allocations not inserted: the list was full",
 	    .alarm = true, .list = true },
 	{ "l", "lost", n_lost,
-	    "records known to be lost",
+	    "records lost and not made good",
 	    .alarm = true },
 	{ "u", "unk", n_unknown,
 	    "frees of unknown addresses",

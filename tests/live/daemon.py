@@ -5,6 +5,8 @@ many N SOCKET               N connections at once; prints how many were
                             welcomed, refused politely, and neither
 mute N SOCKET               asks N times and reads nothing; prints what the
                             node did about it
+crowd N SOCKET              N targets that never say hello, and come again when
+                            they are sent away; until its input ends
 pass PAGES TARGETS COMMAND  runs the command with two listening sockets, as
                             systemd does
 """
@@ -145,6 +147,28 @@ def mute(n, path):
     sys.stdin.read()
 
 
+def crowd(n, path):
+    def silent():
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.connect(path)
+        poll.register(s, select.POLLIN)
+        return s
+
+    poll = select.poll()
+    poll.register(0, select.POLLIN)
+    there = {s.fileno(): s for s in (silent() for _ in range(n))}
+    print("there")
+    sys.stdout.flush()
+    while True:
+        for fd, _ in poll.poll():
+            if fd == 0:
+                return
+            poll.unregister(fd)
+            there.pop(fd).close()
+            s = silent()
+            there[s.fileno()] = s
+
+
 def pass_on(pages, targets, command):
     kinds = ((pages, socket.SOCK_STREAM), (targets, socket.SOCK_SEQPACKET))
     keep = []
@@ -168,5 +192,7 @@ if __name__ == "__main__":
         many(int(rest[0]), rest[1])
     elif what == "mute":
         mute(int(rest[0]), rest[1])
+    elif what == "crowd":
+        crowd(int(rest[0]), rest[1])
     elif what == "pass":
         pass_on(rest[0], rest[1], rest[2:])
