@@ -94,6 +94,9 @@ class Runs:
     def added(self, tool, figure, base="plain"):
         return middle(self.pairs(tool, figure, lambda a, b: a - b, base))
 
+    def has_ours(self):
+        return any(TOOLS[tool].ours for r in self.rounds for tool, _ in r)
+
     def lossy(self):
         """Runs in which a record was lost."""
         return sum(not got["lossless"] for r in self.rounds for got in r.values())

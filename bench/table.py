@@ -60,7 +60,7 @@ def goal_rows(found, part_values, part_reasons, wanted):
             for what in ("load", "program"):
                 reasons[tool + " " + what] = runs.reasons.get(tool)
     reasons.update(part_reasons)
-    if found:
+    if any(runs.has_ours() for runs in found.values()):
         part_values = dict(part_values, lost=sum(runs.lossy() for runs in found.values()))
     rows = []
     for key in goals.GOALS:
@@ -141,8 +141,9 @@ def tool_table(found, title, cell):
     out = head(["tool"] + [title(runs) for runs in found])
     for name in names:
         out.append(rule([TOOLS[name].title] + [cell(runs, name) for runs in found]))
-    lossy = [runs.lossy() for runs in found]
-    out.append(rule(["no record of ours lost"] + ["**not in %d of the runs**" % n if n else "yes" for n in lossy]))
+    lossless = ["-" if not runs.has_ours() else "**not in %d of the runs**" % runs.lossy() if runs.lossy() else "yes"
+                for runs in found]
+    out.append(rule(["no record of ours lost"] + lossless))
     return out
 
 

@@ -386,6 +386,17 @@ START_TEST(mended_loss_says_that_the_list_is_taken_anew)
 }
 END_TEST
 
+START_TEST(what_was_made_good_is_not_lost)
+{
+	scene.look.lost[STREAM_OVERWRITTEN] = 2031;
+	compose(124, 24);
+	ck_assert(shows("lost 2,031"));
+	scene.look.mended = 2000;
+	compose(124, 24);
+	ck_assert(shows("lost 31"));
+}
+END_TEST
+
 START_TEST(list_that_is_not_in_yet_is_not_empty)
 {
 	unsigned i;
@@ -567,6 +578,7 @@ picture_suite(void)
 	    (int)BASE_NELEM(told_apart));
 	tcase_add_test(target, old_picture_is_greyed_and_says_its_age);
 	tcase_add_test(target, mended_loss_says_that_the_list_is_taken_anew);
+	tcase_add_test(target, what_was_made_good_is_not_lost);
 	tcase_add_loop_test(target, no_line_is_wider_than_the_terminal, 1,
 	    301);
 	tcase_add_loop_test(target, every_height_is_filled_exactly, 1, 70);
