@@ -328,13 +328,16 @@ interrupt_me(void)
 	return timer;
 }
 
-START_TEST(threads_that_linger_between_their_steps_are_waited_for)
+/* Eight threads that linger: how many tickets came late. */
+static uint64_t
+eight_linger(bool piecemeal)
 {
 	struct worker workers[WORKERS_MAX] = { 0 };
 	struct world *w = world_new(4);
 	timer_t timer = interrupt_me();
+	uint64_t late;
 
-	w->rig->piecemeal = _i;
+	w->rig->piecemeal = piecemeal;
 	w->widened = true;
 	for (unsigned i = 0; i < 8; i++) {
 		workers[i].by_hand = true;
@@ -345,8 +348,19 @@ START_TEST(threads_that_linger_between_their_steps_are_waited_for)
 	timer_delete(timer);
 	join(workers, 8);
 	expect_exact(w);
-	ck_assert_uint_gt(stream_feed_counts(w->rig->feed)->late, 0);
+	late = stream_feed_counts(w->rig->feed)->late;
 	world_free(w);
+	return late;
+}
+
+/* Whether any comes late is for the scheduler to say, mostly at once. */
+START_TEST(threads_that_linger_between_their_steps_are_waited_for)
+{
+	uint64_t late = 0;
+
+	for (int tries = 0; tries < 5 && late == 0; tries++)
+		late = eight_linger(_i);
+	ck_assert_uint_gt(late, 0);
 }
 END_TEST
 
