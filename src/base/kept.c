@@ -1,0 +1,269 @@
+/*
+ * Memory that outlives its process.
+ *
+ * The file begins with a page that lists the pieces, so that a successor of
+ * another build is refused instead of reading one table as another.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "kept.h"
+
+#define KEPT_MAGIC UINT32_C(0x506b4d31) /* "PkM1" */
+#define KEPT_HEAD 4096
+#define KEPT_PAGE 4096			/* pieces have the same places whatever the page */
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+struct kept_head {
+	uint32_t magic;
+	uint32_t pieces;
+	uint32_t opens;
+	uint32_t zero;
+	uint64_t size[KEPT_PIECES];
+};
+
+_Static_assert(sizeof(struct kept_head) <= KEPT_HEAD, "one page");
+
+struct piece {
+	char *at;
+	size_t bytes;
+	off_t offset;
+};
+
+struct kept {
+	int fd;
+	bool old;
+	struct kept_head *head;
+	off_t end;			/* of the pieces so far */
+	unsigned n;
+	struct piece piece[KEPT_PIECES];
+};
+
+static size_t
+whole(size_t bytes, size_t unit)
+{
+	return (bytes + unit - 1) & ~(unit - 1);
+}
+
+/* The descriptor becomes the kept one's, or is closed. */
+static int
+begin(struct kept **out, int fd, bool old)
+{
+	struct kept *kept = calloc(1, sizeof(*kept));
+	void *head;
+
+	if (kept == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	head = mmap(NULL, KEPT_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED) {
+		int r = -errno;
+
+		close(fd);
+		free(kept);
+		return r;
+	}
+	*kept = (struct kept){ .fd = fd, .old = old, .head = head,
+		.end = KEPT_HEAD };
+	*out = kept;
+	return 0;
+}
+
+int
+kept_new(struct kept **out, const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	/* A file that shrinks would end us by SIGBUS; it may grow. */
+	if (ftruncate(fd, KEPT_HEAD) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	r = begin(out, fd, false);
+	if (r == 0)
+		(*out)->head->magic = KEPT_MAGIC;
+	return r;
+}
+
+int
+kept_open(struct kept **out, int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS), r;
+	struct kept *kept;
+	struct stat st;
+
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &st) < 0 ||
+	    st.st_size < KEPT_HEAD) {
+		close(fd);
+		return -EINVAL;
+	}
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	r = begin(&kept, fd, true);
+	if (r < 0)
+		return r;
+	if (kept->head->magic != KEPT_MAGIC ||
+	    kept->head->pieces > KEPT_PIECES) {
+		kept_free(kept);
+		return -EINVAL;
+	}
+	kept->head->opens++;
+	*out = kept;
+	return 0;
+}
+
+void
+kept_free(struct kept *kept)
+{
+	if (kept == NULL)
+		return;
+	for (unsigned i = 0; i < kept->n; i++)
+		munmap(kept->piece[i].at, kept->piece[i].bytes);
+	munmap(kept->head, KEPT_HEAD);
+	close(kept->fd);
+	free(kept);
+}
+
+int
+kept_fd(const struct kept *kept)
+{
+	return kept->fd;
+}
+
+bool
+kept_is_old(const struct kept *kept)
+{
+	return kept->old;
+}
+
+unsigned
+kept_opens(const struct kept *kept)
+{
+	return kept->head->opens;
+}
+
+void
+kept_well(struct kept *kept)
+{
+	kept->head->opens = 0;
+}
+
+/* --- pieces --------------------------------------------------------------- */
+
+/* Maps it where a huge page can begin, if the offset is such a place. */
+static char *
+map(int fd, size_t bytes, off_t offset, size_t align)
+{
+	size_t room, head;
+	char *p, *at;
+
+	if (base_add_overflows(bytes, align, &room))
+		return NULL;
+	p = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+	    MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	head = -(uintptr_t)p & (align - 1);
+	at = mmap(p + head, bytes, PROT_READ | PROT_WRITE, MAP_SHARED |
+	    MAP_FIXED, fd, offset);
+	if (at == MAP_FAILED) {
+		munmap(p, room);
+		return NULL;
+	}
+	if (head > 0)
+		munmap(p, head);
+	if (align > head)
+		munmap(p + head + bytes, align - head);
+	return at;
+}
+
+/* True when the file is long enough, or has been made so. */
+static bool
+reach(const struct kept *kept, off_t end)
+{
+	struct stat st;
+
+	return fstat(kept->fd, &st) == 0 &&
+	    (st.st_size >= end || ftruncate(kept->fd, end) == 0);
+}
+
+void *
+kept_take(struct kept *kept, size_t bytes)
+{
+	size_t align = bytes > KEPT_HUGE ? KEPT_HUGE : KEPT_PAGE;
+	struct kept_head *head = kept->head;
+	struct piece *piece;
+	off_t offset;
+
+	bytes = whole(bytes, KEPT_PAGE);
+	if (bytes == 0 || kept->n == KEPT_PIECES)
+		return NULL;
+	/* A maker that was killed may have had no time for all of its pieces. */
+	if (kept->n < head->pieces && head->size[kept->n] != bytes)
+		return NULL;
+	offset = (off_t)whole((size_t)kept->end, align);
+	if (!reach(kept, offset + (off_t)bytes))
+		return NULL;
+	piece = &kept->piece[kept->n];
+	piece->at = map(kept->fd, bytes, offset, align);
+	if (piece->at == NULL)
+		return NULL;
+	piece->bytes = bytes;
+	piece->offset = offset;
+	kept->end = offset + (off_t)bytes;
+	if (kept->n++ >= head->pieces) {
+		head->size[kept->n - 1] = bytes;
+		head->pieces = kept->n;
+	}
+	return piece->at;
+}
+
+static const struct piece *
+piece_of(const struct kept *kept, const char *p)
+{
+	for (unsigned i = 0; i < kept->n; i++)
+		if (p >= kept->piece[i].at &&
+		    p < kept->piece[i].at + kept->piece[i].bytes)
+			return &kept->piece[i];
+	return NULL;
+}
+
+void
+kept_zero(struct kept *kept, void *p, size_t bytes)
+{
+	const struct piece *piece = piece_of(kept, p);
+
+	if (bytes == 0)
+		return;
+	/* Parts of pages are made zeros by the system likewise. */
+	if (piece == NULL || fallocate(kept->fd, FALLOC_FL_PUNCH_HOLE |
+	    FALLOC_FL_KEEP_SIZE, piece->offset + ((char *)p - piece->at),
+	    (off_t)bytes) < 0)
+		memset(p, 0, bytes);
+}
+
+void
+kept_populate(void *p, size_t bytes)
+{
+	uintptr_t begin = ((uintptr_t)p + KEPT_HUGE - 1) & ~(KEPT_HUGE - 1);
+	uintptr_t end = ((uintptr_t)p + bytes) & ~(KEPT_HUGE - 1);
+
+	if (begin < end)
+		(void)madvise((void *)begin, end - begin, MADV_COLLAPSE);
+	(void)madvise(p, bytes, MADV_POPULATE_WRITE);
+}

@@ -1,0 +1,207 @@
+/*
+ * Memory that outlives its process: what the next one finds in it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/base/kept.h"
+#include "harness.h"
+
+#define SMALL 100
+#define LARGE (3 * KEPT_HUGE)
+
+static int
+dup_of(const struct kept *kept)
+{
+	int fd = dup(kept_fd(kept));
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+START_TEST(pieces_are_zeros_at_first)
+{
+	static const char zeros[SMALL];
+	struct kept *kept;
+	char *small;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	ck_assert(!kept_is_old(kept));
+	small = kept_take(kept, SMALL);
+	ck_assert_ptr_nonnull(small);
+	ck_assert_mem_eq(small, zeros, SMALL);
+	kept_free(kept);
+}
+END_TEST
+
+START_TEST(what_a_killed_process_wrote_is_found_again)
+{
+	struct kept *kept, *next;
+	char *small, *large;
+	int status, fd;
+	pid_t pid;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	small = kept_take(kept, SMALL);
+	large = kept_take(kept, LARGE);
+	ck_assert(small != NULL && large != NULL);
+	pid = fork();
+	if (pid == 0) {
+		memcpy(small, "small", 6);
+		memcpy(large + LARGE - 6, "large", 6);
+		kill(getpid(), SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status));
+	fd = dup_of(kept);
+	kept_free(kept);
+	ck_assert_int_eq(kept_open(&next, fd), 0);
+	ck_assert(kept_is_old(next));
+	small = kept_take(next, SMALL);
+	large = kept_take(next, LARGE);
+	ck_assert(small != NULL && large != NULL);
+	ck_assert_str_eq(small, "small");
+	ck_assert_str_eq(large + LARGE - 6, "large");
+	kept_free(next);
+}
+END_TEST
+
+START_TEST(large_pieces_begin_where_huge_pages_can)
+{
+	struct kept *kept;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	ck_assert_ptr_nonnull(kept_take(kept, SMALL));
+	ck_assert_uint_eq((uintptr_t)kept_take(kept, LARGE) % KEPT_HUGE, 0);
+	kept_free(kept);
+}
+END_TEST
+
+START_TEST(piece_of_another_size_is_refused)
+{
+	struct kept *kept, *next;
+	int fd;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	ck_assert_ptr_nonnull(kept_take(kept, SMALL));
+	ck_assert_ptr_nonnull(kept_take(kept, LARGE));
+	fd = dup_of(kept);
+	kept_free(kept);
+	ck_assert_int_eq(kept_open(&next, fd), 0);
+	ck_assert_ptr_nonnull(kept_take(next, SMALL));
+	ck_assert_ptr_null(kept_take(next, LARGE + 1));
+	kept_free(next);
+}
+END_TEST
+
+START_TEST(pieces_that_the_first_had_no_time_for_are_new)
+{
+	struct kept *kept, *next;
+	char *more;
+	int fd;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	ck_assert_ptr_nonnull(kept_take(kept, SMALL));
+	fd = dup_of(kept);
+	kept_free(kept);
+	ck_assert_int_eq(kept_open(&next, fd), 0);
+	ck_assert_ptr_nonnull(kept_take(next, SMALL));
+	more = kept_take(next, LARGE);
+	ck_assert_ptr_nonnull(more);
+	ck_assert_int_eq(more[LARGE - 1], 0);
+	kept_free(next);
+}
+END_TEST
+
+START_TEST(other_files_are_refused_and_closed)
+{
+	struct kept *kept = NULL;
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	ck_assert_int_eq(ftruncate(fd, 1 << 20), 0);
+	ck_assert_int_eq(kept_open(&kept, fd), -EINVAL);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ck_assert_int_eq(ftruncate(fd, 1 << 20), 0);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	ck_assert_int_eq(kept_open(&kept, fd), -EINVAL);
+	fd = open("/dev/null", O_RDWR);
+	ck_assert_int_eq(kept_open(&kept, fd), -EINVAL);
+	ck_assert_ptr_null(kept);
+}
+END_TEST
+
+START_TEST(openings_are_counted_until_one_is_well)
+{
+	struct kept *kept, *next;
+	int fd;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	ck_assert_uint_eq(kept_opens(kept), 0);
+	for (unsigned i = 1; i <= 3; i++) {
+		fd = dup_of(kept);
+		ck_assert_int_eq(kept_open(&next, fd), 0);
+		ck_assert_uint_eq(kept_opens(next), i);
+		kept_free(next);
+	}
+	kept_well(kept);
+	ck_assert_uint_eq(kept_opens(kept), 0);
+	kept_free(kept);
+}
+END_TEST
+
+static off_t
+pages_of(const struct kept *kept)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(kept_fd(kept), &st), 0);
+	return st.st_blocks;
+}
+
+START_TEST(zeroed_memory_is_given_back)
+{
+	struct kept *kept;
+	char *large;
+	off_t most;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	large = kept_take(kept, LARGE);
+	kept_populate(large, LARGE);
+	memset(large, 1, LARGE);
+	most = pages_of(kept);
+	kept_zero(kept, large + 10, LARGE - 20);
+	ck_assert_int_eq(large[9], 1);
+	ck_assert_int_eq(large[10], 0);
+	ck_assert_int_eq(large[LARGE - 11], 0);
+	ck_assert_int_eq(large[LARGE - 10], 1);
+	ck_assert_int_lt(pages_of(kept), most / 2);
+	kept_free(kept);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("kept");
+	TCase *tc = tcase_create("kept");
+
+	tcase_add_test(tc, pieces_are_zeros_at_first);
+	tcase_add_test(tc, what_a_killed_process_wrote_is_found_again);
+	tcase_add_test(tc, large_pieces_begin_where_huge_pages_can);
+	tcase_add_test(tc, piece_of_another_size_is_refused);
+	tcase_add_test(tc, pieces_that_the_first_had_no_time_for_are_new);
+	tcase_add_test(tc, other_files_are_refused_and_closed);
+	tcase_add_test(tc, openings_are_counted_until_one_is_well);
+	tcase_add_test(tc, zeroed_memory_is_given_back);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(suite)
