@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/session_kept.h"
+#include "../src/nodes/session_answers.h"
 #include "session_rig.h"
 
 static struct peer peer;
@@ -389,7 +389,7 @@ START_TEST(many_stacks_need_some_questions_and_no_more)
 		for (unsigned i = 0; i < 10000; i++)
 			nodes_session_stack(session, site_of_depth(4, i), &st);
 		ck_assert_uint_le(nodes_session_symbols_pending(session),
-		    KEPT_WANTED_MAX);
+		    ANSWERS_WANTED_MAX);
 		peer_cycles(&peer, session, 1);
 	}
 	ck_assert_uint_eq(nodes_session_symbols_pending(session), 0);

@@ -22,20 +22,20 @@ names_init(struct names *nm, struct nodes_link *link, void (*news)(void *),
 	nm->news = news;
 	nm->arg = arg;
 	nm->now_ms = mono_ms(mono_now());
-	err = kept_init(&nm->threads, NAMES_THREADS_MAX);
+	err = answers_init(&nm->threads, NAMES_THREADS_MAX);
 	if (err < 0)
 		return err;
-	err = kept_init(&nm->stacks, NAMES_STACKS_MAX);
+	err = answers_init(&nm->stacks, NAMES_STACKS_MAX);
 	if (err < 0)
 		goto no_stacks;
-	err = kept_init(&nm->words, NAMES_WORDS_MAX);
+	err = answers_init(&nm->words, NAMES_WORDS_MAX);
 	if (err < 0)
 		goto no_words;
 	return 0;
 no_words:
-	kept_fini(&nm->stacks);
+	answers_fini(&nm->stacks);
 no_stacks:
-	kept_fini(&nm->threads);
+	answers_fini(&nm->threads);
 	return err;
 }
 
@@ -43,9 +43,9 @@ void
 names_reset(struct names *nm)
 {
 	link_forget(nm->link, nm);
-	kept_reset(&nm->threads);
-	kept_reset(&nm->stacks);
-	kept_reset(&nm->words);
+	answers_reset(&nm->threads);
+	answers_reset(&nm->stacks);
+	answers_reset(&nm->words);
 	nm->fetching[0] = '\0';
 	nm->fetch_frame = 0;
 	nm->answers++;
@@ -55,9 +55,9 @@ void
 names_fini(struct names *nm)
 {
 	names_reset(nm);
-	kept_fini(&nm->threads);
-	kept_fini(&nm->stacks);
-	kept_fini(&nm->words);
+	answers_fini(&nm->threads);
+	answers_fini(&nm->stacks);
+	answers_fini(&nm->words);
 }
 
 void
@@ -74,8 +74,8 @@ names_open(struct names *nm, uint32_t index, const uint8_t epoch[WIRE_EPOCH])
 size_t
 names_pending(const struct names *nm)
 {
-	return kept_pending(&nm->threads) + kept_pending(&nm->stacks) +
-	    kept_pending(&nm->words);
+	return answers_pending(&nm->threads) + answers_pending(&nm->stacks) +
+	    answers_pending(&nm->words);
 }
 
 /* --- threads ------------------------------------------------------------ */
@@ -83,11 +83,11 @@ names_pending(const struct names *nm)
 const char *
 names_thread(struct names *nm, uint16_t thread)
 {
-	const struct kept_entry *e;
+	const struct answers_entry *e;
 
 	if (thread == 0)
 		return "";
-	e = kept_get(&nm->threads, thread, nm->now_ms);
+	e = answers_get(&nm->threads, thread, nm->now_ms);
 	return e != NULL && e->value != NULL ? e->value : "";
 }
 
@@ -95,7 +95,7 @@ names_thread(struct names *nm, uint16_t thread)
 static void
 take_threads(struct names *nm, const struct wire_syms *syms)
 {
-	struct kept *c = &nm->threads;
+	struct answers *c = &nm->threads;
 	size_t i;
 
 	if (syms->kind != WIRE_SYM_THREAD || syms->n != c->nbatch)
@@ -105,10 +105,10 @@ take_threads(struct names *nm, const struct wire_syms *syms)
 		    strndup(syms->name[i].s, syms->name[i].len);
 
 		if (text != NULL)
-			kept_put(c, c->batch[i], text,
+			answers_put(c, c->batch[i], text,
 			    nm->now_ms + THREAD_STALE_MS);
 		else
-			kept_miss(c, c->batch[i], NULL, nm->now_ms);
+			answers_miss(c, c->batch[i], NULL, nm->now_ms);
 	}
 }
 
@@ -119,7 +119,7 @@ take_threads(struct names *nm, const struct wire_syms *syms)
  * again, which says nothing about what was asked.
  */
 static void
-answered(struct names *nm, struct kept *c, int err,
+answered(struct names *nm, struct answers *c, int err,
     const struct wire_msg *msg)
 {
 	if (err == -ECANCELED)
@@ -133,8 +133,8 @@ answered(struct names *nm, struct kept *c, int err,
 		names_take_words(nm, &msg->framed);
 	else if (err == 0 && msg->type == WIRE_ERR &&
 	    msg->err.code == WIRE_E_BUSY)
-		kept_put_off(c, nm->now_ms + msg->err.retry_ms);
-	kept_settle(c, nm->now_ms);
+		answers_put_off(c, nm->now_ms + msg->err.retry_ms);
+	answers_settle(c, nm->now_ms);
 	nm->answers++;
 	if (err < 0)
 		return;
@@ -167,7 +167,7 @@ on_words(void *arg, int err, const struct wire_msg *msg)
 }
 
 static void
-ask(struct names *nm, struct kept *c, struct wire_msg *msg, link_reply_cb cb)
+ask(struct names *nm, struct answers *c, struct wire_msg *msg, link_reply_cb cb)
 {
 	if (link_ask(nm->link, msg, nm, cb, nm) < 0)
 		answered(nm, c, -EAGAIN, NULL);
@@ -180,7 +180,7 @@ ask_threads(struct names *nm)
 		.sym = { .index = nm->index, .kind = WIRE_SYM_THREAD } };
 	size_t i;
 
-	msg.sym.n = kept_take(&nm->threads);
+	msg.sym.n = answers_take(&nm->threads);
 	for (i = 0; i < msg.sym.n; i++)
 		msg.sym.addr[i] = nm->threads.batch[i];
 	if (msg.sym.n > 0)
@@ -194,7 +194,7 @@ ask_stacks(struct names *nm)
 		.site = { .index = nm->index } };
 	size_t i;
 
-	msg.site.n = kept_take(&nm->stacks);
+	msg.site.n = answers_take(&nm->stacks);
 	memcpy(msg.site.epoch, nm->epoch, WIRE_EPOCH);
 	for (i = 0; i < msg.site.n; i++)
 		msg.site.site[i] = rec_site(nm->stacks.batch[i]);
@@ -209,7 +209,7 @@ ask_words(struct names *nm)
 		.frame = { .index = nm->index } };
 	size_t i;
 
-	msg.frame.n = kept_take(&nm->words);
+	msg.frame.n = answers_take(&nm->words);
 	memcpy(msg.frame.epoch, nm->epoch, WIRE_EPOCH);
 	for (i = 0; i < msg.frame.n; i++)
 		msg.frame.frame[i] = nm->words.batch[i];
@@ -224,7 +224,7 @@ follow_fetch(struct names *nm)
 	if (nm->fetching[0] == '\0')
 		return;
 	if (nm->fetch_frame != 0)
-		kept_get(&nm->words, nm->fetch_frame, nm->now_ms);
+		answers_get(&nm->words, nm->fetch_frame, nm->now_ms);
 	if (nm->now_ms - nm->fetch_ms < FETCH_STALE_MS)
 		return;
 	nm->fetching[0] = '\0';
@@ -237,9 +237,9 @@ names_send(struct names *nm)
 	bool tidied;
 
 	nm->now_ms = mono_ms(mono_now());
-	tidied = kept_tidy(&nm->threads);
-	tidied |= kept_tidy(&nm->stacks);
-	tidied |= kept_tidy(&nm->words);
+	tidied = answers_tidy(&nm->threads);
+	tidied |= answers_tidy(&nm->stacks);
+	tidied |= answers_tidy(&nm->words);
 	follow_fetch(nm);
 	ask_threads(nm);
 	ask_stacks(nm);

@@ -12,7 +12,7 @@
 #define NODES_SESSION_NAMES_H
 
 #include "link.h"
-#include "session_kept.h"
+#include "session_answers.h"
 
 #define NAMES_THREADS_MAX 65536
 #define NAMES_STACKS_MAX (STREAM_SITES_MAX + 1)	/* all that a stream can have; about 200 bytes each */
@@ -23,9 +23,9 @@ struct names {
 	uint32_t index;			/* of the stream they belong to */
 	uint8_t epoch[WIRE_EPOCH];
 	int64_t now_ms;			/* monotonic, as of the last send or answer */
-	struct kept threads;		/* by index: the name */
-	struct kept stacks;		/* by caller */
-	struct kept words;		/* by frame */
+	struct answers threads;		/* by index: the name */
+	struct answers stacks;		/* by caller */
+	struct answers words;		/* by frame */
 	char fetching[WIRE_TEXT_MAX + 64];	/* "" nothing is */
 	uint64_t fetch_frame;		/* one that waits for it; 0 none */
 	int64_t fetch_ms;		/* when the node last said so */

@@ -33,7 +33,7 @@ struct words_value {
 static bool
 plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 {
-	const struct kept_entry *e = kept_entry(&nm->stacks, caller);
+	const struct answers_entry *e = answers_entry(&nm->stacks, caller);
 
 	if (e == NULL)
 		return false;
@@ -45,7 +45,7 @@ plain_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 bool
 names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 {
-	const struct kept_entry *e;
+	const struct answers_entry *e;
 	const struct stack_value *st;
 
 	caller &= REC_ADDR_MASK;
@@ -53,7 +53,7 @@ names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 		return false;
 	if (!rec_is_site(caller))
 		return plain_stack(nm, caller, out);
-	e = kept_get(&nm->stacks, caller, nm->now_ms);
+	e = answers_get(&nm->stacks, caller, nm->now_ms);
 	if (e == NULL || e->value == NULL)
 		return false;
 	st = e->value;
@@ -73,15 +73,15 @@ names_take_stacks(struct names *nm, const struct wire_sited *sited)
 		len = in.depth * sizeof in.frame[0];
 		st = in.depth > 0 ? malloc(sizeof *st + len) : NULL;
 		if (st == NULL) {
-			kept_miss(&nm->stacks, rec_site_caller(in.site),
+			answers_miss(&nm->stacks, rec_site_caller(in.site),
 			    NULL, nm->now_ms);
 			continue;
 		}
 		st->depth = in.depth;
 		st->end = in.end;
 		memcpy(st->frame, in.frame, len);
-		kept_put(&nm->stacks, rec_site_caller(in.site), st,
-		    KEPT_NEVER);
+		answers_put(&nm->stacks, rec_site_caller(in.site), st,
+		    ANSWERS_NEVER);
 	}
 }
 
@@ -91,16 +91,16 @@ names_take_stacks(struct names *nm, const struct wire_sited *sited)
 const struct wire_words *
 names_words(struct names *nm, uint64_t frame)
 {
-	const struct kept_entry *e;
+	const struct answers_entry *e;
 	const struct words_value *w;
 
 	if (frame_pc(frame) == 0)
 		return NULL;
-	e = kept_get(&nm->words, frame, nm->now_ms);
+	e = answers_get(&nm->words, frame, nm->now_ms);
 	if (e == NULL || e->value == NULL)
 		return NULL;
 	w = e->value;
-	return w->words.known != WIRE_K_PENDING || e->tries >= KEPT_TRIES ?
+	return w->words.known != WIRE_K_PENDING || e->tries >= ANSWERS_TRIES ?
 	    &w->words : NULL;
 }
 
@@ -183,9 +183,9 @@ names_take_words(struct names *nm, const struct wire_framed *framed)
 		if (in.fetching)
 			nm->fetch_frame = in.frame;
 		if (w == NULL || (in.known == WIRE_K_PENDING && !in.fetching))
-			kept_miss(&nm->words, in.frame, w, nm->now_ms);
+			answers_miss(&nm->words, in.frame, w, nm->now_ms);
 		else
-			kept_put(&nm->words, in.frame, w, in.fetching ?
-			    nm->now_ms + FETCH_AGAIN_MS : KEPT_NEVER);
+			answers_put(&nm->words, in.frame, w, in.fetching ?
+			    nm->now_ms + FETCH_AGAIN_MS : ANSWERS_NEVER);
 	}
 }

@@ -7,7 +7,7 @@ set -u
 
 on_both base blklist_diff calls cycles detail feed_threads groups inherit made \
     merge missed node node_arming options page page_modes page_walk picture \
-    portions profile serve session session_arm session_kept session_words \
+    portions profile serve session session_arm session_answers session_words \
     wrappers
 
 sanitized() {

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session_kept.h"
+#include "session_answers.h"
 
 #define FIRST_SLOTS 256
 
 static size_t
-slot_of(const struct kept *c, uint64_t key)
+slot_of(const struct answers *c, uint64_t key)
 {
 	size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) &
 	    (c->nslot - 1);
@@ -21,12 +21,12 @@ slot_of(const struct kept *c, uint64_t key)
 }
 
 int
-kept_init(struct kept *c, size_t keep)
+answers_init(struct answers *c, size_t keep)
 {
 	memset(c, 0, sizeof *c);
 	c->keep = keep;
 	c->slot = calloc(FIRST_SLOTS, sizeof *c->slot);
-	c->wanted = calloc(KEPT_WANTED_MAX, sizeof *c->wanted);
+	c->wanted = calloc(ANSWERS_WANTED_MAX, sizeof *c->wanted);
 	if (c->slot == NULL || c->wanted == NULL) {
 		free(c->slot);
 		free(c->wanted);
@@ -37,7 +37,7 @@ kept_init(struct kept *c, size_t keep)
 }
 
 static void
-drop_entries(struct kept *c)
+drop_entries(struct answers *c)
 {
 	size_t i;
 
@@ -53,7 +53,7 @@ drop_entries(struct kept *c)
 }
 
 void
-kept_reset(struct kept *c)
+answers_reset(struct answers *c)
 {
 	drop_entries(c);
 	c->open = false;
@@ -61,18 +61,18 @@ kept_reset(struct kept *c)
 }
 
 void
-kept_fini(struct kept *c)
+answers_fini(struct answers *c)
 {
-	kept_reset(c);
+	answers_reset(c);
 	free(c->slot);
 	free(c->wanted);
 }
 
 /* Doubles the table; when there is no memory for it, it stays as it is. */
 static void
-grow(struct kept *c)
+grow(struct answers *c)
 {
-	struct kept_entry **old = c->slot, **bigger;
+	struct answers_entry **old = c->slot, **bigger;
 	size_t nold = c->nslot, i;
 
 	bigger = calloc(nold * 2, sizeof *bigger);
@@ -86,10 +86,10 @@ grow(struct kept *c)
 	free(old);
 }
 
-static struct kept_entry *
-find_or_add(struct kept *c, uint64_t key)
+static struct answers_entry *
+find_or_add(struct answers *c, uint64_t key)
 {
-	struct kept_entry *e = c->slot[slot_of(c, key)];
+	struct answers_entry *e = c->slot[slot_of(c, key)];
 
 	if (e != NULL)
 		return e;
@@ -110,53 +110,53 @@ find_or_add(struct kept *c, uint64_t key)
 	return e;
 }
 
-const struct kept_entry *
-kept_entry(struct kept *c, uint64_t key)
+const struct answers_entry *
+answers_entry(struct answers *c, uint64_t key)
 {
 	return find_or_add(c, key);
 }
 
-const struct kept_entry *
-kept_get(struct kept *c, uint64_t key, int64_t now_ms)
+const struct answers_entry *
+answers_get(struct answers *c, uint64_t key, int64_t now_ms)
 {
-	struct kept_entry *e = find_or_add(c, key);
+	struct answers_entry *e = find_or_add(c, key);
 
 	if (e == NULL || e->pending || !c->open || now_ms < e->due_ms ||
-	    c->nwanted == KEPT_WANTED_MAX)
+	    c->nwanted == ANSWERS_WANTED_MAX)
 		return e;
 	e->pending = true;
-	c->wanted[(c->head + c->nwanted++) % KEPT_WANTED_MAX] = key;
+	c->wanted[(c->head + c->nwanted++) % ANSWERS_WANTED_MAX] = key;
 	return e;
 }
 
 /* --- questions ---------------------------------------------------------- */
 
 size_t
-kept_take(struct kept *c)
+answers_take(struct answers *c)
 {
 	if (!c->open || c->nbatch > 0)
 		return 0;
-	while (c->nwanted > 0 && c->nbatch < KEPT_BATCH) {
+	while (c->nwanted > 0 && c->nbatch < ANSWERS_BATCH) {
 		c->batch[c->nbatch++] = c->wanted[c->head];
-		c->head = (c->head + 1) % KEPT_WANTED_MAX;
+		c->head = (c->head + 1) % ANSWERS_WANTED_MAX;
 		c->nwanted--;
 	}
 	return c->nbatch;
 }
 
-static struct kept_entry *
-asked(const struct kept *c, uint64_t key)
+static struct answers_entry *
+asked(const struct answers *c, uint64_t key)
 {
-	struct kept_entry *e = c->slot[slot_of(c, key)];
+	struct answers_entry *e = c->slot[slot_of(c, key)];
 
 	return e != NULL && e->pending ? e : NULL;
 }
 
 /* The entry that was asked about, with its new value; NULL for no such one. */
-static struct kept_entry *
-take_value(struct kept *c, uint64_t key, void *value)
+static struct answers_entry *
+take_value(struct answers *c, uint64_t key, void *value)
 {
-	struct kept_entry *e = asked(c, key);
+	struct answers_entry *e = asked(c, key);
 
 	if (e == NULL) {
 		free(value);
@@ -171,46 +171,46 @@ take_value(struct kept *c, uint64_t key, void *value)
 }
 
 void
-kept_put(struct kept *c, uint64_t key, void *value, int64_t due_ms)
+answers_put(struct answers *c, uint64_t key, void *value, int64_t due_ms)
 {
-	struct kept_entry *e = take_value(c, key, value);
+	struct answers_entry *e = take_value(c, key, value);
 
 	if (e != NULL)
 		e->due_ms = due_ms;
 }
 
 void
-kept_miss(struct kept *c, uint64_t key, void *value, int64_t now_ms)
+answers_miss(struct answers *c, uint64_t key, void *value, int64_t now_ms)
 {
-	struct kept_entry *e = take_value(c, key, value);
+	struct answers_entry *e = take_value(c, key, value);
 
 	if (e == NULL)
 		return;
-	e->due_ms = KEPT_NEVER;
-	if (e->tries < KEPT_TRIES && ++e->tries < KEPT_TRIES)
-		e->due_ms = now_ms + ((int64_t)KEPT_RETRY_MS <<
+	e->due_ms = ANSWERS_NEVER;
+	if (e->tries < ANSWERS_TRIES && ++e->tries < ANSWERS_TRIES)
+		e->due_ms = now_ms + ((int64_t)ANSWERS_RETRY_MS <<
 		    (e->tries - 1));
 }
 
 /* Ahead of the queue; when that is full it is not pending any more. */
 static void
-want_first(struct kept *c, uint64_t key)
+want_first(struct answers *c, uint64_t key)
 {
-	struct kept_entry *e = asked(c, key);
+	struct answers_entry *e = asked(c, key);
 
 	if (e == NULL)
 		return;
-	if (c->nwanted == KEPT_WANTED_MAX) {
+	if (c->nwanted == ANSWERS_WANTED_MAX) {
 		e->pending = false;
 		return;
 	}
-	c->head = (c->head + KEPT_WANTED_MAX - 1) % KEPT_WANTED_MAX;
+	c->head = (c->head + ANSWERS_WANTED_MAX - 1) % ANSWERS_WANTED_MAX;
 	c->wanted[c->head] = key;
 	c->nwanted++;
 }
 
 void
-kept_settle(struct kept *c, int64_t now_ms)
+answers_settle(struct answers *c, int64_t now_ms)
 {
 	size_t i, open = 0, n = c->nbatch;
 
@@ -219,16 +219,16 @@ kept_settle(struct kept *c, int64_t now_ms)
 	c->nbatch = 0;
 	for (i = n; i-- > 0;) {
 		if (open == n)
-			kept_miss(c, c->batch[i], NULL, now_ms);
+			answers_miss(c, c->batch[i], NULL, now_ms);
 		else
 			want_first(c, c->batch[i]);
 	}
 }
 
 void
-kept_put_off(struct kept *c, int64_t due_ms)
+answers_put_off(struct answers *c, int64_t due_ms)
 {
-	struct kept_entry *e;
+	struct answers_entry *e;
 	size_t i;
 
 	for (i = 0; i < c->nbatch; i++) {
@@ -242,16 +242,16 @@ kept_put_off(struct kept *c, int64_t due_ms)
 }
 
 bool
-kept_tidy(struct kept *c)
+answers_tidy(struct answers *c)
 {
-	if (!c->full || kept_pending(c) > 0)
+	if (!c->full || answers_pending(c) > 0)
 		return false;
 	drop_entries(c);
 	return true;
 }
 
 size_t
-kept_pending(const struct kept *c)
+answers_pending(const struct answers *c)
 {
 	return c->nwanted + c->nbatch;
 }

@@ -1,5 +1,5 @@
 /*
- * kept: a cache of the node's answers by the number that was asked about, and
+ * answers: a cache of the node's answers by the number that was asked about, and
  * which numbers are to be asked about next.
  *
  * Vocabulary
@@ -10,21 +10,21 @@
  *	due	when a key may be asked about, for the first time or again.
  *
  * Example
- *	e = kept_get(c, key, now);		wants it when it is due
+ *	e = answers_get(c, key, now);		wants it when it is due
  *	if (e == NULL || e->value == NULL)
  *		...				not there yet
- *	n = kept_take(c);			c->batch[0 .. n) go to the node
+ *	n = answers_take(c);			c->batch[0 .. n) go to the node
  *	... the answer ...
- *	kept_put(c, c->batch[0], value, KEPT_NEVER);
- *	kept_miss(c, c->batch[1], NULL, now);	the node does not know yet
- *	kept_settle(c, now);			the rest is wanted again, first
+ *	answers_put(c, c->batch[0], value, ANSWERS_NEVER);
+ *	answers_miss(c, c->batch[1], NULL, now);	the node does not know yet
+ *	answers_settle(c, now);			the rest is wanted again, first
  *
  * The time is the caller's.  A value is freed when another one takes its
- * place, by kept_tidy(), kept_reset() and kept_fini(), and by nothing else:
+ * place, by answers_tidy(), answers_reset() and answers_fini(), and by nothing else:
  * what was got stays good until then.
  */
-#ifndef NODES_SESSION_KEPT_H
-#define NODES_SESSION_KEPT_H
+#ifndef NODES_SESSION_ANSWERS_H
+#define NODES_SESSION_ANSWERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,71 +32,71 @@
 
 #include "../stream/wire.h"
 
-#define KEPT_BATCH WIRE_SYMS_MAX
-#define KEPT_WANTED_MAX 4096
-#define KEPT_TRIES 8		/* of a key that the node does not know yet */
-#define KEPT_RETRY_MS 1000	/* before the second; then twice as long each time */
-#define KEPT_NEVER INT64_MAX	/* due never again */
+#define ANSWERS_BATCH WIRE_SYMS_MAX
+#define ANSWERS_WANTED_MAX 4096
+#define ANSWERS_TRIES 8		/* of a key that the node does not know yet */
+#define ANSWERS_RETRY_MS 1000	/* before the second; then twice as long each time */
+#define ANSWERS_NEVER INT64_MAX	/* due never again */
 
-struct kept_entry {
+struct answers_entry {
 	uint64_t key;
 	int64_t due_ms;
 	void *value;		/* one heap block; NULL: not known */
 	bool pending;
-	uint8_t tries;		/* answers that did not say it, KEPT_TRIES at most */
+	uint8_t tries;		/* answers that did not say it, ANSWERS_TRIES at most */
 };
 
-struct kept {
+struct answers {
 	bool open;			/* there is somebody to ask */
-	struct kept_entry **slot;	/* open addressing, a power of two */
+	struct answers_entry **slot;	/* open addressing, a power of two */
 	size_t nslot, count;
 	size_t keep;			/* entries at most */
 	bool full;			/* one was turned away */
-	uint64_t *wanted;		/* KEPT_WANTED_MAX of them, from head on */
+	uint64_t *wanted;		/* ANSWERS_WANTED_MAX of them, from head on */
 	size_t head, nwanted;
-	uint64_t batch[KEPT_BATCH];
+	uint64_t batch[ANSWERS_BATCH];
 	size_t nbatch;			/* 0: no question is on its way */
 };
 
-int kept_init(struct kept *, size_t keep);
-void kept_fini(struct kept *);
+int answers_init(struct answers *, size_t keep);
+void answers_fini(struct answers *);
 /* Forgets everything, and is no longer open. */
-void kept_reset(struct kept *);
+void answers_reset(struct answers *);
 
 /*
  * The entry of a key, made when there is none; NULL when the cache is full or
  * memory is out.  get wants it as well, when it is due, there is somebody to
  * ask and the queue has room.
  */
-const struct kept_entry *kept_entry(struct kept *, uint64_t key);
-const struct kept_entry *kept_get(struct kept *, uint64_t key,
+const struct answers_entry *answers_entry(struct answers *, uint64_t key);
+const struct answers_entry *answers_get(struct answers *, uint64_t key,
     int64_t now_ms);
 
 /* Makes the next batch, unless there is one; returns how many keys it has. */
-size_t kept_take(struct kept *);
+size_t answers_take(struct answers *);
 
 /*
  * The answer for a key of the batch.  put owns `value`, and frees it when the
  * key was not asked about.
  */
-void kept_put(struct kept *, uint64_t key, void *value, int64_t due_ms);
+void answers_put(struct answers *, uint64_t key, void *value, int64_t due_ms);
 /*
  * The node does not know yet: asked again, each time later.  `value` is what
  * there is to say meanwhile; with NULL the one from before stays.
  */
-void kept_miss(struct kept *, uint64_t key, void *value, int64_t now_ms);
+void answers_miss(struct answers *, uint64_t key, void *value, int64_t now_ms);
 
 /*
  * The question is answered.  What of the batch was not is wanted again before
  * all others; when nothing was, all of it is missed.
  */
-void kept_settle(struct kept *, int64_t now_ms);
+void answers_settle(struct answers *, int64_t now_ms);
 /* It was not answered, and need not count: due again from then on. */
-void kept_put_off(struct kept *, int64_t due_ms);
+void answers_put_off(struct answers *, int64_t due_ms);
 
 /* A full cache of which nothing is pending begins again; true if it did. */
-bool kept_tidy(struct kept *);
+bool answers_tidy(struct answers *);
 
-size_t kept_pending(const struct kept *);
+size_t answers_pending(const struct answers *);
 
 #endif
