@@ -373,6 +373,54 @@ START_TEST(a_calm_that_does_not_last_is_waited_for_longer)
 }
 END_TEST
 
+#define LARGE 1048576	/* as session_window.c has it */
+
+/* A page that comes late, and has said what it looks at. */
+static void
+come_late(uint64_t unseen)
+{
+	nodes_session_close(session);
+	model.unseen = unseen;
+	session = open_session(&peer, &plain);
+	nodes_session_view(session, &by_age);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 3);
+}
+
+START_TEST(a_large_list_is_not_taken)
+{
+	come_late(LARGE);
+	ck_assert(look()->window && look()->settled);
+	/* What was there before is not what this session has captured. */
+	ck_assert_uint_eq(look()->total_records, 0);
+	model_alloc(&model, 0x300000, 5);
+	ck_assert_uint_eq(until_whole(0, 200), 200);
+	ck_assert_uint_eq(look()->total_records, 1);
+	/* It has become small enough. */
+	model.unseen = 0;
+	ck_assert_uint_lt(until_whole(0, 200), 200);
+	assert_same(session, &model, "small", 0);
+}
+END_TEST
+
+START_TEST(a_large_list_is_taken_when_all_of_it_is_wanted)
+{
+	come_late(LARGE);
+	nodes_session_view(session, NULL);
+	peer_cycles(&peer, session, 3);
+	ck_assert(!look()->window && look()->settled);
+	assert_same(session, &model, "wanted", 0);
+}
+END_TEST
+
+START_TEST(a_list_that_is_not_large_is_taken)
+{
+	come_late(LARGE - BLOCKS);
+	ck_assert(!look()->window && look()->settled);
+	assert_same(session, &model, "taken", 0);
+}
+END_TEST
+
 START_TEST(the_window_goes_on_until_the_list_is_whole)
 {
 	size_t k;
@@ -504,6 +552,9 @@ suite(void)
 	tcase_add_test(t, requesters_are_those_of_their_rows);
 	tcase_add_test(t, it_ends_when_few_records_have_come_for_a_second);
 	tcase_add_test(t, a_calm_that_does_not_last_is_waited_for_longer);
+	tcase_add_test(t, a_large_list_is_not_taken);
+	tcase_add_test(t, a_large_list_is_taken_when_all_of_it_is_wanted);
+	tcase_add_test(t, a_list_that_is_not_large_is_taken);
 	tcase_add_test(t, the_window_goes_on_until_the_list_is_whole);
 	tcase_add_test(t, the_whole_list_is_taken_when_it_is_wanted);
 	tcase_add_test(t, the_last_list_of_a_target_is_whole);

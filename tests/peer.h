@@ -49,6 +49,7 @@ struct model {
 	uint64_t lost, records;
 	uint64_t sample, armed_ms;
 	uint64_t stay;			/* as ROWS tells it */
+	uint64_t unseen;		/* blocks that it says it has besides */
 	struct blklist *list;		/* of all records */
 	struct stream_types types;
 	uint32_t part_max, read_max;
@@ -312,7 +313,7 @@ answer_snap(struct peer *p, const struct wire_msg *q, struct model *m)
 		.count = (uint32_t)n,
 		.blocks = { bytes, n * 48 },
 		.last = n < m->part_max,
-		.total = blklist_counts(m->list)->aRecActive,
+		.total = blklist_counts(m->list)->aRecActive + m->unseen,
 		.since = m->lost > 0 ? WIRE_SINCE_UNKNOWN : WIRE_SINCE_START,
 		.now_ms = 1000000,
 	};
@@ -370,7 +371,7 @@ answer_window(struct peer *p, const struct wire_msg *q, struct model *m)
 		r->who = (struct wire_bytes){ who, r->count };
 	r->as_of = m->n;
 	r->n[WIRE_N_RECORDS] = n->records;
-	r->n[WIRE_N_LIVE_BLOCKS] = n->aRecActive;
+	r->n[WIRE_N_LIVE_BLOCKS] = n->aRecActive + m->unseen;
 	r->n[WIRE_N_LIVE_BYTES] = n->live_bytes;
 	r->n[WIRE_N_PEAK_BYTES] = n->peak_bytes;
 	r->n[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;

@@ -268,6 +268,8 @@ void window_pass(struct nodes_session *, uint64_t next, uint64_t lost);
  */
 bool window_overrun(struct nodes_session *);
 bool window_read(struct nodes_session *, uint32_t count);
+/* So many blocks are to be taken: true when they had better not be. */
+bool window_large(struct nodes_session *, uint64_t blocks);
 /* It is its turn; all else has been called off. */
 void window_begin(struct nodes_session *);
 /* Asks for this cycle's rows, where there are any to ask for. */

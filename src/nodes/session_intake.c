@@ -193,6 +193,8 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 	bool first = s->merge.n == 0;
 	int err;
 
+	if (window_large(s, part->total))
+		return;
 	if (part->blocks.len != (size_t)part->count * stride)
 		err = -EPROTO;
 	else

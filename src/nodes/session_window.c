@@ -9,6 +9,11 @@
  * window goes on beside that until the list is whole.  All of this counts
  * records, for a count is the same on a slow machine and on a fast one.
  *
+ * A page that comes late to a list of more than LARGE blocks begins with a
+ * window and stays with it: taking such a list is a matter of seconds and of a
+ * gigabyte, and putting into order what has come by address holds up a cycle
+ * for longer than a cycle lasts.
+ *
  * Nothing is lost meanwhile: the node's list has everything.
  */
 #include <string.h>
@@ -17,6 +22,7 @@
 
 #define MANY 65536		/* records that a page reads in one cycle at most */
 #define FEW 16384		/* ... and from which on it leaves it to the node */
+#define LARGE (UINT32_C(1) << 20)	/* blocks that a page takes at most, if rows are enough */
 #define CALM_MAX (30 * SESSION_SECOND)
 #define RELAPSE (10 * SESSION_SECOND)	/* a calm that was over so soon was none */
 #define ASKS_PER_CYCLE 8	/* for a view that moves */
@@ -45,6 +51,12 @@ window_read(struct nodes_session *s, uint32_t count)
 	s->window.read += count;
 	return s->step == SESSION_FLOW && s->window.read > MANY &&
 	    window_overrun(s);
+}
+
+bool
+window_large(struct nodes_session *s, uint64_t blocks)
+{
+	return blocks > LARGE && window_overrun(s);
 }
 
 /* --- what is held ------------------------------------------------------- */
@@ -204,6 +216,10 @@ take_totals(struct nodes_session *s, const struct wire_rows *r)
 	s->look.lost[STREAM_OTHER] = r->lost[0].count;
 	sum += r->lost[0].count;
 	s->seen_lost = sum;
+	/* What was there before this session is not what it has captured. */
+	if (!s->counting)
+		s->cursor = r->as_of + 1;
+	s->counting = true;
 	window_pass(s, r->as_of + 1, sum > known ? sum - known : 0);
 	s->stream_state = r->state;
 	standing_numbers(s, r->n);
@@ -257,7 +273,8 @@ take_rows(struct nodes_session *s, const struct wire_rows *r)
 	hold(s, r);
 	if (s->step == SESSION_WINDOW) {
 		take_totals(s, r);
-		if (is_calm(s, r->n[WIRE_N_STAY])) {
+		if (is_calm(s, r->n[WIRE_N_STAY]) &&
+		    r->n[WIRE_N_LIVE_BLOCKS] <= LARGE) {
 			s->window.left = s->cycle;
 			leave(s);
 		}

@@ -34,6 +34,14 @@
 #define BYTES_A_SECOND 6000	/* by our own estimate, which is low */
 #define ALLOWANCE 7000
 
+/*
+ * The same for the time that a picture takes: so many times as long nothing is
+ * painted after it, unless a key asks for it.  A list that is just being taken
+ * is put into order for each picture, and would come the later the more often
+ * one looked.
+ */
+#define PAINT_REST 4
+
 struct screen {
 	struct app app;
 	uv_loop_t *loop;
@@ -53,6 +61,7 @@ struct screen {
 	uint64_t hz_from;
 	unsigned hz_cycles;
 	uint64_t waited;		/* idle time of the loop when the cycle began */
+	uint64_t took_ns;		/* the last picture */
 	uint64_t drawn_us;		/* of this cycle's pictures */
 	struct paint paint;
 };
@@ -75,8 +84,8 @@ paint(struct screen *s)
 	app->rows = LINES;
 	paint_app(&s->paint, app);
 	app_tell_view(app);
-	app->page->drawn_us =
-	    (uint64_t)mono_diff_ns(mono_now(), start) / 1000;
+	s->took_ns = (uint64_t)mono_diff_ns(mono_now(), start);
+	app->page->drawn_us = s->took_ns / 1000;
 	s->drawn_us += app->page->drawn_us;
 }
 
@@ -88,8 +97,12 @@ paint_due(const struct screen *s)
 	    SECOND_NS / (uint64_t)s->app.page->opts.fps - SLACK_NS;
 	uint64_t paid = s->painted;
 
+	uint64_t rested = s->painted + PAINT_REST * s->took_ns;
+
 	if (s->allowance < 0)
 		paid += (uint64_t)-s->allowance * SECOND_NS / BYTES_A_SECOND;
+	if (paid < rested)
+		paid = rested;
 	return paid > due ? paid : due;
 }
 
