@@ -54,11 +54,22 @@ same_page() {
 	diff "$tmp/here.rows" "$tmp/there.rows" &&
 	    [ "$(grep -c malloc "$tmp/there.rows")" -ge 7 ]
 }
+# Each was told at its own time: one line has the time, and the oldest block's
+# age stands in another and in a column of every row.
 same_tree() {
 	"$B/pagek" tree --by=bytes "pid:$pid" >"$tmp/here" &&
 	    on "$1" tree --by=bytes "pid:$pid" >"$tmp/there" || return 1
+	for where in here there; do
+		sed -E -e '1s/  [0-9-]{10} [0-9:]{8}$/  TIME/' \
+		    -e '2s/the oldest [0-9][0-9a-z]*;/the oldest AGE;/' \
+		    -e 's/^( *[0-9.]+% .{10} .{11}) .{6}  /\1 AGE  /' \
+		    "$tmp/$where" >"$tmp/$where.rows"
+	done
 	cat "$tmp/there"
-	diff "$tmp/here" "$tmp/there"
+	diff "$tmp/here.rows" "$tmp/there.rows" &&
+	    grep -q '  TIME$' "$tmp/there.rows" &&
+	    grep -q 'the oldest AGE;' "$tmp/there.rows" &&
+	    grep -q '% .* AGE  .*main' "$tmp/there.rows"
 }
 
 # --- this machine's page of the other's node
