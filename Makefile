@@ -54,9 +54,10 @@ endif
 # What the machine that we build for is like.  The viewer's side runs on 32
 # bits and in either byte order; times after 2038 and large files come with the
 # two macros.  A processor without 64-bit atomics has them from a library.
-MACHINE := $(shell printf '\043ifdef __LP64__\nlp64\n\043endif\n\043if \
+# (clang begins with an empty line: hence strip.)
+MACHINE := $(strip $(shell printf '\043ifdef __LP64__\nlp64\n\043endif\n\043if \
 	__GCC_ATOMIC_LLONG_LOCK_FREE != 2\nlocked\n\043endif\n' | \
-	$(CC) -E -P -x c - 2>/dev/null)
+	$(CC) -E -P -x c - 2>/dev/null))
 
 REQUIRED = -std=c17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 \
 	$(WARNINGS) $(PKG_CFLAGS) $(DW_CFLAGS) \
