@@ -423,6 +423,88 @@ START_TEST(a_page_that_reads_nothing_is_not_written_to_for_ever)
 }
 END_TEST
 
+static size_t
+waiting(void)
+{
+	struct conn *c = TAILQ_FIRST(&node.serve.conns);
+
+	return uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+}
+
+/* Asks for more than the socket and the queue hold, and reads nothing. */
+static struct conn *
+turn_away(struct page *p, struct wire_msg *m)
+{
+	struct conn *c = TAILQ_FIRST(&node.serve.conns);
+	uint8_t frame[256];
+	size_t len;
+
+	ck_assert_int_eq(wire_encode(m, frame, sizeof frame, &len), 0);
+	while (!c->paused) {
+		page_send_raw(p, frame, len);
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	return c;
+}
+
+static void
+large_up(struct page *p, struct wire_msg *m)
+{
+	struct keeper *k = wide_up(p, m);
+
+	for (uint64_t i = 1; i <= 2000; i++)
+		take(k, allocation(i * 16, 1));
+}
+
+static void
+seconds(unsigned n)
+{
+	while (n-- > 0) {
+		serve_second(&node);
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+}
+
+START_TEST(a_page_that_takes_no_replies_loses_its_place)
+{
+	struct wire_msg m = { .type = WIRE_SNAP,
+		.snap = { .from_start = true } };
+	uint8_t bytes[4096];
+	struct page p;
+
+	large_up(&p, &m);
+	turn_away(&p, &m);
+	seconds(SERVE_UNREAD_S);
+	ck_assert_uint_eq(node.serve.count, 1);
+	/* One that takes some of them, however late, is there. */
+	while (read(p.fd, bytes, sizeof bytes) > 0 && waiting() > 0)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	turn_away(&p, &m);
+	seconds(SERVE_UNREAD_S);
+	ck_assert_uint_eq(node.serve.count, 1);
+	seconds(3);
+	ck_assert_uint_eq(node.serve.count, 0);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+/* It cannot come again, and a command's page may be stopped for long. */
+START_TEST(the_page_that_a_node_was_started_for_keeps_its_place)
+{
+	struct wire_msg m = { .type = WIRE_SNAP,
+		.snap = { .from_start = true } };
+	struct page p;
+
+	large_up(&p, &m);
+	turn_away(&p, &m)->given = true;
+	seconds(3 * SERVE_UNREAD_S);
+	ck_assert_uint_eq(node.serve.count, 1);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
 START_TEST(a_page_that_reads_late_gets_every_reply)
 {
 	struct wire_msg r, m = { .type = WIRE_SNAP,
@@ -508,6 +590,9 @@ suite(void)
 	    0, BASE_NELEM(garbage));
 	tcase_add_test(t, the_65th_page_is_told_to_come_later);
 	tcase_add_test(t, a_page_that_reads_nothing_is_not_written_to_for_ever);
+	tcase_add_test(t, a_page_that_takes_no_replies_loses_its_place);
+	tcase_add_test(t,
+	    the_page_that_a_node_was_started_for_keeps_its_place);
 	tcase_add_test(t, a_page_that_reads_late_gets_every_reply);
 	tcase_add_test(t, a_page_without_the_role_cannot_end_a_target);
 	tcase_add_test(t, a_generator_can_be_ended);

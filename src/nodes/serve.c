@@ -61,6 +61,7 @@ on_written(uv_write_t *req, int status)
 	free(req);
 	if (c->closed)
 		return;
+	c->unread_for = 0;
 	if (status < 0 || (c->ending && queued(c) == 0)) {
 		conn_close(c);
 		return;
@@ -312,6 +313,24 @@ serve_requests(struct conn *c)
 
 /* --- all of them ------------------------------------------------------- */
 
+/*
+ * Counted in our own seconds: a node that was stopped must not blame a page.
+ * One that is stopped in the middle of a snapshot looks the same, and comes
+ * again when it goes on, unless it was handed to us and cannot.
+ */
+static bool
+takes_nothing(struct conn *c)
+{
+	size_t waits = queued(c);
+
+	if (waits == 0 || waits < c->unread)
+		c->unread_for = 0;
+	else if (c->unread > 0)
+		c->unread_for++;
+	c->unread = waits;
+	return !c->given && c->unread_for >= SERVE_UNREAD_S;
+}
+
 void
 serve_second(struct node *node)
 {
@@ -320,6 +339,10 @@ serve_second(struct node *node)
 
 	for (c = TAILQ_FIRST(&node->serve.conns); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
+		if (takes_nothing(c)) {
+			conn_close(c);
+			continue;
+		}
 		if (c->since_ms == 0 || c->more || c->paused ||
 		    now - c->since_ms < SERVE_PATIENCE_MS)
 			continue;

@@ -6,7 +6,8 @@
  * within SERVE_PATIENCE_MS, and every frame whole as soon after its first
  * byte; frames as wire.h says; a few requests a turn for each page; no further
  * request is read from a page that does not take its replies, so what waits
- * for it is never more than SERVE_QUEUE_MAX.  A page that has asked for nothing
+ * for it is never more than SERVE_QUEUE_MAX, and when it takes not one byte of
+ * that for SERVE_UNREAD_S it is closed.  A page that has asked for nothing
  * for SERVE_IDLE_MS, because it is stopped perhaps, stays until somebody else
  * needs its place.
  */
@@ -29,6 +30,7 @@
 #define SERVE_QUEUE_MAX (256u << 10)
 #define SERVE_PATIENCE_MS 5000
 #define SERVE_IDLE_MS 120000
+#define SERVE_UNREAD_S 30
 
 struct node;
 struct keeper;
@@ -45,7 +47,10 @@ struct conn {
 	uint32_t roles;
 	int64_t begun_ms, heard_ms;	/* its connecting; its last request */
 	int64_t since_ms;		/* waits for a hello, or the rest of a frame; 0 no */
+	size_t unread;			/* bytes that waited to be taken a second ago */
+	unsigned unread_for;		/* seconds that it has taken none of them */
 	bool greeted;
+	bool given;			/* by whoever started the node: it cannot come again */
 	bool more;			/* has requests that wait for their turn */
 	bool paused;			/* not read: too much waits to be written */
 	bool looking;			/* a FRAME of it is not answered yet */

@@ -162,6 +162,8 @@ conn_new(struct node *node, const struct peer *peer)
 	c->peer = *peer;
 	c->limit = ACCESS_ROLES;
 	c->id = ++node->serve.last_id;
+	/* The listener comes after it. */
+	c->given = node->opts.fd >= 0 && c->id == 1;
 	c->since_ms = c->begun_ms = c->heard_ms = mono_ms(mono_now());
 	TAILQ_INSERT_TAIL(&node->serve.conns, c, link);
 	node->serve.count++;
