@@ -308,24 +308,68 @@ START_TEST(a_limit_does_not_count_as_a_hello)
 }
 END_TEST
 
+static unsigned
+used(struct quota *q, pid_t beside, uid_t uid)
+{
+	unsigned all, own;
+
+	quota_beside(q, beside, uid, &all, &own);
+	return own;
+}
+
 START_TEST(targets_are_counted_by_user)
+{
+	static struct quota q;
+	unsigned all, own;
+
+	quota_init(&q);
+	ck_assert_uint_eq(used(&q, 9, OWN), 0);
+	ck_assert(quota_add(&q, 11, OWN));
+	ck_assert(quota_add(&q, 12, OTHER));
+	ck_assert(quota_add(&q, 13, OWN));
+	ck_assert_uint_eq(used(&q, 9, OWN), 2);
+	quota_remove(&q, 11);
+	quota_remove(&q, 13);
+	/* The place of who has gone is another's. */
+	ck_assert(quota_add(&q, 14, 5));
+	ck_assert_uint_eq(used(&q, 9, OWN), 0);
+	quota_beside(&q, 9, OTHER, &all, &own);
+	ck_assert_uint_eq(all, 2);
+	ck_assert_uint_eq(own, 1);
+	quota_fini(&q);
+}
+END_TEST
+
+START_TEST(a_process_that_calls_exec_is_one_target)
 {
 	static struct quota q;
 
 	quota_init(&q);
-	ck_assert_uint_eq(quota_used(&q, OWN), 0);
-	quota_add(&q, OWN, 1);
-	quota_add(&q, OTHER, 1);
-	quota_add(&q, OWN, 1);
-	ck_assert_uint_eq(quota_used(&q, OWN), 2);
-	quota_add(&q, OWN, -1);
-	quota_add(&q, OWN, -1);
-	/* The place of who has none is another's. */
-	quota_add(&q, 5, 1);
-	ck_assert_uint_eq(quota_used(&q, OWN), 0);
-	ck_assert_uint_eq(quota_used(&q, OTHER), 1);
-	ck_assert_uint_eq(quota_used(&q, 5), 1);
-	ck_assert_uint_eq(q.n, 2);
+	ck_assert(quota_add(&q, 11, OWN));
+	/* Asking for its next image it does not stand in its own way ... */
+	ck_assert_uint_eq(used(&q, 11, OWN), 0);
+	ck_assert(quota_add(&q, 11, OTHER));
+	/* ... and the one that came last says whose it is. */
+	ck_assert_uint_eq(used(&q, 9, OWN), 0);
+	ck_assert_uint_eq(used(&q, 9, OTHER), 1);
+	quota_remove(&q, 11);
+	ck_assert_uint_eq(used(&q, 9, OTHER), 1);
+	quota_remove(&q, 11);
+	ck_assert_uint_eq(q.n, 0);
+	quota_fini(&q);
+}
+END_TEST
+
+START_TEST(targets_beyond_the_table_are_not_counted)
+{
+	static struct quota q;
+
+	quota_init(&q);
+	for (int i = 1; i <= QUOTA_TARGETS; i++)
+		ck_assert(quota_add(&q, i, OWN));
+	ck_assert(!quota_add(&q, QUOTA_TARGETS + 1, OWN));
+	ck_assert(quota_add(&q, 1, OWN));
+	ck_assert_uint_eq(used(&q, 0, OWN), QUOTA_TARGETS);
 	quota_fini(&q);
 }
 END_TEST
@@ -610,8 +654,8 @@ END_TEST
 
 /* --- what has ended ----------------------------------------------------- */
 
-static void
-end_one(uint32_t pid)
+static struct keeper *
+end_one(uint32_t pid, uid_t uid)
 {
 	struct keeper *k;
 	char name[32];
@@ -619,20 +663,28 @@ end_one(uint32_t pid)
 	ck_assert_int_eq(keeper_new(&k, &node,
 	    &(struct keeper_opts){ .max = 64 }, NULL), 0);
 	k->pid = (pid_t)pid;
+	k->uid = uid;
 	sprintf(name, "ALLOCLOG.t.%u", pid);
 	ck_assert_int_eq(tree_join(k, name), 0);
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	return k;
 }
 
 static unsigned
-ended_rows(void)
+ended_rows_of(uid_t uid)
 {
 	struct keeper *k;
 	unsigned n = 0;
 
 	TAILQ_FOREACH(k, &node.ended, link)
-		n++;
+		n += k->uid == uid;
 	return n;
+}
+
+static unsigned
+ended_rows(void)
+{
+	return ended_rows_of(OWN) + ended_rows_of(OTHER);
 }
 
 START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
@@ -641,7 +693,7 @@ START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 
 	node_up(&o);
 	for (uint32_t i = 1; i <= NODE_ENDED_ROWS + 20; i++)
-		end_one(i);
+		end_one(i, OWN);
 	tree_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS);
 	/* The last of them stay; and after their time nobody does. */
@@ -649,7 +701,7 @@ START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 	TAILQ_FIRST(&node.ended)->ended_ms -= NODE_ENDED_MS + 1;
 	tree_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS - 1);
-	ck_assert_uint_eq(node.targets, 0);
+	ck_assert_uint_eq(node.quota.n, 0);
 	node_down();
 }
 END_TEST
@@ -658,9 +710,54 @@ START_TEST(a_node_of_a_command_keeps_all_rows_that_fit)
 {
 	node_up(NULL);
 	for (uint32_t i = 1; i <= NODE_ENDED_ROWS + 20; i++)
-		end_one(i);
+		end_one(i, OWN);
 	tree_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS + 20);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_users_many_rows_push_out_no_other_users)
+{
+	struct node_opts o = { .fd = -1, .daemon = true };
+
+	node_up(&o);
+	for (uint32_t i = 1; i <= 3; i++)
+		end_one(i, OTHER);
+	for (uint32_t i = 4; i <= 2 * NODE_ENDED_ROWS; i++)
+		end_one(i, OWN);
+	tree_second(&node);
+	ck_assert_uint_eq(ended_rows_of(OTHER), 3);
+	ck_assert_uint_eq(ended_rows_of(OWN), NODE_ENDED_ROWS - 3);
+	/* Of its own the oldest went. */
+	ck_assert_int_eq(TAILQ_LAST(&node.ended, keepers)->pid,
+	    2 * NODE_ENDED_ROWS);
+	node_down();
+}
+END_TEST
+
+START_TEST(a_users_many_lists_push_out_no_other_users)
+{
+	struct node_opts o = { .fd = -1, .daemon = true };
+	struct keeper *theirs, *first = NULL, *k;
+	unsigned kept = 0;
+
+	node_up(&o);
+	theirs = end_one(1, OTHER);
+	for (uint32_t i = 2; i <= 2 * NODE_LISTS_KEPT; i++) {
+		k = end_one(i, OWN);
+		first = first == NULL ? k : first;
+	}
+	ck_assert_ptr_nonnull(theirs->list);
+	ck_assert_ptr_null(first->list);
+	TAILQ_FOREACH(k, &node.ended, link)
+		kept += k->list != NULL;
+	ck_assert_uint_eq(kept, NODE_LISTS_KEPT);
+	/* Nor is what somebody looks at dropped, nor the last one. */
+	TAILQ_FOREACH(k, &node.ended, link)
+		k->read_ms = mono_ms(mono_now());
+	k = end_one(1000, OWN);
+	ck_assert_ptr_nonnull(k->list);
 	node_down();
 }
 END_TEST
@@ -688,6 +785,8 @@ suite(void)
 	tcase_add_test(t, a_limit_before_the_hello_cannot_be_undone);
 	tcase_add_test(t, a_limit_does_not_count_as_a_hello);
 	tcase_add_test(t, targets_are_counted_by_user);
+	tcase_add_test(t, a_process_that_calls_exec_is_one_target);
+	tcase_add_test(t, targets_beyond_the_table_are_not_counted);
 	suite_add_tcase(s, t);
 
 	t = tcase_create("places");
@@ -711,6 +810,8 @@ suite(void)
 	t = tcase_create("ended");
 	tcase_add_test(t, a_daemon_does_not_keep_what_has_ended_for_ever);
 	tcase_add_test(t, a_node_of_a_command_keeps_all_rows_that_fit);
+	tcase_add_test(t, a_users_many_rows_push_out_no_other_users);
+	tcase_add_test(t, a_users_many_lists_push_out_no_other_users);
 	suite_add_tcase(s, t);
 	return s;
 }

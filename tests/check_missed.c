@@ -3,6 +3,7 @@
  * do not wait for it.
  */
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -192,7 +193,7 @@ START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
 	close(fd);
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
-	ck_assert_uint_eq(atomic_load(&node.targets), 0);
+	ck_assert_uint_eq(node.quota.n, 0);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
 	ck_assert_uint_eq(lines, 1);
 	down();
@@ -224,6 +225,55 @@ START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
 }
 END_TEST
 
+/* One of a user's processes: status 0 when it is welcomed, 1 when it is not. */
+static void
+be_one_of(uid_t uid)
+{
+	char welcome[256];
+	int fd;
+
+	if (geteuid() == 0 && setuid(uid) < 0)
+		_exit(2);
+	fd = dial();
+	say(fd);
+	_exit(recv(fd, welcome, sizeof welcome, 0) > 0 ? 0 : 1);
+}
+
+/* The loop hears of none of them before all have been answered. */
+START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
+{
+	unsigned welcomed = 0, refused = 0;
+	int status;
+
+	up();
+	node.access.system = true;
+	ck_assert_int_eq(chmod(folder, 0711), 0);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	for (unsigned i = 0; i < NODE_USER_TARGETS + 10; i++) {
+		pid_t pid = fork();
+
+		ck_assert_int_ge(pid, 0);
+		if (pid == 0)
+			be_one_of(1001);
+	}
+	while (waitpid(-1, &status, 0) > 0) {
+		ck_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+		if (WEXITSTATUS(status) == 0)
+			welcomed++;
+		else
+			refused++;
+	}
+	ck_assert_uint_eq(refused, 10);
+	ck_assert_uint_eq(welcomed, NODE_USER_TARGETS);
+	ck_assert_uint_eq(node.quota.n, NODE_USER_TARGETS);
+	hello_stop(&node.hello);
+	tree_end_all(&node, true);
+	ck_assert_uint_eq(node.quota.n, 0);
+	down();
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -236,6 +286,10 @@ suite(void)
 	tcase_add_test(t, a_late_hello_does_not_end_the_image_after_it);
 	tcase_add_test(t, rings_that_were_never_taken_do_not_count_as_silence);
 	tcase_add_test(t, an_image_that_got_no_stream_says_why_in_its_row);
+	tcase_set_timeout(t, 60);
+	suite_add_tcase(s, t);
+	t = tcase_create(TAG_KERNEL);
+	tcase_add_test(t, a_users_burst_is_bounded_like_its_targets_one_by_one);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
 	return s;

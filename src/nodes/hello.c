@@ -15,6 +15,7 @@
 #include "hello.h"
 #include "node.h"
 #include "proc.h"
+#include "tree.h"
 
 #define WAITING_MAX 64		/* connected, not yet said hello */
 #define PATIENCE_MS 1000	/* for a hello; a target sends it at once */
@@ -185,6 +186,7 @@ welcome(struct acceptor *a, int fd)
 	if (r == 0) {
 		if (k->cut != NULL)
 			stream_feed_start_at(k->feed, k->cut);
+		tree_count(k);
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -197,15 +199,19 @@ welcome(struct acceptor *a, int fd)
 	return 0;
 }
 
-/*
- * An image that comes by exec mostly takes the place of one that is counted
- * still: with a limit of its own, above the others', it is not turned away.
- */
-static unsigned
-room_for(const struct ring_hello *h)
+/* Why there is no place for one more target, or NULL. */
+static const char *
+no_place(struct node *node, const struct peer *peer)
 {
-	return (h->flags & RING_HELLO_FORKED) != 0 ? NODE_TARGETS_MAX :
-	    2 * NODE_TARGETS_MAX;
+	unsigned all, own;
+
+	quota_beside(&node->quota, peer->pid, peer->uid, &all, &own);
+	if (all >= NODE_TARGETS_MAX)
+		return "the node watches as many targets as it can";
+	if (node->access.system && peer->uid != 0 && own >= NODE_USER_TARGETS)
+		return "the node watches as many targets of this user as it "
+		    "may";
+	return NULL;
 }
 
 /*
@@ -237,17 +243,14 @@ static const char *
 give_stream(struct acceptor *a, const struct waiting *w,
     const struct peer *peer, const struct ring_hello *h)
 {
-	struct node *node = a->hello->node;
+	const char *why;
 	int r;
 
 	if (w->hung_up)
 		return TOO_LATE;
-	if (atomic_load(&node->targets) >= room_for(h))
-		return "the node watches as many targets as it can";
-	if (node->access.system && peer->uid != 0 &&
-	    quota_used(&node->quota, peer->uid) >= NODE_USER_TARGETS)
-		return "the node watches as many targets of this user as it "
-		    "may";
+	why = no_place(a->hello->node, peer);
+	if (why != NULL)
+		return why;
 	if (make_spare(a) < 0)
 		return NO_ROOM;
 	/* While others wait, the loop is left to read the modules. */

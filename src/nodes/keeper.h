@@ -55,6 +55,7 @@ struct keeper {
 	uint64_t stream;		/* id, as the target was told; never used again */
 	uint32_t index;			/* in DSTRM */
 	bool has_row;
+	bool counted;			/* as a live target of its user; see tree_count() */
 	unsigned refs;
 
 	pid_t pid, ppid;		/* pid 0: no process */

@@ -28,7 +28,7 @@
 #include "serve.h"
 
 #define NODE_PATH SOCKET_PATH		/* of the folder, and of what is in it */
-#define NODE_TARGETS_MAX 480		/* that live; twice as many by exec */
+#define NODE_TARGETS_MAX 480		/* that live */
 #define NODE_USER_TARGETS 120		/* of them of one user, at a system's node */
 #define NODE_ENDED_ROWS 256		/* of ended images that a daemon keeps */
 #define NODE_ENDED_MS (60 * 60 * 1000)	/* ... and for how long */
@@ -74,8 +74,7 @@ struct node {
 	struct dstrm dstrm;
 	struct keepers live;		/* with a row, not ended */
 	struct keepers ended;		/* with a row, first ended first */
-	_Atomic unsigned targets;	/* live ones that have a stream; the acceptor reads it */
-	struct quota quota;		/* likewise, by user */
+	struct quota quota;		/* live targets that have a stream */
 	_Atomic uint64_t last_stream;	/* ids given out */
 	_Atomic bool awake;		/* some target logs, as far as is known */
 

@@ -17,45 +17,62 @@ quota_fini(struct quota *q)
 	pthread_mutex_destroy(&q->lock);
 }
 
-/* The user's place, or where one with no target would go. */
 static size_t
-find(const struct quota *q, uid_t uid)
+find(const struct quota *q, pid_t pid)
 {
-	size_t empty = q->n;
+	size_t i;
 
-	for (size_t i = 0; i < q->n; i++) {
-		if (q->user[i].targets == 0)
-			empty = i;
-		else if (q->user[i].uid == uid)
-			return i;
+	for (i = 0; i < q->n && q->target[i].pid != pid; i++)
+		continue;
+	return i;
+}
+
+bool
+quota_add(struct quota *q, pid_t pid, uid_t uid)
+{
+	bool room;
+	size_t i;
+
+	pthread_mutex_lock(&q->lock);
+	i = find(q, pid);
+	room = i < QUOTA_TARGETS;
+	if (room && i == q->n) {
+		q->target[i].pid = pid;
+		q->target[i].images = 0;
+		q->n++;
 	}
-	return empty;
+	if (room) {
+		q->target[i].uid = uid;
+		q->target[i].images++;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return room;
 }
 
 void
-quota_add(struct quota *q, uid_t uid, int targets)
+quota_remove(struct quota *q, pid_t pid)
 {
 	size_t i;
 
 	pthread_mutex_lock(&q->lock);
-	i = find(q, uid);
-	assert(i < QUOTA_USERS);
-	if (i == q->n)
-		q->n++;
-	q->user[i].uid = uid;
-	q->user[i].targets += (unsigned)targets;
+	i = find(q, pid);
+	assert(i < q->n);
+	if (--q->target[i].images == 0)
+		q->target[i] = q->target[--q->n];
 	pthread_mutex_unlock(&q->lock);
 }
 
-unsigned
-quota_used(struct quota *q, uid_t uid)
+void
+quota_beside(struct quota *q, pid_t pid, uid_t uid, unsigned *all,
+    unsigned *own)
 {
-	unsigned n;
-	size_t i;
-
+	*all = *own = 0;
 	pthread_mutex_lock(&q->lock);
-	i = find(q, uid);
-	n = i < q->n ? q->user[i].targets : 0;
+	for (size_t i = 0; i < q->n; i++) {
+		if (q->target[i].pid == pid)
+			continue;
+		++*all;
+		*own += q->target[i].uid == uid;
+	}
 	pthread_mutex_unlock(&q->lock);
-	return n;
 }

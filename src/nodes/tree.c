@@ -16,7 +16,6 @@
 #include "proc.h"
 #include "tree.h"
 
-#define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
 #define SILENT_MS 1000		/* rings silent for so long: is the image still there? */
 #define JOIN_MS 1000		/* from its adoption; a target waits 50 ms */
 #define FULL_LOOK_MS 8000	/* ... looked for in its maps even so, this often */
@@ -26,30 +25,23 @@
 #define SETTLED_MS 500		/* a process this old would have said hello */
 #define RING_NAME "memfd:" RING_AREA_NAME	/* in /proc/PID/maps */
 
-_Static_assert(QUOTA_USERS >= 2 * NODE_TARGETS_MAX, "a place for each user");
+_Static_assert(QUOTA_TARGETS >= 2 * NODE_TARGETS_MAX, "a place for each");
 
 /* --- rows --------------------------------------------------------------- */
 
-static void
-forget_row(struct node *node, struct keeper *k)
+void
+tree_count(struct keeper *k)
 {
-	if (k->has_row)
-		dstrm_remove(&node->dstrm, k->index);
-	k->has_row = false;
+	if (!k->counted)
+		k->counted = quota_add(&k->node->quota, k->pid, k->uid);
 }
 
-/* The row of whatever ended first makes room. */
-static bool
-make_room(struct node *node)
+static void
+uncount(struct keeper *k)
 {
-	struct keeper *k = TAILQ_FIRST(&node->ended);
-
-	if (k == NULL)
-		return false;
-	TAILQ_REMOVE(&node->ended, k, link);
-	forget_row(node, k);
-	keeper_unref(k);
-	return true;
+	if (k->counted)
+		quota_remove(&k->node->quota, k->pid);
+	k->counted = false;
 }
 
 int
@@ -59,68 +51,16 @@ tree_join(struct keeper *k, const char *name)
 	int r;
 
 	while ((r = dstrm_add(&node->dstrm, name, k, &k->index)) == -ENOSPC &&
-	    make_room(node))
+	    tree_make_room(node))
 		continue;
 	if (r < 0)
 		return r;
 	k->has_row = true;
 	TAILQ_INSERT_TAIL(&node->live, k, link);
-	if (k->pid != 0 && k->state != WIRE_S_NO_DATA) {
-		atomic_fetch_add(&node->targets, 1);
-		quota_add(&node->quota, k->uid, 1);
-	}
+	if (k->pid != 0 && k->state != WIRE_S_NO_DATA)
+		tree_count(k);
 	drain_join(k);
 	return 0;
-}
-
-static bool
-may_drop(const struct keeper *k, int64_t now)
-{
-	return k->list != NULL && now - k->read_ms >= READ_LATELY_MS;
-}
-
-/* Lists of ended images: the last few, and not more memory than agreed. */
-static void
-trim_ended(struct node *node)
-{
-	int64_t now = mono_ms(mono_now());
-	size_t bytes = 0, kept = 0;
-	struct keeper *k;
-
-	TAILQ_FOREACH_REVERSE(k, &node->ended, keepers, link) {
-		if (k->list == NULL)
-			continue;
-		bytes += blklist_memory(k->list);
-		if (k->sites != NULL)
-			bytes += stream_sites_memory(k->sites);
-		kept++;
-		if ((kept > NODE_LISTS_KEPT ||
-		    (kept > 1 && bytes > NODE_LISTS_BYTES)) &&
-		    may_drop(k, now))
-			keeper_drop(k);
-	}
-}
-
-/*
- * A node of one command ends with it.  A daemon goes on, and rows are not to
- * be more and more: the oldest go, and those that nobody can want any more.
- */
-static void
-forget_old(struct node *node)
-{
-	int64_t now = base_wall_ms();
-	unsigned rows = 0;
-	struct keeper *k;
-
-	if (!node->opts.daemon)
-		return;
-	TAILQ_FOREACH(k, &node->ended, link)
-		rows++;
-	while ((k = TAILQ_FIRST(&node->ended)) != NULL &&
-	    (rows > NODE_ENDED_ROWS || now - k->ended_ms > NODE_ENDED_MS)) {
-		make_room(node);
-		rows--;
-	}
 }
 
 /* --- the end of an image ------------------------------------------------ */
@@ -191,24 +131,21 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 	if (!keeper_is_live(k))
 		return;
 	stop_watching(k);
+	uncount(k);
 	if (had_stream)
 		keeper_end(k, state, status, reason);
 	else
 		keeper_end(k, WIRE_S_NO_DATA, status, NULL);
 	TAILQ_REMOVE(&node->live, k, link);
 	if (!stays) {
-		forget_row(node, k);
+		tree_forget_row(k);
 		keeper_unref(k);
 		return;
 	}
 	TAILQ_INSERT_TAIL(&node->ended, k, link);
-	if (k->pid != 0 && had_stream) {
-		atomic_fetch_sub(&node->targets, 1);
-		quota_add(&node->quota, k->uid, -1);
-	}
 	if (k->pid != 0)
 		report_image(&node->report, k);
-	trim_ended(node);
+	tree_trim(node);
 }
 
 static bool
@@ -319,6 +256,7 @@ adopt(struct node *node, struct keeper *k)
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->comm, (int)k->pid);
 	if (tree_join(k, name) < 0) {
 		/* No row, and nobody will drain it: told as not watched. */
+		uncount(k);
 		k->missed = true;
 		report_image(&node->report, k);
 		keeper_unref(k);
@@ -381,7 +319,7 @@ tree_fini(struct node *node)
 	for (size_t i = 0; i < BASE_NELEM(lists); i++) {
 		while ((k = TAILQ_FIRST(lists[i])) != NULL) {
 			TAILQ_REMOVE(lists[i], k, link);
-			forget_row(node, k);
+			tree_forget_row(k);
 			keeper_unref(k);
 		}
 	}
@@ -590,6 +528,6 @@ tree_second(struct node *node)
 			look_for_joining(k, now);
 	}
 	arming_second(node, now);
-	forget_old(node);
+	tree_forget_old(node);
 	scan_start(node);
 }

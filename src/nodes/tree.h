@@ -15,6 +15,12 @@
 /* Everything that hello.c has taken in since the last call. */
 void tree_adopt_all(struct node *);
 
+/*
+ * It is a live target of its user from now on, until its image ends; once is
+ * enough.  May be called by the acceptor's thread before it is adopted.
+ */
+void tree_count(struct keeper *);
+
 /* A row for the keeper, which is live from now on; owns its reference. */
 int tree_join(struct keeper *, const char *name);
 
@@ -39,5 +45,16 @@ unsigned tree_live(const struct node *);
 
 /* Frees all rows. */
 void tree_fini(struct node *);
+
+/* --- tree_ended.c --------------------------------------------------------- */
+
+/* Takes its row away, if it has one. */
+void tree_forget_row(struct keeper *);
+/* The row of one that has ended makes room for another; false: there is none. */
+bool tree_make_room(struct node *);
+/* Lists of ended images: the last few, and not more memory than agreed. */
+void tree_trim(struct node *);
+/* Rows of ended images, likewise: once a second. */
+void tree_forget_old(struct node *);
 
 #endif

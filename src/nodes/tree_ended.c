@@ -1,0 +1,157 @@
+/*
+ * Rows and lists of images that have ended, and which of them go first.
+ */
+#include "node.h"
+#include "tree.h"
+
+#define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
+#define USERS 64		/* with what has ended; of more the first are looked at */
+
+/* --- whose turn it is --------------------------------------------------- */
+
+static uint64_t
+weigh_row(const struct keeper *k)
+{
+	(void)k;
+	return 1;
+}
+
+/* The last one's stays: its forked children may say hello yet. */
+static bool
+may_drop(const struct keeper *k)
+{
+	return k->list != NULL && TAILQ_NEXT(k, link) != NULL &&
+	    mono_ms(mono_now()) - k->read_ms >= READ_LATELY_MS;
+}
+
+static size_t
+list_bytes(const struct keeper *k)
+{
+	return blklist_memory(k->list) +
+	    (k->sites != NULL ? stream_sites_memory(k->sites) : 0);
+}
+
+static uint64_t
+weigh_list(const struct keeper *k)
+{
+	return may_drop(k);
+}
+
+static uint64_t
+weigh_bytes(const struct keeper *k)
+{
+	return may_drop(k) ? list_bytes(k) : 0;
+}
+
+/*
+ * Of the ended the first one of the user who has the most there: so nobody's
+ * are pushed out by another's, however many children those have.  NULL when
+ * nothing weighs anything.
+ */
+static struct keeper *
+first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
+{
+	struct {
+		uid_t uid;
+		uint64_t weight;
+		struct keeper *first;
+	} user[USERS], *most = NULL;
+	size_t n = 0, i;
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->ended, link) {
+		uint64_t weight = weigh(k);
+
+		if (weight == 0)
+			continue;
+		for (i = 0; i < n && user[i].uid != k->uid; i++)
+			continue;
+		if (i == USERS)
+			continue;
+		if (i == n) {
+			user[i].uid = k->uid;
+			user[i].weight = 0;
+			user[i].first = k;
+			n++;
+		}
+		user[i].weight += weight;
+	}
+	for (i = 0; i < n; i++)
+		if (most == NULL || user[i].weight > most->weight)
+			most = &user[i];
+	return most != NULL ? most->first : NULL;
+}
+
+/* --- rows --------------------------------------------------------------- */
+
+void
+tree_forget_row(struct keeper *k)
+{
+	if (k->has_row)
+		dstrm_remove(&k->node->dstrm, k->index);
+	k->has_row = false;
+}
+
+static void
+forget_ended(struct node *node, struct keeper *k)
+{
+	TAILQ_REMOVE(&node->ended, k, link);
+	tree_forget_row(k);
+	keeper_unref(k);
+}
+
+bool
+tree_make_room(struct node *node)
+{
+	struct keeper *k = first_of_most(node, weigh_row);
+
+	if (k == NULL)
+		return false;
+	forget_ended(node, k);
+	return true;
+}
+
+/* --- how much is kept --------------------------------------------------- */
+
+void
+tree_trim(struct node *node)
+{
+	size_t bytes = 0, kept = 0;
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->ended, link) {
+		if (k->list == NULL)
+			continue;
+		bytes += list_bytes(k);
+		kept++;
+	}
+	while ((kept > NODE_LISTS_KEPT || bytes > NODE_LISTS_BYTES) &&
+	    (k = first_of_most(node, kept > NODE_LISTS_KEPT ? weigh_list :
+	    weigh_bytes)) != NULL) {
+		bytes -= list_bytes(k);
+		kept--;
+		keeper_drop(k);
+	}
+}
+
+/*
+ * A node of one command ends with it.  A daemon goes on, and rows are not to
+ * be more and more: the oldest go, and those that nobody can want any more.
+ */
+void
+tree_forget_old(struct node *node)
+{
+	int64_t now = base_wall_ms();
+	unsigned rows = 0;
+	struct keeper *k;
+
+	if (!node->opts.daemon)
+		return;
+	TAILQ_FOREACH(k, &node->ended, link)
+		rows++;
+	for (; rows > NODE_ENDED_ROWS; rows--)
+		tree_make_room(node);
+	while ((k = TAILQ_FIRST(&node->ended)) != NULL &&
+	    now - k->ended_ms > NODE_ENDED_MS)
+		forget_ended(node, k);
+}
