@@ -359,15 +359,27 @@ out:
 	return kind;
 }
 
-/* Since it was started: the sockets are for the node's own user. */
-static bool
-changed_user(pid_t pid)
+int
+proc_uid(pid_t pid, uid_t *uid)
 {
 	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	return stat(path, &st) == 0 && st.st_uid != geteuid();
+	/* This folder alone belongs to whoever the process is. */
+	snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	if (stat(path, &st) < 0)
+		return -errno;
+	*uid = st.st_uid;
+	return 0;
+}
+
+/* Since it was started: the sockets are for the node's own user. */
+static bool
+changed_user(pid_t pid)
+{
+	uid_t uid;
+
+	return proc_uid(pid, &uid) == 0 && uid != geteuid();
 }
 
 static bool

@@ -20,6 +20,9 @@ int proc_thread_comm(pid_t, pid_t tid, char out[16]);
  */
 int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 
+/* Whose it is now; also of one that only waits to be reaped. */
+int proc_uid(pid_t, uid_t *);
+
 /* Which file it runs. */
 int proc_exe(pid_t, uint64_t *dev, uint64_t *ino);
 

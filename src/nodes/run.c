@@ -336,6 +336,22 @@ tree_ended(struct node *node)
 	tree_end_all(node, true);
 }
 
+/*
+ * A child that has ended, and stays to be looked at; 0: there is none, -1 and
+ * ECHILD: there are no children.  The reader of symbols is a child of another
+ * thread of ours, and none of the tree; orphans come to this one.
+ */
+static pid_t
+next_ended(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT |
+	    __WNOTHREAD) < 0)
+		return -1;
+	return info.si_pid;
+}
+
 void
 run_reap(struct node *node)
 {
@@ -345,13 +361,12 @@ run_reap(struct node *node)
 
 	if (node->opts.argv == NULL || run->ended)
 		return;
-	/*
-	 * The reader of symbols is a child of another thread of ours, and none
-	 * of the tree; orphans come to this one.
-	 */
-	while ((pid = waitpid(-1, &status, WNOHANG | __WNOTHREAD)) > 0) {
+	while ((pid = next_ended()) > 0) {
 		/* Who came in before it ended is adopted before it is ended. */
 		tree_adopt_all(node);
+		tree_look_back(node, pid);
+		if (waitpid(pid, &status, WNOHANG | __WNOTHREAD) != pid)
+			break;
 		tree_reaped(node, pid, status);
 		if (pid == run->root || (run->root == 0 && run->status < 0))
 			run->status = status;

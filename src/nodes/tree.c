@@ -95,6 +95,9 @@ on_death(uv_poll_t *death, int status, int events)
 	(void)events;
 	/* Its parent is told how it ended; if that is us, so are we. */
 	run_reap(node);
+	/* Another parent may have reaped it already: then nothing is seen. */
+	if (keeper_is_live(k))
+		tree_look_back(node, k->pid);
 	if (keeper_is_live(k))
 		tree_end_image(k, WIRE_S_ENDED, -1, NULL);
 	node_done_check(node);
@@ -250,6 +253,11 @@ adopt(struct node *node, struct keeper *k)
 		adopt_missed(node, k);
 		return;
 	}
+	/* Seen by a scan before it could say hello: one image, and one line. */
+	if (before != NULL && before->arrival == 0 &&
+	    before->state == WIRE_S_NO_DATA &&
+	    before->exe_dev == k->exe_dev && before->exe_ino == k->exe_ino)
+		before->missed = false;
 	if (before != NULL)
 		tree_end_image(before, is_dead(before) ? WIRE_S_ENDED :
 		    WIRE_S_EXECED, -1, NULL);
@@ -450,7 +458,8 @@ scan_work(uv_work_t *work)
 	}
 }
 
-static void
+/* A row for it; NULL when there is no memory, or no room for one more. */
+static struct keeper *
 add_no_data(struct node *node, const struct found *f)
 {
 	struct keeper *k;
@@ -458,19 +467,65 @@ add_no_data(struct node *node, const struct found *f)
 
 	if (keeper_new(&k, node, &(struct keeper_opts){ .no_list = true },
 	    NULL) < 0)
-		return;
+		return NULL;
 	k->pid = f->pid;
 	k->ppid = f->ppid;
-	k->pidfd = (int)syscall(SYS_pidfd_open, f->pid, 0);
+	k->missed = true;
+	proc_uid(k->pid, &k->uid);
+	proc_exe(k->pid, &k->exe_dev, &k->exe_ino);
 	base_safe_text(k->comm, sizeof k->comm, f->comm, strlen(f->comm),
 	    false);
 	snprintf(k->reason, sizeof k->reason, "%s", f->why);
 	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
-	if (k->pidfd < 0 || tree_join(k, name) < 0) {
+	if (tree_join(k, name) < 0) {
 		keeper_unref(k);
+		return NULL;
+	}
+	return k;
+}
+
+/* Gone by now, it is not told of: whose pid it was may be another's. */
+static void
+watch_no_data(struct node *node, const struct found *f)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, f->pid, 0);
+	struct keeper *k = pidfd >= 0 ? add_no_data(node, f) : NULL;
+
+	if (k == NULL) {
+		if (pidfd >= 0)
+			close(pidfd);
 		return;
 	}
+	k->pidfd = pidfd;
 	watch_death(k);
+}
+
+/*
+ * An image that becomes another user and calls exec leaves without a word, and
+ * what it then runs cannot reach us.  Of one that is over before anybody looks
+ * the kernel still knows name and user.  A program that only takes another
+ * name, or only another user, is what it was.
+ */
+void
+tree_look_back(struct node *node, pid_t pid)
+{
+	struct keeper *k = find_live(node, pid);
+	struct found f = { .pid = pid, .why = "it ran as another user, who "
+	    "cannot reach the node, and was over before it was seen" };
+	char comm[KEEPER_TEXT];
+	uid_t uid;
+
+	if (k == NULL || k->state == WIRE_S_NO_DATA ||
+	    proc_uid(pid, &uid) < 0 || uid == k->uid ||
+	    proc_comm(pid, f.comm) < 0)
+		return;
+	base_safe_text(comm, sizeof comm, f.comm, strlen(f.comm), false);
+	if (strcmp(comm, k->comm) == 0)
+		return;
+	f.ppid = k->ppid;
+	tree_end_image(k, WIRE_S_EXECED, -1,
+	    "it runs a program without a stream now");
+	add_no_data(node, &f);
 }
 
 static void
@@ -485,7 +540,7 @@ scan_done(uv_work_t *work, int status)
 		tree_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
 			if (find_live(node, s->found[i].pid) == NULL)
-				add_no_data(node, &s->found[i]);
+				watch_no_data(node, &s->found[i]);
 	}
 	free(s);
 }

@@ -28,7 +28,12 @@ int tree_join(struct keeper *, const char *name);
 void tree_end_image(struct keeper *, enum wire_state, int32_t status,
     const char *reason);
 
-/* The process `pid` has been reaped. */
+/*
+ * The process `pid` has ended, and is not reaped yet: was it still the image
+ * that is known?
+ */
+void tree_look_back(struct node *, pid_t pid);
+/* It has been reaped. */
 void tree_reaped(struct node *, pid_t pid, int32_t status);
 
 /* Every image still live ends now: the last process is gone, or the node goes. */

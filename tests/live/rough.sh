@@ -135,7 +135,7 @@ rule "the sockets of a killed node do not stay for ever" killed_node
 
 if [ "$(id -u)" = 0 ]; then
 	other_user() {
-		"$pagek" run -b -o /dev/null -- perl -e '
+		"$pagek" run -b -o "$tmp/page" -- perl -e '
 			$> = $< = 65534; exit wait > 0 ? 0 : 1 if fork;
 			sleep 1 until -e "'"$tmp/stop"'"; exit 0' &
 		run=$!
@@ -144,10 +144,22 @@ if [ "$(id -u)" = 0 ]; then
 		status=$?
 		touch "$tmp/stop"
 		wait $run
-		return $status
+		grep -q '^pagek: perl.*NO DATA.*another user' "$tmp/page" &&
+		    return $status
 	}
 	chmod 755 "$tmp"
-	rule "a child that can no longer reach the node says so" other_user
+	rule "a child that can no longer reach the node says so, also at its end" \
+	    other_user
+
+	short_lived() {
+		"$pagek" run -b -o "$tmp/page" --report "$tmp/r" -- perl -e '
+			$> = $< = 65534; exec "/bin/true"' &&
+		    cat "$tmp/page" &&
+		    grep -q '^pagek: perl.*exec: ' "$tmp/page" &&
+		    grep -q '^pagek: true.*NO DATA.*another user' "$tmp/page" &&
+		    lines "$tmp/r" any && grep -q '"comm": "true"' "$tmp/r"
+	}
+	rule "so is a program of another user that is over at once" short_lived
 fi
 
 say_result
