@@ -8,6 +8,7 @@
 
 #include "age.h"
 #include "bits.h"
+#include "commit.h"
 
 /* More positions than this above four times those in use: pages go back. */
 #define RELEASE_SLACK 65536
@@ -27,22 +28,83 @@ runs_bytes(const struct age *a)
 	return (size_t)a->cap * sizeof(struct age_run);
 }
 
+/* What age_mend() sorts. */
+struct aged {
+	int64_t seq;
+	int64_t ms;
+	uint32_t index;
+};
+
+/* Which runs count, of a kept list: the table and how many; or the journal. */
+#define RUNS_JOURNAL 2u
+
+static void
+say_runs(struct age *a, unsigned which, uint32_t n)
+{
+	if (a->kept == NULL)
+		return;
+	list_in_order();
+	a->kept->runs = (uint64_t)which << 32 | n;
+	list_in_order();
+}
+
+static void
+say_nruns(struct age *a)
+{
+	if (!a->mending)
+		say_runs(a, a->copy, a->nruns);
+}
+
+/* Where a shorter table is written: in place if nobody may find it half done. */
+static struct age_run *
+other_runs(const struct age *a)
+{
+	if (a->kept == NULL)
+		return a->run;
+	return a->runs + (a->copy ^ 1) * (size_t)a->cap;
+}
+
+static void
+use_other_runs(struct age *a, uint32_t n)
+{
+	a->run = other_runs(a);
+	a->copy ^= a->kept != NULL;
+	a->nruns = n;
+	say_nruns(a);
+}
+
+static int
+take_kept(struct age *a, size_t max)
+{
+	a->runs = kept_take(a->memory, 2 * runs_bytes(a));
+	a->journal = kept_take(a->memory, max * sizeof(*a->journal));
+	if (a->runs == NULL || a->journal == NULL)
+		return -ENOMEM;
+	a->run = a->runs;
+	return 0;
+}
+
 /*
  * A sweep begins with at most 3/2 of max and AGE_SLACK positions, for each one
  * leaves fewer than it began with (begin_sweep()), and takes eight while one
  * more is taken: twice as many are always enough.
  */
 int
-age_init(struct age *a, uint32_t max)
+age_init(struct age *a, const struct blklist *l)
 {
+	uint32_t max = l->counts.aRecMax;
 	uint64_t cap = 2 * ((uint64_t)max + AGE_SLACK);
 
 	cap = (cap + AGE_CHUNK - 1) & ~(uint64_t)(AGE_CHUNK - 1);
-	*a = (struct age){ .cap = (uint32_t)cap, .newest = INT64_MIN };
+	*a = (struct age){ .cap = (uint32_t)cap, .newest = INT64_MIN,
+		.memory = l->memory, .kept = l->kept };
 	a->ord = list_map_huge(cap * sizeof(*a->ord), LIST_HUGE_FROM);
 	a->bits = list_map(cap / 8);
 	a->chunk = list_map(chunks(a) * sizeof(*a->chunk));
-	a->run = list_map(runs_bytes(a));
+	if (a->memory != NULL)
+		(void)take_kept(a, max);
+	else
+		a->run = list_map(runs_bytes(a));
 	if (a->ord == NULL || a->bits == NULL || a->chunk == NULL ||
 	    a->run == NULL) {
 		age_fini(a);
@@ -50,6 +112,8 @@ age_init(struct age *a, uint32_t max)
 	}
 	a->nruns = 1;
 	a->ready = READY_GRAIN;
+	if (a->kept != NULL && a->kept->runs == 0)
+		say_nruns(a);
 	return 0;
 }
 
@@ -59,7 +123,8 @@ age_fini(struct age *a)
 	list_unmap(a->ord, (size_t)a->cap * sizeof(*a->ord));
 	list_unmap(a->bits, a->cap / 8);
 	list_unmap(a->chunk, chunks(a) * sizeof(*a->chunk));
-	list_unmap(a->run, runs_bytes(a));
+	if (a->memory == NULL)
+		list_unmap(a->run, runs_bytes(a));
 }
 
 /* Positions that there has been memory for since pages were given back. */
@@ -111,14 +176,17 @@ release(struct age *a)
 void
 age_begin_run(struct age *a, uint64_t seq, int64_t ms)
 {
-	if (a->run[a->nruns - 1].first < a->next)
-		a->nruns++;
-	a->run[a->nruns - 1] = (struct age_run){
+	uint32_t n = a->nruns + (a->run[a->nruns - 1].first < a->next);
+
+	/* Either it is one more, or nothing is in the one that it replaces. */
+	a->run[n - 1] = (struct age_run){
 		.first = a->next,
 		.seq_high = (uint32_t)(seq >> 32),
 		/* There may yet come times before it. */
 		.ms_base = (int64_t)((uint64_t)ms - (UINT64_C(1) << 31)),
 	};
+	a->nruns = n;
+	say_nruns(a);
 }
 
 /* The last one that begins at the position or before it. */
@@ -142,15 +210,23 @@ age_earlier_run(const struct age *a, uint32_t pos)
 static void
 drop_runs(struct age *a)
 {
-	a->run[0] = a->run[a->nruns - 1];
-	a->run[0].first = 0;
-	a->nruns = 1;
+	struct age_run *to;
+
+	if (a->nruns > 1) {
+		to = other_runs(a);
+		to[0] = a->run[a->nruns - 1];
+		to[0].first = 0;
+		use_other_runs(a, 1);
+	} else
+		a->run[0].first = 0;
 }
 
 /* The sweep has come to `from`, which moves to `to`. */
 static void
 move_runs(struct age *a, uint32_t from)
 {
+	/* After what was before it has moved. */
+	list_in_order();
 	while (a->run_from < a->nruns && a->run[a->run_from].first <= from)
 		a->run[a->run_from++].first = a->to;
 }
@@ -159,12 +235,18 @@ move_runs(struct age *a, uint32_t from)
 static void
 close_runs(struct age *a)
 {
-	uint32_t n = 0;
+	struct age_run *to = other_runs(a);
+	uint32_t n = 0, i;
 
-	for (uint32_t i = 0; i < a->nruns; i++)
+	for (i = 1; i < a->nruns; i++)
+		if (a->run[i - 1].first >= a->run[i].first)
+			break;
+	if (i >= a->nruns)
+		return;
+	for (i = 0; i < a->nruns; i++)
 		if (i + 1 == a->nruns || a->run[i].first < a->run[i + 1].first)
-			a->run[n++] = a->run[i];
-	a->nruns = n;
+			to[n++] = a->run[i];
+	use_other_runs(a, n);
 }
 
 /* --- the sweep ------------------------------------------------------------ */
@@ -211,7 +293,7 @@ move_down(struct age *a, struct store_node *node, uint32_t pos)
 		age_unset(a, pos);
 		age_set(a, a->to);
 		a->ord[a->to] = index;
-		node[index].pos = a->to;
+		store_set_pos(&node[index], a->to);
 	}
 	a->to++;
 }
@@ -288,12 +370,6 @@ age_sweep(struct age *a, struct store_node *node)
 }
 
 /* --- mending -------------------------------------------------------------- */
-
-struct aged {
-	int64_t seq;
-	int64_t ms;
-	uint32_t index;
-};
 
 struct aged_keys {
 	const struct store_node *node;
@@ -380,6 +456,37 @@ place(struct age *a, struct store_node *node, uint32_t pos,
 }
 
 /*
+ * Two rows, each in order, become one.  The journal of a kept list has both,
+ * and counts until every position is written.
+ */
+static void
+merge(struct age *a, struct store_node *node, struct aged_keys *keys,
+    const struct aged *all, uint32_t sorted, uint32_t n)
+{
+	const struct aged *x = all, *y = all + sorted;
+	const struct aged *x_end = y, *y_end = all + n;
+	uint32_t next = a->next;
+
+	a->mending = a->kept != NULL;
+	drop_runs(a);
+	for (uint32_t pos = 0; pos < n; pos++) {
+		bool take_x = y == y_end ||
+		    (x != x_end && compare_aged(x, y, keys) < 0);
+		const struct aged *one = take_x ? x++ : y++;
+
+		if (x + AHEAD < x_end)
+			__builtin_prefetch(&node[x[AHEAD].index].pos, 1);
+		place(a, node, pos, one);
+	}
+	a->mending = false;
+	say_nruns(a);
+	a->next = next;
+	fill_all(a);
+	if (a->kept != NULL)
+		kept_zero(a->memory, a->journal, n * sizeof(*a->journal));
+}
+
+/*
  * What is in order already is long and what is not is short, as a rule: the
  * rest is sorted and the two are merged.
  */
@@ -387,32 +494,106 @@ void
 age_mend(struct age *a, struct store_node *node, uint64_t key_mask)
 {
 	struct aged_keys keys = { .node = node, .mask = key_mask };
-	struct aged *all, *x, *y, *x_end, *y_end;
-	uint32_t n = a->live, sorted, next = a->next;
+	uint32_t n = a->live, sorted;
+	struct aged *all;
 
 	if (n == 0)
 		return;
-	all = list_map(n * sizeof(*all));
+	all = a->kept != NULL ? a->journal : list_map(n * sizeof(*all));
 	if (all == NULL)
 		return;
 	sorted = collect(a, &keys, all);
-	x = all;
-	x_end = y = all + sorted;
-	y_end = all + n;
-	qsort_r(y, n - sorted, sizeof(*y), compare_aged, &keys);
-	drop_runs(a);
-	for (uint32_t pos = 0; pos < n; pos++) {
-		bool take_x = y == y_end ||
-		    (x != x_end && compare_aged(x, y, &keys) < 0);
-		const struct aged *one = take_x ? x++ : y++;
+	qsort_r(all + sorted, n - sorted, sizeof(*all), compare_aged, &keys);
+	say_runs(a, RUNS_JOURNAL, n);
+	merge(a, node, &keys, all, sorted, n);
+	if (a->kept == NULL)
+		list_unmap(all, n * sizeof(*all));
+}
 
-		if (x + AHEAD < x_end)
-			__builtin_prefetch(&node[x[AHEAD].index].pos, 1);
-		place(a, node, pos, one);
+/* --- after a kill ---------------------------------------------------------- */
+
+/* So many of the journal begin in order; 0 unless the others are so, too. */
+static uint32_t
+first_row(const struct age *a, struct aged_keys *keys, uint32_t n)
+{
+	const struct aged *all = a->journal;
+	uint32_t sorted = n;
+
+	for (uint32_t i = 1; i < n; i++) {
+		if (compare_aged(&all[i - 1], &all[i], keys) < 0)
+			continue;
+		if (sorted < n)
+			return 0;
+		sorted = i;
 	}
-	a->next = next;
-	fill_all(a);
-	list_unmap(all, n * sizeof(*all));
+	return sorted;
+}
+
+static int
+reopen_journal(struct age *a, struct store_node *node, uint32_t n,
+    uint32_t ready, uint64_t key_mask)
+{
+	struct aged_keys keys = { .node = node, .mask = key_mask };
+	uint32_t sorted;
+
+	if (n == 0 || n > ready)
+		return -ESTALE;
+	for (uint32_t i = 0; i < n; i++)
+		if (a->journal[i].index >= ready)
+			return -ESTALE;
+	sorted = first_row(a, &keys, n);
+	if (sorted == 0)
+		return -ESTALE;
+	a->live = a->next = n;
+	merge(a, node, &keys, a->journal, sorted, n);
+	/* They are adopted like those that were never in a journal. */
+	memset(a->bits, 0, (((size_t)n + 63) >> 6) * sizeof(*a->bits));
+	memset(a->chunk, 0, chunks(a) * sizeof(*a->chunk));
+	a->live = a->next = 0;
+	return 0;
+}
+
+int
+age_reopen(struct age *a, struct store_node *node, uint32_t ready,
+    uint64_t key_mask)
+{
+	uint32_t n = (uint32_t)a->kept->runs;
+	unsigned which = (unsigned)(a->kept->runs >> 32);
+
+	if (which == RUNS_JOURNAL)
+		return reopen_journal(a, node, n, ready, key_mask);
+	if (which > 1 || n == 0 || n > a->cap)
+		return -ESTALE;
+	a->copy = which;
+	a->run = a->runs + which * (size_t)a->cap;
+	a->nruns = n;
+	return 0;
+}
+
+bool
+age_adopt(struct age *a, const struct store_node *n, uint32_t index)
+{
+	if (age_is_live(a, n->pos))
+		return false;
+	a->ord[n->pos] = index;
+	age_set(a, n->pos);
+	a->live++;
+	if (n->pos >= a->next)
+		a->next = n->pos + 1;
+	return true;
+}
+
+/*
+ * Also where nothing is out of order: positions may have come near their end,
+ * and the last run may begin where none is taken.
+ */
+void
+age_close(struct age *a, struct store_node *node, uint64_t key_mask)
+{
+	if (a->live == 0)
+		age_restart(a);
+	else
+		age_mend(a, node, key_mask);
 }
 
 uint32_t

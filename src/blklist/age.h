@@ -17,6 +17,13 @@
  * position too, and the order is mended when it is next asked for, once for
  * all that came since.
  *
+ * In a kept list the runs are kept, and the records say their positions: with
+ * both a successor knows every record's number and time, whatever instruction
+ * was the last.  A run is written before the first position that is in it, and
+ * a table of runs is changed by writing another one and then the word that says
+ * which counts.  Positions that are all given anew go through a journal, which
+ * counts in the meantime.
+ *
  * Vocabulary
  *	run	positions that have the high half of their sequence numbers in
  *		common, and times that lie within 2^32 milliseconds: records
@@ -55,10 +62,17 @@ struct age {
 	uint32_t run_from;	/* the first run that it has not come to */
 	bool sweeping;
 	bool mixed;		/* positions are not in the order of age */
+	bool mending;		/* kept: the journal counts, not the runs */
+	unsigned copy;		/* kept: which half of the runs' piece counts */
+	struct kept *memory;	/* of a kept list, or NULL ... */
+	struct list_kept *kept;
+	struct age_run *runs;	/* ... its piece: two tables of them */
+	struct aged *journal;
 	int64_t newest;		/* no position has a higher sequence number */
 };
 
-int age_init(struct age *, uint32_t max);
+/* Of this list, which keeps its records or does not. */
+int age_init(struct age *, const struct blklist *);
 void age_fini(struct age *);
 void age_clear(struct age *);
 /* No position is live: the next one is 0 again. */
@@ -79,6 +93,18 @@ uint32_t age_select(const struct age *, uint32_t k);
 uint32_t age_next(const struct age *, uint32_t pos);
 uint32_t age_rank(const struct age *, uint32_t pos);
 size_t age_memory(const struct age *);
+
+/*
+ * In the memory of a list that was killed: takes its runs up again, so that
+ * age_seq() tells of each record.  What a killed age_mend() had begun is done.
+ * `ready` records may be there.  -ESTALE.
+ */
+int age_reopen(struct age *, struct store_node *, uint32_t ready,
+    uint64_t key_mask);
+/* The record is listed at the position that it says; false if that cannot be. */
+bool age_adopt(struct age *, const struct store_node *, uint32_t index);
+/* All have been adopted: leaves no gap. */
+void age_close(struct age *, struct store_node *, uint64_t key_mask);
 
 static inline bool
 age_is_live(const struct age *a, uint32_t pos)
@@ -142,7 +168,7 @@ age_append(struct age *a, struct store_node *node, uint32_t index,
 		age_begin_run(a, seq, ms);
 	a->next++;
 	a->ord[pos] = index;
-	node[index].pos = pos;
+	store_set_pos(&node[index], pos);
 	age_set(a, pos);
 	a->live++;
 	if (__builtin_expect((int64_t)seq <= a->newest, 0))

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "list.h"
+#include "commit.h"
 
 /*
  * Looking for pairs pays when at least this part of the records is in one.
@@ -79,23 +79,42 @@ list_map_huge(size_t bytes, size_t huge)
 	return p;
 }
 
-size_t
-list_make_ready(void *p, size_t bytes, size_t huge, size_t ready)
+/* How much is taken next. */
+static size_t
+ready_more(size_t bytes, size_t huge, size_t ready)
 {
 	size_t more;
 
-	bytes = whole_pages(bytes);
-	ready = whole_pages(ready);
 	if (ready >= huge)
 		more = LIST_HUGE - (ready & (LIST_HUGE - 1));
 	else
 		more = whole_pages(ready / 16 < READY_MAX ? ready / 16 :
 		    READY_MAX);
-	if (more > bytes - ready)
-		more = bytes - ready;
+	return more < bytes - ready ? more : bytes - ready;
+}
+
+size_t
+list_make_ready(void *p, size_t bytes, size_t huge, size_t ready)
+{
+	size_t more;
+
+	ready = whole_pages(ready);
+	more = ready_more(whole_pages(bytes), huge, ready);
 	/* Where it cannot be done they come when they are used. */
 	if (more > 0)
 		(void)madvise((char *)p + ready, more, MADV_POPULATE_WRITE);
+	return ready + more;
+}
+
+size_t
+list_make_ready_kept(void *p, size_t bytes, size_t huge, size_t ready)
+{
+	size_t more;
+
+	ready = whole_pages(ready);
+	more = ready_more(whole_pages(bytes), huge, ready);
+	if (more > 0)
+		kept_populate((char *)p + ready, more);
 	return ready + more;
 }
 
@@ -126,8 +145,26 @@ list_release(void *from, void *to)
 		list_zero(begin, end - (uintptr_t)begin);
 }
 
+static int
+take_memory(struct blklist *l)
+{
+	if (l->memory != NULL)
+		return list_kept_take(l);
+	l->limbo = list_map(LIST_THREADS * sizeof(*l->limbo));
+	return l->limbo == NULL ? -ENOMEM : 0;
+}
+
+/* What is kept stays. */
+static void
+give_memory(struct blklist *l)
+{
+	if (l->memory == NULL)
+		list_unmap(l->limbo, LIST_THREADS * sizeof(*l->limbo));
+}
+
 int
-blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
+list_begin(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax,
+    struct kept *memory)
 {
 	struct blklist *l;
 	int err;
@@ -144,19 +181,23 @@ blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 	l->key_mask = LIST_KEY_MASK;
 	l->counts.aRecMax = aRecMax;
 	memset(l->legal, 0xff, sizeof(l->legal));
-	l->limbo = list_map(LIST_THREADS * sizeof(*l->limbo));
-	if (l->limbo == NULL) {
-		free(l);
-		return -ENOMEM;
-	}
-	err = l->ops->open(l);
+	l->memory = memory;
+	err = take_memory(l);
+	if (err == 0)
+		err = l->ops->open(l);
 	if (err != 0) {
-		list_unmap(l->limbo, LIST_THREADS * sizeof(*l->limbo));
+		give_memory(l);
 		free(l);
 		return err;
 	}
 	*out = l;
 	return 0;
+}
+
+int
+blklist_new(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
+{
+	return list_begin(out, kind, aRecMax, NULL);
 }
 
 int
@@ -376,11 +417,23 @@ blklist_rank(const struct blklist *l, enum blklist_order order,
 	return l->ops->rank(l, order, list_key_of(l, layer, addr));
 }
 
+/* What no record did has no number by which it could be taken back. */
+static void
+say_outside(struct blklist *l)
+{
+	if (l->kept == NULL)
+		return;
+	l->kept->outside++;
+	list_in_order();
+}
+
 int
 blklist_put(struct blklist *l, const struct blk *b)
 {
-	int err = l->ops->put(l, list_blk_key(l, b), b);
+	int err;
 
+	say_outside(l);
+	err = l->ops->put(l, list_blk_key(l, b), b);
 	if (err == 0) {
 		l->counts.inherited++;
 		list_live_add(l, list_blk_key(l, b), list_blk_size(b));
@@ -394,8 +447,10 @@ int
 blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 {
 	uint64_t key = list_key_of(l, layer, addr), size;
-	int err = l->ops->take(l, key, &size);
+	int err;
 
+	say_outside(l);
+	err = l->ops->take(l, key, &size);
 	if (err == 0) {
 		list_live_sub(l, key, size);
 		publish(l);
@@ -406,7 +461,8 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 static void
 removed_free(struct blklist *l)
 {
-	list_unmap(l->removed, l->removed_cap * sizeof(*l->removed));
+	if (l->memory == NULL)
+		list_unmap(l->removed, l->removed_cap * sizeof(*l->removed));
 	l->removed = NULL;
 	l->removed_cap = 0;
 	l->removed_n = 0;
@@ -415,15 +471,24 @@ removed_free(struct blklist *l)
 void
 blklist_clear(struct blklist *l)
 {
+	size_t limbos = LIST_THREADS * sizeof(*l->limbo);
 	uint32_t max = l->counts.aRecMax;
 
+	say_outside(l);
 	l->ops->clear(l);
 	l->counts = (struct blklist_counts){ .aRecMax = max };
 	l->est = (struct list_estimate){ 0 };
 	l->adapt = (struct list_adapt){ 0 };
 	l->removed_n = 0;
-	list_zero(l->limbo, LIST_THREADS * sizeof(*l->limbo));
 	l->limbo_used = 0;
+	if (l->kept == NULL) {
+		list_zero(l->limbo, limbos);
+		return;
+	}
+	l->kept->limbo_used = 0;
+	l->kept->removed_from = 0;
+	kept_zero(l->memory, l->limbo, limbos);
+	kept_zero(l->memory, l->removed, l->removed_cap * sizeof(*l->removed));
 }
 
 void
@@ -433,24 +498,38 @@ blklist_free(struct blklist *l)
 		return;
 	l->ops->close(l);
 	removed_free(l);
-	list_infos_fini(&l->infos);
-	list_unmap(l->limbo, LIST_THREADS * sizeof(*l->limbo));
+	list_infos_fini(l);
+	give_memory(l);
 	free(l);
 }
 
 int
-blklist_remember(struct blklist *l, uint32_t n)
+list_removed_take(struct blklist *l, uint32_t n)
 {
 	struct list_removed *removed;
+	size_t bytes;
 
 	assert(n != 0 && (n & (n - 1)) == 0);
-	removed = list_map(n * sizeof(*removed));
+	assert(l->memory == NULL || l->removed == NULL);
+	bytes = n * sizeof(*removed);
+	removed = l->memory != NULL ? kept_take(l->memory, bytes) :
+	    list_map(bytes);
 	if (removed == NULL)
 		return -ENOMEM;
 	removed_free(l);
 	l->removed = removed;
 	l->removed_cap = n;
 	return 0;
+}
+
+int
+blklist_remember(struct blklist *l, uint32_t n)
+{
+	int err = list_removed_take(l, n);
+
+	if (err == 0 && l->kept != NULL)
+		l->kept->removed_cap = n;
+	return err;
 }
 
 void
@@ -469,32 +548,38 @@ list_removed_row(struct blklist *l, uint64_t seq, const struct blk *b)
 	list_removed(l, &r);
 }
 
+void
+list_removed_blk(const struct list_removed *r, struct blk *out)
+{
+	const struct rec rec = { { r->w[0], r->w[1], 0, r->w3 } };
+
+	*out = (struct blk){
+		.addr = rec_addr(&rec),
+		.size = rec_size(&rec),
+		.seq = r->blk_seq,
+		.ms = r->ms,
+		.caller = rec_caller(&rec),
+		.ticket = (uint32_t)r->rest,
+		.thread = (uint16_t)rec_thread(&rec),
+		.overhead = (uint16_t)rec_overhead(&rec),
+		.info = (uint16_t)(r->rest >> 32),
+		.flags = (uint8_t)rec_flags(&rec),
+		.type = (uint8_t)rec_type(&rec),
+	};
+}
+
 const struct blklist_removed *
 blklist_removed(struct blklist *l, uint32_t k)
 {
+	uint64_t from = l->kept != NULL ? l->kept->removed_from : 0;
 	const struct list_removed *r;
-	struct rec rec;
 
-	if (k >= l->removed_cap || k >= l->removed_n)
+	if (k >= l->removed_cap || l->removed_n < from ||
+	    k >= l->removed_n - from)
 		return NULL;
 	r = &l->removed[(l->removed_n - 1 - k) & (l->removed_cap - 1)];
-	rec = (struct rec){ { r->w[0], r->w[1], 0, r->w3 } };
-	l->asked = (struct blklist_removed){
-		.seq = r->seq,
-		.blk = {
-			.addr = rec_addr(&rec),
-			.size = rec_size(&rec),
-			.seq = r->blk_seq,
-			.ms = r->ms,
-			.caller = rec_caller(&rec),
-			.ticket = (uint32_t)r->rest,
-			.thread = (uint16_t)rec_thread(&rec),
-			.overhead = (uint16_t)rec_overhead(&rec),
-			.info = (uint16_t)(r->rest >> 32),
-			.flags = (uint8_t)rec_flags(&rec),
-			.type = (uint8_t)rec_type(&rec),
-		},
-	};
+	l->asked.seq = r->seq;
+	list_removed_blk(r, &l->asked.blk);
 	return &l->asked;
 }
 
@@ -520,14 +605,32 @@ blklist_check(const struct blklist *l, char *why, size_t cap)
 	return l->ops->check(l, why, cap);
 }
 
+/* Of a kept list how it was at the commit is written down before it changes. */
+static struct limbo *
+limbo_to_change(struct blklist *l, unsigned thread)
+{
+	struct limbo *limbo = &l->limbo[thread];
+
+	if (thread >= l->limbo_used)
+		l->limbo_used = thread + 1;
+	if (l->kept == NULL)
+		return limbo;
+	l->kept->limbo_used = l->limbo_used;
+	if (limbo->generation != l->kept->generation) {
+		l->limbo_was[thread] = *limbo;
+		list_in_order();
+		limbo->generation = l->kept->generation;
+	}
+	list_in_order();
+	return limbo;
+}
+
 void
 list_limbo_keep(struct blklist *l, const struct rec *r, uint64_t key,
     enum limbo_state state, const struct blk *b)
 {
-	struct limbo *limbo = &l->limbo[rec_thread(r)];
+	struct limbo *limbo = limbo_to_change(l, rec_thread(r));
 
-	if (rec_thread(r) >= l->limbo_used)
-		l->limbo_used = rec_thread(r) + 1;
 	limbo->key = key;
 	limbo->state = state;
 	if (state == LIMBO_BLOCK)
@@ -543,7 +646,7 @@ list_limbo_take(struct blklist *l, const struct rec *undo, uint64_t key,
 
 	if (state == LIMBO_NONE || limbo->key != key)
 		return LIMBO_NONE;
-	limbo->state = LIMBO_NONE;
+	limbo_to_change(l, rec_thread(undo))->state = LIMBO_NONE;
 	l->counts.frees--;
 	if (state == LIMBO_BLOCK)
 		*b = limbo->blk;

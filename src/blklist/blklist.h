@@ -24,6 +24,11 @@
  *			left out of the list, and counted.
  *	earlier		with `since_click`: the free of a block that is older
  *			than the list; no error.
+ *	kept		a list whose records lie in memory that outlives the
+ *			process (base/kept.h).
+ *	commit		the point that a kept list goes back to when its process
+ *			has died, at whatever instruction: what records did after
+ *			it is undone, not done again.
  *	weight		when only a sample of the blocks is logged, how many
  *			blocks a listed one stands for; 1 when all are.  Those
  *			of the API's layer are: a program that names its blocks
@@ -48,6 +53,8 @@
 #include <stdint.h>
 
 #include "../stream/record.h"
+
+struct kept;
 
 enum blklist_kind {
 	BLKLIST_INDEXED,
@@ -138,6 +145,35 @@ int blklist_new(struct blklist **, enum blklist_kind, uint32_t aRecMax);
 /* The same with fewer records where the address space has no room for so many. */
 int blklist_new_most(struct blklist **, enum blklist_kind, uint32_t aRecMax);
 void blklist_free(struct blklist *);
+
+/*
+ * An indexed list in kept memory that no list has been in yet.  A ring of
+ * removed blocks (blklist_remember(), once) belongs to it: without one no free
+ * can be taken back.  blklist_free() leaves what is kept.  -ENOMEM, -EINVAL.
+ */
+int blklist_new_kept(struct blklist **, uint32_t aRecMax, struct kept *);
+/*
+ * What the list is now is what slot 0 or 1 stands for, until it is written
+ * again.  Nothing may be applied or changed before whoever keeps the slot's
+ * number has written it down, and there are only two: after two commits the
+ * other one serves no more.
+ */
+void blklist_commit(struct blklist *, unsigned slot);
+/*
+ * The list that another process has left, as it was at the commit of that slot,
+ * all counters too; `next` is the sequence number that the first record after
+ * the commit had or would have had: none may have been lower after it, nor one
+ * as high before it.  `remember` is what blklist_remember() was told, or 0.
+ * What was set is as it was at the commit.  If this process is killed, too, the
+ * next one may do the same.
+ *
+ * -ESTALE when that cannot be done exactly: there was no such commit, it is
+ * another version's, more blocks were removed since than are remembered, or the
+ * list has been changed since without a record (put, take, clear).  The memory
+ * is of no more use then.  -ENOMEM, -EINVAL.
+ */
+int blklist_resume(struct blklist **, uint32_t aRecMax, uint32_t remember,
+    struct kept *, unsigned slot, uint64_t next);
 
 /* Which type codes are legal, a bit each; all are until this is called. */
 void blklist_set_legal(struct blklist *, const uint8_t legal[32]);

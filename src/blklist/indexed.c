@@ -39,9 +39,9 @@ indexed_open(struct blklist *l)
 	/* Without it keys still scatter; it only is no secret how. */
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
 		seed = (uint64_t)(uintptr_t)ix;
-	if (store_init(&ix->store, l->counts.aRecMax) != 0)
+	if (store_init(&ix->store, l) != 0)
 		goto no_store;
-	if (age_init(&ix->age, l->counts.aRecMax) != 0)
+	if (age_init(&ix->age, l) != 0)
 		goto no_age;
 	if (regions_init(&ix->regions) != 0)
 		goto no_regions;
@@ -120,12 +120,13 @@ link_in(struct blklist *l, struct indexed *ix, uint32_t *slot, uint32_t tag,
 static inline void
 take_out(struct blklist *l, struct indexed *ix, uint64_t key, uint32_t *slot)
 {
-	uint32_t i = hash_index(slot);
+	uint32_t i = hash_index(slot), pos = ix->store.node[i].pos;
 
-	hash_erase(&ix->hash, slot);
-	age_remove(&ix->age, ix->store.node[i].pos);
-	regions_del(&ix->regions, key);
+	/* First of all, for it may end the runs that its age is known by. */
 	store_give(&ix->store, i);
+	hash_erase(&ix->hash, slot);
+	age_remove(&ix->age, pos);
+	regions_del(&ix->regions, key);
 	l->counts.aRecActive--;
 }
 
@@ -170,6 +171,7 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 	struct indexed *ix = l->impl;
 	const struct rec *r = &c->rec[at];
 	uint64_t key = list_key(l, r);
+	uint32_t pos = ix->store.node[i].pos;
 	struct blk was;
 
 	if (list_older(rec_ticket(r), store_ticket(&ix->store, i))) {
@@ -181,7 +183,10 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 	l->counts.duplicate++;
 	list_live_sub(l, key, was.size);
 	list_live_add(l, key, rec_size(r));
-	age_remove(&ix->age, ix->store.node[i].pos);
+	/* While it is neither of the two it is not listed. */
+	store_set_pos(&ix->store.node[i], STORE_NONE);
+	age_remove(&ix->age, pos);
+	list_in_order();
 	fill(l, ix, c, at, i);
 	age_append(&ix->age, ix->store.node, i, list_seq(c, at),
 	    list_ms(c, at));
@@ -434,7 +439,7 @@ AHEAD
 ahead_age(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
 	/* Of a free record, pos is anything; fetching ahead is harmless. */
-	uint32_t pos = ahead_find(ix, r, tag)->pos;
+	uint32_t pos = ahead_find(ix, r, tag)->pos & ~STORE_FREE;
 
 	__builtin_prefetch(&ix->age.bits[pos >> 6], 1);
 }
@@ -556,4 +561,5 @@ const struct list_ops list_indexed = {
 	.clear = indexed_clear,
 	.memory = indexed_memory,
 	.check = indexed_check,
+	.reopen = indexed_reopen,
 };

@@ -40,6 +40,10 @@ indexed_is_loose(const struct blklist *l, const struct indexed *ix)
 
 void indexed_trim(struct blklist *, struct indexed *);
 
+/* indexed_resume.c */
+int indexed_reopen(struct blklist *, const struct list_slot *, uint32_t since,
+    uint64_t next);
+
 /* indexed_view.c */
 void indexed_row(const struct indexed *, uint32_t i, struct blk *out);
 size_t indexed_window(const struct blklist *, enum blklist_order,

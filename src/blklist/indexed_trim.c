@@ -22,14 +22,19 @@ in_use(const struct indexed *ix, uint32_t i)
 static void
 move(const struct blklist *l, struct indexed *ix, uint32_t from, uint32_t to)
 {
-	struct store_node *node = ix->store.node;
+	struct store_node *node = ix->store.node, moved = node[from];
 	uint64_t key = node[from].w[0] & l->key_mask;
 	uint32_t *slot;
 
 	slot = hash_find(&ix->hash, hash_tag(&ix->hash, key), node, key,
 	    l->key_mask);
 	assert(*slot != 0 && hash_index(slot) == from);
-	node[to] = node[from];
+	moved.pos = node[to].pos;
+	node[to] = moved;
+	if (ix->store.any_info)
+		ix->store.info[to] = ix->store.info[from];
+	/* From here on until the cut it is there twice. */
+	store_set_pos(&node[to], node[from].pos);
 	*slot = to + 1;
 	ix->age.ord[node[to].pos] = to;
 }

@@ -204,8 +204,9 @@ check_store(const struct blklist *l, const struct indexed *ix)
 	const struct store *s = &ix->store;
 	uint64_t nfree = s->max - s->fresh;
 
-	for (uint32_t i = s->free; i != STORE_NONE; i = s->node[i].pos) {
-		if (i >= s->fresh)
+	for (uint32_t p = s->free, i; p != STORE_NONE; p = s->node[i].pos) {
+		i = p & ~STORE_FREE;
+		if (i >= s->fresh || (p & STORE_FREE) == 0)
 			return "the free list leaves what has been used";
 		if (++nfree > s->max)
 			return "the free list has no end";

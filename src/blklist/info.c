@@ -1,12 +1,12 @@
 /*
  * Requesters, each once: aInfo of a block is an index into this table.
  */
+#include <errno.h>
 #include <search.h>
 #include <string.h>
 
 #include "list.h"
 
-#define INFO_MAX 65536		/* entry 0 is none */
 #define INFO_NODE_BYTES 48	/* what tsearch(3) takes for each, about */
 
 static int
@@ -44,15 +44,16 @@ blklist_info_intern(struct blklist *l, const struct blklist_info *info)
 	if (plain.name[0] == '\0' && plain.node == 0)
 		return 0;
 	if (t->entry == NULL) {
-		t->entry = list_map(INFO_MAX * sizeof(*t->entry));
+		t->entry = list_map(LIST_INFO_MAX * sizeof(*t->entry));
 		if (t->entry == NULL)
 			return 0;
-		t->n = 1;
 	}
+	if (t->n == 0)
+		t->n = 1;
 	found = tfind(&plain, &t->tree, info_compare);
 	if (found != NULL)
 		return (uint16_t)(*found - t->entry);
-	if (t->n == INFO_MAX)
+	if (t->n == LIST_INFO_MAX)
 		return 0;
 	t->entry[t->n] = plain;
 	if (tsearch(&t->entry[t->n], &t->tree, info_compare) == NULL)
@@ -79,10 +80,33 @@ list_info_find(struct blklist *l, struct list_chunk *c, unsigned i)
 }
 
 void
-list_infos_fini(struct list_infos *t)
+list_infos_fini(struct blklist *l)
 {
+	struct list_infos *t = &l->infos;
+
 	tdestroy(t->tree, info_keep);
-	list_unmap(t->entry, INFO_MAX * sizeof(*t->entry));
+	if (l->memory == NULL)
+		list_unmap(t->entry, LIST_INFO_MAX * sizeof(*t->entry));
+}
+
+int
+list_infos_reopen(struct blklist *l, uint32_t n)
+{
+	struct list_infos *t = &l->infos;
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct blklist_info *e = &t->entry[i], **found;
+
+		if (e->name[sizeof(e->name) - 1] != '\0')
+			return -ESTALE;
+		found = tsearch(e, &t->tree, info_compare);
+		if (found == NULL)
+			return -ENOMEM;
+		if (*found != e)
+			return -ESTALE;
+	}
+	t->n = n;
+	return 0;
 }
 
 size_t

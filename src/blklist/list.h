@@ -21,12 +21,19 @@
 #include <emmintrin.h>
 #endif
 
+#include <stdatomic.h>
+
+#include "../base/kept.h"
 #include "blklist.h"
 
 #define LIST_CHUNK 4096
 #define LIST_LAYER_BIT 51
 #define LIST_KEY_MASK (REC_ADDR_MASK | UINT64_C(1) << LIST_LAYER_BIT)
 #define LIST_THREADS 65536
+#define LIST_INFO_MAX 65536	/* requesters; entry 0 is none */
+
+struct list_slot;
+struct list_kept;
 
 struct list_chunk {
 	const struct rec *rec;
@@ -69,6 +76,13 @@ struct list_ops {
 	void (*clear)(struct blklist *);
 	size_t (*memory)(const struct blklist *);
 	int (*check)(const struct blklist *, char *why, size_t cap);
+	/*
+	 * Takes up what another process has left in kept memory, without what
+	 * records from `next` on did; so many removed blocks since the commit
+	 * are theirs.  -ESTALE, -ENOMEM.  NULL: it is not kept.
+	 */
+	int (*reopen)(struct blklist *, const struct list_slot *,
+	    uint32_t since, uint64_t next);
 };
 
 extern const struct list_ops list_literal;
@@ -87,6 +101,7 @@ struct limbo {
 	struct blk blk;
 	uint64_t key;
 	enum limbo_state state;
+	uint64_t generation;		/* kept: of the commit before it was last changed */
 };
 
 /* When looking for pairs is worth it; counted in records. */
@@ -111,7 +126,8 @@ struct list_estimate {
 
 /*
  * A block that a record took out, in a line of the cache: there is one for
- * each free, and nobody looks at it unless the target forks.
+ * each free, and nobody looks at it unless the target forks or a kept list's
+ * process dies.  There is none in an entry whose w[0] is 0.
  */
 struct list_removed {
 	_Alignas(64) uint64_t seq;	/* of the record */
@@ -143,12 +159,30 @@ struct blklist {
 	struct list_adapt adapt;
 	struct limbo *limbo;		/* LIST_THREADS of them, pages as used */
 	unsigned limbo_used;		/* one more than the highest thread in it */
+	struct limbo *limbo_was;	/* kept: at the last commit, where it changed since */
 	struct list_removed *removed;
 	uint32_t removed_cap;		/* a power of two; 0: none kept */
 	struct blklist_removed asked;	/* the one that was last asked for */
 	uint64_t removed_n;		/* ever */
 	struct list_infos infos;
+	struct kept *memory;		/* borrowed; NULL: not a kept list ... */
+	struct list_kept *kept;		/* ... or what is written in it: commit.h */
 };
+
+/*
+ * What is written before it is written before what comes after it, as far as
+ * anyone can tell who sees memory as a kill has left it.  It is no instruction:
+ * the system sees to the rest of it.
+ */
+static inline void
+list_in_order(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* A list with no commit or block in it, in kept memory if there is some. */
+int list_begin(struct blklist **, enum blklist_kind, uint32_t aRecMax,
+    struct kept *);
 
 /* Zeroed memory of its own mapping, taken page by page as it is used. */
 void *list_map(size_t bytes);
@@ -166,13 +200,18 @@ void *list_map_huge(size_t bytes, size_t huge);
  * `ready` on.  Returns how far they reach now, at most `bytes`.
  */
 size_t list_make_ready(void *map, size_t bytes, size_t huge, size_t ready);
+/* The same of a kept piece. */
+size_t list_make_ready_kept(void *piece, size_t bytes, size_t huge,
+    size_t ready);
 void list_unmap(void *, size_t bytes);
 /* Makes a whole mapping, or its first bytes, zeros; gives its pages back. */
 void list_zero(void *, size_t bytes);
 /* Gives the pages that lie wholly inside [from, to) back; they read as zeros. */
 void list_release(void *from, void *to);
 
-void list_infos_fini(struct list_infos *);
+void list_infos_fini(struct blklist *);
+/* The first n of those that are kept.  -ESTALE, -ENOMEM. */
+int list_infos_reopen(struct blklist *, uint32_t n);
 size_t list_infos_memory(const struct list_infos *);
 
 /* The requester of record i of the chunk; called with ascending i. */
@@ -301,7 +340,8 @@ list_stream(uint64_t *to, uint64_t low, uint64_t high)
 
 /*
  * Past the cache where that can be: a busy target's frees would push out what
- * the list needs.
+ * the list needs.  Number and address come last: a killed list's successor
+ * knows the entry by them.
  */
 static inline void
 list_removed(struct blklist *l, const struct list_removed *r)
@@ -312,14 +352,32 @@ list_removed(struct blklist *l, const struct list_removed *r)
 		return;
 	to = &l->removed[l->removed_n++ & (l->removed_cap - 1)];
 #ifdef __SSE2__
-	list_stream(&to->seq, r->seq, r->w[0]);
 	list_stream(&to->w[1], r->w[1], r->w3);
 	list_stream(&to->blk_seq, r->blk_seq, (uint64_t)r->ms);
 	list_stream(&to->rest, r->rest, r->zero);
+	list_in_order();
+	list_stream(&to->seq, r->seq, r->w[0]);
 #else
-	*to = *r;
+	to->w[0] = 0;
+	list_in_order();
+	to->seq = r->seq;
+	to->w[1] = r->w[1];
+	to->w3 = r->w3;
+	to->blk_seq = r->blk_seq;
+	to->ms = r->ms;
+	to->rest = r->rest;
+	list_in_order();
+	to->w[0] = r->w[0];
 #endif
+	list_in_order();
 }
+
+void list_removed_blk(const struct list_removed *, struct blk *);
+/* The ring's memory.  -ENOMEM. */
+int list_removed_take(struct blklist *, uint32_t n);
+/* How many in it are from records that came after the commit. */
+uint32_t list_removed_since(const struct blklist *, const struct list_slot *,
+    uint64_t next);
 
 /* The same of a row; `seq` is the record's. */
 void list_removed_row(struct blklist *, uint64_t seq, const struct blk *);

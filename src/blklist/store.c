@@ -3,15 +3,24 @@
  */
 #include <errno.h>
 
+#include "commit.h"
 #include "store.h"
 
 int
-store_init(struct store *s, uint32_t max)
+store_init(struct store *s, const struct blklist *l)
 {
-	*s = (struct store){ .max = max, .free = STORE_NONE };
-	s->node = list_map_huge((size_t)max * sizeof(*s->node),
-	    LIST_HUGE_FROM);
-	s->info = list_map((size_t)max * sizeof(*s->info));
+	size_t max = l->counts.aRecMax;
+
+	*s = (struct store){ .max = (uint32_t)max, .free = STORE_NONE,
+		.memory = l->memory, .kept = l->kept };
+	if (l->memory != NULL) {
+		s->node = kept_take(l->memory, max * sizeof(*s->node));
+		s->info = kept_take(l->memory, max * sizeof(*s->info));
+	} else {
+		s->node = list_map_huge(max * sizeof(*s->node),
+		    LIST_HUGE_FROM);
+		s->info = list_map(max * sizeof(*s->info));
+	}
 	if (s->node == NULL || s->info == NULL) {
 		store_fini(s);
 		return -ENOMEM;
@@ -24,10 +33,13 @@ store_make_ready(struct store *s)
 {
 	size_t each = sizeof(*s->node), bytes = (size_t)s->max * each;
 	uint32_t from = s->ready > s->fresh ? s->ready : s->fresh;
-	size_t ready = list_make_ready(s->node, bytes, LIST_HUGE_FROM,
-	    from * each);
+	size_t ready = (s->kept != NULL ? list_make_ready_kept :
+	    list_make_ready)(s->node, bytes, LIST_HUGE_FROM, from * each);
 
 	s->ready = ready < bytes ? (uint32_t)(ready / each) : s->max;
+	/* Behind it a successor does not look for records. */
+	if (s->kept != NULL)
+		s->kept->ready = s->ready;
 }
 
 bool
@@ -45,16 +57,58 @@ store_ahead(struct store *s)
 void
 store_fini(struct store *s)
 {
+	if (s->memory != NULL)
+		return;
 	list_unmap(s->node, (size_t)s->max * sizeof(*s->node));
 	list_unmap(s->info, (size_t)s->max * sizeof(*s->info));
+}
+
+/* A cut may not have come to its end. */
+void
+store_reopen(struct store *s)
+{
+	s->ready = s->kept->ready;
+	s->any_info = s->kept->any_info;
+	kept_zero(s->memory, s->node + s->ready,
+	    (size_t)(s->max - s->ready) * sizeof(*s->node));
+}
+
+void
+store_first_info(struct store *s)
+{
+	s->any_info = true;
+	if (s->kept != NULL)
+		s->kept->any_info = true;
+	list_in_order();
+}
+
+/* To the last byte: what is left of a record must not look like one. */
+static void
+cut_kept(struct store *s, uint32_t n)
+{
+	s->kept->ready = n;
+	list_in_order();
+	kept_zero(s->memory, s->node + n, (s->ready - n) * sizeof(*s->node));
+	if (s->any_info)
+		kept_zero(s->memory, s->info + n,
+		    (s->fresh - n) * sizeof(*s->info));
+}
+
+static void
+cut(struct store *s, uint32_t n)
+{
+	list_release(s->node + n, s->node + s->fresh);
+	if (s->any_info)
+		list_release(s->info + n, s->info + s->fresh);
 }
 
 void
 store_cut(struct store *s, uint32_t n)
 {
-	list_release(s->node + n, s->node + s->fresh);
-	if (s->any_info)
-		list_release(s->info + n, s->info + s->fresh);
+	if (s->kept != NULL)
+		cut_kept(s, n);
+	else
+		cut(s, n);
 	s->fresh = s->ready = s->seen = n;
 	s->free = STORE_NONE;
 }

@@ -12,7 +12,13 @@
 
 #include "list.h"
 
-#define STORE_NONE UINT32_MAX
+/*
+ * Of a kept list the array is all that a successor has, as the last instruction
+ * left it: `pos` says whether a record is listed, and is written when all else
+ * has been.  There are no positions this high.
+ */
+#define STORE_FREE (UINT32_C(1) << 31)	/* in pos, with the index of the next free one */
+#define STORE_NONE UINT32_MAX		/* for an index: there is none */
 
 /*
  * A record, 40 bytes: what its allocation said and its place in the order of
@@ -22,7 +28,7 @@
 struct store_node {
 	uint64_t w[2];		/* as in struct rec */
 	uint32_t ticket;
-	uint32_t pos;		/* in age order; while free the next free one */
+	uint32_t pos;		/* in age order; while free STORE_FREE and the next one */
 	uint64_t w3;		/* as in struct rec */
 	uint32_t seq, ms;	/* the low halves */
 };
@@ -37,15 +43,23 @@ struct store {
 	uint32_t fresh;		/* from here on never used */
 	uint32_t ready;		/* memory has been taken up to here */
 	uint32_t seen;		/* fresh when store_ahead() last looked */
-	uint32_t free;		/* head of the chain, or STORE_NONE */
+	uint32_t free;		/* head of the chain with STORE_FREE, or STORE_NONE */
+	struct kept *memory;	/* of a kept list, or NULL ... */
+	struct list_kept *kept;
 };
 
-int store_init(struct store *, uint32_t max);
+/* Of this list, which keeps its records or does not. */
+int store_init(struct store *, const struct blklist *);
 /* Takes memory for more records, before they come. */
 void store_make_ready(struct store *);
 /* The same if it will soon be needed, going by what came since the last time. */
 bool store_ahead(struct store *);
 void store_fini(struct store *);
+/*
+ * In the memory of a list that was killed.  Nothing is free yet, nor listed;
+ * `ready` records may be there.
+ */
+void store_reopen(struct store *);
 /* The first n are in use and no others: gives the pages of the rest back. */
 void store_cut(struct store *, uint32_t n);
 size_t store_memory(const struct store *);
@@ -56,8 +70,16 @@ static inline uint32_t
 store_peek(const struct store *s)
 {
 	if (s->free != STORE_NONE)
-		return s->free;
+		return s->free & ~STORE_FREE;
 	return s->fresh < s->max ? s->fresh : STORE_NONE;
+}
+
+/* The record, whole by now, is at this position; or it is listed no more. */
+static inline void
+store_set_pos(struct store_node *n, uint32_t pos)
+{
+	list_in_order();
+	n->pos = pos;
 }
 
 static inline void
@@ -66,25 +88,38 @@ store_take(struct store *s, uint32_t i)
 	if (i == s->fresh) {
 		if (__builtin_expect(++s->fresh > s->ready, 0))
 			store_make_ready(s);
-		return;
+		s->node[i].pos = STORE_NONE;
+	} else {
+		s->free = s->node[i].pos;
+		if (s->free != STORE_NONE)
+			__builtin_prefetch(&s->node[s->free &
+			    ~STORE_FREE].ms, 1);
 	}
-	s->free = s->node[i].pos;
-	if (s->free != STORE_NONE)
-		__builtin_prefetch(&s->node[s->free].ms, 1);
+	list_in_order();
 }
 
 static inline void
 store_give(struct store *s, uint32_t i)
 {
-	s->node[i].pos = s->free;
-	s->free = i;
+	store_set_pos(&s->node[i], s->free);
+	s->free = i | STORE_FREE;
 }
+
+/* What may stand where a list that was killed had its records. */
+static inline bool
+store_is_listed(const struct store_node *n)
+{
+	return (n->pos & STORE_FREE) == 0 && n->w[0] != 0;
+}
+
+void store_first_info(struct store *);
 
 static inline void
 store_set_info(struct store *s, uint32_t i, uint16_t info)
 {
 	if (__builtin_expect(info != 0 || s->any_info, 0)) {
-		s->any_info = true;
+		if (!s->any_info)
+			store_first_info(s);
 		s->info[i] = info;
 	}
 }
