@@ -2,6 +2,7 @@
  * The feed: the areas of one target and the order of its records, behind
  * stream.h.
  */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -18,33 +19,71 @@ struct stream_feed {
 	int dead;			/* why nothing more can be fed, or 0 */
 };
 
-int
-stream_feed_new(struct stream_feed **feedp, int fds[2], bool no_wait,
-    const struct stream_sink *sink, void *arg)
+static int
+feed_alloc(struct stream_feed **feedp, const struct stream_sink *sink,
+    void *arg)
 {
-	struct stream_feed *feed;
-	int made[2], err;
-
 	/* Mostly never touched: a common ring that nobody uses costs nothing. */
-	feed = calloc(1, sizeof(*feed));
+	struct stream_feed *feed = calloc(1, sizeof(*feed));
+	int err;
+
 	if (feed == NULL)
 		return -ENOMEM;
 	sitemap_init(&feed->sites, &feed->reader);
 	err = order_init(&feed->order, &feed->reader, &feed->sites, sink, arg,
 	    &feed->counts);
-	if (err != 0)
-		goto fail;
-	err = reader_open(&feed->reader, made, no_wait);
-	if (err != 0)
-		goto fail;
-	fds[0] = made[0];
-	fds[1] = made[1];
+	if (err != 0) {
+		order_fini(&feed->order);
+		free(feed);
+		return err;
+	}
 	*feedp = feed;
 	return 0;
-fail:
+}
+
+/* Of what reader_open() or another of its kind has come to. */
+static int
+opened(struct stream_feed **feedp, struct stream_feed *feed, int err)
+{
+	if (err != 0) {
+		stream_feed_leave(feed);
+		return err;
+	}
+	*feedp = feed;
+	return 0;
+}
+
+int
+stream_feed_new(struct stream_feed **feedp, int fds[2], bool no_wait,
+    const struct stream_sink *sink, void *arg)
+{
+	struct stream_feed *feed;
+	int err = feed_alloc(&feed, sink, arg);
+
+	return err != 0 ? err : opened(feedp, feed,
+	    reader_open(&feed->reader, fds, no_wait));
+}
+
+int
+stream_feed_new_kept(struct stream_feed **feedp, int fds[3], bool no_wait,
+    const struct stream_sink *sink, void *arg)
+{
+	struct stream_feed *feed;
+	int err = feed_alloc(&feed, sink, arg);
+
+	return err != 0 ? err : opened(feedp, feed,
+	    reader_open_kept(&feed->reader, fds, no_wait));
+}
+
+void
+stream_feed_leave(struct stream_feed *feed)
+{
+	if (feed == NULL)
+		return;
+	reader_leave(&feed->reader);
 	order_fini(&feed->order);
+	sitemap_fini(&feed->sites);
 	free(feed);
-	return err;
 }
 
 void
@@ -53,10 +92,98 @@ stream_feed_free(struct stream_feed *feed)
 	if (feed == NULL)
 		return;
 	reader_close(&feed->reader);
-	order_fini(&feed->order);
-	sitemap_fini(&feed->sites);
-	free(feed);
+	stream_feed_leave(feed);
 }
+
+/* --- what outlives its keeper --------------------------------------------- */
+
+#define STATE_MAGIC UINT32_C(0x506b4631) /* "PkF1" */
+
+/*
+ * The size is that of every state of this build, and stands for the layout of
+ * what is in it together with the version of the rings.
+ */
+struct feed_state {
+	uint32_t magic, version;
+	uint64_t size;
+	uint64_t sites_full;
+	struct stream_feed_counts counts;
+	struct reader_state reader;
+	struct order_state order;
+};
+
+size_t
+stream_feed_state_size(void)
+{
+	return sizeof(struct feed_state);
+}
+
+void
+stream_feed_hold(struct stream_feed *feed)
+{
+	reader_hold(&feed->reader);
+}
+
+bool
+stream_feed_save(struct stream_feed *feed, void *state)
+{
+	struct feed_state *s = state;
+
+	assert(feed->reader.hold);
+	if (feed->dead != 0 || !order_is_between(&feed->order))
+		return false;
+	s->magic = STATE_MAGIC;
+	s->version = RING_VERSION;
+	s->size = sizeof(*s);
+	s->sites_full = feed->sites.full;
+	s->counts = feed->counts;
+	reader_save(&feed->reader, &s->reader);
+	order_save(&feed->order, &s->order, &s->reader);
+	return true;
+}
+
+void
+stream_feed_commit(struct stream_feed *feed)
+{
+	reader_commit(&feed->reader);
+}
+
+int
+stream_feed_resume(struct stream_feed **feedp, const int fds[2],
+    const void *state, const struct stream_sink *sink, void *arg)
+{
+	const struct feed_state *s = state;
+	struct stream_feed *feed;
+	int err;
+
+	if (s->magic != STATE_MAGIC || s->version != RING_VERSION ||
+	    s->size != sizeof(*s))
+		return -EINVAL;
+	if ((err = feed_alloc(&feed, sink, arg)) != 0)
+		return err;
+	if ((err = reader_resume(&feed->reader, fds, &s->reader)) != 0 ||
+	    (err = order_resume(&feed->order, &s->order, &s->reader)) != 0)
+		return opened(feedp, feed, err);
+	feed->counts = s->counts;
+	feed->counts.joined = feed->reader.joined;
+	feed->sites.full = s->sites_full;
+	reader_resumed(&feed->reader);
+	return opened(feedp, feed, 0);
+}
+
+int
+stream_feed_abandon(const int fds[2])
+{
+	return reader_abandon(fds);
+}
+
+bool
+stream_feed_is_armed(const struct stream_feed *feed)
+{
+	return !feed->reader.dormant;
+}
+
+/* --- asking the target ----------------------------------------------------- */
 
 void
 stream_feed_sites(struct stream_feed *feed, struct stream_sites *sites)
@@ -97,6 +224,8 @@ stream_feed_start_at(struct stream_feed *feed,
 {
 	order_start_at(&feed->order, tickets);
 }
+
+/* --- passes ---------------------------------------------------------------- */
 
 /* What a pass has come to, as stream.h says it. */
 static int

@@ -414,9 +414,11 @@ start_round(struct order *o)
 	order_lose(o, STREAM_SAMPLE_FULL, r->sample_full - o->sample_full);
 	o->sample_full = r->sample_full;
 	o->counts->far_addresses = r->far_addresses;
+	/* Only after a resumption is there one with records that does not wait. */
 	for (unsigned i = r->nrings; i-- > 0;)
 		if (!o->source[i].waits && !o->source[i].follows &&
-		    r->rings[i].pos < r->rings[i].seen)
+		    (r->rings[i].pos < r->rings[i].seen ||
+			o->source[i].n != 0))
 			order_ready(o, i);
 	if ((err = common_read(o)) != 0 || o->common_undelivered == 0)
 		return err;
@@ -508,6 +510,8 @@ order_finish(struct order *o, int64_t now_ms)
 	uint64_t left = 0, before;
 	int err = 0;
 
+	if (o->finished)
+		return 0;
 	begin_pass(o, now_ms, UINT64_MAX);
 	if (o->step != ORDER_LOOK)
 		err = run_round(o);
@@ -522,6 +526,7 @@ order_finish(struct order *o, int64_t now_ms)
 	if (err == 0) {
 		order_lose(o, STREAM_WRITER_DIED, o->owed.used);
 		order_lose(o, STREAM_CORRUPT, left);
+		o->finished = true;
 	}
 	account(o);
 	return err;

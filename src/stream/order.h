@@ -115,6 +115,7 @@ struct order {
 	enum order_step step;
 	uint32_t round;
 	bool dead;		/* the target writes no more: all is old */
+	bool finished;		/* and the account of what never came has been given */
 
 	/* due, and above its 32 bits 1 if anything in wait[] is not 0 */
 	uint64_t shard[REC_SHARDS];
@@ -172,7 +173,50 @@ int order_pass(struct order *, int64_t now_ms, uint64_t max);
 /* The rest of a dead target's records, and the account of what never came. */
 int order_finish(struct order *, int64_t now_ms);
 
+/*
+ * What outlives a keeper of all this.  It is saved between two rounds, where
+ * nobody has a turn: what sources wait for comes about anew when they are run.
+ * The arrays are filled as far as their counts say.
+ */
+struct order_range_state {
+	uint64_t noted[REC_SHARDS / 64];
+	uint32_t source, pad;
+};
+
+struct order_slot_state {
+	uint32_t at;		/* the claim, from the first that has not been released */
+	uint32_t round;		/* in which it was read */
+};
+
+struct order_state {
+	uint32_t round;
+	uint32_t nowed, nranges, nslots;
+	uint8_t dead, finished, pad[6];
+	uint32_t due[REC_SHARDS];
+	uint64_t done[RING_COMMON_SLOTS / 64];	/* slots, delivered and not released */
+	struct order_range_state ranges[ORDER_RANGES_MAX];
+	struct order_slot_state slots[RING_COMMON_SLOTS];	/* read, not delivered */
+	struct ticketmap_entry owed[REC_SHARDS * ORDER_OWED_MAX];
+};
+
+/* Only when order_is_between().  Fills `in_hand` of the reader's state too. */
+void order_save(const struct order *, struct order_state *,
+    struct reader_state *);
+/*
+ * After order_init(), of a reader that has been resumed; delivers nothing.
+ * -EINVAL for a state that cannot be, -EPROTO when the records that it speaks
+ * of are not there, -ENOMEM.
+ */
+int order_resume(struct order *, const struct order_state *,
+    const struct reader_state *);
+
 /* --- between order.c and the other files of its name -------------------- */
+
+static inline bool
+order_is_between(const struct order *o)
+{
+	return o->step == ORDER_LOOK;
+}
 
 static inline uint32_t
 order_due(const struct order *o, unsigned s)
@@ -247,6 +291,8 @@ int common_read(struct order *);
 int common_offer(struct order *);
 void common_release(struct order *);
 int common_run(struct order *, unsigned id);
+void common_save(const struct order *, struct order_state *);
+int common_resume(struct order *, const struct order_state *);
 
 /* order_range.c: 1 done, 0 the source waits, or an error. */
 int range_run(struct order *, unsigned id);
@@ -262,6 +308,9 @@ bool range_covers(const struct order *, unsigned s, uint64_t addr);
  */
 int range_open(struct order *, const struct rec *, const struct rec *payload);
 int range_open_front(struct order *, unsigned id);
+/* The range at the front of the source is under way, and noted so far. */
+int range_resume(struct order *, unsigned id,
+    const uint64_t noted[REC_SHARDS / 64]);
 
 /* order_holes.c: gives scripts to shards whose old records are kept by a hole. */
 int holes_script(struct order *);

@@ -206,3 +206,92 @@ common_release(struct order *o)
 		common_at(o, n)->state = SLOT_EMPTY;
 	reader_claims_done(o->reader, n);
 }
+
+/* --- outliving a keeper --------------------------------------------------- */
+
+void
+common_save(const struct order *o, struct order_state *s)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+
+	s->nslots = 0;
+	if (ring->pos == ring->seen)
+		return;
+	memset(s->done, 0, sizeof(s->done));
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		unsigned at = (unsigned)(n % RING_COMMON_SLOTS);
+		const struct common_slot *slot = &o->common[at];
+
+		if (slot->state == SLOT_DONE)
+			s->done[at / 64] |= UINT64_C(1) << at % 64;
+		else if (slot->state != SLOT_EMPTY)
+			s->slots[s->nslots++] = (struct order_slot_state){
+				.at = (uint32_t)(n - ring->pos),
+				.round = slot->round,
+			};
+	}
+}
+
+/* As they were read: links between them are in that order. */
+static int
+by_round(const void *a, const void *b)
+{
+	const struct order_slot_state *x = a, *y = b;
+	int32_t rounds = (int32_t)(x->round - y->round);
+
+	return rounds != 0 ? (rounds > 0) - (rounds < 0) :
+	    (x->at > y->at) - (x->at < y->at);
+}
+
+/* Reads the slot again; what it waited for comes about when it is offered. */
+static int
+resume_slot(struct order *o, const struct order_slot_state *s)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	uint64_t n = ring->pos + s->at;
+	struct common_slot *slot = common_at(o, n);
+	enum rec_class class;
+	int got;
+
+	if (s->at >= ring->seen - ring->pos || slot->state != SLOT_EMPTY)
+		return -EINVAL;
+	got = reader_claim(o->reader, n, &slot->rec);
+	if (got != 1)
+		return -EPROTO;
+	slot->state = SLOT_READ;
+	slot->round = s->round;
+	o->common_undelivered++;
+	link_slot(o, slot);
+	class = reader_class(o->reader, &slot->rec);
+	return class == CLASS_RANGE || class == CLASS_VOID_RANGE ?
+	    read_more(o, n) : 0;
+}
+
+int
+common_resume(struct order *o, const struct order_state *s)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	struct order_slot_state *slots;
+	int err = 0;
+
+	if (ring->pos == ring->seen)
+		return s->nslots == 0 ? 0 : -EINVAL;
+	if (s->nslots > ring->seen - ring->pos)
+		return -EINVAL;
+	slots = malloc((s->nslots + 1) * sizeof(*slots));
+	if (slots == NULL)
+		return -ENOMEM;
+	memcpy(slots, s->slots, s->nslots * sizeof(*slots));
+	qsort(slots, s->nslots, sizeof(*slots), by_round);
+	for (uint32_t k = 0; k < s->nslots && err == 0; k++)
+		err = resume_slot(o, &slots[k]);
+	free(slots);
+	for (uint64_t n = ring->pos; n < ring->seen && err == 0; n++) {
+		unsigned at = (unsigned)(n % RING_COMMON_SLOTS);
+
+		if (o->common[at].state == SLOT_EMPTY &&
+		    s->done[at / 64] >> at % 64 & 1)
+			o->common[at].state = SLOT_DONE;
+	}
+	return err;
+}

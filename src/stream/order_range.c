@@ -116,6 +116,41 @@ begin(struct order *o, unsigned id, const struct rec *rec)
 	return 0;
 }
 
+int
+range_resume(struct order *o, unsigned id,
+    const uint64_t noted[REC_SHARDS / 64])
+{
+	const struct rec *rec = order_front(o, id);
+	enum rec_class class = reader_class(o->reader, rec);
+	struct order_range *range = &o->ranges[o->nranges];
+	int err;
+
+	if ((class != CLASS_RANGE && class != CLASS_VOID_RANGE) ||
+	    o->nranges == ORDER_RANGES_MAX || range_of(o, id) != NULL)
+		return -EINVAL;
+	if ((err = range_open_front(o, id)) != 0)
+		return err;
+	memset(range, 0, sizeof(*range));
+	range->source = (uint16_t)id;
+	range->addr = rec_addr(rec);
+	range->len = rec_size(rec);
+	range->left = o->range_n;
+	o->nranges++;
+	for (unsigned k = 0; k < o->range_n; k++) {
+		unsigned s = o->range_shard[k];
+
+		if (noted[s / 64] >> s % 64 & 1) {
+			range_note(o, range, s);
+			order_touch(o, s);
+		} else {
+			err = order_wait_turn(o, id, s, o->range_ticket[k]);
+			if (err != 0)
+				return err;
+		}
+	}
+	return 0;
+}
+
 /* It has been noted everywhere: those that it kept waiting may go on. */
 static int
 end(struct order *o, unsigned id)

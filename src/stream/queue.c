@@ -6,12 +6,19 @@
  *
  * The appending path is a copy: gaps that have left the queue are dropped by
  * looking at the first of them only.
+ *
+ * Of a kept queue the array is in kept memory.  A process that dies has put
+ * more than it has committed, over the oldest, so each put says before it
+ * begins how far it will have written: what the next process may still read
+ * begins one capacity before that.
  */
 #include "../base/base.h"
+#include "../base/kept.h"
 #include "stream.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,12 +48,47 @@ struct stream_queue {
 	 */
 	uint64_t base_seq, base_entry;
 
+	uint64_t *written;	/* entries that the array holds, or is about to; never less */
+	uint64_t written_here;	/* of a queue that is not kept */
+	struct commit *commits;	/* two; NULL: not kept */
+
 	struct gap gaps[STREAM_QUEUE_LOSSES];	/* circular, in order */
 	size_t first_gap, ngaps;
 };
 
+/* What the next process has to know. */
+struct commit {
+	uint64_t entries, next, base_seq, base_entry;
+	uint64_t ngaps;
+	struct gap gaps[STREAM_QUEUE_LOSSES];	/* from the first on */
+};
+
+/* The piece beside the records. */
+struct commits {
+	uint64_t written;
+	struct commit slot[2];
+};
+
 _Static_assert((STREAM_QUEUE_LOSSES & (STREAM_QUEUE_LOSSES - 1)) == 0,
     "gaps are addressed by a mask");
+
+/* Without its array yet. */
+static int
+queue_alloc(struct stream_queue **out, uint32_t records, size_t *bytes)
+{
+	struct stream_queue *q;
+
+	if (records == 0 || (records & (records - 1)) != 0)
+		return -EINVAL;
+	if (base_mul_overflows(records, sizeof(struct rec), bytes) ||
+	    (q = calloc(1, sizeof(*q))) == NULL)
+		return -ENOMEM;
+	q->mask = records - 1;
+	q->next = q->base_seq = 1;
+	q->written = &q->written_here;
+	*out = q;
+	return 0;
+}
 
 int
 stream_queue_new(struct stream_queue **out, uint32_t records)
@@ -54,13 +96,10 @@ stream_queue_new(struct stream_queue **out, uint32_t records)
 	struct stream_queue *q;
 	size_t bytes;
 	void *recs;
+	int err;
 
-	if (records == 0 || (records & (records - 1)) != 0)
-		return -EINVAL;
-	if (base_mul_overflows(records, sizeof(struct rec), &bytes))
-		return -ENOMEM;
-	if ((q = calloc(1, sizeof(*q))) == NULL)
-		return -ENOMEM;
+	if ((err = queue_alloc(&q, records, &bytes)) != 0)
+		return err;
 	/* Reserved whole, taken page by page as it fills. */
 	recs = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -69,8 +108,29 @@ stream_queue_new(struct stream_queue **out, uint32_t records)
 		return -ENOMEM;
 	}
 	q->recs = recs;
-	q->mask = records - 1;
-	q->next = q->base_seq = 1;
+	*out = q;
+	return 0;
+}
+
+int
+stream_queue_new_kept(struct stream_queue **out, uint32_t records,
+    struct kept *kept)
+{
+	struct commits *commits;
+	struct stream_queue *q;
+	size_t bytes;
+	int err;
+
+	if ((err = queue_alloc(&q, records, &bytes)) != 0)
+		return err;
+	q->recs = kept_take(kept, bytes);
+	commits = kept_take(kept, sizeof(*commits));
+	if (q->recs == NULL || commits == NULL) {
+		free(q);
+		return -ENOMEM;
+	}
+	q->written = &commits->written;
+	q->commits = commits->slot;
 	*out = q;
 	return 0;
 }
@@ -80,7 +140,8 @@ stream_queue_free(struct stream_queue *q)
 {
 	if (q == NULL)
 		return;
-	munmap(q->recs, (q->mask + 1) * sizeof(struct rec));
+	if (q->commits == NULL)
+		munmap(q->recs, (q->mask + 1) * sizeof(struct rec));
 	free(q);
 }
 
@@ -126,6 +187,9 @@ store(struct stream_queue *q, uint64_t entry, const struct rec *recs, size_t n)
 	size_t at = entry & q->mask;
 	size_t run = q->mask + 1 - at;
 
+	if (entry + n > *q->written)
+		*q->written = entry + n;
+	atomic_signal_fence(memory_order_seq_cst);
 	if (run > n)
 		run = n;
 	memcpy(q->recs + at, recs, run * sizeof(*recs));
@@ -291,4 +355,86 @@ stream_queue_at(const struct stream_queue *q, uint64_t seq)
 	if (i < q->ngaps && seq >= gap_at(q, i)->seq)
 		return NULL;
 	return &q->recs[entry_of(q, i, seq) & q->mask];
+}
+
+/* --- outliving a process -------------------------------------------------- */
+
+void
+stream_queue_commit(struct stream_queue *q, unsigned slot)
+{
+	struct commit *c = &q->commits[slot];
+
+	assert(slot < 2);
+	c->entries = q->entries;
+	c->next = q->next;
+	c->base_seq = q->base_seq;
+	c->base_entry = q->base_entry;
+	c->ngaps = q->ngaps;
+	for (size_t i = 0; i < q->ngaps; i++)
+		c->gaps[i] = *gap_at(q, i);
+}
+
+/* From the base on, records and gaps in turn make up all sequence numbers. */
+static bool
+is_whole(const struct commit *c)
+{
+	uint64_t seq = c->base_seq, entry = c->base_entry;
+
+	if (c->ngaps > STREAM_QUEUE_LOSSES || seq == 0 || seq > c->next ||
+	    entry > c->entries)
+		return false;
+	for (size_t i = 0; i < c->ngaps; i++) {
+		const struct gap *g = &c->gaps[i];
+
+		if (g->cause == 0 || g->cause >= STREAM_CAUSES ||
+		    g->entry < entry || g->entry > c->entries ||
+		    g->seq < seq || g->seq - seq != g->entry - entry ||
+		    g->end <= g->seq || g->end > c->next)
+			return false;
+		seq = g->end;
+		entry = g->entry;
+	}
+	return c->next - seq == c->entries - entry;
+}
+
+/* Entries before this one have been overwritten, by what was not committed. */
+static void
+drop_before(struct stream_queue *q, uint64_t entry)
+{
+	if (entry > q->entries)
+		entry = q->entries;
+	while (q->ngaps > 0 && gap_at(q, 0)->entry < entry)
+		drop_first_gap(q);
+	if (entry <= q->base_entry)
+		return;
+	q->base_seq += entry - q->base_entry;
+	q->base_entry = entry;
+}
+
+int
+stream_queue_resume(struct stream_queue **out, uint32_t records,
+    struct kept *kept, unsigned slot)
+{
+	const struct commit *c;
+	struct stream_queue *q;
+	int err;
+
+	assert(slot < 2);
+	if ((err = stream_queue_new_kept(&q, records, kept)) != 0)
+		return err;
+	c = &q->commits[slot];
+	if (!is_whole(c) || c->entries > *q->written) {
+		stream_queue_free(q);
+		return -EINVAL;
+	}
+	q->entries = c->entries;
+	q->next = c->next;
+	q->base_seq = c->base_seq;
+	q->base_entry = c->base_entry;
+	q->ngaps = c->ngaps;
+	memcpy(q->gaps, c->gaps, q->ngaps * sizeof(*q->gaps));
+	if (*q->written > q->mask + 1)
+		drop_before(q, *q->written - (q->mask + 1));
+	*out = q;
+	return 0;
 }

@@ -2,16 +2,13 @@
  * The two areas from the keeper's side.  See reader.h for what is promised.
  *
  * The keeper never writes the ring area: it maps it read-only and waits on the
- * bell there, which a futex allows.  What the keeper writes lies in the second
- * area, of which no new writable mapping can be made once it is sealed, so a
- * target can neither move a tail nor fake a heartbeat.
+ * bell there, which a futex allows.  Of the second area, its own, it reads
+ * nothing back, so that nothing depends on who else could write there.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,132 +16,13 @@
 #include "../base/base.h"
 #include "reader.h"
 
-#define AREA_SIZE RING_ALIGN(ring_area_size())
-#define KEEPER_SIZE RING_ALIGN(sizeof(struct keeper_area))
-
-/* A level that no producer writes. */
-#define LEVEL_VOID 7
-
-/* How far a record's millisecond, of 32 bits, may be from what it is held against. */
-#define MS_NEAR (INT64_C(1) << 30)
-
 /* In records. */
 #define FETCH_AHEAD 64
 
 /* More drops at one look than a thread could make in a year. */
 #define DROPS_MAX (UINT64_C(1) << 48)
 
-/* --- making the areas ---------------------------------------------------- */
-
-static uint8_t
-class_of(unsigned flags)
-{
-	unsigned level = flags & REC_LEVEL_MASK;
-
-	switch (flags >> 4) {
-	case REC_LOSS:
-		return level == LEVEL_VOID ? CLASS_VOID : CLASS_BAD;
-	case REC_ALLOC:
-		if (level == LEVEL_VOID)
-			return CLASS_VOID_TICKET;
-		if (level > REC_LEVEL_FAILED)
-			return CLASS_BAD;
-		return level == REC_LEVEL_FAILED ? CLASS_PLAIN : CLASS_TICKET;
-	case REC_FREE:
-	case REC_UNDO:
-		if (level == LEVEL_VOID)
-			return CLASS_VOID_TICKET;
-		return level < REC_LEVEL_FAILED ? CLASS_TICKET : CLASS_BAD;
-	case REC_RANGE:
-		if (level == LEVEL_VOID)
-			return CLASS_VOID_RANGE;
-		return level < REC_LEVEL_FAILED ? CLASS_RANGE : CLASS_BAD;
-	case REC_CONTROL:
-		return CLASS_CONTROL;
-	default:
-		return CLASS_BAD;
-	}
-}
-
-/* A memfd of `size` bytes, mapped with `prot`, then sealed with `seals`. */
-static int
-area_make(const char *name, size_t size, int prot, int seals, void **map)
-{
-	void *p = MAP_FAILED;
-	int fd, err;
-
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)size) != 0)
-		goto fail;
-	p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		goto fail;
-	if (fcntl(fd, F_ADD_SEALS, seals) != 0)
-		goto fail;
-	madvise(p, size, MADV_DONTDUMP);
-	*map = p;
-	return fd;
-fail:
-	err = -errno;
-	if (p != MAP_FAILED)
-		munmap(p, size);
-	close(fd);
-	return err;
-}
-
-static void
-keeper_init(struct reader *r, bool no_wait)
-{
-	struct keeper_area *keeper = r->keeper;
-
-	atomic_store_explicit(&keeper->magic, RING_MAGIC, memory_order_relaxed);
-	/* A target may log before the first pass. */
-	(void)reader_beat(r, mono_ms(mono_now()));
-	atomic_store_explicit(&keeper->armed, 1, memory_order_relaxed);
-	atomic_store_explicit(&keeper->state,
-	    no_wait ? RING_KEEPER_NO_WAIT : RING_KEEPER_READY,
-	    memory_order_release);
-}
-
-int
-reader_open(struct reader *r, int fds[2], bool no_wait)
-{
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-	void *area, *keeper;
-	int ring_fd, keeper_fd;
-
-	ring_fd = area_make(RING_AREA_NAME, AREA_SIZE, PROT_READ, seals, &area);
-	if (ring_fd < 0)
-		return ring_fd;
-	keeper_fd = area_make("pagek-keeper", KEEPER_SIZE,
-	    PROT_READ | PROT_WRITE, seals | F_SEAL_FUTURE_WRITE, &keeper);
-	if (keeper_fd < 0) {
-		munmap(area, AREA_SIZE);
-		close(ring_fd);
-		return keeper_fd;
-	}
-	memset(r, 0, sizeof(*r));
-	r->area = area;
-	r->slots = (const struct ring_slot *)((const char *)area +
-	    RING_SLOTS_OFFSET);
-	r->keeper = keeper;
-	for (unsigned i = 0; i < RING_COUNT; i++) {
-		size_t offset;
-
-		r->rings[i].mask = ring_place(i, &offset) - 1;
-		r->rings[i].recs = (const struct rec *)((const char *)area +
-		    offset);
-	}
-	r->rings[RING_COMMON].mask = RING_COMMON_SLOTS - 1;
-	for (unsigned flags = 0; flags < 256; flags++)
-		r->class[flags] = class_of(flags);
-	keeper_init(r, no_wait);
-	fds[0] = ring_fd;
-	fds[1] = keeper_fd;
-	return 0;
-}
+/* --- what the target is told --------------------------------------------- */
 
 /* Wakes all that sleep for room in ring i. */
 static void
@@ -165,18 +43,6 @@ reader_gone(struct reader *r)
 		wake(r, i);
 }
 
-void
-reader_close(struct reader *r)
-{
-	if (r->area == NULL)
-		return;
-	reader_gone(r);
-	munmap((void *)(uintptr_t)r->area, AREA_SIZE);
-	munmap(r->keeper, KEEPER_SIZE);
-	r->area = NULL;
-	r->keeper = NULL;
-}
-
 int64_t
 reader_beat(struct reader *r, int64_t now_ms)
 {
@@ -184,6 +50,7 @@ reader_beat(struct reader *r, int64_t now_ms)
 
 	if (ms > r->latest)
 		r->latest = ms;
+	r->beat = ms;
 	atomic_store_explicit(&r->keeper->ms, (uint64_t)ms,
 	    memory_order_release);
 	return ms;
@@ -194,7 +61,8 @@ reader_beat(struct reader *r, int64_t now_ms)
  * one has a target before him that is armed, or has been since.  The other way
  * round a thread that found the target armed the time before could read the
  * new millisecond, hand its block out and have it freed before the word is
- * set; the block would be listed for ever.
+ * set; the block would be listed for ever.  Counted before either, so that a
+ * keeper that comes after this one learns of a change that was not saved.
  */
 bool
 reader_arm(struct reader *r, bool armed, int64_t now_ms)
@@ -202,6 +70,8 @@ reader_arm(struct reader *r, bool armed, int64_t now_ms)
 	if (armed == !r->dormant)
 		return false;
 	r->dormant = !armed;
+	atomic_store_explicit(&r->keeper->armings, ++r->armings,
+	    memory_order_relaxed);
 	atomic_store_explicit(&r->keeper->armed, armed, memory_order_release);
 	if (!armed)
 		return true;
@@ -339,11 +209,10 @@ reader_look(struct reader *r)
 	int err;
 
 	/* Long ago is before the arming, whatever 32 bits make of it. */
-	if (r->armed_at != 0 && r->latest - r->armed_at > MS_NEAR)
-		r->armed_at = r->latest - MS_NEAR;
+	if (r->armed_at != 0 && r->latest - r->armed_at > READER_MS_NEAR)
+		r->armed_at = r->latest - READER_MS_NEAR;
 	r->visit = r->now;
-	r->now = (uint32_t)atomic_load_explicit(&r->keeper->ms,
-	    memory_order_relaxed);
+	r->now = (uint32_t)r->beat;
 	if (magic != RING_MAGIC)
 		return magic == 0 ? 0 : -EPROTO;
 	r->joined = true;
@@ -400,7 +269,7 @@ reader_void(const struct reader *r, struct rec *rec)
 		/* FALLTHROUGH */
 	case CLASS_TICKET:
 	case CLASS_RANGE:
-		rec->w[0] |= (uint64_t)LEVEL_VOID << 48;
+		rec->w[0] |= (uint64_t)READER_LEVEL_VOID << 48;
 		break;
 	default:
 		break;
@@ -510,7 +379,8 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	uint64_t ahead = pos + (left < FETCH_AHEAD + (uint64_t)n ? 0 :
 	    FETCH_AHEAD);
 
-	if (pos - ring->released > mask / 4)
+	ring->taken_after = ring->not_before;
+	if (pos - ring->released > ring->give)
 		show_tail(r, i, pos);
 	for (k = 0; k < n; k++) {
 		struct rec *rec = &out[k];
@@ -614,11 +484,23 @@ reader_claims_done(struct reader *r, uint64_t n)
 void
 reader_release(struct reader *r)
 {
+	if (r->hold)
+		return;
 	for (unsigned i = 0; i < r->nrings; i++)
 		if (r->rings[i].done != r->rings[i].released)
 			show_tail(r, i, r->rings[i].done);
 	if (r->rings[RING_COMMON].pos != r->rings[RING_COMMON].released)
 		show_tail(r, RING_COMMON, r->rings[RING_COMMON].pos);
+}
+
+void
+reader_commit(struct reader *r)
+{
+	for (unsigned i = 0; i < r->nrings; i++)
+		if (r->rings[i].saved != r->rings[i].released)
+			show_tail(r, i, r->rings[i].saved);
+	if (r->rings[RING_COMMON].saved != r->rings[RING_COMMON].released)
+		show_tail(r, RING_COMMON, r->rings[RING_COMMON].saved);
 }
 
 int

@@ -22,6 +22,9 @@
  *	void		said of a record that was made while the target was
  *			dormant: it has its place in the order and no meaning.
  *			Its copy has a level that no producer writes.
+ *	hold		no room is given back to producers but by a commit: what
+ *			has been delivered since the last one is still in the
+ *			rings, and the next keeper delivers it again.
  *
  * Example: one round
  *	reader_look(r, now_ms);
@@ -42,6 +45,12 @@
 
 #define READER_CHUNK 64
 
+/* A level that no producer writes. */
+#define READER_LEVEL_VOID 7
+
+/* How far a record's millisecond, of 32 bits, may be from what it is held against. */
+#define READER_MS_NEAR (INT64_C(1) << 30)
+
 enum rec_class {
 	CLASS_BAD,
 	CLASS_VOID,		/* these three never come from a target */
@@ -61,6 +70,8 @@ struct reader_ring {
 	uint64_t seen;		/* head at the last look */
 	uint64_t before;	/* head at the look before that: up to here, old */
 	uint64_t released;	/* done when sleeping producers were last looked for */
+	uint64_t give;		/* so many taken since then give their room back at once */
+	uint64_t saved;		/* done at the last save: what a commit gives back */
 	uint64_t after;		/* what ring_head.after last said: */
 	uint64_t from;		/* its first record that comes after ... */
 	uint64_t end;		/* ... what the leader has up to here */
@@ -69,6 +80,7 @@ struct reader_ring {
 	uint64_t dropped;
 	uint32_t mask;		/* capacity - 1 */
 	uint32_t not_before;	/* ms of the last visit that found it empty */
+	uint32_t taken_after;	/* that of what was taken last */
 };
 
 /* A stack and a module as a target has written them down, checked. */
@@ -95,7 +107,11 @@ struct reader {
 	unsigned threads;			/* thread indices given out */
 	int64_t latest;				/* millisecond ever published: no record has a later one */
 	int64_t armed_at;			/* records from before it are void; 0: has never slept */
+	int64_t beat;				/* millisecond published last: the shared word is never read */
 	bool dormant;				/* all of them are */
+	bool no_wait;
+	bool hold;
+	uint64_t armings;			/* as in the keeper's area */
 	uint32_t now;				/* low half of the millisecond */
 	uint32_t visit;				/* the same at the look before */
 	uint64_t dropped;			/* in all rings, ever */
@@ -114,7 +130,54 @@ struct reader {
  * keeper's; they are the caller's, and untouched on failure.
  */
 int reader_open(struct reader *, int fds[2], bool no_wait);
+/* The same for keepers that come after this one: see stream_feed_new_kept(). */
+int reader_open_kept(struct reader *, int fds[3], bool no_wait);
+/* Says that nobody drains any more, and unmaps. */
 void reader_close(struct reader *);
+/* Unmaps alone: somebody else goes on. */
+void reader_leave(struct reader *);
+
+/* What outlives a keeper of a ring. */
+struct ring_state {
+	uint64_t pos, done, seen, before;
+	uint64_t after, from, end;
+	uint64_t dropped;
+	uint32_t not_before, taken_after;
+	uint16_t leader;
+	uint8_t follows;
+	uint8_t in_hand;	/* records taken and not delivered: the reader leaves it 0 */
+	uint32_t pad;
+};
+
+struct reader_state {
+	uint64_t dropped, far_addresses, sites_full, walks, sample_full;
+	uint64_t marks_untold, armings;
+	int64_t latest, armed_at;
+	uint32_t nrings, threads, now, visit;
+	uint8_t joined, dormant, no_wait, pad[5];
+	struct ring_state rings[RING_COUNT + 1];	/* nrings, and the last */
+};
+
+/*
+ * From now on room is given back by reader_commit() alone, and that of what
+ * had been delivered at the last save.
+ */
+void reader_hold(struct reader *);
+void reader_save(struct reader *, struct reader_state *);
+void reader_commit(struct reader *);
+
+/*
+ * Maps areas that another process has made and takes them up where it saved;
+ * says nothing to the target yet.  The descriptors stay the caller's.  -EINVAL
+ * for areas or a state that are not ours, -ESTALE when room has been given back
+ * behind the state.
+ */
+int reader_resume(struct reader *, const int fds[2],
+    const struct reader_state *);
+/* reader_gone() for areas that nobody has mapped. */
+int reader_abandon(const int fds[2]);
+/* Says it: the state is safe, and all that sleep for room may look again. */
+void reader_resumed(struct reader *);
 
 /* Nobody drains any more: wakes whoever waits and lets nobody wait again. */
 void reader_gone(struct reader *);

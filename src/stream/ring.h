@@ -6,8 +6,10 @@
  *	ring area	one memfd, sealed against shrinking, growing and further
  *			sealing.  The target writes it; the keeper maps it
  *			read-only, copies every word once and checks the copy.
- *	keeper area	a second memfd, written by the keeper alone and sealed
- *			with F_SEAL_FUTURE_WRITE: read-only to the target.
+ *	keeper area	a second memfd, written by the keeper alone.  Sealed with
+ *			F_SEAL_FUTURE_WRITE or, where the next keeper is to write
+ *			it too, given to the target by a descriptor that can only
+ *			read.
  *	ring		a single-producer, single-consumer queue of struct rec.
  *			head counts records published, tail records delivered,
  *			both since the area was made; an index is the count
@@ -268,6 +270,7 @@ struct keeper_area {
 	_Atomic uint32_t armed;		/* 0: dormant, log nothing */
 	_Atomic uint32_t stack;		/* frames wanted, 0: return addresses alone; RING_STACK_FREES */
 	_Atomic uint64_t sample;	/* mean bytes between samples, 0: every event; set once, at first */
+	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
 	struct ring_tail tails[RING_COUNT + 1];
 };
 
@@ -295,6 +298,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct ring_area, rings) == 128 &&
     offsetof(struct keeper_area, ms) == 8 &&
     offsetof(struct keeper_area, sample) == 24 &&
+    offsetof(struct keeper_area, armings) == 32 &&
     offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)

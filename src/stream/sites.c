@@ -7,6 +7,11 @@
  * just grown.  A target can bring no more than its own area holds, 16 MiB of
  * frames; it takes a family to fill this.  The common case is some thousand
  * stacks in some hundred kilobytes.
+ *
+ * In kept memory the arrays have their full size from the beginning, and paths
+ * are offsets into one text.  All is written behind what is there, and the
+ * count that makes it be there last: that count is the log's end for the next
+ * process, which reckons the rest from what lies before it.
  */
 #include <assert.h>
 #include <errno.h>

@@ -32,6 +32,21 @@
  *	if (n == -EPROTO)			the target lied: CORRUPT
  *		stream_feed_free(feed);
  *
+ * Example: a keeper that can be replaced at any instruction
+ *	stream_feed_new_kept(&feed, fds, false, &sink, session);
+ *	stream_feed_hold(feed);
+ *	... send fds[0] and fds[1] to the target, keep fds[0] and fds[2] where
+ *	    they outlive this process ...
+ *	n = stream_feed_pass(feed, now_ms);
+ *	if (stream_feed_save(feed, state)) {
+ *		stream_queue_commit(q, slot);
+ *		... make that slot the one that counts ...
+ *		stream_feed_commit(feed);
+ *	}
+ * and in the process that comes after it, with kept memory opened
+ *	stream_queue_resume(&q, STREAM_QUEUE_RECORDS, kept, slot);
+ *	stream_feed_resume(&feed, fds, state, &sink, session);
+ *
  * Example: the retained queue
  *	stream_queue_new(&q, STREAM_QUEUE_RECORDS);
  *	stream_queue_put(q, recs, n);
@@ -47,6 +62,8 @@
 
 #include "record.h"
 #include "ring.h"
+
+struct kept;			/* base/kept.h */
 
 /* --- causes of loss ----------------------------------------------------- */
 
@@ -148,6 +165,27 @@ struct stream_range {
 /* `records` is a power of two.  -ENOMEM, -EINVAL. */
 int stream_queue_new(struct stream_queue **, uint32_t records);
 void stream_queue_free(struct stream_queue *);
+
+/*
+ * One whose records lie in kept memory, which has to be there as long as it
+ * is.  -ENOMEM, -EINVAL; -ENOMEM also for no room for two more pieces.
+ */
+int stream_queue_new_kept(struct stream_queue **, uint32_t records,
+    struct kept *);
+/*
+ * Writes what the next process has to know into slot 0 or 1.  A process that
+ * dies while it does has spoilt that slot: the caller uses them in turn and
+ * knows which is whole.
+ */
+void stream_queue_commit(struct stream_queue *, unsigned slot);
+/*
+ * The queue of a process that has died, as it was when that slot was committed.
+ * What was put after that does not exist, and has overwritten as many of the
+ * oldest as it was: exactly those are gone.  -EINVAL when nothing that can be
+ * stands there, -ENOMEM.
+ */
+int stream_queue_resume(struct stream_queue **, uint32_t records,
+    struct kept *, unsigned slot);
 
 /*
  * The first record will have this number instead of 1: the stream of a forked
@@ -266,12 +304,23 @@ struct stream_site {
 };
 
 int stream_sites_new(struct stream_sites **);	/* with one reference */
+/*
+ * One in kept memory, which has to be there until the last reference is gone.
+ * It only ever grows, so there is nothing to commit: the next process finds
+ * all that was put, under the numbers that were given.  Of what was being put
+ * when a process died there is nothing.  It takes 128 MiB of address space,
+ * and memory as it fills.
+ */
+int stream_sites_new_kept(struct stream_sites **, struct kept *);
+/* -EINVAL for what no process of ours has left there; -ENOMEM. */
+int stream_sites_resume(struct stream_sites **, struct kept *);
 void stream_sites_ref(struct stream_sites *);
 void stream_sites_unref(struct stream_sites *);
 
 /*
  * The number of a stack, of a module: the one it has if it is known already.
- * The content is copied.  -ENOMEM; -ENOSPC when the table is full.
+ * The content is copied.  -ENOMEM; -ENOSPC when the table, or kept memory for
+ * paths, is full.
  */
 int stream_sites_put(struct stream_sites *, const uint64_t *frame,
     unsigned depth, enum ring_end end, uint32_t *no);
@@ -279,7 +328,8 @@ int stream_sites_put_module(struct stream_sites *,
     const struct stream_module *, unsigned *no);
 /*
  * What became known of a module later: its path, all of it.  Who puts it as
- * the target told it gets the same number still.
+ * the target told it gets the same number still.  -EINVAL for a number that
+ * there is not, -ENOMEM, -ENOSPC.
  */
 int stream_sites_set_path(struct stream_sites *, unsigned no,
     const char *path);
@@ -338,6 +388,86 @@ struct stream_feed_counts {
 int stream_feed_new(struct stream_feed **, int fds[2], bool no_wait,
     const struct stream_sink *, void *arg);
 
+/* --- a feed that outlives its keeper --------------------------------------- */
+
+/*
+ * A feed that another process can go on with.  fds[0] is the ring area, fds[1]
+ * the keeper area as the target gets it: the caller sends these.  fds[0] and
+ * fds[2], the keeper area as it was made, are what stream_feed_resume() wants.
+ * All three are the caller's, who closes them, and keeps fds[2] from the target.
+ *
+ * The next keeper must be able to write the keeper area, so it is not sealed
+ * against new writable mappings as stream_feed_new()'s is.  fds[1] is open for
+ * reading alone, and the system maps nothing writable of it.  Through /proc it
+ * can be opened for writing by no other user: the file's mode is 0400.  A
+ * process of the keeper's own user could change that first; it could trace the
+ * keeper as well, so nothing is lost by it, and as a keeper reads nothing of
+ * this area while it drains, whoever does harms his own stream only.
+ *
+ * As stream_feed_new(); also what open(2) says, where there is no /proc.
+ */
+int stream_feed_new_kept(struct stream_feed **, int fds[3], bool no_wait,
+    const struct stream_sink *, void *arg);
+
+/*
+ * Room is given back to producers by stream_feed_commit() alone from now on.
+ * Before the first pass; a feed that was resumed is on hold already.
+ */
+void stream_feed_hold(struct stream_feed *);
+
+/*
+ * Bytes of a state: some MiB of address space, of which some 20 KiB are
+ * written as a rule, and more only as far as a target has threads that are
+ * stopped in flight.
+ */
+size_t stream_feed_state_size(void);
+
+/*
+ * Writes what the next process has to know into the caller's memory, aligned
+ * for 64-bit words; whether it is whole if a process dies meanwhile is for the
+ * caller to know.  False, and nothing is written, in the middle of a round
+ * (stream_feed_is_behind()) and for a feed that is dead.
+ *
+ * A state holds until the next one has been committed: what a feed delivers
+ * after it, it delivers again when it is resumed from there.
+ */
+bool stream_feed_save(struct stream_feed *, void *state);
+
+/* What was saved last is where it is safe: gives back the room behind it. */
+void stream_feed_commit(struct stream_feed *);
+
+/*
+ * Goes on exactly where a state was saved by a feed that is no more.  It was
+ * committed, or at least no other one has been since; it counts as committed
+ * now.  The descriptors stay the caller's, also on success; the state is not
+ * looked at any more.  stream_feed_sites() is wanted as for a new feed.
+ *
+ * An arming or disarming that was not saved has had its effect on the target
+ * and cannot be undone: the feed is then resumed disarmed, whatever it was, and
+ * stream_feed_is_armed() says so.  What had been asked for is asked for still.
+ *
+ * -EINVAL for areas that are not ours (seals and sizes are checked) and for a
+ * state that cannot be, as of another build; -ESTALE when room behind it has
+ * been given back; -EPROTO when the target has spoilt the records that it
+ * speaks of; -ENOMEM, and then it may be tried again.  On failure nothing has
+ * changed for the target, which is told by stream_feed_abandon() if nobody will
+ * take it over.
+ */
+int stream_feed_resume(struct stream_feed **, const int fds[2],
+    const void *state, const struct stream_sink *, void *arg);
+
+/* Whether the target has been told to log. */
+bool stream_feed_is_armed(const struct stream_feed *);
+
+/* Unmaps and frees and tells the target nothing: another process goes on. */
+void stream_feed_leave(struct stream_feed *);
+
+/*
+ * Tells the target of these areas, whose keeper has died and has no successor,
+ * that nobody drains them: producers wait no more.  -EINVAL for other areas.
+ */
+int stream_feed_abandon(const int fds[2]);
+
 /*
  * Where the stacks of this target are put; the feed takes a reference.  What
  * it delivers has the store's numbers; a stack that the store has no room for
@@ -374,6 +504,8 @@ void stream_feed_want_sample(struct stream_feed *, uint64_t period);
  * or producers that wait for room would wait in vain.
  */
 void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
+
+/* --- its passes ------------------------------------------------------------ */
 
 /* Tells waiting producers that nobody drains any more, unmaps, frees. */
 void stream_feed_free(struct stream_feed *);
