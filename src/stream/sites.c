@@ -15,11 +15,13 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "../base/base.h"
+#include "../base/kept.h"
 #include "stream.h"
 
 struct kept_site {
@@ -33,6 +35,27 @@ struct kept_module {
 	char *path;			/* what became known later; NULL: told */
 };
 
+/*
+ * In kept memory.  Every count is of what is whole: whoever adds writes first
+ * and counts then.
+ */
+struct sites_log {
+	uint32_t magic;
+	uint32_t nsite, nmodule;
+	uint32_t zero;
+	struct logged_module {
+		uint64_t start, end, bias;
+		int64_t seen_ns;
+		uint32_t build_id_len, cut;
+		uint8_t build_id[32];
+		uint32_t told;		/* where in the text it begins */
+		_Atomic uint32_t path;	/* likewise; 0: told */
+	} module[STREAM_MODULES_MAX];
+};
+
+#define LOG_MAGIC UINT32_C(0x506b5331) /* "PkS1" */
+#define LOG_TEXT ((size_t)32 << 20)
+
 struct stream_sites {
 	unsigned refs;
 	uint64_t seed;			/* targets choose what is hashed */
@@ -44,21 +67,35 @@ struct stream_sites {
 	size_t nslot;			/* a power of two, never more than half full */
 	struct kept_module *module;	/* as site */
 	size_t nmodule, module_cap;
+	/* In kept memory, with frame and site; NULL: not kept. */
+	struct sites_log *log;
+	char *text;
+	size_t ntext;			/* byte 0 is not used */
 };
 
 #define FIRST_SLOTS 256
 
-int
-stream_sites_new(struct stream_sites **sitesp)
+static struct stream_sites *
+sites_alloc(void)
 {
 	struct stream_sites *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
-		return -ENOMEM;
+		return NULL;
 	s->refs = 1;
 	if (getrandom(&s->seed, sizeof(s->seed), GRND_NONBLOCK) !=
 	    sizeof(s->seed))
 		s->seed = (uint64_t)mono_now().ns;
+	return s;
+}
+
+int
+stream_sites_new(struct stream_sites **sitesp)
+{
+	struct stream_sites *s = sites_alloc();
+
+	if (s == NULL)
+		return -ENOMEM;
 	*sitesp = s;
 	return 0;
 }
@@ -74,22 +111,27 @@ stream_sites_unref(struct stream_sites *s)
 {
 	if (--s->refs > 0)
 		return;
-	for (size_t i = 0; i < s->nmodule; i++) {
-		free(s->module[i].told);
-		free(s->module[i].path);
+	if (s->log == NULL) {
+		for (size_t i = 0; i < s->nmodule; i++) {
+			free(s->module[i].told);
+			free(s->module[i].path);
+		}
+		free(s->site);
+		free(s->frame);
 	}
 	free(s->module);
 	free(s->slot);
-	free(s->site);
-	free(s->frame);
 	free(s);
 }
 
 size_t
 stream_sites_memory(const struct stream_sites *s)
 {
-	return (s->frame_cap * sizeof(*s->frame) +
-	    s->site_cap * sizeof(*s->site) + s->nslot * sizeof(*s->slot) +
+	size_t nframe = s->log == NULL ? s->frame_cap : s->nframe;
+	size_t nsite = s->log == NULL ? s->site_cap : s->nsite;
+
+	return (nframe * sizeof(*s->frame) + nsite * sizeof(*s->site) +
+	    s->ntext + s->nslot * sizeof(*s->slot) +
 	    s->module_cap * sizeof(*s->module)) / s->refs;
 }
 
@@ -168,6 +210,8 @@ make_room(struct stream_sites *s, unsigned depth)
 	void *frame = s->frame, *site = s->site;
 	int err;
 
+	if (s->log != NULL)
+		return 0;
 	err = base_grow(&frame, &s->frame_cap, s->nframe + depth,
 	    sizeof(*s->frame));
 	s->frame = frame;
@@ -205,6 +249,10 @@ stream_sites_put(struct stream_sites *s, const uint64_t *frame,
 		.end = (uint8_t)end,
 	};
 	s->nframe += depth;
+	if (s->log != NULL) {
+		atomic_signal_fence(memory_order_seq_cst);
+		s->log->nsite = (uint32_t)s->nsite;
+	}
 	*no = *slot = (uint32_t)s->nsite;
 	return 0;
 }
@@ -242,6 +290,50 @@ same_module(const struct kept_module *kept, const struct stream_module *m)
 	    strcmp(kept->told, m->path) == 0;
 }
 
+/* A copy of a path, borrowed in kept memory: NULL for want of room there. */
+static char *
+copy_path(struct stream_sites *s, const char *path)
+{
+	size_t bytes = strlen(path) + 1;
+	char *copy;
+
+	if (s->log == NULL)
+		return strdup(path);
+	if (bytes > LOG_TEXT - s->ntext)
+		return NULL;
+	copy = memcpy(s->text + s->ntext, path, bytes);
+	s->ntext += bytes;
+	return copy;
+}
+
+static int
+no_path(const struct stream_sites *s)
+{
+	return s->log == NULL ? -ENOMEM : -ENOSPC;
+}
+
+/* The module behind the last one, whole before it is counted. */
+static void
+log_module(struct stream_sites *s, const struct kept_module *kept)
+{
+	struct logged_module *logged;
+
+	if (s->log == NULL)
+		return;
+	logged = &s->log->module[s->log->nmodule];
+	logged->start = kept->m.start;
+	logged->end = kept->m.end;
+	logged->bias = kept->m.bias;
+	logged->seen_ns = kept->m.seen_ns;
+	logged->build_id_len = kept->m.build_id_len;
+	logged->cut = kept->m.cut;
+	memcpy(logged->build_id, kept->m.build_id, sizeof(logged->build_id));
+	logged->told = (uint32_t)(kept->told - s->text);
+	atomic_store_explicit(&logged->path, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	s->log->nmodule++;
+}
+
 int
 stream_sites_put_module(struct stream_sites *s, const struct stream_module *m,
     unsigned *no)
@@ -266,12 +358,13 @@ stream_sites_put_module(struct stream_sites *s, const struct stream_module *m,
 	s->module = array;
 	if (err != 0)
 		return err;
-	told = strdup(m->path);
+	told = copy_path(s, m->path);
 	if (told == NULL)
-		return -ENOMEM;
+		return no_path(s);
 	kept = &s->module[s->nmodule++];
 	*kept = (struct kept_module){ .m = *m, .told = told };
 	kept->m.path = NULL;		/* told, or path */
+	log_module(s, kept);
 	*no = (unsigned)s->nmodule;
 	return 0;
 }
@@ -284,11 +377,20 @@ stream_sites_set_path(struct stream_sites *s, unsigned no, const char *path)
 
 	if (no == 0 || no > s->nmodule)
 		return -EINVAL;
-	copy = strdup(path);
-	if (copy == NULL)
-		return -ENOMEM;
 	kept = &s->module[no - 1];
-	free(kept->path);
+	/* Said again, it must not fill a text that only grows. */
+	if (kept->path != NULL && strcmp(kept->path, path) == 0)
+		return 0;
+	copy = copy_path(s, path);
+	if (copy == NULL)
+		return no_path(s);
+	if (s->log == NULL) {
+		free(kept->path);
+	} else {
+		atomic_signal_fence(memory_order_seq_cst);
+		atomic_store_explicit(&s->log->module[no - 1].path,
+		    (uint32_t)(copy - s->text), memory_order_relaxed);
+	}
 	kept->path = copy;
 	kept->m.cut = false;
 	return 0;
@@ -312,6 +414,137 @@ unsigned
 stream_sites_modules(const struct stream_sites *s)
 {
 	return (unsigned)s->nmodule;
+}
+
+/* --- in kept memory -------------------------------------------------------- */
+
+/* Its pieces, in the order in which the next process takes them too. */
+static int
+sites_map(struct stream_sites **sitesp, struct kept *kept)
+{
+	struct stream_sites *s = sites_alloc();
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->log = kept_take(kept, sizeof(*s->log));
+	s->site = kept_take(kept, STREAM_SITES_MAX * sizeof(*s->site));
+	s->frame = kept_take(kept, STREAM_SITES_FRAMES * sizeof(*s->frame));
+	s->text = kept_take(kept, LOG_TEXT);
+	if (s->log == NULL || s->site == NULL || s->frame == NULL ||
+	    s->text == NULL) {
+		free(s);
+		return -ENOMEM;
+	}
+	s->ntext = 1;
+	*sitesp = s;
+	return 0;
+}
+
+int
+stream_sites_new_kept(struct stream_sites **sitesp, struct kept *kept)
+{
+	int err = sites_map(sitesp, kept);
+
+	if (err == 0)
+		(*sitesp)->log->magic = LOG_MAGIC;
+	return err;
+}
+
+/* Frames lie in a row, those of each site behind those of the one before. */
+static int
+resume_sites(struct stream_sites *s)
+{
+	uint32_t n = s->log->nsite;
+	int err;
+
+	if (n > STREAM_SITES_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct kept_site *site = &s->site[i];
+
+		if (site->at != s->nframe || site->depth == 0 ||
+		    site->depth > RING_STACK_MAX || site->end == 0 ||
+		    site->end >= RING_ENDS ||
+		    s->nframe + site->depth > STREAM_SITES_FRAMES)
+			return -EINVAL;
+		if ((err = make_slots(s)) != 0)
+			return err;
+		s->nframe += site->depth;
+		*slot_of(s, s->frame + site->at, site->depth, site->end) = i + 1;
+		s->nsite++;
+	}
+	return 0;
+}
+
+/* A path of the log; NULL when none ends there. */
+static char *
+text_at(struct stream_sites *s, uint32_t at)
+{
+	size_t end;
+
+	if (at == 0 || at >= LOG_TEXT ||
+	    memchr(s->text + at, '\0', LOG_TEXT - at) == NULL)
+		return NULL;
+	end = at + strlen(s->text + at) + 1;
+	if (end > s->ntext)
+		s->ntext = end;
+	return s->text + at;
+}
+
+static int
+resume_modules(struct stream_sites *s)
+{
+	uint32_t n = s->log->nmodule;
+
+	if (n > STREAM_MODULES_MAX)
+		return -EINVAL;
+	s->module = calloc(n + 1, sizeof(*s->module));
+	if (s->module == NULL)
+		return -ENOMEM;
+	s->module_cap = n + 1;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct logged_module *logged = &s->log->module[i];
+		uint32_t path = atomic_load_explicit(&logged->path,
+		    memory_order_relaxed);
+		struct kept_module *kept = &s->module[i];
+
+		*kept = (struct kept_module){
+			.m.start = logged->start,
+			.m.end = logged->end,
+			.m.bias = logged->bias,
+			.m.seen_ns = logged->seen_ns,
+			.m.build_id_len = logged->build_id_len,
+			.m.cut = logged->cut != 0 && path == 0,
+			.told = text_at(s, logged->told),
+			.path = path != 0 ? text_at(s, path) : NULL,
+		};
+		memcpy(kept->m.build_id, logged->build_id,
+		    sizeof(kept->m.build_id));
+		if (kept->told == NULL || (path != 0 && kept->path == NULL) ||
+		    logged->build_id_len > sizeof(kept->m.build_id))
+			return -EINVAL;
+		s->nmodule++;
+	}
+	return 0;
+}
+
+int
+stream_sites_resume(struct stream_sites **sitesp, struct kept *kept)
+{
+	struct stream_sites *s;
+	int err;
+
+	if ((err = sites_map(&s, kept)) != 0)
+		return err;
+	if (s->log->magic != LOG_MAGIC)
+		err = -EINVAL;
+	if (err != 0 || (err = resume_sites(s)) != 0 ||
+	    (err = resume_modules(s)) != 0) {
+		stream_sites_unref(s);
+		return err;
+	}
+	*sitesp = s;
+	return 0;
 }
 
 /* --- words --------------------------------------------------------------- */

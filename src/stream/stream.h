@@ -308,7 +308,7 @@ int stream_sites_new(struct stream_sites **);	/* with one reference */
  * One in kept memory, which has to be there until the last reference is gone.
  * It only ever grows, so there is nothing to commit: the next process finds
  * all that was put, under the numbers that were given.  Of what was being put
- * when a process died there is nothing.  It takes 128 MiB of address space,
+ * when a process died there is nothing.  It takes some 100 MiB of address space,
  * and memory as it fills.
  */
 int stream_sites_new_kept(struct stream_sites **, struct kept *);
