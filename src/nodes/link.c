@@ -18,7 +18,6 @@
 #include "link.h"
 #include "link_again.h"
 #include "link_line.h"
-#include "link_ssh.h"
 
 struct ask {
 	uint32_t id;		/* 0: this place is free */
@@ -48,7 +47,6 @@ struct nodes_link {
 	char reason[320];
 	pid_t child;			/* 0: none, or reaped */
 	pid_t born;			/* it, even then */
-	struct link_ssh *ssh;		/* NULL: none */
 };
 
 static void
@@ -93,6 +91,7 @@ come_back(struct nodes_link *link, int err)
 {
 	const struct nodes_way *way = &link->way;
 	size_t len = strlen(link->reason);
+	bool again;
 	uint32_t ms;
 
 	if (link->born > 0)
@@ -100,8 +99,9 @@ come_back(struct nodes_link *link, int err)
 		    "started for its command alone and does not come back");
 	if (way->start == NULL || link->given_up)
 		return;
-	if (way->lost != NULL && !way->lost(way->arg, err, link->reason,
-	    sizeof link->reason)) {
+	again = way->lost == NULL || way->lost(way->arg, err, link->reason,
+	    sizeof link->reason);
+	if (!again || (way->final >> link->fault & 1) != 0) {
 		link->given_up = true;
 		return;
 	}
@@ -125,7 +125,7 @@ lose(struct nodes_link *link, enum nodes_state fault, int err,
 		return;
 	link->fault = fault;
 	snprintf(link->reason, sizeof link->reason, "%s%s",
-	    link->ssh != NULL ? link_ssh_where(link->ssh) : "", reason);
+	    link->way.where != NULL ? link->way.where : "", reason);
 	line_close(link->line);
 	link->line = NULL;
 	uv_timer_stop(&link->timer);
@@ -154,6 +154,8 @@ welcome(struct nodes_link *link, const struct wire_welcome *w)
 	link->fault = NODES_LIVE;
 	link->reason[0] = '\0';
 	uv_timer_stop(&link->timer);
+	if (link->way.up != NULL)
+		link->way.up(link->way.arg);
 }
 
 static void
@@ -205,12 +207,12 @@ find_ask(struct nodes_link *link, uint32_t id)
 	return NULL;
 }
 
-/* Who speaks there before any node has: the login shell, as a rule. */
+/* Who speaks there before the node has? */
 static const char *
 garbage(const struct nodes_link *link, const char *reason)
 {
-	return link->ssh != NULL && !link->welcomed ? "what answers there is "
-	    "no pageknode: does its shell print something at login?" : reason;
+	return link->way.stranger != NULL && link->up_ms == 0 ?
+	    link->way.stranger : reason;
 }
 
 /* One map: to whom it belongs.  Replies to what was forgotten fall silent. */
@@ -250,7 +252,7 @@ on_map(void *arg, const uint8_t *map, size_t len)
 }
 
 static void
-on_ssh_fate(void *arg, enum nodes_state state, const char *sentence)
+on_told(void *arg, enum nodes_state state, const char *sentence)
 {
 	lose(arg, state, 0, sentence);
 }
@@ -262,9 +264,8 @@ on_line_lost(void *arg, bool ended, const char *reason)
 
 	if (!ended)
 		lose(link, NODES_UNREACHABLE, 0, garbage(link, reason));
-	else if (link->ssh != NULL)
-		/* Why is known when ssh has ended too. */
-		link_ssh_fate(link->ssh, on_ssh_fate, link);
+	else if (link->way.why != NULL)
+		link->way.why(link->way.arg, on_told, link);
 	else
 		lose(link, NODES_UNREACHABLE, 0, reason);
 }
@@ -352,12 +353,6 @@ link_child(const struct nodes_link *link)
 	return link->born;
 }
 
-void
-link_own_ssh(struct nodes_link *link, struct link_ssh *ssh)
-{
-	link->ssh = ssh;
-}
-
 enum nodes_state
 nodes_link_state(const struct nodes_link *link, const char **reason)
 {
@@ -392,6 +387,14 @@ greet(struct nodes_link *link, int fd)
 	return ask(link, &hello, link, on_hello_reply, link);
 }
 
+static uint32_t
+patience_ms(const struct nodes_link *link)
+{
+	return link->way.patience_ms != NULL ?
+	    link->way.patience_ms(link->way.arg, link->tries) :
+	    AGAIN_PATIENCE_MS;
+}
+
 static void
 try_again(struct nodes_link *link)
 {
@@ -406,7 +409,7 @@ try_again(struct nodes_link *link)
 		lose(link, r == -EACCES || r == -EPERM ? NODES_DENIED :
 		    NODES_UNREACHABLE, r, strerror(-r));
 	else
-		uv_timer_start(&link->timer, on_timer, AGAIN_PATIENCE_MS, 0);
+		uv_timer_start(&link->timer, on_timer, patience_ms(link), 0);
 }
 
 static void
@@ -421,13 +424,19 @@ on_timer(uv_timer_t *timer)
 		    "the node does not answer HELLO");
 }
 
-void
+bool
 nodes_link_retry(struct nodes_link *link)
 {
-	if (link->closing || link->due_ms == 0)
-		return;
+	if (link->closing || link->fault == NODES_LIVE ||
+	    link->way.start == NULL)
+		return false;
+	/* Just being tried: there is nothing to hasten. */
+	if (link->line != NULL)
+		return true;
+	link->given_up = false;
 	link->tries = 0;
 	wait_ms(link, 0);
+	return true;
 }
 
 bool
@@ -508,7 +517,6 @@ nodes_link_close(struct nodes_link *link)
 		return;
 	link->closing = true;
 	call_off(link, NULL, -ECANCELED);
-	link_ssh_close(link->ssh);
 	line_close(link->line);
 	link->line = NULL;
 	uv_close((uv_handle_t *)&link->timer, on_closed);

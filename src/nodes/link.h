@@ -65,10 +65,6 @@ uint64_t link_heard(const struct nodes_link *);
 /* A message's text as a string of at most cap bytes, NUL included. */
 void link_text(char *out, size_t cap, struct wire_text);
 
-/* Whoever brings the bytes; the link's from now on. */
-struct link_ssh;
-void link_own_ssh(struct nodes_link *, struct link_ssh *);
-
 /* The process behind the link is our own child: reaped when it has ended. */
 void link_own_child(struct nodes_link *, pid_t);
 pid_t link_child(const struct nodes_link *);	/* 0: it is none */

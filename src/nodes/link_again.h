@@ -16,7 +16,7 @@
 #define AGAIN_MOST_LOCAL_MS 4000
 /* A connection that was lost sooner does not count as a success. */
 #define AGAIN_STEADY_MS 5000
-/* For the node's WELCOME: a shell on another machine may have to start first. */
+/* For the node's WELCOME, where the way does not say otherwise. */
 #define AGAIN_PATIENCE_MS 30000
 
 /*

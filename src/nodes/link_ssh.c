@@ -3,11 +3,14 @@
  *
  * How ssh is run: without a terminal at the other end (-T); with keep-alives,
  * so that a dead network is known within ten seconds; and never as the master
- * that other connections of the user share, for it ends with the page.  All
- * else is as the user's configuration says.
+ * that other connections of the user share, for it ends with the page.  As
+ * scp(1) does, it leaves out what a configuration has for logins of the user:
+ * a command of their own, forwardings, which a login beside this one may hold,
+ * X11 and the agent.  All else is as the configuration says.
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +19,6 @@
 
 #include "../base/base.h"
 #include "bridge.h"
-#include "link.h"
 #include "link_ssh.h"
 
 #define PROGRAM "pageknode"
@@ -31,11 +33,12 @@
 #define SHELL_NOT_EXECUTABLE 126
 #define OTHER_USAGE 2
 
+extern char **environ;
+
 struct link_ssh {
 	uv_process_t process;
 	uv_pipe_t errors;		/* ssh's error output */
 	uv_timer_t timer;		/* of a fate that is waited for; after close, until SIGKILL */
-	char where[WORD_MAX + 8];	/* "ssh HOST: " */
 	char host[WORD_MAX];		/* safe text */
 	char program[WORD_MAX];		/* likewise; at the other end */
 	char line[WORDS_MAX];	/* being read */
@@ -43,6 +46,8 @@ struct link_ssh {
 	char last[WORDS_MAX];	/* the last one that was not empty */
 	char chunk[512];
 	bool exited, dried;		/* no process; no more to be read from it */
+	bool may_ask;
+	bool up;			/* it has worked */
 	bool closing;
 	int64_t status;
 	int signal;
@@ -138,89 +143,128 @@ quote(char *out, size_t cap, const char *path)
 static const struct failure {
 	const char *says;
 	enum nodes_state state;
+	enum link_ssh_end end;
 	const char *todo, *rest;	/* the host's name between them */
 } failures[] = {
-	{ "Permission denied", NODES_DENIED,
+	{ "Permission denied", NODES_DENIED, SSH_HOPELESS,
 	    "try 'ssh ", "', and see to its keys" },
-	{ "Too many authentication failures", NODES_DENIED,
+	{ "Too many authentication failures", NODES_DENIED, SSH_HOPELESS,
 	    "try 'ssh ", "', and see to its keys" },
-	{ "Host key verification failed", NODES_DENIED,
+	{ "Host key verification failed", NODES_DENIED, SSH_HOPELESS,
 	    "look at the host's key with 'ssh ", "'" },
-	{ "Could not resolve hostname", NODES_UNREACHABLE,
+	{ "Could not resolve hostname", NODES_UNREACHABLE, SSH_AGAIN,
 	    "is '", "' the right name?" },
-	{ "Connection refused", NODES_UNREACHABLE,
+	{ "Connection refused", NODES_UNREACHABLE, SSH_AGAIN,
 	    "does sshd run on ", "?" },
-	{ "", NODES_UNREACHABLE, "try 'ssh ", "'" },
+	/* Before a login: sshd has as many of them as MaxStartups allows. */
+	{ "Connection closed by ", NODES_UNREACHABLE, SSH_CROWDED,
+	    "does ", " let this machine in, and has it many logins now?" },
+	{ "Connection reset by ", NODES_UNREACHABLE, SSH_CROWDED,
+	    "does ", " let this machine in, and has it many logins now?" },
+	{ "Timeout, server ", NODES_UNREACHABLE, SSH_AGAIN,
+	    "is the network to ", " gone?" },
+	{ "", NODES_UNREACHABLE, SSH_AGAIN, "try 'ssh ", "'" },
 };
 
+/* An end that is being told. */
+struct telling {
+	enum nodes_state state;
+	enum link_ssh_end end;
+	char text[WORDS_MAX + WORD_MAX + 192];
+	size_t len;
+};
+
+static void say(struct telling *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+say(struct telling *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(t->text + t->len, sizeof t->text - t->len, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += (size_t)n < sizeof t->text - t->len ? (size_t)n :
+		    sizeof t->text - t->len - 1;
+}
+
 /* ssh itself has failed; its line says where and why. */
-static enum nodes_state
-tell_ssh(const struct link_ssh *ssh, char *out, size_t cap, size_t *len)
+static void
+tell_ssh(const struct link_ssh *ssh, struct telling *t)
 {
 	const char *line = ssh->last[0] != '\0' ? ssh->last : "ssh failed";
 	const struct failure *f = failures;
 
+	/* So it ends as well, without a word, when a signal ended the other. */
+	if (ssh->up && ssh->last[0] == '\0') {
+		say(t, "%s was ended there", ssh->program);
+		return;
+	}
 	while (strstr(line, f->says) == NULL)
 		f++;
-	base_append(out, cap, len, "%s: %s%s%s", line, f->todo, ssh->host,
-	    f->rest);
-	return f->state;
+	say(t, "%s: %s%s%s", line, f->todo, ssh->host, f->rest);
+	if (f->state == NODES_DENIED && !ssh->may_ask)
+		say(t, "; nobody could be asked now: begin the page anew");
+	t->state = f->state;
+	t->end = f->end;
 }
 
 /* What was run at the other end has failed, or was not even found. */
-static enum nodes_state
-tell_other(const struct link_ssh *ssh, char *out, size_t cap, size_t *len)
+static void
+tell_other(const struct link_ssh *ssh, struct telling *t)
 {
-	const char *line = ssh->last;
-
-	if (line[0] == '\0') {
-		base_append(out, cap, len, "%s ended there with status %d",
-		    ssh->program, (int)ssh->status);
-		return NODES_UNREACHABLE;
+	if (ssh->last[0] == '\0') {
+		say(t, "%s ended there with status %d", ssh->program,
+		    (int)ssh->status);
+		return;
 	}
-	base_append(out, cap, len, "%s", line);
+	say(t, "%s", ssh->last);
 	switch (ssh->status) {
 	case SHELL_NOT_FOUND:
 	case SHELL_NOT_EXECUTABLE:
-		base_append(out, cap, len, ": install pageknode there, or say "
-		    "where it is with --remote-pageknode");
-		return NODES_UNREACHABLE;
+		say(t, ": install pageknode there, or say where it is with "
+		    "--remote-pageknode");
+		t->end = SSH_HOPELESS;
+		return;
 	case OTHER_USAGE:
-		base_append(out, cap, len, ": is the pageknode there of "
-		    "another version than this page?");
-		return NODES_VERSION;
+		say(t, ": is the pageknode there of another version than this "
+		    "page?");
+		t->state = NODES_VERSION;
+		t->end = SSH_HOPELESS;
+		return;
 	case BRIDGE_DENIED:
-		return NODES_DENIED;
+		t->state = NODES_DENIED;
+		t->end = SSH_HOPELESS;
+		return;
 	default:
-		return NODES_UNREACHABLE;
+		return;
 	}
 }
 
 static void
 tell(struct link_ssh *ssh)
 {
+	struct telling t = { .state = NODES_UNREACHABLE, .end = SSH_AGAIN };
 	link_ssh_fate_cb fate = ssh->fate;
-	enum nodes_state state = NODES_UNREACHABLE;
-	char text[WORDS_MAX + WORD_MAX + 128] = "";
-	size_t len = 0;
 
 	if (fate == NULL)
 		return;
 	ssh->fate = NULL;
 	uv_timer_stop(&ssh->timer);
 	if (!ssh->exited)
-		base_append(text, sizeof text, &len, "the link has ended");
+		say(&t, "the link has ended");
 	else if (ssh->signal != 0)
-		base_append(text, sizeof text, &len,
-		    "ssh was ended by signal %d", ssh->signal);
+		say(&t, "ssh was ended by signal %d", ssh->signal);
 	else if (ssh->status == 0)
-		base_append(text, sizeof text, &len,
-		    "the node has closed the link");
+		say(&t, "the node has closed the link");
 	else if (ssh->status == SSH_FAILED)
-		state = tell_ssh(ssh, text, sizeof text, &len);
+		tell_ssh(ssh, &t);
 	else
-		state = tell_other(ssh, text, sizeof text, &len);
-	fate(ssh->arg, state, text);
+		tell_other(ssh, &t);
+	fate(ssh->arg, t.state, t.end, t.text);
 }
 
 /* --- the process ---------------------------------------------------------- */
@@ -259,6 +303,24 @@ on_exit_of_ssh(uv_process_t *process, int64_t status, int sig)
 		tell(ssh);
 }
 
+/*
+ * Beside the reason that a jump before it, or a command of the configuration,
+ * has given, ssh says these, and they say nothing.
+ */
+static bool
+is_echo(const char *line, size_t len)
+{
+	static const char *const echoes[] = { "kex_exchange_identification: ",
+		"Connection closed by UNKNOWN port ",
+		"banner exchange: Connection to UNKNOWN port " };
+
+	for (size_t i = 0; i < BASE_NELEM(echoes); i++)
+		if (len > strlen(echoes[i]) &&
+		    memcmp(line, echoes[i], strlen(echoes[i])) == 0)
+			return true;
+	return false;
+}
+
 /* What is kept is safe text, without ssh's own name and the full stop. */
 static void
 end_line(struct link_ssh *ssh)
@@ -273,7 +335,7 @@ end_line(struct link_ssh *ssh)
 		line += 5;
 		len -= 5;
 	}
-	if (len > 0)
+	if (len > 0 && (ssh->last[0] == '\0' || !is_echo(line, len)))
 		base_safe_text(ssh->last, sizeof ssh->last, line, len, false);
 }
 
@@ -317,13 +379,38 @@ on_timer(uv_timer_t *timer)
 		tell(ssh);
 }
 
+/*
+ * The environment of an ssh that may not ask: no window comes up either, not
+ * even from the ssh of a jump, which does not know of BatchMode.
+ */
+static char **
+quiet_environ(void)
+{
+	static char never[] = "SSH_ASKPASS_REQUIRE=never";
+	size_t n = 0, i;
+	char **out;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	out = calloc(n + 2, sizeof *out);
+	if (out == NULL)
+		return NULL;
+	for (i = n = 0; environ != NULL && environ[i] != NULL; i++)
+		if (strncmp(environ[i], "SSH_ASKPASS_REQUIRE=", 20) != 0)
+			out[n++] = environ[i];
+	out[n] = never;
+	return out;
+}
+
 /* exec takes char *const[] for historical reasons and writes to none of them. */
 static int
 spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 {
-	static const char *const begin[] = { "ssh", "-T",
-		"-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2",
-		"-o", "ControlMaster=no" };
+	/* An answer is missed three times before ssh ends: after nine seconds. */
+	static const char *const begin[] = { "ssh", "-T", "-x", "-a",
+		"-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2",
+		"-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes",
+		"-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no" };
 	const char *argv[BASE_NELEM(begin) + 8];
 	char program[WORD_MAX + 8] = "";
 	size_t n = BASE_NELEM(begin);
@@ -340,11 +427,17 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 		.stdio_count = BASE_NELEM(stdio),
 		.stdio = stdio,
 	};
+	int r;
 
 	memcpy(argv, begin, sizeof begin);
 	if (!where->may_ask) {
 		argv[n++] = "-o";
 		argv[n++] = "BatchMode=yes";
+		/* A session of its own: the terminal is the page's. */
+		options.flags = UV_PROCESS_DETACHED;
+		options.env = quiet_environ();
+		if (options.env == NULL)
+			return -ENOMEM;
 	}
 	quote(program, sizeof program, ssh->program);
 	argv[n++] = "--";
@@ -352,7 +445,9 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 	argv[n++] = program;
 	argv[n++] = "--stdio";
 	argv[n] = NULL;
-	return uv_spawn(ssh->errors.loop, &ssh->process, &options);
+	r = uv_spawn(ssh->errors.loop, &ssh->process, &options);
+	free(options.env);
+	return r;
 }
 
 int
@@ -360,7 +455,6 @@ link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
     const struct nodes_ssh *where, int *fd)
 {
 	struct link_ssh *ssh;
-	size_t len = 0;
 	int fds[2], r;
 
 	if (nodes_ssh_check(where) != NULL)
@@ -377,12 +471,11 @@ link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
 	    where->program != NULL ? where->program : PROGRAM);
 	base_safe_text(ssh->host, sizeof ssh->host, where->host,
 	    strlen(where->host), false);
-	base_append(ssh->where, sizeof ssh->where, &len, "ssh %s: ",
-	    ssh->host);
 	uv_pipe_init(loop, &ssh->errors, 0);
 	uv_timer_init(loop, &ssh->timer);
 	ssh->process.data = ssh->errors.data = ssh->timer.data = ssh;
 	ssh->open = 3;
+	ssh->may_ask = where->may_ask;
 	r = spawn(ssh, where, fds[1]);
 	close(fds[1]);
 	if (r == 0)
@@ -408,10 +501,12 @@ link_ssh_fate(struct link_ssh *ssh, link_ssh_fate_cb fate, void *arg)
 	    ssh->exited && ssh->dried ? 0 : FATE_MS, 0);
 }
 
-const char *
-link_ssh_where(const struct link_ssh *ssh)
+void
+link_ssh_up(struct link_ssh *ssh)
 {
-	return ssh->where;
+	ssh->up = true;
+	ssh->last[0] = '\0';
+	ssh->len = 0;
 }
 
 void
@@ -428,27 +523,4 @@ link_ssh_close(struct link_ssh *ssh)
 	}
 	uv_process_kill(&ssh->process, SIGTERM);
 	uv_timer_start(&ssh->timer, on_timer, KILL_MS, 0);
-}
-
-/* --- the link ------------------------------------------------------------- */
-
-int
-nodes_connect_ssh(struct nodes_link **out, uv_loop_t *loop,
-    const struct nodes_ssh *where)
-{
-	struct nodes_link *link;
-	struct link_ssh *ssh;
-	int fd, r;
-
-	r = link_ssh_start(&ssh, loop, where, &fd);
-	if (r < 0)
-		return r;
-	r = nodes_link_open(&link, loop, fd);
-	if (r < 0) {
-		link_ssh_close(ssh);
-		return r;
-	}
-	link_own_ssh(link, ssh);
-	*out = link;
-	return 0;
 }

@@ -94,6 +94,23 @@ int nodes_connect(struct nodes_link **, uv_loop_t *, const char *path);
 /* Over a descriptor that is connected already; the link owns it from now on. */
 int nodes_link_open(struct nodes_link **, uv_loop_t *, int fd);
 
+enum nodes_state {
+	NODES_CONNECTING,
+	NODES_LIVE,
+	NODES_DORMANT,		/* joined, and logs nothing until it is armed */
+	NODES_ENDED,		/* the watched image has ended */
+	NODES_CORRUPT,		/* its ring was damaged: detached */
+	NODES_NO_DATA,		/* not hooked: reason says why */
+	NODES_NO_ALLOCLOG,	/* the node has no such stream */
+	NODES_UNREACHABLE,	/* link lost, or nothing heard */
+	NODES_DENIED,
+	NODES_VERSION,		/* node and page speak no common version */
+};
+
+/* Why a connection has ended: a state and a sentence, borrowed. */
+typedef void (*nodes_told_cb)(void *arg, enum nodes_state,
+    const char *sentence);
+
 /*
  * A way to a node that can be gone more than once: for links that come back.
  * A lost link is tried again after up to 250 ms, then up to twice as long each
@@ -115,6 +132,23 @@ struct nodes_way {
 	uint32_t most_ms;	/* 0: 15 s */
 	/* How long to wait after so many tries, in place of all that; NULL. */
 	uint32_t (*delay_ms)(void *arg, unsigned tries);
+
+	/* For ways that lead through another program; NULL and 0: they do not. */
+
+	/*
+	 * The other side has ended the connection, and why is known a moment
+	 * later: then `told` is called, once, and not after lost or fini.  With
+	 * NODES_CONNECTING the link is still on its way: only to be said before
+	 * the first WELCOME.
+	 */
+	void (*why)(void *arg, nodes_told_cb told, void *told_arg);
+	/* The node has welcomed this page. */
+	void (*up)(void *arg);
+	/* How long that may take in a try; NULL: 30 s. */
+	uint32_t (*patience_ms)(void *arg, unsigned tries);
+	const char *where;	/* every sentence begins with it */
+	const char *stranger;	/* the sentence when something that is no node speaks there */
+	unsigned final;		/* states, each 1u << state, that no other try mends */
 };
 
 /*
@@ -124,24 +158,33 @@ struct nodes_way {
 int nodes_link_keep(struct nodes_link **, uv_loop_t *,
     const struct nodes_way *);
 
-/* The next try is now, if one is being waited for. */
-void nodes_link_retry(struct nodes_link *);
+/*
+ * The next try is now, if one is being waited for, or if there was no use in
+ * another one: whoever asks may have mended that.  False when the link is not
+ * lost, or there is no way back.
+ */
+bool nodes_link_retry(struct nodes_link *);
 
 /* The node of another machine. */
 struct nodes_ssh {
 	const char *host;		/* [USER@]HOST, as ssh takes it */
 	const char *program;		/* pageknode at the other end; NULL: in its PATH */
-	bool may_ask;			/* ssh has the terminal to itself, for passwords and keys of hosts */
+	/*
+	 * ssh has the terminal to itself, for passwords and keys of hosts, until
+	 * the node has welcomed this page; never later.
+	 */
+	bool may_ask;
 };
 
 /* NULL, or the sentence why no ssh is started with such words. */
 const char *nodes_ssh_check(const struct nodes_ssh *);
 
 /*
- * Runs `ssh HOST pageknode --stdio`, with this user's ssh and configuration.
- * Whether it has come about is known when nodes_link_state() is no longer
- * NODES_CONNECTING.  -EINVAL for what nodes_ssh_check() refuses, -ENOENT when
- * there is no ssh.
+ * Runs `ssh HOST pageknode --stdio`, with this user's ssh and configuration,
+ * now and whenever the link is lost.  Whether it has come about is known when
+ * nodes_link_state() is no longer NODES_CONNECTING; where sshd has too many
+ * logins just then, some tries are made before that.  -EINVAL for what
+ * nodes_ssh_check() refuses, -ENOENT when there is no ssh.
  */
 int nodes_connect_ssh(struct nodes_link **, uv_loop_t *,
     const struct nodes_ssh *);
@@ -200,19 +243,6 @@ bool nodes_target_of_run(const struct nodes_target *, size_t n, size_t i,
     const struct nodes_link *run);
 
 /* --- sessions ----------------------------------------------------------- */
-
-enum nodes_state {
-	NODES_CONNECTING,
-	NODES_LIVE,
-	NODES_DORMANT,		/* joined, and logs nothing until it is armed */
-	NODES_ENDED,		/* the watched image has ended */
-	NODES_CORRUPT,		/* its ring was damaged: detached */
-	NODES_NO_DATA,		/* not hooked: reason says why */
-	NODES_NO_ALLOCLOG,	/* the node has no such stream */
-	NODES_UNREACHABLE,	/* link lost, or nothing heard */
-	NODES_DENIED,
-	NODES_VERSION,		/* node and page speak no common version */
-};
 
 /*
  * The link's own: NODES_CONNECTING until the node has welcomed this page,

@@ -201,10 +201,9 @@ do_open(struct app *app)
 	const struct nodes_look *look = nodes_session_look(app->session);
 	struct page_view v;
 
-	if (!look->linked && look->returns && !app->page->has_cursor) {
-		nodes_link_retry(app->link);
+	if (!look->linked && !app->page->has_cursor &&
+	    nodes_link_retry(app->link))
 		return;
-	}
 	if (!page_shows_groups(app->page)) {
 		app_open_detail(app);
 		return;

@@ -65,10 +65,17 @@ batch_lines(FILE *out)
 /* --- names -------------------------------------------------------------- */
 
 static bool
+is_gone(struct nodes_session *s)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+
+	return !look->linked && !look->returns;
+}
+
+static bool
 no_names_pending(void *arg)
 {
-	return nodes_session_symbols_pending(arg) == 0 ||
-	    !nodes_session_look(arg)->linked;
+	return nodes_session_symbols_pending(arg) == 0 || is_gone(arg);
 }
 
 /* The rows that will be printed, and their threads' names. */
@@ -139,7 +146,7 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
 		/* A row with hex numbers for names is better than none. */
 		left = timeout_ms - mono_ms_since(begun);
 		if (r < 0 || (r == 0 && no_names_pending(s)) || left <= 0 ||
-		    !nodes_session_look(s)->linked)
+		    is_gone(s))
 			break;
 		await_names(loop, s, left);
 	}
@@ -165,7 +172,7 @@ batch_words(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
 	for (;;) {
 		r = profile_resolve(p, &words);
 		left = timeout_ms - mono_ms_since(begun);
-		if (r <= 0 || left <= 0 || !nodes_session_look(s)->linked)
+		if (r <= 0 || left <= 0 || is_gone(s))
 			break;
 		await_names(loop, s, left);
 	}
@@ -288,12 +295,29 @@ once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	return r;
 }
 
+/*
+ * Whether there is no use in another picture.  A list that is just being
+ * mended is still good, and a link that is lost has its time to come back.
+ */
+static bool
+is_over(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    uint64_t n)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	bool last = n == o->count || look->state == NODES_ENDED ||
+	    look->state == NODES_CORRUPT;
+
+	if (!last && look->linked)
+		return false;
+	pump_settled(loop, s, o->timeout_ms);
+	return last || !nodes_session_look(s)->linked;
+}
+
 /* Pictures until their count, the target's end or the reader's. */
 static int
 again_and_again(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s, struct page *page, FILE *out)
 {
-	const struct nodes_look *look;
 	uint64_t n = 0;
 	int err;
 
@@ -301,13 +325,8 @@ again_and_again(const struct options *o, uv_loop_t *loop,
 		err = batch_print(out, loop, page, s, batch_lines(out));
 		if (err < 0 || fflush(out) != 0)
 			return err;
-		look = nodes_session_look(s);
-		if (++n == o->count || look->state == NODES_ENDED ||
-		    look->state == NODES_CORRUPT || !look->linked) {
-			/* A list that is just being mended is still good. */
-			pump_settled(loop, s, o->timeout_ms);
+		if (is_over(o, loop, s, ++n))
 			return 0;
-		}
 		pump(loop, s, o->interval_ms, never, NULL);
 		fputc('\n', out);
 	}

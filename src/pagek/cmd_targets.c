@@ -2,6 +2,7 @@
  * pagek targets: what can be watched.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,13 +115,19 @@ put_node(struct table *table, const char *socket,
 
 static int
 one_node(struct table *table, uv_loop_t *loop, const char *socket,
-    struct nodes_link *link)
+    struct nodes_link *link, char *why, size_t cap)
 {
 	struct nodes_target *list = NULL;
+	const char *reason;
 	size_t n = 0;
 	int err;
 
 	err = target_enquire(loop, link, table->o->timeout_ms, &list, &n);
+	if (err < 0) {
+		nodes_link_state(link, &reason);
+		snprintf(why, cap, "%s", err == -ENOTCONN && reason[0] != '\0' ?
+		    reason : strerror(-err));
+	}
 	nodes_link_close(link);
 	if (err < 0)
 		return err;
@@ -134,7 +141,7 @@ static int
 all_nodes(struct table *table, uv_loop_t *loop)
 {
 	struct nodes_link *link;
-	char **paths = NULL;
+	char **paths = NULL, why[512];
 	size_t n = 0, i;
 	int err;
 
@@ -145,10 +152,13 @@ all_nodes(struct table *table, uv_loop_t *loop)
 	}
 	for (i = 0; i < n; i++) {
 		err = nodes_connect(&link, loop, paths[i]);
-		if (err == 0)
-			err = one_node(table, loop, paths[i], link);
 		if (err < 0)
-			complain("%s: %s", paths[i], strerror(-err));
+			snprintf(why, sizeof why, "%s", strerror(-err));
+		else
+			err = one_node(table, loop, paths[i], link, why,
+			    sizeof why);
+		if (err < 0)
+			complain("%s: %s", paths[i], why);
 	}
 	if (n == 0)
 		complain("nothing is being watched: start it with "
@@ -172,9 +182,9 @@ given_node(struct table *table, uv_loop_t *loop)
 		return status;
 	}
 	err = one_node(table, loop, target->kind == TARGET_UNIX ?
-	    target->rest : NULL, link);
+	    target->rest : NULL, link, why, sizeof why);
 	if (err < 0) {
-		complain("%s: %s", target->word, strerror(-err));
+		complain("%s: %s", target->word, why);
 		return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;
 	}
 	return PAGEK_OK;

@@ -53,6 +53,13 @@ pump(uv_loop_t *loop, struct nodes_session *session, int timeout_ms,
 	return is_done;
 }
 
+/* A silent node may yet speak, and a link that is tried again come back. */
+static bool
+is_gone(const struct nodes_look *look)
+{
+	return !look->linked && !look->returns;
+}
+
 static bool
 is_settled(void *arg)
 {
@@ -69,8 +76,7 @@ is_settled(void *arg)
 	case NODES_CORRUPT:
 		return look->settled;
 	case NODES_UNREACHABLE:
-		/* A silent node may yet speak; one that is gone will not. */
-		return !look->linked;
+		return is_gone(look);
 	case NODES_NO_DATA:
 	case NODES_NO_ALLOCLOG:
 	case NODES_DENIED:

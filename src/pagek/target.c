@@ -442,6 +442,9 @@ open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (why != NULL)
 		return fail(w, PAGEK_USAGE, "'%s': %s", o->remote, why);
 	r = nodes_connect_ssh(link, loop, &where);
+	if (r == -ENOENT)
+		return fail(w, PAGEK_FAILED, "cannot start ssh: is it "
+		    "installed?");
 	if (r < 0)
 		return fail(w, PAGEK_FAILED, "cannot start ssh: %s",
 		    strerror(-r));
