@@ -25,6 +25,8 @@ static const struct {
 	{ { "pageknode" }, -1, true },
 	{ { "pageknode", "--system", "--clients", "256" }, -1, true },
 	{ { "pageknode", "--role", "read,list-put" }, -1, true },
+	{ { "pageknode", "--no-supervisor" }, -1, true },
+	{ { "pageknode", "--no-supervisor", "true" }, NODE_USAGE, false },
 	{ { "pageknode", "--", "true" }, -1, false },
 	{ { "pageknode", "true" }, -1, false },
 	{ { "pageknode", "--demo", "note" }, -1, false },
@@ -626,7 +628,8 @@ START_TEST(sockets_that_were_passed_are_told_by_their_type)
 	setenv("LISTEN_PID", text, 1);
 	sprintf(text, "%u", n);
 	setenv("LISTEN_FDS", text, 1);
-	ck_assert_int_eq(inherited_take(&stream, &seqpacket), passed[_i].r);
+	ck_assert_int_eq(inherited_take(&stream, &seqpacket, NULL, NULL),
+	    passed[_i].r);
 	ck_assert_ptr_null(getenv("LISTEN_FDS"));
 	for (unsigned i = 0; i < n; i++) {
 		int fd = (int)(3 + i);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -20,6 +21,11 @@
 #define PAGES_MODE_ALONE 0600	/* ... where there is no such group */
 #define TARGETS_MODE 0666	/* anybody's; what a target sees is its own */
 #define LOCK ".lock"		/* behind the path of the pages' socket */
+
+/* Their names in the store. */
+#define KEPT_LOCK FDSTORE_OURS "lock"
+#define KEPT_PAGES FDSTORE_OURS "pages"
+#define KEPT_TARGETS FDSTORE_OURS "targets"
 
 /* --- places ------------------------------------------------------------- */
 
@@ -62,15 +68,20 @@ find_place(const struct node *node, char path[NODE_PATH])
 }
 
 /*
- * Who holds the lock owns both names.  The kernel lets go of it for a node
- * that was killed, and what that left behind is removed without a doubt.
+ * Who holds the lock owns both names.  The kernel lets go of it when the last
+ * of a node and its supervisor is gone, and what they left behind is removed
+ * without a doubt.
  */
 static int
 lock_place(struct node *node, const char *path)
 {
 	char lock[NODE_PATH + sizeof LOCK];
-	int fd;
+	int fd = fdstore_take(&node->daemon.store, KEPT_LOCK);
 
+	if (fd >= 0) {
+		node->daemon.lock_fd = fd;
+		return 0;
+	}
 	snprintf(lock, sizeof lock, "%s" LOCK, path);
 	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -86,6 +97,7 @@ lock_place(struct node *node, const char *path)
 		return -EADDRINUSE;
 	}
 	node->daemon.lock_fd = fd;
+	fdstore_put(&node->daemon.store, KEPT_LOCK, fd);
 	return 0;
 }
 
@@ -97,6 +109,29 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 	if (!node->opts.system)
 		return socket_bind(path, type);
 	return socket_bind_for(path, type, mode, node->access.group);
+}
+
+/* The socket of the node before us, on which connections wait; else a new one. */
+static int
+socket_at(struct node *node, const char *kept, const char *path, int type,
+    mode_t mode)
+{
+	struct fdstore *store = &node->daemon.store;
+	char was[SOCKET_PATH];
+	int fd;
+
+	while ((fd = fdstore_take(store, kept)) >= 0) {
+		if (inherited_path(fd, was) == 0 && strcmp(was, path) == 0 &&
+		    access(path, F_OK) == 0)
+			return fd;
+		close(fd);
+	}
+	fd = bind_place(node, path, type, mode);
+	if (fd >= 0) {
+		fdstore_remove(store, kept);
+		fdstore_put(store, kept, fd);
+	}
+	return fd;
 }
 
 /*
@@ -113,11 +148,12 @@ listen_own(struct node *node, const char *path)
 	if (r < 0)
 		return r;
 	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
-	fd = bind_place(node, hello, SOCK_SEQPACKET, TARGETS_MODE);
+	fd = socket_at(node, KEPT_TARGETS, hello, SOCK_SEQPACKET,
+	    TARGETS_MODE);
 	r = fd < 0 ? fd : hello_listen_fd(&node->hello, node, fd, hello, false);
 	if (r < 0)
 		return node_say(hello, r);
-	fd = bind_place(node, path, SOCK_STREAM,
+	fd = socket_at(node, KEPT_PAGES, path, SOCK_STREAM,
 	    node->access.group != (gid_t)-1 ? PAGES_MODE : PAGES_MODE_ALONE);
 	r = fd < 0 ? fd : serve_listen_fd(node, fd, path, false);
 	return r < 0 ? node_say(path, r) : 0;
@@ -156,7 +192,8 @@ listen_somewhere(struct node *node)
 	char path[NODE_PATH];
 	int r;
 
-	r = inherited_take(&pages, &targets);
+	r = inherited_take(&pages, &targets, fdstore_inherit,
+	    &node->daemon.store);
 	if (r < 0)
 		return node_say("the sockets that were passed", r);
 	if (pages.fd >= 0 || targets.fd >= 0)
@@ -239,12 +276,54 @@ own_stream(struct node *node)
 	return 0;
 }
 
+static void
+on_above_closed(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+/* It sends nothing: what is to be read there is its end. */
+static void
+on_above(uv_poll_t *above, int status, int events)
+{
+	struct node *node = above->data;
+
+	(void)status;
+	(void)events;
+	node->daemon.store.gone = true;
+	node->daemon.above = NULL;
+	uv_close((uv_handle_t *)above, on_above_closed);
+	fprintf(stderr, "pageknode: its supervisor is gone: it runs on, and "
+	    "nobody starts it again\n");
+}
+
+/* Without memory for that, the next message that cannot be sent tells us. */
+static void
+watch_supervisor(struct node *node)
+{
+	uv_poll_t *above;
+
+	if (node->opts.supervised < 0)
+		return;
+	above = malloc(sizeof *above);
+	if (above == NULL || uv_poll_init(node->loop, above,
+	    node->daemon.store.fd) < 0) {
+		free(above);
+		return;
+	}
+	above->data = node;
+	node->daemon.above = above;
+	uv_poll_start(above, UV_READABLE | UV_DISCONNECT, on_above);
+}
+
 int
 daemon_begin(struct node *node)
 {
 	int r;
 
 	umask(077);
+	fdstore_open(&node->daemon.store, node->opts.supervised);
+	watch_supervisor(node);
 	limit_pages(node);
 	r = own_stream(node);
 	if (r < 0)
@@ -262,7 +341,7 @@ daemon_begin(struct node *node)
 		fprintf(stderr, "pageknode: it runs as root and need not: any "
 		    "user will do\n");
 	fprintf(stderr, "pageknode: listening at %s\n", node->serve.path);
-	inherited_ready();
+	fdstore_say(&node->daemon.store, "READY=1");
 	return 0;
 }
 
@@ -271,12 +350,21 @@ daemon_close(struct node *node)
 {
 	struct daemon *d = &node->daemon;
 
-	if (d->watching)
+	/* A second word does not end us in the middle of our end. */
+	if (d->watching) {
 		uv_close((uv_handle_t *)&d->interrupt, NULL);
+		signal(SIGINT, SIG_IGN);
+	}
+	if (d->above != NULL) {
+		uv_poll_stop(d->above);
+		uv_close((uv_handle_t *)d->above, on_above_closed);
+	}
+	d->above = NULL;
 	d->watching = false;
 	d->own = NULL;
 	/* The lock file stays: who removed it could remove another's. */
 	if (d->lock_fd > 0)
 		close(d->lock_fd);
 	d->lock_fd = 0;
+	fdstore_close(&d->store);
 }

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <uv.h>
 
+#include "fdstore.h"
+
 struct node;
 struct keeper;
 
@@ -24,6 +26,8 @@ struct keeper;
 #define DAEMON_OWN_STREAM "ALLOCLOG"	/* of the node itself */
 
 struct daemon {
+	struct fdstore store;		/* what is to outlive us */
+	uv_poll_t *above;		/* on our supervisor's socket; NULL none */
 	int lock_fd;			/* held as long as the sockets are ours; 0 none */
 	uv_signal_t interrupt;
 	bool watching;

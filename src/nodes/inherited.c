@@ -11,9 +11,6 @@
 
 #include "inherited.h"
 
-#define FIRST_FD 3
-#define FDS_MAX 64
-
 static int
 number(const char *name)
 {
@@ -38,9 +35,8 @@ get_int(int fd, int option)
 	    -1;
 }
 
-/* The path of a listening Unix socket; -EINVAL for whatever is none. */
-static int
-path_of(int fd, char path[SOCKET_PATH])
+int
+inherited_path(int fd, char path[SOCKET_PATH])
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNSPEC };
 	socklen_t len = sizeof sa;
@@ -60,67 +56,78 @@ path_of(int fd, char path[SOCKET_PATH])
 	return 0;
 }
 
-static int
-take(int fd, struct inherited *stream, struct inherited *seqpacket)
-{
-	int type = get_int(fd, SO_TYPE);
-	struct inherited *one = type == SOCK_STREAM ? stream :
-	    type == SOCK_SEQPACKET ? seqpacket : NULL;
-
-	if (one == NULL || one->fd >= 0 || path_of(fd, one->path) < 0 ||
-	    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
-	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
-		return -EINVAL;
-	one->fd = fd;
-	return 0;
-}
-
 int
-inherited_take(struct inherited *stream, struct inherited *seqpacket)
+inherited_each(void (*one)(void *arg, const char *name, int fd), void *arg)
 {
 	int n = number("LISTEN_PID") == (int)getpid() ? number("LISTEN_FDS") :
 	    0;
-	int r = 0;
+	const char *all = secure_getenv("LISTEN_FDNAMES");
+	char *names = strdup(all != NULL ? all : ""), *rest = names;
 
-	stream->fd = seqpacket->fd = -1;
 	/* Not for whoever we start. */
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
-	if (n > FDS_MAX)
+	if (names == NULL)
+		return -ENOMEM;
+	if (n > INHERITED_MAX) {
+		free(names);
 		return -EINVAL;
-	for (int fd = FIRST_FD; r == 0 && fd < FIRST_FD + n; fd++)
-		r = take(fd, stream, seqpacket);
-	if (r == 0)
-		return 0;
-	for (int fd = FIRST_FD; fd < FIRST_FD + n; fd++)
-		close(fd);
-	stream->fd = seqpacket->fd = -1;
-	return r;
+	}
+	for (int fd = INHERITED_FIRST; fd < INHERITED_FIRST + n; fd++) {
+		const char *name = strsep(&rest, ":");
+
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+		one(arg, name != NULL ? name : "", fd);
+	}
+	free(names);
+	return 0;
 }
 
-void
-inherited_ready(void)
-{
-	static const char ready[] = "READY=1";
-	const char *path = secure_getenv("NOTIFY_SOCKET");
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	size_t len;
-	int fd;
+/* --- the sockets -------------------------------------------------------- */
 
-	if (path == NULL || (path[0] != '/' && path[0] != '@') ||
-	    (len = strlen(path)) >= sizeof sa.sun_path)
+struct sockets {
+	struct inherited *stream, *seqpacket;
+	bool (*ours)(void *arg, const char *name, int fd);
+	void *arg;
+	bool wrong;
+};
+
+static void
+take_socket(void *arg, const char *name, int fd)
+{
+	struct sockets *s = arg;
+	int type = get_int(fd, SO_TYPE);
+	struct inherited *one = type == SOCK_STREAM ? s->stream :
+	    type == SOCK_SEQPACKET ? s->seqpacket : NULL;
+
+	if (s->ours != NULL && s->ours(s->arg, name, fd))
 		return;
-	memcpy(sa.sun_path, path, len);
-	/* By the custom of systemd this is how an abstract name is written. */
-	if (path[0] == '@')
-		sa.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	(void)!sendto(fd, ready, sizeof ready - 1, MSG_NOSIGNAL | MSG_DONTWAIT,
-	    (struct sockaddr *)&sa,
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
-	close(fd);
-	unsetenv("NOTIFY_SOCKET");
+	if (one == NULL || one->fd >= 0 || inherited_path(fd, one->path) < 0 ||
+	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0) {
+		close(fd);
+		s->wrong = true;
+	} else {
+		one->fd = fd;
+	}
+}
+
+int
+inherited_take(struct inherited *stream, struct inherited *seqpacket,
+    bool (*ours)(void *arg, const char *name, int fd), void *arg)
+{
+	struct sockets s = { .stream = stream, .seqpacket = seqpacket,
+		.ours = ours, .arg = arg };
+	int r;
+
+	stream->fd = seqpacket->fd = -1;
+	r = inherited_each(take_socket, &s);
+	if (r == 0 && !s.wrong)
+		return 0;
+	if (stream->fd >= 0)
+		close(stream->fd);
+	if (seqpacket->fd >= 0)
+		close(seqpacket->fd);
+	stream->fd = seqpacket->fd = -1;
+	return r < 0 ? r : -EINVAL;
 }

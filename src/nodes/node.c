@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "daemon.h"
 #include "demo.h"
 #include "node.h"
+#include "supervisor.h"
 #include "tree.h"
 
 #define NODE_NUMBER 0x0001	/* of a node that no table names */
@@ -82,6 +84,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	node->loop = loop;
 	node->opts = *opts;
 	node->hello.listen_fd = -1;
+	node->daemon.store.fd = -1;
 	node->run.status = -1;
 	access_init(&node->access, opts->system, opts->roles);
 	quota_init(&node->quota);
@@ -277,6 +280,41 @@ hold_stdio(void)
 		close(fd);
 }
 
+/*
+ * The node's own process: this program again, by the file that it is even if
+ * that has been replaced, with a word more.
+ */
+static void
+become_node(void *arg, int fd)
+{
+	char **argv = arg, number[16], option[] = "--supervised";
+	size_t n = 0;
+	char **more;
+
+	while (argv[n] != NULL)
+		n++;
+	more = malloc((n + 3) * sizeof *more);
+	if (more == NULL)
+		return;
+	snprintf(number, sizeof number, "%d", fd);
+	more[0] = argv[0];
+	more[1] = option;
+	more[2] = number;
+	memcpy(more + 3, argv + 1, n * sizeof *more);
+	execv("/proc/self/exe", more);
+	node_say("/proc/self/exe", -errno);
+}
+
+/* Many descriptors are held, and none of a command's limits. */
+static int
+supervise(char **argv)
+{
+	struct run run;
+
+	run_lift_limits(&run);
+	return supervisor_run(become_node, argv);
+}
+
 int
 nodes_main(int argc, char **argv)
 {
@@ -291,6 +329,11 @@ nodes_main(int argc, char **argv)
 		return r;
 	if (opts.bridge)
 		return bridge_run(opts.roles);
+	if (opts.daemon && !opts.alone && opts.supervised < 0)
+		return supervise(argv);
+	/* Its file was called by another name. */
+	if (opts.supervised >= 0)
+		prctl(PR_SET_NAME, "pageknode");
 	/* Before anything is forked: the page's link is not the target's. */
 	if (opts.fd >= 0 && fcntl(opts.fd, F_SETFD, FD_CLOEXEC) < 0) {
 		node_say("--fd", -errno);

@@ -57,6 +57,8 @@ struct node_opts {
 	bool bridge;			/* no node at all: see bridge.h */
 	bool daemon;			/* neither a command nor a generator: it stands alone */
 	bool system;			/* for all users */
+	bool alone;			/* without a supervisor */
+	int supervised;			/* socket to our supervisor; -1 none, or it has yet to be */
 	uint32_t roles;			/* the most that pages are granted; 0: all */
 	unsigned clients;		/* pages at a time; 0: SERVE_CONNS */
 };

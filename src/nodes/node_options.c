@@ -15,7 +15,8 @@ enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
 	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
 	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE, OPT_SYSTEM, OPT_ROLE,
-	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_HELP, OPT_VERSION,
+	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_NO_SUPERVISOR, OPT_SUPERVISED,
+	OPT_HELP, OPT_VERSION,
 };
 
 /* Of which kinds of node an option is. */
@@ -56,6 +57,9 @@ static const struct option_entry {
 	    "a JSON line for each process image that has ended" },
 	{ "check-list", NULL, OPT_CHECK_LIST, ANY,
 	    "keep the literal list beside, and compare" },
+	{ "no-supervisor", NULL, OPT_NO_SUPERVISOR, DAEMON,
+	    "nobody of ours starts it again: systemd does, or nobody" },
+	{ "supervised", "N", OPT_SUPERVISED, DAEMON, NULL },
 	{ "fd", "N", OPT_FD, COMMAND | DEMO, NULL },
 	{ "hello", "PATH", OPT_HELLO, COMMAND, NULL },
 	{ "own-session", NULL, OPT_OWN_SESSION, COMMAND, NULL },
@@ -149,6 +153,13 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 	case OPT_HELLO:
 		o->hello = arg;
 		break;
+	case OPT_NO_SUPERVISOR:
+		o->alone = true;
+		break;
+	case OPT_SUPERVISED:
+		r = parse_number(arg, 1 << 20, &n);
+		o->supervised = (int)n;
+		break;
 	case OPT_HELP:
 	case OPT_VERSION:
 		break;
@@ -240,7 +251,7 @@ node_options(int argc, char **argv, struct node_opts *o)
 			.has_arg = options[i].argument != NULL ?
 			    required_argument : no_argument,
 			.val = (int)options[i].option };
-	*o = (struct node_opts){ .fd = -1 };
+	*o = (struct node_opts){ .fd = -1, .supervised = -1 };
 	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
 		if (c == '?')
 			return NODE_USAGE;

@@ -439,6 +439,7 @@ run_close(struct node *node)
 		return;
 	uv_close((uv_handle_t *)&run->chld, NULL);
 	uv_close((uv_handle_t *)&run->term, NULL);
+	signal(SIGTERM, SIG_IGN);
 	run->watching = false;
 }
 

@@ -8,7 +8,7 @@ daemon=
 holder=
 stop() {
 	for p in $daemon $holder; do
-		kill -9 "$p" && wait "$p"
+		kill_node "$p"
 	done
 	end_terminal
 } >/dev/null 2>&1
@@ -80,14 +80,13 @@ rule "a page that left and comes again has every block since the start" \
     comes_again
 
 stopped() {
-	kill -STOP "$daemon" && both 'UNREACHABLE' && both 'has not answered' &&
-	    [ "$(rows p)" = 20 ] && kill -CONT "$daemon" && both 'LIVE 1[0-9] Hz'
+	kill -STOP "$(node_of "$daemon")" && both 'UNREACHABLE' && both 'has not answered' &&
+	    [ "$(rows p)" = 20 ] && kill -CONT "$(node_of "$daemon")" && both 'LIVE 1[0-9] Hz'
 }
 rule "a node that was stopped goes on" stopped
 
 killed() {
-	kill -9 "$daemon"
-	wait "$daemon" 2>/dev/null
+	kill_node "$daemon"
 	both 'UNREACHABLE [0-9]+s  (retry in|trying)' &&
 	    both 'picture is [0-9]+s old' && both 'no node listens at' &&
 	    [ "$(rows p)" = 20 ] && [ "$(rows q)" = 20 ]

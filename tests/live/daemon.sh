@@ -10,7 +10,7 @@ daemon=
 others=
 stop() {
 	for p in $daemon $others; do
-		kill -9 "$p" && wait "$p"
+		kill_node "$p"
 	done
 	rm -rf "$tmp"
 } >/dev/null 2>&1
@@ -159,7 +159,7 @@ rule "unless a node of its own is asked for, or what only that can do" own_node
 run_goes_on() {
 	rm -f "$tmp/out2" "$tmp/text"
 	runs || return 1
-	kill -9 "$daemon"; wait "$daemon" 2>/dev/null
+	kill_node "$daemon"
 	until_true 10 grep -q UNREACHABLE "$tmp/text" && kill -0 "$run" &&
 	    run_ends
 	status=$?
@@ -168,7 +168,7 @@ run_goes_on() {
 rule "a run whose node is killed goes on, and so does its status" run_goes_on
 
 dies() {
-	kill -9 "$daemon"; wait "$daemon" 2>/dev/null
+	kill_node "$daemon"
 	[ -S "$node" ] && start && kill -0 "$holder" &&
 	    $preloaded true
 }
@@ -249,13 +249,13 @@ few() {
 	grep -q 'no more than 64 pages' "$tmp/said" || return 1
 	set -- $(sh -c "ulimit -n 1100; $client many 1000 $node")
 	[ $# = 3 ] && [ "$1" -ge 32 ] && [ "$3" = 0 ] && serves &&
-	    [ "$(ls "/proc/$daemon/fd" | wc -l)" -lt 64 ] && hold &&
+	    [ "$(ls "/proc/$(node_of "$daemon")/fd" | wc -l)" -lt 64 ] && hold &&
 	    until_true 10 lists && let_go && leaves
 }
 rule "so it is with 128 descriptors, and then targets still come in" few
 
 rss() {
-	awk '/^VmRSS/ { print $2 }' "/proc/$daemon/status"
+	awk '/^VmRSS/ { print $2 }' "/proc/$(node_of "$daemon")/status"
 }
 mute() {
 	start || return 1

@@ -3,6 +3,8 @@
 # rule "sentence" command...	runs the command; its status decides.
 # skip "sentence"		says that a rule cannot be tried here, and why.
 # until_true SECONDS command...	polls; the seconds are a hang limit only.
+# node_of PID			the node's own process, of a supervisor; else PID.
+# kill_node PID			both at once, as by the OOM killer or worse.
 # sql_work			statements for sqlite3: a table, filled and asked.
 # c_functions N			a C source of N functions, for a compiler.
 # say_result			last line; exit status 1 when a rule failed.
@@ -45,6 +47,16 @@ until_true() {
 		sleep 0.05
 	done
 }
+
+node_of() {
+	pgrep -P "$1" -x pageknode || echo "$1"
+}
+
+# The supervisor first: it would start another one.
+kill_node() {
+	kill -9 "$1" $(node_of "$1")
+	wait "$1"
+} 2>/dev/null
 
 note_page() {
 	cat <<'NOTE'

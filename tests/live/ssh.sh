@@ -140,7 +140,7 @@ S
 echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$s/host.pub")" >"$s/known"
 echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$s/wrong.pub")" >"$s/known.wrong"
 
-"$B/pageknode" 2>"$tmp/said" &
+"$B/pageknode" --no-supervisor 2>"$tmp/said" &
 daemon=$!
 serves() {
 	"$pagek" targets "unix:$node"

@@ -1,0 +1,69 @@
+/*
+ * fdstore: descriptors that outlive this process.
+ *
+ * Somebody keeps them for us, under names: our supervisor, or systemd with its
+ * file descriptor store.  Both speak one protocol, sd_pid_notify_with_fds(3),
+ * and hand what they have to the next process as sd_listen_fds(3) says.
+ *
+ * Example
+ *	fdstore_open(&store, -1);		systemd, if it started us
+ *	inherited_take(..., fdstore_inherit, &store);
+ *	fd = fdstore_take(&store, "pagek.t");	what the one before us had
+ *	fdstore_put(&store, "pagek.t", fd);	for the one after us
+ *
+ * To put, remove and say is for any thread, the rest for the first.
+ */
+#ifndef NODES_FDSTORE_H
+#define NODES_FDSTORE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FDSTORE_OURS "pagek."		/* all names of ours begin so */
+#define FDSTORE_NAME 48			/* of a descriptor, with its NUL */
+#define FDSTORE_MESSAGE 512		/* the longest one */
+
+struct fdstore_entry {
+	char name[FDSTORE_NAME];
+	int fd;				/* -1: taken */
+};
+
+struct fdstore {
+	int fd;				/* socket to whoever keeps; -1 nobody does */
+	_Atomic bool gone;		/* he did, and is no more */
+	struct fdstore_entry *inherited;
+	size_t n, cap;
+};
+
+/*
+ * fd: connected to a supervisor, and the store's from now on; -1: $NOTIFY_SOCKET
+ * is where to, if it is set.  It is not for whoever we start, and so it is
+ * taken out of the environment.
+ */
+void fdstore_open(struct fdstore *, int fd);
+/* Closes what was inherited and not taken; whoever keeps it has it still. */
+void fdstore_close(struct fdstore *);
+
+/* Is there anybody who keeps? */
+bool fdstore_keeps(const struct fdstore *);
+
+/*
+ * Kept from now on, beside what else has that name.  The descriptor stays the
+ * caller's.  -EAGAIN when it could not be sent soon, -ENOTCONN when nobody keeps.
+ */
+int fdstore_put(struct fdstore *, const char *name, int fd);
+/* Whatever has that name is kept no longer. */
+int fdstore_remove(struct fdstore *, const char *name);
+/* READY=1, STATUS=text: for whoever watches over us. */
+int fdstore_say(struct fdstore *, const char *state);
+
+/*
+ * For inherited_take(): a descriptor that was passed to us.  True when it has
+ * one of the names that only we give, and is the store's from now on.
+ */
+bool fdstore_inherit(void *store, const char *name, int fd);
+/* The caller's from now on; -1 when nothing of that name was passed. */
+int fdstore_take(struct fdstore *, const char *name);
+
+#endif

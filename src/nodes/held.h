@@ -1,0 +1,37 @@
+/*
+ * held: the descriptors that a supervisor holds for its child.
+ */
+#ifndef NODES_HELD_H
+#define NODES_HELD_H
+
+#include <stddef.h>
+
+#include "fdstore.h"
+#include "inherited.h"
+
+struct held_entry {
+	int fd;
+	char name[FDSTORE_NAME];
+};
+
+struct held {
+	struct held_entry entry[INHERITED_MAX];
+	int n;
+	int passed;			/* of them, to ourselves: they stay */
+	size_t names;			/* bytes of all names, with a separator each */
+};
+
+/* What was passed to us.  A negative errno. */
+int held_begin(struct held *);
+/* Its own from now on; more than can be passed on is closed. */
+void held_add(struct held *, int fd, const char *name);
+/* Closes what has that name, NULL: everything; but not what we were passed. */
+void held_drop(struct held *, const char *name);
+
+/*
+ * In a child: puts them from INHERITED_FIRST on and says so in the environment.
+ * The number of `fd` then, which comes behind them; -1 when it cannot be done.
+ */
+int held_pass(struct held *, int fd);
+
+#endif

@@ -1,0 +1,326 @@
+/*
+ * See supervisor.h.  One thread, no handler of signals, no memory but what is
+ * declared here.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "fdstore.h"
+#include "held.h"
+#include "supervisor.h"
+
+#define SENT_MAX 16		/* descriptors of one message, at most */
+#define GIVEN_UP 1
+#define BY_SIGNAL 128
+
+static struct supervisor {
+	struct held held;
+	int signals, channel;		/* -1 none */
+	sigset_t mask;			/* as it was */
+	struct fdstore above;		/* whoever watches over us */
+	pid_t child;
+	bool ready;			/* a child has said so */
+	bool told;			/* to end */
+	int64_t born_ms, died_ms[SUPERVISOR_DEATHS];
+	unsigned deaths;
+	bool dropped;
+} sup;
+
+/* --- messages of the child ---------------------------------------------- */
+
+struct message {
+	char text[FDSTORE_MESSAGE + 1];
+	int fd[SENT_MAX];
+	int nfds;
+	bool from_child;
+};
+
+static void
+take_control(struct message *m, struct msghdr *msg)
+{
+	struct cmsghdr *c;
+	struct ucred who;
+
+	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS && bytes <= sizeof m->fd) {
+			memcpy(m->fd, CMSG_DATA(c), bytes);
+			m->nfds = (int)(bytes / sizeof m->fd[0]);
+		} else if (c->cmsg_type == SCM_CREDENTIALS &&
+		    bytes == sizeof who) {
+			memcpy(&who, CMSG_DATA(c), sizeof who);
+			m->from_child = who.pid == sup.child;
+		}
+	}
+}
+
+/* False when there is none, or never again. */
+static bool
+receive(struct message *m)
+{
+	union {
+		char buf[CMSG_SPACE(SENT_MAX * sizeof(int)) +
+		    CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = m->text,
+		.iov_len = FDSTORE_MESSAGE };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof control.buf };
+	ssize_t n;
+
+	m->nfds = 0;
+	m->from_child = false;
+	n = recvmsg(sup.channel, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n <= 0)
+		return false;
+	m->text[n] = '\0';
+	take_control(m, &msg);
+	return true;
+}
+
+static void
+obey(struct message *m)
+{
+	const char *name = "stored";	/* systemd's word for what has none */
+	bool store = false, drop = false;
+	char *line, *rest = m->text;
+
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		if (strcmp(line, "FDSTORE=1") == 0)
+			store = true;
+		else if (strcmp(line, "FDSTOREREMOVE=1") == 0)
+			drop = true;
+		else if (strncmp(line, "FDNAME=", 7) == 0)
+			name = line + 7;
+		else if (strcmp(line, "READY=1") == 0)
+			sup.ready = true;
+		if (strcmp(line, "READY=1") == 0 ||
+		    strncmp(line, "STATUS=", 7) == 0)
+			fdstore_say(&sup.above, line);
+	}
+	if (drop)
+		held_drop(&sup.held, name);
+	for (int i = 0; store && i < m->nfds; i++)
+		held_add(&sup.held, m->fd[i], name);
+	if (store)
+		m->nfds = 0;
+}
+
+static void
+listen_to_child(void)
+{
+	struct message m;
+
+	while (sup.channel >= 0 && receive(&m)) {
+		if (m.from_child)
+			obey(&m);
+		for (int i = 0; i < m.nfds; i++)
+			close(m.fd[i]);
+	}
+}
+
+/* --- a child ------------------------------------------------------------ */
+
+static int
+make_channel(int fds[2])
+{
+	int one = 1;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	if (setsockopt(fds[0], SOL_SOCKET, SO_PASSCRED, &one, sizeof one) == 0)
+		return 0;
+	close(fds[0]);
+	close(fds[1]);
+	return -errno;
+}
+
+static int
+start(void (*become)(void *arg, int fd), void *arg)
+{
+	int fds[2], r = make_channel(fds);
+
+	if (r < 0)
+		return r;
+	if (sup.channel >= 0)
+		close(sup.channel);
+	sup.channel = fds[0];
+	sup.born_ms = mono_ms(mono_now());
+	sup.child = fork();
+	if (sup.child == 0) {
+		sigprocmask(SIG_SETMASK, &sup.mask, NULL);
+		close(sup.signals);
+		close(fds[0]);
+		fds[1] = held_pass(&sup.held, fds[1]);
+		if (fds[1] >= 0)
+			become(arg, fds[1]);
+		_exit(GIVEN_UP);
+	}
+	r = sup.child < 0 ? -errno : 0;
+	close(fds[1]);
+	return r;
+}
+
+/* --- its end ------------------------------------------------------------ */
+
+static void
+say(const char *what)
+{
+	char line[256];
+	int n = snprintf(line, sizeof line, "pageknode: %s\n", what);
+
+	(void)!write(STDERR_FILENO, line, (size_t)n);
+	snprintf(line, sizeof line, "STATUS=%s", what);
+	fdstore_say(&sup.above, line);
+}
+
+/* Too many within too short a time? */
+static bool
+is_storm(void)
+{
+	int64_t now = mono_ms(mono_now());
+	unsigned i = sup.deaths++ % SUPERVISOR_DEATHS;
+	int64_t first;
+
+	sup.died_ms[i] = now;
+	first = sup.died_ms[sup.deaths % SUPERVISOR_DEATHS];
+	if (now - sup.born_ms >= SUPERVISOR_WINDOW_MS)
+		sup.dropped = false;
+	return sup.deaths >= SUPERVISOR_DEATHS &&
+	    now - first < SUPERVISOR_WINDOW_MS;
+}
+
+/* Is there to be another one?  Else *status is ours. */
+static bool
+goes_on(int wait_status, int *status)
+{
+	char what[128];
+
+	*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) :
+	    BY_SIGNAL + WTERMSIG(wait_status);
+	if (sup.told || *status == 0 ||
+	    (!sup.ready && WIFEXITED(wait_status)))
+		return false;
+	if (is_storm()) {
+		if (sup.dropped) {
+			say("the node died again and again: given up");
+			*status = GIVEN_UP;
+			return false;
+		}
+		say("the node dies again and again: what was kept of its "
+		    "targets is dropped");
+		held_drop(&sup.held, NULL);
+		sup.dropped = true;
+		sup.deaths = 0;
+		return true;
+	}
+	snprintf(what, sizeof what, "the node ended by %s %d: started again",
+	    WIFEXITED(wait_status) ? "status" : "signal",
+	    WIFEXITED(wait_status) ? *status : WTERMSIG(wait_status));
+	say(what);
+	return true;
+}
+
+/* False when it lives. */
+static bool
+is_over(int *wait_status)
+{
+	if (waitpid(sup.child, wait_status, WNOHANG) != sup.child)
+		return false;
+	/* What it has sent before it died counts. */
+	listen_to_child();
+	return true;
+}
+
+static void
+hear_signals(void)
+{
+	struct signalfd_siginfo info;
+
+	while (read(sup.signals, &info, sizeof info) == (ssize_t)sizeof info) {
+		int sig = (int)info.ssi_signo;
+
+		if (sig == SIGCHLD || sig == SIGPIPE)
+			continue;
+		sup.told |= sig != SIGHUP;
+		/* What a terminal sends, the child has already. */
+		if (info.ssi_code != SI_KERNEL)
+			kill(sup.child, sig);
+	}
+}
+
+static int
+watch(void (*become)(void *arg, int fd), void *arg)
+{
+	int status, wait_status, r;
+
+	for (;;) {
+		struct pollfd p[] = {
+			{ .fd = sup.signals, .events = POLLIN },
+			{ .fd = sup.channel, .events = POLLIN },
+		};
+
+		(void)poll(p, BASE_NELEM(p), -1);
+		listen_to_child();
+		hear_signals();
+		if (!is_over(&wait_status)) {
+			/* It closed its end, and is on its way out. */
+			if ((p[1].revents & POLLHUP) != 0 &&
+			    (p[1].revents & POLLIN) == 0) {
+				close(sup.channel);
+				sup.channel = -1;
+			}
+			continue;
+		}
+		if (!goes_on(wait_status, &status))
+			return status;
+		r = start(become, arg);
+		if (r < 0) {
+			say("the node cannot be started again");
+			return GIVEN_UP;
+		}
+	}
+}
+
+int
+supervisor_run(void (*become)(void *arg, int fd), void *arg)
+{
+	static const int heard[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP,
+		SIGPIPE };
+	sigset_t set;
+	int r;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < BASE_NELEM(heard); i++)
+		sigaddset(&set, heard[i]);
+	sigprocmask(SIG_BLOCK, &set, &sup.mask);
+	sup.channel = -1;
+	sup.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (sup.signals < 0)
+		return GIVEN_UP;
+	fdstore_open(&sup.above, -1);
+	r = held_begin(&sup.held);
+	if (r == 0)
+		r = start(become, arg);
+	if (r < 0) {
+		fprintf(stderr, "pageknode: the node cannot be started: %s\n",
+		    strerror(-r));
+		return GIVEN_UP;
+	}
+	return watch(become, arg);
+}

@@ -1,0 +1,538 @@
+/*
+ * The process that holds descriptors for another one, and starts it again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/base/base.h"
+#include "../src/nodes/fdstore.h"
+#include "../src/nodes/inherited.h"
+#include "../src/nodes/socket.h"
+#include "../src/nodes/supervisor.h"
+#include "harness.h"
+
+#define WRONG 99		/* status of a child that saw what must not be */
+#define MANY 1500
+
+/* What the children, which follow each other, tell the test. */
+static struct shared {
+	_Atomic unsigned starts, refused, connected;
+	_Atomic bool stop;
+} *shared;
+
+static void
+setup(void)
+{
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+	unsetenv("NOTIFY_SOCKET");
+}
+
+static void
+teardown(void)
+{
+	munmap(shared, sizeof *shared);
+}
+
+static void
+die(void)
+{
+	kill(getpid(), SIGKILL);
+}
+
+/* In a child: a status that the test sees, instead of a failed assertion. */
+#define MUST(what) \
+	do { \
+		if (!(what)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
+			    #what); \
+			_exit(WRONG); \
+		} \
+	} while (0)
+
+/* The store of a child, with all that was passed to it. */
+static void
+open_store(struct fdstore *store, int fd)
+{
+	struct inherited stream, seqpacket;
+
+	fdstore_open(store, fd);
+	MUST(inherited_take(&stream, &seqpacket, fdstore_inherit, store) == 0);
+}
+
+static int
+file_of(const char *text)
+{
+	int fd = memfd_create("check", MFD_CLOEXEC);
+
+	MUST(fd >= 0 && write(fd, text, strlen(text)) ==
+	    (ssize_t)strlen(text));
+	return fd;
+}
+
+static bool
+holds(int fd, const char *text)
+{
+	char was[64] = "";
+
+	return fd >= 0 && pread(fd, was, sizeof was - 1, 0) ==
+	    (ssize_t)strlen(text) && strcmp(was, text) == 0 &&
+	    fcntl(fd, F_GETFD) == FD_CLOEXEC;
+}
+
+/* --- ends --------------------------------------------------------------- */
+
+/* How each of them ends: a status, a signal (negative); ready first or not. */
+struct ends {
+	int how[4];
+	bool ready;
+};
+
+static void
+end_so(void *arg, int fd)
+{
+	const struct ends *e = arg;
+	int how = e->how[shared->starts++];
+	struct fdstore store;
+
+	open_store(&store, fd);
+	if (e->ready)
+		MUST(fdstore_say(&store, "READY=1") == 0);
+	if (how < 0)
+		kill(getpid(), -how);
+	_exit(how);
+}
+
+static const struct {
+	struct ends ends;
+	unsigned starts;
+	int status;
+} ways[] = {
+	{ { { 0 }, true }, 1, 0 },
+	{ { { 0 }, false }, 1, 0 },
+	/* It could not begin: another one could not either. */
+	{ { { 3 }, false }, 1, 3 },
+	{ { { 3, 0 }, true }, 2, 0 },
+	{ { { -SIGKILL, -SIGSEGV, -SIGABRT, 0 }, true }, 4, 0 },
+	{ { { -SIGKILL, 2 }, false }, 2, 2 },
+};
+
+START_TEST(a_child_that_dies_is_followed_by_another)
+{
+	struct ends e = ways[_i].ends;
+
+	ck_assert_int_eq(supervisor_run(end_so, &e), ways[_i].status);
+	ck_assert_uint_eq(shared->starts, ways[_i].starts);
+}
+END_TEST
+
+static void
+on_signal(int sig)
+{
+	_exit(sig == SIGTERM ? 7 : sig == SIGINT ? 8 : 0);
+}
+
+/* Its supervisor is told to end, and it is by that. */
+static void
+have_told(void *arg, int fd)
+{
+	const int *sig = arg;
+
+	(void)fd;
+	shared->starts++;
+	if (sig[1] != 0)
+		signal(sig[0], on_signal);
+	kill(getppid(), sig[0]);
+	for (;;)
+		pause();
+}
+
+static const struct {
+	int sig[2];
+	int status;
+} words[] = {
+	{ { SIGTERM, 1 }, 7 },
+	{ { SIGINT, 1 }, 8 },
+	{ { SIGTERM, 0 }, 128 + SIGTERM },
+	{ { SIGHUP, 1 }, 0 },
+};
+
+START_TEST(what_it_is_told_it_passes_on_and_ends_with_its_child)
+{
+	int sig[2] = { words[_i].sig[0], words[_i].sig[1] };
+
+	ck_assert_int_eq(supervisor_run(have_told, sig), words[_i].status);
+	ck_assert_uint_eq(shared->starts, 1);
+}
+END_TEST
+
+/* --- storms ------------------------------------------------------------- */
+
+static void
+always_die(void *arg, int fd)
+{
+	unsigned n = shared->starts++;
+	struct fdstore store;
+	int got;
+
+	(void)arg;
+	open_store(&store, fd);
+	got = fdstore_take(&store, "pagek.deadly");
+	/* It is put once, and dropped when it may be what they die of. */
+	MUST((got >= 0) == (n > 0 && n < SUPERVISOR_DEATHS));
+	/* What the supervisor was passed is not the child's, and stays. */
+	MUST(fdstore_take(&store, "pagek.passed") >= 0);
+	if (n == 0)
+		MUST(fdstore_put(&store, "pagek.deadly", file_of("x")) == 0);
+	die();
+}
+
+START_TEST(children_that_die_in_a_storm_lose_what_was_held_and_then_end)
+{
+	char text[16];
+	int fd;
+
+	for (fd = 3; fd < 64; fd++)
+		close(fd);
+	ck_assert_int_eq(memfd_create("passed", 0), 3);
+	sprintf(text, "%d", (int)getpid());
+	setenv("LISTEN_PID", text, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	setenv("LISTEN_FDNAMES", "pagek.passed", 1);
+	ck_assert_int_eq(supervisor_run(always_die, NULL), 1);
+	ck_assert_uint_eq(shared->starts, 2 * SUPERVISOR_DEATHS);
+}
+END_TEST
+
+/* --- descriptors -------------------------------------------------------- */
+
+static void
+put_and_find(void *arg, int fd)
+{
+	struct fdstore store;
+
+	(void)arg;
+	open_store(&store, fd);
+	switch (shared->starts++) {
+	case 0:
+		MUST(store.n == 0);
+		MUST(fdstore_put(&store, "pagek.a", file_of("first")) == 0);
+		MUST(fdstore_put(&store, "pagek.b", file_of("second")) == 0);
+		MUST(fdstore_put(&store, "pagek.b", file_of("third")) == 0);
+		MUST(fdstore_put(&store, "pagek.c", file_of("fourth")) == 0);
+		MUST(fdstore_remove(&store, "pagek.a") == 0);
+		die();
+		break;
+	case 1:
+		MUST(store.n == 3);
+		MUST(fdstore_take(&store, "pagek.a") < 0);
+		MUST(holds(fdstore_take(&store, "pagek.b"), "second"));
+		MUST(holds(fdstore_take(&store, "pagek.b"), "third"));
+		MUST(fdstore_take(&store, "pagek.b") < 0);
+		MUST(fdstore_remove(&store, "pagek.b") == 0);
+		die();
+		break;
+	default:
+		MUST(store.n == 1);
+		MUST(holds(fdstore_take(&store, "pagek.c"), "fourth"));
+		_exit(0);
+	}
+}
+
+START_TEST(descriptors_come_back_with_their_names)
+{
+	ck_assert_int_eq(supervisor_run(put_and_find, NULL), 0);
+}
+END_TEST
+
+static void
+put_many(void *arg, int fd)
+{
+	struct fdstore store;
+	char name[32], text[32];
+
+	(void)arg;
+	open_store(&store, fd);
+	if (shared->starts++ == 0) {
+		for (unsigned i = 0; i < MANY; i++) {
+			int file;
+
+			sprintf(name, "pagek.%u", i);
+			sprintf(text, "number %u", i);
+			file = file_of(text);
+			MUST(fdstore_put(&store, name, file) == 0);
+			close(file);
+		}
+		/* So that they are not where they are to be. */
+		for (unsigned i = 0; i < MANY; i += 3) {
+			sprintf(name, "pagek.%u", i);
+			MUST(fdstore_remove(&store, name) == 0);
+		}
+		die();
+	}
+	MUST(store.n == MANY - (MANY + 2) / 3);
+	for (unsigned i = 0; i < MANY; i++) {
+		int file;
+
+		sprintf(name, "pagek.%u", i);
+		sprintf(text, "number %u", i);
+		file = fdstore_take(&store, name);
+		MUST(i % 3 == 0 ? file < 0 : holds(file, text));
+	}
+	if (shared->starts < 3)
+		die();
+	_exit(0);
+}
+
+START_TEST(many_descriptors_are_told_apart)
+{
+	ck_assert_int_eq(supervisor_run(put_many, NULL), 0);
+	ck_assert_uint_eq(shared->starts, 3);
+}
+END_TEST
+
+static void
+let_another_speak(void *arg, int fd)
+{
+	struct fdstore store;
+	pid_t pid;
+
+	(void)arg;
+	open_store(&store, fd);
+	MUST(store.n == 0);
+	if (shared->starts++ > 0)
+		_exit(0);
+	pid = fork();
+	if (pid == 0) {
+		fdstore_put(&store, "pagek.alien", file_of("alien"));
+		fdstore_say(&store, "READY=1");
+		_exit(0);
+	}
+	MUST(waitpid(pid, NULL, 0) == pid);
+	die();
+}
+
+START_TEST(only_the_child_is_listened_to)
+{
+	ck_assert_int_eq(supervisor_run(let_another_speak, NULL), 0);
+	ck_assert_uint_eq(shared->starts, 2);
+}
+END_TEST
+
+static void
+put_more_than_fits(void *arg, int fd)
+{
+	char name[FDSTORE_NAME];
+	struct fdstore store;
+	int file;
+
+	(void)arg;
+	open_store(&store, fd);
+	if (shared->starts++ > 0) {
+		MUST(store.n <= INHERITED_MAX && store.n > 1000);
+		_exit(0);
+	}
+	memset(name, 'x', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	memcpy(name, FDSTORE_OURS, strlen(FDSTORE_OURS));
+	file = file_of("x");
+	for (unsigned i = 0; i < INHERITED_MAX + 10; i++)
+		MUST(fdstore_put(&store, name, file) == 0);
+	die();
+}
+
+START_TEST(no_more_is_held_than_can_be_passed_on)
+{
+	ck_assert_int_eq(supervisor_run(put_more_than_fits, NULL), 0);
+}
+END_TEST
+
+/* --- a socket ----------------------------------------------------------- */
+
+static char path[64];
+
+static void
+serve_some(void *arg, int fd)
+{
+	struct fdstore store;
+	int listener, c;
+
+	(void)arg;
+	open_store(&store, fd);
+	listener = fdstore_take(&store, "pagek.socket");
+	if (shared->starts++ == 0) {
+		listener = socket_bind(path, SOCK_STREAM);
+		MUST(listener >= 0 && listen(listener, SOMAXCONN) == 0);
+		fcntl(listener, F_SETFL, 0);
+		MUST(fdstore_put(&store, "pagek.socket", listener) == 0);
+	}
+	MUST(listener >= 0);
+	for (unsigned i = 0; i < 20; i++) {
+		c = accept(listener, NULL, NULL);
+		MUST(c >= 0);
+		close(c);
+	}
+	if (shared->starts <= 4)
+		die();
+	shared->stop = true;
+	_exit(0);
+}
+
+static _Noreturn void
+be_client(void)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	char c;
+
+	strcpy(sa.sun_path, path);
+	while (!shared->stop) {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (connect(fd, (struct sockaddr *)&sa, sizeof sa) == 0) {
+			shared->connected++;
+			/* Until it has been taken, so that no more come than are served. */
+			(void)!read(fd, &c, 1);
+		} else if (shared->connected > 0 && !shared->stop) {
+			shared->refused++;
+		}
+		close(fd);
+	}
+	_exit(0);
+}
+
+START_TEST(a_socket_takes_connections_between_two_children)
+{
+	pid_t client;
+
+	snprintf(path, sizeof path, "/tmp/check_supervisor.%d", (int)getpid());
+	client = fork();
+	if (client == 0)
+		be_client();
+	ck_assert_int_eq(supervisor_run(serve_some, NULL), 0);
+	ck_assert_int_eq(kill(client, SIGKILL), 0);
+	waitpid(client, NULL, 0);
+	unlink(path);
+	ck_assert_uint_eq(shared->starts, 5);
+	ck_assert_uint_ge(shared->connected, 100);
+	ck_assert_uint_eq(shared->refused, 0);
+}
+END_TEST
+
+/* --- whoever is above --------------------------------------------------- */
+
+static void
+say_ready(void *arg, int fd)
+{
+	struct fdstore store;
+
+	(void)arg;
+	MUST(getenv("NOTIFY_SOCKET") == NULL);
+	open_store(&store, fd);
+	MUST(fdstore_say(&store, "STATUS=well") == 0);
+	MUST(fdstore_say(&store, "READY=1") == 0);
+	MUST(fdstore_put(&store, "pagek.x", file_of("x")) == 0);
+	_exit(0);
+}
+
+START_TEST(systemd_is_told_what_the_child_says)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	char name[32], text[128];
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	ssize_t n;
+
+	snprintf(name, sizeof name, "@check_supervisor.%d", (int)getpid());
+	strcpy(sa.sun_path, name);
+	sa.sun_path[0] = '\0';
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa,
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+	    strlen(name))), 0);
+	setenv("NOTIFY_SOCKET", name, 1);
+	ck_assert_int_eq(supervisor_run(say_ready, NULL), 0);
+	n = recv(fd, text, sizeof text, 0);
+	ck_assert_int_eq(n, 11);
+	ck_assert_int_eq(memcmp(text, "STATUS=well", 11), 0);
+	n = recv(fd, text, sizeof text, 0);
+	ck_assert_int_eq(n, 7);
+	ck_assert_int_eq(memcmp(text, "READY=1", 7), 0);
+	ck_assert_int_lt(recv(fd, text, sizeof text, 0), 0);
+	close(fd);
+}
+END_TEST
+
+/* The child of a supervisor that was killed knows it by its socket. */
+static void
+outlive(void *arg, int fd)
+{
+	struct fdstore store;
+	int file, r;
+
+	(void)arg;
+	open_store(&store, fd);
+	file = file_of("x");
+	MUST(fdstore_keeps(&store));
+	kill(getppid(), SIGKILL);
+	do
+		r = fdstore_put(&store, "pagek.x", file);
+	while (r == 0);
+	MUST(r == -ENOTCONN && !fdstore_keeps(&store));
+	MUST(fdstore_remove(&store, "pagek.x") == -ENOTCONN);
+	shared->stop = true;
+	_exit(0);
+}
+
+START_TEST(without_its_supervisor_a_child_goes_on_and_keeps_nothing)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(supervisor_run(outlive, NULL));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	while (!shared->stop)
+		usleep(1000);
+}
+END_TEST
+
+/* --- suite -------------------------------------------------------------- */
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("supervisor");
+	TCase *t = tcase_create("ends");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, a_child_that_dies_is_followed_by_another, 0,
+	    BASE_NELEM(ways));
+	tcase_add_loop_test(t,
+	    what_it_is_told_it_passes_on_and_ends_with_its_child, 0,
+	    BASE_NELEM(words));
+	tcase_add_test(t,
+	    children_that_die_in_a_storm_lose_what_was_held_and_then_end);
+	tcase_add_test(t, systemd_is_told_what_the_child_says);
+	tcase_add_test(t,
+	    without_its_supervisor_a_child_goes_on_and_keeps_nothing);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("descriptors");
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, descriptors_come_back_with_their_names);
+	tcase_add_test(t, many_descriptors_are_told_apart);
+	tcase_add_test(t, only_the_child_is_listened_to);
+	tcase_add_test(t, no_more_is_held_than_can_be_passed_on);
+	tcase_add_test(t, a_socket_takes_connections_between_two_children);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
