@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,26 +41,38 @@ struct plan {
 	unsigned free_run;		/* batches before the first, at most */
 	uint64_t period;		/* of the sample */
 	bool cancel, since_click, jumps, infos;
+	bool trims;			/* a long list becomes short ... */
+	long tick;			/* ... while it is looked at so often: microseconds */
 };
+
+/* Blocks that come and go in large steps; one in so many stays. */
+#define TRIM_BLOCKS (108 * BATCH)
+#define TRIM_STAY INDEXED_LOOSE_PART
+#define TRIM_CYCLE (2 * TRIM_BLOCKS / BATCH)
+
+_Static_assert(TRIM_BLOCKS >= INDEXED_LOOSE, "a list that is trimmed");
 
 static const struct plan plans[] = {
 	{ .name = "few", .oracle = BLKLIST_LITERAL, .max = 40,
-	  .remember = 1024, .addresses = 64, .records = 40, .lives = 40,
-	  .points = 40, .stride = 150, .free_run = 40, .cancel = true },
+	  .remember = 1024, .addresses = 64, .records = 40, .lives = 24,
+	  .points = 30, .stride = 100, .free_run = 40, .cancel = true },
 	{ .name = "every instruction", .oracle = BLKLIST_LITERAL, .max = 100,
 	  .remember = 256, .addresses = 30, .records = 12, .lives = 3,
-	  .points = 1000, .stride = 1, .free_run = 40 },
+	  .points = 600, .stride = 1, .free_run = 40 },
 	{ .name = "a sample, with requesters", .oracle = BLKLIST_LITERAL,
 	  .max = 500, .remember = 4096, .addresses = 300, .records = 100,
-	  .lives = 25, .points = 30, .stride = 300, .free_run = 30,
+	  .lives = 16, .points = 25, .stride = 150, .free_run = 30,
 	  .period = 64, .cancel = true, .since_click = true, .infos = true },
 	{ .name = "long numbers", .oracle = BLKLIST_LITERAL, .max = 500,
-	  .remember = 4096, .addresses = 300, .records = 50, .lives = 40,
-	  .points = 40, .stride = 300, .free_run = 40, .jumps = true },
+	  .remember = 4096, .addresses = 300, .records = 50, .lives = 32,
+	  .points = 30, .stride = 200, .free_run = 40, .jumps = true },
 	{ .name = "sweeps", .oracle = BLKLIST_INDEXED, .max = 4096,
 	  .remember = 1 << 14, .addresses = 3000, .records = 1500,
-	  .lives = 20, .points = 15, .stride = 800, .free_run = 30,
+	  .lives = 12, .points = 15, .stride = 500, .free_run = 30,
 	  .jumps = true },
+	{ .name = "a trim", .oracle = BLKLIST_INDEXED, .max = 1 << 19,
+	  .remember = 1 << 15, .lives = 4, .points = 25, .tick = 200,
+	  .trims = true, .infos = true },
 };
 
 /* --- batches that can be made again ---------------------------------------- */
@@ -126,11 +139,42 @@ any_record(const struct plan *p, uint32_t ticket)
 	}
 }
 
+/* All of TRIM_BLOCKS come, and then most of them go; and so on. */
+static void
+make_trim(struct batch *out, unsigned n, uint64_t seq)
+{
+	bool frees = n % TRIM_CYCLE >= TRIM_CYCLE / 2;
+	uint64_t first = n % (TRIM_CYCLE / 2) * BATCH;
+	size_t count = 0;
+
+	for (uint64_t i = first; i < first + BATCH; i++) {
+		uint64_t addr = 0x10000 + 0x40 * i;
+		uint32_t ticket = (uint32_t)(seq + count);
+
+		if (!frees && i % 1024 == TRIM_STAY)
+			out->info[out->b.ninfo++] = (struct blklist_batch_info){
+				.at = count, .info.node = (uint16_t)(i / 1024) };
+		if (!frees && (n < TRIM_CYCLE || i % TRIM_STAY != 0))
+			out->rec[count++] = ALLOC(addr, .ticket = ticket);
+		/* The last of those that would stay makes it short enough. */
+		if (frees && (i % TRIM_STAY != 0 || i == TRIM_BLOCKS - TRIM_STAY))
+			out->rec[count++] = FREE(addr, .ticket = ticket);
+	}
+	out->b.n = count;
+}
+
 static void
 make_batch(const struct plan *p, struct batch *out, unsigned n, unsigned life,
     uint64_t seq)
 {
 	size_t count;
+
+	if (p->trims) {
+		out->b = (struct blklist_batch){ .rec = out->rec, .seq = seq,
+			.near_ms = n, .info = out->info };
+		make_trim(out, n, seq);
+		return;
+	}
 
 	seed = (n + 1) * UINT64_C(0x9e3779b97f4a7c15) + life * 977 + 1;
 	for (unsigned i = 0; i < 5; i++)
@@ -182,12 +226,21 @@ struct told {
 	unsigned latest;		/* slot + 1; 0: none */
 };
 
+/* Where it is from then on led by the hand. */
+enum stop {
+	STOP_AT_BATCH,
+	STOP_AT_VIEW,			/* which mends the order of age */
+	STOP_AT_BEGIN,			/* where it takes the list up */
+};
+
 struct life {
 	const struct plan *plan;
 	struct kept *kept;
 	struct told *told;
 	unsigned number;
+	enum stop stop;
 	unsigned free_run;		/* batches until it stops */
+	struct itimerval timer;		/* from there on */
 };
 
 static void
@@ -232,20 +285,24 @@ live(const struct life *life)
 	struct blklist *l;
 
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-	/* Some are killed while they take the list up. */
-	if (life->number % 4 == 3 && life->told->latest != 0)
+	if (life->stop == STOP_AT_BEGIN)
 		raise(SIGSTOP);
 	l = begin_life(life, &at);
 	for (unsigned i = 0;; i++) {
-		if (i == life->free_run)
+		if (i == life->free_run && life->stop != STOP_AT_VIEW) {
 			raise(SIGSTOP);
+			setitimer(ITIMER_REAL, &life->timer, NULL);
+		}
 		make_batch(life->plan, &batch, at.batches, life->number,
 		    at.next);
 		blklist_apply(l, &batch.b);
 		at.batches++;
 		at.next = batch.b.seq + batch.b.n;
-		if (at.batches % 8 == 5)
+		if (at.batches % 8 == 5) {
+			if (i >= life->free_run && life->stop == STOP_AT_VIEW)
+				raise(SIGSTOP);
 			blklist_window(l, BLKLIST_BY_AGE, true, 0, rows, 4);
+		}
 		if (at.batches % 4 < 2)
 			commit(l, life->told, &at);
 	}
@@ -392,9 +449,20 @@ step(pid_t pid, unsigned n)
 	}
 }
 
+/* Until the timer stops it, wherever that is. */
+static void
+run_on(pid_t pid)
+{
+	ck_assert_int_eq(ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
+	expect_stop(pid);
+}
+
 static void
 one_life(struct watch *w)
 {
+	/* Most of what it does in the beginning is to ask for memory. */
+	unsigned stride = w->life.stop == STOP_AT_BEGIN ? w->plan->stride * 10 :
+	    w->plan->stride;
 	pid_t pid = fork();
 	int status;
 
@@ -405,13 +473,26 @@ one_life(struct watch *w)
 	for (unsigned i = 0; i < w->plan->points; i++) {
 		seed = (w->life.number + 1) * UINT64_C(0x2545f4914f6cdd1d) + i;
 		rng();
-		step(pid, 1 + below(w->plan->stride));
+		if (stride > 0)
+			step(pid, 1 + below(stride));
+		else
+			run_on(pid);
 		look(w);
 	}
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status));
 	look(w);
+}
+
+/* How many batches there are from the last commit to the next trim. */
+static unsigned
+before_trim(const struct watch *w)
+{
+	const struct told *t = w->life.told;
+	unsigned n = t->latest != 0 ? t->commit[t->latest - 1].batches : 0;
+
+	return TRIM_CYCLE - 1 - n % TRIM_CYCLE;
 }
 
 START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
@@ -432,7 +513,12 @@ START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
 		seed = (i + 1) * UINT64_C(0xda942042e4dd58b5);
 		rng();
 		w.life.number = i;
-		w.life.free_run = below(p->free_run);
+		w.life.stop = p->trims || i % 2 == 0 ? STOP_AT_BATCH :
+		    i % 8 == 3 ? STOP_AT_BEGIN : STOP_AT_VIEW;
+		w.life.free_run = p->trims ? before_trim(&w) :
+		    below(p->free_run);
+		w.life.timer.it_interval.tv_usec =
+		    w.life.timer.it_value.tv_usec = p->tick;
 		one_life(&w);
 		ck_assert_int_eq(kept_open(&kept,
 		    dup(kept_fd(w.life.kept))), 0);
@@ -449,11 +535,260 @@ START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
 }
 END_TEST
 
+/* --- what cannot be taken up ----------------------------------------------- */
+
+#define SMALL_MAX 100
+#define SMALL_RING 16
+
+static struct blklist *
+small_list(struct kept **kept)
+{
+	struct blklist *l;
+
+	next_seq = 1;
+	ck_assert_int_eq(kept_new(kept, "test"), 0);
+	ck_assert_int_eq(blklist_new_kept(&l, SMALL_MAX, *kept), 0);
+	ck_assert_int_eq(blklist_remember(l, SMALL_RING), 0);
+	for (uint64_t i = 1; i <= 40; i++)
+		APPLY(l, ALLOC(0x1000 * i, .ticket = (uint32_t)i));
+	blklist_commit(l, 0);
+	return l;
+}
+
+static int
+small_resume(struct blklist **l, struct kept *kept, uint64_t next)
+{
+	return blklist_resume(l, SMALL_MAX, SMALL_RING, kept, 0, next);
+}
+
+static void
+free_some(struct blklist *l, unsigned n)
+{
+	for (uint64_t i = 1; i <= n; i++)
+		APPLY(l, FREE(0x1000 * i, .ticket = 100));
+}
+
+static void spoil_nothing(struct blklist *l) { (void)l; }
+static void spoil_put(struct blklist *l)
+{
+	ck_assert_int_eq(blklist_put(l, &(struct blk){ .addr = 9, .seq = 7,
+	    .flags = REC_FLAGS(REC_ALLOC, 0) }), 0);
+}
+static void spoil_take(struct blklist *l)
+{
+	ck_assert_int_eq(blklist_take(l, 0, 0x1000), 0);
+}
+static void spoil_put_and_take(struct blklist *l)
+{
+	spoil_put(l);
+	ck_assert_int_eq(blklist_take(l, 0, 9), 0);
+}
+static void spoil_clear(struct blklist *l) { blklist_clear(l); }
+static void spoil_commits(struct blklist *l)
+{
+	blklist_commit(l, 1);
+	blklist_commit(l, 1);
+}
+static void free_15(struct blklist *l) { free_some(l, SMALL_RING - 1); }
+static void free_16(struct blklist *l) { free_some(l, SMALL_RING); }
+static void free_40(struct blklist *l) { free_some(l, 40); }
+static void commit_once(struct blklist *l) { blklist_commit(l, 1); }
+
+static const struct {
+	const char *what;
+	void (*spoil)(struct blklist *);
+	uint32_t max, remember;
+	unsigned slot;
+	int result;
+} stale[] = {
+	{ "nothing", spoil_nothing, SMALL_MAX, SMALL_RING, 0, 0 },
+	{ "a ring nearly full", free_15, SMALL_MAX, SMALL_RING, 0, 0 },
+	{ "the other one newer", commit_once, SMALL_MAX, SMALL_RING, 0, 0 },
+	{ "no such commit", spoil_nothing, SMALL_MAX, SMALL_RING, 1, -ESTALE },
+	{ "another length", spoil_nothing, SMALL_MAX - 1, SMALL_RING, 0, -ESTALE },
+	{ "another ring", spoil_nothing, SMALL_MAX, SMALL_RING / 2, 0, -ESTALE },
+	{ "no ring", spoil_nothing, SMALL_MAX, 0, 0, -ESTALE },
+	{ "a put", spoil_put, SMALL_MAX, SMALL_RING, 0, -ESTALE },
+	{ "a take", spoil_take, SMALL_MAX, SMALL_RING, 0, -ESTALE },
+	{ "both", spoil_put_and_take, SMALL_MAX, SMALL_RING, 0, -ESTALE },
+	{ "a clear", spoil_clear, SMALL_MAX, SMALL_RING, 0, -ESTALE },
+	{ "two commits", spoil_commits, SMALL_MAX, SMALL_RING, 0, -ESTALE },
+	{ "a ring gone round", free_16, SMALL_MAX, SMALL_RING, 0, -ESTALE },
+	{ "and on", free_40, SMALL_MAX, SMALL_RING, 0, -ESTALE },
+};
+
+START_TEST(what_cannot_be_exact_is_stale)
+{
+	struct kept *kept, *copy;
+	struct blklist *l = small_list(&kept), *next;
+
+	stale[_i].spoil(l);
+	copy = copy_of(kept);
+	ck_assert_msg(blklist_resume(&next, stale[_i].max, stale[_i].remember,
+	    copy, stale[_i].slot, 41) == stale[_i].result, "%s",
+	    stale[_i].what);
+	if (stale[_i].result == 0) {
+		sound(next);
+		ck_assert_uint_eq(COUNT(next, aRecActive), 40);
+		blklist_free(next);
+	}
+	kept_free(copy);
+	blklist_free(l);
+	kept_free(kept);
+}
+END_TEST
+
+START_TEST(what_no_record_did_is_kept_by_the_next_commit)
+{
+	struct kept *kept, *copy;
+	struct blklist *l = small_list(&kept), *next;
+
+	spoil_put(l);
+	spoil_take(l);
+	blklist_commit(l, 1);
+	copy = copy_of(kept);
+	ck_assert_int_eq(blklist_resume(&next, SMALL_MAX, SMALL_RING, copy, 1,
+	    next_seq), 0);
+	sound(next);
+	ck_assert(listed(next, 0, 9));
+	ck_assert(!listed(next, 0, 0x1000));
+	ck_assert_uint_eq(COUNT(next, inherited), 1);
+	blklist_free(next);
+	kept_free(copy);
+	blklist_free(l);
+	kept_free(kept);
+}
+END_TEST
+
+/* What was written over by those that have been taken back is not known. */
+START_TEST(removed_blocks_that_were_overwritten_are_not_told)
+{
+	struct kept *kept, *copy;
+	struct blklist *l = small_list(&kept), *next;
+
+	free_some(l, SMALL_RING);
+	blklist_commit(l, 0);
+	for (uint64_t i = 0; i < 5; i++)
+		APPLY(l, FREE(0x1000 * (i + 20), .ticket = 100));
+	copy = copy_of(kept);
+	ck_assert_int_eq(small_resume(&next, copy, next_seq - 5), 0);
+	/* Nor is the one where the next would have begun. */
+	for (uint32_t k = 0; k < SMALL_RING - 6; k++)
+		ck_assert_uint_eq(blklist_removed(next, k)->blk.addr,
+		    0x1000 * (SMALL_RING - k));
+	ck_assert_ptr_null(blklist_removed(next, SMALL_RING - 6));
+	blklist_free(next);
+	kept_free(copy);
+	blklist_free(l);
+	kept_free(kept);
+}
+END_TEST
+
+START_TEST(used_memory_takes_no_new_list)
+{
+	struct kept *kept, *copy;
+	struct blklist *l = small_list(&kept), *next;
+
+	copy = copy_of(kept);
+	ck_assert_int_eq(blklist_new_kept(&next, SMALL_MAX, copy), -EINVAL);
+	kept_free(copy);
+	blklist_free(l);
+	kept_free(kept);
+}
+END_TEST
+
+/* Whoever wrote it was a process like us, with a bug perhaps. */
+START_TEST(spoilt_memory_does_no_harm)
+{
+	struct kept *kept, *copy;
+	struct blklist *l = small_list(&kept), *next;
+	unsigned taken = 0;
+
+	seed = 1;
+	free_15(l);
+	for (unsigned i = 0; i < 2000; i++) {
+		off_t at = 0, end;
+		unsigned page = below(40);
+		uint64_t word;
+
+		copy = copy_of(kept);
+		do {
+			at = lseek(kept_fd(copy), at, SEEK_DATA);
+			if (at < 0)
+				at = lseek(kept_fd(copy), 0, SEEK_DATA);
+			end = at;
+			at += 4096;
+		} while (page-- > 0);
+		/* But for the first page, which is not the list's. */
+		word = below(2) == 0 ? rng() : below(100);
+		end += below(512) / (1 + below(100)) * 8;
+		if (end >= 4096)
+			ck_assert_int_eq(pwrite(kept_fd(copy), &word,
+			    sizeof(word), end), sizeof(word));
+		if (small_resume(&next, copy, 41) == 0) {
+			sound(next);
+			APPLY(next, ALLOC(0xabc0, .ticket = 200),
+			    FREE(0xabc0, .ticket = 201));
+			blklist_free(next);
+			taken++;
+		}
+		kept_free(copy);
+	}
+	ck_assert_uint_gt(taken, 0);
+	ck_assert_uint_lt(taken, 2000);
+	blklist_free(l);
+	kept_free(kept);
+}
+END_TEST
+
+/* --- many ------------------------------------------------------------------ */
+
+#define MANY 1000000
+
+START_TEST(a_million_blocks_are_taken_up)
+{
+	static struct batch batch;
+	struct timespec begin, end;
+	struct kept *kept, *old;
+	struct blklist *l;
+	uint64_t seq = 1;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	ck_assert_int_eq(blklist_new_kept(&l, 1 << 24, kept), 0);
+	ck_assert_int_eq(blklist_remember(l, 1 << 16), 0);
+	batch.b = (struct blklist_batch){ .rec = batch.rec };
+	while (seq <= MANY) {
+		for (batch.b.n = 0; batch.b.n < BATCH; batch.b.n++)
+			batch.rec[batch.b.n] = ALLOC((seq + batch.b.n) * 7919 %
+			    (1 << 26) * 0x40);
+		batch.b.seq = seq;
+		blklist_apply(l, &batch.b);
+		seq += batch.b.n;
+		if (seq <= MANY && seq + BATCH > MANY)
+			blklist_commit(l, 0);
+	}
+	ck_assert_int_eq(kept_open(&old, dup(kept_fd(kept))), 0);
+	blklist_free(l);
+	kept_free(kept);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	ck_assert_int_eq(blklist_resume(&l, 1 << 24, 1 << 16, old, 0,
+	    seq - BATCH), 0);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	printf("%u blocks are taken up in %ld ms\n", COUNT(l, aRecActive),
+	    (end.tv_sec - begin.tv_sec) * 1000 +
+	    (end.tv_nsec - begin.tv_nsec) / 1000000);
+	sound(l);
+	blklist_free(l);
+	kept_free(old);
+}
+END_TEST
+
 static Suite *
 blklist_kept_suite(void)
 {
 	Suite *s = suite_create("blklist: kept");
 	TCase *killed = tcase_create("killed");
+	TCase *spoilt = tcase_create("spoilt");
 
 	tcase_set_timeout(killed, 120);
 	tcase_set_tags(killed, TAG_KERNEL);
@@ -461,6 +796,16 @@ blklist_kept_suite(void)
 	    a_kill_at_any_instruction_leaves_the_last_commit, 0,
 	    NELEM(plans));
 	suite_add_tcase(s, killed);
+	tcase_set_timeout(spoilt, 60);
+	tcase_add_loop_test(spoilt, what_cannot_be_exact_is_stale, 0,
+	    NELEM(stale));
+	tcase_add_test(spoilt, what_no_record_did_is_kept_by_the_next_commit);
+	tcase_add_test(spoilt,
+	    removed_blocks_that_were_overwritten_are_not_told);
+	tcase_add_test(spoilt, used_memory_takes_no_new_list);
+	tcase_add_test(spoilt, spoilt_memory_does_no_harm);
+	tcase_add_test(spoilt, a_million_blocks_are_taken_up);
+	suite_add_tcase(s, spoilt);
 	return s;
 }
 

@@ -139,13 +139,14 @@ list_removed_since(const struct blklist *l, const struct list_slot *s,
 
 /*
  * The last one first: those that are still there after another kill are put
- * back again, which changes nothing.
+ * back again, which changes nothing.  One more than are there may have been
+ * begun, over another.
  */
 static void
 removed_forget(struct blklist *l, const struct list_slot *s, uint32_t n)
 {
 	uint64_t end = s->removed_n + n;
-	uint64_t from = end > l->removed_cap ? end - l->removed_cap : 0;
+	uint64_t from = end >= l->removed_cap ? end + 1 - l->removed_cap : 0;
 
 	if (l->kept->removed_from < from)
 		l->kept->removed_from = from;
