@@ -329,6 +329,23 @@ follow(struct order *o, unsigned i)
 	return 0;
 }
 
+/* Records of the ring that the chunk still stands for; of a range, its slots too. */
+static unsigned
+chunk_left(const struct order *o, const struct source *src)
+{
+	unsigned n = (unsigned)(src->n - src->at);
+	uint64_t set[RING_RANGE_WORDS];
+	const struct rec *rec;
+	enum rec_class class;
+
+	if (n != 1)
+		return n;
+	rec = &src->chunk[src->at];
+	class = reader_class(o->reader, rec);
+	return class == CLASS_RANGE || class == CLASS_VOID_RANGE ?
+	    1 + reader_range_slots(rec, set) : 1;
+}
+
 static int
 run_ring(struct order *o, unsigned i)
 {
@@ -339,7 +356,7 @@ run_ring(struct order *o, unsigned i)
 	src->waits = false;
 	for (;;) {
 		n = run_chunk(o, i);
-		reader_done(o->reader, i, src->n - src->at);
+		reader_done(o->reader, i, chunk_left(o, src));
 		if (__builtin_expect(src->followers != 0, 0))
 			lead(o, i);
 		if (n != 1) {

@@ -239,7 +239,7 @@ int reader_claim_more(struct reader *, uint64_t n, struct rec *);
 /* The common ring's claims before n have been dealt with. */
 void reader_claims_done(struct reader *, uint64_t n);
 
-/* All that has been taken of ring i has been delivered but `left`. */
+/* All that has been taken of ring i has been delivered but `left`, slots of a range included. */
 static inline void
 reader_done(struct reader *r, unsigned i, unsigned left)
 {
