@@ -80,7 +80,7 @@ struct world {
 	uint64_t died[WORLD_DEAD];	/* tickets without records, as shard << 32 | ticket */
 	unsigned ndied;
 	/* how it is to go: */
-	unsigned common_share, range_share, deaths;
+	unsigned common_share, range_share, deaths, in_pass;
 	/* what came of it */
 	unsigned resumed, mid_round, unsaved, ungiven;
 };
@@ -137,11 +137,17 @@ world_records(void *arg, const struct rec *r, size_t n, int64_t near_ms)
 		world_take(w, &r[i]);
 }
 
+static inline void world_steps(struct world *, unsigned);
+
+/* Time goes on in the middle of a pass: what its second round sees is new. */
 static inline void
 world_control(void *arg, const struct rec *r, int64_t near_ms)
 {
+	struct world *w = arg;
+
 	(void)near_ms;
-	world_take(arg, r);
+	world_take(w, r);
+	world_steps(w, w->in_pass);
 }
 
 static inline void
@@ -273,14 +279,16 @@ world_inflight(struct world_actor *a, uint32_t word)
 		atomic_store(&world_ring(a)->ring->inflight, word);
 }
 
-/* Room for n, or the event does not happen and is counted. */
+/* Room for n; without, or now and then, the event does not happen and is counted. */
 static inline bool
 world_room(struct world *w, struct world_actor *a, unsigned n)
 {
 	struct ring_head *common = &w->area->rings[RING_COMMON];
 	struct hand *h = world_ring(a);
 
-	if (a->rings > 0 ? h->head - world_tail(w, h) + n <=
+	if (world_random(w, 100) == 0)
+		;
+	else if (a->rings > 0 ? h->head - world_tail(w, h) + n <=
 		(uint64_t)h->mask + 1 :
 			   atomic_load(&common->head) -
 				    atomic_load(&w->keeper->tails[RING_COMMON]
@@ -413,11 +421,11 @@ world_begin(struct world *w, struct world_actor *a)
 	}
 	if (w->nmade + WORLD_ACTORS >= WORLD_MADE)
 		return;
-	if (world_random(w, 40) == 0)
+	if (world_random(w, 5) == 0)
 		world_change(w, a);
 	if (dice < w->range_share)
 		world_begin_range(w, a);
-	else if (dice < w->range_share + 6)
+	else if (dice < w->range_share + 10)
 		world_begin_plain(w, a);
 	else
 		world_begin_block(w, a);
@@ -564,6 +572,17 @@ world_step(struct world *w, struct world_actor *a)
 	default:
 		world_publish(w, a);
 		break;
+	}
+}
+
+static inline void
+world_steps(struct world *w, unsigned n)
+{
+	while (n-- > 0) {
+		unsigned k = world_random(w, 100) < w->common_share ?
+		    6 + world_random(w, 2) : world_random(w, 6);
+
+		world_step(w, &w->actor[k]);
 	}
 }
 

@@ -139,7 +139,7 @@ void reader_leave(struct reader *);
 
 /* What outlives a keeper of a ring. */
 struct ring_state {
-	uint64_t pos, done, seen, before;
+	uint64_t pos, done, seen;
 	uint64_t after, from, end;
 	uint64_t dropped;
 	uint32_t not_before, taken_after;
@@ -153,8 +153,8 @@ struct reader_state {
 	uint64_t dropped, far_addresses, sites_full, walks, sample_full;
 	uint64_t marks_untold, armings;
 	int64_t latest, armed_at;
-	uint32_t nrings, threads, now, visit;
-	uint8_t joined, dormant, no_wait, pad[5];
+	uint32_t nrings, threads, now;
+	uint8_t joined, dormant, no_wait, pad;
 	struct ring_state rings[RING_COUNT + 1];	/* nrings, and the last */
 };
 

@@ -228,7 +228,6 @@ save_ring(struct reader *r, struct reader_state *s, unsigned i)
 		.pos = ring->pos,
 		.done = ring->saved,
 		.seen = ring->seen,
-		.before = ring->before,
 		.after = ring->after,
 		.from = ring->from,
 		.end = ring->end,
@@ -255,7 +254,6 @@ reader_save(struct reader *r, struct reader_state *s)
 	s->nrings = r->nrings;
 	s->threads = r->threads;
 	s->now = r->now;
-	s->visit = r->visit;
 	s->joined = r->joined;
 	s->dormant = r->dormant;
 	s->no_wait = r->no_wait;
@@ -289,18 +287,14 @@ resume_ring(struct reader *r, const struct reader_state *state, unsigned i)
 	const struct ring_state *s = &state->rings[i];
 	struct reader_ring *ring = &r->rings[i];
 
-	if (s->done > s->pos || s->pos > s->seen || s->before > s->seen ||
+	if (s->done > s->pos || s->pos > s->seen ||
 	    s->seen - s->done > (uint64_t)ring->mask + 1 ||
 	    (s->after != 0 && (s->leader >= RING_COUNT || s->leader == i)) ||
 	    (s->after == 0 && (s->leader != 0 || s->follows != 0)))
 		return -EINVAL;
-	if (atomic_load_explicit(&r->keeper->tails[i].tail,
-		memory_order_relaxed) > s->done)
-		return -ESTALE;
 	ring->pos = s->done;
 	ring->done = ring->saved = s->done;
 	ring->seen = s->seen;
-	ring->before = s->before;
 	ring->after = s->after;
 	ring->from = s->from;
 	ring->end = s->end;
@@ -310,6 +304,17 @@ resume_ring(struct reader *r, const struct reader_state *state, unsigned i)
 	ring->leader = s->leader;
 	ring->follows = s->follows != 0;
 	return 0;
+}
+
+/* Whether what is to be read again is still there: of each ring from `done` on. */
+static bool
+room_was_given(const struct reader *r)
+{
+	for (unsigned i = 0; i <= RING_COUNT; i++)
+		if (atomic_load_explicit(&r->keeper->tails[i].tail,
+			memory_order_relaxed) > r->rings[i].done)
+			return true;
+	return false;
 }
 
 /*
@@ -347,6 +352,8 @@ resume_state(struct reader *r, const struct reader_state *s)
 			return err;
 	if ((err = resume_ring(r, s, RING_COMMON)) != 0)
 		return err;
+	if (room_was_given(r))
+		return -ESTALE;
 	r->dropped = s->dropped;
 	r->far_addresses = s->far_addresses;
 	r->sites_full = s->sites_full;
@@ -356,7 +363,6 @@ resume_state(struct reader *r, const struct reader_state *s)
 	r->nrings = s->nrings;
 	r->threads = s->threads;
 	r->now = s->now;
-	r->visit = s->visit;
 	r->joined = s->joined != 0;
 	r->no_wait = s->no_wait != 0;
 	resume_arming(r, s);
