@@ -10,7 +10,11 @@
  * Of a kept queue the array is in kept memory.  A process that dies has put
  * more than it has committed, over the oldest, so each put says before it
  * begins how far it will have written: what the next process may still read
- * begins one capacity before that.
+ * begins one capacity before that.  The mark never goes back, for an older
+ * commit may still be the one that counts.  So after a process that had put
+ * more than a whole queue since its commit, what the next one puts below the
+ * mark would be taken for overwritten if that dies too: less than is there, and
+ * never more.
  */
 #include "../base/base.h"
 #include "../base/kept.h"
