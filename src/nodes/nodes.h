@@ -352,6 +352,12 @@ struct nodes_view {
 };
 void nodes_session_view(struct nodes_session *, const struct nodes_view *);
 
+/*
+ * Without a target to look at a session shows the node's own blocks, and goes
+ * to the first target that comes; not while it is told to stay.
+ */
+void nodes_session_stay(struct nodes_session *, bool stay);
+
 /* Goes to another target of the same node; the list begins anew. */
 int nodes_session_switch(struct nodes_session *, const struct nodes_session_opts *);
 

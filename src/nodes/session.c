@@ -406,6 +406,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	s->follow = 0;
 	s->known = s->resuming = s->sought = s->counting = false;
 	s->choice_for = 0;
+	s->standby = false;
 	s->wish = SESSION_NO_WISH;
 	s->arm_due = !opts->look_only;
 	s->arming_seen = 0;
@@ -482,6 +483,12 @@ nodes_session_switch(struct nodes_session *s,
 		return err;
 	begin(s);
 	return 0;
+}
+
+void
+nodes_session_stay(struct nodes_session *s, bool stay)
+{
+	s->stay = stay;
 }
 
 const struct nodes_look *

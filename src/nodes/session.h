@@ -90,6 +90,8 @@ struct nodes_session {
 	bool by_index;			/* NAME goes by index: it was chosen from a list */
 	bool chosen;			/* a choice was made or was not ours to make */
 	unsigned choice_for;		/* cycles for which it may still change */
+	bool standby;			/* the node itself was chosen, for want of a target */
+	bool stay;			/* ... and somebody looks at it */
 	uint32_t rival;			/* what would have been chosen at the last look */
 	pid_t rival_pid;
 	pid_t follow;			/* pid whose newer image is looked for; 0 none */

@@ -59,6 +59,9 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 	if (s->running && s->choice_for == 0 && !s->chosen)
 		s->choice_for = CHOICE_FOR;
 	s->chosen = true;
+	/* A generator has no process either, but counts as a target. */
+	s->standby = t->pid == 0 && s->opts.pid == 0 &&
+	    s->opts.stream == NULL && s->look.targets_live == 0;
 	session_go(s, SESSION_NAME, 0);
 	session_resolve(s);
 }
@@ -73,10 +76,11 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 {
 	bool seen_before, dormant;
 
-	if (best == NULL)
+	if (best == NULL || (s->standby && s->stay))
 		return;
 	/* One that sleeps is better than one that has ended, and no more. */
-	dormant = best->state == WIRE_S_DORMANT && s->step == SESSION_STAND;
+	dormant = best->state == WIRE_S_DORMANT &&
+	    (s->step == SESSION_STAND || s->standby);
 	if (best->state != WIRE_S_LIVE && !dormant)
 		return;
 	seen_before = best->index == s->rival && best->pid == s->rival_pid;
@@ -88,6 +92,8 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	session_call_off(s);
 	names_reset(&s->names);
 	s->arm_due = !s->opts.look_only;
+	if (s->standby)
+		session_say(s, "%s has come and is watched", best->comm);
 	take_choice(s, best);
 }
 
@@ -149,14 +155,20 @@ choose_ask(struct nodes_session *s)
 	s->asking = targets_ask(s->link, s, on_targets, s) == 0;
 }
 
-/* At first the choice goes with the tree, now and then. */
+/*
+ * At first the choice goes with the tree, now and then.  Who looks at the node
+ * itself waits for a target, and asks for it when the node has one.
+ */
 void
 choose_cycle(struct nodes_session *s)
 {
-	if (s->choice_for == 0)
-		return;
-	s->choice_for--;
-	if (s->choice_for % CHOICE_EVERY == 0 && s->step >= SESSION_LOAD &&
-	    !s->asking && s->opts.pid == 0 && s->opts.stream == NULL)
+	bool due = false;
+
+	if (s->choice_for > 0)
+		due = --s->choice_for % CHOICE_EVERY == 0;
+	else if (s->standby && !s->stay && s->look.targets_live > 0)
+		due = s->cycle % CHOICE_EVERY == 0;
+	if (due && s->step >= SESSION_LOAD && !s->asking &&
+	    s->opts.pid == 0 && s->opts.stream == NULL)
 		choose_ask(s);
 }

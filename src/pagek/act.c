@@ -335,6 +335,10 @@ app_tick(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 
+	/* Who has begun to move about is not taken elsewhere. */
+	nodes_session_stay(app->session, app->page->has_cursor ||
+	    app->page->opened || app->page->frozen != NULL ||
+	    app->overlay != APP_NO_OVERLAY || app->mode != APP_PAGE);
 	if (app->pausing && !look->window && look->settled) {
 		app->pausing = false;
 		app_pause(app);
