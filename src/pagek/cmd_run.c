@@ -17,6 +17,7 @@
 #include "pump.h"
 
 #define NODE_ANSWER_MS 3000	/* for what the node should know at once */
+#define SILENCE_MS 500		/* from then on it is said what is waited for */
 #define TOTALS_MAX 24		/* lines of totals; the report has them all */
 
 struct run {
@@ -26,6 +27,7 @@ struct run {
 	struct nodes_link *runner;	/* NULL: the link's node runs the command too */
 	struct nodes_session *session;
 	struct page page;
+	bool unwatched;			/* the node never answered: said already */
 };
 
 /* --- the command's end -------------------------------------------------- */
@@ -61,6 +63,37 @@ is_read(void *arg)
 	return !look->linked || (look->state != NODES_CONNECTING &&
 	    look->state != NODES_LIVE && look->state != NODES_DORMANT &&
 	    look->state != NODES_UNREACHABLE);
+}
+
+static bool
+is_welcome(const struct run *r)
+{
+	const char *why;
+
+	return nodes_link_state(r->link, &why) != NODES_CONNECTING;
+}
+
+/*
+ * For the last that the node has to say.  One that is stopped is waited for in
+ * plain words; one that has not even welcomed us has watched nothing.
+ */
+static bool
+await_last(struct run *r, int timeout_ms)
+{
+	if (pump(r->loop, r->session, SILENCE_MS, is_read, r->session))
+		return true;
+	if (!is_welcome(r) || nodes_session_look(r->session)->state ==
+	    NODES_UNREACHABLE)
+		complain("the node does not answer; waiting %g s for it",
+		    (timeout_ms - SILENCE_MS) / 1000.0);
+	if (pump(r->loop, r->session, timeout_ms - SILENCE_MS, is_read,
+	    r->session))
+		return true;
+	r->unwatched = !is_welcome(r);
+	if (r->unwatched)
+		complain("the node has not answered: nothing of '%s' was "
+		    "watched", r->o->argv[0]);
+	return false;
 }
 
 /*
@@ -155,8 +188,13 @@ put_totals(const struct run *r, FILE *out)
 	struct nodes_target *list = NULL;
 	size_t n = 0, i, missed = 0;
 
-	if (target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0)
+	/* One that was just waited for in vain is not asked again. */
+	if (nodes_session_look(r->session)->state == NODES_UNREACHABLE ||
+	    target_enquire(r->loop, r->link, NODE_ANSWER_MS, &list, &n) < 0) {
+		complain("the node does not answer: the totals are not "
+		    "known");
 		return;
+	}
 	/* A node that stands alone has others' targets too. */
 	if (r->runner != NULL)
 		n = of_the_command(r, list, n);
@@ -211,9 +249,9 @@ run_text(struct run *r)
 		put_picture(r, out);
 	forward_close();
 
-	pump(r->loop, r->session, NODE_ANSWER_MS, is_read, r->session);
+	await_last(r, NODE_ANSWER_MS);
 	look = nodes_session_look(r->session);
-	if (look->exec_error == 0 && look->linked) {
+	if (look->exec_error == 0 && look->linked && !r->unwatched) {
 		put_picture(r, out);
 		put_totals(r, out);
 	}
@@ -255,13 +293,12 @@ tell_return(const struct run *r, FILE *out)
 
 /* It was asked to end; that is waited for, but not for ever. */
 static void
-tell_ending(const struct run *r)
+tell_ending(struct run *r)
 {
 	const struct nodes_look *look;
 	bool ended;
 
-	ended = pump(r->loop, r->session, NODE_ANSWER_MS, is_read,
-	    r->session);
+	ended = await_last(r, NODE_ANSWER_MS);
 	look = nodes_session_look(r->session);
 	if (ended)
 		printf("pagek: the target has ended\n");

@@ -167,6 +167,17 @@ run_goes_on() {
 }
 rule "a run whose node is killed goes on, and so does its status" run_goes_on
 
+stands_still() {
+	kill -STOP "$daemon"
+	"$B/pagek" run -b -o "$tmp/text" -- sh -c 'exit 7' 2>"$tmp/err"
+	status=$?
+	kill -CONT "$daemon"
+	cat "$tmp/err"
+	[ $status = 7 ] && grep -q 'does not answer; waiting' "$tmp/err" &&
+	    grep -q "nothing of 'sh' was watched" "$tmp/err"
+}
+rule "a run beside a node that stands still says what it waits for" stands_still
+
 dies() {
 	kill_node "$daemon"
 	[ -S "$node" ] && start && kill -0 "$holder" &&
