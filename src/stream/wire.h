@@ -33,7 +33,7 @@
  * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
  * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
  * characters, and goes through base_safe_text() on its way to any terminal.
- * pagek-stream(5) has every type; those from 13 on came one by one.
+ * pagek-protocol(7) has every type, as the tables of wire_keys.c have them.
  */
 #ifndef STREAM_WIRE_H
 #define STREAM_WIRE_H

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The manual is true to the program: options and keys of the tables stand in
-# pagek(1), and nothing else does.
+# pagek(1), and nothing else does; what a node answers is as pagek-protocol(7)
+# shows it.  Its messages are check_wire_manual's.
 . "$(dirname "$0")/lib.sh"
 
 man=$top/man/pagek.1
@@ -67,6 +68,46 @@ types() {
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
 }
 rule "each type of block is in the manual, and the reverse" types
+
+# The bytes of the example are those of another node at another time: the same
+# messages with the same keys, and values of the same kind and, of byte strings,
+# length.
+cat >"$tmp/shape.py" <<'PY'
+import sys
+sys.path.insert(0, sys.argv[1])
+from daemon import decode
+def messages(text, width):
+    b = bytes.fromhex("".join(l[:width] for l in text.splitlines()))
+    while b:
+        n = int.from_bytes(b[:4], "big")
+        m, end = decode(b, 4)
+        assert end == 4 + n <= len(b), (end, n, len(b))
+        yield m
+        b = b[end:]
+def shape(m):
+    return {k: (type(v), len(v) if isinstance(v, bytes) else
+                v if k < 3 else None) for k, v in m.items()}
+# What the manual says of its bytes stands behind a margin.
+told = [shape(m) for m in messages(open(sys.argv[2]).read(), 36)]
+got = [shape(m) for m in messages(open(sys.argv[3]).read(), None)]
+print(told, got, sep="\n")
+assert len(told) == 2 and told == got
+PY
+exchange() {
+	"$B/pageknode" 2>"$tmp/node.said" &
+	node=$!
+	until_true 10 sh -c "'$B/pagek' targets >/dev/null" || return 1
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$top/man/pagek-protocol.7" |
+	    sed -n '/^\.Bd/,/^\.Ed/p' | sed 's/\\e/\\/g' >"$tmp/blocks"
+	sed -n '/^\$ /,/^\.Ed/{s/^\$ //;/^\.Ed/d;p}' "$tmp/blocks" \
+	    >"$tmp/example"
+	sed '1,/^\.Ed/d; /^\./d' "$tmp/blocks" >"$tmp/told"
+	PATH=$B:$PATH sh "$tmp/example" >"$tmp/got"
+	kill $node && wait $node
+	cat "$tmp/example" "$tmp/got"
+	python3 "$tmp/shape.py" "$top/tests/live" "$tmp/told" "$tmp/got"
+}
+rule "the exchange in pagek-protocol(7) runs as printed, and is so answered" exchange
 
 helps() {
 	for c in '' $commands; do
