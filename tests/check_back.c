@@ -18,8 +18,10 @@ static struct nodes_session *session;
 static struct {
 	int refuse;		/* start fails with this; 0 it does not */
 	bool for_good;
-	unsigned starts, losses, gone;
-	uint32_t wait_ms;
+	unsigned starts, losses, gone, ups;
+	uint32_t wait_ms, patience_ms;
+	nodes_told_cb told;	/* of a link that waits to be told why */
+	void *told_arg;
 } way;
 
 static int
@@ -70,6 +72,38 @@ static const struct nodes_way to_peer = {
 	.start = start, .lost = lost, .fini = fini, .delay_ms = delay,
 };
 
+/* --- a way through another program ---------------------------------------- */
+
+static void
+why(void *arg, nodes_told_cb told, void *told_arg)
+{
+	(void)arg;
+	way.told = told;
+	way.told_arg = told_arg;
+}
+
+static void
+up(void *arg)
+{
+	(void)arg;
+	way.ups++;
+}
+
+static uint32_t
+patience(void *arg, unsigned tries)
+{
+	(void)arg;
+	(void)tries;
+	return way.patience_ms;
+}
+
+static const struct nodes_way by_program = {
+	.start = start, .lost = lost, .fini = fini, .delay_ms = delay,
+	.why = why, .up = up, .patience_ms = patience,
+	.where = "far: ", .stranger = "that is no node",
+	.final = 1u << NODES_DENIED,
+};
+
 static const struct nodes_look *
 look(void)
 {
@@ -77,15 +111,15 @@ look(void)
 }
 
 static void
-setup(void)
+set_up_by(const struct nodes_way *by)
 {
 	signal(SIGPIPE, SIG_IGN);
 	memset(&way, 0, sizeof way);
 	/* Tests knock by themselves. */
-	way.wait_ms = 3600000;
+	way.wait_ms = way.patience_ms = 3600000;
 	peer_open(&peer);
 	nodes_link_close(peer.link);
-	ck_assert_int_eq(nodes_link_keep(&peer.link, &peer.loop, &to_peer), 0);
+	ck_assert_int_eq(nodes_link_keep(&peer.link, &peer.loop, by), 0);
 	model_init(&model, "ALLOCLOG.model.42", 42);
 	model_init(&second, "ALLOCLOG.other.43", 43);
 	second.gone = true;
@@ -99,6 +133,18 @@ setup(void)
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 1);
 	assert_same(session, &model, "setup", 0);
+}
+
+static void
+setup(void)
+{
+	set_up_by(&to_peer);
+}
+
+static void
+setup_by_program(void)
+{
+	set_up_by(&by_program);
 }
 
 static void
@@ -248,6 +294,139 @@ START_TEST(node_that_refuses_is_not_live_for_a_moment)
 	nodes_link_retry(peer.link);
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
+}
+END_TEST
+
+START_TEST(link_that_is_back_returns_until_the_session_takes_it_up)
+{
+	cut();
+	nodes_session_cycle(session);
+	knock();
+	peer_serve(&peer);
+	ck_assert_int_eq(nodes_link_state(peer.link, NULL), NODES_LIVE);
+	ck_assert(!look()->linked);
+	ck_assert(look()->returns);
+	peer_cycles(&peer, session, 3);
+	ck_assert(look()->linked);
+}
+END_TEST
+
+START_TEST(what_is_gone_for_good_is_tried_when_asked_for)
+{
+	ck_assert(!nodes_link_retry(peer.link));
+	way.for_good = true;
+	cut();
+	nodes_session_cycle(session);
+	way.for_good = false;
+	ck_assert(nodes_link_retry(peer.link));
+	come_back();
+	ck_assert_int_eq(look()->state, NODES_LIVE);
+}
+END_TEST
+
+/* --- through another program ---------------------------------------------- */
+
+START_TEST(link_is_lost_when_its_way_has_told_why)
+{
+	ck_assert_uint_eq(way.ups, 1);
+	cut();
+	nodes_session_cycle(session);
+	ck_assert(look()->linked);
+	ck_assert_uint_eq(way.losses, 0);
+	way.told(way.told_arg, NODES_UNREACHABLE, "it said so");
+	nodes_session_cycle(session);
+	ck_assert_int_eq(look()->state, NODES_UNREACHABLE);
+	ck_assert_str_eq(look()->reason, "far: it said so");
+	ck_assert(look()->returns);
+	come_back();
+	ck_assert_int_eq(look()->state, NODES_LIVE);
+	ck_assert_uint_eq(way.ups, 2);
+}
+END_TEST
+
+START_TEST(final_state_ends_the_tries_whoever_tells_it)
+{
+	struct wire_msg q;
+
+	cut();
+	if (_i == 0) {
+		way.told(way.told_arg, NODES_DENIED, "refused");
+	} else {
+		way.told(way.told_arg, NODES_UNREACHABLE, "lost");
+		nodes_session_cycle(session);
+		knock();
+		peer_turn(&peer);
+		q = peer_take(&peer, 0);
+		peer_error(&peer, q.id, WIRE_E_AUTH);
+		wire_msg_fini(&q);
+		peer_turn(&peer);
+	}
+	nodes_session_cycle(session);
+	ck_assert_int_eq(look()->state, NODES_DENIED);
+	ck_assert(!look()->returns);
+	/* What the way has left behind was taken down all the same. */
+	ck_assert_uint_eq(way.losses, 1 + (unsigned)_i);
+	come_back();
+	ck_assert_int_eq(look()->state, NODES_LIVE);
+}
+END_TEST
+
+START_TEST(try_lasts_as_long_as_its_way_has_patience)
+{
+	cut();
+	way.told(way.told_arg, NODES_UNREACHABLE, "lost");
+	way.patience_ms = 1;
+	knock();
+	while (way.losses < 2)
+		uv_run(&peer.loop, UV_RUN_ONCE);
+	nodes_session_cycle(session);
+	ck_assert_str_eq(look()->reason, "tried in vain");
+	come_back();
+	ck_assert_int_eq(look()->state, NODES_LIVE);
+}
+END_TEST
+
+START_TEST(link_that_is_still_on_its_way_is_not_decided)
+{
+	const char *reason;
+
+	nodes_session_close(session);
+	nodes_link_close(peer.link);
+	ck_assert_int_eq(nodes_link_keep(&peer.link, &peer.loop, &by_program),
+	    0);
+	cut();
+	way.told(way.told_arg, NODES_CONNECTING, "too many now");
+	ck_assert_int_eq(nodes_link_state(peer.link, &reason),
+	    NODES_CONNECTING);
+	ck_assert_str_eq(reason, "far: too many now");
+	knock();
+	peer_serve(&peer);
+	peer_turn(&peer);
+	ck_assert_int_eq(nodes_link_state(peer.link, NULL), NODES_LIVE);
+	session = open_session(&peer, &plain);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 3);
+	assert_same(session, &model, "late", 0);
+	way.gone--;
+}
+END_TEST
+
+START_TEST(stranger_is_told_from_a_node_that_talks_nonsense)
+{
+	static const char hello[] = "Welcome to this machine!\n";
+
+	if (_i == 1) {
+		cut();
+		way.told(way.told_arg, NODES_UNREACHABLE, "lost");
+		knock();
+	}
+	ck_assert_int_eq(write(peer.fd, hello, sizeof hello - 1),
+	    sizeof hello - 1);
+	while (way.losses <= (unsigned)_i)
+		uv_run(&peer.loop, UV_RUN_ONCE);
+	nodes_session_cycle(session);
+	ck_assert_str_eq(look()->reason, _i == 1 ? "far: that is no node" :
+	    "far: the node sent a frame longer than 64 KiB");
 }
 END_TEST
 
@@ -530,6 +709,8 @@ back_suite(void)
 		what_is_gone_for_good_is_not_tried_again,
 		next_try_is_at_once_when_asked_for,
 		node_that_refuses_is_not_live_for_a_moment,
+		link_that_is_back_returns_until_the_session_takes_it_up,
+		what_is_gone_for_good_is_tried_when_asked_for,
 		reading_goes_on_from_the_cursor,
 		loss_that_no_cycle_saw_is_noticed_all_the_same,
 		what_was_overwritten_meanwhile_is_counted_and_mended,
@@ -543,7 +724,7 @@ back_suite(void)
 		numbers_of_a_place_that_means_another_stream_are_not_taken,
 	};
 	Suite *s = suite_create("back");
-	TCase *t = tcase_create("back");
+	TCase *t = tcase_create("back"), *p = tcase_create("by program");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	for (size_t i = 0; i < BASE_NELEM(tests); i++)
@@ -552,6 +733,15 @@ back_suite(void)
 	tcase_add_loop_test(t, an_end_stays_an_end_and_is_not_asked_for_again,
 	    0, 2);
 	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(p, setup_by_program, teardown);
+	tcase_add_test(p, link_is_lost_when_its_way_has_told_why);
+	tcase_add_loop_test(p, final_state_ends_the_tries_whoever_tells_it, 0,
+	    2);
+	tcase_add_test(p, try_lasts_as_long_as_its_way_has_patience);
+	tcase_add_test(p, link_that_is_still_on_its_way_is_not_decided);
+	tcase_add_loop_test(p, stranger_is_told_from_a_node_that_talks_nonsense,
+	    0, 2);
+	suite_add_tcase(s, p);
 	return s;
 }
 

@@ -205,9 +205,11 @@ tell_ssh(const struct link_ssh *ssh, struct telling *t)
 	}
 	while (strstr(line, f->says) == NULL)
 		f++;
-	say(t, "%s: %s%s%s", line, f->todo, ssh->host, f->rest);
 	if (f->state == NODES_DENIED && !ssh->may_ask)
-		say(t, "; nobody could be asked now: begin the page anew");
+		say(t, "%s: 'ssh %s' tells more, and a new page may ask", line,
+		    ssh->host);
+	else
+		say(t, "%s: %s%s%s", line, f->todo, ssh->host, f->rest);
 	t->state = f->state;
 	t->end = f->end;
 }

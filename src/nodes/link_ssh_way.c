@@ -102,8 +102,9 @@ far_patience_ms(void *arg, unsigned tries)
 
 	if (far->target.may_ask)
 		return ASKING_MS;
+	/* This try is counted already. */
 	return tries < AGAIN_PATIENCE_MS / PATIENCE_MS ?
-	    (tries + 1) * PATIENCE_MS : AGAIN_PATIENCE_MS;
+	    tries * PATIENCE_MS : AGAIN_PATIENCE_MS;
 }
 
 static void

@@ -392,6 +392,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.status = -1,
 		.complete = true,
 		.linked = link_fault(s->link, NULL) == NODES_LIVE,
+		.returns = link_returns(s->link, &kept.tries, &kept.retry_ms),
 		.root_status = kept.root_status,
 		.root_pid = kept.root_pid,
 		.tree_ended = kept.tree_ended,
@@ -513,7 +514,8 @@ nodes_session_look(struct nodes_session *s)
 	look->complete = !s->lossy;
 	look->reason = look->state != NODES_LIVE ? s->reason :
 	    s->said_for > 0 ? s->said : "";
-	look->returns = link_returns(s->link, &look->tries, &look->retry_ms);
+	if (!link_returns(s->link, &look->tries, &look->retry_ms))
+		look->retry_ms = 0;
 	look->stale_ms = s->fresh_ms != 0 ? mono_ms(mono_now()) - s->fresh_ms :
 	    0;
 	look->node_wall_ms = look->now_ms == 0 ? base_wall_ms() :

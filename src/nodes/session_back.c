@@ -49,6 +49,12 @@ lost(struct nodes_session *s, enum nodes_state fault, const char *reason)
 	if (was)
 		session_call_off(s);
 	s->look.linked = s->known = false;
+	/*
+	 * Together with the state: the link may be back, or given up, before the
+	 * next cycle finds out.
+	 */
+	s->look.returns = link_returns(s->link, &s->look.tries,
+	    &s->look.retry_ms);
 	/* An end stays an end. */
 	if (s->look.state != NODES_ENDED)
 		session_state(s, fault, reason);
@@ -76,6 +82,7 @@ take_up(struct nodes_session *s)
 
 	session_call_off(s);
 	s->look.linked = true;
+	s->look.returns = false;
 	s->known = false;
 	if (!ended)
 		session_state(s, NODES_CONNECTING, "");

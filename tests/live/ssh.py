@@ -7,8 +7,15 @@ end PID COMMAND...          the command is a way to a node: asks it to end the
                             target, and for the limit to be lifted; fails
                             unless it is refused
 speak VERSION               a node that welcomes with that version
+hole PORT                   prints a port that leads to PORT; SIGUSR1 makes it
+                            swallow all that comes, whichever way, until the
+                            next one
 """
+import datetime
 import json
+import select
+import signal
+import socket
 import subprocess
 import sys
 
@@ -36,6 +43,10 @@ def load(path):
         return json.load(f)
 
 
+def when(time):
+    return datetime.datetime.fromisoformat(time.replace("Z", "+00:00"))
+
+
 def same(here, there):
     a, b = load(here), load(there)
     for key in ("counts", "complete", "lost", "lost_by_cause", "keeper",
@@ -51,9 +62,9 @@ def same(here, there):
     assert len(ages) == 1, ages
     # The time between the two reports, by the node's clock.
     assert 0 <= min(ages) < 60000, ages
-    # An age is a time of birth, and that is the same up to the clock's step.
-    assert all(x[:19] == y[:19] or abs(float(x[17:-1]) - float(y[17:-1]))
-               % 60 < 1 for x, y in times)
+    # An age is a time of birth by the node's clock: no report has another.
+    off = max(abs(when(x) - when(y)) for x, y in times)
+    assert off < datetime.timedelta(seconds=1), off
     print(len(a["blocks"]), "blocks, reports", min(ages), "ms apart")
 
 
@@ -92,8 +103,47 @@ def speak(version):
     sys.stdin.buffer.read()
 
 
+def hole(port):
+    """Bytes that are not taken stay where they are, as behind a cable that
+    was pulled: nothing is refused and nothing is closed."""
+    shut = False
+    peer = {}
+
+    def toggle(*_):
+        nonlocal shut
+        shut = not shut
+
+    signal.signal(signal.SIGUSR1, toggle)
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        ready = select.select([] if shut else [listener, *peer], [], [],
+                              0.05)[0]
+        for s in ready:
+            if s is listener:
+                a = listener.accept()[0]
+                b = socket.create_connection(("127.0.0.1", port))
+                peer[a], peer[b] = b, a
+                continue
+            if s not in peer:
+                continue
+            try:
+                data = s.recv(65536)
+                if data:
+                    peer[s].sendall(data)
+            except OSError:
+                data = b""
+            if not data:
+                other = peer.pop(s)
+                del peer[other]
+                s.close()
+                other.close()
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "same":
+    if sys.argv[1] == "hole":
+        hole(int(sys.argv[2]))
+    elif sys.argv[1] == "same":
         same(*sys.argv[2:])
     elif sys.argv[1] == "end":
         end(sys.argv[2], sys.argv[3:])

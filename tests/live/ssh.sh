@@ -1,167 +1,10 @@
 #!/bin/sh
-# The node of another machine: a real sshd on loopback, with keys, a port and a
-# configuration of its own.  Needs openssh-server, openssh-client and tmux.
+# The node of another machine, over ssh.  Needs openssh-server, openssh-client,
+# tmux and, for clocks that differ, libfaketime.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_terminal.sh"
-# A way there that is not looked at must not be taken.
-unset PAGEK_REMOTE SSH_AUTH_SOCK SSH_ASKPASS DISPLAY
-
-pagek=$B/pagek
-torrent=$B/tests/targets/torrent
-node=$XDG_RUNTIME_DIR/pagek/node
-compare="python3 $top/tests/live/ssh.py"
-[ -x "$torrent" ] || { echo "no $torrent: make targets"; exit 1; }
-daemon=
-target=
-sshd=
-made=
-stop() {
-	for p in $target $sshd $daemon; do
-		kill "$p" && wait "$p"
-	done
-	[ -z "$made" ] || rmdir "$made"
-	end_terminal
-} >/dev/null 2>&1
-trap stop EXIT
-trap 'exit 1' TERM INT
-
-real_ssh=$(command -v ssh)
-sshd_program=$(PATH=$PATH:/usr/sbin:/sbin command -v sshd)
-if [ -z "$real_ssh" ] || [ -z "$sshd_program" ]; then
-	skip "there is no ssh, or no sshd"
-	say_result
-	exit
-fi
-
-# --- another machine ---------------------------------------------------------
-
-s=$tmp/ssh
-mkdir -m 700 "$s" "$s/bin"
-for k in host wrong page reader old chatter lonely stranger; do
-	ssh-keygen -q -t ed25519 -N '' -C "$k" -f "$s/$k" || exit 1
-done
-key() {
-	printf '%s ' "$2"
-	cat "$s/$1.pub"
-}
-# What the users of keys get, whatever they ask for.
-cat >"$s/old.sh" <<'S'
-echo "pageknode: unrecognized option '--stdio'" >&2
-exit 2
-S
-cat >"$s/lonely.sh" <<S
-XDG_RUNTIME_DIR=$s/empty exec pageknode --stdio
-S
-mkdir -m 700 "$s/empty"
-{
-	key page ''
-	key reader 'restrict,command="pageknode --stdio --role read"'
-	key old "restrict,command=\"sh $s/old.sh\""
-	key chatter 'restrict,command="echo Welcome to this machine; cat"'
-	key lonely "restrict,command=\"sh $s/lonely.sh\""
-} >"$s/authorized"
-cat >"$s/sshd_config" <<S
-ListenAddress 127.0.0.1
-HostKey $s/host
-PidFile none
-AuthorizedKeysFile $s/authorized
-StrictModes no
-UsePAM no
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PrintMotd no
-PrintLastLog no
-SetEnv "PATH=$B:/usr/bin:/bin" "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR"
-S
-
-# Without its folder a privileged sshd does not start; it has no other use.
-if [ "$(id -u)" = 0 ] && [ ! -d /run/sshd ]; then
-	mkdir -m 755 /run/sshd && made=/run/sshd
-fi
-free_port() {
-	python3 -c '
-import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-listens() {
-	grep -q 'Server listening' "$s/log" || ! kill -0 "$sshd"
-}
-start_sshd() {
-	for try in 1 2 3; do
-		port=$(free_port)
-		: >"$s/log"
-		"$sshd_program" -D -e -f "$s/sshd_config" -p "$port" \
-		    2>"$s/log" &
-		sshd=$!
-		until_true 10 listens
-		kill -0 "$sshd" 2>/dev/null && return
-		sshd=
-	done
-	cat "$s/log"
-	return 1
-}
-start_sshd || exit 1
-
-# --- this machine --------------------------------------------------------------
-
-cat >"$s/bin/ssh" <<S
-#!/bin/sh
-echo \$\$ >"$s/pid"
-exec "$real_ssh" -F "$s/config" "\$@"
-S
-chmod +x "$s/bin/ssh"
-PATH=$s/bin:$PATH
-closed=$(free_port)
-{
-	for h in reader old chatter lonely stranger; do
-		printf 'Host %s\n\tIdentityFile %s\n' "$h" "$s/$h"
-	done
-	cat <<S
-Host page gone moved new nowhere
-	IdentityFile $s/page
-Host nowhere
-	HostName nowhere.invalid
-Host gone
-	Port $closed
-Host moved
-	UserKnownHostsFile $s/known.wrong
-Host new
-	UserKnownHostsFile $s/known.new
-	StrictHostKeyChecking ask
-Host *
-	HostName 127.0.0.1
-	Port $port
-	IdentitiesOnly yes
-	UserKnownHostsFile $s/known
-	GlobalKnownHostsFile /dev/null
-S
-} >"$s/config"
-echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$s/host.pub")" >"$s/known"
-echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$s/wrong.pub")" >"$s/known.wrong"
-
-"$B/pageknode" --no-supervisor 2>"$tmp/said" &
-daemon=$!
-serves() {
-	"$pagek" targets "unix:$node"
-}
-until_true 10 serves || { cat "$tmp/said"; exit 1; }
-LD_PRELOAD=$B/liballoclog.so "$torrent" &
-target=$!
-is_watched() {
-	[ "$("$pagek" list "pid:$target" | wc -l)" -gt 20000 ]
-}
-until_true 20 is_watched || { "$pagek" targets; exit 1; }
-there=ssh:page/pid:$target
-
-# Bridges of this test's machine, and ssh's.
-none_left() {
-	for p in $(pgrep -x 'pageknode|ssh'); do
-		tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null |
-		    grep -qx "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR" || continue
-		[ "$p" = "$daemon" ] || return 1
-	done
-}
+. "$(dirname "$0")/lib_ssh.sh"
 
 # --- the same ------------------------------------------------------------------
 
@@ -199,9 +42,24 @@ same() {
 rule "it lists the same blocks, counts, stacks and ages as the node's list" same ''
 skew='unshare -T --monotonic 90 --boottime 90'
 if $skew true 2>/dev/null; then
-	rule "also with a clock that is 90 s ahead of the node's" same "$skew"
+	rule "also since another start of its own machine" same "$skew"
 else
-	skip "no clock of our own can be had here"
+	skip "no time since the start of our own can be had here"
+fi
+# The time of day alone: what waits for moments goes on as it does.
+fake=$(ls /usr/lib/*/faketime/libfaketimeMT.so.1 2>/dev/null | head -n 1)
+skewed() {
+	ahead="env LD_PRELOAD=$fake FAKETIME=$1 FAKETIME_DONT_FAKE_MONOTONIC=1"
+	now=$(date +%s)
+	then=$($ahead date +%s)
+	[ $((then - now)) -ge 80 ] || [ $((now - then)) -ge 80 ] &&
+	    same "$ahead"
+}
+if [ -n "$fake" ]; then
+	rule "also with a clock that is 90 s ahead of the node's" skewed +90s
+	rule "and with one that is 90 s behind it" skewed -90s
+else
+	skip "there is no libfaketime: clocks that differ are not tried"
 fi
 
 pages() {
@@ -314,34 +172,11 @@ fi
 
 # --- on a terminal ---------------------------------------------------------------
 
-shows() {
-	shot | grep -qE -- "$1"
-}
-wait_for() {
-	until_true 20 shows "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
-go() {
-	t kill-session -t p 2>/dev/null
-	t new-session -d -s p -x 110 -y 24 \
-	    "PATH=$PATH '$pagek' $1; echo status \$?; exec cat"
-}
 asks() {
 	go ssh:new && wait_for 'fingerprint.*\[fingerprint\]|yes/no' &&
 	    t send-keys -t p yes Enter && wait_for "torrent\[$target\]  LIVE" &&
 	    t send-keys -t p q && wait_for 'status 0' && until_true 10 none_left
 }
 rule "ssh asks for what it must know before the page begins" asks
-
-killed() {
-	go "$there" && wait_for "torrent\[$target\]  LIVE" &&
-	    kill -9 "$(cat "$s/pid")" && wait_for UNREACHABLE &&
-	    wait_for 'ssh page: ssh was ended by signal 9' &&
-	    t send-keys -t p q && wait_for 'status 0' && until_true 10 none_left
-}
-rule "a page whose ssh is killed says UNREACHABLE, and why" killed
 
 say_result
