@@ -194,7 +194,7 @@ connect_to(const char *path)
  * -EACCES when there is the system's alone, for others.
  */
 static int
-find_node(void)
+find_node(const char *target)
 {
 	char **paths = NULL;
 	size_t n = 0, i;
@@ -205,8 +205,12 @@ find_node(void)
 		return r;
 	for (i = 0; i < n && !stands_alone(paths[i]); i++)
 		continue;
+	if (i == n)
+		i = 0;
+	if (target != NULL)
+		i = bridge_choose(paths, n, i, target);
 	if (n > 0)
-		r = connect_to(paths[i < n ? i : 0]);
+		r = connect_to(paths[i]);
 	else
 		r = socket_probe(SYSTEM_NODE, SOCK_STREAM) == -EACCES ?
 		    -EACCES : -ENOENT;
@@ -251,7 +255,7 @@ say_why(int err)
 }
 
 int
-bridge_run(uint32_t roles)
+bridge_run(uint32_t roles, const char *target)
 {
 	struct wire_msg limit = { .type = WIRE_LIMIT,
 		.limit = { .roles = roles } };
@@ -269,7 +273,7 @@ bridge_run(uint32_t roles)
 	r = roles != 0 ? wire_encode(&limit, first, sizeof first, &len) : 0;
 	if (r < 0)
 		return say_why(r);
-	fd = find_node();
+	fd = find_node(target);
 	if (fd < 0)
 		return say_why(fd);
 	r = bridge_pass(STDIN_FILENO, STDOUT_FILENO, fd, first, len);

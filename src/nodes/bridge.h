@@ -1,8 +1,9 @@
 /*
  * bridge: `pageknode --stdio`, a page's way to the node of another machine.
  *
- * It connects to this user's node, else to the newest node of a command of his,
- * else to the system's, and passes bytes on, from its standard input to the
+ * Where several nodes run it connects to the one that has the page's target, if
+ * it was told of one; otherwise to this user's node, else to the newest node of
+ * a command of his, else to the system's.  Then it passes bytes on, from its standard input to the
  * node and from the node to its standard output, as sshd or another program
  * has set them up.  It understands none of them, keeps BRIDGE_BUFFER of each
  * direction at most, and ends when either side does.
@@ -16,6 +17,7 @@
 #ifndef NODES_BRIDGE_H
 #define NODES_BRIDGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +28,21 @@
 #define BRIDGE_NO_NODE 3
 #define BRIDGE_DENIED 4
 
-/* roles 0: no limit.  Returns an exit status; what failed is said. */
-int bridge_run(uint32_t roles);
+/*
+ * roles 0: no limit; target NULL: none in particular.  Returns an exit status;
+ * what failed is said.
+ */
+int bridge_run(uint32_t roles, const char *target);
+
+/* Is it "pid:N", or could it be the name of a stream? */
+bool bridge_target_ok(const char *target);
+
+/*
+ * Of n nodes the one that has the target, alive rather than ended; the usual
+ * one where that has it too, or none has.  Takes a second for each at most.
+ */
+size_t bridge_choose(char *const *paths, size_t n, size_t usual,
+    const char *target);
 
 /*
  * Passes bytes on between a page (its input and output) and a node's socket,

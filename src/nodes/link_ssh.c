@@ -108,6 +108,8 @@ nodes_ssh_check(const struct nodes_ssh *where)
 		    "ssh:linac-b or ssh:anna@linac-b";
 	if (where->program != NULL && !is_program(where->program))
 		return "the path of pageknode at the other end is no path";
+	if (where->target != NULL && !is_program(where->target))
+		return "behind the host goes pid:N, or the name of a stream";
 	return NULL;
 }
 
@@ -413,8 +415,8 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 		"-o", "ServerAliveInterval=3", "-o", "ServerAliveCountMax=2",
 		"-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes",
 		"-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no" };
-	const char *argv[BASE_NELEM(begin) + 8];
-	char program[WORD_MAX + 8] = "";
+	const char *argv[BASE_NELEM(begin) + 10];
+	char program[WORD_MAX + 8] = "", target[WORD_MAX + 8] = "";
 	size_t n = BASE_NELEM(begin);
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_INHERIT_FD, .data.fd = fd },
@@ -446,6 +448,11 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 	argv[n++] = where->host;
 	argv[n++] = program;
 	argv[n++] = "--stdio";
+	if (where->target != NULL) {
+		quote(target, sizeof target, where->target);
+		argv[n++] = "--target";
+		argv[n++] = target;
+	}
 	argv[n] = NULL;
 	r = uv_spawn(ssh->errors.loop, &ssh->process, &options);
 	free(options.env);

@@ -27,8 +27,8 @@
 
 struct far {
 	uv_loop_t *loop;
-	struct nodes_ssh target;
-	char *host, *program;		/* the target's texts; program may be NULL */
+	struct nodes_ssh opts;
+	char *host, *program, *target;	/* its texts; but for host, NULL if none */
 	char *where;			/* "ssh HOST: ", safe text */
 	struct link_ssh *ssh;		/* NULL: none runs */
 	struct mono begun;
@@ -45,7 +45,7 @@ far_start(void *arg)
 	int fd, r;
 
 	far->hopeless = false;
-	r = link_ssh_start(&far->ssh, far->loop, &far->target, &fd);
+	r = link_ssh_start(&far->ssh, far->loop, &far->opts, &fd);
 	return r < 0 ? r : fd;
 }
 
@@ -91,7 +91,7 @@ far_up(void *arg)
 	struct far *far = arg;
 
 	far->welcomed = true;
-	far->target.may_ask = false;
+	far->opts.may_ask = false;
 	link_ssh_up(far->ssh);
 }
 
@@ -100,7 +100,7 @@ far_patience_ms(void *arg, unsigned tries)
 {
 	const struct far *far = arg;
 
-	if (far->target.may_ask)
+	if (far->opts.may_ask)
 		return ASKING_MS;
 	/* This try is counted already. */
 	return tries < AGAIN_PATIENCE_MS / PATIENCE_MS ?
@@ -115,12 +115,22 @@ far_fini(void *arg)
 	link_ssh_close(far->ssh);
 	free(far->host);
 	free(far->program);
+	free(far->target);
 	free(far->where);
 	free(far);
 }
 
+static bool
+copy(char **out, const char *text)
+{
+	if (text == NULL)
+		return true;
+	*out = strdup(text);
+	return *out != NULL;
+}
+
 static int
-far_new(struct far **out, uv_loop_t *loop, const struct nodes_ssh *target)
+far_new(struct far **out, uv_loop_t *loop, const struct nodes_ssh *opts)
 {
 	struct far *far = calloc(1, sizeof *far);
 	char safe[256];
@@ -129,28 +139,27 @@ far_new(struct far **out, uv_loop_t *loop, const struct nodes_ssh *target)
 		return -ENOMEM;
 	far->loop = loop;
 	far->begun = mono_now();
-	far->target = *target;
-	base_safe_text(safe, sizeof safe, target->host, strlen(target->host),
+	far->opts = *opts;
+	base_safe_text(safe, sizeof safe, opts->host, strlen(opts->host),
 	    false);
-	far->host = strdup(target->host);
-	if (target->program != NULL)
-		far->program = strdup(target->program);
-	if (far->host == NULL ||
-	    (target->program != NULL && far->program == NULL) ||
+	if (!copy(&far->host, opts->host) ||
+	    !copy(&far->program, opts->program) ||
+	    !copy(&far->target, opts->target) ||
 	    asprintf(&far->where, "ssh %s: ", safe) < 0) {
 		far->where = NULL;
 		far_fini(far);
 		return -ENOMEM;
 	}
-	far->target.host = far->host;
-	far->target.program = far->program;
+	far->opts.host = far->host;
+	far->opts.program = far->program;
+	far->opts.target = far->target;
 	*out = far;
 	return 0;
 }
 
 int
 nodes_connect_ssh(struct nodes_link **out, uv_loop_t *loop,
-    const struct nodes_ssh *target)
+    const struct nodes_ssh *opts)
 {
 	struct nodes_way way = {
 		.start = far_start,
@@ -166,9 +175,9 @@ nodes_connect_ssh(struct nodes_link **out, uv_loop_t *loop,
 	struct far *far;
 	int r;
 
-	if (nodes_ssh_check(target) != NULL)
+	if (nodes_ssh_check(opts) != NULL)
 		return -EINVAL;
-	r = far_new(&far, loop, target);
+	r = far_new(&far, loop, opts);
 	if (r < 0)
 		return r;
 	way.arg = far;

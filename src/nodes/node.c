@@ -328,7 +328,7 @@ nodes_main(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	if (opts.bridge)
-		return bridge_run(opts.roles);
+		return bridge_run(opts.roles, opts.target);
 	if (opts.daemon && !opts.alone && opts.supervised < 0)
 		return supervise(argv);
 	/* Its file was called by another name. */

@@ -55,6 +55,7 @@ struct node_opts {
 	const char *demo_stream;
 	char *const *argv;		/* the command, NULL-ended; NULL none */
 	bool bridge;			/* no node at all: see bridge.h */
+	const char *target;		/* of the bridge's page; NULL none */
 	bool daemon;			/* neither a command nor a generator: it stands alone */
 	bool system;			/* for all users */
 	bool alone;			/* without a supervisor */

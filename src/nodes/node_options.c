@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bridge.h"
 #include "node.h"
 
 #define HELP_COLUMN 24
@@ -15,7 +16,7 @@ enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
 	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
 	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE, OPT_SYSTEM, OPT_ROLE,
-	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_NO_SUPERVISOR, OPT_SUPERVISED,
+	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_TARGET, OPT_NO_SUPERVISOR, OPT_SUPERVISED,
 	OPT_HELP, OPT_VERSION,
 };
 
@@ -37,6 +38,8 @@ static const struct option_entry {
 	    "serve all users, at /run/pagek/node" },
 	{ "stdio", NULL, OPT_STDIO, BRIDGE,
 	    "no node: a page's way to one, as over ssh" },
+	{ "target", "TARGET", OPT_TARGET, BRIDGE,
+	    "to that of several nodes that has it: pid:N, a stream" },
 	{ "role", "ROLES", OPT_ROLE, ANY | BRIDGE,
 	    "the most that pages may do: read,list-put,control" },
 	{ "clients", "N", OPT_CLIENTS, ANY,
@@ -141,6 +144,10 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 	case OPT_STDIO:
 		o->bridge = true;
 		break;
+	case OPT_TARGET:
+		o->target = arg;
+		r = bridge_target_ok(arg) ? 0 : -EINVAL;
+		break;
 	case OPT_ROLE:
 		r = access_parse_roles(arg, &o->roles);
 		break;
@@ -172,7 +179,7 @@ print_help(void)
 {
 	printf("usage: pageknode [OPTIONS]\n"
 	    "       pageknode [OPTIONS] -- COMMAND [ARGUMENT ...]\n"
-	    "       pageknode --stdio [--role ROLES]\n"
+	    "       pageknode --stdio [--target TARGET] [--role ROLES]\n"
 	    "Keeps what programs hold in memory, and serves it to pagek.\n\n");
 	for (size_t i = 0; i < BASE_NELEM(options); i++) {
 		const struct option_entry *e = &options[i];

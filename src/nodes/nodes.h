@@ -169,6 +169,7 @@ bool nodes_link_retry(struct nodes_link *);
 struct nodes_ssh {
 	const char *host;		/* [USER@]HOST, as ssh takes it */
 	const char *program;		/* pageknode at the other end; NULL: in its PATH */
+	const char *target;		/* pid:N or a stream: of several nodes there, the one that has it; NULL */
 	/*
 	 * ssh has the terminal to itself, for passwords and keys of hosts, until
 	 * the node has welcomed this page; never later.

@@ -437,10 +437,16 @@ open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	struct nodes_ssh where = { .host = t->host, .program = o->remote,
 		.may_ask = true };
 	const char *why = nodes_ssh_check(&where);
+	char pid[24];
 	int r;
 
 	if (why != NULL)
 		return fail(w, PAGEK_USAGE, "'%s': %s", o->remote, why);
+	snprintf(pid, sizeof pid, "pid:%ld", (long)t->pid);
+	where.target = t->pid != 0 ? pid : t->rest[0] != '\0' ? t->rest : NULL;
+	why = nodes_ssh_check(&where);
+	if (why != NULL)
+		return fail(w, PAGEK_USAGE, "'%s': %s", shown(t->word), why);
 	r = nodes_connect_ssh(link, loop, &where);
 	if (r == -ENOENT)
 		return fail(w, PAGEK_FAILED, "cannot start ssh: is it "

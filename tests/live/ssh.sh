@@ -96,6 +96,36 @@ path() {
 }
 rule "another pageknode at the other end is found by its path" path
 
+# A command with a node of its own, beside the node that stands alone.
+several() {
+	"$pagek" run --own-node -b -o /dev/null -- "$torrent" &
+	run=$!
+	other=
+	until_true 20 other_is_there || return 1
+	other=$(other_pid)
+	"$pagek" --once "ssh:page/pid:$other" >"$tmp/one"
+	"$pagek" --once "ssh:page/ALLOCLOG.torrent.$other" >"$tmp/two"
+	"$pagek" --once "$there" >"$tmp/three"
+	"$pagek" --once "ssh:reader/pid:$other" >"$tmp/four"
+	kill "$other"
+	wait "$run"
+	head -n 1 "$tmp/one" "$tmp/two" "$tmp/three" "$tmp/four"
+	grep -q "torrent\[$other\]  LIVE" "$tmp/one" &&
+	    grep -q "torrent\[$other\]  LIVE" "$tmp/two" &&
+	    grep -q "torrent\[$target\]  LIVE" "$tmp/three" &&
+	    ! grep -q "torrent\[$other\]" "$tmp/four" &&
+	    until_true 10 none_left
+}
+other_pid() {
+	"$pagek" targets | sed -nE 's/^pid:([0-9]+) +torrent +LIVE.*/\1/p' |
+	    grep -vx "$target"
+}
+other_is_there() {
+	[ -n "$(other_pid)" ]
+}
+rule "of several nodes there it is the target's, where the key lets that be said" \
+    several
+
 # --- roles ---------------------------------------------------------------------
 
 reader() {
