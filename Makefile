@@ -219,7 +219,8 @@ microbench: $B/bench/ringbench $B/bench/listbench
 
 # Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SRCS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(CFI)
+FUZZ_SRCS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(CFI) \
+	$(addprefix src/nodes/,ssh_words.c table.c table_parse.c)
 FUZZ_CC = clang $(REQUIRED) -O1 -g
 SECONDS_EACH ?= 60
 
@@ -245,6 +246,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	$B/fuzz/seed_cfi tests/corpus/cfi
 	$B/fuzz/seed_ring tests/corpus/ring
 	tests/fuzz/seed_symbol tests/corpus/symbol
+	tests/fuzz/seed_table tests/corpus/table
 
 FUZZ ?= fuzz_wire
 fuzz: $B/fuzz/$(FUZZ)-fuzz

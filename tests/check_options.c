@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../src/base/base.h"
@@ -48,6 +49,7 @@ static const struct {
 	{ "./socket", COMMAND_TOP, TARGET_UNIX },
 	{ "ssh:host", COMMAND_TOP, TARGET_SSH },
 	{ "list ssh:anna@host/pid:4711", COMMAND_LIST, TARGET_SSH },
+	{ "nodes --format json", COMMAND_NODES, TARGET_LOCAL },
 	{ "--once ssh:[::1]/ALLOCLOG.x.1", COMMAND_TOP, TARGET_SSH },
 	{ "targets --remote-pageknode ~/bin/pageknode ssh:host",
 	    COMMAND_TARGETS, TARGET_SSH },
@@ -213,14 +215,13 @@ static const struct {
 	{ "demo:1 demo:note", PAGEK_USAGE, "one word too many" },
 	{ "demo:1 list", PAGEK_USAGE, "the command goes first" },
 	{ "help nosuch", PAGEK_USAGE, "no command 'nosuch'" },
-	{ "linac-b", PAGEK_USAGE, "nodes by name" },
 	{ "pid:x", PAGEK_USAGE, "a process id goes behind pid:" },
 	{ "pid:0", PAGEK_USAGE, "a process id goes behind pid:" },
 	{ "unix:", PAGEK_USAGE, "path of a socket" },
 	{ "demo:nope", PAGEK_NO_TARGET, "no demo 'nope'" },
 	{ "demo:flod", PAGEK_NO_TARGET, "did you mean 'demo:flood'?" },
-	{ "node:0590", PAGEK_NO_TARGET, "nodes by number" },
-	{ "059A", PAGEK_NO_TARGET, "nodes by number" },
+	{ "nodes linac-a", PAGEK_USAGE, "one word too many" },
+	{ "nodes --sort p", PAGEK_USAGE, "takes no option --sort" },
 	{ "ssh:", PAGEK_USAGE, "the name of a host" },
 	{ "ssh:/pid:1", PAGEK_USAGE, "the name of a host" },
 	{ "ssh:-oProxyCommand=x", PAGEK_USAGE, "the name of a host" },
@@ -269,6 +270,149 @@ START_TEST(escapes_of_the_user_do_not_come_back_raw)
 	ck_assert_ptr_null(strchr(why, '\033'));
 	ck_assert_int_ne(parse(&o, "a\033[2Jb"), 0);
 	ck_assert_ptr_null(strchr(why, '\033'));
+}
+END_TEST
+
+/* --- the table of nodes -------------------------------------------------- */
+
+static char folder[64];
+
+static void
+table_up(void)
+{
+	char path[128];
+	FILE *f;
+
+	strcpy(folder, "/tmp/pagek-check.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	setenv("XDG_CONFIG_HOME", folder, 1);
+	snprintf(path, sizeof path, "%s/pagek", folder);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/pagek/nodes", folder);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs("0590 linac-a local\n"
+	    "0A12 gateway unix:/run/x/node\n"
+	    "1234 linac-b ssh:anna@b remote=/opt/pageknode\n"
+	    "0600 list ssh:list\n", f);
+	fclose(f);
+}
+
+static void
+table_down(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/pagek/nodes", folder);
+	remove(path);
+	snprintf(path, sizeof path, "%s/pagek", folder);
+	rmdir(path);
+	rmdir(folder);
+}
+
+static const struct {
+	const char *line;
+	enum target_kind kind;
+	const char *place;	/* host or path */
+	const char *rest;
+	pid_t pid;
+} named[] = {
+	{ "linac-a", TARGET_LOCAL, "", "", 0 },
+	{ "0590", TARGET_LOCAL, "", "", 0 },
+	{ "node:0590", TARGET_LOCAL, "", "", 0 },
+	{ "linac-a/pid:7", TARGET_PID, "", "", 7 },
+	{ "node:0590/pid:7", TARGET_PID, "", "", 7 },
+	{ "linac-a/ALLOCLOG.a/b.7", TARGET_LOCAL, "", "ALLOCLOG.a/b.7", 0 },
+	{ "gateway", TARGET_UNIX, "/run/x/node", "", 0 },
+	{ "0a12/local", TARGET_UNIX, "/run/x/node", "", 0 },
+	{ "list gateway/pid:7", TARGET_UNIX, "/run/x/node", "", 7 },
+	{ "tree --flat gateway/ALLOCLOG", TARGET_UNIX, "/run/x/node",
+	    "ALLOCLOG", 0 },
+	{ "targets linac-b", TARGET_SSH, "anna@b", "", 0 },
+	{ "arm linac-b/pid:7", TARGET_SSH, "anna@b", "", 7 },
+	{ "--once --remote-pageknode /x 1234/ALLOCLOG.a.7", TARGET_SSH,
+	    "anna@b", "ALLOCLOG.a.7", 0 },
+	{ "top list", TARGET_SSH, "list", "", 0 },
+	{ "list list", TARGET_SSH, "list", "", 0 },
+	/* What is no node's, or no word for a target, is a path. */
+	{ "./linac-a/pid:7", TARGET_UNIX, "./linac-a/pid:7", "", 0 },
+	{ "sub/socket", TARGET_UNIX, "sub/socket", "", 0 },
+	{ "/1234", TARGET_UNIX, "/1234", "", 0 },
+};
+
+START_TEST(a_node_is_meant_by_its_number_or_name)
+{
+	struct options o;
+	int r = parse(&o, named[_i].line);
+	const struct target *t = &o.target;
+
+	ck_assert_msg(r == 0, "'%s': %s", named[_i].line, why);
+	ck_assert_int_eq(t->kind, named[_i].kind);
+	ck_assert_str_eq(t->kind == TARGET_UNIX ? t->path : t->host,
+	    named[_i].place);
+	ck_assert_str_eq(t->rest, named[_i].rest);
+	ck_assert_int_eq(t->pid, named[_i].pid);
+	ck_assert_str_eq(t->remote, strcmp(t->host, "anna@b") == 0 ?
+	    "/opt/pageknode" : "");
+}
+END_TEST
+
+static const struct {
+	const char *line;
+	int status;
+	const char *says;
+} unknown[] = {
+	{ "linac-c", PAGEK_NO_TARGET,
+	    "no node 'linac-c': did you mean linac-a, number 0590?" },
+	{ "0591", PAGEK_NO_TARGET, "did you mean 0590, linac-a?" },
+	{ "node:0591", PAGEK_NO_TARGET, "did you mean 0590, linac-a?" },
+	{ "list FFFE", PAGEK_NO_TARGET, "no node has the number FFFE: "
+	    "'pagek nodes' lists" },
+	{ "xyzzy", PAGEK_NO_TARGET, "no command or node 'xyzzy'" },
+	{ "list xyzzy", PAGEK_NO_TARGET, "no node 'xyzzy'" },
+	{ "list tpo", PAGEK_NO_TARGET, "no node 'tpo'" },
+	{ "lokal", PAGEK_NO_TARGET, "did you mean 'local'?" },
+	{ "lost", PAGEK_USAGE, "did you mean 'list'?" },
+	{ "gatewy/pid:7", PAGEK_NO_TARGET, "did you mean gateway" },
+	{ "list/pid", PAGEK_USAGE, "behind the node goes pid:N" },
+	{ "gateway/7", PAGEK_USAGE, "as in gateway/pid:4711" },
+	{ "gateway/pid:x", PAGEK_USAGE, "behind the node goes" },
+	{ "node:", PAGEK_USAGE, "four hexadecimal digits" },
+	{ "node:590", PAGEK_USAGE, "four hexadecimal digits" },
+	{ "node:linac-a", PAGEK_USAGE, "four hexadecimal digits" },
+	{ "--remote-pageknode /x gateway", PAGEK_USAGE, "other machines" },
+};
+
+START_TEST(an_unknown_node_is_answered_with_the_nearest)
+{
+	struct options o;
+	int r = parse(&o, unknown[_i].line);
+
+	ck_assert_msg(r == unknown[_i].status, "'%s': %d, not %d (%s)",
+	    unknown[_i].line, r, unknown[_i].status, why);
+	ck_assert_msg(strstr(why, unknown[_i].says) != NULL,
+	    "'%s' says '%s', not '%s'", unknown[_i].line, why,
+	    unknown[_i].says);
+}
+END_TEST
+
+START_TEST(a_live_process_with_a_nodes_number_is_the_node)
+{
+	char path[128], line[32];
+	struct options o;
+	FILE *f;
+
+	if (getpid() < 1000 || getpid() > 9999)
+		snprintf(line, sizeof line, "%s", "1234");
+	else
+		snprintf(line, sizeof line, "%d", (int)getpid());
+	snprintf(path, sizeof path, "%s/pagek/nodes", folder);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, "%s me ssh:me\n", line);
+	fclose(f);
+	ck_assert_int_eq(parse(&o, line), 0);
+	ck_assert_int_eq(o.target.kind, TARGET_SSH);
 }
 END_TEST
 
@@ -450,6 +594,14 @@ options_suite(void)
 	tcase_add_test(tc, list_choice_reaches_the_session);
 	tcase_add_test(tc, help_wins_over_what_is_wrong);
 	tcase_add_test(tc, help_has_every_option);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("nodes");
+	tcase_add_checked_fixture(tc, table_up, table_down);
+	tcase_add_loop_test(tc, a_node_is_meant_by_its_number_or_name, 0,
+	    BASE_NELEM(named));
+	tcase_add_loop_test(tc, an_unknown_node_is_answered_with_the_nearest,
+	    0, BASE_NELEM(unknown));
+	tcase_add_test(tc, a_live_process_with_a_nodes_number_is_the_node);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

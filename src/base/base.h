@@ -118,4 +118,42 @@ size_t base_utf8_char(const char *s, size_t len, uint32_t *codepoint);
  */
 const char *base_nearest(const char *word, const char *const *words, size_t n);
 
+/* --- files that people write ---------------------------------------------- */
+
+/*
+ * The whole of a regular file, which symbolic links may lead to, of `max`
+ * bytes at most.  Waits for nothing, whatever lies there.  *bytes is the
+ * caller's, to be freed with free(); behind *len of them is a NUL.  Beside
+ * what open() and read() say: -ENOENT nothing is there, -ENOLINK a link leads
+ * nowhere, -EISDIR, -ENOTSUP no file (a FIFO, a device), -EFBIG.
+ */
+int base_file_read(const char *path, size_t max, char **bytes, size_t *len);
+
+/* What that error means, to stand behind "cannot read PATH: ". */
+const char *base_file_words(int err);
+
+/*
+ * Where this user's file of that name is: in $XDG_CONFIG_HOME, else in
+ * $HOME/.config.  -ENOENT when neither is the path of a folder.
+ */
+int base_config_path(char *path, size_t cap, const char *name);
+
+/*
+ * A text line by line.  A line that is too long, or holds what no text does,
+ * comes with the reason in *why, which is NULL for a good one; a good one is
+ * valid UTF-8 of at most BASE_LINE_MAX bytes, without its end and without
+ * control characters but tabs.
+ */
+#define BASE_LINE_MAX 1000
+
+struct base_lines {
+	const char *at, *end;
+	unsigned no;		/* of the line that came last; the first is 1 */
+};
+
+void base_lines_init(struct base_lines *, const char *bytes, size_t len);
+/* Copies the next line, its NUL included; false at the end. */
+bool base_lines_next(struct base_lines *, char line[BASE_LINE_MAX + 1],
+    const char **why);
+
 #endif

@@ -20,9 +20,10 @@
 #include "../base/base.h"
 #include "bridge.h"
 #include "link_ssh.h"
+#include "ssh_words.h"
 
 #define PROGRAM "pageknode"
-#define WORD_MAX 256
+#define WORD_MAX SSH_WORD_MAX
 #define WORDS_MAX 256
 #define FATE_MS 1000		/* from the link's end to ssh's */
 #define KILL_MS 1000		/* from SIGTERM to SIGKILL */
@@ -55,89 +56,6 @@ struct link_ssh {
 	void *arg;
 	unsigned open;			/* handles that are not closed */
 };
-
-/* --- words ---------------------------------------------------------------- */
-
-/*
- * Nothing that ssh would take for an option, or that a shell would for more
- * than a word where the user's configuration has %h or %r in a command.
- */
-static bool
-is_plain(const char *text)
-{
-	static const char special[] = "'`\"$\\;&<>|(){}*?!#~ ";
-
-	if (text[0] == '-' || text[0] == '\0')
-		return false;
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text <= ' ' || *text == 0x7f ||
-		    strchr(special, *text) != NULL)
-			return false;
-	return true;
-}
-
-/* [USER@]HOST: the name behind the last '@' is looked at by itself too. */
-static bool
-is_host(const char *host)
-{
-	const char *at = strrchr(host, '@');
-
-	return strlen(host) < WORD_MAX && is_plain(host) &&
-	    (at == NULL || is_plain(at + 1));
-}
-
-/* Control characters would break the line that the other shell reads. */
-static bool
-is_program(const char *path)
-{
-	const char *c;
-
-	if (path[0] == '-' || path[0] == '\0' || strlen(path) >= WORD_MAX / 4)
-		return false;
-	for (c = path; *c != '\0'; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			return false;
-	return true;
-}
-
-const char *
-nodes_ssh_check(const struct nodes_ssh *where)
-{
-	if (!is_host(where->host))
-		return "the name of a host goes behind ssh:, as in "
-		    "ssh:linac-b or ssh:anna@linac-b";
-	if (where->program != NULL && !is_program(where->program))
-		return "the path of pageknode at the other end is no path";
-	if (where->target != NULL && !is_program(where->target))
-		return "behind the host goes pid:N, or the name of a stream";
-	return NULL;
-}
-
-/*
- * One word for the other end's shell, whichever it is.  A leading ~/ is left
- * for it to expand; of the rest what is not plain stands between quotes.
- */
-static void
-quote(char *out, size_t cap, const char *path)
-{
-	size_t len = 0;
-
-	if (strncmp(path, "~/", 2) == 0) {
-		base_append(out, cap, &len, "~/");
-		path += 2;
-	}
-	if (is_plain(path)) {
-		base_append(out, cap, &len, "%s", path);
-		return;
-	}
-	base_append(out, cap, &len, "'");
-	for (; *path != '\0'; path++)
-		if (*path == '\'')
-			base_append(out, cap, &len, "'\\''");
-		else
-			base_append(out, cap, &len, "%c", *path);
-	base_append(out, cap, &len, "'");
-}
 
 /* --- how it ended --------------------------------------------------------- */
 
@@ -443,13 +361,13 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 		if (options.env == NULL)
 			return -ENOMEM;
 	}
-	quote(program, sizeof program, ssh->program);
+	ssh_quote(program, sizeof program, ssh->program);
 	argv[n++] = "--";
 	argv[n++] = where->host;
 	argv[n++] = program;
 	argv[n++] = "--stdio";
 	if (where->target != NULL) {
-		quote(target, sizeof target, where->target);
+		ssh_quote(target, sizeof target, where->target);
 		argv[n++] = "--target";
 		argv[n++] = target;
 	}

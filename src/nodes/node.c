@@ -42,6 +42,39 @@ name_node(struct node *node)
 	    false);
 }
 
+static void
+say_of_table(void *arg, const char *sentence)
+{
+	(void)arg;
+	fprintf(stderr, "pageknode: %s\n", sentence);
+}
+
+/*
+ * The table's entry for this machine, if it has one.  A node that a page has
+ * started leaves it to pages to say what is wrong with the table: its error
+ * output may be their terminal.
+ */
+static void
+name_by_table(struct node *node)
+{
+	const struct nodes_entry *e;
+	struct nodes_table *table;
+	int r;
+
+	r = nodes_table_load(&table, !node->opts.system,
+	    node->opts.daemon ? say_of_table : NULL, NULL);
+	if (r < 0) {
+		node_say("table of nodes", r);
+		return;
+	}
+	e = nodes_table_local(table);
+	if (e != NULL) {
+		node->number = e->number;
+		strcpy(node->name, e->name);
+	}
+	nodes_table_free(table);
+}
+
 static uint64_t
 first_stream(const uint8_t random[WIRE_EPOCH])
 {
@@ -351,6 +384,7 @@ nodes_main(int argc, char **argv)
 		uv_loop_close(&loop);
 		return opts.daemon ? DAEMON_FAILED : NODE_FAILED;
 	}
+	name_by_table(&node);
 	r = opts.daemon ? daemon_begin(&node) : begin(&node);
 	if (r == 0)
 		serve(&node);

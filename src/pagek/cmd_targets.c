@@ -182,7 +182,7 @@ given_node(struct table *table, uv_loop_t *loop)
 		return status;
 	}
 	err = one_node(table, loop, target->kind == TARGET_UNIX ?
-	    target->rest : NULL, link, why, sizeof why);
+	    target->path : NULL, link, why, sizeof why);
 	if (err < 0) {
 		complain("%s: %s", target->word, why);
 		return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;

@@ -1,7 +1,7 @@
 /*
  * json: a small writer (json.c), and what it is used for (json_schemas.c): a
- * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1;
- * json_profile.c: call trees in pagek.tree/1, groups in pagek.groups/1.
+ * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1,
+ * the table of nodes in pagek.nodes/1; json_profile.c: call trees in pagek.tree/1, groups in pagek.groups/1.
  *
  * Objects and arrays may be written over many lines, an element on each, or
  * in one.  Unknown values are null, never 0.  Outside text becomes valid
@@ -67,5 +67,8 @@ void json_targets_begin(struct json *, FILE *, bool ascii);
 void json_targets_add(struct json *, const char *socket,
     const struct nodes_target *, size_t n);
 void json_targets_end(struct json *);
+
+/* The table of nodes, schema pagek.nodes/1. */
+void json_nodes(FILE *, const struct nodes_table *, bool ascii);
 
 #endif

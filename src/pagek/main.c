@@ -73,6 +73,7 @@ dispatch(const struct options *o)
 		[COMMAND_TREE] = cmd_tree,
 		[COMMAND_EXPORT] = cmd_export,
 		[COMMAND_TARGETS] = cmd_targets,
+		[COMMAND_NODES] = cmd_nodes,
 		[COMMAND_ARM] = cmd_arm,
 		[COMMAND_DISARM] = cmd_arm,
 	};

@@ -431,6 +431,9 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return option_fail(p, i >= 0 && !o->named ?
 		    "the command goes first: 'pagek %s ...'" :
 		    "one word too many: '%s'", shown(word));
+	if (o->command == COMMAND_NODES)
+		return option_fail(p, "'pagek nodes' lists them all: '%s' is "
+		    "one word too many", shown(word));
 	return o->command == COMMAND_HELP ? take_topic(p, word) :
 	    take_target(p, word);
 }
@@ -555,7 +558,8 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 
 	*o = (struct options){
 		.command = COMMAND_TOP,
-		.target = { .kind = TARGET_LOCAL, .word = "local" },
+		.target = { .kind = TARGET_LOCAL, .word = "local",
+		    .rest = "" },
 		.topic = COMMANDS,
 		.interval_ms = INTERVAL_MS,
 		.timeout_ms = TIMEOUT_MS,

@@ -3,7 +3,7 @@
  *
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
- *		tree, export, targets, arm, disarm, help.
+ *		tree, export, targets, nodes, arm, disarm, help.
  *	TARGET	a word that says whose memory: see target.h.
  *
  * What an option means is decided here and nowhere else, so that none is
@@ -29,6 +29,7 @@ enum command {
 	COMMAND_TREE,
 	COMMAND_EXPORT,
 	COMMAND_TARGETS,
+	COMMAND_NODES,
 	COMMAND_ARM,
 	COMMAND_DISARM,
 	COMMAND_HELP,

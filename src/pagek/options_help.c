@@ -10,11 +10,12 @@
 #define C_TREE (1u << COMMAND_TREE)
 #define C_EXPORT (1u << COMMAND_EXPORT)
 #define C_TARGETS (1u << COMMAND_TARGETS)
+#define C_NODES (1u << COMMAND_NODES)
 #define C_ARM (1u << COMMAND_ARM)
 #define C_DISARM (1u << COMMAND_DISARM)
 #define C_HELP (1u << COMMAND_HELP)
 #define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | \
-	C_ARM | C_DISARM | C_HELP)
+	C_NODES | C_ARM | C_DISARM | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -37,6 +38,8 @@ const struct command_row command_rows[COMMANDS] = {
 	    "write the stacks of what is held for other programs" },
 	[COMMAND_TARGETS] = { "targets", "[OPTIONS] [TARGET]",
 	    "list what can be watched" },
+	[COMMAND_NODES] = { "nodes", "[OPTIONS]",
+	    "list the nodes that have a number and a name" },
 	[COMMAND_ARM] = { "arm", "[OPTIONS] TARGET",
 	    "let a dormant target log until it is disarmed" },
 	[COMMAND_DISARM] = { "disarm", "[OPTIONS] TARGET",
@@ -74,6 +77,12 @@ print_targets(FILE *out)
 	fputs("\nTARGET is one of\n"
 	    "  local        the newest live target of this user (default)\n"
 	    "  pid:N        the target with this process id\n"
+	    "  NODE[/TARGET]\n"
+	    "               a node of the table, by its name or its number of "
+	    "four hex digits\n"
+	    "  ssh:[USER@]HOST[/TARGET]\n"
+	    "               the node of another machine; TARGET is pid:N or "
+	    "the name of a stream\n"
 	    "  unix:PATH    the node that listens at this socket; so does a "
 	    "path with a slash\n"
 	    "  demo:NAME    a generator: note, 1, flood\n", out);
@@ -101,7 +110,8 @@ options_help(FILE *out, enum command about)
 		    command_rows[about].name, command_rows[about].usage,
 		    command_rows[about].name, command_rows[about].help);
 	}
-	if (all || (about != COMMAND_RUN && about != COMMAND_HELP))
+	if (all || (about != COMMAND_RUN && about != COMMAND_HELP &&
+	    about != COMMAND_NODES))
 		print_targets(out);
 	fputs("\nOptions\n", out);
 	for (i = 0; i < OPTIONS; i++)

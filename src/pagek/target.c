@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "options.h"
+#include "commands.h"
 #include "pump.h"
 #include "target.h"
 
 #define STREAMS "ALLOCLOG"	/* what the names of all streams begin with */
+#define BY_NUMBER "node:"
 /* A person types a password, or looks at a key; no sshd waits for longer. */
 #define ASKING_MS 120000
 
@@ -34,7 +35,6 @@ static const struct {
 	{ "unix:", true, TARGET_UNIX, NULL },
 	{ "ssh:", true, TARGET_SSH, NULL },
 	{ "demo:", true, TARGET_DEMO, NULL },
-	{ "node:", false, TARGET_LOCAL, "nodes by number" },
 	{ "raw:", false, TARGET_LOCAL, "raw record streams" },
 	{ "file:", false, TARGET_LOCAL, "capture files" },
 };
@@ -90,12 +90,19 @@ is_alive(pid_t pid)
 	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/* Four hex digits are a node's number, even when they are digits only. */
+/* What is meant on a node: its best, pid:N, or a stream by its name. */
 static bool
-is_node_number(const char *word)
+parse_there(struct target *t, const char *word)
 {
-	return strlen(word) == 4 &&
-	    strspn(word, "0123456789abcdefABCDEF") == 4;
+	t->rest = "";
+	if (*word == '\0' || strcmp(word, "local") == 0)
+		return true;
+	if (strncmp(word, "pid:", 4) == 0)
+		return get_pid(word + 4, &t->pid);
+	if (strncmp(word, STREAMS, strlen(STREAMS)) != 0)
+		return false;
+	t->rest = word;
+	return true;
 }
 
 /* What is meant on the other machine: behind the first slash. */
@@ -113,20 +120,26 @@ parse_ssh(struct target *t, struct words *w)
 	why = nodes_ssh_check(&(struct nodes_ssh){ .host = t->host });
 	if (why != NULL)
 		return fail(w, PAGEK_USAGE, "'%s': %s", shown(t->word), why);
-	t->rest = "";
-	if (*word == '/')
-		word++;
-	if (*word == '\0' || strcmp(word, "local") == 0)
+	if (parse_there(t, word + (*word == '/')))
 		return 0;
-	if (strncmp(word, "pid:", 4) == 0 && get_pid(word + 4, &t->pid))
-		return 0;
-	if (strncmp(word, STREAMS, strlen(STREAMS)) == 0) {
-		t->rest = word;
-		return 0;
-	}
 	return fail(w, PAGEK_USAGE, "'%s': behind the host goes pid:N, or the "
 	    "name of a stream, as in ssh:%s/pid:4711", shown(t->word),
 	    t->host);
+}
+
+static int
+parse_path(struct target *t, const char *path, struct words *w)
+{
+	t->kind = TARGET_UNIX;
+	t->rest = "";
+	if (path[0] == '\0')
+		return fail(w, PAGEK_USAGE, "'%s': the path of a socket goes "
+		    "behind it", shown(t->word));
+	if (strlen(path) >= sizeof t->path)
+		return fail(w, PAGEK_NO_TARGET, "'%s': no socket has a path "
+		    "that long", shown(t->word));
+	strcpy(t->path, path);
+	return 0;
 }
 
 static int
@@ -140,12 +153,15 @@ parse_form(struct target *t, size_t form, struct words *w)
 	if (!forms[form].known)
 		return fail(w, PAGEK_NO_TARGET, "'%s': this version does not "
 		    "have %s yet", shown(t->word), forms[form].what);
-	if (t->kind == TARGET_PID && !get_pid(t->rest, &t->pid))
-		return fail(w, PAGEK_USAGE, "'%s': a process id goes behind "
-		    "pid:", shown(t->word));
-	if (t->kind == TARGET_UNIX && t->rest[0] == '\0')
-		return fail(w, PAGEK_USAGE, "'unix:': the path of a socket "
-		    "goes behind it");
+	if (t->kind == TARGET_PID) {
+		if (!get_pid(t->rest, &t->pid))
+			return fail(w, PAGEK_USAGE, "'%s': a process id goes "
+			    "behind pid:", shown(t->word));
+		t->rest = "";
+		return 0;
+	}
+	if (t->kind == TARGET_UNIX)
+		return parse_path(t, t->rest, w);
 	if (t->kind == TARGET_SSH)
 		return parse_ssh(t, w);
 	if (t->kind != TARGET_DEMO)
@@ -161,25 +177,158 @@ parse_form(struct target *t, size_t form, struct words *w)
 	    "demo:1 and demo:flood", shown(t->rest));
 }
 
-/* A word of no form: what could be meant? */
-static int
-refuse(const char *word, const char *const *known, size_t n, struct words *w)
+/* --- the table of nodes --------------------------------------------------- */
+
+/* A word that names a node: the part before the first slash, and the other. */
+struct node_word {
+	char name[NODES_NAME_MAX + 1];	/* "" for one that is too long */
+	const char *there;		/* behind the slash; "" */
+	bool slash;
+	bool numeric;
+	uint16_t number;
+};
+
+static void
+split_word(struct node_word *nw, const char *word)
 {
-	const char *near;
+	size_t len = strcspn(word, "/");
+
+	*nw = (struct node_word){ .slash = word[len] == '/' };
+	nw->there = word + len + nw->slash;
+	nw->numeric = nodes_parse_number(word, len, &nw->number);
+	if (len < sizeof nw->name)
+		memcpy(nw->name, word, len);
+}
+
+/*
+ * A word with a slash names a node's target if that is what stands behind the
+ * slash, and is otherwise a path.
+ */
+static bool
+is_target_word(const char *there)
+{
+	return strncmp(there, "pid:", 4) == 0 || strcmp(there, "local") == 0 ||
+	    strncmp(there, STREAMS, strlen(STREAMS)) == 0;
+}
+
+static int
+take_entry(struct target *t, const struct nodes_entry *e,
+    const struct node_word *nw, struct words *w)
+{
+	if (!parse_there(t, nw->there))
+		return fail(w, PAGEK_USAGE, "'%s': behind the node goes pid:N, "
+		    "or the name of a stream, as in %s/pid:4711",
+		    shown(t->word), e->name);
+	switch (e->at) {
+	case NODES_AT_LOCAL:
+		t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
+		break;
+	case NODES_AT_UNIX:
+		t->kind = TARGET_UNIX;
+		strcpy(t->path, e->place);
+		break;
+	case NODES_AT_SSH:
+		t->kind = TARGET_SSH;
+		strcpy(t->host, e->place);
+		strcpy(t->remote, e->remote);
+		break;
+	}
+	return 0;
+}
+
+static int
+refuse_number(const struct nodes_table *table, const struct node_word *nw,
+    struct words *w)
+{
+	const struct nodes_entry *near;
 	pid_t pid;
 
-	if (get_pid(word, &pid) && is_alive(pid))
+	if (get_pid(nw->name, &pid) && is_alive(pid))
 		return fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
-		    "did you mean pid:%s?", word, word);
-	if (is_node_number(word))
-		return fail(w, PAGEK_NO_TARGET, "'%s': this version does not "
-		    "have nodes by number yet", word);
-	near = base_nearest(word, known, n);
+		    "did you mean pid:%ld?", nw->name, (long)pid);
+	near = nodes_table_nearest(table, nw->name);
 	if (near != NULL)
+		return fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+		    "did you mean %04X, %s?", nw->name, near->number,
+		    near->name);
+	return fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+	    "'pagek nodes' lists those that have one", nw->name);
+}
+
+/* A word of no form and no node: what could be meant? */
+static int
+refuse_name(const struct nodes_table *table, const struct node_word *nw,
+    const char *const *known, size_t n, struct words *w)
+{
+	static const char *const local[] = { "local" };
+	const struct nodes_entry *e = nodes_table_nearest(table, nw->name);
+	const char *near[2] = { base_nearest(nw->name, known, n),
+		e != NULL ? e->name : NULL };
+
+	if (nw->slash)
+		near[0] = NULL;
+	if (near[0] != NULL && near[1] != NULL)
+		near[near[0] == base_nearest(nw->name, near, 2)] = NULL;
+	if (near[0] != NULL)
 		return fail(w, PAGEK_USAGE, "no command or target '%s': did "
-		    "you mean '%s'?", shown(word), near);
-	return fail(w, PAGEK_USAGE, "no command or target '%s': this version "
-	    "does not have nodes by name yet", shown(word));
+		    "you mean '%s'?", shown(nw->name), near[0]);
+	if (near[1] != NULL)
+		return fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
+		    "%s, number %04X?", shown(nw->name), near[1], e->number);
+	if (base_nearest(nw->name, local, 1) != NULL)
+		return fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
+		    "'local'?", shown(nw->name));
+	return fail(w, PAGEK_NO_TARGET, "no %s '%s': 'pagek nodes' lists the "
+	    "nodes that have a name", n > 0 && !nw->slash ? "command or node" : "node",
+	    shown(nw->name[0] != '\0' ? nw->name : "..."));
+}
+
+static void
+say(void *arg, const char *sentence)
+{
+	(void)arg;
+	complain("%s", sentence);
+}
+
+/* A word of no form: a node, or a path. */
+static int
+parse_node(struct target *t, const char *word, bool by_number,
+    const char *const *known, size_t n, struct words *w)
+{
+	const struct nodes_entry *e;
+	struct nodes_table *table;
+	struct node_word nw;
+	pid_t pid;
+	int r;
+
+	split_word(&nw, word);
+	if (by_number && !nw.numeric)
+		return fail(w, PAGEK_USAGE, "'%s': four hexadecimal digits go "
+		    "behind node:, as in node:0590", shown(t->word));
+	r = nodes_table_load(&table, true, say, NULL);
+	if (r < 0)
+		return fail(w, PAGEK_FAILED, "cannot read the table of nodes: "
+		    "%s", strerror(-r));
+	e = nw.numeric ? nodes_table_number(table, nw.number) :
+	    nodes_table_name(table, nw.name);
+	if (e != NULL)
+		r = take_entry(t, e, &nw, w);
+	else if (nw.slash && !by_number && !is_target_word(nw.there))
+		r = parse_path(t, word, w);
+	else if (nw.numeric || (get_pid(nw.name, &pid) && is_alive(pid)))
+		r = refuse_number(table, &nw, w);
+	else
+		r = refuse_name(table, &nw, known, n, w);
+	nodes_table_free(table);
+	return r;
+}
+
+/* No node is meant by what a shell takes for a path. */
+static bool
+is_path(const char *word)
+{
+	return word[0] == '/' || word[0] == '~' ||
+	    strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0;
 }
 
 int
@@ -187,25 +336,21 @@ target_parse(struct target *t, const char *word, const char *const *known,
     size_t n, char *why, size_t cap)
 {
 	struct words w = { .why = why, .cap = cap };
-	const char *words[32];
-	size_t i, count = 0;
+	size_t i;
 
-	*t = (struct target){ .kind = TARGET_LOCAL, .word = word };
+	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .rest = "" };
 	if (strcmp(word, "local") == 0)
 		return 0;
 	for (i = 0; i < BASE_NELEM(forms); i++)
 		if (strncmp(word, forms[i].prefix,
 		    strlen(forms[i].prefix)) == 0)
 			return parse_form(t, i, &w);
-	if (strchr(word, '/') != NULL) {
-		t->kind = TARGET_UNIX;
-		t->rest = word;
-		return 0;
-	}
-	for (i = 0; i < n && count < BASE_NELEM(words) - 1; i++)
-		words[count++] = known[i];
-	words[count++] = "local";
-	return refuse(word, words, count, &w);
+	if (is_path(word))
+		return parse_path(t, word, &w);
+	if (strncmp(word, BY_NUMBER, strlen(BY_NUMBER)) == 0)
+		return parse_node(t, word + strlen(BY_NUMBER), true, NULL, 0,
+		    &w);
+	return parse_node(t, word, false, known, n, &w);
 }
 
 /* --- asking nodes ------------------------------------------------------- */
@@ -285,18 +430,23 @@ target_enquire(uv_loop_t *loop, struct nodes_link *link, int timeout_ms,
 static int
 match(const struct target *t, const struct nodes_target *list, size_t n)
 {
-	int best = t->kind == TARGET_LOCAL ? 1 : 0;
+	bool any = t->kind == TARGET_LOCAL && t->rest[0] == '\0';
+	int best = any ? 1 : 0;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
+		if (t->rest[0] != '\0') {
+			if (strcmp(list[i].name, t->rest) == 0)
+				return 3;
+			continue;
+		}
 		/* The node itself is no target of it. */
 		if (list[i].pid == 0)
 			continue;
 		if (t->kind == TARGET_PID ? list[i].pid == t->pid :
 		    list[i].state == WIRE_S_LIVE)
 			return 3;
-		if (t->kind == TARGET_LOCAL &&
-		    list[i].state == WIRE_S_DORMANT)
+		if (any && list[i].state == WIRE_S_DORMANT)
 			best = 2;
 	}
 	return best;
@@ -355,6 +505,10 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (err != -ENOENT)
 		return fail(w, PAGEK_NO_TARGET, "cannot look for nodes: %s",
 		    strerror(-err));
+	if (t->rest[0] != '\0')
+		return fail(w, PAGEK_NO_TARGET, "no node here has a stream "
+		    "'%s': 'pagek targets' lists what there is",
+		    shown(t->rest));
 	if (t->kind == TARGET_LOCAL)
 		return fail(w, PAGEK_NO_TARGET, "nothing is being watched: "
 		    "start it with 'pagek run -- COMMAND'");
@@ -429,19 +583,28 @@ wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	}
 }
 
+/* What the table says of one node goes before what holds for all. */
+static const char *
+remote_program(const struct options *o)
+{
+	return o->target.remote[0] != '\0' &&
+	    !option_given(o, OPTION_REMOTE_PAGEKNODE) ? o->target.remote :
+	    o->remote;
+}
+
 static int
 open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
-    struct nodes_session_opts *s, struct words *w)
+    struct words *w)
 {
 	const struct target *t = &o->target;
-	struct nodes_ssh where = { .host = t->host, .program = o->remote,
-		.may_ask = true };
+	struct nodes_ssh where = { .host = t->host, .may_ask = true,
+		.program = remote_program(o) };
 	const char *why = nodes_ssh_check(&where);
 	char pid[24];
 	int r;
 
 	if (why != NULL)
-		return fail(w, PAGEK_USAGE, "'%s': %s", o->remote, why);
+		return fail(w, PAGEK_USAGE, "'%s': %s", where.program, why);
 	snprintf(pid, sizeof pid, "pid:%ld", (long)t->pid);
 	where.target = t->pid != 0 ? pid : t->rest[0] != '\0' ? t->rest : NULL;
 	why = nodes_ssh_check(&where);
@@ -460,8 +623,6 @@ open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 		*link = NULL;
 		return r;
 	}
-	s->pid = t->pid;
-	s->stream = t->rest[0] != '\0' ? t->rest : NULL;
 	return 0;
 }
 
@@ -491,18 +652,13 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 {
 	struct words w = { .why = why, .cap = cap };
 
-	switch (o->target.kind) {
-	case TARGET_PID:
-		s->pid = o->target.pid;
-		return open_found(o, loop, link, &w);
-	case TARGET_LOCAL:
-		return open_found(o, loop, link, &w);
-	case TARGET_UNIX:
-		return open_unix(o->target.rest, loop, link, &w);
-	case TARGET_SSH:
-		return open_ssh(o, loop, link, s, &w);
-	case TARGET_DEMO:
-		break;
-	}
-	return open_demo(o, loop, link, &w);
+	if (o->target.kind == TARGET_DEMO)
+		return open_demo(o, loop, link, &w);
+	s->pid = o->target.pid;
+	s->stream = o->target.rest[0] != '\0' ? o->target.rest : NULL;
+	if (o->target.kind == TARGET_UNIX)
+		return open_unix(o->target.path, loop, link, &w);
+	if (o->target.kind == TARGET_SSH)
+		return open_ssh(o, loop, link, &w);
+	return open_found(o, loop, link, &w);
 }

@@ -4,7 +4,11 @@
  *
  *	local		the newest node of this user that has a live target
  *	pid:N		the target with that process id, on any of his nodes
+ *	NNNN, node:NNNN, NAME, each perhaps with /TARGET
+ *			the node with that number or name in the table of nodes,
+ *			and there what is most alive, pid:N or a stream's name
  *	unix:PATH	the node that listens there; also a path with a slash
+ *			that does not begin with the name of a node
  *	ssh:[USER@]HOST[/TARGET]
  *			the node of another machine, and there what is most
  *			alive, pid:N, or a stream by its name in DSTRM
@@ -21,6 +25,7 @@
 #include "../nodes/nodes.h"
 
 #define TARGET_HOST 256
+#define TARGET_PATH 256		/* more than any socket's */
 
 enum target_kind {
 	TARGET_LOCAL,
@@ -33,14 +38,17 @@ enum target_kind {
 struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
-	const char *rest;	/* path, the demo's name, or of ssh: the name of a stream; "" none */
+	const char *rest;	/* the demo's name, or the name of a stream; "" none */
 	char host[TARGET_HOST];	/* of ssh: [USER@]HOST */
+	char path[TARGET_PATH];	/* of unix */
+	char remote[64];	/* of ssh: where the table says that pageknode is; "" */
 	pid_t pid;		/* 0: not given */
 };
 
 /*
  * 0, or an exit status with a sentence in why.  `known` (n of them) are other
- * words that might have been meant.
+ * words that might have been meant.  Where a node is named the table is read;
+ * what is wrong there is said on standard error.
  */
 int target_parse(struct target *, const char *word,
     const char *const *known, size_t n, char *why, size_t cap);

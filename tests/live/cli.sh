@@ -37,7 +37,7 @@ prints() {
 # --- help and version
 rule "--help goes to stdout and names every command" \
     prints "usage: pagek" --help
-for c in top run list tree export targets help; do
+for c in top run list tree export targets nodes help; do
 	rule "$c --help goes to stdout" prints "usage: pagek $c " $c --help
 	rule "$c --version goes to stdout" prints "^pagek [0-9]" $c --version
 done
@@ -73,8 +73,9 @@ rule "a socket that is not there is no target" \
     refused 3 "No such file" list unix:"$tmp/none"
 rule "a path with a slash is taken for a socket" \
     refused 3 "is no socket" list "$tmp/rule.out"
-rule "a node by number is said to come later" \
-    refused 3 "this version" list node:0590
+rule "a number that no node has is no target" \
+    refused 3 "no node has the number 0590" list node:0590
+rule "so is a name that no node has" refused 3 "no node 'nobody'" list nobody
 rule "a capture file is said to come later" \
     refused 3 "this version" list file:/x
 rule "no node at all is said, and how to start one" \

@@ -16,7 +16,9 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/pagek-test.XXXXXX") || exit 1
 # A folder of our own for sockets, so that a developer's nodes are not met.
 XDG_RUNTIME_DIR=$tmp/run
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-export XDG_RUNTIME_DIR
+# Nor his table of nodes and his settings.
+XDG_CONFIG_HOME=$tmp/config
+export XDG_RUNTIME_DIR XDG_CONFIG_HOME
 passed=0
 failed=0
 trap 'rm -rf "$tmp"' EXIT

@@ -125,6 +125,21 @@ other_is_there() {
 }
 rule "of several nodes there it is the target's, where the key lets that be said" \
     several
+by_name() {
+	mkdir -p "$XDG_CONFIG_HOME/pagek" &&
+	    cat >"$XDG_CONFIG_HOME/pagek/nodes" <<-S || return 1
+	0509 linac-b ssh:page remote=$s/other-name/pageknode # its own place
+	S
+	mkdir "$s/other-name" && ln -s "$B/pageknode" "$s/other-name/" &&
+	    "$pagek" list --limit 3 "linac-b/pid:$target" >"$tmp/one" &&
+	    PAGEK_REMOTE=/nowhere "$pagek" list --limit 3 "0509/pid:$target" \
+	    >"$tmp/two" &&
+	    cut -c-30 "$tmp/one" >"$tmp/1" && cut -c-30 "$tmp/two" >"$tmp/2" &&
+	    [ "$(wc -l <"$tmp/1")" = 4 ] && cmp "$tmp/1" "$tmp/2" &&
+	    ! "$pagek" list --remote-pageknode /nowhere linac-b 2>"$tmp/why" &&
+	    grep -q 'nowhere' "$tmp/why" && until_true 10 none_left
+}
+rule "a node of the table is reached by its name and its number" by_name
 
 # --- roles ---------------------------------------------------------------------
 

@@ -1,0 +1,111 @@
+/*
+ * Small files that people write by hand, and other things that lie in their
+ * place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+
+/*
+ * Not every file knows its size, and one may grow under us: what counts is
+ * how much there is to read.
+ */
+static int
+read_all(int fd, size_t max, char **bytes, size_t *len)
+{
+	size_t cap = 0, have = 0;
+	char *buf = NULL;
+	void *array;
+	ssize_t n;
+	int r;
+
+	do {
+		array = buf;
+		r = base_grow(&array, &cap, have + 4096, 1);
+		if (r < 0)
+			goto failed;
+		buf = array;
+		n = read(fd, buf + have, cap - have - 1);
+		if (n > 0)
+			have += (size_t)n;
+		r = n < 0 && errno != EINTR ? -errno :
+		    have > max ? -EFBIG : 0;
+	} while (r == 0 && n != 0);
+	if (r < 0)
+		goto failed;
+	buf[have] = '\0';
+	*bytes = buf;
+	*len = have;
+	return 0;
+failed:
+	free(buf);
+	return r;
+}
+
+int
+base_file_read(const char *path, size_t max, char **bytes, size_t *len)
+{
+	struct stat st;
+	int fd, r;
+
+	/* Without O_NONBLOCK a FIFO would be waited for. */
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0) {
+		r = -errno;
+		if (r == -ENOENT && lstat(path, &st) == 0 &&
+		    S_ISLNK(st.st_mode))
+			return -ENOLINK;
+		/* A socket. */
+		return r == -ENXIO ? -ENOTSUP : r;
+	}
+	if (fstat(fd, &st) < 0)
+		r = -errno;
+	else if (S_ISDIR(st.st_mode))
+		r = -EISDIR;
+	else if (!S_ISREG(st.st_mode))
+		r = -ENOTSUP;
+	else
+		r = read_all(fd, max, bytes, len);
+	close(fd);
+	return r;
+}
+
+const char *
+base_file_words(int err)
+{
+	switch (err) {
+	case -ENOLINK:
+		return "it is a symbolic link that leads nowhere";
+	case -EISDIR:
+		return "it is a directory";
+	case -ENOTSUP:
+		return "it is no regular file";
+	case -EFBIG:
+		return "it is too large";
+	default:
+		return strerror(-err);
+	}
+}
+
+int
+base_config_path(char *path, size_t cap, const char *name)
+{
+	const char *folder = secure_getenv("XDG_CONFIG_HOME"), *within = "";
+	int n;
+
+	/* A relative path there counts as none, says the specification. */
+	if (folder == NULL || folder[0] != '/') {
+		folder = secure_getenv("HOME");
+		within = "/.config";
+	}
+	if (folder == NULL || folder[0] != '/')
+		return -ENOENT;
+	n = snprintf(path, cap, "%s%s/%s", folder, within, name);
+	return n < 0 || (size_t)n >= cap ? -ENAMETOOLONG : 0;
+}

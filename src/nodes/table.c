@@ -1,0 +1,182 @@
+/*
+ * Where the table's files are, and what is asked of it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "table.h"
+
+#define SYSTEM_FILE "/etc/pagek/nodes"
+#define USER_FILE "pagek/nodes"
+
+/* --- files ---------------------------------------------------------------- */
+
+static int
+load_file(struct nodes_table *t, size_t *cap, enum nodes_file file,
+    const char *path, nodes_say_cb say, void *arg)
+{
+	struct table_in in = { .file = file, .say = say, .arg = arg };
+	char sentence[512], safe[256], *bytes;
+	size_t len;
+	int r;
+
+	t->path[file] = strdup(path);
+	if (t->path[file] == NULL)
+		return -ENOMEM;
+	in.path = t->path[file];
+	r = base_file_read(path, TABLE_FILE_MAX, &bytes, &len);
+	if (r == -ENOMEM || r == -ENOENT || r == -ENOTDIR)
+		return r == -ENOMEM ? r : 0;
+	if (r < 0 && say != NULL) {
+		base_safe_text(safe, sizeof safe, path, strlen(path), false);
+		snprintf(sentence, sizeof sentence, "cannot read '%s': %s; "
+		    "its nodes are not known", safe, base_file_words(r));
+		say(arg, sentence);
+	}
+	if (r < 0)
+		return 0;
+	r = table_parse(t, cap, &in, bytes, len);
+	free(bytes);
+	return r;
+}
+
+int
+nodes_table_load(struct nodes_table **out, bool user, nodes_say_cb say,
+    void *arg)
+{
+	struct nodes_table *t = calloc(1, sizeof *t);
+	char path[PATH_MAX];
+	size_t cap = 0;
+	int r = 0;
+
+	if (t == NULL)
+		return -ENOMEM;
+	/* The one that wins comes first. */
+	if (user && base_config_path(path, sizeof path, USER_FILE) == 0)
+		r = load_file(t, &cap, NODES_FILE_USER, path, say, arg);
+	if (r == 0)
+		r = load_file(t, &cap, NODES_FILE_SYSTEM, SYSTEM_FILE, say,
+		    arg);
+	if (r < 0) {
+		nodes_table_free(t);
+		return r;
+	}
+	*out = t;
+	return 0;
+}
+
+void
+nodes_table_free(struct nodes_table *t)
+{
+	if (t == NULL)
+		return;
+	for (size_t i = 0; i < NODES_FILES; i++)
+		free(t->path[i]);
+	free(t->entry);
+	free(t);
+}
+
+/* --- what is asked of it -------------------------------------------------- */
+
+const struct nodes_entry *
+nodes_table_number(const struct nodes_table *t, uint16_t number)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entry[i].number == number)
+			return &t->entry[i];
+	return NULL;
+}
+
+const struct nodes_entry *
+nodes_table_name(const struct nodes_table *t, const char *name)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(t->entry[i].name, name) == 0)
+			return &t->entry[i];
+	return NULL;
+}
+
+const struct nodes_entry *
+nodes_table_local(const struct nodes_table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->entry[i].at == NODES_AT_LOCAL)
+			return &t->entry[i];
+	return NULL;
+}
+
+/*
+ * Among the names first: a number that is one digit off is another node, and
+ * few words look like one.
+ */
+const struct nodes_entry *
+nodes_table_nearest(const struct nodes_table *t, const char *word)
+{
+	const char **words, *near;
+	char (*numbers)[5];
+	size_t i;
+
+	words = calloc(2 * t->n + 1, sizeof *words);
+	numbers = calloc(t->n + 1, sizeof *numbers);
+	near = NULL;
+	if (words != NULL && numbers != NULL) {
+		for (i = 0; i < t->n; i++) {
+			snprintf(numbers[i], sizeof numbers[i], "%04X",
+			    t->entry[i].number);
+			words[i] = t->entry[i].name;
+			words[t->n + i] = numbers[i];
+		}
+		near = base_nearest(word, words, 2 * t->n);
+	}
+	for (i = 0; near != NULL && words[i] != near; i++)
+		continue;
+	free(words);
+	free(numbers);
+	return near != NULL ? &t->entry[i % t->n] : NULL;
+}
+
+bool
+nodes_parse_number(const char *text, size_t len, uint16_t *number)
+{
+	char digits[5] = "";
+
+	if (len != 4)
+		return false;
+	memcpy(digits, text, 4);
+	if (strspn(digits, "0123456789abcdefABCDEF") != 4)
+		return false;
+	*number = (uint16_t)strtoul(digits, NULL, 16);
+	return true;
+}
+
+void
+nodes_entry_where(const struct nodes_entry *e, char *out, size_t cap)
+{
+	static const char *const forms[] = {
+		[NODES_AT_LOCAL] = "local",
+		[NODES_AT_UNIX] = "unix:",
+		[NODES_AT_SSH] = "ssh:",
+	};
+
+	snprintf(out, cap, "%s%s", forms[e->at], e->place);
+}
+
+uint16_t
+nodes_entry_friendly(const struct nodes_entry *e)
+{
+	switch (e->port) {
+	case NODES_PORT_ACNET:
+		return (uint16_t)(NODES_PORT_ACNET << 12 | e->trunk << 8 |
+		    e->node);
+	case NODES_PORT_CLASSIC:
+		return (uint16_t)(NODES_PORT_CLASSIC << 12 |
+		    (e->number & 0xfff));
+	case NODES_PORT_NONE:
+		break;
+	}
+	return 0;
+}

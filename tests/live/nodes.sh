@@ -1,0 +1,133 @@
+#!/bin/sh
+# The table of nodes: a number and a name for this machine and for others, by
+# which every command finds them.  The way over ssh is in ssh.sh.
+. "$(dirname "$0")/lib.sh"
+
+pagek=$B/pagek
+table=$XDG_CONFIG_HOME/pagek/nodes
+mkdir -p "$XDG_CONFIG_HOME/pagek"
+torrent=$B/tests/targets/torrent
+[ -x "$torrent" ] || { echo "no $torrent: make targets"; exit 1; }
+daemon=
+target=
+stop() {
+	for p in $target $daemon; do
+		kill "$p" && wait "$p"
+	done
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap stop EXIT
+trap 'exit 1' TERM INT
+
+cat >"$table" <<T
+# number name   where
+0590 linac-a    local acnet=11.134
+0A12 gw-2       unix:$XDG_RUNTIME_DIR/pagek/node classic=6801	# the same one
+0509 linac-b    nowhere
+T
+
+# --- the table itself ----------------------------------------------------------
+
+text() {
+	"$pagek" nodes >"$tmp/out" 2>"$tmp/err" || return 1
+	[ "$(wc -l <"$tmp/err")" = 1 ] &&
+	    grep -q "^pagek: $table:4: 'nowhere' is no place" "$tmp/err" &&
+	    grep -q "^0590   linac-a  *local  *AB86  *$table:2\$" "$tmp/out" &&
+	    grep -q "^0A12   gw-2  *unix:.*/node  *CA12  *$table:3\$" "$tmp/out"
+}
+rule "pagek nodes lists what can be read, and says what cannot, once" text
+json() {
+	"$pagek" nodes --format json 2>/dev/null | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == "pagek.nodes/1"
+mine = [n for n in d["nodes"] if n["file"] == sys.argv[1]]
+a, b = mine
+assert (a["number"], a["name"], a["where"]) == ("0590", "linac-a", "local")
+assert (a["acnet"], a["friendly"], a["line"]) == ("11.134", "AB86", 2)
+assert a["classic"] is None and a["remote"] is None
+assert (b["number"], b["classic"], b["friendly"]) == ("0A12", 6801, "CA12")
+' "$table"
+}
+rule "so it does as JSON" json
+
+# --- a node that has a number -----------------------------------------------
+
+"$B/pageknode" >"$tmp/log" 2>&1 &
+daemon=$!
+is_up() {
+	[ -S "$XDG_RUNTIME_DIR/pagek/node" ]
+}
+until_true 20 is_up || { cat "$tmp/log"; exit 1; }
+LD_PRELOAD=$B/liballoclog.so "$torrent" &
+target=$!
+watched() {
+	"$pagek" targets "$1" 2>/dev/null | grep -q "^pid:$target .*LIVE"
+}
+rule "targets of a node by its name" until_true 20 watched linac-a
+rule "and by its number" until_true 20 watched 0a12
+logged() {
+	[ "$(grep -c ":4: 'nowhere' is no place" "$tmp/log")" = 1 ]
+}
+rule "a node that stands alone says what is wrong with the table, once" logged
+
+# shows WORD: page K of that word is the target's, with the node's number.
+shows() {
+	COLUMNS=80 "$pagek" --once "$@" 2>/dev/null | head -n 2 >"$tmp/page"
+	cat "$tmp/page"
+	grep -q "0590 linac-a *torrent\[$target\]" "$tmp/page" &&
+	    grep -q '^NODE<0590>' "$tmp/page"
+}
+for word in 0590 node:0590 linac-a gw-2 0a12/pid:$target linac-a/pid:$target \
+    gw-2/ALLOCLOG.torrent.$target linac-a/ALLOCLOG.torrent.$target; do
+	rule "the page of ${word%"$target"} has the node's number and name" \
+	    shows "$word"
+done
+
+everything() {
+	{
+		"$pagek" list gw-2 | tail -n 1 | grep -q ' ' &&
+		    "$pagek" tree gw-2 | grep -q main &&
+		    "$pagek" tree --flat linac-a | grep -q main &&
+		    "$pagek" export --folded 0590 | grep -q ';main' &&
+		    "$pagek" -b --count 1 0A12 | grep -q "torrent\[$target\]" &&
+		    "$pagek" disarm "linac-a/pid:$target" |
+		    grep -q "torrent\[$target\] DORMANT" &&
+		    "$pagek" arm "0A12/pid:$target" |
+		    grep -q "torrent\[$target\] armed"
+	} 2>"$tmp/err"
+}
+rule "list, tree, groups, export, -b and arm take a node too" everything
+
+own() {
+	"$pagek" run --own-node -b -o "$tmp/page" -- true 2>"$tmp/err" &&
+	    grep -q '0590 .*true' "$tmp/page" && cat "$tmp/err" &&
+	    ! grep -q nowhere "$tmp/err"
+}
+rule "a node that pagek run starts has the number too, and is silent" own
+
+# --- words that miss, files that are none -------------------------------------
+
+misses() {
+	"$pagek" list "$1" >"$tmp/out" 2>"$tmp/err"
+	[ $? = 3 ] && [ ! -s "$tmp/out" ] && tail -n 1 "$tmp/err" |
+	    grep -q "$2"
+}
+rule "a number that is one off" misses 0592 'did you mean 0590, linac-a?'
+rule "a name that is mistyped" misses lianc-a 'did you mean linac-a'
+rule "the number of a live process" misses $target "did you mean pid:$target?"
+
+no_table() {
+	rm -rf "$table" && "$@" "$table" || return 1
+	timeout 20 "$pagek" list "unix:$XDG_RUNTIME_DIR/pagek/node" \
+	    >"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/err" ] || return 1
+	timeout 20 "$pagek" nodes >"$tmp/out" 2>"$tmp/err"
+	[ $? = 0 ] && cat "$tmp/err" && grep -q "cannot read '$table': it is" \
+	    "$tmp/err"
+}
+rule "a FIFO in the table's place is not waited for" no_table mkfifo
+rule "a directory there is said" no_table mkdir
+rule "a device there is said" no_table ln -s /dev/zero
+rule "a link to nothing is said" no_table ln -s /no/such/table
+
+say_result
