@@ -265,7 +265,7 @@ batch_status(const struct options *o, const struct nodes_look *look)
 		    o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	}
-	if (option_given(o, OPTION_STRICT) && !look->complete) {
+	if (option_on(o, OPTION_STRICT) && !look->complete) {
 		complain("records were lost: the list is incomplete");
 		return PAGEK_INCOMPLETE;
 	}

@@ -380,14 +380,14 @@ choose_form(const struct options *o)
 static bool
 wants_own_node(const struct options *o)
 {
-	static const enum option_id own[] = { OPTION_OWN_NODE, OPTION_REPORT,
-		OPTION_NO_WAIT, OPTION_STACK, OPTION_FREE_STACK,
-		OPTION_SAMPLE, OPTION_DORMANT, OPTION_MAX };
+	static const enum option_id own[] = { OPTION_REPORT, OPTION_NO_WAIT,
+		OPTION_STACK, OPTION_FREE_STACK, OPTION_SAMPLE,
+		OPTION_DORMANT, OPTION_MAX };
 
 	for (size_t i = 0; i < BASE_NELEM(own); i++)
 		if (option_given(o, own[i]))
 			return true;
-	return o->list == LIST_CHECK;
+	return o->list == LIST_CHECK || option_on(o, OPTION_OWN_NODE);
 }
 
 /* This user's node, where it runs; else one of our own. */
@@ -418,9 +418,10 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 		.argv = o->argv,
 		.report = o->report,
 		.max = o->max,
-		.no_wait = option_given(o, OPTION_NO_WAIT),
+		.no_wait = option_on(o, OPTION_NO_WAIT),
 		.stack = o->stack,
-		.free_stacks = option_given(o, OPTION_FREE_STACK),
+		.free_stacks = o->stack > 0 &&
+		    option_on(o, OPTION_FREE_STACK),
 		.sample = o->sample,
 		.dormant = option_given(o, OPTION_DORMANT),
 		.check_list = o->list == LIST_CHECK,

@@ -10,6 +10,7 @@
 
 #include "../base/base.h"
 #include "commands.h"
+#include "config.h"
 
 static void
 take_note(int sig)
@@ -74,6 +75,7 @@ dispatch(const struct options *o)
 		[COMMAND_EXPORT] = cmd_export,
 		[COMMAND_TARGETS] = cmd_targets,
 		[COMMAND_NODES] = cmd_nodes,
+		[COMMAND_CONFIG] = cmd_config,
 		[COMMAND_ARM] = cmd_arm,
 		[COMMAND_DISARM] = cmd_arm,
 	};
@@ -91,10 +93,42 @@ dispatch(const struct options *o)
 	return status;
 }
 
+static void
+say(void *arg, const char *sentence)
+{
+	(void)arg;
+	complain("%s", sentence);
+}
+
+/* What the files say, then what was asked for. */
+static int
+obey(struct options *o)
+{
+	struct symbol_wrappers *wrappers = NULL;
+	struct config config;
+	int status;
+
+	status = config_load(&config, o, say, NULL);
+	if (status == 0) {
+		config_apply(&config, o);
+		o->config = &config;
+		status = options_wrappers(o, &wrappers);
+	}
+	if (status < 0) {
+		complain("cannot begin: %s", strerror(-status));
+		status = PAGEK_FAILED;
+	} else {
+		o->page.wrappers = wrappers;
+		status = dispatch(o);
+	}
+	symbol_wrappers_free(wrappers);
+	config_fini(&config);
+	return status;
+}
+
 int
 main(int argc, char **argv)
 {
-	struct symbol_wrappers *wrappers = NULL;
 	struct options o;
 	char why[512];
 	int status;
@@ -117,14 +151,7 @@ main(int argc, char **argv)
 		    o.topic : o.named ? o.command : COMMANDS);
 		return output_close(stdout, NULL, PAGEK_OK);
 	}
-	status = options_wrappers(&o, &wrappers);
-	if (status < 0) {
-		complain("cannot begin: %s", strerror(-status));
-		return PAGEK_FAILED;
-	}
-	o.page.wrappers = wrappers;
-	status = dispatch(&o);
-	symbol_wrappers_free(wrappers);
+	status = obey(&o);
 	if (status >= BY_SIGNAL(0))
 		end_by_signal(status - BY_SIGNAL(0));
 	return status;

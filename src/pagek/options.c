@@ -330,6 +330,7 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	struct options *o = p->o;
 
 	o->given |= UINT64_C(1) << id;
+	o->text[id] = arg;
 	if (setter[id] != NULL)
 		return setter[id](p, arg);
 	switch (id) {
@@ -353,6 +354,9 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_REMOTE_PAGEKNODE:
 		o->remote = arg;
 		break;
+	case OPTION_CONFIG:
+		o->config_file = arg;
+		break;
 	case OPTION_FOCUS:
 		o->focus = arg;
 		break;
@@ -361,6 +365,52 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 		break;
 	}
 	return 0;
+}
+
+/* What a file says of an option that takes no value: 1, 0 or -1 for neither. */
+static int
+get_switch(const char *text)
+{
+	static const char *const words[] = { "no", "yes", "off", "on",
+		"false", "true" };
+	int i = get_word(text, words, BASE_NELEM(words));
+
+	return i < 0 ? i : i % 2;
+}
+
+static int
+set_from_file(struct parse *p, enum option_id id, const char *text)
+{
+	const char *argument = option_rows[id].argument;
+	uint64_t bit = UINT64_C(1) << id;
+	int on;
+
+	if (argument != NULL && argument[0] != '[')
+		return set_option(p, id, text);
+	on = get_switch(text);
+	if (on < 0 && argument == NULL)
+		return option_fail(p, "--%s=%s: not one of yes|no",
+		    option_rows[id].name, shown(text));
+	if (on == 0)
+		return 0;
+	p->o->filed |= bit;
+	return set_option(p, id, on > 0 ? NULL : text);
+}
+
+int
+options_set(struct options *o, enum option_id id, const char *text, char *why,
+    size_t cap)
+{
+	struct parse p = { .o = o, .why = why, .cap = cap };
+	const char *was = o->text[id];
+	uint64_t given = o->given;
+	int r;
+
+	r = set_from_file(&p, id, text);
+	/* Given is what stands on the command line, and that alone. */
+	o->given = given;
+	o->text[id] = was;
+	return r;
 }
 
 /* --- words -------------------------------------------------------------- */
@@ -431,9 +481,10 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		return option_fail(p, i >= 0 && !o->named ?
 		    "the command goes first: 'pagek %s ...'" :
 		    "one word too many: '%s'", shown(word));
-	if (o->command == COMMAND_NODES)
-		return option_fail(p, "'pagek nodes' lists them all: '%s' is "
-		    "one word too many", shown(word));
+	if (o->command == COMMAND_NODES || o->command == COMMAND_CONFIG)
+		return option_fail(p, "'pagek %s' takes no word, and '%s' is "
+		    "one too many", command_rows[o->command].name,
+		    shown(word));
 	return o->command == COMMAND_HELP ? take_topic(p, word) :
 	    take_target(p, word);
 }
@@ -592,7 +643,7 @@ options_session(const struct options *o, struct nodes_session_opts *s)
 	 * A page arms what it shows, for as long as it does.  Who wants to see
 	 * once what is there would see nothing, and it would log for a minute.
 	 */
-	s->look_only = option_given(o, OPTION_LOOK_ONLY) ||
+	s->look_only = option_on(o, OPTION_LOOK_ONLY) ||
 	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
 	    (o->command != COMMAND_TOP && o->command != COMMAND_RUN);
 	s->since_click = option_given(o, OPTION_SINCE);
@@ -609,7 +660,7 @@ options_wrappers(const struct options *o, struct symbol_wrappers **out)
 	int r;
 
 	r = symbol_wrappers_new(&w);
-	if (r == 0 && option_given(o, OPTION_NO_SKIP))
+	if (r == 0 && option_on(o, OPTION_NO_SKIP))
 		r = symbol_wrappers_add(w, "none");
 	for (i = 0; i < o->skips && r == 0; i++)
 		r = symbol_wrappers_add(w, o->skip[i]);

@@ -3,8 +3,10 @@
  *
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
- *		tree, export, targets, nodes, arm, disarm, help.
+ *		tree, export, targets, nodes, config, arm, disarm, help.
  *	TARGET	a word that says whose memory: see target.h.
+ *
+ * Defaults come from files too: see config.h.
  *
  * What an option means is decided here and nowhere else, so that none is
  * silently ignored: one that its command does not take, or that has no effect
@@ -30,6 +32,7 @@ enum command {
 	COMMAND_EXPORT,
 	COMMAND_TARGETS,
 	COMMAND_NODES,
+	COMMAND_CONFIG,
 	COMMAND_ARM,
 	COMMAND_DISARM,
 	COMMAND_HELP,
@@ -50,6 +53,8 @@ enum list_choice {
 	LIST_CHECK,
 };
 
+struct config;
+
 struct options {
 	enum command command;
 	bool named;			/* the command was given, not left out */
@@ -58,6 +63,10 @@ struct options {
 	const char *const *argv;	/* run: the command, NULL-ended */
 	enum command topic;		/* help: about which; COMMANDS about all */
 	uint64_t given;			/* a bit for each option_id */
+	uint64_t filed;			/* likewise: not given, and a file turns it on */
+	const char *text[OPTIONS];	/* values as given; NULL */
+	const char *config_file;	/* --config; NULL */
+	const struct config *config;	/* where each value comes from; not ours */
 
 	bool json;
 	const char *output;		/* NULL: standard output, or of run standard error */
@@ -89,11 +98,25 @@ option_given(const struct options *o, enum option_id id)
 	return (o->given >> id & 1) != 0;
 }
 
+/* On, by whomever: of options that take no value. */
+static inline bool
+option_on(const struct options *o, enum option_id id)
+{
+	return ((o->given | o->filed) >> id & 1) != 0;
+}
+
 /*
  * Strings stay in argv, which is put into another order.  0, or the exit
  * status of an error with a sentence in why.
  */
 int options_parse(struct options *, int argc, char **argv, char *why,
+    size_t cap);
+
+/*
+ * A value as a file has it, of an option that may stand there; `text` is kept.
+ * 0, or a sentence in why.
+ */
+int options_set(struct options *, enum option_id, const char *text, char *why,
     size_t cap);
 
 /* What a session is opened with. */

@@ -13,7 +13,7 @@ check_command(struct parse *p)
 
 	for (id = 0; id < OPTIONS; id++)
 		if (option_given(o, id) &&
-		    (option_rows[id].commands & 1u << o->command) == 0)
+		    !option_taken(&option_rows[id], o->command))
 			return option_fail(p, "'pagek %s' takes no option --%s",
 			    command_rows[o->command].name,
 			    option_rows[id].name);
@@ -89,7 +89,7 @@ check_ssh(struct parse *p)
 	const struct options *o = p->o;
 
 	if (option_given(o, OPTION_REMOTE_PAGEKNODE) &&
-	    o->target.kind != TARGET_SSH)
+	    o->command != COMMAND_CONFIG && o->target.kind != TARGET_SSH)
 		return option_fail(p, "--remote-pageknode is for other "
 		    "machines, such as ssh:linac-b");
 	return 0;
@@ -156,6 +156,20 @@ check_aim(struct parse *p)
 	return 0;
 }
 
+static int
+check_config(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (option_given(o, OPTION_CONFIG) && option_given(o, OPTION_NO_CONFIG))
+		return option_fail(p, "--config and --no-config exclude each "
+		    "other");
+	if (o->command == COMMAND_CONFIG && !option_given(o, OPTION_SHOW))
+		return option_fail(p, "'pagek config' needs --show: what is "
+		    "there to set is set in a file");
+	return 0;
+}
+
 int
 options_check(struct parse *p)
 {
@@ -175,6 +189,8 @@ options_check(struct parse *p)
 		r = check_stacks(p);
 	if (r == 0)
 		r = check_aim(p);
+	if (r == 0)
+		r = check_config(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
 	    option_given(o, OPTION_WIDE))
 		r = option_fail(p, "--classic and --wide exclude each other");

@@ -1,6 +1,8 @@
 /*
  * The tables of options and commands, and the help that is made from them.
  */
+#include <string.h>
+
 #include "../base/base.h"
 #include "options_table.h"
 
@@ -11,11 +13,13 @@
 #define C_EXPORT (1u << COMMAND_EXPORT)
 #define C_TARGETS (1u << COMMAND_TARGETS)
 #define C_NODES (1u << COMMAND_NODES)
+#define C_CONFIG (1u << COMMAND_CONFIG)
 #define C_ARM (1u << COMMAND_ARM)
 #define C_DISARM (1u << COMMAND_DISARM)
 #define C_HELP (1u << COMMAND_HELP)
+#define C_FILE OPTION_FILE
 #define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | \
-	C_NODES | C_ARM | C_DISARM | C_HELP)
+	C_NODES | C_CONFIG | C_ARM | C_DISARM | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -40,6 +44,8 @@ const struct command_row command_rows[COMMANDS] = {
 	    "list what can be watched" },
 	[COMMAND_NODES] = { "nodes", "[OPTIONS]",
 	    "list the nodes that have a number and a name" },
+	[COMMAND_CONFIG] = { "config", "--show [OPTIONS]",
+	    "print the settings, and where each one comes from" },
 	[COMMAND_ARM] = { "arm", "[OPTIONS] TARGET",
 	    "let a dormant target log until it is disarmed" },
 	[COMMAND_DISARM] = { "disarm", "[OPTIONS] TARGET",
@@ -110,12 +116,11 @@ options_help(FILE *out, enum command about)
 		    command_rows[about].name, command_rows[about].usage,
 		    command_rows[about].name, command_rows[about].help);
 	}
-	if (all || (about != COMMAND_RUN && about != COMMAND_HELP &&
-	    about != COMMAND_NODES))
+	if (all || strstr(command_rows[about].usage, "TARGET") != NULL)
 		print_targets(out);
 	fputs("\nOptions\n", out);
 	for (i = 0; i < OPTIONS; i++)
-		if (all || (option_rows[i].commands & 1u << about) != 0)
+		if (all || option_taken(&option_rows[i], about))
 			print_option(out, &option_rows[i]);
 	if (all)
 		fputs("\n'pagek help COMMAND' tells which options a command "

@@ -7,12 +7,15 @@
 
 #include "options.h"
 
+/* May stand in a configuration file. */
+#define OPTION_FILE (1u << 31)
+
 /* One line of options.def. */
 struct option_row {
 	const char *name;
 	int letter;		/* 0: no short form */
 	const char *argument;	/* NULL: none; in brackets: may be left out */
-	unsigned commands;	/* that take it: bit 1u << enum command */
+	unsigned commands;	/* that take it: bit 1u << enum command; OPTION_FILE */
 	const char *help;
 };
 
@@ -35,6 +38,14 @@ int option_fail(struct parse *, const char *fmt, ...)
 
 /* 0, or the exit status when what is given does not go together. */
 int options_check(struct parse *);
+
+/* What files may have, `pagek config` takes. */
+static inline bool
+option_taken(const struct option_row *row, enum command c)
+{
+	return (row->commands & 1u << c) != 0 ||
+	    (c == COMMAND_CONFIG && (row->commands & OPTION_FILE) != 0);
+}
 
 extern const struct option_row option_rows[OPTIONS];
 extern const struct command_row command_rows[COMMANDS];

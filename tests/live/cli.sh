@@ -37,7 +37,7 @@ prints() {
 # --- help and version
 rule "--help goes to stdout and names every command" \
     prints "usage: pagek" --help
-for c in top run list tree export targets nodes help; do
+for c in top run list tree export targets nodes config help; do
 	rule "$c --help goes to stdout" prints "usage: pagek $c " $c --help
 	rule "$c --version goes to stdout" prints "^pagek [0-9]" $c --version
 done
@@ -191,6 +191,82 @@ assert d["schema"] == "pagek.targets/1" and len(d["targets"]) == 1
 assert d["targets"][0]["state"] == "LIVE"'
 }
 rule "targets --format json is what its schema says" targets_json
+
+# --- settings
+settings=$XDG_CONFIG_HOME/pagek/config
+mkdir -p "$XDG_CONFIG_HOME/pagek"
+# settings_are COMMAND...: makes what lies there; the page is the note's, one
+# line at most is said, and nothing has been written.
+settings_are() {
+	words=$1
+	shift
+	rm -rf "$settings" && "$@" || return 1
+	ls -laR "$XDG_CONFIG_HOME" >"$tmp/before"
+	timeout 20 "$pagek" --once --sort p --classic=strict --at 39s demo:note \
+	    >"$tmp/out" 2>"$tmp/err" || return 1
+	ls -laR "$XDG_CONFIG_HOME" | cmp - "$tmp/before" &&
+	    cmp "$tmp/note" "$tmp/out" || return 1
+	cat "$tmp/err"
+	case $words in
+	'') [ ! -s "$tmp/err" ] ;;
+	*) [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q "$words" "$tmp/err" ;;
+	esac
+}
+other() {
+	echo 'ascii = yes' >"$tmp/settings"
+	ln -s "$tmp/settings" "$settings"
+}
+bad_line() {
+	printf 'ascii = yes\nslort = age\n' >"$settings"
+}
+unreadable() {
+	echo 'ascii = yes' >"$settings" && chmod 0 "$settings"
+}
+rule "settings that are not there" settings_are '' true
+rule "settings behind a link" settings_are '' other
+rule "settings with a bad line" \
+    settings_are "config:2: .* did you mean 'sort'" bad_line
+rule "settings that are a device" \
+    settings_are 'no regular file' ln -s /dev/null "$settings"
+rule "settings that are a FIFO" settings_are 'no regular file' mkfifo "$settings"
+rule "settings that are a folder" settings_are 'directory' mkdir "$settings"
+rule "settings behind a link to nothing" \
+    settings_are 'leads nowhere' ln -s /no/such/file "$settings"
+if [ "$(id -u)" != 0 ]; then
+	rule "settings that may not be read" \
+	    settings_are 'Permission denied' unreadable
+fi
+rm -rf "$settings"
+in_the_file() {
+	printf 'sort = address\nreverse = yes\n[keys]\n' >"$settings"
+	"$pagek" --once --classic=strict --at 39s demo:note 2>"$tmp/err" |
+	    cmp - "$tmp/note" && [ "$(wc -l <"$tmp/err")" = 2 ] &&
+	    "$pagek" --once --classic=strict --at 39s --no-config demo:note \
+	    2>"$tmp/err" | grep -A1 ADDRESS | grep -q '^008E6628' &&
+	    [ ! -s "$tmp/err" ]
+}
+rule "the file's order holds, and --no-config is without it" in_the_file
+shown() {
+	echo 'fps = 3' >"$tmp/mine"
+	"$pagek" config --show --config "$tmp/mine" --stack 3 >"$tmp/out" \
+	    2>"$tmp/err" && [ ! -s "$tmp/err" ] &&
+	    grep -q "^fps = 3  *# user file $tmp/mine:1\$" "$tmp/out" &&
+	    grep -q '^stack = 3  *# option$' "$tmp/out" &&
+	    grep -q '^timeout = 10  *# built-in$' "$tmp/out" || return 1
+	# What is shown can be a file.
+	PAGEK_CONFIG=$tmp/out "$pagek" config --show 2>"$tmp/err" |
+	    sed 's/ *#.*//' >"$tmp/again" &&
+	    sed 's/ *#.*//' "$tmp/out" | cmp - "$tmp/again" &&
+	    [ ! -s "$tmp/err" ]
+}
+rule "config --show tells values and origins, in the form of a file" shown
+asked_for() {
+	"$pagek" list --config /no/such/file demo:note >"$tmp/out" \
+	    2>"$tmp/err" && [ -s "$tmp/out" ] &&
+	    grep -q "cannot read '/no/such/file': No such file" "$tmp/err"
+}
+rule "a file that was asked for and is not there is said" asked_for
+rm -rf "$settings"
 
 # --- a live target
 # Under a shell that runs its list in the background, INT is ignored from the

@@ -19,6 +19,7 @@ mkdir -m 700 "$XDG_RUNTIME_DIR"
 # Nor his table of nodes and his settings.
 XDG_CONFIG_HOME=$tmp/config
 export XDG_RUNTIME_DIR XDG_CONFIG_HOME
+unset PAGEK_CONFIG
 passed=0
 failed=0
 trap 'rm -rf "$tmp"' EXIT

@@ -1,0 +1,74 @@
+/*
+ * config: what files say of options, and where each option's value is from.
+ *
+ * /etc/pagek/config, and over it the user's file, hold lines `key = value`; a
+ * key is the name of a long option that the table of options lets stand there.
+ * No file is ever written.
+ *
+ * Example
+ *	options_parse(&o, argc, argv, ...);
+ *	config_load(&config, &o, say, NULL);
+ *	config_apply(&config, &o);
+ *	...
+ *	config_fini(&config);		when the options are no longer used
+ */
+#ifndef PAGEK_CONFIG_H
+#define PAGEK_CONFIG_H
+
+#include "options.h"
+
+#define CONFIG_FILE_MAX (1u << 18)	/* bytes */
+#define CONFIG_SAID_MAX 16		/* sentences about one file */
+
+/* Each goes before those above it. */
+enum config_origin {
+	CONFIG_BUILT_IN,
+	CONFIG_SYSTEM,
+	CONFIG_USER,
+	CONFIG_ENVIRONMENT,
+	CONFIG_OPTION,
+};
+
+struct config {
+	struct {
+		char *text;		/* NULL: no file has it */
+		enum config_origin file;
+		unsigned line;
+	} value[OPTIONS];
+	char *path[CONFIG_USER + 1];	/* of the files that were looked for; NULL */
+};
+
+/* One value, as it holds. */
+struct config_value {
+	const char *text;	/* NULL: there is none, and nothing stands for it */
+	enum config_origin origin;
+	const char *from;	/* the file, or the variable; NULL */
+	unsigned line;
+};
+
+typedef void (*config_say_cb)(void *arg, const char *sentence);
+
+/*
+ * Reads the files that the options want.  What cannot be read is said, as safe
+ * text, and left out; a file that is not there is an empty one, unless it was
+ * asked for.  -ENOMEM; to be finished also then.
+ */
+int config_load(struct config *, const struct options *, config_say_cb say,
+    void *arg);
+void config_fini(struct config *);
+
+/* The same of bytes in memory, of the file at path[origin]. */
+int config_parse(struct config *, enum config_origin, const char *bytes,
+    size_t len, config_say_cb say, void *arg);
+
+/* Gives options what the files say and nobody said otherwise. */
+void config_apply(const struct config *, struct options *);
+
+/* May it stand in a file? */
+bool config_has(enum option_id);
+
+/* Borrowed from the configuration and the options. */
+struct config_value config_value(const struct config *,
+    const struct options *, enum option_id);
+
+#endif

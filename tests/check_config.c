@@ -1,0 +1,342 @@
+/*
+ * Settings from files: what a line may say, who goes before whom, and that
+ * what holds is what the program shows.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../src/base/base.h"
+#include "../src/pagek/config.h"
+#include "harness.h"
+
+#define WORDS 16
+
+static struct options o;
+static struct config config;
+static char said[16 * 1024];
+static unsigned sentences;
+
+static void
+hear(void *arg, const char *sentence)
+{
+	size_t len = strlen(said);
+
+	(void)arg;
+	sentences++;
+	snprintf(said + len, sizeof said - len, "%s\n", sentence);
+}
+
+static void
+begin(void)
+{
+	unsetenv("PAGEK_REMOTE");
+	unsetenv("NO_COLOR");
+	memset(&config, 0, sizeof config);
+	config.path[CONFIG_SYSTEM] = strdup("theirs");
+	config.path[CONFIG_USER] = strdup("mine");
+	said[0] = '\0';
+	sentences = 0;
+}
+
+static void
+end(void)
+{
+	config_fini(&config);
+}
+
+static void
+file(enum config_origin origin, const char *text)
+{
+	ck_assert_int_eq(config_parse(&config, origin, text, strlen(text),
+	    hear, NULL), 0);
+}
+
+/* A command line, and then what the files say. */
+static void
+run(const char *line)
+{
+	static char copy[1024];
+	static char *argv[WORDS + 1];
+	char *word, *rest, why[256];
+	int argc = 0;
+
+	snprintf(copy, sizeof copy, "pagek %s", line);
+	for (word = strtok_r(copy, " ", &rest); word != NULL && argc < WORDS;
+	    word = strtok_r(NULL, " ", &rest))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	ck_assert_msg(options_parse(&o, argc, argv, why, sizeof why) == 0,
+	    "'%s': %s", line, why);
+	config_apply(&config, &o);
+}
+
+/* --- lines ---------------------------------------------------------------- */
+
+static const struct {
+	const char *line, *says;
+} wrong[] = {
+	{ "sort", "'sort' is no setting: write 'KEY = VALUE'" },
+	{ "= age", "there is no setting ''" },
+	{ "sort =", "'sort' has no value: write 'sort = age|address'" },
+	{ "utc = # yes", "write 'utc = yes'" },
+	{ "sort = size", "sort=size: not one of age|address" },
+	{ "Sort = age", "did you mean 'sort'?" },
+	{ "--sort = age", "did you mean 'sort'?" },
+	{ "srot = age", "did you mean 'sort'?" },
+	{ "nonsense = 1", "'pagek config --show' lists them" },
+	{ "once = yes", "'once' is for the command line alone" },
+	{ "output = f", "'output' is for the command line alone" },
+	{ "config = f", "'config' is for the command line alone" },
+	{ "utc = perhaps", "utc=perhaps: not one of yes|no" },
+	{ "classic = loose", "classic=loose: only strict" },
+	{ "fps = 16", "fps=16: not a number from 1 to 15" },
+	{ "fps = 3 4", "fps=3 4: not a number" },
+	{ "timeout = 0", "timeout=0: not a time" },
+	{ "stack = 65", "stack=65: not a number from 0 to 64" },
+	{ "skip = ,", "skip=,: no pattern" },
+	{ "sort = \033[2J", "a control character" },
+	{ "sort = \xff", "not valid UTF-8" },
+};
+
+START_TEST(a_line_with_a_mistake_is_said_and_left_out)
+{
+	char text[256];
+
+	snprintf(text, sizeof text, "# good\n%s\nmax = 7\n", wrong[_i].line);
+	file(CONFIG_USER, text);
+	ck_assert_msg(sentences == 1 && strncmp(said, "mine:2: ", 8) == 0 &&
+	    strstr(said, wrong[_i].says) != NULL, "'%s' says %s, not '%s'",
+	    wrong[_i].line, said, wrong[_i].says);
+	ck_assert_ptr_null(strchr(said, '\033'));
+	run("list demo:1");
+	ck_assert_uint_eq(o.max, 7);
+}
+END_TEST
+
+START_TEST(a_section_is_skipped_with_one_sentence)
+{
+	file(CONFIG_USER, "max = 7\n[keys]\nq = w\nmax = x\n\n  # more\n");
+	ck_assert_uint_eq(sentences, 1);
+	ck_assert_ptr_nonnull(strstr(said, "mine:2: this version has no "
+	    "sections: what stands in [keys] is skipped"));
+	run("list demo:1");
+	ck_assert_uint_eq(o.max, 7);
+}
+END_TEST
+
+START_TEST(of_two_in_a_file_the_first_stands)
+{
+	file(CONFIG_USER, "max = 7\nmax = 8\n");
+	ck_assert_ptr_nonnull(strstr(said,
+	    "mine:2: 'max' stands in line 1 already"));
+	run("list demo:1");
+	ck_assert_uint_eq(o.max, 7);
+}
+END_TEST
+
+START_TEST(a_file_of_nonsense_is_said_in_few_sentences)
+{
+	static char text[8192];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < 100; i++)
+		base_append(text, sizeof text, &len, "x%u = 1\n", i);
+	file(CONFIG_USER, text);
+	ck_assert_uint_eq(sentences, CONFIG_SAID_MAX + 1);
+	ck_assert_ptr_nonnull(strstr(said, "mine: and 84 lines more"));
+}
+END_TEST
+
+/* --- who goes before whom -------------------------------------------------- */
+
+START_TEST(values_arrive_and_are_not_given)
+{
+	file(CONFIG_USER,
+	    "sort = address\t# by where\n"
+	    "ascii=yes\n"
+	    " utc = on\n"
+	    "color = never\n"
+	    "fps = 5\n"
+	    "interval = 0.5\n"
+	    "timeout = 2.5\n"
+	    "strict = true\n"
+	    "least = 4\n"
+	    "skip = my_*,pool#1\n");
+	ck_assert_msg(sentences == 0, "%s", said);
+	run("--once demo:1");
+	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
+	ck_assert(o.page.ascii && o.page.utc);
+	ck_assert_int_eq(o.page.color, PAGE_COLOR_NEVER);
+	ck_assert_int_eq(o.page.fps, 5);
+	ck_assert_int_eq(o.interval_ms, 500);
+	ck_assert_int_eq(o.timeout_ms, 2500);
+	ck_assert_uint_eq(o.skips, 1);
+	ck_assert_str_eq(o.skip[0], "my_*,pool#1");
+	ck_assert(option_on(&o, OPTION_STRICT));
+	ck_assert(!option_given(&o, OPTION_STRICT));
+	ck_assert(!option_given(&o, OPTION_SORT));
+	/* Of tree alone. */
+	ck_assert(o.least < 0.02);
+	run("tree demo:1");
+	ck_assert(o.least > 0.03 && o.least < 0.05);
+}
+END_TEST
+
+START_TEST(the_command_line_goes_before_the_users_file_before_the_systems)
+{
+	file(CONFIG_SYSTEM, "max = 1\nsort = address\nutc = yes\nfps = 3\n");
+	file(CONFIG_USER, "max = 2\nutc = no\nfps = 4\n");
+	run("--fps 6 demo:1");
+	ck_assert_uint_eq(sentences, 0);
+	ck_assert_uint_eq(o.max, 2);
+	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
+	ck_assert(!o.page.utc);
+	ck_assert_int_eq(o.page.fps, 6);
+}
+END_TEST
+
+START_TEST(the_environment_goes_before_files)
+{
+	file(CONFIG_USER, "remote-pageknode = /file\ncolor = always\n");
+	run("ssh:h");
+	ck_assert_str_eq(o.remote, "/file");
+	ck_assert_int_eq(o.page.color, PAGE_COLOR_ALWAYS);
+	setenv("PAGEK_REMOTE", "/environment", 1);
+	setenv("NO_COLOR", "1", 1);
+	run("ssh:h");
+	ck_assert_str_eq(o.remote, "/environment");
+	ck_assert_int_eq(o.page.color, PAGE_COLOR_AUTO);
+	run("--remote-pageknode /option --color always ssh:h");
+	ck_assert_str_eq(o.remote, "/option");
+	ck_assert_int_eq(o.page.color, PAGE_COLOR_ALWAYS);
+}
+END_TEST
+
+START_TEST(what_is_given_sets_aside_what_it_excludes)
+{
+	file(CONFIG_SYSTEM, "classic = strict\nno-skip = yes\nskip = x\n");
+	run("demo:1");
+	ck_assert_int_eq(o.page.layout, PAGE_CLASSIC_STRICT);
+	run("--wide --skip y demo:1");
+	ck_assert_int_eq(o.page.layout, PAGE_WIDE);
+	ck_assert(!option_on(&o, OPTION_NO_SKIP));
+	ck_assert_uint_eq(o.skips, 1);
+	ck_assert_str_eq(o.skip[0], "y");
+	run("--no-skip demo:1");
+	ck_assert_uint_eq(o.skips, 0);
+	file(CONFIG_USER, "wide = yes\n");
+	run("demo:1");
+	ck_assert_int_eq(o.page.layout, PAGE_WIDE);
+}
+END_TEST
+
+START_TEST(no_file_makes_a_node_of_its_own_but_by_that_setting)
+{
+	file(CONFIG_USER, "stack = 0\nfree-stack = yes\nno-wait = yes\n"
+	    "sample = 512k\n");
+	run("run true");
+	ck_assert_uint_eq(o.given, 0);
+	ck_assert_uint_eq(o.stack, 0);
+	ck_assert_uint_eq(o.sample, 512 * 1024);
+	ck_assert(option_on(&o, OPTION_NO_WAIT));
+	run("run --free-stack true");
+	ck_assert_uint_eq(o.stack, OPTIONS_STACK);
+}
+END_TEST
+
+/* --- what is shown --------------------------------------------------------- */
+
+START_TEST(each_value_says_where_it_is_from)
+{
+	struct config_value v;
+
+	file(CONFIG_SYSTEM, "\nmax = 1\nfps = 3\n");
+	file(CONFIG_USER, "fps = 4\nclassic = yes\n");
+	setenv("NO_COLOR", "1", 1);
+	run("config --show --stack 3 --wide");
+	v = config_value(&config, &o, OPTION_MAX);
+	ck_assert_int_eq(v.origin, CONFIG_SYSTEM);
+	ck_assert_str_eq(v.text, "1");
+	ck_assert_str_eq(v.from, "theirs");
+	ck_assert_uint_eq(v.line, 2);
+	v = config_value(&config, &o, OPTION_FPS);
+	ck_assert_int_eq(v.origin, CONFIG_USER);
+	ck_assert_str_eq(v.from, "mine");
+	v = config_value(&config, &o, OPTION_COLOR);
+	ck_assert_int_eq(v.origin, CONFIG_ENVIRONMENT);
+	ck_assert_str_eq(v.text, "never");
+	v = config_value(&config, &o, OPTION_STACK);
+	ck_assert_int_eq(v.origin, CONFIG_OPTION);
+	ck_assert_str_eq(v.text, "3");
+	v = config_value(&config, &o, OPTION_WIDE);
+	ck_assert_int_eq(v.origin, CONFIG_OPTION);
+	ck_assert_str_eq(v.text, "yes");
+	v = config_value(&config, &o, OPTION_CLASSIC);
+	ck_assert_int_eq(v.origin, CONFIG_OPTION);
+	ck_assert_str_eq(v.text, "no");
+	v = config_value(&config, &o, OPTION_SKIP);
+	ck_assert_int_eq(v.origin, CONFIG_BUILT_IN);
+	ck_assert_ptr_null(v.text);
+}
+END_TEST
+
+START_TEST(what_is_called_built_in_is_what_options_begin_with)
+{
+	struct options begun;
+	struct config_value v;
+	char why[256];
+
+	run("run true");
+	begun = o;
+	for (unsigned id = 0; id < OPTIONS; id++) {
+		if (!config_has(id))
+			continue;
+		v = config_value(&config, &o, id);
+		ck_assert_int_eq(v.origin, CONFIG_BUILT_IN);
+		if (v.text != NULL)
+			ck_assert_msg(options_set(&o, id, v.text, why,
+			    sizeof why) == 0, "%s", why);
+	}
+	ck_assert_uint_eq(o.filed, 0);
+	ck_assert_int_eq(o.page.order, begun.page.order);
+	ck_assert_int_eq(o.page.layout, begun.page.layout);
+	ck_assert_int_eq(o.page.color, begun.page.color);
+	ck_assert_int_eq(o.page.fps, begun.page.fps == 0 ? NODES_HZ :
+	    begun.page.fps);
+	ck_assert_int_eq(o.interval_ms, begun.interval_ms);
+	ck_assert_int_eq(o.timeout_ms, begun.timeout_ms);
+	ck_assert_uint_eq(o.stack, begun.stack);
+	ck_assert_uint_eq(o.sample, begun.sample);
+	ck_assert_uint_eq(o.max, begun.max);
+	ck_assert(o.least == begun.least);
+	ck_assert(!o.page.ascii && !o.page.utc);
+}
+END_TEST
+
+static Suite *
+config_suite(void)
+{
+	Suite *suite = suite_create("config");
+	TCase *tc = tcase_create("files");
+
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_loop_test(tc, a_line_with_a_mistake_is_said_and_left_out, 0,
+	    BASE_NELEM(wrong));
+	tcase_add_test(tc, a_section_is_skipped_with_one_sentence);
+	tcase_add_test(tc, of_two_in_a_file_the_first_stands);
+	tcase_add_test(tc, a_file_of_nonsense_is_said_in_few_sentences);
+	tcase_add_test(tc, values_arrive_and_are_not_given);
+	tcase_add_test(tc,
+	    the_command_line_goes_before_the_users_file_before_the_systems);
+	tcase_add_test(tc, the_environment_goes_before_files);
+	tcase_add_test(tc, what_is_given_sets_aside_what_it_excludes);
+	tcase_add_test(tc,
+	    no_file_makes_a_node_of_its_own_but_by_that_setting);
+	tcase_add_test(tc, each_value_says_where_it_is_from);
+	tcase_add_test(tc,
+	    what_is_called_built_in_is_what_options_begin_with);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+CHECK_MAIN(config_suite)
