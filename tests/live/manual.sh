@@ -14,7 +14,7 @@ options() {
 }
 rule "each option of the program is in the manual, and the reverse" options
 
-commands="top run list tree export targets arm disarm help"
+commands="top run list tree export targets nodes config arm disarm help"
 
 # What stands in the manual as "Taken by", an option and a command on a line.
 taken_by() {
@@ -59,6 +59,36 @@ node_options() {
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
 }
 rule "each option of pageknode is in its manual, and the reverse" node_options
+
+# What files may say: settings with what is built in, and keys of nodes.
+settings() {
+	env -u NO_COLOR -u PAGEK_REMOTE "$B/pagek" config --show --no-config | sed -n \
+	    's/^# \([a-z-]*\) = .*/\1/p; s/^\([a-z-]* = [^ ]*\) .*/\1/p' |
+	    sort >"$tmp/program"
+	sed -n '/^The settings are/,/^\.El/s/^\.It Cm //p' \
+	    "$top/man/pagek.conf.5" | sed 's/ No = / = /' | sort >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each setting is in its manual with what is built in, and the reverse" settings
+node_keys() {
+	sed -n 's/^\t{ "\([a-z]*\)", take_[a-z]*,.*/\1/p' \
+	    "$top/src/nodes/table_parse.c" | sort >"$tmp/program"
+	sed -n '/^The keys are:/,/^\.El/s/^\.It Cm \([a-z]*\) .*/\1/p' \
+	    "$top/man/pagek.conf.5" | sort >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each key of a node is in its manual, and the reverse" node_keys
+example() {
+	mkdir -p "$XDG_CONFIG_HOME/pagek" &&
+	    sed -n '/^# number name/,/^\.Ed/{/^\.Ed/d;p}' \
+	    "$top/man/pagek.conf.5" >"$XDG_CONFIG_HOME/pagek/nodes" &&
+	    sed -n '/^sort = /,/^\.Ed/{/^\.Ed/d;p}' \
+	    "$top/man/pagek.conf.5" >"$XDG_CONFIG_HOME/pagek/config" &&
+	    "$B/pagek" nodes >"$tmp/out" 2>"$tmp/err"
+	cat "$tmp/out" "$tmp/err"
+	[ "$(wc -l <"$tmp/out")" = 4 ] && [ ! -s "$tmp/err" ]
+}
+rule "the manual's own table and settings can be read" example
 
 types() {
 	sed -n 's/^\t{ TYPE_[A-Z_]*, "\([^"]*\)".*/\1/p' \
