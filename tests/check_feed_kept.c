@@ -647,14 +647,18 @@ feed_kept_suite(void)
 	tcase_add_test(tc, a_commit_is_of_what_had_been_saved);
 	tcase_add_test(tc, a_state_behind_which_room_was_given_is_stale);
 	tcase_add_test(tc, a_state_of_another_build_is_refused);
-	tcase_add_test(tc, areas_that_are_not_ours_are_refused);
-	tcase_add_test(tc, a_target_cannot_write_a_kept_keeper_area);
 	tcase_add_test(tc, a_keeper_reads_nothing_of_its_own_area);
 	tcase_add_test(tc, who_leaves_tells_the_target_nothing);
 	tcase_add_loop_test(tc, an_arming_that_was_not_saved_is_resumed_asleep,
 	    0, sizeof(armings) / sizeof(armings[0]));
 	tcase_add_test(tc,
 	    what_was_made_before_an_arming_is_void_after_a_death_too);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("Areas");
+	tcase_set_tags(tc, TAG_KERNEL);
+	tcase_add_test(tc, areas_that_are_not_ours_are_refused);
+	tcase_add_test(tc, a_target_cannot_write_a_kept_keeper_area);
 	suite_add_tcase(s, tc);
 
 	tc = tcase_create("Damage");

@@ -279,23 +279,27 @@ world_inflight(struct world_actor *a, uint32_t word)
 		atomic_store(&world_ring(a)->ring->inflight, word);
 }
 
-/* Room for n; without, or now and then, the event does not happen and is counted. */
+/* Records between head and tail of where it would write. */
+static inline uint64_t
+world_fill(const struct world *w, const struct world_actor *a)
+{
+	if (a->rings > 0)
+		return a->hand[a->at].head - world_tail(w, &a->hand[a->at]);
+	return atomic_load(&w->area->rings[RING_COMMON].head) -
+	    atomic_load(&w->keeper->tails[RING_COMMON].tail);
+}
+
+/* Without room, and now and then, the event does not happen and is counted. */
 static inline bool
 world_room(struct world *w, struct world_actor *a, unsigned n)
 {
-	struct ring_head *common = &w->area->rings[RING_COMMON];
-	struct hand *h = world_ring(a);
+	uint64_t capacity = a->rings > 0 ? world_ring(a)->mask + 1 :
+					   RING_COMMON_SLOTS;
 
-	if (world_random(w, 100) == 0)
-		;
-	else if (a->rings > 0 ? h->head - world_tail(w, h) + n <=
-		(uint64_t)h->mask + 1 :
-			   atomic_load(&common->head) -
-				    atomic_load(&w->keeper->tails[RING_COMMON]
-						     .tail) + n <=
-				RING_COMMON_SLOTS)
+	if (world_random(w, 100) != 0 && world_fill(w, a) + n <= capacity)
 		return true;
-	atomic_fetch_add(a->rings > 0 ? &h->ring->dropped : &common->dropped,
+	atomic_fetch_add(a->rings > 0 ? &world_ring(a)->ring->dropped :
+					&w->area->rings[RING_COMMON].dropped,
 	    1);
 	w->full++;
 	return false;
@@ -395,7 +399,8 @@ world_begin_block(struct world *w, struct world_actor *a)
 	a->layer = layer;
 	a->npayload = 0;
 	a->undo = *is == WORLD_LIVE && layer == 0 && world_random(w, 3) == 0;
-	a->dies = !a->undo && w->ndied + WORLD_ACTORS < WORLD_DEAD && a->rings > 0 && world_random(w, 400) == 0;
+	a->dies = !a->undo && w->ndied + WORLD_ACTORS < WORLD_DEAD &&
+	    a->rings > 0 && world_random(w, 400) == 0;
 	if (*is == WORLD_LIVE)
 		world_compose(w, a, REC_FREE, low,
 		    a->undo ? TYPE_BY_REALLOC : TYPE_FREE, addr, 0);

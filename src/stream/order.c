@@ -329,7 +329,7 @@ follow(struct order *o, unsigned i)
 	return 0;
 }
 
-/* Records of the ring that the chunk still stands for; of a range, its slots too. */
+/* Records of the ring that the chunk stands for; of a range, its slots too. */
 static unsigned
 chunk_left(const struct order *o, const struct source *src)
 {

@@ -35,6 +35,7 @@
  * Example: a keeper that can be replaced at any instruction
  *	stream_feed_new_kept(&feed, fds, false, &sink, session);
  *	stream_feed_hold(feed);
+ *	stream_feed_save(feed, state) and so on, as below
  *	... send fds[0] and fds[1] to the target, keep fds[0] and fds[2] where
  *	    they outlive this process ...
  *	n = stream_feed_pass(feed, now_ms);
@@ -411,7 +412,9 @@ int stream_feed_new_kept(struct stream_feed **, int fds[3], bool no_wait,
 
 /*
  * Room is given back to producers by stream_feed_commit() alone from now on.
- * Before the first pass; a feed that was resumed is on hold already.
+ * Before the first pass; a feed that was resumed is on hold already.  The first
+ * state is wanted before the descriptors are sent, or there is nothing to go on
+ * from yet.
  */
 void stream_feed_hold(struct stream_feed *);
 
