@@ -70,6 +70,8 @@ on_turn(uv_timer_t *timer)
 {
 	struct keeper *k = timer->data;
 
+	/* There is no such process, and it is not to be looked for. */
+	k->silent_since_ms = mono_ms(mono_now());
 	if (shared->stop && !shared->stopped) {
 		shared->sum = sum_of(k->list, &shared->blocks);
 		shared->stopped = true;
@@ -217,7 +219,14 @@ is_live(unsigned after)
 
 /* --- rules ---------------------------------------------------------------- */
 
-#define LIVES 12
+#define LIFE 150000		/* events at most until it is killed */
+
+/* Half that many in the middle; twelve of them are enough to see one go wrong. */
+static unsigned
+lives(void)
+{
+	return (unsigned)(check_events(12 * LIFE / 2) / (LIFE / 2));
+}
 
 START_TEST(killed_node_comes_back_as_live)
 {
@@ -228,16 +237,16 @@ START_TEST(killed_node_comes_back_as_live)
 
 	pid = start_node("ALLOCLOG.target.42");
 	open_page();
-	for (unsigned i = 0; i < LIVES; i++) {
+	for (unsigned i = 0, n = lives(); i < n; i++) {
 		UNTIL(is_live(no));
 		no = look()->stream_no;
 		before = look()->total_records;
 		lost_before = lost();
 		shared->go = true;
 		random = random * 1103515245 + 12345;
-		life = 1 + (random >> 8) % 150000;
+		life = 1 + (random >> 8) % LIFE;
 		UNTIL(shared->made >= life);
-		if (i == LIVES - 1)
+		if (i == n - 1)
 			break;
 		kill_node(pid);
 		UNTIL(!look()->linked);
@@ -258,6 +267,68 @@ START_TEST(killed_node_comes_back_as_live)
 	ck_assert_uint_eq(blocks, shared->blocks);
 	ck_assert_uint_eq(sum, shared->sum);
 	ck_assert(look()->complete);
+	close_page();
+	kill_node(pid);
+}
+END_TEST
+
+/* Another page, until it is killed. */
+static pid_t
+start_page(void)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid > 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	open_page();
+	uv_run(&ours, UV_RUN_DEFAULT);
+	_exit(1);
+}
+
+/* At any point of their greeting, their snapshot and their reading. */
+START_TEST(killed_pages_leave_nothing_behind)
+{
+	uint64_t before, blocks, sum, next;
+	unsigned no, random = 7;
+	pid_t pid = start_node("ALLOCLOG.target.42"), other[3] = { 0 };
+
+	open_page();
+	UNTIL(is_live(0));
+	no = look()->stream_no;
+	before = look()->total_records;
+	shared->go = true;
+	for (unsigned i = 0, n = lives(); i < n; i++) {
+		pid_t *p = &other[i % BASE_NELEM(other)];
+
+		if (*p != 0) {
+			ck_assert_int_eq(kill(*p, SIGKILL), 0);
+			ck_assert_int_eq(waitpid(*p, NULL, 0), *p);
+		}
+		*p = start_page();
+		random = random * 1103515245 + 12345;
+		next = shared->made + 1 + (random >> 8) % LIFE;
+		UNTIL(shared->made >= next);
+	}
+	for (unsigned i = 0; i < BASE_NELEM(other); i++)
+		kill_node(other[i]);
+	shared->stop = true;
+	UNTIL(shared->stopped && look()->total_records - before + lost() >=
+	    shared->made && look()->settled);
+	ck_assert_uint_eq(look()->total_records - before + lost(),
+	    shared->made);
+	sum = sum_of(look()->list, &blocks);
+	ck_assert_uint_eq(blocks, shared->blocks);
+	ck_assert_uint_eq(sum, shared->sum);
+	ck_assert(look()->complete);
+	ck_assert_uint_eq(look()->stream_no, no);
+	close_page();
+	/* One that comes now has all of it, too. */
+	open_page();
+	UNTIL(is_live(0));
+	sum = sum_of(look()->list, &blocks);
+	ck_assert_uint_eq(sum, shared->sum);
 	close_page();
 	kill_node(pid);
 }
@@ -359,6 +430,7 @@ restart_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, killed_node_comes_back_as_live);
+	tcase_add_test(t, killed_pages_leave_nothing_behind);
 	tcase_add_test(t, stopped_node_is_unreachable_until_it_goes_on);
 	tcase_add_test(t, node_without_the_target_says_so);
 	tcase_add_test(t, node_of_one_command_does_not_come_back);

@@ -25,6 +25,18 @@
 #define SANITIZED 1
 #endif
 
+/*
+ * As many events as a test of random points is to see: more of them where
+ * CHECK_EVENTS says so, and then no limit but CK_TIMEOUT_MULTIPLIER's.
+ */
+static inline unsigned long long
+check_events(unsigned long long usual)
+{
+	const char *text = getenv("CHECK_EVENTS");
+
+	return text != NULL ? strtoull(text, NULL, 10) : usual;
+}
+
 #define CHECK_MAIN(suite) \
 	int \
 	main(void) \
