@@ -217,14 +217,21 @@ $B/bench/%: bench/%.c $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 
 microbench: $B/bench/ringbench $B/bench/listbench
 
-# Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.
+# Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.  All
+# replays share their objects; each -fuzz has its own, made to be followed.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SRCS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(CFI) \
 	$(addprefix src/nodes/,ssh_words.c table.c table_parse.c)
 FUZZ_CC = clang $(REQUIRED) -O1 -g
 SECONDS_EACH ?= 60
 
-$B/fuzz/%-replay: tests/fuzz/%.c $(FUZZ_SRCS)
+REPLAY_OBJS = $(FUZZ_SRCS:%.c=$B/fuzz/replay/%.o)
+
+$B/fuzz/replay/%.o: %.c
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -fsanitize=address,undefined -MMD -MP -c -o $@ $<
+
+$B/fuzz/%-replay: tests/fuzz/%.c $(REPLAY_OBJS)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -DREPLAY -fsanitize=address,undefined -o $@ $^ \
 		$(LIBS) $(DW_LIBS)

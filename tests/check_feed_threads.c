@@ -353,14 +353,16 @@ eight_linger(bool piecemeal)
 	return late;
 }
 
-/* Whether any comes late is for the scheduler to say, mostly at once. */
+/*
+ * Whether any comes late is for the scheduler to say: mostly at once, and on a
+ * machine with little else to do in one of some tries.  Time limits the rest.
+ */
 START_TEST(threads_that_linger_between_their_steps_are_waited_for)
 {
 	uint64_t late = 0;
 
-	for (int tries = 0; tries < 5 && late == 0; tries++)
+	while (late == 0)
 		late = eight_linger(_i);
-	ck_assert_uint_gt(late, 0);
 }
 END_TEST
 

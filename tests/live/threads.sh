@@ -1,10 +1,12 @@
 #!/bin/sh
 # Exact with threads: eight of them and four hundred, blocks freed by others than those who
-# made them and addresses used again at once, ten times in a row each way.
+# made them and addresses used again at once, several times in a row each way: $TIMES,
+# which long_threads.sh sets.
 . "$(dirname "$0")/lib.sh"
 
 count=$B/tests/libcount.so
 n=0
+times=${TIMES:-4}
 threads=8
 total=10000000
 stacks='--stack 16'
@@ -60,9 +62,9 @@ repeat() {
 	done
 }
 
-rule "eight threads, 10^7 events, ten times: exact" repeat 10 events env
-rule "the same on one core: exact" repeat 10 events taskset -c 0
-rule "the same, stopped and continued at random: exact" repeat 10 stops
+rule "eight threads, 10^7 events, $times times: exact" repeat "$times" events env
+rule "the same on one core: exact" repeat "$times" events taskset -c 0
+rule "the same, stopped and continued at random: exact" repeat "$times" stops
 stacks='--stack 0'
 rule "return addresses alone, three times: exact" repeat 3 events env
 rule "the same, stopped and continued at random: exact" repeat 3 stops
