@@ -78,7 +78,7 @@ ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
 CFI = $(sort $(wildcard src/alloclog/cfi*.c))
 STACKS = $(addprefix src/alloclog/,stack.c walk.c mapped.c rules.c sites.c) \
 	$(CFI)
-PRODUCE = $(addprefix src/alloclog/,produce.c room.c sample.c) $(STACKS)
+PRODUCE = $(addprefix src/alloclog/,alone.c produce.c room.c sample.c) $(STACKS)
 
 ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(NODES) $(MDD) $(PAGE)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
@@ -167,7 +167,7 @@ $B/tests/libcount.so: tests/count/count.c
 
 # The capture of stacks itself, beside a full unwind.
 STACKCHECK_OBJS = $(filter-out $(addprefix $B/pic/src/alloclog/, \
-	api.o attach.o hooks.o operators.o produce.o real.o room.o sample.o \
+	alone.o api.o attach.o hooks.o operators.o produce.o real.o room.o sample.o \
 	threads.o), \
 	$(PIC_OBJS)) $B/pic/tests/stackcheck/stackcheck.o
 LIBUNWIND := $(shell pkg-config --exists libunwind 2>/dev/null && echo 1)

@@ -33,7 +33,8 @@ ready_to_tell(struct producer **p)
 		return true;
 	if (atomic_load(&hook_inert) || !produce_attached())
 		return false;
-	*p = own != NULL && own->thread != 0 ? own : NULL;
+	*p = own != NULL && own->thread != 0 && produce_current(own) ? own :
+	    NULL;
 	return true;
 }
 

@@ -15,6 +15,12 @@
  * fork the state reads zero again, so that nobody waits there for a thread
  * that was not copied.
  *
+ * Again.  When the keeper is gone (alone.h) a thread says hello to the same
+ * place, in the middle of its program: nobody waits for that but who forks.
+ * Where nobody listens it costs four system calls, once in a second; where
+ * somebody listens and does not answer it costs up to 50 ms, and is tried less
+ * and less often.
+ *
  * Descriptors.  The socket is moved to a high number: a program that starts
  * with 0, 1 or 2 closed, or whose threads open and close by number, should
  * not meet it.  Two received ones exist for the time of two mappings.
@@ -37,9 +43,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alone.h"
 #include "hooks.h"
 
 #define ATTACH_MS 50
+#define AGAIN_PAUSE_MAX_MS 64000	/* after hellos that got no answer */
 #define WAIT_MS 60	/* for a thread that attaches; a little more than that */
 #define HIGH_FD 200
 
@@ -52,6 +60,8 @@ _Atomic bool hook_foreign;
 /* On a page that fork wipes. */
 struct image {
 	_Atomic uint32_t state;		/* one of these, or the tid of who attaches; a futex */
+	_Atomic uint32_t again;		/* tid of who says hello again, or forks; a futex; 0 nobody */
+	uint32_t pause_ms;		/* before the next, after one without an answer */
 	struct ring_hello hello;	/* too large for a small stack */
 };
 
@@ -60,8 +70,7 @@ static _Atomic uint64_t missed;	/* events of threads that waited in vain */
 
 /* Kept by a fork. */
 static struct sockaddr_un node;
-static struct ring_area *ring;
-static const struct keeper_area *keeper;
+static struct ring_area *_Atomic ring;
 
 void
 attach_never(void)
@@ -268,16 +277,23 @@ static void
 fill_hello(struct ring_hello *h)
 {
 	uint64_t parent = produce_stream();
+	const struct ticket *tickets = produce_tickets_now();
 
 	h->magic = RING_HELLO_MAGIC;
 	h->version = RING_VERSION;
 	memcpy(h->allocator, real.allocator, sizeof(h->allocator));
+	h->flags = 0;
+	h->parent = parent;
 	if (parent == 0)
 		return;
+	if (produce_attached()) {
+		h->flags = RING_HELLO_AGAIN |
+		    (produce_wanted() ? RING_HELLO_ARMED : 0);
+		return;
+	}
 	h->flags = RING_HELLO_FORKED;
-	h->parent = parent;
 	for (unsigned i = 0; i < REC_SHARDS; i++)
-		h->tickets[i] = atomic_load(&produce_tickets[i].next);
+		h->tickets[i] = atomic_load(&tickets[i].next);
 }
 
 /*
@@ -322,9 +338,12 @@ take_welcome(int fd, struct ring_welcome *w, int fds[2])
 	return false;
 }
 
-/* Maps an area that cannot shrink under us; NULL if it is not as it should. */
+/*
+ * Maps an area that cannot shrink under us, at `at` over what is there if that
+ * is not NULL; NULL if it is not as it should.
+ */
 static void *
-map_area(int fd, size_t size, int prot)
+map_area(int fd, size_t size, int prot, void *at)
 {
 	struct stat st;
 	void *p;
@@ -334,30 +353,45 @@ map_area(int fd, size_t size, int prot)
 		return NULL;
 	if ((fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
 		return NULL;
-	p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+	p = mmap(at, size, prot, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd,
+	    0);
 	return p != MAP_FAILED ? p : NULL;
+}
+
+/* The keeper may have come back while we talked to another. */
+static bool
+join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
+{
+	if (produce_attached())
+		return alone_is() && produce_again(r, k, stream);
+	produce_attach(r, k, stream);
+	return true;
 }
 
 static bool
 join(int fds[2], uint64_t stream)
 {
-	struct ring_area *r = map_area(fds[0], ring_area_size(),
-	    PROT_READ | PROT_WRITE);
-	struct keeper_area *k = map_area(fds[1], sizeof(*k), PROT_READ);
+	void *at = produce_attached() ? produce_again_at() : NULL;
+	struct keeper_area *k = map_area(fds[1], sizeof(*k), PROT_READ, NULL);
+	struct ring_area *r = NULL;
 
-	if (r == NULL || k == NULL || stream == 0) {
-		if (r != NULL)
+	if (k != NULL && stream != 0)
+		r = map_area(fds[0], ring_area_size(), PROT_READ | PROT_WRITE,
+		    at);
+	if (r != NULL) {
+		(void)madvise(r, ring_area_size(), MADV_DONTDUMP);
+		if (join_areas(r, k, stream)) {
+			stack_forget();
+			ring = r;
+			return true;
+		}
+		/* There is another era's event perhaps, however unlikely. */
+		if (r != at)
 			munmap(r, ring_area_size());
-		if (k != NULL)
-			munmap(k, sizeof(*k));
-		return false;
 	}
-	(void)madvise(r, ring_area_size(), MADV_DONTDUMP);
-	produce_attach(r, k, stream);
-	stack_forget();
-	ring = r;
-	keeper = k;
-	return true;
+	if (k != NULL)
+		munmap(k, sizeof(*k));
+	return false;
 }
 
 /* The socket of the first node that there is, connected, or -1. */
@@ -376,8 +410,9 @@ dial_some(int64_t until)
 	return -1;
 }
 
+/* *heard: somebody has listened, whatever came of it. */
 static bool
-say_hello(struct ring_hello *hello)
+say_hello(struct ring_hello *hello, bool *heard)
 {
 	int64_t until = now_ms() + ATTACH_MS, left;
 	struct ring_welcome w;
@@ -387,6 +422,7 @@ say_hello(struct ring_hello *hello)
 	bool joined = false;
 
 	p.fd = dial_some(until);
+	*heard = p.fd != -1 || now_ms() >= until;
 	if (p.fd == -1)
 		return false;
 	fill_hello(hello);
@@ -407,6 +443,8 @@ say_hello(struct ring_hello *hello)
 }
 
 /* --- once --------------------------------------------------------------- */
+
+static void again(void);
 
 static struct image *
 image_get(void)
@@ -432,12 +470,13 @@ image_get(void)
 static void
 settle_missed(void)
 {
+	struct ring_area *r = ring;
 	uint64_t n;
 
-	if (ring == NULL || atomic_load(&missed) == 0)
+	if (r == NULL || atomic_load(&missed) == 0)
 		return;
 	n = atomic_exchange(&missed, 0);
-	atomic_fetch_add(&ring->rings[RING_COMMON].dropped, n);
+	atomic_fetch_add(&r->rings[RING_COMMON].dropped, n);
 }
 
 /*
@@ -455,40 +494,67 @@ sandboxed_since(void)
 	return now != at_start;
 }
 
-/* malloc is no cancellation point, but what is called here is full of them. */
+/*
+ * malloc is no cancellation point, but what is called in between is full of
+ * them; and no handler is to come in.
+ */
+struct quiet {
+	uint64_t signals;
+	int cancel;
+};
+
+static void
+quiet_begin(struct quiet *q)
+{
+	uint64_t all = ~UINT64_C(0);
+
+	/* The system call, for libc keeps two signals of its own out of it. */
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &q->signals, sizeof(all));
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
+}
+
+static void
+quiet_end(const struct quiet *q)
+{
+	pthread_setcancelstate(q->cancel, NULL);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &q->signals, NULL,
+	    sizeof(q->signals));
+}
+
 static void
 attach_first(struct image *m)
 {
-	uint64_t all = ~UINT64_C(0), old;
-	int cancel;
+	struct quiet q;
+	bool heard;
 
-	/* The system call, for libc keeps two signals of its own out of it. */
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	quiet_begin(&q);
 	threads_begin();
-	if (sandboxed_since() || !say_hello(&m->hello)) {
+	alone_call = again;
+	if (sandboxed_since() || !say_hello(&m->hello, &heard)) {
 		attach_never();
 		produce_orphan();
 	}
 	atomic_store(&m->state, ATTACH_DONE);
 	syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
-	pthread_setcancelstate(cancel, NULL);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
+	quiet_end(&q);
 }
 
-/* Another thread attaches: false when it did not come to an end in time. */
+/*
+ * Another thread attaches, or says hello again: false when it did not come to
+ * an end in time.
+ */
 static bool
-attach_wait(struct image *m, uint32_t who)
+wait_for(_Atomic uint32_t *word, uint32_t who)
 {
 	int64_t until = now_ms() + WAIT_MS, left;
 	struct timespec ts = { 0 };
 
-	while (atomic_load(&m->state) == who) {
+	while (atomic_load(word) == who) {
 		left = until - now_ms();
 		if (left <= 0)
 			return false;
 		ts.tv_nsec = (long)left * 1000000;
-		syscall(SYS_futex, &m->state, FUTEX_WAIT_PRIVATE, who, &ts);
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, who, &ts);
 	}
 	return true;
 }
@@ -508,7 +574,7 @@ attach(void)
 			attach_first(m);
 		} else if (who == ATTACH_DONE) {
 			break;
-		} else if (who == tid || !attach_wait(m, who)) {
+		} else if (who == tid || !wait_for(&m->state, who)) {
 			atomic_fetch_add(&missed, 1);
 			break;
 		}
@@ -520,6 +586,103 @@ attach(void)
 	return true;
 }
 
+/* --- again -------------------------------------------------------------- */
+
+/* One at a time; false: another thread does, or forks. */
+static bool
+again_begin(struct image *m, uint32_t tid, bool wait)
+{
+	uint32_t who = 0;
+
+	while (!atomic_compare_exchange_strong(&m->again, &who, tid)) {
+		if (!wait || who == tid || !wait_for(&m->again, who))
+			return false;
+		who = 0;
+	}
+	return true;
+}
+
+static void
+again_end(struct image *m)
+{
+	atomic_store(&m->again, 0);
+	syscall(SYS_futex, &m->again, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+/*
+ * Pauses grow while hellos are heard and not answered, for each of them may
+ * take its 50 ms: a node that is stopped, or that has another version.
+ */
+static void
+again_say(struct image *m)
+{
+	bool heard = false;
+
+	if (sandboxed_since()) {
+		alone_call = NULL;
+		return;
+	}
+	if (say_hello(&m->hello, &heard) || !heard) {
+		m->pause_ms = 0;
+		return;
+	}
+	m->pause_ms = m->pause_ms == 0 ? 2 * ALONE_PAUSE_MS :
+	    m->pause_ms < AGAIN_PAUSE_MAX_MS ? 2 * m->pause_ms :
+	    AGAIN_PAUSE_MAX_MS;
+	alone_pause(m->pause_ms);
+}
+
+static void
+again(void)
+{
+	struct image *m = atomic_load(&image);
+	int saved = errno;
+	struct quiet q;
+
+	if (m == NULL || atomic_load(&hook_inert))
+		return;
+	quiet_begin(&q);
+	if (again_begin(m, (uint32_t)syscall(SYS_gettid), false)) {
+		again_say(m);
+		again_end(m);
+	}
+	quiet_end(&q);
+	errno = saved;
+}
+
+/*
+ * Around fork(3): a child is to be its parent's that the parent's keeper
+ * knows, and finds no descriptor of a conversation.  Forks in a handler of who
+ * forks already are within the outer one.
+ */
+static _Thread_local unsigned forking;
+
+static void
+fork_begins(void)
+{
+	struct image *m = atomic_load(&image);
+	int saved = errno;
+
+	if (forking++ != 0 || m == NULL)
+		return;
+	produce_look(thread_self.producer);
+	(void)again_begin(m, (uint32_t)syscall(SYS_gettid), true);
+	errno = saved;
+}
+
+static void
+fork_ends(void)
+{
+	struct image *m = atomic_load(&image);
+	int saved = errno;
+
+	if (--forking != 0 || m == NULL)
+		return;
+	if (atomic_load(&m->again) == (uint32_t)syscall(SYS_gettid))
+		again_end(m);
+	errno = saved;
+}
+
 /*
  * fork(3) in the child: hello at once, so that the node sees the child before
  * it does anything.  Only system calls, as after a fork of several threads it
@@ -528,6 +691,7 @@ attach(void)
 static void
 forked(void)
 {
+	forking = 0;
 	if ((produce_stream() == 0 && atomic_load(&hook_foreign)) || attach())
 		return;
 	produce_orphan();
@@ -539,7 +703,7 @@ begin(void)
 	if (!real_get() || atomic_load(&hook_inert))
 		return;
 	if (atomic_load(&hook_foreign) || attach())
-		(void)pthread_atfork(NULL, NULL, forked);
+		(void)pthread_atfork(fork_begins, fork_ends, forked);
 }
 
 /*

@@ -96,6 +96,9 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 	else
 		produce_alloc(p, (uintptr_t)ptr, size, measure(t, ptr, usable),
 		    type, t->level, origin_caller(p, origin));
+	/* Rings that hold samples fill slowly. */
+	if (thread_samples())
+		produce_look(p);
 }
 
 /* Whether this free is; takes the block out of the set. */

@@ -16,15 +16,17 @@
  *	it allocates: the rest of that one event goes into the parent's ring.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "alone.h"
 #include "room.h"
 #include "sites.h"
 
 /* Slots of the common ring that can lie between two rings of the bell. */
 #define COMMON_QUARTER (RING_COMMON_SLOTS / 4)
 
-struct ticket produce_tickets[REC_SHARDS];
+struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
 
 static const struct produce_gate nowhere;
 static struct keeper_area unarmed;
@@ -34,20 +36,45 @@ _Atomic(const struct produce_gate *) produce_gate = &nowhere;
 
 static _Atomic(struct shared *) shared_page;
 
-/* Copied by fork: the areas that an orphan still has, and its parent's id. */
-static struct ring_area *mapped_area;
+/*
+ * Copied by fork: the areas that an orphan still has, and its parent's id.  An
+ * image's ring areas stay mapped, the newest and those of the eras before.
+ */
+static struct ring_area *mapped_area[PRODUCE_ERAS];
 static const struct keeper_area *mapped_keeper;
-static uint64_t stream_id;
+static unsigned mapped_now;
+static unsigned tickets_now;	/* of PRODUCE_ERAS */
+static uint32_t eras;		/* begun so far */
+static _Atomic uint64_t stream_id;
+
+static const struct era *
+era_now(struct shared **sh)
+{
+	*sh = atomic_load_explicit(&shared_page, memory_order_acquire);
+	if (*sh == NULL)
+		return NULL;
+	return atomic_load_explicit(&(*sh)->now, memory_order_acquire);
+}
 
 bool
 joined_get(struct joined *j)
 {
-	j->sh = atomic_load_explicit(&shared_page, memory_order_acquire);
-	if (j->sh == NULL)
+	const struct era *era = era_now(&j->sh);
+
+	if (era == NULL)
 		return false;
-	j->keeper = atomic_load_explicit(&j->sh->keeper, memory_order_acquire);
-	j->area = atomic_load_explicit(&j->sh->area, memory_order_acquire);
-	return j->keeper != NULL && j->area != NULL;
+	j->keeper = era->keeper;
+	j->area = era->area;
+	j->tickets = era->tickets;
+	j->era = era->number;
+	/* A handler that forks between these wipes what was left to read. */
+	return j->keeper != NULL && j->area != NULL && j->tickets != NULL;
+}
+
+struct ticket *
+produce_tickets_now(void)
+{
+	return &produce_tickets[tickets_now * REC_SHARDS];
 }
 
 static struct ring_slot *
@@ -92,17 +119,58 @@ produce_orphan(void)
 	struct keeper_area *keeper;
 	int saved = errno;
 
-	if (mapped_area == NULL || produce_attached())
+	if (mapped_keeper == NULL || produce_attached())
 		return;
 	sites_detach();
-	(void)replace(mapped_area, RING_ALIGN(ring_area_size()));
+	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
+		if (mapped_area[i] != NULL)
+			(void)replace(mapped_area[i],
+			    RING_ALIGN(ring_area_size()));
 	keeper = (struct keeper_area *)(uintptr_t)mapped_keeper;
 	/* An event that the fork interrupted must not take it for dormant. */
 	if (replace(keeper, RING_ALIGN(sizeof(*keeper))))
 		atomic_store_explicit(&keeper->armed, 1, memory_order_relaxed);
-	mapped_area = NULL;
+	memset(mapped_area, 0, sizeof(mapped_area));
 	mapped_keeper = NULL;
 	errno = saved;
+}
+
+/*
+ * From its last line on everybody is in the new era.  The gate comes first: who
+ * is given a block that is logged in the new era must not find it shut when he
+ * frees that.
+ */
+static void
+era_begin(struct shared *sh, struct ring_area *area,
+    const struct keeper_area *keeper, uint64_t stream)
+{
+	struct era *era = &sh->eras[++eras % ERAS_KEPT];
+
+	*era = (struct era){
+		.area = area,
+		.keeper = keeper,
+		.tickets = produce_tickets_now(),
+		.stream = stream,
+		.sample = atomic_load_explicit(&keeper->sample,
+		    memory_order_relaxed),
+		.number = eras,
+	};
+	mapped_area[mapped_now] = area;
+	mapped_keeper = keeper;
+	atomic_store_explicit(&stream_id, stream, memory_order_relaxed);
+	atomic_store_explicit(&sh->stalled, 0, memory_order_relaxed);
+	atomic_store_explicit(&sh->gate.keeper,
+	    era->sample == 0 ? keeper : NULL, memory_order_release);
+	atomic_store_explicit(&sh->now, era, memory_order_release);
+}
+
+/* The keeper sees that its area has been taken. */
+static void
+area_begin(struct ring_area *area)
+{
+	atomic_store_explicit(&area->version, RING_VERSION,
+	    memory_order_relaxed);
+	atomic_store_explicit(&area->magic, RING_MAGIC, memory_order_release);
 }
 
 void
@@ -119,20 +187,65 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 	errno = saved;
 	if (sh == NULL)
 		return;
-	mapped_area = area;
-	mapped_keeper = keeper;
-	stream_id = stream;
-	atomic_store_explicit(&area->version, RING_VERSION,
-	    memory_order_relaxed);
-	atomic_store_explicit(&area->magic, RING_MAGIC, memory_order_release);
+	memset(mapped_area, 0, sizeof(mapped_area));
+	area_begin(area);
 	sites_attach(area);
-	sh->sample = atomic_load_explicit(&keeper->sample,
-	    memory_order_relaxed);
-	atomic_store_explicit(&sh->keeper, keeper, memory_order_relaxed);
-	atomic_store_explicit(&sh->area, area, memory_order_release);
-	if (sh->sample == 0)
-		atomic_store_explicit(&sh->gate.keeper, keeper,
-		    memory_order_release);
+	era_begin(sh, area, keeper, stream);
+}
+
+/*
+ * Nobody begins an event there any more.  A keeper that has only been stopped
+ * finds another's area; the memory is given back, but for the heads: who is in
+ * the middle of an event is known by them to his handlers.
+ */
+static void
+area_end(struct ring_area *area)
+{
+	atomic_store_explicit(&area->magic, RING_MAGIC_LEFT,
+	    memory_order_release);
+	(void)madvise((char *)area + RING_SLOTS_OFFSET,
+	    RING_ALIGN(ring_area_size()) - RING_SLOTS_OFFSET, MADV_REMOVE);
+}
+
+static void
+tickets_next(void)
+{
+	unsigned next = (tickets_now + 1) % PRODUCE_ERAS;
+
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		atomic_store_explicit(&produce_tickets[next * REC_SHARDS +
+			s].next, 0, memory_order_relaxed);
+	tickets_now = next;
+}
+
+void *
+produce_again_at(void)
+{
+	return mapped_area[(mapped_now + 1) % PRODUCE_ERAS];
+}
+
+bool
+produce_again(struct ring_area *area, const struct keeper_area *keeper,
+    uint64_t stream)
+{
+	int saved = errno;
+	struct joined old;
+	bool asleep;
+
+	if (!joined_get(&old))
+		return false;
+	asleep = replace((void *)(uintptr_t)old.keeper,
+	    RING_ALIGN(sizeof(*keeper)));
+	if (asleep) {
+		sites_move(old.area, area);
+		area_begin(area);
+		tickets_next();
+		mapped_now = (mapped_now + 1) % PRODUCE_ERAS;
+		era_begin(old.sh, area, keeper, stream);
+		area_end(old.area);
+	}
+	errno = saved;
+	return asleep;
 }
 
 bool
@@ -146,7 +259,19 @@ produce_attached(void)
 uint64_t
 produce_stream(void)
 {
-	return stream_id;
+	return atomic_load_explicit(&stream_id, memory_order_relaxed);
+}
+
+bool
+produce_image(uint64_t *image)
+{
+	struct shared *sh;
+	const struct era *era = era_now(&sh);
+
+	if (era == NULL)
+		return false;
+	*image = era->stream;
+	return true;
 }
 
 uint32_t
@@ -161,9 +286,10 @@ produce_stack_wanted(void)
 uint64_t
 produce_sample_wanted(void)
 {
-	struct joined j;
+	struct shared *sh;
+	const struct era *era = era_now(&sh);
 
-	return joined_get(&j) ? j.sh->sample : 0;
+	return era != NULL ? era->sample : 0;
 }
 
 void
@@ -249,15 +375,19 @@ common_publish(struct ring_area *area, uint64_t n, uint64_t more)
 	    memory_order_release);
 }
 
+/* Thread indices are an era's own. */
 static uint16_t
-thread_of(const struct producer *p)
+thread_of(const struct producer *p, uint32_t era)
 {
-	return p == NULL ? 0 : p->thread;
+	return p == NULL || p->era != era ? 0 : p->thread;
 }
 
 /* --- events by the long way, and what is none of one address ------------- */
 
-/* Room for `need` slots, in flight with `word`.  False: nothing is logged. */
+/*
+ * Room for `need` slots, in flight with `word`.  False: nothing is logged, as
+ * of an event that began in the era before.
+ */
 static bool
 claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 {
@@ -271,8 +401,13 @@ claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 
 		c->ring = produce_enter(p, &v, word);
 		if (c->ring == NULL) {
-			c->thread = thread_of(p);
+			c->thread = thread_of(p, c->j.era);
 			return common_claim(&c->j, need, &c->at);
+		}
+		if (p->era != c->j.era) {
+			atomic_store_explicit(&c->ring->inflight, 0,
+			    memory_order_relaxed);
+			return false;
 		}
 		c->thread = v.thread;
 		c->recs = v.recs;
@@ -324,14 +459,17 @@ produce_slow(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 			    memory_order_relaxed);
 		return;
 	}
-	if (!claim_get(&c, p, shard + 1, 1))
-		return;
-	r = claim_rec(&c, 0);
-	r->w[0] = w0;
-	r->w[1] = rec_w1(size, c.thread);
-	r->w[3] = w3;
-	r->w[2] = rec_w2(produce_draw(shard), produce_ms(c.j.keeper));
-	claim_publish(&c);
+	if (claim_get(&c, p, shard + 1, 1)) {
+		r = claim_rec(&c, 0);
+		r->w[0] = w0;
+		r->w[1] = rec_w1(size, c.thread);
+		r->w[3] = w3;
+		r->w[2] = rec_w2(produce_draw(&c.j.tickets[shard]),
+		    produce_ms(c.j.keeper));
+		claim_publish(&c);
+	}
+	/* It comes here when its view of the ring is old, or the ring full. */
+	produce_look(p);
 }
 
 void
@@ -389,6 +527,7 @@ produce_control(struct producer *p, unsigned control, uint64_t w1, uint64_t w2)
 	r->w[2] = w2;
 	r->w[3] = 0;
 	claim_publish(&c);
+	produce_look(p);
 }
 
 /* Draws the tickets of `set` into the slots behind the record; returns own's. */
@@ -405,7 +544,7 @@ range_draw(const struct claim *c, const uint64_t set[RING_RANGE_WORDS],
 
 		if (!(set[s / 64] >> s % 64 & 1))
 			continue;
-		ticket = produce_draw(s);
+		ticket = produce_draw(&c->j.tickets[s]);
 		if (s == own)
 			mine = ticket;
 		w = &claim_rec(c, 1 + n / RING_RANGE_TICKETS)->w[n / 2 % 4];

@@ -8,6 +8,10 @@
  *			MADV_WIPEONFORK, so that after any kind of fork it reads
  *			as zeros and the first event of the child finds out.
  *	shared		what the process knows of its two areas; wiped likewise.
+ *	era		the time from one hello of an image to the next: two
+ *			areas and counters of tickets that begin at 0.  A
+ *			producer belongs to the era in which it was opened; an
+ *			event ends in the era in which it began, or nowhere.
  *	tickets		REC_SHARDS counters in private memory that a fork copies:
  *			their values in the child are the cut between what it
  *			inherited and what its parent did later.
@@ -51,7 +55,9 @@ struct producer {
 	uint8_t level;			/* what alloclog_level() last said, 0 not known */
 	uint8_t stalled;		/* dropping until half of the ring is drained */
 	struct stack_cache *stack;	/* the hooks' own; NULL: return addresses are enough */
+	struct ticket *tickets;		/* REC_SHARDS of them, its era's */
 	/* What only the long way looks at. */
+	uint32_t era;
 	struct ring_head *small;	/* the ring that the thread began with */
 	struct ring_head *large;	/* the one that it took when that was full, or NULL */
 	uint32_t busy_ms;		/* when the small one would last have been too small */
@@ -62,8 +68,22 @@ struct ticket {
 	_Alignas(64) _Atomic uint32_t next;
 };
 
-/* REC_SHARDS of them; private to the process, inherited by a fork. */
-extern struct ticket produce_tickets[REC_SHARDS];
+/*
+ * As many eras keep what they have apart: address space for the areas, and the
+ * tickets.  Whoever is in the middle of an event for longer than that writes
+ * where another era is by then: the keeper finds a record there that makes no
+ * sense, the program finds nothing.
+ */
+#define PRODUCE_ERAS 4
+
+/*
+ * REC_SHARDS for each era, those of the first one first; private to the
+ * process, inherited by a fork, which is no new era for them.
+ */
+extern struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
+
+/* Those of this era. */
+struct ticket *produce_tickets_now(void);
 
 /*
  * Joins the two areas, mapped by the caller and kept mapped until the process
@@ -74,6 +94,25 @@ extern struct ticket produce_tickets[REC_SHARDS];
  */
 void produce_attach(struct ring_area *, const struct keeper_area *,
     uint64_t stream);
+
+/*
+ * The next era of an image that has joined: the old keeper is gone, and the
+ * two areas are another's.  Any thread but one at a time, signals blocked; the
+ * others go on meanwhile and come over one by one, each with its next event:
+ * see produce_leave_era().  False: nothing has changed.
+ *
+ * The old keeper's area is replaced by zeros first, so that no event begins in
+ * the old era any more.  Then stacks and modules are copied, for an event may
+ * have its number already; only then can the new era be seen.  The old ring
+ * area stays mapped, and empty but for its heads, for those who are in the
+ * middle of an event: nobody reads what they write there, and no ticket of the
+ * new era is in it, so that it is missed by nobody either.
+ */
+bool produce_again(struct ring_area *, const struct keeper_area *,
+    uint64_t stream);
+
+/* Where the next era's ring area is to be mapped over what is there; NULL: anywhere. */
+void *produce_again_at(void);
 
 /*
  * In a forked child: replaces the parent's areas, at their addresses, by
@@ -94,6 +133,12 @@ uint64_t produce_stream(void);
 
 /* Frames wanted of each stack, and RING_STACK_FREES, as the keeper says. */
 uint32_t produce_stack_wanted(void);
+
+/*
+ * False where produce_attached() is.  Else what tells this image, and this era
+ * of it, from others: the id of its stream.
+ */
+bool produce_image(uint64_t *);
 
 /* Mean bytes between samples, as the keeper said when it was joined; 0: all. */
 uint64_t produce_sample_wanted(void);
@@ -139,6 +184,22 @@ void produce_never(void);
  * that has a thread index already.
  */
 void produce_open(struct producer *p, uint32_t tid);
+
+/* Whether p has been opened in this era. */
+bool produce_current(const struct producer *p);
+
+/*
+ * Zeros a p of an era before, by its own thread, so that it can be opened
+ * anew.  False when p is in the middle of an event, which a handler of ours has
+ * interrupted: not now.
+ */
+bool produce_leave_era(struct producer *p);
+
+/*
+ * Looks whether the keeper is gone, when this is the time to, and what is to be
+ * done then.  p: of this thread, or NULL.  Keeps errno.  See alone.h.
+ */
+void produce_look(const struct producer *p);
 
 /*
  * True when p has a ring and its keeper is armed.  The pointer is NULL on a
@@ -191,6 +252,7 @@ produce_ms(const struct keeper_area *keeper)
 struct produce_view {
 	struct rec *recs;
 	const struct keeper_area *keeper;
+	struct ticket *tickets;
 	uint64_t limit;
 	uint32_t mask;
 	uint16_t thread;
@@ -223,6 +285,7 @@ produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
 	atomic_signal_fence(memory_order_seq_cst);
 	v->recs = p->recs;
 	v->keeper = p->keeper;
+	v->tickets = p->tickets;
 	v->limit = p->limit;
 	v->mask = p->mask;
 	v->thread = p->thread;
@@ -252,20 +315,20 @@ produce_leave(struct ring_head *ring, uint64_t head)
  * in grow).  glibc's own malloc leaves its locks out by the same word.
  */
 static inline uint32_t
-produce_draw(unsigned shard)
+produce_draw(struct ticket *ticket)
 {
 #ifdef __x86_64__
 	if (__libc_single_threaded) {
 		uint32_t n = 1;
 
 		__asm__ volatile("xaddl %0, %1"
-		    : "+r"(n), "+m"(produce_tickets[shard].next)
+		    : "+r"(n), "+m"(ticket->next)
 		    :
 		    : "cc", "memory");
 		return n;
 	}
 #endif
-	return atomic_fetch_add_explicit(&produce_tickets[shard].next, 1,
+	return atomic_fetch_add_explicit(&ticket->next, 1,
 	    memory_order_acq_rel);
 }
 
@@ -282,6 +345,7 @@ produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 	struct ring_head *ring;
 	struct rec *r;
 	uint64_t head;
+	struct ticket *next;
 	uint32_t ticket, ms;
 
 	if (__builtin_expect(addr > REC_ADDR_MASK, 0) ||
@@ -289,6 +353,8 @@ produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 		produce_slow(p, addr, w0, size, w3);
 		return;
 	}
+	next = &v.tickets[shard];
+	__asm__("" : "+r"(next));
 	head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 	if (__builtin_expect(head >= v.limit, 0)) {
 		atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
@@ -306,7 +372,7 @@ produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 	    :
 	    : "m"(v.recs[(head + 16) & v.mask]));
 #endif
-	ticket = produce_draw(shard);
+	ticket = produce_draw(next);
 	r->w[0] = w0;
 	r->w[1] = rec_w1(size, v.thread);
 	r->w[2] = rec_w2(ticket, ms);

@@ -132,6 +132,7 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	atomic_signal_fence(memory_order_seq_cst);
 	p->recs = (struct rec *)((char *)j->area + offset);
 	p->keeper = j->keeper;
+	p->tickets = j->tickets;
 	p->mask = capacity - 1;
 	p->limit = 0;
 	p->bell_at = atomic_load_explicit(&ring->head, memory_order_relaxed) +
@@ -151,6 +152,7 @@ produce_open(struct producer *p, uint32_t tid)
 
 	if (p->thread != 0 || !joined_get(&j))
 		return;
+	p->era = j.era;
 	p->thread = thread_index(j.area);
 	for (size_t i = 0; ring == NULL && i < 3; i++)
 		ring = ring_claim(&j, sizes[i], tid, false);
@@ -173,16 +175,57 @@ ring_back(struct ring_head *ring)
 	atomic_store_explicit(&ring->owner, 0, memory_order_release);
 }
 
+static void
+forget_rings(struct producer *p)
+{
+	p->ring = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Rings of an era before are nobody's, or another era's by now. */
 void
 produce_close(struct producer *p)
 {
 	struct ring_head *small = p->small, *large = p->large;
+	bool current = produce_current(p);
 
-	p->ring = NULL;
-	atomic_signal_fence(memory_order_seq_cst);
-	memset(p, 0, sizeof(*p));
+	forget_rings(p);
+	if (!current)
+		return;
 	ring_back(small);
 	ring_back(large);
+}
+
+bool
+produce_current(const struct producer *p)
+{
+	struct joined j;
+
+	return joined_get(&j) && p->era == j.era;
+}
+
+static bool
+inflight(const struct ring_head *ring)
+{
+	return ring != NULL && atomic_load_explicit(&ring->inflight,
+	    memory_order_relaxed) != 0;
+}
+
+bool
+room_inflight(const struct producer *p)
+{
+	return p != NULL && (inflight(p->small) || inflight(p->large));
+}
+
+bool
+produce_leave_era(struct producer *p)
+{
+	/* What it has read of p it goes on with: p must stay as it is. */
+	if (room_inflight(p))
+		return false;
+	forget_rings(p);
+	return true;
 }
 
 /* --- changing rings ------------------------------------------------------ */

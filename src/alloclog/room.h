@@ -20,26 +20,43 @@
 
 #pragma GCC visibility push(hidden)
 
+#define ERAS_KEPT 16	/* who reads one has copied it long before it is another's */
+
+struct era {
+	struct ring_area *area;
+	const struct keeper_area *keeper;
+	struct ticket *tickets;
+	uint64_t stream;
+	uint64_t sample;		/* keeper->sample, read once */
+	uint32_t number;		/* from 1 on, in this process and those that it forks */
+};
+
 /* On a page that fork wipes. */
 struct shared {
-	_Atomic(struct ring_area *) area;
-	_Atomic(const struct keeper_area *) keeper;
-	uint64_t sample;		/* keeper->sample, read once; before area is set */
+	_Atomic(const struct era *) now;	/* NULL: has not joined */
+	struct era eras[ERAS_KEPT];		/* by number */
 	_Atomic uint32_t stalled;	/* the common ring's producers drop */
+	_Atomic uint64_t beat;		/* alone.c: the heartbeat, and when it was first seen */
+	_Atomic int64_t again_ms;	/* ... and before then nothing is done about it */
 	struct produce_gate gate;
 };
 
 /*
- * The areas that this process has joined: both or none, also when a handler
- * forks, or another thread attaches, between the two reads.
+ * The era that this process is in, all of it from one read: a handler may
+ * fork, or another thread attach, at any time.
  */
 struct joined {
 	struct shared *sh;
 	const struct keeper_area *keeper;
 	struct ring_area *area;
+	struct ticket *tickets;
+	uint32_t era;
 };
 
 bool joined_get(struct joined *);
+
+/* A handler of ours has interrupted an event of p. */
+bool room_inflight(const struct producer *p);
 
 /*
  * Slots in a row, claimed in p's ring or in the common one, for one record and

@@ -157,6 +157,83 @@ sites_attach(struct ring_area *area)
 	atomic_store_explicit(&index->area, area, memory_order_release);
 }
 
+/* No more numbers of that table; returns how many there are. */
+static uint32_t
+table_close(_Atomic uint32_t *next, uint32_t size)
+{
+	uint32_t n = atomic_exchange_explicit(next, size,
+	    memory_order_acq_rel);
+
+	return n < 1 ? 1 : n > size ? size : n;
+}
+
+/*
+ * One whose writer is in the middle of it, perhaps for long, is of nothing: the
+ * writer goes on in the old area.
+ */
+static void
+module_move(struct ring_module *to, struct ring_module *from)
+{
+	static const char unknown[] = "[unknown]";
+
+	if (atomic_load_explicit(&from->valid, memory_order_acquire) == 1) {
+		memcpy(to, from, sizeof(*to));
+	} else {
+		to->end = 1;
+		memcpy(to->path, unknown, sizeof(unknown));
+	}
+	atomic_store_explicit(&to->valid, 1, memory_order_release);
+}
+
+static void
+site_move(struct ring_area *to, struct ring_area *from, uint32_t no,
+    uint32_t nothing)
+{
+	uint64_t word = atomic_load_explicit(&site_table(from)[no].word,
+	    memory_order_acquire);
+	uint32_t at = ring_site_at(word);
+	unsigned depth = ring_site_depth(word);
+
+	if (word == 0 || depth > RING_STACK_MAX || at > RING_FRAMES - depth)
+		word = ring_site_word(nothing, 1, RING_END_MEMORY);
+	else
+		memcpy(frame_table(to) + at, frame_table(from) + at,
+		    depth * sizeof(uint64_t));
+	atomic_store_explicit(&site_table(to)[no].word, word,
+	    memory_order_release);
+}
+
+/*
+ * Whoever has a number has taken it before its table is closed, and what that
+ * number rests on before: the frames before the site, the modules before the
+ * frames.  So they are closed in this order.
+ */
+void
+sites_move(struct ring_area *from, struct ring_area *to)
+{
+	struct index *index = atomic_load_explicit(&index_page,
+	    memory_order_acquire);
+	uint32_t sites, frames, modules;
+
+	if (area_of(index) != from) {
+		sites_attach(to);
+		return;
+	}
+	sites = table_close(&from->sites, RING_SITES);
+	frames = table_close(&from->frames, RING_FRAMES);
+	modules = table_close(&from->modules, RING_MODULES);
+	for (uint32_t i = 1; i < modules; i++)
+		module_move(&module_table(to)[i], &module_table(from)[i]);
+	/* A frame at address 0, for a number whose stack is not there yet. */
+	for (uint32_t i = 1; i < sites; i++)
+		site_move(to, from, i, frames < RING_FRAMES ? frames : 1);
+	atomic_store_explicit(&to->modules, modules, memory_order_relaxed);
+	atomic_store_explicit(&to->sites, sites, memory_order_relaxed);
+	atomic_store_explicit(&to->frames,
+	    frames < RING_FRAMES ? frames + 1 : frames, memory_order_relaxed);
+	atomic_store_explicit(&index->area, to, memory_order_release);
+}
+
 void
 sites_detach(void)
 {

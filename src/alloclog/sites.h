@@ -27,6 +27,11 @@
 
 /* The area that sites go to; called by produce_attach(). */
 void sites_attach(struct ring_area *);
+/*
+ * Sites go on in another area, with the same numbers.  What has a number in
+ * the old one by now has it in the new one; none is given there any more.
+ */
+void sites_move(struct ring_area *from, struct ring_area *to);
 /* In a forked child that has not attached: no sites. */
 void sites_detach(void);
 

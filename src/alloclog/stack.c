@@ -397,10 +397,18 @@ stack_forget(void)
 void
 stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 {
+	bool used = c->depth != 0;
+
+	depth = depth == 0 ? 1 :
+	    depth > RING_STACK_MAX ? RING_STACK_MAX : depth;
+	if (used) {
+		c->depth = depth;
+		c->head.frees = frees;
+		return;
+	}
 	atomic_store(&c->head.busy, 1);
 	c->chains = true;
-	c->depth = depth == 0 ? 1 :
-	    depth > RING_STACK_MAX ? RING_STACK_MAX : depth;
+	c->depth = depth;
 	c->head.frees = frees;
 	/* The rest is zeros, as new pages are and those that a fork has wiped. */
 	walker_begin(&c->walker, atomic_load(&rules_generation));

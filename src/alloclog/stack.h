@@ -55,7 +55,10 @@ struct stack_cache;
  * NULL: there is no memory for it.
  */
 struct stack_cache *stack_cache_new(unsigned depth, bool frees);
-/* In a forked child: the cache that its thread had before, as new. */
+/*
+ * In a forked child: the cache that its thread had before, as new.  One that no
+ * fork has wiped goes on, with what another keeper asks for.
+ */
 void stack_cache_renew(struct stack_cache *, unsigned depth, bool frees);
 void stack_cache_free(struct stack_cache *);
 

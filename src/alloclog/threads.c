@@ -163,8 +163,9 @@ origin_walk(uintptr_t origin, bool freeing)
 }
 
 /*
- * Opens this thread's ring.  What comes in between, from a signal handler or
- * from pthread_setspecific(3) itself, goes by the common ring.
+ * Opens this thread's ring, the first or, in another era, the next.  What comes
+ * in between, from a signal handler or from pthread_setspecific(3) itself, goes
+ * by the common ring.
  */
 static COLD struct producer *
 thread_open(struct thread *t)
@@ -172,10 +173,11 @@ thread_open(struct thread *t)
 	struct producer *p;
 	int saved = errno;
 
-	if (t->opening || t->ended)
+	p = t->producer;
+	if (t->opening || t->ended ||
+	    (p != NULL && p->thread != 0 && !produce_leave_era(p)))
 		return NULL;
 	t->opening = true;
-	p = t->producer;
 	if (p == NULL || atomic_load(&((struct seat *)p)->taken) == 0)
 		p = seat_for(t);
 	if (p != NULL) {
@@ -230,11 +232,11 @@ thread_joined(void)
 	uint64_t image;
 
 	if (atomic_load_explicit(&hook_inert, memory_order_relaxed) ||
-	    (unlikely(!produce_attached()) && !hook_attach())) {
+	    (unlikely(!produce_image(&image)) &&
+		(!hook_attach() || !produce_image(&image)))) {
 		t->sampler = (struct sampler) { .left = 0 };
 		return false;
 	}
-	image = produce_stream();
 	if (unlikely(t->sampler.image != image) && likely(!t->looking))
 		thread_sample(t, image);
 	return true;
@@ -250,7 +252,7 @@ thread_ready(struct producer **out)
 		return false;
 	p = t->producer;
 	/* The page reads zero at first, and again after a fork. */
-	if (unlikely(p == NULL || p->thread == 0))
+	if (unlikely(p == NULL || p->thread == 0 || !produce_current(p)))
 		p = thread_open(t);
 	t->usual = thread_samples() ? NULL : p;
 	if (t->depth == 0 && !t->looking && !t->measuring)

@@ -129,7 +129,8 @@ arming_second(struct node *node, int64_t now)
 void
 arming_welcome(struct keeper *k)
 {
-	bool asleep = k->node->opts.dormant && !atomic_load(&k->node->awake);
+	bool asleep = k->node->opts.dormant && !k->was_armed &&
+	    !atomic_load(&k->node->awake);
 
 	if (asleep != k->arming.asleep)
 		stream_feed_arm(k->feed, !asleep, mono_ms(mono_now()));
@@ -167,4 +168,29 @@ arming_join(struct keeper *k, const struct keeper *kin)
 	if (kin != NULL)
 		follow(k, kin);
 	return !slept;
+}
+
+void
+arming_again(struct keeper *k, const struct keeper *before)
+{
+	bool wished = k->node->opts.dormant;
+
+	if (k->feed == NULL)
+		return;
+	if (before != NULL && before->arming.asleep != k->arming.asleep) {
+		if (before->arming.asleep)
+			(void)lull(k);
+		else
+			(void)wake(k);
+	}
+	if (k->arming.asleep)
+		return;
+	keeper_expect_unlisted(k);
+	if (before != NULL)
+		k->arming = before->arming;
+	else
+		k->arming.wished = wished;
+	k->arming.wall_ms = base_wall_ms();
+	if (k->arming.wished)
+		atomic_store(&k->node->awake, true);
 }

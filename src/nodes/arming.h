@@ -50,6 +50,12 @@ void arming_welcome(struct keeper *);
  */
 bool arming_join(struct keeper *, const struct keeper *kin);
 
+/*
+ * The same for one whose keeper is gone.  It logs if it did, and its list is
+ * of this moment on: who has asked for that has a while to come back.
+ */
+void arming_again(struct keeper *, const struct keeper *before);
+
 /* What ARM asks for.  -ENOTSUP: it is no process, or has ended; -ENOMEM. */
 int arming_ask(struct keeper *, uint64_t conn, enum wire_arming);
 

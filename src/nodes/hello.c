@@ -91,6 +91,8 @@ name_image(struct keeper *k, const struct peer *peer,
 	proc_stat(pid, &k->ppid, &start);
 	k->forked = (h->flags & RING_HELLO_FORKED) != 0;
 	k->parent = k->forked ? h->parent : 0;
+	k->again = !k->forked && (h->flags & RING_HELLO_AGAIN) != 0;
+	k->was_armed = k->again && (h->flags & RING_HELLO_ARMED) != 0;
 }
 
 /* The target waits for our answer meanwhile, so it is there to be looked at. */
@@ -238,6 +240,27 @@ miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 	uv_async_send(&h->node->drain.wake);
 }
 
+/*
+ * A target whose keeper is gone, in its own words.  It was with us if the loop
+ * has stood still, and its list is here: it finds the heartbeat again.  Who has
+ * hung up will come again.
+ */
+static bool
+is_with_us(const struct acceptor *a, const struct ring_hello *h)
+{
+	const struct hello *us = a->hello;
+
+	return h->parent > us->first_stream &&
+	    h->parent <= atomic_load(&us->node->last_stream);
+}
+
+static bool
+want_again(const struct acceptor *a, const struct waiting *w,
+    const struct ring_hello *h)
+{
+	return !w->hung_up && !is_with_us(a, h);
+}
+
 /* Gives it a stream; else says why it has none. */
 static const char *
 give_stream(struct acceptor *a, const struct waiting *w,
@@ -271,6 +294,7 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	struct peer peer;
 	const char *why;
 	int fd = w->fd;
+	bool again;
 	ssize_t n;
 
 	/* MSG_TRUNC: the length that was sent, not what there was room for. */
@@ -284,8 +308,12 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 		send_welcome(fd, 0, NULL);
 		return;
 	}
+	again = (h.flags & RING_HELLO_AGAIN) != 0;
+	if (again && !want_again(a, w, &h))
+		return;
 	why = give_stream(a, w, &peer, &h);
-	if (why != NULL)
+	/* A row for each of its hellos would be too many. */
+	if (why != NULL && !again)
 		miss(a, w, &peer, &h, why);
 }
 
@@ -438,6 +466,7 @@ hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
 		return r;
 	}
 	h->node = node;
+	h->first_stream = atomic_load(&node->last_stream);
 	h->inherited = inherited;
 	h->listen_fd = fd;
 	strcpy(h->path, path);

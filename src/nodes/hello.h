@@ -16,6 +16,7 @@
 
 struct hello {
 	struct node *node;
+	uint64_t first_stream;		/* the last id that another process has given, or 0 */
 	int listen_fd;			/* -1: targets cannot come in */
 	int stop_fd;
 	bool running;

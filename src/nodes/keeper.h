@@ -71,6 +71,8 @@ struct keeper {
 	bool forked;
 	uint64_t parent;		/* stream of its parent, when forked */
 	uint32_t *cut;			/* tickets at the fork, until inherited */
+	bool again;			/* it was another keeper's, which is gone: */
+	bool was_armed;			/* and logged there */
 
 	bool classic;
 	bool levels;

@@ -258,9 +258,12 @@ adopt(struct node *node, struct keeper *k)
 	    before->state == WIRE_S_NO_DATA &&
 	    before->exe_dev == k->exe_dev && before->exe_ino == k->exe_ino)
 		before->missed = false;
+	if (k->again)
+		arming_again(k, before);
 	if (before != NULL)
-		tree_end_image(before, is_dead(before) ? WIRE_S_ENDED :
-		    WIRE_S_EXECED, -1, NULL);
+		tree_end_image(before, is_dead(before) || k->again ?
+		    WIRE_S_ENDED : WIRE_S_EXECED, -1, k->again ?
+		    "it was not drained, and has said hello again" : NULL);
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->comm, (int)k->pid);
 	if (tree_join(k, name) < 0) {
 		/* No row, and nobody will drain it: told as not watched. */
@@ -275,7 +278,7 @@ adopt(struct node *node, struct keeper *k)
 		    "out of memory for the literal list: not checked");
 	if (k->forked)
 		kin = parent = tree_find(node, k->parent);
-	goes_on = arming_join(k, kin);
+	goes_on = !k->again && arming_join(k, kin);
 	if (k->forked && goes_on)
 		inherit(k, parent);
 	watch_death(k);

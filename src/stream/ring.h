@@ -35,6 +35,14 @@
  *			record has yet.
  *	sampled		only one allocation in so many bytes is logged, each byte
  *			being equally likely to be met, and the frees of those.
+ *	gone		said of a keeper whose state says so, or whose heartbeat
+ *			stands still for RING_GONE_MS by the target's own clock.
+ *			Its target says hello again when it comes to look: it
+ *			goes over to two new areas, and to tickets that begin at
+ *			0.  An event that is in the middle then ends in the old
+ *			areas or nowhere: it began before the new stream, of
+ *			which nothing is missing and to which nothing is added,
+ *			however long its thread is stopped there.
  *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
@@ -76,6 +84,9 @@
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
 #define RING_VERSION 5
+
+/* Instead of RING_MAGIC: its target has gone over to another keeper. */
+#define RING_MAGIC_LEFT UINT32_C(0x506b5230) /* "PkR0" */
 
 /* Of the ring area's memfd: by it a mapping is known in /proc/PID/maps. */
 #define RING_AREA_NAME "pagek-ring"
@@ -289,6 +300,11 @@ struct keeper_area {
  */
 #define RING_STALL_MS 100
 
+/*
+ * A keeper that is slow, or stopped for a moment, beats again before that.
+ */
+#define RING_GONE_MS 2000
+
 /* The same for a target and a keeper of other compilers and pointers. */
 _Static_assert(sizeof(struct ring_head) == 64 &&
     sizeof(struct ring_tail) == 64 && sizeof(struct ring_slot) == 64 &&
@@ -399,6 +415,8 @@ ring_range_shards(uint64_t addr, uint64_t len, uint64_t set[RING_RANGE_WORDS])
 
 enum ring_hello_flags {
 	RING_HELLO_FORKED = 1,	/* tickets[] and parent are set */
+	RING_HELLO_AGAIN = 2,	/* its keeper is gone; parent is the stream that it had */
+	RING_HELLO_ARMED = 4,	/* with that: it was armed */
 };
 
 struct ring_hello {
@@ -406,7 +424,7 @@ struct ring_hello {
 	uint32_t version;
 	uint32_t flags;
 	uint32_t pad;
-	uint64_t parent;		/* stream id that the parent was given */
+	uint64_t parent;		/* stream id that the parent, or this image before, was given */
 	char allocator[32];		/* soname of the object that the real malloc is in */
 	uint32_t tickets[REC_SHARDS];	/* next ticket of each shard at the fork */
 };

@@ -1,0 +1,87 @@
+/*
+ * Whether anybody drains the rings.
+ *
+ * The keeper's millisecond is its own clock's, and a target may live in a
+ * namespace where that is another: so it is not compared with ours.  It is
+ * remembered beside the time at which we first saw it.
+ */
+#include <time.h>
+
+#include "alone.h"
+#include "room.h"
+
+void (*_Atomic alone_call)(void);
+
+/* Of a few milliseconds, which is enough; never a system call. */
+static int64_t
+coarse_ms(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+}
+
+/*
+ * Heartbeat and time in one word, low halves of both: two threads that look at
+ * once must not make a pair of what neither has seen.
+ */
+static bool
+gone(const struct joined *j, int64_t now)
+{
+	uint32_t beat = (uint32_t)atomic_load_explicit(&j->keeper->ms,
+	    memory_order_relaxed);
+	uint64_t seen = atomic_load_explicit(&j->sh->beat,
+	    memory_order_relaxed);
+
+	if (atomic_load_explicit(&j->keeper->state, memory_order_relaxed) ==
+	    RING_KEEPER_GONE)
+		return true;
+	if (seen == 0 || seen >> 32 != beat) {
+		atomic_store_explicit(&j->sh->beat,
+		    (uint64_t)beat << 32 | (uint32_t)now,
+		    memory_order_relaxed);
+		return false;
+	}
+	return (int32_t)((uint32_t)now - (uint32_t)seen) >= RING_GONE_MS;
+}
+
+bool
+alone_is(void)
+{
+	struct joined j;
+
+	return joined_get(&j) && gone(&j, coarse_ms());
+}
+
+void
+alone_pause(int64_t ms)
+{
+	struct joined j;
+
+	if (joined_get(&j))
+		atomic_store_explicit(&j.sh->again_ms, coarse_ms() + ms,
+		    memory_order_relaxed);
+}
+
+void
+produce_look(const struct producer *p)
+{
+	void (*call)(void) = atomic_load_explicit(&alone_call,
+	    memory_order_relaxed);
+	struct joined j;
+	int64_t now, due;
+
+	if (call == NULL || !joined_get(&j))
+		return;
+	now = coarse_ms();
+	if (!gone(&j, now))
+		return;
+	due = atomic_load_explicit(&j.sh->again_ms, memory_order_relaxed);
+	if (now < due || room_inflight(p))
+		return;
+	if (atomic_compare_exchange_strong_explicit(&j.sh->again_ms, &due,
+		now + ALONE_PAUSE_MS, memory_order_acquire,
+		memory_order_relaxed))
+		call();
+}

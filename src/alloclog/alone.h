@@ -1,0 +1,39 @@
+/*
+ * alone: whether the keeper is gone, and when something is to be done about
+ * it.  Private to the target side.
+ *
+ * Looked for where a producer does more than log anyhow: where it must look
+ * at its ring's tail again or finds the ring full, where a thread begins, where
+ * a sampled block is logged, before a fork.  A look costs a reading of the
+ * clock, without a system call.
+ *
+ * Known limit
+ *	A dormant target comes to none of these but a fork and a use of the API:
+ *	nothing is looked for in its allocations, which is what makes them free.
+ */
+#ifndef ALLOCLOG_ALONE_H
+#define ALLOCLOG_ALONE_H
+
+#include <stdint.h>
+
+#include "produce.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * What to do: called when the keeper is gone, for one thread at a time and
+ * at most once in ALONE_PAUSE_MS, when the thread has no event in flight.  Set
+ * once; NULL: nothing.
+ */
+#define ALONE_PAUSE_MS 1000
+extern void (*_Atomic alone_call)(void);
+
+/* From that call: not again for so long. */
+void alone_pause(int64_t ms);
+
+/* Whether the keeper is still gone. */
+bool alone_is(void);
+
+#pragma GCC visibility pop
+
+#endif

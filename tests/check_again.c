@@ -1,0 +1,518 @@
+/*
+ * A target whose keeper is gone goes over to another, while its threads go on
+ * and handlers interrupt them.  Keepers are feeds in this process; one that has
+ * died is one that makes no more passes.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "../src/alloclog/alone.h"
+#include "../src/alloclog/sites.h"
+#include "feed_rig.h"
+
+#define AREA RING_ALIGN(ring_area_size())
+#define KEEPER RING_ALIGN(sizeof(struct keeper_area))
+
+/* --- a keeper after another ------------------------------------------------ */
+
+/* Where a descriptor is mapped, once. */
+static void *
+mapping_of(int fd)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, ino;
+	struct stat st;
+	void *found = NULL;
+	char line[512];
+
+	ck_assert_ptr_nonnull(maps);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	while (found == NULL && fgets(line, sizeof(line), maps) != NULL)
+		if (sscanf(line, "%lx-%*x %*s %*x %*s %lu", &start, &ino) ==
+			2 && ino == st.st_ino)
+			found = (void *)start;
+	fclose(maps);
+	ck_assert_ptr_nonnull(found);
+	return found;
+}
+
+/* Mapped as attach.c does; for the thread sanitizer as feed_rig.h says. */
+static struct rig *
+rig_next(void)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	ck_assert_ptr_nonnull(rig);
+	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, false,
+			     &rig_sink, rig), 0);
+	rig->area = rig_map(RIG_TSAN ? mapping_of(rig->fds[0]) :
+	    produce_again_at(), AREA, PROT_READ | PROT_WRITE, rig->fds[0]);
+	rig->keeper = RIG_TSAN ? mapping_of(rig->fds[1]) :
+	    rig_map(NULL, KEEPER, PROT_READ, rig->fds[1]);
+	rig->now = 1000;
+	return rig;
+}
+
+/* The target's mappings are the target's. */
+static void
+rig_forget(struct rig *rig)
+{
+	if (!RIG_TSAN)
+		stream_feed_free(rig->feed);
+	close(rig->fds[0]);
+	close(rig->fds[1]);
+	free(rig);
+}
+
+static struct rig *
+rig_again(struct rig *old, uint64_t stream)
+{
+	struct rig *rig = rig_next();
+
+	ck_assert(produce_again(rig->area, rig->keeper, stream));
+	if (old != NULL)
+		rig_forget(old);
+	return rig;
+}
+
+/* What the hooks do before an event: false when nobody wants it. */
+static bool
+ready(struct producer *p, uint32_t tid)
+{
+	if (produce_armed(p))
+		return true;
+	if (!produce_wanted())
+		return false;
+	if (!produce_current(p)) {
+		if (!produce_leave_era(p))
+			return false;
+		produce_open(p, tid);
+	}
+	return true;
+}
+
+static void
+expect_nothing_missing(struct rig *rig)
+{
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_ge(rig_pass(rig), 0);
+	ck_assert_uint_eq(rig->duplicates, 0);
+	ck_assert_uint_eq(rig->lost[STREAM_WRITER_DIED], 0);
+	ck_assert_uint_eq(rig->lost[STREAM_RING_FULL], 0);
+	ck_assert_uint_eq(stream_feed_counts(rig->feed)->owed, 0);
+	ck_assert_uint_eq(stream_feed_counts(rig->feed)->held, 0);
+}
+
+/* --- under load ------------------------------------------------------------ */
+
+#define THREADS 8
+#define ROUNDS (RIG_SLOW ? 16 : 200)
+#define CELLS 512
+#define PER_ROUND 4000			/* records, before the next keeper dies */
+#define LOOK_EVERY (PRODUCE_ERAS - 1)	/* rounds: nobody is in an event for longer */
+#define AHEAD_MAX 1500			/* records, less than any ring holds */
+
+static struct {
+	struct rig *rig;
+	_Atomic unsigned round;		/* of the keeper that all events go to */
+	_Atomic bool taken[RIG_SLOTS];
+	_Atomic unsigned since[RIG_SLOTS];	/* round in which a slot's event began */
+	_Atomic uint32_t cells[CELLS];	/* slot + 1, or 0 */
+	_Atomic int64_t ahead;		/* of the keeper, in records */
+	_Atomic bool stop, end;
+	pthread_barrier_t barrier;
+} world;
+
+static _Thread_local struct producer self;
+static _Thread_local struct producer *own;	/* NULL: goes by the common ring */
+static _Thread_local uint32_t own_tid;
+static _Thread_local unsigned handler_slot;
+
+/* No ring gets full, however slow the machine makes the keeper. */
+static void
+keep_step(void)
+{
+	atomic_fetch_add(&world.ahead, 1);
+	while (atomic_load(&world.ahead) > AHEAD_MAX &&
+	    !atomic_load(&world.stop))
+		sched_yield();
+}
+
+static void
+alloc(unsigned slot)
+{
+	unsigned round;
+
+	keep_step();
+	round = atomic_load(&world.round);
+	if (own == NULL ? produce_wanted() : ready(own, own_tid))
+		produce_alloc(own, rig_addr(slot), 16, 0, TYPE_MALLOC, 0, 0);
+	atomic_store(&world.since[slot], round);
+}
+
+static void
+give_back(unsigned slot)
+{
+	keep_step();
+	if (own == NULL ? produce_wanted() : ready(own, own_tid))
+		produce_free(own, rig_addr(slot), TYPE_FREE, 0, 0);
+	atomic_store(&world.taken[slot], false);
+}
+
+/* A handler has slots of its own, one for each thread. */
+static void
+tick(int sig)
+{
+	bool ours = own == NULL ? produce_wanted() : ready(own, own_tid);
+
+	(void)sig;
+	/* In the middle of an event of the era before: by the common ring. */
+	if (!ours && !produce_wanted())
+		return;
+	produce_alloc(ours ? own : NULL, rig_addr(handler_slot), 16, 0,
+	    TYPE_MALLOC, 0, 0);
+	produce_free(ours ? own : NULL, rig_addr(handler_slot), TYPE_FREE, 0,
+	    0);
+}
+
+static void *
+work(void *arg)
+{
+	uint64_t seed = 1 + (uintptr_t)arg * UINT64_C(1000003);
+	unsigned n = (unsigned)(uintptr_t)arg;
+
+	own_tid = (uint32_t)gettid();
+	own = n % 4 == 3 ? NULL : &self;
+	handler_slot = RIG_SLOTS - 1 - n;
+	while (!atomic_load_explicit(&world.end, memory_order_relaxed)) {
+		unsigned slot;
+		uint32_t old;
+
+		if (atomic_load(&world.stop)) {
+			pthread_barrier_wait(&world.barrier);
+			pthread_barrier_wait(&world.barrier);
+		}
+		seed = seed * UINT64_C(6364136223846793005) + 1;
+		slot = (unsigned)(seed >> 33) % (RIG_SLOTS - THREADS);
+		if (atomic_exchange(&world.taken[slot], true))
+			continue;
+		alloc(slot);
+		old = atomic_exchange(&world.cells[(seed >> 50) % CELLS],
+		    slot + 1);
+		if (old != 0)
+			give_back(old - 1);
+	}
+	produce_close(&self);
+	return NULL;
+}
+
+/* What its events began with this keeper is listed, and nothing that is gone. */
+static void
+compare(struct rig *rig)
+{
+	unsigned round = atomic_load(&world.round), must = 0;
+
+	expect_nothing_missing(rig);
+	for (unsigned slot = 0; slot < RIG_SLOTS; slot++) {
+		bool taken = atomic_load(&world.taken[slot]);
+
+		if (taken && atomic_load(&world.since[slot]) == round) {
+			ck_assert_uint_eq(rig->live[0][slot], 1);
+			must++;
+		}
+		if (!taken)
+			ck_assert_uint_eq(rig->live[0][slot], 0);
+	}
+	ck_assert_uint_gt(must, 0);
+}
+
+static void
+keep(void)
+{
+	uint64_t before = world.rig->records;
+
+	ck_assert_int_ge(rig_pass(world.rig), 0);
+	atomic_fetch_sub(&world.ahead,
+	    (int64_t)(world.rig->records - before));
+}
+
+static void
+interrupt(pthread_t *threads)
+{
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_kill(threads[i], SIGUSR1);
+}
+
+START_TEST(each_keeper_is_told_all_from_its_first_record_on)
+{
+	struct sigaction sa = { .sa_handler = tick, .sa_flags = SA_RESTART };
+	pthread_t threads[THREADS];
+
+	sigaction(SIGUSR1, &sa, NULL);
+	pthread_barrier_init(&world.barrier, NULL, THREADS + 1);
+	world.rig = rig_attached(false);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, work,
+				     (void *)i), 0);
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		while (world.rig->records < PER_ROUND) {
+			keep();
+			if (_i == 1)
+				interrupt(threads);
+		}
+		if (round % LOOK_EVERY == 0) {
+			atomic_store(&world.stop, true);
+			pthread_barrier_wait(&world.barrier);
+			compare(world.rig);
+			atomic_store(&world.stop, false);
+			pthread_barrier_wait(&world.barrier);
+		}
+		world.rig = rig_again(world.rig, round + 1);
+		atomic_store(&world.round, round);
+		atomic_store(&world.ahead, 0);
+	}
+	atomic_store(&world.end, true);
+	atomic_store(&world.ahead, INT64_MIN / 2);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	compare(world.rig);
+}
+END_TEST
+
+/* --- one thread, step by step ---------------------------------------------- */
+
+/* Its thread was stopped between its look at the gate and its place in a ring. */
+START_TEST(an_event_of_the_era_before_is_nobodys)
+{
+	struct rig *first = rig_attached(false), *rig;
+	struct producer p = { 0 }, stale;
+
+	produce_open(&p, 1);
+	alloc_many(&p, 10);
+	stale = p;
+	rig = rig_again(NULL, 2);
+	produce_alloc(&p, rig_addr(1), 16, 0, TYPE_MALLOC, 0, 0);
+	/* By the long way, where its ring is looked at. */
+	stale.limit = 0;
+	produce_alloc(&stale, rig_addr(2), 16, 0, TYPE_MALLOC, 0, 0);
+	produce_failed(&stale, 1, TYPE_MALLOC, 0, 0);
+	produce_control(&stale, REC_CTL_STOP, 0, 0);
+	produce_range(&stale, rig_addr(0), 64, 0);
+	ck_assert(!produce_current(&p));
+	ck_assert(ready(&p, 1));
+	alloc_many(&p, 7);
+	expect_nothing_missing(rig);
+	ck_assert_uint_eq(rig->records, 7);
+	ck_assert_uint_eq(rig->allocs, 7);
+	ck_assert_uint_eq(rig->controls, 1);
+	ck_assert_int_eq(rig_pass(first), -EPROTO);
+}
+END_TEST
+
+/* It was given its index by the keeper before. */
+START_TEST(a_thread_of_the_era_before_has_no_index)
+{
+	struct rig *rig;
+	struct producer p = { 0 };
+
+	rig = rig_attached(false);
+	for (unsigned i = 0; i < 3; i++) {
+		p = (struct producer) { 0 };
+		produce_open(&p, 1);
+	}
+	ck_assert_uint_eq(p.thread, 3);
+	rig = rig_again(rig, 2);
+	p.ring = NULL;
+	produce_alloc(&p, rig_addr(1), 16, 0, TYPE_MALLOC, 0, 0);
+	expect_nothing_missing(rig);
+	ck_assert_uint_eq(rig->records, 1);
+	ck_assert_uint_eq(rec_thread(&rig->log[0]), 0);
+}
+END_TEST
+
+START_TEST(a_thread_that_is_in_flight_does_not_go_over)
+{
+	struct rig *rig = rig_attached(false);
+	struct producer p = { 0 };
+	struct ring_head *ring;
+
+	produce_open(&p, 1);
+	ring = p.ring;
+	atomic_store(&ring->inflight, 1);
+	rig = rig_again(rig, 2);
+	ck_assert(!ready(&p, 1));
+	ck_assert_ptr_eq(p.ring, ring);
+	atomic_store(&ring->inflight, 0);
+	ck_assert(ready(&p, 1));
+	ck_assert_ptr_ne(p.ring, ring);
+	expect_nothing_missing(rig);
+}
+END_TEST
+
+/* The ring that has its place by then may be another thread's. */
+START_TEST(a_thread_that_ends_late_gives_no_ring_back)
+{
+	struct rig *rig = rig_attached(false);
+	struct producer p[2] = { { 0 } };
+
+	produce_open(&p[0], 1);
+	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
+		rig = rig_again(rig, i + 2);
+	produce_open(&p[1], 2);
+	if (!RIG_TSAN)
+		ck_assert_ptr_eq(p[0].ring, p[1].ring);
+	produce_close(&p[0]);
+	ck_assert_uint_eq(atomic_load(&p[1].ring->owner), 2);
+}
+END_TEST
+
+START_TEST(a_stack_keeps_its_number)
+{
+	static const uint64_t frames[] = { 0x1000, 0x2000, 0x3000 };
+	struct rig *rig = rig_attached(false);
+	uint32_t no = sites_put(frames, 3, RING_END_OUTERMOST), hole;
+	const uint64_t *kept;
+	enum ring_end end;
+	unsigned depth;
+
+	/* A writer that has been stopped. */
+	hole = atomic_fetch_add(&rig->area->sites, 1);
+	rig = rig_again(rig, 2);
+	kept = sites_get(no, &depth, &end);
+	ck_assert_ptr_nonnull(kept);
+	ck_assert_uint_eq(depth, 3);
+	ck_assert_mem_eq(kept, frames, sizeof(frames));
+	ck_assert_uint_eq(sites_put(frames, 3, RING_END_OUTERMOST), no);
+	kept = sites_get(hole, &depth, &end);
+	ck_assert_ptr_nonnull(kept);
+	ck_assert_uint_eq(depth, 1);
+	ck_assert_uint_eq(kept[0], 0);
+	ck_assert_uint_gt(sites_put(frames, 2, RING_END_DEPTH), hole);
+	/* And the keeper takes all of them. */
+	for (uint32_t i = no; i <= hole + 1; i++)
+		produce_alloc(NULL, rig_addr(i), 16, 0, TYPE_MALLOC, 0,
+		    rec_site_caller(i));
+	expect_nothing_missing(rig);
+	ck_assert_uint_eq(rig->records, hole + 2 - no);
+}
+END_TEST
+
+START_TEST(a_child_writes_into_no_area_of_its_parents)
+{
+	struct rig *rig = rig_attached(false);
+	struct producer p = { 0 };
+	int status;
+	pid_t pid;
+
+	produce_open(&p, 1);
+	rig = rig_again(rig, 2);
+	pid = fork();
+	if (pid == 0) {
+		if (produce_attached() || produce_stream() != 2)
+			_exit(1);
+		produce_orphan();
+		atomic_store(&rig->area->far_addresses, 1);
+		atomic_store(&p.ring->dropped, 1);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(atomic_load(&rig->area->far_addresses), 0);
+	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 0);
+}
+END_TEST
+
+/* --- when ------------------------------------------------------------------ */
+
+static unsigned calls;
+
+static void
+call(void)
+{
+	calls++;
+}
+
+START_TEST(while_the_heart_beats_nobody_is_called)
+{
+	struct rig *rig = rig_attached(false);
+
+	atomic_store(&alone_call, call);
+	for (unsigned i = 0; i < 100000; i++) {
+		if (i % 100 == 0)
+			stream_feed_beat(rig->feed, ++rig->now);
+		produce_look(NULL);
+	}
+	ck_assert_uint_eq(calls, 0);
+	ck_assert(!alone_is());
+}
+END_TEST
+
+START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
+{
+	struct rig *rig = rig_attached(true);
+	struct producer p = { 0 };
+
+	take_large_rings(rig->area);
+	atomic_store(&alone_call, call);
+	produce_open(&p, 1);
+	while (calls == 0)
+		alloc_many(&p, 1000);
+	ck_assert(alone_is());
+	/* And not once more for the next event. */
+	alloc_many(&p, 1000);
+	ck_assert_uint_eq(calls, 1);
+}
+END_TEST
+
+START_TEST(a_keeper_that_says_so_is_gone_at_once)
+{
+	struct rig *rig = rig_attached(false);
+	struct producer p = { 0 };
+
+	produce_open(&p, 1);
+	atomic_store(&alone_call, call);
+	atomic_store(&rig->area->magic, 1);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	atomic_store(&p.ring->inflight, 1);
+	produce_look(&p);
+	ck_assert_uint_eq(calls, 0);
+	atomic_store(&p.ring->inflight, 0);
+	produce_look(&p);
+	ck_assert_uint_eq(calls, 1);
+}
+END_TEST
+
+static Suite *
+again_suite(void)
+{
+	Suite *s = suite_create("again");
+	TCase *tc = tcase_create("under load");
+
+	tcase_set_timeout(tc, 200);
+	tcase_add_loop_test(tc,
+	    each_keeper_is_told_all_from_its_first_record_on, 0, 2);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("steps");
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, an_event_of_the_era_before_is_nobodys);
+	tcase_add_test(tc, a_thread_of_the_era_before_has_no_index);
+	tcase_add_test(tc, a_thread_that_is_in_flight_does_not_go_over);
+	tcase_add_test(tc, a_thread_that_ends_late_gives_no_ring_back);
+	tcase_add_test(tc, a_stack_keeps_its_number);
+	tcase_add_test(tc, a_child_writes_into_no_area_of_its_parents);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("when");
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, while_the_heart_beats_nobody_is_called);
+	tcase_add_test(tc,
+	    a_heart_that_stands_still_is_noticed_by_whose_ring_is_full);
+	tcase_add_test(tc, a_keeper_that_says_so_is_gone_at_once);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(again_suite)
