@@ -304,9 +304,11 @@ by_name() {
 rule "a target is found by pid, by socket, and as the newest" by_name
 
 passed_on() {
-	watched sh -c 'trap "echo got '"$1"'; exit 9" '"$1"'
-	    i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done'
-	until_true 10 is_watched sh || return 1
+	rm -f "$tmp/trapped"
+	watched sh -c 'trap "echo got '"$1"'; exit 9" '"$1"'; : >"$0"
+	    i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done' "$tmp/trapped"
+	until_true 10 is_watched sh && until_true 10 test -e "$tmp/trapped" ||
+	    return 1
 	kill -"$1" $page
 	wait $page
 	[ $? = 9 ] && [ "$(cat "$tmp/stdout")" = "got $1" ]

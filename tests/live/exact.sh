@@ -7,19 +7,23 @@
 count=$B/tests/libcount.so
 n=0
 
-# counted MIN_IMAGES COMMAND...: under pagek and the counting layer, compared;
+# counted_once MIN_IMAGES COMMAND...: under pagek and the counting layer, compared;
 # $stacks is what is asked for of stacks.
 stacks='--stack 16'
-counted() {
+counted_once() {
 	images=$1
 	shift
 	n=$((n + 1))
+	report=$tmp/r$n
 	mkdir -p "$tmp/c$n"
 	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$B/pagek" run -b -o /dev/null \
-	    $stacks --report "$tmp/r$n" -- "$@" >"$tmp/out$n"
+	    $stacks --report "$report" -- "$@" >"$tmp/out$n"
 	status=$?
 	[ "$status" = "${expect:-0}" ] || { echo "status $status"; return 1; }
-	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images "$images"
+	"$top/tests/count/compare" "$report" "$tmp/c$n" --min-images "$images"
+}
+counted() {
+	unless_busy counted_once "$@"
 }
 
 {
@@ -60,14 +64,15 @@ rule "a fork-heavy shell script is counted exactly, image by image" \
 rule "the same under bash, which allocates more before it forks" \
     counted 300 bash "$tmp/forks.sh"
 
-redis() {
+redis_once() {
 	n=$((n + 1))
+	report=$tmp/r$n
 	mkdir -p "$tmp/c$n"
 	rm -f "$tmp/dump.rdb"
 	# The server's binary goes by this name when it is called by it.
 	ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
 	COUNT_DIR=$tmp/c$n LD_PRELOAD=$count "$B/pagek" run -b -o /dev/null \
-	    $stacks --report "$tmp/r$n" -- "$tmp/redis-server" --port 0 \
+	    $stacks --report "$report" -- "$tmp/redis-server" --port 0 \
 	    --unixsocket "$tmp/redis.sock" --save '' --dir "$tmp" \
 	    >"$tmp/redis.log" 2>&1 &
 	server=$!
@@ -79,7 +84,10 @@ redis() {
 	    grep -q rdb_bgsave_in_progress:0"
 	redis-cli -s "$tmp/redis.sock" shutdown nosave
 	wait "$server" || return 1
-	"$top/tests/count/compare" "$tmp/r$n" "$tmp/c$n" --min-images 2
+	"$top/tests/count/compare" "$report" "$tmp/c$n" --min-images 2
+}
+redis() {
+	unless_busy redis_once
 }
 rule "redis-server under redis-benchmark, with a forked save, is counted exactly" redis
 

@@ -5,6 +5,8 @@
 # until_true SECONDS command...	polls; the seconds are a hang limit only.
 # node_of PID			the node's own process, of a supervisor; else PID.
 # kill_node PID			both at once, as by the OOM killer or worse.
+# unless_busy COMMAND...	what leaves a report in $report, again when the
+#				machine was too busy for it.
 # sql_work			statements for sqlite3: a table, filled and asked.
 # c_functions N			a C source of N functions, for a compiler.
 # say_result			last line; exit status 1 when a rule failed.
@@ -60,6 +62,17 @@ kill_node() {
 	kill -9 "$1" $(node_of "$1")
 	wait "$1"
 } 2>/dev/null
+
+# A target waits 50 ms for the node's word, and for room 100 ms after the keeper
+# last showed itself; then it goes on without us, and that is told.  On a machine
+# that is so busy a run says nothing of what is true of targets that are watched.
+# What goes wrong without being told is an error all the same.
+too_busy() {
+	grep -qE '"allocs": null|"lost": [1-9]' "$report"
+}
+unless_busy() {
+	"$@" || { too_busy && "$@"; } || { too_busy && "$@"; }
+}
 
 note_page() {
 	cat <<'NOTE'
