@@ -163,7 +163,8 @@ none_left() {
 	for p in $(pgrep -x 'pageknode|ssh'); do
 		tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null |
 		    grep -qx "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR" || continue
-		[ "$p" = "$daemon" ] || return 1
+		[ "$p" = "$daemon" ] ||
+		    [ "$(ps -o ppid= -p "$p")" -eq "$daemon" ] || return 1
 	done
 }
 

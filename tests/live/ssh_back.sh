@@ -16,7 +16,7 @@ key locked '' >>"$s/authorized"
 mv "$s/config" "$s/config.plain"
 {
 	cat <<S
-Host far hop jumped asked thick shared
+Host far hop jumped walled thick shared
 	IdentityFile $s/page
 Host locked
 	IdentityFile $s/locked
@@ -25,6 +25,8 @@ Host far
 	HostKeyAlias [127.0.0.1]:$port
 Host jumped
 	ProxyJump hop
+Host walled
+	ProxyJump locked
 Host hop
 	UserKnownHostsFile $s/known.hop
 Host thick
@@ -146,7 +148,7 @@ windows() {
 	printf '#!/bin/sh\necho "$1" >>%s\necho secret\n' "$s/windows" \
 	    >"$s/askpass" && chmod +x "$s/askpass" || return 1
 	SSH_ASKPASS=$s/askpass SSH_ASKPASS_REQUIRE=force DISPLAY=:99 \
-	    "$pagek" -b --interval 0.2 --timeout 5 "ssh:locked/pid:$target" \
+	    "$pagek" -b --interval 0.2 --timeout 5 "ssh:walled/pid:$target" \
 	    >"$tmp/b" 2>"$tmp/why" &
 	b=$!
 	until_true 20 grep -q 'LIVE' "$tmp/b" && lose
@@ -154,9 +156,10 @@ windows() {
 	is=$?
 	cat "$tmp/why" "$s/windows"
 	[ "$is" = 4 ] && [ "$(wc -l <"$s/windows")" = 1 ] &&
-	    grep -q 'DENIED: ssh locked: .*Permission denied' "$tmp/why"
+	    grep -q 'DENIED: ssh walled: .*Permission denied' "$tmp/why"
 }
-rule "no window asks either, and pagek -b ends not permitted" windows
+rule "no window asks either, not for a jump, and pagek -b ends not permitted" \
+    windows
 
 # --- configurations ------------------------------------------------------------
 
@@ -244,11 +247,31 @@ node_killed() {
 		wait_for UNREACHABLE && wait_for 'no node of .* runs here' ||
 		    return 1
 	fi
-	"$B/pageknode" --no-supervisor 2>"$tmp/said" &
+	"$B/pageknode" 2>"$tmp/said" &
 	daemon=$!
 	until_true 10 serves && enter &&
 	    wait_for 'started anew|LIVE' && leave
 }
 rule "a node that was killed and started anew is found" node_killed
+
+# This one has a supervisor, and a target of its own.
+node_restarted() {
+	kill "$target"
+	wait "$target"
+	LD_PRELOAD=$B/liballoclog.so "$torrent" &
+	target=$!
+	until_true 20 is_watched && go "ssh:page/pid:$target" && live &&
+	    wait_for 'act 20,000' || return 1
+	before=$(rows)
+	login=$(cat "$s/pid")
+	kill -9 "$(pgrep -P "$daemon" -x pageknode)"
+	until_true 20 another_login && wait_for 'started anew|LIVE' || return 1
+	# A list that is shown as LIVE is the whole one.
+	! shows LIVE || [ "$(rows)" = "$before" ] && leave
+}
+another_login() {
+	[ "$(cat "$s/pid")" != "$login" ]
+}
+rule "one that its supervisor has started again is found, too" node_restarted
 
 say_result
