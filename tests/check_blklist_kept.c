@@ -10,20 +10,17 @@
  * next one goes on in the same memory with other batches, so that whatever is
  * wrong in it comes to light later.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../src/base/kept.h"
 #include "../src/blklist/indexed.h"
 #include "blklist_both.h"
+#include "kept_copy.h"
 #include "harness.h"
 
 #define BATCH 4096
@@ -316,42 +313,6 @@ struct watch {
 };
 
 static void
-copy_range(int to, int from, off_t at, off_t end)
-{
-	static char buf[1 << 16];
-
-	while (at < end) {
-		size_t n = (size_t)(end - at) < sizeof(buf) ?
-		    (size_t)(end - at) : sizeof(buf);
-
-		ck_assert_int_eq(pread(from, buf, n, at), (ssize_t)n);
-		ck_assert_int_eq(pwrite(to, buf, n, at), (ssize_t)n);
-		at += (off_t)n;
-	}
-}
-
-/* The memory as it is now, in a file of its own. */
-static struct kept *
-copy_of(const struct kept *kept)
-{
-	int from = kept_fd(kept), to = memfd_create("copy", MFD_ALLOW_SEALING);
-	struct kept *copy;
-	struct stat st;
-	off_t end = 0, at;
-
-	ck_assert_int_ge(to, 0);
-	ck_assert_int_eq(fstat(from, &st), 0);
-	ck_assert_int_eq(ftruncate(to, st.st_size), 0);
-	ck_assert_int_eq(fcntl(to, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	while ((at = lseek(from, end, SEEK_DATA)) >= 0) {
-		end = lseek(from, at, SEEK_HOLE);
-		copy_range(to, from, at, end);
-	}
-	ck_assert_int_eq(kept_open(&copy, to), 0);
-	return copy;
-}
-
-static void
 rows_of(const struct watch *w, struct blklist *l, struct blk *rows[2])
 {
 	for (unsigned o = 0; o < 2; o++)
@@ -417,7 +378,7 @@ look(struct watch *w)
 	if (latest == 0)
 		return;
 	catch_up(w, &w->life.told->commit[latest - 1]);
-	copy = copy_of(w->life.kept);
+	copy = kept_copy(w->life.kept);
 	ck_assert_msg(blklist_resume(&l, w->plan->max, w->plan->remember, copy,
 	    latest - 1, w->at.next) == 0, "%s: life %u, point %u",
 	    w->plan->name, w->life.number, w->points);
@@ -531,260 +492,11 @@ START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
 }
 END_TEST
 
-/* --- what cannot be taken up ----------------------------------------------- */
-
-#define SMALL_MAX 100
-#define SMALL_RING 16
-
-static struct blklist *
-small_list(struct kept **kept)
-{
-	struct blklist *l;
-
-	next_seq = 1;
-	ck_assert_int_eq(kept_new(kept, "test"), 0);
-	ck_assert_int_eq(blklist_new_kept(&l, SMALL_MAX, *kept), 0);
-	ck_assert_int_eq(blklist_remember(l, SMALL_RING), 0);
-	for (uint64_t i = 1; i <= 40; i++)
-		APPLY(l, ALLOC(0x1000 * i, .ticket = (uint32_t)i));
-	blklist_commit(l, 0);
-	return l;
-}
-
-static int
-small_resume(struct blklist **l, struct kept *kept, uint64_t next)
-{
-	return blklist_resume(l, SMALL_MAX, SMALL_RING, kept, 0, next);
-}
-
-static void
-free_some(struct blklist *l, unsigned n)
-{
-	for (uint64_t i = 1; i <= n; i++)
-		APPLY(l, FREE(0x1000 * i, .ticket = 100));
-}
-
-static void spoil_nothing(struct blklist *l) { (void)l; }
-static void spoil_put(struct blklist *l)
-{
-	ck_assert_int_eq(blklist_put(l, &(struct blk){ .addr = 9, .seq = 7,
-	    .flags = REC_FLAGS(REC_ALLOC, 0) }), 0);
-}
-static void spoil_take(struct blklist *l)
-{
-	ck_assert_int_eq(blklist_take(l, 0, 0x1000), 0);
-}
-static void spoil_put_and_take(struct blklist *l)
-{
-	spoil_put(l);
-	ck_assert_int_eq(blklist_take(l, 0, 9), 0);
-}
-static void spoil_clear(struct blklist *l) { blklist_clear(l); }
-static void spoil_commits(struct blklist *l)
-{
-	blklist_commit(l, 1);
-	blklist_commit(l, 1);
-}
-static void free_15(struct blklist *l) { free_some(l, SMALL_RING - 1); }
-static void free_16(struct blklist *l) { free_some(l, SMALL_RING); }
-static void free_40(struct blklist *l) { free_some(l, 40); }
-static void commit_once(struct blklist *l) { blklist_commit(l, 1); }
-
-static const struct {
-	const char *what;
-	void (*spoil)(struct blklist *);
-	uint32_t max, remember;
-	unsigned slot;
-	int result;
-} stale[] = {
-	{ "nothing", spoil_nothing, SMALL_MAX, SMALL_RING, 0, 0 },
-	{ "a ring nearly full", free_15, SMALL_MAX, SMALL_RING, 0, 0 },
-	{ "the other one newer", commit_once, SMALL_MAX, SMALL_RING, 0, 0 },
-	{ "no such commit", spoil_nothing, SMALL_MAX, SMALL_RING, 1, -ESTALE },
-	{ "another length", spoil_nothing, SMALL_MAX - 1, SMALL_RING, 0, -ESTALE },
-	{ "another ring", spoil_nothing, SMALL_MAX, SMALL_RING / 2, 0, -ESTALE },
-	{ "no ring", spoil_nothing, SMALL_MAX, 0, 0, -ESTALE },
-	{ "a put", spoil_put, SMALL_MAX, SMALL_RING, 0, -ESTALE },
-	{ "a take", spoil_take, SMALL_MAX, SMALL_RING, 0, -ESTALE },
-	{ "both", spoil_put_and_take, SMALL_MAX, SMALL_RING, 0, -ESTALE },
-	{ "a clear", spoil_clear, SMALL_MAX, SMALL_RING, 0, -ESTALE },
-	{ "two commits", spoil_commits, SMALL_MAX, SMALL_RING, 0, -ESTALE },
-	{ "a ring gone round", free_16, SMALL_MAX, SMALL_RING, 0, -ESTALE },
-	{ "and on", free_40, SMALL_MAX, SMALL_RING, 0, -ESTALE },
-};
-
-START_TEST(what_cannot_be_exact_is_stale)
-{
-	struct kept *kept, *copy;
-	struct blklist *l = small_list(&kept), *next;
-
-	stale[_i].spoil(l);
-	copy = copy_of(kept);
-	ck_assert_msg(blklist_resume(&next, stale[_i].max, stale[_i].remember,
-	    copy, stale[_i].slot, 41) == stale[_i].result, "%s",
-	    stale[_i].what);
-	if (stale[_i].result == 0) {
-		sound(next);
-		ck_assert_uint_eq(COUNT(next, aRecActive), 40);
-		blklist_free(next);
-	}
-	kept_free(copy);
-	blklist_free(l);
-	kept_free(kept);
-}
-END_TEST
-
-START_TEST(what_no_record_did_is_kept_by_the_next_commit)
-{
-	struct kept *kept, *copy;
-	struct blklist *l = small_list(&kept), *next;
-
-	spoil_put(l);
-	spoil_take(l);
-	blklist_commit(l, 1);
-	copy = copy_of(kept);
-	ck_assert_int_eq(blklist_resume(&next, SMALL_MAX, SMALL_RING, copy, 1,
-	    next_seq), 0);
-	sound(next);
-	ck_assert(listed(next, 0, 9));
-	ck_assert(!listed(next, 0, 0x1000));
-	ck_assert_uint_eq(COUNT(next, inherited), 1);
-	blklist_free(next);
-	kept_free(copy);
-	blklist_free(l);
-	kept_free(kept);
-}
-END_TEST
-
-/* What was written over by those that have been taken back is not known. */
-START_TEST(removed_blocks_that_were_overwritten_are_not_told)
-{
-	struct kept *kept, *copy;
-	struct blklist *l = small_list(&kept), *next;
-
-	free_some(l, SMALL_RING);
-	blklist_commit(l, 0);
-	for (uint64_t i = 0; i < 5; i++)
-		APPLY(l, FREE(0x1000 * (i + 20), .ticket = 100));
-	copy = copy_of(kept);
-	ck_assert_int_eq(small_resume(&next, copy, next_seq - 5), 0);
-	/* Nor is the one where the next would have begun. */
-	for (uint32_t k = 0; k < SMALL_RING - 6; k++)
-		ck_assert_uint_eq(blklist_removed(next, k)->blk.addr,
-		    0x1000 * (SMALL_RING - k));
-	ck_assert_ptr_null(blklist_removed(next, SMALL_RING - 6));
-	blklist_free(next);
-	kept_free(copy);
-	blklist_free(l);
-	kept_free(kept);
-}
-END_TEST
-
-START_TEST(used_memory_takes_no_new_list)
-{
-	struct kept *kept, *copy;
-	struct blklist *l = small_list(&kept), *next;
-
-	copy = copy_of(kept);
-	ck_assert_int_eq(blklist_new_kept(&next, SMALL_MAX, copy), -EINVAL);
-	kept_free(copy);
-	blklist_free(l);
-	kept_free(kept);
-}
-END_TEST
-
-/* Whoever wrote it was a process like us, with a bug perhaps. */
-START_TEST(spoilt_memory_does_no_harm)
-{
-	struct kept *kept, *copy;
-	struct blklist *l = small_list(&kept), *next;
-	unsigned taken = 0;
-
-	seed = 1;
-	free_15(l);
-	for (unsigned i = 0; i < 2000; i++) {
-		off_t at = 0, end;
-		unsigned page = below(40);
-		uint64_t word;
-
-		copy = copy_of(kept);
-		do {
-			at = lseek(kept_fd(copy), at, SEEK_DATA);
-			if (at < 0)
-				at = lseek(kept_fd(copy), 0, SEEK_DATA);
-			end = at;
-			at += 4096;
-		} while (page-- > 0);
-		/* But for the first page, which is not the list's. */
-		word = below(2) == 0 ? rng() : below(100);
-		end += below(512) / (1 + below(100)) * 8;
-		if (end >= 4096)
-			ck_assert_int_eq(pwrite(kept_fd(copy), &word,
-			    sizeof(word), end), sizeof(word));
-		if (small_resume(&next, copy, 41) == 0) {
-			sound(next);
-			APPLY(next, ALLOC(0xabc0, .ticket = 200),
-			    FREE(0xabc0, .ticket = 201));
-			blklist_free(next);
-			taken++;
-		}
-		kept_free(copy);
-	}
-	ck_assert_uint_gt(taken, 0);
-	ck_assert_uint_lt(taken, 2000);
-	blklist_free(l);
-	kept_free(kept);
-}
-END_TEST
-
-/* --- many ------------------------------------------------------------------ */
-
-#define MANY 1000000
-
-START_TEST(a_million_blocks_are_taken_up)
-{
-	static struct batch batch;
-	struct timespec begin, end;
-	struct kept *kept, *old;
-	struct blklist *l;
-	uint64_t seq = 1;
-
-	ck_assert_int_eq(kept_new(&kept, "test"), 0);
-	ck_assert_int_eq(blklist_new_kept(&l, 1 << 24, kept), 0);
-	ck_assert_int_eq(blklist_remember(l, 1 << 16), 0);
-	batch.b = (struct blklist_batch){ .rec = batch.rec };
-	while (seq <= MANY) {
-		for (batch.b.n = 0; batch.b.n < BATCH; batch.b.n++)
-			batch.rec[batch.b.n] = ALLOC((seq + batch.b.n) * 7919 %
-			    (1 << 26) * 0x40);
-		batch.b.seq = seq;
-		blklist_apply(l, &batch.b);
-		seq += batch.b.n;
-		if (seq <= MANY && seq + BATCH > MANY)
-			blklist_commit(l, 0);
-	}
-	ck_assert_int_eq(kept_open(&old, dup(kept_fd(kept))), 0);
-	blklist_free(l);
-	kept_free(kept);
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	ck_assert_int_eq(blklist_resume(&l, 1 << 24, 1 << 16, old, 0,
-	    seq - BATCH), 0);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%u blocks are taken up in %ld ms\n", COUNT(l, aRecActive),
-	    (end.tv_sec - begin.tv_sec) * 1000 +
-	    (end.tv_nsec - begin.tv_nsec) / 1000000);
-	sound(l);
-	blklist_free(l);
-	kept_free(old);
-}
-END_TEST
-
 static Suite *
 blklist_kept_suite(void)
 {
 	Suite *s = suite_create("blklist: kept");
 	TCase *killed = tcase_create("killed");
-	TCase *spoilt = tcase_create("spoilt");
 
 	tcase_set_timeout(killed, 120);
 	tcase_set_tags(killed, TAG_KERNEL);
@@ -792,16 +504,6 @@ blklist_kept_suite(void)
 	    a_kill_at_any_instruction_leaves_the_last_commit, 0,
 	    NELEM(plans));
 	suite_add_tcase(s, killed);
-	tcase_set_timeout(spoilt, 60);
-	tcase_add_loop_test(spoilt, what_cannot_be_exact_is_stale, 0,
-	    NELEM(stale));
-	tcase_add_test(spoilt, what_no_record_did_is_kept_by_the_next_commit);
-	tcase_add_test(spoilt,
-	    removed_blocks_that_were_overwritten_are_not_told);
-	tcase_add_test(spoilt, used_memory_takes_no_new_list);
-	tcase_add_test(spoilt, spoilt_memory_does_no_harm);
-	tcase_add_test(spoilt, a_million_blocks_are_taken_up);
-	suite_add_tcase(s, spoilt);
 	return s;
 }
 

@@ -88,8 +88,8 @@ static void
 set_scalars(struct blklist *l, const struct list_slot *s)
 {
 	l->period = s->period;
-	l->since_click = s->since_click;
-	l->opaque = s->opaque;
+	l->since_click = s->since_click != 0;
+	l->opaque = s->opaque != 0;
 	l->key_mask = s->opaque ? REC_ADDR_MASK : LIST_KEY_MASK;
 	memcpy(l->legal, s->legal, sizeof(l->legal));
 }

@@ -28,8 +28,8 @@ struct list_slot {
 	struct list_estimate est;
 	struct list_adapt adapt;
 	uint32_t infos;
-	bool since_click;
-	bool opaque;
+	uint32_t since_click;		/* 0 or not ... */
+	uint32_t opaque;
 };
 
 struct list_kept {
@@ -41,7 +41,7 @@ struct list_kept {
 	uint32_t removed_cap;
 	uint32_t ready;			/* no record from this one on is listed */
 	uint32_t limbo_used;
-	bool any_info;			/* a record may have one */
+	uint32_t any_info;		/* a record may have one */
 	struct list_slot slot[2];
 };
 

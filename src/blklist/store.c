@@ -68,7 +68,7 @@ void
 store_reopen(struct store *s)
 {
 	s->ready = s->kept->ready;
-	s->any_info = s->kept->any_info;
+	s->any_info = s->kept->any_info != 0;
 	kept_zero(s->memory, s->node + s->ready,
 	    (size_t)(s->max - s->ready) * sizeof(*s->node));
 }
