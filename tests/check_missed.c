@@ -266,8 +266,8 @@ START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
 	}
 	ck_assert_uint_eq(refused, 10);
 	ck_assert_uint_eq(welcomed, NODE_USER_TARGETS);
-	ck_assert_uint_eq(node.quota.n, NODE_USER_TARGETS);
 	hello_stop(&node.hello);
+	ck_assert_uint_eq(node.quota.n, NODE_USER_TARGETS);
 	tree_end_all(&node, true);
 	ck_assert_uint_eq(node.quota.n, 0);
 	down();
