@@ -1,0 +1,154 @@
+/*
+ * A page of a node that has nobody to watch yet: it shows the node itself, and
+ * goes to the first target that comes, unless it was told otherwise.
+ */
+#include <stdio.h>
+
+#include "../src/nodes/nodes.h"
+#include "node_harness.h"
+
+#define TURN_MS 2		/* between cycles: nobody looks at this page */
+
+static struct nodes_link *link_;
+static struct nodes_session *session;
+static uv_timer_t cycles;
+static unsigned turns;
+
+static void
+on_news(void *arg)
+{
+	(void)arg;
+}
+
+static void
+on_cycle(uv_timer_t *timer)
+{
+	(void)timer;
+	nodes_session_cycle(session);
+	turns++;
+}
+
+static const struct nodes_look *
+look(void)
+{
+	return nodes_session_look(session);
+}
+
+/* The case's timeout ends what never comes. */
+#define UNTIL(what) \
+	while (!(what)) \
+		uv_run(&loop, UV_RUN_ONCE)
+
+/* A node with its own stream alone, and a page of it. */
+static void
+up(const char *stream, bool own)
+{
+	struct nodes_session_opts opts = { .max = 4096, .stream = stream };
+	struct keeper *k;
+	int fds[2];
+
+	node_up(&(struct node_opts){ .fd = -1, .daemon = true });
+	k = new_keeper("ALLOCLOG", 0);
+	/* A generator is a target; the node itself is none. */
+	if (own)
+		node.daemon.own = k;
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0, fds), 0);
+	ck_assert_int_eq(serve_add(&node, fds[0]), 0);
+	ck_assert_int_eq(nodes_link_open(&link_, &loop, fds[1]), 0);
+	ck_assert_int_eq(nodes_session_open(&session, link_, &opts, on_news,
+	    NULL), 0);
+	uv_timer_init(&loop, &cycles);
+	uv_timer_start(&cycles, on_cycle, TURN_MS, TURN_MS);
+	UNTIL(look()->state == NODES_LIVE && look()->settled);
+	ck_assert_int_eq(look()->pid, 0);
+}
+
+static void
+down(void)
+{
+	nodes_session_close(session);
+	nodes_link_close(link_);
+	uv_close((uv_handle_t *)&cycles, NULL);
+	node_down();
+}
+
+/* Long enough for what would happen within a second. */
+static void
+some_turns(void)
+{
+	unsigned until = turns + 4 * NODES_HZ;
+
+	UNTIL(turns >= until);
+}
+
+START_TEST(the_first_target_that_comes_is_watched)
+{
+	struct keeper *k;
+
+	up(NULL, true);
+	some_turns();
+	ck_assert_int_eq(look()->pid, 0);
+	k = new_keeper("ALLOCLOG.target.42", 42);
+	take(k, allocation(0x1000, 77));
+	UNTIL(look()->pid == 42 &&
+	    blklist_counts(look()->list)->aRecActive == 1);
+	ck_assert_ptr_nonnull(strstr(look()->reason, "has come"));
+	/* There it stays. */
+	k = new_keeper("ALLOCLOG.other.43", 43);
+	take(k, allocation(0x1000, 99999));
+	some_turns();
+	ck_assert_int_eq(look()->pid, 42);
+	down();
+}
+END_TEST
+
+START_TEST(somebody_who_looks_is_not_taken_elsewhere)
+{
+	up(NULL, true);
+	nodes_session_stay(session, true);
+	new_keeper("ALLOCLOG.target.42", 42);
+	some_turns();
+	ck_assert_int_eq(look()->pid, 0);
+	nodes_session_stay(session, false);
+	UNTIL(look()->pid == 42);
+	down();
+}
+END_TEST
+
+START_TEST(a_stream_that_was_named_is_not_left)
+{
+	up("ALLOCLOG", true);
+	new_keeper("ALLOCLOG.target.42", 42);
+	some_turns();
+	ck_assert_int_eq(look()->pid, 0);
+	down();
+}
+END_TEST
+
+START_TEST(a_generator_is_not_left)
+{
+	up(NULL, false);
+	new_keeper("ALLOCLOG.target.42", 42);
+	some_turns();
+	ck_assert_int_eq(look()->pid, 0);
+	down();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("standby");
+	TCase *t = tcase_create("standby");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, the_first_target_that_comes_is_watched);
+	tcase_add_test(t, somebody_who_looks_is_not_taken_elsewhere);
+	tcase_add_test(t, a_stream_that_was_named_is_not_left);
+	tcase_add_test(t, a_generator_is_not_left);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
