@@ -20,7 +20,8 @@ counted_once() {
 	    $stacks --report "$report" -- "$@" >"$tmp/out$n"
 	status=$?
 	[ "$status" = "${expect:-0}" ] || { echo "status $status"; return 1; }
-	"$top/tests/count/compare" "$report" "$tmp/c$n" --min-images "$images"
+	"$top/tests/count/compare" "$report" "$tmp/c$n" \
+	    --min-images "$images" --unheard 5
 }
 counted() {
 	unless_busy counted_once "$@"
