@@ -31,20 +31,18 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "alone.h"
 #include "hooks.h"
+#include "place.h"
 
 #define ATTACH_MS 50
 #define AGAIN_PAUSE_MAX_MS 64000	/* after hellos that got no answer */
@@ -86,142 +84,6 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
-
-/* --- where -------------------------------------------------------------- */
-
-extern void *__libc_stack_end __attribute__((weak));
-
-/*
- * Before libc has set `environ`, in the program's own .preinit_array say, the
- * strings are still to be found where the kernel put them: argc, the
- * arguments, NULL, the environment.
- */
-static const char *
-early_getenv(const char *name)
-{
-	size_t len = strlen(name);
-	void **at;
-
-	if (&__libc_stack_end == NULL || __libc_stack_end == NULL ||
-	    getauxval(AT_SECURE) != 0)
-		return NULL;
-	at = __libc_stack_end;
-	for (at += (size_t)(uintptr_t)*at + 2; *at != NULL; at++)
-		if (strncmp(*at, name, len) == 0 &&
-		    ((const char *)*at)[len] == '=')
-			return (const char *)*at + len + 1;
-	return NULL;
-}
-
-static const char *
-get_env(const char *name)
-{
-	return environ != NULL ? secure_getenv(name) : early_getenv(name);
-}
-
-/*
- * Appends to the path; false when it does not fit.  No stdio: it could ask for
- * memory.
- */
-static bool
-append(char path[sizeof(node.sun_path)], const char *text)
-{
-	size_t have = strlen(path), len = strlen(text);
-
-	if (len >= sizeof(node.sun_path) - have)
-		return false;
-	memcpy(path + have, text, len + 1);
-	return true;
-}
-
-static bool
-append_number(char path[sizeof(node.sun_path)], unsigned long n)
-{
-	char digits[24], *at = digits + sizeof(digits);
-
-	*--at = '\0';
-	do
-		*--at = (char)('0' + n % 10);
-	while ((n /= 10) != 0);
-	return append(path, at);
-}
-
-static bool
-place_named(char *path)
-{
-	const char *name = get_env("PAGEK_NODE");
-
-	return name != NULL && name[0] != '\0' && append(path, name);
-}
-
-static bool
-place_runtime(char *path)
-{
-	const char *run = get_env("XDG_RUNTIME_DIR");
-
-	return run != NULL && run[0] == '/' && append(path, run) &&
-	    append(path, "/pagek/node.hello");
-}
-
-/* Where everybody may make folders only one that is ours alone is of use. */
-static bool
-place_tmp(char *path)
-{
-	struct stat st;
-
-	return append(path, "/tmp/pagek-") &&
-	    append_number(path, geteuid()) && lstat(path, &st) == 0 &&
-	    S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	    (st.st_mode & 077) == 0 && append(path, "/node.hello");
-}
-
-/* Below a folder that is root's. */
-static bool
-place_system(char *path)
-{
-	return append(path, "/run/pagek/node.hello");
-}
-
-/*
- * Where a node may be, in the order in which they are tried.  Who is told a
- * place keeps to it.
- */
-static const struct place {
-	bool (*path)(char *);
-	bool told;
-	bool any_peer;	/* the path says enough of who made the socket */
-} places[] = {
-	{ place_named, true, false },
-	{ place_runtime, false, false },
-	{ place_tmp, false, false },
-	{ place_system, false, true },
-};
-
-#define PLACES (sizeof(places) / sizeof(places[0]))
-
-static const struct place *place;	/* of `node`; kept by a fork, whatever the child unsets */
-
-/* Fills `node` with the next place after `place`; false when there is none. */
-static bool
-next_place(void)
-{
-	const char *named = get_env("PAGEK_NODE");
-	size_t i = place == NULL ? 0 : (size_t)(place - places) + 1;
-
-	for (; i < PLACES; i++) {
-		/* Set and empty: no node is wanted. */
-		if (!places[i].told && named != NULL)
-			break;
-		node.sun_path[0] = '\0';
-		if (!places[i].path(node.sun_path))
-			continue;
-		node.sun_family = AF_UNIX;
-		place = &places[i];
-		return true;
-	}
-	place = NULL;
-	return false;
 }
 
 /* --- the conversation --------------------------------------------------- */
@@ -267,7 +129,7 @@ peer_is_ours(int fd)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	if (place->any_peer)
+	if (place_vouches())
 		return true;
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
 	    (peer.uid == 0 || peer.uid == getuid() || peer.uid == geteuid());
@@ -400,9 +262,9 @@ dial_some(int64_t until)
 {
 	int fd;
 
-	if (place != NULL)
+	if (place_known())
 		return dial(until);
-	while (next_place()) {
+	while (place_next(&node)) {
 		fd = dial(until);
 		if (fd != -1)
 			return fd;
