@@ -14,6 +14,17 @@
 #include "../src/alloclog/sites.h"
 #include "feed_rig.h"
 
+#if RIG_TSAN
+/* A mapping over another is a write of all of it to the sanitizer. */
+const char *__tsan_default_suppressions(void);
+
+const char *
+__tsan_default_suppressions(void)
+{
+	return "race_top:mmap64\n";
+}
+#endif
+
 #define AREA RING_ALIGN(ring_area_size())
 #define KEEPER RING_ALIGN(sizeof(struct keeper_area))
 
@@ -280,6 +291,7 @@ START_TEST(each_keeper_is_told_all_from_its_first_record_on)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	compare(world.rig);
+	rig_forget(world.rig);
 }
 END_TEST
 
@@ -310,6 +322,8 @@ START_TEST(an_event_of_the_era_before_is_nobodys)
 	ck_assert_uint_eq(rig->allocs, 7);
 	ck_assert_uint_eq(rig->controls, 1);
 	ck_assert_int_eq(rig_pass(first), -EPROTO);
+	rig_forget(first);
+	rig_forget(rig);
 }
 END_TEST
 
@@ -331,6 +345,7 @@ START_TEST(a_thread_of_the_era_before_has_no_index)
 	expect_nothing_missing(rig);
 	ck_assert_uint_eq(rig->records, 1);
 	ck_assert_uint_eq(rec_thread(&rig->log[0]), 0);
+	rig_forget(rig);
 }
 END_TEST
 
@@ -350,6 +365,7 @@ START_TEST(a_thread_that_is_in_flight_does_not_go_over)
 	ck_assert(ready(&p, 1));
 	ck_assert_ptr_ne(p.ring, ring);
 	expect_nothing_missing(rig);
+	rig_forget(rig);
 }
 END_TEST
 
@@ -367,6 +383,7 @@ START_TEST(a_thread_that_ends_late_gives_no_ring_back)
 		ck_assert_ptr_eq(p[0].ring, p[1].ring);
 	produce_close(&p[0]);
 	ck_assert_uint_eq(atomic_load(&p[1].ring->owner), 2);
+	rig_forget(rig);
 }
 END_TEST
 
@@ -398,6 +415,7 @@ START_TEST(a_stack_keeps_its_number)
 		    rec_site_caller(i));
 	expect_nothing_missing(rig);
 	ck_assert_uint_eq(rig->records, hole + 2 - no);
+	rig_forget(rig);
 }
 END_TEST
 
@@ -423,6 +441,7 @@ START_TEST(a_child_writes_into_no_area_of_its_parents)
 	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(atomic_load(&rig->area->far_addresses), 0);
 	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 0);
+	rig_forget(rig);
 }
 END_TEST
 
@@ -448,6 +467,7 @@ START_TEST(while_the_heart_beats_nobody_is_called)
 	}
 	ck_assert_uint_eq(calls, 0);
 	ck_assert(!alone_is());
+	rig_forget(rig);
 }
 END_TEST
 
@@ -465,6 +485,7 @@ START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 	/* And not once more for the next event. */
 	alloc_many(&p, 1000);
 	ck_assert_uint_eq(calls, 1);
+	rig_forget(rig);
 }
 END_TEST
 
@@ -483,6 +504,7 @@ START_TEST(a_keeper_that_says_so_is_gone_at_once)
 	atomic_store(&p.ring->inflight, 0);
 	produce_look(&p);
 	ck_assert_uint_eq(calls, 1);
+	rig_forget(rig);
 }
 END_TEST
 

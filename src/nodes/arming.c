@@ -177,6 +177,8 @@ arming_again(struct keeper *k, const struct keeper *before)
 
 	if (k->feed == NULL)
 		return;
+	if (before != NULL && before->feed == NULL)
+		before = NULL;
 	if (before != NULL && before->arming.asleep != k->arming.asleep) {
 		if (before->arming.asleep)
 			(void)lull(k);

@@ -1,7 +1,11 @@
 """A node that is killed and started again under a target that goes on.
 
-again.py BUILD ROUNDS THREADS PAUSE_US [OPTION ...]: rounds of tests/targets/again
-under pageknode with these options.  Says what was wrong, or nothing.
+again.py BUILD WHAT [OPTION ...]: under pageknode with these options.  Says what
+was wrong, or nothing.
+    rounds:N:THREADS:PAUSE_US	tests/targets/again, with N more nodes
+    stopped			the node is stopped and goes on
+    dormant			the node arms nobody by itself
+    program			python3 with threads, seen by a page
 """
 import json
 import os
@@ -10,8 +14,8 @@ import subprocess
 import sys
 import time
 
-build, rounds, threads, pause = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-options = sys.argv[5:]
+build, what = sys.argv[1:3]
+options = sys.argv[3:]
 LIMIT_S = 30
 
 
@@ -21,16 +25,20 @@ def fail(text):
 
 
 class Node:
+    all = []
+
     def __init__(self):
+        Node.all.append(self)
         self.p = subprocess.Popen([build + "/pageknode"] + options, start_new_session=True)
 
     def kill(self):
-        os.killpg(self.p.pid, signal.SIGKILL)
-        self.p.wait()
+        if self.p.poll() is None:
+            os.killpg(self.p.pid, signal.SIGKILL)
+            self.p.wait()
 
 
 class Target:
-    def __init__(self):
+    def __init__(self, threads, pause):
         env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so")
         self.p = subprocess.Popen([build + "/tests/targets/again", threads, pause], env=env, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)
@@ -69,7 +77,7 @@ def pagek(*args):
 def row(pid):
     t = pagek("targets")
     for x in t["targets"] if t else []:
-        if x["pid"] == pid and x["state"] != "ENDED":
+        if x["pid"] == pid and x["state"] in ("LIVE", "DORMANT"):
             return x
     return None
 
@@ -84,9 +92,14 @@ def wait_for(what, cond):
     fail("%s: not within %d s" % (what, LIMIT_S))
 
 
-def live(pid):
+def is_in(state, pid):
     r = row(pid)
-    return r if r and r["state"] == "LIVE" and r["records"] > 0 else None
+    return r if r and r["state"] == state else None
+
+
+def live(pid):
+    r = is_in("LIVE", pid)
+    return r if r and r["records"] > 0 else None
 
 
 def settled(pid):
@@ -143,24 +156,119 @@ def check_round(n, target, first):
         fail("round %d: %d blocks are listed and not held, of %d" % (n, len(extra), len(listed)))
 
 
-def main():
+def begin(threads="8", pause="0", state="LIVE"):
     node = Node()
-    try:
-        wait_for("a node", lambda: pagek("targets"))
-        target = Target()
-        wait_for("LIVE", lambda: live(target.p.pid))
-        for n in range(rounds + 1):
-            check_round(n, target, n == 0)
-            node.kill()
-            # For how long the target has nobody is not to matter.
-            time.sleep(0.1 if n % 2 else 2.5)
-            node = Node()
-            wait_for("round %d: LIVE again" % n, lambda: live(target.p.pid))
-        target.p.stdin.close()
-        if target.p.wait() != 0:
-            fail("the target has ended with %d" % target.p.returncode)
-    finally:
+    wait_for("a node", lambda: pagek("targets"))
+    target = Target(threads, pause)
+    wait_for(state, lambda: is_in(state, target.p.pid))
+    return node, target
+
+
+def end(target):
+    target.p.stdin.close()
+    if target.p.wait() != 0:
+        fail("the target has ended with %d" % target.p.returncode)
+
+
+def rounds(n, threads, pause):
+    node, target = begin(threads, pause)
+    for i in range(int(n) + 1):
+        check_round(i, target, i == 0)
         node.kill()
+        # For how long the target has nobody is not to matter.
+        time.sleep(0.1 if i % 2 else 2.5)
+        node = Node()
+        wait_for("round %d: LIVE again" % i, lambda: live(target.p.pid))
+    end(target)
 
 
-main()
+def stopped():
+    node, target = begin()
+    records = live(target.p.pid)["records"]
+    os.kill(node.p.pid, signal.SIGSTOP)
+    time.sleep(6)
+    os.kill(node.p.pid, signal.SIGCONT)
+    wait_for("its records", lambda: live(target.p.pid)["records"] > records + 100000)
+    rows = [x for x in pagek("targets")["targets"] if x["pid"] == target.p.pid]
+    if len(rows) != 1 or rows[0]["armed"] is not None:
+        fail("a node that was stopped has forgotten its target: %s" % rows)
+    end(target)
+
+
+def dormant():
+    node, target = begin(state="DORMANT")
+    pid = target.p.pid
+    node.kill()
+    node = Node()
+    wait_for("a node", lambda: pagek("targets"))
+    # It looks when it forks, and needs two looks.
+    wait_for("DORMANT again", lambda: target.ask("f") and is_in("DORMANT", pid))
+    if subprocess.run([build + "/pagek", "arm", "pid:%d" % pid], stdout=subprocess.DEVNULL).returncode != 0:
+        fail("cannot be armed")
+    wait_for("LIVE", lambda: live(pid))
+    node.kill()
+    node = Node()
+    if wait_for("LIVE again", lambda: live(pid))["armed"] is None:
+        fail("does not say since when")
+    end(target)
+
+
+PROGRAM = """
+import sys, threading, time
+kept = {}
+done = 0
+def work(n):
+    global done
+    i = 0
+    while not stop:
+        kept[n, i % 500] = [str(i) * 20, {"i": i}, bytes(i % 2000)]
+        assert kept[n, i % 500][0] == str(i) * 20
+        i += 1
+        done += 1
+stop = False
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+for t in threads: t.start()
+for line in sys.stdin:
+    print(done, flush=True)
+stop = True
+for t in threads: t.join()
+"""
+
+
+def program():
+    node = Node()
+    wait_for("a node", lambda: pagek("targets"))
+    env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so", PYTHONMALLOC="malloc")
+    p = subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         text=True)
+
+    def done():
+        p.stdin.write("\n")
+        p.stdin.flush()
+        return int(p.stdout.readline())
+
+    wait_for("LIVE", lambda: live(p.pid))
+    for i in range(3):
+        node.kill()
+        before = done()
+        wait_for("the program goes on", lambda: done() > before + 20000)
+        node = Node()
+        wait_for("LIVE again", lambda: live(p.pid))
+        listing = wait_for("its list", lambda: pagek("list", "pid:%d" % p.pid))
+        if len(listing["blocks"]) < 100 or listing["armed"] is None:
+            fail("%d blocks, armed %s" % (len(listing["blocks"]), listing["armed"]))
+    out = subprocess.run([build + "/pagek", "--once", "pid:%d" % p.pid], stdout=subprocess.PIPE, text=True).stdout
+    if "LIVE" not in out and "blocks" not in out and "NODE" not in out:
+        fail("the page does not show it: %s" % out)
+    p.stdin.close()
+    if p.wait() != 0:
+        fail("the program has ended with %d" % p.returncode)
+
+
+WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "program": program}
+name, *args = what.split(":")
+try:
+    WHAT[name](*args)
+finally:
+    for n in Node.all:
+        n.kill()

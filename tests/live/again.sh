@@ -5,12 +5,18 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 
-rounds() {
-	timeout 300 python3 "$top/tests/live/again.py" "$B" "$@"
+again() {
+	timeout 300 python3 "$top/tests/live/again.py" "$B" "$@" 2>"$tmp/said"
 }
 rule "eight threads go over to each new node; its list and counts are exact" \
-    rounds "${AGAIN_ROUNDS:-4}" 8 0
-rule "so they do with stacks" rounds 2 8 0 --stack 16 --free-stack
-rule "so they do when they seldom allocate" rounds 1 2 2000
+    again "rounds:${AGAIN_ROUNDS:-4}:8:0"
+rule "so they do with stacks" again rounds:2:8:0 --stack 16 --free-stack
+rule "so they do when they seldom allocate" again rounds:1:2:2000
+rule "a node that was only stopped keeps its targets and what it knows" \
+    again stopped
+rule "a dormant target comes back when it forks, an armed one armed" \
+    again dormant --dormant
+rule "a real program runs on without a node, and comes back to the next" \
+    again program
 
 say_result

@@ -9,6 +9,7 @@
  *	g	they go on
  *	n	what is allocated from now on is of another epoch
  *	l	"ADDRESS SIZE EPOCH" of each block that is held, then "."
+ *	f	a child is forked, and ends
  *	c	how many blocks were allocated and freed so far
  */
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SLOTS 4096
@@ -154,6 +156,17 @@ go(void)
 }
 
 static void
+child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid == -1 || waitpid(pid, NULL, 0) != pid)
+		_exit(1);
+}
+
+static void
 answer(char c)
 {
 	char line[80] = ".\n";
@@ -171,6 +184,9 @@ answer(char c)
 	case 'l':
 		list();
 		return;
+	case 'f':
+		child();
+		break;
 	default:
 		snprintf(line, sizeof(line), "%" PRIu64 "\n",
 		    atomic_load(&made));
