@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "arming.h"
+#include "keeper_kept.h"
 #include "node.h"
 
 _Static_assert(ARMING_WATCHERS >= SERVE_CONNS_MAX,
@@ -30,6 +31,7 @@ lull(struct keeper *k)
 	k->arming = (struct arming){ .asleep = true };
 	k->state = WIRE_S_DORMANT;
 	renew_epoch(k);
+	keeper_kept_commit(k, true);
 	return 0;
 }
 
@@ -51,6 +53,7 @@ wake(struct keeper *k)
 	k->state = WIRE_S_LIVE;
 	atomic_store(&k->node->awake, true);
 	renew_epoch(k);
+	keeper_kept_commit(k, true);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "daemon.h"
 #include "inherited.h"
 #include "node.h"
+#include "takeover.h"
 #include "tree.h"
 
 #define FOLDER_MODE 0755	/* of the system's folder, whatever the umask is */
@@ -186,18 +187,14 @@ listen_inherited(struct node *node, struct inherited *pages,
 }
 
 static int
-listen_somewhere(struct node *node)
+listen_somewhere(struct node *node, struct inherited *pages,
+    struct inherited *targets)
 {
-	struct inherited pages, targets;
 	char path[NODE_PATH];
 	int r;
 
-	r = inherited_take(&pages, &targets, fdstore_inherit,
-	    &node->daemon.store);
-	if (r < 0)
-		return node_say("the sockets that were passed", r);
-	if (pages.fd >= 0 || targets.fd >= 0)
-		return listen_inherited(node, &pages, &targets);
+	if (pages->fd >= 0 || targets->fd >= 0)
+		return listen_inherited(node, pages, targets);
 	r = find_place(node, path);
 	return r < 0 ? r : listen_own(node, path);
 }
@@ -273,6 +270,7 @@ own_stream(struct node *node)
 		return r;
 	}
 	node->daemon.own = k;
+	takeover_own_epoch(node, k->index);
 	return 0;
 }
 
@@ -319,21 +317,28 @@ watch_supervisor(struct node *node)
 int
 daemon_begin(struct node *node)
 {
+	struct inherited pages, targets;
 	int r;
 
 	umask(077);
 	fdstore_open(&node->daemon.store, node->opts.supervised);
 	watch_supervisor(node);
 	limit_pages(node);
+	r = inherited_take(&pages, &targets, fdstore_inherit,
+	    &node->daemon.store);
+	if (r < 0)
+		return node_say("the sockets that were passed", r);
+	takeover_node(node);
 	r = own_stream(node);
 	if (r < 0)
 		return node_say(DAEMON_OWN_STREAM, r);
-	r = listen_somewhere(node);
+	r = listen_somewhere(node, &pages, &targets);
 	if (r < 0)
 		return r;
 	r = watch_signals(node);
 	if (r < 0)
 		return node_say("signals", r);
+	takeover_targets(node);
 	r = hello_start(&node->hello);
 	if (r < 0)
 		return node_say("the thread that answers targets", r);
@@ -366,5 +371,4 @@ daemon_close(struct node *node)
 	if (d->lock_fd > 0)
 		close(d->lock_fd);
 	d->lock_fd = 0;
-	fdstore_close(&d->store);
 }

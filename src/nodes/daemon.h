@@ -19,6 +19,8 @@
 
 struct node;
 struct keeper;
+struct kept;
+struct takeover_node;
 
 #define DAEMON_SYSTEM_FOLDER "/run/pagek"
 #define DAEMON_SOCKET "node"
@@ -27,6 +29,8 @@ struct keeper;
 
 struct daemon {
 	struct fdstore store;		/* what is to outlive us */
+	struct kept *kept;		/* memory of the next; NULL none */
+	struct takeover_node *same;	/* what is the same in the process after us; NULL: nothing */
 	uv_poll_t *above;		/* on our supervisor's socket; NULL none */
 	int lock_fd;			/* held as long as the sockets are ours; 0 none */
 	uv_signal_t interrupt;

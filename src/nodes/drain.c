@@ -2,6 +2,7 @@
  * Visits to targets.
  */
 #include "keeper.h"
+#include "keeper_kept.h"
 #include "node.h"
 #include "tree.h"
 
@@ -190,7 +191,7 @@ drain_freshen(struct keeper *k)
 	int64_t now = mono_ms(mono_now());
 
 	k->read_ms = now;
-	if (k->feed == NULL || now - (k->due_ms - k->interval_ms) < FRESH_MS)
-		return;
-	visit(k);
+	if (k->feed != NULL && now - (k->due_ms - k->interval_ms) >= FRESH_MS)
+		visit(k);
+	keeper_kept_show(k);
 }

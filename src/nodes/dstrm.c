@@ -2,11 +2,13 @@
  * The table DSTRM, and the lookup by name over all tables of the node.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "dstrm.h"
 #include "keeper.h"
+#include "keeper_kept.h"
 #include "node.h"
 
 static void
@@ -40,6 +42,23 @@ dstrm_add(struct dstrm *t, const char *name, struct keeper *keeper,
 	strcpy(t->row[i].name, name);
 	draw_epoch(&t->row[i]);
 	*index = i;
+	return 0;
+}
+
+int
+dstrm_restore(struct dstrm *t, uint32_t index, const char *name,
+    const uint8_t epoch[WIRE_EPOCH], struct keeper *keeper)
+{
+	struct dstrm_row *row;
+
+	if (index >= DSTRM_ROWS || t->row[index].keeper != NULL)
+		return -EEXIST;
+	row = &t->row[index];
+	row->keeper = keeper;
+	snprintf(row->name, sizeof row->name, "%s", name);
+	memcpy(row->epoch, epoch, sizeof row->epoch);
+	if (index >= t->entries)
+		t->entries = index + 1;
 	return 0;
 }
 
@@ -141,11 +160,12 @@ static int
 streams_at(const struct node *node, uint32_t index, struct wire_named *named)
 {
 	const struct dstrm_row *row = dstrm_at(&node->dstrm, index);
-	const struct keeper *k;
+	struct keeper *k;
 
 	if (row == NULL)
 		return -ENOENT;
 	k = row->keeper;
+	keeper_kept_show(k);
 	memcpy(named->epoch, row->epoch, WIRE_EPOCH);
 	named->format = k->classic ? WIRE_CLASSIC : WIRE_WIDE;
 	named->record_size = k->classic ? REC_CLASSIC_SIZE : REC_WIDE_SIZE;

@@ -34,6 +34,9 @@ struct dstrm {
 /* -ENOSPC when every row is taken: the caller then removes one. */
 int dstrm_add(struct dstrm *, const char *name, struct keeper *,
     uint32_t *index);
+/* A row as it was in the process before this one.  -EEXIST: it is another's. */
+int dstrm_restore(struct dstrm *, uint32_t index, const char *name,
+    const uint8_t epoch[WIRE_EPOCH], struct keeper *);
 void dstrm_remove(struct dstrm *, uint32_t index);
 
 /*

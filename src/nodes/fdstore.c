@@ -67,6 +67,14 @@ fdstore_close(struct fdstore *s)
 }
 
 bool
+fdstore_follows(void)
+{
+	const char *names = secure_getenv("LISTEN_FDNAMES");
+
+	return names != NULL && strstr(names, FDSTORE_OURS) != NULL;
+}
+
+bool
 fdstore_keeps(const struct fdstore *s)
 {
 	return s->fd >= 0 && !s->gone;

@@ -45,6 +45,12 @@ void fdstore_open(struct fdstore *, int fd);
 /* Closes what was inherited and not taken; whoever keeps it has it still. */
 void fdstore_close(struct fdstore *);
 
+/*
+ * Has a process before us had something kept?  To be asked before what was
+ * passed is taken.
+ */
+bool fdstore_follows(void);
+
 /* Is there anybody who keeps? */
 bool fdstore_keeps(const struct fdstore *);
 

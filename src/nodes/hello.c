@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "hello.h"
+#include "keeper_kept.h"
 #include "node.h"
 #include "proc.h"
+#include "takeover.h"
 #include "tree.h"
 
 #define WAITING_MAX 64		/* connected, not yet said hello */
@@ -44,7 +46,7 @@ struct acceptor {
 	size_t n;
 	uint64_t arrivals;
 	struct keeper *spare;		/* made ahead: a forking shell waits for us */
-	int spare_fds[2];
+	int spare_fds[3];		/* the last is not for the target; -1 none */
 };
 
 /* --- one target --------------------------------------------------------- */
@@ -56,6 +58,7 @@ make_spare(struct acceptor *a)
 
 	if (a->spare != NULL)
 		return 0;
+	a->spare_fds[2] = -1;
 	r = keeper_new(&a->spare, a->hello->node, &(struct keeper_opts){
 	    .with_feed = true, .max = a->hello->node->opts.max },
 	    a->spare_fds);
@@ -65,12 +68,19 @@ make_spare(struct acceptor *a)
 }
 
 static void
+close_spare_fds(struct acceptor *a)
+{
+	for (size_t i = 0; i < BASE_NELEM(a->spare_fds); i++)
+		if (a->spare_fds[i] >= 0)
+			close(a->spare_fds[i]);
+}
+
+static void
 drop_spare(struct acceptor *a)
 {
 	if (a->spare == NULL)
 		return;
-	close(a->spare_fds[0]);
-	close(a->spare_fds[1]);
+	close_spare_fds(a);
 	keeper_unref(a->spare);
 	a->spare = NULL;
 }
@@ -81,14 +91,13 @@ name_image(struct keeper *k, const struct peer *peer,
 {
 	pid_t pid = peer->pid;
 	char comm[16] = "?";
-	uint64_t start;
 
 	k->pid = pid;
 	k->uid = peer->uid;
 	k->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	proc_comm(pid, comm);
 	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
-	proc_stat(pid, &k->ppid, &start);
+	proc_stat(pid, &k->ppid, &k->start);
 	k->forked = (h->flags & RING_HELLO_FORKED) != 0;
 	k->parent = k->forked ? h->parent : 0;
 	k->again = !k->forked && (h->flags & RING_HELLO_AGAIN) != 0;
@@ -124,7 +133,7 @@ introduce(struct keeper *k, const struct peer *peer,
 	return 0;
 }
 
-/* Nobody got its descriptors: the next target can have it. */
+/* It is no target: the next one can have the keeper. */
 static void
 forget_image(struct keeper *k)
 {
@@ -182,21 +191,26 @@ welcome(struct acceptor *a, int fd)
 	int r;
 
 	k->stream = atomic_fetch_add(&h->node->last_stream, 1) + 1;
+	takeover_number(h->node, k->stream);
 	arming_welcome(k);
+	if (k->cut != NULL)
+		stream_feed_start_at(k->feed, k->cut);
+	/* Without that it is watched all the same, by us alone. */
+	keeper_kept_store(k, a->spare_fds);
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, a->spare_fds);
 	if (r == 0) {
-		if (k->cut != NULL)
-			stream_feed_start_at(k->feed, k->cut);
 		tree_count(k);
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
 	}
 	pthread_mutex_unlock(&h->lock);
-	if (r < 0)
+	/* It is this target's by now, and no other's. */
+	if (r < 0) {
+		drop_spare(a);
 		return r;
+	}
 	a->spare = NULL;
-	close(a->spare_fds[0]);
-	close(a->spare_fds[1]);
+	close_spare_fds(a);
 	uv_async_send(&h->node->drain.wake);
 	return 0;
 }
@@ -279,11 +293,12 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	/* While others wait, the loop is left to read the modules. */
 	r = introduce(a->spare, peer, h, a->n == 1);
 	a->spare->arrival = w->arrival;
-	if (r == 0)
+	if (r < 0)
+		forget_image(a->spare);
+	else
 		r = welcome(a, w->fd);
 	if (r == 0)
 		return NULL;
-	forget_image(a->spare);
 	return r == -ENOMEM || r == -EMFILE ? NO_ROOM : TOO_LATE;
 }
 

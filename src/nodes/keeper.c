@@ -9,28 +9,36 @@
 
 #include "bell.h"
 #include "keeper.h"
+#include "keeper_kept.h"
 #include "module_paths.h"
 #include "node.h"
-
-/* Blocks that a fork may have to put back: as many as the queue goes back. */
-#define REMEMBERED STREAM_QUEUE_RECORDS
 
 static void keeper_free(struct keeper *);
 static void detach(struct keeper *);
 
+/* kept: where it is to be; NULL: in this process's own memory. */
+static int
+make_queue(struct keeper_kept *kept, struct stream_queue **out)
+{
+	return kept != NULL ?
+	    stream_queue_new_kept(out, STREAM_QUEUE_RECORDS, kept->memory) :
+	    stream_queue_new(out, STREAM_QUEUE_RECORDS);
+}
+
 static int
 make_list(const struct keeper *k, uint32_t max, bool forks,
-    struct blklist **out)
+    struct keeper_kept *kept, struct blklist **out)
 {
 	struct blklist *list;
 	int r;
 
-	r = blklist_new_most(&list,
+	r = kept != NULL ? blklist_new_kept(&list, max, kept->memory) :
+	    blklist_new_most(&list,
 	    k->classic ? BLKLIST_LITERAL : BLKLIST_INDEXED, max);
 	if (r < 0)
 		return r;
 	if (forks) {
-		r = blklist_remember(list, REMEMBERED);
+		r = blklist_remember(list, KEEPER_REMEMBERED);
 		if (r < 0) {
 			blklist_free(list);
 			return r;
@@ -50,16 +58,18 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 
 	if (max == 0)
 		max = o->classic ? NODES_MAX_CLASSIC : NODES_MAX;
-	r = stream_queue_new(&k->queue, STREAM_QUEUE_RECORDS);
+	r = make_queue(k->kept, &k->queue);
 	if (r < 0)
 		return r;
 	k->first = stream_queue_next(k->queue);
 	/* Any process may fork, and says so only afterwards. */
-	r = make_list(k, max, o->with_feed, &k->list);
+	r = make_list(k, max, o->with_feed, k->kept, &k->list);
 	if (r < 0)
 		return r;
 	if (!o->classic) {
-		r = stream_sites_new(&k->sites);
+		r = k->kept != NULL ?
+		    kept_sites_new(&k->sites_kept, k->node, &k->sites) :
+		    stream_sites_new(&k->sites);
 		if (r < 0)
 			return r;
 		r = stream_digest_new(&k->digest);
@@ -77,9 +87,53 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 	return 0;
 }
 
+static int
+make_feed(struct keeper *k, int *fds)
+{
+	const struct node_opts *o = &k->node->opts;
+	int r;
+
+	if (k->kept != NULL)
+		r = stream_feed_new_kept(&k->feed, fds, o->no_wait,
+		    &keeper_sink, k);
+	else
+		r = stream_feed_new(&k->feed, fds, o->no_wait, &keeper_sink,
+		    k);
+	if (r < 0)
+		return r;
+	if (k->kept != NULL)
+		stream_feed_hold(k->feed);
+	stream_feed_sites(k->feed, k->sites);
+	stream_feed_want_stacks(k->feed, o->stack, o->free_stacks);
+	stream_feed_want_sample(k->feed, k->sample);
+	return 0;
+}
+
+/* What can outlive us is in memory of its own, if that can be had. */
+static int
+make_parts(struct keeper *k, const struct keeper_opts *o, int *fds)
+{
+	int r = 0;
+
+	if (o->with_feed && keeper_kept_wanted(k->node) &&
+	    keeper_kept_new(&k->kept, 1) == 0) {
+		r = make_lists(k, o);
+		if (r == 0)
+			r = make_feed(k, fds);
+		if (r == 0)
+			return 0;
+		keeper_drop(k);
+	}
+	if (!o->no_list)
+		r = make_lists(k, o);
+	if (r == 0 && o->with_feed)
+		r = make_feed(k, fds);
+	return r;
+}
+
 int
 keeper_new(struct keeper **out, struct node *node,
-    const struct keeper_opts *o, int fds[2])
+    const struct keeper_opts *o, int *fds)
 {
 	struct keeper *k = calloc(1, sizeof *k);
 	int r;
@@ -97,26 +151,13 @@ keeper_new(struct keeper **out, struct node *node,
 	if (o->with_feed)
 		k->sample = node->opts.sample;
 	pthread_mutex_init(&k->modules_lock, NULL);
-	if (!o->no_list) {
-		r = make_lists(k, o);
-		if (r < 0)
-			goto fail;
-	}
-	if (o->with_feed) {
-		r = stream_feed_new(&k->feed, fds, node->opts.no_wait,
-		    &keeper_sink, k);
-		if (r < 0)
-			goto fail;
-		stream_feed_sites(k->feed, k->sites);
-		stream_feed_want_stacks(k->feed, node->opts.stack,
-		    node->opts.free_stacks);
-		stream_feed_want_sample(k->feed, k->sample);
+	r = make_parts(k, o, fds);
+	if (r < 0) {
+		keeper_free(k);
+		return r;
 	}
 	*out = k;
 	return 0;
-fail:
-	keeper_free(k);
-	return r;
 }
 
 int
@@ -145,38 +186,69 @@ begin_counting(struct keeper *k)
 	k->sites_full = k->walks = 0;
 }
 
+static void
+free_tags(struct keeper *k)
+{
+	if (k->kept == NULL)
+		free(k->tag);
+	k->tag = NULL;
+}
+
 int
 keeper_anew(struct keeper *k)
 {
 	uint32_t max = blklist_counts(k->list)->aRecMax;
 	bool checked = k->oracle != NULL;
-	struct stream_queue *queue;
+	struct keeper_kept *kept = NULL;
+	struct stream_queue *queue = NULL;
 	struct blklist *list;
-	int r;
+	int r = 0;
 
-	r = stream_queue_new(&queue, STREAM_QUEUE_RECORDS);
-	if (r < 0)
-		return r;
-	r = make_list(k, max, k->feed != NULL, &list);
+	if (k->kept != NULL)
+		r = keeper_kept_new(&kept, k->kept->generation + 1);
+	if (r == 0)
+		r = make_queue(kept, &queue);
+	if (r == 0)
+		r = make_list(k, max, k->feed != NULL, kept, &list);
 	if (r < 0) {
 		stream_queue_free(queue);
+		keeper_kept_free(kept);
 		return r;
 	}
 	stream_queue_free(k->queue);
 	blklist_free(k->list);
 	blklist_free(k->oracle);
+	free_tags(k);
 	k->queue = queue;
 	k->list = list;
 	k->oracle = NULL;
 	k->first = stream_queue_next(queue);
-	free(k->tag);
-	k->tag = NULL;
+	if (kept != NULL)
+		keeper_kept_replace(k, kept);
 	begin_counting(k);
 	keeper_types_changed(k);
 	if (checked && keeper_check_list(k) < 0)
 		snprintf(k->reason, sizeof k->reason,
 		    "out of memory for the literal list: not checked");
 	return 0;
+}
+
+int
+keeper_tables(struct keeper *k, struct keeper_kept *kept, uint32_t max,
+    uint64_t next)
+{
+	int r;
+
+	blklist_free(k->list);
+	stream_queue_free(k->queue);
+	k->list = NULL;
+	k->queue = NULL;
+	r = make_queue(kept, &k->queue);
+	if (r < 0)
+		return r;
+	stream_queue_start_at(k->queue, next);
+	k->first = next;
+	return make_list(k, max, true, kept, &k->list);
 }
 
 static void
@@ -227,6 +299,7 @@ corrupt(struct keeper *k, int err)
 	snprintf(k->reason, sizeof k->reason, "%s: detached",
 	    err == -ENOMEM ? "no memory left to order its records" :
 	    "its rings hold what no producer writes");
+	keeper_kept_forget(k);
 	detach(k);
 }
 
@@ -306,6 +379,7 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 		corrupt(k, n);
 		return 0;
 	}
+	keeper_kept_commit(k, false);
 	return n;
 }
 
@@ -371,6 +445,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 			keep_due(k);
 		}
 	}
+	keeper_kept_forget(k);
 	k->source = NULL;
 	if (k->state != WIRE_S_CORRUPT) {
 		k->state = state;
@@ -413,17 +488,22 @@ keeper_drop(struct keeper *k)
 	k->queue = NULL;
 	if (k->sites != NULL)
 		stream_sites_unref(k->sites);
+	kept_sites_unref(k->sites_kept);
+	kept_sites_unref(k->sites_left);
 	k->sites = NULL;
+	k->sites_kept = k->sites_left = NULL;
 	free(k->last_due);
 	free(k->types);
 	free(k->thread);
-	free(k->tag);
+	free_tags(k);
 	free(k->batch_info);
+	keeper_kept_forget(k);
+	keeper_kept_free(k->kept);
+	k->kept = NULL;
 	k->last_due = NULL;
 	k->types = NULL;
 	k->thread = NULL;
 	k->threads = k->thread_cap = 0;
-	k->tag = NULL;
 	k->batch_info = NULL;
 	k->requesters = 0;
 }
@@ -480,7 +560,10 @@ keeper_share_sites(struct keeper *child, const struct keeper *parent)
 		return;
 	stream_sites_ref(parent->sites);
 	stream_sites_unref(child->sites);
+	kept_sites_ref(parent->sites_kept);
+	child->sites_left = child->sites_kept;
 	child->sites = parent->sites;
+	child->sites_kept = parent->sites_kept;
 	if (child->feed != NULL)
 		stream_feed_sites(child->feed, child->sites);
 }
@@ -490,6 +573,7 @@ keeper_types_changed(struct keeper *k)
 {
 	uint8_t legal[32];
 
+	keeper_kept_types(k);
 	stream_types_legal(k->types, legal);
 	blklist_set_legal(k->list, legal);
 	if (k->oracle != NULL)

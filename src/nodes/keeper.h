@@ -31,10 +31,14 @@
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
 #define KEEPER_BATCH 4096		/* records of one blklist_apply() */
 #define KEEPER_THREADS_MAX 65535
+/* Blocks that a fork may have to put back, or the next process of the node. */
+#define KEEPER_REMEMBERED STREAM_QUEUE_RECORDS
 #define KEEPER_PASS_US 1000		/* pages and timers are answered in between */
 
 struct node;
 struct bell;
+struct keeper_kept;
+struct kept_sites;
 
 struct keeper_thread {
 	uint32_t tid;			/* 0: this index was never said */
@@ -62,6 +66,7 @@ struct keeper {
 	uid_t uid;			/* whose process it is, else the node's */
 	int pidfd;			/* -1 none */
 	uv_poll_t *death;		/* on pidfd; NULL none */
+	uint64_t start;			/* of the process, in clock ticks since boot */
 	uint64_t exe_dev, exe_ino;	/* of /proc/PID/exe at the start */
 	char comm[KEEPER_TEXT];		/* of the image's start, safe text */
 	enum wire_state state;
@@ -95,6 +100,9 @@ struct keeper {
 	uint32_t *last_due;		/* of the feed at its end, while the list is kept */
 	struct stream_types *types;	/* lives and goes with the list */
 	struct stream_sites *sites;	/* a reference, shared with whom it forked; likewise; NULL: classic */
+	struct keeper_kept *kept;	/* what outlives this process; NULL: nothing */
+	struct kept_sites *sites_kept;	/* where sites are, a reference; NULL: in this process */
+	struct kept_sites *sites_left;	/* where they were at the last commit, when that is another place */
 	unsigned modules_named;		/* of those in sites, up to this number */
 	char *exe, *cwd;		/* what it ran at the start and where, heap; NULL not known */
 	struct symbol_modules *modules;	/* NULL: none known */
@@ -113,6 +121,7 @@ struct keeper {
 	uint32_t cycle_us;		/* of the last pass */
 	uint64_t sites_full, walks;	/* of the feed since this list began; they stay behind it */
 	uint64_t sites_full_then, walks_then;	/* what it had counted when the list began */
+	uint64_t controls;		/* control records of this process's time */
 	uint64_t marks, marks_untold;	/* of the whole image, armed or dormant */
 	int64_t beat_ms;		/* the millisecond that the target may copy by now */
 	int64_t now_ms;			/* of a source: its own clock */
@@ -147,10 +156,11 @@ struct keeper_opts {
 
 /*
  * Makes one with one reference.  fds are filled with_feed, as
- * stream_feed_new() does.  May be called from any thread.
+ * stream_feed_new_kept() does; without memory of its own, ->kept, the first two
+ * alone, as stream_feed_new().  May be called from any thread.
  */
 int keeper_new(struct keeper **, struct node *, const struct keeper_opts *,
-    int fds[2]);
+    int *fds);
 /*
  * Keeps a literal list beside the indexed one from now on, to be compared
  * after each batch.  Its records are linked one by one, which takes longer
@@ -163,6 +173,12 @@ int keeper_check_list(struct keeper *);
  * -ENOMEM: all is as it was.
  */
 int keeper_anew(struct keeper *);
+/*
+ * A queue and a list in memory that is kept, in place of what it has of them;
+ * the first record will have the number `next`.  On failure it has none.
+ */
+int keeper_tables(struct keeper *, struct keeper_kept *, uint32_t max,
+    uint64_t next);
 void keeper_ref(struct keeper *);
 void keeper_unref(struct keeper *);
 

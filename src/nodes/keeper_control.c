@@ -5,6 +5,7 @@
 
 #include "../base/base.h"
 #include "keeper.h"
+#include "keeper_kept.h"
 #include "proc.h"
 
 /*
@@ -49,6 +50,7 @@ thread_begins(struct keeper *k, const struct rec *rec)
 	if (t == NULL)
 		return;
 	forget_requester(k, t);
+	keeper_kept_thread(k, rec_thread(rec));
 	t->tid = (uint32_t)rec_addr(rec);
 	t->name[0] = '\0';
 	if (k->pid != 0 && k->name_reads < NAME_READS) {
@@ -66,6 +68,7 @@ thread_asks_for(struct keeper *k, const struct rec *rec)
 	if (t == NULL)
 		return;
 	forget_requester(k, t);
+	keeper_kept_thread(k, rec_thread(rec));
 	memset(&t->requester, 0, sizeof t->requester);
 	if (rec_size(rec) == 1) {
 		t->requester.node = (uint16_t)rec->w[2];
@@ -108,11 +111,13 @@ type_described(struct keeper *k, const struct rec *rec)
 	memcpy(type.text + 8 * part, &rec->w[2], 8);
 	type.text[sizeof type.text - 1] = '\0';
 	stream_types_name(k->types, code, type.name, type.text);
+	keeper_kept_types(k);
 }
 
 void
 keeper_control(struct keeper *k, const struct rec *rec)
 {
+	k->controls++;
 	if (k->types == NULL)
 		return;
 	switch (rec_type(rec)) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "keeper.h"
+#include "keeper_kept.h"
 #include "node.h"
 
 #define TAGS STREAM_QUEUE_RECORDS
@@ -82,7 +83,8 @@ static bool
 tags(struct keeper *k)
 {
 	if (k->tag == NULL)
-		k->tag = calloc(TAGS, sizeof *k->tag);
+		k->tag = k->kept != NULL ? k->kept->tag :
+		    calloc(TAGS, sizeof *k->tag);
 	if (k->batch_info == NULL)
 		k->batch_info = calloc(KEEPER_BATCH, sizeof *k->batch_info);
 	return k->tag != NULL && k->batch_info != NULL;

@@ -21,6 +21,7 @@
 #include "demo.h"
 #include "node.h"
 #include "supervisor.h"
+#include "takeover.h"
 #include "tree.h"
 
 #define NODE_NUMBER 0x0001	/* of a node that no table names */
@@ -134,7 +135,8 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	if (opts->daemon)
 		node->last_stream = first_stream(node->boot);
 	stream_types_init(&node->types);
-	r = report_open(&node->report, opts->report);
+	r = report_open(&node->report, opts->report,
+	    opts->daemon && fdstore_follows());
 	if (r < 0)
 		return r;
 	r = drain_init(node);
@@ -175,6 +177,8 @@ void
 node_fini(struct node *node)
 {
 	tree_fini(node);
+	takeover_fini(node);
+	fdstore_close(&node->daemon.store);
 	bells_fini(&node->bells);
 	hello_fini(&node->hello);
 	serve_fini(node);

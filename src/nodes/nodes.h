@@ -36,8 +36,10 @@
  *			target's records), serve* (the pages' requests), dstrm,
  *			hello and bell and drain (targets that come, wake us,
  *			are visited), tree, inherit, run and proc (processes),
- *			daemon (the node that stands alone), access and quota
- *			(who may), socket, inherited, report, demo*
+ *			daemon (the node that stands alone), supervisor and
+ *			held, fdstore and takeover (what it leaves to the next),
+ *			access and quota (who may), socket, inherited, report,
+ *			demo*
  */
 #ifndef NODES_H
 #define NODES_H

@@ -38,7 +38,7 @@ open_stdout(void)
 }
 
 int
-report_open(struct report *rep, const char *path)
+report_open(struct report *rep, const char *path, bool again)
 {
 	int fd;
 
@@ -48,8 +48,8 @@ report_open(struct report *rep, const char *path)
 	if (strcmp(path, "-") == 0)
 		fd = open_stdout();
 	else
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND |
-		    O_CLOEXEC, 0666);
+		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+		    (again ? 0 : O_TRUNC), 0666);
 	if (fd < 0)
 		return -errno;
 	/* Only now: a named pipe waits for its reader, as it does in a shell. */

@@ -19,8 +19,11 @@ struct report {
 	bool told;		/* the error, where there is nobody to ask for it */
 };
 
-/* Creates or empties the file; "-" is the standard output; path NULL: no report.  Negative errno. */
-int report_open(struct report *, const char *path);
+/*
+ * Creates or empties the file, or, again, adds to what it has; "-" is the
+ * standard output; path NULL: no report.  Negative errno.
+ */
+int report_open(struct report *, const char *path, bool again);
 void report_close(struct report *);
 
 /* One line.  It waits for nobody: see report_flush(). */

@@ -44,6 +44,16 @@ uncount(struct keeper *k)
 	k->counted = false;
 }
 
+static void
+join(struct keeper *k)
+{
+	k->has_row = true;
+	TAILQ_INSERT_TAIL(&k->node->live, k, link);
+	if (k->pid != 0 && k->state != WIRE_S_NO_DATA)
+		tree_count(k);
+	drain_join(k);
+}
+
 int
 tree_join(struct keeper *k, const char *name)
 {
@@ -55,11 +65,7 @@ tree_join(struct keeper *k, const char *name)
 		continue;
 	if (r < 0)
 		return r;
-	k->has_row = true;
-	TAILQ_INSERT_TAIL(&node->live, k, link);
-	if (k->pid != 0 && k->state != WIRE_S_NO_DATA)
-		tree_count(k);
-	drain_join(k);
+	join(k);
 	return 0;
 }
 
@@ -283,6 +289,39 @@ adopt(struct node *node, struct keeper *k)
 		inherit(k, parent);
 	watch_death(k);
 	take_modules(k, parent);
+}
+
+int
+tree_rejoin(struct keeper *k, uint32_t index, const char *name,
+    const uint8_t epoch[WIRE_EPOCH])
+{
+	int r = dstrm_restore(&k->node->dstrm, index, name, epoch, k);
+
+	if (r < 0) {
+		keeper_unref(k);
+		return r;
+	}
+	k->index = index;
+	join(k);
+	if (!k->arming.asleep)
+		atomic_store(&k->node->awake, true);
+	watch_death(k);
+	if (k->pidfd >= 0)
+		take_modules(k, NULL);
+	return 0;
+}
+
+void
+tree_end_lost(struct node *node)
+{
+	struct keeper *k, *next;
+
+	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, link);
+		if (k->feed != NULL && k->pidfd < 0)
+			tree_end_image(k, WIRE_S_ENDED, -1,
+			    "it ended while the node was started again");
+	}
 }
 
 void

@@ -24,6 +24,15 @@ void tree_count(struct keeper *);
 /* A row for the keeper, which is live from now on; owns its reference. */
 int tree_join(struct keeper *, const char *name);
 
+/*
+ * The same with the row that it had in the process of the node before this
+ * one.  It is freed on failure.
+ */
+int tree_rejoin(struct keeper *, uint32_t index, const char *name,
+    const uint8_t epoch[WIRE_EPOCH]);
+/* Targets of which no process was found end now. */
+void tree_end_lost(struct node *);
+
 /* The image is over: last drain, report line, row stays. */
 void tree_end_image(struct keeper *, enum wire_state, int32_t status,
     const char *reason);

@@ -1,0 +1,507 @@
+/*
+ * One target: what of it outlives this process, and its commits.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "keeper_kept.h"
+#include "node.h"
+
+#define THREADS (KEEPER_THREADS_MAX + 1)
+
+/* --- this program ------------------------------------------------------- */
+
+/* Not by its version, which two builds may share, but by the very file. */
+static int
+know_build(struct kept_build *b)
+{
+	struct stat st;
+
+	if (stat("/proc/self/exe", &st) < 0)
+		return -errno;
+	*b = (struct kept_build){ .dev = st.st_dev, .ino = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 +
+		    (uint64_t)st.st_mtim.tv_nsec,
+		.layout = { sizeof(struct kept_image),
+		    sizeof(struct kept_slot), sizeof(struct keeper_thread),
+		    sizeof(struct keeper_tag), sizeof(struct blklist_counts),
+		    (uint32_t)stream_feed_state_size() } };
+	return 0;
+}
+
+bool
+keeper_kept_wanted(const struct node *node)
+{
+	return node->opts.daemon && fdstore_keeps(&node->daemon.store);
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+static int
+take_pieces(struct keeper_kept *kk)
+{
+	size_t state = (stream_feed_state_size() + 63) & ~(size_t)63;
+	char *states;
+
+	kk->image = kept_take(kk->memory, sizeof *kk->image);
+	kk->slot = kept_take(kk->memory, 2 * sizeof *kk->slot);
+	states = kept_take(kk->memory, 2 * state);
+	kk->thread[0] = kept_take(kk->memory,
+	    2 * THREADS * sizeof *kk->thread[0]);
+	kk->tag = kept_take(kk->memory,
+	    STREAM_QUEUE_RECORDS * sizeof *kk->tag);
+	if (kk->image == NULL || kk->slot == NULL || states == NULL ||
+	    kk->thread[0] == NULL || kk->tag == NULL)
+		return -ENOMEM;
+	kk->thread[1] = kk->thread[0] + THREADS;
+	kk->state[0] = states;
+	kk->state[1] = states + state;
+	return 0;
+}
+
+static struct keeper_kept *
+make(unsigned generation)
+{
+	struct keeper_kept *kk = calloc(1, sizeof *kk);
+
+	if (kk == NULL)
+		return NULL;
+	kk->generation = generation;
+	kk->fresh = true;
+	kk->types_changed[0] = kk->types_changed[1] = true;
+	return kk;
+}
+
+int
+keeper_kept_new(struct keeper_kept **out, unsigned generation)
+{
+	struct keeper_kept *kk = make(generation);
+	int r;
+
+	if (kk == NULL)
+		return -ENOMEM;
+	r = kept_new(&kk->memory, "pagek-kept");
+	if (r == 0)
+		r = take_pieces(kk);
+	if (r == 0)
+		r = know_build(&kk->image->build);
+	if (r < 0) {
+		keeper_kept_free(kk);
+		return r;
+	}
+	*out = kk;
+	return 0;
+}
+
+int
+keeper_kept_open(struct keeper_kept **out, int fd, unsigned generation)
+{
+	struct keeper_kept *kk = make(generation);
+	struct kept_build build;
+	int r;
+
+	if (kk == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	r = kept_open(&kk->memory, fd);
+	if (r == 0)
+		r = take_pieces(kk);
+	if (r == 0)
+		r = know_build(&build);
+	if (r == 0 &&
+	    memcmp(&build, &kk->image->build, sizeof build) != 0)
+		r = -EINVAL;
+	if (r < 0) {
+		keeper_kept_free(kk);
+		return r;
+	}
+	kk->stored = true;
+	*out = kk;
+	return 0;
+}
+
+void
+keeper_kept_free(struct keeper_kept *kk)
+{
+	if (kk == NULL)
+		return;
+	kept_free(kk->memory);
+	free(kk);
+}
+
+/* --- stacks ------------------------------------------------------------- */
+
+static int
+make_sites(struct kept_sites **out, struct node *node, struct kept *memory,
+    uint64_t id)
+{
+	struct kept_sites *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return -ENOMEM;
+	*s = (struct kept_sites){ .node = node, .memory = memory, .id = id,
+		.refs = 1 };
+	*out = s;
+	return 0;
+}
+
+int
+kept_sites_new(struct kept_sites **out, struct node *node,
+    struct stream_sites **sites)
+{
+	struct kept *memory;
+	int r = kept_new(&memory, "pagek-sites");
+
+	if (r < 0)
+		return r;
+	r = stream_sites_new_kept(sites, memory);
+	if (r == 0) {
+		r = make_sites(out, node, memory, 0);
+		if (r < 0)
+			stream_sites_unref(*sites);
+	}
+	if (r < 0)
+		kept_free(memory);
+	return r;
+}
+
+int
+kept_sites_open(struct kept_sites **out, struct node *node, uint64_t id,
+    int fd, struct stream_sites **sites)
+{
+	struct kept *memory;
+	int r = kept_open(&memory, fd);
+
+	if (r < 0)
+		return r;
+	r = stream_sites_resume(sites, memory);
+	if (r == 0) {
+		r = make_sites(out, node, memory, id);
+		if (r < 0)
+			stream_sites_unref(*sites);
+	}
+	if (r < 0)
+		kept_free(memory);
+	return r;
+}
+
+void
+kept_sites_ref(struct kept_sites *s)
+{
+	if (s != NULL)
+		s->refs++;
+}
+
+static void
+sites_name(char name[FDSTORE_NAME], uint64_t id)
+{
+	snprintf(name, FDSTORE_NAME, FDSTORE_OURS "s.%016" PRIx64, id);
+}
+
+void
+kept_sites_unref(struct kept_sites *s)
+{
+	char name[FDSTORE_NAME];
+
+	if (s == NULL || --s->refs > 0)
+		return;
+	if (s->id != 0) {
+		sites_name(name, s->id);
+		fdstore_remove(&s->node->daemon.store, name);
+	}
+	kept_free(s->memory);
+	free(s);
+}
+
+/* --- the store ---------------------------------------------------------- */
+
+static void
+target_name(char name[FDSTORE_NAME], const struct keeper *k, const char *what)
+{
+	snprintf(name, FDSTORE_NAME, FDSTORE_OURS "t.%016" PRIx64 ".%s",
+	    k->stream, what);
+}
+
+static void
+memory_name(char name[FDSTORE_NAME], const struct keeper *k,
+    unsigned generation)
+{
+	char what[16];
+
+	snprintf(what, sizeof what, "kept.%u", generation);
+	target_name(name, k, what);
+}
+
+static int
+put(struct keeper *k, const char *what, int fd)
+{
+	char name[FDSTORE_NAME];
+
+	target_name(name, k, what);
+	return fdstore_put(&k->node->daemon.store, name, fd);
+}
+
+static int
+put_memory(struct keeper *k, const struct keeper_kept *kk)
+{
+	char name[FDSTORE_NAME];
+
+	memory_name(name, k, kk->generation);
+	return fdstore_put(&k->node->daemon.store, name, kept_fd(kk->memory));
+}
+
+static void
+drop(struct keeper *k, const char *what)
+{
+	char name[FDSTORE_NAME];
+
+	target_name(name, k, what);
+	fdstore_remove(&k->node->daemon.store, name);
+}
+
+static void
+drop_memory(struct keeper *k, const struct keeper_kept *kk)
+{
+	char name[FDSTORE_NAME];
+
+	memory_name(name, k, kk->generation);
+	fdstore_remove(&k->node->daemon.store, name);
+}
+
+static int
+put_sites(struct keeper *k)
+{
+	struct kept_sites *s = k->sites_kept;
+	char name[FDSTORE_NAME];
+	int r;
+
+	/* One that was not welcomed in the end has stored them already. */
+	if (s->id != 0)
+		return 0;
+	sites_name(name, k->stream);
+	r = fdstore_put(&k->node->daemon.store, name, kept_fd(s->memory));
+	if (r == 0)
+		s->id = k->stream;
+	return r;
+}
+
+static void
+describe(const struct keeper *k, struct kept_image *i)
+{
+	i->stream = k->stream;
+	i->parent = k->parent;
+	i->start = k->start;
+	i->exe_dev = k->exe_dev;
+	i->exe_ino = k->exe_ino;
+	i->sample = k->sample;
+	i->max = blklist_counts(k->list)->aRecMax;
+	i->pid = k->pid;
+	i->ppid = k->ppid;
+	i->uid = k->uid;
+	i->forked = k->forked;
+	i->has_cut = k->cut != NULL;
+	if (k->cut != NULL)
+		memcpy(i->cut, k->cut, sizeof i->cut);
+	memcpy(i->comm, k->comm, sizeof i->comm);
+	snprintf(i->exe, sizeof i->exe, "%s", k->exe != NULL ? k->exe : "");
+	snprintf(i->cwd, sizeof i->cwd, "%s", k->cwd != NULL ? k->cwd : "");
+}
+
+/* The memory goes last: where it is, all others are. */
+int
+keeper_kept_store(struct keeper *k, const int fds[3])
+{
+	struct keeper_kept *kk = k->kept;
+	int r;
+
+	if (kk == NULL)
+		return 0;
+	describe(k, kk->image);
+	kk->stored = true;
+	r = put(k, "ring", fds[0]);
+	if (r == 0)
+		r = put(k, "keeper", fds[2]);
+	if (r == 0)
+		r = put_sites(k);
+	if (r == 0)
+		r = put_memory(k, kk);
+	if (r < 0)
+		keeper_kept_forget(k);
+	keeper_kept_commit(k, true);
+	return r;
+}
+
+void
+keeper_kept_forget(struct keeper *k)
+{
+	struct keeper_kept *kk = k->kept;
+
+	if (kk == NULL || !kk->stored)
+		return;
+	kk->stored = false;
+	drop_memory(k, kk);
+	drop(k, "ring");
+	drop(k, "keeper");
+}
+
+void
+keeper_kept_replace(struct keeper *k, struct keeper_kept *kk)
+{
+	struct keeper_kept *old = k->kept;
+
+	describe(k, kk->image);
+	kk->stored = old->stored && put_memory(k, kk) == 0;
+	kk->to[0] = kk->to[1] = (unsigned)k->threads;
+	atomic_store(&old->image->is_void, 1);
+	k->kept = kk;
+	if (!kk->stored && old->stored) {
+		drop(k, "ring");
+		drop(k, "keeper");
+	}
+	if (old->stored)
+		drop_memory(k, old);
+	keeper_kept_free(old);
+}
+
+/* --- commits ------------------------------------------------------------ */
+
+void
+keeper_kept_show(struct keeper *k)
+{
+	if (k->kept != NULL)
+		atomic_store_explicit(&k->kept->image->shown, keeper_next(k),
+		    memory_order_release);
+}
+
+void
+keeper_kept_thread(struct keeper *k, unsigned index)
+{
+	struct keeper_kept *kk = k->kept;
+
+	for (unsigned s = 0; kk != NULL && s < 2; s++) {
+		if (kk->to[s] == 0 || index < kk->from[s])
+			kk->from[s] = index;
+		if (index >= kk->to[s])
+			kk->to[s] = index + 1;
+	}
+}
+
+void
+keeper_kept_types(struct keeper *k)
+{
+	if (k->kept != NULL)
+		k->kept->types_changed[0] = k->kept->types_changed[1] = true;
+}
+
+static void
+write_threads(struct keeper *k, unsigned s)
+{
+	struct keeper_kept *kk = k->kept;
+
+	if (kk->to[s] > kk->from[s])
+		memcpy(kk->thread[s] + kk->from[s], k->thread + kk->from[s],
+		    (kk->to[s] - kk->from[s]) * sizeof *k->thread);
+	kk->from[s] = kk->to[s] = 0;
+}
+
+static void
+write_slot(struct keeper *k, unsigned s)
+{
+	struct keeper_kept *kk = k->kept;
+	struct kept_slot *slot = &kk->slot[s];
+	const struct dstrm_row *row = k->has_row ?
+	    dstrm_at(&k->node->dstrm, k->index) : NULL;
+
+	slot->next = stream_queue_next(k->queue);
+	slot->first = k->first;
+	slot->sites = k->sites_kept != NULL ? k->sites_kept->id : 0;
+	slot->index = k->index;
+	slot->name[0] = '\0';
+	if (row != NULL) {
+		memcpy(slot->epoch, row->epoch, sizeof slot->epoch);
+		memcpy(slot->name, row->name, sizeof slot->name);
+	}
+	slot->state = k->state;
+	memcpy(slot->reason, k->reason, sizeof slot->reason);
+	slot->unsure = k->unsure;
+	slot->since_click = k->since_click;
+	slot->has_tags = k->tag != NULL;
+	slot->asleep = k->arming.asleep;
+	slot->wished = k->arming.wished;
+	slot->held = k->arming.held;
+	slot->armed_wall_ms = k->arming.wall_ms;
+	memcpy(slot->lost, k->lost, sizeof slot->lost);
+	slot->bad = k->bad;
+	slot->mismatches = k->mismatches;
+	slot->sites_full_then = k->sites_full_then;
+	slot->walks_then = k->walks_then;
+	slot->marks = k->marks;
+	slot->threads = (uint32_t)k->threads;
+	write_threads(k, s);
+	if (kk->types_changed[s])
+		slot->types = *k->types;
+	kk->types_changed[s] = false;
+}
+
+/* Of what has been seen, for nothing else moves a feed. */
+static uint64_t
+seen(const struct keeper *k)
+{
+	const struct stream_feed_counts *n = stream_feed_counts(k->feed);
+	uint64_t sum = n->records + n->late + n->dormant + n->marks_untold +
+	    n->joined + k->controls;
+
+	for (unsigned c = 0; c < STREAM_CAUSES; c++)
+		sum += n->lost[c];
+	return sum;
+}
+
+void
+keeper_kept_commit(struct keeper *k, bool must)
+{
+	struct keeper_kept *kk = k->kept;
+	uint64_t n, sum;
+	unsigned s;
+
+	if (kk == NULL || k->feed == NULL)
+		return;
+	sum = seen(k);
+	if (!must && !kk->fresh && sum == kk->seen)
+		return;
+	n = atomic_load_explicit(&kk->image->committed,
+	    memory_order_relaxed) + 1;
+	s = n & 1;
+	if (!stream_feed_save(k->feed, kk->state[s]))
+		return;
+	write_slot(k, s);
+	stream_queue_commit(k->queue, s);
+	blklist_commit(k->list, s);
+	atomic_store_explicit(&kk->image->committed, n, memory_order_release);
+	stream_feed_commit(k->feed);
+	kept_sites_unref(k->sites_left);
+	k->sites_left = NULL;
+	kk->seen = sum;
+	if (!kk->fresh)
+		return;
+	kk->fresh = false;
+	kept_well(kk->memory);
+	if (k->sites_kept != NULL)
+		kept_well(k->sites_kept->memory);
+}
+
+const struct kept_slot *
+keeper_kept_slot(const struct keeper_kept *kk)
+{
+	uint64_t n = atomic_load_explicit(&kk->image->committed,
+	    memory_order_acquire);
+
+	return n != 0 && atomic_load(&kk->image->is_void) == 0 ?
+	    &kk->slot[n & 1] : NULL;
+}

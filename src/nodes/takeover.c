@@ -1,0 +1,363 @@
+/* See takeover.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "keeper_kept.h"
+#include "node.h"
+#include "proc.h"
+#include "takeover.h"
+#include "tree.h"
+
+#define KEPT_NODE FDSTORE_OURS "node"
+#define PREFIX FDSTORE_OURS "t."
+/* One that has been opened so often and never got well may be what we die of. */
+#define OPENS_MOST 2
+
+/* In kept memory. */
+struct takeover_node {
+	uint64_t size;			/* of this; 0: not whole yet */
+	uint8_t id[WIRE_EPOCH], boot[WIRE_EPOCH], own[WIRE_EPOCH];
+	_Atomic uint64_t last_stream;
+};
+
+/* --- the node itself ---------------------------------------------------- */
+
+static bool
+open_old(struct node *node)
+{
+	struct daemon *d = &node->daemon;
+	int fd = fdstore_take(&d->store, KEPT_NODE);
+
+	if (fd < 0 || kept_open(&d->kept, fd) < 0)
+		return false;
+	d->same = kept_take(d->kept, sizeof *d->same);
+	if (d->same != NULL && d->same->size == sizeof *d->same)
+		return true;
+	kept_free(d->kept);
+	d->kept = NULL;
+	d->same = NULL;
+	fdstore_remove(&d->store, KEPT_NODE);
+	return false;
+}
+
+static void
+make_new(struct node *node)
+{
+	struct daemon *d = &node->daemon;
+
+	if (kept_new(&d->kept, "pagek-node") < 0)
+		return;
+	d->same = kept_take(d->kept, sizeof *d->same);
+	if (d->same == NULL ||
+	    fdstore_put(&d->store, KEPT_NODE, kept_fd(d->kept)) < 0) {
+		kept_free(d->kept);
+		d->kept = NULL;
+		d->same = NULL;
+		return;
+	}
+	memcpy(d->same->id, node->id, WIRE_EPOCH);
+	memcpy(d->same->boot, node->boot, WIRE_EPOCH);
+	d->same->last_stream = node->last_stream;
+}
+
+void
+takeover_node(struct node *node)
+{
+	struct takeover_node *same;
+
+	if (!keeper_kept_wanted(node))
+		return;
+	if (!open_old(node)) {
+		make_new(node);
+		return;
+	}
+	same = node->daemon.same;
+	memcpy(node->id, same->id, WIRE_EPOCH);
+	memcpy(node->boot, same->boot, WIRE_EPOCH);
+	node->last_stream = same->last_stream;
+}
+
+void
+takeover_fini(struct node *node)
+{
+	kept_free(node->daemon.kept);
+	node->daemon.kept = NULL;
+	node->daemon.same = NULL;
+}
+
+void
+takeover_own_epoch(struct node *node, uint32_t index)
+{
+	struct takeover_node *same = node->daemon.same;
+	uint8_t *epoch = node->dstrm.row[index].epoch;
+
+	if (same == NULL)
+		return;
+	if (same->size != 0) {
+		memcpy(epoch, same->own, WIRE_EPOCH);
+		return;
+	}
+	memcpy(same->own, epoch, WIRE_EPOCH);
+	atomic_signal_fence(memory_order_release);
+	same->size = sizeof *same;
+}
+
+void
+takeover_number(struct node *node, uint64_t last_stream)
+{
+	struct takeover_node *same = node->daemon.same;
+
+	if (same != NULL)
+		atomic_store(&same->last_stream, last_stream);
+}
+
+/* --- a target's descriptors --------------------------------------------- */
+
+/* "pagek.t.STREAM.kept.N": false for any other name. */
+static bool
+parse_kept(const char *name, uint64_t *stream, unsigned *generation)
+{
+	int end = 0;
+
+	return sscanf(name, PREFIX "%16" SCNx64 ".kept.%u%n", stream,
+	    generation, &end) == 2 && name[end] == '\0';
+}
+
+static int
+take_fd(struct node *node, char kind, uint64_t stream, const char *what)
+{
+	char name[FDSTORE_NAME];
+
+	snprintf(name, sizeof name, FDSTORE_OURS "%c.%016" PRIx64 "%s", kind,
+	    stream, what);
+	return fdstore_take(&node->daemon.store, name);
+}
+
+static void
+drop_memory(struct node *node, uint64_t stream, unsigned generation)
+{
+	char name[FDSTORE_NAME];
+
+	snprintf(name, sizeof name, PREFIX "%016" PRIx64 ".kept.%u", stream,
+	    generation);
+	fdstore_remove(&node->daemon.store, name);
+}
+
+/*
+ * The valid one of a target's memory files; of two the younger.  NULL: there is
+ * none.  *why says what is wrong then.
+ */
+static struct keeper_kept *
+find_memory(struct node *node, uint64_t stream, const char **why)
+{
+	struct fdstore *store = &node->daemon.store;
+	struct keeper_kept *best = NULL, *kk;
+	unsigned generation;
+	uint64_t no;
+
+	for (size_t i = 0; i < store->n; i++) {
+		struct fdstore_entry *e = &store->inherited[i];
+		int fd = e->fd;
+
+		if (fd < 0 || !parse_kept(e->name, &no, &generation) ||
+		    no != stream)
+			continue;
+		e->fd = -1;
+		if (keeper_kept_open(&kk, fd, generation) < 0) {
+			*why = "it is another program's";
+			fdstore_remove(store, e->name);
+			continue;
+		}
+		if (keeper_kept_slot(kk) == NULL ||
+		    kk->image->stream != stream) {
+			*why = "it was not whole yet";
+		} else if (kept_opens(kk->memory) > OPENS_MOST) {
+			*why = "nodes that took it up died";
+		} else if (best == NULL ||
+		    best->generation < kk->generation) {
+			struct keeper_kept *other = best;
+
+			best = kk;
+			kk = other;
+		}
+		if (kk != NULL)
+			drop_memory(node, stream, kk->generation);
+		keeper_kept_free(kk);
+	}
+	return best;
+}
+
+/* Those of a family that has been met already, or of one that is new. */
+static int
+find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
+    struct stream_sites **sites)
+{
+	struct keeper *k;
+	int fd;
+
+	TAILQ_FOREACH(k, &node->live, link) {
+		if (id == 0 || k->sites_kept == NULL || k->sites_kept->id != id)
+			continue;
+		*ks = k->sites_kept;
+		*sites = k->sites;
+		kept_sites_ref(*ks);
+		stream_sites_ref(*sites);
+		return 0;
+	}
+	fd = take_fd(node, 's', id, "");
+	return fd < 0 ? -ENOENT : kept_sites_open(ks, node, id, fd, sites);
+}
+
+/* --- a target ----------------------------------------------------------- */
+
+/* Without one when the process is no more, whoever may have its number now. */
+static void
+find_process(struct keeper *k)
+{
+	uint64_t start;
+	pid_t ppid;
+
+	k->pidfd = (int)syscall(SYS_pidfd_open, k->pid, 0);
+	if (k->pidfd < 0 ||
+	    (proc_stat(k->pid, &ppid, &start) == 0 && start == k->start))
+		return;
+	close(k->pidfd);
+	k->pidfd = -1;
+}
+
+/* Parents before their children: as they were welcomed. */
+static void
+wait_for_adoption(struct keeper *k)
+{
+	struct keepers *arrived = &k->node->hello.arrived;
+	struct keeper *other;
+
+	TAILQ_FOREACH(other, arrived, link)
+		if (other->stream > k->stream)
+			break;
+	if (other != NULL)
+		TAILQ_INSERT_BEFORE(other, k, link);
+	else
+		TAILQ_INSERT_TAIL(arrived, k, link);
+}
+
+static int
+take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
+{
+	const struct kept_slot slot = *keeper_kept_slot(kk);
+	unsigned generation = kk->generation;
+	struct stream_sites *sites;
+	struct kept_sites *ks;
+	struct keeper *k;
+	int r;
+
+	r = find_sites(node, slot.sites, &ks, &sites);
+	if (r < 0) {
+		keeper_kept_free(kk);
+		return r;
+	}
+	r = keeper_resume(&k, node, kk, fds, ks, sites);
+	if (r < 0) {
+		stream_sites_unref(sites);
+		kept_sites_unref(ks);
+		return r;
+	}
+	if (node->opts.check_list && k->reason[0] == '\0')
+		snprintf(k->reason, sizeof k->reason, "not checked any more: "
+		    "the node was started again");
+	find_process(k);
+	if (slot.name[0] == '\0') {
+		wait_for_adoption(k);
+		return 0;
+	}
+	r = tree_rejoin(k, slot.index, slot.name, slot.epoch);
+	if (r == 0 && k->kept->generation != generation) {
+		dstrm_renew(&node->dstrm, k->index);
+		keeper_kept_commit(k, true);
+	}
+	return r;
+}
+
+static void
+drop_names(struct node *node, uint64_t stream, unsigned generation)
+{
+	struct fdstore *store = &node->daemon.store;
+	static const char *const what[] = { "ring", "keeper" };
+	char name[FDSTORE_NAME];
+
+	for (size_t i = 0; i < BASE_NELEM(what); i++) {
+		snprintf(name, sizeof name, PREFIX "%016" PRIx64 ".%s", stream,
+		    what[i]);
+		fdstore_remove(store, name);
+	}
+	drop_memory(node, stream, generation);
+}
+
+static void
+take_target(struct node *node, uint64_t stream, unsigned generation)
+{
+	const char *why = "its rings are not there";
+	struct keeper_kept *kk = find_memory(node, stream, &why);
+	int fds[2] = { take_fd(node, 't', stream, ".ring"),
+		take_fd(node, 't', stream, ".keeper") };
+	pid_t pid = kk != NULL ? kk->image->pid : 0;
+	int r = -ENOENT;
+
+	if (kk != NULL && fds[0] >= 0 && fds[1] >= 0) {
+		generation = kk->generation;
+		r = take_up(node, kk, fds);
+		why = strerror(-r);
+	} else {
+		keeper_kept_free(kk);
+	}
+	if (r < 0) {
+		fprintf(stderr, "pageknode: what is known of process %d "
+		    "cannot be taken over: %s\n", (int)pid, why);
+		if (fds[0] >= 0 && fds[1] >= 0)
+			stream_feed_abandon(fds);
+		drop_names(node, stream, generation);
+	}
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* What nobody took is of no more use to anybody. */
+static void
+drop_rest(struct fdstore *store)
+{
+	for (size_t i = 0; i < store->n; i++) {
+		struct fdstore_entry *e = &store->inherited[i];
+
+		if (e->fd < 0)
+			continue;
+		close(e->fd);
+		e->fd = -1;
+		fdstore_remove(store, e->name);
+	}
+}
+
+void
+takeover_targets(struct node *node)
+{
+	struct fdstore *store = &node->daemon.store;
+	unsigned generation;
+	uint64_t stream;
+
+	for (size_t i = 0; i < store->n; i++) {
+		if (store->inherited[i].fd < 0 || !parse_kept(
+		    store->inherited[i].name, &stream, &generation))
+			continue;
+		take_target(node, stream, generation);
+		drain_beat(node);
+	}
+	drop_rest(store);
+	tree_adopt_all(node);
+	tree_end_lost(node);
+}
