@@ -43,6 +43,8 @@ struct nodes_link {
 	bool closing;
 	bool welcomed;			/* once at least: what follows is known */
 	struct link_node node;
+	uint16_t called;		/* its number here; 0: as it says */
+	char called_name[NODES_NAME_MAX + 1];
 	enum nodes_state fault;		/* NODES_LIVE: none */
 	char reason[320];
 	pid_t child;			/* 0: none, or reaped */
@@ -309,6 +311,24 @@ const struct link_node *
 link_node(const struct nodes_link *link)
 {
 	return link->welcomed ? &link->node : NULL;
+}
+
+void
+nodes_link_call(struct nodes_link *link, uint16_t number, const char *name)
+{
+	link->called = number;
+	snprintf(link->called_name, sizeof link->called_name, "%s", name);
+}
+
+const char *
+link_called(const struct nodes_link *link, uint16_t *number)
+{
+	if (link->called != 0) {
+		*number = link->called;
+		return link->called_name;
+	}
+	*number = link->welcomed ? link->node.number : 0;
+	return link->welcomed ? link->node.name : "";
 }
 
 enum nodes_state

@@ -48,6 +48,12 @@ void link_forget(struct nodes_link *, const void *owner);
 /* NULL until the first WELCOME; while the link is lost, what the last one said. */
 const struct link_node *link_node(const struct nodes_link *);
 
+/*
+ * Name and number by which the page knows it: as nodes_link_call() said, or as
+ * the node did; "" and 0 while nobody has.  Borrowed.
+ */
+const char *link_called(const struct nodes_link *, uint16_t *number);
+
 /* Why the link is lost, as a state and a sentence; NODES_LIVE while it is not. */
 enum nodes_state link_fault(const struct nodes_link *, const char **reason);
 

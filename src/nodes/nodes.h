@@ -197,6 +197,13 @@ int nodes_connect_ssh(struct nodes_link **, uv_loop_t *,
 void nodes_link_close(struct nodes_link *);
 
 /*
+ * The node behind it has this number and name for its pages here, whatever it
+ * says of itself: they asked for it by the one or the other.  The name is
+ * copied, and cut to NODES_NAME_MAX bytes.
+ */
+void nodes_link_call(struct nodes_link *, uint16_t number, const char *name);
+
+/*
  * Connects to this user's node that stands alone; hello gets the path of its
  * socket for targets.  -ENOENT and its like when there is none.
  */

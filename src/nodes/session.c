@@ -495,7 +495,6 @@ nodes_session_stay(struct nodes_session *s, bool stay)
 const struct nodes_look *
 nodes_session_look(struct nodes_session *s)
 {
-	const struct link_node *node = link_node(s->link);
 	struct nodes_look *look = &s->look;
 
 	/* How a command ended is known to whoever ran it. */
@@ -504,8 +503,7 @@ nodes_session_look(struct nodes_session *s)
 		look->status = look->root_status;
 	look->run_linked = s->run == NULL ? look->linked :
 	    link_fault(s->run, NULL) == NODES_LIVE;
-	look->node_name = node != NULL ? node->name : "";
-	look->node_number = node != NULL ? node->number : 0;
+	look->node_name = link_called(s->link, &look->node_number);
 	look->target_name = s->target;
 	look->output = s->output;
 	look->trouble = s->trouble;

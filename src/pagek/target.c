@@ -219,6 +219,8 @@ take_entry(struct target *t, const struct nodes_entry *e,
 		return fail(w, PAGEK_USAGE, "'%s': behind the node goes pid:N, "
 		    "or the name of a stream, as in %s/pid:4711",
 		    shown(t->word), e->name);
+	t->number = e->number;
+	strcpy(t->name, e->name);
 	switch (e->at) {
 	case NODES_AT_LOCAL:
 		t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
@@ -650,15 +652,21 @@ int
 target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct nodes_session_opts *s, char *why, size_t cap)
 {
+	const struct target *t = &o->target;
 	struct words w = { .why = why, .cap = cap };
+	int r;
 
-	if (o->target.kind == TARGET_DEMO)
+	if (t->kind == TARGET_DEMO)
 		return open_demo(o, loop, link, &w);
-	s->pid = o->target.pid;
-	s->stream = o->target.rest[0] != '\0' ? o->target.rest : NULL;
-	if (o->target.kind == TARGET_UNIX)
-		return open_unix(o->target.path, loop, link, &w);
-	if (o->target.kind == TARGET_SSH)
-		return open_ssh(o, loop, link, &w);
-	return open_found(o, loop, link, &w);
+	s->pid = t->pid;
+	s->stream = t->rest[0] != '\0' ? t->rest : NULL;
+	if (t->kind == TARGET_UNIX)
+		r = open_unix(t->path, loop, link, &w);
+	else if (t->kind == TARGET_SSH)
+		r = open_ssh(o, loop, link, &w);
+	else
+		r = open_found(o, loop, link, &w);
+	if (r == 0 && t->number != 0)
+		nodes_link_call(*link, t->number, t->name);
+	return r;
 }

@@ -41,6 +41,8 @@ struct target {
 	const char *rest;	/* the demo's name, or the name of a stream; "" none */
 	char host[TARGET_HOST];	/* of ssh: [USER@]HOST */
 	char path[TARGET_PATH];	/* of unix */
+	uint16_t number;	/* of the table's entry; 0: none was asked for */
+	char name[NODES_NAME_MAX + 1];
 	char remote[64];	/* of ssh: where the table says that pageknode is; "" */
 	pid_t pid;		/* 0: not given */
 };

@@ -71,17 +71,22 @@ logged() {
 }
 rule "a node that stands alone says what is wrong with the table, once" logged
 
-# shows WORD: page K of that word is the target's, with the node's number.
+# shows NUMBER NAME WORD: page K of that word is the target's, with the number
+# and the name by which the node was asked for, whatever it calls itself.
 shows() {
-	COLUMNS=80 "$pagek" --once "$@" 2>/dev/null | head -n 2 >"$tmp/page"
+	COLUMNS=80 "$pagek" --once "$3" 2>/dev/null | head -n 2 >"$tmp/page"
 	cat "$tmp/page"
-	grep -q "0590 linac-a *torrent\[$target\]" "$tmp/page" &&
-	    grep -q '^NODE<0590>' "$tmp/page"
+	grep -q "$1 $2 *torrent\[$target\]" "$tmp/page" &&
+	    grep -q "^NODE<$1>" "$tmp/page"
 }
-for word in 0590 node:0590 linac-a gw-2 0a12/pid:$target linac-a/pid:$target \
-    gw-2/ALLOCLOG.torrent.$target linac-a/ALLOCLOG.torrent.$target; do
-	rule "the page of ${word%"$target"} has the node's number and name" \
-	    shows "$word"
+for word in 0590 node:0590 linac-a linac-a/pid:$target \
+    linac-a/ALLOCLOG.torrent.$target unix:$XDG_RUNTIME_DIR/pagek/node; do
+	rule "the page of $(basename "${word%"$target"}") has the node's number and name" \
+	    shows 0590 linac-a "$word"
+done
+for word in gw-2 0a12/pid:$target gw-2/ALLOCLOG.torrent.$target; do
+	rule "the page of ${word%"$target"} has the table's number and name" \
+	    shows 0A12 gw-2 "$word"
 done
 
 everything() {
