@@ -42,7 +42,7 @@ next_process(void)
 
 #define RECORDS 256u
 #define HISTORY (1u << 16)
-#define RUNS 200
+#define RUNS 40
 
 /* By sequence number: what was put, or 0 with the cause of its loss. */
 struct model {

@@ -62,23 +62,21 @@ resume_owed(struct order *o, const struct order_state *s)
 }
 
 /*
- * Takes once more what had been taken and not delivered, with the times that
- * bounded it then.
+ * Takes once more what had been taken and not delivered.  It had first been
+ * seen by the last look, so the times that bound it are those of then.
  */
 static int
 resume_ring(struct order *o, unsigned i, const struct ring_state *s)
 {
-	struct reader_ring *ring = &o->reader->rings[i];
+	const struct reader_ring *ring = &o->reader->rings[i];
 	struct source *src = &o->source[i];
 	int n;
 
 	if (s->in_hand > READER_CHUNK)
 		return -EINVAL;
 	if (s->in_hand != 0) {
-		ring->not_before = s->taken_after;
 		n = reader_take(o->reader, i, src->chunk, s->in_hand,
 		    o->payload[i]);
-		ring->not_before = s->not_before;
 		if (n < 0)
 			return n;
 		src->n = (uint16_t)n;

@@ -379,7 +379,6 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	uint64_t ahead = pos + (left < FETCH_AHEAD + (uint64_t)n ? 0 :
 	    FETCH_AHEAD);
 
-	ring->taken_after = ring->not_before;
 	if (pos - ring->released > ring->give)
 		show_tail(r, i, pos);
 	for (k = 0; k < n; k++) {

@@ -80,7 +80,6 @@ struct reader_ring {
 	uint64_t dropped;
 	uint32_t mask;		/* capacity - 1 */
 	uint32_t not_before;	/* ms of the last visit that found it empty */
-	uint32_t taken_after;	/* that of what was taken last */
 };
 
 /* A stack and a module as a target has written them down, checked. */
@@ -142,11 +141,10 @@ struct ring_state {
 	uint64_t pos, done, seen;
 	uint64_t after, from, end;
 	uint64_t dropped;
-	uint32_t not_before, taken_after;
+	uint32_t not_before;
 	uint16_t leader;
 	uint8_t follows;
 	uint8_t in_hand;	/* records taken and not delivered: the reader leaves it 0 */
-	uint32_t pad;
 };
 
 struct reader_state {

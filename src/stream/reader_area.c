@@ -233,7 +233,6 @@ save_ring(struct reader *r, struct reader_state *s, unsigned i)
 		.end = ring->end,
 		.dropped = ring->dropped,
 		.not_before = ring->not_before,
-		.taken_after = ring->taken_after,
 		.leader = ring->leader,
 		.follows = ring->follows,
 	};
@@ -300,7 +299,6 @@ resume_ring(struct reader *r, const struct reader_state *state, unsigned i)
 	ring->end = s->end;
 	ring->dropped = s->dropped;
 	ring->not_before = s->not_before;
-	ring->taken_after = s->taken_after;
 	ring->leader = s->leader;
 	ring->follows = s->follows != 0;
 	return 0;
