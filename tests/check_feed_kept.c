@@ -10,7 +10,7 @@
 
 #include "kept_world.h"
 
-#define SEEDS (RIG_SLOW ? 3 : 20)	/* of each run */
+#define SEEDS (RIG_SLOW ? 8 : 20)	/* of each run */
 #define RUNS 10
 
 /* --- a keeper that dies ---------------------------------------------------- */
