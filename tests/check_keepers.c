@@ -282,6 +282,10 @@ START_TEST(whatever_kills_a_keeper_no_event_is_lost_or_counted_twice)
 
 		if ((keeper = fork()) == 0)
 			keep(i);
+		/* Some are not killed before they have come to something. */
+		while (i % 3 == 0 && shared->commits[shared->slot].nlog ==
+		    before)
+			sched_yield();
 		usleep(draw_random(&seed) % 4000);
 		/* The last one sees the target to its end. */
 		if (i + 1 == KILLS) {
@@ -294,7 +298,7 @@ START_TEST(whatever_kills_a_keeper_no_event_is_lost_or_counted_twice)
 		ck_assert(WIFSIGNALED(status));
 		progress += shared->commits[shared->slot].nlog > before;
 	}
-	ck_assert_uint_gt(progress, 1);
+	ck_assert_uint_ge(progress, KILLS / 3);
 	finish();
 }
 END_TEST
