@@ -151,10 +151,10 @@ drop_memory(struct node *node, uint64_t stream, unsigned generation)
 
 /*
  * The valid one of a target's memory files; of two the younger.  NULL: there is
- * none.  *why says what is wrong then.
+ * none.  *why says what is wrong then, *pid of which process it was, if known.
  */
 static struct keeper_kept *
-find_memory(struct node *node, uint64_t stream, const char **why)
+find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 {
 	struct fdstore *store = &node->daemon.store;
 	struct keeper_kept *best = NULL, *kk;
@@ -174,6 +174,7 @@ find_memory(struct node *node, uint64_t stream, const char **why)
 			fdstore_remove(store, e->name);
 			continue;
 		}
+		*pid = kk->image->pid;
 		if (keeper_kept_slot(kk) == NULL ||
 		    kk->image->stream != stream) {
 			*why = "it was not whole yet";
@@ -303,10 +304,10 @@ static void
 take_target(struct node *node, uint64_t stream, unsigned generation)
 {
 	const char *why = "its rings are not there";
-	struct keeper_kept *kk = find_memory(node, stream, &why);
+	pid_t pid = 0;
+	struct keeper_kept *kk = find_memory(node, stream, &pid, &why);
 	int fds[2] = { take_fd(node, 't', stream, ".ring"),
 		take_fd(node, 't', stream, ".keeper") };
-	pid_t pid = kk != NULL ? kk->image->pid : 0;
 	int r = -ENOENT;
 
 	if (kk != NULL && fds[0] >= 0 && fds[1] >= 0) {

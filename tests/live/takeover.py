@@ -3,9 +3,9 @@
 
 Holds the report of a node that was killed again and again against what the
 second counting layer counted.  A line that says that it is complete must be
-equal to it in every number.  One that is not, and says that records were lost,
-must have no more of anything; that is what a machine does that lets no node run
-for 100 ms.  MISSED images may be without a line or without data, or not know
+equal to it in every number.  One that says that records were lost, or that it
+began anew later, must have no more of anything; that is what a machine does that
+lets no node run for 100 ms, or too few of them get well.  MISSED images may be without a line or without data, or not know
 what they began with: they said hello to a node that was dying, or their parents
 did.  At least LEAST must be complete.
 
@@ -38,8 +38,12 @@ def counted(folder):
     return images
 
 
+def whole(line):
+    return line["complete"] and line["armed_ms"] is None
+
+
 def wrong_of(line, want, comm):
-    if not line["complete"]:
+    if not whole(line):
         return ["%s %s, counted %s" % (k, line[k], want[k]) for k in ("allocs", "failed")
                 if line[k] is not None and line[k] > want[k]]
     wrong = ["%s %s, counted %s" % (k, line.get(k), want[k]) for k in FIELDS if line.get(k) != want[k]]
@@ -65,9 +69,9 @@ def main():
             continue
         for (n, want, strange, comm), line in zip(images, ours):
             wrong = wrong_of(line, want, comm)
-            if line["complete"]:
+            if whole(line):
                 complete += 1
-            elif line["lost"]:
+            elif line["lost"] or line["armed_ms"]:
                 incomplete += 1
             else:
                 short += 1

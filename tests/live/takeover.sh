@@ -266,7 +266,7 @@ last_page() {
 }
 loaded_once() {
 	start || return 1
-	env LD_PRELOAD="$library" "$B/tests/targets/exact_threads" 3000000 2 &
+	env LD_PRELOAD="$library" "$B/tests/targets/exact_threads" 10000000 2 &
 	program=$!
 	until_true 10 sh -c "'$pagek' targets | grep -q '^pid:$program .*LIVE'"
 	"$pagek" -b -o "$tmp/page" "pid:$program" &
