@@ -29,6 +29,8 @@ def head(major, n):
 
 
 def encode(v):
+    if isinstance(v, bool):
+        return bytes([7 << 5 | (21 if v else 20)])
     if isinstance(v, int):
         return head(0, v)
     if isinstance(v, bytes):
