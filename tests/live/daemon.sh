@@ -181,10 +181,10 @@ run_goes_on() {
 rule "a run whose node is killed goes on, and so does its status" run_goes_on
 
 stands_still() {
-	kill -STOP "$daemon"
+	kill -STOP "$(node_of "$daemon")"
 	"$B/pagek" run -b -o "$tmp/text" -- sh -c 'exit 7' 2>"$tmp/err"
 	status=$?
-	kill -CONT "$daemon"
+	kill -CONT "$(node_of "$daemon")"
 	cat "$tmp/err"
 	[ $status = 7 ] && grep -q 'does not answer; waiting' "$tmp/err" &&
 	    grep -q "nothing of 'sh' was watched" "$tmp/err"

@@ -10,7 +10,7 @@ daemon=
 worker=
 stop() {
 	for p in $daemon $worker; do
-		kill -9 "$p" && wait "$p"
+		kill_node "$p"
 	done
 	rm -rf "$tmp"
 } >/dev/null 2>&1

@@ -6,7 +6,8 @@ set -u
 . "$(dirname "$0")/lib_load.sh"
 
 full() {
-	start --clients 6 && load full pages 4 2 2 "$daemon" "$node" &&
+	start --clients 6 && load full pages 4 2 2 "$(node_of "$daemon")" \
+	    "$node" &&
 	    holds full 'one_more[0] == 6 and "6 pages" in one_more[1]' &&
 	    holds full 'gone == 0 and records > 0 and idle_served == 2' &&
 	    leaves

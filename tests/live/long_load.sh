@@ -10,7 +10,8 @@ figures() {
 }
 
 places() {
-	start --clients 256 && load places pages 64 192 30 "$daemon" "$node" &&
+	start --clients 256 && load places pages 64 192 30 \
+	    "$(node_of "$daemon")" "$node" &&
 	    holds places 'one_more[0] == 6 and "256 pages" in one_more[1]' &&
 	    holds places 'gone == 0 and idle_served == 192' &&
 	    holds places 'missed_in_a_row <= 1' &&

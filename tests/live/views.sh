@@ -11,7 +11,7 @@ worker=
 flooder=
 stop() {
 	for p in $daemon $worker $flooder; do
-		kill -CONT "$p"; kill -9 "$p" && wait "$p"
+		kill_node "$p"
 	done
 	end_terminal
 } >/dev/null 2>&1
@@ -108,6 +108,7 @@ watch() {
 		    return 0
 		kill "$watched" && wait "$watched" 2>/dev/null
 	done
+	echo "it was not watched, three times over"
 	return 1
 }
 rows() {
@@ -169,7 +170,7 @@ for t in json.load(sys.stdin)["targets"]:
 ' "$worker"
 }
 more() {
-	[ "$(events)" -gt $(($1 + 40000)) ]
+	[ "$(events)" -gt $(($1 + 200000)) ]
 }
 goes_on() {
 	until_true 20 more "$(events)" || { events; return 1; }
@@ -246,12 +247,16 @@ rule "a flood beyond the retained queue is said with its count, and mended" \
 incomplete() {
 	watch "$tmp/flooder" "$tmp/go" "$tmp/made" || return 1
 	flooder=$watched
-	"$pagek" list --strict "pid:$flooder" >/dev/null || return 1
-	kill -STOP "$daemon"
+	"$pagek" list --strict "pid:$flooder" >/dev/null || {
+		echo "it was incomplete from the start: $?"
+		return 1
+	}
+	kill -STOP "$(node_of "$daemon")"
 	: >"$tmp/go"
 	until_true 60 test -e "$tmp/made"
 	made=$?
-	kill -CONT "$daemon"
+	kill -CONT "$(node_of "$daemon")"
+	[ $made = 0 ] || echo "it waits for its node still"
 	[ $made = 0 ] && until_true 10 sh -c \
 	    "'$pagek' list 'pid:$flooder' | grep -q ' 8888 '"
 	"$pagek" list --strict "pid:$flooder" >"$tmp/rows" 2>"$tmp/err"
