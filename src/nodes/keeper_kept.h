@@ -11,7 +11,8 @@
  *		by one store of its number; only then do the rings give room
  *		back, so that what comes after it can be read again.
  *	shown	a page may know of records up to here.  When they are not
- *		committed, their numbers are given to no others.
+ *		committed, their numbers come again with others: the row gets
+ *		another epoch, and pages take the list anew.
  *	void	said of memory that another one has taken the place of.
  *
  * The names are

@@ -157,21 +157,6 @@ resume_tables(struct keeper *k, const struct kept_slot *slot, unsigned s,
 	return 0;
 }
 
-/*
- * A page may have read what is not in the queue any more, and will come again
- * under other numbers: those are gone for all, and pages mend their lists.
- */
-static void
-skip_shown(struct keeper *k)
-{
-	uint64_t next = stream_queue_next(k->queue);
-	uint64_t shown = atomic_load(&k->kept->image->shown);
-
-	if (shown > next)
-		stream_queue_lose(k->queue, STREAM_OVERWRITTEN,
-		    shown - next + 1);
-}
-
 int
 keeper_resume(struct keeper **out, struct node *node, struct keeper_kept *kk,
     const int fds[2], struct kept_sites *ks, struct stream_sites *sites)
@@ -209,7 +194,6 @@ keeper_resume(struct keeper **out, struct node *node, struct keeper_kept *kk,
 	k->sites_kept = ks;
 	stream_feed_sites(k->feed, sites);
 	keeper_types_changed(k);
-	skip_shown(k);
 	if (anew != NULL) {
 		/* Requesters are of records that are in no queue now. */
 		k->tag = NULL;

@@ -253,6 +253,7 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 {
 	const struct kept_slot slot = *keeper_kept_slot(kk);
 	unsigned generation = kk->generation;
+	bool shown = atomic_load(&kk->image->shown) > slot.next;
 	struct stream_sites *sites;
 	struct kept_sites *ks;
 	struct keeper *k;
@@ -278,7 +279,8 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 		return 0;
 	}
 	r = tree_rejoin(k, slot.index, slot.name, slot.epoch);
-	if (r == 0 && k->kept->generation != generation) {
+	/* Another list, or other records with numbers that a page has seen. */
+	if (r == 0 && (shown || k->kept->generation != generation)) {
 		dstrm_renew(&node->dstrm, k->index);
 		keeper_kept_commit(k, true);
 	}

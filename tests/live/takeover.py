@@ -5,9 +5,10 @@ Holds the report of a node that was killed again and again against what the
 second counting layer counted.  A line that says that it is complete must be
 equal to it in every number.  One that says that records were lost, or that it
 began anew later, must have no more of anything; that is what a machine does that
-lets no node run for 100 ms, or too few of them get well.  MISSED images may be without a line or without data, or not know
-what they began with: they said hello to a node that was dying, or their parents
-did.  At least LEAST must be complete.
+lets no node run for 100 ms, or kills them before they are well.  MISSED images
+may be without a line or without data, or not know what they began with: they
+said hello to a node that was dying, or their parents did.  At least LEAST must
+be complete.
 
 Exit status: 0 all is well, 2 nothing is wrong but too few are complete, 1 else.
 """
