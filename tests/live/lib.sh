@@ -57,11 +57,19 @@ node_of() {
 	pgrep -P "$1" -x pageknode || echo "$1"
 }
 
-# The supervisor first: it would start another one.
+# The supervisor first: it would start another one.  Until the node is gone, too,
+# the place is taken.
 kill_node() {
-	kill -9 "$1" $(node_of "$1")
+	ours=$(node_of "$1")
+	kill -9 "$1" $ours
 	wait "$1"
+	until_true 10 is_gone $ours
 } 2>/dev/null
+
+# Also one that nobody has waited for yet.
+is_gone() {
+	! grep -q '^State:.[^ZX]' "/proc/$1/status"
+}
 
 # A target waits 50 ms for the node's word, and for room 100 ms after the keeper
 # last showed itself; then it goes on without us, and that is told.  On a machine
