@@ -403,6 +403,53 @@ START_TEST(a_second_hello_of_a_pid_ends_its_image)
 }
 END_TEST
 
+/* Whether a target that had this stream, and says hello again, is welcomed. */
+static bool
+is_welcomed_again(uint64_t parent)
+{
+	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
+		.version = RING_VERSION, .flags = RING_HELLO_AGAIN,
+		.parent = parent };
+	struct ring_welcome w;
+	int fds[2];
+	ssize_t n = say_hello(&h, sizeof h, &w, fds);
+
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return n == (ssize_t)sizeof w;
+}
+
+START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
+{
+	const uint64_t taken = 40, another = 41, last = 42;
+	struct keeper *k;
+	int fds[3];
+
+	/* As after a take-over: of what there was, one stream goes on. */
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/hello", folder);
+	node_up(NULL);
+	atomic_store(&node.last_stream, last);
+	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
+	    .with_feed = true }, fds), 0);
+	k->stream = taken;
+	ck_assert_int_eq(tree_join(k, "ALLOCLOG.taken.1"), 0);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+
+	ck_assert(!is_welcomed_again(taken));
+	ck_assert(is_welcomed_again(another));
+	ck_assert_uint_eq(atomic_load(&node.last_stream), last + 1);
+	ck_assert(!is_welcomed_again(last + 1));
+	/* Of another node, perhaps, that came after us. */
+	ck_assert(is_welcomed_again(last + 7));
+	close(fds[0]);
+	close(fds[1]);
+	down();
+}
+END_TEST
+
 START_TEST(a_forked_child_inherits_what_its_parent_had)
 {
 	struct target t;
@@ -685,6 +732,7 @@ suite(void)
 	    BASE_NELEM(strangers));
 	tcase_add_test(t, one_that_connects_and_says_nothing_holds_nobody_up);
 	tcase_add_test(t, a_second_hello_of_a_pid_ends_its_image);
+	tcase_add_test(t, who_says_hello_again_and_is_drained_is_not_welcomed);
 	tcase_add_test(t, a_forked_child_inherits_what_its_parent_had);
 	tcase_add_test(t,
 	    stacks_are_asked_for_and_shared_with_forked_children);

@@ -264,6 +264,9 @@ is_with_us(const struct acceptor *a, const struct ring_hello *h)
 {
 	const struct hello *us = a->hello;
 
+	for (size_t i = 0; i < us->ntaken; i++)
+		if (h->parent == us->taken[i])
+			return true;
 	return h->parent > us->first_stream &&
 	    h->parent <= atomic_load(&us->node->last_stream);
 }
@@ -490,12 +493,35 @@ hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
 	return 0;
 }
 
+/* The thread must not look at lists that are the loop's. */
+static int
+note_taken(struct hello *h)
+{
+	const struct keeper *k;
+	size_t n = 0;
+
+	TAILQ_FOREACH(k, &h->node->live, link)
+		n += k->feed != NULL;
+	if (n == 0)
+		return 0;
+	h->taken = malloc(n * sizeof *h->taken);
+	if (h->taken == NULL)
+		return -ENOMEM;
+	TAILQ_FOREACH(k, &h->node->live, link)
+		if (k->feed != NULL)
+			h->taken[h->ntaken++] = k->stream;
+	return 0;
+}
+
 int
 hello_start(struct hello *h)
 {
 	sigset_t all, old;
 	int r;
 
+	r = note_taken(h);
+	if (r < 0)
+		return r;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	r = pthread_create(&h->thread, NULL, acceptor_main, h);
@@ -547,5 +573,8 @@ hello_fini(struct hello *h)
 	while ((k = hello_take(h)) != NULL)
 		keeper_unref(k);
 	pthread_mutex_destroy(&h->lock);
+	free(h->taken);
+	h->taken = NULL;
+	h->ntaken = 0;
 	h->node = NULL;
 }

@@ -17,6 +17,8 @@
 struct hello {
 	struct node *node;
 	uint64_t first_stream;		/* the last id that another process has given, or 0 */
+	uint64_t *taken;		/* those of them whose streams are ours by now; since the start */
+	size_t ntaken;
 	int listen_fd;			/* -1: targets cannot come in */
 	int stop_fd;
 	bool running;
@@ -35,7 +37,7 @@ int hello_listen(struct hello *, struct node *, const char *path);
  */
 int hello_listen_fd(struct hello *, struct node *, int fd, const char *path,
     bool inherited);
-/* Starts the thread. */
+/* Starts the thread.  Streams that were taken over are among the live by now. */
 int hello_start(struct hello *);
 /* Ends it, with who has connected by then; removes the socket. */
 void hello_stop(struct hello *);
