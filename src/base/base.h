@@ -134,7 +134,7 @@ const char *base_file_words(int err);
 
 /*
  * Where this user's file of that name is: in $XDG_CONFIG_HOME, else in
- * $HOME/.config.  -ENOENT when neither is the path of a folder.
+ * $HOME/.config.  -ENOENT when neither is the path of a folder, -ENAMETOOLONG.
  */
 int base_config_path(char *path, size_t cap, const char *name);
 
