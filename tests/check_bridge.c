@@ -183,6 +183,30 @@ START_TEST(much_arrives_whole_and_in_order)
 }
 END_TEST
 
+static const struct {
+	const char *word;
+	bool ok;
+} targets[] = {
+	{ "pid:1", true },
+	{ "pid:2147483647", true },
+	{ "ALLOCLOG.cc1.4711", true },
+	{ "", false },
+	{ "pid:", false },
+	{ "pid:0", false },
+	{ "pid:-1", false },
+	{ "pid: 1", false },
+	{ "pid:1x", false },
+	/* Which must not be taken for the first process. */
+	{ "pid:4294967297", false },
+	{ "pid:18446744073709551617", false },
+};
+
+START_TEST(a_target_is_a_stream_or_a_number_that_a_process_can_have)
+{
+	ck_assert_int_eq(bridge_target_ok(targets[_i].word), targets[_i].ok);
+}
+END_TEST
+
 static Suite *
 bridge_suite(void)
 {
@@ -194,6 +218,9 @@ bridge_suite(void)
 	tcase_add_test(t, the_last_words_of_a_node_arrive);
 	tcase_add_loop_test(t, what_nobody_reads_is_bounded, 0, 2);
 	tcase_add_test(t, much_arrives_whole_and_in_order);
+	tcase_add_loop_test(t,
+	    a_target_is_a_stream_or_a_number_that_a_process_can_have, 0,
+	    sizeof targets / sizeof targets[0]);
 	suite_add_tcase(s, t);
 	return s;
 }

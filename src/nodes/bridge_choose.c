@@ -4,7 +4,8 @@
  * Each is asked for what it has, as a page would ask.  One that is stopped
  * must not keep the page from the others for long.
  */
-#include <stdio.h>
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "nodes.h"
 
 #define PATIENCE_MS 1000
+#define BY_PID "pid:"
 
 struct enquiry {
 	uv_loop_t loop;
@@ -22,16 +24,25 @@ struct enquiry {
 	unsigned has;		/* 2: it lives there; 1: it did */
 };
 
+/* 0: it is no number of a process. */
+static pid_t
+parse_pid(const char *text)
+{
+	unsigned long n;
+	char *end;
+
+	if (*text < '1' || *text > '9')
+		return 0;
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	return *end == '\0' && errno == 0 && n <= INT32_MAX ? (pid_t)n : 0;
+}
+
 bool
 bridge_target_ok(const char *target)
 {
-	int at = 0;
-	long pid;
-
-	if (strncmp(target, "pid:", 4) != 0)
-		return target[0] != '\0';
-	return sscanf(target, "pid:%ld%n", &pid, &at) == 1 &&
-	    target[at] == '\0' && pid > 0;
+	return strncmp(target, BY_PID, strlen(BY_PID)) != 0 ?
+	    target[0] != '\0' : parse_pid(target + strlen(BY_PID)) != 0;
 }
 
 static void
@@ -91,8 +102,8 @@ bridge_choose(char *const *paths, size_t n, size_t usual, const char *target)
 		return usual;
 	uv_timer_init(&q.loop, &q.timer);
 	q.timer.data = &q;
-	if (strncmp(target, "pid:", 4) == 0)
-		q.pid = (pid_t)strtol(target + 4, NULL, 10);
+	if (strncmp(target, BY_PID, strlen(BY_PID)) == 0)
+		q.pid = parse_pid(target + strlen(BY_PID));
 	most = ask(&q, paths[usual]);
 	for (i = 0; i < n && most < 2; i++) {
 		has = i == usual ? 0 : ask(&q, paths[i]);
