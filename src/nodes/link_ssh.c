@@ -324,9 +324,12 @@ quiet_environ(void)
 	return out;
 }
 
-/* exec takes char *const[] for historical reasons and writes to none of them. */
+/*
+ * exec takes char *const[] for historical reasons and writes to none of them.
+ * env: NULL, the page's own.
+ */
 static int
-spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
+spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 {
 	/* An answer is missed three times before ssh ends: after nine seconds. */
 	static const char *const begin[] = { "ssh", "-T", "-x", "-a",
@@ -348,8 +351,8 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 		.args = (char **)(uintptr_t)argv,
 		.stdio_count = BASE_NELEM(stdio),
 		.stdio = stdio,
+		.env = env,
 	};
-	int r;
 
 	memcpy(argv, begin, sizeof begin);
 	if (!where->may_ask) {
@@ -357,9 +360,6 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 		argv[n++] = "BatchMode=yes";
 		/* A session of its own: the terminal is the page's. */
 		options.flags = UV_PROCESS_DETACHED;
-		options.env = quiet_environ();
-		if (options.env == NULL)
-			return -ENOMEM;
 	}
 	ssh_quote(program, sizeof program, ssh->program);
 	argv[n++] = "--";
@@ -372,9 +372,7 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd)
 		argv[n++] = target;
 	}
 	argv[n] = NULL;
-	r = uv_spawn(ssh->errors.loop, &ssh->process, &options);
-	free(options.env);
-	return r;
+	return uv_spawn(ssh->errors.loop, &ssh->process, &options);
 }
 
 int
@@ -382,15 +380,23 @@ link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
     const struct nodes_ssh *where, int *fd)
 {
 	struct link_ssh *ssh;
+	char **env = NULL;
 	int fds[2], r;
 
 	if (nodes_ssh_check(where) != NULL)
 		return -EINVAL;
 	ssh = calloc(1, sizeof *ssh);
-	if (ssh == NULL)
+	/* Handles that are not begun cannot be closed: what fails goes first. */
+	if (!where->may_ask)
+		env = quiet_environ();
+	if (ssh == NULL || (!where->may_ask && env == NULL)) {
+		free(env);
+		free(ssh);
 		return -ENOMEM;
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
 		r = -errno;
+		free(env);
 		free(ssh);
 		return r;
 	}
@@ -403,7 +409,8 @@ link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
 	ssh->process.data = ssh->errors.data = ssh->timer.data = ssh;
 	ssh->open = 3;
 	ssh->may_ask = where->may_ask;
-	r = spawn(ssh, where, fds[1]);
+	r = spawn(ssh, where, fds[1], env);
+	free(env);
 	close(fds[1]);
 	if (r == 0)
 		r = uv_read_start((uv_stream_t *)&ssh->errors, on_alloc,
