@@ -78,12 +78,18 @@ read_threads(struct keeper *k, const struct kept_slot *slot,
 	return 0;
 }
 
-/* Those of records that the commit knows nothing of. */
+/*
+ * Those of records that the commit knows nothing of are wiped out, for others
+ * will have their numbers.  Where it knows of none at all, that is the array.
+ */
 static void
 read_tags(struct keeper *k, const struct kept_slot *slot)
 {
-	if (!slot->has_tags)
+	if (!slot->has_tags) {
+		kept_zero(k->kept->memory, k->kept->tag,
+		    STREAM_QUEUE_RECORDS * sizeof *k->kept->tag);
 		return;
+	}
 	k->tag = k->kept->tag;
 	for (uint32_t i = 0; i < STREAM_QUEUE_RECORDS; i++)
 		if ((int32_t)(k->tag[i].seq - (uint32_t)slot->next) >= 0)

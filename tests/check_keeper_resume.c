@@ -1,0 +1,124 @@
+/*
+ * A keeper that another process takes up: what a commit knew is there, and what
+ * it did not know is not.  The two processes are this test, one after the other.
+ */
+#include "../src/nodes/keeper_kept.h"
+#include "node_harness.h"
+
+#define STREAM 7
+
+static int kept_by;			/* the other end of the store: nobody reads it */
+static int fds[3];			/* of the target's areas */
+static struct keeper *dead;
+
+static void
+setup(void)
+{
+	int store[2];
+
+	node_up(&(struct node_opts){ .fd = -1, .daemon = true,
+		.supervised = -1 });
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    store), 0);
+	node.daemon.store.fd = store[0];
+	kept_by = store[1];
+	ck_assert_int_eq(keeper_new(&dead, &node, &(struct keeper_opts){
+	    .with_feed = true, .max = 4096 }, fds), 0);
+	ck_assert_ptr_nonnull(dead->kept);
+	dead->stream = STREAM;
+	/* Which is the first commit. */
+	ck_assert_int_eq(keeper_kept_store(dead, fds), 0);
+}
+
+/* As after a kill of the process that had the dead one. */
+static struct keeper *
+take_up(void)
+{
+	const int areas[2] = { fds[0], fds[2] };
+	struct stream_sites *sites;
+	struct keeper_kept *kk;
+	struct kept_sites *ks;
+	struct keeper *k;
+
+	ck_assert_int_eq(keeper_kept_open(&kk, dup(kept_fd(dead->kept->memory)),
+	    dead->kept->generation), 0);
+	ck_assert_ptr_nonnull(keeper_kept_slot(kk));
+	ck_assert_uint_eq(keeper_kept_slot(kk)->sites, STREAM);
+	ck_assert_int_eq(kept_sites_open(&ks, &node, STREAM,
+	    dup(kept_fd(dead->sites_kept->memory)), &sites), 0);
+	ck_assert_int_eq(keeper_resume(&k, &node, kk, areas, ks, sites), 0);
+	ck_assert_uint_eq(k->stream, STREAM);
+	return k;
+}
+
+static void
+teardown(void)
+{
+	keeper_unref(dead);
+	for (size_t i = 0; i < BASE_NELEM(fds); i++)
+		close(fds[i]);
+	node_down();
+	close(kept_by);
+}
+
+/* Puts one there as keeper_take() does for the first requester of all. */
+static void
+tag(struct keeper *k, uint64_t seq, uint16_t info)
+{
+	k->tag = k->kept->tag;
+	k->tag[seq % STREAM_QUEUE_RECORDS] = (struct keeper_tag){
+		.seq = (uint32_t)seq, .info = info };
+}
+
+START_TEST(a_requester_that_was_committed_is_there)
+{
+	uint64_t next = stream_queue_next(dead->queue);
+	struct rec rec = { { 0 } };
+	struct keeper *k;
+
+	stream_queue_put(dead->queue, &rec, 1);
+	tag(dead, next, 5);
+	keeper_kept_commit(dead, true);
+	k = take_up();
+	ck_assert_uint_eq(keeper_info(k, next), 5);
+	keeper_unref(k);
+}
+END_TEST
+
+/* With no requester before it, and with one. */
+START_TEST(a_requester_that_no_commit_knows_is_nobodys)
+{
+	uint64_t next = stream_queue_next(dead->queue);
+	struct rec rec = { { 0 } };
+	struct keeper *k;
+
+	if (_i == 1) {
+		stream_queue_put(dead->queue, &rec, 1);
+		tag(dead, next++, 5);
+		keeper_kept_commit(dead, true);
+	}
+	tag(dead, next, 6);
+	k = take_up();
+	/* Another record has that number now, and another requester comes. */
+	tag(k, next + 1, 7);
+	ck_assert_uint_eq(keeper_info(k, next), 0);
+	ck_assert_uint_eq(keeper_info(k, next + 1), 7);
+	keeper_unref(k);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("keeper_resume");
+	TCase *t = tcase_create("requesters");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_requester_that_was_committed_is_there);
+	tcase_add_loop_test(t, a_requester_that_no_commit_knows_is_nobodys, 0,
+	    2);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
