@@ -10,13 +10,6 @@
 #define NAME_COLUMNS 16
 #define WHERE_COLUMNS 24
 
-static void
-say(void *arg, const char *sentence)
-{
-	(void)arg;
-	complain("%s", sentence);
-}
-
 /* Blanks up to a column: characters count, not their bytes. */
 static int
 blanks(const char *text, int columns)
@@ -75,7 +68,7 @@ cmd_nodes(const struct options *o, uv_loop_t *loop)
 	int r;
 
 	(void)loop;
-	r = nodes_table_load(&t, true, say, NULL);
+	r = nodes_table_load(&t, true, complain_said, NULL);
 	if (r < 0) {
 		complain("cannot read the table of nodes: %s", strerror(-r));
 		return PAGEK_FAILED;

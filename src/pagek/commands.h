@@ -25,6 +25,8 @@ int cmd_arm(const struct options *, uv_loop_t *);	/* and disarm */
 
 /* "pagek: ..." on standard error, one line, outside text made safe. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same of a whole sentence, for whoever calls back to say one. */
+void complain_said(void *arg, const char *sentence);
 
 /* --- output (output.c) -------------------------------------------------- */
 

@@ -93,13 +93,6 @@ dispatch(const struct options *o)
 	return status;
 }
 
-static void
-say(void *arg, const char *sentence)
-{
-	(void)arg;
-	complain("%s", sentence);
-}
-
 /* What the files say, then what was asked for. */
 static int
 obey(struct options *o)
@@ -108,7 +101,7 @@ obey(struct options *o)
 	struct config config;
 	int status;
 
-	status = config_load(&config, o, say, NULL);
+	status = config_load(&config, o, complain_said, NULL);
 	if (status == 0) {
 		config_apply(&config, o);
 		o->config = &config;

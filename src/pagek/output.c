@@ -22,6 +22,13 @@ complain(const char *fmt, ...)
 	fprintf(stderr, "pagek: %s\n", safe);
 }
 
+void
+complain_said(void *arg, const char *sentence)
+{
+	(void)arg;
+	complain("%s", sentence);
+}
+
 FILE *
 output_open(const char *path)
 {

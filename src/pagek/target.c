@@ -285,13 +285,6 @@ refuse_name(const struct nodes_table *table, const struct node_word *nw,
 	    shown(nw->name[0] != '\0' ? nw->name : "..."));
 }
 
-static void
-say(void *arg, const char *sentence)
-{
-	(void)arg;
-	complain("%s", sentence);
-}
-
 /* A word of no form: a node, or a path. */
 static int
 parse_node(struct target *t, const char *word, bool by_number,
@@ -307,7 +300,7 @@ parse_node(struct target *t, const char *word, bool by_number,
 	if (by_number && !nw.numeric)
 		return fail(w, PAGEK_USAGE, "'%s': four hexadecimal digits go "
 		    "behind node:, as in node:0590", shown(t->word));
-	r = nodes_table_load(&table, true, say, NULL);
+	r = nodes_table_load(&table, true, complain_said, NULL);
 	if (r < 0)
 		return fail(w, PAGEK_FAILED, "cannot read the table of nodes: "
 		    "%s", strerror(-r));
