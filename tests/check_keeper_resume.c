@@ -31,14 +31,14 @@ setup(void)
 }
 
 /* As after a kill of the process that had the dead one. */
-static struct keeper *
-take_up(void)
+static int
+try_take_up(struct keeper **k)
 {
 	const int areas[2] = { fds[0], fds[2] };
 	struct stream_sites *sites;
 	struct keeper_kept *kk;
 	struct kept_sites *ks;
-	struct keeper *k;
+	int r;
 
 	ck_assert_int_eq(keeper_kept_open(&kk, dup(kept_fd(dead->kept->memory)),
 	    dead->kept->generation), 0);
@@ -46,7 +46,20 @@ take_up(void)
 	ck_assert_uint_eq(keeper_kept_slot(kk)->sites, STREAM);
 	ck_assert_int_eq(kept_sites_open(&ks, &node, STREAM,
 	    dup(kept_fd(dead->sites_kept->memory)), &sites), 0);
-	ck_assert_int_eq(keeper_resume(&k, &node, kk, areas, ks, sites), 0);
+	r = keeper_resume(k, &node, kk, areas, ks, sites);
+	if (r < 0) {
+		stream_sites_unref(sites);
+		kept_sites_unref(ks);
+	}
+	return r;
+}
+
+static struct keeper *
+take_up(void)
+{
+	struct keeper *k;
+
+	ck_assert_int_eq(try_take_up(&k), 0);
 	ck_assert_uint_eq(k->stream, STREAM);
 	return k;
 }
@@ -107,16 +120,66 @@ START_TEST(a_requester_that_no_commit_knows_is_nobodys)
 }
 END_TEST
 
+/* --- memory that something has spoilt -------------------------------------- */
+
+static void
+no_end(char *text, size_t cap)
+{
+	memset(text, 'x', cap);
+}
+
+static void
+spoil(struct kept_image *i, struct kept_slot *slot, int what)
+{
+	switch (what) {
+	case 0:
+		slot->threads = KEEPER_THREADS_MAX + 2;
+		break;
+	case 1:
+		slot->state = 0;
+		break;
+	case 2:
+		slot->state = WIRE_S_DORMANT + 1;
+		break;
+	case 3:
+		no_end(slot->name, sizeof slot->name);
+		break;
+	case 4:
+		no_end(slot->reason, sizeof slot->reason);
+		break;
+	case 5:
+		no_end(i->comm, sizeof i->comm);
+		break;
+	case 6:
+		no_end(i->exe, sizeof i->exe);
+		break;
+	default:
+		no_end(i->cwd, sizeof i->cwd);
+		break;
+	}
+}
+
+START_TEST(what_no_kill_leaves_is_not_taken_up)
+{
+	struct keeper_kept *kk = dead->kept;
+	struct keeper *k;
+
+	spoil(kk->image, &kk->slot[kk->image->committed & 1], _i);
+	ck_assert_int_eq(try_take_up(&k), -EINVAL);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
 	Suite *s = suite_create("keeper_resume");
-	TCase *t = tcase_create("requesters");
+	TCase *t = tcase_create("taken up");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_requester_that_was_committed_is_there);
 	tcase_add_loop_test(t, a_requester_that_no_commit_knows_is_nobodys, 0,
 	    2);
+	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 8);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -163,6 +163,27 @@ resume_tables(struct keeper *k, const struct kept_slot *slot, unsigned s,
 	return 0;
 }
 
+static bool
+is_text(const char *text, size_t cap)
+{
+	return memchr(text, '\0', cap) != NULL;
+}
+
+/*
+ * No kill leaves it otherwise; but what killed the process may have spoilt it
+ * first, and we are not to read on behind its end.
+ */
+static bool
+is_whole(const struct kept_image *i, const struct kept_slot *slot)
+{
+	return slot->threads <= KEEPER_THREADS_MAX + 1 &&
+	    slot->state >= WIRE_S_LIVE && slot->state <= WIRE_S_DORMANT &&
+	    is_text(slot->name, sizeof slot->name) &&
+	    is_text(slot->reason, sizeof slot->reason) &&
+	    is_text(i->comm, sizeof i->comm) &&
+	    is_text(i->exe, sizeof i->exe) && is_text(i->cwd, sizeof i->cwd);
+}
+
 int
 keeper_resume(struct keeper **out, struct node *node, struct keeper_kept *kk,
     const int fds[2], struct kept_sites *ks, struct stream_sites *sites)
@@ -173,8 +194,8 @@ keeper_resume(struct keeper **out, struct node *node, struct keeper_kept *kk,
 	struct keeper *k;
 	int r;
 
-	r = keeper_new(&k, node, &(struct keeper_opts){ .no_list = true },
-	    NULL);
+	r = is_whole(kk->image, slot) ? keeper_new(&k, node,
+	    &(struct keeper_opts){ .no_list = true }, NULL) : -EINVAL;
 	if (r < 0) {
 		keeper_kept_free(kk);
 		return r;
