@@ -503,6 +503,31 @@ START_TEST(without_its_supervisor_a_child_goes_on_and_keeps_nothing)
 }
 END_TEST
 
+/* --- one that takes nothing ---------------------------------------------- */
+
+START_TEST(one_that_takes_nothing_is_waited_for_once)
+{
+	char message[FDSTORE_MESSAGE];
+	struct fdstore store;
+	int fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0, fds), 0);
+	fdstore_open(&store, fds[0]);
+	while (fdstore_say(&store, "STATUS=x") == 0)
+		ck_assert(!store.full);
+	ck_assert(store.full);
+	ck_assert_int_eq(fdstore_say(&store, "STATUS=x"), -EAGAIN);
+	ck_assert(fdstore_keeps(&store));
+	while (read(fds[1], message, sizeof message) > 0)
+		continue;
+	ck_assert_int_eq(fdstore_say(&store, "STATUS=x"), 0);
+	ck_assert(!store.full);
+	fdstore_close(&store);
+	close(fds[1]);
+}
+END_TEST
+
 /* --- suite -------------------------------------------------------------- */
 
 static Suite *
@@ -531,6 +556,7 @@ suite(void)
 	tcase_add_test(t, only_the_child_is_listened_to);
 	tcase_add_test(t, no_more_is_held_than_can_be_passed_on);
 	tcase_add_test(t, a_socket_takes_connections_between_two_children);
+	tcase_add_test(t, one_that_takes_nothing_is_waited_for_once);
 	suite_add_tcase(s, t);
 	return s;
 }

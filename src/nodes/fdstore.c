@@ -82,7 +82,11 @@ fdstore_keeps(const struct fdstore *s)
 
 /* --- messages ----------------------------------------------------------- */
 
-/* A queue that is full is emptied within moments, or its reader is stopped. */
+/*
+ * A queue that is full is emptied within moments, or its reader is stopped: that
+ * is waited for once, and not again before there has been room, for a target
+ * costs several messages.
+ */
 static int
 send_soon(struct fdstore *s, const struct msghdr *msg)
 {
@@ -90,9 +94,11 @@ send_soon(struct fdstore *s, const struct msghdr *msg)
 
 	if (!fdstore_keeps(s))
 		return -ENOTCONN;
-	for (int tries = 0; tries < 2; tries++) {
-		if (sendmsg(s->fd, msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+	for (bool waited = s->full;; waited = true) {
+		if (sendmsg(s->fd, msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) {
+			s->full = false;
 			return 0;
+		}
 		if (errno == EPIPE || errno == ECONNREFUSED ||
 		    errno == ECONNRESET || errno == ENOTCONN) {
 			s->gone = true;
@@ -100,8 +106,11 @@ send_soon(struct fdstore *s, const struct msghdr *msg)
 		}
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
+		if (waited)
+			break;
 		(void)poll(&p, 1, PATIENCE_MS);
 	}
+	s->full = true;
 	return -EAGAIN;
 }
 

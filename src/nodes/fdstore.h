@@ -32,6 +32,7 @@ struct fdstore_entry {
 struct fdstore {
 	int fd;				/* socket to whoever keeps; -1 nobody does */
 	_Atomic bool gone;		/* he did, and is no more */
+	_Atomic bool full;		/* his queue was, when something was sent last */
 	struct fdstore_entry *inherited;
 	size_t n, cap;
 };
