@@ -30,7 +30,7 @@ is_host(const char *host)
 {
 	const char *at = strrchr(host, '@');
 
-	return strlen(host) < SSH_WORD_MAX && is_plain(host) &&
+	return strlen(host) < SSH_WORD_MAX && is_plain(host) && at != host &&
 	    (at == NULL || is_plain(at + 1));
 }
 

@@ -1,6 +1,7 @@
 /*
  * The page as text: once, or again and again.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -128,6 +129,7 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
     struct profile **out, size_t *lacking)
 {
 	struct profile_words words = profile_session_words;
+	bool listed = nodes_session_look(s)->listed;
 	struct mono begun = mono_now();
 	struct profile *p;
 	int64_t left;
@@ -139,6 +141,10 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
 		return r;
 	profile_set_wrappers(p, opts->wrappers);
 	for (;;) {
+		/* The list of a node that came meanwhile is another one. */
+		left = timeout_ms - mono_ms_since(begun);
+		if (listed && !nodes_session_look(s)->listed && left > 0)
+			pump_settled(loop, s, (int)left);
 		profile_restart(p);
 		r = take_rows(s, opts, limit, p);
 		if (r == 0)
@@ -164,12 +170,16 @@ batch_words(uv_loop_t *loop, struct nodes_session *s, struct profile *p,
     int timeout_ms, size_t *lacking)
 {
 	struct profile_words words = profile_session_words;
+	const struct nodes_look *look = nodes_session_look(s);
+	uint32_t stream_no = look->stream_no;
 	struct mono begun = mono_now();
 	int64_t left;
 	int r;
 
 	words.arg = s;
 	for (;;) {
+		if (look->stream_no != stream_no)
+			return -ESTALE;
 		r = profile_resolve(p, &words);
 		left = timeout_ms - mono_ms_since(begun);
 		if (r <= 0 || left <= 0 || is_gone(s))
@@ -278,14 +288,15 @@ static int
 once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page *page, FILE *out)
 {
-	int rows = nodes_session_look(s)->listed ? 0 : batch_lines(out), r;
 	struct profile *p;
 	size_t lacking;
+	int rows, r;
 
 	r = batch_names(loop, s, &page->opts, 0, o->timeout_ms, &p, &lacking);
 	if (r < 0)
 		return r;
 	batch_tell_lacking(o, s, lacking, profile_callers(p));
+	rows = nodes_session_look(s)->listed ? 0 : batch_lines(out);
 	if (!o->json)
 		r = batch_print(out, loop, page, s, rows);
 	else

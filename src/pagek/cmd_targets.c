@@ -118,16 +118,12 @@ one_node(struct table *table, uv_loop_t *loop, const char *socket,
     struct nodes_link *link, char *why, size_t cap)
 {
 	struct nodes_target *list = NULL;
-	const char *reason;
 	size_t n = 0;
 	int err;
 
 	err = target_enquire(loop, link, table->o->timeout_ms, &list, &n);
-	if (err < 0) {
-		nodes_link_state(link, &reason);
-		snprintf(why, cap, "%s", err == -ENOTCONN && reason[0] != '\0' ?
-		    reason : strerror(-err));
-	}
+	if (err < 0)
+		snprintf(why, cap, "%s", target_why(link, err));
 	nodes_link_close(link);
 	if (err < 0)
 		return err;

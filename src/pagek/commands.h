@@ -71,7 +71,8 @@ int batch_names(uv_loop_t *, struct nodes_session *, const struct page_opts *,
 /*
  * Waits until all names of the profile are there, for timeout_ms at most;
  * *lacking gets how many callers still lack some.  The list goes on
- * meanwhile, the profile does not.  -ENOMEM.
+ * meanwhile, the profile does not.  -ENOMEM; -ESTALE: the session has another
+ * stream now, and nobody knows any more what the profile's callers were.
  */
 int batch_words(uv_loop_t *, struct nodes_session *, struct profile *,
     int timeout_ms, size_t *lacking);

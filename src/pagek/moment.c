@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/base.h"
 #include "commands.h"
 #include "moment.h"
+#include "pump.h"
 
 int
 moment_init(struct moment *m, struct nodes_session *s,
@@ -127,6 +129,34 @@ report(const struct options *o, struct moment *m,
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
 
+/* Waits for names; anew when a node has come meanwhile that has another list. */
+static int
+take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct moment *m)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct mono begun = mono_now();
+	int64_t left = o->timeout_ms;
+	int r;
+
+	for (;;) {
+		r = moment_init(m, s, o->page.wrappers);
+		if (r < 0)
+			return r;
+		r = batch_words(loop, s, m->profile, (int)left, &m->lacking);
+		if (r == 0)
+			return 0;
+		moment_fini(m);
+		left = o->timeout_ms - mono_ms_since(begun);
+		if (r != -ESTALE || left <= 0)
+			return r;
+		pump_settled(loop, s, (int)left);
+		left = o->timeout_ms - mono_ms_since(begun);
+		if (!look->listed || left <= 0)
+			return r;
+	}
+}
+
 int
 moment_report(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s,
@@ -135,20 +165,16 @@ moment_report(const struct options *o, uv_loop_t *loop,
 	struct moment m;
 	int r, status;
 
-	r = moment_init(&m, s, o->page.wrappers);
+	r = take(o, loop, s, &m);
+	if (r == -ESTALE && !nodes_session_look(s)->listed)
+		return batch_status(o, nodes_session_look(s));
 	if (r < 0) {
-		complain("cannot report: %s", strerror(-r));
-		return PAGEK_FAILED;
+		complain("cannot report: %s", r == -ESTALE ? "the node was "
+		    "started again, and has another list" : strerror(-r));
+		return r == -ESTALE ? PAGEK_TIMEOUT : PAGEK_FAILED;
 	}
-	r = batch_words(loop, s, m.profile, o->timeout_ms, &m.lacking);
-	if (r < 0) {
-		complain("cannot report: %s", strerror(-r));
-		status = PAGEK_FAILED;
-	} else {
-		batch_tell_lacking(o, s, m.lacking,
-		    profile_callers(m.profile));
-		status = report(o, &m, put);
-	}
+	batch_tell_lacking(o, s, m.lacking, profile_callers(m.profile));
+	status = report(o, &m, put);
 	moment_fini(&m);
 	return status;
 }

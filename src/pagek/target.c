@@ -418,6 +418,17 @@ target_enquire(uv_loop_t *loop, struct nodes_link *link, int timeout_ms,
 	return err;
 }
 
+const char *
+target_why(const struct nodes_link *link, int err)
+{
+	const char *reason;
+
+	if (err == -ETIMEDOUT)
+		return "it does not answer";
+	nodes_link_state(link, &reason);
+	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
+}
+
 /*
  * Whether a node's targets have what is looked for: 3 for sure, 2 when it
  * sleeps, 1 perhaps.
@@ -447,10 +458,19 @@ match(const struct target *t, const struct nodes_target *list, size_t n)
 	return best;
 }
 
-/* Goes through this user's nodes, newest first, and keeps the best link. */
+/* A node that did not tell what it has: what is missing may be there. */
+struct silent {
+	int err;		/* 0: all have told */
+	char why[512];
+};
+
+/*
+ * Goes through this user's nodes, newest first, and keeps the best link.
+ * -ENOENT: none of those that answered has it.
+ */
 static int
 search(const struct target *t, uv_loop_t *loop, int timeout_ms,
-    struct nodes_link **out)
+    struct nodes_link **out, struct silent *silent)
 {
 	struct nodes_link *link, *best = NULL;
 	struct nodes_target *list;
@@ -466,7 +486,11 @@ search(const struct target *t, uv_loop_t *loop, int timeout_ms,
 			continue;
 		list = NULL;
 		n = 0;
-		if (target_enquire(loop, link, timeout_ms, &list, &n) < 0) {
+		err = target_enquire(loop, link, timeout_ms, &list, &n);
+		if (err < 0) {
+			silent->err = err;
+			snprintf(silent->why, sizeof silent->why, "%s: %s",
+			    paths[i], target_why(link, err));
 			nodes_link_close(link);
 			continue;
 		}
@@ -492,14 +516,18 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
 {
 	const struct target *t = &o->target;
+	struct silent silent = { 0 };
 	int err;
 
-	err = search(t, loop, o->timeout_ms, link);
+	err = search(t, loop, o->timeout_ms, link, &silent);
 	if (err == 0)
 		return 0;
 	if (err != -ENOENT)
 		return fail(w, PAGEK_NO_TARGET, "cannot look for nodes: %s",
 		    strerror(-err));
+	if (silent.err < 0 && (t->pid == 0 || is_alive(t->pid)))
+		return fail(w, silent.err == -ETIMEDOUT ? PAGEK_TIMEOUT :
+		    PAGEK_NO_TARGET, "%s", silent.why);
 	if (t->rest[0] != '\0')
 		return fail(w, PAGEK_NO_TARGET, "no node here has a stream "
 		    "'%s': 'pagek targets' lists what there is",

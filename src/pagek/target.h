@@ -69,4 +69,7 @@ int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
 int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
     struct nodes_target **, size_t *n);
 
+/* Why it has not answered; to be asked for before the link is closed. */
+const char *target_why(const struct nodes_link *, int err);
+
 #endif

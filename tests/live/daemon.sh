@@ -121,6 +121,17 @@ assert any(x["stream"] == "ALLOCLOG" for x in t), t
 }
 rule "its table of streams has ALLOCLOG, the node itself" itself
 
+# One that is stopped, not one that has nothing.
+no_answer() {
+	kill -STOP "$(node_of "$daemon")"
+	"$B/pagek" list --timeout=1 "pid:$holder" 2>"$tmp/why"
+	status=$?
+	kill -CONT "$(node_of "$daemon")"
+	cat "$tmp/why"
+	[ $status = 8 ] && grep -q "$node: it does not answer" "$tmp/why"
+}
+rule "of a node that does not answer nobody says what it does not watch" no_answer
+
 # A command that says where its node is, holds for a while and ends with 7.
 cat >"$tmp/command.sh" <<'C'
 echo "$PAGEK_NODE"
@@ -255,6 +266,59 @@ leaves() {
 	    [ ! -e "$node.hello" ]
 }
 rule "told to end it takes its sockets away, and its status is 0" leaves
+
+# A command that has its list and waits for names, for nobody reads them, is
+# told of another node's list or of none.
+cat >"$tmp/churn.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile held[64];
+int main(void)
+{
+	for (unsigned i = 0; i < 30000; i++) {
+		free(held[i % 64]);
+		held[i % 64] = malloc(7777);
+		usleep(1000);
+	}
+	return 0;
+}
+C
+cc -O1 -fno-builtin -o "$tmp/churn" "$tmp/churn.c" || exit 1
+churns() {
+	[ "$("$B/pagek" list "pid:$churner" | grep -c ' 7777 ')" -gt 50 ]
+}
+reader_of() {
+	pgrep -P "$(node_of "$daemon")" -x pagek-symbols
+}
+another() {
+	start && hold_listed && let_go && reader=$(reader_of) || return 1
+	kill -STOP "$reader"
+	$preloaded "$tmp/churn" &
+	churner=$!
+	others="$others $churner"
+	until_true 10 sh -c "'$B/pagek' targets | grep -q 'pid:$churner '" ||
+	    return 1
+	rm -f "$tmp/rows"
+	"$B/pagek" "$@" "pid:$churner" >"$tmp/rows" 2>"$tmp/why" &
+	asking=$!
+	# As long as it may take to have the list; it has no end yet.
+	until_true 1 test -s "$tmp/rows"
+	kill -9 "$reader"
+	kill_node "$daemon"
+	until_true 5 flock -n "$node.lock" true && start || return 1
+	wait "$asking"
+	status=$?
+	until_true 10 churns
+	kill "$churner"
+	wait "$churner"
+	leaves
+	cat "$tmp/rows" "$tmp/why"
+	[ $status = 0 ] && [ -s "$tmp/rows" ] &&
+	    ! grep -q 'not whole\|not known\|not there' "$tmp/why" "$tmp/rows"
+}
+rule "a list that waits for names is the next node's when that has come" \
+    another list
+rule "so is a tree, whose stacks are that node's too" another tree
 
 few() {
 	sh -c "ulimit -n 128; exec \"$B/pageknode\" --clients 256" \
