@@ -303,8 +303,8 @@ another() {
 	asking=$!
 	# As long as it may take to have the list; it has no end yet.
 	until_true 1 test -s "$tmp/rows"
-	kill -9 "$reader"
 	kill_node "$daemon"
+	kill -9 "$reader"
 	until_true 5 flock -n "$node.lock" true && start || return 1
 	wait "$asking"
 	status=$?
