@@ -104,7 +104,7 @@ killed() {
 }
 
 i=0
-while [ $i -lt 5 ]; do
+while [ $i -lt 20 ]; do
 	sql_work | sed "s/ t(/ t$i(/; s/INTO t /INTO t$i /; s/FROM t /FROM t$i /; s/ON t(/ON t$i(/; s/INDEX tk/INDEX tk$i/"
 	i=$((i + 1))
 done >"$tmp/in.sql"
