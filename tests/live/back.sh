@@ -111,16 +111,30 @@ without() {
 }
 rule "a node that returns without the target is told apart" without
 
+# What runs a command there, and the command: pagek is the pane's process.
+run() {
+	t new-session -d -s r -x 110 -y 40 "exec '$pagek' run $1 '$tmp/holder'"
+	wait_on r 'LIVE 1[0-9] Hz' &&
+	    own=$(pgrep -P "$(t display -p -t =r: '#{pane_pid}')" -x pageknode) &&
+	    holder=$(pgrep -P "$own" -x holder)
+}
+end_holder() {
+	kill -9 "$holder" && until_true 10 is_gone "$holder" && holder=
+}
 of_command() {
-	t new-session -d -s r -x 110 -y 40 \
-	    "exec '$pagek' run -- '$tmp/holder'"
-	wait_on r 'LIVE 1[0-9] Hz' || return 1
-	own=$(ls "$XDG_RUNTIME_DIR/pagek" | sed -n 's/^run\.\([0-9]*\)$/\1/p')
-	[ -n "$own" ] || { echo "it has no node of its own"; return 0; }
+	run '--own-node --' || return 1
 	kill -9 "$own" && wait_on r 'UNREACHABLE' &&
-	    wait_on r 'does not come back' && t send-keys -t =r: q
+	    wait_on r 'does not come back' && t send-keys -t =r: q &&
+	    until_true 10 gone r && end_holder
 }
 rule "the node of one command does not come back, and the page says so" \
     of_command
+
+# Another node has the list: this one waits for the command's end, and for its page.
+runner() {
+	run -- && t send-keys -t =r: q && until_true 10 gone r &&
+	    kill -0 "$own" && end_holder && until_true 10 is_gone "$own"
+}
+rule "who runs a command for the daemon ends with it" runner
 
 say_result
