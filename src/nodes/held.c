@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../base/base.h"
@@ -16,7 +17,7 @@ held_add(struct held *h, int fd, const char *name)
 	size_t len = strlen(name) + 1;
 
 	/* More than can be passed on cannot be held. */
-	if (len > FDSTORE_NAME || h->n == INHERITED_MAX ||
+	if (len > FDSTORE_NAME || h->n == h->max ||
 	    h->names + len > INHERITED_NAMES) {
 		close(fd);
 		return;
@@ -53,9 +54,17 @@ take_passed(void *arg, const char *name, int fd)
 int
 held_begin(struct held *h)
 {
-	int r = inherited_each(take_passed, h);
+	struct rlimit limit;
+	int r;
 
+	h->max = INHERITED_MAX;
+	r = inherited_each(take_passed, h);
 	h->passed = h->n;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur / 2 < INHERITED_MAX)
+		h->max = (int)(limit.rlim_cur / 2);
+	if (h->max < h->n)
+		h->max = h->n;
 	return r;
 }
 

@@ -18,12 +18,13 @@ struct held {
 	struct held_entry entry[INHERITED_MAX];
 	int n;
 	int passed;			/* of them, to ourselves: they stay */
+	int max;			/* half of what we may have: a child needs as many of its own */
 	size_t names;			/* bytes of all names, with a separator each */
 };
 
 /* What was passed to us.  A negative errno. */
 int held_begin(struct held *);
-/* Its own from now on; more than can be passed on is closed. */
+/* Its own from now on; more than can be passed on, or than is good, is closed. */
 void held_add(struct held *, int fd, const char *name);
 /* Closes what has that name, NULL: everything; but not what we were passed. */
 void held_drop(struct held *, const char *name);

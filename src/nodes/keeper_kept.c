@@ -346,6 +346,8 @@ keeper_kept_forget(struct keeper *k)
 	if (kk == NULL || !kk->stored)
 		return;
 	kk->stored = false;
+	/* A supervisor that is stopped may not hear what follows. */
+	atomic_store(&kk->image->is_void, 1);
 	drop_memory(k, kk);
 	drop(k, "ring");
 	drop(k, "keeper");

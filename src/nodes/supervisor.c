@@ -22,6 +22,7 @@
 #define SENT_MAX 16		/* descriptors of one message, at most */
 #define GIVEN_UP 1
 #define BY_SIGNAL 128
+#define TRIES 60		/* to start a child, one in a second */
 
 static struct supervisor {
 	struct held held;
@@ -173,6 +174,9 @@ start(void (*become)(void *arg, int fd), void *arg)
 	}
 	r = sup.child < 0 ? -errno : 0;
 	close(fds[1]);
+	/* No signal of ours may go to all processes. */
+	if (r < 0)
+		sup.child = 0;
 	return r;
 }
 
@@ -259,9 +263,26 @@ hear_signals(void)
 			continue;
 		sup.told |= sig != SIGHUP;
 		/* What a terminal sends, the child has already. */
-		if (info.ssi_code != SI_KERNEL)
+		if (info.ssi_code != SI_KERNEL && sup.child > 0)
 			kill(sup.child, sig);
 	}
+}
+
+/* A machine that has no room for a process now may have some soon. */
+static int
+start_again(void (*become)(void *arg, int fd), void *arg)
+{
+	struct pollfd p = { .fd = sup.signals, .events = POLLIN };
+	int r = start(become, arg);
+
+	for (int i = 1; r < 0 && i < TRIES; i++) {
+		if (poll(&p, 1, 1000) > 0)
+			hear_signals();
+		if (sup.told)
+			return r;
+		r = start(become, arg);
+	}
+	return r;
 }
 
 static int
@@ -289,7 +310,7 @@ watch(void (*become)(void *arg, int fd), void *arg)
 		}
 		if (!goes_on(wait_status, &status))
 			return status;
-		r = start(become, arg);
+		r = start_again(become, arg);
 		if (r < 0) {
 			say("the node cannot be started again");
 			return GIVEN_UP;

@@ -151,7 +151,8 @@ drop_memory(struct node *node, uint64_t stream, unsigned generation)
 
 /*
  * The valid one of a target's memory files; of two the younger.  NULL: there is
- * none.  *why says what is wrong then, *pid of which process it was, if known.
+ * none.  *why says what is wrong then, or is NULL where nothing is: the target
+ * was done with.  *pid is of which process it was, if known.
  */
 static struct keeper_kept *
 find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
@@ -160,6 +161,7 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 	struct keeper_kept *best = NULL, *kk;
 	unsigned generation;
 	uint64_t no;
+	int r;
 
 	for (size_t i = 0; i < store->n; i++) {
 		struct fdstore_entry *e = &store->inherited[i];
@@ -169,13 +171,17 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 		    no != stream)
 			continue;
 		e->fd = -1;
-		if (keeper_kept_open(&kk, fd, generation) < 0) {
-			*why = "it is another program's";
+		r = keeper_kept_open(&kk, fd, generation);
+		if (r < 0) {
+			*why = r == -EINVAL ? "it is another program's" :
+			    strerror(-r);
 			fdstore_remove(store, e->name);
 			continue;
 		}
 		*pid = kk->image->pid;
-		if (keeper_kept_slot(kk) == NULL ||
+		if (atomic_load(&kk->image->is_void)) {
+			*why = NULL;
+		} else if (keeper_kept_slot(kk) == NULL ||
 		    kk->image->stream != stream) {
 			*why = "it was not whole yet";
 		} else if (kept_opens(kk->memory) > OPENS_MOST) {
@@ -217,19 +223,27 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 
 /* --- a target ----------------------------------------------------------- */
 
-/* Without one when the process is no more, whoever may have its number now. */
-static void
+/*
+ * Without one when the process is no more, whoever may have its number now; an
+ * error when that is not known, for a process that lives is not to be told as
+ * ended.
+ */
+static int
 find_process(struct keeper *k)
 {
 	uint64_t start;
 	pid_t ppid;
+	int r;
 
 	k->pidfd = (int)syscall(SYS_pidfd_open, k->pid, 0);
-	if (k->pidfd < 0 ||
-	    (proc_stat(k->pid, &ppid, &start) == 0 && start == k->start))
-		return;
+	if (k->pidfd < 0)
+		return errno == ESRCH ? 0 : -errno;
+	r = proc_stat(k->pid, &ppid, &start);
+	if (r == 0 && start == k->start)
+		return 0;
 	close(k->pidfd);
 	k->pidfd = -1;
+	return r == 0 || r == -ESRCH || r == -ENOENT ? 0 : r;
 }
 
 /* Parents before their children: as they were welcomed. */
@@ -273,7 +287,11 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 	if (node->opts.check_list && k->reason[0] == '\0')
 		snprintf(k->reason, sizeof k->reason, "not checked any more: "
 		    "the node was started again");
-	find_process(k);
+	r = find_process(k);
+	if (r < 0) {
+		keeper_unref(k);
+		return r;
+	}
 	if (slot.name[0] == '\0') {
 		wait_for_adoption(k);
 		return 0;
@@ -319,9 +337,10 @@ take_target(struct node *node, uint64_t stream, unsigned generation)
 	} else {
 		keeper_kept_free(kk);
 	}
-	if (r < 0) {
+	if (r < 0 && why != NULL)
 		fprintf(stderr, "pageknode: what is known of process %d "
 		    "cannot be taken over: %s\n", (int)pid, why);
+	if (r < 0) {
 		if (fds[0] >= 0 && fds[1] >= 0)
 			stream_feed_abandon(fds);
 		drop_names(node, stream, generation);

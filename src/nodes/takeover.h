@@ -16,7 +16,6 @@
 #include "../stream/wire.h"
 
 struct node;
-struct kept;
 
 struct takeover_node;
 
