@@ -476,6 +476,7 @@ START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 	struct rig *rig = rig_attached(true);
 	struct producer p = { 0 };
 
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE);
 	take_large_rings(rig->area);
 	atomic_store(&alone_call, call);
 	produce_open(&p, 1);
@@ -494,6 +495,7 @@ START_TEST(a_keeper_that_says_so_is_gone_at_once)
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
 
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE);
 	produce_open(&p, 1);
 	atomic_store(&alone_call, call);
 	atomic_store(&rig->area->magic, 1);
@@ -504,6 +506,25 @@ START_TEST(a_keeper_that_says_so_is_gone_at_once)
 	atomic_store(&p.ring->inflight, 0);
 	produce_look(&p);
 	ck_assert_uint_eq(calls, 1);
+	rig_forget(rig);
+}
+END_TEST
+
+/* It says nothing to nobody, for that may be what it is killed for. */
+START_TEST(a_target_that_is_not_known_to_be_free_does_nothing)
+{
+	static const enum ring_sandbox words[] = { RING_SANDBOX_UNKNOWN,
+		RING_SANDBOX_LOCKED, RING_SANDBOX_FREE };
+	struct rig *rig = rig_attached(false);
+	unsigned want = words[_i] == RING_SANDBOX_FREE;
+
+	stream_feed_sandbox(rig->feed, words[_i]);
+	ck_assert_int_eq(produce_sandbox(), words[_i]);
+	atomic_store(&alone_call, call);
+	atomic_store(&rig->area->magic, 1);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	produce_look(NULL);
+	ck_assert_uint_eq(calls, want);
 	rig_forget(rig);
 }
 END_TEST
@@ -533,6 +554,8 @@ again_suite(void)
 	tcase_add_test(tc,
 	    a_heart_that_stands_still_is_noticed_by_whose_ring_is_full);
 	tcase_add_test(tc, a_keeper_that_says_so_is_gone_at_once);
+	tcase_add_loop_test(tc,
+	    a_target_that_is_not_known_to_be_free_does_nothing, 0, 3);
 	suite_add_tcase(s, tc);
 	return s;
 }

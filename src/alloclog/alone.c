@@ -5,22 +5,10 @@
  * namespace where that is another: so it is not compared with ours.  It is
  * remembered beside the time at which we first saw it.
  */
-#include <time.h>
-
 #include "alone.h"
 #include "room.h"
 
 void (*_Atomic alone_call)(void);
-
-/* Of a few milliseconds, which is enough; never a system call. */
-static int64_t
-coarse_ms(void)
-{
-	struct timespec ts = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
 
 /*
  * Heartbeat and time in one word, low halves of both: two threads that look at
@@ -50,18 +38,28 @@ bool
 alone_is(void)
 {
 	struct joined j;
+	int64_t now;
 
-	return joined_get(&j) && gone(&j, coarse_ms());
+	return joined_get(&j) && room_clock(&now) && gone(&j, now);
 }
 
 void
 alone_pause(int64_t ms)
 {
 	struct joined j;
+	int64_t now;
 
-	if (joined_get(&j))
-		atomic_store_explicit(&j.sh->again_ms, coarse_ms() + ms,
+	if (joined_get(&j) && room_clock(&now))
+		atomic_store_explicit(&j.sh->again_ms, now + ms,
 		    memory_order_relaxed);
+}
+
+/* For what may be done then needs system calls. */
+static bool
+free_to_act(const struct joined *j)
+{
+	return atomic_load_explicit(&j->keeper->sandbox,
+	    memory_order_relaxed) == RING_SANDBOX_FREE;
 }
 
 void
@@ -72,10 +70,8 @@ produce_look(const struct producer *p)
 	struct joined j;
 	int64_t now, due;
 
-	if (call == NULL || !joined_get(&j))
-		return;
-	now = coarse_ms();
-	if (!gone(&j, now))
+	if (call == NULL || !joined_get(&j) || !room_clock(&now) ||
+	    !gone(&j, now) || !free_to_act(&j))
 		return;
 	due = atomic_load_explicit(&j.sh->again_ms, memory_order_relaxed);
 	if (now < due || room_inflight(p))

@@ -5,9 +5,17 @@
  * Looked for where a producer does more than log anyhow: where it must look
  * at its ring's tail again or finds the ring full, where a thread begins, where
  * a sampled block is logged, before a fork.  A look costs a reading of the
- * clock, without a system call.
+ * clock, without a system call: where the kernel maps no clock into its
+ * processes nobody looks.
  *
- * Known limit
+ * Nothing is done where the keeper has seen that the target is locked (ring.h),
+ * or has not seen that it is not.
+ *
+ * Known limits
+ *	A target that locks itself in is not seen before the keeper's next look,
+ *	within a second; and nobody looks while there is no keeper.  Before it
+ *	says hello it asks the kernel too: it comes to harm when its filter
+ *	kills for that, prctl(PR_GET_SECCOMP).
  *	A dormant target comes to none of these but a fork and a use of the API:
  *	nothing is looked for in its allocations, which is what makes them free.
  */

@@ -57,8 +57,9 @@ _Atomic bool hook_foreign;
 
 /* On a page that fork wipes. */
 struct image {
-	_Atomic uint32_t state;		/* one of these, or the tid of who attaches; a futex */
-	_Atomic uint32_t again;		/* tid of who says hello again, or forks; a futex; 0 nobody */
+	_Atomic uint32_t state;		/* one of these, or who attaches, by self(); a futex */
+	_Atomic uint32_t again;		/* who says hello again, or forks; a futex; 0 nobody */
+	_Atomic uint32_t waiting;	/* for `again` */
 	uint32_t pause_ms;		/* before the next, after one without an answer */
 	struct ring_hello hello;	/* too large for a small stack */
 };
@@ -75,6 +76,19 @@ attach_never(void)
 {
 	atomic_store(&hook_inert, true);
 	produce_never();
+}
+
+/* A number of the calling thread's own: its tid would be a system call. */
+static uint32_t
+self(void)
+{
+	static _Atomic uint32_t given;
+	static _Thread_local uint32_t number
+	    __attribute__((tls_model("initial-exec")));
+
+	if (number == 0)
+		number = atomic_fetch_add(&given, 1) + 1;
+	return number;
 }
 
 static int64_t
@@ -343,7 +357,8 @@ settle_missed(void)
 
 /*
  * A child of a process that has locked itself into a sandbox since it began
- * might be killed for its first socket.
+ * might be killed for its first socket.  This is to ask the kernel, for which
+ * it might be killed too: only where the keeper has seen nothing of it.
  */
 static bool
 sandboxed_since(void)
@@ -389,6 +404,12 @@ attach_first(struct image *m)
 	struct quiet q;
 	bool heard;
 
+	if (produce_sandbox() == RING_SANDBOX_LOCKED) {
+		attach_never();
+		produce_orphan();
+		atomic_store(&m->state, ATTACH_DONE);
+		return;
+	}
 	quiet_begin(&q);
 	threads_begin();
 	alone_call = again;
@@ -425,18 +446,18 @@ bool
 attach(void)
 {
 	int saved = errno;
-	uint32_t tid = (uint32_t)syscall(SYS_gettid), who;
+	uint32_t me = self(), who;
 	struct image *m = image_get();
 
 	if (m == NULL)
 		attach_never();
 	while (!atomic_load(&hook_inert) && !produce_attached()) {
 		who = ATTACH_NOT;
-		if (atomic_compare_exchange_strong(&m->state, &who, tid)) {
+		if (atomic_compare_exchange_strong(&m->state, &who, me)) {
 			attach_first(m);
 		} else if (who == ATTACH_DONE) {
 			break;
-		} else if (who == tid || !wait_for(&m->state, who)) {
+		} else if (who == me || !wait_for(&m->state, who)) {
 			atomic_fetch_add(&missed, 1);
 			break;
 		}
@@ -452,23 +473,29 @@ attach(void)
 
 /* One at a time; false: another thread does, or forks. */
 static bool
-again_begin(struct image *m, uint32_t tid, bool wait)
+again_begin(struct image *m, uint32_t me, bool wait)
 {
 	uint32_t who = 0;
+	bool done = true;
 
-	while (!atomic_compare_exchange_strong(&m->again, &who, tid)) {
-		if (!wait || who == tid || !wait_for(&m->again, who))
+	while (done && !atomic_compare_exchange_strong(&m->again, &who, me)) {
+		if (!wait || who == me)
 			return false;
+		atomic_fetch_add(&m->waiting, 1);
+		done = wait_for(&m->again, who);
+		atomic_fetch_sub(&m->waiting, 1);
 		who = 0;
 	}
-	return true;
+	return done;
 }
 
+/* A program of one thread makes no system call more for each of its forks. */
 static void
 again_end(struct image *m)
 {
 	atomic_store(&m->again, 0);
-	syscall(SYS_futex, &m->again, FUTEX_WAKE_PRIVATE, INT32_MAX);
+	if (atomic_load(&m->waiting) != 0)
+		syscall(SYS_futex, &m->again, FUTEX_WAKE_PRIVATE, INT32_MAX);
 }
 
 /*
@@ -504,7 +531,7 @@ again(void)
 	if (m == NULL || atomic_load(&hook_inert))
 		return;
 	quiet_begin(&q);
-	if (again_begin(m, (uint32_t)syscall(SYS_gettid), false)) {
+	if (again_begin(m, self(), false)) {
 		again_say(m);
 		again_end(m);
 	}
@@ -528,7 +555,7 @@ fork_begins(void)
 	if (forking++ != 0 || m == NULL)
 		return;
 	produce_look(thread_self.producer);
-	(void)again_begin(m, (uint32_t)syscall(SYS_gettid), true);
+	(void)again_begin(m, self(), true);
 	errno = saved;
 }
 
@@ -540,7 +567,7 @@ fork_ends(void)
 
 	if (--forking != 0 || m == NULL)
 		return;
-	if (atomic_load(&m->again) == (uint32_t)syscall(SYS_gettid))
+	if (atomic_load(&m->again) == self())
 		again_end(m);
 	errno = saved;
 }

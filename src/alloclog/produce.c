@@ -262,6 +262,18 @@ produce_stream(void)
 	return atomic_load_explicit(&stream_id, memory_order_relaxed);
 }
 
+enum ring_sandbox
+produce_sandbox(void)
+{
+	struct joined j;
+
+	if (!joined_get(&j))
+		j.keeper = mapped_keeper;
+	return j.keeper == NULL ? RING_SANDBOX_UNKNOWN :
+	    (enum ring_sandbox)atomic_load_explicit(&j.keeper->sandbox,
+		memory_order_relaxed);
+}
+
 bool
 produce_image(uint64_t *image)
 {

@@ -131,6 +131,12 @@ bool produce_attached(void);
  */
 uint64_t produce_stream(void);
 
+/*
+ * What the keeper has last seen of this process's sandbox or, in a forked child
+ * that has not attached and is no orphan yet, of its parent's.
+ */
+enum ring_sandbox produce_sandbox(void);
+
 /* Frames wanted of each stack, and RING_STACK_FREES, as the keeper says. */
 uint32_t produce_stack_wanted(void);
 

@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -304,6 +305,7 @@ clear_large(const struct joined *j, struct producer *p)
 	int saved = errno;
 
 	if (!drained(j, large) ||
+	    produce_sandbox() == RING_SANDBOX_LOCKED ||
 	    atomic_load_explicit(&large->inflight, memory_order_relaxed) != 0)
 		return;
 	capacity = ring_place((unsigned)(large - j->area->rings), &offset);
@@ -341,19 +343,54 @@ room_bell(struct ring_area *area)
 	errno = saved;
 }
 
-#ifndef SYS_clock_gettime64	/* where a time has 64 bits anyhow */
-#define SYS_clock_gettime64 SYS_clock_gettime
-#endif
-
-/* The monotonic clock; where a sandbox keeps it from us, `otherwise`. */
-static int64_t
-clock_ms(int64_t otherwise)
+/*
+ * The coarse clock is read from a page that the kernel maps, whatever the
+ * machine's own clock is: no system call, if only there is that page.
+ */
+bool
+room_clock(int64_t *ms)
 {
+	static _Atomic int mapped;	/* 0 not asked yet, -1 not */
+	int known = atomic_load_explicit(&mapped, memory_order_relaxed);
 	struct timespec ts;
 
-	if (syscall(SYS_clock_gettime64, CLOCK_MONOTONIC, &ts) != 0)
-		return otherwise;
-	return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+	if (known == 0) {
+		known = getauxval(AT_SYSINFO_EHDR) != 0 ? 1 : -1;
+		atomic_store_explicit(&mapped, known, memory_order_relaxed);
+	}
+	if (known < 0 || clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) != 0)
+		return false;
+	*ms = ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
+	return true;
+}
+
+/*
+ * The time that has passed, of two sources the larger: the clock may not be
+ * there, or be one that stands still.
+ */
+struct waited {
+	bool clock;
+	int64_t begun;
+	int64_t counted;
+};
+
+static void
+waited_begin(struct waited *w)
+{
+	w->counted = 0;
+	w->clock = room_clock(&w->begun);
+}
+
+/* After a sleep that ended with this; one that was interrupted is not long. */
+static int64_t
+waited_ms(struct waited *w, int error)
+{
+	int64_t now;
+
+	w->counted += error == ETIMEDOUT ? WAIT_SLICE_MS : error == EINTR;
+	if (!w->clock || !room_clock(&now) || now - w->begun < w->counted)
+		return w->counted;
+	return now - w->begun;
 }
 
 static bool
@@ -380,13 +417,15 @@ static bool
 wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
     const struct ring_tail *tailp, uint64_t wanted)
 {
-	int64_t now = clock_ms(0), beat_at = now, tail_at = now;
+	int64_t now = 0, beat_at = 0, tail_at = 0;
+	struct waited waited;
 	uint64_t beat = 0, last = 0;
 	bool room = false;
 	const struct timespec slice = {
 		.tv_nsec = WAIT_SLICE_MS * 1000000L,
 	};
 
+	waited_begin(&waited);
 	atomic_fetch_add_explicit(&ring->waiting, 1, memory_order_seq_cst);
 	for (;;) {
 		uint32_t space = atomic_load_explicit(&tailp->space,
@@ -410,9 +449,8 @@ wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
 		if (now - beat_at >= RING_STALL_MS ||
 		    now - tail_at >= WAIT_MAX_MS)
 			break;
-		syscall(RING_SYS_FUTEX, &tailp->space, FUTEX_WAIT, space, &slice,
-		    NULL, 0);
-		now = clock_ms(now + WAIT_SLICE_MS);
+		now = waited_ms(&waited, syscall(RING_SYS_FUTEX, &tailp->space,
+		    FUTEX_WAIT, space, &slice, NULL, 0) == 0 ? 0 : errno);
 	}
 	atomic_fetch_sub_explicit(&ring->waiting, 1, memory_order_relaxed);
 	return room;

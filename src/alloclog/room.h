@@ -96,6 +96,12 @@ bool room_drop(struct ring_head *);
 
 void room_bell(struct ring_area *);
 
+/*
+ * Milliseconds, to a few; never by a system call, for which a program that has
+ * locked itself in might be killed.  False where that cannot be had.
+ */
+bool room_clock(int64_t *ms);
+
 #pragma GCC visibility pop
 
 #endif

@@ -115,6 +115,7 @@ introduce(struct keeper *k, const struct peer *peer,
 	name_image(k, peer, h);
 	if (k->pidfd < 0)
 		return -ESRCH;
+	sandbox_begin(k);
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
 	if (proc_exe_path(pid, path) == 0)
 		k->exe = strdup(path);

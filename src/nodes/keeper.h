@@ -27,6 +27,7 @@
 #include "../stream/wire.h"
 #include "../symbol/symbol.h"
 #include "arming.h"
+#include "sandbox.h"
 
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
 #define KEEPER_BATCH 4096		/* records of one blklist_apply() */
@@ -86,6 +87,7 @@ struct keeper {
 	bool unsure;			/* began with what is not known to be right */
 	bool since_click;		/* unknown frees may be of blocks never logged */
 	struct arming arming;		/* does it log, and for whom? */
+	struct sandbox sandbox;
 	uint64_t sample;		/* mean bytes between its samples; 0: every event is logged */
 
 	struct stream_feed *feed;	/* NULL: has none, or no more */

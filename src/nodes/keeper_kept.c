@@ -301,6 +301,8 @@ describe(const struct keeper *k, struct kept_image *i)
 	i->exe_dev = k->exe_dev;
 	i->exe_ino = k->exe_ino;
 	i->sample = k->sample;
+	i->sandbox = k->sandbox.at_hello;
+	i->sandbox_known = k->sandbox.known;
 	i->max = blklist_counts(k->list)->aRecMax;
 	i->pid = k->pid;
 	i->ppid = k->ppid;

@@ -49,6 +49,8 @@ struct kept_image {
 	uint64_t start;			/* of the process, ticks since boot */
 	uint64_t exe_dev, exe_ino;
 	uint64_t sample;
+	uint64_t sandbox;		/* at its hello */
+	uint32_t sandbox_known;
 	uint32_t max;			/* aRecMax */
 	int32_t pid, ppid;
 	uint32_t uid;

@@ -26,6 +26,8 @@ read_image(struct keeper *k, const struct kept_image *i, bool adopted)
 	k->exe_dev = i->exe_dev;
 	k->exe_ino = i->exe_ino;
 	k->sample = i->sample;
+	k->sandbox.at_hello = i->sandbox;
+	k->sandbox.known = i->sandbox_known != 0;
 	k->pid = i->pid;
 	k->ppid = i->ppid;
 	k->uid = i->uid;

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,57 @@ proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
 	*ppid = parent;
 	*start = at;
 	return 0;
+}
+
+/* The number behind a line's name; false when there is no such line. */
+static bool
+status_number(const char *status, const char *name, uint32_t *out)
+{
+	const char *line = strstr(status, name);
+
+	return line != NULL && sscanf(line + strlen(name), " %" SCNu32, out) ==
+	    1;
+}
+
+int
+proc_seccomp(pid_t pid, pid_t tid, uint64_t *out)
+{
+	char path[64], buf[8192];
+	uint32_t mode, filters = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid,
+	    (int)tid);
+	n = read_file(path, buf, sizeof buf);
+	if (n < 0)
+		return (int)n;
+	if (!status_number(buf, "\nSeccomp:", &mode))
+		return -ENOENT;
+	(void)status_number(buf, "\nSeccomp_filters:", &filters);
+	*out = (uint64_t)mode << 32 | filters;
+	return 0;
+}
+
+size_t
+proc_threads(pid_t pid, size_t *from, pid_t *out, size_t max)
+{
+	size_t place = 0, n = 0;
+	struct dirent *e = NULL;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir != NULL && n < max && (e = readdir(dir)) != NULL) {
+		int tid = atoi(e->d_name);
+
+		if (tid > 0 && place++ >= *from)
+			out[n++] = tid;
+	}
+	if (dir != NULL)
+		closedir(dir);
+	*from = e != NULL ? place : 0;
+	return n;
 }
 
 int

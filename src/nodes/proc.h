@@ -20,6 +20,18 @@ int proc_thread_comm(pid_t, pid_t tid, char out[16]);
  */
 int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 
+/*
+ * What seccomp(2) has of a thread: mode in the high half, filters in the low
+ * one, 0 where the kernel does not count them.
+ */
+int proc_seccomp(pid_t, pid_t tid, uint64_t *);
+
+/*
+ * Threads of a process, up to max, from the one in place *from on; *from is 0
+ * when those were the last.
+ */
+size_t proc_threads(pid_t, size_t *from, pid_t *out, size_t max);
+
 /* Whose it is now; also of one that only waits to be reaped. */
 int proc_uid(pid_t, uid_t *);
 

@@ -620,6 +620,7 @@ tree_second(struct node *node)
 	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
 		next = TAILQ_NEXT(k, link);
 		refresh_modules(k, now);
+		sandbox_look(k);
 		look_after(k, now);
 		if (keeper_is_live(k))
 			look_for_joining(k, now);

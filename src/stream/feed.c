@@ -211,6 +211,13 @@ stream_feed_want_sample(struct stream_feed *feed, uint64_t period)
 }
 
 void
+stream_feed_sandbox(struct stream_feed *feed, enum ring_sandbox what)
+{
+	if (feed->dead == 0)
+		reader_sandbox(&feed->reader, what);
+}
+
+void
 stream_feed_arm(struct stream_feed *feed, bool armed, int64_t now_ms)
 {
 	if (feed->dead == 0 && reader_arm(&feed->reader, armed, now_ms) &&

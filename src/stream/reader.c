@@ -83,6 +83,13 @@ reader_arm(struct reader *r, bool armed, int64_t now_ms)
 }
 
 void
+reader_sandbox(struct reader *r, enum ring_sandbox what)
+{
+	atomic_store_explicit(&r->keeper->sandbox, what,
+	    memory_order_relaxed);
+}
+
+void
 reader_want_sample(struct reader *r, uint64_t period)
 {
 	atomic_store_explicit(&r->keeper->sample, period,

@@ -186,6 +186,8 @@ void reader_gone(struct reader *);
  */
 int64_t reader_beat(struct reader *, int64_t now_ms);
 
+void reader_sandbox(struct reader *, enum ring_sandbox);
+
 /* What stream_feed_arm() says; true if that is a change. */
 bool reader_arm(struct reader *, bool armed, int64_t now_ms);
 

@@ -43,6 +43,13 @@
  *			areas or nowhere: it began before the new stream, of
  *			which nothing is missing and to which nothing is added,
  *			however long its thread is stopped there.
+ *	locked		said of a target one of whose threads has entered a
+ *			seccomp(2) filter since the target said hello.  It may
+ *			be killed for a system call that it did not make before,
+ *			and to ask would be such a call: so its keeper looks, as
+ *			it says hello and then about once a second, and the
+ *			target says hello again only when the last word was that
+ *			it is free.
  *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.
@@ -274,6 +281,12 @@ enum ring_keeper_state {
 	RING_KEEPER_GONE = 3,		/* will not drain again: drop and count */
 };
 
+enum ring_sandbox {
+	RING_SANDBOX_UNKNOWN = 0,	/* nobody has looked, or could */
+	RING_SANDBOX_FREE = 1,		/* as it was when it said hello */
+	RING_SANDBOX_LOCKED = 2,
+};
+
 struct keeper_area {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t state;		/* enum ring_keeper_state */
@@ -282,6 +295,7 @@ struct keeper_area {
 	_Atomic uint32_t stack;		/* frames wanted, 0: return addresses alone; RING_STACK_FREES */
 	_Atomic uint64_t sample;	/* mean bytes between samples, 0: every event; set once, at first */
 	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
+	_Atomic uint32_t sandbox;	/* enum ring_sandbox: of the target, when last looked at */
 	struct ring_tail tails[RING_COUNT + 1];
 };
 
@@ -315,6 +329,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct keeper_area, ms) == 8 &&
     offsetof(struct keeper_area, sample) == 24 &&
     offsetof(struct keeper_area, armings) == 32 &&
+    offsetof(struct keeper_area, sandbox) == 40 &&
     offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)

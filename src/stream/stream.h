@@ -488,6 +488,12 @@ void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
 void stream_feed_want_sample(struct stream_feed *, uint64_t period);
 
 /*
+ * Tells the target what has been seen of its sandbox: see "locked" in ring.h.
+ * RING_SANDBOX_UNKNOWN until the first time.
+ */
+void stream_feed_sandbox(struct stream_feed *, enum ring_sandbox);
+
+/*
  * Arms the target, or sends it to sleep; a feed is born armed.  What it is
  * already it stays, and nothing happens.
  *

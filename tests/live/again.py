@@ -5,6 +5,7 @@ was wrong, or nothing.
     rounds:N:THREADS:PAUSE_US	tests/targets/again, with N more nodes
     stopped			the node is stopped and goes on
     dormant			the node arms nobody by itself
+    locked			the target locks itself in first; it is killed for a socket
     program			python3 with threads, seen by a page
 """
 import json
@@ -39,7 +40,8 @@ class Node:
 
 class Target:
     def __init__(self, threads, pause):
-        env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so")
+        # Or libc would look for the number of processors, at some time.
+        env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so", MALLOC_ARENA_MAX="8")
         self.p = subprocess.Popen([build + "/tests/targets/again", threads, pause], env=env, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, text=True)
         self.line()
@@ -213,6 +215,36 @@ def dormant():
     end(target)
 
 
+def locked():
+    node, target = begin("4")
+
+    def goes_on():
+        before = int(target.ask("c"))
+        wait_for("the target goes on", lambda: int(target.ask("c")) > before + 100000)
+
+    goes_on()
+    target.ask("f")
+    target.ask("x")
+    # The node's next look at it is within a second, and not to be seen from here.
+    time.sleep(2.5)
+    goes_on()
+    node.kill()
+    # Gone is who has not been heard of for two seconds; then it would try each second.
+    for i in range(10):
+        goes_on()
+        target.ask("f")
+        time.sleep(0.5)
+    node = Node()
+    wait_for("a node", lambda: pagek("targets"))
+    for i in range(5):
+        goes_on()
+        target.ask("f")
+        time.sleep(0.5)
+    if row(target.p.pid):
+        fail("it has said hello")
+    end(target)
+
+
 PROGRAM = """
 import sys, threading, time
 kept = {}
@@ -265,7 +297,7 @@ def program():
         fail("the program has ended with %d" % p.returncode)
 
 
-WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "program": program}
+WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "locked": locked, "program": program}
 name, *args = what.split(":")
 try:
     WHAT[name](*args)

@@ -16,6 +16,8 @@ rule "a node that was only stopped keeps its targets and what it knows" \
     again stopped
 rule "a dormant target comes back when it forks, an armed one armed" \
     again dormant --dormant
+rule "a target that has locked itself in is not killed for a node that dies" \
+    again locked
 rule "a real program runs on without a node, and comes back to the next" \
     again program
 

@@ -10,15 +10,22 @@
  *	n	what is allocated from now on is of another epoch
  *	l	"ADDRESS SIZE EPOCH" of each block that is held, then "."
  *	f	a child is forked, and ends
+ *	x	the process locks itself in: it is killed for whatever is not
+ *		needed to go on as before
  *	c	how many blocks were allocated and freed so far
  */
 #include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -166,6 +173,42 @@ child(void)
 		_exit(1);
 }
 
+static const uint16_t allowed[] = {
+	SYS_read, SYS_write, SYS_exit, SYS_exit_group, SYS_futex, SYS_brk,
+	SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise,
+	SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_clock_nanosleep,
+	SYS_clone, SYS_set_robust_list, SYS_wait4,
+#ifdef SYS_rseq
+	SYS_rseq,
+#endif
+};
+
+#define ALLOWED (sizeof(allowed) / sizeof(allowed[0]))
+
+static void
+lock_in(void)
+{
+	struct sock_filter code[1 + 2 * ALLOWED + 1];
+	struct sock_fprog filter = { 0, code };
+	unsigned short n = 0;
+
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+	    offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < ALLOWED; i++) {
+		code[n++] = (struct sock_filter)BPF_JUMP(
+		    BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+		    SECCOMP_RET_ALLOW);
+	}
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+	    SECCOMP_RET_KILL_PROCESS);
+	filter.len = n;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		SECCOMP_FILTER_FLAG_TSYNC, &filter) != 0)
+		_exit(4);
+}
+
 static void
 answer(char c)
 {
@@ -186,6 +229,9 @@ answer(char c)
 		return;
 	case 'f':
 		child();
+		break;
+	case 'x':
+		lock_in();
 		break;
 	default:
 		snprintf(line, sizeof(line), "%" PRIu64 "\n",

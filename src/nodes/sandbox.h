@@ -1,0 +1,33 @@
+/*
+ * sandbox: whether a target has locked itself in since it said hello; see
+ * "locked" in stream/ring.h.
+ *
+ * Known limit
+ *	A look takes in SANDBOX_THREADS of a target's threads: one of the others
+ *	that has locked itself in alone is found by a later one.
+ */
+#ifndef NODES_SANDBOX_H
+#define NODES_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct keeper;
+
+#define SANDBOX_THREADS 16
+
+struct sandbox {
+	bool known;
+	uint64_t at_hello;		/* proc_seccomp() of its first thread */
+	size_t next;			/* place of the thread to look at next */
+	bool locked;			/* for good: nobody gets out of a filter */
+};
+
+/* While it waits for its welcome. */
+void sandbox_begin(struct keeper *);
+
+/* From then on, about once a second. */
+void sandbox_look(struct keeper *);
+
+#endif
