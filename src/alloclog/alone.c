@@ -8,6 +8,8 @@
 #include "alone.h"
 #include "room.h"
 
+#define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
+
 void (*_Atomic alone_call)(void);
 
 /*
@@ -31,7 +33,9 @@ gone(const struct joined *j, int64_t now)
 		    memory_order_relaxed);
 		return false;
 	}
-	return (int32_t)((uint32_t)now - (uint32_t)seen) >= RING_GONE_MS;
+	/* Another thread's look may be a moment later than ours. */
+	return (uint32_t)now - (uint32_t)seen + BEHIND_MS >=
+	    RING_GONE_MS + BEHIND_MS;
 }
 
 bool
