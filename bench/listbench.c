@@ -25,13 +25,16 @@
  *	-q	quick: up to a million live blocks, fewer events
  *	-j	JSON
  *	-e	millions of events that are timed; 10 unless told
- *	-l	indexed, pairs (looking for them), literal or judy alone
+ *	-l	indexed, pairs (looking for them), remembers (removed blocks, as
+ *		of a target that may fork), kept (and in memory that outlives
+ *		its process), literal or judy alone
  *	-k -n	that trace with that many live blocks alone (-f: kept in FILE)
  */
 #include <getopt.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "../src/base/kept.h"
 #include "list_trace.h"
 #include "list_judy.h"
 
@@ -45,6 +48,7 @@
 #define RESERVE (2 * WINDOWS * STIR)
 #define EVICT (8u << 20)
 #define MAX (1u << 24)		/* aRecMax */
+#define REMEMBERED (1u << 18)	/* removed blocks, as many as a node does */
 
 /* What is measured. */
 struct list {
@@ -53,6 +57,8 @@ struct list {
 	bool pairs;
 	bool judy;
 	bool alone;		/* without blklist_ahead() */
+	bool remembers;		/* removed blocks, as of a target that may fork */
+	bool kept;		/* and in memory that outlives the process, as a node's */
 	uint64_t most;		/* live blocks that it is worth waiting for */
 	uint64_t events;	/* and events at the most */
 };
@@ -63,6 +69,11 @@ static const struct list lists[] = {
 	{ .name = "alone", .kind = BLKLIST_INDEXED, .alone = true,
 	    .most = UINT64_MAX, .events = UINT64_MAX },
 	{ .name = "pairs", .kind = BLKLIST_INDEXED, .pairs = true,
+	    .most = 1000000, .events = UINT64_MAX },
+	{ .name = "remembers", .kind = BLKLIST_INDEXED, .remembers = true,
+	    .most = 1000000, .events = UINT64_MAX },
+	{ .name = "kept", .kind = BLKLIST_INDEXED, .kept = true,
+	    .remembers = true,
 	    .most = 1000000, .events = UINT64_MAX },
 	{ .name = "literal", .kind = BLKLIST_LITERAL, .most = 100000,
 	    .events = 4 * BATCH },
@@ -310,6 +321,17 @@ steady(struct bench *b, uint64_t end, struct result *r)
 	free(ns);
 }
 
+/* As a node makes it whose targets outlive it. */
+static void
+make_kept(struct bench *b)
+{
+	struct kept *memory;
+
+	if (kept_new(&memory, "listbench") != 0 ||
+	    blklist_new_kept(&b->list, MAX, memory) != 0)
+		abort();
+}
+
 static void
 measure(struct bench *b, struct result *r)
 {
@@ -322,8 +344,12 @@ measure(struct bench *b, struct result *r)
 		judy_open(&b->judy, MAX);
 	else
 #endif
-	if (blklist_new(&b->list, b->of->kind,
+	if (b->of->kept)
+		make_kept(b);
+	else if (blklist_new(&b->list, b->of->kind,
 	    b->of->kind == BLKLIST_LITERAL ? (uint32_t)t->live + 1 : MAX) != 0)
+		abort();
+	if (b->of->remembers && blklist_remember(b->list, REMEMBERED) != 0)
 		abort();
 	if (b->of->kind == BLKLIST_LITERAL)
 		copy(b);

@@ -7,6 +7,7 @@ set -u
 # In ten runs; of nodes and of pages that are killed once each.
 of_cuts=${OF_CUTS:-80000000}
 of_kills=${OF_KILLS:-100000000}
+of_points=${OF_POINTS:-10000}
 
 sums() {
 	CHECK_EVENTS=$1 CK_DEFAULT_TIMEOUT=7200 CK_TIMEOUT_MULTIPLIER=60 \
@@ -15,5 +16,7 @@ sums() {
 rule "10 x $of_cuts events, connections cut at any byte" sums "$of_cuts" cuts
 rule "2 x $of_kills events, nodes and pages killed at any point" \
     sums "$of_kills" restart
+rule "6 x $of_points points at which a list's process is killed" \
+    sums "$of_points" blklist_kept
 
 say_result
