@@ -11,6 +11,7 @@ was wrong, or nothing.
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -74,6 +75,12 @@ def pagek(*args):
         return json.loads(p.stdout)
     except ValueError:
         return None
+
+
+def hears():
+    """Somebody listens for targets: one that comes before stays unwatched."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        return s.connect_ex(os.environ["XDG_RUNTIME_DIR"] + "/pagek/node.hello") == 0
 
 
 def row(pid):
@@ -160,7 +167,7 @@ def check_round(n, target, first):
 
 def begin(threads="8", pause="0", state="LIVE"):
     node = Node()
-    wait_for("a node", lambda: pagek("targets"))
+    wait_for("a node", hears)
     target = Target(threads, pause)
     wait_for(state, lambda: is_in(state, target.p.pid))
     return node, target
@@ -202,7 +209,7 @@ def dormant():
     pid = target.p.pid
     node.kill()
     node = Node()
-    wait_for("a node", lambda: pagek("targets"))
+    wait_for("a node", hears)
     # It looks when it forks, and needs two looks.
     wait_for("DORMANT again", lambda: target.ask("f") and is_in("DORMANT", pid))
     if subprocess.run([build + "/pagek", "arm", "pid:%d" % pid], stdout=subprocess.DEVNULL).returncode != 0:
@@ -235,7 +242,7 @@ def locked():
         target.ask("f")
         time.sleep(0.5)
     node = Node()
-    wait_for("a node", lambda: pagek("targets"))
+    wait_for("a node", hears)
     for i in range(5):
         goes_on()
         target.ask("f")
@@ -269,7 +276,7 @@ for t in threads: t.join()
 
 def program():
     node = Node()
-    wait_for("a node", lambda: pagek("targets"))
+    wait_for("a node", hears)
     env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so", PYTHONMALLOC="malloc")
     p = subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          text=True)
