@@ -35,6 +35,7 @@ static void
 die(struct world *w)
 {
 	w->mid_round += stream_feed_is_behind(w->feed);
+	w->from_mid_round += w->saved_mid_round;
 	stream_feed_leave(w->feed);
 	sink_back(w);
 	resume(w);
@@ -52,6 +53,7 @@ save(struct world *w)
 	}
 	w->slot = other;
 	w->committed = w->sink;
+	w->saved_mid_round = stream_feed_is_behind(w->feed);
 	return true;
 }
 
@@ -183,6 +185,7 @@ run(struct world *w, unsigned steps)
 START_TEST(whoever_dies_all_is_delivered_once_and_in_order)
 {
 	unsigned resumed = 0, mid_round = 0, unsaved = 0, ungiven = 0;
+	unsigned from_mid_round = 0;
 
 	for (unsigned i = 0; i < SEEDS; i++) {
 		uint64_t seed = (uint64_t)_i * SEEDS + i;
@@ -195,12 +198,14 @@ START_TEST(whoever_dies_all_is_delivered_once_and_in_order)
 		run(w, seed % 10 == 0 ? 60000 : 6000);
 		resumed += w->resumed;
 		mid_round += w->mid_round;
+		from_mid_round += w->from_mid_round;
 		unsaved += w->unsaved;
 		ungiven += w->ungiven;
 		world_free(w);
 	}
 	ck_assert_uint_gt(resumed, 10 * SEEDS);
 	ck_assert_uint_gt(mid_round, 0);
+	ck_assert_uint_gt(from_mid_round, 0);
 	ck_assert_uint_gt(unsaved, 0);
 	ck_assert_uint_gt(ungiven, 0);
 }

@@ -82,7 +82,8 @@ struct world {
 	/* how it is to go: */
 	unsigned common_share, range_share, deaths, in_pass;
 	/* what came of it */
-	unsigned resumed, mid_round, unsaved, ungiven;
+	bool saved_mid_round;		/* the state that counts */
+	unsigned resumed, mid_round, from_mid_round, unsaved, ungiven;
 };
 
 static inline uint32_t

@@ -350,6 +350,7 @@ pass_feed(struct keeper *k, int64_t ms, struct mono begun, int64_t limit_us)
 		if (n < 0)
 			return n;
 		sum += n;
+		keeper_kept_room(k);
 		at = mono_now();
 	} while (mono_diff_ns(at, begun) < limit_us * 1000 &&
 	    stream_feed_is_behind(k->feed));

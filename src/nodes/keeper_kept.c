@@ -500,6 +500,14 @@ keeper_kept_commit(struct keeper *k, bool must)
 		kept_well(k->sites_kept->memory);
 }
 
+void
+keeper_kept_room(struct keeper *k)
+{
+	if (k->kept != NULL && !k->kept->fresh &&
+	    seen(k) - k->kept->seen >= KEPT_ROOM)
+		keeper_kept_commit(k, false);
+}
+
 const struct kept_slot *
 keeper_kept_slot(const struct keeper_kept *kk)
 {

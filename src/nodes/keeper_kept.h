@@ -140,10 +140,17 @@ void keeper_kept_forget(struct keeper *);
 void keeper_kept_replace(struct keeper *, struct keeper_kept *);
 
 /*
- * To be called after a pass.  Nothing happens in the middle of a round, or,
+ * To be called after a pass.  Nothing happens where a feed cannot be saved, or,
  * unless it must be, when nothing was seen since the last time.
  */
 void keeper_kept_commit(struct keeper *, bool must);
+
+/*
+ * Within a pass: commits when so many records were taken since the last commit
+ * that the target may soon want for their room.
+ */
+#define KEPT_ROOM 16384		/* an eighth of the largest ring */
+void keeper_kept_room(struct keeper *);
 
 /* A page is about to be told of what is there. */
 void keeper_kept_show(struct keeper *);

@@ -130,7 +130,7 @@ stream_feed_save(struct stream_feed *feed, void *state)
 	struct feed_state *s = state;
 
 	assert(feed->reader.hold);
-	if (feed->dead != 0 || !order_is_between(&feed->order))
+	if (feed->dead != 0 || !order_can_save(&feed->order))
 		return false;
 	s->magic = STATE_MAGIC;
 	s->version = RING_VERSION;

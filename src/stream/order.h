@@ -175,8 +175,9 @@ int order_finish(struct order *, int64_t now_ms);
 
 /*
  * What outlives a keeper of all this.  It is saved between two rounds, where
- * nobody has a turn: what sources wait for comes about anew when they are run.
- * The arrays are filled as far as their counts say.
+ * nobody has a turn, or in the middle of a merge that no range and no common
+ * slot is part of: what sources wait for comes about anew when they are run, by
+ * a round that looks first.  The arrays are filled as far as their counts say.
  */
 struct order_range_state {
 	uint64_t noted[REC_SHARDS / 64];
@@ -199,7 +200,7 @@ struct order_state {
 	struct ticketmap_entry owed[REC_SHARDS * ORDER_OWED_MAX];
 };
 
-/* Only when order_is_between().  Fills `in_hand` of the reader's state too. */
+/* Only when order_can_save().  Fills `in_hand` of the reader's state too. */
 void order_save(const struct order *, struct order_state *,
     struct reader_state *);
 /*
@@ -212,10 +213,17 @@ int order_resume(struct order *, const struct order_state *,
 
 /* --- between order.c and the other files of its name -------------------- */
 
+/*
+ * Past the merge scripts say whose turn it is, and they are made of what one
+ * look has seen.
+ */
 static inline bool
-order_is_between(const struct order *o)
+order_can_save(const struct order *o)
 {
-	return o->step == ORDER_LOOK;
+	const struct reader_ring *common = &o->reader->rings[RING_COMMON];
+
+	return o->step == ORDER_LOOK || (o->step == ORDER_MERGE &&
+	    o->nranges == 0 && common->pos == common->seen);
 }
 
 static inline uint32_t

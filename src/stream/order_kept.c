@@ -5,6 +5,10 @@
  * are noted where, and for each source how far it has been delivered.  Records
  * in hand are not saved but read again, for their room has not been given back;
  * who waits for what is found out again by running them.
+ *
+ * In the middle of a merge it is that too, but for turns that have come and
+ * were not taken yet.  They are not saved: a source without a range is ready
+ * after a resumption whether it was or not.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +20,8 @@ void
 order_save(const struct order *o, struct order_state *s,
     struct reader_state *rings)
 {
-	assert(order_is_between(o) && o->nready == 0 && o->nbatch == 0);
+	assert(order_can_save(o) && o->nbatch == 0);
+	assert(o->nready == 0 || o->step == ORDER_MERGE);
 	s->round = o->round;
 	s->dead = o->dead;
 	s->finished = o->finished;

@@ -428,8 +428,9 @@ size_t stream_feed_state_size(void);
 /*
  * Writes what the next process has to know into the caller's memory, aligned
  * for 64-bit words; whether it is whole if a process dies meanwhile is for the
- * caller to know.  False, and nothing is written, in the middle of a round
- * (stream_feed_is_behind()) and for a feed that is dead.
+ * caller to know.  False, and nothing is written, for a feed that is dead, and
+ * in the middle of a round (stream_feed_is_behind()) where more than tickets of
+ * single records is under way.
  *
  * A state holds until the next one has been committed: what a feed delivers
  * after it, it delivers again when it is resumed from there.
