@@ -260,6 +260,80 @@ alone() {
 }
 rule "without its supervisor a node runs on, without both a program does" alone
 
+# The word by which a list in kept memory is known, and which no running node asks
+# for: of the target, and of memory that is ready for the next one.
+spoil() {
+	python3 - "$(node_of "$daemon")" <<'P'
+import glob, os, sys
+word = (0x506b4c6973740001).to_bytes(8, "little")
+done = 0
+for path in glob.glob("/proc/%s/fd/*" % sys.argv[1]):
+    if not os.readlink(path).startswith("/memfd:pagek-kept"):
+        continue
+    with open(path, "r+b", buffering=0) as f:
+        at = 0
+        while (at := os.lseek(f.fileno(), at, os.SEEK_DATA)) >= 0:
+            page = os.pread(f.fileno(), 4096, at)
+            if page[:8] == word:
+                os.pwrite(f.fileno(), bytes(8), at)
+                done += 1
+                break
+            at += 4096
+print("spoilt", done)
+sys.exit(done == 0)
+P
+}
+# It lives and has none of its blocks, and that is said.
+is_anew() {
+	another && [ -z "$(rows)" ] &&
+	    "$pagek" targets "unix:$node" | grep -q "^pid:$program .*begins anew"
+}
+stop_still() {
+	leave
+	kill "$program"
+}
+anew() {
+	start && stand_still && spoil && die && until_true 10 is_anew &&
+	    die && until_true 10 is_anew
+}
+rule "a list that cannot be told any more begins anew, and says so" anew
+
+# Before the new list is committed, after that, or before it is begun.
+at_once() {
+	for pause in 0 0.002 0.01; do
+		stop_still
+		start && stand_still && spoil || return 1
+		was=$(node_of "$daemon")
+		kill -9 "$was"
+		until now=$(pgrep -P "$daemon" -x pageknode) &&
+		    [ "$now" != "$was" ]; do :; done
+		sleep "$pause"
+		was=$now
+		kill -9 "$was"
+		until_true 10 is_anew || { cat "$tmp/said$n"; return 1; }
+	done
+}
+rule "so it does when the node that began it dies at once" at_once
+
+keeps_nothing() {
+	! readlink "/proc/$daemon/fd/"* | grep -q pagek-kept
+}
+storm() {
+	stop_still
+	start && stand_still || return 1
+	for i in 1 2 3 4 5; do
+		was=$(node_of "$daemon")
+		kill -9 "$was"
+		until_true 10 another .
+	done
+	until_true 10 grep -q 'of its targets is dropped' "$tmp/said$n" &&
+	    until_true 10 keeps_nothing && kill -0 "$program" || return 1
+	old=$program
+	stand_still && kill "$old"
+}
+rule "what a node dies of again and again is dropped, and new programs are watched" storm
+stop_still
+
 # Under load, with a page that looks on from the beginning to the end.  What it
 # was too late for it mends, as always.
 last_page() {
