@@ -1,0 +1,326 @@
+/*
+ * Where records begin.
+ */
+#include "raw.h"
+
+#include <string.h>
+
+#include "stream.h"
+
+#define SIZE REC_CLASSIC_SIZE
+
+/* A run, and what else could be one. */
+#define DECIDED (RAW_RUN * SIZE + SIZE - 1)
+
+_Static_assert(RAW_HELD > SIZE + DECIDED,
+    "there is room for what is asked for");
+
+void
+raw_init(struct raw *r, bool aligned)
+{
+	*r = (struct raw){ .adjoins = aligned };
+}
+
+/* --- what the bytes look like ------------------------------------------- */
+
+static bool
+valid_at(const struct raw *r, size_t at, int64_t *ms)
+{
+	struct rec rec;
+
+	return at + SIZE <= r->held &&
+	    stream_classic_decode(r->buf + at, &rec, ms) == 0;
+}
+
+/* n valid records from here on, none before the one before it?  *ms: the first's. */
+static bool
+run_at(const struct raw *r, size_t at, size_t n, int64_t *ms)
+{
+	int64_t last, next;
+
+	if (!valid_at(r, at, &last))
+		return false;
+	*ms = last;
+	for (; n > 1; n--) {
+		at += SIZE;
+		if (!valid_at(r, at, &next) || next < last)
+			return false;
+		last = next;
+	}
+	return true;
+}
+
+/*
+ * Does no other alignment look as good?  A type of A0 or above can pass for a
+ * flag, and the numbers of a clock that was never set for another date.
+ */
+static bool
+is_unique(const struct raw *r, size_t at)
+{
+	int64_t ms;
+
+	for (size_t i = 1; i < SIZE; i++)
+		if (run_at(r, at + i, RAW_RUN, &ms))
+			return false;
+	return true;
+}
+
+static bool
+is_soon(int64_t before, int64_t after)
+{
+	return after >= before && after - before <= RAW_AHEAD_MS;
+}
+
+/* Does the time of the record at the front go on from the last one's? */
+static bool
+goes_on(const struct raw *r, int64_t ms)
+{
+	return r->timed && is_soon(r->ms, ms);
+}
+
+/* --- bytes that are decided on ------------------------------------------ */
+
+static void
+drop(struct raw *r, size_t n)
+{
+	r->held -= n;
+	memmove(r->buf, r->buf + n, r->held);
+}
+
+static void
+skip(struct raw *r, size_t n)
+{
+	r->n.skipped += n;
+	r->adjoins = false;
+	drop(r, n);
+}
+
+static void
+take(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
+{
+	fn(arg, r->buf);
+	r->n.records++;
+	r->timed = true;
+	r->ms = ms;
+	r->adjoins = true;
+	drop(r, SIZE);
+}
+
+static bool
+is_free(const struct raw *r)
+{
+	return r->buf[6] >> 4 == REC_FREE;
+}
+
+/* --- with a lock -------------------------------------------------------- */
+
+enum word {
+	NO,
+	YES,
+	WAIT,			/* for more bytes */
+};
+
+/* A run at a time that nothing led to. */
+static enum word
+is_alone(const struct raw *r, size_t at)
+{
+	int64_t ms;
+
+	if (r->held < at + DECIDED)
+		return WAIT;
+	return run_at(r, at, RAW_RUN, &ms) && is_unique(r, at) ? YES : NO;
+}
+
+/*
+ * Does a record follow the one at the front?  One whose time is another may be
+ * of a clock that was set, or of bytes that came twice.
+ */
+static enum word
+is_followed(const struct raw *r, int64_t ms)
+{
+	int64_t next;
+
+	if (r->held < 2 * SIZE)
+		return WAIT;
+	if (!valid_at(r, SIZE, &next))
+		return NO;
+	return is_soon(ms, next) ? YES : is_alone(r, SIZE);
+}
+
+static void
+slip(struct raw *r)
+{
+	r->locked = false;
+	r->n.slips++;
+}
+
+/*
+ * The record at the front looks valid and nothing follows it: if its end was
+ * cut, then the first bytes of the next one stand there.
+ */
+static void
+leave(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
+{
+	if (is_free(r)) {
+		take(r, ms, fn, arg);
+		r->adjoins = false;
+	} else {
+		r->n.left_out++;
+		skip(r, 1);
+	}
+}
+
+/* False when more bytes are needed. */
+static bool
+step_locked(struct raw *r, raw_take_fn fn, void *arg)
+{
+	enum word good = NO;
+	int64_t ms;
+
+	if (r->held < SIZE)
+		return false;
+	if (!valid_at(r, 0, &ms) || ms < r->ms) {
+		slip(r);
+		return true;
+	}
+	/* After a long silence, or another slip. */
+	good = goes_on(r, ms) ? YES : is_alone(r, 0);
+	if (good == NO) {
+		slip(r);
+		return true;
+	}
+	if (good == YES)
+		good = is_followed(r, ms);
+	if (good == WAIT)
+		return false;
+	if (good == YES) {
+		take(r, ms, fn, arg);
+		return true;
+	}
+	slip(r);
+	leave(r, ms, fn, arg);
+	return true;
+}
+
+/* --- without one -------------------------------------------------------- */
+
+/* Where records begin is known again, from the one at the front on. */
+static void
+lock(struct raw *r, int64_t ms, bool certain, raw_take_fn fn, void *arg)
+{
+	/* In doubt it may be the end of a record whose front is damaged. */
+	if (certain || is_free(r)) {
+		take(r, ms, fn, arg);
+	} else {
+		r->n.left_out++;
+		skip(r, SIZE);
+	}
+	/* Left out or not, it says where the next one begins, and when. */
+	r->adjoins = r->timed = r->locked = true;
+	r->ms = ms;
+}
+
+static bool
+step_hunting(struct raw *r, raw_take_fn fn, void *arg)
+{
+	bool first = r->adjoins && !r->timed;
+	int64_t ms;
+
+	if (r->held < RAW_RUN * SIZE)
+		return false;
+	if (!run_at(r, 0, RAW_RUN, &ms)) {
+		skip(r, 1);
+		return true;
+	}
+	if (!goes_on(r, ms) && !first) {
+		if (r->held < DECIDED)
+			return false;
+		if (!is_unique(r, 0)) {
+			skip(r, 1);
+			return true;
+		}
+	}
+	lock(r, ms, r->adjoins && (first || goes_on(r, ms)), fn, arg);
+	return true;
+}
+
+static void
+settle(struct raw *r, raw_take_fn fn, void *arg)
+{
+	while (r->locked ? step_locked(r, fn, arg) : step_hunting(r, fn, arg))
+		continue;
+}
+
+void
+raw_put(struct raw *r, const uint8_t *p, size_t n, raw_take_fn fn, void *arg)
+{
+	r->n.bytes += n;
+	while (n > 0) {
+		size_t room = sizeof r->buf - r->held;
+		size_t m = n < room ? n : room;
+
+		memcpy(r->buf + r->held, p, m);
+		r->held += m;
+		p += m;
+		n -= m;
+		settle(r, fn, arg);
+	}
+}
+
+/* --- nothing follows ---------------------------------------------------- */
+
+/*
+ * Where records begin that end with the last byte and need no run: those that
+ * adjoin, or two that go on from the last one known.  False: nowhere.
+ */
+static bool
+quiet_at(const struct raw *r, size_t *at)
+{
+	size_t n = r->held / SIZE;
+	int64_t ms;
+
+	*at = r->held % SIZE;
+	if (*at == 0 && n > 0 && r->adjoins && run_at(r, 0, n, &ms) &&
+	    (!r->timed || ms >= r->ms))
+		return true;
+	if (r->locked)
+		return false;
+	for (; n >= 2; n--, *at += SIZE)
+		if (run_at(r, *at, n, &ms) && (goes_on(r, ms) ||
+		    (n >= RAW_RUN && !r->timed)))
+			return true;
+	return false;
+}
+
+void
+raw_quiet(struct raw *r, raw_take_fn fn, void *arg)
+{
+	bool certain;
+	int64_t ms;
+	size_t at;
+
+	if (!quiet_at(r, &at))
+		return;
+	if (at > 0)
+		skip(r, at);
+	certain = r->adjoins;
+	for (; valid_at(r, 0, &ms); certain = true)
+		lock(r, ms, certain, fn, arg);
+}
+
+void
+raw_end(struct raw *r, raw_take_fn fn, void *arg)
+{
+	int64_t ms;
+
+	raw_quiet(r, fn, arg);
+	if (r->held > 0) {
+		if (r->locked && valid_at(r, 0, &ms) && goes_on(r, ms))
+			leave(r, ms, fn, arg);
+		r->n.slips++;
+		skip(r, r->held);
+	}
+	r->locked = false;
+	r->adjoins = true;
+	r->timed = false;
+}
