@@ -15,6 +15,7 @@
 #define BYTES_MAX 16384
 #define TAKEN_MAX 1024
 #define START_MS INT64_C(1780000000000)	/* some day of 2026 */
+#define JUNE_MS INT64_C(1780653600000)	/* the 5th, 2026, 10 o'clock */
 #define HOUR INT64_C(3600000)
 
 struct bytes {
@@ -100,6 +101,8 @@ static const struct {
 	    "abc|**def|", "abcef", .skipped = 18, .slips = 1, .left_out = 1 },
 	{ "a long silence", "abc|>d|ef", "abcdef", .skipped = 0 },
 	{ "a long silence, told later", "abc>defghi", "abcdefghi",
+	    .skipped = 0 },
+	{ "long silences", "abc>d>e>>>>>>>>>>>>>f>>>>>>>>>>>>>g", "abcdefg",
 	    .skipped = 0 },
 	{ "the clock goes back: the first is in doubt", "abc<defghi",
 	    "abcefghi", .skipped = 16, .slips = 1, .left_out = 1 },
@@ -385,6 +388,34 @@ START_TEST(sound_bytes_give_all_records_however_they_come)
 }
 END_TEST
 
+/*
+ * Read from its second byte on, a record with a type of F0 or above is one
+ * too, if its clock has no cycles and its address begins as decimal digits.
+ */
+START_TEST(two_alignments_that_look_as_good_are_none)
+{
+	static struct bytes b;
+	static struct taken t;
+	uint8_t rec[SIZE];
+	struct raw r;
+
+	b.n = t.n = 0;
+	for (unsigned i = 0; i < 40; i++) {
+		make(rec, REC_ALLOC, 0x20000000u + 64 * i, 24, 0xf1,
+		    JUNE_MS + 1000 * i);
+		if (i > 30)
+			rec[7] = 0x80;
+		add(&b, rec, SIZE);
+	}
+	raw_init(&r, false);
+	raw_put(&r, b.b + 1, b.n - 1, on_record, &t);
+	raw_end(&r, on_record, &t);
+	ck_assert_uint_ge(t.n, 8);
+	for (size_t i = 0; i < t.n; i++)
+		ck_assert_uint_eq(t.rec[i][0], 0x20);
+}
+END_TEST
+
 START_TEST(after_its_end_another_stream_begins)
 {
 	static struct bytes b;
@@ -414,6 +445,7 @@ suite(void)
 	tcase_add_loop_test(tc, no_wrong_block_and_every_byte_is_counted, 0,
 	    2);
 	tcase_add_test(tc, sound_bytes_give_all_records_however_they_come);
+	tcase_add_test(tc, two_alignments_that_look_as_good_are_none);
 	tcase_add_test(tc, after_its_end_another_stream_begins);
 	suite_add_tcase(s, tc);
 	return s;

@@ -32,9 +32,16 @@ valid_at(const struct raw *r, size_t at, int64_t *ms)
 	    stream_classic_decode(r->buf + at, &rec, ms) == 0;
 }
 
-/* n valid records from here on, none before the one before it?  *ms: the first's. */
+/* Where nothing is known to be right, records are believed to be busy. */
+#define DAY_MS INT64_C(86400000)
+#define EVER INT64_MAX
+
+/*
+ * n valid records from here on, each at the time of the one before or later by
+ * `ahead` at most?  *ms: the first's.
+ */
 static bool
-run_at(const struct raw *r, size_t at, size_t n, int64_t *ms)
+run_at(const struct raw *r, size_t at, size_t n, int64_t ahead, int64_t *ms)
 {
 	int64_t last, next;
 
@@ -43,25 +50,11 @@ run_at(const struct raw *r, size_t at, size_t n, int64_t *ms)
 	*ms = last;
 	for (; n > 1; n--) {
 		at += SIZE;
-		if (!valid_at(r, at, &next) || next < last)
+		if (!valid_at(r, at, &next) || next < last ||
+		    next - last > ahead)
 			return false;
 		last = next;
 	}
-	return true;
-}
-
-/*
- * Does no other alignment look as good?  A type of A0 or above can pass for a
- * flag, and the numbers of a clock that was never set for another date.
- */
-static bool
-is_unique(const struct raw *r, size_t at)
-{
-	int64_t ms;
-
-	for (size_t i = 1; i < SIZE; i++)
-		if (run_at(r, at + i, RAW_RUN, &ms))
-			return false;
 	return true;
 }
 
@@ -76,6 +69,23 @@ static bool
 goes_on(const struct raw *r, int64_t ms)
 {
 	return r->timed && is_soon(r->ms, ms);
+}
+
+/*
+ * Does no other alignment look as good, by a run, or by one record that goes
+ * on from where we were?  A type of A0 or above can pass for a
+ * flag, and the numbers of a clock that was never set for another date.
+ */
+static bool
+is_unique(const struct raw *r, size_t at, int64_t ahead)
+{
+	int64_t ms;
+
+	for (size_t i = 1; i < SIZE; i++)
+		if (run_at(r, at + i, RAW_RUN, ahead, &ms) ||
+		    (valid_at(r, at + i, &ms) && goes_on(r, ms)))
+			return false;
+	return true;
 }
 
 /* --- bytes that are decided on ------------------------------------------ */
@@ -122,13 +132,14 @@ enum word {
 
 /* A run at a time that nothing led to. */
 static enum word
-is_alone(const struct raw *r, size_t at)
+is_alone(const struct raw *r, size_t at, int64_t ahead)
 {
 	int64_t ms;
 
 	if (r->held < at + DECIDED)
 		return WAIT;
-	return run_at(r, at, RAW_RUN, &ms) && is_unique(r, at) ? YES : NO;
+	return run_at(r, at, RAW_RUN, ahead, &ms) &&
+	    is_unique(r, at, ahead) ? YES : NO;
 }
 
 /*
@@ -144,7 +155,7 @@ is_followed(const struct raw *r, int64_t ms)
 		return WAIT;
 	if (!valid_at(r, SIZE, &next))
 		return NO;
-	return is_soon(ms, next) ? YES : is_alone(r, SIZE);
+	return next >= ms ? YES : is_alone(r, SIZE, DAY_MS);
 }
 
 static void
@@ -184,7 +195,7 @@ step_locked(struct raw *r, raw_take_fn fn, void *arg)
 		return true;
 	}
 	/* After a long silence, or another slip. */
-	good = goes_on(r, ms) ? YES : is_alone(r, 0);
+	good = goes_on(r, ms) ? YES : is_alone(r, 0, EVER);
 	if (good == NO) {
 		slip(r);
 		return true;
@@ -228,14 +239,14 @@ step_hunting(struct raw *r, raw_take_fn fn, void *arg)
 
 	if (r->held < RAW_RUN * SIZE)
 		return false;
-	if (!run_at(r, 0, RAW_RUN, &ms)) {
+	if (!run_at(r, 0, RAW_RUN, first ? EVER : DAY_MS, &ms)) {
 		skip(r, 1);
 		return true;
 	}
 	if (!goes_on(r, ms) && !first) {
 		if (r->held < DECIDED)
 			return false;
-		if (!is_unique(r, 0)) {
+		if (!is_unique(r, 0, DAY_MS)) {
 			skip(r, 1);
 			return true;
 		}
@@ -280,13 +291,13 @@ quiet_at(const struct raw *r, size_t *at)
 	int64_t ms;
 
 	*at = r->held % SIZE;
-	if (*at == 0 && n > 0 && r->adjoins && run_at(r, 0, n, &ms) &&
+	if (*at == 0 && n > 0 && r->adjoins && run_at(r, 0, n, EVER, &ms) &&
 	    (!r->timed || ms >= r->ms))
 		return true;
 	if (r->locked)
 		return false;
 	for (; n >= 2; n--, *at += SIZE)
-		if (run_at(r, *at, n, &ms) && (goes_on(r, ms) ||
+		if (run_at(r, *at, n, DAY_MS, &ms) && (goes_on(r, ms) ||
 		    (n >= RAW_RUN && !r->timed)))
 			return true;
 	return false;

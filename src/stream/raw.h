@@ -9,7 +9,7 @@
  *
  * Vocabulary
  *	run	RAW_RUN valid records in a row, each at the time of the one
- *		before or later.
+ *		before or later; after a slip, by a day at most.
  *	locked	the next record begins where the last one ended.
  *	slip	what stands there is no record: the lock is lost, and bytes are
  *		skipped until a run begins.
