@@ -119,6 +119,7 @@ struct keeper {
 
 	uint64_t lost[STREAM_CAUSES];
 	uint64_t bad;			/* bad records */
+	uint64_t skipped;		/* bytes of a source that are in no record */
 	uint64_t mismatches;		/* of list and oracle */
 	uint32_t cycle_us;		/* of the last pass */
 	uint64_t sites_full, walks;	/* of the feed since this list began; they stay behind it */

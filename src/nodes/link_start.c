@@ -15,7 +15,7 @@
 #include "link.h"
 
 #define PROGRAM "pageknode"
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 40
 #define PROGRAM_PATH_MAX 4096
 
 extern char **environ;
@@ -36,7 +36,7 @@ count_words(const char *const *argv)
  */
 static char **
 make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
-    char *stack_text, char *sample_text)
+    char *stack_text, char *sample_text, char *device_text, char *baud_text)
 {
 	size_t n = 0, words = count_words(start->argv), i;
 	const char **argv;
@@ -89,6 +89,16 @@ make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
 		argv[n++] = "--stream";
 		argv[n++] = start->demo_stream;
 	}
+	if (start->device_name != NULL) {
+		argv[n++] = "--device";
+		argv[n++] = device_text;
+		argv[n++] = "--device-name";
+		argv[n++] = start->device_name;
+		argv[n++] = "--baud";
+		argv[n++] = baud_text;
+	}
+	if (start->device_once)
+		argv[n++] = "--device-once";
 	if (words > 0) {
 		argv[n++] = "--";
 		for (i = 0; i < words; i++)
@@ -97,9 +107,12 @@ make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
 	return (char **)(uintptr_t)argv;
 }
 
-/* Runs the program with `fd` open in it; everything else of ours is CLOEXEC. */
+/*
+ * Runs the program with `fd` open in it, and `other` unless that is -1;
+ * everything else of ours is CLOEXEC.
+ */
 static int
-spawn(const char *program, int fd, char *const argv[], pid_t *pid)
+spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
 	int err;
@@ -109,6 +122,8 @@ spawn(const char *program, int fd, char *const argv[], pid_t *pid)
 		return -err;
 	/* Onto itself: that takes CLOEXEC off in the child and nowhere else. */
 	err = posix_spawn_file_actions_adddup2(&actions, fd, fd);
+	if (err == 0 && other >= 0)
+		err = posix_spawn_file_actions_adddup2(&actions, other, other);
 	if (err == 0)
 		err = posix_spawn(pid, program, &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
@@ -120,7 +135,8 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
     const struct nodes_start *start)
 {
 	char program[PROGRAM_PATH_MAX], fd_text[12], max_text[12];
-	char stack_text[12], sample_text[24];
+	char stack_text[12], sample_text[24], device_text[12], baud_text[12];
+	int device = start->device_name != NULL ? start->device : -1;
 	struct nodes_link *link;
 	int fds[2], err;
 	char **argv;
@@ -135,8 +151,12 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 	snprintf(max_text, sizeof max_text, "%u", start->max);
 	snprintf(stack_text, sizeof stack_text, "%u", start->stack);
 	snprintf(sample_text, sizeof sample_text, "%" PRIu64, start->sample);
-	argv = make_argv(start, fd_text, max_text, stack_text, sample_text);
-	err = argv != NULL ? spawn(program, fds[1], argv, &pid) : -ENOMEM;
+	snprintf(device_text, sizeof device_text, "%d", device);
+	snprintf(baud_text, sizeof baud_text, "%u", start->baud);
+	argv = make_argv(start, fd_text, max_text, stack_text, sample_text,
+	    device_text, baud_text);
+	err = argv != NULL ? spawn(program, fds[1], device, argv, &pid) :
+	    -ENOMEM;
 	free(argv);
 	close(fds[1]);
 	if (err < 0) {

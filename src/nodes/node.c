@@ -19,6 +19,7 @@
 #include "bridge.h"
 #include "daemon.h"
 #include "demo.h"
+#include "device.h"
 #include "node.h"
 #include "supervisor.h"
 #include "takeover.h"
@@ -168,6 +169,7 @@ node_close(struct node *node)
 	lookup_close(node);
 	run_close(node);
 	tree_end_all(node, node->run.ended);
+	device_close(node);
 	tend_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);
 	drain_close(node);
@@ -261,12 +263,18 @@ begin(struct node *node)
 	sweep(folder);
 	/* A generator is nobody's newest target: it goes by another name. */
 	snprintf(path, sizeof path, "%s/%s.%d", folder,
-	    node->opts.demo != NULL ? "demo" : "run", (int)getpid());
+	    node->opts.demo != NULL || node->opts.device >= 0 ? "demo" : "run",
+	    (int)getpid());
 	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
 	if (node->opts.demo != NULL) {
 		r = demo_start(node);
 		if (r < 0)
 			return node_say(node->opts.demo, r);
+		run_release_stdio();
+	} else if (node->opts.device >= 0) {
+		r = device_start(node);
+		if (r < 0)
+			return node_say("device", r);
 		run_release_stdio();
 	} else if (node->opts.hello != NULL) {
 		/* Another node has its targets; it only says how they end. */

@@ -38,6 +38,8 @@
 #define NODE_USAGE 2
 #define NODE_STACK 16			/* frames of a daemon's targets, unless told otherwise */
 
+struct device;
+
 struct node_opts {
 	int fd;				/* the first page; -1 none */
 	uint32_t max;			/* aRecMax; 0: the default */
@@ -53,6 +55,10 @@ struct node_opts {
 	const char *demo;
 	const char *demo_at;
 	const char *demo_stream;
+	int device;			/* descriptor of a classic stream; -1 none */
+	const char *device_name;
+	bool device_once;		/* no other writer of a FIFO is waited for */
+	unsigned baud;			/* of a terminal; 0: as it is */
 	char *const *argv;		/* the command, NULL-ended; NULL none */
 	bool bridge;			/* no node at all: see bridge.h */
 	const char *target;		/* of the bridge's page; NULL none */
@@ -89,6 +95,7 @@ struct node {
 	struct run run;
 	struct daemon daemon;
 	struct report report;
+	struct device *device;		/* NULL: its records do not come from one */
 	uv_timer_t second;
 	bool scanning;			/* a look for processes without a stream is on */
 	bool closing;

@@ -17,6 +17,7 @@ enum node_option {
 	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
 	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE, OPT_SYSTEM, OPT_ROLE,
 	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_TARGET, OPT_NO_SUPERVISOR, OPT_SUPERVISED,
+	OPT_DEVICE, OPT_DEVICE_NAME, OPT_DEVICE_ONCE, OPT_BAUD,
 	OPT_HELP, OPT_VERSION,
 };
 
@@ -69,6 +70,10 @@ static const struct option_entry {
 	{ "demo", "NAME", OPT_DEMO, DEMO, NULL },
 	{ "at", "TIME", OPT_AT, DEMO, NULL },
 	{ "stream", "NAME", OPT_STREAM, DEMO, NULL },
+	{ "device", "N", OPT_DEVICE, DEMO, NULL },
+	{ "device-name", "NAME", OPT_DEVICE_NAME, DEMO, NULL },
+	{ "device-once", NULL, OPT_DEVICE_ONCE, DEMO, NULL },
+	{ "baud", "N", OPT_BAUD, DEMO, NULL },
 	{ "help", NULL, OPT_HELP, ANY | BRIDGE, "print this and end" },
 	{ "version", NULL, OPT_VERSION, ANY | BRIDGE, "print the version and end" },
 };
@@ -124,6 +129,20 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 		break;
 	case OPT_STREAM:
 		o->demo_stream = arg;
+		break;
+	case OPT_DEVICE:
+		r = parse_number(arg, 1 << 20, &n);
+		o->device = (int)n;
+		break;
+	case OPT_DEVICE_NAME:
+		o->device_name = arg;
+		break;
+	case OPT_DEVICE_ONCE:
+		o->device_once = true;
+		break;
+	case OPT_BAUD:
+		r = parse_number(arg, UINT32_MAX, &n);
+		o->baud = (unsigned)n;
 		break;
 	case OPT_STACK:
 		r = parse_number(arg, RING_STACK_MAX, &n);
@@ -208,7 +227,7 @@ find_entry(int option)
 
 /* Options that were given but are of another kind of node. */
 static int
-check_kind(uint32_t given, unsigned kind)
+check_kind(uint64_t given, unsigned kind)
 {
 	for (size_t i = 0; i < BASE_NELEM(options); i++) {
 		if ((given >> i & 1) == 0 || (options[i].kinds & kind) != 0)
@@ -224,10 +243,10 @@ check_kind(uint32_t given, unsigned kind)
 }
 
 static int
-settle(struct node_opts *o, uint32_t given)
+settle(struct node_opts *o, uint64_t given)
 {
 	unsigned kind = o->bridge ? BRIDGE : o->argv != NULL ? COMMAND :
-	    o->demo != NULL ? DEMO : DAEMON;
+	    o->demo != NULL || o->device >= 0 ? DEMO : DAEMON;
 
 	if (o->bridge && o->argv != NULL) {
 		fprintf(stderr, "pageknode: one of a command and --stdio\n");
@@ -235,6 +254,10 @@ settle(struct node_opts *o, uint32_t given)
 	}
 	if (o->argv != NULL && o->demo != NULL) {
 		fprintf(stderr, "pageknode: one of a command and --demo\n");
+		return -EINVAL;
+	}
+	if (o->device >= 0 && (o->argv != NULL || o->demo != NULL)) {
+		fprintf(stderr, "pageknode: --device is a target of its own\n");
 		return -EINVAL;
 	}
 	if (check_kind(given, kind) < 0)
@@ -249,16 +272,17 @@ int
 node_options(int argc, char **argv, struct node_opts *o)
 {
 	struct option longs[BASE_NELEM(options) + 1] = { 0 };
-	uint32_t given = 0;
+	uint64_t given = 0;
 	int c;
 
-	_Static_assert(BASE_NELEM(options) <= 32, "a bit for each");
+	_Static_assert(BASE_NELEM(options) <= 64, "a bit for each");
 	for (size_t i = 0; i < BASE_NELEM(options); i++)
 		longs[i] = (struct option){ .name = options[i].name,
 			.has_arg = options[i].argument != NULL ?
 			    required_argument : no_argument,
 			.val = (int)options[i].option };
-	*o = (struct node_opts){ .fd = -1, .supervised = -1 };
+	*o = (struct node_opts){ .fd = -1, .device = -1,
+		.supervised = -1 };
 	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
 		if (c == '?')
 			return NODE_USAGE;
@@ -276,7 +300,7 @@ node_options(int argc, char **argv, struct node_opts *o)
 			    optarg);
 			return NODE_USAGE;
 		}
-		given |= UINT32_C(1) << (find_entry(c) - options);
+		given |= UINT64_C(1) << (find_entry(c) - options);
 	}
 	if (optind < argc)
 		o->argv = &argv[optind];

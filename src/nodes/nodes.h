@@ -68,6 +68,10 @@ struct nodes_start {
 	const char *demo;		/* generator instead: "note", "1", "flood" */
 	const char *demo_at;		/* --at of the generator: "39s"; NULL for none */
 	const char *demo_stream;	/* its stream's name in DSTRM; NULL: ALLOCLOG */
+	int device;			/* descriptor to read a classic stream from, which stays the caller's ... */
+	const char *device_name;	/* ... when it has a name here; NULL: there is none */
+	bool device_once;		/* a FIFO's end is its writer's, and not the wait for another one */
+	unsigned baud;			/* of a terminal; 0: as it is set */
 	const char *hello;		/* targets go to the node with this socket for them, and this one only
 					   runs the command; NULL: they are its own */
 	const char *report;		/* --report FILE; NULL for none */
@@ -97,6 +101,9 @@ int nodes_connect(struct nodes_link **, uv_loop_t *, const char *path);
 
 /* Over a descriptor that is connected already; the link owns it from now on. */
 int nodes_link_open(struct nodes_link **, uv_loop_t *, int fd);
+
+/* Is there such a speed of serial lines? */
+bool nodes_baud_known(unsigned baud);
 
 enum nodes_state {
 	NODES_CONNECTING,

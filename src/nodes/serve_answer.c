@@ -136,6 +136,7 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_EST_BYTES] = n->est_bytes;
 	out[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
 	out[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
+	out[WIRE_N_SKIPPED] = k->skipped;
 	out[WIRE_N_STAY] = n->records - 2 * n->cancelled;
 }
 

@@ -37,6 +37,16 @@ standing_numbers(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
 	    s->own_bad;
 }
 
+/* Of a foreign stream that goes on: bytes that were no records, for one. */
+static void
+say_reason(struct nodes_session *s, struct wire_text reason)
+{
+	char text[WIRE_TEXT_MAX + 1];
+
+	link_text(text, sizeof text, reason);
+	session_say(s, "%s", text);
+}
+
 static void
 on_stream(void *arg, int err, const struct wire_msg *msg)
 {
@@ -65,6 +75,8 @@ on_stream(void *arg, int err, const struct wire_msg *msg)
 	arm_standing(s);
 	if (look->state != NODES_LIVE && st->reason.len > 0)
 		link_text(s->reason, sizeof s->reason, st->reason);
+	else if (look->classic && st->reason.len > 0)
+		say_reason(s, st->reason);
 	s->news(s->arg);
 }
 

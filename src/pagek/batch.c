@@ -343,6 +343,26 @@ again_and_again(const struct options *o, uv_loop_t *loop,
 	}
 }
 
+/* Has its target ended, and is its end told? */
+static bool
+has_ended(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->state == NODES_ENDED ? look->ended_wall_ms != 0 :
+	    look->state != NODES_LIVE && look->state != NODES_CONNECTING;
+}
+
+/* Settled, and of what is read to its end, at its end if that is in time. */
+static void
+wait_for_list(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s)
+{
+	pump_settled(loop, s, o->timeout_ms);
+	if (target_is_read_to_its_end(o))
+		pump(loop, s, o->timeout_ms, has_ended, s);
+}
+
 int
 batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
@@ -354,7 +374,7 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (out == NULL)
 		return PAGEK_FAILED;
 	page_init(&page, &o->page);
-	pump_settled(loop, s, o->timeout_ms);
+	wait_for_list(o, loop, s);
 	if (option_given(o, OPTION_ONCE))
 		err = once(o, loop, s, &page, out);
 	else
@@ -399,7 +419,7 @@ batch_visit(const struct options *o, uv_loop_t *loop,
 		complain("cannot watch: %s", strerror(-err));
 		status = PAGEK_FAILED;
 	} else {
-		pump_settled(loop, s, o->timeout_ms);
+		wait_for_list(o, loop, s);
 		look = nodes_session_look(s);
 		status = fits(look) ? run(o, loop, s) : batch_status(o, look);
 	}

@@ -137,6 +137,7 @@ put_counts(struct json *j, const struct nodes_look *look)
 		{ "est_blocks", n->est_blocks },
 		{ "est_bytes", n->est_bytes },
 		{ "bad_records", look->bad_records },
+		{ "skipped_bytes", look->keeper[WIRE_N_SKIPPED] },
 		{ "duplicate", n->duplicate },
 		{ "unknown_free", n->unknown_free },
 		{ "earlier", n->earlier },

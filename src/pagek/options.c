@@ -191,6 +191,20 @@ set_fps(struct parse *p, const char *arg)
 }
 
 static int
+set_baud(struct parse *p, const char *arg)
+{
+	uint64_t n = 0;
+	int r = get_number(p, OPTION_BAUD, arg, 1, UINT32_MAX, &n);
+
+	if (r == 0 && !nodes_baud_known((unsigned)n))
+		return option_fail(p, "--baud=%s: no serial line has that "
+		    "speed: give 9600, 115200 or another usual one",
+		    shown(arg));
+	p->o->baud = (unsigned)n;
+	return r;
+}
+
+static int
 set_max(struct parse *p, const char *arg)
 {
 	uint64_t n = 0;
@@ -316,6 +330,7 @@ static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
 	[OPTION_AT] = set_at,
 	[OPTION_FPS] = set_fps,
 	[OPTION_MAX] = set_max,
+	[OPTION_BAUD] = set_baud,
 	[OPTION_BY] = set_by,
 	[OPTION_LEAST] = set_least,
 	[OPTION_DEPTH] = set_depth,

@@ -75,6 +75,7 @@ struct options {
 	uint64_t limit;			/* 0: all */
 	uint64_t count;			/* 0: no end */
 	int interval_ms;
+	unsigned baud;			/* of raw: 0 as it is */
 	int timeout_ms;
 	enum list_choice list;
 	const char *report;

@@ -96,6 +96,18 @@ check_ssh(struct parse *p)
 }
 
 static int
+check_raw(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->baud != 0 && o->command != COMMAND_CONFIG &&
+	    o->target.kind != TARGET_RAW && o->aimed)
+		return option_fail(p, "--baud is for serial lines, such as "
+		    "raw:/dev/ttyUSB0");
+	return 0;
+}
+
+static int
 check_tree(struct parse *p)
 {
 	static const enum option_id not_flat[] = { OPTION_REVERSE,
@@ -183,6 +195,8 @@ options_check(struct parse *p)
 		r = check_demo(p);
 	if (r == 0)
 		r = check_ssh(p);
+	if (r == 0)
+		r = check_raw(p);
 	if (r == 0)
 		r = check_tree(p);
 	if (r == 0)

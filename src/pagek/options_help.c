@@ -91,6 +91,8 @@ print_targets(FILE *out)
 	    "the name of a stream\n"
 	    "  unix:PATH    the node that listens at this socket; so does a "
 	    "path with a slash\n"
+	    "  raw:PATH     16-byte records from a serial line, a FIFO, a file "
+	    "or, as raw:-, a pipe\n"
 	    "  demo:NAME    a generator: note, 1, flood\n", out);
 }
 

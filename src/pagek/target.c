@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/major.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "../base/base.h"
@@ -35,7 +37,7 @@ static const struct {
 	{ "unix:", true, TARGET_UNIX, NULL },
 	{ "ssh:", true, TARGET_SSH, NULL },
 	{ "demo:", true, TARGET_DEMO, NULL },
-	{ "raw:", false, TARGET_LOCAL, "raw record streams" },
+	{ "raw:", true, TARGET_RAW, NULL },
 	{ "file:", false, TARGET_LOCAL, "capture files" },
 };
 
@@ -164,6 +166,10 @@ parse_form(struct target *t, size_t form, struct words *w)
 		return parse_path(t, t->rest, w);
 	if (t->kind == TARGET_SSH)
 		return parse_ssh(t, w);
+	if (t->kind == TARGET_RAW && t->rest[0] == '\0')
+		return fail(w, PAGEK_USAGE, "'%s': the path of a device, a "
+		    "FIFO or a file goes behind it, or - for standard input",
+		    shown(t->word));
 	if (t->kind != TARGET_DEMO)
 		return 0;
 	for (i = 0; i < BASE_NELEM(demos); i++)
@@ -669,6 +675,93 @@ open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	return 0;
 }
 
+/* --- a device ----------------------------------------------------------- */
+
+/* NULL, or why such a thing is not read from. */
+static const char *
+refuse_kind(const struct stat *st, int fd)
+{
+	struct stat own;
+
+	if (S_ISDIR(st->st_mode))
+		return "it is a directory";
+	if (S_ISBLK(st->st_mode))
+		return "it is a disk, or part of one";
+	if (!isatty(fd))
+		return NULL;
+	if (st->st_rdev == makedev(TTYAUX_MAJOR, 0))
+		return "it is this terminal";
+	for (int i = 0; i <= 2; i++)
+		if (isatty(i) && fstat(i, &own) == 0 &&
+		    own.st_rdev == st->st_rdev)
+			return "it is this terminal";
+	return NULL;
+}
+
+/*
+ * Standard input has flags that are shared with whoever started us: opened
+ * anew where that can be, it has its own.
+ */
+static int
+open_path(const char *path)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, fd;
+
+	if (strcmp(path, "-") != 0) {
+		fd = open(path, flags);
+	} else {
+		struct stat st;
+
+		fd = fstat(0, &st) == 0 && S_ISFIFO(st.st_mode) ?
+		    open("/proc/self/fd/0", flags) : -1;
+		if (fd < 0)
+			fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+bool
+target_is_read_to_its_end(const struct options *o)
+{
+	return o->target.kind == TARGET_RAW && (o->command != COMMAND_TOP ||
+	    option_given(o, OPTION_ONCE));
+}
+
+static int
+open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
+    struct words *w)
+{
+	const char *path = o->target.rest, *slash = strrchr(path, '/'), *why;
+	bool input = strcmp(path, "-") == 0;
+	struct nodes_start start = {
+		.device = open_path(path),
+		.device_name = input ? "input" : slash != NULL &&
+		    slash[1] != '\0' ? slash + 1 : path,
+		.device_once = input || target_is_read_to_its_end(o),
+		.baud = o->baud,
+		.max = o->max,
+		.check_list = o->list == LIST_CHECK,
+	};
+	struct stat st;
+	int err;
+
+	if (start.device < 0)
+		return fail(w, start.device == -EACCES ||
+		    start.device == -EPERM ? PAGEK_DENIED : PAGEK_NO_TARGET,
+		    "'%s': %s", shown(path), strerror(-start.device));
+	err = fstat(start.device, &st) < 0 ? -errno : 0;
+	why = err < 0 ? strerror(-err) : refuse_kind(&st, start.device);
+	if (why == NULL)
+		err = nodes_start(link, loop, &start);
+	close(start.device);
+	if (why != NULL)
+		return fail(w, PAGEK_NO_TARGET, "'%s': %s", shown(path), why);
+	if (err < 0)
+		return fail(w, PAGEK_FAILED, "cannot start pageknode: %s",
+		    strerror(-err));
+	return 0;
+}
+
 int
 target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct nodes_session_opts *s, char *why, size_t cap)
@@ -679,6 +772,8 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 
 	if (t->kind == TARGET_DEMO)
 		return open_demo(o, loop, link, &w);
+	if (t->kind == TARGET_RAW)
+		return open_raw(o, loop, link, &w);
 	s->pid = t->pid;
 	s->stream = t->rest[0] != '\0' ? t->rest : NULL;
 	if (t->kind == TARGET_UNIX)

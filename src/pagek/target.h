@@ -12,6 +12,8 @@
  *	ssh:[USER@]HOST[/TARGET]
  *			the node of another machine, and there what is most
  *			alive, pid:N, or a stream by its name in DSTRM
+ *	raw:PATH	classic records from a device, a FIFO or a file, or with
+ *			raw:- from standard input: a node of our own reads them
  *	demo:NAME	a generator: note, 1, flood
  *
  * The forms that later versions will have are known, and refused by name.
@@ -19,6 +21,7 @@
 #ifndef PAGEK_TARGET_H
 #define PAGEK_TARGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -33,12 +36,13 @@ enum target_kind {
 	TARGET_UNIX,
 	TARGET_SSH,
 	TARGET_DEMO,
+	TARGET_RAW,
 };
 
 struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
-	const char *rest;	/* the demo's name, or the name of a stream; "" none */
+	const char *rest;	/* the demo's name, the path of raw, or the name of a stream; "" none */
 	char host[TARGET_HOST];	/* of ssh: [USER@]HOST */
 	char path[TARGET_PATH];	/* of unix */
 	uint16_t number;	/* of the table's entry; 0: none was asked for */
@@ -64,6 +68,12 @@ struct options;
  */
 int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
     struct nodes_session_opts *, char *why, size_t cap);
+
+/*
+ * Whether a command that looks once waits for its target's end, for then it is
+ * whole; --timeout is how long.
+ */
+bool target_is_read_to_its_end(const struct options *);
 
 /* All targets of a node, asked for while the loop runs; freed with free(). */
 int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,

@@ -161,6 +161,7 @@ enum wire_stat {
 	WIRE_N_ARMED_MS,	/* wall clock of the last arming, ms since 1970; 0: logged since its start */
 	WIRE_N_EST_PEAK_BYTES,	/* the highest that EST_BYTES has been */
 	WIRE_N_STAY,		/* records that were not cancelled within their batch: what a READ of all would have */
+	WIRE_N_SKIPPED,		/* bytes of a device that are in no record */
 	WIRE_STATS_COUNT
 };
 
