@@ -254,6 +254,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	$B/fuzz/seed_ring tests/corpus/ring
 	tests/fuzz/seed_symbol tests/corpus/symbol
 	tests/fuzz/seed_table tests/corpus/table
+	tests/fuzz/seed_raw tests/corpus/raw
 
 FUZZ ?= fuzz_wire
 fuzz: $B/fuzz/$(FUZZ)-fuzz

@@ -343,13 +343,13 @@ again_and_again(const struct options *o, uv_loop_t *loop,
 	}
 }
 
-/* Has its target ended, and is its end told? */
+/* Has its target ended, and has it told how?  That comes a moment later. */
 static bool
 has_ended(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
-	return look->state == NODES_ENDED ? look->ended_wall_ms != 0 :
+	return look->state == NODES_ENDED ? look->reason[0] != '\0' :
 	    look->state != NODES_LIVE && look->state != NODES_CONNECTING;
 }
 

@@ -12,7 +12,7 @@ stop() {
 trap stop EXIT
 
 on_both blklist blklist_corners blklist_hash blklist_note blklist_pairs \
-    blklist_regions blklist_sample digest feed feed_arm frames hostile queue \
+    blklist_regions blklist_sample digest feed feed_arm frames hostile queue raw \
     record ring shape site_store wire wire_stacks
 
 on() {
@@ -101,6 +101,21 @@ for machine in $usable; do
 	rule "$machine: a page here shows a node $how as its own" \
 	    their_node "$machine"
 done
+# --- a firmware of 32 bits, big-endian
+
+firmware() {
+	"$B/port/powerpc/cc" -std=c99 -Wall -Wextra -Werror -o "$tmp/firmware" \
+	    "$top/examples/device/firmware.c" &&
+	    "$top/tests/port" exec powerpc "$tmp/firmware" |
+	    "$B/pagek" list raw:- >"$tmp/out" || return 1
+	cat "$tmp/out"
+	sed 1d "$tmp/out" | awk '$2 != 64 * NR { exit 1 } END { exit NR != 10 }'
+}
+case $usable in
+*powerpc*)
+	rule "powerpc: a firmware's blocks are listed as it holds them" firmware
+	;;
+esac
 case $usable in
 *i386*)
 	sql_work >"$tmp/in.sql"

@@ -1,0 +1,173 @@
+#!/bin/sh
+# raw:PATH: classic records from a file, a pipe, a FIFO and a terminal line,
+# sound and damaged.
+. "$(dirname "$0")/lib.sh"
+
+pagek=$B/pagek
+raw=$top/tests/live/raw.py
+python3 "$raw" make 1 3000 "$tmp/sound" "$tmp/blocks"
+python3 "$raw" damage 2 "$tmp/sound" "$tmp/damaged"
+
+# Address and size of each row, in the order of addresses.
+rows() {
+	sed 1d "$1" | tr -d , | awk '{ print $1, $2 }'
+}
+# refused STATUS WORDS ARGUMENTS...: one sentence on stderr, nothing on stdout.
+refused() {
+	want=$1
+	words=$2
+	shift 2
+	"$pagek" list "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	got=$?
+	cat "$tmp/err"
+	[ "$got" = "$want" ] && [ ! -s "$tmp/out" ] &&
+	    [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -- "$words" "$tmp/err"
+}
+
+# --- what is there
+same_blocks() {
+	rows "$1" | diff "$tmp/blocks" -
+}
+from_file() {
+	"$pagek" list --sort address raw:"$tmp/sound" >"$tmp/a" &&
+	    same_blocks "$tmp/a"
+}
+rule "a file is read to its end, and its blocks are listed" from_file
+from_pipe() {
+	{ head -c 7 "$tmp/sound"; sleep 0.3; tail -c +8 "$tmp/sound"; } |
+	    "$pagek" list --sort address raw:- >"$tmp/a" &&
+	    same_blocks "$tmp/a"
+}
+rule "so is a pipe, however it comes" from_pipe
+from_input() {
+	"$pagek" list --sort address raw:- <"$tmp/sound" >"$tmp/a" &&
+	    same_blocks "$tmp/a"
+}
+rule "so is a file as standard input" from_input
+once() {
+	"$pagek" --once raw:"$tmp/sound" >"$tmp/a" &&
+	    grep -q "K MEMORY BLOCKS .* sound  ENDED" "$tmp/a"
+}
+rule "--once says that the input has ended" once
+tree() {
+	"$pagek" tree raw:"$tmp/sound" >"$tmp/a" && [ -s "$tmp/a" ]
+}
+rule "tree has sums of it" tree
+earlier() {
+	tail -c +8001 "$tmp/sound" >"$tmp/late"
+	"$pagek" list --format json raw:"$tmp/late" >"$tmp/json" &&
+	    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))["keeper"]
+assert d["earlier"] > 0 and d["unknown_free"] == 0, d' "$tmp/json"
+}
+rule "frees of blocks from before the stream are earlier ones" earlier
+
+# --- damage
+damaged() {
+	"$pagek" list --format json raw:"$tmp/damaged" >"$tmp/json" &&
+	    python3 "$raw" check "$tmp/sound" "$tmp/json" \
+	    "$(wc -c <"$tmp/damaged")" 0
+}
+rule "of damaged bytes no block is wrong, and every byte is counted" damaged
+told() {
+	"$pagek" --once raw:"$tmp/damaged" >"$tmp/a"
+	grep -q "bytes were in no record" "$tmp/a"
+}
+rule "the page says how many bytes were skipped" told
+strict() {
+	"$pagek" list --strict raw:"$tmp/damaged" >/dev/null 2>&1
+	[ $? = 6 ]
+}
+rule "--strict tells it by the status" strict
+noise() {
+	head -c 100000 /dev/urandom >"$tmp/noise"
+	"$pagek" list raw:"$tmp/noise" >"$tmp/a" && [ "$(wc -l <"$tmp/a")" = 1 ]
+}
+rule "noise alone has no blocks" noise
+
+# --- a line
+line() {
+	rm -f "$tmp/line"
+	head -c 20000 "$tmp/damaged" >"$tmp/part"
+	python3 "$raw" pty "$tmp/part" "$tmp/line" 115200 >"$tmp/settings" &
+	player=$!
+	until_true 10 test -e "$tmp/line" || return 1
+	"$pagek" list --format json --baud 115200 --timeout 6 \
+	    raw:"$tmp/line" >"$tmp/json"
+	status=$?
+	wait $player
+	cat "$tmp/settings"
+	[ $status = 0 ] && python3 "$raw" check "$tmp/sound" "$tmp/json" \
+	    20000 127
+}
+rule "a line of 115,200 baud with noise, cuts and doubles has no wrong block" \
+    line
+rule "the line had the speed that was asked for" \
+    grep -q "speed True" "$tmp/settings"
+rule "it was set back at the end" grep -q "restored True" "$tmp/settings"
+
+# --- a FIFO
+mkfifo "$tmp/fifo"
+two_writers() {
+	env --default-signal=INT,TERM "$pagek" -b --interval 0.2 \
+	    -o "$tmp/page" raw:"$tmp/fifo" &
+	page=$!
+	head -c 800 "$tmp/sound" >"$tmp/fifo"
+	until_true 10 grep -q "nobody writes to it" "$tmp/page" || return 1
+	tail -c +801 "$tmp/sound" >"$tmp/fifo"
+	n=$(wc -l <"$tmp/blocks")
+	until_true 10 grep -q "  $n blocks" "$tmp/page"
+	status=$?
+	kill $page
+	wait $page
+	tail -n 30 "$tmp/page"
+	[ $status = 0 ] && grep -q "LIVE" "$tmp/page"
+}
+rule "a FIFO goes on with its next writer" two_writers
+one_writer() {
+	cat "$tmp/sound" >"$tmp/fifo" &
+	"$pagek" list --sort address raw:"$tmp/fifo" >"$tmp/a" &&
+	    same_blocks "$tmp/a"
+}
+rule "for a list its first writer is all" one_writer
+no_writer() {
+	"$pagek" list --timeout 0.5 raw:"$tmp/fifo" >"$tmp/a"
+	[ $? = 0 ] && [ "$(wc -l <"$tmp/a")" = 1 ]
+}
+rule "without a writer the list is empty when the time is over" no_writer
+
+# --- the header for firmware
+cc -std=c99 -pedantic -Wall -Wextra -Werror -o "$tmp/firmware" \
+    "$top/examples/device/firmware.c"
+firmware() {
+	"$tmp/firmware" | "$pagek" list raw:- >"$tmp/a" &&
+	    rows "$tmp/a" | awk '$2 != 64 * NR { exit 1 } END { exit NR != 10 }'
+}
+rule "a firmware with the header is listed as it holds its blocks" firmware
+rule "the header is below 100 lines" \
+    test "$(wc -l <"$top/examples/device/pagek_device.h")" -lt 100
+
+# --- bad input
+rule "a path that is not there is no target" \
+    refused 3 "No such file" raw:/no/such/line
+rule "a directory is none" refused 3 "is a directory" raw:"$tmp"
+rule "raw: alone is a mistake" refused 2 "path of a device" raw:
+rule "a speed that no line has is a mistake" \
+    refused 2 "baud" --baud 12345 raw:"$tmp/sound"
+: >"$tmp/mine"
+chmod 0 "$tmp/mine"
+if [ "$(id -u)" != 0 ]; then
+	rule "what one may not read is refused" \
+	    refused 4 "Permission denied" raw:"$tmp/mine"
+elif command -v setpriv >/dev/null; then
+	chmod 755 "$tmp"
+	not_mine() {
+		XDG_RUNTIME_DIR='' setpriv --reuid 65534 --regid 65534 \
+		    --clear-groups "$pagek" list raw:"$tmp/mine" \
+		    >"$tmp/out" 2>"$tmp/err"
+		[ $? = 4 ] && grep -q "Permission denied" "$tmp/err"
+	}
+	rule "what one may not read is refused" not_mine
+fi
+
+say_result
