@@ -236,7 +236,9 @@ static const struct {
 	{ "ssh:host/4711", PAGEK_USAGE, "as in ssh:host/pid:4711" },
 	{ "ssh:host/pid:x", PAGEK_USAGE, "behind the host goes" },
 	{ "--remote-pageknode /x pid:1", PAGEK_USAGE, "for other machines" },
-	{ "raw:/x", PAGEK_NO_TARGET, "raw record streams" },
+	{ "raw:", PAGEK_USAGE, "the path of a device" },
+	{ "--baud 12345 raw:/x", PAGEK_USAGE, "no serial line has that" },
+	{ "--baud 9600 pid:1", PAGEK_USAGE, "for serial lines" },
 	{ "file:/x", PAGEK_NO_TARGET, "capture files" },
 };
 
