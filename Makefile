@@ -167,7 +167,7 @@ $B/tests/libcount.so: tests/count/count.c
 
 # The capture of stacks itself, beside a full unwind.
 STACKCHECK_OBJS = $(filter-out $(addprefix $B/pic/src/alloclog/, \
-	alone.o api.o attach.o hooks.o operators.o place.o produce.o real.o room.o \
+	alone.o api.o attach.o hooks.o locked.o operators.o place.o produce.o real.o room.o \
 	sample.o threads.o), \
 	$(PIC_OBJS)) $B/pic/tests/stackcheck/stackcheck.o
 LIBUNWIND := $(shell pkg-config --exists libunwind 2>/dev/null && echo 1)

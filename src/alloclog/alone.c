@@ -11,6 +11,7 @@
 #define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
 
 void (*_Atomic alone_call)(void);
+_Atomic bool alone_locked;
 
 /*
  * Heartbeat and time in one word, low halves of both: two threads that look at
@@ -62,8 +63,9 @@ alone_pause(int64_t ms)
 static bool
 free_to_act(const struct joined *j)
 {
-	return atomic_load_explicit(&j->keeper->sandbox,
-	    memory_order_relaxed) == RING_SANDBOX_FREE;
+	return !atomic_load(&alone_locked) &&
+	    atomic_load_explicit(&j->keeper->sandbox, memory_order_relaxed) ==
+	    RING_SANDBOX_FREE;
 }
 
 void

@@ -12,16 +12,19 @@
  * or has not seen that it is not.
  *
  * Known limits
- *	A target that locks itself in is not seen before the keeper's next look,
- *	within a second; and nobody looks while there is no keeper.  Before it
- *	says hello it asks the kernel too: it comes to harm when its filter
- *	kills for that, prctl(PR_GET_SECCOMP).
+ *	A privileged target can lock itself in without a call that locked.c sees.
+ *	It is then not seen before the keeper's next look, within a second; and
+ *	nobody looks while there is no keeper.  Before it says hello it asks the
+ *	kernel too: it comes to harm when its filter kills for that,
+ *	prctl(PR_GET_SECCOMP).
  *	A dormant target comes to none of these but a fork and a use of the API:
  *	nothing is looked for in its allocations, which is what makes them free.
  */
 #ifndef ALLOCLOG_ALONE_H
 #define ALLOCLOG_ALONE_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "produce.h"
@@ -35,6 +38,9 @@
  */
 #define ALONE_PAUSE_MS 1000
 extern void (*_Atomic alone_call)(void);
+
+/* The process is about to lock itself in, or has: nothing is done from here on. */
+extern _Atomic bool alone_locked;
 
 /* From that call: not again for so long. */
 void alone_pause(int64_t ms);

@@ -6,6 +6,7 @@ was wrong, or nothing.
     stopped			the node is stopped and goes on
     dormant			the node arms nobody by itself
     locked			the target locks itself in first; it is killed for a socket
+    alone			it does so when the node is gone
     program			python3 with threads, seen by a page
 """
 import json
@@ -231,7 +232,7 @@ def dormant():
     end(target)
 
 
-def locked():
+def locked(before=True):
     node, target = begin("4")
 
     def goes_on():
@@ -240,11 +241,14 @@ def locked():
 
     goes_on()
     target.ask("f")
-    target.ask("x")
-    # The node's next look at it is within a second, and not to be seen from here.
-    time.sleep(2.5)
-    goes_on()
+    if before:
+        target.ask("x")
+        # The node's next look at it is within a second, and not to be seen from here.
+        time.sleep(2.5)
+        goes_on()
     node.kill()
+    if not before:
+        target.ask("x")
     # Gone is who has not been heard of for two seconds; then it would try each second.
     for i in range(10):
         goes_on()
@@ -313,7 +317,7 @@ def program():
         fail("the program has ended with %d" % p.returncode)
 
 
-WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "locked": locked, "program": program}
+WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False), "program": program}
 name, *args = what.split(":")
 try:
     WHAT[name](*args)

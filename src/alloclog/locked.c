@@ -1,0 +1,35 @@
+/*
+ * prctl(2), to see a process that is about to lock itself in.
+ *
+ * While it has no keeper nobody else sees that, and to ask the kernel may be
+ * what its filter kills for.  A process without privileges cannot install one
+ * before it has given up new ones, by this call; libseccomp always makes it.
+ * Not seen is one that may do without and calls seccomp(2) by its number.
+ *
+ * One that only gives up privileges is taken for locked in too: it is watched
+ * on by the keeper that it has, and says hello to no other.
+ */
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "alone.h"
+#include "hooks.h"
+
+EXPORT int
+prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list ap;
+
+	/* As libc's own: whatever stands in the registers goes to the kernel. */
+	va_start(ap, option);
+	for (unsigned i = 0; i < 4; i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	/* Before the call: another thread may be about to look. */
+	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+		atomic_store(&alone_locked, true);
+	return (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+}
