@@ -179,6 +179,7 @@ static void
 tick(int sig)
 {
 	bool ours = own == NULL ? produce_wanted() : ready(own, own_tid);
+	int saved = errno;
 
 	(void)sig;
 	/* In the middle of an event of the era before: by the common ring. */
@@ -188,6 +189,8 @@ tick(int sig)
 	    TYPE_MALLOC, 0, 0);
 	produce_free(ours ? own : NULL, rig_addr(handler_slot), TYPE_FREE, 0,
 	    0);
+	/* The hooks keep it, who are not here. */
+	errno = saved;
 }
 
 static void *

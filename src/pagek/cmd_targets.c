@@ -132,14 +132,23 @@ one_node(struct table *table, uv_loop_t *loop, const char *socket,
 	return 0;
 }
 
-/* Every node of this user; one that does not answer is said and passed. */
+static int
+status_of(int err)
+{
+	return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;
+}
+
+/*
+ * Every node of this user; one that does not answer is said and passed, but
+ * when none does there is nothing to be told.
+ */
 static int
 all_nodes(struct table *table, uv_loop_t *loop)
 {
 	struct nodes_link *link;
 	char **paths = NULL, why[512];
-	size_t n = 0, i;
-	int err;
+	size_t n = 0, i, answered = 0;
+	int err, failed = 0;
 
 	err = nodes_find(&paths, &n);
 	if (err < 0) {
@@ -153,14 +162,18 @@ all_nodes(struct table *table, uv_loop_t *loop)
 		else
 			err = one_node(table, loop, paths[i], link, why,
 			    sizeof why);
-		if (err < 0)
+		if (err < 0) {
 			complain("%s: %s", paths[i], why);
+			failed = err;
+		} else {
+			answered++;
+		}
 	}
 	if (n == 0)
 		complain("nothing is being watched: start it with "
 		    "'pagek run -- COMMAND'");
 	free(paths);
-	return PAGEK_OK;
+	return n == 0 || answered > 0 ? PAGEK_OK : status_of(failed);
 }
 
 static int
@@ -181,7 +194,7 @@ given_node(struct table *table, uv_loop_t *loop)
 	    target->path : NULL, link, why, sizeof why);
 	if (err < 0) {
 		complain("%s: %s", target->word, why);
-		return err == -ETIMEDOUT ? PAGEK_TIMEOUT : PAGEK_NO_TARGET;
+		return status_of(err);
 	}
 	return PAGEK_OK;
 }

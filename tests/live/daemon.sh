@@ -126,9 +126,12 @@ no_answer() {
 	kill -STOP "$(node_of "$daemon")"
 	"$B/pagek" list --timeout=1 "pid:$holder" 2>"$tmp/why"
 	status=$?
+	"$B/pagek" targets --timeout=1 >"$tmp/list" 2>>"$tmp/why"
+	all=$?
 	kill -CONT "$(node_of "$daemon")"
 	cat "$tmp/why"
-	[ $status = 8 ] && grep -q "$node: it does not answer" "$tmp/why"
+	[ $status = 8 ] && [ $all = 8 ] && [ ! -s "$tmp/list" ] &&
+	    grep -q "$node: it does not answer" "$tmp/why"
 }
 rule "of a node that does not answer nobody says what it does not watch" no_answer
 
@@ -212,7 +215,7 @@ let_go
 
 denied() {
 	"$@" >"$tmp/why" 2>&1
-	[ $? = 4 ] && { [ ! -s "$tmp/rows" ]; }
+	[ $? = 4 ] && ! grep -q ' 7777 ' "$tmp/why"
 }
 another_user() {
 	chmod 711 "$tmp" "$XDG_RUNTIME_DIR"
