@@ -381,6 +381,7 @@ START_TEST(try_lasts_as_long_as_its_way_has_patience)
 		uv_run(&peer.loop, UV_RUN_ONCE);
 	nodes_session_cycle(session);
 	ck_assert_str_eq(look()->reason, "tried in vain");
+	way.patience_ms = 60000;
 	come_back();
 	ck_assert_int_eq(look()->state, NODES_LIVE);
 }

@@ -81,7 +81,7 @@ slot_serves(const struct blklist *l, const struct list_slot *s,
 	    s->counts.aRecMax == l->counts.aRecMax &&
 	    k->ready <= l->counts.aRecMax &&
 	    k->removed_cap == remember && k->limbo_used <= LIST_THREADS &&
-	    s->infos <= LIST_INFO_MAX;
+	    s->infos <= LIST_INFO_MAX && s->period <= BLKLIST_SAMPLE_MAX;
 }
 
 static void
