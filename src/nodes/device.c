@@ -65,16 +65,21 @@ static void
 tell(struct keeper *k, const struct device *d, const char *what)
 {
 	const struct raw_counts *n = &d->raw.n;
+	size_t len = 0;
 
 	k->skipped = n->skipped;
 	k->bad = (n->skipped + REC_CLASSIC_SIZE - 1) / REC_CLASSIC_SIZE;
-	if (n->skipped == 0)
-		snprintf(k->reason, sizeof k->reason, "%s", what);
-	else
-		snprintf(k->reason, sizeof k->reason, "%s%s%" PRIu64
-		    " of %" PRIu64 " bytes were in no record, %" PRIu64
-		    " slip%s", what, what[0] != '\0' ? "; " : "", n->skipped,
-		    n->bytes, n->slips, n->slips == 1 ? "" : "s");
+	base_append(k->reason, sizeof k->reason, &len, "%s", what);
+	if (n->skipped > 0)
+		base_append(k->reason, sizeof k->reason, &len, "%s%" PRIu64
+		    " of %" PRIu64 " bytes skipped", len > 0 ? "; " : "",
+		    n->skipped, n->bytes);
+	if (n->slips > 0)
+		base_append(k->reason, sizeof k->reason, &len, ", %" PRIu64
+		    " slips", n->slips);
+	if (n->doubled > 0)
+		base_append(k->reason, sizeof k->reason, &len, ", %" PRIu64
+		    " records doubled", n->doubled);
 }
 
 static void

@@ -108,8 +108,14 @@ skip(struct raw *r, size_t n)
 static void
 take(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 {
-	fn(arg, r->buf);
-	r->n.records++;
+	if (memcmp(r->last, r->buf, SIZE) == 0) {
+		r->n.doubled++;
+		r->n.skipped += SIZE;
+	} else {
+		fn(arg, r->buf);
+		r->n.records++;
+		memcpy(r->last, r->buf, SIZE);
+	}
 	r->timed = true;
 	r->ms = ms;
 	r->adjoins = true;
@@ -334,4 +340,5 @@ raw_end(struct raw *r, raw_take_fn fn, void *arg)
 	r->locked = false;
 	r->adjoins = true;
 	r->timed = false;
+	memset(r->last, 0, sizeof r->last);
 }

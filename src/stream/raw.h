@@ -27,6 +27,9 @@
  * a block that may not be there; a free is taken, for at worst it hides one,
  * where leaving it out would show a block for ever that is gone.
  *
+ * The same record twice in a row is one that was sent twice: nobody is given a
+ * block that he has.  The second one is skipped.
+ *
  * What cannot be seen: bytes that are changed in place and still make a date,
  * and a loss whose length is a multiple of 16: head and tail of two records
  * then make one.
@@ -58,6 +61,7 @@ struct raw_counts {
 	uint64_t records;		/* that were taken */
 	uint64_t skipped;		/* bytes that are in none of them */
 	uint64_t slips;			/* times that the lock was lost */
+	uint64_t doubled;		/* records that were the last one again, byte for byte; skipped */
 	uint64_t left_out;		/* allocations in doubt; their bytes are skipped ones */
 };
 
@@ -68,6 +72,7 @@ struct raw {
 	bool adjoins;			/* buf begins where a believed record ended, or the stream began */
 	bool timed;			/* some record was believed ... */
 	int64_t ms;			/* ... and the last one had this time */
+	uint8_t last[REC_CLASSIC_SIZE];	/* that was taken; zeroes are no record */
 	struct raw_counts n;
 };
 

@@ -4,7 +4,9 @@ raw.py make SEED RECORDS BYTES EXPECTED	sound records into the file BYTES; the
 	blocks that are held at the end, as lines of list, into EXPECTED
 raw.py damage SEED BYTES OUT		the same with noise, cuts and doubles
 raw.py pty IN LINK BAUD			plays IN to a pty, linked at LINK, at the
-	pace of the speed, says its settings when told to by a signal
+	pace of the speed, and says what its reader did to the settings
+raw.py vanish IN LINK BYTES	plays so many bytes of IN to a pty when
+	LINK.go is there, and closes it when LINK.end is
 raw.py check SENT LIST.json BYTES HELD	no block of the list was not sent, and
 	bytes, records and skipped bytes add up, but for HELD bytes of a line
 	that has not ended
@@ -82,6 +84,17 @@ def pty(path, link, baud):
     print('restored', termios.tcgetattr(slave)[:4] == before[:4])
 
 
+def vanish(path, link, count):
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    os.symlink(os.ttyname(slave), link)
+    while not os.path.exists(link + '.go'):
+        time.sleep(0.02)
+    os.write(master, open(path, 'rb').read(int(count)))
+    while not os.path.exists(link + '.end'):
+        time.sleep(0.02)
+
+
 def check(sent, listed, size, held):
     data = open(sent, 'rb').read()
     known = {}
@@ -107,5 +120,7 @@ elif what == 'damage':
     damage(int(args[0]), args[1], args[2])
 elif what == 'pty':
     pty(args[0], args[1], int(args[2]))
+elif what == 'vanish':
+    vanish(*args)
 elif what == 'check':
     check(*args)
