@@ -211,8 +211,12 @@ same() {
 	grep -c . "$tmp/before"
 	head -1 "$tmp/before"
 	for i in 1 2 3; do
-		die && rows >"$tmp/after" && diff "$tmp/before" "$tmp/after" ||
-		    return 1
+		die && rows >"$tmp/after" || return 1
+		diff "$tmp/before" "$tmp/after" >"$tmp/diff" && continue
+		grep -m 1 '^<' "$tmp/diff"
+		grep -m 1 '^>' "$tmp/diff"
+		grep -c . "$tmp/after"
+		return 1
 	done
 	grep -q POOL "$tmp/before" && grep -q '"RX"' "$tmp/before" &&
 	    [ "$(wc -l <"$tmp/before")" -ge 50 ]

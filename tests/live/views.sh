@@ -189,9 +189,16 @@ numbers() {
 	    -e 's/^[0-9.]+[um]s max [0-9.]+[um]s//' -e 's/ +[0-9]+[smhd] [:.-]/ /' \
 	    -e 's/ missed [0-9,]+//' -e '/resumed/d'
 }
+# A cycle without a record is no calm yet: not before a second has none.
 calm() {
 	: >"$tmp/calm"
-	wait_on p ' 0 /s ' && wait_on p '  0 rec' && wait_on q '  0 rec'
+	until_true 20 is_calm
+}
+is_calm() {
+	for look in 1 2 3 4 5 6 7 8 9 10; do
+		on p ' 0 /s ' && on p '  0 rec' && on q '  0 rec' || return 1
+		sleep 0.1
+	done
 }
 alone() {
 	calm || return 1
