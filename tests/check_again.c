@@ -176,12 +176,10 @@ give_back(unsigned slot)
 
 /* A handler has slots of its own, one for each thread. */
 static void
-tick(int sig)
+log_pair(void)
 {
 	bool ours = own == NULL ? produce_wanted() : ready(own, own_tid);
-	int saved = errno;
 
-	(void)sig;
 	/* In the middle of an event of the era before: by the common ring. */
 	if (!ours && !produce_wanted())
 		return;
@@ -189,7 +187,16 @@ tick(int sig)
 	    TYPE_MALLOC, 0, 0);
 	produce_free(ours ? own : NULL, rig_addr(handler_slot), TYPE_FREE, 0,
 	    0);
-	/* The hooks keep it, who are not here. */
+}
+
+/* The hooks keep errno, who are not here. */
+static void
+tick(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	log_pair();
 	errno = saved;
 }
 
