@@ -4,38 +4,10 @@
  */
 #include <stdio.h>
 
-#include "../src/nodes/nodes.h"
 #include "node_harness.h"
+#include "watcher.h"
 
 #define BLOCKS 16384		/* more than the generator has at any time */
-
-static struct nodes_link *link_;
-static struct nodes_session *session;
-static uv_timer_t cycles;
-
-static void
-on_news(void *arg)
-{
-	(void)arg;
-}
-
-static void
-on_cycle(uv_timer_t *timer)
-{
-	(void)timer;
-	nodes_session_cycle(session);
-}
-
-static const struct nodes_look *
-look(void)
-{
-	return nodes_session_look(session);
-}
-
-/* The case's timeout ends what never comes. */
-#define UNTIL(what) \
-	while (!(what)) \
-		uv_run(&loop, UV_RUN_ONCE)
 
 static void
 setup(void)
@@ -50,18 +22,13 @@ setup(void)
 	    SOCK_NONBLOCK, 0, fds), 0);
 	ck_assert_int_eq(serve_add(&node, fds[0]), 0);
 	ck_assert_int_eq(nodes_link_open(&link_, &loop, fds[1]), 0);
-	ck_assert_int_eq(nodes_session_open(&session, link_, &opts, on_news,
-	    NULL), 0);
-	uv_timer_init(&loop, &cycles);
-	uv_timer_start(&cycles, on_cycle, 67, 67);
+	watcher_begin(&loop, &opts, 67);
 }
 
 static void
 teardown(void)
 {
-	nodes_session_close(session);
-	nodes_link_close(link_);
-	uv_close((uv_handle_t *)&cycles, NULL);
+	watcher_end();
 	node_down();
 }
 

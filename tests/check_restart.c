@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "../src/nodes/nodes.h"
 #include "node_harness.h"
+#include "watcher.h"
 
 #define SLOTS 2000
 #define TURN_MS 2		/* between cycles: nobody looks at this page */
@@ -125,30 +125,6 @@ kill_node(pid_t pid)
 /* --- the page ------------------------------------------------------------- */
 
 static uv_loop_t ours;
-static uv_timer_t cycles;
-static struct nodes_link *link_;
-static struct nodes_session *session;
-
-static const struct nodes_look *
-look(void)
-{
-	return nodes_session_look(session);
-}
-
-static void
-on_news(void *arg)
-{
-	(void)arg;
-}
-
-static void
-on_cycle(uv_timer_t *timer)
-{
-	(void)timer;
-	nodes_session_cycle(session);
-	/* Without its patience. */
-	nodes_link_retry(link_);
-}
 
 /* A socket that nobody listens at yet is tried again. */
 static void
@@ -159,26 +135,16 @@ open_page(void)
 	ck_assert_int_eq(uv_loop_init(&ours), 0);
 	while (nodes_connect(&link_, &ours, path) < 0)
 		usleep(1000);
-	ck_assert_int_eq(nodes_session_open(&session, link_, &opts, on_news,
-	    NULL), 0);
-	uv_timer_init(&ours, &cycles);
-	uv_timer_start(&cycles, on_cycle, TURN_MS, TURN_MS);
+	watcher_begin(&ours, &opts, TURN_MS);
 }
 
 static void
 close_page(void)
 {
-	nodes_session_close(session);
-	nodes_link_close(link_);
-	uv_close((uv_handle_t *)&cycles, NULL);
+	watcher_end();
 	uv_run(&ours, UV_RUN_DEFAULT);
 	ck_assert_int_eq(uv_loop_close(&ours), 0);
 }
-
-/* The case's timeout ends what never comes. */
-#define UNTIL(what) \
-	while (!(what)) \
-		uv_run(&ours, UV_RUN_ONCE)
 
 static void
 setup(void)

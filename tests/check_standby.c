@@ -4,40 +4,10 @@
  */
 #include <stdio.h>
 
-#include "../src/nodes/nodes.h"
 #include "node_harness.h"
+#include "watcher.h"
 
 #define TURN_MS 2		/* between cycles: nobody looks at this page */
-
-static struct nodes_link *link_;
-static struct nodes_session *session;
-static uv_timer_t cycles;
-static unsigned turns;
-
-static void
-on_news(void *arg)
-{
-	(void)arg;
-}
-
-static void
-on_cycle(uv_timer_t *timer)
-{
-	(void)timer;
-	nodes_session_cycle(session);
-	turns++;
-}
-
-static const struct nodes_look *
-look(void)
-{
-	return nodes_session_look(session);
-}
-
-/* The case's timeout ends what never comes. */
-#define UNTIL(what) \
-	while (!(what)) \
-		uv_run(&loop, UV_RUN_ONCE)
 
 /* A node with its own stream alone, and a page of it. */
 static void
@@ -56,10 +26,7 @@ up(const char *stream, bool own)
 	    SOCK_NONBLOCK, 0, fds), 0);
 	ck_assert_int_eq(serve_add(&node, fds[0]), 0);
 	ck_assert_int_eq(nodes_link_open(&link_, &loop, fds[1]), 0);
-	ck_assert_int_eq(nodes_session_open(&session, link_, &opts, on_news,
-	    NULL), 0);
-	uv_timer_init(&loop, &cycles);
-	uv_timer_start(&cycles, on_cycle, TURN_MS, TURN_MS);
+	watcher_begin(&loop, &opts, TURN_MS);
 	UNTIL(look()->state == NODES_LIVE && look()->settled);
 	ck_assert_int_eq(look()->pid, 0);
 }
@@ -67,9 +34,7 @@ up(const char *stream, bool own)
 static void
 down(void)
 {
-	nodes_session_close(session);
-	nodes_link_close(link_);
-	uv_close((uv_handle_t *)&cycles, NULL);
+	watcher_end();
 	node_down();
 }
 

@@ -42,7 +42,6 @@ struct piece {
 
 struct kept {
 	int fd;
-	bool old;
 	struct kept_head *head;
 	off_t end;			/* of the pieces so far */
 	unsigned n;
@@ -57,7 +56,7 @@ whole(size_t bytes, size_t unit)
 
 /* The descriptor becomes the kept one's, or is closed. */
 static int
-begin(struct kept **out, int fd, bool old)
+begin(struct kept **out, int fd)
 {
 	struct kept *kept = calloc(1, sizeof(*kept));
 	void *head;
@@ -74,7 +73,7 @@ begin(struct kept **out, int fd, bool old)
 		free(kept);
 		return r;
 	}
-	*kept = (struct kept){ .fd = fd, .old = old, .head = head,
+	*kept = (struct kept){ .fd = fd, .head = head,
 		.end = KEPT_HEAD };
 	*out = kept;
 	return 0;
@@ -95,7 +94,7 @@ kept_new(struct kept **out, const char *name)
 		close(fd);
 		return r;
 	}
-	r = begin(out, fd, false);
+	r = begin(out, fd);
 	if (r == 0)
 		(*out)->head->magic = KEPT_MAGIC;
 	return r;
@@ -114,7 +113,7 @@ kept_open(struct kept **out, int fd)
 		return -EINVAL;
 	}
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	r = begin(&kept, fd, true);
+	r = begin(&kept, fd);
 	if (r < 0)
 		return r;
 	if (kept->head->magic != KEPT_MAGIC ||
@@ -143,12 +142,6 @@ int
 kept_fd(const struct kept *kept)
 {
 	return kept->fd;
-}
-
-bool
-kept_is_old(const struct kept *kept)
-{
-	return kept->old;
 }
 
 unsigned

@@ -50,7 +50,6 @@ void kept_free(struct kept *);
 /* Borrowed. */
 int kept_fd(const struct kept *);
 
-bool kept_is_old(const struct kept *);
 /* How many processes have opened it, this one included; 0 for its maker. */
 unsigned kept_opens(const struct kept *);
 /* That one is well: the count begins anew. */

@@ -5,8 +5,9 @@
  * streams the same indexes, epochs and sequence numbers.  Each target whose
  * memory, rings and stacks are all there goes on from its last commit, and
  * nothing is lost or counted twice; one that has ended meanwhile is drained to
- * its end, and one that was welcomed and no more is adopted.  Of what cannot be taken up exactly nothing is: its rings say that
- * nobody drains them, so that its target finds this node by itself.
+ * its end, and one that was welcomed and no more is adopted.  Of what cannot be
+ * taken up exactly nothing is: its rings say that nobody drains them, so that
+ * its target finds this node by itself.
  */
 #ifndef NODES_TAKEOVER_H
 #define NODES_TAKEOVER_H
@@ -16,7 +17,6 @@
 #include "../stream/wire.h"
 
 struct node;
-
 struct takeover_node;
 
 /*

@@ -1,0 +1,27 @@
+/*
+ * What target_word.c, which reads the word, and target.c, which goes there, have
+ * in common.  Private to them.
+ */
+#ifndef PAGEK_TARGET_WORDS_H
+#define PAGEK_TARGET_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct words {
+	char *why;
+	size_t cap;
+};
+
+/* Puts the sentence there and returns the status. */
+int words_fail(struct words *, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What was given, as safe text; good until the next call. */
+const char *words_shown(const char *word);
+
+/* A process has that number, whoever's it is. */
+bool words_pid_is_alive(pid_t);
+
+#endif
