@@ -419,7 +419,8 @@ START_TEST(a_socket_takes_connections_between_two_children)
 	if (client == 0)
 		be_client();
 	ck_assert_int_eq(supervisor_run(serve_some, NULL), 0);
-	ck_assert_int_eq(kill(client, SIGKILL), 0);
+	/* It ends by itself: a client killed between connect() and its count
+	 * would have made a connection that nobody counts. */
 	waitpid(client, NULL, 0);
 	unlink(path);
 	ck_assert_uint_eq(shared->starts, 5);

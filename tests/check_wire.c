@@ -8,362 +8,10 @@
 #include "../src/base/base.h"
 #include "../src/stream/wire_keys.h"
 #include "harness.h"
+#include "wire_same.h"
 #include "wire_samples.h"
 
 static uint8_t frame[SAMPLE_FRAME_MAX], again[SAMPLE_FRAME_MAX];
-
-/* --- equality, by hand so that it does not lean on the codec's tables ---- */
-
-#define SAME(m) ck_assert_int_eq(a->m == b->m, true)
-#define SAME_ID(m) ck_assert_mem_eq(a->m, b->m, sizeof a->m)
-#define SAME_TEXT(m) same_text(&a->m, &b->m)
-#define SAME_BYTES(m) same_bytes(&a->m, &b->m)
-
-static void
-same_text(const struct wire_text *a, const struct wire_text *b)
-{
-	SAME(len);
-	if (a->len > 0)
-		ck_assert_mem_eq(a->s, b->s, a->len);
-}
-
-static void
-same_bytes(const struct wire_bytes *a, const struct wire_bytes *b)
-{
-	SAME(len);
-	if (a->len > 0)
-		ck_assert_mem_eq(a->p, b->p, a->len);
-}
-
-static void
-same_info(const struct wire_info *a, const struct wire_info *b, size_t n)
-{
-	for (; n > 0; n--, a++, b++) {
-		SAME(at);
-		SAME(node);
-		SAME_TEXT(name);
-	}
-}
-
-static void
-same_hello(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(hello.min);
-	SAME(hello.max);
-	SAME_TEXT(hello.client);
-	SAME(hello.roles);
-}
-
-static void
-same_welcome(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(welcome.version);
-	SAME_TEXT(welcome.node_name);
-	SAME(welcome.node_number);
-	SAME_ID(welcome.node_id);
-	SAME_ID(welcome.boot);
-	SAME(welcome.roles);
-	SAME(welcome.mono_ns);
-	SAME(welcome.utc_ns);
-}
-
-static void
-same_name(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME_TEXT(name.table);
-	SAME_TEXT(name.name);
-	SAME(name.index);
-}
-
-static void
-same_named(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(named.index);
-	SAME_ID(named.epoch);
-	SAME(named.format);
-	SAME(named.record_size);
-	SAME(named.oldest);
-	SAME(named.next);
-	SAME(named.address_bits);
-	SAME(named.state);
-	SAME_TEXT(named.name);
-	SAME(named.entries);
-	SAME(named.levels);
-}
-
-static void
-same_read(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(read.index);
-	SAME_ID(read.epoch);
-	SAME(read.from);
-	SAME(read.max);
-	SAME(read.wait_ms);
-	SAME(read.whole);
-}
-
-static void
-same_data(const struct wire_msg *a, const struct wire_msg *b)
-{
-	size_t i;
-
-	SAME(data.first);
-	SAME(data.count);
-	SAME_BYTES(data.records);
-	SAME(data.next);
-	SAME(data.oldest);
-	for (i = 0; i < BASE_NELEM(a->data.lost); i++) {
-		SAME(data.lost[i].count);
-		SAME(data.lost[i].exact);
-	}
-	SAME(data.cancelled);
-	SAME_BYTES(data.offsets);
-	SAME(data.ninfo);
-	same_info(a->data.info, b->data.info, a->data.ninfo);
-	SAME(data.now_ms);
-	SAME(data.state);
-}
-
-static void
-same_snap(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(snap.index);
-	SAME_ID(snap.epoch);
-	SAME(snap.snapshot);
-	SAME(snap.from_start);
-	SAME(snap.after_layer);
-	SAME(snap.after);
-	SAME(snap.max);
-}
-
-static void
-same_part(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(part.snapshot);
-	SAME(part.as_of);
-	SAME(part.count);
-	SAME_BYTES(part.blocks);
-	SAME(part.last);
-	SAME(part.next_layer);
-	SAME(part.next);
-	SAME(part.total);
-	SAME(part.since);
-	SAME(part.ninfo);
-	same_info(a->part.info, b->part.info, a->part.ninfo);
-	SAME(part.now_ms);
-}
-
-static void
-same_stat(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(stat.index);
-}
-
-static void
-same_stats(const struct wire_msg *a, const struct wire_msg *b)
-{
-	size_t i;
-
-	SAME(stats.index);
-	SAME(stats.pid);
-	SAME_TEXT(stats.comm);
-	SAME(stats.state);
-	SAME(stats.status);
-	SAME_TEXT(stats.reason);
-	for (i = 0; i < WIRE_STATS_COUNT; i++)
-		SAME(stats.n[i]);
-	SAME(stats.targets_live);
-	SAME(stats.ppid);
-	SAME(stats.ended_ms);
-	SAME_TEXT(stats.output);
-	SAME_TEXT(stats.socket);
-}
-
-static void
-same_err(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(err.code);
-	SAME_TEXT(err.text);
-	SAME(err.retry_ms);
-	SAME_ID(err.epoch);
-}
-
-static void
-same_sym(const struct wire_msg *a, const struct wire_msg *b)
-{
-	size_t i;
-
-	SAME(sym.index);
-	SAME(sym.kind);
-	SAME(sym.n);
-	for (i = 0; i < a->sym.n; i++)
-		SAME(sym.addr[i]);
-}
-
-static void
-same_syms(const struct wire_msg *a, const struct wire_msg *b)
-{
-	size_t i;
-
-	SAME(syms.index);
-	SAME(syms.kind);
-	SAME(syms.n);
-	for (i = 0; i < a->syms.n; i++)
-		SAME_TEXT(syms.name[i]);
-}
-
-static void
-same_types(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(types.index);
-}
-
-static void
-same_typed(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(typed.index);
-	SAME_BYTES(typed.types);
-}
-
-static void
-same_end(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(end.index);
-	SAME_ID(end.epoch);
-}
-
-static void
-same_arm(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(arm.index);
-	SAME_ID(arm.epoch);
-	SAME(arm.arming);
-}
-
-static void
-same_site(const struct wire_msg *a, const struct wire_msg *b)
-{
-	size_t i;
-
-	SAME(site.index);
-	SAME_ID(site.epoch);
-	SAME(site.n);
-	for (i = 0; i < a->site.n; i++)
-		SAME(site.site[i]);
-}
-
-static void
-same_sited(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(sited.index);
-	SAME(sited.n);
-	SAME_BYTES(sited.sites);
-}
-
-static void
-same_frame(const struct wire_msg *a, const struct wire_msg *b)
-{
-	size_t i;
-
-	SAME(frame.index);
-	SAME_ID(frame.epoch);
-	SAME(frame.n);
-	for (i = 0; i < a->frame.n; i++)
-		SAME(frame.frame[i]);
-}
-
-static void
-same_framed(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(framed.index);
-	SAME(framed.n);
-	SAME(framed.fetched_kb);
-	SAME(framed.fetch_kb);
-	SAME_TEXT(framed.fetch);
-	SAME_BYTES(framed.words);
-}
-
-static void
-same_window(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(window.index);
-	SAME_ID(window.epoch);
-	SAME(window.order);
-	SAME(window.reverse);
-	SAME(window.offset);
-	SAME(window.max);
-	SAME(window.layer);
-	SAME(window.addr);
-	SAME(window.seq);
-	SAME(window.before);
-}
-
-static void
-same_rows(const struct wire_msg *a, const struct wire_msg *b)
-{
-	size_t i;
-
-	SAME(rows.offset);
-	SAME(rows.as_of);
-	SAME(rows.count);
-	SAME_BYTES(rows.blocks);
-	SAME_BYTES(rows.who);
-	SAME(rows.ninfo);
-	same_info(a->rows.info, b->rows.info, a->rows.ninfo);
-	for (i = 0; i < WIRE_STATS_COUNT; i++)
-		SAME(rows.n[i]);
-	for (i = 0; i < BASE_NELEM(a->rows.lost); i++) {
-		SAME(rows.lost[i].count);
-		SAME(rows.lost[i].exact);
-	}
-	SAME(rows.now_ms);
-	SAME(rows.state);
-}
-
-static void
-same_limit(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(limit.roles);
-}
-
-static void (*const same_body[])(const struct wire_msg *,
-    const struct wire_msg *) = {
-	[WIRE_HELLO] = same_hello,
-	[WIRE_WELCOME] = same_welcome,
-	[WIRE_NAME] = same_name,
-	[WIRE_NAMED] = same_named,
-	[WIRE_READ] = same_read,
-	[WIRE_DATA] = same_data,
-	[WIRE_SNAP] = same_snap,
-	[WIRE_PART] = same_part,
-	[WIRE_STAT] = same_stat,
-	[WIRE_STATS] = same_stats,
-	[WIRE_ERR] = same_err,
-	[WIRE_SYM] = same_sym,
-	[WIRE_SYMS] = same_syms,
-	[WIRE_TYPES] = same_types,
-	[WIRE_TYPED] = same_typed,
-	[WIRE_END] = same_end,
-	[WIRE_ENDED] = NULL,
-	[WIRE_SITE] = same_site,
-	[WIRE_SITED] = same_sited,
-	[WIRE_FRAME] = same_frame,
-	[WIRE_FRAMED] = same_framed,
-	[WIRE_ARM] = same_arm,
-	[WIRE_ARMED] = NULL,
-	[WIRE_WINDOW] = same_window,
-	[WIRE_ROWS] = same_rows,
-	[WIRE_LIMIT] = same_limit,
-};
-
-static void
-same(const struct wire_msg *a, const struct wire_msg *b)
-{
-	SAME(type);
-	SAME(id);
-	if (same_body[a->type] != NULL)
-		same_body[a->type](a, b);
-}
 
 /* --- round trips -------------------------------------------------------- */
 
@@ -436,7 +84,7 @@ START_TEST(requests_fit_into_a_request)
 	static const uint32_t requests[] = {
 		WIRE_HELLO, WIRE_NAME, WIRE_READ, WIRE_SNAP, WIRE_STAT,
 		WIRE_SYM, WIRE_TYPES, WIRE_END, WIRE_SITE, WIRE_FRAME,
-		WIRE_ARM, WIRE_LIMIT,
+		WIRE_ARM, WIRE_LIMIT, WIRE_LISTINGS, WIRE_LGET, WIRE_REGIONS,
 	};
 	struct wire_msg m;
 
@@ -653,9 +301,7 @@ refuses(const struct wire_msg *m)
 
 START_TEST(message_beyond_a_limit_is_not_sent)
 {
-	refuses(&(struct wire_msg) { .type = WIRE_LPUT });
-	refuses(&(struct wire_msg) { .type = WIRE_LACK });
-	refuses(&(struct wire_msg) { .type = WIRE_LIMIT + 1 });
+	refuses(&(struct wire_msg) { .type = WIRE_REGIONED + 1 });
 	BREAKS(WIRE_HELLO, hello.max, 0);
 	BREAKS(WIRE_HELLO, hello.client.len, WIRE_TEXT_MAX + 1);
 	BREAKS(WIRE_NAMED, named.state, WIRE_S_DORMANT + 1);
@@ -691,6 +337,39 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 	BREAKS(WIRE_ROWS, rows.ninfo, WIRE_INFO_MAX - 1);
 	BREAKS(WIRE_ROWS, rows.info[127].at, WIRE_WINDOW_MAX);
 	BREAKS(WIRE_ROWS, rows.state, WIRE_S_DORMANT + 1);
+	BREAKS(WIRE_LPUT, lput.part, 0x100);
+	BREAKS(WIRE_LPUT, lput.parts, WIRE_LISTING_PARTS - 1);
+	BREAKS(WIRE_LPUT, lput.at, WIRE_LISTING_PART);
+	BREAKS(WIRE_LPUT, lput.at, 0);	/* a sum before the last bytes */
+	BREAKS(WIRE_LPUT, lput.total, WIRE_LISTING_PART + 1);
+	BREAKS(WIRE_LPUT, lput.bytes.len, WIRE_LISTING_BYTES + 1);
+	BREAKS(WIRE_LPUT, lput.sha256.len, WIRE_SHA256 - 1);
+	BREAKS(WIRE_LACK, lack.stored, WIRE_LISTING_PART + 1);
+	BREAKS(WIRE_LGET, lget.max, WIRE_LISTING_BYTES + 1);
+	BREAKS(WIRE_LGOT, lgot.bytes.len, WIRE_LISTING_BYTES + 1);
+	BREAKS(WIRE_REGIONED, regioned.regions.len, WIRE_REGION_SIZE + 1);
+}
+END_TEST
+
+START_TEST(packed_region_comes_back_the_same)
+{
+	static const struct wire_region regions[] = {
+		{ 0x8e0000, 0x10000, 8, 8, "region 1" },
+		{ 0, 0, 0, 0, "" },
+		{ UINT64_MAX, UINT64_MAX, UINT16_MAX, UINT16_MAX,
+		    "twelve bytes" },
+	};
+	uint8_t packed[WIRE_REGION_SIZE];
+	struct wire_region r;
+
+	wire_region_put(packed, &regions[_i]);
+	memset(&r, 0xff, sizeof r);
+	wire_region_get(&r, packed);
+	ck_assert_uint_eq(r.base, regions[_i].base);
+	ck_assert_uint_eq(r.size, regions[_i].size);
+	ck_assert_uint_eq(r.head, regions[_i].head);
+	ck_assert_uint_eq(r.align, regions[_i].align);
+	ck_assert_str_eq(r.name, regions[_i].name);
 }
 END_TEST
 
@@ -812,7 +491,7 @@ wire_suite(void)
 	EACH_TYPE(core, ordinary_messages_come_back_the_same);
 	EACH_TYPE(core, largest_messages_fit_and_come_back_the_same);
 	EACH_TYPE(core, messages_of_zeros_come_back_the_same);
-	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 12);
+	tcase_add_loop_test(core, requests_fit_into_a_request, 0, 15);
 	tcase_add_test(core, last_part_has_no_next);
 	EACH_OF(core, unknown_key_is_skipped, sample_edges);
 	tcase_add_test(core, key_without_must_may_be_absent);
@@ -822,6 +501,7 @@ wire_suite(void)
 	tcase_add_test(core, loss_of_unknown_cause_is_still_counted);
 	tcase_add_test(core, losses_beyond_64_bits_are_not_exact);
 	tcase_add_test(core, no_loss_is_not_sent);
+	tcase_add_loop_test(core, packed_region_comes_back_the_same, 0, 3);
 	tcase_add_test(core, name_that_is_no_utf8_does_not_spoil_its_message);
 	tcase_add_test(core, long_text_is_clipped_between_characters);
 	EACH_TYPE(core, keys_of_a_message_are_distinct);

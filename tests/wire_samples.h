@@ -24,7 +24,9 @@ static const uint32_t sample_types[] = {
 	WIRE_SNAP, WIRE_PART, WIRE_STAT, WIRE_STATS, WIRE_ERR, WIRE_SYM,
 	WIRE_SYMS, WIRE_TYPES, WIRE_TYPED, WIRE_END, WIRE_ENDED, WIRE_SITE,
 	WIRE_SITED, WIRE_FRAME, WIRE_FRAMED, WIRE_ARM, WIRE_ARMED,
-	WIRE_WINDOW, WIRE_ROWS, WIRE_LIMIT,
+	WIRE_WINDOW, WIRE_ROWS, WIRE_LIMIT, WIRE_LPUT, WIRE_LACK,
+	WIRE_LISTINGS, WIRE_LISTED, WIRE_LGET, WIRE_LGOT, WIRE_REGIONS,
+	WIRE_REGIONED,
 };
 
 #define SAMPLE_TYPES (sizeof sample_types / sizeof sample_types[0])
@@ -42,7 +44,7 @@ static const char sample_records[] =
 static const struct wire_msg sample_ordinary[] = {
 	[WIRE_HELLO] = { .type = WIRE_HELLO, .id = 1, .hello = {
 		.min = 1, .max = 1, .client = TEXT("pagek 0.1"),
-		.roles = WIRE_ROLE_READ | WIRE_ROLE_CONTROL } },
+		.roles = WIRE_ROLE_READ | WIRE_ROLE_CONTROL, .node = 0x0509 } },
 	[WIRE_WELCOME] = { .type = WIRE_WELCOME, .id = 1, .welcome = {
 		.version = 1, .node_name = TEXT("0590"),
 		.node_number = 0x0590, .node_id = ID, .boot = ID,
@@ -130,7 +132,32 @@ static const struct wire_msg sample_ordinary[] = {
 		.index = 3, .epoch = ID, .arming = WIRE_ARM_WATCH } },
 	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = 13 },
 	[WIRE_LIMIT] = { .type = WIRE_LIMIT, .id = 0, .limit = {
-		.roles = WIRE_ROLE_READ } },
+		.roles = WIRE_ROLE_READ, .node = 0x0509, .away = true,
+		.origin = TEXT("192.0.2.7") } },
+	[WIRE_LPUT] = { .type = WIRE_LPUT, .id = 15, .lput = {
+		.title = TEXT("0590 acqd[4711]"), .name = TEXT("20261121-1"),
+		.part = 2, .parts = 2, .total = 9, .at = 4,
+		.bytes = BYTES("00 1\n"),
+		.sha256 = BYTES(ID ID) } },
+	[WIRE_LACK] = { .type = WIRE_LACK, .id = 15, .lack = {
+		.name = TEXT("20261121-1"), .part = 2, .stored = 9 } },
+	[WIRE_LISTINGS] = { .type = WIRE_LISTINGS, .id = 16, .listings = {
+		.after = TEXT("20261121-1") } },
+	[WIRE_LISTED] = { .type = WIRE_LISTED, .id = 16, .listed = {
+		.name = TEXT("20261121-2"), .origin = TEXT("0509 linac-b"),
+		.title = TEXT("0590 acqd[4711]"), .parts = 2,
+		.bytes = 1048585, .wall_ms = 1794786000123, .whole = true } },
+	[WIRE_LGET] = { .type = WIRE_LGET, .id = 17, .lget = {
+		.name = TEXT("20261121-2"), .part = 1, .at = 61440,
+		.max = 61440 } },
+	[WIRE_LGOT] = { .type = WIRE_LGOT, .id = 17, .lgot = {
+		.at = 61440, .size = 61444, .bytes = BYTES("0 1\n") } },
+	[WIRE_REGIONS] = { .type = WIRE_REGIONS, .id = 18, .regions = {
+		.index = 3, .epoch = ID } },
+	[WIRE_REGIONED] = { .type = WIRE_REGIONED, .id = 18, .regioned = {
+		.index = 3, .no = 2, .regions = BYTES(
+		    "\0\0\x8e\0\0\0\0\0\0\0\1\0\0\0\0\0\10\0\10\0"
+		    "region 1\0\0\0\0") } },
 	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = 14, .window = {
 		.index = 3, .epoch = ID, .order = WIRE_BY_ADDRESS,
 		.reverse = true, .offset = 70000, .max = 150, .layer = 1,
@@ -162,7 +189,8 @@ static uint8_t sample_who[WIRE_WINDOW_MAX];
 
 static const struct wire_msg sample_largest[] = {
 	[WIRE_HELLO] = { .type = WIRE_HELLO, .id = U32, .hello = {
-		.min = U32, .max = U32, .client = FULL_TEXT, .roles = U32 } },
+		.min = U32, .max = U32, .client = FULL_TEXT, .roles = U32,
+		.node = UINT16_MAX } },
 	[WIRE_WELCOME] = { .type = WIRE_WELCOME, .id = U32, .welcome = {
 		.version = U32, .node_name = FULL_TEXT,
 		.node_number = UINT16_MAX, .node_id = FULL_ID,
@@ -237,7 +265,35 @@ static const struct wire_msg sample_largest[] = {
 		.index = U32, .epoch = FULL_ID, .arming = WIRE_ARM_HOLD } },
 	[WIRE_ARMED] = { .type = WIRE_ARMED, .id = U32 },
 	[WIRE_LIMIT] = { .type = WIRE_LIMIT, .id = U32, .limit = {
-		.roles = U32 } },
+		.roles = U32, .node = UINT16_MAX, .away = true,
+		.origin = FULL_TEXT } },
+	[WIRE_LPUT] = { .type = WIRE_LPUT, .id = U32, .lput = {
+		.title = FULL_TEXT, .name = FULL_TEXT,
+		.part = WIRE_LISTING_PARTS, .parts = WIRE_LISTING_PARTS,
+		.total = WIRE_LISTING_PART,
+		.at = WIRE_LISTING_PART - WIRE_LISTING_BYTES,
+		.bytes = FULL_BYTES(WIRE_LISTING_BYTES),
+		.sha256 = FULL_BYTES(WIRE_SHA256) } },
+	[WIRE_LACK] = { .type = WIRE_LACK, .id = U32, .lack = {
+		.name = FULL_TEXT, .part = WIRE_LISTING_PARTS,
+		.stored = WIRE_LISTING_PART } },
+	[WIRE_LISTINGS] = { .type = WIRE_LISTINGS, .id = U32, .listings = {
+		.after = FULL_TEXT } },
+	[WIRE_LISTED] = { .type = WIRE_LISTED, .id = U32, .listed = {
+		.name = FULL_TEXT, .origin = FULL_TEXT, .title = FULL_TEXT,
+		.parts = WIRE_LISTING_PARTS, .bytes = U64,
+		.wall_ms = INT64_MIN, .whole = true } },
+	[WIRE_LGET] = { .type = WIRE_LGET, .id = U32, .lget = {
+		.name = FULL_TEXT, .part = WIRE_LISTING_PARTS,
+		.at = WIRE_LISTING_PART, .max = WIRE_LISTING_BYTES } },
+	[WIRE_LGOT] = { .type = WIRE_LGOT, .id = U32, .lgot = {
+		.at = WIRE_LISTING_PART, .size = WIRE_LISTING_PART,
+		.bytes = FULL_BYTES(WIRE_LISTING_BYTES) } },
+	[WIRE_REGIONS] = { .type = WIRE_REGIONS, .id = U32, .regions = {
+		.index = U32, .epoch = FULL_ID } },
+	[WIRE_REGIONED] = { .type = WIRE_REGIONED, .id = U32, .regioned = {
+		.index = U32, .no = U32,
+		.regions = FULL_BYTES(WIRE_REGIONS_MAX * WIRE_REGION_SIZE) } },
 	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = U32, .window = {
 		.index = U32, .epoch = FULL_ID, .order = WIRE_BY_ADDRESS,
 		.reverse = true, .offset = U64, .max = WIRE_WINDOW_MAX,

@@ -311,6 +311,15 @@ void nodes_entry_where(const struct nodes_entry *, char *out, size_t cap);
 /* AB86 for trunk 11, node 134; 0 where the entry has neither port. */
 uint16_t nodes_entry_friendly(const struct nodes_entry *);
 
+/*
+ * The way to an entry's node, without waiting for it: the one that stands
+ * alone where the entry is local, else the newest of this user's; what
+ * nodes_connect() and nodes_connect_ssh() say.  The link goes by the entry's
+ * number and name.
+ */
+int nodes_connect_entry(struct nodes_link **, uv_loop_t *,
+    const struct nodes_entry *);
+
 /* --- targets of a node -------------------------------------------------- */
 
 struct nodes_target {
@@ -335,6 +344,55 @@ int nodes_targets(struct nodes_link *, nodes_targets_cb, void *arg);
 /* Of n targets, is the i-th of the command that the node behind `run` runs? */
 bool nodes_target_of_run(const struct nodes_target *, size_t n, size_t i,
     const struct nodes_link *run);
+
+/* --- listings ----------------------------------------------------------- */
+
+struct nodes_listing;
+
+struct nodes_listing_opts {
+	const char *title;	/* "0590 acqd[4711]"; copied */
+	int fd;			/* of a file that can be read anywhere; the caller's, until it is told */
+	uint64_t size;
+};
+
+/*
+ * It is done: err 0 and its name at the other end, else a negative errno and
+ * the node's sentence, which is safe text.  Comes once, and not after a cancel.
+ */
+typedef void (*nodes_listing_cb)(void *arg, int err, const char *words);
+
+/*
+ * Sends a listing to the node behind the link, in pieces, a few on their way at
+ * once; the link is not closed meanwhile.  A link that is lost ends it with an
+ * error: what the node has of it by then stays there as not whole.
+ */
+int nodes_listing_send(struct nodes_listing **, struct nodes_link *,
+    const struct nodes_listing_opts *, nodes_listing_cb, void *arg);
+
+/* Fetches a listing whole, part after part, and writes it to fd. */
+int nodes_listing_get(struct nodes_listing **, struct nodes_link *,
+    const char *name, int fd, nodes_listing_cb, void *arg);
+
+/* Bytes that have arrived so far, there or here. */
+uint64_t nodes_listing_done(const struct nodes_listing *);
+/* Also after it is done: frees it. */
+void nodes_listing_close(struct nodes_listing *);
+
+/* A listing that a node has stored; texts are safe. */
+struct nodes_stored {
+	char name[128];
+	char origin[128];
+	char title[256];
+	unsigned parts;
+	uint64_t bytes;
+	int64_t wall_ms;
+	bool whole;
+};
+
+/* All of them, the oldest first (borrowed), or err < 0. */
+typedef void (*nodes_stored_cb)(void *arg, int err,
+    const struct nodes_stored *, size_t n);
+int nodes_listings(struct nodes_link *, nodes_stored_cb, void *arg);
 
 /* --- sessions ----------------------------------------------------------- */
 
@@ -377,6 +435,8 @@ struct nodes_look {
 					   something had to be said; never NULL */
 	int exec_error;			/* errno of a command that could not be run; 0 */
 	const char *trouble;		/* run: what the node itself could not do; "" nothing */
+	const struct wire_region *region;	/* wholly known memory, in address order, none overlapping */
+	size_t regions;
 	bool settled;			/* the snapshot is in: the list is whole */
 	bool behind;			/* records are skipped, to be mended by another snapshot */
 	bool window;			/* the list holds the rows that are looked at, and all totals */

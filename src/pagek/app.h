@@ -123,6 +123,19 @@ bool app_overlay_compose(struct app *, struct page_picture *);
 /* The block under the cursor in full. */
 void app_open_detail(struct app *);
 
+/*
+ * Goes to the node that the word names, as NODE<> and page G do: a number, a
+ * name, and perhaps /TARGET.  What was watched before stays on the screen until
+ * there is something to show, or a sentence says why there is not.
+ */
+void app_go(struct app *, const char *word);
+
+/*
+ * Sends the whole list, in the order shown, to where *L<> says; the page goes
+ * on meanwhile, and the bottom line says what has become of it.
+ */
+void app_listing(struct app *);
+
 /* 0 with the file's name in path, or a negative errno. */
 int app_save(struct app *, char *path, size_t cap);
 

@@ -60,6 +60,13 @@
 #define WIRE_TYPED_MAX 256	/* entries of one TYPED */
 #define WIRE_TYPED_SIZE 50	/* code u8, name 8 bytes, text 41 bytes, NUL-padded */
 #define WIRE_EPOCH 16
+#define WIRE_LISTING_PART (1u << 20)	/* bytes of a listing's part, each a file of its own */
+#define WIRE_LISTING_PARTS 64
+#define WIRE_LISTING_BYTES 61440	/* of them in one LPUT or LGOT */
+#define WIRE_SHA256 32
+#define WIRE_REGIONS_MAX 64
+#define WIRE_REGION_SIZE 32	/* see wire_region_put() */
+#define WIRE_REGION_NAME 12
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
 
 enum wire_type {
@@ -71,7 +78,7 @@ enum wire_type {
 	WIRE_DATA = 5,
 	WIRE_SNAP = 6,
 	WIRE_PART = 7,
-	WIRE_LPUT = 8,		/* listings: not in this version */
+	WIRE_LPUT = 8,		/* role list-put: store this piece of a listing */
 	WIRE_LACK = 9,
 	WIRE_STAT = 10,
 	WIRE_STATS = 11,
@@ -91,6 +98,12 @@ enum wire_type {
 	WIRE_WINDOW = 25,	/* these rows of the list, and its totals */
 	WIRE_ROWS = 26,
 	WIRE_LIMIT = 27,	/* before HELLO: who stands between grants no more; no reply */
+	WIRE_LISTINGS = 28,	/* which listing comes after this one? */
+	WIRE_LISTED = 29,
+	WIRE_LGET = 30,		/* a piece of a stored listing */
+	WIRE_LGOT = 31,
+	WIRE_REGIONS = 32,	/* which memory of this stream is wholly known? */
+	WIRE_REGIONED = 33,
 };
 
 enum wire_role {
@@ -162,6 +175,15 @@ enum wire_stat {
 	WIRE_N_EST_PEAK_BYTES,	/* the highest that EST_BYTES has been */
 	WIRE_N_STAY,		/* records that were not cancelled within their batch: what a READ of all would have */
 	WIRE_N_SKIPPED,		/* bytes of a device that are in no record */
+	/* Of the node alone: */
+	WIRE_N_FRIENDLY_HITS,	/* numbers of nodes that were translated before */
+	WIRE_N_FRIENDLY_MISSES,	/* ... and that had to be looked up */
+	WIRE_N_FRIENDLY_UNKNOWN,	/* ... in vain: shown raw */
+	WIRE_N_FRIENDLY_OLDEST_S,	/* age of the oldest translation that is kept, in seconds */
+	WIRE_N_REQUESTS,	/* pages' requests for data that are served now */
+	WIRE_N_REQUESTS_LAPSED,	/* ... that ended because nothing more was asked */
+	WIRE_N_LISTINGS,	/* listings stored */
+	WIRE_N_LISTINGS_REFUSED,
 	WIRE_STATS_COUNT
 };
 
@@ -198,6 +220,7 @@ struct wire_hello {
 	uint32_t min, max;		/* versions */
 	struct wire_text client;
 	uint32_t roles;
+	uint16_t node;			/* that the page is on; 0: none said */
 };
 
 struct wire_welcome {
@@ -462,6 +485,80 @@ struct wire_arm {
  */
 struct wire_limit {
 	uint32_t roles;
+	uint16_t node;			/* the page is this one's, and no other HELLO is believed; 0: any */
+	bool away;			/* its bytes come from another machine */
+	struct wire_text origin;	/* of them, as sshd says; empty: not known */
+};
+
+/*
+ * A piece of a listing.  The first one of part 1 has no name, and the reply
+ * says which one the node has chosen; all others go by it, in order, one part
+ * after the other.
+ */
+struct wire_lput {
+	struct wire_text title;
+	struct wire_text name;
+	uint32_t part, parts;		/* from 1 */
+	uint32_t total;			/* bytes of this part */
+	uint32_t at;			/* of these bytes in it */
+	struct wire_bytes bytes;
+	struct wire_bytes sha256;	/* of the whole part, with its last bytes; else empty */
+};
+
+struct wire_lack {
+	struct wire_text name;
+	uint32_t part;
+	uint32_t stored;		/* bytes of it */
+};
+
+struct wire_listings {
+	struct wire_text after;		/* empty: the oldest */
+};
+
+/* One entry; an empty name: there is no more. */
+struct wire_listed {
+	struct wire_text name;
+	struct wire_text origin;	/* who sent it, as the node knows, not as he says */
+	struct wire_text title;
+	uint32_t parts;
+	uint64_t bytes;
+	int64_t wall_ms;		/* of its first piece, ms since 1970 */
+	bool whole;			/* all parts are there */
+};
+
+struct wire_lget {
+	struct wire_text name;
+	uint32_t part;
+	uint32_t at;
+	uint32_t max;
+};
+
+struct wire_lgot {
+	uint32_t at;
+	uint32_t size;			/* of the part */
+	struct wire_bytes bytes;	/* none: beyond its end */
+};
+
+/*
+ * Memory of which every block is in the stream, so that what lies between them
+ * is free.
+ */
+struct wire_region {
+	uint64_t base, size;
+	uint16_t head;			/* bytes before each block that are the allocator's */
+	uint16_t align;			/* blocks are rounded up to it; 0 and 1: not at all */
+	char name[WIRE_REGION_NAME + 1];
+};
+
+struct wire_regions {
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+};
+
+struct wire_regioned {
+	uint32_t index;
+	uint32_t no;			/* another one when they have changed */
+	struct wire_bytes regions;	/* packed, WIRE_REGION_SIZE each */
 };
 
 struct wire_err {
@@ -498,6 +595,14 @@ struct wire_msg {
 		struct wire_window window;
 		struct wire_rows rows;
 		struct wire_limit limit;
+		struct wire_lput lput;
+		struct wire_lack lack;
+		struct wire_listings listings;
+		struct wire_listed listed;
+		struct wire_lget lget;
+		struct wire_lgot lgot;
+		struct wire_regions regions;
+		struct wire_regioned regioned;
 		struct wire_err err;
 	};
 	void *store;			/* what a decoded message's texts lie in */
@@ -556,6 +661,14 @@ int wire_sited_next(struct wire_bytes, size_t *at, struct wire_stack *);
 bool wire_framed_put(uint8_t *out, size_t cap, size_t *len,
     const struct wire_words *);
 int wire_framed_next(struct wire_bytes, size_t *at, struct wire_words *);
+
+/*
+ * One packed region of REGIONED: base u64, size u64, head u16, align u16, all
+ * little-endian, then its name, NUL-padded; bytes of the name that are no
+ * UTF-8 stay what they are.
+ */
+void wire_region_put(uint8_t out[WIRE_REGION_SIZE], const struct wire_region *);
+void wire_region_get(struct wire_region *, const uint8_t in[WIRE_REGION_SIZE]);
 
 /* A splitter of a byte stream into frames; the buffer is its own. */
 struct wire_frames {

@@ -46,6 +46,7 @@ static const struct wire_field hello[] = {
 	NEXT_TO(2, hello.min, 2, 2),
 	MUST(3, TEXT, hello.client, WIRE_TEXT_MAX),
 	MUST(4, UINT, hello.roles, ANY),
+	MAY(5, UINT, hello.node, ANY),
 };
 
 static const struct wire_field welcome[] = {
@@ -242,6 +243,64 @@ static const struct wire_field rows[] = {
 
 static const struct wire_field limit[] = {
 	MUST(4, UINT, limit.roles, ANY),
+	MAY(5, UINT, limit.node, ANY),
+	MAY(6, BOOL, limit.away, 0),
+	MAY(7, TEXT, limit.origin, WIRE_TEXT_MAX),
+};
+
+static const struct wire_field lput[] = {
+	MUST(3, TEXT, lput.title, WIRE_TEXT_MAX),
+	MUST(4, UINT, lput.total, WIRE_LISTING_PART),
+	MUST(5, UINT, lput.part, WIRE_LISTING_PARTS),
+	MUST(6, BYTES, lput.bytes, WIRE_LISTING_BYTES),
+	MAY(7, BYTES, lput.sha256, WIRE_SHA256),
+	MUST(8, UINT, lput.parts, WIRE_LISTING_PARTS),
+	MAY(9, UINT, lput.at, WIRE_LISTING_PART),
+	MAY(10, TEXT, lput.name, WIRE_TEXT_MAX),
+};
+
+static const struct wire_field lack[] = {
+	MUST(4, TEXT, lack.name, WIRE_TEXT_MAX),
+	MUST(5, UINT, lack.part, WIRE_LISTING_PARTS),
+	MUST(9, UINT, lack.stored, WIRE_LISTING_PART),
+};
+
+static const struct wire_field listings[] = {
+	MAY(10, TEXT, listings.after, WIRE_TEXT_MAX),
+};
+
+static const struct wire_field listed[] = {
+	MAY(2, TEXT, listed.origin, WIRE_TEXT_MAX),
+	MAY(3, TEXT, listed.title, WIRE_TEXT_MAX),
+	MAY(6, UINT, listed.bytes, ANY),
+	MAY(8, UINT, listed.parts, WIRE_LISTING_PARTS),
+	MUST(10, TEXT, listed.name, WIRE_TEXT_MAX),
+	MAY(11, INT, listed.wall_ms, 0),
+	MAY(12, BOOL, listed.whole, 0),
+};
+
+static const struct wire_field lget[] = {
+	MUST(5, UINT, lget.part, WIRE_LISTING_PARTS),
+	MUST(7, UINT, lget.max, WIRE_LISTING_BYTES),
+	MAY(9, UINT, lget.at, WIRE_LISTING_PART),
+	MUST(10, TEXT, lget.name, WIRE_TEXT_MAX),
+};
+
+static const struct wire_field lgot[] = {
+	MUST(4, UINT, lgot.size, WIRE_LISTING_PART),
+	MUST(6, BYTES, lgot.bytes, WIRE_LISTING_BYTES),
+	MAY(9, UINT, lgot.at, WIRE_LISTING_PART),
+};
+
+static const struct wire_field regions[] = {
+	MUST(4, UINT, regions.index, ANY),
+	MUST(5, ID, regions.epoch, 0),
+};
+
+static const struct wire_field regioned[] = {
+	MUST(4, UINT, regioned.index, ANY),
+	MAY(6, UINT, regioned.no, ANY),
+	MUST(8, BYTES, regioned.regions, WIRE_REGIONS_MAX * WIRE_REGION_SIZE),
 };
 
 static const struct wire_field err[] = {
@@ -348,6 +407,25 @@ check_framed(const struct wire_msg *m)
 	return r == 0 && n == m->framed.n ? 0 : -EINVAL;
 }
 
+/* Bytes that lie within their part; the sum is there with the last of them. */
+static int
+check_lput(const struct wire_msg *m)
+{
+	const struct wire_lput *l = &m->lput;
+	bool last = l->at + l->bytes.len == l->total;
+
+	if (l->part > l->parts || l->at + l->bytes.len > l->total)
+		return -EINVAL;
+	return l->sha256.len == 0 || (last && l->sha256.len == WIRE_SHA256) ?
+	    0 : -EINVAL;
+}
+
+static int
+check_regioned(const struct wire_msg *m)
+{
+	return m->regioned.regions.len % WIRE_REGION_SIZE == 0 ? 0 : -EINVAL;
+}
+
 const struct wire_layout wire_common = {
 	.name = "common", .fields = common, .nfields = BASE_NELEM(common)
 };
@@ -367,6 +445,8 @@ static const struct wire_layout layouts[] = {
 	LAYOUT(WIRE_DATA, data, check_data),
 	LAYOUT(WIRE_SNAP, snap, NULL),
 	LAYOUT(WIRE_PART, part, check_part),
+	LAYOUT(WIRE_LPUT, lput, check_lput),
+	LAYOUT(WIRE_LACK, lack, NULL),
 	LAYOUT(WIRE_STAT, stat, NULL),
 	LAYOUT(WIRE_STATS, stats, NULL),
 	LAYOUT(WIRE_ERR, err, NULL),
@@ -385,6 +465,12 @@ static const struct wire_layout layouts[] = {
 	LAYOUT(WIRE_WINDOW, window, NULL),
 	LAYOUT(WIRE_ROWS, rows, check_rows),
 	LAYOUT(WIRE_LIMIT, limit, NULL),
+	LAYOUT(WIRE_LISTINGS, listings, NULL),
+	LAYOUT(WIRE_LISTED, listed, NULL),
+	LAYOUT(WIRE_LGET, lget, NULL),
+	LAYOUT(WIRE_LGOT, lgot, NULL),
+	LAYOUT(WIRE_REGIONS, regions, NULL),
+	LAYOUT(WIRE_REGIONED, regioned, check_regioned),
 };
 
 const struct wire_layout *
