@@ -706,9 +706,9 @@ static const struct sample_raw sample_wrong[] = {
 
 /* Types that this version does not know. */
 static const struct sample_raw sample_unknown[] = {
-	{ .name = "listing", .head = "a300080101" "036161" },
-	{ .name = "listed", .head = "a200090101" },
-	{ .name = "type-28", .head = "a200181c0101" },
+	{ .name = "with-a-key", .head = "a30018220101" "036161" },
+	{ .name = "type-34", .head = "a20018220101" },
+	{ .name = "type-255", .head = "a20018ff0101" },
 	{ .name = "type-2-32-minus-1", .head = "a2001affffffff0101" },
 };
 
