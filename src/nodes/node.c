@@ -60,21 +60,18 @@ static void
 name_by_table(struct node *node)
 {
 	const struct nodes_entry *e;
-	struct nodes_table *table;
 	int r;
 
-	r = nodes_table_load(&table, !node->opts.system,
-	    node->opts.daemon ? say_of_table : NULL, NULL);
+	r = friendly_load(node, node->opts.daemon ? say_of_table : NULL, NULL);
 	if (r < 0) {
 		node_say("table of nodes", r);
 		return;
 	}
-	e = nodes_table_local(table);
+	e = nodes_table_local(node->friendly.table);
 	if (e != NULL) {
 		node->number = e->number;
 		strcpy(node->name, e->name);
 	}
-	nodes_table_free(table);
 }
 
 static uint64_t
@@ -106,6 +103,7 @@ on_second(uv_timer_t *timer)
 
 	serve_second(node);
 	tree_second(node);
+	friendly_second(node);
 	tend_report(node);
 	node_done_check(node);
 }
@@ -185,6 +183,7 @@ node_fini(struct node *node)
 	hello_fini(&node->hello);
 	serve_fini(node);
 	lookup_fini(node);
+	friendly_fini(node);
 	report_close(&node->report);
 	quota_fini(&node->quota);
 }

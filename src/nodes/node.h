@@ -19,6 +19,7 @@
 #include "daemon.h"
 #include "drain.h"
 #include "dstrm.h"
+#include "friendly.h"
 #include "hello.h"
 #include "keeper.h"
 #include "nodes.h"
@@ -78,6 +79,7 @@ struct node {
 	uint8_t id[WIRE_EPOCH];
 	uint8_t boot[WIRE_EPOCH];
 	struct access access;
+	struct friendly friendly;	/* its table of nodes */
 	struct stream_types types;	/* table "types" */
 
 	struct dstrm dstrm;

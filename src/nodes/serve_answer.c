@@ -163,6 +163,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	reply.stats.targets_live = tree_live(c->node);
 	if (m->stat.index == UINT32_MAX) {
 		run_stat(c->node, &reply.stats);
+		friendly_stat(c->node, reply.stats.n);
 	} else {
 		row = row_meant(c, m, m->stat.index);
 		if (row == NULL)

@@ -44,6 +44,14 @@ load_file(struct nodes_table *t, size_t *cap, enum nodes_file file,
 	return r;
 }
 
+bool
+table_path(enum nodes_file file, bool user, char *path, size_t cap)
+{
+	if (file == NODES_FILE_USER)
+		return user && base_config_path(path, cap, USER_FILE) == 0;
+	return (size_t)snprintf(path, cap, "%s", SYSTEM_FILE) < cap;
+}
+
 int
 nodes_table_load(struct nodes_table **out, bool user, nodes_say_cb say,
     void *arg)
@@ -56,11 +64,9 @@ nodes_table_load(struct nodes_table **out, bool user, nodes_say_cb say,
 	if (t == NULL)
 		return -ENOMEM;
 	/* The one that wins comes first. */
-	if (user && base_config_path(path, sizeof path, USER_FILE) == 0)
-		r = load_file(t, &cap, NODES_FILE_USER, path, say, arg);
-	if (r == 0)
-		r = load_file(t, &cap, NODES_FILE_SYSTEM, SYSTEM_FILE, say,
-		    arg);
+	for (enum nodes_file i = 0; i < NODES_FILES && r == 0; i++)
+		if (table_path(i, user, path, sizeof path))
+			r = load_file(t, &cap, i, path, say, arg);
 	if (r < 0) {
 		nodes_table_free(t);
 		return r;
@@ -82,13 +88,20 @@ nodes_table_free(struct nodes_table *t)
 
 /* --- what is asked of it -------------------------------------------------- */
 
+static int
+by_number(const void *key, const void *entry)
+{
+	const uint16_t *number = key;
+	const struct nodes_entry *e = entry;
+
+	return (*number > e->number) - (*number < e->number);
+}
+
 const struct nodes_entry *
 nodes_table_number(const struct nodes_table *t, uint16_t number)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (t->entry[i].number == number)
-			return &t->entry[i];
-	return NULL;
+	return t->n == 0 ? NULL : bsearch(&number, t->entry, t->n,
+	    sizeof *t->entry, by_number);
 }
 
 const struct nodes_entry *

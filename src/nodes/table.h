@@ -34,4 +34,7 @@ struct table_in {
 int table_parse(struct nodes_table *, size_t *cap, struct table_in *,
     const char *bytes, size_t len);
 
+/* Where a file of the table is; false: it is not wanted, or nowhere. */
+bool table_path(enum nodes_file, bool user, char *path, size_t cap);
+
 #endif
