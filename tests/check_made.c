@@ -239,6 +239,32 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 }
 END_TEST
 
+START_TEST(numbers_of_the_node_stand_there_once_it_has_any)
+{
+	static struct page_costs costs;
+	static uint64_t n[WIRE_STATS_COUNT];
+	int i;
+
+	scene.look.node = n;
+	for (i = 0; i < 2; i++) {
+		picture_begin(&pic, 80, false);
+		page_costs_put(&costs, &page, &scene.look, &pic);
+		ck_assert_int_eq(picture_end(&pic), 0);
+		ck_assert_int_eq(shows("numbers  "), i);
+		n[WIRE_N_FRIENDLY_HITS] = 1234;
+		n[WIRE_N_FRIENDLY_MISSES] = 5;
+		n[WIRE_N_FRIENDLY_UNKNOWN] = 2;
+		n[WIRE_N_FRIENDLY_OLDEST_S] = 40;
+		n[WIRE_N_REQUESTS] = 3;
+		n[WIRE_N_LISTINGS_REFUSED] = 6;
+	}
+	ck_assert(shows("numbers  1,234 hits, 5 misses, 2 of them unknown; "
+	    "oldest 40 s"));
+	ck_assert(shows("node     3 requests, 0 lapsed; 0 listings, 6 "
+	    "refused"));
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -262,6 +288,7 @@ suite(void)
 	tcase_add_test(t, longest_there_is_has_a_bucket);
 	tcase_add_test(t, counting_anew_forgets_the_maximum);
 	tcase_add_test(t, missed_cycles_are_those_since_it_was_counted_anew);
+	tcase_add_test(t, numbers_of_the_node_stand_there_once_it_has_any);
 	suite_add_tcase(s, t);
 	return s;
 }

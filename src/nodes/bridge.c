@@ -254,13 +254,43 @@ say_why(int err)
 	}
 }
 
-int
-bridge_run(uint32_t roles, const char *target)
+/* Of sshd's first word; 0 where that is UNKNOWN, as without a network. */
+static size_t
+address_len(const char *words)
 {
-	struct wire_msg limit = { .type = WIRE_LIMIT,
-		.limit = { .roles = roles } };
-	uint8_t first[WIRE_LENGTH_SIZE + 64];
-	size_t len = 0;
+	size_t len = strcspn(words, " ");
+
+	return strcspn(words, ".:") < len ? len : 0;
+}
+
+/* Four words: the client's address and port, the server's address and port. */
+void
+bridge_origin(const char *connection, const char *client, char *out,
+    size_t cap)
+{
+	const char *word = connection != NULL ? connection : client, *server;
+	size_t len = word != NULL ? address_len(word) : 0;
+
+	out[0] = '\0';
+	if (len == 0 || len >= cap)
+		return;
+	server = connection != NULL ? strchr(word + len, ' ') : NULL;
+	server = server != NULL ? strchr(server + 1, ' ') : NULL;
+	if (server != NULL && strncmp(word, server + 1, len + 1) == 0)
+		snprintf(out, cap, "%s", BRIDGE_LOOP);
+	else
+		snprintf(out, cap, "%.*s", (int)len, word);
+}
+
+int
+bridge_run(const struct bridge_opts *opts)
+{
+	char origin[72];
+	struct wire_msg limit = { .type = WIRE_LIMIT, .limit = {
+		.roles = opts->roles != 0 ? opts->roles : UINT32_MAX,
+		.node = opts->node, .away = true } };
+	uint8_t first[WIRE_LENGTH_SIZE + 64 + sizeof origin];
+	size_t len;
 	int fd, r;
 
 	if (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO)) {
@@ -270,10 +300,13 @@ bridge_run(uint32_t roles, const char *target)
 		return BRIDGE_FAILED;
 	}
 	signal(SIGPIPE, SIG_IGN);
-	r = roles != 0 ? wire_encode(&limit, first, sizeof first, &len) : 0;
+	bridge_origin(getenv("SSH_CONNECTION"), getenv("SSH_CLIENT"), origin,
+	    sizeof origin);
+	limit.limit.origin = wire_text(origin);
+	r = wire_encode(&limit, first, sizeof first, &len);
 	if (r < 0)
 		return say_why(r);
-	fd = find_node(target);
+	fd = find_node(opts->target);
 	if (fd < 0)
 		return say_why(fd);
 	r = bridge_pass(STDIN_FILENO, STDOUT_FILENO, fd, first, len);

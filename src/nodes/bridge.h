@@ -8,11 +8,13 @@
  * has set them up.  It understands none of them, keeps BRIDGE_BUFFER of each
  * direction at most, and ends when either side does.
  *
- * A limit of roles is the node's to enforce, for it is what knows requests: the
- * bridge sends a LIMIT of its own before the first byte of the page.  The node
- * takes LIMIT before HELLO only, and each can but take roles away, so that
- * whatever the page sends behind it gets none of them back.  A node that does
- * not know LIMIT yet refuses it and closes: without the limit nobody is served.
+ * Limits are the node's to enforce, for it is what knows requests: the bridge
+ * sends a LIMIT of its own before the first byte of the page.  It says which
+ * roles the page may have at most, that it comes from another machine, and from
+ * which, as sshd has it; and, where whoever wrote the line of the page's key
+ * knows that, of which node it is.  The node takes LIMIT before HELLO only, and
+ * each can but take away, so that whatever the page sends behind it makes it
+ * nobody else.
  */
 #ifndef NODES_BRIDGE_H
 #define NODES_BRIDGE_H
@@ -28,11 +30,24 @@
 #define BRIDGE_NO_NODE 3
 #define BRIDGE_DENIED 4
 
+/* An origin: ssh came from the address that it came to, which is this machine. */
+#define BRIDGE_LOOP "localhost"
+
+struct bridge_opts {
+	uint32_t roles;		/* 0: no limit */
+	uint16_t node;		/* the page is this one's; 0: not known */
+	const char *target;	/* NULL: none in particular */
+};
+
+/* Returns an exit status; what failed is said. */
+int bridge_run(const struct bridge_opts *);
+
 /*
- * roles 0: no limit; target NULL: none in particular.  Returns an exit status;
- * what failed is said.
+ * Where a page has come from, of SSH_CONNECTION or else SSH_CLIENT, either may
+ * be NULL: an address, BRIDGE_LOOP, or "" where they do not say.
  */
-int bridge_run(uint32_t roles, const char *target);
+void bridge_origin(const char *connection, const char *client, char *out,
+    size_t cap);
 
 /* Is it "pid:N", or could it be the name of a stream? */
 bool bridge_target_ok(const char *target);

@@ -397,6 +397,7 @@ greet(struct nodes_link *link, int fd)
 			.max = WIRE_VERSION,
 			.client = wire_text("pagek " PAGEK_VERSION),
 			.roles = WIRE_ROLE_READ | WIRE_ROLE_CONTROL,
+			.node = link_here(),
 		},
 	};
 	int err;

@@ -45,6 +45,13 @@ int link_ask(struct nodes_link *, struct wire_msg *, const void *owner,
     link_reply_cb, void *arg);
 void link_forget(struct nodes_link *, const void *owner);
 
+/*
+ * The number that the table has for this machine, read once; 0: none.  A page
+ * says it to every node: without an entry it has no number of its own to say,
+ * for 0001 is what all such nodes go by.
+ */
+uint16_t link_here(void);
+
 /* NULL until the first WELCOME; while the link is lost, what the last one said. */
 const struct link_node *link_node(const struct nodes_link *);
 

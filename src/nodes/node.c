@@ -372,7 +372,8 @@ nodes_main(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	if (opts.bridge)
-		return bridge_run(opts.roles, opts.target);
+		return bridge_run(&(struct bridge_opts){ .roles = opts.roles,
+		    .node = opts.page_node, .target = opts.target });
 	if (opts.daemon && !opts.alone && opts.supervised < 0)
 		return supervise(argv);
 	/* Its file was called by another name. */

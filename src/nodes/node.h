@@ -63,6 +63,7 @@ struct node_opts {
 	char *const *argv;		/* the command, NULL-ended; NULL none */
 	bool bridge;			/* no node at all: see bridge.h */
 	const char *target;		/* of the bridge's page; NULL none */
+	uint16_t page_node;		/* that the bridge's page is on; 0 not known */
 	bool daemon;			/* neither a command nor a generator: it stands alone */
 	bool system;			/* for all users */
 	bool alone;			/* without a supervisor */

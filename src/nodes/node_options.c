@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bridge.h"
 #include "node.h"
@@ -16,7 +17,8 @@ enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
 	OPT_CHECK_LIST, OPT_DEMO, OPT_AT, OPT_STREAM, OPT_STACK,
 	OPT_FREE_STACK, OPT_DORMANT, OPT_SAMPLE, OPT_SYSTEM, OPT_ROLE,
-	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_TARGET, OPT_NO_SUPERVISOR, OPT_SUPERVISED,
+	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_TARGET, OPT_NODE,
+	OPT_NO_SUPERVISOR, OPT_SUPERVISED,
 	OPT_DEVICE, OPT_DEVICE_NAME, OPT_DEVICE_ONCE, OPT_BAUD,
 	OPT_HELP, OPT_VERSION,
 };
@@ -41,6 +43,8 @@ static const struct option_entry {
 	    "no node: a page's way to one, as over ssh" },
 	{ "target", "TARGET", OPT_TARGET, BRIDGE,
 	    "to that of several nodes that has it: pid:N, a stream" },
+	{ "node", "NNNN", OPT_NODE, BRIDGE,
+	    "the page is on the node with this number, and no other" },
 	{ "role", "ROLES", OPT_ROLE, ANY | BRIDGE,
 	    "the most that pages may do: read,list-put,control" },
 	{ "clients", "N", OPT_CLIENTS, ANY,
@@ -167,6 +171,10 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 		o->target = arg;
 		r = bridge_target_ok(arg) ? 0 : -EINVAL;
 		break;
+	case OPT_NODE:
+		r = nodes_parse_number(arg, strlen(arg), &o->page_node) &&
+		    o->page_node != 0 ? 0 : -EINVAL;
+		break;
 	case OPT_ROLE:
 		r = access_parse_roles(arg, &o->roles);
 		break;
@@ -198,7 +206,7 @@ print_help(void)
 {
 	printf("usage: pageknode [OPTIONS]\n"
 	    "       pageknode [OPTIONS] -- COMMAND [ARGUMENT ...]\n"
-	    "       pageknode --stdio [--target TARGET] [--role ROLES]\n"
+	    "       pageknode --stdio [--target TARGET] [--role ROLES] [--node NNNN]\n"
 	    "Keeps what programs hold in memory, and serves it to pagek.\n\n");
 	for (size_t i = 0; i < BASE_NELEM(options); i++) {
 		const struct option_entry *e = &options[i];

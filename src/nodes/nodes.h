@@ -7,7 +7,7 @@
  *	DSTRM	the node's table of streams; ALLOCLOG.<comm>.<pid> is one
  *		target's, ALLOCLOG a classic node's own.
  *	table	the nodes that have a number and a name here, and where they
- *		are: see pagek.conf(5).
+ *		are: see nodes(5).
  *	link	a page's connection to a node.
  *	session	one watched stream over a link: resolves its index by name,
  *		takes a snapshot if it comes late, reads from its cursor, keeps
@@ -458,6 +458,7 @@ struct nodes_look {
 	uint32_t cycle_us, cycle_us_max;	/* this session's own work per cycle */
 	uint64_t missed_cycles;
 	const uint64_t *keeper;		/* the keeper's own numbers since the start, by enum wire_stat; a second old at most */
+	const uint64_t *node;		/* the numbers of the node itself, from WIRE_N_FRIENDLY_HITS on */
 	bool linked;			/* false: the node is gone, and nothing comes ... */
 	bool returns;			/* ... until the link, which is tried again, is back ... */
 	unsigned tries;			/* ... after so many tries in vain ... */

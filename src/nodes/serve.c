@@ -155,39 +155,6 @@ conn_fail(struct conn *c, uint32_t request, enum wire_error code,
 /* --- requests ----------------------------------------------------------- */
 
 static void
-greet(struct conn *c, const struct wire_msg *m)
-{
-	struct node *node = c->node;
-	struct wire_msg w = { .type = WIRE_WELCOME, .id = m->id };
-
-	if (m->type == WIRE_LIMIT) {
-		c->limit &= m->limit.roles;
-		return;
-	}
-	if (m->type != WIRE_HELLO) {
-		conn_fail(c, m->id, WIRE_E_FRAME, "a hello comes first");
-		return;
-	}
-	if (m->hello.min > WIRE_VERSION || m->hello.max < WIRE_VERSION) {
-		conn_fail(c, m->id, WIRE_E_VERSION,
-		    "this node speaks version 1");
-		return;
-	}
-	c->roles = access_roles(&node->access, m->hello.roles) & c->limit;
-	c->greeted = true;
-	node->serve.strangers--;
-	w.welcome.version = WIRE_VERSION;
-	w.welcome.node_name = wire_text(node->name);
-	w.welcome.node_number = node->number;
-	memcpy(w.welcome.node_id, node->id, WIRE_EPOCH);
-	memcpy(w.welcome.boot, node->boot, WIRE_EPOCH);
-	w.welcome.roles = c->roles;
-	w.welcome.mono_ns = (uint64_t)mono_now().ns;
-	w.welcome.utc_ns = (uint64_t)base_wall_ms() * 1000000;
-	conn_reply(c, &w);
-}
-
-static void
 take_request(struct conn *c, const uint8_t *map, size_t len)
 {
 	struct wire_msg m;

@@ -31,6 +31,7 @@
 #define SERVE_PATIENCE_MS 5000
 #define SERVE_IDLE_MS 120000
 #define SERVE_UNREAD_S 30
+#define SERVE_ORIGIN_MAX 256	/* bytes of a connection's origin in words, NUL included */
 
 struct node;
 struct keeper;
@@ -45,6 +46,11 @@ struct conn {
 	struct peer peer;
 	uint32_t limit;			/* of roles, as whoever stands between says */
 	uint32_t roles;
+	uint16_t from;			/* number of the node that the page is on; 0 not known */
+	bool limited;			/* somebody has said a LIMIT */
+	bool bound;			/* ... and first of all that it is node `from`'s */
+	bool away;			/* its bytes come from another machine */
+	char origin[72];		/* that one, as sshd says; safe text, "" not known */
 	int64_t begun_ms, heard_ms;	/* its connecting; its last request */
 	int64_t since_ms;		/* waits for a hello, or the rest of a frame; 0 no */
 	size_t unread;			/* bytes that waited to be taken a second ago */
@@ -117,7 +123,22 @@ void conn_error(struct conn *, uint32_t request, enum wire_error,
 void conn_fail(struct conn *, uint32_t request, enum wire_error,
     const char *text);
 
-/* Answers one request of a page that has been greeted; serve_answer.c. */
+/* --- serve_hello.c -------------------------------------------------------- */
+
+/* What comes before a page has been greeted: LIMIT, and then HELLO. */
+void greet(struct conn *, const struct wire_msg *);
+
+/*
+ * Who a page is, in safe text, for listings and logs: "0590 linac-a, anna" on
+ * this machine, "0A12 gw-2, anna from 192.0.2.7" where the key is bound to that
+ * number, else "anna from 192.0.2.7, says 0A12 gw-2".  Returns out, of
+ * SERVE_ORIGIN_MAX bytes.
+ */
+const char *conn_origin(const struct conn *, char *out, size_t cap);
+
+/* --- serve_answer.c ------------------------------------------------------- */
+
+/* Answers one request of a page that has been greeted. */
 void answer(struct conn *, const struct wire_msg *);
 int answer_init(struct answer_scratch **);
 

@@ -49,7 +49,8 @@ session_call_off(struct nodes_session *s)
 	s->asking = s->snapping = s->dense = false;
 	s->window.asking = s->window.due = false;
 	s->reading = 0;
-	s->stat_stream = s->stat_node = s->typing = s->doubt = false;
+	s->stat_stream = s->stat_node = s->stat_watcher = false;
+	s->typing = s->doubt = false;
 	s->arm_sent = false;
 	s->silent = 0;
 }
@@ -509,6 +510,7 @@ nodes_session_look(struct nodes_session *s)
 	look->trouble = s->trouble;
 	look->socket = s->socket;
 	look->keeper = s->keeper;
+	look->node = s->node;
 	look->complete = !s->lossy;
 	look->reason = look->state != NODES_LIVE ? s->reason :
 	    s->said_for > 0 ? s->said : "";

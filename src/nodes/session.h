@@ -142,9 +142,10 @@ struct nodes_session {
 
 	/* Numbers. */
 	uint64_t keeper[WIRE_STATS_COUNT];
+	uint64_t node[WIRE_STATS_COUNT];	/* of the link's node itself */
 	struct nodes_link *run;		/* who runs the command, if not the link's node */
 	bool running;			/* the node was started for a command */
-	bool stat_stream, stat_node, typing;	/* on their way */
+	bool stat_stream, stat_node, stat_watcher, typing;	/* on their way */
 	unsigned cycle;
 	int64_t now_ms;			/* the node's clock, as of the last answer */
 	int64_t wall_off_ms;		/* its wall clock is ahead of that by so much */

@@ -114,14 +114,29 @@ on_node(void *arg, int err, const struct wire_msg *msg)
 	look->root_status = st->status;
 	take_exec_error(look, st);
 	s->running = st->comm.len > 0;
-	if (s->run == NULL)
+	if (s->run == NULL) {
 		look->targets_live = st->targets_live;
+		memcpy(s->node, st->n, sizeof s->node);
+	}
 	look->tree_ended = st->ended_ms != 0;
 	link_text(s->trouble, sizeof s->trouble, st->reason);
 	link_text(s->output, sizeof s->output, st->output);
 	link_text(s->socket, sizeof s->socket, st->socket);
 	if (look->tree_ended && !ended)
 		s->news(s->arg);
+}
+
+/* The node that watches, where another one runs the command. */
+static void
+on_watcher(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+
+	if (err < 0)
+		return;
+	s->stat_watcher = false;
+	if (msg->type == WIRE_STATS)
+		memcpy(s->node, msg->stats.n, sizeof s->node);
 }
 
 static bool
@@ -174,6 +189,8 @@ standing_node(struct nodes_session *s, bool due)
 	    s->look.state != NODES_DORMANT)))
 		s->stat_node = ask(s, s->run != NULL ? s->run : s->link,
 		    NODE_INDEX, on_node);
+	if (s->run != NULL && due && !s->stat_watcher)
+		s->stat_watcher = ask(s, s->link, NODE_INDEX, on_watcher);
 }
 
 void

@@ -51,8 +51,8 @@ refuse(struct line *l, const char *fmt, ...)
 static const char *
 shown(const char *word)
 {
-	static char safe[2][80];
-	static unsigned turn;
+	static _Thread_local char safe[2][80];
+	static _Thread_local unsigned turn;
 	char *out = safe[turn++ % 2];
 
 	base_safe_text(out, sizeof safe[0], word, strlen(word), false);

@@ -57,7 +57,7 @@ say_empty(const struct nodes_table *t)
 	if (path == NULL)
 		path = t->path[NODES_FILE_SYSTEM];
 	complain("no node has a number: write '0590 linac-a ssh:linac-a' or "
-	    "the like into %s; see pagek.conf(5)", path);
+	    "the like into %s; see nodes(5)", path);
 }
 
 int

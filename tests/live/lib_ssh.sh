@@ -43,7 +43,7 @@ fi
 
 s=$tmp/ssh
 mkdir -m 700 "$s" "$s/bin"
-for k in host wrong page reader old chatter lonely stranger; do
+for k in host wrong page reader gate far old chatter lonely stranger; do
 	ssh-keygen -q -t ed25519 -N '' -C "$k" -f "$s/$k" || exit 1
 done
 key() {
@@ -59,9 +59,15 @@ cat >"$s/lonely.sh" <<S
 XDG_RUNTIME_DIR=$s/empty exec pageknode --stdio
 S
 mkdir -m 700 "$s/empty"
+cat >"$s/far.sh" <<S
+SSH_CONNECTION='192.0.2.7 51234 192.0.2.1 22' exec pageknode --stdio
+S
 {
 	key page ''
 	key reader 'restrict,command="pageknode --stdio --role read"'
+	key gate 'restrict,command="pageknode --stdio --node 0A12"'
+	# As if from another machine.
+	key far "restrict,command=\"sh $s/far.sh\""
 	key old "restrict,command=\"sh $s/old.sh\""
 	key chatter 'restrict,command="echo Welcome to this machine; cat"'
 	key lonely "restrict,command=\"sh $s/lonely.sh\""
@@ -118,7 +124,7 @@ chmod +x "$s/bin/ssh"
 PATH=$s/bin:$PATH
 closed=$(free_port)
 {
-	for h in reader old chatter lonely stranger; do
+	for h in reader gate far old chatter lonely stranger; do
 		printf 'Host %s\n\tIdentityFile %s\n' "$h" "$s/$h"
 	done
 	cat <<S

@@ -74,21 +74,21 @@ node_keys() {
 	sed -n 's/^\t{ "\([a-z]*\)", take_[a-z]*,.*/\1/p' \
 	    "$top/src/nodes/table_parse.c" | sort >"$tmp/program"
 	sed -n '/^The keys are:/,/^\.El/s/^\.It Cm \([a-z]*\) .*/\1/p' \
-	    "$top/man/pagek.conf.5" | sort >"$tmp/manual"
+	    "$top/man/nodes.5" | sort >"$tmp/manual"
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
 }
 rule "each key of a node is in its manual, and the reverse" node_keys
 example() {
 	mkdir -p "$XDG_CONFIG_HOME/pagek" &&
 	    sed -n '/^# number name/,/^\.Ed/{/^\.Ed/d;p}' \
-	    "$top/man/pagek.conf.5" >"$XDG_CONFIG_HOME/pagek/nodes" &&
+	    "$top/man/nodes.5" >"$XDG_CONFIG_HOME/pagek/nodes" &&
 	    sed -n '/^sort = /,/^\.Ed/{/^\.Ed/d;p}' \
 	    "$top/man/pagek.conf.5" >"$XDG_CONFIG_HOME/pagek/config" &&
 	    "$B/pagek" nodes >"$tmp/out" 2>"$tmp/err"
 	cat "$tmp/out" "$tmp/err"
 	[ "$(wc -l <"$tmp/out")" = 4 ] && [ ! -s "$tmp/err" ]
 }
-rule "the manual's own table and settings can be read" example
+rule "the manuals' own table and settings can be read" example
 
 types() {
 	sed -n 's/^\t{ TYPE_[A-Z_]*, "\([^"]*\)".*/\1/p' \

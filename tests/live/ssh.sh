@@ -157,6 +157,39 @@ controls() {
 }
 rule "another key may do what its user may" controls
 
+# --- numbers of nodes ------------------------------------------------------------
+
+# says NUMBER KEY: a page that is on that node here comes with this key.  The
+# node has the same table, and has read it once somebody is what it says.
+says() {
+	echo "$1 its-name local" >"$XDG_CONFIG_HOME/pagek/nodes" &&
+	    setsid -w "$pagek" list --limit 3 "ssh:$2/pid:$target" \
+	    >"$tmp/out" 2>"$tmp/why"
+}
+let_in() {
+	says "$@" && [ "$(wc -l <"$tmp/out")" = 4 ] || { cat "$tmp/why"; return 1; }
+}
+refuses() {
+	words=$1
+	shift
+	says "$@"
+	is=$?
+	cat "$tmp/why"
+	[ "$is" = 4 ] && [ ! -s "$tmp/out" ] && grep -q -- "$words" "$tmp/why"
+}
+rule "a page that is on the node of its key is let in" let_in 0A12 gate
+rule "one that says that it is on another node is not" refuses \
+    "this way is node 0A12's, and the page says that it is on 0590" 0590 gate
+rule "one that comes back to its own machine may say so" let_in 0590 page
+known() {
+	until_true 10 refuses "cannot be node 0590's: it is at local, and the \
+page came from 192.0.2.7" 0590 far
+}
+rule "one of another machine that says it is on this one is refused" known
+rm -f "$XDG_CONFIG_HOME/pagek/nodes"
+rule "a page without a number may come from anywhere" "$pagek" list --limit 3 \
+    "ssh:far/pid:$target"
+
 # --- sentences -----------------------------------------------------------------
 
 # fails STATUS WORDS TARGET: one line on standard error, with these words.
