@@ -68,6 +68,7 @@ LIBS = $(PKG_LIBS) -lm -pthread $(if $(filter locked,$(MACHINE)),-latomic)
 
 BASE = $(sort $(wildcard src/base/*.c))
 STREAM = $(sort $(wildcard src/stream/*.c))
+ALLOCP = $(sort $(wildcard src/allocp/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
@@ -80,7 +81,7 @@ STACKS = $(addprefix src/alloclog/,stack.c walk.c mapped.c rules.c sites.c) \
 	$(CFI)
 PRODUCE = $(addprefix src/alloclog/,alone.c produce.c room.c sample.c) $(STACKS)
 
-ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(NODES) $(MDD) $(PAGE)
+ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGE)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
 ARCHIVE = $B/rooms.a
 PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)

@@ -1,0 +1,116 @@
+/*
+ * allocp: memory of a node's own in two regions below 4 GiB, given out by
+ * AllocP() and taken back by FreeP() as in the system that the 2004 note
+ * knows: from region 1 or, when that has no room, from region 2.
+ *
+ * Vocabulary
+ *	region	memory that nobody else uses, so that what lies between its
+ *		blocks is free.
+ *	segment	a block or a free stretch: a region is cut into them without
+ *		a gap, and two free ones never lie side by side.
+ *	header	the ALLOCP_HEAD bytes that each segment begins with; a block's
+ *		address is the one behind it, as the note's page shows it.
+ *	level	which attempt satisfied a request: 1 region 1, 2 region 2,
+ *		ALLOCP_FAILED none.
+ *	told	each call's outcome goes to one callback, for that is how the
+ *		node's data stream gets its records.
+ *
+ * Example
+ *	struct allocp *memory;
+ *	allocp_new(&memory, &(struct allocp_opts){ .size = { 16384, 65536 },
+ *	    .told = on_event, .arg = me });
+ *	p = AllocP(memory, 0x30, TYPE_LOCREQ);
+ *	FreeP(memory, p);
+ *	allocp_free(memory);
+ *
+ * Where a region's segments begin is known from bitmaps beside it, not from its
+ * headers: whoever writes beyond the end of a block spoils the next header, and
+ * with it only that segment's size and type.  Such a header is counted and
+ * written anew when it is met.
+ *
+ * It belongs to one thread.  The parts are allocp.c (segments) and below.c
+ * (where the regions come from).
+ */
+#ifndef ALLOCP_H
+#define ALLOCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ALLOCP_REGIONS 2
+#define ALLOCP_HEAD 8
+#define ALLOCP_ALIGN 8
+#define ALLOCP_SIZE_MAX 65535		/* of a block: a record has 16 bits for it */
+#define ALLOCP_REGION_MAX (512u << 10)	/* bytes of a region, headers and all */
+#define ALLOCP_FAILED 6			/* level of a request that was not satisfied */
+#define ALLOCP_LOST 0xff		/* type of a block whose header was damaged */
+
+struct allocp;
+
+enum allocp_op {
+	ALLOCP_ALLOC = 0xa,		/* as the high nibble of rFlag has it */
+	ALLOCP_FREE = 0xf,
+};
+
+struct allocp_event {
+	enum allocp_op op;
+	uint32_t addr;			/* 0: a request that failed */
+	size_t size;
+	uint8_t type;
+	uint8_t level;			/* of a free 0: nothing was tried */
+};
+
+/* May not call AllocP or FreeP of the same memory. */
+typedef void (*allocp_told_cb)(void *arg, const struct allocp_event *);
+
+struct allocp_opts {
+	size_t size[ALLOCP_REGIONS];	/* bytes; rounded up to whole pages */
+	allocp_told_cb told;		/* NULL: nobody wants to know */
+	void *arg;
+};
+
+struct allocp_counts {
+	uint64_t allocs, frees;
+	uint64_t failed;		/* requests for which neither region had room */
+	uint64_t damaged;		/* headers that were not as they had been written */
+	uint64_t wrong;			/* frees of what is no block */
+};
+
+/*
+ * -EINVAL for sizes of 0 or beyond ALLOCP_REGION_MAX, -ENOMEM also where there
+ * is no room below 4 GiB.
+ */
+int allocp_new(struct allocp **, const struct allocp_opts *);
+/* Blocks and all; nothing is told. */
+void allocp_free(struct allocp *);
+
+/*
+ * A block of `size` bytes, aligned to ALLOCP_ALIGN, its bytes zero; NULL when
+ * neither region has room, or no block is so large.
+ */
+void *AllocP(struct allocp *, size_t size, uint8_t type);
+/* NULL is nothing to free.  -EINVAL for what is no block: counted, not told. */
+int FreeP(struct allocp *, void *);
+
+const struct allocp_counts *allocp_counts(const struct allocp *);
+
+/* Region `no`, 1 or 2: its first byte, and how many there are. */
+void allocp_region(const struct allocp *, unsigned no, uint32_t *base,
+    size_t *size);
+
+/*
+ * Segments in address order, region 1 before region 2.  Begin with one that is
+ * zero; false at the end.  What the headers say is not checked here but when
+ * memory is given out or taken back.
+ */
+struct allocp_segment {
+	unsigned region;		/* 1 or 2; 0: before the first segment */
+	uint32_t addr;			/* behind the header */
+	size_t size;			/* of a block as it was asked for; else all bytes behind the header */
+	uint8_t type;			/* of a block */
+	bool given;			/* it is a block, and not free */
+};
+bool allocp_next(const struct allocp *, struct allocp_segment *);
+
+#endif
