@@ -269,8 +269,7 @@ own_stream(struct node *node)
 		keeper_unref(k);
 		return r;
 	}
-	node->daemon.own = k;
-	takeover_own_epoch(node, k->index);
+	own_join(node, k);
 	return 0;
 }
 

@@ -206,25 +206,24 @@ types_at(const struct node *node, uint32_t index, struct wire_named *named)
 	return 0;
 }
 
-/* Local applications: this node has none, and says so by an empty table. */
 static int
 latbl_find(const struct node *node, const char *name, size_t len,
     uint32_t *index)
 {
-	(void)node;
-	(void)name;
-	(void)len;
-	(void)index;
-	return -ENOENT;
+	return own_app_find(node, name, len, index);
 }
 
 static int
 latbl_at(const struct node *node, uint32_t index, struct wire_named *named)
 {
-	(void)node;
-	(void)index;
-	(void)named;
-	return -ENOENT;
+	const char *name = own_app_name(node, index);
+
+	if (name == NULL)
+		return -ENOENT;
+	memcpy(named->epoch, node->boot, WIRE_EPOCH);
+	named->name = wire_text(name);
+	named->entries = OWN_APPS;
+	return 0;
 }
 
 static const struct table {

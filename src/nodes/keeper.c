@@ -44,7 +44,7 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 			return r;
 		}
 	}
-	blklist_set_opaque(list, k->classic);
+	blklist_set_opaque(list, !k->levels);
 	blklist_sample(list, k->sample);
 	*out = list;
 	return 0;

@@ -102,6 +102,7 @@ on_second(uv_timer_t *timer)
 	struct node *node = timer->data;
 
 	serve_second(node);
+	own_second(node, mono_ms(mono_now()));
 	tree_second(node);
 	friendly_second(node);
 	tend_report(node);
@@ -145,6 +146,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	if (r < 0)
 		goto no_serve;
 	lookup_init(node);
+	own_init(node);
 	bells_init(&node->bells);
 	node->second.data = node;
 	uv_timer_init(loop, &node->second);
@@ -182,6 +184,7 @@ node_fini(struct node *node)
 	bells_fini(&node->bells);
 	hello_fini(&node->hello);
 	serve_fini(node);
+	own_fini(node);
 	lookup_fini(node);
 	friendly_fini(node);
 	report_close(&node->report);

@@ -23,6 +23,7 @@
 #include "hello.h"
 #include "keeper.h"
 #include "nodes.h"
+#include "own.h"
 #include "quota.h"
 #include "report.h"
 #include "run.h"
@@ -97,6 +98,7 @@ struct node {
 	struct hello hello;
 	struct run run;
 	struct daemon daemon;
+	struct own own;
 	struct report report;
 	struct device *device;		/* NULL: its records do not come from one */
 	uv_timer_t second;

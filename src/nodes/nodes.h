@@ -38,8 +38,9 @@
  *			are visited), tree, inherit, run and proc (processes),
  *			daemon (the node that stands alone), supervisor and
  *			held, fdstore and takeover (what it leaves to the next),
- *			access and quota (who may), friendly (what other nodes
- *			are called), socket, inherited, report, demo*
+ *			own (what the node itself holds), access and quota (who
+ *			may), friendly (what other nodes are called), socket,
+ *			inherited, report, demo*
  */
 #ifndef NODES_H
 #define NODES_H

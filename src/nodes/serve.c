@@ -37,6 +37,7 @@ conn_close(struct conn *c)
 	if (c->closed)
 		return;
 	c->closed = true;
+	own_gone(c);
 	if (!c->greeted)
 		node->serve.strangers--;
 	TAILQ_REMOVE(&node->serve.conns, c, link);

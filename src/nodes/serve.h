@@ -35,6 +35,7 @@
 
 struct node;
 struct keeper;
+struct own_request;
 struct answer_scratch;
 
 struct conn {
@@ -51,6 +52,8 @@ struct conn {
 	bool bound;			/* ... and first of all that it is node `from`'s */
 	bool away;			/* its bytes come from another machine */
 	char origin[72];		/* that one, as sshd says; safe text, "" not known */
+	struct own_request *request;	/* for data, in blocks of own.c; NULL none */
+	int64_t again_ms;		/* not before, for there was no room for it */
 	int64_t begun_ms, heard_ms;	/* its connecting; its last request */
 	int64_t since_ms;		/* waits for a hello, or the rest of a frame; 0 no */
 	size_t unread;			/* bytes that waited to be taken a second ago */

@@ -164,6 +164,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	if (m->stat.index == UINT32_MAX) {
 		run_stat(c->node, &reply.stats);
 		friendly_stat(c->node, reply.stats.n);
+		own_stat(c->node, reply.stats.n);
 	} else {
 		row = row_meant(c, m, m->stat.index);
 		if (row == NULL)

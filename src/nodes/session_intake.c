@@ -46,6 +46,8 @@ new_list(struct nodes_session *s, struct blklist **out)
 	if (err < 0)
 		return err;
 	blklist_set_legal(*out, s->legal);
+	/* The nibble of a foreign node's records may look like a level. */
+	blklist_set_opaque(*out, s->look.classic && !s->look.levels);
 	blklist_set_since_click(*out, o->since_click ||
 	    s->keeper[WIRE_N_EARLIER] > 0 || s->keeper[WIRE_N_ARMED_MS] != 0);
 	blklist_sample(*out, s->look.sample);

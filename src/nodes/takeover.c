@@ -22,7 +22,7 @@
 /* In kept memory. */
 struct takeover_node {
 	uint64_t size;			/* of this; 0: not whole yet */
-	uint8_t id[WIRE_EPOCH], boot[WIRE_EPOCH], own[WIRE_EPOCH];
+	uint8_t id[WIRE_EPOCH], boot[WIRE_EPOCH];
 	_Atomic uint64_t last_stream;
 };
 
@@ -64,6 +64,8 @@ make_new(struct node *node)
 	memcpy(d->same->id, node->id, WIRE_EPOCH);
 	memcpy(d->same->boot, node->boot, WIRE_EPOCH);
 	d->same->last_stream = node->last_stream;
+	atomic_signal_fence(memory_order_release);
+	d->same->size = sizeof *d->same;
 }
 
 void
@@ -89,23 +91,6 @@ takeover_fini(struct node *node)
 	kept_free(node->daemon.kept);
 	node->daemon.kept = NULL;
 	node->daemon.same = NULL;
-}
-
-void
-takeover_own_epoch(struct node *node, uint32_t index)
-{
-	struct takeover_node *same = node->daemon.same;
-	uint8_t *epoch = node->dstrm.row[index].epoch;
-
-	if (same == NULL)
-		return;
-	if (same->size != 0) {
-		memcpy(epoch, same->own, WIRE_EPOCH);
-		return;
-	}
-	memcpy(same->own, epoch, WIRE_EPOCH);
-	atomic_signal_fence(memory_order_release);
-	same->size = sizeof *same;
 }
 
 void

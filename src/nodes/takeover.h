@@ -2,7 +2,8 @@
  * takeover: what the process of this node before us has left, taken up.
  *
  * The node is the same one for its pages: it has the same id and boot, its
- * streams the same indexes, epochs and sequence numbers.  Each target whose
+ * targets' streams the same indexes, epochs and sequence numbers; its own stream
+ * begins anew, for its blocks are gone with the process.  Each target whose
  * memory, rings and stacks are all there goes on from its last commit, and
  * nothing is lost or counted twice; one that has ended meanwhile is drained to
  * its end, and one that was welcomed and no more is adopted.  Of what cannot be
@@ -26,9 +27,6 @@ struct takeover_node;
  */
 void takeover_node(struct node *);
 void takeover_fini(struct node *);
-
-/* The epoch that the node's own row has as long as it is the same node. */
-void takeover_own_epoch(struct node *, uint32_t index);
 
 /* A stream's number is never given twice. */
 void takeover_number(struct node *, uint64_t last_stream);

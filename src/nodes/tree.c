@@ -49,8 +49,10 @@ join(struct keeper *k)
 {
 	k->has_row = true;
 	TAILQ_INSERT_TAIL(&k->node->live, k, link);
-	if (k->pid != 0 && k->state != WIRE_S_NO_DATA)
+	if (k->pid != 0 && k->state != WIRE_S_NO_DATA) {
 		tree_count(k);
+		own_app(k->node, OWN_MEMB);
+	}
 	drain_join(k);
 }
 

@@ -1,0 +1,188 @@
+#!/bin/sh
+# The node that watches itself: two nodes on this machine, 0590 and 0509, and
+# pages of each that look at the other and are killed.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+
+pagek=$B/pagek
+torrent=$B/tests/targets/torrent
+[ -x "$torrent" ] || { echo "no $torrent: make targets"; exit 1; }
+nodes=
+page=
+target=
+stop() {
+	for p in $nodes; do
+		kill_node "$p"
+	done
+	for p in $page $target; do
+		kill -9 "$p" && wait "$p"
+	done
+	end_terminal
+} >/dev/null 2>&1
+trap stop EXIT
+trap 'exit 1' TERM INT
+
+# Each node has folders of its own, and a table that has the other one.
+for n in a b; do
+	mkdir -p "$tmp/$n/config/pagek"
+	mkdir -m 700 "$tmp/$n/run"
+done
+cat >"$tmp/a/config/pagek/nodes" <<T
+0590 linac-a local
+0509 linac-b unix:$tmp/b/run/pagek/node acnet=11.134
+T
+cat >"$tmp/b/config/pagek/nodes" <<T
+0509 linac-b local
+0590 linac-a unix:$tmp/a/run/pagek/node
+T
+
+# at NODE COMMAND...: as somebody who is on that node.
+at() {
+	where=$1
+	shift
+	XDG_RUNTIME_DIR=$tmp/$where/run XDG_CONFIG_HOME=$tmp/$where/config "$@"
+}
+
+begin() {
+	at "$1" "$B/pageknode" 2>"$tmp/$1/said" &
+	node=$!
+	nodes="$nodes $node"
+	until_true 10 grep -q listening "$tmp/$1/said"
+}
+
+# rows NODE: TYPE SIZE REQUESTER for each block that the node itself has, the
+# oldest first, as somebody there sees it.  A line "ages N" follows: of those
+# with a requester, and what belongs to them, so many different ages.
+rows() {
+	at "$1" "$pagek" list --format json local/ALLOCLOG >"$tmp/json" &&
+	    python3 - "$tmp/json" <<'P'
+import json, sys
+d = json.load(open(sys.argv[1]))
+for b in d["blocks"]:
+    print("%s %04X %s %s" % (b["type_name"], b["size"], b["requester"] or "-", b["level"]))
+print("ages", len({b["time"] for b in d["blocks"] if b["type_name"] in ("ACREQ", "INTPTRS", "AHDRMSG")}))
+P
+}
+has() {
+	rows "$1" >"$tmp/rows" || return 1
+	cat "$tmp/rows"
+	[ "$(cat "$tmp/rows")" = "$2" ]
+}
+
+local_only='LOCREQ 0030 - 1
+ages 0'
+visited='ACREQ 0048 AB86 1
+INTPTRS 0018 - 1
+AHDRMSG 0050 - 1
+LOCREQ 0030 - 1
+ages 1'
+
+begin a || { cat "$tmp/a/said"; exit 1; }
+a=$node
+begin b || { cat "$tmp/b/said"; exit 1; }
+b=$node
+
+rule "the first page of a fresh node sees its own LOCREQ and nothing else" \
+    has a "$local_only"
+rule "which is gone with it: the next one sees its own" has a "$local_only"
+
+# A page of 0509 that looks at 0590, in batch mode: killed, it says nothing.
+visit() {
+	at b "$pagek" -b --interval 1 0590/ALLOCLOG >"$tmp/page" 2>&1 &
+	page=$!
+	until_true 10 grep -q AHDRMSG "$tmp/page"
+}
+leave() {
+	kill "${1:--TERM}" "$page"
+	wait "$page"
+	page=
+} 2>/dev/null
+visit
+rule "a page of another node is three blocks of one age with its friendly number" \
+    until_true 10 has a "$visited"
+rnod() {
+	cat "$tmp/page"
+	grep -q 'ACREQ  *AB86' "$tmp/page"
+}
+rule "which has it under RNOD" rnod
+leave
+rule "they are gone when the page has ended" until_true 10 has a "$local_only"
+visit
+until_true 10 has a "$visited"
+leave -9
+rule "and when it was killed" until_true 10 has a "$local_only"
+
+# Stopped, it asks for nothing any more, and its blocks go though it stays.
+visit
+kill -STOP "$page"
+rule "a page that is stopped loses them after a while" \
+    until_true 60 has a "$local_only"
+kill -CONT "$page"
+rule "and has them again when it goes on" until_true 10 has a "$visited"
+leave
+
+clicked() {
+	at a "$pagek" --once --since=click --classic local/ALLOCLOG \
+	    >"$tmp/once" || return 1
+	cat "$tmp/once"
+	[ "$(grep -cE '^[0-9A-F]{8} ' "$tmp/once")" = 1 ] &&
+	    grep -qE '^[0-9A-F]{8} 0030 01 LOCREQ  *0$' "$tmp/once"
+}
+visit
+rule "since the click there is the page's own LOCREQ" clicked
+leave
+
+t new-session -d -s p -x 100 -y 24 \
+    "env XDG_RUNTIME_DIR=$tmp/b/run XDG_CONFIG_HOME=$tmp/b/config $pagek --classic 0590"
+screen() {
+	shot >"$tmp/screen"
+	cat "$tmp/screen"
+	head -n 5 "$tmp/screen" | grep -q 'ACREQ  *AB86' &&
+	    [ "$(grep -cE '^ ?[0-9A-F]{8} ' "$tmp/screen")" = 3 ]
+}
+rule "a newcomer's page of a node without targets shows what the page costs" \
+    until_true 10 screen
+
+# A target: the page goes there, and MEMB begins.
+at a env LD_PRELOAD="$B/liballoclog.so" "$torrent" &
+target=$!
+memb='ACREQ 0048 AB86 1
+INTPTRS 0018 - 1
+AHDRMSG 0050 - 1
+LASTAT 0010 MEMB 1
+LOCREQ 0030 - 1
+ages 1'
+moved() {
+	rows a | sort >"$tmp/rows"
+	cat "$tmp/rows"
+	[ "$(cat "$tmp/rows")" = "$(echo "$memb" | sort)" ]
+}
+rule "MEMB has a LASTAT from the first target on; the page goes there, with blocks" \
+    until_true 10 moved
+descr() {
+	at b "$pagek" --once --classic 0590/ALLOCLOG >"$tmp/once" || return 1
+	cat "$tmp/once"
+	grep -qE ' 0010 10 MEMB ' "$tmp/once"
+}
+rule "a page of another node has the application's name as well" descr
+
+# The node's process is killed: its blocks are new, and no row is a stale one.
+taken_over() {
+	old=$(node_of "$a")
+	[ "$old" != "$a" ] || return 1
+	kill -9 "$old"
+	until_true 10 moved
+}
+rule "after the node was killed its list begins anew, and the page is in it" \
+    taken_over
+t kill-server
+left() {
+	rows a >"$tmp/rows"
+	cat "$tmp/rows"
+	[ "$(grep -c LOCREQ "$tmp/rows")" = 1 ] &&
+	    ! grep -q ACREQ "$tmp/rows"
+}
+rule "a page whose terminal is gone leaves nothing behind" until_true 10 left
+
+say_result
