@@ -34,7 +34,7 @@ ifneq ($(SANITIZE),)
 SANFLAGS = -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
 endif
 
-PKGS = ncursesw libuv libcbor
+PKGS = ncursesw libuv libcbor nettle
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 # elfutils is optional: without it a caller is module+offset.

@@ -354,6 +354,48 @@ START_TEST(safe_text_clips_whole_characters)
 }
 END_TEST
 
+/* Lines of all lengths around the cut, in pieces of every size. */
+START_TEST(safe_lines_do_not_depend_on_the_pieces)
+{
+	static char in[8000], once[4 * sizeof in + 64];
+	static char out[4 * sizeof in + 64], held[BASE_SAFE_LINE + 997];
+	size_t n = 0, whole, used, lengths[] = { 0, 1, 1023, 1024, 1025, 2047,
+	    7 };
+
+	for (size_t i = 0; i < BASE_NELEM(lengths); i++) {
+		for (size_t k = 0; k < lengths[i]; k += 2)
+			memcpy(in + n + k, k % 6 == 0 ? "\xc3\xa9" : "a\x1b", 2);
+		n += lengths[i];
+		in[n++] = '\n';
+	}
+	memcpy(in + n, "last", 4);
+	n += 4;
+	whole = base_safe_lines(once, sizeof once, in, n, true, false, &used);
+	ck_assert_uint_eq(used, n);
+	ck_assert_mem_eq(once + whole - 5, "last\n", 5);
+	ck_assert_ptr_null(memchr(once, '\x1b', whole));
+	for (size_t piece = 1; piece < 997; piece += 83) {
+		size_t at = 0, have = 0, len = 0;
+
+		do {
+			size_t more = n - at < piece ? n - at : piece;
+
+			memcpy(held + have, in + at, more);
+			at += more;
+			have += more;
+			len += base_safe_lines(out + len, sizeof out - len,
+			    held, have, at == n, false, &used);
+			have -= used;
+			ck_assert_uint_le(have, BASE_SAFE_LINE);
+			memmove(held, held + used, have);
+		} while (at < n);
+		ck_assert_uint_eq(have, 0);
+		ck_assert_uint_eq(len, whole);
+		ck_assert_mem_eq(out, once, whole);
+	}
+}
+END_TEST
+
 START_TEST(safe_text_does_not_depend_on_the_locale)
 {
 	char out[16];
@@ -547,6 +589,7 @@ base_suite(void)
 	tcase_add_test(t, every_pair_of_bytes_comes_out_safe);
 	tcase_add_test(t, every_code_point_comes_out_safe);
 	tcase_add_test(t, safe_text_clips_whole_characters);
+	tcase_add_test(t, safe_lines_do_not_depend_on_the_pieces);
 	tcase_add_test(t, safe_text_does_not_depend_on_the_locale);
 	tcase_add_loop_test(t, mistyped_word_finds_its_neighbour, 0,
 	    BASE_NELEM(word_cases));

@@ -50,6 +50,12 @@ static const struct {
 	{ "ssh:host", COMMAND_TOP, TARGET_SSH },
 	{ "list ssh:anna@host/pid:4711", COMMAND_LIST, TARGET_SSH },
 	{ "nodes --format json", COMMAND_NODES, TARGET_LOCAL },
+	{ "listings", COMMAND_LISTINGS, TARGET_LOCAL },
+	{ "listings 20261121-163501-0007", COMMAND_LISTINGS, TARGET_LOCAL },
+	{ "listings --utc --format json ssh:host", COMMAND_LISTINGS,
+	    TARGET_SSH },
+	{ "listings unix:/run/x 20261121-163501-0007 -o f", COMMAND_LISTINGS,
+	    TARGET_UNIX },
 	{ "--once ssh:[::1]/ALLOCLOG.x.1", COMMAND_TOP, TARGET_SSH },
 	{ "targets --remote-pageknode ~/bin/pageknode ssh:host",
 	    COMMAND_TARGETS, TARGET_SSH },
@@ -113,6 +119,21 @@ START_TEST(what_is_meant_behind_a_host_is_told_apart)
 	ck_assert_str_eq(o.target.rest, "ALLOCLOG.a/b.7");
 	ck_assert_int_eq(parse(&o, "ssh:linac-b/local"), 0);
 	ck_assert_str_eq(o.target.rest, "");
+}
+END_TEST
+
+START_TEST(a_listing_is_told_from_a_target_by_its_form)
+{
+	struct options o;
+
+	ck_assert_int_eq(parse(&o, "listings"), 0);
+	ck_assert_ptr_null(o.name);
+	ck_assert_int_eq(parse(&o, "listings 20261121-163501-0007"), 0);
+	ck_assert_str_eq(o.name, "20261121-163501-0007");
+	ck_assert_int_eq(parse(&o, "listings unix:/run/x"), 0);
+	ck_assert_ptr_null(o.name);
+	ck_assert_int_eq(parse(&o, "listings local other-name"), 0);
+	ck_assert_str_eq(o.name, "other-name");
 }
 END_TEST
 
@@ -222,6 +243,13 @@ static const struct {
 	{ "demo:flod", PAGEK_NO_TARGET, "did you mean 'demo:flood'?" },
 	{ "nodes linac-a", PAGEK_USAGE, "one too many" },
 	{ "nodes --sort p", PAGEK_USAGE, "takes no option --sort" },
+	{ "listings demo:note", PAGEK_USAGE, "stores no listings" },
+	{ "listings local a b", PAGEK_USAGE, "one word too many" },
+	{ "listings 20261121-163501-0007 local", PAGEK_USAGE,
+	    "one word too many" },
+	{ "listings 20261121-163501-000", PAGEK_NO_TARGET, "no node" },
+	{ "listings --format json local x", PAGEK_USAGE, "no meaning" },
+	{ "listings --sort p", PAGEK_USAGE, "takes no option --sort" },
 	{ "config", PAGEK_USAGE, "needs --show" },
 	{ "config --show x", PAGEK_USAGE, "one too many" },
 	{ "config --show --once", PAGEK_USAGE, "takes no option --once" },
@@ -587,6 +615,7 @@ options_suite(void)
 	tcase_add_loop_test(tc, what_is_right_is_taken, 0,
 	    BASE_NELEM(taken));
 	tcase_add_test(tc, what_is_meant_behind_a_host_is_told_apart);
+	tcase_add_test(tc, a_listing_is_told_from_a_target_by_its_form);
 	tcase_add_test(tc,
 	    the_other_pageknode_is_the_options_or_the_environments);
 	tcase_add_loop_test(tc, what_is_wrong_is_refused_with_a_sentence, 0,

@@ -106,6 +106,17 @@ size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
     bool ascii);
 
 /*
+ * A text that comes piece by piece, as safe text line by line: copies the
+ * lines that are whole and, with `end`, the rest; one longer than
+ * BASE_SAFE_LINE bytes is cut in two.  *used of the bytes are done with then,
+ * less than BASE_SAFE_LINE + 1 are not.  `cap` is at least 4 * len + 64, which
+ * is enough; returns the bytes written, and no NUL ends them.
+ */
+#define BASE_SAFE_LINE 1024
+size_t base_safe_lines(char *out, size_t cap, const char *in, size_t len,
+    bool end, bool ascii, size_t *used);
+
+/*
  * Length of the valid UTF-8 character at s (1 to 4), or 0 if it is none; its
  * code point into *codepoint unless that is NULL.
  */

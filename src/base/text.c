@@ -200,6 +200,44 @@ base_safe_text(char *out, size_t cap, const char *in, size_t len, bool ascii)
 	return at;
 }
 
+/* The first bytes of a line that goes on, without half of a character. */
+static size_t
+cut(const char *line, size_t len)
+{
+	size_t n = len < BASE_SAFE_LINE ? len : BASE_SAFE_LINE;
+
+	if (n < len)
+		for (int i = 0; i < 3 && (line[n] & 0xc0) == 0x80; i++)
+			n--;
+	return n;
+}
+
+size_t
+base_safe_lines(char *out, size_t cap, const char *in, size_t len, bool end,
+    bool ascii, size_t *used)
+{
+	size_t at = 0, n = 0;
+
+	while (at < len) {
+		const char *line = in + at;
+		const char *stop = memchr(line, '\n', len - at);
+		size_t all = stop != NULL ? (size_t)(stop - line) : len - at;
+		size_t take = cut(line, all);
+
+		if (stop == NULL && !end && all <= BASE_SAFE_LINE)
+			break;
+		n += base_safe_text(out + n, cap - n, line, take, ascii);
+		if (n + 1 >= cap)
+			break;
+		out[n++] = '\n';
+		at += take;
+		/* The end of the line goes with its last piece. */
+		at += take == all && stop != NULL;
+	}
+	*used = at;
+	return n;
+}
+
 /* Longer words are no typing mistakes of short ones. */
 #define WORD_MAX 64
 

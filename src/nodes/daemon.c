@@ -338,6 +338,7 @@ daemon_begin(struct node *node)
 	if (r < 0)
 		return node_say("signals", r);
 	takeover_targets(node);
+	listings_begin(node);
 	r = hello_start(&node->hello);
 	if (r < 0)
 		return node_say("the thread that answers targets", r);

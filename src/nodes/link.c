@@ -396,7 +396,8 @@ greet(struct nodes_link *link, int fd)
 			.min = WIRE_VERSION,
 			.max = WIRE_VERSION,
 			.client = wire_text("pagek " PAGEK_VERSION),
-			.roles = WIRE_ROLE_READ | WIRE_ROLE_CONTROL,
+			.roles = WIRE_ROLE_READ | WIRE_ROLE_LIST_PUT |
+			    WIRE_ROLE_CONTROL,
 			.node = link_here(),
 		},
 	};

@@ -78,18 +78,26 @@ int
 line_send(struct line *line, const struct wire_msg *msg)
 {
 	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX];
-	struct outgoing *out;
+	bool piece = msg->type == WIRE_LPUT;	/* of a listing: longer */
+	size_t cap = piece ? WIRE_LENGTH_SIZE + WIRE_REPLY_MAX : sizeof frame;
+	struct outgoing *out = NULL;
 	uv_buf_t buf;
 	size_t len;
 	int err;
 
-	err = wire_encode(msg, frame, sizeof frame, &len);
-	if (err < 0)
-		return err;
-	out = malloc(sizeof *out + len);
-	if (out == NULL)
+	if (piece && (out = malloc(sizeof *out + cap)) == NULL)
 		return -ENOMEM;
-	memcpy(out->bytes, frame, len);
+	err = wire_encode(msg, piece ? out->bytes : frame, cap, &len);
+	if (err < 0) {
+		free(out);
+		return err;
+	}
+	if (!piece) {
+		out = malloc(sizeof *out + len);
+		if (out == NULL)
+			return -ENOMEM;
+		memcpy(out->bytes, frame, len);
+	}
 	out->req.data = out;
 	buf = uv_buf_init((char *)out->bytes, (unsigned)len);
 	err = uv_write(&out->req, (uv_stream_t *)&line->pipe, &buf, 1,

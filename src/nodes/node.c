@@ -105,6 +105,7 @@ on_second(uv_timer_t *timer)
 	own_second(node, mono_ms(mono_now()));
 	tree_second(node);
 	friendly_second(node);
+	listings_second(node);
 	tend_report(node);
 	node_done_check(node);
 }
@@ -173,6 +174,7 @@ node_close(struct node *node)
 	tend_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);
 	drain_close(node);
+	listings_close(node);
 }
 
 void

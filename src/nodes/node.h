@@ -71,6 +71,9 @@ struct node_opts {
 	int supervised;			/* socket to our supervisor; -1 none, or it has yet to be */
 	uint32_t roles;			/* the most that pages are granted; 0: all */
 	unsigned clients;		/* pages at a time; 0: SERVE_CONNS */
+	const char *spool;		/* folder of listings; NULL: the usual one */
+	bool print;			/* listings that have come */
+	const char *printer;		/* NULL: lp's own choice */
 };
 
 struct node {
@@ -100,6 +103,7 @@ struct node {
 	struct daemon daemon;
 	struct own own;
 	struct report report;
+	struct listings listings;
 	struct device *device;		/* NULL: its records do not come from one */
 	uv_timer_t second;
 	bool scanning;			/* a look for processes without a stream is on */

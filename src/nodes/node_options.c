@@ -10,6 +10,7 @@
 
 #include "bridge.h"
 #include "node.h"
+#include "spool_print.h"
 
 #define HELP_COLUMN 24
 
@@ -20,6 +21,7 @@ enum node_option {
 	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_TARGET, OPT_NODE,
 	OPT_NO_SUPERVISOR, OPT_SUPERVISED,
 	OPT_DEVICE, OPT_DEVICE_NAME, OPT_DEVICE_ONCE, OPT_BAUD,
+	OPT_SPOOL, OPT_PRINT,
 	OPT_HELP, OPT_VERSION,
 };
 
@@ -32,7 +34,7 @@ enum node_option {
 
 static const struct option_entry {
 	const char *name;
-	const char *argument;		/* NULL: it takes none */
+	const char *argument;		/* NULL: it takes none; in brackets: it may be left out */
 	enum node_option option;
 	unsigned kinds;
 	const char *help;		/* NULL: for the page that starts us */
@@ -65,6 +67,10 @@ static const struct option_entry {
 	    "a JSON line for each process image that has ended" },
 	{ "check-list", NULL, OPT_CHECK_LIST, ANY,
 	    "keep the literal list beside, and compare" },
+	{ "spool", "DIR", OPT_SPOOL, ANY,
+	    "store listings in DIR" },
+	{ "print", "[PRINTER]", OPT_PRINT, DAEMON,
+	    "print each listing that has come, with lp" },
 	{ "no-supervisor", NULL, OPT_NO_SUPERVISOR, DAEMON,
 	    "nobody of ours starts it again: systemd does, or nobody" },
 	{ "supervised", "N", OPT_SUPERVISED, DAEMON, NULL },
@@ -187,6 +193,17 @@ take_option(struct node_opts *o, enum node_option option, const char *arg)
 	case OPT_HELLO:
 		o->hello = arg;
 		break;
+	case OPT_SPOOL:
+		o->spool = arg;
+		if (arg[0] == '\0')
+			r = -EINVAL;
+		break;
+	case OPT_PRINT:
+		o->print = true;
+		o->printer = arg;
+		if (arg != NULL && !print_name_ok(arg))
+			r = -EINVAL;
+		break;
 	case OPT_NO_SUPERVISOR:
 		o->alone = true;
 		break;
@@ -216,7 +233,10 @@ print_help(void)
 		if (e->help == NULL)
 			continue;
 		base_append(left, sizeof left, &len, "  --%s", e->name);
-		if (e->argument != NULL)
+		if (e->argument != NULL && e->argument[0] == '[')
+			base_append(left, sizeof left, &len, "[=%s",
+			    e->argument + 1);
+		else if (e->argument != NULL)
 			base_append(left, sizeof left, &len, " %s",
 			    e->argument);
 		printf("%-*s%s\n", HELP_COLUMN, left, e->help);
@@ -286,8 +306,9 @@ node_options(int argc, char **argv, struct node_opts *o)
 	_Static_assert(BASE_NELEM(options) <= 64, "a bit for each");
 	for (size_t i = 0; i < BASE_NELEM(options); i++)
 		longs[i] = (struct option){ .name = options[i].name,
-			.has_arg = options[i].argument != NULL ?
-			    required_argument : no_argument,
+			.has_arg = options[i].argument == NULL ? no_argument :
+			    options[i].argument[0] == '[' ?
+			    optional_argument : required_argument,
 			.val = (int)options[i].option };
 	*o = (struct node_opts){ .fd = -1, .device = -1,
 		.supervised = -1 };

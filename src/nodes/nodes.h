@@ -31,6 +31,7 @@
  * Behind this door live two halves that share nothing but it, find.c (the
  * folder where they meet) and table (what they are called):
  *	the page's	link* (the connection, starting a node, its targets),
+ *			listing (sent to a node, or fetched from one),
  *			ssh_words and session* (what is known of one stream)
  *	the node's	all others: node (the parts together), keeper* (a
  *			target's records), serve* (the pages' requests), dstrm,
@@ -39,7 +40,8 @@
  *			daemon (the node that stands alone), supervisor and
  *			held, fdstore and takeover (what it leaves to the next),
  *			own (what the node itself holds), access and quota (who
- *			may), friendly (what other nodes are called), socket,
+ *			may), friendly (what other nodes are called), spool*
+ *			(listings as files, behind serve_listing), socket,
  *			inherited, report, demo*
  */
 #ifndef NODES_H

@@ -38,6 +38,7 @@ conn_close(struct conn *c)
 		return;
 	c->closed = true;
 	own_gone(c);
+	listings_gone(c);
 	if (!c->greeted)
 		node->serve.strangers--;
 	TAILQ_REMOVE(&node->serve.conns, c, link);
@@ -175,10 +176,15 @@ take_request(struct conn *c, const uint8_t *map, size_t len)
 		return;
 	}
 	c->heard_ms = mono_ms(mono_now());
-	if (c->greeted)
+	if (len > WIRE_REQUEST_MAX && m.type != WIRE_LPUT)
+		conn_fail(c, m.id, WIRE_E_BIG, "a frame is too long");
+	else if (c->greeted)
 		answer(c, &m);
 	else
 		greet(c, &m);
+	/* Pieces of listings are the one thing that may be longer. */
+	if ((c->roles & WIRE_ROLE_LIST_PUT) != 0)
+		c->in.limit = WIRE_REPLY_MAX;
 	wire_msg_fini(&m);
 }
 

@@ -145,6 +145,25 @@ const char *conn_origin(const struct conn *, char *out, size_t cap);
 void answer(struct conn *, const struct wire_msg *);
 int answer_init(struct answer_scratch **);
 
+/* --- serve_listing.c ------------------------------------------------------ */
+
+struct spool;
+struct print;
+
+struct listings {
+	struct spool *spool;		/* NULL: not opened yet */
+	struct print *print;		/* NULL: nothing was printed yet */
+	uint64_t stored, refused;	/* ever */
+};
+
+/* Opens the spool if there is one; otherwise the first who wants it does. */
+void listings_begin(struct node *);
+void listings_second(struct node *);
+void listings_gone(struct conn *);
+void listings_refused(struct node *);	/* before anybody looked at it */
+void listings_stat(struct node *, struct wire_stats *);
+void listings_close(struct node *);
+
 /* --- serve_symbols.c ------------------------------------------------------ */
 
 struct look;

@@ -165,6 +165,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		run_stat(c->node, &reply.stats);
 		friendly_stat(c->node, reply.stats.n);
 		own_stat(c->node, reply.stats.n);
+		listings_stat(c->node, &reply.stats);
 	} else {
 		row = row_meant(c, m, m->stat.index);
 		if (row == NULL)
@@ -307,7 +308,22 @@ static const struct request {
 	{ WIRE_END, WIRE_ROLE_CONTROL, answer_end },
 	{ WIRE_ARM, WIRE_ROLE_CONTROL, answer_arm },
 	{ WIRE_WINDOW, WIRE_ROLE_READ, answer_window },
+	{ WIRE_LPUT, WIRE_ROLE_LIST_PUT, answer_lput },
+	{ WIRE_LISTINGS, WIRE_ROLE_READ, answer_listings },
+	{ WIRE_LGET, WIRE_ROLE_READ, answer_lget },
 };
+
+static void
+refuse_role(struct conn *c, const struct wire_msg *m, uint32_t role)
+{
+	if (role == WIRE_ROLE_LIST_PUT)
+		listings_refused(c->node);
+	conn_error(c, m->id, WIRE_E_AUTH, role == WIRE_ROLE_CONTROL ?
+	    "this page was not granted the role control" :
+	    role == WIRE_ROLE_LIST_PUT ?
+	    "this page was not granted the role list-put" :
+	    "this page was not granted the role read");
+}
 
 void
 answer(struct conn *c, const struct wire_msg *m)
@@ -316,10 +332,7 @@ answer(struct conn *c, const struct wire_msg *m)
 		if (requests[i].type != m->type)
 			continue;
 		if ((c->roles & requests[i].role) == 0)
-			conn_error(c, m->id, WIRE_E_AUTH,
-			    requests[i].role == WIRE_ROLE_CONTROL ?
-			    "this page was not granted the role control" :
-			    "this page was not granted the role read");
+			refuse_role(c, m, requests[i].role);
 		else
 			requests[i].answer(c, m);
 		return;

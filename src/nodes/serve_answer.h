@@ -3,7 +3,7 @@
  *
  * serve_answer.c says which request is answered by what, and answers those
  * about a stream; serve_read.c has its records, serve_blocks.c the blocks of
- * its list.  Every answer costs a bounded amount.
+ * its list, serve_listing.c the listings of the node.  Every answer costs a bounded amount.
  */
 #ifndef NODES_SERVE_ANSWER_H
 #define NODES_SERVE_ANSWER_H
@@ -69,5 +69,11 @@ void answer_put_info(struct wire_info *, size_t *ninfo, const struct keeper *,
 
 void answer_snap(struct conn *, const struct wire_msg *);
 void answer_window(struct conn *, const struct wire_msg *);
+
+/* --- serve_listing.c ------------------------------------------------------ */
+
+void answer_lput(struct conn *, const struct wire_msg *);
+void answer_listings(struct conn *, const struct wire_msg *);
+void answer_lget(struct conn *, const struct wire_msg *);
 
 #endif

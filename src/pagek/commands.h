@@ -20,6 +20,7 @@ int cmd_tree(const struct options *, uv_loop_t *);
 int cmd_export(const struct options *, uv_loop_t *);
 int cmd_targets(const struct options *, uv_loop_t *);
 int cmd_nodes(const struct options *, uv_loop_t *);
+int cmd_listings(const struct options *, uv_loop_t *);
 int cmd_config(const struct options *, uv_loop_t *);
 int cmd_arm(const struct options *, uv_loop_t *);	/* and disarm */
 

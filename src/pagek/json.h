@@ -1,7 +1,9 @@
 /*
  * json: a small writer (json.c), and what it is used for (json_schemas.c): a
  * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1,
- * the table of nodes in pagek.nodes/1; json_profile.c: call trees in pagek.tree/1, groups in pagek.groups/1.
+ * the table of nodes in pagek.nodes/1; json_profile.c: call trees in
+ * pagek.tree/1, groups in pagek.groups/1; cmd_listings.c: what a node has
+ * stored, in pagek.listings/1.
  *
  * Objects and arrays may be written over many lines, an element on each, or
  * in one.  Unknown values are null, never 0.  Outside text becomes valid

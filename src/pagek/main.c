@@ -75,6 +75,7 @@ dispatch(const struct options *o)
 		[COMMAND_EXPORT] = cmd_export,
 		[COMMAND_TARGETS] = cmd_targets,
 		[COMMAND_NODES] = cmd_nodes,
+		[COMMAND_LISTINGS] = cmd_listings,
 		[COMMAND_CONFIG] = cmd_config,
 		[COMMAND_ARM] = cmd_arm,
 		[COMMAND_DISARM] = cmd_arm,

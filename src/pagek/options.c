@@ -480,6 +480,35 @@ take_topic(struct parse *p, const char *word)
 	    shown(word), near) : option_fail(p, "no command '%s'", shown(word));
 }
 
+/* Listings have names of one form, which no target has. */
+static bool
+is_listing(const char *word)
+{
+	static const char form[] = "dddddddd-dddddd-dddd";
+	size_t i;
+
+	for (i = 0; form[i] != '\0' && word[i] != '\0'; i++)
+		if (form[i] == 'd' ? !isdigit((unsigned char)word[i]) :
+		    word[i] != form[i])
+			return false;
+	return form[i] == word[i];
+}
+
+/* A target, a listing of it, or both. */
+static int
+take_listing(struct parse *p, const char *word)
+{
+	struct options *o = p->o;
+
+	if (o->name == NULL && (o->aimed || is_listing(word))) {
+		o->name = word;
+		return 0;
+	}
+	if (!o->aimed && o->name == NULL)
+		return take_target(p, word);
+	return option_fail(p, "one word too many: '%s'", shown(word));
+}
+
 /* Words come in the order in which they stand; `words` counts them. */
 static int
 take_word(struct parse *p, const char *word, unsigned *words)
@@ -492,6 +521,8 @@ take_word(struct parse *p, const char *word, unsigned *words)
 		o->named = true;
 		return 0;
 	}
+	if (o->command == COMMAND_LISTINGS)
+		return take_listing(p, word);
 	if (++*words > 1)
 		return option_fail(p, i >= 0 && !o->named ?
 		    "the command goes first: 'pagek %s ...'" :

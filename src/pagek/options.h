@@ -3,7 +3,8 @@
  *
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
- *		tree, export, targets, nodes, config, arm, disarm, help.
+ *		tree, export, targets, nodes, listings, config, arm, disarm,
+ *		help.
  *	TARGET	a word that says whose memory: see target.h.
  *
  * Defaults come from files too: see config.h.
@@ -32,6 +33,7 @@ enum command {
 	COMMAND_EXPORT,
 	COMMAND_TARGETS,
 	COMMAND_NODES,
+	COMMAND_LISTINGS,
 	COMMAND_CONFIG,
 	COMMAND_ARM,
 	COMMAND_DISARM,
@@ -61,6 +63,7 @@ struct options {
 	struct target target;		/* of the word; `local` when there is none */
 	bool aimed;			/* there is one */
 	const char *const *argv;	/* run: the command, NULL-ended */
+	const char *name;		/* listings: of the one that is wanted; NULL */
 	enum command topic;		/* help: about which; COMMANDS about all */
 	uint64_t given;			/* a bit for each option_id */
 	uint64_t filed;			/* likewise: not given, and a file turns it on */

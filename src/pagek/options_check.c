@@ -168,6 +168,25 @@ check_aim(struct parse *p)
 	return 0;
 }
 
+/* Of a target only its node matters, and demos and devices store nothing. */
+static int
+check_listings(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->command != COMMAND_LISTINGS)
+		return 0;
+	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
+		return option_fail(p, "'%s' is a node of the page's own, and "
+		    "stores no listings", o->target.word);
+	if (o->name != NULL && o->json)
+		return option_fail(p, "--format has no meaning for one "
+		    "listing: it is printed as it was sent");
+	if (o->name != NULL && option_given(o, OPTION_UTC))
+		return option_fail(p, "--utc has no meaning for one listing");
+	return 0;
+}
+
 static int
 check_config(struct parse *p)
 {
@@ -203,6 +222,8 @@ options_check(struct parse *p)
 		r = check_stacks(p);
 	if (r == 0)
 		r = check_aim(p);
+	if (r == 0)
+		r = check_listings(p);
 	if (r == 0)
 		r = check_config(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&

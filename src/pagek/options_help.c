@@ -13,13 +13,14 @@
 #define C_EXPORT (1u << COMMAND_EXPORT)
 #define C_TARGETS (1u << COMMAND_TARGETS)
 #define C_NODES (1u << COMMAND_NODES)
+#define C_LISTINGS (1u << COMMAND_LISTINGS)
 #define C_CONFIG (1u << COMMAND_CONFIG)
 #define C_ARM (1u << COMMAND_ARM)
 #define C_DISARM (1u << COMMAND_DISARM)
 #define C_HELP (1u << COMMAND_HELP)
 #define C_FILE OPTION_FILE
 #define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | \
-	C_NODES | C_CONFIG | C_ARM | C_DISARM | C_HELP)
+	C_NODES | C_LISTINGS | C_CONFIG | C_ARM | C_DISARM | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -44,6 +45,8 @@ const struct command_row command_rows[COMMANDS] = {
 	    "list what can be watched" },
 	[COMMAND_NODES] = { "nodes", "[OPTIONS]",
 	    "list the nodes that have a number and a name" },
+	[COMMAND_LISTINGS] = { "listings", "[OPTIONS] [TARGET] [NAME]",
+	    "list the listings that a node has stored, or print one" },
 	[COMMAND_CONFIG] = { "config", "--show [OPTIONS]",
 	    "print the settings, and where each one comes from" },
 	[COMMAND_ARM] = { "arm", "[OPTIONS] TARGET",
@@ -106,7 +109,7 @@ options_help(FILE *out, enum command about)
 		fputs("pagek shows every memory block that a program holds, "
 		    "live.\n\n", out);
 		for (i = 0; i < COMMANDS; i++)
-			fprintf(out, "%s pagek %-7s %s\n", i == 0 ? "usage:" :
+			fprintf(out, "%s pagek %-8s %s\n", i == 0 ? "usage:" :
 			    "      ", i == 0 ? "[top]" : command_rows[i].name,
 			    command_rows[i].usage);
 		fputs("\nCommands\n", out);

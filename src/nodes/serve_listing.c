@@ -1,0 +1,253 @@
+/*
+ * Listings: what pages send to be stored, and what is stored.
+ *
+ * Pieces are written by this thread: they are small, and go no further than
+ * the kernel's memory.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "node.h"
+#include "serve_answer.h"
+#include "spool.h"
+#include "spool_print.h"
+
+/* --- the spool ---------------------------------------------------------- */
+
+/* A negative errno with the sentence why there is none. */
+static int
+open_spool(struct node *node, bool existing, char *why, size_t cap)
+{
+	struct listings *l = &node->listings;
+	char path[SPOOL_PATH];
+	struct spool_opts opts = { .existing = existing };
+	int r = 0;
+
+	if (l->spool != NULL)
+		return 0;
+	opts.path = node->opts.spool;
+	if (opts.path == NULL) {
+		r = spool_path(node->opts.system, path);
+		opts.path = path;
+	}
+	if (r < 0) {
+		snprintf(why, cap, "this node has no place for listings: "
+		    "neither XDG_STATE_HOME nor HOME is the path of a folder");
+		return r;
+	}
+	return spool_open(&l->spool, &opts, why, cap);
+}
+
+void
+listings_begin(struct node *node)
+{
+	char why[SPOOL_PATH + 128];
+	int r = open_spool(node, true, why, sizeof why);
+
+	if (r < 0 && r != -ENOENT)
+		fprintf(stderr, "pageknode: %s\n", why);
+}
+
+void
+listings_second(struct node *node)
+{
+	if (node->listings.spool != NULL)
+		spool_second(node->listings.spool);
+}
+
+void
+listings_gone(struct conn *c)
+{
+	if (c->node->listings.spool != NULL)
+		spool_gone(c->node->listings.spool, c->id);
+}
+
+void
+listings_refused(struct node *node)
+{
+	node->listings.refused++;
+}
+
+void
+listings_stat(struct node *node, struct wire_stats *st)
+{
+	st->n[WIRE_N_LISTINGS] = node->listings.stored;
+	st->n[WIRE_N_LISTINGS_REFUSED] = node->listings.refused;
+}
+
+void
+listings_close(struct node *node)
+{
+	struct listings *l = &node->listings;
+
+	print_close(l->print);
+	spool_close(l->spool);
+	l->print = NULL;
+	l->spool = NULL;
+}
+
+/* --- LPUT --------------------------------------------------------------- */
+
+static const char *
+origin_of(const struct conn *c, char *out, size_t cap)
+{
+	snprintf(out, cap, "uid %lu", (unsigned long)c->peer.uid);
+	return out;
+}
+
+static enum wire_error
+code_of(int err)
+{
+	switch (err) {
+	case -EDQUOT:
+		return WIRE_E_QUOTA;
+	case -EBUSY:
+		return WIRE_E_BUSY;
+	case -ENOENT:
+		return WIRE_E_NAME;
+	case -EBADMSG:
+		return WIRE_E_FRAME;
+	default:
+		return WIRE_E_INTERNAL;
+	}
+}
+
+static void
+print_it(struct node *node, const struct spool_entry *e)
+{
+	struct listings *l = &node->listings;
+	int r = 0;
+
+	if (!node->opts.print)
+		return;
+	if (l->print == NULL)
+		r = print_new(&l->print, node->loop, l->spool,
+		    node->opts.printer);
+	if (r < 0)
+		fprintf(stderr, "pageknode: listing %s was not printed: %s\n",
+		    e->name, strerror(-r));
+	else
+		print_add(l->print, e);
+}
+
+void
+answer_lput(struct conn *c, const struct wire_msg *m)
+{
+	struct node *node = c->node;
+	char why[SPOOL_PATH + 128], origin[SPOOL_ORIGIN];
+	struct spool_sender who = { .conn = c->id, .uid = c->peer.uid,
+		.origin = origin_of(c, origin, sizeof origin) };
+	struct wire_msg reply = { .type = WIRE_LACK, .id = m->id };
+	struct spool_ack ack;
+	int r;
+
+	r = open_spool(node, false, why, sizeof why);
+	if (r < 0)
+		r = -EIO;
+	else
+		r = spool_put(node->listings.spool, &who, &m->lput, &ack, why,
+		    sizeof why);
+	if (r < 0) {
+		/* Pieces that follow one that was refused are no others. */
+		node->listings.refused += r != -ENOENT;
+		conn_error(c, m->id, code_of(r), why);
+		return;
+	}
+	reply.lack.name = wire_text(ack.entry->name);
+	reply.lack.part = m->lput.part;
+	reply.lack.stored = ack.stored;
+	conn_reply(c, &reply);
+	if (!ack.whole)
+		return;
+	node->listings.stored++;
+	print_it(node, ack.entry);
+}
+
+/* --- LISTINGS, LGET ------------------------------------------------------- */
+
+static bool
+is_for(const void *arg, const struct spool_entry *e)
+{
+	const struct conn *c = arg;
+
+	return access_reads(&c->node->access, &c->peer, e->uid);
+}
+
+/*
+ * False when the answer, an error, has been sent.  Where nothing was ever
+ * stored there is no spool, which is no error: *s is NULL.
+ */
+static bool
+spool_of(struct conn *c, const struct wire_msg *m, struct spool **s)
+{
+	char why[SPOOL_PATH + 128];
+	int r = open_spool(c->node, true, why, sizeof why);
+
+	*s = c->node->listings.spool;
+	if (r == 0 || r == -ENOENT)
+		return true;
+	conn_error(c, m->id, WIRE_E_INTERNAL, why);
+	return false;
+}
+
+void
+answer_listings(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_LISTED, .id = m->id };
+	const struct spool_entry *e = NULL;
+	struct spool *s;
+
+	if (!spool_of(c, m, &s))
+		return;
+	if (s != NULL && m->listings.after.len == 0)
+		spool_refresh(s);
+	if (s != NULL)
+		e = spool_after(s, m->listings.after.s, m->listings.after.len,
+		    is_for, c);
+	if (e != NULL) {
+		reply.listed.name = wire_text(e->name);
+		reply.listed.origin = wire_text(e->origin);
+		reply.listed.title = wire_text(e->title);
+		reply.listed.parts = e->parts;
+		reply.listed.bytes = e->bytes;
+		reply.listed.wall_ms = e->wall_ms;
+		reply.listed.whole = spool_is_whole(e);
+	}
+	conn_reply(c, &reply);
+}
+
+void
+answer_lget(struct conn *c, const struct wire_msg *m)
+{
+	static uint8_t bytes[WIRE_LISTING_BYTES];
+	struct wire_msg reply = { .type = WIRE_LGOT, .id = m->id };
+	const struct spool_entry *e = NULL;
+	size_t max = m->lget.max != 0 ? m->lget.max : sizeof bytes;
+	struct spool *s;
+	ssize_t n;
+
+	if (!spool_of(c, m, &s))
+		return;
+	if (s != NULL)
+		e = spool_find(s, m->lget.name.s, m->lget.name.len);
+	if (e == NULL || !is_for(c, e)) {
+		conn_error(c, m->id, WIRE_E_NAME, "no such listing");
+		return;
+	}
+	n = spool_read(s, e, m->lget.part, m->lget.at, bytes,
+	    max < sizeof bytes ? max : sizeof bytes, &reply.lgot.size);
+	if (n == -ENOENT) {
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "this part of the listing is not there");
+		return;
+	}
+	if (n < 0) {
+		conn_error(c, m->id, WIRE_E_INTERNAL, n == -EBADMSG ?
+		    "the file of this part is damaged" : strerror((int)-n));
+		return;
+	}
+	reply.lgot.at = m->lget.at;
+	reply.lgot.bytes = (struct wire_bytes){ bytes, (size_t)n };
+	conn_reply(c, &reply);
+}

@@ -1,0 +1,177 @@
+/* See spool.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/base.h"
+#include "spool_index.h"
+
+#define FOLDER_MODE 0700
+#define REFRESH_MS 1000
+
+/* --- the folder --------------------------------------------------------- */
+
+int
+spool_path(bool system, char out[SPOOL_PATH])
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n;
+
+	if (system)
+		n = snprintf(out, SPOOL_PATH, "%s", SPOOL_SYSTEM);
+	else if (state != NULL && state[0] == '/')
+		n = snprintf(out, SPOOL_PATH, "%s/pagek/listings", state);
+	else if (home != NULL && home[0] == '/')
+		n = snprintf(out, SPOOL_PATH, "%s/.local/state/pagek/listings",
+		    home);
+	else
+		return -ENOENT;
+	return n < SPOOL_PATH ? 0 : -ENAMETOOLONG;
+}
+
+/* What cannot be made is found out when the folder is opened. */
+static void
+make_folders(char *path)
+{
+	for (char *p = path + 1; *p != '\0'; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		mkdir(path, FOLDER_MODE);
+		*p = '/';
+	}
+	mkdir(path, FOLDER_MODE);
+}
+
+/* NULL, or why nothing is stored in what was opened. */
+static const char *
+refuse_folder(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return strerror(errno);
+	if (st.st_uid != geteuid())
+		return "it is another user's";
+	if ((st.st_mode & 077) != 0)
+		return "others may look into it: its mode has to be 0700";
+	return NULL;
+}
+
+/* The last word of the path is no link; what is before it may be. */
+static int
+open_folder(const char *path, char *why, size_t cap)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int err = -errno;
+	const char *reason;
+	struct stat st;
+
+	if (fd < 0) {
+		reason = lstat(path, &st) < 0 ? strerror(-err) :
+		    S_ISLNK(st.st_mode) ? "it is a symbolic link" :
+		    strerror(-err);
+	} else {
+		reason = refuse_folder(fd);
+		err = -EPERM;
+	}
+	if (reason == NULL)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	snprintf(why, cap, "nothing is stored in the spool %s: %s", path,
+	    reason);
+	return err;
+}
+
+int
+spool_open(struct spool **out, const struct spool_opts *o, char *why,
+    size_t cap)
+{
+	char path[SPOOL_PATH];
+	struct spool *s;
+	size_t len;
+	int r;
+
+	if (strlen(o->path) >= sizeof path || o->path[0] == '\0') {
+		snprintf(why, cap, "the spool has no usable path");
+		return -ENAMETOOLONG;
+	}
+	strcpy(path, o->path);
+	/* With a slash behind it a link would be followed. */
+	for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
+		path[len - 1] = '\0';
+	if (!o->existing)
+		make_folders(path);
+	s = calloc(1, sizeof *s);
+	if (s == NULL) {
+		snprintf(why, cap, "out of memory");
+		return -ENOMEM;
+	}
+	s->peer_max = o->peer_max != 0 ? o->peer_max : SPOOL_PEER_MAX;
+	s->total_max = o->total_max != 0 ? o->total_max : SPOOL_TOTAL_MAX;
+	s->patience_ms = (int64_t)(o->patience_s != 0 ? o->patience_s :
+	    SPOOL_PATIENCE_S) * 1000;
+	TAILQ_INIT(&s->arrivals);
+	s->dir = r = open_folder(path, why, cap);
+	if (r >= 0) {
+		r = spool_scan(s);
+		if (r < 0)
+			snprintf(why, cap, "cannot read the spool %s: %s",
+			    path, strerror(-r));
+	}
+	if (r < 0) {
+		spool_close(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+/* --- what is there ------------------------------------------------------ */
+
+void
+spool_refresh(struct spool *s)
+{
+	struct stat st;
+
+	if (mono_ms(mono_now()) - s->read_ms < REFRESH_MS)
+		return;
+	if (fstat(s->dir, &st) == 0 &&
+	    st.st_mtim.tv_sec == s->changed.tv_sec &&
+	    st.st_mtim.tv_nsec == s->changed.tv_nsec)
+		return;
+	/* Without memory it stays as it was known, and is read anew next time. */
+	if (spool_scan(s) < 0)
+		s->changed = (struct timespec){ 0 };
+}
+
+ssize_t
+spool_read(const struct spool *s, const struct spool_entry *e, unsigned part,
+    uint32_t at, void *out, size_t max, uint32_t *size)
+{
+	struct spool_head h;
+	size_t head_len;
+	ssize_t n = 0;
+	int fd;
+
+	if (part < 1 || part > e->parts || (e->have >> (part - 1) & 1) == 0)
+		return -ENOENT;
+	fd = spool_file_open(s->dir, e->name, part, false, &h, &head_len);
+	if (fd < 0)
+		return fd;
+	if (at < h.bytes) {
+		if (max > h.bytes - at)
+			max = h.bytes - at;
+		n = pread(fd, out, max, (off_t)head_len + at);
+		if (n < 0)
+			n = -errno;
+	}
+	close(fd);
+	*size = h.bytes;
+	return n;
+}

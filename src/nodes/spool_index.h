@@ -1,0 +1,52 @@
+/*
+ * spool_index: what is known of the spool's folder, by ascending name.
+ * Private to the spool.
+ */
+#ifndef NODES_SPOOL_INDEX_H
+#define NODES_SPOOL_INDEX_H
+
+#include <sys/queue.h>
+#include <time.h>
+
+#include "spool.h"
+#include "spool_file.h"
+
+struct arrival;
+
+struct spool {
+	int dir;
+	uint64_t peer_max, total_max;
+	int64_t patience_ms;
+	struct spool_entry **entry;
+	size_t n, cap;
+	TAILQ_HEAD(, arrival) arrivals;
+	unsigned narrivals;
+	time_t last_second;		/* of the greatest name ... */
+	unsigned last_number;		/* ... and its number there */
+	struct timespec changed;	/* of the folder, when it was read */
+	int64_t read_ms;		/* monotonic: when that was */
+};
+
+/* What a part takes. */
+uint64_t spool_part_room(uint32_t bytes);
+
+/* A name greater than all there are. */
+void spool_next_name(struct spool *, char name[SPOOL_NAME]);
+
+/* Adds an entry; its texts are copied.  -ENOMEM. */
+int spool_entry_add(struct spool *, const struct spool_head *,
+    struct spool_entry **);
+/* Takes it out, and its files too if `files`. */
+void spool_entry_remove(struct spool *, struct spool_entry *, bool files);
+
+/* Who waits for its other parts does so from now on. */
+void spool_entry_wait(const struct spool *, struct spool_entry *);
+
+/* What others than this entry have taken: of that sender, and of all. */
+void spool_taken(const struct spool *, const struct spool_entry *but,
+    uint32_t uid, const char *origin, uint64_t *peer, uint64_t *total);
+
+/* Reads the folder: new files, and files that are gone. */
+int spool_scan(struct spool *);
+
+#endif

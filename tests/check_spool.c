@@ -1,0 +1,751 @@
+/*
+ * The spool itself: names, files, quotas, and what is left of a listing that
+ * did not come to its end.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <nettle/sha2.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../src/base/base.h"
+#include "../src/nodes/spool_file.h"
+#include "harness.h"
+
+#define MANY 2000
+
+static char top[] = "/tmp/pagek-spool.XXXXXX", folder[64];
+static struct spool *spool;
+static char why[512];
+
+static const struct spool_sender anna = { 1, 1000, "anna" };
+
+static void
+remove_all(const char *path)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf '%s'", path);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void
+make_top(void)
+{
+	strcpy(top, "/tmp/pagek-spool.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(top));
+	snprintf(folder, sizeof folder, "%s/state/listings", top);
+}
+
+static int
+open_with(struct spool_opts o)
+{
+	o.path = folder;
+	return spool_open(&spool, &o, why, sizeof why);
+}
+
+static void
+up(void)
+{
+	make_top();
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
+}
+
+static void
+down(void)
+{
+	spool_close(spool);
+	spool = NULL;
+	remove_all(top);
+}
+
+static unsigned
+files(void)
+{
+	DIR *dir = opendir(folder);
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	for (struct dirent *d; (d = readdir(dir)) != NULL;)
+		n += d->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+static bool
+any(const void *arg, const struct spool_entry *e)
+{
+	(void)arg;
+	(void)e;
+	return true;
+}
+
+static const struct spool_entry *
+first(void)
+{
+	return spool_after(spool, "", 0, any, NULL);
+}
+
+static unsigned
+entries(void)
+{
+	const struct spool_entry *e = first();
+	unsigned n = 0;
+
+	for (; e != NULL; n++)
+		e = spool_after(spool, e->name, strlen(e->name), any, NULL);
+	return n;
+}
+
+/* A piece of `len` bytes of `total`; the sum is of all x. */
+static struct wire_lput
+piece(const char *name, unsigned part, unsigned parts, uint32_t at,
+    uint32_t len, uint32_t total)
+{
+	static uint8_t bytes[WIRE_LISTING_PART], sum[WIRE_SHA256];
+	struct wire_lput l = { .title = wire_text("a title"),
+		.name = wire_text(name), .part = part, .parts = parts,
+		.total = total, .at = at, .bytes = { bytes, len } };
+	struct sha256_ctx ctx;
+
+	if (bytes[0] == '\0')
+		memset(bytes, 'x', sizeof bytes);
+	if (at + len != total)
+		return l;
+	sha256_init(&ctx);
+	sha256_update(&ctx, total, bytes);
+	sha256_digest(&ctx, sizeof sum, sum);
+	l.sha256 = (struct wire_bytes){ sum, sizeof sum };
+	return l;
+}
+
+static int
+put(const struct spool_sender *who, struct wire_lput l, char name[SPOOL_NAME])
+{
+	struct spool_ack ack;
+	int r = spool_put(spool, who, &l, &ack, why, sizeof why);
+
+	if (r == 0 && name != NULL)
+		strcpy(name, ack.entry->name);
+	return r;
+}
+
+/* --- names and files ---------------------------------------------------- */
+
+START_TEST(names_ascend_and_files_are_the_users_alone)
+{
+	char last[SPOOL_NAME] = "", name[SPOOL_NAME], path[256];
+	struct stat st;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name),
+		    0);
+		ck_assert(spool_name_ok(name, strlen(name)));
+		ck_assert_int_gt(strcmp(name, last), 0);
+		strcpy(last, name);
+	}
+	ck_assert_uint_eq(files(), MANY);
+	ck_assert_uint_eq(entries(), MANY);
+	snprintf(path, sizeof path, "%s/%s.1", folder, name);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	ck_assert_int_eq(stat(folder, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0700);
+}
+END_TEST
+
+START_TEST(a_file_tells_what_it_is)
+{
+	struct wire_lput l = piece("", 1, 1, 0, 10, 10);
+	char name[SPOOL_NAME], text[512], path[256];
+	struct spool_sender who = { 1, 1234, "bert\n\x1b[2J" };
+	ssize_t n;
+	int fd;
+
+	l.title = wire_text("line\none \x1b]0;x\x07");
+	ck_assert_int_eq(put(&who, l, name), 0);
+	snprintf(path, sizeof path, "%s/%s.1", folder, name);
+	fd = open(path, O_RDONLY);
+	ck_assert_int_ge(fd, 0);
+	n = read(fd, text, sizeof text - 1);
+	ck_assert_int_gt(n, 0);
+	text[n] = '\0';
+	close(fd);
+	ck_assert_ptr_nonnull(strstr(text, "\npart: 1 of 1\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\nfrom: bert\\x0A\\x1B[2J\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\nuid: 1234\n"));
+	ck_assert_ptr_nonnull(strstr(text,
+	    "\ntitle: line\\x0Aone \\x1B]0;x\\x07\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\nbytes: 10\n"));
+	ck_assert_ptr_null(strchr(text, '\x1b'));
+	ck_assert_str_eq(text + n - 12, "\n\nxxxxxxxxxx");
+}
+END_TEST
+
+static const struct {
+	const char *file;
+	bool ok;
+} file_names[] = {
+	{ "20261121-163501-0007.1", true },
+	{ "20261121-163501-0007.64", true },
+	{ "20261121-163501-0007.2~", true },
+	{ "20261121-163501-0007.0", false },
+	{ "20261121-163501-0007.65", false },
+	{ "20261121-163501-0007.01", false },
+	{ "20261121-163501-0007.+1", false },
+	{ "20261121-163501-0007.1 ", false },
+	{ "20261121-163501-0007.1~~", false },
+	{ "20261121-163501-0007", false },
+	{ "20261121-163501-0007.", false },
+	{ "20261121-163501-000.1", false },
+	{ "20261121-163501-00071.1", false },
+	{ "../../../../etc/passwd", false },
+	{ ".", false },
+	{ "", false },
+};
+
+START_TEST(a_file_of_another_name_is_none_of_ours)
+{
+	char name[SPOOL_NAME];
+	unsigned part;
+	bool writing;
+
+	ck_assert_int_eq(spool_file_parse(file_names[_i].file, name, &part,
+	    &writing), file_names[_i].ok);
+}
+END_TEST
+
+/* One byte after the other is made wrong, or is the last. */
+START_TEST(a_damaged_header_is_no_header)
+{
+	struct spool_head h = { .name = "20261121-163501-0007",
+		.origin = "anna", .title = "0590 acqd[4711]", .part = 2,
+		.parts = 3, .bytes = 77, .uid = 1000,
+		.wall_ms = 1700000000123 }, back;
+	char bytes[SPOOL_HEAD_MAX], copy[SPOOL_HEAD_MAX];
+	size_t len;
+
+	for (size_t i = 0; i < sizeof h.sum; i++)
+		h.sum[i] = (uint8_t)(37 * i);
+	len = spool_head_make(bytes, &h);
+	ck_assert_int_eq(spool_head_parse(bytes, len, &back), (ssize_t)len);
+	ck_assert_int_eq(memcmp(back.sum, h.sum, sizeof h.sum), 0);
+	ck_assert_str_eq(back.name, h.name);
+	ck_assert_str_eq(back.title, h.title);
+	ck_assert_str_eq(back.origin, h.origin);
+	ck_assert_uint_eq(back.part, 2);
+	ck_assert_uint_eq(back.parts, 3);
+	ck_assert_uint_eq(back.bytes, 77);
+	ck_assert_uint_eq(back.uid, 1000);
+	ck_assert_int_eq(back.wall_ms, h.wall_ms);
+	for (size_t i = 0; i < len; i++) {
+		ck_assert_int_eq(spool_head_parse(bytes, i, &back), -EBADMSG);
+		memcpy(copy, bytes, len);
+		copy[i] = '\0';
+		ck_assert_int_eq(spool_head_parse(copy, len, &back),
+		    -EBADMSG);
+	}
+}
+END_TEST
+
+/* --- folders that are not taken ------------------------------------------ */
+
+START_TEST(a_symbolic_link_is_no_spool)
+{
+	char real[128];
+
+	make_top();
+	snprintf(real, sizeof real, "%s/real", top);
+	snprintf(folder, sizeof folder, "%s/link", top);
+	ck_assert_int_eq(mkdir(real, 0700), 0);
+	ck_assert_int_eq(symlink(real, folder), 0);
+	ck_assert_int_lt(open_with((struct spool_opts){ 0 }), 0);
+	ck_assert_ptr_nonnull(strstr(why, "it is a symbolic link"));
+	strcat(folder, "//");
+	ck_assert_int_lt(open_with((struct spool_opts){ 0 }), 0);
+	ck_assert_ptr_nonnull(strstr(why, "it is a symbolic link"));
+	remove_all(top);
+}
+END_TEST
+
+START_TEST(a_folder_that_others_look_into_is_no_spool)
+{
+	make_top();
+	snprintf(folder, sizeof folder, "%s/open", top);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_eq(chmod(folder, 0750), 0);
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), -EPERM);
+	ck_assert_ptr_nonnull(strstr(why, "0700"));
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chmod(folder, 0700), 0);
+		ck_assert_int_eq(chown(folder, 65534, 65534), 0);
+		ck_assert_int_eq(open_with((struct spool_opts){ 0 }), -EPERM);
+		ck_assert_ptr_nonnull(strstr(why, "another user's"));
+	}
+	remove_all(top);
+}
+END_TEST
+
+START_TEST(without_a_folder_none_is_made_unless_it_is_wanted)
+{
+	make_top();
+	ck_assert_int_eq(open_with((struct spool_opts){ .existing = true }),
+	    -ENOENT);
+	ck_assert_int_lt(access(folder, F_OK), 0);
+	remove_all(top);
+}
+END_TEST
+
+/* A listing with a name after which the next ones are known. */
+static void
+plant(const char *name)
+{
+	struct spool_head h = { .parts = 1, .part = 1, .uid = 1000,
+		.origin = "anna" };
+	char head[SPOOL_HEAD_MAX], file[SPOOL_FILE_NAME], path[256];
+	size_t len;
+	int fd;
+
+	strcpy(h.name, name);
+	len = spool_head_make(head, &h);
+	spool_file_name(file, name, 1, false);
+	snprintf(path, sizeof path, "%s/%s", folder, file);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	ck_assert_int_eq(write(fd, head, len), (ssize_t)len);
+	close(fd);
+}
+
+START_TEST(no_link_in_the_spool_is_followed)
+{
+	static const char next[] = "20990101-000000-0002";
+	char victim[128], path[256], name[SPOOL_NAME], byte;
+	const struct spool_entry *e;
+	struct stat st;
+	uint32_t size;
+	int fd;
+
+	plant("20990101-000000-0001");
+	spool_close(spool);
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
+	snprintf(victim, sizeof victim, "%s/victim", top);
+	fd = open(victim, O_WRONLY | O_CREAT, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	snprintf(path, sizeof path, "%s/%s.1~", folder, next);
+	ck_assert_int_eq(symlink(victim, path), 0);
+	snprintf(path, sizeof path, "%s/20990101-000000-0003.1", folder);
+	ck_assert_int_eq(symlink(victim, path), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name), 0);
+	ck_assert_str_eq(name, "20990101-000000-0004");
+	ck_assert_int_eq(stat(victim, &st), 0);
+	ck_assert_int_eq(st.st_size, 0);
+	/* A part that became a link since it was found. */
+	e = spool_find(spool, name, strlen(name));
+	ck_assert_ptr_nonnull(e);
+	snprintf(path, sizeof path, "%s/%s.1", folder, name);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+	ck_assert_int_eq(spool_read(spool, e, 1, 0, &byte, 1, &size),
+	    -EBADMSG);
+	spool_close(spool);
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
+	ck_assert_uint_eq(entries(), 1);
+}
+END_TEST
+
+/* --- pieces that are not right ------------------------------------------- */
+
+static const struct {
+	unsigned part, parts;
+	uint32_t at, len, total;
+} wrong[] = {
+	{ 1, 2, 0, 100, 1000 },		/* again */
+	{ 1, 2, 200, 100, 1000 },	/* one was left out */
+	{ 1, 2, 50, 100, 1000 },
+	{ 1, 3, 100, 100, 1000 },	/* other parts */
+	{ 1, 2, 100, 100, 1001 },	/* another size */
+	{ 2, 2, 0, 100, 1000 },		/* the next part before its time */
+	{ 2, 2, 100, 100, 1000 },
+};
+
+START_TEST(a_piece_out_of_order_ends_the_listing)
+{
+	char name[SPOOL_NAME];
+
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 100, 1000), name), 0);
+	ck_assert_int_eq(put(&anna, piece(name, wrong[_i].part,
+	    wrong[_i].parts, wrong[_i].at, wrong[_i].len, wrong[_i].total),
+	    NULL), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(why, "the one that comes next"));
+	ck_assert_uint_eq(files(), 0);
+	ck_assert_uint_eq(entries(), 0);
+	ck_assert_int_eq(put(&anna, piece(name, 1, 2, 100, 900, 1000), NULL),
+	    -ENOENT);
+}
+END_TEST
+
+START_TEST(a_listing_does_not_begin_in_the_middle)
+{
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 100, 100, 1000), NULL),
+	    -EBADMSG);
+	ck_assert_int_eq(put(&anna, piece("", 2, 2, 0, 100, 1000), NULL),
+	    -EBADMSG);
+	ck_assert_int_eq(put(&anna, piece("", 0, 0, 0, 100, 1000), NULL),
+	    -EBADMSG);
+	ck_assert_uint_eq(files(), 0);
+}
+END_TEST
+
+START_TEST(bytes_with_another_sum_are_not_kept)
+{
+	uint8_t sum[WIRE_SHA256] = { 0 };
+	struct wire_lput l = piece("", 1, 1, 0, 100, 100);
+
+	l.sha256.p = sum;
+	ck_assert_int_eq(put(&anna, l, NULL), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(why, "another sum"));
+	l.sha256.len = 0;
+	ck_assert_int_eq(put(&anna, l, NULL), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(why, "without its sum"));
+	ck_assert_uint_eq(files(), 0);
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
+START_TEST(nobody_adds_to_what_comes_over_another_connection)
+{
+	static const struct spool_sender other = { 2, 1000, "anna" };
+	char name[SPOOL_NAME];
+
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 50, 100), name), 0);
+	ck_assert_int_eq(put(&other, piece(name, 1, 1, 50, 50, 100), NULL),
+	    -ENOENT);
+	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 50, 50, 100), NULL), 0);
+	/* Nor to one that is whole. */
+	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 50, 50, 100), NULL),
+	    -ENOENT);
+	ck_assert(spool_is_whole(first()));
+}
+END_TEST
+
+START_TEST(one_connection_has_few_listings_on_their_way)
+{
+	struct spool_sender who = anna;
+	unsigned n = 0;
+
+	for (who.conn = 1; n < SPOOL_ARRIVALS; who.conn++) {
+		for (int i = 0; i < SPOOL_CONN_ARRIVALS; i++, n++)
+			ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 50, 100),
+			    NULL), 0);
+		ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 50, 100), NULL),
+		    -EBUSY);
+	}
+	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 50, 100), NULL),
+	    -EBUSY);
+	spool_gone(spool, 1);
+	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 50, 100), NULL), 0);
+}
+END_TEST
+
+/* --- quotas ------------------------------------------------------------- */
+
+static void
+reopen(uint64_t peer_max, uint64_t total_max, uint32_t patience_s)
+{
+	spool_close(spool);
+	ck_assert_int_eq(open_with((struct spool_opts){
+		.peer_max = peer_max, .total_max = total_max,
+		.patience_s = patience_s }), 0);
+}
+
+START_TEST(what_one_has_stored_is_kept_and_more_is_refused)
+{
+	static const struct spool_sender claims = { 1, 1000,
+		"anna, says 0A12" }, bert = { 1, 1001, "bert" },
+		away = { 1, 1000, "anna from 192.0.2.7" };
+	char name[SPOOL_NAME], path[256];
+
+	reopen(4 * SPOOL_UNIT, 0, 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name),
+		    0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL),
+	    -EDQUOT);
+	ck_assert_ptr_nonnull(strstr(why, "quota"));
+	/* A claim makes nobody another one. */
+	ck_assert_int_eq(put(&claims, piece("", 1, 1, 0, 10, 10), NULL),
+	    -EDQUOT);
+	ck_assert_int_eq(put(&bert, piece("", 1, 1, 0, 10, 10), NULL), 0);
+	ck_assert_int_eq(put(&away, piece("", 1, 1, 0, 10, 10), NULL), 0);
+	ck_assert_uint_eq(entries(), 6);
+	/* It holds after a restart, and until somebody removes one. */
+	reopen(4 * SPOOL_UNIT, 0, 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL),
+	    -EDQUOT);
+	snprintf(path, sizeof path, "%s/%s.1", folder, name);
+	ck_assert_int_eq(unlink(path), 0);
+	while (put(&anna, piece("", 1, 1, 0, 10, 10), NULL) == -EDQUOT)
+		usleep(10000);
+	ck_assert_uint_eq(entries(), 6);
+}
+END_TEST
+
+START_TEST(all_together_have_a_quota_too)
+{
+	struct spool_sender who = { 1, 1000, "x" };
+
+	reopen(0, 4 * SPOOL_UNIT, 0);
+	for (; who.uid < 1004; who.uid++)
+		ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 10, 10), NULL),
+		    0);
+	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 10, 10), NULL),
+	    -EDQUOT);
+	ck_assert_ptr_nonnull(strstr(why, "the spool is full"));
+}
+END_TEST
+
+/* Two that begin together do not find room for one of them at their end. */
+START_TEST(room_for_all_parts_is_set_aside_when_a_listing_begins)
+{
+	char name[SPOOL_NAME];
+
+	reopen(3 * WIRE_LISTING_PART, 0, 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 3, 0, 10, WIRE_LISTING_PART),
+	    name), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, WIRE_LISTING_PART),
+	    NULL), -EDQUOT);
+	/* What fails gives it back. */
+	ck_assert_int_eq(put(&anna, piece(name, 1, 3, 0, 10,
+	    WIRE_LISTING_PART), NULL), -EBADMSG);
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, WIRE_LISTING_PART),
+	    NULL), 0);
+}
+END_TEST
+
+START_TEST(sixty_four_full_parts_are_what_one_may_have)
+{
+	char name[SPOOL_NAME] = "";
+
+	for (unsigned part = 1; part <= WIRE_LISTING_PARTS; part++)
+		ck_assert_int_eq(put(&anna, piece(name, part,
+		    WIRE_LISTING_PARTS, 0, WIRE_LISTING_PART,
+		    WIRE_LISTING_PART), name), 0);
+	ck_assert(spool_is_whole(first()));
+	ck_assert_uint_eq(first()->bytes, (uint64_t)WIRE_LISTING_PARTS *
+	    WIRE_LISTING_PART);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 1, 1), NULL), -EDQUOT);
+}
+END_TEST
+
+/* --- disks that are full -------------------------------------------------- */
+
+/* Nothing is left but what was there, and what fits is still taken. */
+static void
+check_full(void)
+{
+	char name[SPOOL_NAME];
+
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
+	ck_assert_int_lt(put(&anna, piece("", 1, 1, 0, 100, 500000), NULL),
+	    0);
+	ck_assert_ptr_nonnull(strstr(why, "the node cannot store it: "));
+	ck_assert_uint_eq(files(), 1);
+	/* The second part does not fit: the first is no listing either. */
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 100, 100), name), 0);
+	ck_assert_int_lt(put(&anna, piece(name, 2, 2, 0, 500000, 500000),
+	    NULL), 0);
+	ck_assert_uint_eq(files(), 1);
+	ck_assert_uint_eq(entries(), 1);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
+}
+
+START_TEST(a_full_disk_leaves_no_half_listing)
+{
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", folder, "tmpfs", 0, "size=128k,mode=0700") < 0) {
+		fprintf(stderr, "a_full_disk_leaves_no_half_listing: skipped, "
+		    "a tmpfs cannot be mounted: %s\n", strerror(errno));
+		return;
+	}
+	reopen(0, 0, 0);
+	check_full();
+	spool_close(spool);
+	spool = NULL;
+	umount(folder);
+}
+END_TEST
+
+/* The same where files may not grow: met at a write, not before. */
+START_TEST(a_file_that_may_not_grow_leaves_no_half_listing)
+{
+	struct rlimit limit = { 65536, 65536 };
+	char name[SPOOL_NAME];
+
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 100, 500000), name),
+	    0);
+	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 100, 499900, 500000),
+	    NULL), -EFBIG);
+	ck_assert_uint_eq(files(), 0);
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
+/* --- senders that go ------------------------------------------------------ */
+
+static void
+wait_until_empty(void)
+{
+	while (entries() > 0) {
+		spool_second(spool);
+		usleep(10000);
+	}
+}
+
+START_TEST(what_is_not_whole_stays_for_a_while_and_gives_its_room_back)
+{
+	char name[SPOOL_NAME];
+
+	reopen(4 * WIRE_LISTING_PART, 0, 1);
+	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, WIRE_LISTING_PART,
+	    WIRE_LISTING_PART), name), 0);
+	ck_assert_int_eq(put(&anna, piece(name, 2, 4, 0, 10,
+	    WIRE_LISTING_PART), NULL), 0);
+	spool_gone(spool, anna.conn);
+	ck_assert_uint_eq(entries(), 1);
+	ck_assert(!spool_is_whole(first()));
+	ck_assert_uint_eq(first()->bytes, WIRE_LISTING_PART);
+	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, 10, WIRE_LISTING_PART),
+	    NULL), -EDQUOT);
+	wait_until_empty();
+	ck_assert_uint_eq(files(), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, 10, WIRE_LISTING_PART),
+	    NULL), 0);
+}
+END_TEST
+
+START_TEST(who_sends_nothing_more_is_not_waited_for)
+{
+	reopen(0, 0, 1);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 100), NULL), 0);
+	wait_until_empty();
+	ck_assert_uint_eq(files(), 0);
+}
+END_TEST
+
+START_TEST(what_a_node_left_behind_is_found_by_the_next)
+{
+	char whole[SPOOL_NAME], half[SPOOL_NAME];
+	const struct spool_entry *e;
+
+	reopen(0, 0, 1);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), whole), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, 10), half), 0);
+	ck_assert_int_eq(put(&anna, piece(half, 2, 2, 0, 5, 10), NULL), 0);
+	reopen(0, 0, 1);
+	ck_assert_uint_eq(entries(), 2);
+	e = spool_find(spool, whole, strlen(whole));
+	ck_assert(e != NULL && spool_is_whole(e));
+	ck_assert_str_eq(e->title, "a title");
+	ck_assert_str_eq(e->origin, "anna");
+	ck_assert_uint_eq(e->uid, 1000);
+	e = spool_find(spool, half, strlen(half));
+	ck_assert(e != NULL && !spool_is_whole(e));
+	while (entries() > 1) {
+		spool_second(spool);
+		usleep(10000);
+	}
+	ck_assert_uint_eq(files(), 1);
+	ck_assert_str_eq(first()->name, whole);
+}
+END_TEST
+
+START_TEST(two_nodes_may_store_in_one_folder)
+{
+	struct spool *mine = spool, *other;
+	char name[2][SPOOL_NAME];
+	const struct spool_entry *e;
+
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
+	other = spool;
+	for (int i = 0; i < 20; i++) {
+		spool = i % 2 == 0 ? mine : other;
+		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10),
+		    name[i % 2]), 0);
+	}
+	ck_assert_uint_eq(files(), 20);
+	do {
+		usleep(10000);
+		spool_refresh(mine);
+		e = spool_find(mine, name[1], strlen(name[1]));
+	} while (e == NULL);
+	ck_assert(spool_is_whole(e));
+	spool_close(other);
+	spool = mine;
+	ck_assert_uint_eq(entries(), 20);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("spool");
+	TCase *t = tcase_create("files");
+
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_test(t, names_ascend_and_files_are_the_users_alone);
+	tcase_add_test(t, a_file_tells_what_it_is);
+	tcase_add_loop_test(t, a_file_of_another_name_is_none_of_ours, 0,
+	    (int)BASE_NELEM(file_names));
+	tcase_add_test(t, a_damaged_header_is_no_header);
+	tcase_add_test(t, no_link_in_the_spool_is_followed);
+	suite_add_tcase(s, t);
+	t = tcase_create("folders");
+	tcase_add_test(t, a_symbolic_link_is_no_spool);
+	tcase_add_test(t, a_folder_that_others_look_into_is_no_spool);
+	tcase_add_test(t, without_a_folder_none_is_made_unless_it_is_wanted);
+	suite_add_tcase(s, t);
+	t = tcase_create("pieces");
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_loop_test(t, a_piece_out_of_order_ends_the_listing, 0,
+	    (int)BASE_NELEM(wrong));
+	tcase_add_test(t, a_listing_does_not_begin_in_the_middle);
+	tcase_add_test(t, bytes_with_another_sum_are_not_kept);
+	tcase_add_test(t, nobody_adds_to_what_comes_over_another_connection);
+	tcase_add_test(t, one_connection_has_few_listings_on_their_way);
+	suite_add_tcase(s, t);
+	t = tcase_create("quotas");
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_test(t, what_one_has_stored_is_kept_and_more_is_refused);
+	tcase_add_test(t, all_together_have_a_quota_too);
+	tcase_add_test(t,
+	    room_for_all_parts_is_set_aside_when_a_listing_begins);
+	tcase_add_test(t, sixty_four_full_parts_are_what_one_may_have);
+	suite_add_tcase(s, t);
+	t = tcase_create("full disks");
+	tcase_set_tags(t, TAG_KERNEL);
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_test(t, a_full_disk_leaves_no_half_listing);
+	tcase_add_test(t, a_file_that_may_not_grow_leaves_no_half_listing);
+	suite_add_tcase(s, t);
+	t = tcase_create("senders that go");
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_test(t,
+	    what_is_not_whole_stays_for_a_while_and_gives_its_room_back);
+	tcase_add_test(t, who_sends_nothing_more_is_not_waited_for);
+	tcase_add_test(t, what_a_node_left_behind_is_found_by_the_next);
+	tcase_add_test(t, two_nodes_may_store_in_one_folder);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)

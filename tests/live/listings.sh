@@ -1,0 +1,198 @@
+#!/bin/sh
+# Listings at a node that stands alone: sent by pages that are their own
+# processes, listed and printed by pagek listings, refused with a sentence.
+. "$(dirname "$0")/lib.sh"
+
+pagek=$B/pagek
+sender=$top/tests/live/listings.py
+XDG_STATE_HOME=$tmp/state
+export XDG_STATE_HOME
+unset PAGEK_REMOTE
+socket=$XDG_RUNTIME_DIR/pagek/node
+spool=$XDG_STATE_HOME/pagek/listings
+daemon=
+stop() {
+	[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; }
+	daemon=
+} >/dev/null 2>&1
+leave() {
+	stop
+	rm -rf "$tmp"
+}
+trap leave EXIT
+trap 'exit 1' TERM INT
+
+is_up() {
+	"$pagek" targets "unix:$socket"
+}
+# start OPTIONS...
+start() {
+	stop
+	"$B/pageknode" "$@" >"$tmp/log" 2>&1 &
+	daemon=$!
+	until_true 20 is_up
+}
+start || { cat "$tmp/log"; exit 1; }
+
+# send FILE TITLE [WORD...]: prints the name that the node gave it, or why not.
+send() {
+	python3 "$sender" send "$socket" "$@"
+}
+
+none() {
+	"$pagek" listings >"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/out" ] &&
+	    grep -q '^pagek: no listing is stored there' "$tmp/err" &&
+	    [ ! -e "$spool" ]
+}
+rule "where nothing is stored nothing is listed, and no folder is made" none
+
+head -c 2500000 /dev/urandom >"$tmp/large"
+printf 'one\ttwo\n\033[2J\303\251\nlast' >"$tmp/small"
+large=$(send "$tmp/large" "0590 acqd[4711]")
+small=$(send "$tmp/small" "$(printf 'a\033]0;x\007 title')")
+
+listed() {
+	"$pagek" listings --utc >"$tmp/out" 2>&1
+	cat "$tmp/out"
+	[ "$(wc -l <"$tmp/out")" = 3 ] && ! grep -q "$(printf '\033')" "$tmp/out" &&
+	    grep -q "^$large $(echo "$large" | sed 's/^\(....\)\(..\)\(..\).*/\1-\2-\3/') .* 2\.4 MiB  *3  .*  *0590 acqd\[4711\]\$" "$tmp/out" &&
+	    tail -n 1 "$tmp/out" |
+	    grep -qF "a\\x1B]0;x\\x07 title"
+}
+rule "pagek listings shows what is stored, the oldest first, in safe text" listed
+as_json() {
+	"$pagek" listings --format=json | python3 -c '
+import json, os, sys
+d = json.load(sys.stdin)
+assert d["schema"] == "pagek.listings/1"
+a, b = d["listings"]
+assert a["name"] == sys.argv[1] and a["title"] == "0590 acqd[4711]"
+assert (a["parts"], a["bytes"], a["whole"]) == (3, 2500000, True)
+assert a["time"].endswith("Z") and a["from"]
+assert b["name"] == sys.argv[2] and b["bytes"] > 0
+' "$large" "$small"
+}
+rule "so it does as JSON" as_json
+same() {
+	"$pagek" listings "$large" | cmp - "$tmp/large" &&
+	    "$pagek" listings local "$small" | cmp - "$tmp/small" &&
+	    "$pagek" listings "unix:$socket" "$large" -o "$tmp/copy" &&
+	    cmp "$tmp/copy" "$tmp/large"
+}
+rule "a listing goes into a pipe or a file byte for byte as it was sent" same
+on_terminal() {
+	python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
+	    "$pagek" listings "$small" </dev/null | tr -d '\r' >"$tmp/out"
+	cat -A "$tmp/out"
+	printf 'one\\x09two\n\\x1B[2J\303\251\nlast\n' | cmp - "$tmp/out"
+}
+LC_ALL=C.UTF-8 rule "on a terminal it is safe text" on_terminal
+says() {
+	want=$1
+	words=$2
+	shift 2
+	"$pagek" listings "$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/err"
+	[ $status = "$want" ] && [ ! -s "$tmp/out" ] && grep -q "$words" "$tmp/err"
+}
+rule "one that is not there is said, with status 3" \
+    says 3 'no such listing' 20010101-000000-0001
+rule "so is a name that is none" says 3 'no such listing' local ../../etc/passwd
+rule "and a node that is not there" says 3 'no-such' unix:"$tmp/no-such"
+rule "a demo stores none" says 2 'stores no listings' demo:note
+
+# --- many at once ---------------------------------------------------------------
+
+many() {
+	i=0
+	senders=
+	while [ $i -lt 8 ]; do
+		python3 "$sender" many "$socket" 125 $i >"$tmp/names.$i" &
+		senders="$senders $!"
+		i=$((i + 1))
+	done
+	for p in $senders; do
+		wait "$p" || return 1
+	done
+	cat "$tmp"/names.* | sort >"$tmp/names"
+	[ "$(sort -u "$tmp/names" | wc -l)" = 1000 ] || return 1
+	"$pagek" listings | sed 1d | awk '{ print $1 }' |
+	    grep -vx -e "$large" -e "$small" >"$tmp/there"
+	cmp "$tmp/names" "$tmp/there" &&
+	    python3 "$sender" check "$socket" "$tmp"/names.*
+}
+rule "1,000 listings of 8 senders at once are all there, as they were sent" many
+kept() {
+	start && "$pagek" listings | grep -c '^2' >"$tmp/out"
+	[ "$(cat "$tmp/out")" = 1002 ] &&
+	    "$pagek" listings "$large" | cmp - "$tmp/large"
+}
+rule "they are there when the node has been started anew" kept
+killed() {
+	python3 "$sender" half "$socket" >"$tmp/half" || return 1
+	node=$(node_of "$daemon")
+	kill -9 "$node"
+	until_true 20 is_gone "$node"
+	until_true 20 is_up
+	"$pagek" listings | tail -n 1 >"$tmp/out"
+	cat "$tmp/out"
+	grep -q "^$(cat "$tmp/half") .*(not whole)\$" "$tmp/out" &&
+	    [ "$("$pagek" listings | grep -c '^2')" = 1003 ] &&
+	    says 5 'not whole' "$(cat "$tmp/half")"
+}
+rule "a node that is killed while one comes has the others, and this one not whole" killed
+
+# --- refused ------------------------------------------------------------------
+
+# refused WORDS COMMAND...
+refused() {
+	words=$1
+	shift
+	"$@" >"$tmp/out" 2>&1
+	cat "$tmp/out"
+	grep -q "^refused: .*$words" "$tmp/out"
+}
+start --role read
+rule "a node that grants no list-put takes none, and says so" \
+    refused 'not granted the role list-put' send "$tmp/small" t
+start --spool "$tmp/link"
+ln -s /tmp "$tmp/link"
+rule "a spool that is a link is refused with a sentence" \
+    refused 'it is a symbolic link' send "$tmp/small" t
+mkdir -m 755 "$tmp/open"
+start --spool "$tmp/open"
+rule "so is one that others may look into" \
+    refused '0700' send "$tmp/small" t
+quota() {
+	start --spool "$tmp/few" &&
+	    head -c 33554432 /dev/zero >"$tmp/zero" &&
+	    first=$(send "$tmp/zero" t) && second=$(send "$tmp/zero" t) &&
+	    refused 'quota' send "$tmp/small" t &&
+	    [ "$("$pagek" listings | grep -c "^$first\|^$second")" = 2 ] &&
+	    rm "$tmp/few/$first".* &&
+	    until_true 20 send "$tmp/small" t
+}
+rule "beyond the quota one is refused, none is lost, and room that is made is used" quota
+
+# --- paper --------------------------------------------------------------------
+
+mkdir "$tmp/bin"
+cat >"$tmp/bin/lp" <<'LP'
+#!/bin/sh
+{ echo "lp $*"; cat; echo "end of lp"; } >>"$PRINTED"
+LP
+chmod +x "$tmp/bin/lp"
+on_paper() {
+	PATH=$tmp/bin:$PATH PRINTED=$tmp/printed start --spool "$tmp/paper" \
+	    --print=laser
+	name=$(send "$tmp/small" "a title")
+	until_true 20 grep -q 'end of lp' "$tmp/printed"
+	cat "$tmp/printed"
+	grep -q "^lp -d laser -t $name\$" "$tmp/printed" &&
+	    grep -q "^listing $name from " "$tmp/printed" &&
+	    grep -qF 'one\x09two' "$tmp/printed"
+}
+rule "a listing is printed by lp (here a stand-in) once it is whole" on_paper
+
+say_result
