@@ -19,7 +19,7 @@
 #include "../src/nodes/spool_file.h"
 #include "harness.h"
 
-#define MANY 2000
+#define MANY 500
 
 static char top[] = "/tmp/pagek-spool.XXXXXX", folder[64];
 static struct spool *spool;
