@@ -11,23 +11,27 @@
 #define END_WAIT_MS 3000
 
 void
-app_init(struct app *app, struct page *page, struct nodes_session *session,
-    struct nodes_link *link)
+app_init(struct app *app, struct page *page, struct page_watch *watch,
+    uv_loop_t *loop)
 {
 	*app = (struct app){
 		.page = page,
-		.session = session,
-		.link = link,
+		.session = watch->session,
+		.link = watch->link,
+		.loop = loop,
+		.watch = watch,
 	};
 	page->on_screen = true;
 	page->prompt = NULL;
-	page_costs_begin(&app->costs, page, nodes_session_look(session));
+	app_go_init(app);
+	page_costs_begin(&app->costs, page, nodes_session_look(app->session));
 }
 
 void
 app_fini(struct app *app)
 {
 	app_forget_targets(app);
+	app_go_fini(app);
 	page_fini(app->page);
 	if (app->wrappers != NULL)
 		app->page->opts.wrappers = NULL;
@@ -277,8 +281,8 @@ do_command(struct app *app)
 	set_mode(app, APP_COMMAND);
 }
 
-static void
-do_listing(struct app *app)
+void
+app_listing(struct app *app)
 {
 	app_say(app, "listings to other nodes are not in this version; "
 	    "e saves the picture");
@@ -345,6 +349,7 @@ app_tick(struct app *app)
 	}
 	if (app->ending)
 		await_end(app);
+	app_go_tick(app);
 }
 
 void
@@ -420,11 +425,12 @@ static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_LAYOUT] = do_layout,
 	[PAGE_DO_GROUP] = do_group,
 	[PAGE_DO_OPEN] = do_open,
+	[PAGE_DO_FIELD] = app_field_next,
 	[PAGE_DO_PAUSE] = app_pause,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,
 	[PAGE_DO_COMMAND] = do_command,
-	[PAGE_DO_LISTING] = do_listing,
+	[PAGE_DO_LISTING] = app_listing,
 	[PAGE_DO_END_TARGET] = do_end_target,
 	[PAGE_DO_HELP] = do_help,
 	[PAGE_DO_COSTS] = do_costs,
@@ -436,43 +442,6 @@ static void (*const deeds[])(struct app *) = {
 };
 
 /* --- typing ------------------------------------------------------------- */
-
-static void
-type_char(struct app *app, int code)
-{
-	size_t len = strlen(app->typed);
-	uint32_t c = (uint32_t)code;
-	char utf8[5] = "";
-	size_t n = 0;
-
-	if (c < 0x80) {
-		utf8[n++] = (char)c;
-	} else if (c < 0x800) {
-		utf8[n++] = (char)(0xc0 | c >> 6);
-		utf8[n++] = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		utf8[n++] = (char)(0xe0 | c >> 12);
-		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-		utf8[n++] = (char)(0x80 | (c & 0x3f));
-	} else {
-		utf8[n++] = (char)(0xf0 | c >> 18);
-		utf8[n++] = (char)(0x80 | (c >> 12 & 0x3f));
-		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-		utf8[n++] = (char)(0x80 | (c & 0x3f));
-	}
-	base_append(app->typed, sizeof app->typed, &len, "%s",
-	    len + n < sizeof app->typed ? utf8 : "");
-}
-
-static void
-untype_char(struct app *app)
-{
-	size_t len = strlen(app->typed);
-
-	while (len > 0 && ((unsigned char)app->typed[len - 1] & 0xc0) == 0x80)
-		len--;
-	app->typed[len > 0 ? len - 1 : 0] = '\0';
-}
 
 static void
 command_key(struct app *app, int code)
@@ -500,14 +469,14 @@ command_key(struct app *app, int code)
 			set_mode(app, APP_PAGE);
 			return;
 		}
-		untype_char(app);
+		page_key_untype(app->typed);
 		break;
 	case PAGE_CTRL('U'):
 		app->typed[0] = '\0';
 		break;
 	default:
 		if (code >= ' ' && code <= 0x10ffff)
-			type_char(app, code);
+			page_key_type(app->typed, sizeof app->typed, code);
 		break;
 	}
 	show_typed(app);
@@ -538,8 +507,14 @@ app_key(struct app *app, int code)
 		command_key(app, code);
 	} else if (app->mode == APP_CONFIRM) {
 		confirm_key(app, code);
+	} else if (app->mode == APP_FIELD && code != PAGE_CTRL('C')) {
+		app_field_type(app, code);
+	} else if (action == PAGE_DO_CLOSE && app_go_stop(app)) {
+		app_say(app, "stayed here");
 	} else if (app->overlay != APP_NO_OVERLAY) {
 		app_overlay_key(app, code);
+	} else if (app_field_key(app, action)) {
+		return;
 	} else if (action != PAGE_DO_NOTHING) {
 		deeds[action](app);
 	} else {

@@ -6,6 +6,8 @@
  *	screen.c	terminal, loop and paint, around one struct app
  *	act.c		what each key of keys.def does
  *	command.c	the line that `:` opens
+ *	enter.c		the fields of line 2: NODE<>, *L<>, OFFS=
+ *	go.c		another node in the place of the one that is watched
  *	overlay.c	what lies over the page: help, targets ...
  *	overlay_block.c	... the detail of a block, callers and callees
  *	save.c		the picture into a file
@@ -21,6 +23,7 @@
 enum app_mode {
 	APP_PAGE,
 	APP_COMMAND,		/* typing behind the `:` */
+	APP_FIELD,		/* typing into a field of line 2 */
 	APP_CONFIRM,		/* "end target? y/n" */
 };
 
@@ -49,10 +52,34 @@ struct app_overlay_ops {
 	bool (*key)(struct app *, int code);
 };
 
+/* What is or was watched, as far as it takes to come back to it. */
+struct app_place {
+	bool kept;			/* the caller's own, which is still there */
+	struct nodes_entry entry;	/* number 0: not of the table */
+	pid_t pid;			/* there; 0: what is most alive ... */
+	char stream[128];		/* ... or the stream of that name; "" */
+};
+
+/* Another node on its way to the screen. */
+struct app_going {
+	struct nodes_session *session;	/* NULL: none is */
+	struct nodes_link *link;
+	struct app_place place;
+	struct mono since, tried;	/* ... and at the last of several nodes */
+	char **paths;			/* nodes of this user's that may have the process; owned */
+	size_t npaths, next;
+};
+
 struct app {
 	struct page *page;
-	struct nodes_session *session;
+	struct nodes_session *session;	/* what is watched now; another one after app_go() */
 	struct nodes_link *link;
+	uv_loop_t *loop;
+	struct page_watch *watch;	/* the caller's */
+	bool away;			/* watch->kept, and another node is watched */
+	struct app_place here, before;
+	bool was_elsewhere;		/* there is a `before` */
+	struct app_going going;
 	int cols, rows;			/* of the terminal */
 
 	enum app_mode mode;
@@ -82,8 +109,7 @@ struct app {
 	struct page_result result;
 };
 
-void app_init(struct app *, struct page *, struct nodes_session *,
-    struct nodes_link *);
+void app_init(struct app *, struct page *, struct page_watch *, uv_loop_t *);
 void app_fini(struct app *);
 
 void app_key(struct app *, int code);
@@ -107,9 +133,18 @@ void app_say(struct app *, const char *fmt, ...)
 /* A command without its `:`. */
 void app_command(struct app *, const char *line);
 void app_switch(struct app *, const struct nodes_target *);
+/* The page has another stream: what it shows of the old one is forgotten. */
+void app_begin_anew(struct app *);
 /* No answer will be taken any more. */
 void app_forget_targets(struct app *);
 void app_commands_help(struct page_picture *);
+
+/* The cursor into the next field. */
+void app_field_next(struct app *);
+/* With the cursor in a field: true when the key was meant for that. */
+bool app_field_key(struct app *, enum page_action);
+/* A key while one is edited. */
+void app_field_type(struct app *, int code);
 
 /* Over what is open already; Esc goes back to that. */
 void app_overlay_open(struct app *, enum app_overlay);
@@ -125,10 +160,20 @@ void app_open_detail(struct app *);
 
 /*
  * Goes to the node that the word names, as NODE<> and page G do: a number, a
- * name, and perhaps /TARGET.  What was watched before stays on the screen until
- * there is something to show, or a sentence says why there is not.
+ * name, and perhaps /TARGET, or whatever else names a target on the command
+ * line; "-" is where one was before.  What was watched before stays on the
+ * screen until there is something to show, or a sentence says why there is not:
+ * at once, if this returns false.  Session and link are other ones then, and the
+ * old ones closed.
  */
-void app_go(struct app *, const char *word);
+bool app_go(struct app *, const char *word);
+void app_go_init(struct app *);
+/* Once a cycle: how far it has come. */
+void app_go_tick(struct app *);
+/* Stays where it is; false: it was going nowhere. */
+bool app_go_stop(struct app *);
+/* Session and link are the caller's again, and all others closed. */
+void app_go_fini(struct app *);
 
 /*
  * Sends the whole list, in the order shown, to where *L<> says; the page goes

@@ -8,13 +8,14 @@
  */
 #include <string.h>
 
-#include "view.h"
+#include "fields.h"
 
 enum {
 	W_ROW = 33,
 	W_TITLE = 32,
 	W_ADDR = 8,		/* hexadecimal digits of a classic address */
 	W_ADDR_WIDE = 12,	/* ... of one of 48 bits */
+	W_NODE = 4,
 	W_LISTING = 4,
 	W_COUNT_END = 24,	/* where the count of line 2 ends */
 	W_OFFS = 3,
@@ -91,15 +92,11 @@ static void
 classic_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	const char *listing = page->opts.listing;
 	bool sampled = v->look->sample != 0;
 	char count[8], offs[W_OFFS + 1], *digits = count;
 	int pad;
 
-	picture_printf(pic, "NODE<%04X> *L<", v->look->node_number);
-	picture_clip(pic, listing != NULL ? listing : "", W_LISTING,
-	    PICTURE_FREE);
-	picture_printf(pic, ">");
+	page_fields_put(page, v, W_NODE, W_LISTING, PAGE_FIELD_CLIP, pic);
 	pad = W_COUNT_END - picture_col(pic);
 	base_fit_count(count, sampled ? 4 : 5, page_view_blocks(v));
 	while (*digits == ' ')
@@ -108,9 +105,10 @@ classic_node(struct page *page, const struct page_view *v,
 		pad--;
 	base_fit_count(offs, W_OFFS, page->offs);
 	pad -= (int)strlen(page_view_known(v) ? digits : "-");
-	picture_printf(pic, "%*s%s%s OFFS=%s", pad, "",
+	picture_printf(pic, "%*s%s%s", pad, "",
 	    page_view_known(v) ? page_about(v->look->sample) : "",
-	    page_view_known(v) ? digits : "-", offs);
+	    page_view_known(v) ? digits : "-");
+	page_fields_put_offs(page, offs, pic);
 }
 
 static void

@@ -17,6 +17,7 @@
 #include "pump.h"
 
 #define NODE_ANSWER_MS 3000	/* for what the node should know at once */
+#define ASK_MS 1200		/* within that time it is asked how things are */
 #define SILENCE_MS 500		/* from then on it is said what is waited for */
 #define TOTALS_MAX 24		/* lines of totals; the report has them all */
 
@@ -291,14 +292,24 @@ tell_return(const struct run *r, FILE *out)
 	}
 }
 
-/* It was asked to end; that is waited for, but not for ever. */
+/* While the page was at another node, nobody asked how the command is doing. */
 static void
-tell_ending(struct run *r)
+catch_up(struct run *r)
+{
+	pump(r->loop, r->session, ASK_MS, has_ended, r->session);
+}
+
+/*
+ * It was asked to end; that is waited for, but not for ever.  One of another
+ * node has ended by now, or the page would not have.
+ */
+static void
+tell_ending(struct run *r, bool away)
 {
 	const struct nodes_look *look;
 	bool ended;
 
-	ended = await_last(r, NODE_ANSWER_MS);
+	ended = away || await_last(r, NODE_ANSWER_MS);
 	look = nodes_session_look(r->session);
 	if (ended)
 		printf("pagek: the target has ended\n");
@@ -313,14 +324,17 @@ static int
 run_screen(struct run *r)
 {
 	struct page_result result = { .end = PAGE_QUIT };
+	struct page_watch watch = { .session = r->session, .link = r->link,
+		.kept = true, .remote = r->o->remote };
 	int err;
 
-	err = page_screen_run(r->loop, r->session, r->link, &r->page,
-	    &result);
+	err = page_screen_run(r->loop, &watch, &r->page, &result);
 	if (err < 0) {
 		tell_return(r, stderr);
 		return tty_refuse(err);
 	}
+	if (watch.away)
+		catch_up(r);
 	switch (result.end) {
 	case PAGE_QUIT:
 		tell_return(r, stdout);
@@ -328,7 +342,7 @@ run_screen(struct run *r)
 			return tell_end(r);
 		return PAGEK_OK;
 	case PAGE_QUIT_TARGET:
-		tell_ending(r);
+		tell_ending(r, watch.away);
 		return PAGEK_OK;
 	case PAGE_INTERRUPTED:
 		tell_return(r, stderr);

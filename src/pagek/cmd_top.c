@@ -7,13 +7,12 @@
 #include "pump.h"
 
 static int
-on_screen(uv_loop_t *loop, struct nodes_session *s, struct nodes_link *link,
-    struct page *page)
+on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 {
 	struct page_result result = { .end = PAGE_QUIT };
 	int err;
 
-	err = page_screen_run(loop, s, link, page, &result);
+	err = page_screen_run(loop, watch, page, &result);
 	if (err < 0)
 		return tty_refuse(err);
 	if (result.end == PAGE_INTERRUPTED)
@@ -26,9 +25,11 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 {
 	bool text = option_given(o, OPTION_ONCE) ||
 	    option_given(o, OPTION_BATCH);
+	/* A node of our own ends when nobody looks at it any more. */
+	struct page_watch w = { .target = &o->target, .remote = o->remote,
+		.kept = o->target.kind == TARGET_DEMO ||
+		    o->target.kind == TARGET_RAW };
 	struct nodes_session_opts opts = { 0 };
-	struct nodes_session *s = NULL;
-	struct nodes_link *link = NULL;
 	int status, err;
 	char why[512];
 	struct page page;
@@ -37,22 +38,23 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	if (err < 0)
 		return tty_refuse(err);
 	options_session(o, &opts);
-	status = target_open(o, loop, &link, &opts, why, sizeof why);
+	status = target_open(o, loop, &w.link, &opts, why, sizeof why);
 	if (status != PAGEK_OK) {
 		complain("%s", why);
 		return status;
 	}
 	page_init(&page, &o->page);
 	page.opts.session = opts;
-	err = nodes_session_open(&s, link, &opts, page_news, &page);
+	err = nodes_session_open(&w.session, w.link, &opts, page_news,
+	    &page);
 	if (err < 0) {
 		complain("cannot watch: %s", strerror(-err));
 		status = PAGEK_FAILED;
 	} else if (text) {
-		status = batch_top(o, loop, s);
+		status = batch_top(o, loop, w.session);
 	} else {
-		status = on_screen(loop, s, link, &page);
+		status = on_screen(loop, &w, &page);
 	}
-	pump_down(loop, s, link);
+	pump_down(loop, w.session, w.link);
 	return status;
 }

@@ -165,6 +165,23 @@ cmd_disarm(struct app *app, const char *arg)
 	arm(app, WIRE_ARM_OFF);
 }
 
+static void
+cmd_node(struct app *app, const char *arg)
+{
+	if (arg[0] != '\0')
+		app_go(app, arg);
+	else
+		app_say(app, "which node? a number or a name of the table, as "
+		    "in :node 0590");
+}
+
+static void
+cmd_back(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_go(app, "-");
+}
+
 static const struct command {
 	const char *name;
 	const char *args;	/* "" takes none */
@@ -173,6 +190,9 @@ static const struct command {
 } commands[] = {
 	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
 	    cmd_target },
+	{ "node", "NODE[/TARGET]", "go to another node; - is the one before",
+	    cmd_node },
+	{ "back", "", "go to the node before", cmd_back },
 	{ "sort", "age|address", "set the order of the rows", cmd_sort },
 	{ "skip", "[PATTERNS]", "skip such functions; without: those known "
 	    "to wrap malloc", cmd_skip },
@@ -262,6 +282,25 @@ app_forget_targets(struct app *app)
 }
 
 void
+app_begin_anew(struct app *app)
+{
+	struct page *page = app->page;
+
+	page_thaw(page);
+	page_set_group(page, page->group);
+	page->offs = page->flat_offs = 0;
+	page->round++;
+	page->counted = page->sampled = page->rated = false;
+	page->opened_wall_ms = 0;
+	app->ending = app->pausing = false;
+	/* A yes to that question was meant for another target. */
+	if (app->mode == APP_CONFIRM) {
+		app->mode = APP_PAGE;
+		page->prompt = NULL;
+	}
+}
+
+void
 app_switch(struct app *app, const struct nodes_target *t)
 {
 	struct nodes_session_opts opts = app->page->opts.session;
@@ -278,12 +317,9 @@ app_switch(struct app *app, const struct nodes_target *t)
 		return;
 	}
 	app_overlay_close_all(app);
-	page_set_group(app->page, app->page->group);
-	app->page->offs = app->page->flat_offs = 0;
-	app->page->round++;
-	app->page->counted = app->page->sampled = app->page->rated = false;
-	app->page->opened_wall_ms = 0;
-	app->ending = false;
+	app_begin_anew(app);
+	app->here.pid = t->pid;
+	app->here.stream[0] = '\0';
 	app_say(app, "target %.16s[%d]", t->comm, (int)t->pid);
 }
 
@@ -338,8 +374,8 @@ on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
 	struct app *app = asking;
 	struct nodes_target *copy = NULL;
 
-	(void)arg;
-	if (app == NULL)
+	/* That of a node which was left is not what was asked for since. */
+	if (app == NULL || arg != app->link)
 		return;
 	asking = NULL;
 	if (err == 0 && n > 0) {
@@ -376,7 +412,7 @@ cmd_target(struct app *app, const char *word)
 		return;
 	}
 	asking = app;
-	r = nodes_targets(app->link, on_targets, NULL);
+	r = nodes_targets(app->link, on_targets, app->link);
 	if (r < 0) {
 		asking = NULL;
 		app_say(app, "the node does not list its targets: %s",

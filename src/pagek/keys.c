@@ -71,6 +71,41 @@ page_key_name(int code, char out[16])
 		base_append(out, 16, &len, "U+%04X", (unsigned)code);
 }
 
+void
+page_key_type(char *typed, size_t cap, int code)
+{
+	size_t len = strlen(typed), n = 0;
+	uint32_t c = (uint32_t)code;
+	char utf8[5] = "";
+
+	if (c < 0x80) {
+		utf8[n++] = (char)c;
+	} else if (c < 0x800) {
+		utf8[n++] = (char)(0xc0 | c >> 6);
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		utf8[n++] = (char)(0xe0 | c >> 12);
+		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	} else {
+		utf8[n++] = (char)(0xf0 | c >> 18);
+		utf8[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	}
+	base_append(typed, cap, &len, "%s", len + n < cap ? utf8 : "");
+}
+
+void
+page_key_untype(char *typed)
+{
+	size_t len = strlen(typed);
+
+	while (len > 0 && ((unsigned char)typed[len - 1] & 0xc0) == 0x80)
+		len--;
+	typed[len > 0 ? len - 1 : 0] = '\0';
+}
+
 /* --- key bar ------------------------------------------------------------ */
 
 static int

@@ -41,6 +41,10 @@ enum page_action {
 
 enum page_action page_key_action(int code);
 
+/* Adds the character to what is being typed, or takes the last one away. */
+void page_key_type(char *typed, size_t cap, int code);
+void page_key_untype(char *typed);
+
 /* "z", "^X", "F5", "Left"; for messages. */
 void page_key_name(int code, char out[16]);
 

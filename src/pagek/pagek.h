@@ -95,8 +95,28 @@ struct page_picture {
 	struct page_store *store;
 };
 
+/* The fields of line 2 that can be edited (fields.c). */
+enum page_field {
+	PAGE_NO_FIELD,
+	PAGE_FIELD_NODE,
+	PAGE_FIELD_LISTING,
+	PAGE_FIELD_OFFS,
+	PAGE_FIELDS		/* one more than the last */
+};
+
+#define PAGE_FIELD_TEXT 256
+
+struct page_fields {
+	enum page_field at;	/* the cursor is in it */
+	bool editing;
+	bool touched;		/* what is typed is not what stood there */
+	char typed[PAGE_FIELD_TEXT];	/* UTF-8 */
+	char listing[PAGE_FIELD_TEXT];	/* opts.listing, once it was edited */
+};
+
 struct page_frozen;
 struct page_groups;
+struct target;
 struct page_made;
 
 #define PAGE_COUNTERS 16
@@ -119,6 +139,7 @@ struct page {
 	bool news;			/* see page_news() */
 	char message[256];		/* said in the bottom line until the next key */
 	const char *prompt;		/* what is being typed there; borrowed, NULL: nothing */
+	struct page_fields fields;
 	uint64_t drawn_us;		/* cost of the last compose and paint */
 	uint64_t missed;		/* cycles that the page's own timer came too late for */
 	unsigned hz;			/* cycles made in the last second; 0 not known */
@@ -228,6 +249,24 @@ struct page_result {
 };
 
 /*
+ * What a page watches, over what.  A page on the screen may go to other nodes:
+ * when it is left, session and link are those of the last one, and the caller's
+ * to close.
+ */
+struct page_watch {
+	struct nodes_session *session;
+	struct nodes_link *link;
+	/*
+	 * They are never closed, and are there again in the end: for a node that
+	 * ends with its link, or where the caller has to know what became of it.
+	 */
+	bool kept;
+	bool away;		/* kept, and left while another node was watched */
+	const struct target *target;	/* as it was asked for; NULL: by no word */
+	const char *remote;	/* pageknode on other machines; NULL: in their PATH */
+};
+
+/*
  * Runs page K on the terminal until it is left.  Sets up and restores the
  * terminal itself, on every way out, a crash included.  Everything that the
  * user has to read afterwards is the caller's to print.
@@ -235,8 +274,8 @@ struct page_result {
  * -ENOTTY when standard output or input is no terminal, -ENODEV when TERM is
  * dumb, unset or unknown: nothing has been written then.
  */
-int page_screen_run(uv_loop_t *, struct nodes_session *, struct nodes_link *,
-    struct page *, struct page_result *);
+int page_screen_run(uv_loop_t *, struct page_watch *, struct page *,
+    struct page_result *);
 
 /*
  * What page_screen_run() would say of the terminal, 0, -ENOTTY or -ENODEV,

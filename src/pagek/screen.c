@@ -460,8 +460,8 @@ page_screen_check(void)
 }
 
 int
-page_screen_run(uv_loop_t *loop, struct nodes_session *session,
-    struct nodes_link *link, struct page *page, struct page_result *result)
+page_screen_run(uv_loop_t *loop, struct page_watch *watch, struct page *page,
+    struct page_result *result)
 {
 	struct screen *s;
 	int r;
@@ -476,7 +476,7 @@ page_screen_run(uv_loop_t *loop, struct nodes_session *session,
 	s->epoll = -1;
 	/* Whoever runs the loop before the page has nothing to wait for yet. */
 	uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
-	app_init(&s->app, page, session, link);
+	app_init(&s->app, page, watch, loop);
 	r = open_handles(s);
 	if (r < 0)
 		goto out;

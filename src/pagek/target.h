@@ -59,6 +59,10 @@ struct target {
 int target_parse(struct target *, const char *word,
     const char *const *known, size_t n, char *why, size_t cap);
 
+/* The same, where what is wrong with the table is said elsewhere. */
+int target_parse_said(struct target *, const char *word, nodes_say_cb say,
+    void *arg, char *why, size_t cap);
+
 struct options;
 
 /*

@@ -291,7 +291,7 @@ parse_node(struct target *t, const char *word, bool by_number,
 	if (by_number && !nw.numeric)
 		return words_fail(w, PAGEK_USAGE, "'%s': four hexadecimal digits go "
 		    "behind node:, as in node:0590", words_shown(t->word));
-	r = nodes_table_load(&table, true, complain_said, NULL);
+	r = nodes_table_load(&table, true, w->say, w->arg);
 	if (r < 0)
 		return words_fail(w, PAGEK_FAILED, "cannot read the table of nodes: "
 		    "%s", strerror(-r));
@@ -317,11 +317,10 @@ is_path(const char *word)
 	    strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0;
 }
 
-int
-target_parse(struct target *t, const char *word, const char *const *known,
-    size_t n, char *why, size_t cap)
+static int
+parse(struct target *t, const char *word, const char *const *known, size_t n,
+    struct words *w)
 {
-	struct words w = { .why = why, .cap = cap };
 	size_t i;
 
 	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .rest = "" };
@@ -330,11 +329,27 @@ target_parse(struct target *t, const char *word, const char *const *known,
 	for (i = 0; i < BASE_NELEM(forms); i++)
 		if (strncmp(word, forms[i].prefix,
 		    strlen(forms[i].prefix)) == 0)
-			return parse_form(t, i, &w);
+			return parse_form(t, i, w);
 	if (is_path(word))
-		return parse_path(t, word, &w);
+		return parse_path(t, word, w);
 	if (strncmp(word, BY_NUMBER, strlen(BY_NUMBER)) == 0)
 		return parse_node(t, word + strlen(BY_NUMBER), true, NULL, 0,
-		    &w);
-	return parse_node(t, word, false, known, n, &w);
+		    w);
+	return parse_node(t, word, false, known, n, w);
+}
+
+int
+target_parse(struct target *t, const char *word, const char *const *known,
+    size_t n, char *why, size_t cap)
+{
+	return parse(t, word, known, n, &(struct words){ .why = why,
+	    .cap = cap, .say = complain_said });
+}
+
+int
+target_parse_said(struct target *t, const char *word, nodes_say_cb say,
+    void *arg, char *why, size_t cap)
+{
+	return parse(t, word, NULL, 0, &(struct words){ .why = why,
+	    .cap = cap, .say = say, .arg = arg });
 }

@@ -9,9 +9,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "../nodes/nodes.h"
+
 struct words {
 	char *why;
 	size_t cap;
+	nodes_say_cb say;	/* what is wrong with the table */
+	void *arg;
 };
 
 /* Puts the sentence there and returns the status. */

@@ -11,6 +11,7 @@
  *	classic.c, wide.c	a layout each: struct page_layout_ops
  *	states.c	the word of line 1 and the sentence below
  *	status.c	the counters
+ *	fields.c	the fields of line 2 that can be edited
  *	rows.c		cells that both layouts and `pagek list` share
  *	estimate.c	totals of a sample
  *	calls.c		stacks as lines: who asked

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fields.h"
 #include "groups.h"
 
 struct column {
@@ -314,6 +315,14 @@ wide_title(struct page *page, const struct page_view *v,
 
 /* --- line 2 ------------------------------------------------------------- */
 
+/* A word has more room while it is typed. */
+enum {
+	NODE_COLS = 4,
+	NODE_EDITED = 20,
+	LISTING_COLS = 8,
+	LISTING_EDITED = 24,
+};
+
 #define OFFS_AT 69
 #define OFFS_COLS 11
 
@@ -328,7 +337,7 @@ wide_node(struct page *page, const struct page_view *v,
 	char order[32];
 	uint64_t total = page_view_blocks(v);
 	const char *about = page_about(v->look->sample);
-	const char *listing = page->opts.listing;
+	bool editing = page->fields.editing;
 	size_t len = 0;
 	int at;
 
@@ -345,9 +354,10 @@ wide_node(struct page *page, const struct page_view *v,
 		base_append(left, sizeof left, &len, "  %s%s", rate,
 		    v->look->sample != 0 ? " sampled" : "");
 	}
-	picture_printf(pic, "NODE<%04X> *L<", v->look->node_number);
-	picture_text(pic, listing != NULL ? listing : "", 8, PICTURE_FREE);
-	picture_printf(pic, ">%s", left);
+	page_fields_put(page, v, editing ? NODE_EDITED : NODE_COLS,
+	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE,
+	    pic);
+	picture_printf(pic, "%s", left);
 	/* Where both do not fit, OFFS stands and the order is said in short. */
 	for (size_t i = 0; i < BASE_NELEM(words); i++) {
 		len = 0;
@@ -373,8 +383,8 @@ wide_node(struct page *page, const struct page_view *v,
 		at = OFFS_AT;
 	if (at + OFFS_COLS > pic->cols)
 		return;
-	picture_to(pic, at);
-	picture_printf(pic, "OFFS=%s", offs);
+	picture_to(pic, at - 1);
+	page_fields_put_offs(page, offs, pic);
 }
 
 const struct page_layout_ops page_wide = {

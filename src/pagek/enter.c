@@ -1,0 +1,212 @@
+/*
+ * What becomes of the fields of line 2: Tab and Enter among them, and what is
+ * done with what was typed.  An old value stands until there is a better one.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "app.h"
+#include "fields.h"
+
+#define LOCAL_NUMBER 0x0001	/* of a node that no table names */
+
+/* What the keys do now; the bottom line has room for it. */
+static void
+say_hint(struct app *app)
+{
+	const struct page_fields *f = &app->page->fields;
+	const char *name = page_field_name(f->at);
+	bool listing = f->at == PAGE_FIELD_LISTING;
+
+	if (!f->editing)
+		app_say(app, "%s: Enter edits%s  Tab next  Esc leaves", name,
+		    listing ? ", twice sends a listing" : "");
+	else if (listing && !f->touched)
+		app_say(app, "L %.200s  Enter sends the list there  Esc "
+		    "leaves", f->typed);
+	else
+		app_say(app, "%s %.200s  Enter %s  Esc leaves", name, f->typed,
+		    f->at == PAGE_FIELD_NODE ? "goes there" : "sets it");
+}
+
+void
+app_field_next(struct app *app)
+{
+	page_fields_next(app->page);
+	say_hint(app);
+}
+
+static void
+edit(struct app *app)
+{
+	struct page *page = app->page;
+	char now[32] = "";
+	const char *value = now;
+
+	if (page->fields.at == PAGE_FIELD_NODE)
+		snprintf(now, sizeof now, "%04X",
+		    nodes_session_look(app->session)->node_number);
+	else if (page->fields.at == PAGE_FIELD_OFFS)
+		snprintf(now, sizeof now, "%llu",
+		    (unsigned long long)page->offs);
+	else
+		value = page->opts.listing != NULL ? page->opts.listing : "";
+	page_fields_edit(page, value);
+	app->mode = APP_FIELD;
+	say_hint(app);
+}
+
+/* Keys among the fields; those that move rows lead out of them. */
+bool
+app_field_key(struct app *app, enum page_action action)
+{
+	if (app->page->fields.at == PAGE_NO_FIELD)
+		return false;
+	switch (action) {
+	case PAGE_DO_OPEN:
+		edit(app);
+		return true;
+	case PAGE_DO_CLOSE:
+		page_fields_leave(app->page);
+		return true;
+	case PAGE_DO_DOWN:
+	case PAGE_DO_UP:
+	case PAGE_DO_PAGE_DOWN:
+	case PAGE_DO_PAGE_UP:
+	case PAGE_DO_FIRST:
+	case PAGE_DO_LAST:
+		page_fields_leave(app->page);
+		return false;
+	default:
+		return false;
+	}
+}
+
+/* --- what was typed ----------------------------------------------------- */
+
+/* False, with a sentence, when no listing can go there: there is no such node. */
+static bool
+is_node(const struct app *app, const char *word, char *why, size_t cap)
+{
+	const struct nodes_entry *e, *local, *near;
+	struct nodes_table *table;
+	size_t len = 0;
+	uint16_t number;
+	bool numeric;
+	int r;
+
+	r = nodes_table_load(&table, true, NULL, NULL);
+	if (r < 0) {
+		snprintf(why, cap, "cannot read the table of nodes: %s",
+		    strerror(-r));
+		return false;
+	}
+	numeric = nodes_parse_number(word, strlen(word), &number);
+	e = numeric ? nodes_table_number(table, number) :
+	    nodes_table_name(table, word);
+	local = nodes_table_local(table);
+	if (e == NULL) {
+		near = nodes_table_nearest(table, word);
+		base_append(why, cap, &len, "L: no node has the %s %.64s",
+		    numeric ? "number" : "name", word);
+		if (near != NULL)
+			base_append(why, cap, &len, ": did you mean %04X, %s?",
+			    near->number, near->name);
+	}
+	nodes_table_free(table);
+	return e != NULL || (numeric &&
+	    (number == nodes_session_look(app->session)->node_number ||
+	    (local == NULL && number == LOCAL_NUMBER)));
+}
+
+static bool
+set_listing(struct app *app, const char *typed)
+{
+	struct page *page = app->page;
+	char why[256];
+
+	if (!page_field_word(PAGE_FIELD_LISTING, typed, why, sizeof why) ||
+	    (strpbrk(typed, "/|") == NULL && strcmp(typed, "pager") != 0 &&
+	    !is_node(app, typed, why, sizeof why))) {
+		app_say(app, "%s", why);
+		return false;
+	}
+	snprintf(page->fields.listing, sizeof page->fields.listing, "%s",
+	    typed);
+	page->opts.listing = page->fields.listing;
+	app_say(app, "listings go to %.200s; l sends one", typed);
+	return true;
+}
+
+static bool
+set_offs(struct app *app, const char *typed)
+{
+	struct page *page = app->page;
+	struct page_view v;
+	uint64_t offs;
+	char why[256];
+
+	if (!page_field_offs(typed, page->total, &offs, why, sizeof why)) {
+		app_say(app, "%s", why);
+		return false;
+	}
+	page->offs = offs;
+	/* The row under the cursor would take OFFS back to it. */
+	if (page->has_cursor) {
+		page_move_to(page, offs);
+		page_view_shown(&v, page, app->session);
+		page_hold(page, &v);
+	}
+	return true;
+}
+
+static bool
+set_node(struct app *app, const char *typed)
+{
+	char why[256];
+
+	if (!page_field_word(PAGE_FIELD_NODE, typed, why, sizeof why)) {
+		app_say(app, "%s", why);
+		return false;
+	}
+	return app_go(app, typed);
+}
+
+static void
+submit(struct app *app)
+{
+	struct page_fields *f = &app->page->fields;
+	bool done = true;
+
+	if (f->at == PAGE_FIELD_LISTING && !f->touched)
+		app_listing(app);
+	else if (!f->touched)
+		app_say(app, "%s stays as it is", page_field_name(f->at));
+	else if (f->at == PAGE_FIELD_NODE)
+		done = set_node(app, f->typed);
+	else if (f->at == PAGE_FIELD_LISTING)
+		done = set_listing(app, f->typed);
+	else
+		done = set_offs(app, f->typed);
+	/* After a mistake Enter edits it again. */
+	if (done)
+		page_fields_leave(app->page);
+}
+
+void
+app_field_type(struct app *app, int code)
+{
+	switch (page_fields_type(app->page, code)) {
+	case PAGE_FIELD_TYPING:
+		say_hint(app);
+		return;
+	case PAGE_FIELD_LEFT:
+		app->mode = APP_PAGE;
+		page_fields_leave(app->page);
+		return;
+	case PAGE_FIELD_SUBMITTED:
+		app->mode = APP_PAGE;
+		submit(app);
+		return;
+	}
+}

@@ -1,0 +1,215 @@
+/* See fields.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fields.h"
+#include "keys.h"
+
+const char *
+page_field_name(enum page_field field)
+{
+	static const char *const names[PAGE_FIELDS] = {
+		[PAGE_NO_FIELD] = "",
+		[PAGE_FIELD_NODE] = "NODE",
+		[PAGE_FIELD_LISTING] = "L",
+		[PAGE_FIELD_OFFS] = "OFFS",
+	};
+
+	return names[field];
+}
+
+/* --- the keys ----------------------------------------------------------- */
+
+void
+page_fields_next(struct page *page)
+{
+	struct page_fields *f = &page->fields;
+
+	f->editing = false;
+	f->at++;
+	if (f->at == PAGE_FIELDS)
+		f->at = PAGE_FIELD_NODE;
+}
+
+void
+page_fields_leave(struct page *page)
+{
+	page->fields.at = PAGE_NO_FIELD;
+	page->fields.editing = false;
+}
+
+void
+page_fields_edit(struct page *page, const char *now)
+{
+	struct page_fields *f = &page->fields;
+
+	snprintf(f->typed, sizeof f->typed, "%s", now);
+	f->editing = true;
+	f->touched = false;
+}
+
+static void
+touch(struct page_fields *f, bool anew)
+{
+	if (!f->touched && anew)
+		f->typed[0] = '\0';
+	f->touched = true;
+}
+
+enum page_field_typed
+page_fields_type(struct page *page, int code)
+{
+	struct page_fields *f = &page->fields;
+
+	switch (code) {
+	case '\r':
+	case '\n':
+	case PAGE_KEY_ENTER:
+		f->editing = false;
+		return PAGE_FIELD_SUBMITTED;
+	case PAGE_CTRL('['):
+		f->editing = false;
+		return PAGE_FIELD_LEFT;
+	case PAGE_KEY_BACKSPACE:
+	case PAGE_CTRL('H'):
+	case 0x7f:
+		touch(f, false);
+		page_key_untype(f->typed);
+		break;
+	case PAGE_CTRL('U'):
+		touch(f, true);
+		f->typed[0] = '\0';
+		break;
+	default:
+		if (code < ' ' || code > 0x10ffff)
+			break;
+		touch(f, true);
+		page_key_type(f->typed, sizeof f->typed, code);
+	}
+	return PAGE_FIELD_TYPING;
+}
+
+bool
+page_field_offs(const char *typed, uint64_t rows, uint64_t *offs, char *why,
+    size_t cap)
+{
+	size_t len = strlen(typed), good = strspn(typed, "0123456789");
+	char text[32];
+	uint64_t n;
+
+	if (len == 0) {
+		snprintf(why, cap, "OFFS: a decimal number goes there");
+		return false;
+	}
+	if (good < len) {
+		snprintf(why, cap, "OFFS '%.64s': no digit at position %zu",
+		    typed, good + 1);
+		return false;
+	}
+	/* So many digits are past the end of everything. */
+	n = len < 20 ? strtoull(typed, NULL, 10) : UINT64_MAX;
+	if (n >= rows && n > 0) {
+		base_group_digits(text, sizeof text, rows);
+		snprintf(why, cap, "OFFS %.20s is past the end: there are %s "
+		    "rows", typed, text);
+		return false;
+	}
+	*offs = n;
+	return true;
+}
+
+bool
+page_field_word(enum page_field field, const char *typed, char *why,
+    size_t cap)
+{
+	static const char *const what[PAGE_FIELDS] = {
+		[PAGE_FIELD_NODE] = "a number of the table of nodes, or a "
+		    "name",
+		[PAGE_FIELD_LISTING] = "a node's number or name, a path with "
+		    "a slash, or pager",
+	};
+	size_t at;
+
+	if (typed[0] == '\0') {
+		snprintf(why, cap, "%s: %s goes there", page_field_name(field),
+		    what[field]);
+		return false;
+	}
+	/* A path may have blanks, and a pager's command its options. */
+	if (field == PAGE_FIELD_LISTING && strpbrk(typed, "/|") != NULL)
+		return true;
+	at = strcspn(typed, " \t");
+	if (typed[at] == '\0')
+		return true;
+	snprintf(why, cap, "%s '%.64s': no blank can stand at position %zu",
+	    page_field_name(field), typed, at + 1);
+	return false;
+}
+
+/* --- the line ----------------------------------------------------------- */
+
+/* The end of what is being typed: there one types. */
+static const char *
+tail_of(const char *text, int cols, bool ascii)
+{
+	while (text[0] != '\0' && picture_width(text, ascii) > cols)
+		do {
+			text++;
+		} while (((unsigned char)text[0] & 0xc0) == 0x80);
+	return text;
+}
+
+static void
+put_value(const struct page *page, enum page_field field, const char *value,
+    int cols, enum page_field_cut cut, struct page_picture *pic)
+{
+	const struct page_fields *f = &page->fields;
+	bool here = f->at == field, editing = here && f->editing;
+	int from = picture_col(pic);
+
+	if (editing)
+		value = tail_of(f->typed, cols, page->opts.ascii);
+	if (cut == PAGE_FIELD_CLIP)
+		picture_clip(pic, value, cols, PICTURE_FREE);
+	else
+		picture_text(pic, value, cols, PICTURE_FREE);
+	if (here)
+		picture_mark(pic, from, picture_col(pic), editing ? PAGE_NEW :
+		    PAGE_CURSOR);
+	if (!editing)
+		return;
+	pic->cursor_row = pic->rows;
+	pic->cursor_col = picture_col(pic) < pic->cols ? picture_col(pic) :
+	    pic->cols - 1;
+}
+
+/* No column before NODE is free: it moves over, and back. */
+void
+page_fields_put(const struct page *page, const struct page_view *v,
+    int node_cols, int listing_cols, enum page_field_cut cut,
+    struct page_picture *pic)
+{
+	enum page_field at = page->fields.at;
+	const char *listing = page->opts.listing;
+	char number[8];
+
+	snprintf(number, sizeof number, "%04X", v->look->node_number);
+	picture_printf(pic, "%sNODE<", at == PAGE_FIELD_NODE ? "*" : "");
+	put_value(page, PAGE_FIELD_NODE, number, node_cols, cut, pic);
+	picture_printf(pic, ">%s%cL<", at == PAGE_FIELD_NODE ? "" : " ",
+	    at == PAGE_FIELD_LISTING || at == PAGE_NO_FIELD ? '*' : ' ');
+	put_value(page, PAGE_FIELD_LISTING, listing != NULL ? listing : "",
+	    listing_cols, cut, pic);
+	picture_printf(pic, ">");
+}
+
+void
+page_fields_put_offs(const struct page *page, const char *offs,
+    struct page_picture *pic)
+{
+	picture_printf(pic, "%cOFFS=", page->fields.at == PAGE_FIELD_OFFS ?
+	    '*' : ' ');
+	put_value(page, PAGE_FIELD_OFFS, offs, (int)strlen(offs),
+	    PAGE_FIELD_CLIP, pic);
+}

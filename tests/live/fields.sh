@@ -1,0 +1,329 @@
+#!/bin/sh
+# NODE<>, *L<> and OFFS= on the page, and the way from one node to another: two
+# nodes in folders of their own, by a table of numbers.  Needs tmux.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+pagek=$B/pagek
+table=$XDG_CONFIG_HOME/pagek/nodes
+mkdir -p "$XDG_CONFIG_HOME/pagek"
+others=
+stop() {
+	for p in $others; do
+		kill_node "$p"
+	done
+	end_terminal
+} >/dev/null 2>&1
+trap stop EXIT
+
+# Holds so many blocks of that size; stays until it is ended.
+cat >"$tmp/holds.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile held[1000];
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < atoi(argv[1]); i++)
+		held[i] = malloc((size_t)atoi(argv[2]));
+	alarm(600);
+	for (;;)
+		pause();
+	return argc;
+}
+C
+cc -O1 -fno-builtin -o "$tmp/alpha" "$tmp/holds.c" || exit 1
+cp "$tmp/alpha" "$tmp/beta"
+cp "$tmp/alpha" "$tmp/gamma"
+
+# at FOLDER COMMAND...: with the sockets of that folder.
+at() {
+	folder=$tmp/$1
+	shift
+	XDG_RUNTIME_DIR=$folder "$@" &
+	others="$others $!"
+}
+# node FOLDER TARGET BLOCKS SIZE: a node and what it watches.
+node() {
+	mkdir -m 700 "$tmp/$1"
+	at "$1" "$B/pageknode" 2>"$tmp/$1.log"
+	until_true 20 test -S "$tmp/$1/pagek/node" || return 1
+	at "$1" env "LD_PRELOAD=$B/liballoclog.so" "$tmp/$2" "$3" "$4"
+	until_true 20 knows "$1" "$2"
+}
+knows() {
+	"$pagek" targets "unix:$tmp/$1/pagek/node" | grep -q " $2 .*LIVE"
+}
+node a alpha 20 7777 || { cat "$tmp/a.log"; exit 1; }
+node b beta 5 8888 || { cat "$tmp/b.log"; exit 1; }
+# A node that takes the connection and says nothing.
+python3 - "$tmp/mute" <<'P' &
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(8)
+held = []
+while True:
+    held.append(s.accept())
+P
+others="$others $!"
+until_true 20 test -S "$tmp/mute" || exit 1
+cat >"$table" <<T
+0590 linac-a unix:$tmp/a/pagek/node acnet=11.134
+0509 linac-b unix:$tmp/b/pagek/node
+0A12 gw-2 unix:$tmp/none
+0B00 mute unix:$tmp/mute
+T
+
+# --- a page on a terminal -----------------------------------------------------
+
+shows() {
+	shot | grep -qE -- "$1"
+}
+wait_for() {
+	until_true 20 shows "$1" || {
+		echo "never shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+keys() {
+	t send-keys -t p "$@"
+}
+# open COLUMNS ROWS ARGUMENTS
+open() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 80 -y 24 "exec env PS1='PK>' bash --norc --noprofile"
+	t resize-window -t p -x "$1" -y "$2"
+	wait_for 'PK>' || return 1
+	shift 2
+	rm -f "$tmp/pid"
+	keys "clear; sh -c 'echo \$\$ >$tmp/pid; exec ${colour:-} $pagek $*'; echo ended \$?" Enter
+	until_true 10 test -s "$tmp/pid"
+}
+ends() {
+	keys q
+	wait_for "^ended $1"
+}
+# Tab to the field (1 NODE, 2 L, 3 OFFS), Enter, what is typed, Enter.
+write() {
+	i=$1
+	while [ "$i" -gt 0 ]; do
+		keys Tab
+		i=$((i - 1))
+	done
+	keys Enter
+	keys -l "$2"
+	keys Enter
+}
+# To the node of that number, and page K of what it watches is there.
+goes() {
+	write 1 "$1" && wait_for "^\*?NODE<$2>" && wait_for "$3"
+}
+# Blocks of beta by their size in either layout.
+alpha='( 7,777|1E61) .*malloc'
+beta='( 8,888|22B8) .*malloc'
+
+there_and_back() {
+	open "$1" "$2" --sort address 0590 && wait_for "NODE<0590>" &&
+	    keys G && wait_for "$alpha" && keys Escape &&
+	    goes 0509 0509 'LIVE|K MEMORY' && keys G && wait_for "$beta" &&
+	    ! shows "$alpha" && goes linac-a 0590 'K MEMORY' && keys G &&
+	    wait_for "$alpha" && ! shows "$beta" && ends 0
+}
+for size in "80 24" "124 30" "40 10"; do
+	rule "NODE<> leads to another node and back, at $size" \
+	    there_and_back $size
+done
+no_colour() {
+	colour="env NO_COLOR=1"
+	there_and_back 80 24
+	r=$?
+	colour=
+	return $r
+}
+rule "without colour too" no_colour
+
+stars() {
+	open 80 24 0590 && wait_for '^NODE<0590> \*L<' && keys Tab &&
+	    wait_for '^\*NODE<0590> L<' && keys Tab &&
+	    wait_for '^NODE<0590> \*L<' && keys Tab &&
+	    wait_for '^NODE<0590>  L<.*\*OFFS=' && keys Tab &&
+	    wait_for '^\*NODE<0590> L<' && keys Escape &&
+	    wait_for '^NODE<0590> \*L<.* OFFS='
+}
+rule "the star is before the field that Tab has come to" stars
+
+short() {
+	open 80 24 0590 && wait_for LIVE && goes 509 0509 beta && ends 0
+}
+rule "a number may be typed without the zero before it" short
+
+# --- what does not lead anywhere ----------------------------------------------
+
+# It is said, and alpha's page goes on.
+stays() {
+	open 80 24 0590 && wait_for "alpha\[" && write 1 "$1" &&
+	    wait_for "$2" && shows 'NODE<0590>' && keys Escape &&
+	    keys x && wait_for 'counted anew' && shows 'alpha\[.*LIVE' &&
+	    ends 0
+}
+rule "a number that no node has" stays 0A13 \
+    'no node has the number 0A13: did you mean 0A12, gw-2'
+rule "a digit that is none" stays 05x0 "no node '05x0': position 3"
+rule "a name that no node has" stays linac-c "no node 'linac-c': did you mean"
+rule "a node that is down" stays gw-2 'cannot go to 0A12 gw-2: no node listens'
+rule "a process that nobody watches" stays pid:1 'no node here watches process 1'
+rule "a target that is no node's" stays demo:note 'quit, then'
+left() {
+	open 80 24 0590 && wait_for "alpha\[" && keys Tab Enter &&
+	    keys -l 05 && wait_for 'NODE<05>' && keys Escape &&
+	    wait_for 'NODE<0590> \*L<' && shows LIVE && ends 0
+}
+rule "Esc leaves the old value" left
+mute() {
+	open 80 24 0590 && wait_for "alpha\[" && write 1 0B00 &&
+	    wait_for 'going to 0B00 mute' && keys j &&
+	    wait_for 'going to 0B00 mute' && shows 'alpha\[.*LIVE' &&
+	    keys Escape && wait_for 'stayed here' && shows 'NODE<0590>' &&
+	    ends 0
+}
+rule "a node that does not answer is waited for beside the picture, until Esc" mute
+table_again() {
+	open 80 24 0590 && wait_for "alpha\[" && write 1 0C00 &&
+	    wait_for 'no node has the number 0C00' && keys Escape &&
+	    cp "$table" "$tmp/table" &&
+	    echo "0C00 late unix:$tmp/b/pagek/node" >>"$table" &&
+	    goes 0C00 0C00 'late.*beta'
+	r=$?
+	cp "$tmp/table" "$table"
+	return $r
+}
+rule "the table is read anew each time" table_again
+
+# --- L and OFFS -----------------------------------------------------------------
+
+listing() {
+	open 124 30 0590 && wait_for "alpha\[" && write 2 0509 &&
+	    wait_for '\*L<0509>' && write 2 0A13 &&
+	    wait_for 'L: no node has the number 0A13' &&
+	    shows 'L<0509>' && keys Escape && write 2 /tmp/x &&
+	    wait_for '\*L</tmp/x>' && goes 0509 0509 beta &&
+	    wait_for '\*L</tmp/x>' && ends 0
+}
+rule "where listings go is written on the page, and stays on the way" listing
+offs() {
+	open 80 12 0590 && wait_for "alpha\[" && write 3 3 &&
+	    wait_for 'OFFS= *3$' && write 3 1x &&
+	    wait_for 'no digit at position 2' && keys Escape &&
+	    wait_for ' OFFS= *3$' && write 3 77777 &&
+	    wait_for 'past the end' && wait_for 'OFFS= *3$' && ends 0
+}
+rule "OFFS is written, and a wrong one is said" offs
+
+# --- whatever the page is doing -----------------------------------------------
+
+paused() {
+	open 80 24 0590 && wait_for "alpha\[" && keys Space &&
+	    wait_for PAUSED && goes 0509 0509 'beta.*LIVE' &&
+	    ! shows PAUSED && ends 0
+}
+rule "a paused page goes on at the other node" paused
+grouped() {
+	open 124 30 0590 && wait_for "alpha\[" && keys b &&
+	    wait_for 'group FUNCTION' && keys j Enter &&
+	    goes 0509 0509 'beta.*LIVE' &&
+	    wait_for 'group FUNCTION' && ends 0
+}
+rule "groups are those of the other node" grouped
+over() {
+	open 80 24 0590 && wait_for "alpha\[" && keys : &&
+	    keys -l 'node 0509' && keys Enter && wait_for 'beta.*LIVE' &&
+	    keys j Enter && wait_for '8,888 asked|8,888' && keys : &&
+	    keys Escape && keys Escape && keys : && keys -l back &&
+	    keys Enter && wait_for 'alpha.*LIVE' && keys '?' &&
+	    wait_for '^HELP' && ends 0
+}
+detail() {
+	open 80 24 0590 && wait_for "alpha\[" && write 1 0B00 &&
+	    wait_for 'going to' && keys j Enter && wait_for asked &&
+	    keys q && ends 0
+}
+rule ":node and :back do the same" over
+rule "and one may look at blocks meanwhile" detail
+
+own_target() {
+	open 80 24 0590 && wait_for "alpha\[" && goes 0509/local 0509 beta &&
+	    keys : && keys -l target && keys Enter &&
+	    wait_for 'PID COMM' && wait_for ' beta ' && ! shows ' alpha ' &&
+	    keys Escape && ends 0
+}
+rule ":target lists the targets of the node that is watched" own_target
+
+fds() {
+	ls -l "/proc/$(cat "$tmp/pid")/fd" | grep -c socket:
+}
+fds_are() {
+	[ "$(fds)" = "$1" ]
+}
+closes() {
+	open 80 24 0590 && wait_for "alpha.*LIVE" || return 1
+	n=$(fds)
+	for i in 1 2 3 4 5; do
+		goes 0509 0509 "beta.*LIVE" && goes 0590 0590 "alpha.*LIVE" ||
+		    return 1
+	done
+	until_true 5 fds_are "$n" || { fds; return 1; }
+	ends 0
+}
+rule "a node that is left is left for good" closes
+
+# --- nodes that end with their page, or whose end is told ---------------------
+
+demo() {
+	open 80 24 --at 39s demo:note && wait_for '008E66B8' &&
+	    goes 0509 0509 "beta.*LIVE" && keys : && keys -l 'node -' &&
+	    keys Enter && wait_for '008E66B8' && wait_for '\*L<0509>' &&
+	    ends 0
+}
+rule "a demo stays until one comes back" demo
+# The command's pid, from line 1.
+gamma() {
+	shot | sed -n '1s/.*gamma\[\([0-9]*\)\].*/\1/p'
+}
+lives() {
+	! is_gone "$1"
+}
+runs() {
+	open 80 24 run -- "$tmp/gamma" 7 9999 && wait_for "gamma.*LIVE" ||
+	    return 1
+	pid=$(gamma)
+	goes 0509 0509 "beta.*LIVE" && lives "$pid" && keys : &&
+	    keys -l back && keys Enter && wait_for "gamma.*LIVE" &&
+	    goes 0509 0509 "beta.*LIVE" && ends 0 &&
+	    shows 'gamma goes on and is watched' && lives "$pid"
+	r=$?
+	kill "$pid"
+	return $r
+}
+rule "the command of pagek run goes on while another node is watched" runs
+told() {
+	open 80 24 run -- "$tmp/gamma" 7 9999 && wait_for "gamma.*LIVE" ||
+	    return 1
+	pid=$(gamma)
+	goes 0509 0509 "beta.*LIVE" && kill "$pid" &&
+	    until_true 10 is_gone "$pid" && ends 0 && ! shows 'goes on'
+}
+rule "one that has ended meanwhile is not said to go on" told
+killed() {
+	open 80 24 run -- "$tmp/gamma" 7 9999 && wait_for "gamma.*LIVE" ||
+	    return 1
+	pid=$(gamma)
+	goes 0509 0509 "beta.*LIVE" && kill -TERM "$(cat "$tmp/pid")" &&
+	    wait_for '^ended 143' && shows 'gamma goes on'
+	r=$?
+	kill "$pid"
+	return $r
+}
+rule "a signal ends the page at another node as at its own" killed
+
+say_result
