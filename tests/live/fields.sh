@@ -241,7 +241,7 @@ over() {
 	    keys j Enter && wait_for '8,888 asked|8,888' && keys : &&
 	    keys Escape && keys Escape && keys : && keys -l back &&
 	    keys Enter && wait_for 'alpha.*LIVE' && keys '?' &&
-	    wait_for '^HELP' && ends 0
+	    wait_for '^HELP' && keys q && ends 0
 }
 detail() {
 	open 80 24 0590 && wait_for "alpha\[" && write 1 0B00 &&
