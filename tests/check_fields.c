@@ -196,7 +196,7 @@ START_TEST(offs_is_a_decimal_number_of_a_row)
 		{ "0", true, 0, NULL },
 		{ "59", true, 59, NULL },
 		{ "007", true, 7, NULL },
-		{ "60", false, 0, "past the end: there are 60 rows" },
+		{ "60", false, 0, "60 rows: OFFS 60 is past the end" },
 		{ "99999999999999999999999", false, 0, "past the end" },
 		{ "4x", false, 0, "no digit at position 2" },
 		{ "-1", false, 0, "no digit at position 1" },

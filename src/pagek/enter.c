@@ -16,14 +16,21 @@ say_hint(struct app *app)
 {
 	const struct page_fields *f = &app->page->fields;
 	const char *name = page_field_name(f->at);
-	bool listing = f->at == PAGE_FIELD_LISTING;
+	static const char *const untouched[PAGE_FIELDS] = {
+		[PAGE_FIELD_NODE] = "NODE: a number or a name, Enter goes "
+		    "there  Esc leaves",
+		[PAGE_FIELD_LISTING] = "L: Enter sends the list there, or "
+		    "type another place  Esc leaves",
+		[PAGE_FIELD_OFFS] = "OFFS: the first row, Enter sets it  Esc "
+		    "leaves",
+	};
 
 	if (!f->editing)
 		app_say(app, "%s: Enter edits%s  Tab next  Esc leaves", name,
-		    listing ? ", twice sends a listing" : "");
-	else if (listing && !f->touched)
-		app_say(app, "L %.200s  Enter sends the list there  Esc "
-		    "leaves", f->typed);
+		    f->at == PAGE_FIELD_LISTING ? ", twice sends a listing" :
+		    "");
+	else if (!f->touched)
+		app_say(app, "%s", untouched[f->at]);
 	else
 		app_say(app, "%s %.200s  Enter %s  Esc leaves", name, f->typed,
 		    f->at == PAGE_FIELD_NODE ? "goes there" : "sets it");

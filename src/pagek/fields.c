@@ -111,8 +111,8 @@ page_field_offs(const char *typed, uint64_t rows, uint64_t *offs, char *why,
 	n = len < 20 ? strtoull(typed, NULL, 10) : UINT64_MAX;
 	if (n >= rows && n > 0) {
 		base_group_digits(text, sizeof text, rows);
-		snprintf(why, cap, "OFFS %.20s is past the end: there are %s "
-		    "rows", typed, text);
+		snprintf(why, cap, "there are %s rows: OFFS %.20s is past the "
+		    "end", text, typed);
 		return false;
 	}
 	*offs = n;

@@ -281,11 +281,10 @@ say_no_way(struct app *app, const struct app_place *place, int err)
 		app_say(app, "cannot go to %s: ssh: %s", text, err == -ENOENT ?
 		    "is it installed?" : strerror(-err));
 	else if (is_searched(place))
-		app_say(app, "no node here watches process %ld; nothing has "
-		    "changed", (long)place->pid);
+		app_say(app, "no node here watches process %ld",
+		    (long)place->pid);
 	else if (err == -ENOENT || err == -ECONNREFUSED)
-		app_say(app, "cannot go to %s: no node listens at %s", text,
-		    safe);
+		app_say(app, "%s is down: no node listens at %s", text, safe);
 	else
 		app_say(app, "cannot go to %s: %s: %s", text, safe,
 		    strerror(-err));

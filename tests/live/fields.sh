@@ -171,7 +171,7 @@ rule "a number that no node has" stays 0A13 \
     'no node has the number 0A13: did you mean 0A12, gw-2'
 rule "a digit that is none" stays 05x0 "no node '05x0': position 3"
 rule "a name that no node has" stays linac-c "no node 'linac-c': did you mean"
-rule "a node that is down" stays gw-2 'cannot go to 0A12 gw-2: no node listens'
+rule "a node that is down" stays gw-2 '0A12 gw-2 is down: no node listens'
 rule "a process that nobody watches" stays pid:1 'no node here watches process 1'
 rule "a target that is no node's" stays demo:note 'quit, then'
 left() {
