@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "daemon.h"
 #include "link_again.h"
@@ -70,23 +68,7 @@ is_gone_for_good(const char *path)
 static int
 path_start(void *arg)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	const char *path = arg;
-	int fd, err;
-
-	if (strlen(path) >= sizeof sun.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(sun.sun_path, path);
-	/* Not blocking: a node whose backlog is full must not hold us up. */
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&sun, sizeof sun) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	return fd;
+	return socket_connect(arg);
 }
 
 static bool

@@ -51,22 +51,38 @@ socket_bind_for(const char *path, int type, mode_t mode, gid_t group)
 	return r;
 }
 
-int
-socket_probe(const char *path, int type)
+static int
+connect_to(const char *path, int type)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	int fd, r = 0;
+	int fd, r;
 
 	if (strlen(path) >= sizeof sa.sun_path)
 		return -ENAMETOOLONG;
 	strcpy(sa.sun_path, path);
-	/* Not blocking: a node whose backlog is full must not hold us up. */
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (const struct sockaddr *)&sa, sizeof sa) < 0 &&
-	    errno != EAGAIN)
+	if (connect(fd, (const struct sockaddr *)&sa, sizeof sa) < 0) {
 		r = -errno;
-	close(fd);
-	return r;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int
+socket_connect(const char *path)
+{
+	return connect_to(path, SOCK_STREAM);
+}
+
+int
+socket_probe(const char *path, int type)
+{
+	int r = connect_to(path, type);
+
+	if (r >= 0)
+		close(r);
+	return r >= 0 || r == -EAGAIN ? 0 : r;
 }

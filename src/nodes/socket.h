@@ -19,6 +19,12 @@ int socket_bind(const char *path, int type);
 /* The same, for others too: `mode`, and `group` unless that is (gid_t)-1. */
 int socket_bind_for(const char *path, int type, mode_t mode, gid_t group);
 
+/*
+ * A connected stream socket, or a negative errno: of a node whose backlog is
+ * full -EAGAIN, for nobody is held up.
+ */
+int socket_connect(const char *path);
+
 /* 0 when somebody listens there; a full backlog says so too.  Negative errno. */
 int socket_probe(const char *path, int type);
 
