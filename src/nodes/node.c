@@ -118,6 +118,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	memset(node, 0, sizeof *node);
 	node->loop = loop;
 	node->opts = *opts;
+	node->begun = mono_now();
 	node->hello.listen_fd = -1;
 	node->daemon.store.fd = -1;
 	node->run.status = -1;

@@ -83,6 +83,7 @@ struct node {
 	uint16_t number;
 	uint8_t id[WIRE_EPOCH];
 	uint8_t boot[WIRE_EPOCH];
+	struct mono begun;
 	struct access access;
 	struct friendly friendly;	/* its table of nodes */
 	struct stream_types types;	/* table "types" */

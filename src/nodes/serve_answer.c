@@ -166,6 +166,8 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		friendly_stat(c->node, reply.stats.n);
 		own_stat(c->node, reply.stats.n);
 		listings_stat(c->node, &reply.stats);
+		reply.stats.n[WIRE_N_UP_S] =
+		    (uint64_t)mono_ms_since(c->node->begun) / 1000;
 	} else {
 		row = row_meant(c, m, m->stat.index);
 		if (row == NULL)

@@ -184,6 +184,7 @@ enum wire_stat {
 	WIRE_N_REQUESTS_LAPSED,	/* ... that ended because nothing more was asked */
 	WIRE_N_LISTINGS,	/* listings stored */
 	WIRE_N_LISTINGS_REFUSED,
+	WIRE_N_UP_S,		/* seconds since it was started; 0: it does not say */
 	WIRE_STATS_COUNT
 };
 
