@@ -140,7 +140,7 @@ model_release(struct model *m, uint64_t addr)
 	model_write(m, &r);
 }
 
-static void
+static inline void
 peer_open(struct peer *p)
 {
 	int fds[2];
@@ -766,7 +766,7 @@ peer_hang_up(struct peer *p)
 }
 
 /* The loop must have nothing left: every handle was closed. */
-static void
+static inline void
 peer_close(struct peer *p)
 {
 	nodes_link_close(p->link);

@@ -238,8 +238,8 @@ say_why(int err)
 
 	switch (err) {
 	case -ENOENT:
-		fprintf(stderr, "pageknode: no node of %s runs here, nor the "
-		    "system's: start one with 'pageknode &'\n",
+		fprintf(stderr, "pageknode: " BRIDGE_SAYS_NO_NODE "%s runs "
+		    "here, nor the system's: start one with 'pageknode &'\n",
 		    user_name(text, sizeof text));
 		return BRIDGE_NO_NODE;
 	case -EACCES:

@@ -29,6 +29,8 @@
 #define BRIDGE_FAILED 1
 #define BRIDGE_NO_NODE 3
 #define BRIDGE_DENIED 4
+/* What it says with that status; a page far away knows it by these words. */
+#define BRIDGE_SAYS_NO_NODE "no node of "
 
 /* An origin: ssh came from the address that it came to, which is this machine. */
 #define BRIDGE_LOOP "localhost"
