@@ -44,9 +44,8 @@ size_of(FILE *out, int *cols, int *lines)
 		*lines = ws.ws_row;
 }
 
-/* Columns of a picture on that stream: COLUMNS, else its terminal, else 80. */
-static int
-columns(FILE *out)
+int
+batch_columns(FILE *out)
 {
 	int cols, lines, wanted = from_environment("COLUMNS");
 
@@ -213,7 +212,7 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
     struct nodes_session *s, int rows)
 {
 	struct page_picture pic = { 0 };
-	int cols = columns(out), err, i;
+	int cols = batch_columns(out), err, i;
 
 	err = page_compose(page, s, cols, rows, &pic);
 	if (err == 0 && !no_names_pending(s)) {

@@ -1,14 +1,18 @@
 /*
- * pagek nodes: the table of nodes, as it is in its files.  Nobody is asked.
+ * pagek nodes: the table of nodes, as it is in its files.  Nobody is asked,
+ * unless --ask says so: then it is told how they are.
  */
 #include <string.h>
 
 #include "../base/base.h"
 #include "commands.h"
 #include "json.h"
+#include "nodes_page.h"
+#include "pump.h"
 
 #define NAME_COLUMNS 16
 #define WHERE_COLUMNS 24
+#define STATE_COLUMNS 17
 
 /* Blanks up to a column: characters count, not their bytes. */
 static int
@@ -60,30 +64,106 @@ say_empty(const struct nodes_table *t)
 	    "the like into %s; see nodes(5)", path);
 }
 
+/* --- how they are --------------------------------------------------------- */
+
+static void
+put_text(FILE *out, const char *text, int columns, bool ascii)
+{
+	char safe[1024];
+
+	base_safe_text(safe, sizeof safe, text, strlen(text), ascii);
+	fprintf(out, "%s%*s ", safe, blanks(safe, columns), "");
+}
+
+static void
+put_how(FILE *out, const struct nodes_surveyed *r, bool ascii)
+{
+	char how[PAGE_HOW_TEXT], n[32], bytes[40] = "-", blocks[40] = "-";
+	char rate[32] = "-", targets[24] = "-", number[8] = "-";
+	const char *about = r->sampled ? "~" : "";
+	char reason[1024] = "";
+
+	page_how_text(r, how);
+	if (r->number != 0)
+		snprintf(number, sizeof number, "%04X", r->number);
+	if (r->counted && page_how_answers(r->how)) {
+		snprintf(targets, sizeof targets, "%zu", r->live);
+		base_group_digits(n, sizeof n, r->blocks);
+		snprintf(blocks, sizeof blocks, "%s%s", about, n);
+		base_human_bytes(n, sizeof n, r->bytes);
+		snprintf(bytes, sizeof bytes, "%s%s", about, n);
+		if (r->rated)
+			base_group_digits(rate, sizeof rate, r->rate);
+	}
+	fprintf(out, "%-6s ", number);
+	put_text(out, r->name[0] != '\0' ? r->name : "-", NAME_COLUMNS, ascii);
+	put_text(out, r->where, WHERE_COLUMNS, ascii);
+	base_safe_text(reason, sizeof reason, r->reason, strlen(r->reason),
+	    ascii);
+	fprintf(out, "%-*s %7s %14s %12s %10s%s%s\n", STATE_COLUMNS, how,
+	    targets, blocks, bytes, rate, reason[0] != '\0' ? "  " : "",
+	    reason);
+}
+
+static void
+put_hows(FILE *out, struct nodes_survey *survey, bool ascii)
+{
+	size_t n, i;
+	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
+	    &n);
+
+	fprintf(out, "%-6s %-*s %-*s %-*s %7s %14s %12s %10s\n", "NUMBER",
+	    NAME_COLUMNS, "NAME", WHERE_COLUMNS, "WHERE", STATE_COLUMNS,
+	    "STATE", "TARGETS", "BLOCKS", "BYTES", "REC/S");
+	for (i = 0; i < n && output_going(out); i++)
+		put_how(out, row[i], ascii);
+}
+
+/* --- the command ----------------------------------------------------------- */
+
+static void
+put(FILE *out, const struct options *o, const struct nodes_table *t,
+    struct nodes_survey *survey, bool complete)
+{
+	if (o->json)
+		json_nodes(out, t, survey, complete, o->page.ascii);
+	else if (survey != NULL)
+		put_hows(out, survey, o->page.ascii);
+	else if (t->n > 0)
+		put_table(out, t, o->page.ascii);
+}
+
 int
 cmd_nodes(const struct options *o, uv_loop_t *loop)
 {
+	bool ask = option_given(o, OPTION_ASK), complete = false;
+	struct nodes_survey *survey = NULL;
 	struct nodes_table *t;
+	int status, r;
 	FILE *out;
-	int r;
 
-	(void)loop;
-	r = nodes_table_load(&t, true, complain_said, NULL);
+	r = nodes_table_load(&t, true, ask ? NULL : complain_said, NULL);
+	if (r == 0 && ask) {
+		r = ask_nodes(o, loop, &survey, &complete);
+		if (r < 0)
+			nodes_table_free(t);
+	}
 	if (r < 0) {
 		complain("cannot read the table of nodes: %s", strerror(-r));
 		return PAGEK_FAILED;
 	}
 	out = output_open(o->output);
-	if (out == NULL) {
-		nodes_table_free(t);
-		return PAGEK_FAILED;
+	status = PAGEK_FAILED;
+	if (out != NULL) {
+		put(out, o, t, survey, complete);
+		status = output_close(out, o->output, PAGEK_OK);
 	}
-	if (o->json)
-		json_nodes(out, t, o->page.ascii);
-	else if (t->n > 0)
-		put_table(out, t, o->page.ascii);
-	if (t->n == 0)
+	if (status == PAGEK_OK && t->n == 0)
 		say_empty(t);
+	if (status == PAGEK_OK && ask)
+		status = ask_status(survey);
+	nodes_survey_close(survey);
 	nodes_table_free(t);
-	return output_close(out, o->output, PAGEK_OK);
+	pump_down(loop, NULL, NULL);
+	return status;
 }

@@ -52,6 +52,8 @@ int output_close(FILE *, const char *path, int status);
 
 /* Lines of a picture that comes again and again: LINES, the terminal, or 24. */
 int batch_lines(FILE *);
+/* Columns of a picture on that stream: COLUMNS, else its terminal, else 80. */
+int batch_columns(FILE *);
 
 /*
  * One picture; rows 0: as many as there are blocks.  Waits a moment for names
@@ -103,6 +105,22 @@ int batch_visit(const struct options *, uv_loop_t *,
 /* The same for commands that look at the list: once there is one. */
 int batch_watch(const struct options *, uv_loop_t *,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
+
+/* --- how the nodes are (ask.c) ------------------------------------------- */
+
+/*
+ * Asks all nodes of the table and waits until they have told how they are, for
+ * --timeout at most; *complete: all have.  The survey is the caller's.  0, or a
+ * negative errno.
+ */
+int ask_nodes(const struct options *, uv_loop_t *, struct nodes_survey **,
+    bool *complete);
+
+/* What a survey deserves: PAGEK_NO_TARGET when none of its nodes answers. */
+int ask_status(struct nodes_survey *);
+
+/* Page G as text: `pagek --page=G --once`, and with -b. */
+int ask_page(const struct options *, uv_loop_t *);
 
 /* --- terminal (tty.c) --------------------------------------------------- */
 

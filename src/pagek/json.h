@@ -1,9 +1,9 @@
 /*
  * json: a small writer (json.c), and what it is used for (json_schemas.c): a
- * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1,
- * the table of nodes in pagek.nodes/1; json_profile.c: call trees in
- * pagek.tree/1, groups in pagek.groups/1; cmd_listings.c: what a node has
- * stored, in pagek.listings/1.
+ * target's blocks in the schema pagek.blocks/1, targets in pagek.targets/1;
+ * json_nodes.c: the table of nodes and how they are in pagek.nodes/1;
+ * json_profile.c: call trees in pagek.tree/1, groups in pagek.groups/1;
+ * cmd_listings.c: what a node has stored, in pagek.listings/1.
  *
  * Objects and arrays may be written over many lines, an element on each, or
  * in one.  Unknown values are null, never 0.  Outside text becomes valid
@@ -44,6 +44,16 @@ void json_hex(struct json *, uint64_t);			/* "0x1234" */
 void json_share(struct json *, double part, double whole);	/* 0.25; null of nothing */
 void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
 
+/* What is not known is null. */
+static inline const char *
+or_null(const char *s)
+{
+	return s == NULL || s[0] == '\0' ? NULL : s;
+}
+
+/* Totals are estimated or exact, and from what: null is no sample. */
+void json_sample(struct json *, uint64_t period);
+
 /*
  * What the session looks at, in the order of the options, limit blocks at most
  * (0: all); the profile is of these blocks.
@@ -70,7 +80,11 @@ void json_targets_add(struct json *, const char *socket,
     const struct nodes_target *, size_t n);
 void json_targets_end(struct json *);
 
-/* The table of nodes, schema pagek.nodes/1. */
-void json_nodes(FILE *, const struct nodes_table *, bool ascii);
+/*
+ * The table of nodes, schema pagek.nodes/1; with a survey (NULL: nobody was
+ * asked) also how each of them is, and that of the own one without an entry.
+ */
+void json_nodes(FILE *, const struct nodes_table *, struct nodes_survey *,
+    bool complete, bool ascii);
 
 #endif

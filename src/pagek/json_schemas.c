@@ -9,12 +9,6 @@
 
 /* --- blocks -------------------------------------------------------------- */
 
-static const char *
-or_null(const char *s)
-{
-	return s == NULL || s[0] == '\0' ? NULL : s;
-}
-
 /* {"exit": 3}, {"signal": 11} or null. */
 static void
 put_status(struct json *j, int32_t status)
@@ -79,9 +73,8 @@ put_armed(struct json *j, int64_t wall_ms)
 		json_null(j);
 }
 
-/* Totals are estimated or exact, and from what: null is no sample. */
-static void
-put_sample(struct json *j, uint64_t period)
+void
+json_sample(struct json *j, uint64_t period)
 {
 	json_key(j, "estimated");
 	json_bool(j, period != 0);
@@ -96,7 +89,7 @@ void
 json_modes(struct json *j, const struct nodes_look *look)
 {
 	put_armed(j, look->armed_wall_ms);
-	put_sample(j, look->sample);
+	json_sample(j, look->sample);
 }
 
 void
@@ -405,7 +398,7 @@ put_target(struct json *j, const char *socket, const struct nodes_target *t)
 	json_key(j, "status");
 	put_status(j, t->status);
 	put_armed(j, (int64_t)t->n[WIRE_N_ARMED_MS]);
-	put_sample(j, t->n[WIRE_N_SAMPLE]);
+	json_sample(j, t->n[WIRE_N_SAMPLE]);
 	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
 		json_key(j, numbers[i].name);
 		/* It holds blocks, and nobody knows which. */
@@ -432,68 +425,4 @@ json_targets_end(struct json *j)
 {
 	json_end(j);
 	json_end(j);
-}
-
-/* --- pagek.nodes/1 ---------------------------------------------------------- */
-
-static void
-put_digits(struct json *j, uint16_t number)
-{
-	char digits[8];
-
-	snprintf(digits, sizeof digits, "%04X", number);
-	json_text(j, digits);
-}
-
-static void
-put_node(struct json *j, const struct nodes_table *t,
-    const struct nodes_entry *e)
-{
-	char where[sizeof e->place + 8], acnet[16] = "";
-
-	nodes_entry_where(e, where, sizeof where);
-	if (e->port == NODES_PORT_ACNET)
-		snprintf(acnet, sizeof acnet, "%u.%u", e->trunk, e->node);
-	json_begin(j, '{', false);
-	json_key(j, "number");
-	put_digits(j, e->number);
-	json_key(j, "name");
-	json_text(j, e->name);
-	json_key(j, "where");
-	json_text(j, where);
-	json_key(j, "remote");
-	json_text(j, or_null(e->remote));
-	json_key(j, "acnet");
-	json_text(j, or_null(acnet));
-	json_key(j, "classic");
-	if (e->port == NODES_PORT_CLASSIC)
-		json_number(j, e->classic);
-	else
-		json_null(j);
-	json_key(j, "friendly");
-	if (e->port != NODES_PORT_NONE)
-		put_digits(j, nodes_entry_friendly(e));
-	else
-		json_null(j);
-	json_key(j, "file");
-	json_text(j, t->path[e->file]);
-	json_key(j, "line");
-	json_number(j, e->line);
-	json_end(j);
-}
-
-void
-json_nodes(FILE *out, const struct nodes_table *t, bool ascii)
-{
-	struct json j = { .out = out, .ascii = ascii };
-
-	json_begin(&j, '{', true);
-	json_key(&j, "schema");
-	json_text(&j, "pagek.nodes/1");
-	json_key(&j, "nodes");
-	json_begin(&j, '[', true);
-	for (size_t i = 0; i < t->n; i++)
-		put_node(&j, t, &t->entry[i]);
-	json_end(&j);
-	json_end(&j);
 }

@@ -109,6 +109,15 @@ set_sort(struct parse *p, const char *arg)
 }
 
 static int
+set_page(struct parse *p, const char *arg)
+{
+	if (strcmp(arg, "K") != 0 && strcmp(arg, "G") != 0)
+		return bad_value(p, OPTION_PAGE, arg);
+	p->o->page.nodes_first = arg[0] == 'G';
+	return 0;
+}
+
+static int
 set_color(struct parse *p, const char *arg)
 {
 	static const char *const words[] = {
@@ -322,6 +331,7 @@ set_plain(struct options *o, enum option_id id)
 /* Options whose value is looked at before it is kept. */
 static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
 	[OPTION_FORMAT] = set_format,
+	[OPTION_PAGE] = set_page,
 	[OPTION_SORT] = set_sort,
 	[OPTION_CLASSIC] = set_classic,
 	[OPTION_COLOR] = set_color,

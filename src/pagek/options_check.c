@@ -63,6 +63,34 @@ check_text(struct parse *p)
 	return 0;
 }
 
+/* Of page G as text there is nothing of page K. */
+static int
+check_nodes(struct parse *p)
+{
+	static const enum option_id blocks[] = { OPTION_SORT, OPTION_REVERSE,
+		OPTION_SKIP, OPTION_NO_SKIP, OPTION_CLASSIC, OPTION_WIDE,
+		OPTION_UTC, OPTION_STRICT, OPTION_MAX, OPTION_SINCE,
+		OPTION_LIST, OPTION_LOOK_ONLY };
+	const struct options *o = p->o;
+	size_t i;
+
+	if (o->command == COMMAND_NODES && !option_given(o, OPTION_ASK) &&
+	    option_given(o, OPTION_TIMEOUT))
+		return option_fail(p, "--timeout is for nodes that are asked: "
+		    "give --ask too");
+	if (!o->page.nodes_first || (!option_given(o, OPTION_ONCE) &&
+	    !option_given(o, OPTION_BATCH)))
+		return 0;
+	if (o->aimed)
+		return option_fail(p, "page G has all nodes of the table, and "
+		    "as text it takes no TARGET");
+	for (i = 0; i < BASE_NELEM(blocks); i++)
+		if (option_given(o, blocks[i]))
+			return option_fail(p, "--%s is for page K, and page G "
+			    "alone is wanted", option_rows[blocks[i]].name);
+	return 0;
+}
+
 static int
 check_demo(struct parse *p)
 {
@@ -210,6 +238,8 @@ options_check(struct parse *p)
 	r = check_command(p);
 	if (r == 0)
 		r = check_text(p);
+	if (r == 0)
+		r = check_nodes(p);
 	if (r == 0)
 		r = check_demo(p);
 	if (r == 0)

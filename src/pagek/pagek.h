@@ -52,6 +52,7 @@ struct page_opts {
 	bool reverse;
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
+	bool nodes_first;		/* page G lies over page K at first */
 	enum page_color color;
 	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
 	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */

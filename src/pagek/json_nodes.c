@@ -1,0 +1,192 @@
+/*
+ * The table of nodes as JSON, and how the nodes are.
+ */
+#include <string.h>
+
+#include "../base/base.h"
+#include "json.h"
+#include "nodes_page.h"
+
+static void
+put_known(struct json *j, bool known, uint64_t n)
+{
+	if (known)
+		json_number(j, n);
+	else
+		json_null(j);
+}
+
+static void
+put_digits(struct json *j, uint16_t number)
+{
+	char digits[8];
+
+	snprintf(digits, sizeof digits, "%04X", number);
+	json_text(j, digits);
+}
+
+static void
+put_surveyed_target(struct json *j, const struct nodes_surveyed_target *t)
+{
+	json_begin(j, '{', false);
+	json_key(j, "pid");
+	if (t->pid > 0)
+		json_signed(j, t->pid);
+	else
+		json_null(j);
+	json_key(j, "name");
+	json_text(j, or_null(t->comm));
+	json_key(j, "stream");
+	json_text(j, or_null(t->name));
+	json_key(j, "state");
+	json_text(j, page_target_state(t->state));
+	json_sample(j, t->sample);
+	json_key(j, "est_blocks");
+	put_known(j, t->state != WIRE_S_DORMANT, t->blocks);
+	json_key(j, "est_bytes");
+	put_known(j, t->state != WIRE_S_DORMANT, t->bytes);
+	json_key(j, "records_per_second");
+	put_known(j, t->rated, t->rate);
+	json_key(j, "lost");
+	json_number(j, t->lost);
+	json_end(j);
+}
+
+/* How a node is; NULL: the table had it not yet, or no longer, when it was asked. */
+static void
+put_how(struct json *j, const struct nodes_surveyed *r)
+{
+	bool known = r != NULL && r->counted && page_how_answers(r->how);
+
+	json_key(j, "state");
+	json_text(j, r != NULL ? page_how_name(r->how) : NULL);
+	json_key(j, "state_ms");
+	put_known(j, r != NULL, r != NULL ? (uint64_t)r->how_ms : 0);
+	json_key(j, "seen_ms");
+	put_known(j, r != NULL && r->seen_ms >= 0,
+	    r != NULL ? (uint64_t)r->seen_ms : 0);
+	json_key(j, "round_trip_ms");
+	put_known(j, r != NULL && r->trip_ms >= 0,
+	    r != NULL ? (uint64_t)r->trip_ms : 0);
+	json_key(j, "reason");
+	json_text(j, r != NULL ? or_null(r->reason) : NULL);
+	json_key(j, "targets_live");
+	put_known(j, known, known ? r->live : 0);
+	json_key(j, "est_blocks");
+	put_known(j, known, known ? r->blocks : 0);
+	json_key(j, "est_bytes");
+	put_known(j, known, known ? r->bytes : 0);
+	json_key(j, "records_per_second");
+	put_known(j, known && r->rated, known ? r->rate : 0);
+	json_key(j, "lost");
+	put_known(j, known, known ? r->lost : 0);
+	json_key(j, "targets");
+	if (!known) {
+		json_null(j);
+		return;
+	}
+	json_begin(j, '[', true);
+	for (size_t i = 0; i < r->ntarget; i++)
+		put_surveyed_target(j, &r->target[i]);
+	json_end(j);
+}
+
+static const struct nodes_surveyed *
+find_how(struct nodes_survey *survey, const char *word)
+{
+	size_t n, i;
+	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
+	    &n);
+
+	for (i = 0; i < n; i++)
+		if (strcmp(row[i]->word, word) == 0)
+			return row[i];
+	return NULL;
+}
+
+static void
+put_node(struct json *j, const struct nodes_table *t,
+    const struct nodes_entry *e, struct nodes_survey *survey)
+{
+	char where[sizeof e->place + 8], acnet[16] = "", word[8];
+
+	nodes_entry_where(e, where, sizeof where);
+	if (e->port == NODES_PORT_ACNET)
+		snprintf(acnet, sizeof acnet, "%u.%u", e->trunk, e->node);
+	json_begin(j, '{', false);
+	json_key(j, "number");
+	put_digits(j, e->number);
+	json_key(j, "name");
+	json_text(j, e->name);
+	json_key(j, "where");
+	json_text(j, where);
+	json_key(j, "remote");
+	json_text(j, or_null(e->remote));
+	json_key(j, "acnet");
+	json_text(j, or_null(acnet));
+	json_key(j, "classic");
+	put_known(j, e->port == NODES_PORT_CLASSIC, e->classic);
+	json_key(j, "friendly");
+	if (e->port != NODES_PORT_NONE)
+		put_digits(j, nodes_entry_friendly(e));
+	else
+		json_null(j);
+	json_key(j, "file");
+	json_text(j, t->path[e->file]);
+	json_key(j, "line");
+	json_number(j, e->line);
+	if (survey != NULL) {
+		snprintf(word, sizeof word, "%04X", e->number);
+		put_how(j, find_how(survey, word));
+	}
+	json_end(j);
+}
+
+/* This user's own, of which the table has nothing. */
+static void
+put_own(struct json *j, const struct nodes_surveyed *r)
+{
+	static const char *const none[] = { "remote", "acnet", "classic",
+		"friendly", "file", "line" };
+
+	json_begin(j, '{', false);
+	json_key(j, "number");
+	put_digits(j, r->number);
+	json_key(j, "name");
+	json_text(j, or_null(r->name));
+	json_key(j, "where");
+	json_text(j, r->where);
+	for (size_t i = 0; i < BASE_NELEM(none); i++) {
+		json_key(j, none[i]);
+		json_null(j);
+	}
+	put_how(j, r);
+	json_end(j);
+}
+
+void
+json_nodes(FILE *out, const struct nodes_table *t, struct nodes_survey *survey,
+    bool complete, bool ascii)
+{
+	struct json j = { .out = out, .ascii = ascii };
+	const struct nodes_surveyed *own = survey != NULL ?
+	    find_how(survey, "local") : NULL;
+
+	json_begin(&j, '{', true);
+	json_key(&j, "schema");
+	json_text(&j, "pagek.nodes/1");
+	if (survey != NULL) {
+		json_key(&j, "time");
+		json_time(&j, base_wall_ms());
+		json_key(&j, "complete");
+		json_bool(&j, complete);
+	}
+	json_key(&j, "nodes");
+	json_begin(&j, '[', true);
+	if (own != NULL)
+		put_own(&j, own);
+	for (size_t i = 0; i < t->n; i++)
+		put_node(&j, t, &t->entry[i], survey);
+	json_end(&j);
+	json_end(&j);
+}

@@ -1,0 +1,258 @@
+#!/bin/sh
+# Page G, and `pagek nodes --ask`: real nodes that are up, go and come back, one
+# that hangs, some that are not there, and one behind a real sshd.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+. "$(dirname "$0")/lib_ssh.sh"
+
+table=$XDG_CONFIG_HOME/pagek/nodes
+mkdir -p "$XDG_CONFIG_HOME/pagek"
+two=$tmp/two
+mkdir -m 700 "$two"
+
+# A second node of this machine, and a target of it.
+second=
+start_second() {
+	XDG_RUNTIME_DIR=$two "$B/pageknode" --no-supervisor 2>"$tmp/two.said" &
+	second=$!
+	helpers="$helpers $second"
+	until_true 10 test -S "$two/pagek/node"
+}
+start_second || { cat "$tmp/two.said"; exit 1; }
+XDG_RUNTIME_DIR=$two LD_PRELOAD=$B/liballoclog.so "$torrent" &
+other=$!
+helpers="$helpers $other"
+watches() {
+	"$pagek" targets "$1" 2>/dev/null | grep -q "^pid:$2 .*LIVE"
+}
+until_true 20 watches "unix:$two/pagek/node" $other || exit 1
+
+# Somebody who lets the kernel take pages in, and nothing else.
+python3 -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(64)
+time.sleep(100000)' "$tmp/hang" &
+helpers="$helpers $!"
+until_true 10 test -S "$tmp/hang"
+
+cat >"$table" <<T
+0590 linac-a	local
+0A12 gw-2	unix:$two/pagek/node
+0B13 gone	unix:$tmp/nobody
+0C14 hangs	unix:$tmp/hang
+0D15 far	ssh:page
+0E16 lonely	ssh:lonely
+0F17 shut	ssh:gone
+T
+
+# --- text ----------------------------------------------------------------------
+
+asks() {
+	"$pagek" nodes --ask >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/out" "$tmp/err"
+	[ $status = 0 ] && [ ! -s "$tmp/err" ] || return 1
+	for line in '^0590   linac-a  *local  *up [0-9]*[sm]' \
+	    '^0A12   gw-2  *unix:.*/node up [0-9]*[sm].*  *1 .* MiB' \
+	    '^0B13   gone  *unix:.* no node .*no node listens at' \
+	    '^0C14   hangs  *unix:.* unreachable .*it does not answer' \
+	    '^0D15   far  *ssh:page  *up [0-9]*[sm].* MiB' \
+	    '^0E16   lonely  *ssh:lonely  *no node .*no node of ' \
+	    '^0F17   shut  *ssh:gone  *unreachable .*[Cc]onnection refused'; do
+		grep -q "$line" "$tmp/out" || {
+			echo "no line $line"
+			return 1
+		}
+	done
+}
+rule "pagek nodes --ask tells how each node is" asks
+json() {
+	"$pagek" nodes --ask --format json 2>/dev/null | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == "pagek.nodes/1" and d["complete"] is True
+n = {n["number"]: n for n in d["nodes"] if n["number"][0] == "0"}
+assert n["0590"]["state"] == "up" and n["0590"]["targets_live"] >= 1
+t = [t for t in n["0A12"]["targets"] if t["pid"] == int(sys.argv[1])]
+assert t and t[0]["state"] == "LIVE" and t[0]["est_bytes"] > 0
+assert n["0A12"]["est_bytes"] == t[0]["est_bytes"] and n["0A12"]["lost"] == 0
+assert n["0A12"]["records_per_second"] is not None
+assert n["0B13"]["state"] == "no node" and n["0B13"]["est_bytes"] is None
+assert n["0C14"]["state"] == "unreachable" and n["0C14"]["targets"] is None
+assert n["0D15"]["state"] == "up" and n["0D15"]["where"] == "ssh:page"
+' $other
+}
+rule "so it does as JSON" json
+page_once() {
+	COLUMNS=80 "$pagek" --page G --once >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/out" "$tmp/err"
+	[ $status = 0 ] && head -n 1 "$tmp/out" | grep -q '^G NODES  *3 up' &&
+	    grep -q '^  0A12 gw-2  *torrent\['$other'\] .* up ' "$tmp/out" &&
+	    [ "$(awk 'length > 80' "$tmp/out" | wc -l)" = 0 ]
+}
+rule "page G is text with --once" page_once
+page_batch() {
+	COLUMNS=80 "$pagek" --page=G -b --count 2 --interval 0.2 >"$tmp/out"
+	[ "$(grep -c '^G NODES' "$tmp/out")" = 2 ]
+}
+rule "and again and again with -b" page_batch
+nobody() {
+	mkdir -p -m 700 "$tmp/empty" "$tmp/nothing/pagek"
+	echo "0B13 gone unix:$tmp/nobody" >"$tmp/nothing/pagek/nodes"
+	XDG_RUNTIME_DIR=$tmp/empty XDG_CONFIG_HOME=$tmp/nothing \
+	    "$pagek" nodes --ask >"$tmp/out" 2>"$tmp/err"
+	[ $? = 3 ] && grep -q 'no node answers' "$tmp/err" &&
+	    [ "$(grep -c 'no node ' "$tmp/out")" = 2 ]
+}
+[ -S /run/pagek/node ] || rule "where none answers the status is 3" nobody
+refused() {
+	"$pagek" --page G --once 0590 2>"$tmp/err"
+	[ $? = 2 ] && "$pagek" --page G --once --sort age 2>"$tmp/err"
+	[ $? = 2 ] && "$pagek" nodes --timeout 3 2>"$tmp/err"
+	[ $? = 2 ] && "$pagek" --page X 2>"$tmp/err"
+	[ $? = 2 ]
+}
+rule "what has no meaning for it is refused" refused
+
+# --- the terminal ----------------------------------------------------------------
+
+# go_g WIDTH HEIGHT WORDS: a page of that size.
+go_g() {
+	t kill-session -t p 2>/dev/null
+	w=$1 h=$2
+	shift 2
+	t new-session -d -s p -x "$w" -y "$h" \
+	    "PATH=$PATH; export PATH; $* ; echo status \$?; exec cat"
+}
+keys() {
+	t send-keys -t p "$@"
+}
+colours() {
+	esc=$(printf '\033')
+	t capture-pane -e -p -t p |
+	    grep -qE "$esc\[([0-9;]*;)?(3[0-7]|4[0-7]|9[0-7]|[34]8;[0-9;]*)m"
+}
+# The row under the cursor, in reverse.
+selected() {
+	esc=$(printf '\033')
+	t capture-pane -e -p -t p | grep -qE "$esc\[([0-9;]*;)?7m> $1 "
+}
+
+opens() {
+	go_g 80 24 "'$pagek'" "pid:$target" && wait_for '^K MEMORY' &&
+	    keys 6 && wait_for '^G NODES' &&
+	    wait_for '0C14 hangs .* slow [0-9]' && wait_for ' 3 up ' &&
+	    wait_for '^  NODE NAME .* STATE' && selected 0590 &&
+	    wait_for '0A12 gw-2 .*torrent.* up ' &&
+	    wait_for '0B13 gone .* - no node' &&
+	    wait_for '0D15 far .*torrent.* up ' &&
+	    wait_for '0E16 lonely .* no node' &&
+	    wait_for '\? help  Enter go there' && wait_for '^0590 linac-a  local'
+}
+rule "6 shows page G over page K" opens
+hanging() {
+	wait_for '0C14 hangs .* unreachable [0-9]*s' && keys g j j j &&
+	    until_true 5 selected 0C14 &&
+	    wait_for '^0C14 hangs .*it does not answer' && keys r &&
+	    wait_for '^trying 0C14'
+}
+rule "one that hangs is slow, then unreachable" hanging
+goes() {
+	kill $second && wait $second
+	wait_for '0A12 gw-2 .* - no node' && start_second &&
+	    wait_for '0A12 gw-2 .* up [0-9]'
+}
+rule "a node that ends and one that starts are seen by themselves" goes
+moves() {
+	keys G && until_true 5 selected 0F17 &&
+	    wait_for '^0F17 shut  ssh:gone: .*efused' && keys k &&
+	    until_true 5 selected 0E16 && keys g && until_true 5 selected 0590 &&
+	    keys PageDown && until_true 5 selected 0F17 && keys PageUp &&
+	    until_true 5 selected 0590
+}
+rule "the cursor moves, and its node's sentence is shown" moves
+unfolds() {
+	keys g Right && wait_for '^- 0590|^> 0590' &&
+	    wait_for "^ {20}torrent\[$target\] .* LIVE" && keys j &&
+	    until_true 5 selected ' *' && keys Left && until_true 5 selected 0590 &&
+	    ! shows '^ {20}torrent'
+}
+rule "Right shows the targets of a node, Left no longer" unfolds
+leaves() {
+	keys 1 && wait_for '^K MEMORY' && ! shows 'G NODES' && keys :G Enter &&
+	    wait_for '^G NODES' && keys :K Enter && wait_for '^K MEMORY' &&
+	    keys 6 && wait_for '^G NODES' && keys Escape && wait_for '^K MEMORY'
+}
+rule "1, :K and Esc lead back to page K, 6 and :G to page G" leaves
+others() {
+	keys 6 && wait_for '^G NODES' && keys s && wait_for 'nothing on page G' &&
+	    shows '^G NODES' && keys '?' && wait_for '^HELP' && keys Escape &&
+	    wait_for '^G NODES'
+}
+rule "keys of page K say that they mean nothing there; help lies over it" others
+arrives() {
+	keys g j Enter && wait_for "^K MEMORY BLOCKS  0A12 gw-2 .*" &&
+	    wait_for '^NODE<0A12>'
+}
+rule "Enter goes to the node and shows its page K" arrives
+quits() {
+	keys 6 && wait_for '^G NODES' && keys q && wait_for 'status 0'
+}
+rule "q ends the page" quits
+
+by_option() {
+	go_g 124 30 "'$pagek'" --page G && wait_for '^G NODES .* 3 up' &&
+	    wait_for 'WHERE, OR WHY NOT' && wait_for 'ssh lonely: .*no node of' &&
+	    ! shot | awk 'length > 124 { bad = 1 } END { exit !bad }'
+}
+rule "--page G begins with it, at 124 columns with why not" by_option
+narrow() {
+	go_g 40 10 "'$pagek'" --page G && wait_for '^G NODES 3 up' &&
+	    wait_for '^  0A12 gw-2 *up' && keys G && until_true 5 selected 0F17
+}
+rule "at 40x10 there are node, name and state" narrow
+small() {
+	for size in '20 5' '12 3' '1 1'; do
+		go_g $size "'$pagek'" --page G
+		sleep 1
+		keys q
+		wait_for 's'
+	done
+}
+rule "no size is too small" small
+plain() {
+	go_g 80 24 env NO_COLOR=1 "'$pagek'" --page G &&
+	    wait_for '0B13 gone .* no node' && ! colours && selected 0590
+}
+rule "without colour each state has its word, and the cursor is seen" plain
+elsewhere() {
+	go_g 80 24 env "XDG_RUNTIME_DIR=$tmp/empty" "'$pagek'" --page G &&
+	    wait_for '0590 linac-a .* no node' && wait_for '0A12 gw-2 .* up ' &&
+	    keys 1 && wait_for 'UNREACHABLE' &&
+	    wait_for 'no node of this user runs here' && keys q &&
+	    wait_for 'status 0'
+}
+[ -S /run/pagek/node ] ||
+    rule "page G needs no node here, and page K says there is none" elsewhere
+
+# --- what it leaves ---------------------------------------------------------------
+
+changed() {
+	go_g 80 24 "'$pagek'" --page G && wait_for '0F17 shut' &&
+	    grep -v 0F17 "$table" >"$table.new" &&
+	    echo "0F18 newcomer unix:$two/pagek/node" >>"$table.new" &&
+	    mv "$table.new" "$table" && wait_for '0F18 newcom.* up ' &&
+	    ! shows 0F17
+}
+rule "a table that changes is read anew" changed
+closes() {
+	keys 1 && wait_for '^K MEMORY' && until_true 30 none_left
+}
+rule "a while after it was left its links are closed" closes
+keys q
+
+say_result
