@@ -553,6 +553,8 @@ struct nodes_look {
 	bool window;			/* the list holds the rows that are looked at, and all totals */
 	bool listed;			/* it was so once: the list is that one while it is taken anew */
 	bool complete;			/* nothing was lost since the start */
+	uint64_t as_of;			/* number of the last record in the list, when that is settled and not
+					   behind; 0: before the first one */
 	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */
 	int64_t armed_wall_ms;		/* when it was armed: what is older is not listed; 0: since its start */
 	bool arming;			/* the node was asked to arm it, or to let it sleep, and has not answered */

@@ -504,6 +504,7 @@ nodes_session_look(struct nodes_session *s)
 		look->status = look->root_status;
 	look->run_linked = s->run == NULL ? look->linked :
 	    link_fault(s->run, NULL) == NODES_LIVE;
+	look->as_of = s->cursor > 0 ? s->cursor - 1 : 0;
 	look->node_name = link_called(s->link, &look->node_number);
 	look->target_name = s->target;
 	look->output = s->output;

@@ -32,6 +32,7 @@ app_fini(struct app *app)
 {
 	app_forget_targets(app);
 	app_go_fini(app);
+	app_listing_fini(app);
 	page_fini(app->page);
 	if (app->wrappers != NULL)
 		app->page->opts.wrappers = NULL;
@@ -281,13 +282,6 @@ do_command(struct app *app)
 	set_mode(app, APP_COMMAND);
 }
 
-void
-app_listing(struct app *app)
-{
-	app_say(app, "listings to other nodes are not in this version; "
-	    "e saves the picture");
-}
-
 static void
 do_end_target(struct app *app)
 {
@@ -350,6 +344,7 @@ app_tick(struct app *app)
 	if (app->ending)
 		await_end(app);
 	app_go_tick(app);
+	app_listing_tick(app);
 }
 
 void
@@ -371,10 +366,15 @@ do_help(struct app *app)
 	app_overlay_open(app, APP_HELP);
 }
 
-/* With nothing over the page and no group open, Esc takes the cursor away. */
+/*
+ * What is on its way is called off first.  With nothing over the page and no
+ * group open, Esc takes the cursor away.
+ */
 static void
 do_close(struct app *app)
 {
+	if (app_listing_cancel(app))
+		return;
 	if (app->page->opened)
 		page_close_group(app->page);
 	else
@@ -384,6 +384,12 @@ do_close(struct app *app)
 static void
 do_quit(struct app *app)
 {
+	if (app->job != NULL && !app->warned) {
+		app->warned = true;
+		app_say(app, "a listing is on its way: q again leaves "
+		    "without it");
+		return;
+	}
 	app_quit(app, PAGE_QUIT, 0);
 }
 

@@ -12,6 +12,7 @@
  *	overlay_block.c	... the detail of a block, callers and callees
  *	save.c		the picture into a file
  *	sight.c		what the session has to bring for it
+ *	listing_job.c	the whole list to a node, a file or a pager
  */
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
@@ -37,7 +38,15 @@ enum app_overlay {
 	APP_OVERLAYS		/* one more than the last */
 };
 
+/* Another program may have the terminal for a while. */
+enum app_lend {
+	APP_LEND_NO,
+	APP_LEND_DUE,		/* one wants it */
+	APP_LENT,
+};
+
 struct app;
+struct app_job;
 
 /* What an overlay does; NULL: nothing. */
 struct app_overlay_ops {
@@ -101,6 +110,10 @@ struct app {
 
 	bool ending;			/* the target was asked to end */
 	struct mono ending_at;
+
+	struct app_job *job;		/* a listing on its way; NULL none */
+	bool warned;			/* ... that leaving ends it */
+	enum app_lend lend;		/* the screen gives the terminal away, and takes it back */
 
 	bool pausing;			/* paused as soon as the whole list is there */
 	bool suspend;			/* ^Z is due */
@@ -180,6 +193,14 @@ void app_go_fini(struct app *);
  * on meanwhile, and the bottom line says what has become of it.
  */
 void app_listing(struct app *);
+void app_listing_tick(struct app *);	/* once a cycle */
+/* False: there is none on its way. */
+bool app_listing_cancel(struct app *);
+bool app_listing_wants_all(const struct app *);
+/* Nobody waits any more; what is on its way ends while the loop is run. */
+void app_listing_fini(struct app *);
+/* The terminal that was wanted is free. */
+void app_lent(struct app *);
 
 /* 0 with the file's name in path, or a negative errno. */
 int app_save(struct app *, char *path, size_t cap);

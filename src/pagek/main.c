@@ -11,6 +11,7 @@
 #include "../base/base.h"
 #include "commands.h"
 #include "config.h"
+#include "listing.h"
 
 static void
 take_note(int sig)
@@ -94,6 +95,24 @@ dispatch(const struct options *o)
 	return status;
 }
 
+/* What stands in *L<>, where neither options nor files have said it. */
+static void
+choose_listing(struct options *o)
+{
+	static char own[5];
+
+	if (option_given(o, OPTION_LISTING))
+		return;
+	/* The note's page names the node that its listings went to. */
+	if (o->target.kind == TARGET_DEMO &&
+	    strcmp(o->target.rest, "note") == 0) {
+		o->page.listing = "0509";
+	} else if (o->page.listing[0] == '\0') {
+		listing_own_number(own);
+		o->page.listing = own;
+	}
+}
+
 /* What the files say, then what was asked for. */
 static int
 obey(struct options *o)
@@ -105,6 +124,7 @@ obey(struct options *o)
 	status = config_load(&config, o, complain_said, NULL);
 	if (status == 0) {
 		config_apply(&config, o);
+		choose_listing(o);
 		o->config = &config;
 		status = options_wrappers(o, &wrappers);
 	}

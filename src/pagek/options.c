@@ -382,6 +382,9 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_CONFIG:
 		o->config_file = arg;
 		break;
+	case OPTION_LISTING:
+		o->page.listing = arg;
+		break;
 	case OPTION_FOCUS:
 		o->focus = arg;
 		break;
@@ -682,10 +685,6 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		o->remote = getenv(REMOTE_VARIABLE);
 	if (o->remote != NULL && o->remote[0] == '\0')
 		o->remote = NULL;
-	/* The note's page names the node that its listings went to. */
-	if (o->target.kind == TARGET_DEMO &&
-	    strcmp(o->target.rest, "note") == 0)
-		o->page.listing = "0509";
 	/* Whoever asks for help gets it, whatever else stands there. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;

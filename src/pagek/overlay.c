@@ -305,6 +305,9 @@ app_overlay_key(struct app *app, int code)
 	case PAGE_DO_PAUSE:
 		app_pause(app);
 		break;
+	case PAGE_DO_LISTING:
+		app_listing(app);
+		break;
 	case PAGE_DO_QUIT:
 		app_quit(app, PAGE_QUIT, 0);
 		break;

@@ -233,35 +233,36 @@ classic_row_text(const struct page *page, const struct page_view *v,
 }
 
 void
-page_row_text_view(const struct page *page, const struct page_view *v,
+page_row_descr(const struct page *page, const struct nodes_look *look,
     const struct blk *b, char *out, size_t cap)
 {
-	char rnod[8], age[8], name[PAGE_NAME_MAX];
+	size_t len = 0;
+
+	out[0] = '\0';
+	append_name(page, out, cap, &len, page_descr(look, b), 8);
+}
+
+void
+page_row_thread(const struct page *page, const char *name, char *out,
+    size_t cap)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	append_name(page, out, cap, &len, name, 16);
+}
+
+bool
+page_row_call(const struct page *page, const struct page_view *v,
+    uint64_t caller, char *out, size_t cap)
+{
+	char name[PAGE_NAME_MAX];
 	struct page_call call;
 	size_t len = 0;
 
-	if (cap == 0)
-		return;
 	out[0] = '\0';
-	if (classic_text(page)) {
-		classic_row_text(page, v, b, out, cap);
-		return;
-	}
-	page_cell_rnod(rnod, v->look, b);
-	page_cell_age(age, page_cell_seconds(v->look, b));
-	if (v->look->classic)
-		base_append(out, cap, &len, "%08X    ", (unsigned)b->addr);
-	else
-		base_append(out, cap, &len, "%012llx",
-		    (unsigned long long)b->addr);
-	base_append(out, cap, &len, " %12llu %02X ",
-	    (unsigned long long)b->size, b->type);
-	append_name(page, out, cap, &len, page_descr(v->look, b), 8);
-	base_append(out, cap, &len, " ");
-	append_name(page, out, cap, &len, page_cell_thread(v, b), 16);
-	base_append(out, cap, &len, " %4s %5s", rnod, age);
-	if (!page_calls_origin(v, b->caller, &call))
-		return;
+	if (!page_calls_origin(v, caller, &call))
+		return false;
 	page_call_function(&call, name, sizeof name);
 	base_append(out, cap, &len, "  ");
 	append_name(page, out, cap, &len, name, 0);
@@ -270,4 +271,41 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 		base_append(out, cap, &len, "  ");
 		append_name(page, out, cap, &len, name, 0);
 	}
+	return call.words == NULL || !call.words->fetching;
+}
+
+void
+page_row_put(const struct nodes_look *look, const struct blk *b,
+    const struct page_row_names *names, char *out, size_t cap)
+{
+	char rnod[8], age[8];
+	size_t len = 0;
+
+	page_cell_rnod(rnod, look, b);
+	page_cell_age(age, page_cell_seconds(look, b));
+	base_append(out, cap, &len, look->classic ? "%08llX    " : "%012llx",
+	    (unsigned long long)b->addr);
+	base_append(out, cap, &len, " %12llu %02X %s %s %4s %5s%s",
+	    (unsigned long long)b->size, b->type, names->descr, names->thread,
+	    rnod, age, names->call);
+}
+
+void
+page_row_text_view(const struct page *page, const struct page_view *v,
+    const struct blk *b, char *out, size_t cap)
+{
+	char descr[1024], thread[1024], call[2 * PAGE_NAME_MAX];
+
+	if (cap == 0)
+		return;
+	out[0] = '\0';
+	if (classic_text(page)) {
+		classic_row_text(page, v, b, out, cap);
+		return;
+	}
+	page_row_descr(page, v->look, b, descr, sizeof descr);
+	page_row_thread(page, page_cell_thread(v, b), thread, sizeof thread);
+	page_row_call(page, v, b->caller, call, sizeof call);
+	page_row_put(v->look, b, &(struct page_row_names){ .descr = descr,
+	    .thread = thread, .call = call }, out, cap);
 }

@@ -54,6 +54,7 @@ struct screen {
 	int open;			/* handles to be closed */
 	bool dirty;
 	bool urgent;			/* paint whatever the rate */
+	bool lent;			/* nothing is painted, no key is ours */
 	bool news;			/* some came since the last cycle */
 	uint64_t start, n;		/* first cycle, and which is next */
 	uint64_t cycled, painted;	/* when last, ns */
@@ -67,6 +68,8 @@ struct screen {
 };
 
 static struct screen *running;
+
+static void on_input(uv_poll_t *, int status, int events);
 
 /* --- paint -------------------------------------------------------------- */
 
@@ -123,6 +126,25 @@ use_allowance(struct screen *s, uint64_t now)
 		s->allowance = -ALLOWANCE / 4;
 }
 
+/* Another program wants the terminal, or has had it. */
+static void
+lend_or_take_back(struct screen *s)
+{
+	if (s->app.lend == APP_LEND_DUE && !s->app.over) {
+		uv_poll_stop(&s->input);
+		terminal_lend();
+		s->lent = true;
+		s->app.lend = APP_LENT;
+		app_lent(&s->app);
+	}
+	if (!s->lent || s->app.lend != APP_LEND_NO)
+		return;
+	s->lent = false;
+	terminal_take_back();
+	uv_poll_start(&s->input, UV_READABLE, on_input);
+	s->paint.anew = s->urgent = true;
+}
+
 static void
 on_late(uv_timer_t *timer)
 {
@@ -136,6 +158,9 @@ before_sleep(uv_prepare_t *prepare)
 	struct page *page = s->app.page;
 	uint64_t now = uv_hrtime(), due;
 
+	lend_or_take_back(s);
+	if (s->lent)
+		return;
 	if (page->news) {
 		page->news = false;
 		s->news = s->dirty = true;

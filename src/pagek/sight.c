@@ -5,15 +5,15 @@
 #include "view.h"
 
 /*
- * Sums of blocks are made of all of them, and so is a picture that is about to
- * stand still.  Once it does, nothing else is looked at.
+ * Sums of blocks are made of all of them, and so are a listing and a picture
+ * that is about to stand still.  Once it does, nothing else is looked at.
  */
 static bool
 needs_all(const struct app *app)
 {
 	int i;
 
-	if (app->pausing)
+	if (app->pausing || app_listing_wants_all(app))
 		return true;
 	if (app->page->frozen != NULL)
 		return false;

@@ -24,6 +24,7 @@ static char restore[256];
 static size_t restore_len;
 static SCREEN *screen;
 static bool foreign;		/* curses has given the terminal back */
+static volatile sig_atomic_t lent;	/* ... to another program of this job */
 static void (*wake_loop)(void);
 
 static volatile sig_atomic_t caught_end, caught_resize, caught_stop,
@@ -140,6 +141,11 @@ on_signal(int sig)
 	case SIGWINCH:
 		caught_resize = 1;
 		break;
+	case SIGINT:
+	case SIGQUIT:
+		if (lent)
+			return;
+		/* FALLTHROUGH */
 	default:
 		if (caught_end == 0) {
 			caught_end = sig;
@@ -340,6 +346,7 @@ terminal_close(void)
 	restore_now();
 	delscreen(screen);
 	screen = NULL;
+	lent = 0;
 	alarm(0);
 	release_signals();
 }
@@ -347,6 +354,8 @@ terminal_close(void)
 void
 terminal_retake(void)
 {
+	if (lent)
+		return;
 	/* endwin() first: only after it does refresh() set all modes again. */
 	if (!isendwin())
 		endwin();
@@ -361,7 +370,8 @@ terminal_stop(void)
 {
 	if (ignored(SIGTSTP))
 		return;
-	endwin();
+	if (!lent)
+		endwin();
 	foreign = true;
 	act_by_default(SIGTSTP);
 	/* Here we are again, continued. */
@@ -372,9 +382,27 @@ terminal_stop(void)
 }
 
 void
+terminal_lend(void)
+{
+	endwin();
+	foreign = true;
+	lent = 1;
+}
+
+void
+terminal_take_back(void)
+{
+	lent = 0;
+	terminal_retake();
+}
+
+void
 terminal_resize(void)
 {
 	struct winsize size;
+
+	if (lent)
+		return;
 
 	if (ioctl(OUT, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
 	    size.ws_col > 0)

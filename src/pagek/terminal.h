@@ -44,6 +44,12 @@ void terminal_take_caught(struct terminal_caught *);
 void terminal_stop(void);
 /* Takes it again after somebody else has written on it. */
 void terminal_retake(void);
+/*
+ * Gives it to another program of this job: ^C and ^\ are for that one, and
+ * what is asked of the terminal has to wait until it is taken back.
+ */
+void terminal_lend(void);
+void terminal_take_back(void);
 /* The size may have changed. */
 void terminal_resize(void);
 

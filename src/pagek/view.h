@@ -19,6 +19,7 @@
  *	members.c	the blocks of one group
  *	detail.c, kin.c	what lies over the page: one block, one function
  *	picture.c	lines that fit
+ *	listing.h	the whole list as text, and where it goes
  */
 #ifndef PAGEK_VIEW_H
 #define PAGEK_VIEW_H
@@ -145,6 +146,24 @@ const char *page_cell_thread(const struct page_view *, const struct blk *);
 /* page_row_text() on the near side of the seam. */
 void page_row_text_view(const struct page *, const struct page_view *,
     const struct blk *, char *out, size_t cap);
+
+/*
+ * The same in parts, for who writes so many rows that names are worth keeping:
+ * each as it stands in a row, with the blanks that belong to it.
+ */
+struct page_row_names {
+	const char *descr, *thread;
+	const char *call;		/* "" while nothing is known */
+};
+void page_row_descr(const struct page *, const struct nodes_look *,
+    const struct blk *, char *out, size_t cap);
+void page_row_thread(const struct page *, const char *name, char *out,
+    size_t cap);
+/* False while better words may come. */
+bool page_row_call(const struct page *, const struct page_view *,
+    uint64_t caller, char *out, size_t cap);
+void page_row_put(const struct nodes_look *, const struct blk *,
+    const struct page_row_names *, char *out, size_t cap);
 
 /* A node's wall clock as the page writes it: classic clocks have no zone. */
 struct tm;

@@ -1,0 +1,474 @@
+/*
+ * The copy of a list, and its rows as text.
+ *
+ * A row is mostly names that many rows share, and they are what takes time:
+ * those of callers and threads are made once each.  So the copy is sorted
+ * first: which ones are they?
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "listing_head.h"
+
+#define THREADS 65536
+#define DESCR_BYTES 128
+#define THREAD_BYTES 160
+#define CALL_BYTES 2100
+#define ROW_BYTES 2600
+#define TOLD_EVERY 1024		/* rows between looks at who may want an end */
+
+/* Text on its way into a descriptor. */
+struct writer {
+	int fd;
+	int err;
+	uint64_t done;
+	size_t len;
+	char text[256 * 1024];
+};
+
+struct caller {
+	uint64_t key;
+	char *text;		/* as it stands in a row; NULL while not known */
+	bool settled;		/* no better one will come */
+};
+
+struct listing {
+	struct page page;	/* of its options, no more */
+	struct nodes_look look;	/* of what rows are made of, no more */
+	struct stream_types types;
+	struct blklist *infos;	/* has the requesters, and no blocks */
+	struct blk *row;
+	size_t n;
+	char head[LISTING_HEAD_MAX];
+	char title[LISTING_TITLE];
+
+	struct caller *caller;	/* ascending */
+	size_t ncaller, lacking, next;
+	char **thread;		/* by index, as they stand in a row; NULL not known */
+	uint16_t *wanted;	/* threads there are */
+	size_t nwanted;
+
+	_Atomic uint64_t written;
+	uint64_t bytes;
+};
+
+/* --- the copy ----------------------------------------------------------- */
+
+/* Those of the rows; each list numbers them for itself. */
+static int
+copy_infos(struct listing *l, const struct blklist *from)
+{
+	const struct blklist_info *entry;
+	uint16_t *index;
+	size_t i;
+
+	index = calloc(65536, sizeof *index);
+	if (index == NULL)
+		return -ENOMEM;
+	for (i = 0; i < l->n; i++) {
+		uint16_t *to = &index[l->row[i].info];
+
+		if (l->row[i].info == 0)
+			continue;
+		if (*to == 0 && (entry = blklist_info_get(from,
+		    l->row[i].info)) != NULL)
+			*to = blklist_info_intern(l->infos, entry);
+		l->row[i].info = *to;
+	}
+	free(index);
+	return 0;
+}
+
+/* All of them, or of a window those that are there: from where on? */
+static size_t
+copy_rows(struct listing *l, const struct page *page,
+    const struct page_view *v, uint64_t *first)
+{
+	const struct page_opts *o = &page->opts;
+	uint64_t total = page_view_total(v);
+	size_t n;
+
+	*first = v->look->window ? page->offs : 0;
+	n = blklist_window(v->look->list, o->order, o->reverse, *first, l->row,
+	    v->look->window ? BLKLIST_WINDOW_MAX : (size_t)total);
+	return n;
+}
+
+static void
+copy_look(struct listing *l, const struct page_view *v)
+{
+	const struct nodes_look *look = v->look;
+
+	l->look = (struct nodes_look){
+		.list = l->infos,
+		.stream_no = look->stream_no,
+		.classic = look->classic,
+		.now_ms = look->now_ms,
+	};
+	if (look->types != NULL) {
+		l->types = *look->types;
+		l->look.types = &l->types;
+	}
+}
+
+static int
+copy_all(struct listing *l, const struct page *page,
+    const struct page_view *v)
+{
+	const struct blklist *from = v->look->list;
+	size_t room = from == NULL ? 0 : v->look->window ? BLKLIST_WINDOW_MAX :
+	    (size_t)page_view_total(v);
+	uint64_t first = 0;
+	int r;
+
+	r = blklist_new(&l->infos, BLKLIST_WINDOWED, 1);
+	if (r < 0)
+		return r;
+	l->row = malloc((room + 1) * sizeof *l->row);
+	if (l->row == NULL)
+		return -ENOMEM;
+	if (from != NULL) {
+		l->n = copy_rows(l, page, v, &first);
+		r = copy_infos(l, from);
+	}
+	copy_look(l, v);
+	listing_head(page, v, first, l->n, l->head);
+	return r;
+}
+
+int
+listing_take(struct listing **out, const struct page *page,
+    const struct page_view *v)
+{
+	struct listing *l = calloc(1, sizeof *l);
+	char target[PAGE_TARGET_TEXT];
+	int r;
+
+	if (l == NULL)
+		return -ENOMEM;
+	/* The rows of `pagek list`: no width is too small for them. */
+	l->page.opts = page->opts;
+	l->page.layout = PAGE_WIDE;
+	r = copy_all(l, page, v);
+	if (r < 0) {
+		listing_free(l);
+		return r;
+	}
+	page_target_text(v->look, target);
+	snprintf(l->title, sizeof l->title, "%04X%s%s", v->look->node_number,
+	    target[0] != '\0' ? " " : "", target);
+	*out = l;
+	return 0;
+}
+
+void
+listing_free(struct listing *l)
+{
+	size_t i;
+
+	if (l == NULL)
+		return;
+	for (i = 0; i < l->ncaller; i++)
+		free(l->caller[i].text);
+	for (i = 0; i < l->nwanted; i++)
+		free(l->thread[l->wanted[i]]);
+	free(l->caller);
+	free(l->thread);
+	free(l->wanted);
+	free(l->row);
+	if (l->infos != NULL)
+		blklist_free(l->infos);
+	free(l);
+}
+
+/* --- whose names -------------------------------------------------------- */
+
+static int
+by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static int
+sort_threads(struct listing *l)
+{
+	uint8_t *seen = calloc(THREADS, 1);
+	size_t i, n = 0;
+
+	l->thread = calloc(THREADS, sizeof *l->thread);
+	if (seen == NULL || l->thread == NULL)
+		goto fail;
+	for (i = 0; i < l->n; i++) {
+		n += !seen[l->row[i].thread];
+		seen[l->row[i].thread] = 1;
+	}
+	l->wanted = calloc(n + 1, sizeof *l->wanted);
+	if (l->wanted == NULL)
+		goto fail;
+	for (i = 1; i < THREADS; i++)
+		if (seen[i])
+			l->wanted[l->nwanted++] = (uint16_t)i;
+	free(seen);
+	return 0;
+fail:
+	free(seen);
+	return -ENOMEM;
+}
+
+int
+listing_sort(struct listing *l, const atomic_bool *stop)
+{
+	uint64_t *key = malloc((l->n + 1) * sizeof *key);
+	size_t i, n = 0;
+	int r;
+
+	if (key == NULL)
+		return -ENOMEM;
+	/* Blocks of one caller often lie side by side. */
+	for (i = 0; i < l->n; i++)
+		if (l->row[i].caller != 0 &&
+		    (n == 0 || key[n - 1] != l->row[i].caller))
+			key[n++] = l->row[i].caller;
+	r = atomic_load(stop) ? -ECANCELED : sort_threads(l);
+	if (r < 0)
+		goto out;
+	if (n > 1)
+		qsort(key, n, sizeof *key, by_number);
+	r = -ENOMEM;
+	l->caller = calloc(n + 1, sizeof *l->caller);
+	if (l->caller == NULL)
+		goto out;
+	for (i = 0; i < n; i++)
+		if (i == 0 || key[i] != key[i - 1])
+			l->caller[l->ncaller++].key = key[i];
+	l->lacking = l->ncaller;
+	r = 0;
+out:
+	free(key);
+	return r;
+}
+
+static bool
+name_threads(struct listing *l, const struct page_view *v)
+{
+	char cell[THREAD_BYTES];
+	const char *name;
+	bool all = true;
+	size_t i;
+
+	for (i = 0; i < l->nwanted; i++) {
+		if (l->thread[l->wanted[i]] != NULL)
+			continue;
+		name = v->thread(v->arg, l->wanted[i]);
+		if (name[0] == '\0') {
+			all = false;
+			continue;
+		}
+		page_row_thread(&l->page, name, cell, sizeof cell);
+		l->thread[l->wanted[i]] = strdup(cell);
+	}
+	return all;
+}
+
+static void
+name_caller(struct listing *l, const struct page_view *v, struct caller *c)
+{
+	char cell[CALL_BYTES], *text;
+
+	c->settled = page_row_call(&l->page, v, c->key, cell, sizeof cell);
+	l->lacking -= c->settled;
+	if (cell[0] == '\0')
+		return;
+	/* Without memory for a name the row goes without. */
+	text = strdup(cell);
+	free(c->text);
+	c->text = text;
+}
+
+bool
+listing_names(struct listing *l, const struct page_view *v, size_t most)
+{
+	bool threads;
+	size_t i;
+
+	if (v->look->stream_no != l->look.stream_no)
+		return true;
+	threads = name_threads(l, v);
+	for (i = 0; i < l->ncaller && most > 0 && l->lacking > 0; i++) {
+		struct caller *c = &l->caller[l->next];
+
+		l->next = l->next + 1 < l->ncaller ? l->next + 1 : 0;
+		if (c->settled)
+			continue;
+		name_caller(l, v, c);
+		most--;
+	}
+	return l->lacking == 0 && (threads || v->pending == 0);
+}
+
+size_t
+listing_lacking(const struct listing *l, size_t *all)
+{
+	*all = l->ncaller;
+	return l->lacking;
+}
+
+/* --- text --------------------------------------------------------------- */
+
+static void
+flush(struct writer *w)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (w->err == 0 && done < w->len) {
+		n = write(w->fd, w->text + done, w->len - done);
+		if (n < 0 && errno != EINTR)
+			w->err = -errno;
+		else if (n > 0)
+			done += (size_t)n;
+	}
+	w->done += done;
+	w->len = 0;
+}
+
+static void
+put(struct writer *w, const char *text, size_t len)
+{
+	size_t n;
+
+	for (; len > 0; text += n, len -= n) {
+		if (w->len == sizeof w->text)
+			flush(w);
+		n = sizeof w->text - w->len;
+		n = n < len ? n : len;
+		memcpy(w->text + w->len, text, n);
+		w->len += n;
+	}
+}
+
+static int
+by_key(const void *key, const void *caller)
+{
+	const struct caller *c = caller;
+
+	return by_number(key, &c->key);
+}
+
+static const char *
+call_of(const struct listing *l, uint64_t caller)
+{
+	const struct caller *c = NULL;
+
+	if (caller != 0 && l->ncaller > 0)
+		c = bsearch(&caller, l->caller, l->ncaller, sizeof *c, by_key);
+	return c != NULL && c->text != NULL ? c->text : "";
+}
+
+static const char *
+thread_of(const struct listing *l, uint16_t thread, const char *none)
+{
+	return l->thread != NULL && l->thread[thread] != NULL ?
+	    l->thread[thread] : none;
+}
+
+/* A type's name stands in row after row; a requester's does not. */
+static const char *
+descr_of(const struct listing *l, const struct blk *b,
+    char (*types)[DESCR_BYTES], char own[DESCR_BYTES])
+{
+	char *cell = b->info == 0 ? types[b->type] : own;
+
+	if (cell == own || cell[0] == '\0')
+		page_row_descr(&l->page, &l->look, b, cell, DESCR_BYTES);
+	return cell;
+}
+
+static int
+put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
+{
+	char (*types)[DESCR_BYTES] = calloc(256, sizeof *types);
+	char text[ROW_BYTES], none[THREAD_BYTES], own[DESCR_BYTES];
+	struct page_row_names names;
+	size_t i, len;
+
+	if (types == NULL)
+		return -ENOMEM;
+	page_row_thread(&l->page, "", none, sizeof none);
+	for (i = 0; i < l->n && w->err == 0; i++) {
+		const struct blk *b = &l->row[i];
+
+		if (i % TOLD_EVERY == 0) {
+			atomic_store(&l->written, i);
+			if (atomic_load(stop))
+				break;
+		}
+		names.descr = descr_of(l, b, types, own);
+		names.thread = thread_of(l, b->thread, none);
+		names.call = call_of(l, b->caller);
+		page_row_put(&l->look, b, &names, text, sizeof text - 1);
+		len = strlen(text);
+		text[len++] = '\n';
+		put(w, text, len);
+	}
+	free(types);
+	if (i < l->n)
+		return w->err < 0 ? w->err : -ECANCELED;
+	return 0;
+}
+
+int
+listing_write(struct listing *l, int fd, const atomic_bool *stop)
+{
+	struct writer *w = malloc(sizeof *w);
+	char text[ROW_BYTES];
+	int r;
+
+	if (w == NULL)
+		return -ENOMEM;
+	w->fd = fd;
+	w->err = 0;
+	w->done = w->len = 0;
+	put(w, l->head, strlen(l->head));
+	page_row_heading(&l->page, text, sizeof text);
+	put(w, text, strlen(text));
+	put(w, "\n", 1);
+	r = put_rows(l, w, stop);
+	if (r == 0)
+		flush(w);
+	if (r == 0)
+		r = w->err;
+	atomic_store(&l->written, l->n);
+	l->bytes = w->done;
+	free(w);
+	return r;
+}
+
+uint64_t
+listing_rows(const struct listing *l)
+{
+	return l->n;
+}
+
+uint64_t
+listing_written(const struct listing *l)
+{
+	return atomic_load(&l->written);
+}
+
+uint64_t
+listing_bytes(const struct listing *l)
+{
+	return l->bytes;
+}
+
+void
+listing_title(const struct listing *l, char out[LISTING_TITLE])
+{
+	snprintf(out, LISTING_TITLE, "%s", l->title);
+}

@@ -1,0 +1,124 @@
+/*
+ * listing: the whole list as text, as of one sequence number, for who wants to
+ * keep it: a node, a file, a pager.
+ *
+ * Vocabulary
+ *	listing	a copy of the list's rows in the order shown, of all that is
+ *		said above them, and of the names that belong to them.
+ *	names	who asked, and the threads: the session knows them or asks for
+ *		them, so they come after the copy, bit by bit.
+ *	whole	all blocks are in it, and they are the list after one record.
+ *
+ * The copy is made at once, between two batches; after that the list goes on
+ * and the listing does not.  What takes long is done elsewhere: the two
+ * functions that may run in another thread touch nothing but the listing.
+ *
+ * Example
+ *	listing_take(&l, page, &view);
+ *	listing_sort(l, &stop);				in any thread
+ *	while (!listing_names(l, &view, 500))		in the session's
+ *		make a cycle;
+ *	listing_write(l, fd, &stop);			in any thread
+ *	listing_free(l);
+ *
+ * The parts, and who calls whom:
+ *	listing.c	the copy and its text
+ *	listing_head.c	what stands above the rows
+ *	listing_to.c	what a word in *L<> means
+ *	listing_file.c	files that appear whole or not at all
+ *	listing_job.c	app_listing(): all of it while the page goes on
+ */
+#ifndef PAGEK_LISTING_H
+#define PAGEK_LISTING_H
+
+#include <stdatomic.h>
+
+#include "view.h"
+
+struct listing;
+
+/*
+ * Copies what the view shows, in the page's order; of a session that holds a
+ * window only, the rows that are there: the text says so.  -ENOMEM.
+ */
+int listing_take(struct listing **, const struct page *,
+    const struct page_view *);
+void listing_free(struct listing *);
+
+/* Whose names are wanted.  -ENOMEM, -ECANCELED once `stop` is true. */
+int listing_sort(struct listing *, const atomic_bool *stop);
+
+/*
+ * Goes through `most` of the callers whose names are not there yet and asks
+ * the view for them; true when all are there.  After a whole round in vain
+ * it begins anew.  A view of another stream knows none of them: true.
+ */
+bool listing_names(struct listing *, const struct page_view *, size_t most);
+/* Callers whose names are not there yet, and how many there are. */
+size_t listing_lacking(const struct listing *, size_t *all);
+
+/*
+ * Writes heading and rows.  0, or what write() said; -ECANCELED once `stop`
+ * is true.
+ */
+int listing_write(struct listing *, int fd, const atomic_bool *stop);
+
+/* Rows, and how many of them are written; in any thread. */
+uint64_t listing_rows(const struct listing *);
+uint64_t listing_written(const struct listing *);
+/* Bytes of text, once it is written. */
+uint64_t listing_bytes(const struct listing *);
+
+/* "0590 redis-server[4711]", what it is filed under; outside text. */
+#define LISTING_TITLE 400
+void listing_title(const struct listing *, char out[LISTING_TITLE]);
+
+/* --- where to (listing_to.c) -------------------------------------------- */
+
+#define LISTING_WORD 1024
+
+enum listing_kind {
+	LISTING_NODE,
+	LISTING_FILE,
+	LISTING_PAGER,
+};
+
+struct listing_to {
+	enum listing_kind kind;
+	struct nodes_entry entry;	/* of a node */
+	char text[LISTING_WORD];	/* of a file or a pager: path or command; else what
+					   the node is called; outside text */
+};
+
+/* What stands in *L<> when nobody has said: this machine's number. */
+void listing_own_number(char out[5]);
+
+/*
+ * The table of nodes is read anew for it.  0, or -EINVAL with a sentence of
+ * outside text.
+ */
+int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
+
+/* --- files (listing_file.c) --------------------------------------------- */
+
+/*
+ * A file that nobody sees yet.  With a path it is to be there when it is whole:
+ * -ENOTSUP when something else than a regular file is in its place, -ENOLINK
+ * when that is a link which leads nowhere, -EISDIR, or what open() says.
+ */
+struct listing_file {
+	int fd;			/* to write and read; -1 */
+	int folder;		/* of the file to be; -1: it is to have no name */
+	char name[256];		/* in that folder */
+	char made[64];		/* name that it has meanwhile; "" none */
+};
+
+#define LISTING_FILE_NONE ((struct listing_file){ .fd = -1, .folder = -1 })
+
+int listing_file_open(struct listing_file *, const char *path);
+/* There it is, whole, in the place of what was there. */
+int listing_file_publish(struct listing_file *);
+/* Also after that; what was not published is gone. */
+void listing_file_close(struct listing_file *);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * A file that appears whole or not at all, in the place of a regular file or
+ * of none.
+ *
+ * What is written has no name until it is whole, so whatever ends this process
+ * leaves nothing behind.  A file cannot be linked over another one: it gets a
+ * name of its own first and is renamed then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "listing.h"
+
+#define TRIES 10
+
+/* Is there nothing at that name, or something that may be replaced? */
+static int
+check_place(int folder, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	return S_ISREG(st.st_mode) ? 0 : -ENOTSUP;
+}
+
+/* Where a link leads to, so that it is there still when it is replaced. */
+static int
+follow_link(const char *path, char out[PATH_MAX])
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)) {
+		if (strlen(path) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		strcpy(out, path);
+		return 0;
+	}
+	if (realpath(path, out) == NULL)
+		return errno == ENOENT ? -ENOLINK : -errno;
+	return 0;
+}
+
+static int
+find_place(struct listing_file *f, const char *path)
+{
+	char real[PATH_MAX], *slash;
+	const char *name;
+	int r;
+
+	r = follow_link(path, real);
+	if (r < 0)
+		return r;
+	slash = strrchr(real, '/');
+	name = slash != NULL ? slash + 1 : real;
+	if (name[0] == '\0' || strcmp(name, ".") == 0 ||
+	    strcmp(name, "..") == 0)
+		return -EISDIR;
+	if (strlen(name) >= sizeof f->name)
+		return -ENAMETOOLONG;
+	strcpy(f->name, name);
+	if (slash != NULL)
+		slash[slash == real] = '\0';
+	f->folder = open(slash != NULL ? real : ".",
+	    O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (f->folder < 0)
+		return -errno;
+	return check_place(f->folder, f->name);
+}
+
+static int
+make_name(char out[64])
+{
+	uint64_t n;
+
+	if (getrandom(&n, sizeof n, 0) != sizeof n)
+		return -errno;
+	snprintf(out, 64, ".pagek-listing-%016llx", (unsigned long long)n);
+	return 0;
+}
+
+/* On a file system that has no files without a name. */
+static int
+open_named(struct listing_file *f)
+{
+	int i, r = -EEXIST;
+
+	for (i = 0; i < TRIES && r == -EEXIST; i++) {
+		r = make_name(f->made);
+		if (r < 0)
+			break;
+		f->fd = openat(f->folder, f->made, O_RDWR | O_CREAT | O_EXCL |
+		    O_NOFOLLOW | O_CLOEXEC, 0600);
+		r = f->fd >= 0 ? 0 : -errno;
+	}
+	if (r < 0)
+		f->made[0] = '\0';
+	return r;
+}
+
+static bool
+has_no_nameless(int err)
+{
+	return err == EOPNOTSUPP || err == EISDIR || err == EINVAL;
+}
+
+static int
+open_nameless(struct listing_file *f)
+{
+	const char *folder = getenv("TMPDIR");
+
+	if (folder == NULL || folder[0] != '/')
+		folder = "/tmp";
+	f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (f->fd < 0)
+		f->fd = memfd_create("listing", MFD_CLOEXEC);
+	return f->fd < 0 ? -errno : 0;
+}
+
+int
+listing_file_open(struct listing_file *f, const char *path)
+{
+	int r;
+
+	*f = LISTING_FILE_NONE;
+	if (path == NULL)
+		return open_nameless(f);
+	r = find_place(f, path);
+	if (r == 0) {
+		f->fd = openat(f->folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+		    0600);
+		if (f->fd < 0)
+			r = has_no_nameless(errno) ? open_named(f) : -errno;
+	}
+	if (r < 0)
+		listing_file_close(f);
+	return r;
+}
+
+static int
+give_name(struct listing_file *f)
+{
+	char path[64];
+	int i, r = -EEXIST;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
+	for (i = 0; i < TRIES && r == -EEXIST; i++) {
+		r = make_name(f->made);
+		if (r == 0 && linkat(AT_FDCWD, path, f->folder, f->made,
+		    AT_SYMLINK_FOLLOW) < 0)
+			r = -errno;
+	}
+	if (r < 0)
+		f->made[0] = '\0';
+	return r;
+}
+
+int
+listing_file_publish(struct listing_file *f)
+{
+	int r = 0;
+
+	/* A full disk far away may say so only now. */
+	if (fdatasync(f->fd) < 0 && errno != EINVAL)
+		return -errno;
+	if (f->made[0] == '\0')
+		r = give_name(f);
+	if (r == 0)
+		r = check_place(f->folder, f->name);
+	if (r == 0 && renameat(f->folder, f->made, f->folder, f->name) < 0)
+		r = -errno;
+	if (r == 0)
+		f->made[0] = '\0';
+	return r;
+}
+
+void
+listing_file_close(struct listing_file *f)
+{
+	if (f->made[0] != '\0')
+		unlinkat(f->folder, f->made, 0);
+	if (f->fd >= 0)
+		close(f->fd);
+	if (f->folder >= 0)
+		close(f->folder);
+	*f = LISTING_FILE_NONE;
+}

@@ -1,0 +1,18 @@
+/*
+ * listing_head: what stands above the rows of a listing.
+ */
+#ifndef PAGEK_LISTING_HEAD_H
+#define PAGEK_LISTING_HEAD_H
+
+#include "listing.h"
+
+#define LISTING_HEAD_MAX 6144
+
+/*
+ * Lines of "word  text" and an empty one behind them.  `rows` blocks will
+ * follow; of a window the first of them is at offset `first`.
+ */
+void listing_head(const struct page *, const struct page_view *,
+    uint64_t first, size_t rows, char out[LISTING_HEAD_MAX]);
+
+#endif

@@ -1,0 +1,671 @@
+/*
+ * A listing: the whole list as text, as of one record, and where a word says
+ * that it goes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../src/pagek/listing.h"
+#include "harness.h"
+#include "scene.h"
+
+static atomic_bool stop;
+static struct listing *listing;
+static char *text, *rows;	/* all of it; and from the heading of the rows on */
+
+/* --- making one --------------------------------------------------------- */
+
+static void
+begin(void)
+{
+	setup_stacks();
+	stop = false;
+	listing = NULL;
+	text = NULL;
+}
+
+static void
+end(void)
+{
+	listing_free(listing);
+	free(text);
+	teardown();
+}
+
+static void
+take(void)
+{
+	ck_assert_int_eq(listing_take(&listing, &page, &scene.view), 0);
+}
+
+static void
+finish(void)
+{
+	int fd = memfd_create("listing", MFD_CLOEXEC);
+	struct stat st;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(listing_write(listing, fd, &stop), 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(listing_bytes(listing), (uint64_t)st.st_size);
+	text = calloc(1, (size_t)st.st_size + 1);
+	ck_assert_int_eq(pread(fd, text, (size_t)st.st_size, 0), st.st_size);
+	close(fd);
+	rows = strstr(text, "\n\nADDRESS");
+	ck_assert_ptr_nonnull(rows);
+	rows += 2;
+}
+
+static void
+make(void)
+{
+	take();
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	ck_assert(listing_names(listing, &scene.view, 1000));
+	finish();
+}
+
+static bool
+says(const char *line)
+{
+	const char *at = strstr(text, line);
+
+	return at != NULL && (at == text || at[-1] == '\n') &&
+	    at[strlen(line)] == '\n';
+}
+
+/* What `pagek list` prints of the scene, in the page's order. */
+static char *
+rows_of_list(void)
+{
+	static char out[256 * 1024];
+	struct page wide = page;
+	struct blk b[256];
+	char row[2048];
+	size_t n, i, len = 0;
+
+	wide.layout = PAGE_WIDE;
+	out[0] = '\0';
+	page_row_heading(&wide, row, sizeof row);
+	base_append(out, sizeof out, &len, "%s\n", row);
+	n = blklist_window(scene.list, page.opts.order, page.opts.reverse, 0,
+	    b, BASE_NELEM(b));
+	for (i = 0; i < n; i++) {
+		page_row_text_view(&wide, &scene.view, &b[i], row, sizeof row);
+		base_append(out, sizeof out, &len, "%s\n", row);
+	}
+	return out;
+}
+
+/* --- rows --------------------------------------------------------------- */
+
+static const struct {
+	enum blklist_order order;
+	bool reverse;
+	const char *words;
+} orders[] = {
+	{ BLKLIST_BY_AGE, false, "order     age, oldest first" },
+	{ BLKLIST_BY_AGE, true, "order     age, youngest first" },
+	{ BLKLIST_BY_ADDRESS, false, "order     address, lowest first" },
+	{ BLKLIST_BY_ADDRESS, true, "order     address, highest first" },
+};
+
+START_TEST(rows_are_those_of_the_list_in_the_order_shown)
+{
+	page.opts.order = orders[_i].order;
+	page.opts.reverse = orders[_i].reverse;
+	make();
+	ck_assert_str_eq(rows, rows_of_list());
+	ck_assert(says(orders[_i].words));
+	ck_assert_uint_eq(listing_rows(listing), 40);
+	ck_assert_uint_eq(listing_written(listing), 40);
+}
+END_TEST
+
+START_TEST(rows_are_wide_whatever_the_layout)
+{
+	page.layout = page.opts.layout = PAGE_CLASSIC_STRICT;
+	make();
+	ck_assert_str_eq(rows, rows_of_list());
+}
+END_TEST
+
+START_TEST(what_comes_after_the_copy_is_not_in_it)
+{
+	char *was;
+
+	scene.look.as_of = scene.look.total_records;
+	was = strdup(rows_of_list());
+	take();
+	scene_free(&scene, UINT64_C(0x7f3c04001040));
+	scene_alloc(&scene, 0x1000, 1, TYPE_MALLOC, 1, 0,
+	    scene.look.now_ms);
+	scene.look.now_ms += 60000;
+	scene.look.as_of = scene.look.total_records;
+	scene_refresh(&scene);
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	ck_assert(listing_names(listing, &scene.view, 1000));
+	finish();
+	ck_assert_str_eq(rows, was);
+	ck_assert(says("as of     record 40"));
+	free(was);
+}
+END_TEST
+
+START_TEST(requesters_stay_those_of_the_copy)
+{
+	static const struct blklist_info late = { .name = "LATE" };
+
+	scene_fini(&scene);
+	scene_note(&scene);
+	page.opts.order = BLKLIST_BY_ADDRESS;
+	take();
+	/* What the list numbers from now on is nothing to it. */
+	blklist_clear(scene.list);
+	blklist_info_intern(scene.list, &late);
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	ck_assert(listing_names(listing, &scene.view, 1000));
+	finish();
+	ck_assert_ptr_nonnull(strstr(rows, "008E66B8               72 0C "
+	    "ACREQ                     AB86   13s\n"));
+	ck_assert(says("node      0590"));
+	ck_assert(says("time      2004-07-13 13:30:39"));
+}
+END_TEST
+
+START_TEST(an_empty_list_is_a_listing_too)
+{
+	scene_fini(&scene);
+	scene_target(&scene, 0);
+	make();
+	ck_assert_str_eq(rows, rows_of_list());
+	ck_assert(says("blocks    0"));
+}
+END_TEST
+
+/* --- heading ------------------------------------------------------------ */
+
+START_TEST(heading_has_origin_and_counters)
+{
+	scene_free(&scene, 0xdead);
+	scene_alloc(&scene, UINT64_C(0x7f3c04001040), 7, TYPE_MALLOC, 1, 0,
+	    scene.look.now_ms);
+	scene_alloc(&scene, 0x2000, 7, 0xff, 1, 0, scene.look.now_ms);
+	scene_refresh(&scene);
+	scene.look.as_of = 43;
+	page.cost_us = 82;
+	make();
+	ck_assert_int_eq(strncmp(text, "K MEMORY BLOCKS\n", 16), 0);
+	ck_assert(says("node      0590 linac-a"));
+	ck_assert(says("target    redis-server[4711]"));
+	ck_assert(says("time      2026-11-20 15:02:24 +0000"));
+	ck_assert(says("as of     record 43"));
+	ck_assert(says("list      whole"));
+	ck_assert(says("blocks    41"));
+	ck_assert(says("cycle     82us, 1067 records"));
+	ck_assert(says("entries   41 active, 2007 free"));
+	ck_assert(says("errors    0 illegal types, 1 duplicates, 0 times "
+	    "full, 1 unknown frees, 0 bad records"));
+	ck_assert(says("lost      0"));
+	ck_assert(says("complete  yes"));
+}
+END_TEST
+
+START_TEST(bytes_are_the_lists)
+{
+	char line[64];
+
+	make();
+	snprintf(line, sizeof line, "bytes     %llu",
+	    (unsigned long long)blklist_counts(scene.list)->live_bytes);
+	ck_assert(says(line));
+}
+END_TEST
+
+START_TEST(what_was_lost_is_said)
+{
+	scene.look.complete = false;
+	scene.look.lost[STREAM_RING_FULL] = 412;
+	scene_refresh(&scene);
+	make();
+	ck_assert(says("lost      412"));
+	ck_assert_ptr_nonnull(strstr(text, "\ncomplete  NO: "));
+	ck_assert_msg(strstr(text, "412 ring full") != NULL, "%s", text);
+}
+END_TEST
+
+START_TEST(a_list_that_is_being_taken_is_not_of_one_record)
+{
+	scene.look.settled = false;
+	scene.look.as_of = 7;
+	scene_refresh(&scene);
+	make();
+	ck_assert_ptr_null(strstr(text, "record 7"));
+	ck_assert(says("list      NOT OF ONE MOMENT"));
+}
+END_TEST
+
+START_TEST(a_window_is_not_passed_off_as_the_whole)
+{
+	struct blklist_counts counts = { .aRecActive = 5000, .aRecMax = 9000 };
+	struct blklist *w;
+	struct blk b[20];
+	size_t n;
+
+	n = blklist_window(scene.list, BLKLIST_BY_AGE, false, 0, b, 20);
+	ck_assert_int_eq(blklist_new(&w, BLKLIST_WINDOWED, 1), 0);
+	blklist_set_window(w, &counts, BLKLIST_BY_AGE, false, 100, b, n);
+	scene.look.list = w;
+	scene.look.window = true;
+	page.offs = 105;
+	scene_refresh(&scene);
+	make();
+	ck_assert_ptr_nonnull(strstr(text, "\nlist      NOT WHOLE: 15 of 5000 "
+	    "blocks, from offset 105 on"));
+	ck_assert_uint_eq(listing_rows(listing), 15);
+	scene.look.list = scene.list;
+	scene_refresh(&scene);
+	blklist_free(w);
+}
+END_TEST
+
+START_TEST(outside_text_is_safe)
+{
+	scene.look.node_name = "a\033[2Jb";
+	scene.look.target_name = "x\ny";
+	scene_symbol_override = "f\033]0;t\007(int)";
+	scene_refresh(&scene);
+	make();
+	ck_assert_ptr_null(strpbrk(text, "\033\007\r"));
+	ck_assert_ptr_nonnull(strstr(text, "\ntarget    x\\x0Ay[4711]\n"));
+}
+END_TEST
+
+/* --- names -------------------------------------------------------------- */
+
+START_TEST(names_that_come_late_are_waited_for)
+{
+	size_t all;
+
+	scene_late = 1u << SCENE_F_COMMAND | 1u << SCENE_F_OBJECT |
+	    1u << SCENE_F_ZMALLOC;
+	take();
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	ck_assert(!listing_names(listing, &scene.view, 1000));
+	ck_assert_uint_gt(listing_lacking(listing, &all), 0);
+	ck_assert_uint_eq(all, 5);
+	scene_late = 0;
+	ck_assert(listing_names(listing, &scene.view, 1000));
+	ck_assert_uint_eq(listing_lacking(listing, &all), 0);
+	finish();
+	ck_assert_str_eq(rows, rows_of_list());
+}
+END_TEST
+
+START_TEST(names_that_never_come_leave_a_row_without)
+{
+	scene_late = ~0u;
+	take();
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	ck_assert(!listing_names(listing, &scene.view, 1000));
+	finish();
+	ck_assert_str_eq(rows, rows_of_list());
+}
+END_TEST
+
+START_TEST(names_come_a_few_at_a_time)
+{
+	size_t all, i;
+
+	take();
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	for (i = 4; i > 0; i--) {
+		ck_assert(!listing_names(listing, &scene.view, 1));
+		ck_assert_uint_eq(listing_lacking(listing, &all), i);
+	}
+	ck_assert(listing_names(listing, &scene.view, 1));
+	finish();
+	ck_assert_str_eq(rows, rows_of_list());
+}
+END_TEST
+
+START_TEST(another_stream_is_not_asked_for_names)
+{
+	take();
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	scene.look.stream_no++;
+	ck_assert(listing_names(listing, &scene.view, 1000));
+	scene.look.stream_no--;
+	finish();
+	ck_assert_ptr_null(strstr(rows, "processCommand"));
+}
+END_TEST
+
+START_TEST(who_calls_it_off_is_heard)
+{
+	int fd = memfd_create("listing", MFD_CLOEXEC);
+
+	take();
+	stop = true;
+	ck_assert_int_eq(listing_sort(listing, &stop), -ECANCELED);
+	ck_assert_int_eq(listing_write(listing, fd, &stop), -ECANCELED);
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_an_error)
+{
+	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	take();
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	ck_assert_int_eq(listing_write(listing, fd, &stop), -ENOSPC);
+	close(fd);
+}
+END_TEST
+
+/* --- where to ----------------------------------------------------------- */
+
+static char home[] = "/tmp/check-listing-XXXXXX";
+
+static void
+begin_to(void)
+{
+	FILE *f;
+	char path[128];
+
+	strcpy(home, "/tmp/check-listing-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(home));
+	ck_assert_int_eq(chdir(home), 0);
+	setenv("HOME", home, 1);
+	setenv("XDG_CONFIG_HOME", home, 1);
+	snprintf(path, sizeof path, "%s/pagek", home);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof path, "%s/pagek/nodes", home);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs("0590 linac-a local\n0509 linac-b unix:/tmp/none\n", f);
+	fclose(f);
+}
+
+static void
+end_to(void)
+{
+	char command[128];
+
+	ck_assert_int_eq(chdir("/"), 0);
+	snprintf(command, sizeof command, "rm -rf %s", home);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static const struct {
+	const char *word;
+	int err;
+	enum listing_kind kind;
+	unsigned number;
+	const char *text;	/* or the sentence's beginning */
+} words[] = {
+	{ "0509", 0, LISTING_NODE, 0x0509, "0509" },
+	{ "linac-b", 0, LISTING_NODE, 0x0509, "linac-b" },
+	{ "local", 0, LISTING_NODE, 0x0590, "local" },
+	{ "0A12", -EINVAL, 0, 0, "no node 0A12 in the table" },
+	{ "linac-c", -EINVAL, 0, 0, "no node linac-c in the table: nearest" },
+	{ "0001", -EINVAL, 0, 0, "no node 0001 in the table" },
+	{ "/a/b", 0, LISTING_FILE, 0, "/a/b" },
+	{ "./b", 0, LISTING_FILE, 0, "./b" },
+	{ "|less -S", 0, LISTING_PAGER, 0, "less -S" },
+	{ "| head", 0, LISTING_PAGER, 0, "head" },
+	{ "|", -EINVAL, 0, 0, "*L<|> has no command" },
+	{ "pager", 0, LISTING_PAGER, 0, "my pager" },
+	{ "", -EINVAL, 0, 0, "*L<> is empty" },
+};
+
+START_TEST(a_word_means_a_node_a_file_or_a_pager)
+{
+	struct listing_to to;
+	char why[256] = "";
+
+	setenv("PAGER", "my pager", 1);
+	ck_assert_int_eq(listing_to(&to, words[_i].word, why, sizeof why),
+	    words[_i].err);
+	if (words[_i].err < 0) {
+		ck_assert_int_eq(strncmp(why, words[_i].text,
+		    strlen(words[_i].text)), 0);
+		return;
+	}
+	ck_assert_int_eq(to.kind, words[_i].kind);
+	ck_assert_str_eq(to.text, words[_i].text);
+	if (to.kind == LISTING_NODE)
+		ck_assert_uint_eq(to.entry.number, words[_i].number);
+}
+END_TEST
+
+START_TEST(a_tilde_is_home)
+{
+	struct listing_to to;
+	char why[256], want[128];
+
+	snprintf(want, sizeof want, "%s/x", home);
+	ck_assert_int_eq(listing_to(&to, "~/x", why, sizeof why), 0);
+	ck_assert_str_eq(to.text, want);
+}
+END_TEST
+
+START_TEST(this_machine_has_its_number_or_0001)
+{
+	struct listing_to to;
+	char own[5], why[256];
+
+	listing_own_number(own);
+	ck_assert_str_eq(own, "0590");
+	setenv("XDG_CONFIG_HOME", "/nowhere", 1);
+	listing_own_number(own);
+	ck_assert_str_eq(own, "0001");
+	ck_assert_int_eq(listing_to(&to, own, why, sizeof why), 0);
+	ck_assert_int_eq(to.kind, LISTING_NODE);
+	ck_assert_int_eq(to.entry.at, NODES_AT_LOCAL);
+}
+END_TEST
+
+/* --- files -------------------------------------------------------------- */
+
+static void
+assert_file(const char *path, const char *want)
+{
+	char got[64] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_ge(read(fd, got, sizeof got - 1), 0);
+	close(fd);
+	ck_assert_str_eq(got, want);
+}
+
+static void
+put_file(const char *path, const char *bytes)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, strlen(bytes)),
+	    (ssize_t)strlen(bytes));
+	close(fd);
+}
+
+static unsigned
+names_here(void)
+{
+	FILE *p = popen("ls -A | wc -l", "r");
+	unsigned n = 0;
+
+	ck_assert_int_eq(fscanf(p, "%u", &n), 1);
+	pclose(p);
+	return n;
+}
+
+START_TEST(a_file_is_there_when_it_is_whole)
+{
+	struct listing_file f;
+	struct stat st;
+
+	ck_assert_int_eq(listing_file_open(&f, "./new"), 0);
+	ck_assert_int_eq(write(f.fd, "half", 4), 4);
+	ck_assert_uint_eq(names_here(), 1);
+	ck_assert_int_eq(listing_file_publish(&f), 0);
+	listing_file_close(&f);
+	ck_assert_uint_eq(names_here(), 2);
+	assert_file("new", "half");
+	ck_assert_int_eq(stat("new", &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+}
+END_TEST
+
+START_TEST(a_file_that_is_called_off_leaves_nothing)
+{
+	struct listing_file f;
+
+	put_file("old", "old");
+	ck_assert_int_eq(listing_file_open(&f, "./old"), 0);
+	ck_assert_int_eq(write(f.fd, "new", 3), 3);
+	listing_file_close(&f);
+	assert_file("old", "old");
+	ck_assert_uint_eq(names_here(), 2);
+}
+END_TEST
+
+START_TEST(a_file_is_replaced_and_so_is_what_a_link_leads_to)
+{
+	struct listing_file f;
+	struct stat st;
+
+	put_file("old", "old");
+	ck_assert_int_eq(symlink("old", "link"), 0);
+	ck_assert_int_eq(listing_file_open(&f, "./link"), 0);
+	ck_assert_int_eq(write(f.fd, "new", 3), 3);
+	ck_assert_int_eq(listing_file_publish(&f), 0);
+	listing_file_close(&f);
+	assert_file("old", "new");
+	ck_assert_int_eq(lstat("link", &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+	ck_assert_uint_eq(names_here(), 3);
+}
+END_TEST
+
+static const struct {
+	const char *command, *path;
+	int err;
+} refused[] = {
+	{ "mkfifo fifo", "./fifo", -ENOTSUP },
+	{ "mkfifo fifo; ln -s fifo link", "./link", -ENOTSUP },
+	{ "ln -s nothing link", "./link", -ENOLINK },
+	{ "ln -s link link", "./link", -ELOOP },
+	{ "ln -s /dev/null link", "./link", -ENOTSUP },
+	{ "mkdir dir", "./dir", -EISDIR },
+	{ "mkdir dir", "./dir/", -EISDIR },
+	{ "mkdir dir", "./dir/..", -EISDIR },
+	{ "true", "./no/where", -ENOENT },
+	{ "true", "/dev/null", -ENOTSUP },
+};
+
+START_TEST(nothing_but_a_regular_file_is_replaced)
+{
+	struct listing_file f;
+
+	ck_assert_int_eq(system(refused[_i].command), 0);
+	ck_assert_int_eq(listing_file_open(&f, refused[_i].path),
+	    refused[_i].err);
+	ck_assert_int_eq(f.fd, -1);
+}
+END_TEST
+
+START_TEST(what_comes_in_its_place_meanwhile_is_not_replaced)
+{
+	struct listing_file f;
+	unsigned n;
+
+	ck_assert_int_eq(listing_file_open(&f, "./x"), 0);
+	ck_assert_int_eq(mkfifo("x", 0600), 0);
+	n = names_here();
+	ck_assert_int_eq(listing_file_publish(&f), -ENOTSUP);
+	listing_file_close(&f);
+	ck_assert_uint_eq(names_here(), n);
+}
+END_TEST
+
+START_TEST(a_file_without_a_path_has_no_name)
+{
+	struct listing_file f;
+	unsigned n = names_here();
+
+	setenv("TMPDIR", home, 1);
+	ck_assert_int_eq(listing_file_open(&f, NULL), 0);
+	ck_assert_int_eq(write(f.fd, "x", 1), 1);
+	ck_assert_uint_eq(names_here(), n);
+	listing_file_close(&f);
+	/* No folder, and it is there all the same. */
+	setenv("TMPDIR", "/nowhere", 1);
+	ck_assert_int_eq(listing_file_open(&f, NULL), 0);
+	listing_file_close(&f);
+}
+END_TEST
+
+static Suite *
+listing_suite(void)
+{
+	Suite *s = suite_create("listing");
+	TCase *tc = tcase_create("rows");
+
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_loop_test(tc, rows_are_those_of_the_list_in_the_order_shown,
+	    0, BASE_NELEM(orders));
+	tcase_add_test(tc, rows_are_wide_whatever_the_layout);
+	tcase_add_test(tc, what_comes_after_the_copy_is_not_in_it);
+	tcase_add_test(tc, requesters_stay_those_of_the_copy);
+	tcase_add_test(tc, an_empty_list_is_a_listing_too);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("heading");
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, heading_has_origin_and_counters);
+	tcase_add_test(tc, bytes_are_the_lists);
+	tcase_add_test(tc, what_was_lost_is_said);
+	tcase_add_test(tc, a_list_that_is_being_taken_is_not_of_one_record);
+	tcase_add_test(tc, a_window_is_not_passed_off_as_the_whole);
+	tcase_add_test(tc, outside_text_is_safe);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("names");
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_test(tc, names_that_come_late_are_waited_for);
+	tcase_add_test(tc, names_that_never_come_leave_a_row_without);
+	tcase_add_test(tc, names_come_a_few_at_a_time);
+	tcase_add_test(tc, another_stream_is_not_asked_for_names);
+	tcase_add_test(tc, who_calls_it_off_is_heard);
+	tcase_add_test(tc, a_full_disk_is_an_error);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("where to");
+	tcase_add_checked_fixture(tc, begin_to, end_to);
+	tcase_add_loop_test(tc, a_word_means_a_node_a_file_or_a_pager, 0,
+	    BASE_NELEM(words));
+	tcase_add_test(tc, a_tilde_is_home);
+	tcase_add_test(tc, this_machine_has_its_number_or_0001);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("files");
+	tcase_add_checked_fixture(tc, begin_to, end_to);
+	tcase_add_test(tc, a_file_is_there_when_it_is_whole);
+	tcase_add_test(tc, a_file_that_is_called_off_leaves_nothing);
+	tcase_add_test(tc, a_file_is_replaced_and_so_is_what_a_link_leads_to);
+	tcase_add_loop_test(tc, nothing_but_a_regular_file_is_replaced, 0,
+	    BASE_NELEM(refused));
+	tcase_add_test(tc, what_comes_in_its_place_meanwhile_is_not_replaced);
+	tcase_add_test(tc, a_file_without_a_path_has_no_name);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(listing_suite)

@@ -1,0 +1,193 @@
+#!/bin/sh
+# Key l: the whole list to a file, a pager and a node, while the page goes on.
+# Needs tmux.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+daemon=
+stop() {
+	[ -s "$tmp/pid" ] && kill -CONT "$(cat "$tmp/pid")" &&
+	    kill "$(cat "$tmp/pid")"
+	[ -n "$daemon" ] && kill -CONT $daemon $(node_of "$daemon") &&
+	    kill "$daemon"
+	end_terminal
+} >/dev/null 2>&1
+trap stop EXIT
+pagek=$B/pagek
+parade=$B/tests/targets/parade
+blocks=20000
+[ -x "$parade" ] || { echo "no $parade: make targets"; exit 1; }
+py() {
+	python3 "$top/tests/live/listing.py" "$@"
+}
+
+shows() {
+	shot | grep -qE -- "$1"
+}
+hides() {
+	! shows "$1"
+}
+wait_for() {
+	until_true 30 shows "$1" || {
+		echo "never shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+wait_gone() {
+	until_true 30 hides "$1" || {
+		echo "still shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+keys() {
+	t send-keys -t p "$@"
+}
+changes() {
+	kill -USR1 "$pid"
+}
+
+# A table with a node that is not there, and one that has no number there.
+mkdir -p "$XDG_CONFIG_HOME/pagek"
+cat >"$XDG_CONFIG_HOME/pagek/nodes" <<T
+0590 linac-a local
+0509 linac-b unix:$tmp/down
+0A12 gw-2 unix:$tmp/far/pagek/node
+T
+
+# A page of 110x24 with that word in *L<>; $pid is the target's.
+go() {
+	t kill-session -t p 2>/dev/null
+	rm -f "$tmp/pid"
+	t new-session -d -s p -x 110 -y 24 "exec env PAGER='$tmp/pager' \
+	    '$pagek' run --listing '$1' -- \
+	    sh -c 'echo \$\$ >$tmp/pid; exec $parade $blocks'"
+	t resize-window -t p -x 110 -y 24
+	wait_for '20,000 blocks' && pid=$(cat "$tmp/pid") &&
+	    wait_for "parade\[$pid\]  LIVE"
+}
+# The same target, and another word.
+again() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 110 -y 24 "exec env PAGER='$tmp/pager' \
+	    '$pagek' --listing '$1' pid:$pid"
+	t resize-window -t p -x 110 -y 24
+	wait_for "parade\[$pid\]  LIVE" && wait_for '20,0.. blocks|19,999 blocks'
+}
+
+# --- to a file ------------------------------------------------------------------
+
+# sent FILE: l, and the bottom line says that it is there.
+sent() {
+	rm -f "$tmp/list"
+	keys C-l && wait_gone 'listing written' && keys l && wait_for "listing written to $tmp/list \([0-9,]* blocks\)" &&
+	    mv "$tmp/list" "$1"
+}
+to_file() {
+	go "$tmp/list" && sent "$tmp/a" && py moment $blocks "$tmp/a" &&
+	    [ "$(stat -c %a "$tmp/a")" = 600 ]
+}
+rule "l writes the whole list to the file that *L<> names" to_file
+
+as_listed() {
+	"$pagek" list "pid:$pid" >"$tmp/of_list" &&
+	    py rows "$tmp/of_list" >"$tmp/want" &&
+	    py rows "$tmp/a" >"$tmp/got" && [ "$(wc -l <"$tmp/got")" -gt $blocks ] &&
+	    diff "$tmp/want" "$tmp/got"
+}
+rule "its rows are those of pagek list" as_listed
+
+while_it_runs() {
+	changes && wait_for 'WINDOW' && sent "$tmp/b" && sent "$tmp/c" &&
+	    sent "$tmp/d" && shows LIVE &&
+	    py moment $blocks "$tmp/a" "$tmp/b" "$tmp/c" "$tmp/d"
+}
+rule "of a target that never rests each is the list after one record" while_it_runs
+
+goes_on() {
+	hides 'LOSSY|INCOMPLETE|STALE' && wait_for 'LIVE 1[0-9] Hz' &&
+	    wait_for WINDOW
+}
+rule "the page goes on meanwhile, and goes back to its window" goes_on
+
+of_a_pause() {
+	keys Space && wait_for PAUSED && changes && sent "$tmp/e" &&
+	    sent "$tmp/f" && cmp "$tmp/e" "$tmp/f" || {
+		diff "$tmp/e" "$tmp/f"
+		return 1
+	}
+	keys Space && wait_gone PAUSED && py moment $blocks "$tmp/e"
+}
+rule "a paused page sends the picture" of_a_pause
+
+in_order() {
+	keys s r && wait_for 'order ADDRESS rev' && sent "$tmp/g" &&
+	    grep -q '^order     address, highest first$' "$tmp/g" &&
+	    grep -oE '^[0-9a-f]{12} ' "$tmp/g" >"$tmp/got" &&
+	    sort -r "$tmp/got" | cmp - "$tmp/got" && keys s r
+}
+rule "it is in the order shown" in_order
+
+from_anywhere() {
+	keys '?' && wait_for 'HELP' && sent "$tmp/h" && py moment $blocks "$tmp/h"
+}
+rule "from an overlay too" from_anywhere
+
+kept_back() {
+	mkdir "$tmp/list" && keys l && wait_for "no listing: cannot write $tmp/list: it is a directory" &&
+	    rmdir "$tmp/list" && mkfifo "$tmp/list" && keys l &&
+	    wait_for "it is no regular file" && rm "$tmp/list" &&
+	    ln -s nowhere "$tmp/list" && keys l && wait_for 'leads nowhere' &&
+	    rm "$tmp/list" && [ -z "$(ls -A "$tmp" | grep pagek-listing)" ]
+}
+rule "what is no file is not replaced" kept_back
+
+# --- to a pager ------------------------------------------------------------------
+
+cat >"$tmp/pager" <<P
+#!/bin/sh
+trap '' INT
+cat >$tmp/paged
+[ -t 1 ] && [ -t 2 ] && echo 'the pager has the terminal' >&2
+until [ -e $tmp/enough ]; do sleep 0.1; done
+P
+chmod 755 "$tmp/pager"
+pager() {
+	rm -f "$tmp/enough" "$tmp/paged"
+	again pager && keys l && wait_for 'the pager has the terminal' &&
+	    hides 'K MEMORY BLOCKS' && keys C-c && sleep 0.3 &&
+	    shows 'the pager has the terminal'
+}
+paged() {
+	touch "$tmp/enough"
+	wait_for 'K MEMORY BLOCKS' && wait_gone 'the pager has' &&
+	    wait_for "parade\[$pid\]  LIVE" && py moment $blocks "$tmp/paged" &&
+	    keys s && wait_for 'order ADDRESS' && keys s
+}
+rule "the pager has the terminal, and ^C is for it" pager
+rule "the page is back when it ends, and the pager had the whole list" paged
+
+pager_fails() {
+	again '|exit 3' && keys l && wait_for 'the pager failed: exit 3' &&
+	    again '|nosuchpager' && keys l && wait_for 'the pager was not found' &&
+	    wait_for 'K MEMORY BLOCKS'
+}
+rule "a pager that fails says so" pager_fails
+
+# --- to a node -------------------------------------------------------------------
+
+unknown() {
+	again 0A13 && keys l &&
+	    wait_for 'no listing: no node 0A13 in the table: nearest is 0A12 gw-2'
+}
+rule "a number that is not in the table is said, with the nearest" unknown
+
+down() {
+	again 0509 && keys l && wait_for 'no listing: 0509: no node listens there' &&
+	    wait_for "parade\[$pid\]  LIVE"
+}
+rule "a node that is down is said, and the page goes on" down
+
+keys q
+say_result
