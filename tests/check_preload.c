@@ -201,8 +201,34 @@ START_TEST(blocks_of_the_api_are_a_layer_of_their_own)
 	ck_assert_uint_eq(im->controls[REC_CTL_MARK], 1);
 	ck_assert_uint_eq(im->controls[REC_CTL_STOP], 1);
 	ck_assert_uint_eq(im->controls[REC_CTL_START], 1);
+	/* Of what is no region nothing is said. */
+	ck_assert_uint_eq(im->controls[REC_CTL_REGION], 1);
+	ck_assert_uint_eq(im->controls[REC_CTL_REGION_END], 1);
 	ck_assert_uint_eq(im->marks, 0x666c6168);	/* "half" */
 	ck_assert_uint_eq(blklist_counts(im->list)->unknown_free, 0);
+	hello_free(h);
+}
+END_TEST
+
+/* Also those of which the parent thinks otherwise by then. */
+START_TEST(forked_children_tell_the_regions_that_they_have)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+
+	watch(h, &r, "targets/regions", NULL);
+	ck_assert_int_eq(hello_value(&r, "errno_kept"), 1);
+	ck_assert_uint_eq(h->n, 3);
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct hello_image *im = &h->images[i];
+		bool parent = (im->hello.flags & RING_HELLO_FORKED) == 0;
+
+		ck_assert_uint_eq(im->lost, 0);
+		ck_assert_uint_eq(im->controls[REC_CTL_REGION],
+		    parent ? 3 : 2);
+		ck_assert_uint_eq(im->controls[REC_CTL_REGION_END],
+		    parent ? 3 : 1);
+	}
 	hello_free(h);
 }
 END_TEST
@@ -628,6 +654,7 @@ preload_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, each_operator_goes_by_its_own_type_once);
 	tcase_add_test(t, blocks_of_the_api_are_a_layer_of_their_own);
+	tcase_add_test(t, forked_children_tell_the_regions_that_they_have);
 	tcase_add_test(t,
 	    handler_that_meets_the_hooks_in_the_middle_loses_nothing);
 	tcase_add_test(t, first_allocation_may_come_before_all_constructors);

@@ -249,6 +249,8 @@ START_TEST(types_are_told_by_a_dormant_process)
 	ck_assert_uint_eq(controls(h, REC_CTL_TYPE), 1);
 	ck_assert_uint_eq(controls(h, REC_CTL_TYPE_TEXT), 3);
 	ck_assert_uint_eq(controls(h, REC_CTL_STOP), 1);
+	ck_assert_uint_eq(controls(h, REC_CTL_REGION), 1);
+	ck_assert_uint_eq(controls(h, REC_CTL_REGION_END), 1);
 	ck_assert_uint_eq(controls(h, REC_CTL_MARK), 0);
 	ck_assert_uint_eq(
 	    stream_feed_counts(h->images[0].feed)->marks_untold, 1);

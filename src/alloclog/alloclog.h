@@ -53,6 +53,24 @@ void alloclog_requester_node(uint16_t node);
 void alloclog_level(unsigned level);
 
 /*
+ * A pool: every block of these `size` bytes is named by alloclog_alloc() and
+ * alloclog_free(), so that what lies between them is free, and is shown as
+ * that.  Up to 64 at once; one that overlaps others takes their place.
+ *
+ * head		bytes before each block that are the allocator's own
+ * align	to which a block's size is rounded up; 0 not at all
+ * name		up to 8 bytes, or NULL
+ *
+ * Call it before the first block is taken, and the end after the last one has
+ * been given back.  A region of whose blocks some may have gone unlogged (it
+ * was registered before the process was armed, records were lost) is not shown
+ * as free anywhere.
+ */
+void alloclog_region(const void *base, size_t size, size_t head, size_t align,
+    const char *name);
+void alloclog_region_end(const void *base);
+
+/*
  * Between stop and start the process logs no allocation, only frees; blocks
  * that come in between stay unlisted and their frees count as earlier.
  */

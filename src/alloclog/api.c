@@ -8,6 +8,7 @@
 
 #include "alloclog.h"
 #include "hooks.h"
+#include "pools.h"
 
 #define TEXT_MAX 40	/* characters of a type's description */
 
@@ -131,6 +132,43 @@ alloclog_level(unsigned level)
 	t->level = (uint8_t)level;
 	if (t->producer != NULL)
 		t->producer->level = (uint8_t)level;
+}
+
+/*
+ * Half a region would make the other half of its gaps lies, so what cannot be
+ * said as it is is not said at all.
+ */
+EXPORT void
+alloclog_region(const void *base, size_t size, size_t head, size_t align,
+    const char *name)
+{
+	struct pool_words w = {
+		.base = (uintptr_t)base,
+		.size = size,
+		.name = name != NULL ? packed(name, 8) : 0,
+	};
+	struct producer *p;
+	bool tell;
+
+	if (base == NULL || size == 0 || w.base > REC_ADDR_MASK ||
+	    size > REC_ADDR_MASK - w.base || head > UINT16_MAX ||
+	    align > UINT16_MAX || atomic_load(&hook_inert))
+		return;
+	w.shape = rec_region_shape((uint16_t)head, (uint16_t)align, 0);
+	tell = ready_to_tell(&p);
+	pools_begin(tell ? p : NULL, tell, &w);
+}
+
+EXPORT void
+alloclog_region_end(const void *base)
+{
+	struct producer *p;
+	bool tell;
+
+	if (base == NULL || atomic_load(&hook_inert))
+		return;
+	tell = ready_to_tell(&p);
+	pools_end(tell ? p : NULL, tell, (uintptr_t)base);
 }
 
 static void

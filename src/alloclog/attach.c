@@ -43,6 +43,7 @@
 #include "alone.h"
 #include "hooks.h"
 #include "place.h"
+#include "pools.h"
 
 #define ATTACH_MS 50
 #define AGAIN_PAUSE_MAX_MS 64000	/* after hellos that got no answer */
@@ -259,6 +260,7 @@ join(int fds[2], uint64_t stream)
 		if (join_areas(r, k, stream)) {
 			stack_forget();
 			ring = r;
+			pools_tell();
 			return true;
 		}
 		/* There is another era's event perhaps, however unlikely. */

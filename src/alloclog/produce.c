@@ -523,23 +523,31 @@ produce_mark_untold(void)
 		    memory_order_relaxed);
 }
 
-/* A thread's beginning has its tid where an event has its address. */
 void
-produce_control(struct producer *p, unsigned control, uint64_t w1, uint64_t w2)
+produce_region(struct producer *p, unsigned control, uint64_t addr,
+    uint64_t size, uint64_t w2, uint64_t w3)
 {
-	bool begins = control == REC_CTL_THREAD;
 	struct claim c;
 	struct rec *r;
 
 	if (!claim_get(&c, p, RING_INFLIGHT_ALL, 1))
 		return;
 	r = claim_rec(&c, 0);
-	r->w[0] = rec_w0(begins ? w1 : 0, REC_FLAGS(REC_CONTROL, 0), control);
-	r->w[1] = rec_w1(begins ? 0 : w1, c.thread);
+	r->w[0] = rec_w0(addr, REC_FLAGS(REC_CONTROL, 0), control);
+	r->w[1] = rec_w1(size, c.thread);
 	r->w[2] = w2;
-	r->w[3] = 0;
+	r->w[3] = w3;
 	claim_publish(&c);
 	produce_look(p);
+}
+
+/* A thread's beginning has its tid where an event has its address. */
+void
+produce_control(struct producer *p, unsigned control, uint64_t w1, uint64_t w2)
+{
+	bool begins = control == REC_CTL_THREAD;
+
+	produce_region(p, control, begins ? w1 : 0, begins ? 0 : w1, w2, 0);
 }
 
 /* Draws the tickets of `set` into the slots behind the record; returns own's. */

@@ -435,6 +435,9 @@ void produce_mark_untold(void);	/* a mark while nobody listens */
 /* w1 without thread index and w2 as enum rec_control says; takes no ticket. */
 void produce_control(struct producer *p, unsigned control, uint64_t w1,
     uint64_t w2);
+/* The same of a region, with all its words: REC_CTL_REGION and its end. */
+void produce_region(struct producer *p, unsigned control, uint64_t addr,
+    uint64_t size, uint64_t w2, uint64_t w3);
 
 #pragma GCC visibility pop
 

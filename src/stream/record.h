@@ -52,7 +52,7 @@ enum rec_op {
 #define REC_LEVEL_MASK 0x7
 #define REC_LAYER_API 0x8
 
-/* What a control record says; its words but w[0] are free for it. */
+/* What a control record says; its words are free for it, but for op and type. */
 enum rec_control {
 	REC_CTL_THREAD = 1,	/* a thread begins: address is its tid */
 	REC_CTL_REQUESTER = 2,	/* w[2]: up to 8 bytes of name, or w[1] size 1: number in w[2] */
@@ -61,7 +61,17 @@ enum rec_control {
 	REC_CTL_START = 5,	/* ... to here */
 	REC_CTL_TYPE = 6,	/* size: type code; w[2]: its name, up to 7 bytes */
 	REC_CTL_TYPE_TEXT = 7,	/* size: code | part << 8; w[2]: 8 bytes of its description */
+	REC_CTL_REGION = 8,	/* address and size of memory that is wholly known; w[2]: its
+				   number and shape; w[3]: up to 8 bytes of name */
+	REC_CTL_REGION_END = 9,	/* the region with that number in w[2] is none any more */
 };
+
+/* w[2] of the two: head 16, align 16, number 32. */
+static inline uint64_t
+rec_region_shape(uint16_t head, uint16_t align, uint32_t no)
+{
+	return head | (uint64_t)align << 16 | (uint64_t)no << 32;
+}
 
 /* Block types, one byte.  See rec_types[] in types.c for their names. */
 enum rec_type {

@@ -1,7 +1,7 @@
 /*
  * named: the whole API of alloclog.h: types, requesters, levels, a range that
- * ends at once, a stop and a start, a mark, and the first object of an arena
- * at the arena's own address.
+ * ends at once, a stop and a start, a mark, a region, and the first object of
+ * an arena at the arena's own address.
  *
  * Prints named=N and errno_kept=1.
  */
@@ -18,6 +18,8 @@
 #pragma weak alloclog_requester
 #pragma weak alloclog_requester_node
 #pragma weak alloclog_level
+#pragma weak alloclog_region
+#pragma weak alloclog_region_end
 #pragma weak alloclog_stop
 #pragma weak alloclog_start
 #pragma weak alloclog_mark
@@ -36,6 +38,7 @@ main(void)
 	alloclog_type(0xc4, "CONN", "connection of the pool");
 	alloclog_requester("reader");
 	alloclog_level(2);
+	alloclog_region(arena, 4096, 0, 16, "arena");
 	alloclog_alloc(arena, 100, 0xc4);
 	alloclog_alloc(arena + 128, 100, 0xc4);
 	alloclog_alloc(arena + 256, 100, 0xc4);
@@ -49,6 +52,12 @@ main(void)
 	alloclog_alloc(arena + 1024, 10, 0xc4);
 	alloclog_start();
 	alloclog_alloc(arena + 2048, 10, 0xc4);
+	alloclog_region_end(arena);
+	alloclog_region_end(arena);
+	alloclog_region(NULL, 4096, 0, 0, NULL);
+	alloclog_region(arena, 0, 0, 0, "empty");
+	alloclog_region(arena, 4096, 1 << 16, 0, "head");
+	alloclog_region(arena, SIZE_MAX, 0, 0, "long");
 	dprintf(1, "named=2\nerrno_kept=%d\n", errno == EPROTO);
 	return 0;
 }
