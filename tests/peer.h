@@ -52,6 +52,8 @@ struct model {
 	uint64_t unseen;		/* blocks that it says it has besides */
 	struct blklist *list;		/* of all records */
 	struct stream_types types;
+	struct wire_region region[WIRE_REGIONS_MAX];
+	size_t regions;
 	uint32_t part_max, read_max;
 };
 
@@ -78,6 +80,11 @@ struct peer {
 	unsigned sites_asked, frames_asked, windows;
 	struct wire_window window;	/* the last one asked for */
 	bool has_no_window;		/* it is of an earlier version */
+	/* REGIONS is not among what is asked: it is answered with whatever is. */
+	struct wire_msg regions[8];
+	size_t nregions;
+	unsigned regions_asked;
+	bool has_no_regions;		/* likewise */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
 	bool may_not_arm;
 };
@@ -177,8 +184,15 @@ peer_listen(struct peer *p)
 	while (wire_frames_next(&p->in, &map, &len) == 1) {
 		ck_assert_uint_lt(p->n, PEER_ASKED);
 		ck_assert_int_eq(wire_decode(map, len, &p->asked[p->n]), 0);
-		p->n++;
 		any = true;
+		if (p->asked[p->n].type != WIRE_REGIONS) {
+			p->n++;
+			continue;
+		}
+		ck_assert_uint_lt(p->nregions, 8);
+		p->regions[p->nregions] = p->asked[p->n];
+		p->regions[p->nregions++].store = NULL;
+		wire_msg_fini(&p->asked[p->n]);
 	}
 	return any;
 }
@@ -662,6 +676,35 @@ answer_arm(struct peer *p, const struct wire_msg *q, struct model *m)
 	peer_send(p, &(struct wire_msg){ .type = WIRE_ARMED, .id = q->id });
 }
 
+static void
+answer_regions(struct peer *p, const struct wire_msg *q)
+{
+	struct model *m = meant(p, q->id, q->regions.index, q->regions.epoch);
+	uint8_t packed[WIRE_REGIONS_MAX * WIRE_REGION_SIZE];
+	struct wire_msg msg = { .type = WIRE_REGIONED, .id = q->id };
+
+	p->regions_asked++;
+	if (m == NULL)
+		return;
+	for (size_t i = 0; i < m->regions; i++)
+		wire_region_put(packed + i * WIRE_REGION_SIZE, &m->region[i]);
+	msg.regioned.index = q->regions.index;
+	msg.regioned.regions = (struct wire_bytes){ .p = packed,
+		.len = m->regions * WIRE_REGION_SIZE };
+	peer_send(p, &msg);
+}
+
+static void
+peer_regions(struct peer *p)
+{
+	for (size_t i = 0; i < p->nregions; i++)
+		if (p->has_no_regions)
+			peer_error(p, p->regions[i].id, WIRE_E_FRAME);
+		else
+			answer_regions(p, &p->regions[i]);
+	p->nregions = 0;
+}
+
 /* Answers the k-th of the waiting requests as a good node would. */
 static void
 peer_answer(struct peer *p, size_t k)
@@ -669,6 +712,7 @@ peer_answer(struct peer *p, size_t k)
 	struct wire_msg q = peer_take(p, k);
 	struct model *m;
 
+	peer_regions(p);
 	switch (q.type) {
 	case WIRE_HELLO:
 		answer_hello(p, &q);
@@ -729,8 +773,11 @@ static void
 peer_serve(struct peer *p)
 {
 	peer_turn(p);
-	while (p->n > 0) {
-		peer_answer(p, 0);
+	while (p->n > 0 || p->nregions > 0) {
+		if (p->n > 0)
+			peer_answer(p, 0);
+		else
+			peer_regions(p);
 		peer_turn(p);
 	}
 }

@@ -27,6 +27,7 @@
 #include "../stream/wire.h"
 #include "../symbol/symbol.h"
 #include "arming.h"
+#include "known.h"
 #include "sandbox.h"
 
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
@@ -101,6 +102,7 @@ struct keeper {
 	uint64_t first;			/* sequence number that the queue began with */
 	uint32_t *last_due;		/* of the feed at its end, while the list is kept */
 	struct stream_types *types;	/* lives and goes with the list */
+	struct known known;		/* regions, as its threads have said */
 	struct stream_sites *sites;	/* a reference, shared with whom it forked; likewise; NULL: classic */
 	struct keeper_kept *kept;	/* what outlives this process; NULL: nothing */
 	struct kept_sites *sites_kept;	/* where sites are, a reference; NULL: in this process */

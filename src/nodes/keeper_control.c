@@ -1,5 +1,5 @@
 /*
- * What a target's threads say of themselves: names, requesters, types.
+ * What a target's threads say of themselves: names, requesters, types, regions.
  */
 #include <string.h>
 
@@ -132,6 +132,11 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		break;
 	case REC_CTL_TYPE_TEXT:
 		type_described(k, rec);
+		break;
+	case REC_CTL_REGION:
+	case REC_CTL_REGION_END:
+		known_control(&k->known, rec);
+		keeper_kept_known(k);
 		break;
 	case REC_CTL_STOP:
 	case REC_CTL_START:

@@ -75,6 +75,7 @@ make(unsigned generation)
 	kk->generation = generation;
 	kk->fresh = true;
 	kk->types_changed[0] = kk->types_changed[1] = true;
+	kk->known_changed[0] = kk->known_changed[1] = true;
 	return kk;
 }
 
@@ -404,6 +405,13 @@ keeper_kept_types(struct keeper *k)
 		k->kept->types_changed[0] = k->kept->types_changed[1] = true;
 }
 
+void
+keeper_kept_known(struct keeper *k)
+{
+	if (k->kept != NULL)
+		k->kept->known_changed[0] = k->kept->known_changed[1] = true;
+}
+
 static void
 write_threads(struct keeper *k, unsigned s)
 {
@@ -452,6 +460,9 @@ write_slot(struct keeper *k, unsigned s)
 	if (kk->types_changed[s])
 		slot->types = *k->types;
 	kk->types_changed[s] = false;
+	if (kk->known_changed[s])
+		slot->known = k->known;
+	kk->known_changed[s] = false;
 }
 
 /* Of what has been seen, for nothing else moves a feed. */

@@ -80,6 +80,7 @@ struct kept_slot {
 	uint64_t marks;
 	uint32_t threads;
 	struct stream_types types;
+	struct known known;
 };
 
 struct keeper_kept {
@@ -93,7 +94,7 @@ struct keeper_kept {
 	bool stored;
 	bool fresh;			/* no commit of this process so far */
 	unsigned from[2], to[2];	/* threads that changed since the slot was written */
-	bool types_changed[2];
+	bool types_changed[2], known_changed[2];
 	uint64_t seen;			/* by the feed, at the last commit */
 };
 
@@ -158,6 +159,7 @@ void keeper_kept_show(struct keeper *);
 /* What a commit has to write once more. */
 void keeper_kept_thread(struct keeper *, unsigned index);
 void keeper_kept_types(struct keeper *);
+void keeper_kept_known(struct keeper *);
 
 /*
  * A keeper as it was at the last commit; kept is its own from now on, also on

@@ -61,6 +61,7 @@ read_slot(struct keeper *k, const struct kept_slot *slot)
 	k->sites_full_then = slot->sites_full_then;
 	k->walks_then = slot->walks_then;
 	k->marks = slot->marks;
+	k->known = slot->known;
 }
 
 static int
@@ -179,6 +180,7 @@ static bool
 is_whole(const struct kept_image *i, const struct kept_slot *slot)
 {
 	return slot->threads <= KEEPER_THREADS_MAX + 1 &&
+	    known_is_whole(&slot->known) &&
 	    slot->state >= WIRE_S_LIVE && slot->state <= WIRE_S_DORMANT &&
 	    is_text(slot->name, sizeof slot->name) &&
 	    is_text(slot->reason, sizeof slot->reason) &&

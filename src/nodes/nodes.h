@@ -44,8 +44,9 @@
  *			held, fdstore and takeover (what it leaves to the next),
  *			own (what the node itself holds), access and quota (who
  *			may), friendly (what other nodes are called), spool*
- *			(listings as files, behind serve_listing), socket,
- *			inherited, report, demo*
+ *			(listings as files, behind serve_listing), known
+ *			(memory that is wholly known), socket, inherited,
+ *			report, demo*
  */
 #ifndef NODES_H
 #define NODES_H
@@ -547,7 +548,8 @@ struct nodes_look {
 	int exec_error;			/* errno of a command that could not be run; 0 */
 	const char *trouble;		/* run: what the node itself could not do; "" nothing */
 	const struct wire_region *region;	/* wholly known memory, in address order, none overlapping */
-	size_t regions;
+	size_t regions;			/* 0 while the list is not the whole of what is in them */
+	bool regions_in;		/* the node has told them since the list was whole */
 	bool settled;			/* the snapshot is in: the list is whole */
 	bool behind;			/* records are skipped, to be mended by another snapshot */
 	bool window;			/* the list holds the rows that are looked at, and all totals */

@@ -212,7 +212,7 @@ answer_frame(struct conn *c, const struct wire_msg *m)
 		lookup_frames(c, m, k);
 }
 
-/* --- TYPES, END --------------------------------------------------------- */
+/* --- TYPES -------------------------------------------------------------- */
 
 static void
 answer_types(struct conn *c, const struct wire_msg *m)
@@ -241,6 +241,31 @@ answer_types(struct conn *c, const struct wire_msg *m)
 	reply.typed.types = (struct wire_bytes){ .p = s->bytes, .len = len };
 	conn_reply(c, &reply);
 }
+
+/* --- REGIONS ------------------------------------------------------------ */
+
+static void
+answer_regions(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_REGIONED, .id = m->id };
+	uint8_t packed[WIRE_REGIONS_MAX * WIRE_REGION_SIZE];
+	struct wire_region region[WIRE_REGIONS_MAX];
+	struct keeper *k;
+	size_t n;
+
+	k = answer_meant(c, m, m->regions.index, m->regions.epoch, true);
+	if (k == NULL)
+		return;
+	n = known_of(k, region, &reply.regioned.no);
+	for (size_t i = 0; i < n; i++)
+		wire_region_put(packed + i * WIRE_REGION_SIZE, &region[i]);
+	reply.regioned.index = m->regions.index;
+	reply.regioned.regions = (struct wire_bytes){ .p = packed,
+		.len = n * WIRE_REGION_SIZE };
+	conn_reply(c, &reply);
+}
+
+/* --- END ---------------------------------------------------------------- */
 
 static void
 answer_end(struct conn *c, const struct wire_msg *m)
@@ -307,6 +332,7 @@ static const struct request {
 	{ WIRE_SITE, WIRE_ROLE_READ, answer_site },
 	{ WIRE_FRAME, WIRE_ROLE_READ, answer_frame },
 	{ WIRE_TYPES, WIRE_ROLE_READ, answer_types },
+	{ WIRE_REGIONS, WIRE_ROLE_READ, answer_regions },
 	{ WIRE_END, WIRE_ROLE_CONTROL, answer_end },
 	{ WIRE_ARM, WIRE_ROLE_CONTROL, answer_arm },
 	{ WIRE_WINDOW, WIRE_ROLE_READ, answer_window },

@@ -51,7 +51,7 @@ session_call_off(struct nodes_session *s)
 	s->reading = 0;
 	s->stat_stream = s->stat_node = s->stat_watcher = false;
 	s->typing = s->doubt = false;
-	s->arm_sent = false;
+	s->arm_sent = s->regions.asking = false;
 	s->silent = 0;
 }
 
@@ -90,6 +90,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	s->stream_state = named->state;
 	s->look.levels = named->levels != 0;
 	names_open(&s->names, s->index, s->epoch);
+	regions_reset(s);
 	if (intake_begin(s, classic) < 0) {
 		session_go(s, SESSION_STAND, 0);
 		session_state(s, NODES_UNREACHABLE, "no memory for the list");
@@ -379,6 +380,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		return err;
 	session_call_off(s);
 	names_reset(&s->names);
+	regions_reset(s);
 	intake_fini(s);
 	merge_init(&s->merge);
 	s->list = s->build = list;
@@ -513,6 +515,7 @@ nodes_session_look(struct nodes_session *s)
 	look->keeper = s->keeper;
 	look->node = s->node;
 	look->complete = !s->lossy;
+	regions_look(s);
 	look->reason = look->state != NODES_LIVE ? s->reason :
 	    s->said_for > 0 ? s->said : "";
 	if (!link_returns(s->link, &look->tries, &look->retry_ms))

@@ -17,7 +17,8 @@
  * which session_decode.c makes of bytes, session_window.c some rows instead,
  * session_back.c takes a session up again after its link was lost,
  * session_standing.c keeps the numbers of stream and node, session_watch.c
- * sees how one block ends, session_arm.c wakes a target that sleeps.
+ * sees how one block ends, session_arm.c wakes a target that sleeps,
+ * session_regions.c knows where gaps are free.
  */
 #ifndef NODES_SESSION_H
 #define NODES_SESSION_H
@@ -74,6 +75,17 @@ struct session_window {
 	unsigned stay_cycle;		/* ... as of that cycle */
 	unsigned calm, calm_for;	/* cycles */
 	unsigned left;			/* the cycle in which it ended last; 0 never */
+};
+
+/* Memory that is wholly known. */
+struct session_regions {
+	struct wire_region at[WIRE_REGIONS_MAX];
+	size_t n;
+	bool asking;			/* REGIONS is on its way ... */
+	bool whole;			/* ... and was sent when the list was whole */
+	bool in;			/* the answer to one that was, is here */
+	bool refused;			/* the node does not know how */
+	bool torn;			/* the list that is shown is of several moments */
 };
 
 struct nodes_session {
@@ -168,6 +180,7 @@ struct nodes_session {
 
 	struct session_window window;
 	struct session_watch watch;
+	struct session_regions regions;
 	struct names names;
 };
 
@@ -282,6 +295,15 @@ void window_cycle(struct nodes_session *);
 
 /* Before the batch is applied: is the watched block's end among it? */
 void watch_batch(struct nodes_session *, const struct blklist_batch *);
+
+/* --- session_regions.c -------------------------------------------------- */
+
+/* Asks for the regions, if that is due or the list has become whole. */
+void regions_cycle(struct nodes_session *, bool due);
+/* There is another stream, or none. */
+void regions_reset(struct nodes_session *);
+/* What the look says of them. */
+void regions_look(struct nodes_session *);
 
 /* --- session_arm.c ------------------------------------------------------ */
 

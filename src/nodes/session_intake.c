@@ -75,6 +75,7 @@ publish(struct nodes_session *s)
 	s->look.listed = true;
 	s->look.settled = true;
 	s->look.window = false;
+	s->regions.torn = s->torn;
 	back_fresh(s);
 	merge_reset(&s->merge);
 }

@@ -200,7 +200,10 @@ standing_ask(struct nodes_session *s, bool all)
 	bool named = s->step >= SESSION_LOAD && s->known;
 
 	standing_node(s, due);
-	if (!named || (!due && s->look.state != NODES_ENDED))
+	if (!named)
+		return;
+	regions_cycle(s, due);
+	if (!due && s->look.state != NODES_ENDED)
 		return;
 	if (!s->stat_stream && (due || s->look.ended_wall_ms == 0))
 		s->stat_stream = ask(s, s->link, s->index, on_stream);

@@ -1,0 +1,107 @@
+/*
+ * Which memory of the stream is wholly known: asked for once a second, and
+ * when a list has just become whole.
+ *
+ * What the node says is of its own list.  A list of ours that lacks blocks has
+ * no regions, for what it lacks would be shown as free.
+ */
+#include <string.h>
+
+#include "session.h"
+
+/* A region that ends behind the last address, or lies over the one before. */
+static bool
+is_wrong(const struct wire_region *r, const struct wire_region *before)
+{
+	return r->size == 0 || r->size > UINT64_MAX - r->base ||
+	    (before != NULL && r->base - before->base < before->size) ||
+	    (before != NULL && r->base < before->base);
+}
+
+static void
+take(struct session_regions *rs, const struct wire_regioned *msg)
+{
+	size_t n = msg->regions.len / WIRE_REGION_SIZE;
+
+	rs->n = 0;
+	for (size_t i = 0; i < n && i < WIRE_REGIONS_MAX; i++) {
+		struct wire_region *r = &rs->at[i];
+
+		wire_region_get(r, msg->regions.p + i * WIRE_REGION_SIZE);
+		if (is_wrong(r, i > 0 ? r - 1 : NULL)) {
+			rs->n = 0;
+			return;
+		}
+		rs->n++;
+	}
+}
+
+static void
+on_regions(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_session *s = arg;
+	struct session_regions *rs = &s->regions;
+
+	if (err < 0)
+		return;
+	rs->asking = false;
+	if (msg->type == WIRE_REGIONED) {
+		take(rs, &msg->regioned);
+		rs->in = rs->in || rs->whole;
+	} else if (msg->type == WIRE_ERR) {
+		/* A node of before there were regions has none; others have none now. */
+		rs->refused = msg->err.code == WIRE_E_FRAME;
+		rs->n = 0;
+		rs->in = true;
+	}
+	s->news(s->arg);
+}
+
+static void
+ask(struct nodes_session *s)
+{
+	struct wire_msg msg = {
+		.type = WIRE_REGIONS,
+		.regions = { .index = s->index },
+	};
+
+	memcpy(msg.regions.epoch, s->epoch, WIRE_EPOCH);
+	s->regions.asking = link_ask(s->link, &msg, s, on_regions, s) == 0;
+	s->regions.whole = s->look.settled && !s->look.window;
+}
+
+void
+regions_cycle(struct nodes_session *s, bool due)
+{
+	struct session_regions *rs = &s->regions;
+
+	if (s->opts.since_click || rs->refused) {
+		rs->in = true;
+		return;
+	}
+	if (!s->look.settled || s->look.window)
+		rs->in = false;
+	if (!rs->asking && (due || (s->look.settled && !rs->in)))
+		ask(s);
+}
+
+void
+regions_reset(struct nodes_session *s)
+{
+	s->regions.n = 0;
+	s->regions.asking = s->regions.refused = false;
+	s->regions.in = s->regions.torn = false;
+}
+
+void
+regions_look(struct nodes_session *s)
+{
+	struct nodes_look *look = &s->look;
+	bool all = look->listed && !s->lossy && !s->regions.torn &&
+	    !look->behind && look->sample == 0 && !s->opts.since_click &&
+	    look->list != NULL && blklist_counts(look->list)->full == 0;
+
+	look->region = s->regions.at;
+	look->regions = all ? s->regions.n : 0;
+	look->regions_in = s->regions.in;
+}

@@ -1,0 +1,202 @@
+/*
+ * What a session knows of memory that is wholly known, against a scripted
+ * node.
+ */
+#include "../src/base/base.h"
+#include "session_rig.h"
+
+static struct peer peer;
+static struct model model;
+static struct nodes_session *session;
+
+static const struct nodes_look *
+look(void)
+{
+	return nodes_session_look(session);
+}
+
+static void
+put_region(uint64_t base, uint64_t size)
+{
+	model.region[model.regions++] = (struct wire_region){ .base = base,
+		.size = size, .head = 16, .align = 8, .name = "pool" };
+}
+
+static void
+setup(void)
+{
+	peer_open(&peer);
+	model_init(&model, "ALLOCLOG.model.42", 42);
+	model.regions = 0;
+	peer.model[0] = &model;
+	peer.models = 1;
+	for (unsigned i = 0; i < 50; i++)
+		model_alloc(&model, 0x100000 + 64 * i, 10 + i);
+	put_region(0x100000, 0x1000);
+	put_region(0x200000, 0x1000);
+}
+
+static void
+teardown(void)
+{
+	nodes_session_close(session);
+	peer_close(&peer);
+	model_fini(&model);
+}
+
+static void
+open_with(const struct nodes_session_opts *opts)
+{
+	session = open_session(&peer, opts);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 2);
+}
+
+START_TEST(they_are_there_with_the_list)
+{
+	session = open_session(&peer, &plain);
+	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert(!look()->regions_in);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 2);
+	ck_assert(look()->settled && look()->regions_in);
+	ck_assert_uint_eq(look()->regions, 2);
+	ck_assert_uint_eq(look()->region[0].base, 0x100000);
+	ck_assert_uint_eq(look()->region[1].base, 0x200000);
+	ck_assert_uint_eq(look()->region[1].head, 16);
+	ck_assert_str_eq(look()->region[1].name, "pool");
+}
+END_TEST
+
+START_TEST(they_are_asked_for_once_a_second)
+{
+	unsigned asked;
+
+	open_with(&plain);
+	peer_cycles(&peer, session, NODES_HZ);
+	asked = peer.regions_asked;
+	model.regions = 1;
+	peer_cycles(&peer, session, 3 * NODES_HZ);
+	ck_assert_uint_eq(peer.regions_asked, asked + 3);
+	ck_assert_uint_eq(look()->regions, 1);
+}
+END_TEST
+
+START_TEST(a_node_that_knows_none_is_not_asked_again)
+{
+	peer.has_no_regions = true;
+	open_with(&plain);
+	ck_assert(look()->regions_in);
+	peer.has_no_regions = false;
+	peer_cycles(&peer, session, 3 * NODES_HZ);
+	ck_assert_uint_eq(peer.regions_asked, 0);
+	ck_assert_uint_eq(look()->regions, 0);
+}
+END_TEST
+
+START_TEST(since_the_click_nothing_is_wholly_known)
+{
+	struct nodes_session_opts opts = plain;
+
+	opts.since_click = true;
+	open_with(&opts);
+	ck_assert(look()->regions_in);
+	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert_uint_eq(peer.regions_asked, 0);
+}
+END_TEST
+
+/* The node's list is whole, and ours is not. */
+START_TEST(a_list_that_was_too_small_has_none)
+{
+	struct nodes_session_opts opts = plain;
+
+	opts.max = 20;
+	open_with(&opts);
+	ck_assert_uint_gt(blklist_counts(look()->list)->full, 0);
+	ck_assert_uint_eq(look()->regions, 0);
+}
+END_TEST
+
+START_TEST(once_records_are_lost_there_are_none)
+{
+	open_with(&plain);
+	ck_assert_uint_eq(look()->regions, 2);
+	model.lost = 1;
+	peer_cycles(&peer, session, 2 * NODES_HZ);
+	ck_assert(!look()->complete);
+	ck_assert_uint_eq(look()->regions, 0);
+}
+END_TEST
+
+START_TEST(of_a_sample_there_are_none)
+{
+	model.sample = 4096;
+	open_with(&plain);
+	ck_assert_uint_eq(look()->regions, 0);
+}
+END_TEST
+
+/* Rather none than such as a page would make wrong gaps of. */
+START_TEST(regions_that_make_no_sense_are_none)
+{
+	static const uint64_t second[][2] = {
+		{ 0x100800, 0x1000 },	/* overlaps the first */
+		{ 0x80000, 0x1000 },	/* before it */
+		{ 0x100000, 0x1000 },
+		{ 0x200000, 0 },
+		{ UINT64_MAX - 10, 100 },
+	};
+
+	model.region[1].base = second[_i][0];
+	model.region[1].size = second[_i][1];
+	open_with(&plain);
+	ck_assert(look()->regions_in);
+	ck_assert_uint_eq(look()->regions, 0);
+}
+END_TEST
+
+START_TEST(another_stream_has_its_own)
+{
+	struct nodes_session_opts opts = plain;
+	struct model other;
+
+	open_with(&plain);
+	model_init(&other, "ALLOCLOG.model.43", 43);
+	other.regions = 0;
+	model_alloc(&other, 0x100000, 10);
+	peer.model[1] = &other;
+	peer.models = 2;
+	opts.pid = 43;
+	ck_assert_int_eq(nodes_session_switch(session, &opts), 0);
+	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert(!look()->regions_in);
+	peer_serve(&peer);
+	peer_cycles(&peer, session, 2);
+	ck_assert(look()->regions_in);
+	ck_assert_uint_eq(look()->regions, 0);
+	model_fini(&other);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("session: regions");
+	TCase *tc = tcase_create("regions");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, they_are_there_with_the_list);
+	tcase_add_test(tc, they_are_asked_for_once_a_second);
+	tcase_add_test(tc, a_node_that_knows_none_is_not_asked_again);
+	tcase_add_test(tc, since_the_click_nothing_is_wholly_known);
+	tcase_add_test(tc, a_list_that_was_too_small_has_none);
+	tcase_add_test(tc, once_records_are_lost_there_are_none);
+	tcase_add_test(tc, of_a_sample_there_are_none);
+	tcase_add_loop_test(tc, regions_that_make_no_sense_are_none, 0, 5);
+	tcase_add_test(tc, another_stream_has_its_own);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(suite)
