@@ -378,6 +378,7 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		err = once(o, loop, s, &page, out);
 	else
 		err = again_and_again(o, loop, s, &page, out);
+	page_fini(&page);
 	if (err < 0) {
 		complain("cannot make the picture: %s", strerror(-err));
 		return output_close(out, o->output, PAGEK_FAILED);

@@ -5,15 +5,17 @@
 
 #include "../base/base.h"
 #include "commands.h"
+#include "free.h"
 #include "json.h"
+#include "pump.h"
 
 #define ROW_BYTES 2048
 
 static void
-list_rows(FILE *out, struct nodes_session *s, const struct page *page,
+list_rows(FILE *out, struct nodes_session *s, struct page *page,
     uint64_t limit)
 {
-	const struct nodes_look *look = nodes_session_look(s);
+	struct page_view v;
 	struct blk rows[256];
 	char row[ROW_BYTES];
 	uint64_t offs = 0;
@@ -21,10 +23,14 @@ list_rows(FILE *out, struct nodes_session *s, const struct page *page,
 
 	page_row_heading(page, row, sizeof row);
 	fprintf(out, "%s\n", row);
-	while ((n = blklist_window(look->list, page->opts.order,
-	    page->opts.reverse, offs, rows, BASE_NELEM(rows))) > 0) {
+	page_view_live(&v, s);
+	v.wrappers = page->opts.wrappers;
+	page_free_begin(page, &v);
+	while ((n = page_free_window(page, &v, offs, rows,
+	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++) {
-			page_row_text(page, s, &rows[i], row, sizeof row);
+			page_row_text_view(page, &v, &rows[i], row,
+			    sizeof row);
 			fprintf(out, "%s\n", row);
 			if (!output_going(out))
 				return;
@@ -32,6 +38,15 @@ list_rows(FILE *out, struct nodes_session *s, const struct page *page,
 		if (i < n)
 			return;
 	}
+}
+
+/* The regions may have been told before the list was taken. */
+static bool
+regions_told(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->regions_in || (!look->linked && !look->returns);
 }
 
 static int
@@ -51,6 +66,8 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		complain("sampled %s: each row stands for many blocks; "
 		    "--format=json has its weight", sample);
 	}
+	if (o->page.free)
+		pump(loop, s, o->timeout_ms, regions_told, s);
 	page_init(&page, &o->page);
 	err = batch_names(loop, s, &page.opts, o->limit, o->timeout_ms, &p,
 	    &lacking);
@@ -68,6 +85,7 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		json_blocks(out, s, p, &page.opts, false, o->limit);
 	else
 		list_rows(out, s, &page, o->limit);
+	page_fini(&page);
 	profile_free(p);
 	status = output_close(out, o->output, PAGEK_OK);
 	return status != PAGEK_OK ? status :

@@ -476,6 +476,7 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 	}
 	forward_close();
 	nodes_session_close(r.session);
+	page_fini(&r.page);
 	nodes_link_close(r.runner);
 	pump_down(loop, NULL, r.link);
 	return status;

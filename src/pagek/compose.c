@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "free.h"
 #include "groups.h"
 #include "made.h"
 
@@ -32,6 +33,7 @@ page_fini(struct page *page)
 	page->groups = NULL;
 	page_made_free(page->made);
 	page->made = NULL;
+	page_free_fini(page);
 }
 
 void
@@ -111,7 +113,7 @@ row_mark(const struct page *page, const struct page_view *v,
 {
 	if (page->has_cursor && at == page->cursor)
 		return PAGE_CURSOR;
-	if (st->stale || is_gone(page, v, b))
+	if (st->stale || page_is_free(b) || is_gone(page, v, b))
 		return PAGE_STALE;
 	if (page_cell_seconds(v->look, b) < 1)
 		return PAGE_NEW;
@@ -404,6 +406,7 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 		snprintf(page->message, sizeof page->message,
 		    "no memory for groups");
 	}
+	page_free_begin(page, v);
 	page_sample(page, v);
 	page_state_get(page, v, &st);
 	picture_begin(pic, cols, page->opts.ascii);

@@ -38,7 +38,7 @@ static const struct {
 	{ OPTION_COLOR, "NO_COLOR", "never" },
 };
 
-/* Whoever gives the first does not want the second. */
+/* Whoever gives the first does not want the second, nor what files say of it. */
 static const struct {
 	enum option_id given, aside;
 } exclusions[] = {
@@ -46,6 +46,7 @@ static const struct {
 	{ OPTION_CLASSIC, OPTION_WIDE },
 	{ OPTION_NO_SKIP, OPTION_SKIP },
 	{ OPTION_SKIP, OPTION_NO_SKIP },
+	{ OPTION_FREE, OPTION_SORT },
 };
 
 /* A file that is being read. */

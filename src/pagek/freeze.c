@@ -21,6 +21,7 @@ struct page_frozen {
 	uint64_t keeper[WIRE_STATS_COUNT];
 	struct blklist *list;
 	struct stream_types types;
+	struct wire_region region[WIRE_REGIONS_MAX];
 	struct page_kept *kept;
 	char node_name[TEXT_MAX];
 	char target_name[TEXT_MAX];
@@ -103,6 +104,10 @@ page_freeze(struct page *page, const struct page_view *v)
 		return r;
 	}
 	f->look.list = f->list;
+	if (v->look->regions > 0)
+		memcpy(f->region, v->look->region,
+		    v->look->regions * sizeof *f->region);
+	f->look.region = f->region;
 	if (v->look->types != NULL) {
 		f->types = *v->look->types;
 		f->look.types = &f->types;

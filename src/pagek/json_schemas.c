@@ -5,6 +5,7 @@
 
 #include "../base/base.h"
 #include "commands.h"
+#include "free.h"
 #include "json.h"
 
 /* --- blocks -------------------------------------------------------------- */
@@ -262,13 +263,17 @@ put_stack(struct json *j, struct profile *p, uint64_t caller)
 
 static void
 put_block(struct json *j, struct nodes_session *s, struct profile *p,
-    const struct nodes_look *look, const struct blk *b)
+    const struct nodes_look *look, const struct blk *b, bool kind)
 {
 	const struct stream_type *type = &look->types->by_code[b->type];
 	unsigned level = b->flags & REC_LEVEL_MASK;
 	int64_t wall = look->node_wall_ms - (look->now_ms - b->ms);
 
 	json_begin(j, '{', false);
+	if (kind) {
+		json_key(j, "kind");
+		json_text(j, "block");
+	}
 	json_key(j, "address");
 	json_hex(j, b->addr);
 	json_key(j, "size");
@@ -308,15 +313,96 @@ put_block(struct json *j, struct nodes_session *s, struct profile *p,
 	json_end(j);
 }
 
+/* What is free has a place and a size, and nothing that a block has. */
+static void
+put_free(struct json *j, const struct nodes_look *look, const struct blk *b)
+{
+	const struct wire_region *r = page_free_region(look, b->addr);
+
+	json_begin(j, '{', false);
+	json_key(j, "kind");
+	json_text(j, "free");
+	json_key(j, "address");
+	json_hex(j, b->addr);
+	json_key(j, "size");
+	json_number(j, b->size);
+	json_key(j, "region");
+	json_text(j, r != NULL ? or_null(r->name) : NULL);
+	json_end(j);
+}
+
+static void
+put_regions(struct json *j, const struct page *page, const struct page_view *v)
+{
+	struct page_free f;
+
+	json_key(j, "regions");
+	json_begin(j, '[', true);
+	for (size_t i = 0; i < v->look->regions; i++) {
+		const struct wire_region *r = &v->look->region[i];
+
+		page_free_sum(page, v, i, &f);
+		json_begin(j, '{', false);
+		json_key(j, "name");
+		json_text(j, or_null(r->name));
+		json_key(j, "address");
+		json_hex(j, r->base);
+		json_key(j, "size");
+		json_number(j, r->size);
+		json_key(j, "head");
+		json_number(j, r->head);
+		json_key(j, "align");
+		json_number(j, r->align);
+		json_key(j, "free_blocks");
+		json_number(j, f.blocks);
+		json_key(j, "free_bytes");
+		json_number(j, f.bytes);
+		json_key(j, "largest");
+		json_number(j, f.largest);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* Its rows are those of a page that shows this and nothing else. */
+static void
+put_rows(struct json *j, struct nodes_session *s, struct profile *p,
+    const struct page_opts *opts, uint64_t limit)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct page_view v;
+	struct page page;
+	struct blk rows[256];
+	uint64_t offs = 0;
+	size_t n, i;
+
+	page_init(&page, opts);
+	page_view_live(&v, s);
+	page_free_begin(&page, &v);
+	if (opts->free)
+		put_regions(j, &page, &v);
+	json_key(j, "blocks");
+	json_begin(j, '[', true);
+	while ((n = page_free_window(&page, &v, offs, rows,
+	    BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++)
+			if (page_is_free(&rows[i]))
+				put_free(j, look, &rows[i]);
+			else
+				put_block(j, s, p, look, &rows[i], opts->free);
+		if (i < n || !output_going(j->out))
+			break;
+	}
+	json_end(j);
+	page_fini(&page);
+}
+
 void
 json_blocks(FILE *out, struct nodes_session *s, struct profile *p,
     const struct page_opts *opts, bool since_click, uint64_t limit)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct json j = { .out = out, .ascii = opts->ascii };
-	struct blk rows[256];
-	uint64_t offs = 0;
-	size_t n, i;
 
 	json_begin(&j, '{', true);
 	json_key(&j, "schema");
@@ -336,16 +422,7 @@ json_blocks(FILE *out, struct nodes_session *s, struct profile *p,
 	json_bool(&j, opts->reverse);
 	json_lost(&j, look);
 	put_counts(&j, look);
-	json_key(&j, "blocks");
-	json_begin(&j, '[', true);
-	while ((n = blklist_window(look->list, opts->order, opts->reverse,
-	    offs, rows, BASE_NELEM(rows))) > 0) {
-		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++)
-			put_block(&j, s, p, look, &rows[i]);
-		if (i < n || !output_going(out))
-			break;
-	}
-	json_end(&j);
+	put_rows(&j, s, p, opts, limit);
 	json_end(&j);
 }
 

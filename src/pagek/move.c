@@ -5,6 +5,7 @@
  * or go, OFFS moves along and the line under the eye stays the same.  When
  * what it was on has gone, the cursor takes what stands there now.
  */
+#include "free.h"
 #include "groups.h"
 
 static uint64_t
@@ -21,6 +22,7 @@ page_hold_block(struct page *page, const struct blk *b)
 	page->cursor_layer = (b->flags & REC_LAYER_API) != 0;
 	page->cursor_addr = b->addr;
 	page->cursor_seq = b->seq;
+	page->cursor_free = page_is_free(b);
 }
 
 bool
@@ -35,8 +37,7 @@ page_holds_block(const struct page *page, const struct blk *b)
 static uint64_t
 list_total(const struct page *page, const struct page_view *v)
 {
-	(void)page;
-	return page_view_total(v);
+	return page_view_total(v) + page_free_rows(page, v);
 }
 
 static bool
@@ -46,6 +47,9 @@ list_held(struct page *page, const struct page_view *v, uint64_t total,
 	struct blk b;
 	int64_t rank;
 
+	/* What is free has no number: it is known by where it lies. */
+	if (page->cursor_free)
+		return page_free_row_at(page, v, page->cursor_addr, offset);
 	if (blklist_get(v->look->list, page->cursor_layer, page->cursor_addr,
 	    &b) < 0 || b.seq != page->cursor_seq)
 		return false;
@@ -53,9 +57,8 @@ list_held(struct page *page, const struct page_view *v, uint64_t total,
 	    page->cursor_layer, page->cursor_addr);
 	if (rank < 0 || (uint64_t)rank >= total)
 		return false;
-	*offset = page->opts.reverse ? total - 1 - (uint64_t)rank :
-	    (uint64_t)rank;
-	return true;
+	*offset = page_free_row_of(page, v, (uint64_t)rank);
+	return *offset < total;
 }
 
 static bool
@@ -63,8 +66,8 @@ list_hold(struct page *page, const struct page_view *v)
 {
 	struct blk b;
 
-	if (v->look->list == NULL || blklist_window(v->look->list,
-	    page->opts.order, page->opts.reverse, page->cursor, &b, 1) != 1)
+	if (v->look->list == NULL ||
+	    page_free_window(page, v, page->cursor, &b, 1) != 1)
 		return false;
 	page_hold_block(page, &b);
 	return true;
@@ -107,8 +110,7 @@ page_rows_blocks(const struct page *page, const struct page_view *v,
 	if (page->opened)
 		return page->groups != NULL ? page_members_window(
 		    page->groups->members, at, out, n) : 0;
-	return blklist_window(v->look->list, page->opts.order,
-	    page->opts.reverse, at, out, n);
+	return page_free_window(page, v, at, out, n);
 }
 
 bool

@@ -229,6 +229,24 @@ check_config(struct parse *p)
 	return 0;
 }
 
+/* Scripts that read rows get those of blocks alone, unless they ask for more. */
+static int
+check_free(struct parse *p)
+{
+	struct options *o = p->o;
+
+	o->page.free = option_given(o, OPTION_FREE) ||
+	    (!o->json && o->command != COMMAND_LIST);
+	if (!option_given(o, OPTION_FREE))
+		return 0;
+	if (!option_given(o, OPTION_SORT))
+		o->page.order = BLKLIST_BY_ADDRESS;
+	if (o->page.order != BLKLIST_BY_ADDRESS)
+		return option_fail(p, "--free needs the order of addresses: "
+		    "free memory has no age");
+	return 0;
+}
+
 int
 options_check(struct parse *p)
 {
@@ -256,6 +274,8 @@ options_check(struct parse *p)
 		r = check_listings(p);
 	if (r == 0)
 		r = check_config(p);
+	if (r == 0)
+		r = check_free(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
 	    option_given(o, OPTION_WIDE))
 		r = option_fail(p, "--classic and --wide exclude each other");

@@ -3,6 +3,7 @@
  * lines, here is what keys do in them.
  */
 #include "app.h"
+#include "free.h"
 
 /* --- the block ---------------------------------------------------------- */
 
@@ -11,11 +12,17 @@ app_open_detail(struct app *app)
 {
 	struct page *page = app->page;
 	struct page_view v;
+	char what[200];
 	struct blk b;
 
 	page_view_shown(&v, page, app->session);
 	if (!page_block_at_cursor(page, &v, &b)) {
 		app_say(app, "there is no block here");
+		return;
+	}
+	if (page_is_free(&b)) {
+		page_free_sentence(v.look, &b, what, sizeof what);
+		app_say(app, "%s", what);
 		return;
 	}
 	if (!page->has_cursor)

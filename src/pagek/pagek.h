@@ -53,6 +53,7 @@ struct page_opts {
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
 	bool nodes_first;		/* page G lies over page K at first */
+	bool free;			/* free blocks of known regions are rows, in address order */
 	enum page_color color;
 	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
 	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
@@ -116,6 +117,7 @@ struct page_fields {
 };
 
 struct page_frozen;
+struct page_gaps;
 struct page_groups;
 struct target;
 struct page_made;
@@ -153,6 +155,7 @@ struct page {
 
 	/* The block under the cursor, so that the cursor stays on it. */
 	bool cursor_held;
+	bool cursor_free;		/* it is a free one */
 	unsigned cursor_layer;
 	uint64_t cursor_addr, cursor_seq;
 
@@ -177,6 +180,7 @@ struct page {
 
 	struct page_frozen *frozen;	/* paused: what the picture shows */
 
+	struct page_gaps *gaps;		/* free blocks among the rows; NULL: none so far */
 	unsigned round;			/* counts up when groups must be taken anew at once */
 	struct page_made *made;		/* rows of the last pictures; NULL none */
 	struct page_groups *groups;	/* the last ones taken; NULL none */

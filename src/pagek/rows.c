@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "calls.h"
+#include "free.h"
 
 #define MINUTE 60
 #define HOUR (60 * MINUTE)
@@ -103,8 +104,18 @@ void
 page_cell_function(const struct page_view *v, const struct blk *b, int gap,
     int width, struct page_picture *pic)
 {
+	const struct wire_region *region;
 	struct page_call call;
 
+	if (page_is_free(b)) {
+		region = page_free_region(v->look, b->addr);
+		if (region != NULL && region->name[0] != '\0') {
+			picture_printf(pic, "%*sin ", gap, "");
+			picture_text(pic, region->name, width - 3,
+			    PICTURE_FREE);
+		}
+		return;
+	}
 	if (!page_calls_origin(v, b->caller, &call))
 		return;
 	picture_printf(pic, "%*s", gap, "");
@@ -124,13 +135,17 @@ page_cell_classic(const struct page_view *v, const struct blk *b,
 	char size[5], rnod[8], age[4];
 
 	base_fit_size(size, 4, b->size);
-	page_cell_rnod(rnod, v->look, b);
-	base_fit_age(age, 3, page_cell_seconds(v->look, b));
 	if (addr_cols > 8)
 		picture_printf(pic, "%0*llX", addr_cols,
 		    (unsigned long long)b->addr);
 	else
 		picture_printf(pic, "%08X", (unsigned)b->addr);
+	if (page_is_free(b)) {
+		picture_printf(pic, " %s    %-16s", size, PAGE_FREE_WORD);
+		return;
+	}
+	page_cell_rnod(rnod, v->look, b);
+	base_fit_age(age, 3, page_cell_seconds(v->look, b));
 	picture_printf(pic, " %s %02X ", size, b->type);
 	picture_clip(pic, page_descr(v->look, b), 7, PICTURE_LEFT);
 	picture_printf(pic, " %4s %3s", rnod, age);
@@ -232,6 +247,32 @@ classic_row_text(const struct page *page, const struct page_view *v,
 	page_picture_fini(&pic);
 }
 
+static void
+put_address(const struct nodes_look *look, const struct blk *b, char *out,
+    size_t cap, size_t *len)
+{
+	base_append(out, cap, len, look->classic ? "%08llX    " : "%012llx",
+	    (unsigned long long)b->addr);
+}
+
+/* The columns of what is free are those of a block, empty where it has none. */
+static void
+free_row_text(const struct page *page, const struct page_view *v,
+    const struct blk *b, char *out, size_t cap)
+{
+	const struct wire_region *region = page_free_region(v->look, b->addr);
+
+	size_t len = 0;
+
+	put_address(v->look, b, out, cap, &len);
+	base_append(out, cap, &len, " %12llu    %-8s",
+	    (unsigned long long)b->size, PAGE_FREE_WORD);
+	if (region == NULL || region->name[0] == '\0')
+		return;
+	base_append(out, cap, &len, "%*sin ", 30, "");
+	append_name(page, out, cap, &len, region->name, 0);
+}
+
 void
 page_row_descr(const struct page *page, const struct nodes_look *look,
     const struct blk *b, char *out, size_t cap)
@@ -283,8 +324,7 @@ page_row_put(const struct nodes_look *look, const struct blk *b,
 
 	page_cell_rnod(rnod, look, b);
 	page_cell_age(age, page_cell_seconds(look, b));
-	base_append(out, cap, &len, look->classic ? "%08llX    " : "%012llx",
-	    (unsigned long long)b->addr);
+	put_address(look, b, out, cap, &len);
 	base_append(out, cap, &len, " %12llu %02X %s %s %4s %5s%s",
 	    (unsigned long long)b->size, b->type, names->descr, names->thread,
 	    rnod, age, names->call);
@@ -301,6 +341,10 @@ page_row_text_view(const struct page *page, const struct page_view *v,
 	out[0] = '\0';
 	if (classic_text(page)) {
 		classic_row_text(page, v, b, out, cap);
+		return;
+	}
+	if (page_is_free(b)) {
+		free_row_text(page, v, b, out, cap);
 		return;
 	}
 	page_row_descr(page, v->look, b, descr, sizeof descr);

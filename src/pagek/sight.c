@@ -2,7 +2,7 @@
  * What the session has to bring: the rows on the screen, or all blocks.
  */
 #include "app.h"
-#include "view.h"
+#include "free.h"
 
 /*
  * Sums of blocks are made of all of them, and so are a listing and a picture
@@ -11,6 +11,7 @@
 static bool
 needs_all(const struct app *app)
 {
+	const struct nodes_look *look = nodes_session_look(app->session);
 	int i;
 
 	if (app->pausing || app_listing_wants_all(app))
@@ -18,6 +19,10 @@ needs_all(const struct app *app)
 	if (app->page->frozen != NULL)
 		return false;
 	if (app->page->group != 0 || app->overlay == APP_KIN)
+		return true;
+	/* A gap is known by the blocks around it, wherever they are. */
+	if (page_free_wanted(app->page, look) &&
+	    look->keeper[WIRE_N_LIVE_BLOCKS] <= NODES_MAX)
 		return true;
 	for (i = 0; i < app->nunder; i++)
 		if (app->under[i] == APP_KIN)

@@ -9,7 +9,7 @@
  */
 #include <stdio.h>
 
-#include "view.h"
+#include "free.h"
 
 struct counter {
 	const char *letter;	/* in the classic line */
@@ -21,6 +21,8 @@ struct counter {
 	bool alarm;		/* shown reversed when it has moved */
 	bool spare;		/* may be left out while it is zero */
 	bool list;		/* counted by the list: not known without one */
+	bool bytes;
+	bool classic;		/* the wide layout has it in another line */
 };
 
 static uint64_t
@@ -117,6 +119,16 @@ n_stackless(const struct page *page, const struct page_view *v)
 	    v->look->keeper[WIRE_N_SITES_FULL] : 0;
 }
 
+/* What one could ask for, where that is known. */
+static uint64_t
+n_largest(const struct page *page, const struct page_view *v)
+{
+	struct page_free f;
+
+	page_free_sum(page, v, v->look->regions, &f);
+	return f.largest;
+}
+
 static const struct counter counters[] = {
 	{ "r", "rec", n_records,
 	    "records captured in the last cycle",
@@ -157,6 +169,9 @@ static const struct counter counters[] = {
 	{ "m", "missed", n_missed,
 	    "cycles missed",
 	    .alarm = true, .spare = true },
+	{ "g", "gap", n_largest,
+	    "bytes of the largest free block of known regions",
+	    .spare = true, .list = true, .bytes = true, .classic = true },
 };
 
 #define NCOUNTERS BASE_NELEM(counters)
@@ -235,7 +250,7 @@ struct form {
 };
 
 static void
-number_text(char out[32], int digits, uint64_t n)
+number_text(char out[32], int digits, bool bytes, uint64_t n)
 {
 	char fit[24], *p = fit;
 
@@ -243,7 +258,10 @@ number_text(char out[32], int digits, uint64_t n)
 		base_group_digits(out, 32, n);
 		return;
 	}
-	base_fit_count(fit, digits, n);
+	if (bytes)
+		base_fit_bytes(fit, digits, n);
+	else
+		base_fit_count(fit, digits, n);
 	while (*p == ' ')
 		p++;
 	snprintf(out, 32, "%s", p);
@@ -320,12 +338,13 @@ add_counters(const struct page *page, const struct page_view *v,
 	for (i = 0; i < NCOUNTERS; i++) {
 		c = &counters[i];
 		n = c->value(page, v);
-		if (c->spare && n == 0 && !form->all)
+		if ((c->spare && n == 0 && !form->all) ||
+		    (c->classic && words))
 			continue;
 		if (c->list && !page_view_known(v))
 			snprintf(number, sizeof number, "-");
 		else
-			number_text(number, form->digits, n);
+			number_text(number, form->digits, c->bytes, n);
 		if (out->len > 0)
 			base_append(out->text, sizeof out->text, &out->len,
 			    words && c->begins ? "  " : " ");

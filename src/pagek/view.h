@@ -14,6 +14,7 @@
  *	fields.c	the fields of line 2 that can be edited
  *	rows.c		cells that both layouts and `pagek list` share
  *	estimate.c	totals of a sample
+ *	free.c		free blocks of known regions among the rows
  *	calls.c		stacks as lines: who asked
  *	groups.c, group_rows.c	the blocks in groups, and their rows
  *	members.c	the blocks of one group

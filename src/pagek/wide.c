@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fields.h"
+#include "free.h"
 #include "groups.h"
 
 struct column {
@@ -18,6 +19,7 @@ struct column {
 	int rank;		/* the lowest is given room first */
 	int keep;		/* columns that the function must keep */
 	bool wide_only;		/* a classic stream knows nothing of it */
+	bool free;		/* what is free has it too */
 	void (*put)(const struct page_view *, const struct blk *, int width,
 	    struct page_picture *);
 };
@@ -69,7 +71,8 @@ static void
 put_descr(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
-	picture_text(pic, page_descr(v->look, b), width, PICTURE_LEFT);
+	picture_text(pic, page_is_free(b) ? PAGE_FREE_WORD :
+	    page_descr(v->look, b), width, PICTURE_LEFT);
 }
 
 static void
@@ -134,22 +137,23 @@ put_seq(const struct page_view *v, const struct blk *b, int width,
 }
 
 static const struct column columns[] = {
-	{ "ADDRESS", 0, 12, 0, 0, false, put_addr },
-	{ "   SIZE", 1, 7, 1, 0, false, put_size },
-	{ "   USED", 1, 7, 8, 40, true, put_used },
-	{ "TY", 1, 2, 3, 0, false, put_type },
-	{ "DESCR", 1, 8, 4, 0, false, put_descr },
-	{ "THREAD", 1, 8, 6, 12, false, put_thread },
-	{ "RNOD", 1, 4, 5, 12, false, put_rnod },
-	{ " AGE ", 1, 5, 2, 0, false, put_age },
-	{ "H", 1, 1, 7, 40, false, put_glyph },
-	{ "L", 1, 1, 9, 40, false, put_level },
-	{ "       SEQ", 1, 10, 10, 40, false, put_seq },
+	{ "ADDRESS", 0, 12, 0, 0, false, true, put_addr },
+	{ "   SIZE", 1, 7, 1, 0, false, true, put_size },
+	{ "   USED", 1, 7, 8, 40, true, false, put_used },
+	{ "TY", 1, 2, 3, 0, false, false, put_type },
+	{ "DESCR", 1, 8, 4, 0, false, true, put_descr },
+	{ "THREAD", 1, 8, 6, 12, false, false, put_thread },
+	{ "RNOD", 1, 4, 5, 12, false, false, put_rnod },
+	{ " AGE ", 1, 5, 2, 0, false, false, put_age },
+	{ "H", 1, 1, 7, 40, false, false, put_glyph },
+	{ "L", 1, 1, 9, 40, false, false, put_level },
+	{ "       SEQ", 1, 10, 10, 40, false, false, put_seq },
 };
 
 #define NCOLUMNS BASE_NELEM(columns)
 #define FUNCTION_GAP 2
 #define FUNCTION_MIN 6
+#define FUNCTION_TITLE 8	/* columns of its word */
 
 struct plan {
 	bool shown[NCOLUMNS];
@@ -182,6 +186,31 @@ plan_columns(const struct page_view *v, int cols, struct plan *plan)
 		plan->function = left - FUNCTION_GAP;
 }
 
+/*
+ * The function's title, and to the right of it what is free.  Where both do not
+ * fit, that a function is one is plain to see.
+ */
+static void
+put_right_heading(const struct page *page, const struct page_view *v,
+    bool function, struct page_picture *pic)
+{
+	int room = pic->cols - picture_col(pic) - FUNCTION_GAP;
+	char text[64];
+	bool both;
+
+	page_free_text(page, v, room - FUNCTION_GAP - FUNCTION_TITLE, text,
+	    sizeof text);
+	both = text[0] != '\0';
+	if (!both)
+		page_free_text(page, v, room, text, sizeof text);
+	if (function && (both || text[0] == '\0'))
+		picture_printf(pic, "%*sFUNCTION", FUNCTION_GAP, "");
+	if (text[0] != '\0') {
+		picture_to(pic, pic->cols - (int)strlen(text));
+		picture_printf(pic, "%s", text);
+	}
+}
+
 static void
 wide_heading(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
@@ -189,14 +218,12 @@ wide_heading(const struct page *page, const struct page_view *v,
 	struct plan plan;
 	size_t i;
 
-	(void)page;
 	plan_columns(v, pic->cols, &plan);
 	for (i = 0; i < NCOLUMNS; i++)
 		if (plan.shown[i])
 			picture_printf(pic, "%*s%-*s", columns[i].gap, "",
 			    columns[i].width, columns[i].title);
-	if (plan.function > 0)
-		picture_printf(pic, "%*sFUNCTION", FUNCTION_GAP, "");
+	put_right_heading(page, v, plan.function > 0, pic);
 	picture_mark_line(pic, PAGE_HEADING);
 }
 
@@ -213,7 +240,10 @@ wide_row(const struct page *page, const struct page_view *v,
 		if (!plan.shown[i])
 			continue;
 		picture_printf(pic, "%*s", columns[i].gap, "");
-		columns[i].put(v, b, columns[i].width, pic);
+		if (page_is_free(b) && !columns[i].free)
+			picture_printf(pic, "%*s", columns[i].width, "");
+		else
+			columns[i].put(v, b, columns[i].width, pic);
 	}
 	if (plan.function > 0)
 		page_cell_function(v, b, FUNCTION_GAP, plan.function, pic);
