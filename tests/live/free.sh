@@ -90,7 +90,7 @@ begins() {
 		exec 7>&-
 		wait "$pool"
 	done
-	steps 40 && agrees && [ "$(wc -l <"$tmp/now")" -gt 3 ]
+	steps 400 && agrees && [ "$(wc -l <"$tmp/now")" -gt 3 ]
 }
 rule "gaps between a pool's blocks are what the pool has free" begins
 
@@ -157,7 +157,7 @@ rows_agree() {
 on_80() {
 	page 80 24 --sort p && wait_for 'BUFFER' &&
 	    at_the_end 'free .*in buffers' 1 &&
-	    wait_for "FUNCTION +free [0-9.]+K? max [0-9.]+K?$"
+	    wait_for ' AGE +free [0-9.,]+K?, largest [0-9.,]+K?$'
 }
 rule "on 80 by 24 they are rows, and the heading sums them up" on_80
 
@@ -167,24 +167,23 @@ moves() {
 rule "... that follow the pool" moves
 
 enters() {
-	shot | awk '$3 == "free"' | tail -n 1 >"$tmp/last"
+	# From the last row up to the last free one: keys come in their order.
+	ups=$("$pagek" list --free "pid:$pool" |
+	    awk '$3 == "free" { at = NR } END { print NR - at }')
 	t send-keys -t p End
-	while shot | tail -n 3 | grep -q xyzzy; do :; done
-	free_row=$(shot | grep -n ' free ' | tail -n 1 | cut -d: -f1)
-	last_row=$(shot | grep -nE '^[0-9a-f]{12} ' | tail -n 1 | cut -d: -f1)
-	for i in $(seq $((last_row - free_row))); do
+	while [ "$ups" -gt 0 ]; do
 		t send-keys -t p Up
+		ups=$((ups - 1))
 	done
 	t send-keys -t p Enter
 	wait_for 'free: [0-9,]+ bytes of nobody.s, in region buffers'
 }
 rule "Enter on one says what it is" enters
 
+row='^[0-9a-f]{12} .*  free  '
 by_age() {
-	t send-keys -t p Escape && t send-keys -t p s &&
-	    wait_for 'order: age' && ! shows ' free ' &&
-	    t send-keys -t p s && wait_for 'order: address' &&
-	    wait_for ' free '
+	t send-keys -t p s && wait_for 'order: age' && ! shows "$row" &&
+	    t send-keys -t p s && wait_for 'order: address' && wait_for "$row"
 }
 rule "in the order of age there are none" by_age
 leave
@@ -202,7 +201,7 @@ leave
 
 clicked() {
 	page 80 24 --since=click --sort p && wait_for 'BUFFER|EMPTY' &&
-	    steps 30 && wait_for 'BUFFER' && ! shows ' free '
+	    steps 30 && wait_for 'BUFFER' && ! shows "$row"
 }
 rule "since the click there are none" clicked
 leave
