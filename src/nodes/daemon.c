@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "daemon.h"
 #include "inherited.h"
 #include "node.h"
@@ -23,10 +24,7 @@
 #define TARGETS_MODE 0666	/* anybody's; what a target sees is its own */
 #define LOCK ".lock"		/* behind the path of the pages' socket */
 
-/* Their names in the store. */
 #define KEPT_LOCK FDSTORE_OURS "lock"
-#define KEPT_PAGES FDSTORE_OURS "pages"
-#define KEPT_TARGETS FDSTORE_OURS "targets"
 
 /* --- places ------------------------------------------------------------- */
 
@@ -112,12 +110,10 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 	return socket_bind_for(path, type, mode, node->access.group);
 }
 
-/* The socket of the node before us, on which connections wait; else a new one. */
+/* The socket of the node before us, on which connections wait; -1 none. */
 static int
-socket_at(struct node *node, const char *kept, const char *path, int type,
-    mode_t mode)
+socket_before(struct fdstore *store, const char *kept, const char *path)
 {
-	struct fdstore *store = &node->daemon.store;
 	char was[SOCKET_PATH];
 	int fd;
 
@@ -127,12 +123,37 @@ socket_at(struct node *node, const char *kept, const char *path, int type,
 			return fd;
 		close(fd);
 	}
-	fd = bind_place(node, path, type, mode);
+	return -1;
+}
+
+static int
+socket_new(struct fdstore *store, const char *kept, int fd)
+{
 	if (fd >= 0) {
 		fdstore_remove(store, kept);
 		fdstore_put(store, kept, fd);
 	}
 	return fd;
+}
+
+static int
+socket_at(struct node *node, const char *kept, const char *path, int type,
+    mode_t mode)
+{
+	struct fdstore *store = &node->daemon.store;
+	int fd = socket_before(store, kept, path);
+
+	return fd >= 0 ? fd : socket_new(store, kept,
+	    bind_place(node, path, type, mode));
+}
+
+int
+daemon_socket(struct node *node, const char *kept, const char *path, int type)
+{
+	struct fdstore *store = &node->daemon.store;
+	int fd = socket_before(store, kept, path);
+
+	return fd >= 0 ? fd : socket_new(store, kept, socket_bind(path, type));
 }
 
 /*
@@ -209,7 +230,7 @@ limit_pages(struct node *node)
 {
 	struct rlimit limit;
 
-	run_lift_limits(&node->run);
+	command_lift_limits(NULL);
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
 	    limit.rlim_cur / 2 >= node->serve.max)
 		return;
@@ -279,19 +300,30 @@ on_above_closed(uv_handle_t *handle)
 	free(handle);
 }
 
-/* It sends nothing: what is to be read there is its end. */
+/* What it sends is of a command; all else that is to be read there is its end. */
 static void
 on_above(uv_poll_t *above, int status, int events)
 {
 	struct node *node = above->data;
+	char word[FDSTORE_MESSAGE];
+	ssize_t n = recv(node->daemon.store.fd, word, sizeof word - 1,
+	    MSG_DONTWAIT);
 
 	(void)status;
 	(void)events;
+	if (n > 0) {
+		word[n] = '\0';
+		run_told(node, word);
+		return;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
 	node->daemon.store.gone = true;
 	node->daemon.above = NULL;
 	uv_close((uv_handle_t *)above, on_above_closed);
 	fprintf(stderr, "pageknode: its supervisor is gone: it runs on, and "
 	    "nobody starts it again\n");
+	run_deserted(node);
 }
 
 /* Without memory for that, the next message that cannot be sent tells us. */
@@ -313,6 +345,13 @@ watch_supervisor(struct node *node)
 	uv_poll_start(above, UV_READABLE | UV_DISCONNECT, on_above);
 }
 
+void
+daemon_store(struct node *node)
+{
+	fdstore_open(&node->daemon.store, node->opts.supervised);
+	watch_supervisor(node);
+}
+
 int
 daemon_begin(struct node *node)
 {
@@ -320,8 +359,7 @@ daemon_begin(struct node *node)
 	int r;
 
 	umask(077);
-	fdstore_open(&node->daemon.store, node->opts.supervised);
-	watch_supervisor(node);
+	daemon_store(node);
 	limit_pages(node);
 	r = inherited_take(&pages, &targets, fdstore_inherit,
 	    &node->daemon.store);

@@ -38,6 +38,19 @@ struct daemon {
 	struct keeper *own;		/* its row stands as long as the node does; NULL none */
 };
 
+/* Their names in the store. */
+#define KEPT_PAGES FDSTORE_OURS "pages"
+#define KEPT_TARGETS FDSTORE_OURS "targets"
+
+/* Whoever watches over us, supervisor or systemd, is known from now on. */
+void daemon_store(struct node *);
+
+/*
+ * A socket of this user's alone at a path: that of the process before us, on
+ * which connections wait, else a new one, which is kept for the next.
+ */
+int daemon_socket(struct node *, const char *kept, const char *path, int type);
+
 /* Listens, and is ready for targets when it returns; what fails is said. */
 int daemon_begin(struct node *);
 void daemon_close(struct node *);

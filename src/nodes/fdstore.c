@@ -71,7 +71,8 @@ fdstore_follows(void)
 {
 	const char *names = secure_getenv("LISTEN_FDNAMES");
 
-	return names != NULL && strstr(names, FDSTORE_OURS) != NULL;
+	return names != NULL && strcmp(names, KEPT_PAGE) != 0 &&
+	    strstr(names, FDSTORE_OURS) != NULL;
 }
 
 bool

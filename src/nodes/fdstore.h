@@ -21,6 +21,8 @@
 #include <stddef.h>
 
 #define FDSTORE_OURS "pagek."		/* all names of ours begin so */
+/* The first page's connection: of the process that starts, and kept by nobody. */
+#define KEPT_PAGE FDSTORE_OURS "page"
 #define FDSTORE_NAME 48			/* of a descriptor, with its NUL */
 #define FDSTORE_MESSAGE 512		/* the longest one */
 

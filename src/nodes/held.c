@@ -51,20 +51,28 @@ take_passed(void *arg, const char *name, int fd)
 	held_add(arg, fd, name);
 }
 
-int
-held_begin(struct held *h)
+void
+held_limit(struct held *h)
 {
 	struct rlimit limit;
-	int r;
 
 	h->max = INHERITED_MAX;
-	r = inherited_each(take_passed, h);
-	h->passed = h->n;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 	    limit.rlim_cur / 2 < INHERITED_MAX)
 		h->max = (int)(limit.rlim_cur / 2);
 	if (h->max < h->n)
 		h->max = h->n;
+}
+
+int
+held_begin(struct held *h)
+{
+	int r;
+
+	h->max = INHERITED_MAX;
+	r = inherited_each(take_passed, h);
+	h->passed = h->n;
+	held_limit(h);
 	return r;
 }
 

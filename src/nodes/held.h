@@ -24,6 +24,8 @@ struct held {
 
 /* What was passed to us.  A negative errno. */
 int held_begin(struct held *);
+/* Nothing was passed to us. */
+void held_limit(struct held *);
 /* Its own from now on; more than can be passed on, or than is good, is closed. */
 void held_add(struct held *, int fd, const char *name);
 /* Closes what has that name, NULL: everything; but not what we were passed. */

@@ -38,7 +38,7 @@ know_build(struct kept_build *b)
 bool
 keeper_kept_wanted(const struct node *node)
 {
-	return node->opts.daemon && fdstore_keeps(&node->daemon.store);
+	return fdstore_keeps(&node->daemon.store);
 }
 
 /* --- memory ------------------------------------------------------------- */

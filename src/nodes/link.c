@@ -96,7 +96,7 @@ come_back(struct nodes_link *link, int err)
 	bool again;
 	uint32_t ms;
 
-	if (link->born > 0)
+	if (link->born > 0 && way->start == NULL)
 		base_append(link->reason, sizeof link->reason, &len, ": it was "
 		    "started for its command alone and does not come back");
 	if (way->start == NULL || link->given_up)
@@ -530,6 +530,12 @@ nodes_link_keep(struct nodes_link **out, uv_loop_t *loop,
 	}
 	(*out)->way = *way;
 	return 0;
+}
+
+void
+link_way(struct nodes_link *link, const struct nodes_way *way)
+{
+	link->way = *way;
 }
 
 void

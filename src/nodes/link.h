@@ -78,6 +78,9 @@ uint64_t link_heard(const struct nodes_link *);
 /* A message's text as a string of at most cap bytes, NUL included. */
 void link_text(char *out, size_t cap, struct wire_text);
 
+/* How it is made again, from now on; what that holds is the link's. */
+void link_way(struct nodes_link *, const struct nodes_way *);
+
 /* The process behind the link is our own child: reaped when it has ended. */
 void link_own_child(struct nodes_link *, pid_t);
 pid_t link_child(const struct nodes_link *);	/* 0: it is none */

@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "link_again.h"
 #include "nodes.h"
+#include "run.h"
 #include "socket.h"
 
 uint32_t
@@ -58,7 +59,8 @@ is_gone_for_good(const char *path)
 	if (strlen(folder) != len || memcmp(path, folder, len) != 0)
 		return false;
 	name++;
-	if (sscanf(name, "run.%d%n", &pid, &at) != 1 &&
+	if (sscanf(name, RUN_SOCKET ".%d%n", &pid, &at) != 1 &&
+	    sscanf(name, RUN_SOCKET_ALONE ".%d%n", &pid, &at) != 1 &&
 	    sscanf(name, "demo.%d%n", &pid, &at) != 1)
 		return false;
 	return name[at] == '\0' && pid > 0 && kill(pid, 0) < 0 &&
@@ -89,18 +91,26 @@ path_lost(void *arg, int err, char *why, size_t cap)
 }
 
 int
-nodes_connect(struct nodes_link **out, uv_loop_t *loop, const char *path)
+again_by_path(struct nodes_way *way, const char *path)
 {
-	struct nodes_way way = {
+	*way = (struct nodes_way){
 		.start = path_start,
 		.lost = path_lost,
 		.fini = free,
 		.arg = strdup(path),
 		.most_ms = AGAIN_MOST_LOCAL_MS,
 	};
+	return way->arg == NULL ? -ENOMEM : 0;
+}
 
-	if (way.arg == NULL)
-		return -ENOMEM;
+int
+nodes_connect(struct nodes_link **out, uv_loop_t *loop, const char *path)
+{
+	struct nodes_way way;
+	int r = again_by_path(&way, path);
+
+	if (r < 0)
+		return r;
 	return nodes_link_keep(out, loop, &way);
 }
 

@@ -28,4 +28,9 @@ uint32_t again_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random);
 /* The same with a random number of the kernel's. */
 uint32_t again_draw_ms(unsigned tries, uint32_t most_ms);
 
+struct nodes_way;
+
+/* The way to whoever listens at a path. */
+int again_by_path(struct nodes_way *, const char *path);
+
 #endif

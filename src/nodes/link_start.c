@@ -13,6 +13,9 @@
 
 #include "../base/base.h"
 #include "link.h"
+#include "link_again.h"
+#include "run.h"
+#include "socket.h"
 
 #define PROGRAM "pageknode"
 #define OPTIONS_MAX 40
@@ -130,6 +133,25 @@ spawn(const char *program, int fd, int other, char *const argv[], pid_t *pid)
 	return -err;
 }
 
+/*
+ * The process of the node that speaks here may die; the next one, and the
+ * command with it, is to be found under the name of the process that we have
+ * started.  A generator dies with its node.
+ */
+static void
+give_way(struct nodes_link *link, const struct nodes_start *start, pid_t pid)
+{
+	char folder[SOCKET_PATH], path[SOCKET_PATH];
+	struct nodes_way way;
+
+	if (nodes_folder(folder, sizeof folder) < 0 ||
+	    (size_t)snprintf(path, sizeof path, "%s/%s.%d", folder,
+	    start->hello != NULL ? RUN_SOCKET_ALONE : RUN_SOCKET,
+	    (int)pid) >= sizeof path || again_by_path(&way, path) < 0)
+		return;
+	link_way(link, &way);
+}
+
 int
 nodes_start(struct nodes_link **out, uv_loop_t *loop,
     const struct nodes_start *start)
@@ -167,6 +189,8 @@ nodes_start(struct nodes_link **out, uv_loop_t *loop,
 	if (err < 0)
 		return err;
 	link_own_child(link, pid);
+	if (start->argv != NULL)
+		give_way(link, start, pid);
 	*out = link;
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "command.h"
 #include "daemon.h"
 #include "demo.h"
 #include "device.h"
@@ -106,6 +107,7 @@ on_second(uv_timer_t *timer)
 	tree_second(node);
 	friendly_second(node);
 	listings_second(node);
+	run_second(node);
 	tend_report(node);
 	node_done_check(node);
 }
@@ -137,8 +139,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	if (opts->daemon)
 		node->last_stream = first_stream(node->boot);
 	stream_types_init(&node->types);
-	r = report_open(&node->report, opts->report,
-	    opts->daemon && fdstore_follows());
+	r = report_open(&node->report, opts->report, fdstore_follows());
 	if (r < 0)
 		return r;
 	r = drain_init(node);
@@ -199,7 +200,7 @@ node_done_check(struct node *node)
 {
 	/* A reader that takes its time gets its lines all the same. */
 	if (node->closing || node->opts.daemon || node->serve.count > 0 ||
-	    report_waits(&node->report))
+	    report_waits(&node->report) || run_awaits_page(node))
 		return;
 	if (node->opts.argv == NULL || node->run.ended)
 		uv_stop(node->loop);
@@ -240,7 +241,9 @@ sweep(const char *folder)
 		const char *rest;
 
 		at = 0;
-		if (sscanf(e->d_name, "run.%d%n", &pid, &at) != 1 &&
+		if (sscanf(e->d_name, RUN_SOCKET ".%d%n", &pid, &at) != 1 &&
+		    sscanf(e->d_name, RUN_SOCKET_ALONE ".%d%n", &pid,
+		    &at) != 1 &&
 		    sscanf(e->d_name, "demo.%d%n", &pid, &at) != 1)
 			continue;
 		rest = e->d_name + at;
@@ -252,54 +255,48 @@ sweep(const char *folder)
 		closedir(dir);
 }
 
-/* The sockets for pages that come later and for targets; then whom to watch. */
+/*
+ * A generator: it is nobody's newest target, and goes by another name than a
+ * command.
+ */
 static int
-begin(struct node *node)
+begin_generator(struct node *node, const char *folder)
 {
-	char folder[NODE_PATH], path[NODE_PATH + 32];
-	char hello[sizeof path + sizeof DAEMON_HELLO];
+	char path[NODE_PATH + 32];
 	int r;
 
-	run_ignore_terminal(&node->run);
-	run_lift_limits(&node->run);
-	r = nodes_folder(folder, sizeof folder);
-	if (r < 0)
-		return node_say_folder(r);
-	sweep(folder);
-	/* A generator is nobody's newest target: it goes by another name. */
-	snprintf(path, sizeof path, "%s/%s.%d", folder,
-	    node->opts.demo != NULL || node->opts.device >= 0 ? "demo" : "run",
-	    (int)getpid());
-	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
+	snprintf(path, sizeof path, "%s/demo.%d", folder, (int)getpid());
 	if (node->opts.demo != NULL) {
 		r = demo_start(node);
 		if (r < 0)
 			return node_say(node->opts.demo, r);
-		run_release_stdio();
-	} else if (node->opts.device >= 0) {
+	} else {
 		r = device_start(node);
 		if (r < 0)
 			return node_say("device", r);
-		run_release_stdio();
-	} else if (node->opts.hello != NULL) {
-		/* Another node has its targets; it only says how they end. */
-		r = run_start(node, node->opts.hello, folder);
-		if (r < 0)
-			return node_say(node->opts.argv[0], r);
-		r = run_watch(node);
-		return r < 0 ? node_say("signals", r) : 0;
-	} else {
-		r = hello_listen(&node->hello, node, hello);
-		if (r < 0)
-			return node_say(hello, r);
-		r = run_start(node, hello, folder);
-		if (r < 0)
-			return node_say(node->opts.argv[0], r);
 	}
+	command_release_stdio();
 	r = run_watch(node);
 	if (r == 0)
 		r = serve_listen(node, path);
 	return r < 0 ? node_say(path, r) : 0;
+}
+
+/* The sockets for pages that come later and for targets; then whom to watch. */
+static int
+begin(struct node *node)
+{
+	char folder[NODE_PATH];
+	int r;
+
+	command_ignore_terminal(NULL);
+	command_lift_limits(NULL);
+	r = nodes_folder(folder, sizeof folder);
+	if (r < 0)
+		return node_say_folder(r);
+	sweep(folder);
+	return node->opts.argv != NULL ? run_begin(node, folder) :
+	    begin_generator(node, folder);
 }
 
 static void
@@ -307,8 +304,6 @@ serve(struct node *node)
 {
 	if (node->opts.fd >= 0 && serve_add(node, node->opts.fd) < 0)
 		close(node->opts.fd);
-	/* A child that ended before the signal was watched sends no other. */
-	run_reap(node);
 	tree_adopt_all(node);
 	node_done_check(node);
 	uv_run(node->loop, UV_RUN_DEFAULT);
@@ -357,12 +352,17 @@ become_node(void *arg, int fd)
 
 /* Many descriptors are held, and none of a command's limits. */
 static int
-supervise(char **argv)
+supervise(char **argv, const struct node_opts *opts)
 {
-	struct run run;
+	static struct command command;
 
-	run_lift_limits(&run);
-	return supervisor_run(become_node, argv);
+	if (opts->argv == NULL) {
+		command_lift_limits(NULL);
+		return supervisor_run(become_node, argv);
+	}
+	if (command_prepare(&command, opts) < 0)
+		return NODE_FAILED;
+	return supervisor_run_command(become_node, argv, &command, opts->fd);
 }
 
 int
@@ -380,16 +380,17 @@ nodes_main(int argc, char **argv)
 	if (opts.bridge)
 		return bridge_run(&(struct bridge_opts){ .roles = opts.roles,
 		    .node = opts.page_node, .target = opts.target });
-	if (opts.daemon && !opts.alone && opts.supervised < 0)
-		return supervise(argv);
 	/* Its file was called by another name. */
 	if (opts.supervised >= 0)
 		prctl(PR_SET_NAME, "pageknode");
 	/* Before anything is forked: the page's link is not the target's. */
-	if (opts.fd >= 0 && fcntl(opts.fd, F_SETFD, FD_CLOEXEC) < 0) {
+	else if (opts.fd >= 0 && fcntl(opts.fd, F_SETFD, FD_CLOEXEC) < 0) {
 		node_say("--fd", -errno);
 		return NODE_USAGE;
 	}
+	if (opts.supervised < 0 &&
+	    (opts.argv != NULL || (opts.daemon && !opts.alone)))
+		return supervise(argv, &opts);
 	r = uv_loop_init(&loop);
 	if (r < 0) {
 		node_say("loop", r);

@@ -73,7 +73,7 @@ static const struct option_entry {
 	    "print each listing that has come, with lp" },
 	{ "no-supervisor", NULL, OPT_NO_SUPERVISOR, DAEMON,
 	    "nobody of ours starts it again: systemd does, or nobody" },
-	{ "supervised", "N", OPT_SUPERVISED, DAEMON, NULL },
+	{ "supervised", "N", OPT_SUPERVISED, COMMAND | DAEMON, NULL },
 	{ "fd", "N", OPT_FD, COMMAND | DEMO, NULL },
 	{ "hello", "PATH", OPT_HELLO, COMMAND, NULL },
 	{ "own-session", NULL, OPT_OWN_SESSION, COMMAND, NULL },

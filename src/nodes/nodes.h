@@ -42,11 +42,12 @@
  *			are visited), tree, inherit, run and proc (processes),
  *			daemon (the node that stands alone), supervisor and
  *			held, fdstore and takeover (what it leaves to the next),
- *			own (what the node itself holds), access and quota (who
- *			may), friendly (what other nodes are called), spool*
- *			(listings as files, behind serve_listing), known
- *			(memory that is wholly known), socket, inherited,
- *			report, demo*
+ *			ward and command (what a node runs, as the supervisor's
+ *			child), own (what the node itself holds), access and
+ *			quota (who may), friendly (what other nodes are
+ *			called), spool* (listings as files, behind
+ *			serve_listing), known (memory that is wholly known),
+ *			socket, inherited, report, device and baud, demo*
  */
 #ifndef NODES_H
 #define NODES_H
@@ -579,7 +580,7 @@ struct nodes_look {
 	unsigned tries;			/* ... after so many tries in vain ... */
 	int64_t retry_ms;		/* ... in so many milliseconds; 0: just being tried */
 	int64_t stale_ms;		/* how old the list is, on this machine's clock, and all that goes with it */
-	bool run_linked;		/* whoever runs the command is there */
+	bool run_linked;		/* whoever runs the command is there, or will be again */
 	uint32_t targets_live;		/* processes of the tree that live */
 	bool tree_ended;		/* run: the last process of the tree has ended */
 	pid_t root_pid;			/* run: process of the command; 0 none */

@@ -106,6 +106,24 @@ proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
 	return 0;
 }
 
+int
+proc_parent(pid_t pid, pid_t *ppid)
+{
+	char path[64], buf[1024], *p;
+	int parent;
+	ssize_t n;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	n = read_file(path, buf, sizeof buf);
+	if (n < 0)
+		return (int)n;
+	p = strrchr(buf, ')');
+	if (p == NULL || sscanf(p + 1, " %*c %d", &parent) != 1)
+		return -EIO;
+	*ppid = parent;
+	return 0;
+}
+
 /* The number behind a line's name; false when there is no such line. */
 static bool
 status_number(const char *status, const char *name, uint32_t *out)

@@ -20,6 +20,9 @@ int proc_thread_comm(pid_t, pid_t tid, char out[16]);
  */
 int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
 
+/* Its parent; also of one that only waits to be reaped. */
+int proc_parent(pid_t, pid_t *);
+
 /*
  * What seccomp(2) has of a thread: mode in the high half, filters in the low
  * one, 0 where the kernel does not count them.

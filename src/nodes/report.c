@@ -60,6 +60,14 @@ report_open(struct report *rep, const char *path, bool again)
 }
 
 void
+report_replace(struct report *rep, int fd)
+{
+	if (rep->fd >= 0)
+		close(rep->fd);
+	rep->fd = fd;
+}
+
+void
 report_close(struct report *rep)
 {
 	report_flush(rep);

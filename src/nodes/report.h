@@ -24,6 +24,8 @@ struct report {
  * standard output; path NULL: no report.  Negative errno.
  */
 int report_open(struct report *, const char *path, bool again);
+/* Lines go there from now on; it is the report's. */
+void report_replace(struct report *, int fd);
 void report_close(struct report *);
 
 /* One line.  It waits for nobody: see report_flush(). */

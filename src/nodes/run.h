@@ -1,16 +1,15 @@
 /*
  * run: the command that the node was started for, and its process tree.
  *
- * The node is the reaper of the whole tree: it adopts what is orphaned, so the
- * tree has ended exactly when the node has no child left.
+ * The command is our supervisor's child (ward.h), which tells us of each process
+ * of the tree that it has to reap, and when there is none left.  So both outlive
+ * this process: the next one hears the same, and listens at the same path.
  */
 #ifndef NODES_RUN_H
 #define NODES_RUN_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 #include <uv.h>
 
@@ -18,52 +17,48 @@
 
 struct node;
 
-#define RUN_IGNORED 8			/* signals that only the target heeds */
-#define RUN_LIFTED 5			/* limits that hold for the target only */
+/* Sockets in the folder of this user's nodes, each with a process behind it. */
+#define RUN_SOCKET "run"		/* of a node with its command's targets */
+#define RUN_SOCKET_ALONE "cmd"		/* of one whose command's targets another has */
 
 struct run {
-	struct sigaction before[RUN_IGNORED];	/* as they were for our starter */
-	struct rlimit limits[RUN_LIFTED];	/* likewise */
+	pid_t parent;			/* our supervisor, the command's parent */
 	pid_t root;			/* 0: there is no command, or it could not be run */
 	int32_t status;			/* wait status of the command; -1 it lives */
 	bool ended;			/* the tree */
+	int64_t begun_ms;		/* this process of the node */
+	bool page_returns;		/* the one before us had a page */
+	bool deserted;			/* our supervisor is gone */
 	int64_t ended_ms;		/* wall clock */
 	int error;			/* errno of a command that could not be run */
 	char comm[64];			/* safe text */
 	char reason[128];
 	char output[108];		/* file of the target's output; "" none */
-	uv_signal_t chld, term;
+	uv_signal_t term;
 	bool watching;
 };
 
 /*
- * What a terminal sends is not for the node: it has to outlive ^C and ^Z.  The
- * command gets its signals back as they were.
+ * Listens, takes up what the process before us has left, and has the command
+ * started, unless it has been; what fails is said.
  */
-void run_ignore_terminal(struct run *);
+int run_begin(struct node *, const char *folder);
 
-/*
- * A limit on memory, time, file sizes or descriptors is meant for the command;
- * our rings and lists would not fit.  The command gets its limits back.
- */
-void run_lift_limits(struct run *);
+/* A message of our supervisor's. */
+void run_told(struct node *, const char *word);
+/* It is gone: the tree ends for us with the last target that we see. */
+void run_deserted(struct node *);
+void run_second(struct node *);
 
-/* A reader of the target's or the page's pipe must not wait for our end too. */
-void run_release_stdio(void);
+/* A page may come back, and wants to know how the command has ended. */
+bool run_awaits_page(const struct node *);
 
-/*
- * Forks the command, which becomes it once its environment is set.  Called
- * while the process has one thread; the hello socket must be bound.  A command
- * that cannot be executed is no failure of this call: it is told by run.error.
- */
-int run_start(struct node *, const char *hello_path, const char *folder);
+/* Will we be told how that process has ended? */
+bool run_will_tell(const struct node *, pid_t);
 
-/* Signal handles: children that end, and being told to end. */
+/* A signal handle: being told to end. */
 int run_watch(struct node *);
 void run_close(struct node *);
-
-/* Takes in every child that has ended. */
-void run_reap(struct node *);
 
 /* STATS of the node itself. */
 void run_stat(struct node *, struct wire_stats *);

@@ -495,6 +495,17 @@ nodes_session_stay(struct nodes_session *s, bool stay)
 	s->stay = stay;
 }
 
+/* Or will be again. */
+static bool
+is_there(const struct nodes_link *link)
+{
+	unsigned tries;
+	int64_t in_ms;
+
+	return link_fault(link, NULL) == NODES_LIVE ||
+	    link_returns(link, &tries, &in_ms);
+}
+
 const struct nodes_look *
 nodes_session_look(struct nodes_session *s)
 {
@@ -504,8 +515,7 @@ nodes_session_look(struct nodes_session *s)
 	if (s->run != NULL && look->status < 0 && look->ended_wall_ms != 0 &&
 	    look->pid == look->root_pid)
 		look->status = look->root_status;
-	look->run_linked = s->run == NULL ? look->linked :
-	    link_fault(s->run, NULL) == NODES_LIVE;
+	look->run_linked = is_there(s->run != NULL ? s->run : s->link);
 	look->as_of = s->cursor > 0 ? s->cursor - 1 : 0;
 	look->node_name = link_called(s->link, &look->node_number);
 	look->target_name = s->target;

@@ -104,9 +104,10 @@ on_node(void *arg, int err, const struct wire_msg *msg)
 	const struct wire_stats *st;
 	bool ended = look->tree_ended;
 
+	/* Also when the link is lost: of another one that is asked again. */
+	s->stat_node = false;
 	if (err < 0)
 		return;
-	s->stat_node = false;
 	if (msg->type != WIRE_STATS)
 		return;
 	st = &msg->stats;

@@ -15,22 +15,27 @@
 #include <unistd.h>
 
 #include "../base/base.h"
+#include "command.h"
 #include "fdstore.h"
 #include "held.h"
 #include "supervisor.h"
+#include "ward.h"
 
 #define SENT_MAX 16		/* descriptors of one message, at most */
 #define GIVEN_UP 1
+#define CANNOT_RUN 125
 #define BY_SIGNAL 128
 #define TRIES 60		/* to start a child, one in a second */
 
 static struct supervisor {
 	struct held held;
+	struct ward ward;
 	int signals, channel;		/* -1 none */
 	sigset_t mask;			/* as it was */
 	struct fdstore above;		/* whoever watches over us */
 	pid_t child;
 	bool ready;			/* a child has said so */
+	int failed;			/* errno of a command that cannot be started; 0 it can */
 	bool told;			/* to end */
 	int64_t born_ms, died_ms[SUPERVISOR_DEATHS];
 	unsigned deaths;
@@ -94,6 +99,19 @@ receive(struct message *m)
 	return true;
 }
 
+/* Without a command there is nothing to watch. */
+static void
+hear_of_command(const char *line)
+{
+	int r = ward_hear(&sup.ward, line);
+
+	if (r == 0)
+		return;
+	sup.failed = -r;
+	sup.told = true;
+	kill(sup.child, SIGTERM);
+}
+
 static void
 obey(struct message *m)
 {
@@ -113,6 +131,7 @@ obey(struct message *m)
 		if (strcmp(line, "READY=1") == 0 ||
 		    strncmp(line, "STATUS=", 7) == 0)
 			fdstore_say(&sup.above, line);
+		hear_of_command(line);
 	}
 	if (drop)
 		held_drop(&sup.held, name);
@@ -177,6 +196,8 @@ start(void (*become)(void *arg, int fd), void *arg)
 	/* No signal of ours may go to all processes. */
 	if (r < 0)
 		sup.child = 0;
+	else
+		ward_node(&sup.ward, sup.child, sup.channel);
 	return r;
 }
 
@@ -217,8 +238,10 @@ goes_on(int wait_status, int *status)
 
 	*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) :
 	    BY_SIGNAL + WTERMSIG(wait_status);
-	if (sup.told || *status == 0 ||
-	    (!sup.ready && WIFEXITED(wait_status)))
+	if (sup.failed != 0)
+		*status = CANNOT_RUN;
+	if (sup.told || *status == 0 || (WIFEXITED(wait_status) &&
+	    (!sup.ready || sup.ward.over)))
 		return false;
 	if (is_storm()) {
 		if (sup.dropped) {
@@ -304,8 +327,9 @@ watch(void (*become)(void *arg, int fd), void *arg)
 			if ((p[1].revents & POLLHUP) != 0 &&
 			    (p[1].revents & POLLIN) == 0) {
 				close(sup.channel);
-				sup.channel = -1;
+				sup.channel = sup.ward.channel = -1;
 			}
+			ward_look(&sup.ward);
 			continue;
 		}
 		if (!goes_on(wait_status, &status))
@@ -318,30 +342,69 @@ watch(void (*become)(void *arg, int fd), void *arg)
 	}
 }
 
+static int
+begin(const int *heard, size_t n)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < n; i++)
+		sigaddset(&set, heard[i]);
+	sigprocmask(SIG_BLOCK, &set, &sup.mask);
+	sup.channel = -1;
+	sup.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return sup.signals < 0 ? -errno : 0;
+}
+
+static int
+cannot_start(int r)
+{
+	fprintf(stderr, "pageknode: the node cannot be started: %s\n",
+	    strerror(-r));
+	return GIVEN_UP;
+}
+
 int
 supervisor_run(void (*become)(void *arg, int fd), void *arg)
 {
 	static const int heard[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP,
 		SIGPIPE };
-	sigset_t set;
-	int r;
+	int r = begin(heard, BASE_NELEM(heard));
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < BASE_NELEM(heard); i++)
-		sigaddset(&set, heard[i]);
-	sigprocmask(SIG_BLOCK, &set, &sup.mask);
-	sup.channel = -1;
-	sup.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (sup.signals < 0)
-		return GIVEN_UP;
-	fdstore_open(&sup.above, -1);
-	r = held_begin(&sup.held);
+	if (r == 0) {
+		fdstore_open(&sup.above, -1);
+		r = held_begin(&sup.held);
+	}
 	if (r == 0)
 		r = start(become, arg);
-	if (r < 0) {
-		fprintf(stderr, "pageknode: the node cannot be started: %s\n",
-		    strerror(-r));
-		return GIVEN_UP;
-	}
-	return watch(become, arg);
+	return r < 0 ? cannot_start(r) : watch(become, arg);
+}
+
+/* What systemd says in the environment is for the command, if for anybody. */
+int
+supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
+    struct command *command, int page)
+{
+	static const int heard[] = { SIGCHLD, SIGTERM };
+	int r, status;
+
+	sup.above.fd = -1;
+	r = begin(heard, BASE_NELEM(heard));
+	if (r == 0)
+		r = ward_begin(&sup.ward, command);
+	if (r < 0)
+		return cannot_start(r);
+	held_limit(&sup.held);
+	if (page >= 0)
+		held_add(&sup.held, page, KEPT_PAGE);
+	r = start(become, arg);
+	/* A page sees by its end that the node is gone: nobody else has it open. */
+	held_drop(&sup.held, KEPT_PAGE);
+	if (r < 0)
+		return cannot_start(r);
+	status = watch(become, arg);
+	if (sup.failed != 0)
+		fprintf(stderr, "pageknode: %s: %s\n", command->argv[0],
+		    strerror(sup.failed));
+	return status;
 }

@@ -18,6 +18,8 @@
 #define SUPERVISOR_DEATHS 5
 #define SUPERVISOR_WINDOW_MS 10000
 
+struct command;
+
 /*
  * Runs `become` in a child, and in another one each time that it dies, with the
  * number of its socket to us; it does not return.  The child's environment is
@@ -27,5 +29,13 @@
  * signal, where one had ended it all the same; 1 when it was given up.
  */
 int supervisor_run(void (*become)(void *arg, int fd), void *arg);
+
+/*
+ * The same for a node that runs a command (ward.h), and is over when its child
+ * is, once no process of that is left.  page: a page's connection, of which the
+ * first child alone has the other end, as KEPT_PAGE; -1 none.
+ */
+int supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
+    struct command *, int page);
 
 #endif

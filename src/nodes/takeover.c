@@ -224,7 +224,9 @@ find_process(struct keeper *k)
 	if (k->pidfd < 0)
 		return errno == ESRCH ? 0 : -errno;
 	r = proc_stat(k->pid, &ppid, &start);
-	if (r == 0 && start == k->start)
+	/* One that waits to be reaped is no other, and we are told its status. */
+	if ((r == 0 && start == k->start) ||
+	    (r == -ESRCH && run_will_tell(k->node, k->pid)))
 		return 0;
 	close(k->pidfd);
 	k->pidfd = -1;

@@ -101,11 +101,13 @@ on_death(uv_poll_t *death, int status, int events)
 
 	(void)status;
 	(void)events;
-	/* Its parent is told how it ended; if that is us, so are we. */
-	run_reap(node);
+	/* Its parent is told how it ended; if that tells us, it is waited for. */
+	if (run_will_tell(node, k->pid)) {
+		uv_poll_stop(death);
+		return;
+	}
 	/* Another parent may have reaped it already: then nothing is seen. */
-	if (keeper_is_live(k))
-		tree_look_back(node, k->pid);
+	tree_look_back(node, k->pid);
 	if (keeper_is_live(k))
 		tree_end_image(k, WIRE_S_ENDED, -1, NULL);
 	node_done_check(node);
@@ -185,6 +187,18 @@ tree_reaped(struct node *node, pid_t pid, int32_t status)
 
 	if (k != NULL)
 		tree_end_image(k, WIRE_S_ENDED, status, NULL);
+}
+
+void
+tree_end_dead(struct node *node)
+{
+	struct keeper *k, *next;
+
+	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, link);
+		if (is_dead(k))
+			tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+	}
 }
 
 void
@@ -435,7 +449,7 @@ struct found {
 struct scan {
 	uv_work_t work;
 	struct node *node;
-	pid_t self;
+	pid_t top;			/* the parent of the command */
 	pid_t known[SCAN_MAX];		/* those with a row, ascending */
 	size_t nknown;
 	struct found found[NO_DATA_MAX];
@@ -484,20 +498,18 @@ static void
 scan_work(uv_work_t *work)
 {
 	struct scan *s = work->data;
-	pid_t queue[SCAN_MAX];
+	pid_t queue[SCAN_MAX], self = getpid();
 	size_t head = 0, tail = 0;
 
-	queue[tail++] = s->self;
+	queue[tail++] = s->top;
 	while (head < tail && s->n < NO_DATA_MAX) {
 		pid_t pid = queue[head++];
 
-		/* Our first thread has the tree, others have what we run. */
-		if (pid == s->self) {
-			tail += proc_first_children(pid, queue + tail,
-			    SCAN_MAX - tail);
+		/* What is ours beside the command is not its. */
+		if (pid == self)
 			continue;
-		}
-		judge(s, pid);
+		if (pid != s->top)
+			judge(s, pid);
 		tail += proc_children(pid, queue + tail, SCAN_MAX - tail);
 	}
 }
@@ -595,13 +607,14 @@ scan_start(struct node *node)
 	struct scan *s;
 	struct keeper *k;
 
-	if (node->scanning || node->opts.argv == NULL || node->run.ended)
+	if (node->scanning || node->opts.argv == NULL || node->run.ended ||
+	    node->run.deserted)
 		return;
 	s = calloc(1, sizeof *s);
 	if (s == NULL)
 		return;
 	s->node = node;
-	s->self = getpid();
+	s->top = node->run.parent;
 	s->work.data = s;
 	TAILQ_FOREACH(k, &node->live, link)
 		if (s->nknown < SCAN_MAX)

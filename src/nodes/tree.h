@@ -45,6 +45,8 @@ void tree_look_back(struct node *, pid_t pid);
 /* It has been reaped. */
 void tree_reaped(struct node *, pid_t pid, int32_t status);
 
+/* Those whose process is gone end now. */
+void tree_end_dead(struct node *);
 /* Every image still live ends now: the last process is gone, or the node goes. */
 void tree_end_all(struct node *, bool gone);
 

@@ -123,11 +123,11 @@ end_holder() {
 }
 of_command() {
 	run '--own-node --' || return 1
-	kill -9 "$own" && wait_on r 'UNREACHABLE' &&
+	kill_node "$own" && wait_on r 'UNREACHABLE' &&
 	    wait_on r 'does not come back' && t send-keys -t =r: q &&
 	    until_true 10 gone r && end_holder
 }
-rule "the node of one command does not come back, and the page says so" \
+rule "the node of one command does not come back without its supervisor, and the page says so" \
     of_command
 
 # Another node has the list: this one waits for the command's end, and for its page.

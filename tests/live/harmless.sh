@@ -49,8 +49,9 @@ busy() {
 	until_true 10 grep -q perl "$tmp/$1.page"
 }
 
+# The node's own process: below its supervisor, which is run's child.
 node_of() {
-	pgrep -P "$1" pageknode
+	pgrep -P "$(pgrep -P "$1" -x pageknode)" -x pageknode
 }
 
 killed_keeper() {

@@ -130,7 +130,7 @@ killed_node() {
 	"$pagek" run -b -o /dev/null -- sleep 1 2>/dev/null &
 	run=$!
 	until_true 10 sh -c "'$pagek' targets | grep -q sleep" || return 1
-	kill -9 "$(pgrep -P $run pageknode)"
+	kill_node "$(pgrep -P $run -x pageknode)"
 	wait $run
 	"$pagek" targets >/dev/null 2>&1
 	ls -A "$XDG_RUNTIME_DIR/pagek"

@@ -1,0 +1,256 @@
+#!/bin/sh
+# The node of one command: its process is killed under the command, which runs
+# on and is watched on, and whose status is told.  Needs tmux for a page.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+
+pagek=$B/pagek
+library=$B/liballoclog.so
+count=$B/tests/libcount.so
+run=
+supervisor=
+stop() {
+	touch "$tmp/stop"
+	[ -z "$supervisor" ] || kill_node "$supervisor"
+	end_terminal
+} >/dev/null 2>&1
+trap stop EXIT
+trap 'exit 1' TERM INT
+
+cat >"$tmp/loop.sh" <<'C'
+touch "$2"
+until [ -e "$1" ]; do sleep 0.05; done
+[ "$3" = 0 ] || kill -"$3" $$
+exit "$4"
+C
+
+# supervised PID: $supervisor and $keeper are of the run that PID is.
+supervised() {
+	supervisor=$(pgrep -P "$1" -x pageknode) && keeper_is_there
+}
+keeper_is_there() {
+	keeper=$(pgrep -P "$supervisor" -x pageknode)
+}
+another() {
+	was=$keeper
+	kill -9 "$keeper"
+	until_true 10 has_another
+}
+has_another() {
+	keeper_is_there && [ "$keeper" != "$was" ] &&
+	    [ -S "$XDG_RUNTIME_DIR/pagek/run.$supervisor" ]
+}
+# begin OPTIONS -- COMMAND...: a run as text.
+begin() {
+	rm -f "$tmp/stop" "$tmp/began"
+	"$pagek" run -b -o "$tmp/text" "$@" 2>"$tmp/why" &
+	run=$!
+	until_true 10 supervised "$run"
+}
+# looping SIGNAL STATUS OPTIONS: the script above; it has begun.
+looping() {
+	signal=$1 status=$2
+	shift 2
+	begin "$@" -- sh "$tmp/loop.sh" "$tmp/stop" "$tmp/began" "$signal" \
+	    "$status" && until_true 10 test -e "$tmp/began"
+}
+# ends STATUS
+ends() {
+	touch "$tmp/stop"
+	wait "$run"
+	is=$?
+	supervisor=
+	cat "$tmp/why"
+	echo "status $is"
+	[ "$is" = "$1" ] && ! grep -q 'not known\|UNREACHABLE.*is gone' "$tmp/why"
+}
+
+status_told() {
+	looping 0 7 "$@" && another && another && ends 7
+}
+rule "a command's status is told though its node was killed twice" status_told
+signal_told() {
+	looping TERM 0 && another && ends 143
+}
+rule "so is the signal that ended it" signal_told
+ended_between() {
+	looping 0 9 && kill -STOP "$supervisor" && kill -9 "$keeper" &&
+	    touch "$tmp/stop" && sleep 0.3 && kill -CONT "$supervisor" && ends 9
+}
+rule "so is the end of one that ended while there was no node" ended_between
+ended_before() {
+	looping 0 9 && kill -STOP "$keeper" && touch "$tmp/stop" &&
+	    until_true 10 zombie && kill -9 "$keeper" && ends 9
+}
+zombie() {
+	for p in $(pgrep -P "$supervisor" -x sh); do
+		grep -q '^State:.Z' "/proc/$p/status" && return
+	done
+	return 1
+}
+rule "and of one whose node was killed before it had seen that" ended_before
+not_found() {
+	"$pagek" run -b -o /dev/null -- /nonexistent/command 2>"$tmp/why"
+	[ $? = 127 ] && "$pagek" run -b -o /dev/null -- / 2>>"$tmp/why"
+	[ $? = 126 ] && grep -c 'cannot run' "$tmp/why" | grep -qx 2
+}
+rule "a command that cannot be run is told as before" not_found
+
+orphans() {
+	rm -f "$tmp/stop"
+	begin -- sh -c "(setsid sh '$tmp/loop.sh' '$tmp/stop' '$tmp/began' 0 0 \
+	    >/dev/null 2>&1 &); exit 5" &&
+	    until_true 10 test -e "$tmp/began" && another && kill -0 "$run" &&
+	    ends 5
+}
+rule "what a command leaves behind is waited for by the next node, too" orphans
+
+# What the second counting layer has counted is what the report says.
+counted_once() {
+	rm -rf "$tmp/c" "$tmp/r"
+	mkdir "$tmp/c"
+	COUNT_DIR=$tmp/c begin --report "$tmp/r" -- sh -c "LD_PRELOAD=\"\$LD_PRELOAD $count\" \
+	    exec '$B/tests/targets/exact_threads' 6000000 4" || return 1
+	for i in 1 2 3; do
+		sleep 0.3
+		another || break
+	done
+	echo "killed $i times"
+	wait "$run" || return 1
+	supervisor=
+	grep exact_threads "$tmp/r" >"$tmp/r.1"
+	cat "$tmp/r.1"
+	[ "$i" -ge 2 ] || return 2
+	python3 "$top/tests/live/takeover.py" "$tmp/r.1" "$tmp/c" 1 0
+}
+tries() {
+	for try in 1 2 3 4 5; do
+		"$@"
+		result=$?
+		[ $result = 2 ] || return $result
+	done
+	return 2
+}
+rule "its report is exact" tries counted_once
+report_to_stdout() {
+	looping 0 0 --report - >"$tmp/out" && another && ends 0 &&
+	    grep -q '"comm": "sh"' "$tmp/out"
+}
+rule "a report on standard output goes on there" report_to_stdout
+
+deserted() {
+	looping 0 3 && kill -9 "$supervisor" && kill -0 "$keeper" &&
+	    touch "$tmp/stop" && wait "$run"
+	[ $? = 125 ] && grep -q 'how it ends is not known' "$tmp/why" &&
+	    until_true 10 is_gone "$keeper"
+}
+rule "without its supervisor a node watches to the end, and says what it cannot know" \
+    deserted
+both() {
+	looping 0 3 && kill_node "$supervisor" && touch "$tmp/stop" && wait "$run"
+	[ $? = 125 ] && grep -q "is gone; how the command ends is not known" \
+	    "$tmp/why"
+}
+rule "a run whose node is gone for good ends and says so" both
+supervisor=
+
+told_to_end() {
+	looping 0 3 && kill -TERM "$supervisor" && until_true 10 is_gone "$supervisor" &&
+	    ! [ -e "$XDG_RUNTIME_DIR/pagek/run.$supervisor" ] &&
+	    pgrep -f "$tmp/loop.sh" >/dev/null && touch "$tmp/stop"
+	wait "$run"
+	[ $? = 125 ]
+}
+rule "told to end the node goes, and the command runs on" told_to_end
+supervisor=
+
+# --- on a terminal -------------------------------------------------------------
+
+on_page() {
+	shot | grep -qE -- "$1"
+}
+wait_for() {
+	until_true 20 on_page "$1" || {
+		echo "never shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+cat >"$tmp/holder.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile held[20];
+int main(void)
+{
+	for (int i = 0; i < 20; i++)
+		held[i] = malloc(7777);
+	for (;;)
+		pause();
+}
+C
+cc -O1 -fno-builtin -o "$tmp/holder" "$tmp/holder.c" || exit 1
+rows() {
+	shot | grep -c ' 7,777 '
+}
+page() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 110 -y 40 \
+	    "'$pagek' run $* '$tmp/holder'; echo status \$?; exec cat"
+	wait_for 'LIVE 1[0-9] Hz' &&
+	    until_true 10 supervised "$(pgrep -P "$(t display -p -t =p: '#{pane_pid}')" -x pagek)"
+}
+goes_on() {
+	page "$@" || return 1
+	for i in 1 2 3; do
+		another && wait_for 'LIVE 1[0-9] Hz' || return 1
+	done
+	shot
+	! on_page 'anew|INCOMPLETE|LOSSY|lost [1-9]' && [ "$(rows)" = 20 ]
+}
+rule "a page goes on where it was, and has lost nothing" goes_on --own-node --
+comes_back() {
+	t send-keys -t p q && wait_for 'status 0' && wait_for 'pagek unix:' &&
+	    another && "$pagek" list "unix:$XDG_RUNTIME_DIR/pagek/run.$supervisor" |
+	    grep -c ' 7777 ' | grep -qx 20
+}
+rule "a page that left finds the next node at the same place" comes_back
+ended_is_told() {
+	kill_held && until_true 20 is_gone "$supervisor"
+}
+kill_held() {
+	kill -9 "$(pgrep -P "$supervisor" -x holder)"
+}
+rule "that node ends when its command has" ended_is_told
+supervisor=
+
+# A node that stands alone has the targets; this one waits for the command.
+elsewhere() {
+	"$B/pageknode" 2>"$tmp/said" &
+	daemon=$!
+	until_true 10 grep -q listening "$tmp/said"
+	looping 0 7 && [ -S "$XDG_RUNTIME_DIR/pagek/cmd.$supervisor" ] &&
+	    was=$keeper && kill -9 "$keeper" && until_true 10 keeper_other &&
+	    "$pagek" targets | grep -q '^pid:.*sh ' && ends 7
+	result=$?
+	kill "$daemon"
+	wait "$daemon"
+	return $result
+}
+keeper_other() {
+	keeper_is_there && [ "$keeper" != "$was" ]
+}
+rule "whoever only waits for a command is followed by another as well" elsewhere
+supervisor=
+
+nothing_left() {
+	echo left:
+	ls -A "$XDG_RUNTIME_DIR/pagek"
+	[ -z "$(ls -A "$XDG_RUNTIME_DIR/pagek" | grep -v '^node.lock$')" ]
+}
+settled() {
+	until_true 5 nothing_left || nothing_left
+}
+rule "no socket is left of them all" settled
+
+say_result
