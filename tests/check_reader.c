@@ -369,6 +369,32 @@ START_TEST(any_thread_may_look)
 }
 END_TEST
 
+static void *
+look_at_hang(void *arg)
+{
+	*(enum symbol_known *)arg = look_at("/hang", 1);
+	return NULL;
+}
+
+/* Its time would be longer than this test's. */
+START_TEST(who_waits_for_the_reader_is_let_go_by_a_stop)
+{
+	enum symbol_known known;
+	pthread_t thread;
+
+	symbols_free(symbols);
+	start(1000000);
+	ck_assert_int_eq(pthread_create(&thread, NULL, look_at_hang, &known),
+	    0);
+	while (waitpid(-1, NULL, WNOHANG) < 0)
+		usleep(1000);
+	symbols_stop(symbols);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(known, SYMBOL_PENDING);
+	ck_assert_int_eq(look_at("/good", 1), SYMBOL_PENDING);
+}
+END_TEST
+
 static pthread_barrier_t barrier;
 
 static void *
@@ -666,6 +692,7 @@ reader_suite(void)
 	tcase_add_test(t, many_places_and_files_are_all_answered);
 	tcase_add_test(t, cache_is_bounded_by_modules_and_by_words);
 	tcase_add_test(t, any_thread_may_look);
+	tcase_add_test(t, who_waits_for_the_reader_is_let_go_by_a_stop);
 	tcase_add_test(t,
 	    who_waits_for_children_of_its_own_thread_does_not_meet_the_reader);
 	tcase_add_test(t, another_one_may_reap_the_reader);

@@ -94,6 +94,9 @@ lookup_close(struct node *node)
 	struct look *l;
 
 	lk->stop = true;
+	/* A reader that is stopped, or thinks for long, is not waited for. */
+	if (lk->symbols != NULL)
+		symbols_stop(lk->symbols);
 	while ((l = TAILQ_FIRST(&lk->queue)) != NULL) {
 		TAILQ_REMOVE(&lk->queue, l, link);
 		look_free(l);

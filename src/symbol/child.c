@@ -264,15 +264,20 @@ symchild_end(struct child *c)
 /* --- talking ------------------------------------------------------------ */
 
 static int
-wait_for(int fd, short events, struct mono deadline)
+wait_for(const struct child *c, int fd, short events, struct mono deadline)
 {
-	struct pollfd p = { .fd = fd, .events = events };
+	struct pollfd p[] = {
+		{ .fd = fd, .events = events },
+		{ .fd = c->stop, .events = POLLIN },
+	};
 	int n, ms;
 
 	do {
 		ms = ms_until(deadline);
-		n = poll(&p, 1, ms);
+		n = poll(p, c->has_stop ? 2 : 1, ms);
 	} while ((n < 0 && errno == EINTR) || (n == 0 && ms > 0));
+	if (n > 0 && p[1].revents != 0)
+		return -ECANCELED;
 	return n > 0 ? 0 : n == 0 ? -ETIMEDOUT : -EIO;
 }
 
@@ -312,7 +317,7 @@ symchild_write(struct child *c, const uint8_t *p, size_t n, struct mono deadline
 			p += put;
 			n -= (size_t)put;
 		} else if (put < 0 && errno == EAGAIN) {
-			int error = wait_for(c->to, POLLOUT, deadline);
+			int error = wait_for(c, c->to, POLLOUT, deadline);
 
 			if (error < 0)
 				return error;
@@ -335,7 +340,7 @@ symchild_read(struct child *c, uint8_t *p, size_t n, struct mono deadline)
 		} else if (got == 0) {
 			return -EPIPE;
 		} else if (errno == EAGAIN) {
-			int error = wait_for(c->from, POLLIN, deadline);
+			int error = wait_for(c, c->from, POLLIN, deadline);
 
 			if (error < 0)
 				return error;
@@ -359,7 +364,7 @@ symchild_read_some(struct child *c, uint8_t *p, size_t n, int wait_ms)
 			return got;
 		if (errno != EAGAIN && errno != EINTR)
 			return -EIO;
-		if ((error = wait_for(c->from, POLLIN, deadline)) < 0)
+		if ((error = wait_for(c, c->from, POLLIN, deadline)) < 0)
 			return error;
 	}
 }

@@ -23,6 +23,8 @@ struct child {
 	int pidfd;
 	int to, from;		/* pipes, ours do not block; to is -1 without input */
 	unsigned answered;	/* packets it has answered */
+	bool has_stop;		/* nobody waits for it any longer ... */
+	int stop;		/* ... once there is something to be read here */
 };
 
 /*
@@ -35,7 +37,8 @@ int symchild_start(struct child *, char *const argv[], bool input);
 void symchild_end(struct child *);
 
 /*
- * Both by the deadline: 0, -ETIMEDOUT, -EPIPE when it is gone, or -EIO.
+ * Both by the deadline: 0, -ETIMEDOUT, -ECANCELED when nobody waits any longer,
+ * -EPIPE when it is gone, or -EIO.
  * SIGPIPE is not for the caller.
  */
 int symchild_write(struct child *, const uint8_t *, size_t, struct mono deadline);
@@ -97,6 +100,8 @@ enum fetch_state {
 /* NULL with 0: fetching is not configured. */
 int fetches_new(struct fetches **, const char *reader);
 void fetches_free(struct fetches *);
+/* No more of them; the one that is on its way ends soon. */
+void fetches_stop(struct fetches *);
 
 /*
  * Where the debug file of this build id is; asked for the first time it is

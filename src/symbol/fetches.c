@@ -167,7 +167,7 @@ fetches_new(struct fetches **out, const char *reader)
 }
 
 void
-fetches_free(struct fetches *f)
+fetches_stop(struct fetches *f)
 {
 	if (f == NULL)
 		return;
@@ -175,6 +175,14 @@ fetches_free(struct fetches *f)
 	f->stop = true;
 	pthread_cond_signal(&f->more);
 	pthread_mutex_unlock(&f->lock);
+}
+
+void
+fetches_free(struct fetches *f)
+{
+	if (f == NULL)
+		return;
+	fetches_stop(f);
 	if (f->started)
 		pthread_join(f->thread, NULL);
 	for (unsigned i = 0; i < f->n; i++)

@@ -132,6 +132,12 @@ int symbols_new(struct symbols **, const struct symbols_opts *);
 void symbols_free(struct symbols *);
 
 /*
+ * From any thread: who looks does not wait for the reader any longer, and has
+ * PENDING for what it has not said; nothing is asked from then on.
+ */
+void symbols_stop(struct symbols *);
+
+/*
  * The words of n places; waits for the reader, so keep it off a loop; any
  * thread may call, one is served at a time.  What was found is kept by build
  * id, path and address.  Never fails: what could not be had says why, with the

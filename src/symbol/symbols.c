@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define TIMEOUT_MS 20000
 /* A hostile target may have a thousand files that bring a reader down. */
@@ -18,6 +20,8 @@ struct symbols {
 	char *reader, *path;
 	unsigned timeout_ms;
 	struct fetches *fetches;
+	_Atomic bool stopped;
+	int stop_fd;		/* readable from then on */
 
 	pthread_mutex_t lock;	/* all below: one is served at a time */
 	struct child child;
@@ -38,10 +42,13 @@ symbols_new(struct symbols **out, const struct symbols_opts *o)
 	if (s == NULL)
 		return -ENOMEM;
 	pthread_mutex_init(&s->lock, NULL);
+	s->stop_fd = eventfd(0, EFD_CLOEXEC);
+	s->child.stop = s->stop_fd;
+	s->child.has_stop = true;
 	s->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : TIMEOUT_MS;
 	s->reader = strdup(o->reader != NULL ? o->reader : "");
 	s->path = strdup(o->path != NULL ? o->path : "");
-	if (s->reader == NULL || s->path == NULL ||
+	if (s->stop_fd < 0 || s->reader == NULL || s->path == NULL ||
 	    (error = symcache_new(&s->cache)) < 0)
 		goto fail;
 	if (o->fetch && (error = fetches_new(&s->fetches, s->reader)) < 0)
@@ -63,9 +70,19 @@ symbols_free(struct symbols *s)
 	symcache_free(s->cache);
 	packet_out_fini(&s->out);
 	pthread_mutex_destroy(&s->lock);
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
 	free(s->reader);
 	free(s->path);
 	free(s);
+}
+
+void
+symbols_stop(struct symbols *s)
+{
+	s->stopped = true;
+	(void)eventfd_write(s->stop_fd, 1);
+	fetches_stop(s->fetches);
 }
 
 bool
@@ -76,7 +93,7 @@ symbols_fetching(struct symbols *s, struct symbols_fetch *out)
 
 /* --- the reader --------------------------------------------------------- */
 
-/* -EAGAIN when it has been started too often of late. */
+/* -EAGAIN when it has been started too often of late, or nobody waits. */
 static int
 start_reader(struct symbols *s)
 {
@@ -85,6 +102,8 @@ start_reader(struct symbols *s)
 	char *argv[] = { s->reader, word, seconds, s->path, NULL };
 	int error;
 
+	if (s->stopped)
+		return -EAGAIN;
 	if (s->child.pid != 0)
 		return 0;
 	if (s->starts >= STARTS_MAX && mono_ms_since(*oldest) < STARTS_MS)
@@ -149,7 +168,7 @@ ask(struct symbols *s)
 		if ((error = exchange(s)) == 0)
 			return SYMBOL_LINE;
 		symchild_end(&s->child);
-		if (error == -ENOMEM)
+		if (error == -ENOMEM || error == -ECANCELED)
 			return SYMBOL_PENDING;
 		if (fresh || error == -ETIMEDOUT)
 			return SYMBOL_DAMAGED;
