@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,13 @@
 #define SHELL_NOT_EXECUTABLE 126
 #define OTHER_USAGE 2
 
+/* Of links at a time, so many are sure to leave no ssh behind. */
+#define RUNNING_MAX 256
+
 extern char **environ;
+
+/* Processes of ssh, for a signal handler; 0: this place is free. */
+static _Atomic pid_t running[RUNNING_MAX];
 
 struct link_ssh {
 	uv_process_t process;
@@ -191,6 +198,30 @@ tell(struct link_ssh *ssh)
 
 /* --- the process ---------------------------------------------------------- */
 
+/* Puts `now` where `was` stood. */
+static void
+note_running(pid_t was, pid_t now)
+{
+	for (size_t i = 0; i < BASE_NELEM(running); i++) {
+		pid_t expected = was;
+
+		if (atomic_compare_exchange_strong(&running[i], &expected,
+		    now))
+			return;
+	}
+}
+
+void
+nodes_ssh_end_all(void)
+{
+	for (size_t i = 0; i < BASE_NELEM(running); i++) {
+		pid_t pid = atomic_load(&running[i]);
+
+		if (pid > 0)
+			kill(pid, SIGTERM);
+	}
+}
+
 static void
 on_closed(uv_handle_t *handle)
 {
@@ -216,6 +247,7 @@ on_exit_of_ssh(uv_process_t *process, int64_t status, int sig)
 {
 	struct link_ssh *ssh = process->data;
 
+	note_running(process->pid, 0);
 	ssh->exited = true;
 	ssh->status = status;
 	ssh->signal = sig;
@@ -339,6 +371,7 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 	const char *argv[BASE_NELEM(begin) + 10];
 	char program[WORD_MAX + 8] = "", target[WORD_MAX + 8] = "";
 	size_t n = BASE_NELEM(begin);
+	int r;
 	uv_stdio_container_t stdio[] = {
 		{ .flags = UV_INHERIT_FD, .data.fd = fd },
 		{ .flags = UV_INHERIT_FD, .data.fd = fd },
@@ -372,7 +405,10 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 		argv[n++] = target;
 	}
 	argv[n] = NULL;
-	return uv_spawn(ssh->errors.loop, &ssh->process, &options);
+	r = uv_spawn(ssh->errors.loop, &ssh->process, &options);
+	if (r == 0)
+		note_running(0, ssh->process.pid);
+	return r;
 }
 
 int

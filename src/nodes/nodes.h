@@ -209,6 +209,12 @@ const char *nodes_ssh_check(const struct nodes_ssh *);
 int nodes_connect_ssh(struct nodes_link **, uv_loop_t *,
     const struct nodes_ssh *);
 
+/*
+ * In the handler of a signal that ends the program: no ssh of ours is left
+ * behind, which might wait for its other end for long.
+ */
+void nodes_ssh_end_all(void);
+
 void nodes_link_close(struct nodes_link *);
 
 /*

@@ -38,6 +38,32 @@ survive_writes(void)
 			sigaction(signals[i], &sa, NULL);
 }
 
+/* As the signal would have done, but for what we have started. */
+static void
+end_all(int sig)
+{
+	nodes_ssh_end_all();
+	/* It is blocked in its handler, and comes when that returns. */
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/*
+ * Where nobody else attends to it a signal ends us; an ssh that still waits for
+ * its other end would not notice.  Handlers are gone after an exec.
+ */
+static void
+leave_nothing_running(void)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+	struct sigaction sa = { .sa_handler = end_all }, old;
+
+	for (size_t i = 0; i < BASE_NELEM(signals); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 &&
+		    old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &sa, NULL);
+}
+
 /*
  * No descriptor of ours may get a number that stands for a standard stream.
  * What was closed stays unusable: a write there fails as it would have.
@@ -150,6 +176,7 @@ main(int argc, char **argv)
 	setlocale(LC_ALL, "");
 	fill_standard_streams();
 	survive_writes();
+	leave_nothing_running();
 	status = options_parse(&o, argc, argv, why, sizeof why);
 	if (status != 0) {
 		complain("%s%s try 'pagek --help'", why,
