@@ -110,50 +110,67 @@ bind_place(const struct node *node, const char *path, int type, mode_t mode)
 	return socket_bind_for(path, type, mode, node->access.group);
 }
 
-/* The socket of the node before us, on which connections wait; -1 none. */
+/*
+ * The socket of the node before us, on which connections wait; -1 none.  One
+ * whose name somebody else has by now, since the folder was removed, goes on
+ * without it: it is not ours to remove.
+ */
 static int
-socket_before(struct fdstore *store, const char *kept, const char *path)
+socket_before(struct node *node, const char *kept, const char *path,
+    bool *stays)
 {
+	struct fdstore *store = &node->daemon.store;
+	const struct socket_file *file = takeover_file(node, kept);
 	char was[SOCKET_PATH];
-	int fd;
+	int fd, is;
 
 	while ((fd = fdstore_take(store, kept)) >= 0) {
+		is = file != NULL && file->ino != 0 ?
+		    socket_is_there(path, file) :
+		    access(path, F_OK) == 0 ? 1 : -ENOENT;
 		if (inherited_path(fd, was) == 0 && strcmp(was, path) == 0 &&
-		    access(path, F_OK) == 0)
+		    is >= 0) {
+			*stays = is == 0;
 			return fd;
+		}
 		close(fd);
 	}
 	return -1;
 }
 
 static int
-socket_new(struct fdstore *store, const char *kept, int fd)
+socket_new(struct node *node, const char *kept, const char *path, int fd)
 {
-	if (fd >= 0) {
-		fdstore_remove(store, kept);
-		fdstore_put(store, kept, fd);
-	}
+	struct fdstore *store = &node->daemon.store;
+	struct socket_file *file = takeover_file(node, kept);
+
+	if (fd < 0)
+		return fd;
+	if (file != NULL)
+		*file = socket_file(path);
+	fdstore_remove(store, kept);
+	fdstore_put(store, kept, fd);
 	return fd;
 }
 
 static int
 socket_at(struct node *node, const char *kept, const char *path, int type,
-    mode_t mode)
+    mode_t mode, bool *stays)
 {
-	struct fdstore *store = &node->daemon.store;
-	int fd = socket_before(store, kept, path);
+	int fd = socket_before(node, kept, path, stays);
 
-	return fd >= 0 ? fd : socket_new(store, kept,
+	return fd >= 0 ? fd : socket_new(node, kept, path,
 	    bind_place(node, path, type, mode));
 }
 
 int
-daemon_socket(struct node *node, const char *kept, const char *path, int type)
+daemon_socket(struct node *node, const char *kept, const char *path, int type,
+    bool *stays)
 {
-	struct fdstore *store = &node->daemon.store;
-	int fd = socket_before(store, kept, path);
+	int fd = socket_before(node, kept, path, stays);
 
-	return fd >= 0 ? fd : socket_new(store, kept, socket_bind(path, type));
+	return fd >= 0 ? fd : socket_new(node, kept, path,
+	    socket_bind(path, type));
 }
 
 /*
@@ -164,6 +181,7 @@ static int
 listen_own(struct node *node, const char *path)
 {
 	char hello[NODE_PATH + sizeof DAEMON_HELLO];
+	bool stays = false;
 	int fd, r;
 
 	r = lock_place(node, path);
@@ -171,13 +189,15 @@ listen_own(struct node *node, const char *path)
 		return r;
 	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
 	fd = socket_at(node, KEPT_TARGETS, hello, SOCK_SEQPACKET,
-	    TARGETS_MODE);
-	r = fd < 0 ? fd : hello_listen_fd(&node->hello, node, fd, hello, false);
+	    TARGETS_MODE, &stays);
+	r = fd < 0 ? fd : hello_listen_fd(&node->hello, node, fd, hello, stays);
 	if (r < 0)
 		return node_say(hello, r);
+	stays = false;
 	fd = socket_at(node, KEPT_PAGES, path, SOCK_STREAM,
-	    node->access.group != (gid_t)-1 ? PAGES_MODE : PAGES_MODE_ALONE);
-	r = fd < 0 ? fd : serve_listen_fd(node, fd, path, false);
+	    node->access.group != (gid_t)-1 ? PAGES_MODE : PAGES_MODE_ALONE,
+	    &stays);
+	r = fd < 0 ? fd : serve_listen_fd(node, fd, path, stays);
 	return r < 0 ? node_say(path, r) : 0;
 }
 

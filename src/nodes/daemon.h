@@ -47,9 +47,11 @@ void daemon_store(struct node *);
 
 /*
  * A socket of this user's alone at a path: that of the process before us, on
- * which connections wait, else a new one, which is kept for the next.
+ * which connections wait, else a new one, which is kept for the next.  *stays is
+ * set when the path is another's by now.
  */
-int daemon_socket(struct node *, const char *kept, const char *path, int type);
+int daemon_socket(struct node *, const char *kept, const char *path, int type,
+    bool *stays);
 
 /* Listens, and is ready for targets when it returns; what fails is said. */
 int daemon_begin(struct node *);

@@ -487,6 +487,7 @@ hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
 	h->node = node;
 	h->first_stream = atomic_load(&node->last_stream);
 	h->inherited = inherited;
+	h->file = socket_file(path);
 	h->listen_fd = fd;
 	strcpy(h->path, path);
 	pthread_mutex_init(&h->lock, NULL);
@@ -555,7 +556,7 @@ hello_stop(struct hello *h)
 		return;
 	/* First: who connects from here on is told at once that nobody is there. */
 	if (!h->inherited)
-		unlink(h->path);
+		socket_remove(h->path, &h->file);
 	if (h->running && write(h->stop_fd, &one, sizeof one) > 0)
 		pthread_join(h->thread, NULL);
 	h->running = false;

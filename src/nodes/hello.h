@@ -27,6 +27,7 @@ struct hello {
 	pthread_mutex_t lock;		/* of arrived, and held while one is welcomed */
 	struct keepers arrived;
 	char path[SOCKET_PATH];
+	struct socket_file file;	/* what we have bound there */
 };
 
 /* Binds the socket; nobody is answered yet. */

@@ -98,21 +98,23 @@ static int
 listen_targets(struct node *node, const char *path)
 {
 	char hello[SOCKET_PATH + sizeof DAEMON_HELLO];
+	bool stays = false;
 	int fd;
 
 	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
-	fd = daemon_socket(node, KEPT_TARGETS, hello, SOCK_SEQPACKET);
+	fd = daemon_socket(node, KEPT_TARGETS, hello, SOCK_SEQPACKET, &stays);
 	return said(hello, fd < 0 ? fd :
-	    hello_listen_fd(&node->hello, node, fd, hello, false));
+	    hello_listen_fd(&node->hello, node, fd, hello, stays));
 }
 
 static int
 listen_pages(struct node *node, const char *path)
 {
-	int fd = daemon_socket(node, KEPT_PAGES, path, SOCK_STREAM);
+	bool stays = false;
+	int fd = daemon_socket(node, KEPT_PAGES, path, SOCK_STREAM, &stays);
 
 	return said(path, fd < 0 ? fd :
-	    serve_listen_fd(node, fd, path, false));
+	    serve_listen_fd(node, fd, path, stays));
 }
 
 /*

@@ -80,6 +80,7 @@ struct serve {
 	uv_timer_t later;		/* until the listener is heard again */
 	bool inherited;			/* the socket is not ours to remove */
 	char path[SOCKET_PATH];		/* of the listening socket; "" none */
+	struct socket_file file;	/* what we have bound there */
 	uv_idle_t again;
 	struct answer_scratch *scratch;
 };

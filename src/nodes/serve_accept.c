@@ -279,6 +279,7 @@ serve_listen_fd(struct node *node, int fd, const char *path, bool inherited)
 	s->listener.data = s->later.data = node;
 	s->listen_fd = fd;
 	s->inherited = inherited;
+	s->file = socket_file(path);
 	strcpy(s->path, path);
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return uv_poll_start(&s->listener, UV_READABLE, on_listener);
@@ -309,7 +310,7 @@ accept_close(struct node *node)
 	if (s->listen_fd < 0)
 		return;
 	if (!s->inherited)
-		unlink(s->path);
+		socket_remove(s->path, &s->file);
 	uv_close((uv_handle_t *)&s->listener, NULL);
 	uv_close((uv_handle_t *)&s->later, NULL);
 	close(s->listen_fd);

@@ -51,6 +51,33 @@ socket_bind_for(const char *path, int type, mode_t mode, gid_t group)
 	return r;
 }
 
+struct socket_file
+socket_file(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return (struct socket_file){ 0 };
+	return (struct socket_file){ .dev = st.st_dev, .ino = st.st_ino };
+}
+
+int
+socket_is_there(const char *path, const struct socket_file *file)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return -errno;
+	return st.st_dev == file->dev && st.st_ino == file->ino;
+}
+
+void
+socket_remove(const char *path, const struct socket_file *file)
+{
+	if (socket_is_there(path, file) > 0)
+		unlink(path);
+}
+
 static int
 connect_to(const char *path, int type)
 {

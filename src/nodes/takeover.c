@@ -24,6 +24,7 @@ struct takeover_node {
 	uint64_t size;			/* of this; 0: not whole yet */
 	uint8_t id[WIRE_EPOCH], boot[WIRE_EPOCH];
 	_Atomic uint64_t last_stream;
+	struct socket_file pages, targets;	/* what the sockets' names stood for */
 };
 
 /* --- the node itself ---------------------------------------------------- */
@@ -91,6 +92,16 @@ takeover_fini(struct node *node)
 	kept_free(node->daemon.kept);
 	node->daemon.kept = NULL;
 	node->daemon.same = NULL;
+}
+
+struct socket_file *
+takeover_file(struct node *node, const char *kept)
+{
+	struct takeover_node *same = node->daemon.same;
+
+	if (same == NULL)
+		return NULL;
+	return strcmp(kept, KEPT_PAGES) == 0 ? &same->pages : &same->targets;
 }
 
 void

@@ -28,6 +28,10 @@ struct takeover_node;
 void takeover_node(struct node *);
 void takeover_fini(struct node *);
 
+struct socket_file;
+/* Of a socket that is kept under that name; NULL: nothing of it is kept. */
+struct socket_file *takeover_file(struct node *, const char *kept);
+
 /* A stream's number is never given twice. */
 void takeover_number(struct node *, uint64_t last_stream);
 
