@@ -176,6 +176,66 @@ START_TEST(what_it_is_told_it_passes_on_and_ends_with_its_child)
 }
 END_TEST
 
+/* Killed in the same moment, or just before. */
+static void
+die_when_told(void *arg, int fd)
+{
+	const bool *before = arg;
+	struct fdstore store;
+
+	open_store(&store, fd);
+	if (shared->starts++ == 0) {
+		signal(SIGTERM, SIG_IGN);
+		MUST(fdstore_say(&store, "READY=1") == 0);
+		if (!*before)
+			kill(getppid(), SIGTERM);
+		die();
+	}
+	if (*before)
+		kill(getppid(), SIGTERM);
+	/* As long as it may take to begin: nobody is to end it meanwhile. */
+	for (int i = 0; i < 10; i++)
+		usleep(1000);
+	signal(SIGTERM, on_signal);
+	MUST(fdstore_say(&store, "READY=1") == 0);
+	for (;;)
+		pause();
+}
+
+static const bool befores[] = { false, true };
+
+START_TEST(one_that_is_killed_when_it_is_told_to_end_is_cleaned_up_after)
+{
+	bool before = befores[_i];
+
+	ck_assert_int_eq(supervisor_run(die_when_told, &before), 7);
+	ck_assert_uint_eq(shared->starts, 2);
+}
+END_TEST
+
+static void
+never_ready(void *arg, int fd)
+{
+	struct fdstore store;
+
+	(void)arg;
+	open_store(&store, fd);
+	if (shared->starts++ == 0) {
+		MUST(fdstore_say(&store, "READY=1") == 0);
+		die();
+	}
+	kill(getppid(), SIGTERM);
+	for (;;)
+		pause();
+}
+
+START_TEST(one_that_never_is_ready_is_ended_all_the_same)
+{
+	ck_assert_int_eq(supervisor_run(never_ready, NULL), 128 + SIGTERM);
+	ck_assert_uint_eq(shared->starts, 2);
+}
+END_TEST
+
 /* --- storms ------------------------------------------------------------- */
 
 static void
@@ -543,6 +603,10 @@ suite(void)
 	tcase_add_loop_test(t,
 	    what_it_is_told_it_passes_on_and_ends_with_its_child, 0,
 	    BASE_NELEM(words));
+	tcase_add_loop_test(t,
+	    one_that_is_killed_when_it_is_told_to_end_is_cleaned_up_after, 0,
+	    BASE_NELEM(befores));
+	tcase_add_test(t, one_that_never_is_ready_is_ended_all_the_same);
 	tcase_add_test(t,
 	    children_that_die_in_a_storm_lose_what_was_held_and_then_end);
 	tcase_add_test(t, systemd_is_told_what_the_child_says);

@@ -25,6 +25,7 @@
 #define GIVEN_UP 1
 #define CANNOT_RUN 125
 #define BY_SIGNAL 128
+#define PATIENCE_MS 2000		/* with a child that is to end and not ready */
 #define TRIES 60		/* to start a child, one in a second */
 
 static struct supervisor {
@@ -36,7 +37,12 @@ static struct supervisor {
 	pid_t child;
 	bool ready;			/* a child has said so */
 	int failed;			/* errno of a command that cannot be started; 0 it can */
-	bool told;			/* to end */
+	int told;			/* to end, by this signal; 0 not */
+	bool child_ready;
+	bool follows;			/* there was a child before this one */
+	bool cleans;			/* this one is to end for one that was killed */
+	int to_pass;			/* signal for a child that is not ready yet; 0 none ... */
+	int64_t pass_ms;		/* ... and until when that is waited for */
 	int64_t born_ms, died_ms[SUPERVISOR_DEATHS];
 	unsigned deaths;
 	bool dropped;
@@ -99,6 +105,33 @@ receive(struct message *m)
 	return true;
 }
 
+static void
+pass_on(int sig)
+{
+	sup.to_pass = 0;
+	if (sup.child > 0)
+		kill(sup.child, sig);
+}
+
+static void
+child_is_ready(void)
+{
+	sup.ready = sup.child_ready = true;
+	if (sup.to_pass != 0)
+		pass_on(sup.to_pass);
+}
+
+/*
+ * A child that follows another one has what that has left, and may be in the
+ * midst of taking it up: it can remove it when it is ready, and not before.
+ */
+static void
+pass_when_ready(int sig)
+{
+	sup.to_pass = sig;
+	sup.pass_ms = mono_ms(mono_now()) + PATIENCE_MS;
+}
+
 /* Without a command there is nothing to watch. */
 static void
 hear_of_command(const char *line)
@@ -108,7 +141,7 @@ hear_of_command(const char *line)
 	if (r == 0)
 		return;
 	sup.failed = -r;
-	sup.told = true;
+	sup.told = SIGTERM;
 	kill(sup.child, SIGTERM);
 }
 
@@ -127,7 +160,7 @@ obey(struct message *m)
 		else if (strncmp(line, "FDNAME=", 7) == 0)
 			name = line + 7;
 		else if (strcmp(line, "READY=1") == 0)
-			sup.ready = true;
+			child_is_ready();
 		if (strcmp(line, "READY=1") == 0 ||
 		    strncmp(line, "STATUS=", 7) == 0)
 			fdstore_say(&sup.above, line);
@@ -181,6 +214,7 @@ start(void (*become)(void *arg, int fd), void *arg)
 		close(sup.channel);
 	sup.channel = fds[0];
 	sup.born_ms = mono_ms(mono_now());
+	sup.child_ready = false;
 	sup.child = fork();
 	if (sup.child == 0) {
 		sigprocmask(SIG_SETMASK, &sup.mask, NULL);
@@ -240,6 +274,13 @@ goes_on(int wait_status, int *status)
 	    BY_SIGNAL + WTERMSIG(wait_status);
 	if (sup.failed != 0)
 		*status = CANNOT_RUN;
+	/* What it has left is not to stay: the next one ends in its place. */
+	if (sup.told && sup.ready && sup.failed == 0 && !sup.cleans &&
+	    WIFSIGNALED(wait_status) && *status != BY_SIGNAL + sup.told) {
+		sup.cleans = true;
+		pass_when_ready(sup.told);
+		return true;
+	}
 	if (sup.told || *status == 0 || (WIFEXITED(wait_status) &&
 	    (!sup.ready || sup.ward.over)))
 		return false;
@@ -284,10 +325,15 @@ hear_signals(void)
 
 		if (sig == SIGCHLD || sig == SIGPIPE)
 			continue;
-		sup.told |= sig != SIGHUP;
+		/* A second time it is meant. */
+		if (sig != SIGHUP && sup.told == 0 && sup.follows &&
+		    !sup.child_ready)
+			pass_when_ready(sig);
 		/* What a terminal sends, the child has already. */
-		if (info.ssi_code != SI_KERNEL && sup.child > 0)
-			kill(sup.child, sig);
+		else if (info.ssi_code != SI_KERNEL)
+			pass_on(sig);
+		if (sig != SIGHUP)
+			sup.told = sig;
 	}
 }
 
@@ -296,12 +342,14 @@ static int
 start_again(void (*become)(void *arg, int fd), void *arg)
 {
 	struct pollfd p = { .fd = sup.signals, .events = POLLIN };
-	int r = start(become, arg);
+	int r;
 
+	sup.follows = true;
+	r = start(become, arg);
 	for (int i = 1; r < 0 && i < TRIES; i++) {
 		if (poll(&p, 1, 1000) > 0)
 			hear_signals();
-		if (sup.told)
+		if (sup.told != 0)
 			return r;
 		r = start(become, arg);
 	}
@@ -319,7 +367,9 @@ watch(void (*become)(void *arg, int fd), void *arg)
 			{ .fd = sup.channel, .events = POLLIN },
 		};
 
-		(void)poll(p, BASE_NELEM(p), -1);
+		(void)poll(p, BASE_NELEM(p), sup.to_pass != 0 ? 100 : -1);
+		if (sup.to_pass != 0 && mono_ms(mono_now()) >= sup.pass_ms)
+			pass_on(sup.to_pass);
 		listen_to_child();
 		hear_signals();
 		if (!is_over(&wait_status)) {

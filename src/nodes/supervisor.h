@@ -26,7 +26,9 @@ struct command;
  * as it is to be.  Returns the status to end with, all being said:
  * the child's own, if it ended by itself with 0, before it was ever ready, or
  * after SIGTERM or SIGINT, which are passed on to it as SIGHUP is; 128 and the
- * signal, where one had ended it all the same; 1 when it was given up.
+ * signal, where one had ended it all the same; 1 when it was given up.  A child
+ * that is killed when it was to end is followed by one that is to end at once
+ * and takes away what that has left.
  */
 int supervisor_run(void (*become)(void *arg, int fd), void *arg);
 

@@ -323,6 +323,65 @@ rule "a list that waits for names is the next node's when that has come" \
     another list
 rule "so is a tree, whose stacks are that node's too" another tree
 
+# A folder that somebody removed, and the node that began anew in it.
+removed() {
+	start || return 1
+	first=$daemon
+	others="$others $first"
+	rm -rf "${node%/*}"
+	start || return 1
+	if [ "$1" = again ]; then
+		was=$(node_of "$first")
+		kill -9 "$was"
+		until_true 10 next_of "$first" "$was" || return 1
+	fi
+	kill "$first" && wait "$first" || return 1
+	[ -S "$node" ] && [ -S "$node.hello" ] && serves && leaves
+}
+next_of() {
+	now=$(pgrep -P "$1" -x pageknode) && [ "$now" != "$2" ] &&
+	    grep -q '^SigCgt:.*[4-7c-f]...$' "/proc/$now/status"
+}
+rule "sockets that another node has in a folder made anew are left alone" removed ''
+rule "so they are when the first one was started again meanwhile" removed again
+
+# Killed when it was just told to end, as by a stop that goes on to SIGKILL.
+told() {
+	start && ours=$(node_of "$daemon") && kill -STOP "$daemon" "$ours" &&
+	    kill -9 "$ours" && kill -TERM "$daemon" && kill -CONT "$daemon" ||
+	    return 1
+	wait "$daemon"
+	status=$?
+	daemon=
+	cat "$tmp/said"
+	echo "status $status"
+	[ $status = 0 ] && ! [ -e "$node" ] && ! [ -e "$node.hello" ]
+}
+rule "a node that dies when it is told to end leaves no sockets" told
+
+# Whoever reads symbols for it, and does not move any more.
+hung() {
+	start && hold_listed && reader=$(until_true 5 reader_of && reader_of) ||
+	    return 1
+	kill -STOP "$reader"
+	$preloaded "$tmp/churn" &
+	churner=$!
+	others="$others $churner"
+	until_true 10 sh -c "'$B/pagek' targets | grep -q 'pid:$churner '" ||
+	    return 1
+	"$B/pagek" list "pid:$churner" >"$tmp/rows" 2>"$tmp/why" &
+	asking=$!
+	others="$others $asking"
+	# As long as it may take to have the list and to ask for names.
+	until_true 1 test -s "$tmp/rows"
+	kill "$daemon"
+	until_true 5 is_gone "$daemon"
+	result=$?
+	kill -9 "$churner" "$asking"
+	wait "$daemon" && let_go && return $result
+}
+rule "a node whose reader of symbols hangs ends all the same" hung
+
 few() {
 	sh -c "ulimit -n 128; exec \"$B/pageknode\" --clients 256" \
 	    2>"$tmp/said" &
