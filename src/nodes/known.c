@@ -128,15 +128,6 @@ is_all_listed(const struct keeper *k)
 	    keeper_counts(k)->full == 0;
 }
 
-/* The regions that the node's own blocks are taken from. */
-static size_t
-own_of(const struct keeper *k, struct wire_region *out)
-{
-	(void)k;
-	(void)out;
-	return 0;
-}
-
 size_t
 known_of(const struct keeper *k, struct wire_region *out, uint32_t *no)
 {
@@ -145,7 +136,8 @@ known_of(const struct keeper *k, struct wire_region *out, uint32_t *no)
 	*no = k->known.change << 1 | all;
 	if (!all)
 		return 0;
-	return k == k->node->daemon.own ? own_of(k, out) :
+	return k == k->node->daemon.own ?
+	    own_regions(k->node, out, WIRE_REGIONS_MAX) :
 	    known_get(&k->known, out);
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../allocp/allocp.h"
+#include "friendly.h"
 #include "node.h"
 #include "own.h"
 
@@ -186,7 +187,7 @@ static struct own_request *
 make_remote(struct conn *c)
 {
 	struct node *node = c->node;
-	uint16_t friendly = c->from;
+	uint16_t friendly = friendly_get(node, c->from);
 	struct own_ahdrmsg *reply;
 	struct own_acreq *ac;
 	struct own_what *what;

@@ -89,13 +89,6 @@ listings_close(struct node *node)
 
 /* --- LPUT --------------------------------------------------------------- */
 
-static const char *
-origin_of(const struct conn *c, char *out, size_t cap)
-{
-	snprintf(out, cap, "uid %lu", (unsigned long)c->peer.uid);
-	return out;
-}
-
 static enum wire_error
 code_of(int err)
 {
@@ -137,11 +130,12 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 	struct node *node = c->node;
 	char why[SPOOL_PATH + 128], origin[SPOOL_ORIGIN];
 	struct spool_sender who = { .conn = c->id, .uid = c->peer.uid,
-		.origin = origin_of(c, origin, sizeof origin) };
+		.origin = conn_origin(c, origin, sizeof origin) };
 	struct wire_msg reply = { .type = WIRE_LACK, .id = m->id };
 	struct spool_ack ack;
 	int r;
 
+	own_app(node, OWN_LIST);
 	r = open_spool(node, false, why, sizeof why);
 	if (r < 0)
 		r = -EIO;

@@ -26,6 +26,8 @@ int socket_bind_for(const char *path, int type, mode_t mode, gid_t group);
  * full -EAGAIN, for nobody is held up.
  */
 int socket_connect(const char *path);
+
+/*
  * What stands at a path, as far as it can be told from what may stand there
  * later.  As long as a socket is open its file keeps its number.
  */

@@ -327,7 +327,7 @@ parse(struct target *t, const char *word, const char *const *known, size_t n,
 	if (strcmp(word, "local") == 0)
 		return 0;
 	if (word[0] == '\0')
-		return words_fail(&w, PAGEK_USAGE, "the target is an empty word: "
+		return words_fail(w, PAGEK_USAGE, "the target is an empty word: "
 		    "leave it out, or say which; 'pagek targets' lists them");
 	for (i = 0; i < BASE_NELEM(forms); i++)
 		if (strncmp(word, forms[i].prefix,
