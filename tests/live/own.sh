@@ -37,25 +37,37 @@ cat >"$tmp/b/config/pagek/nodes" <<T
 0590 linac-a unix:$tmp/a/run/pagek/node
 T
 
-# at NODE COMMAND...: as somebody who is on that node.
+# From here on as somebody who is on that node.
+enter() {
+	XDG_RUNTIME_DIR=$tmp/$1/run
+	XDG_CONFIG_HOME=$tmp/$1/config
+}
+
+# at NODE COMMAND...
 at() {
-	where=$1
-	shift
-	XDG_RUNTIME_DIR=$tmp/$where/run XDG_CONFIG_HOME=$tmp/$where/config "$@"
+	(
+		enter "$1"
+		shift
+		exec "$@"
+	)
+}
+
+number() {
+	[ "$1" = a ] && echo 0590 || echo 0509
 }
 
 begin() {
-	at "$1" "$B/pageknode" 2>"$tmp/$1/said" &
+	(enter "$1" && exec "$B/pageknode") 2>"$tmp/$1/said" &
 	node=$!
 	nodes="$nodes $node"
-	until_true 10 grep -q listening "$tmp/$1/said"
+	until_true 5 grep -q listening "$tmp/$1/said"
 }
 
 # rows NODE: TYPE SIZE REQUESTER for each block that the node itself has, the
 # oldest first, as somebody there sees it.  A line "ages N" follows: of those
 # with a requester, and what belongs to them, so many different ages.
 rows() {
-	at "$1" "$pagek" list --format json local/ALLOCLOG >"$tmp/json" &&
+	at "$1" "$pagek" list --format json "$(number "$1")/ALLOCLOG" >"$tmp/json" &&
 	    python3 - "$tmp/json" <<'P'
 import json, sys
 d = json.load(open(sys.argv[1]))
@@ -89,9 +101,10 @@ rule "which is gone with it: the next one sees its own" has a "$local_only"
 
 # A page of 0509 that looks at 0590, in batch mode: killed, it says nothing.
 visit() {
-	at b "$pagek" -b --interval 1 0590/ALLOCLOG >"$tmp/page" 2>&1 &
+	(enter b && exec "$pagek" -b --interval 1 0590/ALLOCLOG) \
+	    >"$tmp/page" 2>&1 &
 	page=$!
-	until_true 10 grep -q AHDRMSG "$tmp/page"
+	until_true 5 grep -q AHDRMSG "$tmp/page"
 }
 leave() {
 	kill "${1:--TERM}" "$page"
@@ -100,18 +113,18 @@ leave() {
 } 2>/dev/null
 visit
 rule "a page of another node is three blocks of one age with its friendly number" \
-    until_true 10 has a "$visited"
+    until_true 5 has a "$visited"
 rnod() {
 	cat "$tmp/page"
 	grep -q 'ACREQ  *AB86' "$tmp/page"
 }
 rule "which has it under RNOD" rnod
 leave
-rule "they are gone when the page has ended" until_true 10 has a "$local_only"
+rule "they are gone when the page has ended" until_true 5 has a "$local_only"
 visit
-until_true 10 has a "$visited"
+until_true 5 has a "$visited"
 leave -9
-rule "and when it was killed" until_true 10 has a "$local_only"
+rule "and when it was killed" until_true 5 has a "$local_only"
 
 # Stopped, it asks for nothing any more, and its blocks go though it stays.
 visit
@@ -119,11 +132,11 @@ kill -STOP "$page"
 rule "a page that is stopped loses them after a while" \
     until_true 60 has a "$local_only"
 kill -CONT "$page"
-rule "and has them again when it goes on" until_true 10 has a "$visited"
+rule "and has them again when it goes on" until_true 5 has a "$visited"
 leave
 
 clicked() {
-	at a "$pagek" --once --since=click --classic local/ALLOCLOG \
+	at a "$pagek" --once --since=click --classic 0590/ALLOCLOG \
 	    >"$tmp/once" || return 1
 	cat "$tmp/once"
 	[ "$(grep -cE '^[0-9A-F]{8} ' "$tmp/once")" = 1 ] &&
@@ -142,10 +155,10 @@ screen() {
 	    [ "$(grep -cE '^ ?[0-9A-F]{8} ' "$tmp/screen")" = 3 ]
 }
 rule "a newcomer's page of a node without targets shows what the page costs" \
-    until_true 10 screen
+    until_true 5 screen
 
 # A target: the page goes there, and MEMB begins.
-at a env LD_PRELOAD="$B/liballoclog.so" "$torrent" &
+(enter a && exec env LD_PRELOAD="$B/liballoclog.so" "$torrent") &
 target=$!
 memb='ACREQ 0048 AB86 1
 INTPTRS 0018 - 1
@@ -159,7 +172,7 @@ moved() {
 	[ "$(cat "$tmp/rows")" = "$(echo "$memb" | sort)" ]
 }
 rule "MEMB has a LASTAT from the first target on; the page goes there, with blocks" \
-    until_true 10 moved
+    until_true 5 moved
 descr() {
 	at b "$pagek" --once --classic 0590/ALLOCLOG >"$tmp/once" || return 1
 	cat "$tmp/once"
@@ -172,7 +185,7 @@ taken_over() {
 	old=$(node_of "$a")
 	[ "$old" != "$a" ] || return 1
 	kill -9 "$old"
-	until_true 10 moved
+	until_true 5 moved
 }
 rule "after the node was killed its list begins anew, and the page is in it" \
     taken_over
@@ -183,6 +196,6 @@ left() {
 	[ "$(grep -c LOCREQ "$tmp/rows")" = 1 ] &&
 	    ! grep -q ACREQ "$tmp/rows"
 }
-rule "a page whose terminal is gone leaves nothing behind" until_true 10 left
+rule "a page whose terminal is gone leaves nothing behind" until_true 5 left
 
 say_result
