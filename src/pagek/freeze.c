@@ -19,6 +19,7 @@ struct page_frozen {
 	struct nodes_look look;
 	struct blklist_counts counts;
 	uint64_t keeper[WIRE_STATS_COUNT];
+	uint64_t node[WIRE_STATS_COUNT];
 	struct blklist *list;
 	struct stream_types types;
 	struct wire_region region[WIRE_REGIONS_MAX];
@@ -115,6 +116,10 @@ page_freeze(struct page *page, const struct page_view *v)
 	if (v->look->keeper != NULL) {
 		memcpy(f->keeper, v->look->keeper, sizeof f->keeper);
 		f->look.keeper = f->keeper;
+	}
+	if (v->look->node != NULL) {
+		memcpy(f->node, v->look->node, sizeof f->node);
+		f->look.node = f->node;
 	}
 	f->look.node_name = copy_text(f->node_name, v->look->node_name);
 	f->look.target_name = copy_text(f->target_name, v->look->target_name);
