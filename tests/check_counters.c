@@ -259,6 +259,9 @@ static const struct cause {
 	{ "a free", { { F, FIRST, 0x01 } }, { [ACT] = -1 } },
 	{ "a block that comes and goes", { { A, 0x3000, 0x01 },
 	    { F, 0x3000, 0x01 } }, { [ACT] = 0 } },
+	/* The last record waits for quiet: these two come together. */
+	{ "one that is cancelled before the next", { { A, 0x3000, 0x01 },
+	    { F, 0x3000, 0x01 }, { A, 0x4000, 0x01 } }, { [ACT] = 1 } },
 	{ "a type that is none", { { A, 0x3000, 0x7e } },
 	    { [ACT] = 1, [TYP] = 1 } },
 	{ "two that are none, and one that is", { { A, 0x3000, 0x7e },
