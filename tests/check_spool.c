@@ -360,6 +360,26 @@ START_TEST(no_link_in_the_spool_is_followed)
 }
 END_TEST
 
+START_TEST(a_file_that_was_cut_is_no_part)
+{
+	char name[SPOOL_NAME], path[256], byte;
+	struct stat st;
+	uint32_t size;
+
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name), 0);
+	ck_assert_int_eq(spool_read(spool, first(), 1, 9, &byte, 1, &size),
+	    1);
+	snprintf(path, sizeof path, "%s/%s.1", folder, name);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(truncate(path, st.st_size - 1), 0);
+	ck_assert_int_eq(spool_read(spool, first(), 1, 0, &byte, 1, &size),
+	    -EBADMSG);
+	spool_close(spool);
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
 /* --- pieces that are not right ------------------------------------------- */
 
 static const struct {
@@ -426,6 +446,8 @@ START_TEST(nobody_adds_to_what_comes_over_another_connection)
 
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 50, 100), name), 0);
 	ck_assert_int_eq(put(&other, piece(name, 1, 1, 50, 50, 100), NULL),
+	    -ENOENT);
+	ck_assert_int_eq(put(&anna, piece("2", 1, 1, 50, 50, 100), NULL),
 	    -ENOENT);
 	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 50, 50, 100), NULL), 0);
 	/* Nor to one that is whole. */
@@ -708,6 +730,7 @@ suite(void)
 	    (int)BASE_NELEM(file_names));
 	tcase_add_test(t, a_damaged_header_is_no_header);
 	tcase_add_test(t, no_link_in_the_spool_is_followed);
+	tcase_add_test(t, a_file_that_was_cut_is_no_part);
 	suite_add_tcase(s, t);
 	t = tcase_create("folders");
 	tcase_add_test(t, a_symbolic_link_is_no_spool);
