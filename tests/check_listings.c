@@ -1,203 +1,8 @@
 /*
  * Listings over the wire: a real node in this process, pages that speak to it
- * by themselves, and the page's own half (nodes_listing_send and its like).
+ * by themselves, and the program's own half.
  */
-#include <dirent.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
-#include "../src/nodes/spool.h"
-#include "node_harness.h"
-
-#define ROLES (WIRE_ROLE_READ | WIRE_ROLE_LIST_PUT)
-
-static char top[64], folder[80];
-
-static void
-up_with(struct node_opts o)
-{
-	strcpy(top, "/tmp/pagek-listings.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(top));
-	snprintf(folder, sizeof folder, "%s/listings", top);
-	signal(SIGPIPE, SIG_IGN);
-	o.fd = -1;
-	o.spool = folder;
-	node_up(&o);
-}
-
-static void
-up(void)
-{
-	up_with((struct node_opts){ .daemon = true });
-}
-
-static void
-down(void)
-{
-	char command[128];
-
-	node_down();
-	snprintf(command, sizeof command, "rm -rf '%s'", top);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static unsigned
-files(void)
-{
-	DIR *dir = opendir(folder);
-	unsigned n = 0;
-
-	for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;)
-		n += d->d_name[0] != '.';
-	if (dir != NULL)
-		closedir(dir);
-	return n;
-}
-
-static uint64_t
-number(struct page *p, enum wire_stat which)
-{
-	struct wire_msg m = { .type = WIRE_STAT, .stat = {
-		.index = UINT32_MAX } }, reply;
-	uint64_t n;
-
-	page_ask(p, &m, &reply);
-	ck_assert_uint_eq(reply.type, WIRE_STATS);
-	n = reply.stats.n[which];
-	wire_msg_fini(&reply);
-	return n;
-}
-
-/* --- the page's own half -------------------------------------------------- */
-
-struct client {
-	struct nodes_link *link;
-	struct nodes_listing *listing;
-	int fd;
-	bool done;
-	int err;
-	char words[512];
-	struct nodes_stored list[2048];
-	size_t n;
-};
-
-static void
-client_open(struct client *c)
-{
-	int fds[2];
-
-	memset(c, 0, sizeof *c);
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-	    fds), 0);
-	ck_assert_int_eq(nodes_link_open(&c->link, &loop, fds[0]), 0);
-	ck_assert_int_eq(serve_add(&node, fds[1]), 0);
-	c->fd = memfd_create("listing", MFD_CLOEXEC);
-	ck_assert_int_ge(c->fd, 0);
-}
-
-static void
-client_close(struct client *c)
-{
-	nodes_listing_close(c->listing);
-	nodes_link_close(c->link);
-	close(c->fd);
-}
-
-static void
-on_done(void *arg, int err, const char *words)
-{
-	struct client *c = arg;
-
-	ck_assert(!c->done);
-	c->done = true;
-	c->err = err;
-	snprintf(c->words, sizeof c->words, "%s", words);
-}
-
-static void
-on_stored(void *arg, int err, const struct nodes_stored *list, size_t n)
-{
-	struct client *c = arg;
-
-	ck_assert_int_eq(err, 0);
-	ck_assert_uint_le(n, BASE_NELEM(c->list));
-	if (n > 0)
-		memcpy(c->list, list, n * sizeof *list);
-	c->n = n;
-	c->done = true;
-}
-
-static void
-await(struct client *c)
-{
-	while (!c->done)
-		uv_run(&loop, UV_RUN_NOWAIT);
-	nodes_listing_close(c->listing);
-	c->listing = NULL;
-}
-
-static void
-send_begin(struct client *c, const char *title, uint64_t size)
-{
-	c->done = false;
-	ck_assert_int_eq(nodes_listing_send(&c->listing, c->link,
-	    &(struct nodes_listing_opts){ .title = title, .fd = c->fd,
-	    .size = size }, on_done, c), 0);
-}
-
-static void
-fetch(struct client *c, const char *name)
-{
-	c->done = false;
-	ck_assert_int_eq(ftruncate(c->fd, 0), 0);
-	lseek(c->fd, 0, SEEK_SET);
-	ck_assert_int_eq(nodes_listing_get(&c->listing, c->link, name, c->fd,
-	    on_done, c), 0);
-	await(c);
-}
-
-static void
-census(struct client *c)
-{
-	c->done = false;
-	ck_assert_int_eq(nodes_listings(c->link, on_stored, c), 0);
-	await(c);
-}
-
-/* Bytes that differ with each listing and at each place, to be freed. */
-static uint8_t *
-bytes_of(size_t size, unsigned no)
-{
-	uint8_t *bytes = malloc(size + 1);
-
-	ck_assert_ptr_nonnull(bytes);
-	for (size_t i = 0; i < size; i++)
-		bytes[i] = (uint8_t)(i * 31 + i / 251 + no * 7);
-	return bytes;
-}
-
-static void
-fill(int fd, size_t size, unsigned no)
-{
-	uint8_t *bytes = bytes_of(size, no);
-
-	ck_assert_int_eq(ftruncate(fd, 0), 0);
-	ck_assert_int_eq(pwrite(fd, bytes, size, 0), (ssize_t)size);
-	free(bytes);
-}
-
-static void
-check_filled(int fd, size_t size, unsigned no)
-{
-	uint8_t *bytes = malloc(size + 1), *want = bytes_of(size, no);
-
-	ck_assert_int_eq(pread(fd, bytes, size + 1, 0), (ssize_t)size);
-	ck_assert_int_eq(memcmp(bytes, want, size), 0);
-	free(bytes);
-	free(want);
-}
+#include "listing_rig.h"
 
 static const size_t sizes[] = { 0, 1, 2047, 2048, 2049, 61440, 63488, 63489,
 	WIRE_LISTING_PART - 1, WIRE_LISTING_PART, WIRE_LISTING_PART + 1,
@@ -638,148 +443,61 @@ START_TEST(at_a_system_node_each_sees_his_own_and_some_see_all)
 }
 END_TEST
 
+/* --- who has sent it ------------------------------------------------------ */
+
+static const struct {
+	uint16_t limit, hello;		/* what bridge and page say */
+	bool away;
+	const char *from;
+	const char *has, *has_not;
+} origins[] = {
+	{ 0, 0, false, "", NULL, "0A12" },
+	{ 0, 0x0a12, false, "", NULL, "0A12" },
+	{ 0, 0x0a12, true, "192.0.2.7", " from 192.0.2.7", "0A12, " },
+	{ 0x0a12, 0, true, "192.0.2.7", "0A12, ", "says" },
+};
+
+START_TEST(who_has_sent_it_is_not_what_he_claims)
+{
+	struct wire_msg limit = { .type = WIRE_LIMIT, .limit = {
+		.roles = ROLES, .node = origins[_i].limit,
+		.away = origins[_i].away,
+		.origin = wire_text(origins[_i].from) } };
+	struct wire_msg hello = { .type = WIRE_HELLO, .hello = { .min = 1,
+		.max = 1, .client = wire_text("check"), .roles = ROLES,
+		.node = origins[_i].hello } };
+	struct wire_lput l = piece(100, 1000);
+	struct wire_msg reply;
+	char origin[300];
+	struct page p;
+
+	page_open(&p);
+	if (origins[_i].limit != 0 || origins[_i].away)
+		page_send(&p, &limit);
+	page_ask(&p, &hello, &reply);
+	ck_assert_uint_eq(reply.type, WIRE_WELCOME);
+	wire_msg_fini(&reply);
+	l.title = wire_text("from: 0A12, root");
+	page_put(&p, l, &reply);
+	ck_assert_uint_eq(reply.type, WIRE_LACK);
+	wire_msg_fini(&reply);
+	page_ask(&p, &(struct wire_msg){ .type = WIRE_LISTINGS }, &reply);
+	snprintf(origin, sizeof origin, "%.*s", (int)reply.listed.origin.len,
+	    reply.listed.origin.s);
+	ck_assert_str_ne(origin, "");
+	if (origins[_i].has != NULL)
+		ck_assert_ptr_nonnull(strstr(origin, origins[_i].has));
+	ck_assert_ptr_null(strstr(origin, origins[_i].has_not));
+	wire_msg_fini(&reply);
+	page_close(&p);
+}
+END_TEST
+
 static void
 up_system(void)
 {
 	up_with((struct node_opts){ .daemon = true, .system = true });
 }
-
-/* --- paper ---------------------------------------------------------------- */
-
-static char said[80], printed[80];
-
-static void
-make_lp(const char *script)
-{
-	char path[80], old[4096];
-	int fd;
-
-	snprintf(path, sizeof path, "%s/lp", top);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
-	ck_assert_int_eq(write(fd, script, strlen(script)),
-	    (ssize_t)strlen(script));
-	close(fd);
-	snprintf(old, sizeof old, "%s:%s", top, getenv("PATH"));
-	setenv("PATH", old, 1);
-	snprintf(printed, sizeof printed, "%s/printed", top);
-	setenv("PRINTED", printed, 1);
-	snprintf(said, sizeof said, "%s/said", top);
-	fd = open(said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	dup2(fd, 2);
-	close(fd);
-}
-
-/* What a file holds once there is that word in it. */
-static const char *
-await_words(const char *path, const char *word)
-{
-	static char text[1 << 20];
-
-	text[0] = '\0';
-	while (strstr(text, word) == NULL) {
-		int fd = open(path, O_RDONLY);
-		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-
-		if (fd >= 0)
-			close(fd);
-		text[n > 0 ? n : 0] = '\0';
-		uv_run(&loop, UV_RUN_NOWAIT);
-	}
-	return text;
-}
-
-static void
-up_printing(void)
-{
-	up_with((struct node_opts){ .daemon = true, .print = true,
-	    .printer = "laser-2" });
-}
-
-static void
-send_text(struct client *c, const char *title, const char *text)
-{
-	ck_assert_int_eq(ftruncate(c->fd, 0), 0);
-	ck_assert_int_eq(pwrite(c->fd, text, strlen(text), 0),
-	    (ssize_t)strlen(text));
-	send_begin(c, title, strlen(text));
-	await(c);
-	ck_assert_int_eq(c->err, 0);
-}
-
-START_TEST(a_whole_listing_is_printed_as_safe_text)
-{
-	static struct client c;
-	const char *text;
-	char want[1100];
-
-	make_lp("#!/bin/sh\n{ echo \"$@\"; cat; echo END; } >>\"$PRINTED\"\n");
-	client_open(&c);
-	send_text(&c, "$(reboot); `x`", "%!PS\n\x1b%-12345X@PJL\nlast");
-	text = await_words(printed, "END");
-	snprintf(want, sizeof want, "-d laser-2 -t %s\nlisting %s from ",
-	    c.words, c.words);
-	ck_assert_int_eq(strncmp(text, want, strlen(want)), 0);
-	ck_assert_ptr_nonnull(strstr(text, "\n$(reboot); `x`\n\n"));
-	ck_assert_ptr_nonnull(strstr(text,
-	    "\n\n%!PS\n\\x1B%-12345X@PJL\nlast\nEND\n"));
-	client_close(&c);
-}
-END_TEST
-
-START_TEST(a_long_listing_is_printed_whole)
-{
-	enum { LINES = 100000 };
-	static char all[LINES * 16 + 1];
-	static struct client c;
-	const char *text;
-	size_t len = 0;
-
-	make_lp("#!/bin/sh\nwc -lc >\"$PRINTED\"; echo END >>\"$PRINTED\"\n");
-	for (unsigned i = 0; i < LINES; i++)
-		len += (size_t)snprintf(all + len, sizeof all - len,
-		    "line %09u\n", i);
-	client_open(&c);
-	send_text(&c, "t", all);
-	text = await_words(printed, "END");
-	/* The header's lines, and no byte more or less of its own. */
-	ck_assert_int_eq(strtol(text, NULL, 10), LINES + 3);
-	client_close(&c);
-}
-END_TEST
-
-START_TEST(what_was_not_printed_is_said)
-{
-	static struct client c;
-	char want[1100];
-
-	make_lp("#!/bin/sh\ncat >/dev/null; exit 3\n");
-	client_open(&c);
-	send_text(&c, "t", "text\n");
-	snprintf(want, sizeof want, "listing %s was not printed: lp ended "
-	    "with status 3", c.words);
-	await_words(said, want);
-	/* The next one is tried all the same. */
-	send_text(&c, "t", "text\n");
-	snprintf(want, sizeof want, "listing %s was not printed: lp ended "
-	    "with status 3", c.words);
-	await_words(said, want);
-	client_close(&c);
-}
-END_TEST
-
-START_TEST(without_lp_that_is_said)
-{
-	static struct client c;
-
-	make_lp("");
-	setenv("PATH", "/nonexistent", 1);
-	client_open(&c);
-	send_text(&c, "t", "text\n");
-	await_words(said, "was not printed: there is no program lp");
-	setenv("PATH", "/usr/bin:/bin", 1);
-	client_close(&c);
-}
-END_TEST
 
 static Suite *
 suite(void)
@@ -807,18 +525,16 @@ suite(void)
 	tcase_add_test(t, a_spool_that_is_a_link_is_refused_with_a_sentence);
 	tcase_add_test(t, what_is_stored_and_refused_is_counted_once);
 	suite_add_tcase(s, t);
+	t = tcase_create("who has sent it");
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_loop_test(t, who_has_sent_it_is_not_what_he_claims, 0,
+	    (int)BASE_NELEM(origins));
+	suite_add_tcase(s, t);
 	t = tcase_create("who sees what");
 	tcase_add_checked_fixture(t, up_system, down);
 	tcase_add_loop_test(t,
 	    at_a_system_node_each_sees_his_own_and_some_see_all, 0,
 	    (int)BASE_NELEM(eyes));
-	suite_add_tcase(s, t);
-	t = tcase_create("paper");
-	tcase_add_checked_fixture(t, up_printing, down);
-	tcase_add_test(t, a_whole_listing_is_printed_as_safe_text);
-	tcase_add_test(t, a_long_listing_is_printed_whole);
-	tcase_add_test(t, what_was_not_printed_is_said);
-	tcase_add_test(t, without_lp_that_is_said);
 	suite_add_tcase(s, t);
 	return s;
 }

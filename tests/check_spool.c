@@ -1,141 +1,13 @@
 /*
- * The spool itself: names, files, quotas, and what is left of a listing that
- * did not come to its end.
+ * The spool itself: names, files, order of pieces, quotas.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <nettle/sha2.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "../src/base/base.h"
-#include "../src/nodes/spool_file.h"
-#include "harness.h"
+#include "spool_rig.h"
 
 #define MANY 500
-
-static char top[] = "/tmp/pagek-spool.XXXXXX", folder[64];
-static struct spool *spool;
-static char why[512];
-
-static const struct spool_sender anna = { 1, 1000, "anna" };
-
-static void
-remove_all(const char *path)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "rm -rf '%s'", path);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static void
-make_top(void)
-{
-	strcpy(top, "/tmp/pagek-spool.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(top));
-	snprintf(folder, sizeof folder, "%s/state/listings", top);
-}
-
-static int
-open_with(struct spool_opts o)
-{
-	o.path = folder;
-	return spool_open(&spool, &o, why, sizeof why);
-}
-
-static void
-up(void)
-{
-	make_top();
-	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
-}
-
-static void
-down(void)
-{
-	spool_close(spool);
-	spool = NULL;
-	remove_all(top);
-}
-
-static unsigned
-files(void)
-{
-	DIR *dir = opendir(folder);
-	unsigned n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	for (struct dirent *d; (d = readdir(dir)) != NULL;)
-		n += d->d_name[0] != '.';
-	closedir(dir);
-	return n;
-}
-
-static bool
-any(const void *arg, const struct spool_entry *e)
-{
-	(void)arg;
-	(void)e;
-	return true;
-}
-
-static const struct spool_entry *
-first(void)
-{
-	return spool_after(spool, "", 0, any, NULL);
-}
-
-static unsigned
-entries(void)
-{
-	const struct spool_entry *e = first();
-	unsigned n = 0;
-
-	for (; e != NULL; n++)
-		e = spool_after(spool, e->name, strlen(e->name), any, NULL);
-	return n;
-}
-
-/* A piece of `len` bytes of `total`; the sum is of all x. */
-static struct wire_lput
-piece(const char *name, unsigned part, unsigned parts, uint32_t at,
-    uint32_t len, uint32_t total)
-{
-	static uint8_t bytes[WIRE_LISTING_PART], sum[WIRE_SHA256];
-	struct wire_lput l = { .title = wire_text("a title"),
-		.name = wire_text(name), .part = part, .parts = parts,
-		.total = total, .at = at, .bytes = { bytes, len } };
-	struct sha256_ctx ctx;
-
-	if (bytes[0] == '\0')
-		memset(bytes, 'x', sizeof bytes);
-	if (at + len != total)
-		return l;
-	sha256_init(&ctx);
-	sha256_update(&ctx, total, bytes);
-	sha256_digest(&ctx, sizeof sum, sum);
-	l.sha256 = (struct wire_bytes){ sum, sizeof sum };
-	return l;
-}
-
-static int
-put(const struct spool_sender *who, struct wire_lput l, char name[SPOOL_NAME])
-{
-	struct spool_ack ack;
-	int r = spool_put(spool, who, &l, &ack, why, sizeof why);
-
-	if (r == 0 && name != NULL)
-		strcpy(name, ack.entry->name);
-	return r;
-}
 
 /* --- names and files ---------------------------------------------------- */
 
@@ -478,15 +350,6 @@ END_TEST
 
 /* --- quotas ------------------------------------------------------------- */
 
-static void
-reopen(uint64_t peer_max, uint64_t total_max, uint32_t patience_s)
-{
-	spool_close(spool);
-	ck_assert_int_eq(open_with((struct spool_opts){
-		.peer_max = peer_max, .total_max = total_max,
-		.patience_s = patience_s }), 0);
-}
-
 START_TEST(what_one_has_stored_is_kept_and_more_is_refused)
 {
 	static const struct spool_sender claims = { 1, 1000,
@@ -494,7 +357,7 @@ START_TEST(what_one_has_stored_is_kept_and_more_is_refused)
 		away = { 1, 1000, "anna from 192.0.2.7" };
 	char name[SPOOL_NAME], path[256];
 
-	reopen(4 * SPOOL_UNIT, 0, 0);
+	reopen((struct spool_opts){ .peer_max = 4 * SPOOL_UNIT });
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name),
 		    0);
@@ -508,7 +371,7 @@ START_TEST(what_one_has_stored_is_kept_and_more_is_refused)
 	ck_assert_int_eq(put(&away, piece("", 1, 1, 0, 10, 10), NULL), 0);
 	ck_assert_uint_eq(entries(), 6);
 	/* It holds after a restart, and until somebody removes one. */
-	reopen(4 * SPOOL_UNIT, 0, 0);
+	reopen((struct spool_opts){ .peer_max = 4 * SPOOL_UNIT });
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL),
 	    -EDQUOT);
 	snprintf(path, sizeof path, "%s/%s.1", folder, name);
@@ -523,13 +386,32 @@ START_TEST(all_together_have_a_quota_too)
 {
 	struct spool_sender who = { 1, 1000, "x" };
 
-	reopen(0, 4 * SPOOL_UNIT, 0);
+	reopen((struct spool_opts){ .total_max = 4 * SPOOL_UNIT });
 	for (; who.uid < 1004; who.uid++)
 		ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 10, 10), NULL),
 		    0);
 	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 10, 10), NULL),
 	    -EDQUOT);
-	ck_assert_ptr_nonnull(strstr(why, "the spool is full"));
+	ck_assert_ptr_nonnull(strstr(why, "of all users"));
+}
+END_TEST
+
+/* Whoever forges where he is takes no more than a user's share by that. */
+START_TEST(one_user_leaves_room_for_others)
+{
+	struct spool_sender who = { 1, 1000, NULL };
+	char origin[32];
+	int n = 0;
+
+	reopen((struct spool_opts){ .user_max = 5 * SPOOL_UNIT });
+	who.origin = origin;
+	do
+		snprintf(origin, sizeof origin, "anna from 192.0.2.%d", n);
+	while (put(&who, piece("", 1, 1, 0, 10, 10), NULL) == 0 && ++n < 9);
+	ck_assert_int_eq(n, 5);
+	ck_assert_ptr_nonnull(strstr(why, "of one user"));
+	who.uid = 1001;
+	ck_assert_int_eq(put(&who, piece("", 1, 1, 0, 10, 10), NULL), 0);
 }
 END_TEST
 
@@ -538,7 +420,7 @@ START_TEST(room_for_all_parts_is_set_aside_when_a_listing_begins)
 {
 	char name[SPOOL_NAME];
 
-	reopen(3 * WIRE_LISTING_PART, 0, 0);
+	reopen((struct spool_opts){ .peer_max = 3 * WIRE_LISTING_PART });
 	ck_assert_int_eq(put(&anna, piece("", 1, 3, 0, 10, WIRE_LISTING_PART),
 	    name), 0);
 	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, WIRE_LISTING_PART),
@@ -563,157 +445,6 @@ START_TEST(sixty_four_full_parts_are_what_one_may_have)
 	ck_assert_uint_eq(first()->bytes, (uint64_t)WIRE_LISTING_PARTS *
 	    WIRE_LISTING_PART);
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 1, 1), NULL), -EDQUOT);
-}
-END_TEST
-
-/* --- disks that are full -------------------------------------------------- */
-
-/* Nothing is left but what was there, and what fits is still taken. */
-static void
-check_full(void)
-{
-	char name[SPOOL_NAME];
-
-	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
-	ck_assert_int_lt(put(&anna, piece("", 1, 1, 0, 100, 500000), NULL),
-	    0);
-	ck_assert_ptr_nonnull(strstr(why, "the node cannot store it: "));
-	ck_assert_uint_eq(files(), 1);
-	/* The second part does not fit: the first is no listing either. */
-	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 100, 100), name), 0);
-	ck_assert_int_lt(put(&anna, piece(name, 2, 2, 0, 500000, 500000),
-	    NULL), 0);
-	ck_assert_uint_eq(files(), 1);
-	ck_assert_uint_eq(entries(), 1);
-	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
-}
-
-START_TEST(a_full_disk_leaves_no_half_listing)
-{
-	if (unshare(CLONE_NEWNS) < 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("tmpfs", folder, "tmpfs", 0, "size=128k,mode=0700") < 0) {
-		fprintf(stderr, "a_full_disk_leaves_no_half_listing: skipped, "
-		    "a tmpfs cannot be mounted: %s\n", strerror(errno));
-		return;
-	}
-	reopen(0, 0, 0);
-	check_full();
-	spool_close(spool);
-	spool = NULL;
-	umount(folder);
-}
-END_TEST
-
-/* The same where files may not grow: met at a write, not before. */
-START_TEST(a_file_that_may_not_grow_leaves_no_half_listing)
-{
-	struct rlimit limit = { 65536, 65536 };
-	char name[SPOOL_NAME];
-
-	signal(SIGXFSZ, SIG_IGN);
-	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 100, 500000), name),
-	    0);
-	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 100, 499900, 500000),
-	    NULL), -EFBIG);
-	ck_assert_uint_eq(files(), 0);
-	ck_assert_uint_eq(entries(), 0);
-}
-END_TEST
-
-/* --- senders that go ------------------------------------------------------ */
-
-static void
-wait_until_empty(void)
-{
-	while (entries() > 0) {
-		spool_second(spool);
-		usleep(10000);
-	}
-}
-
-START_TEST(what_is_not_whole_stays_for_a_while_and_gives_its_room_back)
-{
-	char name[SPOOL_NAME];
-
-	reopen(4 * WIRE_LISTING_PART, 0, 1);
-	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, WIRE_LISTING_PART,
-	    WIRE_LISTING_PART), name), 0);
-	ck_assert_int_eq(put(&anna, piece(name, 2, 4, 0, 10,
-	    WIRE_LISTING_PART), NULL), 0);
-	spool_gone(spool, anna.conn);
-	ck_assert_uint_eq(entries(), 1);
-	ck_assert(!spool_is_whole(first()));
-	ck_assert_uint_eq(first()->bytes, WIRE_LISTING_PART);
-	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, 10, WIRE_LISTING_PART),
-	    NULL), -EDQUOT);
-	wait_until_empty();
-	ck_assert_uint_eq(files(), 0);
-	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, 10, WIRE_LISTING_PART),
-	    NULL), 0);
-}
-END_TEST
-
-START_TEST(who_sends_nothing_more_is_not_waited_for)
-{
-	reopen(0, 0, 1);
-	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 100), NULL), 0);
-	wait_until_empty();
-	ck_assert_uint_eq(files(), 0);
-}
-END_TEST
-
-START_TEST(what_a_node_left_behind_is_found_by_the_next)
-{
-	char whole[SPOOL_NAME], half[SPOOL_NAME];
-	const struct spool_entry *e;
-
-	reopen(0, 0, 1);
-	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), whole), 0);
-	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, 10), half), 0);
-	ck_assert_int_eq(put(&anna, piece(half, 2, 2, 0, 5, 10), NULL), 0);
-	reopen(0, 0, 1);
-	ck_assert_uint_eq(entries(), 2);
-	e = spool_find(spool, whole, strlen(whole));
-	ck_assert(e != NULL && spool_is_whole(e));
-	ck_assert_str_eq(e->title, "a title");
-	ck_assert_str_eq(e->origin, "anna");
-	ck_assert_uint_eq(e->uid, 1000);
-	e = spool_find(spool, half, strlen(half));
-	ck_assert(e != NULL && !spool_is_whole(e));
-	while (entries() > 1) {
-		spool_second(spool);
-		usleep(10000);
-	}
-	ck_assert_uint_eq(files(), 1);
-	ck_assert_str_eq(first()->name, whole);
-}
-END_TEST
-
-START_TEST(two_nodes_may_store_in_one_folder)
-{
-	struct spool *mine = spool, *other;
-	char name[2][SPOOL_NAME];
-	const struct spool_entry *e;
-
-	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
-	other = spool;
-	for (int i = 0; i < 20; i++) {
-		spool = i % 2 == 0 ? mine : other;
-		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10),
-		    name[i % 2]), 0);
-	}
-	ck_assert_uint_eq(files(), 20);
-	do {
-		usleep(10000);
-		spool_refresh(mine);
-		e = spool_find(mine, name[1], strlen(name[1]));
-	} while (e == NULL);
-	ck_assert(spool_is_whole(e));
-	spool_close(other);
-	spool = mine;
-	ck_assert_uint_eq(entries(), 20);
 }
 END_TEST
 
@@ -750,23 +481,10 @@ suite(void)
 	tcase_add_checked_fixture(t, up, down);
 	tcase_add_test(t, what_one_has_stored_is_kept_and_more_is_refused);
 	tcase_add_test(t, all_together_have_a_quota_too);
+	tcase_add_test(t, one_user_leaves_room_for_others);
 	tcase_add_test(t,
 	    room_for_all_parts_is_set_aside_when_a_listing_begins);
 	tcase_add_test(t, sixty_four_full_parts_are_what_one_may_have);
-	suite_add_tcase(s, t);
-	t = tcase_create("full disks");
-	tcase_set_tags(t, TAG_KERNEL);
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t, a_full_disk_leaves_no_half_listing);
-	tcase_add_test(t, a_file_that_may_not_grow_leaves_no_half_listing);
-	suite_add_tcase(s, t);
-	t = tcase_create("senders that go");
-	tcase_add_checked_fixture(t, up, down);
-	tcase_add_test(t,
-	    what_is_not_whole_stays_for_a_while_and_gives_its_room_back);
-	tcase_add_test(t, who_sends_nothing_more_is_not_waited_for);
-	tcase_add_test(t, what_a_node_left_behind_is_found_by_the_next);
-	tcase_add_test(t, two_nodes_may_store_in_one_folder);
 	suite_add_tcase(s, t);
 	return s;
 }

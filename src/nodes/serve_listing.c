@@ -128,7 +128,7 @@ void
 answer_lput(struct conn *c, const struct wire_msg *m)
 {
 	struct node *node = c->node;
-	char why[SPOOL_PATH + 128], origin[SPOOL_ORIGIN];
+	char why[SPOOL_PATH + 128], origin[SERVE_ORIGIN_MAX];
 	struct spool_sender who = { .conn = c->id, .uid = c->peer.uid,
 		.origin = conn_origin(c, origin, sizeof origin) };
 	struct wire_msg reply = { .type = WIRE_LACK, .id = m->id };

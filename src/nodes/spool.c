@@ -112,8 +112,10 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 		snprintf(why, cap, "out of memory");
 		return -ENOMEM;
 	}
-	s->peer_max = o->peer_max != 0 ? o->peer_max : SPOOL_PEER_MAX;
-	s->total_max = o->total_max != 0 ? o->total_max : SPOOL_TOTAL_MAX;
+	s->max = (struct spool_room){
+		.peer = o->peer_max != 0 ? o->peer_max : SPOOL_PEER_MAX,
+		.user = o->user_max != 0 ? o->user_max : SPOOL_USER_MAX,
+		.total = o->total_max != 0 ? o->total_max : SPOOL_TOTAL_MAX };
 	s->patience_ms = (int64_t)(o->patience_s != 0 ? o->patience_s :
 	    SPOOL_PATIENCE_S) * 1000;
 	TAILQ_INIT(&s->arrivals);

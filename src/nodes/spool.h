@@ -38,7 +38,8 @@
 #define SPOOL_PATH 1024
 #define SPOOL_UNIT 4096
 #define SPOOL_PEER_MAX (UINT64_C(64) << 20)	/* of one sender ... */
-#define SPOOL_TOTAL_MAX (UINT64_C(512) << 20)	/* ... and of all of them */
+#define SPOOL_USER_MAX (UINT64_C(512) << 20)	/* ... of one user, wherever he says that he is ... */
+#define SPOOL_TOTAL_MAX (UINT64_C(1) << 30)	/* ... and of all of them */
 #define SPOOL_PATIENCE_S 600
 #define SPOOL_ARRIVALS 64		/* listings on their way at a time ... */
 #define SPOOL_CONN_ARRIVALS 4		/* ... over one connection */
@@ -50,7 +51,7 @@ struct spool;
 struct spool_opts {
 	const char *path;
 	bool existing;			/* no folder is made: -ENOENT without one */
-	uint64_t peer_max, total_max;	/* 0: those above */
+	uint64_t peer_max, user_max, total_max;	/* 0: those above */
 	uint32_t patience_s;		/* likewise */
 };
 

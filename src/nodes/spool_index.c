@@ -205,20 +205,25 @@ is_same(const char *a, const char *b)
 	return len_a == len_b && memcmp(a, b, len_a) == 0;
 }
 
-void
+struct spool_room
 spool_taken(const struct spool *s, const struct spool_entry *but,
-    uint32_t uid, const char *origin, uint64_t *peer, uint64_t *total)
+    uint32_t uid, const char *origin)
 {
-	*peer = *total = 0;
+	struct spool_room taken = { 0 };
+
 	for (size_t i = 0; i < s->n; i++) {
 		const struct spool_entry *e = s->entry[i];
 
 		if (e == but)
 			continue;
-		*total += e->room;
-		if (e->uid == uid && is_same(e->origin, origin))
-			*peer += e->room;
+		taken.total += e->room;
+		if (e->uid != uid)
+			continue;
+		taken.user += e->room;
+		if (is_same(e->origin, origin))
+			taken.peer += e->room;
 	}
+	return taken;
 }
 
 /* --- the folder --------------------------------------------------------- */

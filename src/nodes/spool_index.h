@@ -13,9 +13,14 @@
 
 struct arrival;
 
+/* Of one sender, of one user, and of all. */
+struct spool_room {
+	uint64_t peer, user, total;
+};
+
 struct spool {
 	int dir;
-	uint64_t peer_max, total_max;
+	struct spool_room max;
 	int64_t patience_ms;
 	struct spool_entry **entry;
 	size_t n, cap;
@@ -42,9 +47,9 @@ void spool_entry_remove(struct spool *, struct spool_entry *, bool files);
 /* Who waits for its other parts does so from now on. */
 void spool_entry_wait(const struct spool *, struct spool_entry *);
 
-/* What others than this entry have taken: of that sender, and of all. */
-void spool_taken(const struct spool *, const struct spool_entry *but,
-    uint32_t uid, const char *origin, uint64_t *peer, uint64_t *total);
+/* What other entries than this one take, for that sender. */
+struct spool_room spool_taken(const struct spool *,
+    const struct spool_entry *but, uint32_t uid, const char *origin);
 
 /* Reads the folder: new files, and files that are gone. */
 int spool_scan(struct spool *);

@@ -105,6 +105,31 @@ spool_gone(struct spool *s, uint64_t conn)
 
 /* --- quotas ------------------------------------------------------------- */
 
+static int
+fail_quota(const struct why *why, const char *who, uint64_t max)
+{
+	char text[32];
+
+	base_human_bytes(text, sizeof text, max);
+	return fail(why, -EDQUOT, "beyond the quota: listings of %s may take "
+	    "%s here, and none is removed for another one", who, text);
+}
+
+static int
+check_room(const struct spool *s, const struct spool_sender *who,
+    const struct spool_entry *e, uint64_t room, const struct why *why)
+{
+	struct spool_room taken = spool_taken(s, e, who->uid, who->origin);
+
+	if (taken.peer + room > s->max.peer)
+		return fail_quota(why, who->origin, s->max.peer);
+	if (taken.user + room > s->max.user)
+		return fail_quota(why, "one user", s->max.user);
+	if (taken.total + room > s->max.total)
+		return fail_quota(why, "all users", s->max.total);
+	return 0;
+}
+
 /*
  * What the listing may take in all is set aside when it begins: parts before
  * the last are taken to be full ones.
@@ -113,27 +138,11 @@ static int
 set_aside(struct spool *s, const struct spool_sender *who,
     const struct spool_entry *e, uint64_t room, const struct why *why)
 {
-	uint64_t peer, total;
-	char max[32];
-
-	spool_taken(s, e, who->uid, who->origin, &peer, &total);
-	if (peer + room > s->peer_max || total + room > s->total_max) {
-		/* Somebody may have made room. */
-		spool_refresh(s);
-		spool_taken(s, e, who->uid, who->origin, &peer, &total);
-	}
-	if (peer + room > s->peer_max) {
-		base_human_bytes(max, sizeof max, s->peer_max);
-		return fail(why, -EDQUOT, "beyond the quota: listings of %s "
-		    "may take %s here, and none is removed for another one",
-		    who->origin, max);
-	}
-	if (total + room > s->total_max) {
-		base_human_bytes(max, sizeof max, s->total_max);
-		return fail(why, -EDQUOT, "the spool is full: all listings may "
-		    "take %s here, and none is removed for another one", max);
-	}
-	return 0;
+	if (check_room(s, who, e, room, why) == 0)
+		return 0;
+	/* Somebody may have made room. */
+	spool_refresh(s);
+	return check_room(s, who, e, room, why);
 }
 
 static uint64_t

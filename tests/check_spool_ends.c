@@ -1,0 +1,188 @@
+/*
+ * What is left in the spool of a listing that did not come to its end, and of
+ * a node that did.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include "spool_rig.h"
+
+/* --- disks that are full -------------------------------------------------- */
+
+/* Nothing is left but what was there, and what fits is still taken. */
+static void
+check_full(void)
+{
+	char name[SPOOL_NAME];
+
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
+	ck_assert_int_lt(put(&anna, piece("", 1, 1, 0, 100, 500000), NULL),
+	    0);
+	ck_assert_ptr_nonnull(strstr(why, "the node cannot store it: "));
+	ck_assert_uint_eq(files(), 1);
+	/* The second part does not fit: the first is no listing either. */
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 100, 100), name), 0);
+	ck_assert_int_lt(put(&anna, piece(name, 2, 2, 0, 500000, 500000),
+	    NULL), 0);
+	ck_assert_uint_eq(files(), 1);
+	ck_assert_uint_eq(entries(), 1);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
+}
+
+START_TEST(a_full_disk_leaves_no_half_listing)
+{
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", folder, "tmpfs", 0, "size=128k,mode=0700") < 0) {
+		fprintf(stderr, "a_full_disk_leaves_no_half_listing: skipped, "
+		    "a tmpfs cannot be mounted: %s\n", strerror(errno));
+		return;
+	}
+	reopen((struct spool_opts){ 0 });
+	check_full();
+	spool_close(spool);
+	spool = NULL;
+	umount(folder);
+}
+END_TEST
+
+/* The same where files may not grow: met at a write, not before. */
+START_TEST(a_file_that_may_not_grow_leaves_no_half_listing)
+{
+	struct rlimit limit = { 65536, 65536 };
+	char name[SPOOL_NAME];
+
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 100, 500000), name),
+	    0);
+	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 100, 499900, 500000),
+	    NULL), -EFBIG);
+	ck_assert_uint_eq(files(), 0);
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
+/* --- senders that go ------------------------------------------------------ */
+
+static void
+wait_until_empty(void)
+{
+	while (entries() > 0) {
+		spool_second(spool);
+		usleep(10000);
+	}
+}
+
+START_TEST(what_is_not_whole_stays_for_a_while_and_gives_its_room_back)
+{
+	char name[SPOOL_NAME];
+
+	reopen((struct spool_opts){ .peer_max = 4 * WIRE_LISTING_PART,
+	    .patience_s = 1 });
+	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, WIRE_LISTING_PART,
+	    WIRE_LISTING_PART), name), 0);
+	ck_assert_int_eq(put(&anna, piece(name, 2, 4, 0, 10,
+	    WIRE_LISTING_PART), NULL), 0);
+	spool_gone(spool, anna.conn);
+	ck_assert_uint_eq(entries(), 1);
+	ck_assert(!spool_is_whole(first()));
+	ck_assert_uint_eq(first()->bytes, WIRE_LISTING_PART);
+	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, 10, WIRE_LISTING_PART),
+	    NULL), -EDQUOT);
+	wait_until_empty();
+	ck_assert_uint_eq(files(), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 4, 0, 10, WIRE_LISTING_PART),
+	    NULL), 0);
+}
+END_TEST
+
+START_TEST(who_sends_nothing_more_is_not_waited_for)
+{
+	reopen((struct spool_opts){ .patience_s = 1 });
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 100), NULL), 0);
+	wait_until_empty();
+	ck_assert_uint_eq(files(), 0);
+}
+END_TEST
+
+START_TEST(what_a_node_left_behind_is_found_by_the_next)
+{
+	char whole[SPOOL_NAME], half[SPOOL_NAME];
+	const struct spool_entry *e;
+
+	reopen((struct spool_opts){ .patience_s = 1 });
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), whole), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, 10), half), 0);
+	ck_assert_int_eq(put(&anna, piece(half, 2, 2, 0, 5, 10), NULL), 0);
+	reopen((struct spool_opts){ .patience_s = 1 });
+	ck_assert_uint_eq(entries(), 2);
+	e = spool_find(spool, whole, strlen(whole));
+	ck_assert(e != NULL && spool_is_whole(e));
+	ck_assert_str_eq(e->title, "a title");
+	ck_assert_str_eq(e->origin, "anna");
+	ck_assert_uint_eq(e->uid, 1000);
+	e = spool_find(spool, half, strlen(half));
+	ck_assert(e != NULL && !spool_is_whole(e));
+	while (entries() > 1) {
+		spool_second(spool);
+		usleep(10000);
+	}
+	ck_assert_uint_eq(files(), 1);
+	ck_assert_str_eq(first()->name, whole);
+}
+END_TEST
+
+START_TEST(two_nodes_may_store_in_one_folder)
+{
+	struct spool *mine = spool, *other;
+	char name[2][SPOOL_NAME];
+	const struct spool_entry *e;
+
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
+	other = spool;
+	for (int i = 0; i < 20; i++) {
+		spool = i % 2 == 0 ? mine : other;
+		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10),
+		    name[i % 2]), 0);
+	}
+	ck_assert_uint_eq(files(), 20);
+	do {
+		usleep(10000);
+		spool_refresh(mine);
+		e = spool_find(mine, name[1], strlen(name[1]));
+	} while (e == NULL);
+	ck_assert(spool_is_whole(e));
+	spool_close(other);
+	spool = mine;
+	ck_assert_uint_eq(entries(), 20);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("spool ends");
+	TCase *t;
+
+	t = tcase_create("full disks");
+	tcase_set_tags(t, TAG_KERNEL);
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_test(t, a_full_disk_leaves_no_half_listing);
+	tcase_add_test(t, a_file_that_may_not_grow_leaves_no_half_listing);
+	suite_add_tcase(s, t);
+	t = tcase_create("senders that go");
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_test(t,
+	    what_is_not_whole_stays_for_a_while_and_gives_its_room_back);
+	tcase_add_test(t, who_sends_nothing_more_is_not_waited_for);
+	tcase_add_test(t, what_a_node_left_behind_is_found_by_the_next);
+	tcase_add_test(t, two_nodes_may_store_in_one_folder);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
