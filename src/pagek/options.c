@@ -441,113 +441,6 @@ options_set(struct options *o, enum option_id id, const char *text, char *why,
 	return r;
 }
 
-/* --- words -------------------------------------------------------------- */
-
-static int
-find_command(const char *word)
-{
-	int i;
-
-	for (i = 0; i < COMMANDS; i++)
-		if (strcmp(word, command_rows[i].name) == 0)
-			return i;
-	return -1;
-}
-
-static void
-command_names(const char *names[COMMANDS])
-{
-	int i;
-
-	for (i = 0; i < COMMANDS; i++)
-		names[i] = command_rows[i].name;
-}
-
-static int
-take_target(struct parse *p, const char *word)
-{
-	const char *names[COMMANDS];
-	bool first = p->o->command == COMMAND_TOP;
-
-	/* Behind a command no other is meant. */
-	command_names(names);
-	p->o->aimed = true;
-	return target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
-	    p->why, p->cap);
-}
-
-static int
-take_topic(struct parse *p, const char *word)
-{
-	const char *names[COMMANDS], *near;
-	int i = find_command(word);
-
-	if (i >= 0) {
-		p->o->topic = (enum command)i;
-		return 0;
-	}
-	command_names(names);
-	near = base_nearest(word, names, COMMANDS);
-	return near != NULL ? option_fail(p,
-	    "no command '%s': did you mean '%s'?",
-	    shown(word), near) : option_fail(p, "no command '%s'", shown(word));
-}
-
-/* Listings have names of one form, which no target has. */
-static bool
-is_listing(const char *word)
-{
-	static const char form[] = "dddddddd-dddddd-dddd";
-	size_t i;
-
-	for (i = 0; form[i] != '\0' && word[i] != '\0'; i++)
-		if (form[i] == 'd' ? !isdigit((unsigned char)word[i]) :
-		    word[i] != form[i])
-			return false;
-	return form[i] == word[i];
-}
-
-/* A target, a listing of it, or both. */
-static int
-take_listing(struct parse *p, const char *word)
-{
-	struct options *o = p->o;
-
-	if (o->name == NULL && (o->aimed || is_listing(word))) {
-		o->name = word;
-		return 0;
-	}
-	if (!o->aimed && o->name == NULL)
-		return take_target(p, word);
-	return option_fail(p, "one word too many: '%s'", shown(word));
-}
-
-/* Words come in the order in which they stand; `words` counts them. */
-static int
-take_word(struct parse *p, const char *word, unsigned *words)
-{
-	struct options *o = p->o;
-	int i = find_command(word);
-
-	if (!o->named && *words == 0 && i >= 0) {
-		o->command = (enum command)i;
-		o->named = true;
-		return 0;
-	}
-	if (o->command == COMMAND_LISTINGS)
-		return take_listing(p, word);
-	if (++*words > 1)
-		return option_fail(p, i >= 0 && !o->named ?
-		    "the command goes first: 'pagek %s ...'" :
-		    "one word too many: '%s'", shown(word));
-	if (o->command == COMMAND_NODES || o->command == COMMAND_CONFIG)
-		return option_fail(p, "'pagek %s' takes no word, and '%s' is "
-		    "one too many", command_rows[o->command].name,
-		    shown(word));
-	return o->command == COMMAND_HELP ? take_topic(p, word) :
-	    take_target(p, word);
-}
-
 /* --- getopt ------------------------------------------------------------- */
 
 static void
@@ -640,7 +533,7 @@ parse_words(struct parse *p, int argc, char **argv)
 			return 0;
 		}
 		if (c == 1)
-			r = take_word(p, optarg, &words);
+			r = option_word(p, optarg, &words);
 		else if (c == '?')
 			r = unknown_option(p, argv[optind - 1], optopt);
 		else if (c == ':')
@@ -656,7 +549,7 @@ parse_words(struct parse *p, int argc, char **argv)
 		return 0;
 	}
 	for (; r == 0 && optind < argc; optind++)
-		r = take_word(p, argv[optind], &words);
+		r = option_word(p, argv[optind], &words);
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /*
  * options_table: the tables that parsing, checking and help go by.  Private to
- * the three.
+ * the four.
  */
 #ifndef PAGEK_OPTIONS_TABLE_H
 #define PAGEK_OPTIONS_TABLE_H
@@ -35,6 +35,12 @@ struct parse {
 /* Puts the sentence into why; PAGEK_USAGE. */
 int option_fail(struct parse *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/*
+ * One more word, in the order in which they stand; `words` counts them.  0, or
+ * the exit status.
+ */
+int option_word(struct parse *, const char *word, unsigned *words);
 
 /* 0, or the exit status when what is given does not go together. */
 int options_check(struct parse *);
