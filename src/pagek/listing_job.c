@@ -29,6 +29,7 @@ enum step {
 	STEP_NAMES,
 	STEP_WRITE,		/* in a thread */
 	STEP_LINK,		/* waits for the node */
+	STEP_SEND,
 	STEP_LEND,		/* waits for the terminal */
 	STEP_PAGER,
 };
@@ -52,6 +53,10 @@ struct app_job {
 	struct mono names_at;
 
 	struct nodes_link *link;
+	struct nodes_listing *sending;
+	bool told;		/* what has become of it: sent_err, words */
+	int sent_err;
+	char words[512];
 
 	struct pager *pager;
 	char progress[256];	/* as it was said last */
@@ -62,6 +67,8 @@ struct app_job {
 static void
 job_free(struct app_job *j)
 {
+	if (j->sending != NULL)
+		nodes_listing_close(j->sending);
 	if (j->link != NULL)
 		nodes_link_close(j->link);
 	pager_close(j->pager);
@@ -321,12 +328,60 @@ link_holds(struct app_job *j)
 	return false;
 }
 
-/* What a node stores is another part's work. */
+static void
+on_sent(void *arg, int err, const char *words)
+{
+	struct app_job *j = arg;
+
+	j->told = true;
+	j->sent_err = err;
+	snprintf(j->words, sizeof j->words, "%s", words != NULL ? words : "");
+}
+
 static void
 send_it(struct app_job *j)
 {
-	if (nodes_link_state(j->link, NULL) == NODES_LIVE)
-		fail(j, "%.64s takes none", j->to.text);
+	char title[LISTING_TITLE];
+	struct nodes_listing_opts opts = {
+		.title = title,
+		.fd = j->file.fd,
+		.size = listing_bytes(j->l),
+	};
+	int r;
+
+	if (nodes_link_state(j->link, NULL) != NODES_LIVE)
+		return;
+	listing_title(j->l, title);
+	r = nodes_listing_send(&j->sending, j->link, &opts, on_sent, j);
+	if (r == -EFBIG)
+		fail(j, "%.64s: no node takes more than %u MiB, and the list "
+		    "has %llu; a file takes it", j->to.text,
+		    WIRE_LISTING_PARTS * (WIRE_LISTING_PART >> 20),
+		    (unsigned long long)(opts.size >> 20));
+	else if (r < 0)
+		fail(j, "%.64s: %s", j->to.text, strerror(-r));
+	else
+		go(j, STEP_SEND);
+}
+
+static void
+see_sent(struct app_job *j)
+{
+	char blocks[48];
+
+	if (!j->told) {
+		(void)link_holds(j);
+		return;
+	}
+	if (j->sent_err < 0) {
+		fail(j, "%.64s: %s", j->to.text, j->words[0] != '\0' ?
+		    j->words : strerror(-j->sent_err));
+		return;
+	}
+	blocks_text(j, blocks);
+	app_say(j->app, "listing sent to %.64s as %.128s (%s)", j->to.text,
+	    j->words, blocks);
+	job_end(j);
 }
 
 /* --- to a pager --------------------------------------------------------- */
@@ -391,6 +446,11 @@ progress_text(const struct app_job *j, char *out, size_t cap)
 		break;
 	case STEP_LINK:
 		snprintf(out, cap, "waits for the node");
+		break;
+	case STEP_SEND:
+		base_human_bytes(a, sizeof a, nodes_listing_done(j->sending));
+		base_human_bytes(b, sizeof b, listing_bytes(j->l));
+		snprintf(out, cap, "%s of %s sent", a, b);
 		break;
 	case STEP_LEND:
 	case STEP_PAGER:
@@ -497,7 +557,7 @@ app_listing_tick(struct app *app)
 
 	if (j == NULL)
 		return;
-	if (j->step <= STEP_LINK && !link_holds(j))
+	if (j->step < STEP_SEND && !link_holds(j))
 		return;
 	switch (j->step) {
 	case STEP_WHOLE:
@@ -509,6 +569,9 @@ app_listing_tick(struct app *app)
 		break;
 	case STEP_LINK:
 		send_it(j);
+		break;
+	case STEP_SEND:
+		see_sent(j);
 		break;
 	case STEP_SORT:
 	case STEP_WRITE:

@@ -189,5 +189,64 @@ down() {
 }
 rule "a node that is down is said, and the page goes on" down
 
+is_up() {
+	"$pagek" targets "unix:$tmp/far/pagek/node"
+}
+starts() {
+	if [ -n "$daemon" ]; then
+		kill "$daemon" && wait "$daemon"
+	fi
+	env XDG_RUNTIME_DIR="$tmp/far" XDG_STATE_HOME="$tmp/state" \
+	    "$B/pageknode" "$@" >"$tmp/log" 2>&1 &
+	daemon=$!
+	until_true 20 is_up || { cat "$tmp/log"; return 1; }
+}
+mkdir -m 700 "$tmp/far"
+starts
+
+# stored FILE: l, and what the node has is that.
+stored() {
+	keys C-l && wait_gone 'listing sent' && keys l &&
+	    wait_for 'listing sent to 0A12 as [0-9]+-[0-9]+-[0-9]+ \([0-9,]* blocks\)' ||
+	    return 1
+	name=$(shot | sed -n 's/^listing sent to 0A12 as \([0-9-]*\) .*/\1/p')
+	"$pagek" listings -o "$1" "unix:$tmp/far/pagek/node" "$name" &&
+	    "$pagek" listings "unix:$tmp/far/pagek/node" |
+	    grep -q "^$name .* $number parade\[$pid\]\$"
+}
+number='[0-9A-F]\{4\}'
+to_node() {
+	again 0A12 && changes && wait_for WINDOW && stored "$tmp/i" &&
+	    stored "$tmp/j" && changes && wait_gone WINDOW &&
+	    py moment $blocks "$tmp/i" "$tmp/j"
+}
+rule "a node has it whole, and the page its name there" to_node
+
+refused() {
+	mkdir -m 700 "$tmp/elsewhere" && ln -s elsewhere "$tmp/link" &&
+	    starts --spool "$tmp/link" && keys l &&
+	    wait_for 'no listing: 0A12: .*(symbolic )?link' &&
+	    [ -z "$(ls -A "$tmp/elsewhere")" ]
+}
+rule "what the node says against it is shown" refused
+
+sleeps() {
+	starts && kill -STOP $(node_of "$daemon") && keys l &&
+	    wait_for 'listing to 0A12: waits for the node; Esc cancels' &&
+	    keys C-l && keys l && wait_for 'waits for the node' &&
+	    changes && wait_for WINDOW && keys q &&
+	    wait_for 'q again leaves without it' && keys Escape &&
+	    wait_for 'the listing was cancelled' && changes
+}
+rule "one that waits for its node is told of, and called off by Esc" sleeps
+
+dies() {
+	keys C-l && keys l && wait_for 'waits for the node' &&
+	    kill_node "$daemon"
+	daemon=
+	wait_for 'no listing: 0A12: ' && wait_for "parade\[$pid\]  LIVE"
+}
+rule "a node that dies meanwhile is said, and the page goes on" dies
+
 keys q
 say_result
