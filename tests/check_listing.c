@@ -38,7 +38,8 @@ end(void)
 static void
 take(void)
 {
-	ck_assert_int_eq(listing_take(&listing, &page, &scene.view), 0);
+	ck_assert_int_eq(listing_new(&listing), 0);
+	ck_assert_int_eq(listing_take(listing, &page, &scene.view), 0);
 }
 
 static void
@@ -122,6 +123,28 @@ START_TEST(rows_are_those_of_the_list_in_the_order_shown)
 	ck_assert(says(orders[_i].words));
 	ck_assert_uint_eq(listing_rows(listing), 40);
 	ck_assert_uint_eq(listing_written(listing), 40);
+}
+END_TEST
+
+/* With room for more, for enough, and for too few. */
+START_TEST(room_is_taken_before_and_need_not_be_enough)
+{
+	static const uint64_t room[] = { 100000, 40 };
+	uint64_t i;
+
+	ck_assert_int_eq(listing_new(&listing), 0);
+	if (_i < 2)
+		ck_assert_int_eq(listing_room(listing, room[_i]), 0);
+	for (i = 0; i < 1500; i++)
+		scene_alloc(&scene, 0x10000 + 16 * i, 16, TYPE_MALLOC, 1, 0,
+		    scene.look.now_ms);
+	scene_refresh(&scene);
+	ck_assert_int_eq(listing_take(listing, &page, &scene.view), 0);
+	ck_assert_uint_eq(listing_rows(listing), page_view_total(&scene.view));
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	ck_assert(listing_names(listing, &scene.view, 1000));
+	finish();
+	ck_assert_ptr_nonnull(strstr(rows, "\n000000015db0 "));
 }
 END_TEST
 
@@ -621,6 +644,8 @@ listing_suite(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_loop_test(tc, rows_are_those_of_the_list_in_the_order_shown,
 	    0, BASE_NELEM(orders));
+	tcase_add_loop_test(tc, room_is_taken_before_and_need_not_be_enough, 0,
+	    3);
 	tcase_add_test(tc, rows_are_wide_whatever_the_layout);
 	tcase_add_test(tc, what_comes_after_the_copy_is_not_in_it);
 	tcase_add_test(tc, requesters_stay_those_of_the_copy);

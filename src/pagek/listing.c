@@ -13,6 +13,7 @@
 
 #include "listing_head.h"
 
+#define SPARE_ROWS 4096		/* a list may grow before it is copied */
 #define THREADS 65536
 #define DESCR_BYTES 128
 #define THREAD_BYTES 160
@@ -41,7 +42,7 @@ struct listing {
 	struct stream_types types;
 	struct blklist *infos;	/* has the requesters, and no blocks */
 	struct blk *row;
-	size_t n;
+	size_t n, cap;
 	char head[LISTING_HEAD_MAX];
 	char title[LISTING_TITLE];
 
@@ -57,44 +58,50 @@ struct listing {
 
 /* --- the copy ----------------------------------------------------------- */
 
-/* Those of the rows; each list numbers them for itself. */
+/*
+ * All that the list has had, in their order: so they have the same numbers, and
+ * no row has to be looked at for that.
+ */
 static int
 copy_infos(struct listing *l, const struct blklist *from)
 {
 	const struct blklist_info *entry;
-	uint16_t *index;
-	size_t i;
+	uint16_t i;
 
-	index = calloc(65536, sizeof *index);
-	if (index == NULL)
-		return -ENOMEM;
-	for (i = 0; i < l->n; i++) {
-		uint16_t *to = &index[l->row[i].info];
-
-		if (l->row[i].info == 0)
-			continue;
-		if (*to == 0 && (entry = blklist_info_get(from,
-		    l->row[i].info)) != NULL)
-			*to = blklist_info_intern(l->infos, entry);
-		l->row[i].info = *to;
-	}
-	free(index);
+	for (i = 1; (entry = blklist_info_get(from, i)) != NULL; i++)
+		if (blklist_info_intern(l->infos, entry) != i)
+			return -ENOMEM;
 	return 0;
 }
 
-/* All of them, or of a window those that are there: from where on? */
-static size_t
-copy_rows(struct listing *l, const struct page *page,
-    const struct page_view *v, uint64_t *first)
+/* Memory for so many rows; what was in it is of no use. */
+static int
+make_room(struct listing *l, uint64_t rows)
 {
-	const struct page_opts *o = &page->opts;
-	uint64_t total = page_view_total(v);
-	size_t n;
+	struct blk *row;
 
-	*first = v->look->window ? page->offs : 0;
-	n = blklist_window(v->look->list, o->order, o->reverse, *first, l->row,
-	    v->look->window ? BLKLIST_WINDOW_MAX : (size_t)total);
-	return n;
+	if (rows <= l->cap)
+		return 0;
+	if (rows > SIZE_MAX / sizeof *row)
+		return -ENOMEM;
+	row = malloc((size_t)rows * sizeof *row);
+	if (row == NULL)
+		return -ENOMEM;
+	free(l->row);
+	l->row = row;
+	l->cap = (size_t)rows;
+	return 0;
+}
+
+int
+listing_room(struct listing *l, uint64_t blocks)
+{
+	int r = make_room(l, blocks + blocks / 8 + SPARE_ROWS);
+
+	/* To take the pages themselves is half of what a copy costs. */
+	if (r == 0)
+		memset(l->row, 0, l->cap * sizeof *l->row);
+	return r;
 }
 
 static void
@@ -114,53 +121,58 @@ copy_look(struct listing *l, const struct page_view *v)
 	}
 }
 
-static int
-copy_all(struct listing *l, const struct page *page,
-    const struct page_view *v)
-{
-	const struct blklist *from = v->look->list;
-	size_t room = from == NULL ? 0 : v->look->window ? BLKLIST_WINDOW_MAX :
-	    (size_t)page_view_total(v);
-	uint64_t first = 0;
-	int r;
-
-	r = blklist_new(&l->infos, BLKLIST_WINDOWED, 1);
-	if (r < 0)
-		return r;
-	l->row = malloc((room + 1) * sizeof *l->row);
-	if (l->row == NULL)
-		return -ENOMEM;
-	if (from != NULL) {
-		l->n = copy_rows(l, page, v, &first);
-		r = copy_infos(l, from);
-	}
-	copy_look(l, v);
-	listing_head(page, v, first, l->n, l->head);
-	return r;
-}
-
 int
-listing_take(struct listing **out, const struct page *page,
-    const struct page_view *v)
+listing_new(struct listing **out)
 {
 	struct listing *l = calloc(1, sizeof *l);
-	char target[PAGE_TARGET_TEXT];
 	int r;
 
 	if (l == NULL)
 		return -ENOMEM;
+	r = blklist_new(&l->infos, BLKLIST_WINDOWED, 1);
+	if (r < 0) {
+		free(l);
+		return r;
+	}
+	*out = l;
+	return 0;
+}
+
+/* All rows, or of a window those that are there. */
+static int
+copy_rows(struct listing *l, const struct page_opts *o,
+    const struct page_view *v, uint64_t first)
+{
+	uint64_t n = v->look->window ? BLKLIST_WINDOW_MAX :
+	    page_view_total(v);
+	int r = make_room(l, n + 1);
+
+	if (r < 0)
+		return r;
+	l->n = blklist_window(v->look->list, o->order, o->reverse, first,
+	    l->row, (size_t)n);
+	return copy_infos(l, v->look->list);
+}
+
+int
+listing_take(struct listing *l, const struct page *page,
+    const struct page_view *v)
+{
+	uint64_t first = v->look->window ? page->offs : 0;
+	char target[PAGE_TARGET_TEXT];
+	int r;
+
 	/* The rows of `pagek list`: no width is too small for them. */
 	l->page.opts = page->opts;
 	l->page.layout = PAGE_WIDE;
-	r = copy_all(l, page, v);
-	if (r < 0) {
-		listing_free(l);
+	r = v->look->list != NULL ? copy_rows(l, &page->opts, v, first) : 0;
+	if (r < 0)
 		return r;
-	}
+	copy_look(l, v);
+	listing_head(page, v, first, l->n, l->head);
 	page_target_text(v->look, target);
 	snprintf(l->title, sizeof l->title, "%04X%s%s", v->look->node_number,
 	    target[0] != '\0' ? " " : "", target);
-	*out = l;
 	return 0;
 }
 
@@ -179,8 +191,7 @@ listing_free(struct listing *l)
 	free(l->thread);
 	free(l->wanted);
 	free(l->row);
-	if (l->infos != NULL)
-		blklist_free(l->infos);
+	blklist_free(l->infos);
 	free(l);
 }
 

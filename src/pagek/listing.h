@@ -10,11 +10,13 @@
  *	whole	all blocks are in it, and they are the list after one record.
  *
  * The copy is made at once, between two batches; after that the list goes on
- * and the listing does not.  What takes long is done elsewhere: the two
+ * and the listing does not.  What takes long is done elsewhere: the
  * functions that may run in another thread touch nothing but the listing.
  *
  * Example
- *	listing_take(&l, page, &view);
+ *	listing_new(&l);
+ *	listing_room(l, blocks);			in any thread
+ *	listing_take(l, page, &view);
  *	listing_sort(l, &stop);				in any thread
  *	while (!listing_names(l, &view, 500))		in the session's
  *		make a cycle;
@@ -37,13 +39,20 @@
 
 struct listing;
 
-/*
- * Copies what the view shows, in the page's order; of a session that holds a
- * window only, the rows that are there: the text says so.  -ENOMEM.
- */
-int listing_take(struct listing **, const struct page *,
-    const struct page_view *);
+int listing_new(struct listing **);
 void listing_free(struct listing *);
+/*
+ * Takes memory for about so many blocks, so that the copy need not; for any
+ * thread.  A copy that finds too little takes more.  -ENOMEM.
+ */
+int listing_room(struct listing *, uint64_t blocks);
+
+/*
+ * Copies what the view shows, in the page's order, once; of a session that
+ * holds a window only, the rows that are there: the text says so.  -ENOMEM.
+ */
+int listing_take(struct listing *, const struct page *,
+    const struct page_view *);
 
 /* Whose names are wanted.  -ENOMEM, -ECANCELED once `stop` is true. */
 int listing_sort(struct listing *, const atomic_bool *stop);

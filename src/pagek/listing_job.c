@@ -24,6 +24,7 @@
 #define QUIET_MS 400		/* from then on it is said how far it is */
 
 enum step {
+	STEP_ROOM,		/* in a thread */
 	STEP_WHOLE,		/* waits for the whole list */
 	STEP_SORT,		/* in a thread */
 	STEP_NAMES,
@@ -42,6 +43,7 @@ struct app_job {
 	const struct nodes_session *session;	/* whose list it is */
 	uint32_t stream_no;
 	struct listing *l;
+	uint64_t room;		/* blocks that it will have, about */
 	struct listing_file file;
 
 	uv_work_t work;
@@ -138,12 +140,17 @@ blocks_text(const struct app_job *j, char out[48])
 /* --- threads ------------------------------------------------------------ */
 
 static void after_work(struct app_job *);
+static void await_whole(struct app_job *);
 
 static void
 do_work(uv_work_t *work)
 {
 	struct app_job *j = work->data;
 
+	if (j->step == STEP_ROOM) {
+		j->err = listing_room(j->l, j->room);
+		return;
+	}
 	if (j->step == STEP_SORT) {
 		j->err = listing_sort(j->l, &j->stop);
 		return;
@@ -187,13 +194,17 @@ after_work(struct app_job *j)
 	char blocks[48];
 
 	if (j->err < 0) {
-		if (j->step == STEP_SORT)
+		if (j->step != STEP_WRITE)
 			fail(j, "%s", strerror(-j->err));
 		else
 			fail_file(j, j->err);
 		return;
 	}
-	if (j->step == STEP_SORT) {
+	if (j->step == STEP_ROOM) {
+		/* Between two batches as now is as good as a cycle later. */
+		go(j, STEP_WHOLE);
+		await_whole(j);
+	} else if (j->step == STEP_SORT) {
 		go(j, STEP_NAMES);
 		j->names_at = j->step_at;
 		j->lacking = SIZE_MAX;
@@ -275,7 +286,7 @@ await_whole(struct app_job *j)
 			    WHOLE_MS / 1000);
 		return;
 	}
-	r = listing_take(&j->l, app->page, &v);
+	r = listing_take(j->l, app->page, &v);
 	if (r < 0)
 		fail(j, "%s", strerror(-r));
 	else
@@ -423,11 +434,12 @@ app_lent(struct app *app)
 static void
 progress_text(const struct app_job *j, char *out, size_t cap)
 {
-	uint64_t n = j->l != NULL ? listing_rows(j->l) : 0;
+	uint64_t n = listing_rows(j->l);
 	char a[48], b[48];
 	size_t all;
 
 	switch (j->step) {
+	case STEP_ROOM:
 	case STEP_WHOLE:
 		snprintf(out, cap, "waits for the whole list");
 		break;
@@ -527,27 +539,28 @@ app_listing(struct app *app)
 		return;
 	}
 	j = calloc(1, sizeof *j);
-	if (j == NULL) {
+	if (j == NULL || listing_new(&j->l) < 0) {
 		app_say(app, "no listing: %s", strerror(ENOMEM));
+		free(j);
 		return;
 	}
 	j->file = LISTING_FILE_NONE;
 	if (listing_to(&j->to, app->page->opts.listing, why, sizeof why) < 0) {
 		app_say(app, "no listing: %s", why);
-		free(j);
+		job_free(j);
 		return;
 	}
 	j->session = app->session;
 	page_view_shown(&v, app->page, app->session);
 	j->stream_no = v.look->stream_no;
+	j->room = page_view_total(&v);
 	j->app = app;
 	app->job = j;
 	app->warned = false;
 	j->begun = mono_now();
-	go(j, STEP_WHOLE);
 	/* Where it cannot go it is not made. */
 	if (open_ends(j) == 0)
-		await_whole(j);
+		begin_work(j, STEP_ROOM);
 }
 
 void
@@ -573,6 +586,7 @@ app_listing_tick(struct app *app)
 	case STEP_SEND:
 		see_sent(j);
 		break;
+	case STEP_ROOM:
 	case STEP_SORT:
 	case STEP_WRITE:
 	case STEP_LEND:
@@ -596,7 +610,7 @@ app_listing_cancel(struct app *app)
 bool
 app_listing_wants_all(const struct app *app)
 {
-	return app->job != NULL && app->job->step == STEP_WHOLE;
+	return app->job != NULL && app->job->step <= STEP_WHOLE;
 }
 
 void

@@ -76,6 +76,18 @@ again() {
 	wait_for "parade\[$pid\]  LIVE" && wait_for '20,0.. blocks|19,999 blocks'
 }
 
+# Where the machine is too busy for the keeper, and that is told, another target
+# has its try.
+unless_lossy() {
+	"$@" && return
+	for try in 1 2; do
+		shows 'LOSSY|INCOMPLETE' || return 1
+		kill "$pid"
+		go "$tmp/list" && sent "$tmp/a" && changes && "$@" && return
+	done
+	return 1
+}
+
 # --- to a file ------------------------------------------------------------------
 
 # sent FILE: l, and the bottom line says that it is there.
@@ -99,11 +111,13 @@ as_listed() {
 rule "its rows are those of pagek list" as_listed
 
 while_it_runs() {
-	changes && wait_for 'WINDOW' && sent "$tmp/b" && sent "$tmp/c" &&
+	wait_for 'WINDOW' && sent "$tmp/b" && sent "$tmp/c" &&
 	    sent "$tmp/d" && shows LIVE &&
 	    py moment $blocks "$tmp/a" "$tmp/b" "$tmp/c" "$tmp/d"
 }
-rule "of a target that never rests each is the list after one record" while_it_runs
+changes
+rule "of a target that never rests each is the list after one record" \
+    unless_lossy while_it_runs
 
 goes_on() {
 	hides 'LOSSY|INCOMPLETE|STALE' && wait_for 'LIVE 1[0-9] Hz' &&
@@ -112,14 +126,15 @@ goes_on() {
 rule "the page goes on meanwhile, and goes back to its window" goes_on
 
 of_a_pause() {
-	keys Space && wait_for PAUSED && changes && sent "$tmp/e" &&
+	keys Space && wait_for PAUSED && sent "$tmp/e" &&
 	    sent "$tmp/f" && cmp "$tmp/e" "$tmp/f" || {
 		diff "$tmp/e" "$tmp/f"
 		return 1
 	}
 	keys Space && wait_gone PAUSED && py moment $blocks "$tmp/e"
 }
-rule "a paused page sends the picture" of_a_pause
+rule "a paused page sends the picture" unless_lossy of_a_pause
+changes
 
 in_order() {
 	keys s r && wait_for 'order ADDRESS rev' && sent "$tmp/g" &&
