@@ -31,8 +31,8 @@ void
 app_fini(struct app *app)
 {
 	app_forget_targets(app);
-	app_go_fini(app);
 	app_listing_fini(app);
+	app_go_fini(app);
 	page_fini(app->page);
 	if (app->wrappers != NULL)
 		app->page->opts.wrappers = NULL;

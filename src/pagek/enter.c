@@ -7,8 +7,7 @@
 
 #include "app.h"
 #include "fields.h"
-
-#define LOCAL_NUMBER 0x0001	/* of a node that no table names */
+#include "listing.h"
 
 /* What the keys do now; the bottom line has room for it. */
 static void
@@ -91,50 +90,15 @@ app_field_key(struct app *app, enum page_action action)
 
 /* --- what was typed ----------------------------------------------------- */
 
-/* False, with a sentence, when no listing can go there: there is no such node. */
-static bool
-is_node(const struct app *app, const char *word, char *why, size_t cap)
-{
-	const struct nodes_entry *e, *local, *near;
-	struct nodes_table *table;
-	size_t len = 0;
-	uint16_t number;
-	bool numeric;
-	int r;
-
-	r = nodes_table_load(&table, true, NULL, NULL);
-	if (r < 0) {
-		snprintf(why, cap, "cannot read the table of nodes: %s",
-		    strerror(-r));
-		return false;
-	}
-	numeric = nodes_parse_number(word, strlen(word), &number);
-	e = numeric ? nodes_table_number(table, number) :
-	    nodes_table_name(table, word);
-	local = nodes_table_local(table);
-	if (e == NULL) {
-		near = nodes_table_nearest(table, word);
-		base_append(why, cap, &len, "L: no node has the %s %.64s",
-		    numeric ? "number" : "name", word);
-		if (near != NULL)
-			base_append(why, cap, &len, ": did you mean %04X, %s?",
-			    near->number, near->name);
-	}
-	nodes_table_free(table);
-	return e != NULL || (numeric &&
-	    (number == nodes_session_look(app->session)->node_number ||
-	    (local == NULL && number == LOCAL_NUMBER)));
-}
-
 static bool
 set_listing(struct app *app, const char *typed)
 {
 	struct page *page = app->page;
+	struct listing_to to;
 	char why[256];
 
 	if (!page_field_word(PAGE_FIELD_LISTING, typed, why, sizeof why) ||
-	    (strpbrk(typed, "/|") == NULL && strcmp(typed, "pager") != 0 &&
-	    !is_node(app, typed, why, sizeof why))) {
+	    listing_to(&to, typed, why, sizeof why) < 0) {
 		app_say(app, "%s", why);
 		return false;
 	}

@@ -205,7 +205,7 @@ rule "the table is read anew each time" table_again
 listing() {
 	open 124 30 0590 && wait_for "alpha\[" && write 2 0509 &&
 	    wait_for '\*L<0509>' && write 2 0A13 &&
-	    wait_for 'L: no node has the number 0A13' &&
+	    wait_for 'no node 0A13 in the table: nearest is 0A12 gw-2' &&
 	    shows 'L<0509>' && keys Escape && write 2 /tmp/x &&
 	    wait_for '\*L</tmp/x>' && goes 0509 0509 beta &&
 	    wait_for '\*L</tmp/x>' && ends 0
