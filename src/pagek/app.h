@@ -75,7 +75,7 @@ struct app_going {
 	struct nodes_link *link;
 	struct app_place place;
 	struct mono since, tried;	/* ... and at the last of several nodes */
-	char **paths;			/* nodes of this user's that may have the process; owned */
+	char **paths;			/* nodes of this user's that may have the process; owned, in one piece */
 	size_t npaths, next;
 };
 

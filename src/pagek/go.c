@@ -153,10 +153,6 @@ close_both(struct nodes_session *session, struct nodes_link *link)
 static void
 free_paths(struct app_going *g)
 {
-	size_t i;
-
-	for (i = 0; i < g->npaths; i++)
-		free(g->paths[i]);
 	free(g->paths);
 	g->paths = NULL;
 	g->npaths = g->next = 0;

@@ -34,6 +34,7 @@ C
 cc -O1 -fno-builtin -o "$tmp/alpha" "$tmp/holds.c" || exit 1
 cp "$tmp/alpha" "$tmp/beta"
 cp "$tmp/alpha" "$tmp/gamma"
+cp "$tmp/alpha" "$tmp/delta"
 
 # at FOLDER COMMAND...: with the sockets of that folder.
 at() {
@@ -42,16 +43,27 @@ at() {
 	XDG_RUNTIME_DIR=$folder "$@" &
 	others="$others $!"
 }
+# watch FOLDER PROGRAM ARGUMENTS...: a target, its pid in $watched.  On a machine
+# that is busy it may not be heard, and is started again.
+watch() {
+	for try in 1 2 3 4 5; do
+		at "$1" env "LD_PRELOAD=$B/liballoclog.so" "$2" ${3:-} ${4:-}
+		watched=$!
+		until_true 4 knows "$1" "$watched" && return
+		kill "$watched"
+	done
+	return 1
+}
 # node FOLDER TARGET BLOCKS SIZE: a node and what it watches.
 node() {
 	mkdir -m 700 "$tmp/$1"
 	at "$1" "$B/pageknode" 2>"$tmp/$1.log"
+	eval "node_$1=$!"
 	until_true 20 test -S "$tmp/$1/pagek/node" || return 1
-	at "$1" env "LD_PRELOAD=$B/liballoclog.so" "$tmp/$2" "$3" "$4"
-	until_true 20 knows "$1" "$2"
+	watch "$1" "$tmp/$2" "$3" "$4"
 }
 knows() {
-	"$pagek" targets "unix:$tmp/$1/pagek/node" | grep -q " $2 .*LIVE"
+	"$pagek" targets "unix:$tmp/$1/pagek/node" | grep -q "^pid:$2 .*LIVE"
 }
 node a alpha 20 7777 || { cat "$tmp/a.log"; exit 1; }
 node b beta 5 8888 || { cat "$tmp/b.log"; exit 1; }
@@ -211,6 +223,14 @@ listing() {
 	    wait_for '\*L</tmp/x>' && ends 0
 }
 rule "where listings go is written on the page, and stays on the way" listing
+sends() {
+	open 80 24 0590 && wait_for "alpha\[" && write 2 "$tmp/listing" &&
+	    wait_for 'listings go to' && keys Tab Tab Enter Enter &&
+	    until_true 20 test -s "$tmp/listing" &&
+	    [ "$(grep -cE "$alpha|7777 .*malloc" "$tmp/listing")" = 20 ] &&
+	    ends 0
+}
+rule "Enter in L, with nothing typed, sends the list there" sends
 offs() {
 	open 80 12 0590 && wait_for "alpha\[" && write 3 3 &&
 	    wait_for 'OFFS= *3$' && write 3 1x &&
@@ -325,5 +345,81 @@ killed() {
 	return $r
 }
 rule "a signal ends the page at another node as at its own" killed
+
+
+# --- processes -----------------------------------------------------------------
+
+# Two nodes of commands of their own in one folder.
+searched() {
+	for size in 5555 6666; do
+		"$pagek" run --own-node -b --interval 600 -o /dev/null -- \
+		    "$tmp/gamma" 3 $size >"$tmp/run.log" 2>&1 &
+		others="$others $!"
+	done
+	both() {
+		[ "$("$pagek" targets | grep -c ' gamma .*LIVE')" = 2 ]
+	}
+	until_true 20 both || { "$pagek" targets; return 1; }
+	open 80 24 0590 && wait_for "alpha\[" || return 1
+	for pid in $("$pagek" targets | sed -n 's/^pid:\([0-9]*\) .*gamma.*/\1/p'); do
+		write 1 "pid:$pid" && wait_for "gamma\[$pid\] *LIVE" ||
+		    return 1
+	done
+	keys :
+	keys -l back
+	keys Enter
+	wait_for 'gamma' && write 1 pid:1 &&
+	    wait_for 'no node here watches process 1' && shows 'gamma.*LIVE' &&
+	    ends 0
+}
+rule "a process is found on whichever of this user's nodes it is" searched
+
+# A target at node b that makes as many events as it can.
+torrent=$B/tests/targets/torrent
+flooded() {
+	watch b "$torrent" || return 1
+	pid=$watched
+	kill -USR1 "$pid" &&
+	    open 80 24 0590 && wait_for "alpha\[" &&
+	    goes "0509/pid:$pid" 0509 "torrent\[$pid\] *LIVE" &&
+	    goes 0590 0590 "alpha.*LIVE" && ends 0
+	r=$?
+	kill "$pid"
+	return $r
+}
+if [ -x "$torrent" ]; then
+	rule "a target that is busier than can be read is reached too" flooded
+else
+	skip "a target that is busier than can be read: no $torrent"
+fi
+
+# --- ends of others ------------------------------------------------------------
+
+asked() {
+	watch b "$tmp/delta" 3 4444 || return 1
+	other=$watched
+	open 80 24 run -- "$tmp/gamma" 7 9999 && wait_for "gamma.*LIVE" ||
+	    return 1
+	pid=$(gamma)
+	goes "0509/pid:$other" 0509 "delta.*LIVE" && keys Q &&
+	    wait_for "end target delta\[$other\]" && keys y &&
+	    wait_for '^ended 0' && shows 'the target has ended' &&
+	    shows 'gamma goes on' && lives "$pid" && is_gone "$other"
+	r=$?
+	kill "$pid"
+	return $r
+}
+rule "Q ends what is watched, not what was" asked
+dies() {
+	open 80 24 0590 && wait_for "alpha\[" && goes 0509 0509 "beta.*LIVE" ||
+	    return 1
+	# The supervisor of node b.
+	kill_node "$node_b"
+	wait_for 'NODE<0509>' && wait_for UNREACHABLE && keys : &&
+	    keys -l back && keys Enter && wait_for 'alpha.*LIVE' &&
+	    write 1 0509 && wait_for '0509 linac-b is down' &&
+	    shows 'alpha.*LIVE' && ends 0
+}
+rule "from a node that has ended one comes back" dies
 
 say_result
