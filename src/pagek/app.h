@@ -66,6 +66,7 @@ struct app_place {
 	bool kept;			/* the caller's own, which is still there */
 	struct nodes_entry entry;	/* number 0: not of the table */
 	pid_t pid;			/* there; 0: what is most alive ... */
+	bool chosen;			/* nobody asked for it: another one will do */
 	char stream[128];		/* ... or the stream of that name; "" */
 };
 

@@ -319,6 +319,7 @@ app_switch(struct app *app, const struct nodes_target *t)
 	app_overlay_close_all(app);
 	app_begin_anew(app);
 	app->here.pid = t->pid;
+	app->here.chosen = false;
 	app->here.stream[0] = '\0';
 	app_say(app, "target %.16s[%d]", t->comm, (int)t->pid);
 }

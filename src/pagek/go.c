@@ -16,6 +16,7 @@
 #include "target.h"
 
 #define PARTLY_MS 2000	/* a list that takes longer is shown as it comes */
+#define SILENT_MS 10000	/* a node that has said nothing for so long is down */
 #define SEARCH_MS 1000	/* a node that has a process tells so at once */
 #define DIGITS 4	/* of a node number */
 
@@ -327,8 +328,10 @@ leave(struct app *app)
 	struct app_place *here = &app->here;
 
 	/* What was most alive may not be, when one comes back. */
-	if (here->pid == 0 && here->stream[0] == '\0' && look->pid > 0)
+	if (here->pid == 0 && here->stream[0] == '\0' && look->pid > 0) {
 		here->pid = look->pid;
+		here->chosen = true;
+	}
 	app->before = *here;
 	app->was_elsewhere = true;
 	if (app->watch->kept && !app->away)
@@ -391,9 +394,11 @@ is_there(const struct app_going *g)
 	case NODES_CORRUPT:
 		return look->settled || look->window ||
 		    mono_ms_since(g->since) > PARTLY_MS;
+	case NODES_UNREACHABLE:
+		/* One that is merely silent may be busy. */
+		return !look->linked || mono_ms_since(g->since) > SILENT_MS;
 	case NODES_NO_DATA:
 	case NODES_NO_ALLOCLOG:
-	case NODES_UNREACHABLE:
 	case NODES_DENIED:
 	case NODES_VERSION:
 		break;
@@ -417,6 +422,13 @@ is_elsewhere(const struct app_going *g)
 }
 
 static void
+forget_choice(struct app_place *place)
+{
+	place->pid = 0;
+	place->chosen = false;
+}
+
+static void
 try_next(struct app *app)
 {
 	struct app_going *g = &app->going;
@@ -429,8 +441,30 @@ try_next(struct app *app)
 	r = set_out(app);
 	if (r == 0)
 		return;
+	if (place.chosen) {
+		forget_choice(&place);
+		go(app, &place);
+		return;
+	}
 	app_go_stop(app);
 	say_no_way(app, &place, r);
+}
+
+/* The process that was watched there before is gone: then whatever is there. */
+static bool
+choose_anew(struct app *app)
+{
+	struct app_going *g = &app->going;
+
+	if (!g->place.chosen ||
+	    nodes_session_look(g->session)->state != NODES_NO_ALLOCLOG)
+		return false;
+	forget_choice(&g->place);
+	nodes_session_close(g->session);
+	g->session = NULL;
+	if (open_session(app) < 0)
+		app_go_stop(app);
+	return true;
 }
 
 void
@@ -443,6 +477,8 @@ app_go_tick(struct app *app)
 	nodes_session_cycle(g->session);
 	if (is_elsewhere(g))
 		try_next(app);
+	else if (choose_anew(app))
+		return;
 	else if (is_there(g))
 		arrive(app);
 	else if (app->page->message[0] == '\0')

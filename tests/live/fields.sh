@@ -192,9 +192,21 @@ left() {
 	    wait_for 'NODE<0590> \*L<' && shows LIVE && ends 0
 }
 rule "Esc leaves the old value" left
+# Line 1 has a clock: for so many of its seconds.
+seconds_pass() {
+	seconds=$1
+	while [ "$seconds" -gt 0 ]; do
+		clock=$(shot | head -n 1)
+		changed() {
+			[ "$(shot | head -n 1)" != "$clock" ]
+		}
+		until_true 10 changed || return 1
+		seconds=$((seconds - 1))
+	done
+}
 mute() {
 	open 80 24 0590 && wait_for "alpha\[" && write 1 0B00 &&
-	    wait_for 'going to 0B00 mute' && keys j &&
+	    wait_for 'going to 0B00 mute' && keys j && seconds_pass 4 &&
 	    wait_for 'going to 0B00 mute' && shows 'alpha\[.*LIVE' &&
 	    keys Escape && wait_for 'stayed here' && shows 'NODE<0590>' &&
 	    ends 0
@@ -410,6 +422,27 @@ asked() {
 	return $r
 }
 rule "Q ends what is watched, not what was" asked
+# What was watched at the node before is not there any more, or never again.
+ended() {
+	watch b "$tmp/delta" 3 4444 || return 1
+	other=$watched
+	open 80 24 "0509/pid:$other" && wait_for 'delta.*LIVE' &&
+	    goes 0590 0590 "alpha.*LIVE" && kill "$other" && keys : &&
+	    keys -l back && keys Enter && wait_for 'delta.*ENDED' && ends 0
+}
+rule "back at a process that has ended, its end is shown" ended
+anew() {
+	node c delta 3 4444 || return 1
+	other=$watched
+	echo "0C01 third unix:$tmp/c/pagek/node" >>"$table"
+	open 80 24 0C01 && wait_for 'delta.*LIVE' &&
+	    goes 0590 0590 "alpha.*LIVE" && kill "$other" || return 1
+	kill_node "$node_c"
+	rm -rf "$tmp/c"
+	node c gamma 3 5555 && keys : && keys -l back && keys Enter &&
+	    wait_for '0C01 third *gamma.*LIVE' && ends 0
+}
+rule "at a node that was started anew, what is there by now" anew
 dies() {
 	open 80 24 0590 && wait_for "alpha\[" && goes 0509 0509 "beta.*LIVE" ||
 	    return 1
