@@ -25,12 +25,15 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 	page->prompt = NULL;
 	app_go_init(app);
 	page_costs_begin(&app->costs, page, nodes_session_look(app->session));
+	if (page->opts.nodes_first)
+		app_nodes_open(app);
 }
 
 void
 app_fini(struct app *app)
 {
 	app_forget_targets(app);
+	app_nodes_fini(app);
 	app_listing_fini(app);
 	app_go_fini(app);
 	page_fini(app->page);
@@ -274,8 +277,8 @@ show_typed(struct app *app)
 	snprintf(app->prompt, sizeof app->prompt, ":%s", app->typed);
 }
 
-static void
-do_command(struct app *app)
+void
+app_command_open(struct app *app)
 {
 	app->typed[0] = '\0';
 	show_typed(app);
@@ -343,6 +346,7 @@ app_tick(struct app *app)
 	}
 	if (app->ending)
 		await_end(app);
+	app_nodes_tick(app);
 	app_go_tick(app);
 	app_listing_tick(app);
 }
@@ -406,6 +410,12 @@ do_interrupt(struct app *app)
 }
 
 static void
+do_blocks(struct app *app)
+{
+	app_say(app, "this is page K");
+}
+
+static void
 do_costs(struct app *app)
 {
 	app_overlay_open(app, APP_COSTS);
@@ -435,9 +445,11 @@ static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_PAUSE] = app_pause,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,
-	[PAGE_DO_COMMAND] = do_command,
+	[PAGE_DO_COMMAND] = app_command_open,
 	[PAGE_DO_LISTING] = app_listing,
 	[PAGE_DO_END_TARGET] = do_end_target,
+	[PAGE_DO_BLOCKS] = do_blocks,
+	[PAGE_DO_NODES] = app_nodes_open,
 	[PAGE_DO_HELP] = do_help,
 	[PAGE_DO_COSTS] = do_costs,
 	[PAGE_DO_COUNT_ANEW] = app_count_anew,

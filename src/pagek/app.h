@@ -10,6 +10,7 @@
  *	go.c		another node in the place of the one that is watched
  *	overlay.c	what lies over the page: help, targets ...
  *	overlay_block.c	... the detail of a block, callers and callees
+ *	overlay_nodes.c	... and page G, whose text nodes_page.c makes
  *	save.c		the picture into a file
  *	sight.c		what the session has to bring for it
  *	listing_job.c	the whole list to a node, a file or a pager
@@ -20,6 +21,7 @@
 #include "costs.h"
 #include "detail.h"
 #include "keys.h"
+#include "nodes_page.h"
 
 enum app_mode {
 	APP_PAGE,
@@ -35,6 +37,7 @@ enum app_overlay {
 	APP_DETAIL,
 	APP_KIN,
 	APP_COSTS,
+	APP_NODES,		/* page G */
 	APP_OVERLAYS		/* one more than the last */
 };
 
@@ -50,6 +53,7 @@ struct app_job;
 
 /* What an overlay does; NULL: nothing. */
 struct app_overlay_ops {
+	bool whole;		/* it has the whole screen, and what is said stands below it */
 	/* All of it in so many rows, its title the first.  -ENOMEM. */
 	int (*compose)(struct app *, int rows, struct page_picture *);
 	void (*move)(struct app *, int delta);
@@ -103,6 +107,9 @@ struct app {
 	struct page_detail detail;
 	struct page_kin kin;
 	struct page_costs costs;	/* of the screen's cycles */
+	struct nodes_survey *survey;	/* of page G; NULL: nobody looks */
+	struct mono nodes_left;		/* when somebody last did */
+	struct page_nodes nodes;
 	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
 	struct nodes_target *targets;	/* owned */
 	size_t ntargets, selected;
@@ -144,6 +151,8 @@ void app_tell_view(struct app *);
 void app_say(struct app *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The line for one. */
+void app_command_open(struct app *);
 /* A command without its `:`. */
 void app_command(struct app *, const char *line);
 void app_switch(struct app *, const struct nodes_target *);
@@ -164,10 +173,19 @@ void app_field_type(struct app *, int code);
 void app_overlay_open(struct app *, enum app_overlay);
 void app_overlay_close(struct app *);
 void app_overlay_close_all(struct app *);
-extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin;
+extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin,
+    app_overlay_nodes;
 void app_overlay_key(struct app *, int code);
 /* The whole overlay for app's size; nothing when there is none: false. */
 bool app_overlay_compose(struct app *, struct page_picture *);
+/* What is open has the whole screen. */
+bool app_overlay_is_whole(const struct app *);
+
+/* Page G. */
+void app_nodes_open(struct app *);
+/* Once a cycle: nobody is asked any more when it was left for a while. */
+void app_nodes_tick(struct app *);
+void app_nodes_fini(struct app *);
 
 /* The block under the cursor in full. */
 void app_open_detail(struct app *);

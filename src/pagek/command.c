@@ -46,6 +46,20 @@ cmd_help(struct app *app, const char *arg)
 }
 
 static void
+cmd_blocks(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_overlay_close_all(app);
+}
+
+static void
+cmd_nodes_page(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_nodes_open(app);
+}
+
+static void
 cmd_quit(struct app *app, const char *arg)
 {
 	(void)arg;
@@ -201,6 +215,8 @@ static const struct command {
 	    cmd_arm },
 	{ "disarm", "", "let it log nothing more; its list is gone",
 	    cmd_disarm },
+	{ "K", "", "page K: the blocks", cmd_blocks },
+	{ "G", "", "page G: the nodes of the table", cmd_nodes_page },
 	{ "help", "", "show the help", cmd_help },
 	{ "q", "", "quit the page; target and node go on", cmd_quit },
 };

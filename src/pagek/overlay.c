@@ -189,6 +189,7 @@ static const struct app_overlay_ops *const overlays[APP_OVERLAYS] = {
 	[APP_DETAIL] = &app_overlay_detail,
 	[APP_KIN] = &app_overlay_kin,
 	[APP_COSTS] = &costs_ops,
+	[APP_NODES] = &app_overlay_nodes,
 };
 
 static void
@@ -237,10 +238,28 @@ app_overlay_close_all(struct app *app)
 }
 
 bool
+app_overlay_is_whole(const struct app *app)
+{
+	return app->overlay != APP_NO_OVERLAY && overlays[app->overlay]->whole;
+}
+
+/* The line below: what is typed or said there goes before a key bar. */
+static int
+whole_rows(const struct app *app)
+{
+	bool said = app->page->prompt != NULL || app->page->message[0] != '\0';
+
+	return said && app->rows > 1 ? app->rows - 1 : app->rows;
+}
+
+bool
 app_overlay_compose(struct app *app, struct page_picture *pic)
 {
 	if (app->overlay == APP_NO_OVERLAY)
 		return false;
+	if (app_overlay_is_whole(app))
+		return overlays[app->overlay]->compose(app, whole_rows(app),
+		    pic) == 0;
 	picture_begin(pic, app->cols, app->page->opts.ascii);
 	/* Line 1 of the page, with its state, and the last line stay. */
 	return overlays[app->overlay]->compose(app, app->rows > 4 ?
@@ -301,6 +320,12 @@ app_overlay_key(struct app *app, int code)
 		break;
 	case PAGE_DO_CLOSE:
 		go_back(app);
+		break;
+	case PAGE_DO_BLOCKS:
+		app_overlay_close_all(app);
+		break;
+	case PAGE_DO_NODES:
+		app_nodes_open(app);
 		break;
 	case PAGE_DO_PAUSE:
 		app_pause(app);

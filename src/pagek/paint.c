@@ -152,7 +152,7 @@ lay_out(struct paint_frame *f, struct app *app)
 		f->line[y] = y < f->picture.rows ? &f->picture.line[y] : NULL;
 	if (!app_overlay_compose(app, &f->over))
 		return 0;
-	y = rows > 4 ? 1 : 0;
+	y = rows > 4 && !app_overlay_is_whole(app) ? 1 : 0;
 	for (i = 0; i < f->over.rows && y < rows; i++, y++)
 		f->line[y] = &f->over.line[i];
 	/* Rows of the page below a short list would be taken for its own. */
