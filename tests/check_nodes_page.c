@@ -44,29 +44,29 @@ begin(void)
 	rows[0] = (struct nodes_surveyed){ .number = 0x0590,
 	    .name = "linac-a", .word = "0590", .where = "local",
 	    .how = NODES_HOW_UP, .how_ms = 3 * DAY_MS, .seen_ms = 100,
-	    .trip_ms = 1, .reason = "", .counted = true, .targets = 3,
+	    .trip_us = 1000, .reason = "", .counted = true, .targets = 3,
 	    .live = 2, .blocks = 2103770, .bytes = UINT64_C(134641254),
 	    .rated = true, .rate = 16000, .target = acqd, .ntarget = 3 };
 	rows[1] = (struct nodes_surveyed){ .number = 0x0509,
 	    .name = "linac-b", .word = "0509", .where = "ssh:linac-b",
 	    .how = NODES_HOW_NO_NODE, .how_ms = 500, .seen_ms = -1,
-	    .trip_ms = -1, .reason = "ssh linac-b: no node of ops runs here" };
+	    .trip_us = -1, .reason = "ssh linac-b: no node of ops runs here" };
 	rows[2] = (struct nodes_surveyed){ .number = 0x0A12, .name = "gw-2",
 	    .word = "0A12", .where = "unix:/run/gw", .how = NODES_HOW_SLOW,
-	    .how_ms = 900, .seen_ms = 1200, .trip_ms = 900, .reason = "",
+	    .how_ms = 900, .seen_ms = 1200, .trip_us = 900000, .reason = "",
 	    .counted = true, .targets = 1, .live = 1, .blocks = 34406,
 	    .bytes = 2202010, .rated = true, .rate = 41, .target = rawd,
 	    .ntarget = 1 };
 	rows[3] = (struct nodes_surveyed){ .number = 0xAB86,
 	    .name = "far-away-and-long-named", .word = "AB86",
 	    .where = "ssh:far", .how = NODES_HOW_UNREACHABLE,
-	    .how_ms = 12000, .seen_ms = 12000, .trip_ms = 30,
+	    .how_ms = 12000, .seen_ms = 12000, .trip_us = 30000,
 	    .reason = "ssh far: no route to host", .counted = true,
 	    .blocks = 7, .bytes = 7, .targets = 1, .live = 1,
 	    .target = rawd, .ntarget = 1 };
 	rows[4] = (struct nodes_surveyed){ .number = 0, .word = "local",
 	    .where = "local", .how = NODES_HOW_ASKED, .seen_ms = -1,
-	    .trip_ms = -1, .reason = "" };
+	    .trip_us = -1, .reason = "" };
 	for (size_t i = 0; i < BASE_NELEM(rows); i++)
 		row[i] = &rows[i];
 	memset(&nodes, 0, sizeof nodes);
@@ -156,6 +156,19 @@ START_TEST(the_counts_have_their_place)
 	compose(80, 10);
 	expect_line(0, "G NODES           1 up 1 slow 1 without node "
 	    "1 unreachable 1 asked");
+}
+END_TEST
+
+START_TEST(the_cursors_node_says_why_there_is_no_answer)
+{
+	page_nodes_move(&nodes, row, BASE_NELEM(row), 3);
+	compose(80, 10);
+	expect_line(8, "AB86 far-away-and-long-named: ssh far: no route to "
+	    "host");
+	/* A tall page has two lines for that. */
+	compose(40, 16);
+	expect_line(13, "AB86 far-away-and-long-named: ssh far:");
+	expect_line(14, "no route to host");
 }
 END_TEST
 
@@ -347,6 +360,7 @@ nodes_page_suite(void)
 	tcase_add_loop_test(text, each_state_has_a_word, 0, BASE_NELEM(hows));
 	tcase_add_test(text, the_page_at_65_columns);
 	tcase_add_test(text, the_counts_have_their_place);
+	tcase_add_test(text, the_cursors_node_says_why_there_is_no_answer);
 	tcase_add_test(text, the_page_at_33_columns);
 	tcase_add_test(text, the_page_at_120_columns_says_where_and_why);
 	tcase_add_test(text, no_line_is_too_long_at_any_size);

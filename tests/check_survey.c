@@ -433,7 +433,7 @@ START_TEST(a_node_that_answers_is_up_and_told_in_numbers)
 	ck_assert_uint_eq(r->targets, 1);
 	ck_assert_str_eq(r->target[0].comm, "model");
 	ck_assert_int_eq(r->target[0].pid, 4711);
-	ck_assert_int_ge(r->trip_ms, 0);
+	ck_assert_int_ge(r->trip_us, 0);
 	ck_assert_int_ge(r->seen_ms, 0);
 	ck_assert_str_eq(r->reason, "");
 }

@@ -413,7 +413,7 @@ struct nodes_surveyed {
 	 */
 	int64_t how_ms;
 	int64_t seen_ms;		/* since its last answer; -1 none came */
-	int64_t trip_ms;		/* there and back; -1 not known */
+	int64_t trip_us;		/* there and back; -1 not known */
 	const char *reason;		/* a sentence; "" none */
 	bool counted;			/* what follows is known */
 	size_t targets, live;		/* all that it lists; those that live */

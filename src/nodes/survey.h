@@ -107,7 +107,7 @@ struct survey_place {
 	struct mono stat_at, targets_at;
 	bool seen;			/* it has answered once ... */
 	struct mono seen_at;		/* ... and the last time then */
-	int64_t trip_ms;
+	int64_t trip_us;
 	uint64_t up_s;			/* as the node said at seen_at; 0 it does not */
 	char reason[320];
 };

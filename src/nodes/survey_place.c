@@ -70,7 +70,7 @@ signs_of(const struct survey_place *p, struct survey_signs *s)
 		.refused = p->refused,
 		.waiting_ms = !p->welcomed ? mono_ms_since(p->opened) :
 		    p->stat_asked ? mono_ms_since(p->stat_at) : -1,
-		.trip_ms = p->trip_ms,
+		.trip_ms = p->trip_us < 0 ? -1 : p->trip_us / 1000,
 	};
 }
 
@@ -195,7 +195,7 @@ survey_place_open(struct survey_place *p)
 		return;
 	}
 	p->opened = mono_now();
-	p->trip_ms = -1;
+	p->trip_us = -1;
 	judge(p);
 }
 
@@ -211,7 +211,7 @@ on_stat(void *arg, int err, const struct wire_msg *msg)
 	p->stat_asked = false;
 	p->seen_at = mono_now();
 	p->seen = true;
-	p->trip_ms = mono_ms_since(p->stat_at);
+	p->trip_us = mono_diff_ns(p->seen_at, p->stat_at) / 1000;
 	p->refused = msg->type == WIRE_ERR && msg->err.code == WIRE_E_AUTH;
 	if (p->refused)
 		link_text(p->reason, sizeof p->reason, msg->err.text);
@@ -333,7 +333,7 @@ survey_place_init(struct survey_place *p, uv_loop_t *loop,
 		.every_ms = every_ms != 0 ? every_ms :
 		    e->at == NODES_AT_SSH ? SURVEY_FAR_MS : SURVEY_EVERY_MS,
 		.how_since = mono_now(),
-		.trip_ms = -1,
+		.trip_us = -1,
 	};
 	survey_place_name(p, e);
 	nodes_entry_where(e, p->row.where, sizeof p->row.where);
@@ -369,7 +369,7 @@ survey_place_look(struct survey_place *p)
 {
 	p->row.how_ms = how_ms(p);
 	p->row.seen_ms = p->seen ? mono_ms_since(p->seen_at) : -1;
-	p->row.trip_ms = p->trip_ms;
+	p->row.trip_us = p->trip_us;
 	p->row.reason = p->reason;
 	return &p->row;
 }

@@ -65,9 +65,9 @@ put_how(struct json *j, const struct nodes_surveyed *r)
 	json_key(j, "seen_ms");
 	put_known(j, r != NULL && r->seen_ms >= 0,
 	    r != NULL ? (uint64_t)r->seen_ms : 0);
-	json_key(j, "round_trip_ms");
-	put_known(j, r != NULL && r->trip_ms >= 0,
-	    r != NULL ? (uint64_t)r->trip_ms : 0);
+	json_key(j, "round_trip_us");
+	put_known(j, r != NULL && r->trip_us >= 0,
+	    r != NULL ? (uint64_t)r->trip_us : 0);
 	json_key(j, "reason");
 	json_text(j, r != NULL ? or_null(r->reason) : NULL);
 	json_key(j, "targets_live");

@@ -9,7 +9,8 @@
 #define SEEN_MS 15000		/* what was told before that is said to be old */
 #define TITLE_COL 18		/* of the counts in line 1, if there is room */
 #define WIDE_WORDS 60		/* columns from which line 1 has whole words */
-#define FOOT_ROWS 8		/* from so many on there is a line about the cursor's node */
+#define FOOT_ROWS 8		/* from so many on there is a line about the cursor's node ... */
+#define TALL_ROWS 16		/* ... and from here on two */
 
 /* --- how a node is ----------------------------------------------------------- */
 
@@ -195,9 +196,9 @@ put_trip(const struct line *l, int width, struct page_picture *pic)
 {
 	char text[12] = "";
 
-	if (l->target == NULL && l->row->trip_ms >= 0 &&
+	if (l->target == NULL && l->row->trip_us >= 0 &&
 	    page_how_answers(l->row->how))
-		page_cost_text(text, (uint64_t)l->row->trip_ms * 1000);
+		page_cost_text(text, (uint64_t)l->row->trip_us);
 	if (l->target == NULL)
 		put_word(pic, text, width, PICTURE_RIGHT);
 	else
@@ -572,26 +573,37 @@ put_title(const struct nodes_surveyed *const *row, size_t n,
 
 /* All about the cursor's node that its row has no room for. */
 static void
-put_about(const struct nodes_surveyed *r, struct page_picture *pic)
+about_text(const struct nodes_surveyed *r, char *text, size_t cap)
 {
-	char text[800];
 	size_t len = 0;
 
-	picture_line(pic);
-	if (r == NULL)
-		return;
-	base_append(text, sizeof text, &len, "%s %s  %s", r->word, r->name,
-	    r->where);
-	if (is_counted(r))
-		base_append(text, sizeof text, &len, "  %zu live of %zu "
-		    "target%s", r->live, r->targets, r->targets == 1 ? "" :
-		    "s");
-	if (is_counted(r) && r->lost > 0)
-		base_append(text, sizeof text, &len, "  %llu records lost",
-		    (unsigned long long)r->lost);
+	/* The sentence says where as well, if that matters. */
 	if (r->reason[0] != '\0')
-		base_append(text, sizeof text, &len, ": %s", r->reason);
-	picture_text(pic, text, pic->cols, PICTURE_FREE);
+		base_append(text, cap, &len, "%s %s: %s", r->word, r->name,
+		    r->reason);
+	else
+		base_append(text, cap, &len, "%s %s  %s", r->word, r->name,
+		    r->where);
+	if (is_counted(r))
+		base_append(text, cap, &len, "  %zu live of %zu target%s",
+		    r->live, r->targets, r->targets == 1 ? "" : "s");
+	if (is_counted(r) && r->lost > 0)
+		base_append(text, cap, &len, "  %llu records lost",
+		    (unsigned long long)r->lost);
+}
+
+static void
+put_about(const struct nodes_surveyed *r, int lines, struct page_picture *pic)
+{
+	char text[800];
+	int n = 0;
+
+	if (r != NULL) {
+		about_text(r, text, sizeof text);
+		n = picture_wrap(pic, text, lines, PAGE_PLAIN);
+	}
+	for (; n < lines; n++)
+		picture_line(pic);
 }
 
 /* As many as fit, the first ones and the last. */
@@ -640,7 +652,8 @@ page_nodes_compose(struct page_nodes *p,
 {
 	size_t all = count_lines(p, row, n), cursor = find_line(p, row, n);
 	bool text = rows == 0, title = text || rows > 1, heading = text ||
-	    rows > 3, about = rows >= FOOT_ROWS, bar = rows >= FOOT_ROWS;
+	    rows > 3, bar = rows >= FOOT_ROWS;
+	int about = rows >= TALL_ROWS ? 2 : bar ? 1 : 0;
 	int window = text ? (int)all : rows - title - heading - about - bar;
 	struct page_scroll *s = &p->scroll;
 
@@ -661,8 +674,8 @@ page_nodes_compose(struct page_nodes *p,
 	/* The line being written is not in pic->rows yet. */
 	while (!text && pic->rows < rows - about - bar - 1)
 		picture_line(pic);
-	if (about)
-		put_about(page_nodes_row(p, row, n), pic);
+	if (about > 0)
+		put_about(page_nodes_row(p, row, n), about, pic);
 	if (bar)
 		put_bar(pic);
 	return picture_end(pic);

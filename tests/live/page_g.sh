@@ -120,13 +120,17 @@ rule "what has no meaning for it is refused" refused
 
 # --- the terminal ----------------------------------------------------------------
 
-# go_g WIDTH HEIGHT WORDS: a page of that size.
+# go_g WIDTH HEIGHT WORDS: a page of that size; its status in a file.
 go_g() {
 	t kill-session -t p 2>/dev/null
 	w=$1 h=$2
 	shift 2
+	rm -f "$tmp/status"
 	t new-session -d -s p -x "$w" -y "$h" \
-	    "PATH=$PATH; export PATH; $* ; echo status \$?; exec cat"
+	    "PATH=$PATH; export PATH; $* ; echo \$? >$tmp/status; exec cat"
+}
+ended_well() {
+	until_true 10 test -s "$tmp/status" && [ "$(cat "$tmp/status")" = 0 ]
 }
 keys() {
 	t send-keys -t p "$@"
@@ -136,8 +140,12 @@ colours() {
 	t capture-pane -e -p -t p |
 	    grep -qE "$esc\[([0-9;]*;)?(3[0-7]|4[0-7]|9[0-7]|[34]8;[0-9;]*)m"
 }
-# The row under the cursor, in reverse.
+# The row under the cursor.
 selected() {
+	shows "^> $1 "
+}
+# And in reverse; the row below the heading is so without a word of its own.
+reversed() {
 	esc=$(printf '\033')
 	t capture-pane -e -p -t p | grep -qE "$esc\[([0-9;]*;)?7m> $1 "
 }
@@ -169,7 +177,7 @@ goes() {
 rule "a node that ends and one that starts are seen by themselves" goes
 moves() {
 	keys G && until_true 5 selected 0F17 &&
-	    wait_for '^0F17 shut  ssh:gone: .*efused' && keys k &&
+	    wait_for '^0F17 shut: ssh gone: ' && wait_for 'efused' && keys k &&
 	    until_true 5 selected 0E16 && keys g && until_true 5 selected 0590 &&
 	    keys PageDown && until_true 5 selected 0F17 && keys PageUp &&
 	    until_true 5 selected 0590
@@ -200,13 +208,13 @@ arrives() {
 }
 rule "Enter goes to the node and shows its page K" arrives
 quits() {
-	keys 6 && wait_for '^G NODES' && keys q && wait_for 'status 0'
+	keys 6 && wait_for '^G NODES' && keys q && ended_well
 }
 rule "q ends the page" quits
 
 by_option() {
 	go_g 124 30 "'$pagek'" --page G && wait_for '^G NODES .* 3 up' &&
-	    wait_for 'WHERE, OR WHY NOT' && wait_for 'ssh lonely: .*no node of' &&
+	    wait_for 'WHERE, OR WHY NOT' && wait_for 'no node  *ssh lonely: ' &&
 	    ! shot | awk 'length > 124 { bad = 1 } END { exit !bad }'
 }
 rule "--page G begins with it, at 124 columns with why not" by_option
@@ -215,18 +223,21 @@ narrow() {
 	    wait_for '^  0A12 gw-2 *up' && keys G && until_true 5 selected 0F17
 }
 rule "at 40x10 there are node, name and state" narrow
+alternate() {
+	[ "$(t display -p -t p '#{alternate_on}')" = 1 ]
+}
 small() {
 	for size in '20 5' '12 3' '1 1'; do
 		go_g $size "'$pagek'" --page G
-		sleep 1
-		keys q
-		wait_for 's'
+		until_true 10 alternate && keys j k 6 q && ended_well ||
+		    return 1
 	done
 }
 rule "no size is too small" small
 plain() {
 	go_g 80 24 env NO_COLOR=1 "'$pagek'" --page G &&
-	    wait_for '0B13 gone .* no node' && ! colours && selected 0590
+	    wait_for '0B13 gone .* no node' && ! colours && selected 0590 &&
+	    keys j && until_true 5 reversed 0A12
 }
 rule "without colour each state has its word, and the cursor is seen" plain
 elsewhere() {
@@ -234,7 +245,7 @@ elsewhere() {
 	    wait_for '0590 linac-a .* no node' && wait_for '0A12 gw-2 .* up ' &&
 	    keys 1 && wait_for 'UNREACHABLE' &&
 	    wait_for 'no node of this user runs here' && keys q &&
-	    wait_for 'status 0'
+	    ended_well
 }
 [ -S /run/pagek/node ] ||
     rule "page G needs no node here, and page K says there is none" elsewhere
