@@ -193,11 +193,28 @@ START_TEST(the_nodes_own_blocks_count_where_there_is_no_process)
 	strcpy(t[0].name, "ALLOCLOG");
 	tell(t, 2);
 	ck_assert_uint_eq(row.targets, 1);
+	ck_assert_uint_eq(row.live, 0);
 	ck_assert_uint_eq(row.bytes, 0);
 	tell(t, 1);
-	ck_assert_uint_eq(row.targets, 1);
+	ck_assert_uint_eq(row.targets, 0);
 	ck_assert_uint_eq(row.bytes, 1600);
+	ck_assert_uint_eq(row.ntarget, 1);
 	ck_assert_str_eq(row.target[0].name, "ALLOCLOG");
+}
+END_TEST
+
+START_TEST(what_has_gone_on_by_exec_is_not_told)
+{
+	struct nodes_target t[] = {
+		target(0, 10, WIRE_S_EXECED, 64, 1000),
+		target(1, 10, WIRE_S_LIVE, 16, 50),
+	};
+
+	t[0].ended = true;
+	tell(t, 2);
+	ck_assert_uint_eq(row.targets, 1);
+	ck_assert_uint_eq(row.ntarget, 1);
+	ck_assert_uint_eq(row.target[0].index, 1);
 }
 END_TEST
 
@@ -614,6 +631,7 @@ survey_suite(void)
 	tcase_add_test(pure, a_rate_is_of_the_records_since_the_last_round);
 	tcase_add_test(pure, what_began_since_counts_whole_and_what_went_not_at_all);
 	tcase_add_test(pure, the_nodes_own_blocks_count_where_there_is_no_process);
+	tcase_add_test(pure, what_has_gone_on_by_exec_is_not_told);
 	tcase_add_test(pure, of_many_targets_the_largest_are_kept_and_all_are_summed);
 	suite_add_tcase(s, pure);
 

@@ -416,8 +416,8 @@ struct nodes_surveyed {
 	int64_t trip_us;		/* there and back; -1 not known */
 	const char *reason;		/* a sentence; "" none */
 	bool counted;			/* what follows is known */
-	size_t targets, live;		/* all that it lists; those that live */
-	uint64_t blocks, bytes;		/* of those */
+	size_t targets, live;		/* processes that it lists; those that live */
+	uint64_t blocks, bytes;		/* of those; where there is none, the node's own */
 	uint64_t lost;
 	bool sampled;			/* some are estimates */
 	bool rated;

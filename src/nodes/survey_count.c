@@ -63,11 +63,14 @@ lives(const struct nodes_target *t)
 	    t->state == WIRE_S_DORMANT);
 }
 
-/* The node's own blocks are looked at where it has nothing else to show. */
+/*
+ * The node's own blocks are looked at where it has nothing else to show, and in
+ * the place of an image that has gone on by exec is its successor.
+ */
 static bool
 is_shown(const struct nodes_target *t, bool any_process)
 {
-	return t->pid != 0 || !any_process;
+	return t->pid != 0 ? t->state != WIRE_S_EXECED : !any_process;
 }
 
 /* Does x go before y among those that are kept? */
@@ -127,10 +130,10 @@ static void
 add_up(struct nodes_surveyed *row, const struct nodes_target *t)
 {
 	row->lost += t->n[WIRE_N_LOST];
-	row->targets++;
+	row->targets += t->pid != 0;
 	if (!lives(t))
 		return;
-	row->live++;
+	row->live += t->pid != 0;
 	row->blocks += t->n[WIRE_N_EST_BLOCKS];
 	row->bytes += t->n[WIRE_N_EST_BYTES];
 	row->sampled = row->sampled || t->n[WIRE_N_SAMPLE] != 0;

@@ -132,7 +132,8 @@ put_target(const struct line *l, int width, struct page_picture *pic)
 		picture_text(pic, text, width, PICTURE_LEFT);
 		return;
 	}
-	if (is_counted(r) && r->live > 0 && r->ntarget > 0)
+	if (is_counted(r) && r->ntarget > 0 && (r->live > 0 ||
+	    r->target[0].pid == 0))
 		target_text(&r->target[0], text, sizeof text);
 	if (text[0] != '\0' && r->live > 1)
 		snprintf(more, sizeof more, " +%zu", r->live - 1);
