@@ -120,6 +120,35 @@ START_TEST(a_requester_that_no_commit_knows_is_nobodys)
 }
 END_TEST
 
+/* In both slots, whichever is the valid one then. */
+START_TEST(regions_that_were_committed_are_there_and_no_others)
+{
+	struct wire_region region[WIRE_REGIONS_MAX];
+	struct keeper *k;
+	struct rec rec = { { rec_w0(0x10000, REC_FLAGS(REC_CONTROL, 0),
+	    REC_CTL_REGION), rec_w1(0x1000, 1), rec_region_shape(16, 8, 1) } };
+
+	for (int i = 0; i < _i; i++)
+		keeper_kept_commit(dead, true);
+	keeper_control(dead, &rec);
+	keeper_kept_commit(dead, true);
+	rec.w[0] = rec_w0(0x20000, REC_FLAGS(REC_CONTROL, 0), REC_CTL_REGION);
+	rec.w[2] = rec_region_shape(16, 8, 2);
+	keeper_control(dead, &rec);
+	k = take_up();
+	ck_assert_uint_eq(known_get(&k->known, region), 1);
+	ck_assert_uint_eq(region[0].base, 0x10000);
+	/* It is said again, from the rings. */
+	keeper_control(k, &rec);
+	ck_assert_uint_eq(known_get(&k->known, region), 2);
+	keeper_kept_commit(dead, true);
+	keeper_kept_commit(dead, true);
+	ck_assert_uint_eq(known_get(&dead->kept->slot[0].known, region), 2);
+	ck_assert_uint_eq(known_get(&dead->kept->slot[1].known, region), 2);
+	keeper_unref(k);
+}
+END_TEST
+
 /* --- memory that something has spoilt -------------------------------------- */
 
 static void
@@ -153,6 +182,9 @@ spoil(struct kept_image *i, struct kept_slot *slot, int what)
 	case 6:
 		no_end(i->exe, sizeof i->exe);
 		break;
+	case 7:
+		slot->known.n = KNOWN_MAX + 1;
+		break;
 	default:
 		no_end(i->cwd, sizeof i->cwd);
 		break;
@@ -179,7 +211,9 @@ suite(void)
 	tcase_add_test(t, a_requester_that_was_committed_is_there);
 	tcase_add_loop_test(t, a_requester_that_no_commit_knows_is_nobodys, 0,
 	    2);
-	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 8);
+	tcase_add_loop_test(t,
+	    regions_that_were_committed_are_there_and_no_others, 0, 3);
+	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 9);
 	suite_add_tcase(s, t);
 	return s;
 }
