@@ -31,7 +31,7 @@ take_ended(struct known *kn, uint32_t no)
 static void
 begins(struct known *kn, uint32_t no, const struct rec *rec)
 {
-	struct wire_region *r = &kn->at[kn->n].region;
+	struct wire_region *r;
 	char name[9] = "";
 
 	if (take_ended(kn, no) || rec_size(rec) == 0 ||
@@ -41,6 +41,7 @@ begins(struct known *kn, uint32_t no, const struct rec *rec)
 		overrun(kn);
 		return;
 	}
+	r = &kn->at[kn->n].region;
 	*r = (struct wire_region){
 		.base = rec_addr(rec),
 		.size = rec_size(rec),
