@@ -408,8 +408,7 @@ page_free_sentence(const struct nodes_look *look, const struct blk *b,
 	base_append(out, cap, &len, "free: %s bytes of nobody's", size);
 	if (r == NULL)
 		return;
-	base_append(out, cap, &len, ", in region %s", r->name);
-	base_append(out, cap, &len, "%sfrom %llx, %llu bytes",
-	    r->name[0] != '\0' ? " " : "", (unsigned long long)r->base,
-	    (unsigned long long)r->size);
+	base_append(out, cap, &len, ", in %s: %llu bytes from %llx",
+	    r->name[0] != '\0' ? r->name : "a region",
+	    (unsigned long long)r->size, (unsigned long long)r->base);
 }

@@ -176,7 +176,7 @@ enters() {
 		ups=$((ups - 1))
 	done
 	t send-keys -t p Enter
-	wait_for 'free: [0-9,]+ bytes of nobody.s, in region buffers'
+	wait_for 'free: [0-9,]+ bytes of nobody.s, in buffers: 32768 bytes from'
 }
 rule "Enter on one says what it is" enters
 
