@@ -223,7 +223,9 @@ microbench: $B/bench/ringbench $B/bench/listbench
 # replays share their objects; each -fuzz has its own, made to be followed.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SRCS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(CFI) \
-	$(addprefix src/nodes/,ssh_words.c table.c table_parse.c)
+	$(addprefix src/nodes/,baud.c ssh_words.c table.c table_parse.c) \
+	$(addprefix src/pagek/,config.c options.c options_check.c options_help.c \
+		target_word.c output.c)
 FUZZ_CC = clang $(REQUIRED) -O1 -g
 SECONDS_EACH ?= 60
 
@@ -256,7 +258,9 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	$B/fuzz/seed_ring tests/corpus/ring
 	tests/fuzz/seed_symbol tests/corpus/symbol
 	tests/fuzz/seed_table tests/corpus/table
+	tests/fuzz/seed_config tests/corpus/config
 	tests/fuzz/seed_raw tests/corpus/raw
+	tests/fuzz/seed_kept tests/corpus/kept
 
 FUZZ ?= fuzz_wire
 fuzz: $B/fuzz/$(FUZZ)-fuzz

@@ -38,26 +38,6 @@ struct device {
 	struct raw raw;
 };
 
-static const struct {
-	unsigned baud;
-	speed_t speed;
-} speeds[] = {
-	{ 1200, B1200 }, { 2400, B2400 }, { 4800, B4800 }, { 9600, B9600 },
-	{ 19200, B19200 }, { 38400, B38400 }, { 57600, B57600 },
-	{ 115200, B115200 }, { 230400, B230400 }, { 460800, B460800 },
-	{ 921600, B921600 }, { 1000000, B1000000 }, { 2000000, B2000000 },
-	{ 3000000, B3000000 },
-};
-
-bool
-nodes_baud_known(unsigned baud)
-{
-	for (size_t i = 0; i < BASE_NELEM(speeds); i++)
-		if (speeds[i].baud == baud)
-			return true;
-	return false;
-}
-
 /* --- what is known of it ------------------------------------------------ */
 
 /* What was skipped held records that nobody will ever know. */
@@ -203,6 +183,7 @@ static int
 set_terminal(struct device *d, unsigned baud)
 {
 	struct termios t;
+	speed_t speed;
 
 	if (tcgetattr(d->fd, &d->before) < 0)
 		return -errno;
@@ -211,9 +192,8 @@ set_terminal(struct device *d, unsigned baud)
 	t.c_cflag |= CLOCAL | CREAD;
 	t.c_cc[VMIN] = 1;
 	t.c_cc[VTIME] = 0;
-	for (size_t i = 0; i < BASE_NELEM(speeds); i++)
-		if (speeds[i].baud == baud)
-			cfsetspeed(&t, speeds[i].speed);
+	if (device_speed(baud, &speed))
+		cfsetspeed(&t, speed);
 	if (tcsetattr(d->fd, TCSANOW, &t) < 0)
 		return -errno;
 	d->terminal = true;

@@ -14,6 +14,9 @@
 #ifndef NODES_DEVICE_H
 #define NODES_DEVICE_H
 
+#include <stdbool.h>
+#include <termios.h>
+
 struct node;
 struct device;
 
@@ -22,5 +25,8 @@ int device_start(struct node *);
 
 /* Before the loop runs down; more than once does no harm. */
 void device_close(struct node *);
+
+/* baud.c: false for what no terminal has. */
+bool device_speed(unsigned baud, speed_t *);
 
 #endif
