@@ -132,6 +132,8 @@ Host page gone moved new nowhere
 	IdentityFile $s/page
 Host nowhere
 	HostName nowhere.invalid
+Host deaf
+	ProxyCommand sh -c 'cat >/dev/null; :'
 Host gone
 	Port $closed
 Host moved

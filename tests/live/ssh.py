@@ -3,6 +3,8 @@
 
 same HERE THERE             two lists in JSON have the same blocks, counts and
                             stacks, and ages that differ by one time only
+aged HERE SHOT LATER        the rows of a page have ages between those of the
+                            same blocks in two lists
 end PID COMMAND...          the command is a way to a node: asks it to end the
                             target, and for the limit to be lifted; fails
                             unless it is refused
@@ -13,6 +15,7 @@ hole PORT                   prints a port that leads to PORT; SIGUSR1 makes it
 """
 import datetime
 import json
+import re
 import select
 import signal
 import socket
@@ -66,6 +69,32 @@ def same(here, there):
     off = max(abs(when(x) - when(y)) for x, y in times)
     assert off < datetime.timedelta(seconds=1), off
     print(len(a["blocks"]), "blocks, reports", min(ages), "ms apart")
+
+
+def seconds(age):
+    """From an age as a page has it: the least and the most that it stands for."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    parts = re.findall(r"(\d+)([smhd])", age)
+    least = sum(int(n) * units[u] for n, u in parts)
+    return least, least + units[parts[-1][1]]
+
+
+def aged(here, shot, later):
+    before, after = ({int(b["address"], 16): b["age_ms"] / 1000
+                      for b in load(path)["blocks"]} for path in (here, later))
+    rows = 0
+    with open(shot) as f:
+        for line in f:
+            m = re.match(r"([0-9a-f]{12}) .*? (\d+[smhd](?:\d+[smh])?) ", line)
+            if m is None:
+                continue
+            least, most = seconds(m[2])
+            at = int(m[1], 16)
+            assert before[at] < most and least <= after[at], (
+                line, before[at], after[at])
+            rows += 1
+    assert rows >= 10, rows
+    print(rows, "rows")
 
 
 def end(pid, command):
@@ -145,6 +174,8 @@ if __name__ == "__main__":
         hole(int(sys.argv[2]))
     elif sys.argv[1] == "same":
         same(*sys.argv[2:])
+    elif sys.argv[1] == "aged":
+        aged(*sys.argv[2:])
     elif sys.argv[1] == "end":
         end(sys.argv[2], sys.argv[3:])
     else:

@@ -55,9 +55,25 @@ skewed() {
 	[ $((then - now)) -ge 80 ] || [ $((now - then)) -ge 80 ] &&
 	    same "$ahead"
 }
+# A page on a terminal, whose own clock has nothing to do with ages.
+skewed_page() {
+	ahead="env LD_PRELOAD=$fake FAKETIME=$1 FAKETIME_DONT_FAKE_MONOTONIC=1"
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 110 -y 40 \
+	    "PATH=$PATH; exec $ahead '$pagek' --wide $there"
+	until_true 20 stands_still && wait_for 'torrent.*LIVE 1[0-9] Hz' &&
+	    "$pagek" list --format json "unix:$node" >"$tmp/before" &&
+	    sleep 0.2 && shot >"$tmp/shot" &&
+	    "$pagek" list --format json "unix:$node" >"$tmp/after" || return 1
+	t send-keys -t p q
+	sed -n 1,6p "$tmp/shot"
+	$compare aged "$tmp/before" "$tmp/shot" "$tmp/after"
+}
 if [ -n "$fake" ]; then
 	rule "also with a clock that is 90 s ahead of the node's" skewed +90s
 	rule "and with one that is 90 s behind it" skewed -90s
+	rule "a page on a terminal 90 s ahead shows the node's ages" skewed_page +90s
+	rule "so does one 90 s behind" skewed_page -90s
 else
 	skip "there is no libfaketime: clocks that differ are not tried"
 fi
@@ -236,6 +252,23 @@ rule "one that does not answer has its time" silent
 rule "an unknown host" fails 3 \
     "Could not resolve.*: is 'nowhere' the right name?" \
     --timeout 60 ssh:nowhere
+# One whose other end says nothing has no reason to end by itself.
+ssh_runs() {
+	[ -s "$s/pid" ] && [ "$(ps -o comm= -p "$(cat "$s/pid")")" = ssh ]
+}
+ended_by() {
+	rm -f "$s/pid"
+	"$pagek" list --timeout 60 ssh:deaf >"$tmp/out" 2>"$tmp/why" &
+	asking=$!
+	helpers="$helpers $asking"
+	until_true 10 ssh_runs && kill "-$1" "$asking" || return 1
+	wait "$asking"
+	is=$?
+	echo "status $is"
+	[ "$is" = "$2" ] && until_true 10 none_left
+}
+rule "a list that is ended by SIGTERM takes its ssh along" ended_by TERM 143
+rule "so does one whose terminal goes" ended_by HUP 129
 no_ssh() {
 	PATH=/nonexistent "$pagek" list ssh:page 2>"$tmp/why"
 	[ $? = 1 ] && grep -q 'cannot start ssh: ' "$tmp/why"

@@ -130,4 +130,27 @@ ends() {
 rule "the last picture of a target that ends is one of the whole list" ends
 
 keys q
+# --- a flood ---------------------------------------------------------------------
+
+# A generator that overruns the retained queue.  By rows and totals a
+# page has lost nothing; what needs the whole list counts what it has not read,
+# and takes it anew.
+flood() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 110 -y 24 "exec '$pagek' demo:flood"
+	wait_for 'demo-flood  LIVE'
+}
+flooded() {
+	flood && wait_for WINDOW && hides 'LOSSY|INCOMPLETE' &&
+	    wait_gone 'WINDOW|LOADING' && hides 'LOSSY|INCOMPLETE' &&
+	    shows ' lost 0'
+}
+rule "a flood that overruns the queue loses nothing of a page of rows" flooded
+counted() {
+	flood && keys b && wait_for 'LOSSY \+[0-9,]* lost' &&
+	    wait_for 'list taken anew, nothing is missing' &&
+	    wait_gone 'LOSSY|LOADING' && keys q
+}
+rule "of groups it is LOSSY with a count until the list has been taken anew" counted
+
 say_result
