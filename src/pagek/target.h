@@ -2,7 +2,7 @@
  * target: the word that says whose memory is looked at, and the way from it
  * to a link.
  *
- *	local		the newest node of this user that has a live target
+ *	local[/TARGET]	the newest node of this user that has a live target, or that one
  *	pid:N		the target with that process id, on any of his nodes
  *	NNNN, node:NNNN, NAME, each perhaps with /TARGET
  *			the node with that number or name in the table of nodes,

@@ -15,6 +15,7 @@
 #include "target_words.h"
 
 #define STREAMS "ALLOCLOG"	/* what the names of all streams begin with */
+#define HERE "local"
 #define BY_NUMBER "node:"
 
 static const char *const demos[] = { "note", "1", "flood" };
@@ -90,6 +91,18 @@ parse_there(struct target *t, const char *word)
 		return false;
 	t->rest = word;
 	return true;
+}
+
+/* On a node of this user's: what stands behind "local/". */
+static int
+parse_local(struct target *t, const char *there, struct words *w)
+{
+	if (!parse_there(t, there))
+		return words_fail(w, PAGEK_USAGE, "'%s': behind local goes pid:N, "
+		    "or the name of a stream, as in local/" STREAMS,
+		    words_shown(t->word));
+	t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
+	return 0;
 }
 
 /* What is meant on the other machine: behind the first slash. */
@@ -324,8 +337,10 @@ parse(struct target *t, const char *word, const char *const *known, size_t n,
 	size_t i;
 
 	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .rest = "" };
-	if (strcmp(word, "local") == 0)
-		return 0;
+	if (strncmp(word, HERE, strlen(HERE)) == 0 &&
+	    (word[strlen(HERE)] == '\0' || word[strlen(HERE)] == '/'))
+		return parse_local(t, word + strlen(HERE) +
+		    (word[strlen(HERE)] == '/'), w);
 	if (word[0] == '\0')
 		return words_fail(w, PAGEK_USAGE, "the target is an empty word: "
 		    "leave it out, or say which; 'pagek targets' lists them");
