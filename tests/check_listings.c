@@ -2,6 +2,7 @@
  * Listings over the wire: a real node in this process, pages that speak to it
  * by themselves, and the program's own half.
  */
+#include "../src/nodes/link.h"
 #include "listing_rig.h"
 
 static const size_t sizes[] = { 0, 1, 2047, 2048, 2049, 61440, 63488, 63489,
@@ -74,6 +75,48 @@ START_TEST(a_listing_that_is_not_there_is_said)
 	ck_assert_uint_eq(c.n, 0);
 	/* To look makes no folder. */
 	ck_assert_int_lt(access(folder, F_OK), 0);
+	client_close(&c);
+}
+END_TEST
+
+static void
+on_nothing(void *arg, int err, const struct wire_msg *msg)
+{
+	unsigned *answers = arg;
+
+	(void)msg;
+	if (err == 0)
+		++*answers;
+}
+
+/* As a page does that has much to ask, until the listing is there. */
+START_TEST(a_link_that_is_full_of_questions_delays_a_listing_and_no_more)
+{
+	enum { SIZE = 2 * WIRE_LISTING_PART + 7 };
+	static struct client c;
+	unsigned answers = 0;
+	char name[64];
+
+	client_open(&c);
+	fill(c.fd, SIZE, 5);
+	send_begin(&c, "t", SIZE);
+	while (!c.done) {
+		struct wire_msg m = { .type = WIRE_STAT, .stat = {
+			.index = UINT32_MAX } };
+
+		while (link_ask(c.link, &m, &answers, on_nothing,
+		    &answers) == 0)
+			continue;
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	await(&c);
+	ck_assert_int_eq(c.err, 0);
+	ck_assert_uint_gt(answers, 0);
+	link_forget(c.link, &answers);
+	snprintf(name, sizeof name, "%.63s", c.words);
+	fetch(&c, name);
+	ck_assert_int_eq(c.err, 0);
+	check_filled(c.fd, SIZE, 5);
 	client_close(&c);
 }
 END_TEST
@@ -511,6 +554,8 @@ suite(void)
 	tcase_add_test(t, nothing_larger_than_all_parts_is_begun);
 	tcase_add_test(t, a_file_that_became_shorter_is_said);
 	tcase_add_test(t, a_listing_that_is_not_there_is_said);
+	tcase_add_test(t,
+	    a_link_that_is_full_of_questions_delays_a_listing_and_no_more);
 	tcase_add_test(t, one_that_is_called_off_is_not_whole);
 	tcase_add_test(t, a_thousand_listings_of_eight_senders_are_all_there);
 	suite_add_tcase(s, t);

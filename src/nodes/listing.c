@@ -130,6 +130,13 @@ is_answer(struct nodes_listing *l, int err, const struct wire_msg *msg,
 	return false;
 }
 
+/* The page asks much else just now: the next answer is in time too. */
+static bool
+may_wait(const struct nodes_listing *l, int err)
+{
+	return err == -EBUSY && l->waiting > 0;
+}
+
 /* --- sending ------------------------------------------------------------ */
 
 static void on_lack(void *arg, int err, const struct wire_msg *);
@@ -170,7 +177,8 @@ send_piece(struct nodes_listing *l)
 		.title = wire_text(l->title), .name = wire_text(l->name),
 		.part = l->part, .parts = l->parts, .at = l->at } };
 	uint32_t size = part_size(l, l->part), len = size - l->at;
-	uint8_t sum[WIRE_SHA256];
+	struct sha256_ctx sum = l->sum, last;
+	uint8_t digest[WIRE_SHA256];
 	int r;
 
 	if (len > WIRE_LISTING_BYTES)
@@ -182,21 +190,26 @@ send_piece(struct nodes_listing *l)
 	if (r < 0)
 		return r;
 	if (l->at == 0)
-		sha256_init(&l->sum);
-	sha256_update(&l->sum, len, l->bytes);
+		sha256_init(&sum);
+	sha256_update(&sum, len, l->bytes);
 	m.lput.total = size;
 	m.lput.bytes = (struct wire_bytes){ l->bytes, len };
+	if (l->at + len == size) {
+		last = sum;
+		sha256_digest(&last, sizeof digest, digest);
+		m.lput.sha256 = (struct wire_bytes){ digest, sizeof digest };
+	}
+	r = link_ask(l->link, &m, l, on_lack, l);
+	if (r < 0)
+		return r;
+	l->waiting++;
+	l->sum = sum;
 	l->at += len;
 	if (l->at == size) {
-		sha256_digest(&l->sum, sizeof sum, sum);
-		m.lput.sha256 = (struct wire_bytes){ sum, sizeof sum };
 		l->part++;
 		l->at = 0;
 	}
-	r = link_ask(l->link, &m, l, on_lack, l);
-	if (r == 0)
-		l->waiting++;
-	return r;
+	return 0;
 }
 
 static void
@@ -206,6 +219,8 @@ send_more(struct nodes_listing *l)
 
 	while (r == 0 && l->waiting < PIECES && l->part <= l->parts)
 		r = send_piece(l);
+	if (may_wait(l, r))
+		return;
 	if (r == -ENODATA)
 		end(l, r, "the file has become shorter");
 	else if (r < 0)
@@ -321,6 +336,8 @@ get_more(struct nodes_listing *l)
 			r = get_piece(l);
 		}
 	}
+	if (may_wait(l, r))
+		return;
 	if (r < 0)
 		end_lost(l, r);
 	else if (l->waiting == 0)
