@@ -110,7 +110,8 @@ spool_after(const struct spool *s, const char *name, size_t len,
 	/* No name of ours is longer; what is cut off makes it no greater. */
 	if (len >= sizeof word)
 		len = sizeof word - 1;
-	memcpy(word, name, len);
+	if (len > 0)
+		memcpy(word, name, len);
 	i = place_of(s, word);
 	if (i < s->n && strcmp(s->entry[i]->name, word) == 0)
 		i++;

@@ -405,7 +405,8 @@ take_bytes(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	    (off_t)a->head_len + a->at);
 	if (r < 0)
 		return fail_disk(why, r);
-	sha256_update(&a->sum, l->bytes.len, l->bytes.p);
+	if (l->bytes.len > 0)
+		sha256_update(&a->sum, l->bytes.len, l->bytes.p);
 	a->at += (uint32_t)l->bytes.len;
 	return a->at == l->total ? part_end(s, a, l, why) : 0;
 }
