@@ -156,6 +156,29 @@ START_TEST(regions_that_make_no_sense_are_none)
 }
 END_TEST
 
+/* Beside its rows; and no more often. */
+START_TEST(a_window_has_them_for_who_would_take_the_list)
+{
+	static const struct nodes_view view = { .rows = 10 };
+	unsigned asked;
+
+	open_with(&plain);
+	nodes_session_view(session, &view);
+	/* More blocks than a page takes: it stays a window. */
+	model.unseen = 1u << 21;
+	for (unsigned i = 0; i < 10; i++)
+		model_alloc(&model, 0x310000 + 16 * i, 1);
+	model.overwritten = model.n - 2;
+	peer_cycles(&peer, session, 4);
+	ck_assert(look()->window);
+	ck_assert_uint_eq(look()->regions, 2);
+	ck_assert(!look()->regions_in);
+	asked = peer.regions_asked;
+	peer_cycles(&peer, session, 2 * NODES_HZ);
+	ck_assert_uint_le(peer.regions_asked, asked + 2);
+}
+END_TEST
+
 START_TEST(another_stream_has_its_own)
 {
 	struct nodes_session_opts opts = plain;
@@ -194,6 +217,7 @@ suite(void)
 	tcase_add_test(tc, once_records_are_lost_there_are_none);
 	tcase_add_test(tc, of_a_sample_there_are_none);
 	tcase_add_loop_test(tc, regions_that_make_no_sense_are_none, 0, 5);
+	tcase_add_test(tc, a_window_has_them_for_who_would_take_the_list);
 	tcase_add_test(tc, another_stream_has_its_own);
 	suite_add_tcase(s, tc);
 	return s;

@@ -3,7 +3,9 @@
  * when a list has just become whole.
  *
  * What the node says is of its own list.  A list of ours that lacks blocks has
- * no regions, for what it lacks would be shown as free.
+ * no regions, for what it lacks would be shown as free.  Nor has one whose parts
+ * are of several moments, and the window that comes in its place: a page that
+ * wants the whole list for them would get such a one again.
  */
 #include <string.h>
 
@@ -74,14 +76,15 @@ void
 regions_cycle(struct nodes_session *s, bool due)
 {
 	struct session_regions *rs = &s->regions;
+	bool whole = s->look.settled && !s->look.window;
 
 	if (s->opts.since_click || rs->refused) {
 		rs->in = true;
 		return;
 	}
-	if (!s->look.settled || s->look.window)
+	if (!whole)
 		rs->in = false;
-	if (!rs->asking && (due || (s->look.settled && !rs->in)))
+	if (!rs->asking && (due || (whole && !rs->in)))
 		ask(s);
 }
 
