@@ -197,6 +197,52 @@ on_40() {
 rule "on 40 by 10 they are rows too, and the largest is in the last lines" on_40
 leave
 
+# --- children ---
+
+# A child's pool is its own from the fork on, whatever its parent does with his.
+cat >"$tmp/family.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+#include "alloclog.h"
+#pragma weak alloclog_alloc
+#pragma weak alloclog_region
+#pragma weak alloclog_region_end
+static char memory[65536];
+int main(void)
+{
+	alloclog_region(memory, sizeof memory, 0, 0, "family");
+	alloclog_alloc(memory, 4096, 0xc4);
+	if (fork() == 0)
+		alloclog_alloc(memory + 8192, 4096, 0xc4);
+	else
+		alloclog_region_end(memory);
+	for (;;)
+		pause();
+}
+C
+sizes_of() {
+	"$pagek" list --free "pid:$1" | awk '$3 == "free" { print $2 }' |
+	    paste -sd ' '
+}
+sizes_are() {
+	[ "$(sizes_of "$1")" = "$2" ]
+}
+inherits() {
+	cc -std=c17 -D_GNU_SOURCE -I"$top/src/alloclog" -o "$tmp/family" \
+	    "$tmp/family.c" || return 1
+	env LD_PRELOAD="$B/liballoclog.so" "$tmp/family" &
+	family=$!
+	until_true 10 pgrep -P "$family" >/dev/null
+	child=$(pgrep -P "$family")
+	until_true 10 sizes_are "$child" '4096 53248' &&
+	    until_true 10 sizes_are "$family" ''
+	got=$?
+	kill "$child" "$family"
+	wait "$family" 2>/dev/null
+	return "$got"
+}
+rule "a forked child has the pool that its parent had" inherits
+
 # --- what is not wholly known ---
 
 clicked() {
@@ -212,5 +258,16 @@ armed() {
 		grep -q BUFFER" && [ "$(listed | wc -l)" -eq 0 ]
 }
 rule "nor of a target that was armed after its start" armed
+
+# The next node knows its blocks from then on.
+another_node() {
+	kill_node "$daemon"
+	"$B/pageknode" 2>"$tmp/said" &
+	daemon=$!
+	until_true 10 test -S "$node" && until_true 20 sh -c "
+		echo 3000 >&7; '$pagek' list 'pid:$pool' | grep -q ' C8 '" &&
+	    [ "$(listed | wc -l)" -eq 0 ]
+}
+rule "nor of one whose node was lost" another_node
 
 say_result
