@@ -165,7 +165,7 @@ rule "6 shows page G over page K" opens
 hanging() {
 	wait_for '0C14 hangs .* unreachable [0-9]*s' && keys g j j j &&
 	    until_true 5 selected 0C14 &&
-	    wait_for '^0C14 hangs .*it does not answer' && keys r &&
+	    wait_for '^0C14 hangs: it does not answer' && keys r &&
 	    wait_for '^trying 0C14'
 }
 rule "one that hangs is slow, then unreachable" hanging
