@@ -100,6 +100,20 @@ page_batch() {
 	[ "$(grep -c '^G NODES' "$tmp/out")" = 2 ]
 }
 rule "and again and again with -b" page_batch
+# Of the node's own blocks, those of the request that asks for them.
+own_blocks() {
+	"$pagek" list gw-2/ALLOCLOG | awk 'NR > 1 { print $3, $4 }' | sort
+}
+no_trace() {
+	own_blocks >"$tmp/before"
+	"$pagek" --page G -b --interval 0.2 >"$tmp/asked" &
+	asking=$!
+	until_true 20 grep -q '0A12 gw-2 .* up ' "$tmp/asked"
+	own_blocks >"$tmp/after"
+	kill $asking && wait $asking
+	[ -s "$tmp/before" ] && diff "$tmp/before" "$tmp/after"
+} 2>/dev/null
+rule "to be asked how it is leaves nothing in a node's own memory" no_trace
 nobody() {
 	mkdir -p -m 700 "$tmp/empty" "$tmp/nothing/pagek"
 	echo "0B13 gone unix:$tmp/nobody" >"$tmp/nothing/pagek/nodes"
