@@ -66,6 +66,7 @@ knows() {
 	"$pagek" targets "unix:$tmp/$1/pagek/node" | grep -q "^pid:$2 .*LIVE"
 }
 node a alpha 20 7777 || { cat "$tmp/a.log"; exit 1; }
+alpha_pid=$watched
 node b beta 5 8888 || { cat "$tmp/b.log"; exit 1; }
 # A node that takes the connection and says nothing.
 python3 - "$tmp/mute" <<'P' &
@@ -422,6 +423,29 @@ asked() {
 	return $r
 }
 rule "Q ends what is watched, not what was" asked
+# The question was about alpha; when it is answered beta is watched.
+unanswered() {
+	open 80 24 0590 && wait_for "alpha\[" || return 1
+	there=$(node_of "$node_b")
+	kill -STOP "$there"
+	write 1 0509 && wait_for 'going to 0509' && keys Q &&
+	    wait_for 'end target alpha'
+	r=$?
+	kill -CONT "$there"
+	[ $r = 0 ] && wait_for 'beta.*LIVE' && keys y &&
+	    wait_for 'y means nothing here' && knows a "$alpha_pid" && ends 0
+}
+rule "a question about a target is not answered for another" unanswered
+# From page G, and with a page that is there already.  The first row is this
+# machine, where the commands of the rule above still run.
+by_page_g() {
+	open 80 24 0590 && wait_for "alpha\[" && keys 6 && wait_for '^G NODES' &&
+	    wait_for '0509 linac-b .* up' && keys g j Enter &&
+	    wait_for 'beta.*LIVE' && ! shows '^G NODES' &&
+	    keys 6 && wait_for '^G NODES' && keys g j Enter &&
+	    wait_for 'this is 0509 linac-b' && ! shows '^G NODES' && ends 0
+}
+rule "page G leads to a node, and to the one that is watched" by_page_g
 # What was watched at the node before is not there any more, or never again.
 ended() {
 	watch b "$tmp/delta" 3 4444 || return 1
