@@ -85,6 +85,9 @@ job_end(struct app_job *j)
 {
 	struct app *app = j->app;
 
+	/* How far it was is nothing to read any more. */
+	if (strcmp(app->page->message, j->progress) == 0)
+		app->page->message[0] = '\0';
 	app->lend = APP_LEND_NO;
 	app->job = NULL;
 	app->page->news = true;

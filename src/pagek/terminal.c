@@ -344,6 +344,9 @@ terminal_close(void)
 		foreign = true;
 	}
 	restore_now();
+	/* Whoever has it may be gone without having set its modes back. */
+	if (lent && in_foreground())
+		tcsetattr(OUT, TCSANOW, &shell_modes);
 	delscreen(screen);
 	screen = NULL;
 	lent = 0;

@@ -177,6 +177,7 @@ pager() {
 paged() {
 	touch "$tmp/enough"
 	wait_for 'K MEMORY BLOCKS' && wait_gone 'the pager has' &&
+	    wait_gone 'in the pager' &&
 	    wait_for "parade\[$pid\]  LIVE" && py moment $blocks "$tmp/paged" &&
 	    keys s && wait_for 'order ADDRESS' && keys s
 }
