@@ -182,6 +182,28 @@ descr() {
 }
 rule "a page of another node has the application's name as well" descr
 
+# A page of a machine that no table has, by a way that is ssh's but for ssh.
+mkdir -p "$tmp/c/config" "$tmp/bin"
+mkdir -m 700 "$tmp/c/run"
+cat >"$tmp/bin/ssh" <<S
+#!/bin/sh
+XDG_RUNTIME_DIR=$tmp/a/run
+XDG_CONFIG_HOME=$tmp/a/config
+SSH_CONNECTION='192.0.2.7 50022 192.0.2.8 22'
+export XDG_RUNTIME_DIR XDG_CONFIG_HOME SSH_CONNECTION
+exec $B/pageknode --stdio
+S
+chmod +x "$tmp/bin/ssh"
+far() {
+	at c env PATH="$tmp/bin:$PATH" "$pagek" list ssh:far/ALLOCLOG \
+	    >"$tmp/far" || return 1
+	cat "$tmp/far"
+	[ "$(grep -c ACREQ "$tmp/far")" = 2 ] && grep -q MEMB "$tmp/far" &&
+	    ! grep -q LOCREQ "$tmp/far" &&
+	    [ "$(grep ACREQ "$tmp/far" | grep -c AB86)" = 1 ]
+}
+rule "over ssh a page is remote, without a number, and has the names too" far
+
 # The node's process is killed: its blocks are new, and no row is a stale one.
 taken_over() {
 	old=$(node_of "$a")
