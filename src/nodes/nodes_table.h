@@ -1,0 +1,85 @@
+/*
+ * The table of nodes, a part of the door that nodes.h is: what stands in the
+ * files of nodes(5), read into memory.
+ */
+#ifndef NODES_NODES_TABLE_H
+#define NODES_NODES_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NODES_NAME_MAX 63
+#define NODES_TABLE_MAX 4096	/* entries */
+
+enum nodes_at {
+	NODES_AT_LOCAL,		/* this user's nodes on this machine */
+	NODES_AT_UNIX,
+	NODES_AT_SSH,
+};
+
+/* The port of the protocol that a node speaks with its like: a friendly number's first digit. */
+enum nodes_port {
+	NODES_PORT_NONE = 0,
+	NODES_PORT_ACNET = 0xa,
+	NODES_PORT_CLASSIC = 0xc,
+};
+
+enum nodes_file {
+	NODES_FILE_USER,
+	NODES_FILE_SYSTEM,
+	NODES_FILES
+};
+
+struct nodes_entry {
+	uint16_t number;		/* not 0 */
+	char name[NODES_NAME_MAX + 1];	/* safe text, no digits only, nothing that is a number */
+	enum nodes_at at;
+	char place[256];		/* path of a socket, or [USER@]HOST; "" */
+	char remote[64];		/* of ssh: the path of pageknode there; "" in its PATH */
+	enum nodes_port port;
+	uint8_t trunk, node;		/* of Acnet */
+	uint16_t classic;		/* the Classic port */
+	enum nodes_file file;
+	unsigned line;
+};
+
+struct nodes_table {
+	struct nodes_entry *entry;	/* by ascending number; no number and no name twice */
+	size_t n;
+	char *path[NODES_FILES];	/* of each file that was looked for; NULL */
+};
+
+/* A sentence about what was left out of the table, safe text. */
+typedef void (*nodes_say_cb)(void *arg, const char *sentence);
+
+/*
+ * Reads this user's file, unless `user` is false, and the system's; entries of
+ * the first hide those of the second that have their number or name.  Files
+ * that are not there are empty ones; what cannot be read is said, unless `say`
+ * is NULL, and left out.  -ENOMEM.
+ */
+int nodes_table_load(struct nodes_table **, bool user, nodes_say_cb say,
+    void *arg);
+void nodes_table_free(struct nodes_table *);
+
+/* Borrowed; NULL: there is none. */
+const struct nodes_entry *nodes_table_number(const struct nodes_table *,
+    uint16_t number);
+const struct nodes_entry *nodes_table_name(const struct nodes_table *,
+    const char *name);
+const struct nodes_entry *nodes_table_local(const struct nodes_table *);
+/* The one whose name, or whose number in four digits, is nearest to the word. */
+const struct nodes_entry *nodes_table_nearest(const struct nodes_table *,
+    const char *word);
+
+/* Four hexadecimal digits and nothing else are a number. */
+bool nodes_parse_number(const char *text, size_t len, uint16_t *number);
+
+/* "local", "unix:PATH", "ssh:[USER@]HOST". */
+void nodes_entry_where(const struct nodes_entry *, char *out, size_t cap);
+
+/* AB86 for trunk 11, node 134; 0 where the entry has neither port. */
+uint16_t nodes_entry_friendly(const struct nodes_entry *);
+
+#endif
