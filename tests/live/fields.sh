@@ -373,8 +373,11 @@ searched() {
 		[ "$("$pagek" targets | grep -c ' gamma .*LIVE')" = 2 ]
 	}
 	until_true 20 both || { "$pagek" targets; return 1; }
+	pids=$("$pagek" targets | sed -n 's/^pid:\([0-9]*\) .*gamma.*/\1/p')
+	# Their commands would outlive them.
+	others="$pids $others"
 	open 80 24 0590 && wait_for "alpha\[" || return 1
-	for pid in $("$pagek" targets | sed -n 's/^pid:\([0-9]*\) .*gamma.*/\1/p'); do
+	for pid in $pids; do
 		write 1 "pid:$pid" && wait_for "gamma\[$pid\] *LIVE" ||
 		    return 1
 	done
