@@ -431,6 +431,22 @@ START_TEST(an_unknown_node_is_answered_with_the_nearest)
 }
 END_TEST
 
+START_TEST(an_empty_word_is_no_target_and_is_said_to_be_none)
+{
+	char pagek[] = "pagek", list[] = "list", empty[] = "";
+	char *both[] = { pagek, list, empty, NULL };
+	char *alone[] = { pagek, empty, NULL };
+	struct options o;
+
+	ck_assert_int_eq(options_parse(&o, 3, both, why,
+	    sizeof why), PAGEK_USAGE);
+	ck_assert_ptr_nonnull(strstr(why, "an empty word: leave it out"));
+	ck_assert_int_eq(options_parse(&o, 2, alone, why,
+	    sizeof why), PAGEK_USAGE);
+	ck_assert_ptr_nonnull(strstr(why, "an empty word: leave it out"));
+}
+END_TEST
+
 START_TEST(a_live_process_with_a_nodes_number_is_the_node)
 {
 	char path[128], line[32];
@@ -637,6 +653,7 @@ options_suite(void)
 	    BASE_NELEM(named));
 	tcase_add_loop_test(tc, an_unknown_node_is_answered_with_the_nearest,
 	    0, BASE_NELEM(unknown));
+	tcase_add_test(tc, an_empty_word_is_no_target_and_is_said_to_be_none);
 	tcase_add_test(tc, a_live_process_with_a_nodes_number_is_the_node);
 	suite_add_tcase(suite, tc);
 	return suite;
