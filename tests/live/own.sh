@@ -101,8 +101,9 @@ rule "which is gone with it: the next one sees its own" has a "$local_only"
 
 # A page of 0509 that looks at 0590, in batch mode: killed, it says nothing.
 visit() {
+	: >"$tmp/page"
 	(enter b && exec "$pagek" -b --interval 1 0590/ALLOCLOG) \
-	    >"$tmp/page" 2>&1 &
+	    >>"$tmp/page" 2>&1 &
 	page=$!
 	until_true 5 grep -q AHDRMSG "$tmp/page"
 }
@@ -214,6 +215,30 @@ taken_over() {
 }
 rule "after the node was killed its list begins anew, and the page is in it" \
     taken_over
+
+# The last picture of a page that looks on: blocks of two pages, and of no more.
+two_pages() {
+	awk '/MEMORY BLOCKS/ { s = "" } { s = s $0 "\n" } END { printf "%s", s }' \
+	    "$tmp/page" >"$tmp/last"
+	cat "$tmp/last"
+	grep -q LIVE "$tmp/last" || return 1
+	for type in ACREQ INTPTRS AHDRMSG; do
+		[ "$(grep -c " $type " "$tmp/last")" = 2 ] || return 1
+	done
+	[ "$(grep -c LASTAT "$tmp/last")" = 0 ] && grep -q MEMB "$tmp/last"
+}
+looks_on() {
+	old=$(node_of "$a")
+	kill -9 "$old"
+	until_true 5 is_gone "$old"
+	: >"$tmp/page"
+	until_true 10 two_pages
+	two_pages
+}
+visit
+rule "a page sees what another page costs" until_true 5 two_pages
+rule "and no row of before when the node was killed under it" looks_on
+leave
 t kill-server
 left() {
 	rows a >"$tmp/rows"
