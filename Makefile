@@ -225,7 +225,7 @@ FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SRCS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(CFI) \
 	$(addprefix src/nodes/,baud.c ssh_words.c table.c table_parse.c) \
 	$(addprefix src/pagek/,config.c options.c options_check.c options_help.c \
-		target_word.c output.c)
+		options_words.c target_word.c output.c)
 FUZZ_CC = clang $(REQUIRED) -O1 -g
 SECONDS_EACH ?= 60
 
