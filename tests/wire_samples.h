@@ -184,7 +184,7 @@ static const struct wire_msg sample_ordinary[] = {
 #define SEVEN(s) s s s s s s s
 #define NINE(s) s s s s s s s s s
 static const char sample_text[] = SEVEN(NINE(FOUR_BYTES)) "\xc3\xbf" "x";
-static uint8_t sample_bytes[WIRE_READ_MAX * (32 + WIRE_BLOCK_TAIL)];
+static uint8_t sample_bytes[WIRE_LISTING_BYTES];
 static uint8_t sample_who[WIRE_WINDOW_MAX];
 
 static const struct wire_msg sample_largest[] = {
