@@ -271,14 +271,15 @@ tell_return(const struct run *r, FILE *out)
 	const struct nodes_look *look = nodes_session_look(r->session);
 	char name[64], path[256];
 
-	if (look->tree_ended || !look->linked)
+	/* A node that has just died will be at the same place again. */
+	if (look->tree_ended || (!look->linked && !look->returns))
 		return;
 	base_safe_text(name, sizeof name, look->target_name,
 	    strlen(look->target_name), r->page.opts.ascii);
 	base_safe_text(path, sizeof path, look->socket, strlen(look->socket),
 	    r->page.opts.ascii);
-	fprintf(out, "pagek: %s goes on and is watched", name[0] != '\0' ?
-	    name : "the command");
+	fprintf(out, "pagek: %s goes on%s", name[0] != '\0' ?
+	    name : "the command", look->linked ? " and is watched" : "");
 	if (look->pid > 0)
 		fprintf(out, "; come back with: pagek pid:%ld",
 		    (long)look->pid);

@@ -121,9 +121,17 @@ st_is() {
 # --- waiting for somebody to watch ---
 
 itself() {
-	start && page q && wait_on q 'pageknode  LIVE  EMPTY'
+	start && page q && wait_on q 'pageknode  LIVE' && wait_on q ' LOCREQ '
 }
-rule "a node without a target shows itself, EMPTY" itself
+rule "a node without a target shows itself: the request of who looks" itself
+
+# A device that has sent nothing yet, and is there.
+empty() {
+	mkfifo "$tmp/device" && exec 9<>"$tmp/device" &&
+	    t new-session -d -s e -x 110 -y 40 "exec '$pagek' 'raw:$tmp/device'" &&
+	    wait_on e 'LIVE  EMPTY' && leave e && exec 9>&-
+}
+rule "a device that has sent nothing is EMPTY" empty
 
 returns() {
 	kill "$daemon" && wait "$daemon" && wait_on q 'UNREACHABLE' &&

@@ -151,6 +151,11 @@ counted() {
 	    wait_for 'list taken anew, nothing is missing' &&
 	    wait_gone 'LOSSY|LOADING' && keys q
 }
-rule "of groups it is LOSSY with a count until the list has been taken anew" counted
+# On a busy machine the flood may be over before groups are asked for, or the
+# word gone before the screen is looked at.
+soon_counted() {
+	counted || { flood && counted; } || { flood && counted; }
+}
+rule "of groups it is LOSSY with a count until the list has been taken anew" soon_counted
 
 say_result
