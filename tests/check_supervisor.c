@@ -612,6 +612,46 @@ START_TEST(one_that_takes_nothing_is_waited_for_once)
 }
 END_TEST
 
+static void
+expect_said(int fd, const char *text)
+{
+	char message[FDSTORE_MESSAGE + 1] = "";
+
+	ck_assert_int_eq(recv(fd, message, sizeof message - 1, 0),
+	    (ssize_t)strlen(text));
+	ck_assert_str_eq(message, text);
+}
+
+START_TEST(what_must_arrive_waits_for_room)
+{
+	char message[FDSTORE_MESSAGE];
+	struct fdstore store;
+	int fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0, fds), 0);
+	fdstore_open(&store, fds[0]);
+	while (fdstore_say(&store, "STATUS=x") == 0)
+		continue;
+	ck_assert_int_eq(fdstore_insist(&store, "READY=1\nRUN=1"), 0);
+	ck_assert_int_eq(fdstore_insist(&store, "REAP=7"), 0);
+	fdstore_second(&store);
+	while (read(fds[1], message, sizeof message) > 0)
+		ck_assert_int_eq(message[0], 'S');
+	fdstore_second(&store);
+	expect_said(fds[1], "READY=1\nRUN=1\nREAP=7");
+	/* Once: a number may be another process's by then. */
+	fdstore_second(&store);
+	ck_assert_int_lt(recv(fds[1], message, sizeof message, 0), 0);
+	ck_assert_int_eq(fdstore_insist(&store, "REAP=8"), 0);
+	expect_said(fds[1], "REAP=8");
+	close(fds[1]);
+	ck_assert_int_eq(fdstore_insist(&store, "REAP=9"), -ENOTCONN);
+	ck_assert_str_eq(store.unsaid, "");
+	fdstore_close(&store);
+}
+END_TEST
+
 /* --- suite -------------------------------------------------------------- */
 
 static Suite *
@@ -645,6 +685,7 @@ suite(void)
 	tcase_add_test(t, no_more_is_held_than_can_be_passed_on);
 	tcase_add_test(t, a_socket_takes_connections_between_two_children);
 	tcase_add_test(t, one_that_takes_nothing_is_waited_for_once);
+	tcase_add_test(t, what_must_arrive_waits_for_room);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -404,7 +404,7 @@ daemon_begin(struct node *node)
 		fprintf(stderr, "pageknode: it runs as root and need not: any "
 		    "user will do\n");
 	fprintf(stderr, "pageknode: listening at %s\n", node->serve.path);
-	fdstore_say(&node->daemon.store, "READY=1");
+	fdstore_insist(&node->daemon.store, "READY=1");
 	return 0;
 }
 

@@ -174,6 +174,36 @@ fdstore_say(struct fdstore *s, const char *state)
 	return send_text(s, -1, "%s", state);
 }
 
+/* A message is lines: what waits goes with what comes after it. */
+static int
+say_unsaid(struct fdstore *s)
+{
+	int r = send_text(s, -1, "%s", s->unsaid);
+
+	if (r == 0 || r == -ENOTCONN)
+		s->unsaid[0] = '\0';
+	return r == -ENOTCONN ? r : 0;
+}
+
+int
+fdstore_insist(struct fdstore *s, const char *state)
+{
+	size_t len = strlen(s->unsaid);
+
+	if (len + 1 + strlen(state) >= sizeof s->unsaid)
+		return -EMSGSIZE;
+	base_append(s->unsaid, sizeof s->unsaid, &len, "%s%s",
+	    len > 0 ? "\n" : "", state);
+	return say_unsaid(s);
+}
+
+void
+fdstore_second(struct fdstore *s)
+{
+	if (s->unsaid[0] != '\0')
+		say_unsaid(s);
+}
+
 /* --- what was passed ---------------------------------------------------- */
 
 bool

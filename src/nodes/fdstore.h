@@ -11,7 +11,8 @@
  *	fd = fdstore_take(&store, "pagek.t");	what the one before us had
  *	fdstore_put(&store, "pagek.t", fd);	for the one after us
  *
- * To put, remove and say is for any thread, the rest for the first.
+ * To put, remove and say is for any thread, the rest for the first.  What is
+ * only said may be lost, when whoever keeps is slow to take it.
  */
 #ifndef NODES_FDSTORE_H
 #define NODES_FDSTORE_H
@@ -35,6 +36,7 @@ struct fdstore {
 	int fd;				/* socket to whoever keeps; -1 nobody does */
 	_Atomic bool gone;		/* he did, and is no more */
 	_Atomic bool full;		/* his queue was, when something was sent last */
+	char unsaid[FDSTORE_MESSAGE];	/* lines that must arrive and wait for room */
 	struct fdstore_entry *inherited;
 	size_t n, cap;
 };
@@ -66,6 +68,15 @@ int fdstore_put(struct fdstore *, const char *name, int fd);
 int fdstore_remove(struct fdstore *, const char *name);
 /* READY=1, STATUS=text: for whoever watches over us. */
 int fdstore_say(struct fdstore *, const char *state);
+
+/*
+ * The same for a word that he waits for: what finds no room is kept, and said
+ * once there is some.  -ENOTCONN when nobody keeps, -EMSGSIZE when more waits
+ * than one message holds.
+ */
+int fdstore_insist(struct fdstore *, const char *state);
+/* Once a second: says what waits for room. */
+void fdstore_second(struct fdstore *);
 
 /*
  * For inherited_take(): a descriptor that was passed to us.  True when it has

@@ -107,6 +107,7 @@ on_second(uv_timer_t *timer)
 	tree_second(node);
 	friendly_second(node);
 	listings_second(node);
+	fdstore_second(&node->daemon.store);
 	run_second(node);
 	tend_report(node);
 	node_done_check(node);

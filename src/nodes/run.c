@@ -155,7 +155,7 @@ run_begin(struct node *node, const char *folder)
 	if (watches && hello_start(&node->hello) < 0)
 		snprintf(run->reason, sizeof run->reason,
 		    "no thread left to answer targets");
-	fdstore_say(&node->daemon.store, "READY=1\n" WARD_RUN);
+	fdstore_insist(&node->daemon.store, "READY=1\n" WARD_RUN);
 	return 0;
 }
 
@@ -172,7 +172,10 @@ tree_ended(struct node *node)
 	tree_end_all(node, true);
 }
 
-/* Who came in before it ended is adopted before it is ended. */
+/*
+ * Who came in before it ended is adopted before it is ended.  The ward shows no
+ * other end before it has our word for this one.
+ */
 static void
 child_ended(struct node *node, pid_t pid, int32_t status)
 {
@@ -182,7 +185,7 @@ child_ended(struct node *node, pid_t pid, int32_t status)
 	tree_adopt_all(node);
 	tree_look_back(node, pid);
 	snprintf(word, sizeof word, WARD_REAP "%d", (int)pid);
-	fdstore_say(&node->daemon.store, word);
+	fdstore_insist(&node->daemon.store, word);
 	tree_reaped(node, pid, status);
 	if (pid == run->root || (run->root == 0 && run->status < 0))
 		run->status = status;

@@ -106,6 +106,46 @@ orphans() {
 }
 rule "what a command leaves behind is waited for by the next node, too" orphans
 
+# A queue to the supervisor that is full, as far as the node can tell.
+cat >"$tmp/full.c" <<'C'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static const char *const words[] = { "READY=1\nRUN=1", "REAP=" };
+static int times[2];
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	for (int i = 0; i < 2; i++) {
+		size_t n = strlen(words[i]);
+		int log;
+
+		if (m->msg_iovlen != 1 || m->msg_iov[0].iov_len < n ||
+		    memcmp(m->msg_iov[0].iov_base, words[i], n) != 0 ||
+		    times[i]++ >= 3)
+			continue;
+		log = open(getenv("FULL"), O_WRONLY | O_APPEND | O_CREAT, 0600);
+		(void)!write(log, i == 0 ? "run\n" : "reap\n", i == 0 ? 4 : 5);
+		close(log);
+		errno = EAGAIN;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, m, flags);
+}
+C
+cc -O1 -shared -fPIC -o "$tmp/full.so" "$tmp/full.c" || exit 1
+no_room() {
+	FULL=$tmp/full LD_PRELOAD=$tmp/full.so begin -- sh -c 'exit 5' &&
+	    until_true 30 is_gone "$run" && ends 5 &&
+	    grep -c run "$tmp/full" | grep -qx 3 &&
+	    grep -c reap "$tmp/full" | grep -qx 3
+}
+rule "what a node could not say to its supervisor it says again" no_room
+
 # What the second counting layer has counted is what the report says.
 counted_once() {
 	rm -rf "$tmp/c" "$tmp/r"
