@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 /*
@@ -290,6 +291,47 @@ START_TEST(to_free_ends_what_is_on_its_way)
 }
 END_TEST
 
+/* A process that is killed in the middle of a fetch. */
+static _Noreturn void
+look_and_be_killed(void)
+{
+	struct symbols_fetch f = { .kb = 0 };
+
+	look(place);
+	for (int i = 0; f.kb == 0 && i < TRIES; i++) {
+		symbols_fetching(symbols, &f);
+		pause_a_little();
+	}
+	if (f.kb > 0)
+		kill(getpid(), SIGKILL);
+	_exit(1);
+}
+
+START_TEST(nobody_outlives_one_that_was_killed)
+{
+	pid_t pid;
+	int status, gone;
+
+	if (!can_fetch())
+		return;
+	/* Orphans come to us: the reader, and whoever fetches. */
+	ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	ck_assert_int_ge(pid = fork(), 0);
+	if (pid == 0)
+		look_and_be_killed();
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	gone = 0;
+	for (int i = 0; gone < 2 && i < TRIES; i++) {
+		if (waitpid(-1, NULL, WNOHANG) > 0)
+			gone++;
+		else
+			pause_a_little();
+	}
+	ck_assert_int_eq(gone, 2);
+}
+END_TEST
+
 START_TEST(nothing_is_fetched_unless_it_is_configured)
 {
 	struct symbols_fetch f;
@@ -327,6 +369,7 @@ fetch_suite(void)
 	tcase_add_test(t, what_no_server_has_is_asked_for_once);
 	tcase_add_test(t, debug_file_of_another_build_is_not_used);
 	tcase_add_test(t, to_free_ends_what_is_on_its_way);
+	tcase_add_test(t, nobody_outlives_one_that_was_killed);
 	tcase_add_loop_test(t, nothing_is_fetched_unless_it_is_configured, 0,
 	    3);
 	suite_add_tcase(s, t);

@@ -4,7 +4,8 @@
  * No process can be given another parent than the next reaper above it, so it is
  * the supervisor that starts the command and is the reaper of its tree, and not
  * the node's process, which dies and is followed by another.  The tree is over
- * when the supervisor has no other child than that.
+ * when the supervisor has no other child than that: what the node's process has
+ * started for itself ends with it.
  *
  * A message each tells the node's process what it would see as a parent: one
  * that has ended is not reaped before that has looked at it.  The next process

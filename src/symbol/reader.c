@@ -13,12 +13,15 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define MEMORY_MAX ((rlim_t)2 << 30)
 #define FILES_MAX 256
 /* It writes no file but a copy of the vdso. */
 #define FILE_SIZE_MAX ((rlim_t)1 << 20)
+
+/* --- limits ----------------------------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -56,6 +59,48 @@ limit_self(void)
 	/* libdw would ask servers, in the way of the answer. */
 	unsetenv("DEBUGINFOD_URLS");
 }
+
+/* --- time ----------------------------------------------------------------- */
+
+static volatile sig_atomic_t seconds_left;
+static pid_t parent;
+
+static void
+on_second(int sig)
+{
+	(void)sig;
+	if (getppid() != parent || --seconds_left <= 0)
+		_exit(1);
+}
+
+/*
+ * Whoever asked gives up before that, and ends us.  This is for when he is gone:
+ * nobody is to wait for us then.  The end of a parent would be told by
+ * PR_SET_PDEATHSIG, but also that of the one thread of his that has started us.
+ */
+static void
+limit_time(unsigned seconds)
+{
+	const struct itimerval every = {
+		.it_interval.tv_sec = seconds > 0,
+		.it_value.tv_sec = seconds > 0,
+	};
+
+	seconds_left = (sig_atomic_t)seconds;
+	setitimer(ITIMER_REAL, &every, NULL);
+}
+
+static void
+watch_time(void)
+{
+	struct sigaction sa = { .sa_handler = on_second,
+		.sa_flags = SA_RESTART };
+
+	parent = getppid();
+	sigaction(SIGALRM, &sa, NULL);
+}
+
+/* --- requests --------------------------------------------------------------- */
 
 /* All of it, or false at the end of the input. */
 static bool
@@ -108,10 +153,9 @@ serve_one(unsigned seconds)
 	ok = read_all(bytes, len) &&
 	    packet_get_request(bytes, len, &request) == 0;
 	if (ok) {
-		/* Whoever asked gives up before; this is for when he is gone. */
-		alarm(seconds);
+		limit_time(seconds);
 		symread_look(&request, &answer);
-		alarm(0);
+		limit_time(0);
 		ok = packet_put_answer(&out, &answer) == 0 &&
 		    write_all(out.byte, out.len);
 		packet_answer_fini(&answer);
@@ -146,6 +190,7 @@ symbol_reader_main(int argc, char **argv)
 	if (argc == 4)
 		symread_set_path(argv[3]);
 	limit_self();
+	watch_time();
 	while (serve_one((unsigned)seconds))
 		continue;
 	/* What libdw holds goes with the process; to free it takes longer. */

@@ -15,6 +15,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +81,22 @@ fail(int error)
 	return 1;
 }
 
+/*
+ * A node that is killed leaves nobody behind: its supervisor waits for an orphan
+ * as for a process of the command.  The next line of progress would end us, too,
+ * but that is when libdebuginfod has us write one.  The thread that has started
+ * us stays until we have ended; the reader may have been started by any.
+ * False when whoever reads from us is gone already.
+ */
+static bool
+die_with_parent(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0;
+}
+
 int
 symread_fetch_main(const char *build_id)
 {
@@ -88,6 +106,8 @@ symread_fetch_main(const char *build_id)
 	int fd;
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!die_with_parent())
+		return 1;
 	if (strspn(build_id, "0123456789abcdef") != strlen(build_id))
 		return fail(EINVAL);
 	if (!load(&l) || (client = l.begin()) == NULL)
