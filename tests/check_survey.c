@@ -561,6 +561,26 @@ START_TEST(the_table_is_read_anew_when_it_changes)
 }
 END_TEST
 
+/* Of the same length, in place, and its time set back. */
+START_TEST(the_table_is_read_anew_though_its_time_has_not_changed)
+{
+	struct timespec times[2];
+	struct stat st;
+	FILE *f;
+
+	write_table(0, "0010 one unix:/nowhere/to/be/found\n");
+	ck_assert_int_eq(stat(table_path, &st), 0);
+	survey_begin();
+	UNTIL(is("0010", NODES_HOW_NO_NODE));
+	ck_assert_ptr_nonnull(f = fopen(table_path, "r+"));
+	fputs("0010 two", f);
+	ck_assert_int_eq(fclose(f), 0);
+	times[0] = times[1] = st.st_mtim;
+	ck_assert_int_eq(utimensat(AT_FDCWD, table_path, times, 0), 0);
+	UNTIL(strcmp(the("0010")->name, "two") == 0);
+}
+END_TEST
+
 START_TEST(all_have_told_when_none_is_awaited)
 {
 	listen_at(&place[0]);
@@ -643,6 +663,8 @@ survey_suite(void)
 	tcase_add_test(live, a_node_that_goes_is_seen_to_go_and_to_come_back);
 	tcase_add_test(live, one_that_hangs_costs_the_others_nothing);
 	tcase_add_test(live, the_table_is_read_anew_when_it_changes);
+	tcase_add_test(live,
+	    the_table_is_read_anew_though_its_time_has_not_changed);
 	tcase_add_test(live, all_have_told_when_none_is_awaited);
 	tcase_add_test(live, a_retry_gives_a_silent_node_up_for_another_try);
 	tcase_add_test(live, of_more_nodes_than_links_each_has_its_turn);

@@ -1,56 +1,11 @@
 /* See friendly.h. */
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../base/base.h"
 #include "friendly.h"
 #include "node.h"
-#include "table.h"
 
 /* --- files ---------------------------------------------------------------- */
-
-static void
-take_stamp(struct friendly_stamp *s, enum nodes_file file, bool user)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	memset(s, 0, sizeof *s);
-	if (!table_path(file, user, path, sizeof path) || stat(path, &st) < 0)
-		return;
-	*s = (struct friendly_stamp){
-		.there = true,
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.written = st.st_mtim,
-		.changed = st.st_ctim,
-	};
-}
-
-static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool
-same_stamp(const struct friendly_stamp *a, const struct friendly_stamp *b)
-{
-	return a->there == b->there && a->dev == b->dev && a->ino == b->ino &&
-	    a->size == b->size && same_time(&a->written, &b->written) &&
-	    same_time(&a->changed, &b->changed);
-}
-
-/* Before the bytes: what is written meanwhile is seen the next time. */
-static void
-take_stamps(struct friendly_stamp stamp[NODES_FILES], bool user)
-{
-	for (enum nodes_file i = 0; i < NODES_FILES; i++)
-		take_stamp(&stamp[i], i, user);
-}
 
 int
 friendly_load(struct node *node, nodes_say_cb say, void *arg)
@@ -60,7 +15,7 @@ friendly_load(struct node *node, nodes_say_cb say, void *arg)
 	f->user = !node->opts.system;
 	f->say = say;
 	f->arg = arg;
-	take_stamps(f->stamp, f->user);
+	table_stamp_take(&f->stamp, f->user);
 	return nodes_table_load(&f->table, f->user, say, arg);
 }
 
@@ -77,12 +32,9 @@ static void
 look(uv_work_t *work)
 {
 	struct friendly *f = work->data;
-	bool same = true;
 
-	take_stamps(f->next_stamp, f->user);
-	for (size_t i = 0; i < NODES_FILES; i++)
-		same &= same_stamp(&f->next_stamp[i], &f->stamp[i]);
-	if (!same &&
+	table_stamp_take(&f->next_stamp, f->user);
+	if (!table_stamp_same(&f->next_stamp, &f->stamp) &&
 	    nodes_table_load(&f->next, f->user, f->say, f->arg) < 0)
 		f->next = NULL;
 }
@@ -98,7 +50,7 @@ on_looked(uv_work_t *work, int status)
 	nodes_table_free(f->table);
 	f->table = f->next;
 	f->next = NULL;
-	memcpy(f->stamp, f->next_stamp, sizeof f->stamp);
+	f->stamp = f->next_stamp;
 	memset(f->kept, 0, sizeof f->kept);
 }
 

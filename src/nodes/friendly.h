@@ -25,21 +25,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 #include <uv.h>
 
 #include "nodes.h"
+#include "table.h"
 
 #define FRIENDLY_KEPT 256	/* translations; a power of two */
 
 struct node;
-
-/* By what a file is seen to be another one, or written to. */
-struct friendly_stamp {
-	bool there;
-	uint64_t dev, ino, size;
-	struct timespec written, changed;
-};
 
 struct friendly_kept {
 	uint16_t number;		/* 0: this place is free */
@@ -49,7 +42,7 @@ struct friendly_kept {
 
 struct friendly {
 	struct nodes_table *table;	/* NULL: it has none, nor looks for any */
-	struct friendly_stamp stamp[NODES_FILES];	/* from before it was read */
+	struct table_stamp stamp;	/* from before it was read */
 	bool user;			/* the user's file is one of them */
 	nodes_say_cb say;
 	void *arg;
@@ -60,7 +53,7 @@ struct friendly {
 	uv_work_t work;
 	bool working;
 	struct nodes_table *next;	/* NULL: nothing has changed */
-	struct friendly_stamp next_stamp[NODES_FILES];
+	struct table_stamp next_stamp;
 };
 
 /*

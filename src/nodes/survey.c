@@ -4,29 +4,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../base/base.h"
 #include "survey.h"
+#include "table.h"
 
 #define TABLE_MS 2000		/* from look to look at the table's files */
 #define OWN_NUMBER 1		/* of a node that has no entry */
-
-/* By which another file, or another state of it, is known. */
-struct file_state {
-	bool there;
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed;
-};
 
 struct nodes_survey {
 	uv_loop_t *loop;
 	uv_timer_t timer;
 	struct nodes_survey_opts opts;
 	struct nodes_table *table;
-	struct file_state file[NODES_FILES];
+	struct table_stamp stamp;	/* of the files that it was read from */
 	int64_t table_due;
 	struct survey_place **place;	/* by ascending number */
 	const struct nodes_surveyed **row;	/* of each, for the last look */
@@ -34,41 +25,6 @@ struct nodes_survey {
 };
 
 /* --- the table --------------------------------------------------------------- */
-
-static void
-state_of(const char *path, struct file_state *f)
-{
-	struct stat st;
-
-	*f = (struct file_state){ 0 };
-	if (path == NULL || stat(path, &st) < 0)
-		return;
-	*f = (struct file_state){ .there = true, .dev = st.st_dev,
-	    .ino = st.st_ino, .size = st.st_size, .changed = st.st_mtim };
-}
-
-static bool
-same_state(const struct file_state *a, const struct file_state *b)
-{
-	return a->there == b->there && a->dev == b->dev && a->ino == b->ino &&
-	    a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
-	    a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
-/* Asked before the files are read: what is written meanwhile is seen later. */
-static bool
-has_changed(struct nodes_survey *s)
-{
-	struct file_state now[NODES_FILES];
-	bool changed = false;
-
-	for (size_t i = 0; i < NODES_FILES; i++) {
-		state_of(s->table->path[i], &now[i]);
-		changed = changed || !same_state(&now[i], &s->file[i]);
-	}
-	memcpy(s->file, now, sizeof now);
-	return changed;
-}
 
 static bool
 same_place(const struct nodes_entry *a, const struct nodes_entry *b)
@@ -183,12 +139,17 @@ take_table(struct nodes_survey *s, const struct nodes_table *t)
 	return 0;
 }
 
+/* Unless it has been read as its files are.  What fails is tried again. */
 static int
 read_table(struct nodes_survey *s)
 {
+	struct table_stamp stamp;
 	struct nodes_table *t;
 	int r;
 
+	table_stamp_take(&stamp, s->opts.user);
+	if (s->table != NULL && table_stamp_same(&stamp, &s->stamp))
+		return 0;
 	r = nodes_table_load(&t, s->opts.user, s->opts.say, s->opts.arg);
 	if (r < 0)
 		return r;
@@ -199,6 +160,7 @@ read_table(struct nodes_survey *s)
 	}
 	nodes_table_free(s->table);
 	s->table = t;
+	s->stamp = stamp;
 	return 0;
 }
 
@@ -289,8 +251,7 @@ on_tick(uv_timer_t *timer)
 
 	if (now >= s->table_due) {
 		s->table_due = now + TABLE_MS;
-		if (has_changed(s))
-			read_table(s);
+		read_table(s);
 	}
 	for (size_t i = 0; i < s->n; i++)
 		survey_place_step(s->place[i]);
@@ -322,7 +283,6 @@ nodes_survey_open(struct nodes_survey **out, uv_loop_t *loop,
 		free(s);
 		return r;
 	}
-	has_changed(s);
 	/* This one never fails. */
 	uv_timer_init(loop, &s->timer);
 	s->timer.data = s;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../base/base.h"
 #include "table.h"
@@ -84,6 +85,53 @@ nodes_table_free(struct nodes_table *t)
 		free(t->path[i]);
 	free(t->entry);
 	free(t);
+}
+
+/* --- have they changed? --------------------------------------------------- */
+
+void
+table_stamp_take(struct table_stamp *s, bool user)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	memset(s, 0, sizeof *s);
+	for (enum nodes_file i = 0; i < NODES_FILES; i++) {
+		if (!table_path(i, user, path, sizeof path) ||
+		    stat(path, &st) < 0)
+			continue;
+		s->file[i] = (struct table_file_stamp){
+			.there = true,
+			.dev = st.st_dev,
+			.ino = st.st_ino,
+			.size = (uint64_t)st.st_size,
+			.written = st.st_mtim,
+			.changed = st.st_ctim,
+		};
+	}
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool
+same_file(const struct table_file_stamp *a, const struct table_file_stamp *b)
+{
+	return a->there == b->there && a->dev == b->dev && a->ino == b->ino &&
+	    a->size == b->size && same_time(&a->written, &b->written) &&
+	    same_time(&a->changed, &b->changed);
+}
+
+bool
+table_stamp_same(const struct table_stamp *a, const struct table_stamp *b)
+{
+	for (size_t i = 0; i < NODES_FILES; i++)
+		if (!same_file(&a->file[i], &b->file[i]))
+			return false;
+	return true;
 }
 
 /* --- what is asked of it -------------------------------------------------- */

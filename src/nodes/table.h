@@ -12,10 +12,26 @@
 #ifndef NODES_TABLE_H
 #define NODES_TABLE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
 #include "nodes.h"
 
 #define TABLE_FILE_MAX (1u << 20)	/* bytes */
 #define TABLE_SAID_MAX 16		/* sentences about one file */
+
+/*
+ * By what its files are seen to be others, or written to.  The time of change
+ * counts too: that of the last write can be set back.
+ */
+struct table_stamp {
+	struct table_file_stamp {
+		bool there;
+		uint64_t dev, ino, size;
+		struct timespec written, changed;
+	} file[NODES_FILES];
+};
 
 /* A file on its way into the table. */
 struct table_in {
@@ -36,5 +52,12 @@ int table_parse(struct nodes_table *, size_t *cap, struct table_in *,
 
 /* Where a file of the table is; false: it is not wanted, or nowhere. */
 bool table_path(enum nodes_file, bool user, char *path, size_t cap);
+
+/*
+ * How the files are now.  To be taken before they are read: what is written
+ * meanwhile is then seen the next time.
+ */
+void table_stamp_take(struct table_stamp *, bool user);
+bool table_stamp_same(const struct table_stamp *, const struct table_stamp *);
 
 #endif
