@@ -65,6 +65,63 @@ START_TEST(arguments_say_which_kind_of_node)
 }
 END_TEST
 
+/* The words stay: some are remembered as they are. */
+static int
+options_of(const char *const *word, struct node_opts *o)
+{
+	static char text[32][24];
+	char *argv[33] = { NULL };
+	int n;
+
+	for (n = 0; word[n] != NULL; n++)
+		argv[n] = strcpy(text[n], word[n]);
+	optind = 1;
+	return node_options(n, argv, o);
+}
+
+START_TEST(options_are_remembered_in_their_places)
+{
+	static const char *const daemon[] = { "pageknode", "--max", "17",
+		"--stack", "3", "--free-stack", "--sample", "64k",
+		"--dormant", "--no-wait", "--check-list", "--spool", "/s",
+		"--print=p", "--clients", "9", "--role", "read",
+		"--report", "/r", "--no-supervisor", "--system", NULL };
+	static const char *const command[] = { "pageknode", "--supervised",
+		"7", "--fd", "8", "--hello", "/h", "--own-session", "true",
+		NULL };
+	static const char *const device[] = { "pageknode", "--device", "6",
+		"--device-name", "tty", "--device-once", "--baud", "115200",
+		NULL };
+	static const char *const demo[] = { "pageknode", "--demo", "note",
+		"--at", "39s", "--stream", "X", NULL };
+	static const char *const bridge[] = { "pageknode", "--stdio",
+		"--target", "pid:5", "--node", "0590", NULL };
+	struct node_opts o;
+
+	ck_assert_int_eq(options_of(daemon, &o), -1);
+	ck_assert(o.max == 17 && o.stack == 3 && o.sample == 65536 &&
+	    o.clients == 9 && o.roles != 0);
+	ck_assert(o.free_stacks && o.dormant && o.no_wait && o.check_list &&
+	    o.print && o.alone && o.system);
+	ck_assert_str_eq(o.spool, "/s");
+	ck_assert_str_eq(o.printer, "p");
+	ck_assert_str_eq(o.report, "/r");
+	ck_assert_int_eq(options_of(command, &o), -1);
+	ck_assert(o.supervised == 7 && o.fd == 8 && o.own_session);
+	ck_assert_str_eq(o.hello, "/h");
+	ck_assert_int_eq(options_of(device, &o), -1);
+	ck_assert(o.device == 6 && o.baud == 115200 && o.device_once);
+	ck_assert_str_eq(o.device_name, "tty");
+	ck_assert_int_eq(options_of(demo, &o), -1);
+	ck_assert_str_eq(o.demo, "note");
+	ck_assert_str_eq(o.demo_at, "39s");
+	ck_assert_str_eq(o.demo_stream, "X");
+	ck_assert_int_eq(options_of(bridge, &o), -1);
+	ck_assert(o.bridge && o.page_node == 0x0590);
+	ck_assert_str_eq(o.target, "pid:5");
+}
+END_TEST
+
 START_TEST(a_daemon_takes_stacks_unless_told_otherwise)
 {
 	char name[] = "pageknode", option[] = "--stack", zero[] = "0";
@@ -775,6 +832,7 @@ suite(void)
 
 	tcase_add_loop_test(t, arguments_say_which_kind_of_node, 0,
 	    BASE_NELEM(arguments));
+	tcase_add_test(t, options_are_remembered_in_their_places);
 	tcase_add_test(t, a_daemon_takes_stacks_unless_told_otherwise);
 	suite_add_tcase(s, t);
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "spool_print.h"
 
 #define HELP_COLUMN 24
+#define DESCRIPTOR_MAX (1 << 20)
 
 enum node_option {
 	OPT_FD = 256, OPT_MAX, OPT_NO_WAIT, OPT_REPORT, OPT_OWN_SESSION,
@@ -32,191 +34,197 @@ enum node_option {
 #define ANY (COMMAND | DEMO | DAEMON)
 #define BRIDGE 8
 
-static const struct option_entry {
+struct option_entry {
 	const char *name;
 	const char *argument;		/* NULL: it takes none; in brackets: it may be left out */
 	enum node_option option;
 	unsigned kinds;
 	const char *help;		/* NULL: for the page that starts us */
-} options[] = {
-	{ "system", NULL, OPT_SYSTEM, DAEMON,
-	    "serve all users, at /run/pagek/node" },
-	{ "stdio", NULL, OPT_STDIO, BRIDGE,
-	    "no node: a page's way to one, as over ssh" },
-	{ "target", "TARGET", OPT_TARGET, BRIDGE,
-	    "to that of several nodes that has it: pid:N, a stream" },
-	{ "node", "NNNN", OPT_NODE, BRIDGE,
-	    "the page is on the node with this number, and no other" },
-	{ "role", "ROLES", OPT_ROLE, ANY | BRIDGE,
-	    "the most that pages may do: read,list-put,control" },
-	{ "clients", "N", OPT_CLIENTS, ANY,
-	    "pages at a time, 64 unless given, 256 at most" },
-	{ "max", "N", OPT_MAX, ANY,
-	    "blocks that the list of a target can hold (aRecMax)" },
-	{ "stack", "N", OPT_STACK, COMMAND | DAEMON,
-	    "frames of each allocation's stack, 0 to 64" },
-	{ "free-stack", NULL, OPT_FREE_STACK, COMMAND | DAEMON,
-	    "stacks of frees too" },
-	{ "sample", "SIZE", OPT_SAMPLE, COMMAND | DAEMON,
-	    "log a sample: one allocation in SIZE bytes" },
-	{ "dormant", NULL, OPT_DORMANT, COMMAND | DAEMON,
-	    "targets log nothing until they are armed" },
-	{ "no-wait", NULL, OPT_NO_WAIT, COMMAND | DAEMON,
-	    "never make a target wait for room: drop and count" },
-	{ "report", "FILE", OPT_REPORT, COMMAND | DAEMON,
-	    "a JSON line for each process image that has ended" },
-	{ "check-list", NULL, OPT_CHECK_LIST, ANY,
-	    "keep the literal list beside, and compare" },
-	{ "spool", "DIR", OPT_SPOOL, ANY,
-	    "store listings in DIR" },
-	{ "print", "[PRINTER]", OPT_PRINT, DAEMON,
-	    "print each listing that has come, with lp" },
-	{ "no-supervisor", NULL, OPT_NO_SUPERVISOR, DAEMON,
-	    "nobody of ours starts it again: systemd does, or nobody" },
-	{ "supervised", "N", OPT_SUPERVISED, COMMAND | DAEMON, NULL },
-	{ "fd", "N", OPT_FD, COMMAND | DEMO, NULL },
-	{ "hello", "PATH", OPT_HELLO, COMMAND, NULL },
-	{ "own-session", NULL, OPT_OWN_SESSION, COMMAND, NULL },
-	{ "demo", "NAME", OPT_DEMO, DEMO, NULL },
-	{ "at", "TIME", OPT_AT, DEMO, NULL },
-	{ "stream", "NAME", OPT_STREAM, DEMO, NULL },
-	{ "device", "N", OPT_DEVICE, DEMO, NULL },
-	{ "device-name", "NAME", OPT_DEVICE_NAME, DEMO, NULL },
-	{ "device-once", NULL, OPT_DEVICE_ONCE, DEMO, NULL },
-	{ "baud", "N", OPT_BAUD, DEMO, NULL },
-	{ "help", NULL, OPT_HELP, ANY | BRIDGE, "print this and end" },
-	{ "version", NULL, OPT_VERSION, ANY | BRIDGE, "print the version and end" },
+	/* NULL: of it nothing is remembered. */
+	int (*take)(struct node_opts *, const struct option_entry *,
+	    const char *arg);
+	size_t at;			/* of what it fills in node_opts */
+	uint64_t max;			/* of a number */
 };
 
-static int
-parse_number(const char *text, unsigned long max, unsigned long *out)
-{
-	unsigned long n;
-	char *end;
+/* --- what they take --------------------------------------------------------- */
 
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (errno != 0 || *end != '\0' || n > max)
-		return -EINVAL;
-	*out = n;
+static void *
+place_of(struct node_opts *o, const struct option_entry *e)
+{
+	return (char *)o + e->at;
+}
+
+static int
+take_flag(struct node_opts *o, const struct option_entry *e, const char *arg)
+{
+	bool *flag = place_of(o, e);
+
+	(void)arg;
+	*flag = true;
 	return 0;
 }
 
 static int
-take_option(struct node_opts *o, enum node_option option, const char *arg)
+take_text(struct node_opts *o, const struct option_entry *e, const char *arg)
 {
-	unsigned long n = 0;
-	int r = 0;
+	const char **text = place_of(o, e);
 
-	switch (option) {
-	case OPT_FD:
-		r = parse_number(arg, 1 << 20, &n);
-		o->fd = (int)n;
-		break;
-	case OPT_MAX:
-		r = parse_number(arg, BLKLIST_MAX, &n);
-		o->max = (uint32_t)n;
-		break;
-	case OPT_NO_WAIT:
-		o->no_wait = true;
-		break;
-	case OPT_REPORT:
-		o->report = arg;
-		break;
-	case OPT_OWN_SESSION:
-		o->own_session = true;
-		break;
-	case OPT_CHECK_LIST:
-		o->check_list = true;
-		break;
-	case OPT_DEMO:
-		o->demo = arg;
-		break;
-	case OPT_AT:
-		o->demo_at = arg;
-		break;
-	case OPT_STREAM:
-		o->demo_stream = arg;
-		break;
-	case OPT_DEVICE:
-		r = parse_number(arg, 1 << 20, &n);
-		o->device = (int)n;
-		break;
-	case OPT_DEVICE_NAME:
-		o->device_name = arg;
-		break;
-	case OPT_DEVICE_ONCE:
-		o->device_once = true;
-		break;
-	case OPT_BAUD:
-		r = parse_number(arg, UINT32_MAX, &n);
-		o->baud = (unsigned)n;
-		break;
-	case OPT_STACK:
-		r = parse_number(arg, RING_STACK_MAX, &n);
-		o->stack = (unsigned)n;
-		break;
-	case OPT_FREE_STACK:
-		o->free_stacks = true;
-		break;
-	case OPT_DORMANT:
-		o->dormant = true;
-		break;
-	case OPT_SAMPLE:
-		r = base_parse_size(arg, BLKLIST_SAMPLE_MAX, &o->sample);
-		break;
-	case OPT_SYSTEM:
-		o->system = true;
-		break;
-	case OPT_STDIO:
-		o->bridge = true;
-		break;
-	case OPT_TARGET:
-		o->target = arg;
-		r = bridge_target_ok(arg) ? 0 : -EINVAL;
-		break;
-	case OPT_NODE:
-		r = nodes_parse_number(arg, strlen(arg), &o->page_node) &&
-		    o->page_node != 0 ? 0 : -EINVAL;
-		break;
-	case OPT_ROLE:
-		r = access_parse_roles(arg, &o->roles);
-		break;
-	case OPT_CLIENTS:
-		r = parse_number(arg, SERVE_CONNS_MAX, &n);
-		o->clients = (unsigned)n;
-		if (n == 0)
-			r = -EINVAL;
-		break;
-	case OPT_HELLO:
-		o->hello = arg;
-		break;
-	case OPT_SPOOL:
-		o->spool = arg;
-		if (arg[0] == '\0')
-			r = -EINVAL;
-		break;
-	case OPT_PRINT:
-		o->print = true;
-		o->printer = arg;
-		if (arg != NULL && !print_name_ok(arg))
-			r = -EINVAL;
-		break;
-	case OPT_NO_SUPERVISOR:
-		o->alone = true;
-		break;
-	case OPT_SUPERVISED:
-		r = parse_number(arg, 1 << 20, &n);
-		o->supervised = (int)n;
-		break;
-	case OPT_HELP:
-	case OPT_VERSION:
-		break;
-	}
-	return r;
+	*text = arg;
+	return 0;
 }
+
+static int
+take_number(struct node_opts *o, const struct option_entry *e, const char *arg)
+{
+	unsigned *number = place_of(o, e);
+	unsigned long n;
+	char *end;
+
+	if (*arg < '0' || *arg > '9')
+		return -EINVAL;
+	errno = 0;
+	n = strtoul(arg, &end, 10);
+	if (errno != 0 || *end != '\0' || n > e->max)
+		return -EINVAL;
+	*number = (unsigned)n;
+	return 0;
+}
+
+static int
+take_size(struct node_opts *o, const struct option_entry *e, const char *arg)
+{
+	return base_parse_size(arg, e->max, place_of(o, e));
+}
+
+static int
+take_clients(struct node_opts *o, const struct option_entry *e,
+    const char *arg)
+{
+	int r = take_number(o, e, arg);
+
+	return r == 0 && o->clients == 0 ? -EINVAL : r;
+}
+
+static int
+take_folder(struct node_opts *o, const struct option_entry *e, const char *arg)
+{
+	return arg[0] != '\0' ? take_text(o, e, arg) : -EINVAL;
+}
+
+static int
+take_target(struct node_opts *o, const struct option_entry *e, const char *arg)
+{
+	return bridge_target_ok(arg) ? take_text(o, e, arg) : -EINVAL;
+}
+
+static int
+take_node(struct node_opts *o, const struct option_entry *e, const char *arg)
+{
+	(void)e;
+	return nodes_parse_number(arg, strlen(arg), &o->page_node) &&
+	    o->page_node != 0 ? 0 : -EINVAL;
+}
+
+static int
+take_roles(struct node_opts *o, const struct option_entry *e, const char *arg)
+{
+	(void)e;
+	return access_parse_roles(arg, &o->roles);
+}
+
+/* Without one lp chooses. */
+static int
+take_printer(struct node_opts *o, const struct option_entry *e,
+    const char *arg)
+{
+	o->print = true;
+	return arg == NULL || print_name_ok(arg) ? take_text(o, e, arg) :
+	    -EINVAL;
+}
+
+/* --- the table ---------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct node_opts, field)
+
+static const struct option_entry options[] = {
+	{ "system", NULL, OPT_SYSTEM, DAEMON,
+	    "serve all users, at /run/pagek/node",
+	    .take = take_flag, .at = AT(system) },
+	{ "stdio", NULL, OPT_STDIO, BRIDGE,
+	    "no node: a page's way to one, as over ssh",
+	    .take = take_flag, .at = AT(bridge) },
+	{ "target", "TARGET", OPT_TARGET, BRIDGE,
+	    "to that of several nodes that has it: pid:N, a stream",
+	    .take = take_target, .at = AT(target) },
+	{ "node", "NNNN", OPT_NODE, BRIDGE,
+	    "the page is on the node with this number, and no other",
+	    .take = take_node, .at = AT(page_node) },
+	{ "role", "ROLES", OPT_ROLE, ANY | BRIDGE,
+	    "the most that pages may do: read,list-put,control",
+	    .take = take_roles, .at = AT(roles) },
+	{ "clients", "N", OPT_CLIENTS, ANY,
+	    "pages at a time, 64 unless given, 256 at most",
+	    .take = take_clients, .at = AT(clients), .max = SERVE_CONNS_MAX },
+	{ "max", "N", OPT_MAX, ANY,
+	    "blocks that the list of a target can hold (aRecMax)",
+	    .take = take_number, .at = AT(max), .max = BLKLIST_MAX },
+	{ "stack", "N", OPT_STACK, COMMAND | DAEMON,
+	    "frames of each allocation's stack, 0 to 64",
+	    .take = take_number, .at = AT(stack), .max = RING_STACK_MAX },
+	{ "free-stack", NULL, OPT_FREE_STACK, COMMAND | DAEMON,
+	    "stacks of frees too",
+	    .take = take_flag, .at = AT(free_stacks) },
+	{ "sample", "SIZE", OPT_SAMPLE, COMMAND | DAEMON,
+	    "log a sample: one allocation in SIZE bytes",
+	    .take = take_size, .at = AT(sample), .max = BLKLIST_SAMPLE_MAX },
+	{ "dormant", NULL, OPT_DORMANT, COMMAND | DAEMON,
+	    "targets log nothing until they are armed",
+	    .take = take_flag, .at = AT(dormant) },
+	{ "no-wait", NULL, OPT_NO_WAIT, COMMAND | DAEMON,
+	    "never make a target wait for room: drop and count",
+	    .take = take_flag, .at = AT(no_wait) },
+	{ "report", "FILE", OPT_REPORT, COMMAND | DAEMON,
+	    "a JSON line for each process image that has ended",
+	    .take = take_text, .at = AT(report) },
+	{ "check-list", NULL, OPT_CHECK_LIST, ANY,
+	    "keep the literal list beside, and compare",
+	    .take = take_flag, .at = AT(check_list) },
+	{ "spool", "DIR", OPT_SPOOL, ANY,
+	    "store listings in DIR",
+	    .take = take_folder, .at = AT(spool) },
+	{ "print", "[PRINTER]", OPT_PRINT, DAEMON,
+	    "print each listing that has come, with lp",
+	    .take = take_printer, .at = AT(printer) },
+	{ "no-supervisor", NULL, OPT_NO_SUPERVISOR, DAEMON,
+	    "nobody of ours starts it again: systemd does, or nobody",
+	    .take = take_flag, .at = AT(alone) },
+	{ "supervised", "N", OPT_SUPERVISED, COMMAND | DAEMON, NULL,
+	    .take = take_number, .at = AT(supervised), .max = DESCRIPTOR_MAX },
+	{ "fd", "N", OPT_FD, COMMAND | DEMO, NULL,
+	    .take = take_number, .at = AT(fd), .max = DESCRIPTOR_MAX },
+	{ "hello", "PATH", OPT_HELLO, COMMAND, NULL,
+	    .take = take_text, .at = AT(hello) },
+	{ "own-session", NULL, OPT_OWN_SESSION, COMMAND, NULL,
+	    .take = take_flag, .at = AT(own_session) },
+	{ "demo", "NAME", OPT_DEMO, DEMO, NULL,
+	    .take = take_text, .at = AT(demo) },
+	{ "at", "TIME", OPT_AT, DEMO, NULL,
+	    .take = take_text, .at = AT(demo_at) },
+	{ "stream", "NAME", OPT_STREAM, DEMO, NULL,
+	    .take = take_text, .at = AT(demo_stream) },
+	{ "device", "N", OPT_DEVICE, DEMO, NULL,
+	    .take = take_number, .at = AT(device), .max = DESCRIPTOR_MAX },
+	{ "device-name", "NAME", OPT_DEVICE_NAME, DEMO, NULL,
+	    .take = take_text, .at = AT(device_name) },
+	{ "device-once", NULL, OPT_DEVICE_ONCE, DEMO, NULL,
+	    .take = take_flag, .at = AT(device_once) },
+	{ "baud", "N", OPT_BAUD, DEMO, NULL,
+	    .take = take_number, .at = AT(baud), .max = UINT32_MAX },
+	{ "help", NULL, OPT_HELP, ANY | BRIDGE, .help = "print this and end" },
+	{ "version", NULL, OPT_VERSION, ANY | BRIDGE,
+	    .help = "print the version and end" },
+};
 
 static void
 print_help(void)
@@ -300,6 +308,7 @@ int
 node_options(int argc, char **argv, struct node_opts *o)
 {
 	struct option longs[BASE_NELEM(options) + 1] = { 0 };
+	const struct option_entry *e;
 	uint64_t given = 0;
 	int c;
 
@@ -323,13 +332,13 @@ node_options(int argc, char **argv, struct node_opts *o)
 			printf("pageknode %s\n", PAGEK_VERSION);
 			return 0;
 		}
-		if (take_option(o, (enum node_option)c, optarg) < 0) {
+		e = find_entry(c);
+		if (e->take(o, e, optarg) < 0) {
 			fprintf(stderr, "pageknode: --%s takes %s, not '%s'\n",
-			    find_entry(c)->name, find_entry(c)->argument,
-			    optarg);
+			    e->name, e->argument, optarg);
 			return NODE_USAGE;
 		}
-		given |= UINT64_C(1) << (find_entry(c) - options);
+		given |= UINT64_C(1) << (e - options);
 	}
 	if (optind < argc)
 		o->argv = &argv[optind];
