@@ -3,10 +3,12 @@
  * a node that did.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "spool_rig.h"
 
@@ -162,6 +164,46 @@ START_TEST(two_nodes_may_store_in_one_folder)
 }
 END_TEST
 
+/*
+ * One node sees the listing while the other one still writes it, and looks at
+ * it again when it should have been whole for long.
+ */
+START_TEST(what_another_node_has_finished_is_not_removed)
+{
+	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	struct spool *writer, *reader;
+	char name[SPOOL_NAME], path[256];
+	const struct spool_entry *e;
+
+	reopen((struct spool_opts){ .patience_s = 1 });
+	writer = spool;
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, 10), name), 0);
+	ck_assert_int_eq(put(&anna, piece(name, 2, 2, 0, 5, 10), NULL), 0);
+	ck_assert_int_eq(open_with((struct spool_opts){ .patience_s = 1 }),
+	    0);
+	reader = spool;
+	ck_assert(!spool_is_whole(first()));
+	spool = writer;
+	ck_assert_int_eq(put(&anna, piece(name, 2, 2, 5, 5, 10), NULL), 0);
+	ck_assert(spool_is_whole(first()));
+	for (unsigned part = 1; part <= 2; part++) {
+		snprintf(path, sizeof path, "%s/%s.%u", folder, name, part);
+		ck_assert_int_eq(utimensat(AT_FDCWD, path, old, 0), 0);
+	}
+	/* Nothing but its due time tells the reader to look again. */
+	do {
+		usleep(10000);
+		spool_second(reader);
+		e = spool_find(reader, name, strlen(name));
+	} while (e != NULL && e->due_ms != 0);
+	ck_assert_ptr_nonnull(e);
+	ck_assert(spool_is_whole(e));
+	ck_assert_uint_eq(files(), 2);
+	spool_close(reader);
+	spool = writer;
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -181,6 +223,7 @@ suite(void)
 	tcase_add_test(t, who_sends_nothing_more_is_not_waited_for);
 	tcase_add_test(t, what_a_node_left_behind_is_found_by_the_next);
 	tcase_add_test(t, two_nodes_may_store_in_one_folder);
+	tcase_add_test(t, what_another_node_has_finished_is_not_removed);
 	suite_add_tcase(s, t);
 	return s;
 }

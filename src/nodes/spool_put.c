@@ -472,10 +472,42 @@ touched_ms(const struct spool *s, const struct spool_entry *e)
 	return last;
 }
 
+static bool
+is_due(const struct spool_entry *e, int64_t now)
+{
+	return !e->arriving && e->due_ms != 0 && now >= e->due_ms;
+}
+
+/*
+ * What another node has been writing may be whole since it was looked at: the
+ * folder says so, and where it cannot be read nothing is removed.
+ */
+static void
+drop_due(struct spool *s, int64_t now)
+{
+	int64_t wall = base_wall_ms();
+	bool any = false;
+
+	for (size_t i = 0; i < s->n && !any; i++)
+		any = is_due(s->entry[i], now);
+	if (!any || spool_scan(s) < 0)
+		return;
+	for (size_t i = s->n; i-- > 0;) {
+		struct spool_entry *e = s->entry[i];
+
+		if (!is_due(e, now))
+			continue;
+		if (wall - touched_ms(s, e) < s->patience_ms)
+			spool_entry_wait(s, e);
+		else
+			spool_entry_remove(s, e, true);
+	}
+}
+
 void
 spool_second(struct spool *s)
 {
-	int64_t now = mono_ms(mono_now()), wall = base_wall_ms();
+	int64_t now = mono_ms(mono_now());
 	struct arrival *a, *next;
 
 	for (a = TAILQ_FIRST(&s->arrivals); a != NULL; a = next) {
@@ -483,16 +515,7 @@ spool_second(struct spool *s)
 		if (now - a->heard_ms >= s->patience_ms)
 			abandon(s, a);
 	}
-	for (size_t i = s->n; i-- > 0;) {
-		struct spool_entry *e = s->entry[i];
-
-		if (e->arriving || e->due_ms == 0 || now < e->due_ms)
-			continue;
-		if (wall - touched_ms(s, e) < s->patience_ms)
-			spool_entry_wait(s, e);
-		else
-			spool_entry_remove(s, e, true);
-	}
+	drop_due(s, now);
 }
 
 void
