@@ -138,6 +138,32 @@ START_TEST(without_lp_that_is_said)
 }
 END_TEST
 
+/*
+ * Pieces go into the pipe at once, and each is known to have gone a turn of the
+ * loop later: one of them when there is no spool any more.  What is read of it
+ * then only a sanitizer sees.
+ */
+START_TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
+{
+	static char text[1 << 20];
+	static struct client c;
+	char want[1100];
+
+	make_lp("#!/bin/sh\nexec cat >/dev/null\n");
+	memset(text, 'x', sizeof text - 1);
+	for (size_t i = 79; i < sizeof text - 1; i += 80)
+		text[i] = '\n';
+	client_open(&c);
+	send_text(&c, "t", text);
+	ck_assert_ptr_nonnull(node.listings.print);
+	snprintf(want, sizeof want, "listing %s was not printed: the node "
+	    "ends", c.words);
+	client_close(&c);
+	listings_close(&node);
+	await_words(said, want);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -150,6 +176,8 @@ suite(void)
 	tcase_add_test(t, a_long_listing_is_printed_whole);
 	tcase_add_test(t, what_was_not_printed_is_said);
 	tcase_add_test(t, without_lp_that_is_said);
+	tcase_add_test(t,
+	    a_node_that_ends_while_it_prints_reads_nothing_more);
 	suite_add_tcase(s, t);
 	return s;
 }

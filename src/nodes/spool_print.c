@@ -110,12 +110,17 @@ on_lp_exit(uv_process_t *process, int64_t status, int sig)
 
 static void feed(struct print *);
 
+/*
+ * A write that was done with before the pipe was closed is told behind that,
+ * and as a success: the spool may be no more by then.
+ */
 static void
 on_fed(uv_write_t *req, int status)
 {
 	struct print *p = req->data;
 
-	if (status == UV_ECANCELED)
+	if (status == UV_ECANCELED || p->closing ||
+	    uv_is_closing((uv_handle_t *)&p->in))
 		return;
 	if (status < 0) {
 		say(p, LP " did not read all of it");
