@@ -354,6 +354,58 @@ START_TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
 }
 END_TEST
 
+static void
+remove_folder(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -r '%s'", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* What is on its way then is refused, once; the next one finds a new folder. */
+START_TEST(a_spool_that_was_removed_is_made_anew)
+{
+	struct wire_lput l = piece(100, 1000);
+	struct wire_msg reply;
+	static struct client c;
+	char name[64];
+	struct page p;
+
+	page_open(&p);
+	page_greet(&p, ROLES);
+	page_put(&p, l, &reply);
+	ck_assert_uint_eq(reply.type, WIRE_LACK);
+	snprintf(name, sizeof name, "%.*s", (int)reply.lack.name.len,
+	    reply.lack.name.s);
+	wire_msg_fini(&reply);
+	remove_folder();
+	client_open(&c);
+	census(&c);
+	ck_assert_uint_eq(c.n, 0);
+	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 1);
+	for (unsigned i = 1; i <= 2; i++) {
+		fill(c.fd, 5000, i);
+		send_begin(&c, "t", 5000);
+		await(&c);
+		ck_assert_int_eq(c.err, 0);
+		ck_assert_uint_eq(files(), 1);
+		census(&c);
+		ck_assert_uint_eq(c.n, 1);
+		remove_folder();
+	}
+	l.name = wire_text(name);
+	l.at = 100;
+	page_put(&p, l, &reply);
+	expect_error(&reply, WIRE_E_NAME);
+	wire_msg_fini(&reply);
+	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 1);
+	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS), 2);
+	client_close(&c);
+	page_close(&p);
+}
+END_TEST
+
 START_TEST(what_is_stored_and_refused_is_counted_once)
 {
 	static struct client c;
@@ -568,6 +620,7 @@ suite(void)
 	    (int)BASE_NELEM(strange));
 	tcase_add_test(t, names_with_a_nul_are_not_cut_at_it);
 	tcase_add_test(t, a_spool_that_is_a_link_is_refused_with_a_sentence);
+	tcase_add_test(t, a_spool_that_was_removed_is_made_anew);
 	tcase_add_test(t, what_is_stored_and_refused_is_counted_once);
 	suite_add_tcase(s, t);
 	t = tcase_create("who has sent it");

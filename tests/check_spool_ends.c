@@ -62,7 +62,8 @@ START_TEST(a_file_that_may_not_grow_leaves_no_half_listing)
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 100, 500000), name),
 	    0);
 	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 100, 499900, 500000),
-	    NULL), -EFBIG);
+	    NULL), -EIO);
+	ck_assert_ptr_nonnull(strstr(why, strerror(EFBIG)));
 	ck_assert_uint_eq(files(), 0);
 	ck_assert_uint_eq(entries(), 0);
 }

@@ -15,6 +15,21 @@
 
 /* --- the spool ---------------------------------------------------------- */
 
+/*
+ * What was in a folder that is removed is lost, and what was on its way there
+ * is refused with it.
+ */
+static void
+drop_removed(struct listings *l)
+{
+	if (l->spool == NULL || spool_is_there(l->spool))
+		return;
+	print_from(l->print, NULL);
+	l->refused += spool_arriving(l->spool);
+	spool_close(l->spool);
+	l->spool = NULL;
+}
+
 /* A negative errno with the sentence why there is none. */
 static int
 open_spool(struct node *node, bool existing, char *why, size_t cap)
@@ -24,6 +39,7 @@ open_spool(struct node *node, bool existing, char *why, size_t cap)
 	struct spool_opts opts = { .existing = existing };
 	int r = 0;
 
+	drop_removed(l);
 	if (l->spool != NULL)
 		return 0;
 	opts.path = node->opts.spool;
@@ -36,7 +52,10 @@ open_spool(struct node *node, bool existing, char *why, size_t cap)
 		    "neither XDG_STATE_HOME nor HOME is the path of a folder");
 		return r;
 	}
-	return spool_open(&l->spool, &opts, why, cap);
+	r = spool_open(&l->spool, &opts, why, cap);
+	if (r == 0)
+		print_from(l->print, l->spool);
+	return r;
 }
 
 void
@@ -143,7 +162,7 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 		r = spool_put(node->listings.spool, &who, &m->lput, &ack, why,
 		    sizeof why);
 	if (r < 0) {
-		/* Pieces that follow one that was refused are no others. */
+		/* Pieces of one that was refused before are no others. */
 		node->listings.refused += r != -ENOENT;
 		conn_error(c, m->id, code_of(r), why);
 		return;

@@ -134,6 +134,20 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 	return 0;
 }
 
+bool
+spool_is_there(const struct spool *s)
+{
+	struct stat st;
+
+	return fstat(s->dir, &st) < 0 ? errno != ESTALE : st.st_nlink > 0;
+}
+
+unsigned
+spool_arriving(const struct spool *s)
+{
+	return s->narrivals;
+}
+
 /* --- what is there ------------------------------------------------------ */
 
 void

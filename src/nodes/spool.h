@@ -81,6 +81,11 @@ int spool_open(struct spool **, const struct spool_opts *, char *why,
     size_t cap);
 void spool_close(struct spool *);
 
+/* False: somebody has removed the folder, and whoever wants one opens it anew. */
+bool spool_is_there(const struct spool *);
+/* Listings on their way. */
+unsigned spool_arriving(const struct spool *);
+
 struct spool_sender {
 	uint64_t conn;			/* never another one with that number */
 	uint32_t uid;
@@ -100,7 +105,8 @@ struct spool_ack {
  *	-EBUSY		too many at a time
  *	-ENOENT		no such listing comes over this connection
  *	-EBADMSG	not the piece that comes next, or a wrong sum
- *	other		what the disk says
+ *	-EIO		the disk does not take it
+ *	-ENOMEM
  */
 int spool_put(struct spool *, const struct spool_sender *,
     const struct wire_lput *, struct spool_ack *, char *why, size_t cap);

@@ -14,7 +14,7 @@
 
 struct print {
 	uv_loop_t *loop;
-	const struct spool *spool;
+	const struct spool *spool;	/* NULL: there is none just now */
 	char printer[128];		/* "" lp's own choice */
 	char (*waiting)[SPOOL_NAME];	/* PRINT_WAITING of them, a ring */
 	size_t first, n;
@@ -130,6 +130,13 @@ on_fed(uv_write_t *req, int status)
 	feed(p);
 }
 
+static const struct spool_entry *
+entry(const struct print *p)
+{
+	return p->spool == NULL ? NULL :
+	    spool_find(p->spool, p->name, strlen(p->name));
+}
+
 /* The next bytes of the listing, behind what is kept; 0 at its end. */
 static ssize_t
 read_on(struct print *p)
@@ -139,7 +146,7 @@ read_on(struct print *p)
 	ssize_t n;
 
 	for (;;) {
-		e = spool_find(p->spool, p->name, strlen(p->name));
+		e = entry(p);
 		if (e == NULL)
 			return -ENOENT;
 		if (p->part > e->parts)
@@ -265,7 +272,7 @@ next(struct print *p)
 	p->at = 0;
 	p->kept = 0;
 	p->failed = false;
-	e = spool_find(p->spool, p->name, strlen(p->name));
+	e = entry(p);
 	if (e == NULL) {
 		/* Whoever has removed it knows. */
 		p->name[0] = '\0';
@@ -295,6 +302,13 @@ print_new(struct print **out, uv_loop_t *loop, const struct spool *spool,
 		snprintf(p->printer, sizeof p->printer, "%s", printer);
 	*out = p;
 	return 0;
+}
+
+void
+print_from(struct print *p, const struct spool *spool)
+{
+	if (p != NULL)
+		p->spool = spool;
 }
 
 void

@@ -23,6 +23,8 @@ bool print_name_ok(const char *name);
 /* printer NULL: lp's own choice.  -ENOMEM. */
 int print_new(struct print **, uv_loop_t *, const struct spool *,
     const char *printer);
+/* Listings are of that spool from now on; NULL: of none. */
+void print_from(struct print *, const struct spool *);
 /* Prints that listing when it is its turn. */
 void print_add(struct print *, const struct spool_entry *);
 /* What is not printed by now will not be; the loop has then to be run. */

@@ -52,10 +52,12 @@ fail(const struct why *why, int err, const char *fmt, ...)
 	return err;
 }
 
+/* Of the disk's errors only a quota is the sender's affair. */
 static int
 fail_disk(const struct why *why, int err)
 {
-	return fail(why, err, "the node cannot store it: %s", strerror(-err));
+	return fail(why, err == -EDQUOT ? -EDQUOT : -EIO,
+	    "the node cannot store it: %s", strerror(-err));
 }
 
 /* --- ends --------------------------------------------------------------- */
