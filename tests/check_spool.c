@@ -433,6 +433,27 @@ START_TEST(room_for_all_parts_is_set_aside_when_a_listing_begins)
 }
 END_TEST
 
+/* As the folder says it when it is read, and so also before. */
+START_TEST(each_part_takes_room_however_short_it_is)
+{
+	enum { PARTS = 32 };
+	char name[SPOOL_NAME] = "";
+
+	reopen((struct spool_opts){ .peer_max = (PARTS - 1) *
+	    WIRE_LISTING_PART + (PARTS + 1) * SPOOL_UNIT });
+	for (unsigned part = 1; part <= PARTS; part++)
+		ck_assert_int_eq(put(&anna, piece(name, part, PARTS, 0, 0, 0),
+		    name), 0);
+	ck_assert(spool_is_whole(first()));
+	ck_assert_uint_eq(first()->room, PARTS * SPOOL_UNIT);
+	ck_assert_int_eq(put(&anna, piece("", 1, PARTS, 0, 0, 0), name), 0);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 0, 0), NULL), -EDQUOT);
+	spool_gone(spool, anna.conn);
+	reopen((struct spool_opts){ 0 });
+	ck_assert_uint_eq(first()->room, PARTS * SPOOL_UNIT);
+}
+END_TEST
+
 START_TEST(sixty_four_full_parts_are_what_one_may_have)
 {
 	char name[SPOOL_NAME] = "";
@@ -484,6 +505,7 @@ suite(void)
 	tcase_add_test(t, one_user_leaves_room_for_others);
 	tcase_add_test(t,
 	    room_for_all_parts_is_set_aside_when_a_listing_begins);
+	tcase_add_test(t, each_part_takes_room_however_short_it_is);
 	tcase_add_test(t, sixty_four_full_parts_are_what_one_may_have);
 	suite_add_tcase(s, t);
 	return s;

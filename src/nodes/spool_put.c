@@ -255,6 +255,7 @@ part_end(struct spool *s, struct arrival *a, const struct wire_lput *l,
 		return fail_disk(why, r);
 	e->have |= UINT64_C(1) << (a->part - 1);
 	e->bytes += l->total;
+	e->taken += spool_part_room(l->total);
 	return 0;
 }
 
@@ -381,7 +382,7 @@ go_on(struct spool *s, const struct spool_sender *who, struct arrival *a,
 		    "comes next", e->name);
 	if (a->fd >= 0)
 		return 0;
-	room = e->bytes + (uint64_t)(e->parts - l->part) * WIRE_LISTING_PART +
+	room = e->taken + (uint64_t)(e->parts - l->part) * WIRE_LISTING_PART +
 	    spool_part_room(l->total);
 	if (room > e->room) {
 		r = set_aside(s, who, e, room, why);
@@ -413,14 +414,6 @@ take_bytes(struct spool *s, struct arrival *a, const struct wire_lput *l,
 	return a->at == l->total ? part_end(s, a, l, why) : 0;
 }
 
-/* What it took in fact: parts need not be full. */
-static uint64_t
-room_taken(const struct arrival *a)
-{
-	return a->entry->parts == 1 ? spool_part_room(a->head.bytes) :
-	    (a->entry->bytes + SPOOL_UNIT - 1) / SPOOL_UNIT * SPOOL_UNIT;
-}
-
 int
 spool_put(struct spool *s, const struct spool_sender *who,
     const struct wire_lput *l, struct spool_ack *ack, char *text, size_t cap)
@@ -449,7 +442,8 @@ spool_put(struct spool *s, const struct spool_sender *who,
 	*ack = (struct spool_ack){ .entry = a->entry, .stored = a->at,
 		.whole = spool_is_whole(a->entry) };
 	if (ack->whole) {
-		a->entry->room = room_taken(a);
+		/* Parts need not be full. */
+		a->entry->room = a->entry->taken;
 		leave(s, a);
 	}
 	return 0;
