@@ -205,6 +205,45 @@ START_TEST(what_another_node_has_finished_is_not_removed)
 }
 END_TEST
 
+/* --- folders with many files ----------------------------------------------- */
+
+#define MANY 800		/* not read within a millisecond */
+
+static unsigned
+turns(void)
+{
+	unsigned n = 0;
+
+	for (; spool_is_reading(spool); n++)
+		spool_turn(spool);
+	return n;
+}
+
+static void
+fill_folder(void)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL),
+		    0);
+	ck_assert(!spool_is_reading(spool));
+}
+
+START_TEST(many_files_are_read_in_turns)
+{
+	fill_folder();
+	reopen((struct spool_opts){ .turn_ms = 1 });
+	ck_assert(spool_is_reading(spool));
+	ck_assert(!spool_is_known(spool));
+	ck_assert_uint_lt(entries(), MANY);
+	/* Neither a quota nor a name can be told. */
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), -EBUSY);
+	ck_assert_uint_ge(turns(), 1);
+	ck_assert(spool_is_known(spool));
+	ck_assert_uint_eq(entries(), MANY);
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -225,6 +264,10 @@ suite(void)
 	tcase_add_test(t, what_a_node_left_behind_is_found_by_the_next);
 	tcase_add_test(t, two_nodes_may_store_in_one_folder);
 	tcase_add_test(t, what_another_node_has_finished_is_not_removed);
+	suite_add_tcase(s, t);
+	t = tcase_create("many files");
+	tcase_add_checked_fixture(t, up, down);
+	tcase_add_test(t, many_files_are_read_in_turns);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -395,8 +395,8 @@ daemon_begin(struct node *node)
 	r = watch_signals(node);
 	if (r < 0)
 		return node_say("signals", r);
-	takeover_targets(node);
 	listings_begin(node);
+	takeover_targets(node);
 	r = hello_start(&node->hello);
 	if (r < 0)
 		return node_say("the thread that answers targets", r);

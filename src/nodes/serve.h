@@ -154,6 +154,8 @@ struct print;
 struct listings {
 	struct spool *spool;		/* NULL: not opened yet */
 	struct print *print;		/* NULL: nothing was printed yet */
+	uv_idle_t idle;			/* while the spool's folder is read */
+	bool reads;			/* that has been made */
 	uint64_t stored, refused;	/* ever */
 };
 

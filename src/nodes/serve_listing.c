@@ -1,8 +1,10 @@
 /*
  * Listings: what pages send to be stored, and what is stored.
  *
- * Pieces are written by this thread: they are small, and go no further than
- * the kernel's memory.
+ * The loop's thread does it all.  Pieces are small, and on a disk of this
+ * machine they go no further than the kernel's memory; on one that is behind a
+ * network a close may wait for it, and targets with it: the manual says where a
+ * spool belongs.  The folder is read in turns, for there may be many files.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +15,50 @@
 #include "spool.h"
 #include "spool_print.h"
 
+#define TURN_MS 2		/* of reading the folder: as of visits to targets */
+#define TURNS_ASKED 10		/* at once, when somebody waits for it */
+
 /* --- the spool ---------------------------------------------------------- */
+
+static void
+on_idle(uv_idle_t *idle)
+{
+	struct listings *l = &((struct node *)idle->data)->listings;
+
+	if (l->spool != NULL)
+		spool_turn(l->spool);
+	if (l->spool == NULL || !spool_is_reading(l->spool))
+		uv_idle_stop(idle);
+}
+
+/* The folder is being read: so between all else, until that is done. */
+static void
+read_on(struct node *node)
+{
+	struct listings *l = &node->listings;
+
+	if (l->spool == NULL || !spool_is_reading(l->spool))
+		return;
+	if (!l->reads) {
+		uv_idle_init(node->loop, &l->idle);
+		l->idle.data = node;
+		l->reads = true;
+	}
+	uv_idle_start(&l->idle, on_idle);
+}
+
+/* Most spools are read within the time that one question may take. */
+static bool
+is_known(struct node *node)
+{
+	struct spool *s = node->listings.spool;
+
+	for (int i = 0; i < TURNS_ASKED && !spool_is_known(s); i++) {
+		spool_turn(s);
+		drain_beat(node);
+	}
+	return spool_is_known(s);
+}
 
 /*
  * What was in a folder that is removed is lost, and what was on its way there
@@ -36,7 +81,7 @@ open_spool(struct node *node, bool existing, char *why, size_t cap)
 {
 	struct listings *l = &node->listings;
 	char path[SPOOL_PATH];
-	struct spool_opts opts = { .existing = existing };
+	struct spool_opts opts = { .existing = existing, .turn_ms = TURN_MS };
 	int r = 0;
 
 	drop_removed(l);
@@ -53,9 +98,11 @@ open_spool(struct node *node, bool existing, char *why, size_t cap)
 		return r;
 	}
 	r = spool_open(&l->spool, &opts, why, cap);
-	if (r == 0)
-		print_from(l->print, l->spool);
-	return r;
+	if (r < 0)
+		return r;
+	print_from(l->print, l->spool);
+	read_on(node);
+	return 0;
 }
 
 void
@@ -73,6 +120,7 @@ listings_second(struct node *node)
 {
 	if (node->listings.spool != NULL)
 		spool_second(node->listings.spool);
+	read_on(node);
 }
 
 void
@@ -104,6 +152,9 @@ listings_close(struct node *node)
 	spool_close(l->spool);
 	l->print = NULL;
 	l->spool = NULL;
+	if (l->reads)
+		uv_close((uv_handle_t *)&l->idle, NULL);
+	l->reads = false;
 }
 
 /* --- LPUT --------------------------------------------------------------- */
@@ -156,11 +207,13 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 
 	own_app(node, OWN_LIST);
 	r = open_spool(node, false, why, sizeof why);
-	if (r < 0)
+	if (r < 0) {
 		r = -EIO;
-	else
+	} else {
+		(void)is_known(node);
 		r = spool_put(node->listings.spool, &who, &m->lput, &ack, why,
 		    sizeof why);
+	}
 	if (r < 0) {
 		/* Pieces of one that was refused before are no others. */
 		node->listings.refused += r != -ENOENT;
@@ -198,6 +251,11 @@ spool_of(struct conn *c, const struct wire_msg *m, struct spool **s)
 	int r = open_spool(c->node, true, why, sizeof why);
 
 	*s = c->node->listings.spool;
+	if (*s != NULL && !is_known(c->node)) {
+		conn_error(c, m->id, WIRE_E_BUSY, "the node still reads what "
+		    "it has stored: ask again in a moment");
+		return false;
+	}
 	if (r == 0 || r == -ENOENT)
 		return true;
 	conn_error(c, m->id, WIRE_E_INTERNAL, why);
@@ -215,6 +273,7 @@ answer_listings(struct conn *c, const struct wire_msg *m)
 		return;
 	if (s != NULL && m->listings.after.len == 0)
 		spool_refresh(s);
+	read_on(c->node);
 	if (s != NULL)
 		e = spool_after(s, m->listings.after.s, m->listings.after.len,
 		    is_for, c);

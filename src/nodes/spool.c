@@ -116,6 +116,7 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 		.peer = o->peer_max != 0 ? o->peer_max : SPOOL_PEER_MAX,
 		.user = o->user_max != 0 ? o->user_max : SPOOL_USER_MAX,
 		.total = o->total_max != 0 ? o->total_max : SPOOL_TOTAL_MAX };
+	s->turn_ms = o->turn_ms;
 	s->patience_ms = (int64_t)(o->patience_s != 0 ? o->patience_s :
 	    SPOOL_PATIENCE_S) * 1000;
 	TAILQ_INIT(&s->arrivals);
@@ -155,15 +156,33 @@ spool_refresh(struct spool *s)
 {
 	struct stat st;
 
-	if (mono_ms(mono_now()) - s->read_ms < REFRESH_MS)
+	if (s->reading != NULL ||
+	    mono_ms(mono_now()) - s->begun_ms < REFRESH_MS)
 		return;
 	if (fstat(s->dir, &st) == 0 &&
 	    st.st_mtim.tv_sec == s->changed.tv_sec &&
 	    st.st_mtim.tv_nsec == s->changed.tv_nsec)
 		return;
-	/* Without memory it stays as it was known, and is read anew next time. */
-	if (spool_scan(s) < 0)
-		s->changed = (struct timespec){ 0 };
+	(void)spool_scan(s);
+}
+
+bool
+spool_is_known(const struct spool *s)
+{
+	return s->known;
+}
+
+bool
+spool_is_reading(const struct spool *s)
+{
+	return s->reading != NULL;
+}
+
+void
+spool_turn(struct spool *s)
+{
+	if (s->reading != NULL)
+		(void)spool_scan(s);
 }
 
 ssize_t

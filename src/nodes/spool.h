@@ -18,9 +18,10 @@
  * link is followed.  Other nodes of the same user may store in it too: what
  * they leave there is found when the listings are asked for.
  *
- * Nothing here waits, and nothing is removed to make room for something else.
- * A piece that has been taken is with the kernel, which writes it to the disk
- * in its own time.
+ * Nothing is removed to make room for something else.  A piece that has been
+ * taken is with the kernel, which writes it to the disk in its own time; so
+ * nothing here waits as long as the folder is on a disk of this machine.  What
+ * takes long with many listings, to read the folder, is done in turns.
  */
 #ifndef NODES_SPOOL_H
 #define NODES_SPOOL_H
@@ -53,6 +54,7 @@ struct spool_opts {
 	bool existing;			/* no folder is made: -ENOENT without one */
 	uint64_t peer_max, user_max, total_max;	/* 0: those above */
 	uint32_t patience_s;		/* likewise */
+	uint32_t turn_ms;		/* the folder is read so long at a time; 0: at once */
 };
 
 struct spool_entry {
@@ -67,7 +69,7 @@ struct spool_entry {
 	uint64_t counted;		/* a bit for each part that was found and is in it */
 	int64_t wall_ms;		/* of its first piece */
 	int64_t due_ms;			/* not whole, and forgotten then; monotonic */
-	uint64_t seen;			/* while the folder is read */
+	uint64_t seen;			/* parts that are there, while the folder is read */
 	bool arriving;
 };
 
@@ -103,7 +105,7 @@ struct spool_ack {
  * Takes one piece.  What cannot be taken ends the listing, and all of it is
  * removed; why is a sentence then, and the error
  *	-EDQUOT		beyond a quota
- *	-EBUSY		too many at a time
+ *	-EBUSY		too many at a time, or the folder is not known yet
  *	-ENOENT		no such listing comes over this connection
  *	-EBADMSG	not the piece that comes next, or a wrong sum
  *	-EIO		the disk does not take it
@@ -121,9 +123,16 @@ void spool_second(struct spool *);
 /* Looks for what others have put there or taken away; no more than once a second. */
 void spool_refresh(struct spool *);
 
+/* Has the folder been read?  Before that no listing can begin: -EBUSY. */
+bool spool_is_known(const struct spool *);
+/* Is it being read? */
+bool spool_is_reading(const struct spool *);
+/* Goes on with that. */
+void spool_turn(struct spool *);
+
 /*
  * The first one whose name is greater, of those that are for `arg`; NULL.
- * Borrowed until the next call of put, gone, second or refresh.
+ * Borrowed until the next call of put, gone, second, refresh or turn.
  */
 const struct spool_entry *spool_after(const struct spool *, const char *name,
     size_t len, bool (*is_for)(const void *arg, const struct spool_entry *),

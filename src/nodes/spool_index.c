@@ -1,5 +1,4 @@
 /* See spool_index.h. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #define NUMBER_MAX 9999
 #define FRESH_S 2
+#define FILES_LEAST 32		/* of a turn, however long they take */
 
 /* --- names -------------------------------------------------------------- */
 
@@ -294,26 +294,6 @@ look_at(struct spool *s, const char *file)
 	return take_file(s, name, part, writing, e);
 }
 
-static int
-read_folder(struct spool *s)
-{
-	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	struct dirent *d;
-	DIR *dir;
-
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
-	while (r == 0 && (d = readdir(dir)) != NULL)
-		r = look_at(s, d->d_name);
-	closedir(dir);
-	return r;
-}
-
 /* Entries with files that are gone are taken anew, if any of them are left. */
 static bool
 drop_gone(struct spool *s)
@@ -331,22 +311,77 @@ drop_gone(struct spool *s)
 	return any;
 }
 
-int
-spool_scan(struct spool *s)
+static int
+scan_begin(struct spool *s)
 {
+	int fd = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 	struct stat st;
-	int r;
 
-	if (fstat(s->dir, &st) < 0)
+	if (fd < 0)
 		return -errno;
+	s->reading = fstat(fd, &st) < 0 ? NULL : fdopendir(fd);
+	if (s->reading == NULL) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
 	/* The clock of files is coarse: what is this new may change unseen. */
 	s->changed = base_wall_ms() / 1000 - st.st_mtim.tv_sec > FRESH_S ?
 	    st.st_mtim : (struct timespec){ 0 };
-	s->read_ms = mono_ms(mono_now());
+	s->begun_ms = mono_ms(mono_now());
+	s->again = false;
 	for (size_t i = 0; i < s->n; i++)
 		s->entry[i]->seen = 0;
-	r = read_folder(s);
-	if (r == 0 && drop_gone(s))
-		r = read_folder(s);
-	return r;
+	return 0;
+}
+
+/* 1: there is more; 0: that was all. */
+static int
+read_one(struct spool *s)
+{
+	struct dirent *d;
+	int r;
+
+	errno = 0;
+	d = readdir(s->reading);
+	if (d != NULL) {
+		r = look_at(s, d->d_name);
+		return r < 0 ? r : 1;
+	}
+	if (errno != 0)
+		return -errno;
+	if (s->again || !drop_gone(s))
+		return 0;
+	s->again = true;
+	rewinddir(s->reading);
+	return 1;
+}
+
+int
+spool_scan(struct spool *s)
+{
+	int64_t begun = mono_ms(mono_now());
+	unsigned n = 0;
+	int r = 0;
+
+	if (s->reading == NULL)
+		r = scan_begin(s);
+	if (r < 0)
+		return r;
+	do
+		r = read_one(s);
+	while (r > 0 && (s->turn_ms == 0 || ++n < FILES_LEAST ||
+	    mono_ms(mono_now()) - begun < s->turn_ms));
+	if (r > 0)
+		return 0;
+	closedir(s->reading);
+	s->reading = NULL;
+	if (r < 0) {
+		/* It stays as it was known, and is read anew next time. */
+		s->changed = (struct timespec){ 0 };
+		return r;
+	}
+	s->known = true;
+	s->read_ms = s->begun_ms;
+	return 0;
 }

@@ -5,6 +5,7 @@
 #ifndef NODES_SPOOL_INDEX_H
 #define NODES_SPOOL_INDEX_H
 
+#include <dirent.h>
 #include <sys/queue.h>
 #include <time.h>
 
@@ -28,8 +29,13 @@ struct spool {
 	unsigned narrivals;
 	time_t last_second;		/* of the greatest name ... */
 	unsigned last_number;		/* ... and its number there */
-	struct timespec changed;	/* of the folder, when it was read */
-	int64_t read_ms;		/* monotonic: when that was */
+	DIR *reading;			/* NULL: the folder is not being read */
+	bool again;			/* ... a second time, for files were gone */
+	uint32_t turn_ms;		/* so long at a time; 0: at once */
+	bool known;			/* it has been read */
+	int64_t begun_ms;		/* monotonic: when it was begun to be read last ... */
+	int64_t read_ms;		/* ... and when the last time began that came to its end */
+	struct timespec changed;	/* the folder's own time at begun_ms */
 };
 
 /* What a part takes. */
@@ -51,7 +57,10 @@ void spool_entry_wait(const struct spool *, struct spool_entry *);
 struct spool_room spool_taken(const struct spool *,
     const struct spool_entry *but, uint32_t uid, const char *origin);
 
-/* Reads the folder: new files, and files that are gone. */
+/*
+ * Reads the folder, new files and files that are gone, or a turn more of it:
+ * it is done when nothing is being read any more.
+ */
 int spool_scan(struct spool *);
 
 #endif

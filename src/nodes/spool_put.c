@@ -89,6 +89,8 @@ leave(struct spool *s, struct arrival *a)
 	struct spool_entry *e = a->entry;
 
 	e->arriving = false;
+	/* The folder may be half read, and these were passed over. */
+	e->seen = e->have;
 	spool_entry_wait(s, e);
 	arrival_free(s, a);
 }
@@ -275,6 +277,18 @@ check_many(const struct spool *s, uint64_t conn, const struct why *why)
 	return 0;
 }
 
+/* Who has how much of it is known when all of it was read. */
+static int
+check_known(struct spool *s, const struct why *why)
+{
+	int r = s->known ? 0 : spool_scan(s);
+
+	if (r < 0)
+		return fail_disk(why, r);
+	return s->known ? 0 : fail(why, -EBUSY, "the node still reads what "
+	    "it has stored: it takes listings in a moment");
+}
+
 /* A name that nothing has yet, and its file. */
 static int
 make_first(struct spool *s, struct arrival *a)
@@ -313,7 +327,9 @@ begin(struct spool *s, const struct spool_sender *who,
 	if (l->part != 1 || l->at != 0)
 		return fail(why, -EBADMSG,
 		    "a listing begins with the first bytes of part 1");
-	r = check_many(s, who->conn, why);
+	r = check_known(s, why);
+	if (r == 0)
+		r = check_many(s, who->conn, why);
 	if (r == 0)
 		r = set_aside(s, who, NULL, room_wanted(l), why);
 	if (r < 0)
@@ -475,23 +491,24 @@ is_due(const struct spool_entry *e, int64_t now)
 }
 
 /*
- * What another node has been writing may be whole since it was looked at: the
- * folder says so, and where it cannot be read nothing is removed.
+ * What another node has been writing may be whole since it was looked at: none
+ * is removed before the folder has been read again.
  */
 static void
 drop_due(struct spool *s, int64_t now)
 {
 	int64_t wall = base_wall_ms();
-	bool any = false;
+	bool any = !s->known;
 
 	for (size_t i = 0; i < s->n && !any; i++)
-		any = is_due(s->entry[i], now);
-	if (!any || spool_scan(s) < 0)
+		any = is_due(s->entry[i], now) &&
+		    s->entry[i]->due_ms > s->read_ms;
+	if (any && spool_scan(s) < 0)
 		return;
 	for (size_t i = s->n; i-- > 0;) {
 		struct spool_entry *e = s->entry[i];
 
-		if (!is_due(e, now))
+		if (!is_due(e, now) || e->due_ms > s->read_ms)
 			continue;
 		if (wall - touched_ms(s, e) < s->patience_ms)
 			spool_entry_wait(s, e);
@@ -524,6 +541,8 @@ spool_close(struct spool *s)
 	while (s->n > 0)
 		spool_entry_remove(s, s->entry[s->n - 1], false);
 	free(s->entry);
+	if (s->reading != NULL)
+		closedir(s->reading);
 	if (s->dir >= 0)
 		close(s->dir);
 	free(s);
