@@ -454,6 +454,28 @@ START_TEST(each_part_takes_room_however_short_it_is)
 }
 END_TEST
 
+/* Room that only the last part wants is his who has begun it. */
+START_TEST(who_sends_it_is_asked_at_the_first_piece_alone)
+{
+	static const struct spool_sender later = { 1, 0, NULL };
+	char name[SPOOL_NAME];
+
+	reopen((struct spool_opts){ .peer_max = WIRE_LISTING_PART +
+	    2 * SPOOL_UNIT });
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10,
+		    WIRE_LISTING_PART), name), 0);
+		ck_assert_int_eq(put(&later, piece(name, 1, 2, 10,
+		    WIRE_LISTING_PART - 10, WIRE_LISTING_PART), NULL), 0);
+		ck_assert_int_eq(put(&later, piece(name, 2, 2, 0, 10,
+		    SPOOL_UNIT + 1), NULL), -EDQUOT);
+		ck_assert_ptr_nonnull(strstr(why, "listings of anna may"));
+	}
+	ck_assert_uint_eq(entries(), 1);
+}
+END_TEST
+
 START_TEST(sixty_four_full_parts_are_what_one_may_have)
 {
 	char name[SPOOL_NAME] = "";
@@ -506,6 +528,7 @@ suite(void)
 	tcase_add_test(t,
 	    room_for_all_parts_is_set_aside_when_a_listing_begins);
 	tcase_add_test(t, each_part_takes_room_however_short_it_is);
+	tcase_add_test(t, who_sends_it_is_asked_at_the_first_piece_alone);
 	tcase_add_test(t, sixty_four_full_parts_are_what_one_may_have);
 	suite_add_tcase(s, t);
 	return s;

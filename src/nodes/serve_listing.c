@@ -199,13 +199,15 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 {
 	struct node *node = c->node;
 	char why[SPOOL_PATH + 128], origin[SERVE_ORIGIN_MAX];
-	struct spool_sender who = { .conn = c->id, .uid = c->peer.uid,
-		.origin = conn_origin(c, origin, sizeof origin) };
+	struct spool_sender who = { .conn = c->id, .uid = c->peer.uid };
 	struct wire_msg reply = { .type = WIRE_LACK, .id = m->id };
 	struct spool_ack ack;
 	int r;
 
 	own_app(node, OWN_LIST);
+	/* To tell it the file of users is read. */
+	if (m->lput.name.len == 0)
+		who.origin = conn_origin(c, origin, sizeof origin);
 	r = open_spool(node, false, why, sizeof why);
 	if (r < 0) {
 		r = -EIO;

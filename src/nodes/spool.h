@@ -92,7 +92,7 @@ unsigned spool_arriving(const struct spool *);
 struct spool_sender {
 	uint64_t conn;			/* never another one with that number */
 	uint32_t uid;
-	const char *origin;		/* safe text */
+	const char *origin;		/* safe text; of one that begins, NULL after that */
 };
 
 struct spool_ack {

@@ -120,13 +120,13 @@ fail_quota(const struct why *why, const char *who, uint64_t max)
 }
 
 static int
-check_room(const struct spool *s, const struct spool_sender *who,
+check_room(const struct spool *s, const struct spool_head *h,
     const struct spool_entry *e, uint64_t room, const struct why *why)
 {
-	struct spool_room taken = spool_taken(s, e, who->uid, who->origin);
+	struct spool_room taken = spool_taken(s, e, h->uid, h->origin);
 
 	if (taken.peer + room > s->max.peer)
-		return fail_quota(why, who->origin, s->max.peer);
+		return fail_quota(why, h->origin, s->max.peer);
 	if (taken.user + room > s->max.user)
 		return fail_quota(why, "one user", s->max.user);
 	if (taken.total + room > s->max.total)
@@ -139,14 +139,14 @@ check_room(const struct spool *s, const struct spool_sender *who,
  * the last are taken to be full ones.
  */
 static int
-set_aside(struct spool *s, const struct spool_sender *who,
+set_aside(struct spool *s, const struct spool_head *h,
     const struct spool_entry *e, uint64_t room, const struct why *why)
 {
-	if (check_room(s, who, e, room, why) == 0)
+	if (check_room(s, h, e, room, why) == 0)
 		return 0;
 	/* Somebody may have made room. */
 	spool_refresh(s);
-	return check_room(s, who, e, room, why);
+	return check_room(s, h, e, room, why);
 }
 
 static uint64_t
@@ -321,29 +321,30 @@ static int
 begin(struct spool *s, const struct spool_sender *who,
     const struct wire_lput *l, struct arrival **out, const struct why *why)
 {
+	struct spool_head head = { .parts = l->parts, .uid = who->uid,
+		.wall_ms = base_wall_ms() };
 	struct arrival *a;
 	int r;
 
 	if (l->part != 1 || l->at != 0)
 		return fail(why, -EBADMSG,
 		    "a listing begins with the first bytes of part 1");
+	base_safe_text(head.origin, sizeof head.origin, who->origin,
+	    strlen(who->origin), false);
+	base_safe_text(head.title, sizeof head.title, l->title.s,
+	    l->title.len, false);
 	r = check_known(s, why);
 	if (r == 0)
 		r = check_many(s, who->conn, why);
 	if (r == 0)
-		r = set_aside(s, who, NULL, room_wanted(l), why);
+		r = set_aside(s, &head, NULL, room_wanted(l), why);
 	if (r < 0)
 		return r;
 	a = calloc(1, sizeof *a);
 	if (a == NULL)
 		return fail(why, -ENOMEM, "the node is out of memory");
 	a->conn = who->conn;
-	a->head = (struct spool_head){ .parts = l->parts, .uid = who->uid,
-		.wall_ms = base_wall_ms() };
-	base_safe_text(a->head.origin, sizeof a->head.origin, who->origin,
-	    strlen(who->origin), false);
-	base_safe_text(a->head.title, sizeof a->head.title, l->title.s,
-	    l->title.len, false);
+	a->head = head;
 	r = make_first(s, a);
 	if (r < 0) {
 		free(a);
@@ -384,8 +385,8 @@ meant(const struct spool *s, const struct spool_sender *who,
 
 /* The next part, if that is what comes. */
 static int
-go_on(struct spool *s, const struct spool_sender *who, struct arrival *a,
-    const struct wire_lput *l, const struct why *why)
+go_on(struct spool *s, struct arrival *a, const struct wire_lput *l,
+    const struct why *why)
 {
 	struct spool_entry *e = a->entry;
 	uint64_t room;
@@ -401,7 +402,7 @@ go_on(struct spool *s, const struct spool_sender *who, struct arrival *a,
 	room = e->taken + (uint64_t)(e->parts - l->part) * WIRE_LISTING_PART +
 	    spool_part_room(l->total);
 	if (room > e->room) {
-		r = set_aside(s, who, e, room, why);
+		r = set_aside(s, &a->head, e, room, why);
 		if (r < 0)
 			return r;
 		e->room = room;
@@ -446,7 +447,7 @@ spool_put(struct spool *s, const struct spool_sender *who,
 			return fail(&why, -ENOENT,
 			    "no listing of that name comes over this "
 			    "connection");
-		r = go_on(s, who, a, l, &why);
+		r = go_on(s, a, l, &why);
 	}
 	if (r == 0)
 		r = take_bytes(s, a, l, &why);
