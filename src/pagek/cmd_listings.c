@@ -21,10 +21,9 @@
 
 /* --- which there are ---------------------------------------------------- */
 
-/* On the heap: an answer that comes too late still needs a place. */
+/* There until the link is down: an answer that comes too late needs a place. */
 struct census {
 	bool done;
-	bool abandoned;		/* nobody waits any more: it frees itself */
 	int err;
 	struct nodes_stored *list;
 	size_t n;
@@ -35,10 +34,6 @@ on_stored(void *arg, int err, const struct nodes_stored *list, size_t n)
 {
 	struct census *q = arg;
 
-	if (q->abandoned) {
-		free(q);
-		return;
-	}
 	q->done = true;
 	q->err = err;
 	if (err < 0 || n == 0)
@@ -168,24 +163,16 @@ fail(const struct options *o, const struct nodes_link *link, int err)
 }
 
 static int
-list_all(const struct options *o, uv_loop_t *loop, struct nodes_link *link)
+list_all(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
+    struct census *q)
 {
-	struct census *q = calloc(1, sizeof *q);
-	int err, status;
+	int err = nodes_listings(link, on_stored, q);
 
-	err = q == NULL ? -ENOMEM : nodes_listings(link, on_stored, q);
-	if (err == 0 && !pump(loop, NULL, o->timeout_ms, is_answered, q)) {
-		q->abandoned = true;
-		q = NULL;
+	if (err == 0 && !pump(loop, NULL, o->timeout_ms, is_answered, q))
 		err = -ETIMEDOUT;
-	}
 	if (err == 0)
 		err = q->err;
-	status = err < 0 ? fail(o, link, err) : put_census(o, q);
-	if (q != NULL)
-		free(q->list);
-	free(q);
-	return status;
+	return err < 0 ? fail(o, link, err) : put_census(o, q);
 }
 
 /* --- one of them -------------------------------------------------------- */
@@ -347,11 +334,13 @@ int
 cmd_listings(const struct options *o, uv_loop_t *loop)
 {
 	struct nodes_link *link = NULL;
+	struct census q = { 0 };
 	int status = open_node(o, loop, &link);
 
 	if (status == PAGEK_OK)
 		status = o->name != NULL ? print_one(o, loop, link) :
-		    list_all(o, loop, link);
+		    list_all(o, loop, link, &q);
 	pump_down(loop, NULL, link);
+	free(q.list);
 	return status;
 }
