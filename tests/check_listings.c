@@ -3,6 +3,7 @@
  * by themselves, and the program's own half.
  */
 #include "../src/nodes/link.h"
+#include "../src/nodes/spool_file.h"
 #include "listing_rig.h"
 
 static const size_t sizes[] = { 0, 1, 2047, 2048, 2049, 61440, 63488, 63489,
@@ -588,6 +589,31 @@ START_TEST(who_has_sent_it_is_not_what_he_claims)
 }
 END_TEST
 
+/* As a spool has it whose node knows much of its pages. */
+START_TEST(an_origin_is_shown_in_its_whole_length)
+{
+	struct spool_head h = { .name = "20261121-163501-0007", .part = 1,
+		.parts = 1 };
+	char head[SPOOL_HEAD_MAX], path[128];
+	static struct client c;
+	ssize_t len;
+	int fd;
+
+	memset(h.origin, 'o', sizeof h.origin - 1);
+	len = (ssize_t)spool_head_make(head, &h);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	snprintf(path, sizeof path, "%s/%s.1", folder, h.name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_eq(write(fd, head, (size_t)len), len);
+	close(fd);
+	client_open(&c);
+	census(&c);
+	ck_assert_uint_eq(c.n, 1);
+	ck_assert_str_eq(c.list[0].origin, h.origin);
+	client_close(&c);
+}
+END_TEST
+
 static void
 up_system(void)
 {
@@ -627,6 +653,7 @@ suite(void)
 	tcase_add_checked_fixture(t, up, down);
 	tcase_add_loop_test(t, who_has_sent_it_is_not_what_he_claims, 0,
 	    (int)BASE_NELEM(origins));
+	tcase_add_test(t, an_origin_is_shown_in_its_whole_length);
 	suite_add_tcase(s, t);
 	t = tcase_create("who sees what");
 	tcase_add_checked_fixture(t, up_system, down);

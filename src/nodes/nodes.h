@@ -428,7 +428,7 @@ void nodes_listing_close(struct nodes_listing *);
 /* A listing that a node has stored; texts are safe. */
 struct nodes_stored {
 	char name[128];
-	char origin[128];
+	char origin[256];
 	char title[256];
 	unsigned parts;
 	uint64_t bytes;
