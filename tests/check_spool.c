@@ -232,6 +232,36 @@ START_TEST(no_link_in_the_spool_is_followed)
 }
 END_TEST
 
+/* Two within one second, of which one has stored much that the other has not seen. */
+START_TEST(names_of_another_node_are_passed)
+{
+	char name[SPOOL_NAME], other[SPOOL_NAME];
+
+	plant("20990101-000000-0001");
+	reopen((struct spool_opts){ 0 });
+	for (unsigned i = 2; i <= 300; i++) {
+		snprintf(other, sizeof other, "20990101-000000-%04u", i);
+		plant(other);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name),
+		    0);
+		ck_assert(spool_name_ok(name, strlen(name)));
+		ck_assert_int_gt(strcmp(name, other), 0);
+		strcpy(other, name);
+	}
+	/* The same at the end of a second. */
+	plant("20990101-000000-9999");
+	reopen((struct spool_opts){ 0 });
+	for (unsigned i = 1; i <= 40; i++) {
+		snprintf(other, sizeof other, "20990101-000001-%04u", i);
+		plant(other);
+	}
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name), 0);
+	ck_assert_int_gt(strcmp(name, other), 0);
+}
+END_TEST
+
 START_TEST(a_file_that_was_cut_is_no_part)
 {
 	char name[SPOOL_NAME], path[256], byte;
@@ -504,6 +534,7 @@ suite(void)
 	    (int)BASE_NELEM(file_names));
 	tcase_add_test(t, a_damaged_header_is_no_header);
 	tcase_add_test(t, no_link_in_the_spool_is_followed);
+	tcase_add_test(t, names_of_another_node_are_passed);
 	tcase_add_test(t, a_file_that_was_cut_is_no_part);
 	suite_add_tcase(s, t);
 	t = tcase_create("folders");

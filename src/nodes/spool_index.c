@@ -60,6 +60,13 @@ spool_next_name(struct spool *s, char name[SPOOL_NAME])
 	    s->last_number % (NUMBER_MAX + 1));
 }
 
+void
+spool_skip_names(struct spool *s, unsigned n)
+{
+	s->last_number = n < NUMBER_MAX - s->last_number ?
+	    s->last_number + n : NUMBER_MAX;
+}
+
 /* --- entries ------------------------------------------------------------ */
 
 /* The first entry that is not less than the name. */

@@ -43,6 +43,8 @@ uint64_t spool_part_room(uint32_t bytes);
 
 /* A name greater than all there are. */
 void spool_next_name(struct spool *, char name[SPOOL_NAME]);
+/* ... and so many numbers of its second are passed over. */
+void spool_skip_names(struct spool *, unsigned n);
 
 /* Adds an entry; its texts are copied.  -ENOMEM. */
 int spool_entry_add(struct spool *, const struct spool_head *,

@@ -17,7 +17,8 @@
 #include "../base/base.h"
 #include "spool_index.h"
 
-#define NAMES_TRIED 100
+#define NAMES_NEAR 16		/* tried one after the other */
+#define NAMES_TRIED 40
 
 struct arrival {
 	TAILQ_ENTRY(arrival) link;
@@ -289,13 +290,22 @@ check_known(struct spool *s, const struct why *why)
 	    "it has stored: it takes listings in a moment");
 }
 
-/* A name that nothing has yet, and its file. */
+/*
+ * A name that nothing has yet, and its file.  Where another node is far ahead
+ * within this second, steps get longer: it is passed sooner than the folder is
+ * read.
+ */
 static int
 make_first(struct spool *s, struct arrival *a)
 {
+	unsigned step = 1;
 	int fd = -EEXIST;
 
 	for (int i = 0; i < NAMES_TRIED && fd == -EEXIST; i++) {
+		if (i >= NAMES_NEAR) {
+			spool_skip_names(s, step);
+			step *= 2;
+		}
 		spool_next_name(s, a->head.name);
 		fd = file_make(s, a->head.name, 1);
 	}
