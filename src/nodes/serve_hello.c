@@ -7,6 +7,10 @@
  * the bridge can add to that and change nothing.  Its node's number is its own
  * word, unless the bridge was told the number by whoever wrote the line of the
  * key; but a number whose place the table knows has to come from there.
+ *
+ * That the bridge is one nobody proves: whoever of that user can run another
+ * program here may speak first in its place.  So nothing is granted for a
+ * number or a place.
  */
 #include <pwd.h>
 #include <stdarg.h>
