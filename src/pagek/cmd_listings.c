@@ -143,13 +143,26 @@ put_census(const struct options *o, const struct census *q)
 	return output_close(out, o->output, PAGEK_OK);
 }
 
+static const char *
+why_not(const struct nodes_link *link, int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return "the node does not list what it has stored; it may be "
+		    "of an earlier version";
+	case -EBUSY:
+		return "the node still reads what it has stored: ask again in "
+		    "a moment";
+	default:
+		return target_why(link, err);
+	}
+}
+
 /* A node that does not answer, or not so. */
 static int
 fail(const struct options *o, const struct nodes_link *link, int err)
 {
-	complain("%s: %s", o->target.word, err == -EPROTO ?
-	    "the node does not list what it has stored; it may be of an "
-	    "earlier version" : target_why(link, err));
+	complain("%s: %s", o->target.word, why_not(link, err));
 	switch (err) {
 	case -ETIMEDOUT:
 		return PAGEK_TIMEOUT;
