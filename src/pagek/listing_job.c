@@ -20,7 +20,8 @@
 #define NAMES_MOST_MS 60000	/* for all of them */
 #define NAMES_AT_ONCE 256
 #define NAMES_BUDGET_NS 3000000	/* of a cycle */
-#define LINK_MS 15000		/* for a node's welcome */
+#define LINK_MS 15000		/* for a node's welcome, and for each of its answers */
+#define STILL_MS 1000		/* between two looks; of more the page knows nothing */
 #define QUIET_MS 400		/* from then on it is said how far it is */
 
 enum step {
@@ -56,6 +57,9 @@ struct app_job {
 
 	struct nodes_link *link;
 	struct nodes_listing *sending;
+	uint64_t done;		/* bytes of it that the node has, at looked_at ... */
+	int64_t silent_ms;	/* ... and for so long no more */
+	struct mono looked_at;
 	bool told;		/* what has become of it: sent_err, words */
 	int sent_err;
 	char words[512];
@@ -374,8 +378,28 @@ send_it(struct app_job *j)
 		    (unsigned long long)(opts.size >> 20));
 	else if (r < 0)
 		fail(j, "%.64s: %s", j->to.text, strerror(-r));
-	else
-		go(j, STEP_SEND);
+	if (r < 0)
+		return;
+	go(j, STEP_SEND);
+	j->looked_at = j->step_at;
+}
+
+/*
+ * It has not answered for long, though the link holds.  Counted from look to
+ * look: a page that was itself stopped in between has heard nobody.
+ */
+static bool
+is_silent(struct app_job *j)
+{
+	uint64_t done = nodes_listing_done(j->sending);
+	int64_t ms = mono_ms_since(j->looked_at);
+
+	j->looked_at = mono_now();
+	j->silent_ms += ms < STILL_MS ? ms : STILL_MS;
+	if (done != j->done)
+		j->silent_ms = 0;
+	j->done = done;
+	return j->silent_ms >= LINK_MS;
 }
 
 static void
@@ -384,7 +408,8 @@ see_sent(struct app_job *j)
 	char blocks[48];
 
 	if (!j->told) {
-		(void)link_holds(j);
+		if (link_holds(j) && is_silent(j))
+			fail(j, "%.64s does not answer any more", j->to.text);
 		return;
 	}
 	if (j->sent_err < 0) {

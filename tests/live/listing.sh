@@ -54,6 +54,7 @@ cat >"$XDG_CONFIG_HOME/pagek/nodes" <<T
 0590 linac-a local
 0509 linac-b unix:$tmp/down
 0A12 gw-2 unix:$tmp/far/pagek/node
+0B00 mute unix:$tmp/between
 T
 
 # A page of 110x24 with that word in *L<>; $pid is the target's.
@@ -246,8 +247,53 @@ refused() {
 }
 rule "what the node says against it is shown" refused
 
+# Between page and node, until the page has sent so much; from then on it passes
+# nothing more either way, and both ends stay open.
+cat >"$tmp/between.py" <<'P'
+import os, select, socket, sys
+listens = socket.socket(socket.AF_UNIX)
+listens.bind(sys.argv[1])
+listens.listen(8)
+while True:
+    page = listens.accept()[0]
+    node = socket.socket(socket.AF_UNIX)
+    node.connect(sys.argv[2])
+    sent = 0
+    while True:
+        ready = select.select([page, node] if sent < 100000 else [page], [],
+            [])[0]
+        if page in ready:
+            bytes = page.recv(65536)
+            sent += len(bytes)
+            if not bytes:
+                break
+            if sent < 100000:
+                node.sendall(bytes)
+        if node in ready:
+            bytes = node.recv(65536)
+            if not bytes:
+                break
+            page.sendall(bytes)
+    page.close()
+    node.close()
+P
+is_mute() {
+	starts || return 1
+	python3 "$tmp/between.py" "$tmp/between" "$tmp/far/pagek/node" &
+	between=$!
+	until_true 10 test -S "$tmp/between" &&
+	    again 0B00 && keys l &&
+	    wait_for 'listing to 0B00: .* of .* sent; Esc cancels' &&
+	    wait_for 'no listing: 0B00 does not answer any more' &&
+	    wait_for "parade\[$pid\]  LIVE"
+	r=$?
+	kill "$between"
+	return $r
+}
+rule "one that falls silent while it is being sent is given up" is_mute
+
 sleeps() {
-	starts && kill -STOP $(node_of "$daemon") && keys l &&
+	again 0A12 && starts && kill -STOP $(node_of "$daemon") && keys l &&
 	    wait_for 'listing to 0A12: waits for the node; Esc cancels' &&
 	    keys C-l && keys l && wait_for 'waits for the node' &&
 	    changes && wait_for WINDOW && keys q &&
