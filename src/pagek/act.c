@@ -385,12 +385,12 @@ do_close(struct app *app)
 		app->page->has_cursor = false;
 }
 
-static void
-do_quit(struct app *app)
+void
+app_leave(struct app *app)
 {
 	if (app->job != NULL && !app->warned) {
 		app->warned = true;
-		app_say(app, "a listing is on its way: q again leaves "
+		app_say(app, "a listing is on its way: quit again to leave "
 		    "without it");
 		return;
 	}
@@ -454,7 +454,7 @@ static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_COSTS] = do_costs,
 	[PAGE_DO_COUNT_ANEW] = app_count_anew,
 	[PAGE_DO_CLOSE] = do_close,
-	[PAGE_DO_QUIT] = do_quit,
+	[PAGE_DO_QUIT] = app_leave,
 	[PAGE_DO_SUSPEND] = do_suspend,
 	[PAGE_DO_INTERRUPT] = do_interrupt,
 };

@@ -139,6 +139,8 @@ void app_tick(struct app *);
 /* The process stood still for so long: it was stopped. */
 void app_resumed(struct app *, int64_t gap_ms);
 void app_quit(struct app *, enum page_end, int signal);
+/* As somebody asks to: with a listing on its way only when asked again. */
+void app_leave(struct app *);
 /* What cycles cost is counted from here on. */
 void app_count_anew(struct app *);
 /* Pauses the picture, or lets it go on. */

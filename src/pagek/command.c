@@ -63,7 +63,7 @@ static void
 cmd_quit(struct app *app, const char *arg)
 {
 	(void)arg;
-	app_quit(app, PAGE_QUIT, 0);
+	app_leave(app);
 }
 
 /* Who asked is another one from now on. */

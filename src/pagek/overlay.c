@@ -334,7 +334,7 @@ app_overlay_key(struct app *app, int code)
 		app_listing(app);
 		break;
 	case PAGE_DO_QUIT:
-		app_quit(app, PAGE_QUIT, 0);
+		app_leave(app);
 		break;
 	case PAGE_DO_INTERRUPT:
 		app_quit(app, PAGE_INTERRUPTED, SIGINT);

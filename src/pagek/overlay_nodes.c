@@ -165,7 +165,7 @@ own_key(struct app *app, int code)
 		retry(app);
 		return true;
 	case 'q':
-		app_quit(app, PAGE_QUIT, 0);
+		app_leave(app);
 		return true;
 	default:
 		return false;

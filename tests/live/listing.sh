@@ -297,10 +297,25 @@ sleeps() {
 	    wait_for 'listing to 0A12: waits for the node; Esc cancels' &&
 	    keys C-l && keys l && wait_for 'waits for the node' &&
 	    changes && wait_for WINDOW && keys q &&
-	    wait_for 'q again leaves without it' && keys Escape &&
+	    wait_for 'quit again to leave without it' && keys Escape &&
 	    wait_for 'the listing was cancelled' && changes
 }
 rule "one that waits for its node is told of, and called off by Esc" sleeps
+
+# asks KEYS...: they would quit.  Then back to the page, where Esc calls it off.
+asks() {
+	keys C-l && keys l && wait_for 'waits for the node' && keys "$@" &&
+	    wait_for 'quit again to leave without it' || return 1
+	if hides '^NODE<'; then
+		keys Escape && wait_for '^NODE<' || return 1
+	fi
+	keys Escape && wait_for 'the listing was cancelled'
+}
+asks_first() {
+	asks : q Enter && asks F10 && asks '?' F10 && asks 6 q && asks 6 F10 &&
+	    asks 6 : q Enter
+}
+rule "no way to quit drops it without asking" asks_first
 
 dies() {
 	keys C-l && keys l && wait_for 'waits for the node' &&
