@@ -499,17 +499,26 @@ progress_text(const struct app_job *j, char *out, size_t cap)
 	}
 }
 
+/* Where something is open, Esc closes that. */
+static bool
+esc_is_free(const struct app *app)
+{
+	return app->overlay == APP_NO_OVERLAY && app->going.session == NULL &&
+	    app->page->fields.at == PAGE_NO_FIELD;
+}
+
 static void
 say_progress(struct app_job *j)
 {
+	const char *esc = esc_is_free(j->app) ? "; Esc cancels" : "";
 	char text[128];
 
 	progress_text(j, text, sizeof text);
 	if (j->to.kind == LISTING_PAGER)
-		app_say(j->app, "listing: %s; Esc cancels", text);
+		app_say(j->app, "listing: %s%s", text, esc);
 	else
-		app_say(j->app, "listing to %.64s: %s; Esc cancels",
-		    j->to.text, text);
+		app_say(j->app, "listing to %.64s: %s%s", j->to.text, text,
+		    esc);
 	snprintf(j->progress, sizeof j->progress, "%.255s",
 	    j->app->page->message);
 }

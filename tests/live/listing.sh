@@ -302,6 +302,17 @@ sleeps() {
 }
 rule "one that waits for its node is told of, and called off by Esc" sleeps
 
+over_it() {
+	keys C-l && keys l && wait_for 'for the node; Esc cancels' &&
+	    keys '?' && wait_for '^HELP' && wait_for 'waits for the node *$' &&
+	    keys Escape && wait_for '^NODE<' &&
+	    wait_for 'for the node; Esc cancels' && keys Tab &&
+	    wait_for '^\*NODE<' && keys Escape && wait_for '^NODE<' &&
+	    wait_for 'for the node; Esc cancels' && keys Escape &&
+	    wait_for 'the listing was cancelled'
+}
+rule "Esc closes what is open first, and is not said to cancel then" over_it
+
 # asks KEYS...: they would quit.  Then back to the page, where Esc calls it off.
 asks() {
 	keys C-l && keys l && wait_for 'waits for the node' && keys "$@" &&
