@@ -144,6 +144,22 @@ blocks_text(const struct app_job *j, char out[48])
 	    "s");
 }
 
+/* What has come out, and that there is something which it does not have. */
+static void
+outcome_text(const struct app_job *j, char out[160])
+{
+	char blocks[48], count[32];
+	size_t all, lacking = listing_lacking(j->l, &all), len = 0;
+
+	blocks_text(j, blocks);
+	base_append(out, 160, &len, "(%s)", blocks);
+	if (lacking == 0)
+		return;
+	base_group_digits(count, sizeof count, lacking);
+	base_append(out, 160, &len, "; without the name%s of %s caller%s",
+	    lacking == 1 ? "" : "s", count, lacking == 1 ? "" : "s");
+}
+
 /* --- threads ------------------------------------------------------------ */
 
 static void after_work(struct app_job *);
@@ -198,7 +214,7 @@ begin_work(struct app_job *j, enum step step)
 static void
 after_work(struct app_job *j)
 {
-	char blocks[48];
+	char outcome[160];
 
 	if (j->err < 0) {
 		if (j->step != STEP_WRITE)
@@ -221,9 +237,9 @@ after_work(struct app_job *j)
 		go(j, STEP_LEND);
 		j->app->lend = APP_LEND_DUE;
 	} else {
-		blocks_text(j, blocks);
-		app_say(j->app, "listing written to %.180s (%s)", j->to.text,
-		    blocks);
+		outcome_text(j, outcome);
+		app_say(j->app, "listing written to %.140s %s", j->to.text,
+		    outcome);
 		job_end(j);
 	}
 }
@@ -405,7 +421,7 @@ is_silent(struct app_job *j)
 static void
 see_sent(struct app_job *j)
 {
-	char blocks[48];
+	char outcome[160];
 
 	if (!j->told) {
 		if (link_holds(j) && is_silent(j))
@@ -417,9 +433,9 @@ see_sent(struct app_job *j)
 		    j->words : strerror(-j->sent_err));
 		return;
 	}
-	blocks_text(j, blocks);
-	app_say(j->app, "listing sent to %.64s as %.128s (%s)", j->to.text,
-	    j->words, blocks);
+	outcome_text(j, outcome);
+	app_say(j->app, "listing sent to %.64s as %.80s %s", j->to.text,
+	    j->words, outcome);
 	job_end(j);
 }
 
@@ -429,6 +445,8 @@ static void
 on_pager_over(void *arg, int status, int signal)
 {
 	struct app_job *j = arg;
+	char outcome[160];
+	size_t all;
 
 	if (signal != 0)
 		app_say(j->app, "the pager was ended by signal %d", signal);
@@ -437,6 +455,10 @@ on_pager_over(void *arg, int status, int signal)
 		    "stands in *L<>, names it");
 	else if (status != 0)
 		app_say(j->app, "the pager failed: exit %d", status);
+	else if (listing_lacking(j->l, &all) > 0) {
+		outcome_text(j, outcome);
+		app_say(j->app, "the pager had the listing %s", outcome);
+	}
 	job_end(j);
 }
 

@@ -244,6 +244,29 @@ sends() {
 	    ends 0
 }
 rule "Enter in L, with nothing typed, sends the list there" sends
+# A node whose reader of names never answers.
+nameless() {
+	mkdir "$tmp/slow" && cp "$B/pageknode" "$tmp/slow" || return 1
+	printf '#!/bin/sh\nexec cat 3>&1 >/dev/null\n' >"$tmp/slow/pagek-symbols"
+	chmod 755 "$tmp/slow/pagek-symbols"
+	mkdir -m 700 "$tmp/s"
+	at s "$tmp/slow/pageknode" 2>"$tmp/s.log"
+	node_s=$!
+	until_true 20 test -S "$tmp/s/pagek/node" && watch s "$tmp/gamma" 7 9999
+}
+callers='callers? to come'
+without="listing written to $tmp/blank \(.* blocks\); without the names? of [0-9]+"
+blank() {
+	nameless && open 124 30 --listing "$tmp/blank" \
+	    "unix:$tmp/s/pagek/node" && wait_for 'gamma.*LIVE' && keys l &&
+	    wait_for "names of .* $callers" && wait_for "$without" &&
+	    keys l && wait_for "names of .* $callers" &&
+	    goes 0590 0590 "alpha.*LIVE" && wait_for "$without" && ends 0
+	r=$?
+	kill_node "$node_s"
+	return $r
+}
+rule "how many names a listing had to do without is said" blank
 offs() {
 	open 80 12 0590 && wait_for "alpha\[" && write 3 3 &&
 	    wait_for 'OFFS= *3$' && write 3 1x &&
