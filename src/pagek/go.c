@@ -266,6 +266,13 @@ set_out(struct app *app)
 	return r;
 }
 
+/* Nobody listens there. */
+static bool
+is_none(int err)
+{
+	return err == -ENOENT || err == -ECONNREFUSED;
+}
+
 static void
 say_no_way(struct app *app, const struct app_place *place, int err)
 {
@@ -277,10 +284,13 @@ say_no_way(struct app *app, const struct app_place *place, int err)
 	if (place->entry.at == NODES_AT_SSH)
 		app_say(app, "cannot go to %s: ssh: %s", text, err == -ENOENT ?
 		    "is it installed?" : strerror(-err));
-	else if (is_searched(place))
+	else if (is_searched(place) && is_none(err))
 		app_say(app, "no node here watches process %ld",
 		    (long)place->pid);
-	else if (err == -ENOENT || err == -ECONNREFUSED)
+	else if (is_searched(place))
+		app_say(app, "cannot look for a node that watches process "
+		    "%ld: %s", (long)place->pid, strerror(-err));
+	else if (is_none(err))
 		app_say(app, "%s is down: no node listens at %s", text, safe);
 	else
 		app_say(app, "cannot go to %s: %s: %s", text, safe,
@@ -455,6 +465,8 @@ static bool
 choose_anew(struct app *app)
 {
 	struct app_going *g = &app->going;
+	struct app_place place;
+	int r;
 
 	if (!g->place.chosen ||
 	    nodes_session_look(g->session)->state != NODES_NO_ALLOCLOG)
@@ -462,8 +474,12 @@ choose_anew(struct app *app)
 	forget_choice(&g->place);
 	nodes_session_close(g->session);
 	g->session = NULL;
-	if (open_session(app) < 0)
+	r = open_session(app);
+	if (r < 0) {
+		place = g->place;
 		app_go_stop(app);
+		say_no_way(app, &place, r);
+	}
 	return true;
 }
 

@@ -186,6 +186,15 @@ rule "a digit that is none" stays 05x0 "no node '05x0': position 3"
 rule "a name that no node has" stays linac-c "no node 'linac-c': did you mean"
 rule "a node that is down" stays gw-2 '0A12 gw-2 is down: no node listens'
 rule "a process that nobody watches" stays pid:1 'no node here watches process 1'
+# A folder that others may write into is not looked at.
+shut() {
+	mkdir -p "$XDG_RUNTIME_DIR/pagek" && chmod 777 "$XDG_RUNTIME_DIR/pagek" &&
+	    stays pid:1 'cannot look for a node that watches process 1: '
+	r=$?
+	chmod 700 "$XDG_RUNTIME_DIR/pagek"
+	return $r
+}
+rule "nodes that cannot be looked for" shut
 rule "a target that is no node's" stays demo:note 'quit, then'
 left() {
 	open 80 24 0590 && wait_for "alpha\[" && keys Tab Enter &&
