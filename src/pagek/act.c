@@ -429,7 +429,7 @@ app_count_anew(struct app *app)
 	app_say(app, "the costs of cycles are counted anew");
 }
 
-static void (*const deeds[])(struct app *) = {
+static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_DOWN] = do_down,
 	[PAGE_DO_UP] = do_up,
 	[PAGE_DO_PAGE_DOWN] = do_page_down,
@@ -458,6 +458,12 @@ static void (*const deeds[])(struct app *) = {
 	[PAGE_DO_SUSPEND] = do_suspend,
 	[PAGE_DO_INTERRUPT] = do_interrupt,
 };
+
+void
+app_do(struct app *app, enum page_action action)
+{
+	deeds[action](app);
+}
 
 /* --- typing ------------------------------------------------------------- */
 
@@ -534,7 +540,7 @@ app_key(struct app *app, int code)
 	} else if (app_field_key(app, action)) {
 		return;
 	} else if (action != PAGE_DO_NOTHING) {
-		deeds[action](app);
+		app_do(app, action);
 	} else {
 		page_key_name(code, name);
 		app_say(app, "%s means nothing here; ? lists the keys", name);

@@ -134,6 +134,8 @@ void app_init(struct app *, struct page *, struct page_watch *, uv_loop_t *);
 void app_fini(struct app *);
 
 void app_key(struct app *, int code);
+/* What a key does on page K. */
+void app_do(struct app *, enum page_action);
 /* Once a cycle. */
 void app_tick(struct app *);
 /* The process stood still for so long: it was stopped. */

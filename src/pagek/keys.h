@@ -37,6 +37,7 @@ enum page_action {
 #include "keys.def"
 #undef KEY
 #undef GROUP
+	PAGE_ACTIONS		/* one more than the last */
 };
 
 enum page_action page_key_action(int code);

@@ -2,7 +2,6 @@
  * What lies over the page: the help, made from the key table, the list of the
  * node's targets, and those of overlay_block.c.  The page goes on below.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -275,10 +274,67 @@ go_back(struct app *app)
 		app_overlay_close(app);
 }
 
-/*
- * Moving keys move in it; q closes it too, for most would mean just that, and
- * F10, ^C and the like mean what they always do.
- */
+static void
+enter(struct app *app)
+{
+	overlays[app->overlay]->enter(app);
+}
+
+static void
+help(struct app *app)
+{
+	if (app->overlay == APP_HELP)
+		app_overlay_close(app);
+	else
+		app_overlay_open(app, APP_HELP);
+}
+
+#define FAR (1 << 24)		/* more rows than there are */
+
+/* What keys do that an overlay does not know as its own; others, nothing. */
+static const struct {
+	int rows, windows;		/* it moves by so many ... */
+	void (*deed)(struct app *);	/* ... or does that ... */
+	bool as_ever;			/* ... or what it does on page K */
+} meanings[PAGE_ACTIONS] = {
+	[PAGE_DO_DOWN] = { .rows = 1 },
+	[PAGE_DO_UP] = { .rows = -1 },
+	[PAGE_DO_PAGE_DOWN] = { .windows = 1 },
+	[PAGE_DO_PAGE_UP] = { .windows = -1 },
+	[PAGE_DO_FIRST] = { .rows = -FAR },
+	[PAGE_DO_LAST] = { .rows = FAR },
+	[PAGE_DO_OPEN] = { .deed = enter },
+	[PAGE_DO_HELP] = { .deed = help },
+	[PAGE_DO_CLOSE] = { .deed = go_back },
+	[PAGE_DO_BLOCKS] = { .deed = app_overlay_close_all },
+	[PAGE_DO_NODES] = { .as_ever = true },
+	[PAGE_DO_PAUSE] = { .as_ever = true },
+	[PAGE_DO_LISTING] = { .as_ever = true },
+	[PAGE_DO_QUIT] = { .as_ever = true },
+	[PAGE_DO_INTERRUPT] = { .as_ever = true },
+	[PAGE_DO_SUSPEND] = { .as_ever = true },
+	[PAGE_DO_REPAINT] = { .as_ever = true },
+};
+
+static void
+do_meaning(struct app *app, enum page_action action)
+{
+	const struct app_overlay_ops *ops = overlays[app->overlay];
+	int rows = meanings[action].rows, windows = meanings[action].windows;
+
+	if (meanings[action].deed != NULL)
+		meanings[action].deed(app);
+	else if (meanings[action].as_ever)
+		app_do(app, action);
+	else if (rows != 0)
+		ops->move(app, rows);
+	else if (windows != 0)
+		ops->move(app, windows * ops->window(app));
+	else
+		app_say(app, "Esc closes this");
+}
+
+/* q closes it too, for most would mean just that. */
 void
 app_overlay_key(struct app *app, int code)
 {
@@ -286,67 +342,8 @@ app_overlay_key(struct app *app, int code)
 
 	if (ops->key != NULL && ops->key(app, code))
 		return;
-	if (code == 'q') {
+	if (code == 'q')
 		app_overlay_close(app);
-		return;
-	}
-	switch (page_key_action(code)) {
-	case PAGE_DO_OPEN:
-		ops->enter(app);
-		break;
-	case PAGE_DO_DOWN:
-		ops->move(app, 1);
-		break;
-	case PAGE_DO_UP:
-		ops->move(app, -1);
-		break;
-	case PAGE_DO_PAGE_DOWN:
-		ops->move(app, ops->window(app));
-		break;
-	case PAGE_DO_PAGE_UP:
-		ops->move(app, -ops->window(app));
-		break;
-	case PAGE_DO_FIRST:
-		ops->move(app, -(1 << 24));
-		break;
-	case PAGE_DO_LAST:
-		ops->move(app, 1 << 24);
-		break;
-	case PAGE_DO_HELP:
-		if (app->overlay == APP_HELP)
-			app_overlay_close(app);
-		else
-			app_overlay_open(app, APP_HELP);
-		break;
-	case PAGE_DO_CLOSE:
-		go_back(app);
-		break;
-	case PAGE_DO_BLOCKS:
-		app_overlay_close_all(app);
-		break;
-	case PAGE_DO_NODES:
-		app_nodes_open(app);
-		break;
-	case PAGE_DO_PAUSE:
-		app_pause(app);
-		break;
-	case PAGE_DO_LISTING:
-		app_listing(app);
-		break;
-	case PAGE_DO_QUIT:
-		app_leave(app);
-		break;
-	case PAGE_DO_INTERRUPT:
-		app_quit(app, PAGE_INTERRUPTED, SIGINT);
-		break;
-	case PAGE_DO_SUSPEND:
-		app->suspend = true;
-		break;
-	case PAGE_DO_REPAINT:
-		app->repaint = true;
-		break;
-	default:
-		app_say(app, "Esc closes this");
-		break;
-	}
+	else
+		do_meaning(app, page_key_action(code));
 }
