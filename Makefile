@@ -219,37 +219,29 @@ $B/bench/%: bench/%.c $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 
 microbench: $B/bench/ringbench $B/bench/listbench
 
-# Fuzzers: -replay feeds files to the target, -fuzz looks for new ones.  All
-# replays share their objects; each -fuzz has its own, made to be followed.
+# Fuzzers, linked as the tests are, with what the sanitizers of this build find:
+# -replay feeds files to the target, -fuzz looks for new ones.
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SRCS = $(BASE) $(STREAM) $(BLKLIST) $(SYMBOL) $(CFI) \
-	$(addprefix src/nodes/,baud.c ssh_words.c table.c table_parse.c) \
-	$(addprefix src/pagek/,config.c options.c options_check.c options_help.c \
-		options_words.c target_word.c output.c)
-FUZZ_CC = clang $(REQUIRED) -O1 -g
+FUZZ_OBJS = $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 SECONDS_EACH ?= 60
 
-REPLAY_OBJS = $(FUZZ_SRCS:%.c=$B/fuzz/replay/%.o)
-
-$B/fuzz/replay/%.o: %.c
+$B/fuzz/%-replay.o: tests/fuzz/%.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -fsanitize=address,undefined -MMD -MP -c -o $@ $<
+	$(CC) $(REQUIRED) $(CFLAGS) -DREPLAY -MMD -MP -c -o $@ $<
 
-$B/fuzz/%-replay: tests/fuzz/%.c $(REPLAY_OBJS)
-	@mkdir -p $(@D)
-	$(FUZZ_CC) -DREPLAY -fsanitize=address,undefined -o $@ $^ \
-		$(LIBS) $(DW_LIBS)
-
-$B/fuzz/%-fuzz: tests/fuzz/%.c $(FUZZ_SRCS)
-	@mkdir -p $(@D)
-	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ \
-		$(LIBS) $(DW_LIBS)
+$B/fuzz/%-replay: $B/fuzz/%-replay.o $(FUZZ_OBJS)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
 
 corpus-replay: $(FUZZERS:%=$B/fuzz/%-replay) $B/pagek-symbols
 
-$B/fuzz/seed_%: tests/fuzz/seed_%.c $(FUZZ_SRCS)
+$B/fuzz/%-fuzz: $B/tests/fuzz/%.o $(FUZZ_OBJS)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -o $@ $^ $(LIBS) $(DW_LIBS)
+	$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ \
+		$(LIBS) $(DW_LIBS)
+
+$B/fuzz/seed_%: $B/tests/fuzz/seed_%.o $(FUZZ_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS)
 
 # Writes the stored corpus anew, from the samples of the tests.
 corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
@@ -262,11 +254,15 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	tests/fuzz/seed_raw tests/corpus/raw
 	tests/fuzz/seed_kept tests/corpus/kept
 
+# Its objects are made to be followed, in a folder of their own.
 FUZZ ?= fuzz_wire
-fuzz: $B/fuzz/$(FUZZ)-fuzz
-	@mkdir -p $B/fuzz/$(FUZZ)-new
-	$< -max_total_time=$(SECONDS_EACH) -max_len=65536 \
-		$B/fuzz/$(FUZZ)-new tests/corpus/$(FUZZ:fuzz_%=%)
+F = $B/followed
+fuzz:
+	@$(MAKE) -s B=$F CC=clang SANITIZE=fuzzer-no-link,address,undefined \
+		$F/fuzz/$(FUZZ)-fuzz $F/pagek-symbols
+	@mkdir -p $F/fuzz/$(FUZZ)-new
+	$F/fuzz/$(FUZZ)-fuzz -max_total_time=$(SECONDS_EACH) -max_len=65536 \
+		$F/fuzz/$(FUZZ)-new tests/corpus/$(FUZZ:fuzz_%=%)
 
 # The two commands of the README, and their longer sisters.
 TARGET ?= env PYTHONMALLOC=malloc python3 examples/records.py
