@@ -82,7 +82,8 @@ STACKS = $(addprefix src/alloclog/,stack.c walk.c mapped.c rules.c sites.c) \
 PRODUCE = $(addprefix src/alloclog/,alone.c pools.c produce.c room.c sample.c) \
 	$(STACKS)
 
-ROOMS = $(BASE) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGE)
+FILTER = $(sort $(wildcard src/filter/*.c))
+ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGE)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
 ARCHIVE = $B/rooms.a
 PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)

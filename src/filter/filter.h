@@ -1,0 +1,102 @@
+/*
+ * filter: expressions that say which blocks are meant, as in
+ *	size>=1k & type=ACREQ & age>10s
+ *
+ * Vocabulary
+ *	field	what a block is asked about: a row of the table of fields, with
+ *		its name and the kind of value it is compared with.
+ *	term	FIELD OP VALUE, or a word alone, which is looked for in all
+ *		that a row shows as text.
+ *	OP	= != < <= > >= and, for text, ~ (contains) and !~.  A text after
+ *		= may be a pattern of * and ?.  Case does not matter in text.
+ *	expression
+ *		terms joined by & (and), | (or), with ! (not) and parentheses;
+ *		& binds closer than |, and stands between two terms where
+ *		nothing does.
+ *	value	of a size 12, 0x40, 1k, 1.5M, 2G (of 1024); of an age 10s, 5m,
+ *		1h, 2d, or 1h30m; of a type its name or its code in hex; of an
+ *		address hex with or without 0x; of a text a word, or anything in
+ *		"quotes".
+ *
+ * Example
+ *	struct filter *f;
+ *	struct filter_error e;
+ *	if (filter_new(&f, "size>=1k & type=ACREQ", &e) < 0)
+ *		printf("%s at column %zu\n", e.why, e.at + 1);
+ *	else if (filter_matches(f, &asked))
+ *		...
+ *
+ * Knows nothing of sessions or pages: whoever asks brings a block's numbers,
+ * and a function for its texts, which is called only where the answer depends
+ * on one.
+ */
+#ifndef FILTER_H
+#define FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum filter_field {
+	FILTER_SIZE,		/* bytes requested */
+	FILTER_USED,		/* bytes usable */
+	FILTER_ADDR,
+	FILTER_AGE,		/* milliseconds */
+	FILTER_SEQ,
+	FILTER_TYPE,		/* its code as a number, its name as a text */
+	FILTER_LAYER,		/* 0 the allocator's, 1 the API's */
+	FILTER_TID,		/* thread index */
+	FILTER_NUMBERS,		/* those before have a number */
+	FILTER_DESCR = FILTER_NUMBERS,
+	FILTER_THREAD,		/* its name */
+	FILTER_RNOD,		/* four hex digits, "" none */
+	FILTER_FUNCTION,	/* who asked ... */
+	FILTER_FILE,
+	FILTER_MODULE,
+	FILTER_FIELDS
+};
+
+/* What is known of the block that is asked about. */
+struct filter_asked {
+	uint64_t number[FILTER_NUMBERS];
+	/* Borrowed until the next call; NULL or "": not known, which matches != and !~ alone. */
+	const char *(*text)(void *arg, enum filter_field);
+	void *arg;
+};
+
+struct filter_error {
+	size_t at;		/* byte of the expression at which it went wrong */
+	char why[128];		/* "no field is called 'sise'; did you mean 'size'?" */
+};
+
+struct filter;
+
+#define FILTER_MAX 1024		/* bytes of an expression */
+
+/*
+ * -EINVAL with *e filled; -ENOMEM.  An empty expression is one: it matches
+ * everything.
+ */
+int filter_new(struct filter **, const char *text, struct filter_error *e);
+void filter_free(struct filter *);
+
+bool filter_matches(const struct filter *, const struct filter_asked *);
+
+/* As it was given; borrowed. */
+const char *filter_text(const struct filter *);
+/* Whether it asks for texts of this kind at all: names have to be fetched then. */
+bool filter_wants(const struct filter *, enum filter_field);
+
+/*
+ * Words that may stand at the end of what is typed so far, for completion: the
+ * k-th, or NULL.  *from gets the byte that it would begin at.
+ */
+const char *filter_complete(const char *typed, size_t k, size_t *from);
+/* The k-th field's line of help: "size   bytes requested, as in 1k"; NULL behind the last. */
+const char *filter_help(size_t k);
+
+/* "1.5M", "0x40": bytes; "1h30m": milliseconds.  0 or -EINVAL. */
+int filter_size(const char *text, uint64_t *bytes);
+int filter_age(const char *text, uint64_t *ms);
+
+#endif
