@@ -344,6 +344,10 @@ START_TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
 	await(&c);
 	ck_assert_int_eq(c.err, -EIO);
 	ck_assert_ptr_nonnull(strstr(c.words, "it is a symbolic link"));
+	/* Nor is it passed off as an empty one. */
+	ask_all(&c);
+	ck_assert_int_eq(c.err, -EIO);
+	ck_assert_ptr_nonnull(strstr(c.words, "it is a symbolic link"));
 	page_open(&p);
 	page_greet(&p, ROLES);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 1);

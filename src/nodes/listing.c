@@ -85,22 +85,34 @@ errno_of(uint32_t code)
 }
 
 static void
+put_safe(char *out, size_t cap, struct wire_text t)
+{
+	base_safe_text(out, cap, t.s, t.len, false);
+}
+
+static const char *
+words_of(const struct nodes_link *link, int err)
+{
+	const char *reason = "";
+
+	if (err == -ENOTCONN)
+		link_fault(link, &reason);
+	return reason[0] != '\0' ? reason : strerror(-err);
+}
+
+static void
 end_refused(struct nodes_listing *l, const struct wire_err *e)
 {
 	char words[4 * WIRE_TEXT_MAX + 1];
 
-	base_safe_text(words, sizeof words, e->text.s, e->text.len, false);
+	put_safe(words, sizeof words, e->text);
 	end(l, errno_of(e->code), words);
 }
 
 static void
 end_lost(struct nodes_listing *l, int err)
 {
-	const char *reason = "";
-
-	if (err == -ENOTCONN)
-		link_fault(l->link, &reason);
-	end(l, err, reason[0] != '\0' ? reason : strerror(-err));
+	end(l, err, words_of(l->link, err));
 }
 
 /*
@@ -487,86 +499,77 @@ struct census {
 	struct nodes_link *link;
 	nodes_stored_cb cb;
 	void *arg;
-	struct nodes_stored *found;
-	size_t n, cap;
+	size_t n;
+	char last[WIRE_TEXT_MAX + 1];	/* name of the one that came last */
 };
 
 static void on_entry(void *arg, int err, const struct wire_msg *);
 
 static void
-census_end(struct census *q, int err)
+census_end(struct census *q, int err, const char *words)
 {
-	q->cb(q->arg, err, q->found, err == 0 ? q->n : 0);
-	free(q->found);
+	q->cb(q->arg, NULL, err, words);
 	free(q);
 }
 
 static int
-ask_after(struct census *q, const char *name)
+ask_next(struct census *q)
 {
 	struct wire_msg m = { .type = WIRE_LISTINGS, .listings = {
-		.after = wire_text(name) } };
+		.after = wire_text(q->last) } };
 
 	return link_ask(q->link, &m, q, on_entry, q);
 }
 
-static void
-put_safe(char *out, size_t cap, struct wire_text t)
+/* False: it cannot be the one that comes next. */
+static bool
+take_entry(struct census *q, const struct wire_listed *e,
+    struct nodes_stored *s)
 {
-	base_safe_text(out, cap, t.s, t.len, false);
-}
-
-/* 1: it has been added; 0: there is none; negative: it is none. */
-static int
-take_entry(struct census *q, const struct wire_listed *e)
-{
-	struct nodes_stored s = { .parts = e->parts, .bytes = e->bytes,
+	*s = (struct nodes_stored){ .parts = e->parts, .bytes = e->bytes,
 		.wall_ms = e->wall_ms, .whole = e->whole };
-	void *array = q->found;
-	int r;
-
-	if (e->name.len == 0)
-		return 0;
-	put_safe(s.name, sizeof s.name, e->name);
-	put_safe(s.origin, sizeof s.origin, e->origin);
-	put_safe(s.title, sizeof s.title, e->title);
+	put_safe(s->name, sizeof s->name, e->name);
+	put_safe(s->origin, sizeof s->origin, e->origin);
+	put_safe(s->title, sizeof s->title, e->title);
 	/* Names ascend, or this would never come to an end. */
-	if (q->n >= STORED_MAX || strlen(s.name) != e->name.len ||
-	    memcmp(s.name, e->name.s, e->name.len) != 0 ||
-	    (q->n > 0 && strcmp(q->found[q->n - 1].name, s.name) >= 0))
-		return -EPROTO;
-	r = base_grow(&array, &q->cap, q->n + 1, sizeof *q->found);
-	if (r < 0)
-		return r;
-	q->found = array;
-	q->found[q->n++] = s;
-	return 1;
+	if (q->n++ >= STORED_MAX || strlen(s->name) != e->name.len ||
+	    memcmp(s->name, e->name.s, e->name.len) != 0 ||
+	    strcmp(q->last, s->name) >= 0)
+		return false;
+	strcpy(q->last, s->name);
+	return true;
 }
 
 static void
 on_entry(void *arg, int err, const struct wire_msg *msg)
 {
+	char words[4 * WIRE_TEXT_MAX + 1];
 	struct census *q = arg;
+	struct nodes_stored s;
 
 	if (err == -ECANCELED) {
 		/* The link is being closed, and whoever asked knows it. */
-		free(q->found);
 		free(q);
 		return;
 	}
-	if (err == 0 && msg->type == WIRE_ERR)
-		err = errno_of(msg->err.code);
-	else if (err == 0 && msg->type != WIRE_LISTED)
-		err = -EPROTO;
-	if (err == 0) {
-		err = take_entry(q, &msg->listed);
-		if (err == 1)
-			err = ask_after(q, q->found[q->n - 1].name);
-		else if (err == 0)
-			err = 1;
+	if (err < 0) {
+		census_end(q, err, words_of(q->link, err));
+	} else if (msg->type == WIRE_ERR) {
+		put_safe(words, sizeof words, msg->err.text);
+		census_end(q, errno_of(msg->err.code), words);
+	} else if (msg->type == WIRE_LISTED && msg->listed.name.len == 0) {
+		census_end(q, 0, "");
+	} else if (msg->type != WIRE_LISTED ||
+	    !take_entry(q, &msg->listed, &s)) {
+		census_end(q, -EPROTO, "the node answered something else");
+	} else {
+		/* Whoever is told may close the link: he is told last. */
+		err = ask_next(q);
+		if (err == 0)
+			q->cb(q->arg, &s, 0, "");
+		else
+			census_end(q, err, words_of(q->link, err));
 	}
-	if (err != 0)
-		census_end(q, err > 0 ? 0 : err);
 }
 
 int
@@ -578,7 +581,7 @@ nodes_listings(struct nodes_link *link, nodes_stored_cb cb, void *arg)
 	if (q == NULL)
 		return -ENOMEM;
 	*q = (struct census){ .link = link, .cb = cb, .arg = arg };
-	r = ask_after(q, "");
+	r = ask_next(q);
 	if (r < 0)
 		free(q);
 	return r;

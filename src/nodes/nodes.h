@@ -436,9 +436,12 @@ struct nodes_stored {
 	bool whole;
 };
 
-/* All of them, the oldest first (borrowed), or err < 0. */
-typedef void (*nodes_stored_cb)(void *arg, int err,
-    const struct nodes_stored *, size_t n);
+/*
+ * All of them, the oldest first, each as it comes (borrowed); then NULL, once,
+ * with err 0, or a negative errno and a sentence, which is safe text.
+ */
+typedef void (*nodes_stored_cb)(void *arg, const struct nodes_stored *,
+    int err, const char *words);
 int nodes_listings(struct nodes_link *, nodes_stored_cb, void *arg);
 
 /* --- sessions ----------------------------------------------------------- */

@@ -19,41 +19,101 @@
 #define PIECE 16384
 #define FROM_COLUMNS 24
 
-/* --- which there are ---------------------------------------------------- */
+/* --- answers -------------------------------------------------------------- */
 
 /* There until the link is down: an answer that comes too late needs a place. */
-struct census {
+struct asked {
 	bool done;
 	int err;
-	struct nodes_stored *list;
-	size_t n;
+	char words[512];
+	struct nodes_stored *list;	/* those that have come */
+	size_t n, cap;
+	struct nodes_listing *listing;	/* one that is fetched instead; NULL */
 };
 
 static void
-on_stored(void *arg, int err, const struct nodes_stored *list, size_t n)
+on_done(void *arg, int err, const char *words)
 {
-	struct census *q = arg;
+	struct asked *q = arg;
 
 	q->done = true;
 	q->err = err;
-	if (err < 0 || n == 0)
+	snprintf(q->words, sizeof q->words, "%s", words);
+}
+
+static void
+on_stored(void *arg, const struct nodes_stored *s, int err, const char *words)
+{
+	struct asked *q = arg;
+	void *array = q->list;
+
+	if (q->done)
 		return;
-	q->list = malloc(n * sizeof *list);
-	if (q->list == NULL) {
-		q->err = -ENOMEM;
+	if (s == NULL) {
+		on_done(q, err, words);
 		return;
 	}
-	memcpy(q->list, list, n * sizeof *list);
-	q->n = n;
+	err = base_grow(&array, &q->cap, q->n + 1, sizeof *q->list);
+	if (err < 0) {
+		on_done(q, err, strerror(-err));
+		return;
+	}
+	q->list = array;
+	q->list[q->n++] = *s;
 }
 
 static bool
-is_answered(void *arg)
+is_done(void *arg)
 {
-	const struct census *q = arg;
+	const struct asked *q = arg;
 
 	return q->done;
 }
+
+static uint64_t
+come_so_far(const struct asked *q)
+{
+	return q->listing != NULL ? nodes_listing_done(q->listing) : q->n;
+}
+
+/* As long as something comes it goes on; err is what asking has come to. */
+static void
+await(const struct options *o, uv_loop_t *loop, const struct nodes_link *link,
+    struct asked *q, int err)
+{
+	uint64_t before;
+
+	if (err < 0)
+		on_done(q, err, target_why(link, err));
+	do
+		before = come_so_far(q);
+	while (!pump(loop, NULL, o->timeout_ms, is_done, q) &&
+	    come_so_far(q) != before);
+	if (!q->done)
+		on_done(q, -ETIMEDOUT, "it does not answer");
+}
+
+static int
+status_of(int err)
+{
+	switch (err) {
+	case 0:
+		return PAGEK_OK;
+	case -ETIMEDOUT:
+		return PAGEK_TIMEOUT;
+	case -EACCES:
+		return PAGEK_DENIED;
+	case -ENOENT:
+	case -ENOTCONN:
+		return PAGEK_NO_TARGET;
+	case -ENODATA:
+		return PAGEK_FORMAT;
+	default:
+		return PAGEK_FAILED;
+	}
+}
+
+/* --- which there are ---------------------------------------------------- */
 
 static void
 put_row(FILE *out, const struct nodes_stored *s, const struct page_opts *o)
@@ -80,7 +140,7 @@ put_row(FILE *out, const struct nodes_stored *s, const struct page_opts *o)
 }
 
 static void
-put_table(FILE *out, const struct census *q, const struct page_opts *o)
+put_table(FILE *out, const struct asked *q, const struct page_opts *o)
 {
 	if (q->n == 0)
 		return;
@@ -112,7 +172,7 @@ json_stored(struct json *j, const struct nodes_stored *s)
 }
 
 static void
-put_json(FILE *out, const struct census *q, bool ascii)
+put_json(FILE *out, const struct asked *q, bool ascii)
 {
 	struct json j = { .out = out, .ascii = ascii };
 
@@ -128,7 +188,7 @@ put_json(FILE *out, const struct census *q, bool ascii)
 }
 
 static int
-put_census(const struct options *o, const struct census *q)
+put_all(const struct options *o, const struct asked *q)
 {
 	FILE *out = output_open(o->output);
 
@@ -143,123 +203,38 @@ put_census(const struct options *o, const struct census *q)
 	return output_close(out, o->output, PAGEK_OK);
 }
 
-static const char *
-why_not(const struct nodes_link *link, int err)
-{
-	switch (err) {
-	case -EPROTO:
-		return "the node does not list what it has stored; it may be "
-		    "of an earlier version";
-	case -EBUSY:
-		return "the node still reads what it has stored: ask again in "
-		    "a moment";
-	default:
-		return target_why(link, err);
-	}
-}
-
-/* A node that does not answer, or not so. */
-static int
-fail(const struct options *o, const struct nodes_link *link, int err)
-{
-	complain("%s: %s", o->target.word, why_not(link, err));
-	switch (err) {
-	case -ETIMEDOUT:
-		return PAGEK_TIMEOUT;
-	case -EACCES:
-		return PAGEK_DENIED;
-	case -ENOTCONN:
-		return PAGEK_NO_TARGET;
-	default:
-		return PAGEK_FAILED;
-	}
-}
-
 static int
 list_all(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
-    struct census *q)
+    struct asked *q)
 {
-	int err = nodes_listings(link, on_stored, q);
-
-	if (err == 0 && !pump(loop, NULL, o->timeout_ms, is_answered, q))
-		err = -ETIMEDOUT;
-	if (err == 0)
-		err = q->err;
-	return err < 0 ? fail(o, link, err) : put_census(o, q);
+	await(o, loop, link, q, nodes_listings(link, on_stored, q));
+	if (q->err == 0)
+		return put_all(o, q);
+	complain("%s: %s", o->target.word, q->err != -EPROTO ? q->words :
+	    "the node does not list what it has stored; it may be of an "
+	    "earlier version");
+	return status_of(q->err);
 }
 
 /* --- one of them -------------------------------------------------------- */
 
-struct fetch {
-	bool done;
-	int err;
-	char words[512];
-};
-
-static void
-on_fetched(void *arg, int err, const char *words)
-{
-	struct fetch *f = arg;
-
-	f->done = true;
-	f->err = err;
-	snprintf(f->words, sizeof f->words, "%s", words);
-}
-
-static bool
-is_fetched(void *arg)
-{
-	const struct fetch *f = arg;
-
-	return f->done;
-}
-
-/* As long as bytes come it goes on. */
-static void
-await(uv_loop_t *loop, const struct nodes_listing *l, int timeout_ms,
-    struct fetch *f)
-{
-	uint64_t before;
-
-	do
-		before = nodes_listing_done(l);
-	while (!pump(loop, NULL, timeout_ms, is_fetched, f) &&
-	    nodes_listing_done(l) != before);
-	if (f->done)
-		return;
-	f->err = -ETIMEDOUT;
-	strcpy(f->words, "it does not answer");
-}
-
 static int
 fetch(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
-    FILE *to)
+    FILE *to, struct asked *q)
 {
-	struct fetch f = { 0 };
-	struct nodes_listing *l;
-	int err;
+	int err = nodes_listing_get(&q->listing, link, o->name, fileno(to),
+	    on_done, q);
 
-	err = nodes_listing_get(&l, link, o->name, fileno(to), on_fetched, &f);
-	if (err < 0)
-		return fail(o, link, err);
-	await(loop, l, o->timeout_ms, &f);
-	nodes_listing_close(l);
-	if (f.err == 0)
-		return PAGEK_OK;
-	complain("%s: %s", o->name, f.words);
-	switch (f.err) {
-	case -ETIMEDOUT:
-		return PAGEK_TIMEOUT;
-	case -EACCES:
-		return PAGEK_DENIED;
-	case -ENOENT:
-	case -ENOTCONN:
-		return PAGEK_NO_TARGET;
-	case -ENODATA:
-		return PAGEK_FORMAT;
-	default:
-		return PAGEK_FAILED;
-	}
+	/* An empty one, or one too long to be sent. */
+	if (err == -EINVAL)
+		on_done(q, -ENOENT, "no such listing");
+	else
+		await(o, loop, link, q, err);
+	nodes_listing_close(q->listing);
+	q->listing = NULL;
+	if (q->err < 0)
+		complain("%s: %s", o->name, q->words);
+	return status_of(q->err);
 }
 
 /* Bytes as they are, or on a terminal what it may see of them. */
@@ -287,7 +262,8 @@ copy_out(FILE *in, FILE *out, bool ascii)
 }
 
 static int
-print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link)
+print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
+    struct asked *q)
 {
 	FILE *held = tmpfile(), *out;
 	int status;
@@ -296,7 +272,7 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link)
 		complain("no place to keep the listing: %s", strerror(errno));
 		return PAGEK_FAILED;
 	}
-	status = fetch(o, loop, link, held);
+	status = fetch(o, loop, link, held, q);
 	out = status == PAGEK_OK ? output_open(o->output) : NULL;
 	if (out == NULL && status == PAGEK_OK)
 		status = PAGEK_FAILED;
@@ -347,11 +323,11 @@ int
 cmd_listings(const struct options *o, uv_loop_t *loop)
 {
 	struct nodes_link *link = NULL;
-	struct census q = { 0 };
+	struct asked q = { 0 };
 	int status = open_node(o, loop, &link);
 
 	if (status == PAGEK_OK)
-		status = o->name != NULL ? print_one(o, loop, link) :
+		status = o->name != NULL ? print_one(o, loop, link, &q) :
 		    list_all(o, loop, link, &q);
 	pump_down(loop, NULL, link);
 	free(q.list);

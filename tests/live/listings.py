@@ -6,9 +6,14 @@ many SOCKET N SALT          sends N that each differ; prints their names
 check SOCKET NAMES...       fetches what `many` sent, and compares; the SALT is
                             what the file's name ends in
 half SOCKET                 sends one and a half of two parts; prints the name
+late SOCKET PATH SECONDS    the node as it is seen from far away: what comes to
+                            PATH goes to it, and its answers back so much later
 """
 import hashlib
+import select
+import socket
 import sys
+import time
 
 from daemon import ERR, dial, frame, read_frame, say
 
@@ -81,8 +86,26 @@ def get(s, name):
             return out
 
 
+def late(path, near, seconds):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(near)
+    s.listen(1)
+    page, node = s.accept()[0], dial(path)
+    while True:
+        for ready in select.select([page, node], [], [])[0]:
+            b = ready.recv(1 << 16)
+            if not b:
+                return
+            if ready is node:
+                time.sleep(seconds)
+            (page if ready is node else node).sendall(b)
+
+
 def main():
     verb, path, *rest = sys.argv[1:]
+    if verb == "late":
+        late(path, rest[0], float(rest[1]))
+        return
     s = meet(path)
     if verb == "send":
         name, why = put(s, open(rest[0], "rb").read(), rest[1])
