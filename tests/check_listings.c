@@ -359,6 +359,25 @@ START_TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
 }
 END_TEST
 
+/* Nothing is stored there, but nor could it be. */
+START_TEST(a_node_without_a_place_for_listings_does_not_say_that_it_has_none)
+{
+	static struct client c;
+
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	node.opts.spool = NULL;
+	client_open(&c);
+	ask_all(&c);
+	ck_assert_int_eq(c.err, -EIO);
+	ck_assert_ptr_nonnull(strstr(c.words, "no place for listings"));
+	fetch(&c, "20260101-000000-0001");
+	ck_assert_int_eq(c.err, -EIO);
+	ck_assert_ptr_nonnull(strstr(c.words, "no place for listings"));
+	client_close(&c);
+}
+END_TEST
+
 static void
 remove_folder(void)
 {
@@ -650,6 +669,8 @@ suite(void)
 	    (int)BASE_NELEM(strange));
 	tcase_add_test(t, names_with_a_nul_are_not_cut_at_it);
 	tcase_add_test(t, a_spool_that_is_a_link_is_refused_with_a_sentence);
+	tcase_add_test(t,
+	    a_node_without_a_place_for_listings_does_not_say_that_it_has_none);
 	tcase_add_test(t, a_spool_that_was_removed_is_made_anew);
 	tcase_add_test(t, what_is_stored_and_refused_is_counted_once);
 	suite_add_tcase(s, t);

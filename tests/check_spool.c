@@ -175,6 +175,37 @@ START_TEST(without_a_folder_none_is_made_unless_it_is_wanted)
 }
 END_TEST
 
+static void
+be_nobody(void)
+{
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(65534), 0);
+}
+
+/* Nobody is told that a folder is only not there yet. */
+START_TEST(a_folder_that_cannot_be_made_is_said_with_the_reason)
+{
+	static const bool existing[] = { true, false };
+
+	make_top();
+	ck_assert_int_eq(chmod(top, 0555), 0);
+	be_nobody();
+	ck_assert_int_eq(open_with((struct spool_opts){
+	    .existing = existing[_i] }), -EACCES);
+	ck_assert_ptr_nonnull(strstr(why, folder));
+	ck_assert_ptr_nonnull(strstr(why, strerror(EACCES)));
+	/* A folder without a slash is where we are. */
+	ck_assert_int_eq(chdir(top), 0);
+	strcpy(folder, "listings");
+	ck_assert_int_eq(open_with((struct spool_opts){
+	    .existing = existing[_i] }), -EACCES);
+	if (getuid() == 0)
+		ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chdir("/"), 0);
+	remove_all(top);
+}
+END_TEST
+
 /* A listing with a name after which the next ones are known. */
 static void
 plant(const char *name)
@@ -541,6 +572,8 @@ suite(void)
 	tcase_add_test(t, a_symbolic_link_is_no_spool);
 	tcase_add_test(t, a_folder_that_others_look_into_is_no_spool);
 	tcase_add_test(t, without_a_folder_none_is_made_unless_it_is_wanted);
+	tcase_add_loop_test(t,
+	    a_folder_that_cannot_be_made_is_said_with_the_reason, 0, 2);
 	suite_add_tcase(s, t);
 	t = tcase_create("pieces");
 	tcase_add_checked_fixture(t, up, down);

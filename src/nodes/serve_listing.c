@@ -75,7 +75,10 @@ drop_removed(struct listings *l)
 	l->spool = NULL;
 }
 
-/* A negative errno with the sentence why there is none. */
+/*
+ * A negative errno with the sentence why there is none; with `existing` -ENOENT
+ * where one is made by the first listing.
+ */
 static int
 open_spool(struct node *node, bool existing, char *why, size_t cap)
 {
@@ -93,9 +96,10 @@ open_spool(struct node *node, bool existing, char *why, size_t cap)
 		opts.path = path;
 	}
 	if (r < 0) {
-		snprintf(why, cap, "this node has no place for listings: "
-		    "neither XDG_STATE_HOME nor HOME is the path of a folder");
-		return r;
+		snprintf(why, cap, "this node has no place for listings: %s",
+		    r != -ENOENT ? strerror(-r) : "neither XDG_STATE_HOME nor "
+		    "HOME is the path of a folder");
+		return -EIO;
 	}
 	r = spool_open(&l->spool, &opts, why, cap);
 	if (r < 0)

@@ -1,6 +1,7 @@
 /* See spool.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,18 +34,40 @@ spool_path(bool system, char out[SPOOL_PATH])
 	return n < SPOOL_PATH ? 0 : -ENAMETOOLONG;
 }
 
-/* What cannot be made is found out when the folder is opened. */
-static void
+/* -ENOENT, or why the folder, which is not there, could not be made either. */
+static int
+why_none(const char *path)
+{
+	char above[SPOOL_PATH], *up = above;
+
+	strcpy(above, path);
+	for (;;) {
+		up = dirname(up);
+		if (faccessat(AT_FDCWD, up, W_OK | X_OK, AT_EACCESS) == 0)
+			return -ENOENT;
+		if (errno != ENOENT)
+			return -errno;
+	}
+}
+
+/* Why one of them could not be made, which need not mean that it is not there. */
+static int
 make_folders(char *path)
 {
-	for (char *p = path + 1; *p != '\0'; p++) {
-		if (*p != '/')
+	int err = 0;
+
+	for (char *p = path + 1;; p++) {
+		char end = *p;
+
+		if (end != '/' && end != '\0')
 			continue;
 		*p = '\0';
-		mkdir(path, FOLDER_MODE);
-		*p = '/';
+		if (mkdir(path, FOLDER_MODE) < 0 && errno != EEXIST && err == 0)
+			err = -errno;
+		*p = end;
+		if (end == '\0')
+			return err;
 	}
-	mkdir(path, FOLDER_MODE);
 }
 
 /* NULL, or why nothing is stored in what was opened. */
@@ -62,9 +85,12 @@ refuse_folder(int fd)
 	return NULL;
 }
 
-/* The last word of the path is no link; what is before it may be. */
+/*
+ * The last word of the path is no link; what is before it may be.  Where it is
+ * not there, `made` tells why it could not be made; 0: nobody has tried.
+ */
 static int
-open_folder(const char *path, char *why, size_t cap)
+open_folder(const char *path, int made, char *why, size_t cap)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int err = -errno;
@@ -72,9 +98,10 @@ open_folder(const char *path, char *why, size_t cap)
 	struct stat st;
 
 	if (fd < 0) {
-		reason = lstat(path, &st) < 0 ? strerror(-err) :
-		    S_ISLNK(st.st_mode) ? "it is a symbolic link" :
-		    strerror(-err);
+		if (err == -ENOENT)
+			err = made < 0 ? made : why_none(path);
+		reason = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ?
+		    "it is a symbolic link" : strerror(-err);
 	} else {
 		reason = refuse_folder(fd);
 		err = -EPERM;
@@ -94,8 +121,8 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 {
 	char path[SPOOL_PATH];
 	struct spool *s;
+	int made = 0, r;
 	size_t len;
-	int r;
 
 	if (strlen(o->path) >= sizeof path || o->path[0] == '\0') {
 		snprintf(why, cap, "the spool has no usable path");
@@ -106,7 +133,7 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 	for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
 		path[len - 1] = '\0';
 	if (!o->existing)
-		make_folders(path);
+		made = make_folders(path);
 	s = calloc(1, sizeof *s);
 	if (s == NULL) {
 		snprintf(why, cap, "out of memory");
@@ -120,7 +147,7 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 	s->patience_ms = (int64_t)(o->patience_s != 0 ? o->patience_s :
 	    SPOOL_PATIENCE_S) * 1000;
 	TAILQ_INIT(&s->arrivals);
-	s->dir = r = open_folder(path, why, cap);
+	s->dir = r = open_folder(path, made, why, cap);
 	if (r >= 0) {
 		r = spool_scan(s);
 		if (r < 0)

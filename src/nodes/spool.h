@@ -51,7 +51,7 @@ struct spool;
 
 struct spool_opts {
 	const char *path;
-	bool existing;			/* no folder is made: -ENOENT without one */
+	bool existing;			/* no folder is made: -ENOENT where one could be */
 	uint64_t peer_max, user_max, total_max;	/* 0: those above */
 	uint32_t patience_s;		/* likewise */
 	uint32_t turn_ms;		/* the folder is read so long at a time; 0: at once */

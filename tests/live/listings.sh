@@ -177,6 +177,11 @@ mkdir -m 755 "$tmp/open"
 start --spool "$tmp/open"
 rule "so is one that others may look into" \
     refused '0700' send "$tmp/small" t
+start --spool "$tmp/small/spool"
+rule "a node that can store none is said to, and not to have none" \
+    says 1 "nothing is stored in the spool $tmp/small/spool: Not a directory"
+rule "who sends one is told so too" \
+    refused 'spool: Not a directory' send "$tmp/small" t
 quota() {
 	start --spool "$tmp/few" &&
 	    head -c 33554432 /dev/zero >"$tmp/zero" &&
