@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <nettle/base16.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "../base/base.h"
 #include "spool_file.h"
 
-#define MAGIC "pagek-listing 1\n"
+#define MAGIC "pagek-listing 1"
+#define SUM_DIGITS BASE16_ENCODE_LENGTH(WIRE_SHA256)
 
 /* --- names -------------------------------------------------------------- */
 
@@ -87,40 +89,35 @@ get_time(const char *text, int64_t *wall_ms)
 	return 0;
 }
 
-static void
-put_sum(char out[2 * WIRE_SHA256 + 1], const uint8_t sum[WIRE_SHA256])
-{
-	for (size_t i = 0; i < WIRE_SHA256; i++)
-		snprintf(out + 2 * i, 3, "%02x", sum[i]);
-}
-
 static int
 get_sum(const char *text, uint8_t sum[WIRE_SHA256])
 {
-	if (strlen(text) != 2 * WIRE_SHA256 ||
-	    strspn(text, "0123456789abcdef") != 2 * WIRE_SHA256)
-		return -EBADMSG;
-	for (size_t i = 0; i < WIRE_SHA256; i++) {
-		const char digits[] = { text[2 * i], text[2 * i + 1], '\0' };
+	uint8_t bytes[BASE16_DECODE_LENGTH(SUM_DIGITS)];
+	struct base16_decode_ctx ctx;
+	size_t n = sizeof bytes;
 
-		sum[i] = (uint8_t)strtoul(digits, NULL, 16);
-	}
+	base16_decode_init(&ctx);
+	if (strlen(text) != SUM_DIGITS ||
+	    !base16_decode_update(&ctx, &n, bytes, SUM_DIGITS, text) ||
+	    n != WIRE_SHA256)
+		return -EBADMSG;
+	memcpy(sum, bytes, WIRE_SHA256);
 	return 0;
 }
 
 size_t
 spool_head_make(char out[SPOOL_HEAD_MAX], const struct spool_head *h)
 {
-	char when[48], sum[2 * WIRE_SHA256 + 1];
+	char when[48], sum[SUM_DIGITS];
 	size_t len = 0;
 
 	put_time(when, sizeof when, h->wall_ms);
-	put_sum(sum, h->sum);
-	base_append(out, SPOOL_HEAD_MAX, &len, MAGIC
+	base16_encode_update(sum, WIRE_SHA256, h->sum);
+	base_append(out, SPOOL_HEAD_MAX, &len, MAGIC "\n"
 	    "name: %s\n" "part: %u of %u\n" "from: %s\n" "uid: %" PRIu32 "\n"
 	    "time: %s\n" "title: %s\n" "bytes: %" PRIu32 "\n"
-	    "sha256: %s\n\n", h->name, h->part, h->parts, h->origin, h->uid,
-	    when, h->title, h->bytes, sum);
+	    "sha256: %.*s\n\n", h->name, h->part, h->parts, h->origin, h->uid,
+	    when, h->title, h->bytes, SUM_DIGITS, sum);
 	return len;
 }
 
@@ -163,12 +160,15 @@ get_part(const char *text, struct spool_head *h)
 	return strcmp(again, text) == 0 ? 0 : -EBADMSG;
 }
 
-enum line { NAME, PART, FROM, UID, TIME, TITLE, BYTES, SUM, LINES };
+enum line { KIND, NAME, PART, FROM, UID, TIME, TITLE, BYTES, SUM, END, LINES };
 
 static int
 get_line(struct spool_head *h, enum line line, const char *value)
 {
 	switch (line) {
+	case KIND:
+	case END:
+		return value[0] == '\0' ? 0 : -EBADMSG;
 	case NAME:
 		return spool_name_ok(value, strlen(value)) ?
 		    get_text(value, h->name, sizeof h->name) : -EBADMSG;
@@ -195,33 +195,27 @@ get_line(struct spool_head *h, enum line line, const char *value)
 ssize_t
 spool_head_parse(const char *bytes, size_t len, struct spool_head *out)
 {
-	static const char *const keys[LINES] = { "name: ", "part: ", "from: ",
-		"uid: ", "time: ", "title: ", "bytes: ", "sha256: " };
-	const char *at = bytes + strlen(MAGIC), *end = bytes + len;
+	static const char *const keys[LINES] = { MAGIC, "name: ", "part: ",
+		"from: ", "uid: ", "time: ", "title: ", "bytes: ", "sha256: ",
+		"" };
+	char line[BASE_LINE_MAX + 1];
 	struct spool_head h = { 0 };
-	char line[SPOOL_HEAD_MAX];
+	struct base_lines lines;
+	const char *why;
 
-	if (len < strlen(MAGIC) || memcmp(bytes, MAGIC, strlen(MAGIC)) != 0)
-		return -EBADMSG;
+	base_lines_init(&lines, bytes, len);
 	for (int i = 0; i < LINES; i++) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t key = strlen(keys[i]);
 
-		if (stop == NULL || (size_t)(stop - at) < key ||
-		    (size_t)(stop - at) >= sizeof line ||
-		    memcmp(at, keys[i], key) != 0 ||
-		    memchr(at, '\0', (size_t)(stop - at)) != NULL)
+		if (!base_lines_next(&lines, line, &why) || why != NULL ||
+		    strncmp(line, keys[i], key) != 0 ||
+		    get_line(&h, (enum line)i, line + key) < 0)
 			return -EBADMSG;
-		memcpy(line, at + key, (size_t)(stop - at) - key);
-		line[(size_t)(stop - at) - key] = '\0';
-		if (get_line(&h, (enum line)i, line) < 0)
-			return -EBADMSG;
-		at = stop + 1;
 	}
-	if (at == end || *at != '\n' || h.bytes > WIRE_LISTING_PART)
+	if (h.bytes > WIRE_LISTING_PART)
 		return -EBADMSG;
 	*out = h;
-	return at + 1 - bytes;
+	return lines.at - bytes;
 }
 
 /* --- files -------------------------------------------------------------- */
