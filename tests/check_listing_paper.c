@@ -124,6 +124,25 @@ START_TEST(what_was_not_printed_is_said)
 }
 END_TEST
 
+/* What it has left to another one is no longer read for it when it has gone. */
+START_TEST(an_lp_that_leaves_before_the_end_has_not_printed_it)
+{
+	static char text[1 << 20];
+	static struct client c;
+	char want[1100];
+
+	make_lp("#!/bin/sh\nexec 3<&0\n(while kill -0 $$ 2>&-; do :; done; "
+	    "cat <&3 >/dev/null) &\n");
+	memset(text, 'x', sizeof text - 1);
+	client_open(&c);
+	send_text(&c, "t", text);
+	snprintf(want, sizeof want, "listing %s was not printed: lp did not "
+	    "read all of it", c.words);
+	await_words(said, want);
+	client_close(&c);
+}
+END_TEST
+
 START_TEST(without_lp_that_is_said)
 {
 	static struct client c;
@@ -175,6 +194,7 @@ suite(void)
 	tcase_add_test(t, a_whole_listing_is_printed_as_safe_text);
 	tcase_add_test(t, a_long_listing_is_printed_whole);
 	tcase_add_test(t, what_was_not_printed_is_said);
+	tcase_add_test(t, an_lp_that_leaves_before_the_end_has_not_printed_it);
 	tcase_add_test(t, without_lp_that_is_said);
 	tcase_add_test(t,
 	    a_node_that_ends_while_it_prints_reads_nothing_more);

@@ -10,6 +10,7 @@
 #include "spool_print.h"
 
 #define LP "lp"
+#define CUT LP " did not read all of it"
 #define PIECE 16384
 
 struct print {
@@ -78,11 +79,18 @@ on_closed(uv_handle_t *handle)
 	next(p);
 }
 
+/* All has been given to lp, or nothing more will be. */
+static bool
+is_fed(const struct print *p)
+{
+	return uv_is_closing((const uv_handle_t *)&p->in) != 0;
+}
+
 /* It ends when lp has, and lp when it has read all. */
 static void
 close_in(struct print *p)
 {
-	if (!uv_is_closing((uv_handle_t *)&p->in))
+	if (!is_fed(p))
 		uv_close((uv_handle_t *)&p->in, on_closed);
 }
 
@@ -101,6 +109,8 @@ on_lp_exit(uv_process_t *process, int64_t status, int sig)
 			snprintf(why, sizeof why, LP " ended with status %d",
 			    (int)status);
 		say(p, why);
+	} else if (!is_fed(p)) {
+		say(p, CUT);
 	}
 	close_in(p);
 	uv_close((uv_handle_t *)process, on_closed);
@@ -119,15 +129,27 @@ on_fed(uv_write_t *req, int status)
 {
 	struct print *p = req->data;
 
-	if (status == UV_ECANCELED || p->closing ||
-	    uv_is_closing((uv_handle_t *)&p->in))
+	if (status == UV_ECANCELED || p->closing || is_fed(p))
 		return;
 	if (status < 0) {
-		say(p, LP " did not read all of it");
+		say(p, CUT);
 		close_in(p);
 		return;
 	}
 	feed(p);
+}
+
+/* What stands in p->safe. */
+static void
+give(struct print *p, size_t len)
+{
+	uv_buf_t buf = uv_buf_init(p->safe, (unsigned)len);
+
+	p->req.data = p;
+	if (uv_write(&p->req, (uv_stream_t *)&p->in, &buf, 1, on_fed) < 0) {
+		say(p, CUT);
+		close_in(p);
+	}
 }
 
 static const struct spool_entry *
@@ -167,7 +189,6 @@ static void
 feed(struct print *p)
 {
 	ssize_t n = read_on(p);
-	uv_buf_t buf;
 	size_t len, used;
 
 	if (n < 0) {
@@ -184,25 +205,18 @@ feed(struct print *p)
 	    n == 0, false, &used);
 	p->kept -= used;
 	memmove(p->bytes, p->bytes + used, p->kept);
-	buf = uv_buf_init(p->safe, (unsigned)len);
-	p->req.data = p;
-	if (uv_write(&p->req, (uv_stream_t *)&p->in, &buf, 1, on_fed) < 0)
-		close_in(p);
+	give(p, len);
 }
 
 /* Who sent it, and what it is. */
 static void
 feed_head(struct print *p, const struct spool_entry *e)
 {
-	uv_buf_t buf;
 	size_t len = 0;
 
 	base_append(p->safe, sizeof p->safe, &len,
 	    "listing %s from %s\n%s\n\n", e->name, e->origin, e->title);
-	buf = uv_buf_init(p->safe, (unsigned)len);
-	p->req.data = p;
-	if (uv_write(&p->req, (uv_stream_t *)&p->in, &buf, 1, on_fed) < 0)
-		close_in(p);
+	give(p, len);
 }
 
 /* --- lp ----------------------------------------------------------------- */
