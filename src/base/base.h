@@ -129,7 +129,7 @@ size_t base_utf8_char(const char *s, size_t len, uint32_t *codepoint);
  */
 const char *base_nearest(const char *word, const char *const *words, size_t n);
 
-/* --- files that people write ---------------------------------------------- */
+/* --- files, most of them written by people -------------------------------- */
 
 /*
  * The whole of a regular file, which symbolic links may lead to, of `max`
@@ -139,6 +139,9 @@ const char *base_nearest(const char *word, const char *const *words, size_t n);
  * nowhere, -EISDIR, -ENOTSUP no file (a FIFO, a device), -EFBIG.
  */
 int base_file_read(const char *path, size_t max, char **bytes, size_t *len);
+
+/* All of it, however many calls that takes; or a negative errno. */
+int base_write_all(int fd, const void *bytes, size_t len);
 
 /* What that error means, to stand behind "cannot read PATH: ". */
 const char *base_file_words(int err);

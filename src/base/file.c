@@ -49,6 +49,24 @@ failed:
 }
 
 int
+base_write_all(int fd, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int
 base_file_read(const char *path, size_t max, char **bytes, size_t *len)
 {
 	struct stat st;

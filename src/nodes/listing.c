@@ -356,22 +356,6 @@ get_more(struct nodes_listing *l)
 		end(l, 0, l->name);
 }
 
-static int
-write_out(int fd, const uint8_t *p, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static void
 on_lgot(void *arg, int err, const struct wire_msg *msg)
 {
@@ -396,7 +380,7 @@ on_lgot(void *arg, int err, const struct wire_msg *msg)
 		end(l, -EPROTO, "the node sent other bytes than were asked for");
 		return;
 	}
-	r = write_out(l->fd, got->bytes.p, want);
+	r = base_write_all(l->fd, got->bytes.p, want);
 	if (r < 0) {
 		end(l, r, strerror(-r));
 		return;

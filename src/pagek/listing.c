@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "listing_head.h"
 
@@ -334,17 +333,9 @@ listing_lacking(const struct listing *l, size_t *all)
 static void
 flush(struct writer *w)
 {
-	size_t done = 0;
-	ssize_t n;
-
-	while (w->err == 0 && done < w->len) {
-		n = write(w->fd, w->text + done, w->len - done);
-		if (n < 0 && errno != EINTR)
-			w->err = -errno;
-		else if (n > 0)
-			done += (size_t)n;
-	}
-	w->done += done;
+	if (w->err == 0)
+		w->err = base_write_all(w->fd, w->text, w->len);
+	w->done += w->len;
 	w->len = 0;
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/base.h"
 #include "app.h"
 
 #define TRIES 10
@@ -56,32 +57,15 @@ open_new(const struct nodes_look *look, char *path, size_t cap)
 }
 
 static int
-write_all(int fd, const char *text, size_t len)
-{
-	ssize_t n;
-
-	while (len > 0) {
-		n = write(fd, text, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-static int
 write_picture(int fd, const struct page_picture *pic)
 {
 	int i, r;
 
 	for (i = 0; i < pic->rows; i++) {
-		r = write_all(fd, pic->line[i].text,
+		r = base_write_all(fd, pic->line[i].text,
 		    strlen(pic->line[i].text));
 		if (r == 0)
-			r = write_all(fd, "\n", 1);
+			r = base_write_all(fd, "\n", 1);
 		if (r < 0)
 			return r;
 	}
