@@ -207,6 +207,45 @@ page_put(struct page *p, struct wire_lput l, struct wire_msg *reply)
 	ck_assert(page_receive(p, reply));
 }
 
+static void
+put_refused(struct page *p, struct wire_lput l, enum wire_error code)
+{
+	struct wire_msg reply;
+
+	page_put(p, l, &reply);
+	expect_error(&reply, code);
+	wire_msg_fini(&reply);
+}
+
+static void
+text_of(char out[64], struct wire_text t)
+{
+	snprintf(out, 64, "%.*s", (int)t.len, t.s);
+}
+
+/* The name that it was given goes into `name`, unless that is NULL. */
+static void
+put_taken(struct page *p, struct wire_lput l, char name[64])
+{
+	struct wire_msg reply;
+
+	page_put(p, l, &reply);
+	ck_assert_uint_eq(reply.type, WIRE_LACK);
+	if (name != NULL)
+		text_of(name, reply.lack.name);
+	wire_msg_fini(&reply);
+}
+
+static void
+ask_refused(struct page *p, struct wire_msg *m, enum wire_error code)
+{
+	struct wire_msg reply;
+
+	page_ask(p, m, &reply);
+	expect_error(&reply, code);
+	wire_msg_fini(&reply);
+}
+
 static struct wire_lput
 piece(uint32_t len, uint32_t total)
 {
@@ -218,21 +257,16 @@ piece(uint32_t len, uint32_t total)
 
 START_TEST(without_the_role_nothing_is_stored)
 {
-	struct wire_msg reply;
 	struct page p;
 
 	page_open(&p);
 	page_greet(&p, WIRE_ROLE_READ);
-	page_put(&p, piece(100, 1000), &reply);
-	expect_error(&reply, WIRE_E_AUTH);
-	wire_msg_fini(&reply);
+	put_refused(&p, piece(100, 1000), WIRE_E_AUTH);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 1);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS), 0);
 	ck_assert_int_lt(access(folder, F_OK), 0);
 	/* Nor is a long piece read. */
-	page_put(&p, piece(60000, 60000), &reply);
-	expect_error(&reply, WIRE_E_BIG);
-	wire_msg_fini(&reply);
+	put_refused(&p, piece(60000, 60000), WIRE_E_BIG);
 	page_close(&p);
 }
 END_TEST
@@ -251,9 +285,7 @@ START_TEST(a_bridge_that_is_limited_to_reading_stores_nothing)
 	page_ask(&p, &hello, &reply);
 	ck_assert_uint_eq(reply.welcome.roles, WIRE_ROLE_READ);
 	wire_msg_fini(&reply);
-	page_put(&p, piece(100, 1000), &reply);
-	expect_error(&reply, WIRE_E_AUTH);
-	wire_msg_fini(&reply);
+	put_refused(&p, piece(100, 1000), WIRE_E_AUTH);
 	page_close(&p);
 }
 END_TEST
@@ -294,38 +326,35 @@ static const char *const strange[] = {
 
 START_TEST(no_name_leads_out_of_the_spool)
 {
-	struct wire_msg reply, m = { .type = WIRE_LGET, .lget = {
+	struct wire_msg m = { .type = WIRE_LGET, .lget = {
 		.name = wire_text(strange[_i]), .part = 1, .max = 100 } };
 	struct page p;
 
 	page_open(&p);
 	page_greet(&p, ROLES);
-	page_put(&p, piece(100, 1000), &reply);
-	wire_msg_fini(&reply);
-	page_ask(&p, &m, &reply);
-	expect_error(&reply, WIRE_E_NAME);
-	wire_msg_fini(&reply);
+	put_taken(&p, piece(100, 1000), NULL);
+	ask_refused(&p, &m, WIRE_E_NAME);
 	page_close(&p);
 }
 END_TEST
 
 START_TEST(names_with_a_nul_are_not_cut_at_it)
 {
+	char name[64], said[64];
 	struct wire_msg reply, m = { .type = WIRE_LGET };
-	char name[64];
 	struct page p;
 
 	page_open(&p);
 	page_greet(&p, ROLES);
-	page_put(&p, piece(100, 1000), &reply);
-	ck_assert_uint_eq(reply.type, WIRE_LACK);
-	memcpy(name, reply.lack.name.s, reply.lack.name.len);
-	memcpy(name + reply.lack.name.len, "\0/..", 4);
-	m.lget = (struct wire_lget){ .name = { name,
-		reply.lack.name.len + 4 }, .part = 1, .max = 100 };
-	wire_msg_fini(&reply);
+	put_taken(&p, piece(100, 1000), name);
+	m.lget = (struct wire_lget){ .name = { name, strlen(name) + 4 },
+		.part = 1, .max = 100 };
+	memcpy(name + strlen(name), "\0/..", 4);
 	page_ask(&p, &m, &reply);
 	expect_error(&reply, WIRE_E_NAME);
+	/* Of the one that is there it would be said that no part is. */
+	text_of(said, reply.err.text);
+	ck_assert_str_eq(said, "no such listing");
 	wire_msg_fini(&reply);
 	page_close(&p);
 }
@@ -334,7 +363,6 @@ END_TEST
 START_TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
 {
 	static struct client c;
-	struct wire_msg reply;
 	struct page p;
 
 	ck_assert_int_eq(symlink("/tmp", folder), 0);
@@ -351,9 +379,8 @@ START_TEST(a_spool_that_is_a_link_is_refused_with_a_sentence)
 	page_open(&p);
 	page_greet(&p, ROLES);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 1);
-	page_ask(&p, &(struct wire_msg){ .type = WIRE_LISTINGS }, &reply);
-	expect_error(&reply, WIRE_E_INTERNAL);
-	wire_msg_fini(&reply);
+	ask_refused(&p, &(struct wire_msg){ .type = WIRE_LISTINGS },
+	    WIRE_E_INTERNAL);
 	page_close(&p);
 	client_close(&c);
 }
@@ -391,18 +418,13 @@ remove_folder(void)
 START_TEST(a_spool_that_was_removed_is_made_anew)
 {
 	struct wire_lput l = piece(100, 1000);
-	struct wire_msg reply;
 	static struct client c;
 	char name[64];
 	struct page p;
 
 	page_open(&p);
 	page_greet(&p, ROLES);
-	page_put(&p, l, &reply);
-	ck_assert_uint_eq(reply.type, WIRE_LACK);
-	snprintf(name, sizeof name, "%.*s", (int)reply.lack.name.len,
-	    reply.lack.name.s);
-	wire_msg_fini(&reply);
+	put_taken(&p, l, name);
 	remove_folder();
 	client_open(&c);
 	census(&c);
@@ -420,9 +442,7 @@ START_TEST(a_spool_that_was_removed_is_made_anew)
 	}
 	l.name = wire_text(name);
 	l.at = 100;
-	page_put(&p, l, &reply);
-	expect_error(&reply, WIRE_E_NAME);
-	wire_msg_fini(&reply);
+	put_refused(&p, l, WIRE_E_NAME);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 1);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS), 2);
 	client_close(&c);
@@ -433,7 +453,6 @@ END_TEST
 START_TEST(what_is_stored_and_refused_is_counted_once)
 {
 	static struct client c;
-	struct wire_msg reply;
 	struct wire_lput l = piece(100, 1000);
 	char name[64];
 	struct page p;
@@ -447,17 +466,12 @@ START_TEST(what_is_stored_and_refused_is_counted_once)
 	ck_assert_int_eq(c.err, 0);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS), 1);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 0);
-	page_put(&p, l, &reply);
-	snprintf(name, sizeof name, "%.*s", (int)reply.lack.name.len,
-	    reply.lack.name.s);
-	wire_msg_fini(&reply);
+	put_taken(&p, l, name);
 	/* Not what comes next, and more of the same behind it. */
 	l.name = wire_text(name);
 	l.at = 500;
 	for (int i = 0; i < 3; i++) {
-		page_put(&p, l, &reply);
-		expect_error(&reply, i == 0 ? WIRE_E_FRAME : WIRE_E_NAME);
-		wire_msg_fini(&reply);
+		put_refused(&p, l, i == 0 ? WIRE_E_FRAME : WIRE_E_NAME);
 	}
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS), 1);
 	ck_assert_uint_eq(number(&p, WIRE_N_LISTINGS_REFUSED), 1);
@@ -494,17 +508,14 @@ be(uid_t uid, bool member)
 }
 
 static void
-put_as(uid_t uid)
+put_as(uid_t uid, char name[64])
 {
-	struct wire_msg reply;
 	struct page p;
 
 	page_open(&p);
 	be(uid, false);
 	page_greet(&p, ROLES);
-	page_put(&p, piece(100, 1000), &reply);
-	ck_assert_uint_eq(reply.type, WIRE_LACK);
-	wire_msg_fini(&reply);
+	put_taken(&p, piece(100, 1000), name);
 	page_close(&p);
 }
 
@@ -512,13 +523,13 @@ START_TEST(at_a_system_node_each_sees_his_own_and_some_see_all)
 {
 	struct wire_msg reply, got, get = { .type = WIRE_LGET },
 		m = { .type = WIRE_LISTINGS };
+	char after[64] = "", of_1000[64];
 	unsigned n = 0;
-	char after[64] = "";
 	struct page p;
 
-	put_as(1000);
-	put_as(1001);
-	put_as(1000);
+	put_as(1000, of_1000);
+	put_as(1001, NULL);
+	put_as(1000, NULL);
 	page_open(&p);
 	be(eyes[_i].uid, eyes[_i].member);
 	page_greet(&p, WIRE_ROLE_READ);
@@ -528,31 +539,17 @@ START_TEST(at_a_system_node_each_sees_his_own_and_some_see_all)
 		ck_assert_uint_eq(reply.type, WIRE_LISTED);
 		if (reply.listed.name.len == 0)
 			break;
-		snprintf(after, sizeof after, "%.*s",
-		    (int)reply.listed.name.len, reply.listed.name.s);
+		text_of(after, reply.listed.name);
 		wire_msg_fini(&reply);
 	}
 	wire_msg_fini(&reply);
 	ck_assert_uint_eq(n, eyes[_i].sees);
-	/* The first is of 1000. */
-	after[0] = '\0';
-	for (struct dirent *d = NULL; after[0] == '\0';) {
-		DIR *dir = opendir(folder);
-
-		while ((d = readdir(dir)) != NULL)
-			if (d->d_name[0] != '.' && (after[0] == '\0' ||
-			    strcmp(d->d_name, after) < 0))
-				snprintf(after, sizeof after, "%.20s",
-				    d->d_name);
-		closedir(dir);
-	}
-	get.lget = (struct wire_lget){ .name = wire_text(after), .part = 1,
+	get.lget = (struct wire_lget){ .name = wire_text(of_1000), .part = 1,
 		.max = 10 };
 	page_ask(&p, &get, &got);
 	/* It is not whole: who may see it is told that, others nothing. */
 	ck_assert_uint_eq(got.type, WIRE_ERR);
-	snprintf(after, sizeof after, "%.*s", (int)got.err.text.len,
-	    got.err.text.s);
+	text_of(after, got.err.text);
 	if (eyes[_i].sees > 1)
 		ck_assert_ptr_nonnull(strstr(after, "this part"));
 	else
@@ -597,9 +594,7 @@ START_TEST(who_has_sent_it_is_not_what_he_claims)
 	ck_assert_uint_eq(reply.type, WIRE_WELCOME);
 	wire_msg_fini(&reply);
 	l.title = wire_text("from: 0A12, root");
-	page_put(&p, l, &reply);
-	ck_assert_uint_eq(reply.type, WIRE_LACK);
-	wire_msg_fini(&reply);
+	put_taken(&p, l, NULL);
 	page_ask(&p, &(struct wire_msg){ .type = WIRE_LISTINGS }, &reply);
 	snprintf(origin, sizeof origin, "%.*s", (int)reply.listed.origin.len,
 	    reply.listed.origin.s);
