@@ -89,7 +89,7 @@ struct peer {
 	bool may_not_arm;
 };
 
-static void
+static inline void
 model_init(struct model *m, const char *name, pid_t pid)
 {
 	memset(m, 0, sizeof *m);
@@ -103,7 +103,7 @@ model_init(struct model *m, const char *name, pid_t pid)
 	stream_types_init(&m->types);
 }
 
-static void
+static inline void
 model_fini(struct model *m)
 {
 	blklist_free(m->list);
