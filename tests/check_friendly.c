@@ -1,41 +1,13 @@
 /*
  * Friendly numbers: what is translated, what is kept, and when that is dropped.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "node_harness.h"
-
-static char folder[] = "/tmp/check_friendly.XXXXXX";
-static char file[128];
-
-static void
-write_table(const char *text)
-{
-	FILE *f = fopen(file, "w");
-
-	ck_assert_ptr_nonnull(f);
-	fputs(text, f);
-	ck_assert_int_eq(fclose(f), 0);
-}
+#include "table_rig.h"
 
 static void
 setup(void)
 {
-	char sub[64];
-
-	strcpy(folder + sizeof folder - 7, "XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(sub, sizeof sub, "%s/pagek", folder);
-	ck_assert_int_eq(mkdir(sub, 0700), 0);
-	snprintf(file, sizeof file, "%s/nodes", sub);
-	setenv("XDG_CONFIG_HOME", folder, 1);
-	write_table("0590 linac-a local acnet=11.134\n"
+	table_up("0590 linac-a local acnet=11.134\n"
 	    "0A12 gw-2 ssh:gw-2 classic=6801\n"
 	    "0509 linac-b unix:/run/x\n");
 	node_up(NULL);
@@ -45,13 +17,8 @@ setup(void)
 static void
 teardown(void)
 {
-	char sub[64];
-
 	node_down();
-	unlink(file);
-	snprintf(sub, sizeof sub, "%s/pagek", folder);
-	rmdir(sub);
-	rmdir(folder);
+	table_down();
 }
 
 static void
@@ -176,7 +143,7 @@ START_TEST(changed_table_drops_translations)
 
 	friendly_get(&node, 0x590);
 	friendly_get(&node, 0x1234);
-	write_table("0590 linac-a local acnet=1.2\n"
+	table_write("0590 linac-a local acnet=1.2\n"
 	    "1234 new unix:/run/y classic=1\n");
 	/* Nobody has looked yet. */
 	ck_assert_uint_eq(friendly_get(&node, 0x590), 0xab86);
@@ -197,14 +164,14 @@ START_TEST(file_put_in_its_place_is_another_one)
 	struct timespec times[2];
 
 	/* As old and as long as the one that was there. */
-	ck_assert_int_eq(stat(file, &st), 0);
-	snprintf(other, sizeof other, "%s.new", file);
-	ck_assert_int_eq(rename(file, other), 0);
-	write_table("0590 linac-a local acnet=11.135\n"
+	ck_assert_int_eq(stat(table_file, &st), 0);
+	snprintf(other, sizeof other, "%s.new", table_file);
+	ck_assert_int_eq(rename(table_file, other), 0);
+	table_write("0590 linac-a local acnet=11.135\n"
 	    "0A12 gw-2 ssh:gw-2 classic=6801\n"
 	    "0509 linac-b unix:/run/x\n");
 	times[0] = times[1] = st.st_mtim;
-	ck_assert_int_eq(utimensat(AT_FDCWD, file, times, 0), 0);
+	ck_assert_int_eq(utimensat(AT_FDCWD, table_file, times, 0), 0);
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node, 0x590), 0xab87);
 	unlink(other);
@@ -213,10 +180,10 @@ END_TEST
 
 START_TEST(table_that_goes_and_comes_is_followed)
 {
-	unlink(file);
+	unlink(table_file);
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node, 0x590), 0x590);
-	write_table("0590 linac-a local acnet=11.134\n");
+	table_write("0590 linac-a local acnet=11.134\n");
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node, 0x590), 0xab86);
 }
@@ -224,7 +191,7 @@ END_TEST
 
 START_TEST(line_that_cannot_be_read_costs_that_line)
 {
-	write_table("0590 linac-a local acnet=11.134\n0A12 gw-2 nowhere\n");
+	table_write("0590 linac-a local acnet=11.134\n0A12 gw-2 nowhere\n");
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node, 0x590), 0xab86);
 	ck_assert_uint_eq(friendly_get(&node, 0xa12), 0xa12);
@@ -237,7 +204,7 @@ START_TEST(system_does_not_read_a_users_table)
 	node.opts.system = true;
 	ck_assert_int_eq(friendly_load(&node, NULL, NULL), 0);
 	ck_assert_ptr_null(node.friendly.table->path[NODES_FILE_USER]);
-	write_table("1111 x unix:/x acnet=1.1\n");
+	table_write("1111 x unix:/x acnet=1.1\n");
 	look_again();
 	ck_assert_uint_eq(friendly_get(&node, 0x1111), 0x1111);
 }

@@ -2,37 +2,17 @@
  * A page's first words: where it may say that it is, and what the node makes
  * of who it is.
  */
-#include <errno.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../src/nodes/bridge.h"
 #include "node_harness.h"
-
-static char folder[] = "/tmp/check_greet.XXXXXX";
-static char file[128];
+#include "table_rig.h"
 
 static void
 setup(void)
 {
-	char sub[64];
-	FILE *f;
-
-	strcpy(folder + sizeof folder - 7, "XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(sub, sizeof sub, "%s/pagek", folder);
-	ck_assert_int_eq(mkdir(sub, 0700), 0);
-	snprintf(file, sizeof file, "%s/nodes", sub);
-	setenv("XDG_CONFIG_HOME", folder, 1);
-	f = fopen(file, "w");
-	ck_assert_ptr_nonnull(f);
-	fputs("0590 linac-a local\n0509 linac-b unix:/run/b\n"
-	    "0A12 gw-2 ssh:anna@gw-2\n", f);
-	ck_assert_int_eq(fclose(f), 0);
+	table_up("0590 linac-a local\n0509 linac-b unix:/run/b\n"
+	    "0A12 gw-2 ssh:anna@gw-2\n");
 	node_up(NULL);
 	ck_assert_int_eq(friendly_load(&node, NULL, NULL), 0);
 	node.number = 0x590;
@@ -42,13 +22,8 @@ setup(void)
 static void
 teardown(void)
 {
-	char sub[64];
-
 	node_down();
-	unlink(file);
-	snprintf(sub, sizeof sub, "%s/pagek", folder);
-	rmdir(sub);
-	rmdir(folder);
+	table_down();
 }
 
 /* --- what is said, and what comes of it ------------------------------------- */

@@ -9,6 +9,7 @@
 #include "../src/base/base.h"
 #include "../src/pagek/options.h"
 #include "harness.h"
+#include "table_rig.h"
 
 #define WORDS 16
 
@@ -310,39 +311,13 @@ END_TEST
 
 /* --- the table of nodes -------------------------------------------------- */
 
-static char folder[64];
-
 static void
-table_up(void)
+set_up_table(void)
 {
-	char path[128];
-	FILE *f;
-
-	strcpy(folder, "/tmp/pagek-check.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	setenv("XDG_CONFIG_HOME", folder, 1);
-	snprintf(path, sizeof path, "%s/pagek", folder);
-	ck_assert_int_eq(mkdir(path, 0700), 0);
-	snprintf(path, sizeof path, "%s/pagek/nodes", folder);
-	f = fopen(path, "w");
-	ck_assert_ptr_nonnull(f);
-	fputs("0590 linac-a local\n"
+	table_up("0590 linac-a local\n"
 	    "0A12 gateway unix:/run/x/node\n"
 	    "1234 linac-b ssh:anna@b remote=/opt/pageknode\n"
-	    "0600 list ssh:list\n", f);
-	fclose(f);
-}
-
-static void
-table_down(void)
-{
-	char path[128];
-
-	snprintf(path, sizeof path, "%s/pagek/nodes", folder);
-	remove(path);
-	snprintf(path, sizeof path, "%s/pagek", folder);
-	rmdir(path);
-	rmdir(folder);
+	    "0600 list ssh:list\n");
 }
 
 static const struct {
@@ -449,19 +424,15 @@ END_TEST
 
 START_TEST(a_live_process_with_a_nodes_number_is_the_node)
 {
-	char path[128], line[32];
+	char text[64], line[32];
 	struct options o;
-	FILE *f;
 
 	if (getpid() < 1000 || getpid() > 9999)
 		snprintf(line, sizeof line, "%s", "1234");
 	else
 		snprintf(line, sizeof line, "%d", (int)getpid());
-	snprintf(path, sizeof path, "%s/pagek/nodes", folder);
-	f = fopen(path, "w");
-	ck_assert_ptr_nonnull(f);
-	fprintf(f, "%s me ssh:me\n", line);
-	fclose(f);
+	snprintf(text, sizeof text, "%s me ssh:me\n", line);
+	table_write(text);
 	ck_assert_int_eq(parse(&o, line), 0);
 	ck_assert_int_eq(o.target.kind, TARGET_SSH);
 }
@@ -648,7 +619,7 @@ options_suite(void)
 	tcase_add_test(tc, help_has_every_option);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("nodes");
-	tcase_add_checked_fixture(tc, table_up, table_down);
+	tcase_add_checked_fixture(tc, set_up_table, table_down);
 	tcase_add_loop_test(tc, a_node_is_meant_by_its_number_or_name, 0,
 	    BASE_NELEM(named));
 	tcase_add_loop_test(tc, an_unknown_node_is_answered_with_the_nearest,

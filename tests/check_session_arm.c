@@ -2,52 +2,17 @@
  * The session and a target that sleeps, or logs a sample only, against a
  * scripted node.
  */
-#include "session_rig.h"
-
-static struct peer peer;
-static struct model model;
-static struct nodes_session *session;
+#include "session_one.h"
 
 static const struct nodes_session_opts looking = {
 	.kind_given = true, .kind = BLKLIST_LITERAL, .max = 4096,
 	.look_only = true,
 };
 
-static void
-setup(void)
-{
-	peer_open(&peer);
-	model_init(&model, "ALLOCLOG.model.42", 42);
-	peer.model[0] = &model;
-	peer.models = 1;
-}
-
-static void
-teardown(void)
-{
-	nodes_session_close(session);
-	peer_close(&peer);
-	model_fini(&model);
-}
-
-static const struct nodes_look *
-look(void)
-{
-	return nodes_session_look(session);
-}
-
-static void
-opened(const struct nodes_session_opts *opts)
-{
-	session = open_session(&peer, opts);
-	peer_serve(&peer);
-	peer_cycles(&peer, session, 1);
-}
-
 START_TEST(dormant_target_is_armed_by_being_opened)
 {
 	model_arm(&model, false);
-	opened(&plain);
+	one_open(&plain, 1);
 	ck_assert_uint_ge(peer.armed[WIRE_ARM_WATCH], 1);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_HOLD], 0);
 	ck_assert_int_eq(look()->state, NODES_LIVE);
@@ -63,7 +28,7 @@ END_TEST
 START_TEST(free_of_what_came_before_is_earlier_and_no_error)
 {
 	model_arm(&model, false);
-	opened(&plain);
+	one_open(&plain, 1);
 	model_release(&model, 0x9000);
 	peer_cycles(&peer, session, 1);
 	ck_assert_uint_eq(blklist_counts(look()->list)->earlier, 1);
@@ -74,7 +39,7 @@ END_TEST
 START_TEST(who_only_looks_arms_nothing)
 {
 	model_arm(&model, false);
-	opened(&looking);
+	one_open(&looking, 1);
 	peer_cycles(&peer, session, 3);
 	ck_assert_int_eq(look()->state, NODES_DORMANT);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 0);
@@ -92,7 +57,7 @@ END_TEST
 START_TEST(target_that_another_has_armed_is_watched_too)
 {
 	model_arm(&model, true);
-	opened(&plain);
+	one_open(&plain, 1);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 1);
 	peer_cycles(&peer, session, 40);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 1);
@@ -103,7 +68,7 @@ END_TEST
 START_TEST(target_that_logs_since_its_start_is_not_armed)
 {
 	model_alloc(&model, 0x1000, 10);
-	opened(&plain);
+	one_open(&plain, 1);
 	peer_cycles(&peer, session, 20);
 	ck_assert_uint_eq(peer.armed[WIRE_ARM_WATCH], 0);
 	ck_assert_int_eq(look()->armed_wall_ms, 0);
@@ -116,7 +81,7 @@ START_TEST(target_sent_to_sleep_by_another_is_not_armed_again)
 	unsigned before;
 
 	model_arm(&model, false);
-	opened(&plain);
+	one_open(&plain, 1);
 	model_alloc(&model, 0x1000, 10);
 	peer_cycles(&peer, session, 1);
 	before = peer.armed[WIRE_ARM_WATCH];
@@ -132,7 +97,7 @@ END_TEST
 START_TEST(wish_is_asked_for_again_when_another_was_first)
 {
 	model_arm(&model, false);
-	opened(&looking);
+	one_open(&looking, 1);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_HOLD), 0);
 	ck_assert(look()->arming);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_OFF), -EBUSY);
@@ -150,7 +115,7 @@ END_TEST
 START_TEST(hold_and_sleep_are_said_by_their_states)
 {
 	model_arm(&model, false);
-	opened(&looking);
+	one_open(&looking, 1);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_HOLD), 0);
 	peer_serve(&peer);
 	ck_assert_int_eq(look()->state, NODES_LIVE);
@@ -166,7 +131,7 @@ START_TEST(refusal_is_told_and_the_target_sleeps_on)
 {
 	peer.may_not_arm = true;
 	model_arm(&model, false);
-	opened(&looking);
+	one_open(&looking, 1);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_HOLD), 0);
 	peer_serve(&peer);
 	ck_assert(!look()->arming);
@@ -178,7 +143,7 @@ END_TEST
 START_TEST(lost_link_ends_the_waiting_for_an_answer)
 {
 	model_arm(&model, false);
-	opened(&looking);
+	one_open(&looking, 1);
 	ck_assert_int_eq(nodes_session_arm(session, WIRE_ARM_HOLD), 0);
 	peer_turn(&peer);
 	peer_hang_up(&peer);
@@ -193,7 +158,7 @@ START_TEST(sample_makes_the_list_an_estimate)
 {
 	model.sample = 512 * 1024;
 	model_alloc(&model, 0x1000, 1024);
-	opened(&plain);
+	one_open(&plain, 1);
 	ck_assert_uint_eq(look()->sample, 512 * 1024);
 	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, 1);
 	ck_assert_uint_ge(blklist_counts(look()->list)->est_blocks, 512);
@@ -234,7 +199,7 @@ suite(void)
 	Suite *s = suite_create("session: arming and samples");
 	TCase *t = tcase_create("rules");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, one_up, one_down);
 	tcase_add_test(t, dormant_target_is_armed_by_being_opened);
 	tcase_add_test(t, free_of_what_came_before_is_earlier_and_no_error);
 	tcase_add_test(t, who_only_looks_arms_nothing);

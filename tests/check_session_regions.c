@@ -3,17 +3,7 @@
  * node.
  */
 #include "../src/base/base.h"
-#include "session_rig.h"
-
-static struct peer peer;
-static struct model model;
-static struct nodes_session *session;
-
-static const struct nodes_look *
-look(void)
-{
-	return nodes_session_look(session);
-}
+#include "session_one.h"
 
 static void
 put_region(uint64_t base, uint64_t size)
@@ -25,31 +15,11 @@ put_region(uint64_t base, uint64_t size)
 static void
 setup(void)
 {
-	peer_open(&peer);
-	model_init(&model, "ALLOCLOG.model.42", 42);
-	model.regions = 0;
-	peer.model[0] = &model;
-	peer.models = 1;
+	one_up();
 	for (unsigned i = 0; i < 50; i++)
 		model_alloc(&model, 0x100000 + 64 * i, 10 + i);
 	put_region(0x100000, 0x1000);
 	put_region(0x200000, 0x1000);
-}
-
-static void
-teardown(void)
-{
-	nodes_session_close(session);
-	peer_close(&peer);
-	model_fini(&model);
-}
-
-static void
-open_with(const struct nodes_session_opts *opts)
-{
-	session = open_session(&peer, opts);
-	peer_serve(&peer);
-	peer_cycles(&peer, session, 2);
 }
 
 START_TEST(they_are_there_with_the_list)
@@ -72,7 +42,7 @@ START_TEST(they_are_asked_for_once_a_second)
 {
 	unsigned asked;
 
-	open_with(&plain);
+	one_open(&plain, 2);
 	peer_cycles(&peer, session, NODES_HZ);
 	asked = peer.regions_asked;
 	model.regions = 1;
@@ -85,7 +55,7 @@ END_TEST
 START_TEST(a_node_that_knows_none_is_not_asked_again)
 {
 	peer.has_no_regions = true;
-	open_with(&plain);
+	one_open(&plain, 2);
 	ck_assert(look()->regions_in);
 	peer.has_no_regions = false;
 	peer_cycles(&peer, session, 3 * NODES_HZ);
@@ -99,7 +69,7 @@ START_TEST(since_the_click_nothing_is_wholly_known)
 	struct nodes_session_opts opts = plain;
 
 	opts.since_click = true;
-	open_with(&opts);
+	one_open(&opts, 2);
 	ck_assert(look()->regions_in);
 	ck_assert_uint_eq(look()->regions, 0);
 	ck_assert_uint_eq(peer.regions_asked, 0);
@@ -112,7 +82,7 @@ START_TEST(a_list_that_was_too_small_has_none)
 	struct nodes_session_opts opts = plain;
 
 	opts.max = 20;
-	open_with(&opts);
+	one_open(&opts, 2);
 	ck_assert_uint_gt(blklist_counts(look()->list)->full, 0);
 	ck_assert_uint_eq(look()->regions, 0);
 }
@@ -120,7 +90,7 @@ END_TEST
 
 START_TEST(once_records_are_lost_there_are_none)
 {
-	open_with(&plain);
+	one_open(&plain, 2);
 	ck_assert_uint_eq(look()->regions, 2);
 	model.lost = 1;
 	peer_cycles(&peer, session, 2 * NODES_HZ);
@@ -132,7 +102,7 @@ END_TEST
 START_TEST(of_a_sample_there_are_none)
 {
 	model.sample = 4096;
-	open_with(&plain);
+	one_open(&plain, 2);
 	ck_assert_uint_eq(look()->regions, 0);
 }
 END_TEST
@@ -150,7 +120,7 @@ START_TEST(regions_that_make_no_sense_are_none)
 
 	model.region[1].base = second[_i][0];
 	model.region[1].size = second[_i][1];
-	open_with(&plain);
+	one_open(&plain, 2);
 	ck_assert(look()->regions_in);
 	ck_assert_uint_eq(look()->regions, 0);
 }
@@ -162,7 +132,7 @@ START_TEST(a_window_has_them_for_who_would_take_the_list)
 	static const struct nodes_view view = { .rows = 10 };
 	unsigned asked;
 
-	open_with(&plain);
+	one_open(&plain, 2);
 	nodes_session_view(session, &view);
 	/* More blocks than a page takes: it stays a window. */
 	model.unseen = 1u << 21;
@@ -184,9 +154,8 @@ START_TEST(another_stream_has_its_own)
 	struct nodes_session_opts opts = plain;
 	struct model other;
 
-	open_with(&plain);
+	one_open(&plain, 2);
 	model_init(&other, "ALLOCLOG.model.43", 43);
-	other.regions = 0;
 	model_alloc(&other, 0x100000, 10);
 	peer.model[1] = &other;
 	peer.models = 2;
@@ -208,7 +177,7 @@ suite(void)
 	Suite *s = suite_create("session: regions");
 	TCase *tc = tcase_create("regions");
 
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, one_down);
 	tcase_add_test(tc, they_are_there_with_the_list);
 	tcase_add_test(tc, they_are_asked_for_once_a_second);
 	tcase_add_test(tc, a_node_that_knows_none_is_not_asked_again);

@@ -6,13 +6,9 @@
 #include <stdio.h>
 
 #include "../src/base/base.h"
-#include "session_rig.h"
+#include "session_one.h"
 
 #define MANY 65536	/* as session_window.c has it */
-
-static struct peer peer;
-static struct model model;
-static struct nodes_session *session;
 
 #define BLOCKS 500
 #define VIEW_ROWS 20
@@ -21,35 +17,16 @@ static const struct nodes_view by_age = {
 	.order = BLKLIST_BY_AGE, .offset = 100, .rows = VIEW_ROWS,
 };
 
-static const struct nodes_look *
-look(void)
-{
-	return nodes_session_look(session);
-}
-
 static void
 setup(void)
 {
-	peer_open(&peer);
-	model_init(&model, "ALLOCLOG.model.42", 42);
-	peer.model[0] = &model;
-	peer.models = 1;
+	one_up();
 	for (unsigned i = 0; i < BLOCKS; i++)
 		model_alloc(&model, 0x100000 + 16 * ((i * 193) % BLOCKS),
 		    10 + i);
-	session = open_session(&peer, &plain);
-	peer_serve(&peer);
-	peer_cycles(&peer, session, 1);
+	one_open(&plain, 1);
 	ck_assert(look()->settled);
 	nodes_session_view(session, &by_age);
-}
-
-static void
-teardown(void)
-{
-	nodes_session_close(session);
-	peer_close(&peer);
-	model_fini(&model);
 }
 
 /* Records that no reader is spared: what they allocate is not freed in them. */
@@ -536,7 +513,7 @@ suite(void)
 	Suite *s = suite_create("session: window mode");
 	TCase *t = tcase_create("Core");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, setup, one_down);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, it_begins_when_a_cycle_brings_too_many_records);
 	tcase_add_loop_test(t, as_many_as_can_be_read_are_read, 0, 2);

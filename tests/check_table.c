@@ -11,6 +11,7 @@
 #include "../src/base/base.h"
 #include "../src/nodes/table.h"
 #include "harness.h"
+#include "table_rig.h"
 
 /* --- what was said -------------------------------------------------------- */
 
@@ -304,42 +305,18 @@ END_TEST
 
 /* --- files ----------------------------------------------------------------- */
 
-static char folder[64], file[128];
-
 static void
 folder_up(void)
 {
-	char path[96];
-
 	begin();
-	strcpy(folder, "/tmp/pagek-check.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/pagek", folder);
-	ck_assert_int_eq(mkdir(path, 0700), 0);
-	snprintf(file, sizeof file, "%s/nodes", path);
-	setenv("XDG_CONFIG_HOME", folder, 1);
+	table_up(NULL);
 }
 
 static void
 folder_down(void)
 {
-	char path[96];
-
 	end();
-	remove(file);
-	snprintf(path, sizeof path, "%s/pagek", folder);
-	rmdir(path);
-	rmdir(folder);
-}
-
-static void
-write_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	ck_assert_ptr_nonnull(f);
-	fputs(text, f);
-	fclose(f);
+	table_down();
 }
 
 /* Loads; how many entries of the user's file came. */
@@ -350,7 +327,7 @@ load(void)
 	size_t n = 0;
 
 	ck_assert_int_eq(nodes_table_load(&t, true, hear, NULL), 0);
-	ck_assert_str_eq(t->path[NODES_FILE_USER], file);
+	ck_assert_str_eq(t->path[NODES_FILE_USER], table_file);
 	for (size_t i = 0; i < t->n; i++)
 		n += t->entry[i].file == NODES_FILE_USER;
 	nodes_table_free(t);
@@ -363,9 +340,9 @@ START_TEST(the_users_file_is_read_through_a_link_too)
 
 	ck_assert_uint_eq(load(), 0);
 	ck_assert_uint_eq(sentences, 0);
-	snprintf(other, sizeof other, "%s/other", folder);
-	write_file(other, "0590 linac-a local\n");
-	ck_assert_int_eq(symlink(other, file), 0);
+	snprintf(other, sizeof other, "%s/other", table_folder);
+	table_write_at(other, "0590 linac-a local\n");
+	ck_assert_int_eq(symlink(other, table_file), 0);
 	ck_assert_uint_eq(load(), 1);
 	ck_assert_uint_eq(sentences, 0);
 	remove(other);
@@ -377,19 +354,19 @@ END_TEST
 
 START_TEST(what_is_no_file_is_said_and_not_waited_for)
 {
-	ck_assert_int_eq(mkfifo(file, 0600), 0);
+	ck_assert_int_eq(mkfifo(table_file, 0600), 0);
 	ck_assert_uint_eq(load(), 0);
 	ck_assert_ptr_nonnull(strstr(said, "it is no regular file"));
-	remove(file);
-	ck_assert_int_eq(mkdir(file, 0700), 0);
+	remove(table_file);
+	ck_assert_int_eq(mkdir(table_file, 0700), 0);
 	ck_assert_uint_eq(load(), 0);
 	ck_assert_ptr_nonnull(strstr(said, "it is a directory"));
-	remove(file);
-	ck_assert_int_eq(symlink("/dev/null", file), 0);
+	remove(table_file);
+	ck_assert_int_eq(symlink("/dev/null", table_file), 0);
 	ck_assert_uint_eq(load(), 0);
 	ck_assert_uint_eq(sentences, 3);
-	remove(file);
-	ck_assert_int_eq(symlink(file, file), 0);
+	remove(table_file);
+	ck_assert_int_eq(symlink(table_file, table_file), 0);
 	ck_assert_uint_eq(load(), 0);
 	ck_assert_uint_eq(sentences, 4);
 }
@@ -397,30 +374,30 @@ END_TEST
 
 START_TEST(a_file_that_is_too_large_is_not_read)
 {
-	write_file(file, "0590 linac-a local\n");
-	ck_assert_int_eq(truncate(file, TABLE_FILE_MAX), 0);
+	table_write("0590 linac-a local\n");
+	ck_assert_int_eq(truncate(table_file, TABLE_FILE_MAX), 0);
 	ck_assert_uint_eq(load(), 1);
 	said[0] = '\0';
-	ck_assert_int_eq(truncate(file, TABLE_FILE_MAX + 1), 0);
+	ck_assert_int_eq(truncate(table_file, TABLE_FILE_MAX + 1), 0);
 	ck_assert_uint_eq(load(), 0);
 	ck_assert_ptr_nonnull(strstr(said, "it is too large"));
 	/* A terabyte takes no longer. */
-	if (truncate(file, (off_t)1 << 40) == 0)
+	if (truncate(table_file, (off_t)1 << 40) == 0)
 		ck_assert_uint_eq(load(), 0);
 }
 END_TEST
 
 START_TEST(a_file_that_may_not_be_read_is_said)
 {
-	write_file(file, "0590 linac-a local\n");
-	ck_assert_int_eq(chmod(file, 0), 0);
+	table_write("0590 linac-a local\n");
+	ck_assert_int_eq(chmod(table_file, 0), 0);
 	/* Root may read it nevertheless. */
 	if (geteuid() == 0) {
-		ck_assert_int_eq(chmod(folder, 0755), 0);
-		ck_assert_int_eq(chown(folder, 65534, (gid_t)-1), 0);
-		*strrchr(file, '/') = '\0';
-		ck_assert_int_eq(chown(file, 65534, (gid_t)-1), 0);
-		file[strlen(file)] = '/';
+		ck_assert_int_eq(chmod(table_folder, 0755), 0);
+		ck_assert_int_eq(chown(table_folder, 65534, (gid_t)-1), 0);
+		*strrchr(table_file, '/') = '\0';
+		ck_assert_int_eq(chown(table_file, 65534, (gid_t)-1), 0);
+		table_file[strlen(table_file)] = '/';
 		ck_assert_int_eq(seteuid(65534), 0);
 	}
 	ck_assert_uint_eq(load(), 0);
@@ -440,7 +417,7 @@ START_TEST(a_user_without_a_folder_has_the_systems_table)
 	ck_assert_ptr_null(t->path[NODES_FILE_USER]);
 	ck_assert_str_eq(t->path[NODES_FILE_SYSTEM], "/etc/pagek/nodes");
 	nodes_table_free(t);
-	setenv("HOME", folder, 1);
+	setenv("HOME", table_folder, 1);
 	ck_assert_int_eq(nodes_table_load(&t, true, hear, NULL), 0);
 	ck_assert_ptr_nonnull(strstr(t->path[NODES_FILE_USER],
 	    "/.config/pagek/nodes"));
