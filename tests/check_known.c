@@ -316,6 +316,8 @@ END_TEST
 
 /* --- the node's answer --------------------------------------------------- */
 
+static char why[WIRE_TEXT_MAX + 1];	/* of the last answer */
+
 static size_t
 asked(struct page *p, const struct keeper *k, uint32_t *no)
 {
@@ -332,6 +334,8 @@ asked(struct page *p, const struct keeper *k, uint32_t *no)
 		wire_region_get(&got[i], r.regioned.regions.p +
 		    i * WIRE_REGION_SIZE);
 	*no = r.regioned.no;
+	snprintf(why, sizeof why, "%.*s", (int)r.regioned.why.len,
+	    r.regioned.why.len > 0 ? r.regioned.why.s : "");
 	wire_msg_fini(&r);
 	return n;
 }
@@ -413,11 +417,33 @@ fill(struct keeper *k)
 		take(k, allocation(0x100000 + i * 64, 8));
 }
 
-/* Never of memory that is not wholly known. */
+static void
+say_too_much(struct keeper *k)
+{
+	for (uint32_t i = 1; i <= KNOWN_MAX; i++) {
+		struct rec r = said(REC_CTL_REGION, i * 0x100000, 0x1000,
+		    i + 2);
+
+		keeper_control(k, &r);
+	}
+}
+
+static const struct {
+	void (*harm)(struct keeper *);
+	const char *why;
+} harms[] = {
+	{ lose, "records were lost" },
+	{ doubt, "some of its blocks may not be listed" },
+	{ stop, "some of its blocks may not be listed" },
+	{ sample, "only a sample of it is logged" },
+	{ sleep_now, "it is not logged" },
+	{ fill, "the node's list was full" },
+	{ say_too_much, "it has registered too many regions" },
+};
+
+/* Never of memory that is not wholly known, and not without a word. */
 START_TEST(of_a_list_that_lacks_anything_no_regions_are_told)
 {
-	static void (*const harms[])(struct keeper *) = { lose, doubt, stop,
-		sample, sleep_now, fill };
 	uint32_t no, then;
 	struct keeper *k;
 	struct page p;
@@ -427,8 +453,10 @@ START_TEST(of_a_list_that_lacks_anything_no_regions_are_told)
 	page_open(&p);
 	page_greet(&p, WIRE_ROLE_READ);
 	ck_assert_uint_eq(asked(&p, k, &then), 2);
-	harms[_i](k);
+	ck_assert_str_eq(why, "");
+	harms[_i].harm(k);
 	ck_assert_uint_eq(asked(&p, k, &no), 0);
+	ck_assert_str_eq(why, harms[_i].why);
 	ck_assert_uint_ne(no, then);
 	page_close(&p);
 	node_down();
@@ -468,7 +496,8 @@ suite(void)
 	tc = tcase_create("the node's answer");
 	tcase_add_test(tc, a_page_is_told_of_the_regions_and_when_they_change);
 	tcase_add_loop_test(tc,
-	    of_a_list_that_lacks_anything_no_regions_are_told, 0, 6);
+	    of_a_list_that_lacks_anything_no_regions_are_told, 0,
+	    BASE_NELEM(harms));
 	suite_add_tcase(s, tc);
 	return s;
 }

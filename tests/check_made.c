@@ -239,6 +239,34 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 }
 END_TEST
 
+static void
+panel(void)
+{
+	static struct page_costs costs;
+
+	picture_begin(&pic, 80, false);
+	page_costs_put(&costs, &page, &scene.look, &pic);
+	ck_assert_int_eq(picture_end(&pic), 0);
+}
+
+/* Where rows of free memory are looked for, and nowhere else. */
+START_TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
+{
+	strcpy(scene.look.regions_why, "records were lost");
+	page.opts.free = true;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
+	panel();
+	ck_assert(shows("free     not shown: records were lost"));
+	page_set_order(&page, BLKLIST_BY_AGE, false);
+	panel();
+	ck_assert(!shows("not shown"));
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
+	scene.look.regions_why[0] = '\0';
+	panel();
+	ck_assert(!shows("not shown"));
+}
+END_TEST
+
 START_TEST(numbers_of_the_node_stand_there_once_it_has_any)
 {
 	static struct page_costs costs;
@@ -289,6 +317,8 @@ suite(void)
 	tcase_add_test(t, counting_anew_forgets_the_maximum);
 	tcase_add_test(t, missed_cycles_are_those_since_it_was_counted_anew);
 	tcase_add_test(t, numbers_of_the_node_stand_there_once_it_has_any);
+	tcase_add_test(t,
+	    why_free_memory_is_not_shown_stands_there_in_address_order);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -301,6 +301,8 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 	ck_assert(look->behind);
 	ck_assert_int_eq(look->state, NODES_LIVE);
 	ck_assert_uint_gt(look->lost[STREAM_OVERWRITTEN], 0);
+	ck_assert_str_eq(nodes_session_look(session)->regions_why,
+	    "the list's parts are of several moments");
 	/* What lives throughout is there, and nothing that is not. */
 	ck_assert_uint_eq(blklist_window(look->list, BLKLIST_BY_ADDRESS, false,
 	    0, rows, 16), 3);
@@ -309,6 +311,7 @@ START_TEST(a_snapshot_that_cannot_be_followed_is_shown_by_its_parts)
 	peer_cycles(&peer, session, 4);
 	ck_assert(look->settled);
 	ck_assert(!look->behind);
+	ck_assert_str_eq(nodes_session_look(session)->regions_why, "");
 	assert_same(session, &model, "followed again", 0);
 }
 END_TEST

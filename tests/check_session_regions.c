@@ -31,6 +31,7 @@ START_TEST(they_are_there_with_the_list)
 	peer_cycles(&peer, session, 2);
 	ck_assert(look()->settled && look()->regions_in);
 	ck_assert_uint_eq(look()->regions, 2);
+	ck_assert_str_eq(look()->regions_why, "");
 	ck_assert_uint_eq(look()->region[0].base, 0x100000);
 	ck_assert_uint_eq(look()->region[1].base, 0x200000);
 	ck_assert_uint_eq(look()->region[1].head, 16);
@@ -72,6 +73,7 @@ START_TEST(since_the_click_nothing_is_wholly_known)
 	one_open(&opts, 2);
 	ck_assert(look()->regions_in);
 	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert_str_eq(look()->regions_why, "blocks of before the click are not listed");
 	ck_assert_uint_eq(peer.regions_asked, 0);
 }
 END_TEST
@@ -85,6 +87,7 @@ START_TEST(a_list_that_was_too_small_has_none)
 	one_open(&opts, 2);
 	ck_assert_uint_gt(blklist_counts(look()->list)->full, 0);
 	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert_str_eq(look()->regions_why, "the page's list was full");
 }
 END_TEST
 
@@ -96,6 +99,7 @@ START_TEST(once_records_are_lost_there_are_none)
 	peer_cycles(&peer, session, 2 * NODES_HZ);
 	ck_assert(!look()->complete);
 	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert_str_eq(look()->regions_why, "records were lost");
 }
 END_TEST
 
@@ -104,6 +108,22 @@ START_TEST(of_a_sample_there_are_none)
 	model.sample = 4096;
 	one_open(&plain, 2);
 	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert_str_eq(look()->regions_why, "only a sample of it is logged");
+}
+END_TEST
+
+START_TEST(why_there_are_none_is_said_in_the_nodes_words)
+{
+	model.regions = 0;
+	one_open(&plain, 2);
+	ck_assert_str_eq(look()->regions_why, "");
+	model.regions_why = "it is not\033 logged";
+	peer_cycles(&peer, session, 2 * NODES_HZ);
+	ck_assert_ptr_nonnull(strstr(look()->regions_why, " logged"));
+	ck_assert_ptr_null(strchr(look()->regions_why, '\033'));
+	model.regions_why = NULL;
+	peer_cycles(&peer, session, 2 * NODES_HZ);
+	ck_assert_str_eq(look()->regions_why, "");
 }
 END_TEST
 
@@ -185,6 +205,7 @@ suite(void)
 	tcase_add_test(tc, a_list_that_was_too_small_has_none);
 	tcase_add_test(tc, once_records_are_lost_there_are_none);
 	tcase_add_test(tc, of_a_sample_there_are_none);
+	tcase_add_test(tc, why_there_are_none_is_said_in_the_nodes_words);
 	tcase_add_loop_test(tc, regions_that_make_no_sense_are_none, 0, 5);
 	tcase_add_test(tc, a_window_has_them_for_who_would_take_the_list);
 	tcase_add_test(tc, another_stream_has_its_own);

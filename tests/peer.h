@@ -54,6 +54,7 @@ struct model {
 	struct stream_types types;
 	struct wire_region region[WIRE_REGIONS_MAX];
 	size_t regions;
+	const char *regions_why;	/* NULL: nothing is said */
 	uint32_t part_max, read_max;
 };
 
@@ -689,6 +690,7 @@ answer_regions(struct peer *p, const struct wire_msg *q)
 	for (size_t i = 0; i < m->regions; i++)
 		wire_region_put(packed + i * WIRE_REGION_SIZE, &m->region[i]);
 	msg.regioned.index = q->regions.index;
+	msg.regioned.why = wire_text(m->regions_why);
 	msg.regioned.regions = (struct wire_bytes){ .p = packed,
 		.len = m->regions * WIRE_REGION_SIZE };
 	peer_send(p, &msg);

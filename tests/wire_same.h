@@ -392,6 +392,7 @@ same_regioned(const struct wire_msg *a, const struct wire_msg *b)
 {
 	SAME(regioned.index);
 	SAME(regioned.no);
+	SAME_TEXT(regioned.why);
 	SAME_BYTES(regioned.regions);
 }
 

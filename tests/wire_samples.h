@@ -155,7 +155,7 @@ static const struct wire_msg sample_ordinary[] = {
 	[WIRE_REGIONS] = { .type = WIRE_REGIONS, .id = 18, .regions = {
 		.index = 3, .epoch = ID } },
 	[WIRE_REGIONED] = { .type = WIRE_REGIONED, .id = 18, .regioned = {
-		.index = 3, .no = 2, .regions = BYTES(
+		.index = 3, .no = 2, .why = TEXT("lost"), .regions = BYTES(
 		    "\0\0\x8e\0\0\0\0\0\0\0\1\0\0\0\0\0\10\0\10\0"
 		    "region 1\0\0\0\0") } },
 	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = 14, .window = {
@@ -292,7 +292,7 @@ static const struct wire_msg sample_largest[] = {
 	[WIRE_REGIONS] = { .type = WIRE_REGIONS, .id = U32, .regions = {
 		.index = U32, .epoch = FULL_ID } },
 	[WIRE_REGIONED] = { .type = WIRE_REGIONED, .id = U32, .regioned = {
-		.index = U32, .no = U32,
+		.index = U32, .no = U32, .why = FULL_TEXT,
 		.regions = FULL_BYTES(WIRE_REGIONS_MAX * WIRE_REGION_SIZE) } },
 	[WIRE_WINDOW] = { .type = WIRE_WINDOW, .id = U32, .window = {
 		.index = U32, .epoch = FULL_ID, .order = WIRE_BY_ADDRESS,

@@ -49,9 +49,11 @@ size_t known_get(const struct known *, struct wire_region *out);
 
 /*
  * What a page may be told of: nothing where the list is not the whole of what
- * is in them.  *no is another number when that has changed.
+ * is in them, and then *why says what it lacks; else that is "".  *no is another
+ * number when that has changed.
  */
-size_t known_of(const struct keeper *, struct wire_region *out, uint32_t *no);
+size_t known_of(const struct keeper *, struct wire_region *out, uint32_t *no,
+    const char **why);
 
 /* Read from memory that outlives a process: is it as it may be? */
 bool known_is_whole(const struct known *);

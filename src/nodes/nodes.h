@@ -308,6 +308,7 @@ enum nodes_how {
 	NODES_HOWS		/* one more than the last */
 };
 
+#define NODES_REGIONS_WHY 64	/* bytes of a few words */
 #define NODES_SURVEY_TARGETS 32	/* of each node */
 
 struct nodes_surveyed_target {
@@ -487,6 +488,7 @@ struct nodes_look {
 	const char *trouble;		/* run: what the node itself could not do; "" nothing */
 	const struct wire_region *region;	/* wholly known memory, in address order, none overlapping */
 	size_t regions;			/* 0 while the list is not the whole of what is in them */
+	char regions_why[NODES_REGIONS_WHY];	/* there are none though there may be some; "" else */
 	bool regions_in;		/* the node has told them since the list was whole */
 	bool settled;			/* the snapshot is in: the list is whole */
 	bool behind;			/* records are skipped, to be mended by another snapshot */

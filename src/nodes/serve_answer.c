@@ -250,16 +250,18 @@ answer_regions(struct conn *c, const struct wire_msg *m)
 	struct wire_msg reply = { .type = WIRE_REGIONED, .id = m->id };
 	uint8_t packed[WIRE_REGIONS_MAX * WIRE_REGION_SIZE];
 	struct wire_region region[WIRE_REGIONS_MAX];
+	const char *why;
 	struct keeper *k;
 	size_t n;
 
 	k = answer_meant(c, m, m->regions.index, m->regions.epoch, true);
 	if (k == NULL)
 		return;
-	n = known_of(k, region, &reply.regioned.no);
+	n = known_of(k, region, &reply.regioned.no, &why);
 	for (size_t i = 0; i < n; i++)
 		wire_region_put(packed + i * WIRE_REGION_SIZE, &region[i]);
 	reply.regioned.index = m->regions.index;
+	reply.regioned.why = wire_text(why);
 	reply.regioned.regions = (struct wire_bytes){ .p = packed,
 		.len = n * WIRE_REGION_SIZE };
 	conn_reply(c, &reply);

@@ -86,6 +86,7 @@ struct session_regions {
 	bool in;			/* the answer to one that was, is here */
 	bool refused;			/* the node does not know how */
 	bool torn;			/* the list that is shown is of several moments */
+	char why[NODES_REGIONS_WHY];	/* the node tells none; "" it has none */
 };
 
 struct nodes_session {

@@ -7,6 +7,7 @@
  * are of several moments, and the window that comes in its place: a page that
  * wants the whole list for them would get such a one again.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "session.h"
@@ -26,6 +27,8 @@ take(struct session_regions *rs, const struct wire_regioned *msg)
 	size_t n = msg->regions.len / WIRE_REGION_SIZE;
 
 	rs->n = 0;
+	base_safe_text(rs->why, sizeof rs->why, msg->why.s, msg->why.len,
+	    false);
 	for (size_t i = 0; i < n && i < WIRE_REGIONS_MAX; i++) {
 		struct wire_region *r = &rs->at[i];
 
@@ -54,6 +57,7 @@ on_regions(void *arg, int err, const struct wire_msg *msg)
 		/* A node of before there were regions has none; others have none now. */
 		rs->refused = msg->err.code == WIRE_E_FRAME;
 		rs->n = 0;
+		rs->why[0] = '\0';
 		rs->in = true;
 	}
 	s->news(s->arg);
@@ -92,19 +96,43 @@ void
 regions_reset(struct nodes_session *s)
 {
 	s->regions.n = 0;
+	s->regions.why[0] = '\0';
 	s->regions.asking = s->regions.refused = false;
 	s->regions.in = s->regions.torn = false;
+}
+
+/* What the list that is shown lacks; "" nothing. */
+static const char *
+lack_of(const struct nodes_session *s)
+{
+	const struct nodes_look *look = &s->look;
+
+	if (s->opts.since_click)
+		return "blocks of before the click are not listed";
+	if (look->sample != 0)
+		return "only a sample of it is logged";
+	if (look->list == NULL || !look->listed)
+		return "the list is being taken";
+	if (blklist_counts(look->list)->full != 0)
+		return "the page's list was full";
+	if (s->regions.torn)
+		return "the list's parts are of several moments";
+	if (look->behind)
+		return "records were skipped, and the list is taken anew";
+	return s->lossy ? "records were lost" : "";
 }
 
 void
 regions_look(struct nodes_session *s)
 {
+	struct session_regions *rs = &s->regions;
 	struct nodes_look *look = &s->look;
-	bool all = look->listed && !s->lossy && !s->regions.torn &&
-	    !look->behind && look->sample == 0 && !s->opts.since_click &&
-	    look->list != NULL && blklist_counts(look->list)->full == 0;
+	const char *why = lack_of(s);
+	bool all = why[0] == '\0';
 
-	look->region = s->regions.at;
-	look->regions = all ? s->regions.n : 0;
-	look->regions_in = s->regions.in;
+	look->region = rs->at;
+	look->regions = all ? rs->n : 0;
+	look->regions_in = rs->in;
+	snprintf(look->regions_why, sizeof look->regions_why, "%s",
+	    look->regions > 0 ? "" : all ? rs->why : why);
 }

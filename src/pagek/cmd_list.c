@@ -53,6 +53,7 @@ static int
 list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	const struct nodes_look *look;
+	const char *why;
 	char sample[PAGE_SAMPLE_TEXT];
 	struct profile *p;
 	struct page page;
@@ -69,6 +70,9 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (o->page.free)
 		pump(loop, s, o->timeout_ms, regions_told, s);
 	page_init(&page, &o->page);
+	why = page_free_why(&page, nodes_session_look(s));
+	if (why[0] != '\0')
+		complain("free memory is not shown: %s", why);
 	err = batch_names(loop, s, &page.opts, o->limit, o->timeout_ms, &p,
 	    &lacking);
 	if (err < 0) {

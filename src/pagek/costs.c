@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "costs.h"
-#include "view.h"
+#include "free.h"
 
 /* Up to COST_STEPS each microsecond has a bucket, then they double in width. */
 static size_t
@@ -134,6 +134,16 @@ put_node(const struct nodes_look *look, struct page_picture *pic)
 	    digits(look, WIRE_N_LISTINGS_REFUSED, n[3]));
 }
 
+/* No fault of the page's, but what somebody looks for here who misses it. */
+static void
+put_no_free(const char *why, struct page_picture *pic)
+{
+	if (why[0] == '\0')
+		return;
+	picture_line(pic);
+	picture_printf(pic, "  free     not shown: %s", why);
+}
+
 void
 page_costs_put(const struct page_costs *c, const struct page *page,
     const struct nodes_look *look, struct page_picture *pic)
@@ -161,6 +171,7 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 		put_cost(names[i][0], &c->of[i], names[i][1], pic);
 	put_keeper(look, pic);
 	put_node(look, pic);
+	put_no_free(page_free_why(page, look), pic);
 	if (look->list == NULL)
 		return;
 	base_human_bytes(bytes, sizeof bytes, blklist_memory(look->list));

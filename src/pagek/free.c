@@ -186,12 +186,18 @@ page_free_fini(struct page *page)
 
 /* --- shown -------------------------------------------------------------- */
 
+static bool
+is_asked_for(const struct page *page)
+{
+	return page->opts.free && page->group == 0 &&
+	    page->opts.order == BLKLIST_BY_ADDRESS &&
+	    page->layout != PAGE_CLASSIC_STRICT;
+}
+
 bool
 page_free_wanted(const struct page *page, const struct nodes_look *look)
 {
-	return page->opts.free && page->group == 0 && look->regions > 0 &&
-	    page->opts.order == BLKLIST_BY_ADDRESS &&
-	    page->layout != PAGE_CLASSIC_STRICT && look->list != NULL;
+	return is_asked_for(page) && look->regions > 0 && look->list != NULL;
 }
 
 bool
@@ -394,6 +400,12 @@ page_free_text(const struct page *page, const struct page_view *v, int cols,
 			return;
 	}
 	out[0] = '\0';
+}
+
+const char *
+page_free_why(const struct page *page, const struct nodes_look *look)
+{
+	return is_asked_for(page) ? look->regions_why : "";
 }
 
 void

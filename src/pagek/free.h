@@ -60,6 +60,8 @@ const struct wire_region *page_free_region(const struct nodes_look *,
 /* "free 40,960, largest 12,288" in so many columns, or shorter; "" there are none. */
 void page_free_text(const struct page *, const struct page_view *, int cols,
     char *out, size_t cap);
+/* Why there are none where they are asked for; "" there are, or may be. */
+const char *page_free_why(const struct page *, const struct nodes_look *);
 /* What one is, in a sentence; outside text. */
 void page_free_sentence(const struct nodes_look *, const struct blk *,
     char *out, size_t cap);

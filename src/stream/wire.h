@@ -559,6 +559,7 @@ struct wire_regions {
 struct wire_regioned {
 	uint32_t index;
 	uint32_t no;			/* another one when they have changed */
+	struct wire_text why;		/* none are told; empty: there are no others */
 	struct wire_bytes regions;	/* packed, WIRE_REGION_SIZE each */
 };
 

@@ -298,6 +298,7 @@ static const struct wire_field regions[] = {
 };
 
 static const struct wire_field regioned[] = {
+	MAY(3, TEXT, regioned.why, WIRE_TEXT_MAX),
 	MUST(4, UINT, regioned.index, ANY),
 	MAY(6, UINT, regioned.no, ANY),
 	MUST(8, BYTES, regioned.regions, WIRE_REGIONS_MAX * WIRE_REGION_SIZE),

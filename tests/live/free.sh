@@ -259,6 +259,16 @@ armed() {
 }
 rule "nor of a target that was armed after its start" armed
 
+says_why() {
+	"$pagek" list --free "pid:$pool" 2>"$tmp/out" >/dev/null &&
+	    grep -q 'free memory is not shown: some of its blocks may not be' \
+	    "$tmp/out" || return 1
+	page 80 24 --sort p && wait_for 'BUFFER' && t send-keys -t p i &&
+	    wait_for 'free     not shown: some of its blocks may not be'
+}
+rule "... which is said, and the key i says it too" says_why
+leave
+
 # The next node knows its blocks from then on.
 another_node() {
 	kill_node "$daemon"
