@@ -705,6 +705,34 @@ START_TEST(ages_go_on_while_nothing_happens)
 }
 END_TEST
 
+/* Who knows the last one must not go on reading where that was. */
+START_TEST(the_list_of_the_nodes_next_process_is_another_one)
+{
+	struct wire_msg m = { .type = WIRE_READ }, r;
+	struct page p;
+
+	own_up();
+	m.read.index = own->index;
+	memcpy(m.read.epoch, node.dstrm.row[own->index].epoch, WIRE_EPOCH);
+	page_from(&p, 0);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_DATA);
+	m.read.from = r.data.next;
+	wire_msg_fini(&r);
+	gone(&p);
+	node_down();
+	own_up();
+	ck_assert_uint_eq(own->index, m.read.index);
+	page_from(&p, 0);
+	page_ask(&p, &m, &r);
+	expect_error(&r, WIRE_E_EPOCH);
+	wire_msg_fini(&r);
+	expect_empty();
+	gone(&p);
+	node_down();
+}
+END_TEST
+
 START_TEST(a_node_without_an_alloclog_of_its_own_has_requests_too)
 {
 	struct keeper *k;
@@ -852,6 +880,7 @@ own_suite(void)
 	tcase_add_test(tc, an_overwritten_header_is_told_and_the_node_goes_on);
 	tcase_add_test(tc, its_regions_hold_every_block_of_it);
 	tcase_add_test(tc, ages_go_on_while_nothing_happens);
+	tcase_add_test(tc, the_list_of_the_nodes_next_process_is_another_one);
 	tcase_add_test(tc, a_node_without_an_alloclog_of_its_own_has_requests_too);
 	tcase_add_test(tc, the_node_counts_its_requests_in_its_own_stats);
 	suite_add_tcase(s, tc);
