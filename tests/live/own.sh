@@ -57,6 +57,7 @@ number() {
 }
 
 begin() {
+	: >"$tmp/$1/said"
 	(enter "$1" && exec "$B/pageknode") 2>"$tmp/$1/said" &
 	node=$!
 	nodes="$nodes $node"
@@ -240,6 +241,28 @@ visit
 rule "a page sees what another page costs" until_true 5 two_pages
 rule "and no row of before when the node was killed under it" looks_on
 leave
+
+# What was watched there was the page's own choice, and is gone by the time that
+# the page comes back: it chooses once more.
+typed() {
+	t send-keys -t p : && t send-keys -t p -l "$1" && t send-keys -t p Enter
+}
+is_at() {
+	shot >"$tmp/screen"
+	cat "$tmp/screen"
+	grep -q "NODE<$1>" "$tmp/screen"
+}
+chooses_anew() {
+	typed 'node 0509' && until_true 10 is_at 0509 || return 1
+	kill -9 "$target" && wait "$target"
+	target=
+	kill_node "$a"
+	begin a || return 1
+	a=$node
+	typed back && until_true 10 screen && is_at 0590
+} 2>/dev/null
+rule "a page that comes back to where its target is gone shows what is there" \
+    chooses_anew
 t kill-server
 left() {
 	rows a >"$tmp/rows"
