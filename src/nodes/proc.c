@@ -80,24 +80,36 @@ proc_thread_comm(pid_t pid, pid_t tid, char out[16])
 	return read_comm(path, out);
 }
 
-int
-proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
+/*
+ * What stands behind the name in /proc/PID/stat, in buf: where, or a negative
+ * errno.  The name may hold anything, a closing bracket too: the last one counts.
+ */
+static ssize_t
+read_stat(pid_t pid, char *buf, size_t cap)
 {
-	char path[64], buf[1024], *p;
-	unsigned long long at;
-	char state;
-	int parent;
+	char path[64], *p;
 	ssize_t n;
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	n = read_file(path, buf, sizeof buf);
+	n = read_file(path, buf, cap);
 	if (n < 0)
-		return (int)n;
-	/* The name may hold anything, a closing bracket too: the last one counts. */
+		return n;
 	p = strrchr(buf, ')');
-	if (p == NULL || sscanf(p + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u "
-	    "%*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &parent,
-	    &at) != 3)
+	return p != NULL ? p + 1 - buf : -EIO;
+}
+
+int
+proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
+{
+	char buf[1024], state;
+	ssize_t behind = read_stat(pid, buf, sizeof buf);
+	unsigned long long at;
+	int parent;
+
+	if (behind < 0)
+		return (int)behind;
+	if (sscanf(buf + behind, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+	    "%*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &parent, &at) != 3)
 		return -EIO;
 	if (state == 'Z' || state == 'X')
 		return -ESRCH;
@@ -109,16 +121,13 @@ proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
 int
 proc_parent(pid_t pid, pid_t *ppid)
 {
-	char path[64], buf[1024], *p;
+	char buf[1024];
+	ssize_t behind = read_stat(pid, buf, sizeof buf);
 	int parent;
-	ssize_t n;
 
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	n = read_file(path, buf, sizeof buf);
-	if (n < 0)
-		return (int)n;
-	p = strrchr(buf, ')');
-	if (p == NULL || sscanf(p + 1, " %*c %d", &parent) != 1)
+	if (behind < 0)
+		return (int)behind;
+	if (sscanf(buf + behind, " %*c %d", &parent) != 1)
 		return -EIO;
 	*ppid = parent;
 	return 0;
