@@ -3,11 +3,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -515,6 +517,16 @@ END_TEST
 /* --- whoever is above --------------------------------------------------- */
 
 static void
+expect_said(int fd, const char *text)
+{
+	char message[FDSTORE_MESSAGE + 1] = "";
+
+	ck_assert_int_eq(recv(fd, message, sizeof message - 1, 0),
+	    (ssize_t)strlen(text));
+	ck_assert_str_eq(message, text);
+}
+
+static void
 say_ready(void *arg, int fd)
 {
 	struct fdstore store;
@@ -528,12 +540,13 @@ say_ready(void *arg, int fd)
 	_exit(0);
 }
 
-START_TEST(systemd_is_told_what_the_child_says)
+/* A socket as systemd's, which the next supervisor finds. */
+static int
+listen_above(void)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	char name[32], text[128];
+	char name[32];
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-	ssize_t n;
 
 	snprintf(name, sizeof name, "@check_supervisor.%d", (int)getpid());
 	strcpy(sa.sun_path, name);
@@ -542,15 +555,93 @@ START_TEST(systemd_is_told_what_the_child_says)
 	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 	    strlen(name))), 0);
 	setenv("NOTIFY_SOCKET", name, 1);
+	return fd;
+}
+
+START_TEST(systemd_is_told_what_the_child_says)
+{
+	int fd = listen_above();
+	char text[128];
+
 	ck_assert_int_eq(supervisor_run(say_ready, NULL), 0);
-	n = recv(fd, text, sizeof text, 0);
-	ck_assert_int_eq(n, 11);
-	ck_assert_int_eq(memcmp(text, "STATUS=well", 11), 0);
-	n = recv(fd, text, sizeof text, 0);
-	ck_assert_int_eq(n, 7);
-	ck_assert_int_eq(memcmp(text, "READY=1", 7), 0);
+	expect_said(fd, "STATUS=well");
+	expect_said(fd, "READY=1");
 	ck_assert_int_lt(recv(fd, text, sizeof text, 0), 0);
 	close(fd);
+}
+END_TEST
+
+/* Until whoever is above has heard of it. */
+static void
+wait_until_heard(void *arg, int fd)
+{
+	struct fdstore store;
+	int unread;
+
+	(void)arg;
+	open_store(&store, fd);
+	MUST(fdstore_say(&store, "READY=1") == 0);
+	/* Who has taken the last message has tried to pass the first one on. */
+	MUST(fdstore_put(&store, "pagek.x", file_of("x")) == 0);
+	do
+		MUST(ioctl(store.fd, SIOCOUTQ, &unread) == 0);
+	while (unread > 0 && usleep(1000) == 0);
+	shared->starts++;
+	while (!shared->stop)
+		usleep(1000);
+	_exit(0);
+}
+
+/* Reads nothing before the child is ready, and then up to that word. */
+static _Noreturn void
+hear_late(int fd)
+{
+	char text[128] = "";
+
+	while (shared->starts == 0)
+		usleep(1000);
+	while (strcmp(text, "READY=1") != 0) {
+		ssize_t n = recv(fd, text, sizeof text - 1, 0);
+
+		text[n > 0 ? n : 0] = '\0';
+		if (n < 0)
+			usleep(1000);
+	}
+	shared->stop = true;
+	_exit(0);
+}
+
+/* A sender may have less room than the queue: until another finds none, too. */
+static void
+fill(const char *name)
+{
+	struct fdstore sender;
+	unsigned sent;
+
+	do {
+		setenv("NOTIFY_SOCKET", name, 1);
+		fdstore_open(&sender, -1);
+		for (sent = 0; fdstore_say(&sender, "STATUS=x") == 0; sent++)
+			continue;
+		fdstore_close(&sender);
+	} while (sent > 0);
+}
+
+START_TEST(systemd_hears_that_the_child_is_ready_though_its_queue_was_full)
+{
+	char name[32];
+	int fd = listen_above();
+	pid_t above;
+
+	strcpy(name, getenv("NOTIFY_SOCKET"));
+	fill(name);
+	ck_assert_int_ge(above = fork(), 0);
+	if (above == 0)
+		hear_late(fd);
+	close(fd);
+	setenv("NOTIFY_SOCKET", name, 1);
+	ck_assert_int_eq(supervisor_run(wait_until_heard, NULL), 0);
+	ck_assert_int_eq(waitpid(above, NULL, 0), above);
 }
 END_TEST
 
@@ -589,15 +680,22 @@ END_TEST
 
 /* --- one that takes nothing ---------------------------------------------- */
 
+/* A store whose keeper reads when it is told to. */
+static void
+open_unread(struct fdstore *store, int fds[2])
+{
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+	    SOCK_NONBLOCK, 0, fds), 0);
+	fdstore_open(store, fds[0]);
+}
+
 START_TEST(one_that_takes_nothing_is_waited_for_once)
 {
 	char message[FDSTORE_MESSAGE];
 	struct fdstore store;
 	int fds[2];
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
-	    SOCK_NONBLOCK, 0, fds), 0);
-	fdstore_open(&store, fds[0]);
+	open_unread(&store, fds);
 	while (fdstore_say(&store, "STATUS=x") == 0)
 		ck_assert(!store.full);
 	ck_assert(store.full);
@@ -612,25 +710,13 @@ START_TEST(one_that_takes_nothing_is_waited_for_once)
 }
 END_TEST
 
-static void
-expect_said(int fd, const char *text)
-{
-	char message[FDSTORE_MESSAGE + 1] = "";
-
-	ck_assert_int_eq(recv(fd, message, sizeof message - 1, 0),
-	    (ssize_t)strlen(text));
-	ck_assert_str_eq(message, text);
-}
-
 START_TEST(what_must_arrive_waits_for_room)
 {
 	char message[FDSTORE_MESSAGE];
 	struct fdstore store;
 	int fds[2];
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
-	    SOCK_NONBLOCK, 0, fds), 0);
-	fdstore_open(&store, fds[0]);
+	open_unread(&store, fds);
 	while (fdstore_say(&store, "STATUS=x") == 0)
 		continue;
 	ck_assert_int_eq(fdstore_insist(&store, "READY=1\nRUN=1"), 0);
@@ -673,6 +759,8 @@ suite(void)
 	tcase_add_test(t,
 	    children_that_die_in_a_storm_lose_what_was_held_and_then_end);
 	tcase_add_test(t, systemd_is_told_what_the_child_says);
+	tcase_add_test(t,
+	    systemd_hears_that_the_child_is_ready_though_its_queue_was_full);
 	tcase_add_test(t,
 	    without_its_supervisor_a_child_goes_on_and_keeps_nothing);
 	suite_add_tcase(s, t);

@@ -26,6 +26,8 @@
 #define CANNOT_RUN 125
 #define BY_SIGNAL 128
 #define PATIENCE_MS 2000		/* with a child that is to end and not ready */
+#define PASS_LOOK_MS 100
+#define SAY_AGAIN_MS 1000
 #define TRIES 60		/* to start a child, one in a second */
 
 static struct supervisor {
@@ -117,6 +119,8 @@ static void
 child_is_ready(void)
 {
 	sup.ready = sup.child_ready = true;
+	/* Whoever is above us waits for that, and would end us without it. */
+	fdstore_insist(&sup.above, "READY=1");
 	if (sup.to_pass != 0)
 		pass_on(sup.to_pass);
 }
@@ -161,8 +165,7 @@ obey(struct message *m)
 			name = line + 7;
 		else if (strcmp(line, "READY=1") == 0)
 			child_is_ready();
-		if (strcmp(line, "READY=1") == 0 ||
-		    strncmp(line, "STATUS=", 7) == 0)
+		else if (strncmp(line, "STATUS=", 7) == 0)
 			fdstore_say(&sup.above, line);
 		hear_of_command(line);
 	}
@@ -356,6 +359,15 @@ start_again(void (*become)(void *arg, int fd), void *arg)
 	return r;
 }
 
+/* Milliseconds until something is to be done that nothing tells us of; -1 never. */
+static int
+until_look(void)
+{
+	if (sup.to_pass != 0)
+		return PASS_LOOK_MS;
+	return sup.above.unsaid[0] != '\0' ? SAY_AGAIN_MS : -1;
+}
+
 static int
 watch(void (*become)(void *arg, int fd), void *arg)
 {
@@ -367,7 +379,8 @@ watch(void (*become)(void *arg, int fd), void *arg)
 			{ .fd = sup.channel, .events = POLLIN },
 		};
 
-		(void)poll(p, BASE_NELEM(p), sup.to_pass != 0 ? 100 : -1);
+		(void)poll(p, BASE_NELEM(p), until_look());
+		fdstore_second(&sup.above);
 		if (sup.to_pass != 0 && mono_ms(mono_now()) >= sup.pass_ms)
 			pass_on(sup.to_pass);
 		listen_to_child();
