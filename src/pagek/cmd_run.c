@@ -264,12 +264,23 @@ run_text(struct run *r)
 
 /* --- on the terminal ---------------------------------------------------- */
 
+/* We, in the words that were found: our folder may not be in the PATH. */
+static void
+put_called(char name[256], bool ascii)
+{
+	const char *word = program_invocation_name;
+
+	if (word[0] == '\0')
+		word = "pagek";
+	base_safe_text(name, 256, word, strlen(word), ascii);
+}
+
 /* How to come back, when there is something to come back to. */
 static void
 tell_return(const struct run *r, FILE *out)
 {
 	const struct nodes_look *look = nodes_session_look(r->session);
-	char name[64], path[256];
+	char name[64], path[256], pagek[256];
 
 	/* A node that has just died will be at the same place again. */
 	if (look->tree_ended || (!look->linked && !look->returns))
@@ -278,14 +289,16 @@ tell_return(const struct run *r, FILE *out)
 	    strlen(look->target_name), r->page.opts.ascii);
 	base_safe_text(path, sizeof path, look->socket, strlen(look->socket),
 	    r->page.opts.ascii);
+	put_called(pagek, r->page.opts.ascii);
 	fprintf(out, "pagek: %s goes on%s", name[0] != '\0' ?
 	    name : "the command", look->linked ? " and is watched" : "");
 	if (look->pid > 0)
-		fprintf(out, "; come back with: pagek pid:%ld",
+		fprintf(out, "; come back with: %s pid:%ld", pagek,
 		    (long)look->pid);
 	fputc('\n', out);
 	if (path[0] != '\0')
-		fprintf(out, "pagek: from anywhere: pagek unix:%s\n", path);
+		fprintf(out, "pagek: from anywhere: %s unix:%s\n", pagek,
+		    path);
 	if (look->output[0] != '\0') {
 		base_safe_text(path, sizeof path, look->output,
 		    strlen(look->output), r->page.opts.ascii);
