@@ -372,6 +372,26 @@ daemon_store(struct node *node)
 	watch_supervisor(node);
 }
 
+/*
+ * Its place may be our starter's standard output, which we let go of; and one
+ * that begins anew would empty it, did it not know that it has lines.  Where
+ * systemd starts us again, a file that was moved away meanwhile is begun anew.
+ */
+void
+daemon_report(struct node *node)
+{
+	struct fdstore *store = &node->daemon.store;
+	int fd;
+
+	if (node->opts.supervised < 0)
+		return;
+	fd = fdstore_take(store, KEPT_REPORT);
+	if (fd >= 0)
+		report_replace(&node->report, fd);
+	else if (node->report.fd >= 0)
+		fdstore_put(store, KEPT_REPORT, node->report.fd);
+}
+
 int
 daemon_begin(struct node *node)
 {
@@ -385,6 +405,7 @@ daemon_begin(struct node *node)
 	    &node->daemon.store);
 	if (r < 0)
 		return node_say("the sockets that were passed", r);
+	daemon_report(node);
 	takeover_node(node);
 	r = own_stream(node);
 	if (r < 0)

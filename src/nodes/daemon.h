@@ -45,6 +45,9 @@ struct daemon {
 /* Whoever watches over us, supervisor or systemd, is known from now on. */
 void daemon_store(struct node *);
 
+/* The report goes on where the process before us wrote it. */
+void daemon_report(struct node *);
+
 /*
  * A socket of this user's alone at a path: that of the process before us, on
  * which connections wait, else a new one, which is kept for the next.  *stays is

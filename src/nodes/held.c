@@ -27,15 +27,28 @@ held_add(struct held *h, int fd, const char *name)
 	h->names += len;
 }
 
-void
-held_drop(struct held *h, const char *name)
+static bool
+is_named(const struct held_entry *e, const char *name)
+{
+	return strcmp(e->name, name) == 0;
+}
+
+static bool
+is_other(const struct held_entry *e, const char *name)
+{
+	return !is_named(e, name);
+}
+
+static void
+drop(struct held *h, bool (*goes)(const struct held_entry *, const char *),
+    const char *name)
 {
 	int kept = h->passed;
 
 	for (int i = h->passed; i < h->n; i++) {
 		struct held_entry *e = &h->entry[i];
 
-		if (name == NULL || strcmp(e->name, name) == 0) {
+		if (goes(e, name)) {
 			close(e->fd);
 			h->names -= strlen(e->name) + 1;
 		} else {
@@ -43,6 +56,18 @@ held_drop(struct held *h, const char *name)
 		}
 	}
 	h->n = kept;
+}
+
+void
+held_drop(struct held *h, const char *name)
+{
+	drop(h, is_named, name);
+}
+
+void
+held_drop_deadly(struct held *h)
+{
+	drop(h, is_other, KEPT_REPORT);
 }
 
 static void

@@ -28,8 +28,13 @@ int held_begin(struct held *);
 void held_limit(struct held *);
 /* Its own from now on; more than can be passed on, or than is good, is closed. */
 void held_add(struct held *, int fd, const char *name);
-/* Closes what has that name, NULL: everything; but not what we were passed. */
+/* Closes what has that name, but not what we were passed. */
 void held_drop(struct held *, const char *name);
+/*
+ * Closes all that the child may die of: nobody reads its report, and whoever
+ * began it anew would lose what it has.
+ */
+void held_drop_deadly(struct held *);
 
 /*
  * In a child: puts them from INHERITED_FIRST on and says so in the environment.

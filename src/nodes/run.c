@@ -19,7 +19,6 @@
 #include "tree.h"
 #include "ward.h"
 
-#define KEPT_REPORT FDSTORE_OURS "report"
 /* A page that was connected to the process before us tries at least this often. */
 #define PAGE_RETURNS_MS (2 * AGAIN_MOST_LOCAL_MS)
 
@@ -52,19 +51,6 @@ name_command(struct node *node)
 
 /* --- beginning ---------------------------------------------------------- */
 
-/* Its place may be our starter's standard output, which we let go of. */
-static void
-keep_report(struct node *node)
-{
-	struct fdstore *store = &node->daemon.store;
-	int fd = fdstore_take(store, KEPT_REPORT);
-
-	if (fd >= 0)
-		report_replace(&node->report, fd);
-	else if (node->report.fd >= 0)
-		fdstore_put(store, KEPT_REPORT, node->report.fd);
-}
-
 /* What whoever is above us has of the node's process before this one. */
 static int
 take_over(struct node *node)
@@ -83,7 +69,7 @@ take_over(struct node *node)
 		close(seqpacket.fd);
 	node->opts.fd = fdstore_take(store, KEPT_PAGE);
 	node->run.page_returns &= node->opts.fd < 0;
-	keep_report(node);
+	daemon_report(node);
 	takeover_node(node);
 	return 0;
 }

@@ -295,7 +295,7 @@ goes_on(int wait_status, int *status)
 		}
 		say("the node dies again and again: what was kept of its "
 		    "targets is dropped");
-		held_drop(&sup.held, NULL);
+		held_drop_deadly(&sup.held);
 		sup.dropped = true;
 		sup.deaths = 0;
 		return true;

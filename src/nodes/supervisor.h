@@ -9,8 +9,8 @@
  * connections meanwhile.  So does what the supervisor itself was passed.
  *
  * What it holds may be what the child dies of.  After SUPERVISOR_DEATHS of them
- * within SUPERVISOR_WINDOW_MS it lets go of all that the child has sent, and
- * after as many again it gives up.
+ * within SUPERVISOR_WINDOW_MS it lets go of all that the child has sent but its
+ * report, and after as many again it gives up.
  */
 #ifndef NODES_SUPERVISOR_H
 #define NODES_SUPERVISOR_H

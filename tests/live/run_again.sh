@@ -29,8 +29,9 @@ C
 supervised() {
 	supervisor=$(pgrep -P "$1" -x pageknode) && keeper_is_there
 }
+# Not the command, which has that name until it is what it is to be.
 keeper_is_there() {
-	keeper=$(pgrep -P "$supervisor" -x pageknode)
+	keeper=$(pgrep -P "$supervisor" -f -- ' --supervised ')
 }
 another() {
 	was=$keeper
@@ -157,7 +158,10 @@ counted_once() {
 		another || break
 	done
 	echo "killed $i times"
-	wait "$run" || return 1
+	wait "$run" || {
+		cat "$tmp/why"
+		return 1
+	}
 	supervisor=
 	grep exact_threads "$tmp/r" >"$tmp/r.1"
 	cat "$tmp/r.1"
@@ -178,6 +182,24 @@ report_to_stdout() {
 	    grep -q '"comm": "sh"' "$tmp/out"
 }
 rule "a report on standard output goes on there" report_to_stdout
+
+# The sixth starts without what the others may have died of.
+storm() {
+	for i in 1 2 3 4 5; do
+		another || return 1
+	done
+}
+after_a_storm() {
+	looping 0 0 --report "$tmp/r" && until_true 10 grep -q '"touch"' "$tmp/r" &&
+	    storm && ends 0 && grep -q '"touch"' "$tmp/r"
+}
+rule "it has all its lines after a storm of deaths, too" after_a_storm
+stdout_after_a_storm() {
+	looping 0 0 --report - >>"$tmp/out" && storm && : >"$tmp/out" && ends 0
+	cat "$tmp/out"
+	grep -q '"comm": "sleep"' "$tmp/out"
+}
+rule "and goes on on standard output" stdout_after_a_storm
 
 deserted() {
 	looping 0 3 && kill -9 "$supervisor" && kill -0 "$keeper" &&
@@ -236,7 +258,7 @@ rows() {
 page() {
 	t kill-session -t p 2>/dev/null
 	t new-session -d -s p -x 110 -y 40 \
-	    "'$pagek' run $* '$tmp/holder'; echo status \$?; exec cat"
+	    "cd '$B' && ./pagek run $* '$tmp/holder'; echo status \$?; exec cat"
 	wait_for 'LIVE 1[0-9] Hz' &&
 	    until_true 10 supervised "$(pgrep -P "$(t display -p -t =p: '#{pane_pid}')" -x pagek)"
 }
@@ -250,7 +272,9 @@ goes_on() {
 }
 rule "a page goes on where it was, and has lost nothing" goes_on --own-node --
 comes_back() {
-	t send-keys -t p q && wait_for 'status 0' && wait_for 'pagek unix:' &&
+	t send-keys -t p q && wait_for 'status 0' &&
+	    wait_for 'come back with: \./pagek pid:' &&
+	    wait_for 'from anywhere: \./pagek unix:' &&
 	    another && "$pagek" list "unix:$XDG_RUNTIME_DIR/pagek/run.$supervisor" |
 	    grep -c ' 7777 ' | grep -qx 20
 }
