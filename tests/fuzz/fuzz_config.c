@@ -11,19 +11,7 @@
 #include "../../src/pagek/config.h"
 #include "../../src/pagek/options_table.h"
 #include "fuzz.h"
-
-static unsigned said;
-
-static void
-hear(void *arg, const char *sentence)
-{
-	char safe[4096];
-
-	(void)arg;
-	said++;
-	base_safe_text(safe, sizeof safe, sentence, strlen(sentence), false);
-	claim(strcmp(safe, sentence) == 0, "a sentence is safe text");
-}
+#include "sentences.h"
 
 static void
 begin(struct config *c)

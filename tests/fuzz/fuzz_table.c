@@ -9,21 +9,9 @@
 #include "../../src/base/base.h"
 #include "../../src/nodes/table.h"
 #include "fuzz.h"
+#include "sentences.h"
 
 #define LOOKED_AT 64	/* entries of a table, or a large one takes a second */
-
-static unsigned said;
-
-static void
-hear(void *arg, const char *sentence)
-{
-	char safe[4096];
-
-	(void)arg;
-	said++;
-	base_safe_text(safe, sizeof safe, sentence, strlen(sentence), false);
-	claim(strcmp(safe, sentence) == 0, "a sentence is safe text");
-}
 
 static void
 add(struct nodes_table *t, size_t *cap, enum nodes_file file,
