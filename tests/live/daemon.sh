@@ -287,6 +287,13 @@ int main(void)
 }
 C
 cc -O1 -fno-builtin -o "$tmp/churn" "$tmp/churn.c" || exit 1
+# $churner is one that is watched.
+churn() {
+	$preloaded "$tmp/churn" &
+	churner=$!
+	others="$others $churner"
+	until_true 10 sh -c "'$B/pagek' targets | grep -q 'pid:$churner '"
+}
 churns() {
 	[ "$("$B/pagek" list "pid:$churner" | grep -c ' 7777 ')" -gt 50 ]
 }
@@ -296,11 +303,7 @@ reader_of() {
 another() {
 	start && hold_listed && let_go && reader=$(reader_of) || return 1
 	kill -STOP "$reader"
-	$preloaded "$tmp/churn" &
-	churner=$!
-	others="$others $churner"
-	until_true 10 sh -c "'$B/pagek' targets | grep -q 'pid:$churner '" ||
-	    return 1
+	churn || return 1
 	rm -f "$tmp/rows"
 	"$B/pagek" "$@" "pid:$churner" >"$tmp/rows" 2>"$tmp/why" &
 	asking=$!
@@ -364,11 +367,7 @@ hung() {
 	start && hold_listed && reader=$(until_true 5 reader_of && reader_of) ||
 	    return 1
 	kill -STOP "$reader"
-	$preloaded "$tmp/churn" &
-	churner=$!
-	others="$others $churner"
-	until_true 10 sh -c "'$B/pagek' targets | grep -q 'pid:$churner '" ||
-	    return 1
+	churn || return 1
 	"$B/pagek" list "pid:$churner" >"$tmp/rows" 2>"$tmp/why" &
 	asking=$!
 	others="$others $asking"

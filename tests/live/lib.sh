@@ -5,6 +5,8 @@
 # until_true SECONDS command...	polls; the seconds are a hang limit only.
 # node_of PID			the node's own process, of a supervisor; else PID.
 # kill_node PID			both at once, as by the OOM killer or worse.
+# tries COMMAND...		again, up to five times, while its status is 2: what
+#				it is to be tried with has not come about.
 # unless_busy COMMAND...	what leaves a report in $report, again when the
 #				machine was too busy for it.
 # sql_work			statements for sqlite3: a table, filled and asked.
@@ -80,6 +82,15 @@ too_busy() {
 }
 unless_busy() {
 	"$@" || { too_busy && "$@"; } || { too_busy && "$@"; }
+}
+
+tries() {
+	for try in 1 2 3 4 5; do
+		"$@"
+		result=$?
+		[ $result = 2 ] || return $result
+	done
+	return 2
 }
 
 note_page() {

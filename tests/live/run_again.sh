@@ -19,8 +19,10 @@ trap stop EXIT
 trap 'exit 1' TERM INT
 
 cat >"$tmp/loop.sh" <<'C'
+trap 'touch "$2.known"' TERM
 touch "$2"
 until [ -e "$1" ]; do sleep 0.05; done
+trap - TERM
 [ "$3" = 0 ] || kill -"$3" $$
 exit "$4"
 C
@@ -44,7 +46,7 @@ has_another() {
 }
 # begin OPTIONS -- COMMAND...: a run as text.
 begin() {
-	rm -f "$tmp/stop" "$tmp/began"
+	rm -f "$tmp/stop" "$tmp/began" "$tmp/began.known"
 	"$pagek" run -b -o "$tmp/text" "$@" 2>"$tmp/why" &
 	run=$!
 	until_true 10 supervised "$run"
@@ -55,6 +57,10 @@ looping() {
 	shift 2
 	begin "$@" -- sh "$tmp/loop.sh" "$tmp/stop" "$tmp/began" "$signal" \
 	    "$status" && until_true 10 test -e "$tmp/began"
+}
+# Whoever runs it knows it: only then a signal can be passed on.
+known() {
+	kill -TERM "$run" && until_true 10 test -e "$tmp/began.known"
 }
 # ends STATUS
 ends() {
@@ -168,14 +174,6 @@ counted_once() {
 	[ "$i" -ge 2 ] || return 2
 	python3 "$top/tests/live/takeover.py" "$tmp/r.1" "$tmp/c" 1 0
 }
-tries() {
-	for try in 1 2 3 4 5; do
-		"$@"
-		result=$?
-		[ $result = 2 ] || return $result
-	done
-	return 2
-}
 rule "its report is exact" tries counted_once
 report_to_stdout() {
 	looping 0 0 --report - >"$tmp/out" && another && ends 0 &&
@@ -210,7 +208,8 @@ deserted() {
 rule "without its supervisor a node watches to the end, and says what it cannot know" \
     deserted
 both() {
-	looping 0 3 && kill_node "$supervisor" && touch "$tmp/stop" && wait "$run"
+	looping 0 3 && known && kill_node "$supervisor" && touch "$tmp/stop" &&
+	    wait "$run"
 	[ $? = 125 ] && grep -q "is gone; how the command ends is not known" \
 	    "$tmp/why"
 }

@@ -85,15 +85,6 @@ once() {
 	    "$least" "$missed"
 }
 
-tries() {
-	for try in 1 2 3 4 5; do
-		"$@"
-		result=$?
-		[ $result = 2 ] || return $result
-	done
-	return 2
-}
-
 # killed COMPLETE MISSED COMMAND...: watched and counted, while the node dies.
 # A crowded machine may keep a node for so long from running that records are
 # lost, and told to be: it gets another chance.
