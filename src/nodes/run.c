@@ -201,6 +201,17 @@ run_told(struct node *node, const char *word)
 	node_done_check(node);
 }
 
+void
+run_lacks(struct node *node, uint64_t ended)
+{
+	if (node->opts.argv == NULL || ended == 0)
+		return;
+	snprintf(node->run.lacks, sizeof node->run.lacks, "%llu process "
+	    "image%s ended before the node was started again: no totals%s",
+	    (unsigned long long)ended, ended == 1 ? "" : "s",
+	    node->report.fd >= 0 ? ", but the report has them" : "");
+}
+
 /*
  * Nobody tells us any more how a process ends, nor when the last one has; but
  * that those whose rings we have do, we see.
@@ -303,6 +314,8 @@ run_stat(struct node *node, struct wire_stats *st)
 	/* For now: they go out when there is room. */
 	if (reason[0] == '\0' && run->ended && report_waits(&node->report))
 		reason = "lines of the report wait for their reader";
+	if (reason[0] == '\0')
+		reason = run->lacks;
 	st->reason = wire_text(reason);
 	st->pid = (uint32_t)run->root;
 	st->comm = wire_text(run->comm);

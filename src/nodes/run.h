@@ -33,6 +33,7 @@ struct run {
 	int error;			/* errno of a command that could not be run */
 	char comm[64];			/* safe text */
 	char reason[128];
+	char lacks[128];		/* what of its targets is gone; "" nothing */
 	char output[108];		/* file of the target's output; "" none */
 	uv_signal_t term;
 	bool watching;
@@ -43,6 +44,9 @@ struct run {
  * started, unless it has been; what fails is said.
  */
 int run_begin(struct node *, const char *folder);
+
+/* So many images ended in the processes of the node before this one. */
+void run_lacks(struct node *, uint64_t ended);
 
 /* A message of our supervisor's. */
 void run_told(struct node *, const char *word);

@@ -24,6 +24,7 @@ struct takeover_node {
 	uint64_t size;			/* of this; 0: not whole yet */
 	uint8_t id[WIRE_EPOCH], boot[WIRE_EPOCH];
 	_Atomic uint64_t last_stream;
+	_Atomic uint64_t ended;		/* images, whose rows go with the process */
 	struct socket_file pages, targets;	/* what the sockets' names stood for */
 };
 
@@ -84,6 +85,7 @@ takeover_node(struct node *node)
 	memcpy(node->id, same->id, WIRE_EPOCH);
 	memcpy(node->boot, same->boot, WIRE_EPOCH);
 	node->last_stream = same->last_stream;
+	run_lacks(node, same->ended);
 }
 
 void
@@ -111,6 +113,15 @@ takeover_number(struct node *node, uint64_t last_stream)
 
 	if (same != NULL)
 		atomic_store(&same->last_stream, last_stream);
+}
+
+void
+takeover_ended(struct node *node)
+{
+	struct takeover_node *same = node->daemon.same;
+
+	if (same != NULL)
+		atomic_fetch_add(&same->ended, 1);
 }
 
 /* --- a target's descriptors --------------------------------------------- */

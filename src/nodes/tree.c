@@ -14,6 +14,7 @@
 #include "inherit.h"
 #include "node.h"
 #include "proc.h"
+#include "takeover.h"
 #include "tree.h"
 
 #define SILENT_MS 1000		/* rings silent for so long: is the image still there? */
@@ -156,8 +157,10 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 		return;
 	}
 	TAILQ_INSERT_TAIL(&node->ended, k, link);
-	if (k->pid != 0)
+	if (k->pid != 0) {
 		report_image(&node->report, k);
+		takeover_ended(node);
+	}
 	tree_trim(node);
 }
 

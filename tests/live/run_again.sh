@@ -175,6 +175,15 @@ counted_once() {
 	python3 "$top/tests/live/takeover.py" "$tmp/r.1" "$tmp/c" 1 0
 }
 rule "its report is exact" tries counted_once
+# Rows of what has ended go with the node: that is said, and how many.
+lacking() {
+	looping 0 0 --report "$tmp/r" && until_true 10 grep -q '"touch"' "$tmp/r" &&
+	    another && ends 0 && ! grep 'touch\[' "$tmp/text" && grep -qE \
+	    '[0-9] process images? ended before .* no totals, but the report has' \
+	    "$tmp/why" && looping 0 0 && ends 0 && grep 'touch\[' "$tmp/text" &&
+	    ! grep 'no totals' "$tmp/why"
+}
+rule "what ended before its node was killed is told to have no totals" lacking
 report_to_stdout() {
 	looping 0 0 --report - >"$tmp/out" && another && ends 0 &&
 	    grep -q '"comm": "sh"' "$tmp/out"
