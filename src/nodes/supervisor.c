@@ -38,6 +38,7 @@ static struct supervisor {
 	struct fdstore above;		/* whoever watches over us */
 	pid_t child;
 	bool ready;			/* a child has said so */
+	int give_up;			/* status where it is we who failed */
 	int failed;			/* errno of a command that cannot be started; 0 it can */
 	int told;			/* to end, by this signal; 0 not */
 	bool child_ready;
@@ -226,7 +227,7 @@ start(void (*become)(void *arg, int fd), void *arg)
 		fds[1] = held_pass(&sup.held, fds[1]);
 		if (fds[1] >= 0)
 			become(arg, fds[1]);
-		_exit(GIVEN_UP);
+		_exit(sup.give_up);
 	}
 	r = sup.child < 0 ? -errno : 0;
 	close(fds[1]);
@@ -276,7 +277,7 @@ goes_on(int wait_status, int *status)
 	*status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) :
 	    BY_SIGNAL + WTERMSIG(wait_status);
 	if (sup.failed != 0)
-		*status = CANNOT_RUN;
+		*status = sup.give_up;
 	/* What it has left is not to stay: the next one ends in its place. */
 	if (sup.told && sup.ready && sup.failed == 0 && !sup.cleans &&
 	    WIFSIGNALED(wait_status) && *status != BY_SIGNAL + sup.told) {
@@ -290,7 +291,7 @@ goes_on(int wait_status, int *status)
 	if (is_storm()) {
 		if (sup.dropped) {
 			say("the node died again and again: given up");
-			*status = GIVEN_UP;
+			*status = sup.give_up;
 			return false;
 		}
 		say("the node dies again and again: what was kept of its "
@@ -400,7 +401,7 @@ watch(void (*become)(void *arg, int fd), void *arg)
 		r = start_again(become, arg);
 		if (r < 0) {
 			say("the node cannot be started again");
-			return GIVEN_UP;
+			return sup.give_up;
 		}
 	}
 }
@@ -424,7 +425,7 @@ cannot_start(int r)
 {
 	fprintf(stderr, "pageknode: the node cannot be started: %s\n",
 	    strerror(-r));
-	return GIVEN_UP;
+	return sup.give_up;
 }
 
 int
@@ -432,8 +433,10 @@ supervisor_run(void (*become)(void *arg, int fd), void *arg)
 {
 	static const int heard[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP,
 		SIGPIPE };
-	int r = begin(heard, BASE_NELEM(heard));
+	int r;
 
+	sup.give_up = GIVEN_UP;
+	r = begin(heard, BASE_NELEM(heard));
 	if (r == 0) {
 		fdstore_open(&sup.above, -1);
 		r = held_begin(&sup.held);
@@ -451,6 +454,7 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 	static const int heard[] = { SIGCHLD, SIGTERM };
 	int r, status;
 
+	sup.give_up = CANNOT_RUN;
 	sup.above.fd = -1;
 	r = begin(heard, BASE_NELEM(heard));
 	if (r == 0)

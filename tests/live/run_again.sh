@@ -62,10 +62,18 @@ looping() {
 known() {
 	kill -TERM "$run" && until_true 10 test -e "$tmp/began.known"
 }
+# over: the status of the run, which ends.
+over() {
+	touch "$tmp/stop"
+	until_true 30 is_gone "$run" || {
+		echo "does not end"
+		kill_node "$supervisor"
+	}
+	wait "$run"
+}
 # ends STATUS
 ends() {
-	touch "$tmp/stop"
-	wait "$run"
+	over
 	is=$?
 	supervisor=
 	cat "$tmp/why"
@@ -147,7 +155,7 @@ C
 cc -O1 -shared -fPIC -o "$tmp/full.so" "$tmp/full.c" || exit 1
 no_room() {
 	FULL=$tmp/full LD_PRELOAD=$tmp/full.so begin -- sh -c 'exit 5' &&
-	    until_true 30 is_gone "$run" && ends 5 &&
+	    ends 5 &&
 	    grep -c run "$tmp/full" | grep -qx 3 &&
 	    grep -c reap "$tmp/full" | grep -qx 3
 }
@@ -202,23 +210,40 @@ after_a_storm() {
 }
 rule "it has all its lines after a storm of deaths, too" after_a_storm
 stdout_after_a_storm() {
-	looping 0 0 --report - >>"$tmp/out" && storm && : >"$tmp/out" && ends 0
-	cat "$tmp/out"
-	grep -q '"comm": "sleep"' "$tmp/out"
+	looping 0 0 --report - >>"$tmp/out" && storm && : >"$tmp/out" &&
+	    until_true 10 grep -q '"comm": "sleep"' "$tmp/out" && ends 0
 }
 rule "and goes on on standard output" stdout_after_a_storm
 
+# The status is the node's own, where no page has it.
+dying() {
+	keeper_is_there && kill -9 "$keeper"
+	is_gone "$supervisor"
+}
+given_up() {
+	rm -f "$tmp/stop" "$tmp/began"
+	"$B/pageknode" -- sh "$tmp/loop.sh" "$tmp/stop" "$tmp/began" 0 0 &
+	supervisor=$!
+	until_true 10 test -e "$tmp/began" && until_true 10 dying
+	touch "$tmp/stop"
+	wait "$supervisor"
+	is=$?
+	supervisor=
+	echo "status $is"
+	[ "$is" = 125 ]
+}
+rule "one that dies again and again is given up, and that is told as of a run" \
+    given_up
+
 deserted() {
-	looping 0 3 && kill -9 "$supervisor" && kill -0 "$keeper" &&
-	    touch "$tmp/stop" && wait "$run"
+	looping 0 3 && kill -9 "$supervisor" && kill -0 "$keeper" && over
 	[ $? = 125 ] && grep -q 'how it ends is not known' "$tmp/why" &&
 	    until_true 10 is_gone "$keeper"
 }
 rule "without its supervisor a node watches to the end, and says what it cannot know" \
     deserted
 both() {
-	looping 0 3 && known && kill_node "$supervisor" && touch "$tmp/stop" &&
-	    wait "$run"
+	looping 0 3 && known && kill_node "$supervisor" && over
 	[ $? = 125 ] && grep -q "is gone; how the command ends is not known" \
 	    "$tmp/why"
 }
@@ -226,10 +251,10 @@ rule "a run whose node is gone for good ends and says so" both
 supervisor=
 
 told_to_end() {
-	looping 0 3 && kill -TERM "$supervisor" && until_true 10 is_gone "$supervisor" &&
+	looping 0 3 && kill -TERM "$supervisor" &&
+	    until_true 10 is_gone "$supervisor" &&
 	    ! [ -e "$XDG_RUNTIME_DIR/pagek/run.$supervisor" ] &&
-	    pgrep -f "$tmp/loop.sh" >/dev/null && touch "$tmp/stop"
-	wait "$run"
+	    pgrep -f "$tmp/loop.sh" >/dev/null && over
 	[ $? = 125 ]
 }
 rule "told to end the node goes, and the command runs on" told_to_end
