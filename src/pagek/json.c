@@ -167,6 +167,15 @@ json_null(struct json *j)
 }
 
 void
+json_known(struct json *j, bool known, uint64_t n)
+{
+	if (known)
+		json_number(j, n);
+	else
+		json_null(j);
+}
+
+void
 json_hex(struct json *j, uint64_t n)
 {
 	separate(j);

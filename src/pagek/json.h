@@ -40,6 +40,7 @@ void json_number(struct json *, uint64_t);
 void json_signed(struct json *, int64_t);
 void json_bool(struct json *, bool);
 void json_null(struct json *);
+void json_known(struct json *, bool known, uint64_t);	/* else null */
 void json_hex(struct json *, uint64_t);			/* "0x1234" */
 void json_share(struct json *, double part, double whole);	/* 0.25; null of nothing */
 void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
@@ -50,6 +51,12 @@ or_null(const char *s)
 {
 	return s == NULL || s[0] == '\0' ? NULL : s;
 }
+
+/* A node's number: "0590". */
+void json_node(struct json *, uint16_t number);
+/* The keys pid, name and stream: which target of a node it is. */
+void json_stream(struct json *, int64_t pid, const char *comm,
+    const char *stream);
 
 /* Totals are estimated or exact, and from what: null is no sample. */
 void json_sample(struct json *, uint64_t period);

@@ -8,45 +8,19 @@
 #include "nodes_page.h"
 
 static void
-put_known(struct json *j, bool known, uint64_t n)
-{
-	if (known)
-		json_number(j, n);
-	else
-		json_null(j);
-}
-
-static void
-put_digits(struct json *j, uint16_t number)
-{
-	char digits[8];
-
-	snprintf(digits, sizeof digits, "%04X", number);
-	json_text(j, digits);
-}
-
-static void
 put_surveyed_target(struct json *j, const struct nodes_surveyed_target *t)
 {
 	json_begin(j, '{', false);
-	json_key(j, "pid");
-	if (t->pid > 0)
-		json_signed(j, t->pid);
-	else
-		json_null(j);
-	json_key(j, "name");
-	json_text(j, or_null(t->comm));
-	json_key(j, "stream");
-	json_text(j, or_null(t->name));
+	json_stream(j, t->pid, t->comm, t->name);
 	json_key(j, "state");
 	json_text(j, page_target_state(t->state));
 	json_sample(j, t->sample);
 	json_key(j, "est_blocks");
-	put_known(j, t->state != WIRE_S_DORMANT, t->blocks);
+	json_known(j, t->state != WIRE_S_DORMANT, t->blocks);
 	json_key(j, "est_bytes");
-	put_known(j, t->state != WIRE_S_DORMANT, t->bytes);
+	json_known(j, t->state != WIRE_S_DORMANT, t->bytes);
 	json_key(j, "records_per_second");
-	put_known(j, t->rated, t->rate);
+	json_known(j, t->rated, t->rate);
 	json_key(j, "lost");
 	json_number(j, t->lost);
 	json_end(j);
@@ -61,25 +35,25 @@ put_how(struct json *j, const struct nodes_surveyed *r)
 	json_key(j, "state");
 	json_text(j, r != NULL ? page_how_name(r->how) : NULL);
 	json_key(j, "state_ms");
-	put_known(j, r != NULL, r != NULL ? (uint64_t)r->how_ms : 0);
+	json_known(j, r != NULL, r != NULL ? (uint64_t)r->how_ms : 0);
 	json_key(j, "seen_ms");
-	put_known(j, r != NULL && r->seen_ms >= 0,
+	json_known(j, r != NULL && r->seen_ms >= 0,
 	    r != NULL ? (uint64_t)r->seen_ms : 0);
 	json_key(j, "round_trip_us");
-	put_known(j, r != NULL && r->trip_us >= 0,
+	json_known(j, r != NULL && r->trip_us >= 0,
 	    r != NULL ? (uint64_t)r->trip_us : 0);
 	json_key(j, "reason");
 	json_text(j, r != NULL ? or_null(r->reason) : NULL);
 	json_key(j, "targets_live");
-	put_known(j, known, known ? r->live : 0);
+	json_known(j, known, known ? r->live : 0);
 	json_key(j, "est_blocks");
-	put_known(j, known, known ? r->blocks : 0);
+	json_known(j, known, known ? r->blocks : 0);
 	json_key(j, "est_bytes");
-	put_known(j, known, known ? r->bytes : 0);
+	json_known(j, known, known ? r->bytes : 0);
 	json_key(j, "records_per_second");
-	put_known(j, known && r->rated, known ? r->rate : 0);
+	json_known(j, known && r->rated, known ? r->rate : 0);
 	json_key(j, "lost");
-	put_known(j, known, known ? r->lost : 0);
+	json_known(j, known, known ? r->lost : 0);
 	json_key(j, "targets");
 	if (!known) {
 		json_null(j);
@@ -115,7 +89,7 @@ put_node(struct json *j, const struct nodes_table *t,
 		snprintf(acnet, sizeof acnet, "%u.%u", e->trunk, e->node);
 	json_begin(j, '{', false);
 	json_key(j, "number");
-	put_digits(j, e->number);
+	json_node(j, e->number);
 	json_key(j, "name");
 	json_text(j, e->name);
 	json_key(j, "where");
@@ -125,10 +99,10 @@ put_node(struct json *j, const struct nodes_table *t,
 	json_key(j, "acnet");
 	json_text(j, or_null(acnet));
 	json_key(j, "classic");
-	put_known(j, e->port == NODES_PORT_CLASSIC, e->classic);
+	json_known(j, e->port == NODES_PORT_CLASSIC, e->classic);
 	json_key(j, "friendly");
 	if (e->port != NODES_PORT_NONE)
-		put_digits(j, nodes_entry_friendly(e));
+		json_node(j, nodes_entry_friendly(e));
 	else
 		json_null(j);
 	json_key(j, "file");
@@ -151,7 +125,7 @@ put_own(struct json *j, const struct nodes_surveyed *r)
 
 	json_begin(j, '{', false);
 	json_key(j, "number");
-	put_digits(j, r->number);
+	json_node(j, r->number);
 	json_key(j, "name");
 	json_text(j, or_null(r->name));
 	json_key(j, "where");

@@ -28,14 +28,10 @@ put_status(struct json *j, int32_t status)
 void
 json_target(struct json *j, const struct nodes_look *look)
 {
-	char number[8];
-	size_t len = 0;
-
-	base_append(number, sizeof number, &len, "%04X", look->node_number);
 	json_key(j, "node");
 	json_begin(j, '{', false);
 	json_key(j, "number");
-	json_text(j, number);
+	json_node(j, look->node_number);
 	json_key(j, "name");
 	json_text(j, or_null(look->node_name));
 	json_end(j);
@@ -45,10 +41,7 @@ json_target(struct json *j, const struct nodes_look *look)
 	json_key(j, "name");
 	json_text(j, or_null(look->target_name));
 	json_key(j, "pid");
-	if (look->pid > 0)
-		json_signed(j, look->pid);
-	else
-		json_null(j);
+	json_known(j, look->pid > 0, (uint64_t)look->pid);
 	json_key(j, "state");
 	json_text(j, page_state_name(look->state));
 	json_key(j, "reason");
@@ -61,6 +54,26 @@ json_target(struct json *j, const struct nodes_look *look)
 	else
 		json_null(j);
 	json_end(j);
+}
+
+void
+json_node(struct json *j, uint16_t number)
+{
+	char digits[8];
+
+	snprintf(digits, sizeof digits, "%04X", number);
+	json_text(j, digits);
+}
+
+void
+json_stream(struct json *j, int64_t pid, const char *comm, const char *stream)
+{
+	json_key(j, "pid");
+	json_known(j, pid > 0, (uint64_t)pid);
+	json_key(j, "name");
+	json_text(j, or_null(comm));
+	json_key(j, "stream");
+	json_text(j, or_null(stream));
 }
 
 /* When it was armed: null when it logs since its start. */
@@ -80,10 +93,7 @@ json_sample(struct json *j, uint64_t period)
 	json_key(j, "estimated");
 	json_bool(j, period != 0);
 	json_key(j, "sample_period");
-	if (period != 0)
-		json_number(j, period);
-	else
-		json_null(j);
+	json_known(j, period != 0, period);
 }
 
 void
@@ -184,15 +194,13 @@ put_requester(struct json *j, const struct nodes_look *look,
 {
 	const struct blklist_info *info = b->info != 0 ?
 	    blklist_info_get(look->list, b->info) : NULL;
-	char number[8];
-	size_t len = 0;
 
-	if (info == NULL) {
+	if (info == NULL)
 		json_null(j);
-		return;
-	}
-	base_append(number, sizeof number, &len, "%04X", info->node);
-	json_text(j, info->name[0] != '\0' ? info->name : number);
+	else if (info->name[0] != '\0')
+		json_text(j, info->name);
+	else
+		json_node(j, info->node);
 }
 
 /* --- stacks --------------------------------------------------------------- */
@@ -221,10 +229,7 @@ put_line(struct json *j, const struct profile_line *l)
 	json_key(j, "file");
 	json_text(j, or_null(l->file));
 	json_key(j, "line");
-	if (l->line != 0)
-		json_number(j, l->line);
-	else
-		json_null(j);
+	json_known(j, l->line != 0, l->line);
 	json_key(j, "skipped");
 	json_bool(j, l->skipped);
 	json_key(j, "inlined");
@@ -282,10 +287,7 @@ put_block(struct json *j, struct nodes_session *s, struct profile *p,
 	json_key(j, "weight");
 	json_share(j, blklist_weight(look->list, b), 1);
 	json_key(j, "overhead");
-	if (look->classic)
-		json_null(j);
-	else
-		json_number(j, (uint64_t)b->overhead * 16);
+	json_known(j, !look->classic, (uint64_t)b->overhead * 16);
 	json_key(j, "type");
 	json_number(j, b->type);
 	json_key(j, "type_name");
@@ -294,10 +296,7 @@ put_block(struct json *j, struct nodes_session *s, struct profile *p,
 	json_text(j, (b->flags & REC_LAYER_API) != 0 && !look->classic ?
 	    "api" : "heap");
 	json_key(j, "level");
-	if (look->levels && level != 0)
-		json_number(j, level);
-	else
-		json_null(j);
+	json_known(j, look->levels && level != 0, level);
 	json_key(j, "thread");
 	json_text(j, b->thread != 0 ?
 	    or_null(nodes_session_thread(s, b->thread)) : NULL);
@@ -457,15 +456,7 @@ put_target(struct json *j, const char *socket, const struct nodes_target *t)
 	};
 
 	json_begin(j, '{', false);
-	json_key(j, "pid");
-	if (t->pid > 0)
-		json_signed(j, t->pid);
-	else
-		json_null(j);
-	json_key(j, "name");
-	json_text(j, or_null(t->comm));
-	json_key(j, "stream");
-	json_text(j, or_null(t->name));
+	json_stream(j, t->pid, t->comm, t->name);
 	json_key(j, "node");
 	json_text(j, socket);
 	json_key(j, "state");
@@ -479,10 +470,8 @@ put_target(struct json *j, const char *socket, const struct nodes_target *t)
 	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
 		json_key(j, numbers[i].name);
 		/* It holds blocks, and nobody knows which. */
-		if (t->state == WIRE_S_DORMANT)
-			json_null(j);
-		else
-			json_number(j, t->n[numbers[i].stat]);
+		json_known(j, t->state != WIRE_S_DORMANT,
+		    t->n[numbers[i].stat]);
 	}
 	json_end(j);
 }
