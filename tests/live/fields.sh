@@ -89,19 +89,6 @@ T
 
 # --- a page on a terminal -----------------------------------------------------
 
-shows() {
-	shot | grep -qE -- "$1"
-}
-wait_for() {
-	until_true 20 shows "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
-keys() {
-	t send-keys -t p "$@"
-}
 # open COLUMNS ROWS ARGUMENTS
 open() {
 	t kill-session -t p 2>/dev/null
@@ -390,7 +377,6 @@ killed() {
 	return $r
 }
 rule "a signal ends the page at another node as at its own" killed
-
 
 # --- processes -----------------------------------------------------------------
 

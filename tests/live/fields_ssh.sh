@@ -12,9 +12,6 @@ cat >"$XDG_CONFIG_HOME/pagek/nodes" <<T
 0A12 gone ssh:gone
 0B00 stranger ssh:stranger
 T
-keys() {
-	t send-keys -t p "$@"
-}
 write() {
 	keys Tab Enter
 	keys -l "$1"

@@ -21,16 +21,6 @@ cc -std=c17 -D_GNU_SOURCE -Wall -Wextra -I"$top/src/alloclog" -O1 -fno-builtin \
     -o "$tmp/pool" "$top/examples/pool.c" || exit 1
 mkfifo "$tmp/steps"
 
-shows() {
-	shot | grep -qE -- "$1"
-}
-wait_for() {
-	until_true 20 shows "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
 page() {
 	cols=$1 lines=$2
 	shift 2

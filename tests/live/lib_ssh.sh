@@ -178,16 +178,6 @@ none_left() {
 
 # --- a page on a terminal ------------------------------------------------------
 
-shows() {
-	shot | grep -qE -- "$1"
-}
-wait_for() {
-	until_true 20 shows "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
 go() {
 	t kill-session -t p 2>/dev/null
 	t new-session -d -s p -x 110 -y 24 \

@@ -2,6 +2,9 @@
 #
 # t COMMAND...			tmux, with a server of this test's own.
 # shot				what the session p shows.
+# shows REGEX, hides REGEX	whether it does, now.
+# wait_for REGEX		until it does; wait_gone: until it does no more.
+# keys KEY...			pressed there.
 # end_terminal			for the EXIT trap: the server and $tmp are gone.
 
 LC_ALL=C.UTF-8
@@ -14,6 +17,34 @@ t() {
 
 shot() {
 	t capture-pane -p -t p
+}
+
+shows() {
+	shot | grep -qE -- "$1"
+}
+
+hides() {
+	! shows "$1"
+}
+
+wait_for() {
+	until_true 30 shows "$1" || {
+		echo "never shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+
+wait_gone() {
+	until_true 30 hides "$1" || {
+		echo "still shown: $1"
+		shot | grep .
+		return 1
+	}
+}
+
+keys() {
+	t send-keys -t p "$@"
 }
 
 end_terminal() {

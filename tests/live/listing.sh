@@ -21,29 +21,6 @@ py() {
 	python3 "$top/tests/live/listing.py" "$@"
 }
 
-shows() {
-	shot | grep -qE -- "$1"
-}
-hides() {
-	! shows "$1"
-}
-wait_for() {
-	until_true 30 shows "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
-wait_gone() {
-	until_true 30 hides "$1" || {
-		echo "still shown: $1"
-		shot | grep .
-		return 1
-	}
-}
-keys() {
-	t send-keys -t p "$@"
-}
 changes() {
 	kill -USR1 "$pid"
 }

@@ -146,9 +146,6 @@ go_g() {
 ended_well() {
 	until_true 10 test -s "$tmp/status" && [ "$(cat "$tmp/status")" = 0 ]
 }
-keys() {
-	t send-keys -t p "$@"
-}
 colours() {
 	esc=$(printf '\033')
 	t capture-pane -e -p -t p |

@@ -11,14 +11,6 @@ shows() {
 	shot | grep -qF -- "$1"
 }
 
-wait_for() {
-	until_true 20 shows "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
-
 # 010 at a shell prompt: no alternate screen, a cursor, no mouse.
 st() {
 	t display -p -t p '#{alternate_on}#{cursor_flag}#{mouse_any_flag}'
@@ -43,10 +35,6 @@ go() {
 	    "exec env PS1='PK>' bash --norc --noprofile"
 	until_true 10 shows 'PK>' || return 1
 	t resize-window -t p -x "$1" -y "$2"
-}
-
-keys() {
-	t send-keys -t p "$@"
 }
 
 run() {

@@ -13,29 +13,6 @@ pagek=$B/pagek
 torrent=$B/tests/targets/torrent
 [ -x "$torrent" ] || { echo "no $torrent: make targets"; exit 1; }
 
-shows() {
-	shot | grep -qE -- "$1"
-}
-wait_for() {
-	until_true 20 shows "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
-wait_gone() {
-	until_true 30 hides "$1" || {
-		echo "still shown: $1"
-		shot | grep .
-		return 1
-	}
-}
-hides() {
-	! shows "$1"
-}
-keys() {
-	t send-keys -t p "$@"
-}
 changes() {
 	kill -USR1 "$pid"
 }
