@@ -127,6 +127,14 @@ enum nodes_state {
 	NODES_VERSION,		/* node and page speak no common version */
 };
 
+/* The stream is there, and has a list; of the others waiting may bring one. */
+static inline bool
+nodes_has_list(enum nodes_state state)
+{
+	return state == NODES_LIVE || state == NODES_DORMANT ||
+	    state == NODES_ENDED || state == NODES_CORRUPT;
+}
+
 /* Why a connection has ended: a state and a sentence, borrowed. */
 typedef void (*nodes_told_cb)(void *arg, enum nodes_state,
     const char *sentence);

@@ -395,25 +395,13 @@ is_there(const struct app_going *g)
 {
 	const struct nodes_look *look = nodes_session_look(g->session);
 
-	switch (look->state) {
-	case NODES_CONNECTING:
-		return false;
-	case NODES_LIVE:
-	case NODES_DORMANT:
-	case NODES_ENDED:
-	case NODES_CORRUPT:
+	if (nodes_has_list(look->state))
 		return look->settled || look->window ||
 		    mono_ms_since(g->since) > PARTLY_MS;
-	case NODES_UNREACHABLE:
-		/* One that is merely silent may be busy. */
+	/* One that is merely silent may be busy. */
+	if (look->state == NODES_UNREACHABLE)
 		return !look->linked || mono_ms_since(g->since) > SILENT_MS;
-	case NODES_NO_DATA:
-	case NODES_NO_ALLOCLOG:
-	case NODES_DENIED:
-	case NODES_VERSION:
-		break;
-	}
-	return true;
+	return look->state != NODES_CONNECTING;
 }
 
 /*

@@ -67,23 +67,11 @@ is_settled(void *arg)
 
 	if (look->arming && look->linked)
 		return false;
-	switch (look->state) {
-	case NODES_CONNECTING:
-		return false;
-	case NODES_LIVE:
-	case NODES_DORMANT:
-	case NODES_ENDED:
-	case NODES_CORRUPT:
+	if (nodes_has_list(look->state))
 		return look->settled;
-	case NODES_UNREACHABLE:
+	if (look->state == NODES_UNREACHABLE)
 		return is_gone(look);
-	case NODES_NO_DATA:
-	case NODES_NO_ALLOCLOG:
-	case NODES_DENIED:
-	case NODES_VERSION:
-		break;
-	}
-	return true;
+	return look->state != NODES_CONNECTING;
 }
 
 bool
