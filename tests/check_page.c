@@ -317,12 +317,30 @@ START_TEST(help_names_every_key_once)
 	size_t i;
 
 	picture_begin(&pic, 120, true);
-	page_keys_help(&pic);
+	page_keys_help(&pic, PAGE_KEYS_MOVING);
 	ck_assert_int_eq(picture_end(&pic), 0);
 	for (i = 0; i < BASE_NELEM(names); i++) {
 		snprintf(line, sizeof line, "  %-8s  ", names[i]);
 		ck_assert_msg(shows(line), "%s", names[i]);
 	}
+}
+END_TEST
+
+START_TEST(help_begins_with_the_keys_that_are_asked_for)
+{
+	int lines;
+
+	picture_begin(&pic, 120, true);
+	page_keys_help(&pic, PAGE_KEYS_MOVING);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	ck_assert_str_eq(pic.line[0].text, "moving");
+	lines = pic.rows;
+	picture_begin(&pic, 120, true);
+	page_keys_help(&pic, PAGE_KEYS_NODES);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	ck_assert_str_eq(pic.line[0].text, "on page G");
+	ck_assert(shows("moving"));
+	ck_assert_int_eq(pic.rows, lines);
 }
 END_TEST
 
@@ -461,6 +479,7 @@ page_suite(void)
 	tcase_add_loop_test(line, key_bar_fits_and_always_tells_help_and_quit,
 	    16, 200);
 	tcase_add_test(line, help_names_every_key_once);
+	tcase_add_test(line, help_begins_with_the_keys_that_are_asked_for);
 	tcase_add_test(line, keys_do_what_the_table_says);
 	tcase_add_test(line, clipped_text_leaves_a_trace);
 	tcase_add_test(line, long_sentence_wraps_at_blanks);

@@ -54,6 +54,7 @@ struct app_job;
 /* What an overlay does; NULL: nothing. */
 struct app_overlay_ops {
 	bool whole;		/* it has the whole screen, and what is said stands below it */
+	enum page_keys help;	/* what the help over it begins with */
 	/* All of it in so many rows, its title the first.  -ENOMEM. */
 	int (*compose)(struct app *, int rows, struct page_picture *);
 	void (*move)(struct app *, int delta);

@@ -68,24 +68,13 @@ app_field_key(struct app *app, enum page_action action)
 {
 	if (app->page->fields.at == PAGE_NO_FIELD)
 		return false;
-	switch (action) {
-	case PAGE_DO_OPEN:
+	if (action == PAGE_DO_OPEN) {
 		edit(app);
 		return true;
-	case PAGE_DO_CLOSE:
-		page_fields_leave(app->page);
-		return true;
-	case PAGE_DO_DOWN:
-	case PAGE_DO_UP:
-	case PAGE_DO_PAGE_DOWN:
-	case PAGE_DO_PAGE_UP:
-	case PAGE_DO_FIRST:
-	case PAGE_DO_LAST:
-		page_fields_leave(app->page);
-		return false;
-	default:
-		return false;
 	}
+	if (action == PAGE_DO_CLOSE || page_key_moves(action))
+		page_fields_leave(app->page);
+	return action == PAGE_DO_CLOSE;
 }
 
 /* --- what was typed ----------------------------------------------------- */

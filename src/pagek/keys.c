@@ -18,7 +18,7 @@ struct key {
 };
 
 static const struct key keys[] = {
-#define GROUP(title) { .group = title },
+#define GROUP(name, title) { .group = title },
 #define KEY(action_, names_, bar_, rank_, help_, ...) \
 	{ \
 		.action = PAGE_DO_##action_, \
@@ -45,6 +45,22 @@ page_key_action(int code)
 			if (keys[i].code[j] == code)
 				return keys[i].action;
 	return PAGE_DO_NOTHING;
+}
+
+bool
+page_key_moves(enum page_action action)
+{
+	switch (action) {
+	case PAGE_DO_DOWN:
+	case PAGE_DO_UP:
+	case PAGE_DO_PAGE_DOWN:
+	case PAGE_DO_PAGE_UP:
+	case PAGE_DO_FIRST:
+	case PAGE_DO_LAST:
+		return true;
+	default:
+		return false;
+	}
 }
 
 void
@@ -149,19 +165,38 @@ page_key_bar(struct page_picture *pic, int cols)
 
 /* --- help --------------------------------------------------------------- */
 
-void
-page_keys_help(struct page_picture *pic)
+static void
+help_line(struct page_picture *pic, const struct key *k)
 {
+	picture_line(pic);
+	if (k->group != NULL) {
+		picture_printf(pic, "%s", k->group);
+		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+	} else {
+		picture_printf(pic, "  %-8s  %s", k->names, k->help);
+	}
+}
+
+static void
+help_group(struct page_picture *pic, int group)
+{
+	int at = -1;
 	size_t i;
 
 	for (i = 0; i < BASE_NELEM(keys); i++) {
-		picture_line(pic);
-		if (keys[i].group != NULL) {
-			picture_printf(pic, "%s", keys[i].group);
-			picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
-			continue;
-		}
-		picture_printf(pic, "  %-8s  %s", keys[i].names,
-		    keys[i].help);
+		at += keys[i].group != NULL;
+		if (at == group)
+			help_line(pic, &keys[i]);
 	}
+}
+
+void
+page_keys_help(struct page_picture *pic, enum page_keys first)
+{
+	int group;
+
+	help_group(pic, (int)first);
+	for (group = 0; group < PAGE_KEYS; group++)
+		if (group != (int)first)
+			help_group(pic, group);
 }

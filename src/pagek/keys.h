@@ -32,7 +32,7 @@ enum page_key {
 
 enum page_action {
 	PAGE_DO_NOTHING,
-#define GROUP(title)
+#define GROUP(...)
 #define KEY(action, ...) PAGE_DO_##action,
 #include "keys.def"
 #undef KEY
@@ -40,7 +40,19 @@ enum page_action {
 	PAGE_ACTIONS		/* one more than the last */
 };
 
+/* Headings of the help. */
+enum page_keys {
+#define GROUP(name, title) PAGE_KEYS_##name,
+#define KEY(...)
+#include "keys.def"
+#undef KEY
+#undef GROUP
+	PAGE_KEYS		/* one more than the last */
+};
+
 enum page_action page_key_action(int code);
+/* It goes to another row. */
+bool page_key_moves(enum page_action);
 
 /* Adds the character to what is being typed, or takes the last one away. */
 void page_key_type(char *typed, size_t cap, int code);
@@ -49,7 +61,7 @@ void page_key_untype(char *typed);
 /* "z", "^X", "F5", "Left"; for messages. */
 void page_key_name(int code, char out[16]);
 
-/* The help's lines: groups, keys and what they do. */
-void page_keys_help(struct page_picture *);
+/* The help's lines: groups, this one first, keys and what they do. */
+void page_keys_help(struct page_picture *, enum page_keys first);
 
 #endif

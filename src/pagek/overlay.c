@@ -50,9 +50,9 @@ put_targets(const struct app *app, struct page_picture *pic)
 }
 
 static void
-put_help(struct page_picture *pic)
+put_help(struct page_picture *pic, enum page_keys first)
 {
-	page_keys_help(pic);
+	page_keys_help(pic, first);
 	picture_line(pic);
 	picture_printf(pic, "commands");
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
@@ -65,15 +65,27 @@ put_help(struct page_picture *pic)
 
 /* --- help --------------------------------------------------------------- */
 
+static const struct app_overlay_ops *const overlays[APP_OVERLAYS];
+
+/* Of whom keys were asked for comes first. */
+static enum page_keys
+keys_below(const struct app *app)
+{
+	return app->nunder > 0 ? overlays[app->under[app->nunder - 1]]->help :
+	    PAGE_KEYS_MOVING;
+}
+
 static int
 help_compose(struct app *app, int rows, struct page_picture *pic)
 {
+	enum page_keys first = keys_below(app);
 	int r;
 
 	picture_line(pic);
-	picture_printf(pic, "HELP  page K     j k move  Esc close");
+	picture_printf(pic, "HELP  page %c     j k move  Esc close",
+	    first == PAGE_KEYS_NODES ? 'G' : 'K');
 	picture_mark_line(pic, PAGE_HEADING);
-	put_help(pic);
+	put_help(pic, first);
 	r = picture_end(pic);
 	if (r == 0)
 		page_scroll_cut(&app->scroll, pic, rows - 1);

@@ -82,6 +82,7 @@ detail_key(struct app *app, int code)
 }
 
 const struct app_overlay_ops app_overlay_detail = {
+	.help = PAGE_KEYS_DETAIL,
 	.compose = detail_compose,
 	.move = detail_move,
 	.window = detail_window,

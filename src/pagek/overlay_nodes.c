@@ -176,22 +176,19 @@ own_key(struct app *app, int code)
 static bool
 key(struct app *app, int code)
 {
+	enum page_action action = page_key_action(code);
 	char name[16];
 
 	if (own_key(app, code))
 		return true;
-	switch (page_key_action(code)) {
+	if (page_key_moves(action))
+		return false;
+	switch (action) {
 	case PAGE_DO_COMMAND:
 		app_command_open(app);
 		return true;
 	case PAGE_DO_NODES:
 		return true;
-	case PAGE_DO_DOWN:
-	case PAGE_DO_UP:
-	case PAGE_DO_PAGE_DOWN:
-	case PAGE_DO_PAGE_UP:
-	case PAGE_DO_FIRST:
-	case PAGE_DO_LAST:
 	case PAGE_DO_OPEN:
 	case PAGE_DO_CLOSE:
 	case PAGE_DO_BLOCKS:
@@ -211,6 +208,7 @@ key(struct app *app, int code)
 
 const struct app_overlay_ops app_overlay_nodes = {
 	.whole = true,
+	.help = PAGE_KEYS_NODES,
 	.compose = compose,
 	.move = move,
 	.window = window,
