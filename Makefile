@@ -149,7 +149,7 @@ $B/tests/check_%: $B/tests/check_%.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 		$(shell pkg-config --libs check 2>/dev/null)
 
 # Small programs that tests watch.
-$B/tests/targets/%: tests/targets/%.c
+$B/tests/targets/%: tests/targets/%.c $(wildcard tests/targets/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fno-builtin -o $@ $< -pthread -ldl
 

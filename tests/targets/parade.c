@@ -1,47 +1,34 @@
 /*
  * parade BLOCKS: keeps so many blocks in a row and replaces the oldest by a
- * new one, again and again, 1.5 million events a second, or none at all; SIGUSR1
- * changes from one to the other.  Sizes count up from block to block, 16 to 524 and
- * again: so it can be told of any list whether it is that of one moment, and of
- * two by how many records they differ.  Ends by SIGTERM, and after five minutes.
+ * new one, again and again, 1.5 million events a second, or rests (switched.h).
+ * Sizes count up from block to block, 16 to 524 and again: so it can be told of
+ * any list whether it is that of one moment, and of two by how many records they
+ * differ.
  */
-#include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "switched.h"
 
 #define BLOCKS_MAX (1 << 21)
 #define SIZES 509
 #define A_TURN 4096
 #define TURN_NS 5500000
 
-static volatile sig_atomic_t runs, ends;
-
-static void
-on_signal(int sig)
-{
-	if (sig == SIGUSR1)
-		runs = !runs;
-	else
-		ends = true;
-}
-
 /* Turns that come too late are not made up for: a busy machine has enough to do. */
 static void
 await_turn(void)
 {
-	struct timespec rest = { .tv_nsec = TURN_NS }, now;
+	struct timespec left = { .tv_nsec = TURN_NS }, now;
 	static struct timespec was;
 	int64_t ns;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	ns = (now.tv_sec - was.tv_sec) * INT64_C(1000000000) + now.tv_nsec -
 	    was.tv_nsec;
-	rest.tv_nsec -= ns < TURN_NS ? ns : TURN_NS;
-	nanosleep(&rest, NULL);
+	left.tv_nsec -= ns < TURN_NS ? ns : TURN_NS;
+	nanosleep(&left, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &was);
 }
 
@@ -54,15 +41,12 @@ main(int argc, char **argv)
 
 	if (blocks < 1 || blocks > BLOCKS_MAX)
 		return 2;
-	alarm(300);
-	signal(SIGUSR1, on_signal);
-	signal(SIGTERM, on_signal);
+	obey_signals();
 	for (n = 0; n < blocks; n++)
 		block[n] = malloc(16 + n % SIZES);
 	while (!ends) {
-		/* A signal ends this; one that came before it waits a moment. */
 		if (!runs)
-			poll(NULL, 0, 50);
+			rest();
 		for (unsigned i = 0; runs && i < A_TURN; i++, n++) {
 			free(block[at]);
 			block[at] = malloc(16 + n % SIZES);
