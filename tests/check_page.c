@@ -320,9 +320,31 @@ START_TEST(help_names_every_key_once)
 	page_keys_help(&pic, PAGE_KEYS_MOVING);
 	ck_assert_int_eq(picture_end(&pic), 0);
 	for (i = 0; i < BASE_NELEM(names); i++) {
-		snprintf(line, sizeof line, "  %-8s  ", names[i]);
+		snprintf(line, sizeof line, "  %-9s  ", names[i]);
 		ck_assert_msg(shows(line), "%s", names[i]);
 	}
+}
+END_TEST
+
+/* Every word of it is there, however narrow the page. */
+START_TEST(help_is_whole_on_40_columns)
+{
+	char all[16384] = "";
+	size_t len = 0;
+	int i, words = 0;
+
+	picture_begin(&pic, 40, true);
+	page_keys_help(&pic, PAGE_KEYS_MOVING);
+	page_counters_help(&pic);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	assert_fits(40, pic.rows);
+	for (i = 0; i < pic.rows; i++)
+		base_append(all, sizeof all, &len, "%s ",
+		    pic.line[i].text + strspn(pic.line[i].text, " "));
+	words += strstr(all, ":arm, :disarm, :K, :G, :help, :q ") != NULL;
+	words += strstr(all, "to where *L<> ") != NULL;
+	words += strstr(all, "pager ") != NULL;
+	ck_assert_int_eq(words, 3);
 }
 END_TEST
 
@@ -479,6 +501,7 @@ page_suite(void)
 	tcase_add_loop_test(line, key_bar_fits_and_always_tells_help_and_quit,
 	    16, 200);
 	tcase_add_test(line, help_names_every_key_once);
+	tcase_add_test(line, help_is_whole_on_40_columns);
 	tcase_add_test(line, help_begins_with_the_keys_that_are_asked_for);
 	tcase_add_test(line, keys_do_what_the_table_says);
 	tcase_add_test(line, clipped_text_leaves_a_trace);

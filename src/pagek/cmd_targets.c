@@ -87,8 +87,8 @@ put_rows(const struct table *table, struct nodes_target *t, size_t n)
 			put_row(table, &t[i]);
 	}
 	if (left_out > 0)
-		fprintf(table->out, "%-14s and %zu images that have ended\n",
-		    "", left_out);
+		fprintf(table->out, "%-14s and %zu image%s ended\n", "",
+		    left_out, left_out == 1 ? " that has" : "s that have");
 }
 
 static void

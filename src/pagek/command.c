@@ -228,10 +228,9 @@ app_commands_help(struct page_picture *pic)
 	size_t i;
 
 	for (i = 0; i < BASE_NELEM(commands); i++) {
-		picture_line(pic);
 		snprintf(text, sizeof text, ":%s %s", commands[i].name,
 		    commands[i].args);
-		picture_printf(pic, "  %-19s  %s", text, commands[i].help);
+		picture_entry(pic, text, 23, commands[i].help);
 	}
 }
 

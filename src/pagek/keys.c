@@ -165,15 +165,17 @@ page_key_bar(struct page_picture *pic, int cols)
 
 /* --- help --------------------------------------------------------------- */
 
+#define HELP_AT 13		/* behind the longest names */
+
 static void
 help_line(struct page_picture *pic, const struct key *k)
 {
-	picture_line(pic);
 	if (k->group != NULL) {
+		picture_line(pic);
 		picture_printf(pic, "%s", k->group);
 		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 	} else {
-		picture_printf(pic, "  %-8s  %s", k->names, k->help);
+		picture_entry(pic, k->names, HELP_AT, k->help);
 	}
 }
 

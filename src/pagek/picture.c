@@ -440,3 +440,28 @@ picture_wrap(struct page_picture *pic, const char *text, int max,
 	}
 	return lines;
 }
+
+void
+picture_entry(struct page_picture *pic, const char *name, int at,
+    const char *text)
+{
+	int room = pic->cols - at;
+	size_t len = strlen(text), n;
+
+	picture_line(pic);
+	picture_printf(pic, "  %s", name);
+	picture_to(pic, at - 1);
+	picture_printf(pic, " ");
+	while (room > 0 && len > 0) {
+		n = line_bytes(text, len, room);
+		picture_printf(pic, "%.*s", (int)n, text);
+		text += n;
+		len -= n;
+		if (len == 0)
+			break;
+		text += strspn(text, " ");
+		len = strlen(text);
+		picture_line(pic);
+		picture_to(pic, at);
+	}
+}

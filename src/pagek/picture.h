@@ -73,6 +73,13 @@ void picture_again(struct page_picture *, const char *text, size_t len,
 int picture_wrap(struct page_picture *, const char *text, int max,
     enum page_mark);
 
+/*
+ * Of a list: what it is about, two columns from the edge, and from column `at`
+ * on what is said of that, over as many lines as it needs.
+ */
+void picture_entry(struct page_picture *, const char *name, int at,
+    const char *text);
+
 /* Columns that outside text takes once it is safe; cols: in this picture. */
 int picture_width(const char *text, bool ascii);
 int picture_cols(const struct page_picture *, const char *text);

@@ -469,17 +469,19 @@ page_status_wide(struct page *page, const struct page_view *v,
 	page_status_classic(page, v, state, pic);
 }
 
+#define HELP_AT 15		/* behind the longest word */
+
 void
 page_counters_help(struct page_picture *pic)
 {
+	char name[32];
 	size_t i;
 
-	picture_line(pic);
-	picture_printf(pic, "  %-11s  what a cycle costs: reading, composing, "
-	    "painting", "us ms");
+	picture_entry(pic, "us ms", HELP_AT,
+	    "what a cycle costs: reading, composing, painting");
 	for (i = 0; i < NCOUNTERS; i++) {
-		picture_line(pic);
-		picture_printf(pic, "  %s %-9s  %s", counters[i].letter,
-		    counters[i].word, counters[i].help);
+		snprintf(name, sizeof name, "%s %s", counters[i].letter,
+		    counters[i].word);
+		picture_entry(pic, name, HELP_AT, counters[i].help);
 	}
 }
