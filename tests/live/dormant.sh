@@ -79,9 +79,6 @@ looks_once() {
 rule "who looks once arms nothing and is told why there is nothing" looks_once
 
 step
-shows() {
-	shot | grep -qE -- "$1"
-}
 go() {
 	t kill-session -t p 2>/dev/null
 	t new-session -d -s p -x "$1" -y "$2" "$B/pagek $3"
@@ -146,15 +143,15 @@ assert j["keeper"]["earlier"] >= 1 and j["keeper"]["unknown_free"] == 0, j
 }
 rule "pagek arm wakes it again, with a list that begins there" arms
 
-keys() {
+commands() {
 	go 80 24 "--look-only pid:$pid" && until_true 10 shows 'armed' || return 1
-	t send-keys -t p ':disarm' Enter
+	keys ':disarm' Enter
 	until_true 10 shows DORMANT || { shot; return 1; }
-	t send-keys -t p ':arm' Enter
+	keys ':arm' Enter
 	until_true 10 shows 'armed [0-9:]{8}' || { shot; return 1; }
-	t send-keys -t p q
+	keys q
 }
-rule ":disarm and :arm do so from the page" keys
+rule ":disarm and :arm do so from the page" commands
 
 none() {
 	"$B/pagek" arm pid:1 2>"$tmp/why"

@@ -149,9 +149,11 @@ stars() {
 	    wait_for '^NODE<0590> \*L<' && keys Tab &&
 	    wait_for '^NODE<0590>  L<.*\*OFFS=' && keys Tab &&
 	    wait_for '^\*NODE<0590> L<' && keys Escape &&
+	    wait_for '^NODE<0590> \*L<.* OFFS=' && keys Tab &&
+	    wait_for '^\*NODE<0590> L<' && keys j &&
 	    wait_for '^NODE<0590> \*L<.* OFFS='
 }
-rule "the star is before the field that Tab has come to" stars
+rule "the star is before the field that Tab has come to; j leads out of it" stars
 
 short() {
 	open 80 24 0590 && wait_for LIVE && goes 509 0509 beta && ends 0

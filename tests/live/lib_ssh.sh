@@ -6,7 +6,6 @@
 # $there			the target, by way of the host `page`.
 # start_sshd [PORT]		sshd, at a free port or that one.
 # go WORDS			a page on the session p: `pagek WORDS`.
-# wait_for REGEX		until the page shows it.
 # none_left			no ssh and no bridge of this test runs.
 
 # A way there that is not looked at must not be taken.

@@ -209,10 +209,11 @@ leaves() {
 rule "1, :K and Esc lead back to page K, 6 and :G to page G" leaves
 others() {
 	keys 6 && wait_for '^G NODES' && keys s && wait_for 'nothing on page G' &&
-	    shows '^G NODES' && keys '?' && wait_for '^HELP' && keys Escape &&
+	    shows '^G NODES' && keys '?' && wait_for '^HELP  page G' &&
+	    [ "$(shot | sed -n 3p)" = "on page G" ] && keys Escape &&
 	    wait_for '^G NODES'
 }
-rule "keys of page K say that they mean nothing there; help lies over it" others
+rule "keys of page K say that they mean nothing there; help has page G's first" others
 arrives() {
 	keys g j Enter && wait_for "^K MEMORY BLOCKS  0A12 gw-2 .*" &&
 	    wait_for '^NODE<0A12>'

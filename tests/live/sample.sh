@@ -119,9 +119,6 @@ marked() {
 }
 rule "text marks its estimates with ~ and says what they are" marked
 
-shows() {
-	shot | grep -qE -- "$1"
-}
 go() {
 	t kill-session -t p 2>/dev/null
 	t new-session -d -s p -x "$1" -y "$2" "$B/pagek pid:$pid"
@@ -133,10 +130,10 @@ page() {
 	go 80 24 && until_true 10 shows 'LIVE.*sampled 1/16k' &&
 	    until_true 10 shows '~[0-9,]+ blocks  ~(5[6-9]|6[0-6])[0-9.]* MiB' &&
 	    shows ' 1,000 80' || { shot; return 1; }
-	t send-keys -t p b
+	keys b
 	until_true 10 shows 'take_big .* ~[0-9,]+ .*~[0-9,]+.* ~9[0-9]%' ||
 	    { shot; return 1; }
-	t send-keys -t p Enter
+	keys Enter
 	until_true 10 shows 'take_big.* ~[0-9,]+ of ~[0-9,]+ blocks, ~.* listed' ||
 	    { shot; return 1; }
 }
@@ -146,7 +143,7 @@ small() {
 	go 40 10 && until_true 10 shows 'SAMPLED 1/16k' &&
 	    until_true 10 shows '~ *[0-9]+K OFFS' && shows ' 03E8 ' ||
 	    { shot; return 1; }
-	t send-keys -t p q
+	keys q
 }
 rule "and at 40x10" small
 

@@ -65,7 +65,7 @@ skewed_page() {
 	    "$pagek" list --format json "unix:$node" >"$tmp/before" &&
 	    sleep 0.2 && shot >"$tmp/shot" &&
 	    "$pagek" list --format json "unix:$node" >"$tmp/after" || return 1
-	t send-keys -t p q
+	keys q
 	sed -n 1,6p "$tmp/shot"
 	$compare aged "$tmp/before" "$tmp/shot" "$tmp/after"
 }
@@ -285,8 +285,8 @@ fi
 
 asks() {
 	go ssh:new && wait_for 'fingerprint.*\[fingerprint\]|yes/no' &&
-	    t send-keys -t p yes Enter && wait_for "torrent\[$target\]  LIVE" &&
-	    t send-keys -t p q && wait_for 'status 0' && until_true 10 none_left
+	    keys yes Enter && wait_for "torrent\[$target\]  LIVE" &&
+	    keys q && wait_for 'status 0' && until_true 10 none_left
 }
 rule "ssh asks for what it must know before the page begins" asks
 

@@ -63,10 +63,10 @@ lose() {
 	kill -9 "$(cat "$s/pid")"
 }
 leave() {
-	t send-keys -t p q && wait_for 'status 0' && until_true 10 none_left
+	keys q && wait_for 'status 0' && until_true 10 none_left
 }
 enter() {
-	t send-keys -t p Enter
+	keys Enter
 }
 
 # --- what ends it --------------------------------------------------------------
@@ -131,7 +131,7 @@ rule "a network that swallows everything is noticed, and its return too" hidden
 
 # is_not_asked HOST ANSWER QUESTION: it asks once, and never over the page.
 is_not_asked() {
-	go "ssh:$1/pid:$target" && wait_for "$3" && t send-keys -t p "$2" Enter &&
+	go "ssh:$1/pid:$target" && wait_for "$3" && keys "$2" Enter &&
 	    live && rm -f "$s/known.hop" "$s/known.new" && lose &&
 	    wait_for "$4" && wait_for DENIED && ! shows "$3" && leave
 }
