@@ -18,7 +18,8 @@ _Static_assert(RAW_HELD > SIZE + DECIDED,
 void
 raw_init(struct raw *r, bool aligned)
 {
-	*r = (struct raw){ .adjoins = aligned };
+	*r = (struct raw){ .adjoins = aligned,
+	    .spare = aligned ? 0 : SIZE - 1 };
 }
 
 /* --- what the bytes look like ------------------------------------------- */
@@ -105,6 +106,21 @@ skip(struct raw *r, size_t n)
 	drop(r, n);
 }
 
+/*
+ * Bytes without a lock.  A loss is counted once, though nothing was ever found
+ * before them: of what stood there nobody knows.
+ */
+static void
+pass(struct raw *r, size_t n)
+{
+	if (!r->lost && n > r->spare) {
+		r->lost = true;
+		r->n.slips++;
+	}
+	r->spare -= n < r->spare ? n : r->spare;
+	skip(r, n);
+}
+
 static void
 take(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 {
@@ -168,6 +184,7 @@ static void
 slip(struct raw *r)
 {
 	r->locked = false;
+	r->lost = true;
 	r->n.slips++;
 }
 
@@ -234,6 +251,8 @@ lock(struct raw *r, int64_t ms, bool certain, raw_take_fn fn, void *arg)
 	}
 	/* Left out or not, it says where the next one begins, and when. */
 	r->adjoins = r->timed = r->locked = true;
+	r->lost = false;
+	r->spare = 0;
 	r->ms = ms;
 }
 
@@ -246,14 +265,14 @@ step_hunting(struct raw *r, raw_take_fn fn, void *arg)
 	if (r->held < RAW_RUN * SIZE)
 		return false;
 	if (!run_at(r, 0, RAW_RUN, first ? EVER : DAY_MS, &ms)) {
-		skip(r, 1);
+		pass(r, 1);
 		return true;
 	}
 	if (!goes_on(r, ms) && !first) {
 		if (r->held < DECIDED)
 			return false;
 		if (!is_unique(r, 0, DAY_MS)) {
-			skip(r, 1);
+			pass(r, 1);
 			return true;
 		}
 	}
@@ -319,7 +338,7 @@ raw_quiet(struct raw *r, raw_take_fn fn, void *arg)
 	if (!quiet_at(r, &at))
 		return;
 	if (at > 0)
-		skip(r, at);
+		pass(r, at);
 	certain = r->adjoins;
 	for (; valid_at(r, 0, &ms); certain = true)
 		lock(r, ms, certain, fn, arg);
@@ -334,10 +353,12 @@ raw_end(struct raw *r, raw_take_fn fn, void *arg)
 	if (r->held > 0) {
 		if (r->locked && valid_at(r, 0, &ms) && goes_on(r, ms))
 			leave(r, ms, fn, arg);
-		r->n.slips++;
+		if (!r->lost)
+			r->n.slips++;
 		skip(r, r->held);
 	}
-	r->locked = false;
+	r->locked = r->lost = false;
+	r->spare = 0;
 	r->adjoins = true;
 	r->timed = false;
 	memset(r->last, 0, sizeof r->last);

@@ -12,7 +12,8 @@
  *		before or later; after a slip, by a day at most.
  *	locked	the next record begins where the last one ended.
  *	slip	what stands there is no record: the lock is lost, and bytes are
- *		skipped until a run begins.
+ *		skipped until a run begins.  So is what stands before the first
+ *		run, but for the end of a record that began before us.
  *	doubt	a byte too many or too few inside a record leaves its end looking
  *		like a whole record with another address.  So the first
  *		record after a slip may be wrong whatever it looks like, and of
@@ -60,7 +61,7 @@ struct raw_counts {
 	uint64_t bytes;			/* that came */
 	uint64_t records;		/* that were taken */
 	uint64_t skipped;		/* bytes that are in none of them */
-	uint64_t slips;			/* times that the lock was lost */
+	uint64_t slips;			/* times that the lock was lost, or not found at once */
 	uint64_t doubled;		/* records that were the last one again, byte for byte; skipped */
 	uint64_t left_out;		/* allocations in doubt; their bytes are skipped ones */
 };
@@ -70,6 +71,8 @@ struct raw {
 	size_t held;			/* bytes in buf, not yet decided on */
 	bool locked;
 	bool adjoins;			/* buf begins where a believed record ended, or the stream began */
+	bool lost;			/* what is skipped by now is of a slip that was counted */
+	size_t spare;			/* bytes before the first lock that may be skipped without one */
 	bool timed;			/* some record was believed ... */
 	int64_t ms;			/* ... and the last one had this time */
 	uint8_t last[REC_CLASSIC_SIZE];	/* that was taken; zeroes are no record */
