@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "age.h"
+#include "age_sort.h"
 #include "bits.h"
 #include "commit.h"
 
 /* More positions than this above four times those in use: pages go back. */
 #define RELEASE_SLACK 65536
 #define AHEAD 16		/* records fetched ahead */
+#define SORT_FEW 1024		/* not worth taking memory for */
 #define READY_GRAIN UINT32_C(1024)	/* a page of ord[], and whole steps */
 
 static size_t
@@ -417,6 +419,53 @@ collect(const struct age *a, struct aged_keys *keys, struct aged *out)
 	return sorted;
 }
 
+/* Those with the same number, of which there are none in an honest stream. */
+static void
+sort_same(struct aged *row, uint32_t n, struct aged_keys *keys)
+{
+	for (uint32_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && row[end].seq == row[i].seq;)
+			end++;
+		if (end - i > 1)
+			qsort_r(row + i, end - i, sizeof(*row), compare_aged,
+			    keys);
+	}
+}
+
+static int
+sort_many(struct aged *row, uint32_t n, struct aged_keys *keys)
+{
+	struct aged *out = list_map(n * sizeof(*out));
+	struct age_sort *s = malloc(sizeof(*s));
+	int err = -ENOMEM;
+
+	if (out == NULL || s == NULL || age_sort_init(s, n) < 0)
+		goto no_memory;
+	for (uint32_t i = 0; i < n; i++)
+		age_sort_add(s, row[i].seq, i);
+	age_sort_step(s, UINT32_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + AHEAD < n)
+			__builtin_prefetch(&row[s->key[i + AHEAD].which]);
+		out[i] = row[s->key[i].which];
+	}
+	memcpy(row, out, n * sizeof(*row));
+	sort_same(row, n, keys);
+	age_sort_fini(s, n);
+	err = 0;
+no_memory:
+	free(s);
+	list_unmap(out, n * sizeof(*out));
+	return err;
+}
+
+static void
+sort_rows(struct aged *row, uint32_t n, struct aged_keys *keys)
+{
+	if (n < SORT_FEW || sort_many(row, n, keys) < 0)
+		qsort_r(row, n, sizeof(*row), compare_aged, keys);
+}
+
 /* Everything at positions 0 to live - 1, all bits of them set, no others. */
 static void
 fill_all(struct age *a)
@@ -474,8 +523,10 @@ merge(struct age *a, struct store_node *node, struct aged_keys *keys,
 		    (x != x_end && compare_aged(x, y, keys) < 0);
 		const struct aged *one = take_x ? x++ : y++;
 
-		if (x + AHEAD < x_end)
+		if (x_end - x > AHEAD)
 			__builtin_prefetch(&node[x[AHEAD].index].pos, 1);
+		if (y_end - y > AHEAD)
+			__builtin_prefetch(&node[y[AHEAD].index].pos, 1);
 		place(a, node, pos, one);
 	}
 	a->mending = false;
@@ -503,7 +554,7 @@ age_mend(struct age *a, struct store_node *node, uint64_t key_mask)
 	if (all == NULL)
 		return;
 	sorted = collect(a, &keys, all);
-	qsort_r(all + sorted, n - sorted, sizeof(*all), compare_aged, &keys);
+	sort_rows(all + sorted, n - sorted, &keys);
 	say_runs(a, RUNS_JOURNAL, n);
 	merge(a, node, &keys, all, sorted, n);
 	if (a->kept == NULL)

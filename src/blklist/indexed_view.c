@@ -177,13 +177,15 @@ indexed_get(const struct blklist *l, uint64_t key, struct blk *out)
 int64_t
 indexed_rank(const struct blklist *l, enum blklist_order order, uint64_t key)
 {
-	const struct indexed *ix = in_order(l);
+	const struct indexed *ix = l->impl;
 	uint32_t i = index_of(l, key);
 
 	if (i == STORE_NONE)
 		return -ENOENT;
-	return order == BLKLIST_BY_ADDRESS ? regions_rank(&ix->regions, key) :
-	    age_rank(&ix->age, ix->store.node[i].pos);
+	if (order == BLKLIST_BY_ADDRESS)
+		return regions_rank(&ix->regions, key);
+	ix = in_order(l);
+	return age_rank(&ix->age, ix->store.node[i].pos);
 }
 
 size_t
