@@ -252,6 +252,7 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	tests/fuzz/seed_symbol tests/corpus/symbol
 	tests/fuzz/seed_table tests/corpus/table
 	tests/fuzz/seed_config tests/corpus/config
+	tests/fuzz/seed_filter tests/corpus/filter
 	tests/fuzz/seed_raw tests/corpus/raw
 	tests/fuzz/seed_kept tests/corpus/kept
 

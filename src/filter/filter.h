@@ -6,17 +6,25 @@
  *	field	what a block is asked about: a row of the table of fields, with
  *		its name and the kind of value it is compared with.
  *	term	FIELD OP VALUE, or a word alone, which is looked for in all
- *		that a row shows as text.
- *	OP	= != < <= > >= and, for text, ~ (contains) and !~.  A text after
- *		= may be a pattern of * and ?.  Case does not matter in text.
+ *		that a row shows as text: description, thread, requesting
+ *		node, function and file.
+ *	OP	= != < <= > >= and, for text, ~ (contains) and !~.  A text may
+ *		be a pattern of * and ?.  Case does not matter in text.
  *	expression
  *		terms joined by & (and), | (or), with ! (not) and parentheses;
  *		& binds closer than |, and stands between two terms where
- *		nothing does.
+ *		nothing does.  && || and the words and, or, not are the same.
  *	value	of a size 12, 0x40, 1k, 1.5M, 2G (of 1024); of an age 10s, 5m,
- *		1h, 2d, or 1h30m; of a type its name or its code in hex; of an
- *		address hex with or without 0x; of a text a word, or anything in
- *		"quotes".
+ *		1h, 2d, or 1h30m, a number alone being of seconds; of a type
+ *		its name or its code in hex; of an address hex with or without
+ *		0x; of a layer heap or api; of a text a word, or anything in
+ *		"quotes", where \\ and \" stand for \ and ", and * and ? for
+ *		themselves.
+ *
+ * Ages are compared as they are shown, in whole seconds that have passed: of
+ * 10.4 s age=10s is true and age>10s is not.  Only values with a part of a
+ * second (500ms, 1.5s) are compared with the milliseconds.  A file and a module
+ * are equal to what stands behind their last slash, too.
  *
  * Example
  *	struct filter *f;
@@ -27,8 +35,11 @@
  *		...
  *
  * Knows nothing of sessions or pages: whoever asks brings a block's numbers,
- * and a function for its texts, which is called only where the answer depends
- * on one.
+ * and a function for its texts.
+ *
+ * The parts: fields.c has the fields and signs, words.c and values.c say how
+ * text falls into words and what numbers are; parse.c makes terms of it, which
+ * match.c asks; complete.c is for who types.
  */
 #ifndef FILTER_H
 #define FILTER_H
@@ -56,10 +67,14 @@ enum filter_field {
 	FILTER_FIELDS
 };
 
-/* What is known of the block that is asked about. */
+/*
+ * What is known of the block that is asked about.  Terms joined by & or | are
+ * asked in their order, but those of numbers first; text() is called only when
+ * they have not decided.
+ */
 struct filter_asked {
 	uint64_t number[FILTER_NUMBERS];
-	/* Borrowed until the next call; NULL or "": not known, which matches != and !~ alone. */
+	/* Borrowed until the next call; NULL or "": not known, which matches != and !~ alone, and ="". */
 	const char *(*text)(void *arg, enum filter_field);
 	void *arg;
 };
@@ -75,7 +90,8 @@ struct filter;
 
 /*
  * -EINVAL with *e filled; -ENOMEM.  An empty expression is one: it matches
- * everything.
+ * everything.  Matching takes no memory, and time that grows with the terms
+ * and the texts.
  */
 int filter_new(struct filter **, const char *text, struct filter_error *e);
 void filter_free(struct filter *);
@@ -95,7 +111,10 @@ const char *filter_complete(const char *typed, size_t k, size_t *from);
 /* The k-th field's line of help: "size   bytes requested, as in 1k"; NULL behind the last. */
 const char *filter_help(size_t k);
 
-/* "1.5M", "0x40": bytes; "1h30m": milliseconds.  0 or -EINVAL. */
+/*
+ * "1.5M", "0x40", "128.4 MiB" without its blank: bytes, rounded down; "1h30m":
+ * milliseconds.  0 or -EINVAL.
+ */
 int filter_size(const char *text, uint64_t *bytes);
 int filter_age(const char *text, uint64_t *ms);
 

@@ -1,0 +1,146 @@
+/*
+ * What can stand at the end of an expression that is being typed.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "expr.h"
+
+enum stands {
+	STANDS_TERM,		/* a field's name, or the beginning of one */
+	STANDS_SIGN,
+	STANDS_VALUE,
+	STANDS_JOINT,
+	STANDS_NOTHING,		/* in a value that can be anything */
+};
+
+struct end {
+	enum stands what;
+	size_t from;
+	int field;		/* of sign and value */
+};
+
+/* A field's name may be the beginning of another one's. */
+static bool
+is_begun(const char *typed, size_t len)
+{
+	for (size_t f = 0; f < FILTER_FIELDS; f++)
+		if (strlen(expr_fields[f].name) > len &&
+		    strncasecmp(expr_fields[f].name, typed, len) == 0)
+			return true;
+	return false;
+}
+
+/* One term from *at on; false: it is what the text ends with. */
+static bool
+pass_term(const char *s, size_t *at, struct end *end)
+{
+	size_t len = *s == '"' ? expr_quoted(s) : expr_word(s), behind;
+	const struct expr_sign *sign;
+
+	end->field = expr_field_find(s, len);
+	end->from = *at;
+	end->what = *s == '"' ? STANDS_NOTHING : STANDS_TERM;
+	if (len == 0 || (s[len] == '\0' && (*s == '"' || end->field < 0 ||
+	    is_begun(s, len))))
+		return false;
+	behind = len + expr_blanks(s + len);
+	sign = expr_sign_at(s + behind);
+	if (sign == NULL && s[behind] == '\0' && end->field >= 0) {
+		end->what = STANDS_SIGN;
+		end->from = *at + behind;
+		return false;
+	}
+	if (sign == NULL || *s == '"') {
+		*at += len;
+		return true;
+	}
+	behind += strlen(sign->text);
+	behind += expr_blanks(s + behind);
+	end->what = end->field >= 0 ? STANDS_VALUE : STANDS_NOTHING;
+	end->from = *at + behind;
+	len = s[behind] == '"' ? expr_quoted(s + behind) :
+	    expr_value(s + behind);
+	*at += behind + len;
+	return len > 0 && s[behind + len] != '\0';
+}
+
+static struct end
+find_end(const char *s)
+{
+	struct end end = { .field = -1 };
+	bool term = true;		/* one is due */
+	enum expr_joint joint;
+	size_t at = 0, len;
+
+	for (;;) {
+		at += expr_blanks(s + at);
+		joint = expr_joint_at(s + at, &len);
+		/* "or" may be the beginning of a longer word. */
+		if (joint != EXPR_NONE && s[at + len] == '\0' &&
+		    expr_word(s + at) > 0)
+			joint = EXPR_NONE;
+		if (s[at] == '\0')
+			break;
+		if (joint != EXPR_NONE || s[at] == '(') {
+			at += joint != EXPR_NONE ? len : 1;
+			term = true;
+			continue;
+		}
+		if (s[at] == ')') {
+			at++;
+			term = false;
+			continue;
+		}
+		if (!pass_term(s + at, &at, &end))
+			return end;
+		term = false;
+	}
+	end.what = term ? STANDS_TERM : STANDS_JOINT;
+	end.from = at;
+	return end;
+}
+
+static const char *
+sign_word(enum expr_kind kind, size_t k)
+{
+	for (enum expr_op op = 0; op < EXPR_OPS; op++)
+		if (expr_kind_takes(kind, op) && k-- == 0)
+			return expr_op_text(op);
+	return NULL;
+}
+
+/* The k-th of all words that could stand there, whatever is typed of it. */
+static const char *
+word_at(const struct end *end, size_t k)
+{
+	static const char *const joints[] = { "&", "|" };
+
+	switch (end->what) {
+	case STANDS_TERM:
+		return k < FILTER_FIELDS ? expr_fields[k].name : NULL;
+	case STANDS_SIGN:
+		return sign_word(expr_fields[end->field].kind, k);
+	case STANDS_VALUE:
+		return expr_kind_word(expr_fields[end->field].kind, k);
+	case STANDS_JOINT:
+		return k < 2 ? joints[k] : NULL;
+	case STANDS_NOTHING:
+		break;
+	}
+	return NULL;
+}
+
+const char *
+filter_complete(const char *typed, size_t k, size_t *from)
+{
+	struct end end = find_end(typed);
+	size_t len = strlen(typed + end.from);
+	const char *word;
+
+	*from = end.from;
+	for (size_t i = 0; (word = word_at(&end, i)) != NULL; i++)
+		if (strncasecmp(word, typed + end.from, len) == 0 && k-- == 0)
+			return word;
+	return NULL;
+}

@@ -1,0 +1,165 @@
+/*
+ * The fields, and the signs between them and their values.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "../base/base.h"
+#include "expr.h"
+
+const struct expr_field expr_fields[FILTER_FIELDS] = {
+	[FILTER_SIZE] = { "size", { "bytes" }, EXPR_SIZE, "1k",
+	    "bytes requested, as in 12, 0x40, 1k or 1.5M" },
+	[FILTER_USED] = { "used", { "usable" }, EXPR_SIZE, "1k",
+	    "bytes usable, where they are known, as in 1k" },
+	[FILTER_ADDR] = { "addr", { "address" }, EXPR_ADDRESS, "7f12a0",
+	    "address in hex" },
+	[FILTER_AGE] = { "age", { NULL }, EXPR_AGE, "10s",
+	    "time since it was allocated, as in 10s, 5m, 1h30m or 2d" },
+	[FILTER_SEQ] = { "seq", { "sequence" }, EXPR_NUMBER, "4711",
+	    "number of its record in the stream" },
+	[FILTER_TYPE] = { "type", { "ty" }, EXPR_TYPE, "malloc",
+	    "type, by its name or its code in hex, as in malloc or 80" },
+	[FILTER_LAYER] = { "layer", { NULL }, EXPR_LAYER, "api",
+	    "who named it: heap, or api for a program's own blocks" },
+	[FILTER_TID] = { "tid", { "threadno" }, EXPR_NUMBER, "2",
+	    "thread's number in the stream, 0 when it is not known" },
+	[FILTER_DESCR] = { "descr", { "desc", "description" }, EXPR_TEXT,
+	    "malloc", "description: its requester's name, or its type's" },
+	[FILTER_THREAD] = { "thread", { "thr" }, EXPR_TEXT, "main",
+	    "name of the thread that asked for it" },
+	[FILTER_RNOD] = { "rnod", { "node", "requester" }, EXPR_TEXT, "AB86",
+	    "requesting node's friendly number" },
+	[FILTER_FUNCTION] = { "function", { "func", "fn" }, EXPR_TEXT, "parse*",
+	    "function that asked for it" },
+	[FILTER_FILE] = { "file", { "source" }, EXPR_PATH, "main.c",
+	    "source file of that function, with or without its folders" },
+	[FILTER_MODULE] = { "module", { "mod", "lib" }, EXPR_PATH,
+	    "libssl.so*", "program or library that it is in" },
+};
+
+/* Longer signs go before those that they begin with. */
+static const struct expr_sign signs[] = {
+	{ "!=", EXPR_NE, false },
+	{ "!~", EXPR_HAS_NOT, false },
+	{ "<=", EXPR_LE, false },
+	{ ">=", EXPR_GE, false },
+	{ "==", EXPR_EQ, false },
+	{ "=~", EXPR_HAS, true },
+	{ "=>", EXPR_GE, true },
+	{ "=<", EXPR_LE, true },
+	{ "=!", EXPR_NE, true },
+	{ "<>", EXPR_NE, true },
+	{ "~=", EXPR_HAS, true },
+	{ "=", EXPR_EQ, false },
+	{ "<", EXPR_LT, false },
+	{ ">", EXPR_GT, false },
+	{ "~", EXPR_HAS, false },
+};
+
+static const char *const op_texts[EXPR_OPS] = {
+	[EXPR_EQ] = "=",
+	[EXPR_NE] = "!=",
+	[EXPR_LT] = "<",
+	[EXPR_LE] = "<=",
+	[EXPR_GT] = ">",
+	[EXPR_GE] = ">=",
+	[EXPR_HAS] = "~",
+	[EXPR_HAS_NOT] = "!~",
+};
+
+static const char *const layers[] = { "heap", "api" };
+
+static bool
+is_name(const char *name, const char *typed, size_t len)
+{
+	return name != NULL && strlen(name) == len &&
+	    strncasecmp(name, typed, len) == 0;
+}
+
+int
+expr_field_find(const char *name, size_t len)
+{
+	for (int f = 0; f < FILTER_FIELDS; f++) {
+		if (is_name(expr_fields[f].name, name, len))
+			return f;
+		for (size_t i = 0; i < EXPR_ALIASES; i++)
+			if (is_name(expr_fields[f].alias[i], name, len))
+				return f;
+	}
+	return -1;
+}
+
+const char *
+expr_field_near(const char *name, size_t len)
+{
+	const char *names[FILTER_FIELDS * (1 + EXPR_ALIASES)];
+	char word[32];
+	size_t n = 0;
+
+	if (len >= sizeof word)
+		return NULL;
+	memcpy(word, name, len);
+	word[len] = '\0';
+	for (size_t f = 0; f < FILTER_FIELDS; f++)
+		names[n++] = expr_fields[f].name;
+	for (size_t f = 0; f < FILTER_FIELDS; f++)
+		for (size_t i = 0; i < EXPR_ALIASES; i++)
+			if (expr_fields[f].alias[i] != NULL)
+				names[n++] = expr_fields[f].alias[i];
+	return base_nearest(word, names, n);
+}
+
+const char *
+expr_kind_word(enum expr_kind kind, size_t k)
+{
+	return kind == EXPR_LAYER && k < BASE_NELEM(layers) ? layers[k] : NULL;
+}
+
+const struct expr_sign *
+expr_sign_at(const char *s)
+{
+	for (size_t i = 0; i < BASE_NELEM(signs); i++)
+		if (strncmp(s, signs[i].text, strlen(signs[i].text)) == 0)
+			return &signs[i];
+	return NULL;
+}
+
+const char *
+expr_op_text(enum expr_op op)
+{
+	return op_texts[op];
+}
+
+bool
+expr_kind_takes(enum expr_kind kind, enum expr_op op)
+{
+	bool text = op == EXPR_HAS || op == EXPR_HAS_NOT;
+
+	if (op == EXPR_EQ || op == EXPR_NE || kind == EXPR_TYPE)
+		return true;
+	return (kind == EXPR_TEXT || kind == EXPR_PATH) == text;
+}
+
+const char *
+expr_kind_ops(enum expr_kind kind)
+{
+	if (kind == EXPR_TYPE)
+		return "= != ~ !~ < <= > >=";
+	return kind == EXPR_TEXT || kind == EXPR_PATH ? "= != ~ !~" :
+	    "= != < <= > >=";
+}
+
+const char *
+filter_help(size_t k)
+{
+	static char line[FILTER_FIELDS][96];
+	size_t len = 0;
+
+	if (k >= FILTER_FIELDS)
+		return NULL;
+	if (line[k][0] == '\0')
+		base_append(line[k], sizeof line[k], &len, "%-9s %s",
+		    expr_fields[k].name, expr_fields[k].help);
+	return line[k];
+}

@@ -1,0 +1,696 @@
+/*
+ * Filters: which blocks an expression means, where it is wrong, and what can
+ * stand at its end.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../src/base/base.h"
+#include "../src/filter/filter.h"
+#include "harness.h"
+
+#define K UINT64_C(1024)
+
+static const char *texts[FILTER_FIELDS];
+static unsigned asked_for;		/* a bit for each field */
+
+static const char *
+text_of(void *arg, enum filter_field field)
+{
+	ck_assert_ptr_eq(arg, texts);
+	asked_for |= 1u << field;
+	return texts[field];
+}
+
+/* 1.5 KiB that main() asked for, 90.4 s ago. */
+static struct filter_asked block;
+
+static void
+begin(void)
+{
+	static const char *const known[FILTER_FIELDS] = {
+		[FILTER_TYPE] = "malloc",
+		[FILTER_DESCR] = "ACQ\xc3\xa9",
+		[FILTER_THREAD] = "worker 1",
+		[FILTER_RNOD] = "",
+		[FILTER_FUNCTION] = "std::vector<int>::push(int const&)",
+		[FILTER_FILE] = "/src/lib/Main.c",
+		[FILTER_MODULE] = "/usr/lib/libz.so.1",
+	};
+
+	memcpy(texts, known, sizeof texts);
+	asked_for = 0;
+	block = (struct filter_asked){ .text = text_of, .arg = texts };
+	block.number[FILTER_SIZE] = 1536;
+	block.number[FILTER_USED] = 1552;
+	block.number[FILTER_ADDR] = UINT64_C(0x7f12a0);
+	block.number[FILTER_AGE] = 90400;
+	block.number[FILTER_SEQ] = 4711;
+	block.number[FILTER_TYPE] = 0x80;
+	block.number[FILTER_LAYER] = 0;
+	block.number[FILTER_TID] = 2;
+}
+
+static struct filter *
+made(const char *text)
+{
+	struct filter_error e;
+	struct filter *f = NULL;
+	int r = filter_new(&f, text, &e);
+
+	ck_assert_msg(r == 0, "'%s': %s at %zu", text, e.why, e.at);
+	return f;
+}
+
+static bool
+is_meant(const char *text)
+{
+	struct filter *f = made(text);
+	bool meant = filter_matches(f, &block);
+
+	ck_assert_str_eq(filter_text(f), text);
+	filter_free(f);
+	return meant;
+}
+
+/* --- what is meant ------------------------------------------------------- */
+
+static const char *const meant[] = {
+	"", " \t ",
+	"size=1536", "size=1.5k", "size=0x600", "SIZE=1.5K", "size=1.5KiB",
+	"size==1.5kB", "bytes=1536", "size!=1k", "size>1535", "size>=1536",
+	"size<=1536", "size<1537", "size < 2k", "used=1552", "size=1536b",
+	"addr=7f12a0", "addr=0x7F12A0", "address>7f129f", "seq=4711",
+	"seq=0x1267",
+	/* Whole seconds, unless a part of one is asked for. */
+	"age=90s", "age=90", "age=1m30s", "age=1.5m", "age>=90s", "age<=90s",
+	"age>89s", "age<91s", "age>1m", "age<1h30m", "age>90.3s",
+	"age=1m30s400ms", "age!=90.5s", "age<2d", "age<1w", "age<1y",
+	/* A code or a name. */
+	"type=80", "type=0x80", "type=malloc", "type=MALLOC", "type=m*c",
+	"type~lo", "type!=84", "type!=new", "type<81", "ty>=80",
+	"layer=heap", "layer=0", "layer!=api", "layer!=1", "tid=2",
+	/* Texts. */
+	"descr=acq\xc3\xa9", "descr=acq?", "descr=?cq*", "descr=*",
+	"thread=\"worker 1\"", "thread=worker*", "thread~ork", "thread!~x",
+	"thread~w*1", "thread~?", "function=std::*",
+	"function~vector<int>", "function~push(int\\ const&)|size=1536",
+	"function=std::vector<int>::push(int const&)",
+	"func=\"std::vector<int>::push(int const&)\"", "fn~push",
+	"file=/src/lib/main.c", "file=main.c", "file=main.*", "file~lib/ma",
+	"file!=ain.c", "module=libz.so*", "mod=/usr/lib/libz.so.1",
+	/* Not known. */
+	"rnod!=AB86", "rnod!~A", "rnod=\"\"", "!rnod=*", "descr!=\"\"",
+	/* Words alone. */
+	"worker", "MAIN.C", "\"worker 1\"", "vec*push", "std::vector",
+	"worker main.c", "worker&!nobody",
+	/* Joints. */
+	"size>1k & type=malloc", "size>1k && type=malloc",
+	"size>1k and type=malloc", "size>1k type=malloc", "size>1k AND tid=2",
+	"size>2k | tid=2", "size>2k || tid=2", "size>2k or tid=2",
+	"!size>2k", "not size>2k", "!!tid=2", "not not tid=2", "! ! !tid=3",
+	"!(size>2k)", "!(size>1k & tid=3)", "(size>1k)(tid=2)", "(((tid=2)))",
+	"size>2k & tid=3 | seq=4711", "seq=4711 | size>2k & tid=3",
+	"(size>2k | tid=2) & seq=4711", "size>1k&tid=2&seq=4711",
+	"!(size>2k | !(tid=2 & !seq=1))", "tid=3|tid=4|tid=2",
+	"size>1k\n&\ttid=2", "not(tid=3)", "(size!=1k)!tid=3",
+	"size>=0", "size<=16383P",
+};
+
+START_TEST(means_this_block)
+{
+	ck_assert_msg(is_meant(meant[_i]), "'%s'", meant[_i]);
+}
+END_TEST
+
+static const char *const not_meant[] = {
+	"size=1535", "size=1k", "size!=1536", "size>1536", "size>=1537",
+	"size<1536", "size<=1.4k", "size<0", "addr=7f12", "seq!=4711",
+	"size>18446744073709551615", "age=91s", "age=1m", "age>90s",
+	"age<90s", "age=90.5s", "age>1h", "age=89.9s", "type=81",
+	"type=mallo", "type~calloc", "type!=malloc", "type!=80", "type<80",
+	"type>0x80", "layer=api", "tid=1", "descr=acq", "descr=acq??",
+	"thread=worker", "thread~x", "thread!~work", "thread!=*",
+	"file=lib/main.c", "file=ain.c", "module=libz", "rnod=AB86",
+	"rnod=*", "rnod~A", "rnod!=\"\"", "descr=\"acq?\"", "descr=\"\"",
+	/* What a row does not show. */
+	"libz", "malloc", "nobody", "worker nobody", "!worker",
+	"size>1k & tid=3", "size>2k | tid=3", "!size>1k", "!(tid=2)",
+	"size>2k & (tid=3 | seq=4711)", "(size>2k | tid=2) & seq=1",
+	"tid=3 | size>2k & seq=4711", "not tid=2", "!!!tid=2",
+	"tid=2 & !(seq=4711 | size=1)", "size>1k !tid=2",
+};
+
+START_TEST(does_not_mean_this_block)
+{
+	ck_assert_msg(!is_meant(not_meant[_i]), "'%s'", not_meant[_i]);
+}
+END_TEST
+
+START_TEST(a_hex_code_can_be_a_name_too)
+{
+	texts[FILTER_TYPE] = "db";
+	ck_assert(is_meant("type=db"));
+	ck_assert(is_meant("type=\"DB\""));
+	ck_assert(!is_meant("type=0xdb"));
+	ck_assert(!is_meant("type!=db"));
+	block.number[FILTER_TYPE] = 0xdb;
+	texts[FILTER_TYPE] = "other";
+	ck_assert(is_meant("type=db"));
+	ck_assert(!is_meant("type=\"db\""));
+	ck_assert(is_meant("type=0xdb"));
+	ck_assert(!is_meant("type!=db"));
+}
+END_TEST
+
+START_TEST(nothing_known_of_texts_is_unknown)
+{
+	block.text = NULL;
+	ck_assert(is_meant("function!=main & !worker & size=1536"));
+	ck_assert(!is_meant("function=*"));
+}
+END_TEST
+
+START_TEST(quotes_take_all_for_itself)
+{
+	texts[FILTER_THREAD] = "a\"b\\c*d & (e";
+	ck_assert(is_meant("thread=\"a\\\"b\\\\c*d & (e\""));
+	ck_assert(is_meant("thread~\"c*d\""));
+	ck_assert(!is_meant("thread~\"b*d\""));
+	ck_assert(is_meant("thread~b*d"));
+}
+END_TEST
+
+START_TEST(patterns_are_of_characters)
+{
+	texts[FILTER_THREAD] = "\xc3\xa9\xe2\x82\xac" "a";
+	ck_assert(is_meant("thread=???"));
+	ck_assert(!is_meant("thread=????"));
+	ck_assert(is_meant("thread=?\xe2\x82\xac*"));
+	ck_assert(is_meant("thread=***a"));
+	texts[FILTER_THREAD] = "abababac";
+	ck_assert(is_meant("thread=*ab*ac"));
+	ck_assert(is_meant("thread=*abac"));
+	ck_assert(!is_meant("thread=*abab"));
+}
+END_TEST
+
+/* --- what is asked ------------------------------------------------------- */
+
+static unsigned
+bits(const char *text)
+{
+	struct filter *f = made(text);
+	unsigned n = 0;
+
+	for (unsigned field = 0; field < FILTER_FIELDS; field++)
+		if (filter_wants(f, field))
+			n |= 1u << field;
+	filter_free(f);
+	return n;
+}
+
+START_TEST(says_which_texts_it_wants)
+{
+	unsigned shown = 1u << FILTER_DESCR | 1u << FILTER_THREAD |
+	    1u << FILTER_RNOD | 1u << FILTER_FUNCTION | 1u << FILTER_FILE;
+
+	ck_assert_uint_eq(bits("size>1k & age>1s | tid=2"), 0);
+	ck_assert_uint_eq(bits("function=a | module=b"),
+	    1u << FILTER_FUNCTION | 1u << FILTER_MODULE);
+	ck_assert_uint_eq(bits("type=0x80"), 0);
+	ck_assert_uint_eq(bits("type=malloc"), 1u << FILTER_TYPE);
+	ck_assert_uint_eq(bits("anything"), shown);
+}
+END_TEST
+
+START_TEST(numbers_are_asked_before_texts)
+{
+	ck_assert(!is_meant("function~x & size>2k"));
+	ck_assert(!is_meant("nobody (function~x | file=y) size>2k"));
+	ck_assert(is_meant("function~x | thread=y | size>1k"));
+	ck_assert(is_meant("!(function~x & size>2k)"));
+	ck_assert_uint_eq(asked_for, 0);
+	ck_assert(!is_meant("function~x & thread=y & size>1k"));
+	ck_assert_uint_eq(asked_for, 1u << FILTER_FUNCTION);
+}
+END_TEST
+
+/* --- where it is wrong --------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	size_t at;
+	const char *why;
+} wrong[] = {
+	{ "sise>1k", 0, "no field is called 'sise'; did you mean 'size'?" },
+	{ "tid=2 & fnuction=a", 8, "no field is called 'fnuction'; did you "
+	    "mean 'function'?" },
+	{ "colour=red", 0, "no field is called 'colour'; a text with signs "
+	    "stands in \"quotes\"" },
+	{ "vector<int>", 0, "no field is called 'vector'; a text with signs "
+	    "stands in \"quotes\"" },
+	{ "size>", 5, "a value is missing behind '>', as in size>1k" },
+	{ "age >=  ", 8, "a value is missing behind '>=', as in age>=10s" },
+	{ "size> & tid=2", 6, "a value is missing behind '>', as in size>1k" },
+	{ "(file=)", 6, "a value is missing behind '=', as in file=main.c" },
+	{ "size=1q", 5, "'1q' is no size, as in 12, 0x40, 1k or 1.5M" },
+	{ "size=1.5", 5, "'1.5' is no size, as in 12, 0x40, 1k or 1.5M" },
+	{ "size=-1", 5, NULL }, { "size=1k2", 5, NULL },
+	{ "size=0x", 5, NULL }, { "size=.5k", 5, NULL },
+	{ "size=1.k", 5, NULL }, { "size=99999999999999999999", 5, NULL },
+	{ "size=16777216P", 5, NULL }, { "size=\"1k\"", 5, NULL },
+	{ "size= and tid=2", 6, "'and' is no size, as in 12, 0x40, 1k or "
+	    "1.5M" },
+	{ "age>1h30", 4, "'1h30' is no age, as in 10s, 5m, 1h30m or 2d" },
+	{ "age>30m1h", 4, NULL }, { "age>1m1m", 4, NULL },
+	{ "age>5x", 4, NULL }, { "age>s", 4, NULL },
+	{ "addr=xyz", 5, "'xyz' is no address in hex" },
+	{ "seq=1k", 4, "'1k' is no number" },
+	{ "layer=2", 6, "'2' is no layer: heap or api" },
+	{ "type>malloc", 5, "'malloc' is no type's code in hex, as in 80" },
+	{ "type>100", 5, NULL },
+	{ "size~1", 4, "'size' takes = != < <= > >=, and no '~'" },
+	{ "file>a", 4, "'file' takes = != ~ !~, and no '>'" },
+	{ "size=>1k", 4, "'=>' is none of the signs; did you mean '>='?" },
+	{ "size =< 1k", 5, "'=<' is none of the signs; did you mean '<='?" },
+	{ "size<>1k", 4, "'<>' is none of the signs; did you mean '!='?" },
+	{ "file=~a", 4, "'=~' is none of the signs; did you mean '~'?" },
+	{ "size:1k", 4, "':' is none of the signs; did you mean "
+	    "'size=...'?" },
+	{ "(size>1k", 0, "this '(' is never closed" },
+	{ "a & ((b | c) & d", 4, "this '(' is never closed" },
+	{ "size>1k)", 7, "there is no '(' before this ')'" },
+	{ "(a) )", 4, "there is no '(' before this ')'" },
+	{ ")", 0, "there is no '(' before this ')'" },
+	{ "a & ()", 5, "there is nothing in the parentheses" },
+	{ "(", 1, "a term is missing behind '('" },
+	{ "size>1k &", 9, "a term is missing behind '&'" },
+	{ "size>1k && ", 11, "a term is missing behind '&&'" },
+	{ "size>1k or", 10, "a term is missing behind 'or'" },
+	{ "a | | b", 4, "a term is missing before '|'" },
+	{ "a &&& b", 4, "a term is missing before '&'" },
+	{ "& a", 0, "a term is missing before '&'" },
+	{ "and a", 0, "a term is missing before 'and'" },
+	{ "(a | )", 5, "a term is missing behind '|'" },
+	{ "!", 1, "a term is missing behind '!'" },
+	{ "not", 3, "a term is missing behind 'not'" },
+	{ "a & >5", 4, "a field is missing before '>', as in size>=1k" },
+	{ "not = 5", 0, NULL },
+	{ "thread=\"a b", 7, "this quote is never closed" },
+	{ "a \"b", 2, "this quote is never closed" },
+	{ "a \"b\\\"", 2, "this quote is never closed" },
+	{ "thread~\"\"", 7, "there is nothing in this text to be looked "
+	    "for" },
+	{ "a & \"\"", 4, "there is nothing in this text to be looked for" },
+	{ "a\x01", 1, "there is a control character here" },
+	{ "ab\x7f", 2, "there is a control character here" },
+	{ "a\xff", 1, "there is a byte here that is no character" },
+	{ "a\xc3", 1, "there is a byte here that is no character" },
+	{ "((((((((((((((((((((((((((((((((((((((((a", 32,
+	    "there are more than 32 parentheses in one another" },
+	{ "size=averyveryveryveryveryveryverylongword", 5,
+	    "'averyveryveryveryveryveryver...' is no size, as in 12, 0x40, "
+	    "1k or 1.5M" },
+};
+
+START_TEST(says_where_it_is_wrong)
+{
+	struct filter *f = NULL;
+	struct filter_error e;
+	const char *text = wrong[_i].text;
+	char safe[512];
+
+	ck_assert_int_eq(filter_new(&f, text, &e), -EINVAL);
+	ck_assert_ptr_null(f);
+	ck_assert_msg(e.at == wrong[_i].at, "'%s': at %zu: %s", text, e.at,
+	    e.why);
+	if (wrong[_i].why != NULL)
+		ck_assert_str_eq(e.why, wrong[_i].why);
+	base_safe_text(safe, sizeof safe, e.why, strlen(e.why), false);
+	ck_assert_str_eq(safe, e.why);
+}
+END_TEST
+
+START_TEST(length_has_an_end)
+{
+	char text[FILTER_MAX + 2];
+	struct filter *f = NULL;
+	struct filter_error e;
+
+	memset(text, 'a', sizeof text);
+	text[FILTER_MAX + 1] = '\0';
+	ck_assert_int_eq(filter_new(&f, text, &e), -EINVAL);
+	ck_assert_uint_eq(e.at, FILTER_MAX);
+	text[FILTER_MAX] = '\0';
+	ck_assert(!is_meant(text));
+	/* As many terms as there can be. */
+	for (size_t i = 0; i < FILTER_MAX; i++)
+		text[i] = i % 2 ? ' ' : '*';
+	ck_assert(is_meant(text));
+	memset(text, '!', FILTER_MAX - 2);
+	ck_assert(is_meant(text));
+}
+END_TEST
+
+/* --- numbers ------------------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	uint64_t n;
+} sizes[] = {
+	{ "0", 0 }, { "12", 12 }, { "0x40", 64 }, { "0XfF", 255 },
+	{ "1k", K }, { "1K", K }, { "1kB", K }, { "1KiB", K }, { "7B", 7 },
+	{ "1.5M", 1536 * K }, { "0.5k", 512 }, { "1.999999k", 2047 },
+	{ "128.4MiB", UINT64_C(134637158) }, { "2G", 2 * K * K * K },
+	{ "1T", K * K * K * K }, { "1P", K * K * K * K * K },
+	{ "0.0000001P", 0 }, { "18446744073709551615", UINT64_MAX },
+	{ "0xffffffffffffffff", UINT64_MAX },
+};
+
+START_TEST(reads_a_size)
+{
+	uint64_t n = 1;
+
+	ck_assert_int_eq(filter_size(sizes[_i].text, &n), 0);
+	ck_assert_msg(n == sizes[_i].n, "%s: %llu", sizes[_i].text,
+	    (unsigned long long)n);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	uint64_t ms;
+} ages[] = {
+	{ "0", 0 }, { "10", 10000 }, { "10s", 10000 }, { "5m", 300000 },
+	{ "1h30m", 5400000 }, { "1H30M", 5400000 }, { "2d", 172800000 },
+	{ "500ms", 500 }, { "1.5s", 1500 }, { "1s1ms", 1001 },
+	{ "1w", UINT64_C(604800000) }, { "1y", UINT64_C(31536000000) },
+	{ "1y2w3d4h5m6s7ms", UINT64_C(33019506007) }, { "0.5h", 1800000 },
+};
+
+START_TEST(reads_an_age)
+{
+	uint64_t ms = 1;
+
+	ck_assert_int_eq(filter_age(ages[_i].text, &ms), 0);
+	ck_assert_msg(ms == ages[_i].ms, "%s: %llu", ages[_i].text,
+	    (unsigned long long)ms);
+}
+END_TEST
+
+START_TEST(leaves_the_result_of_no_number)
+{
+	static const char *const none[] = { "", "k", " 1", "1 k", "1kk", "1kx",
+		"0x", "0xg", "1.", "1.5", "-1", "+1", "1e3", "1,5k", "nan",
+		"18446744073709551616", "99999999999P" };
+	uint64_t n = 7;
+
+	for (size_t i = 0; i < BASE_NELEM(none); i++) {
+		ck_assert_msg(filter_size(none[i], &n) == -EINVAL, "%s",
+		    none[i]);
+		ck_assert_uint_eq(n, 7);
+	}
+	ck_assert_int_eq(filter_age("", &n), -EINVAL);
+	ck_assert_int_eq(filter_age("1s1", &n), -EINVAL);
+	ck_assert_int_eq(filter_age("999999999999y", &n), -EINVAL);
+	ck_assert_uint_eq(n, 7);
+}
+END_TEST
+
+/* --- random expressions, beside a plain evaluator ------------------------ */
+
+static uint64_t seed;
+
+static unsigned
+chance(unsigned n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+	return (unsigned)(seed >> 33) % n;
+}
+
+static char written[FILTER_MAX + 512];
+static size_t written_len;
+
+#define PUT(...) \
+	base_append(written, sizeof written, &written_len, __VA_ARGS__)
+
+static const char *
+one_of(const char *const *words, size_t n)
+{
+	return words[chance((unsigned)n)];
+}
+
+#define ONE_OF(...) \
+	one_of((const char *const[]){ __VA_ARGS__ }, \
+	    BASE_NELEM(((const char *const[]){ __VA_ARGS__ })))
+
+/* Writes a term of a number, and says whether it holds. */
+static bool
+number_term(void)
+{
+	static const char *const ops[] = { "=", "!=", "<", "<=", ">", ">=" };
+	static const struct {
+		const char *name, *value;
+		enum filter_field field;
+		uint64_t n;
+	} terms[] = {
+		{ "size", "1k", FILTER_SIZE, K },
+		{ "size", "0x600", FILTER_SIZE, 1536 },
+		{ "used", "1552", FILTER_USED, 1552 },
+		{ "tid", "3", FILTER_TID, 3 },
+		{ "addr", "7f12a0", FILTER_ADDR, 0x7f12a0 },
+		{ "age", "1m30s1ms", FILTER_AGE, 90001 },
+		{ "layer", "api", FILTER_LAYER, 1 },
+		{ "type", "0x81", FILTER_TYPE, 0x81 },
+	};
+	unsigned i = chance(BASE_NELEM(terms)), op = chance(6);
+	uint64_t x = block.number[terms[i].field], n = terms[i].n;
+
+	PUT("%s%s%s%s%s", terms[i].name, ONE_OF("", " "), ops[op],
+	    ONE_OF("", " "), terms[i].value);
+	return op == 0 ? x == n : op == 1 ? x != n : op == 2 ? x < n :
+	    op == 3 ? x <= n : op == 4 ? x > n : x >= n;
+}
+
+static bool
+text_term(void)
+{
+	static const struct {
+		const char *name;
+		enum filter_field field;
+	} fields[] = {
+		{ "descr", FILTER_DESCR },
+		{ "thread", FILTER_THREAD },
+		{ "function", FILTER_FUNCTION },
+		{ "rnod", FILTER_RNOD },
+	};
+	unsigned i = chance(BASE_NELEM(fields)), op = chance(4);
+	static const char *const ops[] = { "=", "!=", "~", "!~" };
+	const char *value = ONE_OF("a", "b", "AB", "bb", "*a", "a*", "a?",
+	    "*b*b*", "??", "*");
+	const char *text = texts[fields[i].field];
+	char around[16];
+	bool holds;
+
+	PUT("%s%s%s", fields[i].name, ops[op], value);
+	snprintf(around, sizeof around, op < 2 ? "%s" : "*%s*", value);
+	holds = text[0] != '\0' &&
+	    fnmatch(around, text, FNM_CASEFOLD) == 0;
+	return op % 2 ? !holds : holds;
+}
+
+static bool
+word_term(void)
+{
+	const char *value = ONE_OF("ab", "bba", "zz");
+	bool holds = false;
+
+	PUT("%s", value);
+	for (unsigned f = FILTER_DESCR; f <= FILTER_FILE; f++)
+		holds |= strcasestr(texts[f], value) != NULL;
+	return holds;
+}
+
+static bool random_or(unsigned depth);
+
+static bool
+random_not(unsigned depth)
+{
+	bool turned = chance(4) == 0, holds;
+
+	if (turned)
+		PUT("%s", ONE_OF("!", "not ", "! ", "NOT "));
+	if (depth > 0 && chance(3) == 0) {
+		PUT("(");
+		holds = random_or(depth - 1);
+		PUT(")");
+	} else {
+		holds = chance(2) ? number_term() :
+		    chance(4) ? text_term() : word_term();
+	}
+	return turned ? !holds : holds;
+}
+
+static bool
+random_and(unsigned depth)
+{
+	bool holds = random_not(depth);
+
+	while (chance(3) == 0) {
+		PUT("%s", ONE_OF(" & ", " && ", " and ", " ", " &", "& "));
+		holds &= random_not(depth);
+	}
+	return holds;
+}
+
+static bool
+random_or(unsigned depth)
+{
+	bool holds = random_and(depth);
+
+	while (chance(3) == 0) {
+		PUT("%s", ONE_OF(" | ", " || ", " or ", "|", " Or "));
+		holds |= random_and(depth);
+	}
+	return holds;
+}
+
+START_TEST(random_expressions_mean_what_they_say)
+{
+	unsigned holding = 0, n = 0;
+
+	for (seed = 1; n < 20000;) {
+		bool holds;
+
+		for (unsigned f = 0; f < FILTER_FIELDS; f++)
+			texts[f] = ONE_OF("a", "b", "ab", "ba", "aB", "Abba",
+			    "");
+		block.number[FILTER_SIZE] = K * chance(3);
+		block.number[FILTER_TID] = chance(5);
+		block.number[FILTER_AGE] = 90000 + chance(3);
+		block.number[FILTER_LAYER] = chance(2);
+		block.number[FILTER_TYPE] = 0x80 + chance(3);
+		written_len = 0;
+		written[0] = '\0';
+		holds = random_or(4);
+		if (written_len > FILTER_MAX)
+			continue;
+		ck_assert_msg(is_meant(written) == holds, "'%s' is %d",
+		    written, holds);
+		holding += holds;
+		n++;
+	}
+	ck_assert_uint_gt(holding, 5000);
+	ck_assert_uint_lt(holding, 15000);
+}
+END_TEST
+
+/* --- who types ----------------------------------------------------------- */
+
+static const struct {
+	const char *typed;
+	size_t from;
+	const char *words;		/* with blanks between */
+} typing[] = {
+	{ "si", 0, "size" },
+	{ "f", 0, "function file" },
+	{ "SI", 0, "size" },
+	{ "size>1k & t", 10, "type tid thread" },
+	{ "size>1k | (!d", 12, "descr" },
+	{ "size>1k o", 8, "" },
+	{ "size", 4, "= != < <= > >=" },
+	{ "thr", 0, "thread" },
+	{ "node", 4, "= != ~ !~" },
+	{ "file ", 5, "= != ~ !~" },
+	{ "layer=", 6, "heap api" },
+	{ "layer = a", 8, "api" },
+	{ "size>", 5, "" },
+	{ "size>1k", 5, "" },
+	{ "size>1k ", 8, "& |" },
+	{ "(size>1k)", 9, "& |" },
+	{ "a \"b", 2, "" },
+	{ "x=", 2, "" },
+	{ "zebra", 0, "" },
+};
+
+START_TEST(completes_what_is_typed)
+{
+	char words[256] = "";
+	size_t len = 0, from = 99;
+	const char *word;
+
+	for (size_t k = 0; (word = filter_complete(typing[_i].typed, k,
+	    &from)) != NULL; k++)
+		base_append(words, sizeof words, &len, "%s%s",
+		    k > 0 ? " " : "", word);
+	ck_assert_msg(strcmp(words, typing[_i].words) == 0, "'%s': %s",
+	    typing[_i].typed, words);
+	ck_assert_msg(from == typing[_i].from, "'%s': %zu", typing[_i].typed,
+	    from);
+}
+END_TEST
+
+START_TEST(an_empty_line_can_begin_with_each_field)
+{
+	const char *word, *help;
+	char line[128];
+	size_t from, k;
+
+	for (k = 0; (word = filter_complete("", k, &from)) != NULL; k++) {
+		ck_assert_uint_eq(from, 0);
+		snprintf(line, sizeof line, "%s!=1", word);
+		is_meant(line);
+		help = filter_help(k);
+		ck_assert_ptr_nonnull(help);
+		ck_assert_int_eq(strncmp(help, word, strlen(word)), 0);
+		ck_assert_int_eq(help[strlen(word)], ' ');
+		ck_assert_uint_lt(strlen(help), 76);
+	}
+	ck_assert_uint_eq(k, FILTER_FIELDS);
+	ck_assert_ptr_null(filter_help(k));
+}
+END_TEST
+
+static Suite *
+filter_suite(void)
+{
+	Suite *s = suite_create("filter");
+	TCase *t = tcase_create("meaning");
+
+	tcase_add_checked_fixture(t, begin, NULL);
+	tcase_add_loop_test(t, means_this_block, 0, BASE_NELEM(meant));
+	tcase_add_loop_test(t, does_not_mean_this_block, 0,
+	    BASE_NELEM(not_meant));
+	tcase_add_test(t, a_hex_code_can_be_a_name_too);
+	tcase_add_test(t, nothing_known_of_texts_is_unknown);
+	tcase_add_test(t, quotes_take_all_for_itself);
+	tcase_add_test(t, patterns_are_of_characters);
+	tcase_add_test(t, says_which_texts_it_wants);
+	tcase_add_test(t, numbers_are_asked_before_texts);
+	tcase_add_test(t, random_expressions_mean_what_they_say);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("errors");
+	tcase_add_checked_fixture(t, begin, NULL);
+	tcase_add_loop_test(t, says_where_it_is_wrong, 0, BASE_NELEM(wrong));
+	tcase_add_test(t, length_has_an_end);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("numbers");
+	tcase_add_loop_test(t, reads_a_size, 0, BASE_NELEM(sizes));
+	tcase_add_loop_test(t, reads_an_age, 0, BASE_NELEM(ages));
+	tcase_add_test(t, leaves_the_result_of_no_number);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("typing");
+	tcase_add_checked_fixture(t, begin, NULL);
+	tcase_add_loop_test(t, completes_what_is_typed, 0, BASE_NELEM(typing));
+	tcase_add_test(t, an_empty_line_can_begin_with_each_field);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(filter_suite)
