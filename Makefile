@@ -10,6 +10,10 @@ BINDIR = $(PREFIX)/bin
 LIBDIR = $(PREFIX)/lib/pagek
 LIBEXECDIR = $(PREFIX)/libexec/pagek
 MANDIR = $(PREFIX)/share/man
+# Where the shells look; fish's and zsh's own folders for what comes from others.
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 # Where systemd looks; of a PREFIX of one's own nowhere else.
 UNITDIR ?= $(PREFIX)/lib/systemd
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
@@ -329,8 +333,17 @@ install: all
 		chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
 	install -m 644 dist/pagek.sysusers \
 		$(DESTDIR)$(SYSUSERSDIR)/pagek.conf
+	install -d $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) \
+		$(DESTDIR)$(FISHDIR)
+	for c in bash:$(BASHDIR)/pagek zsh:$(ZSHDIR)/_pagek \
+		fish:$(FISHDIR)/pagek.fish; do \
+		$B/pagek completion --no-config $${c%%:*} \
+			>$(DESTDIR)$${c#*:} && \
+		chmod 644 $(DESTDIR)$${c#*:} || exit 1; done
 
 uninstall:
+	rm -f $(DESTDIR)$(BASHDIR)/pagek $(DESTDIR)$(ZSHDIR)/_pagek \
+		$(DESTDIR)$(FISHDIR)/pagek.fish
 	rm -f $(UNITS:%=$(DESTDIR)$(UNITDIR)/%) \
 		$(DESTDIR)$(SYSUSERSDIR)/pagek.conf
 	rm -f $(DESTDIR)$(BINDIR)/pagek $(DESTDIR)$(BINDIR)/pageknode \

@@ -23,6 +23,7 @@ int cmd_nodes(const struct options *, uv_loop_t *);
 int cmd_listings(const struct options *, uv_loop_t *);
 int cmd_config(const struct options *, uv_loop_t *);
 int cmd_arm(const struct options *, uv_loop_t *);	/* and disarm */
+int cmd_completion(const struct options *, uv_loop_t *);
 
 /* "pagek: ..." on standard error, one line, outside text made safe. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -106,6 +106,7 @@ dispatch(const struct options *o)
 		[COMMAND_CONFIG] = cmd_config,
 		[COMMAND_ARM] = cmd_arm,
 		[COMMAND_DISARM] = cmd_arm,
+		[COMMAND_COMPLETION] = cmd_completion,
 	};
 	uv_loop_t loop;
 	int status, err;

@@ -4,7 +4,7 @@
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
  *		tree, export, targets, nodes, listings, config, arm, disarm,
- *		help.
+ *		completion, help.
  *	TARGET	a word that says whose memory: see target.h.
  *
  * Defaults come from files too: see config.h.
@@ -37,6 +37,7 @@ enum command {
 	COMMAND_CONFIG,
 	COMMAND_ARM,
 	COMMAND_DISARM,
+	COMMAND_COMPLETION,
 	COMMAND_HELP,
 	COMMANDS
 };
@@ -65,6 +66,7 @@ struct options {
 	const char *const *argv;	/* run: the command, NULL-ended */
 	const char *name;		/* listings: of the one that is wanted; NULL */
 	enum command topic;		/* help: about which; COMMANDS about all */
+	const char *shell;		/* completion: of which, or "targets"; NULL */
 	uint64_t given;			/* a bit for each option_id */
 	uint64_t filed;			/* likewise: not given, and a file turns it on */
 	const char *text[OPTIONS];	/* values as given; NULL */

@@ -216,6 +216,17 @@ check_listings(struct parse *p)
 }
 
 static int
+check_completion(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->command == COMMAND_COMPLETION && o->shell == NULL)
+		return option_fail(p, "'pagek completion' needs a shell: bash, "
+		    "zsh or fish");
+	return 0;
+}
+
+static int
 check_config(struct parse *p)
 {
 	const struct options *o = p->o;
@@ -274,6 +285,8 @@ options_check(struct parse *p)
 		r = check_listings(p);
 	if (r == 0)
 		r = check_config(p);
+	if (r == 0)
+		r = check_completion(p);
 	if (r == 0)
 		r = check_free(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&

@@ -17,10 +17,12 @@
 #define C_CONFIG (1u << COMMAND_CONFIG)
 #define C_ARM (1u << COMMAND_ARM)
 #define C_DISARM (1u << COMMAND_DISARM)
+#define C_COMPLETION (1u << COMMAND_COMPLETION)
 #define C_HELP (1u << COMMAND_HELP)
 #define C_FILE OPTION_FILE
 #define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | \
-	C_NODES | C_LISTINGS | C_CONFIG | C_ARM | C_DISARM | C_HELP)
+	C_NODES | C_LISTINGS | C_CONFIG | C_ARM | C_DISARM | \
+	C_COMPLETION | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -53,6 +55,8 @@ const struct command_row command_rows[COMMANDS] = {
 	    "let a dormant target log until it is disarmed" },
 	[COMMAND_DISARM] = { "disarm", "[OPTIONS] TARGET",
 	    "let a target log nothing more; its list is gone" },
+	[COMMAND_COMPLETION] = { "completion", "[OPTIONS] bash|zsh|fish|targets",
+	    "print what lets a shell complete command lines of pagek" },
 	[COMMAND_HELP] = { "help", "[COMMAND]", "explain a command" },
 };
 

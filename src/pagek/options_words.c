@@ -60,6 +60,27 @@ take_topic(struct parse *p, const char *word)
 	    option_fail(p, "no command '%s'", words_shown(word));
 }
 
+/* A shell, or what it asks for while a line is completed. */
+static int
+take_shell(struct parse *p, const char *word)
+{
+	static const char *const names[] = { "bash", "zsh", "fish",
+		"targets" };
+	const char *near;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(names); i++)
+		if (strcmp(word, names[i]) == 0) {
+			p->o->shell = names[i];
+			return 0;
+		}
+	near = base_nearest(word, names, BASE_NELEM(names));
+	return near != NULL ? option_fail(p,
+	    "no completion for '%s': did you mean '%s'?", words_shown(word),
+	    near) : option_fail(p, "no completion for '%s': there is bash, zsh "
+	    "and fish", words_shown(word));
+}
+
 /* Listings have names of one form, which no target has. */
 static bool
 is_listing(const char *word)
@@ -110,6 +131,8 @@ option_word(struct parse *p, const char *word, unsigned *words)
 		return option_fail(p, "'pagek %s' takes no word, and '%s' is "
 		    "one too many", command_rows[o->command].name,
 		    words_shown(word));
+	if (o->command == COMMAND_COMPLETION)
+		return take_shell(p, word);
 	return o->command == COMMAND_HELP ? take_topic(p, word) :
 	    take_target(p, word);
 }

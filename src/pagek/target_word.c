@@ -55,6 +55,28 @@ words_shown(const char *word)
 	return safe;
 }
 
+const char *
+words_fixed(size_t k, const char **what)
+{
+	static const struct {
+		const char *word, *what;
+	} fixed[] = {
+		{ HERE, "the newest live target of this user" },
+		{ "pid:", "a target by its process id" },
+		{ "unix:", "the node that listens at a socket" },
+		{ "ssh:", "the node of another machine" },
+		{ "raw:", "records from a serial line, a FIFO or a file" },
+		{ "demo:note", "the six blocks of the 2004 note" },
+		{ "demo:1", "a fixed busy target" },
+		{ "demo:flood", "a target that overruns its stream" },
+	};
+
+	if (k >= BASE_NELEM(fixed))
+		return NULL;
+	*what = fixed[k].what;
+	return fixed[k].word;
+}
+
 /* --- words -------------------------------------------------------------- */
 
 static bool

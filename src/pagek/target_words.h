@@ -28,4 +28,10 @@ const char *words_shown(const char *word);
 /* A process has that number, whoever's it is. */
 bool words_pid_is_alive(pid_t);
 
+/*
+ * The k-th word, or beginning of words, that can be a TARGET on any machine,
+ * and what it is; NULL behind the last.
+ */
+const char *words_fixed(size_t k, const char **what);
+
 #endif
