@@ -70,27 +70,8 @@ print(FILE *out, struct nodes_survey *survey, const struct page_opts *opts)
 	return r;
 }
 
-/* As often as -b wants it. */
 static int
-print_pages(const struct options *o, uv_loop_t *loop,
-    struct nodes_survey *survey, FILE *out)
-{
-	bool once = option_given(o, OPTION_ONCE);
-	uint64_t n = 0;
-	int r;
-
-	for (;;) {
-		r = print(out, survey, &o->page);
-		if (r < 0 || fflush(out) != 0 || once || ++n == o->count)
-			return r;
-		pump(loop, NULL, o->interval_ms, never, NULL);
-		fputc('\n', out);
-	}
-}
-
-static int
-print_json(const struct options *o, struct nodes_survey *survey,
-    bool complete, FILE *out)
+print_data(struct nodes_survey *survey, bool complete, struct json *j)
 {
 	struct nodes_table *t;
 	int r;
@@ -98,9 +79,32 @@ print_json(const struct options *o, struct nodes_survey *survey,
 	r = nodes_table_load(&t, true, NULL, NULL);
 	if (r < 0)
 		return r;
-	json_nodes(out, t, survey, complete, o->page.ascii);
+	json_nodes(j, t, survey, complete);
 	nodes_table_free(t);
 	return 0;
+}
+
+/* As often as -b wants it. */
+static int
+print_pages(const struct options *o, uv_loop_t *loop,
+    struct nodes_survey *survey, bool complete, FILE *out)
+{
+	bool once = option_given(o, OPTION_ONCE);
+	struct json j;
+	uint64_t n = 0;
+	int r;
+
+	json_open(&j, out, o);
+	for (;;) {
+		r = o->json ? print_data(survey, complete, &j) :
+		    print(out, survey, &o->page);
+		if (r < 0 || fflush(out) != 0 || once || ++n == o->count)
+			return r;
+		pump(loop, NULL, o->interval_ms, never, NULL);
+		complete = nodes_survey_settled(survey);
+		if (!o->json)
+			fputc('\n', out);
+	}
 }
 
 int
@@ -116,8 +120,7 @@ ask_page(const struct options *o, uv_loop_t *loop)
 		return PAGEK_FAILED;
 	r = ask_nodes(o, loop, &survey, &complete);
 	if (r == 0)
-		r = o->json ? print_json(o, survey, complete, out) :
-		    print_pages(o, loop, survey, out);
+		r = print_pages(o, loop, survey, complete, out);
 	if (r < 0)
 		complain("cannot ask the nodes: %s", strerror(-r));
 	status = output_close(out, o->output, r < 0 ? PAGEK_FAILED :

@@ -229,6 +229,15 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 
 /* --- what has become of it ---------------------------------------------- */
 
+void
+batch_tell_loss(const struct options *o, const struct nodes_look *look)
+{
+	/* With --strict it is said beside the status. */
+	if (o->format == FORMAT_CSV && look->listed && !look->complete &&
+	    !option_on(o, OPTION_STRICT))
+		complain("records were lost: the list is incomplete");
+}
+
 int
 batch_status(const struct options *o, const struct nodes_look *look)
 {
@@ -285,7 +294,7 @@ batch_status(const struct options *o, const struct nodes_look *look)
 
 static int
 once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page *page, FILE *out)
+    struct page *page, struct json *j)
 {
 	struct profile *p;
 	size_t lacking;
@@ -295,14 +304,31 @@ once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	if (r < 0)
 		return r;
 	batch_tell_lacking(o, s, lacking, profile_callers(p));
-	rows = nodes_session_look(s)->listed ? 0 : batch_lines(out);
+	rows = nodes_session_look(s)->listed ? 0 : batch_lines(j->out);
 	if (!o->json)
-		r = batch_print(out, loop, page, s, rows);
+		r = batch_print(j->out, loop, page, s, rows);
 	else
-		json_blocks(out, s, p, &page->opts,
+		json_blocks(j, s, p, &page->opts,
 		    option_given(o, OPTION_SINCE), 0);
 	profile_free(p);
 	return r;
+}
+
+/* A picture as data has all rows, with the names that are there in a moment. */
+static int
+print_data(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page *page, struct json *j)
+{
+	struct profile *p;
+	size_t lacking;
+	int r;
+
+	r = batch_names(loop, s, &page->opts, 0, NAMES_WAIT_MS, &p, &lacking);
+	if (r < 0)
+		return r;
+	json_blocks(j, s, p, &page->opts, option_given(o, OPTION_SINCE), 0);
+	profile_free(p);
+	return 0;
 }
 
 /*
@@ -326,19 +352,22 @@ is_over(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 /* Pictures until their count, the target's end or the reader's. */
 static int
 again_and_again(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, struct page *page, FILE *out)
+    struct nodes_session *s, struct page *page, struct json *j)
 {
+	FILE *out = j->out;
 	uint64_t n = 0;
 	int err;
 
 	for (;;) {
-		err = batch_print(out, loop, page, s, batch_lines(out));
+		err = o->json ? print_data(o, loop, s, page, j) :
+		    batch_print(out, loop, page, s, batch_lines(out));
 		if (err < 0 || fflush(out) != 0)
 			return err;
 		if (is_over(o, loop, s, ++n))
 			return 0;
 		pump(loop, s, o->interval_ms, never, NULL);
-		fputc('\n', out);
+		if (!o->json)
+			fputc('\n', out);
 	}
 }
 
@@ -366,6 +395,7 @@ int
 batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	struct page page;
+	struct json j;
 	FILE *out;
 	int err, status;
 
@@ -373,17 +403,19 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (out == NULL)
 		return PAGEK_FAILED;
 	page_init(&page, &o->page);
+	json_open(&j, out, o);
 	wait_for_list(o, loop, s);
 	if (option_given(o, OPTION_ONCE))
-		err = once(o, loop, s, &page, out);
+		err = once(o, loop, s, &page, &j);
 	else
-		err = again_and_again(o, loop, s, &page, out);
+		err = again_and_again(o, loop, s, &page, &j);
 	page_fini(&page);
 	if (err < 0) {
 		complain("cannot make the picture: %s", strerror(-err));
 		return output_close(out, o->output, PAGEK_FAILED);
 	}
 	status = output_close(out, o->output, PAGEK_OK);
+	batch_tell_loss(o, nodes_session_look(s));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }

@@ -59,6 +59,7 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	struct page page;
 	size_t lacking;
 	int status, err;
+	struct json j;
 	FILE *out;
 
 	look = nodes_session_look(s);
@@ -85,13 +86,15 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		profile_free(p);
 		return PAGEK_FAILED;
 	}
+	json_open(&j, out, o);
 	if (o->json)
-		json_blocks(out, s, p, &page.opts, false, o->limit);
+		json_blocks(&j, s, p, &page.opts, false, o->limit);
 	else
 		list_rows(out, s, &page, o->limit);
 	page_fini(&page);
 	profile_free(p);
 	status = output_close(out, o->output, PAGEK_OK);
+	batch_tell_loss(o, nodes_session_look(s));
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }

@@ -172,18 +172,21 @@ json_stored(struct json *j, const struct nodes_stored *s)
 }
 
 static void
-put_json(FILE *out, const struct asked *q, bool ascii)
+put_json(FILE *out, const struct asked *q, const struct options *o)
 {
-	struct json j = { .out = out, .ascii = ascii };
+	static const struct json_column columns[] = {
+		{ "name", NULL }, { "time", NULL }, { "from", NULL },
+		{ "title", NULL }, { "parts", NULL }, { "bytes", NULL },
+		{ "whole", NULL },
+	};
+	struct json j;
 
-	json_begin(&j, '{', true);
-	json_key(&j, "schema");
-	json_text(&j, "pagek.listings/1");
-	json_key(&j, "listings");
-	json_begin(&j, '[', true);
+	json_open(&j, out, o);
+	json_document(&j, "pagek.listings/1", columns, BASE_NELEM(columns));
+	json_rows(&j, "listings");
 	for (size_t i = 0; i < q->n; i++)
 		json_stored(&j, &q->list[i]);
-	json_end(&j);
+	json_rows_end(&j);
 	json_end(&j);
 }
 
@@ -195,7 +198,7 @@ put_all(const struct options *o, const struct asked *q)
 	if (out == NULL)
 		return PAGEK_FAILED;
 	if (o->json)
-		put_json(out, q, o->page.ascii);
+		put_json(out, q, o);
 	else
 		put_table(out, q, &o->page);
 	if (q->n == 0)

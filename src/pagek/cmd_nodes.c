@@ -125,8 +125,11 @@ static void
 put(FILE *out, const struct options *o, const struct nodes_table *t,
     struct nodes_survey *survey, bool complete)
 {
+	struct json j;
+
+	json_open(&j, out, o);
 	if (o->json)
-		json_nodes(out, t, survey, complete, o->page.ascii);
+		json_nodes(&j, t, survey, complete);
 	else if (survey != NULL)
 		put_hows(out, survey, o->page.ascii);
 	else if (t->n > 0)

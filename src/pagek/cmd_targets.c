@@ -208,8 +208,9 @@ cmd_targets(const struct options *o, uv_loop_t *loop)
 	table.out = output_open(o->output);
 	if (table.out == NULL)
 		return PAGEK_FAILED;
+	json_open(&table.json, table.out, o);
 	if (o->json)
-		json_targets_begin(&table.json, table.out, o->page.ascii);
+		json_targets_begin(&table.json);
 	status = o->target.kind == TARGET_LOCAL ? all_nodes(&table, loop) :
 	    given_node(&table, loop);
 	if (o->json)

@@ -411,10 +411,13 @@ put_text(FILE *out, const struct options *o, const struct moment *m)
 static int
 put(FILE *out, const struct options *o, const struct moment *m)
 {
+	struct json j;
+
 	if (!o->json)
 		return put_text(out, o, m);
-	return option_given(o, OPTION_FLAT) ? json_groups(out, o, m) :
-	    json_tree(out, o, m);
+	json_open(&j, out, o);
+	return option_given(o, OPTION_FLAT) ? json_groups(&j, o, m) :
+	    json_tree(&j, o, m);
 }
 
 static int

@@ -85,6 +85,9 @@ int batch_words(uv_loop_t *, struct nodes_session *, struct profile *,
 void batch_tell_lacking(const struct options *, struct nodes_session *,
     size_t lacking, size_t of);
 
+/* Says of CSV, which has no place for it, that it is of an incomplete list. */
+void batch_tell_loss(const struct options *, const struct nodes_look *);
+
 /* `pagek --once` and `pagek -b` on an open session. */
 int batch_top(const struct options *, uv_loop_t *, struct nodes_session *);
 

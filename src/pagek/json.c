@@ -8,6 +8,35 @@
 
 #include "../base/base.h"
 #include "json.h"
+#include "options.h"
+
+void
+json_open(struct json *j, FILE *out, const struct options *o)
+{
+	static const enum json_form forms[] = {
+		[FORMAT_TEXT] = JSON_WHOLE,
+		[FORMAT_JSON] = JSON_WHOLE,
+		[FORMAT_NDJSON] = JSON_LINES,
+		[FORMAT_CSV] = JSON_CSV,
+	};
+
+	j->out = out;
+	j->form = forms[o->format];
+	/* Of documents that come again and again each has a line. */
+	if (j->form == JSON_LINES && option_given(o, OPTION_BATCH))
+		j->form = JSON_LINE;
+	j->depth = 0;
+	j->keyed = false;
+	j->ascii = o->page.ascii;
+	j->headed = false;
+}
+
+/* Nothing is written as it comes: CSV, and behind the rows of lines. */
+static bool
+is_mute(const struct json *j)
+{
+	return j->form == JSON_CSV || (j->form == JSON_LINES && j->over);
+}
 
 static void
 indent(struct json *j)
@@ -25,7 +54,8 @@ separate(struct json *j)
 		j->keyed = false;
 		return;
 	}
-	if (top < 0)
+	/* A row that is a line stands alone. */
+	if (top < 0 || (j->form == JSON_LINES && j->depth == j->rows))
 		return;
 	if (j->level[top].any)
 		fputs(j->level[top].lines ? "," : ", ", j->out);
@@ -34,29 +64,99 @@ separate(struct json *j)
 	j->level[top].any = true;
 }
 
+static void
+push(struct json *j, char bracket, bool lines)
+{
+	assert(j->depth < JSON_DEPTH);
+	j->level[j->depth].close = bracket == '{' ? '}' : ']';
+	j->level[j->depth].lines = lines && j->form == JSON_WHOLE;
+	j->level[j->depth].any = false;
+	j->level[j->depth].key = NULL;
+	j->depth++;
+}
+
 void
 json_begin(struct json *j, char bracket, bool lines)
 {
-	separate(j);
-	assert(j->depth < JSON_DEPTH);
-	fputc(bracket, j->out);
-	j->level[j->depth].close = bracket == '{' ? '}' : ']';
-	j->level[j->depth].lines = lines;
-	j->level[j->depth].any = false;
-	j->depth++;
+	if (!is_mute(j)) {
+		separate(j);
+		fputc(bracket, j->out);
+	}
+	push(j, bracket, lines);
+	if (bracket == '[' && j->aside == 0)
+		j->aside = j->depth;
 }
 
 void
 json_end(struct json *j)
 {
+	bool whole;
+
 	assert(j->depth > 0);
+	if (j->aside == j->depth)
+		j->aside = 0;
 	j->depth--;
+	whole = j->depth == 0 ||
+	    (j->form == JSON_LINES && j->depth == j->rows);
+	if (j->form == JSON_CSV && j->depth == j->rows && j->depth > 0)
+		json_csv_row(j);
+	if (is_mute(j))
+		return;
 	if (j->level[j->depth].lines && j->level[j->depth].any)
 		indent(j);
 	fputc(j->level[j->depth].close, j->out);
-	if (j->depth == 0)
+	if (whole)
 		fputc('\n', j->out);
 }
+
+/* --- documents ------------------------------------------------------------ */
+
+void
+json_document(struct json *j, const char *schema,
+    const struct json_column *column, size_t n)
+{
+	assert(j->depth == 0 && n <= JSON_COLUMNS);
+	j->rows = 0;
+	j->over = false;
+	j->aside = 0;
+	j->column = column;
+	j->columns = n;
+	j->used = j->kept = 0;
+	memset(j->cell, 0, sizeof j->cell);
+	json_begin(j, '{', true);
+	json_key(j, "schema");
+	json_text(j, schema);
+}
+
+void
+json_rows(struct json *j, const char *key)
+{
+	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
+		json_key(j, key);
+		json_begin(j, '[', true);
+		return;
+	}
+	if (j->form == JSON_LINES)
+		fputs("}\n", j->out);
+	else
+		json_csv_heading(j);
+	push(j, '[', false);
+	j->rows = j->depth;
+}
+
+void
+json_rows_end(struct json *j)
+{
+	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
+		json_end(j);
+		return;
+	}
+	j->depth--;
+	j->rows = 0;
+	j->over = true;
+}
+
+/* --- values ---------------------------------------------------------------- */
 
 /* Controls, and characters that turn a line around or hide in it. */
 static bool
@@ -121,10 +221,28 @@ put_string(struct json *j, const char *s)
 void
 json_key(struct json *j, const char *key)
 {
+	assert(j->depth > 0);
+	j->level[j->depth - 1].key = key;
+	if (is_mute(j))
+		return;
 	separate(j);
 	put_string(j, key);
 	fputs(": ", j->out);
 	j->keyed = true;
+}
+
+/* A value that is written as it stands, but perhaps between quotes. */
+static void
+put_plain(struct json *j, const char *text, bool quoted)
+{
+	if (j->form == JSON_CSV) {
+		json_csv_value(j, text);
+		return;
+	}
+	if (is_mute(j))
+		return;
+	separate(j);
+	fprintf(j->out, quoted ? "\"%s\"" : "%s", text);
 }
 
 void
@@ -132,38 +250,45 @@ json_text(struct json *j, const char *s)
 {
 	if (s == NULL) {
 		json_null(j);
-		return;
+	} else if (j->form == JSON_CSV) {
+		json_csv_value(j, s);
+	} else if (!is_mute(j)) {
+		separate(j);
+		put_string(j, s);
 	}
-	separate(j);
-	put_string(j, s);
 }
 
 void
 json_number(struct json *j, uint64_t n)
 {
-	separate(j);
-	fprintf(j->out, "%" PRIu64, n);
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRIu64, n);
+	put_plain(j, text, false);
 }
 
 void
 json_signed(struct json *j, int64_t n)
 {
-	separate(j);
-	fprintf(j->out, "%" PRId64, n);
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, n);
+	put_plain(j, text, false);
 }
 
 void
 json_bool(struct json *j, bool b)
 {
-	separate(j);
-	fputs(b ? "true" : "false", j->out);
+	put_plain(j, b ? "true" : "false", false);
 }
 
 void
 json_null(struct json *j)
 {
-	separate(j);
-	fputs("null", j->out);
+	if (j->form == JSON_CSV)
+		json_csv_value(j, NULL);
+	else
+		put_plain(j, "null", false);
 }
 
 void
@@ -178,14 +303,17 @@ json_known(struct json *j, bool known, uint64_t n)
 void
 json_hex(struct json *j, uint64_t n)
 {
-	separate(j);
-	fprintf(j->out, "\"0x%" PRIx64 "\"", n);
+	char text[24];
+
+	snprintf(text, sizeof text, "0x%" PRIx64, n);
+	put_plain(j, text, true);
 }
 
 /* The decimal point is a point in every locale. */
 void
 json_share(struct json *j, double part, double whole)
 {
+	char text[48];
 	uint64_t millionths;
 
 	if (!(whole > 0)) {
@@ -193,9 +321,9 @@ json_share(struct json *j, double part, double whole)
 		return;
 	}
 	millionths = (uint64_t)(part / whole * 1e6 + 0.5);
-	separate(j);
-	fprintf(j->out, "%" PRIu64 ".%06" PRIu64, millionths / 1000000,
-	    millionths % 1000000);
+	snprintf(text, sizeof text, "%" PRIu64 ".%06" PRIu64,
+	    millionths / 1000000, millionths % 1000000);
+	put_plain(j, text, false);
 }
 
 void
@@ -203,7 +331,7 @@ json_time(struct json *j, int64_t wall_ms)
 {
 	int64_t ms = wall_ms % 1000;
 	time_t t = (time_t)(wall_ms / 1000);
-	char text[32];
+	char text[32], whole[48];
 	struct tm tm;
 
 	if (ms < 0) {
@@ -215,6 +343,6 @@ json_time(struct json *j, int64_t wall_ms)
 		json_null(j);
 		return;
 	}
-	separate(j);
-	fprintf(j->out, "\"%s.%03dZ\"", text, (int)ms);
+	snprintf(whole, sizeof whole, "%s.%03dZ", text, (int)ms);
+	put_plain(j, whole, true);
 }

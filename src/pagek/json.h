@@ -8,6 +8,23 @@
  * Objects and arrays may be written over many lines, an element on each, or
  * in one.  Unknown values are null, never 0.  Outside text becomes valid
  * UTF-8 that no terminal takes for anything but text.
+ *
+ * Vocabulary
+ *	document	what a command writes under a schema: a head, and rows.
+ *	head	what is said once, of all rows.
+ *	rows	the one array of the document that its schema is about.
+ *	columns	what a row, or the head of it, has as CSV; the schema's table.
+ *	form	how a document is written down: as one object, as lines, as CSV.
+ *
+ * Who writes a document says each value once, and the form does the rest:
+ *	json_open(&j, out, o);
+ *	json_document(&j, "pagek.nodes/1", columns, BASE_NELEM(columns));
+ *	json_key(&j, "complete");	the head
+ *	json_bool(&j, true);
+ *	json_rows(&j, "nodes");
+ *	for each row:	json_begin(&j, '{', false); ... json_end(&j);
+ *	json_rows_end(&j);		nothing more is said of the head then
+ *	json_end(&j);
  */
 #ifndef PAGEK_JSON_H
 #define PAGEK_JSON_H
@@ -19,18 +36,55 @@
 #include "pagek.h"
 
 #define JSON_DEPTH 8
+#define JSON_COLUMNS 32		/* of a schema, at most */
+#define JSON_CELLS 32768	/* bytes of a row's texts together */
+
+enum json_form {
+	JSON_WHOLE,	/* one object, over many lines */
+	JSON_LINE,	/* the same in one line */
+	JSON_LINES,	/* the head in a line, then each row in one */
+	JSON_CSV,	/* a heading, then each row: RFC 4180 */
+};
+
+/* Keys of objects within a row are joined, as in status_exit. */
+struct json_column {
+	const char *name;
+	const char *head;	/* a key of the head, the same for each row; NULL: of the row */
+};
 
 struct json {
 	FILE *out;
+	enum json_form form;
 	int depth;
 	struct {
 		char close;
 		bool lines;		/* an element on each line */
 		bool any;
+		const char *key;	/* the last one; borrowed */
 	} level[JSON_DEPTH];
 	bool keyed;			/* a key stands there, its value is due */
 	bool ascii;			/* no character beyond ASCII */
+	int rows;			/* depth at which the rows are; 0: not there yet */
+	bool over;			/* the rows are written */
+
+	/* CSV: what the columns of this row have so far (json_csv.c). */
+	const struct json_column *column;
+	size_t columns;
+	bool headed;			/* the heading is written: once, whatever comes */
+	int aside;			/* depth of an array that is no column; 0: none */
+	uint16_t cell[JSON_COLUMNS];	/* where its text begins + 1; 0: empty */
+	char text[JSON_CELLS];
+	size_t used, kept;		/* of it; of the head's */
 };
+
+struct options;
+
+/* A document as the options want it; out is not closed. */
+void json_open(struct json *, FILE *out, const struct options *);
+void json_document(struct json *, const char *schema,
+    const struct json_column *, size_t n);
+void json_rows(struct json *, const char *key);
+void json_rows_end(struct json *);
 
 void json_begin(struct json *, char bracket, bool lines);
 void json_end(struct json *);
@@ -65,7 +119,7 @@ void json_sample(struct json *, uint64_t period);
  * What the session looks at, in the order of the options, limit blocks at most
  * (0: all); the profile is of these blocks.
  */
-void json_blocks(FILE *, struct nodes_session *, struct profile *,
+void json_blocks(struct json *, struct nodes_session *, struct profile *,
     const struct page_opts *, bool since_click, uint64_t limit);
 
 /*
@@ -77,12 +131,11 @@ void json_modes(struct json *, const struct nodes_look *);
 void json_lost(struct json *, const struct nodes_look *);
 
 /* A call tree, or a flat table of groups, as the options want it.  -ENOMEM. */
-struct options;
-int json_tree(FILE *, const struct options *, const struct moment *);
-int json_groups(FILE *, const struct options *, const struct moment *);
+int json_tree(struct json *, const struct options *, const struct moment *);
+int json_groups(struct json *, const struct options *, const struct moment *);
 
 /* Targets of nodes, schema pagek.targets/1: begin, each node's, end. */
-void json_targets_begin(struct json *, FILE *, bool ascii);
+void json_targets_begin(struct json *);
 void json_targets_add(struct json *, const char *socket,
     const struct nodes_target *, size_t n);
 void json_targets_end(struct json *);
@@ -91,7 +144,15 @@ void json_targets_end(struct json *);
  * The table of nodes, schema pagek.nodes/1; with a survey (NULL: nobody was
  * asked) also how each of them is, and that of the own one without an entry.
  */
-void json_nodes(FILE *, const struct nodes_table *, struct nodes_survey *,
-    bool complete, bool ascii);
+void json_nodes(struct json *, const struct nodes_table *,
+    struct nodes_survey *, bool complete);
+
+/* --- CSV (json_csv.c), for the writer alone ------------------------------ */
+
+/* A value at the place where the writer stands; NULL: not known. */
+void json_csv_value(struct json *, const char *text);
+/* The row that is whole, and before the first one the heading. */
+void json_csv_row(struct json *);
+void json_csv_heading(struct json *);
 
 #endif

@@ -138,29 +138,40 @@ put_own(struct json *j, const struct nodes_surveyed *r)
 	json_end(j);
 }
 
+/* The last ones are there where the nodes were asked. */
+#define COLUMNS_UNASKED 9
+
+static const struct json_column columns[] = {
+	{ "number", NULL }, { "name", NULL }, { "where", NULL },
+	{ "remote", NULL }, { "acnet", NULL }, { "classic", NULL },
+	{ "friendly", NULL }, { "file", NULL }, { "line", NULL },
+	{ "state", NULL }, { "state_ms", NULL }, { "seen_ms", NULL },
+	{ "round_trip_us", NULL }, { "reason", NULL },
+	{ "targets_live", NULL }, { "est_blocks", NULL },
+	{ "est_bytes", NULL }, { "records_per_second", NULL },
+	{ "lost", NULL }, { "complete", "complete" }, { "taken", "time" },
+};
+
 void
-json_nodes(FILE *out, const struct nodes_table *t, struct nodes_survey *survey,
-    bool complete, bool ascii)
+json_nodes(struct json *j, const struct nodes_table *t,
+    struct nodes_survey *survey, bool complete)
 {
-	struct json j = { .out = out, .ascii = ascii };
 	const struct nodes_surveyed *own = survey != NULL ?
 	    find_how(survey, "local") : NULL;
 
-	json_begin(&j, '{', true);
-	json_key(&j, "schema");
-	json_text(&j, "pagek.nodes/1");
+	json_document(j, "pagek.nodes/1", columns, survey != NULL ?
+	    BASE_NELEM(columns) : COLUMNS_UNASKED);
 	if (survey != NULL) {
-		json_key(&j, "time");
-		json_time(&j, base_wall_ms());
-		json_key(&j, "complete");
-		json_bool(&j, complete);
+		json_key(j, "time");
+		json_time(j, base_wall_ms());
+		json_key(j, "complete");
+		json_bool(j, complete);
 	}
-	json_key(&j, "nodes");
-	json_begin(&j, '[', true);
+	json_rows(j, "nodes");
 	if (own != NULL)
-		put_own(&j, own);
+		put_own(j, own);
 	for (size_t i = 0; i < t->n; i++)
-		put_node(&j, t, &t->entry[i], survey);
-	json_end(&j);
-	json_end(&j);
+		put_node(j, t, &t->entry[i], survey);
+	json_rows_end(j);
+	json_end(j);
 }

@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../base/base.h"
 #include "json.h"
 #include "options.h"
 
 struct json_tree {
-	struct json j;
+	struct json *j;
 	const struct options *o;
 	const struct moment *m;
 	uint32_t n;				/* nodes so far */
@@ -134,15 +135,12 @@ put_ends(struct json *j, const struct moment *m, enum profile_measure by)
 	return 0;
 }
 
+/* What is said of all, but for the schema. */
 static int
-begin(struct json *j, const char *schema, const struct options *o,
-    const struct moment *m)
+put_head(struct json *j, const struct options *o, const struct moment *m)
 {
 	struct profile_sum total = profile_total(m->profile);
 
-	json_begin(j, '{', true);
-	json_key(j, "schema");
-	json_text(j, schema);
 	json_key(j, "time");
 	json_time(j, base_wall_ms());
 	json_target(j, &m->look);
@@ -173,7 +171,7 @@ static int
 put_node(void *arg, const struct profile_node *node)
 {
 	struct json_tree *t = arg;
-	struct json *j = &t->j;
+	struct json *j = t->j;
 
 	json_begin(j, '{', false);
 	put_count(j, "depth", node->depth);
@@ -198,11 +196,24 @@ put_node(void *arg, const struct profile_node *node)
 	return ferror(j->out) ? -EPIPE : 0;
 }
 
+#define SUM_COLUMNS \
+	{ "blocks", NULL }, { "bytes", NULL }, { "est_blocks", NULL }, \
+	{ "est_bytes", NULL }, { "oldest_age_ms", NULL }, \
+	{ "share", NULL }, { "self_blocks", NULL }, { "self_bytes", NULL }, \
+	{ "self_est_blocks", NULL }, { "self_est_bytes", NULL }, \
+	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" }
+
+static const struct json_column node_columns[] = {
+	{ "depth", NULL }, { "parent", NULL }, { "function", NULL },
+	{ "module", NULL }, { "file", NULL }, { "line", NULL },
+	{ "skipped", NULL }, { "omitted", NULL }, { "end", NULL },
+	SUM_COLUMNS
+};
+
 int
-json_tree(FILE *out, const struct options *o, const struct moment *m)
+json_tree(struct json *j, const struct options *o, const struct moment *m)
 {
-	struct json_tree t = { .j = { .out = out, .ascii = o->page.ascii },
-	    .o = o, .m = m };
+	struct json_tree t = { .j = j, .o = o, .m = m };
 	struct profile_tree_opts opts = {
 		.measure = o->measure,
 		.reversed = o->page.reverse,
@@ -211,10 +222,11 @@ json_tree(FILE *out, const struct options *o, const struct moment *m)
 		.now_ms = m->look.now_ms,
 		.focus = o->focus,
 	};
-	struct json *j = &t.j;
 	int r;
 
-	r = begin(j, "pagek.tree/1", o, m);
+	json_document(j, "pagek.tree/1", node_columns,
+	    BASE_NELEM(node_columns));
+	r = put_head(j, o, m);
 	if (r < 0)
 		return r;
 	json_key(j, "from");
@@ -226,10 +238,9 @@ json_tree(FILE *out, const struct options *o, const struct moment *m)
 		json_null(j);
 	json_key(j, "focus");
 	json_text(j, o->focus);
-	json_key(j, "nodes");
-	json_begin(j, '[', true);
+	json_rows(j, "nodes");
 	r = profile_tree(m->profile, &opts, put_node, &t);
-	json_end(j);
+	json_rows_end(j);
 	json_end(j);
 	return r == -EPIPE ? 0 : r;
 }
@@ -249,10 +260,27 @@ put_group(struct json *j, const struct options *o, const struct moment *m,
 	json_end(j);
 }
 
-int
-json_groups(FILE *out, const struct options *o, const struct moment *m)
+static const struct json_column group_columns[] = {
+	{ "function", NULL }, { "module", NULL }, { "file", NULL },
+	{ "line", NULL }, { "stacks", NULL },
+	SUM_COLUMNS
+};
+
+/* Of n groups, the heaviest first, those that have their least share. */
+static size_t
+large(const struct options *o, const struct moment *m,
+    const struct profile_group *rows, size_t n)
 {
-	struct json j = { .out = out, .ascii = o->page.ascii };
+	size_t i = 0;
+
+	while (i < n && moment_share(m, o->measure, &rows[i].total) >= o->least)
+		i++;
+	return i;
+}
+
+int
+json_groups(struct json *j, const struct options *o, const struct moment *m)
+{
 	struct profile_group *rows;
 	size_t n, all, i;
 	int r;
@@ -260,18 +288,19 @@ json_groups(FILE *out, const struct options *o, const struct moment *m)
 	r = moment_groups(m, o->by, o->measure, o->limit, &rows, &n, &all);
 	if (r < 0)
 		return r;
-	r = begin(&j, "pagek.groups/1", o, m);
+	n = large(o, m, rows, n);
+	json_document(j, "pagek.groups/1", group_columns,
+	    BASE_NELEM(group_columns));
+	r = put_head(j, o, m);
 	if (r == 0) {
-		json_key(&j, "by");
-		json_text(&j, kinds[o->by]);
-		json_key(&j, "groups");
-		json_begin(&j, '[', true);
-		for (i = 0; i < n && !ferror(out) && moment_share(m,
-		    o->measure, &rows[i].total) >= o->least; i++)
-			put_group(&j, o, m, &rows[i]);
-		json_end(&j);
-		put_count(&j, "omitted", all - i);
-		json_end(&j);
+		json_key(j, "by");
+		json_text(j, kinds[o->by]);
+		put_count(j, "omitted", all - n);
+		json_rows(j, "groups");
+		for (i = 0; i < n && !ferror(j->out); i++)
+			put_group(j, o, m, &rows[i]);
+		json_rows_end(j);
+		json_end(j);
 	}
 	free(rows);
 	return r;

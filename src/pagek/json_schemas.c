@@ -380,8 +380,7 @@ put_rows(struct json *j, struct nodes_session *s, struct profile *p,
 	page_free_begin(&page, &v);
 	if (opts->free)
 		put_regions(j, &page, &v);
-	json_key(j, "blocks");
-	json_begin(j, '[', true);
+	json_rows(j, "blocks");
 	while ((n = page_free_window(&page, &v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++)
@@ -392,52 +391,70 @@ put_rows(struct json *j, struct nodes_session *s, struct profile *p,
 		if (i < n || !output_going(j->out))
 			break;
 	}
-	json_end(j);
+	json_rows_end(j);
 	page_fini(&page);
 }
 
+/* The first two are there where free memory is listed too. */
+static const struct json_column block_columns[] = {
+	{ "kind", NULL }, { "region", NULL },
+	{ "address", NULL }, { "size", NULL }, { "weight", NULL },
+	{ "overhead", NULL }, { "type", NULL }, { "type_name", NULL },
+	{ "layer", NULL }, { "level", NULL }, { "thread", NULL },
+	{ "requester", NULL }, { "age_ms", NULL }, { "time", NULL },
+	{ "seq", NULL }, { "caller", NULL }, { "function", NULL },
+	{ "stack_end", NULL },
+	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
+};
+
 void
-json_blocks(FILE *out, struct nodes_session *s, struct profile *p,
+json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
     const struct page_opts *opts, bool since_click, uint64_t limit)
 {
 	const struct nodes_look *look = nodes_session_look(s);
-	struct json j = { .out = out, .ascii = opts->ascii };
+	size_t from = opts->free ? 0 : 2;
 
-	json_begin(&j, '{', true);
-	json_key(&j, "schema");
-	json_text(&j, "pagek.blocks/1");
-	json_key(&j, "time");
-	json_time(&j, base_wall_ms());
-	json_target(&j, look);
-	json_key(&j, "format");
-	json_text(&j, look->classic ? "classic" : "wide");
-	json_key(&j, "since");
-	json_text(&j, since_click ? "click" : look->armed_wall_ms != 0 ?
+	json_document(j, "pagek.blocks/1", block_columns + from,
+	    BASE_NELEM(block_columns) - from);
+	json_key(j, "time");
+	json_time(j, base_wall_ms());
+	json_target(j, look);
+	json_key(j, "format");
+	json_text(j, look->classic ? "classic" : "wide");
+	json_key(j, "since");
+	json_text(j, since_click ? "click" : look->armed_wall_ms != 0 ?
 	    "arming" : "start");
-	json_modes(&j, look);
-	json_key(&j, "order");
-	json_text(&j, opts->order == BLKLIST_BY_AGE ? "age" : "address");
-	json_key(&j, "reverse");
-	json_bool(&j, opts->reverse);
-	json_lost(&j, look);
-	put_counts(&j, look);
-	put_rows(&j, s, p, opts, limit);
-	json_end(&j);
+	json_modes(j, look);
+	json_key(j, "order");
+	json_text(j, opts->order == BLKLIST_BY_AGE ? "age" : "address");
+	json_key(j, "reverse");
+	json_bool(j, opts->reverse);
+	json_lost(j, look);
+	put_counts(j, look);
+	put_rows(j, s, p, opts, limit);
+	json_end(j);
 }
 
 /* --- targets ------------------------------------------------------------ */
 
+static const struct json_column target_columns[] = {
+	{ "pid", NULL }, { "name", NULL }, { "stream", NULL },
+	{ "node", NULL }, { "state", NULL }, { "reason", NULL },
+	{ "status_exit", NULL }, { "status_signal", NULL },
+	{ "armed", NULL }, { "estimated", NULL }, { "sample_period", NULL },
+	{ "live_blocks", NULL }, { "live_bytes", NULL },
+	{ "est_blocks", NULL }, { "est_bytes", NULL }, { "records", NULL },
+	{ "complete", NULL }, { "lost", NULL }, { "taken", "time" },
+};
+
 void
-json_targets_begin(struct json *j, FILE *out, bool ascii)
+json_targets_begin(struct json *j)
 {
-	*j = (struct json){ .out = out, .ascii = ascii };
-	json_begin(j, '{', true);
-	json_key(j, "schema");
-	json_text(j, "pagek.targets/1");
+	json_document(j, "pagek.targets/1", target_columns,
+	    BASE_NELEM(target_columns));
 	json_key(j, "time");
 	json_time(j, base_wall_ms());
-	json_key(j, "targets");
-	json_begin(j, '[', true);
+	json_rows(j, "targets");
 }
 
 static void
@@ -473,6 +490,11 @@ put_target(struct json *j, const char *socket, const struct nodes_target *t)
 		json_known(j, t->state != WIRE_S_DORMANT,
 		    t->n[numbers[i].stat]);
 	}
+	json_key(j, "complete");
+	if (t->state == WIRE_S_DORMANT || t->state == WIRE_S_NO_DATA)
+		json_null(j);
+	else
+		json_bool(j, t->n[WIRE_N_LOST] == 0);
 	json_end(j);
 }
 
@@ -489,6 +511,6 @@ json_targets_add(struct json *j, const char *socket,
 void
 json_targets_end(struct json *j)
 {
-	json_end(j);
+	json_rows_end(j);
 	json_end(j);
 }

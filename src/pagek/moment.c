@@ -126,6 +126,7 @@ report(const struct options *o, struct moment *m,
 		return output_close(out, o->output, PAGEK_FAILED);
 	}
 	r = output_close(out, o->output, PAGEK_OK);
+	batch_tell_loss(o, &m->look);
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
 

@@ -174,12 +174,18 @@ set_at(struct parse *p, const char *arg)
 static int
 set_format(struct parse *p, const char *arg)
 {
-	static const char *const words[] = { "text", "json" };
+	static const char *const words[] = {
+		[FORMAT_TEXT] = "text",
+		[FORMAT_JSON] = "json",
+		[FORMAT_NDJSON] = "ndjson",
+		[FORMAT_CSV] = "csv",
+	};
 	int i = get_word(arg, words, BASE_NELEM(words));
 
 	if (i < 0)
 		return bad_value(p, OPTION_FORMAT, arg);
-	p->o->json = i == 1;
+	p->o->format = (enum text_format)i;
+	p->o->json = i != FORMAT_TEXT;
 	return 0;
 }
 

@@ -56,6 +56,13 @@ enum list_choice {
 	LIST_CHECK,
 };
 
+enum text_format {
+	FORMAT_TEXT,
+	FORMAT_JSON,
+	FORMAT_NDJSON,
+	FORMAT_CSV,
+};
+
 struct config;
 
 struct options {
@@ -73,7 +80,8 @@ struct options {
 	const char *config_file;	/* --config; NULL */
 	const struct config *config;	/* where each value comes from; not ours */
 
-	bool json;
+	enum text_format format;
+	bool json;			/* it is none for people: JSON or one of its kin */
 	const char *output;		/* NULL: standard output, or of run standard error */
 	struct page_opts page;
 	uint32_t max;			/* 0: not given */

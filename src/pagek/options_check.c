@@ -49,10 +49,10 @@ check_text(struct parse *p)
 		return option_fail(p, "--interval has no meaning with --once");
 	if (once && option_given(o, OPTION_COUNT))
 		return option_fail(p, "--count has no meaning with --once");
-	if (batch && option_given(o, OPTION_FORMAT))
+	if (batch && o->format == FORMAT_JSON)
 		return option_fail(p,
-		    "--format has no meaning with --batch: take "
-		    "--once or 'pagek list'");
+		    "--format=json is one object, and --batch writes many: "
+		    "take --format=ndjson, or --once");
 	if (once || batch)
 		for (i = 0; i < BASE_NELEM(screen); i++)
 			if (option_given(o, screen[i]))
@@ -294,9 +294,11 @@ options_check(struct parse *p)
 		r = option_fail(p, "--classic and --wide exclude each other");
 	if (r == 0 && o->json && option_given(o, OPTION_CLASSIC))
 		r = option_fail(p,
-		    "--classic has no meaning with --format=json");
+		    "--classic is for text, not for --format=%s",
+		    o->text[OPTION_FORMAT]);
 	if (r == 0 && o->json && option_given(o, OPTION_WIDE))
-		r = option_fail(p, "--wide has no meaning with --format=json");
+		r = option_fail(p, "--wide is for text, not for --format=%s",
+		    o->text[OPTION_FORMAT]);
 	if (r == 0 && o->command == COMMAND_RUN && o->argv == NULL)
 		r = option_fail(p, "'pagek run' needs a command, as in "
 		    "'pagek run -- sleep 5'");

@@ -1,0 +1,237 @@
+#!/bin/sh
+# Output for scripts: each command that lists rows says the same as text for
+# people, one JSON object, lines of JSON and CSV, as python's json and csv read
+# them.  Needs python3.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+stop() {
+	[ -z "${run:-}" ] || { kill "$run" "$pid" 2>/dev/null; wait "$run"; }
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap stop EXIT
+
+# A pool with a region, and a thread whose name needs quotes.
+cat >"$tmp/holder.c" <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#pragma weak alloclog_alloc
+#pragma weak alloclog_region
+#include "alloclog.h"
+static void *volatile keep[400];
+static void *take(void *arg)
+{
+	pthread_setname_np(pthread_self(), "a,\"b\"\r\n;c");
+	for (int i = 0; i < 200; i++)
+		keep[i] = malloc(100 + i);
+	if (write(1, ".", 1) == 1)
+		pause();
+	return arg;
+}
+int main(void)
+{
+	char *arena = malloc(4096), c;
+	pthread_t t;
+
+	alloclog_region(arena, 4096, 0, 16, "arena");
+	alloclog_alloc(arena + 128, 100, 0xc4);
+	pthread_create(&t, NULL, take, NULL);
+	return read(0, &c, 1) < 0;
+}
+C
+cc -D_GNU_SOURCE -O1 -g -fno-builtin -I"$top/src/alloclog" -o "$tmp/holder" \
+    "$tmp/holder.c" -pthread || exit 1
+mkfifo "$tmp/in"
+"$B/pagek" run -b -o /dev/null -- "$tmp/holder" <"$tmp/in" >"$tmp/out" &
+run=$!
+exec 7>"$tmp/in"
+until_true 20 test -s "$tmp/out" || exit 1
+pid=$("$B/pagek" targets | sed -n 's/^pid:\([0-9]*\) *holder.*/\1/p')
+mkdir -p "$XDG_CONFIG_HOME/pagek"
+echo '0590 linac-a unix:/nowhere' >"$XDG_CONFIG_HOME/pagek/nodes"
+
+cat >"$tmp/same.py" <<'PY'
+"""same.py WORDS...: the same rows in every form."""
+import csv
+import json
+import subprocess
+import sys
+
+def pagek(form):
+    r = subprocess.run([sys.argv[1]] + sys.argv[2:] + ["--format", form],
+                       capture_output=True)
+    assert r.returncode == 0, (r.returncode, r.stderr)
+    assert b"\x1b" not in r.stdout
+    return r.stdout
+
+def strict(pairs):
+    keys = [k for k, _ in pairs]
+    assert len(set(keys)) == len(keys), keys
+    return dict(pairs)
+
+whole = json.loads(pagek("json"), object_pairs_hook=strict)
+name, _ = whole["schema"].split("/")
+rows_key = {"pagek.blocks": "blocks", "pagek.targets": "targets",
+            "pagek.nodes": "nodes", "pagek.tree": "nodes",
+            "pagek.groups": "groups", "pagek.listings": "listings"}[name]
+rows = whole.pop(rows_key)
+assert rows, "there is nothing to compare"
+
+lines = [json.loads(l) for l in pagek("ndjson").decode().splitlines()]
+head = lines.pop(0)
+assert head["schema"] == whole["schema"] and set(head) == set(whole), head
+for field in "complete", "lost":
+    assert field in head or all(field in r for r in rows) or \
+        "--ask" not in sys.argv and name == "pagek.nodes", field
+
+text = pagek("csv").decode()
+assert text.endswith("\r\n")
+table = list(csv.DictReader(text.splitlines(keepends=True), strict=True))
+heading = next(csv.reader(text.splitlines(keepends=True)))
+assert all(len(r) == len(heading) for r in
+           csv.reader(text.splitlines(keepends=True), strict=True))
+
+# What two calls cannot have in common.
+MOVES = {"age_ms", "oldest_age_ms", "state_ms", "seen_ms", "round_trip_us",
+         "reason", "records", "time", "records_per_second"}
+
+def flat(row):
+    """A row as its cells are: lists left out, objects joined."""
+    out = {}
+    for k, v in row.items():
+        if isinstance(v, dict):
+            out.update({k + "_" + n: w for n, w in flat(v).items()})
+        elif not isinstance(v, list):
+            out[k] = "" if v is None else str(v).lower() \
+                if isinstance(v, bool) else "%.6f" % v \
+                if isinstance(v, float) else str(v)
+    return {k: v for k, v in out.items() if k not in MOVES}
+
+def still(row):
+    return {k: v for k, v in row.items() if k not in MOVES}
+
+assert [still(r) for r in lines] == [still(r) for r in rows]
+assert len(table) == len(rows), (len(table), len(rows))
+keys = set()
+for r in rows:
+    keys |= set(flat(r))
+of_head = {"complete", "lost"} & set(whole) | {"taken"}
+# An object that is null has no cells.
+keys -= {k for k in keys if any(h.startswith(k + "_") for h in heading)}
+lacks = keys - set(heading) - {"stack", "targets"}
+assert not lacks, lacks
+for r, cells in zip(rows, table):
+    for k, v in flat(r).items():
+        if k in cells:
+            assert cells[k] == v, (k, v, cells[k])
+    for k in of_head & set(cells) & {"complete", "lost"}:
+        assert cells[k] == flat(whole)[k], k
+PY
+same() {
+	python3 "$tmp/same.py" "$B/pagek" "$@"
+}
+
+rule "list is the same in every form" same list "pid:$pid"
+rule "list with free memory is" same list --free "pid:$pid"
+rule "list of a classic stream is" same list --at 39s demo:note
+rule "the page, once, is" same --once "pid:$pid"
+rule "page G, once, is" same --page=G --once --timeout 5
+rule "targets is" same targets
+rule "nodes is" same nodes
+rule "nodes that are asked are" same nodes --ask --timeout 5
+rule "tree is" same tree "pid:$pid"
+for by in function line frame module site; do
+	rule "a flat table by $by is" same tree --flat --by $by "pid:$pid"
+done
+
+cat >"$tmp/names.py" <<'PY'
+import csv, json, sys
+blocks = json.load(open(sys.argv[1]))["blocks"]
+rows = list(csv.DictReader(open(sys.argv[2], newline=""), strict=True))
+names = {b["thread"] for b in blocks}
+print(names)
+# The node has made it safe already.
+assert 'a,"b"\\x0D\\x0A;c' in names, names
+assert names == {r["thread"] or None for r in rows}
+assert {b["function"] for b in blocks} >= {"take"}
+PY
+names() {
+	"$B/pagek" list --format json "pid:$pid" >"$tmp/json" &&
+	    "$B/pagek" list --format csv "pid:$pid" >"$tmp/csv" &&
+	    python3 "$tmp/names.py" "$tmp/json" "$tmp/csv"
+}
+rule "names with quotes and commas stay cells of one row" names
+
+locale_c() {
+	for l in $(locale -a | grep -i -e '^de_DE' -e '^fr_FR' | head -n 1) C; do
+		LC_ALL=$l "$B/pagek" list --format csv --limit 3 demo:1 |
+		    grep -q ',1\.000000,' || return 1
+	done
+}
+rule "numbers have a point in every locale" locale_c
+
+no_rows() {
+	printf '' >"$tmp/raw" &&
+	    "$B/pagek" list --format csv raw:"$tmp/raw" >"$tmp/csv" &&
+	    [ "$(wc -l <"$tmp/csv")" = 1 ] && grep -q '^address,' "$tmp/csv" &&
+	    "$B/pagek" list --format ndjson raw:"$tmp/raw" >"$tmp/nd" &&
+	    [ "$(wc -l <"$tmp/nd")" = 1 ] && grep -q '"lost": 0' "$tmp/nd"
+}
+rule "an empty list has its heading, and its head" no_rows
+
+# --- again and again
+cat >"$tmp/again.py" <<'PY'
+import csv, json, sys
+docs = [json.loads(l) for l in open(sys.argv[1])]
+assert len(docs) == 3 and all(d["schema"] == docs[0]["schema"] for d in docs)
+assert [d["time"] for d in docs] == sorted(d["time"] for d in docs)
+rows = list(csv.DictReader(open(sys.argv[2], newline=""), strict=True))
+assert len({r["taken"] for r in rows}) == 3, rows
+key = "blocks" if "blocks" in docs[0] else "nodes"
+assert len(rows) == sum(len(d[key]) for d in docs)
+assert len(docs[0][key]) > 0
+PY
+again() {
+	"$B/pagek" -b --interval 0.1 --count 3 --format ndjson "$@" \
+	    >"$tmp/nd" &&
+	    "$B/pagek" -b --interval 0.1 --count 3 --format csv "$@" \
+	    >"$tmp/csv" && python3 "$tmp/again.py" "$tmp/nd" "$tmp/csv"
+}
+rule "-b writes an object a line each interval, and CSV with one heading" \
+    again "pid:$pid"
+rule "and of page G" again --page=G
+
+refused() {
+	"$B/pagek" "$@" >"$tmp/out" 2>"$tmp/err"
+	[ $? = 2 ] && [ ! -s "$tmp/out" ] && [ "$(wc -l <"$tmp/err")" = 1 ]
+}
+rule "-b refuses to write one object" refused -b --format json demo:1
+rule "a form that is not there is refused" refused list --format yaml demo:1
+rule "a layout is for text" refused list --once --wide --format csv demo:1
+
+# --- what was lost
+lossy() {
+	head -c 4001 /dev/urandom >"$tmp/noise"
+	"$B/pagek" list --format csv raw:"$tmp/noise" >"$tmp/csv" \
+	    2>"$tmp/err" || return 1
+	grep -q 'incomplete' "$tmp/err" || return 1
+	"$B/pagek" list --format ndjson raw:"$tmp/noise" 2>/dev/null |
+	    head -n 1 | grep -q '"complete": false' || return 1
+	"$B/pagek" list --strict --format csv raw:"$tmp/noise" >/dev/null \
+	    2>"$tmp/err"
+	[ $? = 6 ] && [ "$(grep -c incomplete "$tmp/err")" = 1 ]
+}
+rule "CSV of an incomplete list is said to be so, and is status 6 with --strict" \
+    lossy
+
+gone() {
+	"$B/pagek" list --format "$1" demo:1 2>"$tmp/err" | head -n 1 >/dev/null
+	[ ! -s "$tmp/err" ]
+}
+for f in json ndjson csv; do
+	rule "a reader of $f that goes away is no failure" gone $f
+done
+
+say_result
