@@ -201,7 +201,7 @@ static const struct {
 	{ "--format json demo:1", PAGEK_USAGE, "give --once or --batch" },
 	{ "-o f demo:1", PAGEK_USAGE, "give --once or --batch" },
 	{ "--count 3 demo:1", PAGEK_USAGE, "give --once or --batch" },
-	{ "-b --format json demo:1", PAGEK_USAGE, "no meaning with --batch" },
+	{ "-b --format json demo:1", PAGEK_USAGE, "take --format=ndjson" },
 	{ "--once --interval 3 demo:1", PAGEK_USAGE, "no meaning" },
 	{ "--once --fps 3 demo:1", PAGEK_USAGE, "for the page on a terminal" },
 	{ "-b --color always demo:1", PAGEK_USAGE, "for the page on a terminal" },
