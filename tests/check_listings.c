@@ -317,6 +317,22 @@ START_TEST(no_other_request_may_be_as_long)
 }
 END_TEST
 
+START_TEST(a_sender_that_is_gone_leaves_its_place)
+{
+	struct page p;
+
+	for (unsigned i = 0; i <= SPOOL_ARRIVALS; i++) {
+		page_open(&p);
+		page_greet(&p, ROLES);
+		put_taken(&p, piece(100, 1000), NULL);
+		page_close(&p);
+		while (node.serve.count > 0)
+			uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	ck_assert_uint_eq(files(), SPOOL_ARRIVALS + 1);
+}
+END_TEST
+
 static const char *const strange[] = {
 	"", "..", ".", "/etc/passwd", "../../../../../../etc/passwd",
 	"20261121-163501-0007/../../../../etc/passwd", "20261121-163501-0007",
@@ -660,6 +676,7 @@ suite(void)
 	tcase_add_test(t, without_the_role_nothing_is_stored);
 	tcase_add_test(t, a_bridge_that_is_limited_to_reading_stores_nothing);
 	tcase_add_test(t, no_other_request_may_be_as_long);
+	tcase_add_test(t, a_sender_that_is_gone_leaves_its_place);
 	tcase_add_loop_test(t, no_name_leads_out_of_the_spool, 0,
 	    (int)BASE_NELEM(strange));
 	tcase_add_test(t, names_with_a_nul_are_not_cut_at_it);

@@ -117,6 +117,9 @@ START_TEST(a_damaged_header_is_no_header)
 	ck_assert_uint_eq(back.bytes, 77);
 	ck_assert_uint_eq(back.uid, 1000);
 	ck_assert_int_eq(back.wall_ms, h.wall_ms);
+	h.bytes = WIRE_LISTING_PART + 1;
+	ck_assert_int_eq(spool_head_parse(copy, spool_head_make(copy, &h),
+	    &back), -EBADMSG);
 	for (size_t i = 0; i < len; i++) {
 		ck_assert_int_eq(spool_head_parse(bytes, i, &back), -EBADMSG);
 		memcpy(copy, bytes, len);
@@ -253,8 +256,8 @@ START_TEST(no_link_in_the_spool_is_followed)
 	e = spool_find(spool, name, strlen(name));
 	ck_assert_ptr_nonnull(e);
 	snprintf(path, sizeof path, "%s/%s.1", folder, name);
-	ck_assert_int_eq(unlink(path), 0);
-	ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+	ck_assert_int_eq(rename(path, victim), 0);
+	ck_assert_int_eq(symlink(victim, path), 0);
 	ck_assert_int_eq(spool_read(spool, e, 1, 0, &byte, 1, &size),
 	    -EBADMSG);
 	spool_close(spool);
@@ -290,6 +293,44 @@ START_TEST(names_of_another_node_are_passed)
 	}
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name), 0);
 	ck_assert_int_gt(strcmp(name, other), 0);
+}
+END_TEST
+
+static const char *const elsewhere[] = { "20990101-000000-0001.1",
+	"20990101-000000-0001.2", "20261121-163501-0007.2" };
+
+/* Its header says what it is a part of. */
+START_TEST(a_file_that_was_renamed_is_no_part)
+{
+	char path[256], other[256];
+
+	plant("20261121-163501-0007");
+	snprintf(path, sizeof path, "%s/20261121-163501-0007.1", folder);
+	snprintf(other, sizeof other, "%s/%s", folder, elsewhere[_i]);
+	reopen((struct spool_opts){ 0 });
+	ck_assert_uint_eq(entries(), 1);
+	ck_assert_int_eq(rename(path, other), 0);
+	reopen((struct spool_opts){ 0 });
+	ck_assert_uint_eq(entries(), 0);
+}
+END_TEST
+
+START_TEST(a_listing_of_which_a_part_is_gone_is_not_whole)
+{
+	char name[SPOOL_NAME], path[256];
+
+	ck_assert_int_eq(put(&anna, piece("", 1, 2, 0, 10, 10), name), 0);
+	ck_assert_int_eq(put(&anna, piece(name, 2, 2, 0, 10, 10), NULL), 0);
+	ck_assert(spool_is_whole(first()));
+	snprintf(path, sizeof path, "%s/%s.1", folder, name);
+	ck_assert_int_eq(unlink(path), 0);
+	while (entries() == 1 && spool_is_whole(first())) {
+		usleep(10000);
+		spool_refresh(spool);
+	}
+	ck_assert_uint_eq(entries(), 1);
+	ck_assert_uint_eq(first()->have, 2);
+	ck_assert_uint_eq(first()->room, SPOOL_UNIT);
 }
 END_TEST
 
@@ -566,6 +607,9 @@ suite(void)
 	tcase_add_test(t, a_damaged_header_is_no_header);
 	tcase_add_test(t, no_link_in_the_spool_is_followed);
 	tcase_add_test(t, names_of_another_node_are_passed);
+	tcase_add_loop_test(t, a_file_that_was_renamed_is_no_part, 0,
+	    (int)BASE_NELEM(elsewhere));
+	tcase_add_test(t, a_listing_of_which_a_part_is_gone_is_not_whole);
 	tcase_add_test(t, a_file_that_was_cut_is_no_part);
 	suite_add_tcase(s, t);
 	t = tcase_create("folders");

@@ -205,6 +205,45 @@ START_TEST(what_another_node_has_finished_is_not_removed)
 }
 END_TEST
 
+/* Its sender may be slow, and knows nothing of the one that looks on. */
+START_TEST(what_another_node_still_writes_is_not_removed)
+{
+	struct spool *writer, *reader;
+	char name[SPOOL_NAME], path[256];
+	const struct spool_entry *e;
+	int64_t due;
+
+	reopen((struct spool_opts){ .patience_s = 1 });
+	writer = spool;
+	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 100), name), 0);
+	ck_assert_int_eq(open_with((struct spool_opts){ .patience_s = 1 }),
+	    0);
+	reader = spool;
+	ck_assert_uint_eq(entries(), 1);
+	due = first()->due_ms;
+	snprintf(path, sizeof path, "%s/%s.1~", folder, name);
+	do {
+		usleep(10000);
+		ck_assert_int_eq(utimensat(AT_FDCWD, path, NULL, 0), 0);
+		spool_second(reader);
+		e = spool_find(reader, name, strlen(name));
+		ck_assert_ptr_nonnull(e);
+	} while (e->due_ms == due);
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, NULL, 0), 0);
+	spool = writer;
+	ck_assert_int_eq(put(&anna, piece(name, 1, 1, 10, 90, 100), NULL), 0);
+	spool = reader;
+	while (!spool_is_whole(first())) {
+		usleep(10000);
+		spool_refresh(reader);
+	}
+	/* What it takes was counted before. */
+	ck_assert_uint_eq(first()->room, SPOOL_UNIT);
+	spool_close(reader);
+	spool = writer;
+}
+END_TEST
+
 /* --- folders with many files ----------------------------------------------- */
 
 #define MANY 800		/* not read within a millisecond */
@@ -244,6 +283,45 @@ START_TEST(many_files_are_read_in_turns)
 }
 END_TEST
 
+/* Some are passed over while they come, and are there when the rest is read. */
+START_TEST(what_becomes_whole_while_the_folder_is_read_stays_known)
+{
+	char name[SPOOL_ARRIVALS][SPOOL_NAME];
+	struct spool_sender who = anna;
+	struct spool *mine;
+
+	reopen((struct spool_opts){ .turn_ms = 1,
+	    .peer_max = 2 * SPOOL_ARRIVALS * WIRE_LISTING_PART });
+	mine = spool;
+	for (unsigned i = 0; i < SPOOL_ARRIVALS; i++) {
+		who.conn = i / SPOOL_CONN_ARRIVALS;
+		ck_assert_int_eq(put(&who, piece("", 1, 2, 0, 5, 5), name[i]),
+		    0);
+		ck_assert_int_eq(put(&who, piece(name[i], 2, 2, 0, 5, 10),
+		    NULL), 0);
+	}
+	/* Much to read, which another node has left. */
+	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
+	fill_folder();
+	spool_close(spool);
+	spool = mine;
+	while (!spool_is_reading(spool)) {
+		usleep(10000);
+		spool_refresh(spool);
+	}
+	for (unsigned i = 1; i < SPOOL_ARRIVALS; i++) {
+		who.conn = i / SPOOL_CONN_ARRIVALS;
+		ck_assert_int_eq(put(&who, piece(name[i], 2, 2, 5, 5, 10),
+		    NULL), 0);
+	}
+	ck_assert(spool_is_reading(spool));
+	(void)turns();
+	ck_assert_uint_eq(entries(), MANY + SPOOL_ARRIVALS);
+	who.conn = 0;
+	ck_assert_int_eq(put(&who, piece(name[0], 2, 2, 5, 5, 10), NULL), 0);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -264,10 +342,13 @@ suite(void)
 	tcase_add_test(t, what_a_node_left_behind_is_found_by_the_next);
 	tcase_add_test(t, two_nodes_may_store_in_one_folder);
 	tcase_add_test(t, what_another_node_has_finished_is_not_removed);
+	tcase_add_test(t, what_another_node_still_writes_is_not_removed);
 	suite_add_tcase(s, t);
 	t = tcase_create("many files");
 	tcase_add_checked_fixture(t, up, down);
 	tcase_add_test(t, many_files_are_read_in_turns);
+	tcase_add_test(t,
+	    what_becomes_whole_while_the_folder_is_read_stays_known);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -65,7 +65,6 @@ struct spool_entry {
 	uint64_t have;			/* a bit for each part that is there */
 	uint64_t bytes;			/* of these parts */
 	uint64_t room;
-	uint64_t taken;			/* of it, by parts that are there */
 	uint64_t counted;		/* a bit for each part that was found and is in it */
 	int64_t wall_ms;		/* of its first piece */
 	int64_t due_ms;			/* not whole, and forgotten then; monotonic */

@@ -272,7 +272,6 @@ take_file(struct spool *s, const char *name, unsigned part, bool writing,
 	e->have |= bit;
 	e->seen |= bit;
 	e->bytes += h.bytes;
-	e->taken += spool_part_room(h.bytes);
 	if (spool_is_whole(e))
 		e->due_ms = 0;
 	return 0;

@@ -29,6 +29,7 @@ struct arrival {
 	struct spool_head head;
 	size_t head_len;
 	uint32_t at;			/* bytes of it that have come */
+	uint64_t taken;			/* room of the parts before it */
 	struct sha256_ctx sum;
 	int64_t heard_ms;
 };
@@ -258,7 +259,7 @@ part_end(struct spool *s, struct arrival *a, const struct wire_lput *l,
 		return fail_disk(why, r);
 	e->have |= UINT64_C(1) << (a->part - 1);
 	e->bytes += l->total;
-	e->taken += spool_part_room(l->total);
+	a->taken += spool_part_room(l->total);
 	return 0;
 }
 
@@ -409,7 +410,7 @@ go_on(struct spool *s, struct arrival *a, const struct wire_lput *l,
 		    "comes next", e->name);
 	if (a->fd >= 0)
 		return 0;
-	room = e->taken + (uint64_t)(e->parts - l->part) * WIRE_LISTING_PART +
+	room = a->taken + (uint64_t)(e->parts - l->part) * WIRE_LISTING_PART +
 	    spool_part_room(l->total);
 	if (room > e->room) {
 		r = set_aside(s, &a->head, e, room, why);
@@ -470,7 +471,7 @@ spool_put(struct spool *s, const struct spool_sender *who,
 		.whole = spool_is_whole(a->entry) };
 	if (ack->whole) {
 		/* Parts need not be full. */
-		a->entry->room = a->entry->taken;
+		a->entry->room = a->taken;
 		leave(s, a);
 	}
 	return 0;
