@@ -245,7 +245,7 @@ static const struct {
 	{ 0, LONG, 0, false },
 	{ 0, 10, 9, false },
 	{ 0, LONG, LONG - WIRE_LISTING_BYTES, true },
-	{ WIRE_LISTING_BYTES, LONG - 1, LONG - 1 - WIRE_LISTING_BYTES, true },
+	{ WIRE_LISTING_BYTES, LONG + 1, LONG - WIRE_LISTING_BYTES, true },
 	{ WIRE_LISTING_BYTES, LONG, 0, true },
 };
 

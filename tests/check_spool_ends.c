@@ -288,6 +288,7 @@ START_TEST(what_becomes_whole_while_the_folder_is_read_stays_known)
 {
 	char name[SPOOL_ARRIVALS][SPOOL_NAME];
 	struct spool_sender who = anna;
+	unsigned parts = (unsigned)_i;
 	struct spool *mine;
 
 	reopen((struct spool_opts){ .turn_ms = 1,
@@ -295,10 +296,10 @@ START_TEST(what_becomes_whole_while_the_folder_is_read_stays_known)
 	mine = spool;
 	for (unsigned i = 0; i < SPOOL_ARRIVALS; i++) {
 		who.conn = i / SPOOL_CONN_ARRIVALS;
-		ck_assert_int_eq(put(&who, piece("", 1, 2, 0, 5, 5), name[i]),
-		    0);
-		ck_assert_int_eq(put(&who, piece(name[i], 2, 2, 0, 5, 10),
-		    NULL), 0);
+		strcpy(name[i], "");
+		for (unsigned part = 1; part <= parts; part++)
+			ck_assert_int_eq(put(&who, piece(name[i], part, parts,
+			    0, 5, part < parts ? 5 : 10), name[i]), 0);
 	}
 	/* Much to read, which another node has left. */
 	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
@@ -309,16 +310,18 @@ START_TEST(what_becomes_whole_while_the_folder_is_read_stays_known)
 		usleep(10000);
 		spool_refresh(spool);
 	}
+	/* All but the first. */
 	for (unsigned i = 1; i < SPOOL_ARRIVALS; i++) {
 		who.conn = i / SPOOL_CONN_ARRIVALS;
-		ck_assert_int_eq(put(&who, piece(name[i], 2, 2, 5, 5, 10),
-		    NULL), 0);
+		ck_assert_int_eq(put(&who, piece(name[i], parts, parts, 5, 5,
+		    10), NULL), 0);
 	}
 	ck_assert(spool_is_reading(spool));
 	(void)turns();
 	ck_assert_uint_eq(entries(), MANY + SPOOL_ARRIVALS);
 	who.conn = 0;
-	ck_assert_int_eq(put(&who, piece(name[0], 2, 2, 5, 5, 10), NULL), 0);
+	ck_assert_int_eq(put(&who, piece(name[0], parts, parts, 5, 5, 10),
+	    NULL), 0);
 }
 END_TEST
 
@@ -345,10 +348,11 @@ suite(void)
 	tcase_add_test(t, what_another_node_still_writes_is_not_removed);
 	suite_add_tcase(s, t);
 	t = tcase_create("many files");
+	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, up, down);
 	tcase_add_test(t, many_files_are_read_in_turns);
-	tcase_add_test(t,
-	    what_becomes_whole_while_the_folder_is_read_stays_known);
+	tcase_add_loop_test(t,
+	    what_becomes_whole_while_the_folder_is_read_stays_known, 1, 3);
 	suite_add_tcase(s, t);
 	return s;
 }

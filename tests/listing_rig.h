@@ -74,6 +74,68 @@ number(struct page *p, enum wire_stat which)
 	return n;
 }
 
+/* --- pages that speak by themselves ---------------------------------------- */
+
+static inline void
+page_put(struct page *p, struct wire_lput l, struct wire_msg *reply)
+{
+	static uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REPLY_MAX];
+	struct wire_msg m = { .type = WIRE_LPUT, .id = ++p->id, .lput = l };
+	size_t len;
+
+	ck_assert_int_eq(wire_encode(&m, frame, sizeof frame, &len), 0);
+	page_send_raw(p, frame, len);
+	ck_assert(page_receive(p, reply));
+}
+
+static inline void
+put_refused(struct page *p, struct wire_lput l, enum wire_error code)
+{
+	struct wire_msg reply;
+
+	page_put(p, l, &reply);
+	expect_error(&reply, code);
+	wire_msg_fini(&reply);
+}
+
+static inline void
+text_of(char out[64], struct wire_text t)
+{
+	snprintf(out, 64, "%.*s", (int)t.len, t.s);
+}
+
+/* The name that it was given goes into `name`, unless that is NULL. */
+static inline void
+put_taken(struct page *p, struct wire_lput l, char name[64])
+{
+	struct wire_msg reply;
+
+	page_put(p, l, &reply);
+	ck_assert_uint_eq(reply.type, WIRE_LACK);
+	if (name != NULL)
+		text_of(name, reply.lack.name);
+	wire_msg_fini(&reply);
+}
+
+static inline void
+ask_refused(struct page *p, struct wire_msg *m, enum wire_error code)
+{
+	struct wire_msg reply;
+
+	page_ask(p, m, &reply);
+	expect_error(&reply, code);
+	wire_msg_fini(&reply);
+}
+
+static inline struct wire_lput
+piece(uint32_t len, uint32_t total)
+{
+	static uint8_t bytes[WIRE_LISTING_BYTES];
+
+	return (struct wire_lput){ .title = wire_text("t"), .part = 1,
+		.parts = 1, .total = total, .bytes = { bytes, len } };
+}
+
 /* --- the page's own half -------------------------------------------------- */
 
 struct client {
