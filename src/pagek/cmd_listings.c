@@ -17,6 +17,7 @@
 #include "pump.h"
 
 #define PIECE 16384
+#define NAME_COLUMNS 20
 #define FROM_COLUMNS 24
 
 /* --- answers -------------------------------------------------------------- */
@@ -119,7 +120,7 @@ static void
 put_row(FILE *out, const struct nodes_stored *s, const struct page_opts *o)
 {
 	time_t second = (time_t)(s->wall_ms / 1000);
-	char when[32] = "", bytes[32], safe[3][4 * sizeof s->title];
+	char when[32] = "", bytes[32], title[4 * sizeof s->title];
 	struct tm tm = { 0 };
 
 	if (o->utc)
@@ -128,15 +129,12 @@ put_row(FILE *out, const struct nodes_stored *s, const struct page_opts *o)
 		localtime_r(&second, &tm);
 	strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &tm);
 	base_human_bytes(bytes, sizeof bytes, s->bytes);
-	base_safe_text(safe[0], sizeof safe[0], s->name, strlen(s->name),
+	base_safe_text(title, sizeof title, s->title, strlen(s->title),
 	    o->ascii);
-	base_safe_text(safe[1], sizeof safe[1], s->origin, strlen(s->origin),
-	    o->ascii);
-	base_safe_text(safe[2], sizeof safe[2], s->title, strlen(s->title),
-	    o->ascii);
-	fprintf(out, "%-20s %-19s %11s %5u  %-*s %s%s\n", safe[0], when, bytes,
-	    s->parts, FROM_COLUMNS, safe[1], safe[2],
-	    s->whole ? "" : "  (not whole)");
+	output_text(out, s->name, NAME_COLUMNS, o->ascii);
+	fprintf(out, "%-19s %11s %5u  ", when, bytes, s->parts);
+	output_text(out, s->origin, FROM_COLUMNS, o->ascii);
+	fprintf(out, "%s%s\n", title, s->whole ? "" : "  (not whole)");
 }
 
 static void
@@ -144,8 +142,8 @@ put_table(FILE *out, const struct asked *q, const struct page_opts *o)
 {
 	if (q->n == 0)
 		return;
-	fprintf(out, "%-20s %-19s %11s %5s  %-*s %s\n", "NAME", "TIME",
-	    "BYTES", "PARTS", FROM_COLUMNS, "FROM", "TITLE");
+	fprintf(out, "%-*s %-19s %11s %5s  %-*s %s\n", NAME_COLUMNS,
+	    "NAME", "TIME", "BYTES", "PARTS", FROM_COLUMNS, "FROM", "TITLE");
 	for (size_t i = 0; i < q->n && output_going(out); i++)
 		put_row(out, &q->list[i], o);
 }

@@ -14,33 +14,22 @@
 #define WHERE_COLUMNS 24
 #define STATE_COLUMNS 17
 
-/* Blanks up to a column: characters count, not their bytes. */
-static int
-blanks(const char *text, int columns)
-{
-	for (; *text != '\0'; text++)
-		columns -= ((unsigned char)*text & 0xc0) != 0x80;
-	return columns > 0 ? columns : 0;
-}
-
 static void
 put_row(FILE *out, const struct nodes_table *t, const struct nodes_entry *e,
     bool ascii)
 {
 	const char *path = t->path[e->file];
-	char name[4 * NODES_NAME_MAX], where[sizeof e->place + 8];
-	char place[sizeof where * 4], file[512], friendly[8] = "-";
+	char where[sizeof e->place + 8], file[512], friendly[8] = "-";
 
-	base_safe_text(name, sizeof name, e->name, strlen(e->name), ascii);
 	nodes_entry_where(e, where, sizeof where);
-	base_safe_text(place, sizeof place, where, strlen(where), ascii);
 	base_safe_text(file, sizeof file, path, strlen(path), ascii);
 	if (e->port != NODES_PORT_NONE)
 		snprintf(friendly, sizeof friendly, "%04X",
 		    nodes_entry_friendly(e));
-	fprintf(out, "%04X   %s%*s %s%*s %-8s %s:%u\n", e->number,
-	    name, blanks(name, NAME_COLUMNS), "", place,
-	    blanks(place, WHERE_COLUMNS), "", friendly, file, e->line);
+	fprintf(out, "%04X   ", e->number);
+	output_text(out, e->name, NAME_COLUMNS, ascii);
+	output_text(out, where, WHERE_COLUMNS, ascii);
+	fprintf(out, "%-8s %s:%u\n", friendly, file, e->line);
 }
 
 static void
@@ -67,15 +56,6 @@ say_empty(const struct nodes_table *t)
 /* --- how they are --------------------------------------------------------- */
 
 static void
-put_text(FILE *out, const char *text, int columns, bool ascii)
-{
-	char safe[1024];
-
-	base_safe_text(safe, sizeof safe, text, strlen(text), ascii);
-	fprintf(out, "%s%*s ", safe, blanks(safe, columns), "");
-}
-
-static void
 put_how(FILE *out, const struct nodes_surveyed *r, bool ascii)
 {
 	char how[PAGE_HOW_TEXT], n[32], bytes[40] = "-", blocks[40] = "-";
@@ -96,8 +76,8 @@ put_how(FILE *out, const struct nodes_surveyed *r, bool ascii)
 			base_group_digits(rate, sizeof rate, r->rate);
 	}
 	fprintf(out, "%-6s ", number);
-	put_text(out, r->name[0] != '\0' ? r->name : "-", NAME_COLUMNS, ascii);
-	put_text(out, r->where, WHERE_COLUMNS, ascii);
+	output_text(out, r->name[0] != '\0' ? r->name : "-", NAME_COLUMNS, ascii);
+	output_text(out, r->where, WHERE_COLUMNS, ascii);
 	base_safe_text(reason, sizeof reason, r->reason, strlen(r->reason),
 	    ascii);
 	fprintf(out, "%-*s %7s %14s %12s %10s%s%s\n", STATE_COLUMNS, how,

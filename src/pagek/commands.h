@@ -44,6 +44,12 @@ FILE *output_open(const char *path);
 bool output_going(FILE *);
 
 /*
+ * Outside text in so many columns, or more where it is longer, and a blank
+ * behind it: characters count, not their bytes.
+ */
+void output_text(FILE *, const char *text, int columns, bool ascii);
+
+/*
  * Flushes and closes; the status unless writing has failed.  A reader that
  * has gone away is no failure.
  */

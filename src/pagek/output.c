@@ -42,6 +42,17 @@ output_open(const char *path)
 	return out;
 }
 
+void
+output_text(FILE *out, const char *text, int columns, bool ascii)
+{
+	char safe[1024];
+
+	base_safe_text(safe, sizeof safe, text, strlen(text), ascii);
+	for (const char *at = safe; *at != '\0'; at++)
+		columns -= ((unsigned char)*at & 0xc0) != 0x80;
+	fprintf(out, "%s%*s ", safe, columns > 0 ? columns : 0, "");
+}
+
 /* The stream itself forgets why a write failed; a pipe remembers. */
 static bool
 reader_is_gone(FILE *out)

@@ -193,6 +193,24 @@ quota() {
 }
 rule "beyond the quota one is refused, none is lost, and room that is made is used" quota
 
+far_from_ascii() {
+	mkdir -m 700 "$tmp/made" &&
+	    printf '%s\n' 'pagek-listing 1' 'name: 20261121-163501-0007' \
+	    'part: 1 of 1' 'from: zoë on 0509 ĳzer' 'uid: 0' \
+	    'time: 2026-11-21T16:35:01.000Z' 'title: a title' 'bytes: 0' \
+	    "sha256: $(printf '%064d' 0)" '' \
+	    >"$tmp/made/20261121-163501-0007.1" &&
+	    start --spool "$tmp/made" &&
+	    "$pagek" listings | python3 -c '
+import sys
+head, row = sys.stdin.buffer.read().decode().splitlines()
+print(head, row, sep="\n")
+assert "zoë on 0509 ĳzer" in row, row
+assert head.index("TITLE") == row.index("a title")
+'
+}
+LC_ALL=C.UTF-8 rule "columns are of characters, whoever has sent it" far_from_ascii
+
 # --- paper --------------------------------------------------------------------
 
 mkdir "$tmp/bin"
