@@ -339,6 +339,40 @@ START_TEST(names_that_never_come_leave_a_row_without)
 }
 END_TEST
 
+static const char *
+no_thread_yet(void *arg, uint16_t thread)
+{
+	(void)arg;
+	(void)thread;
+	return "";
+}
+
+/* One that has none is not waited for, nor missed. */
+START_TEST(names_of_threads_are_missed_while_they_may_come)
+{
+	const char *(*thread)(void *, uint16_t) = scene.view.thread;
+	size_t n;
+
+	take();
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	n = listing_nameless(listing);
+	ck_assert_uint_gt(n, 0);
+	scene.view.thread = no_thread_yet;
+	scene.view.pending = 1;
+	ck_assert(!listing_names(listing, &scene.view, 1000));
+	ck_assert_uint_eq(listing_nameless(listing), n);
+	if (_i == 0) {
+		scene.view.thread = thread;
+		ck_assert(listing_names(listing, &scene.view, 1000));
+	} else {
+		scene.view.pending = 0;
+		ck_assert(listing_names(listing, &scene.view, 1000));
+	}
+	ck_assert_uint_eq(listing_nameless(listing), 0);
+	scene.view.pending = 0;
+}
+END_TEST
+
 START_TEST(names_come_a_few_at_a_time)
 {
 	size_t all, i;
@@ -666,6 +700,8 @@ listing_suite(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, names_that_come_late_are_waited_for);
 	tcase_add_test(tc, names_that_never_come_leave_a_row_without);
+	tcase_add_loop_test(tc,
+	    names_of_threads_are_missed_while_they_may_come, 0, 2);
 	tcase_add_test(tc, names_come_a_few_at_a_time);
 	tcase_add_test(tc, another_stream_is_not_asked_for_names);
 	tcase_add_test(tc, who_calls_it_off_is_heard);

@@ -50,6 +50,7 @@ struct listing {
 	char **thread;		/* by index, as they stand in a row; NULL not known */
 	uint16_t *wanted;	/* threads there are */
 	size_t nwanted;
+	size_t nameless;	/* of them, where the name may still come */
 
 	_Atomic uint64_t written;
 	uint64_t bytes;
@@ -223,6 +224,7 @@ sort_threads(struct listing *l)
 	for (i = 1; i < THREADS; i++)
 		if (seen[i])
 			l->wanted[l->nwanted++] = (uint16_t)i;
+	l->nameless = l->nwanted;
 	free(seen);
 	return 0;
 fail:
@@ -263,26 +265,26 @@ out:
 	return r;
 }
 
-static bool
+static void
 name_threads(struct listing *l, const struct page_view *v)
 {
 	char cell[THREAD_BYTES];
 	const char *name;
-	bool all = true;
-	size_t i;
+	size_t i, n = 0;
 
 	for (i = 0; i < l->nwanted; i++) {
 		if (l->thread[l->wanted[i]] != NULL)
 			continue;
 		name = v->thread(v->arg, l->wanted[i]);
 		if (name[0] == '\0') {
-			all = false;
+			n++;
 			continue;
 		}
 		page_row_thread(&l->page, name, cell, sizeof cell);
 		l->thread[l->wanted[i]] = strdup(cell);
 	}
-	return all;
+	/* A thread may have none: once all is answered no more will come. */
+	l->nameless = v->pending > 0 ? n : 0;
 }
 
 static void
@@ -303,12 +305,11 @@ name_caller(struct listing *l, const struct page_view *v, struct caller *c)
 bool
 listing_names(struct listing *l, const struct page_view *v, size_t most)
 {
-	bool threads;
 	size_t i;
 
 	if (v->look->stream_no != l->look.stream_no)
 		return true;
-	threads = name_threads(l, v);
+	name_threads(l, v);
 	for (i = 0; i < l->ncaller && most > 0 && l->lacking > 0; i++) {
 		struct caller *c = &l->caller[l->next];
 
@@ -318,7 +319,7 @@ listing_names(struct listing *l, const struct page_view *v, size_t most)
 		name_caller(l, v, c);
 		most--;
 	}
-	return l->lacking == 0 && (threads || v->pending == 0);
+	return l->lacking == 0 && l->nameless == 0;
 }
 
 size_t
@@ -326,6 +327,12 @@ listing_lacking(const struct listing *l, size_t *all)
 {
 	*all = l->ncaller;
 	return l->lacking;
+}
+
+size_t
+listing_nameless(const struct listing *l)
+{
+	return l->nameless;
 }
 
 /* --- text --------------------------------------------------------------- */

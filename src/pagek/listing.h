@@ -65,6 +65,8 @@ int listing_sort(struct listing *, const atomic_bool *stop);
 bool listing_names(struct listing *, const struct page_view *, size_t most);
 /* Callers whose names are not there yet, and how many there are. */
 size_t listing_lacking(const struct listing *, size_t *all);
+/* Threads whose names are not there yet. */
+size_t listing_nameless(const struct listing *);
 
 /*
  * Writes heading and rows.  0, or what write() said; -ECANCELED once `stop`

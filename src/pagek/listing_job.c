@@ -144,20 +144,38 @@ blocks_text(const struct app_job *j, char out[48])
 	    "s");
 }
 
+static bool
+is_lacking(const struct app_job *j)
+{
+	size_t all;
+
+	return listing_lacking(j->l, &all) + listing_nameless(j->l) > 0;
+}
+
 /* What has come out, and that there is something which it does not have. */
 static void
 outcome_text(const struct app_job *j, char out[160])
 {
+	size_t all, callers = listing_lacking(j->l, &all), len = 0;
+	size_t threads = listing_nameless(j->l);
 	char blocks[48], count[32];
-	size_t all, lacking = listing_lacking(j->l, &all), len = 0;
 
 	blocks_text(j, blocks);
 	base_append(out, 160, &len, "(%s)", blocks);
-	if (lacking == 0)
+	if (!is_lacking(j))
 		return;
-	base_group_digits(count, sizeof count, lacking);
-	base_append(out, 160, &len, "; without the name%s of %s caller%s",
-	    lacking == 1 ? "" : "s", count, lacking == 1 ? "" : "s");
+	base_append(out, 160, &len, "; without the name%s of",
+	    callers + threads == 1 ? "" : "s");
+	if (callers > 0) {
+		base_group_digits(count, sizeof count, callers);
+		base_append(out, 160, &len, " %s caller%s", count,
+		    callers == 1 ? "" : "s");
+	}
+	if (threads > 0) {
+		base_group_digits(count, sizeof count, threads);
+		base_append(out, 160, &len, "%s %s thread%s",
+		    callers > 0 ? " and" : "", count, threads == 1 ? "" : "s");
+	}
 }
 
 /* --- threads ------------------------------------------------------------ */
@@ -446,7 +464,6 @@ on_pager_over(void *arg, int status, int signal)
 {
 	struct app_job *j = arg;
 	char outcome[160];
-	size_t all;
 
 	if (signal != 0)
 		app_say(j->app, "the pager was ended by signal %d", signal);
@@ -455,7 +472,7 @@ on_pager_over(void *arg, int status, int signal)
 		    "stands in *L<>, names it");
 	else if (status != 0)
 		app_say(j->app, "the pager failed: exit %d", status);
-	else if (listing_lacking(j->l, &all) > 0) {
+	else if (is_lacking(j)) {
 		outcome_text(j, outcome);
 		app_say(j->app, "the pager had the listing %s", outcome);
 	}
