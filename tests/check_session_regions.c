@@ -143,6 +143,7 @@ START_TEST(regions_that_make_no_sense_are_none)
 	one_open(&plain, 2);
 	ck_assert(look()->regions_in);
 	ck_assert_uint_eq(look()->regions, 0);
+	ck_assert_ptr_nonnull(strstr(look()->regions_why, "makes no sense"));
 }
 END_TEST
 

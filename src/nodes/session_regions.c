@@ -6,6 +6,9 @@
  * no regions, for what it lacks would be shown as free.  Nor has one whose parts
  * are of several moments, and the window that comes in its place: a page that
  * wants the whole list for them would get such a one again.
+ *
+ * Why there are none is said, for a page without free rows looks the same where
+ * the program has no pools.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +37,8 @@ take(struct session_regions *rs, const struct wire_regioned *msg)
 
 		wire_region_get(r, msg->regions.p + i * WIRE_REGION_SIZE);
 		if (is_wrong(r, i > 0 ? r - 1 : NULL)) {
+			snprintf(rs->why, sizeof rs->why, "what the node says "
+			    "of its regions makes no sense");
 			rs->n = 0;
 			return;
 		}
