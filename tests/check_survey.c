@@ -244,6 +244,28 @@ START_TEST(of_many_targets_the_largest_are_kept_and_all_are_summed)
 }
 END_TEST
 
+/* Streams count, and not only those that are shown. */
+START_TEST(where_there_never_is_a_rate_none_is_waited_for)
+{
+	enum { MANY = SURVEY_RATED_MAX + 1 };
+	struct nodes_target *t = calloc(MANY, sizeof *t);
+	struct survey_place p = { .row.how = NODES_HOW_UP };
+
+	ck_assert_ptr_nonnull(t);
+	for (uint32_t i = 0; i < MANY; i++)
+		t[i] = target(i, 100, i > 0 ? WIRE_S_EXECED : WIRE_S_LIVE, 16,
+		    i);
+	survey_count(&p.count, &p.row, t, 1, mono_now());
+	ck_assert(!survey_place_settled(&p));
+	survey_count(&p.count, &p.row, t, MANY, mono_now());
+	ck_assert(!p.row.rated);
+	ck_assert_uint_eq(p.row.targets, 1);
+	ck_assert(survey_place_settled(&p));
+	survey_count_fini(&p.count);
+	free(t);
+}
+END_TEST
+
 /* --- nodes of this process ----------------------------------------------------- */
 
 #define PLACES 4
@@ -653,6 +675,7 @@ survey_suite(void)
 	tcase_add_test(pure, the_nodes_own_blocks_count_where_there_is_no_process);
 	tcase_add_test(pure, what_has_gone_on_by_exec_is_not_told);
 	tcase_add_test(pure, of_many_targets_the_largest_are_kept_and_all_are_summed);
+	tcase_add_test(pure, where_there_never_is_a_rate_none_is_waited_for);
 	suite_add_tcase(s, pure);
 
 	tcase_add_checked_fixture(live, world_begin, world_end);

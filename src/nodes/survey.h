@@ -58,6 +58,7 @@ struct survey_count {
 	struct survey_seen *seen;	/* by ascending index */
 	size_t nseen, cap;
 	bool has_seen;
+	bool many;			/* more streams than a rate is told of */
 	struct mono seen_at;
 	struct nodes_surveyed_target target[NODES_SURVEY_TARGETS];
 };

@@ -42,8 +42,7 @@ remember(struct survey_count *c, const struct nodes_target *t, size_t n,
 	void *array = c->seen;
 
 	c->has_seen = false;
-	if (n > SURVEY_RATED_MAX ||
-	    base_grow(&array, &c->cap, n + 1, sizeof *c->seen) < 0)
+	if (c->many || base_grow(&array, &c->cap, n + 1, sizeof *c->seen) < 0)
 		return;
 	c->seen = array;
 	for (size_t i = 0; i < n; i++)
@@ -144,7 +143,8 @@ survey_count(struct survey_count *c, struct nodes_surveyed *row,
     const struct nodes_target *t, size_t n, struct mono now)
 {
 	int64_t ns = mono_diff_ns(now, c->seen_at);
-	bool rated = c->has_seen && ns > 0 && n <= SURVEY_RATED_MAX;
+	bool many = n > SURVEY_RATED_MAX;
+	bool rated = c->has_seen && ns > 0 && !many;
 	const struct nodes_target *first = targets_best(t, n, 0, NULL);
 	size_t order[NODES_SURVEY_TARGETS], kept = 0, seen = 0;
 	uint64_t came, sum = 0;
@@ -175,6 +175,7 @@ survey_count(struct survey_count *c, struct nodes_surveyed *row,
 	row->rate = rated ? per_second(sum, ns) : 0;
 	row->target = c->target;
 	row->ntarget = kept;
+	c->many = many;
 	remember(c, t, n, now);
 }
 

@@ -379,7 +379,5 @@ survey_place_settled(const struct survey_place *p)
 {
 	if (is_down(p->row.how))
 		return true;
-	/* With that many streams there never is a rate. */
-	return p->row.counted && (p->row.rated ||
-	    p->row.targets > SURVEY_RATED_MAX);
+	return p->row.counted && (p->row.rated || p->count.many);
 }
