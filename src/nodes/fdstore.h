@@ -68,13 +68,13 @@ bool fdstore_keeps(const struct fdstore *);
 int fdstore_put(struct fdstore *, const char *name, int fd);
 /* Whatever has that name is kept no longer. */
 int fdstore_remove(struct fdstore *, const char *name);
-/* READY=1, STATUS=text: for whoever watches over us. */
+/* STATUS=text, for whoever watches over us. */
 int fdstore_say(struct fdstore *, const char *state);
 
 /*
- * The same for a word that he waits for: what finds no room is kept, and said
- * once there is some.  -ENOTCONN when nobody keeps, -EMSGSIZE when more waits
- * than one message holds.
+ * The same for a word that he waits for, as READY=1: what finds no room is
+ * kept, and said once there is some.  -ENOTCONN when nobody keeps, -EMSGSIZE
+ * when more waits than one message holds.
  */
 int fdstore_insist(struct fdstore *, const char *state);
 /* Once a second: says what waits for room. */
