@@ -182,13 +182,10 @@ static int
 open_searched(struct app *app)
 {
 	struct app_going *g = &app->going;
-	const struct nodes_entry *e = &g->place.entry;
 	int r = -ENOENT;
 
 	while (r < 0 && g->next < g->npaths)
 		r = nodes_connect(&g->link, app->loop, g->paths[g->next++]);
-	if (r == 0 && e->number != 0)
-		nodes_link_call(g->link, e->number, e->name);
 	return r;
 }
 
@@ -202,29 +199,31 @@ open_ssh(struct app *app)
 		.program = e->remote[0] != '\0' ? e->remote :
 		    app->watch->remote };
 	char pid[24];
-	int r;
 
 	snprintf(pid, sizeof pid, "pid:%ld", (long)g->place.pid);
 	if (g->place.pid != 0)
 		ssh.target = pid;
 	else if (g->place.stream[0] != '\0')
 		ssh.target = g->place.stream;
-	r = nodes_connect_ssh(&g->link, app->loop, &ssh);
-	if (r == 0 && e->number != 0)
-		nodes_link_call(g->link, e->number, e->name);
-	return r;
+	return nodes_connect_ssh(&g->link, app->loop, &ssh);
 }
 
 static int
 open_link(struct app *app)
 {
 	struct app_going *g = &app->going;
+	const struct nodes_entry *e = &g->place.entry;
+	int r;
 
 	if (is_searched(&g->place))
-		return open_searched(app);
-	if (g->place.entry.at == NODES_AT_SSH)
-		return open_ssh(app);
-	return nodes_connect_entry(&g->link, app->loop, &g->place.entry);
+		r = open_searched(app);
+	else if (e->at == NODES_AT_SSH)
+		r = open_ssh(app);
+	else
+		return nodes_connect_entry(&g->link, app->loop, e);
+	if (r == 0 && e->number != 0)
+		nodes_link_call(g->link, e->number, e->name);
+	return r;
 }
 
 static int

@@ -261,7 +261,6 @@ free_row_text(const struct page *page, const struct page_view *v,
     const struct blk *b, char *out, size_t cap)
 {
 	const struct wire_region *region = page_free_region(v->look, b->addr);
-
 	size_t len = 0;
 
 	put_address(v->look, b, out, cap, &len);
