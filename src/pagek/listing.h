@@ -127,6 +127,8 @@ struct listing_file {
 #define LISTING_FILE_NONE ((struct listing_file){ .fd = -1, .folder = -1 })
 
 int listing_file_open(struct listing_file *, const char *path);
+/* Where one without a path lies. */
+const char *listing_file_folder(void);
 /* There it is, whole, in the place of what was there. */
 int listing_file_publish(struct listing_file *);
 /* Also after that; what was not published is gone. */

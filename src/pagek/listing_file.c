@@ -114,14 +114,19 @@ has_no_nameless(int err)
 	return err == EOPNOTSUPP || err == EISDIR || err == EINVAL;
 }
 
-static int
-open_nameless(struct listing_file *f)
+const char *
+listing_file_folder(void)
 {
 	const char *folder = getenv("TMPDIR");
 
-	if (folder == NULL || folder[0] != '/')
-		folder = "/tmp";
-	f->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return folder != NULL && folder[0] == '/' ? folder : "/tmp";
+}
+
+static int
+open_nameless(struct listing_file *f)
+{
+	f->fd = open(listing_file_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC,
+	    0600);
 	if (f->fd < 0)
 		f->fd = memfd_create("listing", MFD_CLOEXEC);
 	return f->fd < 0 ? -errno : 0;

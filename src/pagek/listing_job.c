@@ -127,11 +127,14 @@ go(struct app_job *j, enum step step)
 static void
 fail_file(struct app_job *j, int err)
 {
+	/* A full disk is this machine's, whoever was to have the listing. */
 	if (j->to.kind == LISTING_FILE)
 		fail(j, "cannot write %.200s: %s", j->to.text,
 		    base_file_words(err));
 	else
-		fail(j, "%s", strerror(-err));
+		fail(j, "cannot write a file in %.200s: %s (TMPDIR names "
+		    "another folder)", listing_file_folder(),
+		    base_file_words(err));
 }
 
 static void

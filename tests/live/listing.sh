@@ -169,6 +169,15 @@ pager_fails() {
 }
 rule "a pager that fails says so" pager_fails
 
+no_room() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 110 -y 24 "ulimit -f 8; exec env TMPDIR='$tmp' \
+	    '$pagek' --listing pager pid:$pid"
+	wait_for "parade\[$pid\]  LIVE" && wait_for '20,0.. blocks|19,999 blocks' &&
+	    keys l && wait_for "no listing: cannot write a file in $tmp: it is too large"
+}
+rule "where it lies until it is shown is said when there is no room for it" no_room
+
 # --- to a node -------------------------------------------------------------------
 
 unknown() {
