@@ -36,7 +36,7 @@ begin(void)
 		[FILTER_THREAD] = "worker 1",
 		[FILTER_RNOD] = "",
 		[FILTER_FUNCTION] = "std::vector<int>::push(int const&)",
-		[FILTER_FILE] = "/src/lib/Main.c",
+		[FILTER_FILE] = "/src/lib/Main.c:42",
 		[FILTER_MODULE] = "/usr/lib/libz.so.1",
 	};
 
@@ -100,6 +100,7 @@ static const char *const meant[] = {
 	"function=std::vector<int>::push(int const&)",
 	"func=\"std::vector<int>::push(int const&)\"", "fn~push",
 	"file=/src/lib/main.c", "file=main.c", "file=main.*", "file~lib/ma",
+	"file=main.c:42", "file=/src/lib/main.c:42", "file~c:4", "main.c:42",
 	"file!=ain.c", "module=libz.so*", "mod=/usr/lib/libz.so.1",
 	/* Not known. */
 	"rnod!=AB86", "rnod!~A", "rnod=\"\"", "!rnod=*", "descr!=\"\"",
@@ -133,7 +134,8 @@ static const char *const not_meant[] = {
 	"type=mallo", "type~calloc", "type!=malloc", "type!=80", "type<80",
 	"type>0x80", "layer=api", "tid=1", "descr=acq", "descr=acq??",
 	"thread=worker", "thread~x", "thread!~work", "thread!=*",
-	"file=lib/main.c", "file=ain.c", "module=libz", "rnod=AB86",
+	"file=lib/main.c", "file=ain.c",
+	"file=main.c:4", "file=main.c:", "file=42", "file=main", "lib", "module=libz", "rnod=AB86",
 	"rnod=*", "rnod~A", "rnod!=\"\"", "descr=\"acq?\"", "descr=\"\"",
 	/* What a row does not show. */
 	"libz", "malloc", "nobody", "worker nobody", "!worker",

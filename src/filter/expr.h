@@ -51,7 +51,7 @@ enum expr_kind {
 	EXPR_LAYER,
 	EXPR_TYPE,		/* a code, or a text */
 	EXPR_TEXT,
-	EXPR_PATH,		/* a text; what is behind its last slash will do */
+	EXPR_PATH,		/* a text with folders, and perhaps a line */
 };
 
 #define EXPR_ALIASES 3

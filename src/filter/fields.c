@@ -11,7 +11,7 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	[FILTER_SIZE] = { "size", { "bytes" }, EXPR_SIZE, "1k",
 	    "bytes requested, as in 12, 0x40, 1k or 1.5M" },
 	[FILTER_USED] = { "used", { "usable" }, EXPR_SIZE, "1k",
-	    "bytes usable, where they are known, as in 1k" },
+	    "bytes usable: size and what the allocator added" },
 	[FILTER_ADDR] = { "addr", { "address" }, EXPR_ADDRESS, "7f12a0",
 	    "address in hex" },
 	[FILTER_AGE] = { "age", { NULL }, EXPR_AGE, "10s",
@@ -33,7 +33,7 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	[FILTER_FUNCTION] = { "function", { "func", "fn" }, EXPR_TEXT, "parse*",
 	    "function that asked for it" },
 	[FILTER_FILE] = { "file", { "source" }, EXPR_PATH, "main.c",
-	    "source file of that function, with or without its folders" },
+	    "where in its source that is, as in main.c or main.c:42" },
 	[FILTER_MODULE] = { "module", { "mod", "lib" }, EXPR_PATH,
 	    "libssl.so*", "program or library that it is in" },
 };

@@ -23,8 +23,8 @@
  *
  * Ages are compared as they are shown, in whole seconds that have passed: of
  * 10.4 s age=10s is true and age>10s is not.  Only values with a part of a
- * second (500ms, 1.5s) are compared with the milliseconds.  A file and a module
- * are equal to what stands behind their last slash, too.
+ * second (500ms, 1.5s) are compared with the milliseconds.  A path is equal to
+ * itself without its folders, without its line, and without both, too.
  *
  * Example
  *	struct filter *f;
@@ -62,8 +62,8 @@ enum filter_field {
 	FILTER_THREAD,		/* its name */
 	FILTER_RNOD,		/* four hex digits, "" none */
 	FILTER_FUNCTION,	/* who asked ... */
-	FILTER_FILE,
-	FILTER_MODULE,
+	FILTER_FILE,		/* a path, and its line if that is known: "/src/main.c:42" */
+	FILTER_MODULE,		/* a path */
 	FILTER_FIELDS
 };
 

@@ -2,10 +2,14 @@
  * Whether a block is meant.
  */
 #include <string.h>
-#include <strings.h>
 
 #include "../base/base.h"
 #include "expr.h"
+
+/* A text or a part of one. */
+struct span {
+	const char *s, *end;
+};
 
 static char
 lower(char c)
@@ -13,36 +17,40 @@ lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
+/* Words are in lower case. */
 static bool
-same(const char *a, const char *b)
+is_equal(struct span text, const char *word)
 {
-	while (*a != '\0' && lower(*a) == lower(*b))
-		a++, b++;
-	return *a == *b;
+	const char *s = text.s;
+
+	while (s < text.end && lower(*s) == *word)
+		s++, word++;
+	return s == text.end && *word == '\0';
 }
 
-/* `word` is in lower case, and not empty. */
 static bool
-contains(const char *text, const char *word)
+contains(struct span text, const char *word)
 {
-	for (; *text != '\0'; text++) {
+	size_t len = strlen(word);
+
+	for (const char *s = text.s; (size_t)(text.end - s) >= len; s++) {
 		size_t n = 0;
 
-		while (word[n] != '\0' && lower(text[n]) == word[n])
+		while (n < len && lower(s[n]) == word[n])
 			n++;
-		if (word[n] == '\0')
+		if (n == len)
 			return true;
 	}
 	return false;
 }
 
-/* The character at s, whose first byte is no NUL. */
+/* The character behind the one at s, which is before the end. */
 static const char *
-next_character(const char *s)
+next_character(const char *s, const char *end)
 {
 	do
 		s++;
-	while ((*s & 0xc0) == 0x80);
+	while (s < end && (*s & 0xc0) == 0x80);
 	return s;
 }
 
@@ -51,23 +59,23 @@ next_character(const char *s)
  * earliest place that there is.
  */
 static bool
-is_like(const char *text, const char *pattern)
+is_like(struct span text, const char *pattern)
 {
-	const char *star = NULL, *from = NULL;
+	const char *s = text.s, *star = NULL, *from = NULL;
 
-	while (*text != '\0') {
+	while (s < text.end) {
 		if (*pattern == '*') {
 			star = ++pattern;
-			from = text;
+			from = s;
 		} else if (*pattern == '?') {
 			pattern++;
-			text = next_character(text);
-		} else if (*pattern == lower(*text) && *pattern != '\0') {
+			s = next_character(s, text.end);
+		} else if (*pattern == lower(*s)) {
 			pattern++;
-			text++;
+			s++;
 		} else if (star != NULL) {
 			pattern = star;
-			text = from = next_character(from);
+			s = from = next_character(from, text.end);
 		} else {
 			return false;
 		}
@@ -78,11 +86,11 @@ is_like(const char *text, const char *pattern)
 }
 
 static bool
-compare(const char *text, enum expr_how how, const char *word)
+compare(struct span text, enum expr_how how, const char *word)
 {
 	switch (how) {
 	case EXPR_EQUAL:
-		return same(text, word);
+		return is_equal(text, word);
 	case EXPR_PATTERN:
 		return is_like(text, word);
 	case EXPR_CONTAINS:
@@ -93,23 +101,59 @@ compare(const char *text, enum expr_how how, const char *word)
 	return false;
 }
 
+/* --- paths --------------------------------------------------------------- */
+
+static struct span
+without_folders(struct span path)
+{
+	for (const char *s = path.end; s > path.s; s--)
+		if (s[-1] == '/')
+			return (struct span){ s, path.end };
+	return path;
+}
+
+/* "main.c:42" is in main.c. */
+static struct span
+without_line(struct span path)
+{
+	const char *s = path.end;
+
+	while (s > path.s && s[-1] >= '0' && s[-1] <= '9')
+		s--;
+	if (s < path.end && s > path.s && s[-1] == ':')
+		path.end = s - 1;
+	return path;
+}
+
+static bool
+compare_path(struct span path, enum expr_how how, const char *word)
+{
+	struct span name = without_folders(path);
+
+	return compare(path, how, word) || compare(name, how, word) ||
+	    compare(without_line(path), how, word) ||
+	    compare(without_line(name), how, word);
+}
+
+/* --- terms --------------------------------------------------------------- */
+
+/* Rows show a path without its folders. */
 static bool
 holds_text(const struct filter_asked *asked, enum filter_field field,
-    enum expr_how how, const char *word)
+    enum expr_how how, const char *word, bool as_shown)
 {
 	const char *text = asked->text != NULL ?
 	    asked->text(asked->arg, field) : NULL;
-	const char *slash;
+	bool path = expr_fields[field].kind == EXPR_PATH;
+	struct span all;
 
 	/* What is not known is like nothing, but as empty as "". */
 	if (text == NULL || text[0] == '\0')
 		return how == EXPR_EQUAL && word[0] == '\0';
-	if (compare(text, how, word))
-		return true;
-	if (expr_fields[field].kind != EXPR_PATH || how == EXPR_CONTAINS)
-		return false;
-	slash = strrchr(text, '/');
-	return slash != NULL && compare(slash + 1, how, word);
+	all = (struct span){ text, text + strlen(text) };
+	if (path && as_shown)
+		return compare(without_folders(all), how, word);
+	return path ? compare_path(all, how, word) : compare(all, how, word);
 }
 
 static bool
@@ -122,9 +166,9 @@ holds(const struct filter *f, const struct expr_term *t,
 		return asked->number[t->field] >= t->lo &&
 		    asked->number[t->field] <= t->hi;
 	if (t->field != EXPR_ANY)
-		return holds_text(asked, t->field, t->how, word);
+		return holds_text(asked, t->field, t->how, word, false);
 	for (unsigned field = FILTER_DESCR; field <= FILTER_FILE; field++)
-		if (holds_text(asked, field, t->how, word))
+		if (holds_text(asked, field, t->how, word, true))
 			return true;
 	return false;
 }

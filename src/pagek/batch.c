@@ -78,27 +78,65 @@ no_names_pending(void *arg)
 	return nodes_session_symbols_pending(arg) == 0 || is_gone(arg);
 }
 
+int
+batch_sieve(const struct options *o, struct page_sieve **out)
+{
+	struct filter_error e;
+
+	*out = NULL;
+	/* What is wrong was said when the command line was read. */
+	return o->filter != NULL ? page_sieve_new(out, o->filter, &e) : 0;
+}
+
+/* What names are needed for, one row after the other. */
+struct taking {
+	struct nodes_session *s;
+	const struct page_opts *opts;
+	struct page_sieve *sieve;
+	uint64_t limit;			/* 0: all */
+	bool named;			/* blocks that depend on a name, too */
+	uint64_t rows;			/* that will be printed, so far */
+};
+
+static int
+take_row(struct taking *t, const struct blk *b, struct profile *p)
+{
+	bool let = page_sieve_lets(t->sieve, b) &&
+	    (t->limit == 0 || t->rows < t->limit);
+
+	t->rows += let;
+	if (!let && !(t->named && page_sieve_named(t->sieve)))
+		return 0;
+	nodes_session_thread(t->s, b->thread);
+	return profile_add(p, b->caller, b->size, b->ms);
+}
+
 /* The rows that will be printed, and their threads' names. */
 static int
-take_rows(struct nodes_session *s, const struct page_opts *opts,
-    uint64_t limit, struct profile *p)
+take_rows(struct taking *t, struct profile *p)
 {
-	const struct nodes_look *look = nodes_session_look(s);
+	const struct nodes_look *look = nodes_session_look(t->s);
+	struct page_view v;
 	struct blk rows[256];
 	uint64_t offs = 0;
 	size_t n, i;
 	int r;
 
-	while ((n = blklist_window(look->list, opts->order, opts->reverse,
-	    offs, rows, BASE_NELEM(rows))) > 0) {
-		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++) {
-			nodes_session_thread(s, rows[i].thread);
-			r = profile_add(p, rows[i].caller, rows[i].size,
-			    rows[i].ms);
+	page_view_live(&v, t->s);
+	v.wrappers = t->opts->wrappers;
+	page_sieve_begin(t->sieve, &v);
+	t->rows = 0;
+	profile_restart(p);
+	while ((n = blklist_window(look->list, t->opts->order,
+	    t->opts->reverse, offs, rows, BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n; i++) {
+			r = take_row(t, &rows[i], p);
 			if (r < 0)
 				return r;
 		}
-		if (i < n)
+		offs += n;
+		/* What is behind the last row is still to be counted. */
+		if (t->sieve == NULL && t->rows == t->limit && t->limit > 0)
 			break;
 	}
 	return 0;
@@ -122,39 +160,56 @@ await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
 		pump(loop, s, (int)left_ms, no_names_pending, s);
 }
 
-int
-batch_names(uv_loop_t *loop, struct nodes_session *s,
-    const struct page_opts *opts, uint64_t limit, int timeout_ms,
-    struct profile **out, size_t *lacking)
+/* Until nothing is lacking, or no time left; rows of `t` are in p then. */
+static int
+await_rows(uv_loop_t *loop, struct taking *t, int timeout_ms,
+    struct profile *p)
 {
 	struct profile_words words = profile_session_words;
-	bool listed = nodes_session_look(s)->listed;
+	bool listed = nodes_session_look(t->s)->listed;
 	struct mono begun = mono_now();
-	struct profile *p;
 	int64_t left;
 	int r;
 
-	words.arg = s;
-	r = profile_new(&p);
-	if (r < 0)
-		return r;
-	profile_set_wrappers(p, opts->wrappers);
+	words.arg = t->s;
 	for (;;) {
 		/* The list of a node that came meanwhile is another one. */
 		left = timeout_ms - mono_ms_since(begun);
-		if (listed && !nodes_session_look(s)->listed && left > 0)
-			pump_settled(loop, s, (int)left);
-		profile_restart(p);
-		r = take_rows(s, opts, limit, p);
+		if (listed && !nodes_session_look(t->s)->listed && left > 0)
+			pump_settled(loop, t->s, (int)left);
+		r = take_rows(t, p);
 		if (r == 0)
 			r = profile_resolve(p, &words);
 		/* A row with hex numbers for names is better than none. */
 		left = timeout_ms - mono_ms_since(begun);
-		if (r < 0 || (r == 0 && no_names_pending(s)) || left <= 0 ||
-		    is_gone(s))
+		if (r < 0 || (r == 0 && no_names_pending(t->s)) || left <= 0 ||
+		    is_gone(t->s))
 			break;
-		await_names(loop, s, left);
+		await_names(loop, t->s, left);
 	}
+	if (r < 0 || !t->named)
+		return r;
+	/* Of the blocks that were asked for names only some are rows. */
+	t->named = false;
+	r = take_rows(t, p);
+	return r < 0 ? r : profile_resolve(p, &words);
+}
+
+int
+batch_names(uv_loop_t *loop, struct nodes_session *s,
+    const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit,
+    int timeout_ms, struct profile **out, size_t *lacking)
+{
+	struct taking t = { .s = s, .opts = opts, .sieve = sieve,
+	    .limit = limit, .named = page_sieve_wants_names(sieve) };
+	struct profile *p;
+	int r;
+
+	r = profile_new(&p);
+	if (r < 0)
+		return r;
+	profile_set_wrappers(p, opts->wrappers);
+	r = await_rows(loop, &t, timeout_ms, p);
 	if (r < 0) {
 		profile_free(p);
 		return r;
@@ -300,7 +355,8 @@ once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	size_t lacking;
 	int rows, r;
 
-	r = batch_names(loop, s, &page->opts, 0, o->timeout_ms, &p, &lacking);
+	r = batch_names(loop, s, &page->opts, NULL, 0, o->timeout_ms, &p,
+	    &lacking);
 	if (r < 0)
 		return r;
 	batch_tell_lacking(o, s, lacking, profile_callers(p));
@@ -308,7 +364,7 @@ once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	if (!o->json)
 		r = batch_print(j->out, loop, page, s, rows);
 	else
-		json_blocks(j, s, p, &page->opts,
+		json_blocks(j, s, p, &page->opts, NULL,
 		    option_given(o, OPTION_SINCE), 0);
 	profile_free(p);
 	return r;

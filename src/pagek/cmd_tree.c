@@ -127,6 +127,21 @@ put_modes(const struct tree_out *t)
 	    sample);
 }
 
+/* Which blocks they are of. */
+static void
+put_filter(const struct tree_out *t)
+{
+	char caught[32], listed[32];
+
+	if (t->m->filter == NULL)
+		return;
+	base_group_digits(caught, sizeof caught, t->m->caught.blocks);
+	base_group_digits(listed, sizeof listed, t->m->listed);
+	fprintf(t->out, "only %s of %s blocks listed: ", caught, listed);
+	put_safe(t, t->m->filter);
+	fputc('\n', t->out);
+}
+
 /* How the rest came about, as far as it was not for the asking. */
 static void
 put_order(const struct tree_out *t)
@@ -215,6 +230,7 @@ put_head(const struct tree_out *t)
 	put_title(t);
 	put_total(t);
 	put_modes(t);
+	put_filter(t);
 	put_order(t);
 	r = put_focus(t);
 	if (r == 0)

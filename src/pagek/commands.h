@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "options.h"
+#include "sieve.h"
 
 /* Beside exit statuses: main ends the program by this signal. */
 #define BY_SIGNAL(n) (0x100 + (n))
@@ -69,14 +70,20 @@ int batch_columns(FILE *);
 int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
     int rows);
 
+/* The sieve of --filter, NULL when there is none; the caller's.  -ENOMEM. */
+int batch_sieve(const struct options *, struct page_sieve **);
+
 /*
  * Waits until the names of all rows are there, for timeout_ms at most, and
  * gives the profile of these rows: of the list as it is when this returns,
  * with what is known by then; *lacking gets how many callers lack names.  The
- * profile is the caller's.  -ENOMEM.
+ * profile is the caller's.  With a sieve the rows are those that it lets
+ * through; it has caught all of them then, whatever the limit, and the names
+ * that it depends on are waited for too.  -ENOMEM.
  */
 int batch_names(uv_loop_t *, struct nodes_session *, const struct page_opts *,
-    uint64_t limit, int timeout_ms, struct profile **, size_t *lacking);
+    struct page_sieve *, uint64_t limit, int timeout_ms, struct profile **,
+    size_t *lacking);
 
 /*
  * Waits until all names of the profile are there, for timeout_ms at most;

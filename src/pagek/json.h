@@ -34,6 +34,7 @@
 #include "../mdd/mdd.h"
 #include "moment.h"
 #include "pagek.h"
+#include "sieve.h"
 
 #define JSON_DEPTH 8
 #define JSON_COLUMNS 32		/* of a schema, at most */
@@ -117,10 +118,12 @@ void json_sample(struct json *, uint64_t period);
 
 /*
  * What the session looks at, in the order of the options, limit blocks at most
- * (0: all); the profile is of these blocks.
+ * (0: all); the profile is of these blocks.  With a sieve they are those that
+ * it lets through, and it has caught all of them.
  */
 void json_blocks(struct json *, struct nodes_session *, struct profile *,
-    const struct page_opts *, bool since_click, uint64_t limit);
+    const struct page_opts *, struct page_sieve *, bool since_click,
+    uint64_t limit);
 
 /*
  * The keys node and target, those from armed to sample_period, and complete to
@@ -129,6 +132,13 @@ void json_blocks(struct json *, struct nodes_session *, struct profile *,
 void json_target(struct json *, const struct nodes_look *);
 void json_modes(struct json *, const struct nodes_look *);
 void json_lost(struct json *, const struct nodes_look *);
+
+/*
+ * The keys from filter to matched_est_bytes: how many of so many blocks listed
+ * were caught.  All are null without an expression.
+ */
+void json_filter(struct json *, const char *expression,
+    const struct page_caught *, uint64_t of);
 
 /* A call tree, or a flat table of groups, as the options want it.  -ENOMEM. */
 int json_tree(struct json *, const struct options *, const struct moment *);

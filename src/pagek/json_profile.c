@@ -151,6 +151,7 @@ put_head(struct json *j, const struct options *o, const struct moment *m)
 		json_null(j);
 	json_modes(j, &m->look);
 	json_lost(j, &m->look);
+	json_filter(j, m->filter, &m->caught, m->listed);
 	json_key(j, "measure");
 	json_text(j, measures[o->measure]);
 	json_key(j, "least");

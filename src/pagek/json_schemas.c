@@ -363,31 +363,64 @@ put_regions(struct json *j, const struct page *page, const struct page_view *v)
 	json_end(j);
 }
 
+void
+json_filter(struct json *j, const char *expression,
+    const struct page_caught *caught, uint64_t of)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} numbers[] = {
+		{ "matched", caught->blocks },
+		{ "matched_of", of },
+		{ "matched_bytes", caught->bytes },
+		{ "matched_est_blocks", (uint64_t)(caught->est_blocks + 0.5) },
+		{ "matched_est_bytes", (uint64_t)(caught->est_bytes + 0.5) },
+	};
+
+	json_key(j, "filter");
+	json_text(j, expression);
+	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
+		json_key(j, numbers[i].name);
+		if (expression != NULL)
+			json_number(j, numbers[i].n);
+		else
+			json_null(j);
+	}
+}
+
 /* Its rows are those of a page that shows this and nothing else. */
 static void
 put_rows(struct json *j, struct nodes_session *s, struct profile *p,
-    const struct page_opts *opts, uint64_t limit)
+    const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct page_view v;
 	struct page page;
 	struct blk rows[256];
-	uint64_t offs = 0;
+	uint64_t offs = 0, row_no = 0;
 	size_t n, i;
 
 	page_init(&page, opts);
 	page_view_live(&v, s);
+	v.wrappers = opts->wrappers;
 	page_free_begin(&page, &v);
+	page_sieve_begin(sieve, &v);
 	if (opts->free)
 		put_regions(j, &page, &v);
 	json_rows(j, "blocks");
 	while ((n = page_free_window(&page, &v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
-		for (i = 0; i < n && (limit == 0 || offs < limit); i++, offs++)
+		for (i = 0; i < n && (limit == 0 || row_no < limit); i++) {
+			if (!page_sieve_lets(sieve, &rows[i]))
+				continue;
+			row_no++;
 			if (page_is_free(&rows[i]))
 				put_free(j, look, &rows[i]);
 			else
 				put_block(j, s, p, look, &rows[i], opts->free);
+		}
+		offs += n;
 		if (i < n || !output_going(j->out))
 			break;
 	}
@@ -409,10 +442,12 @@ static const struct json_column block_columns[] = {
 
 void
 json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
-    const struct page_opts *opts, bool since_click, uint64_t limit)
+    const struct page_opts *opts, struct page_sieve *sieve, bool since_click,
+    uint64_t limit)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	size_t from = opts->free ? 0 : 2;
+	struct page_caught caught;
 
 	json_document(j, "pagek.blocks/1", block_columns + from,
 	    BASE_NELEM(block_columns) - from);
@@ -431,7 +466,10 @@ json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
 	json_bool(j, opts->reverse);
 	json_lost(j, look);
 	put_counts(j, look);
-	put_rows(j, s, p, opts, limit);
+	caught = page_sieve_caught(sieve);
+	json_filter(j, page_sieve_text(sieve), &caught,
+	    blklist_counts(look->list)->aRecActive);
+	put_rows(j, s, p, opts, sieve, limit);
 	json_end(j);
 }
 

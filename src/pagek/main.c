@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "commands.h"
 #include "config.h"
 #include "listing.h"
+#include "sieve.h"
 
 static void
 take_note(int sig)
@@ -122,6 +124,23 @@ dispatch(const struct options *o)
 	return status;
 }
 
+/* Why a command line is no good, and where if that is one place of it. */
+static void
+refuse(const struct options *o, const char *why)
+{
+	char lines[4096];
+
+	if (!o->wrong) {
+		complain("%s%s try 'pagek --help'", why,
+		    why[strlen(why) - 1] == '?' ? "" : ";");
+		return;
+	}
+	complain("%s", why);
+	page_sieve_point(o->filter, o->wrong_at, batch_columns(stderr) - 1,
+	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0, lines, sizeof lines);
+	fputs(lines, stderr);
+}
+
 /* What stands in *L<>, where neither options nor files have said it. */
 static void
 choose_listing(struct options *o)
@@ -180,8 +199,7 @@ main(int argc, char **argv)
 	leave_nothing_running();
 	status = options_parse(&o, argc, argv, why, sizeof why);
 	if (status != 0) {
-		complain("%s%s try 'pagek --help'", why,
-		    why[strlen(why) - 1] == '?' ? "" : ";");
+		refuse(&o, why);
 		return status;
 	}
 	if (option_given(&o, OPTION_VERSION)) {

@@ -11,19 +11,51 @@
 #include "moment.h"
 #include "pump.h"
 
+/* The blocks that the sieve lets through. */
+static int
+take_caught(struct moment *m, struct nodes_session *s,
+    const struct symbol_wrappers *wrappers, struct page_sieve *sieve)
+{
+	const struct blklist *list = nodes_session_look(s)->list;
+	struct page_view v;
+	struct blk rows[256];
+	uint64_t offs = 0;
+	size_t n, i;
+	int r = 0;
+
+	page_view_live(&v, s);
+	v.wrappers = wrappers;
+	page_sieve_begin(sieve, &v);
+	profile_coming_begin(m->profile);
+	while (r == 0 && (n = blklist_window(list, BLKLIST_BY_AGE, false, offs,
+	    rows, BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n && r == 0; i++)
+			if (page_sieve_lets(sieve, &rows[i]))
+				r = profile_coming_add(m->profile, list,
+				    &rows[i], 1);
+		offs += n;
+	}
+	profile_coming_end(m->profile);
+	m->filter = page_sieve_text(sieve);
+	m->caught = page_sieve_caught(sieve);
+	return r;
+}
+
 int
 moment_init(struct moment *m, struct nodes_session *s,
-    const struct symbol_wrappers *wrappers)
+    const struct symbol_wrappers *wrappers, struct page_sieve *sieve)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	int r;
 
-	*m = (struct moment){ .look = *look };
+	*m = (struct moment){ .look = *look,
+		.listed = blklist_counts(look->list)->aRecActive };
 	r = profile_new(&m->profile);
 	if (r < 0)
 		return r;
 	profile_set_wrappers(m->profile, wrappers);
-	r = profile_take(m->profile, look->list);
+	r = sieve != NULL ? take_caught(m, s, wrappers, sieve) :
+	    profile_take(m->profile, look->list);
 	if (r < 0) {
 		moment_fini(m);
 		return r;
@@ -130,10 +162,27 @@ report(const struct options *o, struct moment *m,
 	return r != PAGEK_OK ? r : batch_status(o, &m->look);
 }
 
+/* Until what the sieve asks for is known: then it lets the right ones through. */
+static int
+await_sieve(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page_sieve *sieve, int64_t left_ms)
+{
+	struct profile *p = NULL;
+	size_t lacking;
+	int r;
+
+	if (!page_sieve_wants_names(sieve))
+		return 0;
+	r = batch_names(loop, s, &o->page, sieve, 0, (int)left_ms, &p,
+	    &lacking);
+	profile_free(p);
+	return r;
+}
+
 /* Waits for names; anew when a node has come meanwhile that has another list. */
 static int
 take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct moment *m)
+    struct page_sieve *sieve, struct moment *m)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	struct mono begun = mono_now();
@@ -141,9 +190,12 @@ take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	int r;
 
 	for (;;) {
-		r = moment_init(m, s, o->page.wrappers);
+		r = await_sieve(o, loop, s, sieve, left);
+		if (r == 0)
+			r = moment_init(m, s, o->page.wrappers, sieve);
 		if (r < 0)
 			return r;
+		left = o->timeout_ms - mono_ms_since(begun);
 		r = batch_words(loop, s, m->profile, (int)left, &m->lacking);
 		if (r == 0)
 			return 0;
@@ -158,15 +210,15 @@ take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	}
 }
 
-int
-moment_report(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s,
+static int
+report_caught(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s, struct page_sieve *sieve,
     int (*put)(FILE *, const struct options *, const struct moment *))
 {
 	struct moment m;
 	int r, status;
 
-	r = take(o, loop, s, &m);
+	r = take(o, loop, s, sieve, &m);
 	if (r == -ESTALE && !nodes_session_look(s)->listed)
 		return batch_status(o, nodes_session_look(s));
 	if (r < 0) {
@@ -177,5 +229,22 @@ moment_report(const struct options *o, uv_loop_t *loop,
 	batch_tell_lacking(o, s, m.lacking, profile_callers(m.profile));
 	status = report(o, &m, put);
 	moment_fini(&m);
+	return status;
+}
+
+int
+moment_report(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s,
+    int (*put)(FILE *, const struct options *, const struct moment *))
+{
+	struct page_sieve *sieve;
+	int status = PAGEK_FAILED, r;
+
+	r = batch_sieve(o, &sieve);
+	if (r < 0)
+		complain("cannot report: %s", strerror(-r));
+	else
+		status = report_caught(o, loop, s, sieve, put);
+	page_sieve_free(sieve);
 	return status;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "../mdd/mdd.h"
+#include "sieve.h"
 
 #define MOMENT_TEXT 512
 
@@ -16,12 +17,15 @@ struct moment {
 	struct profile *profile;
 	struct nodes_look look;		/* as it was: texts are the moment's own, and there is no list */
 	size_t lacking;			/* callers that still lack names */
+	const char *filter;		/* only blocks that it means, the sieve's; NULL: all */
+	struct page_caught caught;	/* by it ... */
+	uint64_t listed;		/* ... of so many */
 	char node[MOMENT_TEXT], target[MOMENT_TEXT], reason[MOMENT_TEXT];
 };
 
-/* Borrows the wrappers.  -ENOMEM. */
+/* Borrows the wrappers and the sieve, which may be NULL.  -ENOMEM. */
 int moment_init(struct moment *, struct nodes_session *,
-    const struct symbol_wrappers *);
+    const struct symbol_wrappers *, struct page_sieve *);
 void moment_fini(struct moment *);
 
 /* The measure of a sum, and its share of all: 0 to 1. */

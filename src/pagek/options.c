@@ -10,6 +10,7 @@
 
 #include "../base/base.h"
 #include "options_table.h"
+#include "sieve.h"
 
 #define SECONDS_MAX 86400.0
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
@@ -320,6 +321,24 @@ set_skip(struct parse *p, const char *arg)
 	return 0;
 }
 
+/* A good one is compiled where it is used. */
+static int
+set_filter(struct parse *p, const char *arg)
+{
+	struct filter *f = NULL;
+	struct filter_error e;
+	int r = filter_new(&f, arg, &e);
+
+	filter_free(f);
+	p->o->filter = arg;
+	if (r != -EINVAL)
+		return r < 0 ? option_fail(p, "--filter: %s", strerror(-r)) : 0;
+	p->o->wrong = true;
+	p->o->wrong_at = e.at;
+	return option_fail(p, "--filter, column %zu: %s",
+	    page_sieve_column(arg, e.at), e.why);
+}
+
 /* Options without a value are only given, or set what stands here. */
 static void
 set_plain(struct options *o, enum option_id id)
@@ -353,6 +372,7 @@ static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
 	[OPTION_STACK] = set_stack,
 	[OPTION_SAMPLE] = set_sample,
 	[OPTION_SKIP] = set_skip,
+	[OPTION_FILTER] = set_filter,
 };
 
 static int

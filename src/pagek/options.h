@@ -86,6 +86,9 @@ struct options {
 	struct page_opts page;
 	uint32_t max;			/* 0: not given */
 	uint64_t limit;			/* 0: all */
+	const char *filter;		/* an expression; NULL: all blocks */
+	size_t wrong_at;		/* where it is wrong, of an error there ... */
+	bool wrong;			/* ... which this is */
 	uint64_t count;			/* 0: no end */
 	int interval_ms;
 	unsigned baud;			/* of raw: 0 as it is */

@@ -250,6 +250,9 @@ check_free(struct parse *p)
 	    (!o->json && o->command != COMMAND_LIST);
 	if (!option_given(o, OPTION_FREE))
 		return 0;
+	if (o->filter != NULL)
+		return option_fail(p, "--free has no meaning with --filter, "
+		    "which is about blocks");
 	if (!option_given(o, OPTION_SORT))
 		o->page.order = BLKLIST_BY_ADDRESS;
 	if (o->page.order != BLKLIST_BY_ADDRESS)

@@ -37,7 +37,7 @@ meant(const struct filter *f, unsigned i)
 		[FILTER_THREAD] = "\xc3\xa9 b",
 		[FILTER_RNOD] = "AB86",
 		[FILTER_FUNCTION] = "std::f(int)",
-		[FILTER_FILE] = "/a/b.c",
+		[FILTER_FILE] = "/a/b.c:7",
 		[FILTER_MODULE] = "libz.so",
 	};
 	struct world w = { .f = f, .text = i % 2 ? texts : nobody };
