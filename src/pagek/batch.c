@@ -379,10 +379,12 @@ print_data(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	size_t lacking;
 	int r;
 
-	r = batch_names(loop, s, &page->opts, 0, NAMES_WAIT_MS, &p, &lacking);
+	r = batch_names(loop, s, &page->opts, NULL, 0, NAMES_WAIT_MS, &p,
+	    &lacking);
 	if (r < 0)
 		return r;
-	json_blocks(j, s, p, &page->opts, option_given(o, OPTION_SINCE), 0);
+	json_blocks(j, s, p, &page->opts, NULL,
+	    option_given(o, OPTION_SINCE), 0);
 	profile_free(p);
 	return 0;
 }
