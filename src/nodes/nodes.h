@@ -521,6 +521,7 @@ struct nodes_look {
 	uint32_t cycle_us, cycle_us_max;	/* this session's own work per cycle */
 	uint64_t missed_cycles;
 	const uint64_t *keeper;		/* the keeper's own numbers since the start, by enum wire_stat; a second old at most */
+	uint64_t told_no;		/* counts up whenever the keeper has told them */
 	const uint64_t *node;		/* the numbers of the node itself, from WIRE_N_FRIENDLY_HITS on */
 	bool linked;			/* false: the node is gone, and nothing comes ... */
 	bool returns;			/* ... until the link, which is tried again, is back ... */
@@ -550,6 +551,9 @@ void nodes_session_close(struct nodes_session *);
 void nodes_session_cycle(struct nodes_session *);
 
 const struct nodes_look *nodes_session_look(struct nodes_session *);
+
+/* Asks for the keeper's numbers now, and not when their second is over. */
+void nodes_session_ask(struct nodes_session *);
 
 /*
  * What is looked at.  From the first call on the session may leave it at these

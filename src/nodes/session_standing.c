@@ -60,6 +60,7 @@ on_stream(void *arg, int err, const struct wire_msg *msg)
 	if (msg->type != WIRE_STATS)
 		return;
 	st = &msg->stats;
+	look->told_no++;
 	look->pid = (pid_t)st->pid;
 	if (s->run != NULL)
 		look->targets_live = st->targets_live;
@@ -210,4 +211,11 @@ standing_ask(struct nodes_session *s, bool all)
 		s->stat_stream = ask(s, s->link, s->index, on_stream);
 	if (due)
 		standing_types(s);
+}
+
+void
+nodes_session_ask(struct nodes_session *s)
+{
+	if (s->step >= SESSION_LOAD && s->known && !s->stat_stream)
+		s->stat_stream = ask(s, s->link, s->index, on_stream);
 }

@@ -22,6 +22,7 @@ int cmd_export(const struct options *, uv_loop_t *);
 int cmd_targets(const struct options *, uv_loop_t *);
 int cmd_nodes(const struct options *, uv_loop_t *);
 int cmd_listings(const struct options *, uv_loop_t *);
+int cmd_watch(const struct options *, uv_loop_t *);
 int cmd_config(const struct options *, uv_loop_t *);
 int cmd_arm(const struct options *, uv_loop_t *);	/* and disarm */
 int cmd_completion(const struct options *, uv_loop_t *);

@@ -3,8 +3,8 @@
  *
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
- *		tree, export, targets, nodes, listings, config, arm, disarm,
- *		completion, help.
+ *		tree, export, targets, nodes, listings, watch, config, arm,
+ *		disarm, completion, help.
  *	TARGET	a word that says whose memory: see target.h.
  *
  * Defaults come from files too: see config.h.
@@ -34,6 +34,7 @@ enum command {
 	COMMAND_TARGETS,
 	COMMAND_NODES,
 	COMMAND_LISTINGS,
+	COMMAND_WATCH,
 	COMMAND_CONFIG,
 	COMMAND_ARM,
 	COMMAND_DISARM,

@@ -14,6 +14,7 @@
 #define C_TARGETS (1u << COMMAND_TARGETS)
 #define C_NODES (1u << COMMAND_NODES)
 #define C_LISTINGS (1u << COMMAND_LISTINGS)
+#define C_WATCH (1u << COMMAND_WATCH)
 #define C_CONFIG (1u << COMMAND_CONFIG)
 #define C_ARM (1u << COMMAND_ARM)
 #define C_DISARM (1u << COMMAND_DISARM)
@@ -22,7 +23,7 @@
 #define C_FILE OPTION_FILE
 #define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | \
 	C_NODES | C_LISTINGS | C_CONFIG | C_ARM | C_DISARM | \
-	C_COMPLETION | C_HELP)
+	C_WATCH | C_COMPLETION | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -49,6 +50,8 @@ const struct command_row command_rows[COMMANDS] = {
 	    "list the nodes that have a number and a name" },
 	[COMMAND_LISTINGS] = { "listings", "[OPTIONS] [TARGET] [NAME]",
 	    "list the listings that a node has stored, or print one" },
+	[COMMAND_WATCH] = { "watch", "[OPTIONS] [TARGET]",
+	    "print what a target holds, a line each interval" },
 	[COMMAND_CONFIG] = { "config", "--show [OPTIONS]",
 	    "print the settings, and where each one comes from" },
 	[COMMAND_ARM] = { "arm", "[OPTIONS] TARGET",

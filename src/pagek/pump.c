@@ -12,20 +12,37 @@ struct waiting {
 	struct nodes_session *session;
 	struct mono begun;
 	uint64_t cycles;
+	int64_t timeout_ms;
 };
+
+/* The next cycle, or the end of the wait if that is sooner. */
+static void
+arm(struct waiting *w, int64_t now, uv_timer_cb cb)
+{
+	int64_t due = (int64_t)CYCLE_MS(w->cycles);
+
+	if (due > w->timeout_ms && now < w->timeout_ms)
+		due = w->timeout_ms;
+	uv_timer_start(&w->timer, cb, due > now ? (uint64_t)(due - now) : 0,
+	    0);
+}
 
 static void
 on_timer(uv_timer_t *timer)
 {
 	struct waiting *w = timer->data;
-	int64_t now = mono_ms_since(w->begun), due;
+	int64_t now = mono_ms_since(w->begun);
 
-	if (w->session != NULL)
-		nodes_session_cycle(w->session);
-	/* What was missed is skipped. */
-	while ((due = (int64_t)CYCLE_MS(++w->cycles)) <= now)
-		continue;
-	uv_timer_start(timer, on_timer, (uint64_t)(due - now), 0);
+	/* One wait after another, each shorter than a cycle: they have theirs. */
+	if (now >= (int64_t)CYCLE_MS(w->cycles) ||
+	    (now >= w->timeout_ms && w->cycles == 1)) {
+		if (w->session != NULL)
+			nodes_session_cycle(w->session);
+		/* What was missed is skipped. */
+		while ((int64_t)CYCLE_MS(w->cycles) <= now)
+			w->cycles++;
+	}
+	arm(w, now, on_timer);
 }
 
 static void
@@ -38,13 +55,14 @@ bool
 pump(uv_loop_t *loop, struct nodes_session *session, int timeout_ms,
     pump_done_cb done, void *arg)
 {
-	struct waiting w = { .session = session, .begun = mono_now() };
+	struct waiting w = { .session = session, .begun = mono_now(),
+		.cycles = 1, .timeout_ms = timeout_ms };
 	bool is_done;
 
 	uv_timer_init(loop, &w.timer);
 	w.timer.data = &w;
 	uv_update_time(loop);
-	uv_timer_start(&w.timer, on_timer, CYCLE_MS(1), 0);
+	arm(&w, 0, on_timer);
 	while (!(is_done = done(arg)) && mono_ms_since(w.begun) < timeout_ms)
 		uv_run(loop, UV_RUN_ONCE);
 	uv_close((uv_handle_t *)&w.timer, on_closed);

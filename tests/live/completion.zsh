@@ -28,7 +28,10 @@ zpty -w shell 'all() {
 }; zle -N all; bindkey "^X" all; print -r -- . >'$out
 await() {
 	integer i
+	local shown
 	for ((i = 0; i < 400; i++)); do
+		# What it lists has to be read, or it stops.
+		while zpty -r -t shell shown; do :; done
 		[[ $(tail -n 1 $out) == . ]] && return
 		sleep 0.05
 	done

@@ -211,6 +211,117 @@ rule "-b refuses to write one object" refused -b --format json demo:1
 rule "a form that is not there is refused" refused list --format yaml demo:1
 rule "a layout is for text" refused list --once --wide --format csv demo:1
 
+# --- a line each interval
+cat >"$tmp/watch.py" <<'PY'
+import csv, json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])]
+head = lines.pop(0)
+assert head["schema"] == "pagek.watch/1" and head["target"]["name"] == "holder"
+whole = json.load(open(sys.argv[2]))
+rows = list(csv.DictReader(open(sys.argv[3], newline=""), strict=True))
+assert len(lines) == len(whole["samples"]) == len(rows) == 3
+for r in lines + whole["samples"]:
+    assert set(r) == set(rows[0]), set(r) ^ set(rows[0])
+    assert r["complete"] is True and r["lost"] == 0 and r["state"] == "LIVE"
+    assert r["live_bytes"] >= 4096 + sum(range(100, 300)), r
+    assert r["peak_bytes"] >= r["live_bytes"]
+assert lines[0]["allocs"] is None and rows[0]["allocs"] == ""
+assert lines[1]["allocs"] == 0 and rows[1]["allocs"] == "0"
+PY
+watch() {
+	for f in ndjson json csv; do
+		"$B/pagek" watch --interval 0.1 --count 3 --format $f \
+		    "pid:$pid" >"$tmp/$f" || return 1
+	done
+	python3 "$tmp/watch.py" "$tmp/ndjson" "$tmp/json" "$tmp/csv"
+}
+rule "watch says the same in every form" watch
+watch_text() {
+	"$B/pagek" watch --interval 0.1 --count 3 "pid:$pid" >"$tmp/out" \
+	    2>"$tmp/err" && [ ! -s "$tmp/err" ] &&
+	    [ "$(wc -l <"$tmp/out")" = 4 ] &&
+	    head -n 1 "$tmp/out" | grep -q '^TIME .*BLOCKS .*LOST$'
+}
+rule "watch prints a heading and a line each interval" watch_text
+
+# A program that takes 1,000 blocks of 1,000 bytes a second and keeps them; its
+# counts are its own.
+cat >"$tmp/grower.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile keep[4000];
+int main(int argc, char **argv)
+{
+	int n = argc > 1 ? atoi(argv[1]) : 4000;
+	for (int i = 0; i < n; i++) {
+		keep[i] = malloc(1000);
+		usleep(1000);
+	}
+	return argc > 2 ? atoi(argv[2]) : 0;
+}
+C
+cc -O1 -g -fno-builtin -o "$tmp/grower" "$tmp/grower.c" || exit 1
+cat >"$tmp/grows.py" <<'PY'
+import json, sys
+lines = [json.loads(l) for l in open(sys.argv[1])][1:]
+print(lines)
+assert len(lines) >= 3 and lines[-1]["state"] == "ENDED"
+held = [r["live_blocks"] for r in lines]
+assert held == sorted(held)
+# What came between two lines is what the second has more.
+for a, b in zip(lines, lines[1:]):
+    assert b["allocs"] - b["frees"] == b["live_blocks"] - a["live_blocks"]
+    rate = b["allocs"] * 1000 / b["interval_ms"]
+    assert abs(b["allocs_per_second"] - rate) <= 1
+assert held[-1] >= 2000
+PY
+watch_end() {
+	"$B/pagek" run -b -o /dev/null -- "$tmp/grower" 2000 3 &
+	grower=$!
+	until_true 20 sh -c "'$B/pagek' targets | grep -q '^pid.*grower'" ||
+	    return 1
+	"$B/pagek" watch --interval 0.3 --format ndjson "pid:$("$B/pagek" \
+	    targets | sed -n 's/^pid:\([0-9]*\) *grower.*/\1/p')" \
+	    >"$tmp/nd" 2>"$tmp/err"
+	status=$?
+	wait $grower
+	[ $status = 0 ] && cat "$tmp/err" &&
+	    grep -q '^pagek: grower\[[0-9]*\] has ended: exit 3$' "$tmp/err" &&
+	    python3 "$tmp/grows.py" "$tmp/nd"
+}
+rule "watch counts what came since the line before, and tells the end" watch_end
+
+watch_signal() {
+	rm -f "$tmp/out"
+	"$B/pagek" watch --interval 0.1 "pid:$pid" >"$tmp/out" 2>"$tmp/err" &
+	w=$!
+	until_true 20 test -s "$tmp/out" && kill -$1 $w
+	wait $w
+	got=$?
+	echo "status $got"; cat "$tmp/err"
+	[ $got = $2 ] && [ ! -s "$tmp/err" ]
+}
+cat >"$tmp/int.py" <<'PY'
+import signal, subprocess, sys
+p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE,
+                     stderr=subprocess.PIPE)
+p.stdout.readline()
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=20)
+assert p.returncode == -signal.SIGINT and err == b"", (p.returncode, err)
+PY
+rule "^C ends watch as interrupted, and nothing is said" \
+    python3 "$tmp/int.py" "$B/pagek" watch --interval 0.1 "pid:$pid"
+rule "SIGTERM ends it with 143" watch_signal TERM 143
+watch_gone() {
+	timeout 20 "$B/pagek" watch --interval 0.1 "pid:$pid" 2>"$tmp/err" |
+	    head -n 2 >"$tmp/out"
+	[ ! -s "$tmp/err" ] && [ "$(wc -l <"$tmp/out")" = 2 ]
+}
+rule "a reader of watch that goes away is no failure" watch_gone
+rule "watch of a target that is not there is status 3" \
+    sh -c "'$B/pagek' watch pid:1 2>'$tmp/err'; [ \$? = 3 ]"
+
 # --- what was lost
 lossy() {
 	head -c 4001 /dev/urandom >"$tmp/noise"
