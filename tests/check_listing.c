@@ -584,21 +584,21 @@ START_TEST(a_file_that_is_called_off_leaves_nothing)
 {
 	struct listing_file f;
 
-	put_file("old", "old");
+	put_file("old", "K MEMORY BLOCKS\nold");
 	ck_assert_int_eq(listing_file_open(&f, "./old"), 0);
 	ck_assert_int_eq(write(f.fd, "new", 3), 3);
 	listing_file_close(&f);
-	assert_file("old", "old");
+	assert_file("old", "K MEMORY BLOCKS\nold");
 	ck_assert_uint_eq(names_here(), 2);
 }
 END_TEST
 
-START_TEST(a_file_is_replaced_and_so_is_what_a_link_leads_to)
+START_TEST(a_listing_is_replaced_and_so_is_one_that_a_link_leads_to)
 {
 	struct listing_file f;
 	struct stat st;
 
-	put_file("old", "old");
+	put_file("old", _i == 0 ? "K MEMORY BLOCKS\nold" : "");
 	ck_assert_int_eq(symlink("old", "link"), 0);
 	ck_assert_int_eq(listing_file_open(&f, "./link"), 0);
 	ck_assert_int_eq(write(f.fd, "new", 3), 3);
@@ -625,9 +625,11 @@ static const struct {
 	{ "mkdir dir", "./dir/..", -EISDIR },
 	{ "true", "./no/where", -ENOENT },
 	{ "true", "/dev/null", -ENOTSUP },
+	{ "echo mine >file", "./file", -EEXIST },
+	{ "echo K MEMORY >file; ln -s file link", "./link", -EEXIST },
 };
 
-START_TEST(nothing_but_a_regular_file_is_replaced)
+START_TEST(nothing_but_a_listing_is_replaced)
 {
 	struct listing_file f;
 
@@ -720,8 +722,9 @@ listing_suite(void)
 	tcase_add_checked_fixture(tc, begin_to, end_to);
 	tcase_add_test(tc, a_file_is_there_when_it_is_whole);
 	tcase_add_test(tc, a_file_that_is_called_off_leaves_nothing);
-	tcase_add_test(tc, a_file_is_replaced_and_so_is_what_a_link_leads_to);
-	tcase_add_loop_test(tc, nothing_but_a_regular_file_is_replaced, 0,
+	tcase_add_loop_test(tc,
+	    a_listing_is_replaced_and_so_is_one_that_a_link_leads_to, 0, 2);
+	tcase_add_loop_test(tc, nothing_but_a_listing_is_replaced, 0,
 	    BASE_NELEM(refused));
 	tcase_add_test(tc, what_comes_in_its_place_meanwhile_is_not_replaced);
 	tcase_add_test(tc, a_file_without_a_path_has_no_name);

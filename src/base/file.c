@@ -106,6 +106,8 @@ base_file_words(int err)
 		return "it is no regular file";
 	case -EFBIG:
 		return "it is too large";
+	case -EEXIST:
+		return "another file is there";
 	default:
 		return strerror(-err);
 	}

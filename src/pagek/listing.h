@@ -114,7 +114,8 @@ int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
 
 /*
  * A file that nobody sees yet.  With a path it is to be there when it is whole:
- * -ENOTSUP when something else than a regular file is in its place, -ENOLINK
+ * -EEXIST when a file is in its place that is neither a listing nor empty,
+ * -ENOTSUP when it is something else than a regular file, -ENOLINK
  * when that is a link which leads nowhere, -EISDIR, or what open() says.
  */
 struct listing_file {

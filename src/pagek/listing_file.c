@@ -1,6 +1,6 @@
 /*
- * A file that appears whole or not at all, in the place of a regular file or
- * of none.
+ * A file that appears whole or not at all, in the place of an earlier listing,
+ * an empty file or none: a slip of the finger must not cost another file.
  *
  * What is written has no name until it is whole, so whatever ends this process
  * leaves nothing behind.  A file cannot be linked over another one: it gets a
@@ -17,9 +17,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "listing.h"
+#include "listing_head.h"
 
 #define TRIES 10
+
+/* What cannot be read is not ours either. */
+static int
+check_contents(int folder, const char *name)
+{
+	char begin[sizeof LISTING_HEAD_TITLE];
+	ssize_t n;
+	int fd, r;
+
+	fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
+	    O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, begin, sizeof begin - 1);
+	if (n < 0)
+		r = -errno;
+	else if (n == 0 || (n == sizeof begin - 1 &&
+	    memcmp(begin, LISTING_HEAD_TITLE, sizeof begin - 1) == 0))
+		r = 0;
+	else
+		r = -EEXIST;
+	close(fd);
+	return r;
+}
 
 /* Is there nothing at that name, or something that may be replaced? */
 static int
@@ -31,7 +55,7 @@ check_place(int folder, const char *name)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	return S_ISREG(st.st_mode) ? 0 : -ENOTSUP;
+	return S_ISREG(st.st_mode) ? check_contents(folder, name) : -ENOTSUP;
 }
 
 /* Where a link leads to, so that it is there still when it is replaced. */

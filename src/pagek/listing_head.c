@@ -174,7 +174,7 @@ listing_head(const struct page *page, const struct page_view *v,
 	still.hz = 0;
 	page_state_get(&still, &then, &st);
 	page_target_text(v->look, target);
-	base_append(out, LISTING_HEAD_MAX, &h.len, "K MEMORY BLOCKS\n");
+	base_append(out, LISTING_HEAD_MAX, &h.len, LISTING_HEAD_TITLE);
 	put_node(&h);
 	if (target[0] != '\0')
 		line(&h, "target", "%s", target);

@@ -7,6 +7,7 @@
 #include "listing.h"
 
 #define LISTING_HEAD_MAX 6144
+#define LISTING_HEAD_TITLE "K MEMORY BLOCKS\n"	/* what each listing begins with */
 
 /*
  * Lines of "word  text" and an empty one behind them.  `rows` blocks will
