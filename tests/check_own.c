@@ -6,6 +6,7 @@
 
 #include "../src/allocp/allocp.h"
 #include "node_harness.h"
+#include "table_rig.h"
 
 #define HERE 0x0590
 #define THERE 0x0509
@@ -182,6 +183,26 @@ START_TEST(a_page_of_another_node_is_three_blocks_of_one_age)
 	gone(&p);
 	expect_empty();
 	node_down();
+}
+END_TEST
+
+START_TEST(the_requester_has_its_friendly_number)
+{
+	struct keeper *k;
+	struct blk b[4];
+	struct page p;
+
+	table_up("0590 linac-a local\n0509 linac-b unix:/x acnet=11.134\n");
+	own_up();
+	ck_assert_int_eq(friendly_load(&node, NULL, NULL), 0);
+	k = new_keeper("ALLOCLOG.target.1", 0);
+	page_from(&p, THERE);
+	ask_data(&p, k);
+	ck_assert_uint_eq(listed(b, 4), 3);
+	expect_acreq(b, 0xab86);
+	gone(&p);
+	node_down();
+	table_down();
 }
 END_TEST
 
@@ -683,6 +704,56 @@ START_TEST(its_regions_hold_every_block_of_it)
 }
 END_TEST
 
+START_TEST(its_regions_are_told_to_whoever_asks)
+{
+	struct wire_msg m = { .type = WIRE_REGIONS }, r;
+	struct wire_region want[2], have;
+	struct page p;
+
+	own_up();
+	page_from(&p, 0);
+	ask_data(&p, own);
+	m.regions.index = own->index;
+	memcpy(m.regions.epoch, node.dstrm.row[own->index].epoch, WIRE_EPOCH);
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.type, WIRE_REGIONED);
+	ck_assert_uint_eq(r.regioned.regions.len, 2 * WIRE_REGION_SIZE);
+	ck_assert_uint_eq(own_regions(&node, want, 2), 2);
+	for (int i = 0; i < 2; i++) {
+		wire_region_get(&have, r.regioned.regions.p +
+		    i * WIRE_REGION_SIZE);
+		ck_assert_uint_eq(have.base, want[i].base);
+		ck_assert_uint_eq(have.size, want[i].size);
+	}
+	wire_msg_fini(&r);
+	gone(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
+{
+	struct stream_range range;
+	struct page p;
+	struct rec rec[2];
+	uint64_t seq[2];
+	int64_t then;
+
+	own_up();
+	page_from(&p, 0);
+	ask_data(&p, own);
+	then = own->now_ms;
+	/* As if that much time had passed. */
+	node.own.clock_ms += 39000;
+	gone(&p);
+	ck_assert_int_ge(own->now_ms, then + 39000);
+	ck_assert_uint_eq(stream_queue_read(own->queue, 1, rec, seq, 2,
+	    &range), 2);
+	ck_assert_uint_ge(rec_ms(&rec[1]) - rec_ms(&rec[0]), 39000);
+	node_down();
+}
+END_TEST
+
 START_TEST(ages_go_on_while_nothing_happens)
 {
 	struct wire_msg r;
@@ -855,6 +926,7 @@ own_suite(void)
 	tcase_add_loop_test(tc, a_local_page_is_one_LOCREQ_as_long_as_it_asks,
 	    0, 2);
 	tcase_add_test(tc, a_page_of_another_node_is_three_blocks_of_one_age);
+	tcase_add_test(tc, the_requester_has_its_friendly_number);
 	tcase_add_loop_test(tc,
 	    a_page_of_another_machine_is_remote_whatever_its_number, 0, 3);
 	tcase_add_test(tc, only_data_of_a_stream_makes_a_request);
@@ -879,6 +951,8 @@ own_suite(void)
 	tcase_add_test(tc, what_region_2_has_satisfied_is_of_level_2);
 	tcase_add_test(tc, an_overwritten_header_is_told_and_the_node_goes_on);
 	tcase_add_test(tc, its_regions_hold_every_block_of_it);
+	tcase_add_test(tc, its_regions_are_told_to_whoever_asks);
+	tcase_add_test(tc, blocks_are_freed_when_their_page_has_gone_and_not_before);
 	tcase_add_test(tc, ages_go_on_while_nothing_happens);
 	tcase_add_test(tc, the_list_of_the_nodes_next_process_is_another_one);
 	tcase_add_test(tc, a_node_without_an_alloclog_of_its_own_has_requests_too);

@@ -39,6 +39,24 @@ START_TEST(they_are_there_with_the_list)
 }
 END_TEST
 
+/* Regions of then may have gone, and the list is of now. */
+START_TEST(an_answer_of_before_the_list_was_whole_is_not_enough)
+{
+	peer.holds_regions = true;
+	one_open(&plain, 1);
+	ck_assert(look()->settled);
+	ck_assert_uint_eq(peer.nregions, 1);
+	peer.holds_regions = false;
+	peer_serve(&peer);
+	ck_assert_uint_eq(peer.regions_asked, 1);
+	ck_assert_uint_eq(look()->regions, 2);
+	ck_assert(!look()->regions_in);
+	peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(peer.regions_asked, 2);
+	ck_assert(look()->regions_in);
+}
+END_TEST
+
 START_TEST(they_are_asked_for_once_a_second)
 {
 	unsigned asked;
@@ -200,6 +218,7 @@ suite(void)
 
 	tcase_add_checked_fixture(tc, setup, one_down);
 	tcase_add_test(tc, they_are_there_with_the_list);
+	tcase_add_test(tc, an_answer_of_before_the_list_was_whole_is_not_enough);
 	tcase_add_test(tc, they_are_asked_for_once_a_second);
 	tcase_add_test(tc, a_node_that_knows_none_is_not_asked_again);
 	tcase_add_test(tc, since_the_click_nothing_is_wholly_known);

@@ -86,6 +86,7 @@ struct peer {
 	size_t nregions;
 	unsigned regions_asked;
 	bool has_no_regions;		/* likewise */
+	bool holds_regions;		/* not answered until that is over */
 	unsigned armed[WIRE_ARM_HOLD + 1];	/* by what ARM asked for */
 	bool may_not_arm;
 };
@@ -699,6 +700,8 @@ answer_regions(struct peer *p, const struct wire_msg *q)
 static void
 peer_regions(struct peer *p)
 {
+	if (p->holds_regions)
+		return;
 	for (size_t i = 0; i < p->nregions; i++)
 		if (p->has_no_regions)
 			peer_error(p, p->regions[i].id, WIRE_E_FRAME);
@@ -775,7 +778,7 @@ static void
 peer_serve(struct peer *p)
 {
 	peer_turn(p);
-	while (p->n > 0 || p->nregions > 0) {
+	while (p->n > 0 || (p->nregions > 0 && !p->holds_regions)) {
 		if (p->n > 0)
 			peer_answer(p, 0);
 		else
