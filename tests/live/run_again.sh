@@ -68,6 +68,7 @@ over() {
 	until_true 30 is_gone "$run" || {
 		echo "does not end"
 		kill_node "$supervisor"
+		kill -9 "$keeper" "$run"
 	}
 	wait "$run"
 }

@@ -329,7 +329,8 @@ keeps_nothing() {
 }
 storm() {
 	stop_still
-	start && stand_still || return 1
+	start && stand_still && env LD_PRELOAD="$library" true &&
+	    until_true 10 grep -q '"true"' "$tmp/r$n" || return 1
 	for i in 1 2 3 4 5; do
 		was=$(node_of "$daemon")
 		kill -9 "$was"
@@ -338,7 +339,7 @@ storm() {
 	until_true 10 grep -q 'of its targets is dropped' "$tmp/said$n" &&
 	    until_true 10 keeps_nothing && kill -0 "$program" || return 1
 	old=$program
-	stand_still && kill "$old"
+	stand_still && kill "$old" && grep -q '"true"' "$tmp/r$n"
 }
 rule "what a node dies of again and again is dropped, and new programs are watched" storm
 stop_still
