@@ -263,16 +263,6 @@ supervisor=
 
 # --- on a terminal -------------------------------------------------------------
 
-on_page() {
-	shot | grep -qE -- "$1"
-}
-wait_for() {
-	until_true 20 on_page "$1" || {
-		echo "never shown: $1"
-		shot | grep .
-		return 1
-	}
-}
 cat >"$tmp/holder.c" <<'C'
 #include <stdlib.h>
 #include <unistd.h>
@@ -302,7 +292,7 @@ goes_on() {
 		another && wait_for 'LIVE 1[0-9] Hz' || return 1
 	done
 	shot
-	! on_page 'anew|INCOMPLETE|LOSSY|lost [1-9]' && [ "$(rows)" = 20 ]
+	hides 'anew|INCOMPLETE|LOSSY|lost [1-9]' && [ "$(rows)" = 20 ]
 }
 rule "a page goes on where it was, and has lost nothing" goes_on --own-node --
 comes_back() {

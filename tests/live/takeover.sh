@@ -224,13 +224,10 @@ same() {
 }
 rule "rows, stacks, names of types, threads and requesters are the same after it" same
 
-on_page() {
-	shot | grep -qE -- "$1"
-}
 page() {
 	t new-session -d -s p -x 110 -y 60 "exec '$pagek' 'unix:$node'"
 	t resize-window -t p -x 110 -y 60
-	until_true 20 on_page 'LIVE 1[0-9] Hz'
+	until_true 20 shows 'LIVE 1[0-9] Hz'
 }
 goes_on() {
 	leave
@@ -238,7 +235,7 @@ goes_on() {
 	start && stand_still && page || { shot; return 1; }
 	for i in 1 2 3; do
 		die || return 1
-		until_true 20 on_page 'LIVE 1[0-9] Hz' || { shot; return 1; }
+		until_true 20 shows 'LIVE 1[0-9] Hz' || { shot; return 1; }
 	done
 	! shot | grep -q 'anew\|INCOMPLETE\|LOSSY\|lost [1-9]' &&
 	    [ "$(shot | grep -c ' 7,777 ')" = 40 ]
