@@ -240,6 +240,30 @@ START_TEST(of_two_in_a_file_the_first_stands)
 }
 END_TEST
 
+START_TEST(a_friendly_number_is_one_nodes_alone)
+{
+	add(NODES_FILE_USER,
+	    "0590 a ssh:h acnet=11.134\n"
+	    "0591 b ssh:h acnet=11.134 remote=/x\n"
+	    "1592 c ssh:h classic=6801\n"
+	    "2592 d ssh:h classic=6801\n"
+	    "0593 e ssh:h\n"
+	    "0594 f ssh:h\n");
+	add(NODES_FILE_SYSTEM, "0701 g ssh:h acnet=11.134\n");
+	ck_assert_uint_eq(table.n, 7);
+	ck_assert_uint_eq(sentences, 2);
+	ck_assert_ptr_nonnull(strstr(said,
+	    "mine:2: friendly number AB86 is that of line 1"));
+	ck_assert_ptr_nonnull(strstr(said,
+	    "mine:4: friendly number C592 is that of line 3"));
+	for (size_t i = 0; i < table.n; i++)
+		ck_assert_uint_eq(nodes_entry_friendly(&table.entry[i]),
+		    table.entry[i].number == 0x590 ? 0xab86 :
+		    table.entry[i].number == 0x1592 ? 0xc592 : 0);
+	ck_assert_str_eq(nodes_table_number(&table, 0x591)->remote, "/x");
+}
+END_TEST
+
 START_TEST(the_users_entries_hide_the_systems_by_number_and_by_name)
 {
 	add(NODES_FILE_USER, "0590 mine ssh:m\n0700 both ssh:m\n0002 me local\n");
@@ -440,6 +464,7 @@ table_suite(void)
 	tcase_add_test(lines, nul_and_long_lines_are_no_text);
 	tcase_add_test(lines, a_byte_order_mark_and_other_line_ends_are_text);
 	tcase_add_test(lines, of_two_in_a_file_the_first_stands);
+	tcase_add_test(lines, a_friendly_number_is_one_nodes_alone);
 	tcase_add_test(lines,
 	    the_users_entries_hide_the_systems_by_number_and_by_name);
 	tcase_add_test(lines, words_that_miss_are_answered_with_the_nearest);

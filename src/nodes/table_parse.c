@@ -27,7 +27,7 @@ struct line {
 static bool refuse(struct line *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Always false: the line is left out. */
+/* Always false: the line, or a part of it, is left out. */
 static bool
 refuse(struct line *l, const char *fmt, ...)
 {
@@ -299,6 +299,29 @@ is_new(struct line *l, const struct nodes_table *t)
 	return true;
 }
 
+/*
+ * Whoever sees a friendly number takes it for one node's: a second node is
+ * shown by its own number, which is nobody else's.
+ */
+static void
+keep_friendly_apart(struct line *l, const struct nodes_table *t)
+{
+	uint16_t friendly = nodes_entry_friendly(l->e);
+
+	for (size_t i = 0; friendly != 0 && i < t->n; i++) {
+		const struct nodes_entry *old = &t->entry[i];
+
+		if (nodes_entry_friendly(old) != friendly)
+			continue;
+		if (old->file == l->e->file)
+			refuse(l, "friendly number %04X is that of line %u "
+			    "already, which keeps it: node %04X is shown by "
+			    "its own", friendly, old->line, l->e->number);
+		l->e->port = NODES_PORT_NONE;
+		return;
+	}
+}
+
 static int
 by_number(const void *a, const void *b)
 {
@@ -361,6 +384,7 @@ table_parse(struct nodes_table *t, size_t *cap, struct table_in *in,
 			    "is left out", NODES_TABLE_MAX);
 			break;
 		}
+		keep_friendly_apart(&l, t);
 		r = add(t, cap, &e);
 	}
 	if (t->n > 1)
