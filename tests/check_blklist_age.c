@@ -26,6 +26,13 @@ scattered(uint64_t slot)
 	return slot * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* Below the numbers of what comes later. */
+static uint64_t
+all_over(uint64_t slot)
+{
+	return (uint64_t)((int64_t)scattered(slot) >> 2);
+}
+
 static uint64_t
 dense(uint64_t slot)
 {
@@ -76,7 +83,7 @@ static const struct numbers numbers[] = {
 	{ "descending", 9000, descending, soon },
 	{ "around nothing", 9000, around_nothing, soon },
 	{ "past 32 bits", 20000, long_ones, soon },
-	{ "all over, for years", 6000, scattered, for_years },
+	{ "all over, for years", 6000, all_over, for_years },
 	{ "few for many", 5000, few_for_many, soon },
 	{ "hardly any", 300, dense, soon },
 };
@@ -107,11 +114,10 @@ put(struct plain *p, unsigned slot, uint64_t seq)
 	p->live++;
 }
 
-/* One comes or goes, as programs do it: by a record, with the next number. */
+/* It comes or goes, as programs do it: by a record, with the next number. */
 static void
-any_change(struct plain *p)
+change(struct plain *p, unsigned slot)
 {
-	unsigned slot = below(p->slots);
 	struct blk *b = &p->blk[slot], made = block(p, slot, p->next++);
 	struct rec r = b->size != 0 ? FREE(b->addr) :
 	    REC(.op = REC_ALLOC, .low = 2, .type = TYPE_MALLOC,
@@ -128,8 +134,33 @@ any_change(struct plain *p)
 }
 
 static void
+any_change(struct plain *p)
+{
+	change(p, below(p->slots));
+}
+
+/* An old number, in a slot that is free. */
+static void
+put_free_slot(struct plain *p)
+{
+	unsigned slot;
+
+	do
+		slot = below(p->slots);
+	while (p->blk[slot].size != 0);
+	put(p, slot, p->of->of(rng() % 1000000));
+}
+
+static const struct indexed *
+inside(const struct plain *p)
+{
+	return p->list->impl;
+}
+
+static void
 plain_new(struct plain *p, const struct numbers *of)
 {
+	seed = 362436069 + (uint64_t)(of - numbers);
 	*p = (struct plain){ .of = of, .slots = 2 * of->blocks,
 		.next = UINT64_C(1) << 62 };
 	p->blk = calloc(p->slots, sizeof(*p->blk));
@@ -191,7 +222,6 @@ START_TEST(age_order_is_that_of_a_plain_sorted_list)
 {
 	struct plain p;
 
-	seed = 2463534242 + (unsigned)_i;
 	plain_new(&p, &numbers[_i]);
 	put_by_address(&p);
 	same_as_plain(&p);
@@ -209,6 +239,126 @@ START_TEST(age_order_is_that_of_a_plain_sorted_list)
 }
 END_TEST
 
+/*
+ * Blocks come and go between any two parts: records are used again, positions
+ * left and taken.  Of each kind of numbers with each of `works`.
+ */
+static const uint32_t works[] = { 1, 64, 1000, 5000 };
+
+START_TEST(age_order_is_the_same_when_it_is_mended_in_parts)
+{
+	uint32_t work = works[_i % NELEM(works)];
+	struct plain p;
+	unsigned parts = 0, begun = 0;
+
+	plain_new(&p, &numbers[_i / (int)NELEM(works)]);
+	put_by_address(&p);
+	for (int round = 0; round < 3; round++) {
+		while (!blklist_mend(p.list, work)) {
+			parts++;
+			begun += inside(&p)->age.parts != NULL;
+			for (unsigned i = below(4); i > 0; i--)
+				any_change(&p);
+			if (below(work < 64 ? 20000 : 50) == 0)
+				sound(p.list);
+			/* Once more, by one that comes out of order meanwhile. */
+			if (parts == 40)
+				put_free_slot(&p);
+		}
+		ck_assert(!age_is_mixed(&inside(&p)->age));
+		sound(p.list);
+		same_as_plain(&p);
+		ck_assert(!age_is_mixed(&inside(&p)->age));
+		/* From the second area back to the first, half of the times. */
+		for (unsigned i = below(2) * 2 * p.slots; i > 0; i--)
+			any_change(&p);
+		put_free_slot(&p);
+		if (round == 1)
+			same_as_plain(&p);
+	}
+	ck_assert(parts > 0 || p.of->blocks < work);
+	ck_assert(begun > 0 || p.of->blocks < work);
+	plain_free(&p);
+}
+END_TEST
+
+/* At whatever step: rows are asked for, all blocks go, the list is cleared. */
+START_TEST(parts_may_be_left_at_any_step)
+{
+	struct plain p;
+	uint32_t work = 3000;
+
+	plain_new(&p, &numbers[3]);
+	for (int left = 0; left < 40; left++) {
+		for (unsigned i = 0; i < p.slots; i += 2)
+			if (p.blk[i].size == 0)
+				put(&p, i, p.of->of(i / 2));
+		for (int i = 0; i < left; i++)
+			if (blklist_mend(p.list, work))
+				break;
+		if (_i == 1) {
+			while (p.live > 0)
+				for (unsigned i = 0; i < p.slots; i++)
+					if (p.blk[i].size != 0)
+						change(&p, i);
+		} else if (_i == 2) {
+			blklist_clear(p.list);
+			for (unsigned i = 0; i < p.slots; i++)
+				p.blk[i].size = 0;
+			p.live = 0;
+		}
+		sound(p.list);
+		same_as_plain(&p);
+		any_change(&p);
+		same_as_plain(&p);
+	}
+	plain_free(&p);
+}
+END_TEST
+
+/* More come than there are positions for while it is mended. */
+START_TEST(positions_never_run_out_while_order_is_mended)
+{
+	struct plain p;
+	unsigned rounds = 0, done = 0;
+
+	plain_new(&p, &numbers[2]);
+	put_by_address(&p);
+	while (rounds++ < 400) {
+		done += blklist_mend(p.list, 1 + _i * 50);
+		for (unsigned i = 0; i < 1000; i++)
+			any_change(&p);
+		if (rounds % 50 == 0)
+			put_free_slot(&p);
+	}
+	sound(p.list);
+	ck_assert_uint_gt(done, 0);
+	same_as_plain(&p);
+	plain_free(&p);
+}
+END_TEST
+
+START_TEST(memory_of_the_second_area_is_given_back)
+{
+	struct plain p;
+	size_t in_order;
+
+	plain_new(&p, &numbers[0]);
+	put_by_address(&p);
+	same_as_plain(&p);
+	in_order = blklist_memory(p.list);
+	put_free_slot(&p);
+	while (!blklist_mend(p.list, 1000))
+		continue;
+	ck_assert_uint_lt(blklist_memory(p.list), in_order + in_order / 8);
+	for (unsigned i = 0; i < 2 * p.slots; i++)
+		any_change(&p);
+	ck_assert_uint_lt(inside(&p)->age.next, inside(&p)->age.cap);
+	ck_assert_uint_lt(inside(&p)->age.top, inside(&p)->age.cap);
+	plain_free(&p);
+}
+END_TEST
+
 START_TEST(address_order_does_not_wait_for_the_order_of_age)
 {
 	struct plain p;
@@ -216,13 +366,13 @@ START_TEST(address_order_does_not_wait_for_the_order_of_age)
 
 	plain_new(&p, &numbers[0]);
 	put_by_address(&p);
-	ck_assert(((const struct indexed *)p.list->impl)->age.mixed);
+	ck_assert(inside(&p)->age.mixed);
 	ck_assert_int_eq(blklist_rank(p.list, BLKLIST_BY_ADDRESS, 0,
 	    p.blk[2 * 77].addr), 77);
 	ck_assert_int_eq(blklist_rank(p.list, BLKLIST_BY_AGE, 0, 1), -ENOENT);
 	ck_assert_uint_eq(blklist_window(p.list, BLKLIST_BY_ADDRESS, false, 5,
 	    &row, 1), 1);
-	ck_assert(((const struct indexed *)p.list->impl)->age.mixed);
+	ck_assert(inside(&p)->age.mixed);
 	plain_free(&p);
 }
 END_TEST
@@ -241,9 +391,10 @@ by_value(const void *va, const void *vb)
 START_TEST(numbers_are_sorted_however_little_is_done_at_a_time)
 {
 	enum { N = 5000 };
-	static const uint32_t works[] = { 1, 7, 1000, N, UINT32_MAX };
+	static const uint32_t some[] = { 1, 7, 1000, N, UINT32_MAX };
 	static struct age_sort s;
 	struct age_key *want = calloc(N, sizeof(*want));
+	uint32_t work;
 
 	for (unsigned k = 0; k < NELEM(numbers); k++) {
 		ck_assert_int_eq(age_sort_init(&s, N), 0);
@@ -251,8 +402,9 @@ START_TEST(numbers_are_sorted_however_little_is_done_at_a_time)
 			age_sort_add(&s, (int64_t)numbers[k].of(i), i);
 		memcpy(want, s.key, N * sizeof(*want));
 		qsort(want, N, sizeof(*want), by_value);
-		while (!age_sort_step(&s, works[_i]))
-			continue;
+		do
+			work = some[_i];
+		while (!age_sort_step(&s, &work));
 		ck_assert_mem_eq(s.key, want, N * sizeof(*want));
 		age_sort_fini(&s, N);
 	}
@@ -266,9 +418,16 @@ suite(void)
 	Suite *s = suite_create("blklist: the order of age");
 	TCase *order = tcase_create("order");
 
-	tcase_set_timeout(order, 120);
+	tcase_set_timeout(order, 60);
 	tcase_add_loop_test(order, age_order_is_that_of_a_plain_sorted_list, 0,
 	    NELEM(numbers));
+	tcase_add_loop_test(order,
+	    age_order_is_the_same_when_it_is_mended_in_parts, 0,
+	    NELEM(numbers) * NELEM(works));
+	tcase_add_loop_test(order, parts_may_be_left_at_any_step, 0, 3);
+	tcase_add_loop_test(order,
+	    positions_never_run_out_while_order_is_mended, 0, 4);
+	tcase_add_test(order, memory_of_the_second_area_is_given_back);
 	tcase_add_test(order,
 	    address_order_does_not_wait_for_the_order_of_age);
 	tcase_add_loop_test(order,

@@ -15,7 +15,9 @@
  *
  * Blocks that come out of order (put back, or put in by address) take the next
  * position too, and the order is mended when it is next asked for, once for
- * all that came since.
+ * all that came since.  Or in parts, before it is: those that are there move in
+ * their order to a second area of positions, while those that come take what
+ * is behind the places kept for them.  A sweep brings all back to the first.
  *
  * In a kept list the runs are kept, and the records say their positions: with
  * both a successor knows every record's number and time, whatever instruction
@@ -52,7 +54,8 @@ struct age {
 	uint32_t *chunk;	/* live bits of each chunk */
 	struct age_run *run;
 	uint32_t nruns;		/* the last is the one that grows */
-	uint32_t cap;		/* positions, a multiple of AGE_CHUNK */
+	uint32_t cap;		/* positions of an area, a multiple of AGE_CHUNK */
+	uint32_t end;		/* of all areas: a kept list has one, others two */
 	uint32_t next;
 	uint32_t live;
 	uint32_t top;		/* highest next since pages were given back */
@@ -61,7 +64,8 @@ struct age {
 	uint32_t from, to;	/* of the sweep */
 	uint32_t run_from;	/* the first run that it has not come to */
 	bool sweeping;
-	bool mixed;		/* positions are not in the order of age */
+	bool mixed;		/* positions are not in the order of age ... */
+	struct age_parts *parts;	/* ... nor while they are put into it */
 	bool mending;		/* kept: the journal counts, not the runs */
 	unsigned copy;		/* kept: which half of the runs' piece counts */
 	struct kept *memory;	/* of a kept list, or NULL ... */
@@ -82,8 +86,14 @@ void age_make_ready(struct age *);
 bool age_ahead(struct age *);
 /* One word's worth of the sweep, which it begins if there is none. */
 void age_sweep(struct age *, struct store_node *);
-/* Puts positions into order and leaves no gap. */
+/* Puts positions into order, at once, and leaves no gap. */
 void age_mend(struct age *, struct store_node *, uint64_t key_mask);
+/*
+ * The same in parts (age_parts.c), each of which looks at about `work` blocks;
+ * true when they are in order.  In between all else may be done.
+ */
+bool age_mend_part(struct age *, struct store_node *, uint64_t key_mask,
+    uint32_t work);
 /* A run for this number and time begins at the next position. */
 void age_begin_run(struct age *, uint64_t seq, int64_t ms);
 /* The run that a position before the last run is in. */
@@ -105,6 +115,12 @@ int age_reopen(struct age *, struct store_node *, uint32_t ready,
 bool age_adopt(struct age *, const struct store_node *, uint32_t index);
 /* All have been adopted: leaves no gap. */
 void age_close(struct age *, struct store_node *, uint64_t key_mask);
+
+static inline bool
+age_is_mixed(const struct age *a)
+{
+	return a->mixed || a->parts != NULL;
+}
 
 static inline bool
 age_is_live(const struct age *a, uint32_t pos)

@@ -7,6 +7,10 @@
 #include "age_sort.h"
 #include "list.h"
 
+/*
+ * In small pages: a key goes to any of two thousand places at first, and to take
+ * a huge page for each of them would be the longest part of all.
+ */
 int
 age_sort_init(struct age_sort *s, uint32_t max)
 {
@@ -26,6 +30,13 @@ age_sort_fini(struct age_sort *s, uint32_t max)
 	list_unmap(s->key, max * sizeof(*s->key));
 	list_unmap(s->other, max * sizeof(*s->other));
 	s->key = s->other = NULL;
+}
+
+void
+age_sort_release(struct age_sort *s, uint32_t from, uint32_t to)
+{
+	list_release(&s->key[from], &s->key[to]);
+	list_release(&s->other[from], &s->other[to]);
 }
 
 static inline unsigned
@@ -80,15 +91,15 @@ moved(struct age_sort *s)
 }
 
 bool
-age_sort_step(struct age_sort *s, uint32_t work)
+age_sort_step(struct age_sort *s, uint32_t *work)
 {
 	uint32_t end;
 
 	while (s->differ != 0) {
 		if (s->at == 0 && !s->moving)
 			s->shift = (unsigned)__builtin_ctzll(s->differ);
-		end = s->n - s->at < work ? s->n : s->at + work;
-		work -= end - s->at;
+		end = s->n - s->at < *work ? s->n : s->at + *work;
+		*work -= end - s->at;
 		(s->moving ? move : count)(s, end);
 		if (end < s->n)
 			return false;

@@ -36,8 +36,10 @@ struct age_sort {
 /* Room for so many at most; none yet.  -ENOMEM. */
 int age_sort_init(struct age_sort *, uint32_t max);
 void age_sort_fini(struct age_sort *, uint32_t max);
-/* Looks at about so many keys; true when all are in order. */
-bool age_sort_step(struct age_sort *, uint32_t work);
+/* All are in order, and these have been used: gives their memory back. */
+void age_sort_release(struct age_sort *, uint32_t from, uint32_t to);
+/* Looks at *work keys at most and takes them off it; true when all are in order. */
+bool age_sort_step(struct age_sort *, uint32_t *work);
 
 static inline uint64_t
 age_key_value(const struct age_key *k)

@@ -361,6 +361,12 @@ blklist_ahead(struct blklist *l)
 		l->ops->ahead(l);
 }
 
+bool
+blklist_mend(struct blklist *l, uint32_t work)
+{
+	return l->ops->mend == NULL || l->ops->mend(l, work);
+}
+
 static void
 reverse_rows(struct blk *row, size_t n)
 {

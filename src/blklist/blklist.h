@@ -216,6 +216,14 @@ void blklist_apply(struct blklist *, const struct blklist_batch *);
 void blklist_ahead(struct blklist *);
 
 /*
+ * Blocks that were put in by address are put into the order of age when that is
+ * first asked for, all at once: 0.1 s for a million.  This does it before, and
+ * in parts, while all else may be done to the list: each call looks at blocks
+ * about `work` times, 0 at none.  True when they are in order.
+ */
+bool blklist_mend(struct blklist *, uint32_t work);
+
+/*
  * Rows [offs, offs + n) of the order into out; with `reverse` counted from
  * the other end.  Returns how many there were.
  */

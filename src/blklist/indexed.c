@@ -547,11 +547,20 @@ indexed_ahead(struct blklist *l)
 	(void)hash_ahead(&ix->hash);
 }
 
+static bool
+indexed_mend(struct blklist *l, uint32_t work)
+{
+	struct indexed *ix = l->impl;
+
+	return age_mend_part(&ix->age, ix->store.node, l->key_mask, work);
+}
+
 const struct list_ops list_indexed = {
 	.open = indexed_open,
 	.close = indexed_close,
 	.apply = indexed_apply,
 	.ahead = indexed_ahead,
+	.mend = indexed_mend,
 	.window = indexed_window,
 	.after = indexed_after,
 	.get = indexed_get,

@@ -34,7 +34,7 @@ in_order(const struct blklist *l)
 {
 	struct indexed *ix = l->impl;
 
-	if (ix->age.mixed)
+	if (age_is_mixed(&ix->age))
 		age_mend(&ix->age, ix->store.node, l->key_mask);
 	return ix;
 }
@@ -226,9 +226,9 @@ check_age(const struct blklist *l, const struct indexed *ix)
 	uint32_t live = 0, in_chunk = 0;
 	uint64_t bytes = 0;
 
-	if (a->next >= a->cap)
+	if (a->next >= a->end)
 		return "positions have run out";
-	for (uint32_t pos = 0; pos < a->cap; pos++) {
+	for (uint32_t pos = 0; pos < a->end; pos++) {
 		if (a->bits[pos >> 6] == 0 && (pos & 63) == 0)
 			pos += 63;
 		else if (age_is_live(a, pos)) {
@@ -240,7 +240,7 @@ check_age(const struct blklist *l, const struct indexed *ix)
 				return "a record does not know its position";
 			uint64_t seq = age_seq(a, n), key = n->w[0] & l->key_mask;
 
-			if (!a->mixed && live > 0 &&
+			if (!age_is_mixed(a) && live > 0 &&
 			    (int64_t)seq <= (int64_t)last_seq &&
 			    (seq != last_seq || key <= last_key))
 				return "positions are not in the order of age";

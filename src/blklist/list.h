@@ -57,6 +57,8 @@ struct list_ops {
 	unsigned (*apply)(struct blklist *, struct list_chunk *);
 	/* Takes memory ahead; NULL if it has all from the start. */
 	void (*ahead)(struct blklist *);
+	/* Puts the order of age right, in parts; NULL if it always is. */
+	bool (*mend)(struct blklist *, uint32_t work);
 	/*
 	 * Cuts rows [*first, *first + *n) to those that are held, without a
 	 * gap from the end that is looked at first.  NULL: all are.
