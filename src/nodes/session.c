@@ -308,6 +308,7 @@ do_flow(struct nodes_session *s)
 		intake_again(s);
 	}
 	window_cycle(s);
+	intake_cycle(s);
 	intake_read(s);
 }
 

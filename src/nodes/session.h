@@ -164,7 +164,8 @@ struct nodes_session {
 	int64_t wall_off_ms;		/* its wall clock is ahead of that by so much */
 	int64_t fresh_ms;		/* our clock: when the list shown was last up to date */
 	uint64_t cycle_records;
-	int64_t cycle_ns;		/* own work since the cycle began */
+	int64_t cycle_ns;		/* own work since the cycle began ... */
+	int64_t order_ns;		/* ... and of it for the order of age */
 	uint64_t heard;
 	unsigned silent;		/* cycles without an answer to what was asked */
 	char target[64];
@@ -266,6 +267,8 @@ int intake_begin(struct nodes_session *, bool classic);
 void intake_again(struct nodes_session *);
 /* Reads on if nothing is on its way. */
 void intake_read(struct nodes_session *);
+/* Once in a cycle: what is still to be done before the list is whole. */
+void intake_cycle(struct nodes_session *);
 void intake_fini(struct nodes_session *);
 /* What is being taken is no longer wanted; what is shown stays. */
 void intake_stop(struct nodes_session *);

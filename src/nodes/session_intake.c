@@ -27,6 +27,8 @@
 #define READS_PER_CYCLE 1024
 #define READ_WINDOW 16
 #define WORK_PER_CYCLE_NS 45000000	/* of a cycle's 66.7 ms */
+#define ORDER_PER_CYCLE_NS 6000000	/* beside all else in a cycle */
+#define ORDER_PART 65536
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
@@ -109,6 +111,52 @@ settle(struct nodes_session *s)
 	session_say(s, "%s records lost on the way to this page: list taken "
 	    "anew, nothing is missing", count);
 	s->mended = 0;
+}
+
+/*
+ * What came by address is put into the order of age before it is shown: at once
+ * that would hold up a cycle, and as long as it is not, there is another list
+ * to be seen.
+ */
+static bool
+is_in_order(struct nodes_session *s)
+{
+	struct mono begin;
+	bool done = s->build == s->list;
+
+	while (!done && s->order_ns < ORDER_PER_CYCLE_NS) {
+		begin = mono_now();
+		done = blklist_mend(s->build, ORDER_PART);
+		s->order_ns += mono_diff_ns(mono_now(), begin);
+	}
+	return done || blklist_mend(s->build, 0);
+}
+
+/* Every part is in, and what records have done since the first one. */
+static bool
+is_taken(const struct nodes_session *s)
+{
+	return s->step == SESSION_LOAD && (s->torn ?
+	    merge_complete(&s->merge) : merge_settled(&s->merge, s->cursor));
+}
+
+static void
+settle_taken(struct nodes_session *s)
+{
+	if (!is_taken(s) || !is_in_order(s))
+		return;
+	if (s->torn)
+		settle_torn(s);
+	else
+		settle(s);
+}
+
+void
+intake_cycle(struct nodes_session *s)
+{
+	s->order_ns = 0;
+	if (!s->again)
+		settle_taken(s);
 }
 
 static void
@@ -218,10 +266,8 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 	s->counting = true;
 	if (!part->last)
 		ask_part(s, false, upto);
-	else if (s->torn)
-		settle_torn(s);
-	else if (merge_settled(&s->merge, s->cursor))
-		settle(s);
+	else
+		settle_taken(s);
 	intake_read(s);
 }
 
@@ -490,8 +536,8 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		s->look.behind = true;
 		if (!s->torn)
 			s->again = true;
-		else if (merge_complete(&s->merge))
-			settle_torn(s);
+		else
+			settle_taken(s);
 		return;
 	}
 	apply(s, data);
@@ -506,15 +552,13 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		s->undo_seen = undo;
 		s->again = true;
 	}
-	if (s->step == SESSION_LOAD && merge_settled(&s->merge, s->cursor))
-		settle(s);
-
+	settle_taken(s);
 	caught_up = data->next - data->first < FULL_LENGTH &&
 	    data->count < FULL_RECORDS;
 	ended = !session_flows(s) && data->next == data->first;
 	if (ended && s->step == SESSION_FLOW)
 		session_drained(s);
-	else if (!caught_up || !session_flows(s))
+	else if (!caught_up || (!session_flows(s) && !is_taken(s)))
 		intake_read(s);
 }
 
