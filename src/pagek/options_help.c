@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../filter/filter.h"
 #include "options_table.h"
 
 #define C_TOP (1u << COMMAND_TOP)
@@ -106,6 +107,19 @@ print_targets(FILE *out)
 	    "  demo:NAME    a generator: note, 1, flood\n", out);
 }
 
+static void
+print_filter(FILE *out)
+{
+	const char *line;
+
+	fputs("\nEXPRESSION is made of FIELD OP VALUE with & (and), | (or), "
+	    "! (not) and\nparentheses; OP is one of = != < <= > >=, and of "
+	    "text = != ~ (contains) !~;\na word alone is looked for in the "
+	    "text of a row.  The fields are\n", out);
+	for (size_t k = 0; (line = filter_help(k)) != NULL; k++)
+		fprintf(out, "  %s\n", line);
+}
+
 void
 options_help(FILE *out, enum command about)
 {
@@ -134,6 +148,8 @@ options_help(FILE *out, enum command about)
 	for (i = 0; i < OPTIONS; i++)
 		if (all || option_taken(&option_rows[i], about))
 			print_option(out, &option_rows[i]);
+	if (!all && option_taken(&option_rows[OPTION_FILTER], about))
+		print_filter(out);
 	if (all)
 		fputs("\n'pagek help COMMAND' tells which options a command "
 		    "takes; pagek(1) has the rest.\n", out);

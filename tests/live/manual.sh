@@ -51,6 +51,15 @@ keys() {
 }
 rule "each key of the table is in the manual, and the reverse" keys
 
+fields() {
+	"$B/pagek" help list | sed -n '/The fields are$/,$s/^  \([a-z]*\) .*/\1/p' |
+	    sort >"$tmp/program"
+	sed -n '/^\.Ss Filters/,/^\.El/s/^\.It Cm //p' "$man" |
+	    sort >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each field of filters is in the manual, and the reverse" fields
+
 node_options() {
 	"$B/pageknode" --help | grep -o -e '^  --[a-z-]*' | tr -d ' ' |
 	    sort >"$tmp/program"

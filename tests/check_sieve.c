@@ -1,0 +1,277 @@
+/*
+ * The sieve: what a filter finds of a block, and where an expression is wrong.
+ */
+#include <errno.h>
+
+#include "../src/pagek/free.h"
+#include "../src/pagek/sieve.h"
+#include "harness.h"
+#include "scene.h"
+
+static struct page_sieve *sieve;
+
+static void
+begin(const char *expression)
+{
+	struct filter_error e;
+
+	page_sieve_free(sieve);
+	sieve = NULL;
+	ck_assert_msg(page_sieve_new(&sieve, expression, &e) == 0, "'%s': %s",
+	    expression, e.why);
+	page_sieve_begin(sieve, &scene.view);
+}
+
+static void
+teardown_sieve(void)
+{
+	page_sieve_free(sieve);
+	sieve = NULL;
+	teardown();
+}
+
+/* How many of all blocks are let through. */
+static uint64_t
+lets(const char *expression)
+{
+	struct blk rows[64];
+	uint64_t n = 0;
+	size_t got;
+
+	begin(expression);
+	got = blklist_window(scene.list, BLKLIST_BY_AGE, false, 0, rows, 64);
+	for (size_t i = 0; i < got; i++)
+		n += page_sieve_lets(sieve, &rows[i]);
+	ck_assert_uint_eq(page_sieve_caught(sieve).blocks, n);
+	return n;
+}
+
+static const struct {
+	const char *expression;
+	uint64_t n;
+} note[] = {
+	{ "", 6 },
+	{ "size>=0x40", 3 },
+	{ "used=0x48", 1 },
+	{ "addr=8e66b8", 1 },
+	{ "age=13s", 3 }, { "age<1s", 2 }, { "age>=39s", 1 },
+	{ "seq=1", 1 },
+	{ "type=ACREQ", 1 }, { "type=0c", 1 }, { "type=9", 2 },
+	{ "descr=*req", 3 },
+	{ "rnod=AB86", 1 }, { "rnod=ab*", 1 }, { "rnod=\"\"", 5 },
+	{ "layer=heap", 6 },
+	{ "thread=*", 0 }, { "function=*", 0 }, { "tid=0", 6 },
+	{ "acreq", 1 }, { "ab86", 1 },
+};
+
+START_TEST(blocks_of_the_note)
+{
+	ck_assert_msg(lets(note[_i].expression) == note[_i].n, "%s: %llu",
+	    note[_i].expression,
+	    (unsigned long long)lets(note[_i].expression));
+}
+END_TEST
+
+/* 40 blocks, 8 of each of the sites. */
+static const struct {
+	const char *expression;
+	uint64_t n;
+} stacks[] = {
+	{ "", 40 },
+	{ "used=116", 8 },
+	{ "type=malloc", 40 }, { "type=80", 40 },
+	{ "thread=main", 10 }, { "tid=2", 10 }, { "thread~rx", 20 },
+	{ "function=robj::make(int)", 8 }, { "function=zmalloc", 0 },
+	{ "function=dictAdd", 8 }, { "dictadd", 8 },
+	{ "function~processcommand", 8 },
+	{ "function=libfoo.so+0x1f30", 8 }, { "libfoo", 8 },
+	{ "file=object.h", 8 }, { "file=object.h:12", 8 },
+	{ "file=src/object.h", 8 }, { "file~src/", 24 },
+	{ "file=\"\"", 16 }, { "file=dict.c:301", 0 },
+	{ "object.h:12", 8 },
+	{ "module=redis-server", 24 }, { "module=/usr/lib/lib*", 16 },
+	{ "module=libbar.so.1", 8 },
+	{ "module~lib size>300", 8 },
+};
+
+START_TEST(blocks_with_stacks)
+{
+	struct symbol_wrappers *wrappers;
+	uint64_t n;
+
+	ck_assert_int_eq(symbol_wrappers_new(&wrappers), 0);
+	scene.view.wrappers = wrappers;
+	n = lets(stacks[_i].expression);
+	scene.view.wrappers = NULL;
+	symbol_wrappers_free(wrappers);
+	ck_assert_msg(n == stacks[_i].n, "%s: %llu", stacks[_i].expression,
+	    (unsigned long long)n);
+}
+END_TEST
+
+START_TEST(a_name_that_decides_is_told_whether_it_is_known)
+{
+	struct blk b;
+
+	ck_assert_uint_eq(blklist_window(scene.list, BLKLIST_BY_AGE, false, 0,
+	    &b, 1), 1);
+	scene_deaf = true;
+	begin("function=zmalloc & size=100");
+	ck_assert(page_sieve_wants_names(sieve));
+	ck_assert(!page_sieve_lets(sieve, &b));
+	ck_assert(page_sieve_named(sieve));
+	begin("function=zmalloc & size=101");
+	ck_assert(!page_sieve_lets(sieve, &b));
+	ck_assert(!page_sieve_named(sieve));
+	begin("descr=malloc");
+	ck_assert(!page_sieve_wants_names(sieve));
+	ck_assert(page_sieve_lets(sieve, &b));
+	ck_assert(!page_sieve_named(sieve));
+}
+END_TEST
+
+START_TEST(names_are_looked_at_anew_in_each_pass)
+{
+	scene_late = 1u << SCENE_F_ZMALLOC;
+	ck_assert_uint_eq(lets("function=zmalloc"), 0);
+	scene_late = 0;
+	page_sieve_begin(sieve, &scene.view);
+	for (size_t i = 0; i < 2; i++) {
+		struct blk b;
+
+		ck_assert_uint_eq(blklist_window(scene.list, BLKLIST_BY_AGE,
+		    false, 0, &b, 1), 1);
+		ck_assert(page_sieve_lets(sieve, &b));
+	}
+	ck_assert_uint_eq(page_sieve_caught(sieve).blocks, 2);
+	ck_assert_uint_eq(page_sieve_caught(sieve).bytes, 200);
+}
+END_TEST
+
+START_TEST(free_memory_is_kept_back)
+{
+	struct blk b = { .addr = 0x1000, .size = 64,
+		.flags = REC_FLAGS(REC_FREE, 0) };
+
+	begin("");
+	ck_assert(page_is_free(&b));
+	ck_assert(!page_sieve_lets(sieve, &b));
+	ck_assert(!page_sieve_named(sieve));
+}
+END_TEST
+
+START_TEST(no_sieve_lets_everything_through)
+{
+	struct blk b = { .addr = 0x1000 };
+
+	page_sieve_begin(NULL, &scene.view);
+	ck_assert(page_sieve_lets(NULL, &b));
+	ck_assert(!page_sieve_named(NULL));
+	ck_assert(!page_sieve_wants_names(NULL));
+	ck_assert_ptr_null(page_sieve_text(NULL));
+	ck_assert_uint_eq(page_sieve_caught(NULL).blocks, 0);
+}
+END_TEST
+
+START_TEST(caught_of_a_sample_stand_for_more)
+{
+	struct blk rows[8];
+	struct page_caught caught;
+	double weight = 0;
+	size_t n;
+
+	scene_fini(&scene);
+	scene_init(&scene, BLKLIST_INDEXED, 64);
+	blklist_sample(scene.list, 1000);
+	stream_types_init(&scene.types);
+	for (unsigned i = 0; i < 8; i++)
+		scene_alloc(&scene, 0x10000 + i * 0x1000, 100 + i, TYPE_MALLOC,
+		    1, 0, 0);
+	scene_refresh(&scene);
+	ck_assert_uint_eq(lets("size<104"), 4);
+	caught = page_sieve_caught(sieve);
+	n = blklist_window(scene.list, BLKLIST_BY_AGE, false, 0, rows, 8);
+	ck_assert_uint_eq(n, 8);
+	for (size_t i = 0; i < 4; i++)
+		weight += blklist_weight(scene.list, &rows[i]);
+	ck_assert_uint_eq(caught.bytes, 406);
+	ck_assert(weight > 30 && caught.est_blocks > weight * 0.999 &&
+	    caught.est_blocks < weight * 1.001);
+	ck_assert(caught.est_bytes > weight * 100 &&
+	    caught.est_bytes < weight * 104);
+}
+END_TEST
+
+/* --- where it is wrong --------------------------------------------------- */
+
+static const struct {
+	const char *expression;
+	size_t at;
+	int cols;
+	size_t column;
+	const char *lines;
+} places[] = {
+	{ "a & | b", 4, 79, 5, "a & | b\n    ^\n" },
+	{ "", 0, 79, 1, "\n^\n" },
+	{ "a &", 3, 79, 4, "a &\n   ^\n" },
+	{ "\xc3\xa9\xe4\xb8\xad=1", 5, 79, 3,
+	    "\xc3\xa9\xe4\xb8\xad=1\n   ^\n" },
+	{ "a\tb&", 4, 79, 5, "a\\x09b&\n       ^\n" },
+	{ "abcdefghijklmnop", 12, 8, 13, "ghijklmn\n      ^\n" },
+	{ "abcdefghijklmnop", 2, 8, 3, "abcdefgh\n  ^\n" },
+	{ "a\033[2Jb", 1, 79, 2, "a\\x1B[2Jb\n ^\n" },
+};
+
+START_TEST(a_place_has_a_caret_below)
+{
+	char lines[4096];
+
+	page_sieve_point(places[_i].expression, places[_i].at,
+	    places[_i].cols, false, lines, sizeof lines);
+	ck_assert_str_eq(lines, places[_i].lines);
+	ck_assert_uint_eq(page_sieve_column(places[_i].expression,
+	    places[_i].at), places[_i].column);
+}
+END_TEST
+
+START_TEST(a_wrong_expression_makes_no_sieve)
+{
+	struct page_sieve *s = NULL;
+	struct filter_error e;
+
+	ck_assert_int_eq(page_sieve_new(&s, "size>", &e), -EINVAL);
+	ck_assert_ptr_null(s);
+	ck_assert_uint_eq(e.at, 5);
+}
+END_TEST
+
+static Suite *
+sieve_suite(void)
+{
+	Suite *s = suite_create("sieve");
+	TCase *t = tcase_create("note");
+
+	tcase_add_checked_fixture(t, setup_note, teardown_sieve);
+	tcase_add_loop_test(t, blocks_of_the_note, 0, BASE_NELEM(note));
+	tcase_add_test(t, caught_of_a_sample_stand_for_more);
+	tcase_add_test(t, free_memory_is_kept_back);
+	tcase_add_test(t, no_sieve_lets_everything_through);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("stacks");
+	tcase_add_checked_fixture(t, setup_stacks, teardown_sieve);
+	tcase_add_loop_test(t, blocks_with_stacks, 0, BASE_NELEM(stacks));
+	tcase_add_test(t, a_name_that_decides_is_told_whether_it_is_known);
+	tcase_add_test(t, names_are_looked_at_anew_in_each_pass);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("places");
+	tcase_add_checked_fixture(t, setup_note, teardown_sieve);
+	tcase_add_loop_test(t, a_place_has_a_caret_below, 0,
+	    BASE_NELEM(places));
+	tcase_add_test(t, a_wrong_expression_makes_no_sieve);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(sieve_suite)
