@@ -264,12 +264,18 @@ supervisor=
 # --- on a terminal -------------------------------------------------------------
 
 cat >"$tmp/holder.c" <<'C'
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
-static void *volatile held[20];
+static void *volatile held[25];
+static void on_signal(int sig) { (void)sig; }
 int main(void)
 {
+	signal(SIGUSR1, on_signal);
 	for (int i = 0; i < 20; i++)
+		held[i] = malloc(7777);
+	pause();
+	for (int i = 20; i < 25; i++)
 		held[i] = malloc(7777);
 	for (;;)
 		pause();
@@ -291,8 +297,14 @@ goes_on() {
 	for i in 1 2 3; do
 		another && wait_for 'LIVE 1[0-9] Hz' || return 1
 	done
+	# What it shows could be of before: something new has to come.
+	pkill -USR1 -P "$supervisor" -x holder
+	until_true 10 has_rows 25
 	shot
-	hides 'anew|INCOMPLETE|LOSSY|lost [1-9]' && [ "$(rows)" = 20 ]
+	hides 'anew|INCOMPLETE|LOSSY|lost [1-9]' && has_rows 25
+}
+has_rows() {
+	[ "$(rows)" = "$1" ]
 }
 rule "a page goes on where it was, and has lost nothing" goes_on --own-node --
 comes_back() {
@@ -300,7 +312,7 @@ comes_back() {
 	    wait_for 'come back with: \./pagek pid:' &&
 	    wait_for 'from anywhere: \./pagek unix:' &&
 	    another && "$pagek" list "unix:$XDG_RUNTIME_DIR/pagek/run.$supervisor" |
-	    grep -c ' 7777 ' | grep -qx 20
+	    grep -c ' 7777 ' | grep -qx 25
 }
 rule "a page that left finds the next node at the same place" comes_back
 ended_is_told() {
