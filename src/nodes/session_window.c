@@ -10,9 +10,8 @@
  * records, for a count is the same on a slow machine and on a fast one.
  *
  * A page that comes late to a list of more than LARGE blocks begins with a
- * window and stays with it: taking such a list is a matter of seconds and of a
- * gigabyte, and putting into order what has come by address holds up a cycle
- * for longer than a cycle lasts.
+ * window and stays with it: taking such a list, and putting into order what has
+ * come by address, is a matter of seconds and of a gigabyte.
  *
  * Nothing is lost meanwhile: the node's list has everything.
  */
