@@ -120,13 +120,37 @@ START_TEST(a_name_that_decides_is_told_whether_it_is_known)
 	ck_assert(page_sieve_wants_names(sieve));
 	ck_assert(!page_sieve_lets(sieve, &b));
 	ck_assert(page_sieve_named(sieve));
+	ck_assert_uint_eq(page_sieve_caught(sieve).unsure, 1);
 	begin("function=zmalloc & size=101");
 	ck_assert(!page_sieve_lets(sieve, &b));
 	ck_assert(!page_sieve_named(sieve));
+	ck_assert_uint_eq(page_sieve_caught(sieve).unsure, 0);
+	begin("function!=zmalloc | size=101");
+	ck_assert(page_sieve_lets(sieve, &b));
+	ck_assert_uint_eq(page_sieve_caught(sieve).unsure, 1);
+	scene_deaf = false;
+	page_sieve_begin(sieve, &scene.view);
+	ck_assert(!page_sieve_lets(sieve, &b));
+	ck_assert(page_sieve_named(sieve));
+	ck_assert_uint_eq(page_sieve_caught(sieve).unsure, 0);
 	begin("descr=malloc");
 	ck_assert(!page_sieve_wants_names(sieve));
 	ck_assert(page_sieve_lets(sieve, &b));
 	ck_assert(!page_sieve_named(sieve));
+}
+END_TEST
+
+START_TEST(what_has_no_caller_waits_for_no_name)
+{
+	struct blk b;
+
+	scene_alloc(&scene, 0x10000, 99, TYPE_MALLOC, 0, 0, 0);
+	scene_refresh(&scene);
+	ck_assert_int_eq(blklist_get(scene.list, 0, 0x10000, &b), 0);
+	begin("function=zmalloc | thread=main");
+	ck_assert(!page_sieve_lets(sieve, &b));
+	ck_assert(page_sieve_named(sieve));
+	ck_assert_uint_eq(page_sieve_caught(sieve).unsure, 0);
 }
 END_TEST
 
@@ -262,6 +286,7 @@ sieve_suite(void)
 	tcase_add_checked_fixture(t, setup_stacks, teardown_sieve);
 	tcase_add_loop_test(t, blocks_with_stacks, 0, BASE_NELEM(stacks));
 	tcase_add_test(t, a_name_that_decides_is_told_whether_it_is_known);
+	tcase_add_test(t, what_has_no_caller_waits_for_no_name);
 	tcase_add_test(t, names_are_looked_at_anew_in_each_pass);
 	suite_add_tcase(s, t);
 

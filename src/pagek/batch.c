@@ -195,6 +195,19 @@ await_rows(uv_loop_t *loop, struct taking *t, int timeout_ms,
 	return r < 0 ? r : profile_resolve(p, &words);
 }
 
+/* An answer for want of a name is none that may go without a word. */
+static void
+tell_unsure(const struct page_sieve *sieve)
+{
+	uint64_t unsure = page_sieve_caught(sieve).unsure;
+
+	if (unsure > 0)
+		complain("names that the filter asks for are not there of "
+		    "%llu %s, which count as having none",
+		    (unsigned long long)unsure, unsure == 1 ? "block" :
+		    "blocks");
+}
+
 int
 batch_names(uv_loop_t *loop, struct nodes_session *s,
     const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit,
@@ -214,6 +227,7 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
 		profile_free(p);
 		return r;
 	}
+	tell_unsure(sieve);
 	*out = p;
 	*lacking = (size_t)r;
 	return 0;

@@ -134,7 +134,7 @@ void json_modes(struct json *, const struct nodes_look *);
 void json_lost(struct json *, const struct nodes_look *);
 
 /*
- * The keys from filter to matched_est_bytes: how many of so many blocks listed
+ * The keys from filter to matched_unsure: how many of so many blocks listed
  * were caught.  All are null without an expression.
  */
 void json_filter(struct json *, const char *expression,

@@ -376,16 +376,14 @@ json_filter(struct json *j, const char *expression,
 		{ "matched_bytes", caught->bytes },
 		{ "matched_est_blocks", (uint64_t)(caught->est_blocks + 0.5) },
 		{ "matched_est_bytes", (uint64_t)(caught->est_bytes + 0.5) },
+		{ "matched_unsure", caught->unsure },
 	};
 
 	json_key(j, "filter");
 	json_text(j, expression);
 	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
 		json_key(j, numbers[i].name);
-		if (expression != NULL)
-			json_number(j, numbers[i].n);
-		else
-			json_null(j);
+		json_known(j, expression != NULL, numbers[i].n);
 	}
 }
 

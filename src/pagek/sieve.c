@@ -26,7 +26,7 @@ struct page_sieve {
 	const struct page_view *v;	/* of the pass */
 	uint32_t pass;
 	const struct blk *b;		/* that is looked at */
-	bool named;
+	bool named, unsure;
 	struct page_caught caught;
 	char text[PAGE_NAME_MAX];	/* one that is made, not borrowed */
 	struct origin origin[ORIGINS];
@@ -97,6 +97,10 @@ name_of(struct page_sieve *s, enum filter_field field)
 
 	s->named = true;
 	s->text[0] = '\0';
+	/* A block without a caller has no name that could come. */
+	if (s->b->caller != 0 && (call == NULL || call->words == NULL ||
+	    call->words->fetching || call->words->known == WIRE_K_PENDING))
+		s->unsure = true;
 	if (call == NULL)
 		return "";
 	if (field == FILTER_FUNCTION)
@@ -106,6 +110,16 @@ name_of(struct page_sieve *s, enum filter_field field)
 	else if (call->words != NULL)
 		page_text_copy(s->text, sizeof s->text, call->words->module);
 	return s->text;
+}
+
+static const char *
+thread_of(struct page_sieve *s)
+{
+	const char *name = page_cell_thread(s->v, s->b);
+
+	if (s->b->thread != 0 && name[0] == '\0')
+		s->unsure = true;
+	return name;
 }
 
 static const char *
@@ -121,7 +135,7 @@ text_of(void *arg, enum filter_field field)
 	case FILTER_DESCR:
 		return page_descr(look, s->b);
 	case FILTER_THREAD:
-		return page_cell_thread(s->v, s->b);
+		return thread_of(s);
 	case FILTER_RNOD:
 		page_cell_rnod(s->text, look, s->b);
 		return s->text;
@@ -167,15 +181,18 @@ page_sieve_lets(struct page_sieve *s, const struct blk *b)
 {
 	struct filter_asked asked = { .text = text_of, .arg = s };
 	double weight;
+	bool let;
 
 	if (s == NULL)
 		return true;
-	s->named = false;
+	s->named = s->unsure = false;
 	if (page_is_free(b))
 		return false;
 	s->b = b;
 	fill(s->v->look, b, asked.number);
-	if (!filter_matches(s->filter, &asked))
+	let = filter_matches(s->filter, &asked);
+	s->caught.unsure += s->unsure;
+	if (!let)
 		return false;
 	weight = s->v->look->list != NULL ?
 	    blklist_weight(s->v->look->list, b) : 1;

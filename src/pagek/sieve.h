@@ -6,9 +6,11 @@
  *		known of them does not change meanwhile.
  *	caught	the blocks of a pass that were let through, and what they stand
  *		for in a sample.
- *	named	of a block: the answer depended on a name of its caller, which
- *		was asked for if it was not known.  Until all of these are known
- *		the answers are as good as what is.
+ *	named	of a block: the answer depended on a name of its caller.
+ *	unsure	of a block: the answer depended on a name of its caller or its
+ *		thread, and that is not known, or a better one is on its way.
+ *		What can be asked for was asked for; until it is there the
+ *		answer is as good as what is known.
  *
  * Example
  *	page_sieve_begin(sieve, &view);
@@ -50,6 +52,7 @@ bool page_sieve_named(const struct page_sieve *);
 struct page_caught {
 	uint64_t blocks, bytes;
 	double est_blocks, est_bytes;
+	uint64_t unsure;	/* of all blocks that were looked at */
 };
 
 /* Since the pass began. */

@@ -166,6 +166,18 @@ text() {
 rule "rows of text by size" text 'size=777' '^[0-9a-f]+ +777 ' 30
 rule "rows of text by function" text 'function=take_large' ' take_large ' 20
 
+# The other forms have the same rows, and lines their head.
+forms() {
+	"$pagek" list --format ndjson --filter 'size=777' "pid:$pid" \
+	    >"$tmp/lines" && [ "$(wc -l <"$tmp/lines")" = 31 ] &&
+	    [ "$(grep -c '"size": 777,' "$tmp/lines")" = 30 ] &&
+	    sed 1q "$tmp/lines" | grep -q '"filter": "size=777", "matched": 30,' &&
+	    "$pagek" list --format csv --filter 'size=777' --limit 7 \
+	    "pid:$pid" >"$tmp/csv" && [ "$(wc -l <"$tmp/csv")" = 8 ] &&
+	    [ "$(grep -c ',777,' "$tmp/csv")" = 7 ]
+}
+rule "lines of JSON and CSV have the rows that match" forms
+
 # --- trees
 
 tree() {
@@ -204,6 +216,39 @@ sampled() {
 	    tree 'size=100000' 20 2000000 take_large
 }
 rule "of a sample rows are listed, and estimates are by weight" sampled
+
+# --- names that do not come
+
+# Of a node whose reader of names never answers.
+stop
+run=
+nameless() {
+	mkdir -p "$tmp/slow" && cp "$B/pageknode" "$tmp/slow" || return 1
+	printf '#!/bin/sh\nexec cat 3>&1 >/dev/null\n' >"$tmp/slow/pagek-symbols"
+	chmod 755 "$tmp/slow/pagek-symbols"
+	"$tmp/slow/pageknode" 2>"$tmp/node.err" &
+	run=$!
+	until_true 20 test -S "$XDG_RUNTIME_DIR/pagek/node" || return 1
+	: >"$tmp/told"
+	LD_PRELOAD=$B/liballoclog.so "$tmp/holder" >"$tmp/told" &
+	pid=$!
+	until_true 30 grep -q ready "$tmp/told" &&
+	    until_true 20 "$pagek" list "pid:$pid" --timeout 1 &&
+	    ask 'function=take_large' 0 && ask 'function!=take_large' 255 &&
+	    ask 'size=777 & function~other' 30 &&
+	    ask 'size=777 | size=5000 function=x' 5
+}
+# ask EXPRESSION BLOCKS: all that ends in time; so many blocks, or more, that
+# a name is wanted of.
+ask() {
+	"$pagek" list --format json --timeout 1 --filter "$1" "pid:$pid" \
+	    >"$tmp/some" 2>"$tmp/err" || return 1
+	cat "$tmp/err"
+	n=$(sed -n 's/.*"matched_unsure": \([0-9]*\),.*/\1/p' "$tmp/some")
+	[ "$n" -gt 0 ] && [ "$n" -ge "$2" ] && [ "$n" -lt 300 ] &&
+	    grep -q "the filter asks for are not there of $n blocks" "$tmp/err"
+}
+rule "blocks whose names do not come are counted, and that is said" nameless
 
 # --- what is wrong
 
