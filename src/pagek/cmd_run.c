@@ -44,8 +44,8 @@ exit_status(int32_t status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : PAGEK_RUN_FAILED;
 }
 
-static bool
-has_ended(void *arg)
+bool
+run_has_ended(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
@@ -53,8 +53,8 @@ has_ended(void *arg)
 }
 
 /* The watched stream, too, is read to its end, or there is none. */
-static bool
-is_read(void *arg)
+bool
+run_is_read(void *arg)
 {
 	const struct nodes_look *look = nodes_session_look(arg);
 
@@ -81,13 +81,13 @@ is_welcome(const struct run *r)
 static bool
 await_last(struct run *r, int timeout_ms)
 {
-	if (pump(r->loop, r->session, SILENCE_MS, is_read, r->session))
+	if (pump(r->loop, r->session, SILENCE_MS, run_is_read, r->session))
 		return true;
 	if (!is_welcome(r) || nodes_session_look(r->session)->state ==
 	    NODES_UNREACHABLE)
 		complain("the node does not answer; waiting %g s for it",
 		    (timeout_ms - SILENCE_MS) / 1000.0);
-	if (pump(r->loop, r->session, timeout_ms - SILENCE_MS, is_read,
+	if (pump(r->loop, r->session, timeout_ms - SILENCE_MS, run_is_read,
 	    r->session))
 		return true;
 	r->unwatched = !is_welcome(r);
@@ -101,21 +101,20 @@ await_last(struct run *r, int timeout_ms)
  * What is to be said of the end, and the status.  A command that could not be
  * run is told as a shell tells it.
  */
-static int
-tell_end(const struct run *r)
+int
+run_tell_end(const struct nodes_look *look, const char *command)
 {
-	const struct nodes_look *look = nodes_session_look(r->session);
 	int status = exit_status(look->root_status);
 
 	if (look->exec_error != 0)
-		complain("cannot run '%s': %s", r->o->argv[0],
+		complain("cannot run '%s': %s", command,
 		    strerror(look->exec_error));
 	else if (!look->tree_ended && look->root_pid == 0)
 		complain("the node has ended and '%s' was not seen to start",
-		    r->o->argv[0]);
+		    command);
 	else if (!look->tree_ended)
 		complain("the node of '%s' is gone; how the command ends is "
-		    "not known", r->o->argv[0]);
+		    "not known", command);
 	else if (look->trouble[0] != '\0')
 		complain("%s", look->trouble);
 	return look->tree_ended ? status : PAGEK_RUN_FAILED;
@@ -233,7 +232,7 @@ knows_or_ended(void *arg)
 	const struct nodes_look *look = nodes_session_look(arg);
 
 	forward_to(look->root_pid);
-	return has_ended(arg);
+	return run_has_ended(arg);
 }
 
 static int
@@ -256,7 +255,7 @@ run_text(struct run *r)
 		put_picture(r, out);
 		put_totals(r, out);
 	}
-	status = tell_end(r);
+	status = run_tell_end(look, r->o->argv[0]);
 	/* The command's own status goes before trouble with our text. */
 	output_close(out, r->o->output, status);
 	return status;
@@ -310,7 +309,7 @@ tell_return(const struct run *r, FILE *out)
 static void
 catch_up(struct run *r)
 {
-	pump(r->loop, r->session, ASK_MS, has_ended, r->session);
+	pump(r->loop, r->session, ASK_MS, run_has_ended, r->session);
 }
 
 /*
@@ -353,7 +352,8 @@ run_screen(struct run *r)
 	case PAGE_QUIT:
 		tell_return(r, stdout);
 		if (nodes_session_look(r->session)->exec_error != 0)
-			return tell_end(r);
+			return run_tell_end(nodes_session_look(r->session),
+			    r->o->argv[0]);
 		return PAGEK_OK;
 	case PAGE_QUIT_TARGET:
 		tell_ending(r, watch.away);

@@ -23,6 +23,7 @@ int cmd_targets(const struct options *, uv_loop_t *);
 int cmd_nodes(const struct options *, uv_loop_t *);
 int cmd_listings(const struct options *, uv_loop_t *);
 int cmd_watch(const struct options *, uv_loop_t *);
+int cmd_check(const struct options *, uv_loop_t *);
 int cmd_config(const struct options *, uv_loop_t *);
 int cmd_arm(const struct options *, uv_loop_t *);	/* and disarm */
 int cmd_completion(const struct options *, uv_loop_t *);
@@ -123,6 +124,19 @@ int batch_visit(const struct options *, uv_loop_t *,
 /* The same for commands that look at the list: once there is one. */
 int batch_watch(const struct options *, uv_loop_t *,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
+
+/* --- a command that is run (cmd_run.c) ----------------------------------- */
+
+/* For pump(), with the session: the last process of the tree has ended ... */
+bool run_has_ended(void *session);
+/* ... and the watched stream is read to its end, or there is none. */
+bool run_is_read(void *session);
+
+/*
+ * Says what is to be said of the end, and the status: as a shell tells it, 125
+ * when it is not known.
+ */
+int run_tell_end(const struct nodes_look *, const char *command);
 
 /* --- how the nodes are (ask.c) ------------------------------------------- */
 

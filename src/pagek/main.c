@@ -106,6 +106,7 @@ dispatch(const struct options *o)
 		[COMMAND_NODES] = cmd_nodes,
 		[COMMAND_LISTINGS] = cmd_listings,
 		[COMMAND_WATCH] = cmd_watch,
+		[COMMAND_CHECK] = cmd_check,
 		[COMMAND_CONFIG] = cmd_config,
 		[COMMAND_ARM] = cmd_arm,
 		[COMMAND_DISARM] = cmd_arm,

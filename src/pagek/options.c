@@ -17,6 +17,7 @@
 #define TIMEOUT_MS 10000
 #define INTERVAL_MS 1000
 #define LEAST 0.01
+#define TOLERANCE 0.1
 #define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */
 
 /* --- values ------------------------------------------------------------- */
@@ -309,6 +310,22 @@ set_sample(struct parse *p, const char *arg)
 }
 
 static int
+set_tolerance(struct parse *p, const char *arg)
+{
+	char *end;
+	double percent;
+
+	percent = strtod(arg, &end);
+	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
+	    !(percent >= 0 && percent <= 1000))
+		return option_fail(p,
+		    "--tolerance=%s: not a share from 0 to 1000 percent",
+		    shown(arg));
+	p->o->tolerance = percent / 100;
+	return 0;
+}
+
+static int
 set_skip(struct parse *p, const char *arg)
 {
 	if (arg[strspn(arg, ", \t")] == '\0')
@@ -372,6 +389,7 @@ static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
 	[OPTION_STACK] = set_stack,
 	[OPTION_SAMPLE] = set_sample,
 	[OPTION_SKIP] = set_skip,
+	[OPTION_TOLERANCE] = set_tolerance,
 	[OPTION_FILTER] = set_filter,
 };
 
@@ -391,6 +409,16 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 		return get_number(p, id, arg, 1, UINT32_MAX, &o->count);
 	case OPTION_INTERVAL:
 		return get_seconds(p, id, arg, &o->interval_ms);
+	case OPTION_MAX_LIVE:
+	case OPTION_MAX_BLOCKS:
+	case OPTION_MAX_GROWTH:
+	case OPTION_MAX_AGE:
+		return option_budget(p, id, arg);
+	case OPTION_DURATION:
+		return get_seconds(p, id, arg, &o->duration_ms);
+	case OPTION_BASELINE:
+		o->baseline = arg;
+		break;
 	case OPTION_TIMEOUT:
 		return get_seconds(p, id, arg, &o->timeout_ms);
 	case OPTION_OUTPUT:
@@ -570,7 +598,9 @@ parse_words(struct parse *p, int argc, char **argv)
 			r = set_option(p, (enum option_id)option_of_value(c),
 			    optarg);
 	}
-	if (r == 0 && o->command == COMMAND_RUN && optind < argc) {
+	/* Behind "--" is a command, also of a check. */
+	if (r == 0 && optind < argc && (o->command == COMMAND_RUN ||
+	    o->command == COMMAND_CHECK)) {
 		o->argv = (const char *const *)&argv[optind];
 		return 0;
 	}
@@ -595,6 +625,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		.stack = OPTIONS_STACK,
 		.by = PROFILE_FUNCTION,
 		.least = LEAST,
+		.tolerance = TOLERANCE,
 		.page = { .order = BLKLIST_BY_AGE, .listing = "" },
 	};
 	r = parse_words(&p, argc, argv);

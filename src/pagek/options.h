@@ -3,8 +3,8 @@
  *
  * Vocabulary
  *	command	what the first word names: top (the default), run, list,
- *		tree, export, targets, nodes, listings, watch, config, arm,
- *		disarm, completion, help.
+ *		tree, export, targets, nodes, listings, watch, check, config,
+ *		arm, disarm, completion, help.
  *	TARGET	a word that says whose memory: see target.h.
  *
  * Defaults come from files too: see config.h.
@@ -35,6 +35,7 @@ enum command {
 	COMMAND_NODES,
 	COMMAND_LISTINGS,
 	COMMAND_WATCH,
+	COMMAND_CHECK,
 	COMMAND_CONFIG,
 	COMMAND_ARM,
 	COMMAND_DISARM,
@@ -64,6 +65,23 @@ enum text_format {
 	FORMAT_CSV,
 };
 
+#define BUDGETS 16		/* that one check may have */
+
+enum budget_kind {
+	BUDGET_LIVE,		/* bytes */
+	BUDGET_BLOCKS,		/* that match an expression */
+	BUDGET_GROWTH,		/* bytes a minute */
+	BUDGET_AGE,		/* blocks that are older */
+};
+
+struct budget {
+	enum budget_kind kind;
+	const char *text;	/* as given */
+	size_t expression;	/* so many bytes of that are one */
+	double most;
+	uint64_t ms;		/* age: older than this */
+};
+
 struct config;
 
 struct options {
@@ -71,8 +89,13 @@ struct options {
 	bool named;			/* the command was given, not left out */
 	struct target target;		/* of the word; `local` when there is none */
 	bool aimed;			/* there is one */
-	const char *const *argv;	/* run: the command, NULL-ended */
+	const char *const *argv;	/* run, check: the command, NULL-ended; NULL */
 	const char *name;		/* listings: of the one that is wanted; NULL */
+	struct budget budget[BUDGETS];
+	unsigned budgets;
+	const char *baseline;		/* NULL */
+	double tolerance;		/* share by which a baseline may be exceeded */
+	int duration_ms;		/* check: of a target; 0: one look */
 	enum command topic;		/* help: about which; COMMANDS about all */
 	const char *shell;		/* completion: of which, or "targets"; NULL */
 	uint64_t given;			/* a bit for each option_id */
@@ -109,6 +132,8 @@ struct options {
 	const char *skip[OPTIONS_SKIPS];
 	unsigned skips;
 };
+
+_Static_assert(OPTIONS <= 64, "each has a bit");
 
 static inline bool
 option_given(const struct options *o, enum option_id id)

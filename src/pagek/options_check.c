@@ -215,6 +215,39 @@ check_listings(struct parse *p)
 	return 0;
 }
 
+/* What makes no sense for one that is watched already. */
+static int
+check_budgets(struct parse *p)
+{
+	static const enum option_id started[] = { OPTION_NO_WAIT, OPTION_STACK,
+		OPTION_SAMPLE };
+	const struct options *o = p->o;
+
+	if (o->command != COMMAND_CHECK)
+		return 0;
+	if (o->argv != NULL && o->aimed)
+		return option_fail(p, "'pagek check' takes a TARGET or a "
+		    "command, not both");
+	if (o->argv == NULL && !o->aimed)
+		return option_fail(p, "'pagek check' needs a command or a "
+		    "TARGET, as in 'pagek check --max-live 50M -- ls'");
+	if (o->budgets == 0 && o->baseline == NULL)
+		return option_fail(p, "'pagek check' needs a limit, such as "
+		    "--max-live=50M, or --baseline");
+	if (o->baseline == NULL && (option_given(o, OPTION_SAVE_BASELINE) ||
+	    option_given(o, OPTION_TOLERANCE)))
+		return option_fail(p, "--%s needs --baseline", option_given(o,
+		    OPTION_TOLERANCE) ? "tolerance" : "save-baseline");
+	if (o->argv != NULL && o->duration_ms != 0)
+		return option_fail(p, "--duration is for a TARGET: a command "
+		    "is judged to its end");
+	for (size_t i = 0; o->argv == NULL && i < BASE_NELEM(started); i++)
+		if (option_given(o, started[i]))
+			return option_fail(p, "--%s is for a command that is "
+			    "started", option_rows[started[i]].name);
+	return 0;
+}
+
 static int
 check_completion(struct parse *p)
 {
@@ -290,6 +323,8 @@ options_check(struct parse *p)
 		r = check_config(p);
 	if (r == 0)
 		r = check_completion(p);
+	if (r == 0)
+		r = check_budgets(p);
 	if (r == 0)
 		r = check_free(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&

@@ -16,6 +16,7 @@
 #define C_NODES (1u << COMMAND_NODES)
 #define C_LISTINGS (1u << COMMAND_LISTINGS)
 #define C_WATCH (1u << COMMAND_WATCH)
+#define C_CHECK (1u << COMMAND_CHECK)
 #define C_CONFIG (1u << COMMAND_CONFIG)
 #define C_ARM (1u << COMMAND_ARM)
 #define C_DISARM (1u << COMMAND_DISARM)
@@ -24,7 +25,7 @@
 #define C_FILE OPTION_FILE
 #define C_ALL (C_TOP | C_RUN | C_LIST | C_TREE | C_EXPORT | C_TARGETS | \
 	C_NODES | C_LISTINGS | C_CONFIG | C_ARM | C_DISARM | \
-	C_WATCH | C_COMPLETION | C_HELP)
+	C_WATCH | C_CHECK | C_COMPLETION | C_HELP)
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, commands_, help_) \
@@ -53,6 +54,8 @@ const struct command_row command_rows[COMMANDS] = {
 	    "list the listings that a node has stored, or print one" },
 	[COMMAND_WATCH] = { "watch", "[OPTIONS] [TARGET]",
 	    "print what a target holds, a line each interval" },
+	[COMMAND_CHECK] = { "check", "[OPTIONS] [TARGET | -- COMMAND...]",
+	    "test whether a program stays within what it may hold" },
 	[COMMAND_CONFIG] = { "config", "--show [OPTIONS]",
 	    "print the settings, and where each one comes from" },
 	[COMMAND_ARM] = { "arm", "[OPTIONS] TARGET",

@@ -42,6 +42,9 @@ int option_fail(struct parse *, const char *fmt, ...)
  */
 int option_word(struct parse *, const char *word, unsigned *words);
 
+/* A value of --max-live and its like: one more budget.  0 or the status. */
+int option_budget(struct parse *, enum option_id, const char *arg);
+
 /* 0, or the exit status when what is given does not go together. */
 int options_check(struct parse *);
 

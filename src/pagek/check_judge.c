@@ -1,0 +1,456 @@
+/*
+ * What is seen of a target while it is judged.
+ *
+ * At each news of the session, fifteen times a second, live bytes and ages are
+ * looked at, which costs next to nothing.  Blocks that match an expression are
+ * counted once a second, or less often where that takes long; and all of it
+ * once more at the end.  The highest live bytes are the keeper's own, which
+ * misses none between two looks.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "check.h"
+#include "commands.h"
+#include "pump.h"
+
+#define PASS_MS 1000		/* between two counts by expression ... */
+#define PASS_SHARE 20		/* ... which take a twentieth of the time at most */
+#define GROWTH_SAMPLES 30	/* fewer say nothing: two seconds */
+
+/* --- findings ------------------------------------------------------------- */
+
+static void
+found(struct judge *j, struct finding *f, double was)
+{
+	const struct nodes_look *look = nodes_session_look(j->session);
+
+	if (!f->seen || was > f->was) {
+		f->was = was;
+		f->at_ms = mono_ms_since(j->begun);
+		f->pid = look->pid;
+		snprintf(f->comm, sizeof f->comm, "%s", look->target_name);
+	}
+	f->seen = true;
+	if (was > f->most && f->over_ms < 0)
+		f->over_ms = mono_ms_since(j->begun);
+}
+
+static double
+live_bytes(const struct nodes_look *look)
+{
+	const struct blklist_counts *n = blklist_counts(look->list);
+
+	return (double)(look->sample != 0 ? n->est_bytes : n->live_bytes);
+}
+
+/* The keeper's highest; of a target that ran before only what came since. */
+static double
+peak_bytes(const struct judge *j, const struct nodes_look *look)
+{
+	uint64_t peak = look->keeper[look->sample != 0 ?
+	    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
+
+	return peak > j->peak_before ? (double)peak : 0;
+}
+
+/*
+ * How many are older: in the order of age the oldest are first, so that it is
+ * looked for by halves.
+ */
+static double
+older(const struct nodes_look *look, uint64_t ms)
+{
+	uint64_t low = 0, high = blklist_counts(look->list)->aRecActive;
+	double weight = 0;
+	struct blk b[256];
+	uint64_t n, i;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (blklist_window(look->list, BLKLIST_BY_AGE, false, middle,
+		    b, 1) == 1 && look->now_ms - b->ms > (int64_t)ms)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (look->sample == 0)
+		return (double)low;
+	/* Each stands for a number of blocks. */
+	for (i = 0; i < low; i += n) {
+		n = blklist_window(look->list, BLKLIST_BY_AGE, false, i, b,
+		    low - i < BASE_NELEM(b) ? (size_t)(low - i) :
+		    BASE_NELEM(b));
+		if (n == 0)
+			break;
+		for (uint64_t k = 0; k < n; k++)
+			weight += blklist_weight(look->list, &b[k]);
+	}
+	return weight;
+}
+
+static double
+caught(const struct finding *f)
+{
+	struct page_caught c = page_sieve_caught(f->sieve);
+
+	return c.est_blocks;
+}
+
+/* All blocks of the list, with the names that are there. */
+static double
+pass(struct judge *j, struct finding *f)
+{
+	const struct nodes_look *look = nodes_session_look(j->session);
+	struct mono begun = mono_now();
+	struct page_view v;
+	struct blk b[256];
+	uint64_t offs = 0;
+	size_t n;
+
+	page_view_live(&v, j->session);
+	v.wrappers = j->o->page.wrappers;
+	page_sieve_begin(f->sieve, &v);
+	while ((n = blklist_window(look->list, BLKLIST_BY_ADDRESS, false, offs,
+	    b, BASE_NELEM(b))) > 0) {
+		for (size_t i = 0; i < n; i++)
+			page_sieve_lets(f->sieve, &b[i]);
+		offs += n;
+	}
+	f->pass_at = mono_now();
+	f->pass_ms = mono_diff_ns(f->pass_at, begun) / 1000000;
+	return caught(f);
+}
+
+static bool
+pass_is_due(const struct finding *f)
+{
+	int64_t wait = f->pass_ms * PASS_SHARE;
+
+	return f->pass_at.ns == 0 || mono_ms_since(f->pass_at) >= (wait > PASS_MS ? wait : PASS_MS);
+}
+
+/* --- growth ---------------------------------------------------------------- */
+
+/* Of a full table every second one stays, and of what comes as many fewer. */
+static void
+keep_sample(struct judge *j, double bytes)
+{
+	if (++j->skipped < j->each)
+		return;
+	j->skipped = 0;
+	if (j->samples == CHECK_SAMPLES) {
+		j->samples = 0;
+		for (size_t i = 0; i < CHECK_SAMPLES; i += 2)
+			j->sample[j->samples++] = j->sample[i];
+		j->each *= 2;
+	}
+	j->sample[j->samples].ms = mono_ms_since(j->begun);
+	j->sample[j->samples++].bytes = bytes;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double
+median(const struct judge *j, size_t from, size_t n, double *room)
+{
+	for (size_t i = 0; i < n; i++)
+		room[i] = j->sample[from + i].bytes;
+	qsort(room, n, sizeof *room, by_value);
+	return room[n / 2];
+}
+
+/*
+ * Bytes a minute: the middle of the last third of the time less that of the
+ * third before it, over the time between these.  The first third is where a
+ * program sets itself up; a peak, or what is freed at the very end, moves no
+ * median.
+ */
+static int
+growth(struct judge *j, struct finding *f)
+{
+	size_t n = j->samples / 3;
+	double *room, minutes;
+
+	if (j->samples < GROWTH_SAMPLES) {
+		snprintf(f->why, sizeof f->why, "it was not watched for long "
+		    "enough");
+		return 0;
+	}
+	room = malloc(n * sizeof *room);
+	if (room == NULL)
+		return -ENOMEM;
+	minutes = (double)(j->sample[2 * n + n / 2].ms -
+	    j->sample[n + n / 2].ms) / 60000;
+	found(j, f, (median(j, 2 * n, n, room) - median(j, n, n, room)) /
+	    minutes);
+	free(room);
+	return 0;
+}
+
+/* --- looking ---------------------------------------------------------------- */
+
+/* Another target of the tree is watched from now on. */
+static void
+begin_stream(struct judge *j, const struct nodes_look *look)
+{
+	if (!j->watched && j->o->argv == NULL)
+		j->peak_before = look->keeper[look->sample != 0 ?
+		    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
+	j->watched = true;
+	j->sample_period = look->sample;
+	j->stream_no = look->stream_no;
+	j->samples = 0;
+	j->each = 1;
+	j->skipped = 0;
+}
+
+static void
+look_by_expression(struct judge *j, struct finding *f, bool all)
+{
+	const struct nodes_look *look = nodes_session_look(j->session);
+	double was;
+
+	if (f->sieve == NULL) {
+		found(j, f, (double)blklist_counts(look->list)->est_blocks);
+		return;
+	}
+	if (!all && !pass_is_due(f))
+		return;
+	was = pass(j, f);
+	/* Where names decide, none may be on its way: they come before the next. */
+	if (!page_sieve_wants_names(f->sieve) ||
+	    nodes_session_symbols_pending(j->session) == 0)
+		found(j, f, was);
+}
+
+static void
+look_at(struct judge *j, bool all)
+{
+	const struct nodes_look *look = nodes_session_look(j->session);
+	bool alive = look->state == NODES_LIVE;
+	double live = live_bytes(look), peak = peak_bytes(j, look);
+
+	j->looks++;
+	/* What it leaves behind is no growth. */
+	if (alive)
+		keep_sample(j, live);
+	for (unsigned i = 0; i < j->findings; i++) {
+		struct finding *f = &j->finding[i];
+
+		switch (f->budget->kind) {
+		case BUDGET_LIVE:
+			found(j, f, peak > live ? peak : live);
+			break;
+		case BUDGET_AGE:
+			found(j, f, older(look, f->budget->ms));
+			break;
+		case BUDGET_BLOCKS:
+			look_by_expression(j, f, all);
+			break;
+		case BUDGET_GROWTH:
+			break;
+		}
+	}
+}
+
+static bool
+has_list(const struct nodes_look *look)
+{
+	return look->listed && look->settled && !look->behind &&
+	    !look->window && (look->state == NODES_LIVE ||
+	    look->state == NODES_ENDED || look->state == NODES_CORRUPT);
+}
+
+void
+judge_news(void *arg)
+{
+	struct judge *j = arg;
+	const struct nodes_look *look;
+
+	if (j->session == NULL)
+		return;
+	look = nodes_session_look(j->session);
+	if (!has_list(look))
+		return;
+	if (!j->watched || look->stream_no != j->stream_no)
+		begin_stream(j, look);
+	look_at(j, false);
+}
+
+/* --- the end ------------------------------------------------------------------ */
+
+/* What an expression asks of names is waited for. */
+static int
+count_named(struct judge *j, uv_loop_t *loop, struct finding *f)
+{
+	struct profile *p;
+	size_t lacking;
+	int r;
+
+	if (!page_sieve_wants_names(f->sieve))
+		return 0;
+	r = batch_names(loop, j->session, &j->o->page, f->sieve, 0,
+	    j->o->timeout_ms, &p, &lacking);
+	if (r < 0)
+		return r;
+	profile_free(p);
+	found(j, f, caught(f));
+	if (lacking > 0)
+		snprintf(f->why, sizeof f->why, "names of %zu stacks were not "
+		    "there", lacking);
+	return 0;
+}
+
+int
+judge_last(struct judge *j, uv_loop_t *loop)
+{
+	const struct nodes_look *look = nodes_session_look(j->session);
+	int r = 0;
+
+	j->ms = mono_ms_since(j->begun);
+	if (has_list(look)) {
+		if (!j->watched || look->stream_no != j->stream_no)
+			begin_stream(j, look);
+		look_at(j, true);
+	}
+	j->complete = look->complete && j->watched;
+	j->lost = page_lost(look);
+	for (unsigned i = 0; i < j->findings && r == 0; i++) {
+		struct finding *f = &j->finding[i];
+
+		if (f->budget->kind == BUDGET_GROWTH)
+			r = growth(j, f);
+		else if (f->sieve != NULL && has_list(look))
+			r = count_named(j, loop, f);
+		if (f->budget->kind != BUDGET_LIVE && f->why[0] == '\0' &&
+		    j->watched && blklist_counts(look->list)->full > 0)
+			snprintf(f->why, sizeof f->why, "the list was full: "
+			    "give --max=N");
+	}
+	return r;
+}
+
+void
+judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		double peak = (double)t[i].n[t[i].n[WIRE_N_SAMPLE] != 0 ?
+		    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
+
+		if (t[i].pid == 0)
+			continue;
+		j->processes++;
+		j->unwatched += t[i].state == WIRE_S_NO_DATA;
+		for (unsigned k = 0; k < j->findings; k++) {
+			struct finding *f = &j->finding[k];
+
+			if (f->budget->kind != BUDGET_LIVE || (f->seen &&
+			    peak <= f->was))
+				continue;
+			f->was = peak;
+			f->seen = true;
+			/* When it was is not told. */
+			f->at_ms = -1;
+			f->pid = t[i].pid;
+			snprintf(f->comm, sizeof f->comm, "%s", t[i].comm);
+		}
+		/* Of the watched one it is known already. */
+		if (t[i].n[WIRE_N_LOST] > 0 && (pid_t)t[i].pid !=
+		    nodes_session_look(j->session)->pid) {
+			j->complete = false;
+			j->lost += t[i].n[WIRE_N_LOST];
+		}
+	}
+}
+
+static void
+decide(const struct judge *j, struct finding *f)
+{
+	bool all = f->budget->kind == BUDGET_LIVE;
+
+	if (f->seen && f->was > f->most) {
+		f->verdict = CHECK_EXCEEDED;
+		return;
+	}
+	if (f->why[0] == '\0' && !f->seen)
+		snprintf(f->why, sizeof f->why, "nothing was watched");
+	if (f->why[0] == '\0' && !j->complete)
+		snprintf(f->why, sizeof f->why, "%llu records were lost",
+		    (unsigned long long)j->lost);
+	if (f->why[0] == '\0' && all && j->unwatched > 0)
+		snprintf(f->why, sizeof f->why, "%zu of %zu process images "
+		    "were not watched", j->unwatched, j->processes);
+	f->verdict = f->why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
+}
+
+void
+judge_end(struct judge *j)
+{
+	j->verdict = CHECK_WITHIN;
+	for (unsigned i = 0; i < j->findings; i++) {
+		decide(j, &j->finding[i]);
+		if (j->finding[i].verdict > j->verdict)
+			j->verdict = j->finding[i].verdict;
+	}
+	if (j->rows > 0)
+		j->verdict = CHECK_EXCEEDED;
+	else if (j->baseline_why[0] != '\0' && j->verdict < CHECK_NOT_KNOWN)
+		j->verdict = CHECK_NOT_KNOWN;
+}
+
+/* --- beginning ------------------------------------------------------------------ */
+
+static int
+make_sieve(const struct budget *b, struct page_sieve **out)
+{
+	char text[FILTER_MAX + 1];
+	struct filter_error e;
+
+	if (b->kind != BUDGET_BLOCKS || b->expression == 0)
+		return 0;
+	memcpy(text, b->text, b->expression);
+	text[b->expression] = '\0';
+	return page_sieve_new(out, text, &e);
+}
+
+int
+judge_init(struct judge *j, const struct options *o)
+{
+	int r;
+
+	*j = (struct judge){ .o = o, .begun = mono_now(), .each = 1 };
+	j->sample = calloc(CHECK_SAMPLES, sizeof *j->sample);
+	if (j->sample == NULL)
+		return -ENOMEM;
+	for (; j->findings < o->budgets; j->findings++) {
+		struct finding *f = &j->finding[j->findings];
+
+		*f = (struct finding){ .budget = &o->budget[j->findings],
+			.most = o->budget[j->findings].most, .over_ms = -1 };
+		r = make_sieve(f->budget, &f->sieve);
+		if (r < 0) {
+			judge_fini(j);
+			return r;
+		}
+	}
+	return 0;
+}
+
+void
+judge_fini(struct judge *j)
+{
+	for (unsigned i = 0; i < j->findings; i++)
+		page_sieve_free(j->finding[i].sieve);
+	free(j->sample);
+	free(j->row);
+}

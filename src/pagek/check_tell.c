@@ -1,0 +1,308 @@
+/*
+ * The verdict of a check: sentences for people, and pagek.check/1.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "check.h"
+#include "commands.h"
+#include "json.h"
+
+static const char *const limits[] = {
+	[BUDGET_LIVE] = "max-live",
+	[BUDGET_BLOCKS] = "max-blocks",
+	[BUDGET_GROWTH] = "max-growth",
+	[BUDGET_AGE] = "max-age",
+};
+
+const char *
+check_verdict_name(enum check_verdict v)
+{
+	static const char *const names[] = {
+		[CHECK_WITHIN] = "within",
+		[CHECK_NOT_KNOWN] = "not known",
+		[CHECK_EXCEEDED] = "exceeded",
+	};
+
+	return names[v];
+}
+
+/* --- sentences ------------------------------------------------------------- */
+
+#define AMOUNT 48
+
+/* Bytes that are nearly the same are written out, so that they differ. */
+static const char *
+amount(double n, bool bytes, bool exact, char out[AMOUNT])
+{
+	char text[32];
+	uint64_t whole = (uint64_t)(fabs(n) + 0.5);
+
+	if (bytes && !exact)
+		base_human_bytes(text, sizeof text, whole);
+	else
+		base_group_digits(text, sizeof text, whole);
+	snprintf(out, AMOUNT, "%s%s%s", n < 0 ? "-" : "", text,
+	    bytes && exact ? " bytes" : "");
+	return out;
+}
+
+/* "50.0 MiB", "10,000 blocks": what is allowed and what was. */
+static void
+amounts(const struct finding *f, bool bytes, char most[AMOUNT],
+    char was[AMOUNT])
+{
+	amount(f->most, bytes, false, most);
+	amount(f->was, bytes, false, was);
+	if (!bytes || strcmp(most, was) != 0)
+		return;
+	amount(f->most, bytes, true, most);
+	amount(f->was, bytes, true, was);
+}
+
+/* What is allowed, as in "max-blocks 10,000 of type=80: ". */
+static void
+put_subject(FILE *out, const struct finding *f, const char *most)
+{
+	const struct budget *b = f->budget;
+	char safe[4 * FILTER_MAX];
+
+	fprintf(out, "pagek check: %s %s", limits[b->kind], most);
+	if (b->kind == BUDGET_GROWTH) {
+		fputs("/min", out);
+	} else if (b->kind == BUDGET_AGE) {
+		fprintf(out, " older than %.*s", (int)strcspn(b->text, ":"),
+		    b->text);
+	} else if (b->kind == BUDGET_BLOCKS && b->expression > 0) {
+		base_safe_text(safe, sizeof safe, b->text, b->expression,
+		    false);
+		fprintf(out, " of %s", safe);
+	}
+	fputs(": ", out);
+}
+
+static void
+put_when(FILE *out, const struct judge *j, const struct finding *f)
+{
+	char safe[4 * CHECK_NAME];
+
+	if (f->at_ms >= 0)
+		fprintf(out, " at %.1f s", (double)f->at_ms / 1000);
+	/* Whose it was, where there is more than one. */
+	if (j->processes > 1 && f->pid > 0) {
+		base_safe_text(safe, sizeof safe, f->comm, strlen(f->comm),
+		    false);
+		fprintf(out, " by %s[%ld]", safe, (long)f->pid);
+	}
+}
+
+static void
+put_finding(FILE *out, const struct judge *j, const struct finding *f)
+{
+	bool bytes = f->budget->kind == BUDGET_LIVE ||
+	    f->budget->kind == BUDGET_GROWTH;
+	const char *about = page_about(j->sample_period);
+	char most[AMOUNT], was[AMOUNT];
+
+	amounts(f, bytes, most, was);
+	put_subject(out, f, most);
+	if (!f->seen) {
+		fprintf(out, "not known: %s\n", f->why);
+		return;
+	}
+	switch (f->budget->kind) {
+	case BUDGET_LIVE:
+		fprintf(out, "was %s%s", about, was);
+		put_when(out, j, f);
+		break;
+	case BUDGET_GROWTH:
+		fprintf(out, "was %s%s/min over %.1f s", about, was,
+		    (double)j->ms / 1000);
+		break;
+	case BUDGET_BLOCKS:
+	case BUDGET_AGE:
+		fprintf(out, "were %s%s", about, was);
+		put_when(out, j, f);
+		break;
+	}
+	fprintf(out, ": %s%s%s\n", check_verdict_name(f->verdict),
+	    f->verdict == CHECK_NOT_KNOWN ? ": " : "",
+	    f->verdict == CHECK_NOT_KNOWN ? f->why : "");
+}
+
+static void
+put_difference(FILE *out, const struct judge *j, const struct finding *f)
+{
+	char most[AMOUNT], was[AMOUNT], base[AMOUNT], safe[8 * CHECK_NAME];
+
+	amounts(f, f->bytes, most, was);
+	amount(f->base, f->bytes, false, base);
+	base_safe_text(safe, sizeof safe, f->name, strlen(f->name),
+	    j->o->page.ascii);
+	fprintf(out, "pagek check: baseline %s%s%s: %s%s, of which the "
+	    "baseline has %s and allows %s: exceeded\n", f->what,
+	    safe[0] != '\0' ? " " : "", safe, was, f->bytes ? "" : " blocks",
+	    base, most);
+}
+
+static void
+put_baseline(FILE *out, const struct judge *j)
+{
+	char path[1024];
+
+	if (j->o->baseline == NULL)
+		return;
+	base_safe_text(path, sizeof path, j->o->baseline,
+	    strlen(j->o->baseline), j->o->page.ascii);
+	for (size_t i = 0; i < j->rows; i++)
+		put_difference(out, j, &j->row[i]);
+	if (j->baseline_why[0] != '\0')
+		fprintf(out, "pagek check: baseline %s: not known%s: %s\n",
+		    path, j->baseline == CHECK_COMPARED ? "" :
+		    ", and not written", j->baseline_why);
+	else if (j->baseline == CHECK_SAVED)
+		fprintf(out, "pagek check: baseline %s: written\n", path);
+	else if (j->rows == 0)
+		fprintf(out, "pagek check: baseline %s: %zu sums compared: "
+		    "within\n", path, j->compared);
+}
+
+static void
+put_text(FILE *out, const struct judge *j, const struct nodes_look *look)
+{
+	char target[PAGE_TARGET_TEXT], safe[4 * PAGE_TARGET_TEXT];
+
+	for (unsigned i = 0; i < j->findings; i++)
+		put_finding(out, j, &j->finding[i]);
+	put_baseline(out, j);
+	page_target_text(look, target);
+	base_safe_text(safe, sizeof safe, target, strlen(target),
+	    j->o->page.ascii);
+	fprintf(out, "pagek check: %s%s%s, judged for %.1f s%s\n", safe,
+	    safe[0] != '\0' ? ": " : "", check_verdict_name(j->verdict),
+	    (double)j->ms / 1000, j->complete || !j->watched ? "" :
+	    ", INCOMPLETE");
+}
+
+/* --- data -------------------------------------------------------------------- */
+
+static void
+number_or_null(struct json *j, const char *key, bool known, double n)
+{
+	json_key(j, key);
+	if (known)
+		json_signed(j, (int64_t)(n < 0 ? n - 0.5 : n + 0.5));
+	else
+		json_null(j);
+}
+
+static void
+put_row(struct json *j, const struct finding *f)
+{
+	const struct budget *b = f->budget;
+	bool bytes = b != NULL ? b->kind == BUDGET_LIVE : f->bytes;
+
+	json_begin(j, '{', false);
+	json_key(j, "limit");
+	json_text(j, b != NULL ? limits[b->kind] : "baseline");
+	json_key(j, "given");
+	json_text(j, b != NULL ? b->text : NULL);
+	json_key(j, "what");
+	json_text(j, f->what);
+	json_key(j, "of");
+	json_text(j, or_null(f->name));
+	json_key(j, "unit");
+	json_text(j, b != NULL && b->kind == BUDGET_GROWTH ?
+	    "bytes/min" : bytes ? "bytes" : "blocks");
+	number_or_null(j, "baseline", b == NULL, f->base);
+	number_or_null(j, "most", true, f->most);
+	number_or_null(j, "was", f->seen, f->was);
+	number_or_null(j, "at_ms", f->seen && f->at_ms >= 0,
+	    (double)f->at_ms);
+	number_or_null(j, "exceeded_at_ms", f->over_ms >= 0,
+	    (double)f->over_ms);
+	number_or_null(j, "pid", f->pid > 0, (double)f->pid);
+	json_key(j, "name");
+	json_text(j, or_null(f->comm));
+	json_key(j, "verdict");
+	json_text(j, check_verdict_name(f->verdict));
+	json_key(j, "reason");
+	json_text(j, f->verdict == CHECK_NOT_KNOWN ? or_null(f->why) : NULL);
+	json_end(j);
+}
+
+static void
+put_baseline_head(struct json *j, const struct judge *judge)
+{
+	static const char *const words[] = {
+		[CHECK_NO_BASELINE] = NULL,
+		[CHECK_SAVED] = "written",
+		[CHECK_COMPARED] = "compared",
+	};
+
+	json_key(j, "baseline");
+	json_text(j, judge->o->baseline);
+	json_key(j, "baseline_was");
+	json_text(j, words[judge->baseline]);
+	json_key(j, "baseline_reason");
+	json_text(j, or_null(judge->baseline_why));
+}
+
+static void
+put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
+    int status)
+{
+	static const struct json_column columns[] = {
+		{ "limit", NULL }, { "given", NULL }, { "what", NULL },
+		{ "of", NULL }, { "unit", NULL }, { "baseline", NULL },
+		{ "most", NULL }, { "was", NULL }, { "at_ms", NULL },
+		{ "exceeded_at_ms", NULL }, { "pid", NULL },
+		{ "name", NULL }, { "verdict", NULL }, { "reason", NULL },
+		{ "complete", "complete" }, { "lost", "lost" },
+		{ "taken", "time" },
+	};
+	struct json j;
+
+	json_open(&j, out, judge->o);
+	json_document(&j, "pagek.check/1", columns, BASE_NELEM(columns));
+	json_key(&j, "time");
+	json_time(&j, base_wall_ms());
+	json_target(&j, look);
+	json_modes(&j, look);
+	json_key(&j, "verdict");
+	json_text(&j, check_verdict_name(judge->verdict));
+	json_key(&j, "exit");
+	json_signed(&j, status);
+	json_key(&j, "judged_ms");
+	json_signed(&j, judge->ms);
+	json_key(&j, "looks");
+	json_number(&j, judge->looks);
+	number_or_null(&j, "processes", judge->o->argv != NULL,
+	    (double)judge->processes);
+	number_or_null(&j, "unwatched", judge->o->argv != NULL,
+	    (double)judge->unwatched);
+	json_key(&j, "complete");
+	json_bool(&j, judge->complete);
+	json_key(&j, "lost");
+	json_number(&j, judge->lost);
+	put_baseline_head(&j, judge);
+	json_rows(&j, "limits");
+	for (unsigned i = 0; i < judge->findings; i++)
+		put_row(&j, &judge->finding[i]);
+	for (size_t i = 0; i < judge->rows; i++)
+		put_row(&j, &judge->row[i]);
+	json_rows_end(&j);
+	json_end(&j);
+}
+
+void
+check_tell(FILE *out, const struct judge *j, const struct nodes_look *look,
+    int status)
+{
+	if (j->o->json)
+		put_data(out, j, look, status);
+	else
+		put_text(out, j, look);
+}

@@ -1,0 +1,237 @@
+/*
+ * pagek check: budgets as a test for any program, one that is started or one
+ * that is watched already.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/base.h"
+#include "check.h"
+#include "commands.h"
+#include "forward.h"
+#include "pump.h"
+
+#define NODE_ANSWER_MS 3000	/* for what the node should know at once */
+#define ASK_MS 1000
+
+/* The status: what was found goes before how the command has ended. */
+static int
+status_of(const struct judge *j, int status)
+{
+	if (j->verdict == CHECK_EXCEEDED)
+		return PAGEK_EXCEEDED;
+	if (j->verdict == CHECK_NOT_KNOWN && option_on(j->o, OPTION_STRICT))
+		return PAGEK_INCOMPLETE;
+	/* A test that has tested nothing has not passed. */
+	if (status == PAGEK_OK && !j->watched)
+		return j->o->argv != NULL ? PAGEK_RUN_FAILED : PAGEK_FAILED;
+	return status;
+}
+
+static void
+ask_processes(struct judge *j, uv_loop_t *loop, struct nodes_link *link)
+{
+	struct nodes_target *list = NULL;
+	size_t n = 0;
+
+	if (target_enquire(loop, link, NODE_ANSWER_MS, &list, &n) < 0) {
+		complain("the node does not answer: of the command's other "
+		    "processes nothing is known");
+		j->complete = false;
+		return;
+	}
+	judge_processes(j, list, n);
+	free(list);
+}
+
+/* The verdict, once all is seen; `run` is the node of a command.  The status. */
+static int
+conclude(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
+    int status)
+{
+	int r;
+
+	r = judge_last(j, loop);
+	if (r < 0) {
+		complain("cannot judge: %s", strerror(-r));
+		return PAGEK_FAILED;
+	}
+	if (run != NULL)
+		ask_processes(j, loop, run);
+	r = baseline_check(j, loop);
+	if (r != 0)
+		return r;
+	judge_end(j);
+	status = status_of(j, status);
+	check_tell(out, j, nodes_session_look(j->session), status);
+	return status;
+}
+
+static FILE *
+open_output(const struct options *o)
+{
+	/* A command's standard output is its own. */
+	return o->output == NULL && o->argv != NULL ? stderr :
+	    output_open(o->output);
+}
+
+/* --- a command ---------------------------------------------------------------- */
+
+static bool
+knows_or_ended(void *arg)
+{
+	forward_to(nodes_session_look(arg)->root_pid);
+	return run_has_ended(arg);
+}
+
+static int
+judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
+    FILE *out)
+{
+	const struct nodes_look *look = nodes_session_look(j->session);
+	int status;
+
+	while (!pump(loop, j->session, ASK_MS, knows_or_ended, j->session))
+		continue;
+	forward_close();
+	pump(loop, j->session, NODE_ANSWER_MS, run_is_read, j->session);
+	status = run_tell_end(look, j->o->argv[0]);
+	if (look->exec_error != 0 || !look->linked)
+		return status;
+	return conclude(j, loop, link, out, status);
+}
+
+static int
+check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
+    FILE *out)
+{
+	struct nodes_start start = {
+		.argv = o->argv,
+		.max = o->max,
+		.no_wait = option_on(o, OPTION_NO_WAIT),
+		.stack = o->stack,
+		.sample = o->sample,
+	};
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_link *link = NULL;
+	int status, err;
+
+	options_session(o, &opts);
+	/* First: a signal may come as soon as there is a command to send it to. */
+	if (forward_open(loop) < 0)
+		complain("signals will not be passed on to the command");
+	err = nodes_start(&link, loop, &start);
+	if (err == 0)
+		err = nodes_session_open(&j->session, link, &opts, judge_news,
+		    j);
+	if (err < 0) {
+		complain("cannot start pageknode: %s", strerror(-err));
+		status = PAGEK_RUN_FAILED;
+	} else {
+		status = judge_command(j, loop, link, out);
+	}
+	forward_close();
+	pump_down(loop, j->session, link);
+	return status;
+}
+
+/* --- a target ------------------------------------------------------------------- */
+
+static bool
+is_over(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return look->state == NODES_ENDED || look->state == NODES_CORRUPT ||
+	    (!look->linked && !look->returns);
+}
+
+struct asked {
+	const struct nodes_look *look;
+	uint64_t told_no;
+};
+
+static bool
+is_told(void *arg)
+{
+	const struct asked *a = arg;
+
+	return a->look->told_no != a->told_no || !a->look->linked;
+}
+
+/* From now on, and to the last moment. */
+static int
+judge_target(const struct options *o, uv_loop_t *loop, struct judge *j,
+    struct nodes_session *s, FILE *out)
+{
+	struct asked a = { .look = nodes_session_look(s) };
+
+	j->session = s;
+	j->begun = mono_now();
+	judge_news(j);
+	/* What comes to an end by itself is judged to it, as it is listed. */
+	pump(loop, s, target_is_read_to_its_end(o) ? o->timeout_ms :
+	    o->duration_ms, is_over, s);
+	a.told_no = a.look->told_no;
+	nodes_session_ask(s);
+	pump(loop, s, o->timeout_ms, is_told, &a);
+	return conclude(j, loop, NULL, out, PAGEK_OK);
+}
+
+static int
+check_target(const struct options *o, uv_loop_t *loop, struct judge *j,
+    FILE *out)
+{
+	struct nodes_session_opts opts = { 0 };
+	struct nodes_link *link = NULL;
+	struct nodes_session *s = NULL;
+	const struct nodes_look *look;
+	char why[512];
+	int status, err;
+
+	options_session(o, &opts);
+	status = target_open(o, loop, &link, &opts, why, sizeof why);
+	if (status != PAGEK_OK) {
+		complain("%s", why);
+		return status;
+	}
+	err = nodes_session_open(&s, link, &opts, judge_news, j);
+	if (err < 0) {
+		complain("cannot watch: %s", strerror(-err));
+		pump_down(loop, NULL, link);
+		return PAGEK_FAILED;
+	}
+	pump_settled(loop, s, o->timeout_ms);
+	look = nodes_session_look(s);
+	if (look->listed && look->state != NODES_DORMANT)
+		status = judge_target(o, loop, j, s, out);
+	else
+		status = batch_status(o, look);
+	pump_down(loop, s, link);
+	return status;
+}
+
+int
+cmd_check(const struct options *o, uv_loop_t *loop)
+{
+	struct judge j;
+	FILE *out;
+	int status;
+
+	out = open_output(o);
+	if (out == NULL)
+		return PAGEK_FAILED;
+	status = judge_init(&j, o);
+	if (status < 0) {
+		complain("cannot judge: %s", strerror(-status));
+		return PAGEK_FAILED;
+	}
+	status = o->argv != NULL ? check_command(o, loop, &j, out) :
+	    check_target(o, loop, &j, out);
+	judge_fini(&j);
+	/* What was found goes before trouble with our text. */
+	if (output_close(out, o->output, PAGEK_OK) != PAGEK_OK &&
+	    status == PAGEK_OK)
+		status = PAGEK_FAILED;
+	return status;
+}
