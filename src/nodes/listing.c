@@ -360,12 +360,13 @@ static void
 on_lgot(void *arg, int err, const struct wire_msg *msg)
 {
 	struct nodes_listing *l = arg;
-	const struct wire_lgot *got = &msg->lgot;
+	const struct wire_lgot *got;
 	uint32_t want;
 	int r;
 
 	if (!is_answer(l, err, msg, WIRE_LGOT))
 		return;
+	got = &msg->lgot;
 	if (l->got_at == 0)
 		l->got_size = got->size;
 	if (l->got_part == l->part && !l->known) {
@@ -413,10 +414,11 @@ static void
 on_listed(void *arg, int err, const struct wire_msg *msg)
 {
 	struct nodes_listing *l = arg;
-	const struct wire_listed *e = &msg->listed;
+	const struct wire_listed *e;
 
 	if (!is_answer(l, err, msg, WIRE_LISTED))
 		return;
+	e = &msg->listed;
 	if (e->name.len != strlen(l->name) ||
 	    memcmp(e->name.s, l->name, e->name.len) != 0) {
 		end(l, -ENOENT, "no such listing");
