@@ -102,9 +102,13 @@ void judge_news(void *judge);
 int judge_last(struct judge *, uv_loop_t *);
 /* All processes of the node, each with its peak. */
 void judge_processes(struct judge *, const struct nodes_target *, size_t n);
+/* The sentence why data that is not whole says nothing. */
+void judge_loss(const struct judge *, char why[CHECK_WHY]);
 /* Nothing more comes: what is within, and what is not known. */
 void judge_end(struct judge *);
 
+/* Before anything is started: the file is none, or a good one.  As below. */
+int baseline_look(const struct options *);
 /*
  * Compares with --baseline, or writes it where it is not there or is to be
  * saved.  0 or an exit status after a complaint.

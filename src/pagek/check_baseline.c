@@ -351,14 +351,14 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 {
 	const struct nodes_look *look = nodes_session_look(j->session);
 	const char *path = j->o->baseline;
-	bool there;
+	bool there = false;
 	int r;
 
-	r = load(path, then, &there);
-	if (option_given(j->o, OPTION_SAVE_BASELINE))
-		there = false;
-	else if (r != 0)
-		return r;
+	if (!option_given(j->o, OPTION_SAVE_BASELINE)) {
+		r = load(path, then, &there);
+		if (r != 0)
+			return r;
+	}
 	if (j->watched) {
 		r = take(j, loop, now);
 		if (r < 0) {
@@ -370,8 +370,7 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 		snprintf(j->baseline_why, sizeof j->baseline_why,
 		    "nothing was watched");
 	else if (j->baseline_why[0] == '\0' && !j->complete)
-		snprintf(j->baseline_why, sizeof j->baseline_why,
-		    "%llu records were lost", (unsigned long long)j->lost);
+		judge_loss(j, j->baseline_why);
 	if (there && j->watched)
 		return compare_all(j, now, then) < 0 ? PAGEK_FAILED : 0;
 	/* What is not whole is no measure for anything. */
@@ -379,6 +378,19 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 		return 0;
 	j->baseline = CHECK_SAVED;
 	return save(path, now, look);
+}
+
+int
+baseline_look(const struct options *o)
+{
+	struct entries then = { 0 };
+	bool there;
+	int r = 0;
+
+	if (o->baseline != NULL && !option_given(o, OPTION_SAVE_BASELINE))
+		r = load(o->baseline, &then, &there);
+	free(then.e);
+	return r;
 }
 
 int

@@ -350,7 +350,10 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 		if (t[i].pid == 0)
 			continue;
 		j->processes++;
-		j->unwatched += t[i].state == WIRE_S_NO_DATA;
+		if (t[i].state == WIRE_S_NO_DATA) {
+			j->unwatched++;
+			continue;
+		}
 		for (unsigned k = 0; k < j->findings; k++) {
 			struct finding *f = &j->finding[k];
 
@@ -373,6 +376,13 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 	}
 }
 
+void
+judge_loss(const struct judge *j, char why[CHECK_WHY])
+{
+	snprintf(why, CHECK_WHY, "%llu %s lost", (unsigned long long)j->lost,
+	    j->lost == 1 ? "record was" : "records were");
+}
+
 static void
 decide(const struct judge *j, struct finding *f)
 {
@@ -385,8 +395,7 @@ decide(const struct judge *j, struct finding *f)
 	if (f->why[0] == '\0' && !f->seen)
 		snprintf(f->why, sizeof f->why, "nothing was watched");
 	if (f->why[0] == '\0' && !j->complete)
-		snprintf(f->why, sizeof f->why, "%llu records were lost",
-		    (unsigned long long)j->lost);
+		judge_loss(j, f->why);
 	if (f->why[0] == '\0' && all && j->unwatched > 0)
 		snprintf(f->why, sizeof f->why, "%zu of %zu process images "
 		    "were not watched", j->unwatched, j->processes);

@@ -199,7 +199,7 @@ number_or_null(struct json *j, const char *key, bool known, double n)
 }
 
 static void
-put_row(struct json *j, const struct finding *f)
+put_row(struct json *j, const struct finding *f, const char *file)
 {
 	const struct budget *b = f->budget;
 	bool bytes = b != NULL ? b->kind == BUDGET_LIVE : f->bytes;
@@ -208,7 +208,7 @@ put_row(struct json *j, const struct finding *f)
 	json_key(j, "limit");
 	json_text(j, b != NULL ? limits[b->kind] : "baseline");
 	json_key(j, "given");
-	json_text(j, b != NULL ? b->text : NULL);
+	json_text(j, b != NULL ? b->text : file);
 	json_key(j, "what");
 	json_text(j, f->what);
 	json_key(j, "of");
@@ -216,8 +216,8 @@ put_row(struct json *j, const struct finding *f)
 	json_key(j, "unit");
 	json_text(j, b != NULL && b->kind == BUDGET_GROWTH ?
 	    "bytes/min" : bytes ? "bytes" : "blocks");
-	number_or_null(j, "baseline", b == NULL, f->base);
-	number_or_null(j, "most", true, f->most);
+	number_or_null(j, "baseline", b == NULL && f->seen, f->base);
+	number_or_null(j, "most", b != NULL || f->seen, f->most);
 	number_or_null(j, "was", f->seen, f->was);
 	number_or_null(j, "at_ms", f->seen && f->at_ms >= 0,
 	    (double)f->at_ms);
@@ -248,6 +248,22 @@ put_baseline_head(struct json *j, const struct judge *judge)
 	json_text(j, words[judge->baseline]);
 	json_key(j, "baseline_reason");
 	json_text(j, or_null(judge->baseline_why));
+}
+
+/* The file as a whole, then what exceeds it. */
+static void
+put_baseline_rows(struct json *j, const struct judge *judge)
+{
+	struct finding all = { .what = "all", .over_ms = -1 };
+
+	if (judge->o->baseline == NULL)
+		return;
+	all.verdict = judge->rows > 0 ? CHECK_EXCEEDED :
+	    judge->baseline_why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
+	snprintf(all.why, sizeof all.why, "%s", judge->baseline_why);
+	put_row(j, &all, judge->o->baseline);
+	for (size_t i = 0; i < judge->rows; i++)
+		put_row(j, &judge->row[i], judge->o->baseline);
 }
 
 static void
@@ -290,9 +306,8 @@ put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
 	put_baseline_head(&j, judge);
 	json_rows(&j, "limits");
 	for (unsigned i = 0; i < judge->findings; i++)
-		put_row(&j, &judge->finding[i]);
-	for (size_t i = 0; i < judge->rows; i++)
-		put_row(&j, &judge->row[i]);
+		put_row(&j, &judge->finding[i], NULL);
+	put_baseline_rows(&j, judge);
 	json_rows_end(&j);
 	json_end(&j);
 }

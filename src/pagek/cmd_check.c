@@ -218,9 +218,12 @@ cmd_check(const struct options *o, uv_loop_t *loop)
 	FILE *out;
 	int status;
 
+	status = baseline_look(o);
+	if (status != 0)
+		return status;
 	out = open_output(o);
 	if (out == NULL)
-		return PAGEK_FAILED;
+		return o->argv != NULL ? PAGEK_RUN_FAILED : PAGEK_FAILED;
 	status = judge_init(&j, o);
 	if (status < 0) {
 		complain("cannot judge: %s", strerror(-status));
