@@ -14,7 +14,7 @@ options() {
 }
 rule "each option of the program is in the manual, and the reverse" options
 
-commands="top run list tree export targets nodes listings watch config arm disarm completion help"
+commands="top run list tree export targets nodes listings watch check config arm disarm completion help"
 
 # What stands in the manual as "Taken by", an option and a command on a line.
 taken_by() {
