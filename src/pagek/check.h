@@ -28,6 +28,7 @@
 
 #define CHECK_NAME 64
 #define CHECK_WHY 200
+#define CHECK_BLIND "at the end there was no whole list"
 
 enum check_verdict {
 	CHECK_WITHIN,
@@ -75,6 +76,7 @@ struct judge {
 	unsigned each, skipped;		/* one of so many looks is kept */
 	uint32_t stream_no;
 	bool watched;			/* some stream was */
+	bool blind;			/* and at the end there was no whole list to look at */
 	uint64_t sample_period;		/* of a sample: what is found are estimates; 0 */
 	uint64_t peak_before;		/* keeper's, when the judging began; of a target that ran before */
 

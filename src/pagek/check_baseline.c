@@ -359,7 +359,7 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 		if (r != 0)
 			return r;
 	}
-	if (j->watched) {
+	if (j->watched && !j->blind) {
 		r = take(j, loop, now);
 		if (r < 0) {
 			complain("cannot compare: %s", strerror(-r));
@@ -369,9 +369,11 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 	if (!j->watched)
 		snprintf(j->baseline_why, sizeof j->baseline_why,
 		    "nothing was watched");
+	else if (j->blind)
+		snprintf(j->baseline_why, sizeof j->baseline_why, CHECK_BLIND);
 	else if (j->baseline_why[0] == '\0' && !j->complete)
 		judge_loss(j, j->baseline_why);
-	if (there && j->watched)
+	if (there && j->watched && !j->blind)
 		return compare_all(j, now, then) < 0 ? PAGEK_FAILED : 0;
 	/* What is not whole is no measure for anything. */
 	if (j->baseline_why[0] != '\0')

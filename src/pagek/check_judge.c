@@ -92,12 +92,14 @@ older(const struct nodes_look *look, uint64_t ms)
 	return weight;
 }
 
+/* As many for sure: of some a name that decides may not be there. */
 static double
 caught(const struct finding *f)
 {
 	struct page_caught c = page_sieve_caught(f->sieve);
 
-	return c.est_blocks;
+	return c.est_blocks > (double)c.unsure ?
+	    c.est_blocks - (double)c.unsure : 0;
 }
 
 /* All blocks of the list, with the names that are there. */
@@ -218,19 +220,11 @@ static void
 look_by_expression(struct judge *j, struct finding *f, bool all)
 {
 	const struct nodes_look *look = nodes_session_look(j->session);
-	double was;
 
-	if (f->sieve == NULL) {
+	if (f->sieve == NULL)
 		found(j, f, (double)blklist_counts(look->list)->est_blocks);
-		return;
-	}
-	if (!all && !pass_is_due(f))
-		return;
-	was = pass(j, f);
-	/* Where names decide, none may be on its way: they come before the next. */
-	if (!page_sieve_wants_names(f->sieve) ||
-	    nodes_session_symbols_pending(j->session) == 0)
-		found(j, f, was);
+	else if (all || pass_is_due(f))
+		found(j, f, pass(j, f));
 }
 
 static void
@@ -294,6 +288,7 @@ static int
 count_named(struct judge *j, uv_loop_t *loop, struct finding *f)
 {
 	struct profile *p;
+	uint64_t unsure;
 	size_t lacking;
 	int r;
 
@@ -305,9 +300,11 @@ count_named(struct judge *j, uv_loop_t *loop, struct finding *f)
 		return r;
 	profile_free(p);
 	found(j, f, caught(f));
-	if (lacking > 0)
-		snprintf(f->why, sizeof f->why, "names of %zu stacks were not "
-		    "there", lacking);
+	unsure = page_sieve_caught(f->sieve).unsure;
+	if (unsure > 0)
+		snprintf(f->why, sizeof f->why, "of %llu %s the names that "
+		    "decide were not there", (unsigned long long)unsure,
+		    unsure == 1 ? "block" : "blocks");
 	return 0;
 }
 
@@ -323,6 +320,7 @@ judge_last(struct judge *j, uv_loop_t *loop)
 			begin_stream(j, look);
 		look_at(j, true);
 	}
+	j->blind = !has_list(look);
 	j->complete = look->complete && j->watched;
 	j->lost = page_lost(look);
 	for (unsigned i = 0; i < j->findings && r == 0; i++) {
@@ -394,6 +392,8 @@ decide(const struct judge *j, struct finding *f)
 	}
 	if (f->why[0] == '\0' && !f->seen)
 		snprintf(f->why, sizeof f->why, "nothing was watched");
+	if (f->why[0] == '\0' && j->blind)
+		snprintf(f->why, sizeof f->why, CHECK_BLIND);
 	if (f->why[0] == '\0' && !j->complete)
 		judge_loss(j, f->why);
 	if (f->why[0] == '\0' && all && j->unwatched > 0)
