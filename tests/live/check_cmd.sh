@@ -1,0 +1,280 @@
+#!/bin/sh
+# pagek check on real programs: what each limit finds is what the program did,
+# and the exit status is what a test suite goes by.  Needs python3 and a redis.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+stop() {
+	[ -z "${run:-}" ] || { kill "$run" 2>/dev/null; wait "$run"; }
+	rm -rf "$tmp"
+} >/dev/null 2>&1
+trap stop EXIT
+
+# holder BLOCKS MS STATUS: takes as many blocks of 1,000 bytes at once, frees
+# half of them, takes one more each millisecond, and leaves them all.
+cat >"$tmp/holder.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile keep[100000];
+__attribute__((noinline)) static void take_many(int n)
+{
+	for (int i = 0; i < n; i++)
+		keep[i] = malloc(1000);
+	for (int i = 0; i < n / 2; i++)
+		free(keep[i]);
+}
+__attribute__((noinline)) static void take_slowly(int n, int ms)
+{
+	for (int i = 0; i < ms; i++) {
+		keep[n + i] = malloc(1000);
+		usleep(1000);
+	}
+}
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[1]), ms = atoi(argv[2]);
+
+	take_many(n);
+	take_slowly(n, ms);
+	if (write(1, "out\n", 4) < 0 || write(2, "err\n", 4) < 0)
+		return 1;
+	return argc > 3 ? atoi(argv[3]) : 0;
+}
+C
+cc -O1 -g -fno-builtin -o "$tmp/holder" "$tmp/holder.c" || exit 1
+
+# A target can be left unwatched by a node that is late on a busy machine; then
+# that is the verdict, and it is asked again.
+unless_lost() {
+	"$@" || { said_lost && "$@"; } || { said_lost && "$@"; }
+}
+said_lost() {
+	grep -q -e 'nothing was watched' -e 'lost' "$tmp/verdict"
+}
+
+# verdict STATUS PATTERN ARGUMENTS...
+verdict_once() {
+	want=$1
+	pattern=$2
+	shift 2
+	"$B/pagek" check -o "$tmp/verdict" "$@" >"$tmp/stdout" 2>"$tmp/stderr"
+	got=$?
+	cat "$tmp/verdict" "$tmp/stderr"
+	[ $got = "$want" ] || { echo "status $got, not $want"; return 1; }
+	grep -q "^pagek check: $pattern" "$tmp/verdict"
+}
+verdict() {
+	unless_lost verdict_once "$@"
+}
+
+h=$tmp/holder
+rule "what is held below the limit is within" \
+    verdict 0 "max-live 50.0 MiB: was 9\.[0-9] MiB at .*: within$" \
+    --max-live 50M -- "$h" 10000 0
+rule "a peak between two looks is found" \
+    verdict 7 "max-live 8.0 MiB: was 9\.[0-9] MiB at .*: exceeded$" \
+    --max-live 8M -- "$h" 10000 0
+rule "the whole is the worst" \
+    verdict 7 "holder\[[0-9]*\]: exceeded, judged for" \
+    --max-live 50M --max-live 8M -- "$h" 10000 0
+rule "the command's status is kept when all is within" \
+    verdict 5 "max-live 50.0 MiB: .*within$" --max-live 50M -- "$h" 10 0 5
+rule "and gives way to a limit that is exceeded" \
+    verdict 7 "max-live 1.0 KiB: .*exceeded$" --max-live 1k -- "$h" 10 0 5
+streams() {
+	echo in | "$B/pagek" check --max-live 50M -- sh -c \
+	    'cat; echo err >&2' >"$tmp/stdout" 2>"$tmp/verdict"
+	[ $? = 0 ] && [ "$(cat "$tmp/stdout")" = in ] &&
+	    grep -qx err "$tmp/verdict" &&
+	    [ "$(grep -vc '^pagek check: ' "$tmp/verdict")" = 1 ]
+}
+rule "the command's streams are its own, and the verdict goes to stderr" \
+    unless_lost streams
+rule "blocks of a type are counted" \
+    verdict 7 "max-blocks 4,000 of type=80: were [56],[0-9]* at .*: exceeded$" \
+    --max-blocks type=80:4000 -- "$h" 10000 1000
+rule "blocks of a function are" \
+    verdict 0 "max-blocks 6,000 of function=take_many: were 5,000 .*within$" \
+    --max-blocks function=take_many:6000 -- "$h" 10000 1000
+rule "and all blocks" \
+    verdict 7 "max-blocks 100: were .*exceeded$" --max-blocks 100 -- "$h" 1000 0
+rule "blocks that become old are counted" \
+    verdict 7 "max-age 4,000 older than 500ms: were [56],[0-9]* .*exceeded$" \
+    --max-age 500ms:4000 -- "$h" 10000 1500
+rule "young ones are not" \
+    verdict 0 "max-age 0 older than 1h: were 0 .*within$" \
+    --max-age 1h:0 -- "$h" 10000 100
+rule "growth is found, and what is taken at the start is none" \
+    verdict 7 "max-growth 1.0 MiB/min: was [2-6][0-9]\.[0-9] MiB/min .*exceeded$" \
+    --max-growth 1M/min -- "$h" 20000 4000
+rule "steady growth below the limit is within" \
+    verdict 0 "max-growth 100.0 MiB/min: was .*within$" \
+    --max-growth 100M/min -- "$h" 20000 4000
+rule "growth of a moment is not known" \
+    verdict 0 "max-growth 1.0 MiB/min: not known: it was not watched for long" \
+    --max-growth 1M/min -- "$h" 100 10
+rule "which is status 6 with --strict" \
+    verdict 6 "max-growth 1.0 MiB/min: not known" \
+    --strict --max-growth 1M/min -- "$h" 100 10
+rule "each process of a command has its own peak" \
+    verdict 7 "max-live 8.0 MiB: was 9\.[0-9] MiB by holder\[[0-9]*\]: exceeded" \
+    --max-live 8M -- sh -c "'$h' 10000 0; '$h' 10 200 >/dev/null; true"
+rule "a command that is not there is 127" \
+    sh -c "'$B/pagek' check --max-live 1M -- /no/such 2>/dev/null; [ \$? = 127 ]"
+
+# --- data that is not whole
+unwatched() {
+	cc -static -o "$tmp/static" -x c - <<'C' || return 1
+int main(void) { return 0; }
+C
+	verdict_once 125 "max-live 5.0 MiB: not known: nothing was watched$" \
+	    --max-live 5M -- "$tmp/static"
+}
+rule "what could not be watched has not passed" unwatched
+head -c 4001 /dev/urandom >"$tmp/noise"
+rule "an incomplete list is never within" \
+    verdict_once 0 "max-live 5.0 MiB: was .*not known: [0-9]* record.* lost$" \
+    --max-live 5M raw:"$tmp/noise"
+rule "and is status 6 with --strict" \
+    verdict_once 6 "noise: not known, judged for .*INCOMPLETE$" \
+    --strict --max-live 5M raw:"$tmp/noise"
+rule "a list that was full is not known" \
+    verdict 0 "max-blocks 1,000,000 of type=80: .*not known: the list was full" \
+    --max 100 --max-blocks type=80:1000000 -- "$h" 1000 500
+
+# --- baselines
+base=$tmp/base.txt
+rule "a baseline that is not there is written" \
+    verdict 0 "baseline $base: written$" --baseline "$base" -- "$h" 1000 100
+rule "and has what was held" \
+    sh -c "head -n 1 '$base' | grep -qx pagek.baseline/1 &&
+	grep -qx 'function 500 500000 take_many' '$base' &&
+	grep -qx 'function 100 100000 take_slowly' '$base'"
+rule "the same again is within" \
+    verdict 0 "baseline $base: [0-9]* sums compared: within$" \
+    --baseline "$base" -- "$h" 1000 100
+rule "more of one function is exceeded" \
+    verdict 7 "baseline function take_slowly: 293.0 KiB, of which the baseline has 97.7 KiB and allows 111.4 KiB: exceeded$" \
+    --baseline "$base" -- "$h" 1000 300
+rule "but not with a larger tolerance" \
+    verdict 0 "baseline .*within$" \
+    --tolerance 300 --baseline "$base" -- "$h" 1000 300
+rule "a baseline is saved anew when that is wanted" \
+    verdict 0 "baseline $base: written$" \
+    --save-baseline --baseline "$base" -- "$h" 1000 300
+rule "and then that is within" \
+    verdict 0 "baseline .*within$" --baseline "$base" -- "$h" 1000 300
+bad_file() {
+	echo nonsense >"$tmp/bad"
+	"$B/pagek" check --baseline "$tmp/bad" -- touch "$tmp/started" \
+	    2>"$tmp/err"
+	[ $? = 5 ] && [ ! -e "$tmp/started" ] &&
+	    grep -q "'$tmp/bad', line 1: this is no baseline" "$tmp/err"
+}
+rule "a file that is no baseline is refused before anything is started" bad_file
+incomplete_file() {
+	"$B/pagek" check --baseline "$tmp/none" raw:"$tmp/noise" \
+	    >"$tmp/verdict"
+	[ $? = 0 ] && [ ! -e "$tmp/none" ] &&
+	    grep -q 'not known, and not written: .*lost$' "$tmp/verdict"
+}
+rule "of data that is not whole no baseline is written" incomplete_file
+
+# --- as data
+cat >"$tmp/data.py" <<'PY'
+import csv, json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == "pagek.check/1" and d["verdict"] == "exceeded", d
+assert d["exit"] == 7 and d["complete"] is True and d["lost"] == 0
+live, age = d["limits"]
+assert live["limit"] == "max-live" and live["given"] == "8M"
+assert live["most"] == 8 << 20 and live["verdict"] == "exceeded"
+# 10,000 blocks and what the C library takes for itself.
+assert 10000000 <= live["was"] < 10100000 and live["unit"] == "bytes"
+assert live["name"] == "holder" and live["pid"] > 0
+assert age["verdict"] == "within" and age["exceeded_at_ms"] is None
+rows = list(csv.DictReader(open(sys.argv[2], newline=""), strict=True))
+assert [r["verdict"] for r in rows] == ["exceeded", "within"]
+assert rows[0]["most"] == str(8 << 20) and rows[0]["complete"] == "true"
+PY
+data_once() {
+	for f in json csv; do
+		"$B/pagek" check --max-live 8M --max-age 1h:0 --format $f \
+		    -o "$tmp/$f" -- "$h" 10000 0 >/dev/null 2>"$tmp/verdict"
+		[ $? = 7 ] || return 1
+	done
+	cat "$tmp/json" >"$tmp/verdict"
+	python3 "$tmp/data.py" "$tmp/json" "$tmp/csv"
+}
+rule "the verdict as JSON and as CSV" data_once
+
+# --- real programs
+rule "python3 that keeps a list" \
+    verdict 7 "max-live 30.0 MiB: was 3[0-9]\.[0-9] MiB .*exceeded$" \
+    --max-live 30M -- env PYTHONMALLOC=malloc "$(python3 -c \
+    'import sys; print(sys.executable)')" -c \
+    'l = [bytearray(1000) for i in range(30000)]'
+ln -sf "$(command -v redis-check-rdb)" "$tmp/redis-server"
+"$B/pagek" run -b -o /dev/null -- "$tmp/redis-server" --port 0 --unixsocket \
+    "$tmp/redis.sock" --save '' --dir "$tmp" >/dev/null 2>&1 &
+run=$!
+until_true 20 redis-cli -s "$tmp/redis.sock" ping
+redis=$("$B/pagek" targets | sed -n 's/^pid:\([0-9]*\) *redis.*/\1/p')
+rule "a server that idles is within" \
+    verdict_once 0 "max-growth 1.0 MiB/min: was .*within$" \
+    --duration 3 --max-growth 1M/min --max-live 50M "pid:$redis"
+fill() {
+	{ sleep 1; redis-benchmark -s "$tmp/redis.sock" -t lpush -n 200000 \
+	    -P 64 -d 200 >/dev/null; } &
+	verdict_once 7 "max-live 20.0 MiB: was .* at [1-9].*exceeded$" \
+	    --duration 6 --max-live 20M "pid:$redis"
+	status=$?
+	wait $!
+	return $status
+}
+rule "and filled it is not, and it is said when" fill
+one_look() {
+	"$B/pagek" check --max-live 1k --format json "pid:$redis" \
+	    >"$tmp/json"
+	[ $? = 7 ] && "$B/pagek" targets --format json >"$tmp/targets" &&
+	    python3 - "$tmp/json" "$tmp/targets" <<'PY'
+import json, sys
+was = json.load(open(sys.argv[1]))["limits"][0]["was"]
+t = [t for t in json.load(open(sys.argv[2]))["targets"]
+     if t["name"] == "redis-server"][0]
+assert abs(was - t["live_bytes"]) < 200000, (was, t)
+PY
+}
+rule "without --duration it is one look at what is held now" one_look
+dormant() {
+	"$B/pagek" disarm "pid:$redis" &&
+	    "$B/pagek" check --max-live 1G "pid:$redis" 2>"$tmp/err"
+	[ $? = 3 ] && grep -q DORMANT "$tmp/err"
+}
+rule "a target that sleeps is not judged" dormant
+redis-cli -s "$tmp/redis.sock" shutdown nosave
+
+# --- wrong words
+refused() {
+	words=$1
+	shift
+	"$B/pagek" check "$@" >"$tmp/out" 2>"$tmp/err"
+	[ $? = 2 ] && [ ! -s "$tmp/out" ] && cat "$tmp/err" &&
+	    [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -- "$words" "$tmp/err"
+}
+rule "a check needs a limit" refused "needs a limit" -- true
+rule "and something to judge" refused "needs a command" --max-live 1M
+rule "but not two" refused "not both" --max-live 1M demo:1 -- true
+rule "a size is a size" refused "not a size" --max-live fifty -- true
+rule "growth has a time" refused "1M/min" --max-growth 1M -- true
+rule "an age has a number" refused "10m:1000" --max-age 10m -- true
+rule "a wrong expression is told with its column" \
+    refused "column 8: .*did you mean 'size'" \
+    --max-blocks 'type=1&sise=3:4' -- true
+rule "a tolerance needs a baseline" \
+    refused "needs --baseline" --tolerance 5 --max-live 1M -- true
+rule "a duration is for a target" \
+    refused "judged to its end" --duration 5 --max-live 1M -- true
+
+say_result
