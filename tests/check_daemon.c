@@ -777,6 +777,40 @@ START_TEST(a_node_of_a_command_keeps_all_rows_that_fit)
 }
 END_TEST
 
+START_TEST(what_a_row_has_told_is_not_lost_with_it)
+{
+	uint64_t n[WIRE_STATS_COUNT] = { 0 };
+	struct rec rec = { .w = {
+		rec_w0(0x1000, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC),
+		rec_w1(5000, 1),
+	} };
+	int64_t ms = 1;
+	struct keeper *k;
+
+	node_up(NULL);
+	tree_stat(&node, n);
+	ck_assert_uint_eq(n[WIRE_N_GONE], 0);
+	ck_assert_int_eq(keeper_new(&k, &node,
+	    &(struct keeper_opts){ .max = 64 }, NULL), 0);
+	k->pid = 1;
+	k->uid = OWN;
+	ck_assert_int_eq(tree_join(k, "ALLOCLOG.t.1"), 0);
+	keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
+	k->lost[STREAM_RING_FULL] = 3;
+	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	end_one(2, OWN);
+	end_one(3, OWN)->missed = true;
+	while (ended_rows() > 0)
+		tree_make_room(&node);
+	tree_stat(&node, n);
+	ck_assert_uint_eq(n[WIRE_N_GONE], 3);
+	ck_assert_uint_eq(n[WIRE_N_GONE_PEAK], 5000);
+	ck_assert_uint_eq(n[WIRE_N_GONE_LOST], 3);
+	ck_assert_uint_eq(n[WIRE_N_GONE_MISSED], 1);
+	node_down();
+}
+END_TEST
+
 START_TEST(a_users_many_rows_push_out_no_other_users)
 {
 	struct node_opts o = { .fd = -1, .daemon = true };
@@ -871,6 +905,7 @@ suite(void)
 	t = tcase_create("ended");
 	tcase_add_test(t, a_daemon_does_not_keep_what_has_ended_for_ever);
 	tcase_add_test(t, a_node_of_a_command_keeps_all_rows_that_fit);
+	tcase_add_test(t, what_a_row_has_told_is_not_lost_with_it);
 	tcase_add_test(t, a_users_many_rows_push_out_no_other_users);
 	tcase_add_test(t, a_users_many_lists_push_out_no_other_users);
 	suite_add_tcase(s, t);

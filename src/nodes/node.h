@@ -91,6 +91,9 @@ struct node {
 	struct dstrm dstrm;
 	struct keepers live;		/* with a row, not ended */
 	struct keepers ended;		/* with a row, first ended first */
+	struct {
+		uint64_t images, peak, lost, missed;
+	} gone;				/* ended, and their rows given up */
 	struct quota quota;		/* live targets that have a stream */
 	_Atomic uint64_t last_stream;	/* ids given out */
 	_Atomic bool awake;		/* some target logs, as far as is known */

@@ -165,6 +165,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 		run_stat(c->node, &reply.stats);
 		friendly_stat(c->node, reply.stats.n);
 		own_stat(c->node, reply.stats.n);
+		tree_stat(c->node, reply.stats.n);
 		listings_stat(c->node, &reply.stats);
 		reply.stats.n[WIRE_N_UP_S] =
 		    (uint64_t)mono_ms_since(c->node->begun) / 1000;

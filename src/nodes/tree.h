@@ -68,6 +68,8 @@ void tree_fini(struct node *);
 void tree_forget_row(struct keeper *);
 /* The row of one that has ended makes room for another; false: there is none. */
 bool tree_make_room(struct node *);
+/* The node's numbers of STATS, WIRE_N_GONE to _GONE_MISSED. */
+void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 /* Lists of ended images: the last few, and not more memory than agreed. */
 void tree_trim(struct node *);
 /* Rows of ended images, likewise: once a second. */

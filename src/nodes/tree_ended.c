@@ -92,9 +92,33 @@ tree_forget_row(struct keeper *k)
 	k->has_row = false;
 }
 
+/* What a row has told must not be lost with it. */
+static void
+count_gone(struct node *node, const struct keeper *k)
+{
+	const struct blklist_counts *n = keeper_counts(k);
+	uint64_t peak = k->sample != 0 ? n->est_peak_bytes : n->peak_bytes;
+
+	node->gone.images++;
+	node->gone.missed += k->missed;
+	node->gone.lost += keeper_lost(k);
+	if (peak > node->gone.peak)
+		node->gone.peak = peak;
+}
+
+void
+tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
+{
+	n[WIRE_N_GONE] = node->gone.images;
+	n[WIRE_N_GONE_PEAK] = node->gone.peak;
+	n[WIRE_N_GONE_LOST] = node->gone.lost;
+	n[WIRE_N_GONE_MISSED] = node->gone.missed;
+}
+
 static void
 forget_ended(struct node *node, struct keeper *k)
 {
+	count_gone(node, k);
 	TAILQ_REMOVE(&node->ended, k, link);
 	tree_forget_row(k);
 	keeper_unref(k);

@@ -62,6 +62,7 @@ struct finding {
 struct judge {
 	const struct options *o;
 	struct nodes_session *session;
+	const struct nodes_look *look;	/* the session's; NULL: it is not there yet */
 	struct mono begun;
 	struct finding finding[BUDGETS];
 	unsigned findings;
@@ -94,15 +95,17 @@ struct judge {
 	char baseline_why[CHECK_WHY];	/* why it could not be compared; "" */
 };
 
-/* The session comes with the first look.  -ENOMEM. */
+/* -ENOMEM. */
 int judge_init(struct judge *, const struct options *);
+/* What is looked at from now on. */
+void judge_watch(struct judge *, struct nodes_session *);
 void judge_fini(struct judge *);
 
 /* For nodes_session_open(): what the session has by now. */
 void judge_news(void *judge);
 /* The watched list as it is in the end, with the names that it needs.  -ENOMEM. */
 int judge_last(struct judge *, uv_loop_t *);
-/* All processes of the node, each with its peak. */
+/* All processes of the node, each with its peak, and those without a row. */
 void judge_processes(struct judge *, const struct nodes_target *, size_t n);
 /* The sentence why data that is not whole says nothing. */
 void judge_loss(const struct judge *, char why[CHECK_WHY]);

@@ -161,7 +161,7 @@ take(struct judge *j, uv_loop_t *loop, struct entries *l)
 	struct moment m;
 	int r;
 
-	r = take_types(l, nodes_session_look(j->session));
+	r = take_types(l, j->look);
 	if (r == 0)
 		r = moment_init(&m, j->session, j->o->page.wrappers, NULL);
 	if (r < 0)
@@ -349,7 +349,7 @@ static int
 check(struct judge *j, uv_loop_t *loop, struct entries *now,
     struct entries *then)
 {
-	const struct nodes_look *look = nodes_session_look(j->session);
+	const struct nodes_look *look = j->look;
 	const char *path = j->o->baseline;
 	bool there = false;
 	int r;

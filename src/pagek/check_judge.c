@@ -25,7 +25,7 @@
 static void
 found(struct judge *j, struct finding *f, double was)
 {
-	const struct nodes_look *look = nodes_session_look(j->session);
+	const struct nodes_look *look = j->look;
 
 	if (!f->seen || was > f->was) {
 		f->was = was;
@@ -106,7 +106,7 @@ caught(const struct finding *f)
 static double
 pass(struct judge *j, struct finding *f)
 {
-	const struct nodes_look *look = nodes_session_look(j->session);
+	const struct nodes_look *look = j->look;
 	struct mono begun = mono_now();
 	struct page_view v;
 	struct blk b[256];
@@ -132,7 +132,8 @@ pass_is_due(const struct finding *f)
 {
 	int64_t wait = f->pass_ms * PASS_SHARE;
 
-	return f->pass_at.ns == 0 || mono_ms_since(f->pass_at) >= (wait > PASS_MS ? wait : PASS_MS);
+	return f->pass_at.ns == 0 || mono_ms_since(f->pass_at) >=
+	    (wait > PASS_MS ? wait : PASS_MS);
 }
 
 /* --- growth ---------------------------------------------------------------- */
@@ -219,7 +220,7 @@ begin_stream(struct judge *j, const struct nodes_look *look)
 static void
 look_by_expression(struct judge *j, struct finding *f, bool all)
 {
-	const struct nodes_look *look = nodes_session_look(j->session);
+	const struct nodes_look *look = j->look;
 
 	if (f->sieve == NULL)
 		found(j, f, (double)blklist_counts(look->list)->est_blocks);
@@ -230,7 +231,7 @@ look_by_expression(struct judge *j, struct finding *f, bool all)
 static void
 look_at(struct judge *j, bool all)
 {
-	const struct nodes_look *look = nodes_session_look(j->session);
+	const struct nodes_look *look = j->look;
 	bool alive = look->state == NODES_LIVE;
 	double live = live_bytes(look), peak = peak_bytes(j, look);
 
@@ -269,12 +270,9 @@ void
 judge_news(void *arg)
 {
 	struct judge *j = arg;
-	const struct nodes_look *look;
+	const struct nodes_look *look = j->look;
 
-	if (j->session == NULL)
-		return;
-	look = nodes_session_look(j->session);
-	if (!has_list(look))
+	if (look == NULL || !has_list(look))
 		return;
 	if (!j->watched || look->stream_no != j->stream_no)
 		begin_stream(j, look);
@@ -311,7 +309,7 @@ count_named(struct judge *j, uv_loop_t *loop, struct finding *f)
 int
 judge_last(struct judge *j, uv_loop_t *loop)
 {
-	const struct nodes_look *look = nodes_session_look(j->session);
+	const struct nodes_look *look = j->look;
 	int r = 0;
 
 	j->ms = mono_ms_since(j->begun);
@@ -338,6 +336,40 @@ judge_last(struct judge *j, uv_loop_t *loop)
 	return r;
 }
 
+/* A highest that is known at the end alone: when it was is not told. */
+static void
+held_once(struct judge *j, double peak, pid_t pid, const char *comm)
+{
+	for (unsigned i = 0; i < j->findings; i++) {
+		struct finding *f = &j->finding[i];
+
+		if (f->budget->kind != BUDGET_LIVE || (f->seen &&
+		    peak <= f->was))
+			continue;
+		f->was = peak;
+		f->seen = true;
+		f->at_ms = -1;
+		f->pid = pid;
+		snprintf(f->comm, sizeof f->comm, "%s", comm);
+	}
+}
+
+/* Of many processes the first have ended so long ago that none has a row. */
+static void
+judge_gone(struct judge *j, const uint64_t *n)
+{
+	if (n == NULL || n[WIRE_N_GONE] == 0)
+		return;
+	j->processes += n[WIRE_N_GONE];
+	j->unwatched += n[WIRE_N_GONE_MISSED];
+	if (n[WIRE_N_GONE] > n[WIRE_N_GONE_MISSED])
+		held_once(j, (double)n[WIRE_N_GONE_PEAK], 0, "");
+	if (n[WIRE_N_GONE_LOST] > 0) {
+		j->complete = false;
+		j->lost += n[WIRE_N_GONE_LOST];
+	}
+}
+
 void
 judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 {
@@ -352,26 +384,15 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 			j->unwatched++;
 			continue;
 		}
-		for (unsigned k = 0; k < j->findings; k++) {
-			struct finding *f = &j->finding[k];
-
-			if (f->budget->kind != BUDGET_LIVE || (f->seen &&
-			    peak <= f->was))
-				continue;
-			f->was = peak;
-			f->seen = true;
-			/* When it was is not told. */
-			f->at_ms = -1;
-			f->pid = t[i].pid;
-			snprintf(f->comm, sizeof f->comm, "%s", t[i].comm);
-		}
+		held_once(j, peak, t[i].pid, t[i].comm);
 		/* Of the watched one it is known already. */
 		if (t[i].n[WIRE_N_LOST] > 0 && (pid_t)t[i].pid !=
-		    nodes_session_look(j->session)->pid) {
+		    j->look->pid) {
 			j->complete = false;
 			j->lost += t[i].n[WIRE_N_LOST];
 		}
 	}
+	judge_gone(j, j->look->node);
 }
 
 void
@@ -453,6 +474,13 @@ judge_init(struct judge *j, const struct options *o)
 		}
 	}
 	return 0;
+}
+
+void
+judge_watch(struct judge *j, struct nodes_session *s)
+{
+	j->session = s;
+	j->look = nodes_session_look(s);
 }
 
 void

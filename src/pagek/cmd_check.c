@@ -63,7 +63,7 @@ conclude(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
 		return r;
 	judge_end(j);
 	status = status_of(j, status);
-	check_tell(out, j, nodes_session_look(j->session), status);
+	check_tell(out, j, j->look, status);
 	return status;
 }
 
@@ -88,7 +88,7 @@ static int
 judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
     FILE *out)
 {
-	const struct nodes_look *look = nodes_session_look(j->session);
+	const struct nodes_look *look = j->look;
 	int status;
 
 	while (!pump(loop, j->session, ASK_MS, knows_or_ended, j->session))
@@ -113,6 +113,7 @@ check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
 		.sample = o->sample,
 	};
 	struct nodes_session_opts opts = { 0 };
+	struct nodes_session *s = NULL;
 	struct nodes_link *link = NULL;
 	int status, err;
 
@@ -122,16 +123,16 @@ check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
 		complain("signals will not be passed on to the command");
 	err = nodes_start(&link, loop, &start);
 	if (err == 0)
-		err = nodes_session_open(&j->session, link, &opts, judge_news,
-		    j);
+		err = nodes_session_open(&s, link, &opts, judge_news, j);
 	if (err < 0) {
 		complain("cannot start pageknode: %s", strerror(-err));
 		status = PAGEK_RUN_FAILED;
 	} else {
+		judge_watch(j, s);
 		status = judge_command(j, loop, link, out);
 	}
 	forward_close();
-	pump_down(loop, j->session, link);
+	pump_down(loop, s, link);
 	return status;
 }
 
@@ -166,7 +167,7 @@ judge_target(const struct options *o, uv_loop_t *loop, struct judge *j,
 {
 	struct asked a = { .look = nodes_session_look(s) };
 
-	j->session = s;
+	judge_watch(j, s);
 	j->begun = mono_now();
 	judge_news(j);
 	/* What comes to an end by itself is judged to it, as it is listed. */

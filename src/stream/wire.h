@@ -185,6 +185,10 @@ enum wire_stat {
 	WIRE_N_LISTINGS,	/* listings stored */
 	WIRE_N_LISTINGS_REFUSED,
 	WIRE_N_UP_S,		/* seconds since it was started; 0: it does not say */
+	WIRE_N_GONE,		/* images that have ended and no longer have a row */
+	WIRE_N_GONE_PEAK,	/* ... the highest that one of them has held, as estimated */
+	WIRE_N_GONE_LOST,	/* ... their lost records */
+	WIRE_N_GONE_MISSED,	/* ... those of them that had no stream */
 	WIRE_STATS_COUNT
 };
 

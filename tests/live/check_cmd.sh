@@ -120,6 +120,29 @@ rule "which is status 6 with --strict" \
 rule "each process of a command has its own peak" \
     verdict 7 "max-live 8.0 MiB: was 9\.[0-9] MiB by holder\[[0-9]*\]: exceeded" \
     --max-live 8M -- sh -c "'$h' 10000 0; '$h' 10 200 >/dev/null; true"
+cat >"$tmp/many.c" <<'C'
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* More processes than the node has rows, and an early one holds 100 MB. */
+int main(void)
+{
+	for (int i = 0; i < 1500; i++) {
+		if (fork() == 0) {
+			void *volatile p = malloc(i == 10 ? 100000000 : 10);
+
+			(void)p;
+			_exit(0);
+		}
+		wait(NULL);
+	}
+	return 0;
+}
+C
+cc -O1 -fno-builtin -o "$tmp/many" "$tmp/many.c" || exit 1
+rule "a peak of one of very many processes is found" \
+    verdict 7 "max-live 50.0 MiB: was 95.4 MiB: exceeded" \
+    --max-live 50M -- "$tmp/many"
 rule "a command that is not there is 127" \
     sh -c "'$B/pagek' check --max-live 1M -- /no/such 2>/dev/null; [ \$? = 127 ]"
 
