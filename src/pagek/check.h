@@ -112,13 +112,19 @@ void judge_loss(const struct judge *, char why[CHECK_WHY]);
 /* Nothing more comes: what is within, and what is not known. */
 void judge_end(struct judge *);
 
-/* Before anything is started: the file is none, or a good one.  As below. */
+/*
+ * Before anything is started: the file is a good one, or it can be written.
+ * As below.
+ */
 int baseline_look(const struct options *);
 /*
  * Compares with --baseline, or writes it where it is not there or is to be
- * saved.  0 or an exit status after a complaint.
+ * saved.  0 or an exit status; baseline_why says what has happened then.
  */
 int baseline_check(struct judge *, uv_loop_t *);
+
+/* The status of a failure of our own, which is never one of the command's. */
+int check_failed(const struct options *);
 
 /* The verdict, as the options want it. */
 void check_tell(FILE *, const struct judge *, const struct nodes_look *,

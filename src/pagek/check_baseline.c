@@ -11,7 +11,9 @@
  * first bytes, and entries that have one name then are one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -80,6 +82,12 @@ add(struct entries *l, enum kind kind, const char *name, uint64_t blocks,
 	return 0;
 }
 
+static uint64_t
+sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* In the order of names, no two of one name. */
 static void
 merge(struct entries *l)
@@ -91,8 +99,8 @@ merge(struct entries *l)
 	qsort(l->e, l->n, sizeof *l->e, by_name);
 	for (size_t i = 1; i < l->n; i++) {
 		if (by_name(&l->e[n], &l->e[i]) == 0) {
-			l->e[n].blocks += l->e[i].blocks;
-			l->e[n].bytes += l->e[i].bytes;
+			l->e[n].blocks = sum(l->e[n].blocks, l->e[i].blocks);
+			l->e[n].bytes = sum(l->e[n].bytes, l->e[i].bytes);
 		} else {
 			l->e[++n] = l->e[i];
 		}
@@ -181,28 +189,49 @@ take(struct judge *j, uv_loop_t *loop, struct entries *l)
 
 /* --- the file -------------------------------------------------------------------- */
 
+/* A word and the blank behind it, if there is one.  Where the rest begins. */
+static const char *
+word(const char *line, char *out, size_t cap)
+{
+	size_t len = strcspn(line, " ");
+
+	snprintf(out, cap, "%.*s", (int)len, line);
+	return line[len] == ' ' ? line + len + 1 : line + len;
+}
+
+/* Digits alone: "-1" is not the largest number there is. */
+static bool
+number(const char *text, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+}
+
 static int
 parse(struct entries *l, const char *line)
 {
-	uint64_t blocks, bytes;
-	char kind[16];
-	int at = 0;
+	char kind[16], blocks[24], bytes[24];
+	uint64_t n[2];
 
-	if (sscanf(line, "%15s %" SCNu64 " %" SCNu64 "%n", kind, &blocks,
-	    &bytes, &at) != 3)
+	line = word(line, kind, sizeof kind);
+	line = word(line, blocks, sizeof blocks);
+	line = word(line, bytes, sizeof bytes);
+	if (!number(blocks, &n[0]) || !number(bytes, &n[1]))
 		return -EINVAL;
 	for (int k = 0; k < KINDS; k++)
-		if (strcmp(kind, kinds[k]) == 0 && (line[at] == '\0' ||
-		    line[at] == ' '))
-			return add(l, (enum kind)k, line[at] == ' ' ?
-			    line + at + 1 : "", blocks, bytes);
+		if (strcmp(kind, kinds[k]) == 0)
+			return add(l, (enum kind)k, line, n[0], n[1]);
 	return -EINVAL;
 }
 
 /* 0, or an exit status after a complaint; *there: there is such a file. */
 static int
-load(const char *path, struct entries *l, bool *there)
+load(const struct options *o, struct entries *l, bool *there)
 {
+	const char *path = o->baseline;
 	char *bytes, line[BASE_LINE_MAX + 1];
 	struct base_lines lines;
 	const char *why;
@@ -216,7 +245,7 @@ load(const char *path, struct entries *l, bool *there)
 		return 0;
 	if (r < 0) {
 		complain("cannot read '%s': %s", path, base_file_words(r));
-		return PAGEK_FAILED;
+		return check_failed(o);
 	}
 	base_lines_init(&lines, bytes, len);
 	while (r == 0 && base_lines_next(&lines, line, &why)) {
@@ -255,42 +284,60 @@ print(FILE *out, const struct entries *l, const struct nodes_look *look)
 		    l->e[i].name[0] != '\0' ? " " : "", l->e[i].name);
 }
 
-/* Under a name of its own until it is whole. */
+/* A file that is being made beside the one that it will replace. */
+struct made {
+	char path[PATH_MAX];		/* where links lead to */
+	char made[PATH_MAX + 8];
+	int fd;
+};
+
+/* Negative errno. */
+static int
+made_open(struct made *m, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (realpath(path, m->path) == NULL && (size_t)snprintf(m->path,
+	    sizeof m->path, "%s", path) >= sizeof m->path)
+		return -ENAMETOOLONG;
+	snprintf(m->made, sizeof m->made, "%s.XXXXXX", m->path);
+	m->fd = mkostemp(m->made, O_CLOEXEC);
+	return m->fd < 0 ? -errno : 0;
+}
+
+/* Under a name of its own until it is whole.  Negative errno. */
 static int
 save(const char *path, const struct entries *l, const struct nodes_look *look)
 {
-	char made[4096];
-	struct stat st;
+	struct made m;
 	mode_t mask;
 	FILE *out;
-	int fd, err = 0;
+	int err;
 
-	if ((stat(path, &st) == 0 && !S_ISREG(st.st_mode)) ||
-	    (size_t)snprintf(made, sizeof made, "%s.XXXXXX", path) >=
-	    sizeof made) {
-		complain("cannot write '%s': it is no file", path);
-		return PAGEK_FAILED;
-	}
-	fd = mkostemp(made, O_CLOEXEC);
-	out = fd < 0 ? NULL : fdopen(fd, "w");
+	err = made_open(&m, path);
+	if (err < 0)
+		return err;
+	out = fdopen(m.fd, "w");
 	if (out == NULL) {
-		complain("cannot write '%s': %s", path, strerror(errno));
-		return PAGEK_FAILED;
+		err = -errno;
+		close(m.fd);
+		unlink(m.made);
+		return err;
 	}
 	mask = umask(0);
 	umask(mask);
 	print(out, l, look);
-	if (fflush(out) != 0 || fchmod(fd, 0666 & ~mask) < 0)
-		err = errno;
+	if (fflush(out) != 0 || fchmod(m.fd, 0666 & ~mask) < 0)
+		err = -errno;
 	if (fclose(out) != 0 && err == 0)
-		err = errno;
-	if (err == 0 && rename(made, path) < 0)
-		err = errno;
-	if (err == 0)
-		return 0;
-	unlink(made);
-	complain("cannot write '%s': %s", path, strerror(err));
-	return PAGEK_FAILED;
+		err = -errno;
+	if (err == 0 && rename(m.made, m.path) < 0)
+		err = -errno;
+	if (err < 0)
+		unlink(m.made);
+	return err;
 }
 
 /* --- comparing ----------------------------------------------------------------------- */
@@ -329,70 +376,112 @@ compare(struct judge *j, const struct entry *now, const struct entry *then,
 
 static int
 compare_all(struct judge *j, const struct entries *now,
-    const struct entries *then)
+    const struct entries *then, bool named)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < now->n && r == 0; i++) {
 		const struct entry *e = find(then, &now->e[i]);
 
+		/* Without its name it would be new, and have grown from none. */
+		if (now->e[i].kind == KIND_FUNCTION && !named)
+			continue;
+		j->compared++;
 		r = compare(j, &now->e[i], e, true);
 		if (r == 0)
 			r = compare(j, &now->e[i], e, false);
 	}
-	j->compared = now->n;
 	j->baseline = CHECK_COMPARED;
+	if (r < 0)
+		complain("cannot compare: %s", strerror(-r));
 	return r;
+}
+
+/* What is not whole is no measure for anything. */
+static int
+save_whole(struct judge *j, const struct entries *now)
+{
+	int r;
+
+	if (j->baseline_why[0] != '\0')
+		return 0;
+	r = save(j->o->baseline, now, j->look);
+	if (r == 0) {
+		j->baseline = CHECK_SAVED;
+		return 0;
+	}
+	snprintf(j->baseline_why, sizeof j->baseline_why, "%s", strerror(-r));
+	return check_failed(j->o);
 }
 
 static int
 check(struct judge *j, uv_loop_t *loop, struct entries *now,
     struct entries *then)
 {
-	const struct nodes_look *look = j->look;
-	const char *path = j->o->baseline;
-	bool there = false;
+	bool there = false, named;
 	int r;
 
 	if (!option_given(j->o, OPTION_SAVE_BASELINE)) {
-		r = load(path, then, &there);
-		if (r != 0)
+		r = load(j->o, then, &there);
+		if (r != 0) {
+			snprintf(j->baseline_why, sizeof j->baseline_why,
+			    "it cannot be read");
 			return r;
+		}
 	}
 	if (j->watched && !j->blind) {
 		r = take(j, loop, now);
 		if (r < 0) {
 			complain("cannot compare: %s", strerror(-r));
-			return PAGEK_FAILED;
+			snprintf(j->baseline_why, sizeof j->baseline_why, "%s",
+			    strerror(-r));
+			return check_failed(j->o);
 		}
 	}
+	named = j->baseline_why[0] == '\0';
 	if (!j->watched)
 		snprintf(j->baseline_why, sizeof j->baseline_why,
 		    "nothing was watched");
 	else if (j->blind)
 		snprintf(j->baseline_why, sizeof j->baseline_why, CHECK_BLIND);
-	else if (j->baseline_why[0] == '\0' && !j->complete)
+	else if (named && !j->complete)
 		judge_loss(j, j->baseline_why);
 	if (there && j->watched && !j->blind)
-		return compare_all(j, now, then) < 0 ? PAGEK_FAILED : 0;
-	/* What is not whole is no measure for anything. */
-	if (j->baseline_why[0] != '\0')
-		return 0;
-	j->baseline = CHECK_SAVED;
-	return save(path, now, look);
+		return compare_all(j, now, then, named) < 0 ?
+		    check_failed(j->o) : 0;
+	return there ? 0 : save_whole(j, now);
+}
+
+/* That it can be written is tried before a long test, not after it. */
+static int
+try_to_write(const struct options *o)
+{
+	struct made m;
+	int err;
+
+	err = made_open(&m, o->baseline);
+	if (err < 0) {
+		complain("cannot write '%s': %s", o->baseline, strerror(-err));
+		return check_failed(o);
+	}
+	close(m.fd);
+	unlink(m.made);
+	return 0;
 }
 
 int
 baseline_look(const struct options *o)
 {
 	struct entries then = { 0 };
-	bool there;
+	bool there = false;
 	int r = 0;
 
-	if (o->baseline != NULL && !option_given(o, OPTION_SAVE_BASELINE))
-		r = load(o->baseline, &then, &there);
+	if (o->baseline == NULL)
+		return 0;
+	if (!option_given(o, OPTION_SAVE_BASELINE))
+		r = load(o, &then, &there);
 	free(then.e);
-	return r;
+	return r == 0 && !there ? try_to_write(o) : r;
 }
 
 int

@@ -14,17 +14,28 @@
 #define NODE_ANSWER_MS 3000	/* for what the node should know at once */
 #define ASK_MS 1000
 
-/* The status: what was found goes before how the command has ended. */
+int
+check_failed(const struct options *o)
+{
+	return o->argv != NULL ? PAGEK_RUN_FAILED : PAGEK_FAILED;
+}
+
+/*
+ * The status: what was found goes before trouble of our own, and that before
+ * how the command has ended.
+ */
 static int
-status_of(const struct judge *j, int status)
+status_of(const struct judge *j, int trouble, int status)
 {
 	if (j->verdict == CHECK_EXCEEDED)
 		return PAGEK_EXCEEDED;
+	if (trouble != 0)
+		return trouble;
 	if (j->verdict == CHECK_NOT_KNOWN && option_on(j->o, OPTION_STRICT))
 		return PAGEK_INCOMPLETE;
 	/* A test that has tested nothing has not passed. */
 	if (status == PAGEK_OK && !j->watched)
-		return j->o->argv != NULL ? PAGEK_RUN_FAILED : PAGEK_FAILED;
+		return check_failed(j->o);
 	return status;
 }
 
@@ -54,15 +65,13 @@ conclude(struct judge *j, uv_loop_t *loop, struct nodes_link *run, FILE *out,
 	r = judge_last(j, loop);
 	if (r < 0) {
 		complain("cannot judge: %s", strerror(-r));
-		return PAGEK_FAILED;
+		return check_failed(j->o);
 	}
 	if (run != NULL)
 		ask_processes(j, loop, run);
 	r = baseline_check(j, loop);
-	if (r != 0)
-		return r;
 	judge_end(j);
-	status = status_of(j, status);
+	status = status_of(j, r, status);
 	check_tell(out, j, j->look, status);
 	return status;
 }
@@ -224,11 +233,11 @@ cmd_check(const struct options *o, uv_loop_t *loop)
 		return status;
 	out = open_output(o);
 	if (out == NULL)
-		return o->argv != NULL ? PAGEK_RUN_FAILED : PAGEK_FAILED;
+		return check_failed(o);
 	status = judge_init(&j, o);
 	if (status < 0) {
 		complain("cannot judge: %s", strerror(-status));
-		return PAGEK_FAILED;
+		return check_failed(o);
 	}
 	status = o->argv != NULL ? check_command(o, loop, &j, out) :
 	    check_target(o, loop, &j, out);
@@ -236,6 +245,6 @@ cmd_check(const struct options *o, uv_loop_t *loop)
 	/* What was found goes before trouble with our text. */
 	if (output_close(out, o->output, PAGEK_OK) != PAGEK_OK &&
 	    status == PAGEK_OK)
-		status = PAGEK_FAILED;
+		status = check_failed(o);
 	return status;
 }

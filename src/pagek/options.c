@@ -417,6 +417,8 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_DURATION:
 		return get_seconds(p, id, arg, &o->duration_ms);
 	case OPTION_BASELINE:
+		if (arg[0] == '\0')
+			return option_fail(p, "--baseline= needs a file");
 		o->baseline = arg;
 		break;
 	case OPTION_TIMEOUT:

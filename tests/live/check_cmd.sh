@@ -196,6 +196,43 @@ bad_file() {
 	    grep -q "'$tmp/bad', line 1: this is no baseline" "$tmp/err"
 }
 rule "a file that is no baseline is refused before anything is started" bad_file
+# The numbers are all of a line, so that nothing is unlimited by mistake.
+bad_number() {
+	for n in -1 +1 1.5 99999999999999999999 ''; do
+		printf 'pagek.baseline/1\ntotal %s 5\n' "$n" >"$tmp/bad"
+		"$B/pagek" check --baseline "$tmp/bad" -- true 2>"$tmp/err"
+		[ $? = 5 ] && grep -q 'line 2: this is no' "$tmp/err" ||
+			return 1
+	done
+}
+rule "nor is one with a number that is none" bad_number
+no_room() {
+	"$B/pagek" check --baseline "$tmp/no/such/folder" -- \
+	    touch "$tmp/started" 2>"$tmp/err"
+	[ $? = 125 ] && [ ! -e "$tmp/started" ] &&
+	    grep -q 'No such file or directory' "$tmp/err"
+}
+rule "nor is anything started where it could not be written" no_room
+# The folder goes away while the command runs.
+late_trouble() {
+	mkdir -p "$tmp/gone"
+	verdict_once "$1" "baseline .*not known, and not written: No such file" \
+	    --max-live "$2" --baseline "$tmp/gone/b" -- \
+	    sh -c "rmdir '$tmp/gone'; '$h' 10 200 3"
+}
+rule "a baseline that is not written hides no limit" \
+    unless_lost late_trouble 7 1
+rule "and is trouble of our own, not the command's" \
+    unless_lost late_trouble 125 50M
+through_link() {
+	ln -sf linked "$tmp/link"
+	: >"$tmp/linked"
+	"$B/pagek" check --save-baseline --baseline "$tmp/link" -- \
+	    "$h" 10 200 >/dev/null 2>"$tmp/verdict"
+	[ $? = 0 ] && [ -L "$tmp/link" ] &&
+	    head -n 1 "$tmp/linked" | grep -qx pagek.baseline/1
+}
+rule "a link to a baseline stays one" unless_lost through_link
 incomplete_file() {
 	"$B/pagek" check --baseline "$tmp/none" raw:"$tmp/noise" \
 	    >"$tmp/verdict"
@@ -295,6 +332,7 @@ rule "an age has a number" refused "10m:1000" --max-age 10m -- true
 rule "a wrong expression is told with its column" \
     refused "column 8: .*did you mean 'size'" \
     --max-blocks 'type=1&sise=3:4' -- true
+rule "a baseline has a name" refused "needs a file" --baseline= -- true
 rule "a tolerance needs a baseline" \
     refused "needs --baseline" --tolerance 5 --max-live 1M -- true
 rule "a duration is for a target" \
