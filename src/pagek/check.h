@@ -74,7 +74,8 @@ struct judge {
 		double bytes;
 	} *sample;
 	size_t samples;
-	unsigned each, skipped;		/* one of so many looks is kept */
+	int64_t sampled_ms;		/* when the last one came, kept or not */
+	unsigned each, skipped;		/* one of so many is kept */
 	uint32_t stream_no;
 	bool watched;			/* some stream was */
 	bool blind;			/* and at the end there was no whole list to look at */

@@ -18,7 +18,10 @@
 
 #define PASS_MS 1000		/* between two counts by expression ... */
 #define PASS_SHARE 20		/* ... which take a twentieth of the time at most */
-#define GROWTH_SAMPLES 30	/* fewer say nothing: two seconds */
+#define GROWTH_SAMPLES 30	/* fewer say nothing, ... */
+#define GROWTH_THIRD 5		/* ... nor do fewer in a third of the time, ... */
+#define GROWTH_MS 1900		/* ... nor does less than two seconds, or so */
+#define SAMPLE_MS 40		/* news of one cycle are one sample */
 
 /* --- findings ------------------------------------------------------------- */
 
@@ -142,6 +145,11 @@ pass_is_due(const struct finding *f)
 static void
 keep_sample(struct judge *j, double bytes)
 {
+	int64_t now = mono_ms_since(j->begun);
+
+	if (j->samples > 0 && now - j->sampled_ms < SAMPLE_MS)
+		return;
+	j->sampled_ms = now;
 	if (++j->skipped < j->each)
 		return;
 	j->skipped = 0;
@@ -151,7 +159,7 @@ keep_sample(struct judge *j, double bytes)
 			j->sample[j->samples++] = j->sample[i];
 		j->each *= 2;
 	}
-	j->sample[j->samples].ms = mono_ms_since(j->begun);
+	j->sample[j->samples].ms = now;
 	j->sample[j->samples++].bytes = bytes;
 }
 
@@ -172,6 +180,17 @@ median(const struct judge *j, size_t from, size_t n, double *room)
 	return room[n / 2];
 }
 
+/* The first sample at this time or later; there is one. */
+static size_t
+sample_at(const struct judge *j, int64_t ms)
+{
+	size_t i = 0;
+
+	while (j->sample[i].ms < ms)
+		i++;
+	return i;
+}
+
 /*
  * Bytes a minute: the middle of the last third of the time less that of the
  * third before it, over the time between these.  The first third is where a
@@ -181,10 +200,18 @@ median(const struct judge *j, size_t from, size_t n, double *room)
 static int
 growth(struct judge *j, struct finding *f)
 {
-	size_t n = j->samples / 3;
+	size_t n = j->samples, second = 0, third = 0;
 	double *room, minutes;
+	int64_t span = 0;
 
-	if (j->samples < GROWTH_SAMPLES) {
+	/* By time and not by number: the list may have been away for a while. */
+	if (n >= GROWTH_SAMPLES) {
+		span = j->sample[n - 1].ms - j->sample[0].ms;
+		second = sample_at(j, j->sample[0].ms + span / 3);
+		third = sample_at(j, j->sample[0].ms + span * 2 / 3);
+	}
+	if (span < GROWTH_MS || third - second < GROWTH_THIRD ||
+	    n - third < GROWTH_THIRD) {
 		snprintf(f->why, sizeof f->why, "it was not watched for long "
 		    "enough");
 		return 0;
@@ -192,10 +219,10 @@ growth(struct judge *j, struct finding *f)
 	room = malloc(n * sizeof *room);
 	if (room == NULL)
 		return -ENOMEM;
-	minutes = (double)(j->sample[2 * n + n / 2].ms -
-	    j->sample[n + n / 2].ms) / 60000;
-	found(j, f, (median(j, 2 * n, n, room) - median(j, n, n, room)) /
-	    minutes);
+	minutes = (double)(j->sample[third + (n - third) / 2].ms -
+	    j->sample[second + (third - second) / 2].ms) / 60000;
+	found(j, f, (median(j, third, n - third, room) -
+	    median(j, second, third - second, room)) / minutes);
 	free(room);
 	return 0;
 }
