@@ -98,7 +98,7 @@ print_pages(const struct options *o, uv_loop_t *loop,
 	for (;;) {
 		r = o->json ? print_data(survey, complete, &j) :
 		    print(out, survey, &o->page);
-		if (r < 0 || fflush(out) != 0 || once || ++n == o->count)
+		if (r < 0 || !output_flush(out) || once || ++n == o->count)
 			return r;
 		pump(loop, NULL, o->interval_ms, never, NULL);
 		complete = nodes_survey_settled(survey);

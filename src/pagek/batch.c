@@ -433,7 +433,7 @@ again_and_again(const struct options *o, uv_loop_t *loop,
 	for (;;) {
 		err = o->json ? print_data(o, loop, s, page, j) :
 		    batch_print(out, loop, page, s, batch_lines(out));
-		if (err < 0 || fflush(out) != 0)
+		if (err < 0 || !output_flush(out))
 			return err;
 		if (is_over(o, loop, s, ++n))
 			return 0;

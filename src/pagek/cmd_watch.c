@@ -294,7 +294,7 @@ lines(struct watch *w, uv_loop_t *loop)
 				put_line(w);
 			w->lines++;
 		}
-		if (fflush(w->out) != 0 || w->lines == w->o->count ||
+		if (!output_flush(w->out) || w->lines == w->o->count ||
 		    (over && look->state != NODES_CONNECTING))
 			return;
 		do

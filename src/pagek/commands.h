@@ -45,6 +45,8 @@ FILE *output_open(const char *path);
  * after a write, it keeps the reason for output_close().
  */
 bool output_going(FILE *);
+/* Writes out what is waiting; as above. */
+bool output_flush(FILE *);
 
 /*
  * Outside text in so many columns, or more where it is longer, and a blank

@@ -74,6 +74,13 @@ output_going(FILE *out)
 	return false;
 }
 
+bool
+output_flush(FILE *out)
+{
+	fflush(out);
+	return output_going(out);
+}
+
 int
 output_close(FILE *out, const char *path, int status)
 {

@@ -93,6 +93,15 @@ full_device() {
 	[ $? = 1 ] && grep -q "No space left" "$tmp/err"
 }
 rule "a full device is an error" full_device
+full_again() {
+	for how in "watch" "-b" "-b --format ndjson"; do
+		"$pagek" $how --interval 0.1 --count 3 demo:1 >/dev/full \
+		    2>"$tmp/err"
+		[ $? = 1 ] && grep -q "No space left on device" "$tmp/err" ||
+			{ echo "$how"; cat "$tmp/err"; return 1; }
+	done
+}
+rule "and it is said which, of what comes again and again" full_again
 
 # --- the note's page
 note_page >"$tmp/note"
