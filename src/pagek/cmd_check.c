@@ -105,7 +105,8 @@ judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
 	forward_close();
 	pump(loop, j->session, NODE_ANSWER_MS, run_is_read, j->session);
 	status = run_tell_end(look, j->o->argv[0]);
-	if (look->exec_error != 0 || !look->linked)
+	/* Of a node that is lost what was seen before still stands. */
+	if (look->exec_error != 0 || (!look->linked && !j->watched))
 		return status;
 	return conclude(j, loop, link, out, status);
 }

@@ -166,6 +166,22 @@ rule "a list that was full is not known" \
     verdict 0 "max-blocks 1,000,000 of type=80: .*not known: the list was full" \
     --max 100 --max-blocks type=80:1000000 -- "$h" 1000 500
 
+twice() {
+	"$@" || "$@"
+}
+# Seen by the check within a cycle of being there, which may not be over.
+lost_node() {
+	"$B/pagek" check --max-live 50k -o "$tmp/verdict" -- \
+	    "$h" 1000 2000 >/dev/null 2>"$tmp/stderr" &
+	check=$!
+	until_true 10 sh -c "'$B/pagek' targets | grep 'holder.*LIVE.*KiB'"
+	"$B/pagek" targets >/dev/null
+	kill_node "$(pgrep -x pageknode -P "$check")"
+	wait "$check"
+	[ $? = 7 ] && grep -q "max-live 50.0 KiB: .*exceeded" "$tmp/verdict"
+}
+rule "what was exceeded stays so though the node is lost" \
+    twice lost_node
 # --- baselines
 base=$tmp/base.txt
 rule "a baseline that is not there is written" \
