@@ -374,8 +374,8 @@ static const struct {
 } unknown[] = {
 	{ "linac-c", PAGEK_NO_TARGET,
 	    "no node 'linac-c': did you mean linac-a, number 0590?" },
-	{ "0591", PAGEK_NO_TARGET, "did you mean 0590, linac-a?" },
-	{ "node:0591", PAGEK_NO_TARGET, "did you mean 0590, linac-a?" },
+	{ "059A", PAGEK_NO_TARGET, "did you mean 0590, linac-a?" },
+	{ "node:059A", PAGEK_NO_TARGET, "did you mean 0590, linac-a?" },
 	{ "list FFFE", PAGEK_NO_TARGET, "no node has the number FFFE: "
 	    "'pagek nodes' lists" },
 	{ "xyzzy", PAGEK_NO_TARGET, "no command or node 'xyzzy'" },
