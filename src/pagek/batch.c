@@ -453,12 +453,10 @@ has_ended(void *arg)
 	    look->state != NODES_LIVE && look->state != NODES_CONNECTING;
 }
 
-/* Settled, and of what is read to its end, at its end if that is in time. */
+/* Of what is read to its end, until it has come to it, if that is in time. */
 static void
-wait_for_list(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s)
+await_end(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	pump_settled(loop, s, o->timeout_ms);
 	if (target_is_read_to_its_end(o))
 		pump(loop, s, o->timeout_ms, has_ended, s);
 }
@@ -476,7 +474,8 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		return PAGEK_FAILED;
 	page_init(&page, &o->page);
 	json_open(&j, out, o);
-	wait_for_list(o, loop, s);
+	pump_settled(loop, s, o->timeout_ms);
+	await_end(o, loop, s);
 	if (option_given(o, OPTION_ONCE))
 		err = once(o, loop, s, &page, &j);
 	else
@@ -501,14 +500,11 @@ no_news(void *arg)
 }
 
 int
-batch_visit(const struct options *o, uv_loop_t *loop,
-    bool (*fits)(const struct nodes_look *),
-    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
+batch_open(const struct options *o, uv_loop_t *loop, nodes_news_cb news,
+    void *arg, struct nodes_link **linkp, struct nodes_session **sp)
 {
 	struct nodes_session_opts opts = { 0 };
-	struct nodes_session *s = NULL;
 	struct nodes_link *link = NULL;
-	const struct nodes_look *look;
 	char why[512];
 	int status, err;
 
@@ -518,22 +514,40 @@ batch_visit(const struct options *o, uv_loop_t *loop,
 		complain("%s", why);
 		return status;
 	}
-	err = nodes_session_open(&s, link, &opts, no_news, NULL);
+	err = nodes_session_open(sp, link, &opts, news, arg);
 	if (err < 0) {
 		complain("cannot watch: %s", strerror(-err));
-		status = PAGEK_FAILED;
-	} else {
-		wait_for_list(o, loop, s);
-		look = nodes_session_look(s);
-		status = fits(look) ? run(o, loop, s) : batch_status(o, look);
+		pump_down(loop, NULL, link);
+		return PAGEK_FAILED;
 	}
+	pump_settled(loop, *sp, o->timeout_ms);
+	*linkp = link;
+	return PAGEK_OK;
+}
+
+int
+batch_visit(const struct options *o, uv_loop_t *loop,
+    bool (*fits)(const struct nodes_look *),
+    int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
+{
+	const struct nodes_look *look;
+	struct nodes_session *s;
+	struct nodes_link *link;
+	int status;
+
+	status = batch_open(o, loop, no_news, NULL, &link, &s);
+	if (status != PAGEK_OK)
+		return status;
+	await_end(o, loop, s);
+	look = nodes_session_look(s);
+	status = fits(look) ? run(o, loop, s) : batch_status(o, look);
 	pump_down(loop, s, link);
 	return status;
 }
 
 /* What nobody has logged is not an empty list. */
-static bool
-has_list(const struct nodes_look *look)
+bool
+batch_has_list(const struct nodes_look *look)
 {
 	return look->listed && look->state != NODES_DORMANT;
 }
@@ -542,5 +556,5 @@ int
 batch_watch(const struct options *o, uv_loop_t *loop,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *))
 {
-	return batch_visit(o, loop, has_list, run);
+	return batch_visit(o, loop, batch_has_list, run);
 }

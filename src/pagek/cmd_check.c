@@ -193,31 +193,17 @@ static int
 check_target(const struct options *o, uv_loop_t *loop, struct judge *j,
     FILE *out)
 {
-	struct nodes_session_opts opts = { 0 };
-	struct nodes_link *link = NULL;
-	struct nodes_session *s = NULL;
 	const struct nodes_look *look;
-	char why[512];
-	int status, err;
+	struct nodes_session *s;
+	struct nodes_link *link;
+	int status;
 
-	options_session(o, &opts);
-	status = target_open(o, loop, &link, &opts, why, sizeof why);
-	if (status != PAGEK_OK) {
-		complain("%s", why);
+	status = batch_open(o, loop, judge_news, j, &link, &s);
+	if (status != PAGEK_OK)
 		return status;
-	}
-	err = nodes_session_open(&s, link, &opts, judge_news, j);
-	if (err < 0) {
-		complain("cannot watch: %s", strerror(-err));
-		pump_down(loop, NULL, link);
-		return PAGEK_FAILED;
-	}
-	pump_settled(loop, s, o->timeout_ms);
 	look = nodes_session_look(s);
-	if (look->listed && look->state != NODES_DORMANT)
-		status = judge_target(o, loop, j, s, out);
-	else
-		status = batch_status(o, look);
+	status = batch_has_list(look) ? judge_target(o, loop, j, s, out) :
+	    batch_status(o, look);
 	pump_down(loop, s, link);
 	return status;
 }
@@ -227,17 +213,19 @@ cmd_check(const struct options *o, uv_loop_t *loop)
 {
 	struct judge j;
 	FILE *out;
-	int status;
+	int status, err;
 
 	status = baseline_look(o);
 	if (status != 0)
 		return status;
-	out = open_output(o);
-	if (out == NULL)
+	err = judge_init(&j, o);
+	if (err < 0) {
+		complain("cannot judge: %s", strerror(-err));
 		return check_failed(o);
-	status = judge_init(&j, o);
-	if (status < 0) {
-		complain("cannot judge: %s", strerror(-status));
+	}
+	out = open_output(o);
+	if (out == NULL) {
+		judge_fini(&j);
 		return check_failed(o);
 	}
 	status = o->argv != NULL ? check_command(o, loop, &j, out) :

@@ -179,10 +179,7 @@ put_since(struct watch *w, const char *key, uint64_t n)
 static void
 put_row(struct watch *w)
 {
-	static const struct {
-		const char *name;
-		enum wire_stat stat;
-	} numbers[] = {
+	static const struct json_stat numbers[] = {
 		{ "live_blocks", WIRE_N_LIVE_BLOCKS },
 		{ "live_bytes", WIRE_N_LIVE_BYTES },
 		{ "est_blocks", WIRE_N_EST_BLOCKS },
@@ -205,10 +202,7 @@ put_row(struct watch *w)
 	json_text(j, or_null(look->target_name));
 	json_key(j, "state");
 	json_text(j, page_state_name(look->state));
-	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
-		json_key(j, numbers[i].name);
-		json_number(j, look->keeper[numbers[i].stat]);
-	}
+	json_stats(j, numbers, BASE_NELEM(numbers), look->keeper, true);
 	json_sample(j, look->sample);
 	put_since(w, "interval_ms", (uint64_t)w->ms);
 	put_since(w, "allocs", w->allocs);

@@ -115,7 +115,16 @@ int batch_top(const struct options *, uv_loop_t *, struct nodes_session *);
 int batch_status(const struct options *, const struct nodes_look *);
 
 /*
- * Opens a session of the target, waits until it has settled, and calls `run`,
+ * Opens a session of the target, for pump_down() to close, and waits until it
+ * has settled.  PAGEK_OK, or the exit status after a complaint.
+ */
+int batch_open(const struct options *, uv_loop_t *, nodes_news_cb, void *arg,
+    struct nodes_link **, struct nodes_session **);
+/* What is held can be told: there is a list, or there was. */
+bool batch_has_list(const struct nodes_look *);
+
+/*
+ * The same, and once what is read to its end has come to it, calls `run`,
  * which returns the exit status; where the target's state is not one that
  * `fits`, the status is batch_status().
  */

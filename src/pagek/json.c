@@ -83,8 +83,6 @@ json_begin(struct json *j, char bracket, bool lines)
 		fputc(bracket, j->out);
 	}
 	push(j, bracket, lines);
-	if (bracket == '[' && j->aside == 0)
-		j->aside = j->depth;
 }
 
 void
@@ -93,8 +91,6 @@ json_end(struct json *j)
 	bool whole;
 
 	assert(j->depth > 0);
-	if (j->aside == j->depth)
-		j->aside = 0;
 	j->depth--;
 	whole = j->depth == 0 ||
 	    (j->form == JSON_LINES && j->depth == j->rows);
@@ -118,7 +114,6 @@ json_document(struct json *j, const char *schema,
 	assert(j->depth == 0 && n <= JSON_COLUMNS);
 	j->rows = 0;
 	j->over = false;
-	j->aside = 0;
 	j->column = column;
 	j->columns = n;
 	j->used = j->kept = 0;

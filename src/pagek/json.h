@@ -72,7 +72,6 @@ struct json {
 	const struct json_column *column;
 	size_t columns;
 	bool headed;			/* the heading is written: once, whatever comes */
-	int aside;			/* depth of an array that is no column; 0: none */
 	uint16_t cell[JSON_COLUMNS];	/* where its text begins + 1; 0: empty */
 	char text[JSON_CELLS];
 	size_t used, kept;		/* of it; of the head's */
@@ -106,6 +105,14 @@ or_null(const char *s)
 {
 	return s == NULL || s[0] == '\0' ? NULL : s;
 }
+
+/* Numbers of STATS, each under its key; null unless known. */
+struct json_stat {
+	const char *key;
+	enum wire_stat stat;
+};
+void json_stats(struct json *, const struct json_stat *, size_t,
+    const uint64_t n[WIRE_STATS_COUNT], bool known);
 
 /* A node's number: "0590". */
 void json_node(struct json *, uint16_t number);

@@ -3,7 +3,8 @@
  *
  * The writer says every value of a document; a column takes the one that its
  * schema's table has it for, from the row or from the head.  What no column
- * has, such as a list within a row, is left out.  A value that is not known is
+ * has is left out, and no column is called like what stands in a list within a
+ * row: that has no key.  A value that is not known is
  * an empty cell.  Numbers are as in JSON, with a point, in every locale.
  */
 #include <assert.h>
@@ -48,7 +49,7 @@ json_csv_value(struct json *j, const char *text)
 	size_t left;
 	int i;
 
-	if (j->aside != 0 || j->over || text == NULL)
+	if (j->over || text == NULL)
 		return;
 	path_of(j, head ? 0 : j->rows, name);
 	i = find(j, name, head);
@@ -62,10 +63,11 @@ json_csv_value(struct json *j, const char *text)
 		j->kept = j->used;
 }
 
+/* Safe text has no line in it that could end. */
 static void
 put_cell(FILE *out, const char *text)
 {
-	if (text[strcspn(text, "\",\r\n")] == '\0') {
+	if (text[strcspn(text, "\",")] == '\0') {
 		fputs(text, out);
 		return;
 	}

@@ -97,6 +97,16 @@ json_sample(struct json *j, uint64_t period)
 }
 
 void
+json_stats(struct json *j, const struct json_stat *stat, size_t count,
+    const uint64_t n[WIRE_STATS_COUNT], bool known)
+{
+	for (size_t i = 0; i < count; i++) {
+		json_key(j, stat[i].key);
+		json_known(j, known, n[stat[i].stat]);
+	}
+}
+
+void
 json_modes(struct json *j, const struct nodes_look *look)
 {
 	put_armed(j, look->armed_wall_ms);
@@ -496,10 +506,7 @@ json_targets_begin(struct json *j)
 static void
 put_target(struct json *j, const char *socket, const struct nodes_target *t)
 {
-	static const struct {
-		const char *name;
-		enum wire_stat stat;
-	} numbers[] = {
+	static const struct json_stat numbers[] = {
 		{ "live_blocks", WIRE_N_LIVE_BLOCKS },
 		{ "live_bytes", WIRE_N_LIVE_BYTES },
 		{ "est_blocks", WIRE_N_EST_BLOCKS },
@@ -520,12 +527,9 @@ put_target(struct json *j, const char *socket, const struct nodes_target *t)
 	put_status(j, t->status);
 	put_armed(j, (int64_t)t->n[WIRE_N_ARMED_MS]);
 	json_sample(j, t->n[WIRE_N_SAMPLE]);
-	for (size_t i = 0; i < BASE_NELEM(numbers); i++) {
-		json_key(j, numbers[i].name);
-		/* It holds blocks, and nobody knows which. */
-		json_known(j, t->state != WIRE_S_DORMANT,
-		    t->n[numbers[i].stat]);
-	}
+	/* A dormant one holds blocks, and nobody knows which. */
+	json_stats(j, numbers, BASE_NELEM(numbers), t->n,
+	    t->state != WIRE_S_DORMANT);
 	json_key(j, "complete");
 	if (t->state == WIRE_S_DORMANT || t->state == WIRE_S_NO_DATA)
 		json_null(j);
