@@ -151,6 +151,19 @@ const char *base_file_words(int err);
  * $HOME/.config.  -ENOENT when neither is the path of a folder, -ENAMETOOLONG.
  */
 int base_config_path(char *path, size_t cap, const char *name);
+/* The same in $XDG_STATE_HOME, else in $HOME/.local/state. */
+int base_state_path(char *path, size_t cap, const char *name);
+
+/* Makes the folders above that path, which is absolute, of mode 0700. */
+int base_folders_above(const char *path);
+
+/*
+ * The file has these bytes afterwards, or is as it was: they are written beside
+ * it, and renamed.  Symbolic links are followed and stay; only a regular file
+ * is replaced, and keeps its mode, that of a new one is 0600.  Errors are those
+ * of base_file_read(), and what writing says.
+ */
+int base_file_replace(const char *path, const void *bytes, size_t len);
 
 /*
  * A text line by line.  A line that is too long, or holds what no text does,

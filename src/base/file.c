@@ -113,19 +113,33 @@ base_file_words(int err)
 	}
 }
 
-int
-base_config_path(char *path, size_t cap, const char *name)
+/* In the folder that the variable names, else in that one of the home. */
+static int
+user_path(char *path, size_t cap, const char *variable, const char *within,
+    const char *name)
 {
-	const char *folder = secure_getenv("XDG_CONFIG_HOME"), *within = "";
+	const char *folder = secure_getenv(variable);
 	int n;
 
 	/* A relative path there counts as none, says the specification. */
-	if (folder == NULL || folder[0] != '/') {
+	if (folder == NULL || folder[0] != '/')
 		folder = secure_getenv("HOME");
-		within = "/.config";
-	}
+	else
+		within = "";
 	if (folder == NULL || folder[0] != '/')
 		return -ENOENT;
 	n = snprintf(path, cap, "%s%s/%s", folder, within, name);
 	return n < 0 || (size_t)n >= cap ? -ENAMETOOLONG : 0;
+}
+
+int
+base_config_path(char *path, size_t cap, const char *name)
+{
+	return user_path(path, cap, "XDG_CONFIG_HOME", "/.config", name);
+}
+
+int
+base_state_path(char *path, size_t cap, const char *name)
+{
+	return user_path(path, cap, "XDG_STATE_HOME", "/.local/state", name);
 }
