@@ -26,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define BASE_NELEM(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -160,10 +161,13 @@ int base_folders_above(const char *path);
 /*
  * The file has these bytes afterwards, or is as it was: they are written beside
  * it, and renamed.  Symbolic links are followed and stay; only a regular file
- * is replaced, and keeps its mode, that of a new one is 0600.  Errors are those
- * of base_file_read(), and what writing says.
+ * is replaced, and keeps its mode; a new one gets `mode`.  Errors are those of
+ * base_file_read(), and what writing says.
  */
-int base_file_replace(const char *path, const void *bytes, size_t len);
+int base_file_replace(const char *path, const void *bytes, size_t len,
+    mode_t mode);
+/* What that would say before it writes, for who would learn it too late. */
+int base_file_replaceable(const char *path);
 
 /*
  * A text line by line.  A line that is too long, or holds what no text does,

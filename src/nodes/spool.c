@@ -19,19 +19,10 @@
 int
 spool_path(bool system, char out[SPOOL_PATH])
 {
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	int n;
-
-	if (system)
-		n = snprintf(out, SPOOL_PATH, "%s", SPOOL_SYSTEM);
-	else if (state != NULL && state[0] == '/')
-		n = snprintf(out, SPOOL_PATH, "%s/pagek/listings", state);
-	else if (home != NULL && home[0] == '/')
-		n = snprintf(out, SPOOL_PATH, "%s/.local/state/pagek/listings",
-		    home);
-	else
-		return -ENOENT;
-	return n < SPOOL_PATH ? 0 : -ENAMETOOLONG;
+	if (!system)
+		return base_state_path(out, SPOOL_PATH, "pagek/listings");
+	strcpy(out, SPOOL_SYSTEM);
+	return 0;
 }
 
 /* -ENOENT, or why the folder, which is not there, could not be made either. */
@@ -50,24 +41,15 @@ why_none(const char *path)
 	}
 }
 
-/* Why one of them could not be made, which need not mean that it is not there. */
+/* Why it could not be made, which need not mean that it is not there. */
 static int
-make_folders(char *path)
+make_folder(const char *path)
 {
-	int err = 0;
+	int r = base_folders_above(path);
 
-	for (char *p = path + 1;; p++) {
-		char end = *p;
-
-		if (end != '/' && end != '\0')
-			continue;
-		*p = '\0';
-		if (mkdir(path, FOLDER_MODE) < 0 && errno != EEXIST && err == 0)
-			err = -errno;
-		*p = end;
-		if (end == '\0')
-			return err;
-	}
+	if (r == 0 && mkdir(path, FOLDER_MODE) < 0 && errno != EEXIST)
+		r = -errno;
+	return r;
 }
 
 /* NULL, or why nothing is stored in what was opened. */
@@ -133,7 +115,7 @@ spool_open(struct spool **out, const struct spool_opts *o, char *why,
 	for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
 		path[len - 1] = '\0';
 	if (!o->existing)
-		made = make_folders(path);
+		made = make_folder(path);
 	s = calloc(1, sizeof *s);
 	if (s == NULL) {
 		snprintf(why, cap, "out of memory");

@@ -11,13 +11,10 @@
  * first bytes, and entries that have one name then are one.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "../base/base.h"
 #include "check.h"
@@ -284,60 +281,25 @@ print(FILE *out, const struct entries *l, const struct nodes_look *look)
 		    l->e[i].name[0] != '\0' ? " " : "", l->e[i].name);
 }
 
-/* A file that is being made beside the one that it will replace. */
-struct made {
-	char path[PATH_MAX];		/* where links lead to */
-	char made[PATH_MAX + 8];
-	int fd;
-};
-
-/* Negative errno. */
-static int
-made_open(struct made *m, const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (realpath(path, m->path) == NULL && (size_t)snprintf(m->path,
-	    sizeof m->path, "%s", path) >= sizeof m->path)
-		return -ENAMETOOLONG;
-	snprintf(m->made, sizeof m->made, "%s.XXXXXX", m->path);
-	m->fd = mkostemp(m->made, O_CLOEXEC);
-	return m->fd < 0 ? -errno : 0;
-}
-
-/* Under a name of its own until it is whole.  Negative errno. */
+/* A file that may lie among others in a repository: its mode is as theirs. */
 static int
 save(const char *path, const struct entries *l, const struct nodes_look *look)
 {
-	struct made m;
-	mode_t mask;
+	mode_t mask = umask(0);
+	char *bytes = NULL;
+	size_t len = 0;
 	FILE *out;
-	int err;
+	int r;
 
-	err = made_open(&m, path);
-	if (err < 0)
-		return err;
-	out = fdopen(m.fd, "w");
-	if (out == NULL) {
-		err = -errno;
-		close(m.fd);
-		unlink(m.made);
-		return err;
-	}
-	mask = umask(0);
 	umask(mask);
+	out = open_memstream(&bytes, &len);
+	if (out == NULL)
+		return -errno;
 	print(out, l, look);
-	if (fflush(out) != 0 || fchmod(m.fd, 0666 & ~mask) < 0)
-		err = -errno;
-	if (fclose(out) != 0 && err == 0)
-		err = -errno;
-	if (err == 0 && rename(m.made, m.path) < 0)
-		err = -errno;
-	if (err < 0)
-		unlink(m.made);
-	return err;
+	r = fclose(out) != 0 ? -errno : base_file_replace(path, bytes, len,
+	    0666 & ~mask);
+	free(bytes);
+	return r;
 }
 
 /* --- comparing ----------------------------------------------------------------------- */
@@ -410,7 +372,8 @@ save_whole(struct judge *j, const struct entries *now)
 		j->baseline = CHECK_SAVED;
 		return 0;
 	}
-	snprintf(j->baseline_why, sizeof j->baseline_why, "%s", strerror(-r));
+	snprintf(j->baseline_why, sizeof j->baseline_why, "%s",
+	    base_file_words(r));
 	return check_failed(j->o);
 }
 
@@ -452,23 +415,6 @@ check(struct judge *j, uv_loop_t *loop, struct entries *now,
 	return there ? 0 : save_whole(j, now);
 }
 
-/* That it can be written is tried before a long test, not after it. */
-static int
-try_to_write(const struct options *o)
-{
-	struct made m;
-	int err;
-
-	err = made_open(&m, o->baseline);
-	if (err < 0) {
-		complain("cannot write '%s': %s", o->baseline, strerror(-err));
-		return check_failed(o);
-	}
-	close(m.fd);
-	unlink(m.made);
-	return 0;
-}
-
 int
 baseline_look(const struct options *o)
 {
@@ -481,7 +427,14 @@ baseline_look(const struct options *o)
 	if (!option_given(o, OPTION_SAVE_BASELINE))
 		r = load(o, &then, &there);
 	free(then.e);
-	return r == 0 && !there ? try_to_write(o) : r;
+	if (r != 0 || there)
+		return r;
+	/* That it can be written is tried before a long test, not after it. */
+	r = base_file_replaceable(o->baseline);
+	if (r == 0)
+		return 0;
+	complain("cannot write '%s': %s", o->baseline, base_file_words(r));
+	return check_failed(o);
 }
 
 int
