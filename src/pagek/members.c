@@ -276,8 +276,18 @@ members_held(struct page *page, const struct page_view *v, uint64_t total,
 	return false;
 }
 
+static size_t
+members_window(const struct page *page, const struct page_view *v, uint64_t at,
+    struct blk *out, size_t n)
+{
+	(void)v;
+	return page->groups != NULL ? page_members_window(
+	    page->groups->members, at, out, n) : 0;
+}
+
 const struct page_rows_ops page_rows_members = {
 	.total = members_total,
+	.window = members_window,
 	.hold = members_hold,
 	.held = members_held,
 };

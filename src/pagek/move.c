@@ -75,6 +75,7 @@ list_hold(struct page *page, const struct page_view *v)
 
 static const struct page_rows_ops rows_list = {
 	.total = list_total,
+	.window = page_free_window,
 	.hold = list_hold,
 	.held = list_held,
 };
@@ -105,12 +106,11 @@ size_t
 page_rows_blocks(const struct page *page, const struct page_view *v,
     uint64_t at, struct blk *out, size_t n)
 {
-	if (page_shows_groups(page) || v->look->list == NULL)
+	const struct page_rows_ops *rows = rows_ops(page);
+
+	if (rows->window == NULL || v->look->list == NULL)
 		return 0;
-	if (page->opened)
-		return page->groups != NULL ? page_members_window(
-		    page->groups->members, at, out, n) : 0;
-	return page_free_window(page, v, at, out, n);
+	return rows->window(page, v, at, out, n);
 }
 
 bool

@@ -181,9 +181,16 @@ void page_date(const struct page *, const struct nodes_look *, bool seconds,
 
 /* --- rows and moving (move.c) ------------------------------------------- */
 
-/* What the rows are: blocks of the list, groups, or blocks of one group. */
+/*
+ * What the rows are: blocks of the list, groups, or blocks of one group.
+ * move.c alone says which of them are shown; what else rows may be made of
+ * is one more of these.
+ */
 struct page_rows_ops {
 	uint64_t (*total)(const struct page *, const struct page_view *);
+	/* Blocks at offset `at` on, copied out; NULL: rows are no blocks. */
+	size_t (*window)(const struct page *, const struct page_view *,
+	    uint64_t at, struct blk *out, size_t n);
 	/* Remembers what stands at the cursor; false: nothing does. */
 	bool (*hold)(struct page *, const struct page_view *);
 	/* Where that stands now, of so many rows; false: it has gone. */
