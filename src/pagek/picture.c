@@ -323,6 +323,12 @@ picture_cols(const struct page_picture *pic, const char *text)
 	return picture_width(text, pic->store != NULL && pic->store->ascii);
 }
 
+bool
+picture_is_ascii(const struct page_picture *pic)
+{
+	return pic->store == NULL || pic->store->ascii;
+}
+
 static void
 put_field(struct page_picture *pic, const char *text, int width,
     enum picture_align align, bool trace)

@@ -83,5 +83,7 @@ void picture_entry(struct page_picture *, const char *name, int at,
 /* Columns that outside text takes once it is safe; cols: in this picture. */
 int picture_width(const char *text, bool ascii);
 int picture_cols(const struct page_picture *, const char *text);
+/* Nothing but ASCII may stand in it. */
+bool picture_is_ascii(const struct page_picture *);
 
 #endif

@@ -20,6 +20,7 @@
  *	members.c	the blocks of one group
  *	detail.c, kin.c	what lies over the page: one block, one function
  *	picture.c	lines that fit
+ *	spark.c		numbers as a drawing
  *	listing.h	the whole list as text, and where it goes
  */
 #ifndef PAGEK_VIEW_H
