@@ -119,7 +119,7 @@ user_path(char *path, size_t cap, const char *variable, const char *within,
     const char *name)
 {
 	const char *folder = secure_getenv(variable);
-	int n;
+	size_t len;
 
 	/* A relative path there counts as none, says the specification. */
 	if (folder == NULL || folder[0] != '/')
@@ -128,8 +128,11 @@ user_path(char *path, size_t cap, const char *variable, const char *within,
 		within = "";
 	if (folder == NULL || folder[0] != '/')
 		return -ENOENT;
-	n = snprintf(path, cap, "%s%s/%s", folder, within, name);
-	return n < 0 || (size_t)n >= cap ? -ENAMETOOLONG : 0;
+	len = strlen(folder) + strlen(within) + 1 + strlen(name);
+	if (len >= cap)
+		return -ENAMETOOLONG;
+	snprintf(path, cap, "%s%s/%s", folder, within, name);
+	return 0;
 }
 
 int
