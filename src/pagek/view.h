@@ -9,6 +9,7 @@
  * The parts, and who calls whom:
  *	compose.c	chooses the layout and puts the lines together
  *	classic.c, wide.c	a layout each: struct page_layout_ops
+ *	columns.c	the columns of the wide one
  *	states.c	the word of line 1 and the sentence below
  *	status.c	the counters
  *	fields.c	the fields of line 2 that can be edited
