@@ -398,7 +398,7 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 {
 	struct options *o = p->o;
 
-	o->given |= UINT64_C(1) << id;
+	o->given[id] = true;
 	o->text[id] = arg;
 	if (setter[id] != NULL)
 		return setter[id](p, arg);
@@ -466,7 +466,6 @@ static int
 set_from_file(struct parse *p, enum option_id id, const char *text)
 {
 	const char *argument = option_rows[id].argument;
-	uint64_t bit = UINT64_C(1) << id;
 	int on;
 
 	if (argument != NULL && argument[0] != '[')
@@ -477,7 +476,7 @@ set_from_file(struct parse *p, enum option_id id, const char *text)
 		    option_rows[id].name, shown(text));
 	if (on == 0)
 		return 0;
-	p->o->filed |= bit;
+	p->o->filed[id] = true;
 	return set_option(p, id, on > 0 ? NULL : text);
 }
 
@@ -487,12 +486,12 @@ options_set(struct options *o, enum option_id id, const char *text, char *why,
 {
 	struct parse p = { .o = o, .why = why, .cap = cap };
 	const char *was = o->text[id];
-	uint64_t given = o->given;
+	bool given = o->given[id];
 	int r;
 
 	r = set_from_file(&p, id, text);
 	/* Given is what stands on the command line, and that alone. */
-	o->given = given;
+	o->given[id] = given;
 	o->text[id] = was;
 	return r;
 }
