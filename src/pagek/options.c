@@ -56,13 +56,9 @@ static int
 get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
     uint64_t max, uint64_t *out)
 {
-	unsigned long long n;
-	char *end;
+	uint64_t n;
 
-	errno = 0;
-	n = strtoull(arg, &end, 10);
-	if (!isdigit((unsigned char)arg[0]) || *end != '\0' || errno != 0 ||
-	    n < min || n > max)
+	if (base_parse_count(arg, max, &n) < 0 || n < min)
 		return option_fail(p, "--%s=%s: not a number from %llu to %llu",
 		    option_rows[id].name, shown(arg), (unsigned long long)min,
 		    (unsigned long long)max);
