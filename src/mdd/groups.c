@@ -68,9 +68,24 @@ key_of(const struct profile *p, enum profile_by by, uint64_t caller,
 		return text_hash(1, f->module);
 	case PROFILE_FUNCTION:
 	case PROFILE_FRAME:
+	case PROFILE_TAG:		/* of no line */
+	case PROFILE_TAG_BELOW:
 		break;
 	}
 	return f->key;
+}
+
+static bool
+is_by_tag(enum profile_by by)
+{
+	return by == PROFILE_TAG || by == PROFILE_TAG_BELOW;
+}
+
+/* Not the tag itself: keys are spread over all numbers. */
+uint64_t
+profile_tag_key(uint64_t tag)
+{
+	return (tag + 1) * UINT64_C(0xc4ceb9fe1a85ec53);
 }
 
 int
@@ -82,7 +97,7 @@ profile_key_of(struct profile *p, enum profile_by by, uint64_t caller,
 	const char *name;
 	size_t n;
 
-	if (at < 0)
+	if (at < 0 || is_by_tag(by))
 		return -ENOENT;
 	if (profile_prepare(p) < 0)
 		return -ENOMEM;
@@ -101,7 +116,7 @@ profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
 	const char *name;
 	size_t n, i;
 
-	if (at < 0 || profile_prepare(p) < 0)
+	if (at < 0 || is_by_tag(by) || profile_prepare(p) < 0)
 		return false;
 	n = profile_lines(p, (size_t)at, lines);
 	for (i = profile_origin(p, lines, n); i < n; i++) {
@@ -115,35 +130,97 @@ profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
 
 /* --- filling -------------------------------------------------------------- */
 
-static int
-count(struct grouping *g, size_t caller, const struct line *l, bool self)
+/* What is counted: a caller's blocks, or those of one of its cells. */
+struct entry {
+	size_t at;
+	size_t caller;
+	const struct sums *sums;
+	const struct cell *cell;	/* NULL: all of the caller's */
+};
+
+static struct entry
+entry_at(const struct grouping *g, size_t at)
 {
-	const struct caller *c = profile_caller(g->p, caller);
-	uint64_t heavy = sums_measure(&c->sums, g->measure, g->now_ms);
+	const struct cell *cell;
+
+	if (g->cells == NULL)
+		return (struct entry){ .at = at, .caller = at,
+			.sums = &profile_caller(g->p, at)->sums };
+	cell = (const struct cell *)g->cells->shown.item + at;
+	return (struct entry){ .at = at, .caller = cell->caller,
+		.sums = &cell->sums, .cell = cell };
+}
+
+static struct entry
+entry_of(const struct profile *p, size_t caller)
+{
+	return (struct entry){ .at = caller, .caller = caller,
+		.sums = &profile_caller(p, caller)->sums };
+}
+
+static int
+add_to(struct grouping *g, const struct entry *e, uint64_t key,
+    const char *name, bool self, struct group **out)
+{
+	uint64_t heavy = sums_measure(e->sums, g->measure, g->now_ms);
+	uint64_t caller = profile_caller(g->p, e->caller)->caller;
 	struct group *to;
-	const char *name;
-	uint64_t key = key_of(g->p, g->by, c->caller, l, &name);
 	bool added;
 	int64_t i;
 
-	if (g->one && key != g->key)
-		return 0;
 	i = table_put(&g->groups, sizeof *to, key, &added);
 	if (i < 0)
 		return -ENOMEM;
-	to = (struct group *)g->groups.item + i;
+	*out = to = (struct group *)g->groups.item + i;
 	to->name = name;
-	place_add(g->p, &to->place, l);
-	sums_add(&to->total, &c->sums);
+	sums_add(&to->total, e->sums);
 	if (self)
-		sums_add(&to->self, &c->sums);
+		sums_add(&to->self, e->sums);
+	if (e->cell != NULL) {
+		to->type = mixed(to->type, e->cell->type);
+		to->thread = mixed(to->thread, e->cell->thread);
+	}
 	/* Of two that are as heavy, the same one each time. */
 	if (added || heavy > to->heaviest ||
-	    (heavy == to->heaviest && c->caller < to->caller)) {
+	    (heavy == to->heaviest && caller < to->caller)) {
 		to->heaviest = heavy;
-		to->caller = c->caller;
+		to->caller = caller;
 	}
 	to->stacks++;
+	return 0;
+}
+
+static int
+count(struct grouping *g, const struct entry *e, const struct line *l,
+    bool self)
+{
+	struct group *to;
+	const char *name;
+	uint64_t key = key_of(g->p, g->by, profile_caller(g->p,
+	    e->caller)->caller, l, &name);
+	int r;
+
+	if (g->one && key != g->key)
+		return 0;
+	r = add_to(g, e, key, name, self, &to);
+	if (r == 0)
+		place_add(g->p, &to->place, l);
+	return r;
+}
+
+static int
+count_tag(struct grouping *g, const struct entry *e)
+{
+	static const struct place nowhere = { .any = true, .module = "",
+		.file = "" };
+	uint64_t tag = e->cell->tag[g->by == PROFILE_TAG_BELOW];
+	struct group *to;
+	int r = add_to(g, e, profile_tag_key(tag), "", true, &to);
+
+	if (r < 0)
+		return r;
+	to->tag = tag;
+	to->place = nowhere;
 	return 0;
 }
 
@@ -161,7 +238,7 @@ add_place(struct grouping *g, const struct function *f, const struct line *l)
 
 /* Each function of the stack, once, as far out as wrappers end. */
 static int
-count_frames(struct grouping *g, size_t caller, const uint32_t *lines,
+count_frames(struct grouping *g, const struct entry *e, const uint32_t *lines,
     size_t n, size_t origin)
 {
 	uint32_t mark = profile_next_mark(g->p);
@@ -176,7 +253,55 @@ count_frames(struct grouping *g, size_t caller, const uint32_t *lines,
 			continue;
 		}
 		f->mark = mark;
-		r = count(g, caller, l, i == origin);
+		r = count(g, e, l, i == origin);
+	}
+	return r;
+}
+
+/* Once more in the group of that key, if that is wanted. */
+static int
+count_below(struct grouping *g, const struct entry *e, uint64_t key)
+{
+	size_t lo = 0, hi = g->nbelow, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (g->below[mid].key == key)
+			return grouping_count(ranking_grouping(
+			    g->below[mid].ranking), e->at);
+		if (g->below[mid].key < key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return 0;
+}
+
+/* A function that recurs is one group all the same. */
+static bool
+is_first(const struct profile *p, const uint32_t *lines, size_t from, size_t i)
+{
+	for (; from < i; from++)
+		if (p->line[lines[from]].function ==
+		    p->line[lines[i]].function)
+			return false;
+	return true;
+}
+
+static int
+count_all_below(struct grouping *g, const struct entry *e,
+    const uint32_t *lines, size_t n, size_t origin)
+{
+	uint64_t caller = profile_caller(g->p, e->caller)->caller;
+	const char *name;
+	int r = 0;
+
+	for (size_t i = origin; i < n && r == 0; i++) {
+		if (is_first(g->p, lines, origin, i))
+			r = count_below(g, e, key_of(g->p, g->by, caller,
+			    &g->p->line[lines[i]], &name));
+		if (g->by != PROFILE_FRAME)
+			break;
 	}
 	return r;
 }
@@ -184,16 +309,29 @@ count_frames(struct grouping *g, size_t caller, const uint32_t *lines,
 int
 grouping_count(struct grouping *g, size_t i)
 {
+	struct entry e = entry_at(g, i);
 	uint32_t lines[PROFILE_LINES_MAX];
 	size_t n, origin;
+	int r;
 
-	if (profile_caller(g->p, i)->sums.blocks == 0)
+	if (e.sums->blocks == 0)
 		return 0;
-	n = profile_lines(g->p, i, lines);
+	if (is_by_tag(g->by)) {
+		r = count_tag(g, &e);
+		return r == 0 && g->nbelow > 0 ? count_below(g, &e,
+		    profile_tag_key(e.cell->tag[g->by == PROFILE_TAG_BELOW])) :
+		    r;
+	}
+	n = profile_lines(g->p, e.caller, lines);
 	origin = profile_origin(g->p, lines, n);
 	if (g->by == PROFILE_FRAME)
-		return count_frames(g, i, lines, n, origin);
-	return count(g, i, &g->p->line[lines[origin]], true);
+		r = count_frames(g, &e, lines, n, origin);
+	else
+		r = count(g, &e, &g->p->line[lines[origin]], true);
+	/* Behind all of them: functions have one mark. */
+	if (r == 0 && g->nbelow > 0)
+		r = count_all_below(g, &e, lines, n, origin);
+	return r;
 }
 
 static int
@@ -207,6 +345,12 @@ fill(struct grouping *g)
 }
 
 /* --- out ------------------------------------------------------------------ */
+
+static int
+common(uint32_t all)
+{
+	return all == 0 || all == MIXED ? -1 : (int)(all - 1);
+}
 
 int
 grouping_row(struct grouping *g, const struct group *from,
@@ -230,6 +374,9 @@ grouping_row(struct grouping *g, const struct group *from,
 		.stacks = from->stacks,
 		.key = from->key,
 		.caller = from->caller,
+		.tag = from->tag,
+		.type = common(from->type),
+		.thread = common(from->thread),
 	};
 	if (g->by != PROFILE_MODULE)
 		return place_where(g->p, &place, &out->where);
@@ -304,6 +451,7 @@ count_neighbour(struct grouping *g, size_t caller, uint64_t key, bool outwards)
 	size_t n = profile_lines(g->p, caller, lines);
 	size_t origin = profile_origin(g->p, lines, n);
 	size_t at = find_in(g->p, lines, n, key, outwards);
+	struct entry e = entry_of(g->p, caller);
 
 	if (at == n || (outwards && at + 1 == n))
 		return 0;
@@ -311,7 +459,7 @@ count_neighbour(struct grouping *g, size_t caller, uint64_t key, bool outwards)
 	if (!outwards && (at == 0 || at == origin))
 		return 0;
 	at = outwards ? at + 1 : at - 1;
-	return count(g, caller, &g->p->line[lines[at]], at == origin);
+	return count(g, &e, &g->p->line[lines[at]], at == origin);
 }
 
 int

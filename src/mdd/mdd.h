@@ -19,6 +19,9 @@
  *	measure		what is compared: bytes, blocks, or age (the oldest
  *			block's, in milliseconds; blocks weigh their age in
  *			folded output).
+ *	cell		a sum by more than the caller: by up to two tags, numbers
+ *			that tell blocks apart for whoever gives them (its type,
+ *			its thread ...).
  *
  * Example
  *	profile_new(&p);
@@ -53,6 +56,8 @@ enum profile_measure {
 	PROFILE_BYTES,
 	PROFILE_BLOCKS,
 	PROFILE_AGE,
+	PROFILE_SELF,		/* bytes that a function asked for itself; of a ranking */
+	PROFILE_NAME,		/* nothing: names alone say the order; of a ranking */
 };
 
 enum profile_by {
@@ -61,6 +66,8 @@ enum profile_by {
 	PROFILE_LINE,		/* file and line of the origin */
 	PROFILE_FRAME,		/* any function of the stack */
 	PROFILE_MODULE,		/* of the origin */
+	PROFILE_TAG,		/* cells: the first tag */
+	PROFILE_TAG_BELOW,	/* cells: the second one */
 };
 
 /* Where stacks and words come from: a session, or a test. */
@@ -147,6 +154,8 @@ struct profile_group {
 	uint32_t stacks;	/* callers in it */
 	uint64_t key;		/* stays the same from take to take: what a cursor holds on to */
 	uint64_t caller;	/* the heaviest caller in it: for its stack */
+	uint64_t tag;		/* of groups by a tag: their name is "", and no place is theirs */
+	int type, thread;	/* of cells: what all blocks of it have; else -1 */
 };
 
 /*
@@ -183,6 +192,45 @@ size_t profile_ranking_size(const struct profile_ranking *);
 int64_t profile_ranking_find(const struct profile_ranking *, uint64_t key);
 int profile_ranking_rows(struct profile_ranking *, size_t offs,
     struct profile_group *out, size_t n, size_t *got);
+
+/* The other way round; before anything is counted. */
+void profile_ranking_reverse(struct profile_ranking *, bool);
+
+/* --- cells --------------------------------------------------------------- */
+
+/*
+ * Beside a profile that takes the same blocks in portions; its callers have the
+ * names.  What was there stands until the end.  With by_caller each caller has
+ * cells of its own; without, a group's caller is only one that is in it.
+ */
+struct profile_cells;
+int profile_cells_new(struct profile_cells **, struct profile *);
+void profile_cells_free(struct profile_cells *);
+void profile_cells_clear(struct profile_cells *);
+void profile_cells_begin(struct profile_cells *, bool by_caller);
+/* A block that the profile's coming take has: with its tags, 0 for none.  -ENOMEM. */
+int profile_cells_add(struct profile_cells *, const struct blklist *,
+    const struct blk *, const uint64_t tag[2]);
+void profile_cells_end(struct profile_cells *);
+size_t profile_cells_count(const struct profile_cells *);
+
+/* The key of the group that the blocks of a tag are in. */
+uint64_t profile_tag_key(uint64_t tag);
+
+/* The ranking that has begun counts cells instead of callers. */
+void profile_ranking_cells(struct profile_ranking *,
+    const struct profile_cells *);
+/*
+ * Some of its groups are grouped once more as they are counted, each in a
+ * ranking of its own that has begun in the same way and is not counted by
+ * itself.  The array is ascending by key, and borrowed until all are counted.
+ */
+struct profile_ranking_below {
+	uint64_t key;
+	struct profile_ranking *ranking;
+};
+void profile_ranking_below(struct profile_ranking *,
+    const struct profile_ranking_below *, size_t n);
 
 /* The group of that key alone.  -ENOENT: there is none; -ENOMEM. */
 int profile_group(struct profile *, enum profile_by, uint64_t key,

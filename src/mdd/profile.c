@@ -52,7 +52,10 @@ sums_measure(const struct sums *s, enum profile_measure by, int64_t now_ms)
 		/* A block as old as now is still older than none. */
 		return now_ms > s->oldest_ms ?
 		    (uint64_t)now_ms - (uint64_t)s->oldest_ms : 0;
+	case PROFILE_NAME:
+		return 0;
 	case PROFILE_BYTES:
+	case PROFILE_SELF:
 		break;
 	}
 	return s->bytes;
@@ -122,7 +125,6 @@ profile_free(struct profile *p)
 	free(p);
 }
 
-/* The caller's index, added if need be.  -ENOMEM. */
 static inline int64_t
 index_of(struct profile *p, uint64_t caller)
 {
@@ -139,6 +141,12 @@ index_of(struct profile *p, uint64_t caller)
 	if (i >= 0)
 		p->last = (uint32_t)i;
 	return i;
+}
+
+int64_t
+profile_caller_index(struct profile *p, uint64_t caller)
+{
+	return index_of(p, caller);
 }
 
 static inline int
@@ -169,9 +177,8 @@ profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
 	return add(p, caller, &one);
 }
 
-/* A block of the list; of a sample in the parts that the list itself adds up. */
-static inline struct sums
-one_of(const struct blk *b, const struct blklist *list, bool sampled,
+struct sums
+sums_of(const struct blk *b, const struct blklist *list, bool sampled,
     int64_t base_ms)
 {
 	double weight = sampled ? blklist_weight(list, b) : 1;
@@ -207,7 +214,7 @@ profile_take(struct profile *p, const struct blklist *list)
 		if (p->total.blocks == 0)
 			p->base_ms = rows->ms;
 		for (i = 0; i < n; i++) {
-			one = one_of(&rows[i], list, sampled, p->base_ms);
+			one = sums_of(&rows[i], list, sampled, p->base_ms);
 			r = add(p, rows[i].caller, &one);
 			if (r < 0)
 				return r;
@@ -242,7 +249,7 @@ profile_coming_add(struct profile *p, const struct blklist *list,
 		at = index_of(p, blk[i].caller);
 		if (at < 0)
 			return -ENOMEM;
-		one = one_of(&blk[i], list, sampled, p->coming_base_ms);
+		one = sums_of(&blk[i], list, sampled, p->coming_base_ms);
 		sums_add(&profile_caller(p, (size_t)at)->coming, &one);
 		sums_add(&p->coming, &one);
 	}

@@ -109,6 +109,31 @@ struct caller {
 	struct sums coming;	/* of a take that is not over */
 };
 
+/* A sum by more than its caller (cells.c). */
+struct cell {
+	uint64_t key;		/* of caller and tags */
+	uint64_t tag[2];
+	uint32_t caller;	/* index */
+	uint32_t type, thread;	/* one more than all of its blocks have, or MIXED */
+	struct sums sums;
+};
+
+#define MIXED UINT32_MAX
+
+/* What all have, of what one has and what those before had, 0 none. */
+static inline uint32_t
+mixed(uint32_t all, uint32_t one)
+{
+	return all == 0 || all == one ? one : MIXED;
+}
+
+struct profile_cells {
+	struct profile *p;
+	struct table shown, coming;	/* struct cell */
+	bool by_caller;
+	uint32_t last;			/* cell of the last block added */
+};
+
 struct stack {
 	uint32_t first;		/* of its frames in profile.frame_of */
 	uint8_t depth;		/* 0: nothing stands there yet */
@@ -185,7 +210,13 @@ profile_function(const struct profile *p, size_t i)
 	return (struct function *)p->functions.item + i;
 }
 
+/* The caller's index, added if need be.  -ENOMEM. */
+int64_t profile_caller_index(struct profile *, uint64_t caller);
+
 void sums_add(struct sums *, const struct sums *);
+/* A block of the list; of a sample in the parts that the list itself adds up. */
+struct sums sums_of(const struct blk *, const struct blklist *, bool sampled,
+    int64_t base_ms);
 uint64_t sums_whole(uint64_t parts);
 struct profile_sum sums_out(const struct sums *);
 /*

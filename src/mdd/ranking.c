@@ -14,20 +14,25 @@ struct profile_ranking {
 	size_t next, of;	/* caller that is counted next, of so many */
 	uint32_t *order;	/* groups; in their places as far as they were asked for */
 	size_t cap;
+	bool reverse;
 	bool ordered;		/* order has all groups, and their values are made */
 };
 
 static int
-compare(const struct group *a, const struct group *b)
+compare(const struct profile_ranking *r, const struct group *a,
+    const struct group *b)
 {
 	int c;
 
 	if (a->value != b->value)
-		return a->value > b->value ? -1 : 1;
+		return (a->value > b->value) != r->reverse ? -1 : 1;
 	c = strcmp(a->name, b->name);
-	if (c != 0)
-		return c;
-	return a->key < b->key ? -1 : a->key > b->key;
+	if (c == 0 && a->tag != b->tag)
+		c = a->tag < b->tag ? -1 : 1;
+	if (c == 0)
+		c = a->key < b->key ? -1 : a->key > b->key;
+	/* Where names alone say the order it is theirs that is reversed. */
+	return r->reverse && r->g.measure == PROFILE_NAME ? -c : c;
 }
 
 static inline const struct group *
@@ -51,14 +56,14 @@ pivot_of(const struct profile_ranking *r, size_t from, size_t to)
 {
 	size_t a = from, b = from + (to - from) / 2, c = to - 1, t;
 
-	if (compare(ranked(r, b), ranked(r, a)) < 0) {
+	if (compare(r, ranked(r, b), ranked(r, a)) < 0) {
 		t = a;
 		a = b;
 		b = t;
 	}
-	if (compare(ranked(r, c), ranked(r, a)) < 0)
+	if (compare(r, ranked(r, c), ranked(r, a)) < 0)
 		return a;
-	return compare(ranked(r, c), ranked(r, b)) < 0 ? c : b;
+	return compare(r, ranked(r, c), ranked(r, b)) < 0 ? c : b;
 }
 
 /* Those before one of them to its left, those behind to its right: where it is. */
@@ -69,7 +74,7 @@ part(struct profile_ranking *r, size_t from, size_t to)
 
 	swap(&r->order[pivot_of(r, from, to)], &r->order[to - 1]);
 	for (i = from; i + 1 < to; i++)
-		if (compare(ranked(r, i), ranked(r, to - 1)) < 0)
+		if (compare(r, ranked(r, i), ranked(r, to - 1)) < 0)
 			swap(&r->order[i], &r->order[at++]);
 	swap(&r->order[at], &r->order[to - 1]);
 	return at;
@@ -112,8 +117,8 @@ make_order(struct profile_ranking *r)
 	r->order = order;
 	for (i = 0; i < n; i++) {
 		r->order[i] = (uint32_t)i;
-		all[i].value = sums_measure(&all[i].total, r->g.measure,
-		    r->g.now_ms);
+		all[i].value = sums_measure(r->g.measure == PROFILE_SELF ?
+		    &all[i].self : &all[i].total, r->g.measure, r->g.now_ms);
 	}
 	r->ordered = true;
 	return 0;
@@ -153,8 +158,49 @@ profile_ranking_begin(struct profile_ranking *r, struct profile *p,
 	    .measure = measure, .now_ms = now_ms };
 	r->next = 0;
 	r->of = p->callers.n;
-	r->ordered = false;
+	r->ordered = r->reverse = false;
 	return 0;
+}
+
+struct grouping *
+ranking_grouping(struct profile_ranking *r)
+{
+	return &r->g;
+}
+
+void
+profile_ranking_reverse(struct profile_ranking *r, bool reverse)
+{
+	r->reverse = reverse;
+}
+
+void
+profile_ranking_cells(struct profile_ranking *r, const struct profile_cells *c)
+{
+	r->g.cells = c;
+	r->of = c->shown.n;
+}
+
+void
+profile_ranking_below(struct profile_ranking *r,
+    const struct profile_ranking_below *below, size_t n)
+{
+	r->g.below = below;
+	r->g.nbelow = n;
+}
+
+/* All are counted. */
+static int
+end(struct profile_ranking *r)
+{
+	int err = make_order(r);
+	size_t i;
+
+	for (i = 0; i < r->g.nbelow && err == 0; i++)
+		err = make_order(r->g.below[i].ranking);
+	if (err == 0)
+		r->g.nbelow = 0;
+	return err;
 }
 
 int
@@ -166,7 +212,7 @@ profile_ranking_count(struct profile_ranking *r, size_t at_most, size_t *left)
 	for (; r->next < until && err == 0; r->next++)
 		err = grouping_count(&r->g, r->next);
 	if (err == 0 && r->next == r->of)
-		err = make_order(r);
+		err = end(r);
 	if (err == 0)
 		*left = r->of - r->next;
 	return err;
@@ -190,7 +236,7 @@ profile_ranking_find(const struct profile_ranking *r, uint64_t key)
 	if (at < 0)
 		return -ENOENT;
 	for (i = 0; i < r->g.groups.n; i++)
-		before += compare(&all[i], &all[at]) < 0;
+		before += compare(r, &all[i], &all[at]) < 0;
 	return before;
 }
 

@@ -100,6 +100,8 @@ moment_measure(const struct moment *m, enum profile_measure by,
 	case PROFILE_AGE:
 		return (double)moment_age(m, sum);
 	case PROFILE_BYTES:
+	case PROFILE_SELF:
+	case PROFILE_NAME:
 		break;
 	}
 	return (double)sum->bytes;

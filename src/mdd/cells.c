@@ -1,0 +1,108 @@
+/*
+ * Sums by more than the caller: each block has up to two tags beside.
+ *
+ * Cells are made anew by each take, unlike callers: tags come and go with the
+ * blocks (of each cycle its own, for those born together), and nobody has to
+ * find one again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "profile.h"
+
+int
+profile_cells_new(struct profile_cells **out, struct profile *p)
+{
+	struct profile_cells *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->p = p;
+	*out = c;
+	return 0;
+}
+
+void
+profile_cells_free(struct profile_cells *c)
+{
+	if (c == NULL)
+		return;
+	table_fini(&c->shown);
+	table_fini(&c->coming);
+	free(c);
+}
+
+void
+profile_cells_clear(struct profile_cells *c)
+{
+	table_clear(&c->shown);
+	table_clear(&c->coming);
+}
+
+void
+profile_cells_begin(struct profile_cells *c, bool by_caller)
+{
+	table_clear(&c->coming);
+	c->by_caller = by_caller;
+}
+
+/* Spread over all numbers, so that two cells with one key are not met. */
+static uint64_t
+mix(uint64_t h, uint64_t with)
+{
+	h = (h ^ with) * UINT64_C(0xff51afd7ed558ccd);
+	h ^= h >> 32;
+	h *= UINT64_C(0xc4ceb9fe1a85ec53);
+	return h ^ h >> 29;
+}
+
+int
+profile_cells_add(struct profile_cells *c, const struct blklist *list,
+    const struct blk *b, const uint64_t tag[2])
+{
+	int64_t caller = profile_caller_index(c->p, b->caller), at;
+	uint64_t key;
+	struct cell *to;
+	struct sums one;
+	bool added;
+
+	if (caller < 0)
+		return -ENOMEM;
+	key = mix(mix(mix(1, c->by_caller ? (uint64_t)caller : 0), tag[0]),
+	    tag[1]);
+	/* Blocks come in runs. */
+	if (c->coming.n == 0 || table_key(&c->coming, sizeof *to, c->last) !=
+	    key) {
+		at = table_put(&c->coming, sizeof *to, key, &added);
+		if (at < 0)
+			return -ENOMEM;
+		c->last = (uint32_t)at;
+	}
+	to = (struct cell *)c->coming.item + c->last;
+	if (to->sums.blocks == 0) {
+		to->caller = (uint32_t)caller;
+		to->tag[0] = tag[0];
+		to->tag[1] = tag[1];
+	}
+	one = sums_of(b, list, blklist_is_sample(list), b->ms);
+	sums_add(&to->sums, &one);
+	to->type = mixed(to->type, b->type + 1u);
+	to->thread = mixed(to->thread, b->thread + 1u);
+	return 0;
+}
+
+void
+profile_cells_end(struct profile_cells *c)
+{
+	struct table was = c->shown;
+
+	c->shown = c->coming;
+	c->coming = was;
+	table_clear(&c->coming);
+}
+
+size_t
+profile_cells_count(const struct profile_cells *c)
+{
+	return c->shown.n;
+}
