@@ -7,7 +7,8 @@
 #include "harness.h"
 #include "scene.h"
 
-enum { NONE, BY_FUNCTION, BY_SITE, BY_LINE, BY_MODULE, BY_FRAME, KINDS };
+enum { NONE, BY_FUNCTION, BY_SITE, BY_LINE, BY_MODULE, BY_FRAME,
+	BY_TYPE, BY_THREAD, BY_AGE, BY_BORN, KINDS };
 
 static struct symbol_wrappers *wrappers;
 
@@ -520,6 +521,9 @@ groups_suite(void)
 	tcase_add_loop_test(sums,
 	    every_block_is_in_one_group_of_each_kind_but_frames, BY_FUNCTION,
 	    BY_FRAME);
+	tcase_add_loop_test(sums,
+	    every_block_is_in_one_group_of_each_kind_but_frames, BY_TYPE,
+	    KINDS);
 	tcase_add_test(sums, kinds_follow_each_other_and_end_in_none);
 	tcase_add_loop_test(sums, picture_of_groups_is_golden, 0,
 	    (int)BASE_NELEM(golden));

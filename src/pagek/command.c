@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "kinds.h"
 
 static void cmd_target(struct app *, const char *arg);
 
@@ -196,6 +197,26 @@ cmd_back(struct app *app, const char *arg)
 	app_go(app, "-");
 }
 
+/* "type", or with a second level "site>type". */
+static void
+cmd_group(struct app *app, const char *arg)
+{
+	struct page *page = app->page;
+	unsigned kind, below;
+	char list[160];
+
+	if (page->layout == PAGE_CLASSIC_STRICT) {
+		app_say(app, "the strict page has no groups; c leaves it");
+		return;
+	}
+	if (page_group_kinds_parse(arg, &kind, &below) == 0) {
+		page_set_group(page, kind);
+		return;
+	}
+	page_group_kinds_list(list, sizeof list);
+	app_say(app, "group by what? there are none, %s", list);
+}
+
 static const struct command {
 	const char *name;
 	const char *args;	/* "" takes none */
@@ -208,6 +229,7 @@ static const struct command {
 	    cmd_node },
 	{ "back", "", "go to the node before", cmd_back },
 	{ "sort", "age|address", "set the order of the rows", cmd_sort },
+	{ "group", "KIND", "group by that, or by none", cmd_group },
 	{ "skip", "[PATTERNS]", "skip such functions; without: those known "
 	    "to wrap malloc", cmd_skip },
 	{ "noskip", "", "skip none: who called malloc has asked", cmd_noskip },
@@ -253,7 +275,7 @@ say_unknown(struct app *app, const char *name)
 void
 app_command(struct app *app, const char *line)
 {
-	char word[LINE_TEXT], *arg, *end;
+	char word[256], *arg, *end;
 	size_t i;
 
 	snprintf(word, sizeof word, "%s", line + strspn(line, " \t"));
@@ -276,40 +298,6 @@ app_command(struct app *app, const char *line)
 		return;
 	}
 	say_unknown(app, word);
-}
-
-static void
-complete(struct app *app, const char *before, struct line_words *words)
-{
-	size_t i;
-
-	(void)app;
-	before += strspn(before, " ");
-	if (strchr(before, ' ') != NULL)
-		return;
-	app_words_from(words, before, before);
-	for (i = 0; i < BASE_NELEM(commands); i++)
-		line_words_add(words, commands[i].name);
-}
-
-static bool
-submit(struct app *app, const char *text)
-{
-	app_command(app, text);
-	return true;
-}
-
-static const struct app_prompt_ops prompt_ops = {
-	.label = ":",
-	.history = "command",
-	.submit = submit,
-	.complete = complete,
-};
-
-void
-app_command_open(struct app *app)
-{
-	app_prompt_open(app, &prompt_ops, NULL);
 }
 
 /* --- targets ------------------------------------------------------------ */

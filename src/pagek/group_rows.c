@@ -164,9 +164,10 @@ page_group_sum_heading(const char *title, const struct page_view *v,
 	picture_mark_line(pic, PAGE_HEADING);
 }
 
-void
-page_group_sum_row(const struct page_view *v, const struct profile_group *g,
-    uint64_t of, int indent, bool self, struct page_picture *pic)
+static void
+sum_row(const struct page_view *v, const struct profile_group *g, uint64_t of,
+    const char *text, const char *where, int indent, bool self,
+    struct page_picture *pic)
 {
 	struct sum_row r = { .v = v, .g = g, .of = of };
 	bool shown[NCOLUMNS], sampled = v->look->sample != 0;
@@ -174,7 +175,7 @@ page_group_sum_row(const struct page_view *v, const struct profile_group *g,
 	size_t i;
 
 	picture_printf(pic, "%*s", indent, "");
-	page_put_name(g->name, g->where, name - indent, pic);
+	page_put_name(text, where, name - indent, pic);
 	picture_to(pic, name);
 	for (i = 0; i < NCOLUMNS; i++) {
 		if (!shown[i])
@@ -182,6 +183,13 @@ page_group_sum_row(const struct page_view *v, const struct profile_group *g,
 		picture_printf(pic, " ");
 		columns[i].put(&r, width_of(&columns[i], sampled), pic);
 	}
+}
+
+void
+page_group_sum_row(const struct page_view *v, const struct profile_group *g,
+    uint64_t of, int indent, bool self, struct page_picture *pic)
+{
+	sum_row(v, g, of, g->name, g->where, indent, self, pic);
 }
 
 void
@@ -200,9 +208,12 @@ page_group_row(const struct page *page, const struct page_view *v,
 	struct page_groups *g = page->groups;
 	const struct page_group_kind *k = page_group_kind(page->group);
 	const struct profile_group *row;
+	struct page_group_words words;
 
 	row = g != NULL ? page_groups_row(g, (size_t)at) : NULL;
-	if (row != NULL)
-		page_group_sum_row(v, row, g->total.bytes, 0,
-		    k->by == PROFILE_FRAME, pic);
+	if (row == NULL)
+		return;
+	page_group_say(page, v, k, row, &words);
+	sum_row(v, row, g->total.bytes, words.name, words.where, 0,
+	    k->by == PROFILE_FRAME, pic);
 }

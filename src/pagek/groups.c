@@ -12,30 +12,6 @@
 #define WALK_ROWS 256
 #define NAMES_AT_ONCE 4096	/* stacks without their names that one picture looks at */
 
-static const struct page_group_kind kinds[] = {
-	{ "none", NULL, NULL, PROFILE_SITE },
-	{ "function", "FUNCTION", "function", PROFILE_FUNCTION },
-	{ "site", "SITE", "stack", PROFILE_SITE },
-	{ "line", "LINE", "line", PROFILE_LINE },
-	{ "module", "MODULE", "module", PROFILE_MODULE },
-	{ "any frame", "FRAME", "function", PROFILE_FRAME },
-};
-
-const struct page_group_kind *
-page_group_kind(unsigned kind)
-{
-	return kind > 0 && kind < BASE_NELEM(kinds) ? &kinds[kind] : NULL;
-}
-
-void
-page_group_name(const struct profile_group *g, char *out, size_t cap)
-{
-	size_t len = 0;
-
-	base_append(out, cap, &len, "%s%s%s", g->name,
-	    g->where[0] != '\0' ? "  " : "", g->where);
-}
-
 /* --- takes -------------------------------------------------------------- */
 
 static struct page_groups *
@@ -49,6 +25,7 @@ get(struct page *page)
 	if (g == NULL)
 		return NULL;
 	if (profile_new(&g->profile) < 0 ||
+	    profile_cells_new(&g->cells, g->profile) < 0 ||
 	    profile_ranking_new(&g->shown) < 0 ||
 	    profile_ranking_new(&g->coming) < 0) {
 		page_groups_free(g);
@@ -63,6 +40,7 @@ page_groups_free(struct page_groups *g)
 {
 	if (g == NULL)
 		return;
+	profile_cells_free(g->cells);
 	profile_free(g->profile);
 	profile_ranking_free(g->shown);
 	profile_ranking_free(g->coming);
@@ -82,7 +60,37 @@ changes_of(const struct page_view *v)
 static bool
 is_same(const struct page_groups *g, const struct page_view *v)
 {
+	if (g->tags.ages && v->look->now_ms / 1000 != g->now_ms / 1000)
+		return false;
 	return g->list == v->look->list && g->changes == changes_of(v);
+}
+
+/* What cells have to tell apart for the kinds that are wanted. */
+static struct page_group_tags
+tags_of(const struct page *page)
+{
+	const struct page_group_kind *k[2] = { page_group_kind(page->group),
+	    page_group_kind(page->group_below) };
+	struct page_group_tags t = { .by_caller = false };
+	unsigned level;
+
+	for (level = 0; level < 2 && k[level] != NULL; level++) {
+		t.ages = t.ages || k[level]->ages;
+		if (k[level]->by == PROFILE_TAG)
+			t.kind[level] = k[level];
+		else
+			t.by_caller = true;
+	}
+	return t;
+}
+
+/* Cells with these tags serve where those are wanted. */
+static bool
+serve(const struct page_group_tags *have, const struct page_group_tags *want)
+{
+	return have->kind[0] == want->kind[0] &&
+	    have->kind[1] == want->kind[1] &&
+	    (have->by_caller || !want->by_caller);
 }
 
 static void
@@ -91,23 +99,33 @@ no_rows(struct page_groups *g)
 	g->nrow = g->all = g->nready = 0;
 }
 
+static int
+begin_walk(struct page_groups *, const struct page *, const struct page_view *,
+    bool fresh);
+
 /* Names, as far as they are there, and who is called what is ranked anew. */
 static int
 begin_rank(struct page_groups *g, const struct page *page,
     const struct page_view *v)
 {
 	const struct page_group_kind *k = page_group_kind(page->group);
+	struct page_group_tags want = tags_of(page);
 	int r;
 
+	/* It is something else by now that has to be told apart. */
+	if (!serve(&g->tags, &want))
+		return begin_walk(g, page, v, false);
 	r = profile_resolve_some(g->profile, &v->words, NAMES_AT_ONCE);
 	if (r < 0)
 		return r;
 	g->missing = (size_t)r;
 	g->step = GROUPS_RANK;
 	g->coming_kind = page->group;
-	g->left = g->of = profile_callers(g->profile);
-	return profile_ranking_begin(g->coming, g->profile,
+	g->left = g->of = profile_cells_count(g->cells);
+	r = profile_ranking_begin(g->coming, g->profile,
 	    k != NULL ? k->by : PROFILE_SITE, PROFILE_BYTES, g->now_ms);
+	profile_ranking_cells(g->coming, g->cells);
+	return r;
 }
 
 /* Another stream's: with the profile go the texts that groups have. */
@@ -117,7 +135,9 @@ clear(struct page_groups *g)
 	int r;
 
 	no_rows(g);
+	profile_cells_clear(g->cells);
 	profile_clear(g->profile);
+	g->tags = (struct page_group_tags){ .by_caller = false };
 	r = profile_ranking_begin(g->shown, g->profile, PROFILE_SITE,
 	    PROFILE_BYTES, 0);
 	if (r == 0)
@@ -127,7 +147,8 @@ clear(struct page_groups *g)
 }
 
 static int
-begin_walk(struct page_groups *g, const struct page_view *v, bool fresh)
+begin_walk(struct page_groups *g, const struct page *page,
+    const struct page_view *v, bool fresh)
 {
 	int r;
 
@@ -140,6 +161,8 @@ begin_walk(struct page_groups *g, const struct page_view *v, bool fresh)
 	if (fresh)
 		profile_set_wrappers(g->profile, v->wrappers);
 	profile_coming_begin(g->profile);
+	g->coming_tags = tags_of(page);
+	profile_cells_begin(g->cells, g->coming_tags.by_caller);
 	g->step = GROUPS_WALK;
 	g->taking = true;
 	g->list = v->look->list;
@@ -154,10 +177,30 @@ begin_walk(struct page_groups *g, const struct page_view *v, bool fresh)
 }
 
 /* A block costs a cache miss or two; what is left of the portion comes back. */
-#define BLOCK_UNITS 100
+#define BLOCK_UNITS 150
 #define CALLER_UNITS 200
 #define FRAMES_UNITS 1000	/* of a caller that counts with each of its frames */
 #define MEMBER_UNITS 150
+
+static int
+add_cells(struct page_groups *g, const struct page_view *v,
+    const struct blk *rows, size_t n)
+{
+	const struct page_group_kind *const *k = g->coming_tags.kind;
+	uint64_t tag[2] = { 0, 0 };
+	unsigned level;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < n && r == 0; i++) {
+		for (level = 0; level < 2; level++)
+			if (k[level] != NULL)
+				tag[level] = k[level]->tag(v, g->coming_ms,
+				    &rows[i]);
+		r = profile_cells_add(g->cells, v->look->list, &rows[i], tag);
+	}
+	return r;
+}
 
 static int
 do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
@@ -175,6 +218,8 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
 		if (n == 0)
 			break;
 		r = profile_coming_add(g->profile, v->look->list, rows, n);
+		if (r == 0)
+			r = add_cells(g, v, rows, n);
 		if (r < 0)
 			return r;
 		*units -= BLOCK_UNITS * (int64_t)n;
@@ -182,6 +227,8 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
 	if (!g->walk.over)
 		return 0;
 	profile_coming_end(g->profile);
+	profile_cells_end(g->cells);
+	g->tags = g->coming_tags;
 	g->total = profile_total(g->profile);
 	g->now_ms = g->coming_ms;
 	g->changes = g->coming_changes;
@@ -277,14 +324,14 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
 	    g->stream_no != v->look->stream_no;
 	if (fresh) {
 		g->hasty = true;
-		return begin_walk(g, v, true);
+		return begin_walk(g, page, v, true);
 	}
 	/* Another list of the same stream: the walk goes on in it. */
 	if (g->step != GROUPS_IDLE)
 		return 0;
 	due = mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
 	if (due && !is_same(g, v))
-		return begin_walk(g, v, false);
+		return begin_walk(g, page, v, false);
 	if ((due && g->missing > 0) || g->kind != page->group) {
 		g->taking = due && g->missing > 0;
 		return begin_rank(g, page, v);
@@ -378,193 +425,4 @@ page_groups_charge(struct page_groups *g, int64_t ns)
 {
 	g->cost_ns += ns;
 	g->ended.ns += ns;
-}
-
-/* --- holding on --------------------------------------------------------- */
-
-/* The frame of the row's caller whose function the row is. */
-static uint64_t
-frame_of(const struct page_view *v, const struct profile_group *row)
-{
-	struct page_calls calls;
-	struct page_call call;
-
-	if (!page_calls_begin(&calls, v, row->caller))
-		return 0;
-	while (page_calls_next(&calls, &call))
-		if (profile_key(call.at, call.words, call.words != NULL &&
-		    call.words->n > 0 ? call.words->n - 1 - call.outer : 0) ==
-		    row->key)
-			return call.at;
-	return 0;
-}
-
-void
-page_group_hold(const struct page_view *v, enum profile_by by,
-    const struct profile_group *row, struct page_group_hold *hold)
-{
-	if (hold->key == row->key && hold->caller == row->caller)
-		return;
-	*hold = (struct page_group_hold){
-		.key = row->key,
-		.caller = row->caller,
-		.frame = by == PROFILE_FRAME ? frame_of(v, row) : 0,
-	};
-}
-
-static bool
-in_profile(const struct page_groups *g, enum profile_by by, uint64_t key,
-    uint64_t caller)
-{
-	return profile_in_group(g->profile, by, key, caller);
-}
-
-/* Names have come: what is the held function called now? */
-static bool
-heir_of_frame(const struct page_groups *g, const struct page_view *v,
-    struct page_group_hold *hold)
-{
-	const struct wire_words *w;
-	uint64_t key;
-
-	if (hold->frame == 0)
-		return false;
-	w = v->words.words(v->words.arg, hold->frame);
-	key = profile_key(hold->frame, w, w != NULL && w->n > 0 ? w->n - 1 :
-	    0);
-	if (!in_profile(g, PROFILE_FRAME, key, hold->caller))
-		return false;
-	hold->key = key;
-	return true;
-}
-
-bool
-page_group_find(const struct page_groups *g, const struct page_view *v,
-    enum profile_by by, struct page_group_hold *hold)
-{
-	uint64_t key;
-
-	if (in_profile(g, by, hold->key, hold->caller))
-		return true;
-	if (by == PROFILE_FRAME && heir_of_frame(g, v, hold))
-		return true;
-	/* The caller's blocks may be gone, and the group not. */
-	if (profile_ranking_find(g->shown, hold->key) >= 0)
-		return true;
-	if (by == PROFILE_FRAME ||
-	    profile_key_of(g->profile, by, hold->caller, &key) < 0 ||
-	    profile_ranking_find(g->shown, key) < 0)
-		return false;
-	hold->key = key;
-	return true;
-}
-
-/* --- the cursor --------------------------------------------------------- */
-
-static uint64_t
-groups_total(const struct page *page, const struct page_view *v)
-{
-	(void)v;
-	return page->groups != NULL ? page->groups->nrow : 0;
-}
-
-static bool
-groups_hold(struct page *page, const struct page_view *v)
-{
-	struct page_groups *g = page->groups;
-	const struct profile_group *row;
-
-	row = g != NULL ? page_groups_row(g, page->cursor) : NULL;
-	if (row == NULL)
-		return false;
-	page_group_hold(v, kinds[g->kind].by, row, &g->cursor);
-	return true;
-}
-
-static bool
-groups_held(struct page *page, const struct page_view *v, uint64_t total,
-    uint64_t *offset)
-{
-	struct page_groups *g = page->groups;
-	const struct profile_group *row;
-	int64_t at;
-
-	(void)total;
-	if (g == NULL || !page_group_find(g, v, kinds[g->kind].by,
-	    &g->cursor))
-		return false;
-	at = profile_ranking_find(g->shown, g->cursor.key);
-	row = at >= 0 ? page_groups_row(g, (size_t)at) : NULL;
-	if (row == NULL)
-		return false;
-	*offset = (uint64_t)at;
-	page_group_hold(v, kinds[g->kind].by, row, &g->cursor);
-	return true;
-}
-
-const struct page_rows_ops page_rows_groups = {
-	.total = groups_total,
-	.hold = groups_hold,
-	.held = groups_held,
-};
-
-/* Each kind is read from its top, but the blocks from where they were left. */
-void
-page_set_group(struct page *page, unsigned kind)
-{
-	unsigned was = page->group;
-	uint64_t offs = page->offs;
-
-	page->group = page_group_kind(kind) != NULL ? kind : 0;
-	page->opened = false;
-	page->has_cursor = page->cursor_held = false;
-	page->cursor = page->offs = page->group == 0 ? page->flat_offs : 0;
-	if (was == 0)
-		page->flat_offs = offs;
-}
-
-bool
-page_open_group(struct page *page, const struct page_view *v)
-{
-	struct page_groups *g = page->groups;
-	uint64_t at = page->has_cursor ? page->cursor : page->offs;
-	const struct profile_group *row;
-	enum profile_by by;
-
-	if (page->group == 0 || page->opened || g == NULL)
-		return false;
-	row = page_groups_row(g, at);
-	if (row == NULL)
-		return false;
-	by = kinds[g->kind].by;
-	page_group_hold(v, by, row, &g->cursor);
-	g->open = g->cursor;
-	snprintf(g->open_name, sizeof g->open_name, "%s", row->name);
-	snprintf(g->open_where, sizeof g->open_where, "%s", row->where);
-	/* Its blocks are looked for among those of now, not of the last take. */
-	if (page_members_begin(page, v, true) < 0)
-		return false;
-	profile_coming_begin(g->profile);
-	g->step = GROUPS_MEMBERS;
-	g->taking = false;
-	g->hasty = true;
-	page->back = (struct page_place){ .offs = page->offs, .cursor = at };
-	page->opened = true;
-	page->offs = page->cursor = 0;
-	page->has_cursor = page->cursor_held = false;
-	return true;
-}
-
-void
-page_close_group(struct page *page)
-{
-	if (!page->opened)
-		return;
-	page->opened = false;
-	page->offs = page->back.offs;
-	page->cursor = page->back.cursor;
-	page->has_cursor = true;
-	/* The cursor is where that group is by now. */
-	page->groups->cursor = page->groups->open;
-	page->cursor_held = true;
 }

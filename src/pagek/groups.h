@@ -2,8 +2,7 @@
  * groups: the blocks summed by who asked for them, and the blocks of one group.
  *
  * Vocabulary
- *	kind	what makes a group: one row of the table of kinds; kind 0 is no
- *		groups at all.
+ *	kind	what makes a group (kinds.h); kind 0 is no groups at all.
  *	take	the blocks summed anew: they are walked through (walk.h), get
  *		their names, and are ranked.  In a large list that takes many
  *		pictures, in each of which a portion is done; meanwhile the
@@ -18,29 +17,28 @@
  *	members	the blocks of the open group.
  *
  * The parts
- *	groups.c	kinds, takes, and the cursor on a group
+ *	kinds.c		what blocks can be grouped by
+ *	groups.c	takes
+ *	group_hold.c	the cursor on a group, and which one is open
  *	group_rows.c	how they look
  *	members.c	the blocks of the open group
  */
 #ifndef PAGEK_GROUPS_H
 #define PAGEK_GROUPS_H
 
-#include "calls.h"
+#include "kinds.h"
 #include "walk.h"
 
 #define PAGE_GROUPS_MAX 65536	/* the heaviest are listed; the sum is of all */
 #define PAGE_GROUPS_WINDOW 128	/* rows that are kept ready */
 #define PAGE_MEMBERS_MAX 65536	/* blocks of the open group that are listed */
 
-struct page_group_kind {
-	const char *name;	/* as `b` says it */
-	const char *title;	/* of the column with the names */
-	const char *one;	/* "function": what a group of them is */
-	enum profile_by by;
+/* What the blocks are told apart by while they are walked through. */
+struct page_group_tags {
+	const struct page_group_kind *kind[2];	/* of each level, where it is by a tag */
+	bool by_caller;
+	bool ages;
 };
-
-/* NULL for 0 and behind the last. */
-const struct page_group_kind *page_group_kind(unsigned kind);
 
 /* A group that one holds on to while names come and sums change. */
 struct page_group_hold {
@@ -60,6 +58,9 @@ enum page_groups_step {
 
 struct page_groups {
 	struct profile *profile;
+	struct profile_cells *cells;	/* sums as groups need them ... */
+	struct page_group_tags tags;	/* ... by these; and those on their way */
+	struct page_group_tags coming_tags;
 	struct profile_ranking *shown;	/* that rows are of ... */
 	struct profile_ranking *coming;	/* ... and that is being made */
 	unsigned kind;		/* that rows are of */
@@ -91,8 +92,7 @@ struct page_groups {
 
 	struct page_group_hold cursor;
 	struct page_group_hold open;
-	char open_name[PAGE_NAME_MAX];	/* as its row has them; outside text */
-	char open_where[PAGE_NAME_MAX];
+	struct page_group_words open_words;	/* as its row has them */
 	struct page_members *members;
 };
 

@@ -52,7 +52,8 @@ empty(struct found *f, uint64_t sample)
 /* Blocks come in runs of few callers: the last answers are kept. */
 struct asked {
 	struct page_groups *g;
-	enum profile_by by;
+	const struct page_view *v;
+	const struct page_group_kind *kind;
 	struct {
 		uint64_t caller;
 		bool known, in;
@@ -60,15 +61,19 @@ struct asked {
 };
 
 static bool
-is_member(struct asked *a, uint64_t caller)
+is_member(struct asked *a, const struct blk *b)
 {
+	uint64_t caller = b->caller;
 	size_t i = (size_t)((caller * UINT64_C(0x9e3779b97f4a7c15)) >> 54) &
 	    (ANSWERS - 1);
 
+	if (a->kind->tag != NULL)
+		return profile_tag_key(a->kind->tag(a->v, a->g->now_ms, b)) ==
+		    a->g->open.key;
 	if (!a->answer[i].known || a->answer[i].caller != caller) {
 		a->answer[i].caller = caller;
 		a->answer[i].known = true;
-		a->answer[i].in = profile_in_group(a->g->profile, a->by,
+		a->answer[i].in = profile_in_group(a->g->profile, a->kind->by,
 		    a->g->open.key, caller);
 	}
 	return a->answer[i].in;
@@ -115,7 +120,7 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 				weight = blklist_weight(list, &rows[i]);
 				to->of_blocks += weight;
 			}
-			if (!is_member(a, rows[i].caller))
+			if (!is_member(a, &rows[i]))
 				continue;
 			r = put_member(to, &rows[i], weight);
 			if (r < 0)
@@ -164,7 +169,8 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 		if (a == NULL)
 			return -ENOMEM;
 		a->g = g;
-		a->by = page_group_kind(page->group)->by;
+		a->v = v;
+		a->kind = page_group_kind(page->group);
 		r = walk(m, a, v->look->list, at_most, over);
 		free(a);
 	}
@@ -222,7 +228,7 @@ page_members_put(const struct page *page, struct page_picture *pic)
 		if ((int)len + NAME_KEEP <= pic->cols)
 			break;
 	}
-	page_put_name(g->open_name, g->open_where, pic->cols - (int)len, pic);
+	page_put_name(g->open_words.name, g->open_words.where, pic->cols - (int)len, pic);
 	picture_printf(pic, "%s", text);
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
