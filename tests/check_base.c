@@ -536,7 +536,7 @@ START_TEST(mistyped_word_finds_its_neighbour)
 }
 END_TEST
 
-/* --- sizes as people write them ------------------------------------------ */
+/* --- numbers as people write them ---------------------------------------- */
 
 #define REFUSED UINT64_C(77)	/* what stood there before */
 
@@ -565,6 +565,32 @@ START_TEST(size_is_read_as_people_write_it)
 }
 END_TEST
 
+static const struct {
+	const char *text;
+	uint64_t max, n;
+} count_cases[] = {
+	{ "0", 0, 0 }, { "0010", 10, 10 }, { "65535", 65535, 65535 },
+	{ "65536", 65535, REFUSED },
+	{ "18446744073709551615", UINT64_MAX, UINT64_MAX },
+	{ "18446744073709551616", UINT64_MAX, REFUSED },
+	{ "99999999999999999999", UINT64_MAX, REFUSED },
+	{ "", UINT64_MAX, REFUSED }, { "-1", UINT64_MAX, REFUSED },
+	{ "+1", UINT64_MAX, REFUSED }, { " 1", UINT64_MAX, REFUSED },
+	{ "1 ", UINT64_MAX, REFUSED }, { "1k", UINT64_MAX, REFUSED },
+	{ "0x10", UINT64_MAX, REFUSED }, { "1.0", UINT64_MAX, REFUSED },
+};
+
+START_TEST(count_is_digits_and_nothing_else)
+{
+	uint64_t n = REFUSED;
+	int r = base_parse_count(count_cases[_i].text, count_cases[_i].max,
+	    &n);
+
+	ck_assert_int_eq(r, count_cases[_i].n == REFUSED ? -EINVAL : 0);
+	ck_assert_msg(n == count_cases[_i].n, "%s", count_cases[_i].text);
+}
+END_TEST
+
 static Suite *
 base_suite(void)
 {
@@ -580,6 +606,8 @@ base_suite(void)
 	    BASE_NELEM(human_cases));
 	tcase_add_loop_test(t, size_is_read_as_people_write_it, 0,
 	    BASE_NELEM(size_cases));
+	tcase_add_loop_test(t, count_is_digits_and_nothing_else, 0,
+	    BASE_NELEM(count_cases));
 	suite_add_tcase(s, t);
 
 	t = tcase_create("Text");

@@ -1,7 +1,7 @@
 /*
  * Which blocks were born together, and whether their key says so.
  */
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "../src/nodes/nodes.h"
 #include "../src/pagek/born.h"
@@ -102,11 +102,182 @@ START_TEST(key_tells_apart_what_was_not_born_together)
 }
 END_TEST
 
+/* --- who else was ------------------------------------------------------- */
+
+#define BLOCKS 20000
+
+static struct blklist *list;
+static struct page_born found;
+
+static void
+setup_list(void)
+{
+	ck_assert_int_eq(blklist_new(&list, BLKLIST_INDEXED, 2 * BLOCKS), 0);
+}
+
+static void
+teardown_list(void)
+{
+	blklist_free(list);
+}
+
+static void
+put(uint64_t n, int64_t ms, unsigned thread, uint64_t caller)
+{
+	struct blk b = born(ms, thread, caller);
+
+	b.addr = 0x10000 + n * 32;
+	b.seq = n + 1;
+	b.size = 24;
+	b.flags = (uint8_t)REC_FLAGS(REC_ALLOC, 1);
+	ck_assert_int_eq(blklist_put(list, &b), 0);
+}
+
+/* About as a busy program does it: times are out of order by a little. */
+static void
+fill(unsigned seed)
+{
+	int64_t ms = 1000000;
+	uint64_t i;
+
+	srand(seed);
+	for (i = 0; i < BLOCKS; i++) {
+		ms += rand() % 40 == 0;
+		put(i, ms - rand() % 70, (unsigned)rand() % 3,
+		    0x401000u + (unsigned)rand() % 3);
+	}
+}
+
+static void
+search(const struct blk *of, int64_t now_ms)
+{
+	int pictures = 0;
+
+	page_born_begin(&found, of);
+	do {
+		page_born_next(&found, list, now_ms);
+		ck_assert_int_lt(pictures++, 20);
+	} while (!found.known);
+}
+
+/* One block after the other of all, in the order of age. */
+static void
+assert_found(const struct blk *of)
+{
+	struct blk row;
+	size_t all = 0, at = 0;
+	uint64_t i;
+
+	for (i = 0; blklist_window(list, BLKLIST_BY_AGE, false, i, &row, 1) ==
+	    1; i++) {
+		if (row.seq == of->seq || row.thread != of->thread ||
+		    row.caller != of->caller ||
+		    page_born_cycle(&row) != page_born_cycle(of))
+			continue;
+		all++;
+		if (at < found.shown.n &&
+		    found.shown.blk[at].seq == row.seq)
+			at++;
+	}
+	ck_assert_uint_eq(found.shown.all, all);
+	ck_assert_uint_eq(found.shown.n, all < PAGE_BORN_MAX ? all :
+	    PAGE_BORN_MAX);
+	ck_assert_uint_eq(at, found.shown.n);
+}
+
+START_TEST(all_that_were_born_together_are_found)
+{
+	struct blk of;
+	int i;
+
+	fill((unsigned)_i);
+	for (i = 0; i < 20; i++) {
+		ck_assert_uint_eq(blklist_window(list, BLKLIST_BY_AGE, false,
+		    (uint64_t)(rand() % BLOCKS), &of, 1), 1);
+		search(&of, 0);
+		assert_found(&of);
+	}
+}
+END_TEST
+
+START_TEST(those_of_a_block_that_was_freed_are_found_as_well)
+{
+	struct blk of;
+
+	fill(7);
+	ck_assert_uint_eq(blklist_window(list, BLKLIST_BY_AGE, false,
+	    BLOCKS / 2, &of, 1), 1);
+	ck_assert_int_eq(blklist_take(list, 0, of.addr), 0);
+	search(&of, 0);
+	ck_assert_uint_gt(found.shown.n, 0);
+	assert_found(&of);
+}
+END_TEST
+
+START_TEST(more_than_there_is_room_for_are_counted)
+{
+	struct blk of;
+	uint64_t i;
+
+	for (i = 0; i < 3 * PAGE_BORN_MAX; i++)
+		put(i, 1000000, 1, 0x401000);
+	ck_assert_uint_eq(blklist_window(list, BLKLIST_BY_AGE, false, 0, &of,
+	    1), 1);
+	search(&of, 0);
+	ck_assert_uint_eq(found.shown.n, PAGE_BORN_MAX);
+	ck_assert_uint_eq(found.shown.all, 3 * PAGE_BORN_MAX - 1);
+}
+END_TEST
+
+START_TEST(search_goes_on_in_a_list_that_changes)
+{
+	struct blk of, other;
+	uint64_t i, n, next = BLOCKS;
+
+	for (i = 0; i < BLOCKS; i++)
+		put(i, 1000000, 1, i % 1000 == 500 ? 0x77 : 0x401000);
+	ck_assert_uint_eq(blklist_window(list, BLKLIST_BY_AGE, false, 10500,
+	    &of, 1), 1);
+	page_born_begin(&found, &of);
+	for (i = 0; !found.known; i++) {
+		page_born_next(&found, list, 0);
+		ck_assert_uint_lt(i, 20);
+		/* So that rows are elsewhere, from whichever end one counts. */
+		for (n = 0; n < 990; n++) {
+			blklist_window(list, BLKLIST_BY_AGE, false, n / 300,
+			    &other, 1);
+			if (other.caller == 0x401000)
+				blklist_take(list, 0, other.addr);
+			put(next++, 1000000, 1, 0x401000);
+		}
+	}
+	ck_assert_uint_gt(i, 2);
+	ck_assert_uint_eq(found.shown.n, 19);
+}
+END_TEST
+
+START_TEST(blocks_that_come_late_are_found_after_a_while)
+{
+	struct blk of;
+
+	put(0, 1000000, 1, 0x401000);
+	ck_assert_uint_eq(blklist_window(list, BLKLIST_BY_AGE, false, 0, &of,
+	    1), 1);
+	search(&of, 1000010);
+	ck_assert_uint_eq(found.shown.n, 0);
+	put(1, 1000001, 1, 0x401000);
+	page_born_next(&found, list, 1000100);
+	ck_assert_uint_eq(found.shown.n, 0);
+	page_born_next(&found, list, 1005000);
+	ck_assert_uint_eq(found.shown.n, 1);
+}
+END_TEST
+
 static Suite *
 born_suite(void)
 {
 	Suite *s = suite_create("born");
-	TCase *key = tcase_create("key");
+	TCase *key = tcase_create("key"), *others = tcase_create("others");
 
 	tcase_add_loop_test(key, second_has_as_many_cycles_as_the_page, -3, 4);
 	tcase_add_test(key,
@@ -116,6 +287,16 @@ born_suite(void)
 	    cycle_thread_and_caller_make_those_that_were_born_together);
 	tcase_add_test(key, key_tells_apart_what_was_not_born_together);
 	suite_add_tcase(s, key);
+
+	tcase_add_checked_fixture(others, setup_list, teardown_list);
+	tcase_add_loop_test(others, all_that_were_born_together_are_found, 0,
+	    6);
+	tcase_add_test(others,
+	    those_of_a_block_that_was_freed_are_found_as_well);
+	tcase_add_test(others, more_than_there_is_room_for_are_counted);
+	tcase_add_test(others, search_goes_on_in_a_list_that_changes);
+	tcase_add_test(others, blocks_that_come_late_are_found_after_a_while);
+	suite_add_tcase(s, others);
 	return s;
 }
 

@@ -235,7 +235,7 @@ START_TEST(no_file_makes_a_node_of_its_own_but_by_that_setting)
 	file(CONFIG_USER, "stack = 0\nfree-stack = yes\nno-wait = yes\n"
 	    "sample = 512k\n");
 	run("run true");
-	ck_assert_uint_eq(o.given, 0);
+	ck_assert_ptr_null(memchr(o.given, true, sizeof o.given));
 	ck_assert_uint_eq(o.stack, 0);
 	ck_assert_uint_eq(o.sample, 512 * 1024);
 	ck_assert(option_on(&o, OPTION_NO_WAIT));
@@ -297,7 +297,7 @@ START_TEST(what_is_called_built_in_is_what_options_begin_with)
 			ck_assert_msg(options_set(&o, id, v.text, why,
 			    sizeof why) == 0, "%s", why);
 	}
-	ck_assert_uint_eq(o.filed, 0);
+	ck_assert_ptr_null(memchr(o.filed, true, sizeof o.filed));
 	ck_assert_int_eq(o.page.order, begun.page.order);
 	ck_assert_int_eq(o.page.layout, begun.page.layout);
 	ck_assert_int_eq(o.page.color, begun.page.color);

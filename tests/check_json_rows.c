@@ -22,7 +22,7 @@ begin(enum text_format format, bool again, bool ascii)
 
 	o.page.ascii = ascii;
 	if (again)
-		o.given = UINT64_C(1) << OPTION_BATCH;
+		o.given[OPTION_BATCH] = true;
 	json = (struct json){ 0 };
 	json_open(&json, open_memstream(&text, &len), &o);
 }

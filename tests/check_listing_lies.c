@@ -262,16 +262,30 @@ END_TEST
 
 /* --- a node that is lost -------------------------------------------------- */
 
-START_TEST(a_link_that_is_lost_ends_what_is_on_its_way)
+enum asked {
+	SENDING,
+	FETCHING,
+	LISTING,
+	ASKED_KINDS
+};
+
+/* Asked, and not yet answered. */
+static void
+ask(enum asked what)
 {
-	if (_i == 0)
+	if (what == SENDING)
 		begin_sending();
-	else if (_i == 1)
+	else if (what == FETCHING)
 		begin_fetching();
 	else
 		ck_assert_int_eq(nodes_listings(peer.link, on_stored, NULL),
 		    0);
 	peer_turn(&peer);
+}
+
+START_TEST(a_link_that_is_lost_ends_what_is_on_its_way)
+{
+	ask(_i);
 	peer_hang_up(&peer);
 	while (ends == 0)
 		uv_run(&peer.loop, UV_RUN_NOWAIT);
@@ -281,14 +295,7 @@ END_TEST
 
 START_TEST(nothing_is_told_of_it_when_the_page_has_closed_the_link)
 {
-	if (_i == 0)
-		begin_sending();
-	else if (_i == 1)
-		begin_fetching();
-	else
-		ck_assert_int_eq(nodes_listings(peer.link, on_stored, NULL),
-		    0);
-	peer_turn(&peer);
+	ask(_i);
 	nodes_link_close(peer.link);
 	peer.link = NULL;
 	uv_run(&peer.loop, UV_RUN_DEFAULT);
@@ -326,9 +333,10 @@ suite(void)
 	t = tcase_create("lost");
 	tcase_add_checked_fixture(t, begin, end);
 	tcase_add_loop_test(t, a_link_that_is_lost_ends_what_is_on_its_way, 0,
-	    3);
+	    ASKED_KINDS);
 	tcase_add_loop_test(t,
-	    nothing_is_told_of_it_when_the_page_has_closed_the_link, 0, 3);
+	    nothing_is_told_of_it_when_the_page_has_closed_the_link, 0,
+	    ASKED_KINDS);
 	suite_add_tcase(s, t);
 	return s;
 }

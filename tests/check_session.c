@@ -128,6 +128,79 @@ START_TEST(realloc_that_failed_has_ended_nothing)
 }
 END_TEST
 
+/* Blocks that are still there, and those that ended in a cycle of their own. */
+START_TEST(who_had_an_address_is_told_from_before_the_watch_to_now)
+{
+	const struct nodes_lives *l;
+
+	model_release(&model, 0x2000);
+	peer_cycles(&peer, session, 1);
+	model_alloc(&model, 0x2000, 21);
+	peer_cycles(&peer, session, 1);
+	ck_assert_ptr_null(nodes_session_lives(session));
+	nodes_session_watch(session, 0, 0x2000, 4);
+	l = nodes_session_lives(session);
+	ck_assert_uint_eq(l->n, 2);
+	ck_assert_uint_eq(l->life[0].blk.size, 20);
+	ck_assert(l->life[0].ended);
+	ck_assert_uint_eq(l->life[0].end.seq, 3);
+	ck_assert_uint_eq(l->life[1].blk.size, 21);
+	ck_assert(!l->life[1].ended);
+	write_rec(REC_FREE, 0, TYPE_DELETE, 0x2000, 0, 0x77);
+	model_alloc(&model, 0x3000, 5);
+	peer_cycles(&peer, session, 1);
+	model_alloc(&model, 0x2000, 22);
+	peer_cycles(&peer, session, 1);
+	l = nodes_session_lives(session);
+	ck_assert_uint_eq(l->n, 3);
+	ck_assert(l->life[1].ended);
+	ck_assert_uint_eq(l->life[1].end.type, TYPE_DELETE);
+	ck_assert_uint_eq(l->life[1].end.caller, 0x77);
+	ck_assert_uint_eq(l->life[2].blk.size, 22);
+	ck_assert(!l->life[2].ended);
+	ck_assert(!l->gaps);
+	ck_assert_uint_eq(l->left_out, 0);
+}
+END_TEST
+
+START_TEST(realloc_that_failed_is_one_life_and_not_two)
+{
+	const struct nodes_lives *l;
+
+	nodes_session_watch(session, 0, 0x2000, 2);
+	write_rec(REC_FREE, 0, TYPE_BY_REALLOC, 0x2000, 0, 0x77);
+	write_rec(REC_UNDO, 0, 0, 0x2000, 0, 0);
+	write_rec(REC_ALLOC, REC_LEVEL_FAILED, 0, 0x2000, 9, 0);
+	peer_cycles(&peer, session, 1);
+	l = nodes_session_lives(session);
+	ck_assert_uint_eq(l->n, 1);
+	ck_assert(!l->life[0].ended);
+}
+END_TEST
+
+START_TEST(the_last_of_many_lives_are_kept_and_the_others_counted)
+{
+	const struct nodes_lives *l;
+	unsigned i;
+
+	nodes_session_watch(session, 0, 0x2000, 2);
+	for (i = 0; i < 3 * NODES_LIVES; i++) {
+		model_release(&model, 0x2000);
+		peer_cycles(&peer, session, 1);
+		model_alloc(&model, 0x2000, 100 + i);
+		peer_cycles(&peer, session, 1);
+	}
+	l = nodes_session_lives(session);
+	ck_assert_uint_eq(l->n, NODES_LIVES);
+	ck_assert_uint_eq(l->left_out, 3 * NODES_LIVES + 1 - NODES_LIVES);
+	for (i = 0; i < l->n; i++) {
+		ck_assert_uint_eq(l->life[i].blk.size, 100 + 3 * NODES_LIVES -
+		    NODES_LIVES + i);
+		ck_assert(l->life[i].ended == (i + 1 < l->n));
+	}
+}
+END_TEST
+
 START_TEST(many_records_are_read_in_one_cycle)
 {
 	unsigned i;
@@ -914,6 +987,11 @@ session_suite(void)
 	tcase_add_test(tc, end_of_the_watched_block_is_told);
 	tcase_add_test(tc, range_ends_the_watched_block_of_its_layer);
 	tcase_add_test(tc, realloc_that_failed_has_ended_nothing);
+	tcase_add_test(tc,
+	    who_had_an_address_is_told_from_before_the_watch_to_now);
+	tcase_add_test(tc, realloc_that_failed_is_one_life_and_not_two);
+	tcase_add_test(tc,
+	    the_last_of_many_lives_are_kept_and_the_others_counted);
 	tcase_add_test(tc, many_records_are_read_in_one_cycle);
 	tcase_add_test(tc, a_long_row_is_read_ahead);
 	tcase_add_loop_test(tc, wrong_guesses_ahead_are_read_again, 1, 60);

@@ -91,6 +91,12 @@ void base_group_digits(char *out, size_t cap, uint64_t n);
 void base_human_bytes(char *out, size_t cap, uint64_t bytes);
 
 /*
+ * A number in decimal digits and nothing else, without a sign too: strtoull()
+ * takes "-1" for the largest there is.  At most max.  -EINVAL.
+ */
+int base_parse_count(const char *text, uint64_t max, uint64_t *out);
+
+/*
  * A number of bytes as people write it: "4096", "512k", "1M", "2G", "1T", in
  * units of 1024, small and capital letters alike; at most max.  -EINVAL.
  */

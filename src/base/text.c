@@ -319,21 +319,47 @@ base_nearest(const char *word, const char *const *words, size_t n)
 
 /* --- numbers as people write them ---------------------------------------- */
 
+/* One digit or more, and where they end. */
+static int
+digits(const char **at, uint64_t *out)
+{
+	const char *text = *at;
+	uint64_t n = 0, digit;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		digit = (uint64_t)(*text - '0');
+		if (n > (UINT64_MAX - digit) / 10)
+			return -EINVAL;
+		n = n * 10 + digit;
+	}
+	*at = text;
+	*out = n;
+	return 0;
+}
+
+int
+base_parse_count(const char *text, uint64_t max, uint64_t *out)
+{
+	uint64_t n;
+
+	if (digits(&text, &n) < 0 || *text != '\0' || n > max)
+		return -EINVAL;
+	*out = n;
+	return 0;
+}
+
 int
 base_parse_size(const char *text, uint64_t max, uint64_t *out)
 {
 	static const char units[] = "kmgt";
 	const char *unit;
-	uint64_t n = 0;
+	uint64_t n;
 	unsigned shift = 0;
 
-	if (*text < '0' || *text > '9')
+	if (digits(&text, &n) < 0)
 		return -EINVAL;
-	for (; *text >= '0' && *text <= '9'; text++) {
-		if (n > (UINT64_MAX - 9) / 10)
-			return -EINVAL;
-		n = n * 10 + (uint64_t)(*text - '0');
-	}
 	if (*text != '\0') {
 		unit = strchr(units, *text | 0x20);
 		if (unit == NULL || *unit == '\0' || text[1] != '\0')

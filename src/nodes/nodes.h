@@ -646,6 +646,31 @@ struct nodes_freed {
  */
 const struct nodes_freed *nodes_session_freed(const struct nodes_session *);
 
+#define NODES_LIVES 12
+
+/* A block that has, or has had, the address of the watched one. */
+struct nodes_life {
+	struct blk blk;		/* its info is nobody's */
+	bool ended;
+	struct nodes_freed end;	/* of one that has; what is 0 in it is not known */
+};
+
+/*
+ * Who had the watched address, the oldest first: those that ended shortly before
+ * the watch as far as the list remembers, and all whose records came since.
+ * Blocks that come and go between two questions of the page have no records.
+ */
+struct nodes_lives {
+	struct nodes_life life[NODES_LIVES];
+	size_t n;
+	uint64_t left_out;	/* older ones, for which there is no room */
+	int64_t since_ms;	/* of the watch, on the node's clock */
+	bool gaps;		/* records were lost or skipped since */
+};
+
+/* Borrowed until the next news; NULL while nothing is watched. */
+const struct nodes_lives *nodes_session_lives(const struct nodes_session *);
+
 /*
  * Asks the node to arm the watched target, or to let it sleep again.  The list
  * begins anew; the news come as LIVE or DORMANT, with look.arming false.

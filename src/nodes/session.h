@@ -46,12 +46,14 @@ enum session_step {
 	SESSION_STAND,
 };
 
-/* The one block of which the end is wanted. */
+/* The one block of which the end is wanted, and who else has its address. */
 struct session_watch {
 	bool on, freed;
 	unsigned layer;
 	uint64_t addr, seq;
 	struct nodes_freed how;
+	struct nodes_lives lives;
+	uint64_t next;			/* the sequence number that is read next; 0: not known */
 };
 
 /* Some rows and all totals, while there are too many records to read. */
@@ -297,8 +299,9 @@ void window_cycle(struct nodes_session *);
 
 /* --- session_watch.c ---------------------------------------------------- */
 
-/* Before the batch is applied: is the watched block's end among it? */
-void watch_batch(struct nodes_session *, const struct blklist_batch *);
+/* Before the data's batch is applied: is the watched block's end among it? */
+void watch_data(struct nodes_session *, const struct blklist_batch *,
+    const struct wire_data *);
 
 /* --- session_regions.c -------------------------------------------------- */
 

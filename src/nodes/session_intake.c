@@ -29,6 +29,7 @@
 #define WORK_PER_CYCLE_NS 45000000	/* of a cycle's 66.7 ms */
 #define ORDER_PER_CYCLE_NS 6000000	/* beside all else in a cycle */
 #define ORDER_PART 65536
+#define REMEMBERED (1u << 14)	/* blocks that have been freed */
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
@@ -53,6 +54,8 @@ new_list(struct nodes_session *s, struct blklist **out)
 	blklist_set_since_click(*out, o->since_click ||
 	    s->keeper[WIRE_N_EARLIER] > 0 || s->keeper[WIRE_N_ARMED_MS] != 0);
 	blklist_sample(*out, s->look.sample);
+	/* For who had an address before; without memory for it nobody knows. */
+	blklist_remember(*out, REMEMBERED);
 	return 0;
 }
 
@@ -430,7 +433,7 @@ apply(struct nodes_session *s, const struct wire_data *data)
 	batch.ninfo = b.ninfo;
 	if (s->look.classic)
 		batch.ms = b.ms;
-	watch_batch(s, &batch);
+	watch_data(s, &batch, data);
 	blklist_apply(s->build, &batch);
 	s->own_bad += bad;
 	if (s->look.bad_records < s->own_bad)

@@ -124,14 +124,9 @@ spool_head_make(char out[SPOOL_HEAD_MAX], const struct spool_head *h)
 static int
 get_number(const char *text, uint32_t *out)
 {
-	char *end;
-	unsigned long long n;
+	uint64_t n;
 
-	if (*text < '0' || *text > '9')
-		return -EBADMSG;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno != 0 || *end != '\0' || n > UINT32_MAX)
+	if (base_parse_count(text, UINT32_MAX, &n) < 0)
 		return -EBADMSG;
 	*out = (uint32_t)n;
 	return 0;

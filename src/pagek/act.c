@@ -23,6 +23,8 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 	};
 	page->on_screen = true;
 	page->prompt = NULL;
+	page->line = NULL;
+	page->choices = NULL;
 	app_go_init(app);
 	page_costs_begin(&app->costs, page, nodes_session_look(app->session));
 	if (page->opts.nodes_first)
@@ -42,6 +44,8 @@ app_fini(struct app *app)
 	symbol_wrappers_free(app->wrappers);
 	app->page->on_screen = false;
 	app->page->prompt = NULL;
+	app->page->line = NULL;
+	app->page->choices = NULL;
 	app->page->message[0] = '\0';
 }
 
@@ -272,20 +276,6 @@ set_mode(struct app *app, enum app_mode mode)
 }
 
 static void
-show_typed(struct app *app)
-{
-	snprintf(app->prompt, sizeof app->prompt, ":%s", app->typed);
-}
-
-void
-app_command_open(struct app *app)
-{
-	app->typed[0] = '\0';
-	show_typed(app);
-	set_mode(app, APP_COMMAND);
-}
-
-static void
 do_end_target(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
@@ -468,45 +458,6 @@ app_do(struct app *app, enum page_action action)
 /* --- typing ------------------------------------------------------------- */
 
 static void
-command_key(struct app *app, int code)
-{
-	char line[sizeof app->typed];
-
-	switch (code) {
-	case '\r':
-	case '\n':
-	case PAGE_KEY_ENTER:
-		memcpy(line, app->typed, sizeof line);
-		set_mode(app, APP_PAGE);
-		app_command(app, line);
-		return;
-	case PAGE_CTRL('['):
-		set_mode(app, APP_PAGE);
-		return;
-	case PAGE_CTRL('C'):
-		do_interrupt(app);
-		return;
-	case PAGE_KEY_BACKSPACE:
-	case PAGE_CTRL('H'):
-	case 0x7f:
-		if (app->typed[0] == '\0') {
-			set_mode(app, APP_PAGE);
-			return;
-		}
-		page_key_untype(app->typed);
-		break;
-	case PAGE_CTRL('U'):
-		app->typed[0] = '\0';
-		break;
-	default:
-		if (code >= ' ' && code <= 0x10ffff)
-			page_key_type(app->typed, sizeof app->typed, code);
-		break;
-	}
-	show_typed(app);
-}
-
-static void
 confirm_key(struct app *app, int code)
 {
 	if (code == 'y' || code == 'Y') {
@@ -527,12 +478,14 @@ app_key(struct app *app, int code)
 	char name[16];
 
 	app->page->message[0] = '\0';
-	if (app->mode == APP_COMMAND) {
-		command_key(app, code);
+	if (app->mode == APP_PROMPT && code != PAGE_CTRL('C')) {
+		app_prompt_key(app, code);
 	} else if (app->mode == APP_CONFIRM) {
 		confirm_key(app, code);
 	} else if (app->mode == APP_FIELD && code != PAGE_CTRL('C')) {
 		app_field_type(app, code);
+	} else if (code == PAGE_CTRL('C')) {
+		do_interrupt(app);
 	} else if (action == PAGE_DO_CLOSE && app_go_stop(app)) {
 		app_say(app, "stayed here");
 	} else if (app->overlay != APP_NO_OVERLAY) {

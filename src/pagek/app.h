@@ -5,7 +5,8 @@
  *
  *	screen.c	terminal, loop and paint, around one struct app
  *	act.c		what each key of keys.def does
- *	command.c	the line that `:` opens
+ *	prompt.c	a line at the bottom that is typed into
+ *	command.c	the one that `:` opens
  *	enter.c		the fields of line 2: NODE<>, *L<>, OFFS=
  *	go.c		another node in the place of the one that is watched
  *	overlay.c	what lies over the page: help, targets ...
@@ -21,11 +22,12 @@
 #include "costs.h"
 #include "detail.h"
 #include "keys.h"
+#include "line.h"
 #include "nodes_page.h"
 
 enum app_mode {
 	APP_PAGE,
-	APP_COMMAND,		/* typing behind the `:` */
+	APP_PROMPT,		/* typing into the line at the bottom */
 	APP_FIELD,		/* typing into a field of line 2 */
 	APP_CONFIRM,		/* "end target? y/n" */
 };
@@ -66,6 +68,33 @@ struct app_overlay_ops {
 	bool (*key)(struct app *, int code);
 };
 
+/*
+ * A line at the bottom that is typed into, as `:` opens one.  Enter submits,
+ * Esc cancels, Tab completes; line.h has the other keys.
+ */
+struct app_prompt_ops {
+	const char *label;		/* stands before it: ":" */
+	const char *history;		/* which lines Up and Down bring back: a word; NULL: none */
+	/* The line is closed already; false: it is not good, and is open again. */
+	bool (*submit)(struct app *, const char *text);
+	/* NULL: nothing more than that it is closed. */
+	void (*cancel)(struct app *);
+	/* After each key that changed it; NULL: nothing. */
+	void (*changed)(struct app *, const char *text);
+	/*
+	 * What could stand at the cursor, of which `before` is before:
+	 * app_words_from() says where that begins, then line_words_add() for each.
+	 * NULL: Tab does nothing.
+	 */
+	void (*complete)(struct app *, const char *before, struct line_words *);
+};
+
+struct app_prompt {
+	const struct app_prompt_ops *ops;	/* of the last one */
+	struct line line;
+	char choices[1024];
+};
+
 /* What is or was watched, as far as it takes to come back to it. */
 struct app_place {
 	bool kept;			/* the caller's own, which is still there */
@@ -98,8 +127,8 @@ struct app {
 	int cols, rows;			/* of the terminal */
 
 	enum app_mode mode;
-	char typed[256];		/* UTF-8 */
-	char prompt[320];		/* what page->prompt shows */
+	struct app_prompt asked;	/* in APP_PROMPT */
+	char prompt[320];		/* what is asked in APP_CONFIRM */
 
 	enum app_overlay overlay;
 	enum app_overlay under[APP_OVERLAYS];	/* come back when it is closed, the last first */
@@ -155,6 +184,14 @@ void app_tell_view(struct app *);
 /* In the bottom line until the next key; outside text is welcome. */
 void app_say(struct app *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* What is typed into is this line, in which `initial` stands; NULL: nothing. */
+void app_prompt_open(struct app *, const struct app_prompt_ops *,
+    const char *initial);
+void app_prompt_close(struct app *);
+void app_prompt_key(struct app *, int code);
+/* What is to be completed begins at `at`, which is within `before`. */
+void app_words_from(struct line_words *, const char *before, const char *at);
 
 /* The line for one. */
 void app_command_open(struct app *);

@@ -1,8 +1,19 @@
 /* See born.h. */
+#include <stdlib.h>
+
 #include "../nodes/nodes.h"
 #include "born.h"
 
 #define SECOND_MS 1000
+#define PORTION 4096		/* blocks looked at for one picture */
+#define WALK_ROWS 256
+#define AGAIN_MS 2000
+
+/*
+ * Records are numbered as they are taken out of many rings, and each has the
+ * time of its own thread: so far out of order those of one cycle may be.
+ */
+#define SLACK_CYCLES 3
 
 int64_t
 page_born_cycle(const struct blk *b)
@@ -41,4 +52,107 @@ page_born_key(const struct blk *b)
 	uint64_t key = mix(mix((uint64_t)page_born_cycle(b)) ^ mix(~who));
 
 	return key != 0 ? key : 1;
+}
+
+/* --- who else was ------------------------------------------------------- */
+
+void
+page_born_begin(struct page_born *born, const struct blk *of)
+{
+	*born = (struct page_born){ .of = *of };
+}
+
+static void
+find(struct page_born *born, const struct blk *b)
+{
+	struct page_born_found *f = &born->coming;
+
+	if (!page_born_together(b, &born->of) ||
+	    (b->addr == born->of.addr && b->seq == born->of.seq))
+		return;
+	f->all++;
+	if (f->n < PAGE_BORN_MAX)
+		f->blk[f->n++] = *b;
+}
+
+static bool
+is_beyond(const struct page_born *born, const struct blk *b)
+{
+	int64_t off = page_born_cycle(b) - page_born_cycle(&born->of);
+
+	return off > SLACK_CYCLES || off < -SLACK_CYCLES;
+}
+
+/* True when all on this side of the block have been looked at. */
+static bool
+walk(struct page_born *born, const struct blklist *list, size_t *left)
+{
+	struct blk row[WALK_ROWS];
+	size_t n, i;
+
+	while (*left > 0) {
+		n = page_walk_next(&born->walk, list, row, WALK_ROWS);
+		for (i = 0; i < n; i++) {
+			if (is_beyond(born, &row[i]))
+				return true;
+			find(born, &row[i]);
+		}
+		if (n == 0)
+			return true;
+		*left -= n < *left ? n : *left;
+	}
+	return false;
+}
+
+static int
+by_age(const void *a, const void *b)
+{
+	int64_t diff = (int64_t)(((const struct blk *)a)->seq -
+	    ((const struct blk *)b)->seq);
+
+	return (diff > 0) - (diff < 0);
+}
+
+static void
+end(struct page_born *born, int64_t now_ms)
+{
+	qsort(born->coming.blk, born->coming.n, sizeof born->coming.blk[0],
+	    by_age);
+	born->shown = born->coming;
+	born->known = true;
+	born->step = BORN_OVER;
+	born->ended_ms = now_ms;
+}
+
+static void
+step(struct page_born *born, const struct blklist *list, int64_t now_ms)
+{
+	bool begins = born->step == BORN_NEVER || born->step == BORN_OVER;
+
+	if (begins)
+		born->coming.n = born->coming.all = 0;
+	else if (born->step == BORN_YOUNGER) {
+		end(born, now_ms);
+		return;
+	}
+	born->step = begins ? BORN_OLDER : BORN_YOUNGER;
+	page_walk_begin_behind(&born->walk, list, BLKLIST_BY_AGE, begins,
+	    &born->of);
+}
+
+void
+page_born_next(struct page_born *born, const struct blklist *list,
+    int64_t now_ms)
+{
+	size_t left = PORTION;
+
+	if (born->step == BORN_OVER && now_ms >= born->ended_ms &&
+	    now_ms - born->ended_ms < AGAIN_MS)
+		return;
+	if (born->step == BORN_NEVER || born->step == BORN_OVER)
+		step(born, list, now_ms);
+	else
+		page_walk_resume(&born->walk, list);
+	while (born->step != BORN_OVER && walk(born, list, &left))
+		step(born, list, now_ms);
 }

@@ -22,7 +22,7 @@
 #ifndef PAGEK_BORN_H
 #define PAGEK_BORN_H
 
-#include "../blklist/blklist.h"
+#include "walk.h"
 
 /* Counted from the beginning of the node's clock; before it they are negative. */
 int64_t page_born_cycle(const struct blk *);
@@ -32,5 +32,41 @@ bool page_born_together(const struct blk *, const struct blk *);
  * but by a chance of 2^-64; never 0.
  */
 uint64_t page_born_key(const struct blk *);
+
+/* --- who else was ------------------------------------------------------- */
+
+#define PAGE_BORN_MAX 256	/* blocks that are listed */
+
+struct page_born_found {
+	struct blk blk[PAGE_BORN_MAX];	/* in the order of age, without the block itself */
+	size_t n;
+	uint64_t all;			/* with those for which there is no room */
+};
+
+enum page_born_step {
+	BORN_NEVER,		/* nobody has looked yet */
+	BORN_OLDER,		/* through what is older than the block ... */
+	BORN_YOUNGER,		/* ... and through what is younger */
+	BORN_OVER,
+};
+
+/*
+ * The live blocks that were born together with one, looked for among those next
+ * to it in the order of age: from picture to picture a portion, and anew after a
+ * while, for the youngest may still be on their way.
+ */
+struct page_born {
+	struct blk of;
+	struct page_born_found shown, coming;
+	bool known;		/* what is shown is all that there was */
+	enum page_born_step step;
+	struct page_walk walk;
+	int64_t ended_ms;	/* on the node's clock */
+};
+
+void page_born_begin(struct page_born *, const struct blk *);
+/* A portion of the search, in the list as it is at that time on the node's clock. */
+void page_born_next(struct page_born *, const struct blklist *,
+    int64_t now_ms);
 
 #endif

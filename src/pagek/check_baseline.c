@@ -196,17 +196,6 @@ word(const char *line, char *out, size_t cap)
 	return line[len] == ' ' ? line + len + 1 : line + len;
 }
 
-/* Digits alone: "-1" is not the largest number there is. */
-static bool
-number(const char *text, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
-}
-
 static int
 parse(struct entries *l, const char *line)
 {
@@ -216,7 +205,8 @@ parse(struct entries *l, const char *line)
 	line = word(line, kind, sizeof kind);
 	line = word(line, blocks, sizeof blocks);
 	line = word(line, bytes, sizeof bytes);
-	if (!number(blocks, &n[0]) || !number(bytes, &n[1]))
+	if (base_parse_count(blocks, UINT64_MAX, &n[0]) < 0 ||
+	    base_parse_count(bytes, UINT64_MAX, &n[1]) < 0)
 		return -EINVAL;
 	for (int k = 0; k < KINDS; k++)
 		if (strcmp(kind, kinds[k]) == 0)

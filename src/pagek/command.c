@@ -275,7 +275,7 @@ say_unknown(struct app *app, const char *name)
 void
 app_command(struct app *app, const char *line)
 {
-	char word[256], *arg, *end;
+	char word[LINE_TEXT], *arg, *end;
 	size_t i;
 
 	snprintf(word, sizeof word, "%s", line + strspn(line, " \t"));
@@ -298,6 +298,40 @@ app_command(struct app *app, const char *line)
 		return;
 	}
 	say_unknown(app, word);
+}
+
+static void
+complete(struct app *app, const char *before, struct line_words *words)
+{
+	size_t i;
+
+	(void)app;
+	before += strspn(before, " ");
+	if (strchr(before, ' ') != NULL)
+		return;
+	app_words_from(words, before, before);
+	for (i = 0; i < BASE_NELEM(commands); i++)
+		line_words_add(words, commands[i].name);
+}
+
+static bool
+submit(struct app *app, const char *text)
+{
+	app_command(app, text);
+	return true;
+}
+
+static const struct app_prompt_ops prompt_ops = {
+	.label = ":",
+	.history = "command",
+	.submit = submit,
+	.complete = complete,
+};
+
+void
+app_command_open(struct app *app)
+{
+	app_prompt_open(app, &prompt_ops, NULL);
 }
 
 /* --- targets ------------------------------------------------------------ */

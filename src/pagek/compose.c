@@ -8,6 +8,7 @@
 
 #include "free.h"
 #include "groups.h"
+#include "line.h"
 #include "made.h"
 
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
@@ -223,30 +224,72 @@ plan_foot(const struct page *page, int cols, int rows, int room,
 	return foot;
 }
 
-/* What was typed or must be read takes the bottom line, whatever is there. */
+/* A question, and what is typed behind it, as far as the cursor is in sight. */
+static void
+put_prompt(const struct page *page, int rows, struct page_picture *pic)
+{
+	const struct line *line = page->line;
+	bool ascii = page->opts.ascii;
+	const char *label = page->prompt;
+	size_t from;
+	int label_cols;
+
+	/* Where there is no room for both it is what one types. */
+	while (picture_width(label, ascii) >= (line != NULL && pic->cols > 1 ?
+	    (pic->cols + 1) / 2 : pic->cols) && label[0] != '\0')
+		do {
+			label++;
+		} while (((unsigned char)label[0] & 0xc0) == 0x80);
+	picture_text(pic, label, pic->cols, PICTURE_FREE);
+	label_cols = picture_col(pic);
+	pic->cursor_row = rows - 1;
+	pic->cursor_col = label_cols;
+	if (line == NULL)
+		return;
+	from = line_shown(line, pic->cols - label_cols, ascii);
+	picture_clip(pic, line->text + from, pic->cols - label_cols,
+	    PICTURE_FREE);
+	pic->cursor_col += line_cursor(line, from, ascii);
+}
+
+/* What one should read before going on typing, in the rows above. */
+static int
+put_above(const struct page *page, int rows, struct page_picture *pic)
+{
+	const char *text = page->choices != NULL && page->choices[0] != '\0' ?
+	    page->choices : page->message;
+	int n, i, max = (rows - 1) / 2;
+
+	if (text[0] == '\0' || max < 1)
+		return 0;
+	/* How many rows it takes is known when it stands there. */
+	n = picture_wrap(pic, text, max, PAGE_NEW);
+	for (i = 0; i < 2 * n; i++)
+		picture_unline(pic);
+	return picture_wrap(pic, text, n, PAGE_NEW);
+}
+
+/* What was typed or must be read takes the bottom lines, whatever is there. */
 static void
 put_last_word(const struct page *page, int rows, struct page_picture *pic)
 {
 	const char *say = page->prompt != NULL ? page->prompt : page->message;
 
-	if (!page->on_screen || say[0] == '\0' || rows == 0)
+	pic->said = 0;
+	if (!page->on_screen || rows == 0 ||
+	    (say[0] == '\0' && page->line == NULL))
 		return;
 	picture_unline(pic);
+	pic->said = 1;
+	if (page->line != NULL)
+		pic->said += put_above(page, rows, pic);
 	picture_line(pic);
-	if (page->prompt == NULL) {
-		picture_text(pic, say, pic->cols, PICTURE_FREE);
-		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+	if (page->prompt != NULL) {
+		put_prompt(page, rows, pic);
 		return;
 	}
-	/* The end of a long line is where one types. */
-	while (picture_width(say, page->opts.ascii) >= pic->cols &&
-	    say[0] != '\0')
-		do {
-			say++;
-		} while (((unsigned char)say[0] & 0xc0) == 0x80);
 	picture_text(pic, say, pic->cols, PICTURE_FREE);
-	pic->cursor_row = rows - 1;
-	pic->cursor_col = picture_col(pic);
+	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
 /* Names that are not there yet, when one waits for them. */

@@ -20,11 +20,7 @@
 #define PAGEK_DETAIL_H
 
 #include "groups.h"
-
-/* Lines of a list below its title; `top` is the first one shown. */
-struct page_scroll {
-	int top, lines, window;
-};
+#include "scroll.h"
 
 /* --- one block (detail.c) ----------------------------------------------- */
 
@@ -82,13 +78,5 @@ void page_kin_move(struct page_kin *, int delta);
 bool page_kin_go(struct page_kin *, const struct page_view *);
 /* Where one came from; false: that was not among kin. */
 bool page_kin_back(struct page_kin *);
-
-/* Lines [top, top + window) of the picture move up below its first. */
-void page_scroll_cut(struct page_scroll *, struct page_picture *, int window);
-/* So that line `at` is shown. */
-void page_scroll_to(struct page_scroll *, int at, int window);
-
-/* Ends a title line with its keys, or with how to close it. */
-void page_overlay_title(const char *keys, struct page_picture *);
 
 #endif

@@ -88,11 +88,10 @@ page_key_name(int code, char out[16])
 }
 
 void
-page_key_type(char *typed, size_t cap, int code)
+page_key_utf8(int code, char utf8[5])
 {
-	size_t len = strlen(typed), n = 0;
 	uint32_t c = (uint32_t)code;
-	char utf8[5] = "";
+	size_t n = 0;
 
 	if (c < 0x80) {
 		utf8[n++] = (char)c;
@@ -109,7 +108,18 @@ page_key_type(char *typed, size_t cap, int code)
 		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
 		utf8[n++] = (char)(0x80 | (c & 0x3f));
 	}
-	base_append(typed, cap, &len, "%s", len + n < cap ? utf8 : "");
+	utf8[n] = '\0';
+}
+
+void
+page_key_type(char *typed, size_t cap, int code)
+{
+	size_t len = strlen(typed);
+	char utf8[5];
+
+	page_key_utf8(code, utf8);
+	base_append(typed, cap, &len, "%s", len + strlen(utf8) < cap ? utf8 :
+	    "");
 }
 
 void

@@ -54,6 +54,8 @@ enum page_action page_key_action(int code);
 /* It goes to another row. */
 bool page_key_moves(enum page_action);
 
+/* A character's bytes. */
+void page_key_utf8(int code, char out[5]);
 /* Adds the character to what is being typed, or takes the last one away. */
 void page_key_type(char *typed, size_t cap, int code);
 void page_key_untype(char *typed);

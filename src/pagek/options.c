@@ -56,13 +56,9 @@ static int
 get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
     uint64_t max, uint64_t *out)
 {
-	unsigned long long n;
-	char *end;
+	uint64_t n;
 
-	errno = 0;
-	n = strtoull(arg, &end, 10);
-	if (!isdigit((unsigned char)arg[0]) || *end != '\0' || errno != 0 ||
-	    n < min || n > max)
+	if (base_parse_count(arg, max, &n) < 0 || n < min)
 		return option_fail(p, "--%s=%s: not a number from %llu to %llu",
 		    option_rows[id].name, shown(arg), (unsigned long long)min,
 		    (unsigned long long)max);
@@ -398,7 +394,7 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 {
 	struct options *o = p->o;
 
-	o->given |= UINT64_C(1) << id;
+	o->given[id] = true;
 	o->text[id] = arg;
 	if (setter[id] != NULL)
 		return setter[id](p, arg);
@@ -466,7 +462,6 @@ static int
 set_from_file(struct parse *p, enum option_id id, const char *text)
 {
 	const char *argument = option_rows[id].argument;
-	uint64_t bit = UINT64_C(1) << id;
 	int on;
 
 	if (argument != NULL && argument[0] != '[')
@@ -477,7 +472,7 @@ set_from_file(struct parse *p, enum option_id id, const char *text)
 		    option_rows[id].name, shown(text));
 	if (on == 0)
 		return 0;
-	p->o->filed |= bit;
+	p->o->filed[id] = true;
 	return set_option(p, id, on > 0 ? NULL : text);
 }
 
@@ -487,12 +482,12 @@ options_set(struct options *o, enum option_id id, const char *text, char *why,
 {
 	struct parse p = { .o = o, .why = why, .cap = cap };
 	const char *was = o->text[id];
-	uint64_t given = o->given;
+	bool given = o->given[id];
 	int r;
 
 	r = set_from_file(&p, id, text);
 	/* Given is what stands on the command line, and that alone. */
-	o->given = given;
+	o->given[id] = given;
 	o->text[id] = was;
 	return r;
 }

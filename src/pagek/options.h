@@ -98,8 +98,8 @@ struct options {
 	int duration_ms;		/* check: of a target; 0: one look */
 	enum command topic;		/* help: about which; COMMANDS about all */
 	const char *shell;		/* completion: of which, or "targets"; NULL */
-	uint64_t given;			/* a bit for each option_id */
-	uint64_t filed;			/* likewise: not given, and a file turns it on */
+	bool given[OPTIONS];		/* on the command line */
+	bool filed[OPTIONS];		/* not given, and a file turns it on */
 	const char *text[OPTIONS];	/* values as given; NULL */
 	const char *config_file;	/* --config; NULL */
 	const struct config *config;	/* where each value comes from; not ours */
@@ -133,19 +133,17 @@ struct options {
 	unsigned skips;
 };
 
-_Static_assert(OPTIONS <= 64, "each has a bit");
-
 static inline bool
 option_given(const struct options *o, enum option_id id)
 {
-	return (o->given >> id & 1) != 0;
+	return o->given[id];
 }
 
 /* On, by whomever: of options that take no value. */
 static inline bool
 option_on(const struct options *o, enum option_id id)
 {
-	return ((o->given | o->filed) >> id & 1) != 0;
+	return o->given[id] || o->filed[id];
 }
 
 /*

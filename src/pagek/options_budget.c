@@ -1,10 +1,8 @@
 /*
  * Budgets as they are written: "50M", "type=80:10000", "1M/min", "10m:1000".
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../base/base.h"
@@ -32,16 +30,12 @@ front(const char *arg, const char *at, char *out, size_t cap)
 	return true;
 }
 
-/* A number of blocks: digits and nothing else. */
 static bool
 get_blocks(const char *text, double *most)
 {
-	unsigned long long n;
-	char *end;
+	uint64_t n;
 
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0)
+	if (base_parse_count(text, UINT64_MAX, &n) < 0)
 		return false;
 	*most = (double)n;
 	return true;

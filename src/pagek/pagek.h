@@ -94,6 +94,7 @@ struct page_picture {
 	size_t cap;
 	int cols;			/* no line is wider */
 	int cursor_row, cursor_col;	/* of the prompt; -1: no prompt */
+	int said;			/* of the last rows: what is typed or said there */
 	struct page_store *store;
 };
 
@@ -116,6 +117,7 @@ struct page_fields {
 	char listing[PAGE_FIELD_TEXT];	/* opts.listing, once it was edited */
 };
 
+struct line;
 struct page_frozen;
 struct page_gaps;
 struct page_groups;
@@ -142,7 +144,9 @@ struct page {
 	bool on_screen;			/* key bar, messages and prompt are wanted */
 	bool news;			/* see page_news() */
 	char message[256];		/* said in the bottom line until the next key */
-	const char *prompt;		/* what is being typed there; borrowed, NULL: nothing */
+	const char *prompt;		/* what is asked there; borrowed, NULL: nothing */
+	const struct line *line;	/* ... and what is typed behind it; borrowed, NULL: nothing is */
+	const char *choices;		/* ... and could be: stands above; borrowed, NULL or "" none; outside text */
 	struct page_fields fields;
 	uint64_t drawn_us;		/* cost of the last compose and paint */
 	uint64_t missed;		/* cycles that the page's own timer came too late for */

@@ -139,7 +139,7 @@ static int
 lay_out(struct paint_frame *f, struct app *app)
 {
 	void *lines = f->line;
-	int rows = LINES, y, i, r;
+	int rows = LINES, said, y, i, r;
 
 	r = page_compose(app->page, app->session, COLS, rows, &f->picture);
 	if (r < 0)
@@ -153,10 +153,12 @@ lay_out(struct paint_frame *f, struct app *app)
 	if (!app_overlay_compose(app, &f->over))
 		return 0;
 	y = rows > 4 && !app_overlay_is_whole(app) ? 1 : 0;
-	for (i = 0; i < f->over.rows && y < rows; i++, y++)
+	/* A list of what could be typed goes over an overlay too. */
+	said = f->picture.said > 1 ? f->picture.said : 0;
+	for (i = 0; i < f->over.rows && y < rows - said; i++, y++)
 		f->line[y] = &f->over.line[i];
 	/* Rows of the page below a short list would be taken for its own. */
-	for (; y < rows - 1; y++)
+	for (; y < rows - (said > 0 ? said : 1); y++)
 		f->line[y] = NULL;
 	return 0;
 }

@@ -39,6 +39,16 @@ page_walk_begin(struct page_walk *w, const struct blklist *list,
 	w->over = w->blocks == 0;
 }
 
+void
+page_walk_begin_behind(struct page_walk *w, const struct blklist *list,
+    enum blklist_order order, bool reverse, const struct blk *b)
+{
+	page_walk_begin(w, list, order, reverse);
+	w->any = true;
+	w->last = *b;
+	page_walk_resume(w, list);
+}
+
 /* Rows before the last one may have gone, and others come: where is it now? */
 void
 page_walk_resume(struct page_walk *w, const struct blklist *list)

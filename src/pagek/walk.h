@@ -31,6 +31,9 @@ struct page_walk {
 
 void page_walk_begin(struct page_walk *, const struct blklist *,
     enum blklist_order, bool reverse);
+/* The same, from the first one behind that block, be it in the list or not. */
+void page_walk_begin_behind(struct page_walk *, const struct blklist *,
+    enum blklist_order, bool reverse, const struct blk *);
 /*
  * The list was given back to its owner meanwhile.  Another one that holds the
  * same stream will do, for it is the same blocks that are looked for.
