@@ -35,6 +35,7 @@ void
 app_fini(struct app *app)
 {
 	app_forget_targets(app);
+	app_prompt_fini(app);
 	app_nodes_fini(app);
 	app_listing_fini(app);
 	app_go_fini(app);

@@ -21,6 +21,7 @@
 
 #include "costs.h"
 #include "detail.h"
+#include "history.h"
 #include "keys.h"
 #include "line.h"
 #include "nodes_page.h"
@@ -93,6 +94,11 @@ struct app_prompt {
 	const struct app_prompt_ops *ops;	/* of the last one */
 	struct line line;
 	char choices[1024];
+	struct history history;
+	bool loaded;			/* it was tried to read it */
+	bool back;			/* the line is one of the history's ... */
+	size_t at;			/* ... that one */
+	char begun[LINE_TEXT];		/* what had been typed before that */
 };
 
 /* What is or was watched, as far as it takes to come back to it. */
@@ -190,6 +196,8 @@ void app_prompt_open(struct app *, const struct app_prompt_ops *,
     const char *initial);
 void app_prompt_close(struct app *);
 void app_prompt_key(struct app *, int code);
+/* Keeps what was typed, for the pages to come. */
+void app_prompt_fini(struct app *);
 /* What is to be completed begins at `at`, which is within `before`. */
 void app_words_from(struct line_words *, const char *before, const char *at);
 

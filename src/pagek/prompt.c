@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "commands.h"
 
 static void
 show(struct app *app, bool open)
@@ -17,6 +18,30 @@ show(struct app *app, bool open)
 	page->line = open ? &app->asked.line : NULL;
 	page->choices = open ? app->asked.choices : NULL;
 	app->asked.choices[0] = '\0';
+	app->asked.back = false;
+}
+
+/* Who never types needs none. */
+static void
+load_history(struct app_prompt *p)
+{
+	if (p->ops->history == NULL || p->loaded)
+		return;
+	p->loaded = true;
+	/* What cannot be read is said when it should be written. */
+	history_load(&p->history);
+}
+
+void
+app_prompt_fini(struct app *app)
+{
+	struct history *h = &app->asked.history;
+	int r = history_save(h);
+
+	if (r < 0)
+		complain("what was typed is not kept for the next page: %s",
+		    base_file_words(r));
+	history_fini(h);
 }
 
 void
@@ -24,6 +49,7 @@ app_prompt_open(struct app *app, const struct app_prompt_ops *ops,
     const char *initial)
 {
 	app->asked.ops = ops;
+	load_history(&app->asked);
 	line_set(&app->asked.line, initial != NULL ? initial : "");
 	show(app, true);
 }
@@ -53,11 +79,33 @@ submit(struct app *app)
 	char text[LINE_TEXT];
 
 	memcpy(text, app->asked.line.text, sizeof text);
+	if (ops->history != NULL)
+		history_add(&app->asked.history, ops->history, text);
 	show(app, false);
 	if (!ops->submit(app, text) && app->mode == APP_PAGE) {
 		app->asked.ops = ops;
 		show(app, true);
 	}
+}
+
+/* The line before or after that begins like what was typed. */
+static void
+go_back(struct app_prompt *p, bool back)
+{
+	const char *kind = p->ops->history, *text;
+
+	if (kind == NULL || (!back && !p->back))
+		return;
+	if (!p->back) {
+		memcpy(p->begun, p->line.text, sizeof p->begun);
+		p->at = p->history.n;
+	}
+	text = back ? history_before(&p->history, kind, p->begun, &p->at) :
+	    history_after(&p->history, kind, p->begun, &p->at);
+	if (text == NULL && back)
+		return;
+	p->back = text != NULL;
+	line_set(&p->line, text != NULL ? text : p->begun);
 }
 
 static void
@@ -103,6 +151,13 @@ app_prompt_key(struct app *app, int code)
 		return;
 	case '\t':
 		complete(app);
+		p->back = false;
+		break;
+	case PAGE_KEY_UP:
+	case PAGE_CTRL('P'):
+	case PAGE_KEY_DOWN:
+	case PAGE_CTRL('N'):
+		go_back(p, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
 		break;
 	case PAGE_KEY_BACKSPACE:
 	case PAGE_CTRL('H'):
@@ -116,6 +171,7 @@ app_prompt_key(struct app *app, int code)
 	default:
 		if (line_key(&p->line, code) != LINE_CHANGED)
 			return;
+		p->back = false;
 		break;
 	}
 	if (p->ops->changed != NULL)

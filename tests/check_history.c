@@ -1,0 +1,228 @@
+/*
+ * What was typed comes back: in this page, and from a file that pages before
+ * have left, which others may be writing.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../src/base/base.h"
+#include "../src/pagek/history.h"
+#include "harness.h"
+
+static char folder[] = "/tmp/check_history.XXXXXX", path[PATH_MAX];
+static struct history h;
+
+static void
+setup(void)
+{
+	strcpy(folder + sizeof folder - 7, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	setenv("XDG_STATE_HOME", folder, 1);
+	ck_assert_int_eq(history_path(path), 0);
+	h = (struct history){ 0 };
+}
+
+static void
+teardown(void)
+{
+	char command[64];
+
+	history_fini(&h);
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void
+add(const char *text)
+{
+	history_add(&h, "command", text);
+}
+
+static void
+write_text(const char *text)
+{
+	ck_assert_int_eq(base_folders_above(path), 0);
+	ck_assert_int_eq(base_file_replace(path, text, strlen(text), 0600), 0);
+}
+
+static void
+assert_file(const char *want)
+{
+	char *bytes;
+	size_t len;
+
+	ck_assert_int_eq(base_file_read(path, 1 << 20, &bytes, &len), 0);
+	ck_assert_str_eq(bytes, want);
+	free(bytes);
+}
+
+START_TEST(lines_come_back_last_first_and_forth_again)
+{
+	size_t at;
+
+	add("one");
+	add("two");
+	at = h.n;
+	ck_assert_str_eq(history_before(&h, "command", "", &at), "two");
+	ck_assert_str_eq(history_before(&h, "command", "", &at), "one");
+	ck_assert_ptr_null(history_before(&h, "command", "", &at));
+	ck_assert_str_eq(history_after(&h, "command", "", &at), "two");
+	ck_assert_ptr_null(history_after(&h, "command", "", &at));
+}
+END_TEST
+
+START_TEST(only_those_of_the_kind_that_begin_so)
+{
+	size_t at;
+
+	add("sort age");
+	history_add(&h, "find", "sort it");
+	add("target 1");
+	at = h.n;
+	ck_assert_str_eq(history_before(&h, "command", "sort", &at),
+	    "sort age");
+	ck_assert_ptr_null(history_before(&h, "command", "sort", &at));
+	/* A kind is not one that begins like it. */
+	ck_assert_ptr_null(history_before(&h, "com", "", &at));
+}
+END_TEST
+
+START_TEST(a_line_typed_again_is_there_once_as_the_last)
+{
+	size_t at;
+
+	add("one");
+	add("two");
+	add("one");
+	add("  ");
+	ck_assert_uint_eq(h.n, 2);
+	at = h.n;
+	ck_assert_str_eq(history_before(&h, "command", "", &at), "one");
+}
+END_TEST
+
+START_TEST(the_file_has_them_and_is_nobody_elses_to_read)
+{
+	struct stat st;
+
+	add("sort age");
+	history_add(&h, "find", "x \xe2\x82\xac");
+	ck_assert_int_eq(history_save(&h), 0);
+	assert_file("command sort age\nfind x \xe2\x82\xac\n");
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0600);
+	ck_assert_int_eq(history_load(&h), 0);
+	ck_assert_uint_eq(h.n, 2);
+}
+END_TEST
+
+START_TEST(where_nothing_was_typed_nothing_is_written)
+{
+	ck_assert_int_eq(history_load(&h), 0);
+	ck_assert_int_eq(history_save(&h), 0);
+	ck_assert_int_lt(access(path, F_OK), 0);
+	write_text("command one\nno-kind\n");
+	ck_assert_int_eq(history_load(&h), 0);
+	ck_assert_int_eq(history_save(&h), 0);
+	assert_file("command one\nno-kind\n");
+}
+END_TEST
+
+START_TEST(what_another_page_has_left_meanwhile_stays)
+{
+	write_text("command one\n");
+	ck_assert_int_eq(history_load(&h), 0);
+	add("mine");
+	write_text("command one\ncommand theirs\n");
+	ck_assert_int_eq(history_save(&h), 0);
+	assert_file("command one\ncommand theirs\ncommand mine\n");
+}
+END_TEST
+
+START_TEST(no_more_lines_are_kept_than_the_limit)
+{
+	char text[32];
+	size_t at;
+	int i;
+
+	for (i = 0; i < HISTORY_MAX + 10; i++) {
+		snprintf(text, sizeof text, "line %d", i);
+		add(text);
+	}
+	ck_assert_uint_eq(h.n, HISTORY_MAX);
+	ck_assert_int_eq(history_save(&h), 0);
+	ck_assert_int_eq(history_load(&h), 0);
+	ck_assert_uint_eq(h.n, HISTORY_MAX);
+	at = 1;
+	ck_assert_str_eq(history_before(&h, "command", "", &at), "line 10");
+}
+END_TEST
+
+START_TEST(a_damaged_file_loses_its_bad_lines_alone)
+{
+	write_text("command good\ncommand b\x1b[2Jad\n\ncommand \xff\n"
+	    " blank\nalone\ncommand last");
+	ck_assert_int_eq(history_load(&h), 0);
+	ck_assert_uint_eq(h.n, 2);
+	ck_assert_str_eq(h.line[0].text, "command good");
+	ck_assert_str_eq(h.line[1].text, "command last");
+}
+END_TEST
+
+START_TEST(a_line_too_long_for_the_file_is_not_kept_by_halves)
+{
+	static char text[BASE_LINE_MAX + 1];
+
+	memset(text, 'a', BASE_LINE_MAX);
+	add(text);
+	ck_assert_uint_eq(h.n, 0);
+	text[BASE_LINE_MAX - strlen("command ")] = '\0';
+	add(text);
+	ck_assert_uint_eq(h.n, 1);
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_left_alone)
+{
+	write_text("");
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("/dev/null", path), 0);
+	add("one");
+	ck_assert_int_eq(history_save(&h), -ENOTSUP);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(history_load(&h), -EISDIR);
+	ck_assert_int_eq(history_save(&h), -EISDIR);
+	/* What was typed is still here. */
+	ck_assert_uint_eq(h.n, 1);
+	unsetenv("HOME");
+	setenv("XDG_STATE_HOME", "", 1);
+	ck_assert_int_eq(history_save(&h), -ENOENT);
+}
+END_TEST
+
+static Suite *
+history_suite(void)
+{
+	Suite *s = suite_create("history");
+	TCase *tc = tcase_create("History");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, lines_come_back_last_first_and_forth_again);
+	tcase_add_test(tc, only_those_of_the_kind_that_begin_so);
+	tcase_add_test(tc, a_line_typed_again_is_there_once_as_the_last);
+	tcase_add_test(tc, the_file_has_them_and_is_nobody_elses_to_read);
+	tcase_add_test(tc, where_nothing_was_typed_nothing_is_written);
+	tcase_add_test(tc, what_another_page_has_left_meanwhile_stays);
+	tcase_add_test(tc, no_more_lines_are_kept_than_the_limit);
+	tcase_add_test(tc, a_damaged_file_loses_its_bad_lines_alone);
+	tcase_add_test(tc, a_line_too_long_for_the_file_is_not_kept_by_halves);
+	tcase_add_test(tc, what_is_no_file_is_left_alone);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(history_suite)
