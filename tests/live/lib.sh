@@ -20,9 +20,10 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/pagek-test.XXXXXX") || exit 1
 # A folder of our own for sockets, so that a developer's nodes are not met.
 XDG_RUNTIME_DIR=$tmp/run
 mkdir -m 700 "$XDG_RUNTIME_DIR"
-# Nor his table of nodes and his settings.
+# Nor his table of nodes, his settings, and what he has typed.
 XDG_CONFIG_HOME=$tmp/config
-export XDG_RUNTIME_DIR XDG_CONFIG_HOME
+XDG_STATE_HOME=$tmp/state
+export XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_STATE_HOME
 unset PAGEK_CONFIG
 passed=0
 failed=0
