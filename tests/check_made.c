@@ -10,6 +10,9 @@
 
 /* --- rows ---------------------------------------------------------------- */
 
+/* The widest page on which nothing but rows tells of a block. */
+#define COLS (PAGE_FULL_COLS - 1)
+
 static unsigned asked;
 
 static const char *
@@ -33,7 +36,7 @@ static unsigned
 made(void)
 {
 	asked = 0;
-	compose(124, 24);
+	compose(COLS, 24);
 	return asked;
 }
 
@@ -52,7 +55,7 @@ START_TEST(row_that_says_the_same_is_not_made_again)
 	int i;
 
 	first_picture();
-	ck_assert_int_eq(page_compose_view(&page, &scene.view, 124, 24,
+	ck_assert_int_eq(page_compose_view(&page, &scene.view, COLS, 24,
 	    &before), 0);
 	ck_assert_uint_eq(made(), 0);
 	for (i = 0; i < before.rows; i++)
@@ -97,9 +100,9 @@ START_TEST(another_width_makes_other_rows)
 {
 	first_picture();
 	asked = 0;
-	compose(123, 24);
+	compose(COLS - 1, 24);
 	ck_assert_uint_eq(asked, rows);
-	assert_fits(123, 24);
+	assert_fits(COLS - 1, 24);
 }
 END_TEST
 
@@ -144,7 +147,7 @@ START_TEST(block_in_the_place_of_another_has_a_row_of_its_own)
 	    b.ms);
 	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	page.round--;
-	compose(124, 24);
+	compose(COLS, 24);
 	ck_assert_str_ne(was, pic.line[3].text);
 }
 END_TEST
@@ -211,13 +214,13 @@ START_TEST(counting_anew_forgets_the_maximum)
 
 	scene.look.cycle_us = 10;
 	scene.look.cycle_us_max = 5000;
-	compose(124, 24);
+	compose(COLS, 24);
 	ck_assert_uint_eq(page.cost_max_us, 5000);
 	page_costs_begin(&costs, &page, &scene.look);
-	compose(124, 24);
+	compose(COLS, 24);
 	ck_assert_uint_eq(page.cost_max_us, 10);
 	scene.look.cycle_us_max = 6000;
-	compose(124, 24);
+	compose(COLS, 24);
 	ck_assert_uint_eq(page.cost_max_us, 6000);
 }
 END_TEST

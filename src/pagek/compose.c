@@ -10,9 +10,11 @@
 #include "groups.h"
 #include "line.h"
 #include "made.h"
+#include "trend.h"
 
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
 #define FOOT_COLS 40
+#define FULL_ROWS 16	/* ... than what the full page has more than the wide one */
 #define NOTICE_LINES 3
 #define CHUNK_ROWS 64
 
@@ -35,6 +37,8 @@ page_fini(struct page *page)
 	page_made_free(page->made);
 	page->made = NULL;
 	page_free_fini(page);
+	page_trend_free(page->trend);
+	page->trend = NULL;
 }
 
 void
@@ -79,19 +83,27 @@ is_strict(const struct page *page)
 	return page->layout == PAGE_CLASSIC_STRICT;
 }
 
+/* The full page has more lines around its rows, which a low screen lacks. */
 static const struct page_layout_ops *
-layout_ops(const struct page *page, int cols)
+wide_ops(int cols, int rows)
+{
+	return cols >= PAGE_FULL_COLS && (rows == 0 || rows >= FULL_ROWS) ?
+	    &page_full : &page_wide;
+}
+
+static const struct page_layout_ops *
+layout_ops(const struct page *page, int cols, int rows)
 {
 	switch (page->layout) {
 	case PAGE_CLASSIC:
 	case PAGE_CLASSIC_STRICT:
 		return &page_classic;
 	case PAGE_WIDE:
-		return &page_wide;
+		return wide_ops(cols, rows);
 	case PAGE_AUTO:
 		break;
 	}
-	return cols >= PAGE_WIDE_COLS ? &page_wide : &page_classic;
+	return cols >= PAGE_WIDE_COLS ? wide_ops(cols, rows) : &page_classic;
 }
 
 /* --- rows --------------------------------------------------------------- */
@@ -204,15 +216,24 @@ put_groups(const struct page *page, const struct page_view *v,
 
 /* --- the bottom --------------------------------------------------------- */
 
+/* Which lines there are around the rows. */
 struct foot {
+	bool trend;		/* above them */
+	bool about;
 	bool status;
 	bool bar;
 };
 
+static int
+foot_lines(const struct foot *foot)
+{
+	return foot->about + foot->status + foot->bar;
+}
+
 /* The classic page has a bottom when it is taller than its list, or tall. */
 static struct foot
-plan_foot(const struct page *page, int cols, int rows, int room,
-    uint64_t total)
+plan_foot(const struct page *page, const struct page_layout_ops *ops,
+    int cols, int rows, int room, uint64_t total)
 {
 	struct foot foot = { 0 };
 
@@ -221,6 +242,8 @@ plan_foot(const struct page *page, int cols, int rows, int room,
 	foot.status = rows == 0 || rows >= FOOT_ROWS ||
 	    total < (uint64_t)room;
 	foot.bar = page->on_screen && rows >= FOOT_ROWS && cols >= FOOT_COLS;
+	foot.trend = ops->trend != NULL;
+	foot.about = ops->about != NULL && page->on_screen;
 	return foot;
 }
 
@@ -350,10 +373,14 @@ put_foot(struct page *page, const struct page_view *v,
     struct foot foot, int rows, struct page_picture *pic)
 {
 	/* The line being written is not in pic->rows yet. */
-	int want = rows - foot.status - foot.bar;
+	int want = rows - foot_lines(&foot);
 
 	if (rows > 0)
 		put_blank(pic, want);
+	if (foot.about) {
+		picture_line(pic);
+		ops->about(page, v, pic);
+	}
 	if (foot.status) {
 		picture_line(pic);
 		ops->status(page, v, st, pic);
@@ -400,7 +427,7 @@ static void
 compose_full(struct page *page, const struct page_view *v,
     const struct page_state *st, int rows, struct page_picture *pic)
 {
-	const struct page_layout_ops *ops = layout_ops(page, pic->cols);
+	const struct page_layout_ops *ops = layout_ops(page, pic->cols, rows);
 	uint64_t total = page_rows_total(page, v), count;
 	struct foot foot;
 	int notice, room;
@@ -410,12 +437,16 @@ compose_full(struct page *page, const struct page_view *v,
 	    put_opened(page, rows, pic);
 	picture_begin(pic, pic->cols, page->opts.ascii);
 	room = rows - 3 - notice;
-	foot = plan_foot(page, pic->cols, rows, room, total);
-	room -= foot.status + foot.bar;
+	foot = plan_foot(page, ops, pic->cols, rows, room, total);
+	room -= foot.trend + foot_lines(&foot);
 	page_follow(page, v, rows == 0 ? -1 : room);
 
 	picture_line(pic);
 	ops->title(page, v, st, pic);
+	if (foot.trend) {
+		picture_line(pic);
+		ops->trend(page, v, pic);
+	}
 	picture_line(pic);
 	ops->node(page, v, pic);
 	put_notice(page, v, st, rows, pic);
@@ -451,6 +482,7 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 	}
 	page_free_begin(page, v);
 	page_sample(page, v);
+	page_trend_sample(page, v);
 	page_state_get(page, v, &st);
 	picture_begin(pic, cols, page->opts.ascii);
 	if (pic->cols < PAGE_MIN_COLS || (rows > 0 && rows < PAGE_MIN_ROWS)) {

@@ -123,6 +123,7 @@ struct page_gaps;
 struct page_groups;
 struct target;
 struct page_made;
+struct page_trend;
 
 #define PAGE_COUNTERS 16
 
@@ -174,6 +175,8 @@ struct page {
 	struct mono sample_at;
 	uint64_t sample_records;
 	uint64_t rate;			/* records a second */
+	uint64_t drawn_bytes;		/* that the terminal was sent so far, about ... */
+	uint64_t drawn_before, drawn_rate;	/* ... at the last sample; a second */
 	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
 	uint64_t session_max_us;	/* the session's longest before that was counted anew */
 
@@ -189,6 +192,7 @@ struct page {
 	unsigned round;			/* counts up when groups must be taken anew at once */
 	struct page_made *made;		/* rows of the last pictures; NULL none */
 	struct page_groups *groups;	/* the last ones taken; NULL none */
+	struct page_trend *trend;	/* the last minute; NULL none so far */
 	struct page_place back;		/* among them, while one is open */
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */
 };

@@ -163,6 +163,17 @@ page_wall(const struct page *page, const struct nodes_look *look, int64_t ms,
 		localtime_r(&t, tm);
 }
 
+/* As TZ has it, when that is a word. */
+static const char *
+zone_name(const struct tm *tm)
+{
+	static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789+-";
+	const char *zone = tm->tm_zone;
+
+	return zone != NULL && zone[strspn(zone, word)] == '\0' ? zone : "";
+}
+
 void
 page_date(const struct page *page, const struct nodes_look *look, bool seconds,
     char out[20])
@@ -182,6 +193,27 @@ page_date(const struct page *page, const struct nodes_look *look, bool seconds,
 	    tm.tm_mday, tm.tm_year % 100, tm.tm_hour, tm.tm_min);
 	if (seconds)
 		base_append(out, 20, &len, "%02d", tm.tm_sec);
+}
+
+void
+page_date_full(const struct page *page, const struct nodes_look *look,
+    char out[40])
+{
+	struct tm tm;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (look->node_wall_ms == 0 || look->now_ms == 0) {
+		base_append(out, 40, &len, "---------- --:--:--");
+		return;
+	}
+	page_wall(page, look, look->node_wall_ms, &tm);
+	base_append(out, 40, &len, "%04d-%02d-%02d %02d:%02d:%02d",
+	    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+	    tm.tm_min, tm.tm_sec);
+	if (!look->classic)
+		base_append(out, 40, &len, " %.8s", page->opts.utc ? "UTC" :
+		    zone_name(&tm));
 }
 
 void

@@ -201,6 +201,9 @@ sample_second(struct page *page, const struct page_view *v)
 	if (page->rated)
 		page->rate = (uint64_t)((double)(records -
 		    page->sample_records) * 1e9 / (double)ns + 0.5);
+	page->drawn_rate = (uint64_t)((double)(page->drawn_bytes -
+	    page->drawn_before) * 1e9 / (double)(ns > 0 ? ns : 1));
+	page->drawn_before = page->drawn_bytes;
 	page->cost_us = cost;
 	page->sample_at = v->now;
 	page->sample_records = records;
@@ -436,6 +439,21 @@ page_status_classic(struct page *page, const struct page_view *v,
 	put_strip(&s, pic);
 }
 
+/* What a terminal far away has to bear; digits below that change too often. */
+static void
+drawn_text(const struct page *page, int cols, char out[32])
+{
+	uint64_t kb = (page->drawn_rate + 500) / 1000;
+
+	out[0] = '\0';
+	if (!page->on_screen || cols < PAGE_FULL_COLS)
+		return;
+	if (kb == 0)
+		snprintf(out, 32, "  drawn <1 kB/s");
+	else
+		snprintf(out, 32, "  drawn %llu kB/s", (unsigned long long)kb);
+}
+
 void
 page_status_wide(struct page *page, const struct page_view *v,
     const struct page_state *state, struct page_picture *pic)
@@ -448,8 +466,10 @@ page_status_wide(struct page *page, const struct page_view *v,
 		{ .digits = 4, .max = false },
 	};
 	struct strip s = { 0 };
-	char cost[12], max[12];
+	char cost[12], max[12], drawn[32];
 	size_t i;
+
+	drawn_text(page, pic->cols, drawn);
 
 	page_cost_text(cost, page->cost_us);
 	page_cost_text(max, page->cost_max_us);
@@ -461,6 +481,7 @@ page_status_wide(struct page *page, const struct page_view *v,
 			base_append(s.text, sizeof s.text, &s.len, " max %s",
 			    max);
 		add_counters(page, v, &forms[i], true, &s);
+		base_append(s.text, sizeof s.text, &s.len, "%s", drawn);
 		if (s.len <= (size_t)pic->cols) {
 			put_strip(&s, pic);
 			return;

@@ -8,8 +8,10 @@
  *
  * The parts, and who calls whom:
  *	compose.c	chooses the layout and puts the lines together
- *	classic.c, wide.c	a layout each: struct page_layout_ops
+ *	classic.c, wide.c, full.c	a layout each: struct page_layout_ops
  *	columns.c	the columns of the wide one
+ *	head.c		the words that say what is shown, and how
+ *	trend.c		the last minute
  *	states.c	the word of line 1 and the sentence below
  *	status.c	the counters
  *	fields.c	the fields of line 2 that can be edited
@@ -70,6 +72,9 @@ struct page_state;
 struct page_layout_ops {
 	void (*title)(struct page *, const struct page_view *,
 	    const struct page_state *, struct page_picture *);
+	/* A line of numbers below the title, where there is room; NULL: none. */
+	void (*trend)(struct page *, const struct page_view *,
+	    struct page_picture *);
 	void (*node)(struct page *, const struct page_view *,
 	    struct page_picture *);
 	void (*heading)(const struct page *, const struct page_view *,
@@ -78,14 +83,22 @@ struct page_layout_ops {
 	    const struct blk *, struct page_picture *);
 	void (*status)(struct page *, const struct page_view *,
 	    const struct page_state *, struct page_picture *);
+	/* A line above that, about what the cursor is on; NULL: none. */
+	void (*about)(struct page *, const struct page_view *,
+	    struct page_picture *);
 };
 
+/* Line 1 of every wide layout. */
+void page_wide_title(struct page *, const struct page_view *,
+    const struct page_state *, struct page_picture *);
 extern const struct page_layout_ops page_classic;
 extern const struct page_layout_ops page_wide;
+extern const struct page_layout_ops page_full;
 
 #define PAGE_MIN_COLS 33	/* the note's rows need as many */
 #define PAGE_MIN_ROWS 5
 #define PAGE_WIDE_COLS 80	/* from here on PAGE_AUTO is the wide layout */
+#define PAGE_FULL_COLS 120	/* from here on the wide layout is the full one */
 
 /* Less room than that: node, state and count in what fits. */
 void page_compose_tiny(const struct page *, const struct page_view *,
@@ -177,6 +190,9 @@ void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
 /* "acqd[4711]", "" when there is none; outside text. */
 void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 
+/* "2026-11-20 15:04:22 UTC"; a classic clock has no zone. */
+void page_date_full(const struct page *, const struct nodes_look *,
+    char out[40]);
 /* The node's date for line 1: "07/13/04 1330", with seconds "07/13/04 133039". */
 void page_date(const struct page *, const struct nodes_look *, bool seconds,
     char out[20]);

@@ -15,7 +15,7 @@ struct title {
 	char node[16];		/* "0590" */
 	char name[256];		/* "linac-a"; "" when it is the number again */
 	char target[PAGE_TARGET_TEXT];	/* "acqd[4711]" */
-	char date[20];
+	char date[40];
 	const char *word;
 };
 
@@ -27,7 +27,7 @@ enum {
 
 static void
 title_parts(const struct page *page, const struct page_view *v,
-    const struct page_state *state, struct title *t)
+    const struct page_state *state, int cols, struct title *t)
 {
 	const struct nodes_look *look = v->look;
 
@@ -36,7 +36,10 @@ title_parts(const struct page *page, const struct page_view *v,
 	if (strcmp(look->node_name, t->node) != 0)
 		snprintf(t->name, sizeof t->name, "%.255s", look->node_name);
 	page_target_text(look, t->target);
-	page_date(page, look, true, t->date);
+	if (cols >= PAGE_FULL_COLS)
+		page_date_full(page, look, t->date);
+	else
+		page_date(page, look, true, t->date);
 }
 
 static int
@@ -72,15 +75,15 @@ title_choice(const struct page *page, const struct title *t, int cols)
 	return choices[i];
 }
 
-static void
-wide_title(struct page *page, const struct page_view *v,
+void
+page_wide_title(struct page *page, const struct page_view *v,
     const struct page_state *state, struct page_picture *pic)
 {
 	struct title t;
 	unsigned with;
 	int from, room;
 
-	title_parts(page, v, state, &t);
+	title_parts(page, v, state, pic->cols, &t);
 	with = title_choice(page, &t, pic->cols);
 	picture_printf(pic, "K MEMORY BLOCKS  %s", t.node);
 	if ((with & TITLE_NAME) && t.name[0] != '\0') {
@@ -178,7 +181,7 @@ wide_node(struct page *page, const struct page_view *v,
 }
 
 const struct page_layout_ops page_wide = {
-	.title = wide_title,
+	.title = page_wide_title,
 	.node = wide_node,
 	.heading = page_columns_heading,
 	.row = page_columns_row,

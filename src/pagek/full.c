@@ -1,0 +1,201 @@
+/*
+ * The full page K, on 120 columns and more: the wide one with the last minute
+ * above the rows, every word about what is shown, and below them what the
+ * cursor is on.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "columns.h"
+#include "fields.h"
+#include "free.h"
+#include "groups.h"
+#include "head.h"
+#include "spark.h"
+#include "trend.h"
+
+/* A word has more room while it is typed. */
+enum {
+	NODE_COLS = 4,
+	NODE_EDITED = 20,
+	LISTING_COLS = 8,
+	LISTING_EDITED = 24,
+};
+
+#define RATES_AT 46		/* behind the longest numbers of bytes */
+#define OFFS_COLS 11
+#define NAME_COLS 32		/* of outside text in the line below the rows */
+
+/* --- the last minute ---------------------------------------------------- */
+
+static void
+put_spark(const struct page *page, enum page_trend_of of,
+    struct page_picture *pic)
+{
+	uint64_t point[TREND_POINTS];
+	size_t n = page_trend_points(page->trend, of, point);
+
+	picture_spark(pic, point, n, 0, TREND_POINTS);
+}
+
+static void
+put_bytes(const struct page_view *v, const char *word, uint64_t bytes,
+    struct page_picture *pic)
+{
+	char text[24] = "-";
+
+	if (page_view_known(v))
+		base_human_bytes(text, sizeof text, bytes);
+	picture_printf(pic, "%s %s%s ", word, page_view_known(v) ?
+	    page_about(v->look->sample) : "", text);
+}
+
+static void
+put_rate(const struct page *page, enum page_trend_of of, const char *word,
+    struct page_picture *pic)
+{
+	char text[16] = "-";
+	uint64_t n;
+
+	if (page_trend_last(page->trend, of, &n))
+		page_rate_text(text, n);
+	picture_printf(pic, "%s %8s ", word, text);
+	put_spark(page, of, pic);
+}
+
+static void
+full_trend(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char digits[32] = "-", text[48];
+	uint64_t blocks = page_view_blocks(v);
+
+	put_bytes(v, "live", page_view_bytes(v), pic);
+	put_spark(page, TREND_LIVE, pic);
+	put_bytes(v, " peak", v->look->sample != 0 ?
+	    v->counts->est_peak_bytes : v->counts->peak_bytes, pic);
+	/* What was freed has no size any more to scale it by. */
+	picture_to(pic, RATES_AT);
+	put_rate(page, TREND_ALLOCS, v->look->sample != 0 ? "sampled" :
+	    "allocs", pic);
+	picture_printf(pic, "   ");
+	put_rate(page, TREND_FREES, "frees", pic);
+	if (page_view_known(v))
+		base_group_digits(digits, sizeof digits, blocks);
+	snprintf(text, sizeof text, "%s%s block%s", page_view_known(v) ?
+	    page_about(v->look->sample) : "", digits, blocks == 1 ? "" : "s");
+	if (picture_col(pic) + 2 + (int)strlen(text) > pic->cols)
+		return;
+	picture_to(pic, pic->cols - (int)strlen(text));
+	picture_printf(pic, "%s", text);
+}
+
+/* --- the words ---------------------------------------------------------- */
+
+static void
+full_node(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	bool editing = page->fields.editing;
+	char offs[8];
+
+	page_fields_put(page, v, editing ? NODE_EDITED : NODE_COLS,
+	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE, pic);
+	picture_printf(pic, " ");
+	page_head_put(page, v, pic->cols - picture_col(pic) - OFFS_COLS, pic);
+	base_fit_count(offs, 6, page->offs);
+	picture_to(pic, pic->cols - OFFS_COLS - 1);
+	page_fields_put_offs(page, offs, pic);
+}
+
+/* --- what the cursor is on ---------------------------------------------- */
+
+static void
+put_name(const char *before, const char *name, struct page_picture *pic)
+{
+	if (name[0] == '\0')
+		return;
+	picture_printf(pic, "%s", before);
+	picture_text(pic, name, NAME_COLS, PICTURE_FREE);
+}
+
+/* When it came, on the node's clock. */
+static void
+put_birth(const struct page *page, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
+{
+	const struct nodes_look *look = v->look;
+	int64_t wall = look->node_wall_ms - (look->now_ms - b->ms);
+	struct tm tm;
+
+	if (look->node_wall_ms == 0 || look->now_ms == 0)
+		return;
+	page_wall(page, look, wall, &tm);
+	picture_printf(pic, ", %02d:%02d:%02d.%d", tm.tm_hour, tm.tm_min,
+	    tm.tm_sec, (int)((wall % 1000 + 1000) % 1000 / 100));
+}
+
+static void
+put_block(const struct page *page, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
+{
+	char size[32], used[32], seq[32], rnod[8];
+
+	base_group_digits(size, sizeof size, b->size);
+	base_group_digits(used, sizeof used, b->size +
+	    (uint64_t)b->overhead * 16);
+	base_group_digits(seq, sizeof seq, b->seq);
+	picture_printf(pic, v->look->classic ? "%08llX  %s" : "%012llx  %s",
+	    (unsigned long long)b->addr, size);
+	if (page_is_free(b)) {
+		picture_printf(pic, " %s", PAGE_FREE_WORD);
+		return;
+	}
+	if (!v->look->classic)
+		picture_printf(pic, " asked, %s used", used);
+	put_name(", ", page_descr(v->look, b), pic);
+	picture_printf(pic, " %02X", b->type);
+	put_name(", ", page_cell_thread(v, b), pic);
+	page_cell_rnod(rnod, v->look, b);
+	if (rnod[0] != '\0')
+		picture_printf(pic, ", node %s", rnod);
+	picture_printf(pic, ", seq %s", seq);
+	put_birth(page, v, b, pic);
+}
+
+/* A group's name may be longer than its column. */
+static void
+put_group(const struct page *page, struct page_picture *pic)
+{
+	const struct profile_group *g = NULL;
+	char name[PAGE_NAME_MAX];
+
+	if (page->has_cursor && page->groups != NULL)
+		g = page_groups_row(page->groups, page->cursor);
+	if (g == NULL)
+		return;
+	page_group_name(g, name, sizeof name);
+	picture_text(pic, name, pic->cols, PICTURE_FREE);
+}
+
+static void
+full_about(struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	struct blk b;
+
+	if (page_shows_groups(page))
+		put_group(page, pic);
+	else if (page_block_at_cursor(page, v, &b))
+		put_block(page, v, &b, pic);
+}
+
+const struct page_layout_ops page_full = {
+	.title = page_wide_title,
+	.trend = full_trend,
+	.node = full_node,
+	.heading = page_columns_heading,
+	.row = page_columns_row,
+	.status = page_status_wide,
+	.about = full_about,
+};

@@ -1,0 +1,91 @@
+/* See head.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "groups.h"
+#include "head.h"
+
+#define GAP 2
+
+static void
+say_group(const struct page *page, const struct page_view *v,
+    char out[PAGE_HEAD_TEXT])
+{
+	(void)v;
+	snprintf(out, PAGE_HEAD_TEXT, "%s", page->group != 0 ?
+	    page_group_kind(page->group)->title : "none");
+}
+
+/* v: from the top down, as the column's own name says. */
+static void
+say_sort(const struct page *page, const struct page_view *v,
+    char out[PAGE_HEAD_TEXT])
+{
+	(void)v;
+	if (page_shows_groups(page))
+		snprintf(out, PAGE_HEAD_TEXT, "BYTES v");
+	else
+		snprintf(out, PAGE_HEAD_TEXT, "%s %c",
+		    page->opts.order == BLKLIST_BY_AGE ? "AGE" : "ADDRESS",
+		    (page->opts.order == BLKLIST_BY_AGE) ==
+		    page->opts.reverse ? '^' : 'v');
+}
+
+static const struct page_head_word words[] = {
+	{ "group ", 1, say_group },
+	{ "sort ", 0, say_sort },
+};
+
+#define NWORDS BASE_NELEM(words)
+
+struct said {
+	char text[NWORDS][PAGE_HEAD_TEXT];
+	int cols[NWORDS];		/* 0: it is left out */
+};
+
+/* The word that is most easily done without; NWORDS: none is left. */
+static size_t
+least(const struct said *s)
+{
+	size_t i, found = NWORDS;
+
+	for (i = 0; i < NWORDS; i++)
+		if (s->cols[i] > 0 && (found == NWORDS ||
+		    words[i].rank > words[found].rank))
+			found = i;
+	return found;
+}
+
+static int
+all_cols(const struct said *s)
+{
+	int cols = 0;
+	size_t i;
+
+	for (i = 0; i < NWORDS; i++)
+		cols += s->cols[i];
+	return cols;
+}
+
+void
+page_head_put(const struct page *page, const struct page_view *v, int cols,
+    struct page_picture *pic)
+{
+	struct said s = { 0 };
+	size_t i;
+
+	for (i = 0; i < NWORDS; i++) {
+		words[i].text(page, v, s.text[i]);
+		if (s.text[i][0] != '\0')
+			s.cols[i] = GAP + (int)strlen(words[i].label) +
+			    picture_cols(pic, s.text[i]);
+	}
+	while (all_cols(&s) > cols && (i = least(&s)) < NWORDS)
+		s.cols[i] = 0;
+	for (i = 0; i < NWORDS; i++) {
+		if (s.cols[i] == 0)
+			continue;
+		picture_printf(pic, "%*s%s", GAP, "", words[i].label);
+		picture_text(pic, s.text[i], pic->cols, PICTURE_FREE);
+	}
+}
