@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "../base/base.h"
@@ -168,27 +166,6 @@ stands_alone(const char *path)
 	    strcmp(path, SYSTEM_NODE) != 0;
 }
 
-static int
-connect_to(const char *path)
-{
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int fd, err;
-
-	if (strlen(path) >= sizeof sun.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(sun.sun_path, path);
-	/* Not blocking: a node whose backlog is full must not hold us up. */
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&sun, sizeof sun) < 0) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	return fd;
-}
-
 /*
  * A connected descriptor, or a negative errno: -ENOENT when there is no node,
  * -EACCES when there is the system's alone, for others.
@@ -210,7 +187,7 @@ find_node(const char *target)
 	if (target != NULL)
 		i = bridge_choose(paths, n, i, target);
 	if (n > 0)
-		r = connect_to(paths[i]);
+		r = socket_connect(paths[i]);
 	else
 		r = socket_probe(SYSTEM_NODE, SOCK_STREAM) == -EACCES ?
 		    -EACCES : -ENOENT;

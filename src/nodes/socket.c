@@ -8,20 +8,31 @@
 
 #include "socket.h"
 
+/* A socket that is nowhere yet, and the address for that path. */
+static int
+open_for(const char *path, int type, struct sockaddr_un *sa)
+{
+	int fd;
+
+	_Static_assert(sizeof sa->sun_path == SOCKET_PATH, "as the door says");
+	if (strlen(path) >= sizeof sa->sun_path)
+		return -ENAMETOOLONG;
+	*sa = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	strcpy(sa->sun_path, path);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 ? -errno : fd;
+}
+
 int
 socket_bind(const char *path, int type)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct sockaddr_un sa;
 	mode_t mask;
 	int fd, r = 0;
 
-	_Static_assert(sizeof sa.sun_path == SOCKET_PATH, "as the door says");
-	if (strlen(path) >= sizeof sa.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(sa.sun_path, path);
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = open_for(path, type, &sa);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	unlink(path);
 	mask = umask(0177);
 	if (bind(fd, (struct sockaddr *)&sa, sizeof sa) < 0)
@@ -81,15 +92,11 @@ socket_remove(const char *path, const struct socket_file *file)
 static int
 connect_to(const char *path, int type)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	int fd, r;
+	struct sockaddr_un sa;
+	int fd = open_for(path, type, &sa), r;
 
-	if (strlen(path) >= sizeof sa.sun_path)
-		return -ENAMETOOLONG;
-	strcpy(sa.sun_path, path);
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof sa) < 0) {
 		r = -errno;
 		close(fd);

@@ -81,24 +81,39 @@ range_covers(const struct order *o, unsigned s, uint64_t addr)
 	return false;
 }
 
-/* Asks for a turn in each of its shards. */
+/* The range at a source's front, which is noted nowhere yet. */
 static int
-begin(struct order *o, unsigned id, const struct rec *rec)
+add(struct order *o, unsigned id, struct order_range **out)
 {
+	const struct rec *rec = order_front(o, id);
 	struct order_range *range = &o->ranges[o->nranges];
 	int err;
 
-	if (o->nranges == ORDER_RANGES_MAX)
-		return -EPROTO;
 	if ((err = range_open_front(o, id)) != 0)
 		return err;
 	memset(range, 0, sizeof(*range));
 	range->source = (uint16_t)id;
 	range->addr = rec_addr(rec);
 	range->len = rec_size(rec);
-	/* One more than its shards, so that it cannot end while it begins. */
-	range->left = o->range_n + 1;
+	range->left = o->range_n;
 	o->nranges++;
+	*out = range;
+	return 0;
+}
+
+/* Asks for a turn in each of its shards. */
+static int
+begin(struct order *o, unsigned id)
+{
+	struct order_range *range;
+	int err;
+
+	if (o->nranges == ORDER_RANGES_MAX)
+		return -EPROTO;
+	if ((err = add(o, id, &range)) != 0)
+		return err;
+	/* One more than its shards, so that it cannot end while it begins. */
+	range->left++;
 	for (unsigned k = 0; k < o->range_n; k++) {
 		unsigned s = o->range_shard[k];
 		uint32_t ticket = o->range_ticket[k];
@@ -122,20 +137,14 @@ range_resume(struct order *o, unsigned id,
 {
 	const struct rec *rec = order_front(o, id);
 	enum rec_class class = reader_class(o->reader, rec);
-	struct order_range *range = &o->ranges[o->nranges];
+	struct order_range *range;
 	int err;
 
 	if ((class != CLASS_RANGE && class != CLASS_VOID_RANGE) ||
 	    o->nranges == ORDER_RANGES_MAX || range_of(o, id) != NULL)
 		return -EINVAL;
-	if ((err = range_open_front(o, id)) != 0)
+	if ((err = add(o, id, &range)) != 0)
 		return err;
-	memset(range, 0, sizeof(*range));
-	range->source = (uint16_t)id;
-	range->addr = rec_addr(rec);
-	range->len = rec_size(rec);
-	range->left = o->range_n;
-	o->nranges++;
 	for (unsigned k = 0; k < o->range_n; k++) {
 		unsigned s = o->range_shard[k];
 
@@ -179,7 +188,7 @@ range_run(struct order *o, unsigned id)
 	int err;
 
 	if (range == NULL) {
-		if ((err = begin(o, id, rec)) != 0)
+		if ((err = begin(o, id)) != 0)
 			return err;
 		range = range_of(o, id);
 	}
