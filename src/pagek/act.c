@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "marked.h"
 
 #define END_WAIT_MS 3000
 
@@ -162,6 +163,11 @@ do_sort(struct app *app)
 
 	if (!has_order(app))
 		return;
+	if (page_is_draining(app->page)) {
+		app_say(app, "a drain's rows are in the order of age; D "
+		    "ends it");
+		return;
+	}
 	page_set_order(app->page, o->order == BLKLIST_BY_AGE ?
 	    BLKLIST_BY_ADDRESS : BLKLIST_BY_AGE, o->reverse);
 	say_order(app);
@@ -335,6 +341,7 @@ app_tick(struct app *app)
 		app->pausing = false;
 		app_pause(app);
 	}
+	app_mark_tick(app);
 	if (app->ending)
 		await_end(app);
 	app_nodes_tick(app);
@@ -442,6 +449,8 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_BLOCKS] = do_blocks,
 	[PAGE_DO_NODES] = app_nodes_open,
 	[PAGE_DO_HELP] = do_help,
+	[PAGE_DO_MARK] = app_mark,
+	[PAGE_DO_DRAIN] = app_drain,
 	[PAGE_DO_COSTS] = do_costs,
 	[PAGE_DO_COUNT_ANEW] = app_count_anew,
 	[PAGE_DO_CLOSE] = do_close,

@@ -12,6 +12,7 @@
  *	overlay.c	what lies over the page: help, targets ...
  *	overlay_block.c	... the detail of a block, callers and callees
  *	overlay_nodes.c	... and page G, whose text nodes_page.c makes
+ *	mark.c		mark, difference and drain
  *	save.c		the picture into a file
  *	sight.c		what the session has to bring for it
  *	listing_job.c	the whole list to a node, a file or a pager
@@ -160,6 +161,7 @@ struct app {
 	enum app_lend lend;		/* the screen gives the terminal away, and takes it back */
 
 	bool pausing;			/* paused as soon as the whole list is there */
+	bool marking, draining;		/* likewise marked, or drained */
 	bool suspend;			/* ^Z is due */
 	bool repaint;			/* ^L is due */
 	bool over;
@@ -186,6 +188,11 @@ void app_pause(struct app *);
 
 /* Tells the session what is looked at; after each paint. */
 void app_tell_view(struct app *);
+
+/* A mark on what is shown; rows only of what is there now, or no longer so. */
+void app_mark(struct app *);
+void app_drain(struct app *);
+void app_mark_tick(struct app *);	/* once a cycle */
 
 /* In the bottom line until the next key; outside text is welcome. */
 void app_say(struct app *, const char *fmt, ...)

@@ -9,6 +9,7 @@
 
 #include "app.h"
 #include "kinds.h"
+#include "marked.h"
 
 static void cmd_target(struct app *, const char *arg);
 
@@ -29,6 +30,9 @@ cmd_sort(struct app *app, const char *arg)
 	for (i = 0; i < BASE_NELEM(orders); i++) {
 		if (strcmp(orders[i].word, arg) != 0)
 			continue;
+		if (orders[i].order != BLKLIST_BY_AGE &&
+		    page_is_draining(app->page))
+			app_drain(app);
 		page_set_order(app->page, orders[i].order,
 		    app->page->opts.reverse);
 		app_say(app, "order: %s", orders[i].order == BLKLIST_BY_AGE ?
@@ -217,6 +221,20 @@ cmd_group(struct app *app, const char *arg)
 	app_say(app, "group by what? there are none, %s", list);
 }
 
+static void
+cmd_mark(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_mark(app);
+}
+
+static void
+cmd_drain(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_drain(app);
+}
+
 static const struct command {
 	const char *name;
 	const char *args;	/* "" takes none */
@@ -237,6 +255,9 @@ static const struct command {
 	    cmd_arm },
 	{ "disarm", "", "let it log nothing more; its list is gone",
 	    cmd_disarm },
+	{ "mark", "", "mark this moment", cmd_mark },
+	{ "drain", "", "list only what is there now, or all again",
+	    cmd_drain },
 	{ "K", "", "page K: the blocks", cmd_blocks },
 	{ "G", "", "page G: the nodes of the table", cmd_nodes_page },
 	{ "help", "", "show the help", cmd_help },
@@ -358,12 +379,14 @@ app_begin_anew(struct app *app)
 	struct page *page = app->page;
 
 	page_thaw(page);
+	page_marked_lose(page);
 	page_set_group(page, page->group);
 	page->offs = page->flat_offs = 0;
 	page->round++;
 	page->counted = page->sampled = page->rated = false;
 	page->opened_wall_ms = 0;
 	app->ending = app->pausing = false;
+	app->marking = app->draining = false;
 	/* A yes to that question was meant for another target. */
 	if (app->mode == APP_CONFIRM) {
 		app->mode = APP_PAGE;

@@ -11,6 +11,7 @@
 #include "line.h"
 #include "made.h"
 #include "trend.h"
+#include "marked.h"
 
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
 #define FOOT_COLS 40
@@ -34,6 +35,8 @@ page_fini(struct page *page)
 	page_thaw(page);
 	page_groups_free(page->groups);
 	page->groups = NULL;
+	page_marked_free(page->marked);
+	page->marked = NULL;
 	page_made_free(page->made);
 	page->made = NULL;
 	page_free_fini(page);
@@ -406,6 +409,17 @@ put_opened(const struct page *page, int rows, struct page_picture *pic)
 	return 1;
 }
 
+static int
+put_drain(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	if (!page_is_draining(page))
+		return 0;
+	picture_line(pic);
+	page_drain_put(page, v, pic);
+	return 1;
+}
+
 /* The strict page is the note's and no more, unless there is nothing on it. */
 static int
 put_notice(const struct page *page, const struct page_view *v,
@@ -434,7 +448,7 @@ compose_full(struct page *page, const struct page_view *v,
 
 	/* OFFS stands above the rows it counts: move before writing. */
 	notice = put_notice(page, v, st, rows, pic) +
-	    put_opened(page, rows, pic);
+	    put_drain(page, v, pic) + put_opened(page, rows, pic);
 	picture_begin(pic, pic->cols, page->opts.ascii);
 	room = rows - 3 - notice;
 	foot = plan_foot(page, ops, pic->cols, rows, room, total);
@@ -450,6 +464,7 @@ compose_full(struct page *page, const struct page_view *v,
 	picture_line(pic);
 	ops->node(page, v, pic);
 	put_notice(page, v, st, rows, pic);
+	put_drain(page, v, pic);
 	put_opened(page, rows, pic);
 	picture_line(pic);
 	if (page_shows_groups(page))
@@ -474,6 +489,7 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 
 	if (rows < 0)
 		rows = 0;
+	page_marked_refresh(page, v);
 	/* Without memory for groups there are still the blocks. */
 	if (page->group != 0 && page_groups_refresh(page, v) < 0) {
 		page_set_group(page, 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "groups.h"
+#include "marked.h"
 
 #define BUSY 10		/* a take may cost one part in so many of the time */
 #define PORTION 4000000	/* units, of about a nanosecond, in one picture ... */
@@ -207,7 +208,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
     int64_t *units)
 {
 	struct blk rows[WALK_ROWS];
-	size_t n;
+	size_t n, kept;
 	int r;
 
 	if (v->look->list != NULL)
@@ -217,9 +218,10 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
 		    v->look->list, rows, WALK_ROWS);
 		if (n == 0)
 			break;
-		r = profile_coming_add(g->profile, v->look->list, rows, n);
+		kept = page_drain_keep(page, rows, n);
+		r = profile_coming_add(g->profile, v->look->list, rows, kept);
 		if (r == 0)
-			r = add_cells(g, v, rows, n);
+			r = add_cells(g, v, rows, kept);
 		if (r < 0)
 			return r;
 		*units -= BLOCK_UNITS * (int64_t)n;

@@ -4,6 +4,7 @@
 
 #include "groups.h"
 #include "head.h"
+#include "marked.h"
 
 #define GAP 2
 
@@ -34,6 +35,7 @@ say_sort(const struct page *page, const struct page_view *v,
 static const struct page_head_word words[] = {
 	{ "group ", 1, say_group },
 	{ "sort ", 0, say_sort },
+	{ "mark: ", 2, page_mark_say },
 };
 
 #define NWORDS BASE_NELEM(words)

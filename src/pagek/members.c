@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "groups.h"
+#include "marked.h"
 
 #define WALK_ROWS 256
 #define NAME_KEEP 12	/* columns of the group's name */
@@ -51,6 +52,7 @@ empty(struct found *f, uint64_t sample)
 
 /* Blocks come in runs of few callers: the last answers are kept. */
 struct asked {
+	const struct page *page;
 	struct page_groups *g;
 	const struct page_view *v;
 	const struct page_group_kind *kind;
@@ -104,7 +106,7 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 {
 	struct found *to = m->bare ? &m->shown : &m->coming;
 	struct blk rows[WALK_ROWS];
-	size_t n, i, done = 0;
+	size_t n, kept, i, done = 0;
 	double weight = 1;
 	int r;
 
@@ -115,7 +117,8 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 			*over = true;
 			return 0;
 		}
-		for (i = 0; i < n; i++) {
+		kept = page_drain_keep(a->page, rows, n);
+		for (i = 0; i < kept; i++) {
 			if (to->sample != 0) {
 				weight = blklist_weight(list, &rows[i]);
 				to->of_blocks += weight;
@@ -126,7 +129,7 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 			if (r < 0)
 				return r;
 		}
-		to->of += n;
+		to->of += kept;
 		done += n;
 	}
 	*over = false;
@@ -168,6 +171,7 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 		a = calloc(1, sizeof *a);
 		if (a == NULL)
 			return -ENOMEM;
+		a->page = page;
 		a->g = g;
 		a->v = v;
 		a->kind = page_group_kind(page->group);

@@ -7,6 +7,7 @@
  */
 #include "free.h"
 #include "groups.h"
+#include "marked.h"
 
 static uint64_t
 clamp(uint64_t n, uint64_t below)
@@ -92,7 +93,8 @@ static const struct page_rows_ops *
 rows_ops(const struct page *page)
 {
 	if (page->group == 0)
-		return &rows_list;
+		return page_is_draining(page) ? &page_rows_drained :
+		    &rows_list;
 	return page->opened ? &page_rows_members : &page_rows_groups;
 }
 

@@ -121,6 +121,7 @@ struct line;
 struct page_frozen;
 struct page_gaps;
 struct page_groups;
+struct page_marked;
 struct target;
 struct page_made;
 struct page_trend;
@@ -193,6 +194,7 @@ struct page {
 	struct page_made *made;		/* rows of the last pictures; NULL none */
 	struct page_groups *groups;	/* the last ones taken; NULL none */
 	struct page_trend *trend;	/* the last minute; NULL none so far */
+	struct page_marked *marked;	/* mark and drain; NULL: none so far */
 	struct page_place back;		/* among them, while one is open */
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */
 };

@@ -3,6 +3,7 @@
  */
 #include "app.h"
 #include "free.h"
+#include "marked.h"
 
 /*
  * Sums of blocks are made of all of them, and so are a listing and a picture
@@ -14,11 +15,13 @@ needs_all(const struct app *app)
 	const struct nodes_look *look = nodes_session_look(app->session);
 	int i;
 
-	if (app->pausing || app_listing_wants_all(app))
+	if (app->pausing || app->marking || app->draining ||
+	    app_listing_wants_all(app))
 		return true;
 	if (app->page->frozen != NULL)
 		return false;
-	if (app->page->group != 0 || app->overlay == APP_KIN)
+	if (app->page->group != 0 || app->overlay == APP_KIN ||
+	    page_marked_wants_all(app->page))
 		return true;
 	/* A gap is known by the blocks around it, wherever they are. */
 	if (page_free_wanted(app->page, look) &&

@@ -21,6 +21,7 @@
  *	calls.c		stacks as lines: who asked
  *	groups.c, group_rows.c	the blocks in groups, and their rows
  *	members.c	the blocks of one group
+ *	marked.c, drained.c	what has come and gone since a moment
  *	detail.c, kin.c	what lies over the page: one block, one function
  *	picture.c	lines that fit
  *	spark.c		numbers as a drawing

@@ -8,6 +8,7 @@
 #include "columns.h"
 #include "fields.h"
 #include "groups.h"
+#include "marked.h"
 
 /* --- line 1 ------------------------------------------------------------- */
 
@@ -118,6 +119,20 @@ enum {
 
 #define OFFS_AT 69
 #define OFFS_COLS 11
+#define MARK_AT 9	/* blanks and a word before it */
+
+/* The mark, if there is room for it. */
+static void
+put_mark(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char text[PAGE_MARK_TEXT];
+
+	page_mark_say(page, v, text);
+	if (text[0] != '\0' && picture_col(pic) + MARK_AT + (int)strlen(text) +
+	    2 + OFFS_COLS <= pic->cols)
+		picture_printf(pic, "   mark: %s", text);
+}
 
 static void
 wide_node(struct page *page, const struct page_view *v,
@@ -169,6 +184,7 @@ wide_node(struct page *page, const struct page_view *v,
 			break;
 		}
 	}
+	put_mark(page, v, pic);
 	base_fit_count(offs, 6, page->offs);
 	/* At one place as long as the rest is short enough. */
 	at = picture_col(pic) + 2;

@@ -1,0 +1,604 @@
+/*
+ * Marks and drains, against a copy of the list that a test keeps by itself.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "../src/pagek/groups.h"
+#include "../src/pagek/marked.h"
+#include "harness.h"
+#include "scene.h"
+
+#define PLACES 400		/* addresses, each with a block or none */
+#define ROUNDS 4000
+#define MANY 150000u
+
+struct naive {
+	bool live;
+	uint64_t seq, size;
+};
+
+static struct naive place[PLACES];	/* now ... */
+static struct naive marked_place[PLACES];	/* ... and at the mark */
+static struct naive drained_place[PLACES];
+
+static uint32_t seed;
+
+static uint32_t
+any(uint32_t below)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (seed >> 8) % below;
+}
+
+static uint64_t
+addr_of(unsigned at)
+{
+	return UINT64_C(0x7f3c04001000) + at * 0x100u;
+}
+
+static void
+setup_marked(void)
+{
+	setup();
+	scene_init(&scene, BLKLIST_INDEXED, 1u << 20);
+	stream_types_init(&scene.types);
+	scene.look.levels = true;
+	scene.look.now_ms = 400000000;
+	scene.look.node_wall_ms = TARGET_MS;
+	scene_refresh(&scene);
+	memset(place, 0, sizeof place);
+	memset(marked_place, 0, sizeof marked_place);
+	seed = 4711;
+}
+
+static void
+put(unsigned at, uint64_t size)
+{
+	scene_alloc(&scene, addr_of(at), size, TYPE_MALLOC, 1,
+	    rec_site_caller(1 + at % 5), scene.look.now_ms);
+	place[at] = (struct naive){ true, scene.look.total_records, size };
+}
+
+static void
+take(unsigned at)
+{
+	scene_free(&scene, addr_of(at));
+	place[at].live = false;
+}
+
+/* Blocks come and go; a realloc in place is a free and another block. */
+static void
+live_on(unsigned events)
+{
+	unsigned at;
+
+	while (events-- > 0) {
+		at = any(PLACES);
+		if (!place[at].live) {
+			put(at, 1 + any(5000));
+			continue;
+		}
+		take(at);
+		if (any(3) == 0)
+			put(at, 1 + any(5000));
+	}
+	later();
+}
+
+static unsigned
+live_in(const struct naive *p)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < PLACES; i++)
+		n += p[i].live;
+	return n;
+}
+
+/* The very block of then, and not another one at its address. */
+static bool
+is_still(const struct naive *then, unsigned at)
+{
+	return then[at].live && place[at].live &&
+	    then[at].seq == place[at].seq;
+}
+
+static unsigned
+still_in(const struct naive *then)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < PLACES; i++)
+		n += is_still(then, i);
+	return n;
+}
+
+static void
+mark(void)
+{
+	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
+	memcpy(marked_place, place, sizeof place);
+}
+
+static void
+refresh(void)
+{
+	page_marked_refresh(&page, &scene.view);
+}
+
+/* --- the mark ------------------------------------------------------------ */
+
+static void
+assert_counts(void)
+{
+	struct page_mark_counts c;
+	unsigned still = still_in(marked_place);
+
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.came, live_in(place) - still);
+	ck_assert_uint_eq(c.went, live_in(marked_place) - still);
+	ck_assert_uint_eq(c.blocks, live_in(place));
+	ck_assert_uint_eq(c.early, 0);
+}
+
+START_TEST(counts_are_those_of_a_copy_whatever_addresses_are_used_again)
+{
+	unsigned i;
+
+	seed += (unsigned)_i;
+	live_on(any(300));
+	mark();
+	for (i = 0; i < ROUNDS; i++) {
+		live_on(1 + any(20));
+		refresh();
+		assert_counts();
+		if (any(400) == 0)
+			mark();
+	}
+}
+END_TEST
+
+START_TEST(mark_of_an_empty_list_has_all_blocks_new)
+{
+	struct page_mark_counts c;
+
+	mark();
+	live_on(100);
+	assert_counts();
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.came, c.blocks);
+	ck_assert_uint_eq(c.went, 0);
+}
+END_TEST
+
+/* A fork's child numbers what it has inherited from 0 downwards. */
+START_TEST(inherited_blocks_are_older_than_any_mark)
+{
+	struct blk b = { .addr = 0x1000, .size = 8,
+		.flags = REC_FLAGS(REC_ALLOC, 1), .type = TYPE_MALLOC };
+	struct page_mark_counts c;
+	unsigned i;
+
+	for (i = 0; i < 10; i++) {
+		b.addr += 0x100;
+		b.seq = (uint64_t)-(int64_t)(10 - i);
+		ck_assert_int_eq(blklist_put(scene.list, &b), 0);
+	}
+	later();
+	mark();
+	put(1, 100);
+	later();
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.came, 1);
+	ck_assert_uint_eq(c.went, 0);
+	ck_assert_uint_eq(page.marked->nold, 10);
+}
+END_TEST
+
+START_TEST(copy_has_what_was_there_oldest_first)
+{
+	size_t i;
+	unsigned at;
+
+	live_on(1000);
+	mark();
+	refresh();
+	ck_assert(!page.marked->copying);
+	ck_assert_uint_eq(page.marked->nold, live_in(place));
+	for (i = 0; i < page.marked->nold; i++) {
+		const struct page_old *o = &page.marked->old[i];
+
+		at = (unsigned)(((o->where & REC_ADDR_MASK) - addr_of(0)) /
+		    0x100);
+		ck_assert(i == 0 || o[-1].seq < o->seq);
+		ck_assert(at < PLACES && place[at].seq == o->seq);
+		ck_assert_uint_eq(place[at].size, o->size);
+		ck_assert_uint_eq(o->caller, rec_site_caller(1 + at % 5));
+	}
+}
+END_TEST
+
+static void
+many(void)
+{
+	unsigned i;
+
+	for (i = 0; i < MANY; i++)
+		scene_alloc(&scene, 0x100000000 + i * 0x10ul, 32, TYPE_MALLOC,
+		    1, 0x401000, scene.look.now_ms);
+	later();
+}
+
+/* What goes and comes before the copy is made. */
+START_TEST(large_list_is_copied_in_portions_and_early_frees_are_counted)
+{
+	struct page_mark_counts c;
+	unsigned pictures = 0, i;
+
+	many();
+	mark();
+	ck_assert(page.marked->copying && page_marked_wants_all(&page));
+	/* The first ones are copied by now, the last ones are not. */
+	for (i = 0; i < 10; i++)
+		scene_free(&scene, 0x100000000 + i * 0x10ul);
+	for (i = 0; i < 30; i++)
+		scene_free(&scene, 0x100000000 + (MANY - 1 - i) * 0x10ul);
+	for (i = 0; i < 5; i++)
+		scene_alloc(&scene, 0x200000000 + i * 0x10ul, 32, TYPE_MALLOC,
+		    1, 0x401000, scene.look.now_ms);
+	later();
+	while (page.marked->copying) {
+		refresh();
+		ck_assert_uint_lt(++pictures, 20);
+	}
+	ck_assert_uint_ge(pictures, 2);
+	ck_assert(!page_marked_wants_all(&page));
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.came, 5);
+	ck_assert_uint_eq(c.went, 40);
+	ck_assert_uint_eq(c.early, 30);
+	ck_assert_uint_eq(page.marked->nold, MANY - 30);
+}
+END_TEST
+
+START_TEST(copy_goes_on_in_another_list_of_the_same_stream)
+{
+	struct blk rows[256];
+	struct blklist *to;
+	uint64_t at = 0;
+	size_t n, i;
+
+	many();
+	mark();
+	ck_assert(page.marked->copying);
+	ck_assert_int_eq(blklist_new(&to, BLKLIST_INDEXED, 1u << 20), 0);
+	while ((n = blklist_window(scene.list, BLKLIST_BY_ADDRESS, false, at,
+	    rows, 256)) > 0) {
+		for (i = 0; i < n; i++)
+			ck_assert_int_eq(blklist_put(to, &rows[i]), 0);
+		at += n;
+	}
+	blklist_free(scene.list);
+	scene.look.list = scene.list = to;
+	later();
+	while (page.marked->copying)
+		refresh();
+	ck_assert_uint_eq(page.marked->nold, MANY);
+}
+END_TEST
+
+START_TEST(mark_waits_for_a_whole_list)
+{
+	live_on(10);
+	scene.look.window = true;
+	ck_assert_int_eq(page_mark_set(&page, &scene.view), -EAGAIN);
+	scene.look.window = false;
+	scene.look.settled = false;
+	ck_assert_int_eq(page_mark_set(&page, &scene.view), -EAGAIN);
+	scene.look.settled = true;
+	scene.look.behind = true;
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), -EAGAIN);
+	scene.look.behind = false;
+	scene.look.list = NULL;
+	ck_assert_int_eq(page_mark_set(&page, &scene.view), -ENOENT);
+	ck_assert(!page_is_marked(&page) && !page_is_draining(&page));
+	scene.look.list = scene.list;
+	mark();
+}
+END_TEST
+
+START_TEST(mark_of_another_stream_is_lost_and_that_is_said)
+{
+	struct page_mark_counts c;
+
+	live_on(100);
+	mark();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	if (_i == 0)
+		scene.look.stream_no++;
+	else if (_i == 1)
+		scene.look.state = NODES_DORMANT;
+	else
+		page_marked_lose(&page);
+	compose(80, 24);
+	ck_assert(!page_is_marked(&page) && !page_is_draining(&page));
+	ck_assert(page.marked->was_lost);
+	ck_assert(_i == 2 || strstr(page.message, "lost") != NULL);
+	ck_assert(!page_mark_counts(&page, &scene.view, &c));
+}
+END_TEST
+
+/* When it was armed may be told after that it is. */
+START_TEST(mark_outlives_the_news_of_its_arming_and_not_another_one)
+{
+	live_on(100);
+	mark();
+	scene.look.armed_wall_ms = TARGET_MS;
+	refresh();
+	ck_assert(page_is_marked(&page));
+	scene.look.armed_wall_ms = 0;
+	refresh();
+	ck_assert(page_is_marked(&page));
+	scene.look.armed_wall_ms = TARGET_MS + 5000;
+	refresh();
+	ck_assert(!page_is_marked(&page));
+}
+END_TEST
+
+START_TEST(losses_since_the_mark_make_it_incomplete)
+{
+	scene.look.lost[0] = 5;
+	live_on(100);
+	mark();
+	ck_assert(!page_moment_is_incomplete(&page.marked->mark,
+	    &scene.view));
+	scene.look.lost[1] = 1;
+	ck_assert(page_moment_is_incomplete(&page.marked->mark,
+	    &scene.view));
+}
+END_TEST
+
+#ifndef SANITIZED
+START_TEST(without_memory_for_a_copy_blocks_are_counted_all_the_same)
+{
+	struct rlimit all, none;
+	struct page_mark_counts c;
+	int r;
+
+	many();
+	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &all), 0);
+	none = all;
+	none.rlim_cur = 1 << 20;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+	r = page_mark_set(&page, &scene.view);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &all), 0);
+	ck_assert_int_eq(r, 0);
+	ck_assert(page.marked->uncopied && !page.marked->copying);
+	scene_free(&scene, 0x100000000);
+	later();
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.went, 1);
+	ck_assert_uint_eq(c.early, 0);
+}
+END_TEST
+#endif
+
+START_TEST(wide_page_says_the_mark_where_there_is_room)
+{
+	live_on(100);
+	mark();
+	live_on(20);
+	for (int cols = 1; cols < 160; cols++) {
+		compose(cols, 24);
+		assert_fits(cols, 24);
+	}
+	compose(124, 24);
+	ck_assert(shows("mark: 15:02:24 +"));
+	page.layout = PAGE_WIDE;
+	compose(110, 24);
+	ck_assert(shows("mark: 15:02:24 +"));
+}
+END_TEST
+
+/* --- draining ------------------------------------------------------------ */
+
+/* Each row is one of then that is still there, once, by age. */
+static void
+assert_drained(bool reverse)
+{
+	struct blk b[PLACES + 1];
+	size_t n, i;
+
+	n = page_rows_blocks(&page, &scene.view, 0, b, PLACES + 1);
+	ck_assert_uint_eq(n, still_in(drained_place));
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view), n);
+	for (i = 0; i < n; i++) {
+		ck_assert(is_still(drained_place,
+		    (unsigned)((b[i].addr - addr_of(0)) / 0x100)));
+		if (i > 0)
+			ck_assert((b[i].seq > b[i - 1].seq) != reverse);
+	}
+}
+
+START_TEST(drain_lists_what_was_there_and_still_is)
+{
+	unsigned i;
+
+	page.opts.order = BLKLIST_BY_ADDRESS;
+	page.opts.reverse = _i != 0;
+	live_on(800);
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	memcpy(drained_place, place, sizeof place);
+	for (i = 0; i < 500; i++) {
+		live_on(1 + any(5));
+		assert_drained(page.opts.reverse);
+	}
+	ck_assert_uint_lt(still_in(drained_place), live_in(drained_place));
+	page_drain_end(&page);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
+	    live_in(place));
+	ck_assert_int_eq(page.opts.order, BLKLIST_BY_ADDRESS);
+}
+END_TEST
+
+START_TEST(cursor_stays_on_its_block_while_others_drain)
+{
+	struct blk b;
+
+	page.opts.reverse = _i != 0;
+	for (unsigned i = 0; i < 100; i++)
+		put(i, 100);
+	later();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	compose(80, 24);
+	page_move_to(&page, 50);
+	page_hold(&page, &scene.view);
+	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
+	for (unsigned i = 0; i < 40; i++) {
+		take(i);
+		take(99 - i);
+		put(200 + i, 100);
+	}
+	later();
+	compose(80, 24);
+	ck_assert(page_holds_block(&page, &b));
+	ck_assert_uint_eq(page.cursor, 10);
+	ck_assert_uint_eq(page.total, 20);
+}
+END_TEST
+
+START_TEST(drain_says_how_many_are_left)
+{
+	static const struct {
+		int cols;
+		const char *text;
+	} forms[] = {
+		{ 80, "drain since 15:02:24: 60 left of 100" },
+		{ 34, "drain 15:02:24: 60 of 100" },
+	};
+	size_t f;
+	int cols, rows;
+
+	for (unsigned i = 0; i < 100; i++)
+		put(i, 100);
+	later();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	for (unsigned i = 0; i < 40; i++)
+		take(i);
+	put(3, 77);
+	later();
+	for (f = 0; f < BASE_NELEM(forms); f++) {
+		compose(forms[f].cols, 24);
+		ck_assert_msg(shows(forms[f].text), "%s", forms[f].text);
+	}
+	for (cols = 1; cols < 130; cols += 3)
+		for (rows = 1; rows < 30; rows++) {
+			compose(cols, rows);
+			assert_fits(cols, rows);
+		}
+}
+END_TEST
+
+START_TEST(groups_of_a_drain_sum_its_blocks)
+{
+	uint64_t blocks = 0;
+	size_t i;
+
+	for (unsigned at = 0; at < 100; at++)
+		put(at, 100);
+	later();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	for (unsigned at = 0; at < 40; at++) {
+		take(at);
+		put(200 + at, 100);
+		put(300 + at, 100);
+	}
+	later();
+	page_set_group(&page, (unsigned)_i);
+	compose(80, 24);
+	for (i = 0; i < page.groups->nrow; i++)
+		blocks += page_groups_row(page.groups, i)->total.blocks;
+	ck_assert_uint_eq(blocks, 60);
+	blocks = page_groups_row(page.groups, 0)->total.blocks;
+	ck_assert(page_open_group(&page, &scene.view));
+	compose(80, 24);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view), blocks);
+}
+END_TEST
+
+START_TEST(paused_picture_drains_and_is_marked_as_it_stands)
+{
+	struct page_view v;
+	struct page_mark_counts c;
+
+	for (unsigned i = 0; i < 100; i++)
+		put(i, 100);
+	later();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	mark();
+	for (unsigned i = 0; i < 10; i++)
+		take(i);
+	later();
+	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	for (unsigned i = 10; i < 30; i++)
+		take(i);
+	later();
+	v = scene.view;
+	page_view_frozen(&v, &page);
+	ck_assert_uint_eq(page_rows_total(&page, &v), 90);
+	ck_assert(page_mark_counts(&page, &v, &c));
+	ck_assert_uint_eq(c.went, 10);
+	page_thaw(&page);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view), 70);
+}
+END_TEST
+
+static Suite *
+marked_suite(void)
+{
+	Suite *s = suite_create("marked");
+	TCase *tc = tcase_create("mark");
+
+	tcase_add_checked_fixture(tc, setup_marked, teardown);
+	tcase_add_loop_test(tc,
+	    counts_are_those_of_a_copy_whatever_addresses_are_used_again, 0,
+	    5);
+	tcase_add_test(tc, mark_of_an_empty_list_has_all_blocks_new);
+	tcase_add_test(tc, inherited_blocks_are_older_than_any_mark);
+	tcase_add_test(tc, copy_has_what_was_there_oldest_first);
+	tcase_add_test(tc,
+	    large_list_is_copied_in_portions_and_early_frees_are_counted);
+	tcase_add_test(tc, copy_goes_on_in_another_list_of_the_same_stream);
+	tcase_add_test(tc, mark_waits_for_a_whole_list);
+	tcase_add_loop_test(tc, mark_of_another_stream_is_lost_and_that_is_said,
+	    0, 3);
+	tcase_add_test(tc,
+	    mark_outlives_the_news_of_its_arming_and_not_another_one);
+	tcase_add_test(tc, losses_since_the_mark_make_it_incomplete);
+	tcase_add_test(tc, wide_page_says_the_mark_where_there_is_room);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("drain");
+	tcase_add_checked_fixture(tc, setup_marked, teardown);
+	tcase_add_loop_test(tc, drain_lists_what_was_there_and_still_is, 0, 2);
+	tcase_add_loop_test(tc, cursor_stays_on_its_block_while_others_drain,
+	    0, 2);
+	tcase_add_test(tc, drain_says_how_many_are_left);
+	tcase_add_loop_test(tc, groups_of_a_drain_sum_its_blocks, 1, 5);
+	tcase_add_test(tc, paused_picture_drains_and_is_marked_as_it_stands);
+	suite_add_tcase(s, tc);
+
+#ifndef SANITIZED
+	tc = tcase_create("limits");
+	tcase_set_tags(tc, TAG_KERNEL);
+	tcase_add_checked_fixture(tc, setup_marked, teardown);
+	tcase_add_test(tc,
+	    without_memory_for_a_copy_blocks_are_counted_all_the_same);
+	suite_add_tcase(s, tc);
+#endif
+	return s;
+}
+
+CHECK_MAIN(marked_suite)
