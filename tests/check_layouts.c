@@ -1,0 +1,278 @@
+/*
+ * Every layout at every size: no line is wider than the terminal, no row is
+ * lost, and none is shown that does not belong there, whatever names have in
+ * them.
+ */
+#include <strings.h>
+
+#include "harness.h"
+#include "scene.h"
+
+#define TARGET_BLOCKS 60
+
+static const enum page_layout layouts[] = {
+	PAGE_AUTO, PAGE_CLASSIC, PAGE_CLASSIC_STRICT, PAGE_WIDE,
+};
+
+static const int wide[] = { 141, 200, 300, 1000 };
+static const int some_rows[] = { 1, 2, 4, 5, 7, 8, 12, 15, 16, 17, 24, 60 };
+
+/* Two columns wide, combining, of no width, right to left, and controls. */
+static const char *const names[] = {
+	"plain",
+	"\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2",
+	"e\xcc\x81\xcc\x81\xcc\x81 a\xcc\x8a o\xcc\x88 combined",
+	"zero\xe2\x80\x8bwidth\xe2\x80\x8d\xef\xbb\xbf joined",
+	"\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d \xe2\x80\xaeoverride",
+	"\x1b[2J\x1b]0;title\x07\r\n\t",
+	"\xff\xfe broken \xe6\xbc",
+	"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb\xf0\x9f\x91\xa9",
+};
+
+static const char *name_now;
+
+static const char *
+thread_name(void *arg, uint16_t index)
+{
+	(void)arg;
+	(void)index;
+	return name_now;
+}
+
+static void
+set_name(const char *name)
+{
+	name_now = scene_symbol_override = name;
+	scene.look.target_name = name;
+	scene.look.node_name = name;
+	scene.look.reason = name;
+	scene.view.thread = thread_name;
+	scene.view.fetching = name;
+	page.round++;
+}
+
+static void
+setup_layouts(void)
+{
+	setup_target();
+	page.on_screen = true;
+	page.hz = 15;
+	page.rated = page.sampled = true;
+	page.sample_at = scene.view.now;
+	page.rate = 8123;
+}
+
+static void
+setup_groups(void)
+{
+	setup_stacks();
+	page.on_screen = true;
+	page_set_group(&page, 1);
+}
+
+static bool
+starts_with_block(const struct page_line *line, const struct blk *b)
+{
+	char digits[16];
+
+	snprintf(digits, sizeof digits, "%012llx",
+	    (unsigned long long)b->addr);
+	return strncasecmp(line->text, digits, 12) == 0 ||
+	    strncasecmp(line->text, digits + 4, 8) == 0;
+}
+
+/* Rows stand one below another under the heading, as many as there is room. */
+static void
+assert_rows(int cols, int rows)
+{
+	struct blk b[TARGET_BLOCKS];
+	size_t n;
+	int window = rows > 0 ? page.window : TARGET_BLOCKS, first, i;
+
+	if (cols < PAGE_MIN_COLS || (rows > 0 && rows < PAGE_MIN_ROWS))
+		return;
+	ck_assert_int_gt(window, 0);
+	n = page_rows_blocks(&page, &scene.view, page.offs, b,
+	    BASE_NELEM(b));
+	for (first = 0; first < pic.rows; first++)
+		if (starts_with_block(&pic.line[first], &b[0]))
+			break;
+	ck_assert_msg(first >= 3 && first <= 8, "%dx%d: first row in line %d",
+	    cols, rows, first + 1);
+	for (i = 0; i < (int)n && i < window; i++)
+		ck_assert_msg(first + i < pic.rows &&
+		    starts_with_block(&pic.line[first + i], &b[i]),
+		    "%dx%d: row %d is not of %llx", cols, rows, i,
+		    (unsigned long long)b[i].addr);
+	for (; i < (int)n && first + i < pic.rows; i++)
+		ck_assert(!starts_with_block(&pic.line[first + i], &b[i]));
+}
+
+static void
+check_size(int cols, int rows)
+{
+	compose(cols, rows);
+	assert_fits(cols, rows);
+	if (!page_shows_groups(&page))
+		assert_rows(cols, rows);
+}
+
+static void
+check_some_sizes(void)
+{
+	size_t i, k;
+	int cols;
+
+	for (cols = 1; cols <= 140; cols += cols < 45 ? 1 : 3)
+		for (i = 0; i < BASE_NELEM(some_rows); i++)
+			check_size(cols, some_rows[i]);
+	for (k = 0; k < BASE_NELEM(wide); k++)
+		for (i = 0; i < BASE_NELEM(some_rows); i++)
+			check_size(wide[k], some_rows[i]);
+}
+
+START_TEST(every_size_is_filled_and_no_row_is_lost)
+{
+	int cols, rows;
+	size_t k;
+
+	page.layout = layouts[_i];
+	for (rows = 0; rows <= 60; rows++) {
+		for (cols = 1; cols <= 140; cols++)
+			check_size(cols, rows);
+		for (k = 0; k < BASE_NELEM(wide); k++)
+			check_size(wide[k], rows);
+	}
+}
+END_TEST
+
+START_TEST(names_with_tricks_in_them_move_nothing)
+{
+	size_t l;
+
+	set_name(names[_i % (int)BASE_NELEM(names)]);
+	page.opts.ascii = _i >= (int)BASE_NELEM(names);
+	for (l = 0; l < BASE_NELEM(layouts); l++) {
+		page.layout = layouts[l];
+		check_some_sizes();
+	}
+}
+END_TEST
+
+START_TEST(ascii_pictures_are_ascii_at_every_width)
+{
+	const char *c;
+	int cols, i;
+
+	set_name(names[1]);
+	page.opts.ascii = true;
+	for (cols = 1; cols <= 300; cols++) {
+		compose(cols, 24);
+		for (i = 0; i < pic.rows; i++)
+			for (c = pic.line[i].text; *c != '\0'; c++)
+				ck_assert_int_gt(*c, 0);
+	}
+}
+END_TEST
+
+START_TEST(groups_fit_at_every_size)
+{
+	size_t l;
+
+	page.opts.ascii = (_i & 1) != 0;
+	if (_i >= 2)
+		set_name(names[_i / 2 - 1]);
+	for (l = 0; l < BASE_NELEM(layouts); l++) {
+		page.layout = layouts[l];
+		check_some_sizes();
+	}
+}
+END_TEST
+
+START_TEST(cursor_at_the_end_is_in_sight_at_every_size)
+{
+	size_t l;
+	int cols, rows, i, found;
+
+	for (l = 0; l < BASE_NELEM(layouts); l++) {
+		page.layout = layouts[l];
+		for (cols = PAGE_MIN_COLS; cols <= 140; cols += 7)
+			for (rows = PAGE_MIN_ROWS; rows <= 60; rows++) {
+				compose(cols, rows);
+				page_move_to(&page, UINT64_MAX);
+				check_size(cols, rows);
+				for (found = i = 0; i < rows; i++)
+					found += marked(i, PAGE_CURSOR);
+				ck_assert_msg(found == 1, "%dx%d: %d", cols,
+				    rows, found);
+				page_move_to(&page, 0);
+			}
+	}
+}
+END_TEST
+
+START_TEST(what_the_page_says_leaves_the_size_as_it_is)
+{
+	size_t l;
+
+	snprintf(page.message, sizeof page.message, "%s", names[_i]);
+	scene.look.state = NODES_UNREACHABLE;
+	scene.look.stale_ms = 12345;
+	scene.look.retry_ms = 3000;
+	set_name(names[_i]);
+	for (l = 0; l < BASE_NELEM(layouts); l++) {
+		page.layout = layouts[l];
+		for (int cols = 1; cols <= 140; cols++)
+			for (size_t i = 0; i < BASE_NELEM(some_rows); i++) {
+				compose(cols, some_rows[i]);
+				assert_fits(cols, some_rows[i]);
+			}
+	}
+}
+END_TEST
+
+/* Numbers stay where they are: what is wider goes to the last column. */
+START_TEST(numbers_stay_together_on_a_very_wide_terminal)
+{
+	char line[512];
+	int cols, i, first = 4;
+
+	compose(140, 24);
+	snprintf(line, sizeof line, "%.84s", pic.line[first].text);
+	for (i = 0; i < (int)BASE_NELEM(wide); i++) {
+		cols = wide[i];
+		compose(cols, 24);
+		ck_assert_int_eq(strncmp(pic.line[first].text, line,
+		    strlen(line)), 0);
+	}
+}
+END_TEST
+
+static Suite *
+layouts_suite(void)
+{
+	Suite *s = suite_create("layouts");
+	TCase *t = tcase_create("blocks"), *g = tcase_create("groups");
+	int n = (int)BASE_NELEM(names);
+
+	tcase_add_checked_fixture(t, setup_layouts, teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, every_size_is_filled_and_no_row_is_lost, 0,
+	    (int)BASE_NELEM(layouts));
+	tcase_add_loop_test(t, names_with_tricks_in_them_move_nothing, 0,
+	    2 * n);
+	tcase_add_test(t, ascii_pictures_are_ascii_at_every_width);
+	tcase_add_test(t, cursor_at_the_end_is_in_sight_at_every_size);
+	tcase_add_loop_test(t, what_the_page_says_leaves_the_size_as_it_is, 0,
+	    n);
+	tcase_add_test(t, numbers_stay_together_on_a_very_wide_terminal);
+	suite_add_tcase(s, t);
+
+	tcase_add_checked_fixture(g, setup_groups, teardown);
+	tcase_set_timeout(g, 120);
+	tcase_add_loop_test(g, groups_fit_at_every_size, 0, 2 * n + 2);
+	suite_add_tcase(s, g);
+	return s;
+}
+
+CHECK_MAIN(layouts_suite)
