@@ -373,7 +373,7 @@ START_TEST(keys_do_what_the_table_says)
 	ck_assert_int_eq(page_key_action('j'), PAGE_DO_DOWN);
 	ck_assert_int_eq(page_key_action(PAGE_KEY_F10), PAGE_DO_QUIT);
 	ck_assert_int_eq(page_key_action(27), PAGE_DO_CLOSE);
-	ck_assert_int_eq(page_key_action('z'), PAGE_DO_NOTHING);
+	ck_assert_int_eq(page_key_action('Z'), PAGE_DO_NOTHING);
 	ck_assert_int_eq(page_key_action(0), PAGE_DO_NOTHING);
 	ck_assert_int_eq(page_key_action(-1), PAGE_DO_NOTHING);
 	page_key_name('z', name);

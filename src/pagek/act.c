@@ -8,6 +8,7 @@
 
 #include "app.h"
 #include "marked.h"
+#include "still.h"
 
 #define END_WAIT_MS 3000
 
@@ -81,8 +82,9 @@ move_to(struct app *app, uint64_t offset)
 {
 	struct page_view v;
 
-	page_move_to(app->page, offset);
 	page_view_shown(&v, app->page, app->session);
+	page_still_touch(app->page, &v);
+	page_move_to(app->page, offset);
 	page_hold(app->page, &v);
 }
 
@@ -91,8 +93,9 @@ move(struct app *app, int64_t delta)
 {
 	struct page_view v;
 
-	page_move(app->page, delta);
 	page_view_shown(&v, app->page, app->session);
+	page_still_touch(app->page, &v);
+	page_move(app->page, delta);
 	page_hold(app->page, &v);
 }
 
@@ -230,6 +233,22 @@ do_open(struct app *app)
 	page_view_shown(&v, app->page, app->session);
 	if (!page_open_group(app->page, &v))
 		app_say(app, "there is no group here");
+}
+
+static void
+do_still(struct app *app)
+{
+	struct page_view v;
+
+	page_view_shown(&v, app->page, app->session);
+	if (!page_still_toggle(app->page, &v))
+		app_say(app, "order: live");
+	else if (page_shows_groups(app->page))
+		app_say(app, "order: frozen, of the blocks of a group");
+	else if (v.look->window)
+		app_say(app, "order: frozen as soon as the whole list is here");
+	else
+		app_say(app, "order: frozen; z lets it go");
 }
 
 void
@@ -440,6 +459,7 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_GROUP] = do_group,
 	[PAGE_DO_OPEN] = do_open,
 	[PAGE_DO_FIELD] = app_field_next,
+	[PAGE_DO_STILL] = do_still,
 	[PAGE_DO_PAUSE] = app_pause,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fields.h"
+#include "still.h"
 
 enum {
 	W_ROW = 33,
@@ -93,8 +94,8 @@ classic_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	bool sampled = v->look->sample != 0;
-	char count[8], offs[W_OFFS + 1], *digits = count;
-	int pad;
+	char count[8], offs[W_OFFS + 1], still[80], *digits = count;
+	int pad, form;
 
 	page_fields_put(page, v, W_NODE, W_LISTING, PAGE_FIELD_CLIP, pic);
 	pad = W_COUNT_END - picture_col(pic);
@@ -109,14 +110,27 @@ classic_node(struct page *page, const struct page_view *v,
 	    page_view_known(v) ? page_about(v->look->sample) : "",
 	    page_view_known(v) ? digits : "-");
 	page_fields_put_offs(page, offs, pic);
+	if (strict(page))
+		return;
+	for (form = 0; page_still_text(page, v, form, still, sizeof still);
+	    form++)
+		if (picture_col(pic) + 2 + (int)strlen(still) <= pic->cols) {
+			picture_printf(pic, "  %s", still);
+			picture_mark(pic, picture_col(pic) -
+			    (int)strlen(still), picture_col(pic), PAGE_WARN);
+			break;
+		}
 }
 
 static void
 classic_heading(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	picture_printf(pic, "%*s%s", addr_cols(page, v, pic) - W_ADDR, "",
-	    heading);
+	bool still = page_still_on(page) && !strict(page);
+
+	/* There is always room for the key that lets the order go. */
+	picture_printf(pic, "%s%*s%s", still ? "z" : " ",
+	    addr_cols(page, v, pic) - W_ADDR, "", heading + 1);
 	if (function_cols(page, v, pic) > 0)
 		picture_printf(pic, " FUNCTION");
 }

@@ -92,7 +92,7 @@ put_age(const struct page_view *v, const struct blk *b, int width,
 	char text[8];
 
 	page_cell_age(text, page_cell_seconds(v->look, b));
-	picture_printf(pic, "%*s", width, text);
+	picture_printf(pic, "%*s", width, v->gone ? "freed" : text);
 }
 
 static void

@@ -10,6 +10,7 @@
 #include "groups.h"
 #include "line.h"
 #include "made.h"
+#include "still.h"
 #include "trend.h"
 #include "marked.h"
 
@@ -42,6 +43,8 @@ page_fini(struct page *page)
 	page_free_fini(page);
 	page_trend_free(page->trend);
 	page->trend = NULL;
+	page_still_free(page->still);
+	page->still = NULL;
 }
 
 void
@@ -61,6 +64,7 @@ page_view_init(struct page_view *v, const struct nodes_look *look)
 	v->fetching = "";
 	v->pending = 0;
 	v->names_no = 0;
+	v->gone = false;
 	v->freed = NULL;
 	v->wrappers = NULL;
 	v->counts = look->list != NULL ? blklist_counts(look->list) : &none;
@@ -118,6 +122,8 @@ is_gone(const struct page *page, const struct page_view *v,
 {
 	struct blk now;
 
+	if (page_still_on(page))
+		return page_still_gone(page, v, b);
 	return page->opened && (blklist_get(v->look->list,
 	    (b->flags & REC_LAYER_API) != 0, b->addr, &now) < 0 ||
 	    now.seq != b->seq);
@@ -166,8 +172,14 @@ put_row(const struct page *page, const struct page_view *v,
     const struct blk *b, struct page_picture *pic)
 {
 	uint64_t seconds = page_cell_seconds(v->look, b);
+	struct page_view gone = *v;
 
 	picture_line(pic);
+	if (is_gone(page, v, b)) {
+		gone.gone = true;
+		ops->row(page, &gone, b, pic);
+		return;
+	}
 	if (made != NULL && page_made_put(made, b, seconds, pic))
 		return;
 	ops->row(page, v, b, pic);
@@ -497,6 +509,7 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 		    "no memory for groups");
 	}
 	page_free_begin(page, v);
+	page_still_begin(page, v);
 	page_sample(page, v);
 	page_trend_sample(page, v);
 	page_state_get(page, v, &st);

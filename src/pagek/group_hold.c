@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "groups.h"
+#include "still.h"
 
 void
 page_group_name(const struct profile_group *g, char *out, size_t cap)
@@ -150,6 +151,7 @@ page_set_group(struct page *page, unsigned kind)
 	unsigned was = page->group;
 	uint64_t offs = page->offs;
 
+	page_still_anew(page);
 	page->group = page_group_kind(kind) != NULL ? kind : 0;
 	page->opened = false;
 	page->has_cursor = page->cursor_held = false;
@@ -182,6 +184,7 @@ page_open_group(struct page *page, const struct page_view *v)
 	g->step = GROUPS_MEMBERS;
 	g->taking = false;
 	g->hasty = true;
+	page_still_anew(page);
 	page->back = (struct page_place){ .offs = page->offs, .cursor = at };
 	page->opened = true;
 	page->offs = page->cursor = 0;
@@ -194,6 +197,7 @@ page_close_group(struct page *page)
 {
 	if (!page->opened)
 		return;
+	page_still_anew(page);
 	page->opened = false;
 	page->offs = page->back.offs;
 	page->cursor = page->back.cursor;

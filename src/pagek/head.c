@@ -5,6 +5,7 @@
 #include "groups.h"
 #include "head.h"
 #include "marked.h"
+#include "still.h"
 
 #define GAP 2
 
@@ -32,10 +33,18 @@ say_sort(const struct page *page, const struct page_view *v,
 		    page->opts.reverse ? '^' : 'v');
 }
 
+static void
+say_still(const struct page *page, const struct page_view *v,
+    char out[PAGE_HEAD_TEXT])
+{
+	page_still_text(page, v, 0, out, PAGE_HEAD_TEXT);
+}
+
 static const struct page_head_word words[] = {
 	{ "group ", 1, say_group },
 	{ "sort ", 0, say_sort },
 	{ "mark: ", 2, page_mark_say },
+	{ "", 0, say_still },
 };
 
 #define NWORDS BASE_NELEM(words)

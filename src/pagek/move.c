@@ -8,6 +8,7 @@
 #include "free.h"
 #include "groups.h"
 #include "marked.h"
+#include "still.h"
 
 static uint64_t
 clamp(uint64_t n, uint64_t below)
@@ -74,7 +75,7 @@ list_hold(struct page *page, const struct page_view *v)
 	return true;
 }
 
-static const struct page_rows_ops rows_list = {
+const struct page_rows_ops page_rows_list = {
 	.total = list_total,
 	.window = page_free_window,
 	.hold = list_hold,
@@ -89,13 +90,19 @@ page_shows_groups(const struct page *page)
 	return page->group != 0 && !page->opened;
 }
 
-static const struct page_rows_ops *
-rows_ops(const struct page *page)
+const struct page_rows_ops *
+page_rows_ops(const struct page *page)
 {
 	if (page->group == 0)
 		return page_is_draining(page) ? &page_rows_drained :
-		    &rows_list;
+		    &page_rows_list;
 	return page->opened ? &page_rows_members : &page_rows_groups;
+}
+
+static const struct page_rows_ops *
+rows_ops(const struct page *page)
+{
+	return page_still_on(page) ? &page_rows_still : page_rows_ops(page);
 }
 
 uint64_t
@@ -204,6 +211,7 @@ page_set_order(struct page *page, enum blklist_order order, bool reverse)
 	page->opts.order = order;
 	page->opts.reverse = reverse;
 	page->round++;
+	page_still_anew(page);
 	/* Without a cursor to follow, a new order is read from its top. */
 	if (!page->has_cursor)
 		page->offs = 0;

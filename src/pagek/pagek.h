@@ -122,6 +122,7 @@ struct page_frozen;
 struct page_gaps;
 struct page_groups;
 struct page_marked;
+struct page_still;
 struct target;
 struct page_made;
 struct page_trend;
@@ -188,6 +189,7 @@ struct page {
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 
 	struct page_frozen *frozen;	/* paused: what the picture shows */
+	struct page_still *still;	/* rows that keep their places; NULL: none so far */
 
 	struct page_gaps *gaps;		/* free blocks among the rows; NULL: none so far */
 	unsigned round;			/* counts up when groups must be taken anew at once */

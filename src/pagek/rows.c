@@ -148,7 +148,7 @@ page_cell_classic(const struct page_view *v, const struct blk *b,
 	base_fit_age(age, 3, page_cell_seconds(v->look, b));
 	picture_printf(pic, " %s %02X ", size, b->type);
 	picture_clip(pic, page_descr(v->look, b), 7, PICTURE_LEFT);
-	picture_printf(pic, " %4s %3s", rnod, age);
+	picture_printf(pic, " %4s %3s", rnod, v->gone ? "-" : age);
 }
 
 void

@@ -4,6 +4,7 @@
 #include "app.h"
 #include "free.h"
 #include "marked.h"
+#include "still.h"
 
 /*
  * Sums of blocks are made of all of them, and so are a listing and a picture
@@ -21,7 +22,8 @@ needs_all(const struct app *app)
 	if (app->page->frozen != NULL)
 		return false;
 	if (app->page->group != 0 || app->overlay == APP_KIN ||
-	    page_marked_wants_all(app->page))
+	    page_marked_wants_all(app->page) ||
+	    page_still_wants_all(app->page))
 		return true;
 	/* A gap is known by the blocks around it, wherever they are. */
 	if (page_free_wanted(app->page, look) &&

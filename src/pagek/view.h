@@ -17,6 +17,7 @@
  *	fields.c	the fields of line 2 that can be edited
  *	rows.c		cells that both layouts and `pagek list` share
  *	estimate.c	totals of a sample
+ *	still.c		rows that keep their places
  *	free.c		free blocks of known regions among the rows
  *	calls.c		stacks as lines: who asked
  *	groups.c, group_rows.c	the blocks in groups, and their rows
@@ -46,6 +47,7 @@ struct page_view {
 	const char *fetching;		/* a debug file on its way; "" when none is; outside text */
 	size_t pending;			/* names asked for and not answered yet */
 	uint64_t names_no;		/* another one when names may be others */
+	bool gone;			/* of a row that is made: its block is in the list no more */
 	const struct nodes_freed *freed;	/* how the block in detail ended; NULL not seen */
 	const struct symbol_wrappers *wrappers;	/* are skipped; NULL: none */
 };
@@ -217,9 +219,12 @@ struct page_rows_ops {
 	    uint64_t *offset);
 };
 
+extern const struct page_rows_ops page_rows_list;	/* move.c: of the whole list */
 extern const struct page_rows_ops page_rows_groups;	/* groups.c */
 extern const struct page_rows_ops page_rows_members;	/* members.c */
 
+/* What the rows are made of, whether or not they stand still (still.h). */
+const struct page_rows_ops *page_rows_ops(const struct page *);
 /* Groups are shown in place of blocks. */
 bool page_shows_groups(const struct page *);
 /* Of what is shown. */

@@ -9,6 +9,7 @@
 #include "fields.h"
 #include "groups.h"
 #include "marked.h"
+#include "still.h"
 
 /* --- line 1 ------------------------------------------------------------- */
 
@@ -142,7 +143,7 @@ wide_node(struct page *page, const struct page_view *v,
 	static const struct {
 		const char *before, *reversed;
 	} words[] = { { "order ", " reversed" }, { "", " rev" } };
-	char order[32];
+	char order[80];
 	uint64_t total = page_view_blocks(v);
 	const char *about = page_about(v->look->sample);
 	bool editing = page->fields.editing;
@@ -167,7 +168,17 @@ wide_node(struct page *page, const struct page_view *v,
 	    pic);
 	picture_printf(pic, "%s", left);
 	/* Where both do not fit, OFFS stands and the order is said in short. */
-	for (size_t i = 0; i < BASE_NELEM(words); i++) {
+	for (int form = 0; page_still_text(page, v, form, order,
+	    sizeof order); form++)
+		if (picture_col(pic) + 3 + (int)strlen(order) + 2 +
+		    OFFS_COLS <= pic->cols) {
+			picture_printf(pic, "   ");
+			at = picture_col(pic);
+			picture_printf(pic, "%s", order);
+			picture_mark(pic, at, picture_col(pic), PAGE_WARN);
+			break;
+		}
+	for (size_t i = 0; !page_still_on(page) && i < BASE_NELEM(words); i++) {
 		len = 0;
 		if (page_shows_groups(page))
 			base_append(order, sizeof order, &len, "   %s%s",
