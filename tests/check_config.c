@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/pagek/config.h"
+#include "../src/pagek/config_sections.h"
+#include "../src/pagek/style.h"
 #include "harness.h"
 
 #define WORDS 16
@@ -113,14 +114,139 @@ START_TEST(a_line_with_a_mistake_is_said_and_left_out)
 }
 END_TEST
 
-START_TEST(a_section_is_skipped_with_one_sentence)
+START_TEST(a_section_that_nobody_knows_is_skipped_with_one_sentence)
 {
-	file(CONFIG_USER, "max = 7\n[keys]\nq = w\nmax = x\n\n  # more\n");
+	file(CONFIG_USER, "[nonsense]\nF5 = what\nq = x\n[keys]\nx = none\n");
 	ck_assert_uint_eq(sentences, 1);
-	ck_assert_ptr_nonnull(strstr(said, "mine:2: this version has no "
-	    "sections: what stands in [keys] is skipped"));
-	run("list demo:1");
-	ck_assert_uint_eq(o.max, 7);
+	ck_assert_ptr_nonnull(strstr(said, "mine:1: there is no section "
+	    "[nonsense], only [keys] and [colors]: it is skipped"));
+	ck_assert_uint_eq(config.keys, 1);
+}
+END_TEST
+
+/* --- sections ------------------------------------------------------------- */
+
+static const struct {
+	const char *line, *says;
+} wrong_in_section[] = {
+	{ "[keys]\nF99 = sort", "no key is called 'F99'" },
+	{ "[keys]\nab = sort", "no key is called 'ab'" },
+	{ "[keys]\nx", "'x' is no setting" },
+	{ "[keys]\nx =", "'x' has no value" },
+	{ "[keys]\nx = srot", "no key does 'srot': did you mean 'sort'?" },
+	{ "[keys]\nx = kin", "no key does 'kin'" },
+	{ "[colors]\ncursr = red", "did you mean 'cursor'?" },
+	{ "[colors]\ncursor = mauve", "'mauve' is no colour" },
+	{ "[colors]\ncursor = white on", "'on' is no colour" },
+	{ "[colors]\ncursor = white on bold", "'bold' is no colour" },
+	{ "[colors]\nplain = red", "nothing that is coloured" },
+};
+
+START_TEST(a_wrong_line_of_a_section_is_said_and_left_out)
+{
+	file(CONFIG_USER, wrong_in_section[_i].line);
+	ck_assert_uint_eq(sentences, 1);
+	ck_assert_msg(strncmp(said, "mine:2: ", 8) == 0 &&
+	    strstr(said, wrong_in_section[_i].says) != NULL, "%s", said);
+	ck_assert_uint_eq(config.keys, 0);
+	for (unsigned i = 0; i < PAGE_MARKS; i++)
+		ck_assert_uint_eq(config.color[i].at.line, 0);
+}
+END_TEST
+
+START_TEST(a_key_does_what_the_file_says)
+{
+	file(CONFIG_USER, "[keys]\nF5 = pause # really\nx = none\n= = sort\n"
+	    "\xc3\xa4 = reverse\n^X = page-down\nEnter = help\n"
+	    "U+0023 = quit\n");
+	ck_assert_str_eq(said, "");
+	config_bind_keys(&config);
+	ck_assert_int_eq(page_key_action(PAGE_KEY_F0 + 5), PAGE_DO_PAUSE);
+	ck_assert_int_eq(page_key_action('x'), PAGE_DO_NOTHING);
+	ck_assert_int_eq(page_key_action('='), PAGE_DO_SORT);
+	ck_assert_int_eq(page_key_action(0xe4), PAGE_DO_REVERSE);
+	ck_assert_int_eq(page_key_action(PAGE_CTRL('X')), PAGE_DO_PAGE_DOWN);
+	ck_assert_int_eq(page_key_action('#'), PAGE_DO_QUIT);
+	/* All that the key may send. */
+	ck_assert_int_eq(page_key_action('\r'), PAGE_DO_HELP);
+	ck_assert_int_eq(page_key_action(PAGE_KEY_ENTER), PAGE_DO_HELP);
+	ck_assert_int_eq(page_key_action(' '), PAGE_DO_PAUSE);
+	page_keys_unbind();
+	ck_assert_int_eq(page_key_action('\r'), PAGE_DO_OPEN);
+	ck_assert_int_eq(page_key_action('='), PAGE_DO_NOTHING);
+}
+END_TEST
+
+START_TEST(of_two_files_the_users_keys_and_colours_hold)
+{
+	file(CONFIG_SYSTEM, "[keys]\nx = sort\ny = sort\n"
+	    "[colors]\nnew = red\nbad = red\n");
+	file(CONFIG_USER, "[keys]\nx = quit\nx = help\n"
+	    "[colors]\nnew = blue\nnew = green\n");
+	ck_assert_uint_eq(sentences, 2);
+	ck_assert_uint_eq(config.keys, 2);
+	config_bind_keys(&config);
+	ck_assert_int_eq(page_key_action('x'), PAGE_DO_QUIT);
+	ck_assert_int_eq(page_key_action('y'), PAGE_DO_SORT);
+	page_keys_unbind();
+	ck_assert_int_eq(config.color[PAGE_NEW].style.ink, 4);
+	ck_assert_int_eq(config.color[PAGE_BAD].style.ink, 1);
+}
+END_TEST
+
+START_TEST(a_style_is_what_its_words_say)
+{
+	struct page_style styles[PAGE_MARKS];
+	char text[PAGE_STYLE_TEXT];
+
+	file(CONFIG_USER, "[colors]\ncursor = bold white on blue\n"
+	    "warn = plain\nstale = cyan\n");
+	ck_assert_str_eq(said, "");
+	config_styles(&config, styles);
+	page_style_text(styles[PAGE_CURSOR], text);
+	ck_assert_str_eq(text, "bold white on blue");
+	page_style_text(styles[PAGE_WARN], text);
+	ck_assert_str_eq(text, "plain");
+	page_style_text(styles[PAGE_HEADING], text);
+	ck_assert_str_eq(text, "reverse");
+	/* Without colours what had only one is as usual, and still seen. */
+	styles[PAGE_STALE] = page_style_bare(PAGE_STALE, styles[PAGE_STALE]);
+	page_style_text(styles[PAGE_STALE], text);
+	ck_assert_str_eq(text, "dim");
+	styles[PAGE_CURSOR] = page_style_bare(PAGE_CURSOR,
+	    styles[PAGE_CURSOR]);
+	page_style_text(styles[PAGE_CURSOR], text);
+	ck_assert_str_eq(text, "bold");
+}
+END_TEST
+
+START_TEST(every_name_of_a_key_or_an_action_can_be_read)
+{
+	char word[PAGE_ACTION_WORD], name[16], line[64];
+	enum page_action action;
+	size_t i;
+	int code;
+
+	for (i = 0; page_action_word(i, &action, word); i++) {
+		end();
+		begin();
+		snprintf(line, sizeof line, "[keys]\nz = %s", word);
+		file(CONFIG_USER, line);
+		ck_assert_msg(config.keys == 1 && config.key[0].action ==
+		    action, "%s: %s", word, said);
+	}
+	ck_assert_uint_gt(i, 20);
+	for (code = 1; code < 0x300; code++) {
+		page_key_name(page_key_one(code), name);
+		if (page_key_one(code) > ' ')
+			ck_assert_msg(page_key_parse(name) ==
+			    page_key_one(code), "%s", name);
+	}
+	for (code = PAGE_KEY_UP; code <= PAGE_KEY_F_LAST; code++) {
+		page_key_name(code, name);
+		if (code != PAGE_KEY_OTHER && code != PAGE_KEY_F0)
+			ck_assert_int_eq(page_key_parse(name), code);
+	}
 }
 END_TEST
 
@@ -322,7 +448,13 @@ config_suite(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_loop_test(tc, a_line_with_a_mistake_is_said_and_left_out, 0,
 	    BASE_NELEM(wrong));
-	tcase_add_test(tc, a_section_is_skipped_with_one_sentence);
+	tcase_add_test(tc, a_section_that_nobody_knows_is_skipped_with_one_sentence);
+	tcase_add_loop_test(tc, a_wrong_line_of_a_section_is_said_and_left_out,
+	    0, (int)BASE_NELEM(wrong_in_section));
+	tcase_add_test(tc, a_key_does_what_the_file_says);
+	tcase_add_test(tc, of_two_files_the_users_keys_and_colours_hold);
+	tcase_add_test(tc, a_style_is_what_its_words_say);
+	tcase_add_test(tc, every_name_of_a_key_or_an_action_can_be_read);
 	tcase_add_test(tc, of_two_in_a_file_the_first_stands);
 	tcase_add_test(tc, a_file_of_nonsense_is_said_in_few_sentences);
 	tcase_add_test(tc, values_arrive_and_are_not_given);

@@ -306,6 +306,33 @@ START_TEST(key_bar_fits_and_always_tells_help_and_quit)
 }
 END_TEST
 
+/* In the help and in the bar; a key of its own has the first word there. */
+START_TEST(keys_are_told_as_they_are_bound)
+{
+	ck_assert(page_key_bind(PAGE_KEY_F0 + 5, PAGE_DO_SORT));
+	ck_assert(page_key_bind('s', PAGE_DO_NOTHING));
+	ck_assert(page_key_bind('e', PAGE_DO_NOTHING));
+	ck_assert(page_key_bind('a', PAGE_DO_DOWN));
+	picture_begin(&pic, 120, true);
+	picture_line(&pic);
+	page_key_bar(&pic, 120);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	ck_assert(shows("F5 sort"));
+	ck_assert(!shows("save"));
+	picture_begin(&pic, 120, true);
+	page_keys_help(&pic, PAGE_KEYS_MOVING);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	ck_assert(shows("  F5         sort"));
+	ck_assert(shows("  (no key)   save"));
+	ck_assert(shows("  j Down a   move"));
+	page_keys_unbind();
+	picture_begin(&pic, 120, true);
+	page_keys_help(&pic, PAGE_KEYS_MOVING);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	ck_assert(shows("  j Down     move"));
+}
+END_TEST
+
 START_TEST(help_names_every_key_once)
 {
 	static const char *const names[] = {
@@ -500,6 +527,7 @@ page_suite(void)
 	tcase_add_test(line, rate_text_has_four_digits_at_most);
 	tcase_add_loop_test(line, key_bar_fits_and_always_tells_help_and_quit,
 	    16, 200);
+	tcase_add_test(line, keys_are_told_as_they_are_bound);
 	tcase_add_test(line, help_names_every_key_once);
 	tcase_add_test(line, help_is_whole_on_40_columns);
 	tcase_add_test(line, help_begins_with_the_keys_that_are_asked_for);

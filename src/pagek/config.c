@@ -9,6 +9,7 @@
 
 #include "../base/base.h"
 #include "config.h"
+#include "config_sections.h"
 #include "options_table.h"
 
 #define SYSTEM_FILE "/etc/pagek/config"
@@ -56,7 +57,8 @@ struct reading {
 	config_say_cb say;
 	void *arg;
 	unsigned line, said;
-	bool skipping;		/* a section that nobody knows */
+	enum { SETTINGS, SECTION, SKIPPED } among;
+	int section;
 };
 
 /* --- what is said --------------------------------------------------------- */
@@ -222,6 +224,33 @@ cut_comment(char *line)
 		}
 }
 
+/* True for a line that begins one. */
+static bool
+take_section(struct reading *r, const char *line)
+{
+	size_t len = strlen(line);
+
+	if (line[0] != '[' || len < 2 || line[len - 1] != ']')
+		return false;
+	r->section = config_section(line);
+	r->among = r->section >= 0 ? SECTION : SKIPPED;
+	if (r->section < 0)
+		complain_of(r, "there is no section %s, only [keys] and "
+		    "[colors]: it is skipped", shown(line));
+	return true;
+}
+
+static void
+take_in_section(struct reading *r, const char *key, const char *text)
+{
+	struct config_at at = { .file = r->file, .line = r->line };
+	char why[256];
+
+	if (!config_section_take(r->c, r->section, at, key, text, why,
+	    sizeof why))
+		complain_of(r, "%s", why);
+}
+
 static int
 take_line(struct reading *r, char *line)
 {
@@ -229,21 +258,20 @@ take_line(struct reading *r, char *line)
 
 	cut_comment(line);
 	line = trim(line);
-	if (line[0] == '[') {
-		r->skipping = true;
-		complain_of(r, "this version has no sections: what stands in "
-		    "%s is skipped", shown(line));
+	if (line[0] == '\0' || take_section(r, line) || r->among == SKIPPED)
 		return 0;
-	}
-	if (line[0] == '\0' || r->skipping)
-		return 0;
-	text = strchr(line, '=');
+	/* A key may be a '=' itself. */
+	text = strchr(line + (r->among == SECTION), '=');
 	if (text == NULL) {
 		complain_of(r, "'%s' is no setting: write 'KEY = VALUE'",
 		    shown(line));
 		return 0;
 	}
 	*text++ = '\0';
+	if (r->among == SECTION) {
+		take_in_section(r, trim(line), trim(text));
+		return 0;
+	}
 	return take_setting(r, trim(line), trim(text));
 }
 

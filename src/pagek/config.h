@@ -3,6 +3,7 @@
  *
  * /etc/pagek/config, and over it the user's file, hold lines `key = value`; a
  * key is the name of a long option that the table of options lets stand there.
+ * Behind them come sections, `[keys]` and `[colors]`: see config_sections.h.
  * No file is ever written.
  *
  * Example
@@ -15,6 +16,7 @@
 #ifndef PAGEK_CONFIG_H
 #define PAGEK_CONFIG_H
 
+#include "keys.h"
 #include "options.h"
 
 #define CONFIG_FILE_MAX (1u << 18)	/* bytes */
@@ -29,6 +31,25 @@ enum config_origin {
 	CONFIG_OPTION,
 };
 
+/* Where a line stands; line 0: nowhere. */
+struct config_at {
+	enum config_origin file;
+	unsigned line;
+};
+
+#define CONFIG_KEYS PAGE_KEYS_BOUND
+
+struct config_key {
+	int code;
+	enum page_action action;	/* PAGE_DO_NOTHING: none */
+	struct config_at at;
+};
+
+struct config_color {
+	struct page_style style;
+	struct config_at at;
+};
+
 struct config {
 	struct {
 		char *text;		/* NULL: no file has it */
@@ -36,6 +57,9 @@ struct config {
 		unsigned line;
 	} value[OPTIONS];
 	char *path[CONFIG_USER + 1];	/* of the files that were looked for; NULL */
+	struct config_key key[CONFIG_KEYS];
+	unsigned keys;
+	struct config_color color[PAGE_MARKS];
 };
 
 /* One value, as it holds. */

@@ -1,6 +1,7 @@
 /*
  * Dispatch, help and key bar, from keys.def.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "keys.h"
@@ -10,6 +11,7 @@
 struct key {
 	const char *group;	/* a heading, then all else is empty */
 	enum page_action action;
+	const char *word;	/* as the table has it: PAGE_DOWN */
 	const char *names;
 	const char *bar;
 	int rank;
@@ -22,6 +24,7 @@ static const struct key keys[] = {
 #define KEY(action_, names_, bar_, rank_, help_, ...) \
 	{ \
 		.action = PAGE_DO_##action_, \
+		.word = #action_, \
 		.names = names_, \
 		.bar = bar_, \
 		.rank = rank_, \
@@ -33,18 +36,115 @@ static const struct key keys[] = {
 #undef GROUP
 };
 
-enum page_action
-page_key_action(int code)
+/* What somebody wants otherwise than the table has it. */
+static struct {
+	int code;
+	enum page_action action;
+} bound[PAGE_KEYS_BOUND];
+static size_t nbound;
+
+static enum page_action
+action_of_table(int code)
 {
 	size_t i, j;
 
-	if (code == PAGE_KEY_NONE)
-		return PAGE_DO_NOTHING;
 	for (i = 0; i < BASE_NELEM(keys); i++)
 		for (j = 0; j < CODES; j++)
 			if (keys[i].code[j] == code)
 				return keys[i].action;
 	return PAGE_DO_NOTHING;
+}
+
+enum page_action
+page_key_action(int code)
+{
+	size_t i;
+
+	code = page_key_one(code);
+	if (code == PAGE_KEY_NONE)
+		return PAGE_DO_NOTHING;
+	for (i = 0; i < nbound; i++)
+		if (bound[i].code == code)
+			return bound[i].action;
+	return action_of_table(code);
+}
+
+bool
+page_key_bind(int code, enum page_action action)
+{
+	size_t i;
+
+	code = page_key_one(code);
+	for (i = 0; i < nbound; i++)
+		if (bound[i].code == code)
+			break;
+	if (i == PAGE_KEYS_BOUND)
+		return false;
+	bound[i].code = code;
+	bound[i].action = action;
+	if (i == nbound)
+		nbound++;
+	return true;
+}
+
+void
+page_keys_unbind(void)
+{
+	nbound = 0;
+}
+
+/* The keys that do it now: so many of them, or fewer. */
+static size_t
+codes_of(const struct key *k, int *out, size_t max)
+{
+	size_t n = 0, i;
+
+	for (i = 0; i < CODES && n < max; i++)
+		if (k->code[i] != PAGE_KEY_NONE &&
+		    page_key_one(k->code[i]) == k->code[i] &&
+		    page_key_action(k->code[i]) == k->action)
+			out[n++] = k->code[i];
+	for (i = 0; i < nbound && n < max; i++)
+		if (bound[i].action == k->action &&
+		    action_of_table(bound[i].code) != k->action)
+			out[n++] = bound[i].code;
+	return n;
+}
+
+/* --- words of actions ----------------------------------------------------- */
+
+/* Keys of overlays have no codes here, and are theirs alone. */
+static bool
+can_be_bound(const struct key *k)
+{
+	return k->group == NULL && k->code[0] != PAGE_KEY_NONE;
+}
+
+static void
+make_word(const struct key *k, char out[PAGE_ACTION_WORD])
+{
+	size_t i;
+
+	for (i = 0; k->word[i] != '\0' && i + 1 < PAGE_ACTION_WORD; i++)
+		out[i] = k->word[i] == '_' ? '-' :
+		    (char)tolower((unsigned char)k->word[i]);
+	out[i] = '\0';
+}
+
+bool
+page_action_word(size_t i, enum page_action *action,
+    char out[PAGE_ACTION_WORD])
+{
+	size_t k;
+
+	for (k = 0; k < BASE_NELEM(keys); k++) {
+		if (!can_be_bound(&keys[k]) || i-- > 0)
+			continue;
+		*action = keys[k].action;
+		make_word(&keys[k], out);
+		return true;
+	}
+	return false;
 }
 
 bool
@@ -61,30 +161,6 @@ page_key_moves(enum page_action action)
 	default:
 		return false;
 	}
-}
-
-void
-page_key_name(int code, char out[16])
-{
-	static const char *const names[] = {
-		"Up", "Down", "Left", "Right", "PgUp", "PgDn", "Home", "End",
-		"Backspace", "Delete", "Insert", "Enter", "that key",
-	};
-	size_t len = 0;
-
-	out[0] = '\0';
-	if (code > PAGE_KEY_F0 && code <= PAGE_KEY_F_LAST)
-		base_append(out, 16, &len, "F%d", code - PAGE_KEY_F0);
-	else if (code >= PAGE_KEY_UP && code <= PAGE_KEY_OTHER)
-		base_append(out, 16, &len, "%s", names[code - PAGE_KEY_UP]);
-	else if (code == '\t')
-		base_append(out, 16, &len, "Tab");
-	else if (code >= 0 && code < ' ')
-		base_append(out, 16, &len, "^%c", code + '@');
-	else if (code > ' ' && code < 0x7f)
-		base_append(out, 16, &len, "%c", code);
-	else
-		base_append(out, 16, &len, "U+%04X", (unsigned)code);
 }
 
 void
@@ -134,24 +210,57 @@ page_key_untype(char *typed)
 
 /* --- key bar ------------------------------------------------------------ */
 
+#define BAR_TEXT 48
+#define NAMES_TEXT 11		/* fits before what is told of them */
+
+/* "s sort", or with the key that does it now; "" where none does. */
+static void
+bar_text(const struct key *k, char out[BAR_TEXT])
+{
+	size_t first = strcspn(k->bar, " "), len = 0;
+	char name[16];
+	int code;
+
+	base_append(name, sizeof name, &len, "%.*s", (int)first, k->bar);
+	len = 0;
+	out[0] = '\0';
+	code = page_key_parse(name);
+	if (page_key_action(code) != k->action) {
+		if (codes_of(k, &code, 1) == 0)
+			return;
+		page_key_name(code, name);
+	}
+	base_append(out, BAR_TEXT, &len, "%s%s", name, k->bar + first);
+}
+
 static int
 bar_cols(int rank)
 {
+	char text[BAR_TEXT];
 	int cols = 0;
 	size_t i;
 
-	for (i = 0; i < BASE_NELEM(keys); i++)
-		if (keys[i].bar != NULL && keys[i].rank <= rank)
-			cols += (int)strlen(keys[i].bar) + (cols > 0 ? 2 : 0);
+	for (i = 0; i < BASE_NELEM(keys); i++) {
+		if (keys[i].bar == NULL || keys[i].rank > rank)
+			continue;
+		bar_text(&keys[i], text);
+		if (text[0] != '\0')
+			cols += (int)strlen(text) + (cols > 0 ? 2 : 0);
+	}
 	return cols;
 }
 
 static void
 bar_key(struct page_picture *pic, const struct key *k)
 {
+	char text[BAR_TEXT];
+
+	bar_text(k, text);
+	if (text[0] == '\0')
+		return;
 	if (picture_col(pic) > 0)
 		picture_printf(pic, "  ");
-	picture_printf(pic, "%s", k->bar);
+	picture_printf(pic, "%s", text);
 }
 
 /* In the table's order, help first and quit last, as many as fit. */
@@ -177,15 +286,56 @@ page_key_bar(struct page_picture *pic, int cols)
 
 #define HELP_AT 13		/* behind the longest names */
 
+/* Nobody wanted it otherwise. */
+static bool
+is_as_ever(const struct key *k)
+{
+	size_t i;
+
+	for (i = 0; i < CODES; i++)
+		if (k->code[i] != PAGE_KEY_NONE &&
+		    page_key_action(k->code[i]) != k->action)
+			return false;
+	for (i = 0; i < nbound; i++)
+		if (bound[i].action == k->action &&
+		    action_of_table(bound[i].code) != k->action)
+			return false;
+	return true;
+}
+
+/* As many as there is room for. */
+static void
+make_names(const struct key *k, char out[NAMES_TEXT])
+{
+	int code[NAMES_TEXT];
+	char name[16];
+	size_t n = codes_of(k, code, BASE_NELEM(code)), len = 0, i;
+
+	out[0] = '\0';
+	for (i = 0; i < n; i++) {
+		page_key_name(code[i], name);
+		if (len + (len > 0) + strlen(name) < NAMES_TEXT)
+			base_append(out, NAMES_TEXT, &len, "%s%s",
+			    len > 0 ? " " : "", name);
+	}
+	if (n == 0)
+		base_append(out, NAMES_TEXT, &len, "(no key)");
+}
+
 static void
 help_line(struct page_picture *pic, const struct key *k)
 {
+	char text[NAMES_TEXT];
+
 	if (k->group != NULL) {
 		picture_line(pic);
 		picture_printf(pic, "%s", k->group);
 		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
-	} else {
+	} else if (!can_be_bound(k) || is_as_ever(k)) {
 		picture_entry(pic, k->names, HELP_AT, k->help);
+	} else {
+		make_names(k, text);
+		picture_entry(pic, text, HELP_AT, k->help);
 	}
 }
 

@@ -60,8 +60,28 @@ void page_key_utf8(int code, char out[5]);
 void page_key_type(char *typed, size_t cap, int code);
 void page_key_untype(char *typed);
 
-/* "z", "^X", "F5", "Left"; for messages. */
+/* "z", "^X", "F5", "Left", "U+00E4". */
 void page_key_name(int code, char out[16]);
+/* The code of such a name, or of a character; PAGE_KEY_NONE: it is none. */
+int page_key_parse(const char *name);
+/* The one code of a key that may send several: Enter, Backspace. */
+int page_key_one(int code);
+
+#define PAGE_ACTION_WORD 24
+/*
+ * The word of the i-th action that keys can be bound to, "page-down" for
+ * PAGE_DO_PAGE_DOWN; false: there are no more.
+ */
+bool page_action_word(size_t i, enum page_action *, char out[PAGE_ACTION_WORD]);
+
+#define PAGE_KEYS_BOUND 128
+/*
+ * From now on the key does that, in all of the program; PAGE_DO_NOTHING:
+ * nothing.  False: too many are bound.
+ */
+bool page_key_bind(int code, enum page_action);
+/* All keys do again what the table says. */
+void page_keys_unbind(void);
 
 /* The help's lines: groups, this one first, keys and what they do. */
 void page_keys_help(struct page_picture *, enum page_keys first);

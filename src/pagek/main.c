@@ -11,7 +11,7 @@
 
 #include "../base/base.h"
 #include "commands.h"
-#include "config.h"
+#include "config_sections.h"
 #include "listing.h"
 #include "sieve.h"
 
@@ -166,12 +166,16 @@ static int
 obey(struct options *o)
 {
 	struct symbol_wrappers *wrappers = NULL;
+	struct page_style styles[PAGE_MARKS];
 	struct config config;
 	int status;
 
 	status = config_load(&config, o, complain_said, NULL);
 	if (status == 0) {
 		config_apply(&config, o);
+		config_bind_keys(&config);
+		config_styles(&config, styles);
+		o->page.style = styles;
 		choose_listing(o);
 		o->config = &config;
 		status = options_wrappers(o, &wrappers);

@@ -46,21 +46,6 @@ enum page_color {
 	PAGE_COLOR_NEVER,
 };
 
-struct page_opts {
-	enum page_layout layout;
-	enum blklist_order order;	/* --sort: age (default) or address */
-	bool reverse;
-	bool ascii;			/* --ascii, or the locale is not UTF-8 */
-	bool utc;
-	bool nodes_first;		/* page G lies over page K at first */
-	bool free;			/* free blocks of known regions are rows, in address order */
-	enum page_color color;
-	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
-	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
-	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
-	struct nodes_session_opts session;	/* what :target keeps of how the session was opened: list, max, click */
-};
-
 enum page_mark {
 	PAGE_PLAIN,
 	PAGE_HEADING,		/* reversed */
@@ -70,6 +55,36 @@ enum page_mark {
 	PAGE_BAD,		/* red, beside a word: lost, ended, corrupt */
 	PAGE_STALE,		/* dim */
 	PAGE_STATUS,		/* a counter that moved in the last 10 s: reversed */
+	PAGE_MARKS		/* one more than the last */
+};
+
+enum page_attr {
+	PAGE_BOLD = 1,
+	PAGE_DIM = 2,
+	PAGE_REVERSE = 4,
+	PAGE_UNDERLINE = 8,
+};
+
+/* What a mark looks like; style.h has the words. */
+struct page_style {
+	unsigned attrs;			/* of enum page_attr */
+	int ink, ground;		/* 0 to 7 as a terminal counts; -1: its own */
+};
+
+struct page_opts {
+	enum page_layout layout;
+	enum blklist_order order;	/* --sort: age (default) or address */
+	bool reverse;
+	bool ascii;			/* --ascii, or the locale is not UTF-8 */
+	bool utc;
+	bool nodes_first;		/* page G lies over page K at first */
+	bool free;			/* free blocks of known regions are rows, in address order */
+	enum page_color color;
+	const struct page_style *style;	/* of each mark; NULL: as usual */
+	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
+	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
+	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
+	struct nodes_session_opts session;	/* what :target keeps of how the session was opened: list, max, click */
 };
 
 struct page_span {

@@ -4,23 +4,34 @@
 #include <string.h>
 
 #include "paint.h"
+#include "style.h"
 #include "terminal.h"
 
 #define GO_THERE 6		/* bytes that move the cursor */
 
-enum { PAIR_WARN = 1, PAIR_BAD };
-
+/* Each mark has the pair of its number; 0 is the terminal's own. */
 void
-paint_colors(struct paint *p, enum page_color color)
+paint_colors(struct paint *p, const struct page_opts *opts)
 {
+	struct page_style style;
+	unsigned i;
+
 	p->anew = true;
-	p->colors = terminal_colors(color);
-	if (!p->colors)
-		return;
-	start_color();
-	use_default_colors();
-	init_pair(PAIR_WARN, COLOR_YELLOW, -1);
-	init_pair(PAIR_BAD, COLOR_RED, -1);
+	p->colors = terminal_colors(opts->color);
+	if (p->colors) {
+		start_color();
+		use_default_colors();
+	}
+	for (i = 0; i < PAGE_MARKS; i++) {
+		style = opts->style != NULL ? opts->style[i] :
+		    page_style_usual((enum page_mark)i);
+		if (!p->colors)
+			style = page_style_bare((enum page_mark)i, style);
+		else if (i > 0)
+			init_pair((short)i, (short)style.ink,
+			    (short)style.ground);
+		p->style[i] = style;
+	}
 }
 
 void
@@ -48,26 +59,13 @@ paint_fini(struct paint *p)
 static attr_t
 mark_attr(const struct paint *p, enum page_mark mark, short *pair)
 {
-	*pair = 0;
-	switch (mark) {
-	case PAGE_HEADING:
-	case PAGE_CURSOR:
-	case PAGE_STATUS:
-		return A_REVERSE;
-	case PAGE_NEW:
-		return A_BOLD;
-	case PAGE_STALE:
-		return A_DIM;
-	case PAGE_WARN:
-		*pair = p->colors ? PAIR_WARN : 0;
-		return A_BOLD;
-	case PAGE_BAD:
-		*pair = p->colors ? PAIR_BAD : 0;
-		return A_BOLD;
-	case PAGE_PLAIN:
-		break;
-	}
-	return A_NORMAL;
+	const struct page_style *style = &p->style[mark];
+
+	*pair = style->ink >= 0 || style->ground >= 0 ? (short)mark : 0;
+	return (style->attrs & PAGE_BOLD ? A_BOLD : 0) |
+	    (style->attrs & PAGE_DIM ? A_DIM : 0) |
+	    (style->attrs & PAGE_REVERSE ? A_REVERSE : 0) |
+	    (style->attrs & PAGE_UNDERLINE ? A_UNDERLINE : 0);
 }
 
 static void

@@ -12,6 +12,7 @@
 
 struct paint {
 	bool colors;
+	struct page_style style[PAGE_MARKS];
 	bool anew;			/* nothing is known of the terminal */
 	int cols, rows;			/* of what is on it */
 	unsigned now;			/* frame on the terminal, 0 or 1 */
@@ -24,7 +25,7 @@ struct paint {
 };
 
 /* Once curses is there. */
-void paint_colors(struct paint *, enum page_color);
+void paint_colors(struct paint *, const struct page_opts *);
 /* The terminal is not as it was left: all of it is written again. */
 void paint_anew(struct paint *);
 /* What the app shows now. */

@@ -510,7 +510,7 @@ page_screen_run(uv_loop_t *loop, struct page_watch *watch, struct page *page,
 	r = terminal_open(wake_running);
 	if (r < 0)
 		goto out;
-	paint_colors(&s->paint, page->opts.color);
+	paint_colors(&s->paint, &page->opts);
 	s->start = s->cycled = uv_hrtime();
 	s->urgent = true;
 	uv_update_time(loop);

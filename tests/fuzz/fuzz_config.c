@@ -4,12 +4,13 @@
  *
  * Claims: sentences are few, and safe text of one line; what is kept is of an
  * option that may stand in a file, and a value that the option takes; written
- * as a line it comes back as it was; two layouts are never both wanted; and
+ * as a line it comes back as it was, and so do keys and colours; two layouts are never both wanted; and
  * what holds can be given to every command.
  */
 #include "../../src/base/base.h"
-#include "../../src/pagek/config.h"
+#include "../../src/pagek/config_sections.h"
 #include "../../src/pagek/options_table.h"
+#include "../../src/pagek/style.h"
 #include "fuzz.h"
 #include "sentences.h"
 
@@ -80,6 +81,70 @@ look_at(const struct config *c)
 	    "one layout at most is wanted");
 }
 
+/* Of a line in a section, as text: it is the same when it is read again. */
+static void
+section_comes_back(const char *section, const char *key, const char *text,
+    struct config *again)
+{
+	char lines[256];
+	int n = snprintf(lines, sizeof lines, "%s\n%s = %s\n", section, key,
+	    text);
+
+	claim(n > 0 && (size_t)n < sizeof lines, "names are short");
+	begin(again);
+	add(again, CONFIG_USER, (const uint8_t *)lines, (size_t)n);
+	claim(said == 0, "what is kept of a section can be written");
+}
+
+static void
+look_at_keys(const struct config *c)
+{
+	char name[16], word[PAGE_ACTION_WORD];
+	enum page_action action;
+	struct config again;
+	size_t k;
+
+	claim(c->keys <= CONFIG_KEYS, "keys are counted");
+	for (unsigned i = 0; i < c->keys; i++) {
+		for (k = 0; page_action_word(k, &action, word); k++)
+			if (action == c->key[i].action)
+				break;
+		claim(c->key[i].action == PAGE_DO_NOTHING ||
+		    c->key[i].action == action, "an action has a word");
+		page_key_name(c->key[i].code, name);
+		section_comes_back("[keys]", name[0] == '#' ? "U+0023" : name,
+		    c->key[i].action == PAGE_DO_NOTHING ? "none" : word,
+		    &again);
+		claim(again.keys == 1 &&
+		    again.key[0].code == c->key[i].code &&
+		    again.key[0].action == c->key[i].action,
+		    "a key comes back as it was");
+		config_fini(&again);
+	}
+	config_bind_keys(c);
+}
+
+static void
+look_at_colors(const struct config *c)
+{
+	struct page_style styles[PAGE_MARKS];
+	char text[PAGE_STYLE_TEXT];
+	struct config again;
+
+	for (unsigned i = 1; i < PAGE_MARKS; i++) {
+		if (c->color[i].at.line == 0)
+			continue;
+		page_style_text(c->color[i].style, text);
+		section_comes_back("[colors]",
+		    page_mark_word((enum page_mark)i), text, &again);
+		claim(memcmp(&again.color[i].style, &c->color[i].style,
+		    sizeof c->color[i].style) == 0,
+		    "a style comes back as it was");
+		config_fini(&again);
+	}
+	config_styles(c, styles);
+}
+
 static void
 give(const struct config *c)
 {
@@ -110,6 +175,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 	add(&c, CONFIG_SYSTEM, p + 1, theirs);
 	add(&c, CONFIG_USER, p + 1 + theirs, len - 1 - theirs);
 	look_at(&c);
+	look_at_keys(&c);
+	look_at_colors(&c);
 	give(&c);
 	config_fini(&c);
 	return 0;

@@ -79,6 +79,16 @@ settings() {
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
 }
 rule "each setting is in its manual with what is built in, and the reverse" settings
+# An overlay's own keys cannot be bound.
+actions() {
+	tr '\n' ' ' <"$top/src/pagek/keys.def" | sed 's/KEY(/\n&/g' |
+	    sed -n '/PAGE_KEY_NONE)/d; s/^KEY(\([A-Z_]*\), ".*/\1/p' |
+	    tr 'A-Z_' 'a-z-' | sort >"$tmp/program"
+	sed -n '/^\.Ss Keys/,/^\.El/s/^\.Cm \([a-z-]*\)$/\1/p' \
+	    "$top/man/pagek.conf.5" | grep -v '^none$' | sort >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each action of a key is in pagek.conf(5), and the reverse" actions
 node_keys() {
 	sed -n 's/^\t{ "\([a-z]*\)", take_[a-z]*,.*/\1/p' \
 	    "$top/src/nodes/table_parse.c" | sort >"$tmp/program"
