@@ -1,0 +1,408 @@
+/*
+ * Random keys, resizes and blocks that come and go: the page lives on, and
+ * what is on the terminal is what a page painted anew would have there.
+ *
+ * The app is the real one over a scripted node, painted by curses onto a
+ * pseudo terminal that nobody looks at.  A second curses screen is painted
+ * from nothing now and then, and compared cell by cell.
+ */
+#define _XOPEN_SOURCE_EXTENDED 1
+#include <curses.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <termios.h>
+
+#include "../src/pagek/app.h"
+#include "../src/pagek/paint.h"
+#include "harness.h"
+#include "session_one.h"
+
+#define RUNS 10
+#define KEYS 1000
+#define COMPARED_EVERY 7
+#define COLS_MAX 160
+#define ROWS_MAX 60
+
+static struct page page;
+static struct page_watch watch;
+static struct app app;
+static struct paint paint;
+static SCREEN *used, *fresh;
+static int master;
+static FILE *slave;
+static char home[] = "/tmp/monkey.XXXXXX";
+static int last_keys[16];
+static unsigned nkeys;
+
+/* --- chance -------------------------------------------------------------- */
+
+static uint64_t chance;
+
+static unsigned
+any(unsigned below)
+{
+	chance ^= chance << 13;
+	chance ^= chance >> 7;
+	chance ^= chance << 17;
+	return (unsigned)((chance * UINT64_C(0x2545f4914f6cdd1d)) >> 33) %
+	    below;
+}
+
+static const int known[] = {
+#define GROUP(...)
+#define KEY(action, names, bar, rank, help, ...) __VA_ARGS__,
+#include "../src/pagek/keys.def"
+#undef KEY
+#undef GROUP
+};
+
+static const char *const commands[] = {
+	"sort p", "sort age", "group", "group type", "help", "K", "G", "skip x",
+	"noskip x", "target", "back", "node 0590", "nonsense", "",
+	"a line that is longer than most terminals are wide, which scrolls",
+};
+
+/* A listing could go to a command behind a bar: nobody runs what chance says. */
+static int
+any_key(void)
+{
+	int code;
+
+	do {
+		switch (any(8)) {
+		case 0:
+			code = (int)any(0x60) + 0x20;
+			break;
+		case 1:
+			code = PAGE_KEY_UP + (int)any(PAGE_KEY_F_LAST -
+			    PAGE_KEY_UP + 1);
+			break;
+		case 2:
+			code = (int)any(2) == 0 ? (int)any(32) :
+			    (int)any(0x11ffff);
+			break;
+		case 3:
+			code = PAGE_CTRL('[');
+			break;
+		default:
+			code = known[any(BASE_NELEM(known))];
+		}
+	} while (code == '|' || code == PAGE_KEY_NONE);
+	return code;
+}
+
+/* --- the screen ----------------------------------------------------------- */
+
+static void
+drain(void)
+{
+	char bytes[65536];
+
+	while (read(master, bytes, sizeof bytes) > 0)
+		;
+}
+
+static SCREEN *
+new_screen(void)
+{
+	SCREEN *s = newterm(NULL, slave, slave);
+
+	ck_assert_ptr_nonnull(s);
+	cbreak();
+	noecho();
+	return s;
+}
+
+/* The terminal is drained whenever curses has written. */
+static void
+paint_now(struct paint *p, SCREEN *on)
+{
+	set_term(on);
+	app.cols = COLS;
+	app.rows = LINES;
+	if (app.repaint) {
+		app.repaint = false;
+		paint_anew(p);
+	}
+	paint_app(p, &app);
+	app_tell_view(&app);
+	drain();
+}
+
+static void
+set_size(int cols, int rows)
+{
+	set_term(fresh);
+	resizeterm(rows, cols);
+	set_term(used);
+	resizeterm(rows, cols);
+}
+
+struct cells {
+	int cols, rows;
+	cchar_t at[ROWS_MAX][COLS_MAX];
+};
+
+static struct cells is, want;
+
+static void
+take_cells(SCREEN *on, struct cells *out)
+{
+	int y, x;
+
+	set_term(on);
+	memset(out, 0, sizeof *out);
+	out->cols = COLS;
+	out->rows = LINES;
+	for (y = 0; y < LINES; y++)
+		for (x = 0; x < COLS; x++)
+			mvwin_wch(curscr, y, x, &out->at[y][x]);
+}
+
+static bool
+same_cell(const cchar_t *a, const cchar_t *b)
+{
+	wchar_t was[CCHARW_MAX + 1] = L"", now[CCHARW_MAX + 1] = L"";
+	attr_t at, bt;
+	short ap, bp;
+
+	getcchar(a, was, &at, &ap, NULL);
+	getcchar(b, now, &bt, &bp, NULL);
+	return wcscmp(was, now) == 0 && at == bt && ap == bp;
+}
+
+static bool
+same_cells(int *row, int *col)
+{
+	for (*row = 0; *row < is.rows; ++*row)
+		for (*col = 0; *col < is.cols; ++*col)
+			if (!same_cell(&is.at[*row][*col],
+			    &want.at[*row][*col]))
+				return false;
+	return is.cols == want.cols && is.rows == want.rows;
+}
+
+static void
+row_text(const struct cells *c, int row, char out[COLS_MAX + 1])
+{
+	wchar_t wide[CCHARW_MAX + 1] = L"";
+	attr_t attr;
+	short pair;
+	int x;
+
+	for (x = 0; x < c->cols; x++) {
+		getcchar(&c->at[row][x], wide, &attr, &pair, NULL);
+		out[x] = wide[0] < 0x80 && wide[0] >= ' ' ? (char)wide[0] :
+		    '?';
+	}
+	out[x] = '\0';
+}
+
+/* A second may have begun between the two: a stale cell stays so. */
+static void
+assert_no_cell_is_stale(void)
+{
+	struct paint anew = { 0 };
+	char a[COLS_MAX + 1] = "", b[COLS_MAX + 1] = "";
+	int tries, row = 0, col = 0;
+
+	for (tries = 0; tries < 4; tries++) {
+		paint_now(&paint, used);
+		take_cells(used, &is);
+		set_term(fresh);
+		paint_colors(&anew, &page.opts);
+		erase();
+		paint_now(&anew, fresh);
+		take_cells(fresh, &want);
+		paint_fini(&anew);
+		if (same_cells(&row, &col)) {
+			set_term(used);
+			return;
+		}
+	}
+	row_text(&is, row, a);
+	row_text(&want, row, b);
+	ck_abort_msg("key %u (%#x), %dx%d, overlay %d, mode %d: row %d, "
+	    "column %d\n is   %s\n want %s", nkeys, last_keys[nkeys % 16],
+	    is.cols, is.rows, app.overlay, app.mode, row, col, a, b);
+}
+
+/* --- a page --------------------------------------------------------------- */
+
+static void
+set_home(void)
+{
+	static const char *const vars[] = { "HOME", "XDG_CONFIG_HOME",
+		"XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_DIRS" };
+	size_t i;
+
+	ck_assert_ptr_nonnull(mkdtemp(home));
+	for (i = 0; i < BASE_NELEM(vars); i++)
+		setenv(vars[i], home, 1);
+	unsetenv("PAGEK_CONFIG");
+	unsetenv("PAGEK_TARGET");
+	setenv("PAGER", "true", 1);
+	ck_assert_int_eq(chdir(home), 0);
+}
+
+static void
+setup(void)
+{
+	struct page_opts opts = { .listing = "", .fps = 15,
+		.color = PAGE_COLOR_ALWAYS };
+	uint64_t i;
+
+	setlocale(LC_ALL, "C.UTF-8");
+	setenv("TERM", "xterm-256color", 1);
+	setenv("TZ", "UTC", 1);
+	set_home();
+	one_up();
+	for (i = 0; i < 200; i++)
+		model_alloc(&model, 0x7f3c04000000 + i * 0x100, 16 + i * 3);
+	one_open(&plain, 3);
+
+	master = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+	ck_assert_int_ge(master, 0);
+	ck_assert_int_eq(grantpt(master), 0);
+	ck_assert_int_eq(unlockpt(master), 0);
+	slave = fopen(ptsname(master), "r+");
+	ck_assert_ptr_nonnull(slave);
+	/* What fits is written before anybody reads. */
+	setvbuf(slave, NULL, _IOFBF, 1 << 16);
+	use_env(FALSE);
+	fresh = new_screen();
+	used = new_screen();
+
+	page_init(&page, &opts);
+	page.on_screen = true;
+	watch = (struct page_watch){ .session = session, .link = peer.link,
+		.kept = true };
+	app_init(&app, &page, &watch, &peer.loop);
+	paint_colors(&paint, &page.opts);
+	set_size(80, 24);
+}
+
+static void
+teardown(void)
+{
+	char command[64];
+
+	app_fini(&app);
+	page_fini(&page);
+	paint_fini(&paint);
+	one_down();
+	snprintf(command, sizeof command, "rm -rf %s", home);
+	ck_assert_int_eq(chdir("/"), 0);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* What the screen does between keys; whatever asks to leave is not heeded. */
+static void
+a_cycle(void)
+{
+	static uint64_t next;
+	unsigned i;
+
+	for (i = any(4); i > 0 && model.n + 1 < MODEL_RECORDS; i--)
+		if (any(2) == 0)
+			model_alloc(&model, 0x7f3c05000000 + next++ * 0x40,
+			    any(5000));
+		else
+			model_release(&model, 0x7f3c04000000 +
+			    any(200) * 0x100);
+	nodes_session_cycle(app.session);
+	peer_serve(&peer);
+	app_tick(&app);
+	app.over = app.suspend = false;
+	if (app.lend == APP_LEND_DUE)
+		app.lend = APP_LEND_NO;
+}
+
+static void
+press(int code)
+{
+	last_keys[++nkeys % 16] = code;
+	set_term(used);
+	app_key(&app, code);
+	app.over = app.suspend = false;
+}
+
+static void
+type_command(void)
+{
+	const char *c = commands[any(BASE_NELEM(commands))];
+
+	press(':');
+	for (; *c != '\0'; c++)
+		press(*c);
+	press('\r');
+}
+
+START_TEST(no_key_ends_the_page_or_leaves_a_stale_cell)
+{
+	unsigned i;
+
+	chance = UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(_i + 1);
+	for (i = 0; i < KEYS; i++) {
+		if (any(40) == 0)
+			set_size(1 + (int)any(COLS_MAX), 1 +
+			    (int)any(ROWS_MAX));
+		if (any(50) == 0)
+			type_command();
+		else
+			press(any_key());
+		if (any(3) == 0)
+			a_cycle();
+		paint_now(&paint, used);
+		if (i % COMPARED_EVERY == 0)
+			assert_no_cell_is_stale();
+	}
+	assert_no_cell_is_stale();
+}
+END_TEST
+
+/* Every key of the table, on every page and overlay, at every kind of size. */
+START_TEST(every_key_is_borne_wherever_it_is_pressed)
+{
+	static const int sizes[][2] = { { 80, 24 }, { 124, 30 }, { 40, 10 },
+		{ 20, 5 }, { 1, 1 } };
+	static const int opens[] = { PAGE_CTRL('['), '\r', '?', 'i', '6', 'b',
+		':', '\t' };
+	size_t k, o;
+
+	set_size(sizes[_i][0], sizes[_i][1]);
+	for (o = 0; o < BASE_NELEM(opens); o++)
+		for (k = 0; k < BASE_NELEM(known); k++) {
+			if (known[k] == PAGE_KEY_NONE)
+				continue;
+			press(PAGE_CTRL('['));
+			press(PAGE_CTRL('['));
+			press(PAGE_CTRL('['));
+			press(opens[o]);
+			paint_now(&paint, used);
+			press(known[k]);
+			a_cycle();
+			paint_now(&paint, used);
+		}
+	assert_no_cell_is_stale();
+}
+END_TEST
+
+static Suite *
+monkey_suite(void)
+{
+	Suite *s = suite_create("monkey");
+	TCase *t = tcase_create("keys");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, no_key_ends_the_page_or_leaves_a_stale_cell, 0,
+	    RUNS);
+	tcase_add_loop_test(t, every_key_is_borne_wherever_it_is_pressed, 0,
+	    5);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(monkey_suite)
