@@ -1,12 +1,14 @@
 /*
  * What each key does.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app.h"
+#include "followed.h"
 #include "marked.h"
 #include "still.h"
 
@@ -77,12 +79,21 @@ window_rows(const struct app *app)
 	return app->page->window > 1 ? app->page->window : 1;
 }
 
+/* Who moves the cursor wants to be elsewhere. */
+static void
+say_left(struct app *app)
+{
+	if (page_followed_stop(app->page))
+		app_say(app, "follows no longer: the cursor was moved");
+}
+
 static void
 move_to(struct app *app, uint64_t offset)
 {
 	struct page_view v;
 
 	page_view_shown(&v, app->page, app->session);
+	say_left(app);
 	page_still_touch(app->page, &v);
 	page_move_to(app->page, offset);
 	page_hold(app->page, &v);
@@ -94,6 +105,7 @@ move(struct app *app, int64_t delta)
 	struct page_view v;
 
 	page_view_shown(&v, app->page, app->session);
+	say_left(app);
 	page_still_touch(app->page, &v);
 	page_move(app->page, delta);
 	page_hold(app->page, &v);
@@ -251,6 +263,27 @@ do_still(struct app *app)
 		app_say(app, "order: frozen; z lets it go");
 }
 
+static void
+do_follow(struct app *app)
+{
+	char what[PAGE_FOLLOWED_TEXT];
+	struct page_view v;
+	int r;
+
+	page_view_shown(&v, app->page, app->session);
+	r = page_followed_toggle(app->page, &v);
+	page_followed_text(app->page, what);
+	if (r > 0)
+		app_say(app, "%s: until it ends, F or the cursor is moved",
+		    what);
+	else if (r == 0)
+		app_say(app, "follows no longer");
+	else if (r == -ENOENT)
+		app_say(app, "there is nothing here to follow");
+	else
+		app_say(app, "cannot follow: %s", strerror(-r));
+}
+
 void
 app_pause(struct app *app)
 {
@@ -396,10 +429,12 @@ do_close(struct app *app)
 {
 	if (app_listing_cancel(app))
 		return;
-	if (app->page->opened)
+	if (app->page->opened) {
 		page_close_group(app->page);
-	else
-		app->page->has_cursor = false;
+		return;
+	}
+	page_followed_stop(app->page);
+	app->page->has_cursor = false;
 }
 
 void
@@ -460,6 +495,7 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_OPEN] = do_open,
 	[PAGE_DO_FIELD] = app_field_next,
 	[PAGE_DO_STILL] = do_still,
+	[PAGE_DO_FOLLOW] = do_follow,
 	[PAGE_DO_PAUSE] = app_pause,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "followed.h"
 #include "free.h"
 #include "groups.h"
 #include "line.h"
@@ -43,6 +44,8 @@ page_fini(struct page *page)
 	page_free_fini(page);
 	page_trend_free(page->trend);
 	page->trend = NULL;
+	page_followed_free(page->followed);
+	page->followed = NULL;
 	page_still_free(page->still);
 	page->still = NULL;
 }
@@ -509,6 +512,7 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 		    "no memory for groups");
 	}
 	page_free_begin(page, v);
+	page_followed_begin(page, v);
 	page_still_begin(page, v);
 	page_sample(page, v);
 	page_trend_sample(page, v);

@@ -7,6 +7,7 @@
 
 #include "app.h"
 #include "fields.h"
+#include "followed.h"
 #include "listing.h"
 
 /* What the keys do now; the bottom line has room for it. */
@@ -111,6 +112,7 @@ set_offs(struct app *app, const char *typed)
 		return false;
 	}
 	page->offs = offs;
+	page_followed_stop(page);
 	/* The row under the cursor would take OFFS back to it. */
 	if (page->has_cursor) {
 		page_move_to(page, offs);

@@ -138,6 +138,7 @@ struct page_gaps;
 struct page_groups;
 struct page_marked;
 struct page_still;
+struct page_followed;
 struct target;
 struct page_made;
 struct page_trend;
@@ -204,6 +205,7 @@ struct page {
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 
 	struct page_frozen *frozen;	/* paused: what the picture shows */
+	struct page_followed *followed;	/* what the cursor stays with; NULL: nothing so far */
 	struct page_still *still;	/* rows that keep their places; NULL: none so far */
 
 	struct page_gaps *gaps;		/* free blocks among the rows; NULL: none so far */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "view.h"
+#include "followed.h"
 
 #define STALE_MS 2000	/* a picture that is older than this is said to be */
 
@@ -436,7 +436,9 @@ page_state_get(const struct page *page, const struct page_view *v,
 	const struct nodes_look *look = v->live;
 	enum nodes_state s = look->state;
 	uint64_t total = page_view_total(v);
+	char follow[PAGE_FOLLOWED_TEXT];
 	bool live, mending;
+	size_t len;
 
 	if ((size_t)s >= BASE_NELEM(states) || states[s].name == NULL)
 		s = NODES_CONNECTING;
@@ -480,4 +482,9 @@ page_state_get(const struct page *page, const struct page_view *v,
 		append_notice(st, look->reason);
 	if (v->look != v->live)
 		say_paused(v, st);
+	page_followed_text(page, follow);
+	if (follow[0] != '\0') {
+		len = strlen(st->word);
+		base_append(st->word, sizeof st->word, &len, "  %s", follow);
+	}
 }

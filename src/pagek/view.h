@@ -18,6 +18,7 @@
  *	rows.c		cells that both layouts and `pagek list` share
  *	estimate.c	totals of a sample
  *	still.c		rows that keep their places
+ *	followed.c	what the cursor stays with
  *	free.c		free blocks of known regions among the rows
  *	calls.c		stacks as lines: who asked
  *	groups.c, group_rows.c	the blocks in groups, and their rows
