@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "choice.h"
 #include "followed.h"
 #include "marked.h"
 #include "still.h"
@@ -422,7 +423,7 @@ do_help(struct app *app)
 
 /*
  * What is on its way is called off first.  With nothing over the page and no
- * group open, Esc takes the cursor away.
+ * group open, Esc takes the filter away, and then the cursor.
  */
 static void
 do_close(struct app *app)
@@ -431,6 +432,10 @@ do_close(struct app *app)
 		return;
 	if (app->page->opened) {
 		page_close_group(app->page);
+		return;
+	}
+	if (page_choice_filter_text(app->page) != NULL) {
+		app_filter(app, "");
 		return;
 	}
 	page_followed_stop(app->page);
@@ -491,6 +496,7 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_SORT] = do_sort,
 	[PAGE_DO_REVERSE] = do_reverse,
 	[PAGE_DO_LAYOUT] = do_layout,
+	[PAGE_DO_FILTER] = app_filter_open,
 	[PAGE_DO_GROUP] = do_group,
 	[PAGE_DO_OPEN] = do_open,
 	[PAGE_DO_FIELD] = app_field_next,
@@ -544,6 +550,7 @@ app_key(struct app *app, int code)
 	char name[16];
 
 	app->page->message[0] = '\0';
+	app->page->wrong = false;
 	if (app->mode == APP_PROMPT && code != PAGE_CTRL('C')) {
 		app_prompt_key(app, code);
 	} else if (app->mode == APP_CONFIRM) {

@@ -7,6 +7,7 @@
  *	act.c		what each key of keys.def does
  *	prompt.c	a line at the bottom that is typed into
  *	command.c	the one that `:` opens
+ *	app_filter.c	... and the one for a filter
  *	enter.c		the fields of line 2: NODE<>, *L<>, OFFS=
  *	go.c		another node in the place of the one that is watched
  *	overlay.c	what lies over the page: help, targets ...
@@ -213,6 +214,12 @@ void app_command_open(struct app *);
 /* A command without its `:`. */
 void app_command(struct app *, const char *line);
 void app_switch(struct app *, const struct nodes_target *);
+
+/* The line for a filter. */
+void app_filter_open(struct app *);
+/* False: it is wrong, and that was said. */
+bool app_filter(struct app *, const char *expression);
+
 /* The page has another stream: what it shows of the old one is forgotten. */
 void app_begin_anew(struct app *);
 /* No answer will be taken any more. */

@@ -365,22 +365,28 @@ static int
 once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page *page, struct json *j)
 {
+	struct page_sieve *sieve;
 	struct profile *p;
 	size_t lacking;
 	int rows, r;
 
-	r = batch_names(loop, s, &page->opts, NULL, 0, o->timeout_ms, &p,
-	    &lacking);
-	if (r < 0)
+	r = batch_sieve(o, &sieve);
+	if (r == 0)
+		r = batch_names(loop, s, &page->opts, sieve, 0, o->timeout_ms,
+		    &p, &lacking);
+	if (r < 0) {
+		page_sieve_free(sieve);
 		return r;
+	}
 	batch_tell_lacking(o, s, lacking, profile_callers(p));
 	rows = nodes_session_look(s)->listed ? 0 : batch_lines(j->out);
 	if (!o->json)
 		r = batch_print(j->out, loop, page, s, rows);
 	else
-		json_blocks(j, s, p, &page->opts, NULL,
+		json_blocks(j, s, p, &page->opts, sieve,
 		    option_given(o, OPTION_SINCE), 0);
 	profile_free(p);
+	page_sieve_free(sieve);
 	return r;
 }
 
@@ -389,18 +395,22 @@ static int
 print_data(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page *page, struct json *j)
 {
+	struct page_sieve *sieve;
 	struct profile *p;
 	size_t lacking;
 	int r;
 
-	r = batch_names(loop, s, &page->opts, NULL, 0, NAMES_WAIT_MS, &p,
-	    &lacking);
-	if (r < 0)
-		return r;
-	json_blocks(j, s, p, &page->opts, NULL,
-	    option_given(o, OPTION_SINCE), 0);
-	profile_free(p);
-	return 0;
+	r = batch_sieve(o, &sieve);
+	if (r == 0)
+		r = batch_names(loop, s, &page->opts, sieve, 0, NAMES_WAIT_MS,
+		    &p, &lacking);
+	if (r == 0) {
+		json_blocks(j, s, p, &page->opts, sieve,
+		    option_given(o, OPTION_SINCE), 0);
+		profile_free(p);
+	}
+	page_sieve_free(sieve);
+	return r;
 }
 
 /*

@@ -44,6 +44,12 @@ cmd_sort(struct app *app, const char *arg)
 }
 
 static void
+cmd_filter(struct app *app, const char *arg)
+{
+	app_filter(app, arg);
+}
+
+static void
 cmd_help(struct app *app, const char *arg)
 {
 	(void)arg;
@@ -248,6 +254,8 @@ static const struct command {
 	{ "back", "", "go to the node before", cmd_back },
 	{ "sort", "age|address", "set the order of the rows", cmd_sort },
 	{ "group", "KIND", "group by that, or by none", cmd_group },
+	{ "filter", "[EXPRESSION]", "show only the blocks that it means; "
+	    "without: all", cmd_filter },
 	{ "skip", "[PATTERNS]", "skip such functions; without: those known "
 	    "to wrap malloc", cmd_skip },
 	{ "noskip", "", "skip none: who called malloc has asked", cmd_noskip },

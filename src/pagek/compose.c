@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "choice.h"
 #include "followed.h"
 #include "free.h"
 #include "groups.h"
@@ -41,6 +42,8 @@ page_fini(struct page *page)
 	page->marked = NULL;
 	page_made_free(page->made);
 	page->made = NULL;
+	page_choice_free(page->choice);
+	page->choice = NULL;
 	page_free_fini(page);
 	page_trend_free(page->trend);
 	page->trend = NULL;
@@ -118,7 +121,7 @@ layout_ops(const struct page *page, int cols, int rows)
 
 /* --- rows --------------------------------------------------------------- */
 
-/* A large group's blocks are looked for now and then: some are freed by now. */
+/* Blocks of a large list are looked for now and then: some are freed by now. */
 static bool
 is_gone(const struct page *page, const struct page_view *v,
     const struct blk *b)
@@ -127,9 +130,11 @@ is_gone(const struct page *page, const struct page_view *v,
 
 	if (page_still_on(page))
 		return page_still_gone(page, v, b);
-	return page->opened && (blklist_get(v->look->list,
+	if (!page->opened && !page_choice_on(page))
+		return false;
+	return blklist_get(v->look->list,
 	    (b->flags & REC_LAYER_API) != 0, b->addr, &now) < 0 ||
-	    now.seq != b->seq);
+	    now.seq != b->seq;
 }
 
 static enum page_mark
@@ -310,11 +315,25 @@ put_above(const struct page *page, int rows, struct page_picture *pic)
 	return picture_wrap(pic, text, n, PAGE_NEW);
 }
 
+/* A mark over the cursor: the place where what is typed is wrong. */
+static void
+put_wrong(const struct page *page, struct page_picture *pic)
+{
+	int label = picture_width(page->prompt, page->opts.ascii), at;
+
+	picture_line(pic);
+	at = label + line_cursor(page->line, line_shown(page->line,
+	    pic->cols - label, page->opts.ascii), page->opts.ascii);
+	picture_printf(pic, "%*sv", at, "");
+	picture_mark(pic, at, at + 1, PAGE_WARN);
+}
+
 /* What was typed or must be read takes the bottom lines, whatever is there. */
 static void
 put_last_word(const struct page *page, int rows, struct page_picture *pic)
 {
 	const char *say = page->prompt != NULL ? page->prompt : page->message;
+	bool wrong;
 
 	pic->said = 0;
 	if (!page->on_screen || rows == 0 ||
@@ -322,8 +341,15 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 		return;
 	picture_unline(pic);
 	pic->said = 1;
+	wrong = page->wrong && page->line != NULL && rows >= FOOT_ROWS &&
+	    2 * picture_width(page->prompt, page->opts.ascii) < pic->cols;
+	if (wrong)
+		picture_unline(pic);
 	if (page->line != NULL)
 		pic->said += put_above(page, rows, pic);
+	if (wrong)
+		put_wrong(page, pic);
+	pic->said += wrong;
 	picture_line(pic);
 	if (page->prompt != NULL) {
 		put_prompt(page, rows, pic);
@@ -414,25 +440,28 @@ put_foot(struct page *page, const struct page_view *v,
 
 /* Which blocks these are, when they are not all. */
 static int
-put_opened(const struct page *page, int rows, struct page_picture *pic)
-{
-	if (!page->opened || page->groups == NULL ||
-	    (rows > 0 && rows < FOOT_ROWS))
-		return 0;
-	picture_line(pic);
-	page_members_put(page, pic);
-	return 1;
-}
-
-static int
-put_drain(const struct page *page, const struct page_view *v,
+put_extent(const struct page *page, const struct page_view *v, int rows,
     struct page_picture *pic)
 {
-	if (!page_is_draining(page))
-		return 0;
-	picture_line(pic);
-	page_drain_put(page, v, pic);
-	return 1;
+	int lines = 0;
+
+	if (page_is_draining(page)) {
+		picture_line(pic);
+		page_drain_put(page, v, pic);
+		lines++;
+	}
+	if (page_choice_filters(page)) {
+		picture_line(pic);
+		page_choice_put(page, v, pic);
+		lines++;
+	}
+	if (page->opened && page->groups != NULL &&
+	    (rows == 0 || rows >= FOOT_ROWS)) {
+		picture_line(pic);
+		page_members_put(page, pic);
+		lines++;
+	}
+	return lines;
 }
 
 /* The strict page is the note's and no more, unless there is nothing on it. */
@@ -463,7 +492,7 @@ compose_full(struct page *page, const struct page_view *v,
 
 	/* OFFS stands above the rows it counts: move before writing. */
 	notice = put_notice(page, v, st, rows, pic) +
-	    put_drain(page, v, pic) + put_opened(page, rows, pic);
+	    put_extent(page, v, rows, pic);
 	picture_begin(pic, pic->cols, page->opts.ascii);
 	room = rows - 3 - notice;
 	foot = plan_foot(page, ops, pic->cols, rows, room, total);
@@ -479,8 +508,7 @@ compose_full(struct page *page, const struct page_view *v,
 	picture_line(pic);
 	ops->node(page, v, pic);
 	put_notice(page, v, st, rows, pic);
-	put_drain(page, v, pic);
-	put_opened(page, rows, pic);
+	put_extent(page, v, rows, pic);
 	picture_line(pic);
 	if (page_shows_groups(page))
 		page_group_heading(page, v, pic);
@@ -501,9 +529,18 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
     int rows, struct page_picture *pic)
 {
 	struct page_state st;
+	int r;
 
 	if (rows < 0)
 		rows = 0;
+	r = page_choice_refresh(page, v);
+	if (r < 0 && !page->on_screen)
+		return r;
+	if (r < 0) {
+		page_choice_none(page);
+		snprintf(page->message, sizeof page->message,
+		    "no memory for a filter");
+	}
 	page_marked_refresh(page, v);
 	/* Without memory for groups there are still the blocks. */
 	if (page->group != 0 && page_groups_refresh(page, v) < 0) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
 #include "free.h"
 
 #define WALK_ROWS 256
@@ -189,7 +190,7 @@ page_free_fini(struct page *page)
 static bool
 is_asked_for(const struct page *page)
 {
-	return page->opts.free && page->group == 0 &&
+	return page->opts.free && page->group == 0 && !page_choice_on(page) &&
 	    page->opts.order == BLKLIST_BY_ADDRESS &&
 	    page->layout != PAGE_CLASSIC_STRICT;
 }

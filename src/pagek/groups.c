@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
 #include "groups.h"
 #include "marked.h"
 
@@ -213,12 +214,14 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
 
 	if (v->look->list != NULL)
 		page_walk_resume(&g->walk, v->look->list);
+	page_choice_begin(page, v);
 	while (*units > 0) {
 		n = g->walk.over ? 0 : page_walk_next(&g->walk,
 		    v->look->list, rows, WALK_ROWS);
 		if (n == 0)
 			break;
-		kept = page_drain_keep(page, rows, n);
+		kept = page_choice_sift(page, rows, page_drain_keep(page,
+		    rows, n));
 		r = profile_coming_add(g->profile, v->look->list, rows, kept);
 		if (r == 0)
 			r = add_cells(g, v, rows, kept);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choice.h"
 #include "listing_head.h"
 
 #define SPARE_ROWS 4096		/* a list may grow before it is copied */
@@ -154,18 +155,36 @@ copy_rows(struct listing *l, const struct page_opts *o,
 	return copy_infos(l, v->look->list);
 }
 
+/* Those of the choice, which is taken anew: they are of this moment, too. */
+static int
+copy_chosen(struct listing *l, struct page *page, const struct page_view *v)
+{
+	uint64_t n;
+	int r = page_choice_whole(page, v);
+
+	n = page_rows_choice.total(page, v);
+	if (r == 0)
+		r = make_room(l, n + 1);
+	if (r < 0)
+		return r;
+	l->n = page_rows_choice.window(page, v, 0, l->row, (size_t)n);
+	return copy_infos(l, v->look->list);
+}
+
 int
-listing_take(struct listing *l, const struct page *page,
-    const struct page_view *v)
+listing_take(struct listing *l, struct page *page, const struct page_view *v)
 {
 	uint64_t first = v->look->window ? page->offs : 0;
 	char target[PAGE_TARGET_TEXT];
-	int r;
+	int r = 0;
 
 	/* The rows of `pagek list`: no width is too small for them. */
 	l->page.opts = page->opts;
 	l->page.layout = PAGE_WIDE;
-	r = v->look->list != NULL ? copy_rows(l, &page->opts, v, first) : 0;
+	if (v->look->list != NULL)
+		r = page_choice_on(page) && !v->look->window ?
+		    copy_chosen(l, page, v) :
+		    copy_rows(l, &page->opts, v, first);
 	if (r < 0)
 		return r;
 	copy_look(l, v);

@@ -48,11 +48,11 @@ void listing_free(struct listing *);
 int listing_room(struct listing *, uint64_t blocks);
 
 /*
- * Copies what the view shows, in the page's order, once; of a session that
+ * Copies what the view shows, in the page's order, once, or what a filter
+ * leaves of it; of a session that
  * holds a window only, the rows that are there: the text says so.  -ENOMEM.
  */
-int listing_take(struct listing *, const struct page *,
-    const struct page_view *);
+int listing_take(struct listing *, struct page *, const struct page_view *);
 
 /* Whose names are wanted.  -ENOMEM, -ECANCELED once `stop` is true. */
 int listing_sort(struct listing *, const atomic_bool *stop);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "choice.h"
 #include "listing_head.h"
 
 struct head {
@@ -87,6 +88,26 @@ put_order(struct head *h)
 	else
 		line(h, "order", "address, %s first", o->reverse ? "highest" :
 		    "lowest");
+}
+
+/* Which of them are rows, where they are not all. */
+static void
+put_choice(struct head *h, size_t rows)
+{
+	const char *filter = page_choice_filter_text(h->page);
+	struct page_chosen s;
+
+	if (!page_choice_filters(h->page) || h->v->look->window)
+		return;
+	page_choice_sums(h->page, &s);
+	if (filter != NULL)
+		line(h, "filter", "%s", filter);
+	line(h, "rows", "%zu: %s%llu blocks of %s%llu", rows,
+	    page_about(h->v->look->sample), (unsigned long long)s.blocks,
+	    page_about(h->v->look->sample), (unsigned long long)s.of);
+	if (s.unsure > 0)
+		line(h, "unsure", "names that the filter asks for are not "
+		    "there of %llu blocks", (unsigned long long)s.unsure);
 }
 
 /* Which blocks these are, and whether they are all. */
@@ -182,6 +203,7 @@ listing_head(const struct page *page, const struct page_view *v,
 	put_time(&h);
 	put_order(&h);
 	put_extent(&h, first, rows);
+	put_choice(&h, rows);
 	put_counters(&h);
 	put_lost(&h, &st);
 	base_append(out, LISTING_HEAD_MAX, &h.len, "\n");

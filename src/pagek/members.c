@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "choice.h"
 #include "groups.h"
 #include "marked.h"
 
@@ -123,7 +124,8 @@ walk(struct page_members *m, struct asked *a, const struct blklist *list,
 				weight = blklist_weight(list, &rows[i]);
 				to->of_blocks += weight;
 			}
-			if (!is_member(a, &rows[i]))
+			if (!is_member(a, &rows[i]) ||
+			    !page_choice_lets(a->page, &rows[i]))
 				continue;
 			r = put_member(to, &rows[i], weight);
 			if (r < 0)
@@ -175,6 +177,7 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 		a->g = g;
 		a->v = v;
 		a->kind = page_group_kind(page->group);
+		page_choice_begin(page, v);
 		r = walk(m, a, v->look->list, at_most, over);
 		free(a);
 	}

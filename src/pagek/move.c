@@ -5,6 +5,7 @@
  * or go, OFFS moves along and the line under the eye stays the same.  When
  * what it was on has gone, the cursor takes what stands there now.
  */
+#include "choice.h"
 #include "free.h"
 #include "groups.h"
 #include "marked.h"
@@ -93,6 +94,8 @@ page_shows_groups(const struct page *page)
 const struct page_rows_ops *
 page_rows_ops(const struct page *page)
 {
+	if (page->group == 0 && page_choice_on(page))
+		return &page_rows_choice;
 	if (page->group == 0)
 		return page_is_draining(page) ? &page_rows_drained :
 		    &page_rows_list;
@@ -160,6 +163,9 @@ page_follow(struct page *page, const struct page_view *v, int window)
 
 	page->total = total;
 	page->window = window;
+	/* What the cursor is on may yet be among them. */
+	if (total == 0 && page->group == 0 && page_choice_waits(page))
+		return;
 	if (total == 0) {
 		page->offs = page->cursor = 0;
 		page->cursor_held = false;

@@ -294,6 +294,21 @@ check_free(struct parse *p)
 	return 0;
 }
 
+/* The page's own is compiled with its first picture. */
+static int
+check_filter(struct parse *p)
+{
+	struct options *o = p->o;
+
+	if (o->command != COMMAND_TOP && o->command != COMMAND_RUN)
+		return 0;
+	if (o->filter != NULL && o->page.layout == PAGE_CLASSIC_STRICT)
+		return option_fail(p, "--filter has no meaning with "
+		    "--classic=strict, which shows all blocks");
+	o->page.filter = o->filter;
+	return 0;
+}
+
 int
 options_check(struct parse *p)
 {
@@ -327,6 +342,8 @@ options_check(struct parse *p)
 		r = check_budgets(p);
 	if (r == 0)
 		r = check_free(p);
+	if (r == 0)
+		r = check_filter(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
 	    option_given(o, OPTION_WIDE))
 		r = option_fail(p, "--classic and --wide exclude each other");

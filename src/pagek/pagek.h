@@ -75,6 +75,7 @@ struct page_opts {
 	enum page_layout layout;
 	enum blklist_order order;	/* --sort: age (default) or address */
 	bool reverse;
+	const char *filter;		/* --filter; NULL none: choice.h takes it from here */
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
 	bool nodes_first;		/* page G lies over page K at first */
@@ -133,6 +134,7 @@ struct page_fields {
 };
 
 struct line;
+struct page_choice;
 struct page_frozen;
 struct page_gaps;
 struct page_groups;
@@ -166,6 +168,7 @@ struct page {
 	const char *prompt;		/* what is asked there; borrowed, NULL: nothing */
 	const struct line *line;	/* ... and what is typed behind it; borrowed, NULL: nothing is */
 	const char *choices;		/* ... and could be: stands above; borrowed, NULL or "" none; outside text */
+	bool wrong;			/* ... and is, where the line's cursor stands */
 	struct page_fields fields;
 	uint64_t drawn_us;		/* cost of the last compose and paint */
 	uint64_t missed;		/* cycles that the page's own timer came too late for */
@@ -212,6 +215,7 @@ struct page {
 	unsigned round;			/* counts up when groups must be taken anew at once */
 	struct page_made *made;		/* rows of the last pictures; NULL none */
 	struct page_groups *groups;	/* the last ones taken; NULL none */
+	struct page_choice *choice;	/* filter and the rows that it leaves; NULL none */
 	struct page_trend *trend;	/* the last minute; NULL none so far */
 	struct page_marked *marked;	/* mark and drain; NULL: none so far */
 	struct page_place back;		/* among them, while one is open */

@@ -2,6 +2,7 @@
  * What the session has to bring: the rows on the screen, or all blocks.
  */
 #include "app.h"
+#include "choice.h"
 #include "free.h"
 #include "marked.h"
 #include "still.h"
@@ -22,7 +23,7 @@ needs_all(const struct app *app)
 	if (app->page->frozen != NULL)
 		return false;
 	if (app->page->group != 0 || app->overlay == APP_KIN ||
-	    page_marked_wants_all(app->page) ||
+	    page_choice_on(app->page) || page_marked_wants_all(app->page) ||
 	    page_still_wants_all(app->page))
 		return true;
 	/* A gap is known by the blocks around it, wherever they are. */

@@ -21,6 +21,7 @@
  *	followed.c	what the cursor stays with
  *	free.c		free blocks of known regions among the rows
  *	calls.c		stacks as lines: who asked
+ *	choice.c	the blocks that a filter leaves, as rows
  *	groups.c, group_rows.c	the blocks in groups, and their rows
  *	members.c	the blocks of one group
  *	marked.c, drained.c	what has come and gone since a moment

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "choice.h"
 #include "columns.h"
 #include "fields.h"
 #include "groups.h"
@@ -135,11 +136,32 @@ put_mark(const struct page *page, const struct page_view *v,
 		picture_printf(pic, "   mark: %s", text);
 }
 
+/* "1,204,331", or of a filtered page "312 of 1.2M"; "about" is put before it. */
+static void
+count_text(const struct page *page, uint64_t total, const char *about,
+    char out[40])
+{
+	struct page_chosen chosen;
+	char n[8], of[8];
+	size_t len = 0;
+
+	page_choice_sums(page, &chosen);
+	if (!page_choice_filters(page) || !chosen.known) {
+		base_group_digits(out, 40, total);
+		return;
+	}
+	base_fit_count(n, 5, chosen.blocks);
+	base_fit_count(of, 5, total);
+	out[0] = '\0';
+	base_append(out, 40, &len, "%s of %s%s", n + strspn(n, " "), about,
+	    of + strspn(of, " "));
+}
+
 static void
 wide_node(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	char count[32], bytes[24], rate[16] = "", offs[8], left[96];
+	char count[40], bytes[24], rate[16] = "", offs[8], left[96];
 	static const struct {
 		const char *before, *reversed;
 	} words[] = { { "order ", " reversed" }, { "", " rev" } };
@@ -150,7 +172,7 @@ wide_node(struct page *page, const struct page_view *v,
 	size_t len = 0;
 	int at;
 
-	base_group_digits(count, sizeof count, total);
+	count_text(page, total, about, count);
 	base_human_bytes(bytes, sizeof bytes, page_view_bytes(v));
 	if (!page_view_known(v))
 		base_append(left, sizeof left, &len, "   - blocks  - B");

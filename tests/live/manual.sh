@@ -46,6 +46,7 @@ keys() {
 	sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' "$top/src/pagek/keys.def" |
 	    sort >"$tmp/program"
 	sed -n '/^The keys are:/,/^\.El/s/^\.It Ic \(\\&\)\{0,1\}//p' "$man" |
+	    sed 's/\\e/\\\\/' |
 	    sort >"$tmp/manual"
 	diff "$tmp/program" "$tmp/manual"
 }
