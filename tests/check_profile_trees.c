@@ -113,6 +113,41 @@ START_TEST(nodes_and_self_make_up_the_node_above)
 }
 END_TEST
 
+/* Names of what main called, one behind the other. */
+static void
+assert_called_by_main(const char *want)
+{
+	char have[512] = "";
+	size_t len = 0;
+
+	ck_assert_str_eq(seen[0].name, "main");
+	for (size_t i = 1; i < nseen; i++)
+		if (seen[i].node.depth == 1)
+			base_append(have, sizeof have, &len, "%s %llu,",
+			    seen[i].name, (unsigned long long)
+			    seen[i].node.total.bytes);
+	ck_assert_str_eq(have, want);
+}
+
+START_TEST(siblings_are_in_order_of_weight_and_then_of_their_names)
+{
+	const struct profile_tree_opts by_bytes = { .measure = PROFILE_BYTES };
+
+	/* libfoo's init, libbar's, a function without a name, and serve. */
+	put(7, 1, 10);
+	put(8, 1, 10);
+	put(6, 1, 30);
+	put(2, 1, 10);
+	profile_resolve(p, &words);
+	tree(by_bytes);
+	assert_called_by_main("libfoo.so+0x1017 30,init 10,init 10,serve 10,");
+	ck_assert_str_eq(node("init")->node.module, "/lib/libbar.so");
+	put(2, 1, 1);
+	tree(by_bytes);
+	assert_called_by_main("libfoo.so+0x1017 30,serve 11,init 10,init 10,");
+}
+END_TEST
+
 START_TEST(tree_goes_from_the_outermost_inwards_or_from_the_origin_outwards)
 {
 	put(1, 1, 10);
@@ -356,6 +391,8 @@ profile_trees_suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, nodes_and_self_make_up_the_node_above, 0,
 	    BASE_NELEM(trees));
+	tcase_add_test(tc,
+	    siblings_are_in_order_of_weight_and_then_of_their_names);
 	tcase_add_test(tc,
 	    tree_goes_from_the_outermost_inwards_or_from_the_origin_outwards);
 	tcase_add_test(tc, stack_that_was_cut_says_why);

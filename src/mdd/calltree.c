@@ -168,6 +168,7 @@ build(struct tree *t)
 
 /* --- sorting -------------------------------------------------------------- */
 
+/* Of one name, what is skipped before what is not; no two are equal. */
 static int
 by_name(const struct tree *t, const struct node *a, const struct node *b)
 {
@@ -175,28 +176,28 @@ by_name(const struct tree *t, const struct node *a, const struct node *b)
 	const struct function *fb = profile_function(t->p, b->function);
 	int c = strcmp(fa->name, fb->name);
 
-	return c != 0 ? c : strcmp(fa->module, fb->module);
+	if (c == 0)
+		c = strcmp(fa->module, fb->module);
+	if (c != 0)
+		return c;
+	if (a->skipped != b->skipped)
+		return a->skipped ? -1 : 1;
+	return a->key < b->key ? -1 : a->key > b->key;
 }
 
-/* Siblings together, the heaviest first, what is skipped before what is not. */
+/* Siblings together, the heaviest first. */
 static int
 compare(const void *va, const void *vb, void *arg)
 {
 	const struct tree *t = arg;
 	const struct node *a = node_at(t, *(const uint32_t *)va);
 	const struct node *b = node_at(t, *(const uint32_t *)vb);
-	int c;
 
 	if (a->parent != b->parent)
 		return a->parent < b->parent ? -1 : 1;
 	if (a->value != b->value)
 		return a->value > b->value ? -1 : 1;
-	c = by_name(t, a, b);
-	if (c != 0)
-		return c;
-	if (a->skipped != b->skipped)
-		return a->skipped ? -1 : 1;
-	return a->key < b->key ? -1 : a->key > b->key;
+	return by_name(t, a, b);
 }
 
 /* A node of no value is like any other here: by their names alone. */
@@ -206,12 +207,10 @@ compare_names(const void *va, const void *vb, void *arg)
 	const struct tree *t = arg;
 	const struct node *a = node_at(t, *(const uint32_t *)va);
 	const struct node *b = node_at(t, *(const uint32_t *)vb);
-	int c;
 
 	if (a->parent != b->parent)
 		return a->parent < b->parent ? -1 : 1;
-	c = by_name(t, a, b);
-	return c != 0 ? c : a->key < b->key ? -1 : a->key > b->key;
+	return by_name(t, a, b);
 }
 
 static int
