@@ -248,6 +248,32 @@ START_TEST(numbers_stay_together_on_a_very_wide_terminal)
 }
 END_TEST
 
+/* A colour says what the glyph below it says, and nothing else is coloured. */
+START_TEST(glyph_of_an_age_has_the_mark_of_its_step)
+{
+	static const char glyphs[] = ".:-=+#";
+	const struct page_span *span;
+	unsigned seen = 0;
+	int i, k, step;
+
+	page.opts.reverse = true;
+	compose(_i, 60);
+	for (i = 0; i < pic.rows; i++)
+		for (k = 0; k < pic.line[i].nspan; k++) {
+			span = &pic.line[i].span[k];
+			if (span->mark < PAGE_AGE)
+				continue;
+			step = (int)span->mark - PAGE_AGE;
+			ck_assert_int_eq(span->to - span->from, 1);
+			ck_assert_int_eq(pic.line[i].text[span->from],
+			    glyphs[step]);
+			seen |= 1u << step;
+		}
+	/* One that is new is bold all over. */
+	ck_assert_uint_eq(seen, _i < 100 ? 0 : 0x2e);
+}
+END_TEST
+
 static Suite *
 layouts_suite(void)
 {
@@ -266,6 +292,10 @@ layouts_suite(void)
 	tcase_add_loop_test(t, what_the_page_says_leaves_the_size_as_it_is, 0,
 	    n);
 	tcase_add_test(t, numbers_stay_together_on_a_very_wide_terminal);
+	tcase_add_loop_test(t, glyph_of_an_age_has_the_mark_of_its_step, 79,
+	    81);
+	tcase_add_loop_test(t, glyph_of_an_age_has_the_mark_of_its_step, 110,
+	    140);
 	suite_add_tcase(s, t);
 
 	tcase_add_checked_fixture(g, setup_groups, teardown);

@@ -241,3 +241,25 @@ page_columns_row(const struct page *page, const struct page_view *v,
 	if (plan.function > 0)
 		page_cell_function(v, b, FUNCTION_GAP, plan.function, pic);
 }
+
+/* The glyph of the age has the colour of its step. */
+void
+page_columns_mark(const struct page_view *v, const struct blk *b,
+    struct page_picture *pic)
+{
+	struct plan plan;
+	int at = 0;
+	size_t i;
+
+	plan_columns(v, pic->cols, &plan);
+	for (i = 0; i < NCOLUMNS; i++) {
+		if (!plan.shown[i])
+			continue;
+		at += columns[i].gap;
+		if (columns[i].put == put_glyph)
+			picture_mark(pic, at, at + columns[i].width,
+			    page_cell_age_mark(page_cell_seconds(v->look,
+			    b)));
+		at += columns[i].width;
+	}
+}

@@ -17,4 +17,7 @@ void page_columns_heading(const struct page *, const struct page_view *,
 void page_columns_row(const struct page *, const struct page_view *,
     const struct blk *, struct page_picture *);
 
+void page_columns_mark(const struct page_view *, const struct blk *,
+    struct page_picture *);
+
 #endif

@@ -202,6 +202,7 @@ put_rows(struct page *page, const struct page_view *v,
 {
 	struct page_made *made = rows_made(page, v, ops, pic);
 	struct blk rows[CHUNK_ROWS];
+	enum page_mark mark;
 	uint64_t at = page->offs, end = at + count;
 	size_t n, i;
 
@@ -215,8 +216,10 @@ put_rows(struct page *page, const struct page_view *v,
 		}
 		for (i = 0; i < n; i++, at++) {
 			put_row(page, v, ops, made, &rows[i], pic);
-			picture_mark_line(pic, row_mark(page, v, st, &rows[i],
-			    at));
+			mark = row_mark(page, v, st, &rows[i], at);
+			picture_mark_line(pic, mark);
+			if (mark == PAGE_PLAIN && ops->mark != NULL)
+				ops->mark(v, &rows[i], pic);
 		}
 	}
 }

@@ -196,6 +196,7 @@ const struct page_layout_ops page_full = {
 	.node = full_node,
 	.heading = page_columns_heading,
 	.row = page_columns_row,
+	.mark = page_columns_mark,
 	.status = page_status_wide,
 	.about = full_about,
 };

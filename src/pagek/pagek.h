@@ -55,7 +55,9 @@ enum page_mark {
 	PAGE_BAD,		/* red, beside a word: lost, ended, corrupt */
 	PAGE_STALE,		/* dim */
 	PAGE_STATUS,		/* a counter that moved in the last 10 s: reversed */
-	PAGE_MARKS		/* one more than the last */
+	PAGE_MARKS,		/* one more than those that files can name */
+	PAGE_AGE = PAGE_MARKS,	/* the glyph of an age, the youngest: coloured where there are 256 */
+	PAGE_AGE_LAST = PAGE_AGE + 5	/* ... and of the oldest */
 };
 
 enum page_attr {

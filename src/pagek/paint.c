@@ -9,6 +9,13 @@
 
 #define GO_THERE 6		/* bytes that move the cursor */
 
+/* From blue, the youngest, to yellow, in the cube of 256 colours. */
+#define RAMP_COLORS 256
+static const short ramp[] = { 33, 74, 108, 143, 184, 226 };
+
+_Static_assert(PAGE_AGE + BASE_NELEM(ramp) - 1 == PAGE_AGE_LAST,
+    "each age has a colour");
+
 /* Each mark has the pair of its number; 0 is the terminal's own. */
 void
 paint_colors(struct paint *p, const struct page_opts *opts)
@@ -32,6 +39,9 @@ paint_colors(struct paint *p, const struct page_opts *opts)
 			    (short)style.ground);
 		p->style[i] = style;
 	}
+	p->ramp = p->colors && COLORS >= RAMP_COLORS;
+	for (i = 0; i < BASE_NELEM(ramp) && p->ramp; i++)
+		init_pair((short)(PAGE_AGE + i), ramp[i], -1);
 }
 
 void
@@ -59,8 +69,13 @@ paint_fini(struct paint *p)
 static attr_t
 mark_attr(const struct paint *p, enum page_mark mark, short *pair)
 {
-	const struct page_style *style = &p->style[mark];
+	const struct page_style *style;
 
+	if (mark >= PAGE_AGE) {
+		*pair = p->ramp ? (short)mark : 0;
+		return A_NORMAL;
+	}
+	style = &p->style[mark];
 	*pair = style->ink >= 0 || style->ground >= 0 ? (short)mark : 0;
 	return (style->attrs & PAGE_BOLD ? A_BOLD : 0) |
 	    (style->attrs & PAGE_DIM ? A_DIM : 0) |

@@ -12,6 +12,7 @@
 
 struct paint {
 	bool colors;
+	bool ramp;			/* ages have colours */
 	struct page_style style[PAGE_MARKS];
 	bool anew;			/* nothing is known of the terminal */
 	int cols, rows;			/* of what is on it */

@@ -79,25 +79,42 @@ page_cell_age(char out[8], uint64_t s)
 		base_append(out, 8, &len, "%us", (unsigned)s);
 }
 
+/* Youngest first. */
+static const struct {
+	uint64_t below;
+	char glyph;
+} age_steps[] = {
+	{ 1, '.' },
+	{ 10, ':' },
+	{ MINUTE, '-' },
+	{ 10 * MINUTE, '=' },
+	{ HOUR, '+' },
+	{ UINT64_MAX, '#' },
+};
+
+_Static_assert(PAGE_AGE + BASE_NELEM(age_steps) - 1 == PAGE_AGE_LAST,
+    "each step has a mark");
+
+static size_t
+age_step(uint64_t s)
+{
+	size_t i = 0;
+
+	while (i + 1 < BASE_NELEM(age_steps) && s >= age_steps[i].below)
+		i++;
+	return i;
+}
+
 char
 page_cell_age_glyph(uint64_t s)
 {
-	static const struct {
-		uint64_t below;
-		char glyph;
-	} steps[] = {
-		{ 1, '.' },
-		{ 10, ':' },
-		{ MINUTE, '-' },
-		{ 10 * MINUTE, '=' },
-		{ HOUR, '+' },
-	};
-	size_t i;
+	return age_steps[age_step(s)].glyph;
+}
 
-	for (i = 0; i < BASE_NELEM(steps); i++)
-		if (s < steps[i].below)
-			return steps[i].glyph;
-	return '#';
+enum page_mark
+page_cell_age_mark(uint64_t s)
+{
+	return (enum page_mark)(PAGE_AGE + age_step(s));
 }
 
 void

@@ -86,6 +86,9 @@ struct page_layout_ops {
 	    struct page_picture *);
 	void (*row)(const struct page *, const struct page_view *,
 	    const struct blk *, struct page_picture *);
+	/* Marks in a row that has none of its own; NULL: none. */
+	void (*mark)(const struct page_view *, const struct blk *,
+	    struct page_picture *);
 	void (*status)(struct page *, const struct page_view *,
 	    const struct page_state *, struct page_picture *);
 	/* A line above that, about what the cursor is on; NULL: none. */
@@ -155,6 +158,8 @@ void page_cell_rnod(char out[8], const struct nodes_look *,
 void page_cell_age(char out[8], uint64_t seconds);
 /* One glyph for the age, for who sees no colour: . : - = + # */
 char page_cell_age_glyph(uint64_t seconds);
+/* What that glyph is marked with. */
+enum page_mark page_cell_age_mark(uint64_t seconds);
 uint64_t page_cell_seconds(const struct nodes_look *, const struct blk *);
 /*
  * Who asked: "function  file:line" in so many columns behind `gap` blanks;

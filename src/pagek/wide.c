@@ -234,5 +234,6 @@ const struct page_layout_ops page_wide = {
 	.node = wide_node,
 	.heading = page_columns_heading,
 	.row = page_columns_row,
+	.mark = page_columns_mark,
 	.status = page_status_wide,
 };
