@@ -211,10 +211,12 @@ scene_refresh(struct scene *s)
 {
 	const struct symbol_wrappers *wrappers = s->view.wrappers;
 	const struct nodes_freed *freed = s->view.freed;
+	const struct nodes_lives *lives = s->view.lives;
 
 	page_view_init(&s->view, &s->look);
 	s->view.wrappers = wrappers;
 	s->view.freed = freed;
+	s->view.lives = lives;
 	s->view.now = (struct mono){ .ns = 1000000000 };
 	s->view.words = (struct profile_words){ .stack = scene_stack,
 		.words = scene_words };
@@ -408,6 +410,7 @@ setup(void)
 	setenv("TZ", "UTC", 1);
 	scene.view.wrappers = NULL;
 	scene.view.freed = NULL;
+	scene.view.lives = NULL;
 	scene_symbol_override = NULL;
 	scene_late = 0;
 	scene_deaf = false;

@@ -56,6 +56,8 @@ enum app_lend {
 struct app;
 struct app_job;
 
+#define APP_TRAIL 16		/* blocks that Esc goes back to */
+
 /* What an overlay does; NULL: nothing. */
 struct app_overlay_ops {
 	bool whole;		/* it has the whole screen, and what is said stands below it */
@@ -143,6 +145,8 @@ struct app {
 	int nunder;
 	struct page_scroll scroll;	/* of help and targets */
 	struct page_detail detail;
+	struct blk trail[APP_TRAIL];	/* blocks that one came by to this one, the last last */
+	int ntrail;
 	struct page_kin kin;
 	struct page_costs costs;	/* of the screen's cycles */
 	struct nodes_survey *survey;	/* of page G; NULL: nobody looks */

@@ -67,12 +67,26 @@ find(struct page_born *born, const struct blk *b)
 {
 	struct page_born_found *f = &born->coming;
 
-	if (!page_born_together(b, &born->of) ||
-	    (b->addr == born->of.addr && b->seq == born->of.seq))
+	if (b->addr == born->of.addr && b->seq == born->of.seq)
 		return;
-	f->all++;
-	if (f->n < PAGE_BORN_MAX)
-		f->blk[f->n++] = *b;
+	if (page_born_together(b, &born->of)) {
+		f->all++;
+		if (f->n < PAGE_BORN_MAX)
+			f->blk[f->n++] = *b;
+	} else if (b->thread == born->of.thread &&
+	    page_born_cycle(b) == page_born_cycle(&born->of)) {
+		f->all_beside++;
+		if (f->nbeside < PAGE_BORN_BESIDE)
+			f->beside[f->nbeside++] = *b;
+	}
+}
+
+const struct blk *
+page_born_nth(const struct page_born_found *f, size_t i)
+{
+	if (i < f->n)
+		return &f->blk[i];
+	return i - f->n < f->nbeside ? &f->beside[i - f->n] : NULL;
 }
 
 static bool
@@ -116,9 +130,11 @@ by_age(const void *a, const void *b)
 static void
 end(struct page_born *born, int64_t now_ms)
 {
-	qsort(born->coming.blk, born->coming.n, sizeof born->coming.blk[0],
-	    by_age);
-	born->shown = born->coming;
+	struct page_born_found *f = &born->coming;
+
+	qsort(f->blk, f->n, sizeof f->blk[0], by_age);
+	qsort(f->beside, f->nbeside, sizeof f->beside[0], by_age);
+	born->shown = *f;
 	born->known = true;
 	born->step = BORN_OVER;
 	born->ended_ms = now_ms;
@@ -129,9 +145,10 @@ step(struct page_born *born, const struct blklist *list, int64_t now_ms)
 {
 	bool begins = born->step == BORN_NEVER || born->step == BORN_OVER;
 
-	if (begins)
-		born->coming.n = born->coming.all = 0;
-	else if (born->step == BORN_YOUNGER) {
+	if (begins) {
+		born->coming.n = born->coming.nbeside = 0;
+		born->coming.all = born->coming.all_beside = 0;
+	} else if (born->step == BORN_YOUNGER) {
 		end(born, now_ms);
 		return;
 	}

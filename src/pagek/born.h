@@ -9,6 +9,9 @@
  *		and the AHDRMSG of the note.  They lie side by side in the order
  *		of age, which is why the note has that one.
  *
+ * What one function asks for in several places has a caller for each of them:
+ * those are beside each other, not together.
+ *
  * A classic stream has neither threads nor callers, so there the cycle alone
  * makes them.  What time or who is only a part of it says nothing of another
  * stream: keys are compared within one.
@@ -35,12 +38,16 @@ uint64_t page_born_key(const struct blk *);
 
 /* --- who else was ------------------------------------------------------- */
 
-#define PAGE_BORN_MAX 256	/* blocks that are listed */
+#define PAGE_BORN_MAX 256	/* blocks that are listed ... */
+#define PAGE_BORN_BESIDE 64	/* ... and of those beside them */
 
 struct page_born_found {
 	struct blk blk[PAGE_BORN_MAX];	/* in the order of age, without the block itself */
 	size_t n;
 	uint64_t all;			/* with those for which there is no room */
+	struct blk beside[PAGE_BORN_BESIDE];	/* of the same cycle and thread, by other callers */
+	size_t nbeside;
+	uint64_t all_beside;
 };
 
 enum page_born_step {
@@ -65,6 +72,8 @@ struct page_born {
 };
 
 void page_born_begin(struct page_born *, const struct blk *);
+/* Of those and then these the i-th; NULL behind the last. */
+const struct blk *page_born_nth(const struct page_born_found *, size_t i);
 /* A portion of the search, in the list as it is at that time on the node's clock. */
 void page_born_next(struct page_born *, const struct blklist *,
     int64_t now_ms);

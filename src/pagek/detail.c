@@ -6,6 +6,7 @@
  * showing what was known.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "detail_parts.h"
@@ -39,6 +40,7 @@ page_detail_open(struct page_detail *d, const struct page_view *v,
 		.stream_no = v->look->stream_no,
 	};
 	requester(v->look, b, d->info);
+	page_born_begin(&d->born, b);
 }
 
 /* Whether the block is in the list still; its number says that it is the same. */
@@ -75,77 +77,165 @@ follow(struct page_detail *d, const struct page_view *v)
 	}
 }
 
-/* --- the whole ---------------------------------------------------------- */
+/* --- the cursor ---------------------------------------------------------- */
 
-static bool
-find_call(const struct page_detail *d, const struct page_view *v, int delta,
-    struct page_call *out)
+/* How many calls there are, and in *at the number of the cursor's. */
+static int
+count_calls(const struct page_detail *d, const struct page_view *v, int *at)
 {
 	struct page_calls calls;
 	struct page_call c;
-	int at = -1, i = 0;
+	int i = 0;
 
-	/* Where the cursor is, then so many calls from there. */
+	*at = -1;
 	if (d->stream_no != v->look->stream_no ||
 	    !page_calls_begin(&calls, v, d->blk.caller))
-		return false;
+		return 0;
 	while (page_calls_next(&calls, &c)) {
-		if (c.frame == d->frame && (at < 0 || c.outer >= d->outer))
-			at = i;
+		if (c.frame == d->frame && (*at < 0 || c.outer >= d->outer))
+			*at = i;
 		i++;
 	}
-	if (i == 0)
-		return false;
-	at = (at < 0 ? 0 : at) + delta;
-	at = at < 0 ? 0 : at >= i ? i - 1 : at;
+	if (*at < 0)
+		*at = 0;
+	return i;
+}
+
+/* The call with that number: there is one. */
+static void
+nth_call(const struct page_detail *d, const struct page_view *v, int n,
+    struct page_call *c)
+{
+	struct page_calls calls;
+
 	page_calls_begin(&calls, v, d->blk.caller);
-	while (page_calls_next(&calls, &c) && at-- > 0)
+	while (page_calls_next(&calls, c) && n-- > 0)
 		continue;
-	*out = c;
-	return true;
 }
 
 bool
 page_detail_call(const struct page_detail *d, const struct page_view *v,
     struct page_call *c)
 {
-	return find_call(d, v, 0, c);
+	int at;
+
+	if (d->among || count_calls(d, v, &at) == 0)
+		return false;
+	nth_call(d, v, at, c);
+	return true;
 }
 
-static bool
-is_last(const struct page_detail *d, const struct page_view *v,
-    const struct page_call *c)
+/* Its number among those born with it; -1: it is none of them by now. */
+static int
+among_at(const struct page_detail *d)
 {
-	struct page_call last;
+	const struct blk *b;
+	int i;
 
-	return find_call(d, v, TO_THE_END, &last) && last.frame == c->frame &&
-	    last.outer == c->outer;
+	for (i = 0; d->among; i++) {
+		b = page_born_nth(&d->born.shown, (size_t)i);
+		if (b == NULL)
+			break;
+		if (b->seq == d->among_seq && b->addr == d->among_addr)
+			return i;
+	}
+	return -1;
 }
 
-/* There are lines above the stack, and below it, to be read as well. */
+bool
+page_detail_block(const struct page_detail *d, struct blk *b)
+{
+	int i = among_at(d);
+
+	if (i < 0)
+		return false;
+	*b = *page_born_nth(&d->born.shown, (size_t)i);
+	return true;
+}
+
+static void
+put_cursor_at(struct page_detail *d, const struct page_view *v, int at,
+    int calls)
+{
+	const struct blk *b;
+	struct page_call c;
+
+	d->among = at >= calls;
+	if (d->among) {
+		b = page_born_nth(&d->born.shown, (size_t)(at - calls));
+		d->among_seq = b->seq;
+		d->among_addr = b->addr;
+		return;
+	}
+	nth_call(d, v, at, &c);
+	d->frame = c.frame;
+	d->outer = c.outer;
+}
+
+/* Lines that are above what the cursor can reach, and below it, are read as well. */
+static bool
+scroll_to_cursor(struct page_detail *d, int delta)
+{
+	struct page_scroll *s = &d->scroll;
+	int off = 0;
+
+	if (delta > 0 && d->at >= s->top + s->window)
+		off = d->at - s->top;
+	else if (delta < 0 && d->at < s->top)
+		off = d->at - s->top;
+	if (off == 0 || abs(delta) > s->window)
+		return false;
+	s->top += abs(delta) < abs(off) ? delta : off;
+	return true;
+}
+
+/* Between the calls and the blocks behind them there are lines as well. */
+static bool
+scroll_between(struct page_detail *d, int delta, int to, int calls)
+{
+	struct page_scroll *s = &d->scroll;
+	bool far;
+
+	if (d->first_born == 0 || d->last_call == 0 ||
+	    d->among == (to >= calls) || abs(delta) > s->window)
+		return false;
+	far = delta > 0 ? d->first_born >= s->top + s->window + delta :
+	    d->last_call < s->top + delta;
+	if (far)
+		s->top += delta;
+	return far;
+}
+
 void
 page_detail_move(struct page_detail *d, const struct page_view *v, int delta)
 {
 	struct page_scroll *s = &d->scroll;
-	bool below = s->window > 0 && d->call >= s->top + s->window;
-	struct page_call c;
+	int calls, at, to, last;
 
-	if (!find_call(d, v, delta, &c)) {
+	calls = count_calls(d, v, &at);
+	last = calls + (int)(d->born.shown.n + d->born.shown.nbeside) - 1;
+	if (last < 0) {
 		s->top += delta;
 		return;
 	}
-	if (below && delta > 0 && delta <= s->window) {
-		s->top += delta < d->call - s->top ? delta : d->call - s->top;
+	if (d->placed && scroll_to_cursor(d, delta))
 		return;
-	}
-	d->seek = delta > 0 || c.frame != d->frame || c.outer != d->outer;
-	if (!d->seek)
+	if (among_at(d) >= 0)
+		at = calls + among_at(d);
+	to = delta < -at ? 0 : delta > last - at ? last : at + delta;
+	d->seek = false;
+	if (d->placed && scroll_between(d, delta, to, calls))
+		return;
+	d->placed = false;
+	d->seek = to != at;
+	if (to == last && delta > 0)
+		s->top = d->seek ? s->top + TO_THE_END : s->top + delta;
+	else if (!d->seek)
 		s->top = 0;
-	else if (delta > 0 && is_last(d, v, &c))
-		s->top += TO_THE_END;
-	d->frame = c.frame;
-	d->outer = c.outer;
+	put_cursor_at(d, v, to, calls);
 }
+
+/* --- the whole ---------------------------------------------------------- */
 
 /* The call under the cursor, with nothing cut but what no line can hold. */
 static void
@@ -154,9 +244,14 @@ put_foot(const struct page_detail *d, const struct page_view *v,
 {
 	char text[PAGE_NAME_MAX];
 	struct page_call c;
+	struct blk b;
 	int last = pic->rows + FOOT_LINES;	/* the line being written is not in rows */
 
-	if (page_detail_call(d, v, &c)) {
+	if (page_detail_block(d, &b)) {
+		picture_line(pic);
+		picture_printf(pic, "born with this block: Enter opens "
+		    "it");
+	} else if (page_detail_call(d, v, &c)) {
 		page_call_function(&c, text, sizeof text);
 		if (picture_wrap(pic, text, FOOT_LINES - 1, PAGE_NEW) > 0) {
 			page_call_where(&c, true, text, sizeof text);
@@ -181,10 +276,21 @@ cut(struct page_detail *d, struct page_picture *pic, int window, int foot)
 		last[i] = pic->line[pic->rows - foot + i];
 	pic->rows -= foot;
 	if (d->seek)
-		page_scroll_to(&d->scroll, d->call, window);
+		page_scroll_to(&d->scroll, d->at, window);
 	page_scroll_cut(&d->scroll, pic, window);
 	for (i = 0; i < foot; i++)
 		pic->line[pic->rows++] = last[i];
+}
+
+/* Those born together: a portion of the search; the cursor stays where it can. */
+static void
+look_for_others(struct page_detail *d, const struct page_view *v)
+{
+	if (d->stream_no == v->look->stream_no && v->look->list != NULL &&
+	    !v->look->window)
+		page_born_next(&d->born, v->look->list, v->look->now_ms);
+	if (among_at(d) < 0)
+		d->among = false;
 }
 
 int
@@ -196,6 +302,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	struct page_call c;
 
 	follow(d, v);
+	look_for_others(d, v);
 	/* Inlined calls that came with the words may have moved the cursor's. */
 	if (page_detail_call(d, v, &c)) {
 		d->frame = c.frame;
@@ -205,10 +312,13 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	picture_line(pic);
 	picture_printf(pic, "BLOCK %0*llx", v->look->classic ? 8 : 12,
 	    (unsigned long long)d->blk.addr);
-	page_overlay_title("j k frame  g callers and callees  Esc close", pic);
+	page_overlay_title("j k move  g callers  [ ] neighbours  Esc close", pic);
 	detail_put_block(d, page, v, pic);
 	detail_put_stack(d, v, pic);
 	detail_put_freeing_stack(d, v, pic);
+	detail_put_memory(d, v, pic);
+	detail_put_history(d, page, v, pic);
+	detail_put_born(d, v, pic);
 	while (foot > 0 && pic->rows < window)
 		picture_line(pic);
 	if (foot > 0)
@@ -216,5 +326,6 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	r = picture_end(pic);
 	if (r == 0)
 		cut(d, pic, window, foot);
+	d->placed = r == 0;
 	return r;
 }

@@ -3,7 +3,9 @@
  * whom it calls.  Both lie over the page; app.h knows when.
  *
  * Vocabulary
- *	call	a line of the block's stack (calls.h); the cursor is on one.
+ *	call	a line of the block's stack (calls.h); the cursor is on one, or
+ *		behind them on a block that was born together with this one.
+ *	history	who has had its address, as far as the page has seen.
  *	kin	callers and callees of a function: the sums of the blocks that
  *		were asked for through both.
  *
@@ -14,11 +16,11 @@
  *	if (page_detail_call(&d, v, &call))
  *		page_kin_open(&k, &blk, &call);
  *	page_kin_compose(&k, page, v, cols, rows, &pic);
- *	page_detail_close(&d);
  */
 #ifndef PAGEK_DETAIL_H
 #define PAGEK_DETAIL_H
 
+#include "born.h"
 #include "groups.h"
 #include "scroll.h"
 
@@ -32,8 +34,13 @@ struct page_detail {
 	bool freed;
 	int64_t freed_ms;	/* on the node's clock, when it was noticed */
 	bool again;		/* its address holds another block */
-	unsigned frame, outer;	/* the call under the cursor */
-	int call;		/* that is so many lines down */
+	unsigned frame, outer;	/* the call under the cursor ... */
+	bool among;		/* ... or it is on one of those born with it ... */
+	uint64_t among_seq, among_addr;	/* ... this one */
+	struct page_born born;
+	int at;			/* what is under the cursor is so many lines down ... */
+	int last_call, first_born;	/* ... and so are these; 0 there is none */
+	bool placed;		/* all that is so: a picture was made since the last move */
 	bool seek;		/* the cursor has been moved: it is kept in sight */
 	struct page_scroll scroll;
 };
@@ -43,12 +50,20 @@ void page_detail_open(struct page_detail *, const struct page_view *,
 /* `rows` lines, the title the first of them.  -ENOMEM. */
 int page_detail_compose(struct page_detail *, const struct page *,
     const struct page_view *, int cols, int rows, struct page_picture *);
-/* The cursor by so many calls. */
+/* The cursor by so many calls, and blocks that were born together behind them. */
 void page_detail_move(struct page_detail *, const struct page_view *,
     int delta);
 /* The call under the cursor; false: there is none. */
 bool page_detail_call(const struct page_detail *, const struct page_view *,
     struct page_call *);
+/* The block under the cursor; false: it is on a call. */
+bool page_detail_block(const struct page_detail *, struct blk *);
+/*
+ * The block of the same layer that lies next to it in memory, behind it or
+ * before it; false: there is none, or the list is not there to tell.
+ */
+bool page_detail_neighbour(const struct page_detail *,
+    const struct page_view *, bool behind, struct blk *);
 
 /* --- one function (kin.c) ----------------------------------------------- */
 

@@ -22,8 +22,9 @@ age_of(const struct page_view *v, int64_t ms, char out[8])
 }
 
 /* By what and in which thread, when its record was seen. */
-static void
-put_end(const struct page_view *v, struct page_picture *pic)
+void
+detail_put_end(const struct page_view *v, const struct nodes_freed *how,
+    struct page_picture *pic)
 {
 	static const struct {
 		enum rec_type type;
@@ -33,7 +34,6 @@ put_end(const struct page_view *v, struct page_picture *pic)
 		{ TYPE_DELETE_ARRAY, "delete[]" },
 		{ TYPE_BY_REALLOC, "realloc" },
 	};
-	const struct nodes_freed *how = v->freed;
 	const char *thread;
 	size_t i;
 
@@ -59,7 +59,7 @@ put_freed(const struct page_detail *d, const struct page_view *v,
 	if (v->freed != NULL) {
 		picture_printf(pic, "freed %s ago", age_of(v, v->freed->ms,
 		    age));
-		put_end(v, pic);
+		detail_put_end(v, v->freed, pic);
 	} else {
 		picture_printf(pic, "freed, seen %s ago", age_of(v,
 		    d->freed_ms, age));
@@ -88,6 +88,33 @@ put_state(const struct page_detail *d, const struct page_view *v,
 	picture_mark(pic, LABEL_COLS, picture_col(pic), PAGE_WARN);
 }
 
+uint64_t
+detail_used(const struct nodes_look *look, const struct blk *b)
+{
+	return look->classic ? b->size : b->size +
+	    (uint64_t)b->overhead * 16;
+}
+
+/* Of a sample each block is there for many. */
+static void
+put_weight(const struct page_detail *d, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char blocks[32], bytes[24], period[PAGE_SAMPLE_TEXT];
+	double weight;
+
+	if (v->look->sample == 0 || v->look->list == NULL)
+		return;
+	weight = blklist_weight(v->look->list, &d->blk);
+	base_group_digits(blocks, sizeof blocks, (uint64_t)(weight + 0.5));
+	base_human_bytes(bytes, sizeof bytes,
+	    (uint64_t)(weight * (double)d->blk.size + 0.5));
+	page_sample_text(v->look->sample, period);
+	detail_put_label("sample", pic);
+	picture_printf(pic, "stands for ~%s blocks, ~%s; sample %s", blocks,
+	    bytes, period);
+}
+
 static void
 put_size(const struct page_detail *d, const struct page_view *v,
     struct page_picture *pic)
@@ -96,8 +123,7 @@ put_size(const struct page_detail *d, const struct page_view *v,
 
 	detail_put_label("size", pic);
 	base_group_digits(asked, sizeof asked, d->blk.size);
-	base_group_digits(used, sizeof used, d->blk.size +
-	    (uint64_t)d->blk.overhead * 16);
+	base_group_digits(used, sizeof used, detail_used(v->look, &d->blk));
 	if (v->look->classic)
 		picture_printf(pic, "%s asked", asked);
 	else
@@ -143,6 +169,27 @@ put_thread(const struct page_detail *d, const struct page_view *v,
 	picture_printf(pic, "index %u", d->blk.thread);
 }
 
+void
+detail_clock(const struct page *page, const struct nodes_look *look,
+    int64_t ms, char out[DETAIL_CLOCK])
+{
+	int64_t wall = look->node_wall_ms - (look->now_ms - ms);
+	char age[8];
+	size_t len = 0;
+	struct tm tm;
+
+	out[0] = '\0';
+	if (look->node_wall_ms == 0 || wall < 0) {
+		page_cell_age(age, look->now_ms > ms ?
+		    (uint64_t)(look->now_ms - ms) / 1000 : 0);
+		base_append(out, DETAIL_CLOCK, &len, "%s ago", age);
+		return;
+	}
+	page_wall(page, look, wall, &tm);
+	base_append(out, DETAIL_CLOCK, &len, "%02d:%02d:%02d.%03d",
+	    tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(wall % 1000));
+}
+
 static void
 put_time(const struct page_detail *d, const struct page *page,
     const struct page_view *v, struct page_picture *pic)
@@ -184,6 +231,7 @@ detail_put_block(const struct page_detail *d, const struct page *page,
 		picture_printf(pic, ", named through the API");
 	put_state(d, v, pic);
 	put_size(d, v, pic);
+	put_weight(d, v, pic);
 	put_type(d, v, pic);
 	put_thread(d, v, pic);
 	detail_put_label("requester", pic);

@@ -5,6 +5,7 @@
  *	detail.c	which block, the cursor, and all lines together
  *	detail_block.c	what its record says
  *	detail_stack.c	its stacks
+ *	detail_around.c	what lies around it in memory, and in time
  *
  * Each adds whole lines to the picture and leaves the last one open.
  */
@@ -14,6 +15,7 @@
 #include "detail.h"
 
 #define LABEL_COLS 12
+#define ONE_LINE_COLS 80	/* below that what is long has two */
 
 /*
  * Whether the block is in the list still; its number says that it is the same.
@@ -29,11 +31,30 @@ void detail_put_sentence(const char *text, struct page_picture *);
 
 void detail_put_block(const struct page_detail *, const struct page *,
     const struct page_view *, struct page_picture *);
-/* Also notes in which line the cursor is. */
+/* What a block's free was: " by realloc in thread rx-0". */
+void detail_put_end(const struct page_view *, const struct nodes_freed *,
+    struct page_picture *);
+#define DETAIL_CLOCK 16
+/* "15:04:09.200", or how long ago where no clock is known. */
+void detail_clock(const struct page *, const struct nodes_look *, int64_t ms,
+    char out[DETAIL_CLOCK]);
+/* Bytes from its address on that are its own, as far as they are known. */
+uint64_t detail_used(const struct nodes_look *, const struct blk *);
+
+/* Also notes in which line the cursor is, as those do that follow. */
 void detail_put_stack(struct page_detail *, const struct page_view *,
     struct page_picture *);
 /* Nothing unless it is known who freed it. */
 void detail_put_freeing_stack(const struct page_detail *,
     const struct page_view *, struct page_picture *);
+/* Pages, region and neighbours. */
+void detail_put_memory(const struct page_detail *, const struct page_view *,
+    struct page_picture *);
+/* Who has had its address. */
+void detail_put_history(const struct page_detail *, const struct page *,
+    const struct page_view *, struct page_picture *);
+/* Who was born together with it. */
+void detail_put_born(struct page_detail *, const struct page_view *,
+    struct page_picture *);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "detail_parts.h"
 
-#define ONE_LINE_COLS 80	/* below that a call has its place on a line of its own */
 #define PLACE_COLS 24
 #define PLACE_COLS_WIDE 34
 #define WIDE_COLS 120
@@ -72,7 +71,8 @@ put_call(const struct page_call *c, struct page_picture *pic)
 static enum page_mark
 call_mark(const struct page_detail *d, const struct page_call *c)
 {
-	if (d != NULL && c->frame == d->frame && c->outer == d->outer)
+	if (d != NULL && !d->among && c->frame == d->frame &&
+	    c->outer == d->outer)
 		return PAGE_CURSOR;
 	return c->skipped ? PAGE_STALE : PAGE_PLAIN;
 }
@@ -87,9 +87,11 @@ put_calls(struct page_detail *d, struct page_calls *calls,
 	while (page_calls_next(calls, &c)) {
 		put_call(&c, pic);
 		mark = call_mark(d, &c);
+		if (d != NULL)
+			d->last_call = pic->rows - 1;
 		/* The line is not in pic->rows yet: that counts the title. */
 		if (mark == PAGE_CURSOR)
-			d->call = pic->rows - 1;
+			d->at = pic->rows - 1;
 		picture_mark_line(pic, mark);
 		if (pic->cols >= ONE_LINE_COLS || c.inlined)
 			continue;
@@ -205,7 +207,7 @@ detail_put_stack(struct page_detail *d, const struct page_view *v,
 	struct page_calls calls;
 
 	detail_put_label("stack", pic);
-	d->call = 0;
+	d->at = d->last_call = 0;
 	if (d->blk.caller == 0) {
 		picture_printf(pic, "nobody knows who asked for it");
 		return;

@@ -21,6 +21,7 @@ page_view_live(struct page_view *v, struct nodes_session *session)
 	v->pending = nodes_session_symbols_pending(session);
 	v->names_no = nodes_session_names_no(session);
 	v->freed = nodes_session_freed(session);
+	v->lives = nodes_session_lives(session);
 }
 
 void

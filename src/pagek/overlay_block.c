@@ -2,10 +2,19 @@
  * The overlays over one block and one function: detail.c and kin.c make their
  * lines, here is what keys do in them.
  */
+#include <string.h>
+
 #include "app.h"
 #include "free.h"
 
 /* --- the block ---------------------------------------------------------- */
+
+static void
+show_block(struct app *app, const struct page_view *v, const struct blk *b)
+{
+	page_detail_open(&app->detail, v, b);
+	nodes_session_watch(app->session, app->detail.layer, b->addr, b->seq);
+}
 
 void
 app_open_detail(struct app *app)
@@ -27,8 +36,8 @@ app_open_detail(struct app *app)
 	}
 	if (!page->has_cursor)
 		page_move_to(page, page->offs);
-	page_detail_open(&app->detail, &v, &b);
-	nodes_session_watch(app->session, app->detail.layer, b.addr, b.seq);
+	app->ntrail = 0;
+	show_block(app, &v, &b);
 	app_overlay_open(app, APP_DETAIL);
 }
 
@@ -72,12 +81,68 @@ open_kin(struct app *app)
 	app_overlay_open(app, APP_KIN);
 }
 
+/* Another block in the place of this one, which Esc comes back to. */
+static void
+go_to_block(struct app *app, const struct blk *b)
+{
+	struct page_view v;
+
+	if (app->ntrail == APP_TRAIL) {
+		memmove(app->trail, app->trail + 1,
+		    (APP_TRAIL - 1) * sizeof app->trail[0]);
+		app->ntrail--;
+	}
+	app->trail[app->ntrail++] = app->detail.blk;
+	page_view_shown(&v, app->page, app->session);
+	show_block(app, &v, b);
+}
+
+static bool
+detail_back(struct app *app)
+{
+	struct page_view v;
+
+	if (app->ntrail == 0)
+		return false;
+	page_view_shown(&v, app->page, app->session);
+	show_block(app, &v, &app->trail[--app->ntrail]);
+	return true;
+}
+
+static void
+detail_enter(struct app *app)
+{
+	struct blk b;
+
+	if (page_detail_block(&app->detail, &b))
+		go_to_block(app, &b);
+	else
+		open_kin(app);
+}
+
+static void
+go_to_neighbour(struct app *app, bool behind)
+{
+	struct page_view v;
+	struct blk b;
+
+	page_view_shown(&v, app->page, app->session);
+	if (page_detail_neighbour(&app->detail, &v, behind, &b))
+		go_to_block(app, &b);
+	else
+		app_say(app, "no block is known to lie %s it",
+		    behind ? "behind" : "before");
+}
+
 static bool
 detail_key(struct app *app, int code)
 {
-	if (code != 'g')
+	if (code == 'g')
+		open_kin(app);
+	else if (code == '[' || code == ']')
+		go_to_neighbour(app, code == ']');
+	else
 		return false;
-	open_kin(app);
 	return true;
 }
 
@@ -86,7 +151,8 @@ const struct app_overlay_ops app_overlay_detail = {
 	.compose = detail_compose,
 	.move = detail_move,
 	.window = detail_window,
-	.enter = open_kin,
+	.enter = detail_enter,
+	.back = detail_back,
 	.key = detail_key,
 };
 

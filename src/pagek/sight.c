@@ -7,6 +7,17 @@
 #include "marked.h"
 #include "still.h"
 
+static bool
+lies_open(const struct app *app, enum app_overlay overlay)
+{
+	int i;
+
+	for (i = 0; i < app->nunder; i++)
+		if (app->under[i] == overlay)
+			return true;
+	return app->overlay == overlay;
+}
+
 /*
  * Sums of blocks are made of all of them, and so are a listing and a picture
  * that is about to stand still.  Once it does, nothing else is looked at.
@@ -15,25 +26,23 @@ static bool
 needs_all(const struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
-	int i;
+	bool large = look->keeper != NULL &&
+	    look->keeper[WIRE_N_LIVE_BLOCKS] > NODES_MAX;
 
 	if (app->pausing || app->marking || app->draining ||
 	    app_listing_wants_all(app))
 		return true;
 	if (app->page->frozen != NULL)
 		return false;
-	if (app->page->group != 0 || app->overlay == APP_KIN ||
+	if (app->page->group != 0 || lies_open(app, APP_KIN) ||
 	    page_choice_on(app->page) || page_marked_wants_all(app->page) ||
 	    page_still_wants_all(app->page))
 		return true;
-	/* A gap is known by the blocks around it, wherever they are. */
-	if (page_free_wanted(app->page, look) &&
-	    look->keeper[WIRE_N_LIVE_BLOCKS] <= NODES_MAX)
+	/* What lies next to a block, in memory and in time, may be anywhere. */
+	if (lies_open(app, APP_DETAIL) && !large)
 		return true;
-	for (i = 0; i < app->nunder; i++)
-		if (app->under[i] == APP_KIN)
-			return true;
-	return false;
+	/* A gap is known by the blocks around it, wherever they are. */
+	return page_free_wanted(app->page, look) && !large;
 }
 
 /* The block that the rows go with: in full above them, or under the cursor. */

@@ -51,6 +51,7 @@ struct page_view {
 	uint64_t names_no;		/* another one when names may be others */
 	bool gone;			/* of a row that is made: its block is in the list no more */
 	const struct nodes_freed *freed;	/* how the block in detail ended; NULL not seen */
+	const struct nodes_lives *lives;	/* who has had its address; NULL not known */
 	const struct symbol_wrappers *wrappers;	/* are skipped; NULL: none */
 };
 
