@@ -190,6 +190,12 @@ int profile_ranking_count(struct profile_ranking *, size_t at_most,
 /* Groups in it; 0 until all are counted. */
 size_t profile_ranking_size(const struct profile_ranking *);
 int64_t profile_ranking_find(const struct profile_ranking *, uint64_t key);
+/* For many keys in one pass over all groups: into `at`, -ENOENT for those that are none. */
+void profile_ranking_find_all(const struct profile_ranking *,
+    const uint64_t *key, size_t n, int64_t *at);
+/* The sum of the group alone; false: there is none. */
+bool profile_ranking_sum(const struct profile_ranking *, uint64_t key,
+    struct profile_sum *);
 int profile_ranking_rows(struct profile_ranking *, size_t offs,
     struct profile_group *out, size_t n, size_t *got);
 

@@ -240,6 +240,83 @@ profile_ranking_find(const struct profile_ranking *r, uint64_t key)
 	return before;
 }
 
+#define AT_ONCE 256
+
+/* Places of the first that come behind the group. */
+static size_t
+behind(const struct profile_ranking *r, const struct group *g,
+    const uint32_t *order, size_t n)
+{
+	const struct group *all = r->g.groups.item;
+	size_t lo = 0, hi = n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (compare(r, g, &all[order[mid]]) < 0)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static void
+find_some(const struct profile_ranking *r, const uint64_t *key, size_t n,
+    int64_t *at)
+{
+	const struct group *all = r->g.groups.item;
+	size_t before[AT_ONCE + 1] = { 0 }, i, k, have = 0;
+	uint32_t order[AT_ONCE];
+	int64_t sum = 0;
+
+	for (i = 0; i < n; i++) {
+		at[i] = r->ordered ? table_find(&r->g.groups, sizeof *all,
+		    key[i]) : -1;
+		if (at[i] < 0)
+			continue;
+		k = behind(r, &all[at[i]], order, have++);
+		memmove(&order[k + 1], &order[k],
+		    (have - 1 - k) * sizeof *order);
+		order[k] = (uint32_t)at[i];
+	}
+	for (i = 0; i < r->g.groups.n && have > 0; i++)
+		before[behind(r, &all[i], order, have)]++;
+	/* Those that are before the k-th one: itself is counted behind. */
+	for (k = 0; k < have; k++) {
+		sum += (int64_t)before[k];
+		for (i = 0; i < n; i++)
+			if (at[i] == order[k])
+				at[i] = -(sum + 2);
+	}
+	for (i = 0; i < n; i++)
+		at[i] = at[i] == -1 ? -ENOENT : -at[i] - 2;
+}
+
+void
+profile_ranking_find_all(const struct profile_ranking *r, const uint64_t *key,
+    size_t n, int64_t *at)
+{
+	size_t i, some;
+
+	for (i = 0; i < n; i += some) {
+		some = n - i < AT_ONCE ? n - i : AT_ONCE;
+		find_some(r, key + i, some, at + i);
+	}
+}
+
+bool
+profile_ranking_sum(const struct profile_ranking *r, uint64_t key,
+    struct profile_sum *out)
+{
+	const struct group *all = r->g.groups.item;
+	int64_t at = r->ordered ? table_find(&r->g.groups, sizeof *all, key) :
+	    -1;
+
+	if (at >= 0)
+		*out = sums_out(&all[at].total);
+	return at >= 0;
+}
+
 int
 profile_ranking_rows(struct profile_ranking *r, size_t offs,
     struct profile_group *out, size_t n, size_t *got)

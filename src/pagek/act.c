@@ -216,36 +216,21 @@ do_layout(struct app *app)
 }
 
 static void
-do_group(struct app *app)
-{
-	struct page *page = app->page;
-	const struct page_group_kind *k;
-
-	if (page->layout == PAGE_CLASSIC_STRICT) {
-		app_say(app, "the strict page has no groups; c leaves it");
-		return;
-	}
-	page_set_group(page, page->group + 1);
-	k = page_group_kind(page->group);
-	app_say(app, "groups: %s", k != NULL ? k->name : "none");
-}
-
-static void
 do_open(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 	struct page_view v;
+	struct blk b;
 
 	if (!look->linked && !app->page->has_cursor &&
 	    nodes_link_retry(app->link))
 		return;
-	if (!page_shows_groups(app->page)) {
-		app_open_detail(app);
-		return;
-	}
 	page_view_shown(&v, app->page, app->session);
-	if (!page_open_group(app->page, &v))
-		app_say(app, "there is no group here");
+	if (!page_shows_groups(app->page) ||
+	    page_block_at_cursor(app->page, &v, &b))
+		app_open_detail(app);
+	else
+		app_group_enter(app);
 }
 
 static void
@@ -497,7 +482,12 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_REVERSE] = do_reverse,
 	[PAGE_DO_LAYOUT] = do_layout,
 	[PAGE_DO_FILTER] = app_filter_open,
-	[PAGE_DO_GROUP] = do_group,
+	[PAGE_DO_GROUP] = app_group_next,
+	[PAGE_DO_GROUP_BELOW] = app_group_below_next,
+	[PAGE_DO_FLAT] = app_group_flat,
+	[PAGE_DO_OPEN_GROUP] = app_group_unfold,
+	[PAGE_DO_CLOSE_GROUP] = app_group_fold,
+	[PAGE_DO_OPEN_GROUPS] = app_group_unfold_all,
 	[PAGE_DO_OPEN] = do_open,
 	[PAGE_DO_FIELD] = app_field_next,
 	[PAGE_DO_STILL] = do_still,

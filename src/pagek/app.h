@@ -5,6 +5,7 @@
  *
  *	screen.c	terminal, loop and paint, around one struct app
  *	act.c		what each key of keys.def does
+ *	act_groups.c	... to groups
  *	prompt.c	a line at the bottom that is typed into
  *	command.c	the one that `:` opens
  *	app_filter.c	... and the one for a filter
@@ -212,6 +213,16 @@ void app_prompt_key(struct app *, int code);
 void app_prompt_fini(struct app *);
 /* What is to be completed begins at `at`, which is within `before`. */
 void app_words_from(struct line_words *, const char *before, const char *at);
+
+/* What keys do with groups, and `:group` (act_groups.c). */
+void app_group_next(struct app *);
+void app_group_below_next(struct app *);
+void app_group_flat(struct app *);
+void app_group_by(struct app *, const char *kinds);
+void app_group_enter(struct app *);
+void app_group_unfold(struct app *);
+void app_group_fold(struct app *);
+void app_group_unfold_all(struct app *);
 
 /* The line for one. */
 void app_command_open(struct app *);

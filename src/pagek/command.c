@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "app.h"
-#include "kinds.h"
 #include "marked.h"
 
 static void cmd_target(struct app *, const char *arg);
@@ -207,26 +206,6 @@ cmd_back(struct app *app, const char *arg)
 	app_go(app, "-");
 }
 
-/* "type", or with a second level "site>type". */
-static void
-cmd_group(struct app *app, const char *arg)
-{
-	struct page *page = app->page;
-	unsigned kind, below;
-	char list[160];
-
-	if (page->layout == PAGE_CLASSIC_STRICT) {
-		app_say(app, "the strict page has no groups; c leaves it");
-		return;
-	}
-	if (page_group_kinds_parse(arg, &kind, &below) == 0) {
-		page_set_group(page, kind);
-		return;
-	}
-	page_group_kinds_list(list, sizeof list);
-	app_say(app, "group by what? there are none, %s", list);
-}
-
 static void
 cmd_mark(struct app *app, const char *arg)
 {
@@ -253,7 +232,8 @@ static const struct command {
 	    cmd_node },
 	{ "back", "", "go to the node before", cmd_back },
 	{ "sort", "age|address", "set the order of the rows", cmd_sort },
-	{ "group", "KIND", "group by that, or by none", cmd_group },
+	{ "group", "KIND[>KIND]", "group by that, and each group once more, or "
+	    "by none", app_group_by },
 	{ "filter", "[EXPRESSION]", "show only the blocks that it means; "
 	    "without: all", cmd_filter },
 	{ "skip", "[PATTERNS]", "skip such functions; without: those known "

@@ -130,7 +130,7 @@ is_gone(const struct page *page, const struct page_view *v,
 
 	if (page_still_on(page))
 		return page_still_gone(page, v, b);
-	if (!page->opened && !page_choice_on(page))
+	if (page->group == 0 && !page_choice_on(page))
 		return false;
 	return blklist_get(v->look->list,
 	    (b->flags & REC_LAYER_API) != 0, b->addr, &now) < 0 ||
@@ -229,11 +229,14 @@ put_groups(const struct page *page, const struct page_view *v,
     const struct page_state *st, uint64_t count, struct page_picture *pic)
 {
 	uint64_t at, end = page->offs + count;
+	struct blk b;
 
 	for (at = page->offs; at < end; at++) {
 		picture_line(pic);
 		page_group_row(page, v, at, pic);
-		if (page->has_cursor && at == page->cursor)
+		if (page_rows_blocks(page, v, at, &b, 1) == 1)
+			picture_mark_line(pic, row_mark(page, v, st, &b, at));
+		else if (page->has_cursor && at == page->cursor)
 			picture_mark_line(pic, PAGE_CURSOR);
 		else if (st->stale)
 			picture_mark_line(pic, PAGE_STALE);

@@ -38,11 +38,17 @@ take_group(struct page *page, const struct page_view *v,
     struct page_followed *f)
 {
 	struct page_groups *g = page->groups;
-	const struct profile_group *row = g != NULL ? page_groups_row(g,
-	    (size_t)(page->has_cursor ? page->cursor : page->offs)) : NULL;
 	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct profile_group *row;
 	struct page_group_words w;
+	struct page_group_at at;
 
+	if (g == NULL || !page_groups_at(g, page->has_cursor ? page->cursor :
+	    page->offs, &at))
+		return -ENOENT;
+	/* A group of the second level is followed with the one that it is in. */
+	row = page_groups_row(g, at.what == ROW_GROUP ? at.index :
+	    page_branch_rank(g, at.branch));
 	if (row == NULL || k == NULL)
 		return -ENOENT;
 	f->group = true;
@@ -66,10 +72,9 @@ page_followed_toggle(struct page *page, const struct page_view *v)
 	if (f == NULL)
 		return -ENOMEM;
 	f->group = false;
-	if (page_shows_groups(page))
-		r = take_group(page, v, f);
-	else if (!page_block_at_cursor(page, v, &f->blk))
-		r = -ENOENT;
+	if (!page_block_at_cursor(page, v, &f->blk))
+		r = page_shows_groups(page) ? take_group(page, v, f) :
+		    -ENOENT;
 	if (r < 0)
 		return r;
 	f->free = !f->group && page_is_free(&f->blk);
@@ -195,7 +200,7 @@ seek_group(struct page *page, const struct page_view *v,
 {
 	struct page_groups *g = page->groups;
 	const struct profile_group *row;
-	uint64_t key;
+	uint64_t key, offset;
 	int64_t at;
 
 	if (g == NULL || g->nrow == 0 || g->kind != page->group ||
@@ -208,7 +213,9 @@ seek_group(struct page *page, const struct page_view *v,
 	if (row == NULL)
 		return;
 	page_group_hold(v, page_group_kind(g->kind)->by, row, &g->cursor);
-	put_cursor(page, (uint64_t)at);
+	g->cursor_on = ROW_GROUP;
+	if (page_groups_offset(g, ROW_GROUP, NULL, (size_t)at, &offset))
+		put_cursor(page, offset);
 }
 
 void

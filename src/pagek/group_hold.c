@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "groups.h"
+#include "branches.h"
 #include "still.h"
 
 void
@@ -75,9 +75,11 @@ heir_of_frame(const struct page_groups *g, const struct page_view *v,
 }
 
 bool
-page_group_find(const struct page_groups *g, const struct page_view *v,
-    enum profile_by by, struct page_group_hold *hold)
+page_group_find_in(const struct page_groups *g, const struct page_view *v,
+    enum profile_by by, const struct profile_ranking *in,
+    struct page_group_hold *hold)
 {
+	struct profile_sum sum;
 	uint64_t key;
 
 	if (in_profile(g, by, hold->key, hold->caller))
@@ -85,64 +87,50 @@ page_group_find(const struct page_groups *g, const struct page_view *v,
 	if (by == PROFILE_FRAME && heir_of_frame(g, v, hold))
 		return true;
 	/* The caller's blocks may be gone, and the group not. */
-	if (profile_ranking_find(g->shown, hold->key) >= 0)
+	if (profile_ranking_sum(in, hold->key, &sum))
 		return true;
 	if (by == PROFILE_FRAME ||
 	    profile_key_of(g->profile, by, hold->caller, &key) < 0 ||
-	    profile_ranking_find(g->shown, key) < 0)
+	    !profile_ranking_sum(in, key, &sum))
 		return false;
 	hold->key = key;
 	return true;
 }
 
-/* --- the cursor --------------------------------------------------------- */
-
-static uint64_t
-groups_total(const struct page *page, const struct page_view *v)
+bool
+page_group_find(const struct page_groups *g, const struct page_view *v,
+    enum profile_by by, struct page_group_hold *hold)
 {
-	(void)v;
-	return page->groups != NULL ? page->groups->nrow : 0;
+	return page_group_find_in(g, v, by, g->shown, hold);
 }
 
-static bool
-groups_hold(struct page *page, const struct page_view *v)
-{
-	struct page_groups *g = page->groups;
-	const struct profile_group *row;
+/* --- which groups, and which of them is open ------------------------------ */
 
-	row = g != NULL ? page_groups_row(g, page->cursor) : NULL;
-	if (row == NULL)
-		return false;
-	page_group_hold(v, page_group_kind(g->kind)->by, row, &g->cursor);
-	return true;
+unsigned
+page_group_below(const struct page *page)
+{
+	return page->group != 0 && page->group_below != page->group ?
+	    page->group_below : 0;
 }
 
-static bool
-groups_held(struct page *page, const struct page_view *v, uint64_t total,
-    uint64_t *offset)
+void
+page_groups_title(const struct page *page, const char *between,
+    char out[PAGE_GROUPS_TITLE])
 {
-	struct page_groups *g = page->groups;
-	const struct profile_group *row;
-	int64_t at;
+	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct page_group_kind *k2 = page_group_kind(
+	    page_group_below(page));
 
-	(void)total;
-	if (g == NULL || !page_group_find(g, v, page_group_kind(g->kind)->by,
-	    &g->cursor))
-		return false;
-	at = profile_ranking_find(g->shown, g->cursor.key);
-	row = at >= 0 ? page_groups_row(g, (size_t)at) : NULL;
-	if (row == NULL)
-		return false;
-	*offset = (uint64_t)at;
-	page_group_hold(v, page_group_kind(g->kind)->by, row, &g->cursor);
-	return true;
+	snprintf(out, PAGE_GROUPS_TITLE, "%s%s%s", k != NULL ? k->title : "",
+	    k2 != NULL ? between : "", k2 != NULL ? k2->title : "");
 }
 
-const struct page_rows_ops page_rows_groups = {
-	.total = groups_total,
-	.hold = groups_hold,
-	.held = groups_held,
-};
+void
+page_set_group_below(struct page *page, unsigned kind)
+{
+	page->group_below = page_group_kind(kind) != NULL ? kind : 0;
+	page_set_group(page, page->group);
+}
 
 /* Each kind is read from its top, but the blocks from where they were left. */
 void
@@ -154,29 +142,68 @@ page_set_group(struct page *page, unsigned kind)
 	page_still_anew(page);
 	page->group = page_group_kind(kind) != NULL ? kind : 0;
 	page->opened = false;
+	if (page->groups != NULL)
+		page_branches_clear(page->groups);
 	page->has_cursor = page->cursor_held = false;
 	page->cursor = page->offs = page->group == 0 ? page->flat_offs : 0;
 	if (was == 0)
 		page->flat_offs = offs;
+	if (page->group != 0)
+		page->group_last = page->group;
+}
+
+/* The group that the row is, or is a part of. */
+static const struct profile_group *
+row_to_open(struct page *page, const struct page_view *v,
+    const struct page_group_at *at)
+{
+	struct page_groups *g = page->groups;
+	const struct page_group_kind *k = page_group_kind(g->kind);
+	const struct page_group_kind *k2 = page_group_kind(
+	    page_group_below(page));
+	const struct profile_group *row;
+	struct page_group_at whole;
+
+	/* All blocks of what has more of them than are listed in its place. */
+	if (at->what == ROW_REST && at->branch->leaf) {
+		whole = (struct page_group_at){
+			.what = at->branch->second ? ROW_BELOW : ROW_GROUP,
+			.branch = at->branch->second ? page_branch_find(g,
+			    at->branch->of.key, NULL) : NULL,
+			.index = (size_t)at->branch->rank };
+		at = &whole;
+	}
+	g->open_second = at->what == ROW_BELOW && k2 != NULL;
+	row = at->what == ROW_GROUP ? page_groups_row(g, at->index) :
+	    at->what == ROW_BELOW ? page_branch_row(at->branch, at->index) :
+	    NULL;
+	if (row == NULL)
+		return NULL;
+	if (!g->open_second) {
+		page_group_hold(v, k->by, row, &g->open);
+		page_group_say(page, v, k, row, &g->open_words);
+		return row;
+	}
+	g->open = at->branch->of;
+	page_group_hold(v, k2->by, row, &g->open_below);
+	page_group_say(page, v, k2, row, &g->open_words);
+	return row;
 }
 
 bool
 page_open_group(struct page *page, const struct page_view *v)
 {
 	struct page_groups *g = page->groups;
-	uint64_t at = page->has_cursor ? page->cursor : page->offs;
-	const struct profile_group *row;
-	enum profile_by by;
+	uint64_t cursor = page->has_cursor ? page->cursor : page->offs;
+	struct page_group_at at;
 
-	if (page->group == 0 || page->opened || g == NULL)
+	if (page->group == 0 || page->opened || g == NULL || g->kind == 0 ||
+	    !page_groups_at(g, cursor, &at) || row_to_open(page, v, &at) ==
+	    NULL)
 		return false;
-	row = page_groups_row(g, at);
-	if (row == NULL)
-		return false;
-	by = page_group_kind(g->kind)->by;
-	page_group_hold(v, by, row, &g->cursor);
-	g->open = g->cursor;
-	page_group_say(page, v, page_group_kind(g->kind), row, &g->open_words);
+	/* Where the cursor comes back to. */
+	page->cursor = cursor;
+	page_rows_groups.hold(page, v);
 	/* Its blocks are looked for among those of now, not of the last take. */
 	if (page_members_begin(page, v, true) < 0)
 		return false;
@@ -185,7 +212,8 @@ page_open_group(struct page *page, const struct page_view *v)
 	g->taking = false;
 	g->hasty = true;
 	page_still_anew(page);
-	page->back = (struct page_place){ .offs = page->offs, .cursor = at };
+	page->back = (struct page_place){ .offs = page->offs,
+		.cursor = cursor };
 	page->opened = true;
 	page->offs = page->cursor = 0;
 	page->has_cursor = page->cursor_held = false;
@@ -204,5 +232,8 @@ page_close_group(struct page *page)
 	page->has_cursor = true;
 	/* The cursor is where that group is by now. */
 	page->groups->cursor = page->groups->open;
+	page->groups->cursor_below = page->groups->open_below;
+	page->groups->cursor_on = page->groups->open_second ? ROW_BELOW :
+	    ROW_GROUP;
 	page->cursor_held = true;
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "groups.h"
+#include "branches.h"
 
 #define BAR_COLS 12
 
@@ -166,7 +166,7 @@ page_group_sum_heading(const char *title, const struct page_view *v,
 
 static void
 sum_row(const struct page_view *v, const struct profile_group *g, uint64_t of,
-    const char *text, const char *where, int indent, bool self,
+    const char *text, const char *where, bool self,
     struct page_picture *pic)
 {
 	struct sum_row r = { .v = v, .g = g, .of = of };
@@ -174,8 +174,11 @@ sum_row(const struct page_view *v, const struct profile_group *g, uint64_t of,
 	int name = plan(pic->cols, self, sampled, shown);
 	size_t i;
 
-	picture_printf(pic, "%*s", indent, "");
-	page_put_name(text, where, name - indent, pic);
+	if (where != NULL)
+		page_put_name(text, where, name - picture_col(pic), pic);
+	else
+		picture_text(pic, text, name - picture_col(pic),
+		    PICTURE_FREE);
 	picture_to(pic, name);
 	for (i = 0; i < NCOLUMNS; i++) {
 		if (!shown[i])
@@ -189,7 +192,8 @@ void
 page_group_sum_row(const struct page_view *v, const struct profile_group *g,
     uint64_t of, int indent, bool self, struct page_picture *pic)
 {
-	sum_row(v, g, of, g->name, g->where, indent, self, pic);
+	picture_printf(pic, "%*s", indent, "");
+	sum_row(v, g, of, g->name, g->where, self, pic);
 }
 
 void
@@ -197,23 +201,104 @@ page_group_heading(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	const struct page_group_kind *k = page_group_kind(page->group);
+	char title[PAGE_GROUPS_TITLE];
 
-	page_group_sum_heading(k->title, v, k->by == PROFILE_FRAME, pic);
+	page_groups_title(page, " / ", title);
+	page_group_sum_heading(title, v, k->by == PROFILE_FRAME, pic);
+}
+
+/* --- rows among the groups ------------------------------------------------- */
+
+#define MARK_COLS 40	/* narrower than that nothing says what is open */
+#define INDENT 2
+
+/* "- ring_grow": it is open, or "+ ring_grow". */
+static void
+put_group(const struct page *page, const struct page_view *v,
+    const struct profile_group *row, const struct page_group_kind *k,
+    bool open, int indent, struct page_picture *pic)
+{
+	struct page_groups *g = page->groups;
+	struct page_group_words words;
+
+	if (row == NULL)
+		return;
+	page_group_say(page, v, k, row, &words);
+	if (pic->cols >= MARK_COLS)
+		picture_printf(pic, "%*s%c ", indent, "", open ? '-' : '+');
+	sum_row(v, row, g->total.bytes, words.name, words.where,
+	    page_group_kind(page->group)->by == PROFILE_FRAME, pic);
+}
+
+/* "7f3c04001040 = 65,536": a sum of one. */
+static void
+put_block(const struct page *page, const struct page_view *v,
+    const struct blk *b, int indent, struct page_picture *pic)
+{
+	struct profile_group one = { .name = "", .where = "",
+		.total = { .blocks = 1, .bytes = b->size, .listed = 1,
+		    .listed_bytes = b->size, .oldest_ms = b->ms },
+		.type = b->type, .thread = b->thread };
+	char name[64], size[32];
+
+	one.self = one.total;
+	base_group_digits(size, sizeof size, b->size);
+	snprintf(name, sizeof name, "%012llx = %s",
+	    (unsigned long long)b->addr, size);
+	if (pic->cols >= MARK_COLS)
+		picture_printf(pic, "%*s", indent, "");
+	sum_row(v, &one, page->groups->total.bytes, name, NULL,
+	    page_group_kind(page->group)->by == PROFILE_FRAME, pic);
+}
+
+static void
+put_rest(const struct page_group_at *at, int indent, struct page_picture *pic)
+{
+	char n[32];
+
+	if (pic->cols >= MARK_COLS)
+		picture_printf(pic, "%*s", indent, "");
+	if (at->rest == 0) {
+		picture_printf(pic, "looking for them ...");
+		return;
+	}
+	base_group_digits(n, sizeof n, at->rest);
+	picture_printf(pic, "+ %s more", n);
 }
 
 void
 page_group_row(const struct page *page, const struct page_view *v,
-    uint64_t at, struct page_picture *pic)
+    uint64_t offset, struct page_picture *pic)
 {
 	struct page_groups *g = page->groups;
-	const struct page_group_kind *k = page_group_kind(page->group);
+	const struct page_group_kind *k2 = page_group_kind(
+	    page_group_below(page));
 	const struct profile_group *row;
-	struct page_group_words words;
+	struct page_group_at at;
+	int indent;
 
-	row = g != NULL ? page_groups_row(g, (size_t)at) : NULL;
-	if (row == NULL)
+	if (g == NULL || !page_groups_at(g, offset, &at))
 		return;
-	page_group_say(page, v, k, row, &words);
-	sum_row(v, row, g->total.bytes, words.name, words.where, 0,
-	    k->by == PROFILE_FRAME, pic);
+	indent = at.branch == NULL ? 0 : at.branch->second ? 2 * INDENT :
+	    INDENT;
+	switch (at.what) {
+	case ROW_GROUP:
+		row = page_groups_row(g, at.index);
+		put_group(page, v, row, page_group_kind(page->group),
+		    row != NULL && page_branch_find(g, row->key, NULL) !=
+		    NULL, indent, pic);
+		break;
+	case ROW_BELOW:
+		row = page_branch_row(at.branch, at.index);
+		put_group(page, v, row, k2, row != NULL && page_branch_find(g,
+		    at.branch->of.key, &row->key) != NULL, indent, pic);
+		break;
+	case ROW_BLOCK:
+		put_block(page, v, &at.branch->blk[at.index], indent + INDENT,
+		    pic);
+		break;
+	case ROW_REST:
+		put_rest(&at, indent + INDENT, pic);
+		break;
+	}
 }

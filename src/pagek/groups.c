@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "branches.h"
 #include "choice.h"
-#include "groups.h"
 #include "marked.h"
 
 #define BUSY 10		/* a take may cost one part in so many of the time */
@@ -47,6 +47,7 @@ page_groups_free(struct page_groups *g)
 	profile_ranking_free(g->shown);
 	profile_ranking_free(g->coming);
 	page_members_free(g->members);
+	page_branches_free(g->branches);
 	free(g);
 }
 
@@ -72,7 +73,7 @@ static struct page_group_tags
 tags_of(const struct page *page)
 {
 	const struct page_group_kind *k[2] = { page_group_kind(page->group),
-	    page_group_kind(page->group_below) };
+	    page_group_kind(page_group_below(page)) };
 	struct page_group_tags t = { .by_caller = false };
 	unsigned level;
 
@@ -99,6 +100,7 @@ static void
 no_rows(struct page_groups *g)
 {
 	g->nrow = g->all = g->nready = 0;
+	page_branches_plan(g);
 }
 
 static int
@@ -125,9 +127,10 @@ begin_rank(struct page_groups *g, const struct page *page,
 	g->coming_kind = page->group;
 	g->left = g->of = profile_cells_count(g->cells);
 	r = profile_ranking_begin(g->coming, g->profile,
-	    k != NULL ? k->by : PROFILE_SITE, PROFILE_BYTES, g->now_ms);
+	    k != NULL ? k->by : PROFILE_SITE, g->measure, g->now_ms);
+	profile_ranking_reverse(g->coming, g->reverse);
 	profile_ranking_cells(g->coming, g->cells);
-	return r;
+	return r == 0 ? page_branches_rank(g, page, v) : r;
 }
 
 /* Another stream's: with the profile go the texts that groups have. */
@@ -136,6 +139,7 @@ clear(struct page_groups *g)
 {
 	int r;
 
+	page_branches_clear(g);
 	no_rows(g);
 	profile_cells_clear(g->cells);
 	profile_clear(g->profile);
@@ -253,6 +257,7 @@ show(struct page_groups *g)
 	g->nrow = g->all < PAGE_GROUPS_MAX ? g->all : PAGE_GROUPS_MAX;
 	g->nready = 0;
 	g->serial++;
+	page_branches_show(g);
 }
 
 static int
@@ -278,10 +283,13 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v,
 	}
 	show(g);
 	g->step = GROUPS_IDLE;
-	if (!page->opened)
-		return 0;
-	g->step = GROUPS_MEMBERS;
-	return page_members_begin(page, v, false);
+	if (page->opened) {
+		g->step = GROUPS_MEMBERS;
+		return page_members_begin(page, v, false);
+	}
+	if (page_branches_walk(g, page, v))
+		g->step = GROUPS_MEMBERS;
+	return 0;
 }
 
 static int
@@ -294,6 +302,8 @@ do_members(struct page_groups *g, struct page *page,
 
 	if (page->opened)
 		r = page_members_next(page, v, some, &over);
+	else
+		r = page_branches_next(g, page, v, some, &over);
 	*units -= MEMBER_UNITS * (int64_t)some;
 	if (!over)
 		return r;
@@ -387,6 +397,19 @@ page_groups_refresh(struct page *page, const struct page_view *v)
 	g->spent_ns = 0;
 	g->taking = g->hasty = false;
 	return r;
+}
+
+int
+page_groups_fill(struct page *page, const struct page_view *v)
+{
+	struct page_groups *g = page->groups;
+
+	if (g->step == GROUPS_WALK) {
+		profile_coming_begin(g->profile);
+		g->taking = false;
+	}
+	g->hasty = true;
+	return begin_rank(g, page, v);
 }
 
 const struct profile_group *

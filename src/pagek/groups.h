@@ -22,6 +22,9 @@
  *	group_hold.c	the cursor on a group, and which one is open
  *	group_rows.c	how they look
  *	members.c	the blocks of the open group
+ *	branches.c	groups that are open in their place, and what each row is
+ *	branch_blocks.c	... the blocks in them
+ *	unfold.c	... opened and closed, and the cursor among them
  */
 #ifndef PAGEK_GROUPS_H
 #define PAGEK_GROUPS_H
@@ -48,6 +51,24 @@ struct page_group_hold {
 };
 
 struct page_members;
+struct page_branches;
+struct page_branch;
+
+/* What a row among the groups is. */
+enum page_row_sort {
+	ROW_GROUP,
+	ROW_BELOW,		/* a group of the second level */
+	ROW_BLOCK,
+	ROW_REST,		/* how much is not listed */
+};
+
+struct page_group_at {
+	enum page_row_sort what;
+	size_t index;		/* among its like in its branch; of groups their rank */
+	uint64_t left;		/* rows from here on that are such */
+	struct page_branch *branch;	/* what it is in; NULL: a group of the first level */
+	uint64_t rest;		/* 0: not known yet */
+};
 
 enum page_groups_step {
 	GROUPS_IDLE,
@@ -66,8 +87,12 @@ struct page_groups {
 	unsigned kind;		/* that rows are of */
 	struct profile_group row[PAGE_GROUPS_WINDOW];	/* the heaviest first ... */
 	size_t row_at, nready;	/* ... so many from that one on */
-	size_t nrow;		/* rows in all */
-	size_t all;		/* rows that there would be without a limit */
+	size_t nrow;		/* groups of the first level that have rows */
+	size_t all;		/* groups that there are */
+	uint64_t rows;		/* in all, with those of what is open */
+	struct page_branches *branches;	/* what is open in its place; NULL: nothing ever was */
+	enum profile_measure measure;
+	bool reverse;
 	struct profile_sum total;
 	int64_t now_ms;		/* of the take */
 	size_t missing;		/* callers whose names are not all there */
@@ -90,8 +115,13 @@ struct page_groups {
 	int64_t cost_ns, spent_ns;	/* of the last take; of this one so far */
 	uint64_t serial;	/* counts up when profile or rows have changed */
 
-	struct page_group_hold cursor;
+	enum page_row_sort cursor_on;
+	struct page_group_hold cursor;	/* the group, or the one that it is in ... */
+	struct page_group_hold cursor_below;	/* ... and of the second level */
+	bool cursor_second;	/* what is not a group is in a group of the second level */
 	struct page_group_hold open;
+	struct page_group_hold open_below;
+	bool open_second;	/* a group of the second level is open */
 	struct page_group_words open_words;	/* as its row has them */
 	struct page_members *members;
 };
@@ -102,7 +132,9 @@ struct page_groups {
  */
 int page_groups_refresh(struct page *, const struct page_view *);
 void page_groups_free(struct page_groups *);
-/* Borrowed until the next; NULL behind the last. */
+/* A group has been opened in its place: what is in it is looked for at once.  -ENOMEM. */
+int page_groups_fill(struct page *, const struct page_view *);
+/* A group of the first level by its rank; borrowed until the next; NULL behind the last. */
 const struct profile_group *page_groups_row(struct page_groups *, size_t at);
 /* "groups: 40 %" while nothing is there to be shown yet; "" otherwise. */
 void page_groups_waiting(const struct page_groups *, char *out, size_t cap);
@@ -112,12 +144,57 @@ void page_groups_charge(struct page_groups *, int64_t ns);
 /* The key that the held group has by now; it follows the names.  False: it is gone. */
 bool page_group_find(const struct page_groups *, const struct page_view *,
     enum profile_by, struct page_group_hold *);
+/* The same of another ranking. */
+bool page_group_find_in(const struct page_groups *, const struct page_view *,
+    enum profile_by, const struct profile_ranking *,
+    struct page_group_hold *);
 /* Holds the group of that row. */
 void page_group_hold(const struct page_view *, enum profile_by,
     const struct profile_group *, struct page_group_hold *);
 
 /* "zmalloc  zmalloc.c:112": name and place; outside text. */
 void page_group_name(const struct profile_group *, char *out, size_t cap);
+
+/* --- open in their place (branches.c, unfold.c) ------------------------- */
+
+#define PAGE_UNFOLD_ALL 100	/* groups that are opened at once */
+
+/* False: behind the last. */
+bool page_groups_at(const struct page_groups *, uint64_t at,
+    struct page_group_at *);
+/* The other way round. */
+bool page_groups_offset(const struct page_groups *, enum page_row_sort,
+    const struct page_branch *, size_t index, uint64_t *at);
+/* What each row is is made out anew: groups or what is open have changed. */
+void page_branches_plan(struct page_groups *);
+/* NULL: it is not open.  below: the key of its group; NULL: the group itself. */
+struct page_branch *page_branch_find(const struct page_groups *, uint64_t key,
+    const uint64_t *below);
+/* The rank of the group of the first level that it is or is in. */
+size_t page_branch_rank(const struct page_groups *,
+    const struct page_branch *);
+/* A group in it, by its rank. */
+const struct profile_group *page_branch_row(struct page_branch *, size_t at);
+/* The group of that rank is open in its place. */
+bool page_group_is_open(const struct page *, size_t rank);
+/* -ENOSPC: as many as can be are open; -ENOMEM. */
+int page_branch_open(struct page_groups *, const struct page_group_hold *of,
+    const struct page_group_hold *below, bool leaf, int64_t rank,
+    const struct profile_sum *);
+void page_branch_close(struct page_groups *, struct page_branch *);
+
+#define PAGE_GROUPS_TITLE 40
+/* "SITE", or with both levels "SITE>TYPE", `between` them. */
+void page_groups_title(const struct page *, const char *between,
+    char out[PAGE_GROUPS_TITLE]);
+/* The kind of the second level; 0: there is none. */
+unsigned page_group_below(const struct page *);
+/* The group under the cursor: 0, -ENOENT: there is none, -ENOSPC, -ENOMEM. */
+int page_unfold(struct page *, const struct page_view *);
+/* ... or the one that the row under the cursor is in; false: none is open there. */
+bool page_fold(struct page *, const struct page_view *);
+/* All of them, or if they are open none; then 1. */
+int page_unfold_all(struct page *, const struct page_view *);
 
 /* --- rows (group_rows.c) ------------------------------------------------ */
 

@@ -13,9 +13,12 @@ static void
 say_group(const struct page *page, const struct page_view *v,
     char out[PAGE_HEAD_TEXT])
 {
+	char title[PAGE_GROUPS_TITLE];
+
 	(void)v;
-	snprintf(out, PAGE_HEAD_TEXT, "%s", page->group != 0 ?
-	    page_group_kind(page->group)->title : "none");
+	page_groups_title(page, ">", title);
+	snprintf(out, PAGE_HEAD_TEXT, "%s", title[0] != '\0' ? title :
+	    "none");
 }
 
 /* v: from the top down, as the column's own name says. */

@@ -56,30 +56,39 @@ struct asked {
 	const struct page *page;
 	struct page_groups *g;
 	const struct page_view *v;
-	const struct page_group_kind *kind;
+	const struct page_group_kind *kind[2];	/* of each level that counts; NULL */
+	uint64_t key[2];
 	struct {
 		uint64_t caller;
 		bool known, in;
-	} answer[ANSWERS];
+	} answer[2][ANSWERS];
 };
 
 static bool
-is_member(struct asked *a, const struct blk *b)
+is_in(struct asked *a, int level, const struct blk *b)
 {
+	const struct page_group_kind *k = a->kind[level];
 	uint64_t caller = b->caller;
 	size_t i = (size_t)((caller * UINT64_C(0x9e3779b97f4a7c15)) >> 54) &
 	    (ANSWERS - 1);
 
-	if (a->kind->tag != NULL)
-		return profile_tag_key(a->kind->tag(a->v, a->g->now_ms, b)) ==
-		    a->g->open.key;
-	if (!a->answer[i].known || a->answer[i].caller != caller) {
-		a->answer[i].caller = caller;
-		a->answer[i].known = true;
-		a->answer[i].in = profile_in_group(a->g->profile, a->kind->by,
-		    a->g->open.key, caller);
+	if (k->tag != NULL)
+		return profile_tag_key(k->tag(a->v, a->g->now_ms, b)) ==
+		    a->key[level];
+	if (!a->answer[level][i].known ||
+	    a->answer[level][i].caller != caller) {
+		a->answer[level][i].caller = caller;
+		a->answer[level][i].known = true;
+		a->answer[level][i].in = profile_in_group(a->g->profile,
+		    k->by, a->key[level], caller);
 	}
-	return a->answer[i].in;
+	return a->answer[level][i].in;
+}
+
+static bool
+is_member(struct asked *a, const struct blk *b)
+{
+	return is_in(a, 0, b) && (a->kind[1] == NULL || is_in(a, 1, b));
 }
 
 static int
@@ -152,6 +161,9 @@ page_members_begin(struct page *page, const struct page_view *v, bool bare)
 	empty(bare ? &m->shown : &m->coming, v->look->sample);
 	/* Gone: nobody is asked for its key again, so nothing is in it. */
 	page_group_find(g, v, page_group_kind(page->group)->by, &g->open);
+	if (g->open_second)
+		page_group_find(g, v, page_group_kind(
+		    page_group_below(page))->by, &g->open_below);
 	if (v->look->list != NULL)
 		page_walk_begin(&m->walk, v->look->list, page->opts.order,
 		    page->opts.reverse);
@@ -176,7 +188,11 @@ page_members_next(struct page *page, const struct page_view *v, size_t at_most,
 		a->page = page;
 		a->g = g;
 		a->v = v;
-		a->kind = page_group_kind(page->group);
+		a->kind[0] = page_group_kind(page->group);
+		a->key[0] = g->open.key;
+		a->key[1] = g->open_below.key;
+		if (g->open_second)
+			a->kind[1] = page_group_kind(page_group_below(page));
 		page_choice_begin(page, v);
 		r = walk(m, a, v->look->list, at_most, over);
 		free(a);

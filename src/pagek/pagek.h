@@ -160,6 +160,7 @@ struct page {
 	enum page_layout layout;	/* as `c` set it; PAGE_AUTO follows the width */
 	unsigned group;			/* kind of groups shown, 0: blocks */
 	unsigned group_below;		/* kind that each of them is grouped by once more, 0: none */
+	unsigned group_last;		/* kind that t goes back to; 0: none so far */
 	bool opened;			/* the blocks of one group are shown */
 	uint64_t offs;
 	uint64_t cursor;		/* offset of the selected row */

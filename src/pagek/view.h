@@ -263,6 +263,8 @@ void page_set_order(struct page *, enum blklist_order, bool reverse);
 
 /* What the blocks are grouped by: a row of the table of kinds, 0 none. */
 void page_set_group(struct page *, unsigned kind);
+/* What each of these groups is grouped by once more; 0 none. */
+void page_set_group_below(struct page *, unsigned kind);
 /* The blocks of the group under the cursor; false: there is none. */
 bool page_open_group(struct page *, const struct page_view *);
 /* Back among the groups, to that one. */

@@ -165,7 +165,7 @@ wide_node(struct page *page, const struct page_view *v,
 	static const struct {
 		const char *before, *reversed;
 	} words[] = { { "order ", " reversed" }, { "", " rev" } };
-	char order[80];
+	char order[80], groups[PAGE_GROUPS_TITLE];
 	uint64_t total = page_view_blocks(v);
 	const char *about = page_about(v->look->sample);
 	bool editing = page->fields.editing;
@@ -189,6 +189,7 @@ wide_node(struct page *page, const struct page_view *v,
 	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE,
 	    pic);
 	picture_printf(pic, "%s", left);
+	page_groups_title(page, ">", groups);
 	/* Where both do not fit, OFFS stands and the order is said in short. */
 	for (int form = 0; page_still_text(page, v, form, order,
 	    sizeof order); form++)
@@ -204,8 +205,7 @@ wide_node(struct page *page, const struct page_view *v,
 		len = 0;
 		if (page_shows_groups(page))
 			base_append(order, sizeof order, &len, "   %s%s",
-			    i == 0 ? "group " : "",
-			    page_group_kind(page->group)->title);
+			    i == 0 ? "group " : "", groups);
 		else
 			base_append(order, sizeof order, &len, "   %s%s%s",
 			    words[i].before,
