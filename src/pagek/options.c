@@ -11,6 +11,7 @@
 #include "../base/base.h"
 #include "options_table.h"
 #include "sieve.h"
+#include "target_words.h"
 
 #define SECONDS_MAX 86400.0
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
@@ -33,23 +34,11 @@ option_fail(struct parse *p, const char *fmt, ...)
 	return PAGEK_USAGE;
 }
 
-/* What the user typed goes back to his terminal in a safe form only. */
-static const char *
-shown(const char *word)
-{
-	static char safe[2][128];
-	static unsigned turn;
-	char *out = safe[turn++ % 2];
-
-	base_safe_text(out, sizeof safe[0], word, strlen(word), false);
-	return out;
-}
-
 static int
 bad_value(struct parse *p, enum option_id id, const char *arg)
 {
 	return option_fail(p, "--%s=%s: not one of %s", option_rows[id].name,
-	    shown(arg), option_rows[id].argument);
+	    words_shown(arg), option_rows[id].argument);
 }
 
 static int
@@ -60,8 +49,8 @@ get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
 
 	if (base_parse_count(arg, max, &n) < 0 || n < min)
 		return option_fail(p, "--%s=%s: not a number from %llu to %llu",
-		    option_rows[id].name, shown(arg), (unsigned long long)min,
-		    (unsigned long long)max);
+		    option_rows[id].name, words_shown(arg),
+		    (unsigned long long)min, (unsigned long long)max);
 	*out = n;
 	return 0;
 }
@@ -77,7 +66,7 @@ get_seconds(struct parse *p, enum option_id id, const char *arg, int *ms)
 	    !(s >= 0.05 && s <= SECONDS_MAX))
 		return option_fail(p,
 		    "--%s=%s: not a time from 0.05 to 86400 seconds",
-		    option_rows[id].name, shown(arg));
+		    option_rows[id].name, words_shown(arg));
 	*ms = (int)(s * 1000);
 	return 0;
 }
@@ -149,7 +138,7 @@ set_classic(struct parse *p, const char *arg)
 	if (arg != NULL && strcmp(arg, "strict") != 0)
 		return option_fail(p,
 		    "--classic=%s: only strict may stand there",
-		    shown(arg));
+		    words_shown(arg));
 	p->o->page.layout = arg != NULL ? PAGE_CLASSIC_STRICT : PAGE_CLASSIC;
 	return 0;
 }
@@ -164,7 +153,7 @@ set_at(struct parse *p, const char *arg)
 	if (digits == 0 || digits > 7 ||
 	    get_word(arg + digits, units, BASE_NELEM(units)) < 0)
 		return option_fail(p,
-		    "--at=%s: not a time such as 39s", shown(arg));
+		    "--at=%s: not a time such as 39s", words_shown(arg));
 	p->o->at = arg;
 	return 0;
 }
@@ -212,7 +201,7 @@ set_baud(struct parse *p, const char *arg)
 	if (r == 0 && !nodes_baud_known((unsigned)n))
 		return option_fail(p, "--baud=%s: no serial line has that "
 		    "speed: give 9600, 115200 or another usual one",
-		    shown(arg));
+		    words_shown(arg));
 	p->o->baud = (unsigned)n;
 	return r;
 }
@@ -271,7 +260,7 @@ set_least(struct parse *p, const char *arg)
 	    !(percent >= 0 && percent <= 100))
 		return option_fail(p,
 		    "--least=%s: not a share from 0 to 100 percent",
-		    shown(arg));
+		    words_shown(arg));
 	p->o->least = percent / 100;
 	return 0;
 }
@@ -302,7 +291,7 @@ set_sample(struct parse *p, const char *arg)
 	if (base_parse_size(arg, BLKLIST_SAMPLE_MAX, &p->o->sample) == 0)
 		return 0;
 	return option_fail(p, "--sample=%s: not a size up to 1T such as 512k",
-	    shown(arg));
+	    words_shown(arg));
 }
 
 static int
@@ -316,7 +305,7 @@ set_tolerance(struct parse *p, const char *arg)
 	    !(percent >= 0 && percent <= 1000))
 		return option_fail(p,
 		    "--tolerance=%s: not a share from 0 to 1000 percent",
-		    shown(arg));
+		    words_shown(arg));
 	p->o->tolerance = percent / 100;
 	return 0;
 }
@@ -326,7 +315,7 @@ set_skip(struct parse *p, const char *arg)
 {
 	if (arg[strspn(arg, ", \t")] == '\0')
 		return option_fail(p, "--skip=%s: no pattern of function names",
-		    shown(arg));
+		    words_shown(arg));
 	if (p->o->skips == OPTIONS_SKIPS)
 		return option_fail(p, "--skip is given more than %d times",
 		    OPTIONS_SKIPS);
@@ -469,7 +458,7 @@ set_from_file(struct parse *p, enum option_id id, const char *text)
 	on = get_switch(text);
 	if (on < 0 && argument == NULL)
 		return option_fail(p, "--%s=%s: not one of yes|no",
-		    option_rows[id].name, shown(text));
+		    option_rows[id].name, words_shown(text));
 	if (on == 0)
 		return 0;
 	p->o->filed[id] = true;
@@ -536,7 +525,7 @@ unknown_option(struct parse *p, const char *word, int opt)
 		    option_rows[opt - VALUE_BASE].name);
 	if (opt != 0)
 		return option_fail(p, "unknown option '-%s'",
-		    shown((const char[]){ (char)opt, '\0' }));
+		    words_shown((const char[]){ (char)opt, '\0' }));
 	while (*word == '-')
 		word++;
 	len = strcspn(word, "=");
@@ -547,8 +536,8 @@ unknown_option(struct parse *p, const char *word, int opt)
 	if (near != NULL)
 		return option_fail(p,
 		    "unknown option '--%s': did you mean '--%s'?",
-		    shown(name), near);
-	return option_fail(p, "unknown option '--%s'", shown(name));
+		    words_shown(name), near);
+	return option_fail(p, "unknown option '--%s'", words_shown(name));
 }
 
 static int

@@ -1,6 +1,6 @@
 /*
  * What target_word.c, which reads the word, and target.c, which goes there, have
- * in common, with options_words.c, which reads the others.  Private to them.
+ * in common with those who read the other words of a command line.
  */
 #ifndef PAGEK_TARGET_WORDS_H
 #define PAGEK_TARGET_WORDS_H
