@@ -249,7 +249,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 rm -rf "$settings"
 in_the_file() {
-	printf 'sort = address\nreverse = yes\n[keys]\n' >"$settings"
+	printf 'sort = address\nreverse = yes\n[nodes]\n' >"$settings"
 	"$pagek" --once --classic=strict --at 39s demo:note 2>"$tmp/err" |
 	    cmp - "$tmp/note" && [ "$(wc -l <"$tmp/err")" = 2 ] &&
 	    "$pagek" --once --classic=strict --at 39s --no-config demo:note \
