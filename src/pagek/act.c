@@ -41,6 +41,7 @@ app_fini(struct app *app)
 {
 	app_forget_targets(app);
 	app_prompt_fini(app);
+	app_settings_fini(app);
 	app_nodes_fini(app);
 	app_listing_fini(app);
 	app_go_fini(app);

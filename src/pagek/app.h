@@ -10,6 +10,7 @@
  *	command.c	the one that `:` opens
  *	app_filter.c	... and the one for a filter
  *	enter.c		the fields of line 2: NODE<>, *L<>, OFFS=
+ *	settings.c	:set and :save
  *	go.c		another node in the place of the one that is watched
  *	overlay.c	what lies over the page: help, targets ...
  *	overlay_block.c	... the detail of a block, callers and callees
@@ -22,6 +23,7 @@
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
 
+#include "config.h"
 #include "costs.h"
 #include "detail.h"
 #include "history.h"
@@ -43,6 +45,7 @@ enum app_overlay {
 	APP_DETAIL,
 	APP_KIN,
 	APP_COSTS,
+	APP_SETTINGS,
 	APP_NODES,		/* page G */
 	APP_OVERLAYS		/* one more than the last */
 };
@@ -166,6 +169,9 @@ struct app {
 	bool warned;			/* ... that leaving ends it */
 	enum app_lend lend;		/* the screen gives the terminal away, and takes it back */
 
+	char *set[OPTIONS];		/* settings of this page's own; owned, NULL: none */
+	bool restyle;			/* colours may be others */
+
 	bool pausing;			/* paused as soon as the whole list is there */
 	bool marking, draining;		/* likewise marked, or drained */
 	bool suspend;			/* ^Z is due */
@@ -223,6 +229,18 @@ void app_group_enter(struct app *);
 void app_group_unfold(struct app *);
 void app_group_fold(struct app *);
 void app_group_unfold_all(struct app *);
+/* Each of "age|address" that is a word, in small letters. */
+void app_words_of(struct line_words *, const char *words);
+
+/* What follows :set, and what could. */
+void app_set(struct app *, const char *arg);
+void app_set_complete(struct app *, const char *before, const char *arg,
+    struct line_words *);
+/* What was set into the user's file. */
+void app_save_settings(struct app *);
+/* As it holds on this page; borrowed until it is set. */
+struct config_value app_setting(const struct app *, unsigned id);
+void app_settings_fini(struct app *);
 
 /* The line for one. */
 void app_command_open(struct app *);
@@ -253,7 +271,7 @@ void app_overlay_open(struct app *, enum app_overlay);
 void app_overlay_close(struct app *);
 void app_overlay_close_all(struct app *);
 extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin,
-    app_overlay_nodes;
+    app_overlay_nodes, app_overlay_settings;
 void app_overlay_key(struct app *, int code);
 /* The whole overlay for app's size; nothing when there is none: false. */
 bool app_overlay_compose(struct app *, struct page_picture *);

@@ -338,7 +338,7 @@ run_screen(struct run *r)
 {
 	struct page_result result = { .end = PAGE_QUIT };
 	struct page_watch watch = { .session = r->session, .link = r->link,
-		.kept = true, .remote = r->o->remote };
+		.kept = true, .remote = r->o->remote, .options = r->o };
 	int err;
 
 	err = page_screen_run(r->loop, &watch, &r->page, &result);

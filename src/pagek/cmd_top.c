@@ -26,7 +26,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	bool text = option_given(o, OPTION_ONCE) ||
 	    option_given(o, OPTION_BATCH);
 	/* A node of our own ends when nobody looks at it any more. */
-	struct page_watch w = { .target = &o->target, .remote = o->remote,
+	struct page_watch w = { .target = &o->target, .remote = o->remote, .options = o,
 		.kept = o->target.kind == TARGET_DEMO ||
 		    o->target.kind == TARGET_RAW };
 	struct nodes_session_opts opts = { 0 };

@@ -10,7 +10,9 @@
 #include "app.h"
 #include "marked.h"
 
+static struct app *asking;
 static void cmd_target(struct app *, const char *arg);
+static void ask_targets(struct app *, bool quietly);
 
 static void
 cmd_sort(struct app *app, const char *arg)
@@ -220,7 +222,14 @@ cmd_drain(struct app *app, const char *arg)
 	app_drain(app);
 }
 
-static const struct command {
+static void
+cmd_save(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_save_settings(app);
+}
+
+static const struct page_command {
 	const char *name;
 	const char *args;	/* "" takes none */
 	const char *help;
@@ -246,6 +255,9 @@ static const struct command {
 	{ "mark", "", "mark this moment", cmd_mark },
 	{ "drain", "", "list only what is there now, or all again",
 	    cmd_drain },
+	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",
+	    app_set },
+	{ "save", "", "write what was set into the user's file", cmd_save },
 	{ "K", "", "page K: the blocks", cmd_blocks },
 	{ "G", "", "page G: the nodes of the table", cmd_nodes_page },
 	{ "help", "", "show the help", cmd_help },
@@ -310,17 +322,93 @@ app_command(struct app *app, const char *line)
 }
 
 static void
-complete(struct app *app, const char *before, struct line_words *words)
+complete_node(struct app *app, const char *before, const char *arg,
+    struct line_words *words)
 {
+	struct nodes_table *table;
+	char number[8];
 	size_t i;
 
 	(void)app;
-	before += strspn(before, " ");
-	if (strchr(before, ' ') != NULL)
+	app_words_from(words, before, arg);
+	if (nodes_table_load(&table, true, NULL, NULL) < 0)
 		return;
-	app_words_from(words, before, before);
+	for (i = 0; i < table->n; i++) {
+		snprintf(number, sizeof number, "%04X", table->entry[i].number);
+		line_words_add(words, number);
+		line_words_add(words, table->entry[i].name);
+	}
+	nodes_table_free(table);
+}
+
+/* Of those that the node has listed when it was asked last. */
+static void
+complete_target(struct app *app, const char *before, const char *arg,
+    struct line_words *words)
+{
+	char pid[16];
+	size_t i;
+
+	app_words_from(words, before, arg);
+	for (i = 0; i < app->ntargets; i++) {
+		snprintf(pid, sizeof pid, "%d", (int)app->targets[i].pid);
+		line_words_add(words, pid);
+		line_words_add(words, app->targets[i].comm);
+	}
+	if (app->ntargets == 0 && asking == NULL)
+		ask_targets(app, true);
+}
+
+static void
+complete_group(struct app *app, const char *before, const char *arg,
+    struct line_words *words)
+{
+	const struct page_group_kind *k;
+	unsigned i;
+
+	(void)app;
+	app_words_from(words, before, arg);
+	line_words_add(words, "none");
+	for (i = 1; (k = page_group_kind(i)) != NULL; i++)
+		line_words_add(words, k->name);
+}
+
+/* Of other commands, the small words of their arguments. */
+static const struct {
+	const char *name;
+	void (*complete)(struct app *, const char *before, const char *arg,
+	    struct line_words *);
+} completions[] = {
+	{ "group", complete_group },
+	{ "node", complete_node },
+	{ "set", app_set_complete },
+	{ "target", complete_target },
+};
+
+static void
+complete(struct app *app, const char *before, struct line_words *words)
+{
+	const char *word = before + strspn(before, " "), *arg;
+	size_t n = strcspn(word, " "), i;
+
+	if (word[n] == '\0') {
+		app_words_from(words, before, word);
+		for (i = 0; i < BASE_NELEM(commands); i++)
+			line_words_add(words, commands[i].name);
+		return;
+	}
+	arg = word + n + strspn(word + n, " ");
+	app_words_from(words, before, arg);
+	for (i = 0; i < BASE_NELEM(completions); i++)
+		if (strlen(completions[i].name) == n &&
+		    strncmp(completions[i].name, word, n) == 0) {
+			completions[i].complete(app, before, arg, words);
+			return;
+		}
 	for (i = 0; i < BASE_NELEM(commands); i++)
-		line_words_add(words, commands[i].name);
+		if (strlen(commands[i].name) == n &&
+		    strncmp(commands[i].name, word, n) == 0)
+			app_words_of(words, commands[i].args);
 }
 
 static bool
@@ -350,6 +438,7 @@ app_command_open(struct app *app)
  * cannot be called off, so the answer looks here whether it is still wanted.
  */
 static struct app *asking;
+static bool asked_quietly;
 
 void
 app_forget_targets(struct app *app)
@@ -469,36 +558,49 @@ on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
 			memcpy(copy, targets, n * sizeof *copy);
 	}
 	if (err < 0) {
-		app_say(app, "the node does not list its targets: %s",
-		    strerror(-err));
+		if (!asked_quietly)
+			app_say(app, "the node does not list its targets: %s",
+			    strerror(-err));
 		return;
 	}
 	free(app->targets);
 	app->targets = copy;
 	app->ntargets = n;
 	app->page->news = true;
+	if (asked_quietly)
+		return;
 	if (app->wanted[0] != '\0')
 		go_to_wanted(app);
 	else
 		app_overlay_open(app, APP_TARGETS);
 }
 
+/* Quietly: nothing comes of it but that they are known. */
+static void
+ask_targets(struct app *app, bool quietly)
+{
+	int r;
+
+	asking = app;
+	asked_quietly = quietly;
+	r = nodes_targets(app->link, on_targets, app->link);
+	if (r < 0) {
+		asking = NULL;
+		if (!quietly)
+			app_say(app, "the node does not list its targets: %s",
+			    strerror(-r));
+	}
+}
+
 /* Lists the targets in an overlay, or goes to the one called `word`. */
 static void
 cmd_target(struct app *app, const char *word)
 {
-	int r;
-
 	snprintf(app->wanted, sizeof app->wanted, "%.127s", word);
-	if (asking != NULL) {
+	if (asking == NULL)
+		ask_targets(app, false);
+	else if (asked_quietly)
+		asked_quietly = false;
+	else
 		app_say(app, "the node has not answered yet");
-		return;
-	}
-	asking = app;
-	r = nodes_targets(app->link, on_targets, app->link);
-	if (r < 0) {
-		asking = NULL;
-		app_say(app, "the node does not list its targets: %s",
-		    strerror(-r));
-	}
 }

@@ -353,6 +353,17 @@ config_load(struct config *c, const struct options *o, config_say_cb say,
 	return load_file(c, CONFIG_USER, path, false, say, arg);
 }
 
+int
+config_user_path(const struct config *c, char path[PATH_MAX])
+{
+	size_t len = 0;
+
+	if (c->path[CONFIG_USER] == NULL)
+		return base_config_path(path, PATH_MAX, USER_FILE);
+	base_append(path, PATH_MAX, &len, "%s", c->path[CONFIG_USER]);
+	return 0;
+}
+
 void
 config_fini(struct config *c)
 {

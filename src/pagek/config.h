@@ -4,7 +4,7 @@
  * /etc/pagek/config, and over it the user's file, hold lines `key = value`; a
  * key is the name of a long option that the table of options lets stand there.
  * Behind them come sections, `[keys]` and `[colors]`: see config_sections.h.
- * No file is ever written.
+ * No file is written but by config_edit.h, when somebody says :save.
  *
  * Example
  *	options_parse(&o, argc, argv, ...);
@@ -15,6 +15,8 @@
  */
 #ifndef PAGEK_CONFIG_H
 #define PAGEK_CONFIG_H
+
+#include <limits.h>
 
 #include "keys.h"
 #include "options.h"
@@ -29,6 +31,7 @@ enum config_origin {
 	CONFIG_USER,
 	CONFIG_ENVIRONMENT,
 	CONFIG_OPTION,
+	CONFIG_PAGE,		/* :set on a page that is shown */
 };
 
 /* Where a line stands; line 0: nowhere. */
@@ -87,6 +90,9 @@ int config_parse(struct config *, enum config_origin, const char *bytes,
 
 /* Gives options what the files say and nobody said otherwise. */
 void config_apply(const struct config *, struct options *);
+
+/* Where the user's own settings are, or would be.  As base_config_path(). */
+int config_user_path(const struct config *, char path[PATH_MAX]);
 
 /* May it stand in a file? */
 bool config_has(enum option_id);

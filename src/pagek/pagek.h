@@ -137,6 +137,7 @@ struct page_fields {
 
 struct line;
 struct page_choice;
+struct options;
 struct page_frozen;
 struct page_gaps;
 struct page_groups;
@@ -306,6 +307,7 @@ struct page_watch {
 	bool away;		/* kept, and left while another node was watched */
 	const struct target *target;	/* as it was asked for; NULL: by no word */
 	const char *remote;	/* pageknode on other machines; NULL: in their PATH */
+	const struct options *options;	/* where settings come from; NULL: there are none to show */
 };
 
 /*

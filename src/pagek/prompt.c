@@ -135,6 +135,22 @@ app_words_from(struct line_words *words, const char *before, const char *at)
 }
 
 void
+app_words_of(struct line_words *words, const char *text)
+{
+	char word[64];
+	size_t n;
+
+	for (; *text != '\0'; text += n + (text[n] != '\0')) {
+		n = strcspn(text, "|");
+		if (text[0] < 'a' || text[0] > 'z' || n >= sizeof word)
+			continue;
+		memcpy(word, text, n);
+		word[n] = '\0';
+		line_words_add(words, word);
+	}
+}
+
+void
 app_prompt_key(struct app *app, int code)
 {
 	struct app_prompt *p = &app->asked;

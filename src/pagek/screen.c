@@ -79,6 +79,10 @@ paint(struct screen *s)
 	struct mono start = mono_now();
 	struct app *app = &s->app;
 
+	if (app->restyle) {
+		app->restyle = false;
+		paint_colors(&s->paint, &app->page->opts);
+	}
 	if (app->repaint) {
 		app->repaint = false;
 		paint_anew(&s->paint);

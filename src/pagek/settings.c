@@ -1,0 +1,395 @@
+/*
+ * :set and :save: settings of the page that is running, and of those to come.
+ * What can be otherwise at once is; the rest holds for what is begun later,
+ * from the file that :save writes.
+ */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "config_edit.h"
+#include "config_show.h"
+#include "options_table.h"
+
+static unsigned
+find(const char *key)
+{
+	unsigned id;
+
+	for (id = 0; id < OPTIONS; id++)
+		if (config_has(id) && strcmp(option_rows[id].name, key) == 0)
+			break;
+	return id;
+}
+
+static void
+say_unknown(struct app *app, const char *key)
+{
+	const char *names[OPTIONS], *near;
+	size_t n = 0;
+	unsigned id;
+
+	for (id = 0; id < OPTIONS; id++)
+		if (config_has(id))
+			names[n++] = option_rows[id].name;
+	near = base_nearest(key, names, n);
+	if (near != NULL)
+		app_say(app, "there is no setting '%.64s'; did you mean "
+		    "'%s'?", key, near);
+	else
+		app_say(app, "there is no setting '%.64s'; :set lists them",
+		    key);
+}
+
+struct config_value
+app_setting(const struct app *app, unsigned id)
+{
+	const struct options *o = app->watch->options;
+
+	if (app->set[id] != NULL)
+		return (struct config_value){ .text = app->set[id],
+		    .origin = CONFIG_PAGE };
+	return config_value(o->config, o, id);
+}
+
+/* --- what holds at once ----------------------------------------------------- */
+
+static void
+obey_command(struct app *app, const char *command, const char *arg)
+{
+	char line[LINE_TEXT];
+
+	snprintf(line, sizeof line, "%s %.900s", command, arg);
+	app_command(app, line);
+}
+
+/* The layout that is the page's when nobody wants one is that of its width. */
+static void
+obey_layout(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.layout = app->page->layout = opts->layout;
+}
+
+static void
+obey_ascii(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.ascii = opts->ascii ||
+	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+}
+
+static void
+obey_utc(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.utc = opts->utc;
+}
+
+static void
+obey_color(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.color = opts->color;
+	app->restyle = true;
+}
+
+static void
+obey_fps(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.fps = opts->fps;
+}
+
+static void
+obey_listing(struct app *app, const struct page_opts *opts)
+{
+	struct page_fields *f = &app->page->fields;
+
+	snprintf(f->listing, sizeof f->listing, "%s", opts->listing);
+	app->page->opts.listing = f->listing;
+}
+
+static void (*const obeyed[OPTIONS])(struct app *,
+    const struct page_opts *) = {
+	[OPTION_CLASSIC] = obey_layout,
+	[OPTION_WIDE] = obey_layout,
+	[OPTION_ASCII] = obey_ascii,
+	[OPTION_UTC] = obey_utc,
+	[OPTION_COLOR] = obey_color,
+	[OPTION_FPS] = obey_fps,
+	[OPTION_LISTING] = obey_listing,
+};
+
+static const char *const commanded[OPTIONS] = {
+	[OPTION_SORT] = "sort",
+	[OPTION_SKIP] = "skip",
+};
+
+/* What the options would be if nothing but this were said. */
+static void
+obey(struct app *app, unsigned id, const char *value)
+{
+	struct options o = { .command = COMMAND_TOP };
+	char why[256];
+
+	app_say(app, "%s = %.128s%s", option_rows[id].name, value,
+	    obeyed[id] != NULL || commanded[id] != NULL ? "" :
+	    ": for what is begun later; :save keeps it");
+	o.page.listing = "";
+	options_set(&o, id, value, why, sizeof why);
+	if (obeyed[id] != NULL)
+		obeyed[id](app, &o.page);
+	else if (commanded[id] != NULL)
+		obey_command(app, commanded[id], value);
+	app->page->round++;
+	app->repaint = true;
+}
+
+/* --- :set ------------------------------------------------------------------- */
+
+static int
+keep(struct app *app, unsigned id, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	free(app->set[id]);
+	app->set[id] = copy;
+	return 0;
+}
+
+static bool
+is_off(const char *value)
+{
+	return value == NULL || strcmp(value, "no") == 0 ||
+	    strcmp(value, "off") == 0 || strcmp(value, "false") == 0;
+}
+
+/* In a file the one that is said last would hold, wherever that stands. */
+static int
+set_aside(struct app *app, unsigned id, const char *value)
+{
+	unsigned other = id == OPTION_WIDE ? OPTION_CLASSIC : OPTION_WIDE;
+
+	if ((id != OPTION_WIDE && id != OPTION_CLASSIC) || is_off(value) ||
+	    is_off(app_setting(app, other).text))
+		return 0;
+	return keep(app, other, "no");
+}
+
+/* A comment begins at a word that begins with '#'. */
+static bool
+can_be_written(const char *value)
+{
+	const char *c;
+
+	if (strlen(value) > BASE_LINE_MAX / 2)
+		return false;
+	for (c = value; (c = strchr(c, '#')) != NULL; c++)
+		if (c == value || c[-1] == ' ')
+			return false;
+	return true;
+}
+
+static void
+set(struct app *app, unsigned id, const char *value)
+{
+	struct options scratch = { .command = COMMAND_CONFIG };
+	char why[256];
+	int r;
+
+	scratch.page.listing = "";
+	if (options_set(&scratch, id, value, why, sizeof why) != 0) {
+		app_say(app, "%s", why + 2 * (strncmp(why, "--", 2) == 0));
+		return;
+	}
+	if (!can_be_written(value)) {
+		app_say(app, "'%.64s' could not stand in a file: it is too "
+		    "long, or a '#' begins a comment there", value);
+		return;
+	}
+	r = keep(app, id, value);
+	if (r == 0)
+		r = set_aside(app, id, value);
+	if (r < 0)
+		app_say(app, "cannot set %s: %s", option_rows[id].name,
+		    strerror(-r));
+	else
+		obey(app, id, app->set[id]);
+}
+
+static void
+say_setting(struct app *app, unsigned id)
+{
+	struct config_value v = app_setting(app, id);
+	char text[CONFIG_SHOW_TEXT];
+
+	config_show(text, option_rows[id].name, option_rows[id].argument, &v);
+	app_say(app, "%s", text);
+}
+
+/* "KEY VALUE", "KEY=VALUE" or "KEY = VALUE". */
+void
+app_set(struct app *app, const char *arg)
+{
+	size_t n = strcspn(arg, " =");
+	char key[64];
+	unsigned id;
+
+	if (app->watch->options == NULL) {
+		app_say(app, "this page has no settings");
+		return;
+	}
+	if (arg[0] == '\0') {
+		app_overlay_open(app, APP_SETTINGS);
+		return;
+	}
+	snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), arg);
+	arg += n;
+	arg += strspn(arg, " ");
+	if (*arg == '=')
+		arg++;
+	arg += strspn(arg, " ");
+	id = find(key);
+	if (id == OPTIONS)
+		say_unknown(app, key);
+	else if (*arg == '\0')
+		say_setting(app, id);
+	else
+		set(app, id, arg);
+}
+
+void
+app_set_complete(struct app *app, const char *before, const char *arg,
+    struct line_words *words)
+{
+	size_t n = strcspn(arg, " =");
+	char key[64];
+	unsigned id;
+
+	(void)app;
+	app_words_from(words, before, arg);
+	if (arg[n] == '\0') {
+		for (id = 0; id < OPTIONS; id++)
+			if (config_has(id))
+				line_words_add(words, option_rows[id].name);
+		return;
+	}
+	snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), arg);
+	id = find(key);
+	arg += n;
+	arg += strspn(arg, " =");
+	app_words_from(words, before, arg);
+	if (id == OPTIONS)
+		return;
+	app_words_of(words, option_rows[id].argument != NULL &&
+	    option_rows[id].argument[0] != '[' ? option_rows[id].argument :
+	    id == OPTION_CLASSIC ? "yes|no|strict" : "yes|no");
+}
+
+/* --- :save ------------------------------------------------------------------ */
+
+void
+app_save_settings(struct app *app)
+{
+	const char *value[OPTIONS];
+	char path[PATH_MAX];
+	unsigned id, n = 0;
+	int r;
+
+	for (id = 0; id < OPTIONS; id++) {
+		value[id] = app->set[id];
+		n += value[id] != NULL;
+	}
+	if (n == 0) {
+		app_say(app, "nothing has been :set, and no file is touched");
+		return;
+	}
+	r = config_user_path(app->watch->options->config, path);
+	if (r == 0)
+		r = config_save(path, value);
+	if (r == -EINVAL)
+		app_say(app, "a line of %.128s would hide what was set: mend "
+		    "it first", path);
+	else if (r < 0)
+		app_say(app, "cannot save the settings: %s",
+		    base_file_words(r));
+	else
+		app_say(app, "%u setting%s saved in %.200s", n,
+		    n == 1 ? " is" : "s are", path);
+}
+
+void
+app_settings_fini(struct app *app)
+{
+	unsigned id;
+
+	for (id = 0; id < OPTIONS; id++)
+		free(app->set[id]);
+	memset(app->set, 0, sizeof app->set);
+}
+
+/* --- the list of them --------------------------------------------------------- */
+
+static int
+settings_compose(struct app *app, int rows, struct page_picture *pic)
+{
+	char text[CONFIG_SHOW_TEXT];
+	struct config_value v;
+	unsigned id;
+	int r;
+
+	picture_line(pic);
+	picture_printf(pic, "SETTINGS");
+	page_overlay_title(":set KEY VALUE  :save  Esc close", pic);
+	for (id = 0; id < OPTIONS; id++) {
+		if (!config_has(id))
+			continue;
+		v = app_setting(app, id);
+		/* The path of a file would leave no room for the line. */
+		if (v.line > 0)
+			v.from = NULL;
+		config_show(text, option_rows[id].name,
+		    option_rows[id].argument, &v);
+		picture_line(pic);
+		picture_text(pic, text, pic->cols, PICTURE_FREE);
+		if (v.origin == CONFIG_PAGE)
+			picture_mark_line(pic, PAGE_NEW);
+		else if (v.origin == CONFIG_BUILT_IN)
+			picture_mark_line(pic, PAGE_STALE);
+	}
+	r = picture_end(pic);
+	if (r == 0)
+		page_scroll_cut(&app->scroll, pic, rows - 1);
+	return r;
+}
+
+static void
+settings_move(struct app *app, int delta)
+{
+	app->scroll.top += delta;
+}
+
+static int
+settings_window(const struct app *app)
+{
+	return app->scroll.window;
+}
+
+/* To type the next one. */
+static bool
+settings_key(struct app *app, int code)
+{
+	if (page_key_action(code) != PAGE_DO_COMMAND)
+		return false;
+	app_command_open(app);
+	return true;
+}
+
+const struct app_overlay_ops app_overlay_settings = {
+	.compose = settings_compose,
+	.move = settings_move,
+	.window = settings_window,
+	.enter = app_overlay_close,
+	.key = settings_key,
+};

@@ -1,0 +1,198 @@
+/*
+ * What :save makes of a file that a person has written: the settings that were
+ * set, and not a byte more.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../src/base/base.h"
+#include "../src/pagek/config_edit.h"
+#include "harness.h"
+
+static char folder[] = "/tmp/check_settings.XXXXXX", path[PATH_MAX];
+static const char *value[OPTIONS];
+
+static void
+setup(void)
+{
+	strcpy(folder + sizeof folder - 7, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/new/config", folder);
+	memset(value, 0, sizeof value);
+}
+
+static void
+teardown(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void
+write_file(const char *text)
+{
+	FILE *f;
+
+	ck_assert_int_eq(base_folders_above(path), 0);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_ge(fputs(text, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static void
+assert_file(const char *want)
+{
+	char *bytes;
+	size_t len;
+
+	ck_assert_int_eq(base_file_read(path, 1 << 20, &bytes, &len), 0);
+	ck_assert_str_eq(bytes, want);
+	free(bytes);
+}
+
+static const struct {
+	const char *before, *after;	/* with "sort = address" */
+} edits[] = {
+	{ "", "sort = address\n" },
+	{ "# mine\n", "# mine\nsort = address\n" },
+	{ "utc = yes", "utc = yes\nsort = address\n" },
+	{ "utc = yes\n", "utc = yes\nsort = address\n" },
+	{ "sort = age\n", "sort = address\n" },
+	{ "  sort=age  # as the note\nutc = yes\n",
+	    "  sort=address  # as the note\nutc = yes\n" },
+	{ "sort =\tage\r\nutc = no\r\n", "sort =\taddress\r\nutc = no\r\n" },
+	{ "# sort = age\n", "# sort = age\nsort = address\n" },
+	{ "sorted = 1\nnonsense\n\n\n# end\n",
+	    "sorted = 1\nnonsense\nsort = address\n\n\n# end\n" },
+	{ "utc = yes\n\n# keys of mine\n[keys]\ns = none\n",
+	    "utc = yes\nsort = address\n\n# keys of mine\n[keys]\n"
+	    "s = none\n" },
+	{ "[keys]\ns = none\n", "sort = address\n[keys]\ns = none\n" },
+	{ "[keys]\nsort = age\n", "sort = address\n[keys]\nsort = age\n" },
+	{ "sort = age\nsort = age\n", "sort = address\nsort = age\n" },
+	{ "\xff\xfe bad\nutc = yes\n",
+	    "\xff\xfe bad\nutc = yes\nsort = address\n" },
+};
+
+START_TEST(a_setting_is_put_in_and_nothing_else_is_changed)
+{
+	struct stat st;
+
+	if (edits[_i].before[0] != '\0')
+		write_file(edits[_i].before);
+	value[OPTION_SORT] = "address";
+	ck_assert_int_eq(config_save(path, value), 0);
+	assert_file(edits[_i].after);
+	/* Again it finds what it wants. */
+	ck_assert_int_eq(config_save(path, value), 0);
+	assert_file(edits[_i].after);
+	if (edits[_i].before[0] == '\0') {
+		ck_assert_int_eq(stat(path, &st), 0);
+		ck_assert_uint_eq(st.st_mode & 0777, 0600);
+	}
+}
+END_TEST
+
+START_TEST(several_settings_go_in_at_once_and_come_back)
+{
+	char *bytes = NULL;
+	size_t len;
+	struct config c = { 0 };
+
+	write_file("fps = 3 # slow\n[colors]\nnew = red\n");
+	value[OPTION_SORT] = "address";
+	value[OPTION_FPS] = "7";
+	value[OPTION_SKIP] = "my_alloc*,pool_*";
+	value[OPTION_UTC] = "no";
+	ck_assert_int_eq(config_save(path, value), 0);
+	ck_assert_int_eq(base_file_read(path, 1 << 20, &bytes, &len), 0);
+	ck_assert_int_eq(config_parse(&c, CONFIG_USER, bytes, len, NULL, NULL),
+	    0);
+	ck_assert_str_eq(c.value[OPTION_SORT].text, "address");
+	ck_assert_str_eq(c.value[OPTION_FPS].text, "7");
+	ck_assert_str_eq(c.value[OPTION_SKIP].text, "my_alloc*,pool_*");
+	ck_assert_int_eq(c.color[PAGE_NEW].style.ink, 1);
+	ck_assert_ptr_nonnull(strstr(bytes, "fps = 7 # slow\n"));
+	free(bytes);
+	config_fini(&c);
+}
+END_TEST
+
+START_TEST(a_link_and_a_mode_stay)
+{
+	char real[PATH_MAX];
+	struct stat st;
+
+	write_file("utc = yes\n");
+	snprintf(real, sizeof real, "%s/real", folder);
+	ck_assert_int_eq(rename(path, real), 0);
+	ck_assert_int_eq(chmod(real, 0644), 0);
+	ck_assert_int_eq(symlink(real, path), 0);
+	value[OPTION_SORT] = "address";
+	ck_assert_int_eq(config_save(path, value), 0);
+	assert_file("utc = yes\nsort = address\n");
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0644);
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_never_replaced)
+{
+	struct stat st;
+
+	value[OPTION_SORT] = "address";
+	ck_assert_int_eq(config_save("/dev/null", value), -ENOTSUP);
+	ck_assert_int_eq(stat("/dev/null", &st), 0);
+	ck_assert(S_ISCHR(st.st_mode));
+	ck_assert_int_eq(config_save(folder, value), -EISDIR);
+	write_file("");
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("nowhere", path), 0);
+	ck_assert_int_lt(config_save(path, value), 0);
+	ck_assert_int_lt(access(path, F_OK), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ck_assert_int_eq(config_save(path, value), -ENOTSUP);
+}
+END_TEST
+
+/* The reader takes the wide layout, which was said last. */
+START_TEST(a_line_that_would_hide_a_setting_is_told)
+{
+	write_file("classic = no\nwide = yes\n");
+	value[OPTION_CLASSIC] = "yes";
+	ck_assert_int_eq(config_save(path, value), -EINVAL);
+	assert_file("classic = no\nwide = yes\n");
+	value[OPTION_WIDE] = "no";
+	ck_assert_int_eq(config_save(path, value), 0);
+	assert_file("classic = yes\nwide = no\n");
+}
+END_TEST
+
+static Suite *
+settings_suite(void)
+{
+	Suite *s = suite_create("settings");
+	TCase *tc = tcase_create("Settings");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc,
+	    a_setting_is_put_in_and_nothing_else_is_changed, 0,
+	    (int)BASE_NELEM(edits));
+	tcase_add_test(tc, several_settings_go_in_at_once_and_come_back);
+	tcase_add_test(tc, a_link_and_a_mode_stay);
+	tcase_add_test(tc, what_is_no_file_is_never_replaced);
+	tcase_add_test(tc, a_line_that_would_hide_a_setting_is_told);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(settings_suite)

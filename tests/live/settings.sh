@@ -1,0 +1,151 @@
+#!/bin/sh
+# Settings on the page: keys and colours of one's own, :set and :save, and what
+# was typed in a page before.  Needs tmux.
+set -u
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_terminal.sh"
+pagek=$B/pagek
+config=$XDG_CONFIG_HOME/pagek/config
+history=$XDG_STATE_HOME/pagek/history
+mkdir -p "$XDG_CONFIG_HOME/pagek"
+
+# page ARGUMENTS...: in the session p, which ends with it; 80 by 24.
+page() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 80 -y 24 \
+	    "'$pagek' $* demo:note 2>'$tmp/said'; echo \$? >'$tmp/rc'"
+	wait_for 'K MEMORY BLOCKS'
+}
+left() {
+	! t has-session -t p 2>/dev/null
+}
+leave() {
+	keys "${1:-q}"
+	until_true 10 left
+}
+# type LINE: behind a `:`, and Enter.
+type() {
+	keys :
+	wait_for '^:$' && keys -l "$1" && keys Enter
+}
+same() {
+	[ "$(cat "$1")" = "$2" ] || {
+		cat "$1"
+		return 1
+	}
+}
+nothing_written() {
+	page && leave && [ ! -e "$config" ] && [ ! -e "$XDG_STATE_HOME" ]
+}
+rule "who types nothing finds no file written" nothing_written
+
+set_and_save() {
+	printf '# mine\nutc = yes # always\n\n[keys]\nF5 = sort\n' >"$config"
+	page && type 'set sort address' && wait_for 'order: address' &&
+	    type 'set utc no' && wait_for 'utc = no' &&
+	    type save && wait_for '2 settings are saved in ' && leave &&
+	    same "$config" "$(printf '# mine\nutc = no # always\nsort = address\n\n[keys]\nF5 = sort\n')"
+}
+rule ":save writes what was :set, and keeps the rest" set_and_save
+
+listed() {
+	page && type set && wait_for '^SETTINGS' &&
+	    shows '^sort = address +# user file:3' &&
+	    shows '^color = auto +# built-in' && keys Escape &&
+	    wait_gone '^SETTINGS' && type 'set fps 7' && wait_for 'fps = 7' &&
+	    type set && wait_for '^fps = 7 +# set on this page' &&
+	    keys Escape && wait_gone '^SETTINGS' && leave &&
+	    ! grep -q fps "$config"
+}
+rule ":set lists all with their origin, and alone writes nothing" listed
+
+mistakes() {
+	page && type 'set srot age' && wait_for "did you mean 'sort'" &&
+	    type 'set sort size' && wait_for 'not one of age' &&
+	    type 'set skip a #b' && wait_for 'could not stand in a file' &&
+	    type save && wait_for 'nothing has been :set' && leave
+}
+rule "a mistake is said and sets nothing" mistakes
+
+linked() {
+	rm -f "$config"
+	printf 'utc = yes\n' >"$tmp/mine"
+	chmod 644 "$tmp/mine"
+	ln -s "$tmp/mine" "$config"
+	page && type 'set ascii yes' && wait_for 'ascii = yes' &&
+	    type save && wait_for 'is saved' && leave && [ -L "$config" ] &&
+	    same "$tmp/mine" "$(printf 'utc = yes\nascii = yes')" &&
+	    [ "$(stat -c %a "$tmp/mine")" = 644 ]
+	rc=$?
+	rm -f "$config"
+	return $rc
+}
+rule "where a link leads the file is written, and the link stays" linked
+
+device() {
+	page --config /dev/null && type 'set ascii yes' &&
+	    wait_for 'ascii = yes' && type save &&
+	    wait_for 'cannot save the settings' && leave && [ -c /dev/null ]
+}
+rule "a device is never written over" device
+
+bound() {
+	printf '[keys]\nF5 = sort\ns = none\nw = quit\nq = none\nx = srot\n' >"$config"
+	page && wait_for 'F5 sort' && shows 'F10 quit' && keys F5 &&
+	    wait_for 'order: address' && keys s &&
+	    wait_for 's means nothing here' && keys '?' &&
+	    wait_for '^  F5 +sort' && keys Escape && wait_gone '^HELP' &&
+	    leave w &&
+	    grep -q "config:6: no key does 'srot': did you mean 'sort'?" "$tmp/said"
+}
+rule "keys do what the file says, and bar and help tell so" bound
+
+coloured() {
+	printf '[colors]\ncursor = white on blue\n' >"$config"
+	page --color=always && keys j &&
+	    until_true 10 sh -c \
+		"tmux -u -S '$tmp/tmux' capture-pane -e -p -t p | grep -q '\[.*44m'" &&
+	    leave && page --color=never && keys j &&
+	    until_true 10 sh -c \
+		"tmux -u -S '$tmp/tmux' capture-pane -e -p -t p | grep -q '\[7m'" &&
+	    ! t capture-pane -e -p -t p | grep -q '44m' && leave
+	rc=$?
+	rm -f "$config"
+	return $rc
+}
+rule "a colour of one's own is seen, and without colours the cursor still is" coloured
+
+remembered() {
+	rm -rf "$XDG_STATE_HOME"
+	page && type 'sort address' && wait_for 'order: address' && leave &&
+	    same "$history" 'command sort address' &&
+	    [ "$(stat -c %a "$history")" = 600 ] &&
+	    page && keys : && wait_for '^:$' && keys -l so && keys Up &&
+	    wait_for '^:sort address$' && keys Down && wait_for '^:so$' &&
+	    keys Escape && wait_gone '^:so' && leave &&
+	    same "$history" 'command sort address'
+}
+rule "what was typed comes back in the next page" remembered
+
+nowhere_to_remember() {
+	rm -rf "$XDG_STATE_HOME"
+	echo >"$XDG_STATE_HOME"
+	page && type 'sort address' && wait_for 'order: address' && leave &&
+	    same "$tmp/rc" 0 && [ "$(wc -l <"$tmp/said")" = 1 ] &&
+	    grep -q 'what was typed is not kept' "$tmp/said"
+	rc=$?
+	cat "$tmp/said"
+	rm -f "$XDG_STATE_HOME"
+	return $rc
+}
+rule "where it cannot be kept that is said once, and nothing fails" nowhere_to_remember
+
+completed() {
+	page && keys : && wait_for '^:$' && keys -l 'se' && keys Tab &&
+	    wait_for '^:set$' && keys -l 'color a' && keys Tab &&
+	    wait_for 'always  auto' && keys -l u && keys Tab Enter &&
+	    wait_for 'color = auto' && leave
+}
+rule "Tab completes commands, settings and their values" completed
+
+say_result
