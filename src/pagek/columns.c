@@ -5,6 +5,9 @@
 #include "columns.h"
 #include "free.h"
 
+#define AGE_EXACT 60	/* seconds */
+#define AGE_STEP 10
+
 struct column {
 	const char *title;	/* as wide as the column, or left-aligned */
 	int gap;		/* blanks before it */
@@ -85,13 +88,19 @@ put_rnod(const struct page_view *v, const struct blk *b, int width,
 	picture_printf(pic, "%*s", width, text);
 }
 
+/*
+ * From a minute on in steps of ten seconds: rows of a target that rests, each
+ * of them written anew every second, would be most of what a slow line carries,
+ * for digits that nobody can read all at once.  The detail has the second.
+ */
 static void
 put_age(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
+	uint64_t s = page_cell_seconds(v->look, b);
 	char text[8];
 
-	page_cell_age(text, page_cell_seconds(v->look, b));
+	page_cell_age(text, s < AGE_EXACT ? s : s - s % AGE_STEP);
 	picture_printf(pic, "%*s", width, v->gone ? "freed" : text);
 }
 
