@@ -7,112 +7,12 @@
 #include "../src/pagek/groups.h"
 #include "../src/pagek/marked.h"
 #include "harness.h"
-#include "scene.h"
+#include "naive.h"
 
-#define PLACES 400		/* addresses, each with a block or none */
 #define ROUNDS 4000
 #define MANY 150000u
 
-struct naive {
-	bool live;
-	uint64_t seq, size;
-};
-
-static struct naive place[PLACES];	/* now ... */
-static struct naive marked_place[PLACES];	/* ... and at the mark */
 static struct naive drained_place[PLACES];
-
-static uint32_t seed;
-
-static uint32_t
-any(uint32_t below)
-{
-	seed = seed * 1664525u + 1013904223u;
-	return (seed >> 8) % below;
-}
-
-static uint64_t
-addr_of(unsigned at)
-{
-	return UINT64_C(0x7f3c04001000) + at * 0x100u;
-}
-
-static void
-setup_marked(void)
-{
-	setup();
-	scene_init(&scene, BLKLIST_INDEXED, 1u << 20);
-	stream_types_init(&scene.types);
-	scene.look.levels = true;
-	scene.look.now_ms = 400000000;
-	scene.look.node_wall_ms = TARGET_MS;
-	scene_refresh(&scene);
-	memset(place, 0, sizeof place);
-	memset(marked_place, 0, sizeof marked_place);
-	seed = 4711;
-}
-
-static void
-put(unsigned at, uint64_t size)
-{
-	scene_alloc(&scene, addr_of(at), size, TYPE_MALLOC, 1,
-	    rec_site_caller(1 + at % 5), scene.look.now_ms);
-	place[at] = (struct naive){ true, scene.look.total_records, size };
-}
-
-static void
-take(unsigned at)
-{
-	scene_free(&scene, addr_of(at));
-	place[at].live = false;
-}
-
-/* Blocks come and go; a realloc in place is a free and another block. */
-static void
-live_on(unsigned events)
-{
-	unsigned at;
-
-	while (events-- > 0) {
-		at = any(PLACES);
-		if (!place[at].live) {
-			put(at, 1 + any(5000));
-			continue;
-		}
-		take(at);
-		if (any(3) == 0)
-			put(at, 1 + any(5000));
-	}
-	later();
-}
-
-static unsigned
-live_in(const struct naive *p)
-{
-	unsigned i, n = 0;
-
-	for (i = 0; i < PLACES; i++)
-		n += p[i].live;
-	return n;
-}
-
-/* The very block of then, and not another one at its address. */
-static bool
-is_still(const struct naive *then, unsigned at)
-{
-	return then[at].live && place[at].live &&
-	    then[at].seq == place[at].seq;
-}
-
-static unsigned
-still_in(const struct naive *then)
-{
-	unsigned i, n = 0;
-
-	for (i = 0; i < PLACES; i++)
-		n += is_still(then, i);
-	return n;
-}
 
 static void
 mark(void)
@@ -209,12 +109,13 @@ START_TEST(copy_has_what_was_there_oldest_first)
 	for (i = 0; i < page.marked->nold; i++) {
 		const struct page_old *o = &page.marked->old[i];
 
-		at = (unsigned)(((o->where & REC_ADDR_MASK) - addr_of(0)) /
+		at = (unsigned)(((o->w0 & REC_ADDR_MASK) - addr_of(0)) /
 		    0x100);
 		ck_assert(i == 0 || o[-1].seq < o->seq);
 		ck_assert(at < PLACES && place[at].seq == o->seq);
-		ck_assert_uint_eq(place[at].size, o->size);
-		ck_assert_uint_eq(o->caller, rec_site_caller(1 + at % 5));
+		ck_assert_uint_eq(place[at].size, o->w1 & REC_ADDR_MASK);
+		ck_assert_uint_eq(o->w1 >> 48, thread_of_place(at));
+		ck_assert_uint_eq(o->caller, caller_of(at));
 	}
 }
 END_TEST
@@ -561,7 +462,7 @@ marked_suite(void)
 	Suite *s = suite_create("marked");
 	TCase *tc = tcase_create("mark");
 
-	tcase_add_checked_fixture(tc, setup_marked, teardown);
+	tcase_add_checked_fixture(tc, setup_naive, teardown);
 	tcase_add_loop_test(tc,
 	    counts_are_those_of_a_copy_whatever_addresses_are_used_again, 0,
 	    5);
@@ -581,7 +482,7 @@ marked_suite(void)
 	suite_add_tcase(s, tc);
 
 	tc = tcase_create("drain");
-	tcase_add_checked_fixture(tc, setup_marked, teardown);
+	tcase_add_checked_fixture(tc, setup_naive, teardown);
 	tcase_add_loop_test(tc, drain_lists_what_was_there_and_still_is, 0, 2);
 	tcase_add_loop_test(tc, cursor_stays_on_its_block_while_others_drain,
 	    0, 2);
@@ -593,7 +494,7 @@ marked_suite(void)
 #ifndef SANITIZED
 	tc = tcase_create("limits");
 	tcase_set_tags(tc, TAG_KERNEL);
-	tcase_add_checked_fixture(tc, setup_marked, teardown);
+	tcase_add_checked_fixture(tc, setup_naive, teardown);
 	tcase_add_test(tc,
 	    without_memory_for_a_copy_blocks_are_counted_all_the_same);
 	suite_add_tcase(s, tc);

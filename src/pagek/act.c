@@ -503,6 +503,7 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_NODES] = app_nodes_open,
 	[PAGE_DO_HELP] = do_help,
 	[PAGE_DO_MARK] = app_mark,
+	[PAGE_DO_DIFF] = app_diff,
 	[PAGE_DO_DRAIN] = app_drain,
 	[PAGE_DO_COSTS] = do_costs,
 	[PAGE_DO_COUNT_ANEW] = app_count_anew,

@@ -15,7 +15,8 @@
  *	overlay.c	what lies over the page: help, targets ...
  *	overlay_block.c	... the detail of a block, callers and callees
  *	overlay_nodes.c	... and page G, whose text nodes_page.c makes
- *	mark.c		mark, difference and drain
+ *	mark.c		mark and drain
+ *	overlay_since.c	... and page H, the difference to the mark
  *	save.c		the picture into a file
  *	sight.c		what the session has to bring for it
  *	listing_job.c	the whole list to a node, a file or a pager
@@ -30,6 +31,7 @@
 #include "keys.h"
 #include "line.h"
 #include "nodes_page.h"
+#include "since.h"
 
 enum app_mode {
 	APP_PAGE,
@@ -47,6 +49,7 @@ enum app_overlay {
 	APP_COSTS,
 	APP_SETTINGS,
 	APP_NODES,		/* page G */
+	APP_DIFF,		/* page H */
 	APP_OVERLAYS		/* one more than the last */
 };
 
@@ -156,6 +159,7 @@ struct app {
 	struct nodes_survey *survey;	/* of page G; NULL: nobody looks */
 	struct mono nodes_left;		/* when somebody last did */
 	struct page_nodes nodes;
+	struct page_diff diff;
 	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
 	struct nodes_target *targets;	/* owned */
 	size_t ntargets, selected;
@@ -204,6 +208,7 @@ void app_tell_view(struct app *);
 /* A mark on what is shown; rows only of what is there now, or no longer so. */
 void app_mark(struct app *);
 void app_drain(struct app *);
+void app_diff(struct app *);	/* page H */
 void app_mark_tick(struct app *);	/* once a cycle */
 
 /* In the bottom line until the next key; outside text is welcome. */
@@ -271,7 +276,7 @@ void app_overlay_open(struct app *, enum app_overlay);
 void app_overlay_close(struct app *);
 void app_overlay_close_all(struct app *);
 extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin,
-    app_overlay_nodes, app_overlay_settings;
+    app_overlay_nodes, app_overlay_settings, app_overlay_diff;
 void app_overlay_key(struct app *, int code);
 /* The whole overlay for app's size; nothing when there is none: false. */
 bool app_overlay_compose(struct app *, struct page_picture *);
@@ -286,6 +291,9 @@ void app_nodes_fini(struct app *);
 
 /* The block under the cursor in full. */
 void app_open_detail(struct app *);
+/* Of any other that is there. */
+void app_open_detail_of(struct app *, const struct page_view *,
+    const struct blk *);
 
 /*
  * Goes to the node that the word names, as NODE<> and page G do: a number, a

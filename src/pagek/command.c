@@ -216,6 +216,13 @@ cmd_mark(struct app *app, const char *arg)
 }
 
 static void
+cmd_diff(struct app *app, const char *arg)
+{
+	(void)arg;
+	app_diff(app);
+}
+
+static void
 cmd_drain(struct app *app, const char *arg)
 {
 	(void)arg;
@@ -253,6 +260,7 @@ static const struct page_command {
 	{ "disarm", "", "let it log nothing more; its list is gone",
 	    cmd_disarm },
 	{ "mark", "", "mark this moment", cmd_mark },
+	{ "diff", "", "page H: the difference to the mark", cmd_diff },
 	{ "drain", "", "list only what is there now, or all again",
 	    cmd_drain },
 	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "marked.h"
+#include "since.h"
 
 #define PORTION 40000	/* blocks that are copied for one picture: some ms at most */
 #define WALK_ROWS 256
@@ -110,6 +110,8 @@ is_past(struct page_moment *m, const struct nodes_look *look)
 static void
 no_copy(struct page_marked *m)
 {
+	page_since_free(m->since);
+	m->since = NULL;
 	free(m->old);
 	m->old = NULL;
 	m->nold = m->cap = 0;
@@ -142,8 +144,8 @@ copy(struct page_marked *m, const struct blk *b)
 		return false;
 	m->old[m->nold++] = (struct page_old){
 		.seq = b->seq,
-		.where = rec_w0(b->addr, b->flags, b->type),
-		.size = b->size,
+		.w0 = rec_w0(b->addr, b->flags, b->type),
+		.w1 = rec_w1(b->size, b->thread),
 		.caller = b->caller,
 	};
 	m->old_bytes += b->size;
@@ -189,6 +191,7 @@ page_mark_set(struct page *page, const struct page_view *v)
 	if (r < 0)
 		return r;
 	m->mark = now;
+	m->mark_no++;
 	m->was_lost = false;
 	begin_copy(m, v);
 	if (m->copying)
@@ -288,6 +291,8 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 	}
 	if (m->copying && is_whole(v))
 		copy_on(m, v);
+	else if (m->mark.set && is_whole(v))
+		page_since_refresh(page, v);
 }
 
 bool
@@ -302,6 +307,6 @@ page_marked_free(struct page_marked *m)
 {
 	if (m == NULL)
 		return;
-	free(m->old);
+	no_copy(m);
 	free(m);
 }

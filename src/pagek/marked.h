@@ -36,6 +36,7 @@
  * The parts
  *	marked.c	the mark, its copy, and what is said of it
  *	drained.c	draining, and its rows
+ *	since.h		the difference to the mark, by group and by block
  */
 #ifndef PAGEK_MARKED_H
 #define PAGEK_MARKED_H
@@ -60,13 +61,15 @@ struct page_moment {
 /* A block of the copy. */
 struct page_old {
 	uint64_t seq;
-	uint64_t where;		/* address, flags and type as in a record */
-	uint64_t size;
+	uint64_t w0, w1;	/* address, flags, type; size and thread: as in a record */
 	uint64_t caller;
 };
 
+struct page_since;
+
 struct page_marked {
 	struct page_moment mark, drain;
+	unsigned mark_no;	/* another one with each mark */
 	bool was_lost;		/* there was a mark, of another stream */
 
 	struct page_old *old;	/* the copy, by ascending numbers; owned */
@@ -77,6 +80,8 @@ struct page_marked {
 	struct page_walk walk;
 
 	enum blklist_order order;	/* of the page before the drain */
+
+	struct page_since *since;	/* the difference; NULL: nobody has asked yet */
 };
 
 /* Since the mark, to this picture. */
@@ -128,6 +133,14 @@ uint64_t page_moment_old(const struct page_moment *, const struct page_view *);
 /* "14:50:03" */
 void page_moment_text(const struct page *, const struct page_view *,
     const struct page_moment *, char out[12]);
+
+/*
+ * By how much the group of that key of page->group has changed since the mark,
+ * by the last comparison; of a sample it is estimated.  False: there is no mark,
+ * nothing was compared yet, or groups of that kind are not.  `by` is the kind's.
+ */
+bool page_marked_change(const struct page *, uint64_t key,
+    enum profile_by by, int64_t *bytes, int64_t *blocks);
 
 /* --- draining (drained.c) ------------------------------------------------ */
 

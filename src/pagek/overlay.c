@@ -83,7 +83,8 @@ help_compose(struct app *app, int rows, struct page_picture *pic)
 
 	picture_line(pic);
 	picture_printf(pic, "HELP  page %c     j k move  Esc close",
-	    first == PAGE_KEYS_NODES ? 'G' : 'K');
+	    first == PAGE_KEYS_NODES ? 'G' : first == PAGE_KEYS_DIFF ? 'H' :
+	    'K');
 	picture_mark_line(pic, PAGE_HEADING);
 	put_help(pic, first);
 	r = picture_end(pic);
@@ -202,6 +203,7 @@ static const struct app_overlay_ops *const overlays[APP_OVERLAYS] = {
 	[APP_COSTS] = &costs_ops,
 	[APP_SETTINGS] = &app_overlay_settings,
 	[APP_NODES] = &app_overlay_nodes,
+	[APP_DIFF] = &app_overlay_diff,
 };
 
 static void

@@ -17,6 +17,15 @@ show_block(struct app *app, const struct page_view *v, const struct blk *b)
 }
 
 void
+app_open_detail_of(struct app *app, const struct page_view *v,
+    const struct blk *b)
+{
+	app->ntrail = 0;
+	show_block(app, v, b);
+	app_overlay_open(app, APP_DETAIL);
+}
+
+void
 app_open_detail(struct app *app)
 {
 	struct page *page = app->page;
@@ -36,9 +45,7 @@ app_open_detail(struct app *app)
 	}
 	if (!page->has_cursor)
 		page_move_to(page, page->offs);
-	app->ntrail = 0;
-	show_block(app, &v, &b);
-	app_overlay_open(app, APP_DETAIL);
+	app_open_detail_of(app, &v, &b);
 }
 
 static int

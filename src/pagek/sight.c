@@ -35,6 +35,7 @@ needs_all(const struct app *app)
 	if (app->page->frozen != NULL)
 		return false;
 	if (app->page->group != 0 || lies_open(app, APP_KIN) ||
+	    lies_open(app, APP_DIFF) ||
 	    page_choice_on(app->page) || page_marked_wants_all(app->page) ||
 	    page_still_wants_all(app->page))
 		return true;
