@@ -574,19 +574,32 @@ list_removed_blk(const struct list_removed *r, struct blk *out)
 	};
 }
 
-const struct blklist_removed *
-blklist_removed(struct blklist *l, uint32_t k)
+int
+blklist_removed_get(const struct blklist *l, uint32_t k,
+    struct blklist_removed *out)
 {
 	uint64_t from = l->kept != NULL ? l->kept->removed_from : 0;
 	const struct list_removed *r;
 
 	if (k >= l->removed_cap || l->removed_n < from ||
 	    k >= l->removed_n - from)
-		return NULL;
+		return -ENOENT;
 	r = &l->removed[(l->removed_n - 1 - k) & (l->removed_cap - 1)];
-	l->asked.seq = r->seq;
-	list_removed_blk(r, &l->asked.blk);
-	return &l->asked;
+	out->seq = r->seq;
+	list_removed_blk(r, &out->blk);
+	return 0;
+}
+
+const struct blklist_removed *
+blklist_removed(struct blklist *l, uint32_t k)
+{
+	return blklist_removed_get(l, k, &l->asked) == 0 ? &l->asked : NULL;
+}
+
+uint64_t
+blklist_removals(const struct blklist *l)
+{
+	return l->removed_n;
 }
 
 const struct blklist_counts *

@@ -284,6 +284,15 @@ struct blklist_removed {
 };
 /* The k-th last one (0 the last), or NULL.  Borrowed until the next one is asked for. */
 const struct blklist_removed *blklist_removed(struct blklist *, uint32_t k);
+/* The same copied out: 0, or -ENOENT. */
+int blklist_removed_get(const struct blklist *, uint32_t k,
+    struct blklist_removed *);
+/*
+ * How many there have ever been to remember, since the list was made or
+ * cleared: who asks now and then knows how many are new, and by -ENOENT for the
+ * first of them that some have been forgotten.
+ */
+uint64_t blklist_removals(const struct blklist *);
 
 const struct blklist_counts *blklist_counts(const struct blklist *);
 

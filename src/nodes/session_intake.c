@@ -29,7 +29,7 @@
 #define WORK_PER_CYCLE_NS 45000000	/* of a cycle's 66.7 ms */
 #define ORDER_PER_CYCLE_NS 6000000	/* beside all else in a cycle */
 #define ORDER_PART 65536
-#define REMEMBERED (1u << 14)	/* blocks that have been freed */
+#define REMEMBERED (1u << 17)	/* blocks that have been freed: more than in a cycle */
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 

@@ -11,6 +11,7 @@
 #include "choice.h"
 #include "followed.h"
 #include "marked.h"
+#include "past.h"
 #include "still.h"
 
 #define END_WAIT_MS 3000
@@ -295,6 +296,38 @@ app_pause(struct app *app)
 }
 
 static void
+step(struct app *app, bool back)
+{
+	char text[96];
+	int r = page_step(app->page, back);
+
+	page_step_text(app->page, text, sizeof text);
+	if (r == 0)
+		app_say(app, "%s", text);
+	else if (r == -ENOENT)
+		app_say(app, "%s: %s", back ? "nothing before this is kept" :
+		    "nothing after the pause", text);
+	else if (r == -EINVAL)
+		app_say(app, "the picture goes on: Space pauses it, then "
+		    ", and . step");
+	else
+		app_say(app, "cannot step: %s; the picture goes on",
+		    strerror(-r));
+}
+
+static void
+do_step_back(struct app *app)
+{
+	step(app, true);
+}
+
+static void
+do_step_forth(struct app *app)
+{
+	step(app, false);
+}
+
+static void
 do_save(struct app *app)
 {
 	char path[256];
@@ -370,6 +403,7 @@ await_end(struct app *app)
 void
 app_tick(struct app *app)
 {
+	struct page_view v;
 	const struct nodes_look *look = nodes_session_look(app->session);
 
 	/* Who has begun to move about is not taken elsewhere. */
@@ -381,6 +415,8 @@ app_tick(struct app *app)
 		app_pause(app);
 	}
 	app_mark_tick(app);
+	page_view_live(&v, app->session);
+	page_past_note(app->page, &v);
 	if (app->ending)
 		await_end(app);
 	app_nodes_tick(app);
@@ -494,6 +530,8 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_STILL] = do_still,
 	[PAGE_DO_FOLLOW] = do_follow,
 	[PAGE_DO_PAUSE] = app_pause,
+	[PAGE_DO_STEP_BACK] = do_step_back,
+	[PAGE_DO_STEP_FORTH] = do_step_forth,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,
 	[PAGE_DO_COMMAND] = app_command_open,

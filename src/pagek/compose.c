@@ -12,6 +12,7 @@
 #include "groups.h"
 #include "line.h"
 #include "made.h"
+#include "past.h"
 #include "still.h"
 #include "trend.h"
 #include "marked.h"
@@ -49,6 +50,8 @@ page_fini(struct page *page)
 	page->trend = NULL;
 	page_followed_free(page->followed);
 	page->followed = NULL;
+	page_past_free(page->past);
+	page->past = NULL;
 	page_still_free(page->still);
 	page->still = NULL;
 }

@@ -143,6 +143,7 @@ struct page_gaps;
 struct page_groups;
 struct page_marked;
 struct page_still;
+struct page_past;
 struct page_followed;
 struct target;
 struct page_made;
@@ -213,6 +214,7 @@ struct page {
 
 	struct page_frozen *frozen;	/* paused: what the picture shows */
 	struct page_followed *followed;	/* what the cursor stays with; NULL: nothing so far */
+	struct page_past *past;		/* what the list was; NULL: nothing so far */
 	struct page_still *still;	/* rows that keep their places; NULL: none so far */
 
 	struct page_gaps *gaps;		/* free blocks among the rows; NULL: none so far */

@@ -407,8 +407,11 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 
 /* Paused: what came since is counted, for the picture does not show it. */
 static void
-say_paused(const struct page_view *v, struct page_state *st)
+say_paused(const struct page *page, const struct page_view *v,
+    struct page_state *st)
 {
+	int64_t ms;
+	struct tm tm;
 	uint64_t since = v->live->total_records - v->look->total_records;
 	char count[32], fit[8], *digits = fit, word[sizeof st->word];
 	size_t len = 0;
@@ -420,10 +423,23 @@ say_paused(const struct page_view *v, struct page_state *st)
 	while (*digits == ' ')
 		digits++;
 	memcpy(word, st->word, sizeof word);
-	base_append(st->word, sizeof st->word, &len, "PAUSED +%s%s%s", count,
-	    st->plain ? "" : "  ", st->plain ? "" : word);
-	if (!st->stale)
-		snprintf(st->brief, sizeof st->brief, "PAUSED +%.5s", digits);
+	if (page_stepped(page, &ms)) {
+		page_wall(page, v->look, v->look->node_wall_ms, &tm);
+		strftime(count, sizeof count, "%H:%M:%S", &tm);
+		base_append(st->word, sizeof st->word, &len,
+		    "PAUSED %s (-%lld s)%s%s", count,
+		    (long long)(ms + 500) / 1000, st->plain ? "" : "  ",
+		    st->plain ? "" : word);
+		if (!st->stale)
+			snprintf(st->brief, sizeof st->brief, "PAUSED %.8s",
+			    count);
+	} else {
+		base_append(st->word, sizeof st->word, &len, "PAUSED +%s%s%s",
+		    count, st->plain ? "" : "  ", st->plain ? "" : word);
+		if (!st->stale)
+			snprintf(st->brief, sizeof st->brief, "PAUSED +%.5s",
+			    digits);
+	}
 	if (st->mark == PAGE_PLAIN)
 		st->mark = PAGE_WARN;
 	st->plain = false;
@@ -481,7 +497,7 @@ page_state_get(const struct page *page, const struct page_view *v,
 	if ((live || s == NODES_ENDED) && look->reason[0] != '\0')
 		append_notice(st, look->reason);
 	if (v->look != v->live)
-		say_paused(v, st);
+		say_paused(page, v, st);
 	page_followed_text(page, follow);
 	if (follow[0] != '\0') {
 		len = strlen(st->word);

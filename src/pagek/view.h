@@ -18,6 +18,7 @@
  *	rows.c		cells that both layouts and `pagek list` share
  *	estimate.c	totals of a sample
  *	still.c		rows that keep their places
+ *	past.c		how the list was, to step back to
  *	followed.c	what the cursor stays with
  *	free.c		free blocks of known regions among the rows
  *	calls.c		stacks as lines: who asked
@@ -275,6 +276,16 @@ void page_close_group(struct page *);
 /* Copies all that the picture can show.  -ENOMEM: not paused. */
 int page_freeze(struct page *, const struct page_view *);
 void page_thaw(struct page *);
+/*
+ * The paused picture becomes that of the state before or after (past.h).
+ * -ENOENT: there is none.  -EINVAL: nothing is paused.  Anything else, -ENOMEM,
+ * ends the pause.
+ */
+int page_step(struct page *, bool back);
+/* False: the picture is that of the pause; else it was so long before it. */
+bool page_stepped(const struct page *, int64_t *ms);
+/* "picture of 15:04:09, 12 of 31, 1 s apart" */
+void page_step_text(const struct page *, char *out, size_t cap);
 /* Puts the copy, if there is one, behind the view. */
 void page_view_frozen(struct page_view *, const struct page *);
 
