@@ -10,6 +10,7 @@
 #include "followed.h"
 #include "free.h"
 #include "groups.h"
+#include "leaving.h"
 #include "line.h"
 #include "made.h"
 #include "past.h"
@@ -48,6 +49,8 @@ page_fini(struct page *page)
 	page_free_fini(page);
 	page_trend_free(page->trend);
 	page->trend = NULL;
+	page_leaving_free(page->leaving);
+	page->leaving = NULL;
 	page_followed_free(page->followed);
 	page->followed = NULL;
 	page_past_free(page->past);
@@ -141,12 +144,10 @@ is_gone(const struct page *page, const struct page_view *v,
 }
 
 static enum page_mark
-row_mark(const struct page *page, const struct page_view *v,
-    const struct page_state *st, const struct blk *b, uint64_t at)
+row_mark(const struct page_view *v, const struct page_state *st,
+    const struct blk *b, bool gone)
 {
-	if (page->has_cursor && at == page->cursor)
-		return PAGE_CURSOR;
-	if (st->stale || page_is_free(b) || is_gone(page, v, b))
+	if (st->stale || page_is_free(b) || gone)
 		return PAGE_STALE;
 	if (page_cell_seconds(v->look, b) < 1)
 		return PAGE_NEW;
@@ -180,15 +181,16 @@ rows_made(struct page *page, const struct page_view *v,
 static void
 put_row(const struct page *page, const struct page_view *v,
     const struct page_layout_ops *ops, struct page_made *made,
-    const struct blk *b, struct page_picture *pic)
+    const struct blk *b, bool gone, struct page_picture *pic)
 {
 	uint64_t seconds = page_cell_seconds(v->look, b);
-	struct page_view gone = *v;
+	struct page_view past;
 
 	picture_line(pic);
-	if (is_gone(page, v, b)) {
-		gone.gone = true;
-		ops->row(page, &gone, b, pic);
+	if (gone) {
+		past = *v;
+		past.gone = true;
+		ops->row(page, &past, b, pic);
 		return;
 	}
 	if (made != NULL && page_made_put(made, b, seconds, pic))
@@ -198,33 +200,78 @@ put_row(const struct page *page, const struct page_view *v,
 		page_made_keep(made, b, seconds, pic);
 }
 
+/* What rows are put with. */
+struct row_put {
+	const struct page_view *v;
+	const struct page_state *st;
+	const struct page_layout_ops *ops;
+	struct page_made *made;
+};
+
 static void
-put_rows(struct page *page, const struct page_view *v,
-    const struct page_state *st, const struct page_layout_ops *ops,
-    uint64_t count, struct page_picture *pic)
+put_marked_row(const struct page *page, const struct row_put *r,
+    const struct blk *b, bool gone, bool cursor, struct page_picture *pic)
 {
-	struct page_made *made = rows_made(page, v, ops, pic);
+	enum page_mark mark = cursor ? PAGE_CURSOR :
+	    row_mark(r->v, r->st, b, gone);
+
+	put_row(page, r->v, r->ops, r->made, b, gone, pic);
+	picture_mark_line(pic, mark);
+	if (mark == PAGE_PLAIN && r->ops->mark != NULL)
+		r->ops->mark(r->v, b, pic);
+}
+
+static void
+put_rows(struct page *page, const struct row_put *r, uint64_t count,
+    struct page_picture *pic)
+{
 	struct blk rows[CHUNK_ROWS];
-	enum page_mark mark;
 	uint64_t at = page->offs, end = at + count;
 	size_t n, i;
 
 	page->lacking = false;
 	while (at < end) {
 		n = end - at < CHUNK_ROWS ? (size_t)(end - at) : CHUNK_ROWS;
-		n = page_rows_blocks(page, v, at, rows, n);
+		n = page_rows_blocks(page, r->v, at, rows, n);
 		if (n == 0) {
-			page->lacking = v->look->window;
+			page->lacking = r->v->look->window;
 			break;
 		}
-		for (i = 0; i < n; i++, at++) {
-			put_row(page, v, ops, made, &rows[i], pic);
-			mark = row_mark(page, v, st, &rows[i], at);
-			picture_mark_line(pic, mark);
-			if (mark == PAGE_PLAIN && ops->mark != NULL)
-				ops->mark(v, &rows[i], pic);
-		}
+		for (i = 0; i < n; i++, at++)
+			put_marked_row(page, r, &rows[i], is_gone(page, r->v,
+			    &rows[i]), page->has_cursor && at == page->cursor,
+			    pic);
 	}
+}
+
+/* The same on a screen, where what has just been freed stays for a second. */
+static bool
+put_shown(struct page *page, const struct row_put *r, uint64_t count,
+    int room, struct page_picture *pic)
+{
+	const struct page_shown *shown;
+	size_t n, i;
+
+	n = page_leaving_rows(page, r->v, (size_t)count, (size_t)room, &shown);
+	for (i = 0; i < n; i++)
+		put_marked_row(page, r, &shown[i].blk, shown[i].left ||
+		    is_gone(page, r->v, &shown[i].blk), page->has_cursor &&
+		    !shown[i].left && shown[i].at == page->cursor, pic);
+	return n > 0;
+}
+
+/* room 0: text output, which has no second to show what has left. */
+static void
+put_blocks(struct page *page, const struct page_view *v,
+    const struct page_state *st, const struct page_layout_ops *ops,
+    uint64_t count, int room, struct page_picture *pic)
+{
+	const struct row_put r = { .v = v, .st = st, .ops = ops,
+		.made = rows_made(page, v, ops, pic) };
+
+	if (room == 0 || is_strict(page) ||
+	    !put_shown(page, &r, count, room, pic))
+		put_rows(page, &r, count, pic);
 }
 
 static void
@@ -237,10 +284,11 @@ put_groups(const struct page *page, const struct page_view *v,
 	for (at = page->offs; at < end; at++) {
 		picture_line(pic);
 		page_group_row(page, v, at, pic);
-		if (page_rows_blocks(page, v, at, &b, 1) == 1)
-			picture_mark_line(pic, row_mark(page, v, st, &b, at));
-		else if (page->has_cursor && at == page->cursor)
+		if (page->has_cursor && at == page->cursor)
 			picture_mark_line(pic, PAGE_CURSOR);
+		else if (page_rows_blocks(page, v, at, &b, 1) == 1)
+			picture_mark_line(pic, row_mark(v, st, &b,
+			    is_gone(page, v, &b)));
 		else if (st->stale)
 			picture_mark_line(pic, PAGE_STALE);
 	}
@@ -529,7 +577,8 @@ compose_full(struct page *page, const struct page_view *v,
 	if (page_shows_groups(page))
 		put_groups(page, v, st, count, pic);
 	else
-		put_rows(page, v, st, ops, count, pic);
+		put_blocks(page, v, st, ops, count, rows > 0 ? room : 0,
+		    pic);
 	put_foot(page, v, st, ops, foot, rows, pic);
 }
 

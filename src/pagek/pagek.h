@@ -147,6 +147,7 @@ struct page_past;
 struct page_followed;
 struct target;
 struct page_made;
+struct page_leaving;
 struct page_trend;
 
 #define PAGE_COUNTERS 16
@@ -222,6 +223,7 @@ struct page {
 	struct page_made *made;		/* rows of the last pictures; NULL none */
 	struct page_groups *groups;	/* the last ones taken; NULL none */
 	struct page_choice *choice;	/* filter and the rows that it leaves; NULL none */
+	struct page_leaving *leaving;	/* rows of the last picture; NULL none so far */
 	struct page_trend *trend;	/* the last minute; NULL none so far */
 	struct page_marked *marked;	/* mark and drain; NULL: none so far */
 	struct page_place back;		/* among them, while one is open */

@@ -12,6 +12,7 @@
  *	columns.c	the columns of the wide one
  *	head.c		the words that say what is shown, and how
  *	trend.c		the last minute
+ *	leaving.c	rows of what has just been freed
  *	states.c	the word of line 1 and the sentence below
  *	status.c	the counters
  *	fields.c	the fields of line 2 that can be edited
