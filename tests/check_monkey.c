@@ -319,6 +319,16 @@ a_cycle(void)
 		app.lend = APP_LEND_NO;
 }
 
+/* Anywhere, the cells beyond the screen too. */
+static void
+click(void)
+{
+	set_term(used);
+	app_mouse(&app, (enum app_mouse)any(3), (int)any(ROWS_MAX + 2),
+	    (int)any(COLS_MAX + 2));
+	app.over = app.suspend = false;
+}
+
 static void
 press(int code)
 {
@@ -350,6 +360,8 @@ START_TEST(no_key_ends_the_page_or_leaves_a_stale_cell)
 			    (int)any(ROWS_MAX));
 		if (any(50) == 0)
 			type_command();
+		else if (any(20) == 0)
+			click();
 		else
 			press(any_key());
 		if (any(3) == 0)
@@ -389,6 +401,40 @@ START_TEST(every_key_is_borne_wherever_it_is_pressed)
 }
 END_TEST
 
+/* The row that is clicked is the one under the cursor. */
+START_TEST(a_click_does_what_stands_there)
+{
+	const struct page_spots *spots = &page.spots;
+
+	set_size(80, 24);
+	a_cycle();
+	paint_now(&paint, used);
+	app_mouse(&app, APP_MOUSE_CLICK, spots->first + 3, 5);
+	ck_assert(page.has_cursor);
+	ck_assert_uint_eq(page.cursor, page.offs + 3);
+	paint_now(&paint, used);
+	app_mouse(&app, APP_MOUSE_DOWN, spots->first, 5);
+	ck_assert_uint_eq(page.cursor, page.offs + 6);
+	app_mouse(&app, APP_MOUSE_UP, spots->first, 5);
+	ck_assert_uint_eq(page.cursor, page.offs + 3);
+	app_mouse(&app, APP_MOUSE_CLICK, spots->heading, 5);
+	ck_assert_int_eq(page.opts.order, BLKLIST_BY_ADDRESS);
+	/* Help is the first of the bar, once nothing is said in its place. */
+	page.message[0] = '\0';
+	app_mouse(&app, APP_MOUSE_CLICK, spots->bar, 0);
+	ck_assert_int_eq(app.overlay, APP_HELP);
+	press(PAGE_CTRL('['));
+	app_mouse(&app, APP_MOUSE_CLICK, spots->bar, 1000);
+	ck_assert_int_eq(app.overlay, APP_NO_OVERLAY);
+	paint_now(&paint, used);
+	/* Once is the cursor, twice is Enter. */
+	app_mouse(&app, APP_MOUSE_CLICK, spots->first, 5);
+	ck_assert_int_eq(app.overlay, APP_NO_OVERLAY);
+	app_mouse(&app, APP_MOUSE_CLICK, spots->first, 5);
+	ck_assert_int_eq(app.overlay, APP_DETAIL);
+}
+END_TEST
+
 static Suite *
 monkey_suite(void)
 {
@@ -401,6 +447,7 @@ monkey_suite(void)
 	    RUNS);
 	tcase_add_loop_test(t, every_key_is_borne_wherever_it_is_pressed, 0,
 	    5);
+	tcase_add_test(t, a_click_does_what_stands_there);
 	suite_add_tcase(s, t);
 	return s;
 }

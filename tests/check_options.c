@@ -78,7 +78,7 @@ static const struct {
 	{ "-b --count 3 --interval 0.2 demo:1", COMMAND_TOP, TARGET_DEMO },
 	{ "--list=check demo:1", COMMAND_TOP, TARGET_DEMO },
 	{ "--since click --max 2048 pid:1", COMMAND_TOP, TARGET_PID },
-	{ "--fps 1 --color never --utc --ascii demo:1", COMMAND_TOP,
+	{ "--mouse --fps 1 --color never --utc --ascii demo:1", COMMAND_TOP,
 	    TARGET_DEMO },
 	{ "-o /tmp/x run -- true", COMMAND_RUN, TARGET_LOCAL },
 	{ "-- demo:note", COMMAND_TOP, TARGET_DEMO },

@@ -508,6 +508,16 @@ app_count_anew(struct app *app)
 	app_say(app, "the costs of cycles are counted anew");
 }
 
+/* A mouse that is the page's cannot select text for the terminal. */
+static void
+do_mouse(struct app *app)
+{
+	app->page->opts.mouse = !app->page->opts.mouse;
+	app_say(app, app->page->opts.mouse ? "the mouse is the page's: click "
+	    "and turn; Shift selects text, M gives it back" :
+	    "the mouse is the terminal's");
+}
+
 static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_DOWN] = do_down,
 	[PAGE_DO_UP] = do_up,
@@ -534,6 +544,7 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_STEP_FORTH] = do_step_forth,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,
+	[PAGE_DO_MOUSE] = do_mouse,
 	[PAGE_DO_COMMAND] = app_command_open,
 	[PAGE_DO_LISTING] = app_listing,
 	[PAGE_DO_END_TARGET] = do_end_target,

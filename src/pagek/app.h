@@ -11,6 +11,7 @@
  *	app_filter.c	... and the one for a filter
  *	enter.c		the fields of line 2: NODE<>, *L<>, OFFS=
  *	settings.c	:set and :save
+ *	mouse.c		what a mouse does
  *	go.c		another node in the place of the one that is watched
  *	overlay.c	what lies over the page: help, targets ...
  *	overlay_block.c	... the detail of a block, callers and callees
@@ -173,6 +174,8 @@ struct app {
 	bool warned;			/* ... that leaving ends it */
 	enum app_lend lend;		/* the screen gives the terminal away, and takes it back */
 
+	int clicked_row;		/* where a mouse was pressed last, and when */
+	struct mono clicked;
 	char *set[OPTIONS];		/* settings of this page's own; owned, NULL: none */
 	bool restyle;			/* colours may be others */
 
@@ -188,6 +191,14 @@ void app_init(struct app *, struct page *, struct page_watch *, uv_loop_t *);
 void app_fini(struct app *);
 
 void app_key(struct app *, int code);
+
+enum app_mouse {
+	APP_MOUSE_CLICK,
+	APP_MOUSE_UP,		/* the wheel */
+	APP_MOUSE_DOWN,
+};
+/* At that cell of the screen, from 0 on. */
+void app_mouse(struct app *, enum app_mouse, int row, int col);
 /* What a key does on page K. */
 void app_do(struct app *, enum page_action);
 /* Once a cycle. */

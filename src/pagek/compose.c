@@ -443,7 +443,7 @@ symbols_text(const struct page *page, const struct page_view *v, char *out,
 
 /* The keys, and to the right of them what is being waited for. */
 static void
-put_bar(const struct page *page, const struct page_view *v,
+put_bar(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
 	char text[320];
@@ -451,6 +451,7 @@ put_bar(const struct page *page, const struct page_view *v,
 
 	symbols_text(page, v, text, sizeof text);
 	cols = text[0] != '\0' ? picture_cols(pic, text) + 2 : 0;
+	page->spots.bar_cols = pic->cols - cols;
 	page_key_bar(pic, pic->cols - cols);
 	if (cols == 0)
 		return;
@@ -488,6 +489,7 @@ put_foot(struct page *page, const struct page_view *v,
 	}
 	if (foot.bar) {
 		picture_line(pic);
+		page->spots.bar = pic->rows;
 		put_bar(page, v, pic);
 	}
 	put_last_word(page, rows, pic);
@@ -574,6 +576,9 @@ compose_full(struct page *page, const struct page_view *v,
 	count = total - page->offs;
 	if (rows > 0 && count > (uint64_t)room)
 		count = (uint64_t)room;
+	page->spots.heading = pic->rows;
+	page->spots.first = pic->rows + 1;
+	page->spots.rows = rows > 0 ? (int)count : 0;
 	if (page_shows_groups(page))
 		put_groups(page, v, st, count, pic);
 	else
@@ -591,6 +596,8 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 
 	if (rows < 0)
 		rows = 0;
+	page->spots = (struct page_spots){ .heading = -1, .first = -1,
+	    .bar = -1 };
 	r = page_choice_refresh(page, v);
 	if (r < 0 && !page->on_screen)
 		return r;

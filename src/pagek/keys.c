@@ -250,36 +250,60 @@ bar_cols(int rank)
 	return cols;
 }
 
-static void
-bar_key(struct page_picture *pic, const struct key *k)
-{
-	char text[BAR_TEXT];
-
-	bar_text(k, text);
-	if (text[0] == '\0')
-		return;
-	if (picture_col(pic) > 0)
-		picture_printf(pic, "  ");
-	picture_printf(pic, "%s", text);
-}
-
-/* In the table's order, help first and quit last, as many as fit. */
-void
-page_key_bar(struct page_picture *pic, int cols)
+/* The words of the bar, in their order, help first; how many there are. */
+static size_t
+bar_keys(int cols, const struct key *out[BASE_NELEM(keys)])
 {
 	int rank = 0;
-	size_t i;
+	size_t n = 0, i;
 
 	while (rank < (int)BASE_NELEM(keys) &&
 	    bar_cols(rank + 1) <= cols)
 		rank++;
 	for (i = 0; i < BASE_NELEM(keys); i++)
 		if (keys[i].bar != NULL && keys[i].rank == 1 && rank >= 1)
-			bar_key(pic, &keys[i]);
+			out[n++] = &keys[i];
 	for (i = 0; i < BASE_NELEM(keys); i++)
 		if (keys[i].bar != NULL && keys[i].rank > 1 &&
 		    keys[i].rank <= rank)
-			bar_key(pic, &keys[i]);
+			out[n++] = &keys[i];
+	return n;
+}
+
+/* In the table's order, help first and quit last, as many as fit. */
+void
+page_key_bar(struct page_picture *pic, int cols)
+{
+	const struct key *k[BASE_NELEM(keys)];
+	size_t n = bar_keys(cols, k), i;
+	char text[BAR_TEXT];
+
+	for (i = 0; i < n; i++) {
+		bar_text(k[i], text);
+		if (text[0] != '\0')
+			picture_printf(pic, "%s%s", picture_col(pic) > 0 ?
+			    "  " : "", text);
+	}
+}
+
+int
+page_key_bar_code(int cols, int col)
+{
+	const struct key *k[BASE_NELEM(keys)];
+	size_t n = bar_keys(cols, k), i;
+	char text[BAR_TEXT];
+	int from = 0, code;
+
+	for (i = 0; i < n; i++) {
+		bar_text(k[i], text);
+		if (text[0] == '\0')
+			continue;
+		if (col >= from && col < from + (int)strlen(text))
+			return codes_of(k[i], &code, 1) == 1 ? code :
+			    PAGE_KEY_NONE;
+		from += (int)strlen(text) + 2;
+	}
+	return PAGE_KEY_NONE;
 }
 
 /* --- help --------------------------------------------------------------- */

@@ -353,6 +353,8 @@ set_plain(struct options *o, enum option_id id)
 		o->page.ascii = true;
 	else if (id == OPTION_UTC)
 		o->page.utc = true;
+	else if (id == OPTION_MOUSE)
+		o->page.mouse = true;
 }
 
 /* Options whose value is looked at before it is kept. */

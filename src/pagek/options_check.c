@@ -25,7 +25,8 @@ check_text(struct parse *p)
 {
 	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
 		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
-	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS };
+	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS,
+		OPTION_MOUSE };
 	const struct options *o = p->o;
 	bool once = option_given(o, OPTION_ONCE);
 	bool batch = option_given(o, OPTION_BATCH) ||

@@ -84,6 +84,7 @@ struct page_opts {
 	bool free;			/* free blocks of known regions are rows, in address order */
 	enum page_color color;
 	const struct page_style *style;	/* of each mark; NULL: as usual */
+	bool mouse;			/* clicks and the wheel are the page's */
 	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
 	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
 	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
@@ -157,6 +158,13 @@ struct page_place {
 	uint64_t offs, cursor;
 };
 
+/* Where things stand in the last picture, for a mouse: lines from 0; -1: nowhere. */
+struct page_spots {
+	int heading;
+	int first, rows;		/* of the list */
+	int bar, bar_cols;		/* keys, and how many columns they could have */
+};
+
 /* State of one viewer's page K. */
 struct page {
 	struct page_opts opts;
@@ -184,6 +192,7 @@ struct page {
 	uint64_t total;			/* rows in the list */
 	int window;			/* rows of it shown */
 	bool lacking;			/* some of them are still to come */
+	struct page_spots spots;
 	bool whole;			/* the session was told that all blocks are wanted */
 
 	/* The block under the cursor, so that the cursor stays on it. */

@@ -54,6 +54,7 @@ struct screen {
 	int open;			/* handles to be closed */
 	bool dirty;
 	bool urgent;			/* paint whatever the rate */
+	bool mouse;			/* the terminal tells of it */
 	bool lent;			/* nothing is painted, no key is ours */
 	bool news;			/* some came since the last cycle */
 	uint64_t start, n;		/* first cycle, and which is next */
@@ -79,6 +80,10 @@ paint(struct screen *s)
 	struct mono start = mono_now();
 	struct app *app = &s->app;
 
+	if (s->mouse != app->page->opts.mouse) {
+		s->mouse = app->page->opts.mouse;
+		terminal_mouse(s->mouse);
+	}
 	if (app->restyle) {
 		app->restyle = false;
 		paint_colors(&s->paint, &app->page->opts);
@@ -370,6 +375,21 @@ key_code(int r, wint_t c)
 	return PAGE_KEY_OTHER;
 }
 
+static void
+on_mouse(struct screen *s)
+{
+	MEVENT e;
+
+	if (getmouse(&e) != OK)
+		return;
+	if ((e.bstate & BUTTON1_PRESSED) != 0)
+		app_mouse(&s->app, APP_MOUSE_CLICK, e.y, e.x);
+	else if ((e.bstate & BUTTON4_PRESSED) != 0)
+		app_mouse(&s->app, APP_MOUSE_UP, e.y, e.x);
+	else if ((e.bstate & BUTTON5_PRESSED) != 0)
+		app_mouse(&s->app, APP_MOUSE_DOWN, e.y, e.x);
+}
+
 /* The terminal has hung up: reading it would say so for ever. */
 static bool
 hung_up(const struct screen *s)
@@ -396,6 +416,11 @@ on_input(uv_poll_t *poll, int status, int events)
 		r = get_wch(&c);
 		if (r == ERR)
 			break;
+		if (r == KEY_CODE_YES && c == KEY_MOUSE) {
+			on_mouse(s);
+			s->urgent = true;
+			continue;
+		}
 		code = key_code(r, c);
 		if (code != PAGE_KEY_NONE)
 			app_key(&s->app, code);

@@ -94,6 +94,12 @@ obey_color(struct app *app, const struct page_opts *opts)
 }
 
 static void
+obey_mouse(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.mouse = opts->mouse;
+}
+
+static void
 obey_fps(struct app *app, const struct page_opts *opts)
 {
 	app->page->opts.fps = opts->fps;
@@ -116,6 +122,7 @@ static void (*const obeyed[OPTIONS])(struct app *,
 	[OPTION_UTC] = obey_utc,
 	[OPTION_COLOR] = obey_color,
 	[OPTION_FPS] = obey_fps,
+	[OPTION_MOUSE] = obey_mouse,
 	[OPTION_LISTING] = obey_listing,
 };
 

@@ -22,6 +22,9 @@
 static struct termios shell_modes;	/* as they were */
 static char restore[256];
 static size_t restore_len;
+static char mouse_off[64];
+static size_t mouse_off_len;
+static volatile sig_atomic_t mouse_on;
 static SCREEN *screen;
 static bool foreign;		/* curses has given the terminal back */
 static volatile sig_atomic_t lent;	/* ... to another program of this job */
@@ -74,6 +77,9 @@ restore_now(void)
 	flags = fcntl(OUT, F_GETFL);
 	if (flags >= 0)
 		fcntl(OUT, F_SETFL, flags | O_NONBLOCK);
+	if (mouse_on && write(OUT, mouse_off, mouse_off_len) < 0) {
+		/* The next one does not get through either. */
+	}
 	if (write(OUT, restore, restore_len) < 0) {
 		/* Stopped by ^S, most likely: off and on lets it go on. */
 		tcflush(OUT, TCOFLUSH);
@@ -266,6 +272,39 @@ add_restore(const char *name)
 	}
 }
 
+/* As curses switches it; a terminal without the capability knows none. */
+static void
+make_mouse_off(void)
+{
+	const char *key = tigetstr("kmous"), *mode = tigetstr("XM"), *s = NULL;
+
+	mouse_off_len = 0;
+	if (key == NULL || key == (char *)-1)
+		return;
+	if (mode != NULL && mode != (char *)-1)
+		s = tiparm(mode, 0);
+	if (s == NULL || strlen(s) > sizeof mouse_off)
+		s = "\033[?1000l";
+	mouse_off_len = strlen(s);
+	memcpy(mouse_off, s, mouse_off_len);
+}
+
+void
+terminal_mouse(bool on)
+{
+	if (lent || screen == NULL)
+		return;
+	/* Presses alone: to wait for clicks would hold every one up. */
+	mouseinterval(0);
+	if (on)
+		mouse_on = 1;
+	mousemask(on ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED :
+	    0, NULL);
+	fflush(stdout);
+	if (!on)
+		mouse_on = 0;
+}
+
 static void
 make_restore(void)
 {
@@ -320,6 +359,8 @@ terminal_open(void (*wake)(void))
 	wake_loop = wake;
 	caught_end = caught_resize = caught_stop = caught_resume = 0;
 	make_restore();
+	make_mouse_off();
+	mouse_on = 0;
 	catch_signals();
 	cbreak();
 	noecho();

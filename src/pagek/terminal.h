@@ -50,6 +50,11 @@ void terminal_retake(void);
  */
 void terminal_lend(void);
 void terminal_take_back(void);
+/*
+ * Clicks come as KEY_MOUSE from now on, or no longer; on all ways out it is as
+ * it was.
+ */
+void terminal_mouse(bool);
 /* The size may have changed. */
 void terminal_resize(void);
 

@@ -294,6 +294,8 @@ void page_view_frozen(struct page_view *, const struct page *);
 
 /* The key bar, made from the key table: what fits into so many columns. */
 void page_key_bar(struct page_picture *, int cols);
+/* The code of the key that stands at that column; 0: none does. */
+int page_key_bar_code(int cols, int col);
 
 /* --- the session's side (live.c) ---------------------------------------- */
 

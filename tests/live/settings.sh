@@ -148,4 +148,45 @@ completed() {
 }
 rule "Tab completes commands, settings and their values" completed
 
+# click COLUMN ROW, from 1: as a terminal of that kind tells it.
+click() {
+	x=$(printf "\\$(printf %o $((32 + $1)))")
+	y=$(printf "\\$(printf %o $((32 + $2)))")
+	keys -l "$(printf '\033[M %s%s\033[M#%s%s' "$x" "$y" "$x" "$y")"
+}
+mouse_is() {
+	[ "$(t display -p -t p '#{mouse_any_flag}')" = "$1" ]
+}
+mouse() {
+	page --mouse && until_true 10 mouse_is 1 && click 5 3 &&
+	    wait_for 'order: address' && keys M &&
+	    until_true 10 mouse_is 0 && keys M && until_true 10 mouse_is 1 &&
+	    click 2 24 && click 2 24 && wait_for '^HELP' && keys Escape &&
+	    wait_gone '^HELP' && leave
+}
+rule "a click is the page's when it was asked for" mouse
+
+# In a shell, which is there afterwards.
+shell() {
+	t kill-session -t p 2>/dev/null
+	t new-session -d -s p -x 80 -y 24 'exec bash --norc'
+	keys -l "PS1='ready> '" && keys Enter && wait_for '^ready> *$' &&
+	    keys -l "'$pagek' --mouse demo:note" && keys Enter &&
+	    wait_for '^K MEMORY BLOCKS' && until_true 10 mouse_is 1
+}
+given_back() {
+	shell && keys C-z && wait_for Stopped && until_true 10 mouse_is 0 &&
+	    keys -l fg && keys Enter && wait_for '^K MEMORY BLOCKS' &&
+	    until_true 10 mouse_is 1 && keys q && until_true 10 mouse_is 0
+}
+rule "the terminal has its mouse back after ^Z and after q" given_back
+
+crashed() {
+	shell || return 1
+	pid=$(pgrep -P "$(t display -p -t p '#{pane_pid}')") || return 1
+	kill -"$1" "$pid" && wait_for "$2" && until_true 10 mouse_is 0
+}
+rule "... and after a crash" crashed SEGV 'Segmentation'
+rule "... and after a signal that ends it" crashed TERM 'Terminated'
+
 say_result

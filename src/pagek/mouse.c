@@ -1,0 +1,96 @@
+/*
+ * What a mouse does: it puts the cursor, presses the keys of the bar, turns the
+ * list.  Which mark stands where is what the last picture has left in the page.
+ */
+#include "app.h"
+#include "still.h"
+
+#define WHEEL_ROWS 3
+#define DOUBLE_MS 400
+
+static bool
+is_double(struct app *app, int row)
+{
+	bool again = app->clicked_row == row &&
+	    mono_ms_since(app->clicked) <= DOUBLE_MS;
+
+	app->clicked_row = again ? -1 : row;
+	app->clicked = mono_now();
+	return again;
+}
+
+static void
+click_row(struct app *app, int row)
+{
+	struct page *page = app->page;
+	struct page_view v;
+
+	page_view_shown(&v, page, app->session);
+	page_still_touch(page, &v);
+	page_move_to(page, page->offs + (uint64_t)(row - page->spots.first));
+	page_hold(page, &v);
+	if (is_double(app, row))
+		app_key(app, PAGE_KEY_ENTER);
+}
+
+/* The bar is hidden while something is said there. */
+static bool
+click_bar(struct app *app, int row, int col)
+{
+	struct page *page = app->page;
+	int code;
+
+	if (row != page->spots.bar || page->message[0] != '\0')
+		return false;
+	code = page_key_bar_code(page->spots.bar_cols, col);
+	if (code != PAGE_KEY_NONE)
+		app_key(app, code);
+	return true;
+}
+
+static void
+click(struct app *app, int row, int col)
+{
+	const struct page_spots *spots = &app->page->spots;
+	bool whole = app_overlay_is_whole(app);
+
+	if (!whole && click_bar(app, row, col))
+		return;
+	app->page->message[0] = '\0';
+	if (app->overlay != APP_NO_OVERLAY) {
+		if (is_double(app, row))
+			app_key(app, PAGE_KEY_ENTER);
+	} else if (row == spots->heading) {
+		app_do(app, PAGE_DO_SORT);
+	} else if (row >= spots->first && row < spots->first + spots->rows) {
+		click_row(app, row);
+	}
+}
+
+static void
+turn(struct app *app, int code)
+{
+	int i;
+
+	for (i = 0; i < WHEEL_ROWS; i++)
+		app_key(app, code);
+}
+
+/* While somebody types, the mouse is his terminal's. */
+void
+app_mouse(struct app *app, enum app_mouse what, int row, int col)
+{
+	if (app->mode != APP_PAGE)
+		return;
+	switch (what) {
+	case APP_MOUSE_CLICK:
+		click(app, row, col);
+		break;
+	case APP_MOUSE_UP:
+		turn(app, PAGE_KEY_UP);
+		break;
+	case APP_MOUSE_DOWN:
+		turn(app, PAGE_KEY_DOWN);
+		break;
+	}
+}
