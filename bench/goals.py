@@ -42,6 +42,7 @@ GOALS = {
     "growth page": Goal("page's longest cycle, 1M events/s, while growing", 15, "ms"),
     "page cpu": Goal("page, 1M live at 1M events/s, of a core", 10, "%"),
     "page bytes": Goal("page, 1M live at 1M events/s, to the terminal", 8, "kB/s"),
+    "page echo": Goal("page, 1M live at 1M events/s, from a key to what it writes, the longest of 40", 50, "ms"),
     "socket lost": Goal("page over the socket at 1M events/s, records lost", 0, ""),
     "socket bytes": Goal("page over the socket at 1M events/s, read", 5, "MB/s"),
     "ring": Goal("memory added per allocating thread, 8 threads", 4.5, "MB"),

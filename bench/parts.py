@@ -111,6 +111,7 @@ def page(full):
         shutil.rmtree(tmp, ignore_errors=True)
     by_case = {r["case"]: r for r in rows}
     return {"page cpu": by_case["million"]["page_cpu"], "page bytes": by_case["million"]["bytes_s"] / 1e3,
+            "page echo": by_case["million"]["echo_worst_ms"],
             "page median": by_case["few"]["median_us"], "page p99": by_case["few"]["p99_us"],
             "growth page": by_case["grow"]["worst_us"] / 1e3, "start": by_case["start"]["first_ms"]}, rows
 
