@@ -4,6 +4,7 @@
  */
 #include "../src/pagek/born.h"
 #include "../src/pagek/groups.h"
+#include "../src/pagek/sum_columns.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -152,6 +153,163 @@ START_TEST(groups_are_called_as_their_tag_is)
 }
 END_TEST
 
+/* --- order ------------------------------------------------------------------ */
+
+static const char *const sorts[] = { "name", "type", "thread", "count",
+	"bytes", "age" };
+
+/* As the column is read; groups of one worth are in the order of names. */
+static int64_t
+worth(const char *sort, const struct profile_group *g)
+{
+	if (strcmp(sort, "type") == 0)
+		return g->type < 0 ? 1000 : g->type;
+	if (strcmp(sort, "thread") == 0)
+		return g->thread < 0 ? 1000 : g->thread;
+	if (strcmp(sort, "count") == 0)
+		return -(int64_t)g->total.blocks;
+	if (strcmp(sort, "bytes") == 0)
+		return -(int64_t)g->total.bytes;
+	return strcmp(sort, "age") == 0 ? g->total.oldest_ms : 0;
+}
+
+START_TEST(groups_are_in_the_order_of_the_column_asked_for)
+{
+	const struct profile_group *row;
+	struct profile_group last;
+	enum profile_measure by;
+	size_t k;
+	int turn;
+
+	page_set_group(&page, page_group_kind_called("function"));
+	ck_assert_int_eq(page_sum_called(sorts[_i], &by), 0);
+	page.group_sort = by;
+	for (turn = 0; turn < 2; turn++) {
+		page.group_reverse = turn;
+		compose(124, 24);
+		ck_assert_uint_gt(page.groups->nrow, 2);
+		for (k = 0; k < page.groups->nrow; k++) {
+			row = page_groups_row(page.groups, k);
+			if (k > 0 && turn == 0)
+				ck_assert_int_le(worth(sorts[_i], &last),
+				    worth(sorts[_i], row));
+			if (k > 0 && turn == 1)
+				ck_assert_int_ge(worth(sorts[_i], &last),
+				    worth(sorts[_i], row));
+			if (k > 0 && by == PROFILE_NAME)
+				ck_assert((strcmp(last.name, row->name) < 0) !=
+				    (turn == 1));
+			last = *row;
+		}
+		ck_assert(shows(turn ? " ^" : " v"));
+	}
+}
+END_TEST
+
+START_TEST(columns_follow_each_other_and_come_back)
+{
+	enum profile_measure by = PROFILE_BYTES, was;
+	int i, n = _i ? 7 : 6;
+
+	for (i = 0; i < n; i++) {
+		was = by;
+		by = page_sum_next(by, 1, _i);
+		ck_assert_int_ne(by, was);
+		ck_assert_int_eq(page_sum_next(by, -1, _i), was);
+	}
+	ck_assert_int_eq(by, PROFILE_BYTES);
+}
+END_TEST
+
+/* --- the last minute --------------------------------------------------------- */
+
+static uint64_t points[PAGE_TREND_POINTS];
+
+static size_t
+points_of(const char *name)
+{
+	const struct profile_group *row;
+	size_t k;
+
+	for (k = 0; k < page.groups->nrow; k++) {
+		row = page_groups_row(page.groups, k);
+		if (strcmp(row->name, name) == 0)
+			return page_trends_get(page.groups->trends, row->key,
+			    row->total.bytes, points);
+	}
+	return 0;
+}
+
+static void
+after(int64_t ms)
+{
+	scene.look.now_ms += ms;
+	later();
+	compose(124, 24);
+}
+
+START_TEST(each_group_has_a_point_for_every_five_seconds)
+{
+	uint64_t had[40];
+	size_t n, k, i;
+
+	page_set_group(&page, page_group_kind_called("function"));
+	compose(124, 24);
+	for (i = 0; i < BASE_NELEM(had); i++) {
+		n = points_of("libfoo.so+0x1f30");
+		had[i] = points[n - 1];
+		ck_assert_uint_eq(n, i + 2 < PAGE_TREND_POINTS ? i + 2 :
+		    PAGE_TREND_POINTS);
+		for (k = 1; k < n; k++)
+			ck_assert_uint_eq(points[n - 1 - k], had[i + 1 - k]);
+		scene_alloc(&scene, 0x20000000 + i * 0x1000u, 1000 + i,
+		    TYPE_NEW, 1, rec_site_caller(3), scene.look.now_ms);
+		/* Pictures between are of the same moment. */
+		after(2500);
+		after(2500);
+	}
+}
+END_TEST
+
+START_TEST(group_that_is_new_has_nothing_before)
+{
+	page_set_group(&page, page_group_kind_called("thread"));
+	compose(124, 24);
+	after(5000);
+	after(5000);
+	page_set_group(&page, page_group_kind_called("function"));
+	compose(124, 24);
+	/* Of another kind nothing is known. */
+	ck_assert_uint_eq(points_of("libfoo.so+0x1f30"), 2);
+	after(5000);
+	ck_assert_uint_eq(points_of("libfoo.so+0x1f30"), 3);
+	/* What was not looked at is blank. */
+	after(20000);
+	ck_assert_uint_eq(points_of("libfoo.so+0x1f30"), 7);
+	ck_assert_uint_eq(points[3], 0);
+	ck_assert_uint_gt(points[1], 0);
+}
+END_TEST
+
+START_TEST(trend_follows_the_name_of_its_group)
+{
+	scene_late = 1u << SCENE_F_ZMALLOC;
+	page_set_group(&page, page_group_kind_called("function"));
+	compose(124, 24);
+	after(5000);
+	ck_assert_uint_eq(points_of("0x55d0c2a01000"), 3);
+	scene_late = 0;
+	scene_free(&scene, 0x10000);
+	scene.view.names_no = 7;
+	scene.look.now_ms += 5000;
+	later();
+	scene.view.names_no = 7;
+	compose(124, 24);
+	ck_assert_uint_eq(points_of("zmalloc"), 4);
+	ck_assert_uint_gt(points[0], 0);
+}
+END_TEST
+
 /* Nothing comes or goes, and yet blocks grow older. */
 START_TEST(groups_by_age_are_taken_anew_as_time_goes_by)
 {
@@ -229,6 +387,7 @@ kinds_suite(void)
 {
 	Suite *s = suite_create("kinds");
 	TCase *tags = tcase_create("tags"), *called = tcase_create("called");
+	TCase *order = tcase_create("order"), *minute = tcase_create("minute");
 
 	tcase_add_checked_fixture(tags, setup_kinds, teardown);
 	tcase_add_loop_test(tags, sums_are_those_of_the_blocks_with_that_tag, 0,
@@ -241,6 +400,18 @@ kinds_suite(void)
 	tcase_add_test(tags,
 	    kind_that_changes_amid_a_walk_is_the_last_one_asked_for);
 	suite_add_tcase(s, tags);
+	tcase_add_checked_fixture(order, setup_kinds, teardown);
+	tcase_add_loop_test(order,
+	    groups_are_in_the_order_of_the_column_asked_for, 0,
+	    (int)BASE_NELEM(sorts));
+	tcase_add_loop_test(order, columns_follow_each_other_and_come_back, 0,
+	    2);
+	suite_add_tcase(s, order);
+	tcase_add_checked_fixture(minute, setup_kinds, teardown);
+	tcase_add_test(minute, each_group_has_a_point_for_every_five_seconds);
+	tcase_add_test(minute, group_that_is_new_has_nothing_before);
+	tcase_add_test(minute, trend_follows_the_name_of_its_group);
+	suite_add_tcase(s, minute);
 	tcase_add_loop_test(called, kinds_are_called_by_their_words, 0,
 	    (int)BASE_NELEM(parsed));
 	suite_add_tcase(s, called);

@@ -58,6 +58,8 @@ enum profile_measure {
 	PROFILE_AGE,
 	PROFILE_SELF,		/* bytes that a function asked for itself; of a ranking */
 	PROFILE_NAME,		/* nothing: names alone say the order; of a ranking */
+	PROFILE_TYPE,		/* of cells, in a ranking: what all blocks have, those that differ last */
+	PROFILE_THREAD,
 };
 
 enum profile_by {

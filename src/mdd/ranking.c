@@ -100,6 +100,25 @@ sort_part(struct profile_ranking *r, size_t lo, size_t hi, size_t from,
 	}
 }
 
+static uint64_t
+value_of(const struct profile_ranking *r, const struct group *g)
+{
+	switch (r->g.measure) {
+	case PROFILE_SELF:
+		return sums_measure(&g->self, PROFILE_BYTES, r->g.now_ms);
+	case PROFILE_TYPE:
+		return MIXED - g->type;
+	case PROFILE_THREAD:
+		return MIXED - g->thread;
+	case PROFILE_BYTES:
+	case PROFILE_BLOCKS:
+	case PROFILE_AGE:
+	case PROFILE_NAME:
+		break;
+	}
+	return sums_measure(&g->total, r->g.measure, r->g.now_ms);
+}
+
 /* All groups are counted: they get their values, and are in no order yet. */
 static int
 make_order(struct profile_ranking *r)
@@ -117,8 +136,7 @@ make_order(struct profile_ranking *r)
 	r->order = order;
 	for (i = 0; i < n; i++) {
 		r->order[i] = (uint32_t)i;
-		all[i].value = sums_measure(r->g.measure == PROFILE_SELF ?
-		    &all[i].self : &all[i].total, r->g.measure, r->g.now_ms);
+		all[i].value = value_of(r, &all[i]);
 	}
 	r->ordered = true;
 	return 0;

@@ -165,22 +165,15 @@ say_order(struct app *app)
 		    o->reverse ? "highest" : "lowest");
 }
 
-/* Groups have one order, and no other would say more. */
-static bool
-has_order(struct app *app)
-{
-	if (page_shows_groups(app->page))
-		app_say(app, "groups are in the order of their bytes");
-	return !page_shows_groups(app->page);
-}
-
 static void
 do_sort(struct app *app)
 {
 	const struct page_opts *o = &app->page->opts;
 
-	if (!has_order(app))
+	if (page_shows_groups(app->page)) {
+		app_group_sort(app, 1);
 		return;
+	}
 	if (page_is_draining(app->page)) {
 		app_say(app, "a drain's rows are in the order of age; D "
 		    "ends it");
@@ -196,8 +189,10 @@ do_reverse(struct app *app)
 {
 	const struct page_opts *o = &app->page->opts;
 
-	if (!has_order(app))
+	if (page_shows_groups(app->page)) {
+		app_group_reverse(app);
 		return;
+	}
 	page_set_order(app->page, o->order, !o->reverse);
 	say_order(app);
 }

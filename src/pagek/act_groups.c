@@ -6,6 +6,7 @@
 
 #include "app.h"
 #include "groups.h"
+#include "sum_columns.h"
 
 static bool
 has_groups(struct app *app)
@@ -90,6 +91,52 @@ app_group_by(struct app *app, const char *kinds)
 	page_set_group(app->page, kind);
 	page_set_group_below(app->page, below);
 	say_kinds(app);
+}
+
+/* --- order ----------------------------------------------------------------- */
+
+static void
+say_sort(struct app *app)
+{
+	app_say(app, "groups by %s%s", page_sum_word(app->page->group_sort),
+	    app->page->group_reverse ? ", reversed" : "");
+}
+
+/* Without a cursor to follow, a new order is read from its top. */
+static void
+set_sort(struct app *app, enum profile_measure by, bool reverse)
+{
+	app->page->group_sort = by;
+	app->page->group_reverse = reverse;
+	if (!app->page->has_cursor)
+		app->page->offs = 0;
+	say_sort(app);
+}
+
+void
+app_group_sort(struct app *app, int step)
+{
+	const struct page_group_kind *k = page_group_kind(app->page->group);
+
+	set_sort(app, page_sum_next(app->page->group_sort, step,
+	    k->by == PROFILE_FRAME), app->page->group_reverse);
+}
+
+bool
+app_group_sort_by(struct app *app, const char *word)
+{
+	enum profile_measure by;
+
+	if (page_sum_called(word, &by) < 0)
+		return false;
+	set_sort(app, by, app->page->group_reverse);
+	return true;
+}
+
+void
+app_group_reverse(struct app *app)
+{
+	set_sort(app, app->page->group_sort, !app->page->group_reverse);
 }
 
 /* --- open and close -------------------------------------------------------- */

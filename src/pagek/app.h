@@ -241,6 +241,11 @@ void app_group_next(struct app *);
 void app_group_below_next(struct app *);
 void app_group_flat(struct app *);
 void app_group_by(struct app *, const char *kinds);
+/* By the next column, or with a step of -1 the one before. */
+void app_group_sort(struct app *, int step);
+/* False: groups have no column that is called so. */
+bool app_group_sort_by(struct app *, const char *word);
+void app_group_reverse(struct app *);
 void app_group_enter(struct app *);
 void app_group_unfold(struct app *);
 void app_group_fold(struct app *);

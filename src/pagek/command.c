@@ -28,6 +28,8 @@ cmd_sort(struct app *app, const char *arg)
 	};
 	size_t i;
 
+	if (page_shows_groups(app->page) && app_group_sort_by(app, arg))
+		return;
 	for (i = 0; i < BASE_NELEM(orders); i++) {
 		if (strcmp(orders[i].word, arg) != 0)
 			continue;

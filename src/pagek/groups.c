@@ -48,6 +48,7 @@ page_groups_free(struct page_groups *g)
 	profile_ranking_free(g->coming);
 	page_members_free(g->members);
 	page_branches_free(g->branches);
+	page_trends_free(g->trends);
 	free(g);
 }
 
@@ -125,6 +126,8 @@ begin_rank(struct page_groups *g, const struct page *page,
 	g->missing = (size_t)r;
 	g->step = GROUPS_RANK;
 	g->coming_kind = page->group;
+	g->measure = page->group_sort;
+	g->reverse = page->group_reverse;
 	g->left = g->of = profile_cells_count(g->cells);
 	r = profile_ranking_begin(g->coming, g->profile,
 	    k != NULL ? k->by : PROFILE_SITE, g->measure, g->now_ms);
@@ -260,6 +263,13 @@ show(struct page_groups *g)
 	page_branches_show(g);
 }
 
+static bool
+is_sorted_otherwise(const struct page_groups *g, const struct page *page)
+{
+	return g->measure != page->group_sort ||
+	    g->reverse != page->group_reverse;
+}
+
 static int
 do_rank(struct page_groups *g, struct page *page, const struct page_view *v,
     int64_t *units)
@@ -270,7 +280,7 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v,
 	size_t some = (size_t)(*units / each) + 1, left = g->left;
 	int r;
 
-	if (g->coming_kind != page->group)
+	if (g->coming_kind != page->group || is_sorted_otherwise(g, page))
 		return begin_rank(g, page, v);
 	if (k != NULL) {
 		r = profile_ranking_count(g->coming, some, &left);
@@ -347,7 +357,8 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
 	due = mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
 	if (due && !is_same(g, v))
 		return begin_walk(g, page, v, false);
-	if ((due && g->missing > 0) || g->kind != page->group) {
+	if ((due && g->missing > 0) || g->kind != page->group ||
+	    is_sorted_otherwise(g, page)) {
 		g->taking = due && g->missing > 0;
 		return begin_rank(g, page, v);
 	}
@@ -359,15 +370,12 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
  * for large ones the last take's cost says how long this one serves.  Of a
  * paused picture only the names are still filled in.
  */
-int
-page_groups_refresh(struct page *page, const struct page_view *v)
+static int
+refresh(struct page_groups *g, struct page *page, const struct page_view *v)
 {
-	struct page_groups *g = get(page);
 	struct mono start = mono_now();
 	int r;
 
-	if (g == NULL)
-		return -ENOMEM;
 	/* Rows of another kind would stand under a wrong heading. */
 	if (g->kind != page->group) {
 		no_rows(g);
@@ -396,6 +404,19 @@ page_groups_refresh(struct page *page, const struct page_view *v)
 	}
 	g->spent_ns = 0;
 	g->taking = g->hasty = false;
+	return r;
+}
+
+int
+page_groups_refresh(struct page *page, const struct page_view *v)
+{
+	struct page_groups *g = get(page);
+	int r;
+
+	if (g == NULL)
+		return -ENOMEM;
+	r = refresh(g, page, v);
+	page_trends_note(g, page, v);
 	return r;
 }
 

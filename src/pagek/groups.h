@@ -20,7 +20,8 @@
  *	kinds.c		what blocks can be grouped by
  *	groups.c	takes
  *	group_hold.c	the cursor on a group, and which one is open
- *	group_rows.c	how they look
+ *	group_rows.c	how they look, in columns of sum_columns.c
+ *	group_trends.c	what they had in the last minute
  *	members.c	the blocks of the open group
  *	branches.c	groups that are open in their place, and what each row is
  *	branch_blocks.c	... the blocks in them
@@ -29,6 +30,7 @@
 #ifndef PAGEK_GROUPS_H
 #define PAGEK_GROUPS_H
 
+#include "group_trends.h"
 #include "kinds.h"
 #include "walk.h"
 
@@ -91,8 +93,9 @@ struct page_groups {
 	size_t all;		/* groups that there are */
 	uint64_t rows;		/* in all, with those of what is open */
 	struct page_branches *branches;	/* what is open in its place; NULL: nothing ever was */
-	enum profile_measure measure;
+	enum profile_measure measure;	/* what they are sorted by ... */
 	bool reverse;
+	struct page_trends *trends;	/* NULL: none so far */
 	struct profile_sum total;
 	int64_t now_ms;		/* of the take */
 	size_t missing;		/* callers whose names are not all there */
@@ -203,12 +206,6 @@ void page_group_heading(const struct page *, const struct page_view *,
     struct page_picture *);
 void page_group_row(const struct page *, const struct page_view *,
     uint64_t at, struct page_picture *);
-/* The same columns for any sum, a share of `of` bytes. */
-void page_group_sum_heading(const char *title, const struct page_view *,
-    bool self, struct page_picture *);
-void page_group_sum_row(const struct page_view *,
-    const struct profile_group *, uint64_t of, int indent, bool self,
-    struct page_picture *);
 
 /* --- the blocks of the open group (members.c) --------------------------- */
 

@@ -5,6 +5,7 @@
 #include "groups.h"
 #include "head.h"
 #include "marked.h"
+#include "sum_columns.h"
 #include "still.h"
 
 #define GAP 2
@@ -28,7 +29,9 @@ say_sort(const struct page *page, const struct page_view *v,
 {
 	(void)v;
 	if (page_shows_groups(page))
-		snprintf(out, PAGE_HEAD_TEXT, "BYTES v");
+		snprintf(out, PAGE_HEAD_TEXT, "%s %c",
+		    page_sum_title(page->group_sort),
+		    page->group_reverse ? '^' : 'v');
 	else
 		snprintf(out, PAGE_HEAD_TEXT, "%s %c",
 		    page->opts.order == BLKLIST_BY_AGE ? "AGE" : "ADDRESS",

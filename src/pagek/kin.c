@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "detail.h"
+#include "sum_columns.h"
 
 #define INDENT 2
 
@@ -163,6 +164,18 @@ refresh(struct page_kin *k, struct page *page, const struct page_view *v)
 	return 0;
 }
 
+static const struct page_sum_form form = { .self = true };
+
+static void
+put_sum(const struct page_view *v, const struct profile_group *row,
+    uint64_t of, int indent, struct page_picture *pic)
+{
+	struct page_sum sum = { .v = v, .g = row, .of = of };
+
+	picture_printf(pic, "%*s", indent, "");
+	page_sum_put(&sum, &form, row->name, row->where, pic);
+}
+
 static void
 put_heading(const char *text, struct page_picture *pic)
 {
@@ -182,7 +195,7 @@ put_kin(struct page_kin *k, const struct page_view *v, uint64_t of,
 
 	for (i = 0; i < n; i++) {
 		picture_line(pic);
-		page_group_sum_row(v, &row[i], of, INDENT, true, pic);
+		put_sum(v, &row[i], of, INDENT, pic);
 		if (first + (int)i != *at)
 			continue;
 		*line = pic->rows - 1;
@@ -212,10 +225,10 @@ page_kin_compose(struct page_kin *k, struct page *page,
 	picture_printf(pic, "CALLERS AND CALLEES");
 	page_overlay_title("j k move  Enter go there  Esc back", pic);
 	picture_line(pic);
-	page_group_sum_heading("FUNCTION", v, true, pic);
+	page_sum_heading("FUNCTION", v, &form, pic);
 	picture_line(pic);
 	if (k->self.name != NULL)
-		page_group_sum_row(v, &k->self, of, 0, true, pic);
+		put_sum(v, &k->self, of, 0, pic);
 	else
 		picture_text(pic, k->step[k->steps - 1].name, pic->cols,
 		    PICTURE_FREE);

@@ -212,6 +212,16 @@ page_group_kinds_list(char *out, size_t cap)
 }
 
 void
+page_group_join(struct page_group_words *w)
+{
+	size_t len = strlen(w->name);
+
+	if (w->where[0] != '\0')
+		base_append(w->name, sizeof w->name, &len, "  %s", w->where);
+	w->where[0] = '\0';
+}
+
+void
 page_group_say(const struct page *page, const struct page_view *v,
     const struct page_group_kind *k, const struct profile_group *g,
     struct page_group_words *out)

@@ -49,6 +49,8 @@ int page_group_kinds_parse(const char *text, unsigned *kind, unsigned *below);
 /* "function, site, ... and born", for messages. */
 void page_group_kinds_list(char *out, size_t cap);
 
+/* The place behind the name: what is no function's is cut as one text. */
+void page_group_join(struct page_group_words *);
 /* The group's name and place, as they are shown. */
 void page_group_say(const struct page *, const struct page_view *,
     const struct page_group_kind *, const struct profile_group *,

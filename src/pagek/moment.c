@@ -102,6 +102,8 @@ moment_measure(const struct moment *m, enum profile_measure by,
 	case PROFILE_BYTES:
 	case PROFILE_SELF:
 	case PROFILE_NAME:
+	case PROFILE_TYPE:
+	case PROFILE_THREAD:
 		break;
 	}
 	return (double)sum->bytes;

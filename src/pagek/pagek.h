@@ -172,6 +172,8 @@ struct page {
 	unsigned group;			/* kind of groups shown, 0: blocks */
 	unsigned group_below;		/* kind that each of them is grouped by once more, 0: none */
 	unsigned group_last;		/* kind that t goes back to; 0: none so far */
+	unsigned group_sort;		/* enum profile_measure: what groups are sorted by, bytes at first */
+	bool group_reverse;
 	bool opened;			/* the blocks of one group are shown */
 	uint64_t offs;
 	uint64_t cursor;		/* offset of the selected row */

@@ -1,0 +1,62 @@
+/*
+ * sum_columns: how a sum of blocks looks in a row.
+ *
+ * Vocabulary
+ *	sum	a group, a function among its callers, or one block alone.
+ *	column	what is said of it; one table has them all.  Each gets its
+ *		room in the order of its rank, as long as the name keeps its
+ *		share: the name takes what the numbers leave.
+ *	form	which columns there can be, and how the rows are sorted.
+ *
+ * Of a sample the figures are estimates: their columns are one wider, for the
+ * mark.
+ *
+ * Example
+ *	page_sum_heading("FUNCTION", v, &form, pic);
+ *	picture_line(pic);
+ *	page_sum_put(&sum, &form, "main", "main.c:12", pic);
+ */
+#ifndef PAGEK_SUM_COLUMNS_H
+#define PAGEK_SUM_COLUMNS_H
+
+#include "../mdd/mdd.h"
+#include "view.h"
+
+struct page_sum_form {
+	bool self;		/* what a function asked for itself */
+	bool whole;		/* type, thread, and the last minute too */
+	bool sorted;		/* by this: its heading is marked */
+	enum profile_measure by;
+	bool reverse;
+};
+
+struct page_sum {
+	const struct page_view *v;
+	const struct profile_group *g;
+	uint64_t of;		/* bytes that are all */
+	/* With a form that is whole; texts are outside ones. */
+	const char *type, *thread;
+	const uint64_t *point;	/* what it had, the oldest first; NULL: not known */
+	size_t npoint;
+};
+
+void page_sum_heading(const char *title, const struct page_view *,
+    const struct page_sum_form *, struct page_picture *);
+/* Behind what the line has already; where NULL: the name is no function's. */
+void page_sum_put(const struct page_sum *, const struct page_sum_form *,
+    const char *name, const char *where, struct page_picture *);
+
+/*
+ * What rows can be sorted by, from one to the next column, with `self` by that
+ * too; `by` is one of them.
+ */
+enum profile_measure page_sum_next(enum profile_measure by, int step,
+    bool self);
+/* "bytes" */
+const char *page_sum_word(enum profile_measure by);
+/* "BYTES" */
+const char *page_sum_title(enum profile_measure by);
+/* -EINVAL: none is called so. */
+int page_sum_called(const char *word, enum profile_measure *by);
+
+#endif
