@@ -305,6 +305,10 @@ regress: all targets
 regress-update: all targets
 	@tests/instructions --update
 
+# Of the page, for the README.
+pictures: all
+	@doc/pictures
+
 man-lint:
 	mandoc -Tlint -Wwarning $(wildcard man/*.[1-8])
 
@@ -358,6 +362,6 @@ clean:
 	rm -rf build
 
 .PHONY: all bench bench-full check check-long checks clean corpus-replay \
-	corpus-seed fuzz install man-lint microbench regress regress-update \
+	corpus-seed fuzz install man-lint microbench pictures regress regress-update \
 	run targets uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)
