@@ -2,6 +2,7 @@
  * Rows that keep their places: what a frozen order shows while blocks come and
  * go, and what comes back when it is let go.
  */
+#include "../src/pagek/past.h"
 #include "../src/pagek/still.h"
 #include "harness.h"
 #include "scene.h"
@@ -16,6 +17,7 @@ setup_still(void)
 {
 	setup_target();
 	page.on_screen = true;
+	ck_assert_int_eq(blklist_remember(scene.list, 1024), 0);
 	compose(100, ROWS);
 }
 
@@ -236,6 +238,35 @@ START_TEST(paused_picture_stands_as_it_stood)
 }
 END_TEST
 
+/* Who steps wants to see what was there, and not what is known by now. */
+START_TEST(step_shows_what_was_there_unless_the_order_is_held)
+{
+	size_t n;
+
+	scene.look.as_of = scene.look.total_records;
+	page_past_note(&page, &scene.view);
+	n = rows_of(was);
+	scene_free(&scene, was[1].addr);
+	scene.look.as_of = scene.look.total_records;
+	go_by(100);
+	if (_i == 0)
+		cursor_key(1);
+	else
+		page_still_toggle(&page, &scene.view);
+	go_by(100);
+	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	ck_assert_int_eq(page_step(&page, true), 0);
+	page_view_frozen(&scene.view, &page);
+	compose(100, ROWS);
+	ck_assert_int_eq(page_still_on(&page), _i == 1);
+	ck_assert_uint_eq(rows_of(is), n);
+	ck_assert_uint_eq(is[1].seq, was[_i == 0 ? 1 : 2].seq);
+	page_still_touch(&page, &scene.view);
+	ck_assert_int_eq(page_still_on(&page), _i == 1);
+	page_thaw(&page);
+}
+END_TEST
+
 START_TEST(text_is_never_still)
 {
 	page.on_screen = false;
@@ -402,6 +433,8 @@ suite(void)
 	    cursor_stays_on_its_line_when_the_order_goes_on, 0, 2);
 	tcase_add_test(t, another_order_is_taken_and_then_stands_still);
 	tcase_add_test(t, paused_picture_stands_as_it_stood);
+	tcase_add_loop_test(t,
+	    step_shows_what_was_there_unless_the_order_is_held, 0, 2);
 	tcase_add_test(t, text_is_never_still);
 	tcase_add_test(t, rows_of_a_part_of_the_list_do_not_stand_still);
 	tcase_add_test(t, list_that_empties_leaves_its_rows);

@@ -14,6 +14,7 @@
 
 #include "kept.h"
 #include "past.h"
+#include "still.h"
 
 #define TEXT_MAX 256
 #define COPY_ROWS 256
@@ -216,6 +217,7 @@ page_step(struct page *page, bool back)
 		return r;
 	}
 	show_state(f);
+	page_still_loosen(page);
 	page->round++;
 	return r;
 }

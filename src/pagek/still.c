@@ -341,7 +341,7 @@ page_still_touch(struct page *page, const struct page_view *v)
 {
 	struct page_still *s;
 
-	if (!is_possible(page, v))
+	if (!is_possible(page, v) || is_paused(v))
 		return;
 	s = get(page);
 	if (s == NULL)
@@ -371,6 +371,17 @@ page_still_anew(struct page *page)
 {
 	if (page->still != NULL)
 		page->still->on = false;
+}
+
+void
+page_still_loosen(struct page *page)
+{
+	struct page_still *s = page->still;
+
+	if (s == NULL || s->held)
+		return;
+	s->on = false;
+	s->until = (struct mono){ 0 };
 }
 
 /* How many blocks are younger than the youngest was. */

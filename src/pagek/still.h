@@ -11,7 +11,8 @@
  *		farther than that has the order of that moment frozen anew.
  *
  * It is laid over whatever rows are shown (page_rows_ops()): what stands in the
- * band are identities, looked up with each picture.  A paused picture keeps it.
+ * band are identities, looked up with each picture.  A picture that is paused
+ * meanwhile keeps it; in one that is paused already nothing moves.
  *
  * Example
  *	page_still_touch(page, v);	a cursor key: before the cursor moves
@@ -39,6 +40,8 @@ void page_still_touch(struct page *, const struct page_view *);
 bool page_still_toggle(struct page *, const struct page_view *);
 /* Somebody asks for other rows or another order: that one is frozen now. */
 void page_still_anew(struct page *);
+/* Another moment is looked at: only what is held still stands still. */
+void page_still_loosen(struct page *);
 /* For each picture, before its rows are counted. */
 void page_still_begin(struct page *, const struct page_view *);
 /* Rows up to the cursor are known, wherever it was moved to. */

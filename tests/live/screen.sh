@@ -422,8 +422,8 @@ overlays() {
 	alive || return 1
 	keys ':nonsense' Enter
 	wait_for "no command ':nonsense'" || return 1
-	keys z
-	wait_for 'z means nothing here' || return 1
+	keys Z
+	wait_for 'Z means nothing here' || return 1
 	keys s
 	wait_for 'order ADDRESS' || return 1
 	keys ':sort age' Enter
