@@ -225,6 +225,37 @@ START_TEST(counting_anew_forgets_the_maximum)
 }
 END_TEST
 
+START_TEST(peak_is_the_targets_until_it_is_counted_anew)
+{
+	static struct blklist_counts counts;
+
+	compose(COLS, 24);
+	counts = *scene.view.counts;
+	scene.view.counts = &counts;
+	counts.peak_bytes = counts.live_bytes + 1000;
+	compose(COLS, 24);
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view),
+	    counts.live_bytes + 1000);
+	page_peak_anew(&page, &scene.view);
+	compose(COLS, 24);
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view),
+	    page_view_bytes(&scene.view));
+	counts.live_bytes += 50;
+	counts.est_bytes += 50;
+	compose(COLS, 24);
+	counts.live_bytes -= 70;
+	counts.est_bytes -= 70;
+	compose(COLS, 24);
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view),
+	    page_view_bytes(&scene.view) + 70);
+	/* Another stream has another peak. */
+	scene.look.stream_no++;
+	compose(COLS, 24);
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view),
+	    counts.peak_bytes);
+}
+END_TEST
+
 START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 {
 	static struct page_costs costs;
@@ -270,32 +301,6 @@ START_TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
 }
 END_TEST
 
-START_TEST(numbers_of_the_node_stand_there_once_it_has_any)
-{
-	static struct page_costs costs;
-	static uint64_t n[WIRE_STATS_COUNT];
-	int i;
-
-	scene.look.node = n;
-	for (i = 0; i < 2; i++) {
-		picture_begin(&pic, 80, false);
-		page_costs_put(&costs, &page, &scene.look, &pic);
-		ck_assert_int_eq(picture_end(&pic), 0);
-		ck_assert_int_eq(shows("numbers  "), i);
-		n[WIRE_N_FRIENDLY_HITS] = 1234;
-		n[WIRE_N_FRIENDLY_MISSES] = 5;
-		n[WIRE_N_FRIENDLY_UNKNOWN] = 2;
-		n[WIRE_N_FRIENDLY_OLDEST_S] = 40;
-		n[WIRE_N_REQUESTS] = 3;
-		n[WIRE_N_LISTINGS_REFUSED] = 6;
-	}
-	ck_assert(shows("numbers  1,234 hits, 5 misses, 2 of them unknown; "
-	    "oldest 40 s"));
-	ck_assert(shows("node     3 requests, 0 lapsed; 0 listings, 6 "
-	    "refused"));
-}
-END_TEST
-
 static Suite *
 suite(void)
 {
@@ -318,8 +323,9 @@ suite(void)
 	tcase_add_test(t, share_of_the_cycles_is_rounded_up);
 	tcase_add_test(t, longest_there_is_has_a_bucket);
 	tcase_add_test(t, counting_anew_forgets_the_maximum);
+	tcase_add_test(t,
+	    peak_is_the_targets_until_it_is_counted_anew);
 	tcase_add_test(t, missed_cycles_are_those_since_it_was_counted_anew);
-	tcase_add_test(t, numbers_of_the_node_stand_there_once_it_has_any);
 	tcase_add_test(t,
 	    why_free_memory_is_not_shown_stands_there_in_address_order);
 	suite_add_tcase(s, t);

@@ -40,6 +40,7 @@ struct nodes_link {
 	struct ask asks[LINK_ASKS_MAX];
 	uint32_t last_id;
 	uint64_t heard;
+	uint64_t sent, received;	/* bytes, of all its lines */
 	bool closing;
 	bool welcomed;			/* once at least: what follows is known */
 	struct link_node node;
@@ -227,6 +228,7 @@ on_map(void *arg, const uint8_t *map, size_t len)
 	char reason[300], text[WIRE_TEXT_MAX + 1];
 	int err;
 
+	link->received += WIRE_LENGTH_SIZE + len;
 	err = wire_decode(map, len, &msg);
 	if (err == -ENOMSG)
 		return;
@@ -277,6 +279,7 @@ ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
     link_reply_cb cb, void *arg)
 {
 	struct ask *slot = find_ask(link, 0);
+	size_t bytes;
 	int err;
 
 	if (slot == NULL)
@@ -284,9 +287,10 @@ ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
 	if (++link->last_id == 0)
 		link->last_id = 1;
 	msg->id = link->last_id;
-	err = line_send(link->line, msg);
+	err = line_send(link->line, msg, &bytes);
 	if (err < 0)
 		return err;
+	link->sent += bytes;
 	*slot = (struct ask){ .id = msg->id, .owner = owner, .cb = cb,
 	    .arg = arg };
 	return 0;
@@ -343,6 +347,13 @@ unsigned
 link_losses(const struct nodes_link *link)
 {
 	return link->losses;
+}
+
+void
+link_bytes(const struct nodes_link *link, uint64_t *sent, uint64_t *received)
+{
+	*sent = link->sent;
+	*received = link->received;
 }
 
 uint64_t

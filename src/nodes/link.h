@@ -74,6 +74,9 @@ unsigned link_losses(const struct nodes_link *);
 bool link_returns(const struct nodes_link *, unsigned *tries, int64_t *in_ms);
 
 uint64_t link_heard(const struct nodes_link *);
+/* Bytes that went over it either way, of all its lines. */
+void link_bytes(const struct nodes_link *, uint64_t *sent,
+    uint64_t *received);
 
 /* A message's text as a string of at most cap bytes, NUL included. */
 void link_text(char *out, size_t cap, struct wire_text);

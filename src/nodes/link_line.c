@@ -75,7 +75,7 @@ on_written(uv_write_t *req, int status)
 }
 
 int
-line_send(struct line *line, const struct wire_msg *msg)
+line_send(struct line *line, const struct wire_msg *msg, size_t *bytes)
 {
 	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX];
 	bool piece = msg->type == WIRE_LPUT;	/* of a listing: longer */
@@ -106,6 +106,7 @@ line_send(struct line *line, const struct wire_msg *msg)
 		free(out);
 		return -ENOTCONN;
 	}
+	*bytes = len;
 	return 0;
 }
 

@@ -28,7 +28,7 @@ int line_open(struct line **, uv_loop_t *, int fd, const struct line_ops *,
 /* No callback comes from here on; it frees itself. */
 void line_close(struct line *);
 
-/* A request; -ENOTCONN, -ENOMEM or what wire_encode() says. */
-int line_send(struct line *, const struct wire_msg *);
+/* A request, of so many bytes; -ENOTCONN, -ENOMEM or what wire_encode() says. */
+int line_send(struct line *, const struct wire_msg *, size_t *bytes);
 
 #endif

@@ -613,6 +613,14 @@ const struct wire_words *nodes_session_words(struct nodes_session *,
 
 /* Stacks, words and names asked for and not yet answered: --once waits until there are none. */
 size_t nodes_session_symbols_pending(const struct nodes_session *);
+/* What the session has done so far for who looks at it. */
+struct nodes_effort {
+	uint64_t sent, received;	/* bytes over its link, for whomever */
+	uint64_t hits, misses;		/* names, stacks and words asked for: there, or not yet */
+	uint64_t kept;			/* ... that are kept */
+};
+void nodes_session_effort(const struct nodes_session *, struct nodes_effort *);
+
 /* Counts up whenever a stack, words or a name may have become another. */
 uint64_t nodes_session_names_no(const struct nodes_session *);
 

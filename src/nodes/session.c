@@ -557,6 +557,22 @@ nodes_session_symbols_pending(const struct nodes_session *s)
 	return names_pending(&s->names);
 }
 
+void
+nodes_session_effort(const struct nodes_session *s, struct nodes_effort *e)
+{
+	const struct answers *of[] = { &s->names.threads, &s->names.stacks,
+		&s->names.words };
+	size_t i;
+
+	*e = (struct nodes_effort){ .kept = 0 };
+	link_bytes(s->link, &e->sent, &e->received);
+	for (i = 0; i < BASE_NELEM(of); i++) {
+		e->hits += of[i]->hits;
+		e->misses += of[i]->misses;
+		e->kept += of[i]->count;
+	}
+}
+
 uint64_t
 nodes_session_names_no(const struct nodes_session *s)
 {

@@ -121,6 +121,10 @@ answers_get(struct answers *c, uint64_t key, int64_t now_ms)
 {
 	struct answers_entry *e = find_or_add(c, key);
 
+	if (e != NULL && e->value != NULL)
+		c->hits++;
+	else
+		c->misses++;
 	if (e == NULL || e->pending || !c->open || now_ms < e->due_ms ||
 	    c->nwanted == ANSWERS_WANTED_MAX)
 		return e;

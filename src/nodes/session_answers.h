@@ -52,6 +52,7 @@ struct answers {
 	size_t nslot, count;
 	size_t keep;			/* entries at most */
 	bool full;			/* one was turned away */
+	uint64_t hits, misses;		/* of answers_get(): was there a value? */
 	uint64_t *wanted;		/* ANSWERS_WANTED_MAX of them, from head on */
 	size_t head, nwanted;
 	uint64_t batch[ANSWERS_BATCH];

@@ -414,6 +414,7 @@ app_tick(struct app *app)
 	page_past_note(app->page, &v);
 	if (app->ending)
 		await_end(app);
+	app_diag_tick(app);
 	app_nodes_tick(app);
 	app_go_tick(app);
 	app_listing_tick(app);
@@ -498,9 +499,13 @@ do_costs(struct app *app)
 void
 app_count_anew(struct app *app)
 {
+	struct page_view v;
+
 	page_costs_begin(&app->costs, app->page,
 	    nodes_session_look(app->session));
-	app_say(app, "the costs of cycles are counted anew");
+	page_view_live(&v, app->session);
+	page_peak_anew(app->page, &v);
+	app_say(app, "costs and maxima are counted anew, for this page alone");
 }
 
 /* A mouse that is the page's cannot select text for the terminal. */

@@ -27,6 +27,7 @@
 
 #include "config.h"
 #include "costs.h"
+#include "diag.h"
 #include "detail.h"
 #include "history.h"
 #include "keys.h"
@@ -157,6 +158,7 @@ struct app {
 	int ntrail;
 	struct page_kin kin;
 	struct page_costs costs;	/* of the screen's cycles */
+	struct page_diag diag;		/* beside those */
 	struct nodes_survey *survey;	/* of page G; NULL: nobody looks */
 	struct mono nodes_left;		/* when somebody last did */
 	struct page_nodes nodes;
@@ -210,6 +212,8 @@ void app_quit(struct app *, enum page_end, int signal);
 void app_leave(struct app *);
 /* What cycles cost is counted from here on. */
 void app_count_anew(struct app *);
+/* Once a cycle, so that it is known when numbers have moved. */
+void app_diag_tick(struct app *);
 /* Pauses the picture, or lets it go on. */
 void app_pause(struct app *);
 

@@ -100,40 +100,6 @@ put_keeper(const struct nodes_look *look, struct page_picture *pic)
 	    "%s records wait for their turn", pass, held);
 }
 
-/* What one of its numbers is, as digits in groups. */
-static const char *
-digits(const struct nodes_look *look, enum wire_stat stat, char out[32])
-{
-	base_group_digits(out, 32, look->node[stat]);
-	return out;
-}
-
-/* Of the node itself, where it has anything to tell. */
-static void
-put_node(const struct nodes_look *look, struct page_picture *pic)
-{
-	char n[4][32];
-	bool any = false;
-
-	for (int i = WIRE_N_FRIENDLY_HITS; i < WIRE_STATS_COUNT; i++)
-		any |= look->node != NULL && look->node[i] != 0;
-	if (!any)
-		return;
-	picture_line(pic);
-	picture_printf(pic, "  numbers  %s hits, %s misses, %s of them "
-	    "unknown; oldest %s s",
-	    digits(look, WIRE_N_FRIENDLY_HITS, n[0]),
-	    digits(look, WIRE_N_FRIENDLY_MISSES, n[1]),
-	    digits(look, WIRE_N_FRIENDLY_UNKNOWN, n[2]),
-	    digits(look, WIRE_N_FRIENDLY_OLDEST_S, n[3]));
-	picture_line(pic);
-	picture_printf(pic, "  node     %s requests, %s lapsed; %s listings, "
-	    "%s refused", digits(look, WIRE_N_REQUESTS, n[0]),
-	    digits(look, WIRE_N_REQUESTS_LAPSED, n[1]),
-	    digits(look, WIRE_N_LISTINGS, n[2]),
-	    digits(look, WIRE_N_LISTINGS_REFUSED, n[3]));
-}
-
 /* No fault of the page's, but what somebody looks for here who misses it. */
 static void
 put_no_free(const char *why, struct page_picture *pic)
@@ -153,11 +119,11 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 		[COST_PICTURE] = { "picture", "making and painting it" },
 		[COST_CYCLE] = { "cycle", "all that the page does" },
 	};
-	char cycles[32], missed[32], bytes[24];
+	char cycles[32], missed[32];
 	int i;
 
 	picture_line(pic);
-	picture_printf(pic, "COSTS of a cycle    x count anew  Esc close");
+	picture_printf(pic, "DIAGNOSTICS  j k move  x count anew  Esc close");
 	picture_mark_line(pic, PAGE_HEADING);
 	base_group_digits(cycles, sizeof cycles, c->of[COST_CYCLE].n);
 	base_group_digits(missed, sizeof missed, page->missed +
@@ -170,11 +136,5 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	for (i = 0; i < COST_KINDS; i++)
 		put_cost(names[i][0], &c->of[i], names[i][1], pic);
 	put_keeper(look, pic);
-	put_node(look, pic);
 	put_no_free(page_free_why(page, look), pic);
-	if (look->list == NULL)
-		return;
-	base_human_bytes(bytes, sizeof bytes, blklist_memory(look->list));
-	picture_line(pic);
-	picture_printf(pic, "  the page's list takes %s", bytes);
 }

@@ -72,8 +72,7 @@ full_trend(struct page *page, const struct page_view *v,
 
 	put_bytes(v, "live", page_view_bytes(v), pic);
 	put_spark(page, TREND_LIVE, pic);
-	put_bytes(v, " peak", v->look->sample != 0 ?
-	    v->counts->est_peak_bytes : v->counts->peak_bytes, pic);
+	put_bytes(v, " peak", page_view_peak(page, v), pic);
 	/* What was freed has no size any more to scale it by. */
 	picture_to(pic, RATES_AT);
 	put_rate(page, TREND_ALLOCS, v->look->sample != 0 ? "sampled" :

@@ -19,6 +19,7 @@ struct made_row {
 struct page_made {
 	struct page_made_key key;
 	struct mono now;
+	uint64_t taken, made;
 	struct made_row row[SLOTS];
 };
 
@@ -88,12 +89,22 @@ page_made_put(struct page_made *m, const struct blk *b, uint64_t seconds,
 {
 	const struct made_row *row = row_of(m, b);
 
+	m->made++;
 	if (row->cap == 0 || mono_diff_ns(m->now, row->at) >= FRESH_NS ||
 	    row->age != age_shown(seconds) ||
 	    memcmp(&row->blk, b, sizeof *b) != 0)
 		return false;
+	m->made--;
+	m->taken++;
 	picture_again(pic, row->text, row->len, row->cols);
 	return true;
+}
+
+void
+page_made_counts(const struct page_made *m, uint64_t *taken, uint64_t *made)
+{
+	*taken = m != NULL ? m->taken : 0;
+	*made = m != NULL ? m->made : 0;
 }
 
 void

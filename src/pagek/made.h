@@ -41,6 +41,9 @@ void page_made_begin(struct page_made *, const struct page_made_key *,
 /* Writes the row into the line that has been begun; false: it is not there. */
 bool page_made_put(struct page_made *, const struct blk *, uint64_t seconds,
     struct page_picture *);
+/* How many rows were taken from here so far, and how many were not; NULL: none. */
+void page_made_counts(const struct page_made *, uint64_t *taken,
+    uint64_t *made);
 /* The line as it is now is that row. */
 void page_made_keep(struct page_made *, const struct blk *, uint64_t seconds,
     const struct page_picture *);

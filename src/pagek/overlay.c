@@ -146,13 +146,46 @@ targets_enter(struct app *app)
 
 /* --- costs -------------------------------------------------------------- */
 
+static void
+diag_from(const struct app *app, struct nodes_effort *effort,
+    struct page_diag_from *f)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+
+	nodes_session_effort(app->session, effort);
+	*f = (struct page_diag_from){
+		.page = app->page,
+		.look = look,
+		.counts = look->list != NULL ? blklist_counts(look->list) :
+		    NULL,
+		.effort = effort,
+		.costs = &app->costs,
+		.pending = nodes_session_symbols_pending(app->session),
+		.now = mono_now(),
+	};
+}
+
+void
+app_diag_tick(struct app *app)
+{
+	struct nodes_effort effort;
+	struct page_diag_from from;
+
+	diag_from(app, &effort, &from);
+	page_diag_sample(&app->diag, &from);
+}
+
 static int
 costs_compose(struct app *app, int rows, struct page_picture *pic)
 {
+	struct nodes_effort effort;
+	struct page_diag_from from;
 	int r;
 
 	page_costs_put(&app->costs, app->page,
 	    nodes_session_look(app->session), pic);
+	diag_from(app, &effort, &from);
+	page_diag_put(&app->diag, &from, pic);
 	r = picture_end(pic);
 	if (r == 0)
 		page_scroll_cut(&app->scroll, pic, rows - 1);

@@ -213,7 +213,10 @@ struct page {
 	struct mono sample_at;
 	uint64_t sample_records;
 	uint64_t rate;			/* records a second */
-	uint64_t drawn_bytes;		/* that the terminal was sent so far, about ... */
+	bool peak_anew;			/* the highest since x is shown, and not the target's own ... */
+	uint64_t peak_bytes;		/* ... this, of that stream */
+	uint32_t peak_stream;
+	uint64_t drawn_bytes;		/* that the terminal was sent so far ... */
 	uint64_t drawn_before, drawn_rate;	/* ... at the last sample; a second */
 	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
 	uint64_t session_max_us;	/* the session's longest before that was counted anew */

@@ -24,6 +24,7 @@ paint_colors(struct paint *p, const struct page_opts *opts)
 	unsigned i;
 
 	p->anew = true;
+	p->use = OWN_USE_CLOSED;
 	p->colors = terminal_colors(opts->color);
 	if (p->colors) {
 		start_color();
@@ -61,7 +62,8 @@ paint_fini(struct paint *p)
 		page_picture_fini(&p->frame[i].over);
 		free(p->frame[i].line);
 	}
-	*p = (struct paint){ 0 };
+	own_use_close(&p->use);
+	*p = (struct paint){ .use = OWN_USE_CLOSED };
 }
 
 /* --- lines -------------------------------------------------------------- */
@@ -187,6 +189,19 @@ put_cursor(const struct page_picture *pic)
 	}
 }
 
+/* Curses writes into the terminal by itself, and nobody but the kernel sees it. */
+static void
+put_out(struct paint *p, const struct page_picture *pic)
+{
+	uint64_t before = 0, after = 0;
+	bool known = own_use_written(&p->use, &before) == 0;
+
+	put_cursor(pic);
+	refresh();
+	known = known && own_use_written(&p->use, &after) == 0;
+	p->sent = known ? after - before : p->cost;
+}
+
 void
 paint_app(struct paint *p, struct app *app)
 {
@@ -209,11 +224,10 @@ paint_app(struct paint *p, struct app *app)
 		paint_line(p, y, f->line[y]);
 		changed = true;
 	}
+	p->sent = 0;
 	/* To find nothing to write, curses looks at each cell. */
-	if (changed) {
-		put_cursor(&f->picture);
-		refresh();
-	}
+	if (changed)
+		put_out(p, &f->picture);
 	p->anew = false;
 	p->cols = COLS;
 	p->rows = LINES;

@@ -9,6 +9,7 @@
 #define PAGEK_PAINT_H
 
 #include "app.h"
+#include "own_use.h"
 
 struct paint {
 	bool colors;
@@ -22,7 +23,9 @@ struct paint {
 		const struct page_line **line;	/* of each row; NULL: blank */
 		size_t cap;
 	} frame[2];
-	unsigned cost;		/* bytes that the last picture came to, about */
+	unsigned cost;		/* bytes that the last picture came to, about ... */
+	uint64_t sent;		/* ... and as the kernel has counted them; that where it does not */
+	struct own_use use;
 };
 
 /* Once curses is there. */

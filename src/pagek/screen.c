@@ -99,7 +99,7 @@ paint(struct screen *s)
 	s->took_ns = (uint64_t)mono_diff_ns(mono_now(), start);
 	app->page->drawn_us = s->took_ns / 1000;
 	s->drawn_us += app->page->drawn_us;
-	app->page->drawn_bytes += s->paint.cost;
+	app->page->drawn_bytes += s->paint.sent;
 }
 
 /* When the next picture is due, unless it is urgent. */

@@ -210,6 +210,37 @@ sample_second(struct page *page, const struct page_view *v)
 	page->sampled = true;
 }
 
+static void
+sample_peak(struct page *page, const struct page_view *v)
+{
+	uint64_t n = page_view_bytes(v);
+
+	if (page->peak_stream != v->look->stream_no) {
+		page->peak_stream = v->look->stream_no;
+		page->peak_anew = false;
+	}
+	if (n > page->peak_bytes)
+		page->peak_bytes = n;
+}
+
+/* What the target's own was is known there, and no other viewer is asked. */
+void
+page_peak_anew(struct page *page, const struct page_view *v)
+{
+	page->peak_anew = true;
+	page->peak_bytes = page_view_bytes(v);
+	page->peak_stream = v->look->stream_no;
+}
+
+uint64_t
+page_view_peak(const struct page *page, const struct page_view *v)
+{
+	if (page->peak_anew && page->peak_stream == v->look->stream_no)
+		return page->peak_bytes;
+	return v->look->sample != 0 ? v->counts->est_peak_bytes :
+	    v->counts->peak_bytes;
+}
+
 void
 page_sample(struct page *page, const struct page_view *v)
 {
@@ -225,6 +256,7 @@ page_sample(struct page *page, const struct page_view *v)
 		page->opened_wall_ms = v->live->node_wall_ms;
 	if (v->look != v->live)
 		return;
+	sample_peak(page, v);
 	sample_second(page, v);
 	for (i = 0; i < NCOUNTERS; i++) {
 		n = counters[i].value(page, v);

@@ -69,6 +69,10 @@ uint64_t page_view_total(const struct page_view *);
 /* Blocks and bytes that the target holds: of a sample they are estimates. */
 uint64_t page_view_blocks(const struct page_view *);
 uint64_t page_view_bytes(const struct page_view *);
+/* The highest of those bytes: the target's own, or the page's since x. */
+uint64_t page_view_peak(const struct page *, const struct page_view *);
+/* It is counted from here on, for this page alone. */
+void page_peak_anew(struct page *, const struct page_view *);
 /* False when there is nothing to count: that is shown as "-", never as 0. */
 bool page_view_known(const struct page_view *);
 

@@ -144,7 +144,7 @@ rule "told to end it is UNREACHABLE, and started again LIVE without a key" \
 # Page r has its costs open: it has line 1 as well.
 comes() {
 	page r && wait_on r 'pageknode  LIVE' && keys_to r i &&
-	    wait_on r 'COSTS of a cycle' && watch "$tmp/worker" "$tmp/calm" || return 1
+	    wait_on r DIAGNOSTICS && watch "$tmp/worker" "$tmp/calm" || return 1
 	worker=$watched
 	wait_on q 'worker\[[0-9]+\]  LIVE' && wait_on q ' 7,777 ' &&
 	    [ "$(rows q)" = 20 ] && on r 'pageknode  LIVE'
@@ -231,7 +231,7 @@ many() {
 	[ "$(cycles "$1")" -gt 60 ]
 }
 maxima() {
-	keys_to p i && keys_to q i && wait_on p 'COSTS' && wait_on q 'COSTS' &&
+	keys_to p i && keys_to q i && wait_on p DIAGNOSTICS && wait_on q DIAGNOSTICS &&
 	    until_true 20 many p && until_true 20 many q || return 1
 	had=$(worst p)
 	keys_to q x

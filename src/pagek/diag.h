@@ -1,0 +1,59 @@
+/*
+ * diag: every number that node, keeper, list, session and page count, with its
+ * last change.
+ *
+ * Vocabulary
+ *	number	a row of the one table; what is not known is no 0 but "-".
+ *	gauge	a number that says how it is now, and moves all the time: its
+ *		changes say nothing.
+ *	moved	when a number was last seen to change; nobody knows of the time
+ *		before it was first seen.
+ *
+ * Example
+ *	struct page_diag diag = { 0 };
+ *	each cycle:	page_diag_sample(&diag, &from);
+ *	the panel:	page_diag_put(&diag, &from, pic);
+ */
+#ifndef PAGEK_DIAG_H
+#define PAGEK_DIAG_H
+
+#include "costs.h"
+#include "view.h"
+
+#define PAGE_DIAG_MAX 128	/* numbers */
+
+/* What they are taken from; all borrowed. */
+struct page_diag_from {
+	const struct page *page;
+	const struct nodes_look *look;
+	const struct blklist_counts *counts;	/* of its list; NULL: it has none */
+	const struct nodes_effort *effort;
+	const struct page_costs *costs;
+	size_t pending;		/* names asked for and not answered */
+	struct mono now;
+};
+
+struct page_diag {
+	uint32_t stream_no;	/* of the numbers ... */
+	bool sampled;		/* ... if there are any */
+	struct {
+		bool known;
+		bool moved;
+		uint64_t value;
+		struct mono at;
+	} number[PAGE_DIAG_MAX];
+	bool weighed;		/* memory is looked up once a second, while somebody looks */
+	struct mono weighed_at;
+	uint64_t memory;	/* 0: not known */
+};
+
+/* Another stream's numbers are others, and have not moved. */
+void page_diag_sample(struct page_diag *, const struct page_diag_from *);
+/* A line for each, in groups; 40 columns hold name, number and change. */
+void page_diag_put(struct page_diag *, const struct page_diag_from *,
+    struct page_picture *);
+
+/* The i-th number's name, "" for a group's title; NULL behind the last. */
+const char *page_diag_name(size_t i);
+
+#endif

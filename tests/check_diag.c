@@ -1,0 +1,249 @@
+/*
+ * The panel of all numbers: each is there, with its last change, in 40 columns.
+ */
+#include "../src/pagek/diag.h"
+#include "../src/pagek/own_use.h"
+#include "harness.h"
+#include "scene.h"
+#include <fcntl.h>
+#include <unistd.h>
+
+static struct page_diag diag;
+static struct page_costs costs;
+static struct nodes_effort effort;
+static uint64_t keeper[WIRE_STATS_COUNT], node[WIRE_STATS_COUNT];
+static struct page_diag_from from;
+
+static void
+setup_diag(void)
+{
+	setup_target();
+	diag = (struct page_diag){ 0 };
+	costs = (struct page_costs){ 0 };
+	effort = (struct nodes_effort){ 0 };
+	memset(keeper, 0, sizeof keeper);
+	memset(node, 0, sizeof node);
+	scene.look.keeper = keeper;
+	scene.look.node = node;
+	from = (struct page_diag_from){
+		.page = &page,
+		.look = &scene.look,
+		.counts = scene.view.counts,
+		.effort = &effort,
+		.costs = &costs,
+		.now = { .ns = 1000000000 },
+	};
+}
+
+static void
+panel(int cols)
+{
+	picture_begin(&pic, cols, false);
+	page_diag_put(&diag, &from, &pic);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	assert_fits(cols, 0);
+}
+
+static void
+pass_s(int64_t seconds)
+{
+	from.now.ns += seconds * 1000000000;
+	page_diag_sample(&diag, &from);
+}
+
+/* The line of the n-th number with that name; -1. */
+static int
+line_of(const char *name, int n)
+{
+	int i;
+
+	for (i = 0; i < pic.rows; i++)
+		if (strncmp(pic.line[i].text + 2, name, strlen(name)) == 0 &&
+		    pic.line[i].text[2 + strlen(name)] == ' ' && n-- == 0)
+			return i;
+	return -1;
+}
+
+static int
+said_at(int line)
+{
+	int s = -1;
+
+	/* Behind name and number: "3s". */
+	ck_assert_int_ge(line, 0);
+	return sscanf(pic.line[line].text + 33, "%ds", &s) == 1 ? s : -1;
+}
+
+/* Set one, and another line than before says that it has moved. */
+static void
+assert_is_shown(uint64_t *n)
+{
+	int i, moved = 0;
+
+	diag = (struct page_diag){ 0 };
+	page_diag_sample(&diag, &from);
+	*n += 7654321;
+	page_diag_sample(&diag, &from);
+	panel(40);
+	for (i = 0; i < pic.rows; i++)
+		moved += strstr(pic.line[i].text, "7,654,321") != NULL ||
+		    strstr(pic.line[i].text, "7.3 MiB") != NULL ||
+		    strstr(pic.line[i].text, "7.6s") != NULL;
+	*n -= 7654321;
+	ck_assert_int_ge(moved, 1);
+}
+
+START_TEST(each_number_of_the_stream_and_the_node_is_shown)
+{
+	if (_i < WIRE_N_FRIENDLY_HITS)
+		assert_is_shown(&keeper[_i]);
+	else
+		assert_is_shown(&node[_i]);
+}
+END_TEST
+
+START_TEST(each_number_of_the_list_is_shown)
+{
+	static struct blklist_counts counts;
+	size_t at;
+
+	from.counts = &counts;
+	for (at = 0; at < offsetof(struct blklist_counts, est_blocks);
+	    at += sizeof(uint64_t))
+		assert_is_shown((uint64_t *)((char *)&counts + at));
+}
+END_TEST
+
+START_TEST(each_cause_of_a_loss_is_shown)
+{
+	assert_is_shown(&scene.look.lost[_i]);
+}
+END_TEST
+
+START_TEST(last_change_is_told_and_marked_while_it_is_fresh)
+{
+	page_diag_sample(&diag, &from);
+	panel(40);
+	ck_assert_int_eq(said_at(line_of("duplicate", 1)), -1);
+	keeper[WIRE_N_DUPLICATE] = 5;
+	pass_s(1);
+	pass_s(3);
+	panel(40);
+	ck_assert_int_eq(said_at(line_of("duplicate", 1)), 3);
+	ck_assert(marked(line_of("duplicate", 1), PAGE_STATUS));
+	ck_assert(!marked(line_of("duplicate", 0), PAGE_STATUS));
+	pass_s(8);
+	panel(40);
+	ck_assert_int_eq(said_at(line_of("duplicate", 1)), 11);
+	ck_assert(!marked(line_of("duplicate", 1), PAGE_STATUS));
+}
+END_TEST
+
+START_TEST(gauge_has_no_last_change)
+{
+	page_diag_sample(&diag, &from);
+	keeper[WIRE_N_HELD] = 5;
+	node[WIRE_N_UP_S] = 9;
+	pass_s(1);
+	panel(40);
+	ck_assert_int_eq(said_at(line_of("held back", 0)), -1);
+	ck_assert_int_eq(said_at(line_of("up for", 0)), -1);
+	ck_assert(!marked(line_of("up for", 0), PAGE_STATUS));
+}
+END_TEST
+
+START_TEST(numbers_of_another_stream_have_not_moved)
+{
+	page_diag_sample(&diag, &from);
+	keeper[WIRE_N_DUPLICATE] = 5;
+	scene.look.stream_no++;
+	pass_s(1);
+	panel(40);
+	ck_assert_int_eq(said_at(line_of("duplicate", 1)), -1);
+	keeper[WIRE_N_DUPLICATE] = 6;
+	pass_s(1);
+	panel(40);
+	ck_assert_int_eq(said_at(line_of("duplicate", 1)), 0);
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_no_zero)
+{
+	int i;
+
+	scene.look.keeper = scene.look.node = NULL;
+	scene.look.list = NULL;
+	from.counts = NULL;
+	from.effort = NULL;
+	for (i = 0; i < 2; i++) {
+		panel(40);
+		ck_assert(strstr(pic.line[line_of("up for", 0)].text, " - ") !=
+		    NULL);
+		ck_assert(strstr(pic.line[line_of("active", 0)].text,
+		    " - ") != NULL);
+		ck_assert(strstr(pic.line[line_of("received", 0)].text,
+		    " - ") != NULL);
+	}
+	/* What comes to be known has not moved by that. */
+	scene.look.keeper = keeper;
+	panel(40);
+	ck_assert_int_eq(said_at(line_of("duplicate", 1)), -1);
+}
+END_TEST
+
+START_TEST(every_width_holds_the_panel)
+{
+	memset(keeper, 0xff, sizeof keeper);
+	panel(_i);
+}
+END_TEST
+
+START_TEST(page_has_memory_and_writes)
+{
+	struct own_use use = OWN_USE_CLOSED;
+	uint64_t before, after, memory;
+	ssize_t n;
+	int fd, r;
+
+	ck_assert_int_eq(own_use_memory(&memory), 0);
+	ck_assert_uint_gt(memory, 100000);
+	if (own_use_written(&use, &before) < 0)
+		return;	/* a kernel that does not count */
+	/* Assertions that hold are written down as well. */
+	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	own_use_written(&use, &before);
+	n = write(fd, "12345", 5);
+	r = own_use_written(&use, &after);
+	close(fd);
+	ck_assert_int_eq(n, 5);
+	ck_assert_int_eq(r, 0);
+	ck_assert_uint_eq(after - before, 5);
+	own_use_close(&use);
+}
+END_TEST
+
+static Suite *
+diag_suite(void)
+{
+	Suite *s = suite_create("diag");
+	TCase *numbers = tcase_create("numbers");
+
+	tcase_add_checked_fixture(numbers, setup_diag, teardown);
+	tcase_add_loop_test(numbers,
+	    each_number_of_the_stream_and_the_node_is_shown, 0,
+	    WIRE_STATS_COUNT);
+	tcase_add_test(numbers, each_number_of_the_list_is_shown);
+	tcase_add_loop_test(numbers, each_cause_of_a_loss_is_shown, 0,
+	    STREAM_CAUSES);
+	tcase_add_test(numbers,
+	    last_change_is_told_and_marked_while_it_is_fresh);
+	tcase_add_test(numbers, gauge_has_no_last_change);
+	tcase_add_test(numbers, numbers_of_another_stream_have_not_moved);
+	tcase_add_test(numbers, what_is_not_known_is_no_zero);
+	tcase_add_loop_test(numbers, every_width_holds_the_panel, 1, 130);
+	tcase_add_test(numbers, page_has_memory_and_writes);
+	suite_add_tcase(s, numbers);
+	return s;
+}
+
+CHECK_MAIN(diag_suite)
