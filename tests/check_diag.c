@@ -38,6 +38,7 @@ setup_diag(void)
 static void
 panel(int cols)
 {
+	page_diag_sample(&diag, &from);
 	picture_begin(&pic, cols, false);
 	page_diag_put(&diag, &from, &pic);
 	ck_assert_int_eq(picture_end(&pic), 0);

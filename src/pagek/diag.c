@@ -395,6 +395,17 @@ page_diag_name(size_t i)
 
 /* --- changes ------------------------------------------------------------ */
 
+static void
+weigh(struct page_diag *d, struct mono now)
+{
+	if (d->weighed && mono_diff_ns(now, d->weighed_at) < WEIGH_NS)
+		return;
+	if (own_use_memory(&d->memory) < 0)
+		d->memory = 0;
+	d->weighed = true;
+	d->weighed_at = now;
+}
+
 void
 page_diag_sample(struct page_diag *d, const struct page_diag_from *f)
 {
@@ -402,6 +413,9 @@ page_diag_sample(struct page_diag *d, const struct page_diag_from *f)
 	uint64_t n = 0;
 	size_t i;
 
+	if (d->looked)
+		weigh(d, f->now);
+	d->looked = false;
 	for (i = 0; i < BASE_NELEM(numbers); i++) {
 		if (numbers[i].value == NULL)
 			continue;
@@ -417,21 +431,11 @@ page_diag_sample(struct page_diag *d, const struct page_diag_from *f)
 			d->number[i].value = n;
 	}
 	d->sampled = true;
+	d->sampled_at = f->now;
 	d->stream_no = f->look->stream_no;
 }
 
 /* --- the lines ---------------------------------------------------------- */
-
-static void
-weigh(struct page_diag *d, struct mono now)
-{
-	if (d->weighed && mono_diff_ns(now, d->weighed_at) < WEIGH_NS)
-		return;
-	if (own_use_memory(&d->memory) < 0)
-		d->memory = 0;
-	d->weighed = true;
-	d->weighed_at = now;
-}
 
 static void
 number_text(enum unit unit, uint64_t n, char out[32])
@@ -453,12 +457,11 @@ number_text(enum unit unit, uint64_t n, char out[32])
 }
 
 static void
-put_number(const struct page_diag *d, const struct page_diag_from *f,
-    size_t i, struct page_picture *pic)
+put_number(const struct page_diag *d, size_t i, struct page_picture *pic)
 {
 	const struct number *row = &numbers[i];
 	char text[32] = "-", age[8] = "";
-	int64_t ns = mono_diff_ns(f->now, d->number[i].at);
+	int64_t ns = mono_diff_ns(d->sampled_at, d->number[i].at);
 
 	if (d->number[i].known)
 		number_text(row->unit, d->number[i].value, text);
@@ -480,11 +483,12 @@ page_diag_put(struct page_diag *d, const struct page_diag_from *f,
 {
 	size_t i;
 
-	weigh(d, f->now);
-	page_diag_sample(d, f);
+	if (!d->sampled)
+		page_diag_sample(d, f);
+	d->looked = true;
 	for (i = 0; i < BASE_NELEM(numbers); i++) {
 		if (numbers[i].value != NULL) {
-			put_number(d, f, i, pic);
+			put_number(d, i, pic);
 			continue;
 		}
 		picture_line(pic);

@@ -35,21 +35,26 @@ struct page_diag_from {
 
 struct page_diag {
 	uint32_t stream_no;	/* of the numbers ... */
-	bool sampled;		/* ... if there are any */
+	bool sampled;		/* ... if there are any ... */
+	struct mono sampled_at;	/* ... of that time */
 	struct {
 		bool known;
 		bool moved;
 		uint64_t value;
 		struct mono at;
 	} number[PAGE_DIAG_MAX];
-	bool weighed;		/* memory is looked up once a second, while somebody looks */
+	bool looked;		/* somebody has, since: memory is looked up then ... */
+	bool weighed;		/* ... and once a second at most */
 	struct mono weighed_at;
 	uint64_t memory;	/* 0: not known */
 };
 
 /* Another stream's numbers are others, and have not moved. */
 void page_diag_sample(struct page_diag *, const struct page_diag_from *);
-/* A line for each, in groups; 40 columns hold name, number and change. */
+/*
+ * A line for each as it was sampled last, in groups; 40 columns hold name,
+ * number and change.
+ */
 void page_diag_put(struct page_diag *, const struct page_diag_from *,
     struct page_picture *);
 
