@@ -261,6 +261,66 @@ START_TEST(numbers_are_the_same_in_every_locale)
 }
 END_TEST
 
+/* --- chosen fields ------------------------------------------------------------ */
+
+static const struct {
+	enum text_format format;
+	const char *want;
+} chosen[] = {
+	{ FORMAT_JSON, "{\n"
+	    "  \"schema\": \"t/1\",\n"
+	    "  \"time\": \"2004-07-13T13:30:39.007Z\",\n"
+	    "  \"lost\": 3,\n"
+	    "  \"size\": 12345,\n"
+	    "  \"rows\": [\n"
+	    "    {\"name\": \"a\", \"size\": 7},\n"
+	    "    {\"name\": null, \"size\": null}\n"
+	    "  ]\n"
+	    "}\n" },
+	{ FORMAT_NDJSON,
+	    "{\"schema\": \"t/1\", \"time\": \"2004-07-13T13:30:39.007Z\", "
+	    "\"lost\": 3, \"size\": 12345}\n"
+	    "{\"name\": \"a\", \"size\": 7}\n"
+	    "{\"name\": null, \"size\": null}\n" },
+	/* In the order that was asked for. */
+	{ FORMAT_CSV, "size,lost,name\r\n7,3,a\r\n,3,\r\n" },
+};
+
+START_TEST(of_a_row_the_chosen_fields_alone_are_written)
+{
+	begin(chosen[_i].format, false, false);
+	json.fields = "size,lost,name";
+	put_document(3, true);
+	expect(chosen[_i].want);
+}
+END_TEST
+
+static const struct {
+	const char *list, *why;		/* NULL: it is good */
+} lists[] = {
+	{ "size", NULL },
+	{ "size,name,status_exit,taken", NULL },
+	{ "stack,size", NULL },
+	{ "", "names none" },
+	{ "siz", "no field 'siz': did you mean 'size'?" },
+	{ "size,", NULL },
+	{ "size,,name", "no field ''" },
+	{ "size,name,size", "'size' is named twice" },
+	{ "a\x1b", "no field 'a\\x1B'" },
+};
+
+START_TEST(a_field_that_there_is_not_is_told)
+{
+	char why[256] = "";
+	bool good = json_fields_good(lists[_i].list, columns,
+	    BASE_NELEM(columns), "stack", why, sizeof why);
+
+	ck_assert_msg(good == (lists[_i].why == NULL), "%s: %s",
+	    lists[_i].list, why);
+	ck_assert_msg(good || strstr(why, lists[_i].why) != NULL, "%s", why);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -269,6 +329,10 @@ suite(void)
 
 	tcase_add_loop_test(tc, a_document_has_the_same_values_in_each_form,
 	    0, BASE_NELEM(forms));
+	tcase_add_loop_test(tc, of_a_row_the_chosen_fields_alone_are_written,
+	    0, (int)BASE_NELEM(chosen));
+	tcase_add_loop_test(tc, a_field_that_there_is_not_is_told, 0,
+	    (int)BASE_NELEM(lists));
 	tcase_add_test(tc, a_heading_is_written_once_whatever_comes);
 	tcase_add_loop_test(tc, any_text_is_one_value, 0, BASE_NELEM(texts));
 	tcase_add_test(tc,

@@ -229,6 +229,8 @@ static const struct {
 	    "takes no option --format" },
 	{ "export --pprof demo:1", PAGEK_USAGE, "unknown option '--pprof'" },
 	{ "export --folded --by line demo:1", PAGEK_USAGE, "by bytes, blocks" },
+	{ "list --fields size demo:1", PAGEK_USAGE, "--fields is for programs" },
+	{ "tree --fields size demo:1", PAGEK_USAGE, "takes no option --fields" },
 	{ "list --utc", PAGEK_USAGE, "takes no option --utc" },
 	{ "run", PAGEK_USAGE, "needs a command" },
 	{ "run --", PAGEK_USAGE, "needs a command" },

@@ -110,5 +110,12 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 int
 cmd_list(const struct options *o, uv_loop_t *loop)
 {
+	char why[256];
+
+	if (!json_blocks_fields(o, why, sizeof why)) {
+		complain("%s%s try 'pagek help list'", why,
+		    why[strlen(why) - 1] == '?' ? "" : ";");
+		return PAGEK_USAGE;
+	}
 	return batch_watch(o, loop, list);
 }

@@ -29,13 +29,17 @@ json_open(struct json *j, FILE *out, const struct options *o)
 	j->keyed = false;
 	j->ascii = o->page.ascii;
 	j->headed = false;
+	j->fields = o->fields;
+	j->fields_at = 0;
+	j->unwanted = false;
 }
 
 /* Nothing is written as it comes: CSV, and behind the rows of lines. */
 static bool
 is_mute(const struct json *j)
 {
-	return j->form == JSON_CSV || (j->form == JSON_LINES && j->over);
+	return j->form == JSON_CSV || (j->form == JSON_LINES && j->over) ||
+	    j->unwanted;
 }
 
 static void
@@ -91,6 +95,8 @@ json_end(struct json *j)
 	bool whole;
 
 	assert(j->depth > 0);
+	if (j->depth == j->fields_at)
+		j->unwanted = false;
 	j->depth--;
 	whole = j->depth == 0 ||
 	    (j->form == JSON_LINES && j->depth == j->rows);
@@ -116,6 +122,11 @@ json_document(struct json *j, const char *schema,
 	j->over = false;
 	j->column = column;
 	j->columns = n;
+	if (j->fields != NULL) {
+		j->columns = json_fields_take(j->fields, column, n, j->own);
+		j->column = j->own;
+	}
+	j->fields_at = 0;
 	j->used = j->kept = 0;
 	memset(j->cell, 0, sizeof j->cell);
 	json_begin(j, '{', true);
@@ -129,6 +140,7 @@ json_rows(struct json *j, const char *key)
 	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
 		json_key(j, key);
 		json_begin(j, '[', true);
+		j->fields_at = j->fields != NULL ? j->depth + 1 : 0;
 		return;
 	}
 	if (j->form == JSON_LINES)
@@ -137,11 +149,13 @@ json_rows(struct json *j, const char *key)
 		json_csv_heading(j);
 	push(j, '[', false);
 	j->rows = j->depth;
+	j->fields_at = j->fields != NULL ? j->depth + 1 : 0;
 }
 
 void
 json_rows_end(struct json *j)
 {
+	j->fields_at = 0;
 	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
 		json_end(j);
 		return;
@@ -218,6 +232,8 @@ json_key(struct json *j, const char *key)
 {
 	assert(j->depth > 0);
 	j->level[j->depth - 1].key = key;
+	if (j->depth == j->fields_at)
+		j->unwanted = !json_field_wanted(j->fields, key);
 	if (is_mute(j))
 		return;
 	separate(j);

@@ -66,6 +66,10 @@ struct json {
 	bool keyed;			/* a key stands there, its value is due */
 	bool ascii;			/* no character beyond ASCII */
 	int rows;			/* depth at which the rows are; 0: not there yet */
+	const char *fields;		/* keys of a row that are wanted; NULL: all */
+	int fields_at;			/* depth of those keys; 0: there is no row yet */
+	bool unwanted;			/* the key that stands there is none of them */
+	struct json_column own[JSON_COLUMNS];	/* of the schema's, those */
 	bool over;			/* the rows are written */
 
 	/* CSV: what the columns of this row have so far (json_csv.c). */
@@ -132,6 +136,9 @@ void json_blocks(struct json *, struct nodes_session *, struct profile *,
     const struct page_opts *, struct page_sieve *, bool since_click,
     uint64_t limit);
 
+/* Is --fields of them good?  False, with a sentence. */
+bool json_blocks_fields(const struct options *, char *why, size_t cap);
+
 /*
  * The keys node and target, those from armed to sample_period, and complete to
  * mended, of any look.
@@ -163,6 +170,18 @@ void json_targets_end(struct json *);
  */
 void json_nodes(struct json *, const struct nodes_table *,
     struct nodes_survey *, bool complete);
+
+/* --- chosen fields (json_fields.c), names with commas between ------------ */
+
+#define JSON_FIELD 64
+
+bool json_field_wanted(const char *list, const char *key);
+/* Those columns, in the list's order. */
+size_t json_fields_take(const char *list, const struct json_column *, size_t n,
+    struct json_column out[JSON_COLUMNS]);
+/* All are columns, or that one more; false, with a sentence. */
+bool json_fields_good(const char *list, const struct json_column *, size_t n,
+    const char *more, char *why, size_t cap);
 
 /* --- CSV (json_csv.c), for the writer alone ------------------------------ */
 

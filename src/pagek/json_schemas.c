@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "free.h"
 #include "json.h"
+#include "options.h"
 
 /* --- blocks -------------------------------------------------------------- */
 
@@ -447,6 +448,17 @@ static const struct json_column block_columns[] = {
 	{ "stack_end", NULL },
 	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
 };
+
+bool
+json_blocks_fields(const struct options *o, char *why, size_t cap)
+{
+	size_t from = o->page.free ? 0 : 2;
+
+	/* A list within a row has no column. */
+	return o->fields == NULL || json_fields_good(o->fields,
+	    block_columns + from, BASE_NELEM(block_columns) - from,
+	    o->format != FORMAT_CSV ? "stack" : NULL, why, cap);
+}
 
 void
 json_blocks(struct json *j, struct nodes_session *s, struct profile *p,

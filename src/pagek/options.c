@@ -416,6 +416,9 @@ set_option(struct parse *p, enum option_id id, const char *arg)
 	case OPTION_REPORT:
 		o->report = arg;
 		break;
+	case OPTION_FIELDS:
+		o->fields = arg;
+		break;
 	case OPTION_STREAM:
 		o->stream = arg;
 		break;

@@ -110,6 +110,7 @@ struct options {
 	struct page_opts page;
 	uint32_t max;			/* 0: not given */
 	uint64_t limit;			/* 0: all */
+	const char *fields;		/* names with commas between; NULL: all */
 	const char *filter;		/* an expression; NULL: all blocks */
 	size_t wrong_at;		/* where it is wrong, of an error there ... */
 	bool wrong;			/* ... which this is */

@@ -197,6 +197,16 @@ check_aim(struct parse *p)
 	return 0;
 }
 
+/* A row of text is one of the page, and has what that has. */
+static int
+check_fields(struct parse *p)
+{
+	if (p->o->fields != NULL && !p->o->json)
+		return option_fail(p, "--fields is for programs: give "
+		    "--format=json, ndjson or csv too");
+	return 0;
+}
+
 /* Of a target only its node matters, and demos and devices store nothing. */
 static int
 check_listings(struct parse *p)
@@ -335,6 +345,8 @@ options_check(struct parse *p)
 		r = check_aim(p);
 	if (r == 0)
 		r = check_listings(p);
+	if (r == 0)
+		r = check_fields(p);
 	if (r == 0)
 		r = check_config(p);
 	if (r == 0)
