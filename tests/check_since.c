@@ -423,8 +423,8 @@ END_TEST
 
 START_TEST(enter_lists_the_blocks_of_the_group)
 {
-	const struct page_since_group *g;
 	struct page_since *s;
+	uint64_t caller;
 	struct blk b;
 	bool live;
 
@@ -434,12 +434,12 @@ START_TEST(enter_lists_the_blocks_of_the_group)
 	live_on(700);
 	s = settle();
 	page_diff_move(&diff, &page, 1);
-	g = page_since_row(s, 1);
+	caller = page_since_row(s, 1)->caller;
 	ck_assert(page_diff_open(&diff, &page, &scene.view));
-	assert_blocks(settle(), has_caller, g->caller);
+	assert_blocks(settle(), has_caller, caller);
 	ck_assert(page_diff_block(&diff, &page, &b, &live));
 	ck_assert(live && has_caller((unsigned)((b.addr - addr_of(0)) / 0x100),
-	    g->caller));
+	    caller));
 	ck_assert(!page_diff_open(&diff, &page, &scene.view));
 	ck_assert(page_diff_back(&diff));
 	settle();

@@ -135,7 +135,7 @@ int page_since_refresh(struct page *, const struct page_view *);
 struct page_since *page_since_get(struct page *);
 void page_since_free(struct page_since *);
 
-/* NULL behind the last. */
+/* Borrowed until the next refresh; NULL behind the last. */
 const struct page_since_group *page_since_row(const struct page_since *,
     size_t at);
 /* The kind of the groups: that of the page, or one in its place. */
