@@ -314,6 +314,33 @@ START_TEST(closing_goes_back_to_the_group_that_it_was)
 }
 END_TEST
 
+START_TEST(what_was_closed_opens_again_at_once)
+{
+	uint64_t rows;
+
+	group_by(kind_thread, kind_type);
+	open_at(0);
+	rows = page.groups->rows;
+	cursor_to(0);
+	ck_assert(page_fold(&page, &scene.view));
+	open_at(0);
+	ck_assert_uint_eq(page.groups->rows, rows);
+}
+END_TEST
+
+/* Text has no keys to open anything with, and no time between. */
+START_TEST(text_has_both_levels_in_one_picture)
+{
+	page.text = true;
+	page.on_screen = false;
+	page_set_group(&page, kind_thread);
+	page_set_group_below(&page, kind_type);
+	compose(100, 0);
+	ck_assert_uint_eq(page.groups->rows, 4 + 16);
+	ck_assert(shows("  + calloc"));
+}
+END_TEST
+
 START_TEST(all_open_are_all_closed_by_the_next)
 {
 	group_by(kind_thread, 0);
@@ -488,6 +515,8 @@ branches_suite(void)
 	tcase_add_loop_test(cursor,
 	    cursor_stays_on_what_it_is_on_while_sums_change, 0, 10);
 	tcase_add_test(cursor, closing_goes_back_to_the_group_that_it_was);
+	tcase_add_test(cursor, what_was_closed_opens_again_at_once);
+	tcase_add_test(when, text_has_both_levels_in_one_picture);
 	tcase_add_test(cursor, all_open_are_all_closed_by_the_next);
 	tcase_add_test(cursor, no_more_are_open_than_can_be);
 	suite_add_tcase(s, cursor);

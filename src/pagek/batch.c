@@ -483,6 +483,7 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	if (out == NULL)
 		return PAGEK_FAILED;
 	page_init(&page, &o->page);
+	page.text = true;
 	json_open(&j, out, o);
 	pump_settled(loop, s, o->timeout_ms);
 	await_end(o, loop, s);

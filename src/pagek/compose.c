@@ -27,7 +27,9 @@
 void
 page_init(struct page *page, const struct page_opts *opts)
 {
-	*page = (struct page){ .opts = *opts, .layout = opts->layout };
+	*page = (struct page){ .opts = *opts, .layout = opts->layout,
+		.group = opts->group, .group_below = opts->group_below,
+		.group_last = opts->group };
 	if (page->opts.fps < 1 || page->opts.fps > NODES_HZ)
 		page->opts.fps = NODES_HZ;
 	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)

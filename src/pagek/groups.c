@@ -120,7 +120,8 @@ begin_rank(struct page_groups *g, const struct page *page,
 	/* It is something else by now that has to be told apart. */
 	if (!serve(&g->tags, &want))
 		return begin_walk(g, page, v, false);
-	r = profile_resolve_some(g->profile, &v->words, NAMES_AT_ONCE);
+	r = profile_resolve_some(g->profile, &v->words, page->text ?
+	    SIZE_MAX : NAMES_AT_ONCE);
 	if (r < 0)
 		return r;
 	g->missing = (size_t)r;
@@ -354,7 +355,8 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
 	/* Another list of the same stream: the walk goes on in it. */
 	if (g->step != GROUPS_IDLE)
 		return 0;
-	due = mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
+	due = page->text ||
+	    mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
 	if (due && !is_same(g, v))
 		return begin_walk(g, page, v, false);
 	if ((due && g->missing > 0) || g->kind != page->group ||
@@ -407,6 +409,22 @@ refresh(struct page_groups *g, struct page *page, const struct page_view *v)
 	return r;
 }
 
+/* For text: all that is due, and both levels of the first groups. */
+static int
+refresh_whole(struct page_groups *g, struct page *page,
+    const struct page_view *v)
+{
+	int r = 0;
+
+	while (r == 0 && g->step != GROUPS_IDLE)
+		r = refresh(g, page, v);
+	if (r == 0 && page_group_below(page) != 0)
+		r = page_unfold_first(page, v);
+	while (r == 0 && g->step != GROUPS_IDLE)
+		r = refresh(g, page, v);
+	return r;
+}
+
 int
 page_groups_refresh(struct page *page, const struct page_view *v)
 {
@@ -416,6 +434,8 @@ page_groups_refresh(struct page *page, const struct page_view *v)
 	if (g == NULL)
 		return -ENOMEM;
 	r = refresh(g, page, v);
+	if (r == 0 && page->text)
+		r = refresh_whole(g, page, v);
 	page_trends_note(g, page, v);
 	return r;
 }

@@ -196,6 +196,8 @@ unsigned page_group_below(const struct page *);
 int page_unfold(struct page *, const struct page_view *);
 /* ... or the one that the row under the cursor is in; false: none is open there. */
 bool page_fold(struct page *, const struct page_view *);
+/* The first of them that are not open: as many as are opened at once. */
+int page_unfold_first(struct page *, const struct page_view *);
 /* All of them, or if they are open none; then 1. */
 int page_unfold_all(struct page *, const struct page_view *);
 

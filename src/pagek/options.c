@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "kinds.h"
 #include "options_table.h"
 #include "sieve.h"
 #include "target_words.h"
@@ -323,6 +324,19 @@ set_skip(struct parse *p, const char *arg)
 	return 0;
 }
 
+static int
+set_group(struct parse *p, const char *arg)
+{
+	char list[160];
+
+	if (page_group_kinds_parse(arg, &p->o->page.group,
+	    &p->o->page.group_below) == 0)
+		return 0;
+	page_group_kinds_list(list, sizeof list);
+	return option_fail(p, "--group takes none, %s, or two of them as in "
+	    "site>type, not '%s'", list, arg);
+}
+
 /* A good one is compiled where it is used. */
 static int
 set_filter(struct parse *p, const char *arg)
@@ -378,6 +392,7 @@ static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
 	[OPTION_SKIP] = set_skip,
 	[OPTION_TOLERANCE] = set_tolerance,
 	[OPTION_FILTER] = set_filter,
+	[OPTION_GROUP] = set_group,
 };
 
 static int

@@ -320,6 +320,20 @@ check_filter(struct parse *p)
 	return 0;
 }
 
+static int
+check_group(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->page.group == 0)
+		return 0;
+	if (o->page.layout == PAGE_CLASSIC_STRICT)
+		return option_fail(p, "--group has no meaning with "
+		    "--classic=strict, which has no groups");
+	return o->json ? option_fail(p, "--group has no meaning with --format; "
+	    "'pagek tree --flat --format json' has groups") : 0;
+}
+
 int
 options_check(struct parse *p)
 {
@@ -357,6 +371,8 @@ options_check(struct parse *p)
 		r = check_free(p);
 	if (r == 0)
 		r = check_filter(p);
+	if (r == 0)
+		r = check_group(p);
 	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
 	    option_given(o, OPTION_WIDE))
 		r = option_fail(p, "--classic and --wide exclude each other");

@@ -81,6 +81,7 @@ struct page_opts {
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
 	bool nodes_first;		/* page G lies over page K at first */
+	unsigned group, group_below;	/* kinds of groups that the page begins with; 0: blocks */
 	bool free;			/* free blocks of known regions are rows, in address order */
 	enum page_color color;
 	const struct page_style *style;	/* of each mark; NULL: as usual */
@@ -178,6 +179,7 @@ struct page {
 	uint64_t offs;
 	uint64_t cursor;		/* offset of the selected row */
 	bool has_cursor;
+	bool text;			/* a picture is made whole, however long that takes, and open */
 	bool on_screen;			/* key bar, messages and prompt are wanted */
 	bool news;			/* see page_news() */
 	char message[256];		/* said in the bottom line until the next key */

@@ -155,33 +155,33 @@ cursor_to(struct page *page, uint64_t offset)
 	page->cursor_held = false;
 }
 
-/* Its group's row is where the cursor is. */
+/* 1 when it is open now, 0 when it was before or there is none. */
 static int
 unfold_row(struct page *page, const struct page_view *v,
     const struct page_group_at *at)
 {
-	struct page_groups *g = page->groups;
-	bool leaf = page_group_below(page) == 0 || at->what == ROW_BELOW;
+	bool outer = at->what == ROW_GROUP;
+	bool leaf = page_group_below(page) == 0 || !outer;
 	struct page_group_hold of = { 0 }, below = { 0 };
+	struct page_groups *g = page->groups;
 	const struct profile_group *row;
+	int r;
 
-	row = at->what == ROW_GROUP ? page_groups_row(g, at->index) :
+	row = outer ? page_groups_row(g, at->index) :
 	    page_branch_row(at->branch, at->index);
 	if (row == NULL)
 		return 0;
-	if (at->what == ROW_GROUP) {
-		if (page_branch_find(g, row->key, NULL) != NULL)
-			return 0;
+	if (outer) {
 		page_group_hold(v, by_of(g), row, &of);
-		return page_branch_open(g, &of, NULL, leaf,
-		    (int64_t)at->index, &row->total);
+	} else {
+		of = at->branch->of;
+		page_group_hold(v, below_by(page), row, &below);
 	}
-	of = at->branch->of;
-	if (page_branch_find(g, of.key, &row->key) != NULL)
+	if (page_branch_find(g, of.key, outer ? NULL : &below.key) != NULL)
 		return 0;
-	page_group_hold(v, below_by(page), row, &below);
-	return page_branch_open(g, &of, &below, leaf, (int64_t)at->index,
-	    &row->total);
+	r = page_branch_open(g, &of, outer ? NULL : &below, leaf,
+	    (int64_t)at->index, &row->total);
+	return r < 0 ? r : 1;
 }
 
 bool
@@ -199,22 +199,18 @@ page_unfold(struct page *page, const struct page_view *v)
 	struct page_groups *g = page->groups;
 	uint64_t cursor = page->has_cursor ? page->cursor : page->offs;
 	struct page_group_at at;
-	size_t before;
 	int r;
 
 	if (!page_shows_groups(page) || g == NULL || g->kind != page->group ||
 	    !page_groups_at(g, cursor, &at) ||
 	    (at.what != ROW_GROUP && at.what != ROW_BELOW))
 		return -ENOENT;
-	before = g->branches != NULL ? g->branches->n : 0;
 	r = unfold_row(page, v, &at);
 	if (r < 0)
 		return r;
 	if (!page->has_cursor)
 		cursor_to(page, cursor);
-	if (g->branches != NULL && g->branches->n == before)
-		return 0;
-	return page_groups_fill(page, v);
+	return r == 1 ? page_groups_fill(page, v) : 0;
 }
 
 bool
@@ -252,39 +248,43 @@ page_fold(struct page *page, const struct page_view *v)
 	return true;
 }
 
-/* As many as may be open, the first ones first. */
+/* As many as may be open, the first ones first; 1: one is that was not. */
 static int
-unfold_groups(struct page *page, const struct page_view *v, bool *any)
+unfold_groups(struct page *page, const struct page_view *v)
 {
-	struct page_groups *g = page->groups;
 	struct page_group_at at = { .what = ROW_GROUP };
-	size_t before;
-	int r = 0;
+	int r = 0, any = 0;
 
-	for (; at.index < g->nrow && at.index < PAGE_UNFOLD_ALL && r == 0;
-	    at.index++) {
-		before = g->branches != NULL ? g->branches->n : 0;
+	for (; at.index < page->groups->nrow && at.index < PAGE_UNFOLD_ALL &&
+	    r >= 0; at.index++) {
 		r = unfold_row(page, v, &at);
-		*any = *any || (r == 0 && g->branches->n > before);
+		any |= r == 1;
 	}
-	return r == -ENOSPC ? 0 : r;
+	return r < 0 && r != -ENOSPC ? r : any;
+}
+
+int
+page_unfold_first(struct page *page, const struct page_view *v)
+{
+	int r = unfold_groups(page, v);
+
+	return r == 1 ? page_groups_fill(page, v) : r;
 }
 
 int
 page_unfold_all(struct page *page, const struct page_view *v)
 {
 	struct page_groups *g = page->groups;
-	bool any = false;
 	int r;
 
 	if (!page_shows_groups(page) || g == NULL || g->kind != page->group)
 		return -ENOENT;
 	if (page->has_cursor)
 		page_hold(page, v);
-	r = unfold_groups(page, v, &any);
+	r = unfold_groups(page, v);
 	if (r < 0)
 		return r;
-	if (any)
+	if (r == 1)
 		return page_groups_fill(page, v);
 	page_branches_clear(g);
 	/* Nothing but groups of the first level is there to be held. */
