@@ -109,6 +109,30 @@ START_TEST(what_has_left_has_no_offset)
 }
 END_TEST
 
+/* For who points at a row. */
+START_TEST(row_of_what_has_left_is_none_of_the_list)
+{
+	uint64_t at;
+
+	after(0);
+	ck_assert(page_leaving_offset(&page, 6, &at));
+	ck_assert_uint_eq(at, 6);
+	scene_free(&scene, BLOCK(5));
+	after(66);
+	ck_assert(page_leaving_offset(&page, 4, &at));
+	ck_assert_uint_eq(at, 4);
+	ck_assert(!page_leaving_offset(&page, 5, &at));
+	ck_assert(page_leaving_offset(&page, 6, &at));
+	ck_assert_uint_eq(at, 5);
+	ck_assert(!page_leaving_offset(&page, 4000, &at));
+	page.opts.free = true;
+	page.on_screen = false;
+	after(66);
+	ck_assert(page_leaving_offset(&page, 6, &at));
+	ck_assert_uint_eq(at, 6);
+}
+END_TEST
+
 START_TEST(cursor_is_never_pushed_out_of_sight)
 {
 	unsigned i;
@@ -236,6 +260,7 @@ leaving_suite(void)
 	tcase_add_test(t, freed_row_stays_a_second_where_it_was);
 	tcase_add_test(t, first_and_last_row_stay_too);
 	tcase_add_test(t, what_has_left_has_no_offset);
+	tcase_add_test(t, row_of_what_has_left_is_none_of_the_list);
 	tcase_add_test(t, cursor_is_never_pushed_out_of_sight);
 	tcase_add_test(t, no_more_than_a_quarter_is_leaving);
 	tcase_add_test(t, what_is_scrolled_away_has_not_left);

@@ -259,6 +259,8 @@ put_shown(struct page *page, const struct row_put *r, uint64_t count,
 		put_marked_row(page, r, &shown[i].blk, shown[i].left ||
 		    is_gone(page, r->v, &shown[i].blk), page->has_cursor &&
 		    !shown[i].left && shown[i].at == page->cursor, pic);
+	if (n > 0)
+		page->spots.rows = (int)n;
 	return n > 0;
 }
 

@@ -154,13 +154,15 @@ page_leaving_rows(struct page *page, const struct page_view *v, size_t count,
 	struct blk rows[PAGE_LEAVING_ROWS];
 	struct merge m;
 
-	if (l != NULL && (!is_possible(page, v) ||
-	    !same_kind(&l->kind, &kind)))
+	if (!is_possible(page, v) || room > PAGE_LEAVING_ROWS ||
+	    count > room || page_rows_blocks(page, v, page->offs, rows,
+	    count) != count) {
+		if (l != NULL)
+			l->n = 0;
+		return 0;
+	}
+	if (l != NULL && !same_kind(&l->kind, &kind))
 		l->n = 0;
-	if (!is_possible(page, v) || room > PAGE_LEAVING_ROWS || count > room)
-		return 0;
-	if (page_rows_blocks(page, v, page->offs, rows, count) != count)
-		return 0;
 	if (l == NULL)
 		l = page->leaving = calloc(1, sizeof *l);
 	if (l == NULL)
@@ -173,6 +175,25 @@ page_leaving_rows(struct page *page, const struct page_view *v, size_t count,
 	l->n = m.n;
 	*shown = l->shown[l->now];
 	return m.n;
+}
+
+bool
+page_leaving_offset(const struct page *page, size_t row, uint64_t *offset)
+{
+	const struct page_leaving *l = page->leaving;
+	const struct page_shown *s;
+
+	if (l == NULL || l->n == 0 || l->kind.rows != page_rows_ops(page)) {
+		*offset = page->offs + row;
+		return true;
+	}
+	if (row >= l->n)
+		return false;
+	s = &l->shown[l->now][row];
+	if (s->left)
+		return false;
+	*offset = s->at;
+	return true;
 }
 
 void

@@ -42,6 +42,12 @@ struct page_shown {
 size_t page_leaving_rows(struct page *, const struct page_view *,
     size_t count, size_t room, const struct page_shown **);
 
+/*
+ * The offset of what stands in that row of the picture, from 0 on; false: it has
+ * left, and has none.
+ */
+bool page_leaving_offset(const struct page *, size_t row, uint64_t *offset);
+
 void page_leaving_free(struct page_leaving *);
 
 #endif

@@ -3,6 +3,7 @@
  * list.  Which mark stands where is what the last picture has left in the page.
  */
 #include "app.h"
+#include "leaving.h"
 #include "still.h"
 
 #define WHEEL_ROWS 3
@@ -24,10 +25,14 @@ click_row(struct app *app, int row)
 {
 	struct page *page = app->page;
 	struct page_view v;
+	uint64_t at;
 
+	if (!page_leaving_offset(page, (size_t)(row - page->spots.first),
+	    &at))
+		return;
 	page_view_shown(&v, page, app->session);
 	page_still_touch(page, &v);
-	page_move_to(page, page->offs + (uint64_t)(row - page->spots.first));
+	page_move_to(page, at);
 	page_hold(page, &v);
 	if (is_double(app, row))
 		app_key(app, PAGE_KEY_ENTER);
