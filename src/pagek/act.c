@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "units.h"
 #include "choice.h"
 #include "followed.h"
 #include "marked.h"
@@ -210,6 +211,17 @@ do_layout(struct app *app)
 		page->layout = PAGE_CLASSIC_STRICT;
 	else
 		page->layout = PAGE_CLASSIC;
+}
+
+/* Rows that are kept have the old ones. */
+static void
+do_units(struct app *app)
+{
+	struct page *page = app->page;
+
+	page->units = (page->units + 1) % PAGE_UNITS;
+	page->round++;
+	app_say(app, "sizes of blocks %s", page_units_name(page->units));
 }
 
 static void
@@ -528,6 +540,8 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_SORT] = do_sort,
 	[PAGE_DO_REVERSE] = do_reverse,
 	[PAGE_DO_LAYOUT] = do_layout,
+	[PAGE_DO_UNITS] = do_units,
+	[PAGE_DO_COPY] = app_show_address,
 	[PAGE_DO_FILTER] = app_filter_open,
 	[PAGE_DO_GROUP] = app_group_next,
 	[PAGE_DO_GROUP_BELOW] = app_group_below_next,

@@ -49,6 +49,7 @@ enum app_overlay {
 	APP_DETAIL,
 	APP_KIN,
 	APP_COSTS,
+	APP_ADDRESS,		/* of a block, in large digits */
 	APP_SETTINGS,
 	APP_NODES,		/* page G */
 	APP_DIFF,		/* page H */
@@ -157,6 +158,7 @@ struct app {
 	struct blk trail[APP_TRAIL];	/* blocks that one came by to this one, the last last */
 	int ntrail;
 	struct page_kin kin;
+	uint64_t shown_addr;		/* in large digits */
 	struct page_costs costs;	/* of the screen's cycles */
 	struct page_diag diag;		/* beside those */
 	struct nodes_survey *survey;	/* of page G; NULL: nobody looks */
@@ -295,7 +297,9 @@ void app_field_type(struct app *, int code);
 void app_overlay_open(struct app *, enum app_overlay);
 void app_overlay_close(struct app *);
 void app_overlay_close_all(struct app *);
-extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin,
+/* In large digits, over what is open, until the next key. */
+void app_show_address(struct app *);
+extern const struct app_overlay_ops app_overlay_address, app_overlay_detail, app_overlay_kin,
     app_overlay_nodes, app_overlay_settings, app_overlay_diff;
 void app_overlay_key(struct app *, int code);
 /* The whole overlay for app's size; nothing when there is none: false. */

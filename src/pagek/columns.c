@@ -4,6 +4,7 @@
 
 #include "columns.h"
 #include "free.h"
+#include "units.h"
 
 #define AGE_EXACT 60	/* seconds */
 #define AGE_STEP 10
@@ -36,10 +37,9 @@ static void
 put_size(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
-	char text[24];
+	char text[PAGE_SIZE_TEXT];
 
-	(void)v;
-	base_fit_bytes(text, width, b->size);
+	page_size_text(v->units, b->size, width, text);
 	picture_printf(pic, "%s", text);
 }
 
@@ -48,10 +48,10 @@ static void
 put_used(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
-	char text[24];
+	char text[PAGE_SIZE_TEXT];
 
-	(void)v;
-	base_fit_bytes(text, width, b->size + (uint64_t)b->overhead * 16);
+	page_size_text(v->units, b->size + (uint64_t)b->overhead * 16, width,
+	    text);
 	picture_printf(pic, "%s", text);
 }
 

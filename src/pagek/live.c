@@ -30,6 +30,7 @@ page_view_shown(struct page_view *v, const struct page *page,
 {
 	page_view_live(v, session);
 	page_view_frozen(v, page);
+	v->units = page->units;
 	v->wrappers = page->opts.wrappers;
 }
 

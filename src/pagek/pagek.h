@@ -46,6 +46,14 @@ enum page_color {
 	PAGE_COLOR_NEVER,
 };
 
+/* How sizes of blocks are written: units.h. */
+enum page_units {
+	PAGE_UNITS_EXACT,
+	PAGE_UNITS_K,
+	PAGE_UNITS_HEX,
+	PAGE_UNITS		/* one more than the last */
+};
+
 enum page_mark {
 	PAGE_PLAIN,
 	PAGE_HEADING,		/* reversed */
@@ -169,6 +177,7 @@ struct page_spots {
 /* State of one viewer's page K. */
 struct page {
 	struct page_opts opts;
+	enum page_units units;		/* as `u` set them */
 	enum page_layout layout;	/* as `c` set it; PAGE_AUTO follows the width */
 	unsigned group;			/* kind of groups shown, 0: blocks */
 	unsigned group_below;		/* kind that each of them is grouped by once more, 0: none */

@@ -55,6 +55,7 @@ struct page_view {
 	const struct nodes_freed *freed;	/* how the block in detail ended; NULL not seen */
 	const struct nodes_lives *lives;	/* who has had its address; NULL not known */
 	const struct symbol_wrappers *wrappers;	/* are skipped; NULL: none */
+	enum page_units units;		/* of the sizes in rows */
 };
 
 /* Fills counts from the look's list, and live and now. */

@@ -1,0 +1,120 @@
+/*
+ * Sizes in each unit, and large digits.
+ */
+#include "../src/pagek/large.h"
+#include "../src/pagek/units.h"
+#include "harness.h"
+#include "scene.h"
+
+START_TEST(size_is_written_in_its_unit)
+{
+	static const struct {
+		enum page_units units;
+		uint64_t bytes;
+		int width;
+		const char *text;
+	} sizes[] = {
+		{ PAGE_UNITS_EXACT, 65536, 7, " 65,536" },
+		{ PAGE_UNITS_K, 0, 7, "      0" },
+		{ PAGE_UNITS_K, 65536, 7, "  64.0K" },
+		{ PAGE_UNITS_K, 1023, 7, "   1023" },
+		{ PAGE_UNITS_K, 1048575, 7, "1023.9K" },
+		{ PAGE_UNITS_K, 1048576, 7, "   1.0M" },
+		{ PAGE_UNITS_K, 1048575, 6, " 1023K" },
+		{ PAGE_UNITS_K, UINT64_MAX, 7, "  15.9E" },
+		{ PAGE_UNITS_HEX, 0, 7, "      0" },
+		{ PAGE_UNITS_HEX, 65535, 7, "   FFFF" },
+		{ PAGE_UNITS_HEX, 0xfffffff, 7, "FFFFFFF" },
+		{ PAGE_UNITS_HEX, 0x10000000, 7, " 256.0M" },
+	};
+	char out[PAGE_SIZE_TEXT];
+
+	page_size_text(sizes[_i].units, sizes[_i].bytes, sizes[_i].width, out);
+	ck_assert_str_eq(out, sizes[_i].text);
+}
+END_TEST
+
+START_TEST(no_size_is_wider_than_its_column)
+{
+	char out[PAGE_SIZE_TEXT];
+	int bits, width, u;
+
+	for (u = 0; u < PAGE_UNITS; u++)
+		for (bits = 0; bits < 64; bits++)
+			for (width = 5; width < 14; width++) {
+				page_size_text((enum page_units)u,
+				    UINT64_MAX >> bits, width, out);
+				ck_assert_int_eq((int)strlen(out), width);
+			}
+}
+END_TEST
+
+START_TEST(rows_have_the_units_of_the_page)
+{
+	compose(100, 24);
+	ck_assert(shows("65,536"));
+	scene.view.units = PAGE_UNITS_HEX;
+	page.round++;
+	compose(100, 24);
+	ck_assert(!shows("65,536"));
+	ck_assert(shows("  10000 "));
+}
+END_TEST
+
+START_TEST(digits_are_large_and_fold_where_they_do_not_fit)
+{
+	picture_begin(&pic, 80, true);
+	picture_large(&pic, "4a");
+	ck_assert_int_eq(picture_end(&pic), 0);
+	ck_assert_int_eq(pic.rows, 3);
+	ck_assert_str_eq(pic.line[0].text, "     _  ");
+	ck_assert_str_eq(pic.line[1].text, "|_| |_| ");
+	ck_assert_str_eq(pic.line[2].text, "  | | | ");
+	picture_begin(&pic, _i, true);
+	picture_large(&pic, "7f3c04001040");
+	ck_assert_int_eq(picture_end(&pic), 0);
+	assert_fits(_i, 0);
+	if (_i >= 4)
+		ck_assert_int_eq(pic.rows, 3 * ((12 + _i / 4 - 1) / (_i / 4)));
+}
+END_TEST
+
+START_TEST(no_two_digits_look_the_same)
+{
+	char text[16][3][8];
+	char digit[2] = "";
+	int i, j, row;
+
+	for (i = 0; i < 16; i++) {
+		digit[0] = "0123456789abcdef"[i];
+		picture_begin(&pic, 80, true);
+		picture_large(&pic, digit);
+		ck_assert_int_eq(picture_end(&pic), 0);
+		for (row = 0; row < 3; row++)
+			strcpy(text[i][row], pic.line[row].text);
+		for (j = 0; j < i; j++)
+			ck_assert(strcmp(text[i][0], text[j][0]) != 0 ||
+			    strcmp(text[i][1], text[j][1]) != 0 ||
+			    strcmp(text[i][2], text[j][2]) != 0);
+	}
+}
+END_TEST
+
+static Suite *
+units_suite(void)
+{
+	Suite *s = suite_create("units");
+	TCase *t = tcase_create("sizes and digits");
+
+	tcase_add_checked_fixture(t, setup_target, teardown);
+	tcase_add_loop_test(t, size_is_written_in_its_unit, 0, 12);
+	tcase_add_test(t, no_size_is_wider_than_its_column);
+	tcase_add_test(t, rows_have_the_units_of_the_page);
+	tcase_add_loop_test(t,
+	    digits_are_large_and_fold_where_they_do_not_fit, 1, 60);
+	tcase_add_test(t, no_two_digits_look_the_same);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(units_suite)
