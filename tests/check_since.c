@@ -204,6 +204,29 @@ START_TEST(other_kinds_have_functions_on_page_h_and_no_change)
 }
 END_TEST
 
+START_TEST(groups_of_the_page_have_a_column_once_there_is_a_mark)
+{
+	page_set_group(&page, page_group_kind_called("site"));
+	put(0, 1000);
+	put(1, 3000);
+	later();
+	compose(124, 24);
+	ck_assert(!shows("SINCE MK"));
+	mark();
+	put(5, 2048);
+	take(1);
+	later();
+	compose(124, 24);
+	later();
+	compose(124, 24);
+	ck_assert(shows("SINCE MK") && shows(" +2.0 KiB "));
+	for (int cols = 1; cols < 150; cols++) {
+		compose(cols, 24);
+		assert_fits(cols, 24);
+	}
+}
+END_TEST
+
 START_TEST(large_lists_are_compared_in_portions)
 {
 	struct page_since *s;
@@ -646,6 +669,8 @@ since_suite(void)
 	tcase_add_test(tc, functions_sum_to_the_whole);
 	tcase_add_loop_test(tc,
 	    other_kinds_have_functions_on_page_h_and_no_change, 0, 3);
+	tcase_add_test(tc,
+	    groups_of_the_page_have_a_column_once_there_is_a_mark);
 	tcase_add_test(tc, large_lists_are_compared_in_portions);
 	tcase_add_test(tc, comparison_goes_on_where_it_was_while_blocks_go);
 	tcase_add_test(tc, a_sample_is_scaled);

@@ -37,7 +37,11 @@ page_drain_end(struct page *page)
 	if (!page_is_draining(page))
 		return;
 	page->marked->drain = (struct page_moment){ 0 };
-	page_set_order(page, page->marked->order, page->opts.reverse);
+	if (page->opts.order == BLKLIST_BY_AGE)
+		page_set_order(page, page->marked->order,
+		    page->opts.reverse);
+	else
+		page->round++;
 }
 
 size_t

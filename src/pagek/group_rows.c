@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "branches.h"
+#include "marked.h"
 #include "sum_columns.h"
 
 #define MARK_COLS 40	/* narrower than that nothing says what is open */
@@ -42,8 +43,31 @@ form_of(const struct page *page)
 	const struct page_group_kind *k = page_group_kind(page->group);
 
 	return (struct page_sum_form){ .self = k->by == PROFILE_FRAME,
-		.whole = true, .sorted = true, .by = page->group_sort,
+		.whole = true, .since = page_is_marked(page), .sorted = true, .by = page->group_sort,
 		.reverse = page->group_reverse };
+}
+
+/* "+1.2 MiB", or "0"; of groups below others it is not known. */
+static const char *
+since_text(const struct page *page, const struct page_view *v,
+    const struct profile_group *row, const struct page_branch *in,
+    char out[32])
+{
+	const struct page_group_kind *k = page_group_kind(page->group);
+	int64_t bytes, blocks;
+	char text[24];
+
+	if (in != NULL || !page_marked_change(page, row->key, k->by, &bytes,
+	    &blocks))
+		return NULL;
+	base_human_bytes(text, sizeof text, (uint64_t)(bytes < 0 ? -bytes :
+	    bytes));
+	if (bytes == 0)
+		snprintf(out, 32, "0");
+	else
+		snprintf(out, 32, "%s%c%s", page_about(v->look->sample),
+		    bytes < 0 ? '-' : '+', text);
+	return out;
 }
 
 /* "- ring_grow": it is open, or "+ ring_grow". */
@@ -58,6 +82,7 @@ put_group(const struct page *page, const struct page_view *v,
 	uint64_t point[PAGE_TREND_POINTS];
 	struct page_sum_form form = form_of(page);
 	struct page_group_words words;
+	char since[32];
 	struct common common;
 	struct page_sum sum = { .v = v, .g = row, .of = g->total.bytes,
 		.type = common.type, .thread = common.thread,
@@ -65,6 +90,7 @@ put_group(const struct page *page, const struct page_view *v,
 
 	page_group_say(page, v, k, row, &words);
 	say_common(v, row, &common);
+	sum.since = since_text(page, v, row, in, since);
 	sum.npoint = page_trends_get(g->trends, in == NULL ? row->key :
 	    page_trends_below(in->of.key, row->key), row->total.bytes, point);
 	if (pic->cols >= MARK_COLS)
@@ -93,6 +119,8 @@ put_block(const struct page *page, const struct page_view *v,
 	char name[64], size[32];
 
 	one.self = one.total;
+	sum.since = page_is_marked(page) &&
+	    page_moment_is_new(&page->marked->mark, b) ? "new" : "";
 	say_common(v, &one, &common);
 	base_group_digits(size, sizeof size, b->size);
 	snprintf(name, sizeof name, "%012llx = %s",

@@ -18,6 +18,7 @@
  * The parts
  *	since.c		comparisons
  *	since_page.c	page H: their groups and blocks as a picture
+ *	since_columns.c	its rows that are groups
  *
  * Of a sample all sums are estimates.
  *
@@ -189,5 +190,20 @@ bool page_diff_back(struct page_diff *);
 bool page_diff_block(const struct page_diff *, const struct page *,
     struct blk *, bool *live);
 const char *page_diff_view_name(const struct page_diff *);
+
+/* --- its groups (since_columns.c) ----------------------------------------- */
+
+#define PAGE_DIFF_NAME_MIN 12	/* columns that a name keeps */
+
+void page_diff_name(const struct page *, const struct page_view *,
+    const struct page_since *, const struct page_since_group *,
+    struct page_group_words *);
+/* The heading and a row, in the line begun; words is room for the name. */
+void page_diff_heading(const struct page_since *, struct page_picture *);
+void page_diff_group(const struct page *, const struct page_view *,
+    const struct page_since *, const struct page_since_group *,
+    struct page_group_words *, struct page_picture *);
+/* "1,331", of a sample "~1,331" */
+void page_diff_count(char out[32], const struct page_view *, double n);
 
 #endif

@@ -9,8 +9,6 @@
 #include "since.h"
 
 #define BAR_ROWS 8	/* lower than that, rows are worth more than a key bar */
-#define NAME_MIN 12
-#define LEAST_POINTS 3	/* that say anything about a leak */
 
 static const char *const view_names[DIFF_VIEWS] = { "all", "new", "freed",
 	"grown" };
@@ -237,37 +235,6 @@ page_diff_block(const struct page_diff *d, const struct page *page,
 	return found != NULL;
 }
 
-/* --- names ---------------------------------------------------------------- */
-
-static void
-name_of(const struct page *page, const struct page_view *v,
-    const struct page_since *s, const struct page_since_group *g,
-    struct page_group_words *out)
-{
-	const struct page_group_kind *k = page_since_kind(s);
-	struct profile_group as = { .name = "", .where = "", .tag = g->tag,
-		.caller = g->caller, .key = g->key };
-	struct page_call call;
-
-	out->name[0] = out->where[0] = '\0';
-	if (k->say != NULL) {
-		page_group_say(page, v, k, &as, out);
-		return;
-	}
-	if (!page_calls_origin(v, g->caller, &call)) {
-		snprintf(out->name, sizeof out->name, "?");
-		return;
-	}
-	if (k->by == PROFILE_MODULE && call.words != NULL &&
-	    call.words->module.len > 0) {
-		page_text_copy(out->name, sizeof out->name,
-		    page_text_base(call.words->module));
-		return;
-	}
-	page_call_function(&call, out->name, sizeof out->name);
-	page_call_where(&call, false, out->where, sizeof out->where);
-}
-
 bool
 page_diff_open(struct page_diff *d, struct page *page,
     const struct page_view *v)
@@ -284,7 +251,7 @@ page_diff_open(struct page_diff *d, struct page *page,
 	words = malloc(sizeof *words);
 	if (words == NULL)
 		return false;
-	name_of(page, v, s, g, words);
+	page_diff_name(page, v, s, g, words);
 	base_append(d->of_name, sizeof d->of_name, &len, "%s%s%s",
 	    words->name, words->where[0] != '\0' ? "  " : "", words->where);
 	free(words);
@@ -295,199 +262,6 @@ page_diff_open(struct page_diff *d, struct page *page,
 		d->view = DIFF_NEW;
 	to_top(d);
 	return true;
-}
-
-/* --- figures -------------------------------------------------------------- */
-
-static void
-count_text(char out[32], const struct page_view *v, double n)
-{
-	char digits[32];
-
-	base_group_digits(digits, sizeof digits, (uint64_t)(n + 0.5));
-	snprintf(out, 32, "%s%.28s", page_about(v->look->sample), digits);
-}
-
-static void
-bytes_text(char out[32], const struct page_view *v, double n, bool sign)
-{
-	char text[24];
-
-	base_human_bytes(text, sizeof text,
-	    (uint64_t)((n < 0 ? -n : n) + 0.5));
-	snprintf(out, 32, "%s%s%s", page_about(v->look->sample),
-	    !sign || (n < 0.5 && n > -0.5) ? "" : n < 0 ? "-" : "+", text);
-}
-
-struct row {
-	const struct page_view *v;
-	const struct page_since *s;
-	const struct page_since_group *g;
-	double minutes;		/* since the mark */
-};
-
-static void
-cell_type(const struct row *r, char out[32])
-{
-	const struct stream_types *types = r->v->look->types;
-
-	if (r->g->type < 0)
-		snprintf(out, 32, "*");
-	else
-		snprintf(out, 32, "%.8s", types != NULL &&
-		    types->by_code[r->g->type].name[0] != '\0' ?
-		    types->by_code[r->g->type].name : "?");
-}
-
-static void
-cell_came(const struct row *r, char out[32])
-{
-	count_text(out, r->v, r->g->sum.came);
-}
-
-static void
-cell_came_bytes(const struct row *r, char out[32])
-{
-	bytes_text(out, r->v, r->g->sum.came_bytes, false);
-}
-
-static void
-cell_went(const struct row *r, char out[32])
-{
-	count_text(out, r->v, r->g->sum.went);
-}
-
-static void
-cell_went_bytes(const struct row *r, char out[32])
-{
-	bytes_text(out, r->v, r->g->sum.went_bytes, false);
-}
-
-static void
-cell_net(const struct row *r, char out[32])
-{
-	bytes_text(out, r->v, page_since_net(&r->g->sum), true);
-}
-
-static void
-cell_net_min(const struct row *r, char out[32])
-{
-	if (r->minutes > 0)
-		bytes_text(out, r->v, page_since_net(&r->g->sum) / r->minutes,
-		    true);
-	else
-		snprintf(out, 32, "-");
-}
-
-static void
-cell_oldest(const struct row *r, char out[32])
-{
-	int64_t ms = r->v->look->now_ms - r->g->sum.oldest_ms;
-
-	out[0] = '\0';
-	if (r->g->sum.came > 0)
-		page_cell_age(out, ms > 0 ? (uint64_t)ms / 1000 : 0);
-}
-
-static void
-cell_verdict(const struct row *r, char out[32])
-{
-	unsigned n, ups = page_since_ups(r->s, r->g, &n);
-
-	out[0] = '\0';
-	if (n >= LEAST_POINTS && ups * 4 >= n * 3)
-		snprintf(out, 32, "%s%u/%u intervals up", ups == n ?
-		    "LEAK? " : "", ups, n);
-}
-
-static const struct column {
-	const char *title;
-	int width;		/* below 0: from the left */
-	int rank;		/* the lowest is given room first */
-	void (*put)(const struct row *, char out[32]);
-} columns[] = {
-	{ "TYPE", -8, 7, cell_type },
-	{ "NEW", 9, 1, cell_came },
-	{ "BYTES", 9, 4, cell_came_bytes },
-	{ "FREED", 9, 2, cell_went },
-	{ "BYTES", 9, 5, cell_went_bytes },
-	{ "NET", 10, 0, cell_net },
-	{ "NET/min", 10, 6, cell_net_min },
-	{ "OLDEST", 6, 8, cell_oldest },
-	{ "", -24, 3, cell_verdict },
-};
-
-#define NCOLUMNS BASE_NELEM(columns)
-
-/* Which columns there are; returns what is left for the name. */
-static int
-plan(int cols, bool shown[NCOLUMNS])
-{
-	int left = cols, need;
-	size_t rank, i;
-
-	for (rank = 0; rank < NCOLUMNS; rank++) {
-		for (i = 0; columns[i].rank != (int)rank; i++)
-			continue;
-		need = abs(columns[i].width) + 1;
-		/* The word for a leak is worth more than how it came to be. */
-		if (columns[i].put == cell_verdict && left - need < NAME_MIN)
-			need = 6;
-		shown[i] = left - need >= NAME_MIN;
-		if (shown[i])
-			left -= need;
-	}
-	return left;
-}
-
-static void
-put_cell(const struct column *c, const char *text, struct page_picture *pic)
-{
-	int room = pic->cols - picture_col(pic) - 1, width = abs(c->width);
-
-	if (room < width)
-		width = room;
-	picture_printf(pic, " ");
-	if (width > 0)
-		picture_printf(pic, "%*.*s", c->width < 0 ? -width : width,
-		    width, text);
-}
-
-static void
-put_heading(const struct page_since *s, struct page_picture *pic)
-{
-	bool shown[NCOLUMNS];
-	int name = plan(pic->cols, shown);
-	size_t i;
-
-	picture_text(pic, page_since_kind(s)->title, name, PICTURE_LEFT);
-	for (i = 0; i < NCOLUMNS; i++)
-		if (shown[i])
-			put_cell(&columns[i], columns[i].title, pic);
-	picture_mark_line(pic, PAGE_HEADING);
-}
-
-static void
-put_group(const struct page *page, const struct row *r,
-    struct page_group_words *words, struct page_picture *pic)
-{
-	bool shown[NCOLUMNS];
-	int name = plan(pic->cols, shown), from;
-	char text[32];
-	size_t i;
-
-	name_of(page, r->v, r->s, r->g, words);
-	page_put_name(words->name, words->where, name, pic);
-	picture_to(pic, name);
-	for (i = 0; i < NCOLUMNS; i++) {
-		if (!shown[i])
-			continue;
-		columns[i].put(r, text);
-		from = picture_col(pic) + 1;
-		put_cell(&columns[i], text, pic);
-		if (columns[i].put == cell_verdict && text[0] == 'L')
-			picture_mark(pic, from, from + 5, PAGE_WARN);
-	}
 }
 
 /* --- blocks --------------------------------------------------------------- */
@@ -503,7 +277,7 @@ put_block_heading(struct page_picture *pic)
 	    "DESCR", "THREAD", "AGE");
 	picture_text(pic, text, pic->cols, PICTURE_FREE);
 	picture_to(pic, pic->cols < BLOCK_COLS ? pic->cols : BLOCK_COLS);
-	if (pic->cols > BLOCK_COLS + NAME_MIN)
+	if (pic->cols > BLOCK_COLS + PAGE_DIFF_NAME_MIN)
 		picture_printf(pic, "     FUNCTION");
 	picture_mark_line(pic, PAGE_HEADING);
 }
@@ -523,7 +297,7 @@ put_block(const struct page_view *v, const struct blk *b, bool live,
 	picture_printf(pic, " ");
 	picture_text(pic, page_cell_thread(v, b), 8, PICTURE_LEFT);
 	picture_printf(pic, " %5s", age);
-	if (pic->cols > BLOCK_COLS + NAME_MIN)
+	if (pic->cols > BLOCK_COLS + PAGE_DIFF_NAME_MIN)
 		page_cell_function(v, b, 2, pic->cols - picture_col(pic) - 2,
 		    pic);
 }
@@ -544,8 +318,8 @@ title_text(const struct page_diff *d, const struct page *page,
 	page_moment_text(page, v, m, from);
 	page_moment_text(page, v, &now, to);
 	if (s->taken && cols < PAGE_WIDE_COLS) {
-		count_text(came, v, s->shown.total.came);
-		count_text(went, v, s->shown.total.went);
+		page_diff_count(came, v, s->shown.total.came);
+		page_diff_count(went, v, s->shown.total.went);
 		base_append(out, cap, &len, "H DIFF  %s  %s new  %s freed  "
 		    "%s", from, came, page->marked->uncopied ? "?" : went,
 		    view_names[d->view]);
@@ -557,8 +331,8 @@ title_text(const struct page_diff *d, const struct page *page,
 		base_human_bytes(is, sizeof is, s->shown.bytes);
 		base_group_digits(nwas, sizeof nwas, m->blocks);
 		base_group_digits(nis, sizeof nis, s->shown.blocks);
-		count_text(came, v, s->shown.total.came);
-		count_text(went, v, s->shown.total.went);
+		page_diff_count(came, v, s->shown.total.came);
+		page_diff_count(went, v, s->shown.total.went);
 		base_append(out, cap, &len, " -> now %s   %s/%s -> %s/%s "
 		    "blocks   %s new  %s freed", to, was, nwas, is, nis,
 		    came, page->marked->uncopied ? "?" : went);
@@ -606,13 +380,13 @@ listed_text(const struct page_diff *d, const struct page_view *v,
 	uint64_t left = s->shown.came.all - s->shown.came.n +
 	    s->shown.went.all - s->shown.went.n;
 
-	count_text(came, v, (double)s->shown.came.all);
-	count_text(went, v, (double)s->shown.went.all);
+	page_diff_count(came, v, (double)s->shown.came.all);
+	page_diff_count(went, v, (double)s->shown.went.all);
 	base_append(out, cap, &len, "%s%s%s new, %s freed",
 	    d->of_key != 0 ? d->of_name : "", d->of_key != 0 ? ": " : "",
 	    came, went);
 	if (left > 0) {
-		count_text(came, v, (double)left);
+		page_diff_count(came, v, (double)left);
 		base_append(out, cap, &len, ", %s of them not listed", came);
 	}
 }
@@ -647,8 +421,7 @@ put_rows(struct page_diff *d, const struct page *page,
     struct page_picture *pic)
 {
 	struct page_group_words *words = malloc(sizeof *words);
-	double minutes = (double)(s->shown.ms - page->marked->mark.ms) / 60000;
-	struct row r = { .v = v, .s = s, .minutes = minutes };
+	const struct page_since_group *g = NULL;
 	const struct page_since_block *b;
 	bool live;
 	size_t at, i;
@@ -659,8 +432,8 @@ put_rows(struct page_diff *d, const struct page *page,
 	else if (d->selected - d->top >= (size_t)d->window)
 		d->top = d->selected - (size_t)d->window + 1;
 	if (!d->by_block && d->top > 0)
-		r.g = group_at(d, s, d->top);
-	i = d->top > 0 && r.g != NULL ? (size_t)(r.g - s->group) : 0;
+		g = group_at(d, s, d->top);
+	i = g != NULL ? (size_t)(g - s->group) : 0;
 	for (at = d->top; words != NULL && room-- > 0 && at < d->rows; at++) {
 		picture_line(pic);
 		if (d->by_block) {
@@ -669,9 +442,9 @@ put_rows(struct page_diff *d, const struct page *page,
 			if (!live)
 				picture_mark_line(pic, PAGE_STALE);
 		} else {
-			r.g = next_group(d, s, &i);
+			g = next_group(d, s, &i);
 			i++;
-			put_group(page, &r, words, pic);
+			page_diff_group(page, v, s, g, words, pic);
 		}
 		if (at == d->selected)
 			picture_mark_line(pic, PAGE_CURSOR);
@@ -723,7 +496,7 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 	if (d->by_block)
 		put_block_heading(pic);
 	else
-		put_heading(s, pic);
+		page_diff_heading(s, pic);
 	put_rows(d, page, v, s, rows - (pic->rows + 1) - foot, pic);
 	if (!foot)
 		return;

@@ -21,6 +21,7 @@ struct sum_column {
 	bool left;		/* its title stands there */
 	bool self;		/* where sums have a self */
 	bool whole;		/* where the form is whole */
+	bool since;		/* where there is a mark */
 	bool figure;		/* scaled, when it comes from a sample */
 	void (*put)(const struct page_sum *, int width, struct page_picture *);
 };
@@ -146,12 +147,19 @@ put_trend(const struct page_sum *r, int width, struct page_picture *pic)
 #define NAME_WORD "name"
 #define NAME_TITLE "NAME"
 
+static void
+put_since(const struct page_sum *r, int width, struct page_picture *pic)
+{
+	picture_text(pic, r->since != NULL ? r->since : "-", width,
+	    PICTURE_RIGHT);
+}
+
 static const struct sum_column columns[] = {
 	{ .title = "TYPE", .word = "type", .by = PROFILE_TYPE, .width = 8,
-	    .rank = 6, .keep = 26, .left = true, .whole = true,
+	    .rank = 7, .keep = 26, .left = true, .whole = true,
 	    .put = put_type },
 	{ .title = "THREAD", .word = "thread", .by = PROFILE_THREAD,
-	    .width = 8, .rank = 7, .keep = 26, .left = true, .whole = true,
+	    .width = 8, .rank = 8, .keep = 26, .left = true, .whole = true,
 	    .put = put_thread },
 	{ .title = "COUNT", .word = "count", .by = PROFILE_BLOCKS, .width = 7,
 	    .rank = 2, .keep = 10, .figure = true, .put = put_count },
@@ -162,13 +170,15 @@ static const struct sum_column columns[] = {
 	{ .title = "SELF", .word = "self", .by = PROFILE_SELF, .width = 9,
 	    .rank = 4, .keep = 16, .self = true, .figure = true,
 	    .put = put_self },
-	{ .title = "SIZE BAR", .width = BAR_COLS, .rank = 5, .keep = 22,
+	{ .title = "SIZE BAR", .width = BAR_COLS, .rank = 6, .keep = 22,
 	    .left = true, .put = put_bar },
+	{ .title = "SINCE MK", .width = 11, .rank = 5, .keep = 16,
+	    .since = true, .put = put_since },
 	{ .title = "AGE", .word = "age", .by = PROFILE_AGE, .width = 5,
 	    .rank = 3, .keep = 16, .put = put_oldest },
-	{ .title = "H", .width = 1, .rank = 8, .keep = 26, .left = true,
+	{ .title = "H", .width = 1, .rank = 9, .keep = 26, .left = true,
 	    .whole = true, .put = put_glyph },
-	{ .title = "LAST 60 s", .width = TREND_COLS, .rank = 9, .keep = 26,
+	{ .title = "LAST 60 s", .width = TREND_COLS, .rank = 10, .keep = 26,
 	    .left = true, .whole = true, .put = put_trend },
 };
 
@@ -194,6 +204,7 @@ plan(int cols, const struct page_sum_form *form, bool sampled,
 		need = width_of(&columns[i], sampled) + 1;
 		shown[i] = (form->self || !columns[i].self) &&
 		    (form->whole || !columns[i].whole) &&
+		    (form->since || !columns[i].since) &&
 		    left - need >= columns[i].keep;
 		if (shown[i])
 			left -= need;

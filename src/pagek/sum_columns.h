@@ -25,6 +25,7 @@
 struct page_sum_form {
 	bool self;		/* what a function asked for itself */
 	bool whole;		/* type, thread, and the last minute too */
+	bool since;		/* by how much it has changed since the mark */
 	bool sorted;		/* by this: its heading is marked */
 	enum profile_measure by;
 	bool reverse;
@@ -38,6 +39,7 @@ struct page_sum {
 	const char *type, *thread;
 	const uint64_t *point;	/* what it had, the oldest first; NULL: not known */
 	size_t npoint;
+	const char *since;	/* with a form that has it; NULL: not known */
 };
 
 void page_sum_heading(const char *title, const struct page_view *,
