@@ -2,6 +2,7 @@
  * Rows that keep their places: what a frozen order shows while blocks come and
  * go, and what comes back when it is let go.
  */
+#include "../src/pagek/groups.h"
 #include "../src/pagek/past.h"
 #include "../src/pagek/still.h"
 #include "harness.h"
@@ -267,6 +268,38 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 }
 END_TEST
 
+/* Sums are what groups are in the order of: these stay, too. */
+START_TEST(groups_stay_as_they_are_and_then_go_on)
+{
+	uint64_t bytes;
+	unsigned i;
+
+	page_set_group(&page, 1);
+	later();
+	compose(100, ROWS);
+	later();
+	compose(100, ROWS);
+	bytes = page.groups->total.bytes;
+	if (_i == 0)
+		cursor_key(1);
+	else
+		page_still_toggle(&page, &scene.view);
+	for (i = 0; i < 8; i++)
+		scene_alloc(&scene, 0x1000 + i * 64, 1u << 30, TYPE_NEW, 1,
+		    0x401000 + 3, scene.look.now_ms);
+	go_by(3000);
+	ck_assert(shows("frozen"));
+	ck_assert_uint_eq(page.groups->total.bytes, bytes);
+	if (_i == 1)
+		page_still_toggle(&page, &scene.view);
+	go_by(3000);
+	ck_assert(!shows("frozen"));
+	later();
+	compose(100, ROWS);
+	ck_assert_uint_eq(page.groups->total.bytes, bytes + (UINT64_C(8) << 30));
+}
+END_TEST
+
 START_TEST(text_is_never_still)
 {
 	page.on_screen = false;
@@ -435,6 +468,7 @@ suite(void)
 	tcase_add_test(t, paused_picture_stands_as_it_stood);
 	tcase_add_loop_test(t,
 	    step_shows_what_was_there_unless_the_order_is_held, 0, 2);
+	tcase_add_loop_test(t, groups_stay_as_they_are_and_then_go_on, 0, 2);
 	tcase_add_test(t, text_is_never_still);
 	tcase_add_test(t, rows_of_a_part_of_the_list_do_not_stand_still);
 	tcase_add_test(t, list_that_empties_leaves_its_rows);

@@ -251,7 +251,7 @@ do_still(struct app *app)
 	if (!page_still_toggle(app->page, &v))
 		app_say(app, "order: live");
 	else if (page_shows_groups(app->page))
-		app_say(app, "order: frozen, of the blocks of a group");
+		app_say(app, "groups: frozen, sums as well; z lets them go");
 	else if (v.look->window)
 		app_say(app, "order: frozen as soon as the whole list is here");
 	else

@@ -126,7 +126,8 @@ static void
 classic_heading(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	bool still = page_still_on(page) && !strict(page);
+	bool still = (page_still_on(page) || page_still_keeps_groups(page,
+	    v)) && !strict(page);
 
 	/* There is always room for the key that lets the order go. */
 	picture_printf(pic, "%s%*s%s", still ? "z" : " ",

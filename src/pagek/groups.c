@@ -7,6 +7,7 @@
 #include "branches.h"
 #include "choice.h"
 #include "marked.h"
+#include "still.h"
 
 #define BUSY 10		/* a take may cost one part in so many of the time */
 #define PORTION 4000000	/* units, of about a nanosecond, in one picture ... */
@@ -355,8 +356,8 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
 	/* Another list of the same stream: the walk goes on in it. */
 	if (g->step != GROUPS_IDLE)
 		return 0;
-	due = page->text ||
-	    mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
+	due = page->text || (!page_still_keeps_groups(page, v) &&
+	    mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns);
 	if (due && !is_same(g, v))
 		return begin_walk(g, page, v, false);
 	if ((due && g->missing > 0) || g->kind != page->group ||

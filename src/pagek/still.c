@@ -341,7 +341,8 @@ page_still_touch(struct page *page, const struct page_view *v)
 {
 	struct page_still *s;
 
-	if (!is_possible(page, v) || is_paused(v))
+	if ((!is_possible(page, v) && !page_shows_groups(page)) ||
+	    is_paused(v))
 		return;
 	s = get(page);
 	if (s == NULL)
@@ -434,6 +435,13 @@ page_still_begin(struct page *page, const struct page_view *v)
 /* --- what is asked of it ------------------------------------------------ */
 
 bool
+page_still_keeps_groups(const struct page *page, const struct page_view *v)
+{
+	return page->still != NULL && page->on_screen &&
+	    page_shows_groups(page) && is_wanted(page->still, v);
+}
+
+bool
 page_still_on(const struct page *page)
 {
 	return page->still != NULL && page->still->on;
@@ -464,18 +472,22 @@ page_still_text(const struct page *page, const struct page_view *v, int form,
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (!page_still_on(page) || form > 2)
+	if ((!page_still_on(page) && !page_still_keeps_groups(page, v)) ||
+	    form > 3)
 		return false;
 	if (left > 0 && !is_paused(v))
 		base_append(time, sizeof time, &len, " %ds",
 		    (int)((left + 999999999) / 1000000000));
 	len = 0;
 	base_group_digits(digits, sizeof digits, s->news);
-	if (form == 0 && s->news > 0)
+	if (form == 0 && page_still_on(page) && s->news > 0)
 		base_append(news, sizeof news, &len, "  +%s new", digits);
 	len = 0;
-	base_append(out, cap, &len, "%sfrozen%s%s", form < 2 ? "order: " : "",
-	    time, news);
+	if (form == 3)
+		base_append(out, cap, &len, "z");
+	else
+		base_append(out, cap, &len, "%sfrozen%s%s",
+		    form < 2 ? "order: " : "", time, news);
 	return true;
 }
 

@@ -48,6 +48,11 @@ void page_still_begin(struct page *, const struct page_view *);
 void page_still_reach(struct page *, const struct page_view *);
 void page_still_free(struct page_still *);
 
+/*
+ * Groups stand still as a whole: those of the last take stay, with their sums,
+ * for sums are what they are in the order of.
+ */
+bool page_still_keeps_groups(const struct page *, const struct page_view *);
 /* Rows stand still in this picture. */
 bool page_still_on(const struct page *);
 /* All blocks are needed: the order is held, or stands still. */
@@ -56,7 +61,8 @@ bool page_still_wants_all(const struct page *);
 bool page_still_gone(const struct page *, const struct page_view *,
     const struct blk *);
 /*
- * "order: frozen 4s  +312 new"; form 0 is the longest, each next one shorter.
+ * "order: frozen 4s  +312 new"; form 0 is the longest, each next one shorter,
+ * down to "z".
  * "" when nothing stands still.  False: there is no such form.
  */
 bool page_still_text(const struct page *, const struct page_view *, int form,

@@ -201,7 +201,7 @@ wide_node(struct page *page, const struct page_view *v,
 			picture_mark(pic, at, picture_col(pic), PAGE_WARN);
 			break;
 		}
-	for (size_t i = 0; !page_still_on(page) && i < BASE_NELEM(words); i++) {
+	for (size_t i = 0; order[0] == '\0' && i < BASE_NELEM(words); i++) {
 		len = 0;
 		if (page_shows_groups(page))
 			base_append(order, sizeof order, &len, "   %s%s",
