@@ -188,6 +188,7 @@ static const struct {
 	{ "--since yesterday", PAGEK_USAGE, "not one of click" },
 	{ "--at noon demo:note", PAGEK_USAGE, "not a time" },
 	{ "--at 39s pid:1", PAGEK_USAGE, "--at is for demos" },
+	{ "--at 39s demo:1", PAGEK_USAGE, "the clock of demo:1 is its own" },
 	{ "--stream X local", PAGEK_USAGE, "--stream is for demos" },
 	{ "--list check pid:1", PAGEK_USAGE, "--list=check is for" },
 	{ "--report f", PAGEK_USAGE, "takes no option --report" },

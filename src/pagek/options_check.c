@@ -98,6 +98,9 @@ check_demo(struct parse *p)
 	const struct options *o = p->o;
 	bool demo = o->target.kind == TARGET_DEMO;
 
+	if (demo && o->at != NULL && strcmp(o->target.rest, "note") != 0)
+		return option_fail(p, "--at is for demo:note: the clock of "
+		    "demo:%s is its own", o->target.rest);
 	if (o->command == COMMAND_RUN || demo)
 		return 0;
 	if (o->at != NULL)
