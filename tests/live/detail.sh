@@ -83,7 +83,9 @@ used_again() {
 rule "its address tells who has it after it was freed" used_again
 
 from_before() {
-	keys Escape && wait_gone '^BLOCK' && keys End Enter &&
+	# While the order is frozen the last row is the block that was freed.
+	keys Escape && wait_gone '^BLOCK' && wait_gone 'order: frozen' &&
+	    keys End Enter &&
 	    wait_for 'replace +triples.c' && shows '1,080 malloc .* freed' &&
 	    shows '1,080 malloc .*this block'
 }
