@@ -2,6 +2,8 @@
  * What goes together: options that their command does not take, and such as
  * have no effect beside the others.
  */
+#include <string.h>
+
 #include "../base/base.h"
 #include "options_table.h"
 
