@@ -6,20 +6,25 @@
  *	screen.c	terminal, loop and paint, around one struct app
  *	act.c		what each key of keys.def does
  *	act_groups.c	... to groups
+ *	mark.c		... to mark and drain
+ *	mouse.c		what a mouse does
+ *	sight.c		what the session has to bring for what is looked at
+ *
  *	prompt.c	a line at the bottom that is typed into
  *	command.c	the one that `:` opens
  *	app_filter.c	... and the one for a filter
  *	enter.c		the fields of line 2: NODE<>, *L<>, OFFS=
  *	settings.c	:set and :save
- *	mouse.c		what a mouse does
+ *	targets.c	:target, and the way to another one of this node
  *	go.c		another node in the place of the one that is watched
- *	overlay.c	what lies over the page: help, targets ...
+ *
+ *	overlay.c	what lies over the page: help, targets, diagnostics
  *	overlay_block.c	... the detail of a block, callers and callees
- *	overlay_nodes.c	... and page G, whose text nodes_page.c makes
- *	mark.c		mark and drain
- *	overlay_since.c	... and page H, the difference to the mark
+ *	overlay_address.c	... its address in large digits
+ *	overlay_nodes.c	... page G, whose text nodes_page.c makes
+ *	overlay_since.c	... page H, the difference to the mark
+ *
  *	save.c		the picture into a file
- *	sight.c		what the session has to bring for it
  *	listing_job.c	the whole list to a node, a file or a pager
  */
 #ifndef PAGEK_APP_H
@@ -273,6 +278,11 @@ void app_settings_fini(struct app *);
 void app_command_open(struct app *);
 /* A command without its `:`. */
 void app_command(struct app *, const char *line);
+
+/* What follows :target: none lists them, else the one that is called so. */
+void app_target(struct app *, const char *word);
+void app_target_complete(struct app *, const char *before, const char *arg,
+    struct line_words *);
 void app_switch(struct app *, const struct nodes_target *);
 
 /* The line for a filter. */

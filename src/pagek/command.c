@@ -4,15 +4,10 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
 #include "marked.h"
-
-static struct app *asking;
-static void cmd_target(struct app *, const char *arg);
-static void ask_targets(struct app *, bool quietly);
 
 static void
 cmd_sort(struct app *app, const char *arg)
@@ -245,7 +240,7 @@ static const struct page_command {
 	void (*run)(struct app *, const char *arg);
 } commands[] = {
 	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
-	    cmd_target },
+	    app_target },
 	{ "node", "NODE[/TARGET]", "go to another node; - is the one before",
 	    cmd_node },
 	{ "back", "", "go to the node before", cmd_back },
@@ -351,24 +346,6 @@ complete_node(struct app *app, const char *before, const char *arg,
 	nodes_table_free(table);
 }
 
-/* Of those that the node has listed when it was asked last. */
-static void
-complete_target(struct app *app, const char *before, const char *arg,
-    struct line_words *words)
-{
-	char pid[16];
-	size_t i;
-
-	app_words_from(words, before, arg);
-	for (i = 0; i < app->ntargets; i++) {
-		snprintf(pid, sizeof pid, "%d", (int)app->targets[i].pid);
-		line_words_add(words, pid);
-		line_words_add(words, app->targets[i].comm);
-	}
-	if (app->ntargets == 0 && asking == NULL)
-		ask_targets(app, true);
-}
-
 static void
 complete_group(struct app *app, const char *before, const char *arg,
     struct line_words *words)
@@ -392,7 +369,7 @@ static const struct {
 	{ "group", complete_group },
 	{ "node", complete_node },
 	{ "set", app_set_complete },
-	{ "target", complete_target },
+	{ "target", app_target_complete },
 };
 
 static void
@@ -439,178 +416,4 @@ void
 app_command_open(struct app *app)
 {
 	app_prompt_open(app, &prompt_ops, NULL);
-}
-
-/* --- targets ------------------------------------------------------------ */
-
-/*
- * Who waits for the node's answer.  It may come when the page has gone and
- * cannot be called off, so the answer looks here whether it is still wanted.
- */
-static struct app *asking;
-static bool asked_quietly;
-
-void
-app_forget_targets(struct app *app)
-{
-	if (asking == app)
-		asking = NULL;
-	free(app->targets);
-	app->targets = NULL;
-	app->ntargets = 0;
-}
-
-void
-app_begin_anew(struct app *app)
-{
-	struct page *page = app->page;
-
-	page_thaw(page);
-	page_marked_lose(page);
-	page_set_group(page, page->group);
-	page->offs = page->flat_offs = 0;
-	page->round++;
-	page->counted = page->sampled = page->rated = false;
-	page->opened_wall_ms = 0;
-	app->ending = app->pausing = false;
-	app->marking = app->draining = false;
-	/* A yes to that question was meant for another target. */
-	if (app->mode == APP_CONFIRM) {
-		app->mode = APP_PAGE;
-		page->prompt = NULL;
-	}
-}
-
-void
-app_switch(struct app *app, const struct nodes_target *t)
-{
-	struct nodes_session_opts opts = app->page->opts.session;
-	int r;
-
-	/* Two images of one process differ by name only as far as they do. */
-	snprintf(app->stream, sizeof app->stream, "%s", t->name);
-	opts.stream = app->stream;
-	opts.pid = t->pid;
-	page_thaw(app->page);
-	r = nodes_session_switch(app->session, &opts);
-	if (r < 0) {
-		app_say(app, "cannot go to %.64s: %s", t->name, strerror(-r));
-		return;
-	}
-	app_overlay_close_all(app);
-	app_begin_anew(app);
-	app->here.pid = t->pid;
-	app->here.chosen = false;
-	app->here.stream[0] = '\0';
-	app_say(app, "target %.16s[%d]", t->comm, (int)t->pid);
-}
-
-static bool
-is_called(const struct nodes_target *t, const char *word)
-{
-	char *end;
-	long pid = strtol(word, &end, 10);
-
-	if (end != word && *end == '\0' && pid > 0)
-		return t->pid == pid;
-	return strcmp(t->comm, word) == 0 || strcmp(t->name, word) == 0;
-}
-
-static bool
-is_live(const struct nodes_target *t)
-{
-	return t->state == WIRE_S_LIVE || t->state == WIRE_S_DORMANT;
-}
-
-/* The one that lives; of several, none: names are not guessed at. */
-static void
-go_to_wanted(struct app *app)
-{
-	const struct nodes_target *found = NULL;
-	size_t i, live = 0, n = 0;
-
-	for (i = 0; i < app->ntargets; i++) {
-		const struct nodes_target *t = &app->targets[i];
-
-		if (!is_called(t, app->wanted))
-			continue;
-		n++;
-		if (is_live(t))
-			live++;
-		if (found == NULL || is_live(t) || !is_live(found))
-			found = t;
-	}
-	if (n == 0)
-		app_say(app, "no target is called '%.64s'; :target lists them",
-		    app->wanted);
-	else if (live > 1)
-		app_say(app, "%zu live targets are called '%.64s'; give the "
-		    "pid", live, app->wanted);
-	else
-		app_switch(app, found);
-}
-
-static void
-on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
-{
-	struct app *app = asking;
-	struct nodes_target *copy = NULL;
-
-	/* That of a node which was left is not what was asked for since. */
-	if (app == NULL || arg != app->link)
-		return;
-	asking = NULL;
-	if (err == 0 && n > 0) {
-		copy = calloc(n, sizeof *copy);
-		if (copy == NULL)
-			err = -ENOMEM;
-		else
-			memcpy(copy, targets, n * sizeof *copy);
-	}
-	if (err < 0) {
-		if (!asked_quietly)
-			app_say(app, "the node does not list its targets: %s",
-			    strerror(-err));
-		return;
-	}
-	free(app->targets);
-	app->targets = copy;
-	app->ntargets = n;
-	app->page->news = true;
-	if (asked_quietly)
-		return;
-	if (app->wanted[0] != '\0')
-		go_to_wanted(app);
-	else
-		app_overlay_open(app, APP_TARGETS);
-}
-
-/* Quietly: nothing comes of it but that they are known. */
-static void
-ask_targets(struct app *app, bool quietly)
-{
-	int r;
-
-	asking = app;
-	asked_quietly = quietly;
-	r = nodes_targets(app->link, on_targets, app->link);
-	if (r < 0) {
-		asking = NULL;
-		if (!quietly)
-			app_say(app, "the node does not list its targets: %s",
-			    strerror(-r));
-	}
-}
-
-/* Lists the targets in an overlay, or goes to the one called `word`. */
-static void
-cmd_target(struct app *app, const char *word)
-{
-	snprintf(app->wanted, sizeof app->wanted, "%.127s", word);
-	if (asking == NULL)
-		ask_targets(app, false);
-	else if (asked_quietly)
-		asked_quietly = false;
-	else
-		app_say(app, "the node has not answered yet");
 }
