@@ -1,5 +1,6 @@
 /*
- * groups: the blocks summed by who asked for them, and the blocks of one group.
+ * groups: the blocks summed by what they have in common, and the blocks of one
+ * group.
  *
  * Vocabulary
  *	kind	what makes a group (kinds.h); kind 0 is no groups at all.

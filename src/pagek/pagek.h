@@ -2,10 +2,12 @@
  * pagek: the terminal and the command line.
  *
  * Vocabulary
- *	page	what a person looks at; this version has K, memory blocks.
- *	layout	classic (the note's 33 columns) or wide (flat, from 80 on).
- *	groups	the blocks summed by who asked for them: rows of the page
- *		instead of blocks, when wanted.
+ *	page	what a person looks at: K, memory blocks; over it G, the nodes
+ *		of the table, and H, the difference to the mark.
+ *	layout	classic (the note's 33 columns) or wide (flat, from 80 on, with
+ *		more about all of it from 120 on).
+ *	groups	the blocks summed by who asked for them, or by what else they
+ *		have in common: rows of the page instead of blocks.
  *	picture	the text of a page, line by line, made without curses: the
  *		screen, --once, -b and the tests show the same one.
  *	span	a run of columns of a line with a meaning (new, lost, cursor);

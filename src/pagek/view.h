@@ -6,30 +6,43 @@
  * tests build one by hand around a real block list; live.c builds it from a
  * session; while the picture is paused, freeze.c puts its copy behind it.
  *
- * The parts, and who calls whom:
+ * The parts, and who calls whom; NAME.h says more where there is one:
  *	compose.c	chooses the layout and puts the lines together
  *	classic.c, wide.c, full.c	a layout each: struct page_layout_ops
- *	columns.c	the columns of the wide one
+ *	tiny.c		less room than any of them needs
+ *	states.c	the word of line 1 and the sentence below
+ *	fields.c	the fields of line 2 that can be edited
  *	head.c		the words that say what is shown, and how
  *	trend.c		the last minute
+ *	columns.c	a row of the wide layouts
+ *	rows.c, units.c	cells that all layouts and `pagek list` share
+ *	made.c		rows as they were made for the last pictures
  *	leaving.c	rows of what has just been freed
- *	states.c	the word of line 1 and the sentence below
  *	status.c	the counters
- *	fields.c	the fields of line 2 that can be edited
- *	rows.c		cells that both layouts and `pagek list` share
  *	estimate.c	totals of a sample
- *	still.c		rows that keep their places
- *	past.c		how the list was, to step back to
- *	followed.c	what the cursor stays with
+ *
+ * What the rows are (struct page_rows_ops), and where the cursor is:
+ *	move.c		rows, and moving among them
+ *	choice.c	the blocks that a filter leaves (sieve.c)
+ *	groups.c	groups, and what is in one; groups.h has their parts
+ *	drained.c, marked.c	what was there at a moment, and what has come since
  *	free.c		free blocks of known regions among the rows
+ *	still.c		rows that keep their places
+ *	followed.c	what the cursor stays with
+ *	walk.c		the list looked through, a portion a picture
+ *	freeze.c, past.c	a paused picture, and how the list was before
+ *
+ * What lies over the page:
+ *	detail.c	one block; detail_parts.h has its parts
+ *	kin.c		one function, its callers and callees
+ *	since_page.c	page H, the difference to the mark
+ *	diag.c, costs.c	diagnostics
+ *
+ * Below all of them:
  *	calls.c		stacks as lines: who asked
- *	choice.c	the blocks that a filter leaves, as rows
- *	groups.c, group_rows.c	the blocks in groups, and their rows
- *	members.c	the blocks of one group
- *	marked.c, drained.c	what has come and gone since a moment
- *	detail.c, kin.c	what lies over the page: one block, one function
- *	picture.c	lines that fit
- *	spark.c		numbers as a drawing
+ *	sum_columns.c	how a sum of blocks looks in a row
+ *	picture.c	lines that fit; spark.c, large.c: what is drawn in them
+ *	scroll.c	lines of what is longer than the screen
  *	listing.h	the whole list as text, and where it goes
  */
 #ifndef PAGEK_VIEW_H
