@@ -456,6 +456,43 @@ START_TEST(paused_picture_drains_and_is_marked_as_it_stands)
 }
 END_TEST
 
+START_TEST(picture_of_before_a_mark_has_no_difference_to_it)
+{
+	struct page_view v;
+	struct page_mark_counts c;
+	char text[PAGE_MARK_TEXT];
+
+	for (unsigned i = 0; i < 100; i++)
+		put(i, 100);
+	later();
+	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	for (unsigned i = 0; i < 10; i++)
+		take(i);
+	scene.look.now_ms += 2000;
+	later();
+	mark();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	v = scene.view;
+	page_view_frozen(&v, &page);
+	ck_assert(!page_mark_counts(&page, &v, &c));
+	page_mark_say(&page, &v, text);
+	ck_assert_ptr_nonnull(strstr(text, ", later"));
+	page_set_group(&page, 1);
+	ck_assert_int_eq(page_compose_view(&page, &v, 120, 24, &pic), 0);
+	ck_assert(shows("later than this picture"));
+	ck_assert(!shows(" left of "));
+	page_drain_end(&page);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(page_compose_view(&page, &v, 120, 24, &pic),
+		    0);
+	ck_assert(shows("SINCE MK"));
+	ck_assert(!shows("KiB  0s"));
+	page_thaw(&page);
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	ck_assert_uint_eq(c.went, 0);
+}
+END_TEST
+
 static Suite *
 marked_suite(void)
 {
@@ -489,6 +526,7 @@ marked_suite(void)
 	tcase_add_test(tc, drain_says_how_many_are_left);
 	tcase_add_loop_test(tc, groups_of_a_drain_sum_its_blocks, 1, 5);
 	tcase_add_test(tc, paused_picture_drains_and_is_marked_as_it_stands);
+	tcase_add_test(tc, picture_of_before_a_mark_has_no_difference_to_it);
 	suite_add_tcase(s, tc);
 
 #ifndef SANITIZED

@@ -211,6 +211,18 @@ START_TEST(end_of_a_target_shows_through_a_pause)
 }
 END_TEST
 
+START_TEST(end_while_paused_tells_what_was_live_in_the_end)
+{
+	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	scene_free(&scene, UINT64_C(0x7f3c04001040));
+	scene.look.state = NODES_ENDED;
+	scene_refresh(&scene);
+	page_view_frozen(&scene.view, &page);
+	compose(80, 24);
+	ck_assert(shows("; 59 blocks were live"));
+}
+END_TEST
+
 /* --- counters ----------------------------------------------------------- */
 
 START_TEST(counter_that_moved_is_marked_for_ten_seconds)
@@ -517,6 +529,7 @@ page_suite(void)
 	    cursor_does_not_follow_a_new_block_at_an_old_address);
 	tcase_add_test(target, paused_picture_stands_still_and_counts);
 	tcase_add_test(target, end_of_a_target_shows_through_a_pause);
+	tcase_add_test(target, end_while_paused_tells_what_was_live_in_the_end);
 	tcase_add_test(target, counter_that_moved_is_marked_for_ten_seconds);
 	tcase_add_test(target, rate_and_cost_are_taken_once_a_second);
 	tcase_add_test(target, rate_is_not_told_while_records_are_skipped);

@@ -4,6 +4,7 @@
  */
 #include <sys/resource.h>
 
+#include "../src/pagek/choice.h"
 #include "../src/pagek/since.h"
 #include "harness.h"
 #include "naive.h"
@@ -201,6 +202,36 @@ START_TEST(other_kinds_have_functions_on_page_h_and_no_change)
 	ck_assert_str_eq(page_since_kind(s)->word, "function");
 	ck_assert(!page_marked_change(&page, s->group[0].key,
 	    page_group_kind(page.group)->by, &bytes, &blocks));
+}
+END_TEST
+
+/* The comparison is of all blocks: it says nothing of some of them. */
+START_TEST(groups_of_a_part_of_their_blocks_tell_no_change)
+{
+	struct filter_error e;
+
+	page_set_group(&page, page_group_kind_called("site"));
+	put(0, 1000);
+	later();
+	mark();
+	put(5, 2048);
+	for (unsigned i = 0; i < 2; i++) {
+		later();
+		compose(124, 24);
+	}
+	ck_assert(shows(" +2.0 KiB "));
+	ck_assert_int_eq(page_choice_filter(&page, "size<1500", &e), 0);
+	later();
+	compose(124, 24);
+	ck_assert(shows("SINCE MK") && !shows(" +2.0 KiB "));
+	page_choice_none(&page);
+	later();
+	compose(124, 24);
+	ck_assert(shows(" +2.0 KiB "));
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	later();
+	compose(124, 24);
+	ck_assert(shows("SINCE MK") && !shows(" +2.0 KiB "));
 }
 END_TEST
 
@@ -671,6 +702,7 @@ since_suite(void)
 	    other_kinds_have_functions_on_page_h_and_no_change, 0, 3);
 	tcase_add_test(tc,
 	    groups_of_the_page_have_a_column_once_there_is_a_mark);
+	tcase_add_test(tc, groups_of_a_part_of_their_blocks_tell_no_change);
 	tcase_add_test(tc, large_lists_are_compared_in_portions);
 	tcase_add_test(tc, comparison_goes_on_where_it_was_while_blocks_go);
 	tcase_add_test(tc, a_sample_is_scaled);

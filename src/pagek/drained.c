@@ -75,7 +75,12 @@ page_drain_put(const struct page *page, const struct page_view *v,
 		    page_moment_old(drain, v));
 	for (form = 0; form < 3; form++) {
 		len = 0;
-		if (form == 0)
+		if (page_moment_is_later(drain, v))
+			base_append(text, sizeof text, &len, "drain %s%s",
+			    form < 2 ? at : "", form == 0 ?
+			    ", later than this picture: all are listed" :
+			    form == 1 ? ", later" : "later");
+		else if (form == 0)
 			base_append(text, sizeof text, &len, "drain since %s: "
 			    "%s left of %s%s", at, left, of, lost);
 		else if (form == 1)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "branches.h"
+#include "choice.h"
 #include "marked.h"
 #include "sum_columns.h"
 
@@ -47,7 +48,10 @@ form_of(const struct page *page)
 		.reverse = page->group_reverse };
 }
 
-/* "+1.2 MiB", or "0"; of groups below others it is not known. */
+/*
+ * "+1.2 MiB", or "0"; it is not known of groups below others, nor of a part of
+ * their blocks.
+ */
 static const char *
 since_text(const struct page *page, const struct page_view *v,
     const struct profile_group *row, const struct page_branch *in,
@@ -57,8 +61,11 @@ since_text(const struct page *page, const struct page_view *v,
 	int64_t bytes, blocks;
 	char text[24];
 
-	if (in != NULL || !page_marked_change(page, row->key, k->by, &bytes,
-	    &blocks))
+	/* Page H's sums are of all blocks, and of none before the mark. */
+	if (in != NULL || page_is_draining(page) ||
+	    page_choice_filters(page) || !page_is_marked(page) ||
+	    page_moment_is_later(&page->marked->mark, v) ||
+	    !page_marked_change(page, row->key, k->by, &bytes, &blocks))
 		return NULL;
 	base_human_bytes(text, sizeof text, (uint64_t)(bytes < 0 ? -bytes :
 	    bytes));

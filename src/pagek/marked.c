@@ -47,6 +47,12 @@ page_moment_take(struct page_moment *m, const struct page_view *v)
 }
 
 bool
+page_moment_is_later(const struct page_moment *m, const struct page_view *v)
+{
+	return v->look != v->live && v->look->now_ms < m->ms;
+}
+
+bool
 page_moment_is_new(const struct page_moment *m, const struct blk *b)
 {
 	return (int64_t)(b->seq - m->seq) > 0;
@@ -224,7 +230,8 @@ page_mark_counts(const struct page *page, const struct page_view *v,
 	const struct page_marked *m = page->marked;
 	uint64_t old;
 
-	if (!page_is_marked(page) || !is_whole(v))
+	if (!page_is_marked(page) || !is_whole(v) ||
+	    page_moment_is_later(&m->mark, v))
 		return false;
 	old = page_moment_old(&m->mark, v);
 	*c = (struct page_mark_counts){
@@ -256,6 +263,8 @@ page_mark_say(const struct page *page, const struct page_view *v,
 		base_group_digits(went, sizeof went, c.went);
 		base_append(out, PAGE_MARK_TEXT, &len, " +%s -%s", came,
 		    went);
+	} else if (page_moment_is_later(&page->marked->mark, v)) {
+		base_append(out, PAGE_MARK_TEXT, &len, ", later");
 	}
 	if (page_moment_is_incomplete(&page->marked->mark, v))
 		base_append(out, PAGE_MARK_TEXT, &len, " INCOMPLETE");
@@ -289,6 +298,9 @@ page_marked_refresh(struct page *page, const struct page_view *v)
 		snprintf(page->message, sizeof page->message, "the %s is lost: "
 		    "the list has begun anew", what);
 	}
+	/* What has been freed by the mark is no part of it. */
+	if (page_moment_is_later(&m->mark, v))
+		return;
 	if (m->copying && is_whole(v))
 		copy_on(m, v);
 	else if (m->mark.set && is_whole(v))

@@ -99,12 +99,15 @@ struct page_mark_counts {
 int page_mark_set(struct page *, const struct page_view *);
 void page_mark_clear(struct page *);
 bool page_is_marked(const struct page *);
-/* False: there is no mark, or not all blocks are here. */
+/* False: there is no mark, not by then, or not all blocks are here. */
 bool page_mark_counts(const struct page *, const struct page_view *,
     struct page_mark_counts *);
 
 #define PAGE_MARK_TEXT 64
-/* "14:50:03 +1,331 -1,391": came and went; "" without a mark. */
+/*
+ * "14:50:03 +1,331 -1,391": came and went; "14:50:03, later" in a picture of
+ * before it; "" without a mark.
+ */
 void page_mark_say(const struct page *, const struct page_view *,
     char out[PAGE_MARK_TEXT]);
 
@@ -126,6 +129,9 @@ bool page_moment_is_incomplete(const struct page_moment *,
     const struct page_view *);
 /* The moment that the view shows; the list has to be whole, as for a mark. */
 int page_moment_take(struct page_moment *, const struct page_view *);
+/* The picture is of before that moment: one has stepped back behind it. */
+bool page_moment_is_later(const struct page_moment *,
+    const struct page_view *);
 /* It is a block of after that moment. */
 bool page_moment_is_new(const struct page_moment *, const struct blk *);
 /* Blocks of the list that were there by then: the first ones by age. */

@@ -472,6 +472,21 @@ put_none(const struct page *page, struct page_picture *pic)
 	    "closes this", 3, PAGE_NEW);
 }
 
+/* One has stepped back behind it. */
+static void
+put_later(const struct page *page, const struct page_view *v,
+    struct page_picture *pic)
+{
+	char at[12], text[160];
+	size_t len = 0;
+
+	page_moment_text(page, v, &page->marked->mark, at);
+	base_append(text, sizeof text, &len, "H DIFF  The mark of %s is later "
+	    "than this picture: there is no difference yet. m marks anew, Esc "
+	    "closes this", at);
+	picture_wrap(pic, text, 4, PAGE_NEW);
+}
+
 /* What there is to be seen by now. */
 static void
 compose(struct page_diff *d, struct page *page, const struct page_view *v,
@@ -542,6 +557,8 @@ page_diff_compose(struct page_diff *d, struct page *page,
 	picture_begin(pic, cols, page->opts.ascii);
 	if (s == NULL)
 		put_none(page, pic);
+	else if (page_moment_is_later(&page->marked->mark, v))
+		put_later(page, v, pic);
 	else
 		compose(d, page, v, s, rows, pic);
 	return picture_end(pic);

@@ -158,7 +158,8 @@ static void
 say_ended(const struct page *page, const struct page_view *v,
     const struct nodes_look *look, struct page_state *st)
 {
-	uint64_t total = page_view_blocks(v);
+	uint64_t total;
+	struct page_view now = *v;
 	char when[16] = "", how[PAGE_EXIT_TEXT], root[PAGE_EXIT_TEXT];
 	char count[32], text[320];
 	const char *name;
@@ -173,6 +174,10 @@ say_ended(const struct page *page, const struct page_view *v,
 	base_append(st->brief, sizeof st->brief, &len, "%s%s",
 	    how[0] != '\0' ? " " : "", how);
 
+	/* In the end: a paused picture may have had more or fewer. */
+	if (v->look != look)
+		page_view_init(&now, look);
+	total = page_view_blocks(&now);
 	base_group_digits(count, sizeof count, total);
 	base_append(text, sizeof text, &n, "the target has ended");
 	if (look->status >= 0 && WIFSIGNALED(look->status)) {
@@ -183,7 +188,7 @@ say_ended(const struct page *page, const struct page_view *v,
 		base_append(text, sizeof text, &n, " with %s", how);
 	}
 	base_append(text, sizeof text, &n, "; %s%s block%s %s live",
-	    page_about(v->look->sample), count, total == 1 ? "" : "s",
+	    page_about(look->sample), count, total == 1 ? "" : "s",
 	    total == 1 ? "was" : "were");
 	append_notice(st, text);
 	n = 0;
