@@ -337,6 +337,24 @@ START_TEST(open_group_lists_its_blocks_and_no_others)
 }
 END_TEST
 
+START_TEST(group_opened_ahead_of_its_picture_is_of_the_kind_wanted)
+{
+	page_set_group(&page, BY_FRAME);
+	compose(80, 24);
+	page_set_group(&page, BY_FUNCTION);
+	ck_assert(page_open_group(&page, &scene.view));
+	compose(80, 24);
+	ck_assert(shows("libbar.so.1+0x77"));
+	ck_assert(shows("8 of 40 blocks"));
+	page_set_group(&page, BY_TYPE);
+	page_move_to(&page, 0);
+	page_hold(&page, &scene.view);
+	ck_assert(!page.cursor_held);
+	ck_assert_int_eq(page_unfold(&page, &scene.view), 0);
+	ck_assert_uint_eq(page.groups->kind, BY_TYPE);
+}
+END_TEST
+
 START_TEST(open_group_of_any_frame_has_every_block_through_it)
 {
 	size_t at;
@@ -554,6 +572,8 @@ groups_suite(void)
 	tcase_add_checked_fixture(open, setup_groups, teardown_groups);
 	tcase_add_loop_test(open, open_group_lists_its_blocks_and_no_others, 0,
 	    5);
+	tcase_add_test(open,
+	    group_opened_ahead_of_its_picture_is_of_the_kind_wanted);
 	tcase_add_test(open,
 	    open_group_of_any_frame_has_every_block_through_it);
 	tcase_add_test(open, order_of_the_page_is_that_of_an_open_group);

@@ -156,19 +156,19 @@ say_failed(struct app *app, int r)
 void
 app_group_enter(struct app *app)
 {
-	struct page_groups *g = app->page->groups;
+	struct page *page = app->page;
 	struct page_group_at at;
 	struct page_view v;
 
-	page_view_shown(&v, app->page, app->session);
-	if (g != NULL && page_group_below(app->page) != 0 &&
-	    page_groups_at(g, app->page->has_cursor ? app->page->cursor :
-	    app->page->offs, &at) && at.what == ROW_GROUP) {
-		if (page_group_is_open(app->page, at.index))
-			page_fold(app->page, &v);
+	page_view_shown(&v, page, app->session);
+	if (page_group_below(page) != 0 && page_groups_at_hand(page, &v) &&
+	    page_groups_at(page->groups, page->has_cursor ? page->cursor :
+	    page->offs, &at) && at.what == ROW_GROUP) {
+		if (page_group_is_open(page, at.index))
+			page_fold(page, &v);
 		else
-			say_failed(app, page_unfold(app->page, &v));
-	} else if (!page_open_group(app->page, &v)) {
+			say_failed(app, page_unfold(page, &v));
+	} else if (!page_open_group(page, &v)) {
 		say_failed(app, -ENOENT);
 	}
 }

@@ -193,12 +193,14 @@ row_to_open(struct page *page, const struct page_view *v,
 bool
 page_open_group(struct page *page, const struct page_view *v)
 {
-	struct page_groups *g = page->groups;
+	struct page_groups *g;
 	uint64_t cursor = page->has_cursor ? page->cursor : page->offs;
 	struct page_group_at at;
 
-	if (page->group == 0 || page->opened || g == NULL || g->kind == 0 ||
-	    !page_groups_at(g, cursor, &at) || row_to_open(page, v, &at) ==
+	if (!page_groups_at_hand(page, v))
+		return false;
+	g = page->groups;
+	if (!page_groups_at(g, cursor, &at) || row_to_open(page, v, &at) ==
 	    NULL)
 		return false;
 	/* Where the cursor comes back to. */

@@ -454,6 +454,17 @@ page_groups_fill(struct page *page, const struct page_view *v)
 	return begin_rank(g, page, v);
 }
 
+bool
+page_groups_at_hand(struct page *page, const struct page_view *v)
+{
+	if (!page_shows_groups(page))
+		return false;
+	/* Without memory there are none, as the next picture says. */
+	if (page->groups == NULL || page->groups->kind != page->group)
+		(void)page_groups_refresh(page, v);
+	return page->groups != NULL && page->groups->kind == page->group;
+}
+
 const struct profile_group *
 page_groups_row(struct page_groups *g, size_t at)
 {

@@ -136,6 +136,11 @@ struct page_groups {
  */
 int page_groups_refresh(struct page *, const struct page_view *);
 void page_groups_free(struct page_groups *);
+/*
+ * The rows are groups of the kind that is wanted.  A key may be typed ahead of the
+ * picture that it means: a portion is done for it at once.  False: not yet.
+ */
+bool page_groups_at_hand(struct page *, const struct page_view *);
 /* A group has been opened in its place: what is in it is looked for at once.  -ENOMEM. */
 int page_groups_fill(struct page *, const struct page_view *);
 /* A group of the first level by its rank; borrowed until the next; NULL behind the last. */

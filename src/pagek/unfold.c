@@ -37,7 +37,9 @@ groups_hold(struct page *page, const struct page_view *v)
 	const struct profile_group *row;
 	struct page_group_at at;
 
-	if (g == NULL || !page_groups_at(g, page->cursor, &at))
+	/* Rows of another kind are not what the cursor is to come to. */
+	if (g == NULL || g->kind != page->group ||
+	    !page_groups_at(g, page->cursor, &at))
 		return false;
 	if (at.what == ROW_GROUP) {
 		row = page_groups_row(g, at.index);
@@ -196,13 +198,12 @@ page_group_is_open(const struct page *page, size_t rank)
 int
 page_unfold(struct page *page, const struct page_view *v)
 {
-	struct page_groups *g = page->groups;
 	uint64_t cursor = page->has_cursor ? page->cursor : page->offs;
 	struct page_group_at at;
 	int r;
 
-	if (!page_shows_groups(page) || g == NULL || g->kind != page->group ||
-	    !page_groups_at(g, cursor, &at) ||
+	if (!page_groups_at_hand(page, v) ||
+	    !page_groups_at(page->groups, cursor, &at) ||
 	    (at.what != ROW_GROUP && at.what != ROW_BELOW))
 		return -ENOENT;
 	r = unfold_row(page, v, &at);
@@ -223,7 +224,7 @@ page_fold(struct page *page, const struct page_view *v)
 	struct page_group_at at;
 
 	(void)v;
-	if (!page_shows_groups(page) || g == NULL ||
+	if (!page_shows_groups(page) || g == NULL || g->kind != page->group ||
 	    !page_groups_at(g, cursor, &at))
 		return false;
 	if (at.what == ROW_GROUP) {
@@ -274,10 +275,9 @@ page_unfold_first(struct page *page, const struct page_view *v)
 int
 page_unfold_all(struct page *page, const struct page_view *v)
 {
-	struct page_groups *g = page->groups;
 	int r;
 
-	if (!page_shows_groups(page) || g == NULL || g->kind != page->group)
+	if (!page_groups_at_hand(page, v))
 		return -ENOENT;
 	if (page->has_cursor)
 		page_hold(page, v);
@@ -286,8 +286,8 @@ page_unfold_all(struct page *page, const struct page_view *v)
 		return r;
 	if (r == 1)
 		return page_groups_fill(page, v);
-	page_branches_clear(g);
+	page_branches_clear(page->groups);
 	/* Nothing but groups of the first level is there to be held. */
-	g->cursor_on = ROW_GROUP;
+	page->groups->cursor_on = ROW_GROUP;
 	return 1;
 }
