@@ -78,9 +78,9 @@ static const struct {
 } wrong[] = {
 	{ "sort", "'sort' is no setting: write 'KEY = VALUE'" },
 	{ "= age", "there is no setting ''" },
-	{ "sort =", "'sort' has no value: write 'sort = age|address'" },
+	{ "sort =", "'sort' has no value: write 'sort = age|address|" },
 	{ "utc = # yes", "write 'utc = yes'" },
-	{ "sort = size", "sort=size: not one of age|address" },
+	{ "sort = sise", "sort=sise: not one of age|address|" },
 	{ "Sort = age", "did you mean 'sort'?" },
 	{ "--sort = age", "did you mean 'sort'?" },
 	{ "srot = age", "did you mean 'sort'?" },

@@ -168,7 +168,8 @@ static const struct {
 	{ "-z", PAGEK_USAGE, "unknown option '-z'" },
 	{ "--once=3 demo:1", PAGEK_USAGE, "takes no argument" },
 	{ "--sort", PAGEK_USAGE, "--sort needs an argument: age|address" },
-	{ "--sort size", PAGEK_USAGE, "not one of age|address" },
+	{ "--sort sise", PAGEK_USAGE, "not one of age|address|size|" },
+	{ "--sort Nsx", PAGEK_USAGE, "not one of age|address|size|" },
 	{ "--format xml list", PAGEK_USAGE, "not one of text|json" },
 	{ "--classic=loose", PAGEK_USAGE, "only strict" },
 	{ "--max 0", PAGEK_USAGE, "not a number" },
@@ -466,7 +467,7 @@ START_TEST(values_arrive)
 {
 	struct options o;
 
-	ck_assert_int_eq(parse(&o, "-b --sort a --sort p --reverse "
+	ck_assert_int_eq(parse(&o, "-b --sort s --sort p --reverse "
 	    "--interval 0.25 --count 7 --timeout 2 --max 100 demo:1"), 0);
 	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
 	ck_assert(o.page.reverse);

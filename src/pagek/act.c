@@ -154,51 +154,6 @@ do_last(struct app *app)
 /* --- order and picture -------------------------------------------------- */
 
 static void
-say_order(struct app *app)
-{
-	const struct page_opts *o = &app->page->opts;
-
-	if (o->order == BLKLIST_BY_AGE)
-		app_say(app, "order: age, %s first",
-		    o->reverse ? "youngest" : "oldest");
-	else
-		app_say(app, "order: address, %s first",
-		    o->reverse ? "highest" : "lowest");
-}
-
-static void
-do_sort(struct app *app)
-{
-	const struct page_opts *o = &app->page->opts;
-
-	if (page_shows_groups(app->page)) {
-		app_group_sort(app, 1);
-		return;
-	}
-	if (page_is_draining(app->page)) {
-		app_say(app, "a drain's rows are in the order of age; D "
-		    "ends it");
-		return;
-	}
-	page_set_order(app->page, o->order == BLKLIST_BY_AGE ?
-	    BLKLIST_BY_ADDRESS : BLKLIST_BY_AGE, o->reverse);
-	say_order(app);
-}
-
-static void
-do_reverse(struct app *app)
-{
-	const struct page_opts *o = &app->page->opts;
-
-	if (page_shows_groups(app->page)) {
-		app_group_reverse(app);
-		return;
-	}
-	page_set_order(app->page, o->order, !o->reverse);
-	say_order(app);
-}
-
-static void
 do_layout(struct app *app)
 {
 	struct page *page = app->page;
@@ -537,8 +492,10 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_PAGE_UP] = do_page_up,
 	[PAGE_DO_FIRST] = do_first,
 	[PAGE_DO_LAST] = do_last,
-	[PAGE_DO_SORT] = do_sort,
-	[PAGE_DO_REVERSE] = do_reverse,
+	[PAGE_DO_SORT] = app_sort_open,
+	[PAGE_DO_SORT_LEFT] = app_sort_left,
+	[PAGE_DO_SORT_RIGHT] = app_sort_right,
+	[PAGE_DO_REVERSE] = app_sort_reverse,
 	[PAGE_DO_LAYOUT] = do_layout,
 	[PAGE_DO_UNITS] = do_units,
 	[PAGE_DO_COPY] = app_show_address,

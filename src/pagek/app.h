@@ -21,6 +21,7 @@
  *	overlay.c	what lies over the page: help, targets, diagnostics
  *	overlay_block.c	... the detail of a block, callers and callees
  *	overlay_address.c	... its address in large digits
+ *	overlay_sort.c	... the picker of orders, and sorting at all
  *	overlay_nodes.c	... page G, whose text nodes_page.c makes
  *	overlay_since.c	... page H, the difference to the mark
  *
@@ -56,6 +57,7 @@ enum app_overlay {
 	APP_COSTS,
 	APP_ADDRESS,		/* of a block, in large digits */
 	APP_SETTINGS,
+	APP_SORT,		/* the picker of orders */
 	APP_NODES,		/* page G */
 	APP_DIFF,		/* page H */
 	APP_OVERLAYS		/* one more than the last */
@@ -173,6 +175,7 @@ struct app {
 	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
 	struct nodes_target *targets;	/* owned */
 	size_t ntargets, selected;
+	size_t sort;			/* under the cursor of the picker */
 	char wanted[128];		/* target that was asked for by word */
 	char stream[128];		/* name the session was switched to */
 
@@ -285,6 +288,14 @@ void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
 void app_switch(struct app *, const struct nodes_target *);
 
+/* By a word or letters, as --sort takes them.  False: there is none, and that was said. */
+bool app_sort(struct app *, const char *text);
+void app_sort_open(struct app *);
+void app_sort_reverse(struct app *);
+/* By the next column that is shown. */
+void app_sort_left(struct app *);
+void app_sort_right(struct app *);
+
 /* The line for a filter. */
 void app_filter_open(struct app *);
 /* False: it is wrong, and that was said. */
@@ -309,8 +320,9 @@ void app_overlay_close(struct app *);
 void app_overlay_close_all(struct app *);
 /* In large digits, over what is open, until the next key. */
 void app_show_address(struct app *);
-extern const struct app_overlay_ops app_overlay_address, app_overlay_detail, app_overlay_kin,
-    app_overlay_nodes, app_overlay_settings, app_overlay_diff;
+extern const struct app_overlay_ops app_overlay_address, app_overlay_detail,
+    app_overlay_kin, app_overlay_nodes, app_overlay_settings,
+    app_overlay_diff, app_overlay_sort;
 void app_overlay_key(struct app *, int code);
 /* The whole overlay for app's size; nothing when there is none: false. */
 bool app_overlay_compose(struct app *, struct page_picture *);

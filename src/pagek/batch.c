@@ -213,8 +213,9 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
     const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit,
     int timeout_ms, struct profile **out, size_t *lacking)
 {
+	/* Where names decide which rows come first, all are needed. */
 	struct taking t = { .s = s, .opts = opts, .sieve = sieve,
-	    .limit = limit, .named = page_sieve_wants_names(sieve) };
+	    .limit = opts->sorting.n > 0 ? 0 : limit, .named = page_sieve_wants_names(sieve) };
 	struct profile *p;
 	int r;
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "choice.h"
+#include "free.h"
 #include "marked.h"
+#include "order.h"
 #include "still.h"
 #include "walk.h"
 
@@ -12,11 +14,13 @@
 #define PORTION_NS 2500000	/* of one picture ... */
 #define HASTY_NS 6000000	/* ... and when somebody waits for the first rows */
 #define WALK_ROWS 256
-#define TEXT_KEEP 12		/* columns of the filter's text */
+
+#define SPARE (PAGE_CHOICE_MAX / 2)	/* blocks beyond the limit before those too many go */
 
 /* What a take has found. */
 struct found {
-	struct blk *blk;	/* as they are shown */
+	struct blk *blk;	/* as the walk came to them ... */
+	uint32_t *place;	/* ... and their order; NULL: that one */
 	size_t n, cap;
 	uint64_t of, all;	/* looked at; let through, with those beyond the limit */
 	uint64_t bytes;
@@ -37,6 +41,7 @@ struct page_choice {
 	unsigned asked;		/* the question that it answers ... */
 	unsigned round;		/* ... and page->round */
 	struct page_walk walk;
+	struct page_order *order;	/* the walk has come so far, and this is sorted */
 	const struct blklist *list;	/* never looked into: is it another one? */
 	uint64_t changes;	/* of the list, when it began */
 	uint64_t seconds, names_no;	/* likewise: what answers may depend on */
@@ -118,7 +123,23 @@ page_choice_filters(const struct page *page)
 bool
 page_choice_on(const struct page *page)
 {
-	return page_choice_filters(page);
+	/* A drain's own rows have but the order of age. */
+	return page_choice_filters(page) ||
+	    !page_sorting_native(&page->opts) ||
+	    (page_is_draining(page) &&
+	    page->opts.order != BLKLIST_BY_AGE);
+}
+
+void
+page_choice_sort(struct page *page, const struct page_sorting *sorting)
+{
+	struct page_opts *o = &page->opts;
+
+	page_sorting_put(sorting, o);
+	page_set_order(page, o->order, o->reverse);
+	page_sorting_put(sorting, o);
+	if (page->choice != NULL)
+		page->choice->question++;
 }
 
 void
@@ -154,6 +175,7 @@ static void
 found_free(struct found *f)
 {
 	free(f->blk);
+	free(f->place);
 	*f = (struct found){ 0 };
 }
 
@@ -163,6 +185,7 @@ found_empty(struct found *f, uint64_t sample)
 	struct blk *blk = f->blk;
 	size_t cap = f->cap;
 
+	free(f->place);
 	*f = (struct found){ .blk = blk, .cap = cap, .sample = sample };
 }
 
@@ -174,11 +197,12 @@ page_choice_free(struct page_choice *c)
 	page_sieve_free(c->filter);
 	found_free(&c->shown);
 	found_free(&c->coming);
+	page_order_free(c->order);
 	free(c);
 }
 
 static int
-put(struct found *f, const struct blk *b, double weight)
+put(struct found *f, const struct blk *b, double weight, size_t most)
 {
 	void *blks = f->blk;
 	int r;
@@ -187,7 +211,7 @@ put(struct found *f, const struct blk *b, double weight)
 	f->bytes += b->size;
 	f->est_blocks += weight;
 	f->est_bytes += weight * (double)b->size;
-	if (f->n == PAGE_CHOICE_MAX)
+	if (f->n == most)
 		return 0;
 	r = base_grow(&blks, &f->cap, f->n + 1, sizeof *f->blk);
 	if (r < 0)
@@ -217,7 +241,7 @@ static bool
 is_same(const struct page_choice *c, const struct page_view *v)
 {
 	return c->list == v->look->list && c->changes == changes_of(v) &&
-	    c->seconds == seconds_of(v) &&
+	    (c->filter == NULL || c->seconds == seconds_of(v)) &&
 	    (c->shown.unsure == 0 || c->names_no == v->names_no);
 }
 
@@ -226,6 +250,8 @@ begin_take(struct page_choice *c, const struct page *page,
     const struct page_view *v)
 {
 	found_empty(&c->coming, v->look->sample);
+	page_order_free(c->order);
+	c->order = NULL;
 	c->taking = true;
 	c->asked = c->question;
 	c->round = page->round;
@@ -236,7 +262,7 @@ begin_take(struct page_choice *c, const struct page *page,
 	c->names_no = v->names_no;
 	if (v->look->list != NULL)
 		page_walk_begin(&c->walk, v->look->list, page->opts.order,
-		    page->opts.reverse);
+		    page_sorting_native(&page->opts) && page->opts.reverse);
 	else
 		c->walk = (struct page_walk){ .over = true };
 }
@@ -263,7 +289,7 @@ begin(struct page_choice *c, struct page *page, const struct page_view *v)
 }
 
 static int
-look_at(struct page_choice *c, const struct page_view *v,
+look_at(struct page_choice *c, const struct page_view *v, size_t most,
     const struct blk *rows, size_t n)
 {
 	struct found *f = &c->coming;
@@ -278,34 +304,128 @@ look_at(struct page_choice *c, const struct page_view *v,
 		f->est_of += weight;
 		if (!page_sieve_lets(c->filter, &rows[i]))
 			continue;
-		r = put(f, &rows[i], weight);
+		r = put(f, &rows[i], weight, most);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-/* Up to a moment, unless all of it is wanted. */
+/* Rows that the screen may have; text has all of them. */
+static size_t
+most_rows(const struct page *page)
+{
+	return page->on_screen ? PAGE_CHOICE_MAX : UINT32_MAX;
+}
+
+/* To the walk's end, or as far as there is time, or room for what is sorted. */
 static int
 walk_on(const struct page *page, const struct page_view *v,
     struct mono begun, int64_t most_ns)
 {
 	struct page_choice *c = page->choice;
+	bool sorts = !page_sorting_native(&page->opts);
+	size_t n, most = most_rows(page);
 	struct blk rows[WALK_ROWS];
-	size_t n;
 	int r = 0;
 
 	page_sieve_begin(c->filter, v);
 	if (!c->walk.over)
 		page_walk_resume(&c->walk, v->look->list);
+	if (sorts && page->on_screen)
+		most += SPARE;
 	while (r == 0 && !c->walk.over) {
+		if (sorts && c->coming.n + WALK_ROWS > most)
+			break;
 		n = page_walk_next(&c->walk, v->look->list, rows, WALK_ROWS);
-		r = look_at(c, v, rows, page_drain_keep(page, rows, n));
+		r = look_at(c, v, most, rows, page_drain_keep(page, rows,
+		    n));
 		if (most_ns > 0 && mono_diff_ns(mono_now(), begun) >= most_ns)
 			break;
 	}
 	c->coming.unsure += page_sieve_caught(c->filter).unsure;
 	return r;
+}
+
+/* Those that do not come first enough go, and make room for the rest. */
+static int
+keep_first(struct found *f, uint32_t *place, size_t most)
+{
+	uint8_t *kept = calloc(f->n + 1, 1);
+	size_t i, n = 0;
+
+	if (kept == NULL)
+		return -ENOMEM;
+	for (i = 0; i < f->n && i < most; i++)
+		kept[place[i]] = 1;
+	for (i = 0; i < f->n; i++)
+		if (kept[i])
+			f->blk[n++] = f->blk[i];
+	f->n = n;
+	free(kept);
+	return 0;
+}
+
+/* 1 when it is sorted: then rows are shown, or the walk goes on. */
+static int
+sort_on(const struct page *page, const struct page_view *v, int64_t most_ns)
+{
+	struct page_choice *c = page->choice;
+	struct found *f = &c->coming;
+	int r = 0;
+
+	if (c->order == NULL)
+		r = page_order_begin(&c->order, &page->opts.sorting, f->blk,
+		    f->n);
+	if (r == 0)
+		r = page_order_next(c->order, v, most_ns);
+	if (r <= 0)
+		return r;
+	if (c->walk.over)
+		f->unsure += page_order_unsure(c->order);
+	f->place = page_order_places(c->order);
+	page_order_free(c->order);
+	c->order = NULL;
+	if (c->walk.over) {
+		if (f->n > most_rows(page))
+			f->n = most_rows(page);
+		return 1;
+	}
+	r = keep_first(f, f->place, most_rows(page));
+	free(f->place);
+	f->place = NULL;
+	return r < 0 ? r : 1;
+}
+
+/* 1 when all is done; 0: another time. */
+static int
+step(const struct page *page, const struct page_view *v, struct mono begun,
+    int64_t most_ns)
+{
+	struct page_choice *c = page->choice;
+	int64_t left = most_ns;
+	int r = 0;
+
+	for (;;) {
+		if (c->order == NULL && !c->walk.over)
+			r = walk_on(page, v, begun, most_ns);
+		if (most_ns > 0) {
+			left = most_ns - mono_diff_ns(mono_now(), begun);
+			if (r == 0 && left <= 0)
+				return 0;
+		}
+		if (r < 0)
+			return r;
+		if (page_sorting_native(&page->opts)) {
+			if (c->walk.over)
+				return 1;
+			continue;
+		}
+		r = sort_on(page, v, left);
+		if (r <= 0 || c->walk.over)
+			return r;
+		r = 0;
+	}
 }
 
 static void
@@ -328,20 +448,22 @@ go_on(const struct page *page, const struct page_view *v, int64_t most_ns)
 {
 	struct page_choice *c = page->choice;
 	struct mono begun = mono_now();
-	int r = walk_on(page, v, begun, most_ns);
+	int r = step(page, v, begun, most_ns);
 
 	c->spent_ns += mono_diff_ns(mono_now(), begun);
-	if (r == 0 && !c->walk.over)
-		return 0;
 	if (r == 0)
+		return 0;
+	if (r > 0)
 		show(c);
+	page_order_free(c->order);
+	c->order = NULL;
 	/* What could not be done for want of memory is not tried at once again. */
 	c->taking = false;
 	c->known = true;
 	c->cost_ns = c->spent_ns;
 	c->spent_ns = 0;
 	c->ended = (struct mono){ .ns = v->now.ns + c->cost_ns };
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* The filter of the command line is compiled with the first picture. */
@@ -354,16 +476,29 @@ first_filter(struct page *page)
 	return given != NULL ? page_choice_filter(page, given, &e) : 0;
 }
 
+/* The page's own, where there is something to choose; NULL: nothing is. */
+static int
+begin_choice(struct page *page, struct page_choice **out)
+{
+	int r = first_filter(page);
+
+	if (r < 0)
+		return r;
+	*out = page_choice_on(page) ? get(page) : page->choice;
+	return *out == NULL && page_choice_on(page) ? -ENOMEM : 0;
+}
+
 int
 page_choice_refresh(struct page *page, const struct page_view *v)
 {
 	struct page_choice *c;
-	int r = first_filter(page);
+	int r = begin_choice(page, &c);
 
-	c = page->choice;
 	if (r < 0 || c == NULL)
 		return r;
 	if (!page_choice_on(page)) {
+		page_order_free(c->order);
+		c->order = NULL;
 		found_free(&c->shown);
 		found_free(&c->coming);
 		c->known = c->taking = false;
@@ -383,10 +518,9 @@ int
 page_choice_whole(struct page *page, const struct page_view *v)
 {
 	struct page_choice *c;
-	int r = first_filter(page);
+	int r = begin_choice(page, &c);
 
-	c = page->choice;
-	if (r < 0 || c == NULL || !page_choice_on(page) || v->look->window)
+	if (r < 0 || !page_choice_on(page) || v->look->window)
 		return r;
 	begin_take(c, page, v);
 	return go_on(page, v, 0);
@@ -422,65 +556,10 @@ page_choice_sums(const struct page *page, struct page_chosen *sums)
 		.cut = f->n < f->all,
 		.unsure = f->unsure,
 	};
+	sums->sorting = c->order != NULL;
 	if (!c->known && c->taking && c->walk.blocks > 0)
 		sums->percent = (unsigned)(c->walk.passed < c->walk.blocks ?
 		    c->walk.passed * 100 / c->walk.blocks : 100);
-}
-
-/* Shorter and shorter, as long as the filter keeps its room. */
-static void
-sums_text(const struct page_chosen *s, const char *about, int form, char *out,
-    size_t cap)
-{
-	char n[32], of[32], bytes[24], listed[32], unsure[32];
-	size_t len = 0;
-
-	out[0] = '\0';
-	if (!s->known) {
-		base_append(out, cap, &len, "%s%u %%", form == 0 ?
-		    "looked through " : "", s->percent);
-		return;
-	}
-	base_group_digits(n, sizeof n, s->blocks);
-	base_group_digits(of, sizeof of, s->of);
-	base_human_bytes(bytes, sizeof bytes, s->bytes);
-	base_group_digits(listed, sizeof listed, s->listed);
-	base_group_digits(unsure, sizeof unsure, s->unsure);
-	if (form == 2) {
-		base_fit_count(n, 4, s->blocks);
-		base_fit_count(of, 4, s->of);
-	}
-	base_append(out, cap, &len, "%s%s of %s%s", about,
-	    n + strspn(n, " "), about, of + strspn(of, " "));
-	if (form == 0)
-		base_append(out, cap, &len, " blocks, %s%s", about, bytes);
-	if (s->cut && form < 2)
-		base_append(out, cap, &len, ", %s listed", listed);
-	if (s->unsure > 0)
-		base_append(out, cap, &len, form < 2 ? ", %s unsure" : "?",
-		    unsure);
-}
-
-void
-page_choice_put(const struct page *page, const struct page_view *v,
-    struct page_picture *pic)
-{
-	const char *text = page_choice_filter_text(page);
-	const char *about = page_about(v->look->sample);
-	struct page_chosen s;
-	char sums[160];
-	int form = 0, room;
-
-	page_choice_sums(page, &s);
-	do {
-		sums_text(&s, about, form, sums, sizeof sums);
-		room = pic->cols - (int)strlen(sums) - 2;
-	} while (room < TEXT_KEEP + (int)strlen("filter ") && ++form < 3);
-	picture_printf(pic, "filter ");
-	picture_text(pic, text != NULL ? text : "", room -
-	    (int)strlen("filter "), PICTURE_FREE);
-	picture_printf(pic, "  %s", sums);
-	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
 /* --- rows --------------------------------------------------------------- */
@@ -490,6 +569,12 @@ choice_total(const struct page *page, const struct page_view *v)
 {
 	(void)v;
 	return page->choice != NULL ? page->choice->shown.n : 0;
+}
+
+static const struct blk *
+row(const struct found *f, uint64_t at)
+{
+	return &f->blk[f->place != NULL ? f->place[at] : at];
 }
 
 static size_t
@@ -504,7 +589,7 @@ choice_window(const struct page *page, const struct page_view *v, uint64_t at,
 		return 0;
 	f = &page->choice->shown;
 	for (i = 0; i < n && at + i < f->n; i++)
-		out[i] = f->blk[at + i];
+		out[i] = *row(f, at + i);
 	return i;
 }
 
@@ -531,16 +616,27 @@ choice_held(struct page *page, const struct page_view *v, uint64_t total,
 	f = &page->choice->shown;
 	/* Between two takes it has not moved. */
 	if (page->cursor < f->n &&
-	    page_holds_block(page, &f->blk[page->cursor])) {
+	    page_holds_block(page, row(f, page->cursor))) {
 		*offset = page->cursor;
 		return true;
 	}
 	for (i = 0; i < f->n; i++)
-		if (page_holds_block(page, &f->blk[i])) {
+		if (page_holds_block(page, row(f, i))) {
 			*offset = i;
 			return true;
 		}
 	return false;
+}
+
+size_t
+page_choice_text(struct page *page, const struct page_view *v, uint64_t at,
+    struct blk *out, size_t n)
+{
+	if (!page_choice_on(page))
+		return page_free_window(page, v, at, out, n);
+	if (at == 0 && page_choice_whole(page, v) < 0)
+		return 0;
+	return choice_window(page, v, at, out, n);
 }
 
 const struct page_rows_ops page_rows_choice = {

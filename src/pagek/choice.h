@@ -7,7 +7,7 @@
  *			alone are asked.
  *	question	filter and order together: what the rows answer.
  *	take		the list walked through (walk.h) for the blocks that are
- *			let through.  In a large list that takes many pictures,
+ *			let through, and those sorted (order.h).  In a large list that takes many pictures,
  *			in each of which a portion is done; meanwhile the rows
  *			are those of the take before, or none when they answered
  *			another question.  What a take costs decides when the
@@ -34,7 +34,7 @@
 #include "sieve.h"
 #include "view.h"
 
-#define PAGE_CHOICE_MAX (1u << 20)	/* the first of so many are rows; the sums are of all */
+#define PAGE_CHOICE_MAX (1u << 19)	/* rows on the screen: the first ones; the sums are of all */
 
 /*
  * The filter; "" for none, as Esc clears it.  -EINVAL with the error filled, or
@@ -49,6 +49,8 @@ const char *page_choice_filter_text(const struct page *);
 /* Some blocks are kept back; rows are of a choice, not of the list. */
 bool page_choice_filters(const struct page *);
 bool page_choice_on(const struct page *);
+/* Another order of the rows. */
+void page_choice_sort(struct page *, const struct page_sorting *);
 
 /*
  * For whoever walks through the list himself: begin, then ask for block after
@@ -66,6 +68,12 @@ size_t page_choice_sift(const struct page *, struct blk *rows, size_t n);
 int page_choice_refresh(struct page *, const struct page_view *);
 /* All of it, whatever it costs: rows are of this moment then.  -ENOMEM. */
 int page_choice_whole(struct page *, const struct page_view *);
+/*
+ * Rows of text, in any order, what is free among them, from the first (at 0) on
+ * between two news.  Without memory to sort them there are none.
+ */
+size_t page_choice_text(struct page *, const struct page_view *, uint64_t at,
+    struct blk *out, size_t n);
 void page_choice_free(struct page_choice *);
 
 struct page_chosen {
@@ -75,12 +83,15 @@ struct page_chosen {
 	uint64_t listed;	/* rows */
 	bool cut;		/* fewer than there are blocks */
 	uint64_t unsure;
-	unsigned percent;	/* of the first take, until it is known */
+	unsigned percent;	/* of the first take, until it is known ... */
+	bool sorting;		/* ... and that it is sorted now */
 };
 
 void page_choice_sums(const struct page *, struct page_chosen *);
 /* No rows yet, and they are on their way: where the cursor is, is not known. */
 bool page_choice_waits(const struct page *);
+/* "sorting: 40 %" while rows are waited for that no filter's line tells of; "". */
+void page_choice_waiting(const struct page *, char *out, size_t cap);
 /* "filter size>=1k  312 of 41,331 blocks, 4.2 MiB", in the line begun. */
 void page_choice_put(const struct page *, const struct page_view *,
     struct page_picture *);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "choice.h"
 #include "commands.h"
 #include "free.h"
 #include "json.h"
@@ -27,7 +28,7 @@ list_rows(FILE *out, struct nodes_session *s, struct page *page,
 	v.wrappers = page->opts.wrappers;
 	page_free_begin(page, &v);
 	page_sieve_begin(sieve, &v);
-	while ((n = page_free_window(page, &v, offs, rows,
+	while ((n = page_choice_text(page, &v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
 			if (!page_sieve_lets(sieve, &rows[i]))

@@ -4,6 +4,7 @@
 
 #include "columns.h"
 #include "free.h"
+#include "order.h"
 #include "units.h"
 
 #define AGE_EXACT 60	/* seconds */
@@ -188,6 +189,29 @@ plan_columns(const struct page_view *v, int cols, struct plan *plan)
 		plan->function = left - FUNCTION_GAP;
 }
 
+static bool
+is_title(const char *title, const char *word)
+{
+	size_t len = word != NULL ? strlen(word) : 0;
+
+	title += strspn(title, " ");
+	return len > 0 && strncmp(title, word, len) == 0 &&
+	    title[len + strspn(title + len, " ")] == '\0';
+}
+
+bool
+page_columns_show(const struct page_view *v, int cols, const char *word)
+{
+	struct plan plan;
+	size_t i;
+
+	plan_columns(v, cols, &plan);
+	for (i = 0; i < NCOLUMNS; i++)
+		if (plan.shown[i] && is_title(columns[i].title, word))
+			return true;
+	return plan.function > 0 && is_title("FUNCTION", word);
+}
+
 /*
  * The function's title, and to the right of it what is free.  Where both do not
  * fit, that a function is one is plain to see.
@@ -199,34 +223,75 @@ put_right_heading(const struct page *page, const struct page_view *v,
 	int room = pic->cols - picture_col(pic) - FUNCTION_GAP;
 	char text[64];
 	bool both;
+	int from;
 
 	page_free_text(page, v, room - FUNCTION_GAP - FUNCTION_TITLE, text,
 	    sizeof text);
 	both = text[0] != '\0';
 	if (!both)
 		page_free_text(page, v, room, text, sizeof text);
-	if (function && (both || text[0] == '\0'))
-		picture_printf(pic, "%*sFUNCTION", FUNCTION_GAP, "");
+	if (function && (both || text[0] == '\0')) {
+		picture_printf(pic, "%*s", FUNCTION_GAP, "");
+		from = picture_col(pic);
+		picture_printf(pic, "FUNCTION");
+		if (is_title("FUNCTION", page_sort_title(&page->opts))) {
+			picture_printf(pic, " %c",
+			    page_sorting_arrow(&page->opts));
+			picture_mark(pic, from, picture_col(pic), PAGE_NEW);
+		}
+	}
 	if (text[0] != '\0') {
 		picture_to(pic, pic->cols - (int)strlen(text));
 		picture_printf(pic, "%s", text);
 	}
 }
 
+/*
+ * The title with its arrow: within the column's width if it can, else in the
+ * blank behind it, which every column has.
+ */
+static int
+put_sorted(const struct column *c, char arrow, struct page_picture *pic)
+{
+	const char *word = c->title + strspn(c->title, " ");
+	int len = (int)strcspn(word, " "), from;
+	int blank = c->width >= len + 2, rest = c->width - len - blank - 1;
+	bool right = word != c->title && rest > 0;
+
+	if (right)
+		picture_printf(pic, "%*s", rest, "");
+	from = picture_col(pic);
+	picture_printf(pic, "%.*s%*s%c", len, word, blank, "", arrow);
+	picture_mark(pic, from, picture_col(pic), PAGE_NEW);
+	if (!right && rest > 0)
+		picture_printf(pic, "%*s", rest, "");
+	return rest < 0;
+}
+
 void
 page_columns_heading(const struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
+	const char *sorted = page_sort_title(&page->opts);
+	char arrow = page_sorting_arrow(&page->opts);
 	struct plan plan;
+	int gone = 0;		/* of the next one's gap */
 	size_t i;
 
-	plan_columns(v, pic->cols, &plan);
-	for (i = 0; i < NCOLUMNS; i++)
-		if (plan.shown[i])
-			picture_printf(pic, "%*s%-*s", columns[i].gap, "",
-			    columns[i].width, columns[i].title);
-	put_right_heading(page, v, plan.function > 0, pic);
 	picture_mark_line(pic, PAGE_HEADING);
+	plan_columns(v, pic->cols, &plan);
+	for (i = 0; i < NCOLUMNS; i++) {
+		if (!plan.shown[i])
+			continue;
+		picture_printf(pic, "%*s", columns[i].gap - gone, "");
+		gone = 0;
+		if (is_title(columns[i].title, sorted))
+			gone = put_sorted(&columns[i], arrow, pic);
+		else
+			picture_printf(pic, "%-*s", columns[i].width,
+			    columns[i].title);
+	}
+	put_right_heading(page, v, plan.function > 0, pic);
 }
 
 void

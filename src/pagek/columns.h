@@ -20,4 +20,7 @@ void page_columns_row(const struct page *, const struct page_view *,
 void page_columns_mark(const struct page_view *, const struct blk *,
     struct page_picture *);
 
+/* Whether there is room for the column of that title. */
+bool page_columns_show(const struct page_view *, int cols, const char *title);
+
 #endif

@@ -12,33 +12,8 @@
 static void
 cmd_sort(struct app *app, const char *arg)
 {
-	static const struct {
-		const char *word;
-		enum blklist_order order;
-	} orders[] = {
-		{ "age", BLKLIST_BY_AGE },
-		{ "a", BLKLIST_BY_AGE },
-		{ "address", BLKLIST_BY_ADDRESS },
-		{ "p", BLKLIST_BY_ADDRESS },
-	};
-	size_t i;
-
-	if (page_shows_groups(app->page) && app_group_sort_by(app, arg))
-		return;
-	for (i = 0; i < BASE_NELEM(orders); i++) {
-		if (strcmp(orders[i].word, arg) != 0)
-			continue;
-		if (orders[i].order != BLKLIST_BY_AGE &&
-		    page_is_draining(app->page))
-			app_drain(app);
-		page_set_order(app->page, orders[i].order,
-		    app->page->opts.reverse);
-		app_say(app, "order: %s", orders[i].order == BLKLIST_BY_AGE ?
-		    "age" : "address");
-		return;
-	}
-	app_say(app, "no order is called '%.64s'; there are age and address",
-	    arg);
+	if (!page_shows_groups(app->page) || !app_group_sort_by(app, arg))
+		app_sort(app, arg);
 }
 
 static void
@@ -244,7 +219,8 @@ static const struct page_command {
 	{ "node", "NODE[/TARGET]", "go to another node; - is the one before",
 	    cmd_node },
 	{ "back", "", "go to the node before", cmd_back },
-	{ "sort", "age|address", "set the order of the rows", cmd_sort },
+	{ "sort", "WORD|LETTERS", "set the order of the rows, as Ns; s lists "
+	    "them", cmd_sort },
 	{ "group", "KIND[>KIND]", "group by that, and each group once more, or "
 	    "by none", app_group_by },
 	{ "filter", "[EXPRESSION]", "show only the blocks that it means; "

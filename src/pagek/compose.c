@@ -432,6 +432,8 @@ symbols_text(const struct page *page, const struct page_view *v, char *out,
 	out[0] = '\0';
 	if (page->group != 0 && g != NULL)
 		page_groups_waiting(g, out, cap);
+	else
+		page_choice_waiting(page, out, cap);
 	if (out[0] != '\0')
 		return;
 	if (v->fetching[0] != '\0') {

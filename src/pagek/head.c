@@ -5,8 +5,9 @@
 #include "groups.h"
 #include "head.h"
 #include "marked.h"
-#include "sum_columns.h"
+#include "order.h"
 #include "still.h"
+#include "sum_columns.h"
 
 #define GAP 2
 
@@ -34,9 +35,8 @@ say_sort(const struct page *page, const struct page_view *v,
 		    page->group_reverse ? '^' : 'v');
 	else
 		snprintf(out, PAGE_HEAD_TEXT, "%s %c",
-		    page->opts.order == BLKLIST_BY_AGE ? "AGE" : "ADDRESS",
-		    (page->opts.order == BLKLIST_BY_AGE) ==
-		    page->opts.reverse ? '^' : 'v');
+		    page_sort_title(&page->opts),
+		    page_sorting_arrow(&page->opts));
 }
 
 static void

@@ -5,9 +5,11 @@
 
 #include "../base/base.h"
 #include "commands.h"
+#include "choice.h"
 #include "free.h"
 #include "json.h"
 #include "options.h"
+#include "order.h"
 
 /* --- blocks -------------------------------------------------------------- */
 
@@ -418,7 +420,7 @@ put_rows(struct json *j, struct nodes_session *s, struct profile *p,
 	if (opts->free)
 		put_regions(j, &page, &v);
 	json_rows(j, "blocks");
-	while ((n = page_free_window(&page, &v, offs, rows,
+	while ((n = page_choice_text(&page, &v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && (limit == 0 || row_no < limit); i++) {
 			if (!page_sieve_lets(sieve, &rows[i]))
@@ -468,6 +470,7 @@ json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
 	const struct nodes_look *look = nodes_session_look(s);
 	size_t from = opts->free ? 0 : 2;
 	struct page_caught caught;
+	bool reverse;
 
 	json_document(j, "pagek.blocks/1", block_columns + from,
 	    BASE_NELEM(block_columns) - from);
@@ -481,9 +484,10 @@ json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
 	    "arming" : "start");
 	json_modes(j, look);
 	json_key(j, "order");
-	json_text(j, opts->order == BLKLIST_BY_AGE ? "age" : "address");
+	json_text(j, page_sort_rows[page_sorting_first(opts,
+	    &reverse)].word);
 	json_key(j, "reverse");
-	json_bool(j, opts->reverse);
+	json_bool(j, reverse);
 	json_lost(j, look);
 	put_counts(j, look);
 	caught = page_sieve_caught(sieve);

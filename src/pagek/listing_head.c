@@ -11,6 +11,7 @@
 
 #include "choice.h"
 #include "listing_head.h"
+#include "order.h"
 
 struct head {
 	char *text;
@@ -81,13 +82,18 @@ static void
 put_order(struct head *h)
 {
 	const struct page_opts *o = &h->page->opts;
+	bool reverse;
+	enum page_sort sort = page_sorting_first(o, &reverse);
 
-	if (o->order == BLKLIST_BY_AGE)
-		line(h, "order", "age, %s first", o->reverse ? "youngest" :
+	if (sort == PAGE_SORT_AGE)
+		line(h, "order", "age, %s first", reverse ? "youngest" :
 		    "oldest");
-	else
-		line(h, "order", "address, %s first", o->reverse ? "highest" :
+	else if (sort == PAGE_SORT_ADDRESS)
+		line(h, "order", "address, %s first", reverse ? "highest" :
 		    "lowest");
+	else
+		line(h, "order", "%s%s", page_sort_rows[sort].word, reverse ?
+		    ", reversed" : "");
 }
 
 /* Which of them are rows, where they are not all. */

@@ -216,6 +216,7 @@ page_set_order(struct page *page, enum blklist_order order, bool reverse)
 {
 	page->opts.order = order;
 	page->opts.reverse = reverse;
+	page->opts.sorting.n = 0;
 	page->round++;
 	page_still_anew(page);
 	/* Without a cursor to follow, a new order is read from its top. */

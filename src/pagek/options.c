@@ -11,6 +11,7 @@
 #include "../base/base.h"
 #include "kinds.h"
 #include "options_table.h"
+#include "order.h"
 #include "sieve.h"
 #include "target_words.h"
 
@@ -87,12 +88,14 @@ get_word(const char *arg, const char *const *words, size_t n)
 static int
 set_sort(struct parse *p, const char *arg)
 {
-	static const char *const words[] = { "age", "a", "address", "p" };
-	int i = get_word(arg, words, BASE_NELEM(words));
+	struct page_sorting sorting;
 
-	if (i < 0)
+	if (!page_sorting_parse(arg, &sorting))
 		return bad_value(p, OPTION_SORT, arg);
-	p->o->page.order = i < 2 ? BLKLIST_BY_AGE : BLKLIST_BY_ADDRESS;
+	/* --reverse turns that round, wherever it stands. */
+	p->o->backwards = sorting.by[0].reverse;
+	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
+	page_sorting_put(&sorting, &p->o->page);
 	return 0;
 }
 
@@ -359,9 +362,13 @@ set_filter(struct parse *p, const char *arg)
 static void
 set_plain(struct options *o, enum option_id id)
 {
-	if (id == OPTION_REVERSE)
-		o->page.reverse = true;
-	else if (id == OPTION_WIDE)
+	struct page_sorting sorting;
+
+	if (id == OPTION_REVERSE) {
+		page_sorting_get(&o->page, &sorting);
+		sorting.by[0].reverse = !o->backwards;
+		page_sorting_put(&sorting, &o->page);
+	} else if (id == OPTION_WIDE)
 		o->page.layout = PAGE_WIDE;
 	else if (id == OPTION_ASCII)
 		o->page.ascii = true;

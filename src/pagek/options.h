@@ -108,6 +108,7 @@ struct options {
 	bool json;			/* it is none for people: JSON or one of its kin */
 	const char *output;		/* NULL: standard output, or of run standard error */
 	struct page_opts page;
+	bool backwards;			/* --sort alone, without --reverse */
 	uint32_t max;			/* 0: not given */
 	uint64_t limit;			/* 0: all */
 	const char *fields;		/* names with commas between; NULL: all */

@@ -236,6 +236,7 @@ static const struct app_overlay_ops *const overlays[APP_OVERLAYS] = {
 	[APP_COSTS] = &costs_ops,
 	[APP_ADDRESS] = &app_overlay_address,
 	[APP_SETTINGS] = &app_overlay_settings,
+	[APP_SORT] = &app_overlay_sort,
 	[APP_NODES] = &app_overlay_nodes,
 	[APP_DIFF] = &app_overlay_diff,
 };

@@ -83,10 +83,22 @@ struct page_style {
 	int ink, ground;		/* 0 to 7 as a terminal counts; -1: its own */
 };
 
+#define PAGE_SORTINGS 4		/* sorts that decide one after the other */
+
+/* See order.h. */
+struct page_sorting {
+	unsigned n;
+	struct {
+		uint8_t sort;	/* enum page_sort */
+		bool reverse;
+	} by[PAGE_SORTINGS];
+};
+
 struct page_opts {
 	enum page_layout layout;
-	enum blklist_order order;	/* --sort: age (default) or address */
+	enum blklist_order order;	/* of the list: age (default) or address */
 	bool reverse;
+	struct page_sorting sorting;	/* --sort: of the rows, unless n is 0 */
 	const char *filter;		/* --filter; NULL none: choice.h takes it from here */
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;

@@ -10,6 +10,7 @@
 #include "fields.h"
 #include "groups.h"
 #include "marked.h"
+#include "order.h"
 #include "still.h"
 
 /* --- line 1 ------------------------------------------------------------- */
@@ -208,9 +209,7 @@ wide_node(struct page *page, const struct page_view *v,
 			    i == 0 ? "group " : "", groups);
 		else
 			base_append(order, sizeof order, &len, "   %s%s%s",
-			    words[i].before,
-			    page->opts.order == BLKLIST_BY_AGE ? "AGE" :
-			    "ADDRESS",
+			    words[i].before, page_sort_title(&page->opts),
 			    page->opts.reverse ? words[i].reversed : "");
 		if (picture_col(pic) + (int)len + 2 + OFFS_COLS <= pic->cols) {
 			picture_printf(pic, "%s", order);

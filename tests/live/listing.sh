@@ -115,10 +115,11 @@ rule "a paused page sends the picture" unless_lossy of_a_pause
 changes
 
 in_order() {
-	keys s r && wait_for 'order ADDRESS rev' && sent "$tmp/g" &&
+	keys s && wait_for '^SORT' && keys p && wait_for 'order ADDRESS' &&
+	    keys r && wait_for 'order ADDRESS rev' && sent "$tmp/g" &&
 	    grep -q '^order     address, highest first$' "$tmp/g" &&
 	    grep -oE '^[0-9a-f]{12} ' "$tmp/g" >"$tmp/got" &&
-	    sort -r "$tmp/got" | cmp - "$tmp/got" && keys s r
+	    sort -r "$tmp/got" | cmp - "$tmp/got" && keys :sort Space age Enter
 }
 rule "it is in the order shown" in_order
 
@@ -157,7 +158,8 @@ paged() {
 	wait_for 'K MEMORY BLOCKS' && wait_gone 'the pager has' &&
 	    wait_gone 'in the pager' &&
 	    wait_for "parade\[$pid\]  LIVE" && py moment $blocks "$tmp/paged" &&
-	    keys s && wait_for 'order ADDRESS' && keys s
+	    keys s && wait_for '^SORT' && keys p &&
+	    wait_for 'order ADDRESS' && keys :sort Space age Enter
 }
 rule "the pager has the terminal, and ^C is for it" pager
 rule "the page is back when it ends, and the pager had the whole list" paged

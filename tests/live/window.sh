@@ -66,7 +66,7 @@ equal_at() {
 rule "its last rows by age are the list's" equal_at End age tail
 rule "its first rows by age are the list's" equal_at Home age head
 by_address() {
-	keys s && wait_for 'order ADDRESS' && equal_at End address tail
+	keys s && wait_for '^SORT' && keys p && wait_for 'order ADDRESS' && equal_at End address tail
 }
 rule "its last rows by address are the list's" by_address
 rule "its first rows by address are the list's" equal_at Home address head

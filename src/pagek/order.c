@@ -1,0 +1,528 @@
+/* See order.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "calls.h"
+#include "order.h"
+
+#define AT_ONCE 1024		/* blocks between two looks at the clock */
+#define NONE UINT32_MAX
+
+const struct page_sort_row page_sort_rows[PAGE_SORTS] = {
+#define SORT(id, word_, letters_, title_, text_, help_) \
+	[PAGE_SORT_##id] = { \
+		.word = word_, \
+		.letters = letters_, \
+		.title = title_, \
+		.text = text_, \
+		.help = help_, \
+	},
+#include "sorts.def"
+#undef SORT
+};
+
+/* --- which -------------------------------------------------------------- */
+
+static bool
+parse_letter(char c, struct page_sorting *s)
+{
+	const char *letters;
+	size_t i;
+
+	for (i = 0; i < PAGE_SORTS; i++) {
+		letters = page_sort_rows[i].letters;
+		if (c != letters[0] && c != letters[1])
+			continue;
+		s->by[s->n].sort = (uint8_t)i;
+		s->by[s->n++].reverse = c == letters[1];
+		return true;
+	}
+	return false;
+}
+
+bool
+page_sorting_parse(const char *text, struct page_sorting *out)
+{
+	struct page_sorting s = { 0 };
+	size_t i;
+
+	for (i = 0; i < PAGE_SORTS; i++)
+		if (strcmp(text, page_sort_rows[i].word) == 0) {
+			s.n = 1;
+			s.by[0].sort = (uint8_t)i;
+			*out = s;
+			return true;
+		}
+	if (text[0] == '\0' || strlen(text) > PAGE_SORTINGS)
+		return false;
+	for (i = 0; text[i] != '\0'; i++)
+		if (!parse_letter(text[i], &s))
+			return false;
+	*out = s;
+	return true;
+}
+
+void
+page_sorting_get(const struct page_opts *o, struct page_sorting *s)
+{
+	*s = o->sorting;
+	if (s->n > 0)
+		return;
+	s->n = 1;
+	s->by[0].sort = o->order == BLKLIST_BY_AGE ? PAGE_SORT_AGE :
+	    PAGE_SORT_ADDRESS;
+	s->by[0].reverse = o->reverse;
+}
+
+/* Behind an order in which no two are equal nothing is left to decide. */
+void
+page_sorting_put(const struct page_sorting *s, struct page_opts *o)
+{
+	bool native = s->by[0].sort <= PAGE_SORT_ADDRESS;
+
+	o->reverse = s->by[0].reverse;
+	o->order = s->by[0].sort == PAGE_SORT_ADDRESS ? BLKLIST_BY_ADDRESS :
+	    BLKLIST_BY_AGE;
+	o->sorting = native ? (struct page_sorting){ 0 } : *s;
+}
+
+bool
+page_sorting_native(const struct page_opts *o)
+{
+	return o->sorting.n == 0;
+}
+
+enum page_sort
+page_sorting_first(const struct page_opts *o, bool *reverse)
+{
+	struct page_sorting s;
+
+	page_sorting_get(o, &s);
+	*reverse = s.by[0].reverse;
+	return (enum page_sort)s.by[0].sort;
+}
+
+const char *
+page_sort_title(const struct page_opts *o)
+{
+	bool reverse;
+	enum page_sort sort = page_sorting_first(o, &reverse);
+
+	return page_sort_rows[sort].title != NULL ?
+	    page_sort_rows[sort].title : "SITE";
+}
+
+static bool
+begins_high(enum page_sort sort)
+{
+	return sort == PAGE_SORT_AGE || sort == PAGE_SORT_SIZE ||
+	    sort == PAGE_SORT_USED || sort == PAGE_SORT_LEVEL;
+}
+
+char
+page_sorting_arrow(const struct page_opts *o)
+{
+	bool reverse;
+	enum page_sort sort = page_sorting_first(o, &reverse);
+
+	return begins_high(sort) != reverse ? 'v' : '^';
+}
+
+/* --- texts that are compared -------------------------------------------- */
+
+/* Different ones get numbers, in the order in which they come. */
+struct texts {
+	char **text;		/* owned */
+	uint32_t *slot;		/* numbers, by hash; NONE free */
+	size_t n, cap, slots;
+	uint32_t *rank;		/* among all, once they have come */
+};
+
+static void
+texts_free(struct texts *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->text[i]);
+	free(t->text);
+	free(t->slot);
+	free(t->rank);
+	*t = (struct texts){ 0 };
+}
+
+static size_t
+slot_of(const struct texts *t, const char *text)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	size_t i;
+
+	for (i = 0; text[i] != '\0'; i++)
+		h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	i = (size_t)(h >> 20) & (t->slots - 1);
+	while (t->slot[i] != NONE && strcmp(t->text[t->slot[i]], text) != 0)
+		i = (i + 1) & (t->slots - 1);
+	return i;
+}
+
+static int
+texts_room(struct texts *t)
+{
+	size_t slots = t->slots > 0 ? t->slots * 2 : 256, i;
+	uint32_t *slot;
+
+	if (t->n * 2 < t->slots)
+		return 0;
+	slot = malloc(slots * sizeof *slot);
+	if (slot == NULL)
+		return -ENOMEM;
+	free(t->slot);
+	t->slot = slot;
+	t->slots = slots;
+	memset(slot, 0xff, slots * sizeof *slot);
+	for (i = 0; i < t->n; i++)
+		slot[slot_of(t, t->text[i])] = (uint32_t)i;
+	return 0;
+}
+
+static int
+texts_number(struct texts *t, const char *text, uint32_t *number)
+{
+	void *array = t->text;
+	char *copy;
+	size_t at;
+	int r;
+
+	r = texts_room(t);
+	if (r < 0)
+		return r;
+	at = slot_of(t, text);
+	if (t->slot[at] == NONE) {
+		r = base_grow(&array, &t->cap, t->n + 1, sizeof *t->text);
+		if (r < 0)
+			return r;
+		t->text = array;
+		copy = strdup(text);
+		if (copy == NULL)
+			return -ENOMEM;
+		t->slot[at] = (uint32_t)t->n;
+		t->text[t->n++] = copy;
+	}
+	*number = t->slot[at];
+	return 0;
+}
+
+/* What has no name stands behind. */
+static int
+by_text(const void *a, const void *b, void *arg)
+{
+	char *const *text = arg;
+	const char *x = text[*(const uint32_t *)a];
+	const char *y = text[*(const uint32_t *)b];
+	int r;
+
+	if (x[0] == '\0' || y[0] == '\0')
+		return (x[0] == '\0') - (y[0] == '\0');
+	r = strcasecmp(x, y);
+	return r != 0 ? r : strcmp(x, y);
+}
+
+static int
+texts_rank(struct texts *t)
+{
+	uint32_t *sorted = malloc((t->n + 1) * sizeof *sorted);
+	size_t i;
+
+	free(t->rank);
+	t->rank = malloc((t->n + 1) * sizeof *t->rank);
+	if (sorted == NULL || t->rank == NULL) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (i = 0; i < t->n; i++)
+		sorted[i] = (uint32_t)i;
+	if (t->n > 1)
+		qsort_r(sorted, t->n, sizeof *sorted, by_text, t->text);
+	for (i = 0; i < t->n; i++)
+		t->rank[sorted[i]] = (uint32_t)i;
+	free(sorted);
+	return 0;
+}
+
+/* --- sorting ------------------------------------------------------------ */
+
+#define CALLERS 4096		/* a power of two */
+
+struct item {
+	uint64_t key;
+	uint32_t place;
+};
+
+/* A stable sort by merging, once for each key, the last one first. */
+struct page_order {
+	struct page_sorting sorting;
+	const struct blk *blk;
+	size_t n;
+	unsigned pass;		/* keys that are done */
+	enum {
+		ORDER_KEYS,	/* are made of the blocks ... */
+		ORDER_RANKS,	/* ... and of their texts' numbers */
+		ORDER_MERGE,
+		ORDER_OVER,
+	} step;
+	size_t at;		/* the step has come so far */
+	size_t run;		/* sorted runs of so many items */
+	struct item *item, *other;
+	struct texts texts;
+	uint64_t unsure;
+	struct {
+		uint64_t caller;
+		uint32_t number;
+		bool known, unsure;
+	} asked[CALLERS];	/* blocks come in runs of few callers */
+};
+
+int
+page_order_begin(struct page_order **out, const struct page_sorting *sorting,
+    const struct blk *blk, size_t n)
+{
+	struct page_order *o = calloc(1, sizeof *o);
+	size_t i;
+
+	if (o == NULL)
+		return -ENOMEM;
+	o->sorting = *sorting;
+	o->blk = blk;
+	o->n = n;
+	o->item = malloc((n + 1) * sizeof *o->item);
+	o->other = malloc((n + 1) * sizeof *o->other);
+	if (o->item == NULL || o->other == NULL) {
+		page_order_free(o);
+		return -ENOMEM;
+	}
+	for (i = 0; i < n; i++)
+		o->item[i] = (struct item){ .place = (uint32_t)i };
+	*out = o;
+	return 0;
+}
+
+void
+page_order_free(struct page_order *o)
+{
+	if (o == NULL)
+		return;
+	texts_free(&o->texts);
+	free(o->item);
+	free(o->other);
+	free(o);
+}
+
+static uint64_t
+number_of(enum page_sort sort, const struct blk *b)
+{
+	switch (sort) {
+	case PAGE_SORT_AGE:
+		/* Sequence numbers are signed. */
+		return b->seq ^ (UINT64_C(1) << 63);
+	case PAGE_SORT_ADDRESS:
+		return b->addr;
+	case PAGE_SORT_SIZE:
+		return ~b->size;
+	case PAGE_SORT_USED:
+		return ~(b->size + (uint64_t)b->overhead * 16);
+	case PAGE_SORT_LEVEL:
+		return ~(uint64_t)(b->flags & 0xf);
+	case PAGE_SORT_SITE:
+		return b->caller;
+	default:
+		return b->type;
+	}
+}
+
+static int
+function_number(struct page_order *o, const struct page_view *v,
+    uint64_t caller, uint32_t *number)
+{
+	size_t i = (size_t)((caller * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
+	char name[PAGE_NAME_MAX] = "";
+	struct page_call call;
+	bool known;
+	int r;
+
+	if (!o->asked[i].known || o->asked[i].caller != caller) {
+		known = page_calls_origin(v, caller, &call);
+		if (known)
+			page_call_function(&call, name, sizeof name);
+		r = texts_number(&o->texts, name, &o->asked[i].number);
+		if (r < 0)
+			return r;
+		o->asked[i].known = true;
+		o->asked[i].caller = caller;
+		o->asked[i].unsure = caller != 0 && (!known ||
+		    call.words == NULL || call.words->fetching ||
+		    call.words->known == WIRE_K_PENDING);
+	}
+	o->unsure += o->asked[i].unsure;
+	*number = o->asked[i].number;
+	return 0;
+}
+
+static int
+text_number(struct page_order *o, const struct page_view *v,
+    enum page_sort sort, const struct blk *b, uint32_t *number)
+{
+	const char *name;
+	char rnod[8];
+
+	switch (sort) {
+	case PAGE_SORT_FUNCTION:
+		return function_number(o, v, b->caller, number);
+	case PAGE_SORT_THREAD:
+		name = page_cell_thread(v, b);
+		o->unsure += b->thread != 0 && name[0] == '\0';
+		return texts_number(&o->texts, name, number);
+	case PAGE_SORT_RNOD:
+		page_cell_rnod(rnod, v->look, b);
+		return texts_number(&o->texts, rnod, number);
+	default:
+		return texts_number(&o->texts, page_descr(v->look, b),
+		    number);
+	}
+}
+
+/* The pass that is due: the last key first. */
+static unsigned
+key_of(const struct page_order *o)
+{
+	return o->sorting.n - 1 - o->pass;
+}
+
+static int
+make_keys(struct page_order *o, const struct page_view *v)
+{
+	enum page_sort sort = (enum page_sort)o->sorting.by[key_of(o)].sort;
+	bool text = page_sort_rows[sort].text;
+	uint64_t turn = o->sorting.by[key_of(o)].reverse && !text ?
+	    UINT64_MAX : 0;
+	size_t end = o->n - o->at < AT_ONCE ? o->n : o->at + AT_ONCE;
+	uint32_t number = 0;
+	int r = 0;
+
+	for (; o->at < end && r == 0; o->at++) {
+		const struct blk *b = &o->blk[o->item[o->at].place];
+
+		if (text)
+			r = text_number(o, v, sort, b, &number);
+		o->item[o->at].key = text ? number :
+		    number_of(sort, b) ^ turn;
+	}
+	if (r < 0 || o->at < o->n)
+		return r;
+	o->at = 0;
+	o->run = 1;
+	o->step = text ? ORDER_RANKS : ORDER_MERGE;
+	return text ? texts_rank(&o->texts) : 0;
+}
+
+static void
+make_ranks(struct page_order *o)
+{
+	size_t end = o->n - o->at < AT_ONCE ? o->n : o->at + AT_ONCE;
+	bool reverse = o->sorting.by[key_of(o)].reverse;
+	uint64_t rank;
+
+	for (; o->at < end; o->at++) {
+		rank = o->texts.rank[o->item[o->at].key];
+		o->item[o->at].key = reverse ? ~rank : rank;
+	}
+	if (o->at < o->n)
+		return;
+	texts_free(&o->texts);
+	memset(o->asked, 0, sizeof o->asked);
+	o->at = 0;
+	o->step = ORDER_MERGE;
+}
+
+/* Two runs into one; about as much at once as there is in them. */
+static void
+merge(struct page_order *o)
+{
+	size_t mid = o->n - o->at < o->run ? o->n : o->at + o->run;
+	size_t end = o->n - mid < o->run ? o->n : mid + o->run;
+	size_t i = o->at, j = mid, k = o->at;
+	struct item *was = o->item;
+
+	while (i < mid && j < end)
+		o->other[k++] = was[j].key < was[i].key ? was[j++] : was[i++];
+	memcpy(o->other + k, was + i, (mid - i) * sizeof *was);
+	memcpy(o->other + k + (mid - i), was + j, (end - j) * sizeof *was);
+	o->at = end;
+	if (end < o->n)
+		return;
+	o->item = o->other;
+	o->other = was;
+	o->at = 0;
+	o->run *= 2;
+}
+
+static int
+go_on(struct page_order *o, const struct page_view *v)
+{
+	size_t done;
+	int r = 0;
+
+	switch (o->step) {
+	case ORDER_KEYS:
+		return make_keys(o, v);
+	case ORDER_RANKS:
+		make_ranks(o);
+		break;
+	case ORDER_MERGE:
+		for (done = 0; done < AT_ONCE && o->run < o->n;
+		    done += 2 * o->run)
+			merge(o);
+		if (o->run < o->n)
+			break;
+		o->step = ++o->pass < o->sorting.n ? ORDER_KEYS : ORDER_OVER;
+		o->at = 0;
+		break;
+	case ORDER_OVER:
+		break;
+	}
+	return r;
+}
+
+int
+page_order_next(struct page_order *o, const struct page_view *v,
+    int64_t most_ns)
+{
+	struct mono begun = mono_now();
+	int r = 0;
+
+	while (r == 0 && o->step != ORDER_OVER) {
+		r = go_on(o, v);
+		if (most_ns > 0 && mono_diff_ns(mono_now(), begun) >= most_ns)
+			break;
+	}
+	return r < 0 ? r : o->step == ORDER_OVER;
+}
+
+uint64_t
+page_order_unsure(const struct page_order *o)
+{
+	return o->unsure;
+}
+
+/* In the place of the items, which are larger. */
+uint32_t *
+page_order_places(struct page_order *o)
+{
+	uint32_t *place = (uint32_t *)(void *)o->item, *less;
+	size_t i;
+
+	for (i = 0; i < o->n; i++)
+		place[i] = o->item[i].place;
+	o->item = NULL;
+	less = realloc(place, (o->n + 1) * sizeof *place);
+	return less != NULL ? less : place;
+}

@@ -1,0 +1,348 @@
+/*
+ * Orders of rows, against qsort over a copy of the list, and what words and
+ * letters mean.
+ */
+#include "../src/pagek/calls.h"
+#include "../src/pagek/choice.h"
+#include "../src/pagek/columns.h"
+#include "../src/pagek/order.h"
+#include "harness.h"
+#include "scene.h"
+
+#include <strings.h>
+
+#define BLOCKS 3000
+
+static struct page_sorting sorting;
+
+static void
+setup_random(void)
+{
+	unsigned i;
+
+	setup();
+	scene_target(&scene, 0);
+	srand(23);
+	for (i = 0; i < BLOCKS; i++)
+		scene_alloc(&scene, UINT64_C(0x7f3c04000000) +
+		    (unsigned)(rand() % 100000) * 0x100u,
+		    (unsigned)rand() % 40, i % 3 ? TYPE_MALLOC : TYPE_NEW,
+		    (unsigned)rand() % 5, rec_site_caller(1 +
+		    (unsigned)rand() % 5), scene.look.now_ms - 1000);
+	scene_refresh(&scene);
+}
+
+static void
+sort_by(const char *text)
+{
+	ck_assert(page_sorting_parse(text, &sorting));
+	page_choice_sort(&page, &sorting);
+}
+
+/* --- against qsort ------------------------------------------------------ */
+
+static int
+by_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* What has none stands behind, in either direction. */
+static int
+by_names(const char *a, const char *b)
+{
+	if (a[0] == '\0' || b[0] == '\0')
+		return (a[0] == '\0') - (b[0] == '\0');
+	return strcasecmp(a, b);
+}
+
+static const char *
+function_of(const struct blk *b, char out[PAGE_NAME_MAX])
+{
+	struct page_call call;
+
+	out[0] = '\0';
+	if (page_calls_origin(&scene.view, b->caller, &call))
+		page_call_function(&call, out, PAGE_NAME_MAX);
+	return out;
+}
+
+static int
+by_sort(unsigned sort, const struct blk *a, const struct blk *b)
+{
+	static char x[PAGE_NAME_MAX], y[PAGE_NAME_MAX];
+
+	switch (sort) {
+	case PAGE_SORT_AGE:
+		return by_numbers(a->seq, b->seq);
+	case PAGE_SORT_ADDRESS:
+		return by_numbers(a->addr, b->addr);
+	case PAGE_SORT_SIZE:
+		return by_numbers(b->size, a->size);
+	case PAGE_SORT_USED:
+		return by_numbers(b->size + b->overhead * 16u,
+		    a->size + a->overhead * 16u);
+	case PAGE_SORT_TYPE:
+		return by_numbers(a->type, b->type);
+	case PAGE_SORT_LEVEL:
+		return by_numbers(b->flags & 0xf, a->flags & 0xf);
+	case PAGE_SORT_SITE:
+		return by_numbers(a->caller, b->caller);
+	case PAGE_SORT_DESCR:
+		return by_names(page_descr(&scene.look, a),
+		    page_descr(&scene.look, b));
+	case PAGE_SORT_THREAD:
+		return by_names(page_cell_thread(&scene.view, a),
+		    page_cell_thread(&scene.view, b));
+	case PAGE_SORT_FUNCTION:
+		return by_names(function_of(a, x), function_of(b, y));
+	default:
+		return 0;
+	}
+}
+
+static int
+by_sorting(const void *a, const void *b)
+{
+	unsigned i;
+	int r = 0;
+
+	for (i = 0; i < sorting.n && r == 0; i++) {
+		r = by_sort(sorting.by[i].sort, a, b);
+		if (sorting.by[i].reverse)
+			r = -r;
+	}
+	return r != 0 ? r : by_sort(PAGE_SORT_AGE, a, b);
+}
+
+static void
+assert_sorted(void)
+{
+	static struct blk all[BLOCKS + 1];
+	struct blk row;
+	size_t n, i;
+
+	n = blklist_window(scene.list, BLKLIST_BY_ADDRESS, false, 0, all,
+	    BLOCKS + 1);
+	ck_assert_uint_gt(n, 1000);
+	qsort(all, n, sizeof *all, by_sorting);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view), n);
+	for (i = 0; i < n; i++) {
+		ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, i,
+		    &row, 1), 1);
+		ck_assert_msg(memcmp(&row, &all[i], sizeof row) == 0,
+		    "row %zu is block %llu, not %llu", i,
+		    (unsigned long long)row.seq,
+		    (unsigned long long)all[i].seq);
+	}
+}
+
+START_TEST(rows_are_sorted_by_what_they_show)
+{
+	sort_by(page_sort_rows[_i].word);
+	compose(124, 30);
+	assert_sorted();
+	sorting.by[0].reverse = true;
+	page_choice_sort(&page, &sorting);
+	compose(80, 24);
+	/* The other way round nothing has no name any more that is first. */
+	if (!page_sort_rows[_i].text)
+		assert_sorted();
+}
+END_TEST
+
+START_TEST(equal_rows_are_sorted_by_what_comes_next)
+{
+	static const char *const words[] = { "Ns", "aN", "tnS", "faNS", "cS",
+		"dAtN" };
+
+	sort_by(words[_i]);
+	compose(80, 24);
+	assert_sorted();
+}
+END_TEST
+
+START_TEST(filtered_rows_are_sorted_too)
+{
+	struct filter_error e;
+	struct blk row, before = { .size = UINT64_MAX };
+	uint64_t i, n;
+
+	ck_assert_int_eq(page_choice_filter(&page, "size<20 & thread=main",
+	    &e), 0);
+	sort_by("size");
+	compose(80, 24);
+	n = page_rows_total(&page, &scene.view);
+	ck_assert_uint_gt(n, 10);
+	for (i = 0; i < n; i++) {
+		ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, i,
+		    &row, 1), 1);
+		ck_assert(row.size < 20 && row.thread == 1 &&
+		    row.size <= before.size);
+		before = row;
+	}
+}
+END_TEST
+
+START_TEST(cursor_stays_on_its_block_in_every_order)
+{
+	struct blk b, now;
+	unsigned i;
+
+	page.on_screen = true;
+	compose(80, 24);
+	page_move_to(&page, 1234);
+	page_hold(&page, &scene.view);
+	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
+	for (i = 0; i < PAGE_SORTS; i++) {
+		sort_by(page_sort_rows[i].word);
+		later();
+		do
+			compose(80, 24);
+		while (page_choice_waits(&page));
+		ck_assert(page_block_at_cursor(&page, &scene.view, &now));
+		ck_assert_mem_eq(&now, &b, sizeof b);
+	}
+}
+END_TEST
+
+/* More than the screen may have, in many pictures: the first of them stay. */
+START_TEST(first_rows_of_many_are_kept)
+{
+	uint64_t i, n = PAGE_CHOICE_MAX + PAGE_CHOICE_MAX / 2 + 70000;
+	struct page_chosen sums;
+	unsigned pictures = 0;
+	struct blk row;
+
+	scene_fini(&scene);
+	scene_init(&scene, BLKLIST_INDEXED, 1u << 20);
+	stream_types_init(&scene.types);
+	for (i = 0; i < n; i++)
+		scene_alloc(&scene, 0x100000 + i * 32,
+		    1 + i * 7919 % n, TYPE_MALLOC, 1, 0, 1000);
+	scene_refresh(&scene);
+	page.on_screen = true;
+	sort_by("size");
+	do {
+		compose(80, 24);
+		page_choice_sums(&page, &sums);
+		ck_assert(sums.known || shows("sorting"));
+	} while (!sums.known && ++pictures < 10000);
+	ck_assert_uint_gt(pictures, 3);
+	ck_assert(sums.cut && sums.blocks == n);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
+	    PAGE_CHOICE_MAX);
+	for (i = 0; i < PAGE_CHOICE_MAX; i += 997) {
+		ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, i,
+		    &row, 1), 1);
+		ck_assert_uint_eq(row.size, n - i);
+	}
+}
+END_TEST
+
+/* --- words -------------------------------------------------------------- */
+
+START_TEST(words_and_letters_mean_what_the_table_says)
+{
+	static const struct {
+		const char *text;
+		unsigned n, first;
+		bool reverse;
+		char arrow;
+	} good[] = {
+		{ "age", 1, PAGE_SORT_AGE, false, 'v' },
+		{ "s", 1, PAGE_SORT_AGE, false, 'v' },
+		{ "S", 1, PAGE_SORT_AGE, true, '^' },
+		{ "p", 1, PAGE_SORT_ADDRESS, false, '^' },
+		{ "P", 1, PAGE_SORT_ADDRESS, true, 'v' },
+		{ "N", 1, PAGE_SORT_SIZE, false, 'v' },
+		{ "n", 1, PAGE_SORT_SIZE, true, '^' },
+		{ "a", 1, PAGE_SORT_TYPE, false, '^' },
+		{ "t", 1, PAGE_SORT_THREAD, false, '^' },
+		{ "T", 1, PAGE_SORT_THREAD, true, 'v' },
+		{ "Ns", 2, PAGE_SORT_SIZE, false, 'v' },
+		{ "function", 1, PAGE_SORT_FUNCTION, false, '^' },
+	};
+	static const char *const bad[] = { "", "x", "sise", "Nsx", "NsNsN",
+		"Size", " N" };
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(good); i++) {
+		sort_by(good[i].text);
+		ck_assert_uint_eq(sorting.n, good[i].n);
+		ck_assert_uint_eq(sorting.by[0].sort, good[i].first);
+		ck_assert_int_eq(sorting.by[0].reverse, good[i].reverse);
+		ck_assert_int_eq(page_sorting_arrow(&page.opts),
+		    good[i].arrow);
+		ck_assert_int_eq(page_sorting_native(&page.opts),
+		    good[i].first <= PAGE_SORT_ADDRESS);
+	}
+	for (i = 0; i < BASE_NELEM(bad); i++)
+		ck_assert(!page_sorting_parse(bad[i], &sorting));
+}
+END_TEST
+
+START_TEST(no_letter_has_two_meanings)
+{
+	size_t i, j;
+
+	for (i = 0; i < PAGE_SORTS; i++) {
+		ck_assert_uint_eq(strlen(page_sort_rows[i].letters), 2);
+		for (j = 0; j < i; j++)
+			ck_assert_ptr_null(strpbrk(page_sort_rows[i].letters,
+			    page_sort_rows[j].letters));
+	}
+}
+END_TEST
+
+/* Where there is no room for the arrow it stands in the blank behind. */
+START_TEST(heading_marks_the_column)
+{
+	const char *title = page_sort_rows[_i].title;
+	char want[32], tight[32];
+	int cols;
+
+	sort_by(page_sort_rows[_i].word);
+	for (cols = 80; cols < 140; cols++) {
+		compose(cols, 10);
+		assert_fits(cols, 10);
+		if (title == NULL || !page_columns_show(&scene.view, cols,
+		    title))
+			continue;
+		snprintf(want, sizeof want, "%s %c", title,
+		    page_sorting_arrow(&page.opts));
+		snprintf(tight, sizeof tight, "%s%c", title,
+		    page_sorting_arrow(&page.opts));
+		ck_assert_msg(shows(want) || shows(tight), "%d columns, %s",
+		    cols, want);
+	}
+}
+END_TEST
+
+static Suite *
+order_suite(void)
+{
+	Suite *s = suite_create("order");
+	TCase *rows = tcase_create("Rows");
+	TCase *words = tcase_create("Words");
+
+	tcase_add_checked_fixture(rows, setup_random, teardown);
+	tcase_set_timeout(rows, 60);
+	tcase_add_loop_test(rows, rows_are_sorted_by_what_they_show, 0,
+	    PAGE_SORTS);
+	tcase_add_loop_test(rows, equal_rows_are_sorted_by_what_comes_next, 0,
+	    6);
+	tcase_add_test(rows, filtered_rows_are_sorted_too);
+	tcase_add_test(rows, cursor_stays_on_its_block_in_every_order);
+	tcase_add_test(rows, first_rows_of_many_are_kept);
+	suite_add_tcase(s, rows);
+
+	tcase_add_checked_fixture(words, setup_target, teardown);
+	tcase_add_test(words, words_and_letters_mean_what_the_table_says);
+	tcase_add_test(words, no_letter_has_two_meanings);
+	tcase_add_loop_test(words, heading_marks_the_column, 0, PAGE_SORTS);
+	suite_add_tcase(s, words);
+	return s;
+}
+
+CHECK_MAIN(order_suite)
