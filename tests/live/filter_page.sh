@@ -103,7 +103,7 @@ rule "Esc clears it once nothing lies over the page" cleared
 
 grouped() {
 	keys f && keys -l 'size>=60k' && keys Enter b &&
-	    wait_for '^take_large .* 7 +490,021 ' && hides '^main ' &&
+	    wait_for 'take_large .* 7 +490,021 ' && hides '^[+] main ' &&
 	    keys Enter && wait_for '  7 of ' && until_true 10 rows_are 7 60000
 }
 rule "groups and their blocks are of those that match" grouped
