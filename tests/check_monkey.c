@@ -419,6 +419,10 @@ START_TEST(a_click_does_what_stands_there)
 	ck_assert_uint_eq(page.cursor, page.offs + 3);
 	app_mouse(&app, APP_MOUSE_CLICK, spots->heading, 5);
 	ck_assert_int_eq(page.opts.order, BLKLIST_BY_ADDRESS);
+	ck_assert(!page.opts.reverse);
+	app_mouse(&app, APP_MOUSE_CLICK, spots->heading, 5);
+	ck_assert_int_eq(page.opts.order, BLKLIST_BY_ADDRESS);
+	ck_assert(page.opts.reverse);
 	/* Help is the first of the bar, once nothing is said in its place. */
 	page.message[0] = '\0';
 	app_mouse(&app, APP_MOUSE_CLICK, spots->bar, 0);

@@ -295,6 +295,8 @@ void app_sort_reverse(struct app *);
 /* By the next column that is shown. */
 void app_sort_left(struct app *);
 void app_sort_right(struct app *);
+/* By what the heading has at that column; again: the other way round. */
+void app_sort_at(struct app *, int col);
 
 /* The line for a filter. */
 void app_filter_open(struct app *);

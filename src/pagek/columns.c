@@ -212,6 +212,24 @@ page_columns_show(const struct page_view *v, int cols, const char *word)
 	return plan.function > 0 && is_title("FUNCTION", word);
 }
 
+const char *
+page_columns_title(const struct page_view *v, int cols, int at)
+{
+	struct plan plan;
+	int end = 0;
+	size_t i;
+
+	plan_columns(v, cols, &plan);
+	for (i = 0; i < NCOLUMNS; i++) {
+		if (!plan.shown[i])
+			continue;
+		end += columns[i].gap + columns[i].width;
+		if (at < end)
+			return columns[i].title;
+	}
+	return plan.function > 0 ? "FUNCTION" : NULL;
+}
+
 /*
  * The function's title, and to the right of it what is free.  Where both do not
  * fit, that a function is one is plain to see.

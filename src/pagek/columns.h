@@ -22,5 +22,7 @@ void page_columns_mark(const struct page_view *, const struct blk *,
 
 /* Whether there is room for the column of that title. */
 bool page_columns_show(const struct page_view *, int cols, const char *title);
+/* The title, blanks before it, of what stands at column `at`; NULL: none does. */
+const char *page_columns_title(const struct page_view *, int cols, int at);
 
 #endif

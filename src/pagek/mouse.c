@@ -66,7 +66,7 @@ click(struct app *app, int row, int col)
 		if (is_double(app, row))
 			app_key(app, PAGE_KEY_ENTER);
 	} else if (row == spots->heading) {
-		app_do(app, PAGE_DO_SORT);
+		app_sort_at(app, col);
 	} else if (row >= spots->first && row < spots->first + spots->rows) {
 		click_row(app, row);
 	}

@@ -76,6 +76,13 @@ app_sort_reverse(struct app *app)
 	sort_by(app, &s);
 }
 
+static bool
+is_wide(const struct app *app)
+{
+	return app->page->layout == PAGE_WIDE || (app->page->layout ==
+	    PAGE_AUTO && app->cols >= PAGE_WIDE_COLS);
+}
+
 /* A narrow page shows no columns, but for its own few. */
 static bool
 is_shown(struct app *app, const struct page_view *v, size_t row)
@@ -83,13 +90,11 @@ is_shown(struct app *app, const struct page_view *v, size_t row)
 	static const char *const classic[] = { "ADDRESS", "SIZE", "TY",
 		"DESCR", "RNOD", "AGE" };
 	const char *title = page_sort_rows[row].title;
-	const struct page *page = app->page;
 	size_t i;
 
 	if (title == NULL)
 		return false;
-	if (page->layout == PAGE_WIDE || (page->layout == PAGE_AUTO &&
-	    app->cols >= PAGE_WIDE_COLS))
+	if (is_wide(app))
 		return page_columns_show(v, app->cols, title);
 	for (i = 0; i < BASE_NELEM(classic); i++)
 		if (strcmp(classic[i], title) == 0)
@@ -138,6 +143,31 @@ void
 app_sort_right(struct app *app)
 {
 	sort_beside(app, true);
+}
+
+/* Where no single column can be meant, all of them are offered. */
+void
+app_sort_at(struct app *app, int col)
+{
+	const char *title = NULL;
+	struct page_view v;
+	bool reverse;
+	size_t i;
+
+	page_view_shown(&v, app->page, app->session);
+	if (is_wide(app) && !page_shows_groups(app->page))
+		title = page_columns_title(&v, app->cols, col);
+	for (i = 0; title != NULL && i < PAGE_SORTS; i++)
+		if (page_sort_rows[i].title != NULL &&
+		    strncmp(title + strspn(title, " "), page_sort_rows[i].title,
+		    strcspn(title + strspn(title, " "), " ")) == 0)
+			break;
+	if (title == NULL || i == PAGE_SORTS)
+		app_sort_open(app);
+	else if (page_sorting_first(&app->page->opts, &reverse) == i)
+		app_sort_reverse(app);
+	else
+		sort_by_row(app, i);
 }
 
 /* --- the picker --------------------------------------------------------- */
