@@ -330,6 +330,12 @@ void app_overlay_key(struct app *, int code);
 bool app_overlay_compose(struct app *, struct page_picture *);
 /* What is open has the whole screen. */
 bool app_overlay_is_whole(const struct app *);
+/*
+ * For pages that cover page K whole, of keys that are none of their own: false
+ * when they mean what they do over any page.  Others would do something to page
+ * K that is not seen, so that is said instead; `:` is open then.
+ */
+bool app_overlay_means_nothing(struct app *, int code, char page);
 
 /* Page G. */
 void app_nodes_open(struct app *);

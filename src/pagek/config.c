@@ -11,6 +11,7 @@
 #include "config.h"
 #include "config_sections.h"
 #include "options_table.h"
+#include "target_words.h"
 
 #define SYSTEM_FILE "/etc/pagek/config"
 #define USER_FILE "pagek/config"
@@ -87,15 +88,6 @@ complain_of(struct reading *r, const char *fmt, ...)
 	r->say(r->arg, sentence);
 }
 
-static const char *
-shown(const char *word)
-{
-	static char safe[80];
-
-	base_safe_text(safe, sizeof safe, word, strlen(word), false);
-	return safe;
-}
-
 /* --- lines ---------------------------------------------------------------- */
 
 bool
@@ -104,9 +96,8 @@ config_has(enum option_id id)
 	return (option_rows[id].commands & OPTION_FILE) != 0;
 }
 
-/* The option of that name, or OPTIONS. */
-static unsigned
-find(const char *key)
+unsigned
+config_find(const char *key)
 {
 	unsigned id;
 
@@ -116,28 +107,35 @@ find(const char *key)
 	return id;
 }
 
-static void
-tell_unknown(struct reading *r, const char *key)
+const char *
+config_nearest(const char *key)
 {
-	const char *names[OPTIONS], *near;
+	const char *names[OPTIONS];
 	size_t n = 0;
 	unsigned id;
 
-	if (find(key) < OPTIONS) {
-		complain_of(r, "'%s' is for the command line alone: take it "
-		    "out", shown(key));
-		return;
-	}
 	for (id = 0; id < OPTIONS; id++)
 		if (config_has(id))
 			names[n++] = option_rows[id].name;
-	near = base_nearest(key, names, n);
+	return base_nearest(key, names, n);
+}
+
+static void
+tell_unknown(struct reading *r, const char *key)
+{
+	const char *near = config_nearest(key);
+
+	if (config_find(key) < OPTIONS) {
+		complain_of(r, "'%s' is for the command line alone: take it "
+		    "out", words_shown(key));
+		return;
+	}
 	if (near != NULL)
 		complain_of(r, "there is no setting '%s': did you mean '%s'?",
-		    shown(key), near);
+		    words_shown(key), near);
 	else
 		complain_of(r, "there is no setting '%s': 'pagek config "
-		    "--show' lists them", shown(key));
+		    "--show' lists them", words_shown(key));
 }
 
 static bool
@@ -172,7 +170,7 @@ static int
 take_setting(struct reading *r, const char *key, const char *text)
 {
 	struct options scratch = { .command = COMMAND_CONFIG };
-	unsigned id = find(key);
+	unsigned id = config_find(key);
 	char why[256];
 
 	if (id == OPTIONS || !config_has(id)) {
@@ -236,7 +234,7 @@ take_section(struct reading *r, const char *line)
 	r->among = r->section >= 0 ? SECTION : SKIPPED;
 	if (r->section < 0)
 		complain_of(r, "there is no section %s, only [keys] and "
-		    "[colors]: it is skipped", shown(line));
+		    "[colors]: it is skipped", words_shown(line));
 	return true;
 }
 
@@ -264,7 +262,7 @@ take_line(struct reading *r, char *line)
 	text = strchr(line + (r->among == SECTION), '=');
 	if (text == NULL) {
 		complain_of(r, "'%s' is no setting: write 'KEY = VALUE'",
-		    shown(line));
+		    words_shown(line));
 		return 0;
 	}
 	*text++ = '\0';

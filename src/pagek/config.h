@@ -96,6 +96,10 @@ int config_user_path(const struct config *, char path[PATH_MAX]);
 
 /* May it stand in a file? */
 bool config_has(enum option_id);
+/* The option of that name, which may be one of the command line alone; OPTIONS. */
+unsigned config_find(const char *key);
+/* The setting whose name is most like that; NULL: none is much like it. */
+const char *config_nearest(const char *key);
 
 /* Borrowed from the configuration and the options. */
 struct config_value config_value(const struct config *,

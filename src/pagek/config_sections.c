@@ -6,19 +6,9 @@
 
 #include "config_sections.h"
 #include "style.h"
+#include "target_words.h"
 
 /* --- [keys] --------------------------------------------------------------- */
-
-static const char *
-shown(const char *word)
-{
-	static char safe[2][80];
-	static unsigned turn;
-	char *out = safe[turn++ % 2];
-
-	base_safe_text(out, sizeof safe[0], word, strlen(word), false);
-	return out;
-}
 
 static bool
 action_of(const char *word, enum page_action *action)
@@ -48,10 +38,10 @@ no_action(const char *word, char *why, size_t cap)
 	near = base_nearest(word, list, n);
 	if (near != NULL)
 		snprintf(why, cap, "no key does '%s': did you mean '%s'?",
-		    shown(word), near);
+		    words_shown(word), near);
 	else
 		snprintf(why, cap, "no key does '%s': see pagek.conf(5)",
-		    shown(word));
+		    words_shown(word));
 	return false;
 }
 
@@ -66,7 +56,7 @@ take_key(struct config *c, struct config_at at, const char *name,
 
 	if (code == PAGE_KEY_NONE) {
 		snprintf(why, cap, "no key is called '%s': write a character, "
-		    "or as in ^X, F5, PgUp", shown(name));
+		    "or as in ^X, F5, PgUp", words_shown(name));
 		return false;
 	}
 	if (!action_of(text, &action))
@@ -81,7 +71,7 @@ take_key(struct config *c, struct config_at at, const char *name,
 	k = &c->key[i];
 	if (i < c->keys && k->at.file == at.file) {
 		snprintf(why, cap, "'%s' stands in line %u already, which "
-		    "holds: take one of them out", shown(name), k->at.line);
+		    "holds: take one of them out", words_shown(name), k->at.line);
 		return false;
 	}
 	*k = (struct config_key){ .code = code, .action = action, .at = at };
@@ -103,10 +93,10 @@ no_mark(const char *word, char *why, size_t cap)
 	near = base_nearest(word, list, n);
 	if (near != NULL)
 		snprintf(why, cap, "nothing that is coloured is called '%s': "
-		    "did you mean '%s'?", shown(word), near);
+		    "did you mean '%s'?", words_shown(word), near);
 	else
 		snprintf(why, cap, "nothing that is coloured is called '%s': "
-		    "see pagek.conf(5)", shown(word));
+		    "see pagek.conf(5)", words_shown(word));
 	return false;
 }
 
@@ -128,7 +118,7 @@ take_color(struct config *c, struct config_at at, const char *name,
 	}
 	if (!page_style_parse(&style, text, &wrong)) {
 		snprintf(why, cap, "'%s' is no colour, and neither bold, dim, "
-		    "reverse nor underline", shown(wrong));
+		    "reverse nor underline", words_shown(wrong));
 		return false;
 	}
 	color->style = style;
@@ -163,7 +153,7 @@ config_section_take(struct config *c, int section, struct config_at at,
     const char *name, const char *text, char *why, size_t cap)
 {
 	if (text[0] == '\0') {
-		snprintf(why, cap, "'%s' has no value", shown(name));
+		snprintf(why, cap, "'%s' has no value", words_shown(name));
 		return false;
 	}
 	return sections[section].take(c, at, name, text, why, cap);

@@ -16,17 +16,13 @@ page_is_draining(const struct page *page)
 int
 page_drain_begin(struct page *page, const struct page_view *v)
 {
-	struct page_marked *m = page_marked_get(page);
 	struct page_moment now;
-	int r;
+	int r = page_moment_take(page, v, &now);
 
-	if (m == NULL)
-		return -ENOMEM;
-	r = page_moment_take(&now, v);
 	if (r < 0)
 		return r;
-	m->drain = now;
-	m->order = page->opts.order;
+	page->marked->drain = now;
+	page->marked->order = page->opts.order;
 	page_set_order(page, BLKLIST_BY_AGE, page->opts.reverse);
 	return 0;
 }

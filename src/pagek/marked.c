@@ -18,8 +18,8 @@ is_whole(const struct page_view *v)
 	    (v->look->settled || v->look->listed);
 }
 
-int
-page_moment_take(struct page_moment *m, const struct page_view *v)
+static int
+take(struct page_moment *m, const struct page_view *v)
 {
 	const struct nodes_look *look = v->look;
 	struct blk youngest;
@@ -44,6 +44,15 @@ page_moment_take(struct page_moment *m, const struct page_view *v)
 	    1) == 1 && (int64_t)(youngest.seq - m->seq) > 0)
 		m->seq = youngest.seq;
 	return 0;
+}
+
+int
+page_moment_take(struct page *page, const struct page_view *v,
+    struct page_moment *m)
+{
+	if (page->marked == NULL)
+		page->marked = calloc(1, sizeof *page->marked);
+	return page->marked != NULL ? take(m, v) : -ENOMEM;
 }
 
 bool
@@ -176,26 +185,16 @@ copy_on(struct page_marked *m, const struct page_view *v)
 
 /* --- the mark ----------------------------------------------------------- */
 
-struct page_marked *
-page_marked_get(struct page *page)
-{
-	if (page->marked == NULL)
-		page->marked = calloc(1, sizeof *page->marked);
-	return page->marked;
-}
-
 int
 page_mark_set(struct page *page, const struct page_view *v)
 {
-	struct page_marked *m = page_marked_get(page);
 	struct page_moment now;
-	int r;
+	struct page_marked *m;
+	int r = page_moment_take(page, v, &now);
 
-	if (m == NULL)
-		return -ENOMEM;
-	r = page_moment_take(&now, v);
 	if (r < 0)
 		return r;
+	m = page->marked;
 	m->mark = now;
 	m->mark_no++;
 	m->was_lost = false;

@@ -118,8 +118,6 @@ void page_mark_say(const struct page *, const struct page_view *,
 void page_marked_refresh(struct page *, const struct page_view *);
 /* The page looks at something else: so is what was marked. */
 void page_marked_lose(struct page *);
-/* The page's own, made when there is none yet; NULL: no memory. */
-struct page_marked *page_marked_get(struct page *);
 void page_marked_free(struct page_marked *);
 /* The session has to bring all blocks for it. */
 bool page_marked_wants_all(const struct page *);
@@ -127,8 +125,12 @@ bool page_marked_wants_all(const struct page *);
 /* Records were lost for good since then. */
 bool page_moment_is_incomplete(const struct page_moment *,
     const struct page_view *);
-/* The moment that the view shows; the list has to be whole, as for a mark. */
-int page_moment_take(struct page_moment *, const struct page_view *);
+/*
+ * The moment that the view shows, for what the page has of moments, which is
+ * made when there is nothing yet.  Fails as page_mark_set().
+ */
+int page_moment_take(struct page *, const struct page_view *,
+    struct page_moment *);
 /* The picture is of before that moment: one has stepped back behind it. */
 bool page_moment_is_later(const struct page_moment *,
     const struct page_view *);

@@ -385,6 +385,35 @@ do_meaning(struct app *app, enum page_action action)
 		app_say(app, "Esc closes this");
 }
 
+bool
+app_overlay_means_nothing(struct app *app, int code, char page)
+{
+	enum page_action action = page_key_action(code);
+	char name[16];
+
+	if (page_key_moves(action))
+		return false;
+	switch (action) {
+	case PAGE_DO_OPEN:
+	case PAGE_DO_CLOSE:
+	case PAGE_DO_BLOCKS:
+	case PAGE_DO_HELP:
+	case PAGE_DO_QUIT:
+	case PAGE_DO_INTERRUPT:
+	case PAGE_DO_SUSPEND:
+	case PAGE_DO_REPAINT:
+		return false;
+	case PAGE_DO_COMMAND:
+		app_command_open(app);
+		return true;
+	default:
+		page_key_name(code, name);
+		app_say(app, "%s means nothing on page %c; ? lists the keys, "
+		    "1 goes to page K", name, page);
+		return true;
+	}
+}
+
 /* q closes it too, for most would mean just that. */
 void
 app_overlay_key(struct app *app, int code)

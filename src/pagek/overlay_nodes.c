@@ -172,38 +172,12 @@ own_key(struct app *app, int code)
 	}
 }
 
-/* Keys of page K would do something that is not seen here. */
 static bool
 key(struct app *app, int code)
 {
-	enum page_action action = page_key_action(code);
-	char name[16];
-
-	if (own_key(app, code))
+	if (own_key(app, code) || page_key_action(code) == PAGE_DO_NODES)
 		return true;
-	if (page_key_moves(action))
-		return false;
-	switch (action) {
-	case PAGE_DO_COMMAND:
-		app_command_open(app);
-		return true;
-	case PAGE_DO_NODES:
-		return true;
-	case PAGE_DO_OPEN:
-	case PAGE_DO_CLOSE:
-	case PAGE_DO_BLOCKS:
-	case PAGE_DO_HELP:
-	case PAGE_DO_QUIT:
-	case PAGE_DO_INTERRUPT:
-	case PAGE_DO_SUSPEND:
-	case PAGE_DO_REPAINT:
-		return false;
-	default:
-		page_key_name(code, name);
-		app_say(app, "%s means nothing on page G; ? lists the keys, "
-		    "1 goes to page K", name);
-		return true;
-	}
+	return app_overlay_means_nothing(app, code, 'G');
 }
 
 const struct app_overlay_ops app_overlay_nodes = {

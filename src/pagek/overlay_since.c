@@ -65,16 +65,10 @@ back(struct app *app)
 	return page_diff_back(&app->diff);
 }
 
-/* Keys of page K would do something that is not seen here. */
 static bool
 key(struct app *app, int code)
 {
-	enum page_action action = page_key_action(code);
-	char name[16];
-
-	if (page_key_moves(action))
-		return false;
-	switch (action) {
+	switch (page_key_action(code)) {
 	case PAGE_DO_DIFF:
 		page_diff_next_view(&app->diff);
 		app_say(app, "view: %s", page_diff_view_name(&app->diff));
@@ -86,25 +80,11 @@ key(struct app *app, int code)
 		app_mark(app);
 		app->diff = (struct page_diff){ 0 };
 		return true;
-	case PAGE_DO_COMMAND:
-		app_command_open(app);
-		return true;
-	case PAGE_DO_OPEN:
-	case PAGE_DO_CLOSE:
-	case PAGE_DO_BLOCKS:
 	case PAGE_DO_NODES:
 	case PAGE_DO_PAUSE:
-	case PAGE_DO_HELP:
-	case PAGE_DO_QUIT:
-	case PAGE_DO_INTERRUPT:
-	case PAGE_DO_SUSPEND:
-	case PAGE_DO_REPAINT:
 		return false;
 	default:
-		page_key_name(code, name);
-		app_say(app, "%s means nothing on page H; ? lists the keys, "
-		    "1 goes to page K", name);
-		return true;
+		return app_overlay_means_nothing(app, code, 'H');
 	}
 }
 

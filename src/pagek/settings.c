@@ -14,28 +14,20 @@
 #include "config_show.h"
 #include "options_table.h"
 
+/* What is for the command line alone is no setting. */
 static unsigned
 find(const char *key)
 {
-	unsigned id;
+	unsigned id = config_find(key);
 
-	for (id = 0; id < OPTIONS; id++)
-		if (config_has(id) && strcmp(option_rows[id].name, key) == 0)
-			break;
-	return id;
+	return id < OPTIONS && config_has(id) ? id : OPTIONS;
 }
 
 static void
 say_unknown(struct app *app, const char *key)
 {
-	const char *names[OPTIONS], *near;
-	size_t n = 0;
-	unsigned id;
+	const char *near = config_nearest(key);
 
-	for (id = 0; id < OPTIONS; id++)
-		if (config_has(id))
-			names[n++] = option_rows[id].name;
-	near = base_nearest(key, names, n);
 	if (near != NULL)
 		app_say(app, "there is no setting '%.64s'; did you mean "
 		    "'%s'?", key, near);
