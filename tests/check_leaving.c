@@ -236,12 +236,14 @@ START_TEST(list_that_is_lost_or_taken_anew_leaves_nothing)
 }
 END_TEST
 
-START_TEST(text_output_and_the_strict_page_have_live_rows_alone)
+START_TEST(text_output_strict_and_slow_pages_have_live_rows_alone)
 {
 	if (_i == 0)
 		page.on_screen = false;
-	else
+	else if (_i == 1)
 		page.layout = PAGE_CLASSIC_STRICT;
+	else
+		page.opts.fps = 1;
 	after(0);
 	scene_free(&scene, BLOCK(5));
 	after(66);
@@ -269,7 +271,7 @@ leaving_suite(void)
 	tcase_add_loop_test(t, list_that_is_lost_or_taken_anew_leaves_nothing,
 	    0, 3);
 	tcase_add_loop_test(t,
-	    text_output_and_the_strict_page_have_live_rows_alone, 0, 2);
+	    text_output_strict_and_slow_pages_have_live_rows_alone, 0, 3);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -11,7 +11,7 @@
  * no more than a quarter of the rows, never push the cursor out of sight, and
  * have no offset: OFFS and cursor count the list alone.  Where the rows stand
  * still, are chosen, or show what is free, they say so themselves, and nothing is
- * leaving here.
+ * leaving here; nor with one picture a second, which is for slow links.
  *
  * Example
  *	n = page_leaving_rows(page, v, count, room, &shown);

@@ -73,7 +73,7 @@ rule "its first rows by address are the list's" equal_at Home address head
 
 groups_whole() {
 	keys b && changes && wait_gone 'WINDOW|LOADING' &&
-	    wait_for '^main  torrent.c:[0-9]* *20,000 ' && keys b b b b b &&
+	    wait_for '^[+] main  torrent.c:[0-9]* .* 20,000 ' && keys t &&
 	    wait_for 'order ADDRESS' && changes && wait_for WINDOW
 }
 rule "groups are made of all blocks" groups_whole
