@@ -47,10 +47,11 @@ list_rows() {
 # at the end of it is all that it has logged.
 caught() {
 	kill -CONT "$pid" && wait_for WINDOW && kill -STOP "$pid" || return 1
-	# One block more or less, and the end is elsewhere.
-	keys "$1"
+	# One block more or less, and the end is elsewhere: also by what it had
+	# logged and a busy node comes to only now.
 	rm -f "$tmp/last"
-	while shot >"$tmp/shot" && grep -q WINDOW "$tmp/shot"; do
+	while keys "$1" && shot >"$tmp/shot" &&
+	    grep -q WINDOW "$tmp/shot"; do
 		mv "$tmp/shot" "$tmp/last"
 	done
 	[ -s "$tmp/last" ] && rows_of "$tmp/last" >"$tmp/was"
