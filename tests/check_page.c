@@ -223,6 +223,35 @@ START_TEST(end_while_paused_tells_what_was_live_in_the_end)
 }
 END_TEST
 
+/* --- what is said ------------------------------------------------------- */
+
+START_TEST(what_is_said_is_told_to_its_end_on_a_narrow_screen)
+{
+	char all[512];
+	int cols, i;
+
+	page.on_screen = true;
+	snprintf(page.message, sizeof page.message, "follow 7f3c04106dc0: until "
+	    "it ends, F or the cursor is moved");
+	for (cols = 33; cols < 100; cols++) {
+		compose(cols, 10);
+		assert_fits(cols, 10);
+		all[0] = '\0';
+		for (i = 10 - pic.said; i < 10; i++) {
+			strcat(all, pic.line[i].text);
+			strcat(all, " ");
+		}
+		all[strlen(page.message)] = '\0';
+		ck_assert_str_eq(all, page.message);
+	}
+	for (i = 1; i < 10; i++) {
+		compose(33, i);
+		assert_fits(33, i);
+		ck_assert_int_lt(pic.said, i < 2 ? 2 : i);
+	}
+}
+END_TEST
+
 /* --- counters ----------------------------------------------------------- */
 
 START_TEST(counter_that_moved_is_marked_for_ten_seconds)
@@ -528,6 +557,8 @@ page_suite(void)
 	tcase_add_test(target,
 	    cursor_does_not_follow_a_new_block_at_an_old_address);
 	tcase_add_test(target, paused_picture_stands_still_and_counts);
+	tcase_add_test(target,
+	    what_is_said_is_told_to_its_end_on_a_narrow_screen);
 	tcase_add_test(target, end_of_a_target_shows_through_a_pause);
 	tcase_add_test(target, end_while_paused_tells_what_was_live_in_the_end);
 	tcase_add_test(target, counter_that_moved_is_marked_for_ten_seconds);

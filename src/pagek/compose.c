@@ -18,6 +18,7 @@
 #include "trend.h"
 #include "marked.h"
 
+#define SAID_LINES 4	/* of what is said in the bottom line, where it is too long for that */
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
 #define FOOT_COLS 40
 #define FULL_ROWS 16	/* ... than what the full page has more than the wide one */
@@ -359,21 +360,28 @@ put_prompt(const struct page *page, int rows, struct page_picture *pic)
 	pic->cursor_col += line_cursor(line, from, ascii);
 }
 
+/* In the place of the last rows, as many as it takes. */
+static int
+put_over(const char *text, int max, struct page_picture *pic)
+{
+	int n, i;
+
+	/* How many rows it takes is known when it stands there. */
+	n = picture_wrap(pic, text, max, PAGE_NEW);
+	for (i = 0; i < 2 * n; i++)
+		picture_unline(pic);
+	return picture_wrap(pic, text, n, PAGE_NEW);
+}
+
 /* What one should read before going on typing, in the rows above. */
 static int
 put_above(const struct page *page, int rows, struct page_picture *pic)
 {
 	const char *text = page->choices != NULL && page->choices[0] != '\0' ?
 	    page->choices : page->message;
-	int n, i, max = (rows - 1) / 2;
+	int max = (rows - 1) / 2;
 
-	if (text[0] == '\0' || max < 1)
-		return 0;
-	/* How many rows it takes is known when it stands there. */
-	n = picture_wrap(pic, text, max, PAGE_NEW);
-	for (i = 0; i < 2 * n; i++)
-		picture_unline(pic);
-	return picture_wrap(pic, text, n, PAGE_NEW);
+	return text[0] != '\0' && max > 0 ? put_over(text, max, pic) : 0;
 }
 
 /* A mark over the cursor: the place where what is typed is wrong. */
@@ -400,6 +408,13 @@ put_last_word(const struct page *page, int rows, struct page_picture *pic)
 	if (!page->on_screen || rows == 0 ||
 	    (say[0] == '\0' && page->line == NULL))
 		return;
+	/* A sentence is worth more than the rows that it covers for a while. */
+	if (page->prompt == NULL && page->line == NULL &&
+	    picture_cols(pic, say) > pic->cols && rows >= PAGE_MIN_ROWS) {
+		pic->said = put_over(say, rows - 3 < SAID_LINES ? rows - 3 :
+		    SAID_LINES, pic);
+		return;
+	}
 	picture_unline(pic);
 	pic->said = 1;
 	wrong = page->wrong && page->line != NULL && rows >= FOOT_ROWS &&
