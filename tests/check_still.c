@@ -268,6 +268,26 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 }
 END_TEST
 
+START_TEST(groups_that_stand_still_get_the_names_that_come)
+{
+	scene_deaf = true;
+	page.on_screen = true;
+	page_set_group(&page, 1);
+	compose(80, 24);
+	ck_assert(page_still_toggle(&page, &scene.view));
+	later();
+	compose(80, 24);
+	ck_assert(shows("order: frozen") && shows("not known yet"));
+	scene_deaf = false;
+	later();
+	compose(80, 24);
+	later();
+	compose(80, 24);
+	ck_assert(shows("order: frozen") && !shows("not known yet"));
+	ck_assert(shows("zmalloc"));
+}
+END_TEST
+
 /* Sums are what groups are in the order of: these stay, too. */
 START_TEST(groups_stay_as_they_are_and_then_go_on)
 {
@@ -481,6 +501,10 @@ suite(void)
 	    rows_that_are_scrolled_through_are_those_of_then, 0, 8);
 	tcase_add_test(t, who_goes_far_away_has_the_order_of_that_moment);
 	suite_add_tcase(s, t);
+	t = tcase_create("names");
+	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(t, setup_stacks, teardown);
+	tcase_add_test(t, groups_that_stand_still_get_the_names_that_come);
 	return s;
 }
 

@@ -356,9 +356,11 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
 	/* Another list of the same stream: the walk goes on in it. */
 	if (g->step != GROUPS_IDLE)
 		return 0;
-	due = page->text || (!page_still_keeps_groups(page, v) &&
-	    mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns);
-	if (due && !is_same(g, v))
+	due = page->text ||
+	    mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
+	/* Names still come to those that stand still. */
+	if (due && !is_same(g, v) && (page->text ||
+	    !page_still_keeps_groups(page, v)))
 		return begin_walk(g, page, v, false);
 	if ((due && g->missing > 0) || g->kind != page->group ||
 	    is_sorted_otherwise(g, page)) {
