@@ -46,6 +46,7 @@ app_fini(struct app *app)
 	app_settings_fini(app);
 	app_nodes_fini(app);
 	app_listing_fini(app);
+	app_export_fini(app);
 	app_go_fini(app);
 	page_fini(app->page);
 	if (app->wrappers != NULL)
@@ -385,6 +386,7 @@ app_tick(struct app *app)
 	app_nodes_tick(app);
 	app_go_tick(app);
 	app_listing_tick(app);
+	app_export_tick(app);
 }
 
 void
@@ -413,7 +415,7 @@ do_help(struct app *app)
 static void
 do_close(struct app *app)
 {
-	if (app_listing_cancel(app))
+	if (app_listing_cancel(app) || app_export_cancel(app))
 		return;
 	if (app->page->opened) {
 		page_close_group(app->page);
@@ -430,10 +432,10 @@ do_close(struct app *app)
 void
 app_leave(struct app *app)
 {
-	if (app->job != NULL && !app->warned) {
+	if ((app->job != NULL || app->export != NULL) && !app->warned) {
 		app->warned = true;
-		app_say(app, "a listing is on its way: quit again to leave "
-		    "without it");
+		app_say(app, "%s is on its way: quit again to leave without "
+		    "it", app->job != NULL ? "a listing" : "an export");
 		return;
 	}
 	app_quit(app, PAGE_QUIT, 0);

@@ -27,6 +27,7 @@
  *
  *	save.c		the picture into a file
  *	listing_job.c	the whole list to a node, a file or a pager
+ *	export_job.c	what is shown into a file for other programs
  */
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
@@ -72,6 +73,7 @@ enum app_lend {
 
 struct app;
 struct app_job;
+struct app_export;
 
 #define APP_TRAIL 16		/* blocks that Esc goes back to */
 
@@ -183,6 +185,7 @@ struct app {
 	struct mono ending_at;
 
 	struct app_job *job;		/* a listing on its way; NULL none */
+	struct app_export *export;	/* likewise */
 	bool warned;			/* ... that leaving ends it */
 	enum app_lend lend;		/* the screen gives the terminal away, and takes it back */
 
@@ -379,6 +382,18 @@ bool app_listing_wants_all(const struct app *);
 void app_listing_fini(struct app *);
 /* The terminal that was wanted is free. */
 void app_lent(struct app *);
+
+/*
+ * What is shown into that file, whose ending says as what; the page goes on
+ * meanwhile, and the bottom line says what has become of it.
+ */
+void app_export(struct app *, const char *path);
+void app_export_tick(struct app *);	/* once a cycle */
+/* False: there is none on its way. */
+bool app_export_cancel(struct app *);
+bool app_export_wants_all(const struct app *);
+/* Nobody waits any more; what is on its way ends while the loop is run. */
+void app_export_fini(struct app *);
 
 /* 0 with the file's name in path, or a negative errno. */
 int app_save(struct app *, char *path, size_t cap);

@@ -236,6 +236,8 @@ static const struct page_command {
 	{ "diff", "", "page H: the difference to the mark", cmd_diff },
 	{ "drain", "", "list only what is there now, or all again",
 	    cmd_drain },
+	{ "export", "FILE", "what is shown into FILE.txt, .json, .ndjson or "
+	    ".csv", app_export },
 	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",
 	    app_set },
 	{ "save", "", "write what was set into the user's file", cmd_save },

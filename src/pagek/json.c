@@ -11,6 +11,20 @@
 #include "options.h"
 
 void
+json_open_form(struct json *j, FILE *out, enum json_form form, bool ascii)
+{
+	j->out = out;
+	j->form = form;
+	j->depth = 0;
+	j->keyed = false;
+	j->ascii = ascii;
+	j->headed = false;
+	j->fields = NULL;
+	j->fields_at = 0;
+	j->unwanted = false;
+}
+
+void
 json_open(struct json *j, FILE *out, const struct options *o)
 {
 	static const enum json_form forms[] = {
@@ -20,18 +34,11 @@ json_open(struct json *j, FILE *out, const struct options *o)
 		[FORMAT_CSV] = JSON_CSV,
 	};
 
-	j->out = out;
-	j->form = forms[o->format];
+	json_open_form(j, out, forms[o->format], o->page.ascii);
 	/* Of documents that come again and again each has a line. */
 	if (j->form == JSON_LINES && option_given(o, OPTION_BATCH))
 		j->form = JSON_LINE;
-	j->depth = 0;
-	j->keyed = false;
-	j->ascii = o->page.ascii;
-	j->headed = false;
 	j->fields = o->fields;
-	j->fields_at = 0;
-	j->unwanted = false;
 }
 
 /* Nothing is written as it comes: CSV, and behind the rows of lines. */

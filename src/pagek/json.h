@@ -83,7 +83,9 @@ struct json {
 
 struct options;
 
-/* A document as the options want it; out is not closed. */
+/* A document in that form; out is not closed. */
+void json_open_form(struct json *, FILE *out, enum json_form, bool ascii);
+/* As the options want it. */
 void json_open(struct json *, FILE *out, const struct options *);
 void json_document(struct json *, const char *schema,
     const struct json_column *, size_t n);
@@ -135,6 +137,17 @@ void json_sample(struct json *, uint64_t period);
 void json_blocks(struct json *, struct nodes_session *, struct profile *,
     const struct page_opts *, struct page_sieve *, bool since_click,
     uint64_t limit);
+
+/*
+ * The same in parts, for who has no time for all at once: the head, then
+ * json_rows(), and each row; of a profile that has the block's caller.
+ */
+struct page_view;
+void json_blocks_head(struct json *, const struct nodes_look *,
+    const struct blklist_counts *, const struct page_opts *, bool since_click,
+    const char *filter, const struct page_caught *);
+void json_block(struct json *, const struct page_view *, struct profile *,
+    const struct blk *, bool kind);
 
 /* Is --fields of them good?  False, with a sentence. */
 bool json_blocks_fields(const struct options *, char *why, size_t cap);

@@ -141,9 +141,9 @@ json_lost(struct json *j, const struct nodes_look *look)
 }
 
 static void
-put_counts(struct json *j, const struct nodes_look *look)
+put_counts(struct json *j, const struct nodes_look *look,
+    const struct blklist_counts *n)
 {
-	const struct blklist_counts *n = blklist_counts(look->list);
 	const struct {
 		const char *name;
 		uint64_t n;
@@ -279,10 +279,11 @@ put_stack(struct json *j, struct profile *p, uint64_t caller)
 	json_text(j, end != 0 ? stream_end_text(end) : NULL);
 }
 
-static void
-put_block(struct json *j, struct nodes_session *s, struct profile *p,
-    const struct nodes_look *look, const struct blk *b, bool kind)
+void
+json_block(struct json *j, const struct page_view *v, struct profile *p,
+    const struct blk *b, bool kind)
 {
+	const struct nodes_look *look = v->look;
 	const struct stream_type *type = &look->types->by_code[b->type];
 	unsigned level = b->flags & REC_LEVEL_MASK;
 	int64_t wall = look->node_wall_ms - (look->now_ms - b->ms);
@@ -312,7 +313,7 @@ put_block(struct json *j, struct nodes_session *s, struct profile *p,
 	json_known(j, look->levels && level != 0, level);
 	json_key(j, "thread");
 	json_text(j, b->thread != 0 ?
-	    or_null(nodes_session_thread(s, b->thread)) : NULL);
+	    or_null(v->thread(v->arg, b->thread)) : NULL);
 	json_key(j, "requester");
 	put_requester(j, look, b);
 	json_key(j, "age_ms");
@@ -429,7 +430,7 @@ put_rows(struct json *j, struct nodes_session *s, struct profile *p,
 			if (page_is_free(&rows[i]))
 				put_free(j, look, &rows[i]);
 			else
-				put_block(j, s, p, look, &rows[i], opts->free);
+				json_block(j, &v, p, &rows[i], opts->free);
 		}
 		offs += n;
 		if (i < n || !output_going(j->out))
@@ -463,13 +464,11 @@ json_blocks_fields(const struct options *o, char *why, size_t cap)
 }
 
 void
-json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
-    const struct page_opts *opts, struct page_sieve *sieve, bool since_click,
-    uint64_t limit)
+json_blocks_head(struct json *j, const struct nodes_look *look,
+    const struct blklist_counts *counts, const struct page_opts *opts,
+    bool since_click, const char *filter, const struct page_caught *caught)
 {
-	const struct nodes_look *look = nodes_session_look(s);
 	size_t from = opts->free ? 0 : 2;
-	struct page_caught caught;
 	bool reverse;
 
 	json_document(j, "pagek.blocks/1", block_columns + from,
@@ -489,10 +488,20 @@ json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
 	json_key(j, "reverse");
 	json_bool(j, reverse);
 	json_lost(j, look);
-	put_counts(j, look);
-	caught = page_sieve_caught(sieve);
-	json_filter(j, page_sieve_text(sieve), &caught,
-	    blklist_counts(look->list)->aRecActive);
+	put_counts(j, look, counts);
+	json_filter(j, filter, caught, counts->aRecActive);
+}
+
+void
+json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
+    const struct page_opts *opts, struct page_sieve *sieve, bool since_click,
+    uint64_t limit)
+{
+	const struct nodes_look *look = nodes_session_look(s);
+	struct page_caught caught = page_sieve_caught(sieve);
+
+	json_blocks_head(j, look, blklist_counts(look->list), opts,
+	    since_click, page_sieve_text(sieve), &caught);
 	put_rows(j, s, p, opts, sieve, limit);
 	json_end(j);
 }

@@ -123,11 +123,14 @@ struct listing_file {
 	int folder;		/* of the file to be; -1: it is to have no name */
 	char name[256];		/* in that folder */
 	char made[64];		/* name that it has meanwhile; "" none */
+	bool over;		/* any regular file may be in its place */
 };
 
 #define LISTING_FILE_NONE ((struct listing_file){ .fd = -1, .folder = -1 })
 
 int listing_file_open(struct listing_file *, const char *path);
+/* The same in the place of any regular file. */
+int listing_file_open_over(struct listing_file *, const char *path);
 /* Where one without a path lies. */
 const char *listing_file_folder(void);
 /* There it is, whole, in the place of what was there. */

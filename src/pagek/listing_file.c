@@ -47,7 +47,7 @@ check_contents(int folder, const char *name)
 
 /* Is there nothing at that name, or something that may be replaced? */
 static int
-check_place(int folder, const char *name)
+check_place(int folder, const char *name, bool over)
 {
 	struct stat st;
 
@@ -55,7 +55,9 @@ check_place(int folder, const char *name)
 		return errno == ENOENT ? 0 : -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	return S_ISREG(st.st_mode) ? check_contents(folder, name) : -ENOTSUP;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTSUP;
+	return over ? 0 : check_contents(folder, name);
 }
 
 /* Where a link leads to, so that it is there still when it is replaced. */
@@ -99,7 +101,7 @@ find_place(struct listing_file *f, const char *path)
 	    O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (f->folder < 0)
 		return -errno;
-	return check_place(f->folder, f->name);
+	return check_place(f->folder, f->name, f->over);
 }
 
 static int
@@ -156,12 +158,13 @@ open_nameless(struct listing_file *f)
 	return f->fd < 0 ? -errno : 0;
 }
 
-int
-listing_file_open(struct listing_file *f, const char *path)
+static int
+open_file(struct listing_file *f, const char *path, bool over)
 {
 	int r;
 
 	*f = LISTING_FILE_NONE;
+	f->over = over;
 	if (path == NULL)
 		return open_nameless(f);
 	r = find_place(f, path);
@@ -174,6 +177,18 @@ listing_file_open(struct listing_file *f, const char *path)
 	if (r < 0)
 		listing_file_close(f);
 	return r;
+}
+
+int
+listing_file_open(struct listing_file *f, const char *path)
+{
+	return open_file(f, path, false);
+}
+
+int
+listing_file_open_over(struct listing_file *f, const char *path)
+{
+	return open_file(f, path, true);
 }
 
 static int
@@ -205,7 +220,7 @@ listing_file_publish(struct listing_file *f)
 	if (f->made[0] == '\0')
 		r = give_name(f);
 	if (r == 0)
-		r = check_place(f->folder, f->name);
+		r = check_place(f->folder, f->name, f->over);
 	if (r == 0 && renameat(f->folder, f->made, f->folder, f->name) < 0)
 		r = -errno;
 	if (r == 0)

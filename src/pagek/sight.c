@@ -30,7 +30,7 @@ needs_all(const struct app *app)
 	    look->keeper[WIRE_N_LIVE_BLOCKS] > NODES_MAX;
 
 	if (app->pausing || app->marking || app->draining ||
-	    app_listing_wants_all(app))
+	    app_listing_wants_all(app) || app_export_wants_all(app))
 		return true;
 	if (app->page->frozen != NULL)
 		return false;

@@ -189,6 +189,8 @@ bool page_diff_back(struct page_diff *);
 /* The block under the cursor, with whether it is there; false: there is none. */
 bool page_diff_block(const struct page_diff *, const struct page *,
     struct blk *, bool *live);
+/* The view has that group. */
+bool page_diff_lets(const struct page_diff *, const struct page_since_group *);
 const char *page_diff_view_name(const struct page_diff *);
 
 /* --- its groups (since_columns.c) ----------------------------------------- */

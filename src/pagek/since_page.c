@@ -15,8 +15,8 @@ static const char *const view_names[DIFF_VIEWS] = { "all", "new", "freed",
 
 /* --- which rows ----------------------------------------------------------- */
 
-static bool
-lets(const struct page_diff *d, const struct page_since_group *g)
+bool
+page_diff_lets(const struct page_diff *d, const struct page_since_group *g)
 {
 	switch (d->view) {
 	case DIFF_NEW:
@@ -45,7 +45,7 @@ rows_of(const struct page_diff *d, const struct page_since *s)
 		return came_rows(d, s) +
 		    (d->view == DIFF_NEW ? 0 : s->shown.went.n);
 	for (i = 0; i < s->ngroup; i++)
-		n += lets(d, &s->group[i]);
+		n += page_diff_lets(d, &s->group[i]);
 	return n;
 }
 
@@ -61,7 +61,7 @@ is_coming(const struct page_diff *d, const struct page_since *s)
 static const struct page_since_group *
 next_group(const struct page_diff *d, const struct page_since *s, size_t *i)
 {
-	while (*i < s->ngroup && !lets(d, &s->group[*i]))
+	while (*i < s->ngroup && !page_diff_lets(d, &s->group[*i]))
 		++*i;
 	return *i < s->ngroup ? &s->group[*i] : NULL;
 }

@@ -1,0 +1,304 @@
+/*
+ * Groups, and the difference to the mark, as documents.  As text they are the
+ * rows of the page.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export.h"
+
+#define TEXT_COLS 132
+#define TEXT_ROWS 256		/* of one picture */
+
+/* --- as text -------------------------------------------------------------- */
+
+static int
+put_lines(FILE *out, struct page_picture *pic)
+{
+	int i, r = picture_end(pic);
+
+	for (i = 0; i < pic->rows && r == 0; i++)
+		fprintf(out, "%s\n", pic->line[i].text);
+	return r;
+}
+
+static int
+groups_text(struct page *page, const struct page_view *v, FILE *out)
+{
+	struct page_picture pic = { 0 };
+	uint64_t at = 0, n = page_rows_total(page, v);
+	int r;
+
+	picture_begin(&pic, TEXT_COLS, page->opts.ascii);
+	picture_line(&pic);
+	page_group_heading(page, v, &pic);
+	r = put_lines(out, &pic);
+	while (at < n && r == 0) {
+		picture_begin(&pic, TEXT_COLS, page->opts.ascii);
+		for (int i = 0; i < TEXT_ROWS && at < n; i++, at++) {
+			picture_line(&pic);
+			page_group_row(page, v, at, &pic);
+		}
+		r = put_lines(out, &pic);
+	}
+	page_picture_fini(&pic);
+	return r;
+}
+
+/* Page H without the cursor and the key bar, as high as it takes. */
+static int
+diff_text(struct page *page, const struct page_view *v,
+    const struct page_diff *diff, FILE *out)
+{
+	struct page_picture pic = { 0 };
+	struct page_diff d = *diff;
+	int r;
+
+	d.selected = d.top = 0;
+	r = page_diff_compose(&d, page, v, TEXT_COLS, (int)d.rows + TEXT_ROWS,
+	    &pic);
+	/* The last one is the key bar, and what stands before it is empty. */
+	if (pic.rows > 0)
+		pic.rows--;
+	while (pic.rows > 0 && pic.line[pic.rows - 1].text[strspn(
+	    pic.line[pic.rows - 1].text, " ")] == '\0')
+		pic.rows--;
+	for (int i = 0; i < pic.rows && r == 0; i++)
+		fprintf(out, "%s\n", pic.line[i].text);
+	page_picture_fini(&pic);
+	return r;
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+static void
+put_text(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_text(j, or_null(text));
+}
+
+static void
+put_count(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_number(j, n);
+}
+
+static void
+put_head(struct json *j, const struct page *page, const struct page_view *v,
+    const char *by)
+{
+	json_key(j, "time");
+	json_time(j, base_wall_ms());
+	json_target(j, v->look);
+	json_modes(j, v->look);
+	json_lost(j, v->look);
+	put_text(j, "filter", page_choice_filter_text(page));
+	put_text(j, "by", by);
+}
+
+static void
+put_group(struct json *j, const struct page *page, const struct page_view *v,
+    const struct page_group_kind *kind, const struct profile_group *g)
+{
+	const struct profile_sum *sum = &g->total, *all = &page->groups->total;
+	struct page_group_words words;
+	int64_t bytes = 0, blocks = 0;
+	bool known = page_marked_change(page, g->key, kind->by, &bytes,
+	    &blocks);
+
+	page_group_say(page, v, kind, g, &words);
+	json_begin(j, '{', false);
+	put_text(j, "name", words.name);
+	put_text(j, "where", words.where);
+	put_text(j, "module", g->module);
+	put_text(j, "file", g->file);
+	json_key(j, "line");
+	json_known(j, g->line != 0, g->line);
+	put_count(j, "blocks", sum->listed);
+	put_count(j, "bytes", sum->listed_bytes);
+	put_count(j, "est_blocks", sum->blocks);
+	put_count(j, "est_bytes", sum->bytes);
+	json_key(j, "oldest_age_ms");
+	json_known(j, sum->listed > 0, (uint64_t)(v->look->now_ms >
+	    sum->oldest_ms ? v->look->now_ms - sum->oldest_ms : 0));
+	json_key(j, "share");
+	json_share(j, (double)sum->bytes, (double)all->bytes);
+	json_key(j, "since_mark_bytes");
+	if (known)
+		json_signed(j, bytes);
+	else
+		json_null(j);
+	json_key(j, "since_mark_blocks");
+	if (known)
+		json_signed(j, blocks);
+	else
+		json_null(j);
+	json_end(j);
+}
+
+static const struct json_column group_columns[] = {
+	{ "name", NULL }, { "where", NULL }, { "module", NULL },
+	{ "file", NULL }, { "line", NULL }, { "blocks", NULL },
+	{ "bytes", NULL }, { "est_blocks", NULL }, { "est_bytes", NULL },
+	{ "oldest_age_ms", NULL }, { "share", NULL },
+	{ "since_mark_bytes", NULL }, { "since_mark_blocks", NULL },
+	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
+};
+
+int
+page_export_groups(struct page *page, const struct page_view *v,
+    enum page_export_form form, FILE *out, struct json *j, uint64_t *n)
+{
+	const struct page_group_kind *kind = page_group_kind(page->group);
+	struct page_groups *g = page->groups;
+
+	if (g == NULL || !g->taken || g->kind != page->group)
+		return -EAGAIN;
+	*n = g->nrow;
+	if (form == EXPORT_TEXT)
+		return groups_text(page, v, out);
+	json_document(j, "pagek.shown/1", group_columns,
+	    BASE_NELEM(group_columns));
+	put_head(j, page, v, kind->word);
+	put_count(j, "omitted", g->all - g->nrow);
+	json_rows(j, "groups");
+	for (size_t i = 0; i < g->nrow; i++) {
+		const struct profile_group *row = page_groups_row(g, i);
+
+		if (row != NULL)
+			put_group(j, page, v, kind, row);
+	}
+	json_rows_end(j);
+	json_end(j);
+	return 0;
+}
+
+/* --- the difference ------------------------------------------------------- */
+
+static void
+put_estimate(struct json *j, const char *key, double n)
+{
+	json_key(j, key);
+	json_signed(j, (int64_t)(n < 0 ? n - 0.5 : n + 0.5));
+}
+
+static int
+put_diff_groups(struct json *j, const struct page *page,
+    const struct page_view *v, const struct page_diff *d,
+    const struct page_since *s, uint64_t *n)
+{
+	struct page_group_words *words = malloc(sizeof *words);
+	const struct page_since_group *g;
+
+	if (words == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+		if (!page_diff_lets(d, g))
+			continue;
+		++*n;
+		page_diff_name(page, v, s, g, words);
+		json_begin(j, '{', false);
+		put_text(j, "name", words->name);
+		put_text(j, "where", words->where);
+		put_estimate(j, "new_blocks", g->sum.came);
+		put_estimate(j, "new_bytes", g->sum.came_bytes);
+		put_estimate(j, "freed_blocks", g->sum.went);
+		put_estimate(j, "freed_bytes", g->sum.went_bytes);
+		put_estimate(j, "net_bytes", page_since_net(&g->sum));
+		json_end(j);
+	}
+	free(words);
+	return 0;
+}
+
+static void
+put_diff_block(struct json *j, const struct page_view *v, const struct blk *b,
+    bool live)
+{
+	struct page_call call;
+	char function[PAGE_NAME_MAX] = "", where[PAGE_NAME_MAX] = "";
+
+	if (page_calls_origin(v, b->caller, &call)) {
+		page_call_function(&call, function, sizeof function);
+		page_call_where(&call, true, where, sizeof where);
+	}
+	json_begin(j, '{', false);
+	put_text(j, "change", live ? "new" : "freed");
+	json_key(j, "address");
+	json_hex(j, b->addr);
+	put_count(j, "size", b->size);
+	put_count(j, "type", b->type);
+	put_text(j, "type_name", page_descr(v->look, b));
+	put_text(j, "thread", b->thread != 0 ? v->thread(v->arg, b->thread) :
+	    NULL);
+	json_key(j, "age_ms");
+	json_known(j, live, page_cell_seconds(v->look, b) * 1000);
+	put_text(j, "function", function);
+	put_text(j, "where", where);
+	json_end(j);
+}
+
+static void
+put_diff_blocks(struct json *j, const struct page *page,
+    const struct page_view *v, const struct page_diff *diff, uint64_t *n)
+{
+	struct page_diff d = *diff;
+	struct blk b;
+	bool live;
+
+	for (d.selected = 0; page_diff_block(&d, page, &b, &live);
+	    d.selected++, ++*n)
+		put_diff_block(j, v, &b, live);
+}
+
+static const struct json_column diff_groups[] = {
+	{ "name", NULL }, { "where", NULL }, { "new_blocks", NULL },
+	{ "new_bytes", NULL }, { "freed_blocks", NULL },
+	{ "freed_bytes", NULL }, { "net_bytes", NULL },
+	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
+};
+
+static const struct json_column diff_blocks[] = {
+	{ "change", NULL }, { "address", NULL }, { "size", NULL },
+	{ "type", NULL }, { "type_name", NULL }, { "thread", NULL },
+	{ "age_ms", NULL }, { "function", NULL }, { "where", NULL },
+	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
+};
+
+int
+page_export_diff(struct page *page, const struct page_view *v,
+    const struct page_diff *d, enum page_export_form form, FILE *out,
+    struct json *j, uint64_t *n)
+{
+	struct page_since *s = page_since_get(page);
+	int r = 0;
+
+	if (s == NULL)
+		return -ENODATA;
+	if (!s->taken || (d->by_block && (!s->shown.by_block ||
+	    s->shown.of_key != d->of_key)))
+		return -EAGAIN;
+	if (form == EXPORT_TEXT) {
+		*n = d->rows;
+		return diff_text(page, v, d, out);
+	}
+	json_document(j, "pagek.difference/1", d->by_block ? diff_blocks :
+	    diff_groups, d->by_block ? BASE_NELEM(diff_blocks) :
+	    BASE_NELEM(diff_groups));
+	put_head(j, page, v, d->by_block ? "block" :
+	    page_since_kind(s)->word);
+	json_key(j, "mark");
+	json_time(j, page->marked->mark.wall_ms);
+	put_text(j, "view", page_diff_view_name(d));
+	json_rows(j, d->by_block ? "blocks" : "groups");
+	if (d->by_block)
+		put_diff_blocks(j, page, v, d, n);
+	else
+		r = put_diff_groups(j, page, v, d, s, n);
+	json_rows_end(j);
+	json_end(j);
+	return r;
+}
