@@ -23,7 +23,8 @@
  *
  * What the rows are (struct page_rows_ops), and where the cursor is:
  *	move.c		rows, and moving among them
- *	choice.c	the blocks that a filter leaves (sieve.c)
+ *	choice.c	the blocks that a filter leaves (sieve.c), sorted (order.c)
+ *	choice_line.c	... and what is said of them
  *	groups.c	groups, and what is in one; groups.h has their parts
  *	drained.c, marked.c	what was there at a moment, and what has come since
  *	free.c		free blocks of known regions among the rows
