@@ -171,9 +171,13 @@ enters() {
 rule "Enter on one says what it is" enters
 
 row='^[0-9a-f]{12} .*  free  '
+# LETTER WORD
+sorted() {
+	t send-keys -t p s && wait_for '^SORT' && t send-keys -t p "$1" &&
+	    wait_for "order: $2"
+}
 by_age() {
-	t send-keys -t p s && wait_for 'order: age' && ! shows "$row" &&
-	    t send-keys -t p s && wait_for 'order: address' && wait_for "$row"
+	sorted s age && ! shows "$row" && sorted p address && wait_for "$row"
 }
 rule "in the order of age there are none" by_age
 leave

@@ -61,7 +61,7 @@ rule ":set lists all with their origin, and alone writes nothing" listed
 
 mistakes() {
 	page && type 'set srot age' && wait_for "did you mean 'sort'" &&
-	    type 'set sort size' && wait_for 'not one of age' &&
+	    type 'set sort sighs' && wait_for 'not one of age' &&
 	    type 'set skip a #b' && wait_for 'could not stand in a file' &&
 	    type save && wait_for 'nothing has been :set' && leave
 }
@@ -92,7 +92,7 @@ rule "a device is never written over" device
 bound() {
 	printf '[keys]\nF5 = sort\ns = none\nw = quit\nq = none\nx = srot\n' >"$config"
 	page && wait_for 'F5 sort' && shows 'F10 quit' && keys F5 &&
-	    wait_for 'order: address' && keys s &&
+	    wait_for '^SORT' && keys p && wait_for 'order: address' && keys s &&
 	    wait_for 's means nothing here' && keys '?' &&
 	    wait_for '^  F5 +sort' && keys Escape && wait_gone '^HELP' &&
 	    leave w &&
