@@ -204,7 +204,12 @@ assert_is(const struct copy *c)
 static void
 pause_now(void)
 {
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	int r;
+
+	do
+		r = page_freeze(&page, &scene.view);
+	while (r == -EAGAIN);
+	ck_assert_int_eq(r, 0);
 }
 
 START_TEST(each_step_is_the_list_as_it_was)
@@ -413,6 +418,67 @@ START_TEST(text_output_has_no_past)
 }
 END_TEST
 
+/*
+ * A large list is not copied in one picture, and the pause is of the moment
+ * when it was asked for, whatever becomes of the list meanwhile.
+ */
+START_TEST(a_large_list_pauses_in_portions_as_it_was_when_asked)
+{
+	uint64_t addr = addr_of(SLOTS + 1), far = UINT64_C(1) << 40;
+	unsigned pictures;
+	int i, r;
+
+	churn(3000);
+	for (i = 0; i < 150000; i++)
+		scene_alloc(&scene, addr + (uint64_t)i * 64, 48, TYPE_NEW, 1,
+		    0, scene.look.now_ms);
+	scene.look.as_of = scene.look.total_records;
+	note_and_copy(1000);
+	ck_assert_uint_eq(copies, 1);
+	for (pictures = 1; (r = page_freeze(&page, &scene.view)) == -EAGAIN;
+	    pictures++) {
+		ck_assert_ptr_null(page.frozen);
+		ck_assert_uint_lt(page_freezing(&page), 101);
+		churn(500);
+		/* What is behind the copy, what is before it, and what is new. */
+		for (i = 0; i < 200; i++) {
+			scene_free(&scene, addr + (uint64_t)random() % 150000 *
+			    64);
+			scene_alloc(&scene, far += 64, 16, TYPE_NEW, 1, 0,
+			    scene.look.now_ms);
+		}
+		note(1000);
+	}
+	ck_assert_int_eq(r, 0);
+	ck_assert_uint_ge(pictures, 3);
+	ck_assert_uint_eq(page_past_states(page.past), 1);
+	assert_is(&copy[0]);
+}
+END_TEST
+
+/* Blocks that come without a record cannot be told from older ones. */
+START_TEST(a_pause_begins_anew_when_the_list_is_another)
+{
+	struct blk b = { .addr = UINT64_C(1) << 41, .size = 1, .seq = 1 };
+	int i;
+
+	for (i = 0; i < 150000; i++)
+		scene_alloc(&scene, addr_of(SLOTS + 1 + (size_t)i), 48,
+		    TYPE_NEW, 1, 0, scene.look.now_ms);
+	note(1000);
+	ck_assert_int_eq(page_freeze(&page, &scene.view), -EAGAIN);
+	ck_assert_int_eq(blklist_put(scene.list, &b), 0);
+	note(10);
+	ck_assert_int_eq(page_freeze(&page, &scene.view), -ESTALE);
+	ck_assert_ptr_null(page.frozen);
+	ck_assert_int_eq(page_freeze(&page, &scene.view), -EAGAIN);
+	page_thaw(&page);
+	ck_assert_uint_eq(page_freezing(&page), 0);
+	/* Nothing is left of it. */
+	ck_assert_ptr_null(page.freezing);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -434,6 +500,8 @@ suite(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t,
 	    too_much_change_makes_fewer_states_and_none_is_wrong);
+	tcase_add_test(t, a_large_list_pauses_in_portions_as_it_was_when_asked);
+	tcase_add_test(t, a_pause_begins_anew_when_the_list_is_another);
 	suite_add_tcase(s, t);
 	return s;
 }

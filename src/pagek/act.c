@@ -235,27 +235,45 @@ do_follow(struct app *app)
 		app_say(app, "cannot follow: %s", strerror(-r));
 }
 
-void
-app_pause(struct app *app)
+/* A portion of the copy; a large list takes many of them. */
+static void
+pause_on(struct app *app)
 {
 	struct page_view v;
 	int r;
+
+	page_view_live(&v, app->session);
+	if (v.live->window)
+		return;
+	r = page_freeze(app->page, &v);
+	if (r == -EAGAIN)
+		app_say(app, "pauses as it was at the key: %u %% copied",
+		    page_freezing(app->page));
+	if (r == -EAGAIN || r == -ESTALE)
+		return;
+	app->pausing = false;
+	if (r < 0)
+		app_say(app, "cannot pause: %s", strerror(-r));
+	else
+		app->page->message[0] = '\0';
+}
+
+void
+app_pause(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
 
 	if (app->page->frozen != NULL || app->pausing) {
 		page_thaw(app->page);
 		app->pausing = false;
 		return;
 	}
-	page_view_live(&v, app->session);
+	app->pausing = true;
 	/* One could not scroll in the copy of a few rows. */
-	app->pausing = v.live->window;
-	if (app->pausing) {
+	if (look->window)
 		app_say(app, "pauses when the whole list is here");
-		return;
-	}
-	r = page_freeze(app->page, &v);
-	if (r < 0)
-		app_say(app, "cannot pause: %s", strerror(-r));
+	else
+		pause_on(app);
 }
 
 static void
@@ -373,10 +391,8 @@ app_tick(struct app *app)
 	nodes_session_stay(app->session, app->page->has_cursor ||
 	    app->page->opened || app->page->frozen != NULL ||
 	    app->overlay != APP_NO_OVERLAY || app->mode != APP_PAGE);
-	if (app->pausing && !look->window && look->settled) {
-		app->pausing = false;
-		app_pause(app);
-	}
+	if (app->pausing && (look->settled || app->page->freezing != NULL))
+		pause_on(app);
 	app_mark_tick(app);
 	page_view_live(&v, app->session);
 	page_past_note(app->page, &v);

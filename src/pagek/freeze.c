@@ -5,6 +5,12 @@
  * The copy is a block list of its own.  It costs as much memory as the list
  * holds blocks, for as long as the pause lasts.  Steps take it back to what the
  * list was before (past.h) and forth again.
+ *
+ * A large list is copied in portions, from picture to picture, while it goes on
+ * changing.  The copy is of the moment when the pause was asked for all the
+ * same: blocks that came since are left out by their sequence numbers, and
+ * those that are freed before the copy comes to them are among what the list
+ * has removed last.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +24,11 @@
 
 #define TEXT_MAX 256
 #define COPY_ROWS 256
+#define PORTION 65536		/* blocks that are copied for one picture ... */
+#define PORTION_NS INT64_C(7000000)	/* ... fewer where they take longer */
+#define MORE 1024		/* for frees that are taken back meanwhile */
+#define ORDER_PART 65536	/* of blklist_mend() at once ... */
+#define ORDER_NS INT64_C(4000000)	/* ... again and again, in one picture */
 
 struct page_frozen {
 	struct nodes_look look;
@@ -25,6 +36,12 @@ struct page_frozen {
 	uint64_t keeper[WIRE_STATS_COUNT];
 	uint64_t node[WIRE_STATS_COUNT];
 	struct blklist *list;
+	const struct blklist *from;	/* copied from, and of what it was then: */
+	uint64_t inherited, youngest, removals;
+	unsigned layer;			/* the last block copied; `any`: there is one */
+	uint64_t addr;
+	bool any, copied;
+	uint64_t passed;
 	struct stream_types types;
 	struct wire_region region[WIRE_REGIONS_MAX];
 	struct page_kept *kept;
@@ -49,41 +66,102 @@ copy_info(const struct blklist *from, struct blklist *to, uint16_t info)
 	return entry != NULL ? blklist_info_intern(to, entry) : 0;
 }
 
+/* 0 as well for one that is there already, or that has come since. */
 static int
-copy_list(const struct blklist *from, uint64_t room, uint64_t sample,
-    struct blklist **out)
+copy_block(struct page_frozen *f, const struct blklist *from, struct blk *b)
 {
+	int r;
+
+	if ((int64_t)(b->seq - f->youngest) > 0)
+		return 0;
+	b->info = copy_info(from, f->list, b->info);
+	r = blklist_put(f->list, b);
+	return r == -EEXIST ? 0 : r;
+}
+
+/* What has been freed since the last portion, be it copied or not. */
+static int
+copy_removed(struct page_frozen *f, const struct blklist *from)
+{
+	uint64_t all = blklist_removals(from);
+	struct blklist_removed gone;
+	int r = 0;
+
+	for (; r == 0 && f->removals < all; f->removals++) {
+		uint64_t k = all - f->removals - 1;
+
+		if (k > UINT32_MAX ||
+		    blklist_removed_get(from, (uint32_t)k, &gone) < 0)
+			return -ESTALE;
+		r = copy_block(f, from, &gone.blk);
+	}
+	return r;
+}
+
+/* They were put in by address; false: the order of age takes longer. */
+static bool
+order_on(struct page_frozen *f)
+{
+	struct mono begun = mono_now();
+
+	while (!blklist_mend(f->list, ORDER_PART))
+		if (mono_diff_ns(mono_now(), begun) >= ORDER_NS)
+			return false;
+	return true;
+}
+
+/* -EAGAIN: there are more. */
+static int
+copy_on(struct page_frozen *f, const struct blklist *from)
+{
+	struct mono begun = mono_now();
 	struct blk rows[COPY_ROWS];
-	struct blklist *to;
-	bool first = true;
-	unsigned layer = 0;
-	uint64_t addr = 0;
-	size_t n, i;
+	size_t n, i, done;
+	int r = copy_removed(f, from);
+
+	for (done = 0; r == 0 && !f->copied && done < PORTION; done += n) {
+		n = blklist_after(from, !f->any, f->layer, f->addr, rows,
+		    COPY_ROWS);
+		f->copied = n == 0;
+		if (n == 0)
+			break;
+		f->any = true;
+		f->layer = (rows[n - 1].flags & REC_LAYER_API) != 0;
+		f->addr = rows[n - 1].addr;
+		f->passed += n;
+		for (i = 0; i < n && r == 0; i++)
+			r = copy_block(f, from, &rows[i]);
+		if (mono_diff_ns(mono_now(), begun) >= PORTION_NS)
+			break;
+	}
+	if (r < 0)
+		return r;
+	return f->copied && order_on(f) ? 0 : -EAGAIN;
+}
+
+static int
+copy_begin(struct page_frozen *f, const struct page_view *v, uint64_t gone)
+{
+	const struct blklist *from = v->look->list;
+	uint64_t room = v->counts->aRecActive + gone + MORE;
+	struct blk youngest;
 	int r;
 
 	if (room > BLKLIST_MAX)
 		room = BLKLIST_MAX;
-	r = blklist_new(&to, BLKLIST_INDEXED, room > 0 ? (uint32_t)room : 1);
+	r = blklist_new(&f->list, BLKLIST_INDEXED, (uint32_t)room);
 	if (r < 0)
 		return r;
-	blklist_sample(to, sample);
-	while ((n = blklist_after(from, first, layer, addr, rows,
-	    COPY_ROWS)) > 0) {
-		for (i = 0; i < n; i++) {
-			rows[i].info = copy_info(from, to, rows[i].info);
-			r = blklist_put(to, &rows[i]);
-			if (r < 0)
-				goto fail;
-		}
-		first = false;
-		layer = (rows[n - 1].flags & REC_LAYER_API) != 0;
-		addr = rows[n - 1].addr;
-	}
-	*out = to;
+	blklist_sample(f->list, v->look->sample);
+	f->look.list = f->list;
+	f->from = from;
+	f->inherited = v->counts->inherited;
+	f->removals = blklist_removals(from);
+	f->copied = blklist_window(from, BLKLIST_BY_AGE, true, 0, &youngest,
+	    1) != 1;
+	if (!f->copied)
+		f->youngest = youngest.seq;
 	return 0;
-fail:
-	blklist_free(to);
-	return r;
 }
 
 static const char *
@@ -93,30 +171,41 @@ copy_text(char out[TEXT_MAX], const char *text)
 	return out;
 }
 
-int
-page_freeze(struct page *page, const struct page_view *v)
+static void
+frozen_free(struct page_frozen *f)
+{
+	if (f == NULL)
+		return;
+	if (f->list != NULL)
+		blklist_free(f->list);
+	page_kept_free(f->kept);
+	page_steps_fini(&f->steps);
+	free(f);
+}
+
+/* All but the blocks. */
+static int
+freeze_begin(struct page *page, const struct page_view *v)
 {
 	struct page_frozen *f;
-	uint64_t room = v->counts->aRecActive;
 	int r;
 
 	page_past_note(page, v);
-	if (page->past != NULL)
-		room += page_past_gone(page->past);
 	f = calloc(1, sizeof *f);
 	if (f == NULL)
 		return -ENOMEM;
 	f->look = *v->look;
+	f->look.list = NULL;
 	f->counts = *v->counts;
+	f->copied = true;
 	r = page_kept_new(&f->kept);
 	if (r == 0 && v->look->list != NULL)
-		r = copy_list(v->look->list, room, v->look->sample, &f->list);
+		r = copy_begin(f, v, page->past != NULL ?
+		    page_past_gone(page->past) : 0);
 	if (r < 0) {
-		page_kept_free(f->kept);
-		free(f);
+		frozen_free(f);
 		return r;
 	}
-	f->look.list = f->list;
 	if (v->look->regions > 0)
 		memcpy(f->region, v->look->region,
 		    v->look->regions * sizeof *f->region);
@@ -139,6 +228,40 @@ page_freeze(struct page *page, const struct page_view *v)
 	f->look.output = copy_text(f->output, v->look->output);
 	f->look.socket = copy_text(f->socket, v->look->socket);
 	page_thaw(page);
+	page->freezing = f;
+	return 0;
+}
+
+/* Blocks that were put in without a record are none that came since. */
+static bool
+is_same(const struct page_frozen *f, const struct page_view *v)
+{
+	return v->look->list == f->from && !v->look->window &&
+	    v->look->stream_no == f->look.stream_no &&
+	    v->counts->inherited == f->inherited &&
+	    blklist_removals(v->look->list) >= f->removals;
+}
+
+int
+page_freeze(struct page *page, const struct page_view *v)
+{
+	struct page_frozen *f;
+	int r = 0;
+
+	if (page->freezing == NULL)
+		r = freeze_begin(page, v);
+	if (r < 0)
+		return r;
+	f = page->freezing;
+	if (f->list != NULL)
+		r = is_same(f, v) ? copy_on(f, f->from) : -ESTALE;
+	if (r == -EAGAIN)
+		return r;
+	page->freezing = NULL;
+	if (r < 0) {
+		frozen_free(f);
+		return r;
+	}
 	page->round++;
 	f->paused = f->look;
 	f->paused_counts = f->counts;
@@ -147,16 +270,25 @@ page_freeze(struct page *page, const struct page_view *v)
 	return 0;
 }
 
+unsigned
+page_freezing(const struct page *page)
+{
+	const struct page_frozen *f = page->freezing;
+
+	if (f == NULL || f->counts.aRecActive == 0)
+		return 0;
+	return f->passed < f->counts.aRecActive ?
+	    (unsigned)(f->passed * 100 / f->counts.aRecActive) : 100;
+}
+
 void
 page_thaw(struct page *page)
 {
+	frozen_free(page->freezing);
+	page->freezing = NULL;
 	if (page->frozen == NULL)
 		return;
-	if (page->frozen->list != NULL)
-		blklist_free(page->frozen->list);
-	page_kept_free(page->frozen->kept);
-	page_steps_fini(&page->frozen->steps);
-	free(page->frozen);
+	frozen_free(page->frozen);
 	page->frozen = NULL;
 	page->round++;
 }

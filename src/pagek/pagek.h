@@ -253,6 +253,7 @@ struct page {
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 
 	struct page_frozen *frozen;	/* paused: what the picture shows */
+	struct page_frozen *freezing;	/* what it is going to show; NULL: it is not pausing */
 	struct page_followed *followed;	/* what the cursor stays with; NULL: nothing so far */
 	struct page_past *past;		/* what the list was; NULL: nothing so far */
 	struct page_still *still;	/* rows that keep their places; NULL: none so far */

@@ -232,7 +232,8 @@ page_past_note(struct page *page, const struct page_view *v)
 {
 	struct page_past *p = page->past;
 
-	if (!page->on_screen || page->frozen != NULL || v->look != v->live)
+	if (!page->on_screen || page->frozen != NULL ||
+	    page->freezing != NULL || v->look != v->live)
 		return;
 	if (p == NULL) {
 		p = page->past = calloc(1, sizeof *p);

@@ -49,7 +49,7 @@ struct page_past_gone {
 	bool back;			/* a step has put it back */
 };
 
-/* Once a cycle, of what is live; does nothing while the picture is paused. */
+/* Once a cycle, of what is live; does nothing while the picture is paused, or is about to be. */
 void page_past_note(struct page *, const struct page_view *);
 void page_past_free(struct page_past *);
 

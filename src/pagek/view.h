@@ -293,8 +293,16 @@ void page_close_group(struct page *);
 
 /* --- pause (freeze.c) --------------------------------------------------- */
 
-/* Copies all that the picture can show.  -ENOMEM: not paused. */
+/*
+ * Copies all that the picture can show, as it is now.  -EAGAIN: a large list
+ * takes more than one picture, so with the next one again; it will be paused as
+ * it was at the first call.  -ESTALE: the list is another one meanwhile, and
+ * the next call begins anew.  -ENOMEM: not paused.
+ */
 int page_freeze(struct page *, const struct page_view *);
+/* How much of it is copied, in percent; 0 when it is not pausing. */
+unsigned page_freezing(const struct page *);
+/* Neither paused nor pausing any more. */
 void page_thaw(struct page *);
 /*
  * The paused picture becomes that of the state before or after (past.h).
