@@ -257,6 +257,10 @@ START_TEST(losses_since_the_mark_make_it_incomplete)
 	scene.look.lost[1] = 1;
 	ck_assert(page_moment_is_incomplete(&page.marked->mark,
 	    &scene.view));
+	/* Numbers tell what is new and old in a list that was taken anew. */
+	scene.look.mended = 1;
+	ck_assert(!page_moment_is_incomplete(&page.marked->mark,
+	    &scene.view));
 }
 END_TEST
 

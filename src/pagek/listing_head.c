@@ -175,10 +175,8 @@ static void
 put_lost(struct head *h, const struct page_state *st)
 {
 	const struct nodes_look *look = h->v->look;
-	uint64_t lost = page_lost(look), mended = look->mended;
 
-	line(h, "lost", "%llu", (unsigned long long)(lost > mended ?
-	    lost - mended : 0));
+	line(h, "lost", "%llu", (unsigned long long)page_lost_for_good(look));
 	line(h, "complete", "%s", look->complete ? "yes" : "NO: blocks "
 	    "listed may be freed, and others be missing");
 	if (st->notice[0] != '\0')

@@ -35,7 +35,7 @@ take(struct page_moment *m, const struct page_view *v)
 		.seq = look->as_of > 0 ? look->as_of : UINT64_MAX,
 		.ms = look->now_ms,
 		.wall_ms = look->node_wall_ms,
-		.lost = page_lost(look),
+		.lost = page_lost_for_good(look),
 		.blocks = v->counts->aRecActive,
 		.bytes = v->counts->live_bytes,
 	};
@@ -88,7 +88,7 @@ bool
 page_moment_is_incomplete(const struct page_moment *m,
     const struct page_view *v)
 {
-	return page_lost(v->look) != m->lost;
+	return page_lost_for_good(v->look) > m->lost;
 }
 
 void

@@ -54,7 +54,7 @@ struct page_moment {
 	int64_t armed_wall_ms;	/* as the look has it: what is logged begins there */
 	uint64_t seq;		/* of the last record by then */
 	int64_t ms, wall_ms;	/* on the node's clocks */
-	uint64_t lost;		/* records, by then */
+	uint64_t lost;		/* records for good, by then */
 	uint64_t blocks, bytes;	/* in the list; of a sample as listed */
 };
 

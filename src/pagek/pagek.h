@@ -321,6 +321,8 @@ const char *page_about(uint64_t sample);
 
 /* Records lost, of all causes. */
 uint64_t page_lost(const struct nodes_look *);
+/* ... and not made good by a list that was taken anew. */
+uint64_t page_lost_for_good(const struct nodes_look *);
 
 /* How a page on the screen came to its end. */
 enum page_end {

@@ -351,7 +351,7 @@ notices(const struct page *page, const struct page_view *v,
 
 	out[0] = '\0';
 	if (page_moment_is_incomplete(&m->mark, v)) {
-		base_group_digits(n, sizeof n, page_lost(v->look) -
+		base_group_digits(n, sizeof n, page_lost_for_good(v->look) -
 		    m->mark.lost);
 		base_append(out, cap, &len, "INCOMPLETE: %s records were lost "
 		    "since the mark. ", n);

@@ -85,6 +85,14 @@ page_lost(const struct nodes_look *look)
 	return n;
 }
 
+uint64_t
+page_lost_for_good(const struct nodes_look *look)
+{
+	uint64_t lost = page_lost(look);
+
+	return lost > look->mended ? lost - look->mended : 0;
+}
+
 void
 page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT])
 {

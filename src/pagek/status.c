@@ -70,10 +70,8 @@ n_full(const struct page *page, const struct page_view *v)
 static uint64_t
 n_lost(const struct page *page, const struct page_view *v)
 {
-	uint64_t lost = page_lost(v->look), mended = v->look->mended;
-
 	(void)page;
-	return lost > mended ? lost - mended : 0;
+	return page_lost_for_good(v->look);
 }
 
 static uint64_t
