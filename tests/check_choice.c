@@ -168,6 +168,26 @@ is_large_and_drained(const struct blk *b)
 	return is_large(b) && b->seq <= drained;
 }
 
+START_TEST(second_line_counts_what_the_line_of_the_filter_counts)
+{
+	char count[128], n[32], of[32], bytes[24];
+	struct page_chosen sums;
+
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	scene_alloc(&scene, 0x1000, 4096, TYPE_NEW, 1, 0, scene.look.now_ms);
+	scene_refresh(&scene);
+	filter("size>=1k");
+	compose(80, 24);
+	page_choice_sums(&page, &sums);
+	snprintf(n, sizeof n, "%llu", (unsigned long long)sums.blocks);
+	snprintf(of, sizeof of, "%llu", (unsigned long long)sums.of);
+	base_human_bytes(bytes, sizeof bytes, sums.bytes);
+	snprintf(count, sizeof count, "%s of %s blocks  %s", n, of, bytes);
+	ck_assert_msg(strstr(pic.line[1].text, count) != NULL, "%s: %s",
+	    count, pic.line[1].text);
+}
+END_TEST
+
 START_TEST(drained_page_is_asked_for_blocks_of_the_drain)
 {
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
@@ -379,6 +399,8 @@ choice_suite(void)
 	tcase_add_test(rows, rows_follow_the_list);
 	tcase_add_test(rows,
 	    groups_and_their_blocks_are_of_what_the_filter_means);
+	tcase_add_test(rows,
+	    second_line_counts_what_the_line_of_the_filter_counts);
 	tcase_add_test(rows, drained_page_is_asked_for_blocks_of_the_drain);
 	suite_add_tcase(s, rows);
 

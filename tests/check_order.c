@@ -264,7 +264,7 @@ START_TEST(words_and_letters_mean_what_the_table_says)
 		{ "function", 1, PAGE_SORT_FUNCTION, false, '^' },
 	};
 	static const char *const bad[] = { "", "x", "sise", "Nsx", "NsNsN",
-		"Size", " N" };
+		"NN", "foo", "Size", " N" };
 	size_t i;
 
 	for (i = 0; i < BASE_NELEM(good); i++) {

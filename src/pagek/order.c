@@ -29,12 +29,16 @@ static bool
 parse_letter(char c, struct page_sorting *s)
 {
 	const char *letters;
-	size_t i;
+	size_t i, j;
 
 	for (i = 0; i < PAGE_SORTS; i++) {
 		letters = page_sort_rows[i].letters;
 		if (c != letters[0] && c != letters[1])
 			continue;
+		/* Once more it decides nothing: it is a word, and a wrong one. */
+		for (j = 0; j < s->n; j++)
+			if (s->by[j].sort == i)
+				return false;
 		s->by[s->n].sort = (uint8_t)i;
 		s->by[s->n++].reverse = c == letters[1];
 		return true;

@@ -137,10 +137,13 @@ put_mark(const struct page *page, const struct page_view *v,
 		picture_printf(pic, "   mark: %s", text);
 }
 
-/* "1,204,331", or of a filtered page "312 of 1.2M"; "about" is put before it. */
+/*
+ * "1,204,331", or of a filtered page "312 of 1.2M", whose bytes are those of the
+ * 312; "about" is put before it.
+ */
 static void
 count_text(const struct page *page, uint64_t total, const char *about,
-    char out[40])
+    char out[40], uint64_t *bytes)
 {
 	struct page_chosen chosen;
 	char n[8], of[8];
@@ -151,8 +154,9 @@ count_text(const struct page *page, uint64_t total, const char *about,
 		base_group_digits(out, 40, total);
 		return;
 	}
+	*bytes = chosen.bytes;
 	base_fit_count(n, 5, chosen.blocks);
-	base_fit_count(of, 5, total);
+	base_fit_count(of, 5, chosen.of);
 	out[0] = '\0';
 	base_append(out, 40, &len, "%s of %s%s", n + strspn(n, " "), about,
 	    of + strspn(of, " "));
@@ -167,14 +171,14 @@ wide_node(struct page *page, const struct page_view *v,
 		const char *before, *reversed;
 	} words[] = { { "order ", " reversed" }, { "", " rev" } };
 	char order[80], groups[PAGE_GROUPS_TITLE];
-	uint64_t total = page_view_blocks(v);
+	uint64_t total = page_view_blocks(v), held = page_view_bytes(v);
 	const char *about = page_about(v->look->sample);
 	bool editing = page->fields.editing;
 	size_t len = 0;
 	int at;
 
-	count_text(page, total, about, count);
-	base_human_bytes(bytes, sizeof bytes, page_view_bytes(v));
+	count_text(page, total, about, count, &held);
+	base_human_bytes(bytes, sizeof bytes, held);
 	if (!page_view_known(v))
 		base_append(left, sizeof left, &len, "   - blocks  - B");
 	else
