@@ -394,6 +394,7 @@ app_tick(struct app *app)
 	if (app->pausing && (look->settled || app->page->freezing != NULL))
 		pause_on(app);
 	app_mark_tick(app);
+	app_find_tick(app);
 	page_view_live(&v, app->session);
 	page_past_note(app->page, &v);
 	if (app->ending)
@@ -431,7 +432,8 @@ do_help(struct app *app)
 static void
 do_close(struct app *app)
 {
-	if (app_listing_cancel(app) || app_export_cancel(app))
+	if (app_find_stop(app) || app_listing_cancel(app) ||
+	    app_export_cancel(app))
 		return;
 	if (app->page->opened) {
 		page_close_group(app->page);
@@ -531,6 +533,9 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_PAUSE] = app_pause,
 	[PAGE_DO_STEP_BACK] = do_step_back,
 	[PAGE_DO_STEP_FORTH] = do_step_forth,
+	[PAGE_DO_FIND] = app_find_open,
+	[PAGE_DO_FIND_NEXT] = app_find_next,
+	[PAGE_DO_FIND_BACK] = app_find_back,
 	[PAGE_DO_SAVE] = do_save,
 	[PAGE_DO_REPAINT] = do_repaint,
 	[PAGE_DO_MOUSE] = do_mouse,

@@ -13,6 +13,7 @@
  *	prompt.c	a line at the bottom that is typed into
  *	command.c	the one that `:` opens
  *	app_filter.c	... and the one for a filter
+ *	app_find.c	... and the one for what is looked for
  *	enter.c		the fields of line 2: NODE<>, *L<>, OFFS=
  *	settings.c	:set and :save
  *	targets.c	:target, and the way to another one of this node
@@ -303,6 +304,17 @@ void app_sort_at(struct app *, int col);
 
 /* The line for a filter. */
 void app_filter_open(struct app *);
+/* Tab, where an expression is typed. */
+void app_filter_complete(struct app *, const char *before, struct line_words *);
+
+/* The line for what is looked for; and the next row that matches. */
+void app_find_open(struct app *);
+void app_find_next(struct app *);
+void app_find_back(struct app *);
+void app_find_tick(struct app *);	/* once a cycle */
+/* False: there was no search. */
+bool app_find_stop(struct app *);
+
 /* False: it is wrong, and that was said. */
 bool app_filter(struct app *, const char *expression);
 

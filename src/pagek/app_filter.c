@@ -55,8 +55,8 @@ submit(struct app *app, const char *text)
 	return r != -EINVAL;
 }
 
-static void
-complete(struct app *app, const char *before, struct line_words *words)
+void
+app_filter_complete(struct app *app, const char *before, struct line_words *words)
 {
 	const char *word;
 	size_t k, from;
@@ -72,7 +72,7 @@ static const struct app_prompt_ops filter_prompt = {
 	.label = "filter: ",
 	.history = "filter",
 	.submit = submit,
-	.complete = complete,
+	.complete = app_filter_complete,
 };
 
 void

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "choice.h"
+#include "find.h"
 #include "followed.h"
 #include "free.h"
 #include "groups.h"
@@ -41,6 +42,8 @@ void
 page_fini(struct page *page)
 {
 	page_thaw(page);
+	page_find_free(page->find);
+	page->find = NULL;
 	page_groups_free(page->groups);
 	page->groups = NULL;
 	page_marked_free(page->marked);

@@ -162,6 +162,7 @@ struct page_fields {
 struct line;
 struct page_choice;
 struct options;
+struct page_find;
 struct page_frozen;
 struct page_gaps;
 struct page_groups;
@@ -252,6 +253,7 @@ struct page {
 	struct mono state_at;
 	int64_t opened_wall_ms;		/* node's clock when first seen live */
 
+	struct page_find *find;		/* what was looked for; NULL nothing */
 	struct page_frozen *frozen;	/* paused: what the picture shows */
 	struct page_frozen *freezing;	/* what it is going to show; NULL: it is not pausing */
 	struct page_followed *followed;	/* what the cursor stays with; NULL: nothing so far */

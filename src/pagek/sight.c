@@ -3,6 +3,7 @@
  */
 #include "app.h"
 #include "choice.h"
+#include "find.h"
 #include "free.h"
 #include "marked.h"
 #include "still.h"
@@ -37,7 +38,7 @@ needs_all(const struct app *app)
 	if (app->page->group != 0 || lies_open(app, APP_KIN) ||
 	    lies_open(app, APP_DIFF) ||
 	    page_choice_on(app->page) || page_marked_wants_all(app->page) ||
-	    page_still_wants_all(app->page))
+	    page_still_wants_all(app->page) || page_find_is_on(app->page))
 		return true;
 	/* What lies next to a block, in memory and in time, may be anywhere. */
 	if (lies_open(app, APP_DETAIL) && !large)

@@ -142,6 +142,27 @@ text() {
 }
 rule "--once has all rows that match, as text and as JSON" text
 
+# The cursor's row, whose colours are reversed.
+at_cursor() {
+	t capture-pane -e -p -t p | grep "$(printf '\033\[7m')" |
+	    grep -qE "$1"
+}
+
+found() {
+	keys Escape && page 80 24 && wait_for "$all blocks" || return 1
+	keys / && t send-keys -t p -l 'size=70003' && keys Enter &&
+	    wait_for 'found: size=70003' && until_true 10 at_cursor '70,003' &&
+	    shows "$all blocks" && hides '[0-9] of [0-9]' &&
+	    keys / && t send-keys -t p -l 'size=1x' && keys Enter &&
+	    wait_for 'column [0-9]+:' && keys Escape &&
+	    keys n && wait_for 'found: size=70003, round the end' &&
+	    keys / && t send-keys -t p -l take_large && keys Enter &&
+	    wait_for 'found: take_large' && until_true 10 at_cursor '70,00' &&
+	    keys / && t send-keys -t p -l nobody_at_all && keys Enter &&
+	    wait_for 'no row matches nobody_at_all'
+}
+rule "/ goes to the next row that is meant, and hides none" found
+
 strict() {
 	"$pagek" --once --classic=strict --filter 'size>1' demo:note \
 	    2>"$tmp/err"
