@@ -12,11 +12,22 @@
 #define STEP_NS 4000000		/* of a cycle of 66 ms */
 
 static void
+say_none(struct app *app)
+{
+	const char *text = page_find_text(app->page);
+	uint64_t unsure = page_find_unsure(app->page);
+
+	if (unsure > 0)
+		app_say(app, "no row matches %s; of %llu the name is not known",
+		    text, (unsigned long long)unsure);
+	else
+		app_say(app, "no row matches %s", text);
+}
+
+static void
 step(struct app *app)
 {
 	struct page_view v;
-	bool back_round;
-
 	page_view_shown(&v, app->page, app->session);
 	switch (page_find_step(app->page, &v, STEP_NS)) {
 	case PAGE_FIND_OFF:
@@ -26,12 +37,11 @@ step(struct app *app)
 		    page_find_percent(app->page));
 		break;
 	case PAGE_FIND_HERE:
-		back_round = page_find_went_round(app->page);
-		app_say(app, back_round ? "found: %s, round the end" :
-		    "found: %s", page_find_text(app->page));
+		app_say(app, "found: %s%s", page_find_text(app->page),
+		    page_find_went_round(app->page) ? ", round the end" : "");
 		break;
 	case PAGE_FIND_NONE:
-		app_say(app, "no row matches %s", page_find_text(app->page));
+		say_none(app);
 		break;
 	}
 }

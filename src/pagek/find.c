@@ -11,6 +11,7 @@
 
 #define CHUNK 64
 #define ADDRESS_DIGITS 6	/* less are a word */
+#define ROUNDS 75		/* while names are on their way: some 5 s of cycles */
 
 struct page_find {
 	struct page_sieve *sieve;
@@ -21,6 +22,8 @@ struct page_find {
 	uint64_t most;		/* that are looked at: one end of the list may grow for ever */
 	uint64_t before;	/* rows on the other side of where it began ... */
 	uint64_t again;		/* ... and those of them looked at by now */
+	uint64_t unsure;	/* rows of this round whose name has not come */
+	unsigned rounds;
 	struct blk seen[CHUNK];	/* the last rows, in the order they were seen */
 	size_t nseen;
 };
@@ -134,13 +137,33 @@ resume(struct page *page, const struct page_view *v, uint64_t total)
 		f->at = total;
 }
 
+/* From the cursor on. */
+static void
+begin_round(struct page *page, const struct page_view *v)
+{
+	const struct page_rows_ops *rows = page_rows_ops(page);
+	struct page_find *f = page->find;
+	uint64_t row;
+
+	f->round = false;
+	f->looked = f->again = f->unsure = 0;
+	f->nseen = 0;
+	f->at = page->offs;
+	if (page->has_cursor && page->cursor_held && v->look->list != NULL &&
+	    rows->held(page, v, rows->total(page, v), &row))
+		f->at = f->back ? row : row + 1;
+	else if (page->has_cursor)
+		f->at = f->back ? page->cursor : page->cursor + 1;
+	f->of = rows->total(page, v);
+	f->most = 2 * f->of + CHUNK;
+	f->before = f->back ? f->of - (f->at < f->of ? f->at : f->of) : f->at;
+}
+
 int
 page_find_begin(struct page *page, const struct page_view *v, const char *text,
     bool back, struct filter_error *e)
 {
-	const struct page_rows_ops *rows = page_rows_ops(page);
 	struct page_find *f;
-	uint64_t row;
 	int r;
 
 	if (text != NULL) {
@@ -155,18 +178,8 @@ page_find_begin(struct page *page, const struct page_view *v, const char *text,
 		return -ENOTSUP;
 	f->back = back;
 	f->on = true;
-	f->round = false;
-	f->looked = f->again = 0;
-	f->nseen = 0;
-	f->at = page->offs;
-	if (page->has_cursor && page->cursor_held && v->look->list != NULL &&
-	    rows->held(page, v, rows->total(page, v), &row))
-		f->at = back ? row : row + 1;
-	else if (page->has_cursor)
-		f->at = back ? page->cursor : page->cursor + 1;
-	f->of = rows->total(page, v);
-	f->most = 2 * f->of + CHUNK;
-	f->before = back ? f->of - (f->at < f->of ? f->at : f->of) : f->at;
+	f->rounds = 0;
+	begin_round(page, v);
 	return 0;
 }
 
@@ -219,6 +232,24 @@ turn(struct page_find *f, uint64_t total)
 	f->round = true;
 }
 
+/*
+ * No row has matched.  A name is asked for when a row is looked at, and some
+ * have not come yet: then once more, as long as it takes names to come.
+ */
+static enum page_find_state
+end_round(struct page *page, const struct page_view *v)
+{
+	struct page_find *f = page->find;
+
+	f->unsure += page_sieve_caught(f->sieve).unsure;
+	if (f->unsure > 0 && ++f->rounds < ROUNDS) {
+		begin_round(page, v);
+		return PAGE_FIND_ON;
+	}
+	f->on = false;
+	return PAGE_FIND_NONE;
+}
+
 enum page_find_state
 page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 {
@@ -243,20 +274,17 @@ page_find_step(struct page *page, const struct page_view *v, int64_t ns)
 	page_sieve_begin(f->sieve, v);
 	do {
 		turn(f, total);
-		if (f->looked > f->most || (f->round && f->again >= f->before)) {
-			f->on = false;
-			return PAGE_FIND_NONE;
-		}
+		if (f->looked > f->most || (f->round && f->again >= f->before))
+			return end_round(page, v);
 		lo = f->back ? (f->at > CHUNK ? f->at - CHUNK : 0) : f->at;
 		n = f->back ? (size_t)(f->at - lo) : CHUNK;
 		n = rows->window(page, v, lo, b, n);
-		if (n == 0) {
-			f->on = false;
-			return PAGE_FIND_NONE;
-		}
+		if (n == 0)
+			return end_round(page, v);
 		if (look_at(page, v, lo, b, n))
 			return PAGE_FIND_HERE;
 	} while (mono_now().ns - begun.ns < ns);
+	f->unsure += page_sieve_caught(f->sieve).unsure;
 	return PAGE_FIND_ON;
 }
 
@@ -289,6 +317,12 @@ page_find_percent(const struct page *page)
 	if (f == NULL || f->of == 0 || f->looked >= f->of)
 		return 0;
 	return (unsigned)(f->looked * 100 / f->of);
+}
+
+uint64_t
+page_find_unsure(const struct page *page)
+{
+	return page->find != NULL ? page->find->unsure : 0;
 }
 
 const char *

@@ -44,6 +44,8 @@ bool page_find_is_on(const struct page *);
 /* The search went round the end; and how far it has come. */
 bool page_find_went_round(const struct page *);
 unsigned page_find_percent(const struct page *);
+/* Blocks whose name would have decided, and has not come. */
+uint64_t page_find_unsure(const struct page *);
 /* What was looked for last; NULL: nothing. */
 const char *page_find_text(const struct page *);
 void page_find_free(struct page_find *);
