@@ -3,6 +3,7 @@
  * one function.
  */
 #include "../src/pagek/detail.h"
+#include "../src/pagek/marked.h"
 #include "golden.h"
 #include "harness.h"
 #include "scene.h"
@@ -501,6 +502,29 @@ call_name(void)
 	return text;
 }
 
+START_TEST(block_is_new_since_the_mark_or_was_there_before)
+{
+	struct blk b;
+
+	open_site(2);
+	look(80, 40);
+	ck_assert(!shows("there before"));
+	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
+	look(80, 40);
+	ck_assert(shows("mark      there before "));
+	/* At the same address another one. */
+	b = detail.blk;
+	scene_free(&scene, b.addr);
+	scene_alloc(&scene, b.addr, b.size, b.type, b.thread, b.caller,
+	    scene.look.now_ms);
+	scene_refresh(&scene);
+	ck_assert_int_eq(blklist_get(scene.list, 0, b.addr, &b), 0);
+	page_detail_open(&detail, &scene.view, &b);
+	look(80, 40);
+	ck_assert(shows("mark      new since "));
+}
+END_TEST
+
 START_TEST(cursor_goes_over_calls_and_stops_at_their_ends)
 {
 	static const char *const names[] = { "zmalloc", "robj::make(int)",
@@ -789,6 +813,8 @@ detail_suite(void)
 	tcase_add_test(around, rows_alone_are_not_taken_for_all_blocks);
 	tcase_add_test(around,
 	    history_tells_who_had_the_address_and_what_is_not_known);
+	tcase_add_test(around,
+	    block_is_new_since_the_mark_or_was_there_before);
 	tcase_add_test(around, sampled_block_tells_for_how_many_it_stands);
 	suite_add_tcase(s, around);
 

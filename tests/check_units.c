@@ -49,6 +49,17 @@ START_TEST(no_size_is_wider_than_its_column)
 }
 END_TEST
 
+START_TEST(page_begins_with_the_units_of_its_options)
+{
+	struct page_opts opts = { .units = PAGE_UNITS_HEX };
+	struct page other;
+
+	page_init(&other, &opts);
+	ck_assert_int_eq(other.units, PAGE_UNITS_HEX);
+	page_fini(&other);
+}
+END_TEST
+
 START_TEST(rows_have_the_units_of_the_page)
 {
 	compose(100, 24);
@@ -110,6 +121,7 @@ units_suite(void)
 	tcase_add_loop_test(t, size_is_written_in_its_unit, 0, 12);
 	tcase_add_test(t, no_size_is_wider_than_its_column);
 	tcase_add_test(t, rows_have_the_units_of_the_page);
+	tcase_add_test(t, page_begins_with_the_units_of_its_options);
 	tcase_add_loop_test(t,
 	    digits_are_large_and_fold_where_they_do_not_fit, 1, 60);
 	tcase_add_test(t, no_two_digits_look_the_same);

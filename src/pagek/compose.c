@@ -30,6 +30,7 @@ void
 page_init(struct page *page, const struct page_opts *opts)
 {
 	*page = (struct page){ .opts = *opts, .layout = opts->layout,
+		.units = opts->units,
 		.group = opts->group, .group_below = opts->group_below,
 		.group_last = opts->group };
 	if (page->opts.fps < 1 || page->opts.fps > NODES_HZ)

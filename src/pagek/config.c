@@ -24,6 +24,7 @@ static const char *const built_in[OPTIONS] = {
 	[OPTION_CLASSIC] = "no",
 	[OPTION_COLOR] = "auto",
 	[OPTION_FPS] = "15",
+	[OPTION_UNITS] = "exact",
 	[OPTION_INTERVAL] = "1",
 	[OPTION_TIMEOUT] = "10",
 	[OPTION_STACK] = "16",

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "detail_parts.h"
+#include "marked.h"
 
 void
 detail_put_label(const char *label, struct page_picture *pic)
@@ -113,6 +114,23 @@ put_weight(const struct page_detail *d, const struct page_view *v,
 	detail_put_label("sample", pic);
 	picture_printf(pic, "stands for ~%s blocks, ~%s; sample %s", blocks,
 	    bytes, period);
+}
+
+/* By its own number, whoever has had its address. */
+static void
+put_since(const struct page_detail *d, const struct page *page,
+    const struct page_view *v, struct page_picture *pic)
+{
+	const struct page_moment *m;
+	char at[12];
+
+	if (!page_is_marked(page) || d->stream_no != v->look->stream_no)
+		return;
+	m = &page->marked->mark;
+	page_moment_text(page, v, m, at);
+	detail_put_label("mark", pic);
+	picture_printf(pic, page_moment_is_new(m, &d->blk) ?
+	    "new since %s" : "there before %s", at);
 }
 
 static void
@@ -238,6 +256,7 @@ detail_put_block(const struct page_detail *d, const struct page *page,
 	picture_text(pic, d->info[0] != '\0' ? d->info : "none", 16,
 	    PICTURE_FREE);
 	put_time(d, page, v, pic);
+	put_since(d, page, v, pic);
 	base_group_digits(seq, sizeof seq, d->blk.seq);
 	detail_put_label("sequence", pic);
 	picture_printf(pic, "%s", seq);

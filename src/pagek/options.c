@@ -125,6 +125,22 @@ set_color(struct parse *p, const char *arg)
 }
 
 static int
+set_units(struct parse *p, const char *arg)
+{
+	static const char *const words[] = {
+		[PAGE_UNITS_EXACT] = "exact",
+		[PAGE_UNITS_K] = "k",
+		[PAGE_UNITS_HEX] = "hex",
+	};
+	int i = get_word(arg, words, BASE_NELEM(words));
+
+	if (i < 0)
+		return bad_value(p, OPTION_UNITS, arg);
+	p->o->page.units = (enum page_units)i;
+	return 0;
+}
+
+static int
 set_list(struct parse *p, const char *arg)
 {
 	static const char *const words[] = { "note", "indexed", "check" };
@@ -389,6 +405,7 @@ static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
 	[OPTION_SINCE] = set_since,
 	[OPTION_AT] = set_at,
 	[OPTION_FPS] = set_fps,
+	[OPTION_UNITS] = set_units,
 	[OPTION_MAX] = set_max,
 	[OPTION_BAUD] = set_baud,
 	[OPTION_BY] = set_by,

@@ -108,6 +108,7 @@ struct page_opts {
 	enum page_color color;
 	const struct page_style *style;	/* of each mark; NULL: as usual */
 	bool mouse;			/* clicks and the wheel are the page's */
+	enum page_units units;		/* that the page begins with */
 	int fps;			/* paints a second at most, 1 to NODES_HZ; 0: as many */
 	struct symbol_wrappers *wrappers;	/* functions to be skipped; NULL: none */
 	const char *listing;		/* what stands in *L<...>: "0509"; "" none */
@@ -192,7 +193,7 @@ struct page_spots {
 /* State of one viewer's page K. */
 struct page {
 	struct page_opts opts;
-	enum page_units units;		/* as `u` set them */
+	enum page_units units;		/* as u or :set set them */
 	enum page_layout layout;	/* as `c` set it; PAGE_AUTO follows the width */
 	unsigned group;			/* kind of groups shown, 0: blocks */
 	unsigned group_below;		/* kind that each of them is grouped by once more, 0: none */

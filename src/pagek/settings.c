@@ -98,6 +98,12 @@ obey_fps(struct app *app, const struct page_opts *opts)
 }
 
 static void
+obey_units(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.units = app->page->units = opts->units;
+}
+
+static void
 obey_listing(struct app *app, const struct page_opts *opts)
 {
 	struct page_fields *f = &app->page->fields;
@@ -114,6 +120,7 @@ static void (*const obeyed[OPTIONS])(struct app *,
 	[OPTION_UTC] = obey_utc,
 	[OPTION_COLOR] = obey_color,
 	[OPTION_FPS] = obey_fps,
+	[OPTION_UNITS] = obey_units,
 	[OPTION_MOUSE] = obey_mouse,
 	[OPTION_LISTING] = obey_listing,
 };
