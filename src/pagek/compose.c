@@ -67,6 +67,24 @@ page_fini(struct page *page)
 }
 
 void
+page_take_over(struct page *page, const struct page *copy)
+{
+	page->find = copy->find;
+	page->frozen = copy->frozen;
+	page->freezing = copy->freezing;
+	page->followed = copy->followed;
+	page->past = copy->past;
+	page->still = copy->still;
+	page->gaps = copy->gaps;
+	page->made = copy->made;
+	page->groups = copy->groups;
+	page->choice = copy->choice;
+	page->leaving = copy->leaving;
+	page->trend = copy->trend;
+	page->marked = copy->marked;
+}
+
+void
 page_news(void *arg)
 {
 	struct page *page = arg;
@@ -130,6 +148,12 @@ layout_ops(const struct page *page, int cols, int rows)
 		break;
 	}
 	return cols >= PAGE_WIDE_COLS ? wide_ops(cols, rows) : &page_classic;
+}
+
+bool
+page_paints_little(const struct page *page)
+{
+	return page->on_screen && page->opts.fps == 1;
 }
 
 /* --- rows --------------------------------------------------------------- */
@@ -224,7 +248,8 @@ put_marked_row(const struct page *page, const struct row_put *r,
 
 	put_row(page, r->v, r->ops, r->made, b, gone, pic);
 	picture_mark_line(pic, mark);
-	if (mark == PAGE_PLAIN && r->ops->mark != NULL)
+	if (mark == PAGE_PLAIN && r->ops->mark != NULL &&
+	    !page_paints_little(page))
 		r->ops->mark(r->v, b, pic);
 }
 

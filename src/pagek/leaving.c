@@ -49,15 +49,16 @@ is_listed(const struct page_view *v, const struct blk *b)
 }
 
 /*
- * What is not there because nobody can say it has not left.  Of one picture a
- * second, on a slow link, each such row would be a row more to be written.
+ * What is not there because nobody can say it has not left.  Where
+ * little is to be painted, each such row would be a row more.
  */
 static bool
 is_possible(const struct page *page, const struct page_view *v)
 {
 	const struct nodes_look *look = v->look;
 
-	return page->on_screen && page->opts.fps != 1 && look == v->live && look->list != NULL &&
+	return page->on_screen && !page_paints_little(page) &&
+	    look == v->live && look->list != NULL &&
 	    look->state == NODES_LIVE && look->settled && !look->behind &&
 	    page_rows_ops(page) == &page_rows_list && !page_still_on(page) &&
 	    !page_free_wanted(page, look);

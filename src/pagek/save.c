@@ -95,7 +95,7 @@ app_save(struct app *app, char *path, size_t cap)
 	if (r < 0)
 		unlink(path);
 out:
-	app->page->groups = page.groups;
+	page_take_over(app->page, &page);
 	page_picture_fini(&pic);
 	return r;
 }

@@ -191,6 +191,9 @@ void page_cell_function(const struct page_view *, const struct blk *, int gap,
     int width, struct page_picture *);
 const char *page_cell_thread(const struct page_view *, const struct blk *);
 
+/* One picture a second, for a slow link: what only helps the eye is left out. */
+bool page_paints_little(const struct page *);
+
 /* page_row_text() on the near side of the seam. */
 void page_row_text_view(const struct page *, const struct page_view *,
     const struct blk *, char *out, size_t cap);
