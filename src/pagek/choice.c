@@ -221,15 +221,6 @@ put(struct found *f, const struct blk *b, double weight, size_t most)
 	return 0;
 }
 
-/* Another number when anything has come or gone. */
-static uint64_t
-changes_of(const struct page_view *v)
-{
-	/* Blocks also go without a record, when a list is being merged. */
-	return v->counts->records + v->counts->inherited +
-	    ((uint64_t)v->counts->aRecActive << 36);
-}
-
 /* Ages may be asked for, and they change without a record. */
 static uint64_t
 seconds_of(const struct page_view *v)
@@ -240,7 +231,7 @@ seconds_of(const struct page_view *v)
 static bool
 is_same(const struct page_choice *c, const struct page_view *v)
 {
-	return c->list == v->look->list && c->changes == changes_of(v) &&
+	return c->list == v->look->list && c->changes == page_view_changes(v) &&
 	    (c->filter == NULL || c->seconds == seconds_of(v)) &&
 	    (c->shown.unsure == 0 || c->names_no == v->names_no);
 }
@@ -257,7 +248,7 @@ begin_take(struct page_choice *c, const struct page *page,
 	c->round = page->round;
 	c->stream_no = v->look->stream_no;
 	c->list = v->look->list;
-	c->changes = changes_of(v);
+	c->changes = page_view_changes(v);
 	c->seconds = seconds_of(v);
 	c->names_no = v->names_no;
 	if (v->look->list != NULL)

@@ -114,6 +114,14 @@ page_view_total(const struct page_view *v)
 	return v->look->list != NULL ? v->counts->aRecActive : 0;
 }
 
+uint64_t
+page_view_changes(const struct page_view *v)
+{
+	/* Blocks also go without a record, when a list is being merged. */
+	return v->counts->records + v->counts->inherited +
+	    ((uint64_t)v->counts->aRecActive << 36);
+}
+
 bool
 page_view_known(const struct page_view *v)
 {

@@ -53,21 +53,12 @@ page_groups_free(struct page_groups *g)
 	free(g);
 }
 
-/* Another number when anything has come or gone. */
-static uint64_t
-changes_of(const struct page_view *v)
-{
-	/* Blocks also go without a record, when a list is being merged. */
-	return v->counts->records + v->counts->inherited +
-	    ((uint64_t)v->counts->aRecActive << 36);
-}
-
 static bool
 is_same(const struct page_groups *g, const struct page_view *v)
 {
 	if (g->tags.ages && v->look->now_ms / 1000 != g->now_ms / 1000)
 		return false;
-	return g->list == v->look->list && g->changes == changes_of(v);
+	return g->list == v->look->list && g->changes == page_view_changes(v);
 }
 
 /* What cells have to tell apart for the kinds that are wanted. */
@@ -178,7 +169,7 @@ begin_walk(struct page_groups *g, const struct page *page,
 	g->taking = true;
 	g->list = v->look->list;
 	g->coming_ms = v->look->now_ms;
-	g->coming_changes = changes_of(v);
+	g->coming_changes = page_view_changes(v);
 	if (v->look->list != NULL)
 		page_walk_begin(&g->walk, v->look->list, BLKLIST_BY_AGE,
 		    false);

@@ -173,13 +173,6 @@ step(struct page_since *s, const struct page_marked *m,
 	return 0;
 }
 
-static uint64_t
-changes_of(const struct page_view *v)
-{
-	return v->counts->records + v->counts->inherited +
-	    ((uint64_t)v->counts->aRecActive << 36);
-}
-
 static void
 begin_walk(struct page_since *s, const struct page_view *v)
 {
@@ -195,7 +188,7 @@ begin_walk(struct page_since *s, const struct page_view *v)
 	s->next.ms = v->look->now_ms;
 	s->next.wall_ms = v->look->node_wall_ms;
 	s->row = s->nrows = s->old = 0;
-	s->changes = changes_of(v);
+	s->changes = page_view_changes(v);
 	s->next.by_block = s->by_block;
 	s->next.of_key = s->of_key;
 	page_walk_begin(&s->walk, v->look->list, BLKLIST_BY_AGE, false);
@@ -468,7 +461,7 @@ begin(struct page_since *s, struct page *page, const struct page_view *v)
 		return 0;
 	if ((looked && (!s->taken || is_another_question(s))) ||
 	    (due && point_is_due(s, v)) ||
-	    (due && looked && s->changes != changes_of(v))) {
+	    (due && looked && s->changes != page_view_changes(v))) {
 		begin_walk(s, v);
 		return 0;
 	}

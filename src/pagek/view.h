@@ -88,6 +88,8 @@ uint64_t page_view_bytes(const struct page_view *);
 uint64_t page_view_peak(const struct page *, const struct page_view *);
 /* It is counted from here on, for this page alone. */
 void page_peak_anew(struct page *, const struct page_view *);
+/* Another number when blocks have come or gone in the picture's list. */
+uint64_t page_view_changes(const struct page_view *);
 /* False when there is nothing to count: that is shown as "-", never as 0. */
 bool page_view_known(const struct page_view *);
 
