@@ -31,19 +31,6 @@ cc -O1 -fno-builtin -o "$tmp/holder" "$tmp/holder.c" || exit 1
 
 # Two pages, p and q: by their exact names, for tmux takes a p for the
 # beginning of "pagek" as well.
-on() {
-	t capture-pane -p -t "=$1:" | grep -qE -- "$2"
-}
-wait_on() {
-	until_true 20 on "$1" "$2" || {
-		echo "$1 never showed: $2"
-		t capture-pane -p -t "=$1:" | grep .
-		return 1
-	}
-}
-gone() {
-	! t has-session -t "=$1"
-}
 both() {
 	wait_on p "$1" && wait_on q "$1"
 }

@@ -5,6 +5,8 @@
 # shows REGEX, hides REGEX	whether it does, now.
 # wait_for REGEX		until it does; wait_gone: until it does no more.
 # keys KEY...			pressed there.
+# look, on, off, wait_on, keys_to, gone, leave SESSION ...
+#				the same of the page in a session of that name.
 # end_terminal			for the EXIT trap: the server and $tmp are gone.
 
 LC_ALL=C.UTF-8
@@ -45,6 +47,42 @@ wait_gone() {
 
 keys() {
 	t send-keys -t p "$@"
+}
+
+# By their exact names, for tmux takes a beginning as well.
+look() {
+	t capture-pane -p -t "=$1:"
+}
+
+on() {
+	look "$1" | grep -qE -- "$2"
+}
+
+off() {
+	! on "$1" "$2"
+}
+
+wait_on() {
+	until_true 20 on "$1" "$2" || {
+		echo "$1 never showed: $2"
+		look "$1" | grep .
+		return 1
+	}
+}
+
+keys_to() {
+	to=$1
+	shift
+	t send-keys -t "=$to:" "$@"
+}
+
+gone() {
+	! t has-session -t "=$1"
+}
+
+leave() {
+	keys_to "$1" q
+	until_true 10 gone "$1"
 }
 
 end_terminal() {

@@ -43,37 +43,9 @@ int main(int argc, char **argv)
 C
 cc -O1 -fno-builtin -o "$tmp/worker" "$tmp/worker.c" || exit 1
 
-look() {
-	t capture-pane -p -t "=$1:"
-}
-on() {
-	look "$1" | grep -qE -- "$2"
-}
-wait_on() {
-	until_true 20 on "$1" "$2" || {
-		echo "$1 never showed: $2"
-		look "$1" | grep .
-		return 1
-	}
-}
-off() {
-	! on "$1" "$2"
-}
-keys_to() {
-	to=$1
-	shift
-	t send-keys -t "=$to:" "$@"
-}
 page() {
 	t new-session -d -s "$1" -x 110 -y 40 "exec '$pagek' 'unix:$node'"
 	t resize-window -t "$1" -x 110 -y 40
-}
-gone() {
-	! t has-session -t "=$1"
-}
-leave() {
-	keys_to "$1" q
-	until_true 10 gone "$1"
 }
 # The addresses of the rows, from the top down.
 rows() {

@@ -64,35 +64,9 @@ for f in worker flooder; do
 	cc -O1 -fno-builtin -o "$tmp/$f" "$tmp/$f.c" || exit 1
 done
 
-# Pages by their sessions' exact names, for tmux takes a beginning as well.
-look() {
-	t capture-pane -p -t "=$1:"
-}
-on() {
-	look "$1" | grep -qE -- "$2"
-}
-wait_on() {
-	until_true 20 on "$1" "$2" || {
-		echo "$1 never showed: $2"
-		look "$1" | grep .
-		return 1
-	}
-}
-keys_to() {
-	to=$1
-	shift
-	t send-keys -t "=$to:" "$@"
-}
 page() {
 	t new-session -d -s "$1" -x 110 -y 40 "exec '$pagek' 'unix:$node'"
 	t resize-window -t "$1" -x 110 -y 40
-}
-gone() {
-	! t has-session -t "=$1"
-}
-leave() {
-	keys_to "$1" q
-	until_true 10 gone "$1"
 }
 start() {
 	"$B/pageknode" 2>"$tmp/said" &
