@@ -9,7 +9,9 @@
  *		replace any block.
  *	burst	as few, in passes of 1,000 records: what a pass itself costs.
  *	grow	no live block to 10M at 67 k records a cycle; every fifth
- *		event is a free.  The longest cycle, in milliseconds.
+ *		event is a free.  The longest cycle, in milliseconds, and
+ *		how many page faults a cycle takes itself, which is the same
+ *		on any machine.
  *	grow4	the same with four times as much in a cycle.
  *
  * Addresses are those of the real malloc.  The rings are filled and drained in
@@ -17,15 +19,17 @@
  * Each figure is the median over the passes.
  *
  *	make build/bench/keeperbench
- *	build/bench/keeperbench [--json] [--quick] [TRACE...]
+ *	build/bench/keeperbench [--json] [--quick] [--own] [TRACE...]
  *
  *	--json	an object on each line
  *	--quick	a fifth of the records, and grow to 2M
+ *	--own	tables in memory of the process, not in such as outlives it
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,7 +59,7 @@ struct trace {
 static struct node node;
 static struct keeper *keeper;
 static _Alignas(64) struct producer producer[2];
-static bool json, quick;
+static bool json, quick, own;
 
 /* --- events ------------------------------------------------------------- */
 
@@ -149,6 +153,16 @@ seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* Page faults of this thread. */
+static long
+faults(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_THREAD, &u);
+	return u.ru_minflt;
+}
+
 static double
 pass(void)
 {
@@ -168,8 +182,10 @@ keeper_up(unsigned rings)
 {
 	struct keeper_opts o = { .with_feed = true, .max = LIST_MAX };
 	void *area, *tails;
-	int fds[2];
+	int fds[3];
 
+	/* Any descriptor says that somebody would keep what outlives us. */
+	node.daemon.store.fd = own ? -1 : STDIN_FILENO;
 	if (keeper_new(&keeper, &node, &o, fds) < 0)
 		abort();
 	TAILQ_INSERT_TAIL(&node.live, keeper, link);
@@ -181,6 +197,8 @@ keeper_up(unsigned rings)
 		abort();
 	close(fds[0]);
 	close(fds[1]);
+	if (!own)
+		close(fds[2]);
 	produce_attach(area, tails, 1);
 	for (unsigned i = 0; i < rings; i++)
 		produce_open(&producer[i], i + 1);
@@ -269,17 +287,20 @@ static void
 grow(struct trace *t)
 {
 	size_t until = t->live, cycles = 0, worst_at = 0;
-	double *took = calloc(2 * until / t->per_pass + 2, sizeof(*took));
+	size_t most = 2 * until / t->per_pass + 2;
+	double *took = calloc(most, sizeof(*took));
+	double *faulted = calloc(most, sizeof(*faulted));
 	double worst = 0, sum = 0;
 
 	t->block = calloc(until + 1, sizeof(*t->block));
-	if (took == NULL || t->block == NULL)
+	if (took == NULL || faulted == NULL || t->block == NULL)
 		abort();
 	keeper_up(1);
 	t->live = 0;
 	while (t->live < until) {
 		uint64_t from = t->logged;
 		double s = 0;
+		long in_passes = 0;
 
 		/* As a busy keeper is visited: some milliseconds each time. */
 		while (t->logged - from < t->per_pass && t->live < until) {
@@ -287,30 +308,36 @@ grow(struct trace *t)
 
 			while (t->logged - part < 4096 && t->live < until)
 				fill(t);
+			in_passes -= faults();
 			s += pass();
+			in_passes += faults();
 		}
 		if (s > worst) {
 			worst = s;
 			worst_at = t->live;
 		}
 		sum += s;
+		faulted[cycles] = (double)in_passes;
 		took[cycles++] = s;
 	}
 	qsort(took, cycles, sizeof(*took), compare);
+	qsort(faulted, cycles, sizeof(*faulted), compare);
 	printf(json ? "{\"bench\": \"keeper\", \"trace\": \"%s\", "
 	    "\"live\": %zu, \"per_cycle\": %u, \"worst_cycle_ms\": %.2f, "
 	    "\"worst_at\": %zu, \"median_cycle_ms\": %.2f, "
-	    "\"p99_cycle_ms\": %.2f, \"ns_per_record\": %.2f}\n" :
+	    "\"p99_cycle_ms\": %.2f, \"ns_per_record\": %.2f, "
+	    "\"median_cycle_faults\": %.0f}\n" :
 	    "%-7s %8zu live, %u a cycle: longest cycle %.2f ms (at %zu), "
-	    "median %.2f, p99 %.2f; %.2f ns/record\n",
+	    "median %.2f, p99 %.2f; %.2f ns/record, %.0f faults a cycle\n",
 	    t->name, t->live, t->per_pass, worst * 1e3, worst_at,
 	    took[cycles / 2] * 1e3, took[cycles * 99 / 100] * 1e3,
-	    sum / (double)t->logged * 1e9);
+	    sum / (double)t->logged * 1e9, faulted[cycles / 2]);
 	fflush(stdout);
 	for (size_t i = 0; i < t->live; i++)
 		free(t->block[i]);
 	keeper_down(t);
 	free(took);
+	free(faulted);
 	free(t->block);
 }
 
@@ -367,9 +394,11 @@ main(int argc, char **argv)
 {
 	bool failed = false;
 
+	blklist_begin_beside();
 	for (int i = 1; i < argc; i++) {
 		json |= strcmp(argv[i], "--json") == 0;
 		quick |= strcmp(argv[i], "--quick") == 0;
+		own |= strcmp(argv[i], "--own") == 0;
 	}
 	TAILQ_INIT(&node.live);
 	for (size_t i = 0; i < BASE_NELEM(traces); i++) {

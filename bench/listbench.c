@@ -506,6 +506,7 @@ main(int argc, char **argv)
 	bool first = true;
 	int c, err = 0;
 
+	blklist_begin_beside();
 	while ((c = getopt(argc, argv, "qje:l:k:n:f:")) != -1)
 		switch (c) {
 		case 'q': o.quick = true; o.events = 2000000; break;

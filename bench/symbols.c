@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/pagek/groups.h"
+#include "../src/page/groups.h"
 #include "../src/stream/record.h"
 
 #define COLS 120

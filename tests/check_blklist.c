@@ -570,7 +570,9 @@ START_TEST(removed_blocks_are_remembered_last_first)
 
 	APPLY(l, ALLOC(0x10), FREE(0x10));
 	ck_assert_ptr_null(blklist_removed(l, 0));
+	ck_assert_uint_eq(blklist_removals(l), 1);
 	ck_assert_int_eq(blklist_remember(l, 4), 0);
+	ck_assert_uint_eq(blklist_removals(l), 0);
 	for (unsigned i = 0; i < 6; i++)
 		APPLY(l, ALLOC(0x10 * i, .caller = i));
 	for (unsigned i = 0; i < 6; i++)
@@ -581,6 +583,7 @@ START_TEST(removed_blocks_are_remembered_last_first)
 		ck_assert_uint_eq(blklist_removed(l, k)->seq, 14 - k);
 	}
 	ck_assert_ptr_null(blklist_removed(l, 4));
+	ck_assert_uint_eq(blklist_removals(l), 6);
 	blklist_free(l);
 }
 END_TEST

@@ -14,6 +14,8 @@
 
 #define KEYS 3000
 #define BUCKETS 1024		/* of a table that is not moved at once */
+#define KEYS_AHEAD (1u << 20)
+#define BUCKETS_AHEAD 32768	/* of a table that is taken memory for ahead, in huge pages */
 
 struct table {
 	struct hash hash;
@@ -320,6 +322,35 @@ START_TEST(memory_is_that_of_the_keys)
 }
 END_TEST
 
+/* As a keeper calls it: after each batch.  Which record has a key is no matter. */
+START_TEST(memory_of_the_next_table_is_there_before_the_table)
+{
+	struct store_node none = { 0 };
+	unsigned tables = 0;
+	struct hash h;
+
+	ck_assert_int_eq(hash_init(&h, KEYS_AHEAD, 251), 0);
+	for (uint32_t i = 0; i < KEYS_AHEAD; i++) {
+		uint64_t key = (uint64_t)(i + 1) << 4;
+		uint32_t tag = hash_tag(&h, key), was = h.now.n;
+
+		ck_assert(hash_room(&h));
+		if (h.now.n != was && was >= BUCKETS_AHEAD) {
+			ck_assert_uint_ge(h.ready,
+			    h.now.n * sizeof(struct hash_bucket));
+			tables++;
+		}
+		hash_insert(&h, hash_find(&h, tag, &none, key, LIST_KEY_MASK),
+		    tag, 0);
+		if (i % LIST_CHUNK == 0)
+			(void)hash_ahead(&h);
+	}
+	ck_assert_uint_gt(tables, 3);
+	hash_fini(&h);
+}
+END_TEST
+
+
 START_TEST(no_bucket_is_moved_from_the_middle_of_a_run)
 {
 	struct table *t;
@@ -408,6 +439,8 @@ suite(void)
 	tcase_add_test(core,
 	    table_that_can_only_grow_by_less_than_an_eighth_stays);
 	tcase_add_test(core, memory_is_that_of_the_keys);
+	tcase_add_test(core,
+	    memory_of_the_next_table_is_there_before_the_table);
 	tcase_add_loop_test(core, no_bucket_is_moved_from_the_middle_of_a_run, 0,
 	    4);
 	tcase_add_loop_test(core, cleared_table_is_empty_in_the_midst_of_a_move,

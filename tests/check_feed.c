@@ -455,6 +455,42 @@ START_TEST(reallocs_of_a_thread_without_a_ring_come_in_its_order)
 }
 END_TEST
 
+/* Here an allocation waits, and the next realloc's free has a ticket that is due. */
+START_TEST(a_realloc_without_a_ring_ends_before_the_next_one_begins)
+{
+	struct rig *rig = rig_attached(false);
+	struct producer p = { 0 };
+	struct hand other = hand_open(rig, 1);
+	uint32_t ticket;
+
+	for (unsigned i = 0; i < RING_COUNT; i++)
+		atomic_store(&rig->area->rings[i].owner, 1);
+	produce_open(&p, 1);
+	produce_alloc(&p, rig_addr(1), 1, 0, TYPE_MALLOC, 0, 0);
+	produce_alloc(&p, rig_addr(2), 1, 0, TYPE_MALLOC, 0, 0);
+	rig_drain(rig);
+	rig->nlog = 0;
+
+	produce_moving(&p, rig_addr(1), 40, 0);
+	hand_inflight(&other, shard_of(7));
+	ticket = hand_draw(shard_of(7));
+	produce_alloc(&p, rig_addr(7), 40, 0, TYPE_REALLOC, 0, 0);
+	produce_moving(&p, rig_addr(2), 40, 0);
+	ck_assert_int_ge(stream_feed_pass_some(rig->feed, 2000, 1), 0);
+	hand_write(&other, REC_ALLOC, same_shard(7), ticket);
+	hand_publish(&other);
+	rig_drain(rig);
+	ck_assert_uint_eq(rig->nlog, 4);
+	ck_assert_uint_eq(rig_log_slot(rig, 0), 1);
+	ck_assert_uint_eq(rec_size(&rig->log[0]), rec_told(40));
+	ck_assert_uint_eq(rig_log_slot(rig, 1), same_shard(7));
+	ck_assert_uint_eq(rig_log_slot(rig, 2), 7);
+	ck_assert_uint_eq(rig_log_slot(rig, 3), 2);
+	ck_assert_uint_eq(rig->duplicates + rig->unknown, 0);
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(a_claim_that_is_not_valid_is_in_flight_on_every_shard)
 {
 	struct rig *rig = rig_attached(false);
@@ -655,6 +691,8 @@ feed_suite(void)
 	    claims_of_the_common_ring_need_not_be_in_order_of_tickets);
 	tcase_add_test(tc,
 	    reallocs_of_a_thread_without_a_ring_come_in_its_order);
+	tcase_add_test(tc,
+	    a_realloc_without_a_ring_ends_before_the_next_one_begins);
 	tcase_add_test(tc,
 	    a_claim_that_is_not_valid_is_in_flight_on_every_shard);
 	suite_add_tcase(s, tc);

@@ -49,7 +49,10 @@ void alloclog_requester(const char *name);
 /* The same with a friendly node number, as 0xAB86. */
 void alloclog_requester_node(uint16_t node);
 
-/* The level (1 to 5) at which this thread's next blocks are satisfied; 0 not known. */
+/*
+ * The level (1 to 5) at which this thread's next blocks are satisfied; 0 not
+ * known.
+ */
 void alloclog_level(unsigned level);
 
 /*

@@ -289,7 +289,7 @@ realloc_sampled(void *old, size_t size, uintptr_t origin)
 	void *ptr;
 
 	if (logged)
-		produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0,
+		produce_moving(p, (uintptr_t)old, size,
 		    origin_freer(p, origin));
 	ptr = realloc_telling(old, size, &failed);
 	if (place != NULL && failed)
@@ -319,8 +319,9 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 		return pool_alloc(16, size);
 	if (old == NULL) {
 		ptr = real.realloc(NULL, size);
+		/* By that type it would pass for a block that was moved. */
 		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
-		    TYPE_REALLOC, origin);
+		    TYPE_MALLOC, origin);
 		return ptr;
 	}
 	if (thread_joined() && thread_samples())
@@ -330,8 +331,7 @@ realloc_slow(void *old, size_t size, uintptr_t origin)
 	was_last = t->last == (uintptr_t)old;
 	if (was_last)
 		t->last = 0;
-	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0,
-	    origin_freer(p, origin));
+	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
 	ptr = realloc_telling(old, size, &failed);
 	if (failed) {
 		if (was_last)
@@ -517,8 +517,7 @@ realloc_from(void *old, size_t size, uintptr_t origin)
 	if (unlikely(p == NULL || old == NULL || size == 0) ||
 	    unlikely(pool_has(old)))
 		return realloc_slow(old, size, origin);
-	produce_free(p, (uintptr_t)old, TYPE_BY_REALLOC, 0,
-	    origin_freer(p, origin));
+	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
 	ptr = real.realloc(old, size);
 	if (unlikely(ptr == NULL))
 		produce_undo(p, (uintptr_t)old, 0,

@@ -111,7 +111,10 @@ void produce_attach(struct ring_area *, const struct keeper_area *,
 bool produce_again(struct ring_area *, const struct keeper_area *,
     uint64_t stream);
 
-/* Where the next era's ring area is to be mapped over what is there; NULL: anywhere. */
+/*
+ * Where the next era's ring area is to be mapped over what is there; NULL:
+ * anywhere.
+ */
 void *produce_again_at(void);
 
 /*
@@ -409,6 +412,15 @@ produce_free(struct producer *p, uint64_t addr, unsigned type, unsigned low,
 {
 	produce_event(p, addr, rec_w0(addr, REC_FLAGS(REC_FREE, low), type), 0,
 	    rec_w3(caller, 0));
+}
+
+/* Before the real realloc, which is to make `size` bytes of the block. */
+static inline void
+produce_moving(struct producer *p, uint64_t addr, uint64_t size,
+    uint64_t caller)
+{
+	produce_event(p, addr, rec_w0(addr, REC_FLAGS(REC_FREE, 0),
+	    TYPE_BY_REALLOC), rec_told(size), rec_w3(caller, 0));
 }
 
 /* After the real realloc, by the thread that logged its free before. */

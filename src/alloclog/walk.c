@@ -1,8 +1,9 @@
 /*
  * Walking.  Level by level by the rules, the common ones from one word each, and
- * at each level a look whether it is one of the trail: from there on the slots of the trail are compared with
- * what they held, innermost first and never beyond the first that differs, so
- * that only levels that have changed are walked.
+ * at each level a look whether it is one of the trail: from there on the slots
+ * of the trail are compared with what they held, innermost first and never
+ * beyond the first that differs, so that only levels that have changed are
+ * walked.
  *
  * What a slot that agrees vouches for.  The place of the next one: a return
  * address determines the rule of its level, rule and registers of the level

@@ -46,6 +46,13 @@ int64_t base_wall_ms(void);
 int64_t base_wall_ns(void);
 
 /*
+ * Runs beside until it returns, and nobody waits for that.  Its stack has
+ * 64 KiB, and signals are left to the program's other threads.  0 or a negative
+ * errno.
+ */
+int base_thread_start(void *(*run)(void *), void *arg);
+
+/*
  * Checked arithmetic: true when the result does not fit, as the compiler's
  * own builtins say it; the result is then untouched.
  */

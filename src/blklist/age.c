@@ -88,7 +88,7 @@ age_init(struct age *a, const struct blklist *l)
 	*a = (struct age){ .cap = (uint32_t)cap, .newest = INT64_MIN,
 		.end = (uint32_t)(l->memory != NULL ? cap : 2 * cap),
 		.memory = l->memory, .kept = l->kept };
-	a->ord = list_map_huge(ord_bytes(a), LIST_HUGE_FROM);
+	a->ord = list_map(ord_bytes(a));
 	a->bits = list_map(a->end / 8);
 	a->chunk = list_map(age_chunks(a) * sizeof(*a->chunk));
 	if (a->memory != NULL)
@@ -132,17 +132,25 @@ age_make_ready(struct age *a)
 {
 	uint32_t from = a->ready > a->next ? a->ready : a->next;
 
-	a->ready = (uint32_t)(list_make_ready(a->ord, ord_bytes(a),
-	    LIST_HUGE_FROM, (size_t)from * sizeof(*a->ord)) / sizeof(*a->ord));
+	/*
+	 * It is written and read in order, so that huge pages gain nothing and
+	 * the last one would be half empty.
+	 */
+	a->ready = (uint32_t)(list_make_ready(a->ord, ord_bytes(a), SIZE_MAX,
+	    (size_t)from * sizeof(*a->ord)) / sizeof(*a->ord));
 }
 
 bool
 age_ahead(struct age *a)
 {
 	uint32_t grown = a->next > a->seen ? a->next - a->seen : 0;
+	uint64_t early = list_ready_early(a->ready * sizeof(*a->ord)) /
+	    sizeof(*a->ord);
 
 	a->seen = a->next;
-	if (a->ready >= a->end || a->ready > a->next + 2 * (uint64_t)grown)
+	if (early < 2 * (uint64_t)grown)
+		early = 2 * (uint64_t)grown;
+	if (grown == 0 || a->ready >= a->end || a->ready > a->next + early)
 		return false;
 	age_make_ready(a);
 	return true;
@@ -354,7 +362,7 @@ age_sweep(struct age *a, struct store_node *node)
 	age_release(a);
 }
 
-/* --- finding ----------------------------------------------------------------- */
+/* --- finding -------------------------------------------------------------- */
 
 uint32_t
 age_select(const struct age *a, uint32_t k)

@@ -203,7 +203,7 @@ age_mend(struct age *a, struct store_node *node, uint64_t key_mask)
 		list_unmap(all, n * sizeof(*all));
 }
 
-/* --- after a kill ---------------------------------------------------------- */
+/* --- after a kill --------------------------------------------------------- */
 
 /* So many of the journal begin in order; 0 unless the others are so, too. */
 static uint32_t

@@ -139,7 +139,7 @@ collect_word(const struct age *a, struct age_parts *p,
 	p->at += 64;
 }
 
-/* --- places ----------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------- */
 
 struct same {
 	const struct age *a;
@@ -241,7 +241,7 @@ end(struct age *a, struct age_parts *p)
 	a->parts = NULL;
 }
 
-/* --- parts ------------------------------------------------------------------ */
+/* --- parts ---------------------------------------------------------------- */
 
 /* One look at a word or a key, of `work`; false if it cannot be done in parts. */
 static bool

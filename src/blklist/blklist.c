@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "commit.h"
 
@@ -20,8 +18,6 @@
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
 #define ADAPT_SKIP (32 * LIST_CHUNK)
 
-#define READY_MAX (UINT32_C(256) << 10)	/* pages that are not huge */
-
 /*
  * Address space for a record with all that belongs to it, and seven times as
  * much for the rest of the program: a bound where pointers have 32 bits, below
@@ -29,121 +25,11 @@
  */
 #define RECORD_SPACE 512
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 static const struct list_ops *const kinds[] = {
 	[BLKLIST_INDEXED] = &list_indexed,
 	[BLKLIST_LITERAL] = &list_literal,
 	[BLKLIST_WINDOWED] = &list_windowed,
 };
-
-void *
-list_map(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static size_t
-whole_pages(size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (bytes + page - 1) & ~(page - 1);
-}
-
-void *
-list_map_huge(size_t bytes, size_t huge)
-{
-	size_t head;
-	char *p;
-
-	bytes = whole_pages(bytes);
-	if (bytes <= huge)
-		return list_map(bytes);
-	/* Where a huge page can begin. */
-	p = list_map(bytes + LIST_HUGE);
-	if (p == NULL)
-		return NULL;
-	head = -(uintptr_t)p & (LIST_HUGE - 1);
-	if (head > 0)
-		munmap(p, head);
-	munmap(p + head + bytes, LIST_HUGE - head);
-	p += head;
-	/* Without them it is as good, and slower. */
-	(void)madvise(p + huge, bytes - huge, MADV_HUGEPAGE);
-	return p;
-}
-
-/* How much is taken next. */
-static size_t
-ready_more(size_t bytes, size_t huge, size_t ready)
-{
-	size_t more;
-
-	if (ready >= huge)
-		more = LIST_HUGE - (ready & (LIST_HUGE - 1));
-	else
-		more = whole_pages(ready / 16 < READY_MAX ? ready / 16 :
-		    READY_MAX);
-	return more < bytes - ready ? more : bytes - ready;
-}
-
-size_t
-list_make_ready(void *p, size_t bytes, size_t huge, size_t ready)
-{
-	size_t more;
-
-	ready = whole_pages(ready);
-	more = ready_more(whole_pages(bytes), huge, ready);
-	/* Where it cannot be done they come when they are used. */
-	if (more > 0)
-		(void)madvise((char *)p + ready, more, MADV_POPULATE_WRITE);
-	return ready + more;
-}
-
-size_t
-list_make_ready_kept(void *p, size_t bytes, size_t huge, size_t ready)
-{
-	size_t more;
-
-	ready = whole_pages(ready);
-	more = ready_more(whole_pages(bytes), huge, ready);
-	if (more > 0)
-		kept_populate((char *)p + ready, more);
-	return ready + more;
-}
-
-void
-list_unmap(void *p, size_t bytes)
-{
-	if (p != NULL)
-		munmap(p, bytes);
-}
-
-/* Locked memory cannot be given back, and must read as zeros all the same. */
-void
-list_zero(void *p, size_t bytes)
-{
-	if (madvise(p, bytes, MADV_DONTNEED) != 0)
-		memset(p, 0, bytes);
-}
-
-void
-list_release(void *from, void *to)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t end = (uintptr_t)to & ~(page - 1);
-	size_t head = -(uintptr_t)from & (page - 1);
-	char *begin = (char *)from + head;
-
-	if ((uintptr_t)begin < end)
-		list_zero(begin, end - (uintptr_t)begin);
-}
 
 static int
 take_memory(struct blklist *l)
@@ -181,6 +67,7 @@ list_begin(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax,
 	l->key_mask = LIST_KEY_MASK;
 	l->counts.aRecMax = aRecMax;
 	memset(l->legal, 0xff, sizeof(l->legal));
+	list_set_plain(l);
 	l->memory = memory;
 	err = take_memory(l);
 	if (err == 0)
@@ -236,6 +123,27 @@ blklist_set_legal(struct blklist *l, const uint8_t legal[32])
 	for (unsigned i = 0; i < 256; i++)
 		if (legal[i / 8] >> (i % 8) & 1)
 			l->legal[i / 64] |= UINT64_C(1) << (i % 64);
+	list_set_plain(l);
+}
+
+void
+list_set_plain(struct blklist *l)
+{
+	memcpy(l->plain, l->legal, sizeof(l->plain));
+	if (l->moves != NULL)
+		l->plain[TYPE_REALLOC / 64] &=
+		    ~(UINT64_C(1) << TYPE_REALLOC % 64);
+}
+
+void
+list_odd_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
+{
+	unsigned type = rec_type(&c->rec[i]);
+
+	if (!(l->legal[type >> 6] >> (type & 63) & 1))
+		l->counts.illegal_type++;
+	if (type == TYPE_REALLOC)
+		list_moves_alloc(l, c, i);
 }
 
 void
@@ -337,7 +245,7 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 	};
 
 	assert(l->ops->apply != NULL);
-
+	list_moves_batch(l, b->gaps);
 	for (size_t at = 0; at < b->n; at += c.n) {
 		c.n = b->n - at < LIST_CHUNK ? (unsigned)(b->n - at) : LIST_CHUNK;
 		c.at = at;
@@ -486,6 +394,7 @@ blklist_clear(struct blklist *l)
 	l->est = (struct list_estimate){ 0 };
 	l->adapt = (struct list_adapt){ 0 };
 	l->removed_n = 0;
+	list_moves_clear(l);
 	l->limbo_used = 0;
 	if (l->kept == NULL) {
 		list_zero(l->limbo, limbos);
@@ -504,6 +413,7 @@ blklist_free(struct blklist *l)
 		return;
 	l->ops->close(l);
 	removed_free(l);
+	list_moves_fini(l);
 	list_infos_fini(l);
 	give_memory(l);
 	free(l);
@@ -615,7 +525,8 @@ blklist_memory(const struct blklist *l)
 	    l->removed_cap;
 
 	return sizeof(*l) + l->ops->memory(l) + kept * sizeof(*l->removed) +
-	    l->limbo_used * sizeof(*l->limbo) + list_infos_memory(&l->infos);
+	    l->limbo_used * sizeof(*l->limbo) + list_moves_memory(l) +
+	    list_infos_memory(&l->infos);
 }
 
 int
@@ -654,6 +565,7 @@ list_limbo_keep(struct blklist *l, const struct rec *r, uint64_t key,
 	limbo->state = state;
 	if (state == LIMBO_BLOCK)
 		limbo->blk = *b;
+	list_moves_free(l, r, state == LIMBO_BLOCK ? b : NULL);
 }
 
 enum limbo_state
@@ -666,6 +578,7 @@ list_limbo_take(struct blklist *l, const struct rec *undo, uint64_t key,
 	if (state == LIMBO_NONE || limbo->key != key)
 		return LIMBO_NONE;
 	limbo_to_change(l, rec_thread(undo))->state = LIMBO_NONE;
+	list_moves_undo(l, undo);
 	l->counts.frees--;
 	if (state == LIMBO_BLOCK)
 		*b = limbo->blk;

@@ -29,6 +29,11 @@
  *	commit		the point that a kept list goes back to when its process
  *			has died, at whatever instruction: what records did after
  *			it is undone, not done again.
+ *	move		what realloc() makes of a block: one more block in the list,
+ *		with a number of its own, be it where the old one was or not.
+ *		A free by realloc and its thread's next allocation by realloc
+ *		are the two halves of one, when the first has told what the
+ *		second is to be.
  *	weight		when only a sample of the blocks is logged, how many
  *			blocks a listed one stands for; 1 when all are.  Those
  *			of the API's layer are: a program that names its blocks
@@ -105,6 +110,7 @@ struct blklist_batch {
 	const struct blklist_batch_info *info;	/* ascending by `at` */
 	size_t ninfo;
 	bool cancel;			/* look for pairs */
+	bool gaps;			/* records before or among them are lost */
 	uint64_t *left_out;		/* NULL, or zeros: an indexed list sets a bit for each record of a pair */
 };
 
@@ -138,8 +144,8 @@ struct blklist;
 #define BLKLIST_MAX (UINT32_C(1) << 28)	/* the highest aRecMax */
 
 /*
- * -ENOMEM, -EINVAL for aRecMax 0 or above BLKLIST_MAX; above 2^22 for a literal one,
- * which writes all its records at once.
+ * -ENOMEM, -EINVAL for aRecMax 0 or above BLKLIST_MAX; above 2^22 for a literal
+ * one, which writes all its records at once.
  */
 int blklist_new(struct blklist **, enum blklist_kind, uint32_t aRecMax);
 /* The same with fewer records where the address space has no room for so many. */
@@ -214,6 +220,12 @@ void blklist_apply(struct blklist *, const struct blklist_batch *);
  * does not grow.
  */
 void blklist_ahead(struct blklist *);
+/*
+ * From now on lists of some size leave that to a thread of this process, which
+ * the first such one begins, and do not wait for it either: for programs to say
+ * where they begin.
+ */
+void blklist_begin_beside(void);
 
 /*
  * Blocks that were put in by address are put into the order of age when that is
@@ -282,17 +294,56 @@ struct blklist_removed {
 	uint64_t seq;		/* of the record that took it out */
 	struct blk blk;
 };
-/* The k-th last one (0 the last), or NULL.  Borrowed until the next one is asked for. */
+/*
+ * The k-th last one (0 the last), or NULL.  Borrowed until the next one is
+ * asked for.
+ */
 const struct blklist_removed *blklist_removed(struct blklist *, uint32_t k);
 /* The same copied out: 0, or -ENOENT. */
 int blklist_removed_get(const struct blklist *, uint32_t k,
     struct blklist_removed *);
 /*
- * How many there have ever been to remember, since the list was made or
- * cleared: who asks now and then knows how many are new, and by -ENOENT for the
- * first of them that some have been forgotten.
+ * How many there have ever been, remembered or not, since the list was made,
+ * cleared, or told to remember: who asks now and then knows how many are new,
+ * and by -ENOENT for the first of them that some have been forgotten.
  */
 uint64_t blklist_removals(const struct blklist *);
+
+/*
+ * Follows moves from here on and remembers the last n (a power of two), in the
+ * manner of the removed; none that has begun before.  Two records are never
+ * tied to each other across a gap, in a sample, or where it is not known of
+ * which thread they are: such a block is one that has been freed and another
+ * that is new.  -ENOMEM: they are not followed.
+ *
+ *	blklist_follow(list, 1u << 16);
+ *	...
+ *	for (k = blklist_moves(list) - seen; k-- > 0;)
+ *		if (blklist_move_get(list, (uint32_t)k, &m) == 0)
+ *			printf("%llu is %llu now\n", m.from, m.to);
+ */
+int blklist_follow(struct blklist *, uint32_t n);
+struct blklist_move {
+	uint64_t from, to;	/* sequence numbers: of the old block, of the new one */
+	uint64_t from_size;	/* bytes requested, of the old one */
+	uint64_t addr;		/* of the new one */
+	uint8_t layer;
+};
+/*
+ * The k-th last one (0 the last): 0, or -ENOENT when there is none or it is
+ * forgotten.
+ */
+int blklist_move_get(const struct blklist *, uint32_t k, struct blklist_move *);
+/* How many there have been, remembered or not, since they are followed. */
+uint64_t blklist_moves(const struct blklist *);
+/* Reallocs since then of which it is not known what became of the block. */
+uint64_t blklist_moves_untold(const struct blklist *);
+/*
+ * The moment from which on they are followed, in nanoseconds of a clock of no
+ * date: another one says that this is another list, or that it has begun anew.
+ * 0: they are not.
+ */
+int64_t blklist_follows_since(const struct blklist *);
 
 const struct blklist_counts *blklist_counts(const struct blklist *);
 

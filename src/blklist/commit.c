@@ -64,7 +64,7 @@ blklist_commit(struct blklist *l, unsigned slot)
 	k->generation++;
 }
 
-/* --- taking a list up again ------------------------------------------------ */
+/* --- taking a list up again ----------------------------------------------- */
 
 /*
  * Before a commit is known to be good the one before it may be asked for, and
@@ -92,6 +92,7 @@ set_scalars(struct blklist *l, const struct list_slot *s)
 	l->opaque = s->opaque != 0;
 	l->key_mask = s->opaque ? REC_ADDR_MASK : LIST_KEY_MASK;
 	memcpy(l->legal, s->legal, sizeof(l->legal));
+	list_set_plain(l);
 }
 
 /* What changed after the commit becomes what it was before. */

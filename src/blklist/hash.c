@@ -18,9 +18,13 @@
  * An insertion fills an eighth of a bucket and moves one.  So in a table that
  * grows by an eighth at least, the run of full buckets that keys may build up
  * where it has been moved to does not come down to where it has not; but for
- * the last buckets, which have no room between, and are moved all at once.
+ * the last buckets, which have no room between, and are moved all at once.  One
+ * that grows by a quarter has room for twice as many insertions, and is moved
+ * by three of four: before its limit there are half as many again as it had
+ * buckets.
  */
 #define LEAST_PART HASH_WIDTH
+#define CALM_PART 4
 #define AT_ONCE 512
 #define MOVE_AHEAD 8		/* buckets fetched ahead */
 #define HUGE_BUCKETS (LIST_HUGE / (uint32_t)sizeof(struct hash_bucket))
@@ -123,7 +127,7 @@ size_after(const struct hash *h, bool larger)
 	/* Then filled to a quarter: far from growing again. */
 	if (!larger)
 		return n / 8 > HASH_MIN ? n / 8 : HASH_MIN;
-	n = n < LARGE ? 2 * n : n + n / 4;
+	n = n < LARGE ? 2 * n : n + n / CALM_PART;
 	if (n > h->max)
 		n = h->max;
 	return n >= h->now.n + h->now.n / LEAST_PART ? n : h->now.n;
@@ -149,6 +153,8 @@ hash_resize(struct hash *h, bool larger)
 	h->old = h->now;
 	h->left = (int32_t)h->old.n;
 	h->now.bucket = b;
+	h->calm = larger && n >= h->old.n + h->old.n / CALM_PART;
+	h->turn = 0;
 	set_size(h, n);
 	if (larger && h->left <= AT_ONCE)
 		hash_move(h);
@@ -168,6 +174,9 @@ hash_ahead(struct hash *h)
 	    (h->limit > h->since ? h->limit - h->since : 1)) + LIST_HUGE / 2;
 	if (need > next)
 		need = next;
+	/* What the table is filled with has come as it was used. */
+	if (h->ready < now)
+		h->ready = now;
 	if (h->ready >= need)
 		return false;
 	h->ready = list_make_ready(h->now.bucket, table_bytes(h->max),
@@ -175,7 +184,7 @@ hash_ahead(struct hash *h)
 	return true;
 }
 
-/* --- moving ---------------------------------------------------------------- */
+/* --- moving --------------------------------------------------------------- */
 
 static void
 place(struct hash_table *t, uint32_t tag, uint32_t index)
@@ -247,7 +256,7 @@ hash_move(struct hash *h)
 	h->old = (struct hash_table){ 0 };
 }
 
-/* --- gaps ------------------------------------------------------------------ */
+/* --- gaps ----------------------------------------------------------------- */
 
 /* An entry of bucket q whose search passes p, above it; or HASH_WIDTH. */
 static unsigned

@@ -13,7 +13,8 @@
  *		Only address space is taken for them, enough for every key that
  *		there can be, so no search comes to their end.
  *	old	the table as it was while its buckets are moved, one with each
- *		insertion and removal: no operation pays for all.
+ *		insertion or with three of four, and with each removal when
+ *		there are no more keys than it had: no operation pays for all.
  *	left	so many buckets of the old table are still to be moved.  A key
  *		whose old home is among them is where the old table has it, any
  *		other, whose home has been passed, where the new one has it.
@@ -69,6 +70,8 @@ struct hash {
 	uint32_t max;		/* buckets that a table may have */
 	uint32_t pad;		/* below them, whole huge pages */
 	size_t ready;		/* bytes of now that memory was taken for */
+	bool calm;		/* three of four insertions move a bucket ... */
+	uint8_t turn;		/* ... and which of them this is */
 };
 
 /* For so many keys at most.  -ENOMEM. */
@@ -223,7 +226,8 @@ hash_insert(struct hash *h, uint32_t *e, uint32_t tag, uint32_t index)
 	e[-HASH_WIDTH] = tag;
 	*e = index + 1;
 	h->n++;
-	if (__builtin_expect(h->old.bucket != NULL, 0))
+	if (__builtin_expect(h->old.bucket != NULL, 0) &&
+	    (!h->calm || (++h->turn & 3) != 0))
 		hash_move(h);
 }
 
@@ -257,7 +261,9 @@ hash_erase(struct hash *h, uint32_t *e)
 		return;
 	}
 	hash_erase_in(hash_passed(h, e[-HASH_WIDTH]) ? &h->now : &h->old, e);
-	hash_move(h);
+	/* Of one that grows insertions move all in time. */
+	if (h->n <= h->since)
+		hash_move(h);
 }
 
 #endif

@@ -201,7 +201,7 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	bool room = hash_room(&ix->hash);
 	uint32_t *slot, i;
 
-	list_count_alloc(l, r);
+	list_count_alloc(l, c, at);
 	slot = find(l, ix, key, tag);
 	if (UNLIKELY(*slot != 0)) {
 		replace(l, c, at, hash_index(slot));
@@ -286,6 +286,8 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	i = hash_index(slot);
 	if (l->removed_cap != 0)
 		keep_removed(l, ix, list_seq(c, at), i);
+	else
+		l->removed_n++;
 	if (UNLIKELY(rec_type(r) == TYPE_BY_REALLOC))
 		keep_limbo(l, r, key, i);
 	list_live_sub(l, key, store_size(&ix->store, i));
@@ -334,6 +336,8 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		list_live_sub(l, key, store_size(&ix->store, i));
 		if (l->removed_cap != 0)
 			keep_removed(l, ix, list_seq(c, at), i);
+		else
+			l->removed_n++;
 		take_out(l, ix, key, slot);
 	}
 }
@@ -371,7 +375,7 @@ apply_pair(struct blklist *l, const struct list_chunk *c, unsigned at,
     unsigned mate)
 {
 	if (at < mate)
-		list_pair_alloc(l, &c->rec[at]);
+		list_pair_alloc(l, c, at);
 	else
 		list_pair_free(l, &c->rec[mate]);
 }

@@ -59,7 +59,7 @@ is_away(const struct aways *a, uint64_t key, uint64_t seq)
 	return bsearch(&one, a->of, a->n, sizeof(one), compare_away) != NULL;
 }
 
-/* --- the records ----------------------------------------------------------- */
+/* --- the records ---------------------------------------------------------- */
 
 static void
 drop(struct indexed *ix, uint32_t i)
@@ -148,7 +148,7 @@ chain_free(struct indexed *ix)
 			store_give(s, i);
 }
 
-/* --- what was done after the commit ---------------------------------------- */
+/* --- what was done after the commit --------------------------------------- */
 
 static int
 take_away(struct blklist *l, const struct aways *a)

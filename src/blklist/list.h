@@ -10,6 +10,9 @@
  *	limbo	for each thread the block that its last free-by-realloc took
  *		out, or what else that free was counted as, until its fate is
  *		known: REC_UNDO takes back all that the free did.
+ *	plain	said of a type: its allocations are counted and listed, and
+ *		that is all.  Looked up once for each, so that what is asked of
+ *		few types costs the others nothing.
  *
  * The rules of what counts as what are written twice, once in each kind, for
  * one is the oracle of the other; here is only what has no rule in it.
@@ -25,6 +28,7 @@
 
 #include "../base/kept.h"
 #include "blklist.h"
+#include "pages.h"
 
 #define LIST_CHUNK 4096
 #define LIST_LAYER_BIT 51
@@ -53,7 +57,10 @@ struct list_chunk {
 struct list_ops {
 	int (*open)(struct blklist *);
 	void (*close)(struct blklist *);
-	/* Applies the chunk; returns how many pairs it left out.  NULL: it knows no records. */
+	/*
+	 * Applies the chunk; returns how many pairs it left out.  NULL: it
+	 * knows no records.
+	 */
 	unsigned (*apply)(struct blklist *, struct list_chunk *);
 	/* Takes memory ahead; NULL if it has all from the start. */
 	void (*ahead)(struct blklist *);
@@ -106,6 +113,25 @@ struct limbo {
 	uint64_t generation;		/* kept: of the commit before it was last changed */
 };
 
+/* What a thread's last free-by-realloc began; see moves.c. */
+struct list_pending {
+	uint64_t seq, size;		/* of the block that it took out */
+	uint32_t told;			/* as in the record */
+	bool open;			/* its allocation has not come yet */
+	bool block;			/* it took one out */
+};
+
+struct list_moves {
+	struct list_pending *pending;	/* LIST_THREADS of them, pages as used */
+	unsigned used;			/* one more than the highest thread in it */
+	struct blklist_move *ring;
+	uint32_t cap;			/* a power of two */
+	uint64_t n;			/* ever */
+	uint64_t untold;
+	int64_t since_ns;
+	bool gaps;			/* in the batch that is being applied */
+};
+
 /* When looking for pairs is worth it; counted in records. */
 struct list_adapt {
 	unsigned tried;			/* since the last verdict */
@@ -153,7 +179,8 @@ struct blklist {
 	void *impl;			/* the kind's own */
 	struct blklist_counts counts;
 	uint64_t key_mask;		/* LIST_KEY_MASK, without the layer if opaque */
-	uint64_t legal[4];		/* a bit for each type code */
+	uint64_t legal[4];		/* a bit for each type code ... */
+	uint64_t plain[4];		/* ... and without those that want more than a count */
 	uint64_t period;		/* of the sample; 0: none */
 	struct list_estimate est;
 	bool since_click;
@@ -166,6 +193,7 @@ struct blklist {
 	uint32_t removed_cap;		/* a power of two; 0: none kept */
 	struct blklist_removed asked;	/* the one that was last asked for */
 	uint64_t removed_n;		/* ever */
+	struct list_moves *moves;	/* NULL: they are not followed */
 	struct list_infos infos;
 	struct kept *memory;		/* borrowed; NULL: not a kept list ... */
 	struct list_kept *kept;		/* ... or what is written in it: commit.h */
@@ -185,31 +213,6 @@ list_in_order(void)
 /* A list with no commit or block in it, in kept memory if there is some. */
 int list_begin(struct blklist **, enum blklist_kind, uint32_t aRecMax,
     struct kept *);
-
-/* Zeroed memory of its own mapping, taken page by page as it is used. */
-void *list_map(size_t bytes);
-/*
- * The same, with huge pages from the byte `huge` on where there are any: with
- * many blocks most of the time goes into finding where pages are.  What is
- * taken from its beginning on has them from LIST_HUGE_FROM on, where the last
- * of them wastes little.
- */
-#define LIST_HUGE (UINT32_C(2) << 20)
-#define LIST_HUGE_FROM (LIST_HUGE)
-void *list_map_huge(size_t bytes, size_t huge);
-/*
- * Takes pages of such a mapping before they are used, many at once: those from
- * `ready` on.  Returns how far they reach now, at most `bytes`.
- */
-size_t list_make_ready(void *map, size_t bytes, size_t huge, size_t ready);
-/* The same of a kept piece. */
-size_t list_make_ready_kept(void *piece, size_t bytes, size_t huge,
-    size_t ready);
-void list_unmap(void *, size_t bytes);
-/* Makes a whole mapping, or its first bytes, zeros; gives its pages back. */
-void list_zero(void *, size_t bytes);
-/* Gives the pages that lie wholly inside [from, to) back; they read as zeros. */
-void list_release(void *from, void *to);
 
 void list_infos_fini(struct blklist *);
 /* The first n of those that are kept.  -ESTALE, -ENOMEM. */
@@ -278,15 +281,20 @@ list_is_failed(const struct blklist *l, const struct rec *r)
 	return rec_level(r) == REC_LEVEL_FAILED && !l->opaque;
 }
 
+/* After each change of `legal` or `moves`. */
+void list_set_plain(struct blklist *);
+/* An allocation of a type that is not plain. */
+void list_odd_alloc(struct blklist *, const struct list_chunk *, unsigned i);
+
 /* An allocation that succeeded, whatever becomes of it. */
 static inline void
-list_count_alloc(struct blklist *l, const struct rec *r)
+list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
-	unsigned type = rec_type(r);
+	unsigned type = rec_type(&c->rec[i]);
 
 	l->counts.allocs++;
-	if (__builtin_expect(!(l->legal[type >> 6] >> (type & 63) & 1), 0))
-		l->counts.illegal_type++;
+	if (__builtin_expect(!(l->plain[type >> 6] >> (type & 63) & 1), 0))
+		list_odd_alloc(l, c, i);
 }
 
 void list_estimate_add(struct blklist *, uint64_t key, uint64_t size);
@@ -317,9 +325,11 @@ list_live_sub(struct blklist *l, uint64_t key, uint64_t size)
  * is the same whether pairs are looked for or not.
  */
 static inline void
-list_pair_alloc(struct blklist *l, const struct rec *alloc)
+list_pair_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
-	list_count_alloc(l, alloc);
+	const struct rec *alloc = &c->rec[i];
+
+	list_count_alloc(l, c, i);
 	list_live_add(l, list_key(l, alloc), rec_size(alloc));
 }
 
@@ -350,8 +360,11 @@ list_removed(struct blklist *l, const struct list_removed *r)
 {
 	struct list_removed *to;
 
-	if (l->removed_cap == 0)
+	/* Counted all the same: who asks is to see that it was forgotten. */
+	if (l->removed_cap == 0) {
+		l->removed_n++;
 		return;
+	}
 	to = &l->removed[l->removed_n++ & (l->removed_cap - 1)];
 #ifdef __SSE2__
 	list_stream(&to->w[1], r->w[1], r->w3);
@@ -393,5 +406,19 @@ void list_limbo_keep(struct blklist *, const struct rec *, uint64_t key,
  */
 enum limbo_state list_limbo_take(struct blklist *, const struct rec *undo,
     uint64_t key, struct blk *);
+
+/* --- moves.c: nothing while they are not followed ------------------------- */
+
+/* A free-by-realloc took that block out; NULL: none. */
+void list_moves_free(struct blklist *, const struct rec *, const struct blk *);
+/* That allocation was made by a realloc. */
+void list_moves_alloc(struct blklist *, const struct list_chunk *, unsigned i);
+/* And that one has failed. */
+void list_moves_undo(struct blklist *, const struct rec *);
+/* A batch begins: with gaps nothing in it is tied to anything before it. */
+void list_moves_batch(struct blklist *, bool gaps);
+void list_moves_clear(struct blklist *);
+void list_moves_fini(struct blklist *);
+size_t list_moves_memory(const struct blklist *);
 
 #endif

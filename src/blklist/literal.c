@@ -171,7 +171,7 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 	struct arec *a;
 	struct blk b;
 
-	list_count_alloc(l, r);
+	list_count_alloc(l, c, i);
 	from_record(l, c, i, &b);
 	a = find(lit, key);
 	if (a == NULL) {
@@ -332,7 +332,7 @@ literal_apply(struct blklist *l, struct list_chunk *c)
 				apply_alloc(l, c, i);
 				break;
 			}
-			list_pair_alloc(l, r);
+			list_pair_alloc(l, c, i);
 			lit->gone[f] = true;
 			lit->mate[f] = i;
 			pairs++;

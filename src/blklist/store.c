@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "commit.h"
+#include "ready.h"
 #include "store.h"
 
 int
@@ -46,9 +47,13 @@ bool
 store_ahead(struct store *s)
 {
 	uint32_t grown = s->fresh > s->seen ? s->fresh - s->seen : 0;
+	uint64_t early = list_ready_early(s->ready * sizeof(*s->node)) /
+	    sizeof(*s->node);
 
 	s->seen = s->fresh;
-	if (s->ready >= s->max || s->ready > s->fresh + 2 * (uint64_t)grown)
+	if (early < 2 * (uint64_t)grown)
+		early = 2 * (uint64_t)grown;
+	if (grown == 0 || s->ready >= s->max || s->ready > s->fresh + early)
 		return false;
 	store_make_ready(s);
 	return true;
@@ -57,8 +62,10 @@ store_ahead(struct store *s)
 void
 store_fini(struct store *s)
 {
-	if (s->memory != NULL)
+	if (s->memory != NULL) {
+		ready_forget(s->node, (size_t)s->max * sizeof(*s->node));
 		return;
+	}
 	list_unmap(s->node, (size_t)s->max * sizeof(*s->node));
 	list_unmap(s->info, (size_t)s->max * sizeof(*s->info));
 }
@@ -88,6 +95,7 @@ cut_kept(struct store *s, uint32_t n)
 {
 	s->kept->ready = n;
 	list_in_order();
+	ready_forget(s->node + n, (s->ready - n) * sizeof(*s->node));
 	kept_zero(s->memory, s->node + n, (s->ready - n) * sizeof(*s->node));
 	if (s->any_info)
 		kept_zero(s->memory, s->info + n,

@@ -2,19 +2,17 @@
  * The sleepers.
  */
 #include <errno.h>
-#include <limits.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <uv.h>
 
+#include "../base/base.h"
 #include "../stream/stream.h"
 #include "bell.h"
 
 /* How long a closed bell may go on sleeping in its feed. */
 #define SLEEP_MS 250
-#define STACK_BYTES (64u << 10)
 
 struct bell {
 	struct bells *all;
@@ -79,27 +77,6 @@ sleeper(void *arg)
 	return NULL;
 }
 
-/* Signals are the loop's: none may land in a sleeper. */
-static int
-start(struct bell *b)
-{
-	sigset_t all, old;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int r;
-
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES > (size_t)PTHREAD_STACK_MIN ?
-	    STACK_BYTES : (size_t)PTHREAD_STACK_MIN);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	r = pthread_create(&thread, &attr, sleeper, b);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return -r;
-}
-
 int
 bell_open(struct bell **out, struct bells *all, struct stream_feed *feed,
     uv_async_t *wake)
@@ -117,7 +94,7 @@ bell_open(struct bell **out, struct bells *all, struct stream_feed *feed,
 	pthread_mutex_lock(&all->lock);
 	all->open++;
 	pthread_mutex_unlock(&all->lock);
-	r = start(b);
+	r = base_thread_start(sleeper, b);
 	if (r < 0) {
 		pthread_mutex_lock(&all->lock);
 		all->open--;

@@ -183,7 +183,7 @@ stream_feed_is_armed(const struct stream_feed *feed)
 	return !feed->reader.dormant;
 }
 
-/* --- asking the target ----------------------------------------------------- */
+/* --- asking the target ---------------------------------------------------- */
 
 void
 stream_feed_sites(struct stream_feed *feed, struct stream_sites *sites)
@@ -232,7 +232,7 @@ stream_feed_start_at(struct stream_feed *feed,
 	order_start_at(&feed->order, tickets);
 }
 
-/* --- passes ---------------------------------------------------------------- */
+/* --- passes --------------------------------------------------------------- */
 
 /* What a pass has come to, as stream.h says it. */
 static int

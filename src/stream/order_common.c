@@ -2,8 +2,8 @@
  * The common ring in the merge: each of its slots is a source of its own, for
  * they are not in the order of their tickets.  Two kinds of records want more
  * order than tickets give: a control record has its place among those of its
- * thread, and the frees and undoings of a thread's reallocs come in the order
- * in which it made them.
+ * thread, and the frees, allocations and undoings of a thread's reallocs come
+ * in the order in which it made them.
  *
  * Known limits
  *	Where a handler has interrupted a claim on its way to the ticket, and
@@ -41,12 +41,16 @@ read_more(struct order *o, uint64_t n)
 	return 0;
 }
 
-/* The list undoes a thread's realloc by what its last one freed. */
+/*
+ * The list undoes a thread's realloc by what its last one freed, and takes the
+ * allocation that follows for what became of that.
+ */
 static bool
 is_realloc(const struct rec *rec)
 {
 	return rec_op(rec) == REC_UNDO ||
-	    (rec_op(rec) == REC_FREE && rec_type(rec) == TYPE_BY_REALLOC);
+	    (rec_op(rec) == REC_FREE && rec_type(rec) == TYPE_BY_REALLOC) ||
+	    (rec_op(rec) == REC_ALLOC && rec_type(rec) == TYPE_REALLOC);
 }
 
 /*

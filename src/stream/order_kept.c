@@ -117,7 +117,10 @@ resume_ranges(struct order *o, const struct order_state *s)
 		if (id < ORDER_COMMON)
 			o->source[id].waits = true;
 	}
-	/* In a state of ours no turn has come; in another one it would be missed. */
+	/*
+	 * In a state of ours no turn has come; in another one it would be
+	 * missed.
+	 */
 	for (unsigned k = 0; k < REC_SHARDS; k++)
 		if ((err = order_wake(o, k)) != 0)
 			return err;

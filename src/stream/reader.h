@@ -48,7 +48,10 @@
 /* A level that no producer writes. */
 #define READER_LEVEL_VOID 7
 
-/* How far a record's millisecond, of 32 bits, may be from what it is held against. */
+/*
+ * How far a record's millisecond, of 32 bits, may be from what it is held
+ * against.
+ */
 #define READER_MS_NEAR (INT64_C(1) << 30)
 
 enum rec_class {
@@ -215,8 +218,9 @@ uint64_t reader_may_take(struct reader *, unsigned i);
 /*
  * Copies up to max records of ring i that have been seen, all of them checked
  * and their milliseconds brought between the last visit and now.  What was
- * taken before has been delivered.  A range comes alone: the only record, and payload gets the
- * slots behind it (RING_RANGE_SLOTS of room).  Returns their number.
+ * taken before has been delivered.  A range comes alone: the only record, and
+ * payload gets the slots behind it (RING_RANGE_SLOTS of room).  Returns their
+ * number.
  */
 int reader_take(struct reader *, unsigned i, struct rec *out, int max,
     struct rec *payload);
@@ -239,7 +243,10 @@ int reader_claim_more(struct reader *, uint64_t n, struct rec *);
 /* The common ring's claims before n have been dealt with. */
 void reader_claims_done(struct reader *, uint64_t n);
 
-/* All that has been taken of ring i has been delivered but `left`, slots of a range included. */
+/*
+ * All that has been taken of ring i has been delivered but `left`, slots of a
+ * range included.
+ */
 static inline void
 reader_done(struct reader *r, unsigned i, unsigned left)
 {

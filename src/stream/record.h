@@ -23,7 +23,7 @@
  *
  * Words of a wide record, from bit 0:
  *	w[0]	address 48, flags 8 (level 3, layer 1, op 4), type 8
- *	w[1]	size 48, thread index 16
+ *	w[1]	size 48 (in the free of a realloc: see rec_told), thread index 16
  *	w[2]	ticket 32, keeper's millisecond 32
  *	w[3]	caller 48, overhead 16 (units of 16 bytes, saturating)
  */
@@ -156,6 +156,17 @@ rec_w1(uint64_t size, unsigned thread)
 {
 	return (size > REC_ADDR_MASK ? REC_ADDR_MASK : size) |
 	    (uint64_t)thread << 48;
+}
+
+/*
+ * What the free of a realloc has for a size: by it the thread's next allocation
+ * by realloc is known as the other half.  0 of a target that tells nothing; of
+ * a size next to a multiple of 4 GiB it is 0, too.
+ */
+static inline uint32_t
+rec_told(uint64_t size)
+{
+	return (uint32_t)size + 1;
 }
 
 static inline uint64_t
