@@ -154,7 +154,10 @@ enum ring_end {
 	RING_ENDS		/* one more than the last */
 };
 
-/* ring_site.word: where its frames begin, how many, and why they end; 0: not valid. */
+/*
+ * ring_site.word: where its frames begin, how many, and why they end; 0: not
+ * valid.
+ */
 struct ring_site {
 	_Atomic uint64_t word;
 };

@@ -57,7 +57,7 @@ struct sites_log {
 #define LOG_TEXT ((size_t)32 << 20)
 
 struct stream_sites {
-	unsigned refs;
+	atomic_uint refs;	/* a feed may be freed by the thread that slept in it */
 	uint64_t seed;			/* targets choose what is hashed */
 	uint64_t *frame;
 	size_t nframe, frame_cap;
@@ -82,7 +82,7 @@ sites_alloc(void)
 
 	if (s == NULL)
 		return NULL;
-	s->refs = 1;
+	atomic_init(&s->refs, 1);
 	if (getrandom(&s->seed, sizeof(s->seed), GRND_NONBLOCK) !=
 	    sizeof(s->seed))
 		s->seed = (uint64_t)mono_now().ns;
@@ -103,13 +103,13 @@ stream_sites_new(struct stream_sites **sitesp)
 void
 stream_sites_ref(struct stream_sites *s)
 {
-	s->refs++;
+	atomic_fetch_add(&s->refs, 1);
 }
 
 void
 stream_sites_unref(struct stream_sites *s)
 {
-	if (--s->refs > 0)
+	if (atomic_fetch_sub(&s->refs, 1) > 1)
 		return;
 	if (s->log == NULL) {
 		for (size_t i = 0; i < s->nmodule; i++) {
@@ -132,7 +132,7 @@ stream_sites_memory(const struct stream_sites *s)
 
 	return (nframe * sizeof(*s->frame) + nsite * sizeof(*s->site) +
 	    s->ntext + s->nslot * sizeof(*s->slot) +
-	    s->module_cap * sizeof(*s->module)) / s->refs;
+	    s->module_cap * sizeof(*s->module)) / atomic_load(&s->refs);
 }
 
 /* --- stacks -------------------------------------------------------------- */
@@ -416,7 +416,7 @@ stream_sites_modules(const struct stream_sites *s)
 	return (unsigned)s->nmodule;
 }
 
-/* --- in kept memory -------------------------------------------------------- */
+/* --- in kept memory ------------------------------------------------------- */
 
 /* Its pieces, in the order in which the next process takes them too. */
 static int

@@ -257,7 +257,8 @@ void stream_digest_free(struct stream_digest *);
 /*
  * Records [seq, seq + n), those left out with a bit in left_out.  Nothing is
  * kept of a batch of which more than half (and STREAM_DIGEST_FEW), or more than
- * STREAM_DIGEST_MOST, are left.  tag (NULL: all are 0) tells the tag of each that is kept.
+ * STREAM_DIGEST_MOST, are left.  tag (NULL: all are 0) tells the tag of each
+ * that is kept.
  */
 void stream_digest_put(struct stream_digest *, uint64_t seq,
     const struct rec *, size_t n, const uint64_t *left_out,
@@ -389,7 +390,7 @@ struct stream_feed_counts {
 int stream_feed_new(struct stream_feed **, int fds[2], bool no_wait,
     const struct stream_sink *, void *arg);
 
-/* --- a feed that outlives its keeper --------------------------------------- */
+/* --- a feed that outlives its keeper -------------------------------------- */
 
 /*
  * A feed that another process can go on with.  fds[0] is the ring area, fds[1]
@@ -515,7 +516,7 @@ void stream_feed_sandbox(struct stream_feed *, enum ring_sandbox);
  */
 void stream_feed_arm(struct stream_feed *, bool armed, int64_t now_ms);
 
-/* --- its passes ------------------------------------------------------------ */
+/* --- its passes ----------------------------------------------------------- */
 
 /* Tells waiting producers that nobody drains any more, unmaps, frees. */
 void stream_feed_free(struct stream_feed *);
@@ -563,7 +564,10 @@ int stream_feed_wait_bell(struct stream_feed *, int timeout_ms);
 
 const struct stream_feed_counts *stream_feed_counts(struct stream_feed *);
 
-/* The next ticket due of each shard, REC_SHARDS of them; borrowed until asked again. */
+/*
+ * The next ticket due of each shard, REC_SHARDS of them; borrowed until asked
+ * again.
+ */
 const uint32_t *stream_feed_due(struct stream_feed *);
 
 /* True when the record drew its ticket at or after the cut; false without one. */
