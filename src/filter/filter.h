@@ -74,7 +74,10 @@ enum filter_field {
  */
 struct filter_asked {
 	uint64_t number[FILTER_NUMBERS];
-	/* Borrowed until the next call; NULL or "": not known, which matches != and !~ alone, and ="". */
+	/*
+	 * Borrowed until the next call; NULL or "": not known, which matches !=
+	 * and !~ alone, and ="".
+	 */
 	const char *(*text)(void *arg, enum filter_field);
 	void *arg;
 };
@@ -108,7 +111,10 @@ bool filter_wants(const struct filter *, enum filter_field);
  * k-th, or NULL.  *from gets the byte that it would begin at.
  */
 const char *filter_complete(const char *typed, size_t k, size_t *from);
-/* The k-th field's line of help: "size   bytes requested, as in 1k"; NULL behind the last. */
+/*
+ * The k-th field's line of help: "size   bytes requested, as in 1k"; NULL
+ * behind the last.
+ */
 const char *filter_help(size_t k);
 
 /*

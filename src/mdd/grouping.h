@@ -18,6 +18,7 @@ struct group {
 	uint64_t caller;	/* the heaviest ... */
 	uint64_t heaviest;	/* ... and how heavy it is */
 	uint64_t value;		/* what groups are sorted by */
+	bool kept;		/* it has its place from the ranking before */
 };
 
 struct grouping {

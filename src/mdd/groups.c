@@ -107,6 +107,38 @@ profile_key_of(struct profile *p, enum profile_by by, uint64_t caller,
 	return 0;
 }
 
+int
+profile_keys_of(struct profile *p, enum profile_by by, uint64_t caller,
+    uint64_t *key, size_t cap)
+{
+	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
+	uint32_t lines[PROFILE_LINES_MAX], mark;
+	size_t n, i, got = 0;
+	const char *name;
+	int r;
+
+	if (by != PROFILE_FRAME) {
+		r = profile_key_of(p, by, caller, key);
+		return r < 0 ? r : 1;
+	}
+	if (at < 0)
+		return -ENOENT;
+	if (profile_prepare(p) < 0)
+		return -ENOMEM;
+	n = profile_lines(p, (size_t)at, lines);
+	mark = profile_next_mark(p);
+	for (i = profile_origin(p, lines, n); i < n && got < cap; i++) {
+		struct function *f = profile_function(p,
+		    p->line[lines[i]].function);
+
+		if (f->mark != mark)
+			key[got++] = key_of(p, by, caller,
+			    &p->line[lines[i]], &name);
+		f->mark = mark;
+	}
+	return (int)got;
+}
+
 bool
 profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
     uint64_t caller)

@@ -186,13 +186,19 @@ int profile_ranking_new(struct profile_ranking **);
 void profile_ranking_free(struct profile_ranking *);
 int profile_ranking_begin(struct profile_ranking *, struct profile *,
     enum profile_by, enum profile_measure, int64_t now_ms);
-/* At most so many callers; *left gets how many are still to be counted.  -ENOMEM. */
+/*
+ * At most so many callers; *left gets how many are still to be counted.
+ * -ENOMEM.
+ */
 int profile_ranking_count(struct profile_ranking *, size_t at_most,
     size_t *left);
 /* Groups in it; 0 until all are counted. */
 size_t profile_ranking_size(const struct profile_ranking *);
 int64_t profile_ranking_find(const struct profile_ranking *, uint64_t key);
-/* For many keys in one pass over all groups: into `at`, -ENOENT for those that are none. */
+/*
+ * For many keys in one pass over all groups: into `at`, -ENOENT for those that
+ * are none.
+ */
 void profile_ranking_find_all(const struct profile_ranking *,
     const uint64_t *key, size_t n, int64_t *at);
 /* The sum of the group alone; false: there is none. */
@@ -200,9 +206,22 @@ bool profile_ranking_sum(const struct profile_ranking *, uint64_t key,
     struct profile_sum *);
 int profile_ranking_rows(struct profile_ranking *, size_t offs,
     struct profile_group *out, size_t n, size_t *got);
+/* The group of that key, wherever it stands.  -ENOENT, -ENOMEM. */
+int profile_ranking_group(struct profile_ranking *, uint64_t key,
+    struct profile_group *out);
 
 /* The other way round; before anything is counted. */
 void profile_ranking_reverse(struct profile_ranking *, bool);
+/*
+ * Its groups keep the order of another one, counted before by the same kind and
+ * measure, whatever they sum to by now.  One that is empty keeps its place, one
+ * that is called otherwise too; those that are late, not in the other one, come
+ * last.  After its cells are given; the other one is borrowed until all are
+ * counted, and stays as it is till then.
+ */
+void profile_ranking_keep(struct profile_ranking *,
+    const struct profile_ranking *);
+size_t profile_ranking_late(const struct profile_ranking *);
 
 /* --- cells --------------------------------------------------------------- */
 
@@ -216,7 +235,10 @@ int profile_cells_new(struct profile_cells **, struct profile *);
 void profile_cells_free(struct profile_cells *);
 void profile_cells_clear(struct profile_cells *);
 void profile_cells_begin(struct profile_cells *, bool by_caller);
-/* A block that the profile's coming take has: with its tags, 0 for none.  -ENOMEM. */
+/*
+ * A block that the profile's coming take has: with its tags, 0 for none.
+ * -ENOMEM.
+ */
 int profile_cells_add(struct profile_cells *, const struct blklist *,
     const struct blk *, const uint64_t tag[2]);
 void profile_cells_end(struct profile_cells *);
@@ -264,6 +286,13 @@ uint64_t profile_key(uint64_t frame, const struct wire_words *, size_t line);
 /* The key of the group that has the caller by its origin.  -ENOENT, -ENOMEM. */
 int profile_key_of(struct profile *, enum profile_by, uint64_t caller,
     uint64_t *key);
+/*
+ * The keys of all groups that the caller's blocks are in: of PROFILE_FRAME those
+ * of each function of its stack, else the one.  The first `cap` of them into
+ * `key`; returns how many.  -ENOENT, -ENOMEM.
+ */
+int profile_keys_of(struct profile *, enum profile_by, uint64_t caller,
+    uint64_t *key, size_t cap);
 /* Whether blocks of the caller are in the group of that key. */
 bool profile_in_group(struct profile *, enum profile_by, uint64_t key,
     uint64_t caller);
@@ -324,7 +353,10 @@ struct profile_node {
 	unsigned end;		/* enum ring_end of stacks that stop here short of the outermost frame; 0 none */
 };
 
-/* Calls print for each node, outer before inner, the heaviest first.  -ENOMEM, or what print returned. */
+/*
+ * Calls print for each node, outer before inner, the heaviest first.  -ENOMEM,
+ * or what print returned.
+ */
 int profile_tree(struct profile *, const struct profile_tree_opts *,
     int (*print)(void *arg, const struct profile_node *), void *arg);
 

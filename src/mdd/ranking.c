@@ -11,7 +11,11 @@
 
 struct profile_ranking {
 	struct grouping g;
-	size_t next, of;	/* caller that is counted next, of so many */
+	size_t next, of;	/* caller that is counted next, of so many ... */
+	size_t kept;		/* ... and then group of the other one */
+	const struct profile_ranking *keep;	/* whose order this one has ... */
+	bool keeps;		/* ... or had, when all were counted */
+	size_t nlate;
 	uint32_t *order;	/* groups; in their places as far as they were asked for */
 	size_t cap;
 	bool reverse;
@@ -24,6 +28,8 @@ compare(const struct profile_ranking *r, const struct group *a,
 {
 	int c;
 
+	if (a->kept != b->kept)
+		return a->kept ? -1 : 1;
 	if (a->value != b->value)
 		return (a->value > b->value) != r->reverse ? -1 : 1;
 	c = strcmp(a->name, b->name);
@@ -119,25 +125,90 @@ value_of(const struct profile_ranking *r, const struct group *g)
 	return sums_measure(&g->total, r->g.measure, r->g.now_ms);
 }
 
+/* What the group is called by now. */
+static uint64_t
+heir_of(const struct profile_ranking *r, const struct group *old)
+{
+	uint64_t key;
+
+	if (r->g.by == PROFILE_FRAME || table_find(&r->g.groups, sizeof *old,
+	    old->key) >= 0 ||
+	    profile_key_of(r->g.p, r->g.by, old->caller, &key) < 0)
+		return old->key;
+	return key;
+}
+
+/* A group of the other one gets the place that it has there. */
+static int
+keep_place(struct profile_ranking *r, const struct group *old)
+{
+	struct group *g;
+	uint64_t key;
+	bool added;
+	int64_t at;
+
+	/* It was late there. */
+	if (r->keep->keeps && !old->kept)
+		return 0;
+	key = heir_of(r, old);
+	at = table_put(&r->g.groups, sizeof *g, key, &added);
+	if (at < 0)
+		return -ENOMEM;
+	g = (struct group *)r->g.groups.item + at;
+	if (added) {
+		*g = *old;
+		g->key = key;
+		g->total = g->self = (struct sums){ 0 };
+	} else if (g->kept && (old->value > g->value) == r->reverse) {
+		/* Of two that have become one the first place counts. */
+		return 0;
+	}
+	g->kept = true;
+	g->value = old->value;
+	return 0;
+}
+
+/* Up to at_most of them; 1 when these were all. */
+static int
+keep_places(struct profile_ranking *r, size_t at_most)
+{
+	const struct table *were = &r->keep->g.groups;
+	int err = 0;
+
+	for (; r->kept < were->n && at_most > 0 && err == 0; at_most--)
+		err = keep_place(r, (const struct group *)were->item +
+		    r->kept++);
+	return err < 0 ? err : r->kept == were->n;
+}
+
 /* All groups are counted: they get their values, and are in no order yet. */
 static int
 make_order(struct profile_ranking *r)
 {
-	struct group *all = r->g.groups.item;
-	size_t n = r->g.groups.n, i;
+	struct group *all;
 	void *order = r->order;
-	int err;
+	size_t n, i;
+	int err = 0;
 
 	if (r->ordered)
 		return 0;
+	if (r->keep != NULL)
+		err = keep_places(r, SIZE_MAX);
+	if (err < 0)
+		return err;
+	all = r->g.groups.item;
+	n = r->g.groups.n;
 	err = base_grow(&order, &r->cap, n > 0 ? n : 1, sizeof *r->order);
 	if (err < 0)
 		return err;
 	r->order = order;
 	for (i = 0; i < n; i++) {
 		r->order[i] = (uint32_t)i;
-		all[i].value = value_of(r, &all[i]);
+		if (!all[i].kept)
+			all[i].value = value_of(r, &all[i]);
+		r->nlate += r->keeps && !all[i].kept;
 	}
+	r->keep = NULL;
 	r->ordered = true;
 	return 0;
 }
@@ -176,8 +247,24 @@ profile_ranking_begin(struct profile_ranking *r, struct profile *p,
 	    .measure = measure, .now_ms = now_ms };
 	r->next = 0;
 	r->of = p->callers.n;
-	r->ordered = r->reverse = false;
+	r->ordered = r->reverse = r->keeps = false;
+	r->keep = NULL;
+	r->kept = r->nlate = 0;
 	return 0;
+}
+
+void
+profile_ranking_keep(struct profile_ranking *r,
+    const struct profile_ranking *keep)
+{
+	r->keep = keep;
+	r->keeps = true;
+}
+
+size_t
+profile_ranking_late(const struct profile_ranking *r)
+{
+	return r->nlate;
 }
 
 struct grouping *
@@ -229,33 +316,24 @@ profile_ranking_count(struct profile_ranking *r, size_t at_most, size_t *left)
 
 	for (; r->next < until && err == 0; r->next++)
 		err = grouping_count(&r->g, r->next);
-	if (err == 0 && r->next == r->of)
+	if (err == 0 && r->next == r->of && r->keep != NULL) {
+		err = keep_places(r, at_most);
+		if (err == 0) {
+			*left = r->keep->g.groups.n - r->kept;
+			return 0;
+		}
+	}
+	if (err >= 0 && r->next == r->of)
 		err = end(r);
-	if (err == 0)
+	if (err >= 0)
 		*left = r->of - r->next;
-	return err;
+	return err < 0 ? err : 0;
 }
 
 size_t
 profile_ranking_size(const struct profile_ranking *r)
 {
 	return r->ordered ? r->g.groups.n : 0;
-}
-
-int64_t
-profile_ranking_find(const struct profile_ranking *r, uint64_t key)
-{
-	const struct group *all = r->g.groups.item;
-	int64_t at = r->ordered ? table_find(&r->g.groups, sizeof *all, key) :
-	    -1;
-	int64_t before = 0;
-	size_t i;
-
-	if (at < 0)
-		return -ENOENT;
-	for (i = 0; i < r->g.groups.n; i++)
-		before += compare(r, &all[i], &all[at]) < 0;
-	return before;
 }
 
 #define AT_ONCE 256
@@ -322,6 +400,15 @@ profile_ranking_find_all(const struct profile_ranking *r, const uint64_t *key,
 	}
 }
 
+int64_t
+profile_ranking_find(const struct profile_ranking *r, uint64_t key)
+{
+	int64_t at;
+
+	profile_ranking_find_all(r, &key, 1, &at);
+	return at;
+}
+
 bool
 profile_ranking_sum(const struct profile_ranking *r, uint64_t key,
     struct profile_sum *out)
@@ -333,6 +420,17 @@ profile_ranking_sum(const struct profile_ranking *r, uint64_t key,
 	if (at >= 0)
 		*out = sums_out(&all[at].total);
 	return at >= 0;
+}
+
+int
+profile_ranking_group(struct profile_ranking *r, uint64_t key,
+    struct profile_group *out)
+{
+	const struct group *all = r->g.groups.item;
+	int64_t at = r->ordered ? table_find(&r->g.groups, sizeof *all, key) :
+	    -1;
+
+	return at >= 0 ? grouping_row(&r->g, &all[at], out) : -ENOENT;
 }
 
 int

@@ -21,7 +21,7 @@
 /* It writes no file but a copy of the vdso. */
 #define FILE_SIZE_MAX ((rlim_t)1 << 20)
 
-/* --- limits ----------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -100,7 +100,7 @@ watch_time(void)
 	sigaction(SIGALRM, &sa, NULL);
 }
 
-/* --- requests --------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------- */
 
 /* All of it, or false at the end of the input. */
 static bool
