@@ -2,85 +2,22 @@
  * The process that holds descriptors for another one, and starts it again.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/fdstore.h"
-#include "../src/nodes/inherited.h"
 #include "../src/nodes/socket.h"
-#include "../src/nodes/supervisor.h"
-#include "harness.h"
+#include "supervisor_rig.h"
 
-#define WRONG 99		/* status of a child that saw what must not be */
 #define MANY 1500
-
-/* What the children, which follow each other, tell the test. */
-static struct shared {
-	_Atomic unsigned starts, refused, connected, served;
-	_Atomic bool stop;
-} *shared;
-
-static void
-setup(void)
-{
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(shared, MAP_FAILED);
-	unsetenv("NOTIFY_SOCKET");
-}
-
-static void
-teardown(void)
-{
-	munmap(shared, sizeof *shared);
-}
 
 static void
 die(void)
 {
 	kill(getpid(), SIGKILL);
-}
-
-/* In a child: a status that the test sees, instead of a failed assertion. */
-#define MUST(what) \
-	do { \
-		if (!(what)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-			    #what); \
-			_exit(WRONG); \
-		} \
-	} while (0)
-
-/* The store of a child, with all that was passed to it. */
-static void
-open_store(struct fdstore *store, int fd)
-{
-	struct inherited stream, seqpacket;
-
-	fdstore_open(store, fd);
-	MUST(inherited_take(&stream, &seqpacket, fdstore_inherit, store) == 0);
-}
-
-static int
-file_of(const char *text)
-{
-	int fd = memfd_create("check", MFD_CLOEXEC);
-
-	MUST(fd >= 0 && write(fd, text, strlen(text)) ==
-	    (ssize_t)strlen(text));
-	return fd;
 }
 
 static bool
@@ -518,230 +455,6 @@ START_TEST(a_socket_takes_connections_between_two_children)
 }
 END_TEST
 
-/* --- whoever is above --------------------------------------------------- */
-
-static void
-expect_said(int fd, const char *text)
-{
-	char message[FDSTORE_MESSAGE + 1] = "";
-
-	ck_assert_int_eq(recv(fd, message, sizeof message - 1, 0),
-	    (ssize_t)strlen(text));
-	ck_assert_str_eq(message, text);
-}
-
-static void
-say_ready(void *arg, int fd)
-{
-	struct fdstore store;
-
-	(void)arg;
-	MUST(getenv("NOTIFY_SOCKET") == NULL);
-	open_store(&store, fd);
-	MUST(fdstore_say(&store, "STATUS=well") == 0);
-	MUST(fdstore_say(&store, "READY=1") == 0);
-	MUST(fdstore_put(&store, "pagek.x", file_of("x")) == 0);
-	_exit(0);
-}
-
-/* A socket as systemd's, which the next supervisor finds. */
-static int
-listen_above(void)
-{
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	char name[32];
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-
-	snprintf(name, sizeof name, "@check_supervisor.%d", (int)getpid());
-	strcpy(sa.sun_path, name);
-	sa.sun_path[0] = '\0';
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa,
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-	    strlen(name))), 0);
-	setenv("NOTIFY_SOCKET", name, 1);
-	return fd;
-}
-
-START_TEST(systemd_is_told_what_the_child_says)
-{
-	int fd = listen_above();
-	char text[128];
-
-	ck_assert_int_eq(supervisor_run(say_ready, NULL), 0);
-	expect_said(fd, "STATUS=well");
-	expect_said(fd, "READY=1");
-	ck_assert_int_lt(recv(fd, text, sizeof text, 0), 0);
-	close(fd);
-}
-END_TEST
-
-/* Until whoever is above has heard of it. */
-static void
-wait_until_heard(void *arg, int fd)
-{
-	struct fdstore store;
-	int unread;
-
-	(void)arg;
-	open_store(&store, fd);
-	MUST(fdstore_say(&store, "READY=1") == 0);
-	/* Who has taken the last message has tried to pass the first one on. */
-	MUST(fdstore_put(&store, "pagek.x", file_of("x")) == 0);
-	do
-		MUST(ioctl(store.fd, SIOCOUTQ, &unread) == 0);
-	while (unread > 0 && usleep(1000) == 0);
-	shared->starts++;
-	while (!shared->stop)
-		usleep(1000);
-	_exit(0);
-}
-
-/* Reads nothing before the child is ready, and then up to that word. */
-static _Noreturn void
-hear_late(int fd)
-{
-	char text[128] = "";
-
-	while (shared->starts == 0)
-		usleep(1000);
-	while (strcmp(text, "READY=1") != 0) {
-		ssize_t n = recv(fd, text, sizeof text - 1, 0);
-
-		text[n > 0 ? n : 0] = '\0';
-		if (n < 0)
-			usleep(1000);
-	}
-	shared->stop = true;
-	_exit(0);
-}
-
-/* A sender may have less room than the queue: until another finds none, too. */
-static void
-fill(const char *name)
-{
-	struct fdstore sender;
-	unsigned sent;
-
-	do {
-		setenv("NOTIFY_SOCKET", name, 1);
-		fdstore_open(&sender, -1);
-		for (sent = 0; fdstore_say(&sender, "STATUS=x") == 0; sent++)
-			continue;
-		fdstore_close(&sender);
-	} while (sent > 0);
-}
-
-START_TEST(systemd_hears_that_the_child_is_ready_though_its_queue_was_full)
-{
-	char name[32];
-	int fd = listen_above();
-	pid_t above;
-
-	strcpy(name, getenv("NOTIFY_SOCKET"));
-	fill(name);
-	ck_assert_int_ge(above = fork(), 0);
-	if (above == 0)
-		hear_late(fd);
-	close(fd);
-	setenv("NOTIFY_SOCKET", name, 1);
-	ck_assert_int_eq(supervisor_run(wait_until_heard, NULL), 0);
-	ck_assert_int_eq(waitpid(above, NULL, 0), above);
-}
-END_TEST
-
-/* The child of a supervisor that was killed knows it by its socket. */
-static void
-outlive(void *arg, int fd)
-{
-	struct fdstore store;
-	int file, r;
-
-	(void)arg;
-	open_store(&store, fd);
-	file = file_of("x");
-	MUST(fdstore_keeps(&store));
-	kill(getppid(), SIGKILL);
-	do
-		r = fdstore_put(&store, "pagek.x", file);
-	while (r == 0);
-	MUST(r == -ENOTCONN && !fdstore_keeps(&store));
-	MUST(fdstore_remove(&store, "pagek.x") == -ENOTCONN);
-	shared->stop = true;
-	_exit(0);
-}
-
-START_TEST(without_its_supervisor_a_child_goes_on_and_keeps_nothing)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(supervisor_run(outlive, NULL));
-	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	while (!shared->stop)
-		usleep(1000);
-}
-END_TEST
-
-/* --- one that takes nothing ---------------------------------------------- */
-
-/* A store whose keeper reads when it is told to. */
-static void
-open_unread(struct fdstore *store, int fds[2])
-{
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
-	    SOCK_NONBLOCK, 0, fds), 0);
-	fdstore_open(store, fds[0]);
-}
-
-START_TEST(one_that_takes_nothing_is_waited_for_once)
-{
-	char message[FDSTORE_MESSAGE];
-	struct fdstore store;
-	int fds[2];
-
-	open_unread(&store, fds);
-	while (fdstore_say(&store, "STATUS=x") == 0)
-		ck_assert(!store.full);
-	ck_assert(store.full);
-	ck_assert_int_eq(fdstore_say(&store, "STATUS=x"), -EAGAIN);
-	ck_assert(fdstore_keeps(&store));
-	while (read(fds[1], message, sizeof message) > 0)
-		continue;
-	ck_assert_int_eq(fdstore_say(&store, "STATUS=x"), 0);
-	ck_assert(!store.full);
-	fdstore_close(&store);
-	close(fds[1]);
-}
-END_TEST
-
-START_TEST(what_must_arrive_waits_for_room)
-{
-	char message[FDSTORE_MESSAGE];
-	struct fdstore store;
-	int fds[2];
-
-	open_unread(&store, fds);
-	while (fdstore_say(&store, "STATUS=x") == 0)
-		continue;
-	ck_assert_int_eq(fdstore_insist(&store, "READY=1\nRUN=1"), 0);
-	ck_assert_int_eq(fdstore_insist(&store, "REAP=7"), 0);
-	fdstore_second(&store);
-	while (read(fds[1], message, sizeof message) > 0)
-		ck_assert_int_eq(message[0], 'S');
-	fdstore_second(&store);
-	expect_said(fds[1], "READY=1\nRUN=1\nREAP=7");
-	/* Once: a number may be another process's by then. */
-	fdstore_second(&store);
-	ck_assert_int_lt(recv(fds[1], message, sizeof message, 0), 0);
-	ck_assert_int_eq(fdstore_insist(&store, "REAP=8"), 0);
-	expect_said(fds[1], "REAP=8");
-	close(fds[1]);
-	ck_assert_int_eq(fdstore_insist(&store, "REAP=9"), -ENOTCONN);
-	ck_assert_str_eq(store.unsaid, "");
-	fdstore_close(&store);
-}
-END_TEST
-
 /* --- suite -------------------------------------------------------------- */
 
 static Suite *
@@ -762,11 +475,6 @@ suite(void)
 	tcase_add_test(t, one_that_never_is_ready_is_ended_all_the_same);
 	tcase_add_test(t,
 	    children_that_die_in_a_storm_lose_what_was_held_and_then_end);
-	tcase_add_test(t, systemd_is_told_what_the_child_says);
-	tcase_add_test(t,
-	    systemd_hears_that_the_child_is_ready_though_its_queue_was_full);
-	tcase_add_test(t,
-	    without_its_supervisor_a_child_goes_on_and_keeps_nothing);
 	suite_add_tcase(s, t);
 
 	t = tcase_create("descriptors");
@@ -776,8 +484,6 @@ suite(void)
 	tcase_add_test(t, only_the_child_is_listened_to);
 	tcase_add_test(t, no_more_is_held_than_can_be_passed_on);
 	tcase_add_test(t, a_socket_takes_connections_between_two_children);
-	tcase_add_test(t, one_that_takes_nothing_is_waited_for_once);
-	tcase_add_test(t, what_must_arrive_waits_for_room);
 	suite_add_tcase(s, t);
 	return s;
 }

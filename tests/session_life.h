@@ -15,14 +15,7 @@ static inline void
 setup(void)
 {
 	peer_open(&peer);
-	model_init(&model, "ALLOCLOG.model.42", 42);
-	model_init(&second, "ALLOCLOG.other.43", 43);
-	second.gone = true;
-	peer.model[0] = &model;
-	peer.model[1] = &second;
-	peer.models = 2;
-	model_alloc(&model, 0x1000, 10);
-	model_alloc(&model, 0x2000, 20);
+	two_streams(&peer, &model, &second);
 	session = open_session(&peer, &plain);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 1);

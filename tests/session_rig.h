@@ -28,6 +28,20 @@ open_session(struct peer *p, const struct nodes_session_opts *opts)
 	return s;
 }
 
+/* The peer has two streams: one with two blocks, and one that is still to come. */
+static inline void
+two_streams(struct peer *p, struct model *first, struct model *second)
+{
+	model_init(first, "ALLOCLOG.model.42", 42);
+	model_init(second, "ALLOCLOG.other.43", 43);
+	second->gone = true;
+	p->model[0] = first;
+	p->model[1] = second;
+	p->models = 2;
+	model_alloc(first, 0x1000, 10);
+	model_alloc(first, 0x2000, 20);
+}
+
 /* Literal, so that the test does not lean on the list that is under test elsewhere. */
 static const struct nodes_session_opts plain = {
 	.kind_given = true, .kind = BLKLIST_LITERAL, .max = 4096,

@@ -3,10 +3,10 @@
  *
  * Where several nodes run it connects to the one that has the page's target, if
  * it was told of one; otherwise to this user's node, else to the newest node of
- * a command of his, else to the system's.  Then it passes bytes on, from its standard input to the
- * node and from the node to its standard output, as sshd or another program
- * has set them up.  It understands none of them, keeps BRIDGE_BUFFER of each
- * direction at most, and ends when either side does.
+ * a command of his, else to the system's.  Then it passes bytes on, from its
+ * standard input to the node and from the node to its standard output, as sshd
+ * or another program has set them up.  It understands none of them, keeps
+ * BRIDGE_BUFFER of each direction at most, and ends when either side does.
  *
  * Limits are the node's to enforce, for it is what knows requests: the bridge
  * sends a LIMIT of its own before the first byte of the page.  It says which

@@ -20,6 +20,8 @@
 #define BIG_ADDR UINT64_C(0x7f3c40000010)
 #define BIG_STRIDE UINT64_C(0x40000)
 #define BIG_EVERY 64		/* one slot in so many holds big blocks */
+#define BUSY_SLOTS 256		/* the first ones: four events of five */
+#define KEPT_EVERY 4		/* one slot of so many behind them is never given back */
 #define PATIENT_READS NODES_HZ	/* a second of a page's reads */
 #define FLOOD_STEPS (3 * NODES_HZ)	/* between two floods */
 #define FLOOD_EVENTS (STREAM_QUEUE_RECORDS + 40000)
@@ -102,11 +104,24 @@ emit(struct keeper *k, struct busy *b, unsigned op, unsigned slot,
 		rec_w3(caller, 1) } };
 }
 
+/*
+ * What a server has set up it keeps for as long as it runs: without such
+ * blocks nothing here would get older than a minute.
+ */
+static unsigned
+draw_slot(struct busy *b, enum manner manner)
+{
+	unsigned slot = (unsigned)(draw(b, 5) != 0 && manner == USUAL ?
+	    draw(b, BUSY_SLOTS) : draw(b, SLOTS));
+	bool kept = slot >= BUSY_SLOTS && slot % KEPT_EVERY == 1;
+
+	return kept && manner != GROWING ? slot + 1 : slot;
+}
+
 static void
 event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 {
-	unsigned slot = (unsigned)(draw(b, 5) != 0 && manner == USUAL ?
-	    draw(b, 256) : draw(b, SLOTS));
+	unsigned slot = draw_slot(b, manner);
 	unsigned thread = 1 +
 	    (unsigned)draw(b, BASE_NELEM(thread_names));
 	size_t which = draw(b, SERVER_POOL);

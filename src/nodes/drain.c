@@ -80,7 +80,10 @@ hear_bells(struct node *node, int64_t now)
 			k->due_ms = now;
 }
 
-/* Of those that this turn has not visited yet the one that has been due for longest. */
+/*
+ * Of those that this turn has not visited yet the one that has been due for
+ * longest.
+ */
 static struct keeper *
 most_due(struct node *node, int64_t now)
 {

@@ -17,7 +17,10 @@ draw_epoch(struct dstrm_row *row)
 	uint8_t old[WIRE_EPOCH];
 
 	memcpy(old, row->epoch, sizeof old);
-	/* 16 bytes come whole once the pool is up, and it is: we are a user's program. */
+	/*
+	 * 16 bytes come whole once the pool is up, and it is: we are a user's
+	 * program.
+	 */
 	if (getrandom(row->epoch, sizeof row->epoch, 0) !=
 	    (ssize_t)sizeof row->epoch ||
 	    memcmp(old, row->epoch, sizeof old) == 0)

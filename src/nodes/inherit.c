@@ -372,7 +372,10 @@ copy(struct keeper *child, struct keeper *parent)
 		unsure(child, "out of memory for what it inherited");
 		goto out;
 	}
-	/* Tickets still owed are of threads that stand still: not met, and right so. */
+	/*
+	 * Tickets still owed are of threads that stand still: not met, and
+	 * right so.
+	 */
 	if (w.remaining > owed_by(parent) &&
 	    stream_queue_oldest(parent->queue) > parent->first)
 		unsure(child,

@@ -30,9 +30,9 @@ int inherited_each(void (*one)(void *arg, const char *name, int fd),
     void *arg);
 
 /*
- * Takes over those for which `ours` (NULL: none) says false: the listening Unix sockets
- * of type SOCK_STREAM and SOCK_SEQPACKET, one of each at most.  -EINVAL for
- * anything else among them, and then those are closed.
+ * Takes over those for which `ours` (NULL: none) says false: the listening Unix
+ * sockets of type SOCK_STREAM and SOCK_SEQPACKET, one of each at most.  -EINVAL
+ * for anything else among them, and then those are closed.
  */
 int inherited_take(struct inherited *stream, struct inherited *seqpacket,
     bool (*ours)(void *arg, const char *name, int fd), void *arg);

@@ -133,9 +133,15 @@ struct keeper {
 
 	/* A source instead of a feed: called at 15 Hz. */
 	void (*source)(struct keeper *, int64_t mono_ms);
-	/* What lies at the frames of a source, in static texts; NULL: as a process. */
+	/*
+	 * What lies at the frames of a source, in static texts; NULL: as a
+	 * process.
+	 */
 	void (*source_words)(uint64_t frame, struct wire_words *);
-	/* A page has read it; caught_up: up to the last record.  NULL: nobody asks. */
+	/*
+	 * A page has read it; caught_up: up to the last record.  NULL: nobody
+	 * asks.
+	 */
 	void (*on_read)(struct keeper *, bool caught_up);
 	void *source_arg;		/* heap; freed with the keeper */
 

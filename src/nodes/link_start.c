@@ -33,6 +33,25 @@ count_words(const char *const *argv)
 	return n;
 }
 
+/* An option and its value, behind n words; NULL: neither. */
+static size_t
+put_value(const char **argv, size_t n, const char *option, const char *value)
+{
+	if (value == NULL)
+		return n;
+	argv[n++] = option;
+	argv[n++] = value;
+	return n;
+}
+
+static size_t
+put_flag(const char **argv, size_t n, const char *option, bool given)
+{
+	if (given)
+		argv[n++] = option;
+	return n;
+}
+
 /*
  * The arguments; the texts beside `start` are its numbers.  exec takes
  * char *const[] for historical reasons and writes to none of them.
@@ -42,71 +61,36 @@ make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
     char *stack_text, char *sample_text, char *device_text, char *baud_text)
 {
 	size_t n = 0, words = count_words(start->argv), i;
+	bool device = start->device_name != NULL;
 	const char **argv;
 
 	argv = calloc(OPTIONS_MAX + words, sizeof *argv);
 	if (argv == NULL)
 		return NULL;
 	argv[n++] = PROGRAM;
-	argv[n++] = "--fd";
-	argv[n++] = fd_text;
-	if (start->max != 0) {
-		argv[n++] = "--max";
-		argv[n++] = max_text;
-	}
-	if (start->no_wait)
-		argv[n++] = "--no-wait";
-	if (start->own_session)
-		argv[n++] = "--own-session";
-	if (start->check_list)
-		argv[n++] = "--check-list";
-	if (start->stack != 0) {
-		argv[n++] = "--stack";
-		argv[n++] = stack_text;
-	}
-	if (start->free_stacks)
-		argv[n++] = "--free-stack";
-	if (start->sample != 0) {
-		argv[n++] = "--sample";
-		argv[n++] = sample_text;
-	}
-	if (start->dormant)
-		argv[n++] = "--dormant";
-	if (start->hello != NULL) {
-		argv[n++] = "--hello";
-		argv[n++] = start->hello;
-	}
-	if (start->report != NULL) {
-		argv[n++] = "--report";
-		argv[n++] = start->report;
-	}
-	if (start->demo != NULL) {
-		argv[n++] = "--demo";
-		argv[n++] = start->demo;
-	}
-	if (start->demo_at != NULL) {
-		argv[n++] = "--at";
-		argv[n++] = start->demo_at;
-	}
-	if (start->demo_stream != NULL) {
-		argv[n++] = "--stream";
-		argv[n++] = start->demo_stream;
-	}
-	if (start->device_name != NULL) {
-		argv[n++] = "--device";
-		argv[n++] = device_text;
-		argv[n++] = "--device-name";
-		argv[n++] = start->device_name;
-		argv[n++] = "--baud";
-		argv[n++] = baud_text;
-	}
-	if (start->device_once)
-		argv[n++] = "--device-once";
-	if (words > 0) {
-		argv[n++] = "--";
-		for (i = 0; i < words; i++)
-			argv[n++] = start->argv[i];
-	}
+	n = put_value(argv, n, "--fd", fd_text);
+	n = put_value(argv, n, "--max", start->max != 0 ? max_text : NULL);
+	n = put_flag(argv, n, "--no-wait", start->no_wait);
+	n = put_flag(argv, n, "--own-session", start->own_session);
+	n = put_flag(argv, n, "--check-list", start->check_list);
+	n = put_value(argv, n, "--stack", start->stack != 0 ? stack_text :
+	    NULL);
+	n = put_flag(argv, n, "--free-stack", start->free_stacks);
+	n = put_value(argv, n, "--sample", start->sample != 0 ? sample_text :
+	    NULL);
+	n = put_flag(argv, n, "--dormant", start->dormant);
+	n = put_value(argv, n, "--hello", start->hello);
+	n = put_value(argv, n, "--report", start->report);
+	n = put_value(argv, n, "--demo", start->demo);
+	n = put_value(argv, n, "--at", start->demo_at);
+	n = put_value(argv, n, "--stream", start->demo_stream);
+	n = put_value(argv, n, "--device", device ? device_text : NULL);
+	n = put_value(argv, n, "--device-name", start->device_name);
+	n = put_value(argv, n, "--baud", device ? baud_text : NULL);
+	n = put_flag(argv, n, "--device-once", start->device_once);
+	n = put_flag(argv, n, "--", words > 0);
+	for (i = 0; i < words; i++)
+		argv[n++] = start->argv[i];
 	return (char **)(uintptr_t)argv;
 }
 

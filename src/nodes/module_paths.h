@@ -1,6 +1,6 @@
 /*
- * module_paths: paths of the modules that a target's stacks name, where the target
- * itself does not know them in full.
+ * module_paths: paths of the modules that a target's stacks name, where the
+ * target itself does not know them in full.
  */
 #ifndef NODES_MODULE_PATHS_H
 #define NODES_MODULE_PATHS_H

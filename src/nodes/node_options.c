@@ -47,7 +47,7 @@ struct option_entry {
 	uint64_t max;			/* of a number */
 };
 
-/* --- what they take --------------------------------------------------------- */
+/* --- what they take ------------------------------------------------------- */
 
 static void *
 place_of(struct node_opts *o, const struct option_entry *e)
@@ -143,7 +143,7 @@ take_printer(struct node_opts *o, const struct option_entry *e,
 	    -EINVAL;
 }
 
-/* --- the table ---------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 #define AT(field) offsetof(struct node_opts, field)
 

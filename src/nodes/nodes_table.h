@@ -18,7 +18,10 @@ enum nodes_at {
 	NODES_AT_SSH,
 };
 
-/* The port of the protocol that a node speaks with its like: a friendly number's first digit. */
+/*
+ * The port of the protocol that a node speaks with its like: a friendly
+ * number's first digit.
+ */
 enum nodes_port {
 	NODES_PORT_NONE = 0,
 	NODES_PORT_ACNET = 0xa,

@@ -1,10 +1,12 @@
 /*
  * pageknode: the node as a program.
  */
+#include "../blklist/blklist.h"
 #include "nodes.h"
 
 int
 main(int argc, char **argv)
 {
+	blklist_begin_beside();
 	return nodes_main(argc, argv);
 }

@@ -3,7 +3,8 @@
  *
  * serve_answer.c says which request is answered by what, and answers those
  * about a stream; serve_read.c has its records, serve_blocks.c the blocks of
- * its list, serve_listing.c the listings of the node.  Every answer costs a bounded amount.
+ * its list, serve_listing.c the listings of the node.  Every answer costs a
+ * bounded amount.
  */
 #ifndef NODES_SERVE_ANSWER_H
 #define NODES_SERVE_ANSWER_H

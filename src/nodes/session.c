@@ -105,6 +105,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		s->click = s->cursor = named->next;
 		s->counting = true;
 		s->look.listed = s->look.settled = true;
+		intake_follow(s);
 		back_fresh(s);
 	} else {
 		intake_again(s);
@@ -428,7 +429,10 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 static void
 begin(struct nodes_session *s)
 {
-	/* The node's own standing first: what there is to choose from depends on it. */
+	/*
+	 * The node's own standing first: what there is to choose from depends
+	 * on it.
+	 */
 	session_go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE, 0);
 	standing_ask(s, true);
 	do_step(s);

@@ -265,6 +265,8 @@ size_t decode_batch(struct nodes_session *, const struct wire_data *,
 
 /* A list of the right kind, and the first request for its contents. */
 int intake_begin(struct nodes_session *, bool classic);
+/* From here on all records apply to the list that is being built. */
+void intake_follow(struct nodes_session *);
 /* Takes the snapshot anew, beside the list that is shown. */
 void intake_again(struct nodes_session *);
 /* Reads on if nothing is on its way. */

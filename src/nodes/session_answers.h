@@ -20,8 +20,8 @@
  *	answers_settle(c, now);			the rest is wanted again, first
  *
  * The time is the caller's.  A value is freed when another one takes its
- * place, by answers_tidy(), answers_reset() and answers_fini(), and by nothing else:
- * what was got stays good until then.
+ * place, by answers_tidy(), answers_reset() and answers_fini(), and by nothing
+ * else: what was got stays good until then.
  */
 #ifndef NODES_SESSION_ANSWERS_H
 #define NODES_SESSION_ANSWERS_H

@@ -30,6 +30,7 @@
 #define ORDER_PER_CYCLE_NS 6000000	/* beside all else in a cycle */
 #define ORDER_PART 65536
 #define REMEMBERED (1u << 17)	/* blocks that have been freed: more than in a cycle */
+#define MOVES (1u << 16)	/* likewise, of those that realloc has moved */
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
@@ -67,10 +68,22 @@ drop_build(struct nodes_session *s)
 	s->build = NULL;
 }
 
-/* The list that is taken in parts becomes the one that is shown. */
+/* Without memory for it what realloc moves is one block freed and one new. */
+void
+intake_follow(struct nodes_session *s)
+{
+	if (!s->look.classic)
+		(void)blklist_follow(s->build, MOVES);
+}
+
+/*
+ * The list that is taken in parts becomes the one that is shown.  Only from now
+ * on all records apply, so that of a realloc there are both.
+ */
 static void
 publish(struct nodes_session *s)
 {
+	intake_follow(s);
 	if (s->build != s->list) {
 		blklist_free(s->list);
 		s->list = s->build;
@@ -413,6 +426,17 @@ has_new_type(struct nodes_session *s, const struct wire_data *data)
 	return found;
 }
 
+static bool
+is_lossy(const struct wire_data *data)
+{
+	unsigned cause;
+
+	for (cause = 0; cause < BASE_NELEM(data->lost); cause++)
+		if (data->lost[cause].count > 0)
+			return true;
+	return false;
+}
+
 static void
 apply(struct nodes_session *s, const struct wire_data *data)
 {
@@ -433,6 +457,8 @@ apply(struct nodes_session *s, const struct wire_data *data)
 	batch.ninfo = b.ninfo;
 	if (s->look.classic)
 		batch.ms = b.ms;
+	/* Where in the answer they were lost is not told. */
+	batch.gaps = is_lossy(data) || bad > 0;
 	watch_data(s, &batch, data);
 	blklist_apply(s->build, &batch);
 	s->own_bad += bad;

@@ -59,7 +59,10 @@ on_regions(void *arg, int err, const struct wire_msg *msg)
 		take(rs, &msg->regioned);
 		rs->in = rs->in || rs->whole;
 	} else if (msg->type == WIRE_ERR) {
-		/* A node of before there were regions has none; others have none now. */
+		/*
+		 * A node of before there were regions has none; others have
+		 * none now.
+		 */
 		rs->refused = msg->err.code == WIRE_E_FRAME;
 		rs->n = 0;
 		rs->why[0] = '\0';

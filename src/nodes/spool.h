@@ -119,7 +119,10 @@ void spool_gone(struct spool *, uint64_t conn);
 /* Once a second: what was not whole for too long. */
 void spool_second(struct spool *);
 
-/* Looks for what others have put there or taken away; no more than once a second. */
+/*
+ * Looks for what others have put there or taken away; no more than once a
+ * second.
+ */
 void spool_refresh(struct spool *);
 
 /* Has the folder been read?  Before that no listing can begin: -EBUSY. */

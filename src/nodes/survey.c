@@ -24,7 +24,7 @@ struct nodes_survey {
 	size_t n;
 };
 
-/* --- the table --------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 static bool
 same_place(const struct nodes_entry *a, const struct nodes_entry *b)
@@ -164,7 +164,7 @@ read_table(struct nodes_survey *s)
 	return 0;
 }
 
-/* --- turns ------------------------------------------------------------------- */
+/* --- turns ---------------------------------------------------------------- */
 
 /* Places of one kind that have a link, and of these those at the door. */
 static size_t
@@ -259,7 +259,7 @@ on_tick(uv_timer_t *timer)
 	give_turns(s, true);
 }
 
-/* --- the door ---------------------------------------------------------------- */
+/* --- the door ------------------------------------------------------------- */
 
 static void
 on_closed(uv_handle_t *handle)

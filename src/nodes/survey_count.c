@@ -53,7 +53,7 @@ remember(struct survey_count *c, const struct nodes_target *t, size_t n,
 	c->has_seen = true;
 }
 
-/* --- targets --------------------------------------------------------------- */
+/* --- targets -------------------------------------------------------------- */
 
 static bool
 lives(const struct nodes_target *t)

@@ -12,7 +12,7 @@
 
 #define NODE_INDEX UINT32_MAX
 
-/* --- how it is --------------------------------------------------------------- */
+/* --- how it is ------------------------------------------------------------ */
 
 static bool
 is_down(enum nodes_how how)
@@ -92,7 +92,7 @@ judge(struct survey_place *p)
 	set_how(p, how, since);
 }
 
-/* --- tries ------------------------------------------------------------------- */
+/* --- tries ---------------------------------------------------------------- */
 
 static void
 wait_for_next_try(struct survey_place *p)
@@ -199,7 +199,7 @@ survey_place_open(struct survey_place *p)
 	judge(p);
 }
 
-/* --- rounds ------------------------------------------------------------------ */
+/* --- rounds --------------------------------------------------------------- */
 
 static void
 on_stat(void *arg, int err, const struct wire_msg *msg)
@@ -313,7 +313,7 @@ survey_place_retry(struct survey_place *p)
 	p->due = 0;
 }
 
-/* --- the place ---------------------------------------------------------------- */
+/* --- the place ------------------------------------------------------------ */
 
 void
 survey_place_name(struct survey_place *p, const struct nodes_entry *e)

@@ -35,7 +35,10 @@ struct socket_file *takeover_file(struct node *, const char *kept);
 /* A stream's number is never given twice. */
 void takeover_number(struct node *, uint64_t last_stream);
 
-/* One more image has ended: the process after us knows how many it does not show. */
+/*
+ * One more image has ended: the process after us knows how many it does not
+ * show.
+ */
 void takeover_ended(struct node *);
 
 /* All targets; before any new one comes in. */
