@@ -77,7 +77,8 @@ BLKLIST = $(sort $(wildcard src/blklist/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
 NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
 MDD = $(sort $(wildcard src/mdd/*.c))
-PAGE = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
+PAGE = $(sort $(wildcard src/page/*.c))
+PAGEK = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
 # The parts of the target side that can be linked into a test.
 CFI = $(sort $(wildcard src/alloclog/cfi*.c))
@@ -87,7 +88,8 @@ PRODUCE = $(addprefix src/alloclog/,alone.c pools.c produce.c room.c sample.c) \
 	$(STACKS)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
-ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGE)
+ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGE) \
+	$(PAGEK)
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
 ARCHIVE = $B/rooms.a
 PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)
@@ -257,7 +259,9 @@ corpus-seed: $B/fuzz/seed_wire $B/fuzz/seed_cfi $B/fuzz/seed_ring
 	tests/fuzz/seed_table tests/corpus/table
 	tests/fuzz/seed_config tests/corpus/config
 	tests/fuzz/seed_filter tests/corpus/filter
+	tests/fuzz/seed_history tests/corpus/history
 	tests/fuzz/seed_raw tests/corpus/raw
+	tests/fuzz/seed_settings tests/corpus/settings
 	tests/fuzz/seed_kept tests/corpus/kept
 
 # Its objects are made to be followed, in a folder of their own.

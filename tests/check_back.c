@@ -120,15 +120,8 @@ set_up_by(const struct nodes_way *by)
 	peer_open(&peer);
 	nodes_link_close(peer.link);
 	ck_assert_int_eq(nodes_link_keep(&peer.link, &peer.loop, by), 0);
-	model_init(&model, "ALLOCLOG.model.42", 42);
-	model_init(&second, "ALLOCLOG.other.43", 43);
-	second.gone = true;
+	two_streams(&peer, &model, &second);
 	second.epoch[0] = 1;
-	peer.model[0] = &model;
-	peer.model[1] = &second;
-	peer.models = 2;
-	model_alloc(&model, 0x1000, 10);
-	model_alloc(&model, 0x2000, 20);
 	session = open_session(&peer, &plain);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 1);

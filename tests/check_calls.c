@@ -2,7 +2,7 @@
  * Who asked, as rows show it: the origin of a stack, what is skipped, what a
  * narrow column leaves out, and what a pause keeps of all that.
  */
-#include "../src/pagek/calls.h"
+#include "../src/page/calls.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -186,7 +186,7 @@ END_TEST
 static void
 pause_page(void)
 {
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	page_view_frozen(&scene.view, &page);
 }
 

@@ -2,9 +2,10 @@
  * The blocks that are chosen, against those that a plain loop over the whole
  * list chooses; and when they are taken.
  */
-#include "../src/pagek/choice.h"
-#include "../src/pagek/groups.h"
-#include "../src/pagek/marked.h"
+#include "../src/page/choice.h"
+#include "../src/page/groups.h"
+#include "../src/page/marked.h"
+#include "../src/page/order.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -16,6 +17,14 @@ filter(const char *expression)
 	ck_assert_int_eq(page_choice_filter(&page, expression, &wrong), 0);
 }
 
+/* What takes more than a picture is shown as far as it is. */
+static void
+on_screen(void)
+{
+	page.on_screen = true;
+	page.text = false;
+}
+
 /* Many blocks of random sizes, ages and threads, some freed and some anew. */
 static void
 setup_random(void)
@@ -23,6 +32,7 @@ setup_random(void)
 	unsigned i;
 
 	setup();
+	page.text = true;
 	scene_target(&scene, 0);
 	srand(17);
 	for (i = 0; i < 3000; i++) {
@@ -136,6 +146,21 @@ START_TEST(rows_follow_the_list)
 }
 END_TEST
 
+/* Until a take has counted the list as it is: a slow machine needs some pictures. */
+static void
+compose_until_taken(void)
+{
+	struct page_chosen sums;
+	unsigned pictures = 0;
+
+	do {
+		ck_assert_uint_lt(pictures++, 10000);
+		later();
+		compose(80, 24);
+		page_choice_sums(&page, &sums);
+	} while (!sums.known || sums.of != page_view_total(&scene.view));
+}
+
 START_TEST(groups_and_their_blocks_are_of_what_the_filter_means)
 {
 	uint64_t blocks = 0, at;
@@ -144,8 +169,8 @@ START_TEST(groups_and_their_blocks_are_of_what_the_filter_means)
 
 	filter("size>=1k");
 	page_set_group(&page, 1);
-	page.on_screen = true;
-	compose(80, 24);
+	on_screen();
+	compose_until_taken();
 	page_choice_sums(&page, &sums);
 	for (at = 0; at < page.groups->nrow; at++)
 		blocks += page_groups_row(page.groups, at)->total.blocks;
@@ -301,26 +326,11 @@ START_TEST(cursor_stays_on_its_block)
 }
 END_TEST
 
-/* Until a take has counted the list as it is: a slow machine needs some pictures. */
-static void
-compose_until_taken(void)
-{
-	struct page_chosen sums;
-	unsigned pictures = 0;
-
-	do {
-		ck_assert_uint_lt(pictures++, 10000);
-		later();
-		compose(80, 24);
-		page_choice_sums(&page, &sums);
-	} while (!sums.known || sums.of != page_view_total(&scene.view));
-}
-
 START_TEST(block_that_has_ended_is_greyed_until_the_next_take)
 {
 	struct blk b;
 
-	page.on_screen = true;
+	on_screen();
 	filter("size>=1k");
 	compose(80, 24);
 	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, &b, 1), 1);
@@ -343,7 +353,7 @@ END_TEST
 START_TEST(another_stream_is_taken_at_once)
 {
 	filter("size>=1k");
-	page.on_screen = true;
+	on_screen();
 	compose(80, 24);
 	scene_fini(&scene);
 	scene_target(&scene, 60);
@@ -369,21 +379,39 @@ START_TEST(window_of_a_list_waits_for_all_of_it)
 }
 END_TEST
 
+/* Drained, filtered, of one group, and a notice besides. */
+START_TEST(low_screen_has_no_more_lines_than_rows)
+{
+	on_screen();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	drained = scene.look.total_records;
+	scene_alloc(&scene, 0x1000, 4096, TYPE_NEW, 1, 0, scene.look.now_ms);
+	scene.look.state = NODES_UNREACHABLE;
+	scene_refresh(&scene);
+	filter("size>=1");
+	if (_i % 2 != 0) {
+		page_set_group(&page, 1);
+		compose(80, 24);
+		page_move_to(&page, 0);
+		ck_assert(page_open_group(&page, &scene.view));
+	}
+	compose(34, _i / 2);
+	ck_assert_int_eq(pic.rows, _i / 2);
+	page_drain_end(&page);
+	compose(34, _i / 2);
+	ck_assert_int_eq(pic.rows, _i / 2);
+}
+END_TEST
+
 /* A first take that does not fit into one picture. */
 START_TEST(large_list_is_looked_through_in_portions)
 {
 	struct page_chosen sums;
-	unsigned i, pictures = 0;
+	unsigned pictures = 0;
 
 	scene_fini(&scene);
-	scene_init(&scene, BLKLIST_INDEXED, 1u << 20);
-	stream_types_init(&scene.types);
-	scene.look.now_ms = 400000000;
-	for (i = 0; i < 300000; i++)
-		scene_alloc(&scene, 0x100000 + i * 32ul, i % 100, TYPE_MALLOC,
-		    1, 0x401000 + i % 50, scene.look.now_ms - 1000);
-	scene_refresh(&scene);
-	page.on_screen = true;
+	scene_many(&scene, 300000);
+	on_screen();
 	filter("size<10 & function!=nobody");
 	do {
 		compose(80, 24);
@@ -396,6 +424,49 @@ START_TEST(large_list_is_looked_through_in_portions)
 	ck_assert_uint_eq(sums.of, 300000);
 	ck_assert_uint_eq(sums.blocks, 30000);
 	ck_assert(shows("30,000 of 300,000 blocks"));
+}
+END_TEST
+
+#define MANY (PAGE_CHOICE_MAX + 9000)
+
+/* A file is not to be cut because a screen is. */
+START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
+{
+	struct page_sorting by_size;
+	struct page_chosen sums;
+	struct page_taken all;
+	struct blk b;
+	size_t i;
+
+	scene_fini(&scene);
+	scene_many(&scene, MANY);
+	on_screen();
+	if (_i == 0) {
+		ck_assert(page_sorting_parse("size", &by_size));
+		page_choice_sort(&page, &by_size);
+	} else {
+		filter("size>=0");
+	}
+	compose_until_taken();
+	ck_assert_int_eq(page_choice_whole(&page, &scene.view, &all), 0);
+	ck_assert_uint_eq(all.n, MANY);
+	ck_assert_uint_eq(all.all, MANY);
+	page_taken_sums(&all, &sums);
+	ck_assert(!sums.cut);
+	for (i = 1; i < all.n && _i == 0; i++)
+		ck_assert_uint_ge(page_taken_row(&all, i - 1)->size,
+		    page_taken_row(&all, i)->size);
+	/* The screen's rows are what they were. */
+	page_choice_sums(&page, &sums);
+	ck_assert(sums.cut);
+	ck_assert_uint_eq(sums.blocks, MANY);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view), PAGE_CHOICE_MAX);
+	for (i = 0; i < PAGE_CHOICE_MAX; i += 1000) {
+		ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, i, &b,
+		    1), 1);
+		ck_assert_mem_eq(&b, page_taken_row(&all, i), sizeof b);
+	}
+	page_taken_fini(&all);
 }
 END_TEST
 
@@ -424,6 +495,8 @@ choice_suite(void)
 	tcase_add_test(text, strict_page_shows_all_blocks);
 	tcase_add_test(text, how_many_match_is_always_shown);
 	tcase_add_loop_test(text, no_size_is_too_small, 1, 130);
+	tcase_add_loop_test(text, low_screen_has_no_more_lines_than_rows,
+	    2 * PAGE_MIN_ROWS, 2 * 20);
 	tcase_add_loop_test(text, wide_characters_are_cut_whole, 33, 60);
 	suite_add_tcase(s, text);
 
@@ -434,6 +507,8 @@ choice_suite(void)
 	tcase_add_test(when, another_stream_is_taken_at_once);
 	tcase_add_test(when, window_of_a_list_waits_for_all_of_it);
 	tcase_add_test(when, large_list_is_looked_through_in_portions);
+	tcase_add_loop_test(when,
+	    screen_has_the_first_rows_and_a_whole_take_all_of_them, 0, 2);
 	suite_add_tcase(s, when);
 	return s;
 }

@@ -7,7 +7,7 @@
 
 #include "../src/base/base.h"
 #include "../src/pagek/config_sections.h"
-#include "../src/pagek/style.h"
+#include "../src/page/style.h"
 #include "harness.h"
 
 #define WORDS 16

@@ -21,7 +21,7 @@
 #include "../src/nodes/node.h"
 #include "../src/nodes/session.h"
 #include "../src/pagek/pagek.h"
-#include "../src/pagek/picture.h"
+#include "../src/page/picture.h"
 #include "harness.h"
 
 #define LIST_MAX 8		/* aRecMax of keeper and page */
@@ -59,7 +59,7 @@ static const struct {
 	[MISSED] = { " missed ", false },
 };
 
-struct line {
+struct status_line {
 	uint64_t cost_us, max_us;
 	uint64_t n[WORDS];
 };
@@ -74,7 +74,7 @@ cost(const char *text)
 }
 
 static void
-read_line(struct line *l)
+read_line(struct status_line *l)
 {
 	const char *text = NULL, *at;
 	int i;
@@ -146,7 +146,7 @@ bridge_up(int to_node)
 static void
 cycle(void)
 {
-	struct line l;
+	struct status_line l;
 
 	nodes_session_cycle(session);
 	/* What it says now is of the cycle that has just ended. */
@@ -295,7 +295,7 @@ static const struct cause {
 #define NCAUSES ((int)BASE_NELEM(causes))
 
 static void
-expect_moves(const struct line *before, const struct line *after,
+expect_moves(const struct status_line *before, const struct status_line *after,
     const int moves[WORDS], const char *what)
 {
 	for (int i = ACT; i < WORDS; i++) {
@@ -312,7 +312,7 @@ expect_moves(const struct line *before, const struct line *after,
 START_TEST(counter_moves_when_its_cause_is_there_and_only_then)
 {
 	const struct cause *c = &causes[_i % NCAUSES];
-	struct line before, after, idle;
+	struct status_line before, after, idle;
 	size_t i;
 
 	up(_i >= NCAUSES);
@@ -337,7 +337,7 @@ END_TEST
 /* Bytes that are no records are lost records, and none of the seven. */
 START_TEST(garbage_moves_none_of_the_seven)
 {
-	struct line before, after;
+	struct status_line before, after;
 	int moves[WORDS] = { 0 };
 
 	up(_i == 1);
@@ -366,7 +366,7 @@ END_TEST
 /* What a cycle costs is the sum of reading and painting, and the highest stays. */
 START_TEST(cycle_time_moves_with_the_work_of_the_cycle_alone)
 {
-	struct line before, busy, after;
+	struct status_line before, busy, after;
 
 	up(_i == 1);
 	read_line(&before);

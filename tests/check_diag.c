@@ -1,8 +1,8 @@
 /*
  * The panel of all numbers: each is there, with its last change, in 40 columns.
  */
-#include "../src/pagek/diag.h"
-#include "../src/pagek/own_use.h"
+#include "../src/page/diag.h"
+#include "../src/page/own_use.h"
 #include "harness.h"
 #include "scene.h"
 #include <fcntl.h>
@@ -185,17 +185,29 @@ START_TEST(what_is_not_known_is_no_zero)
 		ck_assert(strstr(pic.line[line_of("received", 0)].text,
 		    " - ") != NULL);
 	}
-	/* What comes to be known has not moved by that. */
-	scene.look.keeper = keeper;
-	panel(40);
-	ck_assert_int_eq(said_at(line_of("duplicate", 1)), -1);
+	/* What comes to be known has not moved by that, nor by being lost. */
+	keeper[WIRE_N_DUPLICATE] = 7;
+	for (i = 0; i < 2; i++) {
+		scene.look.keeper = i == 0 ? keeper : NULL;
+		panel(40);
+		ck_assert_int_eq(said_at(line_of("duplicate", 1)), -1);
+	}
 }
 END_TEST
 
 START_TEST(every_width_holds_the_panel)
 {
+	const char *small, *great;
+
 	memset(keeper, 0xff, sizeof keeper);
 	panel(_i);
+	if (_i < 100)
+		return;
+	/* The greatest number takes no column of what is behind it. */
+	small = pic.line[line_of("tries", 0)].text;
+	great = pic.line[line_of("walks", 0)].text;
+	ck_assert_int_eq(strstr(great, "events whose stack") - great,
+	    strstr(small, "to come back, in vain") - small);
 }
 END_TEST
 

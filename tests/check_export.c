@@ -5,20 +5,20 @@
 #include <errno.h>
 
 #include "../src/pagek/export.h"
-#include "../src/pagek/choice.h"
-#include "../src/pagek/groups.h"
-#include "../src/pagek/marked.h"
+#include "../src/page/choice.h"
+#include "../src/page/groups.h"
+#include "../src/page/marked.h"
 #include "harness.h"
 #include "scene.h"
 
 static char *text;
 static size_t len;
 
+static const uint64_t keeper[WIRE_STATS_COUNT];
+
 static void
 begin(void)
 {
-	static const uint64_t keeper[WIRE_STATS_COUNT];
-
 	setup_stacks();
 	scene.look.keeper = keeper;
 }
@@ -106,6 +106,52 @@ START_TEST(what_the_filter_keeps_back_is_not_exported)
 }
 END_TEST
 
+/* Whenever it is written: ages are as of then. */
+START_TEST(a_paused_picture_is_exported_with_its_own_time)
+{
+	struct nodes_look later = scene.look;
+
+	compose(124, 30);
+	later.now_ms += 90000;
+	later.node_wall_ms += 90000;
+	scene.view.live = &later;
+	export(NULL, EXPORT_NDJSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"time\": \"2026-11-20T15:02:24.000Z\""));
+	free(text);
+	page_set_group(&page, page_group_kind_called("function"));
+	compose(124, 30);
+	export(NULL, EXPORT_CSV);
+	ck_assert_ptr_nonnull(strstr(text, ",2026-11-20T15:02:24.000Z\r\n"));
+}
+END_TEST
+
+/* More than a screen can have of them. */
+START_TEST(no_row_is_cut_off)
+{
+	FILE *out = open_memstream(&text, &len);
+	struct filter_error wrong;
+	struct page_export *x;
+	uint64_t done;
+
+	scene_fini(&scene);
+	scene_many(&scene, PAGE_CHOICE_MAX + 9100);
+	scene.look.keeper = keeper;
+	page.on_screen = true;
+	ck_assert_int_eq(page_choice_filter(&page, "size<99", &wrong), 0);
+	compose(124, 30);
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, NULL,
+	    EXPORT_JSON, out), 0);
+	while (page_export_rows(x, &done) == 0)
+		page_export_go_on(x, &scene.view, 1);
+	ck_assert_uint_eq(page_export_rows(x, &done), 528055);
+	ck_assert(!page_export_cut(x));
+	page_export_free(x);
+	fclose(out);
+	ck_assert_ptr_nonnull(strstr(text, "\"matched\": 528055,"));
+	ck_assert_ptr_nonnull(strstr(text, "\"matched_of\": 533388,"));
+}
+END_TEST
+
 /* The copy is of one moment: what comes and goes later changes no row. */
 START_TEST(rows_are_those_of_one_moment)
 {
@@ -129,6 +175,57 @@ START_TEST(rows_are_those_of_one_moment)
 }
 END_TEST
 
+/* Nor does what comes and goes while they are copied and sorted. */
+START_TEST(rows_of_a_large_list_are_of_the_moment_it_began)
+{
+	FILE *out = open_memstream(&text, &len);
+	struct page_export *x;
+	uint64_t n, done, far = UINT64_C(1) << 40;
+	struct filter_error wrong;
+	struct page_sorting by;
+	unsigned portions = 0;
+	struct blk b;
+
+	scene_fini(&scene);
+	scene_many(&scene, 200000);
+	ck_assert_int_eq(blklist_remember(scene.list, 1u << 16), 0);
+	scene.look.keeper = keeper;
+	if (_i > 0)
+		ck_assert_int_eq(page_choice_filter(&page, "size<4g", &wrong),
+		    0);
+	if (_i > 1) {
+		ck_assert(page_sorting_parse("size", &by));
+		page_choice_sort(&page, &by);
+	}
+	scene_refresh(&scene);
+	n = page_view_total(&scene.view);
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, NULL,
+	    EXPORT_TEXT, out), 0);
+	ck_assert(page_export_copies(x));
+	while (page_export_rows(x, &done) == 0) {
+		portions++;
+		for (int i = 0; i < 50; i++) {
+			ck_assert_uint_eq(blklist_window(scene.list,
+			    BLKLIST_BY_AGE, i % 2 == 0, (uint64_t)i * 99, &b,
+			    1), 1);
+			scene_free(&scene, b.addr);
+			scene_alloc(&scene, far += 64, 16, TYPE_NEW, 1, 0,
+			    scene.look.now_ms);
+		}
+		scene_refresh(&scene);
+		ck_assert_int_ge(page_export_go_on(x, &scene.view, 1), 0);
+	}
+	ck_assert_uint_gt(portions, 3);
+	while (page_export_go_on(x, &scene.view, 100000000) == 0)
+		;
+	ck_assert_uint_eq(page_export_rows(x, &done), n);
+	page_export_free(x);
+	fclose(out);
+	ck_assert_uint_eq(count("\n"), n + 1);
+	ck_assert_ptr_null(strstr(text, "\n010000000"));
+}
+END_TEST
+
 START_TEST(a_long_list_is_written_in_portions)
 {
 	ck_assert_uint_gt(export(NULL, EXPORT_TEXT), 1);
@@ -149,28 +246,74 @@ START_TEST(groups_are_exported_with_their_sums)
 }
 END_TEST
 
-/* Page H: what one sees of it is what is exported. */
-START_TEST(a_difference_is_exported_as_page_h_has_it)
+/* A group has more blocks than a page lists. */
+START_TEST(all_blocks_of_the_open_group_are_exported)
 {
-	static struct page_diff diff;
+	FILE *out = open_memstream(&text, &len);
+	const struct profile_group *g;
+	struct page_export *x;
+	uint64_t n, done;
+
+	scene_fini(&scene);
+	scene_many(&scene, 2 * PAGE_MEMBERS_MAX + 1000);
+	scene.look.keeper = keeper;
+	page.text = true;
+	page_set_group(&page, page_group_kind_called("type"));
+	compose(124, 30);
+	g = page_groups_row(page.groups, 0);
+	n = g->total.listed;
+	ck_assert_uint_gt(n, PAGE_MEMBERS_MAX);
+	page_move_to(&page, 0);
+	ck_assert(page_open_group(&page, &scene.view));
+	compose(124, 30);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
+	    PAGE_MEMBERS_MAX);
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, NULL,
+	    EXPORT_TEXT, out), 0);
+	ck_assert_uint_eq(page_export_rows(x, &done), n);
+	ck_assert(!page_export_cut(x));
+	page_export_free(x);
+	fclose(out);
+	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
+	    PAGE_MEMBERS_MAX);
+}
+END_TEST
+
+/* --- page H ---------------------------------------------------------------- */
+
+static struct page_diff diff;
+
+/* By block, until as many as that have come since the mark. */
+static void
+compare(unsigned blocks)
+{
 	struct page_since *s;
 	unsigned i;
 
 	diff = (struct page_diff){ .by_block = true };
 	page.on_screen = true;
 	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
-	for (i = 0; i < 7; i++)
+	for (i = 0; i < blocks; i++)
 		scene_alloc(&scene, UINT64_C(0x7f3d00000000) + i * 0x100u, 64,
 		    TYPE_MALLOC, 1, rec_site_caller(2), scene.look.now_ms);
 	scene_refresh(&scene);
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < 5000; i++) {
 		scene.view.now.ns += INT64_C(1000000000);
 		compose(124, 30);
 		ck_assert_int_eq(page_diff_compose(&diff, &page, &scene.view,
 		    124, 30, &pic), 0);
+		s = page_since_get(&page);
+		if (i > 50 && s->taken && s->shown.by_block &&
+		    s->shown.came.all == blocks)
+			return;
 	}
-	s = page_since_get(&page);
-	ck_assert(s->taken && s->shown.by_block);
+	ck_abort_msg("no comparison");
+}
+
+/* What one sees of it is what is exported. */
+START_TEST(a_difference_is_exported_as_page_h_has_it)
+{
+	compare(7);
 	export(&diff, EXPORT_CSV);
 	ck_assert_uint_eq(count("\r\nnew,"), 7);
 	free(text);
@@ -183,20 +326,56 @@ START_TEST(a_difference_is_exported_as_page_h_has_it)
 }
 END_TEST
 
+/* No more were kept: the file has those, and says how many it has not. */
+START_TEST(what_a_comparison_does_not_list_is_counted)
+{
+	FILE *out = open_memstream(&text, &len);
+	struct page_export *x;
+
+	scene_fini(&scene);
+	scene_many(&scene, 0);
+	scene.look.keeper = keeper;
+	compare(PAGE_SINCE_BLOCKS + 17);
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, &diff,
+	    EXPORT_NDJSON, out), 0);
+	ck_assert(page_export_cut(x));
+	page_export_free(x);
+	fclose(out);
+	ck_assert_ptr_nonnull(strstr(text, "\"omitted\": 17}"));
+	ck_assert_uint_eq(count("\"change\": \"new\""), PAGE_SINCE_BLOCKS);
+	free(text);
+	diff.view = DIFF_FREED;
+	export(&diff, EXPORT_NDJSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"omitted\": 0}"));
+	free(text);
+	diff.view = DIFF_GROWN;
+	export(&diff, EXPORT_NDJSON);
+	ck_assert_ptr_nonnull(strstr(text, "\"omitted\": 0}"));
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
 	Suite *s = suite_create("export");
 	TCase *tc = tcase_create("export");
 
+	/* Some of them have more blocks than a page has rows. */
+	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, the_ending_says_which_form);
 	tcase_add_test(tc, blocks_are_those_of_the_page_in_its_order);
 	tcase_add_test(tc, what_the_filter_keeps_back_is_not_exported);
+	tcase_add_test(tc, a_paused_picture_is_exported_with_its_own_time);
+	tcase_add_test(tc, no_row_is_cut_off);
 	tcase_add_test(tc, rows_are_those_of_one_moment);
+	tcase_add_loop_test(tc,
+	    rows_of_a_large_list_are_of_the_moment_it_began, 0, 3);
 	tcase_add_test(tc, a_long_list_is_written_in_portions);
 	tcase_add_test(tc, groups_are_exported_with_their_sums);
+	tcase_add_test(tc, all_blocks_of_the_open_group_are_exported);
 	tcase_add_test(tc, a_difference_is_exported_as_page_h_has_it);
+	tcase_add_test(tc, what_a_comparison_does_not_list_is_counted);
 	suite_add_tcase(s, tc);
 	return s;
 }

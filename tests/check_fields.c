@@ -3,8 +3,8 @@
  * the line looks like meanwhile.
  */
 #include "../src/pagek/app.h"
-#include "../src/pagek/fields.h"
-#include "../src/pagek/keys.h"
+#include "../src/page/fields.h"
+#include "../src/page/keys.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -88,7 +88,7 @@ START_TEST(the_first_character_replaces_what_stood_there)
 	ck_assert_int_eq(pic.cursor_col, 8);
 	ck_assert_int_eq(page_fields_type(&page, PAGE_KEY_ENTER),
 	    PAGE_FIELD_SUBMITTED);
-	ck_assert_str_eq(page.fields.typed, "0a");
+	ck_assert_str_eq(page.fields.typed.text, "0a");
 	ck_assert(page.fields.touched && !page.fields.editing);
 }
 END_TEST
@@ -100,11 +100,11 @@ START_TEST(backspace_takes_from_what_stood_there)
 	page_fields_type(&page, PAGE_KEY_BACKSPACE);
 	page_fields_type(&page, 0x7f);
 	type("12");
-	ck_assert_str_eq(page.fields.typed, "0512");
+	ck_assert_str_eq(page.fields.typed.text, "0512");
 	page_fields_type(&page, PAGE_CTRL('U'));
-	ck_assert_str_eq(page.fields.typed, "");
+	ck_assert_str_eq(page.fields.typed.text, "");
 	page_fields_type(&page, PAGE_KEY_BACKSPACE);
-	ck_assert_str_eq(page.fields.typed, "");
+	ck_assert_str_eq(page.fields.typed.text, "");
 }
 END_TEST
 
@@ -116,7 +116,50 @@ START_TEST(enter_alone_touches_nothing)
 	page_fields_type(&page, '\t');
 	ck_assert_int_eq(page_fields_type(&page, '\r'), PAGE_FIELD_SUBMITTED);
 	ck_assert(!page.fields.touched);
-	ck_assert_str_eq(page.fields.typed, "0509");
+	ck_assert_str_eq(page.fields.typed.text, "0509");
+}
+END_TEST
+
+/* The keys are those of every line that is typed into. */
+START_TEST(a_field_is_edited_as_a_prompt_is)
+{
+	static const struct {
+		int code;
+		const char *text;
+		int cursor;		/* in it */
+	} steps[] = {
+		{ PAGE_KEY_LEFT, "my/old/list", 10 },
+		{ 'X', "my/old/lisXt", 11 },
+		{ PAGE_KEY_DELETE, "my/old/lisX", 11 },
+		{ PAGE_KEY_HOME, "my/old/lisX", 0 },
+		{ '/', "/my/old/lisX", 1 },
+		{ PAGE_KEY_END, "/my/old/lisX", 12 },
+		{ PAGE_KEY_BACKSPACE, "/my/old/lis", 11 },
+		{ ' ', "/my/old/lis ", 12 },
+		{ 'y', "/my/old/lis y", 13 },
+		{ PAGE_CTRL('W'), "/my/old/lis ", 12 },
+		{ PAGE_CTRL('A'), "/my/old/lis ", 0 },
+		{ PAGE_KEY_RIGHT, "/my/old/lis ", 1 },
+		{ PAGE_CTRL('K'), "/", 1 },
+		{ PAGE_CTRL('U'), "", 0 },
+	};
+	size_t i;
+
+	go_to(PAGE_FIELD_LISTING);
+	page_fields_edit(&page, "my/old/list");
+	for (i = 0; i < BASE_NELEM(steps); i++) {
+		ck_assert_int_eq(page_fields_type(&page, steps[i].code),
+		    PAGE_FIELD_TYPING);
+		ck_assert_str_eq(page.fields.typed.text, steps[i].text);
+		line_2(124);
+		ck_assert_int_eq(pic.cursor_col, (int)strlen("NODE<0590> *L<") +
+		    steps[i].cursor);
+		/* The cursor is in sight also where the text is not whole. */
+		line_2(33);
+		ck_assert_int_ge(pic.cursor_col, 14);
+		ck_assert_int_le(pic.cursor_col, 18);
+	}
+	ck_assert(page.fields.touched);
 }
 END_TEST
 
@@ -145,9 +188,9 @@ START_TEST(of_a_long_word_the_end_is_seen)
 	page_fields_type(&page, PAGE_CTRL('U'));
 	page_fields_type(&page, 0xe9);
 	page_fields_type(&page, 0x1f600);
-	ck_assert_str_eq(page.fields.typed, "\xc3\xa9\xf0\x9f\x98\x80");
+	ck_assert_str_eq(page.fields.typed.text, "\xc3\xa9\xf0\x9f\x98\x80");
 	page_fields_type(&page, PAGE_KEY_BACKSPACE);
-	ck_assert_str_eq(page.fields.typed, "\xc3\xa9");
+	ck_assert_str_eq(page.fields.typed.text, "\xc3\xa9");
 }
 END_TEST
 
@@ -155,7 +198,7 @@ START_TEST(what_is_typed_never_overflows)
 {
 	int i, cols;
 
-	for (i = 0; i < 2 * PAGE_FIELD_TEXT; i++) {
+	for (i = 0; i < 2 * LINE_TEXT; i++) {
 		go_to(PAGE_FIELD_NODE + (enum page_field)(i % 3));
 		page.fields.editing = true;
 		page_fields_type(&page, i % 5 == 0 ? 0x6f22 : 'a' + i % 26);
@@ -164,7 +207,7 @@ START_TEST(what_is_typed_never_overflows)
 			ck_assert_int_lt(pic.cursor_col, cols);
 		}
 	}
-	ck_assert_int_lt(strlen(page.fields.typed), PAGE_FIELD_TEXT);
+	ck_assert_int_lt(strlen(page.fields.typed.text), LINE_TEXT);
 }
 END_TEST
 
@@ -303,6 +346,45 @@ START_TEST(a_listing_node_is_not_lost_by_a_wrong_one)
 }
 END_TEST
 
+static void
+enter_offs(const char *digits)
+{
+	page_fields_leave(&page);
+	page.fields.at = PAGE_FIELD_OFFS;
+	app_key(&app, PAGE_KEY_ENTER);
+	for (; *digits != '\0'; digits++)
+		app_key(&app, *digits);
+}
+
+START_TEST(up_and_down_bring_back_what_was_typed_into_that_field)
+{
+	struct history *h = &app.asked.history;
+
+	app.asked.loaded = true;
+	enter_offs("17\r");
+	enter_offs("25\r");
+	history_add(h, "listing", "/tmp/l");
+	enter_offs("");
+	app_key(&app, PAGE_KEY_UP);
+	ck_assert_str_eq(page.fields.typed.text, "25");
+	app_key(&app, PAGE_CTRL('P'));
+	ck_assert_str_eq(page.fields.typed.text, "17");
+	app_key(&app, PAGE_KEY_UP);
+	ck_assert_str_eq(page.fields.typed.text, "17");
+	app_key(&app, PAGE_KEY_DOWN);
+	ck_assert_str_eq(page.fields.typed.text, "25");
+	app_key(&app, PAGE_KEY_ENTER);
+	ck_assert_int_eq(page.offs, 25);
+	/* Of those that begin like what is typed. */
+	enter_offs("1");
+	app_key(&app, PAGE_KEY_UP);
+	ck_assert_str_eq(page.fields.typed.text, "17");
+	app_key(&app, PAGE_KEY_ENTER);
+	ck_assert_int_eq(page.offs, 17);
+	history_fini(h);
+}
+END_TEST
+
 START_TEST(offs_moves_the_rows)
 {
 	app_key(&app, '\t');
@@ -342,6 +424,7 @@ suite(void)
 	tcase_add_test(line, the_first_character_replaces_what_stood_there);
 	tcase_add_test(line, backspace_takes_from_what_stood_there);
 	tcase_add_test(line, enter_alone_touches_nothing);
+	tcase_add_test(line, a_field_is_edited_as_a_prompt_is);
 	tcase_add_test(line, escape_leaves_the_line_as_it_was);
 	tcase_add_test(line, of_a_long_word_the_end_is_seen);
 	tcase_add_test(line, what_is_typed_never_overflows);
@@ -357,6 +440,8 @@ suite(void)
 	tcase_add_test(keys,
 	    with_the_cursor_in_a_field_other_keys_mean_what_they_did);
 	tcase_add_test(keys, a_listing_node_is_not_lost_by_a_wrong_one);
+	tcase_add_test(keys,
+	    up_and_down_bring_back_what_was_typed_into_that_field);
 	tcase_add_test(keys, offs_moves_the_rows);
 	suite_add_tcase(s, keys);
 	return s;

@@ -2,10 +2,10 @@
  * The next row that is meant, against a plain loop over the rows; and a search
  * in a list that changes meanwhile.
  */
-#include "../src/pagek/choice.h"
-#include "../src/pagek/find.h"
-#include "../src/pagek/groups.h"
-#include "../src/pagek/order.h"
+#include "../src/page/choice.h"
+#include "../src/page/find.h"
+#include "../src/page/groups.h"
+#include "../src/page/order.h"
 #include "harness.h"
 #include "scene.h"
 

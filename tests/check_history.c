@@ -3,23 +3,18 @@
  * have left, which others may be writing.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "../src/base/base.h"
 #include "../src/pagek/history.h"
 #include "harness.h"
+#include "user_file.h"
 
-static char folder[] = "/tmp/check_history.XXXXXX", path[PATH_MAX];
 static struct history h;
 
 static void
 setup(void)
 {
-	strcpy(folder + sizeof folder - 7, "XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	make_folder();
 	setenv("XDG_STATE_HOME", folder, 1);
 	ck_assert_int_eq(history_path(path), 0);
 	h = (struct history){ 0 };
@@ -28,35 +23,14 @@ setup(void)
 static void
 teardown(void)
 {
-	char command[64];
-
 	history_fini(&h);
-	snprintf(command, sizeof command, "rm -rf %s", folder);
-	ck_assert_int_eq(system(command), 0);
+	remove_folder();
 }
 
 static void
 add(const char *text)
 {
 	history_add(&h, "command", text);
-}
-
-static void
-write_text(const char *text)
-{
-	ck_assert_int_eq(base_folders_above(path), 0);
-	ck_assert_int_eq(base_file_replace(path, text, strlen(text), 0600), 0);
-}
-
-static void
-assert_file(const char *want)
-{
-	char *bytes;
-	size_t len;
-
-	ck_assert_int_eq(base_file_read(path, 1 << 20, &bytes, &len), 0);
-	ck_assert_str_eq(bytes, want);
-	free(bytes);
 }
 
 START_TEST(lines_come_back_last_first_and_forth_again)
@@ -111,7 +85,7 @@ START_TEST(the_file_has_them_and_is_nobody_elses_to_read)
 	add("sort age");
 	history_add(&h, "find", "x \xe2\x82\xac");
 	ck_assert_int_eq(history_save(&h), 0);
-	assert_file("command sort age\nfind x \xe2\x82\xac\n");
+	assert_text("command sort age\nfind x \xe2\x82\xac\n");
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0600);
 	ck_assert_int_eq(history_load(&h), 0);
@@ -127,7 +101,7 @@ START_TEST(where_nothing_was_typed_nothing_is_written)
 	write_text("command one\nno-kind\n");
 	ck_assert_int_eq(history_load(&h), 0);
 	ck_assert_int_eq(history_save(&h), 0);
-	assert_file("command one\nno-kind\n");
+	assert_text("command one\nno-kind\n");
 }
 END_TEST
 
@@ -138,7 +112,7 @@ START_TEST(what_another_page_has_left_meanwhile_stays)
 	add("mine");
 	write_text("command one\ncommand theirs\n");
 	ck_assert_int_eq(history_save(&h), 0);
-	assert_file("command one\ncommand theirs\ncommand mine\n");
+	assert_text("command one\ncommand theirs\ncommand mine\n");
 }
 END_TEST
 

@@ -2,9 +2,9 @@
  * Groups by what a block itself says: its type, its thread, its age, and which
  * ones were born together.  All sums against ones that are made the simple way.
  */
-#include "../src/pagek/born.h"
-#include "../src/pagek/groups.h"
-#include "../src/pagek/sum_columns.h"
+#include "../src/page/born.h"
+#include "../src/page/groups.h"
+#include "../src/page/sum_columns.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -5,6 +5,12 @@
  */
 #include <strings.h>
 
+#include "../src/page/choice.h"
+#include "../src/page/columns.h"
+#include "../src/page/groups.h"
+#include "../src/page/made.h"
+#include "../src/page/order.h"
+#include "../src/page/still.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -238,7 +244,7 @@ START_TEST(numbers_stay_together_on_a_very_wide_terminal)
 	int cols, i, first = 4;
 
 	compose(140, 24);
-	snprintf(line, sizeof line, "%.84s", pic.line[first].text);
+	snprintf(line, sizeof line, "%.75s", pic.line[first].text);
 	for (i = 0; i < (int)BASE_NELEM(wide); i++) {
 		cols = wide[i];
 		compose(cols, 24);
@@ -247,6 +253,150 @@ START_TEST(numbers_stay_together_on_a_very_wide_terminal)
 	}
 }
 END_TEST
+
+/* On the node's clock, to the millisecond for a day; digits that stand still. */
+START_TEST(born_is_the_time_of_day_where_there_is_room)
+{
+	char before[PAGE_COLS_MAX];
+	int row;
+
+	page.opts.reverse = true;
+	compose(149, 24);
+	ck_assert(!shows("BORN"));
+	compose(150, 24);
+	ck_assert(shows("BORN"));
+	ck_assert(shows(" 15:02:15.000  "));
+	ck_assert(shows(" 15:02:23.500  "));
+	row = page.spots.first;
+	page_made_free(page.made);
+	page.made = NULL;
+	snprintf(before, sizeof before, "%s", strstr(pic.line[row].text, " 15:02"));
+	scene.look.now_ms += 700;
+	scene.look.node_wall_ms += 700;
+	scene_refresh(&scene);
+	compose(150, 24);
+	ck_assert_str_eq(strstr(pic.line[row].text, " 15:02"), before);
+	page.opts.reverse = false;
+	compose(150, 24);
+	ck_assert(shows(" 11/17 10:02  "));
+	/* A click on it sorts by what it is: the age. */
+	ck_assert_str_eq(page_columns_title(&scene.view, 150, 80), "AGE");
+}
+END_TEST
+
+/* --- words -------------------------------------------------------------- */
+
+/* What the lines above the rows may say, from where there is room for it. */
+static char known[8192];
+
+static void
+learn(enum page_layout layout, int cols)
+{
+	size_t len = strlen(known);
+	int i;
+
+	page.layout = layout;
+	compose(cols, 12);
+	for (i = 0; i <= page.spots.heading; i++)
+		base_append(known, sizeof known, &len, " %s ",
+		    pic.line[i].text);
+}
+
+static void
+assert_whole_words(const char *line)
+{
+	char text[1024], padded[256], *word, *save;
+
+	snprintf(text, sizeof text, "%s", line);
+	for (word = strtok_r(text, " ", &save); word != NULL;
+	    word = strtok_r(NULL, " ", &save)) {
+		snprintf(padded, sizeof padded, " %s ", word);
+		ck_assert_msg(strchr(word, '~') != NULL ||
+		    strstr(known, padded) != NULL, "'%s' is cut in '%s'",
+		    word, line);
+	}
+}
+
+static void (*const looks[])(void);
+
+/* Columns and words go as a whole, and OFFS stays: it may be what is edited. */
+START_TEST(wide_layout_cuts_no_word_on_a_narrow_screen)
+{
+	const char *offs;
+	int cols, i;
+
+	looks[_i]();
+	snprintf(known, sizeof known, " rev ");
+	learn(PAGE_WIDE, PAGE_FULL_COLS - 1);
+	learn(PAGE_WIDE, 1000);
+	learn(PAGE_CLASSIC, 33);
+	page.layout = PAGE_WIDE;
+	for (cols = PAGE_MIN_COLS; cols < 200; cols++) {
+		compose(cols, 12);
+		offs = strstr(pic.line[1].text, "OFFS=");
+		ck_assert_msg(offs != NULL && strlen(offs) >= strlen("OFFS=  0"),
+		    "%d columns: %s", cols, pic.line[1].text);
+		for (i = 0; i <= page.spots.heading; i++)
+			assert_whole_words(pic.line[i].text);
+	}
+}
+END_TEST
+
+static void
+as_it_comes(void)
+{
+}
+
+static void
+reversed(void)
+{
+	page.opts.reverse = true;
+}
+
+static void
+by_function(void)
+{
+	struct page_sorting s;
+
+	ck_assert(page_sorting_parse("function", &s));
+	page_choice_sort(&page, &s);
+}
+
+static void
+paused(void)
+{
+	pause_now();
+	scene_refresh(&scene);
+	page_view_frozen(&scene.view, &page);
+}
+
+static void
+frozen(void)
+{
+	compose(80, 12);
+	page_still_toggle(&page, &scene.view);
+}
+
+static void
+ended(void)
+{
+	scene.look.state = NODES_ENDED;
+	scene.look.status = 9;
+	scene.look.ended_wall_ms = INT64_C(1795187038000);
+	scene.look.complete = false;
+	scene.look.lost[STREAM_RING_FULL] = 412345;
+}
+
+static void
+grouped(void)
+{
+	page_set_group(&page, page_group_kind_called("site"));
+	page_set_group_below(&page, page_group_kind_called("thread"));
+}
+
+static void (*const looks[])(void) = {
+	as_it_comes, reversed, by_function, paused, frozen, ended, grouped,
+};
 
 /* A colour says what the glyph below it says, and nothing else is coloured. */
 START_TEST(glyph_of_an_age_has_the_mark_of_its_step)
@@ -291,7 +441,10 @@ layouts_suite(void)
 	tcase_add_test(t, cursor_at_the_end_is_in_sight_at_every_size);
 	tcase_add_loop_test(t, what_the_page_says_leaves_the_size_as_it_is, 0,
 	    n);
+	tcase_add_test(t, born_is_the_time_of_day_where_there_is_room);
 	tcase_add_test(t, numbers_stay_together_on_a_very_wide_terminal);
+	tcase_add_loop_test(t, wide_layout_cuts_no_word_on_a_narrow_screen, 0,
+	    (int)BASE_NELEM(looks));
 	tcase_add_loop_test(t, glyph_of_an_age_has_the_mark_of_its_step, 79,
 	    81);
 	tcase_add_loop_test(t, glyph_of_an_age_has_the_mark_of_its_step, 110,

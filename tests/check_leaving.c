@@ -3,7 +3,7 @@
  * offset, leave the cursor in sight, and are made of nothing that only was
  * scrolled away.
  */
-#include "../src/pagek/leaving.h"
+#include "../src/page/leaving.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -252,6 +252,22 @@ START_TEST(text_output_strict_and_slow_pages_have_live_rows_alone)
 }
 END_TEST
 
+/* What was in the rows before means nothing in those of another layout. */
+START_TEST(row_of_the_strict_page_is_the_one_that_it_shows)
+{
+	uint64_t at;
+
+	after(0);
+	scene_free(&scene, BLOCK(5));
+	after(66);
+	page.layout = PAGE_CLASSIC_STRICT;
+	page.offs = 3;
+	after(66);
+	ck_assert(page_leaving_offset(&page, 0, &at));
+	ck_assert_uint_eq(at, page.offs);
+}
+END_TEST
+
 static Suite *
 leaving_suite(void)
 {
@@ -272,6 +288,7 @@ leaving_suite(void)
 	    0, 3);
 	tcase_add_loop_test(t,
 	    text_output_strict_and_slow_pages_have_live_rows_alone, 0, 3);
+	tcase_add_test(t, row_of_the_strict_page_is_the_one_that_it_shows);
 	suite_add_tcase(s, t);
 	return s;
 }

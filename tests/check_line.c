@@ -2,8 +2,8 @@
  * The line editor: what each key does to a text, where the cursor is in it,
  * which part of it is shown, and what Tab puts there.
  */
-#include "../src/pagek/keys.h"
-#include "../src/pagek/line.h"
+#include "../src/page/keys.h"
+#include "../src/page/line.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../src/page/choice.h"
+#include "../src/page/order.h"
 #include "../src/pagek/listing.h"
 #include "harness.h"
 #include "scene.h"
@@ -38,8 +40,13 @@ end(void)
 static void
 take(void)
 {
+	int r;
+
 	ck_assert_int_eq(listing_new(&listing), 0);
-	ck_assert_int_eq(listing_take(listing, &page, &scene.view), 0);
+	do
+		r = listing_take(listing, &page, &scene.view);
+	while (r == -EAGAIN);
+	ck_assert_int_eq(r, 0);
 }
 
 static void
@@ -123,6 +130,23 @@ START_TEST(rows_are_those_of_the_list_in_the_order_shown)
 	ck_assert(says(orders[_i].words));
 	ck_assert_uint_eq(listing_rows(listing), 40);
 	ck_assert_uint_eq(listing_written(listing), 40);
+}
+END_TEST
+
+/* More than a screen can have of them. */
+START_TEST(no_row_is_cut_off)
+{
+	struct filter_error wrong;
+
+	scene_fini(&scene);
+	scene_many(&scene, PAGE_CHOICE_MAX + 9100);
+	page.on_screen = true;
+	ck_assert_int_eq(page_choice_filter(&page, "size<99", &wrong), 0);
+	compose(124, 30);
+	take();
+	ck_assert_uint_eq(listing_rows(listing), 528055);
+	finish();
+	ck_assert(says("rows      528055: 528055 blocks of 533388"));
 }
 END_TEST
 
@@ -289,6 +313,47 @@ START_TEST(a_window_is_not_passed_off_as_the_whole)
 	ck_assert_ptr_nonnull(strstr(text, "\nlist      NOT WHOLE: 15 of 5000 "
 	    "blocks, from offset 105 on"));
 	ck_assert_uint_eq(listing_rows(listing), 15);
+	scene.look.list = scene.list;
+	scene_refresh(&scene);
+	blklist_free(w);
+}
+END_TEST
+
+/* What is there of it is asked all the same, and its order is the list's. */
+START_TEST(a_window_is_filtered_and_not_sorted)
+{
+	struct blklist_counts counts = { .aRecActive = 5000, .aRecMax = 9000 };
+	struct page_sorting by_size;
+	struct filter_error wrong;
+	struct blklist *w;
+	struct blk b[20];
+	char line[128];
+	size_t n, i, large = 0;
+
+	n = blklist_window(scene.list, BLKLIST_BY_AGE, false, 0, b, 20);
+	for (i = 0; i < n; i++)
+		large += b[i].size > b[0].size;
+	ck_assert(large > 0 && large < n);
+	ck_assert_int_eq(blklist_new(&w, BLKLIST_WINDOWED, 1), 0);
+	blklist_set_window(w, &counts, BLKLIST_BY_AGE, false, 100, b, n);
+	scene.look.list = w;
+	scene.look.window = true;
+	page.offs = 100;
+	scene_refresh(&scene);
+	snprintf(line, sizeof line, "size>%llu",
+	    (unsigned long long)b[0].size);
+	ck_assert_int_eq(page_choice_filter(&page, line, &wrong), 0);
+	ck_assert(page_sorting_parse("size", &by_size));
+	page_choice_sort(&page, &by_size);
+	page.offs = 100;
+	make();
+	ck_assert_uint_eq(listing_rows(listing), large);
+	snprintf(line, sizeof line, "rows      %zu: %zu blocks of %zu", large,
+	    large, n);
+	ck_assert_msg(says(line), "%s", text);
+	ck_assert(says("order     age, oldest first"));
+	ck_assert_ptr_nonnull(strstr(text, "\nlist      NOT WHOLE: 20 of 5000 "
+	    "blocks, from offset 100 on"));
 	scene.look.list = scene.list;
 	scene_refresh(&scene);
 	blklist_free(w);
@@ -671,6 +736,44 @@ START_TEST(a_file_without_a_path_has_no_name)
 }
 END_TEST
 
+/* Filtered and sorted in portions, while blocks come and go. */
+START_TEST(a_sorted_listing_is_of_the_moment_it_was_asked_for)
+{
+	uint64_t n, at = 0, far = UINT64_C(1) << 40;
+	struct filter_error wrong;
+	struct page_sorting by;
+	unsigned portions = 0;
+	struct blk b;
+	int r;
+
+	scene_fini(&scene);
+	scene_many(&scene, 150000);
+	ck_assert_int_eq(blklist_remember(scene.list, 1u << 16), 0);
+	ck_assert_int_eq(page_choice_filter(&page, "size<4g", &wrong), 0);
+	ck_assert(page_sorting_parse("size", &by));
+	page_choice_sort(&page, &by);
+	scene_refresh(&scene);
+	n = page_view_total(&scene.view);
+	ck_assert_int_eq(listing_new(&listing), 0);
+	while ((r = listing_take(listing, &page, &scene.view)) == -EAGAIN) {
+		portions++;
+		ck_assert_uint_eq(blklist_window(scene.list, BLKLIST_BY_AGE,
+		    portions % 2 == 0, at += 99, &b, 1), 1);
+		scene_free(&scene, b.addr);
+		scene_alloc(&scene, far += 64, 16, TYPE_NEW, 1, 0,
+		    scene.look.now_ms);
+		scene_refresh(&scene);
+	}
+	ck_assert_int_eq(r, 0);
+	ck_assert_uint_gt(portions, 2);
+	ck_assert_uint_eq(listing_rows(listing), n);
+	ck_assert_int_eq(listing_sort(listing, &stop), 0);
+	listing_names(listing, &scene.view, 1000);
+	finish();
+	ck_assert_ptr_null(strstr(rows, "\n010000000"));
+}
+END_TEST
+
 static Suite *
 listing_suite(void)
 {
@@ -680,12 +783,15 @@ listing_suite(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_loop_test(tc, rows_are_those_of_the_list_in_the_order_shown,
 	    0, BASE_NELEM(orders));
+	tcase_add_test(tc, no_row_is_cut_off);
 	tcase_add_loop_test(tc, room_is_taken_before_and_need_not_be_enough, 0,
 	    3);
 	tcase_add_test(tc, rows_are_wide_whatever_the_layout);
 	tcase_add_test(tc, what_comes_after_the_copy_is_not_in_it);
 	tcase_add_test(tc, requesters_stay_those_of_the_copy);
 	tcase_add_test(tc, an_empty_list_is_a_listing_too);
+	tcase_add_test(tc,
+	    a_sorted_listing_is_of_the_moment_it_was_asked_for);
 	suite_add_tcase(s, tc);
 
 	tc = tcase_create("heading");
@@ -695,6 +801,7 @@ listing_suite(void)
 	tcase_add_test(tc, what_was_lost_is_said);
 	tcase_add_test(tc, a_list_that_is_being_taken_is_not_of_one_record);
 	tcase_add_test(tc, a_window_is_not_passed_off_as_the_whole);
+	tcase_add_test(tc, a_window_is_filtered_and_not_sorted);
 	tcase_add_test(tc, outside_text_is_safe);
 	suite_add_tcase(s, tc);
 

@@ -2,8 +2,8 @@
  * What the page does not do again: rows that say what they said.  And what it
  * counts of its own cycles.
  */
-#include "../src/pagek/costs.h"
-#include "../src/pagek/made.h"
+#include "../src/page/costs.h"
+#include "../src/page/made.h"
 #include "golden.h"
 #include "harness.h"
 #include "scene.h"
@@ -269,7 +269,7 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 	page_costs_put(&costs, &page, &scene.look, &pic);
 	ck_assert_int_eq(picture_end(&pic), 0);
 	ck_assert(shows("1 cycles in 0 s, 2 missed"));
-	ck_assert(shows("cycle      1.2ms   1.2ms   1.2ms"));
+	ck_assert(shows("cycle     1.2ms  1.2ms  1.2ms"));
 }
 END_TEST
 

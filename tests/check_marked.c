@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-#include "../src/pagek/groups.h"
-#include "../src/pagek/marked.h"
+#include "../src/page/choice.h"
+#include "../src/page/groups.h"
+#include "../src/page/order.h"
+#include "../src/page/still.h"
 #include "harness.h"
 #include "naive.h"
 
@@ -13,13 +15,6 @@
 #define MANY 150000u
 
 static struct naive drained_place[PLACES];
-
-static void
-mark(void)
-{
-	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
-	memcpy(marked_place, place, sizeof place);
-}
 
 static void
 refresh(void)
@@ -191,6 +186,8 @@ END_TEST
 
 START_TEST(mark_waits_for_a_whole_list)
 {
+	struct page_mark_counts c;
+
 	live_on(10);
 	scene.look.window = true;
 	ck_assert_int_eq(page_mark_set(&page, &scene.view), -EAGAIN);
@@ -206,6 +203,10 @@ START_TEST(mark_waits_for_a_whole_list)
 	ck_assert(!page_is_marked(&page) && !page_is_draining(&page));
 	scene.look.list = scene.list;
 	mark();
+	/* Nor is anything counted in a part of one. */
+	ck_assert(page_mark_counts(&page, &scene.view, &c));
+	scene.look.window = true;
+	ck_assert(!page_mark_counts(&page, &scene.view, &c));
 }
 END_TEST
 
@@ -406,6 +407,178 @@ START_TEST(drain_says_how_many_are_left)
 }
 END_TEST
 
+START_TEST(order_of_before_a_drain_comes_back)
+{
+	static const char *const orders[] = { "Ns", "size", "address", "age",
+		"thread" };
+	struct page_sorting before, after;
+
+	for (unsigned i = 0; i < 100; i++)
+		put(i, 100);
+	later();
+	ck_assert(page_sorting_parse(orders[_i], &before));
+	page_choice_sort(&page, &before);
+	page_sorting_get(&page.opts, &before);
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	compose(80, 24);
+	page_drain_end(&page);
+	page_sorting_get(&page.opts, &after);
+	ck_assert_uint_eq(after.n, before.n);
+	ck_assert_int_eq(memcmp(after.by, before.by, before.n *
+	    sizeof before.by[0]), 0);
+	/* One that was asked for meanwhile stays. */
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	ck_assert(page_sorting_parse("descr", &before));
+	page_choice_sort(&page, &before);
+	page_drain_end(&page);
+	page_sorting_get(&page.opts, &after);
+	ck_assert_int_eq(after.by[0].sort, PAGE_SORT_DESCR);
+}
+END_TEST
+
+/* --- a drain, and whatever else the page can be told --------------------- */
+
+static void
+with_filter(void)
+{
+	struct filter_error e;
+
+	ck_assert_int_eq(page_choice_filter(&page, "size>=200",
+	    &e), 0);
+}
+
+static void
+with_sort(const char *text)
+{
+	struct page_sorting s;
+
+	ck_assert(page_sorting_parse(text, &s));
+	page_choice_sort(&page, &s);
+}
+
+static void
+with_size(void)
+{
+	with_sort("size");
+}
+
+static void
+with_address(void)
+{
+	with_sort("address");
+}
+
+static void
+with_reverse(void)
+{
+	page.opts.reverse = true;
+}
+
+static void
+with_groups(void)
+{
+	page_set_group(&page, page_group_kind_called("type"));
+}
+
+static void
+with_group_open(void)
+{
+	with_groups();
+	compose(80, 60);
+	ck_assert(page_open_group(&page, &scene.view));
+}
+
+static void
+with_free(void)
+{
+	page.opts.free = true;
+}
+
+static void
+with_still(void)
+{
+	compose(80, 60);
+	page_still_toggle(&page, &scene.view);
+}
+
+static void
+with_mark(void)
+{
+	mark();
+}
+
+static void
+with_strict(void)
+{
+	page.layout = PAGE_CLASSIC_STRICT;
+}
+
+static void
+with_drain(void)
+{
+	if (!page_is_draining(&page))
+		ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+}
+
+static void (*const with[])(void) = {
+	with_drain, with_filter, with_size, with_address, with_reverse,
+	with_groups, with_group_open, with_free, with_still, with_mark,
+	with_strict,
+};
+
+#define WITHS BASE_NELEM(with)
+
+/* Two of them, before and after it began to drain: no row is a new block. */
+START_TEST(a_drain_lists_no_new_block_whatever_else_is_asked_for)
+{
+	size_t first = (size_t)_i / WITHS, second = (size_t)_i % WITHS, n, i;
+	struct blk b[PLACES];
+	unsigned k, drained = 0;
+
+	for (k = 0; k < 60; k++)
+		put(59 - k, 100 + k % 7 * 50);
+	later();
+	compose(80, 60);
+	with[first]();
+	compose(80, 60);
+	with_drain();
+	compose(80, 60);
+	with[second]();
+	compose(80, 60);
+	for (k = 0; k < 20; k++)
+		take(k * 3);
+	for (k = 0; k < 100; k++)
+		put(100 + k, 300);
+	later();
+	compose(80, 60);
+	later();
+	compose(80, 60);
+	n = page_rows_blocks(&page, &scene.view, 0, b, BASE_NELEM(b));
+	ck_assert(n > 0 || page_shows_groups(&page));
+	for (i = 0; i < n; i++)
+		if (b[i].seq != 0) {
+			ck_assert(!page_moment_is_new(&page.marked->drain,
+			    &b[i]));
+			drained++;
+		}
+	ck_assert_uint_le(drained, 60);
+	/* And they stand in the order that the heading names. */
+	for (i = 1; i < n && page.group == 0 && !page_still_on(&page); i++)
+		if (page.opts.sorting.n > 0)
+			ck_assert_uint_ge(b[i - 1].size, b[i].size);
+		else if (page.opts.order == BLKLIST_BY_ADDRESS)
+			ck_assert_uint_lt(b[i - 1].addr, b[i].addr);
+		else
+			ck_assert((b[i - 1].seq > b[i].seq) ==
+			    page.opts.reverse);
+	if (page_shows_groups(&page))
+		for (i = 0, n = 0; i < page.groups->nrow; i++)
+			n += page_groups_row(page.groups, i)->total.blocks;
+	ck_assert_uint_le(n, 60);
+	ck_assert(shows("drain"));
+}
+END_TEST
+
 START_TEST(groups_of_a_drain_sum_its_blocks)
 {
 	uint64_t blocks = 0;
@@ -446,7 +619,7 @@ START_TEST(paused_picture_drains_and_is_marked_as_it_stands)
 	for (unsigned i = 0; i < 10; i++)
 		take(i);
 	later();
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	for (unsigned i = 10; i < 30; i++)
 		take(i);
 	later();
@@ -469,7 +642,7 @@ START_TEST(picture_of_before_a_mark_has_no_difference_to_it)
 	for (unsigned i = 0; i < 100; i++)
 		put(i, 100);
 	later();
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	for (unsigned i = 0; i < 10; i++)
 		take(i);
 	scene.look.now_ms += 2000;
@@ -528,6 +701,10 @@ marked_suite(void)
 	tcase_add_loop_test(tc, cursor_stays_on_its_block_while_others_drain,
 	    0, 2);
 	tcase_add_test(tc, drain_says_how_many_are_left);
+	tcase_add_loop_test(tc, order_of_before_a_drain_comes_back, 0, 5);
+	tcase_add_loop_test(tc,
+	    a_drain_lists_no_new_block_whatever_else_is_asked_for, 0,
+	    (int)(WITHS * WITHS));
 	tcase_add_loop_test(tc, groups_of_a_drain_sum_its_blocks, 1, 5);
 	tcase_add_test(tc, paused_picture_drains_and_is_marked_as_it_stands);
 	tcase_add_test(tc, picture_of_before_a_mark_has_no_difference_to_it);

@@ -52,7 +52,7 @@ any(unsigned below)
 static const int known[] = {
 #define GROUP(...)
 #define KEY(action, names, bar, rank, help, ...) __VA_ARGS__,
-#include "../src/pagek/keys.def"
+#include "../src/page/keys.def"
 #undef KEY
 #undef GROUP
 };

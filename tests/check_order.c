@@ -2,10 +2,10 @@
  * Orders of rows, against qsort over a copy of the list, and what words and
  * letters mean.
  */
-#include "../src/pagek/calls.h"
-#include "../src/pagek/choice.h"
-#include "../src/pagek/columns.h"
-#include "../src/pagek/order.h"
+#include "../src/page/calls.h"
+#include "../src/page/choice.h"
+#include "../src/page/columns.h"
+#include "../src/page/order.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -30,6 +30,15 @@ setup_random(void)
 		    (unsigned)rand() % 5, rec_site_caller(1 +
 		    (unsigned)rand() % 5), scene.look.now_ms - 1000);
 	scene_refresh(&scene);
+}
+
+/* In as many pictures as a slow machine takes for it. */
+static void
+compose_whole(int cols, int rows)
+{
+	do
+		compose(cols, rows);
+	while (page_choice_waits(&page));
 }
 
 static void
@@ -140,11 +149,11 @@ assert_sorted(void)
 START_TEST(rows_are_sorted_by_what_they_show)
 {
 	sort_by(page_sort_rows[_i].word);
-	compose(124, 30);
+	compose_whole(124, 30);
 	assert_sorted();
 	sorting.by[0].reverse = true;
 	page_choice_sort(&page, &sorting);
-	compose(80, 24);
+	compose_whole(80, 24);
 	/* The other way round nothing has no name any more that is first. */
 	if (!page_sort_rows[_i].text)
 		assert_sorted();
@@ -157,7 +166,7 @@ START_TEST(equal_rows_are_sorted_by_what_comes_next)
 		"dAtN" };
 
 	sort_by(words[_i]);
-	compose(80, 24);
+	compose_whole(80, 24);
 	assert_sorted();
 }
 END_TEST
@@ -171,7 +180,7 @@ START_TEST(filtered_rows_are_sorted_too)
 	ck_assert_int_eq(page_choice_filter(&page, "size<20 & thread=main",
 	    &e), 0);
 	sort_by("size");
-	compose(80, 24);
+	compose_whole(80, 24);
 	n = page_rows_total(&page, &scene.view);
 	ck_assert_uint_gt(n, 10);
 	for (i = 0; i < n; i++) {
@@ -197,9 +206,7 @@ START_TEST(cursor_stays_on_its_block_in_every_order)
 	for (i = 0; i < PAGE_SORTS; i++) {
 		sort_by(page_sort_rows[i].word);
 		later();
-		do
-			compose(80, 24);
-		while (page_choice_waits(&page));
+		compose_whole(80, 24);
 		ck_assert(page_block_at_cursor(&page, &scene.view, &now));
 		ck_assert_mem_eq(&now, &b, sizeof b);
 	}

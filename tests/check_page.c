@@ -2,7 +2,7 @@
  * Page K as it is used: outside text, moving, pausing, counters, keys, and
  * the lines that all of it is written with.
  */
-#include "../src/pagek/keys.h"
+#include "../src/page/keys.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -163,7 +163,7 @@ START_TEST(paused_picture_stands_still_and_counts)
 	for (i = 0; i < 24; i++)
 		snprintf(before[i], sizeof before[i], "%.127s",
 		    pic.line[i].text);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	for (i = 0; i < 30; i++)
 		scene_free(&scene, UINT64_C(0x7f3c04001040) +
 		    (unsigned)i * 0x10020ul);
@@ -187,7 +187,7 @@ END_TEST
 
 START_TEST(paused_picture_keeps_its_requesters)
 {
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	scene_free(&scene, 0x008e66b8);
 	scene_refresh(&scene);
 	page_view_frozen(&scene.view, &page);
@@ -198,9 +198,45 @@ START_TEST(paused_picture_keeps_its_requesters)
 }
 END_TEST
 
+static const char *
+status_line(int cols, int rows)
+{
+	compose(cols, rows);
+	return pic.line[pic.rows - 1].text;
+}
+
+/* Below line 1 too, and where there is room for one word only. */
+START_TEST(paused_or_stale_picture_is_live_on_no_line)
+{
+	static const int cols[] = { 6, 33, 40, 79 };
+	size_t i;
+
+	page.layout = PAGE_CLASSIC;
+	ck_assert_ptr_nonnull(strstr(status_line(40, 24), "LIVE "));
+	pause_now();
+	scene_refresh(&scene);
+	page_view_frozen(&scene.view, &page);
+	ck_assert_ptr_nonnull(strstr(status_line(40, 24), "PAUSED "));
+	for (i = 0; i < BASE_NELEM(cols); i++) {
+		compose(cols[i], 24);
+		ck_assert(shows("PAUSED"));
+		ck_assert(!shows("LIVE"));
+	}
+	page_thaw(&page);
+	scene.look.stale_ms = 12000;
+	scene_refresh(&scene);
+	ck_assert_ptr_nonnull(strstr(status_line(40, 24), "STALE "));
+	for (i = 0; i < BASE_NELEM(cols) - 1; i++) {
+		compose(cols[i], 24);
+		ck_assert(shows("STALE"));
+		ck_assert(!shows("LIVE"));
+	}
+}
+END_TEST
+
 START_TEST(end_of_a_target_shows_through_a_pause)
 {
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	scene.look.state = NODES_ENDED;
 	scene.look.status = 9;
 	scene.look.ended_wall_ms = INT64_C(1795187038000);
@@ -213,7 +249,7 @@ END_TEST
 
 START_TEST(end_while_paused_tells_what_was_live_in_the_end)
 {
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	scene_free(&scene, UINT64_C(0x7f3c04001040));
 	scene.look.state = NODES_ENDED;
 	scene_refresh(&scene);
@@ -557,6 +593,7 @@ page_suite(void)
 	tcase_add_test(target,
 	    cursor_does_not_follow_a_new_block_at_an_old_address);
 	tcase_add_test(target, paused_picture_stands_still_and_counts);
+	tcase_add_test(target, paused_or_stale_picture_is_live_on_no_line);
 	tcase_add_test(target,
 	    what_is_said_is_told_to_its_end_on_a_narrow_screen);
 	tcase_add_test(target, end_of_a_target_shows_through_a_pause);

@@ -4,7 +4,7 @@
  */
 #include <signal.h>
 
-#include "../src/pagek/groups.h"
+#include "../src/page/groups.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -115,7 +115,7 @@ START_TEST(paused_picture_of_a_sample_has_its_estimates)
 	sample();
 	blocks = page_view_blocks(&scene.view);
 	bytes = page_view_bytes(&scene.view);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	page_view_frozen(&scene.view, &page);
 	ck_assert_uint_eq(page_view_blocks(&scene.view), blocks);
 	ck_assert_uint_eq(page_view_bytes(&scene.view), bytes);

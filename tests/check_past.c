@@ -2,215 +2,7 @@
  * Steps back: each picture of the past against a full copy of the list that
  * was made at that moment.
  */
-#include <errno.h>
-
-#include "../src/pagek/past.h"
-#include "harness.h"
-#include "scene.h"
-
-#define SLOTS 4000
-
-struct copy {
-	uint64_t as_of;
-	struct blk *blk;
-	size_t n;
-	struct blklist_counts counts;
-};
-
-static struct copy copy[PAGE_PAST_STATES + 1];
-static size_t copies;
-static uint64_t born[SLOTS];	/* 0: free */
-
-static void
-setup_past_of(uint32_t remembered)
-{
-	setup();
-	scene_target(&scene, 0);
-	blklist_free(scene.list);
-	ck_assert_int_eq(blklist_new(&scene.list, BLKLIST_INDEXED, 1u << 20),
-	    0);
-	ck_assert_int_eq(blklist_remember(scene.list, remembered), 0);
-	scene.look.list = scene.list;
-	scene_refresh(&scene);
-	page.on_screen = true;
-	copies = 0;
-	memset(born, 0, sizeof born);
-	srandom(11);
-}
-
-static void
-setup_past(void)
-{
-	setup_past_of(1u << 14);
-}
-
-static void
-setup_large(void)
-{
-	setup_past_of(1u << 20);
-}
-
-static void
-teardown_past(void)
-{
-	size_t i;
-
-	for (i = 0; i < copies; i++)
-		free(copy[i].blk);
-	teardown();
-}
-
-static struct blk *
-all_of(const struct blklist *list, size_t *n)
-{
-	size_t total = blklist_counts(list)->aRecActive;
-	struct blk *b = calloc(total + 1, sizeof *b);
-
-	ck_assert_ptr_nonnull(b);
-	*n = blklist_after(list, true, 0, 0, b, total + 1);
-	ck_assert_uint_eq(*n, total);
-	return b;
-}
-
-static void
-note(int64_t ms)
-{
-	int64_t ns = scene.view.now.ns + ms * 1000000;
-
-	scene.look.now_ms += ms;
-	scene.look.node_wall_ms += ms;
-	scene.look.as_of = scene.look.total_records;
-	scene_refresh(&scene);
-	scene.view.now.ns = ns;
-	page_past_note(&page, &scene.view);
-}
-
-/* When a state was kept: all of the list, for later. */
-static void
-note_and_copy(int64_t ms)
-{
-	struct page_past_state *s;
-	struct copy *c;
-
-	note(ms);
-	s = page_past_state(page.past, page_past_states(page.past) - 1);
-	if (s == NULL || s->as_of != scene.look.as_of ||
-	    (copies > 0 && copy[copies - 1].as_of == s->as_of))
-		return;
-	ck_assert_uint_lt(copies, BASE_NELEM(copy));
-	c = &copy[copies++];
-	c->as_of = s->as_of;
-	c->blk = all_of(scene.list, &c->n);
-	c->counts = *scene.view.counts;
-}
-
-static uint64_t
-addr_of(size_t slot)
-{
-	return UINT64_C(0x100000) + slot * 64;
-}
-
-/* A realloc whose free is taken back, as one that fails is. */
-static void
-free_and_undo(uint64_t addr)
-{
-	struct rec rec = { .w = {
-		rec_w0(addr, REC_FLAGS(REC_FREE, 0), TYPE_BY_REALLOC),
-		rec_w1(0, 1),
-		rec_w2(0, 0),
-		0,
-	} };
-
-	scene_apply(&scene, &rec, scene.look.now_ms, NULL);
-	rec.w[0] = rec_w0(addr, REC_FLAGS(REC_UNDO, 0), TYPE_BY_REALLOC);
-	scene_apply(&scene, &rec, scene.look.now_ms, NULL);
-}
-
-static void
-churn(unsigned times)
-{
-	struct blklist_batch_info info = {
-		.info = { .name = "REQUEST" },
-	};
-	struct rec rec;
-	size_t slot;
-	long what;
-
-	while (times-- > 0) {
-		slot = (size_t)random() % SLOTS;
-		what = random() % 16;
-		if (born[slot] == 0) {
-			rec = (struct rec){ .w = {
-				rec_w0(addr_of(slot), REC_FLAGS(REC_ALLOC, 1),
-				    TYPE_NEW),
-				rec_w1(slot + 1, 1),
-				rec_w2(0, (uint32_t)scene.look.now_ms),
-				rec_w3(0, 1),
-			} };
-			snprintf(info.info.name, sizeof info.info.name,
-			    "R%zu", slot % 7);
-			scene_apply(&scene, &rec, scene.look.now_ms,
-			    what < 4 ? &info : NULL);
-			born[slot] = scene.look.total_records;
-		} else if (what == 0) {
-			free_and_undo(addr_of(slot));
-		} else if (what == 1) {
-			/* Its address is taken again, and no free was seen. */
-			scene_alloc(&scene, addr_of(slot), slot + 2, TYPE_NEW,
-			    1, 0, scene.look.now_ms);
-			born[slot] = scene.look.total_records;
-		} else {
-			scene_free(&scene, addr_of(slot));
-			born[slot] = 0;
-		}
-	}
-}
-
-static const struct blklist *
-shown(void)
-{
-	page_view_init(&scene.view, &scene.look);
-	page_view_frozen(&scene.view, &page);
-	return scene.view.look->list;
-}
-
-static void
-assert_is(const struct copy *c)
-{
-	const struct blklist *list = shown();
-	const struct blklist_info *ours, *theirs;
-	size_t n, i;
-	struct blk *b = all_of(list, &n);
-	char why[200];
-
-	ck_assert_msg(blklist_check(list, why, sizeof why) == 0, "%s", why);
-	ck_assert_uint_eq(scene.view.look->as_of, c->as_of);
-	ck_assert_uint_eq(n, c->n);
-	ck_assert_uint_eq(page_view_total(&scene.view), n);
-	ck_assert_uint_eq(scene.view.counts->live_bytes,
-	    blklist_counts(list)->live_bytes);
-	ck_assert_uint_eq(scene.view.counts->records, c->counts.records);
-	for (i = 0; i < n; i++) {
-		ours = blklist_info_get(list, b[i].info);
-		theirs = blklist_info_get(scene.list, c->blk[i].info);
-		ck_assert(ours == NULL ? theirs == NULL :
-		    strcmp(ours->name, theirs->name) == 0);
-		b[i].info = c->blk[i].info;
-		ck_assert_mem_eq(&b[i], &c->blk[i], sizeof b[i]);
-	}
-	free(b);
-}
-
-static void
-pause_now(void)
-{
-	int r;
-
-	do
-		r = page_freeze(&page, &scene.view);
-	while (r == -EAGAIN);
-	ck_assert_int_eq(r, 0);
-}
+#include "past_rig.h"
 
 START_TEST(each_step_is_the_list_as_it_was)
 {
@@ -229,25 +21,25 @@ START_TEST(each_step_is_the_list_as_it_was)
 	pause_now();
 	ck_assert_uint_eq(page_past_states(page.past), copies);
 	for (i = copies; i-- > 0;) {
-		ck_assert_int_eq(page_step(&page, true), 0);
+		ck_assert_int_eq(step(true), 0);
 		assert_is(&copy[i]);
 	}
-	ck_assert_int_eq(page_step(&page, true), -ENOENT);
+	ck_assert_int_eq(step(true), -ENOENT);
 	assert_is(&copy[0]);
 	for (i = 1; i < copies; i++) {
-		ck_assert_int_eq(page_step(&page, false), 0);
+		ck_assert_int_eq(step(false), 0);
 		assert_is(&copy[i]);
 	}
 	/* To and fro, as somebody looks for a moment. */
 	for (at = copies - 1, k = 0; k < 300; k++) {
 		bool back = random() % 2 == 0;
 
-		if (page_step(&page, back) == 0)
+		if (step(back) == 0)
 			at = back ? at - 1 : at + 1;
 		if (at < copies)
 			assert_is(&copy[at]);
 	}
-	while (page_step(&page, false) == 0)
+	while (step(false) == 0)
 		continue;
 	ck_assert_uint_eq(blklist_counts(shown())->aRecActive,
 	    blklist_counts(scene.list)->aRecActive);
@@ -274,11 +66,26 @@ START_TEST(past_begins_where_nothing_was_forgotten)
 	churn(10);
 	note_and_copy(10);
 	pause_now();
-	ck_assert_int_eq(page_step(&page, true), 0);
+	ck_assert_int_eq(step(true), 0);
 	assert_is(&copy[first + 1]);
-	ck_assert_int_eq(page_step(&page, true), 0);
+	ck_assert_int_eq(step(true), 0);
 	assert_is(&copy[first]);
-	ck_assert_int_eq(page_step(&page, true), -ENOENT);
+	ck_assert_int_eq(step(true), -ENOENT);
+}
+END_TEST
+
+/* As one for which there was no memory to remember in. */
+START_TEST(list_that_remembers_nothing_has_no_past)
+{
+	blklist_free(scene.list);
+	ck_assert_int_eq(blklist_new(&scene.list, BLKLIST_INDEXED, 1u << 20),
+	    0);
+	scene.look.list = scene.list;
+	churn(3000);
+	note_and_copy(1000);
+	churn(3000);
+	note_and_copy(1000);
+	ck_assert_uint_eq(page_past_states(page.past), 1);
 }
 END_TEST
 
@@ -342,10 +149,10 @@ START_TEST(too_much_change_makes_fewer_states_and_none_is_wrong)
 	note(10);
 	pause_now();
 	k = copies;
-	while (page_step(&page, true) == 0)
+	while (step(true) == 0)
 		assert_is(&copy[--k]);
 	ck_assert_uint_eq(copies - k, page_past_states(page.past));
-	while (page_step(&page, false) == 0)
+	while (step(false) == 0)
 		if (++k < copies)
 			assert_is(&copy[k]);
 }
@@ -364,7 +171,7 @@ START_TEST(header_says_when_it_was)
 	note_and_copy(500);
 	pause_now();
 	for (i = 0; i < 12; i++)
-		ck_assert_int_eq(page_step(&page, true), 0);
+		ck_assert_int_eq(step(true), 0);
 	shown();
 	compose(100, 24);
 	ck_assert(shows("PAUSED 15:02:43 (-12 s)"));
@@ -373,8 +180,8 @@ START_TEST(header_says_when_it_was)
 	compose(33, 7);
 	ck_assert(shows("PAUSED 15:02:43"));
 	for (i = 0; i < 12; i++)
-		ck_assert_int_eq(page_step(&page, false), 0);
-	ck_assert_int_eq(page_step(&page, false), -ENOENT);
+		ck_assert_int_eq(step(false), 0);
+	ck_assert_int_eq(step(false), -ENOENT);
 	shown();
 	compose(100, 24);
 	ck_assert(shows("PAUSED +0"));
@@ -391,16 +198,16 @@ START_TEST(past_goes_on_after_a_pause)
 	note_and_copy(1000);
 	was = copies;
 	pause_now();
-	ck_assert_int_eq(page_step(&page, true), 0);
+	ck_assert_int_eq(step(true), 0);
 	churn(500);
 	note(1000);
 	page_thaw(&page);
-	ck_assert_int_eq(page_step(&page, true), -EINVAL);
+	ck_assert_int_eq(step(true), -EINVAL);
 	note_and_copy(1000);
 	churn(10);
 	note_and_copy(10);
 	pause_now();
-	while (page_step(&page, true) == 0)
+	while (step(true) == 0)
 		assert_is(&copy[--copies]);
 	ck_assert_uint_eq(copies, 0);
 	copies = was + 1;
@@ -412,9 +219,9 @@ START_TEST(text_output_has_no_past)
 	page.on_screen = false;
 	note(1000);
 	ck_assert_ptr_null(page.past);
-	ck_assert_int_eq(page_step(&page, true), -EINVAL);
+	ck_assert_int_eq(step(true), -EINVAL);
 	pause_now();
-	ck_assert_int_eq(page_step(&page, true), -ENOENT);
+	ck_assert_int_eq(step(true), -ENOENT);
 }
 END_TEST
 
@@ -489,6 +296,7 @@ suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, each_step_is_the_list_as_it_was);
 	tcase_add_test(t, past_begins_where_nothing_was_forgotten);
+	tcase_add_test(t, list_that_remembers_nothing_has_no_past);
 	tcase_add_loop_test(t, list_that_is_not_whole_has_no_past, 0, 3);
 	tcase_add_test(t, what_lives_shorter_than_a_state_costs_nothing);
 	tcase_add_test(t, header_says_when_it_was);

@@ -2,7 +2,7 @@
  * Groups of a list so large that a picture has no time for all of it: what is
  * shown while they are taken portion by portion.
  */
-#include "../src/pagek/groups.h"
+#include "../src/page/groups.h"
 #include "harness.h"
 #include "scene.h"
 

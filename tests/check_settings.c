@@ -3,57 +3,20 @@
  * set, and not a byte more.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "../src/base/base.h"
 #include "../src/pagek/config_edit.h"
 #include "harness.h"
+#include "user_file.h"
 
-static char folder[] = "/tmp/check_settings.XXXXXX", path[PATH_MAX];
 static const char *value[OPTIONS];
 
 static void
 setup(void)
 {
-	strcpy(folder + sizeof folder - 7, "XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	make_folder();
 	snprintf(path, sizeof path, "%s/new/config", folder);
 	memset(value, 0, sizeof value);
-}
-
-static void
-teardown(void)
-{
-	char command[64];
-
-	snprintf(command, sizeof command, "rm -rf %s", folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static void
-write_file(const char *text)
-{
-	FILE *f;
-
-	ck_assert_int_eq(base_folders_above(path), 0);
-	f = fopen(path, "w");
-	ck_assert_ptr_nonnull(f);
-	ck_assert_int_ge(fputs(text, f), 0);
-	ck_assert_int_eq(fclose(f), 0);
-}
-
-static void
-assert_file(const char *want)
-{
-	char *bytes;
-	size_t len;
-
-	ck_assert_int_eq(base_file_read(path, 1 << 20, &bytes, &len), 0);
-	ck_assert_str_eq(bytes, want);
-	free(bytes);
 }
 
 static const struct {
@@ -76,6 +39,9 @@ static const struct {
 	{ "[keys]\ns = none\n", "sort = address\n[keys]\ns = none\n" },
 	{ "[keys]\nsort = age\n", "sort = address\n[keys]\nsort = age\n" },
 	{ "sort = age\nsort = age\n", "sort = address\nsort = age\n" },
+	{ "\xef\xbb\xbfsort = age\n", "\xef\xbb\xbfsort = address\n" },
+	{ "\xef\xbb\xbf[keys]\ns = none\n",
+	    "\xef\xbb\xbfsort = address\n[keys]\ns = none\n" },
 	{ "\xff\xfe bad\nutc = yes\n",
 	    "\xff\xfe bad\nutc = yes\nsort = address\n" },
 };
@@ -85,13 +51,13 @@ START_TEST(a_setting_is_put_in_and_nothing_else_is_changed)
 	struct stat st;
 
 	if (edits[_i].before[0] != '\0')
-		write_file(edits[_i].before);
+		write_text(edits[_i].before);
 	value[OPTION_SORT] = "address";
 	ck_assert_int_eq(config_save(path, value), 0);
-	assert_file(edits[_i].after);
+	assert_text(edits[_i].after);
 	/* Again it finds what it wants. */
 	ck_assert_int_eq(config_save(path, value), 0);
-	assert_file(edits[_i].after);
+	assert_text(edits[_i].after);
 	if (edits[_i].before[0] == '\0') {
 		ck_assert_int_eq(stat(path, &st), 0);
 		ck_assert_uint_eq(st.st_mode & 0777, 0600);
@@ -105,7 +71,7 @@ START_TEST(several_settings_go_in_at_once_and_come_back)
 	size_t len;
 	struct config c = { 0 };
 
-	write_file("fps = 3 # slow\n[colors]\nnew = red\n");
+	write_text("fps = 3 # slow\n[colors]\nnew = red\n");
 	value[OPTION_SORT] = "address";
 	value[OPTION_FPS] = "7";
 	value[OPTION_SKIP] = "my_alloc*,pool_*";
@@ -129,14 +95,14 @@ START_TEST(a_link_and_a_mode_stay)
 	char real[PATH_MAX];
 	struct stat st;
 
-	write_file("utc = yes\n");
+	write_text("utc = yes\n");
 	snprintf(real, sizeof real, "%s/real", folder);
 	ck_assert_int_eq(rename(path, real), 0);
 	ck_assert_int_eq(chmod(real, 0644), 0);
 	ck_assert_int_eq(symlink(real, path), 0);
 	value[OPTION_SORT] = "address";
 	ck_assert_int_eq(config_save(path, value), 0);
-	assert_file("utc = yes\nsort = address\n");
+	assert_text("utc = yes\nsort = address\n");
 	ck_assert_int_eq(lstat(path, &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
 	ck_assert_int_eq(stat(path, &st), 0);
@@ -153,7 +119,7 @@ START_TEST(what_is_no_file_is_never_replaced)
 	ck_assert_int_eq(stat("/dev/null", &st), 0);
 	ck_assert(S_ISCHR(st.st_mode));
 	ck_assert_int_eq(config_save(folder, value), -EISDIR);
-	write_file("");
+	write_text("");
 	ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(symlink("nowhere", path), 0);
 	ck_assert_int_lt(config_save(path, value), 0);
@@ -167,13 +133,13 @@ END_TEST
 /* The reader takes the wide layout, which was said last. */
 START_TEST(a_line_that_would_hide_a_setting_is_told)
 {
-	write_file("classic = no\nwide = yes\n");
+	write_text("classic = no\nwide = yes\n");
 	value[OPTION_CLASSIC] = "yes";
 	ck_assert_int_eq(config_save(path, value), -EINVAL);
-	assert_file("classic = no\nwide = yes\n");
+	assert_text("classic = no\nwide = yes\n");
 	value[OPTION_WIDE] = "no";
 	ck_assert_int_eq(config_save(path, value), 0);
-	assert_file("classic = yes\nwide = no\n");
+	assert_text("classic = yes\nwide = no\n");
 }
 END_TEST
 
@@ -183,7 +149,7 @@ settings_suite(void)
 	Suite *s = suite_create("settings");
 	TCase *tc = tcase_create("Settings");
 
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, remove_folder);
 	tcase_add_loop_test(tc,
 	    a_setting_is_put_in_and_nothing_else_is_changed, 0,
 	    (int)BASE_NELEM(edits));

@@ -3,8 +3,8 @@
  */
 #include <errno.h>
 
-#include "../src/pagek/free.h"
-#include "../src/pagek/sieve.h"
+#include "../src/page/free.h"
+#include "../src/page/sieve.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -1,99 +1,13 @@
 /*
  * The difference to a mark, against a copy of the list that a test keeps by
- * itself; and page H, which shows it.
+ * itself.
  */
 #include <sys/resource.h>
 
-#include "../src/pagek/choice.h"
-#include "../src/pagek/since.h"
-#include "harness.h"
-#include "naive.h"
+#include "../src/page/choice.h"
+#include "since_rig.h"
 
 #define MANY 150000u
-
-static struct page_diff diff;
-
-static void
-setup_since(void)
-{
-	setup_naive();
-	diff = (struct page_diff){ 0 };
-	page.on_screen = true;
-}
-
-static void
-mark(void)
-{
-	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
-	memcpy(marked_place, place, sizeof place);
-}
-
-/* A picture of page K below, and of page H over it. */
-static void
-look(int cols, int rows)
-{
-	compose(cols, rows);
-	ck_assert_int_eq(page_diff_compose(&diff, &page, &scene.view, cols,
-	    rows, &pic), 0);
-}
-
-/* As often as it takes for all of it to be there. */
-static struct page_since *
-settle(void)
-{
-	struct page_since *s;
-	int i;
-
-	for (i = 0; i < 100; i++) {
-		later();
-		look(124, 24);
-		s = page_since_get(&page);
-		if (i > 1 && s->step == SINCE_IDLE && s->taken)
-			return s;
-	}
-	ck_abort_msg("no end of comparing");
-	return NULL;
-}
-
-struct sums {
-	double came, came_bytes, went, went_bytes;
-};
-
-/* Of the places that the group means. */
-static struct sums
-naive_sums(bool (*in)(unsigned at, uint64_t of), uint64_t of)
-{
-	struct sums s = { 0 };
-	unsigned at;
-
-	for (at = 0; at < PLACES; at++) {
-		if (!in(at, of) || is_still(marked_place, at))
-			continue;
-		if (place[at].live) {
-			s.came++;
-			s.came_bytes += (double)place[at].size;
-		}
-		if (marked_place[at].live) {
-			s.went++;
-			s.went_bytes += (double)marked_place[at].size;
-		}
-	}
-	return s;
-}
-
-static bool
-is_any(unsigned at, uint64_t of)
-{
-	(void)at;
-	(void)of;
-	return true;
-}
-
-static bool
-has_caller(unsigned at, uint64_t of)
-{
-	return caller_of(at) == of;
-}
 
 static bool
 has_type(unsigned at, uint64_t of)
@@ -105,6 +19,19 @@ static bool
 has_thread(unsigned at, uint64_t of)
 {
 	return thread_of_place(at) == of;
+}
+
+static bool
+is_below_main(unsigned at, uint64_t of)
+{
+	(void)of;
+	return caller_of(at) != rec_site_caller(5);
+}
+
+static bool
+is_by_zmalloc(unsigned at, uint64_t of)
+{
+	return is_below_main(at, of) && caller_of(at) != rec_site_caller(3);
 }
 
 static void
@@ -187,26 +114,409 @@ START_TEST(functions_sum_to_the_whole)
 }
 END_TEST
 
-/* Kinds that no comparison can be made by have that of functions instead. */
-START_TEST(other_kinds_have_functions_on_page_h_and_no_change)
+/* By any frame a block is in as many groups as its stack has functions. */
+START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 {
-	static const char *const none[] = { "frame", "age", "born" };
-	int64_t bytes, blocks;
+	static const struct {
+		const char *name;
+		bool (*in)(unsigned at, uint64_t of);
+	} functions[] = {
+		{ "main", is_below_main }, { "zmalloc", is_by_zmalloc },
+	};
+	const struct page_since_group *g;
+	struct page_group_words words;
 	struct page_since *s;
+	int64_t bytes, blocks;
+	unsigned round, k, met;
+	size_t i;
 
-	page_set_group(&page, page_group_kind_called(none[_i]));
+	page_set_group(&page, page_group_kind_called("frame"));
 	live_on(500);
 	mark();
-	live_on(500);
-	s = settle();
-	ck_assert_str_eq(page_since_kind(s)->word, "function");
-	ck_assert(!page_marked_change(&page, s->group[0].key,
-	    page_group_kind(page.group)->by, &bytes, &blocks));
+	for (round = 0; round < 10; round++) {
+		live_on(50);
+		s = settle();
+		ck_assert_str_eq(page_since_kind(s)->word, "frame");
+		met = 0;
+		for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+			page_diff_name(&page, &scene.view, s, g, &words);
+			for (k = 0; k < BASE_NELEM(functions); k++)
+				if (strcmp(words.name, functions[k].name) ==
+				    0) {
+					met++;
+					assert_sums(&g->sum, naive_sums(
+					    functions[k].in, 0));
+				}
+			ck_assert(page_marked_change(&page, g->key,
+			    PROFILE_FRAME, &bytes, &blocks));
+			ck_assert_int_eq(bytes,
+			    (int64_t)page_since_net(&g->sum));
+		}
+		ck_assert_uint_eq(met, BASE_NELEM(functions));
+		assert_sums(&s->shown.total, naive_sums(is_any, 0));
+	}
 }
 END_TEST
 
-/* The comparison is of all blocks: it says nothing of some of them. */
-START_TEST(groups_of_a_part_of_their_blocks_tell_no_change)
+/* What came is as old as it is now, what was freed as it was at the mark. */
+static uint64_t
+tag_of(const struct page_group_kind *k, const struct naive *n, unsigned at,
+    int64_t then)
+{
+	struct blk b = { .addr = addr_of(at), .seq = n->seq, .size = n->size,
+		.ms = n->ms, .caller = caller_of(at),
+		.type = (uint8_t)type_of_place(at),
+		.thread = (uint16_t)thread_of_place(at) };
+
+	return k->tag(&scene.view, then, &b);
+}
+
+static struct sums
+naive_by_time(const struct page_group_kind *k, uint64_t tag)
+{
+	struct sums s = { 0 };
+	unsigned at;
+
+	for (at = 0; at < PLACES; at++) {
+		if (is_still(marked_place, at))
+			continue;
+		if (place[at].live && tag_of(k, &place[at], at,
+		    scene.look.now_ms) == tag) {
+			s.came++;
+			s.came_bytes += (double)place[at].size;
+		}
+		if (marked_place[at].live && tag_of(k, &marked_place[at], at,
+		    marked_ms) == tag) {
+			s.went++;
+			s.went_bytes += (double)marked_place[at].size;
+		}
+	}
+	return s;
+}
+
+START_TEST(by_time_groups_have_a_comparison_of_their_own)
+{
+	static const char *const words[] = { "age", "born" };
+	const struct page_group_kind *k = page_group_kind(
+	    page_group_kind_called(words[_i]));
+	const struct page_since_group *g;
+	struct page_since_sum sum;
+	struct page_since *s;
+	int64_t bytes, blocks;
+	unsigned round, n;
+	size_t i;
+
+	page_set_group(&page, page_group_kind_called("site"));
+	live_on(200);
+	scene.look.now_ms += 40000;
+	live_on(200);
+	mark();
+	settle();
+	page_set_group(&page, page_group_kind_called(words[_i]));
+	for (round = 0; round < 10; round++) {
+		scene.look.now_ms += 3000;
+		live_on(40);
+		s = settle();
+		ck_assert_str_eq(page_since_kind(s)->word, words[_i]);
+		sum = (struct page_since_sum){ 0 };
+		for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+			assert_sums(&g->sum, naive_by_time(k, g->tag));
+			sum.came += g->sum.came;
+			sum.went += g->sum.went;
+			page_since_ups(s, g, &n);
+			ck_assert_uint_eq(n, 0);
+			ck_assert(!page_marked_change(&page, g->key,
+			    PROFILE_TAG, &bytes, &blocks));
+		}
+		ck_assert_uint_gt(i, 1);
+		ck_assert_double_eq(sum.came, s->shown.total.came);
+		ck_assert_double_eq(sum.went, s->shown.total.went);
+	}
+	/* Meanwhile the other one has taken its points. */
+	page_set_group(&page, page_group_kind_called("site"));
+	s = settle();
+	ck_assert_uint_ge(s->npoints, 4);
+	assert_sums(&s->shown.total, naive_sums(is_any, 0));
+}
+END_TEST
+
+/* What those have in common that differ no more is no place of a group. */
+START_TEST(names_are_of_the_callers_that_differ)
+{
+	struct page_since *s;
+
+	mark();
+	put(0, 100);
+	put(1, 100);
+	s = settle();
+	ck_assert_uint_eq(profile_callers(s->profile), 2);
+	take(0);
+	s = settle();
+	ck_assert_uint_eq(profile_callers(s->profile), 1);
+}
+END_TEST
+
+/* Of a list that is new from the mark on, both pages have the same groups. */
+START_TEST(groups_are_called_as_on_page_k)
+{
+	static const char *const words[] = { "function", "site", "line",
+		"module", "frame", "type", "thread", "born" };
+	const struct profile_group *row;
+	struct page_group_words here, there;
+	const struct page_since_group *g;
+	struct page_since *s;
+	size_t i, k, met = 0;
+
+	scene_late = _i % 2 == 0 ? 0 : ~0u;
+	page_set_group(&page, page_group_kind_called(words[_i / 2]));
+	mark();
+	live_on(300);
+	s = settle();
+	for (i = 0; (g = page_since_row(s, i)) != NULL; i++) {
+		page_diff_name(&page, &scene.view, s, g, &here);
+		ck_assert(here.name[0] != '\0' && here.name[0] != '?');
+		for (k = 0; (row = page_groups_row(page.groups, k)) != NULL;
+		    k++) {
+			if (row->key != g->key)
+				continue;
+			page_group_say(&page, &scene.view,
+			    page_since_kind(s), row, &there);
+			ck_assert_str_eq(here.name, there.name);
+			ck_assert_str_eq(here.where, there.where);
+			met++;
+		}
+	}
+	ck_assert_uint_eq(met, page.groups->nrow);
+	ck_assert_uint_eq(met, i);
+}
+END_TEST
+
+/* --- filters -------------------------------------------------------------- */
+
+static bool
+is_large(unsigned at, const struct naive *n, int64_t age)
+{
+	(void)at;
+	(void)age;
+	return n->size >= 2048;
+}
+
+static bool
+is_of_thread_2(unsigned at, const struct naive *n, int64_t age)
+{
+	(void)n;
+	(void)age;
+	return thread_of_place(at) == 2;
+}
+
+static bool
+is_by_foo(unsigned at, const struct naive *n, int64_t age)
+{
+	(void)n;
+	(void)age;
+	return caller_of(at) == rec_site_caller(3);
+}
+
+static bool
+is_old(unsigned at, const struct naive *n, int64_t age)
+{
+	(void)at;
+	(void)n;
+	return age >= 40000;
+}
+
+static bool
+is_none(unsigned at, const struct naive *n, int64_t age)
+{
+	(void)at;
+	(void)n;
+	(void)age;
+	return false;
+}
+
+static const struct {
+	const char *filter;
+	bool (*means)(unsigned at, const struct naive *, int64_t age);
+} filters[] = {
+	{ "size>=2k", is_large },
+	{ "tid=2", is_of_thread_2 },
+	{ "module=/usr/lib/libfoo.so", is_by_foo },
+	{ "age>=40s", is_old },
+	{ "size<0", is_none },
+};
+
+struct chosen {
+	struct sums sums;
+	uint64_t was, was_bytes, is, is_bytes;
+};
+
+/* What was there is judged as it was at the mark, what came as it is. */
+static struct chosen
+naive_chosen(bool (*means)(unsigned at, const struct naive *, int64_t age),
+    bool (*in)(unsigned at, uint64_t of), uint64_t of)
+{
+	struct chosen c = { 0 };
+	unsigned at;
+
+	for (at = 0; at < PLACES; at++) {
+		const struct naive *was = &marked_place[at], *is = &place[at];
+		bool same = is_still(marked_place, at);
+		bool let_was = was->live && in(at, of) &&
+		    means(at, was, marked_ms - was->ms);
+		bool let_is = same ? let_was : is->live && in(at, of) &&
+		    means(at, is, scene.look.now_ms - is->ms);
+
+		c.was += let_was;
+		c.was_bytes += let_was ? was->size : 0;
+		c.is += let_is;
+		c.is_bytes += let_is ? is->size : 0;
+		if (same)
+			continue;
+		c.sums.came += let_is;
+		c.sums.came_bytes += let_is ? (double)is->size : 0;
+		c.sums.went += let_was;
+		c.sums.went_bytes += let_was ? (double)was->size : 0;
+	}
+	return c;
+}
+
+START_TEST(the_difference_is_of_what_the_filter_means)
+{
+	const struct page_since_group *g;
+	struct page_chosen sums;
+	struct filter_error e;
+	struct page_since *s;
+	struct sums all;
+	struct chosen want;
+	unsigned round;
+	size_t i;
+
+	page_set_group(&page, page_group_kind_called("site"));
+	live_on(300);
+	scene.look.now_ms += 30000;
+	live_on(300);
+	mark();
+	ck_assert_int_eq(page_choice_filter(&page, filters[_i].filter, &e), 0);
+	for (round = 0; round < 20; round++) {
+		live_on(1 + any(60));
+		s = settle();
+		want = naive_chosen(filters[_i].means, is_any, 0);
+		assert_sums(&s->shown.total, want.sums);
+		ck_assert_uint_eq(s->shown.was, want.was);
+		ck_assert_uint_eq(s->shown.was_bytes, want.was_bytes);
+		ck_assert_uint_eq(s->shown.blocks, want.is);
+		ck_assert_uint_eq(s->shown.bytes, want.is_bytes);
+		ck_assert_uint_eq(want.is, want.was +
+		    (uint64_t)want.sums.came - (uint64_t)want.sums.went);
+		page_since_chosen(&page, s, &sums);
+		all = naive_sums(is_any, 0);
+		ck_assert(sums.known && sums.unsure == 0);
+		ck_assert_uint_eq(sums.blocks, (uint64_t)(want.sums.came +
+		    want.sums.went));
+		ck_assert_uint_eq(sums.of, (uint64_t)(all.came + all.went));
+		for (i = 0; (g = page_since_row(s, i)) != NULL; i++)
+			assert_sums(&g->sum, naive_chosen(filters[_i].means,
+			    has_caller, g->caller).sums);
+		ck_assert(shows(filters[_i].filter) && shows(", filtered"));
+		scene.look.now_ms += 3000;
+	}
+}
+END_TEST
+
+/* Nothing of what another filter has found is shown under this one. */
+START_TEST(another_filter_is_another_difference_at_once)
+{
+	struct filter_error e;
+	struct page_since *s;
+	struct blk b;
+	bool live;
+
+	page_set_group(&page, page_group_kind_called("site"));
+	mark();
+	put(0, 1000);
+	put(5, 3000);
+	s = settle();
+	ck_assert_double_eq(s->shown.total.came, 2);
+	scene.look.now_ms += 30000;
+	s = settle();
+	ck_assert_uint_gt(s->npoints, 0);
+	page_diff_toggle(&diff);
+	settle();
+	ck_assert_int_eq(page_choice_filter(&page, "size>2k", &e), 0);
+	ck_assert(!page_since_known(&page, s));
+	compose(124, 24);
+	s = page_since_get(&page);
+	ck_assert(!page_diff_block(&diff, &page, &b, &live) ||
+	    b.size == 3000);
+	settle();
+	ck_assert_double_eq(s->shown.total.came, 1);
+	ck_assert_double_eq(s->group[0].net[0], 3000);
+	ck_assert(page_diff_block(&diff, &page, &b, &live) &&
+	    b.size == 3000);
+	page_choice_none(&page);
+	settle();
+	ck_assert_double_eq(s->shown.total.came, 2);
+	ck_assert(!shows("filter size") && !shows("filtered"));
+}
+END_TEST
+
+START_TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
+{
+	struct filter_error e;
+	struct page_since *s;
+
+	scene_late = ~0u;
+	put(0, 1000);
+	put(2, 1000);
+	later();
+	mark();
+	take(0);
+	put(7, 500);
+	ck_assert_int_eq(page_choice_filter(&page, "function=zmalloc", &e),
+	    0);
+	s = settle();
+	ck_assert_uint_ge(s->shown.unsure, 2);
+	ck_assert(shows(" unsure"));
+	ck_assert_double_eq(s->shown.total.went, 0);
+	scene_late = 0;
+	scene.view.names_no++;
+	for (int i = 0; i < 4; i++) {
+		uint64_t no = scene.view.names_no + 1;
+
+		later();
+		scene.view.names_no = no;
+		look(124, 24);
+	}
+	ck_assert_uint_eq(s->shown.unsure, 0);
+	ck_assert_double_eq(s->shown.total.went, 1);
+	ck_assert_double_eq(s->shown.total.came, 0);
+}
+END_TEST
+
+START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
+{
+	struct page_chosen sums;
+	struct filter_error e;
+	struct page_since *s;
+	unsigned i;
+
+	for (i = 0; i < MANY; i++)
+		scene_alloc(&scene, 0x100000000 + i * 0x10ul, 32, TYPE_MALLOC,
+		    1, rec_site_caller(1 + i % 5), scene.look.now_ms);
+	later();
+	mark();
+	for (i = MANY - 100; i < MANY; i++)
+		scene_free(&scene, 0x100000000 + i * 0x10ul);
+	ck_assert_int_eq(page_choice_filter(&page, "size=32", &e), 0);
+	s = settle();
+	page_since_chosen(&page, s, &sums);
+	ck_assert_uint_eq(sums.of, 100);
+	ck_assert_uint_eq(sums.unsure, 100);
+	ck_assert(shows("0 of 100 blocks, 0 B, 100 unsure"));
+}
+END_TEST
+
+START_TEST(groups_of_the_page_have_the_change_of_what_the_filter_means)
 {
 	struct filter_error e;
 
@@ -224,14 +534,20 @@ START_TEST(groups_of_a_part_of_their_blocks_tell_no_change)
 	later();
 	compose(124, 24);
 	ck_assert(shows("SINCE MK") && !shows(" +2.0 KiB "));
+	put(10, 512);
+	for (unsigned i = 0; i < 2; i++) {
+		later();
+		compose(124, 24);
+	}
+	ck_assert(shows(" +512 B "));
 	page_choice_none(&page);
 	later();
 	compose(124, 24);
-	ck_assert(shows(" +2.0 KiB "));
+	ck_assert(shows(" +2.5 KiB "));
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
 	later();
 	compose(124, 24);
-	ck_assert(shows("SINCE MK") && !shows(" +2.0 KiB "));
+	ck_assert(shows("SINCE MK") && !shows(" +2.5 KiB "));
 }
 END_TEST
 
@@ -429,231 +745,6 @@ START_TEST(points_are_taken_while_nobody_looks)
 }
 END_TEST
 
-/* --- blocks --------------------------------------------------------------- */
-
-static void
-assert_blocks(const struct page_since *s, bool (*in)(unsigned, uint64_t),
-    uint64_t of)
-{
-	struct sums want = naive_sums(in, of);
-	size_t i;
-	unsigned at;
-
-	ck_assert_double_eq((double)s->shown.came.n, want.came);
-	ck_assert_double_eq((double)s->shown.went.n, want.went);
-	for (i = 0; i < s->shown.came.n; i++) {
-		const struct blk *b = &s->shown.came.blk[i].blk;
-
-		at = (unsigned)((b->addr - addr_of(0)) / 0x100);
-		ck_assert(in(at, of) && place[at].live &&
-		    place[at].seq == b->seq);
-	}
-	for (i = 0; i < s->shown.went.n; i++) {
-		const struct blk *b = &s->shown.went.blk[i].blk;
-
-		at = (unsigned)((b->addr - addr_of(0)) / 0x100);
-		ck_assert(in(at, of) && marked_place[at].live &&
-		    marked_place[at].seq == b->seq &&
-		    marked_place[at].size == b->size &&
-		    type_of_place(at) == b->type &&
-		    thread_of_place(at) == b->thread);
-		ck_assert(!is_still(marked_place, at));
-	}
-}
-
-START_TEST(blocks_are_those_that_came_and_those_that_went)
-{
-	unsigned round;
-
-	live_on(700);
-	mark();
-	page_diff_toggle(&diff);
-	for (round = 0; round < 30; round++) {
-		live_on(1 + any(80));
-		assert_blocks(settle(), is_any, 0);
-	}
-}
-END_TEST
-
-START_TEST(enter_lists_the_blocks_of_the_group)
-{
-	struct page_since *s;
-	uint64_t caller;
-	struct blk b;
-	bool live;
-
-	page_set_group(&page, page_group_kind_called("site"));
-	live_on(700);
-	mark();
-	live_on(700);
-	s = settle();
-	page_diff_move(&diff, &page, 1);
-	caller = page_since_row(s, 1)->caller;
-	ck_assert(page_diff_open(&diff, &page, &scene.view));
-	assert_blocks(settle(), has_caller, caller);
-	ck_assert(page_diff_block(&diff, &page, &b, &live));
-	ck_assert(live && has_caller((unsigned)((b.addr - addr_of(0)) / 0x100),
-	    caller));
-	ck_assert(!page_diff_open(&diff, &page, &scene.view));
-	ck_assert(page_diff_back(&diff));
-	settle();
-	ck_assert_uint_eq(diff.selected, 1);
-	ck_assert(!page_diff_back(&diff));
-}
-END_TEST
-
-START_TEST(views_show_what_they_say)
-{
-	struct page_since *s;
-	size_t all, i;
-
-	page_set_group(&page, page_group_kind_called("site"));
-	put(0, 10);
-	put(1, 10);
-	put(3, 10);
-	later();
-	mark();
-	take(0);
-	take(1);
-	put(1, 20);
-	put(2, 10);
-	s = settle();
-	all = diff.rows;
-	ck_assert_uint_eq(all, 3);
-	for (i = DIFF_NEW; i < DIFF_VIEWS; i++) {
-		page_diff_next_view(&diff);
-		ck_assert_uint_eq(diff.view, i);
-		settle();
-		ck_assert_uint_eq(diff.rows, 2);
-	}
-	page_diff_next_view(&diff);
-	ck_assert_uint_eq(diff.view, DIFF_ALL);
-	page_diff_toggle(&diff);
-	settle();
-	ck_assert_uint_eq(diff.rows, 4);
-	ck_assert(shows("new ") && shows("freed "));
-	page_diff_next_view(&diff);
-	settle();
-	ck_assert_uint_eq(diff.rows, 2);
-	ck_assert_uint_eq(s->shown.came.n, 2);
-}
-END_TEST
-
-START_TEST(cursor_stays_on_its_group_while_others_pass_it)
-{
-	struct page_since *s;
-	uint64_t key;
-	unsigned i;
-
-	page_set_group(&page, page_group_kind_called("site"));
-	mark();
-	for (i = 0; i < 5; i++)
-		put(i, 1000 - i);
-	s = settle();
-	page_diff_move(&diff, &page, 1);
-	key = page_since_row(s, 1)->key;
-	for (i = 0; i < 5; i++)
-		put(100 + 5 * i + 4, 2000);
-	s = settle();
-	ck_assert_uint_eq(diff.selected, 2);
-	ck_assert_uint_eq(page_since_row(s, 2)->key, key);
-}
-END_TEST
-
-START_TEST(an_open_group_stays_open_when_its_names_come)
-{
-	struct page_since *s;
-	uint64_t key;
-
-	scene_late = ~0u;
-	mark();
-	put(0, 100);
-	put(2, 100);
-	s = settle();
-	key = s->group[0].key;
-	ck_assert_uint_eq(s->group[0].caller, caller_of(0));
-	ck_assert(page_diff_open(&diff, &page, &scene.view));
-	s = settle();
-	ck_assert_uint_eq(s->shown.came.n, 1);
-	scene_late = 0;
-	scene.view.names_no++;
-	for (int i = 0; i < 3; i++) {
-		uint64_t no = scene.view.names_no + 1;
-
-		later();
-		scene.view.names_no = no;
-		look(124, 24);
-	}
-	ck_assert_uint_ne(diff.of_key, key);
-	ck_assert_uint_eq(s->shown.came.n, 1);
-	ck_assert(!shows("comparing"));
-}
-END_TEST
-
-START_TEST(another_mark_begins_anew)
-{
-	live_on(300);
-	mark();
-	live_on(300);
-	settle();
-	ck_assert(page_diff_open(&diff, &page, &scene.view));
-	settle();
-	mark();
-	ck_assert_double_eq(settle()->shown.total.came, 0);
-	ck_assert(!diff.by_block && diff.of_key == 0);
-	ck_assert(shows("0 new  0 freed"));
-}
-END_TEST
-
-START_TEST(lost_mark_is_told)
-{
-	live_on(300);
-	mark();
-	live_on(30);
-	settle();
-	scene.look.stream_no++;
-	later();
-	look(80, 24);
-	ck_assert(shows("The mark is lost"));
-}
-END_TEST
-
-START_TEST(losses_are_told)
-{
-	live_on(300);
-	mark();
-	scene.look.lost[1] = 1234;
-	settle();
-	ck_assert(shows("INCOMPLETE: 1,234 records were lost since the mark"));
-}
-END_TEST
-
-START_TEST(page_h_fits_any_terminal)
-{
-	static char name[4200];
-	int cols, rows;
-
-	memset(name, 'x', sizeof name - 1);
-	memcpy(name, "a\033[2J<b\xff\n", 9);
-	scene_symbol_override = _i % 2 != 0 ? name : NULL;
-	live_on(700);
-	mark();
-	live_on(700);
-	if (_i >= 2)
-		page_diff_toggle(&diff);
-	settle();
-	for (cols = 1; cols < 150; cols += cols < 50 ? 1 : 7)
-		for (rows = 1; rows < 30; rows++) {
-			ck_assert_int_eq(page_diff_compose(&diff, &page,
-			    &scene.view, cols, rows, &pic), 0);
-			assert_fits(cols, 0);
-			ck_assert_int_le(pic.rows, rows);
-			ck_assert(!shows("\033"));
-			page_diff_move(&diff, &page, (rows % 5) - 2);
-		}
-}
-END_TEST
-
 #ifndef SANITIZED
 START_TEST(without_memory_there_is_no_comparison_until_there_is_some)
 {
@@ -698,29 +789,27 @@ since_suite(void)
 	    groups_sum_what_came_and_went_whatever_addresses_are_used_again, 0,
 	    BASE_NELEM(kinds));
 	tcase_add_test(tc, functions_sum_to_the_whole);
-	tcase_add_loop_test(tc,
-	    other_kinds_have_functions_on_page_h_and_no_change, 0, 3);
+	tcase_add_test(tc, by_any_frame_a_group_has_all_stacks_that_go_through_it);
+	tcase_add_loop_test(tc, by_time_groups_have_a_comparison_of_their_own,
+	    0, 2);
+	tcase_add_loop_test(tc, groups_are_called_as_on_page_k, 0, 16);
+	tcase_add_test(tc, names_are_of_the_callers_that_differ);
 	tcase_add_test(tc,
 	    groups_of_the_page_have_a_column_once_there_is_a_mark);
-	tcase_add_test(tc, groups_of_a_part_of_their_blocks_tell_no_change);
+	tcase_add_test(tc,
+	    groups_of_the_page_have_the_change_of_what_the_filter_means);
+	tcase_add_loop_test(tc, the_difference_is_of_what_the_filter_means, 0,
+	    BASE_NELEM(filters));
+	tcase_add_test(tc, another_filter_is_another_difference_at_once);
+	tcase_add_test(tc,
+	    names_on_their_way_are_unsure_and_judged_when_they_come);
+	tcase_add_test(tc,
+	    what_was_freed_before_it_was_copied_is_unsure_under_a_filter);
 	tcase_add_test(tc, large_lists_are_compared_in_portions);
 	tcase_add_test(tc, comparison_goes_on_where_it_was_while_blocks_go);
 	tcase_add_test(tc, a_sample_is_scaled);
 	tcase_add_test(tc, only_what_grows_in_each_interval_is_called_a_leak);
 	tcase_add_test(tc, points_are_taken_while_nobody_looks);
-	suite_add_tcase(s, tc);
-
-	tc = tcase_create("page H");
-	tcase_add_checked_fixture(tc, setup_since, teardown);
-	tcase_add_test(tc, blocks_are_those_that_came_and_those_that_went);
-	tcase_add_test(tc, enter_lists_the_blocks_of_the_group);
-	tcase_add_test(tc, views_show_what_they_say);
-	tcase_add_test(tc, cursor_stays_on_its_group_while_others_pass_it);
-	tcase_add_test(tc, an_open_group_stays_open_when_its_names_come);
-	tcase_add_test(tc, another_mark_begins_anew);
-	tcase_add_test(tc, lost_mark_is_told);
-	tcase_add_test(tc, losses_are_told);
-	tcase_add_loop_test(tc, page_h_fits_any_terminal, 0, 4);
 	suite_add_tcase(s, tc);
 
 #ifndef SANITIZED

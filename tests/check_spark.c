@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/pagek/spark.h"
+#include "../src/page/spark.h"
 #include "harness.h"
 
 static struct page_picture pic;

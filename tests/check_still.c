@@ -2,9 +2,11 @@
  * Rows that keep their places: what a frozen order shows while blocks come and
  * go, and what comes back when it is let go.
  */
-#include "../src/pagek/groups.h"
-#include "../src/pagek/past.h"
-#include "../src/pagek/still.h"
+#include "../src/page/choice.h"
+#include "../src/page/groups.h"
+#include "../src/page/marked.h"
+#include "../src/page/past.h"
+#include "../src/page/still.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -148,6 +150,38 @@ START_TEST(new_blocks_are_counted)
 }
 END_TEST
 
+/* Not those that the filter keeps back: no row waits for them. */
+START_TEST(new_blocks_that_the_filter_means_are_counted)
+{
+	struct filter_error wrong;
+	unsigned i;
+
+	ck_assert_int_eq(page_choice_filter(&page, "size>=48", &wrong), 0);
+	compose(100, ROWS);
+	cursor_key(1);
+	for (i = 0; i < 12; i++)
+		scene_alloc(&scene, 0x1000 + 64ul * i, i < 5 ? 48 : 40,
+		    TYPE_NEW, 1, 0, scene.look.now_ms);
+	go_by(1500);
+	ck_assert(shows("order: frozen 4s  +5 new"));
+	scene_free(&scene, 0x1000);
+	go_by(100);
+	ck_assert(shows("  +4 new"));
+}
+END_TEST
+
+START_TEST(a_drained_list_has_no_new_blocks)
+{
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	compose(100, ROWS);
+	cursor_key(1);
+	push_in(1);
+	go_by(1500);
+	ck_assert(shows("order: frozen 4s"));
+	ck_assert(!shows("+1"));
+}
+END_TEST
+
 START_TEST(order_goes_on_five_seconds_after_the_last_key)
 {
 	cursor_key(1);
@@ -230,7 +264,7 @@ START_TEST(paused_picture_stands_as_it_stood)
 	scene_free(&scene, was[1].addr);
 	push_in(0);
 	go_by(100);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	page_view_frozen(&scene.view, &page);
 	scene.view.now.ns += INT64_C(60000000000);
 	compose(100, ROWS);
@@ -255,8 +289,9 @@ START_TEST(step_shows_what_was_there_unless_the_order_is_held)
 	else
 		page_still_toggle(&page, &scene.view);
 	go_by(100);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	ck_assert_int_eq(page_step(&page, true), 0);
+	ck_assert_int_eq(page_step_on(&page, INT64_MAX), 0);
 	page_view_frozen(&scene.view, &page);
 	compose(100, ROWS);
 	ck_assert_int_eq(page_still_on(&page), _i == 1);
@@ -288,10 +323,9 @@ START_TEST(groups_that_stand_still_get_the_names_that_come)
 }
 END_TEST
 
-/* Sums are what groups are in the order of: these stay, too. */
-START_TEST(groups_stay_as_they_are_and_then_go_on)
+START_TEST(groups_keep_their_order_and_then_go_on)
 {
-	uint64_t bytes;
+	uint64_t bytes, key;
 	unsigned i;
 
 	page_set_group(&page, 1);
@@ -300,6 +334,7 @@ START_TEST(groups_stay_as_they_are_and_then_go_on)
 	later();
 	compose(100, ROWS);
 	bytes = page.groups->total.bytes;
+	key = page_groups_row(page.groups, 0)->key;
 	if (_i == 0)
 		cursor_key(1);
 	else
@@ -309,14 +344,45 @@ START_TEST(groups_stay_as_they_are_and_then_go_on)
 		    0x401000 + 3, scene.look.now_ms);
 	go_by(3000);
 	ck_assert(shows("frozen"));
-	ck_assert_uint_eq(page.groups->total.bytes, bytes);
+	ck_assert_uint_eq(page.groups->total.bytes, bytes + (UINT64_C(8) << 30));
+	ck_assert_uint_eq(page_groups_row(page.groups, 0)->key, key);
 	if (_i == 1)
 		page_still_toggle(&page, &scene.view);
 	go_by(3000);
 	ck_assert(!shows("frozen"));
 	later();
 	compose(100, ROWS);
-	ck_assert_uint_eq(page.groups->total.bytes, bytes + (UINT64_C(8) << 30));
+	ck_assert_uint_ne(page_groups_row(page.groups, 0)->key, key);
+}
+END_TEST
+
+/* As e does it: what is saved is what was seen, and goes on to be. */
+START_TEST(a_picture_saved_has_the_rows_that_stand_still)
+{
+	struct page saved;
+	unsigned i;
+	size_t n;
+
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
+	compose(100, ROWS);
+	page_still_toggle(&page, &scene.view);
+	compose(100, ROWS);
+	n = rows_of(was);
+	for (i = 0; i < 5; i++)
+		push_in(i);
+	scene_free(&scene, was[2].addr);
+	go_by(100);
+	assert_same_places(n);
+	ck_assert(shows("Enter"));
+	saved = page;
+	saved.bare = true;
+	ck_assert_int_eq(page_compose_view(&saved, &scene.view, 100, ROWS,
+	    &pic), 0);
+	page_take_over(&page, &saved);
+	ck_assert_ptr_nonnull(strstr(pic.line[FIRST + 2].text, "freed"));
+	ck_assert(!shows("Enter"));
+	go_by(100);
+	assert_same_places(n);
 }
 END_TEST
 
@@ -480,6 +546,8 @@ suite(void)
 	tcase_add_test(t, what_is_freed_keeps_its_row_and_is_told);
 	tcase_add_test(t, what_takes_the_place_of_a_freed_block_is_not_it);
 	tcase_add_test(t, new_blocks_are_counted);
+	tcase_add_test(t, new_blocks_that_the_filter_means_are_counted);
+	tcase_add_test(t, a_drained_list_has_no_new_blocks);
 	tcase_add_test(t, order_goes_on_five_seconds_after_the_last_key);
 	tcase_add_test(t, order_that_is_held_goes_on_when_it_is_let_go);
 	tcase_add_loop_test(t,
@@ -488,7 +556,8 @@ suite(void)
 	tcase_add_test(t, paused_picture_stands_as_it_stood);
 	tcase_add_loop_test(t,
 	    step_shows_what_was_there_unless_the_order_is_held, 0, 2);
-	tcase_add_loop_test(t, groups_stay_as_they_are_and_then_go_on, 0, 2);
+	tcase_add_loop_test(t, groups_keep_their_order_and_then_go_on, 0, 2);
+	tcase_add_test(t, a_picture_saved_has_the_rows_that_stand_still);
 	tcase_add_test(t, text_is_never_still);
 	tcase_add_test(t, rows_of_a_part_of_the_list_do_not_stand_still);
 	tcase_add_test(t, list_that_empties_leaves_its_rows);

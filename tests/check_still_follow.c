@@ -4,8 +4,8 @@
  */
 #include <errno.h>
 
-#include "../src/pagek/followed.h"
-#include "../src/pagek/groups.h"
+#include "../src/page/followed.h"
+#include "../src/page/groups.h"
 #include "harness.h"
 #include "scene.h"
 

@@ -2,7 +2,7 @@
  * The last minute: what a sample is, how samples become points, and that a
  * paused picture keeps its own.
  */
-#include "../src/pagek/trend.h"
+#include "../src/page/trend.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -78,9 +78,10 @@ START_TEST(keepers_numbers_are_taken_when_they_are_told)
 	/* Nothing was told: that is not a second without requests. */
 	after(1000);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 5000);
-	asked(6000, 0);
+	asked(6000, 2000);
 	after(1000);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 3000);
+	ck_assert_uint_eq(last(TREND_FREES), 1000);
 }
 END_TEST
 
@@ -133,8 +134,8 @@ START_TEST(long_gap_is_a_plain)
 
 	scene.look.keeper = keeper;
 	after(0);
-	asked(1000, 0);
-	after(10000);
+	asked(600, 0);
+	after(6000);
 	ck_assert_uint_eq(page_trend_points(page.trend, TREND_ALLOCS, point),
 	    2);
 	ck_assert_uint_eq(point[0], 100);
@@ -182,13 +183,32 @@ START_TEST(lost_link_is_no_second_without_requests)
 }
 END_TEST
 
+/* Neither while a list is being taken nor while records wait to be read. */
+START_TEST(what_is_not_read_yet_is_no_second_without_requests)
+{
+	after(0);
+	after(1000);
+	scene.look.settled = _i != 0;
+	scene.look.behind = _i != 0;
+	after(1000);
+	scene.look.settled = true;
+	scene.look.behind = false;
+	for (unsigned i = 0; i < 30; i++)
+		scene_alloc(&scene, 0x1000 + i * 0x100, 100, TYPE_MALLOC, 1,
+		    0, scene.look.now_ms);
+	after(1000);
+	/* They came in two seconds, of which none was one without. */
+	ck_assert_uint_eq(last(TREND_ALLOCS), 15);
+}
+END_TEST
+
 START_TEST(paused_picture_keeps_its_minute)
 {
 	scene.look.keeper = keeper;
 	after(0);
 	asked(1000, 0);
 	after(1000);
-	ck_assert_int_eq(page_freeze(&page, &scene.view), 0);
+	pause_now();
 	page_view_frozen(&scene.view, &page);
 	asked(7, 0);
 	after(1000);
@@ -197,6 +217,29 @@ START_TEST(paused_picture_keeps_its_minute)
 	scene.view.look = scene.view.live;
 	page_trend_sample(&page, &scene.view);
 	ck_assert_uint_eq(last(TREND_ALLOCS), 7);
+}
+END_TEST
+
+START_TEST(paused_picture_keeps_its_minute_when_the_list_is_lost)
+{
+	uint64_t n;
+
+	scene.look.keeper = keeper;
+	after(0);
+	asked(1000, 0);
+	after(1000);
+	pause_now();
+	page_view_frozen(&scene.view, &page);
+	if (_i == 0)
+		scene.look.list = NULL;
+	else
+		scene.look.stream_no++;
+	after(1000);
+	ck_assert_uint_eq(last(TREND_ALLOCS), 1000);
+	page_thaw(&page);
+	scene.view.look = scene.view.live;
+	page_trend_sample(&page, &scene.view);
+	ck_assert(!page_trend_last(page.trend, TREND_ALLOCS, &n));
 }
 END_TEST
 
@@ -248,7 +291,11 @@ trend_suite(void)
 	tcase_add_test(t, long_gap_is_a_plain);
 	tcase_add_loop_test(t, another_stream_begins_anew, 0, 2);
 	tcase_add_test(t, lost_link_is_no_second_without_requests);
+	tcase_add_loop_test(t,
+	    what_is_not_read_yet_is_no_second_without_requests, 0, 2);
 	tcase_add_test(t, paused_picture_keeps_its_minute);
+	tcase_add_loop_test(t,
+	    paused_picture_keeps_its_minute_when_the_list_is_lost, 0, 2);
 	tcase_add_test(t,
 	    full_page_shows_the_minute_and_the_wide_one_does_not);
 	tcase_add_test(t, without_memory_or_samples_nothing_is_shown);

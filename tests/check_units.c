@@ -1,8 +1,8 @@
 /*
  * Sizes in each unit, and large digits.
  */
-#include "../src/pagek/large.h"
-#include "../src/pagek/units.h"
+#include "../src/page/large.h"
+#include "../src/page/units.h"
 #include "harness.h"
 #include "scene.h"
 

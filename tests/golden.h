@@ -11,7 +11,7 @@
 
 #include <check.h>
 
-#include "../src/pagek/pagek.h"
+#include "../src/page/page.h"
 
 static inline void
 assert_golden(const struct page_picture *p, const char *name)

@@ -5,6 +5,7 @@
 #ifndef TESTS_NAIVE_H
 #define TESTS_NAIVE_H
 
+#include "../src/page/marked.h"
 #include "scene.h"
 
 #define PLACES 400		/* addresses, each with a block or none */
@@ -12,10 +13,12 @@
 struct naive {
 	bool live;
 	uint64_t seq, size;
+	int64_t ms;
 };
 
 static struct naive place[PLACES];	/* now ... */
-static struct naive marked_place[PLACES];	/* ... and at the mark */
+static struct naive marked_place[PLACES];	/* ... and at the mark ... */
+static int64_t marked_ms;		/* ... which was then */
 
 static uint32_t seed;
 
@@ -71,7 +74,8 @@ put(unsigned at, uint64_t size)
 {
 	scene_alloc(&scene, addr_of(at), size, type_of_place(at),
 	    thread_of_place(at), caller_of(at), scene.look.now_ms);
-	place[at] = (struct naive){ true, scene.look.total_records, size };
+	place[at] = (struct naive){ true, scene.look.total_records, size,
+		scene.look.now_ms };
 }
 
 static inline void
@@ -126,6 +130,15 @@ still_in(const struct naive *then)
 	for (i = 0; i < PLACES; i++)
 		n += is_still(then, i);
 	return n;
+}
+
+/* From here on both the page and the test's copy count. */
+static inline void
+mark(void)
+{
+	ck_assert_int_eq(page_mark_set(&page, &scene.view), 0);
+	memcpy(marked_place, place, sizeof place);
+	marked_ms = scene.look.now_ms;
 }
 
 #endif

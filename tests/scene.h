@@ -6,6 +6,7 @@
 #ifndef TESTS_SCENE_H
 #define TESTS_SCENE_H
 
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 #include <check.h>
 
-#include "../src/pagek/view.h"
+#include "../src/page/view.h"
 
 struct scene {
 	struct nodes_look look;
@@ -223,6 +224,8 @@ scene_refresh(struct scene *s)
 	s->view.thread = scene_thread;
 }
 
+#define SCENE_MOVES 1024	/* that its list remembers */
+
 static inline void
 scene_init(struct scene *s, enum blklist_kind kind, uint32_t aRecMax)
 {
@@ -244,6 +247,7 @@ scene_init(struct scene *s, enum blklist_kind kind, uint32_t aRecMax)
 	};
 	r = blklist_new(&s->list, kind, aRecMax);
 	ck_assert_int_eq(r, 0);
+	ck_assert_int_eq(blklist_follow(s->list, SCENE_MOVES), 0);
 	s->look.list = s->list;
 	s->look.types = &s->types;
 }
@@ -370,6 +374,21 @@ scene_target(struct scene *s, unsigned blocks)
 	scene_refresh(s);
 }
 
+/* So many blocks of a plain target: sizes 0 to 99, fifty callers, one thread. */
+static inline void
+scene_many(struct scene *s, unsigned blocks)
+{
+	unsigned i;
+
+	scene_init(s, BLKLIST_INDEXED, 1u << 20);
+	stream_types_init(&s->types);
+	s->look.now_ms = 400000000;
+	for (i = 0; i < blocks; i++)
+		scene_alloc(s, 0x100000 + i * 32ul, i % 100, TYPE_MALLOC, 1,
+		    0x401000 + i % 50, s->look.now_ms - 1000);
+	scene_refresh(s);
+}
+
 /* The same target with stacks: 40 blocks, 8 of each site. */
 static inline void
 scene_stacks(struct scene *s, unsigned blocks)
@@ -452,6 +471,18 @@ compose(int cols, int rows)
 {
 	ck_assert_int_eq(page_compose_view(&page, &scene.view, cols, rows,
 	    &pic), 0);
+}
+
+/* On a machine that is busy even a small list takes more than one turn. */
+static inline void
+pause_now(void)
+{
+	int r;
+
+	do
+		r = page_freeze(&page, &scene.view);
+	while (r == -EAGAIN);
+	ck_assert_int_eq(r, 0);
 }
 
 /* Columns of a line as the terminal counts them; -1 for what it cannot show. */

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/choice.h"
+#include "../page/followed.h"
+#include "../page/marked.h"
+#include "../page/past.h"
+#include "../page/still.h"
+#include "../page/units.h"
 #include "app.h"
-#include "units.h"
-#include "choice.h"
-#include "followed.h"
-#include "marked.h"
-#include "past.h"
-#include "still.h"
 
 #define END_WAIT_MS 3000
 
@@ -27,6 +27,7 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 		.link = watch->link,
 		.loop = loop,
 		.watch = watch,
+		.begun = mono_now(),
 	};
 	page->on_screen = true;
 	page->prompt = NULL;
@@ -34,8 +35,10 @@ app_init(struct app *app, struct page *page, struct page_watch *watch,
 	page->choices = NULL;
 	app_go_init(app);
 	page_costs_begin(&app->costs, page, nodes_session_look(app->session));
-	if (page->opts.nodes_first)
+	if (page->opts.first == PAGE_G)
 		app_nodes_open(app);
+	else if (page->opts.first == PAGE_H)
+		app_diff_open(app);
 }
 
 void
@@ -92,11 +95,22 @@ say_left(struct app *app)
 		app_say(app, "follows no longer: the cursor was moved");
 }
 
+/* False, and said: there are none to move among. */
+static bool
+has_rows(struct app *app)
+{
+	if (app->page->total == 0)
+		app_say(app, "there are no rows");
+	return app->page->total > 0;
+}
+
 static void
 move_to(struct app *app, uint64_t offset)
 {
 	struct page_view v;
 
+	if (!has_rows(app))
+		return;
 	page_view_shown(&v, app->page, app->session);
 	say_left(app);
 	page_still_touch(app->page, &v);
@@ -109,6 +123,8 @@ move(struct app *app, int64_t delta)
 {
 	struct page_view v;
 
+	if (!has_rows(app))
+		return;
 	page_view_shown(&v, app->page, app->session);
 	say_left(app);
 	page_still_touch(app->page, &v);
@@ -154,14 +170,19 @@ do_last(struct app *app)
 
 /* --- order and picture -------------------------------------------------- */
 
+static bool
+is_wide(const struct app *app)
+{
+	return app->page->layout == PAGE_WIDE || (app->page->layout ==
+	    PAGE_AUTO && app->cols >= PAGE_WIDE_COLS);
+}
+
 static void
 do_layout(struct app *app)
 {
 	struct page *page = app->page;
-	bool wide = page->layout == PAGE_WIDE ||
-	    (page->layout == PAGE_AUTO && app->cols >= PAGE_WIDE_COLS);
 
-	if (!wide)
+	if (!is_wide(app))
 		page->layout = PAGE_WIDE;
 	else if (page->opts.layout == PAGE_CLASSIC_STRICT)
 		page->layout = PAGE_CLASSIC_STRICT;
@@ -177,7 +198,8 @@ do_units(struct app *app)
 
 	page->units = (page->units + 1) % PAGE_UNITS;
 	page->round++;
-	app_say(app, "sizes of blocks %s", page_units_name(page->units));
+	app_say(app, "%ssizes of blocks %s", is_wide(app) ? "" : "wide: ",
+	    page_units_name(page->units));
 }
 
 static void
@@ -206,8 +228,6 @@ do_still(struct app *app)
 	page_view_shown(&v, app->page, app->session);
 	if (!page_still_toggle(app->page, &v))
 		app_say(app, "order: live");
-	else if (page_shows_groups(app->page))
-		app_say(app, "groups: frozen, sums as well; z lets them go");
 	else if (v.look->window)
 		app_say(app, "order: frozen as soon as the whole list is here");
 	else
@@ -235,77 +255,16 @@ do_follow(struct app *app)
 		app_say(app, "cannot follow: %s", strerror(-r));
 }
 
-/* A portion of the copy; a large list takes many of them. */
-static void
-pause_on(struct app *app)
-{
-	struct page_view v;
-	int r;
-
-	page_view_live(&v, app->session);
-	if (v.live->window)
-		return;
-	r = page_freeze(app->page, &v);
-	if (r == -EAGAIN)
-		app_say(app, "pauses as it was at the key: %u %% copied",
-		    page_freezing(app->page));
-	if (r == -EAGAIN || r == -ESTALE)
-		return;
-	app->pausing = false;
-	if (r < 0)
-		app_say(app, "cannot pause: %s", strerror(-r));
-	else
-		app->page->message[0] = '\0';
-}
-
-void
-app_pause(struct app *app)
-{
-	const struct nodes_look *look = nodes_session_look(app->session);
-
-	if (app->page->frozen != NULL || app->pausing) {
-		page_thaw(app->page);
-		app->pausing = false;
-		return;
-	}
-	app->pausing = true;
-	/* One could not scroll in the copy of a few rows. */
-	if (look->window)
-		app_say(app, "pauses when the whole list is here");
-	else
-		pause_on(app);
-}
-
-static void
-step(struct app *app, bool back)
-{
-	char text[96];
-	int r = page_step(app->page, back);
-
-	page_step_text(app->page, text, sizeof text);
-	if (r == 0)
-		app_say(app, "%s", text);
-	else if (r == -ENOENT)
-		app_say(app, "%s: %s", back ? "nothing before this is kept" :
-		    "nothing after the pause", text);
-	else if (r == -EINVAL)
-		app_say(app, "the picture goes on: Space pauses it, then "
-		    ", and . step");
-	else
-		app_say(app, "cannot step: %s; the picture goes on",
-		    strerror(-r));
-}
-
 static void
 do_step_back(struct app *app)
 {
-	step(app, true);
+	app_step(app, true);
 }
 
 static void
 do_step_forth(struct app *app)
 {
-	step(app, false);
+	app_step(app, false);
 }
 
 static void
@@ -381,18 +340,27 @@ await_end(struct app *app)
 	}
 }
 
+/* Its time is over; what is on its way to a file or a node still gets there. */
+static bool
+is_due(const struct app *app)
+{
+	const struct options *o = app->watch->options;
+
+	return o != NULL && o->duration_ms > 0 && app->job == NULL &&
+	    app->export == NULL && app->lend == APP_LEND_NO &&
+	    mono_ms_since(app->begun) >= o->duration_ms;
+}
+
 void
 app_tick(struct app *app)
 {
 	struct page_view v;
-	const struct nodes_look *look = nodes_session_look(app->session);
 
 	/* Who has begun to move about is not taken elsewhere. */
 	nodes_session_stay(app->session, app->page->has_cursor ||
 	    app->page->opened || app->page->frozen != NULL ||
 	    app->overlay != APP_NO_OVERLAY || app->mode != APP_PAGE);
-	if (app->pausing && (look->settled || app->page->freezing != NULL))
-		pause_on(app);
+	app_pause_tick(app);
 	app_mark_tick(app);
 	app_find_tick(app);
 	page_view_live(&v, app->session);
@@ -404,6 +372,8 @@ app_tick(struct app *app)
 	app_go_tick(app);
 	app_listing_tick(app);
 	app_export_tick(app);
+	if (is_due(app))
+		app_quit(app, PAGE_QUIT, 0);
 }
 
 void
@@ -432,7 +402,7 @@ do_help(struct app *app)
 static void
 do_close(struct app *app)
 {
-	if (app_find_stop(app) || app_listing_cancel(app) ||
+	if (app_step_stop(app) || app_find_stop(app) || app_listing_cancel(app) ||
 	    app_export_cancel(app))
 		return;
 	if (app->page->opened) {
@@ -443,7 +413,8 @@ do_close(struct app *app)
 		app_filter(app, "");
 		return;
 	}
-	page_followed_stop(app->page);
+	if (!page_followed_stop(app->page) && !app->page->has_cursor)
+		app_say(app, "nothing is open: q quits");
 	app->page->has_cursor = false;
 }
 
@@ -543,6 +514,7 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_LISTING] = app_listing,
 	[PAGE_DO_END_TARGET] = do_end_target,
 	[PAGE_DO_BLOCKS] = do_blocks,
+	[PAGE_DO_SINCE] = app_diff,
 	[PAGE_DO_NODES] = app_nodes_open,
 	[PAGE_DO_HELP] = do_help,
 	[PAGE_DO_MARK] = app_mark,

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/groups.h"
+#include "../page/sum_columns.h"
 #include "app.h"
-#include "groups.h"
-#include "sum_columns.h"
 
 static bool
 has_groups(struct app *app)
@@ -14,7 +14,7 @@ has_groups(struct app *app)
 	bool strict = app->page->layout == PAGE_CLASSIC_STRICT;
 
 	if (strict)
-		app_say(app, "the strict page has no groups; c leaves it");
+		app_say(app, "strict has no groups; c leaves it");
 	return !strict;
 }
 
@@ -50,7 +50,7 @@ app_group_below_next(struct app *app)
 	if (!has_groups(app))
 		return;
 	if (page->group == 0) {
-		app_say(app, "there are no groups yet; b makes some");
+		app_say(app, "B groups groups again: b makes them");
 		return;
 	}
 	if (kind == page->group)
@@ -93,7 +93,7 @@ app_group_by(struct app *app, const char *kinds)
 	say_kinds(app);
 }
 
-/* --- order ----------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------- */
 
 static void
 say_sort(struct app *app)
@@ -139,13 +139,14 @@ app_group_reverse(struct app *app)
 	set_sort(app, app->page->group_sort, !app->page->group_reverse);
 }
 
-/* --- open and close -------------------------------------------------------- */
+/* --- open and close ------------------------------------------------------- */
 
 static void
 say_failed(struct app *app, int r)
 {
 	if (r == -ENOENT)
-		app_say(app, "there is no group here");
+		app_say(app, app->page->group != 0 ? "there is no group here" :
+		    "these are no groups: b makes them");
 	else if (r == -ENOSPC)
 		app_say(app, "so many groups are open: close some");
 	else if (r < 0)
@@ -165,7 +166,7 @@ app_group_enter(struct app *app)
 	    page_groups_at(page->groups, page->has_cursor ? page->cursor :
 	    page->offs, &at) && at.what == ROW_GROUP) {
 		if (page_group_is_open(page, at.index))
-			page_fold(page, &v);
+			page_fold(page);
 		else
 			say_failed(app, page_unfold(page, &v));
 	} else if (!page_open_group(page, &v)) {
@@ -185,13 +186,11 @@ app_group_unfold(struct app *app)
 void
 app_group_fold(struct app *app)
 {
-	struct page_view v;
-
-	page_view_shown(&v, app->page, app->session);
 	if (app->page->opened)
 		page_close_group(app->page);
-	else if (!page_fold(app->page, &v))
-		app_say(app, "nothing is open here");
+	else if (!page_fold(app->page))
+		app_say(app, app->page->group != 0 ? "nothing is open here" :
+		    "these are no groups: b makes them");
 }
 
 void

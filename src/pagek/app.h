@@ -3,14 +3,16 @@
  * curses: the screen turns a key into a code, calls app_key() and paints what
  * has become of it.
  *
- *	screen.c	terminal, loop and paint, around one struct app
+ *	screen.c	the loop around one struct app, on terminal.c and paint.c
  *	act.c		what each key of keys.def does
  *	act_groups.c	... to groups
  *	mark.c		... to mark and drain
+ *	pause.c		... to the picture as a whole: pause, and steps back
  *	mouse.c		what a mouse does
  *	sight.c		what the session has to bring for what is looked at
  *
  *	prompt.c	a line at the bottom that is typed into
+ *	history.c	... and what was typed there before
  *	command.c	the one that `:` opens
  *	app_filter.c	... and the one for a filter
  *	app_find.c	... and the one for what is looked for
@@ -27,21 +29,31 @@
  *	overlay_since.c	... page H, the difference to the mark
  *
  *	save.c		the picture into a file
- *	listing_job.c	the whole list to a node, a file or a pager
+ *	listing_job.c	the whole list to a node, a file or a pager (pager.c)
  *	export_job.c	what is shown into a file for other programs
+ *
+ * Example: what the screen does with it
+ *	app_init(&app, page, watch, loop);
+ *	app_key(&app, 'j');			as keys come
+ *	app_tick(&app);				once a cycle
+ *	page_compose(page, app.session, app.cols, app.rows, &pic);
+ *	app_overlay_compose(&app, &over);	over that
+ *	app_tell_view(&app);
+ *	...
+ *	app_fini(&app);				once app.over is true
  */
 #ifndef PAGEK_APP_H
 #define PAGEK_APP_H
 
+#include "../page/costs.h"
+#include "../page/detail.h"
+#include "../page/diag.h"
+#include "../page/keys.h"
+#include "../page/line.h"
+#include "../page/nodes_page.h"
+#include "../page/since.h"
 #include "config.h"
-#include "costs.h"
-#include "diag.h"
-#include "detail.h"
 #include "history.h"
-#include "keys.h"
-#include "line.h"
-#include "nodes_page.h"
-#include "since.h"
 
 enum app_mode {
 	APP_PAGE,
@@ -108,8 +120,8 @@ struct app_prompt_ops {
 	void (*changed)(struct app *, const char *text);
 	/*
 	 * What could stand at the cursor, of which `before` is before:
-	 * app_words_from() says where that begins, then line_words_add() for each.
-	 * NULL: Tab does nothing.
+	 * app_words_from() says where that begins, then line_words_add() for
+	 * each.  NULL: Tab does nothing.
 	 */
 	void (*complete)(struct app *, const char *before, struct line_words *);
 };
@@ -155,6 +167,7 @@ struct app {
 	bool was_elsewhere;		/* there is a `before` */
 	struct app_going going;
 	int cols, rows;			/* of the terminal */
+	struct mono begun;
 
 	enum app_mode mode;
 	struct app_prompt asked;	/* in APP_PROMPT */
@@ -168,6 +181,9 @@ struct app {
 	struct blk trail[APP_TRAIL];	/* blocks that one came by to this one, the last last */
 	int ntrail;
 	struct page_kin kin;
+	bool clip_taken;		/* the terminal is known to have a clipboard for us */
+	bool clip_sent;			/* the address shown went there */
+	char clip[32];			/* for it, until the next paint; "" nothing */
 	uint64_t shown_addr;		/* in large digits */
 	struct page_costs costs;	/* of the screen's cycles */
 	struct page_diag diag;		/* beside those */
@@ -230,6 +246,11 @@ void app_count_anew(struct app *);
 void app_diag_tick(struct app *);
 /* Pauses the picture, or lets it go on. */
 void app_pause(struct app *);
+/* A paused one becomes that of one state before, or after. */
+void app_step(struct app *, bool back);
+/* The picture stays; false: no other one was on its way. */
+bool app_step_stop(struct app *);
+void app_pause_tick(struct app *);	/* once a cycle */
 
 /* Tells the session what is looked at; after each paint. */
 void app_tell_view(struct app *);
@@ -238,6 +259,7 @@ void app_tell_view(struct app *);
 void app_mark(struct app *);
 void app_drain(struct app *);
 void app_diff(struct app *);	/* page H */
+void app_diff_open(struct app *);	/* ... of a mark that is set now */
 void app_mark_tick(struct app *);	/* once a cycle */
 
 /* In the bottom line until the next key; outside text is welcome. */
@@ -251,6 +273,16 @@ void app_prompt_close(struct app *);
 void app_prompt_key(struct app *, int code);
 /* Keeps what was typed, for the pages to come. */
 void app_prompt_fini(struct app *);
+/*
+ * Lines of that kind that were typed before: after app_history_begin(), the one
+ * before or behind the last one that was given and that begins as `typed` did,
+ * or in the end `typed` itself; borrowed until the next call.  NULL: there is
+ * none.
+ */
+void app_history_begin(struct app *);
+const char *app_history_step(struct app *, const char *kind, const char *typed,
+    bool back);
+void app_history_add(struct app *, const char *kind, const char *text);
 /* What is to be completed begins at `at`, which is within `before`. */
 void app_words_from(struct line_words *, const char *before, const char *at);
 
@@ -292,7 +324,10 @@ void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
 void app_switch(struct app *, const struct nodes_target *);
 
-/* By a word or letters, as --sort takes them.  False: there is none, and that was said. */
+/*
+ * By a word or letters, as --sort takes them.  False: there is none, and that
+ * was said.
+ */
 bool app_sort(struct app *, const char *text);
 void app_sort_open(struct app *);
 void app_sort_reverse(struct app *);
@@ -407,7 +442,8 @@ bool app_export_wants_all(const struct app *);
 /* Nobody waits any more; what is on its way ends while the loop is run. */
 void app_export_fini(struct app *);
 
-/* 0 with the file's name in path, or a negative errno. */
+/* Page K's picture, or page H's where that is open: 0 with the file's name in
+   path, or a negative errno. */
 int app_save(struct app *, char *path, size_t cap);
 
 #endif

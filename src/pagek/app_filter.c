@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/choice.h"
 #include "app.h"
-#include "choice.h"
 
 static bool
 has_filter(struct app *app)
 {
 	if (app->page->layout != PAGE_CLASSIC_STRICT)
 		return true;
-	app_say(app, "the strict page has no filter; c leaves it");
+	app_say(app, "strict has no filter; c leaves it");
 	return false;
 }
 

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/find.h"
+#include "../page/followed.h"
 #include "app.h"
-#include "find.h"
-#include "followed.h"
 
 #define STEP_NS 4000000		/* of a cycle of 66 ms */
 

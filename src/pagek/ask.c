@@ -3,9 +3,9 @@
  */
 #include <string.h>
 
+#include "../page/nodes_page.h"
 #include "commands.h"
 #include "json.h"
-#include "nodes_page.h"
 #include "pump.h"
 
 #define EVERY_MS 1000		/* a rate is of so long */
@@ -14,13 +14,6 @@ static bool
 has_told(void *arg)
 {
 	return nodes_survey_settled(arg);
-}
-
-static bool
-never(void *arg)
-{
-	(void)arg;
-	return false;
 }
 
 int
@@ -90,17 +83,20 @@ print_pages(const struct options *o, uv_loop_t *loop,
     struct nodes_survey *survey, bool complete, FILE *out)
 {
 	bool once = option_given(o, OPTION_ONCE);
+	struct pace pace;
 	struct json j;
-	uint64_t n = 0;
 	int r;
 
 	json_open(&j, out, o);
+	pace_begin(&pace, o);
 	for (;;) {
 		r = o->json ? print_data(survey, complete, &j) :
 		    print(out, survey, &o->page);
-		if (r < 0 || !output_flush(out) || once || ++n == o->count)
+		if (r < 0 || !output_flush(out) || once)
 			return r;
-		pump(loop, NULL, o->interval_ms, never, NULL);
+		pace.n++;
+		if (!pace_wait(&pace, loop, NULL, NULL, NULL))
+			return 0;
 		complete = nodes_survey_settled(survey);
 		if (!o->json)
 			fputc('\n', out);

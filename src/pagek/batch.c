@@ -7,7 +7,10 @@
 #include <sys/ioctl.h>
 
 #include "../base/base.h"
+#include "../page/choice.h"
+#include "../page/groups.h"
 #include "commands.h"
+#include "export.h"
 #include "json.h"
 #include "pump.h"
 
@@ -88,6 +91,14 @@ batch_sieve(const struct options *o, struct page_sieve **out)
 	return o->filter != NULL ? page_sieve_new(out, o->filter, &e) : 0;
 }
 
+void
+batch_view(struct page_view *v, const struct page *page,
+    struct nodes_session *s)
+{
+	page_view_live(v, s);
+	v->wrappers = page->opts.wrappers;
+}
+
 /* What names are needed for, one row after the other. */
 struct taking {
 	struct nodes_session *s;
@@ -142,20 +153,13 @@ take_rows(struct taking *t, struct profile *p)
 	return 0;
 }
 
-static bool
-never(void *arg)
-{
-	(void)arg;
-	return false;
-}
-
 /* Until what was asked for is answered, or is due to be asked again. */
 static void
 await_names(uv_loop_t *loop, struct nodes_session *s, int64_t left_ms)
 {
 	if (no_names_pending(s))
 		pump(loop, s, left_ms < AGAIN_MS ? (int)left_ms : AGAIN_MS,
-		    never, NULL);
+		    NULL, NULL);
 	else
 		pump(loop, s, (int)left_ms, no_names_pending, s);
 }
@@ -202,7 +206,7 @@ tell_unsure(const struct page_sieve *sieve)
 	uint64_t unsure = page_sieve_caught(sieve).unsure;
 
 	if (unsure > 0)
-		complain("names that the filter asks for are not there of "
+		notice("names that the filter asks for are not there of "
 		    "%llu %s, which count as having none",
 		    (unsigned long long)unsure, unsure == 1 ? "block" :
 		    "blocks");
@@ -269,7 +273,7 @@ batch_tell_lacking(const struct options *o, struct nodes_session *s,
 
 	if (lacking == 0)
 		return;
-	complain("names or lines of %zu of %zu stacks were not there within "
+	notice("names or lines of %zu of %zu stacks were not there within "
 	    "%g s%s%s: what has no name stands as module+offset", lacking, of,
 	    o->timeout_ms / 1000.0, fetching[0] != '\0' ? ", fetching " : "",
 	    fetching);
@@ -305,7 +309,7 @@ batch_tell_loss(const struct options *o, const struct nodes_look *look)
 	/* With --strict it is said beside the status. */
 	if (o->format == FORMAT_CSV && look->listed && !look->complete &&
 	    !option_on(o, OPTION_STRICT))
-		complain("records were lost: the list is incomplete");
+		notice("records were lost: the list is incomplete");
 }
 
 int
@@ -362,6 +366,37 @@ batch_status(const struct options *o, const struct nodes_look *look)
 
 /* --- pagek --once, pagek -b --------------------------------------------- */
 
+/* The groups of the first level, as :export writes them. */
+static int
+put_groups(struct page *page, const struct page_view *v, struct json *j)
+{
+	struct page_export_sums sums = { 0 };
+	int r = page_choice_ready(page);
+
+	if (r == 0)
+		r = page_groups_refresh(page, v);
+	return r < 0 ? r : page_export_groups(page, v, EXPORT_NDJSON, j->out,
+	    j, &sums);
+}
+
+/* All rows, with the names that are in the profile. */
+static int
+put_data(const struct options *o, struct nodes_session *s, struct page *page,
+    struct profile *p, struct page_sieve *sieve, struct json *j)
+{
+	struct page_view v;
+	int r;
+
+	batch_view(&v, page, s);
+	if (page->group != 0)
+		return put_groups(page, &v, j);
+	r = page_choice_text_begin(page, &v);
+	if (r == 0)
+		json_blocks(j, page, &v, p, sieve,
+		    option_given(o, OPTION_SINCE), 0);
+	return r;
+}
+
 static int
 once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page *page, struct json *j)
@@ -381,17 +416,23 @@ once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	}
 	batch_tell_lacking(o, s, lacking, profile_callers(p));
 	rows = nodes_session_look(s)->listed ? 0 : batch_lines(j->out);
-	if (!o->json)
-		r = batch_print(j->out, loop, page, s, rows);
-	else
-		json_blocks(j, s, p, &page->opts, sieve,
-		    option_given(o, OPTION_SINCE), 0);
+	r = o->json ? put_data(o, s, page, p, sieve, j) :
+	    batch_print(j->out, loop, page, s, rows);
 	profile_free(p);
 	page_sieve_free(sieve);
 	return r;
 }
 
-/* A picture as data has all rows, with the names that are there in a moment. */
+/* What has come and gone within an interval. */
+static int
+once_since(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page *page, struct json *j)
+{
+	pump(loop, s, o->interval_ms, NULL, NULL);
+	return batch_since_print(o, loop, page, s, o->timeout_ms, j);
+}
+
+/* A picture as data, with the names that are there in a moment. */
 static int
 print_data(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
     struct page *page, struct json *j)
@@ -406,8 +447,7 @@ print_data(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 		r = batch_names(loop, s, &page->opts, sieve, 0, NAMES_WAIT_MS,
 		    &p, &lacking);
 	if (r == 0) {
-		json_blocks(j, s, p, &page->opts, sieve,
-		    option_given(o, OPTION_SINCE), 0);
+		r = put_data(o, s, page, p, sieve, j);
 		profile_free(p);
 	}
 	page_sieve_free(sieve);
@@ -419,39 +459,56 @@ print_data(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
  * mended is still good, and a link that is lost has its time to come back.
  */
 static bool
-is_over(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    uint64_t n)
+is_over(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	const struct nodes_look *look = nodes_session_look(s);
-	bool last = n == o->count || look->state == NODES_ENDED ||
+	bool ended = look->state == NODES_ENDED ||
 	    look->state == NODES_CORRUPT;
 
-	if (!last && look->linked)
+	if (!ended && look->linked)
 		return false;
 	pump_settled(loop, s, o->timeout_ms);
-	return last || !nodes_session_look(s)->linked;
+	return ended || !nodes_session_look(s)->linked;
 }
 
-/* Pictures until their count, the target's end or the reader's. */
+static int
+print_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    struct page *page, struct json *j)
+{
+	if (o->page.first == PAGE_H)
+		return batch_since_print(o, loop, page, s, NAMES_WAIT_MS, j);
+	return o->json ? print_data(o, loop, s, page, j) :
+	    batch_print(j->out, loop, page, s, batch_lines(j->out));
+}
+
+/* Pictures until their count, their time, the target's end or the reader's. */
 static int
 again_and_again(const struct options *o, uv_loop_t *loop,
     struct nodes_session *s, struct page *page, struct json *j)
 {
+	bool since = o->page.first == PAGE_H;
 	FILE *out = j->out;
-	uint64_t n = 0;
+	struct pace pace;
 	int err;
 
+	pace_begin(&pace, o);
+	/* There is one, however short the duration. */
+	if (since)
+		(void)pace_wait(&pace, loop, s, NULL, NULL);
 	for (;;) {
-		err = o->json ? print_data(o, loop, s, page, j) :
-		    batch_print(out, loop, page, s, batch_lines(out));
-		if (err < 0 || !output_flush(out))
+		err = print_one(o, loop, s, page, j);
+		if (err < 0 || !output_flush(out) || is_over(o, loop, s))
 			return err;
-		if (is_over(o, loop, s, ++n))
-			return 0;
-		pump(loop, s, o->interval_ms, never, NULL);
+		tell_target(o, nodes_session_look(s));
+		pace.n++;
+		if (!pace_wait(&pace, loop, s, NULL, NULL))
+			break;
 		if (!o->json)
 			fputc('\n', out);
 	}
+	/* What is just being mended is no loss. */
+	pump_settled(loop, s, o->timeout_ms);
+	return 0;
 }
 
 /* Has its target ended, and has it told how?  That comes a moment later. */
@@ -475,10 +532,11 @@ await_end(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 int
 batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
+	bool since = o->page.first == PAGE_H;
 	struct page page;
 	struct json j;
+	int err = 0, status;
 	FILE *out;
-	int err, status;
 
 	out = output_open(o->output);
 	if (out == NULL)
@@ -487,12 +545,20 @@ batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	page.text = true;
 	json_open(&j, out, o);
 	pump_settled(loop, s, o->timeout_ms);
-	await_end(o, loop, s);
-	if (option_given(o, OPTION_ONCE))
-		err = once(o, loop, s, &page, &j);
+	tell_target(o, nodes_session_look(s));
+	if (since)
+		err = batch_since_begin(o, loop, &page, s);
 	else
+		await_end(o, loop, s);
+	if (err == 0 && option_given(o, OPTION_ONCE))
+		err = since ? once_since(o, loop, s, &page, &j) :
+		    once(o, loop, s, &page, &j);
+	else if (err == 0)
 		err = again_and_again(o, loop, s, &page, &j);
 	page_fini(&page);
+	/* Where there is nothing to mark, its state says why. */
+	if (since && (err == -EAGAIN || err == -ENOENT))
+		err = 0;
 	if (err < 0) {
 		complain("cannot make the picture: %s", strerror(-err));
 		return output_close(out, o->output, PAGEK_FAILED);
@@ -533,6 +599,7 @@ batch_open(const struct options *o, uv_loop_t *loop, nodes_news_cb news,
 		return PAGEK_FAILED;
 	}
 	pump_settled(loop, *sp, o->timeout_ms);
+	tell_target(o, nodes_session_look(*sp));
 	*linkp = link;
 	return PAGEK_OK;
 }

@@ -22,9 +22,9 @@
 
 #include <stdio.h>
 
+#include "../page/sieve.h"
 #include "moment.h"
 #include "options.h"
-#include "sieve.h"
 
 #define CHECK_NAME 64
 #define CHECK_WHY 200

@@ -105,7 +105,7 @@ merge(struct entries *l)
 	l->n = n + 1;
 }
 
-/* --- what is held now ---------------------------------------------------------- */
+/* --- what is held now ----------------------------------------------------- */
 
 static int
 take_types(struct entries *l, const struct nodes_look *look)
@@ -168,7 +168,8 @@ take(struct judge *j, uv_loop_t *loop, struct entries *l)
 
 	r = take_types(l, j->look);
 	if (r == 0)
-		r = moment_init(&m, j->session, j->o->page.wrappers, NULL);
+		r = moment_init(&m, j->session, j->o->page.wrappers, NULL,
+		    NULL);
 	if (r < 0)
 		return r;
 	r = batch_words(loop, j->session, m.profile, j->o->timeout_ms,
@@ -184,7 +185,7 @@ take(struct judge *j, uv_loop_t *loop, struct entries *l)
 	return r;
 }
 
-/* --- the file -------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------- */
 
 /* A word and the blank behind it, if there is one.  Where the rest begins. */
 static const char *
@@ -292,7 +293,7 @@ save(const char *path, const struct entries *l, const struct nodes_look *look)
 	return r;
 }
 
-/* --- comparing ----------------------------------------------------------------------- */
+/* --- comparing ------------------------------------------------------------ */
 
 static const struct entry *
 find(const struct entries *l, const struct entry *like)

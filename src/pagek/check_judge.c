@@ -139,7 +139,7 @@ pass_is_due(const struct finding *f)
 	    (wait > PASS_MS ? wait : PASS_MS);
 }
 
-/* --- growth ---------------------------------------------------------------- */
+/* --- growth --------------------------------------------------------------- */
 
 /* Of a full table every second one stays, and of what comes as many fewer. */
 static void
@@ -227,7 +227,7 @@ growth(struct judge *j, struct finding *f)
 	return 0;
 }
 
-/* --- looking ---------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------- */
 
 /* Another target of the tree is watched from now on. */
 static void
@@ -306,7 +306,7 @@ judge_news(void *arg)
 	look_at(j, false);
 }
 
-/* --- the end ------------------------------------------------------------------ */
+/* --- the end -------------------------------------------------------------- */
 
 /* What an expression asks of names is waited for. */
 static int
@@ -465,7 +465,7 @@ judge_end(struct judge *j)
 		j->verdict = CHECK_NOT_KNOWN;
 }
 
-/* --- beginning ------------------------------------------------------------------ */
+/* --- beginning ------------------------------------------------------------ */
 
 static int
 make_sieve(const struct budget *b, struct page_sieve **out)

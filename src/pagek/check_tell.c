@@ -29,7 +29,7 @@ check_verdict_name(enum check_verdict v)
 	return names[v];
 }
 
-/* --- sentences ------------------------------------------------------------- */
+/* --- sentences ------------------------------------------------------------ */
 
 #define AMOUNT 48
 
@@ -186,7 +186,7 @@ put_text(FILE *out, const struct judge *j, const struct nodes_look *look)
 	    ", INCOMPLETE");
 }
 
-/* --- data -------------------------------------------------------------------- */
+/* --- data ----------------------------------------------------------------- */
 
 static void
 number_or_null(struct json *j, const char *key, bool known, double n)

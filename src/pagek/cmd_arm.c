@@ -20,7 +20,7 @@ is_answered(void *arg)
 
 /* The state that the target has by then is what is told. */
 static int
-tell(const struct options *o, const struct nodes_look *look)
+answer(const struct options *o, const struct nodes_look *look)
 {
 	bool arm = o->command == COMMAND_ARM;
 	char name[64];
@@ -67,7 +67,7 @@ ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		complain("no answer within %d s", o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	}
-	return tell(o, nodes_session_look(s));
+	return answer(o, nodes_session_look(s));
 }
 
 /* An end is no error elsewhere, but nothing can be done here. */

@@ -84,7 +84,7 @@ open_output(const struct options *o)
 	    output_open(o->output);
 }
 
-/* --- a command ---------------------------------------------------------------- */
+/* --- a command ------------------------------------------------------------ */
 
 static bool
 knows_or_ended(void *arg)
@@ -101,7 +101,7 @@ judge_command(struct judge *j, uv_loop_t *loop, struct nodes_link *link,
 	int status;
 
 	while (!pump(loop, j->session, ASK_MS, knows_or_ended, j->session))
-		continue;
+		tell_target(j->o, look);
 	forward_close();
 	pump(loop, j->session, NODE_ANSWER_MS, run_is_read, j->session);
 	status = run_tell_end(look, j->o->argv[0]);
@@ -131,6 +131,7 @@ check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
 	/* First: a signal may come as soon as there is a command to send it to. */
 	if (forward_open(loop) < 0)
 		complain("signals will not be passed on to the command");
+	tell_own_node();
 	err = nodes_start(&link, loop, &start);
 	if (err == 0)
 		err = nodes_session_open(&s, link, &opts, judge_news, j);
@@ -146,7 +147,7 @@ check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
 	return status;
 }
 
-/* --- a target ------------------------------------------------------------------- */
+/* --- a target ------------------------------------------------------------- */
 
 static bool
 is_over(void *arg)

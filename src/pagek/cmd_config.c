@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../page/style.h"
 #include "commands.h"
 #include "config_show.h"
 #include "options_table.h"
-#include "style.h"
 
 static void
 put_setting(FILE *out, const char *key, const char *argument,

@@ -24,12 +24,12 @@ put_folded(FILE *out, const struct options *o, const struct moment *m)
 
 	/* The form has no place for it. */
 	if (!m->look.complete)
-		complain("INCOMPLETE: %llu records were lost, some of these "
+		notice("INCOMPLETE: %llu records were lost, some of these "
 		    "blocks may be freed",
 		    (unsigned long long)page_lost(&m->look));
 	if (m->look.sample != 0) {
 		page_sample_text(m->look.sample, sample);
-		complain("sampled %s: the figures are estimates", sample);
+		notice("sampled %s: the figures are estimates", sample);
 	}
 	r = profile_folded(m->profile, o->measure, m->look.now_ms, put_line,
 	    out);

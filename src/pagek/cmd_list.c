@@ -4,19 +4,19 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "choice.h"
+#include "../page/choice.h"
+#include "../page/free.h"
 #include "commands.h"
-#include "free.h"
 #include "json.h"
+#include "prom.h"
 #include "pump.h"
 
 #define ROW_BYTES 2048
 
 static void
-list_rows(FILE *out, struct nodes_session *s, struct page *page,
+list_rows(FILE *out, const struct page *page, const struct page_view *v,
     struct page_sieve *sieve, uint64_t limit)
 {
-	struct page_view v;
 	struct blk rows[256];
 	char row[ROW_BYTES];
 	uint64_t offs = 0, row_no = 0;
@@ -24,16 +24,13 @@ list_rows(FILE *out, struct nodes_session *s, struct page *page,
 
 	page_row_heading(page, row, sizeof row);
 	fprintf(out, "%s\n", row);
-	page_view_live(&v, s);
-	v.wrappers = page->opts.wrappers;
-	page_free_begin(page, &v);
-	page_sieve_begin(sieve, &v);
-	while ((n = page_choice_text(page, &v, offs, rows,
+	page_sieve_begin(sieve, v);
+	while ((n = page_choice_text(page, v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
 			if (!page_sieve_lets(sieve, &rows[i]))
 				continue;
-			page_row_text_view(page, &v, &rows[i], row,
+			page_row_text_view(page, v, &rows[i], row,
 			    sizeof row);
 			fprintf(out, "%s\n", row);
 			if (!output_going(out) || ++row_no == limit)
@@ -52,32 +49,61 @@ regions_told(void *arg)
 	return look->regions_in || (!look->linked && !look->returns);
 }
 
+/* The rows are there before a file is. */
+static int
+write_list(const struct options *o, struct page *page,
+    const struct page_view *v, struct profile *p, struct page_sieve *sieve)
+{
+	int r = page_choice_text_begin(page, v);
+	struct json j;
+	FILE *out;
+
+	if (r < 0) {
+		complain("cannot list: %s", strerror(-r));
+		return PAGEK_FAILED;
+	}
+	out = output_open(o->output);
+	if (out == NULL)
+		return PAGEK_FAILED;
+	json_open(&j, out, o);
+	if (o->json)
+		json_blocks(&j, page, v, p, sieve, false, o->limit);
+	else
+		list_rows(out, page, v, sieve, o->limit);
+	return output_close(out, o->output, PAGEK_OK);
+}
+
+/* What is to be known of the rows before one sees them. */
+static void
+notice_first(const struct options *o, const struct page *page,
+    const struct nodes_look *look)
+{
+	const char *why = page_free_why(page, look);
+	char sample[PAGE_SAMPLE_TEXT];
+
+	if (look->sample != 0 && !o->json) {
+		page_sample_text(look->sample, sample);
+		notice("sampled %s: each row stands for many blocks; "
+		    "--format=json has its weight", sample);
+	}
+	if (why[0] != '\0')
+		notice("free memory is not shown: %s", why);
+}
+
 static int
 list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	const struct nodes_look *look;
-	const char *why;
-	char sample[PAGE_SAMPLE_TEXT];
 	struct page_sieve *sieve;
+	struct page_view v;
 	struct profile *p;
 	struct page page;
 	size_t lacking;
 	int status, err;
-	struct json j;
-	FILE *out;
 
-	look = nodes_session_look(s);
-	if (look->sample != 0 && !o->json) {
-		page_sample_text(look->sample, sample);
-		complain("sampled %s: each row stands for many blocks; "
-		    "--format=json has its weight", sample);
-	}
 	if (o->page.free)
 		pump(loop, s, o->timeout_ms, regions_told, s);
 	page_init(&page, &o->page);
-	why = page_free_why(&page, nodes_session_look(s));
-	if (why[0] != '\0')
-		complain("free memory is not shown: %s", why);
+	notice_first(o, &page, nodes_session_look(s));
 	err = batch_sieve(o, &sieve);
 	if (err == 0)
 		err = batch_names(loop, s, &page.opts, sieve, o->limit,
@@ -88,22 +114,48 @@ list(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		return PAGEK_FAILED;
 	}
 	batch_tell_lacking(o, s, lacking, profile_callers(p));
-	out = output_open(o->output);
-	if (out == NULL) {
-		profile_free(p);
-		page_sieve_free(sieve);
-		return PAGEK_FAILED;
-	}
-	json_open(&j, out, o);
-	if (o->json)
-		json_blocks(&j, s, p, &page.opts, sieve, false, o->limit);
-	else
-		list_rows(out, s, &page, sieve, o->limit);
+	batch_view(&v, &page, s);
+	/* No setting comes between these rows and a program that reads them. */
+	if (option_given(o, OPTION_UNITS))
+		v.units = page.opts.units;
+	status = write_list(o, &page, &v, p, sieve);
 	page_fini(&page);
 	profile_free(p);
 	page_sieve_free(sieve);
-	status = output_close(out, o->output, PAGEK_OK);
 	batch_tell_loss(o, nodes_session_look(s));
+	return status != PAGEK_OK ? status :
+	    batch_status(o, nodes_session_look(s));
+}
+
+/* Sums need no names but those that a filter asks for. */
+static int
+metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	struct page_sieve *sieve;
+	struct profile *p = NULL;
+	struct page_view v;
+	struct page page;
+	size_t lacking;
+	int status, err;
+	FILE *out;
+
+	page_init(&page, &o->page);
+	err = batch_sieve(o, &sieve);
+	if (err == 0 && sieve != NULL)
+		err = batch_names(loop, s, &page.opts, sieve, 0, o->timeout_ms,
+		    &p, &lacking);
+	profile_free(p);
+	out = err == 0 ? output_open(o->output) : NULL;
+	if (err < 0)
+		complain("cannot sum up: %s", strerror(-err));
+	status = PAGEK_FAILED;
+	if (out != NULL) {
+		batch_view(&v, &page, s);
+		prom_write(out, &v, sieve, page.opts.ascii);
+		status = output_close(out, o->output, PAGEK_OK);
+	}
+	page_fini(&page);
+	page_sieve_free(sieve);
 	return status != PAGEK_OK ? status :
 	    batch_status(o, nodes_session_look(s));
 }
@@ -118,5 +170,5 @@ cmd_list(const struct options *o, uv_loop_t *loop)
 		    why[strlen(why) - 1] == '?' ? "" : ";");
 		return PAGEK_USAGE;
 	}
-	return batch_watch(o, loop, list);
+	return batch_watch(o, loop, o->format == FORMAT_PROM ? metrics : list);
 }

@@ -200,7 +200,7 @@ put_all(const struct options *o, const struct asked *q)
 	else
 		put_table(out, q, &o->page);
 	if (q->n == 0)
-		complain("no listing is stored there: 'l' on a page sends one");
+		notice("no listing is stored there: 'l' on a page sends one");
 	return output_close(out, o->output, PAGEK_OK);
 }
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../page/nodes_page.h"
 #include "commands.h"
 #include "json.h"
-#include "nodes_page.h"
 #include "pump.h"
 
 #define NAME_COLUMNS 16
@@ -49,7 +49,7 @@ say_empty(const struct nodes_table *t)
 
 	if (path == NULL)
 		path = t->path[NODES_FILE_SYSTEM];
-	complain("no node has a number: write '0590 linac-a ssh:linac-a' or "
+	notice("no node has a number: write '0590 linac-a ssh:linac-a' or "
 	    "the like into %s; see nodes(5)", path);
 }
 
@@ -99,7 +99,7 @@ put_hows(FILE *out, struct nodes_survey *survey, bool ascii)
 		put_how(out, row[i], ascii);
 }
 
-/* --- the command ----------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------- */
 
 static void
 put(FILE *out, const struct options *o, const struct nodes_table *t,

@@ -85,7 +85,7 @@ await_last(struct run *r, int timeout_ms)
 		return true;
 	if (!is_welcome(r) || nodes_session_look(r->session)->state ==
 	    NODES_UNREACHABLE)
-		complain("the node does not answer; waiting %g s for it",
+		notice("the node does not answer; waiting %g s for it",
 		    (timeout_ms - SILENCE_MS) / 1000.0);
 	if (pump(r->loop, r->session, timeout_ms - SILENCE_MS, run_is_read,
 	    r->session))
@@ -245,8 +245,10 @@ run_text(struct run *r)
 	if (out == NULL)
 		return PAGEK_RUN_FAILED;
 	while (!pump(r->loop, r->session, r->o->interval_ms, knows_or_ended,
-	    r->session))
+	    r->session)) {
 		put_picture(r, out);
+		tell_target(r->o, nodes_session_look(r->session));
+	}
 	forward_close();
 
 	await_last(r, NODE_ANSWER_MS);
@@ -426,8 +428,11 @@ start_somewhere(struct run *r, struct nodes_start *start)
 	int err;
 
 	if (wants_own_node(r->o) || nodes_connect_daemon(&r->link, r->loop,
-	    hello, sizeof hello) < 0)
+	    hello, sizeof hello) < 0) {
+		tell_own_node();
 		return nodes_start(&r->link, r->loop, start);
+	}
+	tell("node: the one of %s", hello);
 	start->hello = hello;
 	err = nodes_start(&r->runner, r->loop, start);
 	if (err < 0) {

@@ -170,7 +170,7 @@ all_nodes(struct table *table, uv_loop_t *loop)
 		}
 	}
 	if (n == 0)
-		complain("nothing is being watched: start it with "
+		notice("nothing is being watched: start it with "
 		    "'pagek run -- COMMAND'");
 	free(paths);
 	return n == 0 || answered > 0 ? PAGEK_OK : status_of(failed);

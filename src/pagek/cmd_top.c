@@ -34,7 +34,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	char why[512];
 	struct page page;
 
-	if (text && o->page.nodes_first)
+	if (text && o->page.first == PAGE_G)
 		return ask_page(o, loop);
 	err = text ? 0 : page_screen_check();
 	if (err < 0)
@@ -42,7 +42,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	options_session(o, &opts);
 	status = target_open(o, loop, &w.link, &opts, why, sizeof why);
 	/* Who looks for nodes elsewhere needs none here. */
-	if (status == PAGEK_NO_TARGET && o->page.nodes_first && !o->aimed &&
+	if (status == PAGEK_NO_TARGET && o->page.first == PAGE_G && !o->aimed &&
 	    nodes_connect_later(&w.link, loop) == 0)
 		status = PAGEK_OK;
 	if (status != PAGEK_OK) {

@@ -9,18 +9,21 @@
 #include <time.h>
 
 #include "../base/base.h"
+#include "../page/units.h"
+#include "../page/view.h"
 #include "commands.h"
 #include "json.h"
 #include "moment.h"
-#include "view.h"
 
 #define NAME_BYTES 1100		/* of a name of the wire, each byte as \xNN */
+#define BYTES_COLUMNS 10
 
 struct tree_out {
 	FILE *out;
 	const struct options *o;
 	const struct moment *m;
 	bool ascii;
+	int bytes_columns;			/* what the sum of all needs */
 	bool more[PROFILE_LINES_MAX + 1];	/* by depth: siblings are to come */
 };
 
@@ -42,6 +45,25 @@ static const char *
 about(const struct tree_out *t)
 {
 	return page_about(t->m->look.sample);
+}
+
+/*
+ * A sum in the units that were asked for, bare: a heading says that these are
+ * bytes.  Without any it is as short as can be.
+ */
+static void
+bytes_text(const struct options *o, uint64_t bytes, char out[32])
+{
+	char text[PAGE_SIZE_TEXT];
+
+	if (!option_given(o, OPTION_UNITS)) {
+		base_human_bytes(out, 32, bytes);
+	} else if (o->page.units == PAGE_UNITS_EXACT) {
+		base_group_digits(out, 32, bytes);
+	} else {
+		page_size_text(o->page.units, bytes, PAGE_SIZE_TEXT - 1, text);
+		snprintf(out, 32, "%s", text + strspn(text, " "));
+	}
 }
 
 /* --- what stands above --------------------------------------------------- */
@@ -79,12 +101,17 @@ put_title(const struct tree_out *t)
 static void
 put_sum(const struct tree_out *t, const struct profile_sum *sum)
 {
-	char blocks[32], bytes[24];
+	enum page_units units = t->o->page.units;
+	bool given = option_given(t->o, OPTION_UNITS);
+	const char *unit = !given || units != PAGE_UNITS_EXACT ? "" :
+	    sum->bytes == 1 ? " byte" : " bytes";
+	char blocks[32], bytes[32];
 
 	base_group_digits(blocks, sizeof blocks, sum->blocks);
-	base_human_bytes(bytes, sizeof bytes, sum->bytes);
-	fprintf(t->out, "%s%s %s with %s%s", about(t), blocks,
-	    sum->blocks == 1 ? "block" : "blocks", about(t), bytes);
+	bytes_text(t->o, sum->bytes, bytes);
+	fprintf(t->out, "%s%s %s with %s%s%s%s", about(t), blocks,
+	    sum->blocks == 1 ? "block" : "blocks", about(t),
+	    given && units == PAGE_UNITS_HEX ? "0x" : "", bytes, unit);
 }
 
 static void
@@ -147,10 +174,12 @@ static void
 put_order(const struct tree_out *t)
 {
 	const struct options *o = t->o;
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
 	fprintf(t->out, "by %s", measure_names[o->measure]);
 	if (option_given(o, OPTION_FLAT))
-		fprintf(t->out, ", summed by %s", group_names[o->by]);
+		fprintf(t->out, ", summed by %s", kind != NULL ? kind->name :
+		    group_names[o->by]);
 	else
 		fputs(o->page.reverse ? ", from who asked outwards" :
 		    ", from the outermost inwards", t->out);
@@ -257,17 +286,18 @@ put_share(const struct tree_out *t, const struct profile_sum *sum)
 static void
 put_figures(const struct tree_out *t, const struct profile_sum *sum)
 {
-	char bytes[24], blocks[32], age[8];
+	char bytes[32], blocks[32], age[8];
 
-	base_human_bytes(bytes, sizeof bytes, sum->bytes);
+	bytes_text(t->o, sum->bytes, bytes);
 	base_group_digits(blocks, sizeof blocks, sum->blocks);
 	page_cell_age(age, (uint64_t)moment_age(t->m, sum) / 1000);
 	put_share(t, sum);
 	if (t->m->look.sample == 0)
-		fprintf(t->out, " %10s %11s %6s  ", bytes, blocks, age);
+		fprintf(t->out, " %*s %11s %6s  ", t->bytes_columns, bytes,
+		    blocks, age);
 	else
 		fprintf(t->out, " %*s%s %*s%s %6s  ",
-		    11 - (int)strlen(bytes), "~", bytes,
+		    t->bytes_columns + 1 - (int)strlen(bytes), "~", bytes,
 		    12 - (int)strlen(blocks), "~", blocks, age);
 }
 
@@ -275,9 +305,10 @@ put_figures(const struct tree_out *t, const struct profile_sum *sum)
 static void
 put_heading(const struct tree_out *t)
 {
-	fputs(t->m->look.sample == 0 ?
-	    "\n SHARE      BYTES      BLOCKS OLDEST  " :
-	    "\n  SHARE       BYTES       BLOCKS OLDEST  ", t->out);
+	int mark = t->m->look.sample != 0;
+
+	fprintf(t->out, "\n%*s %*s %*s OLDEST  ", 6 + mark, "SHARE",
+	    t->bytes_columns + mark, "BYTES", 11 + mark, "BLOCKS");
 }
 
 static void
@@ -371,13 +402,30 @@ put_tree(struct tree_out *t)
 static void
 put_group(const struct tree_out *t, const struct profile_group *g)
 {
+	const struct page_group_kind *kind = page_group_kind(t->o->page.group);
+	struct page_group_words words;
+
 	put_figures(t, &g->total);
 	if (t->o->by == PROFILE_FRAME) {
 		put_share(t, &g->self);
 		fputs("  ", t->out);
 	}
-	put_name(t, g->name, g->where);
+	if (kind != NULL && kind->say != NULL) {
+		moment_group_say(t->m, &t->o->page, kind, g, &words);
+		put_name(t, words.name, words.where);
+	} else {
+		put_name(t, g->name, g->where);
+	}
 	fputc('\n', t->out);
+}
+
+static const char *
+name_title(const struct options *o)
+{
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+
+	return kind != NULL ? kind->title : o->by == PROFILE_MODULE ?
+	    "MODULE" : "FUNCTION";
 }
 
 static int
@@ -394,13 +442,13 @@ put_groups(struct tree_out *t)
 	put_heading(t);
 	fprintf(t->out, "%s%s%s\n", t->m->look.sample != 0 &&
 	    t->o->by == PROFILE_FRAME ? " " : "",
-	    t->o->by == PROFILE_FRAME ? "  SELF  " : "",
-	    t->o->by == PROFILE_MODULE ? "MODULE" : "FUNCTION");
+	    t->o->by == PROFILE_FRAME ? "  SELF  " : "", name_title(t->o));
 	for (i = 0; i < n && moment_share(t->m, t->o->measure,
 	    &rows[i].total) >= t->o->least && !ferror(t->out); i++)
 		put_group(t, &rows[i]);
 	if (i < all && !ferror(t->out)) {
-		fprintf(t->out, "%*s", t->m->look.sample == 0 ? 38 : 41, "");
+		fprintf(t->out, "%*s", t->bytes_columns +
+		    (t->m->look.sample == 0 ? 28 : 31), "");
 		put_omitted(t, all - i, false);
 		fputc('\n', t->out);
 	}
@@ -415,9 +463,14 @@ put_text(FILE *out, const struct options *o, const struct moment *m)
 {
 	struct tree_out t = { .out = out, .o = o, .m = m,
 	    .ascii = o->page.ascii ||
-	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
+	    strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+	    .bytes_columns = BYTES_COLUMNS };
+	char all[32];
 	int r;
 
+	bytes_text(o, profile_total(m->profile).bytes, all);
+	if ((int)strlen(all) > t.bytes_columns)
+		t.bytes_columns = (int)strlen(all);
 	r = put_head(&t);
 	if (r < 0)
 		return r;

@@ -9,12 +9,15 @@
 #include <time.h>
 
 #include "../base/base.h"
+#include "../page/view.h"
 #include "commands.h"
 #include "json.h"
 #include "pump.h"
-#include "view.h"
 
-/* What a line is made from: the numbers at one time, and those of the line before. */
+/*
+ * What a line is made from: the numbers at one time, and those of the line
+ * before.
+ */
 struct watch {
 	const struct options *o;
 	struct nodes_session *session;
@@ -30,7 +33,7 @@ struct watch {
 	uint32_t stream_no;
 };
 
-/* --- taking them ----------------------------------------------------------- */
+/* --- taking them ---------------------------------------------------------- */
 
 static bool
 has_ended(const struct nodes_look *look)
@@ -85,7 +88,7 @@ take(struct watch *w, uv_loop_t *loop)
 	return true;
 }
 
-/* --- as text ---------------------------------------------------------------- */
+/* --- as text -------------------------------------------------------------- */
 
 static void
 put_time(const struct watch *w)
@@ -164,7 +167,7 @@ put_line(const struct watch *w)
 	fprintf(w->out, "%s\n", look->complete ? "" : "  INCOMPLETE");
 }
 
-/* --- as data ---------------------------------------------------------------- */
+/* --- as data -------------------------------------------------------------- */
 
 static void
 put_since(struct watch *w, const char *key, uint64_t n)
@@ -238,7 +241,7 @@ begin_rows(struct watch *w)
 	json_rows(&w->json, "samples");
 }
 
-/* --- the command ------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------- */
 
 /* What is still to come when its lines are over: how it has ended. */
 static bool
@@ -259,22 +262,18 @@ tell_end(const struct nodes_look *look)
 		return;
 	page_target_text(look, target);
 	page_exit_text(look->status, how);
-	complain("%s has ended%s%s", target[0] != '\0' ? target : "the target",
+	notice("%s has ended%s%s", target[0] != '\0' ? target : "the target",
 	    how[0] != '\0' ? ": " : "", how);
 }
 
-/*
- * Lines are due by the start and not by each other, so that they do not drift;
- * what was missed is skipped.
- */
 static void
 lines(struct watch *w, uv_loop_t *loop)
 {
 	const struct nodes_look *look = nodes_session_look(w->session);
-	struct mono begun = mono_now();
-	int64_t due = 0, left;
+	struct pace pace;
 	bool over = false;
 
+	pace_begin(&pace, w->o);
 	while (!over) {
 		/* The last one has what came since, and how it ended. */
 		over = is_over(w->session);
@@ -286,15 +285,14 @@ lines(struct watch *w, uv_loop_t *loop)
 				put_row(w);
 			else
 				put_line(w);
-			w->lines++;
+			pace.n = ++w->lines;
+			tell_target(w->o, look);
 		}
-		if (!output_flush(w->out) || w->lines == w->o->count ||
+		if (!output_flush(w->out) ||
 		    (over && look->state != NODES_CONNECTING))
 			return;
-		do
-			due += w->o->interval_ms;
-		while ((left = due - mono_ms_since(begun)) <= 0);
-		pump(loop, w->session, (int)left, is_over, w->session);
+		if (!pace_wait(&pace, loop, w->session, is_over, w->session))
+			return;
 	}
 }
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/marked.h"
 #include "app.h"
-#include "marked.h"
 
 static void
 cmd_sort(struct app *app, const char *arg)
@@ -242,6 +242,7 @@ static const struct page_command {
 	    app_set },
 	{ "save", "", "write what was set into the user's file", cmd_save },
 	{ "K", "", "page K: the blocks", cmd_blocks },
+	{ "H", "", "page H: the same as diff", cmd_diff },
 	{ "G", "", "page G: the nodes of the table", cmd_nodes_page },
 	{ "help", "", "show the help", cmd_help },
 	{ "q", "", "quit the page; target and node go on", cmd_quit },

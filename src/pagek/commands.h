@@ -2,14 +2,51 @@
  * commands: one function for each command of the command line, and what they
  * share.  Each returns the exit status of the program and has said on standard
  * error what went wrong.
+ *
+ *	cmd_NAME.c	a command each: cmd_top() and its like
+ *	check_*.c	what `pagek check` judges by: check.h
+ *	completion_*.c	the script of each shell: completion.h
+ *
+ * What they stand on:
+ *	batch.c		a target's session opened, and pages of it as text
+ *	moment.c	a target at one moment
+ *	pump.c		the loop, run until something has come
+ *	pace.c		what comes again and again
+ *	ask.c		how the nodes are
+ *	forward.c	signals handed on to a command that is run
+ *	output.c	where text goes, and what is said beside it
+ *	tell.c		what -v tells
+ *	tty.c		what is said where there is no terminal
+ *
+ * What they write:
+ *	json.c		documents, as JSON, lines or CSV; json.h has its parts
+ *	export.c	what is shown, as documents and text
+ *	listing.c	a list as rows of text
+ *	prom.c		sums, for Prometheus
+ *
+ * Example: all of a command that looks at a list
+ *	static int
+ *	look(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+ *	{
+ *		FILE *out = output_open(o->output);
+ *		...
+ *		return output_close(out, o->output, PAGEK_OK);
+ *	}
+ *
+ *	int
+ *	cmd_look(const struct options *o, uv_loop_t *loop)
+ *	{
+ *		return batch_watch(o, loop, look);
+ *	}
  */
 #ifndef PAGEK_COMMANDS_H
 #define PAGEK_COMMANDS_H
 
 #include <stdio.h>
 
+#include "../page/sieve.h"
 #include "options.h"
-#include "sieve.h"
+#include "pump.h"
 
 /* Beside exit statuses: main ends the program by this signal. */
 #define BY_SIGNAL(n) (0x100 + (n))
@@ -28,12 +65,26 @@ int cmd_config(const struct options *, uv_loop_t *);
 int cmd_arm(const struct options *, uv_loop_t *);	/* and disarm */
 int cmd_completion(const struct options *, uv_loop_t *);
 
-/* "pagek: ..." on standard error, one line, outside text made safe. */
+/* --- output (output.c) -------------------------------------------------- */
+
+/*
+ * "pagek: ..." on standard error, one line, outside text made safe.
+ *
+ *	complain	what went wrong
+ *	notice		what is good to know and changes no status; not with
+ *			--quiet
+ *	tell		what is there to be looked at; with --verbose alone
+ */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same of a whole sentence, for whoever calls back to say one. */
+void notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A complaint that is a whole sentence, for whoever calls back to say one. */
 void complain_said(void *arg, const char *sentence);
 
-/* --- output (output.c) -------------------------------------------------- */
+/* From here on; notices without telling until then. */
+void output_voice(bool quiet, bool verbose);
+/* Is anybody told?  Who would have to find out what may leave it. */
+bool output_tells(void);
 
 /*
  * Standard output, or the file of -o.  NULL after a complaint.
@@ -74,8 +125,26 @@ int batch_columns(FILE *);
 int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
     int rows);
 
+/*
+ * Page H (batch_since.c): marks the list once it is whole, for which it waits;
+ * -EAGAIN: it has not become so; -ENOENT: there is none; -ENOMEM.
+ */
+int batch_since_begin(const struct options *, uv_loop_t *, struct page *,
+    struct nodes_session *);
+/*
+ * ... and what has come and gone since then, with the names that come within
+ * names_ms.  A mark that was lost is said, and set anew.  -ENOMEM.
+ */
+struct json;
+int batch_since_print(const struct options *, uv_loop_t *, struct page *,
+    struct nodes_session *, int names_ms, struct json *);
+
 /* The sieve of --filter, NULL when there is none; the caller's.  -ENOMEM. */
 int batch_sieve(const struct options *, struct page_sieve **);
+
+/* What the session looks at, for rows of text: sizes are exact. */
+void batch_view(struct page_view *, const struct page *,
+    struct nodes_session *);
 
 /*
  * Waits until the names of all rows are there, for timeout_ms at most, and
@@ -136,6 +205,35 @@ int batch_visit(const struct options *, uv_loop_t *,
 int batch_watch(const struct options *, uv_loop_t *,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
 
+/* --- again and again (pace.c) -------------------------------------------- */
+
+/*
+ * Each --interval one more of them, until --count have come or --duration is
+ * over.  They are due by the start and not by each other, so that they do not
+ * drift.
+ *
+ *	pace_begin(&pace, o);
+ *	do {
+ *		print();
+ *		pace.n++;
+ *	} while (pace_wait(&pace, loop, session, NULL, NULL));
+ */
+struct pace {
+	const struct options *o;
+	struct mono begun;
+	int64_t due_ms;			/* since then: the last one that was waited for */
+	uint64_t n;			/* that have come: the caller's to count */
+};
+
+void pace_begin(struct pace *, const struct options *);
+
+/*
+ * Waits until the next is due, or done() says that nothing is to be waited for
+ * any more: true, then there is one more.  False: that was all.
+ */
+bool pace_wait(struct pace *, uv_loop_t *, struct nodes_session *,
+    pump_done_cb done, void *arg);
+
 /* --- a command that is run (cmd_run.c) ----------------------------------- */
 
 /* For pump(), with the session: the last process of the tree has ended ... */
@@ -164,6 +262,17 @@ int ask_status(struct nodes_survey *);
 
 /* Page G as text: `pagek --page=G --once`, and with -b. */
 int ask_page(const struct options *, uv_loop_t *);
+
+/* --- what -v tells (tell.c) ----------------------------------------------- */
+
+struct config;
+
+/* Which files were looked for. */
+void tell_files(const struct config *);
+/* Which program the node is that is started. */
+void tell_own_node(void);
+/* What is watched, once for each stream that there is to be listed. */
+void tell_target(const struct options *, const struct nodes_look *);
 
 /* --- terminal (tty.c) --------------------------------------------------- */
 

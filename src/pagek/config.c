@@ -139,13 +139,6 @@ tell_unknown(struct reading *r, const char *key)
 		    "--show' lists them", words_shown(key));
 }
 
-static bool
-is_off(const char *text)
-{
-	return strcmp(text, "no") == 0 || strcmp(text, "off") == 0 ||
-	    strcmp(text, "false") == 0;
-}
-
 static int
 keep(struct reading *r, unsigned id, const char *text)
 {
@@ -159,7 +152,8 @@ keep(struct reading *r, unsigned id, const char *text)
 	c->value[id].file = r->file;
 	c->value[id].line = r->line;
 	/* Of two layouts the one that was said last is wanted. */
-	if ((id == OPTION_CLASSIC || id == OPTION_WIDE) && !is_off(text)) {
+	if ((id == OPTION_CLASSIC || id == OPTION_WIDE) &&
+	    option_switch(text) != 0) {
 		id = id == OPTION_WIDE ? OPTION_CLASSIC : OPTION_WIDE;
 		free(c->value[id].text);
 		c->value[id].text = NULL;
@@ -374,7 +368,7 @@ config_fini(struct config *c)
 		free(c->path[i]);
 }
 
-/* --- what holds ------------------------------------------------------------- */
+/* --- what holds ----------------------------------------------------------- */
 
 /* Whether the command line has it, itself or by something that excludes it. */
 static bool

@@ -18,7 +18,7 @@
 
 #include <limits.h>
 
-#include "keys.h"
+#include "../page/keys.h"
 #include "options.h"
 
 #define CONFIG_FILE_MAX (1u << 18)	/* bytes */

@@ -66,6 +66,20 @@ value_of(const char *bytes, struct raw_line l, const char *key)
 	return at;
 }
 
+/* As the reader has it, a comment begins at a word that begins with '#'. */
+bool
+config_can_hold(const char *value)
+{
+	const char *c;
+
+	if (strlen(value) > BASE_LINE_MAX / 2)
+		return false;
+	for (c = value; (c = strchr(c, '#')) != NULL; c++)
+		if (c == value || is_blank(c[-1]))
+			return false;
+	return true;
+}
+
 /* --- changes -------------------------------------------------------------- */
 
 /* Bytes [from, to) become `text`. */
@@ -87,10 +101,21 @@ replace(char **bytes, size_t *len, size_t from, size_t to, const char *text)
 	return 0;
 }
 
+/* A byte-order mark is none of the first line's. */
+static size_t
+first_line(const char *bytes, size_t len)
+{
+	struct base_lines lines;
+
+	base_lines_init(&lines, bytes, len);
+	return (size_t)(lines.at - bytes);
+}
+
 int
 config_edit(char **bytes, size_t *len, const char *key, const char *value)
 {
-	size_t from = 0, behind = 0, at, n = 0;
+	size_t first = first_line(*bytes, *len), from = first, behind = first;
+	size_t at, n = 0;
 	char line[BASE_LINE_MAX + 2];
 	struct raw_line l;
 	bool open = false;
@@ -102,7 +127,7 @@ config_edit(char **bytes, size_t *len, const char *key, const char *value)
 		at = value_of(*bytes, l, key);
 		if (at > 0)
 			return replace(bytes, len, at, l.end, value);
-		if (l.begin == l.end && behind > 0)
+		if (l.begin == l.end && behind > first)
 			continue;
 		/* Above all settings there may be a comment of the file. */
 		behind = l.to < *len ? l.to + 1 : *len;

@@ -14,9 +14,12 @@
 
 #include "config.h"
 
+/* False: as a line it would be too long, or a '#' in it would begin a comment. */
+bool config_can_hold(const char *value);
+
 /*
- * The text with that setting, in place of the old one, which is freed.
- * -ENOMEM: the old one.
+ * The text with that setting, of a value that a file can hold,
+ * in place of the old one, which is freed.  -ENOMEM: the old one.
  */
 int config_edit(char **bytes, size_t *len, const char *key,
     const char *value);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/style.h"
 #include "config_sections.h"
-#include "style.h"
 #include "target_words.h"
 
 /* --- [keys] --------------------------------------------------------------- */

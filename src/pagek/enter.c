@@ -5,10 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/fields.h"
+#include "../page/followed.h"
 #include "app.h"
-#include "fields.h"
-#include "followed.h"
 #include "listing.h"
+
+/* What Up and Down bring back is each field's own. */
+static const char *const kinds[PAGE_FIELDS] = {
+	[PAGE_FIELD_NODE] = "node",
+	[PAGE_FIELD_LISTING] = "listing",
+	[PAGE_FIELD_OFFS] = "offs",
+};
 
 /* What the keys do now; the bottom line has room for it. */
 static void
@@ -32,8 +39,9 @@ say_hint(struct app *app)
 	else if (!f->touched)
 		app_say(app, "%s", untouched[f->at]);
 	else
-		app_say(app, "%s %.200s  Enter %s  Esc leaves", name, f->typed,
-		    f->at == PAGE_FIELD_NODE ? "goes there" : "sets it");
+		app_say(app, "%s %.200s  Enter %s  Esc leaves", name,
+		    f->typed.text, f->at == PAGE_FIELD_NODE ? "goes there" :
+		    "sets it");
 }
 
 void
@@ -59,6 +67,7 @@ edit(struct app *app)
 	else
 		value = page->opts.listing != NULL ? page->opts.listing : "";
 	page_fields_edit(page, value);
+	app_history_begin(app);
 	app->mode = APP_FIELD;
 	say_hint(app);
 }
@@ -138,28 +147,51 @@ static void
 submit(struct app *app)
 {
 	struct page_fields *f = &app->page->fields;
+	char typed[LINE_TEXT];
 	bool done = true;
 
+	memcpy(typed, f->typed.text, sizeof typed);
+	if (f->touched)
+		app_history_add(app, kinds[f->at], typed);
 	if (f->at == PAGE_FIELD_LISTING && !f->touched)
 		app_listing(app);
 	else if (!f->touched)
 		app_say(app, "%s stays as it is", page_field_name(f->at));
 	else if (f->at == PAGE_FIELD_NODE)
-		done = set_node(app, f->typed);
+		done = set_node(app, typed);
 	else if (f->at == PAGE_FIELD_LISTING)
-		done = set_listing(app, f->typed);
+		done = set_listing(app, typed);
 	else
-		done = set_offs(app, f->typed);
+		done = set_offs(app, typed);
 	/* After a mistake Enter edits it again. */
 	if (done)
 		page_fields_leave(app->page);
 }
 
+/* A number is looked for in what else it was, not in what stands there. */
+static void
+recall(struct app *app, bool back)
+{
+	struct page_fields *f = &app->page->fields;
+	const char *text = app_history_step(app, kinds[f->at], f->touched ?
+	    f->typed.text : "", back);
+
+	if (text != NULL)
+		page_fields_recall(app->page, text);
+	say_hint(app);
+}
+
 void
 app_field_type(struct app *app, int code)
 {
+	if (code == PAGE_KEY_UP || code == PAGE_CTRL('P') ||
+	    code == PAGE_KEY_DOWN || code == PAGE_CTRL('N')) {
+		recall(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
+		return;
+	}
 	switch (page_fields_type(app->page, code)) {
 	case PAGE_FIELD_TYPING:
+		app_history_begin(app);
 		say_hint(app);
 		return;
 	case PAGE_FIELD_LEFT:

@@ -4,15 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choice.h"
+#include "../page/choice.h"
+#include "../page/marked.h"
 #include "export.h"
 
 #define ROW_BYTES 2048
 #define AT_ONCE 64		/* rows between two looks at the clock */
+#define TAKE_NS 1000000		/* of a take at least, or it would not go on */
 #define NAMES_MS 700		/* that names are waited for while none comes */
 #define NAMES_MOST_MS 5000	/* ... and at most */
 
 enum step {
+	STEP_COPY,		/* the list, as it was when this began */
+	STEP_TAKE,		/* those of its rows that are wanted, sorted */
 	STEP_CALLERS,		/* the callers of all rows into the profile */
 	STEP_NAMES,
 	STEP_ROWS,
@@ -23,13 +27,16 @@ struct page_export {
 	enum page_export_form form;
 	enum step step;
 	FILE *out;
-	struct page page;	/* for rows as text: its options alone */
+	/* Of its own: the options, and of a list in portions the paused copy. */
+	struct page page;
+	struct page_sieve *sieve;	/* of that copy; NULL: all of it */
+	struct page_take take;		/* its rows; else those of a short list, at once */
+	bool filtered;
 	struct nodes_look look;	/* the view's, at the moment of the copy */
 	int64_t now_ms, wall_ms;
 	struct profile *profile;
-	struct blk *row;
 	uint64_t n, at;
-	bool cut;		/* the first ones; there are more */
+	bool cut;		/* sums: the first ones; there are more */
 	const char *what;
 	struct mono begun, got;	/* the names' step; when there were fewer to come */
 	int lacking;		/* then */
@@ -64,65 +71,79 @@ page_export_form(const char *path, enum page_export_form *form)
 
 /* --- the copy ------------------------------------------------------------- */
 
+/*
+ * Of all that a filter leaves, for a screen's rows may be fewer; the list is
+ * paused for it as the picture is, in portions.
+ */
+static int
+begin_copy(struct page_export *x, struct page *page)
+{
+	const char *filter = page_choice_filter_text(page);
+	struct filter_error e;
+
+	x->step = STEP_COPY;
+	/* The strict page shows the list whole. */
+	if (!page_choice_on(page)) {
+		x->page.opts.sorting = (struct page_sorting){ 0 };
+		return 0;
+	}
+	return filter != NULL ? page_sieve_new(&x->sieve, filter, &e) : 0;
+}
+
+/* Of a group, where a screen may have fewer, or of a drain: in one turn. */
 static int
 copy_rows(struct page_export *x, struct page *page, const struct page_view *v)
 {
 	const struct page_rows_ops *ops = page_rows_ops(page);
-	uint64_t total;
-	struct page_chosen sums;
-	int r = 0;
-
-	if (ops == &page_rows_choice) {
-		r = page_choice_whole(page, v);
-		page_choice_sums(page, &sums);
-		x->cut = sums.cut;
-	}
-	if (r < 0)
-		return r;
-	total = ops->total(page, v);
-	x->row = malloc((size_t)(total + 1) * sizeof *x->row);
-	if (x->row == NULL)
-		return -ENOMEM;
-	x->n = ops->window(page, v, 0, x->row, (size_t)total);
-	return 0;
-}
-
-/* The rows are what the filter has caught, be they of a group or of all. */
-static struct page_caught
-caught(const struct page_export *x, const struct page *page,
-    const struct page_view *v)
-{
-	struct page_caught c = { .blocks = x->n };
+	struct page_taken *f = &x->take.found;
 	struct page_chosen sums;
 	double weight;
 
+	x->step = STEP_CALLERS;
+	if (ops == &page_rows_choice)
+		return page_choice_whole(page, v, f);
+	if (ops == &page_rows_members)
+		return page_members_whole(page, v, f);
+	f->cap = (size_t)ops->total(page, v);
+	f->blk = malloc((f->cap + 1) * sizeof *f->blk);
+	if (f->blk == NULL)
+		return -ENOMEM;
+	f->n = ops->window(page, v, 0, f->blk, f->cap);
 	page_choice_sums(page, &sums);
-	c.unsure = sums.unsure;
-	for (uint64_t i = 0; i < x->n; i++) {
-		weight = blklist_weight(v->look->list, &x->row[i]);
-		c.bytes += x->row[i].size;
-		c.est_blocks += weight;
-		c.est_bytes += weight * (double)x->row[i].size;
+	f->unsure = sums.unsure;
+	for (size_t i = 0; i < f->n; i++) {
+		weight = blklist_weight(v->look->list, &f->blk[i]);
+		f->bytes += f->blk[i].size;
+		f->est_blocks += weight;
+		f->est_bytes += weight * (double)f->blk[i].size;
 	}
-	return c;
+	return 0;
 }
 
+/* The rows are known: what stands above them. */
 static void
-put_head(struct page_export *x, const struct page *page,
-    const struct page_view *v)
+put_head(struct page_export *x, const struct page_view *v, const char *filter)
 {
+	const struct page_taken *f = &x->take.found;
 	struct page_caught c = { 0 };
 	char text[256];
 
+	x->n = f->n;
 	if (x->form == EXPORT_TEXT) {
 		page_row_heading(&x->page, text, sizeof text);
 		fprintf(x->out, "%s\n", text);
 		return;
 	}
-	if (page_choice_filter_text(page) != NULL)
-		c = caught(x, page, v);
-	json_blocks_head(&x->json, v->look, v->counts, &x->page.opts,
-	    page->opts.session.since_click, page_choice_filter_text(page), &c);
+	if (filter != NULL)
+		c = (struct page_caught){
+			.blocks = f->n,
+			.bytes = f->bytes,
+			.est_blocks = f->est_blocks,
+			.est_bytes = f->est_bytes,
+			.unsure = f->unsure,
+		};
+	json_blocks_head(&x->json, v, &x->page.opts,
+	    x->page.opts.session.since_click, filter, &c);
 	json_rows(&x->json, "blocks");
 }
 
@@ -130,13 +151,9 @@ static int
 begin_blocks(struct page_export *x, struct page *page,
     const struct page_view *v)
 {
-	int r = copy_rows(x, page, v);
+	bool at_once = page->opened || page_is_draining(page);
+	int r;
 
-	if (r == 0)
-		r = profile_new(&x->profile);
-	if (r < 0)
-		return r;
-	profile_set_wrappers(x->profile, v->wrappers);
 	x->what = "block";
 	x->now_ms = v->look->now_ms;
 	x->wall_ms = v->look->node_wall_ms;
@@ -144,8 +161,20 @@ begin_blocks(struct page_export *x, struct page *page,
 	x->page.layout = PAGE_WIDE;
 	/* What is free is no block, and stands in no row of these. */
 	x->page.opts.free = false;
-	put_head(x, page, v);
-	return 0;
+	r = at_once ? copy_rows(x, page, v) : begin_copy(x, page);
+	if (r == 0)
+		r = profile_new(&x->profile);
+	if (r < 0)
+		return r;
+	profile_set_wrappers(x->profile, v->wrappers);
+	if (at_once) {
+		put_head(x, v, page_choice_filter_text(page));
+		return 0;
+	}
+	r = page_freeze(&x->page, v);
+	if (r == 0)
+		x->step = STEP_TAKE;
+	return r == -EAGAIN || r == -ESTALE ? 0 : r;
 }
 
 static int
@@ -158,16 +187,20 @@ begin(struct page_export *x, struct page *page, const struct page_view *v,
 		[EXPORT_NDJSON] = JSON_LINES,
 		[EXPORT_CSV] = JSON_CSV,
 	};
+	struct page_export_sums sums = { 0 };
+	int r;
 
 	json_open_form(&x->json, x->out, forms[x->form], page->opts.ascii);
 	if (diff == NULL && !page_shows_groups(page))
 		return begin_blocks(x, page, v);
 	x->step = STEP_OVER;
 	x->what = diff != NULL && diff->by_block ? "block" : "group";
-	if (diff != NULL)
-		return page_export_diff(page, v, diff, x->form, x->out,
-		    &x->json, &x->n);
-	return page_export_groups(page, v, x->form, x->out, &x->json, &x->n);
+	r = diff != NULL ? page_export_diff(page, v, diff, x->form, x->out,
+	    &x->json, &sums) :
+	    page_export_groups(page, v, x->form, x->out, &x->json, &sums);
+	x->n = sums.n;
+	x->cut = sums.omitted > 0;
+	return r;
 }
 
 int
@@ -199,11 +232,45 @@ page_export_free(struct page_export *x)
 	if (x == NULL)
 		return;
 	profile_free(x->profile);
-	free(x->row);
+	page_take_fini(&x->take);
+	page_sieve_free(x->sieve);
+	page_fini(&x->page);
 	free(x);
 }
 
 /* --- the rows ------------------------------------------------------------- */
+
+/* 0: another portion of it with the next picture. */
+static int
+copy_on(struct page_export *x, const struct page_view *v)
+{
+	int r = page_freeze(&x->page, v);
+
+	/* Of another list that has come meanwhile: from its beginning. */
+	if (r == -EAGAIN || r == -ESTALE)
+		return 0;
+	if (r == 0)
+		x->step = STEP_TAKE;
+	return r < 0 ? r : 1;
+}
+
+static int
+take_on(struct page_export *x, const struct page_view *v, int64_t left_ns)
+{
+	int r;
+
+	if (x->take.walk.blocks == 0 && !x->take.walk.over)
+		page_take_begin(&x->take, &x->page, v, x->sieve,
+		    PAGE_TAKE_ALL);
+	r = page_take_next(&x->take, &x->page, v, left_ns > TAKE_NS ?
+	    left_ns : TAKE_NS);
+	if (r <= 0)
+		return r;
+	page_take_stop(&x->take);
+	put_head(x, v, x->sieve != NULL ? page_sieve_text(x->sieve) : NULL);
+	x->step = STEP_CALLERS;
+	return 1;
+}
 
 static int
 add_callers(struct page_export *x)
@@ -211,7 +278,8 @@ add_callers(struct page_export *x)
 	int r = 0;
 
 	for (int i = 0; i < AT_ONCE && x->at < x->n && r == 0; i++) {
-		const struct blk *b = &x->row[x->at++];
+		const struct blk *b = page_taken_row(&x->take.found,
+		    x->at++);
 
 		if (b->caller != 0)
 			r = profile_add(x->profile, b->caller, b->size, b->ms);
@@ -254,7 +322,8 @@ put_rows(struct page_export *x, const struct page_view *v)
 	char text[ROW_BYTES];
 
 	for (int i = 0; i < AT_ONCE && x->at < x->n; i++) {
-		const struct blk *b = &x->row[x->at++];
+		const struct blk *b = page_taken_row(&x->take.found,
+		    x->at++);
 
 		if (x->form != EXPORT_TEXT) {
 			json_block(&x->json, v, x->profile, b, false);
@@ -275,12 +344,20 @@ put_rows(struct page_export *x, const struct page_view *v)
 	return 1;
 }
 
-/* The names are what is known now; all else is as it was. */
+/*
+ * The names are what is known now; all else is as it was, and sizes are those
+ * that a program can read.
+ */
 static struct page_view
 view_then(struct page_export *x, const struct page_view *v)
 {
 	struct page_view then = *v;
 
+	then.units = PAGE_UNITS_EXACT;
+	if (x->page.frozen != NULL) {
+		page_view_frozen(&then, &x->page);
+		return then;
+	}
 	x->look = *v->look;
 	x->look.now_ms = x->now_ms;
 	x->look.node_wall_ms = x->wall_ms;
@@ -288,24 +365,55 @@ view_then(struct page_export *x, const struct page_view *v)
 	return then;
 }
 
+static int
+portion(struct page_export *x, const struct page_view *v, int64_t left_ns)
+{
+	switch (x->step) {
+	case STEP_COPY:
+		return 1;
+	case STEP_TAKE:
+		return take_on(x, v, left_ns);
+	case STEP_CALLERS:
+		return add_callers(x);
+	case STEP_NAMES:
+		return get_names(x, v);
+	case STEP_ROWS:
+		return put_rows(x, v);
+	case STEP_OVER:
+		break;
+	}
+	return 1;
+}
+
 int
 page_export_go_on(struct page_export *x, const struct page_view *v,
     int64_t budget_ns)
 {
-	struct page_view then = view_then(x, v);
 	struct mono begun = mono_now();
-	int r;
+	struct page_view then;
+	int64_t left;
+	int r = 1;
 
+	if (x->step == STEP_COPY)
+		r = copy_on(x, v);
+	if (r <= 0)
+		return r;
+	then = view_then(x, v);
 	/* However little time there is, it goes on. */
 	do {
-		r = x->step == STEP_CALLERS ? add_callers(x) :
-		    x->step == STEP_NAMES ? get_names(x, &then) :
-		    x->step == STEP_ROWS ? put_rows(x, &then) : 1;
+		left = budget_ns - mono_diff_ns(mono_now(), begun);
+		r = portion(x, &then, left);
 	} while (r == 1 && x->step != STEP_OVER &&
 	    mono_diff_ns(mono_now(), begun) < budget_ns);
 	if (r < 0)
 		return r;
 	return x->step == STEP_OVER;
+}
+
+bool
+page_export_copies(const struct page_export *x)
+{
+	return x->step == STEP_COPY;
 }
 
 uint64_t

@@ -6,8 +6,9 @@
  *	shown	the blocks that the filter leaves, in the order shown; the
  *		blocks of the open group; groups; or the difference to the mark
  *		as page H has it.
- *	portion	of a large list not all rows are written at once: they are
- *		copied at one moment, and then written while the page goes on.
+ *	portion	of a large list not all rows are copied, sorted and written at
+ *		once, but while the page goes on.  They are as they were at one
+ *		moment all the same: that of the beginning.
  *
  * Blocks are in the schema pagek.blocks/1, groups in pagek.shown/1, and a
  * difference is in pagek.difference/1.
@@ -27,10 +28,10 @@
 #ifndef PAGEK_EXPORT_H
 #define PAGEK_EXPORT_H
 
-#include "choice.h"
-#include "groups.h"
+#include "../page/choice.h"
+#include "../page/groups.h"
+#include "../page/since.h"
 #include "json.h"
-#include "since.h"
 
 enum page_export_form {
 	EXPORT_TEXT,
@@ -59,20 +60,34 @@ int page_export_begin(struct page_export **, struct page *,
  */
 int page_export_go_on(struct page_export *, const struct page_view *,
     int64_t budget_ns);
+/* The list is still being copied: all of it is needed. */
+bool page_export_copies(const struct page_export *);
 /* Rows, and how many of them are done with; what of; "blocks". */
 uint64_t page_export_rows(const struct page_export *, uint64_t *done);
-/* Those are the first ones, and there are more: no page has so many rows. */
+/*
+ * Those are the first ones, and there are more, as "omitted" of JSON says: of
+ * groups and of differences a page has no more.  Of blocks of page K all are
+ * there.
+ */
 bool page_export_cut(const struct page_export *);
 const char *page_export_what(const struct page_export *);
 void page_export_free(struct page_export *);
 
 /* --- sums (export_sums.c) ------------------------------------------------ */
 
-/* All rows at once; *n: how many.  As page_export_begin(). */
+/* Rows that were written, and those that the page itself has no room for. */
+struct page_export_sums {
+	uint64_t n, omitted;
+};
+
+/* All rows at once.  As page_export_begin(). */
 int page_export_groups(struct page *, const struct page_view *,
-    enum page_export_form, FILE *, struct json *, uint64_t *n);
+    enum page_export_form, FILE *, struct json *, struct page_export_sums *);
+/* That of page H, in so many columns. */
+int page_export_diff_text(struct page *, const struct page_view *,
+    const struct page_diff *, int cols, FILE *);
 int page_export_diff(struct page *, const struct page_view *,
     const struct page_diff *, enum page_export_form, FILE *, struct json *,
-    uint64_t *n);
+    struct page_export_sums *);
 
 #endif

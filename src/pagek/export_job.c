@@ -129,10 +129,12 @@ keep_progress(struct app_export *e)
 	if (e->x == NULL) {
 		app_say(e->app, "export to %.64s: waits for the whole list; "
 		    "Esc cancels", e->path);
+	} else if ((n = page_export_rows(e->x, &done)) == 0) {
+		app_say(e->app, "export to %.64s: takes the rows as they were "
+		    "at the key; Esc cancels", e->path);
 	} else {
-		n = page_export_rows(e->x, &done);
 		app_say(e->app, "export to %.64s: %u%% written; Esc cancels",
-		    e->path, (unsigned)(n == 0 ? 100 : done * 100 / n));
+		    e->path, (unsigned)(done * 100 / n));
 	}
 	snprintf(e->progress, sizeof e->progress, "%.255s", message);
 }
@@ -146,7 +148,7 @@ is_there(const struct page_view *v)
 		return false;
 	/* The paused picture, or the last one of a node that is gone. */
 	if (v->look != v->live || !look->linked)
-		return true;
+		return !look->window;
 	return look->settled && !look->behind && !look->window;
 }
 
@@ -181,7 +183,9 @@ go_on(struct app_export *e)
 		r = page_export_go_on(e->x, &v, BUDGET_NS);
 	if (r == 1)
 		written(e);
-	else if (r == -EAGAIN || r == -ENODATA)
+	else if (r == -EAGAIN)
+		fail(e, "what it takes was not all there within 10 s");
+	else if (r == -ENODATA)
 		fail(e, "there is nothing to be counted");
 	else if (r < 0)
 		fail(e, base_file_words(r));
@@ -201,7 +205,9 @@ app_export_tick(struct app *app)
 bool
 app_export_wants_all(const struct app *app)
 {
-	return app->export != NULL && app->export->x == NULL;
+	const struct app_export *e = app->export;
+
+	return e != NULL && (e->x == NULL || page_export_copies(e->x));
 }
 
 /* --- the door ------------------------------------------------------------- */

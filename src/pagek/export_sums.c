@@ -28,9 +28,17 @@ groups_text(struct page *page, const struct page_view *v, FILE *out)
 {
 	struct page_picture pic = { 0 };
 	uint64_t at = 0, n = page_rows_total(page, v);
+	uint64_t all = page->groups->all;
+	char first[32], of[32];
 	int r;
 
 	picture_begin(&pic, TEXT_COLS, page->opts.ascii);
+	if (all > page->groups->nrow) {
+		base_group_digits(first, sizeof first, page->groups->nrow);
+		base_group_digits(of, sizeof of, all);
+		picture_line(&pic);
+		picture_printf(&pic, "the first %s of %s groups", first, of);
+	}
 	picture_line(&pic);
 	page_group_heading(page, v, &pic);
 	r = put_lines(out, &pic);
@@ -46,24 +54,30 @@ groups_text(struct page *page, const struct page_view *v, FILE *out)
 	return r;
 }
 
+static size_t
+diff_rows(struct page *page, const struct page_diff *d)
+{
+	const struct page_since *s = page_since_get(page);
+
+	if (s == NULL)
+		return 0;
+	return d->by_block ? s->shown.came.n + s->shown.grown.n +
+	    s->shown.other.n + s->shown.went.n : s->ngroup;
+}
+
 /* Page H without the cursor and the key bar, as high as it takes. */
-static int
-diff_text(struct page *page, const struct page_view *v,
-    const struct page_diff *diff, FILE *out)
+int
+page_export_diff_text(struct page *page, const struct page_view *v,
+    const struct page_diff *diff, int cols, FILE *out)
 {
 	struct page_picture pic = { 0 };
 	struct page_diff d = *diff;
 	int r;
 
+	d.plain = true;
 	d.selected = d.top = 0;
-	r = page_diff_compose(&d, page, v, TEXT_COLS, (int)d.rows + TEXT_ROWS,
-	    &pic);
-	/* The last one is the key bar, and what stands before it is empty. */
-	if (pic.rows > 0)
-		pic.rows--;
-	while (pic.rows > 0 && pic.line[pic.rows - 1].text[strspn(
-	    pic.line[pic.rows - 1].text, " ")] == '\0')
-		pic.rows--;
+	d.rows = diff_rows(page, &d);
+	r = page_diff_compose(&d, page, v, cols, (int)d.rows + TEXT_ROWS, &pic);
 	for (int i = 0; i < pic.rows && r == 0; i++)
 		fprintf(out, "%s\n", pic.line[i].text);
 	page_picture_fini(&pic);
@@ -90,8 +104,7 @@ static void
 put_head(struct json *j, const struct page *page, const struct page_view *v,
     const char *by)
 {
-	json_key(j, "time");
-	json_time(j, base_wall_ms());
+	json_taken(j, v);
 	json_target(j, v->look);
 	json_modes(j, v->look);
 	json_lost(j, v->look);
@@ -150,20 +163,22 @@ static const struct json_column group_columns[] = {
 
 int
 page_export_groups(struct page *page, const struct page_view *v,
-    enum page_export_form form, FILE *out, struct json *j, uint64_t *n)
+    enum page_export_form form, FILE *out, struct json *j,
+    struct page_export_sums *sums)
 {
 	const struct page_group_kind *kind = page_group_kind(page->group);
 	struct page_groups *g = page->groups;
 
 	if (g == NULL || !g->taken || g->kind != page->group)
 		return -EAGAIN;
-	*n = g->nrow;
+	sums->n = g->nrow;
+	sums->omitted = g->all - g->nrow;
 	if (form == EXPORT_TEXT)
 		return groups_text(page, v, out);
 	json_document(j, "pagek.shown/1", group_columns,
 	    BASE_NELEM(group_columns));
 	put_head(j, page, v, kind->word);
-	put_count(j, "omitted", g->all - g->nrow);
+	put_count(j, "omitted", sums->omitted);
 	json_rows(j, "groups");
 	for (size_t i = 0; i < g->nrow; i++) {
 		const struct profile_group *row = page_groups_row(g, i);
@@ -215,9 +230,11 @@ put_diff_groups(struct json *j, const struct page *page,
 }
 
 static void
-put_diff_block(struct json *j, const struct page_view *v, const struct blk *b,
-    bool live)
+put_diff_block(struct json *j, const struct page_view *v,
+    const struct page_since_block *row)
 {
+	const struct blk *b = &row->blk;
+	bool live = row->change != SINCE_FREED;
 	struct page_call call;
 	char function[PAGE_NAME_MAX] = "", where[PAGE_NAME_MAX] = "";
 
@@ -226,10 +243,12 @@ put_diff_block(struct json *j, const struct page_view *v, const struct blk *b,
 		page_call_where(&call, true, where, sizeof where);
 	}
 	json_begin(j, '{', false);
-	put_text(j, "change", live ? "new" : "freed");
+	put_text(j, "change", page_since_change_word(row->change));
 	json_key(j, "address");
 	json_hex(j, b->addr);
 	put_count(j, "size", b->size);
+	json_key(j, "size_at_mark");
+	json_known(j, row->change != SINCE_NEW, row->was);
 	put_count(j, "type", b->type);
 	put_text(j, "type_name", page_descr(v->look, b));
 	put_text(j, "thread", b->thread != 0 ? v->thread(v->arg, b->thread) :
@@ -245,13 +264,12 @@ static void
 put_diff_blocks(struct json *j, const struct page *page,
     const struct page_view *v, const struct page_diff *diff, uint64_t *n)
 {
+	const struct page_since_block *row;
 	struct page_diff d = *diff;
-	struct blk b;
-	bool live;
 
-	for (d.selected = 0; page_diff_block(&d, page, &b, &live);
+	for (d.selected = 0; (row = page_diff_row(&d, page)) != NULL;
 	    d.selected++, ++*n)
-		put_diff_block(j, v, &b, live);
+		put_diff_block(j, v, row);
 }
 
 static const struct json_column diff_groups[] = {
@@ -263,27 +281,29 @@ static const struct json_column diff_groups[] = {
 
 static const struct json_column diff_blocks[] = {
 	{ "change", NULL }, { "address", NULL }, { "size", NULL },
-	{ "type", NULL }, { "type_name", NULL }, { "thread", NULL },
-	{ "age_ms", NULL }, { "function", NULL }, { "where", NULL },
-	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
+	{ "size_at_mark", NULL }, { "type", NULL }, { "type_name", NULL },
+	{ "thread", NULL }, { "age_ms", NULL }, { "function", NULL },
+	{ "where", NULL }, { "complete", "complete" }, { "lost", "lost" },
+	{ "taken", "time" },
 };
 
 int
 page_export_diff(struct page *page, const struct page_view *v,
     const struct page_diff *d, enum page_export_form form, FILE *out,
-    struct json *j, uint64_t *n)
+    struct json *j, struct page_export_sums *sums)
 {
 	struct page_since *s = page_since_get(page);
 	int r = 0;
 
 	if (s == NULL)
 		return -ENODATA;
-	if (!s->taken || (d->by_block && (!s->shown.by_block ||
-	    s->shown.of_key != d->of_key)))
+	if (!page_since_known(page, s) || (d->by_block && (!s->shown.by_block ||
+	    s->shown.of_key != d->of.key)))
 		return -EAGAIN;
+	sums->omitted = page_diff_unlisted(d, s);
 	if (form == EXPORT_TEXT) {
-		*n = d->rows;
-		return diff_text(page, v, d, out);
+		sums->n = d->rows;
+		return page_export_diff_text(page, v, d, TEXT_COLS, out);
 	}
 	json_document(j, "pagek.difference/1", d->by_block ? diff_blocks :
 	    diff_groups, d->by_block ? BASE_NELEM(diff_blocks) :
@@ -293,11 +313,12 @@ page_export_diff(struct page *page, const struct page_view *v,
 	json_key(j, "mark");
 	json_time(j, page->marked->mark.wall_ms);
 	put_text(j, "view", page_diff_view_name(d));
+	put_count(j, "omitted", sums->omitted);
 	json_rows(j, d->by_block ? "blocks" : "groups");
 	if (d->by_block)
-		put_diff_blocks(j, page, v, d, n);
+		put_diff_blocks(j, page, v, d, &sums->n);
 	else
-		r = put_diff_groups(j, page, v, d, s, n);
+		r = put_diff_groups(j, page, v, d, s, &sums->n);
 	json_rows_end(j);
 	json_end(j);
 	return r;

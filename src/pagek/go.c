@@ -189,7 +189,10 @@ open_searched(struct app *app)
 	return r;
 }
 
-/* As nodes_connect_entry(), where of several nodes there the one with the target is meant. */
+/*
+ * As nodes_connect_entry(), where of several nodes there the one with the
+ * target is meant.
+ */
 static int
 open_ssh(struct app *app)
 {

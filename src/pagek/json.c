@@ -34,6 +34,7 @@ json_open(struct json *j, FILE *out, const struct options *o)
 		[FORMAT_CSV] = JSON_CSV,
 	};
 
+	assert(o->format < BASE_NELEM(forms));
 	json_open_form(j, out, forms[o->format], o->page.ascii);
 	/* Of documents that come again and again each has a line. */
 	if (j->form == JSON_LINES && option_given(o, OPTION_BATCH))
@@ -172,7 +173,7 @@ json_rows_end(struct json *j)
 	j->over = true;
 }
 
-/* --- values ---------------------------------------------------------------- */
+/* --- values --------------------------------------------------------------- */
 
 /* Controls, and characters that turn a line around or hide in it. */
 static bool

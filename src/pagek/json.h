@@ -32,9 +32,9 @@
 #include <stdio.h>
 
 #include "../mdd/mdd.h"
+#include "../page/sieve.h"
 #include "moment.h"
 #include "pagek.h"
-#include "sieve.h"
 
 #define JSON_DEPTH 8
 #define JSON_COLUMNS 32		/* of a schema, at most */
@@ -105,6 +105,10 @@ void json_hex(struct json *, uint64_t);			/* "0x1234" */
 void json_share(struct json *, double part, double whole);	/* 0.25; null of nothing */
 void json_time(struct json *, int64_t wall_ms);		/* RFC 3339, UTC */
 
+/* The key time: now, or of what is paused or kept its own, on the node's clock. */
+struct page_view;
+void json_taken(struct json *, const struct page_view *);
+
 /* What is not known is null. */
 static inline const char *
 or_null(const char *s)
@@ -130,22 +134,21 @@ void json_stream(struct json *, int64_t pid, const char *comm,
 void json_sample(struct json *, uint64_t period);
 
 /*
- * What the session looks at, in the order of the options, limit blocks at most
- * (0: all); the profile is of these blocks.  With a sieve they are those that
- * it lets through, and it has caught all of them.
+ * The rows of the page's text, which has begun with this view
+ * (page_choice_text_begin()), limit blocks at most (0: all); the profile is of
+ * these blocks.  With a sieve they are those that it lets through, and it has
+ * caught all of them.
  */
-void json_blocks(struct json *, struct nodes_session *, struct profile *,
-    const struct page_opts *, struct page_sieve *, bool since_click,
-    uint64_t limit);
+void json_blocks(struct json *, const struct page *, const struct page_view *,
+    struct profile *, struct page_sieve *, bool since_click, uint64_t limit);
 
 /*
  * The same in parts, for who has no time for all at once: the head, then
  * json_rows(), and each row; of a profile that has the block's caller.
  */
-struct page_view;
-void json_blocks_head(struct json *, const struct nodes_look *,
-    const struct blklist_counts *, const struct page_opts *, bool since_click,
-    const char *filter, const struct page_caught *);
+void json_blocks_head(struct json *, const struct page_view *,
+    const struct page_opts *, bool since_click, const char *filter,
+    const struct page_caught *);
 void json_block(struct json *, const struct page_view *, struct profile *,
     const struct blk *, bool kind);
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../page/nodes_page.h"
 #include "json.h"
-#include "nodes_page.h"
 
 static void
 put_surveyed_target(struct json *j, const struct nodes_surveyed_target *t)
@@ -26,7 +26,10 @@ put_surveyed_target(struct json *j, const struct nodes_surveyed_target *t)
 	json_end(j);
 }
 
-/* How a node is; NULL: the table had it not yet, or no longer, when it was asked. */
+/*
+ * How a node is; NULL: the table had it not yet, or no longer, when it was
+ * asked.
+ */
 static void
 put_how(struct json *j, const struct nodes_surveyed *r)
 {

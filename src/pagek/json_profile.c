@@ -252,7 +252,13 @@ static void
 put_group(struct json *j, const struct options *o, const struct moment *m,
     const struct profile_group *g)
 {
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+	struct page_group_words words = { .name = "" };
+
+	if (kind != NULL && kind->say != NULL)
+		moment_group_say(m, &o->page, kind, g, &words);
 	json_begin(j, '{', false);
+	put_known(j, "name", words.name[0] != '\0' ? words.name : g->name);
 	put_known(j, "function", o->by == PROFILE_MODULE ? "" : g->name);
 	put_place(j, g->module, g->file, g->line);
 	put_count(j, "stacks", g->stacks);
@@ -262,8 +268,8 @@ put_group(struct json *j, const struct options *o, const struct moment *m,
 }
 
 static const struct json_column group_columns[] = {
-	{ "function", NULL }, { "module", NULL }, { "file", NULL },
-	{ "line", NULL }, { "stacks", NULL },
+	{ "name", NULL }, { "function", NULL }, { "module", NULL },
+	{ "file", NULL }, { "line", NULL }, { "stacks", NULL },
 	SUM_COLUMNS
 };
 
@@ -282,6 +288,7 @@ large(const struct options *o, const struct moment *m,
 int
 json_groups(struct json *j, const struct options *o, const struct moment *m)
 {
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
 	struct profile_group *rows;
 	size_t n, all, i;
 	int r;
@@ -295,7 +302,7 @@ json_groups(struct json *j, const struct options *o, const struct moment *m)
 	r = put_head(j, o, m);
 	if (r == 0) {
 		json_key(j, "by");
-		json_text(j, kinds[o->by]);
+		json_text(j, kind != NULL ? kind->word : kinds[o->by]);
 		put_count(j, "omitted", all - n);
 		json_rows(j, "groups");
 		for (i = 0; i < n && !ferror(j->out); i++)

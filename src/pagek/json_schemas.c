@@ -4,12 +4,12 @@
 #include <sys/wait.h>
 
 #include "../base/base.h"
+#include "../page/choice.h"
+#include "../page/free.h"
+#include "../page/order.h"
 #include "commands.h"
-#include "choice.h"
-#include "free.h"
 #include "json.h"
 #include "options.h"
-#include "order.h"
 
 /* --- blocks -------------------------------------------------------------- */
 
@@ -401,43 +401,35 @@ json_filter(struct json *j, const char *expression,
 	}
 }
 
-/* Its rows are those of a page that shows this and nothing else. */
 static void
-put_rows(struct json *j, struct nodes_session *s, struct profile *p,
-    const struct page_opts *opts, struct page_sieve *sieve, uint64_t limit)
+put_rows(struct json *j, const struct page *page, const struct page_view *v,
+    struct profile *p, struct page_sieve *sieve, uint64_t limit)
 {
-	const struct nodes_look *look = nodes_session_look(s);
-	struct page_view v;
-	struct page page;
+	bool free = page->opts.free;
 	struct blk rows[256];
 	uint64_t offs = 0, row_no = 0;
 	size_t n, i;
 
-	page_init(&page, opts);
-	page_view_live(&v, s);
-	v.wrappers = opts->wrappers;
-	page_free_begin(&page, &v);
-	page_sieve_begin(sieve, &v);
-	if (opts->free)
-		put_regions(j, &page, &v);
+	page_sieve_begin(sieve, v);
+	if (free)
+		put_regions(j, page, v);
 	json_rows(j, "blocks");
-	while ((n = page_choice_text(&page, &v, offs, rows,
+	while ((n = page_choice_text(page, v, offs, rows,
 	    BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && (limit == 0 || row_no < limit); i++) {
 			if (!page_sieve_lets(sieve, &rows[i]))
 				continue;
 			row_no++;
 			if (page_is_free(&rows[i]))
-				put_free(j, look, &rows[i]);
+				put_free(j, v->look, &rows[i]);
 			else
-				json_block(j, &v, p, &rows[i], opts->free);
+				json_block(j, v, p, &rows[i], free);
 		}
 		offs += n;
 		if (i < n || !output_going(j->out))
 			break;
 	}
 	json_rows_end(j);
-	page_fini(&page);
 }
 
 /* The first two are there where free memory is listed too. */
@@ -463,18 +455,28 @@ json_blocks_fields(const struct options *o, char *why, size_t cap)
 	    o->format != FORMAT_CSV ? "stack" : NULL, why, cap);
 }
 
+/* What stands on the screen is of its moment, and not of the one it is written at. */
 void
-json_blocks_head(struct json *j, const struct nodes_look *look,
-    const struct blklist_counts *counts, const struct page_opts *opts,
-    bool since_click, const char *filter, const struct page_caught *caught)
+json_taken(struct json *j, const struct page_view *v)
 {
+	bool paused = v->look != v->live && v->look->node_wall_ms != 0;
+
+	json_key(j, "time");
+	json_time(j, paused ? v->look->node_wall_ms : base_wall_ms());
+}
+
+void
+json_blocks_head(struct json *j, const struct page_view *v,
+    const struct page_opts *opts, bool since_click, const char *filter,
+    const struct page_caught *caught)
+{
+	const struct nodes_look *look = v->look;
 	size_t from = opts->free ? 0 : 2;
 	bool reverse;
 
 	json_document(j, "pagek.blocks/1", block_columns + from,
 	    BASE_NELEM(block_columns) - from);
-	json_key(j, "time");
-	json_time(j, base_wall_ms());
+	json_taken(j, v);
 	json_target(j, look);
 	json_key(j, "format");
 	json_text(j, look->classic ? "classic" : "wide");
@@ -488,21 +490,20 @@ json_blocks_head(struct json *j, const struct nodes_look *look,
 	json_key(j, "reverse");
 	json_bool(j, reverse);
 	json_lost(j, look);
-	put_counts(j, look, counts);
-	json_filter(j, filter, caught, counts->aRecActive);
+	put_counts(j, look, v->counts);
+	json_filter(j, filter, caught, v->counts->aRecActive);
 }
 
 void
-json_blocks(struct json *j, struct nodes_session *s, struct profile *p,
-    const struct page_opts *opts, struct page_sieve *sieve, bool since_click,
-    uint64_t limit)
+json_blocks(struct json *j, const struct page *page,
+    const struct page_view *v, struct profile *p, struct page_sieve *sieve,
+    bool since_click, uint64_t limit)
 {
-	const struct nodes_look *look = nodes_session_look(s);
 	struct page_caught caught = page_sieve_caught(sieve);
 
-	json_blocks_head(j, look, blklist_counts(look->list), opts,
-	    since_click, page_sieve_text(sieve), &caught);
-	put_rows(j, s, p, opts, sieve, limit);
+	json_blocks_head(j, v, &page->opts, since_click,
+	    page_sieve_text(sieve), &caught);
+	put_rows(j, page, v, p, sieve, limit);
 	json_end(j);
 }
 

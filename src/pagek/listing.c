@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choice.h"
+#include "../page/choice.h"
+#include "../page/marked.h"
 #include "listing_head.h"
 
 #define SPARE_ROWS 4096		/* a list may grow before it is copied */
+#define TAKE_NS 12000000		/* of a cycle, while rows are chosen */
 #define THREADS 65536
 #define DESCR_BYTES 128
 #define THREAD_BYTES 160
@@ -37,12 +39,18 @@ struct caller {
 };
 
 struct listing {
-	struct page page;	/* of its options, no more */
+	struct page page;	/* of its options, and paused while rows are chosen */
 	struct nodes_look look;	/* of what rows are made of, no more */
 	struct stream_types types;
 	struct blklist *infos;	/* has the requesters, and no blocks */
 	struct blk *row;
+	uint32_t *place;	/* their order; NULL: as they stand */
 	size_t n, cap;
+	/* Rows on their way, where they are chosen from the list. */
+	bool choosing, taking;
+	unsigned filter_no;
+	struct page_sieve *sieve;	/* the filter of that number; NULL none */
+	struct page_take take;
 	char head[LISTING_HEAD_MAX];
 	char title[LISTING_TITLE];
 
@@ -139,11 +147,12 @@ listing_new(struct listing **out)
 	return 0;
 }
 
-/* All rows, or of a window those that are there. */
+/* All rows, or of a window those that are there and the filter means. */
 static int
-copy_rows(struct listing *l, const struct page_opts *o,
-    const struct page_view *v, uint64_t first)
+copy_rows(struct listing *l, const struct page *page,
+    const struct page_view *v, uint64_t first, struct page_chosen *sums)
 {
+	const struct page_opts *o = &page->opts;
 	uint64_t n = v->look->window ? BLKLIST_WINDOW_MAX :
 	    page_view_total(v);
 	int r = make_room(l, n + 1);
@@ -152,46 +161,135 @@ copy_rows(struct listing *l, const struct page_opts *o,
 		return r;
 	l->n = blklist_window(v->look->list, o->order, o->reverse, first,
 	    l->row, (size_t)n);
+	sums->of = l->n;
+	if (v->look->window) {
+		page_choice_begin(page, v);
+		l->n = page_choice_sift(page, l->row, l->n);
+		sums->unsure = page_choice_unsure(page);
+	}
+	sums->blocks = l->n;
 	return copy_infos(l, v->look->list);
 }
 
-/* Those of the choice, which is taken anew: they are of this moment, too. */
+/* Those of the choice, all of them: a screen's may be fewer, and older. */
 static int
-copy_chosen(struct listing *l, struct page *page, const struct page_view *v)
+copy_chosen(struct listing *l, struct page *page, const struct page_view *v,
+    struct page_chosen *sums)
 {
-	uint64_t n;
-	int r = page_choice_whole(page, v);
+	struct page_taken all;
+	int r = page_choice_whole(page, v, &all);
 
-	n = page_rows_choice.total(page, v);
-	if (r == 0)
-		r = make_room(l, n + 1);
 	if (r < 0)
 		return r;
-	l->n = page_rows_choice.window(page, v, 0, l->row, (size_t)n);
+	page_taken_sums(&all, sums);
+	r = make_room(l, all.n + 1);
+	if (r == 0)
+		l->n = page_taken_rows(&all, 0, l->row, all.n);
+	page_taken_fini(&all);
+	return r == 0 ? copy_infos(l, v->look->list) : r;
+}
+
+/* The same where a drain, or a list that never was whole, has to be at once. */
+static bool
+is_at_once(const struct page *page, const struct page_view *v)
+{
+	return page_is_draining(page) || (v->look == v->live &&
+	    (!v->look->settled || v->look->behind));
+}
+
+/* From the beginning: nobody has asked yet, or it was something else. */
+static int
+begin_choosing(struct listing *l, const struct page *page)
+{
+	const char *filter = page_choice_filter_text(page);
+	struct filter_error e;
+
+	if (l->choosing && l->filter_no == page_choice_filter_no(page) &&
+	    memcmp(&l->page.opts.sorting, &page->opts.sorting,
+	    sizeof page->opts.sorting) == 0)
+		return 0;
+	page_thaw(&l->page);
+	page_take_stop(&l->take);
+	page_sieve_free(l->sieve);
+	l->sieve = NULL;
+	l->taking = false;
+	l->choosing = true;
+	l->filter_no = page_choice_filter_no(page);
+	l->page.opts = page->opts;
+	l->page.layout = PAGE_WIDE;
+	return filter != NULL ? page_sieve_new(&l->sieve, filter, &e) : 0;
+}
+
+/*
+ * The list is paused for it, then filtered and sorted, all of it in portions.
+ * -EAGAIN: there are more.
+ */
+static int
+choose_on(struct listing *l, const struct page *page, struct page_view *v,
+    struct page_chosen *sums)
+{
+	struct page_taken *f = &l->take.found;
+	int r = begin_choosing(l, page);
+
+	if (r == 0 && l->page.frozen == NULL)
+		r = page_freeze(&l->page, v);
+	if (r < 0)
+		return r == -ESTALE ? -EAGAIN : r;
+	page_view_frozen(v, &l->page);
+	if (!l->taking) {
+		l->taking = true;
+		page_take_begin(&l->take, &l->page, v, l->sieve,
+		    PAGE_TAKE_ALL);
+	}
+	r = page_take_next(&l->take, &l->page, v, TAKE_NS);
+	if (r <= 0)
+		return r < 0 ? r : -EAGAIN;
+	page_take_stop(&l->take);
+	page_taken_sums(f, sums);
+	free(l->row);
+	l->row = f->blk;
+	l->place = f->place;
+	l->n = f->n;
+	l->cap = f->cap;
+	*f = (struct page_taken){ 0 };
 	return copy_infos(l, v->look->list);
 }
 
-int
-listing_take(struct listing *l, struct page *page, const struct page_view *v)
+static int
+copy(struct listing *l, struct page *page, struct page_view *v,
+    uint64_t first, struct page_chosen *sums)
 {
-	uint64_t first = v->look->window ? page->offs : 0;
-	char target[PAGE_TARGET_TEXT];
-	int r = 0;
+	bool chosen = page_choice_on(page) && !v->look->window;
 
+	if (chosen && !is_at_once(page, v))
+		return choose_on(l, page, v, sums);
 	/* The rows of `pagek list`: no width is too small for them. */
 	l->page.opts = page->opts;
 	l->page.layout = PAGE_WIDE;
+	return chosen ? copy_chosen(l, page, v, sums) :
+	    copy_rows(l, page, v, first, sums);
+}
+
+int
+listing_take(struct listing *l, struct page *page, const struct page_view *now)
+{
+	struct page_view then = *now, *v = &then;
+	uint64_t first = v->look->window ? page->offs : 0;
+	struct page_chosen sums = { 0 };
+	char target[PAGE_TARGET_TEXT];
+	int r = 0;
+
 	if (v->look->list != NULL)
-		r = page_choice_on(page) && !v->look->window ?
-		    copy_chosen(l, page, v) :
-		    copy_rows(l, &page->opts, v, first);
+		r = copy(l, page, v, first, &sums);
 	if (r < 0)
 		return r;
 	copy_look(l, v);
-	listing_head(page, v, first, l->n, l->head);
+	listing_head(page, v, first, &sums, l->n, l->head);
 	page_target_text(v->look, target);
 	snprintf(l->title, sizeof l->title, "%04X%s%s", v->look->node_number,
 	    target[0] != '\0' ? " " : "", target);
+	/* The copy is made. */
+	page_thaw(&l->page);
 	return 0;
 }
 
@@ -210,6 +308,10 @@ listing_free(struct listing *l)
 	free(l->thread);
 	free(l->wanted);
 	free(l->row);
+	free(l->place);
+	page_take_fini(&l->take);
+	page_sieve_free(l->sieve);
+	page_fini(&l->page);
 	blklist_free(l->infos);
 	free(l);
 }
@@ -422,14 +524,15 @@ put_rows(struct listing *l, struct writer *w, const atomic_bool *stop)
 {
 	char (*types)[DESCR_BYTES] = calloc(256, sizeof *types);
 	char text[ROW_BYTES], none[THREAD_BYTES], own[DESCR_BYTES];
-	struct page_row_names names;
+	struct page_row_names names = { .units = PAGE_UNITS_EXACT };
 	size_t i, len;
 
 	if (types == NULL)
 		return -ENOMEM;
 	page_row_thread(&l->page, "", none, sizeof none);
 	for (i = 0; i < l->n && w->err == 0; i++) {
-		const struct blk *b = &l->row[i];
+		const struct blk *b = &l->row[l->place != NULL ?
+		    l->place[i] : i];
 
 		if (i % TOLD_EVERY == 0) {
 			atomic_store(&l->written, i);

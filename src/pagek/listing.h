@@ -9,14 +9,16 @@
  *		them, so they come after the copy, bit by bit.
  *	whole	all blocks are in it, and they are the list after one record.
  *
- * The copy is made at once, between two batches; after that the list goes on
- * and the listing does not.  What takes long is done elsewhere: the
- * functions that may run in another thread touch nothing but the listing.
+ * The copy is made at once, between two batches, or in portions as a picture is
+ * paused; after that the list goes on and the listing does not.  What takes
+ * long is done elsewhere: the functions that may run in another thread touch
+ * nothing but the listing.
  *
  * Example
  *	listing_new(&l);
  *	listing_room(l, blocks);			in any thread
- *	listing_take(l, page, &view);
+ *	while (listing_take(l, page, &view) == -EAGAIN)
+ *		make a cycle;
  *	listing_sort(l, &stop);				in any thread
  *	while (!listing_names(l, &view, 500))		in the session's
  *		make a cycle;
@@ -35,7 +37,7 @@
 
 #include <stdatomic.h>
 
-#include "view.h"
+#include "../page/view.h"
 
 struct listing;
 
@@ -50,7 +52,9 @@ int listing_room(struct listing *, uint64_t blocks);
 /*
  * Copies what the view shows, in the page's order, once, or what a filter
  * leaves of it; of a session that
- * holds a window only, the rows that are there: the text says so.  -ENOMEM.
+ * holds a window only, the rows that are there: the text says so.  -EAGAIN:
+ * what is filtered or sorted takes more portions, so with the next picture
+ * again; it will be of the first call's moment.  -ENOMEM.
  */
 int listing_take(struct listing *, struct page *, const struct page_view *);
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "choice.h"
+#include "../page/choice.h"
+#include "../page/order.h"
 #include "listing_head.h"
-#include "order.h"
 
 struct head {
 	char *text;
@@ -85,6 +85,12 @@ put_order(struct head *h)
 	bool reverse;
 	enum page_sort sort = page_sorting_first(o, &reverse);
 
+	/* The rows of a part of the list are in an order that the list has. */
+	if (h->v->look->window) {
+		sort = o->order == BLKLIST_BY_AGE ? PAGE_SORT_AGE :
+		    PAGE_SORT_ADDRESS;
+		reverse = o->reverse;
+	}
 	if (sort == PAGE_SORT_AGE)
 		line(h, "order", "age, %s first", reverse ? "youngest" :
 		    "oldest");
@@ -98,27 +104,25 @@ put_order(struct head *h)
 
 /* Which of them are rows, where they are not all. */
 static void
-put_choice(struct head *h, size_t rows)
+put_choice(struct head *h, const struct page_chosen *s, size_t rows)
 {
 	const char *filter = page_choice_filter_text(h->page);
-	struct page_chosen s;
 
-	if (!page_choice_filters(h->page) || h->v->look->window)
+	if (!page_choice_filters(h->page))
 		return;
-	page_choice_sums(h->page, &s);
 	if (filter != NULL)
 		line(h, "filter", "%s", filter);
 	line(h, "rows", "%zu: %s%llu blocks of %s%llu", rows,
-	    page_about(h->v->look->sample), (unsigned long long)s.blocks,
-	    page_about(h->v->look->sample), (unsigned long long)s.of);
-	if (s.unsure > 0)
+	    page_about(h->v->look->sample), (unsigned long long)s->blocks,
+	    page_about(h->v->look->sample), (unsigned long long)s->of);
+	if (s->unsure > 0)
 		line(h, "unsure", "names that the filter asks for are not "
-		    "there of %llu blocks", (unsigned long long)s.unsure);
+		    "there of %llu blocks", (unsigned long long)s->unsure);
 }
 
 /* Which blocks these are, and whether they are all. */
 static void
-put_extent(struct head *h, uint64_t first, size_t rows)
+put_extent(struct head *h, uint64_t first, uint64_t there)
 {
 	const struct nodes_look *look = h->v->look;
 	uint64_t total = page_view_total(h->v);
@@ -130,9 +134,9 @@ put_extent(struct head *h, uint64_t first, size_t rows)
 	else
 		line(h, "as of", "no one record: the list was being taken");
 	if (look->window)
-		line(h, "list", "NOT WHOLE: %zu of %llu blocks, from offset "
-		    "%llu on; records come faster than they can be read", rows,
-		    (unsigned long long)total, (unsigned long long)first);
+		line(h, "list", "NOT WHOLE: %llu of %llu blocks, from offset "
+		    "%llu on; records come faster than they can be read",
+		    (unsigned long long)there, (unsigned long long)total, (unsigned long long)first);
 	else
 		line(h, "list", "%s", is_of_one_moment(look) ? "whole" :
 		    "NOT OF ONE MOMENT");
@@ -185,7 +189,8 @@ put_lost(struct head *h, const struct page_state *st)
 
 void
 listing_head(const struct page *page, const struct page_view *v,
-    uint64_t first, size_t rows, char out[LISTING_HEAD_MAX])
+    uint64_t first, const struct page_chosen *chosen, size_t rows,
+    char out[LISTING_HEAD_MAX])
 {
 	struct head h = { .text = out, .page = page, .v = v };
 	char target[PAGE_TARGET_TEXT];
@@ -206,8 +211,8 @@ listing_head(const struct page *page, const struct page_view *v,
 	line(&h, "state", "%s", st.word);
 	put_time(&h);
 	put_order(&h);
-	put_extent(&h, first, rows);
-	put_choice(&h, rows);
+	put_extent(&h, first, chosen->of);
+	put_choice(&h, chosen, rows);
 	put_counters(&h);
 	put_lost(&h, &st);
 	base_append(out, LISTING_HEAD_MAX, &h.len, "\n");

@@ -4,6 +4,7 @@
 #ifndef PAGEK_LISTING_HEAD_H
 #define PAGEK_LISTING_HEAD_H
 
+#include "../page/choice.h"
 #include "listing.h"
 
 #define LISTING_HEAD_MAX 6144
@@ -11,9 +12,10 @@
 
 /*
  * Lines of "word  text" and an empty one behind them.  `rows` blocks will
- * follow; of a window the first of them is at offset `first`.
+ * follow, those chosen of so many; of a window the first that is there is at
+ * offset `first`.
  */
 void listing_head(const struct page *, const struct page_view *,
-    uint64_t first, size_t rows, char out[LISTING_HEAD_MAX]);
+    uint64_t first, const struct page_chosen *, size_t rows, char out[LISTING_HEAD_MAX]);
 
 #endif

@@ -2,8 +2,7 @@
  * A listing on its way, while the page goes on.
  *
  * Each cycle it is looked at once: app_listing_tick().  What is quick is done
- * there, a bit at a time; what is not is done by libuv's threads.  The copy of
- * the list is the one thing that cannot be divided.
+ * there, a bit at a time; what is not is done by libuv's threads.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -331,6 +330,8 @@ await_whole(struct app_job *j)
 		return;
 	}
 	r = listing_take(j->l, app->page, &v);
+	if (r == -EAGAIN)
+		return;
 	if (r < 0)
 		fail(j, "%s", strerror(-r));
 	else

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "../base/base.h"
+#include "../page/sieve.h"
 #include "commands.h"
 #include "config_sections.h"
 #include "listing.h"
-#include "sieve.h"
 
 static void
 take_note(int sig)
@@ -170,6 +170,8 @@ obey(struct options *o)
 	struct config config;
 	int status;
 
+	output_voice(option_given(o, OPTION_QUIET),
+	    option_given(o, OPTION_VERBOSE));
 	status = config_load(&config, o, complain_said, NULL);
 	if (status == 0) {
 		config_apply(&config, o);
@@ -178,6 +180,7 @@ obey(struct options *o)
 		o->page.style = styles;
 		choose_listing(o);
 		o->config = &config;
+		tell_files(&config);
 		status = options_wrappers(o, &wrappers);
 	}
 	if (status < 0) {
@@ -203,6 +206,7 @@ main(int argc, char **argv)
 	fill_standard_streams();
 	survive_writes();
 	leave_nothing_running();
+	blklist_begin_beside();
 	status = options_parse(&o, argc, argv, why, sizeof why);
 	if (status != 0) {
 		refuse(&o, why);

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../page/marked.h"
 #include "app.h"
-#include "marked.h"
 
 /* True: it was put off, or could not be done, and that is said. */
 static bool
@@ -47,8 +47,12 @@ app_drain(struct app *app)
 {
 	struct page_view v;
 
-	if (page_is_draining(app->page) || app->draining) {
+	if (app->draining) {
 		app->draining = false;
+		app_say(app, "will not drain");
+		return;
+	}
+	if (page_is_draining(app->page)) {
 		page_drain_end(app->page);
 		app_say(app, "all blocks are listed again");
 		return;

@@ -11,51 +11,80 @@
 #include "moment.h"
 #include "pump.h"
 
-/* The blocks that the sieve lets through. */
+/* A block that counts. */
 static int
-take_caught(struct moment *m, struct nodes_session *s,
-    const struct symbol_wrappers *wrappers, struct page_sieve *sieve)
+add(struct moment *m, const struct page_view *v, const struct blk *b,
+    const struct page_group_kind *kind)
 {
-	const struct blklist *list = nodes_session_look(s)->list;
+	int r = profile_coming_add(m->profile, v->look->list, b, 1);
+	uint64_t tag[2] = { 0, 0 };
+
+	if (r < 0 || m->cells == NULL)
+		return r;
+	tag[0] = kind->tag(v, v->look->now_ms, b);
+	nodes_session_thread(m->session, b->thread);
+	return profile_cells_add(m->cells, v->look->list, b, tag);
+}
+
+/* Block by block: those that the sieve lets through. */
+static int
+take_blocks(struct moment *m, const struct symbol_wrappers *wrappers,
+    struct page_sieve *sieve, const struct page_group_kind *kind)
+{
 	struct page_view v;
 	struct blk rows[256];
 	uint64_t offs = 0;
 	size_t n, i;
 	int r = 0;
 
-	page_view_live(&v, s);
+	page_view_live(&v, m->session);
 	v.wrappers = wrappers;
 	page_sieve_begin(sieve, &v);
 	profile_coming_begin(m->profile);
-	while (r == 0 && (n = blklist_window(list, BLKLIST_BY_AGE, false, offs,
-	    rows, BASE_NELEM(rows))) > 0) {
+	if (m->cells != NULL)
+		profile_cells_begin(m->cells, true);
+	while (r == 0 && (n = blklist_window(v.look->list, BLKLIST_BY_AGE,
+	    false, offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n && r == 0; i++)
 			if (page_sieve_lets(sieve, &rows[i]))
-				r = profile_coming_add(m->profile, list,
-				    &rows[i], 1);
+				r = add(m, &v, &rows[i], kind);
 		offs += n;
 	}
 	profile_coming_end(m->profile);
+	if (m->cells != NULL)
+		profile_cells_end(m->cells);
 	m->filter = page_sieve_text(sieve);
 	m->caught = page_sieve_caught(sieve);
 	return r;
 }
 
+static int
+take_all(struct moment *m, const struct symbol_wrappers *wrappers,
+    struct page_sieve *sieve, const struct page_group_kind *kind)
+{
+	bool tags = kind != NULL && kind->tag != NULL;
+	int r = profile_new(&m->profile);
+
+	if (r == 0 && tags)
+		r = profile_cells_new(&m->cells, m->profile);
+	if (r < 0)
+		return r;
+	profile_set_wrappers(m->profile, wrappers);
+	return sieve != NULL || tags ? take_blocks(m, wrappers, sieve, kind) :
+	    profile_take(m->profile, m->look.list);
+}
+
 int
 moment_init(struct moment *m, struct nodes_session *s,
-    const struct symbol_wrappers *wrappers, struct page_sieve *sieve)
+    const struct symbol_wrappers *wrappers, struct page_sieve *sieve,
+    const struct page_group_kind *kind)
 {
 	const struct nodes_look *look = nodes_session_look(s);
 	int r;
 
-	*m = (struct moment){ .look = *look,
+	*m = (struct moment){ .session = s, .look = *look,
 		.listed = blklist_counts(look->list)->aRecActive };
-	r = profile_new(&m->profile);
-	if (r < 0)
-		return r;
-	profile_set_wrappers(m->profile, wrappers);
-	r = sieve != NULL ? take_caught(m, s, wrappers, sieve) :
-	    profile_take(m->profile, look->list);
+	r = take_all(m, wrappers, sieve, kind);
 	if (r < 0) {
 		moment_fini(m);
 		return r;
@@ -79,8 +108,25 @@ moment_init(struct moment *m, struct nodes_session *s,
 void
 moment_fini(struct moment *m)
 {
+	profile_cells_free(m->cells);
+	m->cells = NULL;
 	profile_free(m->profile);
 	m->profile = NULL;
+}
+
+void
+moment_group_say(const struct moment *m, const struct page_opts *opts,
+    const struct page_group_kind *kind, const struct profile_group *g,
+    struct page_group_words *out)
+{
+	struct page_view v;
+	struct page page;
+
+	page_init(&page, opts);
+	page_view_live(&v, m->session);
+	v.wrappers = opts->wrappers;
+	page_group_say(&page, &v, kind, g, out);
+	page_fini(&page);
 }
 
 int64_t
@@ -119,32 +165,50 @@ moment_share(const struct moment *m, enum profile_measure by,
 	return all > 0 ? moment_measure(m, by, sum) / all : 0;
 }
 
+static int
+rank(const struct moment *m, struct profile_ranking *ranking,
+    enum profile_by by, enum profile_measure measure, uint64_t limit,
+    struct profile_group **out, size_t *n, size_t *all)
+{
+	struct profile_group *rows;
+	size_t left, want;
+	int r;
+
+	r = profile_ranking_begin(ranking, m->profile, by, measure,
+	    m->look.now_ms);
+	if (r == 0 && m->cells != NULL)
+		profile_ranking_cells(ranking, m->cells);
+	if (r == 0)
+		r = profile_ranking_count(ranking, SIZE_MAX, &left);
+	if (r < 0)
+		return r;
+	*all = want = profile_ranking_size(ranking);
+	if (limit > 0 && limit < want)
+		want = (size_t)limit;
+	rows = calloc(want + 1, sizeof *rows);
+	if (rows == NULL)
+		return -ENOMEM;
+	r = profile_ranking_rows(ranking, 0, rows, want, n);
+	if (r < 0)
+		free(rows);
+	else
+		*out = rows;
+	return r;
+}
+
 int
 moment_groups(const struct moment *m, enum profile_by by,
     enum profile_measure measure, uint64_t limit, struct profile_group **out,
     size_t *n, size_t *all)
 {
-	struct profile_group *rows;
-	size_t want, got;
-	int r;
+	struct profile_ranking *ranking;
+	int r = profile_ranking_new(&ranking);
 
-	r = profile_groups(m->profile, by, measure, m->look.now_ms, 0, NULL, 0,
-	    &got, all);
 	if (r < 0)
 		return r;
-	want = limit > 0 && limit < *all ? (size_t)limit : *all;
-	rows = calloc(want + 1, sizeof *rows);
-	if (rows == NULL)
-		return -ENOMEM;
-	r = profile_groups(m->profile, by, measure, m->look.now_ms, 0, rows,
-	    want, &got, all);
-	if (r < 0) {
-		free(rows);
-		return r;
-	}
-	*out = rows;
-	*n = got;
-	return 0;
+	r = rank(m, ranking, by, measure, limit, out, n, all);
+	profile_ranking_free(ranking);
+	return r;
 }
 
 static int
@@ -183,6 +247,15 @@ await_sieve(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	return r;
 }
 
+static bool
+no_names_pending(void *arg)
+{
+	const struct nodes_look *look = nodes_session_look(arg);
+
+	return nodes_session_symbols_pending(arg) == 0 ||
+	    (!look->linked && !look->returns);
+}
+
 /* Waits for names; anew when a node has come meanwhile that has another list. */
 static int
 take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
@@ -196,11 +269,15 @@ take(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 	for (;;) {
 		r = await_sieve(o, loop, s, sieve, left);
 		if (r == 0)
-			r = moment_init(m, s, o->page.wrappers, sieve);
+			r = moment_init(m, s, o->page.wrappers, sieve,
+			    page_group_kind(o->page.group));
 		if (r < 0)
 			return r;
 		left = o->timeout_ms - mono_ms_since(begun);
 		r = batch_words(loop, s, m->profile, (int)left, &m->lacking);
+		left = o->timeout_ms - mono_ms_since(begun);
+		if (r == 0 && m->cells != NULL && left > 0)
+			pump(loop, s, (int)left, no_names_pending, s);
 		if (r == 0)
 			return 0;
 		moment_fini(m);

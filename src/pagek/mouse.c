@@ -2,9 +2,9 @@
  * What a mouse does: it puts the cursor, presses the keys of the bar, turns the
  * list.  Which mark stands where is what the last picture has left in the page.
  */
+#include "../page/leaving.h"
+#include "../page/still.h"
 #include "app.h"
-#include "leaving.h"
-#include "still.h"
 
 #define WHEEL_ROWS 3
 #define DOUBLE_MS 400

@@ -12,6 +12,14 @@
  * What an option means is decided here and nowhere else, so that none is
  * silently ignored: one that its command does not take, or that has no effect
  * beside the others, is an error of one sentence.
+ *
+ *	options.def	the table of them
+ *	options.c	from argv to struct options
+ *	options_words.c	words that are no options
+ *	options_values.c	what the value of each may be, and where it goes
+ *	options_budget.c	... of `pagek check`
+ *	options_check.c	what goes together
+ *	options_help.c	the help, made from the tables
  */
 #ifndef PAGEK_OPTIONS_H
 #define PAGEK_OPTIONS_H
@@ -63,6 +71,7 @@ enum text_format {
 	FORMAT_JSON,
 	FORMAT_NDJSON,
 	FORMAT_CSV,
+	FORMAT_PROM,
 };
 
 #define BUDGETS 16		/* that one check may have */
@@ -95,7 +104,7 @@ struct options {
 	unsigned budgets;
 	const char *baseline;		/* NULL */
 	double tolerance;		/* share by which a baseline may be exceeded */
-	int duration_ms;		/* check: of a target; 0: one look */
+	int duration_ms;		/* 0: no end; of a check: one look at a target */
 	enum command topic;		/* help: about which; COMMANDS about all */
 	const char *shell;		/* completion: of which, or "targets"; NULL */
 	bool given[OPTIONS];		/* on the command line */
@@ -105,7 +114,7 @@ struct options {
 	const struct config *config;	/* where each value comes from; not ours */
 
 	enum text_format format;
-	bool json;			/* it is none for people: JSON or one of its kin */
+	bool json;			/* it is none for people */
 	const char *output;		/* NULL: standard output, or of run standard error */
 	struct page_opts page;
 	bool backwards;			/* --sort alone, without --reverse */

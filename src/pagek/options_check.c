@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../page/kinds.h"
 #include "options_table.h"
 
 static int
@@ -27,8 +28,10 @@ check_text(struct parse *p)
 {
 	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
 		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
+	static const enum option_id again[] = { OPTION_INTERVAL, OPTION_COUNT,
+		OPTION_DURATION };
 	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS,
-		OPTION_MOUSE };
+		OPTION_MOUSE, OPTION_CLIPBOARD };
 	const struct options *o = p->o;
 	bool once = option_given(o, OPTION_ONCE);
 	bool batch = option_given(o, OPTION_BATCH) ||
@@ -48,10 +51,12 @@ check_text(struct parse *p)
 	    option_given(o, OPTION_INTERVAL))
 		return option_fail(p,
 		    "--interval is for text: give --batch too");
-	if (once && option_given(o, OPTION_INTERVAL))
-		return option_fail(p, "--interval has no meaning with --once");
-	if (once && option_given(o, OPTION_COUNT))
-		return option_fail(p, "--count has no meaning with --once");
+	for (i = 0; once && i < BASE_NELEM(again); i++)
+		/* What comes and goes takes some time. */
+		if (option_given(o, again[i]) && (o->page.first != PAGE_H ||
+		    again[i] != OPTION_INTERVAL))
+			return option_fail(p, "--%s has no meaning with --once",
+			    option_rows[again[i]].name);
 	if (batch && o->format == FORMAT_JSON)
 		return option_fail(p,
 		    "--format=json is one object, and --batch writes many: "
@@ -81,7 +86,7 @@ check_nodes(struct parse *p)
 	    option_given(o, OPTION_TIMEOUT))
 		return option_fail(p, "--timeout is for nodes that are asked: "
 		    "give --ask too");
-	if (!o->page.nodes_first || (!option_given(o, OPTION_ONCE) &&
+	if (o->page.first != PAGE_G || (!option_given(o, OPTION_ONCE) &&
 	    !option_given(o, OPTION_BATCH)))
 		return 0;
 	if (o->aimed)
@@ -91,6 +96,25 @@ check_nodes(struct parse *p)
 		if (option_given(o, blocks[i]))
 			return option_fail(p, "--%s is for page K, and page G "
 			    "alone is wanted", option_rows[blocks[i]].name);
+	return 0;
+}
+
+/* Rows have units where they are text, and not where they are the note's. */
+static int
+check_units(struct parse *p)
+{
+	const struct options *o = p->o;
+	bool text = o->command == COMMAND_LIST || o->command == COMMAND_TREE ||
+	    option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH);
+
+	if (!option_given(o, OPTION_UNITS))
+		return 0;
+	if (o->json)
+		return option_fail(p, "--units is for text: --format=%s has "
+		    "sizes in bytes", o->text[OPTION_FORMAT]);
+	if (text && option_given(o, OPTION_CLASSIC))
+		return option_fail(p, "--units is for the wide layout, not for "
+		    "--classic");
 	return 0;
 }
 
@@ -159,7 +183,10 @@ check_tree(struct parse *p)
 		    "folded stacks are by bytes, blocks or age");
 	if (o->command != COMMAND_TREE)
 		return 0;
-	if (!flat && o->by_group)
+	if (o->by_group && o->page.group != 0)
+		return option_fail(p, "--group and --by=%s both say what goes "
+		    "together", o->text[OPTION_BY]);
+	if (!flat && (o->by_group || o->page.group != 0))
 		return option_fail(p,
 		    "groups are for a flat table: give --flat too, "
 		    "or a tree by bytes, blocks or age");
@@ -199,6 +226,26 @@ check_aim(struct parse *p)
 	if (option_given(o, OPTION_LOOK_ONLY) && option_given(o, OPTION_ONCE))
 		return option_fail(p, "--look-only has no meaning with --once, "
 		    "which arms nothing");
+	return 0;
+}
+
+/* Sums have no rows. */
+static int
+check_prom(struct parse *p)
+{
+	static const enum option_id rows[] = { OPTION_SORT, OPTION_REVERSE,
+		OPTION_FREE, OPTION_LIMIT, OPTION_FIELDS };
+	const struct options *o = p->o;
+	size_t i;
+
+	if (o->format != FORMAT_PROM)
+		return 0;
+	if (o->command != COMMAND_LIST)
+		return option_fail(p, "--format=prom is for 'pagek list'");
+	for (i = 0; i < BASE_NELEM(rows); i++)
+		if (option_given(o, rows[i]))
+			return option_fail(p, "--%s is for rows, and "
+			    "--format=prom has sums", option_rows[rows[i]].name);
 	return 0;
 }
 
@@ -328,68 +375,94 @@ check_filter(struct parse *p)
 static int
 check_group(struct parse *p)
 {
-	const struct options *o = p->o;
+	struct options *o = p->o;
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
 
-	if (o->page.group == 0)
+	if (kind == NULL)
 		return 0;
+	if (o->command == COMMAND_TREE && o->page.group_below != 0)
+		return option_fail(p, "a flat table has groups of one level: "
+		    "--group=%s, say", kind->word);
+	if (o->command == COMMAND_TREE)
+		o->by = kind->by;
 	if (o->page.layout == PAGE_CLASSIC_STRICT)
 		return option_fail(p, "--group has no meaning with "
 		    "--classic=strict, which has no groups");
-	return o->json ? option_fail(p, "--group has no meaning with --format; "
-	    "'pagek tree --flat --format json' has groups") : 0;
+	return o->json && o->page.group_below != 0 ? option_fail(p,
+	    "--format=%s has groups of one level: --group=%s, say",
+	    o->text[OPTION_FORMAT], kind->word) : 0;
 }
+
+/* Which of the two rows have, and that data has neither. */
+static int
+check_layout(struct parse *p)
+{
+	static const enum option_id layouts[] = { OPTION_CLASSIC, OPTION_WIDE };
+	const struct options *o = p->o;
+	size_t i;
+
+	if (option_given(o, OPTION_CLASSIC) && option_given(o, OPTION_WIDE))
+		return option_fail(p, "--classic and --wide exclude each "
+		    "other");
+	for (i = 0; o->json && i < BASE_NELEM(layouts); i++)
+		if (option_given(o, layouts[i]))
+			return option_fail(p, "--%s is for text, not for "
+			    "--format=%s", option_rows[layouts[i]].name,
+			    o->text[OPTION_FORMAT]);
+	return 0;
+}
+
+static int
+check_voice(struct parse *p)
+{
+	if (option_given(p->o, OPTION_QUIET) &&
+	    option_given(p->o, OPTION_VERBOSE))
+		return option_fail(p, "--quiet and --verbose exclude each "
+		    "other");
+	return 0;
+}
+
+static int
+check_run(struct parse *p)
+{
+	if (p->o->command == COMMAND_RUN && p->o->argv == NULL)
+		return option_fail(p, "'pagek run' needs a command, as in "
+		    "'pagek run -- sleep 5'");
+	return 0;
+}
+
+/* The first that fails is what is said: what a command takes at all comes first. */
+static int (*const checks[])(struct parse *) = {
+	check_command,
+	check_text,
+	check_nodes,
+	check_units,
+	check_demo,
+	check_ssh,
+	check_raw,
+	check_tree,
+	check_stacks,
+	check_aim,
+	check_listings,
+	check_prom,
+	check_fields,
+	check_config,
+	check_completion,
+	check_budgets,
+	check_free,
+	check_filter,
+	check_group,
+	check_voice,
+	check_layout,
+	check_run,
+};
 
 int
 options_check(struct parse *p)
 {
-	const struct options *o = p->o;
-	int r;
+	int r = 0;
 
-	r = check_command(p);
-	if (r == 0)
-		r = check_text(p);
-	if (r == 0)
-		r = check_nodes(p);
-	if (r == 0)
-		r = check_demo(p);
-	if (r == 0)
-		r = check_ssh(p);
-	if (r == 0)
-		r = check_raw(p);
-	if (r == 0)
-		r = check_tree(p);
-	if (r == 0)
-		r = check_stacks(p);
-	if (r == 0)
-		r = check_aim(p);
-	if (r == 0)
-		r = check_listings(p);
-	if (r == 0)
-		r = check_fields(p);
-	if (r == 0)
-		r = check_config(p);
-	if (r == 0)
-		r = check_completion(p);
-	if (r == 0)
-		r = check_budgets(p);
-	if (r == 0)
-		r = check_free(p);
-	if (r == 0)
-		r = check_filter(p);
-	if (r == 0)
-		r = check_group(p);
-	if (r == 0 && option_given(o, OPTION_CLASSIC) &&
-	    option_given(o, OPTION_WIDE))
-		r = option_fail(p, "--classic and --wide exclude each other");
-	if (r == 0 && o->json && option_given(o, OPTION_CLASSIC))
-		r = option_fail(p,
-		    "--classic is for text, not for --format=%s",
-		    o->text[OPTION_FORMAT]);
-	if (r == 0 && o->json && option_given(o, OPTION_WIDE))
-		r = option_fail(p, "--wide is for text, not for --format=%s",
-		    o->text[OPTION_FORMAT]);
-	if (r == 0 && o->command == COMMAND_RUN && o->argv == NULL)
-		r = option_fail(p, "'pagek run' needs a command, as in "
-		    "'pagek run -- sleep 5'");
+	for (size_t i = 0; r == 0 && i < BASE_NELEM(checks); i++)
+		r = checks[i](p);
 	return r;
 }

@@ -1,6 +1,6 @@
 /*
- * options_table: the tables that parsing, checking and help go by.  Private to
- * the four.
+ * options_table: the tables that parsing, checking and help go by, and what the
+ * files of options have in common.  Configuration and completion read it too.
  */
 #ifndef PAGEK_OPTIONS_TABLE_H
 #define PAGEK_OPTIONS_TABLE_H
@@ -41,6 +41,15 @@ int option_fail(struct parse *, const char *fmt, ...)
  * the exit status.
  */
 int option_word(struct parse *, const char *word, unsigned *words);
+
+/*
+ * A value of the command line into its place; NULL where the option has none.
+ * 0, or the exit status.
+ */
+int option_set(struct parse *, enum option_id, const char *arg);
+
+/* What a file says of an option that takes no value: 1, 0 or -1 for neither. */
+int option_switch(const char *text);
 
 /* A value of --max-live and its like: one more budget.  0 or the status. */
 int option_budget(struct parse *, enum option_id, const char *arg);

@@ -1,5 +1,5 @@
 /*
- * Where text goes, and what is said when it cannot.
+ * Where text goes, and what is said beside it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -9,17 +9,61 @@
 #include "../base/base.h"
 #include "commands.h"
 
+static bool is_quiet, is_verbose;
+
+void
+output_voice(bool quiet, bool verbose)
+{
+	is_quiet = quiet;
+	is_verbose = verbose;
+}
+
+bool
+output_tells(void)
+{
+	return is_verbose;
+}
+
+static void __attribute__((format(printf, 1, 0)))
+say(const char *fmt, va_list ap)
+{
+	char line[1024], safe[2048];
+
+	vsnprintf(line, sizeof line, fmt, ap);
+	base_safe_text(safe, sizeof safe, line, strlen(line), false);
+	fprintf(stderr, "pagek: %s\n", safe);
+}
+
 void
 complain(const char *fmt, ...)
 {
-	char line[1024], safe[2048];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof line, fmt, ap);
+	say(fmt, ap);
 	va_end(ap);
-	base_safe_text(safe, sizeof safe, line, strlen(line), false);
-	fprintf(stderr, "pagek: %s\n", safe);
+}
+
+void
+notice(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (!is_quiet)
+		say(fmt, ap);
+	va_end(ap);
+}
+
+void
+tell(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (is_verbose)
+		say(fmt, ap);
+	va_end(ap);
 }
 
 void

@@ -5,49 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/targets_page.h"
 #include "app.h"
-
-static void
-put_target(const struct nodes_target *t, struct page_picture *pic)
-{
-	const char *about = page_about(t->n[WIRE_N_SAMPLE]);
-	const char *state = page_target_state(t->state), *digits;
-	char bytes[24], blocks[8], text[32];
-
-	picture_line(pic);
-	picture_printf(pic, "%8d ", (int)t->pid);
-	picture_text(pic, t->comm, 16, PICTURE_LEFT);
-	if (t->state == WIRE_S_NO_DATA || t->state == WIRE_S_DORMANT) {
-		picture_printf(pic, " %11s %6s ", "-", "-");
-	} else {
-		base_human_bytes(bytes, sizeof bytes,
-		    t->n[WIRE_N_EST_BYTES]);
-		base_fit_count(blocks, 6 - (int)strlen(about),
-		    t->n[WIRE_N_EST_BLOCKS]);
-		digits = blocks + strspn(blocks, " ");
-		snprintf(text, sizeof text, "%s%s", about, bytes);
-		picture_printf(pic, " %11s", text);
-		snprintf(text, sizeof text, "%s%s", about, digits);
-		picture_printf(pic, " %6s ", text);
-	}
-	picture_printf(pic, "%-8s", state != NULL ? state : "?");
-	if (t->reason[0] != '\0') {
-		picture_printf(pic, " ");
-		picture_text(pic, t->reason, pic->cols, PICTURE_FREE);
-	}
-}
-
-static void
-put_targets(const struct app *app, struct page_picture *pic)
-{
-	size_t i;
-
-	for (i = 0; i < app->ntargets; i++) {
-		put_target(&app->targets[i], pic);
-		if (i == app->selected)
-			picture_mark_line(pic, PAGE_CURSOR);
-	}
-}
 
 static void
 put_help(struct page_picture *pic, enum page_keys first)
@@ -82,10 +41,9 @@ help_compose(struct app *app, int rows, struct page_picture *pic)
 	int r;
 
 	picture_line(pic);
-	picture_printf(pic, "HELP  page %c     j k move  Esc close",
-	    first == PAGE_KEYS_NODES ? 'G' : first == PAGE_KEYS_DIFF ? 'H' :
-	    'K');
-	picture_mark_line(pic, PAGE_HEADING);
+	picture_printf(pic, "HELP  page %c", first == PAGE_KEYS_NODES ? 'G' :
+	    first == PAGE_KEYS_DIFF ? 'H' : 'K');
+	page_overlay_title("j k move  Esc close", pic);
 	put_help(pic, first);
 	r = picture_end(pic);
 	if (r == 0)
@@ -112,11 +70,7 @@ targets_compose(struct app *app, int rows, struct page_picture *pic)
 {
 	int r;
 
-	picture_line(pic);
-	picture_printf(pic, "     PID COMM                    LIVE "
-	    "BLOCKS STATE    j k Enter go  Esc close");
-	picture_mark_line(pic, PAGE_HEADING);
-	put_targets(app, pic);
+	page_targets_put(app->targets, app->ntargets, app->selected, pic);
 	r = picture_end(pic);
 	if (r < 0)
 		return r;
@@ -357,6 +311,7 @@ static const struct {
 	[PAGE_DO_HELP] = { .deed = help },
 	[PAGE_DO_CLOSE] = { .deed = go_back },
 	[PAGE_DO_BLOCKS] = { .deed = app_overlay_close_all },
+	[PAGE_DO_SINCE] = { .as_ever = true },
 	[PAGE_DO_NODES] = { .as_ever = true },
 	[PAGE_DO_PAUSE] = { .as_ever = true },
 	[PAGE_DO_COPY] = { .as_ever = true },
@@ -368,8 +323,18 @@ static const struct {
 };
 
 static void
-do_meaning(struct app *app, enum page_action action)
+say_nothing(struct app *app, int code)
 {
+	char name[16];
+
+	page_key_name(code, name);
+	app_say(app, "%s means nothing here; Esc closes", name);
+}
+
+static void
+do_meaning(struct app *app, int code)
+{
+	enum page_action action = page_key_action(code);
 	const struct app_overlay_ops *ops = overlays[app->overlay];
 	int rows = meanings[action].rows, windows = meanings[action].windows;
 
@@ -382,7 +347,7 @@ do_meaning(struct app *app, enum page_action action)
 	else if (windows != 0)
 		ops->move(app, windows * ops->window(app));
 	else
-		app_say(app, "Esc closes this");
+		say_nothing(app, code);
 }
 
 bool
@@ -397,6 +362,7 @@ app_overlay_means_nothing(struct app *app, int code, char page)
 	case PAGE_DO_OPEN:
 	case PAGE_DO_CLOSE:
 	case PAGE_DO_BLOCKS:
+	case PAGE_DO_SINCE:
 	case PAGE_DO_HELP:
 	case PAGE_DO_QUIT:
 	case PAGE_DO_INTERRUPT:
@@ -408,8 +374,11 @@ app_overlay_means_nothing(struct app *app, int code, char page)
 		return true;
 	default:
 		page_key_name(code, name);
-		app_say(app, "%s means nothing on page %c; ? lists the keys, "
-		    "1 goes to page K", name, page);
+		if (action == PAGE_DO_NOTHING)
+			app_say(app, "%s means nothing on page %c", name, page);
+		else
+			app_say(app, "%s is none of page %c; 1: page K", name,
+			    page);
 		return true;
 	}
 }
@@ -425,5 +394,5 @@ app_overlay_key(struct app *app, int code)
 	if (code == 'q')
 		app_overlay_close(app);
 	else
-		do_meaning(app, page_key_action(code));
+		do_meaning(app, code);
 }

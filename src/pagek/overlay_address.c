@@ -1,12 +1,35 @@
 /*
  * An address in large digits: to be read from afar, or copied by hand, where it
- * would stand between other columns or scroll away.
+ * would stand between other columns or scroll away.  Where it is asked for, the
+ * terminal gets it for its clipboard, too.
  */
 #include <stdio.h>
 
+#include "../page/free.h"
+#include "../page/large.h"
 #include "app.h"
-#include "free.h"
-#include "large.h"
+
+static void
+address_text(const struct app *app, char out[24])
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+
+	snprintf(out, 24, "%0*llx", look->classic ? 8 : 12,
+	    (unsigned long long)app->shown_addr);
+}
+
+/* Digits and nothing else: what comes from outside never goes there. */
+static void
+to_clipboard(struct app *app)
+{
+	char text[24];
+
+	app->clip_sent = app->page->opts.clipboard && app->clip_taken;
+	if (!app->clip_sent)
+		return;
+	address_text(app, text);
+	snprintf(app->clip, sizeof app->clip, "0x%s", text);
+}
 
 void
 app_show_address(struct app *app)
@@ -24,23 +47,23 @@ app_show_address(struct app *app)
 		}
 		app->shown_addr = b.addr;
 	}
+	to_clipboard(app);
 	app_overlay_open(app, APP_ADDRESS);
 }
 
 static int
 address_compose(struct app *app, int rows, struct page_picture *pic)
 {
-	const struct nodes_look *look = nodes_session_look(app->session);
 	char text[24];
 	int r;
 
-	snprintf(text, sizeof text, "%0*llx", look->classic ? 8 : 12,
-	    (unsigned long long)app->shown_addr);
+	address_text(app, text);
 	picture_line(pic);
 	picture_printf(pic, "ADDRESS");
 	page_overlay_title("any key closes", pic);
 	picture_line(pic);
-	picture_printf(pic, "0x%s", text);
+	picture_printf(pic, "0x%s%s", text, app->clip_sent ?
+	    "  sent to the clipboard" : "");
 	picture_large(pic, text);
 	r = picture_end(pic);
 	if (r == 0)

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "../page/free.h"
 #include "app.h"
-#include "free.h"
 
 /* --- the block ---------------------------------------------------------- */
 

@@ -69,7 +69,7 @@ app_nodes_fini(struct app *app)
 	app->survey = NULL;
 }
 
-/* --- what keys do ---------------------------------------------------------- */
+/* --- what keys do --------------------------------------------------------- */
 
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
@@ -130,12 +130,17 @@ retry(struct app *app)
 static void
 unfold(struct app *app, int code)
 {
-	size_t n;
+	size_t n, was = app->nodes.nopen;
 	const struct nodes_surveyed *const *row = rows_of(app, &n);
+	bool some;
 
-	if (code == '*')
+	if (code == '*') {
 		page_nodes_unfold_all(&app->nodes, row, n);
-	else if (!page_nodes_unfold(&app->nodes, row, n))
+		some = app->nodes.nopen > was;
+	} else {
+		some = page_nodes_unfold(&app->nodes, row, n);
+	}
+	if (!some)
 		app_say(app, "there are no targets to be shown");
 }
 
@@ -145,7 +150,8 @@ fold(struct app *app)
 	size_t n;
 	const struct nodes_surveyed *const *row = rows_of(app, &n);
 
-	page_nodes_fold(&app->nodes, row, n);
+	if (!page_nodes_fold(&app->nodes, row, n))
+		app_say(app, "nothing is open here");
 }
 
 static bool
@@ -175,8 +181,12 @@ own_key(struct app *app, int code)
 static bool
 key(struct app *app, int code)
 {
-	if (own_key(app, code) || page_key_action(code) == PAGE_DO_NODES)
+	if (own_key(app, code))
 		return true;
+	if (page_key_action(code) == PAGE_DO_NODES) {
+		app_say(app, "this is page G");
+		return true;
+	}
 	return app_overlay_means_nothing(app, code, 'G');
 }
 

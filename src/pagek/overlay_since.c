@@ -2,8 +2,8 @@
  * Page H over page K: the difference to the mark.  It covers the page whole,
  * which goes on below.
  */
+#include "../page/marked.h"
 #include "app.h"
-#include "marked.h"
 
 void
 app_diff(struct app *app)
@@ -15,6 +15,14 @@ app_diff(struct app *app)
 		    "there is no mark; m sets one");
 		return;
 	}
+	app->diff = (struct page_diff){ 0 };
+	app_overlay_open(app, APP_DIFF);
+}
+
+void
+app_diff_open(struct app *app)
+{
+	app_mark(app);
 	app->diff = (struct page_diff){ 0 };
 	app_overlay_open(app, APP_DIFF);
 }
@@ -65,24 +73,57 @@ back(struct app *app)
 	return page_diff_back(&app->diff);
 }
 
+/* The page's own, so that both pages tell the same; blocks alone are t's. */
+static void
+next_kind(struct app *app)
+{
+	unsigned by = page_group_kind_called("function"), kind;
+
+	/* Where the page has no groups these are by function. */
+	kind = (app->page->group != 0 ? app->page->group : by) + 1;
+	if (page_group_kind(kind) == NULL)
+		kind = by;
+	page_set_group(app->page, kind);
+	page_diff_regroup(&app->diff);
+	app_say(app, "groups: %s", page_group_kind(kind)->name);
+}
+
 static bool
 key(struct app *app, int code)
 {
-	switch (page_key_action(code)) {
+	enum page_action action = page_key_action(code);
+
+	switch (action) {
 	case PAGE_DO_DIFF:
 		page_diff_next_view(&app->diff);
 		app_say(app, "view: %s", page_diff_view_name(&app->diff));
 		return true;
 	case PAGE_DO_GROUP:
+		next_kind(app);
+		return true;
+	case PAGE_DO_FLAT:
 		page_diff_toggle(&app->diff);
 		return true;
 	case PAGE_DO_MARK:
 		app_mark(app);
 		app->diff = (struct page_diff){ 0 };
 		return true;
+	case PAGE_DO_FILTER:
+		app_filter_open(app);
+		return true;
+	case PAGE_DO_SINCE:
+		app_say(app, "this is page H");
+		return true;
 	case PAGE_DO_NODES:
 	case PAGE_DO_PAUSE:
 		return false;
+	case PAGE_DO_SAVE:
+		app_do(app, action);
+		return true;
+	case PAGE_DO_LISTING:
+		app_say(app, "a listing is of page K: 1 goes there; e saves "
+		    "this, :export FILE writes all of it");
+		return true;
 	default:
 		return app_overlay_means_nothing(app, code, 'H');
 	}

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../page/choice.h"
+#include "../page/columns.h"
+#include "../page/order.h"
 #include "app.h"
-#include "choice.h"
-#include "columns.h"
-#include "order.h"
 
 static void
 say_order(struct app *app)
@@ -172,28 +172,37 @@ app_sort_at(struct app *app, int col)
 
 /* --- the picker --------------------------------------------------------- */
 
+#define HELP_AT 16		/* behind letter and word */
+
+/* A row may take some lines: those that it takes are marked, and in sight. */
 static int
 compose(struct app *app, int rows, struct page_picture *pic)
 {
+	int window = rows > 2 ? rows - 1 : 1, from = 0, to = 0, r;
+	char name[HELP_AT];
 	size_t i;
-	int r;
 
 	picture_line(pic);
-	picture_printf(pic, "SORT  a letter or Enter picks  r reverses  "
-	    "Esc leaves");
-	picture_mark_line(pic, PAGE_HEADING);
+	picture_printf(pic, "SORT");
+	page_overlay_title("a letter or Enter picks  r reverses  Esc leaves",
+	    pic);
 	for (i = 0; i < PAGE_SORTS; i++) {
-		picture_line(pic);
-		picture_printf(pic, "  %c  %-9s  %s",
-		    page_sort_rows[i].letters[0], page_sort_rows[i].word,
-		    page_sort_rows[i].help);
+		snprintf(name, sizeof name, "%c  %s",
+		    page_sort_rows[i].letters[0], page_sort_rows[i].word);
+		/* The line that is open is not counted yet. */
 		if (i == app->sort)
+			from = pic->rows;
+		picture_entry(pic, name, HELP_AT, page_sort_rows[i].help);
+		if (i == app->sort) {
+			to = pic->rows;
 			picture_mark_line(pic, PAGE_CURSOR);
+		}
 	}
 	r = picture_end(pic);
 	if (r < 0)
 		return r;
-	page_scroll_to(&app->scroll, (int)app->sort, rows > 2 ? rows - 1 : 1);
+	page_scroll_to(&app->scroll, to, window);
+	page_scroll_to(&app->scroll, from, window);
 	page_scroll_cut(&app->scroll, pic, rows - 1);
 	return 0;
 }

@@ -14,7 +14,7 @@ typedef void (*pager_over_cb)(void *arg, int status, int signal);
 
 /*
  * Runs a command of the shell with the file as its standard input, from the
- * file's start.  The descriptor stays the caller's.
+ * file's start.  The descriptor stays the caller's.  0 or a negative errno.
  */
 int pager_start(struct pager **, uv_loop_t *, const char *command, int fd,
     pager_over_cb, void *arg);

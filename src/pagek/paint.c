@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/style.h"
 #include "paint.h"
-#include "style.h"
 #include "terminal.h"
 
 #define GO_THERE 6		/* bytes that move the cursor */

@@ -8,8 +8,8 @@
 #ifndef PAGEK_PAINT_H
 #define PAGEK_PAINT_H
 
+#include "../page/own_use.h"
 #include "app.h"
-#include "own_use.h"
 
 struct paint {
 	bool colors;

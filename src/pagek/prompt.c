@@ -21,16 +21,55 @@ show(struct app *app, bool open)
 	app->asked.back = false;
 }
 
+/* --- what was typed before ---------------------------------------------- */
+
 /* Who never types needs none. */
 static void
 load_history(struct app_prompt *p)
 {
-	if (p->ops->history == NULL || p->loaded)
+	if (p->loaded)
 		return;
 	p->loaded = true;
 	/* What cannot be read is said when it should be written. */
 	history_load(&p->history);
 }
+
+void
+app_history_begin(struct app *app)
+{
+	load_history(&app->asked);
+	app->asked.back = false;
+}
+
+void
+app_history_add(struct app *app, const char *kind, const char *text)
+{
+	load_history(&app->asked);
+	history_add(&app->asked.history, kind, text);
+}
+
+const char *
+app_history_step(struct app *app, const char *kind, const char *typed,
+    bool back)
+{
+	struct app_prompt *p = &app->asked;
+	const char *text;
+
+	if (!back && !p->back)
+		return NULL;
+	if (!p->back) {
+		snprintf(p->begun, sizeof p->begun, "%s", typed);
+		p->at = p->history.n;
+	}
+	text = back ? history_before(&p->history, kind, p->begun, &p->at) :
+	    history_after(&p->history, kind, p->begun, &p->at);
+	if (text == NULL && back)
+		return NULL;
+	p->back = text != NULL;
+	return text != NULL ? text : p->begun;
+}
+
+/* --- the line ----------------------------------------------------------- */
 
 void
 app_prompt_fini(struct app *app)
@@ -49,7 +88,8 @@ app_prompt_open(struct app *app, const struct app_prompt_ops *ops,
     const char *initial)
 {
 	app->asked.ops = ops;
-	load_history(&app->asked);
+	if (ops->history != NULL)
+		load_history(&app->asked);
 	line_set(&app->asked.line, initial != NULL ? initial : "");
 	show(app, true);
 }
@@ -80,7 +120,7 @@ submit(struct app *app)
 
 	memcpy(text, app->asked.line.text, sizeof text);
 	if (ops->history != NULL)
-		history_add(&app->asked.history, ops->history, text);
+		app_history_add(app, ops->history, text);
 	show(app, false);
 	if (!ops->submit(app, text) && app->mode == APP_PAGE) {
 		app->asked.ops = ops;
@@ -90,22 +130,14 @@ submit(struct app *app)
 
 /* The line before or after that begins like what was typed. */
 static void
-go_back(struct app_prompt *p, bool back)
+go_back(struct app *app, bool back)
 {
-	const char *kind = p->ops->history, *text;
+	struct app_prompt *p = &app->asked;
+	const char *text = p->ops->history == NULL ? NULL :
+	    app_history_step(app, p->ops->history, p->line.text, back);
 
-	if (kind == NULL || (!back && !p->back))
-		return;
-	if (!p->back) {
-		memcpy(p->begun, p->line.text, sizeof p->begun);
-		p->at = p->history.n;
-	}
-	text = back ? history_before(&p->history, kind, p->begun, &p->at) :
-	    history_after(&p->history, kind, p->begun, &p->at);
-	if (text == NULL && back)
-		return;
-	p->back = text != NULL;
-	line_set(&p->line, text != NULL ? text : p->begun);
+	if (text != NULL)
+		line_set(&p->line, text);
 }
 
 static void
@@ -173,7 +205,7 @@ app_prompt_key(struct app *app, int code)
 	case PAGE_CTRL('P'):
 	case PAGE_KEY_DOWN:
 	case PAGE_CTRL('N'):
-		go_back(p, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
+		go_back(app, code == PAGE_KEY_UP || code == PAGE_CTRL('P'));
 		break;
 	case PAGE_KEY_BACKSPACE:
 	case PAGE_CTRL('H'):

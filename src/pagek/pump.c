@@ -63,7 +63,8 @@ pump(uv_loop_t *loop, struct nodes_session *session, int timeout_ms,
 	w.timer.data = &w;
 	uv_update_time(loop);
 	arm(&w, 0, on_timer);
-	while (!(is_done = done(arg)) && mono_ms_since(w.begun) < timeout_ms)
+	while (!(is_done = done != NULL && done(arg)) &&
+	    mono_ms_since(w.begun) < timeout_ms)
 		uv_run(loop, UV_RUN_ONCE);
 	uv_close((uv_handle_t *)&w.timer, on_closed);
 	while (w.timer.data != NULL)

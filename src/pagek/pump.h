@@ -1,5 +1,11 @@
 /*
  * pump: runs the loop while a command waits for something, never for ever.
+ *
+ * Example
+ *	if (!pump_settled(loop, session, o->timeout_ms))
+ *		complain("no answer");
+ *	...
+ *	pump_down(loop, session, link);
  */
 #ifndef PAGEK_PUMP_H
 #define PAGEK_PUMP_H
@@ -9,7 +15,7 @@
 
 #include "../nodes/nodes.h"
 
-/* What is waited for; true when it is there. */
+/* What is waited for; true when it is there.  NULL: time alone. */
 typedef bool (*pump_done_cb)(void *arg);
 
 /*

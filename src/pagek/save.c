@@ -1,6 +1,7 @@
 /*
- * The picture as text into a file of its own in the current directory.  An
- * existing file is never touched, and a half-written one never stays.
+ * The picture of page K or H as text into a file of its own in the current
+ * directory.  An existing file is never touched, and a half-written one never
+ * stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,18 +73,36 @@ write_picture(int fd, const struct page_picture *pic)
 	return 0;
 }
 
+/* As it is shown, without what only a screen needs. */
+static int
+compose(struct app *app, struct page_picture *pic)
+{
+	struct page page = *app->page;
+	struct page_diff diff = app->diff;
+	struct page_view v;
+	int r;
+
+	if (app->overlay == APP_DIFF) {
+		diff.plain = true;
+		page_view_shown(&v, app->page, app->session);
+		return page_diff_compose(&diff, app->page, &v, app->cols,
+		    app->rows, pic);
+	}
+	page.bare = true;
+	r = page_compose(&page, app->session, app->cols, app->rows, pic);
+	page_take_over(app->page, &page);
+	return r;
+}
+
 int
 app_save(struct app *app, char *path, size_t cap)
 {
 	struct page_picture pic = { 0 };
-	struct page page = *app->page;
 	const struct nodes_look *look = nodes_session_look(app->session);
 	int fd, r;
 
 	snprintf(path, cap, "the picture");
-	/* As it is shown, without what only a screen needs. */
-	page.on_screen = false;
-	r = page_compose(&page, app->session, app->cols, app->rows, &pic);
+	r = compose(app, &pic);
 	if (r < 0)
 		goto out;
 	r = fd = open_new(look, path, cap);
@@ -95,7 +114,6 @@ app_save(struct app *app, char *path, size_t cap)
 	if (r < 0)
 		unlink(path);
 out:
-	page_take_over(app->page, &page);
 	page_picture_fini(&pic);
 	return r;
 }

@@ -84,6 +84,10 @@ paint(struct screen *s)
 		s->mouse = app->page->opts.mouse;
 		terminal_mouse(s->mouse);
 	}
+	if (app->clip[0] != '\0') {
+		terminal_copy(app->clip);
+		app->clip[0] = '\0';
+	}
 	if (app->restyle) {
 		app->restyle = false;
 		paint_colors(&s->paint, &app->page->opts);
@@ -540,6 +544,7 @@ page_screen_run(uv_loop_t *loop, struct page_watch *watch, struct page *page,
 	if (r < 0)
 		goto out;
 	paint_colors(&s->paint, &page->opts);
+	s->app.clip_taken = terminal_copies();
 	s->start = s->cycled = uv_hrtime();
 	s->urgent = true;
 	uv_update_time(loop);

@@ -47,7 +47,7 @@ app_setting(const struct app *app, unsigned id)
 	return config_value(o->config, o, id);
 }
 
-/* --- what holds at once ----------------------------------------------------- */
+/* --- what holds at once --------------------------------------------------- */
 
 static void
 obey_command(struct app *app, const char *command, const char *arg)
@@ -92,6 +92,12 @@ obey_mouse(struct app *app, const struct page_opts *opts)
 }
 
 static void
+obey_clipboard(struct app *app, const struct page_opts *opts)
+{
+	app->page->opts.clipboard = opts->clipboard;
+}
+
+static void
 obey_fps(struct app *app, const struct page_opts *opts)
 {
 	app->page->opts.fps = opts->fps;
@@ -122,6 +128,7 @@ static void (*const obeyed[OPTIONS])(struct app *,
 	[OPTION_FPS] = obey_fps,
 	[OPTION_UNITS] = obey_units,
 	[OPTION_MOUSE] = obey_mouse,
+	[OPTION_CLIPBOARD] = obey_clipboard,
 	[OPTION_LISTING] = obey_listing,
 };
 
@@ -150,7 +157,7 @@ obey(struct app *app, unsigned id, const char *value)
 	app->repaint = true;
 }
 
-/* --- :set ------------------------------------------------------------------- */
+/* --- :set ----------------------------------------------------------------- */
 
 static int
 keep(struct app *app, unsigned id, const char *value)
@@ -167,8 +174,7 @@ keep(struct app *app, unsigned id, const char *value)
 static bool
 is_off(const char *value)
 {
-	return value == NULL || strcmp(value, "no") == 0 ||
-	    strcmp(value, "off") == 0 || strcmp(value, "false") == 0;
+	return value == NULL || option_switch(value) == 0;
 }
 
 /* In a file the one that is said last would hold, wherever that stands. */
@@ -183,20 +189,6 @@ set_aside(struct app *app, unsigned id, const char *value)
 	return keep(app, other, "no");
 }
 
-/* A comment begins at a word that begins with '#'. */
-static bool
-can_be_written(const char *value)
-{
-	const char *c;
-
-	if (strlen(value) > BASE_LINE_MAX / 2)
-		return false;
-	for (c = value; (c = strchr(c, '#')) != NULL; c++)
-		if (c == value || c[-1] == ' ')
-			return false;
-	return true;
-}
-
 static void
 set(struct app *app, unsigned id, const char *value)
 {
@@ -209,7 +201,7 @@ set(struct app *app, unsigned id, const char *value)
 		app_say(app, "%s", why + 2 * (strncmp(why, "--", 2) == 0));
 		return;
 	}
-	if (!can_be_written(value)) {
+	if (!config_can_hold(value)) {
 		app_say(app, "'%.64s' could not stand in a file: it is too "
 		    "long, or a '#' begins a comment there", value);
 		return;
@@ -293,7 +285,7 @@ app_set_complete(struct app *app, const char *before, const char *arg,
 	    id == OPTION_CLASSIC ? "yes|no|strict" : "yes|no");
 }
 
-/* --- :save ------------------------------------------------------------------ */
+/* --- :save ---------------------------------------------------------------- */
 
 void
 app_save_settings(struct app *app)
@@ -335,7 +327,19 @@ app_settings_fini(struct app *app)
 	memset(app->set, 0, sizeof app->set);
 }
 
-/* --- the list of them --------------------------------------------------------- */
+/* --- the list of them ----------------------------------------------------- */
+
+/* Where it comes from stands right behind what it is: for narrow screens. */
+static void
+close_up(char text[CONFIG_SHOW_TEXT])
+{
+	char *end = strstr(text, "  "), *origin;
+
+	if (end == NULL)
+		return;
+	origin = end + strspn(end, " ");
+	memmove(end + 2, origin, strlen(origin) + 1);
+}
 
 static int
 settings_compose(struct app *app, int rows, struct page_picture *pic)
@@ -357,6 +361,8 @@ settings_compose(struct app *app, int rows, struct page_picture *pic)
 			v.from = NULL;
 		config_show(text, option_rows[id].name,
 		    option_rows[id].argument, &v);
+		if (picture_cols(pic, text) > pic->cols)
+			close_up(text);
 		picture_line(pic);
 		picture_text(pic, text, pic->cols, PICTURE_FREE);
 		if (v.origin == CONFIG_PAGE)

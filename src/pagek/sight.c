@@ -1,12 +1,12 @@
 /*
  * What the session has to bring: the rows on the screen, or all blocks.
  */
+#include "../page/choice.h"
+#include "../page/find.h"
+#include "../page/free.h"
+#include "../page/marked.h"
+#include "../page/still.h"
 #include "app.h"
-#include "choice.h"
-#include "find.h"
-#include "free.h"
-#include "marked.h"
-#include "still.h"
 
 static bool
 lies_open(const struct app *app, enum app_overlay overlay)

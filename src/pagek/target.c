@@ -146,6 +146,7 @@ search(const struct target *t, uv_loop_t *loop, int timeout_ms,
 {
 	struct nodes_link *link, *best = NULL;
 	struct nodes_target *list;
+	const char *at = "";
 	char **paths = NULL;
 	size_t npaths = 0, n, i;
 	int have = 0, m, err;
@@ -171,11 +172,14 @@ search(const struct target *t, uv_loop_t *loop, int timeout_ms,
 		if (m > have) {
 			nodes_link_close(best);
 			best = link;
+			at = paths[i];
 			have = m;
 		} else {
 			nodes_link_close(link);
 		}
 	}
+	if (best != NULL)
+		tell("node: %s", at);
 	free(paths);
 	if (best == NULL)
 		return -ENOENT;
@@ -225,6 +229,7 @@ open_unix(const char *path, uv_loop_t *loop, struct nodes_link **link,
 	if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
 		return words_fail(w, PAGEK_NO_TARGET, "'%s' is no socket; this "
 		    "version does not have capture files yet", words_shown(path));
+	tell("node: %s", path);
 	err = nodes_connect(link, loop, path);
 	if (err == 0)
 		return 0;
@@ -305,6 +310,8 @@ open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	why = nodes_ssh_check(&where);
 	if (why != NULL)
 		return words_fail(w, PAGEK_USAGE, "'%s': %s", words_shown(t->word), why);
+	tell("node: ssh %s %s", where.host, where.program != NULL ?
+	    where.program : "pageknode");
 	r = nodes_connect_ssh(link, loop, &where);
 	if (r == -ENOENT)
 		return words_fail(w, PAGEK_FAILED, "cannot start ssh: is it "
@@ -334,6 +341,7 @@ open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	};
 	int err;
 
+	tell_own_node();
 	err = nodes_start(link, loop, &start);
 	if (err < 0)
 		return words_fail(w, PAGEK_FAILED, "cannot start pageknode: %s",
@@ -417,8 +425,10 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 		    "'%s': %s", words_shown(path), strerror(-start.device));
 	err = fstat(start.device, &st) < 0 ? -errno : 0;
 	why = err < 0 ? strerror(-err) : refuse_kind(&st, start.device);
-	if (why == NULL)
+	if (why == NULL) {
+		tell_own_node();
 		err = nodes_start(link, loop, &start);
+	}
 	close(start.device);
 	if (why != NULL)
 		return words_fail(w, PAGEK_NO_TARGET, "'%s': %s", words_shown(path), why);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/marked.h"
 #include "app.h"
-#include "marked.h"
 
 /*
  * Who waits for the node's answer.  It may come when the page has gone and

@@ -305,6 +305,59 @@ terminal_mouse(bool on)
 		mouse_on = 0;
 }
 
+/* --- the clipboard -------------------------------------------------------- */
+
+/* By its description; tmux, which takes it, is often called screen. */
+bool
+terminal_copies(void)
+{
+	const char *set = tigetstr("Ms"), *term = getenv("TERM");
+
+	if (set != NULL && set != (char *)-1)
+		return true;
+	return getenv("TMUX") != NULL && term != NULL &&
+	    strncmp(term, "screen", 6) == 0;
+}
+
+/* Three bytes as four characters of base64. */
+static size_t
+encode(char *out, const char *text, size_t len)
+{
+	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i += 3) {
+		uint32_t v = (uint32_t)(unsigned char)text[i] << 16;
+
+		if (i + 1 < len)
+			v |= (uint32_t)(unsigned char)text[i + 1] << 8;
+		if (i + 2 < len)
+			v |= (unsigned char)text[i + 2];
+		out[n++] = digit[v >> 18];
+		out[n++] = digit[v >> 12 & 63];
+		out[n++] = i + 1 < len ? digit[v >> 6 & 63] : '=';
+		out[n++] = i + 2 < len ? digit[v & 63] : '=';
+	}
+	return n;
+}
+
+void
+terminal_copy(const char *text)
+{
+	static const char begin[] = "\033]52;c;";
+	char bytes[sizeof begin + 4 * (TERMINAL_COPY_MAX / 3 + 1) + 1];
+	size_t len = strnlen(text, TERMINAL_COPY_MAX), n = sizeof begin - 1;
+
+	if (lent || screen == NULL)
+		return;
+	memcpy(bytes, begin, n);
+	n += encode(bytes + n, text, len);
+	bytes[n++] = '\a';
+	/* What does not get through is no loss: the address is on the screen. */
+	base_write_all(OUT, bytes, n);
+}
+
 static void
 make_restore(void)
 {

@@ -55,6 +55,14 @@ void terminal_take_back(void);
  * it was.
  */
 void terminal_mouse(bool);
+/*
+ * Whether the terminal is known to take OSC 52, which sets the clipboard of the
+ * machine that it is on, be that far away; and the text sent by it: plain ASCII,
+ * TERMINAL_COPY_MAX bytes of it at most.  Between two paints.
+ */
+#define TERMINAL_COPY_MAX 64
+bool terminal_copies(void);
+void terminal_copy(const char *text);
 /* The size may have changed. */
 void terminal_resize(void);
 

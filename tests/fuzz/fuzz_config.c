@@ -10,7 +10,7 @@
 #include "../../src/base/base.h"
 #include "../../src/pagek/config_sections.h"
 #include "../../src/pagek/options_table.h"
-#include "../../src/pagek/style.h"
+#include "../../src/page/style.h"
 #include "fuzz.h"
 #include "sentences.h"
 

@@ -295,11 +295,9 @@ live_pid() {
 	"$pagek" targets | sed -n "s/^pid:\([0-9]*\) *$1 .*LIVE.*/\1/p" |
 	    head -n 1
 }
-by_name() {
-	watched sleep 60
-	until_true 10 is_watched sleep || return 1
-	pid=$(live_pid sleep)
-	"$pagek" list pid:"$pid" >"$tmp/a" && "$pagek" list >"$tmp/b" &&
+# It has just begun, and may still allocate between two of the lists.
+found_alike() {
+	"$pagek" list pid:"$1" >"$tmp/a" && "$pagek" list >"$tmp/b" &&
 	    "$pagek" list "$(ls "$XDG_RUNTIME_DIR"/pagek/run.* |
 	    grep -v hello)" >"$tmp/c" || return 1
 	for f in a b c; do
@@ -307,6 +305,11 @@ by_name() {
 	done
 	cmp "$tmp/a.rows" "$tmp/b.rows" && cmp "$tmp/a.rows" "$tmp/c.rows" &&
 	    [ "$(wc -l <"$tmp/a")" -gt 1 ]
+}
+by_name() {
+	watched sleep 60
+	until_true 10 is_watched sleep || return 1
+	until_true 10 found_alike "$(live_pid sleep)"
 	status=$?
 	kill -TERM $page
 	wait $page

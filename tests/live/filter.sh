@@ -60,7 +60,7 @@ int main(void)
 		usleep(1000);
 	sleep(3);
 	for (int i = 0; i < 5; i++)
-		late[i] = realloc(NULL, 5000);
+		late[i] = realloc(malloc(16), 5000);
 	if (write(1, "ready\n", 6) < 0)
 		return 1;
 	for (;;)

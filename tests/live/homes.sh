@@ -3,12 +3,13 @@
 # Needs tmux.
 set -u
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/lib_terminal.sh"
 pagek=$B/pagek
+# Before the server of the terminals begins: they have its environment.
 HOME=$tmp/home
 export HOME
 unset XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME
 XDG_CONFIG_HOME=$HOME/.config
+. "$(dirname "$0")/lib_terminal.sh"
 
 # page ARGUMENT...: opened at 124 by 30, and live.
 page() {

@@ -43,7 +43,7 @@ takers() {
 rule "the manual says of each option which commands take it" takers
 
 keys() {
-	sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' "$top/src/pagek/keys.def" |
+	sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' "$top/src/page/keys.def" |
 	    sort >"$tmp/program"
 	sed -n '/^The keys are:/,/^\.El/s/^\.It Ic \(\\&\)\{0,1\}//p' "$man" |
 	    sed 's/\\e/\\\\/' |
@@ -82,7 +82,7 @@ settings() {
 rule "each setting is in its manual with what is built in, and the reverse" settings
 # An overlay's own keys cannot be bound.
 actions() {
-	tr '\n' ' ' <"$top/src/pagek/keys.def" | sed 's/KEY(/\n&/g' |
+	tr '\n' ' ' <"$top/src/page/keys.def" | sed 's/KEY(/\n&/g' |
 	    sed -n '/PAGE_KEY_NONE)/d; s/^KEY(\([A-Z_]*\), ".*/\1/p' |
 	    tr 'A-Z_' 'a-z-' | sort >"$tmp/program"
 	sed -n '/^\.Ss Keys/,/^\.El/s/^\.Cm \([a-z-]*\)$/\1/p' \

@@ -16,7 +16,7 @@ stop() {
 } >/dev/null 2>&1
 trap stop EXIT
 
-t new-session -d -s p -x 124 -y 40 "exec '$pagek' run --stack 8 -- \
+t new-session -d -s p -c "$tmp" -x 124 -y 40 "exec '$pagek' run --stack 8 -- \
     sh -c 'echo \$\$ >$tmp/pid; exec $leaks $tmp/orders $tmp/told'"
 t resize-window -t p -x 124 -y 40
 until_true 30 grep -qs live "$tmp/told" || { shot; exit 1; }
@@ -71,12 +71,23 @@ finds() {
 }
 rule "what leaks in each interval is called a leak, and a cache is not" finds
 
+saves() {
+	rm -f "$tmp"/pagek-*.txt
+	keys e && wait_for 'saved as pagek-' || return 1
+	cat "$tmp"/pagek-*.txt
+	grep -q '^H DIFF  mark ' "$tmp"/pagek-*.txt &&
+	    grep -q '^leak_here ' "$tmp"/pagek-*.txt &&
+	    ! grep -q 'Esc' "$tmp"/pagek-*.txt &&
+	    keys l && wait_for 'a listing is of page K'
+}
+rule "e saves page H, and l says that a listing is of page K" saves
+
 lists() {
 	wait_for "^leak_here .* $(said 3)  *[0-9.]* KiB  *0 " && keys g Enter &&
 	    wait_for "^leak_here .*: $(said 3) new, 0 freed" &&
-	    wait_for '^new  *[0-9a-f]{12}  *1,111 malloc' || return 1
+	    wait_for '^new  *[0-9a-f]{12}  *1,111  *malloc' || return 1
 	[ "$(shot | grep -c '^new ')" -gt 20 ] &&
-	    ! shot | grep '^new ' | grep -v ' 1,111 malloc .* leak_here'
+	    ! shot | grep '^new ' | grep -v ' 1,111  *malloc .* leak_here'
 }
 rule "Enter lists the blocks that leaked, and no others" lists
 
@@ -86,6 +97,28 @@ details() {
 	    wait_for '^FUNCTION' && keys Escape && wait_gone '^H DIFF'
 }
 rule "Enter once more shows one in detail, and Esc leads back" details
+
+# Keys typed ahead of the picture count, too.
+kinds() {
+	keys d && wait_for '^FUNCTION' && keys b b b &&
+	    wait_for '^MODULE ' && keys b && wait_for '^FRAME ' &&
+	    wait_for '^main .* ' && keys b b b && wait_for '^AGED ' &&
+	    keys b && wait_for '^BORN ' && keys b && wait_for '^FUNCTION ' &&
+	    keys f && t send-keys -t p 'size=1111' Enter &&
+	    wait_for '^H DIFF .* filtered' && wait_for '^filter size=1111 ' &&
+	    hides '^replace_cache ' && keys f && t send-keys -t p Enter &&
+	    wait_gone '^filter size' && keys Escape && wait_gone '^H DIFF' &&
+	    keys t
+}
+rule "b groups the difference by all kinds, f filters it" kinds
+
+pages() {
+	keys 5 && wait_for '^H DIFF' && keys 5 && wait_for 'this is page H' &&
+	    keys 6 && wait_for '^G NODES' && keys 5 && wait_for '^H DIFF' &&
+	    keys 1 && wait_gone '^H DIFF' && t send-keys -t p :H Enter &&
+	    wait_for '^H DIFF' && keys 1 && wait_gone '^H DIFF'
+}
+rule "5 and :H go to page H, from page G too" pages
 
 drains() {
 	was=$(said 5)
@@ -104,19 +137,83 @@ rule "a drain leaves what leaked before it, exactly" drains
 # By then no block of the mark's is there any more.
 empties() {
 	keys m && wait_for "^marked .* $(said 5) blocks" && keys d &&
-	    wait_for ' 0 new  0 freed' && order w && keys b &&
-	    wait_for '24 new, 21 freed' && keys d d &&
+	    wait_for ' 0 new  0 freed' && order w && keys t &&
+	    wait_for '23 new  20 freed  1 grown' &&
+	    wait_for '^23 new, 20 freed, 1 grown' && keys d d &&
 	    wait_for 'view: freed' && wait_gone '^new ' || return 1
-	[ "$(shot | grep -c '^freed ')" = 21 ] && keys Escape &&
-	    wait_gone '^H DIFF'
+	[ "$(shot | grep -c '^freed ')" = 20 ]
 }
 rule "a new mark begins anew, and blocks are listed as new and as freed" empties
+
+# Its size behind the N-th round is 2000 + 16 N.
+grown_is() {
+	set -- $(shot | sed -n 's/,//g; s/^grown  *[0-9a-f]\{12\}  *\([0-9]*\)  *\([0-9]*\)  *realloc .*grow_one.*/\1 \2/p')
+	[ $# = 2 ] && [ "$1" = $((2000 + 16 * $(told 1))) ] &&
+	    [ "$2" = "$grown_was" ]
+}
+grows_by_block() {
+	grown_was=$((2000 + 16 * ($(told 1) - 1)))
+	keys d && wait_for 'view: grown' && wait_gone '^freed ' &&
+	    until_true 10 grown_is && order www && until_true 10 grown_is &&
+	    wait_for ' 32 new  20 freed  1 grown' || return 1
+	keys ":export $tmp/diff.json" Enter &&
+	    until_true 10 test -s "$tmp/diff.json" &&
+	    python3 - "$tmp/diff.json" "$grown_was" "$(told 1)" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["schema"] == "pagek.difference/1" and d["view"] == "grown"
+[b] = d["blocks"]
+assert b["change"] == "grown" and b["function"] == "grow_one"
+assert b["size_at_mark"] == int(sys.argv[2])
+assert b["size"] == 2000 + 16 * int(sys.argv[3])
+PY
+}
+rule "a block that realloc makes larger is one that has grown, with both sizes" \
+    grows_by_block
+keys Escape
+wait_gone '^H DIFF'
+
+# Documents before the work and behind it, and a page as text.
+text_differs() {
+	"$pagek" --page=H -b --interval 0.3 --format ndjson \
+	    "pid:$(cat "$tmp/pid")" >"$tmp/nd" &
+	text=$!
+	until_true 30 test -s "$tmp/nd" && order wwwww && more=$(wc -l \
+	    <"$tmp/nd") && until_true 30 sh -c \
+	    "[ \$(wc -l <'$tmp/nd') -gt $((more + 1)) ]"
+	held=$?
+	kill $text
+	wait $text
+	[ $held = 0 ] && python3 - "$tmp/nd" <<'PY'
+import json, sys
+docs = [json.loads(l) for l in open(sys.argv[1]) if l.endswith("\n")]
+assert len({d["mark"] for d in docs}) == 1
+first, last = ({g["name"]: g for g in d["groups"]} for d in (docs[0], docs[-1]))
+print(first, last)
+assert not first
+assert last["leak_here"]["new_blocks"] == 15
+assert last["leak_here"]["net_bytes"] == 15 * 1111
+# The cache has twenty places, and other blocks in them now.
+assert last["replace_cache"]["new_blocks"] == 20
+assert last["replace_cache"]["freed_blocks"] == 20
+assert last["replace_cache"]["net_bytes"] == 0
+PY
+}
+rule "page H as text compares with its own beginning" text_differs
+
+begins_there() {
+	t new-window -t p: "exec '$pagek' --page=H pid:$(cat "$tmp/pid")" &&
+	    wait_for '^H DIFF  mark .* 0 new  0 freed' && order w &&
+	    wait_for '^leak_here .* 3 ' && keys q && wait_for '^K MEMORY'
+}
+rule "a page that begins with H has marked what is there" begins_there
 
 small() {
 	for size in 80x24 40x10 20x5 1x1 124x40; do
 		t resize-window -t p -x "${size%x*}" -y "${size#*x}"
 		keys d
-		keys b
+		keys t
+		keys t
 		keys b
 		keys Enter
 		keys Escape

@@ -208,7 +208,7 @@ leaves() {
 }
 rule "1, :K and Esc lead back to page K, 6 and :G to page G" leaves
 others() {
-	keys 6 && wait_for '^G NODES' && keys s && wait_for 'nothing on page G' &&
+	keys 6 && wait_for '^G NODES' && keys s && wait_for 'none of page G' &&
 	    shows '^G NODES' && keys '?' && wait_for '^HELP  page G' &&
 	    [ "$(shot | sed -n 3p)" = "on page G" ] && keys Escape &&
 	    wait_for '^G NODES'

@@ -425,7 +425,7 @@ overlays() {
 	keys Z
 	wait_for 'Z means nothing here' || return 1
 	keys s
-	wait_for 'SORT  a letter' || return 1
+	wait_for 'a letter or Enter picks' || return 1
 	keys p
 	wait_for 'order ADDRESS' || return 1
 	keys ':sort age' Enter

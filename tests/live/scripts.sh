@@ -75,7 +75,8 @@ whole = json.loads(pagek("json"), object_pairs_hook=strict)
 name, _ = whole["schema"].split("/")
 rows_key = {"pagek.blocks": "blocks", "pagek.targets": "targets",
             "pagek.nodes": "nodes", "pagek.tree": "nodes",
-            "pagek.groups": "groups", "pagek.listings": "listings"}[name]
+            "pagek.groups": "groups", "pagek.shown": "groups",
+            "pagek.listings": "listings"}[name]
 rows = whole.pop(rows_key)
 assert rows, "there is nothing to compare"
 
@@ -145,6 +146,11 @@ rule "tree is" same tree "pid:$pid"
 for by in function line frame module site; do
 	rule "a flat table by $by is" same tree --flat --by $by "pid:$pid"
 done
+for by in type thread frame; do
+	rule "a flat table of groups by $by is" same tree --flat --group $by \
+	    "pid:$pid"
+done
+rule "the page in groups, once, is" same --once --group type "pid:$pid"
 
 cat >"$tmp/names.py" <<'PY'
 import csv, json, sys
@@ -189,7 +195,7 @@ assert len(docs) == 3 and all(d["schema"] == docs[0]["schema"] for d in docs)
 assert [d["time"] for d in docs] == sorted(d["time"] for d in docs)
 rows = list(csv.DictReader(open(sys.argv[2], newline=""), strict=True))
 assert len({r["taken"] for r in rows}) == 3, rows
-key = "blocks" if "blocks" in docs[0] else "nodes"
+key = next(k for k in ("blocks", "nodes", "groups") if k in docs[0])
 assert len(rows) == sum(len(d[key]) for d in docs)
 assert len(docs[0][key]) > 0
 PY
@@ -202,6 +208,14 @@ again() {
 rule "-b writes an object a line each interval, and CSV with one heading" \
     again "pid:$pid"
 rule "and of page G" again --page=G
+rule "and of page H" again --page=H --interval 1 demo:1
+
+one_at_the_end() {
+	"$B/pagek" -b --page=H --interval 60 --duration 0.3 demo:1 >"$tmp/out" &&
+	    [ "$(grep -c '^H DIFF' "$tmp/out")" = 1 ]
+}
+rule "which is compared once, however soon it ends" one_at_the_end
+rule "and of groups" again --group site "pid:$pid"
 
 refused() {
 	"$B/pagek" "$@" >"$tmp/out" 2>"$tmp/err"
@@ -209,6 +223,8 @@ refused() {
 }
 rule "-b refuses to write one object" refused -b --format json demo:1
 rule "a form that is not there is refused" refused list --format yaml demo:1
+rule "data has groups of one level" refused --once --group 'site>type' \
+    --format ndjson demo:1
 rule "a layout is for text" refused list --once --wide --format csv demo:1
 
 # --- a line each interval

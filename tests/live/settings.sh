@@ -166,6 +166,39 @@ mouse() {
 }
 rule "a click is the page's when it was asked for" mouse
 
+# What y has sent, as a terminal that takes it keeps it.
+clip_is() {
+	[ "$(t show-buffer 2>/dev/null)" = "$1" ]
+}
+asks() {
+	t set-buffer before && page "$@" && keys j && keys y &&
+	    wait_for 'any key closes'
+}
+clipboard() {
+	t set -g set-clipboard on
+	asks --clipboard && wait_for '^0x008e6628  sent to the clipboard$' &&
+	    until_true 10 clip_is 0x008e6628 && keys x &&
+	    wait_gone 'any key closes' && leave
+}
+rule "y sends the address to the clipboard when that was asked for" clipboard
+
+# The screen is painted behind what would have been sent.
+not_asked() {
+	asks && shows '^0x008e6628$' && clip_is before && keys x &&
+	    wait_gone 'any key closes' && leave
+}
+rule "y sends nothing unasked" not_asked
+
+not_known() {
+	t set -g default-terminal vt100
+	asks --clipboard && shows '^0x008e6628$' && clip_is before && keys x &&
+	    wait_gone 'any key closes' && leave
+	held=$?
+	t set -g default-terminal screen
+	return $held
+}
+rule "y sends nothing to a terminal that does not know it" not_known
+
 # In a shell, which is there afterwards.
 shell() {
 	t kill-session -t p 2>/dev/null

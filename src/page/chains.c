@@ -1,0 +1,252 @@
+/* See chains.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../base/base.h"
+#include "chains.h"
+
+#define FIRST_SLOTS 256		/* a power of two */
+
+/* --- the table ------------------------------------------------------------ */
+
+static size_t
+home(const struct page_chains *c, uint64_t seq)
+{
+	return (size_t)((seq * UINT64_C(0x9e3779b97f4a7c15)) >> 32) &
+	    (c->nslot - 1);
+}
+
+/* Its slot, or the free one where it would go. */
+static size_t
+slot_of(const struct page_chains *c, uint64_t seq)
+{
+	size_t i = home(c, seq);
+
+	while (c->slot[i].chain != 0 && c->slot[i].seq != seq)
+		i = (i + 1) & (c->nslot - 1);
+	return i;
+}
+
+static int
+grow(struct page_chains *c)
+{
+	struct page_chains_slot *was = c->slot;
+	size_t i, nwas = c->nslot;
+
+	c->slot = calloc(nwas * 2, sizeof *c->slot);
+	if (c->slot == NULL) {
+		c->slot = was;
+		return -ENOMEM;
+	}
+	c->nslot = nwas * 2;
+	for (i = 0; i < nwas; i++)
+		if (was[i].chain != 0)
+			c->slot[slot_of(c, was[i].seq)] = was[i];
+	free(was);
+	return 0;
+}
+
+static int
+put(struct page_chains *c, uint64_t seq, uint32_t chain)
+{
+	size_t i;
+
+	if ((c->used + 1) * 2 > c->nslot && grow(c) < 0)
+		return -ENOMEM;
+	i = slot_of(c, seq);
+	c->used += c->slot[i].chain == 0;
+	c->slot[i] = (struct page_chains_slot){ seq, chain };
+	return 0;
+}
+
+/* Those behind it move up, so that none is behind a gap. */
+static void
+take(struct page_chains *c, uint64_t seq)
+{
+	size_t mask = c->nslot - 1, i = slot_of(c, seq), j = i;
+
+	if (c->slot[i].chain == 0)
+		return;
+	for (;;) {
+		j = (j + 1) & mask;
+		if (c->slot[j].chain == 0)
+			break;
+		if (((j - home(c, c->slot[j].seq)) & mask) < ((j - i) & mask))
+			continue;
+		c->slot[i] = c->slot[j];
+		i = j;
+	}
+	c->slot[i].chain = 0;
+	c->used--;
+}
+
+struct page_chain *
+page_chains_find(const struct page_chains *c, uint64_t seq)
+{
+	size_t i = slot_of(c, seq);
+
+	return c->slot[i].chain != 0 ? &c->chain[c->slot[i].chain - 1] : NULL;
+}
+
+/* --- moves ---------------------------------------------------------------- */
+
+static bool
+is_after(const struct page_chains *c, uint64_t seq)
+{
+	return (int64_t)(seq - c->mark) > 0;
+}
+
+static int
+begin_chain(struct page_chains *c, const struct blklist_move *m)
+{
+	void *chains = c->chain;
+
+	if (c->n == PAGE_CHAINS_MAX ||
+	    base_grow(&chains, &c->cap, c->n + 1, sizeof *c->chain) < 0)
+		return -ENOMEM;
+	c->chain = chains;
+	if (put(c, m->from, (uint32_t)c->n + 1) < 0)
+		return -ENOMEM;
+	c->chain[c->n++] = (struct page_chain){
+		.root = m->from,
+		.size = m->from_size,
+		.now = m->from,
+	};
+	return 0;
+}
+
+/* The oldest one of the past makes room. */
+static int
+put_past(struct page_chains *c, uint64_t seq)
+{
+	uint64_t *at;
+
+	if (c->past == NULL)
+		c->past = calloc(PAGE_CHAINS_PAST, sizeof *c->past);
+	if (c->past == NULL)
+		return -ENOMEM;
+	at = &c->past[c->npast % PAGE_CHAINS_PAST];
+	if (c->npast >= PAGE_CHAINS_PAST) {
+		take(c, *at);
+		c->forgot = true;
+	}
+	*at = seq;
+	c->npast++;
+	return 0;
+}
+
+static int
+follow(struct page_chains *c, const struct blklist_move *m)
+{
+	struct page_chain *chain = page_chains_find(c, m->from);
+	uint32_t no;
+	int r;
+
+	if (chain == NULL && is_after(c, m->from))
+		return 0;
+	if (chain == NULL) {
+		r = begin_chain(c, m);
+		if (r < 0)
+			return r;
+		chain = &c->chain[c->n - 1];
+	}
+	/* Told once more, by a list that has read it anew. */
+	if (chain->now != m->from)
+		return 0;
+	no = (uint32_t)(chain - c->chain) + 1;
+	r = put(c, m->to, no);
+	if (r == 0 && chain->now != chain->root)
+		r = put_past(c, chain->now);
+	if (r < 0)
+		return r;
+	chain->now = m->to;
+	chain->addr = m->addr;
+	chain->layer = m->layer;
+	return 0;
+}
+
+/* The last n moves of the list, the oldest first. */
+static void
+read_last(struct page_chains *c, const struct blklist *list, uint64_t n)
+{
+	struct blklist_move m;
+
+	for (; n > 0; n--) {
+		if (n > UINT32_MAX ||
+		    blklist_move_get(list, (uint32_t)n - 1, &m) < 0 ||
+		    (is_after(c, m.to) && follow(c, &m) < 0))
+			c->missed++;
+	}
+}
+
+void
+page_chains_read(struct page_chains *c, const struct blklist *list)
+{
+	uint64_t moves, untold;
+
+	if (list == NULL)
+		return;
+	moves = blklist_moves(list);
+	untold = blklist_moves_untold(list);
+	if (blklist_follows_since(list) != c->since_ns) {
+		c->blind = true;
+		c->since_ns = blklist_follows_since(list);
+		c->read = c->untold = 0;
+	}
+	read_last(c, list, moves - c->read);
+	c->missed += untold - c->untold;
+	c->read = moves;
+	c->untold = untold;
+}
+
+/* --- life ----------------------------------------------------------------- */
+
+/* What an older picture was marked for has been followed already. */
+static void
+begin(struct page_chains *c, const struct blklist *list)
+{
+	struct blklist_move m;
+	uint64_t n = 0;
+
+	c->since_ns = blklist_follows_since(list);
+	c->blind = c->since_ns == 0;
+	c->read = blklist_moves(list);
+	c->untold = blklist_moves_untold(list);
+	while (n < c->read && blklist_move_get(list, (uint32_t)n, &m) == 0 &&
+	    is_after(c, m.to))
+		n++;
+	if (n < c->read && blklist_move_get(list, (uint32_t)n, &m) < 0)
+		c->blind = true;
+	read_last(c, list, n);
+}
+
+int
+page_chains_new(struct page_chains **out, const struct blklist *list,
+    uint64_t mark)
+{
+	struct page_chains *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->slot = calloc(FIRST_SLOTS, sizeof *c->slot);
+	if (c->slot == NULL) {
+		free(c);
+		return -ENOMEM;
+	}
+	c->nslot = FIRST_SLOTS;
+	c->mark = mark;
+	begin(c, list);
+	*out = c;
+	return 0;
+}
+
+void
+page_chains_free(struct page_chains *c)
+{
+	if (c == NULL)
+		return;
+	free(c->chain);
+	free(c->slot);
+	free(c->past);
+	free(c);
+}

@@ -1,0 +1,367 @@
+/*
+ * Dispatch, help and key bar, from keys.def.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "keys.h"
+
+#define CODES 4
+
+struct key {
+	const char *group;	/* a heading, then all else is empty */
+	enum page_action action;
+	const char *word;	/* as the table has it: PAGE_DOWN */
+	const char *names;
+	const char *bar;
+	int rank;
+	const char *help;
+	int code[CODES];
+};
+
+static const struct key keys[] = {
+#define GROUP(name, title) { .group = title },
+#define KEY(action_, names_, bar_, rank_, help_, ...) \
+	{ \
+		.action = PAGE_DO_##action_, \
+		.word = #action_, \
+		.names = names_, \
+		.bar = bar_, \
+		.rank = rank_, \
+		.help = help_, \
+		.code = { __VA_ARGS__ }, \
+	},
+#include "keys.def"
+#undef KEY
+#undef GROUP
+};
+
+/* What somebody wants otherwise than the table has it. */
+static struct {
+	int code;
+	enum page_action action;
+} bound[PAGE_KEYS_BOUND];
+static size_t nbound;
+
+static enum page_action
+action_of_table(int code)
+{
+	size_t i, j;
+
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		for (j = 0; j < CODES; j++)
+			if (keys[i].code[j] == code)
+				return keys[i].action;
+	return PAGE_DO_NOTHING;
+}
+
+enum page_action
+page_key_action(int code)
+{
+	size_t i;
+
+	code = page_key_one(code);
+	if (code == PAGE_KEY_NONE)
+		return PAGE_DO_NOTHING;
+	for (i = 0; i < nbound; i++)
+		if (bound[i].code == code)
+			return bound[i].action;
+	return action_of_table(code);
+}
+
+bool
+page_key_bind(int code, enum page_action action)
+{
+	size_t i;
+
+	code = page_key_one(code);
+	for (i = 0; i < nbound; i++)
+		if (bound[i].code == code)
+			break;
+	if (i == PAGE_KEYS_BOUND)
+		return false;
+	bound[i].code = code;
+	bound[i].action = action;
+	if (i == nbound)
+		nbound++;
+	return true;
+}
+
+void
+page_keys_unbind(void)
+{
+	nbound = 0;
+}
+
+/* The keys that do it now: so many of them, or fewer. */
+static size_t
+codes_of(const struct key *k, int *out, size_t max)
+{
+	size_t n = 0, i;
+
+	for (i = 0; i < CODES && n < max; i++)
+		if (k->code[i] != PAGE_KEY_NONE &&
+		    page_key_one(k->code[i]) == k->code[i] &&
+		    page_key_action(k->code[i]) == k->action)
+			out[n++] = k->code[i];
+	for (i = 0; i < nbound && n < max; i++)
+		if (bound[i].action == k->action &&
+		    action_of_table(bound[i].code) != k->action)
+			out[n++] = bound[i].code;
+	return n;
+}
+
+/* --- words of actions ----------------------------------------------------- */
+
+/* Keys of overlays have no codes here, and are theirs alone. */
+static bool
+can_be_bound(const struct key *k)
+{
+	return k->group == NULL && k->code[0] != PAGE_KEY_NONE;
+}
+
+static void
+make_word(const struct key *k, char out[PAGE_ACTION_WORD])
+{
+	size_t i;
+
+	for (i = 0; k->word[i] != '\0' && i + 1 < PAGE_ACTION_WORD; i++)
+		out[i] = k->word[i] == '_' ? '-' :
+		    (char)tolower((unsigned char)k->word[i]);
+	out[i] = '\0';
+}
+
+bool
+page_action_word(size_t i, enum page_action *action,
+    char out[PAGE_ACTION_WORD])
+{
+	size_t k;
+
+	for (k = 0; k < BASE_NELEM(keys); k++) {
+		if (!can_be_bound(&keys[k]) || i-- > 0)
+			continue;
+		*action = keys[k].action;
+		make_word(&keys[k], out);
+		return true;
+	}
+	return false;
+}
+
+bool
+page_key_moves(enum page_action action)
+{
+	switch (action) {
+	case PAGE_DO_DOWN:
+	case PAGE_DO_UP:
+	case PAGE_DO_PAGE_DOWN:
+	case PAGE_DO_PAGE_UP:
+	case PAGE_DO_FIRST:
+	case PAGE_DO_LAST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void
+page_key_utf8(int code, char utf8[5])
+{
+	uint32_t c = (uint32_t)code;
+	size_t n = 0;
+
+	if (c < 0x80) {
+		utf8[n++] = (char)c;
+	} else if (c < 0x800) {
+		utf8[n++] = (char)(0xc0 | c >> 6);
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		utf8[n++] = (char)(0xe0 | c >> 12);
+		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	} else {
+		utf8[n++] = (char)(0xf0 | c >> 18);
+		utf8[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+		utf8[n++] = (char)(0x80 | (c & 0x3f));
+	}
+	utf8[n] = '\0';
+}
+
+/* --- key bar ------------------------------------------------------------ */
+
+#define BAR_TEXT 48
+#define NAMES_TEXT 11		/* fits before what is told of them */
+
+/* "s sort", or with the key that does it now; "" where none does. */
+static void
+bar_text(const struct key *k, char out[BAR_TEXT])
+{
+	size_t first = strcspn(k->bar, " "), len = 0;
+	char name[16];
+	int code;
+
+	base_append(name, sizeof name, &len, "%.*s", (int)first, k->bar);
+	len = 0;
+	out[0] = '\0';
+	code = page_key_parse(name);
+	if (page_key_action(code) != k->action) {
+		if (codes_of(k, &code, 1) == 0)
+			return;
+		page_key_name(code, name);
+	}
+	base_append(out, BAR_TEXT, &len, "%s%s", name, k->bar + first);
+}
+
+static int
+bar_cols(int rank)
+{
+	char text[BAR_TEXT];
+	int cols = 0;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(keys); i++) {
+		if (keys[i].bar == NULL || keys[i].rank > rank)
+			continue;
+		bar_text(&keys[i], text);
+		if (text[0] != '\0')
+			cols += (int)strlen(text) + (cols > 0 ? 2 : 0);
+	}
+	return cols;
+}
+
+/* The words of the bar, in their order, help first; how many there are. */
+static size_t
+bar_keys(int cols, const struct key *out[BASE_NELEM(keys)])
+{
+	int rank = 0;
+	size_t n = 0, i;
+
+	while (rank < (int)BASE_NELEM(keys) &&
+	    bar_cols(rank + 1) <= cols)
+		rank++;
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (keys[i].bar != NULL && keys[i].rank == 1 && rank >= 1)
+			out[n++] = &keys[i];
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (keys[i].bar != NULL && keys[i].rank > 1 &&
+		    keys[i].rank <= rank)
+			out[n++] = &keys[i];
+	return n;
+}
+
+/* In the table's order, help first and quit last, as many as fit. */
+void
+page_key_bar(struct page_picture *pic, int cols)
+{
+	const struct key *k[BASE_NELEM(keys)];
+	size_t n = bar_keys(cols, k), i;
+	char text[BAR_TEXT];
+
+	for (i = 0; i < n; i++) {
+		bar_text(k[i], text);
+		if (text[0] != '\0')
+			picture_printf(pic, "%s%s", picture_col(pic) > 0 ?
+			    "  " : "", text);
+	}
+}
+
+int
+page_key_bar_code(int cols, int col)
+{
+	const struct key *k[BASE_NELEM(keys)];
+	size_t n = bar_keys(cols, k), i;
+	char text[BAR_TEXT];
+	int from = 0, code;
+
+	for (i = 0; i < n; i++) {
+		bar_text(k[i], text);
+		if (text[0] == '\0')
+			continue;
+		if (col >= from && col < from + (int)strlen(text))
+			return codes_of(k[i], &code, 1) == 1 ? code :
+			    PAGE_KEY_NONE;
+		from += (int)strlen(text) + 2;
+	}
+	return PAGE_KEY_NONE;
+}
+
+/* --- help --------------------------------------------------------------- */
+
+#define HELP_AT 13		/* behind the longest names */
+
+/* Nobody wanted it otherwise. */
+static bool
+is_as_ever(const struct key *k)
+{
+	size_t i;
+
+	for (i = 0; i < CODES; i++)
+		if (k->code[i] != PAGE_KEY_NONE &&
+		    page_key_action(k->code[i]) != k->action)
+			return false;
+	for (i = 0; i < nbound; i++)
+		if (bound[i].action == k->action &&
+		    action_of_table(bound[i].code) != k->action)
+			return false;
+	return true;
+}
+
+/* As many as there is room for. */
+static void
+make_names(const struct key *k, char out[NAMES_TEXT])
+{
+	int code[NAMES_TEXT];
+	char name[16];
+	size_t n = codes_of(k, code, BASE_NELEM(code)), len = 0, i;
+
+	out[0] = '\0';
+	for (i = 0; i < n; i++) {
+		page_key_name(code[i], name);
+		if (len + (len > 0) + strlen(name) < NAMES_TEXT)
+			base_append(out, NAMES_TEXT, &len, "%s%s",
+			    len > 0 ? " " : "", name);
+	}
+	if (n == 0)
+		base_append(out, NAMES_TEXT, &len, "(no key)");
+}
+
+static void
+help_line(struct page_picture *pic, const struct key *k)
+{
+	char text[NAMES_TEXT];
+
+	if (k->group != NULL) {
+		picture_line(pic);
+		picture_printf(pic, "%s", k->group);
+		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+	} else if (!can_be_bound(k) || is_as_ever(k)) {
+		picture_entry(pic, k->names, HELP_AT, k->help);
+	} else {
+		make_names(k, text);
+		picture_entry(pic, text, HELP_AT, k->help);
+	}
+}
+
+static void
+help_group(struct page_picture *pic, int group)
+{
+	int at = -1;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(keys); i++) {
+		at += keys[i].group != NULL;
+		if (at == group)
+			help_line(pic, &keys[i]);
+	}
+}
+
+void
+page_keys_help(struct page_picture *pic, enum page_keys first)
+{
+	int group;
+
+	help_group(pic, (int)first);
+	for (group = 0; group < PAGE_KEYS; group++)
+		if (group != (int)first)
+			help_group(pic, group);
+}

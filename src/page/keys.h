@@ -1,0 +1,91 @@
+/*
+ * keys: what a key is called and what it does.  Codes are characters, or the
+ * names below for keys without one; curses' own codes stay in screen.c.
+ *
+ * Example
+ *	page_key_name(PAGE_CTRL('X'), name);	"^X"
+ *	if (page_key_action('q') == PAGE_DO_QUIT)
+ *		...				unless it is bound otherwise
+ */
+#ifndef PAGEK_KEYS_H
+#define PAGEK_KEYS_H
+
+#include "view.h"
+
+#define PAGE_CTRL(c) ((c) & 0x1f)
+
+enum page_key {
+	PAGE_KEY_NONE = 0,
+	PAGE_KEY_UP = 0x200000,		/* above all characters */
+	PAGE_KEY_DOWN,
+	PAGE_KEY_LEFT,
+	PAGE_KEY_RIGHT,
+	PAGE_KEY_PGUP,
+	PAGE_KEY_PGDN,
+	PAGE_KEY_HOME,
+	PAGE_KEY_END,
+	PAGE_KEY_BACKSPACE,
+	PAGE_KEY_DELETE,
+	PAGE_KEY_INSERT,
+	PAGE_KEY_ENTER,
+	PAGE_KEY_OTHER,			/* curses knows it, we do not */
+	PAGE_KEY_F0,			/* F1 to F63 follow */
+	PAGE_KEY_F1 = PAGE_KEY_F0 + 1,
+	PAGE_KEY_F10 = PAGE_KEY_F0 + 10,
+	PAGE_KEY_F_LAST = PAGE_KEY_F0 + 63,
+};
+
+enum page_action {
+	PAGE_DO_NOTHING,
+#define GROUP(...)
+#define KEY(action, ...) PAGE_DO_##action,
+#include "keys.def"
+#undef KEY
+#undef GROUP
+	PAGE_ACTIONS		/* one more than the last */
+};
+
+/* Headings of the help. */
+enum page_keys {
+#define GROUP(name, title) PAGE_KEYS_##name,
+#define KEY(...)
+#include "keys.def"
+#undef KEY
+#undef GROUP
+	PAGE_KEYS		/* one more than the last */
+};
+
+enum page_action page_key_action(int code);
+/* It goes to another row. */
+bool page_key_moves(enum page_action);
+
+/* A character's bytes. */
+void page_key_utf8(int code, char out[5]);
+
+/* "z", "^X", "F5", "Left", "U+00E4". */
+void page_key_name(int code, char out[16]);
+/* The code of such a name, or of a character; PAGE_KEY_NONE: it is none. */
+int page_key_parse(const char *name);
+/* The one code of a key that may send several: Enter, Backspace. */
+int page_key_one(int code);
+
+#define PAGE_ACTION_WORD 24
+/*
+ * The word of the i-th action that keys can be bound to, "page-down" for
+ * PAGE_DO_PAGE_DOWN; false: there are no more.
+ */
+bool page_action_word(size_t i, enum page_action *, char out[PAGE_ACTION_WORD]);
+
+#define PAGE_KEYS_BOUND 128
+/*
+ * From now on the key does that, in all of the program; PAGE_DO_NOTHING:
+ * nothing.  False: too many are bound.
+ */
+bool page_key_bind(int code, enum page_action);
+/* All keys do again what the table says. */
+void page_keys_unbind(void);
+
+/* The help's lines: groups, this one first, keys and what they do. */
+void page_keys_help(struct page_picture *, enum page_keys first);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * picture: lines of text that are known to fit, made without curses.
+ *
+ * A picture is written top to bottom, each line from left to right, by the
+ * functions below; they clip at the picture's width and never fail for their
+ * caller.  Memory that could not be had is remembered and told once, by
+ * picture_end(): the composers stay free of error paths.
+ *
+ * Example
+ *	picture_begin(&pic, 80, ascii);
+ *	picture_line(&pic);
+ *	picture_printf(&pic, "%08X ", addr);
+ *	picture_text(&pic, name, 7, PICTURE_LEFT);
+ *	picture_mark(&pic, 0, picture_col(&pic), PAGE_NEW);
+ *	return picture_end(&pic);
+ *
+ * Columns are those of wcwidth(3).  Text that comes from outside goes through
+ * picture_text(), picture_clip() or picture_wrap(), never through
+ * picture_printf().
+ */
+#ifndef PAGEK_PICTURE_H
+#define PAGEK_PICTURE_H
+
+#include "page.h"
+
+enum picture_align {
+	PICTURE_LEFT,		/* padded on the right to the width */
+	PICTURE_RIGHT,
+	PICTURE_FREE,		/* no wider than the width, not padded */
+};
+
+#define PICTURE_SPANS 32	/* of one line; more are left out */
+
+/* Empties the picture; cols is cut to 1 to PAGE_COLS_MAX. */
+void picture_begin(struct page_picture *, int cols, bool ascii);
+/* 0, or -ENOMEM: then the picture has no rows. */
+int picture_end(struct page_picture *);
+
+/* Ends the line before, if any, and begins the next. */
+void picture_line(struct page_picture *);
+/*
+ * What has no room in this line goes on below it, from that column on: words of
+ * ours broken at blanks, outside text whole if that fits.
+ */
+void picture_fold(struct page_picture *, int at);
+/* Takes the last line back, to write it anew. */
+void picture_unline(struct page_picture *);
+
+/* Words of ours: ASCII. */
+void picture_printf(struct page_picture *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Outside text into a field; what is cut off leaves a '~'. */
+void picture_text(struct page_picture *, const char *text, int width,
+    enum picture_align);
+/* The same, cut without a trace, as the note's %-7.7s. */
+void picture_clip(struct page_picture *, const char *text, int width,
+    enum picture_align);
+/* Blanks up to column `col`; nothing when it is behind. */
+void picture_to(struct page_picture *, int col);
+int picture_col(const struct page_picture *);
+void picture_mark(struct page_picture *, int from, int to, enum page_mark);
+/* All columns of the line, to the edge of the picture. */
+void picture_mark_line(struct page_picture *, enum page_mark);
+
+/*
+ * What has been written of the line that is open, marks aside; borrowed until
+ * more is written, NULL: no line is.  again: the same text into another one,
+ * of a picture that is as wide.
+ */
+const char *picture_written(const struct page_picture *, size_t *len);
+void picture_again(struct page_picture *, const char *text, size_t len,
+    int cols);
+
+/*
+ * Outside text over as many lines as it needs, `max` at most, broken at
+ * blanks; returns the lines it took.
+ */
+int picture_wrap(struct page_picture *, const char *text, int max,
+    enum page_mark);
+
+/*
+ * Of a list: what it is about, two columns from the edge, and from column `at`
+ * on what is said of that, over as many lines as it needs.
+ */
+void picture_entry(struct page_picture *, const char *name, int at,
+    const char *text);
+
+/* Columns that outside text takes once it is safe; cols: in this picture. */
+int picture_width(const char *text, bool ascii);
+int picture_cols(const struct page_picture *, const char *text);
+/* Nothing but ASCII may stand in it. */
+bool picture_is_ascii(const struct page_picture *);
+
+#endif

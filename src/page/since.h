@@ -1,0 +1,318 @@
+/*
+ * since: the difference between the mark and now, by group and by block.
+ *
+ * Vocabulary
+ *	comparison	the list walked through by age beside the mark's copy, a
+ *		portion a picture: what the copy has and the list has not is
+ *		gone, what is above the mark has come.  The rows are those of
+ *		the comparison before until all of it is done; a tenth of the
+ *		time at most goes into it, and nearly nothing while nobody looks.
+ *	cell	the sums of what came and went by one caller, type and thread:
+ *		whatever the groups are made by, they are made of cells.
+ *	by time	groups by age and by birth are made of cells of their own, in a
+ *		comparison of their own, for they would split the others: of
+ *		what was freed the age is that at the mark.
+ *	net	what came less what went.
+ *	moved	said of a block that is there, and was there at the mark as
+ *		another one: realloc() has made it grow or shrink or has put it
+ *		elsewhere (chains.h).  By group it is one that went and one that
+ *		came, of who asked for either; by block it is neither.  A filter
+ *		lets it through if it would have at the mark.
+ *	chosen	what the page's filter lets through: the difference is of those
+ *		blocks alone.  What was there at the mark is judged as it was
+ *		then, and what has come as it is now.  Another filter is
+ *		another difference, whose points begin anew.
+ *	point	the net of each cell at a moment, taken at intervals that
+ *		double when there is no room for more points.  A group whose net
+ *		was higher at each point than at the one before does not only
+ *		hold memory, it goes on taking it: LEAK?
+ *
+ * The parts
+ *	since.c		comparisons
+ *	since_walk.c	the walk of one
+ *	since_groups.c	their groups
+ *	since_page.c	page H: their groups and blocks as a picture
+ *	since_head.c	what stands above its rows
+ *	since_columns.c	its rows that are groups
+ *
+ * Of a sample all sums are estimates.
+ *
+ * Example
+ *	page_since_refresh(page, v);		with each picture
+ *	s = page_since_get(page);
+ *	for (i = 0; (g = page_since_row(s, i)) != NULL; i++)
+ *		...
+ */
+#ifndef PAGEK_SINCE_H
+#define PAGEK_SINCE_H
+
+#include "choice.h"
+#include "groups.h"
+#include "marked.h"
+
+#define PAGE_SINCE_CELLS 32768	/* what does not fit is summed in one without a name */
+#define PAGE_SINCE_BLOCKS 65536	/* that are listed, of those that came and those that went */
+#define PAGE_SINCE_POINTS 16
+
+struct page_since_sum {
+	double came, came_bytes;
+	double went, went_bytes;
+	int64_t oldest_ms;	/* of what came and is there; 0 none */
+};
+
+struct page_since_cell {
+	uint64_t caller;
+	uint16_t thread;
+	uint8_t type;
+	uint64_t tag;		/* of a comparison by time; else 0 */
+	int64_t ms;		/* when a block of it was allocated */
+	bool named;		/* the profile knows the caller */
+	bool in;		/* the group whose blocks are listed, by any frame ... */
+	unsigned asked;		/* ... as of that walk */
+	uint64_t key;		/* of its group in the last fold; 0 none yet, or many */
+	struct page_since_sum sum[2];	/* of the last comparison, and of the next */
+	double net[PAGE_SINCE_POINTS];
+};
+
+struct page_since_group {
+	uint64_t key;
+	uint64_t caller, tag;	/* of one of its cells: for its name */
+	int64_t born_ms;	/* of the oldest block, be it there or not */
+	int type, thread;	/* of all of it; -1 several */
+	struct page_since_sum sum;
+	double net[PAGE_SINCE_POINTS];
+};
+
+enum page_since_change {
+	SINCE_NEW,
+	SINCE_GROWN,
+	SINCE_SHRUNK,
+	SINCE_MOVED,		/* and is as large as it was */
+	SINCE_FREED,
+};
+
+struct page_since_block {
+	struct blk blk;		/* of one that is gone the time is not known */
+	uint32_t cell;
+	uint64_t root;		/* its number at the mark, or its own */
+	uint64_t was;		/* bytes at the mark; of a new one 0 */
+	enum page_since_change change;
+};
+
+/* Those that came, or grew, or went, as far as they are listed. */
+struct page_since_blocks {
+	struct page_since_block *blk;
+	size_t n, cap;
+	uint64_t all;
+};
+
+enum page_since_step {
+	SINCE_IDLE,
+	SINCE_WALK,		/* through list and copy, into cells */
+	SINCE_FOLD,		/* cells into groups */
+};
+
+/* Blocks that were moved; in the sums they have come, and went if not early. */
+struct page_since_moved {
+	uint64_t blocks;
+	uint64_t grown, shrunk;	/* of them */
+	uint64_t early, early_bytes;	/* moved before they were copied; at the mark */
+};
+
+/* What one comparison has found. */
+struct page_since_found {
+	struct page_since_sum total;
+	struct page_since_moved moved;
+	bool by_block;		/* blocks were listed ... */
+	uint64_t of_key;	/* ... of one group; 0 all */
+	bool missed;		/* ... and some were not, for nobody knew yet where they belong */
+	struct page_since_blocks came, grown, other, went;	/* other: moved, not grown */
+	/*
+	 * As listed: that were there at the mark, as far as it was copied, and
+	 * now.
+	 */
+	uint64_t was, was_bytes;
+	uint64_t blocks, bytes;
+	double of;		/* that came or went, with those the filter keeps back */
+	uint64_t unsure;	/* see choice.h */
+	int64_t ms, wall_ms;	/* on the node's clocks, when it began */
+};
+
+/* A chain in the walk with that number, as s->asked has it. */
+struct page_since_trail {
+	unsigned left;		/* its root was not in the list any more ... */
+	unsigned met;		/* ... and one of its blocks was */
+	uint32_t cell;		/* its root's */
+	uint32_t row;		/* its root's among those that went, from 1 on; 0: none */
+	bool chosen;		/* the filter lets its root through ... */
+	bool listed;		/* ... and it counts among those that went */
+};
+
+struct page_since {
+	const struct page_group_kind *tags;	/* cells are by these; NULL: not by time */
+	int64_t mark_ms;
+	struct profile *profile;	/* names and keys of the callers ... */
+	struct profile_ranking *names;	/* ... and of groups of what differs */
+	struct profile_ranking *coming_names;
+	struct page_since_cell *cell;
+	size_t ncell, cap;
+	uint32_t *slot;		/* index + 1 of a cell, open addressing */
+	int at;			/* which of a cell's sums is the last comparison's */
+	bool cut;		/* there are more cells than have room */
+
+	struct page_since_group *group;	/* by net, the highest first; owned */
+	size_t ngroup;
+	struct page_since_group *coming;	/* by key, while they are folded */
+	size_t ncoming, coming_cap;
+	uint32_t *index;	/* of them, as slot */
+	unsigned kind;		/* groups that are folded are of that kind ... */
+	unsigned shown_kind;	/* ... and those that are shown */
+	size_t folded;		/* cells, so far */
+
+	struct page_since_found shown, next;
+	enum page_since_step step;
+	struct page_walk walk;
+	struct blk rows[256];	/* of the walk, not all looked at yet */
+	size_t nrows, row;
+	size_t old;		/* so far in the copy ... */
+	size_t chain;		/* ... and among the chains, at the end */
+	struct page_since_trail *trail;	/* of each chain that was met; owned */
+	size_t ntrail, trail_cap;
+	unsigned asked;		/* counts up with each walk */
+	bool taken;		/* there has been one comparison */
+
+	unsigned npoints;
+	int64_t interval_ms, point_ms;	/* between points; when the last one was due */
+
+	/* What is looked at, as far as it says what is to be found. */
+	bool watched;		/* somebody looks, cleared by each refresh */
+	bool by_block;		/* at blocks ... */
+	uint64_t of_key;	/* ... of one group; 0 all */
+
+	unsigned filter_no;	/* that blocks are chosen by */
+	uint64_t changes;	/* of the list, at the last one's beginning ... */
+	uint64_t asked_names_no;	/* ... and of the names */
+	uint64_t names_no;
+	unsigned round;
+	struct mono ended;
+	int64_t cost_ns, spent_ns;
+};
+
+/* A portion of what is due; nothing without a mark.  -ENOMEM. */
+int page_since_refresh(struct page *, const struct page_view *);
+/*
+ * All of one at once, for a page that is text: of the list as it is now.
+ * -EAGAIN: that is not whole; -ENODATA: there is no mark; -ENOMEM.
+ */
+int page_since_take(struct page *, const struct page_view *);
+/* Its groups once more, with the names that have come since. */
+int page_since_name(struct page *, const struct page_view *);
+/*
+ * The page's own for the kind of its groups, made when there is none yet; NULL:
+ * no mark, or no memory.  The other one makes none: NULL then.
+ */
+struct page_since *page_since_get(struct page *);
+struct page_since *page_since_made(const struct page *);
+void page_since_free(struct page_since *);
+
+/* There has been a comparison, of what the page's filter means. */
+bool page_since_known(const struct page *, const struct page_since *);
+/* What the filter has let through of what came and went. */
+void page_since_chosen(const struct page *, const struct page_since *,
+    struct page_chosen *);
+/* Blocks that were freed behind the mark before they were copied. */
+uint64_t page_since_early(const struct page *);
+/* Borrowed until the next refresh; NULL behind the last. */
+const struct page_since_group *page_since_row(const struct page_since *,
+    size_t at);
+/* The kind of the groups: that of the page, or one in its place. */
+const struct page_group_kind *page_since_kind(const struct page_since *);
+/* What page K would say of it: its name and place, for page_group_say(). */
+bool page_since_named(const struct page_since *,
+    const struct page_since_group *, struct profile_group *);
+double page_since_net(const struct page_since_sum *);
+/* So many of n intervals in which the group's net has risen. */
+unsigned page_since_ups(const struct page_since *,
+    const struct page_since_group *, unsigned *n);
+/* In percent, of the first comparison. */
+unsigned page_since_done(const struct page *, const struct page_since *);
+
+/* --- page H (since_page.c) ------------------------------------------------ */
+
+enum page_diff_view {
+	DIFF_ALL,
+	DIFF_NEW,
+	DIFF_FREED,
+	DIFF_GROWN,
+	DIFF_VIEWS		/* one more than the last */
+};
+
+/* How one looks at the difference; starts as all zeros. */
+struct page_diff {
+	enum page_diff_view view;
+	unsigned mark_no;	/* of the mark that all else is about ... */
+	unsigned kind;		/* ... and page->group */
+	bool by_block;		/* rows are blocks ... */
+	struct page_group_hold of;	/* ... of that group; its key 0: all */
+	char of_name[256];	/* that it had when it was opened; outside text */
+	bool held;		/* the cursor is on a row: of the group ... */
+	uint64_t key;		/* ... or of the block with that number */
+	size_t selected, top;	/* rows */
+	int window;
+	size_t rows;		/* in the last picture */
+	bool plain;		/* no key bar: a picture for a file, no higher than its rows */
+};
+
+/* `rows` lines, of a plain one as many at most.  -ENOMEM. */
+int page_diff_compose(struct page_diff *, struct page *,
+    const struct page_view *, int cols, int rows, struct page_picture *);
+void page_diff_move(struct page_diff *, const struct page *, int delta);
+/* The next view of what is shown. */
+void page_diff_next_view(struct page_diff *);
+/* Blocks instead of groups, or the other way round. */
+void page_diff_toggle(struct page_diff *);
+/* The groups, when they have become other ones. */
+void page_diff_regroup(struct page_diff *);
+/* The blocks of the group under the cursor; false: there is none. */
+bool page_diff_open(struct page_diff *, struct page *,
+    const struct page_view *);
+/* Back among the groups; false: one was there. */
+bool page_diff_back(struct page_diff *);
+/* The block under the cursor, with whether it is there; false: there is none. */
+bool page_diff_block(const struct page_diff *, const struct page *,
+    struct blk *, bool *live);
+/* The same with what has become of it; borrowed until the next refresh. */
+const struct page_since_block *page_diff_row(const struct page_diff *,
+    const struct page *);
+/* Blocks of the view that the comparison has counted and not kept. */
+uint64_t page_diff_unlisted(const struct page_diff *,
+    const struct page_since *);
+/* "new", "grown", "shrunk", "moved", "freed" */
+const char *page_since_change_word(enum page_since_change);
+/* The view has that group. */
+bool page_diff_lets(const struct page_diff *, const struct page_since_group *);
+const char *page_diff_view_name(const struct page_diff *);
+
+/* --- above its rows (since_head.c) ---------------------------------------- */
+
+void page_diff_head(const struct page_diff *, const struct page *,
+    const struct page_view *, const struct page_since *, int rows,
+    struct page_picture *);
+
+/* --- its groups (since_columns.c) ----------------------------------------- */
+
+#define PAGE_DIFF_NAME_MIN 12	/* columns that a name keeps */
+#define PAGE_DIFF_BAR_ROWS 8	/* lower than that, rows are worth more than a key bar */
+
+void page_diff_name(const struct page *, const struct page_view *,
+    const struct page_since *, const struct page_since_group *,
+    struct page_group_words *);
+/* The heading and a row, in the line begun; words is room for the name. */
+void page_diff_heading(const struct page_since *, struct page_picture *);
+void page_diff_group(const struct page *, const struct page_view *,
+    const struct page_since *, const struct page_since_group *,
+    struct page_group_words *, struct page_picture *);
+/* "1,331", of a sample "~1,331" */
+void page_diff_count(char out[32], const struct page_view *, double n);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * What lies over the page, on screens of every width: words, numbers and
+ * columns are whole, for half a number is another number.
+ */
+#include "app_rig.h"
+
+static struct nodes_target targets[2];
+
+static void
+open_targets(void)
+{
+	targets[0] = (struct nodes_target){ .pid = 4711, .comm = "redis-server",
+		.state = WIRE_S_LIVE, .reason = "" };
+	targets[0].n[WIRE_N_EST_BYTES] = 1234567;
+	targets[0].n[WIRE_N_EST_BLOCKS] = 41331;
+	targets[1] = (struct nodes_target){ .pid = 88, .comm = "rawd",
+		.state = WIRE_S_NO_DATA, .reason = "" };
+	rig.targets = targets;
+	rig.ntargets = 2;
+	app_overlay_open(&rig, APP_TARGETS);
+}
+
+static void
+close_targets(void)
+{
+	rig.targets = NULL;
+	rig.ntargets = 0;
+}
+
+static void
+open_sort(void)
+{
+	rig_key('s');
+}
+
+static void
+open_help(void)
+{
+	rig_key('?');
+}
+
+static void
+open_costs(void)
+{
+	rig_key('i');
+}
+
+static void
+open_settings(void)
+{
+	rig_key(':');
+	rig_type("set\r");
+}
+
+static void
+open_detail(void)
+{
+	rig_key('\r');
+}
+
+static void
+open_address(void)
+{
+	rig_key('y');
+}
+
+/* The mark is set when the whole list is there: with the next cycle. */
+static void
+open_diff(void)
+{
+	rig_key('m');
+	rig_cycle();
+	rig_key('d');
+}
+
+static void
+open_nodes(void)
+{
+	rig_key('6');
+}
+
+static const struct {
+	void (*open)(void), (*close)(void);
+	enum app_overlay overlay;
+} overlays[] = {
+	{ open_sort, NULL, APP_SORT },
+	{ open_help, NULL, APP_HELP },
+	{ open_costs, NULL, APP_COSTS },
+	{ open_settings, NULL, APP_SETTINGS },
+	{ open_detail, NULL, APP_DETAIL },
+	{ open_address, NULL, APP_ADDRESS },
+	{ open_targets, close_targets, APP_TARGETS },
+	{ open_diff, NULL, APP_DIFF },
+	{ open_nodes, NULL, APP_NODES },
+};
+
+/* All that the overlay says where there is room for it. */
+static char known[1 << 17];
+
+static void
+learn(void)
+{
+	size_t len = 0;
+	int i;
+
+	rig_compose(200, 1000, true);
+	for (i = 0; i < rig_pic.rows; i++)
+		base_append(known, sizeof known, &len, " %s ",
+		    rig_pic.line[i].text);
+}
+
+static void
+assert_whole_words(int cols, const char *line)
+{
+	char text[1024], padded[1024], *word, *save;
+
+	snprintf(text, sizeof text, "%s", line);
+	for (word = strtok_r(text, " ", &save); word != NULL;
+	    word = strtok_r(NULL, " ", &save)) {
+		snprintf(padded, sizeof padded, " %s ", word);
+		ck_assert_msg(strchr(word, '~') != NULL ||
+		    strstr(known, padded) != NULL, "%d columns: '%s' is cut "
+		    "in '%s'", cols, word, line);
+	}
+}
+
+/* Nothing is counted meanwhile, so the numbers are the same at each width. */
+START_TEST(no_word_or_number_is_cut)
+{
+	int cols, i;
+
+	overlays[_i].open();
+	ck_assert_int_eq(rig.overlay, overlays[_i].overlay);
+	learn();
+	for (cols = PAGE_MIN_COLS; cols < 160; cols++) {
+		rig_compose(cols, 1000, true);
+		/* That of the targets is their columns' too; pages have a bar. */
+		if (_i < 6)
+			ck_assert_ptr_nonnull(strstr(rig_pic.line[0].text,
+			    overlays[_i].overlay == APP_ADDRESS ?
+			    "any key closes" : "Esc "));
+		for (i = 0; i < rig_pic.rows; i++)
+			/* Its seconds go on while this is looked at. */
+			if (strstr(rig_pic.line[i].text, " cycles in ") == NULL)
+				assert_whole_words(cols, rig_pic.line[i].text);
+	}
+	if (overlays[_i].close != NULL)
+		overlays[_i].close();
+}
+END_TEST
+
+/* A row of some lines is in sight with all of them. */
+START_TEST(order_under_the_cursor_is_in_sight_on_a_low_screen)
+{
+	static const int cols[] = { 33, 40, 80 };
+	size_t c, i;
+	int k, n;
+
+	for (c = 0; c < 3; c++) {
+		rig_key('s');
+		for (i = 0; i < 20; i++) {
+			rig_compose(cols[c], 10, true);
+			for (k = n = 0; k < rig_pic.rows; k++)
+				n += rig_pic.line[k].nspan > 0 &&
+				    rig_pic.line[k].span[0].mark ==
+				    PAGE_CURSOR;
+			ck_assert_int_ge(n, 1);
+			rig_key('j');
+		}
+		rig_key(PAGE_CTRL('['));
+	}
+}
+END_TEST
+
+static Suite *
+overlays_suite(void)
+{
+	Suite *s = suite_create("overlays");
+	TCase *t = tcase_create("widths");
+
+	tcase_add_checked_fixture(t, rig_up, rig_down);
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, no_word_or_number_is_cut, 0,
+	    (int)(sizeof overlays / sizeof *overlays));
+	tcase_add_test(t, order_under_the_cursor_is_in_sight_on_a_low_screen);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(overlays_suite)

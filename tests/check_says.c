@@ -1,0 +1,176 @@
+/*
+ * Keys that do nothing where they are pressed: each says why, in a sentence
+ * that a narrow screen has whole.
+ */
+#include "app_rig.h"
+
+#define COLS 40
+#define LINES_SEEN 24
+
+static const int known[] = {
+#define GROUP(...)
+#define KEY(action, names, bar, rank, help, ...) __VA_ARGS__,
+#include "../src/page/keys.def"
+#undef KEY
+#undef GROUP
+};
+
+#define NKNOWN (sizeof known / sizeof *known)
+
+static void
+nowhere(void)
+{
+}
+
+static void
+at_strict(void)
+{
+	rig_page.layout = rig_page.opts.layout = PAGE_CLASSIC_STRICT;
+}
+
+static void
+at_nodes(void)
+{
+	rig_key('6');
+}
+
+static void
+at_diff(void)
+{
+	rig_key('m');
+	rig_cycle();
+	rig_key('d');
+}
+
+static void
+at_help(void)
+{
+	rig_key('?');
+}
+
+static void
+at_costs(void)
+{
+	rig_key('i');
+}
+
+static void
+at_detail(void)
+{
+	rig_key('\r');
+}
+
+static void
+at_picker(void)
+{
+	rig_key('s');
+}
+
+static void
+at_groups(void)
+{
+	rig_key('b');
+}
+
+static void
+at_pause(void)
+{
+	rig_key(' ');
+}
+
+static void (*const places[])(void) = {
+	nowhere, at_strict, at_nodes, at_diff, at_help, at_costs, at_detail,
+	at_picker, at_groups, at_pause,
+};
+
+/* All that can be seen, but for what is said in the last lines. */
+static char seen[2][LINES_SEEN * (COLS * 4 + 1) + 1];
+
+static void
+see(char *out)
+{
+	char said[sizeof rig_page.message];
+	size_t len = 0;
+	int i, k;
+
+	memcpy(said, rig_page.message, sizeof said);
+	rig_page.message[0] = '\0';
+	out[0] = '\0';
+	rig_compose(COLS, LINES_SEEN, false);
+	if (rig.overlay != APP_NO_OVERLAY)
+		app_overlay_compose(&rig, &rig_pic);
+	/* Costs and clocks go on. */
+	for (i = 2; i < rig_pic.rows - 2; i++) {
+		base_append(out, sizeof seen[0], &len, "%s\n",
+		    rig_pic.line[i].text);
+		for (k = 0; k < rig_pic.line[i].nspan; k++)
+			base_append(out, sizeof seen[0], &len, "%d,",
+			    (int)rig_pic.line[i].span[k].mark);
+	}
+	memcpy(rig_page.message, said, sizeof said);
+}
+
+/* What a key has done that is seen nowhere in the rows. */
+static bool
+did_something(const struct app *was)
+{
+	return rig.overlay != was->overlay || rig.mode != was->mode ||
+	    rig.over || rig.suspend || rig.repaint || rig.pausing ||
+	    rig.nunder != was->nunder || rig.page->prompt != NULL;
+}
+
+static void
+assert_says(int code)
+{
+	struct app was;
+	bool changed;
+	char name[16];
+
+	rig_cycle();
+	see(seen[0]);
+	was = rig;
+	rig_page.message[0] = '\0';
+	rig_key(code);
+	see(seen[1]);
+	changed = did_something(&was) || strcmp(seen[0], seen[1]) != 0;
+	page_key_name(code, name);
+	/* At the end, moving is seen to go no further; the rest is in line 1. */
+	if (page_key_moves(page_key_action(code)) || code == ' ' ||
+	    code == 'c')
+		return;
+	ck_assert_msg(changed || rig_page.message[0] != '\0',
+	    "%s does nothing and says nothing", name);
+	/* What is found out or done may take more words. */
+	ck_assert_msg(changed || rig_page.message[0] == '\0' ||
+	    strlen(rig_page.message) <= COLS ||
+	    strchr("eulDmMxFz", code) != NULL, "%s says: %s", name,
+	    rig_page.message);
+}
+
+START_TEST(key_that_does_nothing_says_why)
+{
+	int code = known[_i / (int)(sizeof places / sizeof *places)];
+	size_t place = (size_t)_i % (sizeof places / sizeof *places);
+
+	if (code == PAGE_KEY_NONE)
+		return;
+	places[place]();
+	assert_says(code);
+}
+END_TEST
+
+static Suite *
+says_suite(void)
+{
+	Suite *s = suite_create("says");
+	TCase *t = tcase_create("keys");
+
+	tcase_add_checked_fixture(t, rig_up, rig_down);
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, key_that_does_nothing_says_why, 0,
+	    (int)(NKNOWN * (sizeof places / sizeof *places)));
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(says_suite)

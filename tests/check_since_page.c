@@ -1,0 +1,317 @@
+/*
+ * Page H, which shows the difference to a mark: its blocks, its views, and the
+ * group that is open on it.
+ */
+#include "since_rig.h"
+
+/* --- blocks --------------------------------------------------------------- */
+
+static void
+assert_blocks(const struct page_since *s, bool (*in)(unsigned, uint64_t),
+    uint64_t of)
+{
+	struct sums want = naive_sums(in, of);
+	size_t i;
+	unsigned at;
+
+	ck_assert_double_eq((double)s->shown.came.n, want.came);
+	ck_assert_double_eq((double)s->shown.went.n, want.went);
+	for (i = 0; i < s->shown.came.n; i++) {
+		const struct blk *b = &s->shown.came.blk[i].blk;
+
+		at = (unsigned)((b->addr - addr_of(0)) / 0x100);
+		ck_assert(in(at, of) && place[at].live &&
+		    place[at].seq == b->seq);
+	}
+	for (i = 0; i < s->shown.went.n; i++) {
+		const struct blk *b = &s->shown.went.blk[i].blk;
+
+		at = (unsigned)((b->addr - addr_of(0)) / 0x100);
+		ck_assert(in(at, of) && marked_place[at].live &&
+		    marked_place[at].seq == b->seq &&
+		    marked_place[at].size == b->size &&
+		    type_of_place(at) == b->type &&
+		    thread_of_place(at) == b->thread);
+		ck_assert(!is_still(marked_place, at));
+	}
+}
+
+START_TEST(blocks_are_those_that_came_and_those_that_went)
+{
+	unsigned round;
+
+	live_on(700);
+	mark();
+	page_diff_toggle(&diff);
+	for (round = 0; round < 30; round++) {
+		live_on(1 + any(80));
+		assert_blocks(settle(), is_any, 0);
+	}
+}
+END_TEST
+
+START_TEST(enter_lists_the_blocks_of_the_group)
+{
+	struct page_since *s;
+	uint64_t caller;
+	struct blk b;
+	bool live;
+
+	page_set_group(&page, page_group_kind_called("site"));
+	live_on(700);
+	mark();
+	live_on(700);
+	s = settle();
+	page_diff_move(&diff, &page, 1);
+	caller = page_since_row(s, 1)->caller;
+	ck_assert(page_diff_open(&diff, &page, &scene.view));
+	assert_blocks(settle(), has_caller, caller);
+	ck_assert(page_diff_block(&diff, &page, &b, &live));
+	ck_assert(live && has_caller((unsigned)((b.addr - addr_of(0)) / 0x100),
+	    caller));
+	ck_assert(!page_diff_open(&diff, &page, &scene.view));
+	ck_assert(page_diff_back(&diff));
+	settle();
+	ck_assert_uint_eq(diff.selected, 1);
+	ck_assert(!page_diff_back(&diff));
+}
+END_TEST
+
+START_TEST(views_show_what_they_say)
+{
+	struct page_since *s;
+	size_t all, i;
+
+	page_set_group(&page, page_group_kind_called("site"));
+	put(0, 10);
+	put(1, 10);
+	put(3, 10);
+	later();
+	mark();
+	take(0);
+	take(1);
+	put(1, 20);
+	put(2, 10);
+	s = settle();
+	all = diff.rows;
+	ck_assert_uint_eq(all, 3);
+	for (i = DIFF_NEW; i < DIFF_VIEWS; i++) {
+		page_diff_next_view(&diff);
+		ck_assert_uint_eq(diff.view, i);
+		settle();
+		ck_assert_uint_eq(diff.rows, 2);
+	}
+	page_diff_next_view(&diff);
+	ck_assert_uint_eq(diff.view, DIFF_ALL);
+	page_diff_toggle(&diff);
+	settle();
+	ck_assert_uint_eq(diff.rows, 4);
+	ck_assert(shows("new ") && shows("freed "));
+	page_diff_next_view(&diff);
+	settle();
+	ck_assert_uint_eq(diff.rows, 2);
+	ck_assert_uint_eq(s->shown.came.n, 2);
+}
+END_TEST
+
+START_TEST(cursor_stays_on_its_group_while_others_pass_it)
+{
+	struct page_since *s;
+	uint64_t key;
+	unsigned i;
+
+	page_set_group(&page, page_group_kind_called("site"));
+	mark();
+	for (i = 0; i < 5; i++)
+		put(i, 1000 - i);
+	s = settle();
+	page_diff_move(&diff, &page, 1);
+	key = page_since_row(s, 1)->key;
+	for (i = 0; i < 5; i++)
+		put(100 + 5 * i + 4, 2000);
+	s = settle();
+	ck_assert_uint_eq(diff.selected, 2);
+	ck_assert_uint_eq(page_since_row(s, 2)->key, key);
+}
+END_TEST
+
+START_TEST(an_open_group_stays_open_when_its_names_come)
+{
+	struct page_since *s;
+	uint64_t key;
+
+	scene_late = ~0u;
+	mark();
+	put(0, 100);
+	put(2, 100);
+	s = settle();
+	key = s->group[0].key;
+	ck_assert_uint_eq(s->group[0].caller, caller_of(0));
+	ck_assert(page_diff_open(&diff, &page, &scene.view));
+	s = settle();
+	ck_assert_uint_eq(s->shown.came.n, 1);
+	scene_late = 0;
+	scene.view.names_no++;
+	for (int i = 0; i < 3; i++) {
+		uint64_t no = scene.view.names_no + 1;
+
+		later();
+		scene.view.names_no = no;
+		look(124, 24);
+	}
+	ck_assert_uint_ne(diff.of.key, key);
+	ck_assert_uint_eq(s->shown.came.n, 1);
+	ck_assert(!shows("comparing"));
+}
+END_TEST
+
+/* Whose group it is was not known when the list was looked through. */
+START_TEST(a_new_callers_blocks_are_listed_at_once)
+{
+	struct page_since *s;
+
+	page_set_group(&page, page_group_kind_called("thread"));
+	mark();
+	put(0, 100);
+	settle();
+	ck_assert(page_diff_open(&diff, &page, &scene.view));
+	s = settle();
+	ck_assert_uint_eq(s->shown.came.n, 1);
+	put(1, 100);
+	later();
+	look(124, 24);
+	for (int i = 0; i < 3; i++)
+		look(124, 24);
+	ck_assert_uint_eq(s->shown.came.n, 2);
+}
+END_TEST
+
+START_TEST(another_mark_begins_anew)
+{
+	live_on(300);
+	mark();
+	live_on(300);
+	settle();
+	ck_assert(page_diff_open(&diff, &page, &scene.view));
+	settle();
+	mark();
+	ck_assert_double_eq(settle()->shown.total.came, 0);
+	ck_assert(!diff.by_block && diff.of.key == 0);
+	ck_assert(shows("0 new  0 freed"));
+}
+END_TEST
+
+START_TEST(lost_mark_is_told)
+{
+	live_on(300);
+	mark();
+	live_on(30);
+	settle();
+	scene.look.stream_no++;
+	later();
+	look(80, 24);
+	ck_assert(shows("The mark is lost"));
+}
+END_TEST
+
+START_TEST(losses_are_told)
+{
+	live_on(300);
+	mark();
+	scene.look.lost[1] = 1234;
+	settle();
+	ck_assert(shows("INCOMPLETE: 1,234 records were lost since the mark"));
+}
+END_TEST
+
+/* As if some had been freed before the copy of the mark came by. */
+START_TEST(what_nobody_could_judge_is_no_exact_figure)
+{
+	struct filter_error e;
+
+	live_on(300);
+	mark();
+	settle();
+	ck_assert(!shows(">="));
+	ck_assert_int_eq(page_choice_filter(&page, "size>0", &e), 0);
+	settle();
+	ck_assert(!shows(">="));
+	page.marked->mark.blocks += 3;
+	settle();
+	ck_assert(shows(" >="));
+}
+END_TEST
+
+START_TEST(what_does_not_go_on_is_said_in_line_1)
+{
+	int cols = _i == 0 ? 124 : 40;
+
+	live_on(300);
+	mark();
+	live_on(30);
+	settle();
+	ck_assert_ptr_null(strstr(pic.line[0].text, "ENDED"));
+	scene.look.state = NODES_ENDED;
+	scene_refresh(&scene);
+	look(cols, 24);
+	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "ENDED"));
+	scene.look.state = NODES_LIVE;
+	scene_refresh(&scene);
+	pause_now();
+	page_view_frozen(&scene.view, &page);
+	look(cols, 24);
+	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "PAUSED"));
+}
+END_TEST
+
+START_TEST(page_h_fits_any_terminal)
+{
+	static char name[4200];
+	int cols, rows;
+
+	memset(name, 'x', sizeof name - 1);
+	memcpy(name, "a\033[2J<b\xff\n", 9);
+	scene_symbol_override = _i % 2 != 0 ? name : NULL;
+	live_on(700);
+	mark();
+	live_on(700);
+	if (_i >= 2)
+		page_diff_toggle(&diff);
+	settle();
+	for (cols = 1; cols < 150; cols += cols < 50 ? 1 : 7)
+		for (rows = 1; rows < 30; rows++) {
+			ck_assert_int_eq(page_diff_compose(&diff, &page,
+			    &scene.view, cols, rows, &pic), 0);
+			assert_fits(cols, 0);
+			ck_assert_int_le(pic.rows, rows);
+			ck_assert(!shows("\033"));
+			page_diff_move(&diff, &page, (rows % 5) - 2);
+		}
+}
+END_TEST
+
+static Suite *
+since_page_suite(void)
+{
+	Suite *s = suite_create("since page");
+	TCase *tc = tcase_create("page H");
+
+	tcase_add_checked_fixture(tc, setup_since, teardown);
+	tcase_add_test(tc, blocks_are_those_that_came_and_those_that_went);
+	tcase_add_test(tc, enter_lists_the_blocks_of_the_group);
+	tcase_add_test(tc, views_show_what_they_say);
+	tcase_add_test(tc, cursor_stays_on_its_group_while_others_pass_it);
+	tcase_add_test(tc, an_open_group_stays_open_when_its_names_come);
+	tcase_add_test(tc, a_new_callers_blocks_are_listed_at_once);
+	tcase_add_test(tc, another_mark_begins_anew);
+	tcase_add_test(tc, lost_mark_is_told);
+	tcase_add_test(tc, losses_are_told);
+	tcase_add_test(tc, what_nobody_could_judge_is_no_exact_figure);
+	tcase_add_loop_test(tc, what_does_not_go_on_is_said_in_line_1, 0, 2);
+	tcase_add_loop_test(tc, page_h_fits_any_terminal, 0, 4);
+	suite_add_tcase(s, tc);
+
+	return s;
+}
+
+CHECK_MAIN(since_page_suite)

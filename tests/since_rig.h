@@ -1,0 +1,89 @@
+/*
+ * since: a difference to a mark on page H, and the sums of it by a test's own
+ * copy of the list.  Shared by the tests of the comparison and of the page.
+ */
+#ifndef TESTS_SINCE_RIG_H
+#define TESTS_SINCE_RIG_H
+
+#include "../src/page/since.h"
+#include "harness.h"
+#include "naive.h"
+
+static struct page_diff diff;
+
+static inline void
+setup_since(void)
+{
+	setup_naive();
+	diff = (struct page_diff){ 0 };
+	page.on_screen = true;
+}
+
+/* A picture of page K below, and of page H over it. */
+static inline void
+look(int cols, int rows)
+{
+	compose(cols, rows);
+	ck_assert_int_eq(page_diff_compose(&diff, &page, &scene.view, cols,
+	    rows, &pic), 0);
+}
+
+/* As often as it takes for all of it to be there. */
+static inline struct page_since *
+settle(void)
+{
+	struct page_since *s;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		later();
+		look(124, 24);
+		s = page_since_get(&page);
+		if (i > 1 && s->step == SINCE_IDLE && s->taken)
+			return s;
+	}
+	ck_abort_msg("no end of comparing");
+	return NULL;
+}
+
+struct sums {
+	double came, came_bytes, went, went_bytes;
+};
+
+/* Of the places that the group means. */
+static inline struct sums
+naive_sums(bool (*in)(unsigned at, uint64_t of), uint64_t of)
+{
+	struct sums s = { 0 };
+	unsigned at;
+
+	for (at = 0; at < PLACES; at++) {
+		if (!in(at, of) || is_still(marked_place, at))
+			continue;
+		if (place[at].live) {
+			s.came++;
+			s.came_bytes += (double)place[at].size;
+		}
+		if (marked_place[at].live) {
+			s.went++;
+			s.went_bytes += (double)marked_place[at].size;
+		}
+	}
+	return s;
+}
+
+static inline bool
+is_any(unsigned at, uint64_t of)
+{
+	(void)at;
+	(void)of;
+	return true;
+}
+
+static inline bool
+has_caller(unsigned at, uint64_t of)
+{
+	return caller_of(at) == of;
+}
+
+#endif
