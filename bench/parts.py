@@ -103,7 +103,7 @@ def page(full):
     page_module()
     tmp = tempfile.mkdtemp(prefix="pagek-bench-")
     try:
-        cases = [] if full else ["few", "million", "grow", "start"]
+        cases = [] if full else ["few", "million", "stepped", "grow", "start"]
         run([TOP + "/bench/page", "--seconds", "5" if full else "3", "--json", tmp + "/json"] + cases, 300)
         with open(tmp + "/json") as f:
             rows = json.load(f)["page"]
@@ -112,6 +112,7 @@ def page(full):
     by_case = {r["case"]: r for r in rows}
     return {"page cpu": by_case["million"]["page_cpu"], "page bytes": by_case["million"]["bytes_s"] / 1e3,
             "page echo": by_case["million"]["echo_worst_ms"],
+            "page step": by_case["stepped"]["worst_us"] / 1e3,
             "page median": by_case["few"]["median_us"], "page p99": by_case["few"]["p99_us"],
             "growth page": by_case["grow"]["worst_us"] / 1e3, "start": by_case["start"]["first_ms"]}, rows
 
