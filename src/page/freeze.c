@@ -408,22 +408,22 @@ page_step_text(const struct page *page, char *out, size_t cap)
 {
 	const struct page_frozen *f = page->frozen;
 	const struct page_past_state *s;
-	char when[16] = "", apart[32] = "";
+	char when[16] = "", apart[48] = "";
+	unsigned least, most;
 	struct tm tm;
-	size_t len = 0, states;
+	size_t len = 0;
 
 	out[0] = '\0';
 	if (f == NULL)
 		return;
-	states = page_past_states(f->steps.past);
 	s = page_past_state(f->steps.past, f->steps.to);
 	page_wall(page, &f->paused, s != NULL ? s->node_wall_ms :
 	    f->paused.node_wall_ms, &tm);
 	strftime(when, sizeof when, "%H:%M:%S", &tm);
-	if (states > 0)
-		base_append(apart, sizeof apart, &len, ", %u s apart",
-		    page_past_apart(f->steps.past));
+	if (page_past_apart(f->steps.past, &least, &most))
+		base_append(apart, sizeof apart, &len, least == most ?
+		    ", %u s apart" : ", %u to %u s apart", least, most);
 	len = 0;
 	base_append(out, cap, &len, "picture of %s, %zu of %zu%s", when,
-	    f->steps.to + 1, states + 1, apart);
+	    f->steps.to + 1, page_past_states(f->steps.past) + 1, apart);
 }

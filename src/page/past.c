@@ -41,6 +41,12 @@ page_past_states(const struct page_past *p)
 	return p != NULL ? p->n : 0;
 }
 
+static const struct page_past_state *
+nth(const struct page_past *p, size_t i)
+{
+	return &p->state[(p->from + i) % PAGE_PAST_STATES];
+}
+
 struct page_past_state *
 page_past_state(struct page_past *p, size_t i)
 {
@@ -48,10 +54,26 @@ page_past_state(struct page_past *p, size_t i)
 	    &p->state[(p->from + i) % PAGE_PAST_STATES] : NULL;
 }
 
-unsigned
-page_past_apart(const struct page_past *p)
+/* Of those that are there: `apart` is what the next one will be. */
+bool
+page_past_apart(const struct page_past *p, unsigned *least, unsigned *most)
 {
-	return p->apart;
+	unsigned low = 0, high = 0, s;
+	size_t i;
+
+	if (p == NULL || p->n < 2)
+		return false;
+	for (i = 1; i < p->n; i++) {
+		s = (unsigned)((nth(p, i)->now_ms - nth(p, i - 1)->now_ms +
+		    500) / 1000);
+		if (i == 1 || s < low)
+			low = s;
+		if (s > high)
+			high = s;
+	}
+	*least = low;
+	*most = high;
+	return true;
 }
 
 const struct blklist *
@@ -162,6 +184,7 @@ keep_gone(struct page_past *p, const struct blklist *list,
     const struct blklist_removed *r)
 {
 	struct page_past_state *s = page_past_state(p, p->n - 1);
+	bool spread = false;
 	void *gone;
 	int err;
 
@@ -169,8 +192,11 @@ keep_gone(struct page_past *p, const struct blklist *list,
 	if (s == NULL || (int64_t)(r->blk.seq - s->as_of) > 0)
 		return true;
 	while (p->ngone >= GONE_MAX) {
-		if (is_short(p))
+		/* Once: what one block drops says one time that it is so. */
+		if (!spread && is_short(p)) {
 			p->apart *= 2;
+			spread = true;
+		}
 		drop_oldest(p);
 		if (p->n == 0)
 			return true;

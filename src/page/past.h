@@ -10,9 +10,11 @@
  *	gone	a block that was in the list at a state and was freed before the
  *		next.  What lives shorter than that is in no state, and costs
  *		nothing.
- *	apart	seconds between states: more of them when what is freed would
- *		take the memory that there is for it (PAGE_PAST_BYTES) in less
- *		than two minutes.  States are fewer then, and none is wrong.
+ *	apart	seconds between a state and the next: more of them when what is
+ *		freed would take the memory that there is for it
+ *		(PAGE_PAST_BYTES) in less than two minutes.  States are fewer
+ *		then, and none is wrong; those that were kept before stay as
+ *		close as they were.
  *
  * A list that is taken anew, or that has forgotten what was freed before it was
  * asked (blklist_remember()), has no past but from there on.
@@ -56,7 +58,11 @@ void page_past_free(struct page_past *);
 /* The states there are, the oldest first; NULL behind the last. */
 size_t page_past_states(const struct page_past *);
 struct page_past_state *page_past_state(struct page_past *, size_t i);
-unsigned page_past_apart(const struct page_past *);
+/*
+ * Seconds between two states that follow each other, rounded: the fewest there
+ * are, and the most.  False of less than two states.
+ */
+bool page_past_apart(const struct page_past *, unsigned *least, unsigned *most);
 const struct blklist *page_past_names(const struct page_past *);
 /* Bytes that it holds. */
 uint64_t page_past_bytes(const struct page_past *);
