@@ -512,7 +512,7 @@ START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
 	page_since_chosen(&page, s, &sums);
 	ck_assert_uint_eq(sums.of, 100);
 	ck_assert_uint_eq(sums.unsure, 100);
-	ck_assert(shows("0 of 100 blocks, 0 B, 100 unsure"));
+	ck_assert(shows("0 of 100 new and freed, 0 B, 100 unsure"));
 }
 END_TEST
 

@@ -95,6 +95,7 @@ size_t page_choice_text(const struct page *, const struct page_view *,
 void page_choice_free(struct page_choice *);
 
 struct page_chosen {
+	const char *what;	/* is counted; NULL: "blocks" */
 	bool known;		/* there has been a take: what follows is of it */
 	uint64_t blocks, of;	/* let through, of so many; of a sample, estimates */
 	uint64_t bytes;

@@ -49,7 +49,8 @@ sums_text(const struct page_chosen *s, const char *about, int form, char *out,
 	base_append(out, cap, &len, "%s%s of %s%s", about,
 	    n + strspn(n, " "), about, of + strspn(of, " "));
 	if (form == 0)
-		base_append(out, cap, &len, " blocks, %s%s", about, bytes);
+		base_append(out, cap, &len, " %s, %s%s", s->what != NULL ?
+		    s->what : "blocks", about, bytes);
 	if (s->cut && form < 2)
 		base_append(out, cap, &len, ", %s listed", listed);
 	if (s->unsure > 0)

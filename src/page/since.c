@@ -399,6 +399,7 @@ page_since_chosen(const struct page *page, const struct page_since *s,
 	const struct page_since_sum *t = &s->shown.total;
 
 	*out = (struct page_chosen){
+		.what = "new and freed",
 		.known = page_since_known(page, s),
 		.blocks = (uint64_t)(t->came + t->went + 0.5),
 		.of = (uint64_t)(s->shown.of + 0.5),
