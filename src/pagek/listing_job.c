@@ -82,13 +82,12 @@ job_free(struct app_job *j)
 	free(j);
 }
 
-/* It is over, one way or the other.  A thread is asked to end, not awaited. */
+/* A thread is asked to end, not awaited; how far it was is nothing to read. */
 static void
 job_end(struct app_job *j)
 {
 	struct app *app = j->app;
 
-	/* How far it was is nothing to read any more. */
 	if (strcmp(app->page->message, j->progress) == 0)
 		app->page->message[0] = '\0';
 	app->lend = APP_LEND_NO;
