@@ -8,6 +8,7 @@
 #include "../src/page/choice.h"
 #include "../src/page/groups.h"
 #include "../src/page/marked.h"
+#include "../src/page/past.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -122,6 +123,38 @@ START_TEST(a_paused_picture_is_exported_with_its_own_time)
 	compose(124, 30);
 	export(NULL, EXPORT_CSV);
 	ck_assert_ptr_nonnull(strstr(text, ",2026-11-20T15:02:24.000Z\r\n"));
+}
+END_TEST
+
+/* What the keeper had counted then has been kept by nobody. */
+START_TEST(a_picture_of_before_the_pause_has_none_of_the_keepers_numbers)
+{
+	int64_t ns = scene.view.now.ns;
+
+	ck_assert_int_eq(blklist_remember(scene.list, 1024), 0);
+	page.on_screen = true;
+	for (unsigned i = 0; i < 3; i++) {
+		scene_alloc(&scene, 0x770000 + 64 * i, 32, TYPE_MALLOC, 1, 0,
+		    scene.look.now_ms);
+		scene.look.now_ms += 1000;
+		scene.look.as_of = scene.look.total_records;
+		scene_refresh(&scene);
+		scene.view.now.ns = ns += 1000000000;
+		page_past_note(&page, &scene.view);
+	}
+	pause_now();
+	page_view_frozen(&scene.view, &page);
+	export(NULL, EXPORT_JSON);
+	ck_assert_uint_eq(count("\"records\": null"), 0);
+	free(text);
+	ck_assert_int_eq(page_step(&page, true), 0);
+	while (page_step_on(&page, INT64_MAX) == -EAGAIN)
+		;
+	page_view_frozen(&scene.view, &page);
+	export(NULL, EXPORT_JSON);
+	ck_assert_uint_eq(count("\"records\": null"), 1);
+	ck_assert_uint_eq(count("\"skipped_bytes\": null"), 1);
+	ck_assert_uint_eq(count("\"aRecActive\": null"), 0);
 }
 END_TEST
 
@@ -367,6 +400,8 @@ suite(void)
 	tcase_add_test(tc, blocks_are_those_of_the_page_in_its_order);
 	tcase_add_test(tc, what_the_filter_keeps_back_is_not_exported);
 	tcase_add_test(tc, a_paused_picture_is_exported_with_its_own_time);
+	tcase_add_test(tc,
+	    a_picture_of_before_the_pause_has_none_of_the_keepers_numbers);
 	tcase_add_test(tc, no_row_is_cut_off);
 	tcase_add_test(tc, rows_are_those_of_one_moment);
 	tcase_add_loop_test(tc,

@@ -34,6 +34,7 @@ struct page_export {
 	bool filtered;
 	struct nodes_look look;	/* the view's, at the moment of the copy */
 	int64_t now_ms, wall_ms;
+	bool past;		/* of a moment before the pause */
 	struct profile *profile;
 	uint64_t n, at;
 	bool cut;		/* sums: the first ones; there are more */
@@ -152,11 +153,13 @@ begin_blocks(struct page_export *x, struct page *page,
     const struct page_view *v)
 {
 	bool at_once = page->opened || page_is_draining(page);
+	int64_t before;
 	int r;
 
 	x->what = "block";
 	x->now_ms = v->look->now_ms;
 	x->wall_ms = v->look->node_wall_ms;
+	x->past = page_stepped(page, &before);
 	x->page.opts = page->opts;
 	x->page.layout = PAGE_WIDE;
 	/* What is free is no block, and stands in no row of these. */
@@ -346,7 +349,8 @@ put_rows(struct page_export *x, const struct page_view *v)
 
 /*
  * The names are what is known now; all else is as it was, and sizes are those
- * that a program can read.
+ * that a program can read.  What the keeper had counted at a moment before the
+ * pause is known to nobody, and its numbers of the pause are not of that moment.
  */
 static struct page_view
 view_then(struct page_export *x, const struct page_view *v)
@@ -354,13 +358,15 @@ view_then(struct page_export *x, const struct page_view *v)
 	struct page_view then = *v;
 
 	then.units = PAGE_UNITS_EXACT;
-	if (x->page.frozen != NULL) {
+	if (x->page.frozen != NULL)
 		page_view_frozen(&then, &x->page);
-		return then;
+	x->look = *then.look;
+	if (x->page.frozen == NULL) {
+		x->look.now_ms = x->now_ms;
+		x->look.node_wall_ms = x->wall_ms;
 	}
-	x->look = *v->look;
-	x->look.now_ms = x->now_ms;
-	x->look.node_wall_ms = x->wall_ms;
+	if (x->past)
+		x->look.keeper = NULL;
 	then.look = &x->look;
 	return then;
 }

@@ -154,7 +154,6 @@ put_counts(struct json *j, const struct nodes_look *look,
 		{ "est_blocks", n->est_blocks },
 		{ "est_bytes", n->est_bytes },
 		{ "bad_records", look->bad_records },
-		{ "skipped_bytes", look->keeper[WIRE_N_SKIPPED] },
 		{ "duplicate", n->duplicate },
 		{ "unknown_free", n->unknown_free },
 		{ "earlier", n->earlier },
@@ -182,6 +181,7 @@ put_counts(struct json *j, const struct nodes_look *look,
 		{ "sites_full", WIRE_N_SITES_FULL },
 		{ "walks", WIRE_N_WALKS },
 	};
+	bool told = look->keeper != NULL;
 	size_t i;
 
 	json_key(j, "counts");
@@ -190,13 +190,18 @@ put_counts(struct json *j, const struct nodes_look *look,
 		json_key(j, counts[i].name);
 		json_number(j, counts[i].n);
 	}
+	json_key(j, "skipped_bytes");
+	json_known(j, told, told ? look->keeper[WIRE_N_SKIPPED] : 0);
 	json_end(j);
-	/* Since the target's start, as its keeper counted. */
+	/*
+	 * Since the target's start, as its keeper counted: of a moment before a
+	 * pause nobody has that.
+	 */
 	json_key(j, "keeper");
 	json_begin(j, '{', false);
 	for (i = 0; i < BASE_NELEM(keeper); i++) {
 		json_key(j, keeper[i].name);
-		json_number(j, look->keeper[keeper[i].stat]);
+		json_known(j, told, told ? look->keeper[keeper[i].stat] : 0);
 	}
 	json_end(j);
 }
