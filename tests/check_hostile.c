@@ -256,11 +256,13 @@ START_TEST(one_record_more_than_a_ring_holds_is_refused)
 
 	take_large_rings(rig->area);
 	produce_open(&p, 1);
-	for (unsigned i = 0; i < 2047; i++)
+	/* A producer leaves some of it alone, so these come in two parts. */
+	for (unsigned i = 0; i < 1024; i++)
 		produce_failed(&p, 1, TYPE_MALLOC, 0, 0);
-	ck_assert_int_eq(rig_pass(rig), 2047);
-	produce_failed(&p, 1, TYPE_MALLOC, 0, 0);
-	ck_assert_int_eq(rig_pass(rig), 1);
+	ck_assert_int_eq(rig_pass(rig), 1024);
+	for (unsigned i = 0; i < 1024; i++)
+		produce_failed(&p, 1, TYPE_MALLOC, 0, 0);
+	ck_assert_int_eq(rig_pass(rig), 1024);
 	head = atomic_load(&p.ring->head);
 	atomic_store(&p.ring->head, head + 2048);
 	ck_assert_int_eq(rig_pass(rig), 2048);

@@ -170,6 +170,7 @@ END_TEST
 
 START_TEST(a_full_ring_drops_without_a_ticket)
 {
+	enum { FULL = RING_SMALL - RING_PAIRS };
 	struct stage st = stage_open(_i);
 	struct producer p = { 0 };
 
@@ -180,21 +181,24 @@ START_TEST(a_full_ring_drops_without_a_ticket)
 	produce_range(&p, rig_addr(0), 16 * RIG_SLOTS, 0);
 	produce_failed(&p, 1, TYPE_MALLOC, 0, 0);
 	ck_assert_int_eq(errno, 4711);
-	/* 2,048 records, the first of them the thread's beginning. */
-	ck_assert_uint_eq(atomic_load(&p.ring->head), 2048);
-	ck_assert_uint_eq(tickets_drawn(), 2047);
-	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3000 - 2047 + 2);
+	/*
+	 * The last RING_PAIRS before what is undrained stay as they are; the
+	 * first record is the thread's beginning.
+	 */
+	ck_assert_uint_eq(atomic_load(&p.ring->head), FULL);
+	ck_assert_uint_eq(tickets_drawn(), (FULL - 1));
+	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3000 - (FULL - 1) + 2);
 	ck_assert_uint_eq(atomic_load(&p.ring->inflight), 0);
 
-	atomic_store(&st.keeper->tails[0].tail, 1000);
+	atomic_store(&st.keeper->tails[0].tail, FULL / 2 - 24);
 	if (_i == RING_KEEPER_READY) {
 		/* It waited once in vain: half must be drained first. */
 		alloc_many(&p, 5);
-		ck_assert_uint_eq(atomic_load(&p.ring->head), 2048);
-		atomic_store(&st.keeper->tails[0].tail, 1024);
+		ck_assert_uint_eq(atomic_load(&p.ring->head), FULL);
+		atomic_store(&st.keeper->tails[0].tail, FULL / 2);
 	}
 	alloc_many(&p, 5);
-	ck_assert_uint_eq(atomic_load(&p.ring->head), 2053);
+	ck_assert_uint_eq(atomic_load(&p.ring->head), FULL + 5);
 	ck_assert_uint_eq(atomic_load(&p.ring->waiting), 0);
 }
 END_TEST

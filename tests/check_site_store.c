@@ -324,6 +324,7 @@ START_TEST(plain_return_addresses_and_overheads_stay)
 	struct producer p = { 0 };
 
 	produce_open(&p, 1);
+	p.frees = true;
 	produce_alloc(&p, rig_addr(1), 16, 32, TYPE_MALLOC, 0, 0x5555abcd);
 	produce_free(&p, rig_addr(1), TYPE_FREE, 0, REC_ADDR_MASK);
 	produce_alloc(&p, rig_addr(2), 16, 64, TYPE_MALLOC, 0,

@@ -206,7 +206,7 @@ END_TEST
 START_TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b0107982a", .fill = "05", .times = 40,
+		.head = "a5000b010104000b0107982b", .fill = "05", .times = 41,
 		.tail = "8101f6",
 	};
 	size_t len = sample_raw_get(&stats, frame);

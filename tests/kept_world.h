@@ -46,6 +46,7 @@ struct world_actor {
 	unsigned npayload;
 	bool undo;			/* a realloc that is going to fail */
 	bool undoing;
+	bool pairs;			/* it has none: the free is in its allocation's */
 	bool dies;			/* between its ticket and its record */
 	uint32_t nth;
 	bool gone;
@@ -84,6 +85,7 @@ struct world {
 	/* what came of it */
 	bool saved_mid_round;		/* the state that counts */
 	unsigned resumed, mid_round, from_mid_round, unsaved, ungiven;
+	unsigned pairs;
 };
 
 static inline uint32_t
@@ -102,17 +104,28 @@ world_addr(const struct world *w, unsigned slot)
 
 /* --- what a keeper does --------------------------------------------------- */
 
+/* The free of a pair has no caller: it is known by its ticket. */
 static inline uint32_t
-world_number(const struct rec *r)
+world_number(const struct world *w, const struct rec *r)
 {
-	return (uint32_t)(rec_op(r) == REC_CONTROL ? rec_size(r) :
-						     rec_caller(r));
+	uint32_t no = w->nmade;
+
+	if (rec_op(r) == REC_CONTROL)
+		return (uint32_t)rec_size(r);
+	if (rec_caller(r) != 0)
+		return (uint32_t)rec_caller(r);
+	while (no > 0 && (rec_caller(&w->made[no].rec) != 0 ||
+	    rec_op(&w->made[no].rec) == REC_CONTROL ||
+	    rec_addr(&w->made[no].rec) != rec_addr(r) ||
+	    rec_ticket(&w->made[no].rec) != rec_ticket(r)))
+		no--;
+	return no;
 }
 
 static inline void
 world_take(struct world *w, const struct rec *r)
 {
-	uint32_t no = world_number(r);
+	uint32_t no = world_number(w, r);
 	const struct rec *made;
 
 	ck_assert_uint_ge(no, 1);
@@ -294,7 +307,7 @@ world_fill(const struct world *w, const struct world_actor *a)
 static inline bool
 world_room(struct world *w, struct world_actor *a, unsigned n)
 {
-	uint64_t capacity = a->rings > 0 ? world_ring(a)->mask + 1 :
+	uint64_t capacity = a->rings > 0 ? world_ring(a)->mask + 1 - RING_PAIRS :
 					   RING_COMMON_SLOTS;
 
 	if (world_random(w, 100) != 0 && world_fill(w, a) + n <= capacity)
@@ -312,7 +325,9 @@ world_change(struct world *w, struct world_actor *a)
 {
 	struct hand *from = &a->hand[a->at], *to = &a->hand[!a->at];
 
-	if (a->rings < 2 || world_tail(w, to) != to->head)
+	if (a->rings < 2 || world_tail(w, to) != to->head ||
+	    atomic_load(&w->keeper->tails[to->ring - w->area->rings].pairs) !=
+	    atomic_load(&to->ring->pairs))
 		return;
 	atomic_store(&to->ring->from, to->head);
 	atomic_store(&to->ring->after,
@@ -503,11 +518,42 @@ world_number_rec(struct world *w, struct world_actor *a)
 	if (rec_op(&a->rec) == REC_CONTROL)
 		a->rec.w[1] = rec_w1(w->nmade, a->thread);
 	else
-		a->rec.w[3] = rec_w3(w->nmade, 0);
+		a->rec.w[3] = rec_w3(a->pairs ? 0 : w->nmade, 0);
 	made->rec = a->rec;
 	made->actor = (uint16_t)(a - w->actor);
-	made->in_common = a->rings == 0;
-	made->nth = a->nth++;
+	/* Whatever its thread did between the two, a pair is in one place. */
+	made->in_common = a->rings == 0 || a->pairs;
+	made->nth = made->in_common ? 0 : a->nth++;
+}
+
+/* The allocation that this free may make a pair of, or NULL. */
+static inline struct rec *
+world_mate(struct world_actor *a)
+{
+	struct hand *h = world_ring(a);
+
+	if (a->rings == 0 || rec_op(&a->rec) != REC_FREE ||
+	    rec_type(&a->rec) != TYPE_FREE || rec_layer(&a->rec) != 0)
+		return NULL;
+	for (uint64_t back = 1; back <= RING_PAIRS && back <= h->head; back++) {
+		struct rec *r = &h->recs[(h->head - back) & h->mask];
+
+		if (rec_op(r) == REC_ALLOC && rec_layer(r) == 0 &&
+		    rec_level(r) != REC_LEVEL_FAILED &&
+		    rec_addr(r) == rec_addr(&a->rec) &&
+		    rec_ticket(r) + 1 == rec_ticket(&a->rec))
+			return r;
+	}
+	return NULL;
+}
+
+static inline void
+world_pair(struct world *w, struct world_actor *a, struct rec *r)
+{
+	__atomic_store_n(&r->w[0], r->w[0] ^
+	    (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52, __ATOMIC_RELAXED);
+	atomic_fetch_add(&world_ring(a)->ring->pairs, 1);
+	w->pairs++;
 }
 
 static inline void
@@ -537,6 +583,7 @@ world_publish(struct world *w, struct world_actor *a)
 {
 	unsigned op = rec_op(&a->rec);
 	uint8_t *is = &w->is[a->layer][a->slot];
+	struct rec *mate;
 
 	a->step = 0;
 	if (a->dies) {		/* its address is nobody's any more */
@@ -547,8 +594,13 @@ world_publish(struct world *w, struct world_actor *a)
 		    rec_ticket(&a->rec);
 		return;
 	}
+	mate = world_mate(a);
+	a->pairs = mate != NULL;
 	world_number_rec(w, a);
-	world_write(w, a);
+	if (mate != NULL)
+		world_pair(w, a, mate);
+	else
+		world_write(w, a);
 	world_inflight(a, 0);
 	if (op == REC_RANGE)
 		world_range_set(w, a, WORLD_FREE);

@@ -538,6 +538,9 @@ produce_region(struct producer *p, unsigned control, uint64_t addr,
 	r->w[2] = w2;
 	r->w[3] = w3;
 	claim_publish(&c);
+	/* What lived at a mark is not to look as if it had not. */
+	if (control == REC_CTL_MARK && c.ring != NULL)
+		produce_unborn(p, c.at);
 	produce_look(p);
 }
 

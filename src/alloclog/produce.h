@@ -54,6 +54,7 @@ struct producer {
 	uint16_t thread;		/* thread index */
 	uint8_t level;			/* what alloclog_level() last said, 0 not known */
 	uint8_t stalled;		/* dropping until half of the ring is drained */
+	bool frees;			/* have stacks of their own, and so records */
 	struct stack_cache *stack;	/* the hooks' own; NULL: return addresses are enough */
 	struct ticket *tickets;		/* REC_SHARDS of them, its era's */
 	/* What only the long way looks at. */
@@ -62,6 +63,7 @@ struct producer {
 	struct ring_head *large;	/* the one that it took when that was full, or NULL */
 	uint32_t busy_ms;		/* when the small one would last have been too small */
 	bool large_used;		/* it holds pages, perhaps */
+	uint16_t born[REC_SHARDS];	/* by shard, low half of the count of its last allocation */
 };
 
 struct ticket {
@@ -231,6 +233,9 @@ produce_armed(const struct producer *p)
 /* Gives p's rings back; what it published stays to be drained.  p is zeroed. */
 void produce_close(struct producer *p);
 
+/* Nothing that p has logged becomes a pair; its next record is the head-th. */
+void produce_unborn(struct producer *p, uint64_t head);
+
 /* --- within this header -------------------------------------------------- */
 
 /*
@@ -342,20 +347,61 @@ produce_draw(struct ticket *ticket)
 }
 
 /*
+ * What becomes of a block by an event: PRODUCE_GONE is a free that may make a
+ * pair of the allocation, because nothing is asked of its own record but that
+ * it was.
+ */
+enum produce_what { PRODUCE_BORN, PRODUCE_GONE, PRODUCE_OTHER };
+
+/*
+ * Makes a pair of the allocation, if that is near and no other event of its
+ * shard came between, nor a beat of the keeper: then nothing came between on
+ * this address, by any thread, and hardly a page has had the time to ask who
+ * freed it.
+ * What `born` says is only where to look: a fork may have wiped it, and the ring
+ * may be another one's.  The record itself decides.
+ *
+ * Whether the keeper has read the record is nothing that this thread can know
+ * at a fair price, nor needs to: it looks again, see reader.h.
+ */
+static inline __attribute__((always_inline)) bool
+produce_pair(const struct produce_view *v, struct ring_head *ring,
+    uint64_t head, uint16_t born, uint64_t w0, uint64_t w2)
+{
+	/* The ops differ, the types do not matter, and all else is the same. */
+	const uint64_t differ = (uint64_t)(REC_ALLOC ^ REC_FREE) << 60;
+	uint16_t back = (uint16_t)(head - born);
+	struct rec *r = &v->recs[(head - back) & v->mask];
+
+	if ((uint16_t)(back - 1) >= RING_PAIRS || r->w[2] + 1 != w2 ||
+	    (r->w[0] ^ w0) << 8 != differ)
+		return false;
+	/* One store: the keeper finds an allocation or a pair. */
+	__atomic_store_n(&r->w[0], r->w[0] ^ (uint64_t)(REC_ALLOC ^
+		(REC_PAIR + (unsigned)(w0 >> 56) - TYPE_FREE)) << 52,
+	    __ATOMIC_RELAXED);
+	atomic_store_explicit(&ring->pairs,
+	    atomic_load_explicit(&ring->pairs, memory_order_relaxed) + 1,
+	    memory_order_release);
+	atomic_store_explicit(&ring->inflight, 0, memory_order_release);
+	return true;
+}
+
+/*
  * An event with a ticket.  In line in each of its hooks; all that is rare is a
  * jump to produce_slow(), so that nothing is saved across a call.
  */
 static inline __attribute__((always_inline)) void
-produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
-    uint64_t w3)
+produce_event(struct producer *p, enum produce_what what, uint64_t addr,
+    uint64_t w0, uint64_t size, uint64_t w3)
 {
 	unsigned shard = rec_shard(addr);
 	struct produce_view v;
 	struct ring_head *ring;
 	struct rec *r;
-	uint64_t head;
+	uint64_t head, w2;
 	struct ticket *next;
-	uint32_t ticket, ms;
+	uint32_t ms;
 
 	if (__builtin_expect(addr > REC_ADDR_MASK, 0) ||
 	    (ring = produce_enter(p, &v, shard + 1)) == NULL) {
@@ -381,10 +427,15 @@ produce_event(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 	    :
 	    : "m"(v.recs[(head + 16) & v.mask]));
 #endif
-	ticket = produce_draw(next);
+	w2 = rec_w2(produce_draw(next), ms);
+	if (what == PRODUCE_GONE &&
+	    produce_pair(&v, ring, head, p->born[shard], w0, w2))
+		return;
+	if (what == PRODUCE_BORN)
+		p->born[shard] = (uint16_t)head;
 	r->w[0] = w0;
 	r->w[1] = rec_w1(size, v.thread);
-	r->w[2] = rec_w2(ticket, ms);
+	r->w[2] = w2;
 	r->w[3] = w3;
 	produce_leave(ring, head + 1);
 }
@@ -402,16 +453,23 @@ static inline void
 produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
     uint64_t usable, unsigned type, unsigned low, uint64_t caller)
 {
-	produce_event(p, addr, rec_w0(addr, REC_FLAGS(REC_ALLOC, low), type),
-	    size, rec_w3(caller, produce_overhead(size, usable)));
+	produce_event(p, PRODUCE_BORN, addr,
+	    rec_w0(addr, REC_FLAGS(REC_ALLOC, low), type), size,
+	    rec_w3(caller, produce_overhead(size, usable)));
 }
 
 static inline void
 produce_free(struct producer *p, uint64_t addr, unsigned type, unsigned low,
     uint64_t caller)
 {
-	produce_event(p, addr, rec_w0(addr, REC_FLAGS(REC_FREE, low), type), 0,
-	    rec_w3(caller, 0));
+	uint64_t w0 = rec_w0(addr, REC_FLAGS(REC_FREE, low), type);
+
+	if (low == 0 && type - TYPE_FREE <= REC_PAIR_LAST - REC_PAIR &&
+	    p != NULL && !p->frees)
+		produce_event(p, PRODUCE_GONE, addr, w0, 0, rec_w3(caller, 0));
+	else
+		produce_event(p, PRODUCE_OTHER, addr, w0, 0,
+		    rec_w3(caller, 0));
 }
 
 /* Before the real realloc, which is to make `size` bytes of the block. */
@@ -419,15 +477,16 @@ static inline void
 produce_moving(struct producer *p, uint64_t addr, uint64_t size,
     uint64_t caller)
 {
-	produce_event(p, addr, rec_w0(addr, REC_FLAGS(REC_FREE, 0),
-	    TYPE_BY_REALLOC), rec_told(size), rec_w3(caller, 0));
+	produce_event(p, PRODUCE_OTHER, addr, rec_w0(addr,
+	    REC_FLAGS(REC_FREE, 0), TYPE_BY_REALLOC), rec_told(size),
+	    rec_w3(caller, 0));
 }
 
 /* After the real realloc, by the thread that logged its free before. */
 static inline void
 produce_undo(struct producer *p, uint64_t addr, unsigned low, uint64_t caller)
 {
-	produce_event(p, addr,
+	produce_event(p, PRODUCE_OTHER, addr,
 	    rec_w0(addr, REC_FLAGS(REC_UNDO, low), TYPE_BY_REALLOC), 0,
 	    rec_w3(caller, 0));
 }

@@ -66,12 +66,18 @@ tail_of(const struct joined *j, const struct ring_head *ring)
 	    memory_order_acquire);
 }
 
-/* All that was ever published in the ring has been delivered. */
+/*
+ * All that was ever published in the ring has been delivered, and what has
+ * become a pair there since.
+ */
 static bool
 drained(const struct joined *j, const struct ring_head *ring)
 {
 	return ring != NULL &&
 	    tail_of(j, ring) == atomic_load_explicit(&ring->head,
+		memory_order_relaxed) &&
+	    atomic_load_explicit(&tail_line(j, ring)->pairs,
+		memory_order_acquire) == atomic_load_explicit(&ring->pairs,
 		memory_order_relaxed);
 }
 
@@ -121,6 +127,13 @@ ring_capacity(const struct ring_area *area, const struct ring_head *ring)
 	return ring_place((unsigned)(ring - area->rings), &offset);
 }
 
+void
+produce_unborn(struct producer *p, uint64_t head)
+{
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		p->born[s] = (uint16_t)head;
+}
+
 /* From here on p writes into this ring, one of its own. */
 static void
 ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
@@ -139,6 +152,8 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->bell_at = atomic_load_explicit(&ring->head, memory_order_relaxed) +
 	    capacity / 4;
 	p->stalled = 0;
+	/* What the ring holds may be of a thread that had it before. */
+	produce_unborn(p, p->bell_at - capacity / 4);
 	/* The pointer last: it is what makes the rest valid. */
 	atomic_signal_fence(memory_order_seq_cst);
 	p->ring = ring;
@@ -171,8 +186,16 @@ ring_back(struct ring_head *ring)
 {
 	if (ring == NULL)
 		return;
-	/* Set if this thread was thrown out of an event: its ticket is lost. */
-	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
+	/*
+	 * Set if this thread was thrown out of an event: its ticket is lost, or
+	 * in a pair that has not been counted yet.  One too many does no harm.
+	 */
+	if (atomic_load_explicit(&ring->inflight, memory_order_relaxed) != 0) {
+		atomic_fetch_add_explicit(&ring->pairs, 1,
+		    memory_order_release);
+		atomic_store_explicit(&ring->inflight, 0,
+		    memory_order_release);
+	}
 	atomic_store_explicit(&ring->owner, 0, memory_order_release);
 }
 
@@ -480,12 +503,19 @@ room_wait(const struct joined *j, struct ring_head *ring,
 	return room;
 }
 
+/* Records that may be undrained at a time: those before them may be pairs yet. */
+static uint64_t
+usable(const struct claim *c)
+{
+	return (uint64_t)c->mask + 1 - RING_PAIRS;
+}
+
 /* Where to look again: at the next bell, before the ring is full, or for calm. */
 static void
 set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 {
-	uint64_t capacity = (uint64_t)c->mask + 1, quarter = capacity / 4;
-	uint64_t limit = tail + capacity;
+	uint64_t quarter = ((uint64_t)c->mask + 1) / 4;
+	uint64_t limit = tail + usable(c);
 
 	if (c->at - tail < quarter) {
 		p->bell_at = tail + quarter;
@@ -504,7 +534,7 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 static enum room
 find_more(const struct claim *c, struct producer *p)
 {
-	uint64_t wanted = c->at + c->need - c->mask - 1;
+	uint64_t wanted = c->at + c->need - usable(c);
 	bool stalled;
 
 	if (c->ring == p->small && !keeper_gone(c->j.keeper) &&
@@ -528,7 +558,7 @@ find_more(const struct claim *c, struct producer *p)
 enum room
 room_find(const struct claim *c, struct producer *p)
 {
-	uint64_t capacity = (uint64_t)c->mask + 1, tail;
+	uint64_t capacity = usable(c), tail;
 	enum room room;
 
 	atomic_signal_fence(memory_order_seq_cst);

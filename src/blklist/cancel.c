@@ -28,6 +28,16 @@ table_shift(unsigned n)
 	return shift;
 }
 
+/* Of an allocation with that key. */
+static inline bool
+is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
+    uint64_t key_mask)
+{
+	return (r->w[0] & key_mask) == key && rec_op(r) == REC_FREE &&
+	    rec_type(r) != TYPE_BY_REALLOC &&
+	    !list_older(rec_ticket(r), rec_ticket(alloc));
+}
+
 unsigned
 cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
     unsigned n, uint64_t seed)
@@ -50,6 +60,15 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 		if ((op != REC_ALLOC && op != REC_FREE && op != REC_UNDO) ||
 		    (op == REC_ALLOC && list_is_failed(l, r)))
 			continue;
+		/* As pairs come out of a ring: nobody else asks for these. */
+		if (op == REC_ALLOC && i + 1 < n &&
+		    is_pair(r, r + 1, key, key_mask)) {
+			c->mate[i] = (uint16_t)(i + 1);
+			c->mate[i + 1] = (uint16_t)i;
+			pairs++;
+			i++;
+			continue;
+		}
 		x = (key ^ seed) * UINT64_C(0x9e3779b97f4a7c15);
 		x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
 		for (p = (uint32_t)(x >> shift);; p = (p + 1) & mask) {
@@ -59,9 +78,8 @@ cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
 			j = s & (LIST_CHUNK - 1);
 			if ((rec[j].w[0] & key_mask) != key)
 				continue;
-			if (op == REC_FREE && rec_op(&rec[j]) == REC_ALLOC &&
-			    rec_type(r) != TYPE_BY_REALLOC &&
-			    !list_older(rec_ticket(r), rec_ticket(&rec[j]))) {
+			if (rec_op(&rec[j]) == REC_ALLOC &&
+			    is_pair(&rec[j], r, key, key_mask)) {
 				c->mate[i] = (uint16_t)j;
 				c->mate[j] = (uint16_t)i;
 				pairs++;

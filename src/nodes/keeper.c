@@ -183,7 +183,8 @@ begin_counting(struct keeper *k)
 	k->reason[0] = '\0';
 	k->sites_full_then += k->sites_full;
 	k->walks_then += k->walks;
-	k->sites_full = k->walks = 0;
+	k->pairs_then += k->pairs;
+	k->sites_full = k->walks = k->pairs = 0;
 }
 
 static void
@@ -320,6 +321,7 @@ count_asides(struct keeper *k)
 
 	k->sites_full = n->sites_full - k->sites_full_then;
 	k->walks = n->walks - k->walks_then;
+	k->pairs = n->pairs - k->pairs_then;
 	k->marks_untold = n->marks_untold;
 }
 

@@ -124,8 +124,8 @@ struct keeper {
 	uint64_t skipped;		/* bytes of a source that are in no record */
 	uint64_t mismatches;		/* of list and oracle */
 	uint32_t cycle_us;		/* of the last pass */
-	uint64_t sites_full, walks;	/* of the feed since this list began; they stay behind it */
-	uint64_t sites_full_then, walks_then;	/* what it had counted when the list began */
+	uint64_t sites_full, walks, pairs;	/* of the feed since this list began; they stay behind it */
+	uint64_t sites_full_then, walks_then, pairs_then;	/* what it had counted when the list began */
 	uint64_t controls;		/* control records of this process's time */
 	uint64_t marks, marks_untold;	/* of the whole image, armed or dormant */
 	int64_t beat_ms;		/* the millisecond that the target may copy by now */

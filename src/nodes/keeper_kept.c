@@ -454,6 +454,7 @@ write_slot(struct keeper *k, unsigned s)
 	slot->mismatches = k->mismatches;
 	slot->sites_full_then = k->sites_full_then;
 	slot->walks_then = k->walks_then;
+	slot->pairs_then = k->pairs_then;
 	slot->marks = k->marks;
 	slot->threads = (uint32_t)k->threads;
 	write_threads(k, s);

@@ -76,7 +76,7 @@ struct kept_slot {
 	int64_t armed_wall_ms;
 	uint64_t lost[STREAM_CAUSES];
 	uint64_t bad, mismatches;
-	uint64_t sites_full_then, walks_then;
+	uint64_t sites_full_then, walks_then, pairs_then;
 	uint64_t marks;
 	uint32_t threads;
 	struct stream_types types;

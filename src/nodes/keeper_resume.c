@@ -60,6 +60,7 @@ read_slot(struct keeper *k, const struct kept_slot *slot)
 	k->mismatches = slot->mismatches;
 	k->sites_full_then = slot->sites_full_then;
 	k->walks_then = slot->walks_then;
+	k->pairs_then = slot->pairs_then;
 	k->marks = slot->marks;
 	k->known = slot->known;
 }

@@ -246,6 +246,7 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "full", n->full },
 		{ "sites_full", k->sites_full },
 		{ "walks", k->walks },
+		{ "pairs", k->pairs },
 		{ "est_blocks", n->est_blocks },
 		{ "est_bytes", n->est_bytes },
 		{ "est_peak_bytes", n->est_peak_bytes },

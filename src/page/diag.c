@@ -338,6 +338,8 @@ static const struct number numbers[] = {
 	    .value = of_keeper, .at = WIRE_N_SITES_FULL },
 	{ .name = "walks", .what = "events whose stack the target had to walk",
 	    .value = of_keeper, .at = WIRE_N_WALKS },
+	{ .name = "pairs", .what = "allocations and frees in one record",
+	    .value = of_keeper, .at = WIRE_N_PAIRS },
 	{ .name = "sample period",
 	    .what = "mean bytes between samples; 0: every event",
 	    .value = of_keeper, .at = WIRE_N_SAMPLE, .gauge = true },

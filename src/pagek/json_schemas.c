@@ -180,6 +180,7 @@ put_counts(struct json *j, const struct nodes_look *look,
 		{ "earlier", WIRE_N_EARLIER },
 		{ "sites_full", WIRE_N_SITES_FULL },
 		{ "walks", WIRE_N_WALKS },
+		{ "pairs", WIRE_N_PAIRS },
 	};
 	bool told = look->keeper != NULL;
 	size_t i;

@@ -64,6 +64,18 @@ put(struct order *o, const struct rec *rec)
 	return 0;
 }
 
+static inline int
+put_pair(struct order *o, const struct rec *rec)
+{
+	struct rec alloc, free;
+	int err;
+
+	reader_split(rec, &alloc, &free);
+	o->counts->pairs++;
+	err = put(o, &alloc);
+	return err != 0 ? err : put(o, &free);
+}
+
 int
 order_put(struct order *o, const struct rec *rec)
 {
@@ -135,9 +147,9 @@ owe(struct order *o, unsigned s, uint32_t ticket)
 	return 0;
 }
 
-/* The ticket whose turn it is has come: due, or owed and late. */
+/* The ticket has come: due, or owed and late. */
 int
-order_take_turn(struct order *o, unsigned s, uint32_t ticket)
+order_take_ticket(struct order *o, unsigned s, uint32_t ticket)
 {
 	struct shard_wait *w = &o->wait[s];
 	uint32_t due = order_due(o, s);
@@ -156,10 +168,21 @@ order_take_turn(struct order *o, unsigned s, uint32_t ticket)
 			return err;
 		due = ticket + 1;
 	}
-	if (order_scripted(o, s))
-		w->script++;
 	order_set(o, s, due);
 	return 0;
+}
+
+/* The same of the ticket whose turn it is. */
+int
+order_take_turn(struct order *o, unsigned s, uint32_t ticket)
+{
+	int err = order_take_ticket(o, s, ticket);
+
+	if (err == 0 && order_scripted(o, s)) {
+		o->wait[s].script++;
+		order_touch(o, s);
+	}
+	return err;
 }
 
 /* The source waits for the turn of this ticket. */
@@ -218,6 +241,13 @@ order_wake(struct order *o, unsigned s)
 	return err;
 }
 
+/* 1, or 0: its source waits for the ticket's turn. */
+static int
+may_go(struct order *o, unsigned id, unsigned s, uint32_t ticket)
+{
+	return order_turn(o, s, ticket) ? 1 : order_wait_turn(o, id, s, ticket);
+}
+
 /* The slow path of one record: 1 it may be delivered, 0 its source waits. */
 static int
 turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
@@ -225,10 +255,8 @@ turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
 	uint32_t ticket = rec_ticket(rec);
 	int err;
 
-	if (!order_turn(o, s, ticket)) {
-		err = order_wait_turn(o, id, s, ticket);
+	if ((err = may_go(o, id, s, ticket)) != 1)
 		return err;
-	}
 	if (o->wait[s].ranges != 0 && rec_layer(rec) != 0 &&
 	    range_covers(o, s, rec_addr(rec))) {
 		o->behind[o->nbehind++] = (uint16_t)id;
@@ -261,6 +289,12 @@ order_run(struct order *o, unsigned id, const struct rec *rec)
 		if ((err = turn(o, id, rec, rec_shard(rec_addr(rec)))) != 1)
 			return err;
 		return put_one(o, rec);
+	case CLASS_PAIR:
+	case CLASS_VOID_PAIR:
+		if ((err = may_go(o, id, rec_shard(rec_addr(rec)),
+			 rec_ticket(rec))) != 1)
+			return err;
+		return pair_run(o, rec, rec_shard(rec_addr(rec)));
 	case CLASS_VOID:
 	case CLASS_PLAIN:
 		return put_one(o, rec);
@@ -285,11 +319,18 @@ run_chunk(struct order *o, unsigned i)
 	for (; src->at < src->n; src->at++) {
 		const struct rec *rec = &src->chunk[src->at];
 		uint64_t *shard = &o->shard[rec_shard(rec_addr(rec))];
+		enum rec_class class = reader_class(o->reader, rec);
 
-		if (__builtin_expect(reader_class(o->reader, rec) ==
-			    CLASS_TICKET && *shard == rec_ticket(rec), 1)) {
+		if (__builtin_expect(class == CLASS_TICKET &&
+			    *shard == rec_ticket(rec), 1)) {
 			*shard = (uint32_t)(*shard + 1);
 			if (__builtin_expect((err = put(o, rec)) != 0, 0))
+				return err;
+			continue;
+		}
+		if (class == CLASS_PAIR && *shard == rec_ticket(rec)) {
+			*shard = (uint32_t)(*shard + 2);
+			if (__builtin_expect((err = put_pair(o, rec)) != 0, 0))
 				return err;
 			continue;
 		}
@@ -437,7 +478,8 @@ start_round(struct order *o)
 		    (r->rings[i].pos < r->rings[i].seen ||
 			o->source[i].n != 0))
 			order_ready(o, i);
-	if ((err = common_read(o)) != 0 || o->common_undelivered == 0)
+	if ((err = pair_read(o)) != 0 || (err = common_read(o)) != 0 ||
+	    o->common_undelivered == 0)
 		return err;
 	return common_offer(o);
 }

@@ -289,6 +289,7 @@ void order_lose(struct order *, unsigned cause, uint64_t count);
 void order_ready(struct order *, unsigned id);
 bool order_turn(const struct order *, unsigned s, uint32_t ticket);
 int order_take_turn(struct order *, unsigned s, uint32_t ticket);
+int order_take_ticket(struct order *, unsigned s, uint32_t ticket);	/* out of turn */
 int order_wait_turn(struct order *, unsigned id, unsigned s, uint32_t ticket);
 int order_wake(struct order *, unsigned s);
 /* One record that is not on the fast path: 1 done, 0 its source waits. */
@@ -301,6 +302,13 @@ void common_release(struct order *);
 int common_run(struct order *, unsigned id);
 void common_save(const struct order *, struct order_state *);
 int common_resume(struct order *, const struct order_state *);
+
+/*
+ * order_pairs.c: what has become a pair since it was taken; and one whose
+ * allocation has its turn: 1, or an error.
+ */
+int pair_read(struct order *);
+int pair_run(struct order *, const struct rec *, unsigned s);
 
 /* order_range.c: 1 done, 0 the source waits, or an error. */
 int range_run(struct order *, unsigned id);

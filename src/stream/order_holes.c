@@ -34,6 +34,15 @@ each_of_range(struct order *o, const struct order_range *range, bool old,
 }
 
 static int
+each_of_pair(struct order *o, const struct rec *rec, bool old, ticket_fn *fn)
+{
+	unsigned s = rec_shard(rec_addr(rec));
+	int err = fn(o, s, rec_ticket(rec), old);
+
+	return err != 0 ? err : fn(o, s, rec_ticket(rec) + 1, old);
+}
+
+static int
 each_of_front(struct order *o, unsigned id, const struct rec *rec, bool old,
     ticket_fn *fn)
 {
@@ -43,6 +52,9 @@ each_of_front(struct order *o, unsigned id, const struct rec *rec, bool old,
 	case CLASS_TICKET:
 	case CLASS_VOID_TICKET:
 		return fn(o, rec_shard(rec_addr(rec)), rec_ticket(rec), old);
+	case CLASS_PAIR:
+	case CLASS_VOID_PAIR:
+		return each_of_pair(o, rec, old, fn);
 	case CLASS_RANGE:
 	case CLASS_VOID_RANGE:
 		if ((err = range_open_front(o, id)) != 0)
@@ -110,6 +122,9 @@ each_of_ring(struct order *o, unsigned i, ticket_fn *fn)
 		case CLASS_TICKET:
 			err = fn(o, rec_shard(rec_addr(rec)), rec_ticket(rec),
 			    at < old_end);
+			break;
+		case CLASS_PAIR:
+			err = each_of_pair(o, rec, at < old_end, fn);
 			break;
 		case CLASS_RANGE:
 			err = each_of_peeked_range(o, i, at, rec, at < old_end,

@@ -142,6 +142,12 @@ look_head(struct reader *r, unsigned i)
 		ring->not_before = r->visit;
 	ring->before = ring->seen;
 	ring->seen = head;
+	/*
+	 * Behind the head: a record that has been seen to be too far back for a
+	 * pair has become one by then, or never will.
+	 */
+	ring->pairs_now = atomic_load_explicit(&shared->pairs,
+	    memory_order_acquire);
 	r->dropped += dropped - ring->dropped;
 	ring->dropped = dropped;
 	return 0;
@@ -275,6 +281,7 @@ reader_void(const struct reader *r, struct rec *rec)
 		rec->w[0] &= ~op;
 		/* FALLTHROUGH */
 	case CLASS_TICKET:
+	case CLASS_PAIR:
 	case CLASS_RANGE:
 		rec->w[0] |= (uint64_t)READER_LEVEL_VOID << 48;
 		break;
@@ -321,6 +328,31 @@ thread_known(const struct reader *r, const struct rec *rec)
 	return rec_thread(rec) <= r->threads;
 }
 
+/*
+ * What is taken now, up to `end`, is born or not.  Far enough behind what has
+ * been seen no record changes any more.
+ */
+static inline void
+note_born(struct reader_ring *ring, uint64_t end, const struct rec *rec)
+{
+	uint64_t at = ring->pos;
+
+	ring->pos = end;
+	if (ring->seen - end >= RING_PAIRS) {
+		ring->born_from = end;
+		return;
+	}
+	for (unsigned k = 0; at + k < end; k++) {
+		uint64_t *born = &ring->born[(at + k) / 64 % (RING_PAIRS / 64)];
+		uint64_t bit = UINT64_C(1) << (at + k) % 64;
+
+		if (rec != NULL && rec_op(&rec[k]) == REC_ALLOC)
+			*born |= bit;
+		else
+			*born &= ~bit;
+	}
+}
+
 /* Slots behind the range at pos; it is taken with them. */
 static int
 take_range(struct reader *r, unsigned i, const struct rec *rec,
@@ -335,7 +367,7 @@ take_range(struct reader *r, unsigned i, const struct rec *rec,
 	for (unsigned k = 0; k < n; k++)
 		copy(&payload[k],
 		    &ring->recs[(ring->pos + 1 + k) & ring->mask]);
-	ring->pos += n + 1;
+	note_born(ring, ring->pos + n + 1, NULL);
 	return 1;
 }
 
@@ -354,6 +386,16 @@ show_tail(struct reader *r, unsigned i, uint64_t tail)
 	if (atomic_load_explicit(&r->area->rings[i].waiting,
 		memory_order_seq_cst) != 0)
 		wake(r, i);
+}
+
+static void
+show_pairs(struct reader *r, unsigned i, uint32_t pairs)
+{
+	if (r->rings[i].shown == pairs)
+		return;
+	r->rings[i].shown = pairs;
+	atomic_store_explicit(&r->keeper->tails[i].pairs, pairs,
+	    memory_order_release);
 }
 
 uint64_t
@@ -405,20 +447,53 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 			settle_time(r, not_before, rec);
 			if ((err = take_range(r, i, rec, payload)) < 0)
 				return err;
-			k = 1;
-			pos = ring->pos - 1;
-			break;
-		} else if (class == CLASS_PLAIN) {
+			if (__builtin_expect(r->dormant, 0))
+				reader_void(r, rec);
+			return thread_known(r, rec) ? 1 : -EPROTO;
+		} else if (class == CLASS_PAIR || class == CLASS_PLAIN) {
 			settle_time(r, not_before, rec);
 		}
 		if (!thread_known(r, rec))
 			return -EPROTO;
 	}
+	note_born(ring, pos + (unsigned)k, out);
 	if (__builtin_expect(r->dormant, 0))
 		for (n = 0; n < k; n++)
 			reader_void(r, &out[n]);
-	ring->pos = pos + (unsigned)k;
 	return k;
+}
+
+int
+reader_pairs(struct reader *r, unsigned i, struct reader_pair out[RING_PAIRS])
+{
+	struct reader_ring *ring = &r->rings[i];
+	uint64_t at = ring->born_from;
+	int n = 0;
+
+	if (ring->pairs == ring->pairs_now)
+		return 0;
+	ring->pairs = ring->pairs_now;
+	if (ring->pos - at > RING_PAIRS)
+		at = ring->pos - RING_PAIRS;
+	for (; at < ring->pos; at++) {
+		uint64_t *born = &ring->born[at / 64 % (RING_PAIRS / 64)];
+		struct rec *pair = &out[n].rec;
+
+		if (!(*born >> at % 64 & 1))
+			continue;
+		copy(pair, &ring->recs[at & ring->mask]);
+		if (reader_class(r, pair) != CLASS_PAIR)
+			continue;
+		if (!thread_known(r, pair))
+			return -EPROTO;
+		*born &= ~(UINT64_C(1) << at % 64);
+		/* It became one since the look before this, of this keeper or the last. */
+		settle_time(r, r->visit, pair);
+		if (r->dormant)
+			reader_void(r, pair);
+		out[n++].at = at;
+	}
+	return n;
 }
 
 void
@@ -460,7 +535,9 @@ reader_claim(struct reader *r, uint64_t n, struct rec *rec)
 		return valid < 0 ? valid : 0;
 	copy(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
 	class = reader_class(r, rec);
-	if (!reader_class_raw(class) || !thread_known(r, rec))
+	/* Pairs are made in rings alone. */
+	if (!reader_class_raw(class) || class == CLASS_PAIR ||
+	    !thread_known(r, rec))
 		return -EPROTO;
 	if (class != CLASS_CONTROL)
 		settle_time(r, earliest(r, ring), rec);
@@ -492,9 +569,11 @@ reader_release(struct reader *r)
 {
 	if (r->hold)
 		return;
-	for (unsigned i = 0; i < r->nrings; i++)
+	for (unsigned i = 0; i < r->nrings; i++) {
 		if (r->rings[i].done != r->rings[i].released)
 			show_tail(r, i, r->rings[i].done);
+		show_pairs(r, i, r->rings[i].pairs);
+	}
 	if (r->rings[RING_COMMON].pos != r->rings[RING_COMMON].released)
 		show_tail(r, RING_COMMON, r->rings[RING_COMMON].pos);
 }
@@ -502,9 +581,11 @@ reader_release(struct reader *r)
 void
 reader_commit(struct reader *r)
 {
-	for (unsigned i = 0; i < r->nrings; i++)
+	for (unsigned i = 0; i < r->nrings; i++) {
 		if (r->rings[i].saved != r->rings[i].released)
 			show_tail(r, i, r->rings[i].saved);
+		show_pairs(r, i, r->rings[i].pairs_saved);
+	}
 	if (r->rings[RING_COMMON].saved != r->rings[RING_COMMON].released)
 		show_tail(r, RING_COMMON, r->rings[RING_COMMON].saved);
 }

@@ -26,6 +26,13 @@
  *			has been delivered since the last one is still in the
  *			rings, and the next keeper delivers it again.
  *
+ *	pair	an allocation and its free in one record: one of the last
+ *		RING_PAIRS of a ring may become one after it has been taken as
+ *		an allocation.  So these are looked at again with each look
+ *		after which the ring has more pairs.
+ *	born	said of a record that was taken as an allocation and may still
+ *		become a pair.
+ *
  * Example: one round
  *	reader_look(r, now_ms);
  *	while ((n = reader_take(r, ring, recs, READER_CHUNK)) > 0)
@@ -56,13 +63,15 @@
 
 enum rec_class {
 	CLASS_BAD,
-	CLASS_VOID,		/* these three never come from a target */
+	CLASS_VOID,		/* these four never come from a target */
 	CLASS_VOID_TICKET,
+	CLASS_VOID_PAIR,
 	CLASS_VOID_RANGE,
 	CLASS_TICKET,		/* in the order of its shard */
 	CLASS_PLAIN,		/* a failed request: in the order of its ring */
 	CLASS_CONTROL,
 	CLASS_RANGE,		/* has several tickets, in the slots behind it */
+	CLASS_PAIR,		/* has the next one, too */
 };
 
 /* What the keeper knows of one ring. */
@@ -83,6 +92,12 @@ struct reader_ring {
 	uint64_t dropped;
 	uint32_t mask;		/* capacity - 1 */
 	uint32_t not_before;	/* ms of the last visit that found it empty */
+	uint32_t pairs_now;	/* of the ring, at the last look ... */
+	uint32_t pairs;		/* ... and when they were last asked for */
+	uint32_t shown;		/* of these what its producer knows of, and ... */
+	uint32_t pairs_saved;	/* ... what a commit will tell him */
+	uint64_t born_from;	/* `born` is of records from there on, up to pos */
+	uint64_t born[RING_PAIRS / 64];
 };
 
 /* A stack and a module as a target has written them down, checked. */
@@ -98,6 +113,12 @@ struct reader_module {
 	uint8_t build_id[32];
 	bool cut;			/* path is not all of it */
 	char path[RING_PATH + 1];
+};
+
+/* What was taken as an allocation and has become a pair. */
+struct reader_pair {
+	struct rec rec;
+	uint64_t at;		/* count of the record in its ring */
 };
 
 struct reader {
@@ -148,6 +169,7 @@ struct ring_state {
 	uint16_t leader;
 	uint8_t follows;
 	uint8_t in_hand;	/* records taken and not delivered: the reader leaves it 0 */
+	uint64_t born_from, born[RING_PAIRS / 64];
 };
 
 struct reader_state {
@@ -210,6 +232,15 @@ void reader_want_stacks(struct reader *, uint32_t stack);
 int reader_look(struct reader *);
 
 /*
+ * What has become a pair in ring i since it was taken as an allocation.  Asked
+ * of each ring after each look, before anything is taken; it is delivered, or in
+ * the caller's hands as a pair, before room is given or anything saved.  Returns
+ * their number.
+ */
+int reader_pairs(struct reader *, unsigned i,
+    struct reader_pair out[RING_PAIRS]);
+
+/*
  * How many records of ring i may be taken: up to where it begins to follow, if
  * it does.  0: not one before its leader has come to the end.
  */
@@ -253,7 +284,10 @@ reader_done(struct reader *r, unsigned i, unsigned left)
 	r->rings[i].done = r->rings[i].pos - left;
 }
 
-/* Shows the producers the room that has been made, and wakes who waits for it. */
+/*
+ * Shows the producers the room that has been made and which pairs are known, and
+ * wakes who waits for room.
+ */
 void reader_release(struct reader *);
 
 /*
@@ -277,6 +311,23 @@ static inline bool
 reader_class_raw(enum rec_class class)
 {
 	return class >= CLASS_TICKET;
+}
+
+/* The two halves of a pair. */
+static inline void
+reader_split(const struct rec *pair, struct rec *alloc, struct rec *free)
+{
+	uint64_t op = rec_op(pair);
+
+	*alloc = *free = *pair;
+	alloc->w[0] ^= (op ^ REC_ALLOC) << 52;
+	/* The level is the allocation's, unless it says that both are void. */
+	free->w[0] = rec_w0(rec_addr(pair), REC_FLAGS(REC_FREE,
+	    rec_level(pair) == READER_LEVEL_VOID ? READER_LEVEL_VOID : 0),
+	    TYPE_FREE + (unsigned)op - REC_PAIR);
+	free->w[1] = rec_w1(0, rec_thread(pair));
+	free->w[2] = rec_w2(rec_ticket(pair) + 1, rec_ms(pair));
+	free->w[3] = 0;
 }
 
 static inline bool

@@ -51,6 +51,13 @@ class_of(unsigned flags)
 		if (level == READER_LEVEL_VOID)
 			return CLASS_VOID_RANGE;
 		return level < REC_LEVEL_FAILED ? CLASS_RANGE : CLASS_BAD;
+	case REC_PAIR:
+	case REC_PAIR + 1:
+	case REC_PAIR_LAST:
+		if (level == READER_LEVEL_VOID)
+			return CLASS_VOID_PAIR;
+		return level < REC_LEVEL_FAILED && !(flags & REC_LAYER_API) ?
+		    CLASS_PAIR : CLASS_BAD;
 	case REC_CONTROL:
 		return CLASS_CONTROL;
 	default:
@@ -224,6 +231,7 @@ save_ring(struct reader *r, struct reader_state *s, unsigned i)
 	struct reader_ring *ring = &r->rings[i];
 
 	ring->saved = i == RING_COMMON ? ring->pos : ring->done;
+	ring->pairs_saved = ring->pairs;
 	s->rings[i] = (struct ring_state){
 		.pos = ring->pos,
 		.done = ring->saved,
@@ -235,7 +243,9 @@ save_ring(struct reader *r, struct reader_state *s, unsigned i)
 		.not_before = ring->not_before,
 		.leader = ring->leader,
 		.follows = ring->follows,
+		.born_from = ring->born_from,
 	};
+	memcpy(s->rings[i].born, ring->born, sizeof(ring->born));
 }
 
 void
@@ -301,6 +311,9 @@ resume_ring(struct reader *r, const struct reader_state *state, unsigned i)
 	ring->not_before = s->not_before;
 	ring->leader = s->leader;
 	ring->follows = s->follows != 0;
+	/* Records from `done` on are taken anew, as what they are by then. */
+	ring->born_from = s->born_from < s->done ? s->born_from : s->done;
+	memcpy(ring->born, s->born, sizeof(ring->born));
 	return 0;
 }
 

@@ -7,7 +7,8 @@
  *	wide	32 bytes, four words, little-endian on the wire and in the
  *		machine's own order in memory (struct rec).
  *	op	what happened, the high nibble of rFlag: A an allocation, F a
- *		free, and in wide streams D, E, C and 0 below.
+ *		free, and in wide streams D, E, C and 0 below; in rings pairs,
+ *		too.
  *	level	low three bits of the low nibble: which attempt of the
  *		allocator succeeded, 1 to 5; 6 a request that failed; 0 not
  *		known.
@@ -40,6 +41,9 @@
 
 enum rec_op {
 	REC_LOSS = 0x0,		/* never in a ring: size records of cause type are lost here */
+	REC_PAIR = 0x4,		/* in a ring alone, and so are the next two: an allocation, and the
+				   free of it with the next ticket, of type TYPE_FREE + op - REC_PAIR */
+	REC_PAIR_LAST = 0x6,
 	REC_ALLOC = 0xa,
 	REC_CONTROL = 0xc,	/* type is one of rec_control; takes no ticket */
 	REC_UNDO = 0xd,		/* the realloc whose free this thread logged has failed */

@@ -58,6 +58,15 @@
  * (release), inflight 0.  An allocation does all of it after the real call, a
  * free all of it before.
  *
+ * Most blocks of most programs are freed soon by who got them.  So instead of a
+ * record the free may change that of the allocation into a pair, by one store of
+ * its first word and then ring_head.pairs; it has drawn its ticket as ever, and
+ * does so only where that is the next one of the shard.  The keeper may have
+ * read the record or not: as long as it can become a pair, which is for the
+ * next RING_PAIRS records, it is neither written over nor forgotten.  The
+ * pair's two tickets are one record's, so the order of each address, a fork's
+ * cut and what a killed thread leaves are as with two.
+ *
  * Layout of the ring area, from offset 0: struct ring_area, then the slots of
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
  * ring_classes, then the sites, the frames and the modules.  Both sides compute
@@ -90,7 +99,7 @@
 #include "record.h"
 
 #define RING_MAGIC UINT32_C(0x506b5231) /* "PkR1" */
-#define RING_VERSION 5
+#define RING_VERSION 6
 
 /* Instead of RING_MAGIC: its target has gone over to another keeper. */
 #define RING_MAGIC_LEFT UINT32_C(0x506b5230) /* "PkR0" */
@@ -120,6 +129,13 @@
 	X(8, RING_LARGE) \
 	X(24, RING_MIDDLE) \
 	X(120, RING_SMALL)
+
+/*
+ * A free may make a pair of its allocation if that is among the last so many
+ * records of the thread's ring.  They stay as they are for as long: of a ring's
+ * capacity so many records are not used.
+ */
+#define RING_PAIRS 256
 
 #define RING_COUNT 160		/* sum of the first column */
 #define RING_COMMON RING_COUNT	/* index of the common ring in rings[] and tails[] */
@@ -240,6 +256,7 @@ struct ring_head {
 	_Atomic uint32_t thread;		/* thread index of the owner */
 	_Atomic uint64_t after;			/* ring_after(), or 0: no other ring's */
 	_Atomic uint64_t from;			/* the first count that comes after those */
+	_Atomic uint32_t pairs;			/* allocations made pairs, ever; stored behind the record */
 };
 
 /* Written by the target. */
@@ -276,6 +293,7 @@ struct ring_slot {
 struct ring_tail {
 	_Alignas(64) _Atomic uint64_t tail;	/* records delivered */
 	_Atomic uint32_t space;			/* futex; counted up when a waiting producer has room */
+	_Atomic uint32_t pairs;			/* of ring_head.pairs: those that have been delivered */
 };
 
 enum ring_keeper_state {

@@ -376,6 +376,7 @@ struct stream_feed_counts {
 	unsigned rings;		/* in use */
 	uint64_t sites_full;	/* events whose stack the target or the store had no room for */
 	uint64_t walks;		/* events whose stack the target had to walk, not recognised */
+	uint64_t pairs;		/* allocations and their frees that shared a record */
 	uint64_t marks_untold;	/* marks that a dormant target was to make */
 	uint64_t dormant;	/* records dropped because they were made while the target was dormant */
 	bool joined;		/* the target has mapped them: silence means no events */

@@ -48,6 +48,8 @@ enum wire_stat {
 	WIRE_N_GONE_PEAK,	/* ... the highest that one of them has held, as estimated */
 	WIRE_N_GONE_LOST,	/* ... their lost records */
 	WIRE_N_GONE_MISSED,	/* ... those of them that had no stream */
+	/* Of a target again: */
+	WIRE_N_PAIRS,		/* allocations and their frees that shared a record of the target's */
 	WIRE_STATS_COUNT
 };
 

@@ -1,0 +1,438 @@
+/*
+ * Pairs: an allocation whose free is put into its own record.  What a keeper
+ * delivers is the same as if each had one.
+ */
+#include <errno.h>
+
+#include "../src/stream/order.h"
+#include "feed_rig.h"
+
+/* A target of one thread, its keeper, and the thread's ring. */
+struct target {
+	struct rig *rig;
+	struct producer p;
+};
+
+static struct target t;
+
+static void
+begin(void)
+{
+	memset(&t, 0, sizeof(t));
+	t.rig = rig_attached(false);
+	produce_open(&t.p, 1);
+	rig_drain(t.rig);
+	t.rig->nlog = 0;
+}
+
+static void
+end(void)
+{
+	rig_free(t.rig);
+}
+
+static void
+born(unsigned slot)
+{
+	produce_alloc(&t.p, rig_addr(slot), 100, 104, TYPE_CALLOC, 0, 0x1234);
+}
+
+static void
+gone(unsigned slot)
+{
+	produce_free(&t.p, rig_addr(slot), TYPE_FREE, 0, 0x5678);
+}
+
+/* A pass comes with a new millisecond: as if it had come just before this. */
+static void
+renew(uint64_t at)
+{
+	struct rec *r = &t.p.recs[at & t.p.mask];
+
+	r->w[2] = rec_w2(rec_ticket(r),
+	    (uint32_t)atomic_load(&t.rig->keeper->ms));
+}
+
+static uint32_t
+pairs(void)
+{
+	return atomic_load(&t.p.ring->pairs);
+}
+
+static uint64_t
+head(void)
+{
+	return atomic_load(&t.p.ring->head);
+}
+
+/* All came through, and nothing else: each address in turn. */
+static void
+assert_whole(uint64_t allocs, uint64_t frees)
+{
+	rig_drain(t.rig);
+	ck_assert_uint_eq(t.rig->allocs, allocs);
+	ck_assert_uint_eq(t.rig->frees, frees);
+	ck_assert_uint_eq(t.rig->duplicates + t.rig->unknown, 0);
+	for (unsigned c = 0; c < STREAM_CAUSES; c++)
+		ck_assert_uint_eq(t.rig->lost[c], 0);
+	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->held, 0);
+}
+
+/* --- what is delivered ----------------------------------------------------- */
+
+/* Read before the free or behind it. */
+START_TEST(a_pair_is_delivered_as_what_it_is_of)
+{
+	static const unsigned frees[] = { TYPE_FREE, TYPE_DELETE,
+		TYPE_DELETE_ARRAY };
+	const struct rec *alloc = &t.rig->log[0], *free = &t.rig->log[1];
+	unsigned type = frees[_i % 3];
+	uint64_t at = head();
+
+	produce_alloc(&t.p, rig_addr(7), 100, 148, TYPE_NEW, 0, 0x1234);
+	if (_i >= 3)
+		ck_assert_int_eq(rig_pass(t.rig), 1);
+	renew(at);
+	produce_free(&t.p, rig_addr(7), type, 0, 0x5678);
+	ck_assert_uint_eq(pairs(), 1);
+	ck_assert_uint_eq(head(), at + 1);
+	assert_whole(1, 1);
+	ck_assert_uint_eq(rec_addr(alloc), rig_addr(7));
+	ck_assert_uint_eq(rec_size(alloc), 100);
+	ck_assert_uint_eq(rec_type(alloc), TYPE_NEW);
+	ck_assert_uint_eq(rec_overhead(alloc), 3);
+	ck_assert_uint_eq(rec_caller(alloc), 0x1234);
+	ck_assert_uint_eq(rec_thread(alloc), 1);
+	ck_assert_uint_eq(rec_addr(free), rig_addr(7));
+	ck_assert_uint_eq(rec_flags(free), REC_FLAGS(REC_FREE, 0));
+	ck_assert_uint_eq(rec_type(free), type);
+	ck_assert_uint_eq(rec_thread(free), 1);
+	ck_assert_uint_eq(rec_ticket(free), rec_ticket(alloc) + 1);
+	ck_assert_uint_eq(rec_size(free) + rec_caller(free), 0);
+	ck_assert_uint_eq(atomic_load(&t.p.ring->inflight), 0);
+}
+END_TEST
+
+START_TEST(pairs_before_and_behind_a_look_leave_what_lives)
+{
+	uint64_t allocs = 0, frees = 0;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		born(i);
+		allocs++;
+		if (i % 3 != 0) {
+			gone(i);
+			frees++;
+		}
+		if (i % 7 == 0)
+			ck_assert_int_ge(rig_pass(t.rig), 0);
+	}
+	ck_assert_uint_gt(pairs(), 1000);
+	assert_whole(allocs, frees);
+	ck_assert_uint_eq(rig_live(t.rig), allocs - frees);
+}
+END_TEST
+
+/* The same address again and again, and only the last one lives. */
+START_TEST(an_address_is_in_many_pairs)
+{
+	for (unsigned i = 0; i < 5000; i++) {
+		born(7);
+		if (i % 100 == 50)
+			ck_assert_int_ge(rig_pass(t.rig), 0);
+		renew(head() - 1);
+		gone(7);
+	}
+	born(7);
+	ck_assert_uint_gt(pairs(), 4900);	/* not where it looks for room */
+	assert_whole(5001, 5000);
+	ck_assert_uint_eq(t.rig->live[0][7], 1);
+}
+END_TEST
+
+/* --- what is none ---------------------------------------------------------- */
+
+START_TEST(a_free_of_another_millisecond_has_its_own_record)
+{
+	born(7);
+	ck_assert_int_eq(rig_pass(t.rig), 1);
+	gone(7);
+	ck_assert_uint_eq(pairs(), 0);
+	assert_whole(1, 1);
+	ck_assert_uint_eq(rec_caller(&t.rig->log[1]), 0x5678);
+}
+END_TEST
+
+START_TEST(an_event_of_the_shard_in_between_leaves_no_pair)
+{
+	unsigned other = 8;
+
+	while (rec_shard(rig_addr(other)) != rec_shard(rig_addr(7)))
+		other++;
+	born(7);
+	born(other);
+	gone(7);
+	ck_assert_uint_eq(pairs(), 0);
+	gone(other);
+	ck_assert_uint_eq(pairs(), 0);
+	assert_whole(2, 2);
+}
+END_TEST
+
+START_TEST(only_the_last_records_become_pairs)
+{
+	unsigned n = RING_PAIRS - 1 + (unsigned)_i;
+
+	born(7);
+	for (unsigned i = 0; i < n; i++)
+		produce_failed(&t.p, 1, TYPE_MALLOC, 0, 0);
+	gone(7);
+	ck_assert_uint_eq(pairs(), _i == 0);
+	assert_whole(1, 1);
+}
+END_TEST
+
+START_TEST(a_free_of_another_thread_has_its_own_record)
+{
+	struct producer other = { 0 };
+
+	produce_open(&other, 2);
+	born(7);
+	produce_free(&other, rig_addr(7), TYPE_FREE, 0, 0);
+	ck_assert_uint_eq(pairs() + atomic_load(&other.ring->pairs), 0);
+	assert_whole(1, 1);
+}
+END_TEST
+
+/* Freed and allocated by another thread meanwhile: it is not the same block. */
+START_TEST(what_another_thread_has_allocated_makes_no_pair_of_ours)
+{
+	struct producer other = { 0 };
+
+	produce_open(&other, 2);
+	born(7);
+	produce_free(&other, rig_addr(7), TYPE_FREE, 0, 0);
+	produce_alloc(&other, rig_addr(7), 5, 8, TYPE_MALLOC, 0, 0);
+	gone(7);
+	ck_assert_uint_eq(pairs() + atomic_load(&other.ring->pairs), 0);
+	assert_whole(2, 2);
+	ck_assert_uint_eq(rig_live(t.rig), 0);
+}
+END_TEST
+
+START_TEST(what_tells_more_than_that_it_was_has_its_own_record)
+{
+	born(7);
+	if (_i == 0)
+		produce_moving(&t.p, rig_addr(7), 20, 0);
+	else if (_i == 1) {
+		t.p.frees = true;
+		gone(7);
+	} else
+		produce_free(&t.p, rig_addr(7), TYPE_BY_REALLOC, 0, 0);
+	ck_assert_uint_eq(pairs(), 0);
+	assert_whole(1, 1);
+}
+END_TEST
+
+/* At the mark it lived. */
+START_TEST(a_mark_between_the_two_leaves_no_pair)
+{
+	born(7);
+	produce_control(&t.p, REC_CTL_MARK, 0, 0);
+	gone(7);
+	ck_assert_uint_eq(pairs(), 0);
+	born(8);
+	gone(8);
+	ck_assert_uint_eq(pairs(), 1);
+	assert_whole(2, 2);
+}
+END_TEST
+
+START_TEST(a_block_of_the_api_is_in_no_pair)
+{
+	produce_alloc(&t.p, rig_addr(7), 9, 0, TYPE_API_FIRST, REC_LAYER_API,
+	    0);
+	produce_free(&t.p, rig_addr(7), TYPE_FREE, REC_LAYER_API, 0);
+	produce_alloc(&t.p, rig_addr(7), 9, 0, TYPE_API_FIRST, REC_LAYER_API,
+	    0);
+	produce_free(&t.p, rig_addr(7), TYPE_FREE, 0, 0);
+	ck_assert_uint_eq(pairs(), 0);
+}
+END_TEST
+
+/* Which attempt of the allocator it was is rarely told. */
+START_TEST(a_block_with_a_level_is_in_no_pair)
+{
+	produce_alloc(&t.p, rig_addr(7), 9, 0, TYPE_MALLOC, 2, 0);
+	gone(7);
+	ck_assert_uint_eq(pairs(), 0);
+	assert_whole(1, 1);
+}
+END_TEST
+
+START_TEST(a_double_free_is_delivered)
+{
+	born(7);
+	gone(7);
+	gone(7);
+	ck_assert_uint_eq(pairs(), 1);
+	rig_drain(t.rig);
+	ck_assert_uint_eq(t.rig->frees, 2);
+	ck_assert_uint_eq(t.rig->unknown, 1);
+}
+END_TEST
+
+/* --- what the producer is told ---------------------------------------------- */
+
+/* By it the thread knows when nobody looks at its ring any more. */
+START_TEST(a_producer_is_told_of_pairs_that_have_been_delivered)
+{
+	const struct ring_tail *tail =
+	    &t.rig->keeper->tails[t.p.ring - t.rig->area->rings];
+
+	born(7);
+	ck_assert_int_eq(rig_pass(t.rig), 1);
+	renew(head() - 1);
+	gone(7);
+	ck_assert_uint_eq(atomic_load(&tail->tail), head());
+	ck_assert_uint_eq(atomic_load(&tail->pairs), 0);
+	ck_assert_int_eq(rig_pass(t.rig), 1);
+	ck_assert_uint_eq(atomic_load(&tail->pairs), 1);
+}
+END_TEST
+
+/*
+ * A thread that has become calm gives the pages of its large ring back: not
+ * before what has become a pair there has been looked at again.
+ */
+START_TEST(a_ring_is_not_cleared_before_its_pairs_are_delivered)
+{
+	struct ring_head *small = t.p.ring;
+
+	alloc_many(&t.p, 2500);
+	ck_assert_ptr_ne(t.p.ring, small);
+	rig_drain(t.rig);
+	born(3000);
+	ck_assert_int_eq(rig_pass(t.rig), 1);
+	renew(head() - 1);
+	gone(3000);
+	ck_assert_uint_eq(pairs(), 1);
+	t.rig->now += 5000;
+	stream_feed_beat(t.rig->feed, t.rig->now);
+	t.p.limit = 0;		/* as where it looks for calm */
+	born(3001);
+	ck_assert_ptr_eq(t.p.ring, small);
+	rig_drain(t.rig);
+	ck_assert_uint_eq(t.rig->live[0][3000], 0);
+	ck_assert_uint_eq(t.rig->live[0][3001], 1);
+}
+END_TEST
+
+/* --- while another thread is in flight -------------------------------------- */
+
+static struct hand walker;
+static uint64_t walker_at;		/* its allocation of slot 7 */
+
+/* In the middle of the round, behind the script that has the allocation. */
+static void
+make_a_pair(struct rig *rig)
+{
+	struct rec *r = &walker.recs[walker_at & walker.mask];
+
+	(void)rig;
+	(void)hand_draw(rec_shard(rig_addr(7)));
+	__atomic_store_n(&r->w[0], r->w[0] ^
+	    (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52, __ATOMIC_RELAXED);
+	atomic_fetch_add(&walker.ring->pairs, 1);
+}
+
+/* The allocation is due, the free behind it is not in the round's script. */
+START_TEST(halves_that_a_script_parts_come_together)
+{
+	struct hand frozen = hand_open(t.rig, 9);
+	unsigned s = rec_shard(rig_addr(7)), other = 8, filler = 9;
+
+	walker = hand_open(t.rig, 10);
+	while (rec_shard(rig_addr(other)) != s)
+		other++;
+	while (rec_shard(rig_addr(filler)) == s)
+		filler++;
+	hand_inflight(&frozen, s);
+	(void)hand_draw(s);
+	hand_event(&walker, REC_ALLOC, other);
+	/* Each of them is taken by itself: first, the control, the allocation. */
+	for (unsigned i = 0; i < 2 * READER_CHUNK; i++) {
+		hand_event(&walker, i % 2 == 0 ? REC_ALLOC : REC_FREE, filler);
+		if (i == READER_CHUNK)
+			hand_event(&walker, REC_CONTROL, filler);
+	}
+	walker_at = walker.head;
+	hand_event(&walker, REC_ALLOC, 7);
+	t.rig->on_control = make_a_pair;
+	ck_assert_int_ge(rig_pass(t.rig), 0);
+	t.rig->on_control = NULL;
+	ck_assert_int_ge(rig_pass(t.rig), 0);
+	ck_assert_uint_eq(atomic_load(&walker.ring->pairs), 1);
+	ck_assert_uint_eq(t.rig->allocs, READER_CHUNK + 2);
+	ck_assert_uint_eq(t.rig->frees, READER_CHUNK + 1);
+	ck_assert_uint_eq(t.rig->duplicates + t.rig->unknown, 0);
+	ck_assert_uint_eq(t.rig->live[0][7], 0);
+	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->held, 0);
+	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->pairs, 1);
+}
+END_TEST
+
+/* --- data that no producer writes ------------------------------------------- */
+
+START_TEST(a_pair_that_cannot_be_is_refused)
+{
+	struct hand h = hand_open(t.rig, 10);
+	struct rec *r = &h.recs[0];
+
+	hand_event(&h, REC_ALLOC, 7);
+	r->w[0] ^= (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52;
+	if (_i == 0)
+		r->w[0] |= (uint64_t)REC_LAYER_API << 48;
+	else if (_i == 1)
+		r->w[0] |= (uint64_t)REC_LEVEL_FAILED << 48;
+	else
+		r->w[1] = rec_w1(16, 4711);
+	ck_assert_int_eq(rig_pass(t.rig), -EPROTO);
+}
+END_TEST
+
+static Suite *
+pairs_suite(void)
+{
+	Suite *s = suite_create("pairs");
+	TCase *tc = tcase_create("pairs");
+
+	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_loop_test(tc, a_pair_is_delivered_as_what_it_is_of, 0, 6);
+	tcase_add_test(tc, pairs_before_and_behind_a_look_leave_what_lives);
+	tcase_add_test(tc, an_address_is_in_many_pairs);
+	tcase_add_test(tc, a_free_of_another_millisecond_has_its_own_record);
+	tcase_add_test(tc, an_event_of_the_shard_in_between_leaves_no_pair);
+	tcase_add_loop_test(tc, only_the_last_records_become_pairs, 0, 2);
+	tcase_add_test(tc, a_free_of_another_thread_has_its_own_record);
+	tcase_add_test(tc,
+	    what_another_thread_has_allocated_makes_no_pair_of_ours);
+	tcase_add_loop_test(tc,
+	    what_tells_more_than_that_it_was_has_its_own_record, 0, 3);
+	tcase_add_test(tc, a_mark_between_the_two_leaves_no_pair);
+	tcase_add_test(tc, a_block_of_the_api_is_in_no_pair);
+	tcase_add_test(tc, a_block_with_a_level_is_in_no_pair);
+	tcase_add_test(tc, a_double_free_is_delivered);
+	tcase_add_test(tc,
+	    a_producer_is_told_of_pairs_that_have_been_delivered);
+	tcase_add_test(tc,
+	    a_ring_is_not_cleared_before_its_pairs_are_delivered);
+	tcase_add_test(tc,
+	    halves_that_a_script_parts_come_together);
+	tcase_add_loop_test(tc, a_pair_that_cannot_be_is_refused, 0, 3);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(pairs_suite)
