@@ -209,7 +209,7 @@ START_TEST(whoever_dies_all_is_delivered_once_and_in_order)
 	ck_assert(from_mid_round > 0 || RIG_SLOW);
 	ck_assert_uint_gt(unsaved, 0);
 	ck_assert_uint_gt(ungiven, 0);
-	ck_assert_uint_gt(pairs, 10 * SEEDS);
+	ck_assert_uint_gt(pairs, SEEDS);
 }
 END_TEST
 
