@@ -165,12 +165,22 @@ rule "F: the line at the cursor has that address through three sorts and groups"
 
 # --- back ---
 
-steps_to() {
-	keys_to a ,
-	wait_on a 'PAUSED [0-9:]{8} \(-[0-9]+ s\)'
+# Which moment line 1 says that the picture is of; of the pause, none.
+moment() {
+	look a | grep -oE 'PAUSED [0-9:]{8} \(-[0-9]+ s\)'
 }
+stepped() {
+	[ "$(moment)" != "$was" ]
+}
+# From state to state, and not from key to key: one picture may have it.
 finds() {
-	steps_to >/dev/null && on a "^$1 "
+	for step in $(seq 40); do
+		was=$(moment)
+		keys_to a ,
+		until_true 10 stepped || return 1
+		on a "^$1 " && return 0
+	done
+	return 1
 }
 back() {
 	keys_to a Escape ':sort address' Enter && wait_on a 'order ADDRESS' &&
@@ -178,7 +188,7 @@ back() {
 	dead=$(look a | sed -nE 's/^([0-9a-f]{12}) .* freed .*/\1/p' | head -n 1)
 	size=$(look a | sed -nE "s/^$dead +([0-9,]+) .* freed .*/\1/p")
 	keys_to a z Space && wait_on a 'PAUSED \+' || return 1
-	until_true 20 finds "$dead +$size" || {
+	finds "$dead +$size" || {
 		echo "$dead of $size never came back"
 		look a
 		return 1
