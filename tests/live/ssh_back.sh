@@ -231,7 +231,7 @@ ends() {
 	cat "$tmp/why"
 	start_sshd "$port"
 	[ "$is" = 3 ] && [ "$(wc -l <"$tmp/why")" = 1 ] &&
-	    grep -q 'UNREACHABLE: ssh page: .*Connection refused' "$tmp/why"
+	    grep -q 'ssh page: .*Connection refused' "$tmp/why"
 }
 rule "and ends with the reason when its time is over" ends
 
