@@ -423,8 +423,7 @@ START_TEST(reallocs_of_a_thread_without_a_ring_come_in_its_order)
 	struct hand other = hand_open(rig, 1);
 	uint32_t ticket;
 
-	for (unsigned i = 0; i < RING_COUNT; i++)
-		atomic_store(&rig->area->rings[i].owner, 1);
+	take_all_rings(rig->area);
 	produce_open(&p, 1);
 	ck_assert_ptr_null(p.ring);
 	produce_alloc(&p, rig_addr(7), 1, 0, TYPE_MALLOC, 0, 0);
@@ -463,8 +462,7 @@ START_TEST(a_realloc_without_a_ring_ends_before_the_next_one_begins)
 	struct hand other = hand_open(rig, 1);
 	uint32_t ticket;
 
-	for (unsigned i = 0; i < RING_COUNT; i++)
-		atomic_store(&rig->area->rings[i].owner, 1);
+	take_all_rings(rig->area);
 	produce_open(&p, 1);
 	produce_alloc(&p, rig_addr(1), 1, 0, TYPE_MALLOC, 0, 0);
 	produce_alloc(&p, rig_addr(2), 1, 0, TYPE_MALLOC, 0, 0);

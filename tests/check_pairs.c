@@ -361,7 +361,7 @@ START_TEST(halves_that_a_script_parts_come_together)
 	hand_inflight(&frozen, s);
 	(void)hand_draw(s);
 	hand_event(&walker, REC_ALLOC, other);
-	/* Each of them is taken by itself: first, the control, the allocation. */
+	/* The control and the allocation are of two chunks behind the first. */
 	for (unsigned i = 0; i < 2 * READER_CHUNK; i++) {
 		hand_event(&walker, i % 2 == 0 ? REC_ALLOC : REC_FREE, filler);
 		if (i == READER_CHUNK)
@@ -380,6 +380,49 @@ START_TEST(halves_that_a_script_parts_come_together)
 	ck_assert_uint_eq(t.rig->live[0][7], 0);
 	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->held, 0);
 	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->pairs, 1);
+}
+END_TEST
+
+/* It has been taken and stands behind the hole, so its copy has to change. */
+START_TEST(an_allocation_that_waits_becomes_a_pair)
+{
+	struct hand frozen = hand_open(t.rig, 9), teller;
+	unsigned s = rec_shard(rig_addr(7));
+
+	walker = hand_open(t.rig, 10);
+	teller = hand_open(t.rig, 11);
+	hand_inflight(&frozen, s);
+	(void)hand_draw(s);
+	walker_at = walker.head;
+	hand_event(&walker, REC_ALLOC, 7);
+	hand_event(&teller, REC_CONTROL, 8);
+	t.rig->on_control = make_a_pair;
+	ck_assert_int_ge(rig_pass(t.rig), 0);
+	t.rig->on_control = NULL;
+	ck_assert_uint_eq(t.rig->allocs, 1);
+	ck_assert_uint_eq(t.rig->frees, 1);
+	ck_assert_uint_eq(t.rig->duplicates + t.rig->unknown, 0);
+	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->pairs, 1);
+}
+END_TEST
+
+/* By a longjmp: nobody has counted its pair. */
+START_TEST(a_thread_thrown_out_of_a_free_leaves_no_hole)
+{
+	struct producer *p = &t.p;
+	struct rec *r = &p->recs[head() & p->mask];
+
+	born(7);
+	ck_assert_int_eq(rig_pass(t.rig), 1);
+	atomic_store(&p->ring->inflight, rec_shard(rig_addr(7)) + 1);
+	(void)hand_draw(rec_shard(rig_addr(7)));
+	__atomic_store_n(&r->w[0], r->w[0] ^
+	    (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52, __ATOMIC_RELAXED);
+	produce_close(p);
+	produce_open(p, 2);
+	born(7);
+	gone(7);
+	assert_whole(2, 2);
 }
 END_TEST
 
@@ -430,6 +473,8 @@ pairs_suite(void)
 	    a_ring_is_not_cleared_before_its_pairs_are_delivered);
 	tcase_add_test(tc,
 	    halves_that_a_script_parts_come_together);
+	tcase_add_test(tc, an_allocation_that_waits_becomes_a_pair);
+	tcase_add_test(tc, a_thread_thrown_out_of_a_free_leaves_no_hole);
 	tcase_add_loop_test(tc, a_pair_that_cannot_be_is_refused, 0, 3);
 	suite_add_tcase(s, tc);
 	return s;

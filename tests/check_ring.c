@@ -170,7 +170,6 @@ END_TEST
 
 START_TEST(a_full_ring_drops_without_a_ticket)
 {
-	enum { FULL = RING_SMALL - RING_PAIRS };
 	struct stage st = stage_open(_i);
 	struct producer p = { 0 };
 
@@ -185,20 +184,20 @@ START_TEST(a_full_ring_drops_without_a_ticket)
 	 * The last RING_PAIRS before what is undrained stay as they are; the
 	 * first record is the thread's beginning.
 	 */
-	ck_assert_uint_eq(atomic_load(&p.ring->head), FULL);
-	ck_assert_uint_eq(tickets_drawn(), (FULL - 1));
-	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3000 - (FULL - 1) + 2);
+	ck_assert_uint_eq(atomic_load(&p.ring->head), RIG_FULL);
+	ck_assert_uint_eq(tickets_drawn(), (RIG_FULL - 1));
+	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3000 - (RIG_FULL - 1) + 2);
 	ck_assert_uint_eq(atomic_load(&p.ring->inflight), 0);
 
-	atomic_store(&st.keeper->tails[0].tail, FULL / 2 - 24);
+	atomic_store(&st.keeper->tails[0].tail, RIG_FULL / 2 - 24);
 	if (_i == RING_KEEPER_READY) {
 		/* It waited once in vain: half must be drained first. */
 		alloc_many(&p, 5);
-		ck_assert_uint_eq(atomic_load(&p.ring->head), FULL);
-		atomic_store(&st.keeper->tails[0].tail, FULL / 2);
+		ck_assert_uint_eq(atomic_load(&p.ring->head), RIG_FULL);
+		atomic_store(&st.keeper->tails[0].tail, RIG_FULL / 2);
 	}
 	alloc_many(&p, 5);
-	ck_assert_uint_eq(atomic_load(&p.ring->head), FULL + 5);
+	ck_assert_uint_eq(atomic_load(&p.ring->head), RIG_FULL + 5);
 	ck_assert_uint_eq(atomic_load(&p.ring->waiting), 0);
 }
 END_TEST

@@ -30,9 +30,6 @@ pass_a_second(struct rig *rig)
 	ck_assert_int_ge(rig_pass(rig), 0);
 }
 
-/* Records that a small ring holds undrained. */
-#define FULL (RING_SMALL - RING_PAIRS)
-
 static void
 expect_exact(struct rig *rig, uint64_t made)
 {
@@ -65,7 +62,7 @@ START_TEST(a_full_small_ring_leads_to_a_large_one)
 {
 	struct rig *rig = rig_attached(_i == 1);
 	struct producer p = { 0 };
-	const unsigned n = FULL - 1 + RING_LARGE - RING_PAIRS;
+	const unsigned n = RIG_FULL - 1 + RING_LARGE - RING_PAIRS;
 
 	produce_open(&p, 1);
 	p.frees = true;		/* or they would be in pairs */
@@ -74,7 +71,7 @@ START_TEST(a_full_small_ring_leads_to_a_large_one)
 		produce_free(&p, rig_addr(i % 7), TYPE_FREE, 0, 0);
 	}
 	ck_assert_ptr_eq(p.ring, ring_at(rig, RING_LARGE));
-	ck_assert_uint_eq(atomic_load(&p.small->head), FULL);
+	ck_assert_uint_eq(atomic_load(&p.small->head), RIG_FULL);
 	ck_assert_uint_eq(atomic_load(&p.large->thread), p.thread);
 	ck_assert_uint_eq(atomic_load(&p.small->inflight), 0);
 	ck_assert_uint_eq(atomic_load(&rig->area->rings[RING_COMMON].head), 0);
@@ -93,7 +90,7 @@ START_TEST(threads_share_what_larger_rings_there_are)
 
 	for (unsigned i = 0; i < 40; i++) {
 		produce_open(&p[i], i + 1);
-		alloc_many(&p[i], FULL);
+		alloc_many(&p[i], RIG_FULL);
 		sum[0] += p[i].mask + 1 == RING_SMALL;
 		sum[1] += p[i].mask + 1 == RING_MIDDLE;
 		sum[2] += p[i].mask + 1 == RING_LARGE;
@@ -147,7 +144,7 @@ START_TEST(a_thread_without_a_keeper_takes_nothing_more)
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	alloc_many(&p, 3 * RING_SMALL);
 	ck_assert_ptr_null(p.large);
-	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3 * RING_SMALL - FULL + 1);
+	ck_assert_uint_eq(atomic_load(&p.ring->dropped), 3 * RING_SMALL - RIG_FULL + 1);
 	rig_free(rig);
 }
 END_TEST
@@ -287,7 +284,7 @@ START_TEST(pages_that_an_interrupted_event_writes_stay)
 	trickle(&st, &p, 10, 1000);
 	ck_assert_uint_gt(stage_bytes(&st), RING_LARGE * sizeof(struct rec));
 	/* Nor does it change to that ring. */
-	alloc_many(&p, FULL + 1);
+	alloc_many(&p, RIG_FULL + 1);
 	ck_assert_ptr_eq(p.ring, p.small);
 	ck_assert_uint_eq(dropped(&st), 1);
 	atomic_store(&p.large->inflight, 0);

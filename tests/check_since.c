@@ -478,20 +478,29 @@ START_TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
 	ck_assert_uint_ge(s->shown.unsure, 2);
 	ck_assert(shows(" unsure"));
 	ck_assert_double_eq(s->shown.total.went, 0);
-	scene_late = 0;
-	scene.view.names_no++;
-	for (int i = 0; i < 4; i++) {
-		uint64_t no = scene.view.names_no + 1;
-
-		later();
-		scene.view.names_no = no;
-		look(124, 24);
-	}
+	names_come();
 	ck_assert_uint_eq(s->shown.unsure, 0);
 	ck_assert_double_eq(s->shown.total.went, 1);
 	ck_assert_double_eq(s->shown.total.came, 0);
 }
 END_TEST
+
+/* Block i of so many that all of this is done in portions. */
+static uint64_t
+many_addr(unsigned i)
+{
+	return 0x100000000 + i * 0x10ul;
+}
+
+static void
+mark_many(void)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		scene_alloc(&scene, many_addr(i), 32, TYPE_MALLOC, 1,
+		    rec_site_caller(1 + i % 5), scene.look.now_ms);
+	later();
+	mark();
+}
 
 START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
 {
@@ -500,13 +509,9 @@ START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
 	struct page_since *s;
 	unsigned i;
 
-	for (i = 0; i < MANY; i++)
-		scene_alloc(&scene, 0x100000000 + i * 0x10ul, 32, TYPE_MALLOC,
-		    1, rec_site_caller(1 + i % 5), scene.look.now_ms);
-	later();
-	mark();
+	mark_many();
 	for (i = MANY - 100; i < MANY; i++)
-		scene_free(&scene, 0x100000000 + i * 0x10ul);
+		scene_free(&scene, many_addr(i));
 	ck_assert_int_eq(page_choice_filter(&page, "size=32", &e), 0);
 	s = settle();
 	page_since_chosen(&page, s, &sums);
@@ -579,13 +584,9 @@ START_TEST(large_lists_are_compared_in_portions)
 	struct page_since *s;
 	unsigned i, pictures = 0;
 
-	for (i = 0; i < MANY; i++)
-		scene_alloc(&scene, 0x100000000 + i * 0x10ul, 32, TYPE_MALLOC,
-		    1, rec_site_caller(1 + i % 5), scene.look.now_ms);
-	later();
-	mark();
+	mark_many();
 	for (i = 0; i < MANY; i += 3)
-		scene_free(&scene, 0x100000000 + i * 0x10ul);
+		scene_free(&scene, many_addr(i));
 	for (i = 0; i < 1000; i++)
 		scene_alloc(&scene, 0x200000000 + i * 0x10ul, 64, TYPE_MALLOC,
 		    1, rec_site_caller(1 + i % 5), scene.look.now_ms);
@@ -613,11 +614,7 @@ START_TEST(comparison_goes_on_where_it_was_while_blocks_go)
 	struct page_since *s;
 	unsigned i;
 
-	for (i = 0; i < MANY; i++)
-		scene_alloc(&scene, 0x100000000 + i * 0x10ul, 32, TYPE_MALLOC,
-		    1, rec_site_caller(1 + i % 5), scene.look.now_ms);
-	later();
-	mark();
+	mark_many();
 	while (page.marked->copying)
 		compose(80, 24);
 	s = page_since_get(&page);
@@ -625,7 +622,7 @@ START_TEST(comparison_goes_on_where_it_was_while_blocks_go)
 	compose(80, 24);
 	ck_assert_int_eq(s->step, SINCE_WALK);
 	for (i = 0; i < 1000; i++)
-		scene_free(&scene, 0x100000000 + i * 0x10ul);
+		scene_free(&scene, many_addr(i));
 	later();
 	while (s->step == SINCE_WALK)
 		compose(80, 24);
@@ -756,8 +753,8 @@ START_TEST(without_memory_there_is_no_comparison_until_there_is_some)
 	put(1, 100);
 	settle();
 	for (i = 0; i < 60000; i++)
-		scene_alloc(&scene, 0x100000000 + i * 0x10ul, 32, TYPE_MALLOC,
-		    1, 0x400000 + i, scene.look.now_ms);
+		scene_alloc(&scene, many_addr(i), 32, TYPE_MALLOC, 1,
+		    0x400000 + i, scene.look.now_ms);
 	later();
 	s = page_since_get(&page);
 	s->watched = true;

@@ -150,15 +150,7 @@ START_TEST(an_open_group_stays_open_when_its_names_come)
 	ck_assert(page_diff_open(&diff, &page, &scene.view));
 	s = settle();
 	ck_assert_uint_eq(s->shown.came.n, 1);
-	scene_late = 0;
-	scene.view.names_no++;
-	for (int i = 0; i < 3; i++) {
-		uint64_t no = scene.view.names_no + 1;
-
-		later();
-		scene.view.names_no = no;
-		look(124, 24);
-	}
+	names_come();
 	ck_assert_uint_ne(diff.of.key, key);
 	ck_assert_uint_eq(s->shown.came.n, 1);
 	ck_assert(!shows("comparing"));

@@ -260,6 +260,17 @@ rig_log_slot(const struct rig *rig, size_t i)
 
 /* --- a producer at work ---------------------------------------------------- */
 
+/* Records that a small ring holds undrained. */
+#define RIG_FULL (RING_SMALL - RING_PAIRS)
+
+/* Leaves none: the common ring is all there is. */
+static inline void
+take_all_rings(struct ring_area *area)
+{
+	for (unsigned i = 0; i < RING_COUNT; i++)
+		atomic_store(&area->rings[i].owner, 1);
+}
+
 /* Leaves only small rings to be had: whose ring is full has no other. */
 static inline void
 take_large_rings(struct ring_area *area)

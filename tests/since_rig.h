@@ -46,6 +46,20 @@ settle(void)
 	return NULL;
 }
 
+/* Those that were late are there now, and it is compared anew with them. */
+static inline void
+names_come(void)
+{
+	uint64_t no = scene.view.names_no + 1;
+
+	scene_late = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		later();
+		scene.view.names_no = ++no;
+		look(124, 24);
+	}
+}
+
 struct sums {
 	double came, came_bytes, went, went_bytes;
 };

@@ -428,7 +428,7 @@ produce_event(struct producer *p, enum produce_what what, uint64_t addr,
 	    : "m"(v.recs[(head + 16) & v.mask]));
 #endif
 	w2 = rec_w2(produce_draw(next), ms);
-	if (what == PRODUCE_GONE &&
+	if (what == PRODUCE_GONE && !p->frees &&
 	    produce_pair(&v, ring, head, p->born[shard], w0, w2))
 		return;
 	if (what == PRODUCE_BORN)
@@ -462,14 +462,12 @@ static inline void
 produce_free(struct producer *p, uint64_t addr, unsigned type, unsigned low,
     uint64_t caller)
 {
-	uint64_t w0 = rec_w0(addr, REC_FLAGS(REC_FREE, low), type);
+	bool pairs = low == 0 &&
+	    type - TYPE_FREE <= REC_PAIR_LAST - REC_PAIR;
 
-	if (low == 0 && type - TYPE_FREE <= REC_PAIR_LAST - REC_PAIR &&
-	    p != NULL && !p->frees)
-		produce_event(p, PRODUCE_GONE, addr, w0, 0, rec_w3(caller, 0));
-	else
-		produce_event(p, PRODUCE_OTHER, addr, w0, 0,
-		    rec_w3(caller, 0));
+	produce_event(p, pairs ? PRODUCE_GONE : PRODUCE_OTHER, addr,
+	    rec_w0(addr, REC_FLAGS(REC_FREE, low), type), 0,
+	    rec_w3(caller, 0));
 }
 
 /* Before the real realloc, which is to make `size` bytes of the block. */

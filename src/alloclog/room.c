@@ -139,6 +139,8 @@ static void
 ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 {
 	unsigned i = (unsigned)(ring - j->area->rings);
+	uint64_t head = atomic_load_explicit(&ring->head,
+	    memory_order_relaxed);
 	size_t offset;
 	uint32_t capacity = ring_place(i, &offset);
 
@@ -149,11 +151,10 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->tickets = j->tickets;
 	p->mask = capacity - 1;
 	p->limit = 0;
-	p->bell_at = atomic_load_explicit(&ring->head, memory_order_relaxed) +
-	    capacity / 4;
+	p->bell_at = head + capacity / 4;
 	p->stalled = 0;
 	/* What the ring holds may be of a thread that had it before. */
-	produce_unborn(p, p->bell_at - capacity / 4);
+	produce_unborn(p, head);
 	/* The pointer last: it is what makes the rest valid. */
 	atomic_signal_fence(memory_order_seq_cst);
 	p->ring = ring;

@@ -6,8 +6,6 @@
  * on it; and nothing comes between the two.  So no ticket that is missing or
  * owed keeps it back, and a pair is never half delivered between two rounds.
  */
-#include <errno.h>
-
 #include "order.h"
 
 /* The free's half, whose ticket is due or was passed over. */
