@@ -270,6 +270,28 @@ START_TEST(a_commit_is_of_what_had_been_saved)
 }
 END_TEST
 
+/* Or the thread would clear what the next keeper looks at again. */
+START_TEST(pairs_are_told_by_a_commit_as_they_were_saved)
+{
+	struct world *w = world_new(1);
+	_Atomic uint32_t *pairs = &w->actor[0].hand[0].ring->pairs;
+	const struct ring_tail *tail = &w->keeper->tails[0];
+	uint32_t saved;
+
+	make(w, 100);
+	pass(w, UINT64_MAX);
+	ck_assert(save(w));
+	saved = atomic_load(pairs);
+	ck_assert_uint_gt(saved, 0);
+	make(w, 100);
+	ck_assert_uint_gt(atomic_load(pairs), saved);
+	pass(w, UINT64_MAX);
+	stream_feed_commit(w->feed);
+	ck_assert_uint_eq(atomic_load(&tail->pairs), saved);
+	world_free(w);
+}
+END_TEST
+
 START_TEST(a_state_behind_which_room_was_given_is_stale)
 {
 	struct world *w = world_new(1);
@@ -654,6 +676,7 @@ feed_kept_suite(void)
 	tc = tcase_create("Rules");
 	tcase_add_test(tc, room_is_given_back_by_a_commit_alone);
 	tcase_add_test(tc, a_commit_is_of_what_had_been_saved);
+	tcase_add_test(tc, pairs_are_told_by_a_commit_as_they_were_saved);
 	tcase_add_test(tc, a_state_behind_which_room_was_given_is_stale);
 	tcase_add_test(tc, a_state_of_another_build_is_refused);
 	tcase_add_test(tc, a_keeper_reads_nothing_of_its_own_area);

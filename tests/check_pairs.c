@@ -332,7 +332,8 @@ END_TEST
 /* --- while another thread is in flight -------------------------------------- */
 
 static struct hand walker;
-static uint64_t walker_at;		/* its allocation of slot 7 */
+static uint64_t walker_at;		/* its allocation of slot 7 ... */
+static uint32_t walker_ticket;		/* ... and the ticket of the free, or 0 */
 
 /* In the middle of the round, behind the script that has the allocation. */
 static void
@@ -341,10 +342,12 @@ make_a_pair(struct rig *rig)
 	struct rec *r = &walker.recs[walker_at & walker.mask];
 
 	(void)rig;
-	(void)hand_draw(rec_shard(rig_addr(7)));
+	if (walker_ticket == 0)
+		walker_ticket = hand_draw(rec_shard(rig_addr(7)));
 	__atomic_store_n(&r->w[0], r->w[0] ^
 	    (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52, __ATOMIC_RELAXED);
 	atomic_fetch_add(&walker.ring->pairs, 1);
+	atomic_store(&walker.ring->inflight, 0);
 }
 
 /* The allocation is due, the free behind it is not in the round's script. */
@@ -419,10 +422,51 @@ START_TEST(a_thread_thrown_out_of_a_free_leaves_no_hole)
 	__atomic_store_n(&r->w[0], r->w[0] ^
 	    (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52, __ATOMIC_RELAXED);
 	produce_close(p);
+	assert_whole(1, 1);
 	produce_open(p, 2);
 	born(7);
 	gone(7);
 	assert_whole(2, 2);
+}
+END_TEST
+
+/* It waits for the free's ticket, which comes by no record of its own. */
+START_TEST(what_waits_for_a_pair_goes_on)
+{
+	struct hand teller = hand_open(t.rig, 12), next = hand_open(t.rig, 11);
+	unsigned s = rec_shard(rig_addr(7)), other = 8;
+
+	walker = hand_open(t.rig, 10);
+	while (rec_shard(rig_addr(other)) != s)
+		other++;
+	walker_at = walker.head;
+	hand_event(&walker, REC_ALLOC, 7);
+	ck_assert_int_eq(rig_pass(t.rig), 1);
+	hand_inflight(&walker, s);
+	walker_ticket = hand_draw(s);
+	hand_event(&next, REC_ALLOC, other);
+	hand_event(&teller, REC_CONTROL, 9);
+	t.rig->on_control = make_a_pair;
+	ck_assert_int_ge(rig_pass(t.rig), 0);
+	t.rig->on_control = NULL;
+	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->held, 0);
+	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->late, 0);
+	ck_assert_uint_eq(t.rig->allocs, 2);
+	ck_assert_uint_eq(t.rig->frees, 1);
+}
+END_TEST
+
+START_TEST(a_pair_that_a_sleeping_target_has_made_is_void)
+{
+	born(7);
+	ck_assert_int_eq(rig_pass(t.rig), 1);
+	renew(head() - 1);
+	gone(7);
+	stream_feed_arm(t.rig->feed, false, ++t.rig->now);
+	rig_drain(t.rig);
+	ck_assert_uint_eq(pairs(), 1);
+	ck_assert_uint_eq(t.rig->frees, 0);
+	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->dormant, 1);
 }
 END_TEST
 
@@ -434,6 +478,9 @@ START_TEST(a_pair_that_cannot_be_is_refused)
 	struct rec *r = &h.recs[0];
 
 	hand_event(&h, REC_ALLOC, 7);
+	if (_i == 3)		/* has been taken as what it was */
+		ck_assert_int_eq(rig_pass(t.rig), 1);
+	atomic_store(&h.ring->pairs, 1);
 	r->w[0] ^= (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52;
 	if (_i == 0)
 		r->w[0] |= (uint64_t)REC_LAYER_API << 48;
@@ -441,6 +488,17 @@ START_TEST(a_pair_that_cannot_be_is_refused)
 		r->w[0] |= (uint64_t)REC_LEVEL_FAILED << 48;
 	else
 		r->w[1] = rec_w1(16, 4711);
+	ck_assert_int_eq(rig_pass(t.rig), -EPROTO);
+}
+END_TEST
+
+START_TEST(the_common_ring_has_no_pairs)
+{
+	struct ring_slot *slots = (struct ring_slot *)(void *)
+	    ((char *)t.rig->area + RING_SLOTS_OFFSET);
+
+	produce_alloc(NULL, rig_addr(7), 16, 0, TYPE_MALLOC, 0, 0);
+	slots[0].rec.w[0] ^= (uint64_t)(REC_ALLOC ^ REC_PAIR) << 52;
 	ck_assert_int_eq(rig_pass(t.rig), -EPROTO);
 }
 END_TEST
@@ -474,8 +532,11 @@ pairs_suite(void)
 	tcase_add_test(tc,
 	    halves_that_a_script_parts_come_together);
 	tcase_add_test(tc, an_allocation_that_waits_becomes_a_pair);
+	tcase_add_test(tc, what_waits_for_a_pair_goes_on);
+	tcase_add_test(tc, a_pair_that_a_sleeping_target_has_made_is_void);
 	tcase_add_test(tc, a_thread_thrown_out_of_a_free_leaves_no_hole);
-	tcase_add_loop_test(tc, a_pair_that_cannot_be_is_refused, 0, 3);
+	tcase_add_loop_test(tc, a_pair_that_cannot_be_is_refused, 0, 4);
+	tcase_add_test(tc, the_common_ring_has_no_pairs);
 	suite_add_tcase(s, tc);
 	return s;
 }
