@@ -412,6 +412,25 @@ START_TEST(a_keeper_that_goes_lets_nobody_wait)
 }
 END_TEST
 
+/* A call for each of the other rings would be 256 for nothing. */
+START_TEST(a_keeper_that_goes_wakes_who_waits_and_nobody_else)
+{
+	struct rig *rig = rig_attached(false);
+	const struct ring_tail *tails = rig->keeper->tails;
+
+	atomic_store(&rig->area->rings[3].waiting, 1);
+	atomic_store(&rig->area->rings[RING_COMMON].waiting, 1);
+	atomic_store(&rig->area->version, 0);
+	atomic_store(&rig->area->magic, 1);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	ck_assert_int_eq(atomic_load(&rig->keeper->state), RING_KEEPER_GONE);
+	for (unsigned i = 0; i <= RING_COUNT; i++)
+		ck_assert_uint_eq(atomic_load(&tails[i].space),
+		    i == 3 || i == RING_COMMON);
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(the_bell_wakes_the_keeper_once)
 {
 	struct rig *rig = rig_attached(false);
@@ -562,6 +581,7 @@ ring_suite(void)
 	tcase_add_test(tc, made_is_delivered_and_lost);
 	tcase_add_test(tc, a_producer_waits_for_a_keeper_whose_heart_beats);
 	tcase_add_test(tc, a_keeper_that_goes_lets_nobody_wait);
+	tcase_add_test(tc, a_keeper_that_goes_wakes_who_waits_and_nobody_else);
 	tcase_add_test(tc, the_bell_wakes_the_keeper_once);
 	suite_add_tcase(s, tc);
 

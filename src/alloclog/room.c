@@ -417,10 +417,11 @@ waited_ms(struct waited *w, int error)
 	return now - w->begun;
 }
 
+/* In one order with the count of waiting producers, see reader_gone(). */
 static bool
 keeper_ready(const struct keeper_area *keeper)
 {
-	return atomic_load_explicit(&keeper->state, memory_order_relaxed) ==
+	return atomic_load_explicit(&keeper->state, memory_order_seq_cst) ==
 	    RING_KEEPER_READY;
 }
 

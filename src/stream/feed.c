@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "order.h"
 
@@ -23,18 +24,22 @@ static int
 feed_alloc(struct stream_feed **feedp, const struct stream_sink *sink,
     void *arg)
 {
-	/* Mostly never touched: a common ring that nobody uses costs nothing. */
-	struct stream_feed *feed = calloc(1, sizeof(*feed));
+	/*
+	 * Mostly never touched, and pages that are not cost nothing: calloc()
+	 * clears them all once a block of this size has been freed before.
+	 */
+	struct stream_feed *feed = mmap(NULL, sizeof(*feed),
+	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int err;
 
-	if (feed == NULL)
+	if (feed == MAP_FAILED)
 		return -ENOMEM;
 	sitemap_init(&feed->sites, &feed->reader);
 	err = order_init(&feed->order, &feed->reader, &feed->sites, sink, arg,
 	    &feed->counts);
 	if (err != 0) {
 		order_fini(&feed->order);
-		free(feed);
+		munmap(feed, sizeof(*feed));
 		return err;
 	}
 	*feedp = feed;
@@ -83,7 +88,7 @@ stream_feed_leave(struct stream_feed *feed)
 	reader_leave(&feed->reader);
 	order_fini(&feed->order);
 	sitemap_fini(&feed->sites);
-	free(feed);
+	munmap(feed, sizeof(*feed));
 }
 
 void

@@ -34,13 +34,22 @@ wake(struct reader *r, unsigned i)
 	syscall(RING_SYS_FUTEX, space, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Whoever comes later than this look finds what was told before it. */
+static bool
+somebody_waits(const struct reader *r, unsigned i)
+{
+	return atomic_load_explicit(&r->area->rings[i].waiting,
+	    memory_order_seq_cst) != 0;
+}
+
 void
 reader_gone(struct reader *r)
 {
 	atomic_store_explicit(&r->keeper->state, RING_KEEPER_GONE,
-	    memory_order_release);
+	    memory_order_seq_cst);
 	for (unsigned i = 0; i <= RING_COUNT; i++)
-		wake(r, i);
+		if (somebody_waits(r, i))
+			wake(r, i);
 }
 
 int64_t
@@ -383,8 +392,7 @@ show_tail(struct reader *r, unsigned i, uint64_t tail)
 	atomic_store_explicit(&r->keeper->tails[i].tail, tail,
 	    memory_order_seq_cst);
 	ring->released = tail;
-	if (atomic_load_explicit(&r->area->rings[i].waiting,
-		memory_order_seq_cst) != 0)
+	if (somebody_waits(r, i))
 		wake(r, i);
 }
 
