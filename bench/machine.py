@@ -36,7 +36,21 @@ def versions():
     return found
 
 
-def describe():
+def latency(program):
+    """{"hand_ns": of a cache line from core to core, "read_ns": of a read from memory}: what of it is known."""
+    try:
+        p = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return {key: int(ns) for key, ns in re.findall(r"(\w+)=(\d+)", p.stdout)}
+
+
+def span(ns):
+    return "%d" % ns[0] if ns[0] == ns[-1] else "%d to %d" % (ns[0], ns[-1])
+
+
+def describe(latencies):
+    """latencies: what latency() said, at several times: a hypervisor moves what it runs."""
     cpuinfo = text("/proc/cpuinfo")
     kib = int(first(r"^MemTotal:\s*(\d+)", text("/proc/meminfo"), "0"))
     return {
@@ -47,14 +61,19 @@ def describe():
         "virtual": "hypervisor" in first(r"^flags\s*: (.*)", cpuinfo, "").split(),
         "distribution": first(r'^PRETTY_NAME="?([^"\n]*)', text("/etc/os-release"), "unknown"),
         "huge_pages": first(r"\[(\w+)\]", text("/sys/kernel/mm/transparent_hugepage/enabled"), "unknown"),
+        "latency": {key: sorted(found[key] for found in latencies if key in found)
+                    for key in ("hand_ns", "read_ns") if any(key in found for found in latencies)},
         "versions": versions(),
     }
 
 
 def sentence(m):
-    return "%s, %d cores%s, %.1f GiB, Linux %s, %s" % (
+    far = [form % span(m["latency"][key]) for key, form in
+           (("hand_ns", "a cache line from core to core %s ns"), ("read_ns", "a read from memory %s ns"))
+           if key in m["latency"]]
+    return "%s, %d cores%s, %.1f GiB, Linux %s, %s%s" % (
         m["cpu"], m["cores"], " of a virtual machine" if m["virtual"] else "", m["memory_gib"], m["kernel"],
-        m["distribution"])
+        m["distribution"], "".join(", " + f for f in far))
 
 
 def ticks():
