@@ -58,32 +58,43 @@ GOALS = {
 MISSES = ("where every free misses the cache, as in grow, a preload that does nothing but jump to the real functions "
           "adds 4 ns of these")
 
+FAR = "what it reads of old blocks is in no cache, so it goes with how far the memory is"
+
 REASONS = {
     "lost": "as a rule a ring was full for longer than a target waits for the keeper to come",
-    "churn": "an event is 60 instructions, and the keeper takes 12 ns for each record beside some 15 ns for making one: "
-             "a delay of some ms fills the ring, and the target sleeps until there is room",
-    "churn2": "two threads and the keeper share two cores: the keeper's 13 ns a record come out of theirs",
+    "churn": "a malloc and its free are 133 instructions of ours, where the goal has room for half as many, and "
+             "malloc_usable_size(3) is another 2 ns of an event, for it reads the next block's head",
+    "churn2": "two threads and the keeper share two cores, so that the keeper's time comes out of theirs; and each "
+              "ticket is a locked instruction from the second thread on",
     "grow": "a million frees in random order miss every cache, and plain ones overlap their misses; the "
-            "instructions of a record stand between them and let fewer overlap (free +75 ns, malloc +22)",
+            "instructions of a record stand between them and let fewer overlap",
+    "larson": "half of the frees are of the other thread's blocks, whose tickets' lines come from the other core: it "
+              "goes with how far that is",
+    "cc1": "the goal has room for 18 ns of an event",
     "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",
     "jsonm": "while its million blocks come into being a record takes the keeper twice as long, for memory is used for "
              "the first time: the ring is full then, and the target sleeps",
-    "redis": "server, clients, keeper and page share the cores: with two, the server's own 13 ns an event are a third of "
-             "it, and the keeper's 12 ns a record about as much; the rest is not known yet, for the server is put off its "
-             "core some 30,000 times, and 26,000 times when plain",
+    "redis": "server, clients, keeper and page share the cores: with two, what an event costs the server and what a "
+             "record costs the keeper come out of the same time",
     "sqlite": "an event costs it 10 ns, and at its rate that is 4 %: the goal has room for 7",
     "sampled load": MISSES,
-    "sampled program": "redis: user time, waits and switches are those of plain and one event of 6,000 is logged, but the "
-                       "server has some 35 ms more of system time in 1 s; where is not known yet, and dormant has none of it",
+    "sampled program": "one event of thousands is logged, and user time is that of plain; what the wall has more is not "
+                       "known yet",
     "dormant load": MISSES,
+    "list mix 1000": "all of it is in the caches: it goes with the processor's own speed",
+    "list mix 100000": FAR,
+    "list mix 1000000": FAR,
+    "list mix 10000000": FAR,
+    "list rand 10000000": FAR,
+    "keeper mix": FAR,
     "bytes": "at 1M the last huge page of the records and that of the hash have hardly been begun, and a table that "
              "has just grown has room for a quarter more keys; at 10M it is 61 to 63",
     "growth keeper": "while the hash grows each new block moves most of a bucket too, 5 ms of a cycle; its memory comes "
                      "from a thread beside",
     "exec": "a forked child is an image of its own, so that there are two hellos, each of which waits until the node "
-            "is awake; by posix_spawn(3) there is one, and +0.3 ms",
-    "page median": "the core has slept since the cycle before: the same cycle takes 33 us while something else keeps "
-                   "the cores awake",
+            "is awake, or, where images follow each other at once, has made ready for the next",
+    "page median": "the core has slept since the cycle before, and its caches are cold: the same cycle takes 33 us "
+                   "while something else keeps the cores awake",
 }
 
 
