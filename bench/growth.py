@@ -29,7 +29,7 @@ def cycles(full):
     found = []
     try:
         for live in LIVE if full else LIVE_QUICK:
-            page.CASES["growth"] = ([str(live), RATE, SHORT], 16000000, "")
+            page.CASES["growth"] = ([str(live), RATE, SHORT], 16000000, [])
             found.append(dict(page.run_case("growth", WATCHED_S, env), live=live))
     finally:
         shutil.rmtree(tmp, ignore_errors=True)
