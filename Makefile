@@ -292,14 +292,16 @@ check-long:
 # A few minutes; the second one takes every peer and half an hour.
 BENCHES = $(patsubst bench/%.c,$B/bench/%,$(filter-out bench/times.c,\
 	$(sort $(wildcard bench/*.c)))) $B/bench/libtimes.so $B/bench/libmtrace.so
+benches: $(BENCHES)
+
 bench:
 	@tests/need bench
-	@$(MAKE) -s -j2 all $(BENCHES)
+	@$(MAKE) -s -j2 all benches
 	@bench/run
 
 bench-full:
 	@tests/need bench-full
-	@$(MAKE) -s -j2 all $(BENCHES)
+	@$(MAKE) -s -j2 all benches
 	@bench/run --full
 
 # Instructions per event against the figures that are kept, and new ones.
@@ -366,6 +368,6 @@ clean:
 	rm -rf build
 
 .PHONY: all bench bench-full check check-long checks clean corpus-replay \
-	corpus-seed fuzz install man-lint microbench pictures regress regress-update \
+	benches corpus-seed fuzz install man-lint microbench pictures regress regress-update \
 	run targets uninstall
 -include $(shell find $B -name '*.d' 2>/dev/null)

@@ -18,6 +18,9 @@ from loads import DATA
 NAMES = 10000		# stacks of cc1 that are named
 STARTS = 100		# of a small program, one after the other
 START_ROUNDS = 5
+LIST_ARGS = []		# of listbench, beside what is asked of it anyway
+PAGE_ARGS = ["--seconds", "3"]
+PAGE_FULL_ARGS = ["--seconds", "5"]
 
 
 def run(argv, limit, env=None):
@@ -56,7 +59,7 @@ def key_values(text):
 
 
 def block_list(full):
-    rows = objects(run([B + "/bench/listbench", "-j"] + ([] if full else ["-q"]), 600 if full else 120))
+    rows = objects(run([B + "/bench/listbench", "-j"] + ([] if full else ["-q"]) + LIST_ARGS, 600 if full else 120))
     ours = [r for r in rows if r["list"] == "indexed"]
     values = {"list %s %d" % (r["trace"], r["live"]): r["events_per_s"] / 1e6 for r in ours}
     most = max((r for r in ours if r["trace"] == "mix"), key=lambda r: r["live"])
@@ -104,7 +107,7 @@ def page(full):
     tmp = tempfile.mkdtemp(prefix="pagek-bench-")
     try:
         cases = [] if full else ["few", "million", "stepped", "grow", "start"]
-        run([TOP + "/bench/page", "--seconds", "5" if full else "3", "--json", tmp + "/json"] + cases, 300)
+        run([TOP + "/bench/page", "--json", tmp + "/json"] + (PAGE_FULL_ARGS if full else PAGE_ARGS) + cases, 300)
         with open(tmp + "/json") as f:
             rows = json.load(f)["page"]
     finally:
