@@ -364,7 +364,7 @@ START_TEST(halves_that_a_script_parts_come_together)
 	hand_inflight(&frozen, s);
 	(void)hand_draw(s);
 	hand_event(&walker, REC_ALLOC, other);
-	/* The control and the allocation are of two chunks behind the first. */
+	/* The control is in the second chunk, the allocation in the third. */
 	for (unsigned i = 0; i < 2 * READER_CHUNK; i++) {
 		hand_event(&walker, i % 2 == 0 ? REC_ALLOC : REC_FREE, filler);
 		if (i == READER_CHUNK)

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -412,7 +413,61 @@ START_TEST(a_keeper_that_goes_lets_nobody_wait)
 }
 END_TEST
 
-/* A call for each of the other rings would be 256 for nothing. */
+struct sleeper {
+	const struct ring_tail *tail;
+	_Atomic pid_t tid;
+	int woken;	/* 0, or why not */
+};
+
+static void *
+sleeper(void *arg)
+{
+	struct sleeper *s = arg;
+	const struct timespec limit = { .tv_sec = 30 };
+
+	atomic_store(&s->tid, (pid_t)syscall(SYS_gettid));
+	s->woken = syscall(RING_SYS_FUTEX, &s->tail->space, FUTEX_WAIT, 0,
+	    &limit, NULL, 0) == 0 ? 0 : errno;
+	return NULL;
+}
+
+static bool
+asleep(pid_t tid)
+{
+	char path[64], line[256], state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return false;
+	if (fgets(line, sizeof line, f) != NULL && strrchr(line, ')') != NULL)
+		state = strrchr(line, ')')[2];
+	fclose(f);
+	return state == 'S';
+}
+
+/* Without it a thread would go on at the end of its slice all the same. */
+START_TEST(a_keeper_that_goes_wakes_who_sleeps)
+{
+	struct rig *rig = rig_attached(false);
+	struct sleeper s = { .tail = &rig->keeper->tails[3] };
+	pthread_t thread;
+
+	atomic_store(&rig->area->rings[3].waiting, 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleeper, &s), 0);
+	while (atomic_load(&s.tid) == 0 || !asleep(atomic_load(&s.tid)))
+		sched_yield();
+	atomic_store(&rig->area->version, 0);
+	atomic_store(&rig->area->magic, 1);
+	ck_assert_int_eq(rig_pass(rig), -EPROTO);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(s.woken, 0);
+	rig_free(rig);
+}
+END_TEST
+
+/* A call for each of the others would be 160 for nothing. */
 START_TEST(a_keeper_that_goes_wakes_who_waits_and_nobody_else)
 {
 	struct rig *rig = rig_attached(false);
@@ -581,6 +636,7 @@ ring_suite(void)
 	tcase_add_test(tc, made_is_delivered_and_lost);
 	tcase_add_test(tc, a_producer_waits_for_a_keeper_whose_heart_beats);
 	tcase_add_test(tc, a_keeper_that_goes_lets_nobody_wait);
+	tcase_add_test(tc, a_keeper_that_goes_wakes_who_sleeps);
 	tcase_add_test(tc, a_keeper_that_goes_wakes_who_waits_and_nobody_else);
 	tcase_add_test(tc, the_bell_wakes_the_keeper_once);
 	suite_add_tcase(s, tc);

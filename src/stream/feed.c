@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "order.h"
