@@ -30,7 +30,10 @@ def cycles(full):
     try:
         for live in LIVE if full else LIVE_QUICK:
             page.CASES["growth"] = ([str(live), RATE, SHORT], 16000000, [])
-            found.append(dict(page.run_case("growth", WATCHED_S, env), live=live))
+            try:
+                found.append(dict(page.run_case("growth", WATCHED_S, env), live=live))
+            except Exception as e:	# whatever ails a page is no reason to lose what was measured before
+                raise Failed("the page with %d blocks: %s" % (live, e)) from e
     finally:
         shutil.rmtree(tmp, ignore_errors=True)
     return found
@@ -65,7 +68,7 @@ def idle_mb(rounds):
     for _ in range(rounds):
         runs.round()
     memory = runs.added("caller", "peak_kb")
-    return memory and memory["median"] / RING_THREADS * 1024 / 1e6
+    return memory["median"] / RING_THREADS * 1024 / 1e6 if memory else None
 
 
 def series(rows, name, x, y):
@@ -97,6 +100,6 @@ def draw(folder, list_rows, cycle_rows, thread_rows):
 def ring_mb(thread_rows):
     """Of the row with RING_THREADS."""
     for row in thread_rows:
-        if row["threads"] == RING_THREADS and row["caller"]["kb_per_thread"]:
+        if row["threads"] == RING_THREADS and row["caller"]["kb_per_thread"] is not None:
             return row["caller"]["kb_per_thread"] * 1024 / 1e6
     return None

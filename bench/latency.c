@@ -1,12 +1,13 @@
 /*
  * latency: what two things cost on this machine that every figure of ours
  * depends on and that its name does not tell: how long a cache line takes from
- * one core to another, as rings and tickets do, and how long a read takes that
- * finds nothing in any cache, as a free of an old block does.  Cores of one
- * name may share a cache or lie apart, and the hypervisor does not say.
+ * one processor to another, as rings and tickets do, and how long a read takes
+ * that finds nothing in any cache, as a free of an old block does.  Processors
+ * may be halves of one core, share a cache or lie apart, and the hypervisor does
+ * not say; it moves them, too.
  *
  * The one line of output is nanoseconds, medians of a few tries; hand_ns is
- * missing where this process has one core.
+ * missing where this process has one of them.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -52,7 +53,7 @@ median(double ns[TRIES])
 	return ns[TRIES / 2];
 }
 
-/* The first two cores that this process may run on; how many there are. */
+/* The first two processors that this process may run on; how many there are. */
 static int
 two_cores(int core[2])
 {
@@ -169,6 +170,8 @@ main(void)
 
 	if (hand_ns > 0)
 		printf("hand_ns=%.0f ", hand_ns);
-	printf("read_ns=%.0f\n", read_ns);
+	if (read_ns > 0)
+		printf("read_ns=%.0f", read_ns);
+	printf("\n");
 	return 0;
 }

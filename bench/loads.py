@@ -13,6 +13,7 @@ import time
 from job import B, TOP, Failed, Job
 
 DATA = os.path.join(B, "bench", "data")
+WHOLE, SMALL = DATA, DATA + "/small"	# inputs of a program, and of one under a slow tool
 REDIS_REQUESTS = 300000
 CONNECT_S = 10
 
@@ -57,7 +58,7 @@ class Program:
         return [cc1, "-quiet", "-O1", data + "/in.c", "-o", "/dev/null"], "cc1", {}
 
     def job(self, tmp, part):
-        argv, name, env = self.command(tmp, DATA if part == 1 else DATA + "/small", part)
+        argv, name, env = self.command(tmp, WHOLE if part == 1 else SMALL, part)
         return Job(tmp, argv, name, env, self.allocator)
 
     @staticmethod
@@ -119,5 +120,5 @@ WORKLOADS = {w.name: w for w in LOADS + PROGRAMS}
 
 
 def make_data():
-    if not os.path.exists(DATA + "/small/reader.py"):
+    if not os.path.exists(SMALL + "/reader.py"):
         subprocess.run([TOP + "/bench/data.py", DATA], check=True)

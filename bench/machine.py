@@ -69,7 +69,7 @@ def describe(latencies):
 
 def sentence(m):
     far = [form % span(m["latency"][key]) for key, form in
-           (("hand_ns", "a cache line from core to core %s ns"), ("read_ns", "a read from memory %s ns"))
+           (("hand_ns", "a cache line from one core to the other %s ns"), ("read_ns", "a read from memory %s ns"))
            if key in m["latency"]]
     return "%s, %d cores%s, %.1f GiB, Linux %s, %s%s" % (
         m["cpu"], m["cores"], " of a virtual machine" if m["virtual"] else "", m["memory_gib"], m["kernel"],

@@ -12,12 +12,13 @@ import statistics
 import subprocess
 import tempfile
 
+import loads
 from job import B, TOP, Failed
-from loads import DATA
 
 NAMES = 10000		# stacks of cc1 that are named
 STARTS = 100		# of a small program, one after the other
 START_ROUNDS = 5
+ENDING_S = 20		# for a part that is stopped to stop what it has started
 LIST_ARGS = []		# of listbench, beside what is asked of it anyway
 PAGE_ARGS = ["--seconds", "3"]
 PAGE_FULL_ARGS = ["--seconds", "5"]
@@ -26,16 +27,23 @@ PAGE_FULL_ARGS = ["--seconds", "5"]
 def run(argv, limit, env=None):
     if not os.path.exists(argv[0]):
         raise Failed("not built: " + os.path.relpath(argv[0], TOP))
+    p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                         env=env)
     try:
-        p = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                           timeout=limit, env=env)
+        output, errors = p.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
+        # It has targets that would run for ever: it is asked to end, and ends them.
+        p.terminate()
+        try:
+            p.communicate(timeout=ENDING_S)
+        except subprocess.TimeoutExpired:
+            p.kill()
         raise Failed("%s was stopped after %d s" % (os.path.basename(argv[0]), limit)) from None
     if p.returncode != 0:
-        said = (p.stderr or p.stdout).strip().splitlines()
+        said = (errors or output).strip().splitlines()
         raise Failed("%s ended with %d%s" % (os.path.basename(argv[0]), p.returncode,
                                              ": " + said[-1][:100] if said else ""))
-    return p.stdout
+    return output
 
 
 def objects(text):
@@ -107,7 +115,7 @@ def page(full):
     tmp = tempfile.mkdtemp(prefix="pagek-bench-")
     try:
         cases = [] if full else ["few", "million", "stepped", "grow", "start"]
-        run([TOP + "/bench/page", "--json", tmp + "/json"] + (PAGE_FULL_ARGS if full else PAGE_ARGS) + cases, 300)
+        run([TOP + "/bench/page", "--json", tmp + "/json"] + (PAGE_FULL_ARGS if full else PAGE_ARGS) + cases, 1800 if full else 300)
         with open(tmp + "/json") as f:
             rows = json.load(f)["page"]
     finally:
@@ -139,7 +147,7 @@ def start(full):
 def names(full):
     """The longest of each figure while new stacks get their names."""
     cc1 = subprocess.check_output(["gcc", "-print-prog-name=cc1"], text=True).strip()
-    text = run([B + "/bench/symbols", str(NAMES), cc1, "-quiet", "-O1", DATA + "/in.c", "-o", "/dev/null"], 200)
+    text = run([B + "/bench/symbols", str(NAMES), cc1, "-quiet", "-O1", loads.WHOLE + "/in.c", "-o", "/dev/null"], 200)
     row = {key: float(value) for key, value in re.findall(r"(\w+) ([\d.]+)", text)}
     if "turn" not in row:
         raise Failed("it printed nothing")

@@ -8,8 +8,8 @@ WARNING = "**Tried, not measured: `--try` makes everything too small for its fig
 
 
 def make_small():
-    """Before anything runs, and after loads.make_data()."""
-    loads.DATA += "/small"
+    """Before anything runs."""
+    loads.WHOLE = loads.SMALL
     loads.REDIS_REQUESTS //= 100
     for load in loads.LOADS:
         load.count //= 100

@@ -68,7 +68,7 @@ def goal_rows(found, part_values, part_reasons, wanted):
             continue
         spread = measured.get(key)
         value = spread["median"] if spread else part_values.get(key)
-        row = goals.verdict(key, value, reasons.get(key))
+        row = goals.verdict(key, value, reasons.get(key), spread)
         row["spread"] = spread
         rows.append(row)
     return rows
