@@ -79,7 +79,7 @@ REASONS = {
              "the first time: the ring is full then, and the target sleeps",
     "redis": "server, clients, keeper and page share the cores: with two, what an event costs the server and what a "
              "record costs the keeper come out of the same time",
-    "sqlite": "an event costs it 10 ns, and at its rate that is 4 %: the goal has room for 7",
+    "sqlite": "an event costs it as much as the table of programs says, and the goal has room for 7 ns",
     "sampled load": MISSES,
     "sampled program": "one event of thousands is logged; what is slower then is not known yet",
     "dormant load": MISSES,
