@@ -289,7 +289,7 @@ check-long:
 	@tests/need check
 	@tests/check long
 
-# A few minutes; the second one takes every peer and half an hour.
+# Ten minutes; the second one takes every peer, and much longer.
 BENCHES = $(patsubst bench/%.c,$B/bench/%,$(filter-out bench/times.c,\
 	$(sort $(wildcard bench/*.c)))) $B/bench/libtimes.so $B/bench/libmtrace.so
 benches: $(BENCHES)

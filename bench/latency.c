@@ -1,13 +1,13 @@
 /*
  * latency: what two things cost on this machine that every figure of ours
  * depends on and that its name does not tell: how long a cache line takes from
- * one processor to another, as rings and tickets do, and how long a read takes
- * that finds nothing in any cache, as a free of an old block does.  Processors
- * may be halves of one core, share a cache or lie apart, and the hypervisor does
- * not say; it moves them, too.
+ * one core to another, as rings and tickets do, and how long a read takes that
+ * finds nothing in any cache, as a free of an old block does.  What the system
+ * calls cores may be halves of one, share a cache or lie apart, and the
+ * hypervisor does not say; it moves them, too.
  *
  * The one line of output is nanoseconds, medians of a few tries; hand_ns is
- * missing where this process has one of them.
+ * missing where this process has one core.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "../src/base/base.h"
 
 #define TRIES 5
 #define HANDS 200000
@@ -28,15 +29,6 @@ struct line {
 };
 
 static _Alignas(LINE) _Atomic unsigned turn;
-
-static double
-now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
 
 static int
 ascending(const void *a, const void *b)
@@ -53,7 +45,7 @@ median(double ns[TRIES])
 	return ns[TRIES / 2];
 }
 
-/* The first two processors that this process may run on; how many there are. */
+/* The first two cores that this process may run on; how many there are. */
 static int
 two_cores(int core[2])
 {
@@ -108,16 +100,16 @@ hand(void)
 		return 0;
 	for (int i = 0; i < TRIES; i++) {
 		pthread_t thread;
-		double begun;
+		struct mono begun;
 
 		atomic_store(&turn, 0);
 		if (pthread_create(&thread, NULL, other, &core[1]) != 0)
 			return 0;
 		stay_on(core[0]);
-		begun = now_ns();
+		begun = mono_now();
 		play(0);
 		pthread_join(thread, NULL);
-		ns[i] = (now_ns() - begun) / (2 * HANDS);
+		ns[i] = (double)mono_diff_ns(mono_now(), begun) / (2 * HANDS);
 	}
 	return median(ns);
 }
@@ -153,11 +145,11 @@ reading(void)
 		return 0;
 	shuffle(lines);
 	for (int i = 0; i < TRIES; i++) {
-		double begun = now_ns();
+		struct mono begun = mono_now();
 
 		for (int n = 0; n < READS; n++)
 			at = *(struct line *const volatile *)&at->next;
-		ns[i] = (now_ns() - begun) / READS;
+		ns[i] = (double)mono_diff_ns(mono_now(), begun) / READS;
 	}
 	free(lines);
 	return median(ns);

@@ -1,5 +1,5 @@
-"""Everything that bench/run does, made small: whether it works, in two minutes
-or less.  No figure of such a run means anything, and the table says so."""
+"""Everything that bench/run does, made small: whether it works, in some
+two minutes.  No figure of such a run means anything, and the table says so."""
 import growth
 import loads
 import parts
