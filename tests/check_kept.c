@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,6 +13,10 @@
 
 #include "../src/base/kept.h"
 #include "harness.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 #define SMALL 100
 #define LARGE (3 * KEPT_HUGE)
@@ -184,6 +189,48 @@ START_TEST(zeroed_memory_is_given_back)
 }
 END_TEST
 
+/* Kilobytes of it that are mapped as huge pages. */
+static long
+huge_of(const void *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	char line[512], begin[32];
+	bool here = false;
+	long kb = -1;
+
+	ck_assert_ptr_nonnull(f);
+	(void)snprintf(begin, sizeof(begin), "%lx-", (unsigned long)p);
+	while (kb < 0 && fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, begin, strlen(begin)) == 0)
+			here = true;
+		if (here)
+			(void)sscanf(line, "ShmemPmdMapped: %ld kB", &kb);
+	}
+	(void)fclose(f);
+	return kb;
+}
+
+/* What the system makes of pages that are all there says whether it can. */
+START_TEST(populated_memory_is_in_huge_pages_where_there_are_any)
+{
+	struct kept *kept, *other;
+	char *asked, *used;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	ck_assert_int_eq(kept_new(&other, "test"), 0);
+	asked = kept_take(kept, LARGE);
+	used = kept_take(other, LARGE);
+	kept_populate(asked, LARGE);
+	memset(used, 1, LARGE);
+	if (madvise(used, LARGE, MADV_COLLAPSE) == 0)
+		ck_assert_int_eq(huge_of(asked), huge_of(used));
+	memset(used, 0, LARGE);
+	ck_assert_int_eq(memcmp(asked, used, LARGE), 0);
+	kept_free(kept);
+	kept_free(other);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -198,6 +245,7 @@ suite(void)
 	tcase_add_test(tc, other_files_are_refused_and_closed);
 	tcase_add_test(tc, openings_are_counted_until_one_is_well);
 	tcase_add_test(tc, zeroed_memory_is_given_back);
+	tcase_add_test(tc, populated_memory_is_in_huge_pages_where_there_are_any);
 	suite_add_tcase(s, tc);
 	return s;
 }

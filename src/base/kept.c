@@ -256,7 +256,10 @@ kept_populate(void *p, size_t bytes)
 	uintptr_t begin = ((uintptr_t)p + KEPT_HUGE - 1) & ~(KEPT_HUGE - 1);
 	uintptr_t end = ((uintptr_t)p + bytes) & ~(KEPT_HUGE - 1);
 
-	if (begin < end)
-		(void)madvise((void *)begin, end - begin, MADV_COLLAPSE);
+	/* Where no page is used yet there is nothing to make a huge one of. */
+	for (uintptr_t at = begin; at < end; at += KEPT_HUGE) {
+		(void)__atomic_fetch_or((char *)at, 0, __ATOMIC_RELAXED);
+		(void)madvise((void *)at, KEPT_HUGE, MADV_COLLAPSE);
+	}
 	(void)madvise(p, bytes, MADV_POPULATE_WRITE);
 }
