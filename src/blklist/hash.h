@@ -199,6 +199,20 @@ hash_likely(const struct hash *h, uint32_t tag)
 	return index - (index != 0);
 }
 
+/*
+ * The bucket where the search goes on after its home, which is there by now:
+ * the one below a full one.  By arithmetic: a quarter of the buckets of a table
+ * that is about to grow are full, so no branch could be foretold.
+ */
+static inline const struct hash_bucket *
+hash_below(const struct hash *h, uint32_t tag)
+{
+	const struct hash_table *t = hash_table(h, tag);
+	const struct hash_bucket *b = &t->bucket[hash_home(t, tag)];
+
+	return b - (hash_match(b, 0) == 0);
+}
+
 /* The index of the record of an entry. */
 static inline uint32_t
 hash_index(const uint32_t *e)
