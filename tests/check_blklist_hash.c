@@ -15,6 +15,7 @@
 #define KEYS 3000
 #define BUCKETS 1024		/* of a table that is not moved at once */
 #define KEYS_AHEAD (1u << 20)
+#define KEYS_LONG (1u << 24)
 #define BUCKETS_AHEAD 32768	/* of a table that is taken memory for ahead, in huge pages */
 
 struct table {
@@ -298,6 +299,26 @@ START_TEST(table_that_can_only_grow_by_less_than_an_eighth_stays)
 }
 END_TEST
 
+/* Also of a size that a table has only come to by shrinking. */
+START_TEST(long_table_of_any_size_grows_to_whole_huge_pages)
+{
+	const uint32_t page = LIST_HUGE / sizeof(struct hash_bucket);
+	struct hash h;
+
+	ck_assert_int_eq(hash_init(&h, KEYS_LONG, 260), 0);
+	for (uint32_t n = 65536; n < h.max / 2; n += 997) {
+		h.now.n = n;
+		ck_assert_int_eq(hash_resize(&h, true), 0);
+		ck_assert_uint_ge(h.now.n, n + n / 8);
+		ck_assert_uint_le(h.now.n, n + n / 2);
+		ck_assert_uint_eq(h.now.n % page, 0);
+		/* Nothing is in it. */
+		h.old = (struct hash_table){ 0 };
+	}
+	hash_fini(&h);
+}
+END_TEST
+
 START_TEST(memory_is_that_of_the_keys)
 {
 	struct table *t;
@@ -438,6 +459,8 @@ suite(void)
 	    what_is_moved_never_comes_down_to_what_is_not, 0, 4);
 	tcase_add_test(core,
 	    table_that_can_only_grow_by_less_than_an_eighth_stays);
+	tcase_add_test(core,
+	    long_table_of_any_size_grows_to_whole_huge_pages);
 	tcase_add_test(core, memory_is_that_of_the_keys);
 	tcase_add_test(core,
 	    memory_of_the_next_table_is_there_before_the_table);

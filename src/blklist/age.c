@@ -74,7 +74,7 @@ take_kept(struct age *a, size_t max)
 }
 
 /*
- * A sweep begins with at most 3/2 of max and AGE_SLACK positions, for each one
+ * A sweep begins with at most 11/8 of max and AGE_SLACK positions, for each one
  * leaves fewer than it began with (begin_sweep()), and takes eight while one
  * more is taken: twice as many are always enough.
  */
@@ -291,9 +291,9 @@ move_down(struct age *a, struct store_node *node, uint32_t pos)
 
 /*
  * Where a sweep moves the fewest blocks for each position that it wins, and
- * wins a quarter of those to be had.  There are half as many empty ones as
- * live ones, so that is at most two; while it passes those three, less than
- * half a position is taken.
+ * wins a quarter of those to be had.  There are 3/8 as many empty ones as live
+ * ones, so that is at most 8/3; while it passes those and the one that it wins,
+ * less than half a position is taken.
  */
 static void
 begin_sweep(struct age *a)

@@ -6,7 +6,7 @@
  * neighbour.  Counts of live bits, one for each AGE_CHUNK positions, find the
  * k-th oldest.
  *
- * When there are half as many more positions than live blocks, a sweep moves
+ * When there are three eighths more positions than live blocks, a sweep moves
  * live ones down, a word of bits with each 8 allocations, keeping their order.
  * It begins where the positions from there on are worth it: blocks that have
  * long been there stay where they are and only the gaps that the young have
@@ -197,7 +197,7 @@ age_append(struct age *a, struct store_node *node, uint32_t index,
 		age_make_ready(a);
 	/* Sweeping eight positions for each one taken, next never reaches cap. */
 	if (a->sweeping ||
-	    a->next > a->live + (uint64_t)a->live / 2 + AGE_SLACK)
+	    a->next > a->live + (uint64_t)a->live * 3 / 8 + AGE_SLACK)
 		age_sweep(a, node);
 }
 

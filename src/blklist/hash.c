@@ -9,7 +9,8 @@
  * Up to the first size memory is no matter: a table is filled to a half and
  * then doubled.  Above it three quarters are filled; from the second one on
  * a quarter is added: with more a table is emptier, with less each key is
- * moved more often.
+ * moved more often.  Such a table is whole huge pages, for a part of one takes
+ * as much memory.
  */
 #define SMALL 8192
 #define LARGE 65536
@@ -19,12 +20,13 @@
  * grows by an eighth at least, the run of full buckets that keys may build up
  * where it has been moved to does not come down to where it has not; but for
  * the last buckets, which have no room between, and are moved all at once.  One
- * that grows by a quarter has room for twice as many insertions, and is moved
- * by three of four: before its limit there are half as many again as it had
- * buckets.
+ * that grows by a quarter, or nearly, has room for twice as many insertions,
+ * and is moved by three of four: before its limit there are at least 1.4 for
+ * each bucket that it had.
  */
 #define LEAST_PART HASH_WIDTH
-#define CALM_PART 4
+#define GROW_PART 4
+#define CALM_PERCENT 24
 #define AT_ONCE 512
 #define MOVE_AHEAD 8		/* buckets fetched ahead */
 #define HUGE_BUCKETS (LIST_HUGE / (uint32_t)sizeof(struct hash_bucket))
@@ -119,6 +121,16 @@ hash_clear(struct hash *h)
 	set_size(h, HASH_MIN);
 }
 
+/* The nearest number of huge pages, unless that is next to no growth. */
+static uint32_t
+larger_by_pages(uint32_t n)
+{
+	uint32_t to = (n + n / GROW_PART + HUGE_BUCKETS / 2) / HUGE_BUCKETS *
+	    HUGE_BUCKETS;
+
+	return to >= n + n / LEAST_PART ? to : to + HUGE_BUCKETS;
+}
+
 static uint32_t
 size_after(const struct hash *h, bool larger)
 {
@@ -127,7 +139,7 @@ size_after(const struct hash *h, bool larger)
 	/* Then filled to a quarter: far from growing again. */
 	if (!larger)
 		return n / 8 > HASH_MIN ? n / 8 : HASH_MIN;
-	n = n < LARGE ? 2 * n : n + n / CALM_PART;
+	n = n < LARGE ? 2 * n : larger_by_pages(n);
 	if (n > h->max)
 		n = h->max;
 	return n >= h->now.n + h->now.n / LEAST_PART ? n : h->now.n;
@@ -153,7 +165,8 @@ hash_resize(struct hash *h, bool larger)
 	h->old = h->now;
 	h->left = (int32_t)h->old.n;
 	h->now.bucket = b;
-	h->calm = larger && n >= h->old.n + h->old.n / CALM_PART;
+	h->calm = larger &&
+	    n - h->old.n >= (uint64_t)h->old.n * CALM_PERCENT / 100;
 	h->turn = 0;
 	set_size(h, n);
 	if (larger && h->left <= AT_ONCE)
@@ -161,17 +174,22 @@ hash_resize(struct hash *h, bool larger)
 	return 0;
 }
 
+/*
+ * Nothing for the first half of the way to the limit: what is taken early is
+ * taken for nothing where a list stays as long as it is.
+ */
 bool
 hash_ahead(struct hash *h)
 {
 	size_t now = table_bytes(h->now.n);
 	size_t next = table_bytes(size_after(h, true)), need;
-	uint32_t come = h->n > h->since ? h->n - h->since : 0;
+	uint32_t half = h->limit > h->since ? (h->limit - h->since) / 2 : 0;
+	uint32_t come = h->n > h->since + half ? h->n - h->since - half : 0;
 
 	if (h->now.n < SMALL || come == 0)
 		return false;
 	need = now + (size_t)((double)(next - now) * come /
-	    (h->limit > h->since ? h->limit - h->since : 1)) + LIST_HUGE / 2;
+	    (half > 0 ? half : 1)) + LIST_HUGE / 2;
 	if (need > next)
 		need = next;
 	/* What the table is filled with has come as it was used. */
