@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../src/base/base.h"
 #include "../src/base/kept.h"
 #include "harness.h"
 
@@ -189,6 +190,59 @@ START_TEST(zeroed_memory_is_given_back)
 }
 END_TEST
 
+/* The last of three pieces is more than was expected. */
+START_TEST(expected_pieces_are_found_again_like_any_other)
+{
+	const size_t bytes[] = { SMALL, LARGE, SMALL };
+	struct kept *kept, *next;
+	char *p[3], *q;
+	size_t size;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_ptr_nonnull(kept_take(kept, bytes[i]));
+	size = kept_size(kept);
+	kept_free(kept);
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	kept_expect(kept, size);
+	for (unsigned i = 0; i < 3; i++) {
+		p[i] = kept_take(kept, bytes[i]);
+		ck_assert_ptr_nonnull(p[i]);
+		ck_assert_int_eq(p[i][bytes[i] - 1], 0);
+		p[i][0] = p[i][bytes[i] - 1] = (char)('a' + i);
+	}
+	ck_assert_uint_eq((uintptr_t)p[1] % KEPT_HUGE, 0);
+	ck_assert_uint_gt(kept_size(kept), size);
+	ck_assert_int_eq(kept_open(&next, dup_of(kept)), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		q = kept_take(next, bytes[i]);
+		ck_assert_ptr_nonnull(q);
+		ck_assert_int_eq(q[0], 'a' + (int)i);
+		ck_assert_int_eq(q[bytes[i] - 1], 'a' + (int)i);
+	}
+	kept_zero(next, q, SMALL);
+	ck_assert_int_eq(p[2][0], 0);
+	kept_free(next);
+	kept_free(kept);
+}
+END_TEST
+
+static const size_t no_size[] = { 0, 1, SIZE_MAX, PTRDIFF_MAX };
+
+START_TEST(pieces_come_whatever_was_expected)
+{
+	struct kept *kept;
+	char *p;
+
+	ck_assert_int_eq(kept_new(&kept, "test"), 0);
+	kept_expect(kept, no_size[_i]);
+	p = kept_take(kept, LARGE);
+	ck_assert_ptr_nonnull(p);
+	p[LARGE - 1] = 1;
+	kept_free(kept);
+}
+END_TEST
+
 /* Kilobytes of it that are mapped as huge pages. */
 static long
 huge_of(const void *p)
@@ -245,6 +299,9 @@ suite(void)
 	tcase_add_test(tc, other_files_are_refused_and_closed);
 	tcase_add_test(tc, openings_are_counted_until_one_is_well);
 	tcase_add_test(tc, zeroed_memory_is_given_back);
+	tcase_add_test(tc, expected_pieces_are_found_again_like_any_other);
+	tcase_add_loop_test(tc, pieces_come_whatever_was_expected, 0,
+	    BASE_NELEM(no_size));
 	tcase_add_test(tc, populated_memory_is_in_huge_pages_where_there_are_any);
 	suite_add_tcase(s, tc);
 	return s;

@@ -38,11 +38,14 @@ struct piece {
 	char *at;
 	size_t bytes;
 	off_t offset;
+	bool alone;		/* in a mapping of its own */
 };
 
 struct kept {
 	int fd;
 	struct kept_head *head;
+	char *all;			/* the file's first bytes; NULL: not yet ... */
+	size_t expected;		/* ... and so many of them */
 	off_t end;			/* of the pieces so far */
 	unsigned n;
 	struct piece piece[KEPT_PIECES];
@@ -132,7 +135,10 @@ kept_free(struct kept *kept)
 	if (kept == NULL)
 		return;
 	for (unsigned i = 0; i < kept->n; i++)
-		munmap(kept->piece[i].at, kept->piece[i].bytes);
+		if (kept->piece[i].alone)
+			munmap(kept->piece[i].at, kept->piece[i].bytes);
+	if (kept->all != NULL)
+		munmap(kept->all, kept->expected);
 	munmap(kept->head, KEPT_HEAD);
 	close(kept->fd);
 	free(kept);
@@ -195,6 +201,35 @@ reach(const struct kept *kept, off_t end)
 	    (st.st_size >= end || ftruncate(kept->fd, end) == 0);
 }
 
+void
+kept_expect(struct kept *kept, size_t bytes)
+{
+	if (kept->all != NULL || bytes <= KEPT_HEAD ||
+	    bytes > PTRDIFF_MAX || !reach(kept, (off_t)bytes))
+		return;
+	kept->all = map(kept->fd, bytes, 0, KEPT_HUGE);
+	kept->expected = bytes;
+}
+
+size_t
+kept_size(const struct kept *kept)
+{
+	return (size_t)kept->end;
+}
+
+/* Where the piece is to be; NULL for want of memory. */
+static char *
+place(struct kept *kept, size_t bytes, off_t offset, size_t align, bool *alone)
+{
+	*alone = kept->all == NULL ||
+	    (size_t)offset + bytes > kept->expected;
+	if (!*alone)
+		return kept->all + offset;
+	if (!reach(kept, offset + (off_t)bytes))
+		return NULL;
+	return map(kept->fd, bytes, offset, align);
+}
+
 void *
 kept_take(struct kept *kept, size_t bytes)
 {
@@ -210,10 +245,8 @@ kept_take(struct kept *kept, size_t bytes)
 	if (kept->n < head->pieces && head->size[kept->n] != bytes)
 		return NULL;
 	offset = (off_t)whole((size_t)kept->end, align);
-	if (!reach(kept, offset + (off_t)bytes))
-		return NULL;
 	piece = &kept->piece[kept->n];
-	piece->at = map(kept->fd, bytes, offset, align);
+	piece->at = place(kept, bytes, offset, align, &piece->alone);
 	if (piece->at == NULL)
 		return NULL;
 	piece->bytes = bytes;

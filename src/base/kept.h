@@ -8,7 +8,7 @@
  * to survive say themselves which of their words count.
  *
  * Vocabulary
- *	piece	what one kept_take() has mapped, a whole number of pages.  It
+ *	piece	what one kept_take() has given, a whole number of pages.  It
  *		takes address space and no memory until it is used.
  *	old	said of a memory file that another process has made.
  *
@@ -43,6 +43,16 @@ int kept_new(struct kept **, const char *name);
  * is.
  */
 int kept_open(struct kept **, int fd);
+
+/*
+ * Pieces of so many bytes in all, as kept_size() said of one like it, are to
+ * come: they are mapped now and all together, for each one by itself costs a
+ * handful of system calls.  What comes beyond, or if that cannot be done, is
+ * mapped when it is taken.
+ */
+void kept_expect(struct kept *, size_t bytes);
+/* Bytes of the file that have been taken. */
+size_t kept_size(const struct kept *);
 
 /* Unmaps the pieces and closes the descriptor. */
 void kept_free(struct kept *);

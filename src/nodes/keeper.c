@@ -116,12 +116,14 @@ make_parts(struct keeper *k, const struct keeper_opts *o, int *fds)
 	int r = 0;
 
 	if (o->with_feed && keeper_kept_wanted(k->node) &&
-	    keeper_kept_new(&k->kept, 1) == 0) {
+	    keeper_kept_new(&k->kept, k->node, 1) == 0) {
 		r = make_lists(k, o);
 		if (r == 0)
 			r = make_feed(k, fds);
-		if (r == 0)
+		if (r == 0) {
+			keeper_kept_made(k->kept, k->node);
 			return 0;
+		}
 		keeper_drop(k);
 	}
 	if (!o->no_list)
@@ -206,7 +208,8 @@ keeper_anew(struct keeper *k)
 	int r = 0;
 
 	if (k->kept != NULL)
-		r = keeper_kept_new(&kept, k->kept->generation + 1);
+		r = keeper_kept_new(&kept, k->node,
+		    k->kept->generation + 1);
 	if (r == 0)
 		r = make_queue(kept, &queue);
 	if (r == 0)

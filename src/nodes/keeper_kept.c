@@ -80,7 +80,8 @@ make(unsigned generation)
 }
 
 int
-keeper_kept_new(struct keeper_kept **out, unsigned generation)
+keeper_kept_new(struct keeper_kept **out, struct node *node,
+    unsigned generation)
 {
 	struct keeper_kept *kk = make(generation);
 	int r;
@@ -88,8 +89,10 @@ keeper_kept_new(struct keeper_kept **out, unsigned generation)
 	if (kk == NULL)
 		return -ENOMEM;
 	r = kept_new(&kk->memory, "pagek-kept");
-	if (r == 0)
+	if (r == 0) {
+		kept_expect(kk->memory, node->daemon.targets_kept);
 		r = take_pieces(kk);
+	}
 	if (r == 0)
 		r = know_build(&kk->image->build);
 	if (r < 0) {
@@ -98,6 +101,12 @@ keeper_kept_new(struct keeper_kept **out, unsigned generation)
 	}
 	*out = kk;
 	return 0;
+}
+
+void
+keeper_kept_made(const struct keeper_kept *kk, struct node *node)
+{
+	node->daemon.targets_kept = kept_size(kk->memory);
 }
 
 int
@@ -162,8 +171,10 @@ kept_sites_new(struct kept_sites **out, struct node *node,
 
 	if (r < 0)
 		return r;
+	kept_expect(memory, node->daemon.sites_kept);
 	r = stream_sites_new_kept(sites, memory);
 	if (r == 0) {
+		node->daemon.sites_kept = kept_size(memory);
 		r = make_sites(out, node, memory, 0);
 		if (r < 0)
 			stream_sites_unref(*sites);

@@ -109,8 +109,12 @@ struct kept_sites {
 /* Is there anybody to keep a target of this node? */
 bool keeper_kept_wanted(const struct node *);
 
-/* Memory for a list that is to begin; queue and list take their pieces next. */
-int keeper_kept_new(struct keeper_kept **, unsigned generation);
+/*
+ * Memory for a list that is to begin; queue and list take their pieces next.
+ * When they have, the node is told how much it came to, for the next one.
+ */
+int keeper_kept_new(struct keeper_kept **, struct node *, unsigned generation);
+void keeper_kept_made(const struct keeper_kept *, struct node *);
 /* Of a process that has died, fd its own from now on; -EINVAL for no such thing. */
 int keeper_kept_open(struct keeper_kept **, int fd, unsigned generation);
 /* When queue and list are gone. */

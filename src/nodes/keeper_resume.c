@@ -127,7 +127,7 @@ begin_anew(struct keeper *k, const struct kept_slot *slot,
 {
 	int r;
 
-	r = keeper_kept_new(anew, k->kept->generation + 1);
+	r = keeper_kept_new(anew, k->node, k->kept->generation + 1);
 	if (r == 0)
 		r = keeper_tables(k, *anew, k->kept->image->max, slot->next);
 	if (r < 0)
