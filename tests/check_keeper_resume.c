@@ -2,6 +2,9 @@
  * A keeper that another process takes up: what a commit knew is there, and what
  * it did not know is not.  The two processes are this test, one after the other.
  */
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "../src/nodes/keeper_kept.h"
 #include "node_harness.h"
 
@@ -73,6 +76,43 @@ teardown(void)
 	node_down();
 	close(kept_by);
 }
+
+/* Mappings of the memory file. */
+static unsigned
+mappings_of(const struct kept *memory)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long inode;
+	char line[512];
+	unsigned n = 0;
+	struct stat st;
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fstat(kept_fd(memory), &st), 0);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 &&
+		    inode == st.st_ino;
+	(void)fclose(f);
+	return n;
+}
+
+/* The first one told the node how much that is; its head is by itself. */
+START_TEST(memory_of_the_second_target_is_mapped_together)
+{
+	struct keeper *second;
+	int its[3];
+
+	ck_assert_int_eq(keeper_new(&second, &node, &(struct keeper_opts){
+	    .with_feed = true, .max = 4096 }, its), 0);
+	ck_assert_uint_gt(mappings_of(dead->kept->memory), 2);
+	ck_assert_uint_gt(mappings_of(dead->sites_kept->memory), 2);
+	ck_assert_uint_eq(mappings_of(second->kept->memory), 2);
+	ck_assert_uint_eq(mappings_of(second->sites_kept->memory), 2);
+	keeper_unref(second);
+	for (size_t i = 0; i < BASE_NELEM(its); i++)
+		close(its[i]);
+}
+END_TEST
 
 /* Puts one there as keeper_take() does for the first requester of all. */
 static void
@@ -208,6 +248,7 @@ suite(void)
 	TCase *t = tcase_create("taken up");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, memory_of_the_second_target_is_mapped_together);
 	tcase_add_test(t, a_requester_that_was_committed_is_there);
 	tcase_add_loop_test(t, a_requester_that_no_commit_knows_is_nobodys, 0,
 	    2);

@@ -264,24 +264,32 @@ huge_of(const void *p)
 	return kb;
 }
 
-/* What the system makes of pages that are all there says whether it can. */
+/*
+ * What the system makes of pages that are all there says whether it can; for a
+ * moment it may have none.
+ */
 START_TEST(populated_memory_is_in_huge_pages_where_there_are_any)
 {
 	struct kept *kept, *other;
 	char *asked, *used;
+	bool same = false;
 
-	ck_assert_int_eq(kept_new(&kept, "test"), 0);
-	ck_assert_int_eq(kept_new(&other, "test"), 0);
-	asked = kept_take(kept, LARGE);
-	used = kept_take(other, LARGE);
-	kept_populate(asked, LARGE);
-	memset(used, 1, LARGE);
-	if (madvise(used, LARGE, MADV_COLLAPSE) == 0)
-		ck_assert_int_eq(huge_of(asked), huge_of(used));
-	memset(used, 0, LARGE);
-	ck_assert_int_eq(memcmp(asked, used, LARGE), 0);
-	kept_free(kept);
-	kept_free(other);
+	for (unsigned i = 0; i < 5 && !same; i++) {
+		ck_assert_int_eq(kept_new(&kept, "test"), 0);
+		ck_assert_int_eq(kept_new(&other, "test"), 0);
+		asked = kept_take(kept, LARGE);
+		used = kept_take(other, LARGE);
+		ck_assert(asked != NULL && used != NULL);
+		kept_populate(asked, LARGE);
+		memset(used, 1, LARGE);
+		same = madvise(used, LARGE, MADV_COLLAPSE) != 0 ||
+		    huge_of(asked) == huge_of(used);
+		memset(used, 0, LARGE);
+		ck_assert_int_eq(memcmp(asked, used, LARGE), 0);
+		kept_free(kept);
+		kept_free(other);
+	}
+	ck_assert(same);
 }
 END_TEST
 
@@ -290,6 +298,7 @@ suite(void)
 {
 	Suite *s = suite_create("kept");
 	TCase *tc = tcase_create("kept");
+	TCase *kernel = tcase_create("huge pages");
 
 	tcase_add_test(tc, pieces_are_zeros_at_first);
 	tcase_add_test(tc, what_a_killed_process_wrote_is_found_again);
@@ -302,8 +311,11 @@ suite(void)
 	tcase_add_test(tc, expected_pieces_are_found_again_like_any_other);
 	tcase_add_loop_test(tc, pieces_come_whatever_was_expected, 0,
 	    BASE_NELEM(no_size));
-	tcase_add_test(tc, populated_memory_is_in_huge_pages_where_there_are_any);
 	suite_add_tcase(s, tc);
+	tcase_set_tags(kernel, TAG_KERNEL);
+	tcase_add_test(kernel,
+	    populated_memory_is_in_huge_pages_where_there_are_any);
+	suite_add_tcase(s, kernel);
 	return s;
 }
 

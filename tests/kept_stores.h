@@ -9,6 +9,9 @@
  * Holes are punched page by page, the last one first, for nobody is promised
  * that they are made at once or in any order.
  *
+ * Each piece is to have a mapping of its own, the first with the words that
+ * count: kept_expect() must not be called.
+ *
  * It replaces two functions of the C library, so it is included once, by the
  * test itself.
  */

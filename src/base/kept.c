@@ -18,8 +18,12 @@
 
 #define KEPT_MAGIC UINT32_C(0x506b4d31) /* "PkM1" */
 #define KEPT_HEAD 4096
+#define EXPECTED_MAX ((size_t)1 << 40)	/* no address space has more to spare */
 #define KEPT_PAGE 4096			/* pieces have the same places whatever the page */
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -44,8 +48,8 @@ struct piece {
 struct kept {
 	int fd;
 	struct kept_head *head;
-	char *all;			/* the file's first bytes; NULL: not yet ... */
-	size_t expected;		/* ... and so many of them */
+	char *all;			/* mapped together; NULL: nothing is ... */
+	size_t expected;		/* ... the file's first bytes, so many */
 	off_t end;			/* of the pieces so far */
 	unsigned n;
 	struct piece piece[KEPT_PIECES];
@@ -204,8 +208,10 @@ reach(const struct kept *kept, off_t end)
 void
 kept_expect(struct kept *kept, size_t bytes)
 {
-	if (kept->all != NULL || bytes <= KEPT_HEAD ||
-	    bytes > PTRDIFF_MAX || !reach(kept, (off_t)bytes))
+	if (kept->all != NULL || bytes <= KEPT_HEAD || bytes > EXPECTED_MAX)
+		return;
+	bytes = whole(bytes, KEPT_PAGE);
+	if (!reach(kept, (off_t)bytes))
 		return;
 	kept->all = map(kept->fd, bytes, 0, KEPT_HUGE);
 	kept->expected = bytes;
@@ -221,8 +227,8 @@ kept_size(const struct kept *kept)
 static char *
 place(struct kept *kept, size_t bytes, off_t offset, size_t align, bool *alone)
 {
-	*alone = kept->all == NULL ||
-	    (size_t)offset + bytes > kept->expected;
+	*alone = kept->all == NULL || (size_t)offset > kept->expected ||
+	    bytes > kept->expected - (size_t)offset;
 	if (!*alone)
 		return kept->all + offset;
 	if (!reach(kept, offset + (off_t)bytes))
@@ -289,10 +295,12 @@ kept_populate(void *p, size_t bytes)
 	uintptr_t begin = ((uintptr_t)p + KEPT_HUGE - 1) & ~(KEPT_HUGE - 1);
 	uintptr_t end = ((uintptr_t)p + bytes) & ~(KEPT_HUGE - 1);
 
-	/* Where no page is used yet there is nothing to make a huge one of. */
-	for (uintptr_t at = begin; at < end; at += KEPT_HUGE) {
-		(void)__atomic_fetch_or((char *)at, 0, __ATOMIC_RELAXED);
-		(void)madvise((void *)at, KEPT_HUGE, MADV_COLLAPSE);
-	}
+	/*
+	 * Where no page is there yet there is nothing to make a huge one of.
+	 * One is asked for, not used: for want of memory that would end us.
+	 */
+	for (uintptr_t at = begin; at < end; at += KEPT_HUGE)
+		if (madvise((void *)at, KEPT_PAGE, MADV_POPULATE_WRITE) == 0)
+			(void)madvise((void *)at, KEPT_HUGE, MADV_COLLAPSE);
 	(void)madvise(p, bytes, MADV_POPULATE_WRITE);
 }

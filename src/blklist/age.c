@@ -293,7 +293,7 @@ move_down(struct age *a, struct store_node *node, uint32_t pos)
  * Where a sweep moves the fewest blocks for each position that it wins, and
  * wins a quarter of those to be had.  There are 3/8 as many empty ones as live
  * ones, so that is at most 8/3; while it passes those and the one that it wins,
- * less than half a position is taken.
+ * with what is taken meanwhile, little more than half a position is taken.
  */
 static void
 begin_sweep(struct age *a)

@@ -9,8 +9,8 @@
  * Up to the first size memory is no matter: a table is filled to a half and
  * then doubled.  Above it three quarters are filled; from the second one on
  * a quarter is added: with more a table is emptier, with less each key is
- * moved more often.  Such a table is whole huge pages, for a part of one takes
- * as much memory.
+ * moved more often.  It grows to whole huge pages, for a part of one takes as
+ * much memory.
  */
 #define SMALL 8192
 #define LARGE 65536
@@ -25,6 +25,7 @@
  * each bucket that it had.
  */
 #define LEAST_PART HASH_WIDTH
+#define MOVED_PART (HASH_WIDTH / 4 * 3)	/* then there is an insertion for each bucket */
 #define GROW_PART 4
 #define CALM_PERCENT 24
 #define AT_ONCE 512
@@ -121,14 +122,15 @@ hash_clear(struct hash *h)
 	set_size(h, HASH_MIN);
 }
 
-/* The nearest number of huge pages, unless that is next to no growth. */
+/* The nearest number of huge pages by which all is moved before the limit. */
 static uint32_t
 larger_by_pages(uint32_t n)
 {
 	uint32_t to = (n + n / GROW_PART + HUGE_BUCKETS / 2) / HUGE_BUCKETS *
 	    HUGE_BUCKETS;
 
-	return to >= n + n / LEAST_PART ? to : to + HUGE_BUCKETS;
+	return to >= n + (n + MOVED_PART - 1) / MOVED_PART ? to :
+	    to + HUGE_BUCKETS;
 }
 
 static uint32_t

@@ -200,9 +200,10 @@ hash_likely(const struct hash *h, uint32_t tag)
 }
 
 /*
- * The bucket where the search goes on after its home, which is there by now:
- * the one below a full one.  By arithmetic: a quarter of the buckets of a table
- * that is about to grow are full, so no branch could be foretold.
+ * The bucket where a search ends, as a rule: the home, or the one below if that
+ * is full.  The home has been fetched by now.  By arithmetic: a quarter of the
+ * buckets of a table that is about to grow are full, so no branch could be
+ * foretold.
  */
 static inline const struct hash_bucket *
 hash_below(const struct hash *h, uint32_t tag)

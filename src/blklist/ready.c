@@ -23,7 +23,8 @@ void
 ready_touch(void *piece, size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	unsigned char *p = piece;
+	/* A compiler may make a load of one that changes nothing. */
+	volatile unsigned char *p = piece;
 
 	for (size_t at = 0; at < bytes; at += page)
 		(void)__atomic_fetch_or(p + at, 0, __ATOMIC_RELAXED);

@@ -29,8 +29,8 @@ struct takeover_node;
 
 struct daemon {
 	struct fdstore store;		/* what is to outlive us */
-	_Atomic size_t targets_kept;	/* bytes that the last target's memory came to ... */
-	_Atomic size_t sites_kept;	/* ... and that of the last stacks; 0 not known */
+	_Atomic size_t target_bytes;	/* of the last target's kept memory ... */
+	_Atomic size_t sites_bytes;	/* ... and of the last stacks'; 0 not known */
 	struct kept *kept;		/* memory of the next; NULL none */
 	struct takeover_node *same;	/* what is the same in the process after us; NULL: nothing */
 	uv_poll_t *above;		/* on our supervisor's socket; NULL none */

@@ -90,7 +90,7 @@ keeper_kept_new(struct keeper_kept **out, struct node *node,
 		return -ENOMEM;
 	r = kept_new(&kk->memory, "pagek-kept");
 	if (r == 0) {
-		kept_expect(kk->memory, node->daemon.targets_kept);
+		kept_expect(kk->memory, node->daemon.target_bytes);
 		r = take_pieces(kk);
 	}
 	if (r == 0)
@@ -106,7 +106,7 @@ keeper_kept_new(struct keeper_kept **out, struct node *node,
 void
 keeper_kept_made(const struct keeper_kept *kk, struct node *node)
 {
-	node->daemon.targets_kept = kept_size(kk->memory);
+	node->daemon.target_bytes = kept_size(kk->memory);
 }
 
 int
@@ -171,10 +171,10 @@ kept_sites_new(struct kept_sites **out, struct node *node,
 
 	if (r < 0)
 		return r;
-	kept_expect(memory, node->daemon.sites_kept);
+	kept_expect(memory, node->daemon.sites_bytes);
 	r = stream_sites_new_kept(sites, memory);
 	if (r == 0) {
-		node->daemon.sites_kept = kept_size(memory);
+		node->daemon.sites_bytes = kept_size(memory);
 		r = make_sites(out, node, memory, 0);
 		if (r < 0)
 			stream_sites_unref(*sites);
