@@ -17,17 +17,20 @@ const struct ready_ops *ready_ops;
 
 /*
  * Whoever the memory belongs to may write to it at the same time: only an
- * atomic operation leaves every byte as it is.
+ * atomic operation leaves every byte as it is.  One that adds nothing would do,
+ * but clang makes a load of it, which takes no page, or nothing at all.
  */
 void
 ready_touch(void *piece, size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	/* A compiler may make a load of one that changes nothing. */
-	volatile unsigned char *p = piece;
+	unsigned char *p = piece, zero;
 
-	for (size_t at = 0; at < bytes; at += page)
-		(void)__atomic_fetch_or(p + at, 0, __ATOMIC_RELAXED);
+	for (size_t at = 0; at < bytes; at += page) {
+		zero = 0;
+		(void)__atomic_compare_exchange_n(p + at, &zero, 0, false,
+		    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
 }
 
 void
