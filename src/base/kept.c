@@ -18,7 +18,7 @@
 
 #define KEPT_MAGIC UINT32_C(0x506b4d31) /* "PkM1" */
 #define KEPT_HEAD 4096
-#define EXPECTED_MAX ((size_t)1 << 40)	/* no address space has more to spare */
+#define EXPECTED_MAX (PTRDIFF_MAX / 2)	/* no address space has more to spare */
 #define KEPT_PAGE 4096			/* pieces have the same places whatever the page */
 
 #ifndef MADV_POPULATE_WRITE
