@@ -246,9 +246,9 @@ suite(void)
 {
 	Suite *s = suite_create("keeper_resume");
 	TCase *t = tcase_create("taken up");
+	TCase *kernel = tcase_create("mappings");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_test(t, memory_of_the_second_target_is_mapped_together);
 	tcase_add_test(t, a_requester_that_was_committed_is_there);
 	tcase_add_loop_test(t, a_requester_that_no_commit_knows_is_nobodys, 0,
 	    2);
@@ -256,6 +256,10 @@ suite(void)
 	    regions_that_were_committed_are_there_and_no_others, 0, 3);
 	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 9);
 	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(kernel, setup, teardown);
+	tcase_set_tags(kernel, TAG_KERNEL);
+	tcase_add_test(kernel, memory_of_the_second_target_is_mapped_together);
+	suite_add_tcase(s, kernel);
 	return s;
 }
 
