@@ -71,8 +71,8 @@ REASONS = {
               "comes out of that of the two threads",
     "grow": "a million frees in random order miss every cache, and plain ones overlap their misses; the "
             "instructions of a record stand between them and let fewer overlap",
-    "larson": "half of the frees are of the other thread's blocks, whose tickets' lines come from the other core: it "
-              "goes with how far that is",
+    "larson": "half of the frees are of the other thread's blocks, whose tickets' lines the other core has as a rule; "
+              "and with two cores the keeper's time comes out of that of the two threads",
     "cc1": RATE,
     "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",
     "jsonm": "while its million blocks come into being a record takes the keeper twice as long, for memory is used for "
