@@ -15,10 +15,6 @@
 #include "../src/base/kept.h"
 #include "harness.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 #define SMALL 100
 #define LARGE (3 * KEPT_HUGE)
 

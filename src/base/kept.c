@@ -21,13 +21,6 @@
 #define EXPECTED_MAX (PTRDIFF_MAX / 2)	/* no address space has more to spare */
 #define KEPT_PAGE 4096			/* pieces have the same places whatever the page */
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 struct kept_head {
 	uint32_t magic;
 	uint32_t pieces;

@@ -28,6 +28,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/mman.h>
+
+/* What the system may have and its headers do not. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 #define KEPT_PIECES 32		/* of one memory file, at most */
 #define KEPT_HUGE ((size_t)2 << 20)

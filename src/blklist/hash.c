@@ -25,7 +25,7 @@
  * each bucket that it had.
  */
 #define LEAST_PART HASH_WIDTH
-#define MOVED_PART (HASH_WIDTH / 4 * 3)	/* then there is an insertion for each bucket */
+#define MOVED_PART (HASH_WIDTH / 4 * 3)	/* an insertion for each bucket */
 #define GROW_PART 4
 #define CALM_PERCENT 24
 #define AT_ONCE 512

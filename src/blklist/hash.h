@@ -206,7 +206,7 @@ hash_likely(const struct hash *h, uint32_t tag)
  * foretold.
  */
 static inline const struct hash_bucket *
-hash_below(const struct hash *h, uint32_t tag)
+hash_ends_in(const struct hash *h, uint32_t tag)
 {
 	const struct hash_table *t = hash_table(h, tag);
 	const struct hash_bucket *b = &t->bucket[hash_home(t, tag)];

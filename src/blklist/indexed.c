@@ -435,7 +435,7 @@ ahead_node(const struct indexed *ix, const struct rec *r, uint32_t tag)
 {
 	const struct store_node *n = ahead_find(ix, r, tag);
 
-	__builtin_prefetch(hash_below(&ix->hash, tag), 1);
+	__builtin_prefetch(hash_ends_in(&ix->hash, tag), 1);
 	__builtin_prefetch(&n->w[0], 1);
 	__builtin_prefetch(&n->pos, 1);
 }

@@ -9,10 +9,6 @@
 #include "../base/kept.h"
 #include "ready.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 const struct ready_ops *ready_ops;
 
 /*
