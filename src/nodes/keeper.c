@@ -12,6 +12,7 @@
 #include "keeper_kept.h"
 #include "module_paths.h"
 #include "node.h"
+#include "tree.h"
 
 static void keeper_free(struct keeper *);
 static void detach(struct keeper *);
@@ -480,6 +481,7 @@ detach(struct keeper *k)
 void
 keeper_drop(struct keeper *k)
 {
+	tree_unshelve(k);
 	if (k->list != NULL)
 		k->last = *blklist_counts(k->list);
 	if (k->queue != NULL)

@@ -58,6 +58,8 @@ struct keeper_tag {
 struct keeper {
 	struct node *node;
 	TAILQ_ENTRY(keeper) link;	/* in node->live or node->ended */
+	TAILQ_ENTRY(keeper) shelf;	/* in node->shelved */
+	bool is_shelved;
 	uint64_t stream;		/* id, as the target was told; never used again */
 	uint32_t index;			/* in DSTRM */
 	bool has_row;

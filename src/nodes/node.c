@@ -129,6 +129,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	quota_init(&node->quota);
 	TAILQ_INIT(&node->live);
 	TAILQ_INIT(&node->ended);
+	TAILQ_INIT(&node->shelved);
 	name_node(node);
 	if (getrandom(node->id, sizeof node->id, 0) < 0 ||
 	    getrandom(node->boot, sizeof node->boot, 0) < 0)

@@ -319,14 +319,17 @@ is_over(int *wait_status)
 	return true;
 }
 
-static void
+/* True when processes have ended: more of them may have than there are signals. */
+static bool
 hear_signals(void)
 {
 	struct signalfd_siginfo info;
+	bool ended = false;
 
 	while (read(sup.signals, &info, sizeof info) == (ssize_t)sizeof info) {
 		int sig = (int)info.ssi_signo;
 
+		ended |= sig == SIGCHLD;
 		if (sig == SIGCHLD || sig == SIGPIPE)
 			continue;
 		/* A second time it is meant. */
@@ -339,6 +342,7 @@ hear_signals(void)
 		if (sig != SIGHUP)
 			sup.told = sig;
 	}
+	return ended;
 }
 
 /* A machine that has no room for a process now may have some soon. */
@@ -352,7 +356,7 @@ start_again(void (*become)(void *arg, int fd), void *arg)
 	r = start(become, arg);
 	for (int i = 1; r < 0 && i < TRIES; i++) {
 		if (poll(&p, 1, 1000) > 0)
-			hear_signals();
+			(void)hear_signals();
 		if (sup.told != 0)
 			return r;
 		r = start(become, arg);
@@ -373,6 +377,7 @@ static int
 watch(void (*become)(void *arg, int fd), void *arg)
 {
 	int status, wait_status, r;
+	bool ended;
 
 	for (;;) {
 		struct pollfd p[] = {
@@ -385,7 +390,7 @@ watch(void (*become)(void *arg, int fd), void *arg)
 		if (sup.to_pass != 0 && mono_ms(mono_now()) >= sup.pass_ms)
 			pass_on(sup.to_pass);
 		listen_to_child();
-		hear_signals();
+		ended = hear_signals();
 		if (!is_over(&wait_status)) {
 			/* It closed its end, and is on its way out. */
 			if ((p[1].revents & POLLHUP) != 0 &&
@@ -393,7 +398,9 @@ watch(void (*become)(void *arg, int fd), void *arg)
 				close(sup.channel);
 				sup.channel = sup.ward.channel = -1;
 			}
-			ward_look(&sup.ward);
+			/* Not with each message: a node sends eight for a target. */
+			if (ended)
+				ward_look(&sup.ward);
 			continue;
 		}
 		if (!goes_on(wait_status, &status))

@@ -157,6 +157,7 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 		return;
 	}
 	TAILQ_INSERT_TAIL(&node->ended, k, link);
+	tree_shelve(k);
 	if (k->pid != 0) {
 		report_image(&node->report, k);
 		takeover_ended(node);
@@ -388,6 +389,7 @@ tree_fini(struct node *node)
 	for (size_t i = 0; i < BASE_NELEM(lists); i++) {
 		while ((k = TAILQ_FIRST(lists[i])) != NULL) {
 			TAILQ_REMOVE(lists[i], k, link);
+			tree_unshelve(k);
 			tree_forget_row(k);
 			keeper_unref(k);
 		}

@@ -70,6 +70,10 @@ void tree_forget_row(struct keeper *);
 bool tree_make_room(struct node *);
 /* The node's numbers of STATS, WIRE_N_GONE to _GONE_MISSED. */
 void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
+/* An image that has just ended: its list counts among those of tree_trim(). */
+void tree_shelve(struct keeper *);
+/* It is there no more, or is nobody's to drop; also where it was not. */
+void tree_unshelve(struct keeper *);
 /* Lists of ended images: the last few, and not more memory than agreed. */
 void tree_trim(struct node *);
 /* Rows of ended images, likewise: once a second. */

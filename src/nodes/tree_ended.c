@@ -9,6 +9,18 @@
 
 /* --- whose turn it is --------------------------------------------------- */
 
+static struct keeper *
+next_row(const struct keeper *k)
+{
+	return TAILQ_NEXT(k, link);
+}
+
+static struct keeper *
+next_list(const struct keeper *k)
+{
+	return TAILQ_NEXT(k, shelf);
+}
+
 static uint64_t
 weigh_row(const struct keeper *k)
 {
@@ -20,7 +32,7 @@ weigh_row(const struct keeper *k)
 static bool
 may_drop(const struct keeper *k)
 {
-	return k->list != NULL && TAILQ_NEXT(k, link) != NULL &&
+	return TAILQ_NEXT(k, link) != NULL &&
 	    mono_ms(mono_now()) - k->read_ms >= READ_LATELY_MS;
 }
 
@@ -44,12 +56,13 @@ weigh_bytes(const struct keeper *k)
 }
 
 /*
- * Of the ended the first one of the user who has the most there: so nobody's
+ * From `k` on the first one of the user who has the most there: so nobody's
  * are pushed out by another's, however many children those have.  NULL when
  * nothing weighs anything.
  */
 static struct keeper *
-first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
+first_of_most(struct keeper *k, struct keeper *(*next)(const struct keeper *),
+    uint64_t (*weigh)(const struct keeper *))
 {
 	struct {
 		uid_t uid;
@@ -57,9 +70,8 @@ first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
 		struct keeper *first;
 	} user[USERS], *most = NULL;
 	size_t n = 0, i;
-	struct keeper *k;
 
-	TAILQ_FOREACH(k, &node->ended, link) {
+	for (; k != NULL; k = next(k)) {
 		uint64_t weight = weigh(k);
 
 		if (weight == 0)
@@ -120,6 +132,7 @@ forget_ended(struct node *node, struct keeper *k)
 {
 	count_gone(node, k);
 	TAILQ_REMOVE(&node->ended, k, link);
+	tree_unshelve(k);
 	tree_forget_row(k);
 	keeper_unref(k);
 }
@@ -127,7 +140,8 @@ forget_ended(struct node *node, struct keeper *k)
 bool
 tree_make_room(struct node *node)
 {
-	struct keeper *k = first_of_most(node, weigh_row);
+	struct keeper *k = first_of_most(TAILQ_FIRST(&node->ended), next_row,
+	    weigh_row);
 
 	if (k == NULL)
 		return false;
@@ -138,20 +152,39 @@ tree_make_room(struct node *node)
 /* --- how much is kept --------------------------------------------------- */
 
 void
+tree_shelve(struct keeper *k)
+{
+	if (k->list == NULL)
+		return;
+	TAILQ_INSERT_TAIL(&k->node->shelved, k, shelf);
+	k->is_shelved = true;
+}
+
+void
+tree_unshelve(struct keeper *k)
+{
+	if (k->is_shelved)
+		TAILQ_REMOVE(&k->node->shelved, k, shelf);
+	k->is_shelved = false;
+}
+
+/*
+ * With each image that ends: so it looks at the few that have lists, and not at
+ * a thousand rows of a build's compilers.
+ */
+void
 tree_trim(struct node *node)
 {
 	size_t bytes = 0, kept = 0;
 	struct keeper *k;
 
-	TAILQ_FOREACH(k, &node->ended, link) {
-		if (k->list == NULL)
-			continue;
+	TAILQ_FOREACH(k, &node->shelved, shelf) {
 		bytes += list_bytes(k);
 		kept++;
 	}
 	while ((kept > NODE_LISTS_KEPT || bytes > NODE_LISTS_BYTES) &&
-	    (k = first_of_most(node, kept > NODE_LISTS_KEPT ? weigh_list :
-	    weigh_bytes)) != NULL) {
+	    (k = first_of_most(TAILQ_FIRST(&node->shelved), next_list,
+	    kept > NODE_LISTS_KEPT ? weigh_list : weigh_bytes)) != NULL) {
 		bytes -= list_bytes(k);
 		kept--;
 		keeper_drop(k);
