@@ -213,8 +213,8 @@ $B/bench/libmtrace.so: bench/peers/mtrace.c
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $< \
 		-l:libc_malloc_debug.so.0
 
-# What a program pays that lives for no time.
-$B/bench/start: bench/start.c
+# What a program pays that lives for no time, and one beside a busy core.
+$B/bench/start $B/bench/burn: $B/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -o $@ $<
 

@@ -1,14 +1,37 @@
 """How a command runs under each of pagek's modes."""
+import glob
 import json
 import os
 import subprocess
 import time
 
-from job import B, Failed
+from job import B, Failed, simply
 from terminal import Terminal
 
 REPORT_S = 20		# for the node to have read the rest of the records
 SAMPLE = "512k"
+BEGIN_STEP_S = 0.002	# what keeper and page do before the command begins is left out to about that
+NAMES = ("pagek", "pageknode", "pagek-symbols")
+
+
+def processor_time(page):
+    """{pid: seconds} of the page and of those below it that are ours."""
+    found, left = {}, [page]
+    while left:
+        pid = left.pop()
+        try:
+            with open("/proc/%d/comm" % pid) as f:
+                if f.read().strip() not in NAMES:
+                    continue
+            # As clock_getcpuclockid(3) makes it: to the nanosecond, and of threads too that have ended.
+            found[pid] = time.clock_gettime(~pid << 3 | 2)
+            for path in glob.glob("/proc/%d/task/*/children" % pid):
+                with open(path) as f:
+                    left += map(int, f.read().split())
+        except OSError:
+            continue	# it has ended
+    return found
+
 
 def reported(job, pid):
     """The lines of the report once the program's last image is in it, else None."""
@@ -20,15 +43,22 @@ def reported(job, pid):
     return lines if any(line["pid"] == pid and line["comm"] != "timed" for line in lines) else None
 
 
+def wait_for(page, job, done, *step):
+    if not page.read_until(job.limit, done, *step):
+        raise Failed("stopped after %d s" % job.limit if page.proc.poll() is None else job.complaint())
+
+
 def pagek(job, *options):
     """Under `pagek run`, keeper and page at 15 Hz, the page on a pty."""
     env = dict(os.environ, TERM="xterm-256color", LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=job.tmp)
     page = Terminal([B + "/pagek", "run", "--report", job.tmp + "/report"] + list(options) + ["--"] + job.timed(), env)
     try:
+        wait_for(page, job, lambda: job.pid() is not None, BEGIN_STEP_S)
+        before = processor_time(page.proc.pid)
         if job.beside:
             job.beside(job, page.read)
-        if not page.read_until(job.limit, job.has_ended):
-            raise Failed("stopped after %d s" % job.limit if page.proc.poll() is None else job.complaint())
+        wait_for(page, job, job.has_ended)
+        beside = sum(s - before.get(pid, 0) for pid, s in processor_time(page.proc.pid).items())
         pid = job.pid()
         if not page.read_until(REPORT_S, lambda: reported(job, pid) is not None):
             raise Failed("the node did not report its end")
@@ -39,7 +69,22 @@ def pagek(job, *options):
     if any(line["allocs"] is None for line in lines):
         raise Failed("the node has no data of it")
     events = sum(line["allocs"] + line["frees"] for line in lines if line["pid"] == pid)
-    return job.result(events, all(line["complete"] for line in lines))
+    return job.result(events, all(line["complete"] for line in lines), beside)
+
+
+def as_busy(job):
+    """Plain, while something else has as much of a core as keeper and page had."""
+    if job.beside_share is None:
+        raise Failed("no run of caller only to go by")
+    burn = subprocess.Popen([B + "/bench/burn", "%.4f" % min(1, job.beside_share)], stdin=subprocess.DEVNULL)
+    try:
+        got = simply(job, job.timed())
+        if burn.poll() is not None:
+            raise Failed("bench/burn ended with %d" % burn.returncode)
+        return got
+    finally:
+        burn.kill()
+        burn.wait()
 
 
 def dormant(job):
@@ -76,6 +121,10 @@ def has_option(program, *words):
 
 def no_sample():
     return None if has_option("pagek", "run", "--sample", SAMPLE, "--help") else "not built"
+
+
+def no_burn():
+    return None if os.path.exists(B + "/bench/burn") else "not built"
 
 
 def no_dormant():

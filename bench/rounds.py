@@ -19,6 +19,7 @@ from machine import first, text
 from tools import TOOLS, share
 
 FAILURES = 3		# and a tool is not tried again with this workload
+CONTROLS = ("plain", "beside")	# in every round, as ours are, which are held against them
 TOUCHED = 512 << 20	# bytes; what the largest run needs with all that is beside it
 
 
@@ -30,16 +31,19 @@ def touch_memory():
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
 
 
-def once(tool, workload, part):
-    """{figure: value} of one run, with events, lossless, peak_kb and faults."""
+def once(tool, workload, part, beside_share):
+    """{figure: value} of one run, with events, lossless, peak_kb and faults; share
+    is what keeper and page had of a core."""
     tmp = tempfile.mkdtemp(prefix="pagek-bench-")
     try:
         touch_memory()
         job = workload.job(tmp, part)
+        job.beside_share = beside_share
         result = TOOLS[tool].run(job)
         got = workload.figures(job, result)
         got.update((name, getattr(result, name)) for name in (
-            "events", "lossless", "peak_kb", "faults", "waits", "preempted"))
+            "events", "lossless", "peak_kb", "faults", "waits", "preempted", "beside"))
+        got["share"] = None if result.beside is None else result.beside / result.wall
         return got
     finally:
         shutil.rmtree(tmp, ignore_errors=True)
@@ -60,16 +64,23 @@ class Runs:
     def plan(self, peers):
         """[(tool, part)] of one round; a plain run for each part that is given."""
         turn = [(name, self.parts[name]) for name in self.names
-                if self.failures[name] < FAILURES and (peers or TOOLS[name].ours or name == "plain")]
+                if self.failures[name] < FAILURES and (peers or TOOLS[name].ours or name in CONTROLS)]
         parts = sorted({part for _, part in turn} - {1})
         return [("plain", part) for part in parts] + turn
+
+    def caller_share(self, got):
+        """Of the last run: in a round that goes backwards, of the one before."""
+        for r in [got] + self.rounds[::-1]:
+            if ("caller", 1) in r:
+                return r["caller", 1]["share"]
+        return None
 
     def round(self, peers=True):
         got = {}
         plan = self.plan(peers)
         for tool, part in reversed(plan) if len(self.rounds) % 2 else plan:
             try:
-                got[tool, part] = once(tool, self.workload, part)
+                got[tool, part] = once(tool, self.workload, part, self.caller_share(got))
             except (Failed, OSError) as e:
                 # What was too slow once is too slow again.
                 self.failures[tool] += FAILURES if "stopped after" in str(e) else 1

@@ -101,13 +101,20 @@ def part_text(part):
     return "" if part == 1 else ", 1/%d" % part
 
 
+def share_text(runs, tool):
+    """What the row of a core as busy goes by."""
+    share = runs.median(tool, "share") if tool == "caller" else None
+    return "" if share is None else ", keeper and page %.0f %% of a core" % (100 * share)
+
+
 def load_cell(runs, tool):
     added, ratio = runs.added(tool, "ns"), runs.ratio(tool, "ns")
     if tool in runs.reasons and not added:
         return runs.reasons[tool]
     if not added:
         return "-"
-    return "%+.1f ns, x%.2f%s" % (added["median"], ratio["median"], part_text(runs.parts[tool]))
+    return "%+.1f ns, x%.2f%s%s" % (added["median"], ratio["median"], share_text(runs, tool),
+                                    part_text(runs.parts[tool]))
 
 
 def program_cell(runs, tool):
@@ -117,10 +124,10 @@ def program_cell(runs, tool):
     if not wall:
         return "-"
     ns, asleep = per_event(runs, tool), runs.added(tool, "asleep")
-    return "x%.2f, user x%.2f%s%s%s" % (
+    return "x%.2f, user x%.2f%s%s%s%s" % (
         wall["median"], user["median"], ", %+.0f ns" % ns["median"] if ns else "",
         ", %.2f s waiting" % asleep["median"] if asleep and asleep["median"] >= WAITING_S else "",
-        part_text(runs.parts[tool]))
+        share_text(runs, tool), part_text(runs.parts[tool]))
 
 
 def load_title(runs):

@@ -41,11 +41,11 @@ class Terminal:
             self.written += len(got)
             self.last = (self.last + got)[-400:]
 
-    def read_until(self, seconds, done):
+    def read_until(self, seconds, done, step=0.03):
         """True when done() came true in that time; looked at twice a cycle."""
         until = time.monotonic() + seconds
         while not done():
-            if time.monotonic() > until or not self.read(0.03):
+            if time.monotonic() > until or not self.read(step):
                 return done()
         return True
 

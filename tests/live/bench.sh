@@ -31,7 +31,7 @@ told_all() {
 # What tests/need check does not bring in is not asked for.
 everything() {
 	for try in 1 2 3; do
-		run -t plain,caller,stack,sampled,dormant,heaptrack,jemalloc-19 \
+		run -t plain,caller,stack,sampled,dormant,beside,heaptrack,jemalloc-19 \
 		    -o "$tmp/out" && told_all && return 0
 		cat "$tmp/said"
 	done
@@ -40,6 +40,12 @@ everything() {
 rule "a run of everything has a figure for each goal, and in each cell" everything
 rule "all goals but those of ten million blocks are decided" \
     ask 'len(d["workloads"]) == 8 and set(goals.GOALS) - set(g) == {"list mix 10000000", "list rand 10000000"}'
+as_busy() {
+	grep "^| caller only .* keeper and page [0-9]* % of a core" "$tmp/table" &&
+	    grep "^| plain, other core as busy | [+-][0-9]" "$tmp/table" &&
+	    ask 'all(run["share"] > 0 for w in d["workloads"] for r in w["rounds"] for run in r if run["tool"] == "caller")'
+}
+rule "plain beside a core as busy is measured, and how busy that is" as_busy
 rule "how cost grows is measured, with live blocks and with threads" \
     ask 'len(d["parts"]["growth"]["cycles"]) == 2 == len(d["parts"]["growth"]["threads"])'
 rule "and drawn" test -s "$tmp/out/growth.svg" -a -s "$tmp/out/threads.svg"
@@ -74,6 +80,14 @@ without_valgrind() {
 	    ask 'g["churn"]["value"] is not None'
 }
 rule "a peer that is not there has its reason in its cell" without_valgrind
+
+without_caller() {
+	run -w churn -t beside -p "" -o "$tmp/out" && cat "$tmp/table" &&
+	    grep "^| plain, other core as busy | no run of caller only" \
+	    "$tmp/table"
+}
+rule "without a run of caller only nothing says how busy, and the cell does" \
+    without_caller
 
 without_keeperbench() {
 	mkdir -p "$tmp/b/bench" || return 1
