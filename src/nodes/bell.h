@@ -2,9 +2,9 @@
  * bell: a thread that sleeps until a calm target's ring fills, and wakes the
  * loop.
  *
- * A target that is drained every millisecond needs none, nor one that ends at
- * once: so a bell is opened when a target has become calmer than that, and
- * armed whenever it is calm again.
+ * A busy target is drained every millisecond anyway and a target that ends at
+ * once never needs one, so a bell is opened when a target has become calm,
+ * and armed whenever it is calm again.
  */
 #ifndef NODES_BELL_H
 #define NODES_BELL_H

@@ -6,9 +6,9 @@
 #include "node.h"
 #include "tree.h"
 
-#define MUCH (STREAM_FILL_FULL / 4)	/* of a ring: the next one sooner */
-#define LITTLE (STREAM_FILL_FULL / 16)	/* later */
-#define CALM_MS 2		/* interval from which on a bell watches */
+#define MUCH 16384		/* records of a visit: the next one at once */
+#define SOME 512		/* the next one in a millisecond */
+#define CALM_MS 16		/* interval from which on a bell watches */
 #define FRESH_MS 10
 #define TURN_MS 2
 #define BEAT_MS 20		/* well below the 100 ms of RING_STALL_MS */
@@ -26,29 +26,19 @@ drain_beat(struct node *node)
 		keeper_beat(k, now);
 }
 
-int
-drain_interval(int interval_ms, unsigned fill)
-{
-	if (fill >= 2 * MUCH)
-		return 0;
-	if (fill >= MUCH)
-		return interval_ms / 2;
-	if (fill >= LITTLE)
-		return interval_ms;
-	return 2 * interval_ms + 1 < DRAIN_CYCLE_MS ? 2 * interval_ms + 1 :
-	    DRAIN_CYCLE_MS;
-}
-
 static void
-next_visit(struct keeper *k, int64_t now)
+next_visit(struct keeper *k, int found, int64_t now)
 {
 	if (k->source != NULL)
 		k->interval_ms = DRAIN_CYCLE_MS;
-	else if (keeper_is_behind(k))
+	else if (found >= MUCH || keeper_is_behind(k))
 		k->interval_ms = 0;
+	else if (found >= SOME)
+		k->interval_ms = 1;
 	else
-		k->interval_ms = drain_interval(k->interval_ms,
-		    k->feed != NULL ? stream_feed_fill(k->feed) : 0);
+		k->interval_ms = 2 * k->interval_ms + 1;
+	if (k->interval_ms > DRAIN_CYCLE_MS)
+		k->interval_ms = DRAIN_CYCLE_MS;
 	k->due_ms = now + k->interval_ms;
 }
 
@@ -73,7 +63,7 @@ visit(struct keeper *k)
 
 	if (found > 0)
 		k->silent_since_ms = now;
-	next_visit(k, mono_ms(mono_now()));
+	next_visit(k, found, mono_ms(mono_now()));
 	watch_calm(k);
 }
 

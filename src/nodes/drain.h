@@ -1,12 +1,9 @@
 /*
  * drain: when each target is visited.
  *
- * A visit is one pass.  What counts is how full the fullest ring was: the next
- * one comes so soon that it should find a sixteenth to a quarter of it, after a
- * cycle of 15 Hz at the latest, and a bell rings for a target that becomes
- * busier meanwhile.  More visits than that would cost the target's machine, for
- * each takes a core from somebody and finds its caches cold; fewer could let a
- * burst fill a ring.  A visit takes about a millisecond at most,
+ * A visit is one pass.  One that found much is followed by another at once or
+ * after a millisecond; from then on the interval doubles up to the cycle of
+ * 15 Hz, where a bell takes over.  A visit takes about a millisecond at most,
  * and a turn of the loop visits a target once at most and ends after TURN_MS,
  * so pages are served between visits however many targets are busy.  Who has
  * been due for longest is visited first.
@@ -28,12 +25,6 @@ struct drain {
 	unsigned turn;			/* counts them */
 	int64_t beat_ms;		/* last time all heartbeats were known to be fresh */
 };
-
-/*
- * The next interval, in milliseconds, after one that ended with the fullest
- * ring at `fill` (stream_feed_fill()).
- */
-int drain_interval(int interval_ms, unsigned fill);
 
 int drain_init(struct node *);
 void drain_close(struct node *);

@@ -276,14 +276,6 @@ stream_feed_is_behind(const struct stream_feed *feed)
 	return feed->dead == 0 && feed->order.step != ORDER_LOOK;
 }
 
-_Static_assert(READER_FULL == STREAM_FILL_FULL, "the same parts");
-
-unsigned
-stream_feed_fill(const struct stream_feed *feed)
-{
-	return feed->reader.fill;
-}
-
 int
 stream_feed_finish(struct stream_feed *feed, int64_t now_ms)
 {

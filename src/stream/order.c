@@ -30,8 +30,6 @@ begin_pass(struct order *o, int64_t now_ms, uint64_t max)
 	o->now_ms = now_ms;
 	o->clock_ahead = now_ms - clock_ms();
 	o->left = max;
-	if (o->step == ORDER_LOOK)
-		o->reader->fill = 0;
 }
 
 static void

@@ -130,17 +130,6 @@ look_inflight(struct reader *r, const struct ring_head *head)
 	return 0;
 }
 
-/* Of its capacity, for that is what a thread waits or takes a larger one by. */
-static void
-note_fill(struct reader *r, uint64_t records, uint32_t mask)
-{
-	unsigned fill = (unsigned)(records * READER_FULL /
-	    ((uint64_t)mask + 1));
-
-	if (fill > r->fill)
-		r->fill = fill;
-}
-
 /*
  * What has been seen since the last visit has been written since the last
  * visit; what was left then is older, and keeps its bound.
@@ -158,8 +147,6 @@ look_head(struct reader *r, unsigned i)
 	if (head < ring->seen || head - ring->pos > (uint64_t)ring->mask + 1 ||
 	    dropped - ring->dropped > DROPS_MAX)
 		return -EPROTO;
-	if (head != ring->pos)
-		note_fill(r, head - ring->pos, ring->mask);
 	if (ring->pos == ring->seen)
 		ring->not_before = r->visit;
 	ring->before = ring->seen;

@@ -51,7 +51,6 @@
 #include "ring.h"
 
 #define READER_CHUNK 64
-#define READER_FULL 256		/* reader.fill of a ring that is full */
 
 /* A level that no producer writes. */
 #define READER_LEVEL_VOID 7
@@ -128,7 +127,6 @@ struct reader {
 	struct keeper_area *keeper;
 	bool joined;				/* the target has mapped its area and said so */
 	unsigned nrings;			/* rings that have ever been taken */
-	unsigned fill;				/* of the fullest ring, at looks since it was set to 0 */
 	unsigned threads;			/* thread indices given out */
 	int64_t latest;				/* millisecond ever published: no record has a later one */
 	int64_t armed_at;			/* records from before it are void; 0: has never slept */

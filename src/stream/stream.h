@@ -546,13 +546,6 @@ int stream_feed_pass_some(struct stream_feed *, int64_t now_ms, uint64_t max);
 bool stream_feed_is_behind(const struct stream_feed *);
 
 /*
- * How full the fullest ring was when the last round began, in parts of
- * STREAM_FILL_FULL: by it the next pass can come before any ring is full.
- */
-#define STREAM_FILL_FULL 256
-unsigned stream_feed_fill(const struct stream_feed *);
-
-/*
  * The target is gone and nothing more will come: drains to the end, applies
  * all that is held back, counts tickets that never came as
  * STREAM_WRITER_DIED, also those passed over that a thread still had in flight.
