@@ -17,7 +17,7 @@ B = os.path.join(TOP, os.environ.get("B", "build"))
 # and that it had to bear, events (None: not known), the program's output, and
 # what processor time keeper and page had meanwhile (None: there are none).
 Result = collections.namedtuple(
-    "Result", "wall user system peak_kb faults waits preempted events lossless output beside")
+    "Result", "wall user system peak_kb faults waits preempted events lossless output core_s")
 
 
 class Failed(Exception):
@@ -26,7 +26,7 @@ class Failed(Exception):
 
 class Job:
     """One run of one command.  beside: what goes on meanwhile; it is called with
-    the job and with a function that lets so many seconds pass.  beside_share: of a
+    the job and with a function that lets so many seconds pass.  core_share: of a
     core, what keeper and page had beside this command when they were there."""
 
     def __init__(self, tmp, argv, name, env=None, allocator="libc.so.6", limit=120, beside=None):
@@ -35,7 +35,7 @@ class Job:
         self.allocator = allocator
         self.limit = limit
         self.beside = beside
-        self.beside_share = None
+        self.core_share = None
         self.times = tmp + "/times"
 
     def timed(self, env=None, prefix=()):
@@ -65,14 +65,14 @@ class Job:
         if ours:
             os.kill(pid, signal.SIGKILL)
 
-    def result(self, events=None, lossless=True, beside=None):
+    def result(self, events=None, lossless=True, core_s=None):
         if not self.has_ended():
             raise Failed("did not come to its end: " + self.complaint())
         with open(self.times) as f:
             words = f.read().split()
         with open(self.times + ".out", errors="replace") as f:
             output = f.read()
-        return Result(*map(float, words[:3]), *map(int, words[3:7]), events, lossless, output, beside)
+        return Result(*map(float, words[:3]), *map(int, words[3:7]), events, lossless, output, core_s)
 
     def complaint(self):
         try:

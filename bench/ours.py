@@ -58,7 +58,7 @@ def pagek(job, *options):
         if job.beside:
             job.beside(job, page.read)
         wait_for(page, job, job.has_ended)
-        beside = sum(s - before.get(pid, 0) for pid, s in processor_time(page.proc.pid).items())
+        core_s = sum(s - before.get(pid, 0) for pid, s in processor_time(page.proc.pid).items())
         pid = job.pid()
         if not page.read_until(REPORT_S, lambda: reported(job, pid) is not None):
             raise Failed("the node did not report its end")
@@ -69,14 +69,14 @@ def pagek(job, *options):
     if any(line["allocs"] is None for line in lines):
         raise Failed("the node has no data of it")
     events = sum(line["allocs"] + line["frees"] for line in lines if line["pid"] == pid)
-    return job.result(events, all(line["complete"] for line in lines), beside)
+    return job.result(events, all(line["complete"] for line in lines), core_s)
 
 
 def as_busy(job):
     """Plain, while something else has as much of a core as keeper and page had."""
-    if job.beside_share is None:
+    if job.core_share is None:
         raise Failed("no run of caller only to go by")
-    burn = subprocess.Popen([B + "/bench/burn", "%.4f" % min(1, job.beside_share)], stdin=subprocess.DEVNULL)
+    burn = subprocess.Popen([B + "/bench/burn", "%.4f" % min(1, job.core_share)], stdin=subprocess.DEVNULL)
     try:
         got = simply(job, job.timed())
         if burn.poll() is not None:

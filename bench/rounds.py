@@ -31,19 +31,19 @@ def touch_memory():
         mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
 
 
-def once(tool, workload, part, beside_share):
-    """{figure: value} of one run, with events, lossless, peak_kb and faults; share
+def once(tool, workload, part, core_share):
+    """{figure: value} of one run, with events, lossless, peak_kb and faults; core_share
     is what keeper and page had of a core."""
     tmp = tempfile.mkdtemp(prefix="pagek-bench-")
     try:
         touch_memory()
         job = workload.job(tmp, part)
-        job.beside_share = beside_share
+        job.core_share = core_share
         result = TOOLS[tool].run(job)
         got = workload.figures(job, result)
         got.update((name, getattr(result, name)) for name in (
-            "events", "lossless", "peak_kb", "faults", "waits", "preempted", "beside"))
-        got["share"] = None if result.beside is None else result.beside / result.wall
+            "events", "lossless", "peak_kb", "faults", "waits", "preempted", "core_s"))
+        got["core_share"] = None if result.core_s is None else result.core_s / result.wall
         return got
     finally:
         shutil.rmtree(tmp, ignore_errors=True)
@@ -72,7 +72,7 @@ class Runs:
         """Of the last run: in a round that goes backwards, of the one before."""
         for r in [got] + self.rounds[::-1]:
             if ("caller", 1) in r:
-                return r["caller", 1]["share"]
+                return r["caller", 1]["core_share"]
         return None
 
     def round(self, peers=True):

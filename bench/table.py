@@ -103,7 +103,7 @@ def part_text(part):
 
 def share_text(runs, tool):
     """What the row of a core as busy goes by."""
-    share = runs.median(tool, "share") if tool == "caller" else None
+    share = runs.median(tool, "core_share") if tool == "caller" else None
     return "" if share is None else ", keeper and page %.0f %% of a core" % (100 * share)
 
 

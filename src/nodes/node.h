@@ -91,7 +91,7 @@ struct node {
 	struct dstrm dstrm;
 	struct keepers live;		/* with a row, not ended */
 	struct keepers ended;		/* with a row, first ended first */
-	struct keepers shelved;		/* of those the ones that have their lists yet */
+	struct keepers shelved;		/* of those the ones that still have their lists */
 	struct {
 		uint64_t images, peak, lost, missed;
 	} gone;				/* ended, and their rows given up */

@@ -72,7 +72,7 @@ bool tree_make_room(struct node *);
 void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 /* An image that has just ended: its list counts among those of tree_trim(). */
 void tree_shelve(struct keeper *);
-/* It is there no more, or is nobody's to drop; also where it was not. */
+/* It is not there any more, or is nobody's to drop; nothing where it was not. */
 void tree_unshelve(struct keeper *);
 /* Lists of ended images: the last few, and not more memory than agreed. */
 void tree_trim(struct node *);
