@@ -77,8 +77,8 @@ REASONS = {
     "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",
     "jsonm": "while its million blocks come into being a record takes the keeper twice as long, for memory is used for "
              "the first time: the ring is full then, and the target sleeps",
-    "redis": "server, clients, keeper and page share the cores: with two it is as slow without us, beside something that "
-             "takes as much of a core (see the table of programs)",
+    "redis": "server, clients, keeper and page share the cores: with two most of it is there without us, beside "
+             "something that takes as much of a core (see the table of programs)",
     "sqlite": RATE,
     "sampled load": MISSES,
     "sampled program": "one event of thousands is logged; what is slower then is not known yet",
