@@ -4,10 +4,10 @@
  * Each millisecond, as the keeper comes by a busy target, it computes in
  * registers until it has had SHARE (0 to 1) of the time since it began; what it
  * missed while it waited for a core it catches up with, as the keeper does with
- * records.  A small share it takes in fewer parts.  It
- * touches next to no memory and has none in common with anybody: what runs
- * beside it lacks a core, or what two cores share, and nothing else.  It ends
- * when it is killed or its parent ends.
+ * records.  A small share it takes in fewer parts.  It touches next to no memory
+ * and has none in common with anybody: what runs beside it lacks a core, or what
+ * two cores share, and nothing else.  It ends when it is killed or its parent
+ * ends.
  */
 #include <errno.h>
 #include <signal.h>
