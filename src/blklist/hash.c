@@ -30,6 +30,7 @@
 #define CALM_PERCENT 24
 #define AT_ONCE 512
 #define MOVE_AHEAD 8		/* buckets fetched ahead */
+#define MOVE_TO 4		/* buckets that the keys of one go to, as a rule */
 #define HUGE_BUCKETS (LIST_HUGE / (uint32_t)sizeof(struct hash_bucket))
 #define PIECE (LIST_HUGE / 64)	/* buckets */
 
@@ -217,8 +218,54 @@ place(struct hash_table *t, uint32_t tag, uint32_t index)
 	m = (unsigned)__builtin_ctz(m);
 	b->word[m] = tag;
 	b->word[HASH_WIDTH + m] = index;
-	/* Moves come here in order. */
-	__builtin_prefetch(b - MOVE_AHEAD, 1);
+}
+
+/*
+ * Where the keys of one bucket go: as a rule to the two or three from here
+ * down.  What is free there is looked at once and then kept account of: to look
+ * at a bucket's tags anew would wait each time for the one just written.
+ */
+struct moving {
+	struct hash_bucket *top;
+	unsigned free[MOVE_TO];		/* a bit for each free entry, from top down */
+};
+
+static void
+moving_begin(struct moving *to, const struct hash_table *t,
+    const struct hash_bucket *b)
+{
+	uint32_t highest = 0;
+
+	for (unsigned i = 0; i < HASH_WIDTH; i++)
+		if (b->word[i] > highest)
+			highest = b->word[i];
+	to->top = &t->bucket[hash_home(t, highest)];
+	for (unsigned i = 0; i < MOVE_TO; i++)
+		to->free[i] = hash_match(to->top - i, 0);
+	/* Moves come here in order, two buckets for one at most. */
+	__builtin_prefetch(to->top - MOVE_AHEAD, 1);
+	__builtin_prefetch(to->top - MOVE_AHEAD - 1, 1);
+}
+
+static void
+moving_place(struct moving *to, struct hash_table *t, uint32_t tag,
+    uint32_t index)
+{
+	size_t down = (size_t)(to->top - &t->bucket[hash_home(t, tag)]);
+	struct hash_bucket *b;
+	unsigned m;
+
+	while (down < MOVE_TO && to->free[down] == 0)
+		down++;
+	if (down >= MOVE_TO) {
+		place(t, tag, index);
+		return;
+	}
+	b = to->top - down;
+	m = (unsigned)__builtin_ctz(to->free[down]);
+	to->free[down] &= to->free[down] - 1;
+	b->word[m] = tag;
+	b->word[HASH_WIDTH + m] = index;
 }
 
 /* Empties the bucket; returns whether it was full. */
@@ -226,17 +273,20 @@ static bool
 move_bucket(struct hash *h, struct hash_bucket *from)
 {
 	struct hash_bucket b = *from;
-	unsigned n = 0;
+	unsigned m = ~hash_match(&b, 0) & ((1u << HASH_WIDTH) - 1);
+	bool full = m == (1u << HASH_WIDTH) - 1;
+	struct moving to;
 
 	*from = (struct hash_bucket){ { 0 } };
 	__builtin_prefetch(from - MOVE_AHEAD, 1);
-	for (unsigned i = 0; i < HASH_WIDTH; i++) {
-		if (b.word[i] == 0)
-			continue;
-		place(&h->now, b.word[i], b.word[HASH_WIDTH + i]);
-		n++;
+	if (m == 0)
+		return false;
+	moving_begin(&to, &h->now, &b);
+	for (unsigned i; m != 0; m &= m - 1) {
+		i = (unsigned)__builtin_ctz(m);
+		moving_place(&to, &h->now, b.word[i], b.word[HASH_WIDTH + i]);
 	}
-	return n == HASH_WIDTH;
+	return full;
 }
 
 /*
