@@ -93,7 +93,7 @@ REASONS = {
     "window age": FAR,
     "bytes": "at 1M the last huge page of the records has hardly been begun, and a table that has just grown has room "
              "for a quarter more keys; at 10M it is 60 to 62",
-    "growth keeper": "while the hash grows each new block moves most of a bucket too, 5 ms of a cycle; its memory comes "
+    "growth keeper": "while the hash grows each new block moves most of a bucket too; its memory comes "
                      "from a thread beside",
     "exec": "a forked child is an image of its own, so that there are two hellos, each of which waits until the node "
             "is awake, or has made ready for another image, where one follows the other at once",
