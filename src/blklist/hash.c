@@ -207,6 +207,16 @@ hash_ahead(struct hash *h)
 
 /* --- moving --------------------------------------------------------------- */
 
+/* Into the first of the free entries, of which there is one. */
+static void
+put(struct hash_bucket *b, unsigned free, uint32_t tag, uint32_t index)
+{
+	unsigned i = (unsigned)__builtin_ctz(free);
+
+	b->word[i] = tag;
+	b->word[HASH_WIDTH + i] = index;
+}
+
 static void
 place(struct hash_table *t, uint32_t tag, uint32_t index)
 {
@@ -215,9 +225,7 @@ place(struct hash_table *t, uint32_t tag, uint32_t index)
 
 	while ((m = hash_match(b, 0)) == 0)
 		b--;
-	m = (unsigned)__builtin_ctz(m);
-	b->word[m] = tag;
-	b->word[HASH_WIDTH + m] = index;
+	put(b, m, tag, index);
 }
 
 /*
@@ -252,8 +260,6 @@ moving_place(struct moving *to, struct hash_table *t, uint32_t tag,
     uint32_t index)
 {
 	size_t down = (size_t)(to->top - &t->bucket[hash_home(t, tag)]);
-	struct hash_bucket *b;
-	unsigned m;
 
 	while (down < MOVE_TO && to->free[down] == 0)
 		down++;
@@ -261,11 +267,8 @@ moving_place(struct moving *to, struct hash_table *t, uint32_t tag,
 		place(t, tag, index);
 		return;
 	}
-	b = to->top - down;
-	m = (unsigned)__builtin_ctz(to->free[down]);
+	put(to->top - down, to->free[down], tag, index);
 	to->free[down] &= to->free[down] - 1;
-	b->word[m] = tag;
-	b->word[HASH_WIDTH + m] = index;
 }
 
 /* Empties the bucket; returns whether it was full. */
