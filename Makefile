@@ -141,7 +141,8 @@ $B/%.o: %.c
 # their frame address is where a walk begins; stack.c does so where it is rare.
 REALIGN := $(shell $(CC) -mincoming-stack-boundary=3 -x c -c -o /dev/null \
 	/dev/null 2>/dev/null && echo -mincoming-stack-boundary=3)
-$(filter-out $B/pic/src/alloclog/hooks.o $B/pic/src/alloclog/operators.o \
+$(filter-out $B/pic/src/alloclog/hooks.o $B/pic/src/alloclog/realloc.o \
+	$B/pic/src/alloclog/operators.o \
 	$B/pic/src/alloclog/api.o $B/pic/src/alloclog/stack.o,$(PIC_OBJS)): \
 	PIC_FLAGS += $(REALIGN)
 
@@ -177,7 +178,7 @@ $B/tests/libcount.so: tests/count/count.c
 # The capture of stacks itself, beside a full unwind.
 STACKCHECK_OBJS = $(filter-out $(addprefix $B/pic/src/alloclog/, \
 	alone.o api.o attach.o hooks.o locked.o operators.o place.o pools.o \
-	produce.o real.o room.o sample.o threads.o), \
+	produce.o real.o realloc.o room.o sample.o threads.o), \
 	$(PIC_OBJS)) $B/pic/tests/stackcheck/stackcheck.o
 LIBUNWIND := $(shell pkg-config --exists libunwind 2>/dev/null && echo 1)
 

@@ -22,16 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hooks.h"
+#include "logged.h"
 
 _Atomic bool hook_stopped;
-
-static inline bool
-stopped(void)
-{
-	return unlikely(
-	    atomic_load_explicit(&hook_stopped, memory_order_relaxed));
-}
 
 /* --- logging one event, whatever the state ------------------------------ */
 
@@ -128,34 +121,16 @@ hook_freeing(void *ptr, unsigned type, uintptr_t origin)
 	produce_free(p, (uintptr_t)ptr, type, 0, origin_freer(p, origin));
 }
 
-static inline void
-log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
-    unsigned type, uintptr_t origin)
+COLD void *
+alloc_by_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
+    uint64_t w3)
 {
-	uint64_t usable;
-
-	if (stopped())
-		return;
-	if (unlikely(ptr == NULL)) {
-		produce_failed(p, size, type, p->level,
-		    origin_caller(p, origin));
-		return;
-	}
-	/* First, so that less is kept across the call. */
-	usable = real.usable[fn](ptr);
-	produce_alloc(p, (uintptr_t)ptr, size, usable, type, p->level,
-	    origin_caller(p, origin));
+	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_ALLOC, type, p->level),
+	    size, w3);
+	return ptr;
 }
 
 /* --- slow paths --------------------------------------------------------- */
-
-static uint64_t
-product(size_t n, size_t size)
-{
-	size_t total;
-
-	return __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total;
-}
 
 /*
  * What a lone operator new asks for: the commonest of the slow cases.  NULL
@@ -235,121 +210,9 @@ free_slow(void *ptr, uintptr_t origin)
 	real.free(ptr);
 }
 
-/* A block of the pool moves out: to the program a plain allocation. */
-static COLD void *
-realloc_pool(void *old, size_t size, uintptr_t origin)
-{
-	size_t had = pool_block_size(old);
-	void *ptr;
-
-	if (!real_get())
-		ptr = pool_alloc(16, size);
-	else
-		ptr = malloc_slow(size, origin);
-	if (ptr == NULL)
-		return NULL;
-	memcpy(ptr, old, had < size ? had : size);
-	pool_free(old);
-	return ptr;
-}
-
-/*
- * realloc(ptr, 0) that returns NULL has freed the block, unless errno says
- * that it has not; so errno must not be an older call's.
- */
-static void *
-realloc_telling(void *old, size_t size, bool *failed)
-{
-	int saved = errno;
-	void *ptr;
-
-	if (size > 0) {
-		ptr = real.realloc(old, size);
-		*failed = ptr == NULL;
-		return ptr;
-	}
-	errno = 0;
-	ptr = real.realloc(old, size);
-	*failed = ptr == NULL && errno == ENOMEM;
-	if (errno == 0)
-		errno = saved;
-	return ptr;
-}
-
-/*
- * A sampled block's place is held meanwhile: it may come to be another's, and
- * it may turn out to be still its own.
- */
-static COLD void *
-realloc_sampled(void *old, size_t size, uintptr_t origin)
-{
-	sample_place *place = sample_hold(old);
-	struct producer *p;
-	bool logged = place != NULL && thread_ready(&p), failed;
-	void *ptr;
-
-	if (logged)
-		produce_moving(p, (uintptr_t)old, size,
-		    origin_freer(p, origin));
-	ptr = realloc_telling(old, size, &failed);
-	if (place != NULL && failed)
-		sample_put_back(place);
-	else if (place != NULL)
-		sample_let_go(place);
-	if (logged && failed)
-		produce_undo(p, (uintptr_t)old, 0,
-		    rec_plain_caller(origin_pc(origin)));
-	if (failed || ptr != NULL)
-		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
-		    TYPE_REALLOC, origin);
-	return ptr;
-}
-
-static COLD void *
-realloc_slow(void *old, size_t size, uintptr_t origin)
-{
-	struct thread *t = &thread_self;
-	struct producer *p;
-	bool failed, was_last;
-	void *ptr;
-
-	if (old != NULL && pool_has(old))
-		return realloc_pool(old, size, origin);
-	if (!real_get() && (old == NULL || !real_known()))
-		return pool_alloc(16, size);
-	if (old == NULL) {
-		ptr = real.realloc(NULL, size);
-		/* By that type it would pass for a block that was moved. */
-		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
-		    TYPE_MALLOC, origin);
-		return ptr;
-	}
-	if (thread_joined() && thread_samples())
-		return realloc_sampled(old, size, origin);
-	if (!thread_ready(&p))
-		return real.realloc(old, size);
-	was_last = t->last == (uintptr_t)old;
-	if (was_last)
-		t->last = 0;
-	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
-	ptr = realloc_telling(old, size, &failed);
-	if (failed) {
-		if (was_last)
-			t->last = (uintptr_t)old;
-		produce_undo(p, (uintptr_t)old, 0,
-		    rec_plain_caller(origin_pc(origin)));
-		produce_failed(p, size, TYPE_REALLOC, t->level,
-		    origin_caller(p, origin));
-	} else if (ptr != NULL) {
-		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
-		    TYPE_REALLOC, origin);
-	}
-	return ptr;
-}
-
 /* --- the hooks ---------------------------------------------------------- */
 
-OUTLINE HOT void *
+OUTLINE HOT NONNULL(2) void *
 malloc_logged(size_t size, struct producer *p)
 {
 	void *ptr = real.malloc(size);
@@ -368,12 +231,30 @@ malloc_other(size_t size)
 }
 
 /* The request has failed: logged though its like was not to be. */
-OUTLINE COLD void *
+OUTLINE void *
 alloc_failed(uint64_t size, unsigned type)
 {
 	hook_allocated(NULL, size, NULL, type, FRAME);
 	FRAME_KEPT();
 	return NULL;
+}
+
+/*
+ * What a thread without stacks calls: nothing but the real functions, so that
+ * hardly anything is to be kept across a call.
+ */
+OUTLINE HOT NONNULL(2) void *
+malloc_plain(size_t size, struct producer *p)
+{
+	void *ptr = real.malloc(size);
+	uint64_t usable;
+
+	if (stopped())
+		return ptr;
+	if (unlikely(ptr == NULL))
+		return alloc_failed(size, TYPE_MALLOC);
+	usable = real.usable[REAL_MALLOC](ptr);
+	return alloc_by(p, ptr, size, usable, TYPE_MALLOC, RETURN);
 }
 
 OUTLINE void *
@@ -393,20 +274,35 @@ malloc(size_t size)
 	struct producer *p = thread_fast();
 
 	if (likely(p != NULL))
-		return malloc_logged(size, p);
+		return p->stack == NULL ? malloc_plain(size, p) :
+		    malloc_logged(size, p);
 	/* First who samples: that one must not pay for looking at the gate. */
 	if (thread_self.sampler.left == 0 && likely(produce_asleep()))
 		return real.malloc(size);
 	return malloc_counted(size);
 }
 
-OUTLINE void *
+OUTLINE NONNULL(3) void *
 calloc_logged(size_t n, size_t size, struct producer *p)
 {
 	void *ptr = real.calloc(n, size);
 
 	log_alloc(p, ptr, product(n, size), REAL_CALLOC, TYPE_CALLOC, FRAME);
 	return ptr;
+}
+
+OUTLINE HOT NONNULL(3) void *
+calloc_plain(size_t n, size_t size, struct producer *p)
+{
+	void *ptr = real.calloc(n, size);
+	uint64_t usable;
+
+	if (stopped())
+		return ptr;
+	if (unlikely(ptr == NULL))
+		return alloc_failed(product(n, size), TYPE_CALLOC);
+	usable = real.usable[REAL_CALLOC](ptr);
+	return alloc_by(p, ptr, n * size, usable, TYPE_CALLOC, RETURN);
 }
 
 OUTLINE void *
@@ -436,17 +332,59 @@ calloc(size_t n, size_t size)
 	struct producer *p = thread_fast();
 
 	if (likely(p != NULL))
-		return calloc_logged(n, size, p);
+		return p->stack == NULL ? calloc_plain(n, size, p) :
+		    calloc_logged(n, size, p);
 	if (thread_self.sampler.left == 0 && likely(produce_asleep()))
 		return real.calloc(n, size);
 	return calloc_counted(n, size);
 }
 
-OUTLINE HOT void
-free_logged(void *ptr, struct producer *p)
+static COLD void
+free_by_slow(void *ptr, struct producer *p, uintptr_t pc)
+{
+	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_FREE, TYPE_FREE, 0),
+	    0, rec_w3(rec_plain_caller(pc), 0));
+	real.free(ptr);
+}
+
+/* Its caller is needed where there is a record to put it into. */
+static inline __attribute__((always_inline)) void
+free_by(void *ptr, struct producer *p, uintptr_t pc)
+{
+	const uint64_t w0 = produce_kind(REC_FREE, TYPE_FREE, 0) |
+	    (uintptr_t)ptr;
+	struct produce_event e;
+
+	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, pc))) {
+		free_by_slow(ptr, p, pc);
+		return;
+	}
+	if (!produce_pair(p, &e, w0, TYPE_FREE))
+		produce_end(&e, w0, 0, near_w3(pc, 0));
+	real.free(ptr);
+}
+
+OUTLINE HOT NONNULL(1) NONNULL(2) void
+free_plain(void *ptr, struct producer *p)
+{
+	free_by(ptr, p, RETURN);
+}
+
+/* By the loader, or with a stack of its own. */
+OUTLINE NONNULL(1) NONNULL(2) void
+free_traced(void *ptr, struct producer *p)
 {
 	produce_free(p, (uintptr_t)ptr, TYPE_FREE, 0, origin_freer(p, FRAME));
 	real.free(ptr);
+}
+
+OUTLINE HOT NONNULL(1) NONNULL(2) void
+free_logged(void *ptr, struct producer *p)
+{
+	if (unlikely(p->frees) || unlikely(range_has(&real.loader, RETURN)))
+		free_traced(ptr, p);
+	else
+		free_by(ptr, p, RETURN);
 }
 
 OUTLINE void
@@ -484,88 +422,13 @@ free(void *ptr)
 	} else if (unlikely(p == NULL) && likely(produce_asleep())) {
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
-		if (likely(p != NULL))
-			free_logged(ptr, p);
-		else
+		if (unlikely(p == NULL))
 			free_other(ptr);
+		else if (p->stack == NULL)
+			free_plain(ptr, p);
+		else
+			free_logged(ptr, p);
 	}
-}
-
-/*
- * Without a fast producer: neither half of this realloc is of interest.  The
- * half that may be is asked about first, for asking for the other counts.
- */
-static inline bool
-realloc_skips(const void *old, size_t size)
-{
-	return size != 0 && !pool_has(old) &&
-	    (old == NULL || hook_skips_free(old)) && hook_skips(size);
-}
-
-static inline void *
-realloc_from(void *old, size_t size, uintptr_t origin)
-{
-	struct producer *p = thread_fast();
-	void *ptr;
-
-	if (unlikely(p == NULL) && likely(realloc_skips(old, size))) {
-		ptr = real.realloc(old, size);
-		if (unlikely(ptr == NULL))
-			hook_allocated(NULL, size, NULL, TYPE_REALLOC, origin);
-		return ptr;
-	}
-	if (unlikely(p == NULL || old == NULL || size == 0) ||
-	    unlikely(pool_has(old)))
-		return realloc_slow(old, size, origin);
-	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
-	ptr = real.realloc(old, size);
-	if (unlikely(ptr == NULL))
-		produce_undo(p, (uintptr_t)old, 0,
-		    rec_plain_caller(origin_pc(origin)));
-	log_alloc(p, ptr, size, REAL_REALLOC, TYPE_REALLOC, origin);
-	return ptr;
-}
-
-OUTLINE void *
-realloc_other(void *old, size_t size)
-{
-	void *ptr = realloc_from(old, size, FRAME);
-
-	FRAME_KEPT();
-	return ptr;
-}
-
-EXPORT void *
-realloc(void *old, size_t size)
-{
-	if (unlikely(thread_fast() == NULL) && likely(produce_asleep()) &&
-	    likely(!pool_has(old)))
-		return real.realloc(old, size);
-	return realloc_other(old, size);
-}
-
-/*
- * Passed on as a realloc: libc's own calls realloc by its public name, which
- * would come back here and be logged twice.  Only what overflows goes to the
- * real one, which refuses it.
- */
-EXPORT void *
-reallocarray(void *old, size_t n, size_t size)
-{
-	size_t total;
-	void *ptr;
-
-	if (likely(!__builtin_mul_overflow(n, size, &total))) {
-		ptr = realloc_from(old, total, FRAME);
-		FRAME_KEPT();
-		return ptr;
-	}
-	if (real_get())
-		hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC, FRAME);
-	if (real_known() && real.reallocarray != NULL)
-		return real.reallocarray(old, n, size);
-	errno = ENOMEM;
-	return NULL;
 }
 
 /* The aligned family is called too seldom to be worth two paths. */

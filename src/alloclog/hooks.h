@@ -58,6 +58,7 @@
 #define HOT __attribute__((flatten))
 #define COLD __attribute__((noinline, cold))
 #define NOINLINE __attribute__((noinline))
+#define NONNULL(i) __attribute__((nonnull(i)))
 /*
  * What a hook ends in by a jump: it stands on the hook's frame, so that its own
  * frame address is where the program called.  Hooks have no frame of their own
@@ -70,6 +71,8 @@
 #define OUTLINE static inline __attribute__((always_inline))
 #endif
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
+/* What stands on a frame of its own but asks for no stack has no frame to keep. */
+#define RETURN ((uintptr_t)__builtin_return_address(0))
 /*
  * Behind the last call that was given FRAME: a jump in its place would give the
  * frame away, and with it the caller's rbp.

@@ -458,7 +458,7 @@ claim_publish(const struct claim *c)
 }
 
 void
-produce_slow(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
+produce_slow(struct producer *p, uint64_t addr, uint64_t kind, uint64_t size,
     uint64_t w3)
 {
 	unsigned shard = rec_shard(addr);
@@ -473,10 +473,10 @@ produce_slow(struct producer *p, uint64_t addr, uint64_t w0, uint64_t size,
 	}
 	if (claim_get(&c, p, shard + 1, 1)) {
 		r = claim_rec(&c, 0);
-		r->w[0] = w0;
+		r->w[0] = kind | addr;
 		r->w[1] = rec_w1(size, c.thread);
 		r->w[3] = w3;
-		r->w[2] = rec_w2(produce_draw(&c.j.tickets[shard]),
+		r->w[2] = rec_w2((uint32_t)produce_draw(&c.j.tickets[shard]),
 		    produce_ms(c.j.keeper));
 		claim_publish(&c);
 	}
@@ -567,7 +567,7 @@ range_draw(const struct claim *c, const uint64_t set[RING_RANGE_WORDS],
 
 		if (!(set[s / 64] >> s % 64 & 1))
 			continue;
-		ticket = produce_draw(&c->j.tickets[s]);
+		ticket = (uint32_t)produce_draw(&c->j.tickets[s]);
 		if (s == own)
 			mine = ticket;
 		w = &claim_rec(c, 1 + n / RING_RANGE_TICKETS)->w[n / 2 % 4];

@@ -63,7 +63,7 @@ struct producer {
 	struct ring_head *large;	/* the one that it took when that was full, or NULL */
 	uint32_t busy_ms;		/* when the small one would last have been too small */
 	bool large_used;		/* it holds pages, perhaps */
-	uint16_t born[REC_SHARDS];	/* by shard, low half of the count of its last allocation */
+	uint8_t born[REC_SHARDS];	/* by shard, low byte of the count of its last allocation */
 };
 
 struct ticket {
@@ -242,16 +242,22 @@ void produce_unborn(struct producer *p, uint64_t head);
  * The event by the long way: finds room in p's ring or goes by the common one.
  * What cannot be logged is counted.
  */
-void produce_slow(struct producer *p, uint64_t addr, uint64_t w0,
+void produce_slow(struct producer *p, uint64_t addr, uint64_t kind,
     uint64_t size, uint64_t w3);
 
-/* Usable minus requested, in units of 16 bytes, to the nearest. */
+/*
+ * Usable minus requested, in units of 16 bytes, to the nearest.  Where fewer
+ * bytes are usable than were requested the difference is a huge one, or by the
+ * eight of rounding less than a unit.
+ */
 static inline unsigned
 produce_overhead(uint64_t size, uint64_t usable)
 {
-	uint64_t units = usable > size ? (usable - size + 8) >> 4 : 0;
+	uint64_t bytes = usable - size + 8;
 
-	return units > 0xffff ? 0xffff : (unsigned)units;
+	if (__builtin_expect(bytes >> 20 != 0, 0))
+		return usable > size ? 0xffff : 0;
+	return (unsigned)(bytes >> 4);
 }
 
 /* Acquire: who has seen it sees the target armed, if that came before it. */
@@ -262,7 +268,7 @@ produce_ms(const struct keeper_area *keeper)
 	    memory_order_acquire);
 }
 
-/* What an event needs of its producer. */
+/* What an event needs of its producer; limit and thread by the long way only. */
 struct produce_view {
 	struct rec *recs;
 	const struct keeper_area *keeper;
@@ -328,14 +334,15 @@ produce_leave(struct ring_head *ring, uint64_t head)
  * it, the allocator's cache misses among them (1.4 ns of an event in churn, 8
  * in grow).  glibc's own malloc leaves its locks out by the same word.
  */
-static inline uint32_t
+static inline uint64_t
 produce_draw(struct ticket *ticket)
 {
 #ifdef __x86_64__
 	if (__libc_single_threaded) {
-		uint32_t n = 1;
+		uint64_t n = 1;
 
-		__asm__ volatile("xaddl %0, %1"
+		/* What writes the low half of a register clears the other. */
+		__asm__ volatile("xaddl %k0, %1"
 		    : "+r"(n), "+m"(ticket->next)
 		    :
 		    : "cc", "memory");
@@ -346,98 +353,129 @@ produce_draw(struct ticket *ticket)
 	    memory_order_acq_rel);
 }
 
-/*
- * What becomes of a block by an event: PRODUCE_GONE is a free that may make a
- * pair of the allocation, because nothing is asked of its own record but that
- * it was.
- */
-enum produce_what { PRODUCE_BORN, PRODUCE_GONE, PRODUCE_OTHER };
+/* An event with a ticket, between its steps. */
+struct produce_event {
+	struct produce_view v;
+	struct ring_head *ring;
+	uint64_t head;		/* where its record goes */
+	uint64_t w2;
+	unsigned shard;
+};
 
 /*
- * Makes a pair of the allocation, if that is near and no other event of its
- * shard came between, nor a beat of the keeper: then nothing came between on
- * this address, by any thread, and hardly a page has had the time to ask who
- * freed it.
- * What `born` says is only where to look: a fork may have wiped it, and the ring
- * may be another one's.  The record itself decides.
+ * What none of an event's words has bits above, but for what the long way is
+ * good enough for.  On this processor a program's addresses end where callers
+ * are sites, so that one look is enough for all of them.
+ */
+#ifdef __x86_64__
+#define PRODUCE_NEAR (REC_SITE_BASE - 1)
+#else
+#define PRODUCE_NEAR REC_ADDR_MASK
+#endif
+
+/*
+ * The steps are in line in each of the hooks, and nothing is called between
+ * them; all that is rare is behind a jump to produce_slow(), which is what is
+ * left to do where this says false.  `more`: what else is to be near, by or.
+ */
+static inline __attribute__((always_inline)) bool
+produce_begin(const struct producer *p, struct produce_event *e, uint64_t addr,
+    uint64_t more)
+{
+	struct ticket *next;
+	uint32_t ms;
+
+	e->shard = rec_shard(addr);
+	if (__builtin_expect((addr | more) > PRODUCE_NEAR, 0) ||
+	    (e->ring = produce_enter(p, &e->v, e->shard + 1)) == NULL)
+		return false;
+	next = &e->v.tickets[e->shard];
+	__asm__("" : "+r"(next));
+	e->head = atomic_load_explicit(&e->ring->head, memory_order_relaxed);
+	/* Another ring's, if a handler has forked by now: then it does no harm. */
+	if (__builtin_expect(e->head >= p->limit, 0)) {
+		atomic_store_explicit(&e->ring->inflight, 0,
+		    memory_order_relaxed);
+		return false;
+	}
+	ms = produce_ms(e->v.keeper);
+	e->w2 = produce_draw(next) | (uint64_t)ms << 32;
+	return true;
+}
+
+/*
+ * In place of produce_end(): makes a pair of the allocation that a free of no
+ * level is about, if that is near and no other event of its shard came between,
+ * nor a beat of the keeper: then nothing came between on this address, by any
+ * thread, and hardly a page has had the time to ask who freed it.
+ * What `born` says is only which of the last RING_PAIRS records to look at: it
+ * may be of longer ago, a fork may have wiped it, and the ring may be another
+ * one's.  The record itself decides.
  *
  * Whether the keeper has read the record is nothing that this thread can know
  * at a fair price, nor needs to: it looks again, see reader.h.
  */
 static inline __attribute__((always_inline)) bool
-produce_pair(const struct produce_view *v, struct ring_head *ring,
-    uint64_t head, uint16_t born, uint64_t w0, uint64_t w2)
+produce_pair(const struct producer *p, const struct produce_event *e,
+    uint64_t w0, unsigned type)
 {
 	/* The ops differ, the types do not matter, and all else is the same. */
 	const uint64_t differ = (uint64_t)(REC_ALLOC ^ REC_FREE) << 60;
-	uint16_t back = (uint16_t)(head - born);
-	struct rec *r = &v->recs[(head - back) & v->mask];
+	uint64_t last = e->head - 1;
+	uint8_t back = (uint8_t)(last - p->born[e->shard]);
+	struct rec *r = &e->v.recs[(last - back) & e->v.mask];
 
-	if ((uint16_t)(back - 1) >= RING_PAIRS || r->w[2] + 1 != w2 ||
-	    (r->w[0] ^ w0) << 8 != differ)
+	_Static_assert(RING_PAIRS == 256, "born has one byte");
+	if (r->w[2] + 1 != e->w2 || (r->w[0] ^ w0) << 8 != differ)
 		return false;
 	/* One store: the keeper finds an allocation or a pair. */
 	__atomic_store_n(&r->w[0], r->w[0] ^ (uint64_t)(REC_ALLOC ^
-		(REC_PAIR + (unsigned)(w0 >> 56) - TYPE_FREE)) << 52,
-	    __ATOMIC_RELAXED);
-	atomic_store_explicit(&ring->pairs,
-	    atomic_load_explicit(&ring->pairs, memory_order_relaxed) + 1,
+		(REC_PAIR + type - TYPE_FREE)) << 52, __ATOMIC_RELAXED);
+	atomic_store_explicit(&e->ring->pairs,
+	    atomic_load_explicit(&e->ring->pairs, memory_order_relaxed) + 1,
 	    memory_order_release);
-	atomic_store_explicit(&ring->inflight, 0, memory_order_release);
+	atomic_store_explicit(&e->ring->inflight, 0, memory_order_release);
 	return true;
 }
 
-/*
- * An event with a ticket.  In line in each of its hooks; all that is rare is a
- * jump to produce_slow(), so that nothing is saved across a call.
- */
-static inline __attribute__((always_inline)) void
-produce_event(struct producer *p, enum produce_what what, uint64_t addr,
-    uint64_t w0, uint64_t size, uint64_t w3)
+/* Before produce_end(): a free may make a pair of this. */
+static inline void
+produce_born(struct producer *p, const struct produce_event *e)
 {
-	unsigned shard = rec_shard(addr);
-	struct produce_view v;
-	struct ring_head *ring;
-	struct rec *r;
-	uint64_t head, w2;
-	struct ticket *next;
-	uint32_t ms;
+	p->born[e->shard] = (uint8_t)e->head;
+}
 
-	if (__builtin_expect(addr > REC_ADDR_MASK, 0) ||
-	    (ring = produce_enter(p, &v, shard + 1)) == NULL) {
-		produce_slow(p, addr, w0, size, w3);
-		return;
-	}
-	next = &v.tickets[shard];
-	__asm__("" : "+r"(next));
-	head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	if (__builtin_expect(head >= v.limit, 0)) {
-		atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
-		produce_slow(p, addr, w0, size, w3);
-		return;
-	}
-	ms = produce_ms(v.keeper);
-	r = &v.recs[head & v.mask];
+/* The record; its size is a near one. */
+static inline __attribute__((always_inline)) void
+produce_end(const struct produce_event *e, uint64_t w0, uint64_t size,
+    uint64_t w3)
+{
+	uint64_t thread = atomic_load_explicit(&e->ring->thread,
+	    memory_order_relaxed);
+	struct rec *r = &e->v.recs[e->head & e->v.mask];
+
 #ifdef __x86_64__
 	/*
 	 * The keeper has read the lines ahead, so they are in its cache: eight
 	 * lines before its turn each is asked for (4 ns of an event in grow).
+	 * Behind the ring's end those of another ring are, eight in a lap.
 	 */
-	__asm__ volatile("prefetchw %0"
+	__asm__ volatile("prefetchw 512(%0)"
 	    :
-	    : "m"(v.recs[(head + 16) & v.mask]));
+	    : "r"(r));
 #endif
-	w2 = rec_w2(produce_draw(next), ms);
-	if (what == PRODUCE_GONE && !p->frees &&
-	    produce_pair(&v, ring, head, p->born[shard], w0, w2))
-		return;
-	if (what == PRODUCE_BORN)
-		p->born[shard] = (uint16_t)head;
 	r->w[0] = w0;
-	r->w[1] = rec_w1(size, v.thread);
-	r->w[2] = w2;
+	r->w[1] = size | thread << 48;
+	r->w[2] = e->w2;
 	r->w[3] = w3;
-	produce_leave(ring, head + 1);
+	produce_leave(e->ring, e->head + 1);
+}
+
+/* What w0 has beside an address. */
+static inline uint64_t
+produce_kind(enum rec_op op, unsigned type, unsigned low)
+{
+	return rec_w0(0, REC_FLAGS(op, 0), type) | (uint64_t)low << 48;
 }
 
 /* --- the events ---------------------------------------------------------- */
@@ -449,25 +487,47 @@ produce_event(struct producer *p, enum produce_what what, uint64_t addr,
  * usable	bytes that the allocator reserved, or 0 when not known.
  * low		level and layer, as REC_FLAGS has them.
  */
-static inline void
+static inline __attribute__((always_inline)) void
 produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
     uint64_t usable, unsigned type, unsigned low, uint64_t caller)
 {
-	produce_event(p, PRODUCE_BORN, addr,
-	    rec_w0(addr, REC_FLAGS(REC_ALLOC, low), type), size,
-	    rec_w3(caller, produce_overhead(size, usable)));
+	uint64_t kind = produce_kind(REC_ALLOC, type, low);
+	uint64_t w3 = rec_w3(caller, produce_overhead(size, usable));
+	struct produce_event e;
+
+	if (__builtin_expect(!produce_begin(p, &e, addr, size), 0)) {
+		produce_slow(p, addr, kind, size, w3);
+		return;
+	}
+	produce_born(p, &e);
+	produce_end(&e, kind | addr, size, w3);
 }
 
-static inline void
+/* What makes no pair, and has `size` bytes to tell. */
+static inline __attribute__((always_inline)) void
+produce_other(struct producer *p, uint64_t addr, uint64_t kind, uint64_t size,
+    uint64_t caller)
+{
+	struct produce_event e;
+
+	if (__builtin_expect(!produce_begin(p, &e, addr, size), 0))
+		produce_slow(p, addr, kind, size, rec_w3(caller, 0));
+	else
+		produce_end(&e, kind | addr, size, rec_w3(caller, 0));
+}
+
+static inline __attribute__((always_inline)) void
 produce_free(struct producer *p, uint64_t addr, unsigned type, unsigned low,
     uint64_t caller)
 {
-	bool pairs = low == 0 &&
-	    type - TYPE_FREE <= REC_PAIR_LAST - REC_PAIR;
+	uint64_t kind = produce_kind(REC_FREE, type, low);
+	bool pairs = low == 0 && type - TYPE_FREE <= REC_PAIR_LAST - REC_PAIR;
+	struct produce_event e;
 
-	produce_event(p, pairs ? PRODUCE_GONE : PRODUCE_OTHER, addr,
-	    rec_w0(addr, REC_FLAGS(REC_FREE, low), type), 0,
-	    rec_w3(caller, 0));
+	if (__builtin_expect(!produce_begin(p, &e, addr, 0), 0))
+		produce_slow(p, addr, kind, 0, rec_w3(caller, 0));
+	else if (!pairs || p->frees || !produce_pair(p, &e, kind | addr, type))
+		produce_end(&e, kind | addr, 0, rec_w3(caller, 0));
 }
 
 /* Before the real realloc, which is to make `size` bytes of the block. */
@@ -475,18 +535,16 @@ static inline void
 produce_moving(struct producer *p, uint64_t addr, uint64_t size,
     uint64_t caller)
 {
-	produce_event(p, PRODUCE_OTHER, addr, rec_w0(addr,
-	    REC_FLAGS(REC_FREE, 0), TYPE_BY_REALLOC), rec_told(size),
-	    rec_w3(caller, 0));
+	produce_other(p, addr, produce_kind(REC_FREE, TYPE_BY_REALLOC, 0),
+	    rec_told(size), caller);
 }
 
 /* After the real realloc, by the thread that logged its free before. */
 static inline void
 produce_undo(struct producer *p, uint64_t addr, unsigned low, uint64_t caller)
 {
-	produce_event(p, PRODUCE_OTHER, addr,
-	    rec_w0(addr, REC_FLAGS(REC_UNDO, low), TYPE_BY_REALLOC), 0,
-	    rec_w3(caller, 0));
+	produce_other(p, addr, produce_kind(REC_UNDO, TYPE_BY_REALLOC, low), 0,
+	    caller);
 }
 
 /* A request that failed; `low` is the layer, the level is REC_LEVEL_FAILED. */

@@ -131,7 +131,7 @@ void
 produce_unborn(struct producer *p, uint64_t head)
 {
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		p->born[s] = (uint16_t)head;
+		p->born[s] = (uint8_t)head;
 }
 
 /* From here on p writes into this ring, one of its own. */

@@ -148,7 +148,7 @@ thread_stacks(struct thread *t, struct producer *p)
 	else
 		t->stack = stack_cache_new(depth, frees);
 	p->stack = t->stack;
-	p->frees = frees;
+	p->frees = frees && t->stack != NULL;
 }
 
 uint64_t

@@ -87,16 +87,17 @@ rule "blocks without a caller are said to be so" without_callers
 
 # --- a program whose call tree is known
 
-# held OPTIONS...: starts it; $pid is the program's, $run is pagek's.
+# held OPTIONS...: starts it; $pid is that of $name, $run is pagek's.
+name=held
 held() {
 	: >"$tmp/told"
 	"$pagek" run -b -o /dev/null "$@" >"$tmp/told" 2>"$tmp/run.err" &
 	run=$!
-	until_true 30 grep -q '^held=7' "$tmp/told" || return 1
+	until_true 30 grep -q '^held=' "$tmp/told" || return 1
 	pid=$("$pagek" targets --format json | python3 -c '
 import json, sys
 print(*[t["pid"] for t in json.load(sys.stdin)["targets"]
-    if t["name"] == "held" and t["state"] == "LIVE"])')
+    if t["name"] == sys.argv[1] and t["state"] == "LIVE"])' "$name")
 	[ -n "$pid" ]
 }
 
@@ -205,6 +206,29 @@ rule "--stack=3 gives three frames, and what was cut is said" \
     depths 3 "no more were asked for"
 rule "--stack=0 gives the caller alone, and that is said" \
     depths 0 "the caller alone is known"
+
+# By whichever function of the family, and with a stack or without.
+asked() {
+	name=callers
+	held --stack "$1" -- "$B/tests/targets/callers" &&
+	    "$pagek" list --format csv "pid:$pid" >"$tmp/report" 2>&1
+	status=$?
+	let_go
+	name=held
+	[ "$status" = 0 ] && python3 - "$tmp/report" <<'PYTHON'
+import csv, sys
+with open(sys.argv[1], newline="") as f:
+    got = {int(row["size"]): row["function"] for row in csv.DictReader(f)}
+for size, name in ((100, "by_malloc"), (200, "by_calloc"),
+                   (300, "by_realloc"), (400, "by_array"),
+                   (500, "by_aligned")):
+    assert got.get(size) == name, (size, got)
+PYTHON
+}
+for depth in 0 16; do
+	rule "who asked is known of every function, with --stack=$depth" \
+	    asked $depth
+done
 
 # The node of a shell outlives the programs that it has started.
 ended() {

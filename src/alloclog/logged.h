@@ -1,0 +1,92 @@
+/*
+ * logged: what every hook with a fast producer ends in, in line.  Private to
+ * hooks.c and realloc.c.
+ *
+ * Example
+ *	ptr = real.malloc(size);
+ *	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
+ * and of a thread without stacks
+ *	usable = real.usable[REAL_MALLOC](ptr);
+ *	return alloc_by(p, ptr, size, usable, TYPE_MALLOC, RETURN);
+ *
+ * An allocation is logged after the real call; see hooks.c.
+ */
+#ifndef ALLOCLOG_LOGGED_H
+#define ALLOCLOG_LOGGED_H
+
+#include "hooks.h"
+
+#pragma GCC visibility push(hidden)
+
+static inline bool
+stopped(void)
+{
+	return unlikely(
+	    atomic_load_explicit(&hook_stopped, memory_order_relaxed));
+}
+
+static inline uint64_t
+product(size_t n, size_t size)
+{
+	size_t total;
+
+	return __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total;
+}
+
+/* What a record has of a return address that was near when the event began. */
+static inline uint64_t
+near_w3(uintptr_t pc, unsigned overhead)
+{
+	if (PRODUCE_NEAR >= REC_SITE_BASE)
+		pc = rec_plain_caller(pc);
+	return pc | (uint64_t)overhead << 48;
+}
+
+/* The rest of alloc_by() where it is not straight.  Returns ptr. */
+void *alloc_by_slow(struct producer *, void *ptr, uint64_t size, unsigned type,
+    uint64_t w3);
+
+/*
+ * An allocation without a stack.  Its level is looked at last, and its rare way
+ * is a jump, so that little is kept across the steps.  Returns ptr.
+ */
+static inline __attribute__((always_inline)) void *
+alloc_by(struct producer *p, void *ptr, uint64_t size, uint64_t usable,
+    unsigned type, uintptr_t pc)
+{
+	uint64_t more = size | pc;
+	uint64_t w3 = near_w3(pc, produce_overhead(size, usable));
+	struct produce_event e;
+
+	/* A far caller's bits lie on the overhead: neither is known then. */
+	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more)))
+		return alloc_by_slow(p, ptr, size, type,
+		    pc > PRODUCE_NEAR ? 0 : w3);
+	produce_born(p, &e);
+	produce_end(&e, produce_kind(REC_ALLOC, type, p->level) |
+	    (uintptr_t)ptr, size, w3);
+	return ptr;
+}
+
+static inline void
+log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
+    unsigned type, uintptr_t origin)
+{
+	uint64_t usable;
+
+	if (stopped())
+		return;
+	if (unlikely(ptr == NULL)) {
+		produce_failed(p, size, type, p->level,
+		    origin_caller(p, origin));
+		return;
+	}
+	/* First, so that less is kept across the call. */
+	usable = real.usable[fn](ptr);
+	produce_alloc(p, (uintptr_t)ptr, size, usable, type, p->level,
+	    origin_caller(p, origin));
+}
+
+#pragma GCC visibility pop
+
+#endif
