@@ -117,25 +117,26 @@ static inline bool
 chain_verified(const struct chain *ch, uintptr_t sp, uintptr_t pc,
     uintptr_t rbp, uint32_t generation)
 {
+	const struct pair *pair = ch->pair;
+	const uintptr_t *single = ch->single;
 	struct pair pairs = { { 0, 0 } };
-	uintptr_t single = 0;
+	uintptr_t singles = 0;
 
 	/* One branch for what nearly always agrees. */
 	if (((ch->sp ^ sp) | (ch->pc ^ pc) | ((ch->rbp ^ rbp) & ch->rbp_mask) |
 		(ch->generation ^ generation)) != 0)
 		return false;
-	for (unsigned i = 0; i < ch->npair; i += 2) {
-		pair_differs(&pairs, sp + ch->pair_at[i] * WORD, &ch->pair[i]);
-		pair_differs(&pairs, sp + ch->pair_at[i + 1] * WORD,
-		    &ch->pair[i + 1]);
+	for (const uint16_t *w = ch->pair_at, *end = w + ch->npair; w != end;
+	     w += 2, pair += 2) {
+		pair_differs(&pairs, sp + w[0] * WORD, &pair[0]);
+		pair_differs(&pairs, sp + w[1] * WORD, &pair[1]);
 	}
-	for (unsigned i = 0; i < ch->nsingle; i += 2) {
-		single |= mapped_peek(sp + ch->single_at[i] * WORD) ^
-		    ch->single[i];
-		single |= mapped_peek(sp + ch->single_at[i + 1] * WORD) ^
-		    ch->single[i + 1];
+	for (const uint16_t *w = ch->single_at, *end = w + ch->nsingle;
+	     w != end; w += 2, single += 2) {
+		singles |= mapped_peek(sp + w[0] * WORD) ^ single[0];
+		singles |= mapped_peek(sp + w[1] * WORD) ^ single[1];
 	}
-	return (pairs.held[0] | pairs.held[1] | single) == 0;
+	return (pairs.held[0] | pairs.held[1] | singles) == 0;
 }
 
 /* Of a chain in the making. */
@@ -348,6 +349,7 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 	    memory_order_relaxed);
 	uint64_t key = chain_key(sp, pc);
 	unsigned at = chain_index(key, sp);
+	const struct chain *ch = &c->chain[at];
 	uint32_t site;
 
 	if (__builtin_expect(atomic_load_explicit(&c->head.busy,
@@ -355,11 +357,12 @@ stack_caller(struct stack_cache *c, uintptr_t frame)
 		return stack_walk(frame, c->depth);
 	atomic_store_explicit(&c->head.busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
+	/* Else it is made out anew for each of its members. */
+	__asm__("" : "+r"(ch));
 	if (!c->chains || __builtin_expect(c->key[at] != key, 0) ||
-	    __builtin_expect(!chain_verified(&c->chain[at], sp, pc, rbp,
-		generation), 0))
+	    __builtin_expect(!chain_verified(ch, sp, pc, rbp, generation), 0))
 		return caller_walked(c, frame, generation);
-	site = c->chain[at].site;
+	site = ch->site;
 	c->hits++;
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&c->head.busy, 0, memory_order_relaxed);
