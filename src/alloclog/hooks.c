@@ -145,6 +145,27 @@ lone_scope(const struct producer *p)
 	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
+/* Which has asked for this. */
+static inline void *
+malloc_for(const struct scope *s, struct producer *p, size_t size,
+    uintptr_t origin)
+{
+	void *ptr = real.malloc(size);
+	uint64_t usable;
+
+	if (unlikely(ptr == NULL)) {
+		hook_allocated(NULL, size, NULL, TYPE_MALLOC, origin);
+		return NULL;
+	}
+	usable = real.usable[REAL_MALLOC](ptr);
+	if (p->stack == NULL)
+		return alloc_by(p, ptr, size, usable, s->type,
+		    origin_pc(s->origin));
+	produce_alloc(p, (uintptr_t)ptr, size, usable, s->type, p->level,
+	    origin_caller(p, s->origin));
+	return ptr;
+}
+
 static NOINLINE void *
 malloc_slow(size_t size, uintptr_t origin)
 {
@@ -153,16 +174,8 @@ malloc_slow(size_t size, uintptr_t origin)
 	void *ptr;
 
 	if (s != NULL && likely(scope_calls(s, origin_pc(origin))) &&
-	    likely(s->block == 0) && likely(!s->own) && likely(!stopped())) {
-		ptr = real.malloc(size);
-		if (likely(ptr != NULL))
-			produce_alloc(p, (uintptr_t)ptr, size,
-			    real.usable[REAL_MALLOC](ptr), s->type, p->level,
-			    origin_caller(p, s->origin));
-		else
-			hook_allocated(ptr, size, NULL, TYPE_MALLOC, origin);
-		return ptr;
-	}
+	    likely(s->block == 0) && likely(!s->own) && likely(!stopped()))
+		return malloc_for(s, p, size, origin);
 	if (!real_get())
 		return pool_alloc(16, size);
 	ptr = real.malloc(size);
@@ -186,6 +199,33 @@ calloc_slow(size_t n, size_t size, uintptr_t origin)
 	return ptr;
 }
 
+static COLD void
+free_by_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
+{
+	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_FREE, type, 0), 0,
+	    rec_w3(rec_plain_caller(pc), 0));
+	real.free(ptr);
+}
+
+/*
+ * A free without a stack, of a type that pairs have, and the real one.  Its
+ * caller is needed where there is a record to put it into.
+ */
+static inline __attribute__((always_inline)) void
+free_by(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
+{
+	const uint64_t w0 = produce_kind(REC_FREE, type, 0) | (uintptr_t)ptr;
+	struct produce_event e;
+
+	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, pc))) {
+		free_by_slow(ptr, p, type, pc);
+		return;
+	}
+	if (!produce_pair(p, &e, w0, type))
+		produce_end(&e, w0, 0, near_w3(pc, 0));
+	real.free(ptr);
+}
+
 static NOINLINE void
 free_slow(void *ptr, uintptr_t origin)
 {
@@ -195,6 +235,10 @@ free_slow(void *ptr, uintptr_t origin)
 	if (lone_scope(p) != NULL && likely(s->block == (uintptr_t)ptr) &&
 	    likely(!s->logged) && likely(!s->own)) {
 		s->logged = true;
+		if (p->stack == NULL) {
+			free_by(ptr, p, s->type, origin_pc(s->origin));
+			return;
+		}
 		produce_free(p, (uintptr_t)ptr, s->type, 0,
 		    origin_freer(p, s->origin));
 		real.free(ptr);
@@ -339,35 +383,10 @@ calloc(size_t n, size_t size)
 	return calloc_counted(n, size);
 }
 
-static COLD void
-free_by_slow(void *ptr, struct producer *p, uintptr_t pc)
-{
-	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_FREE, TYPE_FREE, 0),
-	    0, rec_w3(rec_plain_caller(pc), 0));
-	real.free(ptr);
-}
-
-/* Its caller is needed where there is a record to put it into. */
-static inline __attribute__((always_inline)) void
-free_by(void *ptr, struct producer *p, uintptr_t pc)
-{
-	const uint64_t w0 = produce_kind(REC_FREE, TYPE_FREE, 0) |
-	    (uintptr_t)ptr;
-	struct produce_event e;
-
-	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, pc))) {
-		free_by_slow(ptr, p, pc);
-		return;
-	}
-	if (!produce_pair(p, &e, w0, TYPE_FREE))
-		produce_end(&e, w0, 0, near_w3(pc, 0));
-	real.free(ptr);
-}
-
 OUTLINE HOT NONNULL(1) NONNULL(2) void
 free_plain(void *ptr, struct producer *p)
 {
-	free_by(ptr, p, RETURN);
+	free_by(ptr, p, TYPE_FREE, RETURN);
 }
 
 /* By the loader, or with a stack of its own. */
@@ -384,7 +403,7 @@ free_logged(void *ptr, struct producer *p)
 	if (unlikely(p->frees) || unlikely(range_has(&real.loader, RETURN)))
 		free_traced(ptr, p);
 	else
-		free_by(ptr, p, RETURN);
+		free_by(ptr, p, TYPE_FREE, RETURN);
 }
 
 OUTLINE void

@@ -218,10 +218,12 @@ asked() {
 	[ "$status" = 0 ] && python3 - "$tmp/report" <<'PYTHON'
 import csv, sys
 with open(sys.argv[1], newline="") as f:
-    got = {int(row["size"]): row["function"] for row in csv.DictReader(f)}
+    got = {int(row["size"]): row["function"].split("(")[0]
+           for row in csv.DictReader(f)}
 for size, name in ((100, "by_malloc"), (200, "by_calloc"),
                    (300, "by_realloc"), (400, "by_array"),
-                   (500, "by_aligned")):
+                   (500, "by_aligned"), (600, "by_new"),
+                   (700, "by_new_array")):
     assert got.get(size) == name, (size, got)
 PYTHON
 }

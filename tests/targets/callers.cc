@@ -1,14 +1,20 @@
 /*
- * callers: a block by each function of the malloc family, of a size of its own
- * and from a function of its own, which the block's caller is then.
+ * callers: a block by each function of the malloc family and by new, of a size
+ * of its own and from a function of its own, which the block's caller is then.
  *
- *	by_malloc 100, by_calloc 200, by_realloc 300, by_array 400, by_aligned 500
+ *	by_malloc 100, by_calloc 200, by_realloc 300, by_array 400, by_aligned 500,
+ *	by_new 600, by_new_array 700
  *
- * Prints held=5 once all are there, and waits to be killed.
+ * Prints held=7 once all are there, and waits to be killed.
  */
-#include <stdio.h>
-#include <stdlib.h>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <unistd.h>
+
+struct of600 {
+	char c[600];
+};
 
 static void *volatile keep;
 
@@ -54,6 +60,20 @@ by_aligned(void)
 	keep = NULL;
 }
 
+static __attribute__((noinline)) void
+by_new(void)
+{
+	keep = new of600;
+	keep = NULL;
+}
+
+static __attribute__((noinline)) void
+by_new_array(void)
+{
+	keep = new char[700];
+	keep = NULL;
+}
+
 int
 main(void)
 {
@@ -63,7 +83,9 @@ main(void)
 	by_calloc();
 	by_array();
 	by_aligned();
-	printf("held=5\n");
+	by_new();
+	by_new_array();
+	printf("held=7\n");
 	fflush(stdout);
 	for (;;)
 		pause();
