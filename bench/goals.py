@@ -65,7 +65,7 @@ UNDECIDED = "its rounds lie on both sides of the goal"
 
 REASONS = {
     "lost": "as a rule a ring was full for longer than a target waits for the keeper to come",
-    "churn": "a malloc and its free are 133 instructions of ours (make regress, gcc 12), and each malloc asks "
+    "churn": "a malloc and its free are 98 instructions of ours (make regress, gcc 12), and each malloc asks "
              "malloc_usable_size(3), which reads the next block's head too",
     "churn2": "each ticket is a locked instruction from the second thread on; and with two cores the keeper's time "
               "comes out of that of the two threads",
