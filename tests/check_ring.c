@@ -286,6 +286,9 @@ static const struct {
 } overheads[] = {
 	{ 100, 0, 0 }, { 100, 104, 0 }, { 100, 108, 1 }, { 1, 24, 1 },
 	{ 0, UINT64_C(1) << 40, 0xffff }, { 16, 16, 0 },
+	{ 24, 16, 0 }, { 25, 16, 0 }, { INT64_MAX, 1, 0 },
+	{ 0, (1 << 20) - 9, 0xffff }, { 0, (1 << 20) - 25, 0xfffe },
+	{ 0, 1 << 20, 0xffff }, { 0, 1 << 21, 0xffff },
 };
 
 START_TEST(overhead_is_in_units_of_16_bytes)

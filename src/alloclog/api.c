@@ -57,6 +57,8 @@ alloclog_alloc(const void *ptr, size_t size, unsigned type)
 
 	if (ptr == NULL || atomic_load(&hook_stopped) || !ready(&p))
 		return;
+	if (size > REC_ADDR_MASK)
+		size = REC_ADDR_MASK;
 	produce_alloc(p, (uintptr_t)ptr, size, 0, type & 0xff,
 	    REC_LAYER_API | thread_self.level, origin_caller(p, FRAME));
 }

@@ -2,10 +2,8 @@
  * The malloc family: what a program calls instead of the real functions.
  *
  * A free is logged before the real call and an allocation after it: what can
- * follow on an address then always finds its predecessor logged.  realloc is
- * a free before and an allocation after, for at the call the old address may
- * become anybody's; when it fails, the free is undone by a record of its own.
- * errno is as the real call left it.
+ * follow on an address then always finds its predecessor logged.  errno is as
+ * the real call left it.  realloc is both, and has a file of its own.
  *
  * Each hook is a straight line when thread_fast() has a producer, and when
  * hook_skips() says that there is nothing to log; everything else is in the
@@ -203,7 +201,7 @@ static COLD void
 free_by_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
 	produce_slow(p, (uintptr_t)ptr, produce_kind(REC_FREE, type, 0), 0,
-	    rec_w3(rec_plain_caller(pc), 0));
+	    any_w3(near_w3(pc, 0), pc));
 	real.free(ptr);
 }
 
@@ -278,9 +276,15 @@ malloc_other(size_t size)
 OUTLINE void *
 alloc_failed(uint64_t size, unsigned type)
 {
-	hook_allocated(NULL, size, NULL, type, FRAME);
-	FRAME_KEPT();
-	return NULL;
+	void *none = NULL;
+
+	hook_allocated(none, size, NULL, type, FRAME);
+	/*
+	 * A compiler that knew what this returns would return it by itself,
+	 * behind a call in the place of a jump.
+	 */
+	__asm__ volatile("" : "+r"(none) : : "memory");
+	return none;
 }
 
 /*

@@ -71,7 +71,10 @@
 #define OUTLINE static inline __attribute__((always_inline))
 #endif
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
-/* What stands on a frame of its own but asks for no stack has no frame to keep. */
+/*
+ * Where the program called, for whom that is enough: in a hook, or in what a
+ * hook ends in by a jump.  It needs no frame.
+ */
 #define RETURN ((uintptr_t)__builtin_return_address(0))
 /*
  * Behind the last call that was given FRAME: a jump in its place would give the

@@ -42,6 +42,16 @@ near_w3(uintptr_t pc, unsigned overhead)
 	return pc | (uint64_t)overhead << 48;
 }
 
+/* The same of any return address: one whose bits lie on the overhead's has none. */
+static inline uint64_t
+any_w3(uint64_t near, uintptr_t pc)
+{
+	if (pc <= PRODUCE_NEAR)
+		return near;
+	return pc > REC_ADDR_MASK ? 0 :
+	    (near & ~REC_ADDR_MASK) | rec_plain_caller(pc);
+}
+
 /* The rest of alloc_by() where it is not straight.  Returns ptr. */
 void *alloc_by_slow(struct producer *, void *ptr, uint64_t size, unsigned type,
     uint64_t w3);
@@ -58,10 +68,8 @@ alloc_by(struct producer *p, void *ptr, uint64_t size, uint64_t usable,
 	uint64_t w3 = near_w3(pc, produce_overhead(size, usable));
 	struct produce_event e;
 
-	/* A far caller's bits lie on the overhead: neither is known then. */
 	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more)))
-		return alloc_by_slow(p, ptr, size, type,
-		    pc > PRODUCE_NEAR ? 0 : w3);
+		return alloc_by_slow(p, ptr, size, type, any_w3(w3, pc));
 	produce_born(p, &e);
 	produce_end(&e, produce_kind(REC_ALLOC, type, p->level) |
 	    (uintptr_t)ptr, size, w3);

@@ -40,9 +40,10 @@
 
 /*
  * One thread's side of its rings.  All zeros: has none (yet, or any more).
- * An event only reads it: whatever a handler that interrupts an event does to
- * it (a fork wipes it, a child's first event fills it anew, an event of its own
- * changes to the other ring), the event ends in the ring that it began with.
+ * An event only reads it, but for `born`: whatever a handler that interrupts an
+ * event does to it (a fork wipes it, a child's first event fills it anew, an
+ * event of its own changes to the other ring), the event ends in the ring that
+ * it began with.
  */
 struct producer {
 	_Alignas(64) struct rec *recs;	/* records of the ring */
@@ -63,7 +64,8 @@ struct producer {
 	struct ring_head *large;	/* the one that it took when that was full, or NULL */
 	uint32_t busy_ms;		/* when the small one would last have been too small */
 	bool large_used;		/* it holds pages, perhaps */
-	uint8_t born[REC_SHARDS];	/* by shard, low byte of the count of its last allocation */
+	/* By shard, the low byte of the count of its last allocation; of each event. */
+	uint8_t born[REC_SHARDS];
 };
 
 struct ticket {
@@ -233,7 +235,11 @@ produce_armed(const struct producer *p)
 /* Gives p's rings back; what it published stays to be drained.  p is zeroed. */
 void produce_close(struct producer *p);
 
-/* Nothing that p has logged becomes a pair; its next record is the head-th. */
+/*
+ * No record before the head-th becomes a pair.  The head-th is published before
+ * anything else may make one: p->born says nothing better than that one then,
+ * as long as nothing is born.
+ */
 void produce_unborn(struct producer *p, uint64_t head);
 
 /* --- within this header -------------------------------------------------- */
@@ -246,9 +252,9 @@ void produce_slow(struct producer *p, uint64_t addr, uint64_t kind,
     uint64_t size, uint64_t w3);
 
 /*
- * Usable minus requested, in units of 16 bytes, to the nearest.  Where fewer
- * bytes are usable than were requested the difference is a huge one, or by the
- * eight of rounding less than a unit.
+ * Usable minus requested, in units of 16 bytes, to the nearest; both are below
+ * 2^63.  Where fewer bytes are usable than were requested the difference is a
+ * huge one, or by the eight of rounding less than a unit.
  */
 static inline unsigned
 produce_overhead(uint64_t size, uint64_t usable)

@@ -160,6 +160,14 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->ring = ring;
 }
 
+static void
+forget_rings(struct producer *p)
+{
+	p->ring = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	memset(p, 0, sizeof(*p));
+}
+
 void
 produce_open(struct producer *p, uint32_t tid)
 {
@@ -180,6 +188,9 @@ produce_open(struct producer *p, uint32_t tid)
 		ring_use(&j, p, ring);
 	}
 	produce_control(p, REC_CTL_THREAD, tid, 0);
+	/* A handler has forked in between: half of what the child has here is its parent's. */
+	if (!produce_current(p))
+		forget_rings(p);
 }
 
 static void
@@ -198,14 +209,6 @@ ring_back(struct ring_head *ring)
 		    memory_order_release);
 	}
 	atomic_store_explicit(&ring->owner, 0, memory_order_release);
-}
-
-static void
-forget_rings(struct producer *p)
-{
-	p->ring = NULL;
-	atomic_signal_fence(memory_order_seq_cst);
-	memset(p, 0, sizeof(*p));
 }
 
 /* Rings of an era before are nobody's, or another era's by now. */

@@ -126,13 +126,13 @@ chain_verified(const struct chain *ch, uintptr_t sp, uintptr_t pc,
 	if (((ch->sp ^ sp) | (ch->pc ^ pc) | ((ch->rbp ^ rbp) & ch->rbp_mask) |
 		(ch->generation ^ generation)) != 0)
 		return false;
-	for (const uint16_t *w = ch->pair_at, *end = w + ch->npair; w != end;
+	for (const uint16_t *w = ch->pair_at, *end = w + ch->npair; w < end;
 	     w += 2, pair += 2) {
 		pair_differs(&pairs, sp + w[0] * WORD, &pair[0]);
 		pair_differs(&pairs, sp + w[1] * WORD, &pair[1]);
 	}
 	for (const uint16_t *w = ch->single_at, *end = w + ch->nsingle;
-	     w != end; w += 2, single += 2) {
+	     w < end; w += 2, single += 2) {
 		singles |= mapped_peek(sp + w[0] * WORD) ^ single[0];
 		singles |= mapped_peek(sp + w[1] * WORD) ^ single[1];
 	}

@@ -148,6 +148,7 @@ thread_stacks(struct thread *t, struct producer *p)
 	else
 		t->stack = stack_cache_new(depth, frees);
 	p->stack = t->stack;
+	/* Without memory for it there are no stacks of frees either. */
 	p->frees = frees && t->stack != NULL;
 }
 
