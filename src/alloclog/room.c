@@ -188,7 +188,7 @@ produce_open(struct producer *p, uint32_t tid)
 		ring_use(&j, p, ring);
 	}
 	produce_control(p, REC_CTL_THREAD, tid, 0);
-	/* A handler has forked in between: half of what the child has here is its parent's. */
+	/* A handler has forked in between, and half of what p has is the parent's. */
 	if (!produce_current(p))
 		forget_rings(p);
 }
