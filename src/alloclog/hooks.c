@@ -143,7 +143,7 @@ lone_scope(const struct producer *p)
 	    likely(!thread_samples()) ? &t->scopes[0] : NULL;
 }
 
-/* Which has asked for this. */
+/* For an operator new, under its name and its caller's. */
 static inline void *
 malloc_for(const struct scope *s, struct producer *p, size_t size,
     uintptr_t origin)

@@ -416,7 +416,7 @@ produce_begin(const struct producer *p, struct produce_event *e, uint64_t addr,
  * thread, and hardly a page has had the time to ask who freed it.
  * What `born` says is only which of the last RING_PAIRS records to look at: it
  * may be of longer ago, a fork may have wiped it, and the ring may be another
- * one's.  The record itself decides.
+ * one's.  The record itself decides, but for what produce_unborn() rules out.
  *
  * Whether the keeper has read the record is nothing that this thread can know
  * at a fair price, nor needs to: it looks again, see reader.h.
