@@ -327,7 +327,7 @@ make_kept(struct bench *b)
 {
 	struct kept *memory;
 
-	if (kept_new(&memory, "listbench") != 0 ||
+	if (kept_new(&memory, "listbench", 0) != 0 ||
 	    blklist_new_kept(&b->list, MAX, memory) != 0)
 		abort();
 }

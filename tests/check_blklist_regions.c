@@ -125,6 +125,28 @@ START_TEST(order_is_that_of_a_sorted_array)
 }
 END_TEST
 
+/* Middles and regions come below those that there are, and above them. */
+START_TEST(keys_come_below_and_above_all_others)
+{
+	const uint64_t first = UINT64_C(0x5555) << 32;
+
+	add(first);
+	for (unsigned i = 1; i < 8; i++) {
+		add(first - ((uint64_t)i << REGION_SHIFT));
+		add(first + ((uint64_t)i << REGION_SHIFT));
+		add(first - ((uint64_t)i << (REGION_SHIFT + MIDDLE_SHIFT)));
+		add(first + ((uint64_t)i << (REGION_SHIFT + MIDDLE_SHIFT)));
+		same();
+	}
+	regions_clear(&g);
+	ck_assert_uint_eq(g.nregions, 0);
+	ck_assert_uint_eq(g.nmiddles, 0);
+	n = 0;
+	add(first >> 1);
+	same();
+}
+END_TEST
+
 START_TEST(block_at_an_odd_address_beside_aligned_ones_is_no_alias)
 {
 	for (uint64_t r = 0; r < REGIONS; r++)
@@ -186,6 +208,7 @@ suite(void)
 	    sizeof(patterns) / sizeof(patterns[0]));
 	tcase_add_test(core,
 	    block_at_an_odd_address_beside_aligned_ones_is_no_alias);
+	tcase_add_test(core, keys_come_below_and_above_all_others);
 	tcase_add_test(core, regions_that_become_sparse_become_small);
 	tcase_add_test(core, sparse_blocks_need_little_memory);
 	suite_add_tcase(s, core);

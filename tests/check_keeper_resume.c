@@ -3,6 +3,7 @@
  * it did not know is not.  The two processes are this test, one after the other.
  */
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "../src/nodes/keeper_kept.h"
@@ -31,6 +32,7 @@ setup(void)
 	dead->stream = STREAM;
 	/* Which is the first commit. */
 	ck_assert_int_eq(keeper_kept_store(dead, fds), 0);
+	keeper_kept_assign(dead);
 }
 
 /* As after a kill of the process that had the dead one. */
@@ -96,7 +98,7 @@ mappings_of(const struct kept *memory)
 	return n;
 }
 
-/* The first one told the node how much that is; its head is by itself. */
+/* The first one told the node how much that is. */
 START_TEST(memory_of_the_second_target_is_mapped_together)
 {
 	struct keeper *second;
@@ -106,11 +108,46 @@ START_TEST(memory_of_the_second_target_is_mapped_together)
 	    .with_feed = true, .max = 4096 }, its), 0);
 	ck_assert_uint_gt(mappings_of(dead->kept->memory), 2);
 	ck_assert_uint_gt(mappings_of(dead->sites_kept->memory), 2);
-	ck_assert_uint_eq(mappings_of(second->kept->memory), 2);
-	ck_assert_uint_eq(mappings_of(second->sites_kept->memory), 2);
+	ck_assert_uint_eq(mappings_of(second->kept->memory), 1);
+	ck_assert_uint_eq(mappings_of(second->sites_kept->memory), 1);
 	keeper_unref(second);
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
+}
+END_TEST
+
+static long
+faults(void)
+{
+	struct rusage u;
+
+	ck_assert_int_eq(getrusage(RUSAGE_THREAD, &u), 0);
+	return u.ru_minflt;
+}
+
+/* Each is a page that was new: a target that has logged nothing needs few. */
+START_TEST(what_is_made_for_a_target_and_not_used_takes_little_memory)
+{
+	struct keeper *k;
+	long before;
+	int its[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		before = faults();
+		ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
+		    .with_feed = true, .max = 4096 }, its), 0);
+		k->stream = STREAM + 1 + i;
+		ck_assert_int_eq(keeper_kept_store(k, its), 0);
+		keeper_kept_assign(k);
+		keeper_unref(k);
+		for (size_t j = 0; j < BASE_NELEM(its); j++)
+			close(its[j]);
+	}
+#ifndef SANITIZED
+	ck_assert_int_lt(faults() - before, 64);
+#else
+	(void)before;
+#endif
 }
 END_TEST
 
@@ -259,6 +296,8 @@ suite(void)
 	tcase_add_checked_fixture(kernel, setup, teardown);
 	tcase_set_tags(kernel, TAG_KERNEL);
 	tcase_add_test(kernel, memory_of_the_second_target_is_mapped_together);
+	tcase_add_test(kernel,
+	    what_is_made_for_a_target_and_not_used_takes_little_memory);
 	suite_add_tcase(s, kernel);
 	return s;
 }

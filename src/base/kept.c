@@ -41,7 +41,7 @@ struct piece {
 struct kept {
 	int fd;
 	struct kept_head *head;
-	char *all;			/* mapped together; NULL: nothing is ... */
+	char *all;			/* mapped together, head and all; NULL: nothing is ... */
 	size_t expected;		/* ... the file's first bytes, so many */
 	off_t end;			/* of the pieces so far */
 	unsigned n;
@@ -53,113 +53,6 @@ whole(size_t bytes, size_t unit)
 {
 	return (bytes + unit - 1) & ~(unit - 1);
 }
-
-/* The descriptor becomes the kept one's, or is closed. */
-static int
-begin(struct kept **out, int fd)
-{
-	struct kept *kept = calloc(1, sizeof(*kept));
-	void *head;
-
-	if (kept == NULL) {
-		close(fd);
-		return -ENOMEM;
-	}
-	head = mmap(NULL, KEPT_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (head == MAP_FAILED) {
-		int r = -errno;
-
-		close(fd);
-		free(kept);
-		return r;
-	}
-	*kept = (struct kept){ .fd = fd, .head = head,
-		.end = KEPT_HEAD };
-	*out = kept;
-	return 0;
-}
-
-int
-kept_new(struct kept **out, const char *name)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	/* A file that shrinks would end us by SIGBUS; it may grow. */
-	if (ftruncate(fd, KEPT_HEAD) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) < 0) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	r = begin(out, fd);
-	if (r == 0)
-		(*out)->head->magic = KEPT_MAGIC;
-	return r;
-}
-
-int
-kept_open(struct kept **out, int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS), r;
-	struct kept *kept;
-	struct stat st;
-
-	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &st) < 0 ||
-	    st.st_size < KEPT_HEAD) {
-		close(fd);
-		return -EINVAL;
-	}
-	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	r = begin(&kept, fd);
-	if (r < 0)
-		return r;
-	if (kept->head->magic != KEPT_MAGIC ||
-	    kept->head->pieces > KEPT_PIECES) {
-		kept_free(kept);
-		return -EINVAL;
-	}
-	kept->head->opens++;
-	*out = kept;
-	return 0;
-}
-
-void
-kept_free(struct kept *kept)
-{
-	if (kept == NULL)
-		return;
-	for (unsigned i = 0; i < kept->n; i++)
-		if (kept->piece[i].alone)
-			munmap(kept->piece[i].at, kept->piece[i].bytes);
-	if (kept->all != NULL)
-		munmap(kept->all, kept->expected);
-	munmap(kept->head, KEPT_HEAD);
-	close(kept->fd);
-	free(kept);
-}
-
-int
-kept_fd(const struct kept *kept)
-{
-	return kept->fd;
-}
-
-unsigned
-kept_opens(const struct kept *kept)
-{
-	return kept->head->opens;
-}
-
-void
-kept_well(struct kept *kept)
-{
-	kept->head->opens = 0;
-}
-
-/* --- pieces --------------------------------------------------------------- */
 
 /* Maps it where a huge page can begin, if the offset is such a place. */
 static char *
@@ -188,6 +81,133 @@ map(int fd, size_t bytes, off_t offset, size_t align)
 	return at;
 }
 
+/* `all`: so many bytes are mapped there, or NULL.  fd becomes the kept one's. */
+static int
+begin(struct kept **out, int fd, char *all, size_t expected)
+{
+	struct kept *kept = calloc(1, sizeof(*kept));
+	void *head = all;
+
+	if (kept == NULL)
+		return -ENOMEM;
+	if (all == NULL)
+		head = mmap(NULL, KEPT_HEAD, PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, 0);
+	if (head == MAP_FAILED) {
+		int r = -errno;
+
+		free(kept);
+		return r;
+	}
+	*kept = (struct kept){ .fd = fd, .head = head, .all = all,
+		.expected = expected, .end = KEPT_HEAD };
+	*out = kept;
+	return 0;
+}
+
+/* All of what is expected, if it can be had. */
+static char *
+map_all(int fd, size_t *expected)
+{
+	size_t bytes = *expected;
+
+	if (bytes <= KEPT_HEAD || bytes > EXPECTED_MAX)
+		return NULL;
+	bytes = whole(bytes, KEPT_PAGE);
+	*expected = bytes;
+	return ftruncate(fd, (off_t)bytes) == 0 ?
+	    map(fd, bytes, 0, KEPT_HUGE) : NULL;
+}
+
+int
+kept_new(struct kept **out, const char *name, size_t expected)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), r = 0;
+	char *all;
+
+	if (fd < 0)
+		return -errno;
+	all = map_all(fd, &expected);
+	/* A file that shrinks would end us by SIGBUS; it may grow. */
+	if ((all == NULL && ftruncate(fd, KEPT_HEAD) < 0) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		r = -errno;
+	if (r == 0)
+		r = begin(out, fd, all, expected);
+	if (r < 0) {
+		if (all != NULL)
+			munmap(all, expected);
+		close(fd);
+		return r;
+	}
+	(*out)->head->magic = KEPT_MAGIC;
+	return 0;
+}
+
+int
+kept_open(struct kept **out, int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS), r;
+	struct kept *kept;
+	struct stat st;
+
+	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &st) < 0 ||
+	    st.st_size < KEPT_HEAD) {
+		close(fd);
+		return -EINVAL;
+	}
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	r = begin(&kept, fd, NULL, 0);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	if (kept->head->magic != KEPT_MAGIC ||
+	    kept->head->pieces > KEPT_PIECES) {
+		kept_free(kept);
+		return -EINVAL;
+	}
+	kept->head->opens++;
+	*out = kept;
+	return 0;
+}
+
+void
+kept_free(struct kept *kept)
+{
+	if (kept == NULL)
+		return;
+	for (unsigned i = 0; i < kept->n; i++)
+		if (kept->piece[i].alone)
+			munmap(kept->piece[i].at, kept->piece[i].bytes);
+	if (kept->all != NULL)
+		munmap(kept->all, kept->expected);
+	else
+		munmap(kept->head, KEPT_HEAD);
+	close(kept->fd);
+	free(kept);
+}
+
+int
+kept_fd(const struct kept *kept)
+{
+	return kept->fd;
+}
+
+unsigned
+kept_opens(const struct kept *kept)
+{
+	return kept->head->opens;
+}
+
+void
+kept_well(struct kept *kept)
+{
+	kept->head->opens = 0;
+}
+
+/* --- pieces --------------------------------------------------------------- */
+
 /* True when the file is long enough, or has been made so. */
 static bool
 reach(const struct kept *kept, off_t end)
@@ -196,18 +216,6 @@ reach(const struct kept *kept, off_t end)
 
 	return fstat(kept->fd, &st) == 0 &&
 	    (st.st_size >= end || ftruncate(kept->fd, end) == 0);
-}
-
-void
-kept_expect(struct kept *kept, size_t bytes)
-{
-	if (kept->all != NULL || bytes <= KEPT_HEAD || bytes > EXPECTED_MAX)
-		return;
-	bytes = whole(bytes, KEPT_PAGE);
-	if (!reach(kept, (off_t)bytes))
-		return;
-	kept->all = map(kept->fd, bytes, 0, KEPT_HUGE);
-	kept->expected = bytes;
 }
 
 size_t

@@ -14,7 +14,7 @@
  *
  * Example
  *	struct kept *kept;
- *	kept_new(&kept, "pagek-kept");
+ *	kept_new(&kept, "pagek-kept", 0);
  *	struct table *t = kept_take(kept, sizeof *t);
  *	send_somewhere(kept_fd(kept));
  * and in the process that comes after it
@@ -43,8 +43,14 @@
 
 struct kept;
 
-/* Makes an empty one; `name` is for /proc.  -ENOMEM, -EMFILE and their like. */
-int kept_new(struct kept **, const char *name);
+/*
+ * Makes an empty one; `name` is for /proc.  -ENOMEM, -EMFILE and their like.
+ * expected: pieces of so many bytes in all, as kept_size() said of one like it,
+ * are to come, and are mapped now and all together, for each one by itself costs
+ * a handful of system calls; 0: none.  What comes beyond, or if that cannot be
+ * done, is mapped when it is taken.
+ */
+int kept_new(struct kept **, const char *name, size_t expected);
 
 /*
  * One that another process has made; fd is its own from now on, also on
@@ -53,13 +59,6 @@ int kept_new(struct kept **, const char *name);
  */
 int kept_open(struct kept **, int fd);
 
-/*
- * Pieces of so many bytes in all, as kept_size() said of one like it, are to
- * come: they are mapped now and all together, for each one by itself costs a
- * handful of system calls.  What comes beyond, or if that cannot be done, is
- * mapped when it is taken.
- */
-void kept_expect(struct kept *, size_t bytes);
 /* Bytes of the file that have been taken. */
 size_t kept_size(const struct kept *);
 

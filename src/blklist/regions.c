@@ -101,10 +101,24 @@ region_free(struct regions *g, struct region *r, bool zero)
 	free(r);
 }
 
+/* The range is to have `at` in it. */
+static void
+widen(uint32_t *from, uint32_t *end, uint32_t at)
+{
+	if (*from == *end) {
+		*from = at;
+		*end = at + 1;
+	} else if (at < *from) {
+		*from = at;
+	} else if (at >= *end) {
+		*end = at + 1;
+	}
+}
+
 static void
 middle_free(struct regions *g, struct middle *m)
 {
-	for (unsigned i = 0; i < MIDDLE_REGIONS; i++)
+	for (unsigned i = m->from; i < m->end; i++)
 		if (m->region[i] != NULL)
 			region_free(g, m->region[i], m->count[i] == 0);
 	list_unmap(m, sizeof(*m));
@@ -114,13 +128,13 @@ middle_free(struct regions *g, struct middle *m)
 void
 regions_clear(struct regions *g)
 {
-	for (unsigned t = 0; t < g->top_end; t++)
+	for (unsigned t = g->top_from; t < g->top_end; t++)
 		if (g->middle[t] != NULL) {
 			middle_free(g, g->middle[t]);
 			g->middle[t] = NULL;
 			g->count[t] = 0;
 		}
-	g->top_end = 0;
+	g->top_from = g->top_end = 0;
 	while (g->nspare > 0)
 		free(g->spare[--g->nspare]);
 	set_tight(g);
@@ -140,7 +154,7 @@ regions_memory(const struct regions *g)
 {
 	return g->bytes + g->nmiddles * sizeof(struct middle) +
 	    g->nspare * bitmap_bytes(GRANULE_COARSE) +
-	    g->top_end * (sizeof(*g->middle) + sizeof(*g->count));
+	    (g->top_end - g->top_from) * (sizeof(*g->middle) + sizeof(*g->count));
 }
 
 /* --- what a region is kept as ------------------------------------------- */
@@ -311,8 +325,7 @@ regions_add_slow(struct regions *g, uint64_t key)
 			return -ENOMEM;
 		g->middle[top] = m;
 		g->nmiddles++;
-		if (top >= g->top_end)
-			g->top_end = top + 1;
+		widen(&g->top_from, &g->top_end, top);
 	}
 	r = m->region[mid];
 	if (r == NULL) {
@@ -321,6 +334,7 @@ regions_add_slow(struct regions *g, uint64_t key)
 			return -ENOMEM;
 		r->granule = GRANULE_COARSE;
 		m->region[mid] = r;
+		widen(&m->from, &m->end, mid);
 		g->nregions++;
 		g->bytes += sizeof(*r);
 		set_tight(g);
@@ -403,14 +417,18 @@ region_next(const struct region *r, uint32_t n, uint32_t offset)
 bool
 regions_next(const struct regions *g, uint64_t key, uint64_t *found)
 {
-	unsigned mid = regions_mid(key);
+	unsigned top = regions_top(key), mid = regions_mid(key);
 	uint32_t offset = regions_offset(key);
 
-	for (unsigned top = regions_top(key); top < g->top_end; top++) {
+	if (top < g->top_from) {
+		top = g->top_from;
+		mid = offset = 0;
+	}
+	for (; top < g->top_end; top++) {
 		const struct middle *m = g->middle[top];
 
 		if (m != NULL && g->count[top] > 0)
-			for (; mid < MIDDLE_REGIONS; mid++, offset = 0) {
+			for (; mid < m->end; mid++, offset = 0) {
 				uint32_t o;
 
 				if (m->count[mid] == 0)
@@ -532,14 +550,16 @@ regions_check(const struct regions *g)
 				return "a middle that is counted is missing";
 			continue;
 		}
-		if (t >= g->top_end)
-			return "a middle lies beyond the end";
+		if (t < g->top_from || t >= g->top_end)
+			return "a middle lies beyond its range";
 		for (unsigned i = 0; i < MIDDLE_REGIONS; i++) {
 			bad = region_check(m->region[i], m->count[i]);
 			if (bad != NULL)
 				return bad;
 			if (m->region[i] == NULL)
 				continue;
+			if (i < m->from || i >= m->end)
+				return "a region lies beyond its range";
 			nregions++;
 			nbitmaps += m->region[i]->is_bits;
 		}

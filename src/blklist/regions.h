@@ -44,7 +44,9 @@ struct region {
 	uint32_t part[REGION_PARTS];	/* set bits of each */
 };
 
+/* What was never used is not looked at, for that would be to take memory. */
 struct middle {
+	uint32_t from, end;		/* all regions are in this range */
 	uint32_t count[MIDDLE_REGIONS];
 	struct region *region[MIDDLE_REGIONS];
 };
@@ -54,7 +56,7 @@ struct middle {
 struct regions {
 	struct middle **middle;		/* TOP_MIDDLES of them */
 	uint32_t *count;		/* of blocks in each */
-	uint32_t top_end;		/* one more than the highest used */
+	uint32_t top_from, top_end;	/* all middles are in this range */
 	uint32_t nmiddles, nregions, nbitmaps;
 	bool tight;			/* worth making small what has become small */
 	size_t bytes;			/* of regions, their bitmaps and vectors */

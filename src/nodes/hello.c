@@ -25,6 +25,7 @@
 #define CROWDED_LOOK_MS 5
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
+#define SPARES 2		/* a child that is forked soon executes something */
 
 _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
 
@@ -40,49 +41,69 @@ struct waiting {
 	bool hung_up;
 };
 
+/* Made and in the store ahead, for it takes long and a target waits for us. */
+struct spare {
+	struct keeper *keeper;
+	int fds[3];			/* the last is not for the target */
+};
+
 struct acceptor {
 	struct hello *hello;
 	struct waiting waiting[WAITING_MAX];
 	size_t n;
 	uint64_t arrivals;
-	struct keeper *spare;		/* made ahead: a forking shell waits for us */
-	int spare_fds[3];		/* the last is not for the target; -1 none */
+	struct spare spare[SPARES];	/* the next one first */
+	size_t spares;
 };
 
 /* --- one target --------------------------------------------------------- */
 
+static void
+close_fds(const struct spare *s)
+{
+	for (size_t i = 0; i < BASE_NELEM(s->fds); i++)
+		close(s->fds[i]);
+}
+
+/* Streams are numbered as targets are welcomed: the oldest spare goes first. */
 static int
 make_spare(struct acceptor *a)
 {
-	int r;
+	struct node *node = a->hello->node;
+	struct spare *s = &a->spare[a->spares];
+	struct keeper *k;
+	int r = keeper_new(&k, node, &(struct keeper_opts){ .with_feed = true,
+	    .max = node->opts.max }, s->fds);
 
-	if (a->spare != NULL)
-		return 0;
-	a->spare_fds[2] = -1;
-	r = keeper_new(&a->spare, a->hello->node, &(struct keeper_opts){
-	    .with_feed = true, .max = a->hello->node->opts.max },
-	    a->spare_fds);
 	if (r < 0)
-		a->spare = NULL;
-	return r;
+		return r;
+	k->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
+	takeover_number(node, k->stream);
+	/* Without that it is watched all the same, by us alone. */
+	keeper_kept_store(k, s->fds);
+	s->keeper = k;
+	a->spares++;
+	return 0;
 }
 
-static void
-close_spare_fds(struct acceptor *a)
+/* The first of the spares, which the caller is to release. */
+static struct spare
+take_spare(struct acceptor *a)
 {
-	for (size_t i = 0; i < BASE_NELEM(a->spare_fds); i++)
-		if (a->spare_fds[i] >= 0)
-			close(a->spare_fds[i]);
+	struct spare first = a->spare[0];
+
+	a->spares--;
+	memmove(a->spare, a->spare + 1, a->spares * sizeof *a->spare);
+	return first;
 }
 
 static void
 drop_spare(struct acceptor *a)
 {
-	if (a->spare == NULL)
-		return;
-	close_spare_fds(a);
-	keeper_unref(a->spare);
-	a->spare = NULL;
+	struct spare s = take_spare(a);
+
+	close_fds(&s);
+	keeper_unref(s.keeper);
 }
 
 static void
@@ -95,9 +116,9 @@ name_image(struct keeper *k, const struct peer *peer,
 	k->pid = pid;
 	k->uid = peer->uid;
 	k->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	proc_comm(pid, comm);
+	if (proc_stat_comm(pid, comm, &k->ppid, &k->start) < 0)
+		proc_comm(pid, comm);
 	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
-	proc_stat(pid, &k->ppid, &k->start);
 	k->forked = (h->flags & RING_HELLO_FORKED) != 0;
 	k->parent = k->forked ? h->parent : 0;
 	k->again = !k->forked && (h->flags & RING_HELLO_AGAIN) != 0;
@@ -188,18 +209,16 @@ static int
 welcome(struct acceptor *a, int fd)
 {
 	struct hello *h = a->hello;
-	struct keeper *k = a->spare;
+	struct keeper *k = a->spare[0].keeper;
+	struct spare s;
 	int r;
 
-	k->stream = atomic_fetch_add(&h->node->last_stream, 1) + 1;
-	takeover_number(h->node, k->stream);
 	arming_welcome(k);
 	if (k->cut != NULL)
 		stream_feed_start_at(k->feed, k->cut);
-	/* Without that it is watched all the same, by us alone. */
-	keeper_kept_store(k, a->spare_fds);
+	keeper_kept_assign(k);
 	pthread_mutex_lock(&h->lock);
-	r = send_welcome(fd, k->stream, a->spare_fds);
+	r = send_welcome(fd, k->stream, a->spare[0].fds);
 	if (r == 0) {
 		tree_count(k);
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
@@ -210,9 +229,9 @@ welcome(struct acceptor *a, int fd)
 		drop_spare(a);
 		return r;
 	}
-	a->spare = NULL;
-	close_spare_fds(a);
+	s = take_spare(a);
 	uv_async_send(&h->node->drain.wake);
+	close_fds(&s);
 	return 0;
 }
 
@@ -285,6 +304,7 @@ give_stream(struct acceptor *a, const struct waiting *w,
     const struct peer *peer, const struct ring_hello *h)
 {
 	const char *why;
+	struct keeper *k;
 	int r;
 
 	if (w->hung_up)
@@ -292,13 +312,14 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	why = no_place(a->hello->node, peer);
 	if (why != NULL)
 		return why;
-	if (make_spare(a) < 0)
+	if (a->spares == 0 && make_spare(a) < 0)
 		return NO_ROOM;
+	k = a->spare[0].keeper;
 	/* While others wait, the loop is left to read the modules. */
-	r = introduce(a->spare, peer, h, a->n == 1);
-	a->spare->arrival = w->arrival;
+	r = introduce(k, peer, h, a->n == 1);
+	k->arrival = w->arrival;
 	if (r < 0)
-		forget_image(a->spare);
+		forget_image(k);
 	else
 		r = welcome(a, w->fd);
 	if (r == 0)
@@ -421,6 +442,26 @@ last_round(struct acceptor *a)
 	} while (take_connection(a));
 }
 
+/*
+ * Spares are made while nobody waits for us, if there is a choice.  As poll(2).
+ */
+static int
+wait_for_word(struct acceptor *a, struct pollfd *p, bool full)
+{
+	nfds_t n = a->n + 2;
+	int r;
+
+	while (a->n == 0 && a->spares < SPARES) {
+		r = a->spares == 0 ? 0 : poll(p, n, 0);
+		if (r != 0)
+			return r;
+		if (make_spare(a) < 0)
+			break;
+	}
+	return poll(p, n, a->n == 0 ? -1 : full ? CROWDED_LOOK_MS :
+	    PATIENCE_MS);
+}
+
 static void *
 acceptor_main(void *arg)
 {
@@ -437,7 +478,6 @@ acceptor_main(void *arg)
 		size_t n = a.n;
 		bool full = n == WAITING_MAX;
 
-		make_spare(&a);
 		for (size_t i = 0; i < n; i++)
 			p[i] = (struct pollfd){ .fd = a.waiting[i].fd,
 				.events = POLLIN };
@@ -446,8 +486,7 @@ acceptor_main(void *arg)
 		p[n + 1] = (struct pollfd){
 			.fd = full ? -1 : a.hello->listen_fd,
 			.events = POLLIN };
-		if (poll(p, n + 2, n == 0 ? -1 : full ? CROWDED_LOOK_MS :
-		    PATIENCE_MS) < 0)
+		if (wait_for_word(&a, p, full) < 0)
 			continue;
 		if (p[n].revents != 0)
 			break;
@@ -456,7 +495,8 @@ acceptor_main(void *arg)
 			take_connections(&a);
 	}
 	last_round(&a);
-	drop_spare(&a);
+	while (a.spares > 0)
+		drop_spare(&a);
 	return NULL;
 }
 

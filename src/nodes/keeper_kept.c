@@ -88,11 +88,9 @@ keeper_kept_new(struct keeper_kept **out, struct node *node,
 
 	if (kk == NULL)
 		return -ENOMEM;
-	r = kept_new(&kk->memory, "pagek-kept");
-	if (r == 0) {
-		kept_expect(kk->memory, node->daemon.target_bytes);
+	r = kept_new(&kk->memory, "pagek-kept", node->daemon.target_bytes);
+	if (r == 0)
 		r = take_pieces(kk);
-	}
 	if (r == 0)
 		r = know_build(&kk->image->build);
 	if (r < 0) {
@@ -167,11 +165,10 @@ kept_sites_new(struct kept_sites **out, struct node *node,
     struct stream_sites **sites)
 {
 	struct kept *memory;
-	int r = kept_new(&memory, "pagek-sites");
+	int r = kept_new(&memory, "pagek-sites", node->daemon.sites_bytes);
 
 	if (r < 0)
 		return r;
-	kept_expect(memory, node->daemon.sites_bytes);
 	r = stream_sites_new_kept(sites, memory);
 	if (r == 0) {
 		node->daemon.sites_bytes = kept_size(memory);
@@ -316,7 +313,6 @@ describe(const struct keeper *k, struct kept_image *i)
 	i->sandbox = k->sandbox.at_hello;
 	i->sandbox_known = k->sandbox.known;
 	i->max = blklist_counts(k->list)->aRecMax;
-	i->pid = k->pid;
 	i->ppid = k->ppid;
 	i->uid = k->uid;
 	i->forked = k->forked;
@@ -326,6 +322,9 @@ describe(const struct keeper *k, struct kept_image *i)
 	memcpy(i->comm, k->comm, sizeof i->comm);
 	snprintf(i->exe, sizeof i->exe, "%s", k->exe != NULL ? k->exe : "");
 	snprintf(i->cwd, sizeof i->cwd, "%s", k->cwd != NULL ? k->cwd : "");
+	/* Last: with it all this is of somebody. */
+	atomic_signal_fence(memory_order_release);
+	i->pid = k->pid;
 }
 
 /* The memory goes last: where it is, all others are. */
@@ -350,6 +349,18 @@ keeper_kept_store(struct keeper *k, const int fds[3])
 		keeper_kept_forget(k);
 	keeper_kept_commit(k, true);
 	return r;
+}
+
+/*
+ * The commit is before the pid, for a process that has one goes on from what
+ * is committed; and the feed may begin elsewhere by now.
+ */
+void
+keeper_kept_assign(struct keeper *k)
+{
+	keeper_kept_commit(k, true);
+	if (k->kept != NULL)
+		describe(k, k->kept->image);
 }
 
 void

@@ -52,7 +52,7 @@ struct kept_image {
 	uint64_t sandbox;		/* at its hello */
 	uint32_t sandbox_known;
 	uint32_t max;			/* aRecMax */
-	int32_t pid, ppid;
+	int32_t pid, ppid;		/* 0: nobody has been given it yet */
 	uint32_t uid;
 	uint32_t forked, has_cut;
 	char comm[KEEPER_TEXT];
@@ -130,11 +130,15 @@ void kept_sites_ref(struct kept_sites *);
 void kept_sites_unref(struct kept_sites *);
 
 /*
- * Before the target gets its areas, for it may write from then on: fds are
- * those of stream_feed_new_kept().  It is also the first commit.  When that
- * fails it is as without memory of its own.
+ * Into the store, with the first commit, as nobody's so far: fds are those of
+ * stream_feed_new_kept().  When that fails it is as without memory of its own.
  */
 int keeper_kept_store(struct keeper *, const int fds[3]);
+/*
+ * It is somebody's, by what the keeper says now.  Before the target gets its
+ * areas, for it may write from then on; it makes no system call.
+ */
+void keeper_kept_assign(struct keeper *);
 /* Its names are taken out of the store: nobody is to take it over. */
 void keeper_kept_forget(struct keeper *);
 

@@ -96,7 +96,7 @@ struct node {
 		uint64_t images, peak, lost, missed;
 	} gone;				/* ended, and their rows given up */
 	struct quota quota;		/* live targets that have a stream */
-	_Atomic uint64_t last_stream;	/* ids given out */
+	_Atomic uint64_t last_stream;	/* ids given out, or to be */
 	_Atomic bool awake;		/* some target logs, as far as is known */
 
 	struct serve serve;

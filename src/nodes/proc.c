@@ -98,23 +98,54 @@ read_stat(pid_t pid, char *buf, size_t cap)
 	return p != NULL ? p + 1 - buf : -EIO;
 }
 
-int
-proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
+/* What proc_stat() has, from what read_stat() has read. */
+static int
+parse_stat(const char *behind, pid_t *ppid, uint64_t *start)
 {
-	char buf[1024], state;
-	ssize_t behind = read_stat(pid, buf, sizeof buf);
 	unsigned long long at;
+	char state;
 	int parent;
 
-	if (behind < 0)
-		return (int)behind;
-	if (sscanf(buf + behind, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+	if (sscanf(behind, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
 	    "%*u %*u %*d %*d %*d %*d %*d %*d %llu", &state, &parent, &at) != 3)
 		return -EIO;
 	if (state == 'Z' || state == 'X')
 		return -ESRCH;
 	*ppid = parent;
 	*start = at;
+	return 0;
+}
+
+int
+proc_stat(pid_t pid, pid_t *ppid, uint64_t *start)
+{
+	char buf[1024];
+	ssize_t behind = read_stat(pid, buf, sizeof buf);
+
+	return behind < 0 ? (int)behind : parse_stat(buf + behind, ppid,
+	    start);
+}
+
+int
+proc_stat_comm(pid_t pid, char comm[16], pid_t *ppid, uint64_t *start)
+{
+	char buf[1024];
+	ssize_t behind = read_stat(pid, buf, sizeof buf);
+	const char *name;
+	size_t len;
+	int r;
+
+	if (behind < 0)
+		return (int)behind;
+	name = strchr(buf, '(');
+	if (name == NULL || name >= buf + behind - 1)
+		return -EIO;
+	r = parse_stat(buf + behind, ppid, start);
+	if (r < 0)
+		return r;
+	len = (size_t)(buf + behind - 1 - ++name);
+	memcpy(comm, name, len < 15 ? len : 15);
+	comm[len < 15 ? len : 15] = '\0';
 	return 0;
 }
 

@@ -19,6 +19,8 @@ int proc_thread_comm(pid_t, pid_t tid, char out[16]);
  * -ESRCH for one that only waits to be reaped.
  */
 int proc_stat(pid_t, pid_t *ppid, uint64_t *start);
+/* The same, and proc_comm(), of one look. */
+int proc_stat_comm(pid_t, char comm[16], pid_t *ppid, uint64_t *start);
 
 /* Its parent; also of one that only waits to be reaped. */
 int proc_parent(pid_t, pid_t *);

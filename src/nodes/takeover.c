@@ -53,7 +53,7 @@ make_new(struct node *node)
 {
 	struct daemon *d = &node->daemon;
 
-	if (kept_new(&d->kept, "pagek-node") < 0)
+	if (kept_new(&d->kept, "pagek-node", 0) < 0)
 		return;
 	d->same = kept_take(d->kept, sizeof *d->same);
 	if (d->same == NULL ||
@@ -159,7 +159,7 @@ drop_memory(struct node *node, uint64_t stream, unsigned generation)
 /*
  * The valid one of a target's memory files; of two the younger.  NULL: there is
  * none.  *why says what is wrong then, or is NULL where nothing is: the target
- * was done with.  *pid is of which process it was, if known.
+ * was done with, or has never been.  *pid is of which process it was, if known.
  */
 static struct keeper_kept *
 find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
@@ -186,7 +186,7 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 			continue;
 		}
 		*pid = kk->image->pid;
-		if (atomic_load(&kk->image->is_void)) {
+		if (atomic_load(&kk->image->is_void) || *pid == 0) {
 			*why = NULL;
 		} else if (keeper_kept_slot(kk) == NULL ||
 		    kk->image->stream != stream) {

@@ -4,7 +4,6 @@
  * as its records are.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "stream.h"
@@ -13,10 +12,10 @@
 #define BATCHES STREAM_DIGEST_BATCHES
 
 struct stream_digest {
-	struct stream_digest_entry *entry;
 	uint64_t entries;	/* ever put */
 	uint64_t first, batches;	/* the oldest that is there; ever put */
 	struct stream_digest_batch batch[BATCHES];
+	struct stream_digest_entry entry[RECORDS];
 };
 
 _Static_assert((RECORDS & (RECORDS - 1)) == 0 && (BATCHES & (BATCHES - 1)) == 0,
@@ -25,18 +24,13 @@ _Static_assert((RECORDS & (RECORDS - 1)) == 0 && (BATCHES & (BATCHES - 1)) == 0,
 int
 stream_digest_new(struct stream_digest **out)
 {
-	struct stream_digest *d = calloc(1, sizeof(*d));
-
-	if (d == NULL)
-		return -ENOMEM;
 	/* Reserved whole, taken page by page as it fills. */
-	d->entry = mmap(NULL, RECORDS * sizeof(*d->entry),
+	struct stream_digest *d = mmap(NULL, sizeof(*d),
 	    PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (d->entry == MAP_FAILED) {
-		free(d);
+
+	if (d == MAP_FAILED)
 		return -ENOMEM;
-	}
 	*out = d;
 	return 0;
 }
@@ -44,10 +38,8 @@ stream_digest_new(struct stream_digest **out)
 void
 stream_digest_free(struct stream_digest *d)
 {
-	if (d == NULL)
-		return;
-	munmap(d->entry, RECORDS * sizeof(*d->entry));
-	free(d);
+	if (d != NULL)
+		munmap(d, sizeof(*d));
 }
 
 static const struct stream_digest_batch *

@@ -29,18 +29,12 @@ feed_alloc(struct stream_feed **feedp, const struct stream_sink *sink,
 	 */
 	struct stream_feed *feed = mmap(NULL, sizeof(*feed),
 	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int err;
 
 	if (feed == MAP_FAILED)
 		return -ENOMEM;
 	sitemap_init(&feed->sites, &feed->reader);
-	err = order_init(&feed->order, &feed->reader, &feed->sites, sink, arg,
+	order_init(&feed->order, &feed->reader, &feed->sites, sink, arg,
 	    &feed->counts);
-	if (err != 0) {
-		order_fini(&feed->order);
-		munmap(feed, sizeof(*feed));
-		return err;
-	}
 	*feedp = feed;
 	return 0;
 }

@@ -617,7 +617,7 @@ order_start_at(struct order *o, const uint32_t tickets[REC_SHARDS])
 		order_set(o, s, tickets[s]);
 }
 
-int
+void
 order_init(struct order *o, struct reader *r, struct sitemap *sites,
     const struct stream_sink *sink, void *arg,
     struct stream_feed_counts *counts)
@@ -633,9 +633,6 @@ order_init(struct order *o, struct reader *r, struct sitemap *sites,
 	o->sink = sink;
 	o->arg = arg;
 	o->counts = counts;
-	o->ranges = calloc(ORDER_RANGES_MAX, sizeof(*o->ranges));
-	o->common_last = calloc(UINT16_MAX + 1, sizeof(*o->common_last));
-	return o->ranges == NULL || o->common_last == NULL ? -ENOMEM : 0;
 }
 
 void
@@ -643,8 +640,6 @@ order_fini(struct order *o)
 {
 	free(o->waiters.entries);
 	free(o->owed.entries);
-	free(o->ranges);
-	free(o->common_last);
 	free(o->in_hand);
 	free(o->script);
 }

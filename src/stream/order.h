@@ -127,7 +127,6 @@ struct order {
 	unsigned nready;
 	uint16_t behind[ORDER_SOURCES];	/* sources that wait for a range */
 	unsigned nbehind;
-	struct order_range *ranges;	/* ORDER_RANGES_MAX */
 	unsigned nranges;
 
 	uint64_t *in_hand;		/* shard << 32 | distance: what scripts are made of */
@@ -142,11 +141,14 @@ struct order {
 	uint64_t common_undelivered;
 	uint64_t common_offered;	/* how many were left by the last offer */
 	bool common_stopped;
-	uint16_t *common_last;		/* by thread: its last slot that is linked, from 1 on */
 
 	unsigned range_n;		/* the range last opened: */
 	uint16_t range_shard[REC_SHARDS];
 	uint32_t range_ticket[REC_SHARDS];
+
+	/* Many programs never come to what follows here, or to the most of it. */
+	struct order_range ranges[ORDER_RANGES_MAX];
+	uint16_t common_last[UINT16_MAX + 1];	/* by thread: its last slot that is linked, from 1 on */
 
 	unsigned nbatch;
 	struct rec batch[ORDER_BATCH];
@@ -156,7 +158,7 @@ struct order {
 };
 
 /* Its memory is the caller's, zeroed, and large. */
-int order_init(struct order *, struct reader *, struct sitemap *,
+void order_init(struct order *, struct reader *, struct sitemap *,
     const struct stream_sink *, void *arg, struct stream_feed_counts *);
 void order_fini(struct order *);
 

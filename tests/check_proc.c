@@ -1,0 +1,71 @@
+/*
+ * What /proc says of a process, which is this test.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/nodes/proc.h"
+#include "harness.h"
+
+/* What stands between brackets in stat may hold any byte, brackets too. */
+static const char *const names[] = {
+	"plain", "fifteen letters", "", ")", "a) R 1 2 3", "((((", "\\", "a\\n",
+	"a\nb", "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", "\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\",
+	"tab\tbell\a", "\xff\xfe",
+};
+
+START_TEST(one_look_at_stat_says_what_three_say)
+{
+	char comm[16] = "?", one[16] = "?";
+	uint64_t start, start_of_one;
+	pid_t ppid, ppid_of_one;
+
+	ck_assert_int_eq(prctl(PR_SET_NAME, names[_i]), 0);
+	ck_assert_int_eq(proc_comm(getpid(), comm), 0);
+	ck_assert_int_eq(proc_stat(getpid(), &ppid, &start), 0);
+	ck_assert_int_eq(proc_stat_comm(getpid(), one, &ppid_of_one,
+	    &start_of_one), 0);
+	ck_assert_str_eq(comm, names[_i]);
+	ck_assert_str_eq(one, names[_i]);
+	ck_assert_int_eq(ppid, getppid());
+	ck_assert_int_eq(ppid_of_one, ppid);
+	ck_assert_uint_eq(start_of_one, start);
+}
+END_TEST
+
+START_TEST(of_one_that_waits_to_be_reaped_nothing_is_said)
+{
+	char comm[16] = "as it was";
+	uint64_t start = 1;
+	pid_t ppid = 1, pid = fork();
+	siginfo_t info;
+
+	if (pid == 0)
+		_exit(0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	ck_assert_int_eq(proc_stat_comm(pid, comm, &ppid, &start), -ESRCH);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_int_eq(proc_stat_comm(pid, comm, &ppid, &start), -ENOENT);
+	ck_assert_str_eq(comm, "as it was");
+	ck_assert_int_eq(ppid, 1);
+	ck_assert_uint_eq(start, 1);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("proc");
+	TCase *t = tcase_create("stat");
+
+	tcase_add_loop_test(t, one_look_at_stat_says_what_three_say, 0,
+	    sizeof names / sizeof names[0]);
+	tcase_add_test(t, of_one_that_waits_to_be_reaped_nothing_is_said);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
