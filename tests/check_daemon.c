@@ -536,6 +536,28 @@ START_TEST(a_users_many_rows_push_out_no_other_users)
 }
 END_TEST
 
+/* Who is not told apart has come when there was no place: his go, too. */
+START_TEST(rows_go_however_many_users_they_are_of)
+{
+	struct node_opts o = { .fd = -1, .daemon = true };
+	struct keeper *k;
+	unsigned n = 0;
+
+	node_up(&o);
+	for (uint32_t i = 1; i <= 3 * NODE_ENDED_ROWS; i++)
+		end_one(i, 1000 + i % (3 * NODE_ENDED_USERS));
+	tree_second(&node);
+	TAILQ_FOREACH(k, &node.ended, link)
+		n++;
+	ck_assert_uint_eq(n, NODE_ENDED_ROWS);
+	while (tree_make_room(&node))
+		n--;
+	ck_assert_uint_eq(n, 0);
+	ck_assert(TAILQ_EMPTY(&node.ended));
+	node_down();
+}
+END_TEST
+
 START_TEST(a_users_many_lists_push_out_no_other_users)
 {
 	struct node_opts o = { .fd = -1, .daemon = true };
@@ -599,6 +621,7 @@ suite(void)
 	tcase_add_test(t, a_node_of_a_command_keeps_all_rows_that_fit);
 	tcase_add_test(t, what_a_row_has_told_is_not_lost_with_it);
 	tcase_add_test(t, a_users_many_rows_push_out_no_other_users);
+	tcase_add_test(t, rows_go_however_many_users_they_are_of);
 	tcase_add_test(t, a_users_many_lists_push_out_no_other_users);
 	suite_add_tcase(s, t);
 	return s;

@@ -34,6 +34,7 @@
 #define NODE_USER_TARGETS 120		/* of them of one user, at a system's node */
 #define NODE_ENDED_ROWS 256		/* of ended images that a daemon keeps */
 #define NODE_ENDED_MS (60 * 60 * 1000)	/* ... and for how long */
+#define NODE_ENDED_USERS 64		/* whose images are told apart; of more the first ones' */
 #define NODE_LISTS_KEPT 16		/* of ended targets */
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
 
@@ -91,7 +92,11 @@ struct node {
 	struct dstrm dstrm;
 	struct keepers live;		/* with a row, not ended */
 	struct keepers ended;		/* with a row, first ended first */
-	struct keepers shelved;		/* of those the ones that still have their lists */
+	struct ended_user {
+		uid_t uid;
+		uint32_t rows;		/* of these */
+	} ended_user[NODE_ENDED_USERS];
+	struct keepers shelved;		/* of the ended the ones that still have their lists */
 	struct {
 		uint64_t images, peak, lost, missed;
 	} gone;				/* ended, and their rows given up */

@@ -156,7 +156,7 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 		keeper_unref(k);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&node->ended, k, link);
+	tree_put_ended(k);
 	tree_shelve(k);
 	if (k->pid != 0) {
 		report_image(&node->report, k);

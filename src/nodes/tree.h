@@ -66,7 +66,12 @@ void tree_fini(struct node *);
 
 /* Takes its row away, if it has one. */
 void tree_forget_row(struct keeper *);
-/* The row of one that has ended makes room for another; false: there is none. */
+/* It is among those that have ended from now on. */
+void tree_put_ended(struct keeper *);
+/*
+ * A row of one that has ended, the oldest of the user who has the most of them,
+ * makes room for another; false: there is none.
+ */
 bool tree_make_room(struct node *);
 /* The node's numbers of STATS, WIRE_N_GONE to _GONE_MISSED. */
 void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);

@@ -5,28 +5,8 @@
 #include "tree.h"
 
 #define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
-#define USERS 64		/* with what has ended; of more the first are looked at */
 
 /* --- whose turn it is --------------------------------------------------- */
-
-static struct keeper *
-next_row(const struct keeper *k)
-{
-	return TAILQ_NEXT(k, link);
-}
-
-static struct keeper *
-next_list(const struct keeper *k)
-{
-	return TAILQ_NEXT(k, shelf);
-}
-
-static uint64_t
-weigh_row(const struct keeper *k)
-{
-	(void)k;
-	return 1;
-}
 
 /* The last one's stays: its forked children may say hello yet. */
 static bool
@@ -56,29 +36,29 @@ weigh_bytes(const struct keeper *k)
 }
 
 /*
- * From `k` on the first one of the user who has the most there: so nobody's
- * are pushed out by another's, however many children those have.  NULL when
- * nothing weighs anything.
+ * The first list of the user who has the most: so nobody's are pushed out by
+ * another's, however many children those have.  NULL when nothing weighs
+ * anything.
  */
 static struct keeper *
-first_of_most(struct keeper *k, struct keeper *(*next)(const struct keeper *),
-    uint64_t (*weigh)(const struct keeper *))
+first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
 {
+	struct keeper *k;
 	struct {
 		uid_t uid;
 		uint64_t weight;
 		struct keeper *first;
-	} user[USERS], *most = NULL;
+	} user[NODE_ENDED_USERS], *most = NULL;
 	size_t n = 0, i;
 
-	for (; k != NULL; k = next(k)) {
+	TAILQ_FOREACH(k, &node->shelved, shelf) {
 		uint64_t weight = weigh(k);
 
 		if (weight == 0)
 			continue;
 		for (i = 0; i < n && user[i].uid != k->uid; i++)
 			continue;
-		if (i == USERS)
+		if (i == NODE_ENDED_USERS)
 			continue;
 		if (i == n) {
 			user[i].uid = k->uid;
@@ -127,9 +107,44 @@ tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 	n[WIRE_N_GONE_MISSED] = node->gone.missed;
 }
 
+/* The user's number of rows; NULL where there are too many users to count. */
+static uint32_t *
+rows_of(struct node *node, uid_t uid)
+{
+	struct ended_user *place = NULL;
+
+	for (unsigned i = 0; i < NODE_ENDED_USERS; i++) {
+		struct ended_user *u = &node->ended_user[i];
+
+		if (u->rows > 0 && u->uid == uid)
+			return &u->rows;
+		if (u->rows == 0 && place == NULL)
+			place = u;
+	}
+	if (place == NULL)
+		return NULL;
+	place->uid = uid;
+	return &place->rows;
+}
+
+void
+tree_put_ended(struct keeper *k)
+{
+	uint32_t *rows = rows_of(k->node, k->uid);
+
+	TAILQ_INSERT_TAIL(&k->node->ended, k, link);
+	if (rows != NULL)
+		++*rows;
+}
+
 static void
 forget_ended(struct node *node, struct keeper *k)
 {
+	uint32_t *rows = rows_of(node, k->uid);
+
+	/* Of a user who came when there was no place, some are not counted. */
+	if (rows != NULL && *rows > 0)
+		--*rows;
 	count_gone(node, k);
 	TAILQ_REMOVE(&node->ended, k, link);
 	tree_unshelve(k);
@@ -137,12 +152,19 @@ forget_ended(struct node *node, struct keeper *k)
 	keeper_unref(k);
 }
 
+/* With each program that a build starts: they are counted, not looked through. */
 bool
 tree_make_room(struct node *node)
 {
-	struct keeper *k = first_of_most(TAILQ_FIRST(&node->ended), next_row,
-	    weigh_row);
+	const struct ended_user *most = &node->ended_user[0];
+	struct keeper *k;
 
+	for (unsigned i = 1; i < NODE_ENDED_USERS; i++)
+		if (node->ended_user[i].rows > most->rows)
+			most = &node->ended_user[i];
+	TAILQ_FOREACH(k, &node->ended, link)
+		if (most->rows == 0 || k->uid == most->uid)
+			break;
 	if (k == NULL)
 		return false;
 	forget_ended(node, k);
@@ -183,8 +205,8 @@ tree_trim(struct node *node)
 		kept++;
 	}
 	while ((kept > NODE_LISTS_KEPT || bytes > NODE_LISTS_BYTES) &&
-	    (k = first_of_most(TAILQ_FIRST(&node->shelved), next_list,
-	    kept > NODE_LISTS_KEPT ? weigh_list : weigh_bytes)) != NULL) {
+	    (k = first_of_most(node, kept > NODE_LISTS_KEPT ? weigh_list :
+	    weigh_bytes)) != NULL) {
 		bytes -= list_bytes(k);
 		kept--;
 		keeper_drop(k);
