@@ -20,6 +20,40 @@ ord_bytes(const struct age *a)
 	return (size_t)a->end * sizeof(*a->ord);
 }
 
+/*
+ * The three tables lie behind each other, for to give a mapping back costs more
+ * than what a short program has in all of them.
+ */
+static size_t
+tables_bytes(const struct age *a, size_t *bits, size_t *chunk)
+{
+	*bits = list_whole_pages(ord_bytes(a));
+	*chunk = *bits + list_whole_pages(a->end / 8);
+	return *chunk + age_chunks(a) * sizeof(*a->chunk);
+}
+
+static int
+map_tables(struct age *a)
+{
+	size_t bits, chunk, bytes = tables_bytes(a, &bits, &chunk);
+	char *p = list_map(bytes);
+
+	if (p == NULL)
+		return -ENOMEM;
+	a->ord = (void *)p;
+	a->bits = (void *)(p + bits);
+	a->chunk = (void *)(p + chunk);
+	return 0;
+}
+
+static void
+unmap_tables(struct age *a)
+{
+	size_t bits, chunk;
+
+	list_unmap(a->ord, tables_bytes(a, &bits, &chunk));
+}
+
 /* At the worst each position has a run of its own. */
 static size_t
 runs_bytes(const struct age *a)
@@ -88,15 +122,13 @@ age_init(struct age *a, const struct blklist *l)
 	*a = (struct age){ .cap = (uint32_t)cap, .newest = INT64_MIN,
 		.end = (uint32_t)(l->memory != NULL ? cap : 2 * cap),
 		.memory = l->memory, .kept = l->kept };
-	a->ord = list_map(ord_bytes(a));
-	a->bits = list_map(a->end / 8);
-	a->chunk = list_map(age_chunks(a) * sizeof(*a->chunk));
+	if (map_tables(a) != 0)
+		return -ENOMEM;
 	if (a->memory != NULL)
 		(void)take_kept(a, max);
 	else
 		a->run = list_map(runs_bytes(a));
-	if (a->ord == NULL || a->bits == NULL || a->chunk == NULL ||
-	    a->run == NULL) {
+	if (a->run == NULL) {
 		age_fini(a);
 		return -ENOMEM;
 	}
@@ -111,9 +143,7 @@ void
 age_fini(struct age *a)
 {
 	age_parts_drop(a);
-	list_unmap(a->ord, ord_bytes(a));
-	list_unmap(a->bits, a->end / 8);
-	list_unmap(a->chunk, age_chunks(a) * sizeof(*a->chunk));
+	unmap_tables(a);
 	if (a->memory == NULL)
 		list_unmap(a->run, runs_bytes(a));
 }

@@ -28,8 +28,8 @@ list_map(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static size_t
-whole_pages(size_t bytes)
+size_t
+list_whole_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -42,7 +42,7 @@ list_map_huge(size_t bytes, size_t huge)
 	size_t head;
 	char *p;
 
-	bytes = whole_pages(bytes);
+	bytes = list_whole_pages(bytes);
 	if (bytes <= huge)
 		return list_map(bytes);
 	/* Where a huge page can begin. */
@@ -74,7 +74,7 @@ ready_more(size_t bytes, size_t huge, size_t ready)
 		more = ready / READY_PART;
 		if (more > READY_MAX)
 			more = READY_MAX;
-		more = whole_pages(more);
+		more = list_whole_pages(more);
 	}
 	return more < bytes - ready ? more : bytes - ready;
 }
@@ -85,8 +85,8 @@ make_ready(void *p, size_t bytes, size_t huge, size_t ready, bool kept)
 {
 	size_t more;
 
-	ready = whole_pages(ready);
-	more = ready_more(whole_pages(bytes), huge, ready);
+	ready = list_whole_pages(ready);
+	more = ready_more(list_whole_pages(bytes), huge, ready);
 	if (more == 0)
 		return ready;
 	(ready < READY_BESIDE ? ready_now : ready_ask)((char *)p + ready, more,

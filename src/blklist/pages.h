@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+size_t list_whole_pages(size_t bytes);
+
 /*
  * Zeroed memory of its own mapping, taken page by page as it is used, or NULL;
  * to be given back by list_unmap(), with the same size.

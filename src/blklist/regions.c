@@ -11,6 +11,9 @@
 
 #define GRANULE_COARSE 4
 
+/* Both tables of the top, in one mapping. */
+#define TOPS_BYTES (TOP_MIDDLES * (sizeof(struct middle *) + sizeof(uint32_t)))
+
 /*
  * The first bitmaps and regions are kept whatever is in them, so that a small
  * list never pays for changing its mind.
@@ -77,13 +80,10 @@ set_tight(struct regions *g)
 int
 regions_init(struct regions *g)
 {
-	*g = (struct regions){ 0 };
-	g->middle = list_map(TOP_MIDDLES * sizeof(*g->middle));
-	g->count = list_map(TOP_MIDDLES * sizeof(*g->count));
-	if (g->middle == NULL || g->count == NULL) {
-		regions_fini(g);
+	*g = (struct regions){ .middle = list_map(TOPS_BYTES) };
+	if (g->middle == NULL)
 		return -ENOMEM;
-	}
+	g->count = (uint32_t *)(g->middle + TOP_MIDDLES);
 	return 0;
 }
 
@@ -143,10 +143,10 @@ regions_clear(struct regions *g)
 void
 regions_fini(struct regions *g)
 {
-	if (g->middle != NULL && g->count != NULL)
-		regions_clear(g);
-	list_unmap(g->middle, TOP_MIDDLES * sizeof(*g->middle));
-	list_unmap(g->count, TOP_MIDDLES * sizeof(*g->count));
+	if (g->middle == NULL)
+		return;
+	regions_clear(g);
+	list_unmap(g->middle, TOPS_BYTES);
 }
 
 size_t
