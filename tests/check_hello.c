@@ -2,6 +2,7 @@
  * Targets that come in: real processes with the real producer say hello to a
  * node in the test's process.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
@@ -261,6 +262,49 @@ START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	ck_assert_int_eq(k->state, WIRE_S_ENDED);
 	ck_assert(keeper_complete(k));
 	down();
+}
+END_TEST
+
+/* One bit for each of those that are open. */
+static uint64_t
+open_fds(void)
+{
+	uint64_t open = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		if (fcntl(fd, F_GETFD) != -1)
+			open |= UINT64_C(1) << fd;
+	return open;
+}
+
+/* More of them than there are spares. */
+START_TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
+{
+	struct producer p;
+	uint64_t before;
+	struct target t;
+	struct keeper *k;
+	uv_loop_t first;
+
+	/* The first loop leaves two of libuv's own. */
+	ck_assert_int_eq(uv_loop_init(&first), 0);
+	ck_assert_int_eq(uv_loop_close(&first), 0);
+	before = open_fds();
+	up();
+	for (int i = 0; i < 7; i++) {
+		if (begin(&t)) {
+			attach(false, &p);
+			stop_here(&t);
+			_exit(0);
+		}
+		until_stop(&t);
+		k = keeper_of(t.pid);
+		ck_assert_ptr_nonnull(k);
+		end(&t);
+		until_ended(k);
+	}
+	down();
+	ck_assert_uint_eq(open_fds(), before);
 }
 END_TEST
 
@@ -727,6 +771,8 @@ suite(void)
 	TCase *t = tcase_create("targets");
 
 	tcase_add_test(t, a_target_is_welcomed_and_its_blocks_are_listed);
+	tcase_add_test(t,
+	    targets_that_come_and_go_leave_the_descriptors_as_they_were);
 	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);
 	tcase_add_test(t, another_version_is_answered_without_rings);
 	tcase_add_loop_test(t, strangers_are_hung_up_on, 0,

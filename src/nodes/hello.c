@@ -44,7 +44,7 @@ struct waiting {
 /* Made and in the store ahead, for it takes long and a target waits for us. */
 struct spare {
 	struct keeper *keeper;
-	int fds[3];			/* the last is not for the target */
+	int fds[3];			/* the last is not for the target; -1 none */
 };
 
 struct acceptor {
@@ -62,7 +62,8 @@ static void
 close_fds(const struct spare *s)
 {
 	for (size_t i = 0; i < BASE_NELEM(s->fds); i++)
-		close(s->fds[i]);
+		if (s->fds[i] >= 0)
+			close(s->fds[i]);
 }
 
 /* Streams are numbered as targets are welcomed: the oldest spare goes first. */
@@ -72,9 +73,11 @@ make_spare(struct acceptor *a)
 	struct node *node = a->hello->node;
 	struct spare *s = &a->spare[a->spares];
 	struct keeper *k;
-	int r = keeper_new(&k, node, &(struct keeper_opts){ .with_feed = true,
-	    .max = node->opts.max }, s->fds);
+	int r;
 
+	s->fds[2] = -1;
+	r = keeper_new(&k, node, &(struct keeper_opts){ .with_feed = true,
+	    .max = node->opts.max }, s->fds);
 	if (r < 0)
 		return r;
 	k->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
