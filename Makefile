@@ -127,6 +127,9 @@ $(ARCHIVE): $(ROOM_OBJS)
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
 	-foptimize-sibling-calls -DPAGEK_VERSION='"$(VERSION)"'
+# Its hooks end in jumps, which are calls with -Og, and with clang's -O1: then
+# each block's caller would be a hook.
+PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS))))
 
 $B/liballoclog.so: $(PIC_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \
@@ -148,7 +151,7 @@ $(filter-out $B/pic/src/alloclog/hooks.o $B/pic/src/alloclog/realloc.o \
 
 $B/pic/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(PIC_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(PIC_FLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Linked tests: each is one program of Check suites.
 $B/tests/check_%: $B/tests/check_%.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
