@@ -79,6 +79,7 @@ say_hello(const struct ring_hello *h, size_t n, struct ring_welcome *w,
 }
 
 static uint32_t stack_wanted;	/* as the target was told */
+static int64_t told_ms;
 
 static struct ring_area *
 attach(bool forked, struct producer *p)
@@ -106,6 +107,7 @@ attach(bool forked, struct producer *p)
 	close(fds[0]);
 	close(fds[1]);
 	stack_wanted = atomic_load(&keeper->stack);
+	told_ms = (int64_t)atomic_load(&keeper->ms);
 	produce_attach(ring, keeper, w.stream);
 	memset(p, 0, sizeof *p);
 	produce_open(p, (uint32_t)getpid());
@@ -261,6 +263,30 @@ START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	ck_assert_ptr_eq(last_ended(), k);
 	ck_assert_int_eq(k->state, WIRE_S_ENDED);
 	ck_assert(keeper_complete(k));
+	down();
+}
+END_TEST
+
+/* Its room was made before, perhaps hours before. */
+START_TEST(a_target_is_told_what_time_it_is)
+{
+	struct target t;
+	struct producer p;
+	int64_t made, now;
+	int status;
+
+	up();
+	made = now = mono_ms(mono_now());
+	while (now < made + 20)
+		now = mono_ms(mono_now());
+	if (begin(&t)) {
+		attach(false, &p);
+		_exit(told_ms < now ? 1 : 0);
+	}
+	ck_assert_int_eq(waitpid(t.pid, &status, 0), t.pid);
+	ck_assert_int_eq(status, 0);
+	close(t.go);
+	close(t.there);
 	down();
 }
 END_TEST
@@ -771,6 +797,7 @@ suite(void)
 	TCase *t = tcase_create("targets");
 
 	tcase_add_test(t, a_target_is_welcomed_and_its_blocks_are_listed);
+	tcase_add_test(t, a_target_is_told_what_time_it_is);
 	tcase_add_test(t,
 	    targets_that_come_and_go_leave_the_descriptors_as_they_were);
 	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);

@@ -217,6 +217,8 @@ welcome(struct acceptor *a, int fd)
 	int r;
 
 	arming_welcome(k);
+	/* What it logs before our next pass is of now, not of when this was made. */
+	keeper_beat(k, mono_ms(mono_now()));
 	if (k->cut != NULL)
 		stream_feed_start_at(k->feed, k->cut);
 	keeper_kept_assign(k);
