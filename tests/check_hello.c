@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 
 #include "../src/alloclog/produce.h"
 #include "../src/alloclog/sites.h"
+#include "../src/nodes/keeper_kept.h"
 #include "node_harness.h"
 
 static char folder[] = "/tmp/check_hello.XXXXXX";
@@ -291,6 +293,53 @@ START_TEST(a_target_is_told_what_time_it_is)
 }
 END_TEST
 
+/*
+ * The store's reader may be slow while rooms are made ahead: whoever comes when
+ * he is not is kept.  Nobody reads here but this test.
+ */
+START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
+{
+	struct target t;
+	struct producer p;
+	struct keeper *k;
+	char word[512] = "";
+	uint64_t last;
+	int store[2];
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/hello", folder);
+	node_up(NULL);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    store), 0);
+	while (send(store[0], word, sizeof word, MSG_DONTWAIT) > 0)
+		continue;
+	node.daemon.store.fd = store[0];
+	last = atomic_load(&node.last_stream);
+	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	/* The first of them is made when the second has its number. */
+	while (atomic_load(&node.last_stream) < last + 2)
+		sched_yield();
+	while (recv(store[1], word, sizeof word, MSG_DONTWAIT) > 0)
+		continue;
+	if (begin(&t)) {
+		attach(false, &p);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_ptr_nonnull(k->kept);
+	ck_assert(k->kept->stored);
+	end(&t);
+	until_ended(k);
+	node_down();
+	close(store[1]);
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 /* One bit for each of those that are open. */
 static uint64_t
 open_fds(void)
@@ -513,7 +562,8 @@ START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 	given = welcomed_again(another);
 	ck_assert_uint_gt(given, last);
 	ck_assert_uint_eq(welcomed_again(given), 0);
-	/* Of another node, perhaps, that came after us. */
+	/* Of another node, perhaps, that came after us: nobody has it of us. */
+	ck_assert_uint_gt(welcomed_again(given + 1), given);
 	ck_assert_uint_gt(welcomed_again(last + 7000), given);
 	close(fds[0]);
 	close(fds[1]);
@@ -798,6 +848,7 @@ suite(void)
 
 	tcase_add_test(t, a_target_is_welcomed_and_its_blocks_are_listed);
 	tcase_add_test(t, a_target_is_told_what_time_it_is);
+	tcase_add_test(t, a_room_that_could_not_be_stored_is_made_once_more);
 	tcase_add_test(t,
 	    targets_that_come_and_go_leave_the_descriptors_as_they_were);
 	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);

@@ -26,6 +26,7 @@
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
 #define SPARES 2		/* a child that is forked soon executes something */
+#define QUIET_MS 2		/* who has connected says hello sooner, or takes his time */
 
 _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
 
@@ -107,6 +108,22 @@ drop_spare(struct acceptor *a)
 
 	close_fds(&s);
 	keeper_unref(s.keeper);
+}
+
+/*
+ * Whoever keeps descriptors may have had no room when they were made, and has
+ * some by now: then they are made once more.
+ */
+static void
+drop_unkept(struct acceptor *a)
+{
+	while (a->spares > 0 && keeper_kept_wanted(a->hello->node)) {
+		const struct keeper *k = a->spare[0].keeper;
+
+		if (k->kept != NULL && k->kept->stored)
+			break;
+		drop_spare(a);
+	}
 }
 
 static void
@@ -225,6 +242,7 @@ welcome(struct acceptor *a, int fd)
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, a->spare[0].fds);
 	if (r == 0) {
+		h->given = k->stream;
 		tree_count(k);
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
 	}
@@ -293,7 +311,7 @@ is_with_us(const struct acceptor *a, const struct ring_hello *h)
 		if (h->parent == us->taken[i])
 			return true;
 	return h->parent > us->first_stream &&
-	    h->parent <= atomic_load(&us->node->last_stream);
+	    h->parent <= us->given;
 }
 
 static bool
@@ -317,6 +335,7 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	why = no_place(a->hello->node, peer);
 	if (why != NULL)
 		return why;
+	drop_unkept(a);
 	if (a->spares == 0 && make_spare(a) < 0)
 		return NO_ROOM;
 	k = a->spare[0].keeper;
@@ -456,8 +475,9 @@ wait_for_word(struct acceptor *a, struct pollfd *p, bool full)
 	nfds_t n = a->n + 2;
 	int r;
 
-	while (a->n == 0 && a->spares < SPARES) {
-		r = a->spares == 0 ? 0 : poll(p, n, 0);
+	while (a->spares < SPARES) {
+		r = a->n > 0 ? poll(p, n, QUIET_MS) :
+		    a->spares > 0 ? poll(p, n, 0) : 0;
 		if (r != 0)
 			return r;
 		if (make_spare(a) < 0)
@@ -530,7 +550,7 @@ hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
 		return r;
 	}
 	h->node = node;
-	h->first_stream = atomic_load(&node->last_stream);
+	h->first_stream = h->given = atomic_load(&node->last_stream);
 	h->inherited = inherited;
 	h->file = socket_file(path);
 	h->listen_fd = fd;

@@ -17,6 +17,7 @@
 struct hello {
 	struct node *node;
 	uint64_t first_stream;		/* the last id that another process has given, or 0 */
+	uint64_t given;			/* the last id that a target of ours has got, or that */
 	uint64_t *taken;		/* those of them whose streams are ours by now; since the start */
 	size_t ntaken;
 	int listen_fd;			/* -1: targets cannot come in */

@@ -156,6 +156,9 @@ drop_memory(struct node *node, uint64_t stream, unsigned generation)
 	fdstore_remove(&node->daemon.store, name);
 }
 
+/* It cannot be read then, not even whether it is of anybody. */
+static const char another_build[] = "it is another program's";
+
 /*
  * The valid one of a target's memory files; of two the younger.  NULL: there is
  * none.  *why says what is wrong then, or is NULL where nothing is: the target
@@ -180,8 +183,7 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 		e->fd = -1;
 		r = keeper_kept_open(&kk, fd, generation);
 		if (r < 0) {
-			*why = r == -EINVAL ? "it is another program's" :
-			    strerror(-r);
+			*why = r == -EINVAL ? another_build : strerror(-r);
 			fdstore_remove(store, e->name);
 			continue;
 		}
@@ -329,7 +331,8 @@ drop_names(struct node *node, uint64_t stream, unsigned generation)
 	drop_memory(node, stream, generation);
 }
 
-static void
+/* False when another build had it. */
+static bool
 take_target(struct node *node, uint64_t stream, unsigned generation)
 {
 	const char *why = "its rings are not there";
@@ -346,7 +349,7 @@ take_target(struct node *node, uint64_t stream, unsigned generation)
 	} else {
 		keeper_kept_free(kk);
 	}
-	if (r < 0 && why != NULL)
+	if (r < 0 && why != NULL && why != another_build)
 		fprintf(stderr, "pageknode: what is known of process %d "
 		    "cannot be taken over: %s\n", (int)pid, why);
 	if (r < 0) {
@@ -357,6 +360,7 @@ take_target(struct node *node, uint64_t stream, unsigned generation)
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	return why != another_build;
 }
 
 /* What nobody took is of no more use to anybody. */
@@ -378,16 +382,20 @@ void
 takeover_targets(struct node *node)
 {
 	struct fdstore *store = &node->daemon.store;
-	unsigned generation;
+	unsigned generation, others = 0;
 	uint64_t stream;
 
 	for (size_t i = 0; i < store->n; i++) {
 		if (store->inherited[i].fd < 0 || !parse_kept(
 		    store->inherited[i].name, &stream, &generation))
 			continue;
-		take_target(node, stream, generation);
+		others += !take_target(node, stream, generation);
 		drain_beat(node);
 	}
+	if (others > 0)
+		fprintf(stderr, "pageknode: the node before this one was of "
+		    "another build: its %u lists, those it had ready "
+		    "included, cannot be taken over\n", others);
 	drop_rest(store);
 	tree_adopt_all(node);
 	tree_end_lost(node);

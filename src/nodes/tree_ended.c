@@ -1,6 +1,8 @@
 /*
  * Rows and lists of images that have ended, and which of them go first.
  */
+#include <string.h>
+
 #include "node.h"
 #include "tree.h"
 
@@ -213,6 +215,24 @@ tree_trim(struct node *node)
 	}
 }
 
+/* All of them; each user's anew, for of many users some had no place. */
+static unsigned
+count_rows(struct node *node)
+{
+	unsigned all = 0;
+	struct keeper *k;
+	uint32_t *rows;
+
+	memset(node->ended_user, 0, sizeof node->ended_user);
+	TAILQ_FOREACH(k, &node->ended, link) {
+		rows = rows_of(node, k->uid);
+		if (rows != NULL)
+			++*rows;
+		all++;
+	}
+	return all;
+}
+
 /*
  * A node of one command ends with it.  A daemon goes on, and rows are not to
  * be more and more: the oldest go, and those that nobody can want any more.
@@ -221,13 +241,12 @@ void
 tree_forget_old(struct node *node)
 {
 	int64_t now = base_wall_ms();
-	unsigned rows = 0;
+	unsigned rows;
 	struct keeper *k;
 
 	if (!node->opts.daemon)
 		return;
-	TAILQ_FOREACH(k, &node->ended, link)
-		rows++;
+	rows = count_rows(node);
 	for (; rows > NODE_ENDED_ROWS; rows--)
 		tree_make_room(node);
 	while ((k = TAILQ_FIRST(&node->ended)) != NULL &&

@@ -110,12 +110,17 @@ by_page() {
 }
 rule "a page's connection starts the node, which says that it is ready" by_page
 
-# The node itself, the ring, the keeper area, the memory and the stacks.
+# The node itself; of a target the ring, the keeper area, the memory and the
+# stacks; and the same for each of the two that are ready for who comes next.
+has_stored() {
+	[ "$(of_node NFileDescriptorStore)" = 13 ]
+}
 stored() {
 	target || return 1
 	rows >"$tmp/before"
+	until_true 10 has_stored || { describe; return 1; }
 	describe
-	[ "$(of_node NFileDescriptorStore)" = 5 ] && [ -s "$tmp/before" ]
+	[ -s "$tmp/before" ]
 }
 rule "what a target's list lies in is in systemd's store" stored
 
