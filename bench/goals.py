@@ -95,8 +95,9 @@ REASONS = {
              "for a quarter more keys; at 10M it is 60 to 62",
     "growth keeper": "while the hash grows each new block moves most of a bucket too; its memory comes "
                      "from a thread beside",
-    "exec": "a forked child is an image of its own, so that there are two hellos, each of which waits until the node "
-            "is awake, or has made ready for another image, where one follows the other at once",
+    "exec": "a forked child is an image of its own, so that there are two; to load the library takes half of "
+            "the goal already, and what the node makes and unmakes for an image takes more of a core than the program "
+            "itself: with two cores programs that follow each other wait for that",
     "page median": "the core has slept since the cycle before, and its caches are cold: the same cycle takes 33 us "
                    "while something else keeps the cores awake",
 }
