@@ -38,6 +38,8 @@ class Node:
         if self.p.poll() is None:
             os.killpg(self.p.pid, signal.SIGKILL)
             self.p.wait()
+            # Its node gives back what it had mapped before it lets go of its sockets.
+            wait_for("its end", lambda: not hears())
 
 
 class Target:
