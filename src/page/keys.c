@@ -43,6 +43,23 @@ static struct {
 } bound[PAGE_KEYS_BOUND];
 static size_t nbound;
 
+#define BAR_TEXT 48
+
+/*
+ * The words of the bar, in their order: help first, quit last, those of no key
+ * left out.  Kept from picture to picture, for looking all of them up was half
+ * of what a picture cost; made anew when a key is bound.
+ */
+static struct {
+	struct bar_word {
+		const struct key *key;
+		int cols;
+		char text[BAR_TEXT];
+	} word[BASE_NELEM(keys)];
+	size_t n;
+	bool made;
+} bar;
+
 static enum page_action
 action_of_table(int code)
 {
@@ -84,6 +101,7 @@ page_key_bind(int code, enum page_action action)
 	bound[i].action = action;
 	if (i == nbound)
 		nbound++;
+	bar.made = false;
 	return true;
 }
 
@@ -91,6 +109,7 @@ void
 page_keys_unbind(void)
 {
 	nbound = 0;
+	bar.made = false;
 }
 
 /* The keys that do it now: so many of them, or fewer. */
@@ -189,7 +208,6 @@ page_key_utf8(int code, char utf8[5])
 
 /* --- key bar ------------------------------------------------------------ */
 
-#define BAR_TEXT 48
 #define NAMES_TEXT 11		/* fits before what is told of them */
 
 /* "s sort", or with the key that does it now; "" where none does. */
@@ -212,75 +230,87 @@ bar_text(const struct key *k, char out[BAR_TEXT])
 	base_append(out, BAR_TEXT, &len, "%s%s", name, k->bar + first);
 }
 
+static void
+add_bar_word(const struct key *k)
+{
+	struct bar_word *w = &bar.word[bar.n];
+
+	bar_text(k, w->text);
+	if (w->text[0] == '\0')
+		return;
+	w->key = k;
+	w->cols = (int)strlen(w->text);
+	bar.n++;
+}
+
+static void
+make_bar(void)
+{
+	size_t i;
+
+	bar.n = 0;
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (keys[i].bar != NULL && keys[i].rank == 1)
+			add_bar_word(&keys[i]);
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (keys[i].bar != NULL && keys[i].rank > 1)
+			add_bar_word(&keys[i]);
+	bar.made = true;
+}
+
 static int
 bar_cols(int rank)
 {
-	char text[BAR_TEXT];
 	int cols = 0;
 	size_t i;
 
-	for (i = 0; i < BASE_NELEM(keys); i++) {
-		if (keys[i].bar == NULL || keys[i].rank > rank)
-			continue;
-		bar_text(&keys[i], text);
-		if (text[0] != '\0')
-			cols += (int)strlen(text) + (cols > 0 ? 2 : 0);
-	}
+	for (i = 0; i < bar.n; i++)
+		if (bar.word[i].key->rank <= rank)
+			cols += bar.word[i].cols + (cols > 0 ? 2 : 0);
 	return cols;
 }
 
-/* The words of the bar, in their order, help first; how many there are. */
-static size_t
-bar_keys(int cols, const struct key *out[BASE_NELEM(keys)])
+/* The highest rank whose words fit, and all of lower ones; 0 none. */
+static int
+bar_rank(int cols)
 {
 	int rank = 0;
-	size_t n = 0, i;
 
-	while (rank < (int)BASE_NELEM(keys) &&
-	    bar_cols(rank + 1) <= cols)
+	if (!bar.made)
+		make_bar();
+	while (rank < (int)BASE_NELEM(keys) && bar_cols(rank + 1) <= cols)
 		rank++;
-	for (i = 0; i < BASE_NELEM(keys); i++)
-		if (keys[i].bar != NULL && keys[i].rank == 1 && rank >= 1)
-			out[n++] = &keys[i];
-	for (i = 0; i < BASE_NELEM(keys); i++)
-		if (keys[i].bar != NULL && keys[i].rank > 1 &&
-		    keys[i].rank <= rank)
-			out[n++] = &keys[i];
-	return n;
+	return rank;
 }
 
-/* In the table's order, help first and quit last, as many as fit. */
 void
 page_key_bar(struct page_picture *pic, int cols)
 {
-	const struct key *k[BASE_NELEM(keys)];
-	size_t n = bar_keys(cols, k), i;
-	char text[BAR_TEXT];
+	int rank = bar_rank(cols);
+	const struct bar_word *w;
 
-	for (i = 0; i < n; i++) {
-		bar_text(k[i], text);
-		if (text[0] != '\0')
-			picture_printf(pic, "%s%s", picture_col(pic) > 0 ?
-			    "  " : "", text);
+	for (w = bar.word; w < bar.word + bar.n; w++) {
+		if (w->key->rank > rank)
+			continue;
+		if (picture_col(pic) > 0)
+			picture_blanks(pic, 2);
+		picture_put(pic, w->text);
 	}
 }
 
 int
 page_key_bar_code(int cols, int col)
 {
-	const struct key *k[BASE_NELEM(keys)];
-	size_t n = bar_keys(cols, k), i;
-	char text[BAR_TEXT];
-	int from = 0, code;
+	int rank = bar_rank(cols), from = 0, code;
+	const struct bar_word *w;
 
-	for (i = 0; i < n; i++) {
-		bar_text(k[i], text);
-		if (text[0] == '\0')
+	for (w = bar.word; w < bar.word + bar.n; w++) {
+		if (w->key->rank > rank)
 			continue;
-		if (col >= from && col < from + (int)strlen(text))
-			return codes_of(k[i], &code, 1) == 1 ? code :
+		if (col >= from && col < from + w->cols)
+			return codes_of(w->key, &code, 1) == 1 ? code :
 			    PAGE_KEY_NONE;
-		from += (int)strlen(text) + 2;
+		from += w->cols + 2;
 	}
 	return PAGE_KEY_NONE;
 }
@@ -332,7 +362,7 @@ help_line(struct page_picture *pic, const struct key *k)
 
 	if (k->group != NULL) {
 		picture_line(pic);
-		picture_printf(pic, "%s", k->group);
+		picture_put(pic, k->group);
 		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 	} else if (!can_be_bound(k) || is_as_ever(k)) {
 		picture_entry(pic, k->names, HELP_AT, k->help);
