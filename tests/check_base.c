@@ -472,7 +472,13 @@ START_TEST(append_clips_and_ends_with_nul)
 	ck_assert_str_eq(buf, "12345");
 	ck_assert_uint_eq(len, 5);
 	base_append(buf, 6, &len, "%s", "9");
+	base_append_text(buf, 6, &len, "9");
 	ck_assert_str_eq(buf, "12345");
+	ck_assert_uint_eq(len, 5);
+	len = 2;
+	base_append_text(buf, 6, &len, "678");
+	ck_assert_str_eq(buf, "12678");
+	base_append_text(buf, 6, &len, "");
 	ck_assert_uint_eq(len, 5);
 	ck_assert_int_eq(buf[6], '#');
 }
@@ -487,6 +493,10 @@ START_TEST(append_cuts_no_character_in_two)
 		size_t len = 0;
 
 		base_append(buf, cap, &len, "%s", euro);
+		ck_assert_str_eq(buf, cap == 6 ? euro : "ab");
+		ck_assert_uint_eq(len, strlen(buf));
+		len = 0;
+		base_append_text(buf, cap, &len, euro);
 		ck_assert_str_eq(buf, cap == 6 ? euro : "ab");
 		ck_assert_uint_eq(len, strlen(buf));
 	}

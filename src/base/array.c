@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The first allocation of an array, in elements. */
 #define GROW_FIRST 8
@@ -82,6 +83,24 @@ whole_characters(const char *buf, size_t len)
 			    len : start;
 	}
 	return len;
+}
+
+void
+base_append_text(char *buf, size_t cap, size_t *len, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (cap == 0)
+		return;
+	assert(*len < cap);
+	if (n < cap - *len) {
+		memcpy(buf + *len, text, n);
+		*len += n;
+	} else {
+		memcpy(buf + *len, text, cap - 1 - *len);
+		*len = whole_characters(buf, cap - 1);
+	}
+	buf[*len] = '\0';
 }
 
 void

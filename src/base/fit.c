@@ -171,18 +171,24 @@ base_fit_age(char *out, int cols, uint64_t seconds)
 void
 base_group_digits(char *out, size_t cap, uint64_t n)
 {
-	char digits[24], text[32];
-	size_t len, at = 0;
+	char text[27], *p = text + sizeof(text);
+	size_t len, digits = 0;
 
-	len = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, n);
-	for (size_t i = 0; i < len; i++) {
-		if (i > 0 && (len - i) % 3 == 0)
-			text[at++] = ',';
-		text[at++] = digits[i];
-	}
-	text[at] = '\0';
-	if (cap > 0)
-		snprintf(out, cap, "%s", text);
+	/* From behind, without a format: a picture has dozens of these. */
+	do {
+		if (digits > 0 && digits % 3 == 0)
+			*--p = ',';
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+		digits++;
+	} while (n > 0);
+	if (cap == 0)
+		return;
+	len = (size_t)(text + sizeof(text) - p);
+	if (len >= cap)
+		len = cap - 1;
+	memcpy(out, p, len);
+	out[len] = '\0';
 }
 
 void

@@ -71,7 +71,7 @@ page_choice_put_sums(const struct page *page, const struct page_view *v,
 		sums_text(s, about, form, sums, sizeof sums);
 		room = pic->cols - (int)strlen(sums) - 2;
 	} while (room < TEXT_KEEP + (int)strlen("filter ") && ++form < 3);
-	picture_printf(pic, "filter ");
+	picture_put(pic, "filter ");
 	picture_text(pic, text != NULL ? text : "", room -
 	    (int)strlen("filter "), PICTURE_FREE);
 	picture_printf(pic, "  %s", sums);

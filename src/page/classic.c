@@ -66,9 +66,9 @@ classic_title(struct page *page, const struct page_view *v,
 
 	page_date(page, v->look, false, date);
 	if (!state->plain && (int)strlen(state->word) + 2 > room) {
-		picture_printf(pic, "K MEMORY BLOCKS ");
+		picture_put(pic, "K MEMORY BLOCKS ");
 		from = picture_col(pic);
-		picture_printf(pic, "%s", state->brief);
+		picture_put(pic, state->brief);
 		picture_mark(pic, from, picture_col(pic), state->mark);
 		return;
 	}
@@ -78,13 +78,13 @@ classic_title(struct page *page, const struct page_view *v,
 	page_target_text(v->look, target);
 	if (!strict(page) && target[0] != '\0' &&
 	    picture_width(target, page->opts.ascii) + 2 <= room) {
-		picture_printf(pic, "  ");
+		picture_put(pic, "  ");
 		picture_text(pic, target, room, PICTURE_FREE);
 	}
 	if (!state->plain) {
-		picture_printf(pic, "  ");
+		picture_put(pic, "  ");
 		from = picture_col(pic);
-		picture_printf(pic, "%s", state->word);
+		picture_put(pic, state->word);
 		picture_mark(pic, from, picture_col(pic), state->mark);
 	}
 }
@@ -133,7 +133,7 @@ classic_heading(const struct page *page, const struct page_view *v,
 	picture_printf(pic, "%s%*s%s", still ? "z" : " ",
 	    addr_cols(page, v, pic) - W_ADDR, "", heading + 1);
 	if (function_cols(page, v, pic) > 0)
-		picture_printf(pic, " FUNCTION");
+		picture_put(pic, " FUNCTION");
 }
 
 static void

@@ -41,7 +41,7 @@ put_size(const struct page_view *v, const struct blk *b, int width,
 	char text[PAGE_SIZE_TEXT];
 
 	page_size_text(v->units, b->size, width, text);
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 }
 
 /* What the allocator reserved, as far as the record can say. */
@@ -53,7 +53,7 @@ put_used(const struct page_view *v, const struct blk *b, int width,
 
 	page_size_text(v->units, b->size + (uint64_t)b->overhead * 16, width,
 	    text);
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 }
 
 static void
@@ -125,7 +125,7 @@ put_level(const struct page_view *v, const struct blk *b, int width,
 	else if ((low & REC_LEVEL_MASK) != 0)
 		picture_printf(pic, "%*u", width, low & REC_LEVEL_MASK);
 	else
-		picture_printf(pic, "%*s", width, "");
+		picture_blanks(pic, width);
 }
 
 static void
@@ -136,7 +136,7 @@ put_seq(const struct page_view *v, const struct blk *b, int width,
 
 	(void)v;
 	base_fit_count(text, width, b->seq);
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 }
 
 /* What the age counts from; it stands still, as the age does not. */
@@ -262,9 +262,9 @@ put_right_heading(const struct page *page, const struct page_view *v,
 	if (!both)
 		page_free_text(page, v, room, text, sizeof text);
 	if (function && (both || text[0] == '\0')) {
-		picture_printf(pic, "%*s", FUNCTION_GAP, "");
+		picture_blanks(pic, FUNCTION_GAP);
 		from = picture_col(pic);
-		picture_printf(pic, "FUNCTION");
+		picture_put(pic, "FUNCTION");
 		if (is_title("FUNCTION", page_sort_title(&page->opts))) {
 			if (picture_col(pic) + 2 <= pic->cols)
 				picture_printf(pic, " %c",
@@ -274,7 +274,7 @@ put_right_heading(const struct page *page, const struct page_view *v,
 	}
 	if (text[0] != '\0') {
 		picture_to(pic, pic->cols - (int)strlen(text));
-		picture_printf(pic, "%s", text);
+		picture_put(pic, text);
 	}
 }
 
@@ -291,13 +291,22 @@ put_sorted(const struct column *c, char arrow, struct page_picture *pic)
 	bool right = word != c->title && rest > 0;
 
 	if (right)
-		picture_printf(pic, "%*s", rest, "");
+		picture_blanks(pic, rest);
 	from = picture_col(pic);
 	picture_printf(pic, "%.*s%*s%c", len, word, blank, "", arrow);
 	picture_mark(pic, from, picture_col(pic), PAGE_NEW);
 	if (!right && rest > 0)
-		picture_printf(pic, "%*s", rest, "");
+		picture_blanks(pic, rest);
 	return rest < 0;
+}
+
+static void
+put_title(const struct column *c, struct page_picture *pic)
+{
+	int from = picture_col(pic);
+
+	picture_put(pic, c->title);
+	picture_to(pic, from + c->width);
 }
 
 void
@@ -315,13 +324,12 @@ page_columns_heading(const struct page *page, const struct page_view *v,
 	for (i = 0; i < NCOLUMNS; i++) {
 		if (!plan.shown[i])
 			continue;
-		picture_printf(pic, "%*s", columns[i].gap - gone, "");
+		picture_blanks(pic, columns[i].gap - gone);
 		gone = 0;
 		if (is_title(columns[i].title, sorted))
 			gone = put_sorted(&columns[i], arrow, pic);
 		else
-			picture_printf(pic, "%-*s", columns[i].width,
-			    columns[i].title);
+			put_title(&columns[i], pic);
 	}
 	put_right_heading(page, v, plan.function > 0, pic);
 }
@@ -338,9 +346,9 @@ page_columns_row(const struct page *page, const struct page_view *v,
 	for (i = 0; i < NCOLUMNS; i++) {
 		if (!plan.shown[i])
 			continue;
-		picture_printf(pic, "%*s", columns[i].gap, "");
+		picture_blanks(pic, columns[i].gap);
 		if (page_is_free(b) && !columns[i].free)
-			picture_printf(pic, "%*s", columns[i].width, "");
+			picture_blanks(pic, columns[i].width);
 		else
 			columns[i].put(v, b, columns[i].width, pic);
 	}

@@ -88,7 +88,7 @@ put_cost(const char *name, const struct cost *c, const char *what,
 	picture_line(pic);
 	picture_printf(pic, "  %-8s %6s %6s %6s  ", name, median, p99, worst);
 	picture_fold(pic, FOLD_AT);
-	picture_printf(pic, "%s", what);
+	picture_put(pic, what);
 }
 
 /* Of the node, as it told last. */
@@ -117,7 +117,7 @@ put_no_free(const char *why, struct page_picture *pic)
 	if (why[0] == '\0')
 		return;
 	picture_line(pic);
-	picture_printf(pic, "  free     ");
+	picture_put(pic, "  free     ");
 	picture_fold(pic, FOLD_AT);
 	picture_printf(pic, "not shown: %s", why);
 }
@@ -135,7 +135,7 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	int i;
 
 	picture_line(pic);
-	picture_printf(pic, "DIAGNOSTICS");
+	picture_put(pic, "DIAGNOSTICS");
 	page_overlay_title("j k move  x count anew  Esc close", pic);
 	base_group_digits(cycles, sizeof cycles, c->of[COST_CYCLE].n);
 	base_group_digits(missed, sizeof missed, page->missed +
@@ -144,7 +144,7 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	picture_printf(pic, "  %s cycles in %lld s, %s missed", cycles,
 	    (long long)(mono_ms_since(c->since) / 1000), missed);
 	picture_line(pic);
-	picture_printf(pic, "           median    p99  worst");
+	picture_put(pic, "           median    p99  worst");
 	for (i = 0; i < COST_KINDS; i++)
 		put_cost(names[i][0], &c->of[i], names[i][1], pic);
 	put_keeper(look, pic);

@@ -61,7 +61,7 @@ put_gap(const struct page_view *v, const struct blk *lower,
 	char gap[32];
 
 	if (used > apart) {
-		picture_printf(pic, " overlaps");
+		picture_put(pic, " overlaps");
 		return;
 	}
 	base_group_digits(gap, sizeof gap, apart - used);
@@ -140,18 +140,18 @@ put_life_end(const struct page_detail *d, const struct page_view *v,
 	char age[8];
 
 	if (l->blk.seq == d->blk.seq)
-		picture_printf(pic, "this block");
+		picture_put(pic, "this block");
 	if (!l->ended) {
 		if (last && l->blk.seq != d->blk.seq)
-			picture_printf(pic, "lives now");
+			picture_put(pic, "lives now");
 		else if (!last)
 			picture_printf(pic, "%snobody saw its end",
 			    l->blk.seq == d->blk.seq ? ", " : "");
 		return;
 	}
 	if (l->blk.seq == d->blk.seq)
-		picture_printf(pic, ", ");
-	picture_printf(pic, "freed");
+		picture_put(pic, ", ");
+	picture_put(pic, "freed");
 	if (l->end.ms != 0) {
 		page_cell_age(age, l->end.ms > l->blk.ms ?
 		    (uint64_t)(l->end.ms - l->blk.ms) / 1000 : 0);
@@ -176,12 +176,12 @@ put_life(const struct page_detail *d, const struct page *page,
 	picture_text(pic, page_descr(v->look, &l->blk), 8, PICTURE_LEFT);
 	if (pic->cols < ONE_LINE_COLS) {
 		picture_line(pic);
-		picture_printf(pic, "      ");
+		picture_put(pic, "      ");
 		picture_fold(pic, FOLD_AT);
 	} else {
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		picture_text(pic, thread, 10, PICTURE_LEFT);
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 	}
 	put_life_end(d, v, l, last, pic);
 }
@@ -236,11 +236,11 @@ put_other(struct page_detail *d, const struct page_view *v,
 
 	picture_line(pic);
 	line = pic->rows - 1;
-	picture_printf(pic, "    ");
+	picture_put(pic, "    ");
 	picture_fold(pic, FOLD_AT);
 	put_blk(v, b, pic);
 	if (gone)
-		picture_printf(pic, " freed");
+		picture_put(pic, " freed");
 	if (beside)
 		page_cell_function(v, b, 1, pic->cols - picture_col(pic) - 1,
 		    pic);

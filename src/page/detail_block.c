@@ -45,7 +45,7 @@ detail_put_end(const struct page_view *v, const struct nodes_freed *how,
 	if (how->thread == 0)
 		return;
 	thread = v->thread(v->arg, how->thread);
-	picture_printf(pic, " in thread ");
+	picture_put(pic, " in thread ");
 	if (thread[0] != '\0')
 		picture_text(pic, thread, 16, PICTURE_FREE);
 	else
@@ -67,7 +67,7 @@ put_freed(const struct page_detail *d, const struct page_view *v,
 		    d->freed_ms, age));
 	}
 	if (d->again)
-		picture_printf(pic, "; its address is in use again");
+		picture_put(pic, "; its address is in use again");
 }
 
 static void
@@ -78,13 +78,13 @@ put_state(const struct page_detail *d, const struct page_view *v,
 
 	detail_put_label("state", pic);
 	if (d->stream_no != v->look->stream_no) {
-		picture_printf(pic, "another stream is watched by now");
+		picture_put(pic, "another stream is watched by now");
 	} else if (d->freed) {
 		put_freed(d, v, pic);
 	} else if (v->live != v->look && !detail_is_listed(d, v->live, &again)) {
-		picture_printf(pic, "live in the paused picture, freed since");
+		picture_put(pic, "live in the paused picture, freed since");
 	} else {
-		picture_printf(pic, "live");
+		picture_put(pic, "live");
 		return;
 	}
 	picture_mark(pic, LABEL_COLS, picture_col(pic), PAGE_WARN);
@@ -160,13 +160,13 @@ put_type(const struct page_detail *d, const struct page_view *v,
 	detail_put_label("type", pic);
 	picture_printf(pic, "%02X ", d->blk.type);
 	if (t == NULL || t->name[0] == '\0') {
-		picture_printf(pic, "not a type of this stream");
+		picture_put(pic, "not a type of this stream");
 		return;
 	}
 	picture_text(pic, t->name, 8, PICTURE_FREE);
 	if (t->text[0] == '\0')
 		return;
-	picture_printf(pic, ", ");
+	picture_put(pic, ", ");
 	picture_text(pic, t->text, pic->cols, PICTURE_FREE);
 }
 
@@ -178,12 +178,12 @@ put_thread(const struct page_detail *d, const struct page_view *v,
 
 	detail_put_label("thread", pic);
 	if (d->blk.thread == 0) {
-		picture_printf(pic, "not known");
+		picture_put(pic, "not known");
 		return;
 	}
 	if (name[0] != '\0') {
 		picture_text(pic, name, 32, PICTURE_FREE);
-		picture_printf(pic, ", ");
+		picture_put(pic, ", ");
 	}
 	picture_printf(pic, "index %u", d->blk.thread);
 }
@@ -226,7 +226,7 @@ put_time(const struct page_detail *d, const struct page *page,
 		picture_printf(pic, "lived %s", age);
 	} else {
 		page_cell_age(age, page_cell_seconds(look, &d->blk));
-		picture_printf(pic, "%s", age);
+		picture_put(pic, age);
 	}
 	if (look->node_wall_ms == 0 || wall < 0)
 		return;
@@ -247,7 +247,7 @@ detail_put_block(const struct page_detail *d, const struct page *page,
 	picture_printf(pic, "%0*llx", v->look->classic ? 8 : 12,
 	    (unsigned long long)d->blk.addr);
 	if (d->layer != 0)
-		picture_printf(pic, ", named through the API");
+		picture_put(pic, ", named through the API");
 	put_state(d, v, pic);
 	put_size(d, v, pic);
 	put_weight(d, v, pic);
@@ -260,7 +260,7 @@ detail_put_block(const struct page_detail *d, const struct page *page,
 	put_since(d, page, v, pic);
 	base_group_digits(seq, sizeof seq, d->blk.seq);
 	detail_put_label("sequence", pic);
-	picture_printf(pic, "%s", seq);
+	picture_put(pic, seq);
 	if (!v->look->levels) {
 		picture_printf(pic, ", flags %X", d->blk.flags & 0xf);
 	} else if (level != 0) {

@@ -30,9 +30,8 @@ put_function(const struct page_call *c, struct page_picture *pic)
 	if (c->line != NULL)
 		page_put_call(c, room, pic);
 	else
-		picture_printf(pic, "%s", c->words != NULL ? "?" :
-		    "not known yet");
-	picture_printf(pic, "%s", after);
+		picture_put(pic, c->words != NULL ? "?" : "not known yet");
+	picture_put(pic, after);
 }
 
 static void
@@ -58,7 +57,7 @@ put_call(const struct page_call *c, struct page_picture *pic)
 	if (begins)
 		picture_printf(pic, "%3u ", c->frame);
 	else
-		picture_printf(pic, "    ");
+		picture_put(pic, "    ");
 	if (pic->cols >= ONE_LINE_COLS) {
 		if (begins)
 			put_place(c, width, pic);
@@ -96,7 +95,7 @@ put_calls(struct page_detail *d, struct page_calls *calls,
 		if (pic->cols >= ONE_LINE_COLS || c.inlined)
 			continue;
 		picture_line(pic);
-		picture_printf(pic, "    ");
+		picture_put(pic, "    ");
 		put_place(&c, pic->cols - picture_col(pic) - 13, pic);
 		picture_mark_line(pic, PAGE_STALE);
 	}
@@ -155,7 +154,7 @@ void
 detail_put_sentence(const char *text, struct page_picture *pic)
 {
 	picture_line(pic);
-	picture_printf(pic, "    ");
+	picture_put(pic, "    ");
 	picture_text(pic, text, pic->cols, PICTURE_FREE);
 }
 
@@ -209,12 +208,12 @@ detail_put_stack(struct page_detail *d, const struct page_view *v,
 	detail_put_label("stack", pic);
 	d->at = d->last_call = 0;
 	if (d->blk.caller == 0) {
-		picture_printf(pic, "nobody knows who asked for it");
+		picture_put(pic, "nobody knows who asked for it");
 		return;
 	}
 	if (d->stream_no != v->look->stream_no ||
 	    !page_calls_begin(&calls, v, d->blk.caller)) {
-		picture_printf(pic, "not known yet");
+		picture_put(pic, "not known yet");
 		return;
 	}
 	picture_printf(pic, "%u frame%s, innermost first", calls.stack.depth,
@@ -236,7 +235,7 @@ detail_put_freeing_stack(const struct page_detail *d, const struct page_view *v,
 		return;
 	detail_put_label("freed by", pic);
 	if (!page_calls_begin(&calls, v, v->freed->caller)) {
-		picture_printf(pic, "not known yet");
+		picture_put(pic, "not known yet");
 		return;
 	}
 	picture_printf(pic, "%u frame%s", calls.stack.depth,

@@ -99,7 +99,7 @@ page_drain_put(const struct page *page, const struct page_view *v,
 		if ((int)len <= pic->cols)
 			break;
 	}
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 	picture_mark(pic, 0, picture_col(pic), lost[0] != '\0' ? PAGE_WARN :
 	    PAGE_NEW);
 }

@@ -206,7 +206,7 @@ page_fields_put(const struct page *page, const struct page_view *v,
 	    at == PAGE_FIELD_LISTING || at == PAGE_NO_FIELD ? '*' : ' ');
 	put_value(page, PAGE_FIELD_LISTING, listing != NULL ? listing : "",
 	    listing_cols, cut, pic);
-	picture_printf(pic, ">");
+	picture_put(pic, ">");
 }
 
 void

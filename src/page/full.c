@@ -77,7 +77,7 @@ full_trend(struct page *page, const struct page_view *v,
 	picture_to(pic, RATES_AT);
 	put_rate(page, TREND_ALLOCS, v->look->sample != 0 ? "sampled" :
 	    "allocs", pic);
-	picture_printf(pic, "   ");
+	picture_put(pic, "   ");
 	put_rate(page, TREND_FREES, "frees", pic);
 	if (page_view_known(v))
 		base_group_digits(digits, sizeof digits, blocks);
@@ -86,7 +86,7 @@ full_trend(struct page *page, const struct page_view *v,
 	if (picture_col(pic) + 2 + (int)strlen(text) > pic->cols)
 		return;
 	picture_to(pic, pic->cols - (int)strlen(text));
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 }
 
 /* --- the words ---------------------------------------------------------- */
@@ -100,7 +100,7 @@ full_node(struct page *page, const struct page_view *v,
 
 	page_fields_put(page, v, editing ? NODE_EDITED : NODE_COLS,
 	    editing ? LISTING_EDITED : LISTING_COLS, PAGE_FIELD_TILDE, pic);
-	picture_printf(pic, " ");
+	picture_put(pic, " ");
 	page_head_put(page, v, pic->cols - picture_col(pic) - OFFS_COLS, pic);
 	base_fit_count(offs, 6, page->offs);
 	picture_to(pic, pic->cols - OFFS_COLS - 1);
@@ -114,7 +114,7 @@ put_name(const char *before, const char *name, struct page_picture *pic)
 {
 	if (name[0] == '\0')
 		return;
-	picture_printf(pic, "%s", before);
+	picture_put(pic, before);
 	picture_text(pic, name, NAME_COLS, PICTURE_FREE);
 }
 

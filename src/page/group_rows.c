@@ -145,7 +145,7 @@ put_rest(const struct page_group_at *at, int indent, struct page_picture *pic)
 	if (pic->cols >= MARK_COLS)
 		picture_printf(pic, "%*s", indent, "");
 	if (at->rest == 0) {
-		picture_printf(pic, "looking for them ...");
+		picture_put(pic, "looking for them ...");
 		return;
 	}
 	base_group_digits(n, sizeof n, at->rest);

@@ -102,7 +102,8 @@ page_head_put(const struct page *page, const struct page_view *v, int cols,
 	for (i = 0; i < NWORDS; i++) {
 		if (s.cols[i] == 0)
 			continue;
-		picture_printf(pic, "%*s%s", GAP, "", words[i].label);
+		picture_blanks(pic, GAP);
+		picture_put(pic, words[i].label);
 		picture_text(pic, s.text[i], pic->cols, PICTURE_FREE);
 	}
 }

@@ -180,7 +180,7 @@ static void
 put_heading(const char *text, struct page_picture *pic)
 {
 	picture_line(pic);
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 
@@ -222,7 +222,7 @@ page_kin_compose(struct page_kin *k, struct page *page,
 	of = page->groups->total.bytes;
 	picture_begin(pic, cols, page->opts.ascii);
 	picture_line(pic);
-	picture_printf(pic, "CALLERS AND CALLEES");
+	picture_put(pic, "CALLERS AND CALLEES");
 	page_overlay_title("j k move  Enter go there  Esc back", pic);
 	picture_line(pic);
 	page_sum_heading("FUNCTION", v, &form, pic);

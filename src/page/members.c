@@ -220,7 +220,7 @@ page_members_put(const struct page *page, struct page_picture *pic)
 			break;
 	}
 	page_put_name(g->open_words.name, g->open_words.where, pic->cols - (int)len, pic);
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
 }
 

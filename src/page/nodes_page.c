@@ -139,7 +139,7 @@ put_target(const struct entry *l, int width, struct page_picture *pic)
 		snprintf(more, sizeof more, " +%zu", r->live - 1);
 	cols = picture_col(pic) + width;
 	put_word(pic, text, width - (int)strlen(more), PICTURE_FREE);
-	picture_printf(pic, "%s", more);
+	picture_put(pic, more);
 	picture_to(pic, cols);
 }
 
@@ -323,10 +323,10 @@ static void
 put_heading(const struct layout *l, struct page_picture *pic)
 {
 	picture_line(pic);
-	picture_printf(pic, " ");
+	picture_put(pic, " ");
 	for (size_t i = 0; i < BASE_NELEM(l->col) && l->col[i].title != NULL;
 	    i++) {
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		picture_text(pic, l->col[i].title, width_of(l, i, pic),
 		    l->col[i].right ? PICTURE_RIGHT : PICTURE_LEFT);
 	}
@@ -340,11 +340,10 @@ put_line(const struct layout *lay, const struct entry *l, bool cursor,
 	char name[160];
 
 	picture_line(pic);
-	picture_printf(pic, "%s", cursor ? ">" : l->target == NULL &&
-	    l->open ? "-" : " ");
+	picture_put(pic, cursor ? ">" : l->target == NULL && l->open ? "-" : " ");
 	for (size_t i = 0; i < BASE_NELEM(lay->col) &&
 	    lay->col[i].title != NULL; i++) {
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		if (l->target != NULL && lay->col[i].put == put_name &&
 		    !has_targets(lay)) {
 			target_text(l->target, name, sizeof name);
@@ -566,7 +565,7 @@ put_title(const struct nodes_surveyed *const *row, size_t n,
 	if (n == 0)
 		base_append(text, sizeof text, &len, "none");
 	picture_line(pic);
-	picture_printf(pic, "G NODES");
+	picture_put(pic, "G NODES");
 	picture_to(pic, TITLE_COL + (int)len <= pic->cols ? TITLE_COL :
 	    pic->cols >= WIDE_WORDS ? 9 : 8);
 	picture_text(pic, text, pic->cols - picture_col(pic), PICTURE_FREE);

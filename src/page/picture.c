@@ -228,6 +228,23 @@ char_cols(uint32_t cp)
 	return w > 0 ? w : 0;
 }
 
+/* How many bytes from here on are ASCII, which takes a column each. */
+static size_t
+ascii_run(const char *text, size_t len)
+{
+	uint64_t eight;
+	size_t n;
+
+	for (n = 0; len - n >= sizeof eight; n += sizeof eight) {
+		memcpy(&eight, text + n, sizeof eight);
+		if ((eight & UINT64_C(0x8080808080808080)) != 0)
+			break;
+	}
+	while (n < len && (unsigned char)text[n] < 0x80)
+		n++;
+	return n;
+}
+
 /*
  * Adds safe text, `width` columns of it at most; returns the columns added.
  * Characters that take no column of their own become '?'.
@@ -238,14 +255,25 @@ add(struct page_picture *pic, const char *text, size_t len, int width)
 	struct page_store *s = pic->store;
 	size_t i, n;
 	uint32_t cp;
-	int w, from = s->col;
+	int w, from = s->col, end;
 
 	if (width > pic->cols - s->col)
 		width = pic->cols - s->col;
-	for (i = 0; i < len; i += n) {
+	end = from + width;
+	for (i = 0; i < len && s->col < end; i += n) {
+		/* Nearly all of nearly every line. */
+		n = ascii_run(text + i, len - i);
+		if (n > 0) {
+			if (n > (size_t)(end - s->col))
+				n = (size_t)(end - s->col);
+			memcpy(s->text + s->len, text + i, n);
+			s->len += n;
+			s->col += (int)n;
+			continue;
+		}
 		n = base_utf8_char(text + i, len - i, &cp);
 		w = n > 0 ? char_cols(cp) : 0;
-		if (s->col - from + (w > 0 ? w : 1) > width)
+		if (s->col + (w > 0 ? w : 1) > end)
 			break;
 		if (w == 0) {
 			s->text[s->len++] = '?';
@@ -324,6 +352,22 @@ picture_fold(struct page_picture *pic, int at)
 		pic->store->fold = at + FOLD_COLS <= pic->cols ? at : 0;
 }
 
+static void
+put_words(struct page_picture *pic, const char *text, size_t len)
+{
+	if (pic->store->fold > 0)
+		add_folded(pic, text, len);
+	else
+		add(pic, text, len, pic->cols);
+}
+
+void
+picture_put(struct page_picture *pic, const char *text)
+{
+	if (pic->store != NULL && pic->store->open && text[0] != '\0')
+		put_words(pic, text, strlen(text));
+}
+
 void
 picture_printf(struct page_picture *pic, const char *fmt, ...)
 {
@@ -336,10 +380,9 @@ picture_printf(struct page_picture *pic, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	if (n > 0 && pic->store->fold > 0)
-		add_folded(pic, text, strlen(text));
-	else if (n > 0)
-		add(pic, text, strlen(text), pic->cols);
+	if (n > 0)
+		put_words(pic, text, (size_t)n < sizeof text ? (size_t)n :
+		    sizeof text - 1);
 }
 
 void
@@ -355,6 +398,12 @@ picture_to(struct page_picture *pic, int col)
 		s->text[s->len++] = ' ';
 		s->col++;
 	}
+}
+
+void
+picture_blanks(struct page_picture *pic, int n)
+{
+	picture_to(pic, picture_col(pic) + n);
 }
 
 /* Safe text and how many columns it takes, `limit` and a few at most. */
@@ -485,7 +534,7 @@ picture_wrap(struct page_picture *pic, const char *text, int max,
 		n = line_bytes(safe + at, len - at, pic->cols);
 		if (lines + 1 == max && at + n < len) {
 			add(pic, safe + at, len - at, pic->cols - 1);
-			picture_printf(pic, "~");
+			picture_put(pic, "~");
 		} else {
 			add(pic, safe + at, n, pic->cols);
 		}
@@ -508,7 +557,7 @@ picture_entry(struct page_picture *pic, const char *name, int at,
 	picture_line(pic);
 	picture_printf(pic, "  %s", name);
 	picture_to(pic, at - 1);
-	picture_printf(pic, " ");
+	picture_put(pic, " ");
 	while (room > 0 && len > 0) {
 		n = line_bytes(text, len, room);
 		picture_printf(pic, "%.*s", (int)n, text);

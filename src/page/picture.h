@@ -46,7 +46,9 @@ void picture_fold(struct page_picture *, int at);
 /* Takes the last line back, to write it anew. */
 void picture_unline(struct page_picture *);
 
-/* Words of ours: ASCII. */
+/* Words of ours: ASCII, and what spark.h draws with. */
+void picture_put(struct page_picture *, const char *text);
+/* The same by a format, which costs as much as ten without. */
 void picture_printf(struct page_picture *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Outside text into a field; what is cut off leaves a '~'. */
@@ -57,6 +59,8 @@ void picture_clip(struct page_picture *, const char *text, int width,
     enum picture_align);
 /* Blanks up to column `col`; nothing when it is behind. */
 void picture_to(struct page_picture *, int col);
+/* So many blanks, as far as the width goes. */
+void picture_blanks(struct page_picture *, int n);
 int picture_col(const struct page_picture *);
 void picture_mark(struct page_picture *, int from, int to, enum page_mark);
 /* All columns of the line, to the edge of the picture. */

@@ -47,12 +47,12 @@ page_overlay_title(const char *keys, struct page_picture *pic)
 	keys = fitting(keys, pic->cols - picture_col(pic) - 2);
 	if (keys[0] != '\0')
 		picture_to(pic, pic->cols - (int)strlen(keys));
-	picture_printf(pic, "%s", keys);
+	picture_put(pic, keys);
 	picture_mark_line(pic, PAGE_HEADING);
 }
 
 void
 page_overlay_keys(const char *keys, struct page_picture *pic)
 {
-	picture_printf(pic, "%s", fitting(keys, pic->cols));
+	picture_put(pic, fitting(keys, pic->cols));
 }

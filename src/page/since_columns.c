@@ -172,7 +172,7 @@ put_cell(const struct column *c, const char *text, struct page_picture *pic)
 
 	if (room < width)
 		width = room;
-	picture_printf(pic, " ");
+	picture_put(pic, " ");
 	if (width > 0)
 		picture_printf(pic, "%*.*s", c->width < 0 ? -width : width,
 		    width, text);

@@ -340,7 +340,7 @@ put_block_heading(struct page_picture *pic)
 	picture_text(pic, text, pic->cols, PICTURE_FREE);
 	picture_to(pic, pic->cols < BLOCK_COLS ? pic->cols : BLOCK_COLS);
 	if (pic->cols > BLOCK_COLS + PAGE_DIFF_NAME_MIN)
-		picture_printf(pic, "     FUNCTION");
+		picture_put(pic, "     FUNCTION");
 	picture_mark_line(pic, PAGE_HEADING);
 }
 
@@ -360,7 +360,7 @@ put_block(const struct page_view *v, const struct page_since_block *row,
 	    page_since_change_word(row->change),
 	    (unsigned long long)b->addr, size, was);
 	picture_text(pic, page_descr(v->look, b), 8, PICTURE_LEFT);
-	picture_printf(pic, " ");
+	picture_put(pic, " ");
 	picture_text(pic, page_cell_thread(v, b), 8, PICTURE_LEFT);
 	picture_printf(pic, " %5s", age);
 	if (pic->cols > BLOCK_COLS + PAGE_DIFF_NAME_MIN)
@@ -460,7 +460,7 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 		return;
 	picture_line(pic);
 	if (page->marked->copying) {
-		picture_printf(pic, "the mark is being copied");
+		picture_put(pic, "the mark is being copied");
 		return;
 	}
 	if (is_coming(d, page, s)) {

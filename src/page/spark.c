@@ -15,7 +15,9 @@ static const char *const length[EIGHTHS + 1] = {
 	"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c",
 	"\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89", "\xe2\x96\x88",
 };
-static const char ascii_height[] = " .:-=+*#";
+static const char *const ascii_height[EIGHTHS] = {
+	" ", ".", ":", "-", "=", "+", "*", "#",
+};
 
 /* The fonts of Linux's console and of old terminals have not all of them. */
 static bool
@@ -60,15 +62,11 @@ picture_spark(struct page_picture *pic, const uint64_t *v, size_t n,
 		for (i = 0; i < n; i++)
 			if (v[i] > max)
 				max = v[i];
-	picture_printf(pic, "%*s", width - (int)n, "");
-	for (i = 0; i < n; i++) {
-		if (blocks)
-			picture_printf(pic, "%s",
-			    height[step(v[i], max, EIGHTHS)]);
-		else
-			picture_printf(pic, "%c", ascii_height[step(v[i], max,
-			    EIGHTHS - 1)]);
-	}
+	picture_blanks(pic, width - (int)n);
+	for (i = 0; i < n; i++)
+		picture_put(pic, blocks ?
+		    height[step(v[i], max, EIGHTHS)] :
+		    ascii_height[step(v[i], max, EIGHTHS - 1)]);
 }
 
 void
@@ -89,7 +87,7 @@ picture_bar(struct page_picture *pic, double share, int width)
 	if (!blocks)
 		eighths = (eighths + EIGHTHS / 2) / EIGHTHS * EIGHTHS;
 	for (i = 0; i < eighths / EIGHTHS; i++)
-		picture_printf(pic, "%s", blocks ? length[EIGHTHS] : "#");
-	picture_printf(pic, "%s", length[eighths % EIGHTHS]);
+		picture_put(pic, blocks ? length[EIGHTHS] : "#");
+	picture_put(pic, length[eighths % EIGHTHS]);
 	picture_to(pic, end);
 }

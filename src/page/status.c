@@ -8,6 +8,7 @@
  * is taken once a second.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "free.h"
 
@@ -360,6 +361,26 @@ mark_moved(const struct page *page, const struct page_view *v, size_t i,
 }
 
 static void
+put(struct strip *out, const char *text)
+{
+	base_append_text(out->text, sizeof out->text, &out->len, text);
+}
+
+static void
+put_number(const struct counter *c, const char *number, bool words,
+    struct strip *out)
+{
+	if (!words) {
+		put(out, c->letter);
+		put(out, number);
+		return;
+	}
+	put(out, c->after ? number : c->word);
+	put(out, " ");
+	put(out, c->after ? c->word : number);
+}
+
+static void
 add_counters(const struct page *page, const struct page_view *v,
     const struct form *form, bool words, struct strip *out)
 {
@@ -375,20 +396,13 @@ add_counters(const struct page *page, const struct page_view *v,
 		    (c->classic && words))
 			continue;
 		if (c->list && !page_view_known(v))
-			snprintf(number, sizeof number, "-");
+			strcpy(number, "-");
 		else
 			number_text(number, form->digits, c->bytes, n);
 		if (out->len > 0)
-			base_append(out->text, sizeof out->text, &out->len,
-			    words && c->begins ? "  " : " ");
+			put(out, words && c->begins ? "  " : " ");
 		from = out->len;
-		if (!words)
-			base_append(out->text, sizeof out->text, &out->len,
-			    "%s%s", c->letter, number);
-		else
-			base_append(out->text, sizeof out->text, &out->len,
-			    "%s %s", c->after ? number : c->word,
-			    c->after ? c->word : number);
+		put_number(c, number, words, out);
 		mark_moved(page, v, i, from, out);
 	}
 }
@@ -398,7 +412,7 @@ put_strip(const struct strip *s, struct page_picture *pic)
 {
 	int i;
 
-	picture_printf(pic, "%s", s->text);
+	picture_put(pic, s->text);
 	for (i = 0; i < s->nspan; i++)
 		picture_mark(pic, s->span[i].from, s->span[i].to,
 		    s->span[i].mark);

@@ -241,7 +241,7 @@ page_sum_heading(const char *title, const struct page_view *v,
 		title_of(columns[i].title, form, form->sorted &&
 		    columns[i].word != NULL && columns[i].by == form->by,
 		    width, text, sizeof text);
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		picture_text(pic, text, width, columns[i].left ? PICTURE_LEFT :
 		    PICTURE_RIGHT);
 	}
@@ -265,7 +265,7 @@ page_sum_put(const struct page_sum *r, const struct page_sum_form *form,
 	for (i = 0; i < NCOLUMNS; i++) {
 		if (!shown[i])
 			continue;
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		columns[i].put(r, width_of(&columns[i], sampled), pic);
 	}
 }

@@ -128,11 +128,11 @@ put_target(const struct nodes_target *t, const int width[NCOLUMNS],
 	for (i = 0; i < NCOLUMNS; i++) {
 		if (width[i] == 0)
 			continue;
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		columns[i].put(t, width[i] - 1, pic);
 	}
 	if (t->reason[0] != '\0') {
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		picture_text(pic, t->reason, pic->cols, PICTURE_FREE);
 	}
 }

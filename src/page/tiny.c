@@ -48,7 +48,7 @@ static void
 fact_line(struct page_picture *pic, const char *text, enum page_mark mark)
 {
 	picture_line(pic);
-	picture_printf(pic, "%s", text);
+	picture_put(pic, text);
 	picture_mark(pic, 0, picture_col(pic), mark);
 }
 

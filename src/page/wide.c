@@ -96,22 +96,22 @@ page_wide_title(struct page *page, const struct page_view *v,
 	}
 	picture_printf(pic, "K MEMORY BLOCKS  %s", t.node);
 	if ((with & TITLE_NAME) && t.name[0] != '\0') {
-		picture_printf(pic, " ");
+		picture_put(pic, " ");
 		picture_text(pic, t.name, pic->cols, PICTURE_FREE);
 	}
 	/* A target whose name is too long is cut rather than left out. */
 	room = pic->cols - picture_col(pic) - 4 - (int)strlen(t.word);
 	if (t.target[0] != '\0' && room >= 4) {
-		picture_printf(pic, "  ");
+		picture_put(pic, "  ");
 		picture_text(pic, t.target, room, PICTURE_FREE);
 	}
-	picture_printf(pic, "  ");
+	picture_put(pic, "  ");
 	from = picture_col(pic);
-	picture_printf(pic, "%s", t.word);
+	picture_put(pic, t.word);
 	picture_mark(pic, from, picture_col(pic), state->mark);
 	if ((with & TITLE_DATE) && t.date[0] != '\0') {
 		picture_to(pic, pic->cols - (int)strlen(t.date));
-		picture_printf(pic, "%s", t.date);
+		picture_put(pic, t.date);
 	}
 }
 
@@ -222,7 +222,7 @@ put_held(const struct page *page, const struct page_view *v, int more,
 		held_text(page, v, form, text);
 		if (!fits(pic, (int)strlen(text) + more))
 			continue;
-		picture_printf(pic, "%s", text);
+		picture_put(pic, text);
 		return true;
 	}
 	return false;
@@ -242,9 +242,9 @@ put_frozen(const struct page *page, const struct page_view *v,
 	    form++) {
 		if (!fits(pic, 3 + (int)strlen(text)))
 			continue;
-		picture_printf(pic, "   ");
+		picture_put(pic, "   ");
 		at = picture_col(pic);
-		picture_printf(pic, "%s", text);
+		picture_put(pic, text);
 		picture_mark(pic, at, picture_col(pic), PAGE_WARN);
 		return;
 	}
@@ -272,7 +272,7 @@ put_order(const struct page *page, struct page_picture *pic)
 			    page->opts.reverse ? words[i].reversed : "");
 		if (!fits(pic, (int)len))
 			continue;
-		picture_printf(pic, "%s", text);
+		picture_put(pic, text);
 		return;
 	}
 }
