@@ -119,6 +119,7 @@ struct pattern {
 	char *text;
 	size_t literal;		/* bytes before the first special one */
 	enum { ALL_LITERAL, PREFIX, GLOB } kind;
+	char first;		/* of them, to tell most of two hundred apart by */
 };
 
 struct symbol_wrappers {
@@ -151,6 +152,7 @@ add(struct symbol_wrappers *w, const char *text, size_t len)
 	p->literal = strcspn(p->text, "*?[\\");
 	p->kind = p->text[p->literal] == '\0' ? ALL_LITERAL :
 	    strcmp(p->text + p->literal, "*") == 0 ? PREFIX : GLOB;
+	p->first = p->text[0];
 	w->n++;
 	return 0;
 }
@@ -313,7 +315,10 @@ symbol_wrappers_match(const struct symbol_wrappers *w, const char *function)
 	if (name[0] == '\0')
 		return false;
 	for (size_t i = 0; i < w->n; i++) {
-		if (matches(&w->pattern[i], name))
+		const struct pattern *p = &w->pattern[i];
+
+		if ((p->first == name[0] || p->literal == 0) &&
+		    matches(p, name))
 			return true;
 	}
 	return false;
