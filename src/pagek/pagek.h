@@ -8,7 +8,7 @@
  *	config.h	... and by settings
  *	target.h	the words for whose memory is meant
  *
- * Curses is here alone, in screen.c, paint.c and terminal.c.
+ * Curses is here alone, in screen.c, paint.c, gather.c and terminal.c.
  *
  * Example
  *	if (page_screen_check() < 0)

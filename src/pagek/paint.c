@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../page/style.h"
+#include "gather.h"
 #include "paint.h"
 #include "terminal.h"
 
@@ -24,7 +25,6 @@ paint_colors(struct paint *p, const struct page_opts *opts)
 	unsigned i;
 
 	p->anew = true;
-	p->use = OWN_USE_CLOSED;
 	p->colors = terminal_colors(opts->color);
 	if (p->colors) {
 		start_color();
@@ -62,8 +62,7 @@ paint_fini(struct paint *p)
 		page_picture_fini(&p->frame[i].over);
 		free(p->frame[i].line);
 	}
-	own_use_close(&p->use);
-	*p = (struct paint){ .use = OWN_USE_CLOSED };
+	*p = (struct paint){ 0 };
 }
 
 /* --- lines -------------------------------------------------------------- */
@@ -86,18 +85,13 @@ mark_attr(const struct paint *p, enum page_mark mark, short *pair)
 }
 
 static void
-paint_line(const struct paint *p, int y, const struct page_line *line)
+paint_marks(const struct paint *p, int y, const struct page_line *line)
 {
 	const struct page_span *span;
 	short pair;
 	attr_t attr;
 	int i;
 
-	move(y, 0);
-	clrtoeol();
-	if (line == NULL)
-		return;
-	addstr(line->text);
 	for (i = 0; i < line->nspan; i++) {
 		span = &line->span[i];
 		attr = mark_attr(p, span->mark, &pair);
@@ -107,13 +101,11 @@ paint_line(const struct paint *p, int y, const struct page_line *line)
 }
 
 static bool
-same_line(const struct page_line *a, const struct page_line *b)
+same_marks(const struct page_line *a, const struct page_line *b)
 {
 	int i;
 
-	if (a == NULL || b == NULL)
-		return a == b;
-	if (a->nspan != b->nspan || strcmp(a->text, b->text) != 0)
+	if (a->nspan != b->nspan)
 		return false;
 	for (i = 0; i < a->nspan; i++)
 		if (a->span[i].from != b->span[i].from ||
@@ -121,6 +113,59 @@ same_line(const struct page_line *a, const struct page_line *b)
 		    a->span[i].mark != b->span[i].mark)
 			return false;
 	return true;
+}
+
+static bool
+same_line(const struct page_line *a, const struct page_line *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return strcmp(a->text, b->text) == 0 && same_marks(a, b);
+}
+
+/* As many bytes, and each of either a column: they stand one over the other. */
+static bool
+in_step(const char *a, const char *b)
+{
+	while (*a != '\0' && *b != '\0' && (*a & 0x80) == 0 &&
+	    (*b & 0x80) == 0) {
+		a++;
+		b++;
+	}
+	return *a == '\0' && *b == '\0';
+}
+
+/* Curses has a hundred instructions to spend on each character it is given. */
+static void
+add_news(int y, const char *was, const char *text)
+{
+	int i, end;
+
+	for (i = 0; text[i] != '\0'; i = end) {
+		end = i + 1;
+		if (was[i] == text[i])
+			continue;
+		while (text[end] != '\0' && was[end] != text[end])
+			end++;
+		mvaddnstr(y, i, text + i, end - i);
+	}
+}
+
+void
+paint_row(const struct paint *p, int y, const struct page_line *was,
+    const struct page_line *line)
+{
+	if (was != NULL && line != NULL && same_marks(was, line) &&
+	    in_step(was->text, line->text)) {
+		add_news(y, was->text, line->text);
+	} else {
+		move(y, 0);
+		clrtoeol();
+		if (line == NULL)
+			return;
+		addstr(line->text);
+	}
+	paint_marks(p, y, line);
 }
 
 /*
@@ -189,19 +234,6 @@ put_cursor(const struct page_picture *pic)
 	}
 }
 
-/* Curses writes into the terminal by itself, and nobody but the kernel sees it. */
-static void
-put_out(struct paint *p, const struct page_picture *pic)
-{
-	uint64_t before = 0, after = 0;
-	bool known = own_use_written(&p->use, &before) == 0;
-
-	put_cursor(pic);
-	refresh();
-	known = known && own_use_written(&p->use, &after) == 0;
-	p->sent = known ? after - before : p->cost;
-}
-
 void
 paint_app(struct paint *p, struct app *app)
 {
@@ -221,13 +253,17 @@ paint_app(struct paint *p, struct app *app)
 		if (!p->anew && same_line(was->line[y], f->line[y]))
 			continue;
 		p->cost += p->anew ? 0 : line_cost(was->line[y], f->line[y]);
-		paint_line(p, y, f->line[y]);
+		paint_row(p, y, p->anew ? NULL : was->line[y], f->line[y]);
 		changed = true;
 	}
 	p->sent = 0;
 	/* To find nothing to write, curses looks at each cell. */
-	if (changed)
-		put_out(p, &f->picture);
+	if (changed) {
+		gather_begin();
+		put_cursor(&f->picture);
+		refresh();
+		p->sent = gather_end();
+	}
 	p->anew = false;
 	p->cols = COLS;
 	p->rows = LINES;

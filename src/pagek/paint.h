@@ -8,7 +8,6 @@
 #ifndef PAGEK_PAINT_H
 #define PAGEK_PAINT_H
 
-#include "../page/own_use.h"
 #include "app.h"
 
 struct paint {
@@ -24,8 +23,7 @@ struct paint {
 		size_t cap;
 	} frame[2];
 	unsigned cost;		/* bytes that the last picture came to, about ... */
-	uint64_t sent;		/* ... and as the kernel has counted them; that where it does not */
-	struct own_use use;
+	uint64_t sent;		/* ... and as they were written */
 };
 
 /* Once curses is there. */
@@ -34,6 +32,12 @@ void paint_colors(struct paint *, const struct page_opts *);
 void paint_anew(struct paint *);
 /* What the app shows now. */
 void paint_app(struct paint *, struct app *);
+/*
+ * One line into curses' window, in row y, over the one that is there: NULL where
+ * it is not known, or blank.
+ */
+void paint_row(const struct paint *, int y, const struct page_line *was,
+    const struct page_line *);
 void paint_fini(struct paint *);
 
 #endif

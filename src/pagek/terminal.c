@@ -10,12 +10,12 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "gather.h"
 #include "terminal.h"
 
 /* The last: it takes the word of every capability for itself. */
 #include <term.h>
 
-#define OUT STDOUT_FILENO
 #define ESCAPE_DELAY_MS 25
 #define STUCK_SECONDS 2
 
@@ -62,37 +62,37 @@ static char crash_stack[64 * 1024];
 static bool
 in_foreground(void)
 {
-	return tcgetpgrp(OUT) == getpgrp();
+	return tcgetpgrp(gather_tty()) == getpgrp();
 }
 
 /* Async-signal-safe, and never waits for a terminal that takes no output. */
 static void
 restore_now(void)
 {
-	int flags;
+	int out = gather_tty(), flags;
 
 	if (foreign)
 		return;
 	foreign = true;
-	flags = fcntl(OUT, F_GETFL);
+	flags = fcntl(out, F_GETFL);
 	if (flags >= 0)
-		fcntl(OUT, F_SETFL, flags | O_NONBLOCK);
-	if (mouse_on && write(OUT, mouse_off, mouse_off_len) < 0) {
+		fcntl(out, F_SETFL, flags | O_NONBLOCK);
+	if (mouse_on && write(out, mouse_off, mouse_off_len) < 0) {
 		/* The next one does not get through either. */
 	}
-	if (write(OUT, restore, restore_len) < 0) {
+	if (write(out, restore, restore_len) < 0) {
 		/* Stopped by ^S, most likely: off and on lets it go on. */
-		tcflush(OUT, TCOFLUSH);
-		tcflow(OUT, TCOOFF);
-		tcflow(OUT, TCOON);
-		if (write(OUT, restore, restore_len) < 0) {
+		tcflush(out, TCOFLUSH);
+		tcflow(out, TCOOFF);
+		tcflow(out, TCOON);
+		if (write(out, restore, restore_len) < 0) {
 			/* There is nobody left to tell. */
 		}
 	}
 	if (flags >= 0)
-		fcntl(OUT, F_SETFL, flags);
+		fcntl(out, F_SETFL, flags);
 	if (in_foreground())
-		tcsetattr(OUT, TCSANOW, &shell_modes);
+		tcsetattr(out, TCSANOW, &shell_modes);
 }
 
 static void
@@ -243,11 +243,11 @@ terminal_check(void)
 	const char *term = getenv("TERM"), *cup;
 	int err;
 
-	if (!isatty(STDIN_FILENO) || !isatty(OUT))
+	if (!isatty(STDIN_FILENO) || !isatty(gather_tty()))
 		return -ENOTTY;
 	/* initscr(3) would end the process: ask before it can. */
 	if (term == NULL || term[0] == '\0' || strcmp(term, "dumb") == 0 ||
-	    setupterm(term, OUT, &err) != OK)
+	    setupterm(term, gather_tty(), &err) != OK)
 		return -ENODEV;
 	cup = tigetstr("cup");
 	del_curterm(cur_term);
@@ -355,7 +355,7 @@ terminal_copy(const char *text)
 	n += encode(bytes + n, text, len);
 	bytes[n++] = '\a';
 	/* What does not get through is no loss: the address is on the screen. */
-	base_write_all(OUT, bytes, n);
+	base_write_all(gather_tty(), bytes, n);
 }
 
 static void
@@ -399,7 +399,7 @@ terminal_open(void (*wake)(void))
 
 	if (r < 0)
 		return r;
-	if (tcgetattr(OUT, &shell_modes) < 0)
+	if (tcgetattr(gather_tty(), &shell_modes) < 0)
 		return -errno;
 	remember_signals();
 	/* The size is the terminal's, not that of an old environment. */
@@ -408,6 +408,7 @@ terminal_open(void (*wake)(void))
 	screen = newterm(NULL, stdout, stdin);
 	if (screen == NULL)
 		return -ENODEV;
+	gather_open();
 	foreign = false;
 	wake_loop = wake;
 	caught_end = caught_resize = caught_stop = caught_resume = 0;
@@ -440,9 +441,10 @@ terminal_close(void)
 	restore_now();
 	/* Whoever has it may be gone without having set its modes back. */
 	if (lent && in_foreground())
-		tcsetattr(OUT, TCSANOW, &shell_modes);
+		tcsetattr(gather_tty(), TCSANOW, &shell_modes);
 	delscreen(screen);
 	screen = NULL;
+	gather_close();
 	lent = 0;
 	alarm(0);
 	release_signals();
@@ -501,7 +503,7 @@ terminal_resize(void)
 	if (lent)
 		return;
 
-	if (ioctl(OUT, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
+	if (ioctl(gather_tty(), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
 	    size.ws_col > 0)
 		resizeterm(size.ws_row, size.ws_col);
 }
