@@ -1,11 +1,14 @@
 /* Curses on a pty of the test's own: what is drawn, and how it gets there. */
 #include <check.h>
 #include <curses.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <poll.h>
 #include <pty.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -16,7 +19,8 @@
 #define COLS_HERE 60
 
 static int far;			/* the end of whoever reads the terminal */
-static int out;			/* standard output as it was */
+static int in, out;		/* as they were */
+static SCREEN *screen;
 
 /* Curses takes the terminal of stdout, which each test has for itself. */
 static void
@@ -26,12 +30,14 @@ open_terminal(void)
 	int near;
 
 	setlocale(LC_ALL, "C.UTF-8");
+	in = dup(STDIN_FILENO);
 	out = dup(STDOUT_FILENO);
 	ck_assert_int_eq(openpty(&far, &near, NULL, NULL, &size), 0);
 	dup2(near, STDIN_FILENO);
 	dup2(near, STDOUT_FILENO);
 	close(near);
-	ck_assert_ptr_nonnull(newterm("xterm", stdout, stdin));
+	screen = newterm("xterm", stdout, stdin);
+	ck_assert_ptr_nonnull(screen);
 	cbreak();
 	noecho();
 	gather_open();
@@ -41,8 +47,11 @@ static void
 close_terminal(void)
 {
 	endwin();
+	delscreen(screen);
 	gather_close();
+	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
+	close(in);
 	close(out);
 	close(far);
 }
@@ -67,87 +76,153 @@ read_all(char *text, size_t cap)
 
 /* --- gathering ------------------------------------------------------------ */
 
+static uint64_t
+show(void)
+{
+	uint64_t bytes = 0;
+
+	gather_begin();
+	refresh();
+	ck_assert(gather_end(&bytes));
+	return bytes;
+}
+
 START_TEST(nothing_comes_before_the_picture_is_whole)
 {
 	char text[4096];
 	uint64_t bytes;
 	int y;
 
-	gather_begin();
-	refresh();
-	gather_end();
+	show();
 	read_all(text, sizeof text);
 	gather_begin();
 	for (y = 0; y < 9; y++)
 		mvaddstr(y, 3 * y, "here and there");
 	refresh();
 	ck_assert(!something_came());
-	bytes = gather_end();
+	ck_assert(gather_end(&bytes));
 	ck_assert_uint_gt(bytes, 9 * strlen("here and there"));
 	ck_assert_uint_eq(read_all(text, sizeof text), bytes);
 	/* Nothing of it comes again with a smaller one. */
-	gather_begin();
 	mvaddstr(9, 0, "now");
-	refresh();
-	bytes = gather_end();
+	bytes = show();
 	ck_assert_uint_eq(read_all(text, sizeof text), bytes);
 	ck_assert_uint_lt(bytes, 30);
 }
 END_TEST
 
-/* More than is passed on at once, and than the terminal holds. */
-START_TEST(a_reader_that_is_slow_gets_all_of_it)
+static void
+write_much(void)
 {
-	char text[4096];
-	uint64_t bytes, got = 0;
-	size_t n;
-	pid_t child;
+	uint64_t bytes = 0;
 	int i;
 
+	alarm(60);
+	gather_begin();
+	for (i = 0; i < 20000; i++)
+		putp("0123456789");
+	fflush(stdout);
+	_exit(gather_end(&bytes) && bytes == 200000 ? 0 : 1);
+}
+
+/* More than is passed on at once, and than the terminal holds. */
+static void
+read_much(void)
+{
+	char text[4096];
+	uint64_t got = 0;
+	int status;
+	pid_t child;
+
+	read_all(text, sizeof text);
 	child = fork();
-	if (child == 0) {
-		alarm(60);
-		gather_begin();
-		for (i = 0; i < 20000; i++)
-			putp("0123456789");
-		fflush(stdout);
-		bytes = gather_end();
-		_exit(bytes == 200000 ? 0 : 1);
-	}
-	while (got < 200000) {
-		n = (size_t)read(far, text, sizeof text);
-		ck_assert_uint_le(n, sizeof text);
-		got += n;
-	}
+	if (child == 0)
+		write_much();
+	while (waitpid(child, &status, WNOHANG) == 0 || something_came())
+		if (something_came())
+			got += (uint64_t)read(far, text, sizeof text);
+	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(got, 200000);
+}
+
+START_TEST(a_reader_that_is_slow_gets_all_of_it)
+{
+	read_much();
+}
+END_TEST
+
+START_TEST(so_does_one_of_a_terminal_that_does_not_wait)
+{
+	ck_assert_int_eq(fcntl(gather_tty(), F_SETFL, O_NONBLOCK), 0);
+	read_much();
 }
 END_TEST
 
 START_TEST(a_handler_reaches_the_terminal_meanwhile)
 {
-	char text[16];
+	char text[64];
+	uint64_t bytes;
 
 	read_all(text, sizeof text);
 	gather_begin();
 	ck_assert(isatty(gather_tty()));
 	ck_assert_int_eq(write(gather_tty(), "now", 3), 3);
 	ck_assert(something_came());
-	ck_assert_uint_eq(gather_end(), 0);
+	ck_assert(gather_end(&bytes));
+	ck_assert_uint_eq(bytes, 0);
 }
 END_TEST
 
-START_TEST(after_endwin_it_is_the_terminal_that_gets_its_modes)
+START_TEST(after_endwin_nothing_of_the_old_picture_comes)
 {
+	char text[4096] = "";
 	struct termios modes;
+	uint64_t bytes;
 
+	mvaddstr(3, 3, "old");
+	show();
 	endwin();
+	read_all(text, sizeof text);
 	tcgetattr(STDOUT_FILENO, &modes);
 	ck_assert_uint_ne(modes.c_lflag & ECHO, 0);
+	mvaddstr(3, 3, "new");
 	gather_begin();
+	ck_assert(!something_came());
 	refresh();
-	gather_end();
+	ck_assert(!gather_end(&bytes));
 	tcgetattr(STDOUT_FILENO, &modes);
 	ck_assert_uint_eq(modes.c_lflag & ECHO, 0);
+	text[read_all(text, sizeof text - 1)] = '\0';
+	ck_assert_ptr_nonnull(strstr(text, "new"));
+	ck_assert_ptr_null(strstr(text, "old"));
+	/* The next one is as before. */
+	mvaddstr(3, 3, "newer");
+	show();
+}
+END_TEST
+
+START_TEST(where_no_file_may_grow_the_terminal_has_its_pictures)
+{
+	struct rlimit was, none;
+	char text[4096] = "";
+	uint64_t bytes;
+	bool known;
+
+	getrlimit(RLIMIT_FSIZE, &was);
+	none = was;
+	none.rlim_cur = 0;
+	gather_close();
+	/* No assertion while it holds, for Check writes files. */
+	setrlimit(RLIMIT_FSIZE, &none);
+	gather_open();
+	mvaddstr(3, 3, "to be seen");
+	gather_begin();
+	refresh();
+	known = gather_end(&bytes);
+	setrlimit(RLIMIT_FSIZE, &was);
+	ck_assert(!known);
+	text[read_all(text, sizeof text - 1)] = '\0';
+	ck_assert_ptr_nonnull(strstr(text, "to be seen"));
 }
 END_TEST
 
@@ -171,10 +246,14 @@ make_text(struct drawn *d, unsigned cols, bool ascii)
 	size_t len = 0;
 
 	while (cols-- > 0) {
-		if (!ascii && draw(8) == 0)
+		if (!ascii && draw(8) == 0) {
 			len += (size_t)sprintf(d->text + len, "\xe2\x96\x85");
-		else
+		} else if (!ascii && cols > 0 && draw(8) == 0) {
+			len += (size_t)sprintf(d->text + len, "\xe4\xb8\xad");
+			cols--;		/* it takes two */
+		} else {
 			d->text[len++] = (char)('a' + draw(3));
+		}
 	}
 	d->text[len] = '\0';
 	d->line.text = d->text;
@@ -202,7 +281,7 @@ make_next(struct drawn *next, const struct drawn *was)
 	unsigned cols = draw(2) == 0 ? (unsigned)strlen(was->text) :
 	    draw(COLS_HERE);
 
-	make_text(next, cols < COLS_HERE ? cols : COLS_HERE - 1, draw(3) > 0);
+	make_text(next, cols < COLS_HERE ? cols : COLS_HERE, draw(3) > 0);
 	if (draw(2) == 0) {
 		make_marks(next);
 		return;
@@ -228,8 +307,16 @@ START_TEST(a_line_over_another_is_as_one_that_is_painted_whole)
 	for (i = 0; i < 20000; i++) {
 		now = 1 - now;
 		make_next(&d[now], &d[1 - now]);
-		paint_row(&p, 1, &d[1 - now].line, &d[now].line);
+		if (draw(50) == 0) {
+			paint_row(&p, 1, &d[1 - now].line, NULL);
+			paint_row(&p, 1, NULL, &d[now].line);
+		} else {
+			paint_row(&p, 1, &d[1 - now].line, &d[now].line);
+		}
 		paint_row(&p, 2, NULL, &d[now].line);
+		/* Of a wide character it has one cell. */
+		memset(over, 0, sizeof over);
+		memset(whole, 0, sizeof whole);
 		mvin_wchnstr(1, 0, over, COLS_HERE);
 		mvin_wchnstr(2, 0, whole, COLS_HERE);
 		for (x = 0; x < COLS_HERE; x++)
@@ -250,8 +337,10 @@ main(void)
 	tcase_add_test(t, nothing_comes_before_the_picture_is_whole);
 	tcase_add_test(t, a_reader_that_is_slow_gets_all_of_it);
 	tcase_add_test(t, a_handler_reaches_the_terminal_meanwhile);
+	tcase_add_test(t, so_does_one_of_a_terminal_that_does_not_wait);
+	tcase_add_test(t, after_endwin_nothing_of_the_old_picture_comes);
 	tcase_add_test(t,
-	    after_endwin_it_is_the_terminal_that_gets_its_modes);
+	    where_no_file_may_grow_the_terminal_has_its_pictures);
 	tcase_add_test(t,
 	    a_line_over_another_is_as_one_that_is_painted_whole);
 	suite_add_tcase(s, t);

@@ -16,7 +16,7 @@
  *
  * Columns are those of wcwidth(3).  Text that comes from outside goes through
  * picture_text(), picture_clip() or picture_wrap(), never through
- * picture_printf().
+ * picture_put() or picture_printf().
  */
 #ifndef PAGEK_PICTURE_H
 #define PAGEK_PICTURE_H
@@ -59,7 +59,7 @@ void picture_clip(struct page_picture *, const char *text, int width,
     enum picture_align);
 /* Blanks up to column `col`; nothing when it is behind. */
 void picture_to(struct page_picture *, int col);
-/* So many blanks, as far as the width goes. */
+/* So many blanks, as far as the width goes; none for 0 and less.  Never folded. */
 void picture_blanks(struct page_picture *, int n);
 int picture_col(const struct page_picture *);
 void picture_mark(struct page_picture *, int from, int to, enum page_mark);

@@ -5,20 +5,50 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "gather.h"
 
 #define OUT STDOUT_FILENO
 #define PIECE 65536
+#define LENGTH_MIN (UINT64_C(64) * PIECE)	/* no picture is longer */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
 
 static volatile sig_atomic_t tty = OUT;
 static int file = -1;		/* what was written lies in front of its offset */
+static bool gathering;
 
 int
 gather_tty(void)
 {
 	return tty;
+}
+
+/*
+ * What does not get into the file curses takes for written.  So there is none
+ * where files may not grow, as a terminal may, and what pictures need is taken
+ * at once.
+ */
+static int
+make_file(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0 ||
+	    limit.rlim_cur < LENGTH_MIN)
+		return -1;
+	fd = memfd_create("pagek-picture", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("pagek-picture", MFD_CLOEXEC);
+	if (fd >= 0 && posix_fallocate(fd, 0, PIECE) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
 }
 
 void
@@ -28,7 +58,7 @@ gather_open(void)
 
 	if (own < 0)
 		return;
-	file = memfd_create("pagek-picture", MFD_CLOEXEC);
+	file = make_file();
 	if (file < 0)
 		close(own);
 	else
@@ -57,7 +87,7 @@ put_in_place(int fd)
 }
 
 /* Another program may have made the terminal one that does not wait. */
-static void
+static bool
 write_out(const char *bytes, size_t len)
 {
 	struct pollfd p = { .fd = tty, .events = POLLOUT };
@@ -71,13 +101,14 @@ write_out(const char *bytes, size_t len)
 		} else if (n < 0 && errno == EAGAIN) {
 			poll(&p, 1, -1);
 		} else if (n == 0 || errno != EINTR) {
-			/* It has hung up, which the loop will be told. */
-			return;
+			/* It has hung up, most likely. */
+			return false;
 		}
 	}
+	return true;
 }
 
-static void
+static bool
 pass_on(off_t end)
 {
 	static char piece[PIECE];
@@ -89,49 +120,35 @@ pass_on(off_t end)
 		/* Behind the end lie older pictures. */
 		len = end - at < PIECE ? (size_t)(end - at) : PIECE;
 		n = pread(file, piece, len, at);
-		if (n <= 0)
-			return;
-		write_out(piece, (size_t)n);
+		if (n <= 0 || !write_out(piece, (size_t)n))
+			return false;
 		at += n;
 	}
-}
-
-/*
- * After endwin() curses sets the terminal's modes first, which has to meet the
- * terminal: without a picture to write it does no more than that.
- */
-static void
-take_again(void)
-{
-	bool clear = is_cleared(curscr);
-
-	clearok(curscr, FALSE);
-	doupdate();
-	clearok(curscr, clear);
+	return true;
 }
 
 void
 gather_begin(void)
 {
-	if (isendwin())
-		take_again();
-	if (file < 0)
+	gathering = file >= 0 && !isendwin();
+	if (!gathering)
 		return;
 	lseek(file, 0, SEEK_SET);
 	put_in_place(file);
 }
 
-uint64_t
-gather_end(void)
+bool
+gather_end(uint64_t *bytes)
 {
 	off_t end;
 
-	if (file < 0)
-		return 0;
+	if (!gathering)
+		return false;
+	gathering = false;
 	put_in_place(tty);
 	end = lseek(file, 0, SEEK_CUR);
-	if (end <= 0)
-		return 0;
-	pass_on(end);
-	return (uint64_t)end;
+	if (end < 0 || !pass_on(end))
+		return false;
+	*bytes = (uint64_t)end;
+	return true;
 }

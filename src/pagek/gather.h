@@ -10,17 +10,26 @@
  * picture a file in memory stands in that one's place.  What asks for the
  * terminal meanwhile, a handler above all, uses gather_tty().
  *
+ * Not gathered are a picture after endwin(), for which curses first sets modes
+ * that the file does not have, and what curses writes by itself when a key is
+ * read just after the size has changed.
+ *
  * Example
  *	gather_begin();
  *	refresh();
- *	bytes += gather_end();
+ *	if (gather_end(&bytes))
+ *		sum += bytes;
  */
 #ifndef PAGEK_GATHER_H
 #define PAGEK_GATHER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Once curses has the terminal.  Without descriptors to spare it is as if never called. */
+/*
+ * Once curses has the terminal.  Where there is no descriptor, no memory or no
+ * file of any length to be had, curses writes as it always does.
+ */
 void gather_open(void);
 void gather_close(void);
 
@@ -28,10 +37,12 @@ void gather_close(void);
 int gather_tty(void);
 
 /*
- * What curses writes in between goes to the terminal in one write, by
- * gather_end(), which says how many bytes it came to; 0 where that is not known.
+ * In between curses may refresh and move its cursor, no more: modes and sizes
+ * are the terminal's.  No other thread writes to standard output or starts a
+ * program meanwhile.  gather_end() writes all of it, 64 KiB at once, and says how
+ * many bytes that were; false where it is not known.
  */
 void gather_begin(void);
-uint64_t gather_end(void);
+bool gather_end(uint64_t *bytes);
 
 #endif

@@ -123,7 +123,10 @@ same_line(const struct page_line *a, const struct page_line *b)
 	return strcmp(a->text, b->text) == 0 && same_marks(a, b);
 }
 
-/* As many bytes, and each of either a column: they stand one over the other. */
+/*
+ * As many bytes, and each of either a column, for no line has control characters:
+ * they stand one over the other.
+ */
 static bool
 in_step(const char *a, const char *b)
 {
@@ -234,38 +237,52 @@ put_cursor(const struct page_picture *pic)
 	}
 }
 
+/* How many bytes curses wrote for it, or about so many where nobody saw them. */
+static uint64_t
+put_out(const struct paint *p, const struct paint_frame *f, int rows)
+{
+	uint64_t bytes = 0;
+	int y;
+
+	gather_begin();
+	put_cursor(&f->picture);
+	refresh();
+	if (gather_end(&bytes))
+		return bytes;
+	if (!p->anew)
+		return p->cost;
+	for (y = 0; y < rows; y++)
+		bytes += f->line[y] != NULL ? strlen(f->line[y]->text) : 0;
+	return bytes;
+}
+
 void
 paint_app(struct paint *p, struct app *app)
 {
 	struct paint_frame *was = &p->frame[p->now];
 	struct paint_frame *f = &p->frame[1 - p->now];
+	/* After endwin(), refresh() may find another size, for the next picture. */
+	int cols = COLS, rows = LINES, y;
 	bool changed;
-	int y;
 
 	if (lay_out(f, app) < 0)
 		return;
-	if (p->cols != COLS || p->rows != LINES)
+	if (p->cols != cols || p->rows != rows)
 		p->anew = true;
 	p->cost = 0;
 	changed = p->anew || f->picture.cursor_row >= 0 ||
 	    was->picture.cursor_row >= 0;
-	for (y = 0; y < LINES; y++) {
+	for (y = 0; y < rows; y++) {
 		if (!p->anew && same_line(was->line[y], f->line[y]))
 			continue;
 		p->cost += p->anew ? 0 : line_cost(was->line[y], f->line[y]);
 		paint_row(p, y, p->anew ? NULL : was->line[y], f->line[y]);
 		changed = true;
 	}
-	p->sent = 0;
 	/* To find nothing to write, curses looks at each cell. */
-	if (changed) {
-		gather_begin();
-		put_cursor(&f->picture);
-		refresh();
-		p->sent = gather_end();
-	}
+	p->sent = changed ? put_out(p, f, rows) : 0;
 	p->anew = false;
-	p->cols = COLS;
-	p->rows = LINES;
+	p->cols = cols;
+	p->rows = rows;
 	p->now = 1 - p->now;
 }

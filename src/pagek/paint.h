@@ -23,7 +23,7 @@ struct paint {
 		size_t cap;
 	} frame[2];
 	unsigned cost;		/* bytes that the last picture came to, about ... */
-	uint64_t sent;		/* ... and as they were written */
+	uint64_t sent;		/* ... and as they were written, where that was seen */
 };
 
 /* Once curses is there. */
