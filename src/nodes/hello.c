@@ -2,6 +2,7 @@
  * The acceptor of targets.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
 #define SPARES 2		/* a child that is forked soon executes something */
+#define SPARES_LEAVE 16		/* descriptors, for viewers, names and files */
 #define QUIET_MS 2		/* who has connected says hello sooner, or takes his time */
 
 _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
@@ -466,6 +468,21 @@ last_round(struct acceptor *a)
 	} while (take_connection(a));
 }
 
+/* Where descriptors are few, targets that are there come before those to come. */
+static bool
+spare_leaves_room(const struct acceptor *a)
+{
+	int lowest = fcntl(a->hello->listen_fd, F_DUPFD_CLOEXEC, 0);
+	struct rlimit limit;
+
+	if (lowest < 0)
+		return false;
+	close(lowest);
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    (rlim_t)lowest + BASE_NELEM(a->spare->fds) + SPARES_LEAVE <
+	    limit.rlim_cur;
+}
+
 /*
  * Spares are made while nobody waits for us, if there is a choice.  As poll(2).
  */
@@ -480,7 +497,7 @@ wait_for_word(struct acceptor *a, struct pollfd *p, bool full)
 		    a->spares > 0 ? poll(p, n, 0) : 0;
 		if (r != 0)
 			return r;
-		if (make_spare(a) < 0)
+		if (!spare_leaves_room(a) || make_spare(a) < 0)
 			break;
 	}
 	return poll(p, n, a->n == 0 ? -1 : full ? CROWDED_LOOK_MS :

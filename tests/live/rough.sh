@@ -68,6 +68,17 @@ limited() {
 	[ $? = 5 ] && [ "$(cat "$tmp/out")" = "${1##* }" ] && lines "$tmp/r" 1
 }
 rule "a limit on descriptors is kept for the command" limited "-n 30"
+
+# What is made ahead of targets could take the last ones, at some limit.
+few_descriptors() {
+	for n in $(seq 24 48); do
+		limited "-n $n" || {
+			echo "with $n"
+			return 1
+		}
+	done
+}
+rule "whatever it is, the command is watched and told of" few_descriptors
 watched_within() {
 	limited "$1" && ! grep -q '"allocs": null' "$tmp/r"
 }
