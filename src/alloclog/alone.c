@@ -9,9 +9,11 @@
 #include "room.h"
 
 #define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
+#define LOOKED_MS 2000		/* the keeper looks each second */
 
 void (*_Atomic alone_call)(void);
-_Atomic bool alone_locked;
+static _Atomic bool locked;
+static _Atomic uint64_t locked_ms;	/* on the keeper's clock */
 
 /*
  * Heartbeat and time in one word, low halves of both: two threads that look at
@@ -59,11 +61,32 @@ alone_pause(int64_t ms)
 		    memory_order_relaxed);
 }
 
+void
+alone_lock(void)
+{
+	atomic_store(&locked_ms, produce_keeper_ms());
+	atomic_store(&locked, true);
+}
+
+bool
+alone_child_may(void)
+{
+	enum ring_sandbox seen = produce_sandbox();
+	uint64_t now = produce_keeper_ms();
+
+	/* Without a keeper, that of a parent too, it is the first hello. */
+	if (!atomic_load(&locked) || now == 0)
+		return seen != RING_SANDBOX_LOCKED;
+	/* A keeper that is gone has a clock that stands. */
+	return seen == RING_SANDBOX_FREE &&
+	    now >= atomic_load(&locked_ms) + LOOKED_MS;
+}
+
 /* For what may be done then needs system calls. */
 static bool
 free_to_act(const struct joined *j)
 {
-	return !atomic_load(&alone_locked) &&
+	return !atomic_load(&locked) &&
 	    atomic_load_explicit(&j->keeper->sandbox, memory_order_relaxed) ==
 	    RING_SANDBOX_FREE;
 }

@@ -39,8 +39,17 @@
 #define ALONE_PAUSE_MS 1000
 extern void (*_Atomic alone_call)(void);
 
-/* The process is about to lock itself in, or has: nothing is done from here on. */
-extern _Atomic bool alone_locked;
+/*
+ * The process is about to lock itself in, or may be: it says hello to no other
+ * keeper from here on.
+ */
+void alone_lock(void);
+
+/*
+ * Whether a child that was forked may say hello: not where the keeper has seen
+ * that it is locked, or cannot have looked since alone_lock().
+ */
+bool alone_child_may(void);
 
 /* From that call: not again for so long. */
 void alone_pause(int64_t ms);

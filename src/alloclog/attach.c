@@ -406,7 +406,7 @@ attach_first(struct image *m)
 	struct quiet q;
 	bool heard;
 
-	if (produce_sandbox() == RING_SANDBOX_LOCKED) {
+	if (!alone_child_may()) {
 		attach_never();
 		produce_orphan();
 		atomic_store(&m->state, ATTACH_DONE);

@@ -30,6 +30,6 @@ prctl(int option, ...)
 	va_end(ap);
 	/* Before the call: another thread may be about to look. */
 	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
-		atomic_store(&alone_locked, true);
+		alone_lock();
 	return (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
 }

@@ -262,16 +262,32 @@ produce_stream(void)
 	return atomic_load_explicit(&stream_id, memory_order_relaxed);
 }
 
-enum ring_sandbox
-produce_sandbox(void)
+/* Of this process or, in a child that has not attached, of its parent. */
+static const struct keeper_area *
+last_keeper(void)
 {
 	struct joined j;
 
-	if (!joined_get(&j))
-		j.keeper = mapped_keeper;
-	return j.keeper == NULL ? RING_SANDBOX_UNKNOWN :
-	    (enum ring_sandbox)atomic_load_explicit(&j.keeper->sandbox,
+	return joined_get(&j) ? j.keeper : mapped_keeper;
+}
+
+enum ring_sandbox
+produce_sandbox(void)
+{
+	const struct keeper_area *k = last_keeper();
+
+	return k == NULL ? RING_SANDBOX_UNKNOWN :
+	    (enum ring_sandbox)atomic_load_explicit(&k->sandbox,
 		memory_order_relaxed);
+}
+
+uint64_t
+produce_keeper_ms(void)
+{
+	const struct keeper_area *k = last_keeper();
+
+	return k == NULL ? 0 :
+	    (uint64_t)atomic_load_explicit(&k->ms, memory_order_relaxed);
 }
 
 bool

@@ -143,6 +143,8 @@ uint64_t produce_stream(void);
  * that has not attached and is no orphan yet, of its parent's.
  */
 enum ring_sandbox produce_sandbox(void);
+/* When that was looked at, on the keeper's clock, or later; 0 without a keeper. */
+uint64_t produce_keeper_ms(void);
 
 /* Frames wanted of each stack, and RING_STACK_FREES, as the keeper says. */
 uint32_t produce_stack_wanted(void);

@@ -245,6 +245,8 @@ def locked(before=True):
     target.ask("f")
     if before:
         target.ask("x")
+        # Before anybody can have looked.
+        target.ask("f")
         # The node's next look at it is within a second, and not to be seen from here.
         time.sleep(2.5)
         goes_on()
