@@ -98,8 +98,8 @@ REASONS = {
     "exec": "a forked child is an image of its own, so that there are two; to load the library takes half of "
             "the goal already, and what the node makes and unmakes for an image takes more of a core than the program "
             "itself: with two cores programs that follow each other wait for that",
-    "page median": "the kernel has half of it, for the timer, the node's socket and the terminal; the other half is "
-                   "some 200,000 instructions, which come once in 66 ms and find little of theirs in a cache",
+    "page median": "about half of it is the kernel's, for the timer, the node's socket and the terminal; what the "
+                   "other half waits for is not known, but on an EPYC it hardly changes when the cores are kept awake",
 }
 
 

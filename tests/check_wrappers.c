@@ -268,6 +268,19 @@ START_TEST(own_patterns_match_as_fnmatch_has_them)
 }
 END_TEST
 
+/* A first letter tells nothing then. */
+START_TEST(patterns_may_begin_with_any_letter)
+{
+	ck_assert_int_eq(symbol_wrappers_add(w,
+	    "*_grab, ?take, [qz]fetch, \\get_it"), 0);
+	ck_assert(symbol_wrappers_match(w, "my_grab"));
+	ck_assert(symbol_wrappers_match(w, "xtake"));
+	ck_assert(symbol_wrappers_match(w, "zfetch"));
+	ck_assert(symbol_wrappers_match(w, "get_it"));
+	ck_assert(!symbol_wrappers_match(w, "yfetch"));
+}
+END_TEST
+
 START_TEST(none_skips_nothing)
 {
 	ck_assert_int_eq(symbol_wrappers_add(w, "none"), 0);
@@ -320,6 +333,7 @@ wrappers_suite(void)
 	tcase_add_loop_test(t, patterns_are_added_behind_those_before, 0,
 	    BASE_NELEM(additions));
 	tcase_add_test(t, own_patterns_match_as_fnmatch_has_them);
+	tcase_add_test(t, patterns_may_begin_with_any_letter);
 	tcase_add_test(t, none_skips_nothing);
 	tcase_add_test(t, hostile_name_is_no_wrapper_and_no_harm);
 	suite_add_tcase(s, t);

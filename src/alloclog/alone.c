@@ -9,7 +9,7 @@
 #include "room.h"
 
 #define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
-#define LOOKED_MS 2000		/* the keeper looks each second */
+#define LOOKED_MS 2000		/* the node looks each second, and may be late */
 
 void (*_Atomic alone_call)(void);
 static _Atomic bool locked;

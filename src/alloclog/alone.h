@@ -17,6 +17,10 @@
  *	nobody looks while there is no keeper.  Before it says hello it asks the
  *	kernel too: it comes to harm when its filter kills for that,
  *	prctl(PR_GET_SECCOMP).
+ *	What the keeper has seen is taken for later than alone_lock() when its
+ *	heart has gone on for two seconds.  Another thread of the node looks: where
+ *	that one comes too late on a busy machine, a child is let through and asks
+ *	the kernel, as above.
  *	A dormant target comes to none of these but a fork and a use of the API:
  *	nothing is looked for in its allocations, which is what makes them free.
  */
@@ -47,7 +51,7 @@ void alone_lock(void);
 
 /*
  * Whether a child that was forked may say hello: not where the keeper has seen
- * that it is locked, or cannot have looked since alone_lock().
+ * that it is locked, or has had no time to look since alone_lock().
  */
 bool alone_child_may(void);
 

@@ -7,7 +7,8 @@
  * Not seen is one that may do without and calls seccomp(2) by its number.
  *
  * One that only gives up privileges is taken for locked in too: it is watched
- * on by the keeper that it has, and says hello to no other.
+ * on by the keeper that it has, and says hello to no other; nor do children that
+ * it forks before the keeper has had time to look.
  */
 #include <stdarg.h>
 #include <sys/prctl.h>
