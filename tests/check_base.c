@@ -331,6 +331,30 @@ START_TEST(every_code_point_comes_out_safe)
 }
 END_TEST
 
+/* Wherever among printable ones it stands, and whichever it is. */
+START_TEST(safe_text_finds_each_byte_that_is_not_plain)
+{
+	static const char plain[] = "abcdefghijklmnopqrs";
+	char in[sizeof plain], out[64], wanted[64];
+	size_t n;
+
+	for (size_t at = 0; at < sizeof in - 1; at++)
+		for (int byte = 0; byte < 256; byte++) {
+			bool shown = byte >= ' ' && byte < 0x7f;
+
+			memcpy(in, plain, sizeof in);
+			in[at] = (char)byte;
+			n = base_safe_text(out, sizeof out, in, sizeof in - 1,
+			    false);
+			snprintf(wanted, sizeof wanted,
+			    shown ? "%.*s%c%s" : "%.*s\\x%02X%s", (int)at,
+			    plain, byte, plain + at + 1);
+			ck_assert_str_eq(out, wanted);
+			ck_assert_uint_eq(n, strlen(wanted));
+		}
+}
+END_TEST
+
 START_TEST(safe_text_clips_whole_characters)
 {
 	/* One column of each kind: plain, escaped, two bytes, hidden. */
@@ -626,6 +650,7 @@ base_suite(void)
 	    BASE_NELEM(safe_cases));
 	tcase_add_test(t, every_pair_of_bytes_comes_out_safe);
 	tcase_add_test(t, every_code_point_comes_out_safe);
+	tcase_add_test(t, safe_text_finds_each_byte_that_is_not_plain);
 	tcase_add_test(t, safe_text_clips_whole_characters);
 	tcase_add_test(t, safe_lines_do_not_depend_on_the_pieces);
 	tcase_add_test(t, safe_text_does_not_depend_on_the_locale);

@@ -104,6 +104,14 @@ base_append_text(char *buf, size_t cap, size_t *len, const char *text)
 }
 
 void
+base_copy_text(char *buf, size_t cap, const char *text)
+{
+	size_t len = 0;
+
+	base_append_text(buf, cap, &len, text);
+}
+
+void
 base_append(char *buf, size_t cap, size_t *len, const char *fmt, ...)
 {
 	va_list ap;

@@ -69,6 +69,9 @@ int base_grow(void **array, size_t *cap, size_t want, size_t size);
 /* Appends text as base_append() would with "%s", at a tenth of its cost. */
 void base_append_text(char *buf, size_t cap, size_t *len, const char *text);
 
+/* The same into an empty one: a copy, clipped where it must be. */
+void base_copy_text(char *buf, size_t cap, const char *text);
+
 /*
  * Appends printf-like into buf of `cap` bytes at *len; clips whole characters
  * of UTF-8, always ends with NUL.

@@ -24,7 +24,7 @@ session_state(struct nodes_session *s, enum nodes_state state,
 
 	s->look.state = state;
 	if (reason != s->reason)
-		snprintf(s->reason, sizeof s->reason, "%s", reason);
+		base_copy_text(s->reason, sizeof s->reason, reason);
 	if (changed)
 		s->news(s->arg);
 }

@@ -141,6 +141,6 @@ regions_look(struct nodes_session *s)
 	look->region = rs->at;
 	look->regions = all ? rs->n : 0;
 	look->regions_in = rs->in;
-	snprintf(look->regions_why, sizeof look->regions_why, "%s",
+	base_copy_text(look->regions_why, sizeof look->regions_why,
 	    look->regions > 0 ? "" : all ? rs->why : why);
 }

@@ -200,10 +200,11 @@ page_fields_put(const struct page *page, const struct page_view *v,
 	char number[8];
 
 	snprintf(number, sizeof number, "%04X", v->look->node_number);
-	picture_printf(pic, "%sNODE<", at == PAGE_FIELD_NODE ? "*" : "");
+	picture_put(pic, at == PAGE_FIELD_NODE ? "*NODE<" : "NODE<");
 	put_value(page, PAGE_FIELD_NODE, number, node_cols, cut, pic);
-	picture_printf(pic, ">%s%cL<", at == PAGE_FIELD_NODE ? "" : " ",
-	    at == PAGE_FIELD_LISTING || at == PAGE_NO_FIELD ? '*' : ' ');
+	picture_put(pic, at == PAGE_FIELD_NODE ? ">" : "> ");
+	picture_put(pic, at == PAGE_FIELD_LISTING || at == PAGE_NO_FIELD ?
+	    "*L<" : " L<");
 	put_value(page, PAGE_FIELD_LISTING, listing != NULL ? listing : "",
 	    listing_cols, cut, pic);
 	picture_put(pic, ">");
@@ -213,8 +214,8 @@ void
 page_fields_put_offs(const struct page *page, const char *offs,
     struct page_picture *pic)
 {
-	picture_printf(pic, "%cOFFS=", page->fields.at == PAGE_FIELD_OFFS ?
-	    '*' : ' ');
+	picture_put(pic, page->fields.at == PAGE_FIELD_OFFS ? "*OFFS=" :
+	    " OFFS=");
 	put_value(page, PAGE_FIELD_OFFS, offs, (int)strlen(offs),
 	    PAGE_FIELD_CLIP, pic);
 }

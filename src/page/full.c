@@ -23,6 +23,7 @@ enum {
 };
 
 #define RATES_AT 46		/* behind the longest numbers of bytes */
+#define RATE_COLS 8
 #define OFFS_COLS 11
 #define NAME_COLS 32		/* of outside text in the line below the rows */
 
@@ -46,8 +47,24 @@ put_bytes(const struct page_view *v, const char *word, uint64_t bytes,
 
 	if (page_view_known(v))
 		base_human_bytes(text, sizeof text, bytes);
-	picture_printf(pic, "%s %s%s ", word, page_view_known(v) ?
-	    page_about(v->look->sample) : "", text);
+	picture_put(pic, word);
+	picture_put(pic, " ");
+	if (page_view_known(v))
+		picture_put(pic, page_about(v->look->sample));
+	picture_put(pic, text);
+	picture_put(pic, " ");
+}
+
+/* A number of what is listed, if that is known. */
+static void
+append_known(const struct page_view *v, uint64_t n, char *out, size_t cap,
+    size_t *len)
+{
+	char digits[32] = "-";
+
+	if (page_view_known(v))
+		base_group_digits(digits, sizeof digits, n);
+	base_append_text(out, cap, len, digits);
 }
 
 static void
@@ -59,7 +76,11 @@ put_rate(const struct page *page, enum page_trend_of of, const char *word,
 
 	if (page_trend_last(page->trend, of, &n))
 		page_rate_text(text, n);
-	picture_printf(pic, "%s %8s ", word, text);
+	picture_put(pic, word);
+	picture_put(pic, " ");
+	picture_blanks(pic, RATE_COLS - (int)strlen(text));
+	picture_put(pic, text);
+	picture_put(pic, " ");
 	put_spark(page, of, pic);
 }
 
@@ -67,7 +88,8 @@ static void
 full_trend(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	char digits[32] = "-", text[48];
+	char text[48];
+	size_t len = 0;
 	uint64_t blocks = page_view_blocks(v);
 
 	put_bytes(v, "live", page_view_bytes(v), pic);
@@ -79,13 +101,14 @@ full_trend(struct page *page, const struct page_view *v,
 	    "allocs", pic);
 	picture_put(pic, "   ");
 	put_rate(page, TREND_FREES, "frees", pic);
-	if (page_view_known(v))
-		base_group_digits(digits, sizeof digits, blocks);
-	snprintf(text, sizeof text, "%s%s block%s", page_view_known(v) ?
-	    page_about(v->look->sample) : "", digits, blocks == 1 ? "" : "s");
-	if (picture_col(pic) + 2 + (int)strlen(text) > pic->cols)
+	base_append_text(text, sizeof text, &len, page_view_known(v) ?
+	    page_about(v->look->sample) : "");
+	append_known(v, blocks, text, sizeof text, &len);
+	base_append_text(text, sizeof text, &len, blocks == 1 ? " block" :
+	    " blocks");
+	if (picture_col(pic) + 2 + (int)len > pic->cols)
 		return;
-	picture_to(pic, pic->cols - (int)strlen(text));
+	picture_to(pic, pic->cols - (int)len);
 	picture_put(pic, text);
 }
 
@@ -150,15 +173,21 @@ put_block(const struct page *page, const struct page_view *v,
 		picture_printf(pic, " %s", PAGE_FREE_WORD);
 		return;
 	}
-	if (!v->look->classic)
-		picture_printf(pic, " asked, %s used", used);
+	if (!v->look->classic) {
+		picture_put(pic, " asked, ");
+		picture_put(pic, used);
+		picture_put(pic, " used");
+	}
 	put_name(", ", page_descr(v->look, b), pic);
 	picture_printf(pic, " %02X", b->type);
 	put_name(", ", page_cell_thread(v, b), pic);
 	page_cell_rnod(rnod, v->look, b);
-	if (rnod[0] != '\0')
-		picture_printf(pic, ", node %s", rnod);
-	picture_printf(pic, ", seq %s", seq);
+	if (rnod[0] != '\0') {
+		picture_put(pic, ", node ");
+		picture_put(pic, rnod);
+	}
+	picture_put(pic, ", seq ");
+	picture_put(pic, seq);
 	put_birth(page, v, b, pic);
 }
 

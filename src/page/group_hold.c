@@ -114,8 +114,15 @@ page_groups_title(const struct page *page, const char *between,
 	const struct page_group_kind *k2 = page_group_kind(
 	    page_group_below(page));
 
-	snprintf(out, PAGE_GROUPS_TITLE, "%s%s%s", k != NULL ? k->title : "",
-	    k2 != NULL ? between : "", k2 != NULL ? k2->title : "");
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (k != NULL)
+		base_append_text(out, PAGE_GROUPS_TITLE, &len, k->title);
+	if (k2 == NULL)
+		return;
+	base_append_text(out, PAGE_GROUPS_TITLE, &len, between);
+	base_append_text(out, PAGE_GROUPS_TITLE, &len, k2->title);
 }
 
 void

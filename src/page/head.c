@@ -19,7 +19,7 @@ say_group(const struct page *page, const struct page_view *v,
 
 	(void)v;
 	page_groups_title(page, ">", title);
-	snprintf(out, PAGE_HEAD_TEXT, "%s", title[0] != '\0' ? title :
+	base_copy_text(out, PAGE_HEAD_TEXT, title[0] != '\0' ? title :
 	    "none");
 }
 
@@ -28,15 +28,15 @@ static void
 say_sort(const struct page *page, const struct page_view *v,
     char out[PAGE_HEAD_TEXT])
 {
+	bool groups = page_shows_groups(page);
+	char arrow[] = { ' ', groups ? page->group_reverse ? '^' : 'v' :
+		page_sorting_arrow(&page->opts), '\0' };
+	size_t len = 0;
+
 	(void)v;
-	if (page_shows_groups(page))
-		snprintf(out, PAGE_HEAD_TEXT, "%s %c",
-		    page_sum_title(page->group_sort),
-		    page->group_reverse ? '^' : 'v');
-	else
-		snprintf(out, PAGE_HEAD_TEXT, "%s %c",
-		    page_sort_title(&page->opts),
-		    page_sorting_arrow(&page->opts));
+	base_append_text(out, PAGE_HEAD_TEXT, &len, groups ?
+	    page_sum_title(page->group_sort) : page_sort_title(&page->opts));
+	base_append_text(out, PAGE_HEAD_TEXT, &len, arrow);
 }
 
 static void

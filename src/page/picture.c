@@ -297,9 +297,13 @@ line_bytes(const char *text, size_t len, int cols)
 	int col = 0, w;
 
 	for (i = 0; i < len; i += n) {
-		n = base_utf8_char(text + i, len - i, &cp);
-		w = n > 0 ? char_cols(cp) : 1;
-		n = n > 0 ? n : 1;
+		w = 1;
+		n = 1;
+		if ((unsigned char)text[i] >= 0x80) {
+			n = base_utf8_char(text + i, len - i, &cp);
+			w = n > 0 ? char_cols(cp) : 1;
+			n = n > 0 ? n : 1;
+		}
 		if (text[i] == ' ')
 			blank = i;
 		col += w > 0 ? w : 1;
@@ -417,6 +421,11 @@ make_safe(char *out, size_t cap, const char *text, bool ascii, int *cols)
 	len = base_safe_text(out, cap, text, strlen(text), ascii);
 	*cols = 0;
 	for (i = 0; i < len; i += n > 0 ? n : 1) {
+		n = ascii_run(out + i, len - i);
+		if (n > 0) {
+			*cols += (int)n;
+			continue;
+		}
 		n = base_utf8_char(out + i, len - i, &cp);
 		w = n > 0 ? char_cols(cp) : 0;
 		*cols += w > 0 ? w : 1;

@@ -257,12 +257,13 @@ page_date_full(const struct page *page, const struct nodes_look *look,
 		return;
 	}
 	page_wall(page, look, look->node_wall_ms, &tm);
-	base_append(out, 40, &len, "%04d-%02d-%02d %02d:%02d:%02d",
-	    tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-	    tm.tm_min, tm.tm_sec);
-	if (!look->classic)
-		base_append(out, 40, &len, " %.8s", page->opts.utc ? "UTC" :
-		    zone_name(&tm));
+	len = strftime(out, 40, "%Y-%m-%d %H:%M:%S", &tm);
+	if (look->classic)
+		return;
+	/* A zone's name of more than so many letters is cut. */
+	base_append_text(out, 29, &len, " ");
+	base_append_text(out, 29, &len, page->opts.utc ? "UTC" :
+	    zone_name(&tm));
 }
 
 void
@@ -273,7 +274,7 @@ page_target_text(const struct nodes_look *look, char out[PAGE_TARGET_TEXT])
 	out[0] = '\0';
 	if (look->target_name[0] == '\0')
 		return;
-	base_append(out, PAGE_TARGET_TEXT, &len, "%s", look->target_name);
+	base_append_text(out, PAGE_TARGET_TEXT, &len, look->target_name);
 	if (look->pid > 0)
 		base_append(out, PAGE_TARGET_TEXT, &len, "[%d]",
 		    (int)look->pid);

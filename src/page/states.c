@@ -483,8 +483,8 @@ page_state_get(const struct page *page, const struct page_view *v,
 		.stale = states[s].stale,
 		.plain = live,
 	};
-	snprintf(st->word, sizeof st->word, "%s", st->name);
-	snprintf(st->brief, sizeof st->brief, "%s", st->name);
+	base_copy_text(st->word, sizeof st->word, st->name);
+	base_copy_text(st->brief, sizeof st->brief, st->name);
 
 	if (look->exec_error != 0) {
 		snprintf(st->notice, sizeof st->notice,

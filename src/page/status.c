@@ -298,7 +298,7 @@ number_text(char out[32], int digits, bool bytes, uint64_t n)
 		base_fit_count(fit, digits, n);
 	while (*p == ' ')
 		p++;
-	snprintf(out, 32, "%s", p);
+	base_copy_text(out, 32, p);
 }
 
 void
@@ -520,12 +520,13 @@ page_status_wide(struct page *page, const struct page_view *v,
 	for (i = 0; i < BASE_NELEM(forms); i++) {
 		s.len = 0;
 		s.nspan = 0;
-		base_append(s.text, sizeof s.text, &s.len, "%s", cost);
-		if (forms[i].max)
-			base_append(s.text, sizeof s.text, &s.len, " max %s",
-			    max);
+		put(&s, cost);
+		if (forms[i].max) {
+			put(&s, " max ");
+			put(&s, max);
+		}
 		add_counters(page, v, &forms[i], true, &s);
-		base_append(s.text, sizeof s.text, &s.len, "%s", drawn);
+		put(&s, drawn);
 		if (s.len <= (size_t)pic->cols) {
 			put_strip(&s, pic);
 			return;

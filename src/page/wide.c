@@ -94,7 +94,8 @@ page_wide_title(struct page *page, const struct page_view *v,
 		page_classic.title(page, v, state, pic);
 		return;
 	}
-	picture_printf(pic, "K MEMORY BLOCKS  %s", t.node);
+	picture_put(pic, "K MEMORY BLOCKS  ");
+	picture_put(pic, t.node);
 	if ((with & TITLE_NAME) && t.name[0] != '\0') {
 		picture_put(pic, " ");
 		picture_text(pic, t.name, pic->cols, PICTURE_FREE);
