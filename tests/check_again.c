@@ -497,7 +497,7 @@ START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 	struct rig *rig = rig_attached(true);
 	struct producer p = { 0 };
 
-	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE);
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
 	take_large_rings(rig->area);
 	atomic_store(&alone_call, call);
 	produce_open(&p, 1);
@@ -516,7 +516,7 @@ START_TEST(a_keeper_that_says_so_is_gone_at_once)
 	struct rig *rig = rig_attached(false);
 	struct producer p = { 0 };
 
-	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE);
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
 	produce_open(&p, 1);
 	atomic_store(&alone_call, call);
 	atomic_store(&rig->area->magic, 1);
@@ -539,13 +539,41 @@ START_TEST(a_target_that_is_not_known_to_be_free_does_nothing)
 	struct rig *rig = rig_attached(false);
 	unsigned want = words[_i] == RING_SANDBOX_FREE;
 
-	stream_feed_sandbox(rig->feed, words[_i]);
+	stream_feed_sandbox(rig->feed, words[_i], 0);
 	ck_assert_int_eq(produce_sandbox(), words[_i]);
 	atomic_store(&alone_call, call);
 	atomic_store(&rig->area->magic, 1);
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	produce_look(NULL);
 	ck_assert_uint_eq(calls, want);
+	rig_forget(rig);
+}
+END_TEST
+
+/* The heart is no sign of that: it is another thread's of the node. */
+START_TEST(a_child_of_who_locks_itself_in_waits_for_a_look_begun_after_it)
+{
+	struct rig *rig = rig_attached(false);
+
+	stream_feed_beat(rig->feed, 10000);
+	ck_assert_uint_eq(stream_feed_shown_ms(rig->feed), 10000);
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 9999);
+	ck_assert(alone_child_may());
+	alone_lock();
+	ck_assert(!alone_child_may());
+	stream_feed_beat(rig->feed, 20000);
+	ck_assert(!alone_child_may());
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 11999);
+	ck_assert(!alone_child_may());
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_LOCKED, 12000);
+	ck_assert(!alone_child_may());
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 12000);
+	ck_assert(alone_child_may());
+	/* Nor is this one locked in for its own children. */
+	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
+	ck_assert(alone_child_may());
+	alone_lock();
+	ck_assert(!alone_child_may());
 	rig_forget(rig);
 }
 END_TEST
@@ -577,6 +605,8 @@ again_suite(void)
 	tcase_add_test(tc, a_keeper_that_says_so_is_gone_at_once);
 	tcase_add_loop_test(tc,
 	    a_target_that_is_not_known_to_be_free_does_nothing, 0, 3);
+	tcase_add_test(tc,
+	    a_child_of_who_locks_itself_in_waits_for_a_look_begun_after_it);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -9,11 +9,12 @@
 #include "room.h"
 
 #define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
-#define LOOKED_MS 2000		/* the node looks each second, and may be late */
+/* Privileges are given up before the filter is there, perhaps a while before. */
+#define LOCKING_MS 2000
 
 void (*_Atomic alone_call)(void);
 static _Atomic bool locked;
-static _Atomic uint64_t locked_ms;	/* on the keeper's clock */
+static _Atomic uint64_t locked_ms;	/* on the keeper's clock; 0: it has looked since */
 
 /*
  * Heartbeat and time in one word, low halves of both: two threads that look at
@@ -71,15 +72,20 @@ alone_lock(void)
 bool
 alone_child_may(void)
 {
+	uint64_t since = atomic_load(&locked_ms);
+	uint64_t looked = produce_looked_ms();
 	enum ring_sandbox seen = produce_sandbox();
-	uint64_t now = produce_keeper_ms();
 
 	/* Without a keeper, that of a parent too, it is the first hello. */
-	if (!atomic_load(&locked) || now == 0)
+	if (!atomic_load(&locked) || produce_keeper_ms() == 0)
 		return seen != RING_SANDBOX_LOCKED;
-	/* A keeper that is gone has a clock that stands. */
-	return seen == RING_SANDBOX_FREE &&
-	    now >= atomic_load(&locked_ms) + LOOKED_MS;
+	/* One that is gone does not look again. */
+	if (seen != RING_SANDBOX_FREE ||
+	    (since != 0 && looked < since + LOCKING_MS))
+		return false;
+	/* Seen for this child's own children too, whose keeper is another. */
+	atomic_store(&locked_ms, 0);
+	return true;
 }
 
 /* For what may be done then needs system calls. */

@@ -17,10 +17,9 @@
  *	nobody looks while there is no keeper.  Before it says hello it asks the
  *	kernel too: it comes to harm when its filter kills for that,
  *	prctl(PR_GET_SECCOMP).
- *	What the keeper has seen is taken for later than alone_lock() when its
- *	heart has gone on for two seconds.  Another thread of the node looks: where
- *	that one comes too late on a busy machine, a child is let through and asks
- *	the kernel, as above.
+ *	A target that gives up its privileges and locks itself in more than two
+ *	seconds later, without a call that locked.c sees, is in between one that
+ *	the keeper has found free.
  *	A dormant target comes to none of these but a fork and a use of the API:
  *	nothing is looked for in its allocations, which is what makes them free.
  */
@@ -44,14 +43,14 @@
 extern void (*_Atomic alone_call)(void);
 
 /*
- * The process is about to lock itself in, or may be: it says hello to no other
- * keeper from here on.
+ * The process is about to lock itself in, or may be, or has: it says hello to no
+ * other keeper from here on.
  */
 void alone_lock(void);
 
 /*
  * Whether a child that was forked may say hello: not where the keeper has seen
- * that it is locked, or has had no time to look since alone_lock().
+ * that it is locked, or has not looked since alone_lock().  Called by it, once.
  */
 bool alone_child_may(void);
 

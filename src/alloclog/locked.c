@@ -21,16 +21,23 @@
 EXPORT int
 prctl(int option, ...)
 {
+	bool locks = option == PR_SET_NO_NEW_PRIVS ||
+	    option == PR_SET_SECCOMP;
 	unsigned long a[4];
 	va_list ap;
+	int r;
 
 	/* As libc's own: whatever stands in the registers goes to the kernel. */
 	va_start(ap, option);
 	for (unsigned i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	/* Before the call: another thread may be about to look. */
-	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+	/* Before the call: another thread may be about to say hello. */
+	if (locks)
 		alone_lock();
-	return (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+	r = (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+	/* What the keeper has seen until now is from before. */
+	if (locks)
+		alone_lock();
+	return r;
 }

@@ -7,6 +7,7 @@ was wrong, or nothing.
     dormant			the node arms nobody by itself
     locked			the target locks itself in first; it is killed for a socket
     alone			it does so when the node is gone
+    children			its children after it has given up new privileges
     program			python3 with threads, seen by a page
 """
 import json
@@ -234,6 +235,13 @@ def dormant():
     end(target)
 
 
+def children():
+    node, target = begin()
+    target.ask("p")
+    wait_for("a child", lambda: row(int(target.ask("w"))))
+    end(target)
+
+
 def locked(before=True):
     node, target = begin("4")
 
@@ -321,7 +329,8 @@ def program():
         fail("the program has ended with %d" % p.returncode)
 
 
-WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False), "program": program}
+WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),
+        "children": children, "program": program}
 name, *args = what.split(":")
 try:
     WHAT[name](*args)

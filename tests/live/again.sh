@@ -19,6 +19,8 @@ rule "a dormant target comes back when it forks, an armed one armed" \
 rule "a target that has locked itself in is not killed for a node that dies" \
     again locked
 rule "nor is one that does so when no node is left" again alone
+rule "who gives up privileges has children that are watched, after a while" \
+    again children
 rule "a real program runs on without a node, and comes back to the next" \
     again program
 

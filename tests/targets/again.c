@@ -10,6 +10,8 @@
  *	n	what is allocated from now on is of another epoch
  *	l	"ADDRESS SIZE EPOCH" of each block that is held, then "."
  *	f	a child is forked, and ends
+ *	w	a child is forked that stays for half a second: its id
+ *	p	the process gives up new privileges, and no more
  *	x	the process locks itself in: it is killed for whatever is not
  *		needed to go on as before
  *	c	how many blocks were allocated and freed so far
@@ -177,6 +179,23 @@ child(void)
 		_exit(5);
 }
 
+static void
+child_stays(void)
+{
+	pid_t pid = fork();
+	char line[80];
+
+	if (pid == 0) {
+		free(malloc(1000));
+		usleep(500000);
+		_exit(0);
+	}
+	snprintf(line, sizeof line, "%d\n", (int)pid);
+	say(line);
+	if (pid == -1 || waitpid(pid, NULL, 0) != pid)
+		_exit(1);
+}
+
 /* libc's malloc opens a file when it first gives back what a thread had. */
 static const uint16_t allowed[] = {
 	SYS_openat, SYS_close,
@@ -235,6 +254,13 @@ answer(char c)
 		return;
 	case 'f':
 		child();
+		break;
+	case 'w':
+		child_stays();
+		return;
+	case 'p':
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+			_exit(4);
 		break;
 	case 'x':
 		lock_in();
