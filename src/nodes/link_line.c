@@ -18,7 +18,7 @@ struct line {
 	bool closing;
 };
 
-/* One frame on its way out; freed when libuv is done with it. */
+/* What is left of a frame on its way out; freed when libuv is done with it. */
 struct outgoing {
 	uv_write_t req;
 	uint8_t bytes[];
@@ -74,40 +74,57 @@ on_written(uv_write_t *req, int status)
 	free(req->data);
 }
 
-int
-line_send(struct line *line, const struct wire_msg *msg, size_t *bytes)
+/* What the socket has no room for now goes out when it has. */
+static int
+send_later(struct line *line, const uint8_t *bytes, size_t len)
 {
-	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX];
-	bool piece = msg->type == WIRE_LPUT;	/* of a listing: longer */
-	size_t cap = piece ? WIRE_LENGTH_SIZE + WIRE_REPLY_MAX : sizeof frame;
-	struct outgoing *out = NULL;
+	struct outgoing *out = malloc(sizeof *out + len);
 	uv_buf_t buf;
-	size_t len;
-	int err;
 
-	if (piece && (out = malloc(sizeof *out + cap)) == NULL)
+	if (out == NULL)
 		return -ENOMEM;
-	err = wire_encode(msg, piece ? out->bytes : frame, cap, &len);
-	if (err < 0) {
-		free(out);
-		return err;
-	}
-	if (!piece) {
-		out = malloc(sizeof *out + len);
-		if (out == NULL)
-			return -ENOMEM;
-		memcpy(out->bytes, frame, len);
-	}
+	memcpy(out->bytes, bytes, len);
 	out->req.data = out;
 	buf = uv_buf_init((char *)out->bytes, (unsigned)len);
-	err = uv_write(&out->req, (uv_stream_t *)&line->pipe, &buf, 1,
-	    on_written);
-	if (err < 0) {
+	if (uv_write(&out->req, (uv_stream_t *)&line->pipe, &buf, 1,
+	    on_written) < 0) {
 		free(out);
 		return -ENOTCONN;
 	}
-	*bytes = len;
 	return 0;
+}
+
+int
+line_send(struct line *line, const struct wire_msg *msg, size_t *bytes)
+{
+	uint8_t frame[WIRE_LENGTH_SIZE + WIRE_REQUEST_MAX], *at = frame;
+	bool piece = msg->type == WIRE_LPUT;	/* of a listing: longer */
+	size_t cap = piece ? WIRE_LENGTH_SIZE + WIRE_REPLY_MAX : sizeof frame;
+	size_t len, gone = 0;
+	uv_buf_t buf;
+	int r;
+
+	if (piece && (at = malloc(cap)) == NULL)
+		return -ENOMEM;
+	r = wire_encode(msg, at, cap, &len);
+	if (r < 0)
+		goto out;
+	buf = uv_buf_init((char *)at, (unsigned)len);
+	/*
+	 * Nearly always there is room for all of it.  A request of libuv's for
+	 * each would cost two system calls more, and a turn of the loop.
+	 */
+	r = uv_try_write((uv_stream_t *)&line->pipe, &buf, 1);
+	if (r > 0)
+		gone = (size_t)r;
+	/* Why nothing went is found out, and said, as it is queued. */
+	r = gone < len ? send_later(line, at + gone, len - gone) : 0;
+	if (r == 0)
+		*bytes = len;
+out:
+	if (at != frame)
+		free(at);
+	return r;
 }
 
 static void
