@@ -2,6 +2,7 @@
  * A keeper that another process takes up: what a commit knew is there, and what
  * it did not know is not.  The two processes are this test, one after the other.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -278,6 +279,94 @@ START_TEST(what_no_kill_leaves_is_not_taken_up)
 }
 END_TEST
 
+/* The dead one's target is this process, found free at its hello. */
+static void
+be_the_target(void)
+{
+	dead->pid = getpid();
+	sandbox_begin(dead);
+	ck_assert(dead->sandbox.known);
+	keeper_kept_assign(dead);
+}
+
+/* Else a child of his would be let through for whom a filter kills. */
+START_TEST(who_was_found_locked_in_stays_it)
+{
+	struct keeper *k;
+
+	be_the_target();
+	dead->sandbox.at_hello++;
+	sandbox_look(dead);
+	ck_assert(dead->sandbox.locked);
+	k = take_up();
+	ck_assert(k->sandbox.locked);
+	keeper_unref(k);
+}
+END_TEST
+
+START_TEST(looks_at_a_target_are_counted_on)
+{
+	struct keeper *k;
+
+	be_the_target();
+	for (unsigned i = 0; i < 3; i++)
+		sandbox_look(dead);
+	ck_assert_uint_eq(dead->sandbox.looks, 3);
+	k = take_up();
+	sandbox_look(k);
+	ck_assert_uint_eq(k->sandbox.looks, 4);
+	ck_assert(!k->sandbox.locked);
+	keeper_unref(k);
+}
+END_TEST
+
+static void *
+stay(void *arg)
+{
+	pthread_mutex_lock(arg);
+	pthread_mutex_unlock(arg);
+	return NULL;
+}
+
+/* More threads than one look takes in: it is one when all were looked at. */
+START_TEST(a_look_that_has_not_seen_all_threads_is_none)
+{
+	pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t thread[2 * SANDBOX_THREADS];
+
+	be_the_target();
+	pthread_mutex_lock(&held);
+	for (size_t i = 0; i < BASE_NELEM(thread); i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, stay, &held),
+		    0);
+	sandbox_look(dead);
+	sandbox_look(dead);
+	ck_assert_uint_eq(dead->sandbox.looks, 0);
+	sandbox_look(dead);
+	ck_assert_uint_eq(dead->sandbox.looks, 1);
+	pthread_mutex_unlock(&held);
+	for (size_t i = 0; i < BASE_NELEM(thread); i++)
+		pthread_join(thread[i], NULL);
+}
+END_TEST
+
+/* Without a descriptor left nothing is seen. */
+START_TEST(a_look_that_could_not_be_had_is_none)
+{
+	struct rlimit had, none;
+
+	be_the_target();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &had), 0);
+	none = (struct rlimit){ 0, had.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	sandbox_look(dead);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &had), 0);
+	ck_assert_uint_eq(dead->sandbox.looks, 0);
+	sandbox_look(dead);
+	ck_assert_uint_eq(dead->sandbox.looks, 1);
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -292,6 +381,10 @@ suite(void)
 	tcase_add_loop_test(t,
 	    regions_that_were_committed_are_there_and_no_others, 0, 3);
 	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 9);
+	tcase_add_test(t, who_was_found_locked_in_stays_it);
+	tcase_add_test(t, looks_at_a_target_are_counted_on);
+	tcase_add_test(t, a_look_that_has_not_seen_all_threads_is_none);
+	tcase_add_test(t, a_look_that_could_not_be_had_is_none);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(kernel, setup, teardown);
 	tcase_set_tags(kernel, TAG_KERNEL);

@@ -9,12 +9,16 @@
 #include "room.h"
 
 #define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
-/* Privileges are given up before the filter is there, perhaps a while before. */
-#define LOCKING_MS 2000
+/*
+ * One look may have begun before the lock, the next begins after it, and the
+ * third two seconds after it: privileges are given up before the filter is
+ * there, perhaps a while before.
+ */
+#define LOCK_LOOKS 3
 
 void (*_Atomic alone_call)(void);
 static _Atomic bool locked;
-static _Atomic uint64_t locked_ms;	/* on the keeper's clock; 0: it has looked since */
+static _Atomic uint64_t looks_due;	/* before a child says hello */
 
 /*
  * Heartbeat and time in one word, low halves of both: two threads that look at
@@ -65,26 +69,31 @@ alone_pause(int64_t ms)
 void
 alone_lock(void)
 {
-	atomic_store(&locked_ms, produce_keeper_ms());
+	uint64_t due = 0;
+
+	/* Nobody looks at a child that has said no hello: not at all, then. */
+	if (produce_attached())
+		due = produce_looks() + LOCK_LOOKS;
+	else if (produce_keeper_ms() != 0)
+		due = UINT64_MAX;
+	atomic_store(&looks_due, due);
 	atomic_store(&locked, true);
 }
 
 bool
 alone_child_may(void)
 {
-	uint64_t since = atomic_load(&locked_ms);
-	uint64_t looked = produce_looked_ms();
+	uint64_t looks = produce_looks();
 	enum ring_sandbox seen = produce_sandbox();
 
 	/* Without a keeper, that of a parent too, it is the first hello. */
 	if (!atomic_load(&locked) || produce_keeper_ms() == 0)
 		return seen != RING_SANDBOX_LOCKED;
 	/* One that is gone does not look again. */
-	if (seen != RING_SANDBOX_FREE ||
-	    (since != 0 && looked < since + LOCKING_MS))
+	if (seen != RING_SANDBOX_FREE || looks < atomic_load(&looks_due))
 		return false;
 	/* Seen for this child's own children too, whose keeper is another. */
-	atomic_store(&locked_ms, 0);
+	atomic_store(&looks_due, 0);
 	return true;
 }
 

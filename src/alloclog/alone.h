@@ -17,9 +17,10 @@
  *	nobody looks while there is no keeper.  Before it says hello it asks the
  *	kernel too: it comes to harm when its filter kills for that,
  *	prctl(PR_GET_SECCOMP).
- *	A target that gives up its privileges and locks itself in more than two
- *	seconds later, without a call that locked.c sees, is in between one that
- *	the keeper has found free.
+ *	For a child the keeper looks three times (alone_lock()), two seconds at
+ *	least.  A parent that gives up its privileges and locks itself in later
+ *	than that, without a call that locked.c sees, has been found free, until
+ *	the next look.
  *	A dormant target comes to none of these but a fork and a use of the API:
  *	nothing is looked for in its allocations, which is what makes them free.
  */
@@ -49,8 +50,10 @@ extern void (*_Atomic alone_call)(void);
 void alone_lock(void);
 
 /*
- * Whether a child that was forked may say hello: not where the keeper has seen
- * that it is locked, or has not looked since alone_lock().  Called by it, once.
+ * Whether a child that was forked may say hello: not where the keeper of its
+ * parent has seen that one locked, or has not looked so often since
+ * alone_lock().  True holds for the child's own children too: what is asked for
+ * is forgotten.
  */
 bool alone_child_may(void);
 

@@ -8,7 +8,7 @@
  *
  * One that only gives up privileges is taken for locked in too: it is watched
  * on by the keeper that it has, and says hello to no other; nor do children that
- * it forks before the keeper has had time to look.
+ * it forks before the keeper has looked often enough (alone_lock()).
  */
 #include <stdarg.h>
 #include <sys/prctl.h>

@@ -282,22 +282,21 @@ produce_sandbox(void)
 }
 
 uint64_t
+produce_looks(void)
+{
+	const struct keeper_area *k = last_keeper();
+
+	return k == NULL ? 0 :
+	    (uint64_t)atomic_load_explicit(&k->looks, memory_order_acquire);
+}
+
+uint64_t
 produce_keeper_ms(void)
 {
 	const struct keeper_area *k = last_keeper();
 
 	return k == NULL ? 0 :
 	    (uint64_t)atomic_load_explicit(&k->ms, memory_order_relaxed);
-}
-
-uint64_t
-produce_looked_ms(void)
-{
-	const struct keeper_area *k = last_keeper();
-
-	return k == NULL ? 0 :
-	    (uint64_t)atomic_load_explicit(&k->looked_ms,
-		memory_order_acquire);
 }
 
 bool

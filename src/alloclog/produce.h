@@ -143,13 +143,10 @@ uint64_t produce_stream(void);
  * that has not attached and is no orphan yet, of its parent's.
  */
 enum ring_sandbox produce_sandbox(void);
+/* How often it has looked, and what produce_sandbox() says then is no older. */
+uint64_t produce_looks(void);
 /* Its keeper's heartbeat, or that one's; 0 without a keeper. */
 uint64_t produce_keeper_ms(void);
-/*
- * What its millisecond was as it began to look at our sandbox; 0: only at our
- * hello.  produce_sandbox() after it is what that look saw, or a later one.
- */
-uint64_t produce_looked_ms(void);
 
 /* Frames wanted of each stack, and RING_STACK_FREES, as the keeper says. */
 uint32_t produce_stack_wanted(void);

@@ -148,8 +148,8 @@ classify(const char *s, size_t len, bool ascii, size_t *n)
 }
 
 /*
- * How many bytes from here on are printable ASCII, of eight at a time: nearly
- * all of what comes from outside, and it goes through as it is.
+ * How many bytes from here on are printable ASCII, looked at by eights: nearly
+ * all that comes from outside, and it goes through as it is.
  */
 static size_t
 plain_run(const char *s, size_t len)

@@ -302,6 +302,13 @@ put_sites(struct keeper *k)
 }
 
 static void
+keep_sandbox(const struct keeper *k, struct kept_image *i)
+{
+	atomic_store(&i->locked, k->sandbox.locked);
+	atomic_store(&i->looks, k->sandbox.looks);
+}
+
+static void
 describe(const struct keeper *k, struct kept_image *i)
 {
 	i->stream = k->stream;
@@ -312,6 +319,7 @@ describe(const struct keeper *k, struct kept_image *i)
 	i->sample = k->sample;
 	i->sandbox = k->sandbox.at_hello;
 	i->sandbox_known = k->sandbox.known;
+	keep_sandbox(k, i);
 	i->max = blklist_counts(k->list)->aRecMax;
 	i->ppid = k->ppid;
 	i->uid = k->uid;
@@ -398,6 +406,13 @@ keeper_kept_replace(struct keeper *k, struct keeper_kept *kk)
 }
 
 /* --- commits ------------------------------------------------------------ */
+
+void
+keeper_kept_sandbox(struct keeper *k)
+{
+	if (k->kept != NULL)
+		keep_sandbox(k, k->kept->image);
+}
 
 void
 keeper_kept_show(struct keeper *k)

@@ -61,6 +61,8 @@ struct kept_image {
 	_Atomic uint32_t is_void;
 	_Atomic uint64_t committed;	/* number of the last commit; 0 none */
 	_Atomic uint64_t shown;		/* the next record of whoever has seen most */
+	_Atomic uint64_t looks;		/* see sandbox.h */
+	_Atomic uint32_t locked;
 };
 
 struct kept_slot {
@@ -163,6 +165,9 @@ void keeper_kept_room(struct keeper *);
 
 /* A page is about to be told of what is there. */
 void keeper_kept_show(struct keeper *);
+
+/* What is known of its sandbox changes; nothing to commit. */
+void keeper_kept_sandbox(struct keeper *);
 
 /* What a commit has to write once more. */
 void keeper_kept_thread(struct keeper *, unsigned index);

@@ -28,6 +28,8 @@ read_image(struct keeper *k, const struct kept_image *i, bool adopted)
 	k->sample = i->sample;
 	k->sandbox.at_hello = i->sandbox;
 	k->sandbox.known = i->sandbox_known != 0;
+	k->sandbox.looks = atomic_load(&i->looks);
+	k->sandbox.locked = atomic_load(&i->locked) != 0;
 	k->pid = i->pid;
 	k->ppid = i->ppid;
 	k->uid = i->uid;

@@ -1,5 +1,8 @@
 /* See sandbox.h. */
+#include <errno.h>
+
 #include "keeper.h"
+#include "keeper_kept.h"
 #include "proc.h"
 #include "sandbox.h"
 
@@ -13,14 +16,29 @@ sandbox_begin(struct keeper *k)
 		stream_feed_sandbox(k->feed, RING_SANDBOX_FREE, 0);
 }
 
-/* A thread that has ended meanwhile has locked nobody in. */
-static bool
-has_changed(const struct keeper *k, pid_t tid)
+static void
+look_at(struct keeper *k, pid_t tid)
 {
+	struct sandbox *s = &k->sandbox;
 	uint64_t now;
+	int r = proc_seccomp(k->pid, tid, &now);
 
-	return proc_seccomp(k->pid, tid, &now) == 0 &&
-	    now != k->sandbox.at_hello;
+	/* A thread that has ended meanwhile has locked nobody in. */
+	if (r == 0)
+		s->locked |= now != s->at_hello;
+	else if (r != -ENOENT && r != -ESRCH)
+		s->blind = true;
+}
+
+/* Kept first: who comes after us must not count a look twice. */
+static void
+tell(struct keeper *k)
+{
+	struct sandbox *s = &k->sandbox;
+
+	keeper_kept_sandbox(k);
+	stream_feed_sandbox(k->feed, s->locked ? RING_SANDBOX_LOCKED :
+	    RING_SANDBOX_FREE, s->looks);
 }
 
 void
@@ -28,17 +46,20 @@ sandbox_look(struct keeper *k)
 {
 	struct sandbox *s = &k->sandbox;
 	pid_t tid[SANDBOX_THREADS];
-	uint64_t as_of;
 	size_t n;
 
 	if (k->feed == NULL || k->pid == 0 || !s->known || s->locked)
 		return;
-	as_of = stream_feed_shown_ms(k->feed);
+	if (s->next == 0)
+		s->blind = false;
 	n = proc_threads(k->pid, &s->next, tid, SANDBOX_THREADS);
+	s->blind |= n == 0;
 	for (size_t i = 0; i < n && !s->locked; i++)
-		s->locked = has_changed(k, tid[i]);
+		look_at(k, tid[i]);
 	/* The first one, or all of them at once, is what most programs mean. */
-	s->locked |= has_changed(k, k->pid);
-	stream_feed_sandbox(k->feed, s->locked ? RING_SANDBOX_LOCKED :
-	    RING_SANDBOX_FREE, as_of);
+	look_at(k, k->pid);
+	if (s->next == 0 && !s->blind)
+		s->looks++;
+	if (s->locked || s->next == 0)
+		tell(k);
 }

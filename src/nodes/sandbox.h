@@ -21,7 +21,9 @@ struct sandbox {
 	bool known;
 	uint64_t at_hello;		/* proc_seccomp() of its first thread */
 	size_t next;			/* place of the thread to look at next */
+	bool blind;			/* not all could be read since the first one was */
 	bool locked;			/* for good: nobody gets out of a filter */
+	uint64_t looks;			/* at all threads: what the target is told */
 };
 
 /* While it waits for its welcome. */

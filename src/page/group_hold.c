@@ -113,7 +113,6 @@ page_groups_title(const struct page *page, const char *between,
 	const struct page_group_kind *k = page_group_kind(page->group);
 	const struct page_group_kind *k2 = page_group_kind(
 	    page_group_below(page));
-
 	size_t len = 0;
 
 	out[0] = '\0';

@@ -260,9 +260,9 @@ page_date_full(const struct page *page, const struct nodes_look *look,
 	len = strftime(out, 40, "%Y-%m-%d %H:%M:%S", &tm);
 	if (look->classic)
 		return;
-	/* A zone's name of more than so many letters is cut. */
-	base_append_text(out, 29, &len, " ");
-	base_append_text(out, 29, &len, page->opts.utc ? "UTC" :
+	base_append_text(out, 40, &len, " ");
+	/* Of a zone's name eight letters. */
+	base_append_text(out, len + 9, &len, page->opts.utc ? "UTC" :
 	    zone_name(&tm));
 }
 

@@ -210,16 +210,10 @@ stream_feed_want_sample(struct stream_feed *feed, uint64_t period)
 
 void
 stream_feed_sandbox(struct stream_feed *feed, enum ring_sandbox what,
-    uint64_t as_of)
+    uint64_t looks)
 {
 	if (feed->dead == 0)
-		reader_sandbox(&feed->reader, what, as_of);
-}
-
-uint64_t
-stream_feed_shown_ms(const struct stream_feed *feed)
-{
-	return feed->dead == 0 ? reader_shown_ms(&feed->reader) : 0;
+		reader_sandbox(&feed->reader, what, looks);
 }
 
 void

@@ -91,21 +91,13 @@ reader_arm(struct reader *r, bool armed, int64_t now_ms)
 	return true;
 }
 
-uint64_t
-reader_shown_ms(const struct reader *r)
-{
-	return (uint64_t)atomic_load_explicit(&r->keeper->ms,
-	    memory_order_acquire);
-}
-
-/* The word first: whoever reads this millisecond has it, or a later one. */
+/* The word first: whoever reads this count has it, or a later one. */
 void
-reader_sandbox(struct reader *r, enum ring_sandbox what, uint64_t as_of)
+reader_sandbox(struct reader *r, enum ring_sandbox what, uint64_t looks)
 {
 	atomic_store_explicit(&r->keeper->sandbox, what,
 	    memory_order_relaxed);
-	atomic_store_explicit(&r->keeper->looked_ms, as_of,
-	    memory_order_release);
+	atomic_store_explicit(&r->keeper->looks, looks, memory_order_release);
 }
 
 void

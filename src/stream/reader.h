@@ -211,10 +211,8 @@ void reader_gone(struct reader *);
  */
 int64_t reader_beat(struct reader *, int64_t now_ms);
 
-/* From any thread: the heartbeat that the target sees now. */
-uint64_t reader_shown_ms(const struct reader *);
 /* What stream_feed_sandbox() says. */
-void reader_sandbox(struct reader *, enum ring_sandbox, uint64_t as_of);
+void reader_sandbox(struct reader *, enum ring_sandbox, uint64_t looks);
 
 /* What stream_feed_arm() says; true if that is a change. */
 bool reader_arm(struct reader *, bool armed, int64_t now_ms);

@@ -317,7 +317,7 @@ struct keeper_area {
 	_Atomic uint64_t sample;	/* mean bytes between samples, 0: every event; set once, at first */
 	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
 	_Atomic uint32_t sandbox;	/* enum ring_sandbox: of the target, when last looked at */
-	_Atomic uint64_t looked_ms;	/* ms as that look began, written after the word; 0: only as it said hello */
+	_Atomic uint64_t looks;		/* at all of its threads, counted after the word; that at its hello is none */
 	struct ring_tail tails[RING_COUNT + 1];
 };
 
@@ -352,7 +352,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct keeper_area, sample) == 24 &&
     offsetof(struct keeper_area, armings) == 32 &&
     offsetof(struct keeper_area, sandbox) == 40 &&
-    offsetof(struct keeper_area, looked_ms) == 48 &&
+    offsetof(struct keeper_area, looks) == 48 &&
     offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)

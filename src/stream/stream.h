@@ -492,15 +492,12 @@ void stream_feed_want_sample(struct stream_feed *, uint64_t period);
 
 /*
  * Tells the target what has been seen of its sandbox: see "locked" in ring.h.
- * RING_SANDBOX_UNKNOWN until the first time.  as_of is what
- * stream_feed_shown_ms() was before the look began, 0 for that at its hello: the
- * heart is another thread's, which may come too late, so only what a target can
- * read itself tells a look from what it did before or after it.
+ * RING_SANDBOX_UNKNOWN until the first time.  looks counts those at all of its
+ * threads since its hello, this one too: by the count, and by nothing that has a
+ * clock, a target tells a look from what it did before or after it.
  */
 void stream_feed_sandbox(struct stream_feed *, enum ring_sandbox,
-    uint64_t as_of);
-/* From any thread: the millisecond that the target sees now. */
-uint64_t stream_feed_shown_ms(const struct stream_feed *);
+    uint64_t looks);
 
 /*
  * Arms the target, or sends it to sleep; a feed is born armed.  What it is
