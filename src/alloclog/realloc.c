@@ -216,8 +216,9 @@ realloc(void *old, size_t size)
 
 /*
  * Passed on as a realloc: libc's own calls realloc by its public name, which
- * would come back here and be logged twice.  Only what overflows goes to the
- * real one, which refuses it.
+ * would come back here and be logged twice.  What overflows goes to the real
+ * one, which refuses it, and everything where that name is another allocator's
+ * who has no function like this one: the block is his.
  */
 EXPORT void *
 reallocarray(void *old, size_t n, size_t size)
@@ -225,6 +226,9 @@ reallocarray(void *old, size_t n, size_t size)
 	size_t total;
 	void *ptr;
 
+	if (real_get() && unlikely(atomic_load(&hook_foreign)) &&
+	    real.reallocarray != NULL)
+		return real.reallocarray(old, n, size);
 	if (likely(!__builtin_mul_overflow(n, size, &total))) {
 		ptr = realloc_from(old, total, FRAME);
 		FRAME_KEPT();
