@@ -159,9 +159,13 @@ $B/tests/check_%: $B/tests/check_%.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 		$(shell pkg-config --libs check 2>/dev/null)
 
 # Small programs that tests watch.
+# A function of the program's that a library is to find.
+$B/tests/targets/peculiar: TARGET_FLAGS = -rdynamic
+
 $B/tests/targets/%: tests/targets/%.c $(wildcard tests/targets/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fno-builtin -o $@ $< -pthread -ldl
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fno-builtin $(TARGET_FLAGS) \
+		-o $@ $< -pthread -ldl
 
 $B/tests/targets/%: tests/targets/%.cc
 	@mkdir -p $(@D)

@@ -28,19 +28,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "alone.h"
+#include "calls.h"
 #include "hooks.h"
 #include "place.h"
 #include "pools.h"
@@ -108,28 +107,29 @@ nap(int64_t ms)
 {
 	struct timespec ts = { .tv_nsec = (long)ms * 1000000 };
 
-	(void)ppoll(NULL, 0, &ts, NULL);
+	(void)call_ppoll(NULL, 0, &ts);
 }
 
 /* The socket, connected, or -1. */
 static int
 dial(int64_t until)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-	    0);
+	int fd = call_socket(AF_UNIX,
+	    SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int high;
 
 	if (fd == -1)
 		return -1;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+	high = call_fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 	if (high != -1) {
-		close(fd);
+		call_close(fd);
 		fd = high;
 	}
-	while (connect(fd, (struct sockaddr *)&node, sizeof(node)) == -1) {
+	while (call_connect(fd, (struct sockaddr *)&node, sizeof(node)) ==
+	    -1) {
 		/* A full queue of connections; the node may yet get to it. */
 		if (errno != EAGAIN || now_ms() >= until) {
-			close(fd);
+			call_close(fd);
 			return -1;
 		}
 		nap(1);
@@ -146,8 +146,9 @@ peer_is_ours(int fd)
 
 	if (place_vouches())
 		return true;
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	    (peer.uid == 0 || peer.uid == getuid() || peer.uid == geteuid());
+	return call_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	    (peer.uid == 0 || peer.uid == call_getuid() ||
+	    peer.uid == call_geteuid());
 }
 
 static void
@@ -191,7 +192,7 @@ take_welcome(int fd, struct ring_welcome *w, int fds[2])
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
-	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	ssize_t n = call_recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	int got[8];
 	size_t count = 0;
 
@@ -211,7 +212,7 @@ take_welcome(int fd, struct ring_welcome *w, int fds[2])
 		return true;
 	}
 	while (count > 0)
-		close(got[--count]);
+		call_close(got[--count]);
 	return false;
 }
 
@@ -222,13 +223,12 @@ take_welcome(int fd, struct ring_welcome *w, int fds[2])
 static void *
 map_area(int fd, size_t size, int prot, void *at)
 {
-	struct stat st;
+	off_t end = call_end_of(fd);
 	void *p;
 
-	if (fstat(fd, &st) == -1 || st.st_size < 0 ||
-	    (size_t)st.st_size < size)
+	if (end < 0 || (size_t)end < size)
 		return NULL;
-	if ((fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+	if ((call_fcntl(fd, F_GET_SEALS, 0) & F_SEAL_SHRINK) == 0)
 		return NULL;
 	p = mmap(at, size, prot, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd,
 	    0);
@@ -248,7 +248,7 @@ join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 static bool
 join(int fds[2], uint64_t stream)
 {
-	void *at = produce_attached() ? produce_again_at() : NULL;
+	void *at = produce_attached() ? produce_again_at() : produce_first_at();
 	struct keeper_area *k = map_area(fds[1], sizeof(*k), PROT_READ, NULL);
 	struct ring_area *r = NULL;
 
@@ -257,6 +257,9 @@ join(int fds[2], uint64_t stream)
 		    at);
 	if (r != NULL) {
 		(void)madvise(r, ring_area_size(), MADV_DONTDUMP);
+		/* Not where somebody of before may write yet. */
+		if (at == NULL)
+			produce_hide_larger(r);
 		if (join_areas(r, k, stream)) {
 			stack_forget();
 			ring = r;
@@ -305,18 +308,18 @@ say_hello(struct ring_hello *hello, bool *heard)
 		return false;
 	fill_hello(hello);
 	if (peer_is_ours(p.fd) &&
-	    send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	    call_send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	    (ssize_t)sizeof(*hello)) {
 		left = until - now_ms();
 		ts.tv_nsec = left > 0 ? (long)left * 1000000 : 0;
-		if (ppoll(&p, 1, &ts, NULL) == 1 &&
+		if (call_ppoll(&p, 1, &ts) == 1 &&
 		    take_welcome(p.fd, &w, fds)) {
 			joined = join(fds, w.stream);
-			close(fds[0]);
-			close(fds[1]);
+			call_close(fds[0]);
+			call_close(fds[1]);
 		}
 	}
-	close(p.fd);
+	call_close(p.fd);
 	return joined;
 }
 
@@ -366,7 +369,7 @@ static bool
 sandboxed_since(void)
 {
 	static int at_start = -1;
-	int now = prctl(PR_GET_SECCOMP);
+	int now = (int)syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 
 	if (at_start == -1)
 		at_start = now;

@@ -208,6 +208,7 @@ struct thread {
 	bool opening;			/* inside thread_open() */
 	bool measuring;			/* inside malloc_usable_size() */
 	bool ended;			/* past its destructors, or no seat: the common ring */
+	bool silent;			/* may make no system call any more */
 	bool named;			/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
 	struct scope scopes[SCOPES + 1];
@@ -221,6 +222,12 @@ extern _Thread_local struct thread thread_self
  * the thread's sampling if need be.  Keeps errno.
  */
 bool thread_joined(void);
+
+/*
+ * The calling thread logs nothing from now on, for that may take a system call:
+ * what it would have logged is counted as lost.  false: it logs again.
+ */
+void thread_silence(bool);
 
 /*
  * True when this event is to be logged, with the producer for it (NULL: the

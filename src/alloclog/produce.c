@@ -43,6 +43,7 @@ static _Atomic(struct shared *) shared_page;
 static struct ring_area *mapped_area[PRODUCE_ERAS];
 static const struct keeper_area *mapped_keeper;
 static unsigned mapped_now;
+static struct ring_area *left[PRODUCE_ERAS];	/* of parents, their own by now */
 static unsigned tickets_now;	/* of PRODUCE_ERAS */
 static uint32_t eras;		/* begun so far */
 static _Atomic uint64_t stream_id;
@@ -113,6 +114,30 @@ replace(void *addr, size_t size)
 	    MAP_FAILED;
 }
 
+/* More than there is room for stay where they are. */
+static void
+leave(struct ring_area *area)
+{
+	(void)replace(area, RING_ALIGN(ring_area_size()));
+	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
+		if (left[i] == NULL) {
+			left[i] = area;
+			return;
+		}
+}
+
+void *
+produce_first_at(void)
+{
+	struct ring_area *area = NULL;
+
+	for (unsigned i = 0; area == NULL && i < PRODUCE_ERAS; i++) {
+		area = left[i];
+		left[i] = NULL;
+	}
+	return area;
+}
+
 void
 produce_orphan(void)
 {
@@ -124,8 +149,7 @@ produce_orphan(void)
 	sites_detach();
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
 		if (mapped_area[i] != NULL)
-			(void)replace(mapped_area[i],
-			    RING_ALIGN(ring_area_size()));
+			leave(mapped_area[i]);
 	keeper = (struct keeper_area *)(uintptr_t)mapped_keeper;
 	/* An event that the fork interrupted must not take it for dormant. */
 	if (replace(keeper, RING_ALIGN(sizeof(*keeper))))
@@ -196,13 +220,15 @@ produce_attach(struct ring_area *area, const struct keeper_area *keeper,
 /*
  * Nobody begins an event there any more.  A keeper that has only been stopped
  * finds another's area; the memory is given back, but for the heads: who is in
- * the middle of an event is known by them to his handlers.
+ * the middle of an event is known by them to his handlers.  Of memory without
+ * access none is given back, nor of what lies behind it.
  */
 static void
 area_end(struct ring_area *area)
 {
 	atomic_store_explicit(&area->magic, RING_MAGIC_LEFT,
 	    memory_order_release);
+	room_show_larger(area);
 	(void)madvise((char *)area + RING_SLOTS_OFFSET,
 	    RING_ALIGN(ring_area_size()) - RING_SLOTS_OFFSET, MADV_REMOVE);
 }
@@ -246,6 +272,15 @@ produce_again(struct ring_area *area, const struct keeper_area *keeper,
 	}
 	errno = saved;
 	return asleep;
+}
+
+void
+produce_lost(void)
+{
+	struct joined j;
+
+	if (joined_get(&j))
+		(void)room_drop(&j.area->rings[RING_COMMON]);
 }
 
 bool

@@ -122,12 +122,32 @@ bool produce_again(struct ring_area *, const struct keeper_area *,
 void *produce_again_at(void);
 
 /*
+ * The same for the first area of an image: over what an ancestor's ancestor
+ * left, that a row of processes which fork each other does not take more and
+ * more addresses.  Over its parent's it cannot be, see below.  Each address is
+ * given once.
+ */
+void *produce_first_at(void);
+
+/*
+ * Takes the access away from the rings of a new area that are larger than a
+ * thread begins with, until one is taken.  mlockall(2) fills all memory that
+ * can be read or written: 56 MiB more for each program that locks its memory.
+ * For an area that was mapped where nothing was: whoever is in the middle of an
+ * event may write into one that was mapped over another.
+ */
+void produce_hide_larger(struct ring_area *);
+
+/*
  * In a forked child: replaces the parent's areas, at their addresses, by
  * memory of the child's own, for an event that the fork interrupted may still
  * write there.  Elsewhere, and the second time, nothing.  produce_attach()
  * does it too; a child that does not attach wants it as early as possible.
  */
 void produce_orphan(void);
+
+/* Counts an event that nobody logs as lost, where there is a keeper. */
+void produce_lost(void);
 
 /* False before produce_attach() and in a forked child that has not attached. */
 bool produce_attached(void);

@@ -82,6 +82,47 @@ drained(const struct joined *j, const struct ring_head *ring)
 }
 
 /*
+ * Access to a part of the area: as it is taken, of all pages that have some of
+ * it; as it is taken away, of those that have nothing else.
+ */
+static bool
+give_access(struct ring_area *area, size_t offset, size_t bytes, bool give)
+{
+	size_t page = getauxval(AT_PAGESZ), out = give ? 0 : page - 1;
+	size_t from = (offset + out) & ~(page - 1);
+	size_t to = (offset + bytes + (give ? page - 1 : 0)) & ~(page - 1);
+
+	return to <= from || syscall(SYS_mprotect, (char *)area + from,
+	    to - from, give ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
+void
+produce_hide_larger(struct ring_area *area)
+{
+	size_t offset, bytes = ring_larger(&offset);
+
+	(void)give_access(area, offset, bytes, false);
+}
+
+void
+room_show_larger(struct ring_area *area)
+{
+	size_t offset, bytes = ring_larger(&offset);
+
+	(void)give_access(area, offset, bytes, true);
+}
+
+/* Small rings are never hidden. */
+static bool
+is_shown(struct ring_area *area, unsigned i)
+{
+	size_t offset, records = ring_place(i, &offset);
+
+	return records <= RING_SMALL || give_access(area, offset,
+	    records * sizeof(struct rec), true);
+}
+
+/*
  * A free ring of that many records, or NULL.  One that is to be a thread's
  * second must be drained: it is going to come after the first, and whatever it
  * comes after because of its owner before is done with then.
@@ -108,7 +149,8 @@ ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
 				&ring->owner, &nobody, tid,
 				memory_order_acquire, memory_order_relaxed))
 				continue;
-			if (!second || drained(j, ring)) {
+			if ((!second || drained(j, ring)) &&
+			    is_shown(area, i)) {
 				ring_taken(area, i);
 				return ring;
 			}

@@ -96,6 +96,9 @@ bool room_drop(struct ring_head *);
 
 void room_bell(struct ring_area *);
 
+/* Gives all of them back what produce_hide_larger() took. */
+void room_show_larger(struct ring_area *);
+
 /*
  * Milliseconds, to a few; never by a system call, for which a program that has
  * locked itself in might be killed.  False where that cannot be had.

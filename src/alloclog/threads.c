@@ -227,12 +227,28 @@ thread_sample(struct thread *t, uint64_t image)
 	t->sampler.image = image;
 }
 
+void
+thread_silence(bool silent)
+{
+	struct thread *t = &thread_self;
+
+	t->silent = silent;
+	/* Its ring stays its own: it is not the last one who may log into it. */
+	t->fast = t->usual = NULL;
+	t->producer = NULL;
+}
+
 bool
 thread_joined(void)
 {
 	struct thread *t = &thread_self;
 	uint64_t image;
 
+	if (unlikely(t->silent)) {
+		t->sampler = (struct sampler) { .left = 0 };
+		produce_lost();
+		return false;
+	}
 	if (atomic_load_explicit(&hook_inert, memory_order_relaxed) ||
 	    (unlikely(!produce_image(&image)) &&
 		(!hook_attach() || !produce_image(&image)))) {

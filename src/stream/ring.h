@@ -379,6 +379,22 @@ ring_place(unsigned i, size_t *offset)
 	return capacity;
 }
 
+/* The rings that are larger than RING_SMALL lie together: so many bytes. */
+static inline size_t
+ring_larger(size_t *offset)
+{
+	size_t bytes = 0, none;
+
+	*offset = 0;
+	for (unsigned i = 0; i < RING_COUNT; i++) {
+		size_t records = ring_place(i, bytes == 0 ? offset : &none);
+
+		if (records > RING_SMALL)
+			bytes += records * sizeof(struct rec);
+	}
+	return bytes;
+}
+
 /* Records of all rings but the common one. */
 enum {
 #define X(rings, capacity) + (rings) * (capacity)

@@ -179,6 +179,49 @@ corrupt() {
 	grep -q 'LOSSY >=[1-9]' "$tmp/corrupt.page" || return 1
 	grep '"comm": *"corrupt"' "$tmp/corrupt.report" | grep -q '"complete": *false'
 }
+# peculiar WHAT [OPTION...]: what it prints under pagek; the report is kept.
+peculiar() {
+	what=$1
+	shift
+	"$pagek" run -b -o /dev/null --report "$tmp/peculiar.report" "$@" -- \
+	    "$B/tests/targets/peculiar" "$what" >"$tmp/peculiar.out"
+	status=$?
+	cat "$tmp/peculiar.out"
+	return $status
+}
+strict() {
+	peculiar strict "$@" | grep -qx made=200000
+}
+for o in "" --dormant "--sample 512k" "--stack 0"; do
+	rule "who may only read and write is not killed for our system calls${o:+: $o}" \
+	    strict $o
+done
+strict_lost() {
+	strict && grep '"comm": *"peculiar"' "$tmp/peculiar.report" |
+	    grep -q '"lost": *[4-9][0-9][0-9][0-9][0-9][0-9]'
+}
+rule "and what it does in there is counted as lost" strict_lost
+rule "a close(2) of the program's own, and a lock of it, are left alone" \
+    sh -c "'$pagek' run -b -o /dev/null -- '$B/tests/targets/peculiar' close | grep -qx child=0"
+# The parent of each is another: memory that is mapped over is not mapped anew.
+forks() {
+	peculiar forks >/dev/null && sort -u -t= -k2n "$tmp/peculiar.out" |
+	    awk -F= 'NR == 1 { first = $2 } { last = $2 } END { exit !(NR > 1 && last - first < 100000) }'
+}
+rule "a row of processes that fork each other takes no more and more addresses" forks
+# Without us 2 MiB; all of what is mapped would be 88.
+locks() {
+	peculiar lock "$@" >/dev/null && grep -qx held=300000 "$tmp/peculiar.out" &&
+	    [ "$(sed -n 's/^rss=//p' "$tmp/peculiar.out")" -lt 48000 ] &&
+	    grep '"comm": *"peculiar"' "$tmp/peculiar.report" | grep -q '"live_blocks": *3000'
+}
+if [ "$(id -u)" = 0 ]; then
+	rule "a program that locks its memory locks little of ours, and all is logged" locks
+	rule "the same without stacks" locks --stack 0
+else
+	skip "only root may lock so much: mlockall"
+fi
+
 rule "a target that damages its ring is detached as CORRUPT; it and the page live on" corrupt
 
 say_result

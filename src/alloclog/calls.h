@@ -1,0 +1,95 @@
+/*
+ * calls: system calls of ours that no function of the program's comes between.
+ * Private to the target side.
+ *
+ * A program may have a close(2) of its own that takes a lock, and fork while
+ * another thread holds it; a library before us may have a getuid(2) that tells
+ * another user (fakeroot's).  What is called by its number is the kernel's.
+ * Only what is no cancellation point either goes by libc's name elsewhere.
+ *
+ * Example
+ *	fd = call_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+ *	if (fd == -1)
+ *		return -1;		(errno as always)
+ *	call_close(fd);
+ */
+#ifndef ALLOCLOG_CALLS_H
+#define ALLOCLOG_CALLS_H
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline void
+call_close(int fd)
+{
+	(void)syscall(SYS_close, fd);
+}
+
+static inline int
+call_socket(int domain, int type, int protocol)
+{
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+static inline int
+call_connect(int fd, const struct sockaddr *to, socklen_t len)
+{
+	return (int)syscall(SYS_connect, fd, to, len);
+}
+
+static inline int
+call_fcntl(int fd, int what, long with)
+{
+	return (int)syscall(SYS_fcntl, fd, what, with);
+}
+
+static inline int
+call_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
+
+static inline ssize_t
+call_send(int fd, const void *bytes, size_t len, int flags)
+{
+	return syscall(SYS_sendto, fd, bytes, len, flags, NULL, 0);
+}
+
+static inline ssize_t
+call_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return syscall(SYS_recvmsg, fd, msg, flags);
+}
+
+/* The kernel writes into *ts what is left of it. */
+static inline int
+call_ppoll(struct pollfd *fds, nfds_t n, struct timespec *ts)
+{
+	return (int)syscall(SYS_ppoll, fds, n, ts, NULL, 8);
+}
+
+/* Where the file ends; its position moves there. */
+static inline off_t
+call_end_of(int fd)
+{
+	return (off_t)syscall(SYS_lseek, fd, 0, SEEK_END);
+}
+
+static inline uid_t
+call_getuid(void)
+{
+	return (uid_t)syscall(SYS_getuid);
+}
+
+static inline uid_t
+call_geteuid(void)
+{
+	return (uid_t)syscall(SYS_geteuid);
+}
+
+#endif

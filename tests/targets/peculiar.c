@@ -1,0 +1,184 @@
+/*
+ * peculiar WHAT: programs that do what few do.  Built with -rdynamic.
+ *	strict	locks itself in so that it may only read, write and end, and
+ *		goes on allocating; prints made=N
+ *	close	has a close(2) of its own, which takes a lock that another
+ *		thread holds while it forks; prints child=STATUS of a child that
+ *		only ends
+ *	lock	locks all its memory, then lets a thread hold many blocks;
+ *		prints rss=KB and held=N
+ *	forks	five processes, each the child of the one before; each prints
+ *		size=KB of its addresses
+ */
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HELD 300000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+static void *held[HELD];
+
+int
+close(int fd)
+{
+	long r;
+
+	pthread_mutex_lock(&lock);
+	r = syscall(SYS_close, fd);
+	pthread_mutex_unlock(&lock);
+	return (int)r;
+}
+
+/* Of /proc/self/status, or -1. */
+static long
+status_kb(const char *name)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[256];
+	long kb = -1;
+
+	while (f != NULL && kb < 0 && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, name, strlen(name)) == 0)
+			kb = atol(line + strlen(name) + 1);
+	if (f != NULL)
+		(void)fclose(f);
+	return kb;
+}
+
+/* So much that each kind of event comes up, and a small ring is full. */
+static unsigned
+churn(void)
+{
+	unsigned made = 0;
+	void *p, *q;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		p = malloc(i % 100 + 1);
+		q = calloc(2, i % 50 + 1);
+		p = realloc(p, i % 300 + 1);
+		made += (p != NULL) + (q != NULL);
+		free(q);
+		free(p);
+	}
+	return made;
+}
+
+static int
+strict(void)
+{
+	char text[32];
+	int n;
+
+	free(malloc(100));
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+		return 1;
+	n = snprintf(text, sizeof text, "made=%u\n", churn());
+	if (write(1, text, (size_t)n) != n)
+		syscall(SYS_exit, 1);
+	syscall(SYS_exit, 0);
+	return 1;
+}
+
+static void *
+hold_lock(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static int
+own_close(void)
+{
+	pthread_t thread;
+	int status = -1;
+	pid_t pid;
+
+	pthread_barrier_init(&both, NULL, 2);
+	if (pthread_create(&thread, NULL, hold_lock, NULL) != 0)
+		return 1;
+	pthread_barrier_wait(&both);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	/* One that hangs is not waited for. */
+	for (unsigned i = 0; i < 500 && waitpid(pid, &status, WNOHANG) == 0; i++)
+		usleep(10000);
+	kill(pid, SIGKILL);
+	printf("child=%d\n", status);
+	pthread_barrier_wait(&both);
+	return pthread_join(thread, NULL);
+}
+
+static void *
+hold_blocks(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < HELD; i++)
+		held[i] = malloc(24);
+	return NULL;
+}
+
+static int
+locked(void)
+{
+	pthread_t thread;
+	unsigned n = 0;
+
+	free(malloc(100));
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		return 1;
+	printf("rss=%ld\n", status_kb("VmRSS"));
+	if (pthread_create(&thread, NULL, hold_blocks, NULL) != 0 ||
+	    pthread_join(thread, NULL) != 0)
+		return 1;
+	while (n < HELD && held[n] != NULL)
+		n++;
+	printf("held=%u\n", n);
+	return 0;
+}
+
+static int
+forks(unsigned left)
+{
+	int status = 0;
+	pid_t pid;
+
+	free(malloc(100));
+	printf("size=%ld\n", status_kb("VmSize"));
+	(void)fflush(stdout);
+	if (left == 0)
+		return 0;
+	pid = fork();
+	if (pid == 0)
+		_exit(forks(left - 1));
+	return pid == -1 || waitpid(pid, &status, 0) != pid || status != 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (strcmp(what, "strict") == 0)
+		return strict();
+	if (strcmp(what, "close") == 0)
+		return own_close();
+	if (strcmp(what, "lock") == 0)
+		return locked();
+	return forks(4);
+}
