@@ -101,20 +101,30 @@ rig_again(struct rig *old, uint64_t stream)
 	return rig;
 }
 
-/* What the hooks do before an event: false when nobody wants it. */
+/*
+ * What the hooks do before an event: false when nobody wants it, and in a
+ * handler that comes while the thread changes over.
+ */
 static bool
 ready(struct producer *p, uint32_t tid)
 {
+	static _Thread_local volatile bool opening;
+	bool left = true;
+
+	if (opening)
+		return false;
 	if (produce_armed(p))
 		return true;
 	if (!produce_wanted())
 		return false;
+	opening = true;
 	if (!produce_current(p)) {
-		if (!produce_leave_era(p))
-			return false;
-		produce_open(p, tid);
+		left = produce_leave_era(p);
+		if (left)
+			produce_open(p, tid);
 	}
-	return true;
+	opening = false;
+	return left;
 }
 
 static void
@@ -152,7 +162,7 @@ static struct {
 static _Thread_local struct producer self;
 static _Thread_local struct producer *own;	/* NULL: goes by the common ring */
 static _Thread_local uint32_t own_tid;
-static _Thread_local unsigned handler_slot;
+static _Thread_local volatile unsigned handler_slot;	/* 0 not known yet */
 
 /* No ring gets full, however slow the machine makes the keeper. */
 static void
@@ -207,7 +217,9 @@ tick(int sig)
 	int saved = errno;
 
 	(void)sig;
-	log_pair();
+	/* One may come before its thread has got that far. */
+	if (handler_slot != 0)
+		log_pair();
 	errno = saved;
 }
 

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "hooks.h"
 
 _Thread_local struct thread thread_self;
@@ -40,13 +41,13 @@ static struct seat *
 slab_new(void)
 {
 	size_t len = SEATS * sizeof(struct seat);
-	struct seat *s = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	struct seat *s = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (s == MAP_FAILED)
 		return NULL;
-	if (madvise(s, len, MADV_WIPEONFORK) == -1) {
-		munmap(s, len);
+	if (call_madvise(s, len, MADV_WIPEONFORK) == -1) {
+		call_munmap(s, len);
 		return NULL;
 	}
 	return s;
@@ -61,7 +62,7 @@ slab_get(unsigned i)
 		return s;
 	if (atomic_compare_exchange_strong(&slabs[i], &none, s))
 		return s;
-	munmap(s, SEATS * sizeof(*s));
+	call_munmap(s, SEATS * sizeof(*s));
 	return none;
 }
 
@@ -175,11 +176,15 @@ thread_open(struct thread *t)
 	struct producer *p;
 	int saved = errno;
 
-	p = t->producer;
-	if (t->opening || t->ended ||
-	    (p != NULL && p->thread != 0 && !produce_leave_era(p)))
+	if (t->opening || t->ended)
 		return NULL;
+	/* First: a handler must not open what is just being left. */
 	t->opening = true;
+	p = t->producer;
+	if (p != NULL && p->thread != 0 && !produce_leave_era(p)) {
+		t->opening = false;
+		return NULL;
+	}
 	if (p == NULL || atomic_load(&((struct seat *)p)->taken) == 0)
 		p = seat_for(t);
 	if (p != NULL) {
@@ -227,15 +232,24 @@ thread_sample(struct thread *t, uint64_t image)
 	t->sampler.image = image;
 }
 
-void
-thread_silence(bool silent)
+/* Its ring stays its own. */
+struct producer *
+thread_silence(void)
 {
 	struct thread *t = &thread_self;
+	struct producer *p = t->producer;
 
-	t->silent = silent;
-	/* Its ring stays its own: it is not the last one who may log into it. */
+	t->silent = true;
 	t->fast = t->usual = NULL;
 	t->producer = NULL;
+	return p;
+}
+
+void
+thread_speak(struct producer *p)
+{
+	thread_self.silent = false;
+	thread_self.producer = p;
 }
 
 bool
@@ -245,8 +259,9 @@ thread_joined(void)
 	uint64_t image;
 
 	if (unlikely(t->silent)) {
-		t->sampler = (struct sampler) { .left = 0 };
-		produce_lost();
+		/* Of who samples only what is due is lost: see the hooks. */
+		if (!thread_samples() && produce_wanted())
+			produce_lost();
 		return false;
 	}
 	if (atomic_load_explicit(&hook_inert, memory_order_relaxed) ||
