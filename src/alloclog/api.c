@@ -16,8 +16,8 @@
 static bool
 ready(struct producer **p)
 {
-	return !atomic_load(&hook_inert) && real_get() && attach() &&
-	    thread_ready(p);
+	return !atomic_load(&hook_inert) && !thread_self.silent &&
+	    real_get() && attach() && thread_ready(p);
 }
 
 /*
@@ -32,7 +32,8 @@ ready_to_tell(struct producer **p)
 
 	if (ready(p))
 		return true;
-	if (atomic_load(&hook_inert) || !produce_attached())
+	if (atomic_load(&hook_inert) || thread_self.silent ||
+	    !produce_attached())
 		return false;
 	*p = own != NULL && own->thread != 0 && produce_current(own) ? own :
 	    NULL;

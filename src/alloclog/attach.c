@@ -230,8 +230,8 @@ map_area(int fd, size_t size, int prot, void *at)
 		return NULL;
 	if ((call_fcntl(fd, F_GET_SEALS, 0) & F_SEAL_SHRINK) == 0)
 		return NULL;
-	p = mmap(at, size, prot, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd,
-	    0);
+	p = call_mmap(at, size, prot,
+	    MAP_SHARED | (at != NULL ? MAP_FIXED : 0), fd, 0);
 	return p != MAP_FAILED ? p : NULL;
 }
 
@@ -248,18 +248,21 @@ join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 static bool
 join(int fds[2], uint64_t stream)
 {
-	void *at = produce_attached() ? produce_again_at() : produce_first_at();
+	bool bare = false;
+	void *at = produce_attached() ? produce_again_at() :
+	    produce_first_at(&bare);
 	struct keeper_area *k = map_area(fds[1], sizeof(*k), PROT_READ, NULL);
 	struct ring_area *r = NULL;
 
 	if (k != NULL && stream != 0)
-		r = map_area(fds[0], ring_area_size(), PROT_READ | PROT_WRITE,
-		    at);
+		r = map_area(fds[0], ring_area_size(), bare || at == NULL ?
+		    PROT_NONE : PROT_READ | PROT_WRITE, at);
+	if (r != NULL && (bare || at == NULL) && !produce_open_area(r)) {
+		call_munmap(r, ring_area_size());
+		r = NULL;
+	}
 	if (r != NULL) {
-		(void)madvise(r, ring_area_size(), MADV_DONTDUMP);
-		/* Not where somebody of before may write yet. */
-		if (at == NULL)
-			produce_hide_larger(r);
+		(void)call_madvise(r, ring_area_size(), MADV_DONTDUMP);
 		if (join_areas(r, k, stream)) {
 			stack_forget();
 			ring = r;
@@ -268,10 +271,10 @@ join(int fds[2], uint64_t stream)
 		}
 		/* There is another era's event perhaps, however unlikely. */
 		if (r != at)
-			munmap(r, ring_area_size());
+			call_munmap(r, ring_area_size());
 	}
 	if (k != NULL)
-		munmap(k, sizeof(*k));
+		call_munmap(k, sizeof(*k));
 	return false;
 }
 
@@ -335,15 +338,15 @@ image_get(void)
 
 	if (m != NULL)
 		return m;
-	m = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	m = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m == MAP_FAILED)
 		return NULL;
 	/* Without such a page a fork could not be told: rather inert. */
-	if (madvise(m, len, MADV_WIPEONFORK) == 0 &&
+	if (call_madvise(m, len, MADV_WIPEONFORK) == 0 &&
 	    atomic_compare_exchange_strong(&image, &none, m))
 		return m;
-	munmap(m, len);
+	call_munmap(m, len);
 	return none;
 }
 

@@ -5,7 +5,6 @@
  * A program may have a close(2) of its own that takes a lock, and fork while
  * another thread holds it; a library before us may have a getuid(2) that tells
  * another user (fakeroot's).  What is called by its number is the kernel's.
- * Only what is no cancellation point either goes by libc's name elsewhere.
  *
  * Example
  *	fd = call_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -16,9 +15,11 @@
 #ifndef ALLOCLOG_CALLS_H
 #define ALLOCLOG_CALLS_H
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
@@ -78,6 +79,38 @@ static inline off_t
 call_end_of(int fd)
 {
 	return (off_t)syscall(SYS_lseek, fd, 0, SEEK_END);
+}
+
+static inline void *
+call_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)syscall(SYS_mmap, at, size, prot, flags, fd, offset);
+}
+
+static inline int
+call_munmap(void *at, size_t size)
+{
+	return (int)syscall(SYS_munmap, at, size);
+}
+
+static inline int
+call_madvise(void *at, size_t size, int advice)
+{
+	return (int)syscall(SYS_madvise, at, size, advice);
+}
+
+static inline int
+call_mprotect(void *at, size_t size, int prot)
+{
+	return (int)syscall(SYS_mprotect, at, size, prot);
+}
+
+/* The kernel's structure is libc's where pointers have 64 bits. */
+static inline int
+call_lstat(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st,
+	    AT_SYMLINK_NOFOLLOW);
 }
 
 static inline uid_t

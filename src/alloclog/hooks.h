@@ -225,9 +225,11 @@ bool thread_joined(void);
 
 /*
  * The calling thread logs nothing from now on, for that may take a system call:
- * what it would have logged is counted as lost.  false: it logs again.
+ * what it would have logged is counted as lost.  Returns what is to be given to
+ * thread_speak() where it is to go on after all.
  */
-void thread_silence(bool);
+struct producer *thread_silence(void);
+void thread_speak(struct producer *);
 
 /*
  * True when this event is to be logged, with the producer for it (NULL: the

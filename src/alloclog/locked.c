@@ -28,6 +28,7 @@ prctl(int option, ...)
 	bool locks = option == PR_SET_NO_NEW_PRIVS ||
 	    option == PR_SET_SECCOMP, strict;
 	unsigned long a[4];
+	struct producer *p = NULL;
 	va_list ap;
 	int r;
 
@@ -38,15 +39,17 @@ prctl(int option, ...)
 	va_end(ap);
 	strict = option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT;
 	/* Before the call: another thread may be about to say hello. */
-	if (locks)
+	if (locks) {
 		alone_lock();
+		produce_open_larger();
+	}
 	if (strict)
-		thread_silence(true);
+		p = thread_silence();
 	r = (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
 	/* What the keeper has seen until now is from before. */
 	if (locks)
 		alone_lock();
 	if (strict && r != 0)
-		thread_silence(false);
+		thread_speak(p);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "place.h"
 
 #define PLACE_PATH sizeof(((struct sockaddr_un *)0)->sun_path)
@@ -93,8 +94,8 @@ place_tmp(char *path)
 	struct stat st;
 
 	return append(path, "/tmp/pagek-") &&
-	    append_number(path, geteuid()) && lstat(path, &st) == 0 &&
-	    S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	    append_number(path, call_geteuid()) && call_lstat(path, &st) == 0 &&
+	    S_ISDIR(st.st_mode) && st.st_uid == call_geteuid() &&
 	    (st.st_mode & 077) == 0 && append(path, "/node.hello");
 }
 

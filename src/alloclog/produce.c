@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "calls.h"
 #include "alone.h"
 #include "room.h"
 #include "sites.h"
@@ -43,7 +44,13 @@ static _Atomic(struct shared *) shared_page;
 static struct ring_area *mapped_area[PRODUCE_ERAS];
 static const struct keeper_area *mapped_keeper;
 static unsigned mapped_now;
-static struct ring_area *left[PRODUCE_ERAS];	/* of parents, their own by now */
+
+/* Areas of parents, memory of our own by now; bare: the larger rings' has no access. */
+static struct {
+	struct ring_area *area;
+	bool bare;
+} left[PRODUCE_ERAS];
+
 static unsigned tickets_now;	/* of PRODUCE_ERAS */
 static uint32_t eras;		/* begun so far */
 static _Atomic uint64_t stream_id;
@@ -92,12 +99,12 @@ shared_map(void)
 	struct shared *sh;
 	void *page;
 
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	page = call_mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return NULL;
-	if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
-		munmap(page, 4096);
+	if (call_madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+		call_munmap(page, 4096);
 		return NULL;
 	}
 	sh = page;
@@ -109,31 +116,44 @@ shared_map(void)
 static bool
 replace(void *addr, size_t size)
 {
-	return mmap(addr, size, PROT_READ | PROT_WRITE,
+	return call_mmap(addr, size, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
 	    MAP_FAILED;
 }
 
-/* More than there is room for stay where they are. */
+/*
+ * Memory that nobody of this process has ever had access to stays without it.
+ * More than there is room for stay where they are.
+ */
 static void
 leave(struct ring_area *area)
 {
-	(void)replace(area, RING_ALIGN(ring_area_size()));
+	bool hidden = !room_larger_taken(area);
+
+	/* What is not there any more may be somebody else's soon. */
+	if (!replace(area, RING_ALIGN(ring_area_size())))
+		return;
+	if (hidden)
+		room_hide_larger(area);
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
-		if (left[i] == NULL) {
-			left[i] = area;
+		if (left[i].area == NULL) {
+			left[i].area = area;
+			left[i].bare = hidden;
 			return;
 		}
 }
 
 void *
-produce_first_at(void)
+produce_first_at(bool *bare)
 {
 	struct ring_area *area = NULL;
 
+	*bare = true;
 	for (unsigned i = 0; area == NULL && i < PRODUCE_ERAS; i++) {
-		area = left[i];
-		left[i] = NULL;
+		area = left[i].area;
+		left[i].area = NULL;
+		if (area != NULL)
+			*bare = left[i].bare;
 	}
 	return area;
 }
@@ -229,7 +249,7 @@ area_end(struct ring_area *area)
 	atomic_store_explicit(&area->magic, RING_MAGIC_LEFT,
 	    memory_order_release);
 	room_show_larger(area);
-	(void)madvise((char *)area + RING_SLOTS_OFFSET,
+	(void)call_madvise((char *)area + RING_SLOTS_OFFSET,
 	    RING_ALIGN(ring_area_size()) - RING_SLOTS_OFFSET, MADV_REMOVE);
 }
 

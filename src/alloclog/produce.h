@@ -125,18 +125,24 @@ void *produce_again_at(void);
  * The same for the first area of an image: over what an ancestor's ancestor
  * left, that a row of processes which fork each other does not take more and
  * more addresses.  Over its parent's it cannot be, see below.  Each address is
- * given once.
+ * given once.  *bare: nobody can be in the middle of an event in a larger ring
+ * there, so produce_open_area() will do.
  */
-void *produce_first_at(void);
+void *produce_first_at(bool *bare);
 
 /*
- * Takes the access away from the rings of a new area that are larger than a
- * thread begins with, until one is taken.  mlockall(2) fills all memory that
- * can be read or written: 56 MiB more for each program that locks its memory.
- * For an area that was mapped where nothing was: whoever is in the middle of an
- * event may write into one that was mapped over another.
+ * Gives access to a new area, mapped without any, but for the rings that are
+ * larger than a thread begins with: to them when one is taken.
+ * mlockall(2) fills all memory that can be read or written, 84 MiB, and mmap(2)
+ * does after that.  False: not for want of memory alone.
  */
-void produce_hide_larger(struct ring_area *);
+bool produce_open_area(struct ring_area *);
+
+/*
+ * Gives access to all of them, from now on: the process is about to lock itself
+ * in, and a filter may kill for mprotect(2).
+ */
+void produce_open_larger(void);
 
 /*
  * In a forked child: replaces the parent's areas, at their addresses, by

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "room.h"
 
 /*
@@ -81,8 +82,11 @@ drained(const struct joined *j, const struct ring_head *ring)
 		memory_order_relaxed);
 }
 
+/* A fork copies it: what is locked in has children that are. */
+static _Atomic bool all_open;
+
 /*
- * Access to a part of the area: as it is taken, of all pages that have some of
+ * Access to a part of the area: as it is given, to all pages that have some of
  * it; as it is taken away, of those that have nothing else.
  */
 static bool
@@ -92,16 +96,31 @@ give_access(struct ring_area *area, size_t offset, size_t bytes, bool give)
 	size_t from = (offset + out) & ~(page - 1);
 	size_t to = (offset + bytes + (give ? page - 1 : 0)) & ~(page - 1);
 
-	return to <= from || syscall(SYS_mprotect, (char *)area + from,
-	    to - from, give ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+	return to <= from || call_mprotect((char *)area + from, to - from,
+	    give ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
+bool
+produce_open_area(struct ring_area *area)
+{
+	size_t offset, bytes = ring_larger(&offset), end = offset + bytes;
+
+	if (atomic_load(&all_open))
+		return give_access(area, 0, ring_area_size(), true);
+	return give_access(area, 0, offset, true) &&
+	    give_access(area, end, ring_area_size() - end, true);
 }
 
 void
-produce_hide_larger(struct ring_area *area)
+produce_open_larger(void)
 {
-	size_t offset, bytes = ring_larger(&offset);
+	struct joined j;
+	int saved = errno;
 
-	(void)give_access(area, offset, bytes, false);
+	atomic_store(&all_open, true);
+	if (joined_get(&j))
+		room_show_larger(j.area);
+	errno = saved;
 }
 
 void
@@ -112,14 +131,40 @@ room_show_larger(struct ring_area *area)
 	(void)give_access(area, offset, bytes, true);
 }
 
-/* Small rings are never hidden. */
+void
+room_hide_larger(struct ring_area *area)
+{
+	size_t offset, bytes = ring_larger(&offset);
+
+	(void)give_access(area, offset, bytes, false);
+}
+
+bool
+room_larger_taken(const struct ring_area *area)
+{
+	size_t offset;
+	uint32_t next = atomic_load_explicit(&area->next_ring,
+	    memory_order_relaxed);
+
+	for (unsigned i = 0; i < next && i < RING_COUNT; i++)
+		if (ring_place(i, &offset) > RING_SMALL)
+			return true;
+	return false;
+}
+
+/*
+ * Small rings are never hidden.  A target that is found locked in without our
+ * having seen it takes none that is, perhaps: a filter may kill for that.
+ */
 static bool
 is_shown(struct ring_area *area, unsigned i)
 {
 	size_t offset, records = ring_place(i, &offset);
 
-	return records <= RING_SMALL || give_access(area, offset,
-	    records * sizeof(struct rec), true);
+	if (records <= RING_SMALL || atomic_load(&all_open))
+		return true;
+	return produce_sandbox() != RING_SANDBOX_LOCKED &&
+	    give_access(area, offset, records * sizeof(struct rec), true);
 }
 
 /*
@@ -149,10 +194,11 @@ ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
 				&ring->owner, &nobody, tid,
 				memory_order_acquire, memory_order_relaxed))
 				continue;
-			if ((!second || drained(j, ring)) &&
-			    is_shown(area, i)) {
+			if (!second || drained(j, ring)) {
+				/* First: whom a fork finds in between has it. */
 				ring_taken(area, i);
-				return ring;
+				if (is_shown(area, i))
+					return ring;
 			}
 			atomic_store_explicit(&ring->owner, 0,
 			    memory_order_release);
@@ -379,7 +425,7 @@ clear_large(const struct joined *j, struct producer *p)
 		return;
 	capacity = ring_place((unsigned)(large - j->area->rings), &offset);
 	p->large_used = false;
-	madvise((char *)j->area + offset, capacity * sizeof(struct rec),
+	call_madvise((char *)j->area + offset, capacity * sizeof(struct rec),
 	    MADV_REMOVE);
 	errno = saved;
 }

@@ -96,8 +96,13 @@ bool room_drop(struct ring_head *);
 
 void room_bell(struct ring_area *);
 
-/* Gives all of them back what produce_hide_larger() took. */
+/*
+ * Access to the rings that are larger than a thread begins with: given to all
+ * of them, taken from all, and whether a thread has had one.
+ */
 void room_show_larger(struct ring_area *);
+void room_hide_larger(struct ring_area *);
+bool room_larger_taken(const struct ring_area *);
 
 /*
  * Milliseconds, to a few; never by a system call, for which a program that has

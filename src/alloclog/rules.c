@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "calls.h"
 #include "rules.h"
 #include "sites.h"
 
@@ -31,12 +32,12 @@ table_map(void)
 	int saved = errno;
 	void *p;
 
-	p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	p = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p != MAP_FAILED &&
-	    (madvise(p, len, MADV_WIPEONFORK) != 0 ||
+	    (call_madvise(p, len, MADV_WIPEONFORK) != 0 ||
 		!atomic_compare_exchange_strong(&table_page, &none, p))) {
-		munmap(p, len);
+		call_munmap(p, len);
 		p = MAP_FAILED;
 	}
 	errno = saved;
@@ -248,6 +249,6 @@ rules_forget(void)
 
 	atomic_fetch_add(&rules_generation, 1);
 	if (table != NULL)
-		(void)madvise(table, SLOTS * sizeof(*table), MADV_DONTNEED);
+		(void)call_madvise(table, SLOTS * sizeof(*table), MADV_DONTNEED);
 	errno = saved;
 }

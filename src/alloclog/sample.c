@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "calls.h"
 #include "sample.h"
 
 /* --- the countdown -------------------------------------------------------- */
@@ -155,12 +156,12 @@ table_map(unsigned i)
 	sample_place *t, *none = NULL;
 	void *map;
 
-	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	map = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	t = map != MAP_FAILED ? map : NULL;
 	if (t != NULL &&
 	    !atomic_compare_exchange_strong(&more[i - 1], &none, t)) {
-		munmap(map, len);
+		call_munmap(map, len);
 		t = none;
 	}
 	errno = saved;

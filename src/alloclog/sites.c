@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 
+#include "calls.h"
 #include "sites.h"
 
 /* Twice as many slots as there can be numbers: half of them stay free. */
@@ -111,19 +112,19 @@ index_map(void)
 
 	if (index != NULL)
 		return index;
-	p = mmap(NULL, sizeof(*index), PROT_READ | PROT_WRITE,
+	p = call_mmap(NULL, sizeof(*index), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
-	if (madvise(p, sizeof(*index), MADV_WIPEONFORK) != 0 ||
+	if (call_madvise(p, sizeof(*index), MADV_WIPEONFORK) != 0 ||
 	    !atomic_compare_exchange_strong_explicit(&index_page, &index, p,
 		memory_order_acq_rel, memory_order_acquire)) {
-		munmap(p, sizeof(*index));
+		call_munmap(p, sizeof(*index));
 		return index;
 	}
-	(void)madvise(p, sizeof(*index), MADV_DONTDUMP);
+	(void)call_madvise(p, sizeof(*index), MADV_DONTDUMP);
 	/* A program of few stacks is not to pay 2 MiB for its first. */
-	(void)madvise(p, sizeof(*index), MADV_NOHUGEPAGE);
+	(void)call_madvise(p, sizeof(*index), MADV_NOHUGEPAGE);
 	return p;
 }
 
@@ -145,7 +146,7 @@ sites_attach(struct ring_area *area)
 
 	/* Another area's numbers would only be in the way. */
 	if (index != NULL && atomic_exchange(&index->used, 1) != 0) {
-		(void)madvise(index, sizeof(*index), MADV_DONTNEED);
+		(void)call_madvise(index, sizeof(*index), MADV_DONTNEED);
 		atomic_store(&index->used, 1);
 	}
 	errno = saved;

@@ -18,6 +18,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "calls.h"
 #include "walk.h"
 
 /*
@@ -423,11 +424,11 @@ struct stack_cache *
 stack_cache_new(unsigned depth, bool frees)
 {
 	int saved = errno;
-	struct stack_cache *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
+	struct stack_cache *c = call_mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (c != MAP_FAILED && madvise(c, sizeof(*c), MADV_WIPEONFORK) != 0) {
-		munmap(c, sizeof(*c));
+	if (c != MAP_FAILED && call_madvise(c, sizeof(*c), MADV_WIPEONFORK) != 0) {
+		call_munmap(c, sizeof(*c));
 		c = MAP_FAILED;
 	}
 	errno = saved;
@@ -443,6 +444,6 @@ stack_cache_free(struct stack_cache *c)
 	int saved = errno;
 
 	if (c != NULL)
-		munmap(c, sizeof(*c));
+		call_munmap(c, sizeof(*c));
 	errno = saved;
 }

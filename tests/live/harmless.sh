@@ -201,6 +201,11 @@ strict_lost() {
 	    grep -q '"lost": *[4-9][0-9][0-9][0-9][0-9][0-9]'
 }
 rule "and what it does in there is counted as lost" strict_lost
+sealed() {
+	peculiar seal | grep -qx held=300000 &&
+	    grep '"comm": *"peculiar"' "$tmp/peculiar.report" | grep -q '"lost": *0,'
+}
+rule "a program that is killed for mprotect(2) has large rings all the same" sealed
 rule "a close(2) of the program's own, and a lock of it, are left alone" \
     sh -c "'$pagek' run -b -o /dev/null -- '$B/tests/targets/peculiar' close | grep -qx child=0"
 # The parent of each is another: memory that is mapped over is not mapped anew.

@@ -2,6 +2,8 @@
  * peculiar WHAT: programs that do what few do.  Built with -rdynamic.
  *	strict	locks itself in so that it may only read, write and end, and
  *		goes on allocating; prints made=N
+ *	seal	is killed for mprotect(2) from then on, and holds many blocks;
+ *		prints held=N
  *	close	has a close(2) of its own, which takes a lock that another
  *		thread holds while it forks; prints child=STATUS of a child that
  *		only ends
@@ -10,10 +12,11 @@
  *	forks	five processes, each the child of the one before; each prints
  *		size=KB of its addresses
  */
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,11 +136,41 @@ hold_blocks(void *arg)
 	return NULL;
 }
 
+static unsigned
+count_held(void)
+{
+	unsigned n = 0;
+
+	while (n < HELD && held[n] != NULL)
+		n++;
+	return n;
+}
+
+static int
+sealed(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	free(malloc(100));
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0)
+		return 1;
+	(void)hold_blocks(NULL);
+	printf("held=%u\n", count_held());
+	return 0;
+}
+
 static int
 locked(void)
 {
 	pthread_t thread;
-	unsigned n = 0;
 
 	free(malloc(100));
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
@@ -146,9 +179,7 @@ locked(void)
 	if (pthread_create(&thread, NULL, hold_blocks, NULL) != 0 ||
 	    pthread_join(thread, NULL) != 0)
 		return 1;
-	while (n < HELD && held[n] != NULL)
-		n++;
-	printf("held=%u\n", n);
+	printf("held=%u\n", count_held());
 	return 0;
 }
 
@@ -176,6 +207,8 @@ main(int argc, char **argv)
 
 	if (strcmp(what, "strict") == 0)
 		return strict();
+	if (strcmp(what, "seal") == 0)
+		return sealed();
 	if (strcmp(what, "close") == 0)
 		return own_close();
 	if (strcmp(what, "lock") == 0)
