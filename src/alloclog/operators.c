@@ -25,6 +25,12 @@
  *	malloc in which it did; by an allocator's own operators, which do not
  *	come there, it is not logged.
  *	An arming between an operator and its malloc leaves the name of malloc.
+ *	Where no C++ library was there at the start, the first operator that an
+ *	object calls is looked for with the loader's lock: while dlopen(3) waits
+ *	in a constructor for the thread that calls it, for ever.  dlerror(3) has
+ *	nothing to say after that, and the object whose operator it is stays
+ *	loaded.  Which one it is goes by the return address, which a jump in the
+ *	place of a call makes another object's.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
