@@ -248,20 +248,23 @@ join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 static bool
 join(int fds[2], uint64_t stream)
 {
-	bool bare = false;
+	bool bare = false, closed;
 	void *at = produce_attached() ? produce_again_at() :
 	    produce_first_at(&bare);
 	struct keeper_area *k = map_area(fds[1], sizeof(*k), PROT_READ, NULL);
 	struct ring_area *r = NULL;
 
+	closed = bare || at == NULL;
 	if (k != NULL && stream != 0)
-		r = map_area(fds[0], ring_area_size(), bare || at == NULL ?
-		    PROT_NONE : PROT_READ | PROT_WRITE, at);
-	if (r != NULL && (bare || at == NULL) && !produce_open_area(r)) {
-		call_munmap(r, ring_area_size());
+		r = map_area(fds[0], ring_area_size(), closed ? PROT_NONE :
+		    PROT_READ | PROT_WRITE, at);
+	if (r != NULL && closed && !produce_open_area(r)) {
+		if (at == NULL)
+			call_munmap(r, ring_area_size());
 		r = NULL;
 	}
 	if (r != NULL) {
+		produce_next_over(r, !closed);
 		(void)call_madvise(r, ring_area_size(), MADV_DONTDUMP);
 		if (join_areas(r, k, stream)) {
 			stack_forget();

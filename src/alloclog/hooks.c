@@ -57,7 +57,7 @@ alloc_wanted(struct thread *t, struct producer **p, const void *ptr,
 	if (ptr != NULL && hook_skips(size))
 		return false;
 	if (unlikely(t->silent) && thread_samples() && ptr != NULL &&
-	    sample_due(&t->sampler, size))
+	    sample_due(&t->sampler, size) && produce_wanted() && !stopped())
 		produce_lost();
 	if (!thread_joined())
 		return false;
@@ -102,7 +102,7 @@ free_wanted(struct producer **p, const void *ptr)
 	if (hook_skips_free(ptr))
 		return false;
 	if (unlikely(thread_self.silent) && thread_samples() &&
-	    sample_forget(ptr))
+	    sample_forget(ptr) && produce_wanted())
 		produce_lost();
 	if (!thread_joined())
 		return false;

@@ -42,15 +42,16 @@ static _Atomic(struct shared *) shared_page;
  * image's ring areas stay mapped, the newest and those of the eras before.
  */
 static struct ring_area *mapped_area[PRODUCE_ERAS];
+static bool mapped_over[PRODUCE_ERAS];	/* another, that somebody may write into yet */
+static bool next_over;
 static const struct keeper_area *mapped_keeper;
 static unsigned mapped_now;
 
-/* Areas of parents, memory of our own by now; bare: the larger rings' has no access. */
-static struct {
+/* Areas of parents, memory of our own by now. */
+static struct left {
 	struct ring_area *area;
-	bool bare;
+	bool bare;		/* the larger rings' has no access */
 } left[PRODUCE_ERAS];
-
 static unsigned tickets_now;	/* of PRODUCE_ERAS */
 static uint32_t eras;		/* begun so far */
 static _Atomic uint64_t stream_id;
@@ -113,49 +114,58 @@ shared_map(void)
 	return sh;
 }
 
+#define READ_WRITE (PROT_READ | PROT_WRITE)
+
 static bool
-replace(void *addr, size_t size)
+replace(void *addr, size_t size, int prot)
 {
-	return call_mmap(addr, size, PROT_READ | PROT_WRITE,
+	return call_mmap(addr, size, prot,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
 	    MAP_FAILED;
 }
 
 /*
- * Memory that nobody of this process has ever had access to stays without it.
- * More than there is room for stay where they are.
+ * Memory that nobody of this process has ever had access to stays without it; by
+ * mapping, as the rest: for another call a filter may kill.  More than there is
+ * room for stay where they are.
  */
 static void
-leave(struct ring_area *area)
+leave(struct ring_area *area, bool over)
 {
-	bool hidden = !room_larger_taken(area);
+	bool hidden = !over && !room_larger_taken(area);
+	size_t offset, bytes = ring_larger(&offset);
 
 	/* What is not there any more may be somebody else's soon. */
-	if (!replace(area, RING_ALIGN(ring_area_size())))
+	if (!replace(area, RING_ALIGN(ring_area_size()), READ_WRITE))
 		return;
-	if (hidden)
-		room_hide_larger(area);
+	hidden = hidden && replace((char *)area + offset, bytes, PROT_NONE);
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
 		if (left[i].area == NULL) {
-			left[i].area = area;
-			left[i].bare = hidden;
+			left[i] = (struct left){ area, hidden };
 			return;
 		}
+}
+
+void
+produce_next_over(struct ring_area *area, bool over)
+{
+	next_over = over;
+	if (over)
+		room_is_open(area);
 }
 
 void *
 produce_first_at(bool *bare)
 {
-	struct ring_area *area = NULL;
+	struct left found = { .bare = true };
 
-	*bare = true;
-	for (unsigned i = 0; area == NULL && i < PRODUCE_ERAS; i++) {
-		area = left[i].area;
-		left[i].area = NULL;
-		if (area != NULL)
-			*bare = left[i].bare;
-	}
-	return area;
+	for (unsigned i = 0; found.area == NULL && i < PRODUCE_ERAS; i++)
+		if (left[i].area != NULL) {
+			found = left[i];
+			left[i].area = NULL;
+		}
+	*bare = found.bare;
+	return found.area;
 }
 
 void
@@ -169,10 +179,10 @@ produce_orphan(void)
 	sites_detach();
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
 		if (mapped_area[i] != NULL)
-			leave(mapped_area[i]);
+			leave(mapped_area[i], mapped_over[i]);
 	keeper = (struct keeper_area *)(uintptr_t)mapped_keeper;
 	/* An event that the fork interrupted must not take it for dormant. */
-	if (replace(keeper, RING_ALIGN(sizeof(*keeper))))
+	if (replace(keeper, RING_ALIGN(sizeof(*keeper)), READ_WRITE))
 		atomic_store_explicit(&keeper->armed, 1, memory_order_relaxed);
 	memset(mapped_area, 0, sizeof(mapped_area));
 	mapped_keeper = NULL;
@@ -200,6 +210,7 @@ era_begin(struct shared *sh, struct ring_area *area,
 		.number = eras,
 	};
 	mapped_area[mapped_now] = area;
+	mapped_over[mapped_now] = next_over;
 	mapped_keeper = keeper;
 	atomic_store_explicit(&stream_id, stream, memory_order_relaxed);
 	atomic_store_explicit(&sh->stalled, 0, memory_order_relaxed);
@@ -281,7 +292,7 @@ produce_again(struct ring_area *area, const struct keeper_area *keeper,
 	if (!joined_get(&old))
 		return false;
 	asleep = replace((void *)(uintptr_t)old.keeper,
-	    RING_ALIGN(sizeof(*keeper)));
+	    RING_ALIGN(sizeof(*keeper)), READ_WRITE);
 	if (asleep) {
 		sites_move(old.area, area);
 		area_begin(area);

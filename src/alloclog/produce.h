@@ -131,6 +131,12 @@ void *produce_again_at(void);
 void *produce_first_at(bool *bare);
 
 /*
+ * Of the area that is about to be joined: whether it was mapped over another,
+ * with access to all of it.
+ */
+void produce_next_over(struct ring_area *, bool over);
+
+/*
  * Gives access to a new area, mapped without any, but for the rings that are
  * larger than a thread begins with: to them when one is taken.
  * mlockall(2) fills all memory that can be read or written, 84 MiB, and mmap(2)
@@ -139,8 +145,9 @@ void *produce_first_at(bool *bare);
 bool produce_open_area(struct ring_area *);
 
 /*
- * Gives access to all of them, from now on: the process is about to lock itself
- * in, and a filter may kill for mprotect(2).
+ * Gives access to all of them, the first time, and to those of every area from
+ * now on: the process is about to lock itself in, and a filter may kill for
+ * mprotect(2).  A larger ring that has none then is never taken.
  */
 void produce_open_larger(void);
 

@@ -84,20 +84,24 @@ drained(const struct joined *j, const struct ring_head *ring)
 
 /* A fork copies it: what is locked in has children that are. */
 static _Atomic bool all_open;
+static struct ring_area *_Atomic opened;	/* access to all of it has been given */
 
-/*
- * Access to a part of the area: as it is given, to all pages that have some of
- * it; as it is taken away, of those that have nothing else.
- */
-static bool
-give_access(struct ring_area *area, size_t offset, size_t bytes, bool give)
+void
+room_is_open(struct ring_area *area)
 {
-	size_t page = getauxval(AT_PAGESZ), out = give ? 0 : page - 1;
-	size_t from = (offset + out) & ~(page - 1);
-	size_t to = (offset + bytes + (give ? page - 1 : 0)) & ~(page - 1);
+	atomic_store(&opened, area);
+}
 
-	return to <= from || call_mprotect((char *)area + from, to - from,
-	    give ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+/* To all pages that have some of it. */
+static bool
+give_access(struct ring_area *area, size_t offset, size_t bytes)
+{
+	size_t page = getauxval(AT_PAGESZ);
+	size_t from = offset & ~(page - 1);
+	size_t to = (offset + bytes + page - 1) & ~(page - 1);
+
+	return call_mprotect((char *)area + from, to - from,
+	    PROT_READ | PROT_WRITE) == 0;
 }
 
 bool
@@ -105,21 +109,28 @@ produce_open_area(struct ring_area *area)
 {
 	size_t offset, bytes = ring_larger(&offset), end = offset + bytes;
 
-	if (atomic_load(&all_open))
-		return give_access(area, 0, ring_area_size(), true);
-	return give_access(area, 0, offset, true) &&
-	    give_access(area, end, ring_area_size() - end, true);
+	/* An ancestor may have had one that was open, at the same address. */
+	room_is_open(NULL);
+	if (!atomic_load(&all_open))
+		return give_access(area, 0, offset) &&
+		    give_access(area, end, ring_area_size() - end);
+	if (!give_access(area, 0, ring_area_size()))
+		return false;
+	room_is_open(area);
+	return true;
 }
 
 void
 produce_open_larger(void)
 {
+	size_t offset, bytes = ring_larger(&offset);
 	struct joined j;
 	int saved = errno;
 
-	atomic_store(&all_open, true);
-	if (joined_get(&j))
-		room_show_larger(j.area);
+	/* Once: the second time a filter may be there already. */
+	if (!atomic_exchange(&all_open, true) && joined_get(&j) &&
+	    give_access(j.area, offset, bytes))
+		room_is_open(j.area);
 	errno = saved;
 }
 
@@ -128,15 +139,7 @@ room_show_larger(struct ring_area *area)
 {
 	size_t offset, bytes = ring_larger(&offset);
 
-	(void)give_access(area, offset, bytes, true);
-}
-
-void
-room_hide_larger(struct ring_area *area)
-{
-	size_t offset, bytes = ring_larger(&offset);
-
-	(void)give_access(area, offset, bytes, false);
+	(void)give_access(area, offset, bytes);
 }
 
 bool
@@ -161,10 +164,11 @@ is_shown(struct ring_area *area, unsigned i)
 {
 	size_t offset, records = ring_place(i, &offset);
 
-	if (records <= RING_SMALL || atomic_load(&all_open))
+	if (records <= RING_SMALL || atomic_load(&opened) == area)
 		return true;
-	return produce_sandbox() != RING_SANDBOX_LOCKED &&
-	    give_access(area, offset, records * sizeof(struct rec), true);
+	return !atomic_load(&all_open) &&
+	    produce_sandbox() != RING_SANDBOX_LOCKED &&
+	    give_access(area, offset, records * sizeof(struct rec));
 }
 
 /*

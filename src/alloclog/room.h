@@ -98,11 +98,12 @@ void room_bell(struct ring_area *);
 
 /*
  * Access to the rings that are larger than a thread begins with: given to all
- * of them, taken from all, and whether a thread has had one.
+ * of them, and whether a thread has had one.
  */
 void room_show_larger(struct ring_area *);
-void room_hide_larger(struct ring_area *);
 bool room_larger_taken(const struct ring_area *);
+/* It has that of itself. */
+void room_is_open(struct ring_area *);
 
 /*
  * Milliseconds, to a few; never by a system call, for which a program that has

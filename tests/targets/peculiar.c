@@ -146,6 +146,20 @@ count_held(void)
 	return n;
 }
 
+/* A child that allocates, and comes to no harm. */
+static int
+child_ends(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		free(malloc(100));
+		_exit(0);
+	}
+	return pid != -1 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 static int
 sealed(void)
 {
@@ -162,9 +176,13 @@ sealed(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0)
 		return 1;
+	/* As who puts one filter over another does. */
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!child_ends())
+		return 1;
 	(void)hold_blocks(NULL);
 	printf("held=%u\n", count_held());
-	return 0;
+	return !child_ends();
 }
 
 static int
