@@ -5,6 +5,8 @@
  * A program may have a close(2) of its own that takes a lock, and fork while
  * another thread holds it; a library before us may have a getuid(2) that tells
  * another user (fakeroot's).  What is called by its number is the kernel's.
+ * Where pointers have 32 bits, and nothing is watched, numbers and structures are
+ * libc's business.
  *
  * Example
  *	fd = call_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -84,7 +86,11 @@ call_end_of(int fd)
 static inline void *
 call_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
+#ifdef __LP64__
 	return (void *)syscall(SYS_mmap, at, size, prot, flags, fd, offset);
+#else
+	return mmap(at, size, prot, flags, fd, offset);
+#endif
 }
 
 static inline int
@@ -105,12 +111,15 @@ call_mprotect(void *at, size_t size, int prot)
 	return (int)syscall(SYS_mprotect, at, size, prot);
 }
 
-/* The kernel's structure is libc's where pointers have 64 bits. */
 static inline int
 call_lstat(const char *path, struct stat *st)
 {
+#ifdef __LP64__
 	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st,
 	    AT_SYMLINK_NOFOLLOW);
+#else
+	return lstat(path, st);
+#endif
 }
 
 static inline uid_t
