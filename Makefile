@@ -158,10 +158,10 @@ $B/tests/check_%: $B/tests/check_%.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS) \
 		$(shell pkg-config --libs check 2>/dev/null)
 
-# Small programs that tests watch.
 # A function of the program's that a library is to find.
 $B/tests/targets/peculiar: TARGET_FLAGS = -rdynamic
 
+# Small programs that tests watch.
 $B/tests/targets/%: tests/targets/%.c $(wildcard tests/targets/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fno-builtin $(TARGET_FLAGS) \

@@ -16,8 +16,8 @@
 static bool
 ready(struct producer **p)
 {
-	return !atomic_load(&hook_inert) && !thread_self.silent &&
-	    real_get() && attach() && thread_ready(p);
+	return !atomic_load(&hook_inert) && real_get() && attach() &&
+	    thread_ready(p);
 }
 
 /*

@@ -56,9 +56,6 @@ alloc_wanted(struct thread *t, struct producer **p, const void *ptr,
 {
 	if (ptr != NULL && hook_skips(size))
 		return false;
-	if (unlikely(t->silent) && thread_samples() && ptr != NULL &&
-	    sample_due(&t->sampler, size) && produce_wanted() && !stopped())
-		produce_lost();
 	if (!thread_joined())
 		return false;
 	if (ptr != NULL && thread_samples() && !sample_due(&t->sampler, size))
@@ -99,12 +96,7 @@ hook_allocated(void *ptr, uint64_t size, size_t (*usable)(void *),
 static bool
 free_wanted(struct producer **p, const void *ptr)
 {
-	if (hook_skips_free(ptr))
-		return false;
-	if (unlikely(thread_self.silent) && thread_samples() &&
-	    sample_forget(ptr) && produce_wanted())
-		produce_lost();
-	if (!thread_joined())
+	if (hook_skips_free(ptr) || !thread_joined())
 		return false;
 	if (thread_samples() && !sample_forget(ptr))
 		return false;

@@ -102,7 +102,7 @@ void room_bell(struct ring_area *);
  */
 void room_show_larger(struct ring_area *);
 bool room_larger_taken(const struct ring_area *);
-/* It has that of itself. */
+/* This one has all of it from its beginning; NULL: none has. */
 void room_is_open(struct ring_area *);
 
 /*

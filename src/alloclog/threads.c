@@ -258,12 +258,6 @@ thread_joined(void)
 	struct thread *t = &thread_self;
 	uint64_t image;
 
-	if (unlikely(t->silent)) {
-		/* Of who samples only what is due is lost: see the hooks. */
-		if (!thread_samples() && produce_wanted())
-			produce_lost();
-		return false;
-	}
 	if (atomic_load_explicit(&hook_inert, memory_order_relaxed) ||
 	    (unlikely(!produce_image(&image)) &&
 		(!hook_attach() || !produce_image(&image)))) {
@@ -283,6 +277,10 @@ thread_ready(struct producer **out)
 
 	if (!thread_joined() || !produce_wanted())
 		return false;
+	if (unlikely(t->silent)) {
+		produce_lost();
+		return false;
+	}
 	p = t->producer;
 	/* The page reads zero at first, and again after a fork. */
 	if (unlikely(p == NULL || p->thread == 0 || !produce_current(p)))

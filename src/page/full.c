@@ -55,18 +55,6 @@ put_bytes(const struct page_view *v, const char *word, uint64_t bytes,
 	picture_put(pic, " ");
 }
 
-/* A number of what is listed, if that is known. */
-static void
-append_known(const struct page_view *v, uint64_t n, char *out, size_t cap,
-    size_t *len)
-{
-	char digits[32] = "-";
-
-	if (page_view_known(v))
-		base_group_digits(digits, sizeof digits, n);
-	base_append_text(out, cap, len, digits);
-}
-
 static void
 put_rate(const struct page *page, enum page_trend_of of, const char *word,
     struct page_picture *pic)
@@ -88,7 +76,7 @@ static void
 full_trend(struct page *page, const struct page_view *v,
     struct page_picture *pic)
 {
-	char text[48];
+	char digits[32] = "-", text[48];
 	size_t len = 0;
 	uint64_t blocks = page_view_blocks(v);
 
@@ -101,9 +89,12 @@ full_trend(struct page *page, const struct page_view *v,
 	    "allocs", pic);
 	picture_put(pic, "   ");
 	put_rate(page, TREND_FREES, "frees", pic);
-	base_append_text(text, sizeof text, &len, page_view_known(v) ?
-	    page_about(v->look->sample) : "");
-	append_known(v, blocks, text, sizeof text, &len);
+	if (page_view_known(v)) {
+		base_group_digits(digits, sizeof digits, blocks);
+		base_append_text(text, sizeof text, &len,
+		    page_about(v->look->sample));
+	}
+	base_append_text(text, sizeof text, &len, digits);
 	base_append_text(text, sizeof text, &len, blocks == 1 ? " block" :
 	    " blocks");
 	if (picture_col(pic) + 2 + (int)len > pic->cols)

@@ -179,6 +179,8 @@ corrupt() {
 	grep -q 'LOSSY >=[1-9]' "$tmp/corrupt.page" || return 1
 	grep '"comm": *"corrupt"' "$tmp/corrupt.report" | grep -q '"complete": *false'
 }
+rule "a target that damages its ring is detached as CORRUPT; it and the page live on" corrupt
+
 # peculiar WHAT [OPTION...]: what it prints under pagek; the report is kept.
 peculiar() {
 	what=$1
@@ -226,7 +228,5 @@ if [ "$(id -u)" = 0 ]; then
 else
 	skip "only root may lock so much: mlockall"
 fi
-
-rule "a target that damages its ring is detached as CORRUPT; it and the page live on" corrupt
 
 say_result
