@@ -38,6 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "objects.h"
 #include "produce.h"
 #include "sample.h"
 #include "stack.h"
@@ -98,11 +99,6 @@ enum real_fn {
 	REAL_FNS
 };
 
-struct range {
-	uintptr_t lo;
-	uintptr_t size;
-};
-
 struct real {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
@@ -114,6 +110,7 @@ struct real {
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
+	int (*dlclose)(void *);
 	/*
 	 * malloc_usable_size() for blocks of that function; one that says 0,
 	 * not known, when the two lie in different objects.
@@ -142,26 +139,6 @@ bool real_get(void);
 
 /* The object that an address lies in; size 0 if it lies in none. */
 struct range real_object(const void *addr);
-
-static inline bool
-range_has(const struct range *r, uintptr_t addr)
-{
-	return addr - r->lo < r->size;
-}
-
-/*
- * Between these two, what this thread allocates comes from the pool and is
- * not logged: look-ups of ours must leave no trace in the program's heap, nor
- * a message that its next dlerror() would show.
- */
-struct lookup {
-	struct producer *fast;
-	uint64_t left;
-	int error;
-	bool nested;
-};
-void real_lookup_begin(struct lookup *);
-void real_lookup_end(const struct lookup *);
 
 #define POOL_SIZE 65536
 extern char pool[POOL_SIZE];
@@ -196,15 +173,16 @@ struct scope {
 /* What a thread keeps in its own storage.  A fork copies it. */
 struct thread {
 	struct producer *fast;
-	struct sampler sampler;		/* left is 0 between real_lookup_begin() and _end() */
+	struct sampler sampler;		/* left is 0 while looking */
 	struct producer *usual;		/* what fast is outside of everything */
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
 	struct stack_cache *stack;	/* what p->stack is, or will be after a fork; NULL none yet */
 	uintptr_t op_caller;		/* of the last operator that was not there at the start */
+	unsigned op_set;		/* which set that was in */
 	unsigned depth;			/* scopes in progress */
 	uint8_t level;			/* alloclog_level() */
-	bool looking;			/* between real_lookup_begin() and _end() */
+	bool looking;			/* for the real functions: the pool serves it */
 	bool opening;			/* inside thread_open() */
 	bool measuring;			/* inside malloc_usable_size() */
 	bool ended;			/* past its destructors, or no seat: the common ring */

@@ -25,12 +25,10 @@
  *	malloc in which it did; by an allocator's own operators, which do not
  *	come there, it is not logged.
  *	An arming between an operator and its malloc leaves the name of malloc.
- *	Where no C++ library was there at the start, the first operator that an
- *	object calls is looked for with the loader's lock: while dlopen(3) waits
- *	in a constructor for the thread that calls it, for ever.  dlerror(3) has
- *	nothing to say after that, and the object whose operator it is stays
- *	loaded.  Which one it is goes by the return address, which a jump in the
- *	place of a call makes another object's.
+ *	Where no C++ library was there at the start, whose operators an object
+ *	has goes by the return address, which a jump in the place of a call
+ *	makes another object's; and those of an object that was opened for all
+ *	(RTLD_GLOBAL) do not come before those of its own, as they would.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -72,158 +70,173 @@ static const char *const op_names[OPS] = {
 
 /* --- the real operators ------------------------------------------------- */
 
-/* The operators that callers in one object would have without us. */
-struct op_set {
-	struct range callers;
-	struct op_real {
-		void *fn;	/* NULL: there is none */
-		bool own;	/* the allocator's: does not come to malloc */
-	} ops[OPS];
-	_Atomic bool ready;
+struct op_real {
+	void *fn;	/* NULL: there is none */
+	bool own;	/* the allocator's: does not come to malloc */
 };
 
-#define OP_SETS 32
+/* Those that were there at the start are every caller's. */
+static struct op_real loaded[OPS];
+static _Atomic bool loaded_any;
 
-static struct op_set loaded;		/* at the start, for every caller */
-static struct op_set brought[OP_SETS];	/* by plugins, with their own runtime */
-static _Atomic unsigned brought_count;
-
-static bool
-is_own(const void *fn)
+static struct op_real
+op_real_of(void *fn)
 {
-	return range_has(&real.heap[0], (uintptr_t)fn) ||
-	    range_has(&real.heap[1], (uintptr_t)fn);
-}
-
-static bool
-op_set_fill(struct op_set *set, void *handle)
-{
-	bool any = false;
-
-	for (int i = 0; i < OPS; i++) {
-		void *fn = dlsym(handle, op_names[i]);
-
-		if (fn == NULL || range_has(&real.self, (uintptr_t)fn))
-			continue;
-		if (set->ops[i].fn == NULL)
-			set->ops[i] = (struct op_real) { fn, is_own(fn) };
-		any = true;
-	}
-	return any;
+	return (struct op_real) { fn,
+		range_has(&real.heap[0], (uintptr_t)fn) ||
+		range_has(&real.heap[1], (uintptr_t)fn) };
 }
 
 void
 operators_begin(void)
 {
 	/* One look-up is enough to know that a program is not C++. */
-	if (dlsym(RTLD_NEXT, op_names[OP_NEW]) == NULL ||
-	    !op_set_fill(&loaded, RTLD_NEXT))
+	if (dlsym(RTLD_NEXT, op_names[OP_NEW]) == NULL)
 		return;
-	atomic_store_explicit(&loaded.ready, true, memory_order_release);
+	for (int i = 0; i < OPS; i++) {
+		void *fn = dlsym(RTLD_NEXT, op_names[i]);
+
+		if (fn != NULL && !range_has(&real.self, (uintptr_t)fn))
+			loaded[i] = op_real_of(fn);
+	}
+	atomic_store_explicit(&loaded_any, true, memory_order_release);
 }
 
 /*
- * What operator new `set` has stays loaded from now on, for its address is
- * kept.
+ * Where no C++ library was there at the start, each object has what it would
+ * have without us.  That is known until something is unloaded: then another
+ * object may come to lie where one was.
+ *
+ * A set is written while its turn is odd.  Who finds it so, or changed when it
+ * has been read, goes without it.
  */
-static void
-pin(const struct op_set *set)
-{
-	Dl_info info;
+struct op_set {
+	_Atomic unsigned turn;
+	_Atomic unsigned unloads;	/* how often that had been, before it was found */
+	_Atomic uintptr_t lo, size;	/* of the callers' object */
+};
 
-	for (int i = 0; i < OPS; i++)
-		if (set->ops[i].fn != NULL &&
-		    dladdr(set->ops[i].fn, &info) != 0) {
-			(void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-			return;
-		}
+#define OP_SETS 512
+
+static struct op_set brought[OP_SETS];
+static void *_Atomic brought_fns[OP_SETS][OPS];
+static _Atomic unsigned brought_next;	/* the oldest gives way */
+static _Atomic unsigned unloads;
+
+static unsigned
+op_sets(void)
+{
+	unsigned n = atomic_load_explicit(&brought_next, memory_order_relaxed);
+
+	return n < OP_SETS ? n : OP_SETS;
 }
 
-/*
- * A C++ plugin in a program that is not C++: no runtime was loaded at the
- * start.  The one that the caller's own object finds is used; it would have
- * been without us.
- */
-static void
-op_set_search(struct op_set *set, uintptr_t caller)
+static bool
+op_set_tells(unsigned i, unsigned now, uintptr_t caller, enum op op, void **fn)
 {
-	static const char *const runtimes[] = { "libstdc++.so.6",
-		"libc++.so.1" };
-	void *handle;
-	Dl_info info;
-	bool found = false;
+	const struct op_set *set = &brought[i];
+	unsigned turn = atomic_load_explicit(&set->turn, memory_order_acquire);
+	uintptr_t lo = atomic_load_explicit(&set->lo, memory_order_relaxed);
+	uintptr_t size = atomic_load_explicit(&set->size, memory_order_relaxed);
 
-	found = op_set_fill(set, RTLD_NEXT);	/* loaded for all since */
-	if (found)
-		pin(set);
-	set->callers = real_object((void *)caller);
+	if (turn % 2 != 0 || caller - lo >= size ||
+	    atomic_load_explicit(&set->unloads, memory_order_relaxed) != now)
+		return false;
+	*fn = atomic_load_explicit(&brought_fns[i][op], memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&set->turn, memory_order_relaxed) == turn;
+}
+
+static void
+op_set_keep(unsigned now, const struct range *callers, void *const fns[OPS])
+{
+	unsigned n = op_sets(), i = 0, turn;
+	struct op_set *set;
+
+	while (i < n && atomic_load_explicit(&brought[i].unloads,
+	    memory_order_relaxed) == now)
+		i++;
+	if (i == n)
+		i = atomic_fetch_add_explicit(&brought_next, 1,
+		    memory_order_relaxed) % OP_SETS;
+	set = &brought[i];
+	turn = atomic_load_explicit(&set->turn, memory_order_relaxed);
+	if (turn % 2 != 0 || !atomic_compare_exchange_strong(&set->turn, &turn,
+	    turn + 1))
+		return;
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&set->unloads, now, memory_order_relaxed);
+	atomic_store_explicit(&set->lo, callers->lo, memory_order_relaxed);
+	atomic_store_explicit(&set->size, callers->size, memory_order_relaxed);
+	for (int op = 0; op < OPS; op++)
+		atomic_store_explicit(&brought_fns[i][op], fns[op],
+		    memory_order_relaxed);
+	atomic_store_explicit(&set->turn, turn + 2, memory_order_release);
+}
+
+/* A thread that may make no system call gets none, which is malloc and free. */
+static void *
+op_look_up(enum op op, uintptr_t caller, unsigned now)
+{
+	void *fns[OPS];
+	struct range callers;
+
+	if (thread_self.silent || objects_find(caller, (uintptr_t)brought,
+	    op_names, OPS, fns, &callers) != 0)
+		return NULL;
 	/* Code that was made at run time lies in no object. */
-	if (set->callers.size == 0)
-		set->callers = (struct range) { caller & ~(uintptr_t)0xffff,
+	if (callers.size == 0)
+		callers = (struct range) { caller & ~(uintptr_t)0xffff,
 			0x10000 };
-	if (!found && dladdr((void *)caller, &info) != 0 &&
-	    info.dli_fname != NULL) {
-		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-		if (handle != NULL) {
-			found = op_set_fill(set, handle);
-			if (found)
-				pin(set);
-			dlclose(handle);
-		}
-	}
-	for (int i = 0; i < 2 && !found; i++) {
-		handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
-		if (handle != NULL)
-			found = op_set_fill(set, handle);
-	}
+	op_set_keep(now, &callers, fns);
+	return fns[op];
 }
 
-/* When all sets are taken, the first serves for the rest. */
-static struct op_set *
-op_set_add(uintptr_t caller)
-{
-	unsigned n = atomic_fetch_add(&brought_count, 1);
-
-	if (n >= OP_SETS) {
-		atomic_store(&brought_count, OP_SETS);
-		return &brought[0];
-	}
-	op_set_search(&brought[n], caller);
-	atomic_store_explicit(&brought[n].ready, true, memory_order_release);
-	return &brought[n];
-}
-
-static COLD const struct op_real *
+static COLD struct op_real
 op_find(enum op op, uintptr_t caller)
 {
 	struct thread *t = &thread_self;
-	unsigned n = atomic_load(&brought_count);
-	const struct op_set *set = &brought[0];
-	struct lookup l;
+	unsigned now = atomic_load_explicit(&unloads, memory_order_acquire);
+	unsigned n = op_sets();
+	void *fn;
 
 	/* An operator that ends in a jump to this one: on behalf of its caller. */
 	if (range_has(&real.self, caller))
 		caller = t->op_caller;
 	t->op_caller = caller;
-	for (unsigned i = 0; i < n && i < OP_SETS; i++)
-		if (atomic_load_explicit(&brought[i].ready,
-		    memory_order_acquire) &&
-		    range_has(&brought[i].callers, caller))
-			return &brought[i].ops[op];
-	real_lookup_begin(&l);
-	if (n < OP_SETS)
-		set = op_set_add(caller);
-	real_lookup_end(&l);
-	return &set->ops[op];
+	if (op_set_tells(t->op_set, now, caller, op, &fn))
+		return op_real_of(fn);
+	for (unsigned i = 0; i < n; i++)
+		if (op_set_tells(i, now, caller, op, &fn)) {
+			t->op_set = i;
+			return op_real_of(fn);
+		}
+	return op_real_of(op_look_up(op, caller, now));
 }
 
-static inline const struct op_real *
+static inline struct op_real
 op_real(enum op op, uintptr_t caller)
 {
-	if (likely(atomic_load_explicit(&loaded.ready, memory_order_acquire)) &&
-	    likely(loaded.ops[op].fn != NULL))
-		return &loaded.ops[op];
+	if (likely(atomic_load_explicit(&loaded_any, memory_order_acquire)) &&
+	    likely(loaded[op].fn != NULL))
+		return loaded[op];
 	return op_find(op, caller);
+}
+
+/*
+ * It is counted when the loader is done.  Before, nothing can be loaded where
+ * something was; between its end and the count another thread would have to
+ * load another object just there, and that object to call an operator.
+ */
+EXPORT int
+dlclose(void *handle)
+{
+	int error = 0;
+
+	if (real_get() && real.dlclose != NULL)
+		error = real.dlclose(handle);
+	atomic_fetch_add_explicit(&unloads, 1, memory_order_release);
+	return error;
 }
 
 /* --- scopes ------------------------------------------------------------- */
@@ -353,11 +366,11 @@ struct call {
 static inline void *
 op_unlogged(enum op op, size_t size, size_t align, const void *block)
 {
-	const struct op_real *r = &loaded.ops[op];
+	const struct op_real *r = &loaded[op];
 	uint64_t left = thread_self.sampler.left;
 	bool skips;
 
-	if (!likely(atomic_load_explicit(&loaded.ready, memory_order_acquire)))
+	if (!likely(atomic_load_explicit(&loaded_any, memory_order_acquire)))
 		return NULL;
 	if (likely(produce_asleep()))
 		return r->fn;
@@ -379,8 +392,8 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
     unsigned type, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
-	const struct op_real *r;
 	const struct scope *outer;
+	struct op_real r;
 	struct scope *s;
 	uintptr_t whose = origin;
 	bool inner = false;
@@ -388,8 +401,8 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	if (unlikely(!real_known()))
 		(void)real_get();
 	r = op_real(op, origin_pc(origin));
-	c->fn = r->fn;
-	c->own = r->own || unlikely(r->fn == NULL);
+	c->fn = r.fn;
+	c->own = r.own || unlikely(r.fn == NULL);
 	c->opened = false;
 	if (unlikely(produce_asleep()))
 		return;

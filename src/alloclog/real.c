@@ -4,9 +4,8 @@
  *
  * They are looked up once, at the first allocation of the process, which may
  * come before any constructor has run.  Two threads that come first at once
- * both look them up, to the same result.  dlsym(3) takes the loader's lock;
- * later than this it is only taken for operators that a plugin brings along
- * (operators.c).
+ * both look them up, to the same result.  dlsym(3) takes the loader's lock; it
+ * is never called later than this (objects.c is why it need not be).
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -77,29 +76,39 @@ pool_block_size(const void *ptr)
 
 /* --- looking up --------------------------------------------------------- */
 
-void
-real_lookup_begin(struct lookup *l)
+/*
+ * Between these two, what this thread allocates comes from the pool and is
+ * not logged: look-ups of ours must leave no trace in the program's heap, nor
+ * a message that its next dlerror() would show.
+ */
+struct lookup {
+	struct producer *fast;
+	uint64_t left;
+	int error;
+};
+
+static void
+lookup_begin(struct lookup *l)
 {
 	struct thread *t = &thread_self;
 
 	l->fast = t->fast;
 	l->left = t->sampler.left;
 	l->error = errno;
-	l->nested = t->looking;
 	t->looking = true;
 	t->fast = NULL;
 	t->sampler.left = 0;
 }
 
-void
-real_lookup_end(const struct lookup *l)
+static void
+lookup_end(const struct lookup *l)
 {
 	struct thread *t = &thread_self;
 
 	/* The first call hands the message out, the second frees it. */
 	if (dlerror() != NULL)
 		(void)dlerror();
-	t->looking = l->nested;
+	t->looking = false;
 	t->fast = l->fast;
 	t->sampler.left = l->left;
 	errno = l->error;
@@ -279,6 +288,7 @@ look_up(void)
 	*(void **)&real.memalign = fns[REAL_MEMALIGN];
 	*(void **)&real.valloc = fns[REAL_VALLOC];
 	*(void **)&real.pvalloc = fns[REAL_PVALLOC];
+	*(void **)&real.dlclose = dlsym(RTLD_NEXT, "dlclose");
 	if (sanitised()) {
 		operators_begin();
 		attach_never();
@@ -304,9 +314,9 @@ real_get(void)
 		return false;
 	if (real_known())
 		return true;
-	real_lookup_begin(&l);
+	lookup_begin(&l);
 	look_up();
-	real_lookup_end(&l);
+	lookup_end(&l);
 	atomic_store_explicit(&real.ready, true, memory_order_release);
 	return true;
 }

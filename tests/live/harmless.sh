@@ -229,4 +229,26 @@ else
 	skip "only root may lock so much: mlockall"
 fi
 
+# A host that is not C++, and plugins that are.
+plugins=$B/tests/plugins
+rule "a plugin's constructor may wait for a thread that calls new first" \
+    same timeout 60 "$plugins/host" open "$plugins/waits.so"
+rule "a plugin's first new leaves what dlerror(3) has to say" \
+    same "$plugins/host" error "$plugins/plain.so"
+rule "a plugin with operators of a library's own gets those" \
+    same "$plugins/host" open "$plugins/mine.so" "$plugins/needs.so"
+rule "the C++ library's own calls lead to the operators of the plugin that brought it" \
+    same "$plugins/host" open "$plugins/brings.so"
+rule "a plugin with a C++ library of its own gets that" \
+    same "$plugins/host" open "$plugins/static.so"
+turns() {
+	set -- "$plugins/host" turns "$plugins/mine.so" "$plugins/other.so" \
+	    "$plugins/sysv.so" "$plugins/plain.so" "$plugins/mine.so"
+	"$@" | grep -v place >"$tmp/turns.plain" || return 1
+	"$pagek" run -b -o /dev/null -- "$@" >"$tmp/turns.out" || return 1
+	grep -q 'same place=1' "$tmp/turns.out" || return 1
+	grep -v place "$tmp/turns.out" | cmp - "$tmp/turns.plain"
+}
+rule "plugins with operators of their own are unloaded, and who takes their place has its own" turns
+
 say_result

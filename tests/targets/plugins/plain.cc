@@ -1,0 +1,21 @@
+/* A plugin with the operators of the C++ library: run() is 1 when they work. */
+#include <cstddef>
+#include <new>
+
+extern "C" int run();
+
+static int *volatile kept;
+
+int
+run()
+{
+	kept = new int(1);
+	int got = *kept;
+	delete kept;
+	try {
+		kept = reinterpret_cast<int *>(new char[static_cast<std::size_t>(1) << 60]);
+	} catch (const std::bad_alloc &) {
+		return got;
+	}
+	return -1;
+}

@@ -1,0 +1,47 @@
+# A program that is not C++ and plugins that are:
+#	build/tests/plugins/host
+#	build/tests/plugins/NAME.so
+# Included by the Makefile.
+
+PLUGINS_DIR = tests/targets/plugins
+PLUGINS = $(addprefix $B/tests/plugins/,host plain.so static.so waits.so \
+	mine.so other.so brings.so needs.so sysv.so)
+PLUGIN_CXX = $(CXX) -std=c++17 -O1 -g -fno-builtin -fPIC -shared -Wall -Wextra
+
+$B/tests/plugins/host: $(PLUGINS_DIR)/host.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -o $@ $< -ldl
+
+$B/tests/plugins/static.so: $(PLUGINS_DIR)/plain.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -static-libstdc++ -static-libgcc -o $@ $<
+
+# Two of one size, so that one comes to lie where the other did.
+$B/tests/plugins/mine.so: $(PLUGINS_DIR)/mine.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -DNUMBER=16 -o $@ $<
+
+$B/tests/plugins/other.so: $(PLUGINS_DIR)/mine.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -DNUMBER=32 -Wl,-z,max-page-size=4096 -o $@ $<
+
+$B/tests/plugins/brings.so: $(PLUGINS_DIR)/mine.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -DNUMBER=16 -DBRINGS -o $@ $<
+
+# The table of symbols that was there before GNU's.
+$B/tests/plugins/sysv.so: $(PLUGINS_DIR)/mine.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -DNUMBER=48 -Wl,--hash-style=sysv -o $@ $<
+
+$B/tests/plugins/needs.so: $(PLUGINS_DIR)/needs.cc $B/tests/plugins/given.so
+	$(PLUGIN_CXX) -o $@ $^ '-Wl,-rpath,$$ORIGIN'
+
+$B/tests/plugins/given.so: $(PLUGINS_DIR)/given.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -Wl,-soname,libgiven.so.1 -o $@ $<
+	ln -sf given.so $(@D)/libgiven.so.1
+
+$B/tests/plugins/%.so: $(PLUGINS_DIR)/%.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -o $@ $< -pthread
