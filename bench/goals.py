@@ -98,8 +98,8 @@ REASONS = {
     "exec": "a forked child is an image of its own, so that there are two; to load the library takes half of "
             "the goal already, and what the node makes and unmakes for an image takes more of a core than the program "
             "itself: with two cores programs that follow each other wait for that",
-    "page median": "about half of it is the kernel's, for the timer, the node's socket and the terminal; what the "
-                   "other half waits for is not known, but on an EPYC it hardly changes when the cores are kept awake",
+    "page median": "what a cycle touches has left the caches when the next one comes: the same cycles made 500 times a "
+                   "second (NODES_HZ in nodes.h) take half as long, and cores that are kept awake change nothing",
 }
 
 
