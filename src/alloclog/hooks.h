@@ -38,7 +38,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "objects.h"
 #include "produce.h"
 #include "sample.h"
 #include "stack.h"
@@ -99,6 +98,11 @@ enum real_fn {
 	REAL_FNS
 };
 
+struct range {
+	uintptr_t lo;
+	uintptr_t size;
+};
+
 struct real {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
@@ -110,7 +114,6 @@ struct real {
 	void *(*memalign)(size_t, size_t);
 	void *(*valloc)(size_t);
 	void *(*pvalloc)(size_t);
-	int (*dlclose)(void *);
 	/*
 	 * malloc_usable_size() for blocks of that function; one that says 0,
 	 * not known, when the two lie in different objects.
@@ -139,6 +142,12 @@ bool real_get(void);
 
 /* The object that an address lies in; size 0 if it lies in none. */
 struct range real_object(const void *addr);
+
+static inline bool
+range_has(const struct range *r, uintptr_t addr)
+{
+	return addr - r->lo < r->size;
+}
 
 #define POOL_SIZE 65536
 extern char pool[POOL_SIZE];
@@ -178,8 +187,6 @@ struct thread {
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
 	struct stack_cache *stack;	/* what p->stack is, or will be after a fork; NULL none yet */
-	uintptr_t op_caller;		/* of the last operator that was not there at the start */
-	unsigned op_set;		/* which set that was in */
 	unsigned depth;			/* scopes in progress */
 	uint8_t level;			/* alloclog_level() */
 	bool looking;			/* for the real functions: the pool serves it */

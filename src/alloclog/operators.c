@@ -25,15 +25,17 @@
  *	malloc in which it did; by an allocator's own operators, which do not
  *	come there, it is not logged.
  *	An arming between an operator and its malloc leaves the name of malloc.
- *	Where no C++ library was there at the start, whose operators an object
- *	has goes by the return address, which a jump in the place of a call
- *	makes another object's; and those of an object that was opened for all
- *	(RTLD_GLOBAL) do not come before those of its own, as they would.
+ *	Where no C++ library was there at the start, what a plugin's operators
+ *	ask of malloc has that name, and goes by the place in the operator.
  */
 #include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <unwind.h>
 
+#include "calls.h"
 #include "hooks.h"
 
 enum op {
@@ -45,199 +47,10 @@ enum op {
 	OPS
 };
 
-static const char *const op_names[OPS] = {
-	[OP_NEW] = "_Znwm",
-	[OP_NEW_ARRAY] = "_Znam",
-	[OP_NEW_NT] = "_ZnwmRKSt9nothrow_t",
-	[OP_NEW_ARRAY_NT] = "_ZnamRKSt9nothrow_t",
-	[OP_NEW_AL] = "_ZnwmSt11align_val_t",
-	[OP_NEW_ARRAY_AL] = "_ZnamSt11align_val_t",
-	[OP_NEW_AL_NT] = "_ZnwmSt11align_val_tRKSt9nothrow_t",
-	[OP_NEW_ARRAY_AL_NT] = "_ZnamSt11align_val_tRKSt9nothrow_t",
-	[OP_DEL] = "_ZdlPv",
-	[OP_DEL_ARRAY] = "_ZdaPv",
-	[OP_DEL_SZ] = "_ZdlPvm",
-	[OP_DEL_ARRAY_SZ] = "_ZdaPvm",
-	[OP_DEL_NT] = "_ZdlPvRKSt9nothrow_t",
-	[OP_DEL_ARRAY_NT] = "_ZdaPvRKSt9nothrow_t",
-	[OP_DEL_AL] = "_ZdlPvSt11align_val_t",
-	[OP_DEL_ARRAY_AL] = "_ZdaPvSt11align_val_t",
-	[OP_DEL_SZ_AL] = "_ZdlPvmSt11align_val_t",
-	[OP_DEL_ARRAY_SZ_AL] = "_ZdaPvmSt11align_val_t",
-	[OP_DEL_AL_NT] = "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-	[OP_DEL_ARRAY_AL_NT] = "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-};
-
-/* --- the real operators ------------------------------------------------- */
-
-struct op_real {
+static struct op_real {
 	void *fn;	/* NULL: there is none */
 	bool own;	/* the allocator's: does not come to malloc */
-};
-
-/* Those that were there at the start are every caller's. */
-static struct op_real loaded[OPS];
-static _Atomic bool loaded_any;
-
-static struct op_real
-op_real_of(void *fn)
-{
-	return (struct op_real) { fn,
-		range_has(&real.heap[0], (uintptr_t)fn) ||
-		range_has(&real.heap[1], (uintptr_t)fn) };
-}
-
-void
-operators_begin(void)
-{
-	/* One look-up is enough to know that a program is not C++. */
-	if (dlsym(RTLD_NEXT, op_names[OP_NEW]) == NULL)
-		return;
-	for (int i = 0; i < OPS; i++) {
-		void *fn = dlsym(RTLD_NEXT, op_names[i]);
-
-		if (fn != NULL && !range_has(&real.self, (uintptr_t)fn))
-			loaded[i] = op_real_of(fn);
-	}
-	atomic_store_explicit(&loaded_any, true, memory_order_release);
-}
-
-/*
- * Where no C++ library was there at the start, each object has what it would
- * have without us.  That is known until something is unloaded: then another
- * object may come to lie where one was.
- *
- * A set is written while its turn is odd.  Who finds it so, or changed when it
- * has been read, goes without it.
- */
-struct op_set {
-	_Atomic unsigned turn;
-	_Atomic unsigned unloads;	/* how often that had been, before it was found */
-	_Atomic uintptr_t lo, size;	/* of the callers' object */
-};
-
-#define OP_SETS 512
-
-static struct op_set brought[OP_SETS];
-static void *_Atomic brought_fns[OP_SETS][OPS];
-static _Atomic unsigned brought_next;	/* the oldest gives way */
-static _Atomic unsigned unloads;
-
-static unsigned
-op_sets(void)
-{
-	unsigned n = atomic_load_explicit(&brought_next, memory_order_relaxed);
-
-	return n < OP_SETS ? n : OP_SETS;
-}
-
-static bool
-op_set_tells(unsigned i, unsigned now, uintptr_t caller, enum op op, void **fn)
-{
-	const struct op_set *set = &brought[i];
-	unsigned turn = atomic_load_explicit(&set->turn, memory_order_acquire);
-	uintptr_t lo = atomic_load_explicit(&set->lo, memory_order_relaxed);
-	uintptr_t size = atomic_load_explicit(&set->size, memory_order_relaxed);
-
-	if (turn % 2 != 0 || caller - lo >= size ||
-	    atomic_load_explicit(&set->unloads, memory_order_relaxed) != now)
-		return false;
-	*fn = atomic_load_explicit(&brought_fns[i][op], memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&set->turn, memory_order_relaxed) == turn;
-}
-
-static void
-op_set_keep(unsigned now, const struct range *callers, void *const fns[OPS])
-{
-	unsigned n = op_sets(), i = 0, turn;
-	struct op_set *set;
-
-	while (i < n && atomic_load_explicit(&brought[i].unloads,
-	    memory_order_relaxed) == now)
-		i++;
-	if (i == n)
-		i = atomic_fetch_add_explicit(&brought_next, 1,
-		    memory_order_relaxed) % OP_SETS;
-	set = &brought[i];
-	turn = atomic_load_explicit(&set->turn, memory_order_relaxed);
-	if (turn % 2 != 0 || !atomic_compare_exchange_strong(&set->turn, &turn,
-	    turn + 1))
-		return;
-	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&set->unloads, now, memory_order_relaxed);
-	atomic_store_explicit(&set->lo, callers->lo, memory_order_relaxed);
-	atomic_store_explicit(&set->size, callers->size, memory_order_relaxed);
-	for (int op = 0; op < OPS; op++)
-		atomic_store_explicit(&brought_fns[i][op], fns[op],
-		    memory_order_relaxed);
-	atomic_store_explicit(&set->turn, turn + 2, memory_order_release);
-}
-
-/* A thread that may make no system call gets none, which is malloc and free. */
-static void *
-op_look_up(enum op op, uintptr_t caller, unsigned now)
-{
-	void *fns[OPS];
-	struct range callers;
-
-	if (thread_self.silent || objects_find(caller, (uintptr_t)brought,
-	    op_names, OPS, fns, &callers) != 0)
-		return NULL;
-	/* Code that was made at run time lies in no object. */
-	if (callers.size == 0)
-		callers = (struct range) { caller & ~(uintptr_t)0xffff,
-			0x10000 };
-	op_set_keep(now, &callers, fns);
-	return fns[op];
-}
-
-static COLD struct op_real
-op_find(enum op op, uintptr_t caller)
-{
-	struct thread *t = &thread_self;
-	unsigned now = atomic_load_explicit(&unloads, memory_order_acquire);
-	unsigned n = op_sets();
-	void *fn;
-
-	/* An operator that ends in a jump to this one: on behalf of its caller. */
-	if (range_has(&real.self, caller))
-		caller = t->op_caller;
-	t->op_caller = caller;
-	if (op_set_tells(t->op_set, now, caller, op, &fn))
-		return op_real_of(fn);
-	for (unsigned i = 0; i < n; i++)
-		if (op_set_tells(i, now, caller, op, &fn)) {
-			t->op_set = i;
-			return op_real_of(fn);
-		}
-	return op_real_of(op_look_up(op, caller, now));
-}
-
-static inline struct op_real
-op_real(enum op op, uintptr_t caller)
-{
-	if (likely(atomic_load_explicit(&loaded_any, memory_order_acquire)) &&
-	    likely(loaded[op].fn != NULL))
-		return loaded[op];
-	return op_find(op, caller);
-}
-
-/*
- * It is counted when the loader is done.  Before, nothing can be loaded where
- * something was; between its end and the count another thread would have to
- * load another object just there, and that object to call an operator.
- */
-EXPORT int
-dlclose(void *handle)
-{
-	int error = 0;
-
-	if (real_get() && real.dlclose != NULL)
-		error = real.dlclose(handle);
-	atomic_fetch_add_explicit(&unloads, 1, memory_order_release);
-	return error;
-}
+} op_real[OPS];		/* set before real.ready is */
 
 /* --- scopes ------------------------------------------------------------- */
 
@@ -359,18 +172,17 @@ struct call {
 };
 
 /*
- * The real operator, when it is one of those that were there at the start and
- * there is nothing to log of this call: of what it will ask of malloc or free,
- * or of itself where it does not come there.
+ * The real operator, when there is one and nothing to log of this call: of what
+ * it will ask of malloc or free, or of itself where it does not come there.
  */
 static inline void *
 op_unlogged(enum op op, size_t size, size_t align, const void *block)
 {
-	const struct op_real *r = &loaded[op];
+	const struct op_real *r = &op_real[op];
 	uint64_t left = thread_self.sampler.left;
 	bool skips;
 
-	if (!likely(atomic_load_explicit(&loaded_any, memory_order_acquire)))
+	if (!real_known())
 		return NULL;
 	if (likely(produce_asleep()))
 		return r->fn;
@@ -392,17 +204,16 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
     unsigned type, uintptr_t origin)
 {
 	struct thread *t = &thread_self;
+	const struct op_real *r = &op_real[op];
 	const struct scope *outer;
-	struct op_real r;
 	struct scope *s;
 	uintptr_t whose = origin;
 	bool inner = false;
 
 	if (unlikely(!real_known()))
 		(void)real_get();
-	r = op_real(op, origin_pc(origin));
-	c->fn = r.fn;
-	c->own = r.own || unlikely(r.fn == NULL);
+	c->fn = r->fn;
+	c->own = r->own || unlikely(r->fn == NULL);
 	c->opened = false;
 	if (unlikely(produce_asleep()))
 		return;
@@ -468,8 +279,14 @@ new_own_end(const struct call *c, void *ptr)
 
 struct nothrow;
 
+/* The hook of that name, whoever else defines one. */
+#define OURS(symbol) \
+	extern __typeof__(symbol) ours##symbol \
+	    __attribute__((alias(#symbol), visibility("hidden")))
+
 #define NEW(symbol, op, type, align, params, args) \
 	EXPORT void *symbol params; \
+	OURS(symbol); \
 	OUTLINE void *logged##symbol params \
 	{ \
 		struct call c; \
@@ -528,6 +345,7 @@ delete_without(void *ptr)
 
 #define DELETE(symbol, op, type, params, args) \
 	EXPORT void symbol params; \
+	OURS(symbol); \
 	OUTLINE void logged##symbol params \
 	{ \
 		struct call c; \
@@ -577,3 +395,108 @@ DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, OP_DEL_AL_NT, TYPE_DELETE,
 DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, OP_DEL_ARRAY_AL_NT,
     TYPE_DELETE_ARRAY, (void *ptr, size_t al, const struct nothrow *nt),
     (ptr, al, nt))
+
+/* --- at the start ------------------------------------------------------- */
+
+#define OP(symbol) { #symbol, (void *)ours##symbol }
+
+static const struct {
+	const char *name;
+	void *ours;
+} ops[OPS] = {
+	[OP_NEW] = OP(_Znwm),
+	[OP_NEW_ARRAY] = OP(_Znam),
+	[OP_NEW_NT] = OP(_ZnwmRKSt9nothrow_t),
+	[OP_NEW_ARRAY_NT] = OP(_ZnamRKSt9nothrow_t),
+	[OP_NEW_AL] = OP(_ZnwmSt11align_val_t),
+	[OP_NEW_ARRAY_AL] = OP(_ZnamSt11align_val_t),
+	[OP_NEW_AL_NT] = OP(_ZnwmSt11align_val_tRKSt9nothrow_t),
+	[OP_NEW_ARRAY_AL_NT] = OP(_ZnamSt11align_val_tRKSt9nothrow_t),
+	[OP_DEL] = OP(_ZdlPv),
+	[OP_DEL_ARRAY] = OP(_ZdaPv),
+	[OP_DEL_SZ] = OP(_ZdlPvm),
+	[OP_DEL_ARRAY_SZ] = OP(_ZdaPvm),
+	[OP_DEL_NT] = OP(_ZdlPvRKSt9nothrow_t),
+	[OP_DEL_ARRAY_NT] = OP(_ZdaPvRKSt9nothrow_t),
+	[OP_DEL_AL] = OP(_ZdlPvSt11align_val_t),
+	[OP_DEL_ARRAY_AL] = OP(_ZdaPvSt11align_val_t),
+	[OP_DEL_SZ_AL] = OP(_ZdlPvmSt11align_val_t),
+	[OP_DEL_ARRAY_SZ_AL] = OP(_ZdaPvmSt11align_val_t),
+	[OP_DEL_AL_NT] = OP(_ZdlPvSt11align_val_tRKSt9nothrow_t),
+	[OP_DEL_ARRAY_AL_NT] = OP(_ZdaPvSt11align_val_tRKSt9nothrow_t),
+};
+
+/* The protection that the segment has in which `at` lies, of the object at eh. */
+static int
+protection_at(const ElfW(Ehdr) *eh, uintptr_t at)
+{
+	const ElfW(Phdr) *ph = (const void *)((const char *)eh + eh->e_phoff);
+
+	for (unsigned i = 0; i < eh->e_phnum; i++)
+		if (ph[i].p_type == PT_LOAD &&
+		    at - (uintptr_t)eh - ph[i].p_vaddr < ph[i].p_memsz)
+			return (ph[i].p_flags & PF_R ? PROT_READ : 0) |
+			    (ph[i].p_flags & PF_W ? PROT_WRITE : 0) |
+			    (ph[i].p_flags & PF_X ? PROT_EXEC : 0);
+	return PROT_READ;
+}
+
+/*
+ * Takes operators of ours out of our table of symbols: the loader passes over
+ * one without an address.
+ *
+ * What a plugin would find without us goes by the place that dlopen(3) has given
+ * each object, which nobody else can tell; and a wrong guess gives blocks of one
+ * operator to another's delete.  So it finds what it would, and what that asks
+ * of malloc is seen.
+ */
+static void
+take_back(const void *const fns[OPS], unsigned n)
+{
+	static _Atomic bool taken_back;
+	uintptr_t lo = UINTPTR_MAX, hi = 0, page = (uintptr_t)getpagesize();
+	ElfW(Sym) *syms[OPS];
+	Dl_info info = { .dli_fbase = NULL };
+	int prot;
+
+	for (unsigned i = 0; i < n; i++) {
+		syms[i] = NULL;
+		if (dladdr1(fns[i], &info, (void **)&syms[i],
+		    RTLD_DL_SYMENT) == 0 || syms[i] == NULL)
+			return;
+		if ((uintptr_t)syms[i] < lo)
+			lo = (uintptr_t)syms[i];
+		if ((uintptr_t)(syms[i] + 1) > hi)
+			hi = (uintptr_t)(syms[i] + 1);
+	}
+	/* Two threads may come here first; one of them is to do it. */
+	if (n == 0 || atomic_exchange(&taken_back, true))
+		return;
+	prot = protection_at(info.dli_fbase, lo);
+	lo &= ~(page - 1);
+	if (call_mprotect((void *)lo, hi - lo, prot | PROT_WRITE) != 0)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		syms[i]->st_value = 0;
+	(void)call_mprotect((void *)lo, hi - lo, prot);
+}
+
+void
+operators_begin(void)
+{
+	/* One look-up is enough to know that a program is not C++. */
+	bool any = dlsym(RTLD_NEXT, ops[OP_NEW].name) != NULL;
+	const void *unknown[OPS];
+	unsigned n = 0;
+	void *fn;
+
+	for (int i = 0; i < OPS; i++) {
+		fn = any ? dlsym(RTLD_NEXT, ops[i].name) : NULL;
+		if (fn == NULL)
+			unknown[n++] = ops[i].ours;
+		op_real[i].own = range_has(&real.heap[0], (uintptr_t)fn) ||
+		    range_has(&real.heap[1], (uintptr_t)fn);
+		op_real[i].fn = fn;
+	}
+	take_back(unknown, n);
+}

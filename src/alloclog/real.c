@@ -4,8 +4,8 @@
  *
  * They are looked up once, at the first allocation of the process, which may
  * come before any constructor has run.  Two threads that come first at once
- * both look them up, to the same result.  dlsym(3) takes the loader's lock; it
- * is never called later than this (objects.c is why it need not be).
+ * both look them up, to the same result.  dlsym(3) takes the loader's lock, and
+ * is never called later than this.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -288,7 +288,6 @@ look_up(void)
 	*(void **)&real.memalign = fns[REAL_MEMALIGN];
 	*(void **)&real.valloc = fns[REAL_VALLOC];
 	*(void **)&real.pvalloc = fns[REAL_PVALLOC];
-	*(void **)&real.dlclose = dlsym(RTLD_NEXT, "dlclose");
 	if (sanitised()) {
 		operators_begin();
 		attach_never();
