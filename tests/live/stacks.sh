@@ -250,6 +250,21 @@ print(*[t["pid"] for t in json.load(sys.stdin)["targets"]
 }
 rule "a target that has ended keeps its stacks and names" ended
 
+# --- a plugin that brings C++ into a program without
+
+plugin() {
+	name=host
+	held "$B/tests/plugins/host" hold "$B/tests/plugins/keeps.so" || return 1
+	"$pagek" tree --flat --by function --least 0 "pid:$pid" \
+	    >"$tmp/report" 2>&1 && says " 3 .*  keep_them() *keeps.cc" &&
+	    says_not "operator new"
+	status=$?
+	let_go
+	name=held
+	return "$status"
+}
+rule "what a plugin asks of operator new goes by who called that" plugin
+
 # --- names that do not come
 
 # A server of debug files that takes the question and never answers.

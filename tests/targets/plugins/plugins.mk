@@ -4,7 +4,7 @@
 # Included by the Makefile.
 
 PLUGINS_DIR = tests/targets/plugins
-PLUGINS = $(addprefix $B/tests/plugins/,host plain.so static.so waits.so \
+PLUGINS = $(addprefix $B/tests/plugins/,host keeps.so plain.so static.so waits.so \
 	mine.so other.so brings.so needs.so sysv.so)
 PLUGIN_CXX = $(CXX) -std=c++17 -O1 -g -fno-builtin -fPIC -shared -Wall -Wextra
 
