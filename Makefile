@@ -123,7 +123,8 @@ $B/pagek-symbols: $B/src/symbol/pagek-symbols.o $(ARCHIVE)
 $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
 
-# The target side: libc only, nothing of ours visible but what interposes.
+# The target side: libc only, nothing of ours visible but what interposes.  Its
+# table of symbols is written to (operators.c), so it lies apart from the code.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
 	-foptimize-sibling-calls -DPAGEK_VERSION='"$(VERSION)"'
@@ -133,7 +134,7 @@ PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS)))
 
 $B/liballoclog.so: $(PIC_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \
-		-Wl,-z,now,-z,nodelete,--no-undefined -o $@ $^ -ldl -pthread
+		-Wl,-z,now,-z,nodelete,-z,separate-code,--no-undefined -o $@ $^ -ldl -pthread
 
 $B/%.o: %.c
 	@mkdir -p $(@D)

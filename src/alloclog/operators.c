@@ -165,7 +165,7 @@ operator_unwound(int version, _Unwind_Action actions,
 
 /* One operator's hook at work. */
 struct call {
-	void *fn;	/* the real one; NULL if there is none anywhere */
+	void *fn;	/* the real one; NULL if there was none at the start */
 	unsigned depth;	/* scopes around it */
 	bool own;
 	bool opened;
@@ -248,14 +248,28 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 
 /* --- new ---------------------------------------------------------------- */
 
-/* What the hook has if there is no real operator anywhere: malloc. */
+/* Malloc may be the program's own, or a sanitiser's: nothing is logged then. */
+static bool
+malloc_is_others(void)
+{
+	return atomic_load(&hook_foreign) || atomic_load(&hook_inert);
+}
+
+/*
+ * Who has found us before we were taken back gets malloc: by a weak reference,
+ * or in a plugin that is loaded before our constructor has run.  It must be the
+ * one whose free will be given the block.
+ */
 static void *
 new_without(size_t align, size_t size)
 {
+	size_t round = align == 0 ? size : (size + align - 1) & ~(align - 1);
+
 	if (!real_get())
 		return pool_alloc(align, size);
-	return align == 0 ? real.malloc(size) :
-	    real.aligned_alloc(align, (size + align - 1) & ~(align - 1));
+	if (malloc_is_others())
+		return align == 0 ? malloc(size) : aligned_alloc(align, round);
+	return align == 0 ? real.malloc(size) : real.aligned_alloc(align, round);
 }
 
 /* After an operator that did not come to malloc, or may not have. */
@@ -339,6 +353,8 @@ delete_without(void *ptr)
 {
 	if (pool_has(ptr))
 		pool_free(ptr);
+	else if (malloc_is_others())
+		free(ptr);
 	else if (real.free != NULL)
 		real.free(ptr);
 }
@@ -448,7 +464,7 @@ protection_at(const ElfW(Ehdr) *eh, uintptr_t at)
  * What a plugin would find without us goes by the place that dlopen(3) has given
  * each object, which nobody else can tell; and a wrong guess gives blocks of one
  * operator to another's delete.  So it finds what it would, and what that asks
- * of malloc is seen.
+ * of malloc is seen.  Only who was bound to us before this has run keeps us.
  */
 static void
 take_back(const void *const fns[OPS], unsigned n)
@@ -481,11 +497,23 @@ take_back(const void *const fns[OPS], unsigned n)
 	(void)call_mprotect((void *)lo, hi - lo, prot);
 }
 
+/* Whether anybody defines operators: not all are looked up where nobody does. */
+static bool
+is_cxx(void)
+{
+	static const enum op first[] = { OP_NEW, OP_NEW_ARRAY, OP_DEL,
+		OP_DEL_ARRAY };
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (dlsym(RTLD_NEXT, ops[first[i]].name) != NULL)
+			return true;
+	return false;
+}
+
 void
 operators_begin(void)
 {
-	/* One look-up is enough to know that a program is not C++. */
-	bool any = dlsym(RTLD_NEXT, ops[OP_NEW].name) != NULL;
+	bool any = is_cxx();
 	const void *unknown[OPS];
 	unsigned n = 0;
 	void *fn;

@@ -249,6 +249,10 @@ turns() {
 	grep -q 'same place=1' "$tmp/turns.out" || return 1
 	grep -v place "$tmp/turns.out" | cmp - "$tmp/turns.plain"
 }
+rule "a library that is there at the start and has operators for arrays alone keeps them" \
+    same "$plugins/arrays_host" open "$plugins/arrays.so" "$plugins/plain.so"
+rule "a plugin that is loaded before us frees what it allocates where malloc is the program's" \
+    same env PLUGIN="$plugins/plain.so" "$plugins/own"
 rule "plugins with operators of their own are unloaded, and who takes their place has its own" turns
 
 say_result

@@ -5,12 +5,31 @@
 
 PLUGINS_DIR = tests/targets/plugins
 PLUGINS = $(addprefix $B/tests/plugins/,host keeps.so plain.so static.so waits.so \
-	mine.so other.so brings.so needs.so sysv.so)
+	mine.so other.so brings.so needs.so sysv.so early.so own arrays.so \
+	arrays_host)
 PLUGIN_CXX = $(CXX) -std=c++17 -O1 -g -fno-builtin -fPIC -shared -Wall -Wextra
 
 $B/tests/plugins/host: $(PLUGINS_DIR)/host.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -o $@ $< -ldl
+
+# The same with a library that is there from the start.
+$B/tests/plugins/arrays_host: $(PLUGINS_DIR)/host.c $B/tests/plugins/arrays.so
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -o $@ $< -ldl -Wl,--no-as-needed \
+		$B/tests/plugins/arrays.so '-Wl,-rpath,$$ORIGIN'
+
+$B/tests/plugins/arrays.so: $(PLUGINS_DIR)/arrays.cc
+	@mkdir -p $(@D)
+	$(PLUGIN_CXX) -Wl,-soname,arrays.so,-z,now -nodefaultlibs -o $@ $< -lc
+
+$B/tests/plugins/own: $(PLUGINS_DIR)/own.c $B/tests/plugins/early.so
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fno-builtin -rdynamic -o $@ $^ \
+		'-Wl,-rpath,$$ORIGIN'
+
+$B/tests/plugins/early.so: $(PLUGINS_DIR)/early.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fPIC -shared -Wl,-soname,early.so \
+		-o $@ $< -ldl
 
 $B/tests/plugins/static.so: $(PLUGINS_DIR)/plain.cc
 	@mkdir -p $(@D)
