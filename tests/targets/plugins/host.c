@@ -9,7 +9,6 @@
  *	hold	runs the first, prints held= and what it says, waits to be killed
  */
 #include <dlfcn.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
