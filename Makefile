@@ -134,7 +134,8 @@ PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS)))
 
 $B/liballoclog.so: $(PIC_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \
-		-Wl,-z,now,-z,nodelete,-z,separate-code,--no-undefined -o $@ $^ -ldl -pthread
+		-Wl,-z,now,-z,nodelete,-z,separate-code,--no-undefined \
+		-o $@ $^ -ldl -pthread
 
 $B/%.o: %.c
 	@mkdir -p $(@D)

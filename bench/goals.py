@@ -99,7 +99,8 @@ REASONS = {
             "the goal already, and what the node makes and unmakes for an image takes more of a core than the program "
             "itself: with two cores programs that follow each other wait for that",
     "page median": "what a cycle touches has left the caches when the next one comes: the same cycles made 500 times a "
-                   "second (NODES_HZ in nodes.h) take half as long, and cores that are kept awake change nothing",
+                   "second (NODES_HZ in nodes.h) take half as long on an EPYC, and cores that are kept awake change "
+                   "nothing",
 }
 
 

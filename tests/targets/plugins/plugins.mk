@@ -5,8 +5,7 @@
 
 PLUGINS_DIR = tests/targets/plugins
 PLUGINS = $(addprefix $B/tests/plugins/,host keeps.so plain.so static.so waits.so \
-	mine.so other.so brings.so needs.so sysv.so early.so own arrays.so \
-	arrays_host)
+	mine.so other.so brings.so needs.so early.so own arrays.so arrays_host)
 PLUGIN_CXX = $(CXX) -std=c++17 -O1 -g -fno-builtin -fPIC -shared -Wall -Wextra
 
 $B/tests/plugins/host: $(PLUGINS_DIR)/host.c
@@ -42,16 +41,11 @@ $B/tests/plugins/mine.so: $(PLUGINS_DIR)/mine.cc
 
 $B/tests/plugins/other.so: $(PLUGINS_DIR)/mine.cc
 	@mkdir -p $(@D)
-	$(PLUGIN_CXX) -DNUMBER=32 -Wl,-z,max-page-size=4096 -o $@ $<
+	$(PLUGIN_CXX) -DNUMBER=32 -o $@ $<
 
 $B/tests/plugins/brings.so: $(PLUGINS_DIR)/mine.cc
 	@mkdir -p $(@D)
 	$(PLUGIN_CXX) -DNUMBER=16 -DBRINGS -o $@ $<
-
-# The table of symbols that was there before GNU's.
-$B/tests/plugins/sysv.so: $(PLUGINS_DIR)/mine.cc
-	@mkdir -p $(@D)
-	$(PLUGIN_CXX) -DNUMBER=48 -Wl,--hash-style=sysv -o $@ $<
 
 $B/tests/plugins/needs.so: $(PLUGINS_DIR)/needs.cc $B/tests/plugins/given.so
 	$(PLUGIN_CXX) -o $@ $^ '-Wl,-rpath,$$ORIGIN'
