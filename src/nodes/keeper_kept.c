@@ -355,6 +355,12 @@ keeper_kept_store(struct keeper *k, const int fds[3])
 		r = put_memory(k, kk);
 	if (r < 0)
 		keeper_kept_forget(k);
+	/*
+	 * Both slots, and the cut: a target waits while one is written again, and
+	 * memory that is touched for the first time takes most of that.
+	 */
+	memset(kk->image->cut, 0, sizeof kk->image->cut);
+	keeper_kept_commit(k, true);
 	keeper_kept_commit(k, true);
 	return r;
 }

@@ -181,8 +181,12 @@ proc_seccomp(pid_t pid, pid_t tid, uint64_t *out)
 	uint32_t mode, filters = 0;
 	ssize_t n;
 
-	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid,
-	    (int)tid);
+	/* The kernel makes a name for each part of a path that is new to it. */
+	if (tid == pid)
+		snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	else
+		snprintf(path, sizeof path, "/proc/%d/task/%d/status",
+		    (int)pid, (int)tid);
 	n = read_file(path, buf, sizeof buf);
 	if (n < 0)
 		return (int)n;
