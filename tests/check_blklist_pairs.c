@@ -118,6 +118,40 @@ START_TEST(pairs_are_not_looked_for_where_there_are_none)
 }
 END_TEST
 
+/* One allocation and its free right behind it, again and again; sampled or not. */
+START_TEST(peak_has_the_largest_of_pairs_in_a_row)
+{
+	const struct rec r[] = {
+		REC(.op = REC_ALLOC, .addr = 0x10, .size = 100),
+		REC(.op = REC_ALLOC, .addr = 0x20, .size = 7),
+		FREE(0x20),
+		REC(.op = REC_ALLOC, .addr = 0x20, .size = 1000),
+		FREE(0x20),
+		REC(.op = REC_ALLOC, .addr = 0x30, .size = 8),
+		FREE(0x30),
+	};
+
+	for (uint64_t period = 0; period <= 4096; period += 4096) {
+		struct blklist *a = list_of(kinds[_i], 8);
+		struct blklist *b = list_of(kinds[_i], 8);
+
+		blklist_sample(a, period);
+		blklist_sample(b, period);
+		apply_batch(a, r, NELEM(r), true);
+		apply_batch(b, r, NELEM(r), false);
+		ck_assert_uint_eq(COUNT(a, cancelled), 3);
+		ck_assert_uint_eq(COUNT(a, peak_bytes), 1100);
+		ck_assert_uint_eq(COUNT(b, peak_bytes), 1100);
+		ck_assert_uint_eq(COUNT(a, est_peak_bytes),
+		    COUNT(b, est_peak_bytes));
+		ck_assert_uint_eq(COUNT(a, allocs), COUNT(b, allocs));
+		ck_assert_uint_eq(COUNT(a, frees), COUNT(b, frees));
+		blklist_free(a);
+		blklist_free(b);
+	}
+}
+END_TEST
+
 START_TEST(peak_is_the_same_with_and_without_cancellation)
 {
 	struct blklist *a = list_of(kinds[_i], 8), *b = list_of(kinds[_i], 8);
@@ -197,6 +231,7 @@ suite(void)
 		what_is_no_event_of_the_block_keeps_no_pair_apart,
 		pairs_are_not_looked_for_where_there_are_none,
 		peak_is_the_same_with_and_without_cancellation,
+		peak_has_the_largest_of_pairs_in_a_row,
 		records_of_pairs_are_told,
 	};
 

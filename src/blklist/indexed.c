@@ -369,15 +369,24 @@ apply_one(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	}
 }
 
-/* One record of a pair; the other is `mate`. */
-static inline void
-apply_pair(struct blklist *l, const struct list_chunk *c, unsigned at,
-    unsigned mate)
+/*
+ * Halves of pairs, from `at` on, before `end`; returns the first that is none.
+ * As pairs come out of a ring, nearly all of them are whole ones.
+ */
+static inline unsigned
+apply_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
+    unsigned at, unsigned end)
 {
-	if (at < mate)
-		list_pair_alloc(l, c, at);
-	else
-		list_pair_free(l, &c->rec[mate]);
+	for (;;) {
+		at = list_pairs(l, c, mate, at, end);
+		if (at == end || mate[at] == CANCEL_NONE)
+			return at;
+		if (at < mate[at])
+			list_pair_alloc(l, c, at);
+		else
+			list_pair_free(l, &c->rec[mate[at]]);
+		at++;
+	}
 }
 
 static inline uint32_t
@@ -397,8 +406,8 @@ apply_shallow(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 
 	for (unsigned i = 0; i < c->n; i++) {
 		if (pairs > 0 && mate[i] != CANCEL_NONE)
-			apply_pair(l, c, i, mate[i]);
-		else
+			i = apply_pairs(l, c, mate, i, c->n);
+		if (i < c->n)
 			apply_one(l, ix, c, i, tag_of(l, ix, &c->rec[i]));
 	}
 }
@@ -475,12 +484,12 @@ apply_deep(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		if (deeper && t + AHEAD_AGE < n)
 			ahead_age(ix, &c->rec[todo[t + AHEAD_AGE]],
 			    tag[t + AHEAD_AGE]);
-		for (; at < todo[t]; at++)
-			apply_pair(l, c, at, mate[at]);
+		if (at < todo[t])
+			at = apply_pairs(l, c, mate, at, todo[t]);
 		apply_one(l, ix, c, at++, tag[t]);
 	}
-	for (; at < c->n; at++)
-		apply_pair(l, c, at, mate[at]);
+	if (at < c->n)
+		(void)apply_pairs(l, c, mate, at, c->n);
 }
 
 /*

@@ -286,15 +286,21 @@ void list_set_plain(struct blklist *);
 /* An allocation of a type that is not plain. */
 void list_odd_alloc(struct blklist *, const struct list_chunk *, unsigned i);
 
+static inline void
+list_odd_alloc_too(struct blklist *l, const struct list_chunk *c, unsigned i)
+{
+	unsigned type = rec_type(&c->rec[i]);
+
+	if (__builtin_expect(!(l->plain[type >> 6] >> (type & 63) & 1), 0))
+		list_odd_alloc(l, c, i);
+}
+
 /* An allocation that succeeded, whatever becomes of it. */
 static inline void
 list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
-	unsigned type = rec_type(&c->rec[i]);
-
 	l->counts.allocs++;
-	if (__builtin_expect(!(l->plain[type >> 6] >> (type & 63) & 1), 0))
-		list_odd_alloc(l, c, i);
+	list_odd_alloc_too(l, c, i);
 }
 
 void list_estimate_add(struct blklist *, uint64_t key, uint64_t size);
@@ -339,6 +345,36 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 	l->counts.frees++;
 	l->counts.cancelled++;
 	list_live_sub(l, list_key(l, alloc), rec_size(alloc));
+}
+
+/*
+ * As many whole pairs, each free right behind its allocation, as stand in a row
+ * from i on, before `end`; returns where the row ends.  All the while the same
+ * bytes are live but for the one block, so that the largest of them tells.
+ */
+static inline unsigned
+list_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
+    unsigned i, unsigned end)
+{
+	uint64_t most = 0, n = 0;
+
+	for (; i + 1 < end && mate[i] == i + 1; i += 2, n++) {
+		const struct rec *alloc = &c->rec[i];
+
+		list_odd_alloc_too(l, c, i);
+		if (rec_size(alloc) > most)
+			most = rec_size(alloc);
+		if (__builtin_expect(l->period != 0, 0)) {
+			list_live_add(l, list_key(l, alloc), rec_size(alloc));
+			list_live_sub(l, list_key(l, alloc), rec_size(alloc));
+		}
+	}
+	l->counts.allocs += n;
+	l->counts.frees += n;
+	l->counts.cancelled += n;
+	if (l->counts.live_bytes + most > l->counts.peak_bytes)
+		l->counts.peak_bytes = l->counts.live_bytes + most;
+	return i;
 }
 
 #ifdef __SSE2__
