@@ -219,6 +219,10 @@ $B/bench/libtimes.so: bench/times.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $<
 
+$B/bench/libbare.so: bench/peers/bare.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $<
+
 $B/bench/libmtrace.so: bench/peers/mtrace.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $< \
@@ -302,7 +306,8 @@ check-long:
 
 # Ten minutes; the second one takes every peer, and much longer.
 BENCHES = $(patsubst bench/%.c,$B/bench/%,$(filter-out bench/times.c,\
-	$(sort $(wildcard bench/*.c)))) $B/bench/libtimes.so $B/bench/libmtrace.so
+	$(sort $(wildcard bench/*.c)))) $B/bench/libtimes.so $B/bench/libbare.so \
+	$B/bench/libmtrace.so
 benches: $(BENCHES)
 
 bench:

@@ -57,6 +57,15 @@ def valgrind(job, tool, *options):
     return simply(job, job.timed(prefix=["valgrind", "-q", "--tool=" + tool] + [o % job.tmp for o in options]))
 
 
+def bare(job):
+    """Nothing but a function in front of the real one."""
+    return simply(job, job.timed({"LD_PRELOAD": B + "/bench/libbare.so"}))
+
+
+def no_bare():
+    return None if os.path.exists(B + "/bench/libbare.so") else "not built"
+
+
 def mtrace(job):
     return simply(job, job.timed({"LD_PRELOAD": B + "/bench/libmtrace.so:" + library("libc_malloc_debug.so.0"),
                                   "MALLOC_TRACE": job.tmp + "/m"}))

@@ -19,7 +19,9 @@ from machine import first, text
 from tools import TOOLS, share
 
 FAILURES = 3		# and a tool is not tried again with this workload
-CONTROLS = ("plain", "beside")	# in every round, as ours are, which are held against them
+CONTROLS = ("plain", "bare", "beside")	# in every round, as ours are, which are held against them
+# What differs by less than a load does from run to run has rounds of its own.
+FINE = ("plain", "bare", "sampled", "dormant")
 TOUCHED = 512 << 20	# bytes; what the largest run needs with all that is beside it
 
 
@@ -61,10 +63,10 @@ class Runs:
         self.failures = collections.Counter()
         self.parts = {name: share(name, workload.name, workload.is_program) for name in self.names}
 
-    def plan(self, peers):
+    def plan(self, peers, fine):
         """[(tool, part)] of one round; a plain run for each part that is given."""
-        turn = [(name, self.parts[name]) for name in self.names
-                if self.failures[name] < FAILURES and (peers or TOOLS[name].ours or name in CONTROLS)]
+        turn = [(name, self.parts[name]) for name in self.names if self.failures[name] < FAILURES and
+                (name in FINE if fine else peers or TOOLS[name].ours or name in CONTROLS)]
         parts = sorted({part for _, part in turn} - {1})
         return [("plain", part) for part in parts] + turn
 
@@ -75,9 +77,9 @@ class Runs:
                 return r["caller", 1]["core_share"]
         return None
 
-    def round(self, peers=True):
+    def round(self, peers=True, fine=False):
         got = {}
-        plan = self.plan(peers)
+        plan = self.plan(peers, fine)
         for tool, part in reversed(plan) if len(self.rounds) % 2 else plan:
             try:
                 got[tool, part] = once(tool, self.workload, part, self.caller_share(got))

@@ -24,6 +24,7 @@ TOOLS = {
     "sampled": Tool("sampled, " + ours.SAMPLE, True, True, {},
                     lambda job: ours.pagek(job, "--stack", "16", "--sample", ours.SAMPLE), ours.no_sample),
     "dormant": Tool("dormant", True, True, {}, ours.dormant, ours.no_dormant),
+    "bare": Tool("an empty function in front", False, True, {}, peers.bare, peers.no_bare),
     "beside": Tool("plain, other core as busy", False, True, {}, ours.as_busy, ours.no_burn),
     "heaptrack": Tool("heaptrack", False, True, {"": 25, "grow": 1}, peers.heaptrack, peers.no_heaptrack),
     "heaptrack-raw": Tool("heaptrack, recording only", False, False, {"": 25, "grow": 1},
