@@ -155,7 +155,7 @@ malloc_for(const struct scope *s, struct producer *p, size_t size,
 		hook_allocated(NULL, size, NULL, TYPE_MALLOC, origin);
 		return NULL;
 	}
-	usable = real.usable[REAL_MALLOC](ptr);
+	usable = heads_usable(ptr, &real.usable[REAL_MALLOC]);
 	if (p->stack == NULL)
 		return alloc_by(p, ptr, size, usable, s->type,
 		    origin_pc(s->origin));
@@ -301,7 +301,7 @@ malloc_plain(size_t size, struct producer *p)
 		return ptr;
 	if (unlikely(ptr == NULL))
 		return alloc_failed(size, TYPE_MALLOC);
-	usable = real.usable[REAL_MALLOC](ptr);
+	usable = heads_usable(ptr, &real.usable[REAL_MALLOC]);
 	return alloc_by(p, ptr, size, usable, TYPE_MALLOC, RETURN);
 }
 
@@ -349,7 +349,7 @@ calloc_plain(size_t n, size_t size, struct producer *p)
 		return ptr;
 	if (unlikely(ptr == NULL))
 		return alloc_failed(product(n, size), TYPE_CALLOC);
-	usable = real.usable[REAL_CALLOC](ptr);
+	usable = heads_usable(ptr, &real.usable[REAL_CALLOC]);
 	return alloc_by(p, ptr, n * size, usable, TYPE_CALLOC, RETURN);
 }
 

@@ -38,6 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "heads.h"
 #include "produce.h"
 #include "sample.h"
 #include "stack.h"

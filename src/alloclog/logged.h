@@ -6,7 +6,7 @@
  *	ptr = real.malloc(size);
  *	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
  * and of a thread without stacks
- *	usable = real.usable[REAL_MALLOC](ptr);
+ *	usable = heads_usable(ptr, &real.usable[REAL_MALLOC]);
  *	return alloc_by(p, ptr, size, usable, TYPE_MALLOC, RETURN);
  *
  * An allocation is logged after the real call; see hooks.c.
@@ -90,7 +90,7 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 		return;
 	}
 	/* First, so that less is kept across the call. */
-	usable = real.usable[fn](ptr);
+	usable = heads_usable(ptr, &real.usable[fn]);
 	produce_alloc(p, (uintptr_t)ptr, size, usable, type, p->level,
 	    origin_caller(p, origin));
 }

@@ -15,6 +15,8 @@
 
 #include "hooks.h"
 
+#define GLIBC "libc.so.6"	/* what its file is called */
+
 struct real real;
 
 /* --- the pool ----------------------------------------------------------- */
@@ -262,6 +264,9 @@ look_up_usable(void *const fns[REAL_FNS])
 			*(void **)&real.usable[i] = fn;
 		else
 			real.usable[i] = usable_unknown;
+	if (real.usable[REAL_MALLOC] != usable_unknown &&
+	    strcmp(real.allocator, GLIBC) == 0)
+		heads_begin();
 }
 
 static void

@@ -195,7 +195,7 @@ realloc_plain(void *old, size_t size, struct producer *p)
 		return realloc_plain_failed(old, size, p, RETURN);
 	if (stopped())
 		return ptr;
-	usable = real.usable[REAL_REALLOC](ptr);
+	usable = heads_usable(ptr, &real.usable[REAL_REALLOC]);
 	return alloc_by(p, ptr, size, usable, TYPE_REALLOC, RETURN);
 }
 
