@@ -5,10 +5,8 @@
 #include "columns.h"
 #include "free.h"
 #include "order.h"
+#include "times.h"
 #include "units.h"
-
-#define AGE_EXACT 60	/* seconds */
-#define AGE_STEP 10
 
 struct column {
 	const char *title;	/* as wide as the column, or left-aligned */
@@ -98,10 +96,12 @@ static void
 put_age(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
-	uint64_t s = page_cell_seconds(v->look, b);
+	static const struct page_age_step steps[] = { { 0, 1 }, { 60, 10 },
+		{ 600, 60 }, { 36000, 3600 }, { 864000, 86400 } };
 	char text[8];
 
-	page_cell_age(text, s < AGE_EXACT ? s : s - s % AGE_STEP);
+	page_cell_age(text, page_time_age(v, b->ms, steps,
+	    BASE_NELEM(steps)));
 	picture_printf(pic, "%*s", width, v->gone ? "freed" : text);
 }
 
@@ -110,7 +110,7 @@ put_glyph(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
 	picture_printf(pic, "%*c", width,
-	    page_cell_age_glyph(page_cell_seconds(v->look, b)));
+	    page_cell_age_glyph(page_cell_glyph_seconds(v, b)));
 }
 
 /* Of a stream that declares no levels the nibble is shown as it is. */
@@ -372,7 +372,7 @@ page_columns_mark(const struct page_view *v, const struct blk *b,
 		at += columns[i].gap;
 		if (columns[i].put == put_glyph)
 			picture_mark(pic, at, at + columns[i].width,
-			    page_cell_age_mark(page_cell_seconds(v->look,
+			    page_cell_age_mark(page_cell_glyph_seconds(v,
 			    b)));
 		at += columns[i].width;
 	}

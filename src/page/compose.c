@@ -13,10 +13,10 @@
 #include "leaving.h"
 #include "line.h"
 #include "made.h"
+#include "marked.h"
 #include "past.h"
 #include "still.h"
 #include "trend.h"
-#include "marked.h"
 
 #define SAID_LINES 4	/* of what is said in the bottom line, where it is too long for that */
 #define FOOT_ROWS 8	/* lower than that, rows are worth more than a key bar */
@@ -84,7 +84,7 @@ row_mark(const struct page_view *v, const struct page_state *st,
 {
 	if (st->stale || page_is_free(b) || gone)
 		return PAGE_STALE;
-	if (page_cell_seconds(v->look, b) < 1)
+	if (page_cell_is_new(v, b))
 		return PAGE_NEW;
 	return PAGE_PLAIN;
 }
@@ -105,11 +105,15 @@ rows_made(struct page *page, const struct page_view *v,
 	memset(&key, 0, sizeof key);
 	key.layout = ops;
 	key.names_no = v->names_no;
+	key.wall_ahead = page_time_wall_ahead(v);
 	key.stream_no = v->look->stream_no;
 	key.round = page->round;
 	key.cols = pic->cols;
+	key.units = (int)v->units;
 	key.ascii = page->opts.ascii;
-	page_made_begin(page->made, &key, v->now);
+	key.utc = v->utc;
+	key.strict = is_strict(page);
+	page_made_begin(page->made, &key, v);
 	return page->made;
 }
 
@@ -118,7 +122,7 @@ put_row(const struct page *page, const struct page_view *v,
     const struct page_layout_ops *ops, struct page_made *made,
     const struct blk *b, bool gone, struct page_picture *pic)
 {
-	uint64_t seconds = page_cell_seconds(v->look, b);
+	struct page_holds others = *v->holds;
 	struct page_view past;
 
 	picture_line(pic);
@@ -128,11 +132,13 @@ put_row(const struct page *page, const struct page_view *v,
 		ops->row(page, &past, b, pic);
 		return;
 	}
-	if (made != NULL && page_made_put(made, b, seconds, pic))
+	if (made != NULL && page_made_put(made, v, b, pic))
 		return;
+	page_holds_begin(v->holds);
 	ops->row(page, v, b, pic);
 	if (made != NULL)
-		page_made_keep(made, b, seconds, pic);
+		page_made_keep(made, v, b, pic);
+	page_holds_join(v->holds, &others);
 }
 
 /* What rows are put with. */
@@ -545,15 +551,17 @@ compose_full(struct page *page, const struct page_view *v,
 	put_foot(page, v, st, ops, foot, rows, pic);
 }
 
-int
-page_compose_view(struct page *page, const struct page_view *v, int cols,
+/* Of a view that notes until when holds what is written. */
+static int
+compose_noted(struct page *page, const struct page_view *v, int cols,
     int rows, struct page_picture *pic)
 {
 	struct page_state st;
 	int r;
 
-	if (rows < 0)
-		rows = 0;
+	page_free_begin(page, v);
+	page_sample(page, v);
+	page_trend_sample(page, v);
 	page->spots = (struct page_spots){ .heading = -1, .first = -1,
 	    .bar = -1 };
 	r = page_choice_refresh(page, v);
@@ -571,11 +579,8 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 		snprintf(page->message, sizeof page->message,
 		    "no memory for groups");
 	}
-	page_free_begin(page, v);
 	page_followed_begin(page, v);
 	page_still_begin(page, v);
-	page_sample(page, v);
-	page_trend_sample(page, v);
 	page_state_get(page, v, &st);
 	picture_begin(pic, cols, page->opts.ascii);
 	if (pic->cols < PAGE_MIN_COLS || (rows > 0 && rows < PAGE_MIN_ROWS)) {
@@ -586,4 +591,16 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 		compose_full(page, v, &st, rows, pic);
 	}
 	return picture_end(pic);
+}
+
+int
+page_compose_view(struct page *page, const struct page_view *v, int cols,
+    int rows, struct page_picture *pic)
+{
+	struct page_view noted = *v;
+	struct page_holds holds;
+
+	noted.holds = &holds;
+	page_holds_begin(&holds);
+	return compose_noted(page, &noted, cols, rows < 0 ? 0 : rows, pic);
 }

@@ -12,6 +12,7 @@
 #include "groups.h"
 #include "head.h"
 #include "spark.h"
+#include "times.h"
 #include "trend.h"
 
 /* A word has more room while it is typed. */
@@ -137,13 +138,12 @@ static void
 put_birth(const struct page *page, const struct page_view *v,
     const struct blk *b, struct page_picture *pic)
 {
-	const struct nodes_look *look = v->look;
-	int64_t wall = look->node_wall_ms - (look->now_ms - b->ms);
+	int64_t wall = page_time_wall_at(v, b->ms);
 	struct tm tm;
 
-	if (look->node_wall_ms == 0 || look->now_ms == 0)
+	if (!page_time_known(v))
 		return;
-	page_wall(page, look, wall, &tm);
+	page_wall(page, v->look, wall, &tm);
 	picture_printf(pic, ", %02d:%02d:%02d.%d", tm.tm_hour, tm.tm_min,
 	    tm.tm_sec, (int)((wall % 1000 + 1000) % 1000 / 100));
 }

@@ -9,7 +9,7 @@
 
 struct made_row {
 	struct blk blk;
-	uint64_t age;		/* as age_shown() has it */
+	int64_t from, until;	/* of the node's clock: it says the same */
 	struct mono at;
 	char *text;
 	size_t len, cap;	/* cap 0: nothing is there */
@@ -41,25 +41,6 @@ page_made_free(struct page_made *m)
 	free(m);
 }
 
-/* Ages of one number look the same: no cell shows seconds beyond 999. */
-static uint64_t
-age_shown(uint64_t s)
-{
-	static const struct {
-		uint64_t below, unit;
-	} steps[] = {
-		{ 1000, 1 },
-		{ 36000, 60 },
-		{ 864000, 3600 },
-	};
-	size_t i;
-
-	for (i = 0; i < BASE_NELEM(steps); i++)
-		if (s < steps[i].below)
-			return (s / steps[i].unit) << 2 | i;
-	return (s / 86400) << 2 | i;
-}
-
 static struct made_row *
 row_of(struct page_made *m, const struct blk *b)
 {
@@ -71,11 +52,11 @@ row_of(struct page_made *m, const struct blk *b)
 
 void
 page_made_begin(struct page_made *m, const struct page_made_key *key,
-    struct mono now)
+    const struct page_view *v)
 {
 	size_t i;
 
-	m->now = now;
+	m->now = v->now;
 	if (memcmp(&m->key, key, sizeof *key) == 0)
 		return;
 	m->key = *key;
@@ -84,18 +65,20 @@ page_made_begin(struct page_made *m, const struct page_made_key *key,
 }
 
 bool
-page_made_put(struct page_made *m, const struct blk *b, uint64_t seconds,
-    struct page_picture *pic)
+page_made_put(struct page_made *m, const struct page_view *v,
+    const struct blk *b, struct page_picture *pic)
 {
 	const struct made_row *row = row_of(m, b);
+	int64_t ms = page_clock_of(v, PAGE_CLOCK_NODE);
 
 	m->made++;
 	if (row->cap == 0 || mono_diff_ns(m->now, row->at) >= FRESH_NS ||
-	    row->age != age_shown(seconds) ||
+	    ms < row->from || ms >= row->until ||
 	    memcmp(&row->blk, b, sizeof *b) != 0)
 		return false;
 	m->made--;
 	m->taken++;
+	page_holds_until(v, PAGE_CLOCK_NODE, row->until);
 	picture_again(pic, row->text, row->len, row->cols);
 	return true;
 }
@@ -108,8 +91,8 @@ page_made_counts(const struct page_made *m, uint64_t *taken, uint64_t *made)
 }
 
 void
-page_made_keep(struct page_made *m, const struct blk *b, uint64_t seconds,
-    const struct page_picture *pic)
+page_made_keep(struct page_made *m, const struct page_view *v,
+    const struct blk *b, const struct page_picture *pic)
 {
 	struct made_row *row = row_of(m, b);
 	void *text = row->text;
@@ -123,6 +106,7 @@ page_made_keep(struct page_made *m, const struct blk *b, uint64_t seconds,
 	row->len = len;
 	row->cols = picture_col(pic);
 	row->blk = *b;
-	row->age = age_shown(seconds);
+	row->from = page_clock_of(v, PAGE_CLOCK_NODE);
+	row->until = v->holds->until[PAGE_CLOCK_NODE];
 	row->at = m->now;
 }

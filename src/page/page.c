@@ -85,6 +85,7 @@ page_view_init(struct page_view *v, const struct nodes_look *look)
 	v->pending = 0;
 	v->names_no = 0;
 	v->gone = false;
+	v->holds = NULL;
 	v->freed = NULL;
 	v->wrappers = NULL;
 	v->units = PAGE_UNITS_EXACT;

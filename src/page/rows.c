@@ -6,6 +6,7 @@
 
 #include "calls.h"
 #include "free.h"
+#include "times.h"
 #include "units.h"
 
 #define SIZE_COLUMNS 12		/* of `pagek list` */
@@ -82,27 +83,26 @@ page_cell_age(char out[8], uint64_t s)
 }
 
 /* Youngest first. */
-static const struct {
-	uint64_t below;
-	char glyph;
-} age_steps[] = {
-	{ 1, '.' },
-	{ 10, ':' },
-	{ MINUTE, '-' },
-	{ 10 * MINUTE, '=' },
-	{ HOUR, '+' },
-	{ UINT64_MAX, '#' },
+static const struct page_age_step age_steps[] = {
+	{ 0, 0 },
+	{ 1, 0 },
+	{ 10, 0 },
+	{ MINUTE, 0 },
+	{ 10 * MINUTE, 0 },
+	{ HOUR, 0 },
 };
+static const char age_glyphs[] = ".:-=+#";
 
-_Static_assert(PAGE_AGE + BASE_NELEM(age_steps) - 1 == PAGE_AGE_LAST,
-    "each step has a mark");
+_Static_assert(PAGE_AGE + BASE_NELEM(age_steps) - 1 == PAGE_AGE_LAST &&
+    BASE_NELEM(age_steps) == sizeof age_glyphs - 1,
+    "each step has a mark and a glyph");
 
 static size_t
 age_step(uint64_t s)
 {
 	size_t i = 0;
 
-	while (i + 1 < BASE_NELEM(age_steps) && s >= age_steps[i].below)
+	while (i + 1 < BASE_NELEM(age_steps) && s >= age_steps[i + 1].from)
 		i++;
 	return i;
 }
@@ -110,7 +110,19 @@ age_step(uint64_t s)
 char
 page_cell_age_glyph(uint64_t s)
 {
-	return age_steps[age_step(s)].glyph;
+	return age_glyphs[age_step(s)];
+}
+
+uint64_t
+page_cell_glyph_seconds(const struct page_view *v, const struct blk *b)
+{
+	return page_time_age(v, b->ms, age_steps, BASE_NELEM(age_steps));
+}
+
+bool
+page_cell_is_new(const struct page_view *v, const struct blk *b)
+{
+	return page_time_age(v, b->ms, age_steps, 2) < 1;
 }
 
 enum page_mark
@@ -151,6 +163,9 @@ void
 page_cell_classic(const struct page_view *v, const struct blk *b,
     int addr_cols, struct page_picture *pic)
 {
+	/* As three columns show it. */
+	static const struct page_age_step steps[] = { { 0, 1 }, { 1000, MINUTE },
+		{ HOUR, HOUR }, { DAY, DAY } };
 	char size[5], rnod[8], age[4];
 
 	base_fit_size(size, 4, b->size);
@@ -164,7 +179,8 @@ page_cell_classic(const struct page_view *v, const struct blk *b,
 		return;
 	}
 	page_cell_rnod(rnod, v->look, b);
-	base_fit_age(age, 3, page_cell_seconds(v->look, b));
+	base_fit_age(age, 3, page_time_age(v, b->ms, steps,
+	    BASE_NELEM(steps)));
 	picture_printf(pic, " %s %02X ", size, b->type);
 	picture_clip(pic, page_descr(v->look, b), 7, PICTURE_LEFT);
 	picture_printf(pic, " %4s %3s", rnod, v->gone ? "-" : age);
@@ -188,23 +204,23 @@ page_wall(const struct page *page, const struct nodes_look *look, int64_t ms,
 	wall(page->opts.utc, look, ms, tm);
 }
 
-#define DAY_MS INT64_C(86400000)
+#define SECOND_MS INT64_C(1000)
+#define MINUTE_MS (60 * SECOND_MS)
+#define DAY_MS (1440 * MINUTE_MS)
 
 void
 page_cell_born(const struct page_view *v, const struct blk *b,
     char out[PAGE_BORN_TEXT])
 {
-	const struct nodes_look *look = v->look;
-	int64_t age = look->now_ms - b->ms, ms = look->node_wall_ms - age;
+	int64_t ms = page_time_wall_at(v, b->ms);
 	size_t len = 0;
 	struct tm tm;
 
 	out[0] = '\0';
-	if (look->node_wall_ms == 0 || look->now_ms == 0 || b->ms == 0 ||
-	    ms < 0)
+	if (!page_time_known(v) || b->ms == 0 || ms < 0)
 		return;
-	wall(v->utc, look, ms, &tm);
-	if (age < DAY_MS)
+	wall(v->utc, v->look, ms, &tm);
+	if (!page_time_passed(v, b->ms, DAY_MS))
 		base_append(out, PAGE_BORN_TEXT, &len, "%02d:%02d:%02d.%03d",
 		    tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
 	else
@@ -224,20 +240,21 @@ zone_name(const struct tm *tm)
 }
 
 void
-page_date(const struct page *page, const struct nodes_look *look, bool seconds,
+page_date(const struct page *page, const struct page_view *v, bool seconds,
     char out[20])
 {
+	int64_t unit = seconds ? SECOND_MS : MINUTE_MS;
 	struct tm tm;
 	size_t len = 0;
 
 	out[0] = '\0';
 	/* Until the node has told its time there is none to show. */
-	if (look->node_wall_ms == 0 || look->now_ms == 0) {
+	if (!page_time_known(v)) {
 		base_append(out, 20, &len, "--/--/-- ----%s",
 		    seconds ? "--" : "");
 		return;
 	}
-	page_wall(page, look, look->node_wall_ms, &tm);
+	page_wall(page, v->look, page_time_wall(v, unit), &tm);
 	base_append(out, 20, &len, "%02d/%02d/%02d %02d%02d", tm.tm_mon + 1,
 	    tm.tm_mday, tm.tm_year % 100, tm.tm_hour, tm.tm_min);
 	if (seconds)
@@ -245,20 +262,20 @@ page_date(const struct page *page, const struct nodes_look *look, bool seconds,
 }
 
 void
-page_date_full(const struct page *page, const struct nodes_look *look,
+page_date_full(const struct page *page, const struct page_view *v,
     char out[40])
 {
 	struct tm tm;
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (look->node_wall_ms == 0 || look->now_ms == 0) {
+	if (!page_time_known(v)) {
 		base_append(out, 40, &len, "---------- --:--:--");
 		return;
 	}
-	page_wall(page, look, look->node_wall_ms, &tm);
+	page_wall(page, v->look, page_time_wall(v, SECOND_MS), &tm);
 	len = strftime(out, 40, "%Y-%m-%d %H:%M:%S", &tm);
-	if (look->classic)
+	if (v->look->classic)
 		return;
 	base_append_text(out, 40, &len, " ");
 	/* Of a zone's name eight letters. */

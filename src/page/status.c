@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "free.h"
+#include "times.h"
 
 struct counter {
 	const char *letter;	/* in the classic line */
@@ -179,6 +180,27 @@ _Static_assert(NCOUNTERS <= PAGE_COUNTERS, "struct page has room for them");
 /* --- sampling ----------------------------------------------------------- */
 
 #define MOVED_MS 10000
+#define SAMPLE_NS INT64_C(1000000000)
+
+/* Until the next one is due. */
+static bool
+sample_stands(const struct page *page, const struct page_view *v)
+{
+	return page->sampled && !page_time_is(v,
+	    (struct mono){ .ns = page->sample_at.ns + SAMPLE_NS });
+}
+
+/* The highest cost that was, this cycle's with it. */
+static uint64_t
+highest_cost(const struct page *page, const struct page_view *v, uint64_t cost)
+{
+	uint64_t most = page->cost_max_us;
+
+	if (v->look->cycle_us_max > page->session_max_us &&
+	    v->look->cycle_us_max > most)
+		most = v->look->cycle_us_max;
+	return cost > most ? cost : most;
+}
 
 static void
 sample_second(struct page *page, const struct page_view *v)
@@ -187,12 +209,8 @@ sample_second(struct page *page, const struct page_view *v)
 	uint64_t records = v->look->total_records;
 	uint64_t cost = v->look->cycle_us + page->drawn_us;
 
-	if (cost > page->cost_max_us)
-		page->cost_max_us = cost;
-	if (v->look->cycle_us_max > page->session_max_us &&
-	    v->look->cycle_us_max > page->cost_max_us)
-		page->cost_max_us = v->look->cycle_us_max;
-	if (page->sampled && ns < 1000000000)
+	page->cost_max_us = highest_cost(page, v, cost);
+	if (sample_stands(page, v))
 		return;
 	/* Records that nobody reads are not to be taken for none. */
 	page->rated = page->sampled && records >= page->sample_records &&
@@ -207,6 +225,7 @@ sample_second(struct page *page, const struct page_view *v)
 	page->sample_at = v->now;
 	page->sample_records = records;
 	page->sampled = true;
+	(void)sample_stands(page, v);
 }
 
 static void
@@ -252,7 +271,8 @@ page_sample(struct page *page, const struct page_view *v)
 		page->state_at = v->now;
 	}
 	if (page->opened_wall_ms == 0 && v->live->state == NODES_LIVE)
-		page->opened_wall_ms = v->live->node_wall_ms;
+		page->opened_wall_ms = page_clock_of(v,
+		    PAGE_CLOCK_WALL);
 	if (v->look != v->live)
 		return;
 	sample_peak(page, v);
@@ -262,7 +282,8 @@ page_sample(struct page *page, const struct page_view *v)
 		if (!page->counted)
 			page->moved_ms[i] = INT64_MIN / 2;
 		else if (n != page->last[i])
-			page->moved_ms[i] = v->look->now_ms;
+			page->moved_ms[i] = page_clock_of(v,
+			    PAGE_CLOCK_NODE);
 		page->last[i] = n;
 	}
 	page->counted = true;
@@ -351,7 +372,7 @@ mark_moved(const struct page *page, const struct page_view *v, size_t i,
     size_t from, struct strip *out)
 {
 	if (!counters[i].alarm || !page->counted ||
-	    v->look->now_ms - page->moved_ms[i] >= MOVED_MS)
+	    page_time_passed(v, page->moved_ms[i], MOVED_MS))
 		return;
 	out->span[out->nspan++] = (struct page_span){
 		.from = (uint16_t)from,

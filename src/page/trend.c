@@ -1,6 +1,7 @@
 /* See trend.h. */
 #include <stdlib.h>
 
+#include "times.h"
 #include "trend.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -62,11 +63,12 @@ begin(struct page_trend *t, const struct page_view *v, const struct counted *c)
 static bool
 is_due(const struct page_trend *t, const struct page_view *v)
 {
-	int64_t ns = mono_diff_ns(v->now, t->at);
+	bool told = v->live->keeper != NULL;
 
-	if (v->live->keeper != NULL)
-		return v->live->told_no != t->told_no && ns >= EARLY_NS;
-	return ns >= SECOND_NS;
+	if (told && v->live->told_no == t->told_no)
+		return false;
+	return page_time_is(v, (struct mono){ .ns = t->at.ns +
+	    (told ? EARLY_NS : SECOND_NS) });
 }
 
 static uint64_t
@@ -135,6 +137,8 @@ page_trend_sample(struct page *page, const struct page_view *v)
 		} else if (is_due(t, v)) {
 			take(t, v, &c);
 		}
+		/* The next one: not yet, and the view is told when. */
+		(void)is_due(t, v);
 	}
 	if (v->look == v->live)
 		t->shown = t->taken;

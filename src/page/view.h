@@ -18,6 +18,7 @@
  *	columns.c	a row of the wide layouts, by columns that have room
  *	rows.c, units.c	cells that all layouts and `pagek list` share
  *	made.c		rows as they were made for the last pictures
+ *	times.c		what time it is, and until when what is said of it holds
  *	leaving.c	rows of what has just been freed
  *	status.c	the counters
  *	estimate.c	totals of a sample
@@ -69,11 +70,14 @@
 #include "page.h"
 #include "picture.h"
 
+struct page_holds;
+
 struct page_view {
 	const struct nodes_look *look;	/* what the picture shows */
 	const struct nodes_look *live;	/* as it is now: the same unless paused */
 	const struct blklist_counts *counts;	/* of the picture; never NULL */
 	struct mono now;		/* the page's own clock */
+	struct page_holds *holds;	/* until when holds what is written (times.h); NULL: nobody asks */
 	struct profile_words words;	/* stacks and what lies at their frames */
 	/* The name of a thread; "" while not known. */
 	const char *(*thread)(void *arg, uint16_t thread);
@@ -208,7 +212,12 @@ void page_cell_born(const struct page_view *, const struct blk *,
 char page_cell_age_glyph(uint64_t seconds);
 /* What that glyph is marked with. */
 enum page_mark page_cell_age_mark(uint64_t seconds);
+/* For text that is not to stand: times.h has the ages of what does. */
 uint64_t page_cell_seconds(const struct nodes_look *, const struct blk *);
+/* The same as the glyph of the age tells them apart. */
+uint64_t page_cell_glyph_seconds(const struct page_view *, const struct blk *);
+/* It is younger than a second. */
+bool page_cell_is_new(const struct page_view *, const struct blk *);
 /*
  * Who asked: "function  file:line" in so many columns behind `gap` blanks;
  * nothing while it is not known.
@@ -253,10 +262,10 @@ void page_wall(const struct page *, const struct nodes_look *, int64_t ms,
 void page_target_text(const struct nodes_look *, char out[PAGE_TARGET_TEXT]);
 
 /* "2026-11-20 15:04:22 UTC"; a classic clock has no zone. */
-void page_date_full(const struct page *, const struct nodes_look *,
+void page_date_full(const struct page *, const struct page_view *,
     char out[40]);
 /* The node's date for line 1: "07/13/04 1330", with seconds "07/13/04 133039". */
-void page_date(const struct page *, const struct nodes_look *, bool seconds,
+void page_date(const struct page *, const struct page_view *, bool seconds,
     char out[20]);
 
 /* --- rows and moving (move.c) ------------------------------------------- */

@@ -41,9 +41,9 @@ title_parts(const struct page *page, const struct page_view *v,
 		snprintf(t->name, sizeof t->name, "%.255s", look->node_name);
 	page_target_text(look, t->target);
 	if (cols >= PAGE_FULL_COLS)
-		page_date_full(page, look, t->date);
+		page_date_full(page, v, t->date);
 	else
-		page_date(page, look, true, t->date);
+		page_date(page, v, true, t->date);
 }
 
 static int

@@ -45,6 +45,25 @@ lies_in() {
 	[ -z "$all" ]
 }
 
+# Of page K's texts none may tell a time past times.h.  Who may: times.c itself;
+# who stores a moment and shows none; and what is made anew in each cycle.
+stored='page made trend status leaving costs diag'
+anew='branches choice detail detail_block find freeze group_trends groups kin
+kinds marked order past past_steps rows sieve since since_columns since_page
+since_walk still sum_columns take'
+
+clocks='v->now|(look|live)->(now_ms|node_wall_ms|stale_ms)'
+clocks="$clocks|(^|[^_[:alnum:]])(page_cell_seconds|mono_now|base_wall_ms|time)\\("
+
+clocks_have_a_door() {
+	for file in times $stored $anew; do
+		[ -f "$top/src/page/$file.c" ] || { echo "no $file.c"; return 1; }
+		echo "page/$file.c"
+	done >"$tmp/may"
+	(cd "$top/src" && grep -lE "$clocks" page/*.c) >"$tmp/do"
+	[ -s "$tmp/do" ] && ! grep -vxFf "$tmp/may" "$tmp/do"
+}
+
 rule "every folder of the sources has a floor" rooms_are_known
 rule "a room includes only what stands below it" arrows_point_down
 rule "curses is the program's alone" lies_in '#include <n?curses' pagek/
@@ -53,4 +72,6 @@ rule "messages are read and written in the stream's room alone" \
 rule "sockets are the nodes', and one file's of the target side" \
     lies_in '(^|[^_[:alnum:]])(socket|connect|accept4?)\(' nodes/ \
     alloclog/attach.c
+rule "a text of page K has its times from the door that says how long they hold" \
+    clocks_have_a_door
 say_result
