@@ -265,11 +265,15 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 	page_costs_begin(&costs, &page, &scene.look);
 	scene.look.missed_cycles = 6;
 	cost_add(&costs.of[COST_CYCLE], 1200);
+	cost_add(&costs.of[COST_CYCLE], 12);
+	cost_add(&costs.of[COST_PAINTED], 1200);
 	picture_begin(&pic, 80, false);
 	page_costs_put(&costs, &page, &scene.look, &pic);
 	ck_assert_int_eq(picture_end(&pic), 0);
-	ck_assert(shows("1 cycles in 0 s, 2 missed"));
-	ck_assert(shows("cycle     1.2ms  1.2ms  1.2ms"));
+	ck_assert(shows("2 cycles in 0 s, 1 painted, 2 missed"));
+	ck_assert(shows("cycle      12us  1.2ms  1.2ms"));
+	/* Of what found a picture to make, and nothing else. */
+	ck_assert(shows("painted   1.2ms  1.2ms  1.2ms"));
 }
 END_TEST
 

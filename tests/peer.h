@@ -110,7 +110,7 @@ answer_snap(struct peer *p, const struct wire_msg *q, struct model *m)
 		.last = n < m->part_max,
 		.total = blklist_counts(m->list)->aRecActive + m->unseen,
 		.since = m->lost > 0 ? WIRE_SINCE_UNKNOWN : WIRE_SINCE_START,
-		.now_ms = 1000000,
+		.now_ms = PEER_MS + p->passed_ms,
 	};
 	if (n > 0) {
 		msg.part.next = blk[n - 1].addr;
@@ -176,7 +176,7 @@ answer_window(struct peer *p, const struct wire_msg *q, struct model *m)
 	r->n[WIRE_N_SAMPLE] = m->sample;
 	r->n[WIRE_N_STAY] = m->stay;
 	r->lost[STREAM_RING_FULL] = (struct wire_lost){ m->lost, true };
-	r->now_ms = 1000000;
+	r->now_ms = PEER_MS + p->passed_ms;
 	r->state = m->state;
 	peer_send(p, &msg);
 }
@@ -245,7 +245,7 @@ answer_read(struct peer *p, const struct wire_msg *q, struct model *m)
 	d->records = (struct wire_bytes){ bytes, 32 * (size_t)d->count };
 	d->offsets = (struct wire_bytes){ offsets, 4 * (size_t)d->count };
 	d->oldest = m->overwritten + 1;
-	d->now_ms = 1000000;
+	d->now_ms = PEER_MS + p->passed_ms;
 	d->state = m->state;
 	peer_send(p, &msg);
 }

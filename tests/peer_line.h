@@ -16,6 +16,8 @@
 #define PEER_ASKED 256
 #define PEER_MODELS 4
 
+#define PEER_MS 1000000
+
 struct peer {
 	uv_loop_t loop;
 	struct nodes_link *link;
@@ -30,6 +32,7 @@ struct peer {
 	int32_t root_status;
 	int64_t ended_ms;
 	uint8_t boot;			/* counts up when it is started anew */
+	int64_t passed_ms;		/* its clock was PEER_MS */
 	/* How it answers SITE and FRAME. */
 	size_t answer_max;		/* entries of one answer */
 	uint32_t known;

@@ -481,6 +481,7 @@ struct nodes_look {
 	enum nodes_state state;
 	const struct blklist *list;
 	const struct stream_types *types;
+	uint32_t types_no;		/* another one whenever the types may be others */
 	uint32_t stream_no;		/* another one with each stream: callers mean something within theirs alone */
 	bool classic;			/* record format of the stream */
 	bool levels;			/* low nibble of flags holds levels */

@@ -394,6 +394,7 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.list = list,
 		.types = &s->types,
 		.stream_no = kept.stream_no + 1,
+		.types_no = kept.types_no + 1,
 		.status = -1,
 		.complete = true,
 		.linked = link_fault(s->link, NULL) == NODES_LIVE,

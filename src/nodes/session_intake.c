@@ -188,6 +188,7 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 	struct stream_type *type;
 	size_t i, n = typed->types.len / WIRE_TYPED_SIZE;
 
+	s->look.types_no++;
 	memset(&s->types, 0, sizeof s->types);
 	memset(s->legal, 0, sizeof s->legal);
 	for (i = 0; i < n; i++, entry += WIRE_TYPED_SIZE) {
@@ -362,6 +363,7 @@ intake_begin(struct nodes_session *s, bool classic)
 	int err;
 
 	s->look.classic = classic;
+	s->look.types_no++;
 	memset(s->asked, 0, sizeof s->asked);
 	if (classic)
 		stream_types_init_classic(&s->types);

@@ -15,6 +15,7 @@
 #include "made.h"
 #include "marked.h"
 #include "past.h"
+#include "rest.h"
 #include "still.h"
 #include "trend.h"
 
@@ -107,6 +108,7 @@ rows_made(struct page *page, const struct page_view *v,
 	key.names_no = v->names_no;
 	key.wall_ahead = page_time_wall_ahead(v);
 	key.stream_no = v->look->stream_no;
+	key.types_no = v->look->types_no;
 	key.round = page->round;
 	key.cols = pic->cols;
 	key.units = (int)v->units;
@@ -562,6 +564,8 @@ compose_noted(struct page *page, const struct page_view *v, int cols,
 	page_free_begin(page, v);
 	page_sample(page, v);
 	page_trend_sample(page, v);
+	/* From here on the page changes only because of what it shows. */
+	page_rest_begin(page, v, cols, rows);
 	page->spots = (struct page_spots){ .heading = -1, .first = -1,
 	    .bar = -1 };
 	r = page_choice_refresh(page, v);
@@ -599,8 +603,11 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 {
 	struct page_view noted = *v;
 	struct page_holds holds;
+	int r;
 
 	noted.holds = &holds;
 	page_holds_begin(&holds);
-	return compose_noted(page, &noted, cols, rows < 0 ? 0 : rows, pic);
+	r = compose_noted(page, &noted, cols, rows < 0 ? 0 : rows, pic);
+	page_rest_end(page, r == 0 ? &holds : NULL);
+	return r;
 }

@@ -143,7 +143,8 @@ of_effort(const struct page_diag *d, const struct page_diag_from *f,
 	return true;
 }
 
-enum { PAGE_CYCLES, PAGE_MISSED, PAGE_DRAWN, PAGE_ROWS_TAKEN, PAGE_ROWS_MADE };
+enum { PAGE_CYCLES, PAGE_CYCLES_PAINTED, PAGE_MISSED, PAGE_DRAWN,
+	PAGE_ROWS_TAKEN, PAGE_ROWS_MADE };
 
 static bool
 of_page(const struct page_diag *d, const struct page_diag_from *f, size_t at,
@@ -154,6 +155,7 @@ of_page(const struct page_diag *d, const struct page_diag_from *f, size_t at,
 	(void)d;
 	page_made_counts(f->page->made, &taken, &made);
 	*n = at == PAGE_CYCLES ? f->costs->of[COST_CYCLE].n :
+	    at == PAGE_CYCLES_PAINTED ? f->costs->of[COST_PAINTED].n :
 	    at == PAGE_MISSED ? f->page->missed :
 	    at == PAGE_DRAWN ? f->page->drawn_bytes :
 	    at == PAGE_ROWS_TAKEN ? taken : made;
@@ -184,6 +186,9 @@ static const struct number numbers[] = {
 	{ .name = "the page" },
 	{ .name = "cycles", .what = "since they were counted anew",
 	    .value = of_page, .at = PAGE_CYCLES, .gauge = true },
+	{ .name = "cycles painted",
+	    .what = "made a picture: in the others it could not differ",
+	    .value = of_page, .at = PAGE_CYCLES_PAINTED, .gauge = true },
 	{ .name = "missed cycles", .what = "the page's own timer came too late",
 	    .value = of_page, .at = PAGE_MISSED },
 	{ .name = "drawn", .what = "bytes that the terminal was sent",

@@ -29,7 +29,7 @@ struct page_made_key {
 	const void *layout;
 	uint64_t names_no;	/* see nodes_session_names_no() */
 	int64_t wall_ahead;	/* page_time_wall_ahead() */
-	uint32_t stream_no;
+	uint32_t stream_no, types_no;
 	unsigned round;		/* page->round */
 	int cols;
 	int units;

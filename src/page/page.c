@@ -14,6 +14,7 @@
 #include "made.h"
 #include "marked.h"
 #include "past.h"
+#include "rest.h"
 #include "still.h"
 #include "trend.h"
 
@@ -47,6 +48,7 @@ page_init(struct page *page, const struct page_opts *opts)
 	X(leaving, page_leaving_free(page->leaving)) \
 	X(followed, page_followed_free(page->followed)) \
 	X(past, page_past_free(page->past)) \
+	X(rest, page_rest_free(page->rest)) \
 	X(still, page_still_free(page->still))
 
 void

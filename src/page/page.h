@@ -182,6 +182,7 @@ struct page_followed;
 struct target;
 struct page_made;
 struct page_leaving;
+struct page_rest;
 struct page_trend;
 
 #define PAGE_COUNTERS 16
@@ -218,14 +219,12 @@ struct page {
 	bool text;			/* a picture is made whole, however long that takes, and open */
 	bool on_screen;			/* key bar, messages and prompt are wanted ... */
 	bool bare;			/* ... but not in this picture of what is on the screen */
-	bool news;			/* see page_news() */
 	char message[256];		/* said in the bottom line until the next key */
 	const char *prompt;		/* what is asked there; borrowed, NULL: nothing */
 	const struct line *line;	/* ... and what is typed behind it; borrowed, NULL: nothing is */
 	const char *choices;		/* ... and could be: stands above; borrowed, NULL or "" none; outside text */
 	bool wrong;			/* ... and is, where the line's cursor stands */
 	struct page_fields fields;
-	uint64_t drawn_us;		/* cost of the last compose and paint */
 	uint64_t missed;		/* cycles that the page's own timer came too late for */
 	unsigned hz;			/* cycles made in the last second; 0 not known */
 
@@ -255,8 +254,7 @@ struct page {
 	bool peak_anew;			/* the highest since x is shown, and not the target's own ... */
 	uint64_t peak_bytes;		/* ... this, of that stream */
 	uint32_t peak_stream;
-	uint64_t drawn_bytes;		/* that the terminal was sent so far ... */
-	uint64_t drawn_before, drawn_rate;	/* ... at the last sample; a second */
+	uint64_t drawn_before, drawn_rate;	/* bytes that the terminal had been sent; a second */
 	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
 	uint64_t session_max_us;	/* the session's longest before that was counted anew */
 
@@ -283,6 +281,15 @@ struct page {
 	struct page_marked *marked;	/* mark and drain; NULL: none so far */
 	struct page_place back;		/* among them, while one is open */
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */
+
+	/*
+	 * From here on what no picture shows, so that it may be another since the
+	 * last one (rest.h): page_sample() alone reads the numbers.
+	 */
+	struct page_rest *rest;		/* the last picture; NULL none */
+	bool news;			/* see page_news() */
+	uint64_t drawn_us;		/* cost of the last compose and paint */
+	uint64_t drawn_bytes;		/* that the terminal was sent so far */
 };
 
 /* Needs setlocale(3) done: without UTF-8 the page is ASCII. */
@@ -300,6 +307,8 @@ void page_take_over(struct page *, const struct page *copy);
  */
 int page_compose(struct page *, struct nodes_session *, int cols, int rows,
     struct page_picture *);
+/* That would be the last one again, line by line: it need not be made. */
+bool page_rests(struct page *, struct nodes_session *, int cols, int rows);
 void page_picture_fini(struct page_picture *);
 
 /*

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "free.h"
-#include "times.h"
+#include "rest.h"
 
 struct counter {
 	const char *letter;	/* in the classic line */
@@ -200,6 +200,12 @@ highest_cost(const struct page *page, const struct page_view *v, uint64_t cost)
 	    v->look->cycle_us_max > most)
 		most = v->look->cycle_us_max;
 	return cost > most ? cost : most;
+}
+
+bool
+page_sample_differs(const struct page *page, const struct page_view *v)
+{
+	return highest_cost(page, v, v->look->cycle_us) != page->cost_max_us;
 }
 
 static void
@@ -565,7 +571,7 @@ page_counters_help(struct page_picture *pic)
 	size_t i;
 
 	picture_entry(pic, "us ms", HELP_AT,
-	    "what a cycle costs: reading, composing, painting");
+	    "what a cycle with a picture costs: reading, composing, painting");
 	for (i = 0; i < NCOUNTERS; i++) {
 		snprintf(name, sizeof name, "%s %s", counters[i].letter,
 		    counters[i].word);

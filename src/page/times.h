@@ -4,7 +4,7 @@
  * A picture that stands need not be made again while it would say the same.
  * So whoever asks for a time here says how exactly it is shown, and until when
  * that holds is noted in the view: the first such moment is the next one at
- * which the picture changes by itself.  Past this door clocks are read
+ * which the picture changes by itself (rest.h).  Past this door clocks are read
  * only by who stores a moment and shows none, and for what is made anew in each
  * cycle anyway; tests/live/rooms.sh knows who that is.
  *

@@ -19,6 +19,7 @@
  *	rows.c, units.c	cells that all layouts and `pagek list` share
  *	made.c		rows as they were made for the last pictures
  *	times.c		what time it is, and until when what is said of it holds
+ *	rest.c		whether a picture could differ from the last one
  *	leaving.c	rows of what has just been freed
  *	status.c	the counters
  *	estimate.c	totals of a sample

@@ -3,8 +3,9 @@
  *
  * What wakes the loop: the terminal, signals, the cycle's timer and, in other
  * rooms, the link.  Callbacks change state and say `dirty`; before the loop
- * sleeps again, before_sleep() paints if something is dirty and a paint is
- * due.  A key's paint is always due.
+ * sleeps again, before_sleep() paints if something is dirty, a paint is due, and
+ * the picture could differ from that on the terminal.  A key's paint is always
+ * due, and made.
  *
  * Cycle n is due at start + n / NODES_HZ s of the monotonic clock.  The timer
  * is armed anew for each, so its rounding to milliseconds does not add up; a
@@ -64,7 +65,8 @@ struct screen {
 	unsigned hz_cycles;
 	uint64_t waited;		/* idle time of the loop when the cycle began */
 	uint64_t took_ns;		/* the last picture */
-	uint64_t drawn_us;		/* of this cycle's pictures */
+	uint64_t drawn_us;		/* of this cycle's pictures ... */
+	unsigned pictures;		/* ... of which there were so many */
 	struct paint paint;
 };
 
@@ -103,6 +105,7 @@ paint(struct screen *s)
 	s->took_ns = (uint64_t)mono_diff_ns(mono_now(), start);
 	app->page->drawn_us = s->took_ns / 1000;
 	s->drawn_us += app->page->drawn_us;
+	s->pictures++;
 	app->page->drawn_bytes += s->paint.sent;
 }
 
@@ -165,6 +168,14 @@ on_late(uv_timer_t *timer)
 	(void)timer;
 }
 
+/* What is on the terminal is what would be painted. */
+static bool
+is_still(struct screen *s)
+{
+	return !s->paint.anew && s->app.cols == COLS && s->app.rows == LINES &&
+	    s->mouse == s->app.page->opts.mouse && app_rests(&s->app);
+}
+
 static void
 before_sleep(uv_prepare_t *prepare)
 {
@@ -186,6 +197,11 @@ before_sleep(uv_prepare_t *prepare)
 	}
 	if (s->app.over || (!s->dirty && !s->urgent))
 		return;
+	if (!s->urgent && is_still(s)) {
+		s->dirty = false;
+		app_tell_view(&s->app);
+		return;
+	}
 	due = paint_due(s);
 	if (!s->urgent && now < due) {
 		uv_timer_start(&s->late, on_late, (due - now) / 1000000 + 1,
@@ -300,14 +316,18 @@ static void
 count_cost(struct screen *s, uint64_t now)
 {
 	uint64_t waited = uv_metrics_idle_time(s->loop);
+	uint64_t us = (now - s->cycled - (waited - s->waited)) / 1000;
 	struct page_costs *c = &s->app.costs;
 
 	cost_add(&c->of[COST_SESSION],
 	    nodes_session_look(s->app.session)->cycle_us);
-	cost_add(&c->of[COST_PICTURE], s->drawn_us);
-	cost_add(&c->of[COST_CYCLE],
-	    (now - s->cycled - (waited - s->waited)) / 1000);
+	cost_add(&c->of[COST_CYCLE], us);
+	if (s->pictures > 0) {
+		cost_add(&c->of[COST_PICTURE], s->drawn_us);
+		cost_add(&c->of[COST_PAINTED], us);
+	}
 	s->drawn_us = 0;
+	s->pictures = 0;
 	s->waited = waited;
 }
 

@@ -47,7 +47,7 @@ lies_in() {
 
 # Of page K's texts none may tell a time past times.h.  Who may: times.c itself;
 # who stores a moment and shows none; and what is made anew in each cycle.
-stored='page made trend status leaving costs diag'
+stored='page rest made trend status leaving costs diag'
 anew='branches choice detail detail_block find freeze group_trends groups kin
 kinds marked order past past_steps rows sieve since since_columns since_page
 since_walk still sum_columns take'
