@@ -173,48 +173,52 @@ ask(struct names *nm, struct answers *c, struct wire_msg *msg, link_reply_cb cb)
 		answered(nm, c, -EAGAIN, NULL);
 }
 
+/* A message takes sixty lines of the cache, and in most cycles there is none. */
 static void
 ask_threads(struct names *nm)
 {
-	struct wire_msg msg = { .type = WIRE_SYM,
-		.sym = { .index = nm->index, .kind = WIRE_SYM_THREAD } };
-	size_t i;
+	size_t n = answers_take(&nm->threads), i;
+	struct wire_msg msg;
 
-	msg.sym.n = answers_take(&nm->threads);
-	for (i = 0; i < msg.sym.n; i++)
+	if (n == 0)
+		return;
+	msg = (struct wire_msg){ .type = WIRE_SYM, .sym = {
+		.index = nm->index, .kind = WIRE_SYM_THREAD, .n = n } };
+	for (i = 0; i < n; i++)
 		msg.sym.addr[i] = nm->threads.batch[i];
-	if (msg.sym.n > 0)
-		ask(nm, &nm->threads, &msg, on_threads);
+	ask(nm, &nm->threads, &msg, on_threads);
 }
 
 static void
 ask_stacks(struct names *nm)
 {
-	struct wire_msg msg = { .type = WIRE_SITE,
-		.site = { .index = nm->index } };
-	size_t i;
+	size_t n = answers_take(&nm->stacks), i;
+	struct wire_msg msg;
 
-	msg.site.n = answers_take(&nm->stacks);
+	if (n == 0)
+		return;
+	msg = (struct wire_msg){ .type = WIRE_SITE, .site = {
+		.index = nm->index, .n = n } };
 	memcpy(msg.site.epoch, nm->epoch, WIRE_EPOCH);
-	for (i = 0; i < msg.site.n; i++)
+	for (i = 0; i < n; i++)
 		msg.site.site[i] = rec_site(nm->stacks.batch[i]);
-	if (msg.site.n > 0)
-		ask(nm, &nm->stacks, &msg, on_stacks);
+	ask(nm, &nm->stacks, &msg, on_stacks);
 }
 
 static void
 ask_words(struct names *nm)
 {
-	struct wire_msg msg = { .type = WIRE_FRAME,
-		.frame = { .index = nm->index } };
-	size_t i;
+	size_t n = answers_take(&nm->words), i;
+	struct wire_msg msg;
 
-	msg.frame.n = answers_take(&nm->words);
+	if (n == 0)
+		return;
+	msg = (struct wire_msg){ .type = WIRE_FRAME, .frame = {
+		.index = nm->index, .n = n } };
 	memcpy(msg.frame.epoch, nm->epoch, WIRE_EPOCH);
-	for (i = 0; i < msg.frame.n; i++)
+	for (i = 0; i < n; i++)
 		msg.frame.frame[i] = nm->words.batch[i];
-	if (msg.frame.n > 0)
-		ask(nm, &nm->words, &msg, on_words);
+	ask(nm, &nm->words, &msg, on_words);
 }
 
 /* While something is fetched, how far it is: even if nobody looks there. */

@@ -66,8 +66,11 @@ app_drain(struct app *app)
 void
 app_mark_tick(struct app *app)
 {
-	const struct nodes_look *look = nodes_session_look(app->session);
+	const struct nodes_look *look;
 
+	if (!app->marking && !app->draining)
+		return;
+	look = nodes_session_look(app->session);
 	if (look->window || !look->settled || look->behind)
 		return;
 	if (app->marking)

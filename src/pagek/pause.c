@@ -99,10 +99,10 @@ app_step_stop(struct app *app)
 void
 app_pause_tick(struct app *app)
 {
-	const struct nodes_look *look = nodes_session_look(app->session);
 	unsigned percent;
 
-	if (app->pausing && (look->settled || app->page->freezing != NULL))
+	if (app->pausing && (app->page->freezing != NULL ||
+	    nodes_session_look(app->session)->settled))
 		pause_on(app);
 	if (page_stepping(app->page, &percent))
 		step_on(app);
