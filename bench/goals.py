@@ -56,7 +56,8 @@ GOALS = {
     "names": Goal("page's longest turn while 10,000 stacks get their names", 66.7, "ms"),
 }
 
-MISSES = ("where every free misses the cache, as in grow, a jump before the real function lets fewer misses overlap")
+MISSES = ("where every free misses the cache, as in grow, each instruction before the real function lets fewer misses "
+          "overlap: see the row of an empty one")
 
 FAR = "what it reads of old blocks is in no cache, so it goes with how far the memory is"
 APART = "what it reads of old blocks, 7 MB in all, is in no near cache: it goes with how far the next one is"
@@ -68,10 +69,9 @@ UNDECIDED = "its rounds lie on both sides of the goal"
 
 REASONS = {
     "lost": "as a rule a ring was full for longer than a target waits for the keeper to come",
-    "churn": "a malloc and its free are 98 instructions of ours (make regress, gcc 12), and each malloc asks "
-             "malloc_usable_size(3), which reads the next block's head too",
-    "churn2": "each ticket is a locked instruction from the second thread on; and with two cores the keeper's time "
-              "comes out of that of the two threads",
+    "churn": "a malloc and its free are 103 instructions of ours (make regress, gcc 12)",
+    "churn2": "with two cores the keeper's time comes out of that of the two threads; tickets without their lock were "
+              "no faster on a busy EPYC",
     "grow": "a million frees in random order miss every cache, and plain ones overlap their misses; the "
             "instructions of a record stand between them and let fewer overlap",
     "larson": "half of the frees are of the other thread's blocks, whose tickets' lines the other core has as a rule; "
