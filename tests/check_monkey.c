@@ -19,6 +19,7 @@
 #include "../src/page/still.h"
 #include "../src/pagek/app.h"
 #include "../src/pagek/paint.h"
+#include "chance.h"
 #include "harness.h"
 #include "session_one.h"
 
@@ -40,18 +41,6 @@ static int last_keys[16];
 static unsigned nkeys;
 
 /* --- chance -------------------------------------------------------------- */
-
-static uint64_t chance;
-
-static unsigned
-any(unsigned below)
-{
-	chance ^= chance << 13;
-	chance ^= chance >> 7;
-	chance ^= chance << 17;
-	return (unsigned)((chance * UINT64_C(0x2545f4914f6cdd1d)) >> 33) %
-	    below;
-}
 
 static const int known[] = {
 #define GROUP(...)
@@ -276,11 +265,9 @@ assert_rest_is_true(void)
 
 	set_term(used);
 	stands_ns = mono_now().ns;
-	if (!paint.anew && app.cols == COLS && app.rows == LINES &&
-	    app_rests(&app)) {
+	if (paint_is_still(&paint, &app)) {
 		left_out++;
 		take_cells(used, &is);
-		page.drawn_us = 0;
 		paint_now(&paint, used);
 		take_cells(used, &want);
 		if (!same_cells(&row, &col)) {
@@ -446,7 +433,7 @@ START_TEST(no_key_ends_the_page_or_leaves_a_stale_cell)
 {
 	unsigned i;
 
-	chance = UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(_i + 1);
+	chance_begin(_i);
 	for (i = 0; i < KEYS; i++) {
 		if (any(40) == 0)
 			set_size(1 + (int)any(COLS_MAX), 1 +
@@ -498,7 +485,7 @@ START_TEST(what_is_left_out_between_keys_is_there)
 {
 	unsigned i;
 
-	chance = UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(_i + 1);
+	chance_begin(_i);
 	for (i = 0; i < 100; i++) {
 		if (any(10) == 0)
 			set_size(30 + (int)any(COLS_MAX - 30), 5 +

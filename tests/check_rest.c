@@ -8,10 +8,13 @@
  * that the rule is not kept by a page that never rests.
  */
 #include "../src/page/choice.h"
+#include "../src/page/find.h"
+#include "../src/page/followed.h"
 #include "../src/page/marked.h"
 #include "../src/page/past.h"
 #include "../src/page/rest.h"
 #include "../src/page/still.h"
+#include "chance.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -29,25 +32,11 @@ static int64_t ns;
 static uint64_t next_addr;
 static unsigned threads;	/* names that they have by now */
 
-/* --- chance -------------------------------------------------------------- */
-
-static uint64_t chance;
-
-static unsigned
-any(unsigned below)
-{
-	chance ^= chance << 13;
-	chance ^= chance >> 7;
-	chance ^= chance << 17;
-	return (unsigned)((chance * UINT64_C(0x2545f4914f6cdd1d)) >> 33) %
-	    below;
-}
-
 /* A node that tells numbers, and in one of three runs one that does not. */
 static void
 begin_chance(int run)
 {
-	chance = UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(run + 1);
+	chance_begin(run);
 	if (run % 3 == 0)
 		scene.look.keeper = NULL;
 }
@@ -116,9 +105,6 @@ picture(void)
 
 	last = pic;
 	pic = was;
-	/* A cycle without a picture has nothing to draw in its costs. */
-	if (rests)
-		page.drawn_us = 0;
 	compose(cols, rows);
 	if (!rests)
 		return false;
@@ -248,21 +234,28 @@ numbers_move(void)
 static void
 states_move(void)
 {
+	/* As a session has them: what stands in them is another, they are not. */
+	static char target[32], reason[32], trouble[32], output[32], socket[32],
+	    node[32];
+	struct nodes_look *l = &scene.look;
+	struct { char *at; const char **of; } texts[] = {
+		{ target, &l->target_name }, { reason, &l->reason },
+		{ trouble, &l->trouble }, { output, &l->output },
+		{ socket, &l->socket }, { node, &l->node_name } };
 	static const char *const names[] = { "", "redis", "a", "evil\033" };
 	static const enum nodes_state states[] = { NODES_LIVE, NODES_LIVE,
 		NODES_ENDED, NODES_DORMANT, NODES_UNREACHABLE,
 		NODES_CONNECTING };
-	struct nodes_look *l = &scene.look;
+	unsigned text = any(BASE_NELEM(texts));
 
 	switch (any(9)) {
 	case 0:
 		l->state = states[any(BASE_NELEM(states))];
 		break;
 	case 1:
-		l->target_name = names[any(BASE_NELEM(names))];
-		break;
 	case 2:
-		l->reason = names[any(BASE_NELEM(names))];
+		strcpy(texts[text].at, names[any(BASE_NELEM(names))]);
+		*texts[text].of = texts[text].at;
 		break;
 	case 3:
 		l->stale_ms = any(3000);
@@ -437,7 +430,7 @@ START_TEST(a_page_that_rests_shows_what_one_shows_that_never_does)
 		always.hz = page.hz;
 		always.missed = page.missed;
 		always.drawn_bytes = page.drawn_bytes;
-		page.drawn_us = 0;
+		always.drawn_us = page.drawn_us;
 		rests = rests && page_rests_view(&page, &scene.view, cols,
 		    rows);
 		if (!rests)
@@ -610,9 +603,37 @@ do_text(void)
 	page.on_screen = false;
 }
 
+static void
+do_fetch(void)
+{
+	scene.view.fetching = "libc.debug";
+}
+
+static void
+do_find(void)
+{
+	struct filter_error e;
+
+	ck_assert_int_ge(page_find_begin(&page, &scene.view, "size>=1k", false,
+	    &e), 0);
+}
+
+static void
+do_drain(void)
+{
+	ck_assert_int_ge(page_drain_begin(&page, &scene.view), 0);
+}
+
+static void
+do_follow(void)
+{
+	page.has_cursor = true;
+	ck_assert_int_ge(page_followed_toggle(&page, &scene.view), 0);
+}
+
 static void (*const doings[])(void) = { do_group, do_pause, do_still, do_mark,
 	do_filter, do_question, do_window, do_unsettled, do_lost_link, do_names,
-	do_text };
+	do_text, do_fetch, do_find, do_drain, do_follow };
 
 START_TEST(what_keeps_things_of_its_own_is_made_anew_in_each_cycle)
 {

@@ -185,10 +185,10 @@ void
 intake_types(struct nodes_session *s, const struct wire_typed *typed)
 {
 	const uint8_t *entry = typed->types.p;
+	struct stream_types were = s->types;
 	struct stream_type *type;
 	size_t i, n = typed->types.len / WIRE_TYPED_SIZE;
 
-	s->look.types_no++;
 	memset(&s->types, 0, sizeof s->types);
 	memset(s->legal, 0, sizeof s->legal);
 	for (i = 0; i < n; i++, entry += WIRE_TYPED_SIZE) {
@@ -199,6 +199,9 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 		if (type->name[0] != '\0')
 			set_legal(s, entry[0]);
 	}
+	/* They are told again and again, mostly the same; it is all bytes. */
+	if (memcmp(&s->types, &were, sizeof were) != 0)
+		s->look.types_no++;
 	if (s->list != NULL)
 		blklist_set_legal(s->list, s->legal);
 	if (s->build != NULL && s->build != s->list)

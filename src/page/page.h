@@ -283,8 +283,10 @@ struct page {
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */
 
 	/*
-	 * From here on what no picture shows, so that it may be another since the
-	 * last one (rest.h): page_sample() alone reads the numbers.
+	 * From here on what may be another since the last picture although that
+	 * stands (rest.h): page_sample() alone reads the numbers, and what it would
+	 * make of them is asked of page_sample_differs().  What stands before this
+	 * is compared, pointers as such.
 	 */
 	struct page_rest *rest;		/* the last picture; NULL none */
 	bool news;			/* see page_news() */

@@ -11,7 +11,8 @@
 #include "rest.h"
 #include "still.h"
 
-#define TEXT_MAX 4096		/* of all that is said by the session; with more there is no rest */
+/* Of all that is said by the session; with more there is no rest. */
+#define TEXT_MAX 4096
 
 /* Of the page that is what may be in a picture. */
 #define SHOWN offsetof(struct page, rest)
@@ -114,8 +115,8 @@ same_session(const struct page_rest *r, const struct page_view *v)
 	    memcmp(v->counts, &r->counts, sizeof r->counts) == 0 &&
 	    (look.keeper == NULL || memcmp(look.keeper, r->keeper,
 	    sizeof r->keeper) == 0) &&
-	    v->names_no == r->names_no && add_texts(text, &len, v) && len == r->len &&
-	    memcmp(text, r->text, len) == 0;
+	    v->names_no == r->names_no && add_texts(text, &len, v) &&
+	    len == r->len && memcmp(text, r->text, len) == 0;
 }
 
 /* --- what time it is ------------------------------------------------------ */

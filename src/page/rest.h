@@ -9,11 +9,13 @@
  *
  * What is not compared makes a page that never rests: whatever keeps more than
  * the page itself says, groups, filters, a paused picture and the like, is made
- * anew in each cycle.
+ * anew in each cycle.  Of the page all members before `rest` are compared, and
+ * pointers as pointers: what they point at is such a thing, or says how long it
+ * holds, or changes only by a key, after which a picture is made anyway.
  *
  * Example
- *	if (!page_rests(page, session, cols, rows))
- *		page_compose(page, session, cols, rows, &pic);
+ *	if (!page_rests_view(page, &view, cols, rows))
+ *		page_compose_view(page, &view, cols, rows, &pic);
  */
 #ifndef PAGEK_REST_H
 #define PAGEK_REST_H
@@ -31,11 +33,5 @@ void page_rest_begin(struct page *, const struct page_view *, int cols,
     int rows);
 void page_rest_end(struct page *, const struct page_holds *);
 void page_rest_free(struct page_rest *);
-
-/*
- * In a cycle without a picture: what it cost is more than the page says is the
- * most (status.c).
- */
-bool page_sample_differs(const struct page *, const struct page_view *);
 
 #endif

@@ -190,6 +190,13 @@ sample_stands(const struct page *page, const struct page_view *v)
 	    (struct mono){ .ns = page->sample_at.ns + SAMPLE_NS });
 }
 
+/* The session's part is this cycle's, the other one the last picture's. */
+static uint64_t
+cycle_cost(const struct page *page, const struct page_view *v)
+{
+	return v->look->cycle_us + page->drawn_us;
+}
+
 /* The highest cost that was, this cycle's with it. */
 static uint64_t
 highest_cost(const struct page *page, const struct page_view *v, uint64_t cost)
@@ -205,7 +212,7 @@ highest_cost(const struct page *page, const struct page_view *v, uint64_t cost)
 bool
 page_sample_differs(const struct page *page, const struct page_view *v)
 {
-	return highest_cost(page, v, v->look->cycle_us) != page->cost_max_us;
+	return highest_cost(page, v, cycle_cost(page, v)) != page->cost_max_us;
 }
 
 static void
@@ -213,7 +220,7 @@ sample_second(struct page *page, const struct page_view *v)
 {
 	int64_t ns = mono_diff_ns(v->now, page->sample_at);
 	uint64_t records = v->look->total_records;
-	uint64_t cost = v->look->cycle_us + page->drawn_us;
+	uint64_t cost = cycle_cost(page, v);
 
 	page->cost_max_us = highest_cost(page, v, cost);
 	if (sample_stands(page, v))

@@ -44,6 +44,7 @@ void page_holds_join(struct page_holds *, const struct page_holds *);
 void page_holds_until(const struct page_view *, enum page_clock, int64_t);
 /* What depends on more than is told here: it holds for no time. */
 void page_holds_not(const struct page_view *);
+/* Notes nothing: for who stores a moment and shows none. */
 int64_t page_clock_of(const struct page_view *, enum page_clock);
 
 /* From this age on it is shown in steps of so many seconds; 0: as one. */
@@ -64,7 +65,11 @@ bool page_time_passed(const struct page_view *, int64_t since_ms, int64_t ms);
 bool page_time_known(const struct page_view *);
 /* The node's wall clock, of which nothing below that unit is shown. */
 int64_t page_time_wall(const struct page_view *, int64_t unit_ms);
-/* What it showed at that moment of the node's other clock. */
+/*
+ * What it showed at that moment of the node's other clock.  That holds as long as
+ * the one is as much ahead of the other, which is compared apart, and nothing is
+ * noted; so it is of the next one.
+ */
 int64_t page_time_wall_at(const struct page_view *, int64_t ms);
 /* By how much the one is ahead of the other. */
 int64_t page_time_wall_ahead(const struct page_view *);

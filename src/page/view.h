@@ -177,6 +177,8 @@ void page_state_get(const struct page *, const struct page_view *,
 
 /* Once for each compose: what moved, the rate and the cost of a cycle. */
 void page_sample(struct page *, const struct page_view *);
+/* It would find a cost that is more than the page says is the most. */
+bool page_sample_differs(const struct page *, const struct page_view *);
 
 /* The help's lines: what the letters and words of the status line count. */
 void page_counters_help(struct page_picture *);

@@ -265,8 +265,10 @@ paint_app(struct paint *p, struct app *app)
 	int cols = COLS, rows = LINES, y;
 	bool changed;
 
+	p->bare = false;
 	if (lay_out(f, app) < 0)
 		return;
+	p->bare = app->overlay == APP_NO_OVERLAY;
 	if (p->cols != cols || p->rows != rows)
 		p->anew = true;
 	p->cost = 0;
@@ -285,4 +287,11 @@ paint_app(struct paint *p, struct app *app)
 	p->cols = cols;
 	p->rows = rows;
 	p->now = 1 - p->now;
+}
+
+bool
+paint_is_still(const struct paint *p, struct app *app)
+{
+	return !p->anew && p->bare && app->cols == COLS && app->rows == LINES &&
+	    app_rests(app);
 }

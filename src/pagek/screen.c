@@ -172,8 +172,8 @@ on_late(uv_timer_t *timer)
 static bool
 is_still(struct screen *s)
 {
-	return !s->paint.anew && s->app.cols == COLS && s->app.rows == LINES &&
-	    s->mouse == s->app.page->opts.mouse && app_rests(&s->app);
+	return s->mouse == s->app.page->opts.mouse &&
+	    paint_is_still(&s->paint, &s->app);
 }
 
 static void
