@@ -1,5 +1,6 @@
 /* See heads.h. */
 #include "heads.h"
+#include "produce.h"
 
 _Atomic int heads_state;
 
@@ -8,7 +9,10 @@ heads_begin(void)
 {
 	/* Elsewhere heads are others, or their memory is tagged. */
 #ifdef __x86_64__
-	atomic_store_explicit(&heads_state, HEADS_TRIAL, memory_order_relaxed);
+	int unset = HEADS_UNSET;
+
+	(void)atomic_compare_exchange_strong(&heads_state, &unset,
+	    HEADS_TRIAL);
 #endif
 }
 
@@ -23,18 +27,26 @@ readable(const void *ptr, uint64_t *head)
 }
 
 /* Whoever fails has the last word: nothing leads away from never. */
-uint64_t
-heads_ask(void *ptr, size_t (*const *usable)(void *))
+unsigned
+heads_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 {
 	int state = atomic_load_explicit(&heads_state, memory_order_relaxed);
-	uint64_t bytes = (*usable)(ptr), head;
+	uint64_t bytes, head;
 
-	if (state == HEADS_NEVER || !readable(ptr, &head))
-		return bytes;
-	if ((head & ~(uint64_t)HEADS_FLAGS) - sizeof(head) != bytes)
+	if (state < HEADS_TRUSTED || !readable(ptr, &head))
+		return produce_overhead(size, (*usable)(ptr));
+	head &= ~(uint64_t)HEADS_FLAGS;
+	if (head - size >= HEADS_ODD) {
+		/* Or it is none: then it will not do for others either. */
+		if (state > HEADS_TRUSTED)
+			atomic_store(&heads_state, HEADS_NEVER);
+		return 0;
+	}
+	bytes = (*usable)(ptr);
+	if (head - sizeof(head) != bytes)
 		atomic_store(&heads_state, HEADS_NEVER);
 	else if (state > HEADS_TRUSTED)
 		(void)atomic_compare_exchange_strong(&heads_state, &state,
 		    state - 1);
-	return bytes;
+	return produce_overhead(size, bytes);
 }

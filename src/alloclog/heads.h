@@ -10,20 +10,26 @@
  * Vocabulary
  *	head	the word before a block of glibc's malloc, on x86-64: its bytes
  *		with the head itself, a multiple of 16, and flags in the low bits.
+ *	odd	said of a head that cannot be that of a block of so many bytes:
+ *		the program has written over it, and it is what the allocator
+ *		would go by, to anywhere.  glibc itself need not look at it
+ *		before the block is freed, so nobody else is asked about it.
  *	trial	the first blocks are looked at both ways.  When all of them
  *		have said the same, heads are trusted; when one has not, never
  *		any more.
- *	asked	of the blocks that begin with a page, or in the middle of one,
+ *	asked	of the blocks that begin in the middle of a page
  *		malloc_usable_size() is asked all the same; a head that says
- *		otherwise is the end of it.
+ *		otherwise is the end of it.  Of those that begin with a page it
+ *		is the only one that is asked.
  *
  * So nothing is read but in a page that the block itself is in, whosoever that
  * is; and what another allocator, or another glibc, has before its blocks is
- * found out before it is believed.
+ * found out before it is believed.  What was listed before a head has been found
+ * to say otherwise stays as it was listed.
  *
  * Example
- *	heads_begin();				malloc is glibc's
- *	usable = heads_usable(ptr, &real.usable[REAL_MALLOC]);
+ *	heads_begin();			malloc, calloc and realloc are glibc's
+ *	overhead = heads_overhead(ptr, size, &real.usable[REAL_MALLOC]);
  */
 #ifndef ALLOCLOG_HEADS_H
 #define ALLOCLOG_HEADS_H
@@ -38,8 +44,10 @@
 #define HEADS_MAPPED 2		/* a flag: in a mapping of its own, whose head differs */
 #define HEADS_FLAGS 7
 #define HEADS_ASKED 0x7f8	/* without these bits a block is asked for */
+#define HEADS_ODD (UINT64_C(1) << 20)	/* bytes beyond those wanted: no block has so many */
 
 enum {
+	HEADS_UNSET,
 	HEADS_NEVER,
 	HEADS_TRUSTED,
 	HEADS_TRIAL = HEADS_TRUSTED + 64,	/* and below: so many blocks are left */
@@ -47,27 +55,39 @@ enum {
 
 extern _Atomic int heads_state;
 
-/* Once, where malloc and malloc_usable_size are glibc's. */
+/*
+ * Where malloc, calloc, realloc and malloc_usable_size are glibc's, as its own.
+ * When two threads come at once the second one changes nothing.
+ */
 void heads_begin(void);
 
-/* What malloc_usable_size() says; and the head is to say the same. */
-uint64_t heads_ask(void *ptr, size_t (*const *usable)(void *));
+/*
+ * By what malloc_usable_size() says, and the head is to say the same; 0 for an
+ * odd one, of which nobody is asked.
+ */
+unsigned heads_ask(void *ptr, uint64_t size, size_t (*const *usable)(void *));
 
 /*
- * Of a block as it has just been got: bytes that the caller may use, 0 not known.
- * By the place of the function, for it is needed seldom.
+ * What a block of `size` bytes that has just been got has beyond them, as
+ * produce_overhead() would say it of the bytes that may be used; 0 not known,
+ * too.  By the place of the function, for it is needed seldom.
  */
-static inline __attribute__((always_inline)) uint64_t
-heads_usable(void *ptr, size_t (*const *usable)(void *))
+static inline __attribute__((always_inline)) unsigned
+heads_overhead(void *ptr, uint64_t size, size_t (*const *usable)(void *))
 {
 	const uint64_t *head = (const uint64_t *)ptr - 1;
+	uint64_t bytes;
 
 	if (__builtin_expect(atomic_load_explicit(&heads_state,
 		memory_order_relaxed) != HEADS_TRUSTED, 0) ||
 	    __builtin_expect(((uintptr_t)ptr & HEADS_ASKED) == 0, 0) ||
 	    __builtin_expect((*head & HEADS_MAPPED) != 0, 0))
-		return heads_ask(ptr, usable);
-	return (*head & ~(uint64_t)HEADS_FLAGS) - sizeof(*head);
+		return heads_ask(ptr, size, usable);
+	/* Without the head's eight bytes, and with the eight of rounding. */
+	bytes = (*head & ~(uint64_t)HEADS_FLAGS) - size;
+	if (__builtin_expect(bytes >= HEADS_ODD, 0))
+		return heads_ask(ptr, size, usable);
+	return (unsigned)(bytes >> 4);
 }
 
 #pragma GCC visibility pop

@@ -149,17 +149,17 @@ malloc_for(const struct scope *s, struct producer *p, size_t size,
     uintptr_t origin)
 {
 	void *ptr = real.malloc(size);
-	uint64_t usable;
+	unsigned overhead;
 
 	if (unlikely(ptr == NULL)) {
 		hook_allocated(NULL, size, NULL, TYPE_MALLOC, origin);
 		return NULL;
 	}
-	usable = heads_usable(ptr, &real.usable[REAL_MALLOC]);
+	overhead = heads_overhead(ptr, size, &real.usable[REAL_MALLOC]);
 	if (p->stack == NULL)
-		return alloc_by(p, ptr, size, usable, s->type,
+		return alloc_by(p, ptr, size, overhead, s->type,
 		    origin_pc(s->origin));
-	produce_alloc(p, (uintptr_t)ptr, size, usable, s->type, p->level,
+	produce_block(p, (uintptr_t)ptr, size, overhead, s->type, p->level,
 	    origin_caller(p, s->origin));
 	return ptr;
 }
@@ -295,14 +295,14 @@ OUTLINE HOT NONNULL(2) void *
 malloc_plain(size_t size, struct producer *p)
 {
 	void *ptr = real.malloc(size);
-	uint64_t usable;
+	unsigned overhead;
 
 	if (stopped())
 		return ptr;
 	if (unlikely(ptr == NULL))
 		return alloc_failed(size, TYPE_MALLOC);
-	usable = heads_usable(ptr, &real.usable[REAL_MALLOC]);
-	return alloc_by(p, ptr, size, usable, TYPE_MALLOC, RETURN);
+	overhead = heads_overhead(ptr, size, &real.usable[REAL_MALLOC]);
+	return alloc_by(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
 }
 
 OUTLINE void *
@@ -343,14 +343,14 @@ OUTLINE HOT NONNULL(3) void *
 calloc_plain(size_t n, size_t size, struct producer *p)
 {
 	void *ptr = real.calloc(n, size);
-	uint64_t usable;
+	unsigned overhead;
 
 	if (stopped())
 		return ptr;
 	if (unlikely(ptr == NULL))
 		return alloc_failed(product(n, size), TYPE_CALLOC);
-	usable = heads_usable(ptr, &real.usable[REAL_CALLOC]);
-	return alloc_by(p, ptr, n * size, usable, TYPE_CALLOC, RETURN);
+	overhead = heads_overhead(ptr, n * size, &real.usable[REAL_CALLOC]);
+	return alloc_by(p, ptr, n * size, overhead, TYPE_CALLOC, RETURN);
 }
 
 OUTLINE void *

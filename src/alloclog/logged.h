@@ -6,8 +6,8 @@
  *	ptr = real.malloc(size);
  *	log_alloc(p, ptr, size, REAL_MALLOC, TYPE_MALLOC, FRAME);
  * and of a thread without stacks
- *	usable = heads_usable(ptr, &real.usable[REAL_MALLOC]);
- *	return alloc_by(p, ptr, size, usable, TYPE_MALLOC, RETURN);
+ *	overhead = heads_overhead(ptr, size, &real.usable[REAL_MALLOC]);
+ *	return alloc_by(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
  *
  * An allocation is logged after the real call; see hooks.c.
  */
@@ -61,11 +61,11 @@ void *alloc_by_slow(struct producer *, void *ptr, uint64_t size, unsigned type,
  * is a jump, so that little is kept across the steps.  Returns ptr.
  */
 static inline __attribute__((always_inline)) void *
-alloc_by(struct producer *p, void *ptr, uint64_t size, uint64_t usable,
+alloc_by(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
     unsigned type, uintptr_t pc)
 {
 	uint64_t more = size | pc;
-	uint64_t w3 = near_w3(pc, produce_overhead(size, usable));
+	uint64_t w3 = near_w3(pc, overhead);
 	struct produce_event e;
 
 	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more)))
@@ -80,7 +80,7 @@ static inline void
 log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
     unsigned type, uintptr_t origin)
 {
-	uint64_t usable;
+	unsigned overhead;
 
 	if (stopped())
 		return;
@@ -90,8 +90,8 @@ log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
 		return;
 	}
 	/* First, so that less is kept across the call. */
-	usable = heads_usable(ptr, &real.usable[fn]);
-	produce_alloc(p, (uintptr_t)ptr, size, usable, type, p->level,
+	overhead = heads_overhead(ptr, size, &real.usable[fn]);
+	produce_block(p, (uintptr_t)ptr, size, overhead, type, p->level,
 	    origin_caller(p, origin));
 }
 

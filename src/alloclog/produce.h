@@ -527,15 +527,15 @@ produce_kind(enum rec_op op, unsigned type, unsigned low)
  * `p` may be NULL or without a ring: the common ring is used, as it is when p
  * is interrupted between two of its own steps.
  *
- * usable	bytes that the allocator reserved, or 0 when not known.
+ * overhead	as produce_overhead() says it, or 0 when not known.
  * low		level and layer, as REC_FLAGS has them.
  */
 static inline __attribute__((always_inline)) void
-produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
-    uint64_t usable, unsigned type, unsigned low, uint64_t caller)
+produce_block(struct producer *p, uint64_t addr, uint64_t size,
+    unsigned overhead, unsigned type, unsigned low, uint64_t caller)
 {
 	uint64_t kind = produce_kind(REC_ALLOC, type, low);
-	uint64_t w3 = rec_w3(caller, produce_overhead(size, usable));
+	uint64_t w3 = rec_w3(caller, overhead);
 	struct produce_event e;
 
 	if (__builtin_expect(!produce_begin(p, &e, addr, size), 0)) {
@@ -544,6 +544,15 @@ produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
 	}
 	produce_born(p, &e);
 	produce_end(&e, kind | addr, size, w3);
+}
+
+/* usable	bytes that the allocator reserved, or 0 when not known. */
+static inline __attribute__((always_inline)) void
+produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
+    uint64_t usable, unsigned type, unsigned low, uint64_t caller)
+{
+	produce_block(p, addr, size, produce_overhead(size, usable), type, low,
+	    caller);
 }
 
 /* What makes no pair, and has `size` bytes to tell. */

@@ -248,6 +248,25 @@ foreign(void)
 }
 
 /*
+ * Of all the functions whose blocks are looked at.  Some of valgrind's tools put
+ * theirs in the place of glibc's by rewriting these where they are, and what is
+ * before such a block is nobody's to read: memcheck would call it an error of the
+ * program's.  They bring a library along that has malloc by this name; callgrind
+ * and others leave malloc alone.
+ */
+static bool
+heads_are_glibcs(void)
+{
+	static const char valgrind[] = "_vgr10010ZU_libcZdsoZa_malloc";
+
+	return real.usable[REAL_MALLOC] != usable_unknown &&
+	    real.usable[REAL_CALLOC] != usable_unknown &&
+	    real.usable[REAL_REALLOC] != usable_unknown &&
+	    strcmp(real.allocator, GLIBC) == 0 &&
+	    dlsym(RTLD_DEFAULT, valgrind) == NULL;
+}
+
+/*
  * Only where it is the same allocator's: malloc_usable_size() of one on a
  * block of another is undefined.
  */
@@ -264,8 +283,7 @@ look_up_usable(void *const fns[REAL_FNS])
 			*(void **)&real.usable[i] = fn;
 		else
 			real.usable[i] = usable_unknown;
-	if (real.usable[REAL_MALLOC] != usable_unknown &&
-	    strcmp(real.allocator, GLIBC) == 0)
+	if (heads_are_glibcs())
 		heads_begin();
 }
 

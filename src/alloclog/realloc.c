@@ -186,7 +186,7 @@ realloc_plain_failed(void *old, size_t size, struct producer *p, uintptr_t pc)
 OUTLINE HOT NONNULL(1) NONNULL(3) void *
 realloc_plain(void *old, size_t size, struct producer *p)
 {
-	uint64_t usable;
+	unsigned overhead;
 	void *ptr;
 
 	produce_moving(p, (uintptr_t)old, size, rec_plain_caller(RETURN));
@@ -195,8 +195,8 @@ realloc_plain(void *old, size_t size, struct producer *p)
 		return realloc_plain_failed(old, size, p, RETURN);
 	if (stopped())
 		return ptr;
-	usable = heads_usable(ptr, &real.usable[REAL_REALLOC]);
-	return alloc_by(p, ptr, size, usable, TYPE_REALLOC, RETURN);
+	overhead = heads_overhead(ptr, size, &real.usable[REAL_REALLOC]);
+	return alloc_by(p, ptr, size, overhead, TYPE_REALLOC, RETURN);
 }
 
 EXPORT void *

@@ -30,6 +30,23 @@ rule "a target that crashes is 139" \
     sh -c "ulimit -c 0; '$pagek' run -b -o /dev/null --report '$tmp/r2' -- sh -c 'kill -SEGV \$\$'; [ \$? = 139 ] && [ -s '$tmp/r2' ]"
 rule "a pipe reader sees the end of the target's output when it ends" \
     sh -c "'$pagek' run -b -o /dev/null -- echo through | grep -qx through"
+# reallocarray(3) is not valgrind's: it comes to us, with blocks that are.
+cat >"$tmp/array.c" <<'C'
+#define _GNU_SOURCE
+#include <stdlib.h>
+int main(void)
+{
+	void *p = NULL;
+	for (size_t i = 1; i < 100; i++)
+		p = reallocarray(p, i, 24);
+	free(p);
+}
+C
+memcheck() {
+	cc -o "$tmp/array" "$tmp/array.c" &&
+	    same valgrind -q --error-exitcode=9 "$tmp/array"
+}
+rule "memcheck finds no mistake in a program that has none" memcheck
 rule "a daemon that outlives its parent keeps run waiting until it ends" \
     sh -c "'$pagek' run -b -o /dev/null --report '$tmp/r3' -- sh -c '(setsid sh -c \"sleep 1; echo late >$tmp/late\" >/dev/null 2>&1 &)'; grep -q late '$tmp/late'"
 
