@@ -492,6 +492,25 @@ START_TEST(a_new_type_is_asked_for_before_it_counts_as_illegal)
 }
 END_TEST
 
+/* Who shows them makes everything anew when they are said to be others. */
+START_TEST(types_that_are_told_again_are_the_same_ones)
+{
+	uint32_t no = nodes_session_look(session)->types_no;
+	unsigned asked = peer.types_asked, n;
+
+	for (n = 0; n < 100 && peer.types_asked < asked + 2; n++)
+		peer_cycles(&peer, session, 1);
+	ck_assert_uint_ge(peer.types_asked, asked + 2);
+	ck_assert_uint_eq(nodes_session_look(session)->types_no, no);
+	ck_assert_int_eq(stream_types_name(&model.types, TYPE_API_FIRST + 5,
+	    "PKT", "a packet"), 0);
+	for (asked = peer.types_asked; peer.types_asked < asked + 2 && n < 200;
+	    n++)
+		peer_cycles(&peer, session, 1);
+	ck_assert_uint_eq(nodes_session_look(session)->types_no, no + 1);
+}
+END_TEST
+
 /* The function at a plain return address; "" while it is not known. */
 static const char *
 function_at(uint64_t caller)
@@ -578,6 +597,7 @@ session_suite(void)
 	tcase_add_test(tc, the_target_with_most_live_bytes_is_chosen);
 	tcase_add_test(tc, since_click_takes_no_snapshot);
 	tcase_add_test(tc, a_new_type_is_asked_for_before_it_counts_as_illegal);
+	tcase_add_test(tc, types_that_are_told_again_are_the_same_ones);
 	tcase_add_test(tc, words_and_names_are_asked_for_once);
 	tcase_add_test(tc, more_words_than_one_question_holds);
 	tcase_add_test(tc, words_wanted_at_once_are_bounded);
