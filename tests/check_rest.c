@@ -542,12 +542,6 @@ do_group(void)
 }
 
 static void
-do_pause(void)
-{
-	pause_now();
-}
-
-static void
 do_still(void)
 {
 	page_still_touch(&page, &scene.view);
@@ -631,7 +625,7 @@ do_follow(void)
 	ck_assert_int_ge(page_followed_toggle(&page, &scene.view), 0);
 }
 
-static void (*const doings[])(void) = { do_group, do_pause, do_still, do_mark,
+static void (*const doings[])(void) = { do_group, pause_now, do_still, do_mark,
 	do_filter, do_question, do_window, do_unsettled, do_lost_link, do_names,
 	do_text, do_fetch, do_find, do_drain, do_follow };
 
