@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "free.h"
-#include "rest.h"
+#include "times.h"
 
 struct counter {
 	const char *letter;	/* in the classic line */

@@ -265,10 +265,10 @@ paint_app(struct paint *p, struct app *app)
 	int cols = COLS, rows = LINES, y;
 	bool changed;
 
-	p->bare = false;
+	p->alone = false;
 	if (lay_out(f, app) < 0)
 		return;
-	p->bare = app->overlay == APP_NO_OVERLAY;
+	p->alone = app->overlay == APP_NO_OVERLAY;
 	if (p->cols != cols || p->rows != rows)
 		p->anew = true;
 	p->cost = 0;
@@ -292,6 +292,6 @@ paint_app(struct paint *p, struct app *app)
 bool
 paint_is_still(const struct paint *p, struct app *app)
 {
-	return !p->anew && p->bare && app->cols == COLS && app->rows == LINES &&
+	return !p->anew && p->alone && app->cols == COLS && app->rows == LINES &&
 	    app_rests(app);
 }

@@ -15,7 +15,7 @@ struct paint {
 	bool ramp;			/* ages have colours */
 	struct page_style style[PAGE_MARKS];
 	bool anew;			/* nothing is known of the terminal */
-	bool bare;			/* what is on it is the page, and nothing over it */
+	bool alone;			/* what is on it is the page, and nothing over it */
 	int cols, rows;			/* of what is on it */
 	unsigned now;			/* frame on the terminal, 0 or 1 */
 	struct paint_frame {

@@ -193,7 +193,8 @@ drop_first_gap(struct stream_queue *q)
  * A batch goes past the caches where that can be said.  The array is larger
  * than they are and is read much later, if at all: each of its lines would be
  * fetched only to be overwritten, and would push out what the list is about to
- * need.  A few records are what somebody reads next.
+ * need.  A few records are what somebody reads next.  The array begins with a
+ * page, as such stores ask for.
  */
 static void
 copy_past(struct rec *to, const struct rec *from, size_t n)

@@ -46,7 +46,7 @@ memcheck() {
 	cc -o "$tmp/array" "$tmp/array.c" &&
 	    same valgrind -q --error-exitcode=9 "$tmp/array"
 }
-rule "memcheck finds no mistake in a program that has none" memcheck
+rule "memcheck finds no mistake in a read of ours before a block" memcheck
 rule "a daemon that outlives its parent keeps run waiting until it ends" \
     sh -c "'$pagek' run -b -o /dev/null --report '$tmp/r3' -- sh -c '(setsid sh -c \"sleep 1; echo late >$tmp/late\" >/dev/null 2>&1 &)'; grep -q late '$tmp/late'"
 

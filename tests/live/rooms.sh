@@ -50,9 +50,8 @@ lies_in() {
 # is made anew in each cycle.
 stored='page rest made trend status states leaving costs diag'
 anew='belong branches choice detail detail_block find followed freeze
-group_trends groups kin
-kinds marked order past past_steps rows sieve since since_columns since_page
-since_walk still sum_columns take'
+group_trends groups kin kinds marked order past past_steps rows sieve since
+since_columns since_page since_walk still sum_columns take'
 
 clocks='v->now|->(now_ms|node_wall_ms|stale_ms)'
 clocks="$clocks|(^|[^_[:alnum:]])(page_cell_seconds|page_clock_of|mono_now|mono_ms|mono_ms_since|base_wall_ms|time)\\("
@@ -61,10 +60,11 @@ clocks_have_a_door() {
 	for file in times $stored $anew; do
 		[ -f "$top/src/page/$file.c" ] || { echo "no $file.c"; return 1; }
 		echo "page/$file.c"
-	done >"$tmp/may"
-	(cd "$top/src" && grep -lE "$clocks" page/*.c) >"$tmp/do"
+	done | LC_ALL=C sort >"$tmp/may"
+	(cd "$top/src" && grep -lE "$clocks" page/*.c) |
+	    LC_ALL=C sort >"$tmp/do"
 	# Nor does one that reads none stand on the list.
-	sort "$tmp/may" | comm -3 - "$tmp/do" >"$tmp/odd"
+	LC_ALL=C comm -3 "$tmp/may" "$tmp/do" >"$tmp/odd"
 	cat "$tmp/odd"
 	[ -s "$tmp/do" ] && [ ! -s "$tmp/odd" ]
 }

@@ -7,9 +7,9 @@
  * beyond what was asked for, each in units of 16 bytes, summed up.
  *
  * calloc: calloc's are somebody else's, and nobody says what they have.
- * odd: a program with a mistake writes over the heads of free blocks, and is
- * given these again: ODD pairs of blocks stay, and of `odd` the second one is
- * such.  One of them begins in the middle of a page.
+ * odd: instead, a program with a mistake writes over the heads of free blocks,
+ * and is given these again.  ODD pairs of blocks stay; prints odd=N, how many of
+ * these have such a block, and middle=N, those that begin in the middle of a page.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -102,7 +102,6 @@ write_over_heads(void)
 		middle += in_middle;
 	}
 	printf("odd=%u\nmiddle=%u\n", odd, middle);
-	fflush(stdout);
 	_Exit(pair[0][0] == NULL);
 }
 
