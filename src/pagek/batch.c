@@ -281,6 +281,21 @@ batch_tell_lacking(const struct options *o, struct nodes_session *s,
 
 /* --- pictures ----------------------------------------------------------- */
 
+void
+batch_tell_view(const struct page *page, struct nodes_session *s, int rows)
+{
+	struct nodes_view view = {
+		.order = page->opts.order,
+		.reverse = page->opts.reverse,
+		.rows = (uint32_t)rows,
+	};
+	/* What is free between blocks is known by all of them alone. */
+	bool all = page->group != 0 || page_choice_on(page) ||
+	    (page->opts.free && page->opts.order == BLKLIST_BY_ADDRESS);
+
+	nodes_session_view(s, all ? NULL : &view);
+}
+
 int
 batch_print(FILE *out, uv_loop_t *loop, struct page *page,
     struct nodes_session *s, int rows)
@@ -492,6 +507,8 @@ again_and_again(const struct options *o, uv_loop_t *loop,
 	int err;
 
 	pace_begin(&pace, o);
+	if (!since && !o->json)
+		batch_tell_view(page, s, batch_lines(out));
 	/* There is one, however short the duration. */
 	if (since)
 		(void)pace_wait(&pace, loop, s, NULL, NULL);

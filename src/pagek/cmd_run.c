@@ -244,6 +244,7 @@ run_text(struct run *r)
 
 	if (out == NULL)
 		return PAGEK_RUN_FAILED;
+	batch_tell_view(&r->page, r->session, batch_lines(out));
 	while (!pump(r->loop, r->session, r->o->interval_ms, knows_or_ended,
 	    r->session)) {
 		put_picture(r, out);

@@ -119,6 +119,12 @@ int batch_lines(FILE *);
 int batch_columns(FILE *);
 
 /*
+ * Pictures of so many lines are wanted from now on: where these can do without
+ * the rest of the list, it is not read while records come fast
+ * (nodes_session_view()).
+ */
+void batch_tell_view(const struct page *, struct nodes_session *, int rows);
+/*
  * One picture; rows 0: as many as there are blocks.  Waits a moment for names
  * that it lacks.  0 or a negative errno.
  */

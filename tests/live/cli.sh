@@ -370,10 +370,29 @@ rule "the page goes to the largest of a young tree and stays there" \
 
 # --- what was lost on the way
 mended() {
-	"$pagek" -b --count 40 --interval 0.1 demo:flood >"$tmp/out" || return 1
+	"$pagek" -b --sort size --count 40 --interval 0.1 demo:flood \
+	    >"$tmp/out" || return 1
 	grep -q "list taken anew" "$tmp/out"
 }
 rule "an overrun of the retained queue is counted and mended" mended
+leaves_it() {
+	"$pagek" -b --count 40 --interval 0.1 demo:flood >"$tmp/out" &&
+	    grep -q "K MEMORY BLOCKS .*LIVE  WINDOW" "$tmp/out" &&
+	    ! grep -q "list taken anew" "$tmp/out"
+}
+rule "-b reads no more of a fast stream than it prints" leaves_it
+whole_at_last() {
+	watched "$B/tests/targets/torrent"
+	until_true 10 is_watched torrent &&
+	    kill -USR1 "$(live_pid torrent)" &&
+	    until_true 20 grep -q "K MEMORY BLOCKS .*LIVE  WINDOW" "$tmp/page"
+	status=$?
+	kill -TERM $page
+	wait $page
+	[ $status = 0 ] && grep "K MEMORY BLOCKS" "$tmp/page" | tail -n 1 |
+	    grep "ENDED" | grep -qv WINDOW
+}
+rule "nor does run -b, whose last picture is of the whole list" whole_at_last
 
 short_lived() {
 	"$B/pagek" run -b -- ls / 2>"$tmp/err" >/dev/null &&
