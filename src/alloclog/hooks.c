@@ -212,15 +212,15 @@ free_by_slow(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 static inline __attribute__((always_inline)) void
 free_by(void *ptr, struct producer *p, unsigned type, uintptr_t pc)
 {
-	const uint64_t w0 = produce_kind(REC_FREE, type, 0) | (uintptr_t)ptr;
 	struct produce_event e;
 
-	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, pc))) {
+	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, pc, true))) {
 		free_by_slow(ptr, p, type, pc);
 		return;
 	}
-	if (!produce_pair(p, &e, w0, type))
-		produce_end(&e, w0, 0, near_w3(pc, 0));
+	if (!produce_pair(&e, (uintptr_t)ptr, type))
+		produce_end(&e, produce_kind(REC_FREE, type, 0) |
+		    (uintptr_t)ptr, 0, near_w3(pc, 0));
 	real.free(ptr);
 }
 

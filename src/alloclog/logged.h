@@ -68,7 +68,7 @@ alloc_by(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
 	uint64_t w3 = near_w3(pc, overhead);
 	struct produce_event e;
 
-	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more)))
+	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more, false)))
 		return alloc_by_slow(p, ptr, size, type, any_w3(w3, pc));
 	produce_born(p, &e);
 	produce_end(&e, produce_kind(REC_ALLOC, type, p->level) |

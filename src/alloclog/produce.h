@@ -311,11 +311,9 @@ produce_ms(const struct keeper_area *keeper)
 	    memory_order_acquire);
 }
 
-/* What an event needs of its producer; limit and thread by the long way only. */
+/* What an event by the long way needs of its producer. */
 struct produce_view {
 	struct rec *recs;
-	const struct keeper_area *keeper;
-	struct ticket *tickets;
 	uint64_t limit;
 	uint32_t mask;
 	uint16_t thread;
@@ -323,7 +321,8 @@ struct produce_view {
 
 /*
  * p's ring, marked in flight with `word`; NULL when p has none or is
- * interrupted between two of its own steps.
+ * interrupted between two of its own steps.  What an event needs of p is read
+ * behind this and before produce_is_still().
  *
  * A handler that interrupts an event in flight keeps off its ring and does not
  * change to it, so from the mark on p is as it is, if only it is that ring's:
@@ -332,7 +331,7 @@ struct produce_view {
  * In all of these cases the pointer is another one at the end.
  */
 static inline struct ring_head *
-produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
+produce_mark(const struct producer *p, uint32_t word)
 {
 	struct ring_head *ring;
 
@@ -346,16 +345,37 @@ produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
 	atomic_store_explicit(&ring->inflight, word, memory_order_relaxed);
 	/* A handler from here on sees the word and keeps off this ring. */
 	atomic_signal_fence(memory_order_seq_cst);
+	return ring;
+}
+
+static inline void
+produce_unmark(struct ring_head *ring)
+{
+	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
+}
+
+/* Whether what was read is that ring's. */
+static inline bool
+produce_is_still(const struct producer *p, const struct ring_head *ring)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	return __builtin_expect(p->ring == ring, 1);
+}
+
+static inline struct ring_head *
+produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
+{
+	struct ring_head *ring = produce_mark(p, word);
+
+	if (ring == NULL)
+		return NULL;
 	v->recs = p->recs;
-	v->keeper = p->keeper;
-	v->tickets = p->tickets;
 	v->limit = p->limit;
 	v->mask = p->mask;
 	v->thread = p->thread;
-	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(p->ring == ring, 1))
+	if (produce_is_still(p, ring))
 		return ring;
-	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
+	produce_unmark(ring);
 	return NULL;
 }
 
@@ -396,11 +416,19 @@ produce_draw(struct ticket *ticket)
 	    memory_order_acq_rel);
 }
 
+/* What w0 has beside an address. */
+static inline uint64_t
+produce_kind(enum rec_op op, unsigned type, unsigned low)
+{
+	return rec_w0(0, REC_FLAGS(op, 0), type) | (uint64_t)low << 48;
+}
+
 /* An event with a ticket, between its steps. */
 struct produce_event {
-	struct produce_view v;
 	struct ring_head *ring;
-	uint64_t head;		/* where its record goes */
+	uint64_t head;		/* where its record goes ... */
+	struct rec *rec;	/* ... which is here */
+	struct rec *born;	/* of a free: perhaps the allocation that it ends */
 	uint64_t w2;
 	unsigned shard;
 };
@@ -420,29 +448,47 @@ struct produce_event {
  * The steps are in line in each of the hooks, and nothing is called between
  * them; all that is rare is behind a jump to produce_slow(), which is what is
  * left to do where this says false.  `more`: what else is to be near, by or.
+ *
+ * Places are found before the ring is known to be still p's, so that they are
+ * all that is kept from then on: a free without a stack has registers enough
+ * without saving any (6 instructions).
  */
 static inline __attribute__((always_inline)) bool
 produce_begin(const struct producer *p, struct produce_event *e, uint64_t addr,
-    uint64_t more)
+    uint64_t more, bool frees)
 {
+	const struct keeper_area *keeper;
+	struct ring_head *ring;
 	struct ticket *next;
-	uint32_t ms;
+	uint32_t mask;
+	uint64_t last;
 
 	e->shard = rec_shard(addr);
 	if (__builtin_expect((addr | more) > PRODUCE_NEAR, 0) ||
-	    (e->ring = produce_enter(p, &e->v, e->shard + 1)) == NULL)
+	    (ring = produce_mark(p, e->shard + 1)) == NULL)
 		return false;
-	next = &e->v.tickets[e->shard];
+	e->ring = ring;
+	e->head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	if (frees) {
+		last = e->head - 1;
+		last -= (uint8_t)(last - p->born[e->shard]);
+		__asm__("" : "+r"(last));
+	}
+	mask = p->mask;
+	if (frees)
+		e->born = &p->recs[last & mask];
+	e->rec = &p->recs[e->head & mask];
+	__asm__("" : "+r"(e->rec));
+	next = &p->tickets[e->shard];
 	__asm__("" : "+r"(next));
-	e->head = atomic_load_explicit(&e->ring->head, memory_order_relaxed);
-	/* Another ring's, if a handler has forked by now: then it does no harm. */
-	if (__builtin_expect(e->head >= p->limit, 0)) {
-		atomic_store_explicit(&e->ring->inflight, 0,
-		    memory_order_relaxed);
+	keeper = p->keeper;
+	if (!produce_is_still(p, ring) ||
+	    __builtin_expect(e->head >= p->limit, 0)) {
+		produce_unmark(ring);
 		return false;
 	}
-	ms = produce_ms(e->v.keeper);
-	e->w2 = produce_draw(next) | (uint64_t)ms << 32;
+	e->w2 = (uint64_t)produce_ms(keeper) << 32;
+	e->w2 |= produce_draw(next);
 	return true;
 }
 
@@ -459,19 +505,20 @@ produce_begin(const struct producer *p, struct produce_event *e, uint64_t addr,
  * at a fair price, nor needs to: it looks again, see reader.h.
  */
 static inline __attribute__((always_inline)) bool
-produce_pair(const struct producer *p, const struct produce_event *e,
-    uint64_t w0, unsigned type)
+produce_pair(const struct produce_event *e, uint64_t addr, unsigned type)
 {
-	/* The ops differ, the types do not matter, and all else is the same. */
-	const uint64_t differ = (uint64_t)(REC_ALLOC ^ REC_FREE) << 60;
-	uint64_t last = e->head - 1;
-	uint8_t back = (uint8_t)(last - p->born[e->shard]);
-	struct rec *r = &e->v.recs[(last - back) & e->v.mask];
+	/* But for the op and the type, which do not matter, all is the same. */
+	const uint64_t alloc = produce_kind(REC_ALLOC, 0, 0);
+	struct rec *r = e->born;
 
 	_Static_assert(RING_PAIRS == 256, "born has one byte");
-	if (r->w[2] + 1 != e->w2 || (r->w[0] ^ w0) << 8 != differ)
+	if (r->w[2] != e->w2 - 1 || (r->w[0] ^ addr) << 8 != alloc << 8)
 		return false;
-	/* One store: the keeper finds an allocation or a pair. */
+	/*
+	 * One store: the keeper finds an allocation or a pair.  Read again, so
+	 * that no register keeps it: see produce_begin().
+	 */
+	__asm__("" : "+m"(r->w[0]));
 	__atomic_store_n(&r->w[0], r->w[0] ^ (uint64_t)(REC_ALLOC ^
 		(REC_PAIR + type - TYPE_FREE)) << 52, __ATOMIC_RELAXED);
 	atomic_store_explicit(&e->ring->pairs,
@@ -495,7 +542,7 @@ produce_end(const struct produce_event *e, uint64_t w0, uint64_t size,
 {
 	uint64_t thread = atomic_load_explicit(&e->ring->thread,
 	    memory_order_relaxed);
-	struct rec *r = &e->v.recs[e->head & e->v.mask];
+	struct rec *r = e->rec;
 
 #ifdef __x86_64__
 	/*
@@ -512,13 +559,6 @@ produce_end(const struct produce_event *e, uint64_t w0, uint64_t size,
 	r->w[2] = e->w2;
 	r->w[3] = w3;
 	produce_leave(e->ring, e->head + 1);
-}
-
-/* What w0 has beside an address. */
-static inline uint64_t
-produce_kind(enum rec_op op, unsigned type, unsigned low)
-{
-	return rec_w0(0, REC_FLAGS(op, 0), type) | (uint64_t)low << 48;
 }
 
 /* --- the events ---------------------------------------------------------- */
@@ -538,7 +578,7 @@ produce_block(struct producer *p, uint64_t addr, uint64_t size,
 	uint64_t w3 = rec_w3(caller, overhead);
 	struct produce_event e;
 
-	if (__builtin_expect(!produce_begin(p, &e, addr, size), 0)) {
+	if (__builtin_expect(!produce_begin(p, &e, addr, size, false), 0)) {
 		produce_slow(p, addr, kind, size, w3);
 		return;
 	}
@@ -562,7 +602,7 @@ produce_other(struct producer *p, uint64_t addr, uint64_t kind, uint64_t size,
 {
 	struct produce_event e;
 
-	if (__builtin_expect(!produce_begin(p, &e, addr, size), 0))
+	if (__builtin_expect(!produce_begin(p, &e, addr, size, false), 0))
 		produce_slow(p, addr, kind, size, rec_w3(caller, 0));
 	else
 		produce_end(&e, kind | addr, size, rec_w3(caller, 0));
@@ -576,9 +616,9 @@ produce_free(struct producer *p, uint64_t addr, unsigned type, unsigned low,
 	bool pairs = low == 0 && type - TYPE_FREE <= REC_PAIR_LAST - REC_PAIR;
 	struct produce_event e;
 
-	if (__builtin_expect(!produce_begin(p, &e, addr, 0), 0))
+	if (__builtin_expect(!produce_begin(p, &e, addr, 0, pairs), 0))
 		produce_slow(p, addr, kind, 0, rec_w3(caller, 0));
-	else if (!pairs || p->frees || !produce_pair(p, &e, kind | addr, type))
+	else if (!pairs || p->frees || !produce_pair(&e, addr, type))
 		produce_end(&e, kind | addr, 0, rec_w3(caller, 0));
 }
 
