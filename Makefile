@@ -223,6 +223,13 @@ $B/bench/libbare.so: bench/peers/bare.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $<
 
+# As many as the library has for an event of a target that is not armed.
+IDLE = 17
+$B/bench/libidle.so: bench/peers/bare.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -DIDLE=$(IDLE) -shared \
+		-o $@ $<
+
 $B/bench/libmtrace.so: bench/peers/mtrace.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $< \
@@ -307,7 +314,7 @@ check-long:
 # Ten minutes; the second one takes every peer, and much longer.
 BENCHES = $(patsubst bench/%.c,$B/bench/%,$(filter-out bench/times.c,\
 	$(sort $(wildcard bench/*.c)))) $B/bench/libtimes.so $B/bench/libbare.so \
-	$B/bench/libmtrace.so
+	$B/bench/libidle.so $B/bench/libmtrace.so
 benches: $(BENCHES)
 
 bench:

@@ -57,13 +57,13 @@ def valgrind(job, tool, *options):
     return simply(job, job.timed(prefix=["valgrind", "-q", "--tool=" + tool] + [o % job.tmp for o in options]))
 
 
-def bare(job):
-    """Nothing but a function in front of the real one."""
-    return simply(job, job.timed({"LD_PRELOAD": B + "/bench/libbare.so"}))
+def in_front(job, library):
+    """Nothing but a function in front of the real one, empty or idle."""
+    return simply(job, job.timed({"LD_PRELOAD": "%s/bench/%s" % (B, library)}))
 
 
-def no_bare():
-    return None if os.path.exists(B + "/bench/libbare.so") else "not built"
+def no_front(library):
+    return None if os.path.exists("%s/bench/%s" % (B, library)) else "not built"
 
 
 def mtrace(job):

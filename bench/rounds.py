@@ -19,9 +19,9 @@ from machine import first, text
 from tools import TOOLS, share
 
 FAILURES = 3		# and a tool is not tried again with this workload
-CONTROLS = ("plain", "bare", "beside")	# in every round, as ours are, which are held against them
+CONTROLS = ("plain", "bare", "idle", "beside")	# in every round, as ours are, which are held against them
 # What differs by less than a load does from run to run has rounds of its own.
-FINE = ("plain", "bare", "sampled", "dormant")
+FINE = ("plain", "bare", "idle", "sampled", "dormant")
 TOUCHED = 512 << 20	# bytes; what the largest run needs with all that is beside it
 
 

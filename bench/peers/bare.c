@@ -1,10 +1,27 @@
 /*
  * A preload whose malloc and free do nothing but go on to the real ones: what
  * it costs that there is a function in front of them at all.  No monitor that
- * stands there can cost less.
+ * stands there can cost less.  With IDLE each of them has so many instructions
+ * before that, which do nothing: what it costs that there are any.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
+
+#ifdef IDLE
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+/* A processor may leave out what is plainly nothing. */
+#ifdef __x86_64__
+#define NOTHING "test %%eax, %%eax"
+#else
+#define NOTHING "nop"
+#endif
+#define DO_NOTHING() \
+	__asm__ volatile(".rept " TEXT(IDLE) "\n\t" NOTHING "\n\t.endr" \
+	    : : : "cc")
+#else
+#define DO_NOTHING() (void)0
+#endif
 
 static struct {
 	void *(*malloc)(size_t);
@@ -24,6 +41,7 @@ malloc(size_t size)
 {
 	if (__builtin_expect(real.malloc == NULL, 0))
 		look_up();
+	DO_NOTHING();
 	return real.malloc(size);
 }
 
@@ -32,5 +50,6 @@ free(void *ptr)
 {
 	if (__builtin_expect(real.free == NULL, 0))
 		look_up();
+	DO_NOTHING();
 	real.free(ptr);
 }
