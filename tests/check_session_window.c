@@ -442,6 +442,21 @@ START_TEST(the_whole_list_is_taken_when_it_is_wanted)
 }
 END_TEST
 
+START_TEST(more_rows_than_are_sent_are_the_whole_list)
+{
+	struct nodes_view tall = by_age;
+
+	tall.rows = WIRE_WINDOW_MAX;
+	nodes_session_view(session, &tall);
+	enter();
+	tall.rows++;
+	nodes_session_view(session, &tall);
+	peer_cycles(&peer, session, 3);
+	ck_assert(!look()->window);
+	assert_same(session, &model, "tall", 0);
+}
+END_TEST
+
 START_TEST(the_last_list_of_a_target_is_whole)
 {
 	enter();
@@ -534,6 +549,7 @@ suite(void)
 	tcase_add_test(t, a_list_that_is_not_large_is_taken);
 	tcase_add_test(t, the_window_goes_on_until_the_list_is_whole);
 	tcase_add_test(t, the_whole_list_is_taken_when_it_is_wanted);
+	tcase_add_test(t, more_rows_than_are_sent_are_the_whole_list);
 	tcase_add_test(t, the_last_list_of_a_target_is_whole);
 	tcase_add_test(t, losses_before_the_node_are_told_by_cause);
 	tcase_add_test(t, a_stream_that_begins_anew_has_no_window);

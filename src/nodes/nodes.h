@@ -561,7 +561,8 @@ void nodes_session_ask(struct nodes_session *);
  * rows and all totals while records come faster than they are worth reading:
  * look.window says when it does, and other rows come with the next news.  With
  * NULL, as before the first call, the whole list is wanted again, and is being
- * taken while look.window lasts.
+ * taken while look.window lasts; so it is with more rows than a node sends at
+ * once (WIRE_WINDOW_MAX).
  */
 struct nodes_view {
 	enum blklist_order order;

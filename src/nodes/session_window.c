@@ -384,8 +384,8 @@ window_cycle(struct nodes_session *s)
 void
 nodes_session_view(struct nodes_session *s, const struct nodes_view *view)
 {
-	s->window.wished = view != NULL;
-	if (view == NULL)
+	s->window.wished = view != NULL && view->rows <= WIRE_WINDOW_MAX;
+	if (!s->window.wished)
 		return;
 	s->window.view = *view;
 	if (s->look.window && s->look.linked && (s->step == SESSION_LOAD ||
