@@ -8,6 +8,7 @@
 
 #include "../base/base.h"
 #include "../page/choice.h"
+#include "../page/free.h"
 #include "../page/groups.h"
 #include "commands.h"
 #include "export.h"
@@ -291,7 +292,7 @@ batch_tell_view(const struct page *page, struct nodes_session *s, int rows)
 	};
 	/* What is free between blocks is known by all of them alone. */
 	bool all = page->group != 0 || page_choice_on(page) ||
-	    (page->opts.free && page->opts.order == BLKLIST_BY_ADDRESS);
+	    page_free_wanted(page, nodes_session_look(s));
 
 	nodes_session_view(s, all ? NULL : &view);
 }
@@ -492,8 +493,11 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 {
 	if (o->page.first == PAGE_H)
 		return batch_since_print(o, loop, page, s, NAMES_WAIT_MS, j);
-	return o->json ? print_data(o, loop, s, page, j) :
-	    batch_print(j->out, loop, page, s, batch_lines(j->out));
+	if (o->json)
+		return print_data(o, loop, s, page, j);
+	/* Of the next picture: its place may have another size by then. */
+	batch_tell_view(page, s, batch_lines(j->out));
+	return batch_print(j->out, loop, page, s, batch_lines(j->out));
 }
 
 /* Pictures until their count, their time, the target's end or the reader's. */
@@ -507,8 +511,6 @@ again_and_again(const struct options *o, uv_loop_t *loop,
 	int err;
 
 	pace_begin(&pace, o);
-	if (!since && !o->json)
-		batch_tell_view(page, s, batch_lines(out));
 	/* There is one, however short the duration. */
 	if (since)
 		(void)pace_wait(&pace, loop, s, NULL, NULL);

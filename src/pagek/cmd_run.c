@@ -218,6 +218,7 @@ put_picture(struct run *r, FILE *out)
 {
 	int err;
 
+	batch_tell_view(&r->page, r->session, batch_lines(out));
 	err = batch_print(out, r->loop, &r->page, r->session,
 	    batch_lines(out));
 	if (err < 0)
@@ -254,6 +255,10 @@ run_text(struct run *r)
 
 	await_last(r, NODE_ANSWER_MS);
 	look = nodes_session_look(r->session);
+	/* A long list that was left to the node is still being taken. */
+	if (look->window)
+		pump(r->loop, r->session, r->o->timeout_ms, run_is_read,
+		    r->session);
 	if (look->exec_error == 0 && look->linked && !r->unwatched) {
 		put_picture(r, out);
 		put_totals(r, out);

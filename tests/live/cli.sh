@@ -390,7 +390,7 @@ whole_at_last() {
 	kill -TERM $page
 	wait $page
 	[ $status = 0 ] && grep "K MEMORY BLOCKS" "$tmp/page" | tail -n 1 |
-	    grep "ENDED" | grep -qv WINDOW
+	    grep "ENDED" | grep -qvE "WINDOW|LOADING"
 }
 rule "nor does run -b, whose last picture is of the whole list" whole_at_last
 
