@@ -14,6 +14,11 @@
  *	A bare clone(2), without any of libc's handlers, in a signal handler that
  *	interrupts an event, whose child then returns from the handler before
  *	it allocates: the rest of that one event goes into the parent's ring.
+ *	A handler that interrupts an event, forks twice, and whose grandchild
+ *	allocates and returns from it: where its first ring lies over that of
+ *	the event, the rest of the event goes into it, at a place of before.
+ *	The grandchild's keeper finds a record that makes no sense there; the
+ *	program finds nothing.
  */
 #include <errno.h>
 #include <string.h>

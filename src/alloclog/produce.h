@@ -321,8 +321,8 @@ struct produce_view {
 
 /*
  * p's ring, marked in flight with `word`; NULL when p has none or is
- * interrupted between two of its own steps.  What an event needs of p is read
- * behind this and before produce_is_still().
+ * interrupted between two of its own steps.  What leads to the ring's records
+ * and tickets is read behind this and before produce_is_still().
  *
  * A handler that interrupts an event in flight keeps off its ring and does not
  * change to it, so from the mark on p is as it is, if only it is that ring's:
@@ -331,7 +331,7 @@ struct produce_view {
  * In all of these cases the pointer is another one at the end.
  */
 static inline struct ring_head *
-produce_mark(const struct producer *p, uint32_t word)
+produce_occupy(const struct producer *p, uint32_t word)
 {
 	struct ring_head *ring;
 
@@ -349,7 +349,7 @@ produce_mark(const struct producer *p, uint32_t word)
 }
 
 static inline void
-produce_unmark(struct ring_head *ring)
+produce_vacate(struct ring_head *ring)
 {
 	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
 }
@@ -365,7 +365,7 @@ produce_is_still(const struct producer *p, const struct ring_head *ring)
 static inline struct ring_head *
 produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
 {
-	struct ring_head *ring = produce_mark(p, word);
+	struct ring_head *ring = produce_occupy(p, word);
 
 	if (ring == NULL)
 		return NULL;
@@ -375,7 +375,7 @@ produce_enter(const struct producer *p, struct produce_view *v, uint32_t word)
 	v->thread = p->thread;
 	if (produce_is_still(p, ring))
 		return ring;
-	produce_unmark(ring);
+	produce_vacate(ring);
 	return NULL;
 }
 
@@ -447,15 +447,19 @@ struct produce_event {
 /*
  * The steps are in line in each of the hooks, and nothing is called between
  * them; all that is rare is behind a jump to produce_slow(), which is what is
- * left to do where this says false.  `more`: what else is to be near, by or.
+ * left to do where this says false.
  *
- * Places are found before the ring is known to be still p's, so that they are
- * all that is kept from then on: a free without a stack has registers enough
- * without saving any (6 instructions).
+ * more		what else is to be near, by or.
+ * pairs	of a free that may make one: finds e->born, too.
+ *
+ * Places are found before the ring is known to be still p's, so that nothing
+ * which they are found by is kept from then on: a free without a stack has
+ * registers enough without saving any (6 instructions).  The empty asm keeps
+ * each step where it stands, or a compiler would put it off.
  */
 static inline __attribute__((always_inline)) bool
 produce_begin(const struct producer *p, struct produce_event *e, uint64_t addr,
-    uint64_t more, bool frees)
+    uint64_t more, bool pairs)
 {
 	const struct keeper_area *keeper;
 	struct ring_head *ring;
@@ -465,26 +469,28 @@ produce_begin(const struct producer *p, struct produce_event *e, uint64_t addr,
 
 	e->shard = rec_shard(addr);
 	if (__builtin_expect((addr | more) > PRODUCE_NEAR, 0) ||
-	    (ring = produce_mark(p, e->shard + 1)) == NULL)
+	    (ring = produce_occupy(p, e->shard + 1)) == NULL)
 		return false;
 	e->ring = ring;
 	e->head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	if (frees) {
+	_Static_assert(RING_PAIRS == 256, "born has one byte");
+	if (pairs) {
 		last = e->head - 1;
 		last -= (uint8_t)(last - p->born[e->shard]);
 		__asm__("" : "+r"(last));
 	}
 	mask = p->mask;
-	if (frees)
+	if (pairs)
 		e->born = &p->recs[last & mask];
 	e->rec = &p->recs[e->head & mask];
 	__asm__("" : "+r"(e->rec));
 	next = &p->tickets[e->shard];
 	__asm__("" : "+r"(next));
 	keeper = p->keeper;
+	/* The limit is a child's, if a handler has forked by now: no harm. */
 	if (!produce_is_still(p, ring) ||
 	    __builtin_expect(e->head >= p->limit, 0)) {
-		produce_unmark(ring);
+		produce_vacate(ring);
 		return false;
 	}
 	e->w2 = (uint64_t)produce_ms(keeper) << 32;
@@ -511,7 +517,6 @@ produce_pair(const struct produce_event *e, uint64_t addr, unsigned type)
 	const uint64_t alloc = produce_kind(REC_ALLOC, 0, 0);
 	struct rec *r = e->born;
 
-	_Static_assert(RING_PAIRS == 256, "born has one byte");
 	if (r->w[2] != e->w2 - 1 || (r->w[0] ^ addr) << 8 != alloc << 8)
 		return false;
 	/*
