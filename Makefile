@@ -223,7 +223,7 @@ $B/bench/libbare.so: bench/peers/bare.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -fPIC -shared -o $@ $<
 
-# As many as the library has for an event of a target that is not armed.
+# With the six around them 23: dormant the library has 17 for an event.
 IDLE = 17
 $B/bench/libidle.so: bench/peers/bare.c
 	@mkdir -p $(@D)

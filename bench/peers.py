@@ -57,13 +57,13 @@ def valgrind(job, tool, *options):
     return simply(job, job.timed(prefix=["valgrind", "-q", "--tool=" + tool] + [o % job.tmp for o in options]))
 
 
-def in_front(job, library):
+def in_front(job, name):
     """Nothing but a function in front of the real one, empty or idle."""
-    return simply(job, job.timed({"LD_PRELOAD": "%s/bench/%s" % (B, library)}))
+    return simply(job, job.timed({"LD_PRELOAD": "%s/bench/%s" % (B, name)}))
 
 
-def no_front(library):
-    return None if os.path.exists("%s/bench/%s" % (B, library)) else "not built"
+def no_front(name):
+    return None if os.path.exists("%s/bench/%s" % (B, name)) else "not built"
 
 
 def mtrace(job):

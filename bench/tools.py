@@ -26,7 +26,7 @@ TOOLS = {
     "dormant": Tool("dormant", True, True, {}, ours.dormant, ours.no_dormant),
     "bare": Tool("an empty function in front", False, True, {}, lambda job: peers.in_front(job, "libbare.so"),
                  lambda: peers.no_front("libbare.so")),
-    "idle": Tool("one of 17 instructions that do nothing", False, True, {},
+    "idle": Tool("one of 23 instructions that do nothing", False, True, {},
                  lambda job: peers.in_front(job, "libidle.so"), lambda: peers.no_front("libidle.so")),
     "beside": Tool("plain, other core as busy", False, True, {}, ours.as_busy, ours.no_burn),
     "heaptrack": Tool("heaptrack", False, True, {"": 25, "grow": 1}, peers.heaptrack, peers.no_heaptrack),

@@ -10,7 +10,7 @@
 #ifdef IDLE
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
-/* A processor may leave out what is plainly nothing. */
+/* Of a kind that the processor does not leave out, where one is known. */
 #ifdef __x86_64__
 #define NOTHING "test %%eax, %%eax"
 #else
