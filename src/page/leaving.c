@@ -98,7 +98,7 @@ put_missing(struct merge *m, const struct page_shown *was, bool before_cursor)
 		return;
 	}
 	/* Where it stands depends on what the last picture showed, too. */
-	page_holds_not(m->v);
+	page_holds_never(m->v);
 	m->may--;
 	if (before_cursor)
 		m->before--;

@@ -333,7 +333,7 @@ stale_seconds(const struct page *page, const struct page_view *v)
 	    page_time_since(v, page->state_at) : 0;
 
 	/* It may come to be up to date at any time. */
-	page_holds_not(v);
+	page_holds_never(v);
 	return s > 0 ? (uint64_t)s : 0;
 }
 

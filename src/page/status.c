@@ -186,7 +186,7 @@ _Static_assert(NCOUNTERS <= PAGE_COUNTERS, "struct page has room for them");
 static bool
 sample_stands(const struct page *page, const struct page_view *v)
 {
-	return page->sampled && !page_time_is(v,
+	return page->sampled && !page_time_reached(v,
 	    (struct mono){ .ns = page->sample_at.ns + SAMPLE_NS });
 }
 

@@ -32,7 +32,7 @@ page_holds_until(const struct page_view *v, enum page_clock clock, int64_t t)
 }
 
 void
-page_holds_not(const struct page_view *v)
+page_holds_never(const struct page_view *v)
 {
 	page_holds_until(v, PAGE_CLOCK_OWN, INT64_MIN);
 }
@@ -132,7 +132,7 @@ page_time_wall_at(const struct page_view *v, int64_t ms)
 /* --- our own -------------------------------------------------------------- */
 
 bool
-page_time_is(const struct page_view *v, struct mono then)
+page_time_reached(const struct page_view *v, struct mono then)
 {
 	if (mono_diff_ns(v->now, then) >= 0)
 		return true;

@@ -43,7 +43,7 @@ void page_holds_join(struct page_holds *, const struct page_holds *);
 /* By that clock, no longer than until then. */
 void page_holds_until(const struct page_view *, enum page_clock, int64_t);
 /* What depends on more than is told here: it holds for no time. */
-void page_holds_not(const struct page_view *);
+void page_holds_never(const struct page_view *);
 /* Notes nothing: for who stores a moment and shows none. */
 int64_t page_clock_of(const struct page_view *, enum page_clock);
 
@@ -75,7 +75,7 @@ int64_t page_time_wall_at(const struct page_view *, int64_t ms);
 int64_t page_time_wall_ahead(const struct page_view *);
 
 /* On the view's own clock, that moment has come. */
-bool page_time_is(const struct page_view *, struct mono);
+bool page_time_reached(const struct page_view *, struct mono);
 /* Whole seconds since then. */
 int64_t page_time_since(const struct page_view *, struct mono);
 

@@ -67,7 +67,7 @@ is_due(const struct page_trend *t, const struct page_view *v)
 
 	if (told && v->live->told_no == t->told_no)
 		return false;
-	return page_time_is(v, (struct mono){ .ns = t->at.ns +
+	return page_time_reached(v, (struct mono){ .ns = t->at.ns +
 	    (told ? EARLY_NS : SECOND_NS) });
 }
 
