@@ -219,14 +219,16 @@ rule "x in one page leaves the other's maxima" maxima
 # --- losses ---
 
 # On a terminal the rows that are looked at go on, with all totals, and the
-# whole list comes back; text has the count instead.
+# whole list comes back; text that needs the list, for its order, has the count
+# instead.
 flood() {
 	t new-session -d -s f -x 110 -y 40 "exec '$pagek' demo:flood"
 	t resize-window -t f -x 110 -y 40
 	wait_on f 'LIVE 1[0-9] Hz  WINDOW' &&
 	    wait_on f 'visible rows and totals only' &&
 	    wait_on f 'LIVE 1?[0-9] Hz   ' && leave f || return 1
-	"$pagek" -b --count 40 --interval 0.1 demo:flood >"$tmp/out"
+	"$pagek" -b --sort size --count 40 --interval 0.1 demo:flood \
+	    >"$tmp/out"
 	grep -qE '[0-9]+,[0-9]+ records lost .*: list taken anew' "$tmp/out"
 }
 rule "a flood beyond the retained queue is said with its count, and mended" \
