@@ -440,6 +440,8 @@ run(const struct list *of, const struct work *w, const struct trace *t,
 		b->of = of;
 		b->trace = t;
 		memset(evict, 1, sizeof(evict));
+		/* Ours, and no memory of the list's. */
+		memset(b->rec, 1, sizeof(b->rec));
 		measure(b, shared);
 		_exit(0);
 	}
