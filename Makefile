@@ -84,7 +84,8 @@ ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
 CFI = $(sort $(wildcard src/alloclog/cfi*.c))
 STACKS = $(addprefix src/alloclog/,stack.c walk.c mapped.c rules.c sites.c) \
 	$(CFI)
-PRODUCE = $(addprefix src/alloclog/,alone.c pools.c produce.c room.c sample.c) \
+PRODUCE = $(addprefix src/alloclog/,alone.c eras.c pools.c produce.c room.c \
+	sample.c) \
 	$(STACKS)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
@@ -187,8 +188,8 @@ $B/tests/libcount.so: tests/count/count.c
 
 # The capture of stacks itself, beside a full unwind.
 STACKCHECK_OBJS = $(filter-out $(addprefix $B/pic/src/alloclog/, \
-	alone.o api.o attach.o hooks.o locked.o operators.o place.o pools.o \
-	produce.o real.o realloc.o room.o sample.o threads.o), \
+	alone.o api.o attach.o eras.o hooks.o locked.o operators.o place.o \
+	pools.o produce.o real.o realloc.o room.o sample.o threads.o), \
 	$(PIC_OBJS)) $B/pic/tests/stackcheck/stackcheck.o
 LIBUNWIND := $(shell pkg-config --exists libunwind 2>/dev/null && echo 1)
 

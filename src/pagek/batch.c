@@ -304,6 +304,9 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 	struct page_picture pic = { 0 };
 	int cols = batch_columns(out), err, i;
 
+	/* The next one, too, is as tall as this one, as far as is known. */
+	if (rows > 0)
+		batch_tell_view(page, s, rows);
 	err = page_compose(page, s, cols, rows, &pic);
 	if (err == 0 && !no_names_pending(s)) {
 		/* Names of rows that are new in the picture: a moment's wait. */
@@ -493,11 +496,8 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
 {
 	if (o->page.first == PAGE_H)
 		return batch_since_print(o, loop, page, s, NAMES_WAIT_MS, j);
-	if (o->json)
-		return print_data(o, loop, s, page, j);
-	/* Of the next picture: its place may have another size by then. */
-	batch_tell_view(page, s, batch_lines(j->out));
-	return batch_print(j->out, loop, page, s, batch_lines(j->out));
+	return o->json ? print_data(o, loop, s, page, j) :
+	    batch_print(j->out, loop, page, s, batch_lines(j->out));
 }
 
 /* Pictures until their count, their time, the target's end or the reader's. */

@@ -218,7 +218,6 @@ put_picture(struct run *r, FILE *out)
 {
 	int err;
 
-	batch_tell_view(&r->page, r->session, batch_lines(out));
 	err = batch_print(out, r->loop, &r->page, r->session,
 	    batch_lines(out));
 	if (err < 0)

@@ -119,14 +119,14 @@ int batch_lines(FILE *);
 int batch_columns(FILE *);
 
 /*
- * Pictures of so many lines are wanted from now on: where these can do without
- * the rest of the list, it is not read while records come fast
+ * Pictures of so many lines are wanted, before the first one: where these can do
+ * without the rest of the list, it is not read while records come fast
  * (nodes_session_view()).
  */
 void batch_tell_view(const struct page *, struct nodes_session *, int rows);
 /*
- * One picture; rows 0: as many as there are blocks.  Waits a moment for names
- * that it lacks.  0 or a negative errno.
+ * One picture, and others like it are wanted; rows 0: as many as there are
+ * blocks.  Waits a moment for names that it lacks.  0 or a negative errno.
  */
 int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
     int rows);
