@@ -432,8 +432,10 @@ free_maybe(void *ptr)
 EXPORT void
 free(void *ptr)
 {
-	struct producer *p = thread_fast();
+	struct producer *p;
 
+	heads_fetch(ptr);
+	p = thread_fast();
 	/* Whoever samples has the pool's blocks among the suspect. */
 	if (unlikely(p == NULL) && thread_self.sampler.left != 0) {
 		if (likely(!sample_maybe(ptr)))

@@ -382,6 +382,7 @@ delete_without(void *ptr)
  \
 		if (unlikely(ptr == NULL)) \
 			return; \
+		heads_fetch(ptr); \
 		if (unlikely(thread_fast() == NULL) && \
 		    (fn = op_unlogged(op, 0, 0, ptr)) != NULL) \
 			((void (*) params)fn)args; \

@@ -202,8 +202,10 @@ realloc_plain(void *old, size_t size, struct producer *p)
 EXPORT void *
 realloc(void *old, size_t size)
 {
-	struct producer *p = thread_fast();
+	struct producer *p;
 
+	heads_fetch(old);
+	p = thread_fast();
 	if (likely(p != NULL)) {
 		if (p->stack == NULL && likely(old != NULL) &&
 		    likely(size != 0) && likely(!pool_has(old)))
