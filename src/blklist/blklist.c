@@ -10,11 +10,12 @@
 #include "commit.h"
 
 /*
- * Looking for pairs pays when at least this part of the records is in one.
- * After a verdict against it, it is tried again after a while: a program's
- * habits change.
+ * Looking for pairs pays when at least this part of the records is in one: it
+ * costs 7 ns of each record, and a record of one saves 10 where there are few
+ * blocks, 30 where there are many.  After a verdict against it, it is tried
+ * again after a while: a program's habits change.
  */
-#define ADAPT_PERCENT 15
+#define ADAPT_PERCENT 30
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
 #define ADAPT_SKIP (32 * LIST_CHUNK)
 
