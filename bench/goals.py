@@ -90,7 +90,7 @@ REASONS = {
     "sqlite": RATE,
     "sampled load": MISSES,
     "sampled program": "an event of which nothing is logged has 18 instructions of ours (make regress, gcc 12); "
-                       "where jsonm was slower it was as slow with --sample 1T, which takes no sample",
+                       "in jsonm, by hand, --sample 1T was as slow, which takes no sample",
     "dormant load": MISSES,
     "list mix 1000": NEAR,
     "list mix 100000": APART,
