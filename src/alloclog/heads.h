@@ -30,6 +30,7 @@
  * Example
  *	heads_begin();			malloc, calloc and realloc are glibc's
  *	overhead = heads_overhead(ptr, size, &real.usable[REAL_MALLOC]);
+ *	heads_fetch(ptr);		as early as can be, before its free
  */
 #ifndef ALLOCLOG_HEADS_H
 #define ALLOCLOG_HEADS_H

@@ -475,7 +475,8 @@ static bool
 is_of(const ElfW(Sym) *sym, uintptr_t bias, const void *fn)
 {
 	return bias + sym->st_value == (uintptr_t)fn &&
-	    sym->st_shndx != SHN_UNDEF && (sym->st_info & 0xf) == STT_FUNC;
+	    sym->st_shndx != SHN_UNDEF &&
+	    ELF64_ST_TYPE(sym->st_info) == STT_FUNC;
 }
 
 /*

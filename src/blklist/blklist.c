@@ -11,10 +11,10 @@
 
 /*
  * Pairs are looked for when at least this part of the records is in one.  To look
- * costs 7 ns of each record, and each that is in a pair saves 10 where there are
- * few blocks, 30 where there are many: this lies between, and loses 4 ns of a
- * record with few blocks at most, 2 with many.  After a verdict against it, it is
- * tried again after a while: a program's habits change.
+ * costs about 7 ns of each record, and each that is in a pair saves about 10 where
+ * there are few blocks, 30 where there are many: this lies between, and loses 4 ns
+ * of a record with few blocks at most, 2 with many.  After a verdict against it,
+ * it is tried again after a while: a program's habits change.
  */
 #define ADAPT_PERCENT 30
 #define ADAPT_WINDOW (2 * LIST_CHUNK)
