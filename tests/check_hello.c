@@ -340,18 +340,6 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 }
 END_TEST
 
-/* One bit for each of those that are open. */
-static uint64_t
-open_fds(void)
-{
-	uint64_t open = 0;
-
-	for (int fd = 0; fd < 64; fd++)
-		if (fcntl(fd, F_GETFD) != -1)
-			open |= UINT64_C(1) << fd;
-	return open;
-}
-
 /* More of them than there are spares. */
 START_TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
 {

@@ -185,6 +185,20 @@ new_keeper(const char *name, pid_t pid)
 	return k;
 }
 
+/* --- descriptors -------------------------------------------------------- */
+
+/* One bit for each of those that are open. */
+static inline uint64_t
+open_fds(void)
+{
+	uint64_t open = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		if (fcntl(fd, F_GETFD) != -1)
+			open |= UINT64_C(1) << fd;
+	return open;
+}
+
 /* --- records ------------------------------------------------------------ */
 
 static uint32_t tickets[REC_SHARDS];

@@ -85,6 +85,9 @@ newer(const struct dstrm_row *a, const struct dstrm_row *b)
 
 	if (live_a != live_b)
 		return live_a;
+	/* Spares overtake each other, connections do not. */
+	if (a->keeper->arrival != b->keeper->arrival)
+		return a->keeper->arrival > b->keeper->arrival;
 	return a->keeper->stream > b->keeper->stream;
 }
 

@@ -17,7 +17,7 @@
 #include "keeper_kept.h"
 #include "node.h"
 #include "proc.h"
-#include "takeover.h"
+#include "spare.h"
 #include "tree.h"
 
 #define WAITING_MAX 64		/* connected, not yet said hello */
@@ -26,9 +26,6 @@
 #define CROWDED_LOOK_MS 5
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
-#define SPARES 2		/* a child that is forked soon executes something */
-#define SPARES_LEAVE 16		/* descriptors, for viewers, names and files */
-#define QUIET_MS 2		/* who has connected says hello sooner, or takes his time */
 
 _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
 
@@ -44,89 +41,15 @@ struct waiting {
 	bool hung_up;
 };
 
-/* Made and in the store ahead, for it takes long and a target waits for us. */
-struct spare {
-	struct keeper *keeper;
-	int fds[3];			/* the last is not for the target; -1 none */
-};
-
 struct acceptor {
 	struct hello *hello;
 	struct waiting waiting[WAITING_MAX];
 	size_t n;
 	uint64_t arrivals;
-	struct spare spare[SPARES];	/* the next one first */
-	size_t spares;
+	struct spares spares;
 };
 
 /* --- one target --------------------------------------------------------- */
-
-static void
-close_fds(const struct spare *s)
-{
-	for (size_t i = 0; i < BASE_NELEM(s->fds); i++)
-		if (s->fds[i] >= 0)
-			close(s->fds[i]);
-}
-
-/* Streams are numbered as targets are welcomed: the oldest spare goes first. */
-static int
-make_spare(struct acceptor *a)
-{
-	struct node *node = a->hello->node;
-	struct spare *s = &a->spare[a->spares];
-	struct keeper *k;
-	int r;
-
-	s->fds[2] = -1;
-	r = keeper_new(&k, node, &(struct keeper_opts){ .with_feed = true,
-	    .max = node->opts.max }, s->fds);
-	if (r < 0)
-		return r;
-	k->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
-	takeover_number(node, k->stream);
-	/* Without that it is watched all the same, by us alone. */
-	keeper_kept_store(k, s->fds);
-	s->keeper = k;
-	a->spares++;
-	return 0;
-}
-
-/* The first of the spares, which the caller is to release. */
-static struct spare
-take_spare(struct acceptor *a)
-{
-	struct spare first = a->spare[0];
-
-	a->spares--;
-	memmove(a->spare, a->spare + 1, a->spares * sizeof *a->spare);
-	return first;
-}
-
-static void
-drop_spare(struct acceptor *a)
-{
-	struct spare s = take_spare(a);
-
-	close_fds(&s);
-	keeper_unref(s.keeper);
-}
-
-/*
- * Whoever keeps descriptors may have had no room when they were made, and has
- * some by now: then they are made once more.
- */
-static void
-drop_unkept(struct acceptor *a)
-{
-	while (a->spares > 0 && keeper_kept_wanted(a->hello->node)) {
-		const struct keeper *k = a->spare[0].keeper;
-
-		if (k->kept != NULL && k->kept->stored)
-			break;
-		drop_spare(a);
-	}
-}
 
 static void
 name_image(struct keeper *k, const struct peer *peer,
@@ -228,11 +151,9 @@ send_welcome(int fd, uint64_t stream, const int *fds)
  * who finds the queue empty under it knows that nobody has been answered.
  */
 static int
-welcome(struct acceptor *a, int fd)
+welcome(struct hello *h, int fd, const struct spare *s)
 {
-	struct hello *h = a->hello;
-	struct keeper *k = a->spare[0].keeper;
-	struct spare s;
+	struct keeper *k = s->keeper;
 	int r;
 
 	arming_welcome(k);
@@ -242,22 +163,17 @@ welcome(struct acceptor *a, int fd)
 		stream_feed_start_at(k->feed, k->cut);
 	keeper_kept_assign(k);
 	pthread_mutex_lock(&h->lock);
-	r = send_welcome(fd, k->stream, a->spare[0].fds);
+	r = send_welcome(fd, k->stream, s->fds);
 	if (r == 0) {
-		h->given = k->stream;
+		if (k->stream > h->given)
+			h->given = k->stream;
 		tree_count(k);
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
 	}
 	pthread_mutex_unlock(&h->lock);
-	/* It is this target's by now, and no other's. */
-	if (r < 0) {
-		drop_spare(a);
-		return r;
-	}
-	s = take_spare(a);
-	uv_async_send(&h->node->drain.wake);
-	close_fds(&s);
-	return 0;
+	if (r == 0)
+		uv_async_send(&h->node->drain.wake);
+	return r;
 }
 
 /* Why there is no place for one more target, or NULL. */
@@ -329,7 +245,7 @@ give_stream(struct acceptor *a, const struct waiting *w,
     const struct peer *peer, const struct ring_hello *h)
 {
 	const char *why;
-	struct keeper *k;
+	struct spare s;
 	int r;
 
 	if (w->hung_up)
@@ -337,17 +253,21 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	why = no_place(a->hello->node, peer);
 	if (why != NULL)
 		return why;
-	drop_unkept(a);
-	if (a->spares == 0 && make_spare(a) < 0)
+	if (spares_take(&a->spares, &s) < 0)
 		return NO_ROOM;
-	k = a->spare[0].keeper;
+	s.keeper->arrival = w->arrival;
 	/* While others wait, the loop is left to read the modules. */
-	r = introduce(k, peer, h, a->n == 1);
-	k->arrival = w->arrival;
-	if (r < 0)
-		forget_image(k);
-	else
-		r = welcome(a, w->fd);
+	r = introduce(s.keeper, peer, h, a->n == 1);
+	if (r < 0) {
+		forget_image(s.keeper);
+		spares_put_back(&a->spares, &s);
+	} else if ((r = welcome(a->hello, w->fd, &s)) < 0) {
+		/* It is this target's by now, and no other's. */
+		spare_drop(&s);
+	} else {
+		spare_close_fds(&s);
+	}
+	spares_refill(&a->spares);
 	if (r == 0)
 		return NULL;
 	return r == -ENOMEM || r == -EMFILE ? NO_ROOM : TOO_LATE;
@@ -468,52 +388,18 @@ last_round(struct acceptor *a)
 	} while (take_connection(a));
 }
 
-/* Where descriptors are few, targets that are there come before those to come. */
-static bool
-spare_leaves_room(const struct acceptor *a)
-{
-	int lowest = fcntl(a->hello->listen_fd, F_DUPFD_CLOEXEC, 0);
-	struct rlimit limit;
-
-	if (lowest < 0)
-		return false;
-	close(lowest);
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	    (rlim_t)lowest + BASE_NELEM(a->spare->fds) + SPARES_LEAVE <
-	    limit.rlim_cur;
-}
-
-/*
- * Spares are made while nobody waits for us, if there is a choice.  As poll(2).
- */
-static int
-wait_for_word(struct acceptor *a, struct pollfd *p, bool full)
-{
-	nfds_t n = a->n + 2;
-	int r;
-
-	while (a->spares < SPARES) {
-		r = a->n > 0 ? poll(p, n, QUIET_MS) :
-		    a->spares > 0 ? poll(p, n, 0) : 0;
-		if (r != 0)
-			return r;
-		if (!spare_leaves_room(a) || make_spare(a) < 0)
-			break;
-	}
-	return poll(p, n, a->n == 0 ? -1 : full ? CROWDED_LOOK_MS :
-	    PATIENCE_MS);
-}
-
 static void *
 acceptor_main(void *arg)
 {
 	struct acceptor a = { .hello = arg };
 	struct pollfd p[WAITING_MAX + 2];
 
+	spares_start(&a.spares, a.hello->node);
 	/*
 	 * A target that waits counts milliseconds, and this thread has only a
 	 * few system calls to do for it: it goes before what else is ready to
-	 * run, where that is allowed.
+	 * run, where that is allowed.  The one that makes spares, and has begun
+	 * as we are, does not.
 	 */
 	(void)setpriority(PRIO_PROCESS, 0, HASTE);
 	for (;;) {
@@ -528,7 +414,8 @@ acceptor_main(void *arg)
 		p[n + 1] = (struct pollfd){
 			.fd = full ? -1 : a.hello->listen_fd,
 			.events = POLLIN };
-		if (wait_for_word(&a, p, full) < 0)
+		if (poll(p, n + 2, n == 0 ? -1 : full ? CROWDED_LOOK_MS :
+		    PATIENCE_MS) < 0)
 			continue;
 		if (p[n].revents != 0)
 			break;
@@ -537,8 +424,7 @@ acceptor_main(void *arg)
 			take_connections(&a);
 	}
 	last_round(&a);
-	while (a.spares > 0)
-		drop_spare(&a);
+	spares_stop(&a.spares);
 	return NULL;
 }
 

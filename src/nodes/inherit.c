@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "inherit.h"
 #include "node.h"
@@ -404,8 +405,10 @@ inherit(struct keeper *child, struct keeper *parent)
 	/* Blocks keep their numbers, so the child's begin above all of them. */
 	child->first = stream_queue_next(parent->queue);
 	stream_queue_start_at(child->queue, child->first);
-	*child->types = *parent->types;
-	keeper_types_changed(child);
+	if (memcmp(child->types, parent->types, sizeof *child->types) != 0) {
+		*child->types = *parent->types;
+		keeper_types_changed(child);
+	}
 	if (parent->since_click)
 		keeper_expect_unlisted(child);
 	copy(child, parent);

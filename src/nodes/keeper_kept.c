@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +17,21 @@
 
 /* --- this program ------------------------------------------------------- */
 
+static struct kept_build build;
+static int build_err;
+static pthread_once_t build_once = PTHREAD_ONCE_INIT;
+
 /* Not by its version, which two builds may share, but by the very file. */
-static int
-know_build(struct kept_build *b)
+static void
+look_at_build(void)
 {
 	struct stat st;
 
-	if (stat("/proc/self/exe", &st) < 0)
-		return -errno;
-	*b = (struct kept_build){ .dev = st.st_dev, .ino = st.st_ino,
+	if (stat("/proc/self/exe", &st) < 0) {
+		build_err = -errno;
+		return;
+	}
+	build = (struct kept_build){ .dev = st.st_dev, .ino = st.st_ino,
 		.size = (uint64_t)st.st_size,
 		.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 +
 		    (uint64_t)st.st_mtim.tv_nsec,
@@ -32,7 +39,16 @@ know_build(struct kept_build *b)
 		    sizeof(struct kept_slot), sizeof(struct keeper_thread),
 		    sizeof(struct keeper_tag), sizeof(struct blklist_counts),
 		    (uint32_t)stream_feed_state_size() } };
-	return 0;
+}
+
+/* It stays the same, and each target needs it. */
+static int
+know_build(struct kept_build *b)
+{
+	pthread_once(&build_once, look_at_build);
+	if (build_err == 0)
+		*b = build;
+	return build_err;
 }
 
 bool
@@ -102,8 +118,10 @@ keeper_kept_new(struct keeper_kept **out, struct node *node,
 }
 
 void
-keeper_kept_made(const struct keeper_kept *kk, struct node *node)
+keeper_kept_made(struct keeper_kept *kk, struct node *node)
 {
+	kk->types_changed[0] = kk->types_changed[1] = false;
+	kk->known_changed[0] = kk->known_changed[1] = false;
 	node->daemon.target_bytes = kept_size(kk->memory);
 }
 
@@ -111,7 +129,7 @@ int
 keeper_kept_open(struct keeper_kept **out, int fd, unsigned generation)
 {
 	struct keeper_kept *kk = make(generation);
-	struct kept_build build;
+	struct kept_build ours;
 	int r;
 
 	if (kk == NULL) {
@@ -122,9 +140,9 @@ keeper_kept_open(struct keeper_kept **out, int fd, unsigned generation)
 	if (r == 0)
 		r = take_pieces(kk);
 	if (r == 0)
-		r = know_build(&build);
+		r = know_build(&ours);
 	if (r == 0 &&
-	    memcmp(&build, &kk->image->build, sizeof build) != 0)
+	    memcmp(&ours, &kk->image->build, sizeof ours) != 0)
 		r = -EINVAL;
 	if (r < 0) {
 		keeper_kept_free(kk);
@@ -313,6 +331,7 @@ describe(const struct keeper *k, struct kept_image *i)
 {
 	i->stream = k->stream;
 	i->parent = k->parent;
+	i->arrival = k->arrival;
 	i->start = k->start;
 	i->exe_dev = k->exe_dev;
 	i->exe_ino = k->exe_ino;
@@ -501,12 +520,16 @@ write_slot(struct keeper *k, unsigned s)
 	slot->marks = k->marks;
 	slot->threads = (uint32_t)k->threads;
 	write_threads(k, s);
-	if (kk->types_changed[s])
+	if (kk->types_changed[s]) {
 		slot->types = *k->types;
-	kk->types_changed[s] = false;
-	if (kk->known_changed[s])
+		slot->has_types = true;
+		kk->types_changed[s] = false;
+	}
+	if (kk->known_changed[s]) {
 		slot->known = k->known;
-	kk->known_changed[s] = false;
+		slot->has_known = true;
+		kk->known_changed[s] = false;
+	}
 }
 
 /* Of what has been seen, for nothing else moves a feed. */

@@ -46,6 +46,7 @@ struct kept_build {
 struct kept_image {
 	struct kept_build build;
 	uint64_t stream, parent;
+	uint64_t arrival;		/* number of its hello; targets are welcomed in this order */
 	uint64_t start;			/* of the process, ticks since boot */
 	uint64_t exe_dev, exe_ino;
 	uint64_t sample;
@@ -74,6 +75,7 @@ struct kept_slot {
 	uint32_t state;			/* enum wire_state */
 	char reason[sizeof ((struct keeper *)0)->reason];
 	bool unsure, since_click, has_tags;
+	bool has_types, has_known;	/* not as they are at first */
 	bool asleep, wished, held;	/* of its arming */
 	int64_t armed_wall_ms;
 	uint64_t lost[STREAM_CAUSES];
@@ -113,10 +115,11 @@ bool keeper_kept_wanted(const struct node *);
 
 /*
  * Memory for a list that is to begin; queue and list take their pieces next.
- * When they have, the node is told how much it came to, for the next one.
+ * When they have, the node is told how much it came to, for the next one; types
+ * and regions are as at first then, and are not written until they change.
  */
 int keeper_kept_new(struct keeper_kept **, struct node *, unsigned generation);
-void keeper_kept_made(const struct keeper_kept *, struct node *);
+void keeper_kept_made(struct keeper_kept *, struct node *);
 /* Of a process that has died, fd its own from now on; -EINVAL for no such thing. */
 int keeper_kept_open(struct keeper_kept **, int fd, unsigned generation);
 /* When queue and list are gone. */

@@ -64,7 +64,8 @@ read_slot(struct keeper *k, const struct kept_slot *slot)
 	k->walks_then = slot->walks_then;
 	k->pairs_then = slot->pairs_then;
 	k->marks = slot->marks;
-	k->known = slot->known;
+	if (slot->has_known)
+		k->known = slot->known;
 }
 
 static int
@@ -164,7 +165,10 @@ resume_tables(struct keeper *k, const struct kept_slot *slot, unsigned s,
 	k->types = malloc(sizeof *k->types);
 	if (k->types == NULL)
 		return -ENOMEM;
-	*k->types = slot->types;
+	if (slot->has_types)
+		*k->types = slot->types;
+	else
+		stream_types_init(k->types);
 	read_tags(k, slot);
 	return 0;
 }

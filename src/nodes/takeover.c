@@ -110,9 +110,15 @@ void
 takeover_number(struct node *node, uint64_t last_stream)
 {
 	struct takeover_node *same = node->daemon.same;
+	uint64_t was;
 
-	if (same != NULL)
-		atomic_store(&same->last_stream, last_stream);
+	if (same == NULL)
+		return;
+	/* Two threads number; the lower one may come later. */
+	was = atomic_load(&same->last_stream);
+	while (was < last_stream && !atomic_compare_exchange_weak(
+	    &same->last_stream, &was, last_stream))
+		;
 }
 
 void
@@ -265,7 +271,7 @@ wait_for_adoption(struct keeper *k)
 	struct keeper *other;
 
 	TAILQ_FOREACH(other, arrived, link)
-		if (other->stream > k->stream)
+		if (other->kept->image->arrival > k->kept->image->arrival)
 			break;
 	if (other != NULL)
 		TAILQ_INSERT_BEFORE(other, k, link);

@@ -614,7 +614,8 @@ void
 order_start_at(struct order *o, const uint32_t tickets[REC_SHARDS])
 {
 	for (unsigned s = 0; s < REC_SHARDS; s++)
-		order_set(o, s, tickets[s]);
+		if (tickets[s] != 0)
+			order_set(o, s, tickets[s]);
 }
 
 void
@@ -633,6 +634,11 @@ order_init(struct order *o, struct reader *r, struct sitemap *sites,
 	o->sink = sink;
 	o->arg = arg;
 	o->counts = counts;
+	/*
+	 * Pages that are read first are the system's page of zeros, and it costs
+	 * an interrupt of all processors to put another in its place.
+	 */
+	memset(o->shard, 0, sizeof(o->shard));
 }
 
 void

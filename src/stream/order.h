@@ -162,6 +162,7 @@ void order_init(struct order *, struct reader *, struct sitemap *,
     const struct stream_sink *, void *arg, struct stream_feed_counts *);
 void order_fini(struct order *);
 
+/* Before the first pass. */
 void order_start_at(struct order *, const uint32_t tickets[REC_SHARDS]);
 
 /* The target goes to sleep: what has been taken and not delivered is void. */

@@ -1,0 +1,141 @@
+/*
+ * Keepers that wait for their targets.
+ */
+#include <sched.h>
+
+#include "../src/nodes/spare.h"
+#include "node_harness.h"
+
+static struct spares spares;
+
+static size_t
+there_are(void)
+{
+	size_t n;
+
+	pthread_mutex_lock(&spares.lock);
+	n = spares.n;
+	pthread_mutex_unlock(&spares.lock);
+	return n;
+}
+
+static void
+until_full(void)
+{
+	while (there_are() < SPARES)
+		sched_yield();
+}
+
+static void
+up(void)
+{
+	node_up(NULL);
+	spares_start(&spares, &node);
+	until_full();
+}
+
+static void
+down(void)
+{
+	spares_stop(&spares);
+	node_down();
+}
+
+START_TEST(the_one_that_was_made_first_is_taken_first)
+{
+	struct spare s[SPARES];
+
+	up();
+	for (size_t i = 0; i < SPARES; i++)
+		ck_assert_int_eq(spares_take(&spares, &s[i]), 0);
+	for (size_t i = 1; i < SPARES; i++)
+		ck_assert_uint_gt(s[i].keeper->stream, s[i - 1].keeper->stream);
+	for (size_t i = 0; i < SPARES; i++)
+		spare_drop(&s[i]);
+	down();
+}
+END_TEST
+
+START_TEST(who_comes_when_there_is_none_gets_one_of_its_own)
+{
+	struct spare s[4 * SPARES];
+
+	up();
+	for (size_t i = 0; i < BASE_NELEM(s); i++) {
+		ck_assert_int_eq(spares_take(&spares, &s[i]), 0);
+		for (size_t j = 0; j < i; j++)
+			ck_assert_uint_ne(s[i].keeper->stream,
+			    s[j].keeper->stream);
+	}
+	for (size_t i = 0; i < BASE_NELEM(s); i++)
+		spare_drop(&s[i]);
+	down();
+}
+END_TEST
+
+START_TEST(those_taken_are_made_up_for_when_there_is_time)
+{
+	struct spare s[SPARES];
+
+	up();
+	for (size_t i = 0; i < SPARES; i++)
+		ck_assert_int_eq(spares_take(&spares, &s[i]), 0);
+	spares_refill(&spares);
+	until_full();
+	for (size_t i = 0; i < SPARES; i++)
+		spare_drop(&s[i]);
+	down();
+}
+END_TEST
+
+START_TEST(one_that_is_put_back_is_the_next_again)
+{
+	struct spare s, again;
+
+	up();
+	ck_assert_int_eq(spares_take(&spares, &s), 0);
+	spares_refill(&spares);
+	until_full();
+	spares_put_back(&spares, &s);
+	ck_assert_int_eq(spares_take(&spares, &again), 0);
+	ck_assert_ptr_eq(again.keeper, s.keeper);
+	spare_drop(&again);
+	down();
+}
+END_TEST
+
+START_TEST(no_descriptor_is_left_at_the_end)
+{
+	struct spare s;
+	uint64_t before;
+
+	node_up(NULL);
+	before = open_fds();
+	spares_start(&spares, &node);
+	until_full();
+	ck_assert_int_eq(spares_take(&spares, &s), 0);
+	spares_refill(&spares);
+	spares_put_back(&spares, &s);
+	spares_stop(&spares);
+	ck_assert_uint_eq(open_fds(), before);
+	node_down();
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("spare");
+	TCase *t = tcase_create("spares");
+
+	tcase_add_test(t, the_one_that_was_made_first_is_taken_first);
+	tcase_add_test(t, who_comes_when_there_is_none_gets_one_of_its_own);
+	tcase_add_test(t, those_taken_are_made_up_for_when_there_is_time);
+	tcase_add_test(t, one_that_is_put_back_is_the_next_again);
+	tcase_add_test(t, no_descriptor_is_left_at_the_end);
+	tcase_set_timeout(t, 60);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
