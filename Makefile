@@ -125,10 +125,11 @@ $(ARCHIVE): $(ROOM_OBJS)
 	rm -f $@ && $(AR) rcs $@ $^
 
 # The target side: libc only, nothing of ours visible but what interposes.  Its
-# table of symbols is written to (operators.c), so it lies apart from the code.
+# table of symbols is written to (operators.c), so it lies apart from the code;
+# and what is small lies together, for each page more is a fault of each program.
 PIC_FLAGS = -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fexceptions \
 	-fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
-	-foptimize-sibling-calls -DPAGEK_VERSION='"$(VERSION)"'
+	-foptimize-sibling-calls -fdata-sections -DPAGEK_VERSION='"$(VERSION)"'
 # Its hooks end in jumps, which are calls with -Og, and with clang's -O1: then
 # each block's caller would be a hook.
 PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS))))
@@ -136,6 +137,7 @@ PIC_CFLAGS = $(patsubst -Og,-O2,$(patsubst -O1,-O2,$(patsubst -O,-O2,$(CFLAGS)))
 $B/liballoclog.so: $(PIC_OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,liballoclog.so.0 \
 		-Wl,-z,now,-z,nodelete,-z,separate-code,--no-undefined \
+		-Wl,--sort-section=alignment \
 		-o $@ $^ -ldl -pthread
 
 $B/%.o: %.c

@@ -8,7 +8,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -83,18 +86,20 @@ say_hello(const struct ring_hello *h, size_t n, struct ring_welcome *w,
 static uint32_t stack_wanted;	/* as the target was told */
 static int64_t told_ms;
 
+static uint32_t more_flags;		/* of the hellos to come */
+
 static struct ring_area *
 attach(bool forked, struct producer *p)
 {
 	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
-		.version = RING_VERSION };
+		.version = RING_VERSION, .flags = more_flags };
 	struct ring_welcome w;
 	struct ring_area *ring;
 	struct keeper_area *keeper;
 	int fds[2];
 
 	if (forked) {
-		h.flags = RING_HELLO_FORKED;
+		h.flags |= RING_HELLO_FORKED;
 		h.parent = produce_stream();
 		for (int s = 0; s < REC_SHARDS; s++)
 			h.tickets[s] = atomic_load(&produce_tickets[s].next);
@@ -337,6 +342,73 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 	node_down();
 	close(store[1]);
 	ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+static void
+lock_in(void)
+{
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { .len = 1, .filter = &all };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		_exit(105);
+}
+
+/* A hello with these flags, of one that is locked in, and what is known of it. */
+static struct sandbox
+sandbox_at_hello(uint32_t flags)
+{
+	struct producer p;
+	struct target t;
+	struct keeper *k;
+	struct sandbox seen;
+
+	up();
+	if (begin(&t)) {
+		lock_in();
+		more_flags = flags;
+		attach(false, &p);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop(&t);
+	k = keeper_of(t.pid);
+	ck_assert_ptr_nonnull(k);
+	seen = k->sandbox;
+	end(&t);
+	until_ended(k);
+	down();
+	return seen;
+}
+
+START_TEST(who_does_not_say_that_it_is_free_is_looked_at)
+{
+	struct sandbox seen = sandbox_at_hello(0);
+
+	ck_assert(seen.known);
+	ck_assert_uint_eq(seen.at_hello >> 32, SECCOMP_MODE_FILTER);
+}
+END_TEST
+
+START_TEST(who_says_that_it_is_free_is_believed)
+{
+	struct sandbox seen = sandbox_at_hello(RING_HELLO_FREE);
+
+	ck_assert(seen.known);
+	ck_assert_uint_eq(seen.at_hello, 0);
+}
+END_TEST
+
+/* It may be another thread than the first who says it. */
+START_TEST(who_says_hello_again_is_looked_at)
+{
+	struct sandbox seen = sandbox_at_hello(RING_HELLO_FREE |
+	    RING_HELLO_AGAIN);
+
+	ck_assert(seen.known);
+	ck_assert_uint_eq(seen.at_hello >> 32, SECCOMP_MODE_FILTER);
 }
 END_TEST
 
@@ -837,6 +909,9 @@ suite(void)
 	tcase_add_test(t, a_target_is_welcomed_and_its_blocks_are_listed);
 	tcase_add_test(t, a_target_is_told_what_time_it_is);
 	tcase_add_test(t, a_room_that_could_not_be_stored_is_made_once_more);
+	tcase_add_test(t, who_does_not_say_that_it_is_free_is_looked_at);
+	tcase_add_test(t, who_says_that_it_is_free_is_believed);
+	tcase_add_test(t, who_says_hello_again_is_looked_at);
 	tcase_add_test(t,
 	    targets_that_come_and_go_leave_the_descriptors_as_they_were);
 	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);

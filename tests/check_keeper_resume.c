@@ -284,7 +284,7 @@ static void
 be_the_target(void)
 {
 	dead->pid = getpid();
-	sandbox_begin(dead);
+	sandbox_begin(dead, false);
 	ck_assert(dead->sandbox.known);
 	keeper_kept_assign(dead);
 }

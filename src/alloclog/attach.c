@@ -65,6 +65,7 @@ struct image {
 };
 
 static struct image *_Atomic image;
+static int sandbox = -1;	/* PR_GET_SECCOMP of who says hello */
 static _Atomic uint64_t missed;	/* events of threads that waited in vain */
 
 /* Kept by a fork. */
@@ -160,7 +161,8 @@ fill_hello(struct ring_hello *h)
 	h->magic = RING_HELLO_MAGIC;
 	h->version = RING_VERSION;
 	memcpy(h->allocator, real.allocator, sizeof(h->allocator));
-	h->flags = 0;
+	/* The node would read as much out of a long text while we wait. */
+	h->flags = sandbox == 0 ? RING_HELLO_FREE : 0;
 	h->parent = parent;
 	if (parent == 0)
 		return;
@@ -169,7 +171,7 @@ fill_hello(struct ring_hello *h)
 		    (produce_wanted() ? RING_HELLO_ARMED : 0);
 		return;
 	}
-	h->flags = RING_HELLO_FORKED;
+	h->flags |= RING_HELLO_FORKED;
 	for (unsigned i = 0; i < REC_SHARDS; i++)
 		h->tickets[i] = atomic_load(&tickets[i].next);
 }
@@ -375,11 +377,11 @@ static bool
 sandboxed_since(void)
 {
 	static int at_start = -1;
-	int now = (int)syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 
+	sandbox = (int)syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 	if (at_start == -1)
-		at_start = now;
-	return now != at_start;
+		at_start = sandbox;
+	return sandbox != at_start;
 }
 
 /*

@@ -81,7 +81,7 @@ introduce(struct keeper *k, const struct peer *peer,
 	name_image(k, peer, h);
 	if (k->pidfd < 0)
 		return -ESRCH;
-	sandbox_begin(k);
+	sandbox_begin(k, !k->again && (h->flags & RING_HELLO_FREE) != 0);
 	proc_exe(pid, &k->exe_dev, &k->exe_ino);
 	if (proc_exe_path(pid, path) == 0)
 		k->exe = strdup(path);

@@ -7,11 +7,13 @@
 #include "sandbox.h"
 
 void
-sandbox_begin(struct keeper *k)
+sandbox_begin(struct keeper *k, bool free)
 {
 	struct sandbox *s = &k->sandbox;
 
-	s->known = proc_seccomp(k->pid, k->pid, &s->at_hello) == 0;
+	*s = (struct sandbox){ 0 };
+	s->known = (free && k->start != 0) ||
+	    proc_seccomp(k->pid, k->pid, &s->at_hello) == 0;
 	if (s->known)
 		stream_feed_sandbox(k->feed, RING_SANDBOX_FREE, 0);
 }

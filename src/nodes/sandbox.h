@@ -19,15 +19,18 @@ struct keeper;
 
 struct sandbox {
 	bool known;
-	uint64_t at_hello;		/* proc_seccomp() of its first thread */
+	uint64_t at_hello;		/* proc_seccomp() of its first thread; 0: free */
 	size_t next;			/* place of the thread to look at next */
 	bool blind;			/* not all could be read since the first one was */
 	bool locked;			/* for good: nobody gets out of a filter */
 	uint64_t looks;			/* at all threads: what the target is told */
 };
 
-/* While it waits for its welcome. */
-void sandbox_begin(struct keeper *);
+/*
+ * While it waits for its welcome.  free: it says so itself, which is believed
+ * where it could be seen: what is told it later rests on our looking.
+ */
+void sandbox_begin(struct keeper *, bool free);
 
 /* From then on, about once a second. */
 void sandbox_look(struct keeper *);

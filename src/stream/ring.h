@@ -471,6 +471,7 @@ enum ring_hello_flags {
 	RING_HELLO_FORKED = 1,	/* tickets[] and parent are set */
 	RING_HELLO_AGAIN = 2,	/* its keeper is gone; parent is the stream that it had */
 	RING_HELLO_ARMED = 4,	/* with that: it was armed */
+	RING_HELLO_FREE = 8,	/* without that: who says it is in no sandbox (seccomp) */
 };
 
 struct ring_hello {

@@ -1,13 +1,30 @@
 /*
- * A line of /proc/PID/maps, taken apart field by field.
+ * A line of /proc/PID/maps, taken apart field by field; or what the kernel
+ * answers there.
  */
 #include "maps.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define DELETED " (deleted)"
+
+/* PROCMAP_QUERY of linux/fs.h, which older headers do not have. */
+struct query {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t addr;
+	uint64_t start, end, vma_flags, page_size, offset, inode;
+	uint32_t dev_major, dev_minor;
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+#define QUERY _IOWR('f', 17, struct query)
+#define QUERY_EXECUTABLE 4
+#define QUERY_THIS_OR_NEXT 16
 
 /* A number and the one character that ends it; false if either is missing. */
 static bool
@@ -87,5 +104,34 @@ maps_parse(char *line, struct maps_line *out)
 		m.path = at;
 	}
 	*out = m;
+	return 0;
+}
+
+int
+maps_next_code(int fd, uint64_t from, char *path, size_t cap,
+    struct maps_line *out)
+{
+	struct query q = {
+		.size = sizeof(q),
+		.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT,
+		.addr = from,
+		.name_size = (uint32_t)cap,
+		.name = (uintptr_t)path,
+	};
+
+	if (ioctl(fd, QUERY, &q) < 0)
+		return -errno;
+	/* It says how long the name is, with its end; none has no length. */
+	if (q.name_size == 0)
+		path[0] = '\0';
+	*out = (struct maps_line){
+		.start = q.start,
+		.end = q.end,
+		.offset = q.offset,
+		.inode = q.inode,
+		.executable = true,
+		.deleted = cut_deleted(path),
+		.path = path,
+	};
 	return 0;
 }

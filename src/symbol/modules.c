@@ -10,10 +10,12 @@
 #include "../base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Longer than any path, as the kernel escapes it. */
 #define LINE_MAX_BYTES (4 * PATH_MAX + 256)
@@ -193,6 +195,51 @@ read_lines(FILE *f, struct reading *r)
 	return error;
 }
 
+/* -ENOTTY when the kernel cannot be asked. */
+static int
+ask(int fd, struct reading *r)
+{
+	char path[PATH_MAX + sizeof(" (deleted)")];
+	struct maps_line map = { .end = 0 };
+	int error = 0;
+
+	for (unsigned n = 0; error == 0 && n < LINES_MAX; n++) {
+		error = maps_next_code(fd, map.end, path, sizeof(path), &map);
+		if (error == 0)
+			error = note_code(r, &map);
+	}
+	return error == -ENOENT ? 0 : error;
+}
+
+static int
+read_maps(pid_t pid, struct reading *r)
+{
+	char path[64];
+	int fd, error;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%jd/maps", (intmax_t)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	error = ask(fd, r);
+	if (error == 0 || error == -ENOMEM || error == -ESRCH) {
+		close(fd);
+		return error;
+	}
+	/* What it answered, if anything, is in the text too. */
+	modules_fini(r->module, r->n);
+	*r = (struct reading){ .now_ns = r->now_ns };
+	f = fdopen(fd, "r");
+	if (f == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	error = read_lines(f, r);
+	fclose(f);
+	return error;
+}
+
 /* Unlinked or not: what was read of the file while it had a name holds. */
 static bool
 is_same(const struct module *a, const struct module *b)
@@ -237,15 +284,9 @@ symbol_modules_read(struct symbol_modules *t, pid_t pid)
 {
 	struct reading r = { .now_ns = base_wall_ns() };
 	struct module *joined;
-	char path[64];
 	int error;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%jd/maps", (intmax_t)pid);
-	if ((f = fopen(path, "re")) == NULL)
-		return errno == ENOENT ? -ESRCH : -errno;
-	error = read_lines(f, &r);
-	fclose(f);
+	error = read_maps(pid, &r);
 	if (error < 0)
 		goto fail;
 
