@@ -279,6 +279,19 @@ START_TEST(what_no_kill_leaves_is_not_taken_up)
 }
 END_TEST
 
+/* Who was welcomed before whom is known by it, and a parent was before its child. */
+START_TEST(the_number_of_its_connection_is_kept)
+{
+	struct keeper *k;
+
+	dead->arrival = 7;
+	keeper_kept_assign(dead);
+	k = take_up();
+	ck_assert_uint_eq(k->arrival, 7);
+	keeper_unref(k);
+}
+END_TEST
+
 /* The dead one's target is this process, found free at its hello. */
 static void
 be_the_target(void)
@@ -381,6 +394,7 @@ suite(void)
 	tcase_add_loop_test(t,
 	    regions_that_were_committed_are_there_and_no_others, 0, 3);
 	tcase_add_loop_test(t, what_no_kill_leaves_is_not_taken_up, 0, 9);
+	tcase_add_test(t, the_number_of_its_connection_is_kept);
 	tcase_add_test(t, who_was_found_locked_in_stays_it);
 	tcase_add_test(t, looks_at_a_target_are_counted_on);
 	tcase_add_test(t, a_look_that_has_not_seen_all_threads_is_none);

@@ -96,7 +96,9 @@ START_TEST(one_that_is_put_back_is_the_next_again)
 	ck_assert_int_eq(spares_take(&spares, &s), 0);
 	spares_refill(&spares);
 	until_full();
+	ck_assert(!spares_have(&spares, s.keeper->stream));
 	spares_put_back(&spares, &s);
+	ck_assert(spares_have(&spares, s.keeper->stream));
 	ck_assert_int_eq(spares_take(&spares, &again), 0);
 	ck_assert_ptr_eq(again.keeper, s.keeper);
 	spare_drop(&again);

@@ -26,6 +26,8 @@
 #define CROWDED_LOOK_MS 5
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
+#define HOLD_MS 30		/* so long a hello waits for it; a target waits 50 for us */
+#define HOLD_LOOK_MS 1
 
 _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
 
@@ -38,6 +40,8 @@ struct waiting {
 	int fd;
 	uint64_t arrival;		/* running number of the connection */
 	int64_t since_ms;
+	bool spoke;			/* its hello can be read ... */
+	bool held;			/* ... and has waited for the loop */
 	bool hung_up;
 };
 
@@ -45,7 +49,8 @@ struct acceptor {
 	struct hello *hello;
 	struct waiting waiting[WAITING_MAX];
 	size_t n;
-	uint64_t arrivals;
+	bool holds;			/* somebody who spoke */
+	bool last;			/* nobody is held any more */
 	struct spares spares;
 };
 
@@ -108,6 +113,7 @@ forget_image(struct keeper *k)
 		close(k->pidfd);
 	k->pidfd = -1;
 	k->pid = 0;
+	k->start = 0;
 	free(k->cut);
 	free(k->exe);
 	free(k->cwd);
@@ -146,6 +152,14 @@ send_welcome(int fd, uint64_t stream, const int *fds)
 	return 0;
 }
 
+/* With the lock held. */
+static void
+arrive(struct hello *h, struct keeper *k)
+{
+	TAILQ_INSERT_TAIL(&h->arrived, k, link);
+	atomic_fetch_add(&h->behind, 1);
+}
+
 /*
  * The lock is held from before the answer until the keeper is in the queue:
  * who finds the queue empty under it knows that nobody has been answered.
@@ -168,7 +182,7 @@ welcome(struct hello *h, int fd, const struct spare *s)
 		if (k->stream > h->given)
 			h->given = k->stream;
 		tree_count(k);
-		TAILQ_INSERT_TAIL(&h->arrived, k, link);
+		arrive(h, k);
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (r == 0)
@@ -210,7 +224,7 @@ miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 	k->arrival = w->arrival;
 	snprintf(k->reason, sizeof k->reason, "%s", why);
 	pthread_mutex_lock(&h->lock);
-	TAILQ_INSERT_TAIL(&h->arrived, k, link);
+	arrive(h, k);
 	pthread_mutex_unlock(&h->lock);
 	uv_async_send(&h->node->drain.wake);
 }
@@ -221,19 +235,19 @@ miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
  * hung up will come again.
  */
 static bool
-is_with_us(const struct acceptor *a, const struct ring_hello *h)
+is_with_us(struct acceptor *a, const struct ring_hello *h)
 {
 	const struct hello *us = a->hello;
 
 	for (size_t i = 0; i < us->ntaken; i++)
 		if (h->parent == us->taken[i])
 			return true;
-	return h->parent > us->first_stream &&
-	    h->parent <= us->given;
+	return h->parent > us->first_stream && h->parent <= us->given &&
+	    !spares_have(&a->spares, h->parent);
 }
 
 static bool
-want_again(const struct acceptor *a, const struct waiting *w,
+want_again(struct acceptor *a, const struct waiting *w,
     const struct ring_hello *h)
 {
 	return !w->hung_up && !is_with_us(a, h);
@@ -319,7 +333,7 @@ take_connection(struct acceptor *a)
 		return false;
 	}
 	a->waiting[a->n++] = (struct waiting){ .fd = fd,
-		.arrival = ++a->arrivals, .since_ms = mono_ms(mono_now()) };
+		.arrival = ++a->hello->arrivals, .since_ms = mono_ms(mono_now()) };
 	return true;
 }
 
@@ -332,38 +346,73 @@ take_connections(struct acceptor *a)
 }
 
 static void
-part_with(struct acceptor *a, size_t i)
+part_with(struct acceptor *a, struct waiting *w)
 {
-	close(a->waiting[i].fd);
-	a->waiting[i] = a->waiting[--a->n];
+	close(w->fd);
+	*w = a->waiting[--a->n];
 }
 
 /*
- * Those who spoke, and those who waited too long; from the end, for part_with.
- * Who has hung up can wait for us now: first come those who wait in earnest.
+ * A storm of short programs comes in faster than the loop can follow, which has
+ * the more to do for each.  Who is let in all the same keeps his place until the
+ * loop gets to his end, and one day there is no place left: so the storm is
+ * slowed down instead, by less than what its targets wait for.  Not where nobody
+ * is to wait for us, and records are lost instead.
+ */
+static bool
+is_held(const struct acceptor *a, const struct waiting *w, int64_t now)
+{
+	return !a->last && !a->hello->node->opts.no_wait &&
+	    atomic_load(&a->hello->behind) >= HELLO_BEHIND &&
+	    now - w->since_ms < HOLD_MS;
+}
+
+/* The first to connect of those; NULL: there are none. */
+static struct waiting *
+first_of(struct acceptor *a, bool spoke, bool hung_up)
+{
+	struct waiting *first = NULL;
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct waiting *w = &a->waiting[i];
+
+		if (w->spoke == spoke && w->hung_up == hung_up &&
+		    (first == NULL || w->arrival < first->arrival))
+			first = w;
+	}
+	return first;
+}
+
+/*
+ * Those who spoke, and those who waited too long.  Who has hung up can wait for
+ * us now: first come those who wait in earnest.
  */
 static void
 attend(struct acceptor *a, const struct pollfd *p)
 {
 	int64_t now = mono_ms(mono_now());
-	int64_t patience = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
+	int64_t limit = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
+	struct waiting *w;
 
-	for (size_t i = a->n; i-- > 0; ) {
-		struct waiting *w = &a->waiting[i];
-
-		w->hung_up = (p[i].revents & POLLHUP) != 0;
-		if (p[i].revents != 0 && !w->hung_up) {
-			answer_hello(a, w);
-			part_with(a, i);
-		} else if (now - w->since_ms > patience && !w->hung_up) {
-			part_with(a, i);
-		}
+	for (size_t i = 0; i < a->n; i++) {
+		a->waiting[i].spoke |= p[i].revents != 0;
+		a->waiting[i].hung_up |= (p[i].revents & POLLHUP) != 0;
 	}
-	for (size_t i = a->n; i-- > 0; ) {
-		if (a->waiting[i].hung_up) {
-			answer_hello(a, &a->waiting[i]);
-			part_with(a, i);
-		}
+	while ((w = first_of(a, true, false)) != NULL && !is_held(a, w, now)) {
+		answer_hello(a, w);
+		part_with(a, w);
+	}
+	a->holds = w != NULL;
+	if (w != NULL && !w->held) {
+		w->held = true;
+		atomic_fetch_add(&a->hello->held, 1);
+	}
+	while ((w = first_of(a, false, false)) != NULL &&
+	    now - w->since_ms > limit)
+		part_with(a, w);
+	while ((w = first_of(a, true, true)) != NULL) {
+		answer_hello(a, w);
+		part_with(a, w);
 	}
 }
 
@@ -376,16 +425,27 @@ last_round(struct acceptor *a)
 {
 	struct pollfd p[WAITING_MAX];
 
+	a->last = true;
 	do {
 		take_connections(a);
 		for (size_t i = 0; i < a->n; i++)
 			p[i] = (struct pollfd){ .fd = a->waiting[i].fd,
 				.events = POLLIN };
-		if (poll(p, a->n, 0) > 0)
+		if (poll(p, a->n, 0) >= 0)
 			attend(a, p);
 		while (a->n > 0)
-			part_with(a, a->n - 1);
+			part_with(a, &a->waiting[0]);
 	} while (take_connection(a));
+}
+
+/* How long to wait for a word, in milliseconds; -1 for ever. */
+static int
+patience(const struct acceptor *a)
+{
+	if (a->holds)
+		return HOLD_LOOK_MS;
+	return a->n == 0 ? -1 : a->n == WAITING_MAX ? CROWDED_LOOK_MS :
+	    PATIENCE_MS;
 }
 
 static void *
@@ -404,18 +464,17 @@ acceptor_main(void *arg)
 	(void)setpriority(PRIO_PROCESS, 0, HASTE);
 	for (;;) {
 		size_t n = a.n;
-		bool full = n == WAITING_MAX;
 
+		/* Of who spoke already only that he hangs up is news. */
 		for (size_t i = 0; i < n; i++)
 			p[i] = (struct pollfd){ .fd = a.waiting[i].fd,
-				.events = POLLIN };
+				.events = a.waiting[i].spoke ? 0 : POLLIN };
 		p[n] = (struct pollfd){ .fd = a.hello->stop_fd,
 			.events = POLLIN };
 		p[n + 1] = (struct pollfd){
-			.fd = full ? -1 : a.hello->listen_fd,
+			.fd = n == WAITING_MAX ? -1 : a.hello->listen_fd,
 			.events = POLLIN };
-		if (poll(p, n + 2, n == 0 ? -1 : full ? CROWDED_LOOK_MS :
-		    PATIENCE_MS) < 0)
+		if (poll(p, n + 2, patience(&a)) < 0)
 			continue;
 		if (p[n].revents != 0)
 			break;
@@ -470,8 +529,11 @@ note_taken(struct hello *h)
 	const struct keeper *k;
 	size_t n = 0;
 
-	TAILQ_FOREACH(k, &h->node->live, link)
+	TAILQ_FOREACH(k, &h->node->live, link) {
 		n += k->feed != NULL;
+		if (k->arrival > h->arrivals)
+			h->arrivals = k->arrival;
+	}
 	if (n == 0)
 		return 0;
 	h->taken = malloc(n * sizeof *h->taken);
@@ -500,6 +562,19 @@ hello_start(struct hello *h)
 	return -r;
 }
 
+size_t
+hello_waiting(struct hello *h)
+{
+	size_t n = 0;
+
+	if (h->node == NULL)
+		return 0;
+	pthread_mutex_lock(&h->lock);
+	n = atomic_load(&h->behind);
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
 struct keeper *
 hello_take(struct hello *h)
 {
@@ -509,8 +584,10 @@ hello_take(struct hello *h)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
 	k = TAILQ_FIRST(&h->arrived);
-	if (k != NULL)
+	if (k != NULL) {
 		TAILQ_REMOVE(&h->arrived, k, link);
+		atomic_fetch_sub(&h->behind, 1);
+	}
 	pthread_mutex_unlock(&h->lock);
 	return k;
 }

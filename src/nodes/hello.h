@@ -14,10 +14,13 @@
 #include "keeper.h"
 #include "socket.h"
 
+#define HELLO_BEHIND 32		/* so many came in and were not adopted: the loop cannot follow */
+
 struct hello {
 	struct node *node;
 	uint64_t first_stream;		/* the last id that another process has given, or 0 */
-	uint64_t given;			/* the last id that a target of ours has got, or that */
+	uint64_t given;			/* the highest id that a target of ours has got, or that */
+	uint64_t arrivals;		/* number of the last connection, of processes before us too */
 	uint64_t *taken;		/* those of them whose streams are ours by now; since the start */
 	size_t ntaken;
 	int listen_fd;			/* -1: targets cannot come in */
@@ -27,6 +30,8 @@ struct hello {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* of arrived, and held while one is welcomed */
 	struct keepers arrived;
+	_Atomic size_t behind;		/* so many are in it */
+	_Atomic uint64_t held;		/* hellos that were first in line and had to wait for the loop */
 	char path[SOCKET_PATH];
 	struct socket_file file;	/* what we have bound there */
 };
@@ -47,9 +52,11 @@ void hello_stop(struct hello *);
 void hello_fini(struct hello *);
 
 /*
- * The next one that has come in, or NULL.  A target that has been welcomed by
- * the time of the call is among them: it can have ended, but not be missed.
+ * How many have come in and were not taken yet; a target that has been welcomed
+ * by the time of the call is among them.
  */
+size_t hello_waiting(struct hello *);
+/* The next of them, or NULL: it can have ended, but not be missed. */
 struct keeper *hello_take(struct hello *);
 
 #endif

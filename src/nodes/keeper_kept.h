@@ -46,7 +46,7 @@ struct kept_build {
 struct kept_image {
 	struct kept_build build;
 	uint64_t stream, parent;
-	uint64_t arrival;		/* number of its hello; targets are welcomed in this order */
+	uint64_t arrival;		/* number of its hello: a child's is above its parent's */
 	uint64_t start;			/* of the process, ticks since boot */
 	uint64_t exe_dev, exe_ino;
 	uint64_t sample;

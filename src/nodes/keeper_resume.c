@@ -21,6 +21,7 @@ read_image(struct keeper *k, const struct kept_image *i, bool adopted)
 {
 	k->stream = i->stream;
 	k->parent = i->parent;
+	k->arrival = i->arrival;
 	k->forked = i->forked != 0;
 	k->start = i->start;
 	k->exe_dev = i->exe_dev;

@@ -1,7 +1,8 @@
 /*
  * node: what the parts of pageknode share.  One loop, one thread; beside it
- * the acceptor of targets (hello.c), a sleeper for each calm target (bell.c)
- * and libuv's workers (what lies at frames, /proc).
+ * the acceptor of targets (hello.c), who makes what they are given (spare.c), a
+ * sleeper for each calm target (bell.c) and libuv's workers (what lies at frames,
+ * /proc).
  */
 #ifndef NODES_NODE_H
 #define NODES_NODE_H

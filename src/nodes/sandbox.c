@@ -14,8 +14,9 @@ sandbox_begin(struct keeper *k, bool free)
 	*s = (struct sandbox){ 0 };
 	s->known = (free && k->start != 0) ||
 	    proc_seccomp(k->pid, k->pid, &s->at_hello) == 0;
-	if (s->known)
-		stream_feed_sandbox(k->feed, RING_SANDBOX_FREE, 0);
+	/* Always, for another may have been meant to have this feed. */
+	stream_feed_sandbox(k->feed, s->known ? RING_SANDBOX_FREE :
+	    RING_SANDBOX_UNKNOWN, 0);
 }
 
 static void

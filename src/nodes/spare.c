@@ -40,12 +40,15 @@ make(struct node *node, struct spare *out)
 	r = keeper_new(&s.keeper, node, &o, s.fds);
 	if (r < 0)
 		return r;
-	s.keeper->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
-	takeover_number(node, s.keeper->stream);
-	/* Without that it is watched all the same, by us alone. */
-	keeper_kept_store(s.keeper, s.fds);
 	*out = s;
 	return 0;
+}
+
+static void
+number(struct spare *s, struct node *node)
+{
+	s->keeper->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
+	takeover_number(node, s->keeper->stream);
 }
 
 /*
@@ -97,6 +100,29 @@ take_first(struct spares *all, struct spare *out)
 	return true;
 }
 
+/* With the lock held, but not while it is stored, or dropped. */
+static void
+finish(struct spares *all, struct spare *s)
+{
+	bool room;
+
+	number(s, all->node);
+	all->making = s->keeper->stream;
+	pthread_mutex_unlock(&all->lock);
+	/* Without that it is watched all the same, by us alone. */
+	keeper_kept_store(s->keeper, s->fds);
+	pthread_mutex_lock(&all->lock);
+	all->making = 0;
+	room = all->n < SPARES;
+	if (room) {
+		put(all, all->n, s);
+		return;
+	}
+	pthread_mutex_unlock(&all->lock);
+	spare_drop(s);
+	pthread_mutex_lock(&all->lock);
+}
+
 static void *
 spares_main(void *arg)
 {
@@ -118,10 +144,8 @@ spares_main(void *arg)
 		pthread_mutex_unlock(&all->lock);
 		made = leaves_room(all->node) && make(all->node, &s) == 0;
 		pthread_mutex_lock(&all->lock);
-		if (made && all->n < SPARES)
-			put(all, all->n, &s);
-		else if (made)
-			spare_drop(&s);
+		if (made)
+			finish(all, &s);
 	}
 	pthread_mutex_unlock(&all->lock);
 	return NULL;
@@ -154,6 +178,18 @@ spares_stop(struct spares *all)
 	pthread_mutex_destroy(&all->lock);
 }
 
+static int
+make_now(struct node *node, struct spare *out)
+{
+	int r = make(node, out);
+
+	if (r < 0)
+		return r;
+	number(out, node);
+	keeper_kept_store(out->keeper, out->fds);
+	return 0;
+}
+
 int
 spares_take(struct spares *all, struct spare *out)
 {
@@ -165,7 +201,7 @@ spares_take(struct spares *all, struct spare *out)
 		found = take_first(all, &s);
 		pthread_mutex_unlock(&all->lock);
 		if (!found)
-			return make(all->node, out);
+			return make_now(all->node, out);
 		if (!is_unkept(all->node, &s)) {
 			*out = s;
 			return 0;
@@ -186,6 +222,19 @@ spares_put_back(struct spares *all, const struct spare *s)
 	pthread_mutex_unlock(&all->lock);
 	if (!room)
 		spare_drop(s);
+}
+
+bool
+spares_have(struct spares *all, uint64_t stream)
+{
+	bool have;
+
+	pthread_mutex_lock(&all->lock);
+	have = stream == all->making && stream != 0;
+	for (size_t i = 0; i < all->n; i++)
+		have |= all->spare[i].keeper->stream == stream;
+	pthread_mutex_unlock(&all->lock);
+	return have;
 }
 
 void

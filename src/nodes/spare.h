@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "keeper.h"
 
@@ -33,6 +34,7 @@ struct spares {
 	pthread_mutex_t lock;		/* of all that follows */
 	pthread_cond_t look;		/* something has changed */
 	bool stop;
+	uint64_t making;		/* the number of the one that is made; 0: none */
 	struct spare spare[SPARES + 1];	/* the next one first; one more may be put back */
 	size_t n;
 };
@@ -49,6 +51,8 @@ void spares_stop(struct spares *);
 int spares_take(struct spares *, struct spare *);
 /* It was not used, and is the next one again. */
 void spares_put_back(struct spares *, const struct spare *);
+/* Is it the number of one that nobody has been given? */
+bool spares_have(struct spares *, uint64_t stream);
 /* There is time to make more. */
 void spares_refill(struct spares *);
 

@@ -271,12 +271,13 @@ wait_for_adoption(struct keeper *k)
 	struct keeper *other;
 
 	TAILQ_FOREACH(other, arrived, link)
-		if (other->kept->image->arrival > k->kept->image->arrival)
+		if (other->arrival > k->arrival)
 			break;
 	if (other != NULL)
 		TAILQ_INSERT_BEFORE(other, k, link);
 	else
 		TAILQ_INSERT_TAIL(arrived, k, link);
+	atomic_fetch_add(&k->node->hello.behind, 1);
 }
 
 static int

@@ -347,9 +347,11 @@ tree_end_lost(struct node *node)
 void
 tree_adopt_all(struct node *node)
 {
+	size_t n = hello_waiting(&node->hello);
 	struct keeper *k;
 
-	while ((k = hello_take(&node->hello)) != NULL) {
+	/* Whoever comes meanwhile comes next: those who have ended wait, too. */
+	while (n-- > 0 && (k = hello_take(&node->hello)) != NULL) {
 		adopt(node, k);
 		drain_beat(node);
 	}

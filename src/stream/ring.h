@@ -47,9 +47,9 @@
  *			seccomp(2) filter since the target said hello.  It may
  *			be killed for a system call that it did not make before,
  *			and to ask would be such a call: so its keeper looks, as
- *			it says hello and then about once a second, and the
- *			target says hello again only when the last word was that
- *			it is free.
+ *			it says hello unless that says so itself, and then about
+ *			once a second, and the target says hello again only when
+ *			the last word was that it is free.
  *	in flight	a thread between its ticket and its record: its ring's
  *			inflight word is shard + 1, RING_INFLIGHT_ALL while it
  *			writes what is not of one shard, otherwise 0.

@@ -25,6 +25,7 @@ struct query {
 #define QUERY _IOWR('f', 17, struct query)
 #define QUERY_EXECUTABLE 4
 #define QUERY_THIS_OR_NEXT 16
+#define QUERY_FILE 32
 
 /* A number and the one character that ends it; false if either is missing. */
 static bool
@@ -108,14 +109,15 @@ maps_parse(char *line, struct maps_line *out)
 }
 
 int
-maps_next_code(int fd, uint64_t from, char *path, size_t cap,
+maps_next_code(int fd, uint64_t from, bool files, char path[PATH_MAX],
     struct maps_line *out)
 {
 	struct query q = {
 		.size = sizeof(q),
-		.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT,
+		.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT |
+		    (files ? QUERY_FILE : 0),
 		.addr = from,
-		.name_size = (uint32_t)cap,
+		.name_size = PATH_MAX,
 		.name = (uintptr_t)path,
 	};
 

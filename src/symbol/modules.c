@@ -199,12 +199,13 @@ read_lines(FILE *f, struct reading *r)
 static int
 ask(int fd, struct reading *r)
 {
-	char path[PATH_MAX + sizeof(" (deleted)")];
 	struct maps_line map = { .end = 0 };
+	char path[PATH_MAX];
 	int error = 0;
 
-	for (unsigned n = 0; error == 0 && n < LINES_MAX; n++) {
-		error = maps_next_code(fd, map.end, path, sizeof(path), &map);
+	while (error == 0 && r->n < SYMBOL_MODULES_MAX) {
+		error = maps_next_code(fd, map.end,
+		    r->anonymous == ANONYMOUS_MAX, path, &map);
 		if (error == 0)
 			error = note_code(r, &map);
 	}
