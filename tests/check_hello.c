@@ -693,6 +693,29 @@ START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 }
 END_TEST
 
+/* It is in the midst of its program, and most likely dismissed at once. */
+START_TEST(who_says_hello_again_waits_for_no_loop)
+{
+	struct target t[HELLO_BEHIND];
+	struct producer p;
+
+	up();
+	for (size_t i = 0; i < HELLO_BEHIND; i++) {
+		if (begin(&t[i])) {
+			attach(false, &p);
+			stop_here(&t[i]);
+			_exit(0);
+		}
+		until_stop_without_loop(&t[i]);
+	}
+	ck_assert_uint_ne(welcomed_again(7000), 0);
+	ck_assert_uint_eq(atomic_load(&node.hello.held), 0);
+	for (size_t i = 0; i < HELLO_BEHIND; i++)
+		end(&t[i]);
+	down();
+}
+END_TEST
+
 START_TEST(a_forked_child_inherits_what_its_parent_had)
 {
 	struct target t;
@@ -987,6 +1010,7 @@ suite(void)
 	tcase_add_test(t, one_that_connects_and_says_nothing_holds_nobody_up);
 	tcase_add_test(t, a_second_hello_of_a_pid_ends_its_image);
 	tcase_add_test(t, who_says_hello_again_and_is_drained_is_not_welcomed);
+	tcase_add_test(t, who_says_hello_again_waits_for_no_loop);
 	tcase_add_test(t, a_forked_child_inherits_what_its_parent_had);
 	tcase_add_test(t,
 	    stacks_are_asked_for_and_shared_with_forked_children);

@@ -87,7 +87,7 @@ ask(size_t *n)
 
 	ck_assert_int_ge(fd, 0);
 	*n = 0;
-	while ((r = maps_next_code(fd, map.end, false, path, &map)) == 0)
+	while ((r = maps_next_code(fd, map.end, path, &map)) == 0)
 		keep(&asked[(*n)++], &map);
 	close(fd);
 	return r;

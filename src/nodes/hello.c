@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct waiting {
 	int64_t since_ms;
 	bool spoke;			/* its hello can be read ... */
 	bool held;			/* ... and has waited for the loop */
+	bool again;			/* it says hello again, and that is known */
 	bool hung_up;
 };
 
@@ -49,6 +51,7 @@ struct acceptor {
 	struct hello *hello;
 	struct waiting waiting[WAITING_MAX];
 	size_t n;
+	bool behind;			/* the loop is, at the last look */
 	bool holds;			/* somebody who spoke */
 	bool last;			/* nobody is held any more */
 	struct spares spares;
@@ -152,14 +155,6 @@ send_welcome(int fd, uint64_t stream, const int *fds)
 	return 0;
 }
 
-/* With the lock held. */
-static void
-arrive(struct hello *h, struct keeper *k)
-{
-	TAILQ_INSERT_TAIL(&h->arrived, k, link);
-	atomic_fetch_add(&h->behind, 1);
-}
-
 /*
  * The lock is held from before the answer until the keeper is in the queue:
  * who finds the queue empty under it knows that nobody has been answered.
@@ -182,7 +177,7 @@ welcome(struct hello *h, int fd, const struct spare *s)
 		if (k->stream > h->given)
 			h->given = k->stream;
 		tree_count(k);
-		arrive(h, k);
+		hello_put(h, k);
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (r == 0)
@@ -224,7 +219,7 @@ miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 	k->arrival = w->arrival;
 	snprintf(k->reason, sizeof k->reason, "%s", why);
 	pthread_mutex_lock(&h->lock);
-	arrive(h, k);
+	hello_put(h, k);
 	pthread_mutex_unlock(&h->lock);
 	uv_async_send(&h->node->drain.wake);
 }
@@ -362,25 +357,77 @@ part_with(struct acceptor *a, struct waiting *w)
 static bool
 is_held(const struct acceptor *a, const struct waiting *w, int64_t now)
 {
-	return !a->last && !a->hello->node->opts.no_wait &&
-	    atomic_load(&a->hello->behind) >= HELLO_BEHIND &&
-	    now - w->since_ms < HOLD_MS;
+	/* A crowd is not held, for then nobody listens at the door. */
+	return a->behind && !w->again && now - w->since_ms < HOLD_MS &&
+	    a->n <= WAITING_MAX / 2;
 }
 
-/* The first to connect of those; NULL: there are none. */
+static void
+look_at_loop(struct acceptor *a)
+{
+	struct hello *h = a->hello;
+
+	pthread_mutex_lock(&h->lock);
+	a->behind = !a->last && !h->node->opts.no_wait &&
+	    h->behind >= HELLO_BEHIND;
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* A thread in the midst of its program, and one that we most likely dismiss. */
+static bool
+says_again(int fd)
+{
+	struct ring_hello h;
+	size_t least = offsetof(struct ring_hello, flags) + sizeof h.flags;
+	ssize_t n = recv(fd, &h, sizeof h, MSG_DONTWAIT | MSG_PEEK);
+
+	return n >= (ssize_t)least && (h.flags & RING_HELLO_AGAIN) != 0;
+}
+
+/* The first to connect of those that can be answered; NULL: there are none. */
 static struct waiting *
-first_of(struct acceptor *a, bool spoke, bool hung_up)
+first_to_answer(struct acceptor *a, int64_t now)
 {
 	struct waiting *first = NULL;
 
+	look_at_loop(a);
 	for (size_t i = 0; i < a->n; i++) {
 		struct waiting *w = &a->waiting[i];
 
-		if (w->spoke == spoke && w->hung_up == hung_up &&
+		if (w->spoke && !w->hung_up && !is_held(a, w, now) &&
 		    (first == NULL || w->arrival < first->arrival))
 			first = w;
 	}
 	return first;
+}
+
+static void
+note_held(struct acceptor *a)
+{
+	a->holds = false;
+	for (size_t i = 0; i < a->n; i++) {
+		struct waiting *w = &a->waiting[i];
+
+		if (!w->spoke || w->hung_up)
+			continue;
+		a->holds = true;
+		if (!w->held)
+			atomic_fetch_add(&a->hello->held, 1);
+		w->held = true;
+	}
+}
+
+static void
+part_with_silent(struct acceptor *a, int64_t now)
+{
+	int64_t limit = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
+
+	for (size_t i = a->n; i-- > 0; ) {
+		struct waiting *w = &a->waiting[i];
+
+		if (!w->spoke && now - w->since_ms > limit)
+			part_with(a, w);
+	}
 }
 
 /*
@@ -391,28 +438,29 @@ static void
 attend(struct acceptor *a, const struct pollfd *p)
 {
 	int64_t now = mono_ms(mono_now());
-	int64_t limit = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
 	struct waiting *w;
 
+	look_at_loop(a);
 	for (size_t i = 0; i < a->n; i++) {
-		a->waiting[i].spoke |= p[i].revents != 0;
-		a->waiting[i].hung_up |= (p[i].revents & POLLHUP) != 0;
+		w = &a->waiting[i];
+		if (p[i].revents == 0)
+			continue;
+		w->hung_up |= (p[i].revents & POLLHUP) != 0;
+		if (!w->spoke && a->behind)
+			w->again = says_again(w->fd);
+		w->spoke = true;
 	}
-	while ((w = first_of(a, true, false)) != NULL && !is_held(a, w, now)) {
+	while ((w = first_to_answer(a, now)) != NULL) {
 		answer_hello(a, w);
 		part_with(a, w);
 	}
-	a->holds = w != NULL;
-	if (w != NULL && !w->held) {
-		w->held = true;
-		atomic_fetch_add(&a->hello->held, 1);
-	}
-	while ((w = first_of(a, false, false)) != NULL &&
-	    now - w->since_ms > limit)
-		part_with(a, w);
-	while ((w = first_of(a, true, true)) != NULL) {
-		answer_hello(a, w);
-		part_with(a, w);
+	note_held(a);
+	part_with_silent(a, now);
+	for (size_t i = a->n; i-- > 0; ) {
+		if (a->waiting[i].hung_up) {
+			answer_hello(a, &a->waiting[i]);
+			part_with(a, &a->waiting[i]);
+		}
 	}
 }
 
@@ -560,36 +608,6 @@ hello_start(struct hello *h)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	h->running = r == 0;
 	return -r;
-}
-
-size_t
-hello_waiting(struct hello *h)
-{
-	size_t n = 0;
-
-	if (h->node == NULL)
-		return 0;
-	pthread_mutex_lock(&h->lock);
-	n = atomic_load(&h->behind);
-	pthread_mutex_unlock(&h->lock);
-	return n;
-}
-
-struct keeper *
-hello_take(struct hello *h)
-{
-	struct keeper *k;
-
-	if (h->node == NULL)
-		return NULL;
-	pthread_mutex_lock(&h->lock);
-	k = TAILQ_FIRST(&h->arrived);
-	if (k != NULL) {
-		TAILQ_REMOVE(&h->arrived, k, link);
-		atomic_fetch_sub(&h->behind, 1);
-	}
-	pthread_mutex_unlock(&h->lock);
-	return k;
 }
 
 void

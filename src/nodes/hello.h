@@ -28,10 +28,11 @@ struct hello {
 	bool running;
 	bool inherited;			/* the socket is not ours to remove */
 	pthread_t thread;
-	pthread_mutex_t lock;		/* of arrived, and held while one is welcomed */
+	pthread_mutex_t lock;		/* of the next three, and held while one is welcomed */
 	struct keepers arrived;
-	_Atomic size_t behind;		/* so many are in it */
-	_Atomic uint64_t held;		/* hellos that were first in line and had to wait for the loop */
+	size_t waiting;			/* so many are in it ... */
+	size_t behind;			/* ... and have been welcomed */
+	_Atomic uint64_t held;		/* hellos that had to wait for the loop */
 	char path[SOCKET_PATH];
 	struct socket_file file;	/* what we have bound there */
 };
@@ -51,6 +52,15 @@ void hello_stop(struct hello *);
 /* Frees who was not adopted. */
 void hello_fini(struct hello *);
 
+/* --- hello_queue.c: who has come in, in the order of their welcome ------------- */
+
+/* One more; with the lock held. */
+void hello_put(struct hello *, struct keeper *);
+/*
+ * One that a process before us has welcomed, where its connection's number puts
+ * it: parents before their children.  Before hello_start().
+ */
+void hello_put_back(struct hello *, struct keeper *);
 /*
  * How many have come in and were not taken yet; a target that has been welcomed
  * by the time of the call is among them.
@@ -58,5 +68,7 @@ void hello_fini(struct hello *);
 size_t hello_waiting(struct hello *);
 /* The next of them, or NULL: it can have ended, but not be missed. */
 struct keeper *hello_take(struct hello *);
+/* Out of turn the first of this process, unless a fork made it; NULL: none. */
+struct keeper *hello_take_image(struct hello *, pid_t);
 
 #endif

@@ -263,23 +263,6 @@ find_process(struct keeper *k)
 	return r == 0 || r == -ESRCH || r == -ENOENT ? 0 : r;
 }
 
-/* Parents before their children: as they were welcomed. */
-static void
-wait_for_adoption(struct keeper *k)
-{
-	struct keepers *arrived = &k->node->hello.arrived;
-	struct keeper *other;
-
-	TAILQ_FOREACH(other, arrived, link)
-		if (other->arrival > k->arrival)
-			break;
-	if (other != NULL)
-		TAILQ_INSERT_BEFORE(other, k, link);
-	else
-		TAILQ_INSERT_TAIL(arrived, k, link);
-	atomic_fetch_add(&k->node->hello.behind, 1);
-}
-
 static int
 take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 {
@@ -311,7 +294,7 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 		return r;
 	}
 	if (slot.name[0] == '\0') {
-		wait_for_adoption(k);
+		hello_put_back(&node->hello, k);
 		return 0;
 	}
 	r = tree_rejoin(k, slot.index, slot.name, slot.epoch);

@@ -94,6 +94,8 @@ stop_watching(struct keeper *k)
 	k->death = NULL;
 }
 
+static void adopt_next_of(struct node *, pid_t);
+
 static void
 on_death(uv_poll_t *death, int status, int events)
 {
@@ -102,6 +104,13 @@ on_death(uv_poll_t *death, int status, int events)
 
 	(void)status;
 	(void)events;
+	/*
+	 * It has ended as its next image perhaps, which has come in by now.  Not
+	 * all who have: in a storm nobody's end would ever be seen.
+	 */
+	adopt_next_of(node, k->pid);
+	if (!keeper_is_live(k))
+		return;
 	/* Its parent is told how it ended; if that tells us, it is waited for. */
 	if (run_will_tell(node, k->pid)) {
 		uv_poll_stop(death);
@@ -198,6 +207,7 @@ tree_end_dead(struct node *node)
 {
 	struct keeper *k, *next;
 
+	tree_adopt_all(node);
 	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
 		next = TAILQ_NEXT(k, link);
 		if (is_dead(k))
@@ -309,6 +319,15 @@ adopt(struct node *node, struct keeper *k)
 		inherit(k, parent);
 	watch_death(k);
 	take_modules(k, parent);
+}
+
+static void
+adopt_next_of(struct node *node, pid_t pid)
+{
+	struct keeper *k;
+
+	while ((k = hello_take_image(&node->hello, pid)) != NULL)
+		adopt(node, k);
 }
 
 int

@@ -25,7 +25,6 @@ struct query {
 #define QUERY _IOWR('f', 17, struct query)
 #define QUERY_EXECUTABLE 4
 #define QUERY_THIS_OR_NEXT 16
-#define QUERY_FILE 32
 
 /* A number and the one character that ends it; false if either is missing. */
 static bool
@@ -109,13 +108,12 @@ maps_parse(char *line, struct maps_line *out)
 }
 
 int
-maps_next_code(int fd, uint64_t from, bool files, char path[PATH_MAX],
+maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
     struct maps_line *out)
 {
 	struct query q = {
 		.size = sizeof(q),
-		.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT |
-		    (files ? QUERY_FILE : 0),
+		.flags = QUERY_EXECUTABLE | QUERY_THIS_OR_NEXT,
 		.addr = from,
 		.name_size = PATH_MAX,
 		.name = (uintptr_t)path,

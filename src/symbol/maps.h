@@ -14,7 +14,7 @@
  *		if (maps_parse(line, &map) == 0)
  *			...
  * and, where the kernel can be asked,
- *	while (maps_next_code(fd, map.end, false, path, &map) == 0)
+ *	while (maps_next_code(fd, map.end, path, &map) == 0)
  *		...
  */
 #ifndef SYMBOL_MAPS_H
@@ -37,13 +37,13 @@ struct maps_line {
 int maps_parse(char *line, struct maps_line *out);
 
 /*
- * The first mapping with code that ends behind `from`; files: of a file.  fd:
- * /proc/PID/maps; path takes its path, and out->path points there.  The page of
- * old system calls, [vsyscall], is only in the text.  -ENOENT when there is none,
- * -ENOTTY when the kernel cannot be asked, -ESRCH when the process has no memory,
- * -ENAMETOOLONG; *out is untouched then.
+ * The first mapping with code that ends behind `from`.  fd: /proc/PID/maps; path
+ * takes its path, and out->path points there.  The page of old system calls,
+ * [vsyscall], is only in the text.  -ENOENT when there is none, -ENOTTY when the
+ * kernel cannot be asked, -ESRCH when the process has no memory, -ENAMETOOLONG;
+ * *out is untouched then.
  */
-int maps_next_code(int fd, uint64_t from, bool files, char path[PATH_MAX],
+int maps_next_code(int fd, uint64_t from, char path[PATH_MAX],
     struct maps_line *out);
 
 #endif

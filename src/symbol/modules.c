@@ -203,9 +203,9 @@ ask(int fd, struct reading *r)
 	char path[PATH_MAX];
 	int error = 0;
 
-	while (error == 0 && r->n < SYMBOL_MODULES_MAX) {
-		error = maps_next_code(fd, map.end,
-		    r->anonymous == ANONYMOUS_MAX, path, &map);
+	for (unsigned n = 0; error == 0 && n < LINES_MAX &&
+	    r->n < SYMBOL_MODULES_MAX; n++) {
+		error = maps_next_code(fd, map.end, path, &map);
 		if (error == 0)
 			error = note_code(r, &map);
 	}
