@@ -455,14 +455,12 @@ START_TEST(targets_that_come_and_go_leave_the_descriptors_as_they_were)
 }
 END_TEST
 
-/* So many targets at once, and whether a hello was held back. */
-static bool
-some_are_held(void (*wait)(const struct target *), struct target *t, size_t n)
+/* So many targets, which are there at once. */
+static void
+begin_some(void (*wait)(const struct target *), struct target *t, size_t n)
 {
 	struct producer p;
-	bool held;
 
-	up();
 	for (size_t i = 0; i < n; i++) {
 		if (begin(&t[i])) {
 			attach(false, &p);
@@ -471,6 +469,16 @@ some_are_held(void (*wait)(const struct target *), struct target *t, size_t n)
 		}
 		wait(&t[i]);
 	}
+}
+
+/* Whether a hello of theirs was held back. */
+static bool
+some_are_held(void (*wait)(const struct target *), struct target *t, size_t n)
+{
+	bool held;
+
+	up();
+	begin_some(wait, t, n);
 	held = atomic_load(&node.hello.held) > 0;
 	tree_adopt_all(&node);
 	for (size_t i = 0; i < n; i++) {
@@ -697,17 +705,9 @@ END_TEST
 START_TEST(who_says_hello_again_waits_for_no_loop)
 {
 	struct target t[HELLO_BEHIND];
-	struct producer p;
 
 	up();
-	for (size_t i = 0; i < HELLO_BEHIND; i++) {
-		if (begin(&t[i])) {
-			attach(false, &p);
-			stop_here(&t[i]);
-			_exit(0);
-		}
-		until_stop_without_loop(&t[i]);
-	}
+	begin_some(until_stop_without_loop, t, HELLO_BEHIND);
 	ck_assert_uint_ne(welcomed_again(7000), 0);
 	ck_assert_uint_eq(atomic_load(&node.hello.held), 0);
 	for (size_t i = 0; i < HELLO_BEHIND; i++)

@@ -27,7 +27,7 @@
 #define CROWDED_LOOK_MS 5
 #define HASTE -10		/* nice value of the acceptor's thread */
 #define ACCEPT_MAX 16		/* connections taken before those are attended to */
-#define HOLD_MS 30		/* so long a hello waits for it; a target waits 50 for us */
+#define HOLD_MS 30		/* so long a hello waits for a loop that is behind; a target waits 50 for us */
 #define HOLD_LOOK_MS 1
 
 _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
@@ -43,7 +43,7 @@ struct waiting {
 	int64_t since_ms;
 	bool spoke;			/* its hello can be read ... */
 	bool held;			/* ... and has waited for the loop */
-	bool again;			/* it says hello again, and that is known */
+	bool asked, again;		/* what it says, and that it says hello again */
 	bool hung_up;
 };
 
@@ -394,6 +394,10 @@ first_to_answer(struct acceptor *a, int64_t now)
 	for (size_t i = 0; i < a->n; i++) {
 		struct waiting *w = &a->waiting[i];
 
+		if (w->spoke && a->behind && !w->asked) {
+			w->again = says_again(w->fd);
+			w->asked = true;
+		}
 		if (w->spoke && !w->hung_up && !is_held(a, w, now) &&
 		    (first == NULL || w->arrival < first->arrival))
 			first = w;
@@ -440,15 +444,9 @@ attend(struct acceptor *a, const struct pollfd *p)
 	int64_t now = mono_ms(mono_now());
 	struct waiting *w;
 
-	look_at_loop(a);
 	for (size_t i = 0; i < a->n; i++) {
-		w = &a->waiting[i];
-		if (p[i].revents == 0)
-			continue;
-		w->hung_up |= (p[i].revents & POLLHUP) != 0;
-		if (!w->spoke && a->behind)
-			w->again = says_again(w->fd);
-		w->spoke = true;
+		a->waiting[i].spoke |= p[i].revents != 0;
+		a->waiting[i].hung_up |= (p[i].revents & POLLHUP) != 0;
 	}
 	while ((w = first_to_answer(a, now)) != NULL) {
 		answer_hello(a, w);

@@ -3,12 +3,18 @@
  */
 #include "hello.h"
 
+static void
+count(struct hello *h, const struct keeper *k)
+{
+	h->waiting++;
+	h->behind += !k->missed;
+}
+
 void
 hello_put(struct hello *h, struct keeper *k)
 {
 	TAILQ_INSERT_TAIL(&h->arrived, k, link);
-	h->waiting++;
-	h->behind += !k->missed;
+	count(h, k);
 }
 
 void
@@ -23,14 +29,13 @@ hello_put_back(struct hello *h, struct keeper *k)
 		TAILQ_INSERT_BEFORE(other, k, link);
 	else
 		TAILQ_INSERT_TAIL(&h->arrived, k, link);
-	h->waiting++;
-	h->behind += !k->missed;
+	count(h, k);
 }
 
 size_t
 hello_waiting(struct hello *h)
 {
-	size_t n = 0;
+	size_t n;
 
 	if (h->node == NULL)
 		return 0;
