@@ -310,11 +310,15 @@ say_hello(struct ring_hello *hello, bool *heard)
 	int fds[2];
 	bool joined = false;
 
+	/*
+	 * First: a node that a connection wakes finds the hello there when it
+	 * follows at once, and need not sleep to be woken by that once more.
+	 */
+	fill_hello(hello);
 	p.fd = dial_some(until);
 	*heard = p.fd != -1 || now_ms() >= until;
 	if (p.fd == -1)
 		return false;
-	fill_hello(hello);
 	if (peer_is_ours(p.fd) &&
 	    call_send(p.fd, hello, sizeof(*hello), MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	    (ssize_t)sizeof(*hello)) {
