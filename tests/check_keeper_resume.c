@@ -12,7 +12,7 @@
 
 #define STREAM 7
 
-static int kept_by;			/* the other end of the store: nobody reads it */
+static int kept_by;			/* the other end of the store */
 static int fds[3];			/* of the target's areas */
 static struct keeper *dead;
 
@@ -51,7 +51,7 @@ try_take_up(struct keeper **k)
 	ck_assert_ptr_nonnull(keeper_kept_slot(kk));
 	ck_assert_uint_eq(keeper_kept_slot(kk)->sites, STREAM);
 	ck_assert_int_eq(kept_sites_open(&ks, &node, STREAM,
-	    dup(kept_fd(dead->sites_kept->memory)), &sites), 0);
+	    dup(kept_fd(dead->sites_kept->memory)), false, &sites), 0);
 	r = keeper_resume(k, &node, kk, areas, ks, sites);
 	if (r < 0) {
 		stream_sites_unref(sites);
@@ -380,6 +380,201 @@ START_TEST(a_look_that_could_not_be_had_is_none)
 }
 END_TEST
 
+/* --- what is in the store -------------------------------------------------- */
+
+/* The next message to whoever keeps, "" for none; how many descriptors it has. */
+static const char *
+next_message(size_t *nfds)
+{
+	static char text[FDSTORE_MESSAGE + 1];
+	char control[CMSG_SPACE(FDSTORE_FDS * sizeof(int))];
+	struct iovec iov = { .iov_base = text, .iov_len = FDSTORE_MESSAGE };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof control };
+	ssize_t n = recvmsg(kept_by, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
+	int fd;
+
+	*nfds = c == NULL ? 0 : (c->cmsg_len - CMSG_LEN(0)) / sizeof fd;
+	for (size_t i = 0; i < *nfds; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+		close(fd);
+	}
+	text[n < 0 ? 0 : n] = '\0';
+	return text;
+}
+
+static void
+expect_put(const char *name, size_t nfds)
+{
+	char expected[FDSTORE_MESSAGE];
+	size_t n;
+
+	snprintf(expected, sizeof expected, "FDSTORE=1\nFDNAME=%s\nFDPOLL=0",
+	    name);
+	ck_assert_str_eq(next_message(&n), expected);
+	ck_assert_uint_eq(n, nfds);
+}
+
+static void
+expect_removed(const char *name)
+{
+	char expected[FDSTORE_MESSAGE];
+	size_t n;
+
+	snprintf(expected, sizeof expected, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	ck_assert_str_eq(next_message(&n), expected);
+}
+
+static void
+expect_no_more(void)
+{
+	size_t n;
+
+	ck_assert_str_eq(next_message(&n), "");
+}
+
+/* Of each of them whoever keeps is woken. */
+START_TEST(a_target_comes_and_goes_with_a_message_each)
+{
+	expect_put("pagek.t.0000000000000007", 4);
+	keeper_kept_forget(dead);
+	expect_removed("pagek.t.0000000000000007");
+	expect_no_more();
+}
+END_TEST
+
+/* A forked child of the dead one's, stored; its own stacks are not looked at. */
+static struct keeper *
+make_child(int its[3])
+{
+	struct keeper *k;
+
+	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
+	    .with_feed = true, .max = 4096 }, its), 0);
+	k->stream = STREAM + 1;
+	ck_assert_int_eq(keeper_kept_store(k, its), 0);
+	TAILQ_INSERT_TAIL(&node.live, k, link);
+	expect_put("pagek.t.0000000000000007", 4);
+	expect_put("pagek.t.0000000000000008", 4);
+	return k;
+}
+
+static void
+end_child(struct keeper *k, int its[3])
+{
+	TAILQ_REMOVE(&node.live, k, link);
+	keeper_unref(k);
+	for (size_t i = 0; i < 3; i++)
+		close(its[i]);
+}
+
+START_TEST(stacks_stay_for_those_who_outlive_their_image)
+{
+	struct keeper *child;
+	int its[3];
+
+	child = make_child(its);
+	/* Before or after it is adopted. */
+	if (_i == 0)
+		keeper_share_sites(child, dead);
+	expect_no_more();
+	keeper_kept_forget(dead);
+	if (_i == 0)
+		expect_put("pagek.s.0000000000000007", 1);
+	expect_removed("pagek.t.0000000000000007");
+	if (_i == 1) {
+		keeper_share_sites(child, dead);
+		expect_put("pagek.s.0000000000000007", 1);
+	}
+	keeper_drop(dead);
+	expect_no_more();
+	end_child(child, its);
+	expect_removed("pagek.t.0000000000000008");
+	expect_removed("pagek.s.0000000000000007");
+	expect_no_more();
+}
+END_TEST
+
+START_TEST(stacks_that_only_ended_images_have_are_not_stored)
+{
+	struct keeper *child;
+	int its[3];
+
+	child = make_child(its);
+	keeper_share_sites(child, dead);
+	keeper_kept_forget(child);
+	expect_removed("pagek.t.0000000000000008");
+	keeper_kept_forget(dead);
+	expect_removed("pagek.t.0000000000000007");
+	expect_no_more();
+	end_child(child, its);
+	expect_no_more();
+}
+END_TEST
+
+/* The first one's file is with the target in the store until that has ended. */
+START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
+{
+	struct kept_image *image;
+	struct rec rec = { { 0 } };
+	struct stat before, after;
+	int memory = dup(kept_fd(dead->kept->memory));
+
+	expect_put("pagek.t.0000000000000007", 4);
+	for (int i = 0; i < 1000; i++)
+		stream_queue_put(dead->queue, &rec, 1);
+	ck_assert_int_eq(fstat(memory, &before), 0);
+	ck_assert_int_eq(keeper_anew(dead), 0);
+	expect_put("pagek.t.0000000000000007.kept.2", 1);
+	expect_no_more();
+	ck_assert_int_eq(fstat(memory, &after), 0);
+	/* Its head, and the image that says that it is void. */
+	ck_assert_int_gt(before.st_blocks, 16 * 8);
+	ck_assert_int_le(after.st_blocks, 8 * 8);
+	image = mmap(NULL, sizeof *image, PROT_READ, MAP_SHARED, memory, 4096);
+	ck_assert_ptr_ne(image, MAP_FAILED);
+	ck_assert_uint_ne(image->is_void, 0);
+	ck_assert_uint_eq(image->stream, STREAM);
+	munmap(image, sizeof *image);
+	close(memory);
+	ck_assert_int_eq(keeper_anew(dead), 0);
+	expect_put("pagek.t.0000000000000007.kept.3", 1);
+	expect_removed("pagek.t.0000000000000007.kept.2");
+	keeper_kept_forget(dead);
+	expect_removed("pagek.t.0000000000000007.kept.3");
+	expect_removed("pagek.t.0000000000000007");
+	expect_no_more();
+}
+END_TEST
+
+START_TEST(names_in_the_store_are_read_as_they_are_written)
+{
+	char name[FDSTORE_NAME];
+	unsigned generation;
+	uint64_t stream;
+
+	keeper_store_name(name, UINT64_MAX - 5);
+	ck_assert(keeper_store_parse(name, &stream, &generation));
+	ck_assert_uint_eq(stream, UINT64_MAX - 5);
+	ck_assert_uint_eq(generation, 1);
+	keeper_store_memory(name, 12, 34);
+	ck_assert(keeper_store_parse(name, &stream, &generation));
+	ck_assert_uint_eq(stream, 12);
+	ck_assert_uint_eq(generation, 34);
+	keeper_store_sites(name, 12);
+	ck_assert(!keeper_store_parse(name, &stream, &generation));
+	ck_assert(!keeper_store_parse("pagek.t.000000000000000c.ring", &stream,
+	    &generation));
+	ck_assert(!keeper_store_parse("pagek.t.000000000000000c.kept.",
+	    &stream, &generation));
+	ck_assert(!keeper_store_parse("pagek.t.000000000000000c.kept.2x",
+	    &stream, &generation));
+	ck_assert(!keeper_store_parse("pagek.t.", &stream, &generation));
+	ck_assert(!keeper_store_parse("pagek.node", &stream, &generation));
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -399,6 +594,13 @@ suite(void)
 	tcase_add_test(t, looks_at_a_target_are_counted_on);
 	tcase_add_test(t, a_look_that_has_not_seen_all_threads_is_none);
 	tcase_add_test(t, a_look_that_could_not_be_had_is_none);
+	tcase_add_test(t, a_target_comes_and_goes_with_a_message_each);
+	tcase_add_loop_test(t, stacks_stay_for_those_who_outlive_their_image, 0,
+	    2);
+	tcase_add_test(t, stacks_that_only_ended_images_have_are_not_stored);
+	tcase_add_test(t,
+	    a_list_that_begins_anew_leaves_no_memory_in_the_store);
+	tcase_add_test(t, names_in_the_store_are_read_as_they_are_written);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(kernel, setup, teardown);
 	tcase_set_tags(kernel, TAG_KERNEL);

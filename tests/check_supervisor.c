@@ -253,6 +253,41 @@ put_and_find(void *arg, int fd)
 	}
 }
 
+static void
+put_together(void *arg, int fd)
+{
+	int three[3] = { file_of("first"), file_of("second"), file_of("third") };
+	struct fdstore store;
+
+	(void)arg;
+	open_store(&store, fd);
+	switch (shared->starts++) {
+	case 0:
+		MUST(fdstore_put_all(&store, "pagek.a", three, 3) == 0);
+		MUST(fdstore_put(&store, "pagek.b", three[0]) == 0);
+		die();
+		break;
+	case 1:
+		MUST(store.n == 4);
+		MUST(holds(fdstore_take(&store, "pagek.a"), "first"));
+		MUST(holds(fdstore_take(&store, "pagek.a"), "second"));
+		MUST(holds(fdstore_take(&store, "pagek.a"), "third"));
+		MUST(fdstore_remove(&store, "pagek.a") == 0);
+		die();
+		break;
+	default:
+		MUST(store.n == 1);
+		MUST(holds(fdstore_take(&store, "pagek.b"), "first"));
+		_exit(0);
+	}
+}
+
+START_TEST(descriptors_of_one_message_come_back_and_go_together)
+{
+	ck_assert_int_eq(supervisor_run(put_together, NULL), 0);
+}
+END_TEST
+
 START_TEST(descriptors_come_back_with_their_names)
 {
 	ck_assert_int_eq(supervisor_run(put_and_find, NULL), 0);
@@ -479,6 +514,7 @@ suite(void)
 
 	t = tcase_create("descriptors");
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, descriptors_of_one_message_come_back_and_go_together);
 	tcase_add_test(t, descriptors_come_back_with_their_names);
 	tcase_add_test(t, many_descriptors_are_told_apart);
 	tcase_add_test(t, only_the_child_is_listened_to);

@@ -85,8 +85,8 @@ fdstore_keeps(const struct fdstore *s)
 
 /*
  * A queue that is full is emptied within moments, or its reader is stopped: that
- * is waited for once, and not again before there has been room, for a target
- * costs several messages.
+ * is waited for once, and not again before there has been room, for many may
+ * have something to send then.
  */
 static int
 send_soon(struct fdstore *s, const struct msghdr *msg)
@@ -116,16 +116,17 @@ send_soon(struct fdstore *s, const struct msghdr *msg)
 }
 
 static int
-send_text(struct fdstore *s, int fd, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+send_text(struct fdstore *s, const int *fds, size_t nfds, const char *format,
+    ...) __attribute__((format(printf, 4, 5)));
 
-/* fd: goes along; -1 none. */
+/* The descriptors go along. */
 static int
-send_text(struct fdstore *s, int fd, const char *format, ...)
+send_text(struct fdstore *s, const int *fds, size_t nfds, const char *format,
+    ...)
 {
 	char text[FDSTORE_MESSAGE];
 	union {
-		char buf[CMSG_SPACE(sizeof(int))];
+		char buf[CMSG_SPACE(FDSTORE_FDS * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = { .iov_base = text };
@@ -137,48 +138,54 @@ send_text(struct fdstore *s, int fd, const char *format, ...)
 	va_start(ap, format);
 	n = vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
-	if (n < 0 || (size_t)n >= sizeof text)
+	if (n < 0 || (size_t)n >= sizeof text || nfds > FDSTORE_FDS)
 		return -EMSGSIZE;
 	iov.iov_len = (size_t)n;
-	if (fd >= 0) {
+	if (nfds > 0) {
 		memset(&control, 0, sizeof control);
 		msg.msg_control = control.buf;
-		msg.msg_controllen = sizeof control.buf;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof *fds);
 		cm = CMSG_FIRSTHDR(&msg);
 		cm->cmsg_level = SOL_SOCKET;
 		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof fd);
-		memcpy(CMSG_DATA(cm), &fd, sizeof fd);
+		cm->cmsg_len = CMSG_LEN(nfds * sizeof *fds);
+		memcpy(CMSG_DATA(cm), fds, nfds * sizeof *fds);
 	}
 	return send_soon(s, &msg);
 }
 
 int
-fdstore_put(struct fdstore *s, const char *name, int fd)
+fdstore_put_all(struct fdstore *s, const char *name, const int *fds, size_t n)
 {
 	if (strlen(name) >= FDSTORE_NAME)
 		return -ENAMETOOLONG;
 	/* FDPOLL: nobody is to let go of one because of what happens to it. */
-	return send_text(s, fd, "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+	return send_text(s, fds, n, "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name);
+}
+
+int
+fdstore_put(struct fdstore *s, const char *name, int fd)
+{
+	return fdstore_put_all(s, name, &fd, 1);
 }
 
 int
 fdstore_remove(struct fdstore *s, const char *name)
 {
-	return send_text(s, -1, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	return send_text(s, NULL, 0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
 }
 
 int
 fdstore_say(struct fdstore *s, const char *state)
 {
-	return send_text(s, -1, "%s", state);
+	return send_text(s, NULL, 0, "%s", state);
 }
 
 /* A message is lines: what waits goes with what comes after it. */
 static int
 say_unsaid(struct fdstore *s)
 {
-	int r = send_text(s, -1, "%s", s->unsaid);
+	int r = send_text(s, NULL, 0, "%s", s->unsaid);
 
 	if (r == 0 || r == -ENOTCONN)
 		s->unsaid[0] = '\0';

@@ -69,6 +69,13 @@ bool fdstore_keeps(const struct fdstore *);
  * caller's.  -EAGAIN when it could not be sent soon, -ENOTCONN when nobody keeps.
  */
 int fdstore_put(struct fdstore *, const char *name, int fd);
+/*
+ * The same for several, all or none of them, under one name and in one message:
+ * each message wakes whoever keeps.  They may come back in any order.
+ */
+#define FDSTORE_FDS 8			/* in one message, at most */
+int fdstore_put_all(struct fdstore *, const char *name, const int *fds,
+    size_t n);
 /* Whatever has that name is kept no longer. */
 int fdstore_remove(struct fdstore *, const char *name);
 /* STATUS=text, for whoever watches over us. */

@@ -482,6 +482,7 @@ void
 keeper_drop(struct keeper *k)
 {
 	tree_unshelve(k);
+	keeper_kept_forget(k);
 	if (k->list != NULL)
 		k->last = *blklist_counts(k->list);
 	if (k->queue != NULL)
@@ -505,7 +506,6 @@ keeper_drop(struct keeper *k)
 	free(k->thread);
 	free_tags(k);
 	free(k->batch_info);
-	keeper_kept_forget(k);
 	keeper_kept_free(k->kept);
 	k->kept = NULL;
 	k->last_due = NULL;

@@ -30,6 +30,8 @@
 #define SAY_AGAIN_MS 1000
 #define TRIES 60		/* to start a child, one in a second */
 
+_Static_assert(FDSTORE_FDS <= SENT_MAX, "what is put in one message is taken");
+
 static struct supervisor {
 	struct held held;
 	struct ward ward;

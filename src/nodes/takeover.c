@@ -15,7 +15,6 @@
 #include "tree.h"
 
 #define KEPT_NODE FDSTORE_OURS "node"
-#define PREFIX FDSTORE_OURS "t."
 /* One that has been opened so often and never got well may be what we die of. */
 #define OPENS_MOST 2
 
@@ -53,7 +52,7 @@ make_new(struct node *node)
 {
 	struct daemon *d = &node->daemon;
 
-	if (kept_new(&d->kept, "pagek-node", 0) < 0)
+	if (kept_new(&d->kept, "pagek-node", KEPT_OF_NODE, 0) < 0)
 		return;
 	d->same = kept_take(d->kept, sizeof *d->same);
 	if (d->same == NULL ||
@@ -132,34 +131,66 @@ takeover_ended(struct node *node)
 
 /* --- a target's descriptors --------------------------------------------- */
 
-/* "pagek.t.STREAM.kept.N": false for any other name. */
+static struct fdstore_entry *
+next_of(struct fdstore *store, size_t *i, const char *name)
+{
+	for (; *i < store->n; ++*i)
+		if (store->inherited[*i].fd >= 0 &&
+		    strcmp(store->inherited[*i].name, name) == 0)
+			return &store->inherited[(*i)++];
+	return NULL;
+}
+
+/* Stacks may be wanted by others than who has them. */
 static bool
-parse_kept(const char *name, uint64_t *stream, unsigned *generation)
+is_targets(const struct fdstore_entry *e, uint64_t *stream,
+    unsigned *generation)
 {
-	int end = 0;
-
-	return sscanf(name, PREFIX "%16" SCNx64 ".kept.%u%n", stream,
-	    generation, &end) == 2 && name[end] == '\0';
+	return e->fd >= 0 && keeper_store_parse(e->name, stream, generation) &&
+	    kept_kind(e->fd) != KEPT_OF_SITES;
 }
 
-static int
-take_fd(struct node *node, char kind, uint64_t stream, const char *what)
-{
-	char name[FDSTORE_NAME];
-
-	snprintf(name, sizeof name, FDSTORE_OURS "%c.%016" PRIx64 "%s", kind,
-	    stream, what);
-	return fdstore_take(&node->daemon.store, name);
-}
-
+/* The two areas of its feed, -1 for one that is not there. */
 static void
-drop_memory(struct node *node, uint64_t stream, unsigned generation)
+take_areas(struct node *node, uint64_t stream, int fds[2])
 {
+	struct fdstore *store = &node->daemon.store;
+	struct fdstore_entry *e;
 	char name[FDSTORE_NAME];
+	size_t i = 0;
 
-	snprintf(name, sizeof name, PREFIX "%016" PRIx64 ".kept.%u", stream,
-	    generation);
-	fdstore_remove(&node->daemon.store, name);
+	fds[0] = fds[1] = -1;
+	keeper_store_name(name, stream);
+	while ((e = next_of(store, &i, name)) != NULL) {
+		int which = stream_feed_area(e->fd);
+
+		if (which < 0 || fds[which] >= 0)
+			continue;
+		fds[which] = e->fd;
+		e->fd = -1;
+	}
+}
+
+/* Those with the image that they were made for, or alone; -1: they are not there. */
+static int
+take_sites(struct node *node, uint64_t id, bool *named)
+{
+	struct fdstore *store = &node->daemon.store;
+	struct fdstore_entry *e;
+	char name[FDSTORE_NAME];
+	size_t i = 0;
+	int fd;
+
+	keeper_store_sites(name, id);
+	fd = fdstore_take(store, name);
+	*named = fd >= 0;
+	keeper_store_name(name, id);
+	while (fd < 0 && (e = next_of(store, &i, name)) != NULL)
+		if (kept_kind(e->fd) == KEPT_OF_SITES) {
+			fd = e->fd;
+			e->fd = -1;
+		}
+	return fd;
 }
 
 /* It cannot be read then, not even whether it is of anybody. */
@@ -183,8 +214,8 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 		struct fdstore_entry *e = &store->inherited[i];
 		int fd = e->fd;
 
-		if (fd < 0 || !parse_kept(e->name, &no, &generation) ||
-		    no != stream)
+		if (!is_targets(e, &no, &generation) || no != stream ||
+		    stream_feed_area(fd) >= 0)
 			continue;
 		e->fd = -1;
 		r = keeper_kept_open(&kk, fd, generation);
@@ -208,8 +239,8 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 			best = kk;
 			kk = other;
 		}
-		if (kk != NULL)
-			drop_memory(node, stream, kk->generation);
+		if (kk != NULL && kk->generation > 1)
+			fdstore_remove(store, e->name);
 		keeper_kept_free(kk);
 	}
 	return best;
@@ -221,6 +252,7 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
     struct stream_sites **sites)
 {
 	struct keeper *k;
+	bool named;
 	int fd;
 
 	TAILQ_FOREACH(k, &node->live, link) {
@@ -232,8 +264,9 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 		stream_sites_ref(*sites);
 		return 0;
 	}
-	fd = take_fd(node, 's', id, "");
-	return fd < 0 ? -ENOENT : kept_sites_open(ks, node, id, fd, sites);
+	fd = take_sites(node, id, &named);
+	return fd < 0 ? -ENOENT :
+	    kept_sites_open(ks, node, id, fd, named, sites);
 }
 
 /* --- a target ----------------------------------------------------------- */
@@ -306,21 +339,6 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 	return r;
 }
 
-static void
-drop_names(struct node *node, uint64_t stream, unsigned generation)
-{
-	struct fdstore *store = &node->daemon.store;
-	static const char *const what[] = { "ring", "keeper" };
-	char name[FDSTORE_NAME];
-
-	for (size_t i = 0; i < BASE_NELEM(what); i++) {
-		snprintf(name, sizeof name, PREFIX "%016" PRIx64 ".%s", stream,
-		    what[i]);
-		fdstore_remove(store, name);
-	}
-	drop_memory(node, stream, generation);
-}
-
 /* False when another build had it. */
 static bool
 take_target(struct node *node, uint64_t stream, unsigned generation)
@@ -328,10 +346,9 @@ take_target(struct node *node, uint64_t stream, unsigned generation)
 	const char *why = "its rings are not there";
 	pid_t pid = 0;
 	struct keeper_kept *kk = find_memory(node, stream, &pid, &why);
-	int fds[2] = { take_fd(node, 't', stream, ".ring"),
-		take_fd(node, 't', stream, ".keeper") };
-	int r = -ENOENT;
+	int fds[2], r = -ENOENT;
 
+	take_areas(node, stream, fds);
 	if (kk != NULL && fds[0] >= 0 && fds[1] >= 0) {
 		generation = kk->generation;
 		r = take_up(node, kk, fds);
@@ -345,12 +362,34 @@ take_target(struct node *node, uint64_t stream, unsigned generation)
 	if (r < 0) {
 		if (fds[0] >= 0 && fds[1] >= 0)
 			stream_feed_abandon(fds);
-		drop_names(node, stream, generation);
+		kept_sites_alone(node, stream, NULL);
+		keeper_store_drop(node, stream, generation);
 	}
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	return why != another_build;
+}
+
+/*
+ * Stacks of one that has its parent's by now are with it in the store, and stay
+ * there; here nobody needs them.
+ */
+static void
+close_unused(struct fdstore *store)
+{
+	unsigned generation;
+	uint64_t stream;
+
+	for (size_t i = 0; i < store->n; i++) {
+		struct fdstore_entry *e = &store->inherited[i];
+
+		if (e->fd < 0 ||
+		    !keeper_store_parse(e->name, &stream, &generation))
+			continue;
+		close(e->fd);
+		e->fd = -1;
+	}
 }
 
 /* What nobody took is of no more use to anybody. */
@@ -376,8 +415,7 @@ takeover_targets(struct node *node)
 	uint64_t stream;
 
 	for (size_t i = 0; i < store->n; i++) {
-		if (store->inherited[i].fd < 0 || !parse_kept(
-		    store->inherited[i].name, &stream, &generation))
+		if (!is_targets(&store->inherited[i], &stream, &generation))
 			continue;
 		others += !take_target(node, stream, generation);
 		drain_beat(node);
@@ -386,6 +424,7 @@ takeover_targets(struct node *node)
 		fprintf(stderr, "pageknode: the node before this one was of "
 		    "another build: its %u lists, those it had ready "
 		    "included, cannot be taken over\n", others);
+	close_unused(store);
 	drop_rest(store);
 	tree_adopt_all(node);
 	tree_end_lost(node);

@@ -175,6 +175,12 @@ stream_feed_abandon(const int fds[2])
 	return reader_abandon(fds);
 }
 
+int
+stream_feed_area(int fd)
+{
+	return reader_which(fd);
+}
+
 bool
 stream_feed_is_armed(const struct stream_feed *feed)
 {

@@ -271,16 +271,32 @@ reader_save(struct reader *r, struct reader_state *s)
 	save_ring(r, s, RING_COMMON);
 }
 
+/* Bytes of what is sealed as we do it; 0: it is not. */
+static size_t
+sealed_size(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &st) == 0 ?
+	    (size_t)st.st_size : 0;
+}
+
+int
+reader_which(int fd)
+{
+	size_t size = sealed_size(fd);
+
+	return size == AREA_SIZE ? 0 : size == KEEPER_SIZE ? 1 : -EINVAL;
+}
+
 /* Maps it when it is as we make them. */
 static int
 area_map(int fd, size_t size, int prot, void **map)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
 	void *p;
 
-	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) != 0 ||
-	    st.st_size != (off_t)size)
+	if (sealed_size(fd) != size)
 		return -EINVAL;
 	p = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)

@@ -469,6 +469,12 @@ bool stream_feed_is_armed(const struct stream_feed *);
 void stream_feed_leave(struct stream_feed *);
 
 /*
+ * Which of the two that stream_feed_resume() wants a descriptor is: 0 or 1, or
+ * -EINVAL for neither.
+ */
+int stream_feed_area(int fd);
+
+/*
  * Tells the target of these areas, whose keeper has died and has no successor,
  * that nobody drains them: producers wait no more.  -EINVAL for other areas.
  */
