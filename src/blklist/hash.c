@@ -2,6 +2,7 @@
  * The hash's tables: making, moving and dropping them.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "hash.h"
 
@@ -40,12 +41,18 @@ table_bytes(uint32_t n)
 	return (size_t)n * sizeof(struct hash_bucket);
 }
 
+static size_t
+huge_from(const struct hash *h)
+{
+	return table_bytes(h->pad) + LIST_HUGE_FROM;
+}
+
 /* The address space for a table of any size, its pad before it. */
 static struct hash_bucket *
 table_map(const struct hash *h)
 {
 	struct hash_bucket *b = list_map_huge(table_bytes(h->pad + h->max),
-	    table_bytes(h->pad) + LIST_HUGE_FROM);
+	    huge_from(h));
 
 	return b != NULL ? b + h->pad : NULL;
 }
@@ -54,7 +61,8 @@ static void
 table_drop(const struct hash *h, struct hash_table *t)
 {
 	if (t->bucket != NULL)
-		list_unmap(t->bucket - h->pad, table_bytes(h->pad + h->max));
+		list_unmap_huge(t->bucket - h->pad,
+		    table_bytes(h->pad + h->max), huge_from(h));
 	*t = (struct hash_table){ 0 };
 }
 
@@ -88,6 +96,8 @@ hash_init(struct hash *h, uint32_t max_keys, uint64_t seed)
 	if (h->now.bucket == NULL)
 		return -ENOMEM;
 	set_size(h, HASH_MIN);
+	/* Where the first keys go, before it is read; see order_init(). */
+	memset(h->now.bucket, 0, table_bytes(HASH_MIN));
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../base/zeros.h"
 #include "pages.h"
 #include "ready.h"
 
@@ -19,15 +20,6 @@
 #define READY_EARLY_PART 64
 #define READY_EARLY_MAX (UINT32_C(512) << 10)
 
-void *
-list_map(size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 size_t
 list_whole_pages(size_t bytes)
 {
@@ -37,26 +29,15 @@ list_whole_pages(size_t bytes)
 }
 
 void *
+list_map(size_t bytes)
+{
+	return zeros_map(bytes, ZEROS_SMALL);
+}
+
+void *
 list_map_huge(size_t bytes, size_t huge)
 {
-	size_t head;
-	char *p;
-
-	bytes = list_whole_pages(bytes);
-	if (bytes <= huge)
-		return list_map(bytes);
-	/* Where a huge page can begin. */
-	p = list_map(bytes + LIST_HUGE);
-	if (p == NULL)
-		return NULL;
-	head = -(uintptr_t)p & (LIST_HUGE - 1);
-	if (head > 0)
-		munmap(p, head);
-	munmap(p + head + bytes, LIST_HUGE - head);
-	p += head;
-	/* Without them it is as good, and slower. */
-	(void)madvise(p + huge, bytes - huge, MADV_HUGEPAGE);
-	return p;
+	return zeros_map(bytes, huge);
 }
 
 /*
@@ -115,12 +96,17 @@ list_ready_early(size_t ready)
 }
 
 void
+list_unmap_huge(void *p, size_t bytes, size_t huge)
+{
+	if (p != NULL)
+		ready_forget(p, bytes);
+	zeros_unmap(p, bytes, huge);
+}
+
+void
 list_unmap(void *p, size_t bytes)
 {
-	if (p == NULL)
-		return;
-	ready_forget(p, bytes);
-	munmap(p, bytes);
+	list_unmap_huge(p, bytes, ZEROS_SMALL);
 }
 
 /* Locked memory cannot be given back, and must read as zeros all the same. */

@@ -39,6 +39,7 @@ void *list_map(size_t bytes);
 #define LIST_HUGE (UINT32_C(2) << 20)
 #define LIST_HUGE_FROM (LIST_HUGE)
 void *list_map_huge(size_t bytes, size_t huge);
+void list_unmap_huge(void *, size_t bytes, size_t huge);
 /*
  * Takes pages of such a mapping before they are used, many at once: those from
  * `ready` on.  Returns how far they reach, at most `bytes`, now or, where there

@@ -323,6 +323,9 @@ regions_add_slow(struct regions *g, uint64_t key)
 		m = list_map(sizeof(*m));
 		if (m == NULL)
 			return -ENOMEM;
+		/* Written before it is read; see order_init(). */
+		m->region[mid] = NULL;
+		m->count[mid] = 0;
 		g->middle[top] = m;
 		g->nmiddles++;
 		widen(&g->top_from, &g->top_end, top);

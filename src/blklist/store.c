@@ -66,7 +66,8 @@ store_fini(struct store *s)
 		ready_forget(s->node, (size_t)s->max * sizeof(*s->node));
 		return;
 	}
-	list_unmap(s->node, (size_t)s->max * sizeof(*s->node));
+	list_unmap_huge(s->node, (size_t)s->max * sizeof(*s->node),
+	    LIST_HUGE_FROM);
 	list_unmap(s->info, (size_t)s->max * sizeof(*s->info));
 }
 

@@ -4,8 +4,8 @@
  * as its records are.
  */
 #include <errno.h>
-#include <sys/mman.h>
 
+#include "../base/zeros.h"
 #include "stream.h"
 
 #define RECORDS STREAM_DIGEST_RECORDS
@@ -25,11 +25,9 @@ int
 stream_digest_new(struct stream_digest **out)
 {
 	/* Reserved whole, taken page by page as it fills. */
-	struct stream_digest *d = mmap(NULL, sizeof(*d),
-	    PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct stream_digest *d = zeros_map(sizeof(*d), ZEROS_SMALL);
 
-	if (d == MAP_FAILED)
+	if (d == NULL)
 		return -ENOMEM;
 	*out = d;
 	return 0;
@@ -38,8 +36,7 @@ stream_digest_new(struct stream_digest **out)
 void
 stream_digest_free(struct stream_digest *d)
 {
-	if (d != NULL)
-		munmap(d, sizeof(*d));
+	zeros_unmap(d, sizeof(*d), ZEROS_SMALL);
 }
 
 static const struct stream_digest_batch *

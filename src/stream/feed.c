@@ -5,8 +5,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <sys/mman.h>
+#include <string.h>
 
+#include "../base/zeros.h"
 #include "order.h"
 
 struct stream_feed {
@@ -14,9 +15,9 @@ struct stream_feed {
 	struct sitemap sites;
 	struct order order;
 	struct stream_feed_counts counts;
-	uint32_t due[REC_SHARDS];	/* as it was last asked for */
 	uint32_t bell_told;		/* the helper thread's own */
 	int dead;			/* why nothing more can be fed, or 0 */
+	uint32_t due[REC_SHARDS];	/* as it was last asked for */
 };
 
 static int
@@ -27,11 +28,12 @@ feed_alloc(struct stream_feed **feedp, const struct stream_sink *sink,
 	 * Mostly never touched, and pages that are not cost nothing: calloc()
 	 * clears them all once a block of this size has been freed before.
 	 */
-	struct stream_feed *feed = mmap(NULL, sizeof(*feed),
-	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct stream_feed *feed = zeros_map(sizeof(*feed), ZEROS_SMALL);
 
-	if (feed == MAP_FAILED)
+	if (feed == NULL)
 		return -ENOMEM;
+	/* Written before it is read; see order_init(). */
+	memset(&feed->counts, 0, sizeof(feed->counts));
 	sitemap_init(&feed->sites, &feed->reader);
 	order_init(&feed->order, &feed->reader, &feed->sites, sink, arg,
 	    &feed->counts);
@@ -81,7 +83,7 @@ stream_feed_leave(struct stream_feed *feed)
 	reader_leave(&feed->reader);
 	order_fini(&feed->order);
 	sitemap_fini(&feed->sites);
-	munmap(feed, sizeof(*feed));
+	zeros_unmap(feed, sizeof(*feed), ZEROS_SMALL);
 }
 
 void

@@ -103,6 +103,10 @@ enum order_step {
 	ORDER_LATE,		/* ... and what owed tickets did, now lost */
 };
 
+/*
+ * Words that every pass reads and writes stand first: what a program has so few
+ * records for that it never uses it costs no page then.
+ */
 struct order {
 	struct reader *reader;
 	struct sitemap *sites;
@@ -117,40 +121,38 @@ struct order {
 	bool dead;		/* the target writes no more: all is old */
 	bool finished;		/* and the account of what never came has been given */
 
-	/* due, and above its 32 bits 1 if anything in wait[] is not 0 */
-	uint64_t shard[REC_SHARDS];
-	struct shard_wait wait[REC_SHARDS];
-	struct ticketmap waiters;	/* to source id + 1 */
-	struct ticketmap owed;		/* to rounds: skipped << 32 | last seen */
-
-	uint16_t ready[ORDER_SOURCES];
-	unsigned nready;
-	uint16_t behind[ORDER_SOURCES];	/* sources that wait for a range */
-	unsigned nbehind;
+	unsigned nbatch;		/* of batch[] */
+	unsigned nready, nbehind;	/* of ready[] and behind[] */
 	unsigned nranges;
-
 	uint64_t *in_hand;		/* shard << 32 | distance: what scripts are made of */
 	size_t nin_hand, in_hand_cap;
 	uint32_t *script;
 	size_t script_cap;
 	uint32_t tallied;	/* the last round in which all in hand was counted */
-	struct shard_tally tally[REC_SHARDS];
 
 	uint64_t dropped;		/* by producers, counted so far */
 	uint64_t sample_full;		/* likewise */
 	uint64_t common_undelivered;
 	uint64_t common_offered;	/* how many were left by the last offer */
 	bool common_stopped;
+	unsigned range_n;		/* of range_shard[] and range_ticket[] */
 
-	unsigned range_n;		/* the range last opened: */
-	uint16_t range_shard[REC_SHARDS];
-	uint32_t range_ticket[REC_SHARDS];
+	struct ticketmap waiters;	/* to source id + 1 */
+	struct ticketmap owed;		/* to rounds: skipped << 32 | last seen */
+
+	/* due, and above its 32 bits 1 if anything in wait[] is not 0 */
+	uint64_t shard[REC_SHARDS];
+	struct shard_wait wait[REC_SHARDS];
+	struct shard_tally tally[REC_SHARDS];
+	uint16_t ready[ORDER_SOURCES];
+	uint16_t behind[ORDER_SOURCES];	/* sources that wait for a range */
 
 	/* Many programs never come to what follows here, or to the most of it. */
+	uint16_t range_shard[REC_SHARDS];	/* the range last opened */
+	uint32_t range_ticket[REC_SHARDS];
 	struct order_range ranges[ORDER_RANGES_MAX];
 	uint16_t common_last[UINT16_MAX + 1];	/* by thread: its last slot that is linked, from 1 on */
 
-	unsigned nbatch;
 	struct rec batch[ORDER_BATCH];
 	struct source source[RING_COUNT];
 	struct rec payload[RING_COUNT + 1][RING_RANGE_SLOTS];	/* [RING_COUNT]: scratch */

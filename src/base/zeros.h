@@ -1,0 +1,34 @@
+/*
+ * zeros: address space that reads as zeros, as large as a table may ever get,
+ * whose pages come when they are used.
+ *
+ * What is given back is emptied and stands ready for the next of its kind: where
+ * programs of a few milliseconds come and go, each with its tables, mapping and
+ * unmapping them would take a third of what a node does for one, for each time
+ * threads that only touch memory wait, and processors are interrupted.
+ *
+ * Example
+ *	struct table *t = zeros_map(sizeof *t, ZEROS_SMALL);
+ *	...
+ *	zeros_unmap(t, sizeof *t, ZEROS_SMALL);
+ *
+ * For any thread.
+ */
+#ifndef ZEROS_H
+#define ZEROS_H
+
+#include <stddef.h>
+
+#define ZEROS_HUGE ((size_t)2 << 20)	/* a huge page */
+#define ZEROS_SMALL ((size_t)-1)	/* no huge pages */
+
+/*
+ * huge: what lies from that byte on may have huge pages; it begins where one can,
+ * then.  NULL for want of memory.
+ */
+void *zeros_map(size_t bytes, size_t huge);
+
+/* Both numbers are those of zeros_map().  p: NULL is no mapping. */
+void zeros_unmap(void *p, size_t bytes, size_t huge);
+
+#endif
