@@ -241,11 +241,42 @@ END_TEST
 
 START_TEST(a_list_that_is_not_whole_at_the_end_is_not_within)
 {
-	begin(BUDGET_BLOCKS, 10, 0);
+	begin(BUDGET_AGE, 10, 1000);
 	judge_news(&judge);
 	scene.look.window = true;
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 	ck_assert_str_eq(judge.finding[0].why, CHECK_BLIND);
+}
+END_TEST
+
+START_TEST(totals_are_judged_without_a_list)
+{
+	alloc(0, 700, 0);
+	alloc(1, 300, 0);
+	keeper[WIRE_N_PEAK_BYTES] = 1000;
+	scene.look.window = true;
+	begin_command(_i == 0 ? BUDGET_LIVE : BUDGET_BLOCKS,
+	    _i == 0 ? 1000 : 2);
+	judge_news(&judge);
+	ck_assert_uint_eq(judge.looks, 1);
+	ck_assert_int_eq(end()->verdict, CHECK_WITHIN);
+	ck_assert(judge.finding[0].was == (_i == 0 ? 1000 : 2));
+}
+END_TEST
+
+/* Of two limits one is enough, or the baseline. */
+START_TEST(where_blocks_are_asked_for_nothing_is_judged_without_a_list)
+{
+	scene.look.window = true;
+	if (_i == 0)
+		options.baseline = "a file";
+	else
+		options.budget[options.budgets++] = (struct budget){
+			.kind = _i == 1 ? BUDGET_AGE : BUDGET_BLOCKS,
+			.text = "size>0", .expression = _i == 1 ? 0 : 6 };
+	begin_command(BUDGET_LIVE, 1000);
+	judge_news(&judge);
+	ck_assert_uint_eq(judge.looks, 0);
 }
 END_TEST
 
@@ -455,6 +486,9 @@ suite(void)
 	tcase_add_test(tc, a_loss_is_never_within);
 	tcase_add_test(tc, but_too_much_is_too_much);
 	tcase_add_test(tc, a_list_that_is_not_whole_at_the_end_is_not_within);
+	tcase_add_loop_test(tc, totals_are_judged_without_a_list, 0, 2);
+	tcase_add_loop_test(tc,
+	    where_blocks_are_asked_for_nothing_is_judged_without_a_list, 0, 3);
 	tcase_add_loop_test(tc, growth_is_that_of_the_last_two_thirds, 0,
 	    BASE_NELEM(growths));
 	tcase_add_loop_test(tc, growth_over_the_limit_is_exceeded, 0, 2);

@@ -66,7 +66,8 @@ struct judge {
 	struct mono begun;
 	struct finding finding[BUDGETS];
 	unsigned findings;
-	uint64_t looks;			/* at a whole list */
+	bool totals;			/* are enough for all of them: no list is taken */
+	uint64_t looks;			/* at all that is judged by */
 
 	/* Growth: of the stream that is watched now. */
 	struct {
@@ -78,7 +79,7 @@ struct judge {
 	unsigned each, skipped;		/* one of so many is kept */
 	uint32_t stream_no;
 	bool watched;			/* some stream was */
-	bool blind;			/* and at the end there was no whole list to look at */
+	bool blind;			/* and at the end there was nothing whole to look at */
 	uint64_t sample_period;		/* of a sample: what is found are estimates; 0 */
 	uint64_t peak_before;		/* keeper's, when the judging began; of a target that ran before */
 
@@ -98,7 +99,7 @@ struct judge {
 
 /* -ENOMEM. */
 int judge_init(struct judge *, const struct options *);
-/* What is looked at from now on. */
+/* What is looked at from now on, which the session is told. */
 void judge_watch(struct judge *, struct nodes_session *);
 void judge_fini(struct judge *);
 

@@ -2,7 +2,8 @@
  * What is seen of a target while it is judged.
  *
  * At each news of the session, fifteen times a second, live bytes and ages are
- * looked at, which costs next to nothing.  Blocks that match an expression are
+ * looked at, which costs next to nothing; and where totals are enough for all
+ * limits, the node is not asked for blocks when they come fast.  Blocks that match an expression are
  * counted once a second, or less often where that takes long; and all of it
  * once more at the end.  The highest live bytes are the keeper's own, which
  * misses none between two looks.
@@ -285,11 +286,14 @@ look_at(struct judge *j, bool all)
 	}
 }
 
+/* All that it is judged by is there. */
 static bool
-has_list(const struct nodes_look *look)
+has_list(const struct judge *j)
 {
+	const struct nodes_look *look = j->look;
+
 	return look->listed && look->settled && !look->behind &&
-	    !look->window && (look->state == NODES_LIVE ||
+	    (j->totals || !look->window) && (look->state == NODES_LIVE ||
 	    look->state == NODES_ENDED || look->state == NODES_CORRUPT);
 }
 
@@ -299,7 +303,7 @@ judge_news(void *arg)
 	struct judge *j = arg;
 	const struct nodes_look *look = j->look;
 
-	if (look == NULL || !has_list(look))
+	if (look == NULL || !has_list(j))
 		return;
 	if (!j->watched || look->stream_no != j->stream_no)
 		begin_stream(j, look);
@@ -340,12 +344,12 @@ judge_last(struct judge *j, uv_loop_t *loop)
 	int r = 0;
 
 	j->ms = mono_ms_since(j->begun);
-	if (has_list(look)) {
+	if (has_list(j)) {
 		if (!j->watched || look->stream_no != j->stream_no)
 			begin_stream(j, look);
 		look_at(j, true);
 	}
-	j->blind = !has_list(look);
+	j->blind = !has_list(j);
 	j->complete = look->complete && j->watched;
 	j->lost = page_lost(look);
 	for (unsigned i = 0; i < j->findings && r == 0; i++) {
@@ -353,7 +357,7 @@ judge_last(struct judge *j, uv_loop_t *loop)
 
 		if (f->budget->kind == BUDGET_GROWTH)
 			r = growth(j, f);
-		else if (f->sieve != NULL && has_list(look))
+		else if (f->sieve != NULL && has_list(j))
 			r = count_named(j, loop, f);
 		if (f->budget->kind != BUDGET_LIVE && f->why[0] == '\0' &&
 		    j->watched && blklist_counts(look->list)->full > 0)
@@ -480,12 +484,21 @@ make_sieve(const struct budget *b, struct page_sieve **out)
 	return page_sieve_new(out, text, &e);
 }
 
+/* Ages, expressions and a baseline are of the blocks themselves. */
+static bool
+wants_blocks(const struct budget *b)
+{
+	return b->kind == BUDGET_AGE ||
+	    (b->kind == BUDGET_BLOCKS && b->expression != 0);
+}
+
 int
 judge_init(struct judge *j, const struct options *o)
 {
 	int r;
 
-	*j = (struct judge){ .o = o, .begun = mono_now(), .each = 1 };
+	*j = (struct judge){ .o = o, .begun = mono_now(), .each = 1,
+		.totals = o->baseline == NULL };
 	j->sample = calloc(CHECK_SAMPLES, sizeof *j->sample);
 	if (j->sample == NULL)
 		return -ENOMEM;
@@ -494,6 +507,7 @@ judge_init(struct judge *j, const struct options *o)
 
 		*f = (struct finding){ .budget = &o->budget[j->findings],
 			.most = o->budget[j->findings].most, .over_ms = -1 };
+		j->totals &= !wants_blocks(f->budget);
 		r = make_sieve(f->budget, &f->sieve);
 		if (r < 0) {
 			judge_fini(j);
@@ -506,8 +520,12 @@ judge_init(struct judge *j, const struct options *o)
 void
 judge_watch(struct judge *j, struct nodes_session *s)
 {
+	static const struct nodes_view none = { 0 };
+
 	j->session = s;
 	j->look = nodes_session_look(s);
+	if (j->totals)
+		nodes_session_view(s, &none);
 }
 
 void

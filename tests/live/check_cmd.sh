@@ -117,6 +117,36 @@ rule "growth of a moment is not known" \
 rule "which is status 6 with --strict" \
     verdict 6 "max-growth 1.0 MiB/min: not known" \
     --strict --max-growth 1M/min -- "$h" 100 10
+# Ten million records are 80 MB, at eight bytes each.
+torrent_pid() {
+	"$B/pagek" targets | sed -n 's/^pid:\([0-9]*\) *torrent .*LIVE.*/\1/p'
+}
+has_torrent() {
+	target=$(torrent_pid) && [ -n "$target" ]
+}
+many_records() {
+	"$B/pagek" targets --format json >"$tmp/json" && python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))["targets"]
+sys.exit(max(t["records"] for t in d) < 10e6)' "$tmp/json"
+}
+leaves_stream() {
+	"$B/pagek" check --max-live 50M --max-blocks 30000 -o "$tmp/verdict" \
+	    -- "$B/tests/targets/torrent" >"$tmp/stdout" 2>"$tmp/stderr" &
+	run=$!
+	until_true 10 has_torrent && kill -USR1 "$target" &&
+	    until_true 60 many_records
+	status=$?
+	bytes=$(sed -n 's/^rchar: //p' "/proc/$run/io")
+	kill "$target"
+	wait $run
+	run=
+	cat "$tmp/verdict"
+	echo "read $bytes"
+	[ $status = 0 ] && [ "$bytes" -lt 20000000 ] &&
+	    [ "$(grep -c ': within$' "$tmp/verdict")" = 2 ]
+}
+rule "a fast stream is left to the node where totals are enough" leaves_stream
 rule "each process of a command has its own peak" \
     verdict 7 "max-live 8.0 MiB: was 9\.[0-9] MiB by holder\[[0-9]*\]: exceeded" \
     --max-live 8M -- sh -c "'$h' 10000 0; '$h' 10 200 >/dev/null; true"
