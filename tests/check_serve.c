@@ -565,6 +565,96 @@ START_TEST(a_generator_can_be_ended)
 }
 END_TEST
 
+/* --- what goes out together ------------------------------------------------ */
+
+/* Here what the node writes at once is one message. */
+static void
+page_open_messages(struct page *p)
+{
+	int fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    fds), 0);
+	ck_assert_int_eq(serve_add(&node, fds[1]), 0);
+	*p = (struct page){ .fd = fds[0] };
+	ck_assert_int_eq(fcntl(p->fd, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(wire_frames_init(&p->in, WIRE_REPLY_MAX), 0);
+	page_greet(p, WIRE_ROLE_READ);
+}
+
+/* So many requests, each for a name that is not there, in one message. */
+static void
+ask_for_names(struct page *p, unsigned n, const char *behind)
+{
+	struct wire_msg m = { .type = WIRE_NAME, .name = {
+		.table = wire_text("DSTRM"), .name = wire_text("none") } };
+	uint8_t frames[4096];
+	size_t len, all = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		m.id = ++p->id;
+		ck_assert_int_eq(wire_encode(&m, frames + all,
+		    sizeof frames - all, &len), 0);
+		all += len;
+	}
+	memcpy(frames + all, behind, strlen(behind));
+	page_send_raw(p, frames, all + strlen(behind));
+}
+
+/* The replies in the next message. */
+static unsigned
+next_replies(struct page *p)
+{
+	const uint8_t *map;
+	unsigned n = 0;
+	size_t len, room;
+	ssize_t got;
+	uint8_t *at = wire_frames_space(&p->in, 1 << 16, &room);
+
+	ck_assert_ptr_nonnull(at);
+	while ((got = read(p->fd, at, room)) < 0 && errno == EAGAIN)
+		uv_run(&loop, UV_RUN_NOWAIT);
+	if (got <= 0)
+		return 0;
+	wire_frames_add(&p->in, (size_t)got);
+	while (wire_frames_next(&p->in, &map, &len) == 1)
+		n++;
+	return n;
+}
+
+/* Eight requests are a turn. */
+START_TEST(replies_to_the_requests_of_a_turn_are_one_write)
+{
+	struct page p;
+
+	node_up(NULL);
+	page_open_messages(&p);
+	ask_for_names(&p, 3, "");
+	ck_assert_uint_eq(next_replies(&p), 3);
+	ask_for_names(&p, 1, "");
+	ck_assert_uint_eq(next_replies(&p), 1);
+	ask_for_names(&p, 10, "");
+	ck_assert_uint_eq(next_replies(&p), 8);
+	ck_assert_uint_eq(next_replies(&p), 2);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
+START_TEST(what_ends_a_connection_goes_out_behind_what_was_answered)
+{
+	struct page p;
+
+	node_up(NULL);
+	page_open_messages(&p);
+	ask_for_names(&p, 2, "\xff\xff\xff\xff....");
+	ck_assert_uint_eq(next_replies(&p), 3);
+	ck_assert_uint_eq(next_replies(&p), 0);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -596,6 +686,9 @@ suite(void)
 	tcase_add_test(t, a_page_that_reads_late_gets_every_reply);
 	tcase_add_test(t, a_page_without_the_role_cannot_end_a_target);
 	tcase_add_test(t, a_generator_can_be_ended);
+	tcase_add_test(t, replies_to_the_requests_of_a_turn_are_one_write);
+	tcase_add_test(t,
+	    what_ends_a_connection_goes_out_behind_what_was_answered);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
 	return s;

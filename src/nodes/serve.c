@@ -13,6 +13,18 @@
 /* From here on a page's requests wait; one more reply still fits the limit. */
 #define QUEUE_FULL (SERVE_QUEUE_MAX / 2)
 
+/*
+ * Replies to the requests of one turn go out together, for each write wakes the
+ * page; with more bytes than that they do not wait for each other.
+ */
+#define TOGETHER 16384
+
+static struct {
+	struct conn *conn;		/* whose turn it is; NULL: nobody's */
+	size_t len;
+	uint8_t bytes[TOGETHER + WIRE_LENGTH_SIZE + WIRE_REPLY_MAX];
+} turn;
+
 struct reply {
 	uv_write_t req;
 	uint8_t bytes[];
@@ -37,6 +49,8 @@ conn_close(struct conn *c)
 	if (c->closed)
 		return;
 	c->closed = true;
+	if (turn.conn == c)
+		turn.len = 0;
 	own_gone(c);
 	listings_gone(c);
 	if (!c->greeted)
@@ -108,10 +122,22 @@ send_bytes(struct conn *c, uint8_t *bytes, size_t len)
 	}
 }
 
+static void
+send_together(struct conn *c)
+{
+	size_t len = turn.len;
+
+	turn.len = 0;
+	if (len > 0 && turn.conn == c && !c->closed)
+		send_bytes(c, turn.bytes, len);
+}
+
 void
 conn_reply(struct conn *c, const struct wire_msg *m)
 {
-	static uint8_t frame[4 + WIRE_REPLY_MAX];
+	/* Behind those that wait, also when it is somebody else's. */
+	uint8_t *frame = turn.bytes + turn.len;
+	size_t cap = WIRE_LENGTH_SIZE + WIRE_REPLY_MAX;
 	struct wire_msg err = { .type = WIRE_ERR, .id = m->id, .err = {
 		.code = WIRE_E_INTERNAL,
 		.text = wire_text("the reply could not be made") } };
@@ -119,12 +145,18 @@ conn_reply(struct conn *c, const struct wire_msg *m)
 
 	if (c->closed)
 		return;
-	if (wire_encode(m, frame, sizeof frame, &len) < 0 &&
-	    wire_encode(&err, frame, sizeof frame, &len) < 0) {
+	if (wire_encode(m, frame, cap, &len) < 0 &&
+	    wire_encode(&err, frame, cap, &len) < 0) {
 		conn_close(c);
 		return;
 	}
-	send_bytes(c, frame, len);
+	if (turn.conn != c) {
+		send_bytes(c, frame, len);
+		return;
+	}
+	turn.len += len;
+	if (turn.len > TOGETHER)
+		send_together(c);
 }
 
 void
@@ -150,6 +182,7 @@ conn_fail(struct conn *c, uint32_t request, enum wire_error code,
 	uv_read_stop((uv_stream_t *)&c->pipe);
 	c->ending = true;
 	conn_reply(c, &m);
+	send_together(c);
 	if (!c->closed && queued(c) == 0)
 		conn_close(c);
 }
@@ -241,9 +274,9 @@ conn_begin(struct conn *c)
 	uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read);
 }
 
-/* A bounded number of requests; what is left gets its turn after the others. */
+/* What is left gets its turn after the others. */
 static void
-serve_requests(struct conn *c)
+take_requests(struct conn *c)
 {
 	const uint8_t *map;
 	size_t len;
@@ -283,6 +316,16 @@ serve_requests(struct conn *c)
 	c->more = true;
 	uv_read_stop((uv_stream_t *)&c->pipe);
 	uv_idle_start(&c->node->serve.again, on_again);
+}
+
+/* A bounded number of requests. */
+static void
+serve_requests(struct conn *c)
+{
+	turn.conn = c;
+	take_requests(c);
+	send_together(c);
+	turn.conn = NULL;
 }
 
 /* --- all of them ------------------------------------------------------- */
