@@ -508,7 +508,7 @@ START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
 	set_up(p, w.oracle);
 	for (unsigned o = 0; o < 2; o++)
 		w.rows[o] = malloc(p->max * sizeof(struct blk));
-	ck_assert_int_eq(kept_new(&w.life.kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&w.life.kept, "test", 0), 0);
 	for (unsigned i = 0; i < lives(p); i++) {
 		seed = (i + 1) * UINT64_C(0xda942042e4dd58b5);
 		rng();

@@ -155,7 +155,7 @@ START_TEST(growing_list_finds_its_memory_there)
 	struct blklist *l;
 	long taken = 0;
 
-	ck_assert_int_eq(kept_new(&memory, "check", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&memory, "check", 0), 0);
 	ck_assert_int_eq(blklist_new_kept(&l, 1 << 20, memory), 0);
 	for (uint32_t n = 0; n < LIVE; n += LIST_CHUNK) {
 		long before;

@@ -27,7 +27,7 @@ small_list(struct kept **kept)
 	struct blklist *l;
 
 	next_seq = 1;
-	ck_assert_int_eq(kept_new(kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(kept, "test", 0), 0);
 	ck_assert_int_eq(blklist_new_kept(&l, SMALL_MAX, *kept), 0);
 	ck_assert_int_eq(blklist_remember(l, SMALL_RING), 0);
 	for (uint64_t i = 1; i <= 40; i++)
@@ -234,7 +234,7 @@ START_TEST(a_million_blocks_are_taken_up)
 	struct blklist *l;
 	uint64_t seq = 1;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	ck_assert_int_eq(blklist_new_kept(&l, 1 << 24, kept), 0);
 	ck_assert_int_eq(blklist_remember(l, 1 << 16), 0);
 	batch.b = (struct blklist_batch){ .rec = batch.rec };

@@ -33,7 +33,7 @@ START_TEST(pieces_are_zeros_at_first)
 	struct kept *kept;
 	char *small;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	small = kept_take(kept, SMALL);
 	ck_assert_ptr_nonnull(small);
 	ck_assert_mem_eq(small, zeros, SMALL);
@@ -48,7 +48,7 @@ START_TEST(what_a_killed_process_wrote_is_found_again)
 	int status, fd;
 	pid_t pid;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	small = kept_take(kept, SMALL);
 	large = kept_take(kept, LARGE);
 	ck_assert(small != NULL && large != NULL);
@@ -76,7 +76,7 @@ START_TEST(large_pieces_begin_where_huge_pages_can)
 {
 	struct kept *kept;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	ck_assert_ptr_nonnull(kept_take(kept, SMALL));
 	ck_assert_uint_eq((uintptr_t)kept_take(kept, LARGE) % KEPT_HUGE, 0);
 	kept_free(kept);
@@ -88,7 +88,7 @@ START_TEST(piece_of_another_size_is_refused)
 	struct kept *kept, *next;
 	int fd;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	ck_assert_ptr_nonnull(kept_take(kept, SMALL));
 	ck_assert_ptr_nonnull(kept_take(kept, LARGE));
 	fd = dup_of(kept);
@@ -106,7 +106,7 @@ START_TEST(pieces_that_the_first_had_no_time_for_are_new)
 	char *more;
 	int fd;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	ck_assert_ptr_nonnull(kept_take(kept, SMALL));
 	fd = dup_of(kept);
 	kept_free(kept);
@@ -142,7 +142,7 @@ START_TEST(openings_are_counted_until_one_is_well)
 	struct kept *kept, *next;
 	int fd;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	ck_assert_uint_eq(kept_opens(kept), 0);
 	for (unsigned i = 1; i <= 3; i++) {
 		fd = dup_of(kept);
@@ -171,7 +171,7 @@ START_TEST(zeroed_memory_is_given_back)
 	char *large;
 	off_t most;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	large = kept_take(kept, LARGE);
 	kept_populate(large, LARGE);
 	memset(large, 1, LARGE);
@@ -194,12 +194,12 @@ START_TEST(expected_pieces_are_found_again_like_any_other)
 	char *p[3], *q;
 	size_t size;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_ptr_nonnull(kept_take(kept, bytes[i]));
 	size = kept_size(kept);
 	kept_free(kept);
-	ck_assert_int_eq(kept_new(&kept, "test", 1, size), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", size), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		p[i] = kept_take(kept, bytes[i]);
 		ck_assert_ptr_nonnull(p[i]);
@@ -229,7 +229,7 @@ START_TEST(pieces_come_whatever_was_expected)
 	struct kept *kept;
 	char *p;
 
-	ck_assert_int_eq(kept_new(&kept, "test", 1, no_size[_i]), 0);
+	ck_assert_int_eq(kept_new(&kept, "test", no_size[_i]), 0);
 	p = kept_take(kept, LARGE);
 	ck_assert_ptr_nonnull(p);
 	p[LARGE - 1] = 1;
@@ -269,8 +269,8 @@ START_TEST(populated_memory_is_in_huge_pages_where_there_are_any)
 	bool same = false;
 
 	for (unsigned i = 0; i < 5 && !same; i++) {
-		ck_assert_int_eq(kept_new(&kept, "test", 1, 0), 0);
-		ck_assert_int_eq(kept_new(&other, "test", 1, 0), 0);
+		ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
+		ck_assert_int_eq(kept_new(&other, "test", 0), 0);
 		asked = kept_take(kept, LARGE);
 		used = kept_take(other, LARGE);
 		ck_assert(asked != NULL && used != NULL);

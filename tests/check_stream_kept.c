@@ -19,7 +19,7 @@ static struct kept *memory;
 static void
 memory_up(void)
 {
-	ck_assert_int_eq(kept_new(&memory, "test", 1, 0), 0);
+	ck_assert_int_eq(kept_new(&memory, "test", 0), 0);
 }
 
 static void

@@ -17,6 +17,12 @@
 #define HUGE_FROM ((size_t)1 << 20)
 #define MANY 100
 
+static size_t
+page(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static bool
 is_zeros(const char *p, size_t bytes)
 {
@@ -45,7 +51,7 @@ START_TEST(it_comes_again_as_what_it_was_and_as_nothing_else)
 
 	zeros_unmap(small, BYTES, ZEROS_SMALL);
 	other[0] = zeros_map(BYTES, HUGE_FROM);
-	other[1] = zeros_map(BYTES - 4096, ZEROS_SMALL);
+	other[1] = zeros_map(BYTES - page(), ZEROS_SMALL);
 	other[2] = zeros_map(BYTES + 1, ZEROS_SMALL);
 	for (size_t i = 0; i < BASE_NELEM(other); i++)
 		ck_assert_ptr_ne(other[i], small);
@@ -53,7 +59,7 @@ START_TEST(it_comes_again_as_what_it_was_and_as_nothing_else)
 	ck_assert_ptr_eq(zeros_map(BYTES - 1, BYTES), small);
 	zeros_unmap(small, BYTES, ZEROS_SMALL);
 	zeros_unmap(other[0], BYTES, HUGE_FROM);
-	zeros_unmap(other[1], BYTES - 4096, ZEROS_SMALL);
+	zeros_unmap(other[1], BYTES - page(), ZEROS_SMALL);
 	zeros_unmap(other[2], BYTES + 1, ZEROS_SMALL);
 }
 END_TEST
@@ -108,16 +114,20 @@ mappings(void)
 START_TEST(of_many_that_are_given_back_few_are_kept)
 {
 	unsigned before = mappings();
+	size_t last = BYTES + (MANY - 1) * page();
 	char *p[MANY];
 
 	for (size_t i = 0; i < MANY; i++) {
-		p[i] = zeros_map(BYTES + i * 4096, HUGE_FROM);
+		p[i] = zeros_map(BYTES + i * page(), HUGE_FROM);
 		ck_assert_ptr_nonnull(p[i]);
 	}
 	ck_assert_uint_gt(mappings(), before + MANY);
 	for (size_t i = 0; i < MANY; i++)
-		zeros_unmap(p[i], BYTES + i * 4096, HUGE_FROM);
+		zeros_unmap(p[i], BYTES + i * page(), HUGE_FROM);
 	ck_assert_uint_lt(mappings(), before + MANY);
+	/* The youngest of them. */
+	ck_assert_ptr_eq(zeros_map(last, HUGE_FROM), p[MANY - 1]);
+	zeros_unmap(p[MANY - 1], last, HUGE_FROM);
 }
 END_TEST
 
@@ -145,9 +155,9 @@ START_TEST(what_is_kept_makes_room_where_there_is_none)
 	limit_to((size_t)8 << 20);
 	ck_assert_ptr_null(zeros_map(2 * bytes, ZEROS_SMALL));
 	zeros_unmap(p, bytes, ZEROS_SMALL);
-	p = zeros_map(bytes - 4096, ZEROS_SMALL);
+	p = zeros_map(bytes - page(), ZEROS_SMALL);
 	ck_assert_ptr_nonnull(p);
-	zeros_unmap(p, bytes - 4096, ZEROS_SMALL);
+	zeros_unmap(p, bytes - page(), ZEROS_SMALL);
 }
 END_TEST
 
@@ -159,7 +169,7 @@ use(void *arg)
 	static bool yes;
 
 	for (int i = 0; i < 500; i++) {
-		char *p = zeros_map(8192, ZEROS_SMALL);
+		char *p = zeros_map(BYTES / 4, ZEROS_SMALL);
 
 		for (int k = 0; k < 100; k++) {
 			if (p[k] != 0)
@@ -169,7 +179,7 @@ use(void *arg)
 		for (int k = 0; k < 100; k++)
 			if (p[k] != mark)
 				wrong = &yes;
-		zeros_unmap(p, 8192, ZEROS_SMALL);
+		zeros_unmap(p, BYTES / 4, ZEROS_SMALL);
 	}
 	return wrong;
 }

@@ -25,7 +25,7 @@ struct kept_head {
 	uint32_t magic;
 	uint32_t pieces;
 	uint32_t opens;
-	uint32_t kind;
+	uint32_t zero;
 	uint64_t size[KEPT_PIECES];
 };
 
@@ -120,7 +120,7 @@ map_all(int fd, size_t *expected)
 }
 
 int
-kept_new(struct kept **out, const char *name, unsigned kind, size_t expected)
+kept_new(struct kept **out, const char *name, size_t expected)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), r = 0;
 	char *all;
@@ -140,18 +140,8 @@ kept_new(struct kept **out, const char *name, unsigned kind, size_t expected)
 		close(fd);
 		return r;
 	}
-	(*out)->head->kind = kind;
 	(*out)->head->magic = KEPT_MAGIC;
 	return 0;
-}
-
-unsigned
-kept_kind(int fd)
-{
-	struct kept_head head;
-
-	return pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-	    head.magic == KEPT_MAGIC ? head.kind : 0;
 }
 
 int
@@ -301,7 +291,7 @@ kept_zero(struct kept *kept, void *p, size_t bytes)
 }
 
 void
-kept_zero_from(struct kept *kept, const void *first)
+kept_give_back(struct kept *kept, const void *first)
 {
 	const struct piece *piece = piece_of(kept, first);
 	struct stat st;

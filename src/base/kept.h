@@ -11,15 +11,14 @@
  *	piece	what one kept_take() has given, a whole number of pages.  It
  *		takes address space and no memory until it is used.
  *	old	said of a memory file that another process has made.
- *	kind	what its maker uses it for, a number that is his own affair.
  *
  * Example
  *	struct kept *kept;
- *	kept_new(&kept, "pagek-kept", KIND, 0);
+ *	kept_new(&kept, "pagek-kept", 0);
  *	struct table *t = kept_take(kept, sizeof *t);
  *	send_somewhere(kept_fd(kept));
  * and in the process that comes after it
- *	if (kept_kind(fd) == KIND && kept_open(&kept, fd) == 0)
+ *	if (kept_open(&kept, fd) == 0)
  *		t = kept_take(kept, sizeof *t);
  *
  * It belongs to one thread.
@@ -51,8 +50,7 @@ struct kept;
  * a handful of system calls; 0: none.  What comes beyond, or if that cannot be
  * done, is mapped when it is taken.
  */
-int kept_new(struct kept **, const char *name, unsigned kind,
-    size_t expected);
+int kept_new(struct kept **, const char *name, size_t expected);
 
 /*
  * One that another process has made; fd is its own from now on, also on
@@ -60,9 +58,6 @@ int kept_new(struct kept **, const char *name, unsigned kind,
  * is.
  */
 int kept_open(struct kept **, int fd);
-
-/* Of such a file, which is looked at and no more; 0: it is none, or has none. */
-unsigned kept_kind(int fd);
 
 /* Bytes of the file that have been taken. */
 size_t kept_size(const struct kept *);
@@ -92,8 +87,8 @@ void *kept_take(struct kept *, size_t bytes);
  */
 void kept_zero(struct kept *, void *p, size_t bytes);
 
-/* The same of all pieces from that one on, and of whatever is behind them. */
-void kept_zero_from(struct kept *, const void *piece);
+/* Gives the memory of that piece back, and of all that are behind it. */
+void kept_give_back(struct kept *, const void *piece);
 
 /* Takes memory for [p, p + bytes) of a piece ahead, in huge pages where it can. */
 void kept_populate(void *p, size_t bytes);

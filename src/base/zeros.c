@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@ static struct idle {
 } idle[IDLE];
 
 static size_t idle_bytes;
+static unsigned oldest;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *
@@ -33,29 +33,34 @@ take_idle(size_t bytes, size_t huge)
 		if (idle[i].p != NULL && idle[i].bytes == bytes &&
 		    idle[i].huge == huge) {
 			p = idle[i].p;
-			idle[i].p = NULL;
+			idle[i] = (struct idle){ 0 };
 			idle_bytes -= bytes;
 		}
 	pthread_mutex_unlock(&lock);
 	return p;
 }
 
-/* False: there are as many as are kept. */
-static bool
+static void
+drop(struct idle *one)
+{
+	if (one->p != NULL)
+		munmap(one->p, one->bytes);
+	idle_bytes -= one->bytes;
+	*one = (struct idle){ 0 };
+}
+
+/* In place of the oldest, and of more where there would be too much. */
+static void
 put_idle(void *p, size_t bytes, size_t huge)
 {
-	bool room = false;
-
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < IDLE && !room &&
-	    bytes <= IDLE_BYTES - idle_bytes; i++)
-		if (idle[i].p == NULL) {
-			idle[i] = (struct idle){ p, bytes, huge };
-			idle_bytes += bytes;
-			room = true;
-		}
+	for (size_t i = 0; i < IDLE && bytes > IDLE_BYTES - idle_bytes; i++)
+		drop(&idle[(oldest + i) % IDLE]);
+	drop(&idle[oldest]);
+	idle[oldest] = (struct idle){ p, bytes, huge };
+	oldest = (oldest + 1) % IDLE;
+	idle_bytes += bytes;
 	pthread_mutex_unlock(&lock);
-	return room;
 }
 
 /* False: there was none. */
@@ -67,10 +72,7 @@ drop_idle(void)
 	pthread_mutex_lock(&lock);
 	any = idle_bytes > 0;
 	for (size_t i = 0; i < IDLE; i++)
-		if (idle[i].p != NULL)
-			munmap(idle[i].p, idle[i].bytes);
-	memset(idle, 0, sizeof idle);
-	idle_bytes = 0;
+		drop(&idle[i]);
 	pthread_mutex_unlock(&lock);
 	return any;
 }
@@ -137,6 +139,8 @@ zeros_unmap(void *p, size_t bytes, size_t huge)
 	if (huge >= bytes)
 		huge = ZEROS_SMALL;
 	/* Locked memory cannot be emptied. */
-	if (madvise(p, bytes, MADV_DONTNEED) != 0 || !put_idle(p, bytes, huge))
+	if (bytes > IDLE_BYTES || madvise(p, bytes, MADV_DONTNEED) != 0)
 		munmap(p, bytes);
+	else
+		put_idle(p, bytes, huge);
 }

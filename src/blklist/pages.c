@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../base/zeros.h"
 #include "pages.h"
 #include "ready.h"
 

@@ -15,13 +15,15 @@
  *		ready = list_make_ready(t->row, max * sizeof(*t->row),
  *		    LIST_HUGE_FROM, ready);
  *	...
- *	list_unmap(t->row, max * sizeof(*t->row));
+ *	list_unmap_huge(t->row, max * sizeof(*t->row), LIST_HUGE_FROM);
  */
 #ifndef BLKLIST_PAGES_H
 #define BLKLIST_PAGES_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "../base/zeros.h"
 
 size_t list_whole_pages(size_t bytes);
 
@@ -31,12 +33,12 @@ size_t list_whole_pages(size_t bytes);
  */
 void *list_map(size_t bytes);
 /*
- * The same, with huge pages from the byte `huge` on where there are any: with
+ * The same, given back by list_unmap_huge(), with huge pages from the byte `huge` on where there are any: with
  * many blocks most of the time goes into finding where pages are.  What is
  * taken from its beginning on has them from LIST_HUGE_FROM on, where the last
  * of them wastes little.
  */
-#define LIST_HUGE (UINT32_C(2) << 20)
+#define LIST_HUGE ((uint32_t)ZEROS_HUGE)
 #define LIST_HUGE_FROM (LIST_HUGE)
 void *list_map_huge(size_t bytes, size_t huge);
 void list_unmap_huge(void *, size_t bytes, size_t huge);

@@ -70,8 +70,9 @@ bool fdstore_keeps(const struct fdstore *);
  */
 int fdstore_put(struct fdstore *, const char *name, int fd);
 /*
- * The same for several, all or none of them, under one name and in one message:
- * each message wakes whoever keeps.  They may come back in any order.
+ * The same for several under one name and in one message, which all of them go
+ * out with or none: each message wakes whoever keeps.  One who has no room for
+ * all may take some.  They may come back in any order.
  */
 #define FDSTORE_FDS 8			/* in one message, at most */
 int fdstore_put_all(struct fdstore *, const char *name, const int *fds,

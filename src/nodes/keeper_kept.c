@@ -104,8 +104,7 @@ keeper_kept_new(struct keeper_kept **out, struct node *node,
 
 	if (kk == NULL)
 		return -ENOMEM;
-	r = kept_new(&kk->memory, "pagek-kept", KEPT_OF_TARGET,
-	    node->daemon.target_bytes);
+	r = kept_new(&kk->memory, "pagek-kept", node->daemon.target_bytes);
 	if (r == 0)
 		r = take_pieces(kk);
 	if (r == 0)

@@ -16,13 +16,12 @@
  *	void	said of memory that another one has taken the place of.
  *
  * The names are
- *	pagek.t.STREAM		all that a target has at first: the ring area, the
- *				keeper area as it was made, the memory file, and the
- *				stacks of the family that it may become
- *	pagek.t.STREAM.kept.N	a memory file in its place; N counts up from 2 when
- *				a list begins anew, and there may be two for a moment
- *	pagek.s.ID		the stacks of a family whose first image, of the
- *				stream ID, has left the store
+ *	pagek.t.STREAM		what a target has at first: the ring area, the keeper
+ *				area as it was made, and the memory file
+ *	pagek.t.STREAM.kept.N	a memory file in place of that; N counts up from 2
+ *				when a list begins anew, and there may be two for a
+ *				moment.  The first stays, and is empty
+ *	pagek.s.ID		the stacks of a family
  *
  * It is for a target of a daemon that somebody keeps descriptors for.  What has
  * ended, the digest of a queue and the literal list for comparison are not kept.
@@ -38,13 +37,6 @@
 #include "fdstore.h"
 #include "keeper.h"
 #include "proc.h"
-
-/* What a kept file is for. */
-enum kept_use {
-	KEPT_OF_TARGET = 1,
-	KEPT_OF_SITES,
-	KEPT_OF_NODE,
-};
 
 /* Another program's memory is not read, though it be of the same name. */
 struct kept_build {
@@ -116,9 +108,7 @@ struct keeper_kept {
 struct kept_sites {
 	struct node *node;
 	struct kept *memory;
-	uint64_t id;			/* stream of the image they were made for; 0: not stored */
-	bool beside;			/* they are in the store with that image ... */
-	bool named;			/* ... and by themselves */
+	uint64_t id;			/* 0: not stored */
 	unsigned refs;
 };
 
@@ -139,28 +129,25 @@ void keeper_kept_free(struct keeper_kept *);
 
 int kept_sites_new(struct kept_sites **, struct node *,
     struct stream_sites **);
-/* fd: its own from now on; it had the name of its own, or its image's. */
+/* fd: its own from now on. */
 int kept_sites_open(struct kept_sites **, struct node *, uint64_t id, int fd,
-    bool named, struct stream_sites **);
-/* For the loop. */
+    struct stream_sites **);
 void kept_sites_ref(struct kept_sites *);
 /* After the store's own reference has been given back. */
 void kept_sites_unref(struct kept_sites *);
-/*
- * The image of that stream leaves the store, or has left it: whoever else is
- * kept and needs its stacks has them by a name of their own.  For the loop.
- */
-void kept_sites_alone(struct node *, uint64_t id, const struct keeper *but);
 
-/* Names in the store; and what of them a name is, false for none of a target's. */
+/*
+ * Names in the store; and of what target's memory one is, perhaps: false for
+ * those of anything else.
+ */
 void keeper_store_name(char name[FDSTORE_NAME], uint64_t stream);
 void keeper_store_memory(char name[FDSTORE_NAME], uint64_t stream,
     unsigned generation);
 void keeper_store_sites(char name[FDSTORE_NAME], uint64_t id);
 bool keeper_store_parse(const char *name, uint64_t *stream,
     unsigned *generation);
-/* Takes a target's out, whose memory is of that generation. */
-void keeper_store_drop(struct node *, uint64_t stream, unsigned generation);
+/* Whether it is one of that target's, perhaps by another build. */
+bool keeper_store_is_of(const char *name, uint64_t stream);
 
 /*
  * Into the store, with the first commit, as nobody's so far: fds are those of

@@ -1,10 +1,11 @@
 /*
  * One target: its names in the store, and the stacks of its family.
  *
- * All that is kept of a target goes there in one message and is taken out by
- * another.  The stacks go with the image that they were made for, and have a name
- * of their own only where others of its family outlive it.
+ * What is kept of a target goes there in one message and leaves by another, for
+ * each of them wakes whoever keeps.  Stacks are a family's, and so they have a
+ * message of their own: systemd takes one file once, under whatever name.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,18 @@ keeper_store_parse(const char *name, uint64_t *stream, unsigned *generation)
 	return name[end] == '\0' || (all > 0 && name[all] == '\0');
 }
 
+bool
+keeper_store_is_of(const char *name, uint64_t stream)
+{
+	char target[FDSTORE_NAME];
+	size_t len;
+
+	keeper_store_name(target, stream);
+	len = strlen(target);
+	return strncmp(name, target, len) == 0 &&
+	    (name[len] == '\0' || name[len] == '.');
+}
+
 static void
 drop_target(struct node *node, uint64_t stream)
 {
@@ -72,13 +85,6 @@ drop_memory(struct node *node, uint64_t stream, unsigned generation)
 		return;
 	keeper_store_memory(name, stream, generation);
 	fdstore_remove(&node->daemon.store, name);
-}
-
-void
-keeper_store_drop(struct node *node, uint64_t stream, unsigned generation)
-{
-	drop_memory(node, stream, generation);
-	drop_target(node, stream);
 }
 
 static int
@@ -111,8 +117,7 @@ kept_sites_new(struct kept_sites **out, struct node *node,
     struct stream_sites **sites)
 {
 	struct kept *memory;
-	int r = kept_new(&memory, "pagek-sites", KEPT_OF_SITES,
-	    node->daemon.sites_bytes);
+	int r = kept_new(&memory, "pagek-sites", node->daemon.sites_bytes);
 
 	if (r < 0)
 		return r;
@@ -130,7 +135,7 @@ kept_sites_new(struct kept_sites **out, struct node *node,
 
 int
 kept_sites_open(struct kept_sites **out, struct node *node, uint64_t id,
-    int fd, bool named, struct stream_sites **sites)
+    int fd, struct stream_sites **sites)
 {
 	struct kept *memory;
 	int r = kept_open(&memory, fd);
@@ -143,35 +148,16 @@ kept_sites_open(struct kept_sites **out, struct node *node, uint64_t id,
 		if (r < 0)
 			stream_sites_unref(*sites);
 	}
-	if (r < 0) {
+	if (r < 0)
 		kept_free(memory);
-		return r;
-	}
-	(*out)->named = named;
-	(*out)->beside = !named;
-	return 0;
-}
-
-/* Whoever needs them finds them without the image that they were made for. */
-static void
-name_sites(struct kept_sites *s)
-{
-	char name[FDSTORE_NAME];
-
-	if (s->named || s->beside || s->id == 0)
-		return;
-	keeper_store_sites(name, s->id);
-	s->named = fdstore_put(&s->node->daemon.store, name,
-	    kept_fd(s->memory)) == 0;
+	return r;
 }
 
 void
 kept_sites_ref(struct kept_sites *s)
 {
-	if (s == NULL)
-		return;
-	s->refs++;
-	name_sites(s);
+	if (s != NULL)
+		s->refs++;
 }
 
 void
@@ -181,45 +167,12 @@ kept_sites_unref(struct kept_sites *s)
 
 	if (s == NULL || --s->refs > 0)
 		return;
-	if (s->named) {
+	if (s->id != 0) {
 		keeper_store_sites(name, s->id);
 		fdstore_remove(&s->node->daemon.store, name);
 	}
 	kept_free(s->memory);
 	free(s);
-}
-
-void
-kept_sites_alone(struct node *node, uint64_t id, const struct keeper *but)
-{
-	struct keeper *k;
-
-	TAILQ_FOREACH(k, &node->live, link) {
-		struct kept_sites *s = k->sites_kept;
-
-		if (k == but || s == NULL || s->id != id || k->kept == NULL ||
-		    !k->kept->stored)
-			continue;
-		s->beside = false;
-		name_sites(s);
-		return;
-	}
-}
-
-/*
- * The image that they were made for leaves the store.  Where nobody else has a
- * reference there is no list to be looked at, which is the loop's.
- */
-static void
-leave_sites(struct keeper *k)
-{
-	struct kept_sites *s = k->sites_kept;
-
-	if (s == NULL || !s->beside || s->id != k->stream)
-		return;
-	if (s->refs > 1)
-		kept_sites_alone(k->node, s->id, k);
-	s->beside = false;
 }
 
 /* --- the target --------------------------------------------------------- */
@@ -267,26 +220,35 @@ describe(const struct keeper *k, struct kept_image *i)
 }
 
 static int
-put_target(struct keeper *k, const int fds[3])
+put_sites(struct keeper *k)
 {
 	struct kept_sites *s = k->sites_kept;
-	int all[4] = { fds[0], fds[2], kept_fd(k->kept->memory) };
 	char name[FDSTORE_NAME];
-	size_t n = 3;
 	int r;
 
-	if (s != NULL)
-		all[n++] = kept_fd(s->memory);
-	keeper_store_name(name, k->stream);
-	r = fdstore_put_all(&k->node->daemon.store, name, all, n);
-	if (r < 0)
-		return r;
-	k->kept->stored = true;
-	if (s != NULL) {
+	/* One that was not welcomed in the end has stored them already. */
+	if (s->id != 0)
+		return 0;
+	keeper_store_sites(name, k->stream);
+	r = fdstore_put(&k->node->daemon.store, name, kept_fd(s->memory));
+	if (r == 0)
 		s->id = k->stream;
-		s->beside = true;
-	}
-	return 0;
+	return r;
+}
+
+/*
+ * The memory goes last: where it is, all others are.  A store that is full may
+ * have taken the first of them.
+ */
+static int
+put_target(struct keeper *k, const int fds[3])
+{
+	const int all[] = { fds[0], fds[2], kept_fd(k->kept->memory) };
+	char name[FDSTORE_NAME];
+
+	keeper_store_name(name, k->stream);
+	return fdstore_put_all(&k->node->daemon.store, name, all,
+	    BASE_NELEM(all));
 }
 
 int
@@ -298,7 +260,10 @@ keeper_kept_store(struct keeper *k, const int fds[3])
 	if (kk == NULL)
 		return 0;
 	describe(k, kk->image);
-	r = put_target(k, fds);
+	r = put_sites(k);
+	if (r == 0)
+		r = put_target(k, fds);
+	kk->stored = r == 0;
 	/*
 	 * Both slots, and the cut: a target waits while one is written again, and
 	 * memory that is touched for the first time takes most of that.
@@ -331,8 +296,8 @@ keeper_kept_forget(struct keeper *k)
 	kk->stored = false;
 	/* A supervisor that is stopped may not hear what follows. */
 	atomic_store(&kk->image->is_void, 1);
-	leave_sites(k);
-	keeper_store_drop(k->node, k->stream, kk->generation);
+	drop_memory(k->node, k->stream, kk->generation);
+	drop_target(k->node, k->stream);
 }
 
 void
@@ -350,6 +315,6 @@ keeper_kept_replace(struct keeper *k, struct keeper_kept *kk)
 	if (kk->stored)
 		drop_memory(k->node, k->stream, old->generation);
 	/* The first one's file stays in the store, but for that not its memory. */
-	kept_zero_from(old->memory, old->slot);
+	kept_give_back(old->memory, old->slot);
 	keeper_kept_free(old);
 }

@@ -52,7 +52,7 @@ make_new(struct node *node)
 {
 	struct daemon *d = &node->daemon;
 
-	if (kept_new(&d->kept, "pagek-node", KEPT_OF_NODE, 0) < 0)
+	if (kept_new(&d->kept, "pagek-node", 0) < 0)
 		return;
 	d->same = kept_take(d->kept, sizeof *d->same);
 	if (d->same == NULL ||
@@ -131,38 +131,27 @@ takeover_ended(struct node *node)
 
 /* --- a target's descriptors --------------------------------------------- */
 
-static struct fdstore_entry *
-next_of(struct fdstore *store, size_t *i, const char *name)
-{
-	for (; *i < store->n; ++*i)
-		if (store->inherited[*i].fd >= 0 &&
-		    strcmp(store->inherited[*i].name, name) == 0)
-			return &store->inherited[(*i)++];
-	return NULL;
-}
-
-/* Stacks may be wanted by others than who has them. */
+/*
+ * Perhaps its memory: what is in a ring area is the target's own words, so that
+ * comes first.
+ */
 static bool
-is_targets(const struct fdstore_entry *e, uint64_t *stream,
+is_memory(const struct fdstore_entry *e, uint64_t *stream,
     unsigned *generation)
 {
 	return e->fd >= 0 && keeper_store_parse(e->name, stream, generation) &&
-	    kept_kind(e->fd) != KEPT_OF_SITES;
+	    stream_feed_area(e->fd) < 0;
 }
 
 /* The two areas of its feed, -1 for one that is not there. */
 static void
-take_areas(struct node *node, uint64_t stream, int fds[2])
+take_areas(struct fdstore *store, uint64_t stream, int fds[2])
 {
-	struct fdstore *store = &node->daemon.store;
-	struct fdstore_entry *e;
-	char name[FDSTORE_NAME];
-	size_t i = 0;
-
 	fds[0] = fds[1] = -1;
-	keeper_store_name(name, stream);
-	while ((e = next_of(store, &i, name)) != NULL) {
-		int which = stream_feed_area(e->fd);
+	for (size_t i = 0; i < store->n; i++) {
+		struct fdstore_entry *e = &store->inherited[i];
+		int which = e->fd >= 0 && keeper_store_is_of(e->name, stream) ?
+		    stream_feed_area(e->fd) : -1;
 
 		if (which < 0 || fds[which] >= 0)
 			continue;
@@ -171,78 +160,90 @@ take_areas(struct node *node, uint64_t stream, int fds[2])
 	}
 }
 
-/* Those with the image that they were made for, or alone; -1: they are not there. */
-static int
-take_sites(struct node *node, uint64_t id, bool *named)
+static void
+drop_target(struct fdstore *store, uint64_t stream)
 {
-	struct fdstore *store = &node->daemon.store;
-	struct fdstore_entry *e;
-	char name[FDSTORE_NAME];
-	size_t i = 0;
-	int fd;
+	for (size_t i = 0; i < store->n; i++)
+		if (keeper_store_is_of(store->inherited[i].name, stream))
+			fdstore_remove(store, store->inherited[i].name);
+}
 
-	keeper_store_sites(name, id);
-	fd = fdstore_take(store, name);
-	*named = fd >= 0;
-	keeper_store_name(name, id);
-	while (fd < 0 && (e = next_of(store, &i, name)) != NULL)
-		if (kept_kind(e->fd) == KEPT_OF_SITES) {
-			fd = e->fd;
-			e->fd = -1;
-		}
-	return fd;
+/* The first goes with the target, and is empty. */
+static void
+drop_memory(struct fdstore *store, uint64_t stream, unsigned generation)
+{
+	char name[FDSTORE_NAME];
+
+	if (generation == 1)
+		return;
+	keeper_store_memory(name, stream, generation);
+	fdstore_remove(store, name);
 }
 
 /* It cannot be read then, not even whether it is of anybody. */
 static const char another_build[] = "it is another program's";
 
+/* Why it cannot be taken up; NULL: it can, or was done with, or has never been. */
+static const char *
+judge_memory(const struct keeper_kept *kk, uint64_t stream, bool *valid)
+{
+	*valid = false;
+	if (atomic_load(&kk->image->is_void) || kk->image->pid == 0)
+		return NULL;
+	if (keeper_kept_slot(kk) == NULL || kk->image->stream != stream)
+		return "it was not whole yet";
+	if (kept_opens(kk->memory) > OPENS_MOST)
+		return "nodes that took it up died";
+	*valid = true;
+	return NULL;
+}
+
 /*
  * The valid one of a target's memory files; of two the younger.  NULL: there is
- * none.  *why says what is wrong then, or is NULL where nothing is: the target
- * was done with, or has never been.  *pid is of which process it was, if known.
+ * none.  *why says what is wrong then, or is NULL where nothing is.  *pid is of
+ * which process it was, if known.
  */
 static struct keeper_kept *
-find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
+find_memory(struct fdstore *store, uint64_t stream, pid_t *pid,
+    const char **why)
 {
-	struct fdstore *store = &node->daemon.store;
 	struct keeper_kept *best = NULL, *kk;
+	const char *reason = NULL, *wrong;
 	unsigned generation;
 	uint64_t no;
+	bool valid;
 	int r;
 
 	for (size_t i = 0; i < store->n; i++) {
 		struct fdstore_entry *e = &store->inherited[i];
 		int fd = e->fd;
 
-		if (!is_targets(e, &no, &generation) || no != stream ||
-		    stream_feed_area(fd) >= 0)
+		if (!is_memory(e, &no, &generation) || no != stream)
 			continue;
 		e->fd = -1;
 		r = keeper_kept_open(&kk, fd, generation);
 		if (r < 0) {
-			*why = r == -EINVAL ? another_build : strerror(-r);
-			fdstore_remove(store, e->name);
+			reason = r == -EINVAL ? another_build : strerror(-r);
+			drop_memory(store, stream, generation);
 			continue;
 		}
 		*pid = kk->image->pid;
-		if (atomic_load(&kk->image->is_void) || *pid == 0) {
-			*why = NULL;
-		} else if (keeper_kept_slot(kk) == NULL ||
-		    kk->image->stream != stream) {
-			*why = "it was not whole yet";
-		} else if (kept_opens(kk->memory) > OPENS_MOST) {
-			*why = "nodes that took it up died";
-		} else if (best == NULL ||
-		    best->generation < kk->generation) {
+		wrong = judge_memory(kk, stream, &valid);
+		if (wrong != NULL)
+			reason = wrong;
+		if (valid && (best == NULL ||
+		    best->generation < kk->generation)) {
 			struct keeper_kept *other = best;
 
 			best = kk;
 			kk = other;
 		}
-		if (kk != NULL && kk->generation > 1)
-			fdstore_remove(store, e->name);
+		if (kk != NULL)
+			drop_memory(store, stream, kk->generation);
 		keeper_kept_free(kk);
 	}
+	if (best == NULL)
+		*why = reason;
 	return best;
 }
 
@@ -251,8 +252,8 @@ static int
 find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
     struct stream_sites **sites)
 {
+	char name[FDSTORE_NAME];
 	struct keeper *k;
-	bool named;
 	int fd;
 
 	TAILQ_FOREACH(k, &node->live, link) {
@@ -264,9 +265,9 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 		stream_sites_ref(*sites);
 		return 0;
 	}
-	fd = take_sites(node, id, &named);
-	return fd < 0 ? -ENOENT :
-	    kept_sites_open(ks, node, id, fd, named, sites);
+	keeper_store_sites(name, id);
+	fd = fdstore_take(&node->daemon.store, name);
+	return fd < 0 ? -ENOENT : kept_sites_open(ks, node, id, fd, sites);
 }
 
 /* --- a target ----------------------------------------------------------- */
@@ -341,16 +342,16 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 
 /* False when another build had it. */
 static bool
-take_target(struct node *node, uint64_t stream, unsigned generation)
+take_target(struct node *node, uint64_t stream)
 {
+	struct fdstore *store = &node->daemon.store;
 	const char *why = "its rings are not there";
 	pid_t pid = 0;
-	struct keeper_kept *kk = find_memory(node, stream, &pid, &why);
+	struct keeper_kept *kk = find_memory(store, stream, &pid, &why);
 	int fds[2], r = -ENOENT;
 
-	take_areas(node, stream, fds);
+	take_areas(store, stream, fds);
 	if (kk != NULL && fds[0] >= 0 && fds[1] >= 0) {
-		generation = kk->generation;
 		r = take_up(node, kk, fds);
 		why = strerror(-r);
 	} else {
@@ -362,34 +363,12 @@ take_target(struct node *node, uint64_t stream, unsigned generation)
 	if (r < 0) {
 		if (fds[0] >= 0 && fds[1] >= 0)
 			stream_feed_abandon(fds);
-		kept_sites_alone(node, stream, NULL);
-		keeper_store_drop(node, stream, generation);
+		drop_target(store, stream);
 	}
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	return why != another_build;
-}
-
-/*
- * Stacks of one that has its parent's by now are with it in the store, and stay
- * there; here nobody needs them.
- */
-static void
-close_unused(struct fdstore *store)
-{
-	unsigned generation;
-	uint64_t stream;
-
-	for (size_t i = 0; i < store->n; i++) {
-		struct fdstore_entry *e = &store->inherited[i];
-
-		if (e->fd < 0 ||
-		    !keeper_store_parse(e->name, &stream, &generation))
-			continue;
-		close(e->fd);
-		e->fd = -1;
-	}
 }
 
 /* What nobody took is of no more use to anybody. */
@@ -415,16 +394,15 @@ takeover_targets(struct node *node)
 	uint64_t stream;
 
 	for (size_t i = 0; i < store->n; i++) {
-		if (!is_targets(&store->inherited[i], &stream, &generation))
+		if (!is_memory(&store->inherited[i], &stream, &generation))
 			continue;
-		others += !take_target(node, stream, generation);
+		others += !take_target(node, stream);
 		drain_beat(node);
 	}
 	if (others > 0)
 		fprintf(stderr, "pageknode: the node before this one was of "
 		    "another build: its %u lists, those it had ready "
 		    "included, cannot be taken over\n", others);
-	close_unused(store);
 	drop_rest(store);
 	tree_adopt_all(node);
 	tree_end_lost(node);

@@ -3,9 +3,9 @@
  *
  * At each news of the session, fifteen times a second, live bytes and ages are
  * looked at, which costs next to nothing; and where totals are enough for all
- * limits, the node is not asked for blocks when they come fast.  Blocks that match an expression are
- * counted once a second, or less often where that takes long; and all of it
- * once more at the end.  The highest live bytes are the keeper's own, which
+ * limits, the node is not asked for blocks when they come fast.  Blocks that
+ * match an expression are counted once a second, or less often where that takes
+ * long; and all of it once more at the end.  The highest live bytes are the keeper's own, which
  * misses none between two looks.
  */
 #include <errno.h>
@@ -288,7 +288,7 @@ look_at(struct judge *j, bool all)
 
 /* All that it is judged by is there. */
 static bool
-has_list(const struct judge *j)
+has_all(const struct judge *j)
 {
 	const struct nodes_look *look = j->look;
 
@@ -303,7 +303,7 @@ judge_news(void *arg)
 	struct judge *j = arg;
 	const struct nodes_look *look = j->look;
 
-	if (look == NULL || !has_list(j))
+	if (look == NULL || !has_all(j))
 		return;
 	if (!j->watched || look->stream_no != j->stream_no)
 		begin_stream(j, look);
@@ -344,12 +344,13 @@ judge_last(struct judge *j, uv_loop_t *loop)
 	int r = 0;
 
 	j->ms = mono_ms_since(j->begun);
-	if (has_list(j)) {
+	if (has_all(j)) {
 		if (!j->watched || look->stream_no != j->stream_no)
 			begin_stream(j, look);
 		look_at(j, true);
 	}
-	j->blind = !has_list(j);
+	/* What has ended is known when all of it was read. */
+	j->blind = !has_all(j) || (look->window && look->state != NODES_LIVE);
 	j->complete = look->complete && j->watched;
 	j->lost = page_lost(look);
 	for (unsigned i = 0; i < j->findings && r == 0; i++) {
@@ -357,7 +358,7 @@ judge_last(struct judge *j, uv_loop_t *loop)
 
 		if (f->budget->kind == BUDGET_GROWTH)
 			r = growth(j, f);
-		else if (f->sieve != NULL && has_list(j))
+		else if (f->sieve != NULL && has_all(j))
 			r = count_named(j, loop, f);
 		if (f->budget->kind != BUDGET_LIVE && f->why[0] == '\0' &&
 		    j->watched && blklist_counts(look->list)->full > 0)

@@ -90,7 +90,7 @@ make(void)
 {
 	struct kept *kept;
 
-	claim(kept_new(&kept, "fuzz", 1, 0) == 0, "there is memory");
+	claim(kept_new(&kept, "fuzz", 0) == 0, "there is memory");
 	return kept;
 }
 

@@ -141,6 +141,35 @@ another() {
 rule "the next one has the same rows" died
 rule "and so has the one after it" died
 
+# systemd takes one file once, whatever its name.
+family() {
+	"$pagek" list --format csv --fields=address,size,function "pid:$program" |
+	    grep -E 'before_fork|after_fork'
+}
+orphan() {
+	kill "$program"
+	env LD_PRELOAD="$B/liballoclog.so" "$B/tests/targets/orphan" \
+	    >"$tmp/pids" &
+	until_true 10 test -s "$tmp/pids"
+	read -r parent program <"$tmp/pids"
+	until_true 5 is_live && kill "$parent" && until_true 10 has_ended &&
+	    family >"$tmp/before" || return 1
+	for i in 1 2; do
+		was=$(of_node MainPID)
+		kill -KILL "$was"
+		until_true 10 another && until_true 10 is_live &&
+		    family >"$tmp/after" && diff "$tmp/before" "$tmp/after" ||
+		    { describe; return 1; }
+	done
+	[ "$(grep -c . "$tmp/before")" = 80 ] || return 1
+	# These deaths are not to count among those to come.
+	control reset-failed pageknode.service pageknode.socket
+}
+has_ended() {
+	"$pagek" targets "$at" | grep -q "^pid:$parent .*ENDED"
+}
+rule "a child whose parent is over has its rows and their names" orphan
+
 hangup() {
 	was=$(of_node MainPID)
 	kill -HUP "$was" && is_live && [ "$(of_node MainPID)" = "$was" ]

@@ -226,39 +226,16 @@ same() {
 }
 rule "rows, stacks, names of types, threads and requesters are the same after it" same
 
-# A child lives on whose parent is over: the stacks were made for that one.
-cat >"$tmp/orphan.c" <<'C'
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-static void *kept[80];
-__attribute__((noinline)) static void *before_fork(void) { return malloc(7777); }
-__attribute__((noinline)) static void *after_fork(void) { return malloc(8888); }
-int main(void)
-{
-	for (int i = 0; i < 40; i++)
-		kept[i] = before_fork();
-	if (fork() != 0)
-		_exit(0);
-	for (int i = 40; i < 80; i++)
-		kept[i] = after_fork();
-	printf("%d\n", (int)getpid());
-	fflush(stdout);
-	pause();
-	return kept[0] == 0;
-}
-C
-cc -O1 -g -fno-builtin -o "$tmp/orphan" "$tmp/orphan.c" || exit 1
 orphan() {
 	leave
 	kill "$program"
 	start || return 1
-	env LD_PRELOAD="$library" "$tmp/orphan" >"$tmp/pid" || return 1
-	until_true 10 test -s "$tmp/pid"
-	program=$(cat "$tmp/pid")
-	others="$others $program"
-	until_true 10 all_there && until_true 10 sh -c \
-	    "'$pagek' targets 'unix:$node' | grep -c ENDED | grep -qx 1" &&
+	env LD_PRELOAD="$library" "$B/tests/targets/orphan" >"$tmp/pids" &
+	until_true 10 test -s "$tmp/pids"
+	read -r parent program <"$tmp/pids"
+	others="$others $parent $program"
+	until_true 10 all_there && kill "$parent" && until_true 10 sh -c \
+	    "'$pagek' targets 'unix:$node' | grep -q '^pid:$parent .*ENDED'" &&
 	    rows >"$tmp/before" || return 1
 	for i in 1 2; do
 		die && rows >"$tmp/after" || return 1
