@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include "../src/nodes/keeper_kept.h"
+#include "../src/nodes/takeover.h"
+#include "../src/stream/ring.h"
 #include "node_harness.h"
 
 #define STREAM 7
@@ -519,6 +521,126 @@ START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 }
 END_TEST
 
+/* --- a process that follows ------------------------------------------------ */
+
+static void
+pass_on(const char *name, int fd)
+{
+	ck_assert(fdstore_inherit(&node.daemon.store, name, dup(fd)));
+}
+
+static void
+pass_on_target(struct keeper *k, const int its[3])
+{
+	char name[FDSTORE_NAME];
+
+	keeper_store_name(name, k->stream);
+	pass_on(name, its[0]);
+	pass_on(name, its[2]);
+	pass_on(name, kept_fd(k->kept->memory));
+}
+
+static struct keeper *
+taken_over(uint64_t stream)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node.live, link)
+		if (k->stream == stream)
+			return k;
+	return NULL;
+}
+
+static bool
+was_removed(const char *name)
+{
+	char expected[FDSTORE_MESSAGE];
+	const char *text;
+	size_t n;
+
+	snprintf(expected, sizeof expected, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	while (*(text = next_message(&n)) != '\0')
+		if (strcmp(text, expected) == 0)
+			return true;
+	return false;
+}
+
+/* The one whose image they were made for, before the other and after it. */
+START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
+{
+	struct keeper *child, *k;
+	int its[3];
+
+	ck_assert_int_eq(keeper_new(&child, &node, &(struct keeper_opts){
+	    .with_feed = true, .max = 4096 }, its), 0);
+	child->stream = STREAM + 1;
+	child->pid = dead->pid = getpid();
+	ck_assert_int_eq(proc_stat(child->pid, &child->ppid, &child->start),
+	    0);
+	ck_assert_int_eq(keeper_kept_store(child, its), 0);
+	keeper_share_sites(child, dead);
+	keeper_kept_assign(child);
+	keeper_kept_assign(dead);
+	dead->kept->slot[dead->kept->image->committed & 1].threads =
+	    KEEPER_THREADS_MAX + 2;
+	if (_i == 0)
+		pass_on_target(dead, fds);
+	pass_on_target(child, its);
+	if (_i == 1)
+		pass_on_target(dead, fds);
+	pass_on("pagek.s.0000000000000007",
+	    kept_fd(dead->sites_kept->memory));
+	/* Who was not adopted is put there first. */
+	node.hello.node = &node;
+	TAILQ_INIT(&node.hello.arrived);
+	pthread_mutex_init(&node.hello.lock, NULL);
+	takeover_targets(&node);
+	ck_assert_ptr_null(taken_over(STREAM));
+	k = taken_over(STREAM + 1);
+	ck_assert_ptr_nonnull(k);
+	ck_assert_uint_eq(k->sites_kept->id, STREAM);
+	ck_assert(was_removed("pagek.t.0000000000000007"));
+	ck_assert(!was_removed("pagek.s.0000000000000007"));
+	hello_fini(&node.hello);
+	keeper_unref(child);
+	for (size_t i = 0; i < BASE_NELEM(its); i++)
+		close(its[i]);
+}
+END_TEST
+
+static uint32_t
+keeper_state(int fd)
+{
+	const struct keeper_area *area = mmap(NULL, sizeof *area, PROT_READ,
+	    MAP_SHARED, fd, 0);
+	uint32_t state;
+
+	ck_assert_ptr_ne(area, MAP_FAILED);
+	state = atomic_load(&area->state);
+	munmap((void *)(uintptr_t)area, sizeof *area);
+	return state;
+}
+
+/* As a store that was full has them, or another build's names. */
+START_TEST(what_has_no_memory_is_dropped_and_its_target_told)
+{
+	static const char *const names[2][2] = {
+		{ "pagek.t.0000000000000007", "pagek.t.0000000000000007" },
+		{ "pagek.t.0000000000000007.ring",
+		    "pagek.t.0000000000000007.keeper" },
+	};
+
+	if (_i == 1)
+		pass_on("pagek.t.0000000000000007.kept.1", kept_by);
+	pass_on(names[_i][0], fds[0]);
+	pass_on(names[_i][1], fds[2]);
+	takeover_targets(&node);
+	ck_assert_ptr_null(taken_over(STREAM));
+	ck_assert_uint_eq(keeper_state(fds[2]), RING_KEEPER_GONE);
+	ck_assert(was_removed(names[_i][0]));
+}
+END_TEST
+
 START_TEST(names_in_the_store_are_read_as_they_are_written)
 {
 	char name[FDSTORE_NAME];
@@ -544,12 +666,12 @@ START_TEST(names_in_the_store_are_read_as_they_are_written)
 	ck_assert(!keeper_store_parse("pagek.t.", &stream, &generation));
 	ck_assert(!keeper_store_parse("pagek.node", &stream, &generation));
 	keeper_store_name(name, 12);
-	ck_assert(keeper_store_is_of(name, 12));
-	ck_assert(!keeper_store_is_of(name, 13));
+	ck_assert(keeper_store_is_of(name, name));
+	ck_assert(!keeper_store_is_of("pagek.t.000000000000000d", name));
 	/* As another build may have named its own. */
-	ck_assert(keeper_store_is_of("pagek.t.000000000000000c.ring", 12));
-	ck_assert(!keeper_store_is_of("pagek.t.000000000000000cd", 12));
-	ck_assert(!keeper_store_is_of("pagek.s.000000000000000c", 12));
+	ck_assert(keeper_store_is_of("pagek.t.000000000000000c.ring", name));
+	ck_assert(!keeper_store_is_of("pagek.t.000000000000000cd", name));
+	ck_assert(!keeper_store_is_of("pagek.s.000000000000000c", name));
 }
 END_TEST
 
@@ -577,6 +699,10 @@ suite(void)
 	tcase_add_test(t, stacks_stay_for_those_who_outlive_their_image);
 	tcase_add_test(t,
 	    a_list_that_begins_anew_leaves_no_memory_in_the_store);
+	tcase_add_loop_test(t,
+	    who_cannot_be_taken_up_leaves_the_stacks_to_the_family, 0, 2);
+	tcase_add_loop_test(t, what_has_no_memory_is_dropped_and_its_target_told,
+	    0, 2);
 	tcase_add_test(t, names_in_the_store_are_read_as_they_are_written);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(kernel, setup, teardown);

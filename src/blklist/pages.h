@@ -33,10 +33,10 @@ size_t list_whole_pages(size_t bytes);
  */
 void *list_map(size_t bytes);
 /*
- * The same, given back by list_unmap_huge(), with huge pages from the byte `huge` on where there are any: with
- * many blocks most of the time goes into finding where pages are.  What is
- * taken from its beginning on has them from LIST_HUGE_FROM on, where the last
- * of them wastes little.
+ * The same, given back by list_unmap_huge(), with huge pages from the byte `huge`
+ * on where there are any: with many blocks most of the time goes into finding
+ * where pages are.  What is taken from its beginning on has them from
+ * LIST_HUGE_FROM on, where the last of them wastes little.
  */
 #define LIST_HUGE ((uint32_t)ZEROS_HUGE)
 #define LIST_HUGE_FROM (LIST_HUGE)

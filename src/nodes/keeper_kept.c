@@ -2,7 +2,6 @@
  * One target: what of it outlives this process, and its commits.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,20 +129,22 @@ keeper_kept_open(struct keeper_kept **out, int fd, unsigned generation)
 {
 	struct keeper_kept *kk = make(generation);
 	struct kept_build ours;
-	int r;
+	int r, pieces;
 
 	if (kk == NULL) {
 		close(fd);
 		return -ENOMEM;
 	}
 	r = kept_open(&kk->memory, fd);
-	if (r == 0)
-		r = take_pieces(kk);
+	pieces = r == 0 ? take_pieces(kk) : 0;
 	if (r == 0)
 		r = know_build(&ours);
-	if (r == 0 &&
-	    memcmp(&ours, &kk->image->build, sizeof ours) != 0)
+	/* Pieces of another build may have other sizes. */
+	if (r == 0 && (kk->image == NULL ||
+	    memcmp(&ours, &kk->image->build, sizeof ours) != 0))
 		r = -EINVAL;
+	if (r == 0)
+		r = pieces;
 	if (r < 0) {
 		keeper_kept_free(kk);
 		return r;

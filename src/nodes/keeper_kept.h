@@ -13,7 +13,8 @@
  *	shown	a page may know of records up to here.  When they are not
  *		committed, their numbers come again with others: the row gets
  *		another epoch, and pages take the list anew.
- *	void	said of memory that another one has taken the place of.
+ *	void	said of memory that another one has taken the place of, and of
+ *		whose target has ended.
  *
  * The names are
  *	pagek.t.STREAM		what a target has at first: the ring area, the keeper
@@ -133,12 +134,12 @@ int kept_sites_new(struct kept_sites **, struct node *,
 int kept_sites_open(struct kept_sites **, struct node *, uint64_t id, int fd,
     struct stream_sites **);
 void kept_sites_ref(struct kept_sites *);
-/* After the store's own reference has been given back. */
+/* With the last one they leave the store. */
 void kept_sites_unref(struct kept_sites *);
 
 /*
- * Names in the store; and of what target's memory one is, perhaps: false for
- * those of anything else.
+ * Names in the store; and the stream in one that a target's memory may have, or
+ * false: of the first generation its areas have it, too.
  */
 void keeper_store_name(char name[FDSTORE_NAME], uint64_t stream);
 void keeper_store_memory(char name[FDSTORE_NAME], uint64_t stream,
@@ -146,8 +147,11 @@ void keeper_store_memory(char name[FDSTORE_NAME], uint64_t stream,
 void keeper_store_sites(char name[FDSTORE_NAME], uint64_t id);
 bool keeper_store_parse(const char *name, uint64_t *stream,
     unsigned *generation);
-/* Whether it is one of that target's, perhaps by another build. */
-bool keeper_store_is_of(const char *name, uint64_t stream);
+/* Whether it is one of those of the target of that name, by any build. */
+bool keeper_store_is_of(const char *name, const char *target);
+/* Takes a memory file out; the first goes with its target. */
+void keeper_store_drop_memory(struct node *, uint64_t stream,
+    unsigned generation);
 
 /*
  * Into the store, with the first commit, as nobody's so far: fds are those of

@@ -55,13 +55,10 @@ keeper_store_parse(const char *name, uint64_t *stream, unsigned *generation)
 }
 
 bool
-keeper_store_is_of(const char *name, uint64_t stream)
+keeper_store_is_of(const char *name, const char *target)
 {
-	char target[FDSTORE_NAME];
-	size_t len;
+	size_t len = strlen(target);
 
-	keeper_store_name(target, stream);
-	len = strlen(target);
 	return strncmp(name, target, len) == 0 &&
 	    (name[len] == '\0' || name[len] == '.');
 }
@@ -75,9 +72,9 @@ drop_target(struct node *node, uint64_t stream)
 	fdstore_remove(&node->daemon.store, name);
 }
 
-/* The first went there with the target, and goes with it. */
-static void
-drop_memory(struct node *node, uint64_t stream, unsigned generation)
+void
+keeper_store_drop_memory(struct node *node, uint64_t stream,
+    unsigned generation)
 {
 	char name[FDSTORE_NAME];
 
@@ -226,9 +223,6 @@ put_sites(struct keeper *k)
 	char name[FDSTORE_NAME];
 	int r;
 
-	/* One that was not welcomed in the end has stored them already. */
-	if (s->id != 0)
-		return 0;
 	keeper_store_sites(name, k->stream);
 	r = fdstore_put(&k->node->daemon.store, name, kept_fd(s->memory));
 	if (r == 0)
@@ -237,8 +231,8 @@ put_sites(struct keeper *k)
 }
 
 /*
- * The memory goes last: where it is, all others are.  A store that is full may
- * have taken the first of them.
+ * A store that is full may take some of them: without the memory it is as if
+ * there were nothing, and without an area that is said.
  */
 static int
 put_target(struct keeper *k, const int fds[3])
@@ -296,7 +290,7 @@ keeper_kept_forget(struct keeper *k)
 	kk->stored = false;
 	/* A supervisor that is stopped may not hear what follows. */
 	atomic_store(&kk->image->is_void, 1);
-	drop_memory(k->node, k->stream, kk->generation);
+	keeper_store_drop_memory(k->node, k->stream, kk->generation);
 	drop_target(k->node, k->stream);
 }
 
@@ -313,7 +307,7 @@ keeper_kept_replace(struct keeper *k, struct keeper_kept *kk)
 	atomic_store(&old->image->is_void, 1);
 	k->kept = kk;
 	if (kk->stored)
-		drop_memory(k->node, k->stream, old->generation);
+		keeper_store_drop_memory(k->node, k->stream, old->generation);
 	/* The first one's file stays in the store, but for that not its memory. */
 	kept_give_back(old->memory, old->slot);
 	keeper_kept_free(old);

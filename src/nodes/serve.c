@@ -127,8 +127,10 @@ send_together(struct conn *c)
 {
 	size_t len = turn.len;
 
+	if (turn.conn != c)
+		return;
 	turn.len = 0;
-	if (len > 0 && turn.conn == c && !c->closed)
+	if (len > 0 && !c->closed)
 		send_bytes(c, turn.bytes, len);
 }
 
@@ -286,7 +288,7 @@ take_requests(struct conn *c)
 	for (int i = 0; i < REQUESTS_A_TURN; i++) {
 		int r;
 
-		if (queued(c) >= QUEUE_FULL) {
+		if (queued(c) + turn.len >= QUEUE_FULL) {
 			c->paused = true;
 			uv_read_stop((uv_stream_t *)&c->pipe);
 			return;

@@ -400,7 +400,7 @@ watch(void (*become)(void *arg, int fd), void *arg)
 				close(sup.channel);
 				sup.channel = sup.ward.channel = -1;
 			}
-			/* Not with each message: a node sends eight for a target. */
+			/* Not with each message: a node sends four for a target. */
 			if (ended)
 				ward_look(&sup.ward);
 			continue;

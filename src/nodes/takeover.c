@@ -1,6 +1,6 @@
 /* See takeover.h. */
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,26 +131,25 @@ takeover_ended(struct node *node)
 
 /* --- a target's descriptors --------------------------------------------- */
 
-/*
- * Perhaps its memory: what is in a ring area is the target's own words, so that
- * comes first.
- */
+/* Of a target, and neither of its areas: those are told by seals and sizes alone. */
 static bool
-is_memory(const struct fdstore_entry *e, uint64_t *stream,
-    unsigned *generation)
+is_memory(const struct fdstore_entry *e)
 {
-	return e->fd >= 0 && keeper_store_parse(e->name, stream, generation) &&
-	    stream_feed_area(e->fd) < 0;
+	return e->fd >= 0 && stream_feed_area(e->fd) < 0;
 }
 
 /* The two areas of its feed, -1 for one that is not there. */
 static void
 take_areas(struct fdstore *store, uint64_t stream, int fds[2])
 {
+	char target[FDSTORE_NAME];
+
+	keeper_store_name(target, stream);
 	fds[0] = fds[1] = -1;
 	for (size_t i = 0; i < store->n; i++) {
 		struct fdstore_entry *e = &store->inherited[i];
-		int which = e->fd >= 0 && keeper_store_is_of(e->name, stream) ?
+		int which = e->fd >= 0 &&
+		    keeper_store_is_of(e->name, target) ?
 		    stream_feed_area(e->fd) : -1;
 
 		if (which < 0 || fds[which] >= 0)
@@ -160,24 +159,33 @@ take_areas(struct fdstore *store, uint64_t stream, int fds[2])
 	}
 }
 
+/* Where nobody drains them its target is told, if both are there. */
 static void
-drop_target(struct fdstore *store, uint64_t stream)
+leave_areas(const int fds[2], bool abandon)
 {
-	for (size_t i = 0; i < store->n; i++)
-		if (keeper_store_is_of(store->inherited[i].name, stream))
-			fdstore_remove(store, store->inherited[i].name);
+	if (abandon && fds[0] >= 0 && fds[1] >= 0)
+		stream_feed_abandon(fds);
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
-/* The first goes with the target, and is empty. */
 static void
-drop_memory(struct fdstore *store, uint64_t stream, unsigned generation)
+drop_names(struct fdstore *store, uint64_t stream)
 {
-	char name[FDSTORE_NAME];
+	char target[FDSTORE_NAME];
+	const char *last = "";
 
-	if (generation == 1)
-		return;
-	keeper_store_memory(name, stream, generation);
-	fdstore_remove(store, name);
+	keeper_store_name(target, stream);
+	for (size_t i = 0; i < store->n; i++) {
+		const char *name = store->inherited[i].name;
+
+		if (!keeper_store_is_of(name, target) ||
+		    strcmp(name, last) == 0)
+			continue;
+		fdstore_remove(store, name);
+		last = name;
+	}
 }
 
 /* It cannot be read then, not even whether it is of anybody. */
@@ -198,15 +206,27 @@ judge_memory(const struct keeper_kept *kk, uint64_t stream, bool *valid)
 	return NULL;
 }
 
+/* Another one is valid, or none is. */
+static void
+drop_memory(struct node *node, uint64_t stream, struct keeper_kept *kk)
+{
+	if (kk == NULL)
+		return;
+	atomic_store(&kk->image->is_void, 1);
+	kept_give_back(kk->memory, kk->slot);
+	keeper_store_drop_memory(node, stream, kk->generation);
+	keeper_kept_free(kk);
+}
+
 /*
  * The valid one of a target's memory files; of two the younger.  NULL: there is
  * none.  *why says what is wrong then, or is NULL where nothing is.  *pid is of
  * which process it was, if known.
  */
 static struct keeper_kept *
-find_memory(struct fdstore *store, uint64_t stream, pid_t *pid,
-    const char **why)
+find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 {
+	struct fdstore *store = &node->daemon.store;
 	struct keeper_kept *best = NULL, *kk;
 	const char *reason = NULL, *wrong;
 	unsigned generation;
@@ -218,13 +238,14 @@ find_memory(struct fdstore *store, uint64_t stream, pid_t *pid,
 		struct fdstore_entry *e = &store->inherited[i];
 		int fd = e->fd;
 
-		if (!is_memory(e, &no, &generation) || no != stream)
+		if (!keeper_store_parse(e->name, &no, &generation) ||
+		    no != stream || !is_memory(e))
 			continue;
 		e->fd = -1;
 		r = keeper_kept_open(&kk, fd, generation);
 		if (r < 0) {
 			reason = r == -EINVAL ? another_build : strerror(-r);
-			drop_memory(store, stream, generation);
+			keeper_store_drop_memory(node, stream, generation);
 			continue;
 		}
 		*pid = kk->image->pid;
@@ -238,9 +259,7 @@ find_memory(struct fdstore *store, uint64_t stream, pid_t *pid,
 			best = kk;
 			kk = other;
 		}
-		if (kk != NULL)
-			drop_memory(store, stream, kk->generation);
-		keeper_kept_free(kk);
+		drop_memory(node, stream, kk);
 	}
 	if (best == NULL)
 		*why = reason;
@@ -268,6 +287,31 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 	keeper_store_sites(name, id);
 	fd = fdstore_take(&node->daemon.store, name);
 	return fd < 0 ? -ENOENT : kept_sites_open(ks, node, id, fd, sites);
+}
+
+/*
+ * Gives a reference back.  Where it is the last, because who needed them could not
+ * be taken up, they are there for others of the family.
+ */
+static void
+put_back_sites(struct node *node, struct kept_sites *ks)
+{
+	struct fdstore *store = &node->daemon.store;
+	char name[FDSTORE_NAME];
+
+	keeper_store_sites(name, ks->id);
+	for (size_t i = 0; ks->refs == 1 && i < store->n; i++) {
+		struct fdstore_entry *e = &store->inherited[i];
+
+		if (e->fd >= 0 || strcmp(e->name, name) != 0)
+			continue;
+		e->fd = fcntl(kept_fd(ks->memory), F_DUPFD_CLOEXEC, 0);
+		/* They stay in the store meanwhile. */
+		if (e->fd >= 0)
+			ks->id = 0;
+		break;
+	}
+	kept_sites_unref(ks);
 }
 
 /* --- a target ----------------------------------------------------------- */
@@ -298,21 +342,15 @@ find_process(struct keeper *k)
 }
 
 static int
-take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
+take_up_with(struct node *node, struct keeper_kept *kk, const int fds[2],
+    struct kept_sites *ks, struct stream_sites *sites)
 {
 	const struct kept_slot slot = *keeper_kept_slot(kk);
 	unsigned generation = kk->generation;
 	bool shown = atomic_load(&kk->image->shown) > slot.next;
-	struct stream_sites *sites;
-	struct kept_sites *ks;
 	struct keeper *k;
 	int r;
 
-	r = find_sites(node, slot.sites, &ks, &sites);
-	if (r < 0) {
-		keeper_kept_free(kk);
-		return r;
-	}
 	r = keeper_resume(&k, node, kk, fds, ks, sites);
 	if (r < 0) {
 		stream_sites_unref(sites);
@@ -340,6 +378,24 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 	return r;
 }
 
+static int
+take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
+{
+	struct stream_sites *sites;
+	struct kept_sites *ks;
+	int r;
+
+	r = find_sites(node, keeper_kept_slot(kk)->sites, &ks, &sites);
+	if (r < 0) {
+		keeper_kept_free(kk);
+		return r;
+	}
+	kept_sites_ref(ks);
+	r = take_up_with(node, kk, fds, ks, sites);
+	put_back_sites(node, ks);
+	return r;
+}
+
 /* False when another build had it. */
 static bool
 take_target(struct node *node, uint64_t stream)
@@ -347,7 +403,7 @@ take_target(struct node *node, uint64_t stream)
 	struct fdstore *store = &node->daemon.store;
 	const char *why = "its rings are not there";
 	pid_t pid = 0;
-	struct keeper_kept *kk = find_memory(store, stream, &pid, &why);
+	struct keeper_kept *kk = find_memory(node, stream, &pid, &why);
 	int fds[2], r = -ENOENT;
 
 	take_areas(store, stream, fds);
@@ -360,24 +416,30 @@ take_target(struct node *node, uint64_t stream)
 	if (r < 0 && why != NULL && why != another_build)
 		fprintf(stderr, "pageknode: what is known of process %d "
 		    "cannot be taken over: %s\n", (int)pid, why);
-	if (r < 0) {
-		if (fds[0] >= 0 && fds[1] >= 0)
-			stream_feed_abandon(fds);
-		drop_target(store, stream);
-	}
-	for (int i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	if (r < 0)
+		drop_names(store, stream);
+	leave_areas(fds, r < 0);
 	return why != another_build;
 }
 
-/* What nobody took is of no more use to anybody. */
+/* What nobody took is of no more use to anybody: areas without a memory, too. */
 static void
 drop_rest(struct fdstore *store)
 {
+	unsigned generation;
+	uint64_t stream;
+	int fds[2];
+
 	for (size_t i = 0; i < store->n; i++) {
 		struct fdstore_entry *e = &store->inherited[i];
 
+		if (e->fd < 0)
+			continue;
+		if (keeper_store_parse(e->name, &stream, &generation)) {
+			take_areas(store, stream, fds);
+			leave_areas(fds, true);
+			drop_names(store, stream);
+		}
 		if (e->fd < 0)
 			continue;
 		close(e->fd);
@@ -394,7 +456,8 @@ takeover_targets(struct node *node)
 	uint64_t stream;
 
 	for (size_t i = 0; i < store->n; i++) {
-		if (!is_memory(&store->inherited[i], &stream, &generation))
+		if (!keeper_store_parse(store->inherited[i].name, &stream,
+		    &generation) || !is_memory(&store->inherited[i]))
 			continue;
 		others += !take_target(node, stream);
 		drain_beat(node);

@@ -5,8 +5,8 @@
  * looked at, which costs next to nothing; and where totals are enough for all
  * limits, the node is not asked for blocks when they come fast.  Blocks that
  * match an expression are counted once a second, or less often where that takes
- * long; and all of it once more at the end.  The highest live bytes are the keeper's own, which
- * misses none between two looks.
+ * long; and all of it once more at the end.  The highest live bytes are the
+ * keeper's own, which misses none between two looks.
  */
 #include <errno.h>
 #include <stdlib.h>
