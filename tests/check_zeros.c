@@ -205,6 +205,7 @@ suite(void)
 	Suite *s = suite_create("zeros");
 	TCase *t = tcase_create("zeros");
 
+	tcase_add_checked_fixture(t, zeros_keep, NULL);
 	tcase_add_loop_test(t, what_comes_again_reads_as_zeros, 0, 2);
 	tcase_add_test(t, it_comes_again_as_what_it_was_and_as_nothing_else);
 	tcase_add_test(t, huge_pages_can_begin_where_it_does);

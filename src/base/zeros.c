@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "zeros.h"
@@ -19,6 +20,7 @@ static struct idle {
 	size_t bytes, huge;
 } idle[IDLE];
 
+static _Atomic bool keeps;
 static size_t idle_bytes;
 static unsigned oldest;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,6 +114,20 @@ map_huge(size_t bytes, size_t huge)
 	return p;
 }
 
+static bool
+is_limited(int what)
+{
+	struct rlimit limit;
+
+	return getrlimit(what, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY;
+}
+
+void
+zeros_keep(void)
+{
+	keeps = !is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA);
+}
+
 void *
 zeros_map(size_t bytes, size_t huge)
 {
@@ -139,7 +155,8 @@ zeros_unmap(void *p, size_t bytes, size_t huge)
 	if (huge >= bytes)
 		huge = ZEROS_SMALL;
 	/* Locked memory cannot be emptied. */
-	if (bytes > IDLE_BYTES || madvise(p, bytes, MADV_DONTNEED) != 0)
+	if (!keeps || bytes > IDLE_BYTES ||
+	    madvise(p, bytes, MADV_DONTNEED) != 0)
 		munmap(p, bytes);
 	else
 		put_idle(p, bytes, huge);

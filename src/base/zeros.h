@@ -2,9 +2,9 @@
  * zeros: address space that reads as zeros, as large as a table may ever get,
  * whose pages come when they are used.
  *
- * What is given back is emptied and stands ready for the next of its kind: where
+ * A node keeps what is given back, emptied, for the next of its kind: where
  * programs of a few milliseconds come and go, each with its tables, mapping and
- * unmapping them would take a third of what a node does for one, for each time
+ * unmapping them would take a third of what it does for one, for each time
  * threads that only touch memory wait, and processors are interrupted.
  *
  * Example
@@ -27,6 +27,12 @@
  * then.  NULL for want of memory.
  */
 void *zeros_map(size_t bytes, size_t huge);
+
+/*
+ * From now on some of what is given back is kept, where no limit on address space
+ * or data counts it: malloc(3) would lack what is idle here.
+ */
+void zeros_keep(void);
 
 /* Both numbers are those of zeros_map().  p: NULL is no mapping. */
 void zeros_unmap(void *p, size_t bytes, size_t huge);

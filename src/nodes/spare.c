@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../base/zeros.h"
 #include "keeper_kept.h"
 #include "node.h"
 #include "spare.h"
@@ -155,6 +156,7 @@ void
 spares_start(struct spares *all, struct node *node)
 {
 	*all = (struct spares){ .node = node };
+	zeros_keep();
 	pthread_mutex_init(&all->lock, NULL);
 	pthread_cond_init(&all->look, NULL);
 	all->running = pthread_create(&all->thread, NULL, spares_main, all) ==

@@ -427,7 +427,7 @@ put_bar(struct page *page, const struct page_view *v,
 static void
 put_blank(struct page_picture *pic, int until)
 {
-	while (pic->rows < until - 1)
+	while (!picture_failed(pic) && pic->rows < until - 1)
 		picture_line(pic);
 }
 

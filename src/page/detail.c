@@ -264,7 +264,7 @@ put_foot(const struct page_detail *d, const struct page_view *v,
 			picture_wrap(pic, text, 1, PAGE_PLAIN);
 		}
 	}
-	while (pic->rows < last)
+	while (!picture_failed(pic) && pic->rows < last)
 		picture_line(pic);
 }
 
@@ -275,6 +275,8 @@ cut(struct page_detail *d, struct page_picture *pic, int window, int foot)
 	struct page_line last[FOOT_LINES];
 	int i;
 
+	if (picture_failed(pic))
+		return;
 	for (i = 0; i < foot; i++)
 		last[i] = pic->line[pic->rows - foot + i];
 	pic->rows -= foot;
@@ -322,7 +324,7 @@ page_detail_compose(struct page_detail *d, const struct page *page,
 	detail_put_memory(d, v, pic);
 	detail_put_history(d, page, v, pic);
 	detail_put_born(d, v, pic);
-	while (foot > 0 && pic->rows < window)
+	while (!picture_failed(pic) && foot > 0 && pic->rows < window)
 		picture_line(pic);
 	if (foot > 0)
 		put_foot(d, v, pic);

@@ -672,7 +672,8 @@ page_nodes_compose(struct page_nodes *p,
 	put_lines(p, row, n, (size_t)s->top, (size_t)(s->top + window),
 	    text ? SIZE_MAX : cursor, pic);
 	/* The line being written is not in pic->rows yet. */
-	while (!text && pic->rows < rows - about - bar - 1)
+	while (!picture_failed(pic) && !text &&
+	    pic->rows < rows - about - bar - 1)
 		picture_line(pic);
 	if (about > 0)
 		put_about(page_nodes_row(p, row, n), about, pic);

@@ -156,6 +156,12 @@ close_line(struct page_picture *pic)
 		s->err = r;
 }
 
+bool
+picture_failed(const struct page_picture *pic)
+{
+	return pic->store == NULL || pic->store->err < 0;
+}
+
 int
 picture_end(struct page_picture *pic)
 {

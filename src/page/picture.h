@@ -36,6 +36,9 @@ void picture_begin(struct page_picture *, int cols, bool ascii);
 /* 0, or -ENOMEM: then the picture has no rows. */
 int picture_end(struct page_picture *);
 
+/* Memory could not be had: there will be no more rows, however many are begun. */
+bool picture_failed(const struct page_picture *);
+
 /* Ends the line before, if any, and begins the next. */
 void picture_line(struct page_picture *);
 /*

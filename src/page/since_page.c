@@ -475,7 +475,7 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 	put_rows(d, page, v, s, rows - (pic->rows + 1) - foot, pic);
 	if (!foot)
 		return;
-	while (pic->rows < rows - 2)
+	while (!picture_failed(pic) && pic->rows < rows - 2)
 		picture_line(pic);
 	picture_line(pic);
 	put_bar(d, pic);

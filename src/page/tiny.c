@@ -76,6 +76,6 @@ page_compose_tiny(const struct page *page, const struct page_view *v,
 		if (rows == 0 || rows > 2)
 			fact_line(pic, f.node, PAGE_PLAIN);
 	}
-	while (rows > 0 && pic->rows < rows - 1)
+	while (!picture_failed(pic) && rows > 0 && pic->rows < rows - 1)
 		picture_line(pic);
 }
