@@ -2,6 +2,10 @@
  * Page K as it is used: outside text, moving, pausing, counters, keys, and
  * the lines that all of it is written with.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
 #include "../src/page/keys.h"
 #include "harness.h"
 #include "scene.h"
@@ -582,6 +586,40 @@ START_TEST(age_text_is_five_columns_at_most)
 }
 END_TEST
 
+#ifndef SANITIZED
+/* All that can be had; the limit goes first, or it would be the machine's. */
+static void
+use_up_memory(void)
+{
+	/* The kernel takes 0 for no limit. */
+	struct rlimit none = { 1, RLIM_INFINITY };
+	size_t bytes;
+
+	(void)setrlimit(RLIMIT_DATA, &none);
+	for (bytes = 1 << 20; bytes > 0; bytes /= 2)
+		while (malloc(bytes) != NULL)
+			;
+}
+
+static const int heights[] = { 2, 10, 24, 60 };
+
+START_TEST(a_picture_without_memory_comes_to_an_end)
+{
+	struct rlimit had;
+	int r;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_DATA, &had), 0);
+	use_up_memory();
+	r = page_compose_view(&page, &scene.view, _i % 2 == 0 ? 80 : 124,
+	    heights[_i / 2], &pic);
+	/* What tells of it wants some. */
+	(void)setrlimit(RLIMIT_DATA, &had);
+	ck_assert_int_eq(r, -ENOMEM);
+	ck_assert_int_eq(pic.rows, 0);
+}
+END_TEST
+#endif
+
 static Suite *
 page_suite(void)
 {
@@ -591,6 +629,10 @@ page_suite(void)
 
 	tcase_add_checked_fixture(note, setup_note, teardown);
 	tcase_add_test(note, paused_picture_keeps_its_requesters);
+#ifndef SANITIZED
+	tcase_add_loop_test(note, a_picture_without_memory_comes_to_an_end, 0,
+	    2 * (int)BASE_NELEM(heights));
+#endif
 	suite_add_tcase(s, note);
 
 	tcase_add_checked_fixture(target, setup_target, teardown);
