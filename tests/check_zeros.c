@@ -96,6 +96,8 @@ START_TEST(locked_memory_comes_again_as_zeros_too)
 }
 END_TEST
 
+/* A sanitizer has mappings of its own for each, and all address space. */
+#ifndef SANITIZED
 static unsigned
 mappings(void)
 {
@@ -160,6 +162,7 @@ START_TEST(what_is_kept_makes_room_where_there_is_none)
 	zeros_unmap(p, bytes - page(), ZEROS_SMALL);
 }
 END_TEST
+#endif
 
 static void *
 use(void *arg)
@@ -211,7 +214,6 @@ suite(void)
 	tcase_add_test(t, huge_pages_can_begin_where_it_does);
 	tcase_add_test(t, nothing_is_given_back_of_nothing);
 	tcase_add_test(t, locked_memory_comes_again_as_zeros_too);
-	/* A sanitizer has mappings of its own for each, and all address space. */
 #ifndef SANITIZED
 	tcase_add_test(t, of_many_that_are_given_back_few_are_kept);
 	tcase_add_test(t, what_is_kept_makes_room_where_there_is_none);
