@@ -16,7 +16,7 @@
 #include "harness.h"
 
 #define SMALL 100
-#define LARGE (3 * KEPT_HUGE)
+#define LARGE (3 * BASE_HUGE)
 
 static int
 dup_of(const struct kept *kept)
@@ -78,7 +78,7 @@ START_TEST(large_pieces_begin_where_huge_pages_can)
 
 	ck_assert_int_eq(kept_new(&kept, "test", 0), 0);
 	ck_assert_ptr_nonnull(kept_take(kept, SMALL));
-	ck_assert_uint_eq((uintptr_t)kept_take(kept, LARGE) % KEPT_HUGE, 0);
+	ck_assert_uint_eq((uintptr_t)kept_take(kept, LARGE) % BASE_HUGE, 0);
 	kept_free(kept);
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(expected_pieces_are_found_again_like_any_other)
 		ck_assert_int_eq(p[i][bytes[i] - 1], 0);
 		p[i][0] = p[i][bytes[i] - 1] = (char)('a' + i);
 	}
-	ck_assert_uint_eq((uintptr_t)p[1] % KEPT_HUGE, 0);
+	ck_assert_uint_eq((uintptr_t)p[1] % BASE_HUGE, 0);
 	ck_assert_uint_gt(kept_size(kept), size);
 	ck_assert_int_eq(kept_open(&next, dup_of(kept)), 0);
 	for (unsigned i = 0; i < 3; i++) {

@@ -567,19 +567,20 @@ END_TEST
 
 /* --- what goes out together ------------------------------------------------ */
 
-/* Here what the node writes at once is one message. */
+/* What the node writes to it at once is one message. */
 static void
-page_open_messages(struct page *p)
+messages_up(struct page *p)
 {
-	int fds[2];
-
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-	    fds), 0);
-	ck_assert_int_eq(serve_add(&node, fds[1]), 0);
-	*p = (struct page){ .fd = fds[0] };
-	ck_assert_int_eq(fcntl(p->fd, F_SETFL, O_NONBLOCK), 0);
-	ck_assert_int_eq(wire_frames_init(&p->in, WIRE_REPLY_MAX), 0);
+	node_up(NULL);
+	page_open_as(p, SOCK_SEQPACKET);
 	page_greet(p, WIRE_ROLE_READ);
+}
+
+static void
+messages_down(struct page *p)
+{
+	page_close(p);
+	node_down();
 }
 
 /* So many requests, each for a name that is not there, in one message. */
@@ -627,8 +628,7 @@ START_TEST(replies_to_the_requests_of_a_turn_are_one_write)
 {
 	struct page p;
 
-	node_up(NULL);
-	page_open_messages(&p);
+	messages_up(&p);
 	ask_for_names(&p, 3, "");
 	ck_assert_uint_eq(next_replies(&p), 3);
 	ask_for_names(&p, 1, "");
@@ -636,8 +636,7 @@ START_TEST(replies_to_the_requests_of_a_turn_are_one_write)
 	ask_for_names(&p, 10, "");
 	ck_assert_uint_eq(next_replies(&p), 8);
 	ck_assert_uint_eq(next_replies(&p), 2);
-	page_close(&p);
-	node_down();
+	messages_down(&p);
 }
 END_TEST
 
@@ -645,13 +644,11 @@ START_TEST(what_ends_a_connection_goes_out_behind_what_was_answered)
 {
 	struct page p;
 
-	node_up(NULL);
-	page_open_messages(&p);
+	messages_up(&p);
 	ask_for_names(&p, 2, "\xff\xff\xff\xff....");
 	ck_assert_uint_eq(next_replies(&p), 3);
 	ck_assert_uint_eq(next_replies(&p), 0);
-	page_close(&p);
-	node_down();
+	messages_down(&p);
 }
 END_TEST
 

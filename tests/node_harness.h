@@ -47,17 +47,23 @@ node_down(void)
 	ck_assert_int_eq(uv_loop_close(&loop), 0);
 }
 
+/* type: SOCK_STREAM, or SOCK_SEQPACKET to see what is written at once. */
 static inline void
-page_open(struct page *p)
+page_open_as(struct page *p, int type)
 {
 	int fds[2];
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-	    fds), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds), 0);
 	ck_assert_int_eq(serve_add(&node, fds[1]), 0);
 	*p = (struct page){ .fd = fds[0] };
 	ck_assert_int_eq(fcntl(p->fd, F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(wire_frames_init(&p->in, WIRE_REPLY_MAX), 0);
+}
+
+static inline void
+page_open(struct page *p)
+{
+	page_open_as(p, SOCK_STREAM);
 }
 
 static inline void

@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 #define BASE_NELEM(a) (sizeof(a) / sizeof((a)[0]))
+#define BASE_HUGE ((size_t)2 << 20)	/* bytes of a huge page */
 
 /* A point in monotonic time. */
 struct mono {

@@ -116,7 +116,7 @@ map_all(int fd, size_t *expected)
 	bytes = whole(bytes, KEPT_PAGE);
 	*expected = bytes;
 	return ftruncate(fd, (off_t)bytes) == 0 ?
-	    map(fd, bytes, 0, KEPT_HUGE) : NULL;
+	    map(fd, bytes, 0, BASE_HUGE) : NULL;
 }
 
 int
@@ -240,7 +240,7 @@ place(struct kept *kept, size_t bytes, off_t offset, size_t align, bool *alone)
 void *
 kept_take(struct kept *kept, size_t bytes)
 {
-	size_t align = bytes > KEPT_HUGE ? KEPT_HUGE : KEPT_PAGE;
+	size_t align = bytes > BASE_HUGE ? BASE_HUGE : KEPT_PAGE;
 	struct kept_head *head = kept->head;
 	struct piece *piece;
 	off_t offset;
@@ -305,15 +305,15 @@ kept_give_back(struct kept *kept, const void *first)
 void
 kept_populate(void *p, size_t bytes)
 {
-	uintptr_t begin = ((uintptr_t)p + KEPT_HUGE - 1) & ~(KEPT_HUGE - 1);
-	uintptr_t end = ((uintptr_t)p + bytes) & ~(KEPT_HUGE - 1);
+	uintptr_t begin = ((uintptr_t)p + BASE_HUGE - 1) & ~(BASE_HUGE - 1);
+	uintptr_t end = ((uintptr_t)p + bytes) & ~(BASE_HUGE - 1);
 
 	/*
 	 * Where no page is there yet there is nothing to make a huge one of.
 	 * One is asked for, not used: for want of memory that would end us.
 	 */
-	for (uintptr_t at = begin; at < end; at += KEPT_HUGE)
+	for (uintptr_t at = begin; at < end; at += BASE_HUGE)
 		if (madvise((void *)at, KEPT_PAGE, MADV_POPULATE_WRITE) == 0)
-			(void)madvise((void *)at, KEPT_HUGE, MADV_COLLAPSE);
+			(void)madvise((void *)at, BASE_HUGE, MADV_COLLAPSE);
 	(void)madvise(p, bytes, MADV_POPULATE_WRITE);
 }

@@ -39,7 +39,6 @@
 #endif
 
 #define KEPT_PIECES 32		/* of one memory file, at most */
-#define KEPT_HUGE ((size_t)2 << 20)
 
 struct kept;
 
@@ -74,7 +73,7 @@ unsigned kept_opens(const struct kept *);
 void kept_well(struct kept *);
 
 /*
- * The next piece, of so many bytes; where it is larger than KEPT_HUGE it begins
+ * The next piece, of so many bytes; where it is larger than BASE_HUGE it begins
  * where a huge page can.  Zeros at first; in an old one what was there, and
  * NULL when its maker took a piece of another size there.  NULL also for want
  * of memory.  Borrowed until kept_free().

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base.h"
 #include "zeros.h"
 
 /*
@@ -79,8 +80,8 @@ drop_idle(void)
 	return any;
 }
 
-static size_t
-whole_pages(size_t bytes)
+size_t
+zeros_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -99,15 +100,15 @@ map(size_t bytes)
 static void *
 map_huge(size_t bytes, size_t huge)
 {
-	char *p = map(bytes + ZEROS_HUGE);
+	char *p = map(bytes + BASE_HUGE);
 	size_t head;
 
 	if (p == NULL)
 		return NULL;
-	head = -(uintptr_t)p & (ZEROS_HUGE - 1);
+	head = -(uintptr_t)p & (BASE_HUGE - 1);
 	if (head > 0)
 		munmap(p, head);
-	munmap(p + head + bytes, ZEROS_HUGE - head);
+	munmap(p + head + bytes, BASE_HUGE - head);
 	p += head;
 	/* Without them it is as good, and slower. */
 	(void)madvise(p + huge, bytes - huge, MADV_HUGEPAGE);
@@ -133,7 +134,7 @@ zeros_map(size_t bytes, size_t huge)
 {
 	void *p;
 
-	bytes = whole_pages(bytes);
+	bytes = zeros_pages(bytes);
 	if (huge >= bytes)
 		huge = ZEROS_SMALL;
 	p = take_idle(bytes, huge);
@@ -151,7 +152,7 @@ zeros_unmap(void *p, size_t bytes, size_t huge)
 {
 	if (p == NULL)
 		return;
-	bytes = whole_pages(bytes);
+	bytes = zeros_pages(bytes);
 	if (huge >= bytes)
 		huge = ZEROS_SMALL;
 	/* Locked memory cannot be emptied. */

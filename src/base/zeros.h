@@ -7,6 +7,10 @@
  * unmapping them would take a third of what it does for one, for each time
  * threads that only touch memory wait, and processors are interrupted.
  *
+ * A page that is read before it is written is the system's one of zeros, and it
+ * costs an interrupt of all processors to put another in its place then: what is
+ * sure to be written is written first.
+ *
  * Example
  *	struct table *t = zeros_map(sizeof *t, ZEROS_SMALL);
  *	...
@@ -19,7 +23,6 @@
 
 #include <stddef.h>
 
-#define ZEROS_HUGE ((size_t)2 << 20)	/* a huge page */
 #define ZEROS_SMALL ((size_t)-1)	/* no huge pages */
 
 /*
@@ -27,6 +30,8 @@
  * then.  NULL for want of memory.
  */
 void *zeros_map(size_t bytes, size_t huge);
+/* As many as are mapped for so many: whole pages. */
+size_t zeros_pages(size_t bytes);
 
 /*
  * From now on some of what is given back is kept, where no limit on address space

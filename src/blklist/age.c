@@ -27,8 +27,8 @@ ord_bytes(const struct age *a)
 static size_t
 tables_bytes(const struct age *a, size_t *bits, size_t *chunk)
 {
-	*bits = list_whole_pages(ord_bytes(a));
-	*chunk = *bits + list_whole_pages(a->end / 8);
+	*bits = zeros_pages(ord_bytes(a));
+	*chunk = *bits + zeros_pages(a->end / 8);
 	return *chunk + age_chunks(a) * sizeof(*a->chunk);
 }
 

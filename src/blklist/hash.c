@@ -96,7 +96,7 @@ hash_init(struct hash *h, uint32_t max_keys, uint64_t seed)
 	if (h->now.bucket == NULL)
 		return -ENOMEM;
 	set_size(h, HASH_MIN);
-	/* Where the first keys go, before it is read; see order_init(). */
+	/* Where the first keys go, before it is read; see zeros.h. */
 	memset(h->now.bucket, 0, table_bytes(HASH_MIN));
 	return 0;
 }

@@ -19,14 +19,6 @@
 #define READY_EARLY_PART 64
 #define READY_EARLY_MAX (UINT32_C(512) << 10)
 
-size_t
-list_whole_pages(size_t bytes)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (bytes + page - 1) & ~(page - 1);
-}
-
 void *
 list_map(size_t bytes)
 {
@@ -54,7 +46,7 @@ ready_more(size_t bytes, size_t huge, size_t ready)
 		more = ready / READY_PART;
 		if (more > READY_MAX)
 			more = READY_MAX;
-		more = list_whole_pages(more);
+		more = zeros_pages(more);
 	}
 	return more < bytes - ready ? more : bytes - ready;
 }
@@ -65,8 +57,8 @@ make_ready(void *p, size_t bytes, size_t huge, size_t ready, bool kept)
 {
 	size_t more;
 
-	ready = list_whole_pages(ready);
-	more = ready_more(list_whole_pages(bytes), huge, ready);
+	ready = zeros_pages(ready);
+	more = ready_more(zeros_pages(bytes), huge, ready);
 	if (more == 0)
 		return ready;
 	(ready < READY_BESIDE ? ready_now : ready_ask)((char *)p + ready, more,

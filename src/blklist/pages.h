@@ -23,9 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/base.h"
 #include "../base/zeros.h"
-
-size_t list_whole_pages(size_t bytes);
 
 /*
  * Zeroed memory of its own mapping, taken page by page as it is used, or NULL;
@@ -38,7 +37,7 @@ void *list_map(size_t bytes);
  * where pages are.  What is taken from its beginning on has them from
  * LIST_HUGE_FROM on, where the last of them wastes little.
  */
-#define LIST_HUGE ((uint32_t)ZEROS_HUGE)
+#define LIST_HUGE ((uint32_t)BASE_HUGE)
 #define LIST_HUGE_FROM (LIST_HUGE)
 void *list_map_huge(size_t bytes, size_t huge);
 void list_unmap_huge(void *, size_t bytes, size_t huge);

@@ -323,7 +323,7 @@ regions_add_slow(struct regions *g, uint64_t key)
 		m = list_map(sizeof(*m));
 		if (m == NULL)
 			return -ENOMEM;
-		/* Written before it is read; see order_init(). */
+		/* Written before it is read; see zeros.h. */
 		m->region[mid] = NULL;
 		m->count[mid] = 0;
 		g->middle[top] = m;

@@ -95,14 +95,18 @@ put_memory(struct keeper *k, const struct keeper_kept *kk)
 
 /* --- stacks ------------------------------------------------------------- */
 
+/* Stacks and the memory that they lie in become *out's, or are given back. */
 static int
-make_sites(struct kept_sites **out, struct node *node, struct kept *memory,
-    uint64_t id)
+own_sites(struct kept_sites **out, struct node *node, uint64_t id,
+    struct kept *memory, struct stream_sites *sites)
 {
 	struct kept_sites *s = calloc(1, sizeof *s);
 
-	if (s == NULL)
+	if (s == NULL) {
+		stream_sites_unref(sites);
+		kept_free(memory);
 		return -ENOMEM;
+	}
 	*s = (struct kept_sites){ .node = node, .memory = memory, .id = id,
 		.refs = 1 };
 	*out = s;
@@ -119,15 +123,12 @@ kept_sites_new(struct kept_sites **out, struct node *node,
 	if (r < 0)
 		return r;
 	r = stream_sites_new_kept(sites, memory);
-	if (r == 0) {
-		node->daemon.sites_bytes = kept_size(memory);
-		r = make_sites(out, node, memory, 0);
-		if (r < 0)
-			stream_sites_unref(*sites);
-	}
-	if (r < 0)
+	if (r < 0) {
 		kept_free(memory);
-	return r;
+		return r;
+	}
+	node->daemon.sites_bytes = kept_size(memory);
+	return own_sites(out, node, 0, memory, *sites);
 }
 
 int
@@ -140,14 +141,11 @@ kept_sites_open(struct kept_sites **out, struct node *node, uint64_t id,
 	if (r < 0)
 		return r;
 	r = stream_sites_resume(sites, memory);
-	if (r == 0) {
-		r = make_sites(out, node, memory, id);
-		if (r < 0)
-			stream_sites_unref(*sites);
-	}
-	if (r < 0)
+	if (r < 0) {
 		kept_free(memory);
-	return r;
+		return r;
+	}
+	return own_sites(out, node, id, memory, *sites);
 }
 
 void

@@ -32,7 +32,7 @@ feed_alloc(struct stream_feed **feedp, const struct stream_sink *sink,
 
 	if (feed == NULL)
 		return -ENOMEM;
-	/* Written before it is read; see order_init(). */
+	/* Written before it is read; see zeros.h. */
 	memset(&feed->counts, 0, sizeof(feed->counts));
 	sitemap_init(&feed->sites, &feed->reader);
 	order_init(&feed->order, &feed->reader, &feed->sites, sink, arg,

@@ -634,10 +634,7 @@ order_init(struct order *o, struct reader *r, struct sitemap *sites,
 	o->sink = sink;
 	o->arg = arg;
 	o->counts = counts;
-	/*
-	 * Pages that are read first are the system's page of zeros, and it costs
-	 * an interrupt of all processors to put another in its place.
-	 */
+	/* Written before it is read; see zeros.h. */
 	memset(o->shard, 0, sizeof(o->shard));
 }
 

@@ -199,6 +199,7 @@ int reader_resume(struct reader *, const int fds[2],
     const struct reader_state *);
 /* reader_gone() for areas that nobody has mapped. */
 int reader_abandon(const int fds[2]);
+/* stream_feed_area() */
 int reader_which(int fd);
 /* Says it: the state is safe, and all that sleep for room may look again. */
 void reader_resumed(struct reader *);

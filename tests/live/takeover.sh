@@ -114,7 +114,7 @@ options=
 
 cat >"$tmp/forks.sh" <<'SH'
 i=0
-while [ $i -lt 60 ]; do
+while [ $i -lt 200 ]; do
 	x=$(echo "$i" | sed 's/1/one/' | tr a-z A-Z)
 	(y=$x; : "$y"; exit 3)
 	ls / >/dev/null &
