@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "../src/alloclog/alone.h"
@@ -36,48 +35,7 @@ mmap64(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 }
 #endif
 
-#define AREA RING_ALIGN(ring_area_size())
-#define KEEPER RING_ALIGN(sizeof(struct keeper_area))
-
 /* --- a keeper after another ------------------------------------------------ */
-
-/* Where a descriptor is mapped, once. */
-static void *
-mapping_of(int fd)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	unsigned long start, ino;
-	struct stat st;
-	void *found = NULL;
-	char line[512];
-
-	ck_assert_ptr_nonnull(maps);
-	ck_assert_int_eq(fstat(fd, &st), 0);
-	while (found == NULL && fgets(line, sizeof(line), maps) != NULL)
-		if (sscanf(line, "%lx-%*x %*s %*x %*s %lu", &start, &ino) ==
-			2 && ino == st.st_ino)
-			found = (void *)start;
-	fclose(maps);
-	ck_assert_ptr_nonnull(found);
-	return found;
-}
-
-/* Mapped as attach.c does; for the thread sanitizer as feed_rig.h says. */
-static struct rig *
-rig_next(void)
-{
-	struct rig *rig = calloc(1, sizeof(*rig));
-
-	ck_assert_ptr_nonnull(rig);
-	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, false,
-			     &rig_sink, rig), 0);
-	rig->area = rig_map(RIG_TSAN ? mapping_of(rig->fds[0]) :
-	    produce_again_at(), AREA, PROT_READ | PROT_WRITE, rig->fds[0]);
-	rig->keeper = RIG_TSAN ? mapping_of(rig->fds[1]) :
-	    rig_map(NULL, KEEPER, PROT_READ, rig->fds[1]);
-	rig->now = 1000;
-	return rig;
-}
 
 /* The target's mappings are the target's. */
 static void

@@ -18,11 +18,13 @@ struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
 
 static const struct produce_gate nowhere;
 static struct keeper_area unarmed;
-static const struct produce_gate shut = { .keeper = &unarmed };
+static struct produce_gate shut = { .keeper = &unarmed };
 
 _Atomic(const struct produce_gate *) produce_gate = &nowhere;
 
 static _Atomic(struct shared *) shared_page;
+
+static _Atomic size_t odd_blocks;
 
 /*
  * Copied by fork: the areas that an orphan still has, and its parent's id.  An
@@ -71,6 +73,43 @@ struct ticket *
 produce_tickets_now(void)
 {
 	return &produce_tickets[tickets_now * REC_SHARDS];
+}
+
+/* --- the gate ------------------------------------------------------------ */
+
+/*
+ * Opens the straight way, unless there is an odd block by then.  The word that it
+ * leads to meanwhile has everybody look closer, and a way that produce_odd() has
+ * closed since is no longer the one that is changed here.
+ */
+static void
+gate_straighten(struct produce_gate *gate, const _Atomic uint32_t *armed)
+{
+	static const _Atomic uint32_t closer = 1;
+	const _Atomic uint32_t *way = &closer;
+
+	atomic_store(&gate->straight, way);
+	if (atomic_load(&odd_blocks) != 0)
+		armed = NULL;
+	(void)atomic_compare_exchange_strong(&gate->straight, &way, armed);
+}
+
+void
+produce_odd(void)
+{
+	struct shared *sh;
+
+	atomic_fetch_add(&odd_blocks, 1);
+	atomic_store(&shut.straight, NULL);
+	(void)era_now(&sh);
+	if (sh != NULL)
+		atomic_store(&sh->gate.straight, NULL);
+}
+
+void
+produce_even(void)
+{
+	atomic_fetch_sub(&odd_blocks, 1);
 }
 
 /* --- joining ------------------------------------------------------------- */
@@ -180,6 +219,7 @@ era_begin(struct shared *sh, struct ring_area *area,
     const struct keeper_area *keeper, uint64_t stream)
 {
 	struct era *era = &sh->eras[++eras % ERAS_KEPT];
+	const struct keeper_area *gate;
 
 	*era = (struct era){
 		.area = area,
@@ -195,8 +235,9 @@ era_begin(struct shared *sh, struct ring_area *area,
 	mapped_keeper = keeper;
 	atomic_store_explicit(&stream_id, stream, memory_order_relaxed);
 	atomic_store_explicit(&sh->stalled, 0, memory_order_relaxed);
-	atomic_store_explicit(&sh->gate.keeper,
-	    era->sample == 0 ? keeper : NULL, memory_order_release);
+	gate = era->sample == 0 ? keeper : NULL;
+	atomic_store_explicit(&sh->gate.keeper, gate, memory_order_release);
+	gate_straighten(&sh->gate, gate != NULL ? &gate->armed : NULL);
 	atomic_store_explicit(&sh->now, era, memory_order_release);
 }
 
@@ -370,6 +411,7 @@ produce_sample_wanted(void)
 void
 produce_never(void)
 {
+	gate_straighten(&shut, &unarmed.armed);
 	atomic_store_explicit(&produce_gate, &shut, memory_order_release);
 }
 

@@ -5,9 +5,9 @@
  * follow on an address then always finds its predecessor logged.  errno is as
  * the real call left it.  realloc is both, and has a file of its own.
  *
- * Each hook is a straight line when thread_fast() has a producer, and when
- * hook_skips() says that there is nothing to log; everything else is in the
- * slow path of the same name.
+ * Each hook is a straight line where its process is dormant or the thread has a
+ * producer; hook_skips() and all that is rare are looked at in the function of
+ * the same name that ends in _closer, and what remains is in the slow path.
  *
  * In a process that samples, which allocations are logged is said by their
  * thread's countdown and which frees by the set of what was; a request that
@@ -39,7 +39,7 @@ measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 	if (usable == NULL || t->measuring)
 		return 0;
 	t->measuring = true;
-	t->fast = NULL;
+	t->fast = &thread_nobody;
 	n = usable(ptr);
 	t->fast = fast;
 	t->measuring = false;
@@ -305,29 +305,44 @@ malloc_plain(size_t size, struct producer *p)
 	return alloc_by(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
 }
 
+/*
+ * What does not go straight.  First who samples: that one must not pay for the
+ * others.
+ */
 OUTLINE void *
-malloc_counted(size_t size)
+malloc_closer(size_t size)
 {
+	struct producer *p;
 	void *ptr;
 
-	if (unlikely(!sample_skips(&thread_self.sampler, size)))
-		return malloc_other(size);
-	ptr = real.malloc(size);
-	return likely(ptr != NULL) ? ptr : alloc_failed(size, TYPE_MALLOC);
+	if (likely(sample_skips(&thread_self.sampler, size))) {
+		ptr = real.malloc(size);
+		return likely(ptr != NULL) ? ptr :
+		    alloc_failed(size, TYPE_MALLOC);
+	}
+	p = thread_fast();
+	if (p != NULL)
+		return p->stack == NULL ? malloc_plain(size, p) :
+		    malloc_logged(size, p);
+	if (thread_self.sampler.left == 0 && produce_asleep())
+		return real.malloc(size);
+	return malloc_other(size);
 }
 
 EXPORT void *
 malloc(size_t size)
 {
-	struct producer *p = thread_fast();
+	const _Atomic uint32_t *armed = produce_straight();
+	struct producer *p;
 
-	if (likely(p != NULL))
-		return p->stack == NULL ? malloc_plain(size, p) :
-		    malloc_logged(size, p);
-	/* First who samples: that one must not pay for looking at the gate. */
-	if (thread_self.sampler.left == 0 && likely(produce_asleep()))
+	if (unlikely(armed == NULL))
+		return malloc_closer(size);
+	if (word_says_no(armed))
 		return real.malloc(size);
-	return malloc_counted(size);
+	p = thread_straight(armed);
+	if (unlikely(p == NULL))
+		return malloc_other(size);
+	return p->stack == NULL ? malloc_plain(size, p) : malloc_logged(size, p);
 }
 
 OUTLINE NONNULL(3) void *
@@ -363,28 +378,40 @@ calloc_other(size_t n, size_t size)
 }
 
 OUTLINE void *
-calloc_counted(size_t n, size_t size)
+calloc_closer(size_t n, size_t size)
 {
 	uint64_t bytes = product(n, size);
+	struct producer *p;
 	void *ptr;
 
-	if (unlikely(!sample_skips(&thread_self.sampler, bytes)))
-		return calloc_other(n, size);
-	ptr = real.calloc(n, size);
-	return likely(ptr != NULL) ? ptr : alloc_failed(bytes, TYPE_CALLOC);
+	if (likely(sample_skips(&thread_self.sampler, bytes))) {
+		ptr = real.calloc(n, size);
+		return likely(ptr != NULL) ? ptr :
+		    alloc_failed(bytes, TYPE_CALLOC);
+	}
+	p = thread_fast();
+	if (p != NULL)
+		return p->stack == NULL ? calloc_plain(n, size, p) :
+		    calloc_logged(n, size, p);
+	if (thread_self.sampler.left == 0 && produce_asleep())
+		return real.calloc(n, size);
+	return calloc_other(n, size);
 }
 
 EXPORT void *
 calloc(size_t n, size_t size)
 {
-	struct producer *p = thread_fast();
+	const _Atomic uint32_t *armed = produce_straight();
+	struct producer *p;
 
-	if (likely(p != NULL))
-		return p->stack == NULL ? calloc_plain(n, size, p) :
-		    calloc_logged(n, size, p);
-	if (thread_self.sampler.left == 0 && likely(produce_asleep()))
+	if (unlikely(armed == NULL))
+		return calloc_closer(n, size);
+	if (word_says_no(armed))
 		return real.calloc(n, size);
-	return calloc_counted(n, size);
+	p = thread_straight(armed);
+	if (unlikely(p == NULL))
+		return calloc_other(n, size);
+	return p->stack == NULL ? calloc_plain(n, size, p) : calloc_logged(n, size, p);
 }
 
 OUTLINE HOT NONNULL(1) NONNULL(2) void
@@ -429,24 +456,44 @@ free_maybe(void *ptr)
 		free_other(ptr);
 }
 
-EXPORT void
-free(void *ptr)
+/* Whoever samples has the pool's blocks among the suspect. */
+OUTLINE void
+free_closer(void *ptr)
 {
 	struct producer *p;
 
-	heads_fetch(ptr);
-	p = thread_fast();
-	/* Whoever samples has the pool's blocks among the suspect. */
-	if (unlikely(p == NULL) && thread_self.sampler.left != 0) {
+	if (thread_self.sampler.left != 0) {
 		if (likely(!sample_maybe(ptr)))
 			real.free(ptr);
 		else
 			free_maybe(ptr);
 	} else if (unlikely(pool_has(ptr))) {
 		free_other(ptr);
-	} else if (unlikely(p == NULL) && likely(produce_asleep())) {
+	} else if ((p = thread_fast()) == NULL && produce_asleep()) {
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
+		if (p == NULL)
+			free_other(ptr);
+		else if (p->stack == NULL)
+			free_plain(ptr, p);
+		else
+			free_logged(ptr, p);
+	}
+}
+
+EXPORT void
+free(void *ptr)
+{
+	const _Atomic uint32_t *armed = produce_straight();
+	struct producer *p;
+
+	if (unlikely(armed == NULL)) {
+		free_closer(ptr);
+	} else if (word_says_no(armed)) {
+		real.free(ptr);
+	} else if (likely(ptr != NULL)) {
+		heads_fetch(ptr);
+		p = thread_straight(armed);
 		if (unlikely(p == NULL))
 			free_other(ptr);
 		else if (p->stack == NULL)

@@ -6,15 +6,17 @@
  *			name after us, libc's or another allocator's.
  *	pool		a few pages that serve this thread while it looks up
  *			the real functions, for dlsym(3) may allocate.
- *	fast		the producer to use when nothing special is going on:
- *			one load and one test lead to the real call.  NULL
- *			means "look closer": no producer yet, dormant, sampled,
- *			inert, inside an operator, resolving.
+ *	fast		the producer to use when nothing special is going on.
+ *			nobody means "look closer": no producer yet, dormant,
+ *			sampled, inert, inside an operator, resolving.
+ *	nobody		a producer of no area, which is never armed.
  *	inert		nobody listens; for good, also in children.
  *	asleep		inert, or dormant and not sampling: the real call and
  *			nothing else.  A process that samples keeps account of
  *			its sampled blocks while it is dormant, or it would not
  *			know them when it is armed again.
+ *	closer		what a hook does where its event does not go straight
+ *			(produce_straight()).
  *	origin		where the program called us: the frame address of the
  *			hook, by which return address and stack are found.
  *	scope		one operator new or delete in progress on a thread.
@@ -23,10 +25,11 @@
  *			does in between is the program's own.
  *
  * The way of an event
- *	hook -> thread_fast() -> real call -> produce_*()
- *	hook -> produce_asleep() -> real call
- *	hook -> hook_skips() -> real call
- *	hook -> slow path -> real_get() -> thread_ready() -> attach()
+ *	hook -> produce_straight() -> real call
+ *	hook -> produce_straight() -> thread_straight() -> real call -> produce_*()
+ *	hook -> closer -> hook_skips() -> real call
+ *	hook -> closer -> thread_fast() -> real call -> produce_*()
+ *	hook -> closer -> slow path -> real_get() -> thread_ready() -> attach()
  *
  * No lock is ever held here, and attach() is the only place that waits.
  */
@@ -180,11 +183,16 @@ struct scope {
 
 #define SCOPES 8	/* deeper ones are counted; the last place is for them all */
 
-/* What a thread keeps in its own storage.  A fork copies it. */
+/*
+ * What a thread keeps in its own storage.  A fork copies it.  While the loader
+ * relocates what is there at the start all of it is 0, and a function that
+ * chooses among others then may allocate: real_get() makes nobody of NULL, and
+ * no event goes straight before that.
+ */
 struct thread {
 	struct producer *fast;
 	struct sampler sampler;		/* left is 0 while looking */
-	struct producer *usual;		/* what fast is outside of everything */
+	struct producer *usual;		/* what fast is outside of everything; nobody, too */
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
 	struct stack_cache *stack;	/* what p->stack is, or will be after a fork; NULL none yet */
@@ -202,6 +210,8 @@ struct thread {
 
 extern _Thread_local struct thread thread_self
     __attribute__((tls_model("initial-exec")));
+
+extern struct producer thread_nobody;
 
 /*
  * True when somebody listens, dormant or not.  Attaches the process and begins
@@ -241,6 +251,21 @@ thread_fast(void)
 	struct producer *p = thread_self.fast;
 
 	return likely(p != NULL) && produce_armed(p) ? p : NULL;
+}
+
+/* The same of an event that goes straight, to the word that says so. */
+static inline struct producer *
+thread_straight(const _Atomic uint32_t *armed)
+{
+	struct producer *p = thread_self.fast;
+
+	return likely(produce_is_of(p, armed)) ? p : NULL;
+}
+
+static inline bool
+word_says_no(const _Atomic uint32_t *armed)
+{
+	return atomic_load_explicit(armed, memory_order_relaxed) == 0;
 }
 
 static inline bool

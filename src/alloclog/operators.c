@@ -183,8 +183,8 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 
 	if (!real_known())
 		return NULL;
-	if (likely(produce_asleep()))
-		return r->fn;
+	if (left == 0)
+		return produce_asleep() ? r->fn : NULL;
 	if (block != NULL)
 		skips = hook_skips_free(block);
 	else if (r->own)
@@ -192,6 +192,13 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 	else	/* what it asks for is rounded up, and 0 is 1 */
 		skips = left > size && left - size > align + 1;
 	return likely(skips) ? r->fn : NULL;
+}
+
+/* The same of a call that goes straight, to the word that says so. */
+static inline void *
+op_asleep(enum op op, const _Atomic uint32_t *armed)
+{
+	return word_says_no(armed) ? op_real[op].fn : NULL;
 }
 
 /*
@@ -242,7 +249,7 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	s->own = c->own;
 	s->inner = inner;
 	t->depth = c->depth + 1;
-	t->fast = NULL;
+	t->fast = &thread_nobody;
 }
 
 /* --- new ---------------------------------------------------------------- */
@@ -321,10 +328,14 @@ struct nothrow;
 	} \
 	EXPORT void *symbol params \
 	{ \
-		void *fn; \
+		const _Atomic uint32_t *armed = produce_straight(); \
+		void *fn = NULL; \
  \
-		if (unlikely(thread_fast() == NULL) && \
-		    (fn = op_unlogged(op, size, align, NULL)) != NULL) \
+		if (likely(armed != NULL)) \
+			fn = op_asleep(op, armed); \
+		else \
+			fn = op_unlogged(op, size, align, NULL); \
+		if (fn != NULL) \
 			return ((void *(*) params)fn)args; \
 		return logged##symbol args; \
 	}
@@ -377,16 +388,21 @@ delete_without(void *ptr)
 	} \
 	EXPORT void symbol params \
 	{ \
-		void *fn; \
+		const _Atomic uint32_t *armed = produce_straight(); \
+		void *fn = NULL; \
  \
 		if (unlikely(ptr == NULL)) \
 			return; \
-		heads_fetch(ptr); \
-		if (unlikely(thread_fast() == NULL) && \
-		    (fn = op_unlogged(op, 0, 0, ptr)) != NULL) \
-			((void (*) params)fn)args; \
+		if (likely(armed != NULL)) \
+			fn = op_asleep(op, armed); \
 		else \
+			fn = op_unlogged(op, 0, 0, ptr); \
+		if (fn != NULL) { \
+			((void (*) params)fn)args; \
+		} else { \
+			heads_fetch(ptr); \
 			logged##symbol args; \
+		} \
 	}
 
 DELETE(_ZdlPv, OP_DEL, TYPE_DELETE, (void *ptr), (ptr))

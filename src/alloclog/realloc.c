@@ -202,15 +202,18 @@ realloc_plain(void *old, size_t size, struct producer *p)
 EXPORT void *
 realloc(void *old, size_t size)
 {
+	const _Atomic uint32_t *armed = produce_straight();
 	struct producer *p;
 
-	heads_fetch(old);
-	p = thread_fast();
-	if (likely(p != NULL)) {
-		if (p->stack == NULL && likely(old != NULL) &&
-		    likely(size != 0) && likely(!pool_has(old)))
+	if (likely(armed != NULL)) {
+		if (word_says_no(armed))
+			return real.realloc(old, size);
+		heads_fetch(old);
+		p = thread_straight(armed);
+		if (likely(p != NULL) && p->stack == NULL &&
+		    likely(old != NULL) && likely(size != 0))
 			return realloc_plain(old, size, p);
-	} else if (likely(produce_asleep()) && likely(!pool_has(old))) {
+	} else if (produce_asleep() && !pool_has(old)) {
 		return real.realloc(old, size);
 	}
 	return realloc_other(old, size);

@@ -1,0 +1,180 @@
+/*
+ * The straight way of an event: one word says whether it is logged, unless
+ * something else has a say in it.
+ */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "feed_rig.h"
+
+static void
+begin_era(uint64_t stream)
+{
+	struct rig *rig = rig_next();
+
+	ck_assert(produce_again(rig->area, rig->keeper, stream));
+}
+
+static bool
+goes_straight(void)
+{
+	return produce_straight() != NULL;
+}
+
+START_TEST(before_a_hello_no_event_goes_straight)
+{
+	ck_assert(!goes_straight());
+}
+END_TEST
+
+START_TEST(the_word_is_the_one_that_arms)
+{
+	struct rig *rig = rig_attached(false);
+	const _Atomic uint32_t *armed = produce_straight();
+
+	ck_assert_ptr_nonnull(armed);
+	ck_assert_uint_ne(*armed, 0);
+	stream_feed_arm(rig->feed, false, rig->now);
+	ck_assert_uint_eq(*armed, 0);
+	stream_feed_arm(rig->feed, true, rig->now);
+	ck_assert_uint_ne(*armed, 0);
+}
+END_TEST
+
+START_TEST(a_producer_is_of_its_own_era_only)
+{
+	struct producer p = { 0 }, nobody = { 0 };
+
+	(void)rig_attached(false);
+	produce_open(&p, 1);
+	ck_assert(produce_is_of(&p, produce_straight()));
+	ck_assert(!produce_is_of(&nobody, produce_straight()));
+	begin_era(2);
+	ck_assert(!produce_is_of(&p, produce_straight()));
+	ck_assert(produce_leave_era(&p));
+	produce_open(&p, 1);
+	ck_assert(produce_is_of(&p, produce_straight()));
+}
+END_TEST
+
+START_TEST(who_samples_never_goes_straight)
+{
+	struct rig *rig = rig_new(false);
+
+	stream_feed_want_sample(rig->feed, 4096);
+	produce_attach(rig->area, rig->keeper, 1);
+	ck_assert(produce_attached());
+	ck_assert(!goes_straight());
+}
+END_TEST
+
+START_TEST(an_odd_block_closes_the_way_for_the_rest_of_the_era)
+{
+	(void)rig_attached(false);
+	ck_assert(goes_straight());
+	produce_odd();
+	ck_assert(!goes_straight());
+	produce_even();
+	ck_assert(!goes_straight());
+	begin_era(2);
+	ck_assert(goes_straight());
+}
+END_TEST
+
+START_TEST(an_era_that_begins_with_an_odd_block_has_no_straight_way)
+{
+	produce_odd();
+	produce_odd();
+	produce_even();
+	(void)rig_attached(false);
+	ck_assert(!goes_straight());
+	begin_era(2);
+	ck_assert(!goes_straight());
+}
+END_TEST
+
+START_TEST(a_forked_child_looks_closer_until_it_has_said_hello)
+{
+	struct rig *own;
+	int status;
+	pid_t pid;
+
+	(void)rig_attached(false);
+	ck_assert(goes_straight());
+	pid = fork();
+	if (pid == 0) {
+		if (goes_straight())
+			_exit(1);
+		own = rig_new(false);
+		produce_attach(own->area, own->keeper, 2);
+		_exit(goes_straight() ? 0 : 2);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+START_TEST(where_nobody_listens_nothing_is_logged_and_odd_blocks_are_known)
+{
+	produce_never();
+	ck_assert(goes_straight());
+	ck_assert_uint_eq(*produce_straight(), 0);
+	produce_odd();
+	ck_assert(!goes_straight());
+}
+END_TEST
+
+/* --- two at once ----------------------------------------------------------- */
+
+#define TIMES (RIG_SLOW ? 20000 : 1000000)
+
+static _Atomic bool end;
+
+static void *
+open_again(void *arg)
+{
+	while (!atomic_load(&end))
+		produce_never();
+	return arg;
+}
+
+START_TEST(no_event_goes_straight_while_an_odd_block_is_about)
+{
+	const _Atomic uint32_t *way;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, open_again, NULL), 0);
+	for (int i = 0; i < TIMES; i++) {
+		produce_odd();
+		for (int k = 0; k < 10; k++) {
+			way = produce_straight();
+			ck_assert(way == NULL || *way != 0);
+		}
+		produce_even();
+	}
+	atomic_store(&end, true);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+static Suite *
+straight_suite(void)
+{
+	Suite *s = suite_create("straight");
+	TCase *tc = tcase_create("gate");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, before_a_hello_no_event_goes_straight);
+	tcase_add_test(tc, the_word_is_the_one_that_arms);
+	tcase_add_test(tc, a_producer_is_of_its_own_era_only);
+	tcase_add_test(tc, who_samples_never_goes_straight);
+	tcase_add_test(tc, an_odd_block_closes_the_way_for_the_rest_of_the_era);
+	tcase_add_test(tc, an_era_that_begins_with_an_odd_block_has_no_straight_way);
+	tcase_add_test(tc, a_forked_child_looks_closer_until_it_has_said_hello);
+	tcase_add_test(tc, where_nobody_listens_nothing_is_logged_and_odd_blocks_are_known);
+	tcase_add_test(tc, no_event_goes_straight_while_an_odd_block_is_about);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(straight_suite)
