@@ -267,6 +267,25 @@ START_TEST(first_allocation_may_come_before_all_constructors)
 }
 END_TEST
 
+START_TEST(thread_whose_own_storage_is_zeros_is_logged)
+{
+	struct hello *h = hello_start(HELLO_SERVE);
+	struct hello_result r;
+	const struct blklist_counts *c;
+
+	watch(h, &r, "targets/bare", NULL);
+	ck_assert_int_eq(r.status, 0);
+	ck_assert_int_eq(hello_value(&r, "child"), 0);
+	ck_assert_int_eq(hello_value(&r, "made"), 1000);
+	ck_assert_uint_eq(h->n, 1);
+	c = blklist_counts(h->images[0].list);
+	/* dprintf(3) has one, too. */
+	ck_assert_uint_eq(c->allocs, 1001);
+	ck_assert_uint_eq(c->frees, 1001);
+	hello_free(h);
+}
+END_TEST
+
 START_TEST(thread_that_begins_is_named_by_its_tid)
 {
 	struct hello *h = hello_start(HELLO_SERVE);
@@ -659,6 +678,7 @@ preload_suite(void)
 	tcase_add_test(t,
 	    handler_that_meets_the_hooks_in_the_middle_loses_nothing);
 	tcase_add_test(t, first_allocation_may_come_before_all_constructors);
+	tcase_add_test(t, thread_whose_own_storage_is_zeros_is_logged);
 	tcase_add_test(t, thread_that_begins_is_named_by_its_tid);
 	suite_add_tcase(s, t);
 

@@ -1,5 +1,5 @@
 /*
- * The straight way of an event: one word says whether it is logged, unless
+ * The straight way of an event: its area alone says whether it is logged, unless
  * something else has a say in it.
  */
 #include <pthread.h>
@@ -27,17 +27,17 @@ START_TEST(before_a_hello_no_event_goes_straight)
 }
 END_TEST
 
-START_TEST(the_word_is_the_one_that_arms)
+START_TEST(the_area_is_the_one_that_is_armed)
 {
 	struct rig *rig = rig_attached(false);
-	const _Atomic uint32_t *armed = produce_straight();
+	const struct keeper_area *way = produce_straight();
 
-	ck_assert_ptr_nonnull(armed);
-	ck_assert_uint_ne(*armed, 0);
+	ck_assert_ptr_nonnull(way);
+	ck_assert(produce_area_armed(way));
 	stream_feed_arm(rig->feed, false, rig->now);
-	ck_assert_uint_eq(*armed, 0);
+	ck_assert(!produce_area_armed(way));
 	stream_feed_arm(rig->feed, true, rig->now);
-	ck_assert_uint_ne(*armed, 0);
+	ck_assert(produce_area_armed(way));
 }
 END_TEST
 
@@ -47,13 +47,13 @@ START_TEST(a_producer_is_of_its_own_era_only)
 
 	(void)rig_attached(false);
 	produce_open(&p, 1);
-	ck_assert(produce_is_of(&p, produce_straight()));
-	ck_assert(!produce_is_of(&nobody, produce_straight()));
+	ck_assert_ptr_eq(p.keeper, produce_straight());
+	ck_assert_ptr_ne(nobody.keeper, produce_straight());
 	begin_era(2);
-	ck_assert(!produce_is_of(&p, produce_straight()));
+	ck_assert_ptr_ne(p.keeper, produce_straight());
 	ck_assert(produce_leave_era(&p));
 	produce_open(&p, 1);
-	ck_assert(produce_is_of(&p, produce_straight()));
+	ck_assert_ptr_eq(p.keeper, produce_straight());
 }
 END_TEST
 
@@ -68,24 +68,24 @@ START_TEST(who_samples_never_goes_straight)
 }
 END_TEST
 
-START_TEST(an_odd_block_closes_the_way_for_the_rest_of_the_era)
+START_TEST(an_alien_block_closes_the_way_for_the_rest_of_the_era)
 {
 	(void)rig_attached(false);
 	ck_assert(goes_straight());
-	produce_odd();
+	produce_alien();
 	ck_assert(!goes_straight());
-	produce_even();
+	produce_alien_gone();
 	ck_assert(!goes_straight());
 	begin_era(2);
 	ck_assert(goes_straight());
 }
 END_TEST
 
-START_TEST(an_era_that_begins_with_an_odd_block_has_no_straight_way)
+START_TEST(an_era_that_begins_with_an_alien_block_has_no_straight_way)
 {
-	produce_odd();
-	produce_odd();
-	produce_even();
+	produce_alien();
+	produce_alien();
+	produce_alien_gone();
 	(void)rig_attached(false);
 	ck_assert(!goes_straight());
 	begin_era(2);
@@ -114,12 +114,12 @@ START_TEST(a_forked_child_looks_closer_until_it_has_said_hello)
 }
 END_TEST
 
-START_TEST(where_nobody_listens_nothing_is_logged_and_odd_blocks_are_known)
+START_TEST(where_nobody_listens_nothing_is_logged_and_aliens_are_known)
 {
 	produce_never();
 	ck_assert(goes_straight());
-	ck_assert_uint_eq(*produce_straight(), 0);
-	produce_odd();
+	ck_assert(!produce_area_armed(produce_straight()));
+	produce_alien();
 	ck_assert(!goes_straight());
 }
 END_TEST
@@ -138,19 +138,19 @@ open_again(void *arg)
 	return arg;
 }
 
-START_TEST(no_event_goes_straight_while_an_odd_block_is_about)
+START_TEST(no_event_goes_straight_while_an_alien_block_is_about)
 {
-	const _Atomic uint32_t *way;
+	const struct keeper_area *way;
 	pthread_t thread;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, open_again, NULL), 0);
 	for (int i = 0; i < TIMES; i++) {
-		produce_odd();
+		produce_alien();
 		for (int k = 0; k < 10; k++) {
 			way = produce_straight();
-			ck_assert(way == NULL || *way != 0);
+			ck_assert(way == NULL || produce_area_armed(way));
 		}
-		produce_even();
+		produce_alien_gone();
 	}
 	atomic_store(&end, true);
 	pthread_join(thread, NULL);
@@ -165,14 +165,14 @@ straight_suite(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, before_a_hello_no_event_goes_straight);
-	tcase_add_test(tc, the_word_is_the_one_that_arms);
+	tcase_add_test(tc, the_area_is_the_one_that_is_armed);
 	tcase_add_test(tc, a_producer_is_of_its_own_era_only);
 	tcase_add_test(tc, who_samples_never_goes_straight);
-	tcase_add_test(tc, an_odd_block_closes_the_way_for_the_rest_of_the_era);
-	tcase_add_test(tc, an_era_that_begins_with_an_odd_block_has_no_straight_way);
+	tcase_add_test(tc, an_alien_block_closes_the_way_for_the_rest_of_the_era);
+	tcase_add_test(tc, an_era_that_begins_with_an_alien_block_has_no_straight_way);
 	tcase_add_test(tc, a_forked_child_looks_closer_until_it_has_said_hello);
-	tcase_add_test(tc, where_nobody_listens_nothing_is_logged_and_odd_blocks_are_known);
-	tcase_add_test(tc, no_event_goes_straight_while_an_odd_block_is_about);
+	tcase_add_test(tc, where_nobody_listens_nothing_is_logged_and_aliens_are_known);
+	tcase_add_test(tc, no_event_goes_straight_while_an_alien_block_is_about);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -234,15 +234,17 @@ rig_mapping_of(int fd)
 static inline struct rig *
 rig_next(void)
 {
+	size_t area = RING_ALIGN(ring_area_size());
+	size_t keeper = RING_ALIGN(sizeof(struct keeper_area));
 	struct rig *rig = calloc(1, sizeof(*rig));
 
 	ck_assert_ptr_nonnull(rig);
 	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, false,
 			     &rig_sink, rig), 0);
 	rig->area = rig_map(RIG_TSAN ? rig_mapping_of(rig->fds[0]) :
-	    produce_again_at(), RING_ALIGN(ring_area_size()), PROT_READ | PROT_WRITE, rig->fds[0]);
+	    produce_again_at(), area, PROT_READ | PROT_WRITE, rig->fds[0]);
 	rig->keeper = RIG_TSAN ? rig_mapping_of(rig->fds[1]) :
-	    rig_map(NULL, RING_ALIGN(sizeof(struct keeper_area)), PROT_READ, rig->fds[1]);
+	    rig_map(NULL, keeper, PROT_READ, rig->fds[1]);
 	rig->now = 1000;
 	return rig;
 }

@@ -75,8 +75,8 @@ static struct ring_area *_Atomic ring;
 void
 attach_never(void)
 {
-	atomic_store(&hook_inert, true);
-	produce_never();
+	if (!atomic_exchange(&hook_inert, true))
+		produce_never();
 }
 
 /* A number of the calling thread's own: its tid would be a system call. */

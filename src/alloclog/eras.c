@@ -24,7 +24,7 @@ _Atomic(const struct produce_gate *) produce_gate = &nowhere;
 
 static _Atomic(struct shared *) shared_page;
 
-static _Atomic size_t odd_blocks;
+static _Atomic size_t aliens;
 
 /*
  * Copied by fork: the areas that an orphan still has, and its parent's id.  An
@@ -78,28 +78,28 @@ produce_tickets_now(void)
 /* --- the gate ------------------------------------------------------------ */
 
 /*
- * Opens the straight way, unless there is an odd block by then.  The word that it
- * leads to meanwhile has everybody look closer, and a way that produce_odd() has
- * closed since is no longer the one that is changed here.
+ * Opens the straight way, unless there is an alien by then: one that comes
+ * meanwhile takes the area away that the exchange looks for.  It would find
+ * another caller's as well, so there is one at a time.
  */
 static void
-gate_straighten(struct produce_gate *gate, const _Atomic uint32_t *armed)
+gate_straighten(struct produce_gate *gate, const struct keeper_area *keeper)
 {
-	static const _Atomic uint32_t closer = 1;
-	const _Atomic uint32_t *way = &closer;
+	static const struct keeper_area undecided = { .armed = 1 };
+	const struct keeper_area *way = &undecided;
 
 	atomic_store(&gate->straight, way);
-	if (atomic_load(&odd_blocks) != 0)
-		armed = NULL;
-	(void)atomic_compare_exchange_strong(&gate->straight, &way, armed);
+	if (atomic_load(&aliens) != 0)
+		keeper = NULL;
+	(void)atomic_compare_exchange_strong(&gate->straight, &way, keeper);
 }
 
 void
-produce_odd(void)
+produce_alien(void)
 {
 	struct shared *sh;
 
-	atomic_fetch_add(&odd_blocks, 1);
+	atomic_fetch_add(&aliens, 1);
 	atomic_store(&shut.straight, NULL);
 	(void)era_now(&sh);
 	if (sh != NULL)
@@ -107,9 +107,9 @@ produce_odd(void)
 }
 
 void
-produce_even(void)
+produce_alien_gone(void)
 {
-	atomic_fetch_sub(&odd_blocks, 1);
+	atomic_fetch_sub(&aliens, 1);
 }
 
 /* --- joining ------------------------------------------------------------- */
@@ -237,7 +237,7 @@ era_begin(struct shared *sh, struct ring_area *area,
 	atomic_store_explicit(&sh->stalled, 0, memory_order_relaxed);
 	gate = era->sample == 0 ? keeper : NULL;
 	atomic_store_explicit(&sh->gate.keeper, gate, memory_order_release);
-	gate_straighten(&sh->gate, gate != NULL ? &gate->armed : NULL);
+	gate_straighten(&sh->gate, gate);
 	atomic_store_explicit(&sh->now, era, memory_order_release);
 }
 
@@ -411,7 +411,7 @@ produce_sample_wanted(void)
 void
 produce_never(void)
 {
-	gate_straighten(&shut, &unarmed.armed);
+	gate_straighten(&shut, &unarmed);
 	atomic_store_explicit(&produce_gate, &shut, memory_order_release);
 }
 

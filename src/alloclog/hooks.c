@@ -6,8 +6,10 @@
  * the real call left it.  realloc is both, and has a file of its own.
  *
  * Each hook is a straight line where its process is dormant or the thread has a
- * producer; hook_skips() and all that is rare are looked at in the function of
- * the same name that ends in _closer, and what remains is in the slow path.
+ * producer.  Where its event does not go straight, as in a process that samples,
+ * the function of its name that ends in _closer finds out what else there is
+ * (for operators op_unlogged() does, and for realloc what it ends in), and what
+ * remains is in the slow path.
  *
  * In a process that samples, which allocations are logged is said by their
  * thread's countdown and which frees by the set of what was; a request that
@@ -39,7 +41,7 @@ measure(struct thread *t, void *ptr, size_t (*usable)(void *))
 	if (usable == NULL || t->measuring)
 		return 0;
 	t->measuring = true;
-	t->fast = &thread_nobody;
+	t->fast = NULL;
 	n = usable(ptr);
 	t->fast = fast;
 	t->measuring = false;
@@ -332,14 +334,14 @@ malloc_closer(size_t size)
 EXPORT void *
 malloc(size_t size)
 {
-	const _Atomic uint32_t *armed = produce_straight();
+	const struct keeper_area *way = produce_straight();
 	struct producer *p;
 
-	if (unlikely(armed == NULL))
+	if (unlikely(way == NULL))
 		return malloc_closer(size);
-	if (word_says_no(armed))
+	if (!produce_area_armed(way))
 		return real.malloc(size);
-	p = thread_straight(armed);
+	p = thread_straight(way);
 	if (unlikely(p == NULL))
 		return malloc_other(size);
 	return p->stack == NULL ? malloc_plain(size, p) : malloc_logged(size, p);
@@ -401,17 +403,18 @@ calloc_closer(size_t n, size_t size)
 EXPORT void *
 calloc(size_t n, size_t size)
 {
-	const _Atomic uint32_t *armed = produce_straight();
+	const struct keeper_area *way = produce_straight();
 	struct producer *p;
 
-	if (unlikely(armed == NULL))
+	if (unlikely(way == NULL))
 		return calloc_closer(n, size);
-	if (word_says_no(armed))
+	if (!produce_area_armed(way))
 		return real.calloc(n, size);
-	p = thread_straight(armed);
+	p = thread_straight(way);
 	if (unlikely(p == NULL))
 		return calloc_other(n, size);
-	return p->stack == NULL ? calloc_plain(n, size, p) : calloc_logged(n, size, p);
+	return p->stack == NULL ? calloc_plain(n, size, p) :
+	    calloc_logged(n, size, p);
 }
 
 OUTLINE HOT NONNULL(1) NONNULL(2) void
@@ -472,6 +475,7 @@ free_closer(void *ptr)
 	} else if ((p = thread_fast()) == NULL && produce_asleep()) {
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
+		heads_fetch(ptr);
 		if (p == NULL)
 			free_other(ptr);
 		else if (p->stack == NULL)
@@ -484,16 +488,16 @@ free_closer(void *ptr)
 EXPORT void
 free(void *ptr)
 {
-	const _Atomic uint32_t *armed = produce_straight();
+	const struct keeper_area *way = produce_straight();
 	struct producer *p;
 
-	if (unlikely(armed == NULL)) {
+	if (unlikely(way == NULL)) {
 		free_closer(ptr);
-	} else if (word_says_no(armed)) {
+	} else if (!produce_area_armed(way)) {
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
 		heads_fetch(ptr);
-		p = thread_straight(armed);
+		p = thread_straight(way);
 		if (unlikely(p == NULL))
 			free_other(ptr);
 		else if (p->stack == NULL)

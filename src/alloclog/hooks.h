@@ -7,9 +7,8 @@
  *	pool		a few pages that serve this thread while it looks up
  *			the real functions, for dlsym(3) may allocate.
  *	fast		the producer to use when nothing special is going on.
- *			nobody means "look closer": no producer yet, dormant,
+ *			NULL means "look closer": no producer yet, dormant,
  *			sampled, inert, inside an operator, resolving.
- *	nobody		a producer of no area, which is never armed.
  *	inert		nobody listens; for good, also in children.
  *	asleep		inert, or dormant and not sampling: the real call and
  *			nothing else.  A process that samples keeps account of
@@ -27,6 +26,7 @@
  * The way of an event
  *	hook -> produce_straight() -> real call
  *	hook -> produce_straight() -> thread_straight() -> real call -> produce_*()
+ *	hook -> produce_straight() -> slow path -> thread_ready()
  *	hook -> closer -> hook_skips() -> real call
  *	hook -> closer -> thread_fast() -> real call -> produce_*()
  *	hook -> closer -> slow path -> real_get() -> thread_ready() -> attach()
@@ -184,15 +184,14 @@ struct scope {
 #define SCOPES 8	/* deeper ones are counted; the last place is for them all */
 
 /*
- * What a thread keeps in its own storage.  A fork copies it.  While the loader
- * relocates what is there at the start all of it is 0, and a function that
- * chooses among others then may allocate: real_get() makes nobody of NULL, and
- * no event goes straight before that.
+ * What a thread keeps in its own storage.  A fork copies it.  All zeros is a
+ * thread that has just begun: while the loader relocates the program, in a
+ * thread by clone(2), it is that whatever initial values it had.
  */
 struct thread {
 	struct producer *fast;
 	struct sampler sampler;		/* left is 0 while looking */
-	struct producer *usual;		/* what fast is outside of everything; nobody, too */
+	struct producer *usual;		/* what fast is outside of everything */
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
 	struct stack_cache *stack;	/* what p->stack is, or will be after a fork; NULL none yet */
@@ -210,8 +209,6 @@ struct thread {
 
 extern _Thread_local struct thread thread_self
     __attribute__((tls_model("initial-exec")));
-
-extern struct producer thread_nobody;
 
 /*
  * True when somebody listens, dormant or not.  Attaches the process and begins
@@ -253,19 +250,13 @@ thread_fast(void)
 	return likely(p != NULL) && produce_armed(p) ? p : NULL;
 }
 
-/* The same of an event that goes straight, to the word that says so. */
+/* The same of an event that goes straight, as that area says. */
 static inline struct producer *
-thread_straight(const _Atomic uint32_t *armed)
+thread_straight(const struct keeper_area *way)
 {
 	struct producer *p = thread_self.fast;
 
-	return likely(produce_is_of(p, armed)) ? p : NULL;
-}
-
-static inline bool
-word_says_no(const _Atomic uint32_t *armed)
-{
-	return atomic_load_explicit(armed, memory_order_relaxed) == 0;
+	return likely(p != NULL) && likely(p->keeper == way) ? p : NULL;
 }
 
 static inline bool

@@ -194,11 +194,11 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 	return likely(skips) ? r->fn : NULL;
 }
 
-/* The same of a call that goes straight, to the word that says so. */
+/* The same of a call that goes straight, as that area says. */
 static inline void *
-op_asleep(enum op op, const _Atomic uint32_t *armed)
+op_asleep(enum op op, const struct keeper_area *way)
 {
-	return word_says_no(armed) ? op_real[op].fn : NULL;
+	return produce_area_armed(way) ? NULL : op_real[op].fn;
 }
 
 /*
@@ -249,7 +249,7 @@ call_begin(struct call *c, enum op op, size_t size, uintptr_t block,
 	s->own = c->own;
 	s->inner = inner;
 	t->depth = c->depth + 1;
-	t->fast = &thread_nobody;
+	t->fast = NULL;
 }
 
 /* --- new ---------------------------------------------------------------- */
@@ -328,11 +328,11 @@ struct nothrow;
 	} \
 	EXPORT void *symbol params \
 	{ \
-		const _Atomic uint32_t *armed = produce_straight(); \
+		const struct keeper_area *way = produce_straight(); \
 		void *fn = NULL; \
  \
-		if (likely(armed != NULL)) \
-			fn = op_asleep(op, armed); \
+		if (likely(way != NULL)) \
+			fn = op_asleep(op, way); \
 		else \
 			fn = op_unlogged(op, size, align, NULL); \
 		if (fn != NULL) \
@@ -388,13 +388,13 @@ delete_without(void *ptr)
 	} \
 	EXPORT void symbol params \
 	{ \
-		const _Atomic uint32_t *armed = produce_straight(); \
+		const struct keeper_area *way = produce_straight(); \
 		void *fn = NULL; \
  \
 		if (unlikely(ptr == NULL)) \
 			return; \
-		if (likely(armed != NULL)) \
-			fn = op_asleep(op, armed); \
+		if (likely(way != NULL)) \
+			fn = op_asleep(op, way); \
 		else \
 			fn = op_unlogged(op, 0, 0, ptr); \
 		if (fn != NULL) { \

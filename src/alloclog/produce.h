@@ -17,9 +17,9 @@
  *			inherited and what its parent did later.
  *	orphan		a forked child whose parent's areas are still mapped.
  *	gate		where the word is that says whether to log at all.
- *	straight	how most events go: that word is all that a hook looks
- *			at where it says no.
- *	odd		said of a block that the real functions do not know.
+ *	straight	how most events go: that word is all that a hook looks at
+ *			where it says no, and the producer where it says yes.
+ *	alien		a block that the real functions do not know.
  *
  * Example (an allocation, after the real call)
  *	struct producer *p = the thread's own, after produce_open(p, tid);
@@ -203,8 +203,8 @@ uint64_t produce_sample_wanted(void);
  */
 struct produce_gate {
 	_Atomic(const struct keeper_area *) keeper;
-	/* Its word; NULL, too, where there has been an odd block. */
-	_Atomic(const _Atomic uint32_t *) straight;
+	/* The same, or one that is armed; NULL, too, where there has been an alien. */
+	_Atomic(const struct keeper_area *) straight;
 };
 
 extern _Atomic(const struct produce_gate *) produce_gate;
@@ -227,35 +227,28 @@ produce_asleep(void)
 }
 
 /*
- * The word that says whether to log an event, where nothing else has a say in
- * it; NULL: look closer.
+ * The area that says whether to log an event, where nothing else has a say in
+ * it; NULL: look closer.  While the way is being opened it is one that says yes,
+ * and no producer is of it.
  */
-static inline const _Atomic uint32_t *
+static inline const struct keeper_area *
 produce_straight(void)
 {
 	return atomic_load_explicit(&atomic_load_explicit(&produce_gate,
 	    memory_order_acquire)->straight, memory_order_acquire);
 }
 
-/* Whether p is of the area that this word is in. */
-static inline bool
-produce_is_of(const struct producer *p, const _Atomic uint32_t *armed)
-{
-	return (uintptr_t)p->keeper ==
-	    (uintptr_t)armed - offsetof(struct keeper_area, armed);
-}
-
 /*
- * There is an odd block, until produce_even(): when this has returned no event
- * goes straight, nor does one of this era ever again.
+ * There is an alien, until produce_alien_gone(): no event that begins when this
+ * has returned goes straight, in this era.
  */
-void produce_odd(void);
-void produce_even(void);
+void produce_alien(void);
+void produce_alien_gone(void);
 
 /* Whether this process has joined and its keeper wants events now. */
 bool produce_wanted(void);
 
-/* Nobody is to listen, ever: asleep from now on, also in children. */
+/* Nobody is to listen, ever: asleep from now on, also in children.  Once. */
 void produce_never(void);
 
 /*

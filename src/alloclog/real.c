@@ -56,7 +56,7 @@ pool_alloc(size_t align, size_t size)
 	head->start = start;
 	/* Threads that sample ask the filter before anything else. */
 	sample_suspect(pool + at);
-	produce_odd();
+	produce_alien();
 	return pool + at;
 }
 
@@ -67,7 +67,7 @@ pool_free(void *ptr)
 	size_t end = (size_t)((char *)ptr - pool) + head->size;
 
 	sample_acquit(ptr);
-	produce_even();
+	produce_alien_gone();
 	end = (end + 15) & ~(size_t)15;
 	atomic_compare_exchange_strong(&pool_used, &end, head->start);
 }
@@ -96,13 +96,11 @@ lookup_begin(struct lookup *l)
 {
 	struct thread *t = &thread_self;
 
-	if (t->fast == NULL)
-		t->fast = t->usual = &thread_nobody;
 	l->fast = t->fast;
 	l->left = t->sampler.left;
 	l->error = errno;
 	t->looking = true;
-	t->fast = &thread_nobody;
+	t->fast = NULL;
 	t->sampler.left = 0;
 }
 

@@ -202,14 +202,14 @@ realloc_plain(void *old, size_t size, struct producer *p)
 EXPORT void *
 realloc(void *old, size_t size)
 {
-	const _Atomic uint32_t *armed = produce_straight();
+	const struct keeper_area *way = produce_straight();
 	struct producer *p;
 
-	if (likely(armed != NULL)) {
-		if (word_says_no(armed))
+	if (likely(way != NULL)) {
+		if (!produce_area_armed(way))
 			return real.realloc(old, size);
 		heads_fetch(old);
-		p = thread_straight(armed);
+		p = thread_straight(way);
 		if (likely(p != NULL) && p->stack == NULL &&
 		    likely(old != NULL) && likely(size != 0))
 			return realloc_plain(old, size, p);

@@ -22,12 +22,7 @@
 #include "calls.h"
 #include "hooks.h"
 
-struct producer thread_nobody;
-
-_Thread_local struct thread thread_self = {
-	.fast = &thread_nobody,
-	.usual = &thread_nobody,
-};
+_Thread_local struct thread thread_self;
 
 struct seat {
 	_Alignas(64) struct producer producer;
@@ -118,7 +113,8 @@ thread_end(void *value)
 	    pthread_setspecific(key, (void *)(round + 1)) == 0)
 		return;
 	t->ended = true;
-	t->fast = t->usual = &thread_nobody;
+	t->fast = NULL;
+	t->usual = NULL;
 	t->producer = NULL;
 	if (p == NULL)
 		return;
@@ -244,7 +240,7 @@ thread_silence(void)
 	struct producer *p = t->producer;
 
 	t->silent = true;
-	t->fast = t->usual = &thread_nobody;
+	t->fast = t->usual = NULL;
 	t->producer = NULL;
 	return p;
 }
@@ -289,7 +285,7 @@ thread_ready(struct producer **out)
 	/* The page reads zero at first, and again after a fork. */
 	if (unlikely(p == NULL || p->thread == 0 || !produce_current(p)))
 		p = thread_open(t);
-	t->usual = thread_samples() || p == NULL ? &thread_nobody : p;
+	t->usual = thread_samples() ? NULL : p;
 	if (t->depth == 0 && !t->looking && !t->measuring)
 		t->fast = t->usual;
 	*out = p;
