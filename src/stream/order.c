@@ -45,6 +45,15 @@ flush(struct order *o)
 	reader_beat(o->reader, clock_ms() + o->clock_ahead);
 }
 
+/* 0.  A pair always finds room for both of its halves. */
+static inline __attribute__((always_inline)) int
+flush_full(struct order *o)
+{
+	if (__builtin_expect(o->nbatch >= ORDER_BATCH - 1, 0))
+		flush(o);
+	return 0;
+}
+
 static inline __attribute__((always_inline)) int
 put(struct order *o, const struct rec *rec)
 {
@@ -59,21 +68,30 @@ put(struct order *o, const struct rec *rec)
 	to->w[1] = rec->w[1];
 	to->w[2] = rec->w[2];
 	to->w[3] = w3;
-	if (++o->nbatch == ORDER_BATCH)
-		flush(o);
-	return 0;
+	o->nbatch++;
+	return flush_full(o);
 }
 
-static inline int
+/*
+ * Both halves of a pair, written where they go: as nearly all of a busy
+ * target's records are pairs, a copy of each on the way would be felt.
+ */
+static inline __attribute__((always_inline)) int
 put_pair(struct order *o, const struct rec *rec)
 {
-	struct rec alloc, free;
+	uint64_t w3 = rec->w[3];
+	struct rec *to;
 	int err;
 
-	reader_split(rec, &alloc, &free);
+	if (rec_is_site(w3 & REC_ADDR_MASK) &&
+	    (err = sitemap_caller(o->sites, &w3)) != 0)
+		return err;
+	to = &o->batch[o->nbatch];
+	reader_split_live(rec, &to[0], &to[1]);
+	to[0].w[3] = w3;
 	o->counts->pairs++;
-	err = put(o, &alloc);
-	return err != 0 ? err : put(o, &free);
+	o->nbatch += 2;
+	return flush_full(o);
 }
 
 int
@@ -314,30 +332,33 @@ static int
 run_chunk(struct order *o, unsigned i)
 {
 	struct source *src = &o->source[i];
-	int err;
+	const struct reader *r = o->reader;
+	unsigned at;
+	int err = 0;
 
-	for (; src->at < src->n; src->at++) {
-		const struct rec *rec = &src->chunk[src->at];
+	for (at = src->at; at < src->n; at++) {
+		const struct rec *rec = &src->chunk[at];
 		uint64_t *shard = &o->shard[rec_shard(rec_addr(rec))];
-		enum rec_class class = reader_class(o->reader, rec);
+		enum rec_class class = reader_class(r, rec);
+		bool due = *shard == rec_ticket(rec);
 
-		if (__builtin_expect(class == CLASS_TICKET &&
-			    *shard == rec_ticket(rec), 1)) {
+		if (__builtin_expect(due, 1) && class == CLASS_TICKET) {
 			*shard = (uint32_t)(*shard + 1);
-			if (__builtin_expect((err = put(o, rec)) != 0, 0))
-				return err;
-			continue;
-		}
-		if (class == CLASS_PAIR && *shard == rec_ticket(rec)) {
+			err = put(o, rec);
+		} else if (due && class == CLASS_PAIR) {
 			*shard = (uint32_t)(*shard + 2);
-			if (__builtin_expect((err = put_pair(o, rec)) != 0, 0))
+			err = put_pair(o, rec);
+		} else {
+			src->at = (uint16_t)at;
+			if ((err = order_run(o, i, rec)) != 1)
 				return err;
-			continue;
+			err = 0;
 		}
-		if ((err = order_run(o, i, rec)) != 1)
-			return err;
+		if (__builtin_expect(err != 0, 0))
+			break;
 	}
-	return 1;
+	src->at = (uint16_t)at;
+	return err != 0 ? err : 1;
 }
 
 /* Ring i has come further: those that follow it may go on, if it is far enough. */

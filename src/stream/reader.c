@@ -430,6 +430,8 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	const struct rec *recs = ring->recs;
 	uint64_t pos = ring->pos, left = ring->seen - pos;
 	uint32_t mask = ring->mask, not_before = earliest(r, ring);
+	uint32_t span = r->now - not_before;
+	unsigned threads = r->threads;
 	int n = left < (uint64_t)max ? (int)left : max, k, err;
 	/*
 	 * The lines are in the cache of the core that wrote them, and come from
@@ -447,24 +449,21 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 		__builtin_prefetch(&recs[(ahead + (unsigned)k) & mask]);
 		copy(rec, &recs[(pos + (unsigned)k) & mask]);
 		class = reader_class(r, rec);
-		if (__builtin_expect(class == CLASS_TICKET, 1)) {
-			settle_time(r, not_before, rec);
-		} else if (!reader_class_raw(class)) {
+		if (!reader_class_raw(class) || rec_thread(rec) > threads)
 			return -EPROTO;
-		} else if (class == CLASS_RANGE) {
-			if (k > 0)
-				break;
+		if (class == CLASS_RANGE && k > 0)
+			break;
+		/* What settle_time() would find, too, at the price of a call. */
+		if (__builtin_expect(rec_ms(rec) - not_before > span, 0) &&
+		    class != CLASS_CONTROL)
 			settle_time(r, not_before, rec);
+		if (__builtin_expect(class == CLASS_RANGE, 0)) {
 			if ((err = take_range(r, i, rec, payload)) < 0)
 				return err;
 			if (__builtin_expect(r->dormant, 0))
 				reader_void(r, rec);
-			return thread_known(r, rec) ? 1 : -EPROTO;
-		} else if (class == CLASS_PAIR || class == CLASS_PLAIN) {
-			settle_time(r, not_before, rec);
+			return 1;
 		}
-		if (!thread_known(r, rec))
-			return -EPROTO;
 	}
 	note_born(ring, pos + (unsigned)k, out);
 	if (__builtin_expect(r->dormant, 0))

@@ -68,10 +68,10 @@ enum rec_class {
 	CLASS_VOID_PAIR,
 	CLASS_VOID_RANGE,
 	CLASS_TICKET,		/* in the order of its shard */
-	CLASS_PLAIN,		/* a failed request: in the order of its ring */
-	CLASS_CONTROL,
-	CLASS_RANGE,		/* has several tickets, in the slots behind it */
 	CLASS_PAIR,		/* has the next one, too */
+	CLASS_PLAIN,		/* a failed request: in the order of its ring */
+	CLASS_RANGE,		/* has several tickets, in the slots behind it */
+	CLASS_CONTROL,		/* has no millisecond, as all from CLASS_TICKET to here have */
 };
 
 /* What the keeper knows of one ring. */
@@ -316,21 +316,37 @@ reader_class_raw(enum rec_class class)
 	return class >= CLASS_TICKET;
 }
 
-/* The two halves of a pair. */
+/*
+ * The two halves of a pair that is not void.  Word by word: a copy of what has
+ * just been written in other pieces would wait for it.
+ */
+static inline void
+reader_split_live(const struct rec *pair, struct rec *alloc, struct rec *free)
+{
+	uint64_t w0 = pair->w[0], w1 = pair->w[1], w2 = pair->w[2];
+	uint64_t op = w0 & UINT64_C(0xf) << 52;
+
+	alloc->w[0] = w0 - op + ((uint64_t)REC_ALLOC << 52);
+	alloc->w[1] = w1;
+	alloc->w[2] = w2;
+	alloc->w[3] = pair->w[3];
+	/* The level is the allocation's.  Four bits up, the op says which type. */
+	free->w[0] = (w0 & REC_ADDR_MASK) + (op << 4) +
+	    rec_w0(0, REC_FLAGS(REC_FREE, 0), TYPE_FREE - REC_PAIR);
+	free->w[1] = w1 & ~REC_ADDR_MASK;
+	free->w[2] = rec_w2((uint32_t)w2 + 1, (uint32_t)(w2 >> 32));
+	free->w[3] = 0;
+}
+
+/* The same of any: a level can say that both halves are void. */
 static inline void
 reader_split(const struct rec *pair, struct rec *alloc, struct rec *free)
 {
-	uint64_t op = rec_op(pair);
+	bool is_void = rec_level(pair) == READER_LEVEL_VOID;
 
-	*alloc = *free = *pair;
-	alloc->w[0] ^= (op ^ REC_ALLOC) << 52;
-	/* The level is the allocation's, unless it says that both are void. */
-	free->w[0] = rec_w0(rec_addr(pair), REC_FLAGS(REC_FREE,
-	    rec_level(pair) == READER_LEVEL_VOID ? READER_LEVEL_VOID : 0),
-	    TYPE_FREE + (unsigned)op - REC_PAIR);
-	free->w[1] = rec_w1(0, rec_thread(pair));
-	free->w[2] = rec_w2(rec_ticket(pair) + 1, rec_ms(pair));
-	free->w[3] = 0;
+	reader_split_live(pair, alloc, free);
+	if (is_void)
+		free->w[0] |= (uint64_t)READER_LEVEL_VOID << 48;
 }
 
 static inline bool
