@@ -150,6 +150,28 @@ START_TEST(an_address_is_in_many_pairs)
 }
 END_TEST
 
+/* All around where a batch ends: one with an odd number is a record short. */
+START_TEST(no_batch_is_longer_than_a_sink_is_told)
+{
+	const unsigned half = STREAM_SINK_MAX / 2, more = 10;
+	unsigned n = STREAM_SINK_MAX - more + (unsigned)_i;
+
+	for (unsigned i = 0; i < n; i++)
+		if (i < half)
+			born(i);
+		else
+			gone(i - half);
+	ck_assert_uint_eq(pairs(), 0);
+	for (unsigned i = 0; i < more; i++) {
+		born(half + i);
+		renew(head() - 1);
+		gone(half + i);
+	}
+	ck_assert_uint_eq(pairs(), more);
+	assert_whole(half + more, n - half + more);
+}
+END_TEST
+
 /* --- what is none ---------------------------------------------------------- */
 
 START_TEST(a_free_of_another_millisecond_has_its_own_record)
@@ -535,6 +557,7 @@ pairs_suite(void)
 	tcase_add_loop_test(tc, a_pair_is_delivered_as_what_it_is_of, 0, 6);
 	tcase_add_test(tc, pairs_before_and_behind_a_look_leave_what_lives);
 	tcase_add_test(tc, an_address_is_in_many_pairs);
+	tcase_add_loop_test(tc, no_batch_is_longer_than_a_sink_is_told, 0, 11);
 	tcase_add_test(tc, a_free_of_another_millisecond_has_its_own_record);
 	tcase_add_test(tc, an_event_of_the_shard_in_between_leaves_no_pair);
 	tcase_add_loop_test(tc, only_the_last_records_become_pairs, 0, 2);

@@ -110,6 +110,7 @@ static inline void
 rig_records(void *arg, const struct rec *r, size_t n, int64_t near_ms)
 {
 	(void)near_ms;
+	ck_assert_uint_le(n, STREAM_SINK_MAX);
 	for (size_t i = 0; i < n; i++)
 		rig_record(arg, &r[i]);
 }

@@ -28,8 +28,6 @@ table_shift(unsigned n)
 	return shift;
 }
 
-#define OP_MASK (UINT64_C(0xf) << 52)
-
 static inline uint64_t
 op_bits(enum rec_op op)
 {
@@ -41,7 +39,7 @@ static inline bool
 is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
     uint64_t key_mask)
 {
-	return ((r->w[0] ^ key) & (key_mask | OP_MASK)) == op_bits(REC_FREE) &&
+	return ((r->w[0] ^ key) & (key_mask | REC_OP_MASK)) == op_bits(REC_FREE) &&
 	    rec_type(r) != TYPE_BY_REALLOC &&
 	    !list_older(rec_ticket(r), rec_ticket(alloc));
 }
@@ -61,7 +59,7 @@ whole_pairs(uint16_t *mate, const struct blklist *l, const struct rec *rec,
 	for (; i + 1 < n; i += 2) {
 		const struct rec *r = &rec[i];
 
-		if ((r->w[0] & OP_MASK) != op_bits(REC_ALLOC) ||
+		if ((r->w[0] & REC_OP_MASK) != op_bits(REC_ALLOC) ||
 		    !is_pair(r, r + 1, r->w[0] & key_mask, key_mask) ||
 		    list_is_failed(l, r))
 			break;

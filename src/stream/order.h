@@ -39,7 +39,7 @@
 #include "stream.h"
 #include "ticketmap.h"
 
-#define ORDER_BATCH 4096
+#define ORDER_BATCH STREAM_SINK_MAX
 #define ORDER_RANGES_MAX 1024	/* ranges that are under way at once */
 #define ORDER_OWED_MAX 256	/* of one shard: as many threads frozen in flight */
 #define ORDER_COMMON 256	/* source id of slot 0 of the common ring */

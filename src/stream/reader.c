@@ -285,11 +285,9 @@ copy(struct rec *to, const struct rec *from)
 void
 reader_void(const struct reader *r, struct rec *rec)
 {
-	const uint64_t op = UINT64_C(0xf) << 52;
-
 	switch (reader_class(r, rec)) {
 	case CLASS_PLAIN:
-		rec->w[0] &= ~op;
+		rec->w[0] &= ~REC_OP_MASK;
 		/* FALLTHROUGH */
 	case CLASS_TICKET:
 	case CLASS_PAIR:
@@ -449,10 +447,13 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 		__builtin_prefetch(&recs[(ahead + (unsigned)k) & mask]);
 		copy(rec, &recs[(pos + (unsigned)k) & mask]);
 		class = reader_class(r, rec);
-		if (!reader_class_raw(class) || rec_thread(rec) > threads)
+		if (!reader_class_raw(class))
 			return -EPROTO;
+		/* One by one, as its slots follow it. */
 		if (class == CLASS_RANGE && k > 0)
 			break;
+		if (rec_thread(rec) > threads)
+			return -EPROTO;
 		/* What settle_time() would find, too, at the price of a call. */
 		if (__builtin_expect(rec_ms(rec) - not_before > span, 0) &&
 		    class != CLASS_CONTROL)

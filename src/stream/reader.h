@@ -68,10 +68,10 @@ enum rec_class {
 	CLASS_VOID_PAIR,
 	CLASS_VOID_RANGE,
 	CLASS_TICKET,		/* in the order of its shard */
-	CLASS_PAIR,		/* has the next one, too */
+	CLASS_PAIR,		/* has the next ticket of it, too */
 	CLASS_PLAIN,		/* a failed request: in the order of its ring */
 	CLASS_RANGE,		/* has several tickets, in the slots behind it */
-	CLASS_CONTROL,		/* has no millisecond, as all from CLASS_TICKET to here have */
+	CLASS_CONTROL,		/* has no millisecond */
 };
 
 /* What the keeper knows of one ring. */
@@ -324,7 +324,7 @@ static inline void
 reader_split_live(const struct rec *pair, struct rec *alloc, struct rec *free)
 {
 	uint64_t w0 = pair->w[0], w1 = pair->w[1], w2 = pair->w[2];
-	uint64_t op = w0 & UINT64_C(0xf) << 52;
+	uint64_t op = w0 & REC_OP_MASK;
 
 	alloc->w[0] = w0 - op + ((uint64_t)REC_ALLOC << 52);
 	alloc->w[1] = w1;

@@ -127,6 +127,7 @@ static inline uint64_t rec_site_caller(uint32_t site) { return REC_SITE_BASE | s
 
 static inline uint64_t rec_addr(const struct rec *r) { return r->w[0] & REC_ADDR_MASK; }
 static inline unsigned rec_flags(const struct rec *r) { return (unsigned)(r->w[0] >> 48) & 0xff; }
+#define REC_OP_MASK (UINT64_C(0xf) << 52)
 static inline unsigned rec_op(const struct rec *r) { return (unsigned)(r->w[0] >> 52) & 0xf; }
 static inline unsigned rec_level(const struct rec *r) { return (unsigned)(r->w[0] >> 48) & REC_LEVEL_MASK; }
 static inline unsigned rec_layer(const struct rec *r) { return (unsigned)(r->w[0] >> 51) & 1; }

@@ -354,6 +354,9 @@ const char *stream_end_text(unsigned end);
 
 struct stream_feed;
 
+#define STREAM_SINK_MAX 4096	/* records in one call */
+
+/* What it does ends in the keeper's tables: no feed is saved or armed from here. */
 struct stream_sink {
 	/* n records in true order; `near_ms` widens their milliseconds. */
 	void (*records)(void *arg, const struct rec *, size_t n,
