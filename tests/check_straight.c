@@ -7,10 +7,43 @@
 
 #include "feed_rig.h"
 
+/* What a test has made, for its end: the mappings are the process's. */
+#define RIGS 4
+
+static struct rig *rigs[RIGS];
+static unsigned nrigs;
+
+static struct rig *
+with(struct rig *rig)
+{
+	ck_assert_uint_lt(nrigs, RIGS);
+	return rigs[nrigs++] = rig;
+}
+
+static void
+end_all(void)
+{
+	while (nrigs > 0) {
+		struct rig *rig = rigs[--nrigs];
+
+		if (!RIG_TSAN)
+			stream_feed_free(rig->feed);
+		close(rig->fds[0]);
+		close(rig->fds[1]);
+		free(rig);
+	}
+}
+
+static struct rig *
+attach(void)
+{
+	return with(rig_attached(false));
+}
+
 static void
 begin_era(uint64_t stream)
 {
-	struct rig *rig = rig_next();
+	struct rig *rig = with(rig_next());
 
 	ck_assert(produce_again(rig->area, rig->keeper, stream));
 }
@@ -29,7 +62,7 @@ END_TEST
 
 START_TEST(the_area_is_the_one_that_is_armed)
 {
-	struct rig *rig = rig_attached(false);
+	struct rig *rig = attach();
 	const struct keeper_area *way = produce_straight();
 
 	ck_assert_ptr_nonnull(way);
@@ -45,7 +78,7 @@ START_TEST(a_producer_is_of_its_own_era_only)
 {
 	struct producer p = { 0 }, nobody = { 0 };
 
-	(void)rig_attached(false);
+	attach();
 	produce_open(&p, 1);
 	ck_assert_ptr_eq(p.keeper, produce_straight());
 	ck_assert_ptr_ne(nobody.keeper, produce_straight());
@@ -59,7 +92,7 @@ END_TEST
 
 START_TEST(who_samples_never_goes_straight)
 {
-	struct rig *rig = rig_new(false);
+	struct rig *rig = with(rig_new(false));
 
 	stream_feed_want_sample(rig->feed, 4096);
 	produce_attach(rig->area, rig->keeper, 1);
@@ -70,7 +103,7 @@ END_TEST
 
 START_TEST(an_alien_block_closes_the_way_for_the_rest_of_the_era)
 {
-	(void)rig_attached(false);
+	attach();
 	ck_assert(goes_straight());
 	produce_alien();
 	ck_assert(!goes_straight());
@@ -86,7 +119,7 @@ START_TEST(an_era_that_begins_with_an_alien_block_has_no_straight_way)
 	produce_alien();
 	produce_alien();
 	produce_alien_gone();
-	(void)rig_attached(false);
+	attach();
 	ck_assert(!goes_straight());
 	begin_era(2);
 	ck_assert(!goes_straight());
@@ -99,7 +132,7 @@ START_TEST(a_forked_child_looks_closer_until_it_has_said_hello)
 	int status;
 	pid_t pid;
 
-	(void)rig_attached(false);
+	attach();
 	ck_assert(goes_straight());
 	pid = fork();
 	if (pid == 0) {
@@ -164,6 +197,7 @@ straight_suite(void)
 	TCase *tc = tcase_create("gate");
 
 	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, NULL, end_all);
 	tcase_add_test(tc, before_a_hello_no_event_goes_straight);
 	tcase_add_test(tc, the_area_is_the_one_that_is_armed);
 	tcase_add_test(tc, a_producer_is_of_its_own_era_only);
