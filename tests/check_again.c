@@ -37,17 +37,6 @@ mmap64(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 
 /* --- a keeper after another ------------------------------------------------ */
 
-/* The target's mappings are the target's. */
-static void
-rig_forget(struct rig *rig)
-{
-	if (!RIG_TSAN)
-		stream_feed_free(rig->feed);
-	close(rig->fds[0]);
-	close(rig->fds[1]);
-	free(rig);
-}
-
 static struct rig *
 rig_again(struct rig *old, uint64_t stream)
 {

@@ -87,9 +87,9 @@ evil_word(struct rig *rig, uint64_t *seed)
 
 /* Memory right before and behind the feed's own view must not be touched. */
 static void
-guard(const char *name, size_t size)
+guard(int fd, size_t size)
 {
-	char *start = rig_mapping(name, RIG_TSAN ? "rw-s" : "r--s");
+	char *start = rig_mapping_of(fd);
 
 	mmap(start - 4096, 4096, PROT_NONE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -182,8 +182,9 @@ hostile_rig(void)
 	ck_assert_int_eq(stream_sites_new(&sites), 0);
 	stream_feed_sites(rig->feed, sites);
 	stream_sites_unref(sites);
-	rig_map_areas(rig);
-	guard(RING_AREA_NAME, RING_ALIGN(ring_area_size()));
+	/* While its view is the only one. */
+	guard(rig->fds[0], RING_ALIGN(ring_area_size()));
+	rig_map_areas(rig, NULL);
 	produce_attach(rig->area, rig->keeper, 1);
 	return rig;
 }

@@ -23,15 +23,8 @@ with(struct rig *rig)
 static void
 end_all(void)
 {
-	while (nrigs > 0) {
-		struct rig *rig = rigs[--nrigs];
-
-		if (!RIG_TSAN)
-			stream_feed_free(rig->feed);
-		close(rig->fds[0]);
-		close(rig->fds[1]);
-		free(rig);
-	}
+	while (nrigs > 0)
+		rig_forget(rigs[--nrigs]);
 }
 
 static struct rig *

@@ -143,73 +143,6 @@ static const struct stream_sink rig_sink = {
 	.lost = rig_lost,
 };
 
-/* Where the memfd of this name is mapped so. */
-static inline void *
-rig_mapping(const char *name, const char *how)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	unsigned long start = 0;
-	char line[512];
-
-	ck_assert_ptr_nonnull(maps);
-	while (start == 0 && fgets(line, sizeof(line), maps) != NULL)
-		if (strstr(line, name) != NULL && strstr(line, how) != NULL)
-			start = strtoul(line, NULL, 16);
-	fclose(maps);
-	ck_assert_uint_ne(start, 0);
-	return (void *)start;
-}
-
-static inline void *
-rig_map(void *at, size_t size, int prot, int fd)
-{
-	void *p = mmap(at, size, prot, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
-
-	ck_assert_ptr_ne(p, MAP_FAILED);
-	return p;
-}
-
-/*
- * The thread sanitizer knows memory by its address: for it both sides share
- * one mapping, or it would see no order between them.
- */
-static inline void
-rig_map_areas(struct rig *rig)
-{
-	size_t area = RING_ALIGN(ring_area_size());
-	size_t keeper = RING_ALIGN(sizeof(struct keeper_area));
-
-	rig->area = rig_map(RIG_TSAN ? rig_mapping(RING_AREA_NAME, "r--s") : NULL, area,
-	    PROT_READ | PROT_WRITE, rig->fds[0]);
-	rig->keeper = RIG_TSAN ?
-	    rig_mapping("pagek-keeper", "rw-s") :
-	    rig_map(NULL, keeper, PROT_READ, rig->fds[1]);
-}
-
-/* The rig is large: each test has one, zeroed. */
-static inline struct rig *
-rig_new(bool no_wait)
-{
-	struct rig *rig = calloc(1, sizeof(*rig));
-
-	ck_assert_ptr_nonnull(rig);
-	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, no_wait,
-			     &rig_sink, rig), 0);
-	rig_map_areas(rig);
-	rig->now = 1000;
-	return rig;
-}
-
-static inline struct rig *
-rig_attached(bool no_wait)
-{
-	struct rig *rig = rig_new(no_wait);
-
-	produce_attach(rig->area, rig->keeper, 1);
-	ck_assert(produce_attached());
-	return rig;
-}
-
 /* Where a descriptor is mapped, once. */
 static inline void *
 rig_mapping_of(int fd)
@@ -231,23 +164,82 @@ rig_mapping_of(int fd)
 	return found;
 }
 
+static inline void *
+rig_map(void *at, size_t size, int prot, int fd)
+{
+	void *p = mmap(at, size, prot, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+/*
+ * The thread sanitizer knows memory by its address: for it both sides share
+ * one mapping, or it would see no order between them.
+ */
+static inline void
+rig_map_areas(struct rig *rig, void *at)
+{
+	size_t area = RING_ALIGN(ring_area_size());
+	size_t keeper = RING_ALIGN(sizeof(struct keeper_area));
+
+	rig->area = rig_map(RIG_TSAN ? rig_mapping_of(rig->fds[0]) : at, area,
+	    PROT_READ | PROT_WRITE, rig->fds[0]);
+	rig->keeper = RIG_TSAN ? rig_mapping_of(rig->fds[1]) :
+	    rig_map(NULL, keeper, PROT_READ, rig->fds[1]);
+}
+
+/* The rig is large: each test has one, zeroed.  Its areas are not mapped. */
+static inline struct rig *
+rig_made(bool no_wait)
+{
+	struct rig *rig = calloc(1, sizeof(*rig));
+
+	ck_assert_ptr_nonnull(rig);
+	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, no_wait,
+			     &rig_sink, rig), 0);
+	rig->now = 1000;
+	return rig;
+}
+
+static inline struct rig *
+rig_new(bool no_wait)
+{
+	struct rig *rig = rig_made(no_wait);
+
+	rig_map_areas(rig, NULL);
+	return rig;
+}
+
+static inline struct rig *
+rig_attached(bool no_wait)
+{
+	struct rig *rig = rig_new(no_wait);
+
+	produce_attach(rig->area, rig->keeper, 1);
+	ck_assert(produce_attached());
+	return rig;
+}
+
 /* The next era's: mapped as attach.c does, and nothing more. */
 static inline struct rig *
 rig_next(void)
 {
-	size_t area = RING_ALIGN(ring_area_size());
-	size_t keeper = RING_ALIGN(sizeof(struct keeper_area));
-	struct rig *rig = calloc(1, sizeof(*rig));
+	struct rig *rig = rig_made(false);
 
-	ck_assert_ptr_nonnull(rig);
-	ck_assert_int_eq(stream_feed_new(&rig->feed, rig->fds, false,
-			     &rig_sink, rig), 0);
-	rig->area = rig_map(RIG_TSAN ? rig_mapping_of(rig->fds[0]) :
-	    produce_again_at(), area, PROT_READ | PROT_WRITE, rig->fds[0]);
-	rig->keeper = RIG_TSAN ? rig_mapping_of(rig->fds[1]) :
-	    rig_map(NULL, keeper, PROT_READ, rig->fds[1]);
-	rig->now = 1000;
+	rig_map_areas(rig, produce_again_at());
 	return rig;
+}
+
+/* The target's mappings are the target's. */
+static inline void
+rig_forget(struct rig *rig)
+{
+	if (!RIG_TSAN)
+		stream_feed_free(rig->feed);
+	close(rig->fds[0]);
+	close(rig->fds[1]);
+	free(rig);
 }
 
 static inline void

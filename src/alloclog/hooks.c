@@ -7,9 +7,8 @@
  *
  * Each hook is a straight line where its process is dormant or the thread has a
  * producer.  Where its event does not go straight, as in a process that samples,
- * the function of its name that ends in _closer finds out what else there is
- * (for operators op_unlogged() does, and for realloc what it ends in), and what
- * remains is in the slow path.
+ * the function of its name that ends in _closer asks whether there is anything
+ * to log.  Everything else is in the slow path of the same name.
  *
  * In a process that samples, which allocations are logged is said by their
  * thread's countdown and which frees by the set of what was; a request that
@@ -307,28 +306,16 @@ malloc_plain(size_t size, struct producer *p)
 	return alloc_by(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
 }
 
-/*
- * What does not go straight.  First who samples: that one must not pay for the
- * others.
- */
+/* What does not go straight: as a rule of who samples. */
 OUTLINE void *
 malloc_closer(size_t size)
 {
-	struct producer *p;
 	void *ptr;
 
-	if (likely(sample_skips(&thread_self.sampler, size))) {
-		ptr = real.malloc(size);
-		return likely(ptr != NULL) ? ptr :
-		    alloc_failed(size, TYPE_MALLOC);
-	}
-	p = thread_fast();
-	if (p != NULL)
-		return p->stack == NULL ? malloc_plain(size, p) :
-		    malloc_logged(size, p);
-	if (thread_self.sampler.left == 0 && produce_asleep())
-		return real.malloc(size);
-	return malloc_other(size);
+	if (unlikely(!sample_skips(&thread_self.sampler, size)))
+		return malloc_other(size);
+	ptr = real.malloc(size);
+	return likely(ptr != NULL) ? ptr : alloc_failed(size, TYPE_MALLOC);
 }
 
 EXPORT void *
@@ -383,21 +370,12 @@ OUTLINE void *
 calloc_closer(size_t n, size_t size)
 {
 	uint64_t bytes = product(n, size);
-	struct producer *p;
 	void *ptr;
 
-	if (likely(sample_skips(&thread_self.sampler, bytes))) {
-		ptr = real.calloc(n, size);
-		return likely(ptr != NULL) ? ptr :
-		    alloc_failed(bytes, TYPE_CALLOC);
-	}
-	p = thread_fast();
-	if (p != NULL)
-		return p->stack == NULL ? calloc_plain(n, size, p) :
-		    calloc_logged(n, size, p);
-	if (thread_self.sampler.left == 0 && produce_asleep())
-		return real.calloc(n, size);
-	return calloc_other(n, size);
+	if (unlikely(!sample_skips(&thread_self.sampler, bytes)))
+		return calloc_other(n, size);
+	ptr = real.calloc(n, size);
+	return likely(ptr != NULL) ? ptr : alloc_failed(bytes, TYPE_CALLOC);
 }
 
 EXPORT void *
@@ -463,25 +441,13 @@ free_maybe(void *ptr)
 OUTLINE void
 free_closer(void *ptr)
 {
-	struct producer *p;
-
-	if (thread_self.sampler.left != 0) {
+	if (likely(thread_self.sampler.left != 0)) {
 		if (likely(!sample_maybe(ptr)))
 			real.free(ptr);
 		else
 			free_maybe(ptr);
-	} else if (unlikely(pool_has(ptr))) {
-		free_other(ptr);
-	} else if ((p = thread_fast()) == NULL && produce_asleep()) {
-		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
-		heads_fetch(ptr);
-		if (p == NULL)
-			free_other(ptr);
-		else if (p->stack == NULL)
-			free_plain(ptr, p);
-		else
-			free_logged(ptr, p);
+		free_other(ptr);
 	}
 }
 

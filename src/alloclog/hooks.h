@@ -14,7 +14,7 @@
  *			nothing else.  A process that samples keeps account of
  *			its sampled blocks while it is dormant, or it would not
  *			know them when it is armed again.
- *	closer		what a hook does where its event does not go straight
+ *	closer		how a hook looks at an event that does not go straight
  *			(produce_straight()).
  *	origin		where the program called us: the frame address of the
  *			hook, by which return address and stack are found.
@@ -27,8 +27,7 @@
  *	hook -> produce_straight() -> real call
  *	hook -> produce_straight() -> thread_straight() -> real call -> produce_*()
  *	hook -> produce_straight() -> slow path -> thread_ready()
- *	hook -> closer -> hook_skips() -> real call
- *	hook -> closer -> thread_fast() -> real call -> produce_*()
+ *	hook -> closer -> sample_skips() -> real call
  *	hook -> closer -> slow path -> real_get() -> thread_ready() -> attach()
  *
  * No lock is ever held here, and attach() is the only place that waits.

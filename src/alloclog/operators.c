@@ -171,8 +171,9 @@ struct call {
 };
 
 /*
- * The real operator, when there is one and nothing to log of this call: of what
- * it will ask of malloc or free, or of itself where it does not come there.
+ * Of who samples: the real operator, when there is one and nothing to log of this
+ * call: of what it will ask of malloc or free, or of itself where it does not come
+ * there.
  */
 static inline void *
 op_unlogged(enum op op, size_t size, size_t align, const void *block)
@@ -181,10 +182,8 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 	uint64_t left = thread_self.sampler.left;
 	bool skips;
 
-	if (!real_known())
+	if (!real_known() || left == 0)
 		return NULL;
-	if (left == 0)
-		return produce_asleep() ? r->fn : NULL;
 	if (block != NULL)
 		skips = hook_skips_free(block);
 	else if (r->own)
@@ -194,7 +193,7 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 	return likely(skips) ? r->fn : NULL;
 }
 
-/* The same of a call that goes straight, as that area says. */
+/* The same of a call that goes straight, where that area says no. */
 static inline void *
 op_asleep(enum op op, const struct keeper_area *way)
 {

@@ -248,7 +248,7 @@ void produce_alien_gone(void);
 /* Whether this process has joined and its keeper wants events now. */
 bool produce_wanted(void);
 
-/* Nobody is to listen, ever: asleep from now on, also in children.  Once. */
+/* Nobody is to listen, ever: asleep from now on, also in children.  One at a time. */
 void produce_never(void);
 
 /*

@@ -213,8 +213,6 @@ realloc(void *old, size_t size)
 		if (likely(p != NULL) && p->stack == NULL &&
 		    likely(old != NULL) && likely(size != 0))
 			return realloc_plain(old, size, p);
-	} else if (produce_asleep() && !pool_has(old)) {
-		return real.realloc(old, size);
 	}
 	return realloc_other(old, size);
 }

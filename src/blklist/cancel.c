@@ -28,18 +28,13 @@ table_shift(unsigned n)
 	return shift;
 }
 
-static inline uint64_t
-op_bits(enum rec_op op)
-{
-	return (uint64_t)op << 52;
-}
-
 /* Of an allocation with that key. */
 static inline bool
 is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
     uint64_t key_mask)
 {
-	return ((r->w[0] ^ key) & (key_mask | REC_OP_MASK)) == op_bits(REC_FREE) &&
+	return ((r->w[0] ^ key) & (key_mask | REC_OP_MASK)) ==
+	    rec_op_bits(REC_FREE) &&
 	    rec_type(r) != TYPE_BY_REALLOC &&
 	    !list_older(rec_ticket(r), rec_ticket(alloc));
 }
@@ -59,7 +54,7 @@ whole_pairs(uint16_t *mate, const struct blklist *l, const struct rec *rec,
 	for (; i + 1 < n; i += 2) {
 		const struct rec *r = &rec[i];
 
-		if ((r->w[0] & REC_OP_MASK) != op_bits(REC_ALLOC) ||
+		if ((r->w[0] & REC_OP_MASK) != rec_op_bits(REC_ALLOC) ||
 		    !is_pair(r, r + 1, r->w[0] & key_mask, key_mask) ||
 		    list_is_failed(l, r))
 			break;

@@ -53,6 +53,14 @@ flush_full(struct order *o)
 		flush(o);
 }
 
+/* The caller behind a site's number, in its place. */
+static inline __attribute__((always_inline)) int
+name_caller(struct order *o, uint64_t *w3)
+{
+	return rec_is_site(*w3 & REC_ADDR_MASK) ?
+	    sitemap_caller(o->sites, w3) : 0;
+}
+
 static inline __attribute__((always_inline)) int
 put(struct order *o, const struct rec *rec)
 {
@@ -60,8 +68,7 @@ put(struct order *o, const struct rec *rec)
 	uint64_t w3 = rec->w[3];
 	int err;
 
-	if (rec_is_site(w3 & REC_ADDR_MASK) &&
-	    (err = sitemap_caller(o->sites, &w3)) != 0)
+	if ((err = name_caller(o, &w3)) != 0)
 		return err;
 	to->w[0] = rec->w[0];
 	to->w[1] = rec->w[1];
@@ -83,8 +90,7 @@ put_pair(struct order *o, const struct rec *rec)
 	struct rec *to;
 	int err;
 
-	if (rec_is_site(w3 & REC_ADDR_MASK) &&
-	    (err = sitemap_caller(o->sites, &w3)) != 0)
+	if ((err = name_caller(o, &w3)) != 0)
 		return err;
 	to = &o->batch[o->nbatch];
 	reader_split_live(rec, &to[0], &to[1]);

@@ -326,7 +326,7 @@ reader_split_live(const struct rec *pair, struct rec *alloc, struct rec *free)
 	uint64_t w0 = pair->w[0], w1 = pair->w[1], w2 = pair->w[2];
 	uint64_t op = w0 & REC_OP_MASK;
 
-	alloc->w[0] = w0 - op + ((uint64_t)REC_ALLOC << 52);
+	alloc->w[0] = w0 - op + rec_op_bits(REC_ALLOC);
 	alloc->w[1] = w1;
 	alloc->w[2] = w2;
 	alloc->w[3] = pair->w[3];

@@ -36,6 +36,7 @@
 
 #define REC_ADDR_BITS 48
 #define REC_ADDR_MASK ((UINT64_C(1) << REC_ADDR_BITS) - 1)
+#define REC_OP_MASK (UINT64_C(0xf) << 52)	/* of w[0] */
 #define REC_WIDE_SIZE 32
 #define REC_CLASSIC_SIZE 16
 
@@ -127,7 +128,6 @@ static inline uint64_t rec_site_caller(uint32_t site) { return REC_SITE_BASE | s
 
 static inline uint64_t rec_addr(const struct rec *r) { return r->w[0] & REC_ADDR_MASK; }
 static inline unsigned rec_flags(const struct rec *r) { return (unsigned)(r->w[0] >> 48) & 0xff; }
-#define REC_OP_MASK (UINT64_C(0xf) << 52)
 static inline unsigned rec_op(const struct rec *r) { return (unsigned)(r->w[0] >> 52) & 0xf; }
 static inline unsigned rec_level(const struct rec *r) { return (unsigned)(r->w[0] >> 48) & REC_LEVEL_MASK; }
 static inline unsigned rec_layer(const struct rec *r) { return (unsigned)(r->w[0] >> 51) & 1; }
@@ -154,6 +154,13 @@ rec_w0(uint64_t addr, unsigned flags, unsigned type)
 {
 	return (addr & REC_ADDR_MASK) | (uint64_t)flags << 48 |
 	    (uint64_t)type << 56;
+}
+
+/* What an op is in w[0]. */
+static inline uint64_t
+rec_op_bits(enum rec_op op)
+{
+	return rec_w0(0, REC_FLAGS(op, 0), 0);
 }
 
 static inline uint64_t
