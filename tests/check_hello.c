@@ -513,6 +513,35 @@ START_TEST(no_hello_waits_before_the_loop_is_behind)
 }
 END_TEST
 
+START_TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
+{
+	char name[] = "true", *command[] = { name, NULL };
+	struct target t;
+	struct producer p;
+
+	up();
+	node.opts.argv = command;
+	node.run.deserted = true;
+	if (begin(&t)) {
+		attach(false, &p);
+		stop_here(&t);
+		_exit(0);
+	}
+	until_stop_without_loop(&t);
+	run_second(&node);
+	ck_assert(!node.run.ended);
+	ck_assert_ptr_nonnull(keeper_of(t.pid));
+	end(&t);
+	until_ended(keeper_of(t.pid));
+	run_second(&node);
+	ck_assert(node.run.ended);
+	/* It has told the loop to stop, which the next run does. */
+	uv_run(&loop, UV_RUN_NOWAIT);
+	node.opts.argv = NULL;
+	down();
+}
+END_TEST
+
 START_TEST(what_a_target_did_just_before_its_end_is_counted)
 {
 	struct target t;
@@ -1003,6 +1032,8 @@ suite(void)
 	    a_hello_waits_for_a_loop_that_is_behind_and_is_welcomed_in_the_end);
 	tcase_add_test(t, no_hello_waits_for_a_loop_that_follows);
 	tcase_add_test(t, no_hello_waits_before_the_loop_is_behind);
+	tcase_add_test(t,
+	    a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in);
 	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);
 	tcase_add_test(t, another_version_is_answered_without_rings);
 	tcase_add_loop_test(t, strangers_are_hung_up_on, 0,

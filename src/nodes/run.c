@@ -231,7 +231,11 @@ run_deserted(struct node *node)
 void
 run_second(struct node *node)
 {
-	if (node->run.deserted && !node->run.ended && tree_live(node) == 0) {
+	if (!node->run.deserted || node->run.ended)
+		return;
+	/* Who has said hello by now lives, though nobody has adopted him yet. */
+	tree_adopt_all(node);
+	if (tree_live(node) == 0) {
 		tree_ended(node);
 		node_done_check(node);
 	}
