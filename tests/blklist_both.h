@@ -5,10 +5,10 @@
 #ifndef TESTS_BLKLIST_BOTH_H
 #define TESTS_BLKLIST_BOTH_H
 
-#include <check.h>
 #include <string.h>
 
 #include "blklist_recs.h"
+#include "harness.h"
 
 static uint64_t seed;
 

@@ -5,10 +5,10 @@
 #ifndef TESTS_BLKLIST_RECS_H
 #define TESTS_BLKLIST_RECS_H
 
-#include <check.h>
 #include <stdint.h>
 
 #include "../src/blklist/blklist.h"
+#include "harness.h"
 
 /* What a record of the test says; the rest is 0 or plain. */
 struct say {

@@ -1,5 +1,4 @@
 /* Curses on a pty of the test's own: what is drawn, and how it gets there. */
-#include <check.h>
 #include <curses.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -15,6 +14,7 @@
 #include "../src/page/style.h"
 #include "../src/pagek/gather.h"
 #include "../src/pagek/paint.h"
+#include "harness.h"
 
 #define COLS_HERE 60
 
@@ -325,13 +325,11 @@ START_TEST(a_line_over_another_is_as_one_that_is_painted_whole)
 }
 END_TEST
 
-int
-main(void)
+static Suite *
+paint_suite(void)
 {
 	Suite *s = suite_create("paint");
 	TCase *t = tcase_create("terminal");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(t, open_terminal, close_terminal);
 	tcase_add_test(t, nothing_comes_before_the_picture_is_whole);
@@ -344,9 +342,7 @@ main(void)
 	tcase_add_test(t,
 	    a_line_over_another_is_as_one_that_is_painted_whole);
 	suite_add_tcase(s, t);
-	runner = srunner_create(s);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed > 0;
+	return s;
 }
+
+CHECK_MAIN(paint_suite)

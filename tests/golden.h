@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <check.h>
-
 #include "../src/page/page.h"
+#include "harness.h"
 
 static inline void
 assert_golden(const struct page_picture *p, const char *name)

@@ -13,7 +13,6 @@
 #ifndef TESTS_HELLO_H
 #define TESTS_HELLO_H
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -32,6 +31,7 @@
 
 #include "../src/blklist/blklist.h"
 #include "../src/stream/stream.h"
+#include "harness.h"
 
 enum hello_manner {
 	HELLO_SERVE,

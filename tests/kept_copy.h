@@ -4,13 +4,13 @@
 #ifndef TESTS_KEPT_COPY_H
 #define TESTS_KEPT_COPY_H
 
-#include <check.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../src/base/kept.h"
+#include "harness.h"
 
 static inline void
 kept_copy_range(int to, int from, off_t at, off_t end)

@@ -13,9 +13,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include <check.h>
-
 #include "../src/page/view.h"
+#include "harness.h"
 
 struct scene {
 	struct nodes_look look;

@@ -5,14 +5,14 @@
 #ifndef TESTS_SELF_H
 #define TESTS_SELF_H
 
-#include "../src/symbol/maps.h"
-
-#include <check.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "../src/symbol/maps.h"
+#include "harness.h"
 
 #ifdef HAVE_ELFUTILS
 #define HAVE_NAMES true
