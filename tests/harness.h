@@ -11,7 +11,9 @@
 /*
  * Check writes down each assertion that holds, so as to say where a test was
  * when it died, and reads all of them when it has ended: in a loop of a million
- * that takes longer than the test itself.  A line's first ones say as much.
+ * that takes longer than the test itself.  So each line's first ones alone are
+ * written down: of a test that dies in such a loop, the place that is told is one
+ * that it has passed.  What fails is told as ever.
  */
 #define MARKS_OF_LINE 64
 
