@@ -74,8 +74,11 @@ class Redis(Program):
         super().__init__("redis", "libjemalloc.so.2")
 
     def job(self, tmp, part):
+        binary = shutil.which("redis-check-rdb")
+        if binary is None:
+            raise Failed("redis-check-rdb is not installed")
         # The server's binary goes by this name when it is called by it.
-        os.symlink(shutil.which("redis-check-rdb"), tmp + "/redis-server")
+        os.symlink(binary, tmp + "/redis-server")
         job = Job(tmp, [tmp + "/redis-server", "--port", "0", "--unixsocket", tmp + "/redis.sock", "--save", "",
                         "--dir", tmp], "redis-server", {}, self.allocator,
                   beside=lambda job, wait: self.clients(job, wait, REDIS_REQUESTS // part))

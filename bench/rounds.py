@@ -60,7 +60,8 @@ class Runs:
         self.reasons = {name: TOOLS[name].missing() for name in names}
         self.names = [name for name in names if self.reasons[name] is None]
         self.reasons = {name: why for name, why in self.reasons.items() if why}
-        self.failures = collections.Counter()
+        self.failures = collections.Counter()	# what a tool is given up by
+        self.failed = collections.Counter()	# runs
         self.parts = {name: share(name, workload.name, workload.is_program) for name in self.names}
 
     def plan(self, peers, fine):
@@ -86,6 +87,7 @@ class Runs:
             except (Failed, OSError) as e:
                 # What was too slow once is too slow again.
                 self.failures[tool] += FAILURES if "stopped after" in str(e) else 1
+                self.failed[tool] += 1
                 self.reasons[tool] = str(e)
         self.rounds.append(got)
 
@@ -113,6 +115,14 @@ class Runs:
     def lossy(self):
         """Runs in which a record was lost."""
         return sum(not got["lossless"] for r in self.rounds for got in r.values())
+
+    def failed_ours(self):
+        """Runs of ours that came to nothing: of what they lost nothing is known."""
+        return sum(n for tool, n in self.failed.items() if TOOLS[tool].ours)
+
+    def failed_text(self, tool):
+        """Of a tool that has figures of other runs."""
+        return ", %d failed" % self.failed[tool] if self.failed[tool] else ""
 
 
 def middle(values):

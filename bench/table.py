@@ -44,8 +44,10 @@ def of_workloads(found):
         loads = [(r.added(tool, "ns"), r) for r in found.values() if not r.workload.is_program]
         programs = [(r.ratio(tool, "wall"), r) for r in found.values() if r.workload.is_program]
         for key, spreads in ((tool + " load", loads), (tool + " program", programs)):
-            spreads = [dict(s, of=r.workload.name) for s, r in spreads if s]
-            values[key] = max(spreads, key=lambda s: s["median"]) if spreads else None
+            # Without one of them it is not known which is the most.
+            if spreads and all(s for s, _ in spreads):
+                spreads = [dict(s, of=r.workload.name) for s, r in spreads]
+                values[key] = max(spreads, key=lambda s: s["median"])
     return {key: value for key, value in values.items() if key in goals.GOALS and value}
 
 
@@ -56,9 +58,10 @@ def goal_rows(found, part_values, part_reasons, wanted):
     reasons = {}
     for name, runs in found.items():
         reasons[name] = reasons["stack " + name] = runs.reasons.get("caller") or runs.reasons.get("stack")
+        what = "program" if runs.workload.is_program else "load"
         for tool in ("sampled", "dormant"):
-            for what in ("load", "program"):
-                reasons[tool + " " + what] = runs.reasons.get(tool)
+            if tool in runs.reasons:
+                reasons[tool + " " + what] = "%s: %s" % (name, runs.reasons[tool])
     reasons.update(part_reasons)
     if any(runs.has_ours() for runs in found.values()):
         part_values = dict(part_values, lost=sum(runs.lossy() for runs in found.values()))
@@ -70,6 +73,9 @@ def goal_rows(found, part_values, part_reasons, wanted):
         value = spread["median"] if spread else part_values.get(key)
         row = goals.verdict(key, value, reasons.get(key), spread)
         row["spread"] = spread
+        row["failed"] = sum(runs.failed_ours() for runs in found.values()) if key == "lost" else 0
+        if row["failed"] and row["met"]:
+            row.update(met=None, reason="a run that failed does not say what it lost")
         rows.append(row)
     return rows
 
@@ -81,6 +87,8 @@ def measured(row):
     if row["spread"] and row["spread"]["n"] > 1:
         ends = [goals.form(row["spread"][k], row["unit"]).split()[0] for k in ("low", "high")]
         text += " (%s to %s)" % tuple(ends)
+    if row["failed"]:
+        text += ", %d failed" % row["failed"]
     return text + (", " + row["spread"]["of"] if row["spread"] and "of" in row["spread"] else "")
 
 
@@ -113,8 +121,8 @@ def load_cell(runs, tool):
         return runs.reasons[tool]
     if not added:
         return "-"
-    return "%+.1f ns, x%.2f%s%s" % (added["median"], ratio["median"], share_text(runs, tool),
-                                    part_text(runs.parts[tool]))
+    return "%+.1f ns, x%.2f%s%s%s" % (added["median"], ratio["median"], share_text(runs, tool),
+                                      part_text(runs.parts[tool]), runs.failed_text(tool))
 
 
 def program_cell(runs, tool):
@@ -124,10 +132,10 @@ def program_cell(runs, tool):
     if not wall:
         return "-"
     ns, asleep = per_event(runs, tool), runs.added(tool, "asleep")
-    return "x%.2f, user x%.2f%s%s%s%s" % (
+    return "x%.2f, user x%.2f%s%s%s%s%s" % (
         wall["median"], user["median"], ", %+.0f ns" % ns["median"] if ns else "",
         ", %.2f s waiting" % asleep["median"] if asleep and asleep["median"] >= WAITING_S else "",
-        share_text(runs, tool), part_text(runs.parts[tool]))
+        share_text(runs, tool), part_text(runs.parts[tool]), runs.failed_text(tool))
 
 
 def load_title(runs):
@@ -142,15 +150,21 @@ def program_title(runs):
                                ", %.1f M events" % (events / 1e6) if events else "")
 
 
+def lossless(runs):
+    if not runs.has_ours():
+        return "-"
+    failed = runs.failed_ours()
+    return ("**not in %d of the runs**" % runs.lossy() if runs.lossy() else "yes") + (
+        ", and %d failed" % failed if failed else "")
+
+
 def tool_table(found, title, cell):
     names = [name for name in TOOLS if name != "plain" and any(
         name in runs.names or name in runs.reasons for runs in found)]
     out = head(["tool"] + [title(runs) for runs in found])
     for name in names:
         out.append(rule([TOOLS[name].title] + [cell(runs, name) for runs in found]))
-    lossless = ["-" if not runs.has_ours() else "**not in %d of the runs**" % runs.lossy() if runs.lossy() else "yes"
-                for runs in found]
-    out.append(rule(["no record of ours lost"] + lossless))
+    out.append(rule(["no record of ours lost"] + [lossless(runs) for runs in found]))
     return out
 
 
