@@ -60,13 +60,13 @@ class Runs:
         self.reasons = {name: TOOLS[name].missing() for name in names}
         self.names = [name for name in names if self.reasons[name] is None]
         self.reasons = {name: why for name, why in self.reasons.items() if why}
-        self.failures = collections.Counter()	# what a tool is given up by
-        self.failed = collections.Counter()	# runs
+        self.failures = collections.Counter()
+        self.given_up = set()
         self.parts = {name: share(name, workload.name, workload.is_program) for name in self.names}
 
     def plan(self, peers, fine):
         """[(tool, part)] of one round; a plain run for each part that is given."""
-        turn = [(name, self.parts[name]) for name in self.names if self.failures[name] < FAILURES and
+        turn = [(name, self.parts[name]) for name in self.names if name not in self.given_up and
                 (name in FINE if fine else peers or TOOLS[name].ours or name in CONTROLS)]
         parts = sorted({part for _, part in turn} - {1})
         return [("plain", part) for part in parts] + turn
@@ -85,10 +85,11 @@ class Runs:
             try:
                 got[tool, part] = once(tool, self.workload, part, self.caller_share(got))
             except (Failed, OSError) as e:
-                # What was too slow once is too slow again.
-                self.failures[tool] += FAILURES if "stopped after" in str(e) else 1
-                self.failed[tool] += 1
+                self.failures[tool] += 1
                 self.reasons[tool] = str(e)
+                # What was too slow once is too slow again.
+                if self.failures[tool] == FAILURES or "stopped after" in str(e):
+                    self.given_up.add(tool)
         self.rounds.append(got)
 
     def pairs(self, tool, figure, how, base="plain"):
@@ -118,11 +119,11 @@ class Runs:
 
     def failed_ours(self):
         """Runs of ours that came to nothing: of what they lost nothing is known."""
-        return sum(n for tool, n in self.failed.items() if TOOLS[tool].ours)
+        return sum(n for tool, n in self.failures.items() if TOOLS[tool].ours)
 
     def failed_text(self, tool):
         """Of a tool that has figures of other runs."""
-        return ", %d failed" % self.failed[tool] if self.failed[tool] else ""
+        return ", %d failed" % self.failures[tool] if self.failures[tool] else ""
 
 
 def middle(values):

@@ -65,6 +65,7 @@ def goal_rows(found, part_values, part_reasons, wanted):
     reasons.update(part_reasons)
     if any(runs.has_ours() for runs in found.values()):
         part_values = dict(part_values, lost=sum(runs.lossy() for runs in found.values()))
+    failed = sum(runs.failed_ours() for runs in found.values())
     rows = []
     for key in goals.GOALS:
         if key not in measured and key not in part_values and key not in wanted:
@@ -73,7 +74,7 @@ def goal_rows(found, part_values, part_reasons, wanted):
         value = spread["median"] if spread else part_values.get(key)
         row = goals.verdict(key, value, reasons.get(key), spread)
         row["spread"] = spread
-        row["failed"] = sum(runs.failed_ours() for runs in found.values()) if key == "lost" else 0
+        row["failed"] = failed if key == "lost" else 0
         if row["failed"] and row["met"]:
             row.update(met=None, reason="a run that failed does not say what it lost")
         rows.append(row)
