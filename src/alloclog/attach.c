@@ -602,6 +602,7 @@ static void
 forked(void)
 {
 	forking = 0;
+	threads_forked();
 	if ((produce_stream() == 0 && atomic_load(&hook_foreign)) || attach())
 		return;
 	produce_orphan();

@@ -193,13 +193,14 @@ struct thread {
 	struct producer *usual;		/* what fast is outside of everything */
 	struct producer *producer;	/* on a page that a fork wipes */
 	uintptr_t last;			/* last block that a slow path logged */
-	struct stack_cache *stack;	/* what p->stack is, or will be after a fork; NULL none yet */
+	struct seat *seat;		/* whose producer that is; kept while silent */
 	unsigned depth;			/* scopes in progress */
 	uint8_t level;			/* alloclog_level() */
 	bool looking;			/* for the real functions: the pool serves it */
 	bool opening;			/* inside thread_open() */
 	bool measuring;			/* inside malloc_usable_size() */
-	bool ended;			/* past its destructors, or no seat: the common ring */
+	bool ended;			/* past its destructors: the common ring */
+	bool standing;			/* found no seat: likewise, in this process */
 	bool silent;			/* may make no system call any more */
 	bool named;			/* alloclog_requester() was called: */
 	uint64_t requester[2];		/* w1 and w2 of its record */
@@ -240,6 +241,9 @@ thread_producer(void)
 
 /* Creates the key whose destructor closes a thread's ring; once. */
 void threads_begin(void);
+
+/* In the child of a fork(3), before anything else is done there. */
+void threads_forked(void);
 
 static inline struct producer *
 thread_fast(void)

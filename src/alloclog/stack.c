@@ -75,6 +75,7 @@ struct stack_cache {
 	uint32_t depth;
 	uint32_t generation;
 	bool chains;		/* are looked for and kept */
+	bool known;		/* rules and memos are of a thread before, or of before a keeper */
 	uint32_t hits;		/* in this period */
 	uint32_t walks;
 	struct walker walker;
@@ -414,10 +415,21 @@ stack_cache_renew(struct stack_cache *c, unsigned depth, bool frees)
 	c->chains = true;
 	c->depth = depth;
 	c->head.frees = frees;
-	/* The rest is zeros, as new pages are and those that a fork has wiped. */
-	walker_begin(&c->walker, atomic_load(&rules_generation));
-	c->generation = c->walker.near.generation;
+	/* Else it is zeros, as new pages are and those that a fork has wiped. */
+	if (!c->known) {
+		walker_begin(&c->walker, atomic_load(&rules_generation));
+		c->generation = c->walker.near.generation;
+		c->known = true;
+	}
 	atomic_store(&c->head.busy, 0);
+}
+
+void
+stack_cache_hand_on(struct stack_cache *c)
+{
+	memset(c->key, 0, sizeof(c->key));
+	walker_hand_on(&c->walker);
+	c->depth = 0;
 }
 
 struct stack_cache *

@@ -57,10 +57,17 @@ struct stack_cache;
 struct stack_cache *stack_cache_new(unsigned depth, bool frees);
 /*
  * In a forked child: the cache that its thread had before, as new.  One that no
- * fork has wiped goes on, with what another keeper asks for.
+ * fork has wiped goes on, with what another keeper asks for, or as another
+ * thread's after stack_cache_hand_on().
  */
 void stack_cache_renew(struct stack_cache *, unsigned depth, bool frees);
 void stack_cache_free(struct stack_cache *);
+
+/*
+ * Its thread ends, and another will have it: what is known of that thread's
+ * stack is void, what is known of the program is not.
+ */
+void stack_cache_hand_on(struct stack_cache *);
 
 /* What a cache begins with. */
 struct stack_cache_head {

@@ -1,10 +1,9 @@
 /*
  * A producer for each thread.
  *
- * Producers lie on pages of our own that a fork wipes, whatever call made it:
- * the child's first event reads zeros where a ring should be, comes here, and
- * attaches the child as an image of its own.  The table of those pages is
- * ordinary memory, so the child finds the pages again and finds them empty.
+ * Producers lie on pages of our own that a fork wipes, whatever call made it
+ * (seats.h): the child's first event reads zeros where a ring should be, comes
+ * here, and attaches the child as an image of its own.
  * A vfork child shares the memory and runs while its parent thread stands
  * still: its events are that thread's.
  *
@@ -21,86 +20,12 @@
 
 #include "calls.h"
 #include "hooks.h"
+#include "seats.h"
 
 _Thread_local struct thread thread_self;
 
-struct seat {
-	_Alignas(64) struct producer producer;
-	_Atomic uint32_t taken;
-};
-
-#define SEATS 512	/* of one slab */
-#define SLABS 64	/* threads beyond SEATS * SLABS use the common ring */
-
-static struct seat *_Atomic slabs[SLABS];
-
 static pthread_key_t key;
 static bool key_made;
-
-static struct seat *
-slab_new(void)
-{
-	size_t len = SEATS * sizeof(struct seat);
-	struct seat *s = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (s == MAP_FAILED)
-		return NULL;
-	if (call_madvise(s, len, MADV_WIPEONFORK) == -1) {
-		call_munmap(s, len);
-		return NULL;
-	}
-	return s;
-}
-
-static struct seat *
-slab_get(unsigned i)
-{
-	struct seat *s = atomic_load(&slabs[i]), *none = NULL;
-
-	if (s != NULL || (s = slab_new()) == NULL)
-		return s;
-	if (atomic_compare_exchange_strong(&slabs[i], &none, s))
-		return s;
-	call_munmap(s, SEATS * sizeof(*s));
-	return none;
-}
-
-static bool
-seat_take(struct seat *s)
-{
-	uint32_t no = 0;
-
-	return atomic_load_explicit(&s->taken, memory_order_relaxed) == 0 &&
-	    atomic_compare_exchange_strong(&s->taken, &no, 1);
-}
-
-static struct producer *
-seat_find(void)
-{
-	for (unsigned i = 0; i < SLABS; i++) {
-		struct seat *s = slab_get(i);
-
-		if (s == NULL)
-			return NULL;
-		for (unsigned k = 0; k < SEATS; k++)
-			if (seat_take(&s[k]))
-				return &s[k].producer;
-	}
-	return NULL;
-}
-
-/*
- * In a forked child the thread still points at its seat of before, which is
- * free again like all others.
- */
-static struct producer *
-seat_for(const struct thread *t)
-{
-	if (t->producer != NULL && seat_take((struct seat *)t->producer))
-		return t->producer;
-	return seat_find();
-}
 
 static void
 thread_end(void *value)
@@ -108,6 +33,7 @@ thread_end(void *value)
 	struct thread *t = &thread_self;
 	uintptr_t round = (uintptr_t)value;
 	struct producer *p = t->producer;
+	struct seat *seat = t->seat;
 
 	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(key, (void *)(round + 1)) == 0)
@@ -116,12 +42,11 @@ thread_end(void *value)
 	t->fast = NULL;
 	t->usual = NULL;
 	t->producer = NULL;
-	if (p == NULL)
-		return;
-	produce_close(p);
-	stack_cache_free(t->stack);
-	t->stack = NULL;
-	atomic_store(&((struct seat *)p)->taken, 0);
+	t->seat = NULL;
+	if (p != NULL)
+		produce_close(p);
+	if (seat != NULL)
+		seat_leave(seat);
 }
 
 void
@@ -136,7 +61,7 @@ threads_begin(void)
  * finds the one that it had, all zeros.
  */
 static void
-thread_stacks(struct thread *t, struct producer *p)
+thread_stacks(struct seat *seat, struct producer *p)
 {
 	uint32_t wanted = produce_stack_wanted();
 	unsigned depth = wanted & ~(uint32_t)RING_STACK_FREES;
@@ -144,13 +69,13 @@ thread_stacks(struct thread *t, struct producer *p)
 
 	if (depth == 0)
 		return;
-	if (t->stack != NULL)
-		stack_cache_renew(t->stack, depth, frees);
+	if (seat->stack != NULL)
+		stack_cache_renew(seat->stack, depth, frees);
 	else
-		t->stack = stack_cache_new(depth, frees);
-	p->stack = t->stack;
+		seat->stack = stack_cache_new(depth, frees);
+	p->stack = seat->stack;
 	/* Without memory for it there are no stacks of frees either. */
-	p->frees = frees && t->stack != NULL;
+	p->frees = frees && seat->stack != NULL;
 }
 
 uint64_t
@@ -166,6 +91,29 @@ origin_walk(uintptr_t origin, bool freeing)
 }
 
 /*
+ * Whether the thread's end will be heard of, so that it gives back what it has.
+ * The first thread ends with the process.
+ */
+static bool
+thread_is_followed(uint32_t tid)
+{
+	return (key_made && pthread_setspecific(key, (void *)1) == 0) ||
+	    tid == (uint32_t)getpid();
+}
+
+/* Its seat; once it has found none, it stands. */
+static struct seat *
+thread_seat(struct thread *t, uint32_t tid)
+{
+	if (t->seat != NULL)
+		return t->seat;
+	if (thread_is_followed(tid))
+		t->seat = seat_take();
+	t->standing = t->seat == NULL;
+	return t->seat;
+}
+
+/*
  * Opens this thread's ring, the first or, in another era, the next.  What comes
  * in between, from a signal handler or from pthread_setspecific(3) itself, goes
  * by the common ring.
@@ -174,10 +122,13 @@ static COLD struct producer *
 thread_open(struct thread *t)
 {
 	struct producer *p;
+	struct seat *seat;
 	int saved = errno;
+	uint32_t tid;
 
-	if (t->opening || t->ended)
+	if (t->opening || t->ended || t->standing)
 		return NULL;
+	tid = (uint32_t)syscall(SYS_gettid);
 	/* First: a handler must not open what is just being left. */
 	t->opening = true;
 	p = t->producer;
@@ -185,26 +136,32 @@ thread_open(struct thread *t)
 		t->opening = false;
 		return NULL;
 	}
-	if (p == NULL || atomic_load(&((struct seat *)p)->taken) == 0)
-		p = seat_for(t);
+	seat = thread_seat(t, tid);
+	p = seat != NULL ? seat->producer : NULL;
 	if (p != NULL) {
 		t->producer = p;
-		produce_open(p, (uint32_t)syscall(SYS_gettid));
+		produce_open(p, tid);
 		p->level = t->level;
-		thread_stacks(t, p);
+		thread_stacks(seat, p);
 		if (t->named)
 			produce_control(p, REC_CTL_REQUESTER, t->requester[0],
 			    t->requester[1]);
 		/* A child forked while stopped is stopped, and must say so. */
 		if (atomic_load(&hook_stopped))
 			produce_control(p, REC_CTL_STOP, 0, 0);
-		if (key_made)
-			(void)pthread_setspecific(key, (void *)1);
 	}
-	t->ended = p == NULL;
 	t->opening = false;
 	errno = saved;
 	return p;
+}
+
+void
+threads_forked(void)
+{
+	struct thread *t = &thread_self;
+
+	seats_forked(t->seat);
+	t->standing = false;
 }
 
 /* A foreign image's first hello is the API's; its child's is the child's. */

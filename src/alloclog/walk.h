@@ -10,6 +10,8 @@
 #ifndef ALLOCLOG_WALK_H
 #define ALLOCLOG_WALK_H
 
+#include <string.h>
+
 #include "mapped.h"
 #include "rules.h"
 #include "stack.h"
@@ -122,6 +124,20 @@ walker_memo(struct walker *w, uint64_t hash)
 
 /* Of zeros. */
 void walker_begin(struct walker *, uint32_t generation);
+
+/*
+ * Forgets the thread, but no rule and no memo.  No mark may lead to a slot on a
+ * stack that is gone.
+ */
+static inline void
+walker_hand_on(struct walker *w)
+{
+	w->trail_at = TRAIL;
+	w->mapped = (struct mapped) { 0 };
+	memset(w->mark, 0, sizeof(w->mark));
+	memset(w->more, 0, sizeof(w->more));
+	memset(w->at, 0, sizeof(w->at));
+}
 
 /* Forgets everything, for this generation of rules. */
 void walker_void(struct walker *, uint32_t generation);
