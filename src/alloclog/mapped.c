@@ -88,10 +88,21 @@ own_deeper(struct mapped *m, uintptr_t page)
 	return true;
 }
 
+/* Of the program's first thread; 0 where we were loaded by another one. */
+static uintptr_t first_descriptor;
+
+__attribute__((constructor)) static void
+note_first(void)
+{
+	if (syscall(SYS_gettid) == syscall(SYS_getpid))
+		first_descriptor = descriptor();
+}
+
 /*
  * The thread's own stack reaches from here without a gap to its descriptor.
  * That of the first thread does not lie above its stack, though other mappings
- * may reach so far.
+ * may reach so far.  Which thread it is cannot be asked any more: a program may
+ * have forbidden itself getpid(2), and be killed for it.
  */
 static bool
 own_found(struct mapped *m, uintptr_t page)
@@ -101,7 +112,7 @@ own_found(struct mapped *m, uintptr_t page)
 	if (m->own_lo != 0 || m->tries == TRIES)
 		return false;
 	m->tries++;
-	if (syscall(SYS_gettid) == syscall(SYS_getpid) ||
+	if (first_descriptor == 0 || top == first_descriptor ||
 	    !all_asked(page, top))
 		return false;
 	m->own_lo = page;

@@ -91,23 +91,15 @@ origin_walk(uintptr_t origin, bool freeing)
 }
 
 /*
- * Whether the thread's end will be heard of, so that it gives back what it has.
- * The first thread ends with the process.
+ * Its seat.  A thread whose end will not be heard of gets none, for it would not
+ * be given back; once it has found none, it stands.
  */
-static bool
-thread_is_followed(uint32_t tid)
-{
-	return (key_made && pthread_setspecific(key, (void *)1) == 0) ||
-	    tid == (uint32_t)getpid();
-}
-
-/* Its seat; once it has found none, it stands. */
 static struct seat *
-thread_seat(struct thread *t, uint32_t tid)
+thread_seat(struct thread *t)
 {
 	if (t->seat != NULL)
 		return t->seat;
-	if (thread_is_followed(tid))
+	if (key_made && pthread_setspecific(key, (void *)1) == 0)
 		t->seat = seat_take();
 	t->standing = t->seat == NULL;
 	return t->seat;
@@ -124,11 +116,9 @@ thread_open(struct thread *t)
 	struct producer *p;
 	struct seat *seat;
 	int saved = errno;
-	uint32_t tid;
 
 	if (t->opening || t->ended || t->standing)
 		return NULL;
-	tid = (uint32_t)syscall(SYS_gettid);
 	/* First: a handler must not open what is just being left. */
 	t->opening = true;
 	p = t->producer;
@@ -136,11 +126,11 @@ thread_open(struct thread *t)
 		t->opening = false;
 		return NULL;
 	}
-	seat = thread_seat(t, tid);
+	seat = thread_seat(t);
 	p = seat != NULL ? seat->producer : NULL;
 	if (p != NULL) {
 		t->producer = p;
-		produce_open(p, tid);
+		produce_open(p, (uint32_t)syscall(SYS_gettid));
 		p->level = t->level;
 		thread_stacks(seat, p);
 		if (t->named)

@@ -88,8 +88,13 @@ on_death_closed(uv_handle_t *handle)
 static void
 stop_watching(struct keeper *k)
 {
-	if (k->death == NULL)
+	/* It had ended before it could be watched. */
+	if (k->death == NULL) {
+		if (k->pidfd >= 0)
+			close(k->pidfd);
+		k->pidfd = -1;
 		return;
+	}
 	uv_close((uv_handle_t *)k->death, on_death_closed);
 	k->death = NULL;
 }
@@ -249,6 +254,23 @@ take_modules(struct keeper *k, struct keeper *parent)
 }
 
 /*
+ * Whose child it says it is.  Its word alone would open anybody's list to it: both
+ * are of one user, or the kernel says so of a parent that lives.
+ */
+static struct keeper *
+parent_of(struct node *node, const struct keeper *k)
+{
+	struct keeper *parent = k->forked && k->parent != 0 ?
+	    tree_find(node, k->parent) : NULL;
+
+	if (parent == NULL || parent == k || (parent->uid != k->uid &&
+	    (parent->pid != k->ppid || !keeper_is_live(parent) ||
+		is_dead(parent))))
+		return NULL;
+	return parent;
+}
+
+/*
  * One that got no stream.  It may be told of late: then it has ended already,
  * or is over because its process runs the next image.
  */
@@ -259,7 +281,7 @@ adopt_missed(struct node *node, struct keeper *k)
 	char name[DSTRM_NAME];
 
 	/* Who is gone already began under its parent's name. */
-	parent = k->forked ? tree_find(node, k->parent) : NULL;
+	parent = parent_of(node, k);
 	if (parent != NULL && strcmp(k->comm, "?") == 0)
 		memcpy(k->comm, parent->comm, sizeof k->comm);
 	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
@@ -313,7 +335,7 @@ adopt(struct node *node, struct keeper *k)
 		snprintf(k->reason, sizeof k->reason,
 		    "out of memory for the literal list: not checked");
 	if (k->forked)
-		kin = parent = tree_find(node, k->parent);
+		kin = parent = parent_of(node, k);
 	goes_on = !k->again && arming_join(k, kin);
 	if (k->forked && goes_on)
 		inherit(k, parent);

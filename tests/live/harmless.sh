@@ -220,6 +220,13 @@ strict_lost() {
 	    grep -q '"lost": *[4-9][0-9][0-9][0-9][0-9][0-9]'
 }
 rule "and what it does in there is counted as lost" strict_lost
+listed() {
+	peculiar listed "$@" | grep -qx made=1200000
+}
+for o in "" --dormant "--sample 512k" "--stack 64 --free-stack"; do
+	rule "who may call what alloclog(3) names is not killed for another call${o:+: $o}" \
+	    listed $o
+done
 sealed() {
 	peculiar seal | grep -qx held=300000 &&
 	    grep '"comm": *"peculiar"' "$tmp/peculiar.report" | grep -q '"lost": *0,'

@@ -4,6 +4,9 @@
  *		goes on allocating; prints made=N
  *	seal	is killed for mprotect(2) from then on, and holds many blocks;
  *		prints held=N
+ *	listed	is killed for each system call that neither its threads need nor
+ *		alloclog(3) says are ours, and goes on allocating in threads;
+ *		prints made=N
  *	close	has a close(2) of its own, which takes a lock that another
  *		thread holds while it forks; prints child=STATUS of a child that
  *		only ends
@@ -89,6 +92,69 @@ strict(void)
 		syscall(SYS_exit, 1);
 	syscall(SYS_exit, 0);
 	return 1;
+}
+
+/* Those of a thread, and those that the manual names. */
+static int
+allow_listed(void)
+{
+	static const unsigned calls[] = {
+		SYS_clone, SYS_clone3, SYS_exit, SYS_exit_group,
+		SYS_set_robust_list, SYS_rseq, SYS_munmap, SYS_write, SYS_brk,
+		SYS_futex, SYS_rt_sigprocmask, SYS_gettid, SYS_mmap,
+		SYS_madvise, SYS_mprotect,
+	};
+	enum { N = sizeof calls / sizeof calls[0] };
+	struct sock_filter code[N + 3] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+	};
+	struct sock_fprog filter = { N + 3, code };
+
+	for (unsigned i = 0; i < N; i++)
+		code[1 + i] = (struct sock_filter)BPF_JUMP(
+		    BPF_JMP | BPF_JEQ | BPF_K, calls[i],
+		    (unsigned char)(N - i), 0);
+	code[N + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+	    SECCOMP_RET_KILL_PROCESS);
+	code[N + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+	    SECCOMP_RET_ALLOW);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+static void *
+churner(void *arg)
+{
+	*(unsigned *)arg = churn();
+	return NULL;
+}
+
+/* So few that libc does not look how many processors there are. */
+static int
+listed(void)
+{
+	enum { THREADS = 6 };
+	unsigned made = 0, n[THREADS];
+	pthread_t t[THREADS];
+	char text[32];
+	int len;
+
+	/* What libc asks for with the first one is no call of a thread. */
+	if (pthread_create(&t[0], NULL, churner, &n[0]) != 0 ||
+	    pthread_join(t[0], NULL) != 0 || allow_listed() != 0)
+		return 1;
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&t[i], NULL, churner, &n[i]) != 0)
+			return 1;
+	for (int i = 0; i < THREADS; i++) {
+		if (pthread_join(t[i], NULL) != 0)
+			return 1;
+		made += n[i];
+	}
+	len = snprintf(text, sizeof text, "made=%u\n", made);
+	return write(1, text, (size_t)len) != len;
 }
 
 static void *
@@ -213,6 +279,8 @@ main(int argc, char **argv)
 
 	if (strcmp(what, "strict") == 0)
 		return strict();
+	if (strcmp(what, "listed") == 0)
+		return listed();
 	if (strcmp(what, "seal") == 0)
 		return sealed();
 	if (strcmp(what, "close") == 0)
