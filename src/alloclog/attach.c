@@ -41,6 +41,7 @@
 #include "alone.h"
 #include "calls.h"
 #include "hooks.h"
+#include "limits.h"
 #include "place.h"
 #include "pools.h"
 
@@ -164,8 +165,12 @@ fill_hello(struct ring_hello *h)
 	/* The node would read as much out of a long text while we wait. */
 	h->flags = sandbox == 0 ? RING_HELLO_FREE : 0;
 	h->parent = parent;
-	if (parent == 0)
+	/* A child that was forked maps its rings over those of its parent. */
+	if (parent == 0) {
+		if (limits_cramp(ring_area_size()))
+			h->flags |= RING_HELLO_CRAMPED;
 		return;
+	}
 	if (produce_attached()) {
 		h->flags = RING_HELLO_AGAIN |
 		    (produce_wanted() ? RING_HELLO_ARMED : 0);
@@ -324,7 +329,8 @@ say_hello(struct ring_hello *hello, bool *heard)
 	    (ssize_t)sizeof(*hello)) {
 		left = until - now_ms();
 		ts.tv_nsec = left > 0 ? (long)left * 1000000 : 0;
-		if (call_ppoll(&p, 1, &ts) == 1 &&
+		if ((hello->flags & RING_HELLO_CRAMPED) == 0 &&
+		    call_ppoll(&p, 1, &ts) == 1 &&
 		    take_welcome(p.fd, &w, fds)) {
 			joined = join(fds, w.stream);
 			call_close(fds[0]);

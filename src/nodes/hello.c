@@ -34,6 +34,8 @@ _Static_assert(2 * NODE_TARGETS_MAX < DSTRM_ROWS, "a row for each");
 
 static const char NO_ROOM[] =
     "the node has no room for it: memory, file size or descriptors";
+static const char CRAMPED[] =
+    "the rings would take much of the addresses that it may have (RLIMIT_AS)";
 static const char TOO_LATE[] =
     "it was not answered within the 50 ms that it waits";
 
@@ -306,7 +308,8 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 	again = (h.flags & RING_HELLO_AGAIN) != 0;
 	if (again && !want_again(a, w, &h))
 		return;
-	why = give_stream(a, w, &peer, &h);
+	why = (h.flags & RING_HELLO_CRAMPED) != 0 ? CRAMPED :
+	    give_stream(a, w, &peer, &h);
 	/* A row for each of its hellos would be too many. */
 	if (why != NULL && !again)
 		miss(a, w, &peer, &h, why);

@@ -472,6 +472,7 @@ enum ring_hello_flags {
 	RING_HELLO_AGAIN = 2,	/* its keeper is gone; parent is the stream that it had */
 	RING_HELLO_ARMED = 4,	/* with that: it was armed */
 	RING_HELLO_FREE = 8,	/* without that: who says it is in no sandbox (seccomp) */
+	RING_HELLO_CRAMPED = 16,	/* it may not have so many addresses, and wants no rings */
 };
 
 struct ring_hello {

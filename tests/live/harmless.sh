@@ -240,6 +240,29 @@ forks() {
 	    awk -F= 'NR == 1 { first = $2 } { last = $2 } END { exit !(NR > 1 && last - first < 100000) }'
 }
 rule "a row of processes that fork each other takes no more and more addresses" forks
+# limited BYTES OPTION...: MB that a program gets within such a limit.
+limited() {
+	bytes=$1
+	shift
+	"$pagek" run -b -o "$tmp/limited.page" "$@" -- \
+	    prlimit --as="$bytes" "$B/tests/targets/peculiar" fill |
+	    sed -n 's/^got=//p'
+}
+keeps_addresses() {
+	plain=$(prlimit --as=200000000 "$B/tests/targets/peculiar" fill |
+	    sed -n 's/^got=//p')
+	ours=$(limited 200000000 "$@")
+	echo "$plain MB without us, $ours with us"
+	[ "$ours" -ge $((plain - 2)) ] && grep -q RLIMIT_AS "$tmp/limited.page"
+}
+for o in "" --dormant "--sample 512k"; do
+	rule "who may have few addresses keeps them, and it is said that nobody watches${o:+: $o}" \
+	    keeps_addresses $o
+done
+far_limit() {
+	limited 1500000000 && ! grep -q RLIMIT_AS "$tmp/limited.page"
+}
+rule "who may have many is watched" far_limit
 # Without us 2 MiB; all of what is mapped would be 88.
 locks() {
 	peculiar lock "$@" >/dev/null && grep -qx held=300000 "$tmp/peculiar.out" &&

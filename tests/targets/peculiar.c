@@ -12,6 +12,7 @@
  *		only ends
  *	lock	locks all its memory, then lets a thread hold many blocks;
  *		prints rss=KB and held=N
+ *	fill	allocates until there are no more addresses; prints got=MB
  *	forks	five processes, each the child of the one before; each prints
  *		size=KB of its addresses
  */
@@ -272,6 +273,18 @@ forks(unsigned left)
 	return pid == -1 || waitpid(pid, &status, 0) != pid || status != 0;
 }
 
+static int
+fill(void)
+{
+	unsigned mb = 0;
+
+	/* An end for those who have no limit. */
+	while (mb < 4096 && malloc(1 << 20) != NULL)
+		mb++;
+	printf("got=%u\n", mb);
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -287,5 +300,7 @@ main(int argc, char **argv)
 		return own_close();
 	if (strcmp(what, "lock") == 0)
 		return locked();
+	if (strcmp(what, "fill") == 0)
+		return fill();
 	return forks(4);
 }
