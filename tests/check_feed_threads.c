@@ -389,6 +389,23 @@ START_TEST(rings_of_threads_that_end_go_to_new_ones)
 }
 END_TEST
 
+START_TEST(the_count_of_all_threads_may_come_round)
+{
+	struct worker workers[WORKERS_MAX] = { 0 };
+	struct world *w = world_new(128);
+
+	atomic_store(&w->rig->area->threads, UINT32_MAX - 2 * WORKERS_MAX);
+	for (int generation = 0; generation < 4; generation++) {
+		start(w, workers, WORKERS_MAX, 400);
+		keep(w);
+		join(workers, WORKERS_MAX);
+	}
+	ck_assert_uint_lt(atomic_load(&w->rig->area->threads), UINT16_MAX);
+	expect_exact(w);
+	world_free(w);
+}
+END_TEST
+
 #if ATOMIC_LLONG_LOCK_FREE == 2 /* or a handler waits for the lock that it interrupts */
 /*
  * It goes without where its thread would wait: the event that it interrupts may
@@ -514,6 +531,7 @@ feed_threads_suite(void)
 	tcase_add_loop_test(tc,
 	    threads_that_linger_between_their_steps_are_waited_for, 0, 2);
 	tcase_add_test(tc, rings_of_threads_that_end_go_to_new_ones);
+	tcase_add_test(tc, the_count_of_all_threads_may_come_round);
 	tcase_add_loop_test(tc,
 	    arenas_that_are_reset_side_by_side_are_as_exact, 0, 2);
 	suite_add_tcase(s, tc);

@@ -489,12 +489,13 @@ START_TEST(another_allocator_behind_us_is_logged_whole)
 		{ "targets/exact_threads", "100000" },
 		{ "targets/exact_realloc", "5000" },
 		{ "targets/exact_operators" },
+		{ "targets/forms" },
 	};
 	char lib[200];
 
 	if (!installed(allocators[_i], lib, sizeof(lib)))
 		return;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		const char *argv[] = { built(targets[i][0]), targets[i][1],
 			NULL };
 		struct hello *h = hello_start(HELLO_SERVE);

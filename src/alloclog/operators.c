@@ -368,6 +368,11 @@ delete_without(void *ptr)
 		real.free(ptr);
 }
 
+/*
+ * An own operator is also logged as the inner part of another one: where the
+ * program has some of them itself, the C++ library's others end there, and not in
+ * free.  What the outer one has logged is not logged again.
+ */
 #define DELETE(symbol, op, type, params, args) \
 	EXPORT void symbol params; \
 	OURS(symbol); \
@@ -376,7 +381,7 @@ delete_without(void *ptr)
 		struct call c; \
  \
 		call_begin(&c, op, 0, (uintptr_t)ptr, type, FRAME); \
-		if (unlikely(c.opened && c.own) && !pool_has(ptr)) \
+		if (unlikely(c.own) && !pool_has(ptr)) \
 			hook_freeing(ptr, type, FRAME); \
 		if (likely(c.fn != NULL)) \
 			((void (*) params)c.fn)args; \

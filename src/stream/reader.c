@@ -229,7 +229,7 @@ reader_look(struct reader *r)
 	const struct ring_area *area = r->area;
 	uint32_t magic = atomic_load_explicit(&area->magic,
 	    memory_order_acquire);
-	unsigned nrings;
+	unsigned nrings, threads;
 	int err;
 
 	/* Long ago is before the arming, whatever 32 bits make of it. */
@@ -258,8 +258,11 @@ reader_look(struct reader *r)
 	for (unsigned i = 0; i < nrings; i++)
 		if ((err = look_after(r, i)) != 0)
 			return err;
-	r->threads = clip(atomic_load_explicit(&area->threads,
+	/* Of a program that has had 2^32 threads it begins again at 0. */
+	threads = clip(atomic_load_explicit(&area->threads,
 	    memory_order_relaxed), UINT16_MAX);
+	if (r->threads < threads)
+		r->threads = threads;
 	r->far_addresses = atomic_load_explicit(&area->far_addresses,
 	    memory_order_relaxed);
 	r->sites_full = atomic_load_explicit(&area->sites_full,
