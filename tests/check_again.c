@@ -470,6 +470,35 @@ START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 }
 END_TEST
 
+/* Of ten records in ten seconds, say: each, or nearly so. */
+START_TEST(who_logs_little_looks_at_the_keeper_about_as_often_as_others)
+{
+	struct rig *rig = rig_attached(false);
+	struct producer p = { 0 };
+	uint64_t head;
+
+	produce_open(&p, 1);
+	alloc_many(&p, 100);
+	for (unsigned looks = 0; looks < 20; looks++) {
+		head = atomic_load(&p.ring->head);
+		/* As if the last look had been that long ago. */
+		p.looked_ms -= 10000;
+		p.looked_at = head - 10;
+		p.limit = head;
+		alloc_many(&p, 1);
+		ck_assert_uint_gt(p.limit, head);
+		ck_assert_uint_le(p.limit, head + 2);
+		rig_pass(rig);
+	}
+	/* And one who logs much goes on as it did. */
+	p.looked_at = atomic_load(&p.ring->head) - 100000;
+	p.limit = 0;
+	alloc_many(&p, 1);
+	ck_assert_uint_gt(p.limit, atomic_load(&p.ring->head) + 100);
+	rig_forget(rig);
+}
+END_TEST
+
 START_TEST(a_keeper_that_says_so_is_gone_at_once)
 {
 	struct rig *rig = rig_attached(false);
@@ -579,6 +608,8 @@ again_suite(void)
 	tcase_add_test(tc, while_the_heart_beats_nobody_is_called);
 	tcase_add_test(tc,
 	    a_heart_that_stands_still_is_noticed_by_whose_ring_is_full);
+	tcase_add_test(tc,
+	    who_logs_little_looks_at_the_keeper_about_as_often_as_others);
 	tcase_add_test(tc, a_keeper_that_says_so_is_gone_at_once);
 	tcase_add_loop_test(tc,
 	    a_target_that_is_not_known_to_be_free_does_nothing, 0, 3);

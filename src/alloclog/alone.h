@@ -3,7 +3,8 @@
  * it.  Private to the target side.
  *
  * Looked for where a producer does more than log anyhow: where it must look
- * at its ring's tail again or finds the ring full, where a thread begins, where
+ * at its ring's tail again, which who logs little does after fewer records, or
+ * finds the ring full, where a thread begins, where
  * a sampled block is logged, before a fork.  A look costs a reading of the
  * clock, without a system call: where the kernel maps no clock into its
  * processes nobody looks.

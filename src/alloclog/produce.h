@@ -67,6 +67,8 @@ struct producer {
 	struct ring_head *large;	/* the one that it took when that was full, or NULL */
 	uint32_t busy_ms;		/* when the small one would last have been too small */
 	bool large_used;		/* it holds pages, perhaps */
+	uint32_t looked_ms;		/* when the tail was last looked at; 0: no clock, or never */
+	uint64_t looked_at;		/* and at which head */
 	/* By shard, the low byte of the count of its last allocation; of each event. */
 	uint8_t born[REC_SHARDS];
 };

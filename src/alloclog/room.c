@@ -29,6 +29,8 @@
  */
 #define CALM_MS 1000
 #define CALM_LOOK 4096		/* records between two looks for it */
+#define LOOK_MS 500		/* between two looks of a thread that logs little */
+#define LOOK_FIRST 16		/* records; how fast it will log is not known */
 
 /* --- a ring for a thread ------------------------------------------------- */
 
@@ -243,6 +245,7 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->tickets = j->tickets;
 	p->mask = capacity - 1;
 	p->limit = 0;
+	p->looked_ms = 0;
 	p->bell_at = head + capacity / 4;
 	p->stalled = 0;
 	/* What the ring holds may be of a thread that had it before. */
@@ -463,27 +466,6 @@ room_bell(struct ring_area *area)
 }
 
 /*
- * The coarse clock is read from a page that the kernel maps, whatever the
- * machine's own clock is: no system call, if only there is that page.
- */
-bool
-room_clock(int64_t *ms)
-{
-	static _Atomic int mapped;	/* 0 not asked yet, -1 not */
-	int known = atomic_load_explicit(&mapped, memory_order_relaxed);
-	struct timespec ts;
-
-	if (known == 0) {
-		known = getauxval(AT_SYSINFO_EHDR) != 0 ? 1 : -1;
-		atomic_store_explicit(&mapped, known, memory_order_relaxed);
-	}
-	if (known < 0 || clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) != 0)
-		return false;
-	*ms = ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-	return true;
-}
-
-/*
  * The time that has passed, of two sources the larger: the clock may not be
  * there, or be one that stands still.
  */
@@ -607,12 +589,37 @@ usable(const struct claim *c)
 	return (uint64_t)c->mask + 1 - RING_PAIRS;
 }
 
-/* Where to look again: at the next bell, before the ring is full, or for calm. */
+/*
+ * Records until the next look, so that the one who logs little finds out as soon
+ * as others that its keeper is gone: as many as there were in LOOK_MS of late.
+ */
+static uint64_t
+pace(const struct claim *c, struct producer *p)
+{
+	uint64_t n = c->at - p->looked_at, records = LOOK_FIRST;
+	int64_t now;
+
+	if (!room_clock(&now))
+		return UINT64_MAX;
+	if (p->looked_ms != 0) {
+		int32_t ms = (int32_t)((uint32_t)now - p->looked_ms);
+
+		records = ms <= 0 ? UINT64_MAX : n * LOOK_MS / (uint32_t)ms;
+	}
+	p->looked_at = c->at;
+	p->looked_ms = (uint32_t)now | 1;
+	return records > 0 ? records : 1;
+}
+
+/*
+ * Where to look again: at the next bell, before the ring is full, for calm, or
+ * for a keeper that is gone.
+ */
 static void
 set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 {
 	uint64_t quarter = ((uint64_t)c->mask + 1) / 4;
-	uint64_t limit = tail + usable(c);
+	uint64_t limit = tail + usable(c), records = pace(c, p);
 
 	if (c->at - tail < quarter) {
 		p->bell_at = tail + quarter;
@@ -624,6 +631,8 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 		limit = p->bell_at;
 	if (c->ring == p->large && limit - c->at > CALM_LOOK)
 		limit = c->at + CALM_LOOK;
+	if (limit - c->at > records)
+		limit = c->at + records;
 	p->limit = limit;
 }
 
