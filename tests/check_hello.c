@@ -354,63 +354,6 @@ START_TEST(another_version_is_answered_without_rings)
 }
 END_TEST
 
-static const struct {
-	uint32_t magic;
-	size_t len;
-} strangers[] = {
-	{ 0, sizeof(struct ring_hello) },
-	{ RING_HELLO_MAGIC, 4 },
-	{ 0x47455420, 8 },
-};
-
-START_TEST(strangers_are_hung_up_on)
-{
-	struct target t;
-	int status;
-
-	up();
-	if (begin(&t)) {
-		struct ring_hello h = { .magic = strangers[_i].magic,
-			.version = RING_VERSION };
-		struct ring_welcome w;
-		int fds[2];
-
-		_exit(say_hello(&h, strangers[_i].len, &w, fds) == 0 ? 0 : 1);
-	}
-	ck_assert_int_eq(waitpid(t.pid, &status, 0), t.pid);
-	ck_assert_int_eq(status, 0);
-	tree_adopt_all(&node);
-	ck_assert_uint_eq(node.dstrm.entries, 0);
-	down();
-}
-END_TEST
-
-START_TEST(one_that_connects_and_says_nothing_holds_nobody_up)
-{
-	struct target mute, t;
-	struct producer p;
-
-	up();
-	if (begin(&mute)) {
-		connect_node();
-		stop_here(&mute);
-		_exit(0);
-	}
-	until_stop(&mute);
-	if (begin(&t)) {
-		attach(false, &p);
-		stop_here(&t);
-		_exit(0);
-	}
-	until_stop(&t);
-	ck_assert_ptr_nonnull(keeper_of(t.pid));
-	ck_assert_ptr_null(keeper_of(mute.pid));
-	end(&t);
-	end(&mute);
-	down();
-}
-END_TEST
-
 START_TEST(a_second_hello_of_a_pid_ends_its_image)
 {
 	struct target t;
@@ -670,9 +613,6 @@ suite(void)
 	    a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in);
 	tcase_add_test(t, what_a_target_did_just_before_its_end_is_counted);
 	tcase_add_test(t, another_version_is_answered_without_rings);
-	tcase_add_loop_test(t, strangers_are_hung_up_on, 0,
-	    BASE_NELEM(strangers));
-	tcase_add_test(t, one_that_connects_and_says_nothing_holds_nobody_up);
 	tcase_add_test(t, a_second_hello_of_a_pid_ends_its_image);
 	tcase_add_test(t, who_says_hello_again_and_is_drained_is_not_welcomed);
 	tcase_add_test(t, who_says_hello_again_waits_for_no_loop);

@@ -43,6 +43,7 @@ struct waiting {
 	int fd;
 	uint64_t arrival;		/* running number of the connection */
 	int64_t since_ms;
+	uid_t uid;			/* -1 not known */
 	bool spoke;			/* its hello can be read ... */
 	bool held;			/* ... and has waited for the loop */
 	bool asked, again;		/* what it says, and that it says hello again */
@@ -317,6 +318,16 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 
 /* --- the thread --------------------------------------------------------- */
 
+static uid_t
+peer_uid(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ?
+	    cred.uid : (uid_t)-1;
+}
+
 /* False when there are no more. */
 static bool
 take_connection(struct acceptor *a)
@@ -331,7 +342,8 @@ take_connection(struct acceptor *a)
 		return false;
 	}
 	a->waiting[a->n++] = (struct waiting){ .fd = fd,
-		.arrival = ++a->hello->arrivals, .since_ms = mono_ms(mono_now()) };
+		.arrival = ++a->hello->arrivals, .since_ms = mono_ms(mono_now()),
+		.uid = peer_uid(fd) };
 	return true;
 }
 
@@ -424,11 +436,51 @@ note_held(struct acceptor *a)
 	}
 }
 
+/* The oldest of this user's who have said nothing yet, and how many they are. */
+static size_t
+silent_of(struct acceptor *a, uid_t uid, struct waiting **oldest)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		struct waiting *w = &a->waiting[i];
+
+		if (w->spoke || w->uid != uid)
+			continue;
+		if (n++ == 0 || w->arrival < (*oldest)->arrival)
+			*oldest = w;
+	}
+	return n;
+}
+
+/*
+ * One user's silence is not to keep the others' targets out: where all places are
+ * taken he has no more than half of them.
+ */
+static void
+part_with_crowd(struct acceptor *a)
+{
+	struct waiting *oldest = NULL;
+	uid_t uid;
+
+	for (size_t i = a->n; i-- > 0; ) {
+		/* It may have been the last, in the place of one that is gone. */
+		if (i >= a->n || a->waiting[i].spoke)
+			continue;
+		uid = a->waiting[i].uid;
+		while (silent_of(a, uid, &oldest) > WAITING_MAX / 2)
+			part_with(a, oldest);
+	}
+}
+
 static void
 part_with_silent(struct acceptor *a, int64_t now)
 {
-	int64_t limit = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
+	int64_t limit;
 
+	if (a->n == WAITING_MAX && a->hello->node->access.system)
+		part_with_crowd(a);
+	limit = a->n == WAITING_MAX ? CROWDED_MS : PATIENCE_MS;
 	for (size_t i = a->n; i-- > 0; ) {
 		struct waiting *w = &a->waiting[i];
 
