@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "../src/base/base.h"
+#include "../src/nodes/session.h"
 #include "session_life.h"
 
 START_TEST(records_arrive_each_cycle)
@@ -415,6 +416,20 @@ START_TEST(exec_into_the_unwatched_is_an_end)
 }
 END_TEST
 
+/* For as long as there may be one, the newer image is looked for. */
+START_TEST(when_all_has_ended_no_newer_image_is_waited_for)
+{
+	const struct nodes_look *look = nodes_session_look(session);
+
+	model.state = WIRE_S_EXECED;
+	peer_cycles(&peer, session, 6);
+	ck_assert_int_ne(look->state, NODES_ENDED);
+	session->look.tree_ended = true;
+	peer_cycles(&peer, session, 6);
+	ck_assert_int_eq(look->state, NODES_ENDED);
+}
+END_TEST
+
 START_TEST(the_target_with_most_live_bytes_is_chosen)
 {
 	struct nodes_session_opts opts = plain;
@@ -594,6 +609,10 @@ session_suite(void)
 	tcase_add_test(tc, dormant_end_is_no_data_and_says_why);
 	tcase_add_test(tc, exec_of_a_dormant_image_is_followed);
 	tcase_add_test(tc, exec_into_the_unwatched_is_an_end);
+	tcase_add_test(tc,
+	    when_all_has_ended_no_newer_image_is_waited_for);
+	tcase_add_test(tc,
+	    when_all_has_ended_no_newer_image_is_waited_for);
 	tcase_add_test(tc, the_target_with_most_live_bytes_is_chosen);
 	tcase_add_test(tc, since_click_takes_no_snapshot);
 	tcase_add_test(tc, a_new_type_is_asked_for_before_it_counts_as_illegal);

@@ -111,6 +111,9 @@ take_follower(struct nodes_session *s, const struct nodes_target *t)
 	}
 	if (t != NULL && t->state == WIRE_S_NO_DATA)
 		session_state(s, NODES_NO_DATA, t->reason);
+	/* What the last answer may not have had yet, the next one has. */
+	if (s->look.tree_ended && s->follow_tries < FOLLOW_TRIES - 2)
+		s->follow_tries = FOLLOW_TRIES - 2;
 	if (++s->follow_tries < FOLLOW_TRIES) {
 		session_go(s, SESSION_CHOOSE, 1);
 		return;
