@@ -8,8 +8,8 @@
  * are the children that it forks.
  *
  * Who waits.  The first thread that comes attaches, with all signals blocked;
- * others that come meanwhile sleep on a futex until it is done, for no longer
- * than it can take.  That cannot deadlock: while it attaches a thread takes
+ * others that come meanwhile sleep on a futex until it is done, or for as long
+ * as it can take where it may make no system call.  That cannot deadlock: while it attaches a thread takes
  * no lock and asks for no memory, so it depends on nothing that a sleeper
  * holds; no handler of its own can come in between; and in the child of a
  * fork the state reads zero again, so that nobody waits there for a thread
@@ -62,6 +62,7 @@ struct image {
 	_Atomic uint32_t again;		/* who says hello again, or forks; a futex; 0 nobody */
 	_Atomic uint32_t waiting;	/* for `again` */
 	uint32_t pause_ms;		/* before the next, after one without an answer */
+	pid_t pid;			/* whose hello it was; 0 where it was not asked */
 	struct ring_hello hello;	/* too large for a small stack */
 };
 
@@ -440,6 +441,9 @@ attach_first(struct image *m)
 		attach_never();
 		produce_orphan();
 	}
+	/* A filter might be there that kills for this call. */
+	if (sandbox == 0)
+		m->pid = (pid_t)syscall(SYS_getpid);
 	atomic_store(&m->state, ATTACH_DONE);
 	syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, INT32_MAX);
 	quiet_end(&q);
@@ -538,6 +542,9 @@ again_say(struct image *m)
 		alone_call = NULL;
 		return;
 	}
+	/* The node would take it for a child of vfork(2), in which we may be. */
+	if (m->pid != 0 && m->pid != (pid_t)syscall(SYS_getpid))
+		return;
 	if (say_hello(&m->hello, &heard) || !heard) {
 		m->pause_ms = 0;
 		return;

@@ -303,6 +303,8 @@ ring_back(struct ring_head *ring)
 		atomic_store_explicit(&ring->inflight, 0,
 		    memory_order_release);
 	}
+	/* Left over by a jump out of a handler: the thread waits no more. */
+	atomic_store_explicit(&ring->waiting, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->owner, 0, memory_order_release);
 }
 

@@ -3,10 +3,16 @@
 #include <grp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../base/base.h"
 #include "access.h"
+
+/* Newer than the headers of some systems; so on all but sparc and parisc. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 #define GROUPS_MAX 1024		/* of one peer; one with more counts as no member */
 
@@ -67,6 +73,19 @@ access_peer(const struct access *a, int fd, struct peer *peer)
 		.member = is_member(fd, cred.gid, a->group),
 	};
 	return 0;
+}
+
+int
+access_pidfd(int fd, const struct peer *peer)
+{
+	int pidfd = -1;
+	socklen_t len = sizeof pidfd;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+		return pidfd;
+	if (errno == ENOPROTOOPT)
+		pidfd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
+	return pidfd >= 0 ? pidfd : -errno;
 }
 
 uint32_t

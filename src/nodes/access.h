@@ -40,6 +40,12 @@ void access_init(struct access *, bool system, uint32_t roles);
 /* -EACCES for one that has no business here; or why it cannot be known. */
 int access_peer(const struct access *, int fd, struct peer *);
 
+/*
+ * A descriptor of that process, for the caller to close; -errno.  Where the kernel
+ * (Linux 6.5) says itself who connected, the number cannot be another's by now.
+ */
+int access_pidfd(int fd, const struct peer *);
+
 /* Of the roles that are wanted those that are granted. */
 uint32_t access_roles(const struct access *, uint32_t wanted);
 

@@ -63,7 +63,7 @@ struct acceptor {
 /* --- one target --------------------------------------------------------- */
 
 static void
-name_image(struct keeper *k, const struct peer *peer,
+name_image(struct keeper *k, int fd, const struct peer *peer,
     const struct ring_hello *h)
 {
 	pid_t pid = peer->pid;
@@ -71,7 +71,7 @@ name_image(struct keeper *k, const struct peer *peer,
 
 	k->pid = pid;
 	k->uid = peer->uid;
-	k->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	k->pidfd = access_pidfd(fd, peer);
 	if (proc_stat_comm(pid, comm, &k->ppid, &k->start) < 0)
 		proc_comm(pid, comm);
 	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
@@ -83,13 +83,13 @@ name_image(struct keeper *k, const struct peer *peer,
 
 /* The target waits for our answer meanwhile, so it is there to be looked at. */
 static int
-introduce(struct keeper *k, const struct peer *peer,
+introduce(struct keeper *k, int fd, const struct peer *peer,
     const struct ring_hello *h, bool calm)
 {
 	pid_t pid = peer->pid;
 	char path[PROC_PATH];
 
-	name_image(k, peer, h);
+	name_image(k, fd, peer, h);
 	if (k->pidfd < 0)
 		return -ESRCH;
 	sandbox_begin(k, !k->again && (h->flags & RING_HELLO_FREE) != 0);
@@ -217,7 +217,7 @@ miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
 	if (keeper_new(&k, h->node, &(struct keeper_opts){ .no_list = true },
 	    NULL) < 0)
 		return;
-	name_image(k, peer, hello);
+	name_image(k, w->fd, peer, hello);
 	k->missed = true;
 	k->arrival = w->arrival;
 	snprintf(k->reason, sizeof k->reason, "%s", why);
@@ -269,7 +269,7 @@ give_stream(struct acceptor *a, const struct waiting *w,
 		return NO_ROOM;
 	s.keeper->arrival = w->arrival;
 	/* While others wait, the loop is left to read the modules. */
-	r = introduce(s.keeper, peer, h, a->n == 1);
+	r = introduce(s.keeper, w->fd, peer, h, a->n == 1);
 	if (r < 0) {
 		forget_image(s.keeper);
 		spares_put_back(&a->spares, &s);

@@ -421,8 +421,9 @@ proc_children(pid_t pid, pid_t *out, size_t max)
 static bool
 at_secure(pid_t pid)
 {
-	char path[64], buf[1024];
+	_Alignas(Elf64_auxv_t) char buf[1024];
 	Elf64_auxv_t *av = (Elf64_auxv_t *)(void *)buf;
+	char path[64];
 	ssize_t n;
 
 	snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
