@@ -198,6 +198,24 @@ free_tags(struct keeper *k)
 	k->tag = NULL;
 }
 
+/*
+ * All that goes by sequence numbers goes at once: what stayed would be taken
+ * for that of the records which have the same numbers later.
+ */
+static void
+free_tables(struct keeper *k)
+{
+	blklist_free(k->list);
+	blklist_free(k->oracle);
+	stream_queue_free(k->queue);
+	stream_digest_free(k->digest);
+	free_tags(k);
+	k->list = NULL;
+	k->oracle = NULL;
+	k->queue = NULL;
+	k->digest = NULL;
+}
+
 int
 keeper_anew(struct keeper *k)
 {
@@ -205,7 +223,8 @@ keeper_anew(struct keeper *k)
 	bool checked = k->oracle != NULL;
 	struct keeper_kept *kept = NULL;
 	struct stream_queue *queue = NULL;
-	struct blklist *list;
+	struct stream_digest *digest = NULL;
+	struct blklist *list = NULL;
 	int r = 0;
 
 	if (k->kept != NULL)
@@ -215,18 +234,18 @@ keeper_anew(struct keeper *k)
 		r = make_queue(kept, &queue);
 	if (r == 0)
 		r = make_list(k, max, k->feed != NULL, kept, &list);
+	if (r == 0 && !k->classic)
+		r = stream_digest_new(&digest);
 	if (r < 0) {
+		blklist_free(list);
 		stream_queue_free(queue);
 		keeper_kept_free(kept);
 		return r;
 	}
-	stream_queue_free(k->queue);
-	blklist_free(k->list);
-	blklist_free(k->oracle);
-	free_tags(k);
+	free_tables(k);
 	k->queue = queue;
+	k->digest = digest;
 	k->list = list;
-	k->oracle = NULL;
 	k->first = stream_queue_next(queue);
 	if (kept != NULL)
 		keeper_kept_replace(k, kept);
@@ -487,14 +506,7 @@ keeper_drop(struct keeper *k)
 		k->last = *blklist_counts(k->list);
 	if (k->queue != NULL)
 		k->last_next = stream_queue_next(k->queue);
-	blklist_free(k->list);
-	blklist_free(k->oracle);
-	stream_queue_free(k->queue);
-	stream_digest_free(k->digest);
-	k->digest = NULL;
-	k->list = NULL;
-	k->oracle = NULL;
-	k->queue = NULL;
+	free_tables(k);
 	if (k->sites != NULL)
 		stream_sites_unref(k->sites);
 	kept_sites_unref(k->sites_kept);
@@ -504,7 +516,6 @@ keeper_drop(struct keeper *k)
 	free(k->last_due);
 	free(k->types);
 	free(k->thread);
-	free_tags(k);
 	free(k->batch_info);
 	keeper_kept_free(k->kept);
 	k->kept = NULL;

@@ -181,8 +181,8 @@ int keeper_new(struct keeper **, struct node *, const struct keeper_opts *,
  */
 int keeper_check_list(struct keeper *);
 /*
- * Queue and list begin anew, and with them all that is counted: nothing of
- * before is known any more but what its threads have said of themselves.
+ * Queue, digest and list begin anew, and with them all that is counted: nothing
+ * of before is known any more but what its threads have said of themselves.
  * -ENOMEM: all is as it was.
  */
 int keeper_anew(struct keeper *);

@@ -54,7 +54,7 @@ until_true 10 is_there || exit 1
 
 # Until the program has done it.
 step() {
-	printf x >&7
+	printf %s "${1:-x}" >&7
 	steps=$((${steps:-0} + 1))
 	until_true 10 sh -c "[ \$(wc -c <'$tmp/out') -ge $steps ]"
 }
@@ -201,6 +201,72 @@ family() {
 	unless_busy family_once
 }
 rule "children of an armed target, and what they run, are armed" family
+run=
+
+# For each byte on its input: l, 200 blocks are held for good; s, one; b, 500 are
+# freed at once, and three held.  So the node keeps a digest of each s, whose
+# place among the records one b passes.
+cat >"$tmp/keeps.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile held[1000], *volatile brief[500];
+int main(void)
+{
+	int n = 0, i;
+	char c;
+
+	while (read(0, &c, 1) == 1 && n < 700) {
+		for (i = 0; c == 'b' && i < 500; i++)
+			brief[i] = malloc(100);
+		for (i = 0; c == 'b' && i < 500; i++)
+			free(brief[i]);
+		for (i = 0; i < (c == 'l' ? 200 : c == 's' ? 1 : 3); i++)
+			held[n++] = malloc(c == 'b' ? 9999 : 7777);
+		if (write(1, ".", 1) < 0)
+			break;
+	}
+	return 0;
+}
+C
+cc -O1 -fno-builtin -o "$tmp/keeps" "$tmp/keeps.c" || exit 1
+
+# The page's blocks and its oldest rows are those of the node's list.
+agrees() {
+	shot >"$tmp/shot"
+	"$B/pagek" list "pid:$pid" | grep '^[0-9a-f]* .* 80 malloc' >"$tmp/list"
+	grep -q " $(grep -c . "$tmp/list") blocks " "$tmp/shot" &&
+	    grep -q ' dup 0 ' "$tmp/shot" &&
+	    grep ' 80 malloc' "$tmp/shot" | cut -d ' ' -f 1 >"$tmp/rows" &&
+	    [ -s "$tmp/rows" ] &&
+	    head -n "$(grep -c . "$tmp/rows")" "$tmp/list" | cut -d ' ' -f 1 |
+	    cmp - "$tmp/rows"
+}
+
+stays_open() {
+	steps=0
+	rm -f "$tmp/in3"
+	mkfifo "$tmp/in3"
+	"$B/pagek" run -b -o /dev/null --dormant -- "$tmp/keeps" \
+	    <"$tmp/in3" >"$tmp/out" &
+	run=$!
+	exec 7>"$tmp/in3"
+	there() {
+		pid=$(targets | sed -n 's/^pid:\([0-9]*\) *keeps *DORMANT.*/\1/p')
+		[ -n "$pid" ]
+	}
+	until_true 10 there || return 1
+	go 80 24 "pid:$pid" && wait_for 'armed [0-9:]{8}' && step l || return 1
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		step s && until_true 10 agrees || { shot; return 1; }
+	done
+	"$B/pagek" disarm "pid:$pid" && wait_for DORMANT &&
+	    "$B/pagek" arm "pid:$pid" && wait_for 'armed [0-9:]{8}' &&
+	    step s && step s && until_true 10 agrees &&
+	    step b && until_true 10 agrees && shows ' 5 blocks ' || { shot; return 1; }
+	exec 7>&-
+	wait "$run"
+}
+rule "a page that stays open over disarm and arm agrees with the node" stays_open
 run=
 
 say_result
