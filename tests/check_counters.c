@@ -162,8 +162,16 @@ cycle(void)
 static void
 cycles_until(uint64_t records)
 {
-	while (nodes_session_look(session)->total_records < records)
+	uint64_t known = nodes_session_look(session)->total_records, now;
+
+	while (known < records) {
 		cycle();
+		now = nodes_session_look(session)->total_records;
+		/* Until the node looks at its device again. */
+		if (now == known)
+			uv_run(&loop, UV_RUN_ONCE);
+		known = now;
+	}
 	/* The last one's records are told by the next. */
 	cycle();
 }
