@@ -246,35 +246,61 @@ START_TEST(a_count_that_has_come_to_its_end_hides_nobody)
 }
 END_TEST
 
-/* By which the set finds a block's line. */
+/* By which the set finds a block's lines. */
+#define HASH UINT64_C(0x9e3779b97f4a7c15)
+
+/* Whose block that is; 0: no address has it. */
 static uint64_t
-hash(uintptr_t addr)
+addr_of_hash(uint64_t hash)
 {
-	return (addr >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t inverse = 1;
+
+	/* Each step doubles the low bits that are right. */
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - HASH * inverse;
+	hash *= inverse;
+	return hash < UINT64_C(1) << 58 ? hash << 4 : 0;
 }
 
-/* All that fall into the same line of the largest table, and so of each. */
+/* All that fall into one line of each table: they differ in other bits alone. */
 START_TEST(a_full_set_keeps_nothing_by_halves)
 {
+	uint64_t line = UINT64_C(0x123456789abcdef0) >> 20 << 20, addr;
 	void *same[64];
 	unsigned n = 0, kept = 0;
-	uint64_t line = hash((uintptr_t)block(0)) >> 20 & 0x3ffff;
 
 	for (uint64_t i = 0; n < 64; i++)
-		if ((hash((uintptr_t)block(i)) >> 20 & 0x3ffff) == line)
-			same[n++] = block(i);
+		if ((addr = addr_of_hash(line | i)) != 0)
+			same[n++] = (void *)(uintptr_t)addr;
 	while (kept < n && sample_keep(same[kept]))
 		kept++;
-	ck_assert_uint_eq(kept, 32);
+	ck_assert_uint_eq(kept, 40);
 	for (unsigned k = kept; k < n; k++)
 		ck_assert(!sample_forget(same[k]));
 	ck_assert(sample_forget(same[5]));
-	ck_assert(sample_keep(same[40]));
-	ck_assert(sample_forget(same[40]));
+	ck_assert(sample_keep(same[50]));
+	ck_assert(sample_forget(same[50]));
 	for (unsigned k = 0; k < kept; k++)
 		ck_assert(sample_forget(same[k]) == (k != 5));
 	for (unsigned k = 0; k < n; k++)
 		ck_assert(!sample_maybe(same[k]));
+}
+END_TEST
+
+/* 16 bytes apart, a page, or anything up to a kilobyte, as a heap has them. */
+static const unsigned strides[] = { 1, 7, 256, 0 };
+
+START_TEST(two_million_blocks_are_kept_however_they_lie)
+{
+	unsigned stride = strides[_i], refused = 0;
+	uint64_t at = 0, random = 1;
+
+	for (unsigned i = 0; i < 2000000; i++) {
+		random = random * UINT64_C(6364136223846793005) + 1;
+		at += stride != 0 ? stride : 1 + (random >> 58);
+		refused += !sample_keep(block(at));
+	}
+	ck_assert_uint_eq(refused, 0);
 }
 END_TEST
 
@@ -453,6 +479,8 @@ suite(void)
 	tcase_add_test(tc, an_empty_set_asks_nobody_to_look);
 	tcase_add_test(tc, a_count_that_has_come_to_its_end_hides_nobody);
 	tcase_add_test(tc, a_full_set_keeps_nothing_by_halves);
+	tcase_add_loop_test(tc, two_million_blocks_are_kept_however_they_lie,
+	    0, sizeof(strides) / sizeof(strides[0]));
 	tcase_add_test(tc, a_held_block_is_nobodys_until_it_is_put_back);
 	tcase_add_test(tc, a_suspect_is_looked_at_and_not_in_the_set);
 	tcase_add_test(tc, a_fork_has_a_set_of_its_own);

@@ -5,6 +5,11 @@
  * mapped when that one has no room; a block has one line of eight places in
  * each.  So nothing ever moves, a look-up is a few cache lines, and a program
  * with some hundred samples has one small table.
+ *
+ * Lines do not fill evenly: by a quarter of what they have room for, some block
+ * finds its own full in each of four tables.  The last table takes what those
+ * refuse: it is as large as the one before it, and spreads by other bits the
+ * blocks that crowd there.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -129,7 +134,8 @@ sample_acquit(const void *ptr)
 #define LINE 8		/* places; a cache line */
 #define FIRST_BITS 9	/* lines of the first table */
 #define MORE_BITS 3
-#define TABLES 4	/* 2.4 million places in all */
+#define TABLES 5	/* 4.5 million places in all; the first block is refused beyond 2.4 */
+#define LAST (TABLES - 1)
 #define HELD (UINT64_C(1) << 63)
 
 static _Alignas(64) sample_place first[LINE << FIRST_BITS];
@@ -138,7 +144,7 @@ static _Atomic(sample_place *) more[TABLES - 1];
 static size_t
 table_lines(unsigned i)
 {
-	return (size_t)1 << (FIRST_BITS + MORE_BITS * i);
+	return (size_t)1 << (FIRST_BITS + MORE_BITS * (i < LAST ? i : LAST - 1));
 }
 
 static sample_place *
@@ -173,7 +179,8 @@ line_of(sample_place *table, unsigned i, uint64_t addr)
 {
 	uint64_t hash = (addr >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &table[(hash >> 20 & (table_lines(i) - 1)) * LINE];
+	hash >>= i < LAST ? 20 : 46;
+	return &table[(hash & (table_lines(i) - 1)) * LINE];
 }
 
 /* The filter first: whoever finds the block in the set finds it there too. */
