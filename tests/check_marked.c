@@ -407,6 +407,37 @@ START_TEST(drain_says_how_many_are_left)
 }
 END_TEST
 
+/* How many blocks those are is not kept, so it is said that they are the sample's. */
+START_TEST(counts_of_a_sample_that_are_no_estimates_are_called_sampled)
+{
+	static const struct {
+		int cols;
+		const char *text;
+	} forms[] = {
+		{ 80, "drain since 15:02:24: 6 left of 10 sampled blocks" },
+		{ 40, "drain 15:02:24: 6 of 10 sampled" },
+	};
+	char text[PAGE_MARK_TEXT];
+
+	setup_sample();
+	for (unsigned i = 0; i < 10; i++)
+		put(i, 100);
+	later();
+	mark();
+	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
+	for (unsigned i = 0; i < 4; i++)
+		take(i);
+	put(3, 77);
+	later();
+	page_mark_say(&page, &scene.view, text);
+	ck_assert_str_eq(text, "15:02:24 +1 -4 sampled");
+	for (size_t f = 0; f < BASE_NELEM(forms); f++) {
+		compose(forms[f].cols, 24);
+		ck_assert_msg(shows(forms[f].text), "%s", forms[f].text);
+	}
+}
+END_TEST
+
 START_TEST(order_of_before_a_drain_comes_back)
 {
 	static const char *const orders[] = { "Ns", "size", "address", "age",
@@ -701,6 +732,8 @@ marked_suite(void)
 	tcase_add_loop_test(tc, cursor_stays_on_its_block_while_others_drain,
 	    0, 2);
 	tcase_add_test(tc, drain_says_how_many_are_left);
+	tcase_add_test(tc,
+	    counts_of_a_sample_that_are_no_estimates_are_called_sampled);
 	tcase_add_loop_test(tc, order_of_before_a_drain_comes_back, 0, 5);
 	tcase_add_loop_test(tc,
 	    a_drain_lists_no_new_block_whatever_else_is_asked_for, 0,

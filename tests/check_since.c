@@ -41,6 +41,10 @@ assert_sums(const struct page_since_sum *is, struct sums want)
 	ck_assert_double_eq(is->came_bytes, want.came_bytes);
 	ck_assert_double_eq(is->went, want.went);
 	ck_assert_double_eq(is->went_bytes, want.went_bytes);
+	ck_assert_uint_eq(is->came_listed, want.came);
+	ck_assert_uint_eq(is->came_listed_bytes, want.came_bytes);
+	ck_assert_uint_eq(is->went_listed, want.went);
+	ck_assert_uint_eq(is->went_listed_bytes, want.went_bytes);
 }
 
 /* --- sums ---------------------------------------------------------------- */
@@ -59,7 +63,7 @@ START_TEST(groups_sum_what_came_and_went_whatever_addresses_are_used_again)
 	const struct page_since_group *g;
 	struct page_since *s;
 	unsigned round;
-	int64_t bytes, blocks;
+	struct page_since_sum since;
 	size_t i;
 
 	page_set_group(&page, page_group_kind_called(kinds[_i].kind));
@@ -76,18 +80,14 @@ START_TEST(groups_sum_what_came_and_went_whatever_addresses_are_used_again)
 			ck_assert(i == 0 || page_since_net(&g->sum) <=
 			    page_since_net(&s->group[i - 1].sum));
 			ck_assert(page_marked_change(&page, g->key,
-			    page_since_kind(s)->by, &bytes, &blocks));
-			ck_assert_int_eq(bytes,
-			    (int64_t)page_since_net(&g->sum));
-			ck_assert_int_eq(blocks,
-			    (int64_t)(g->sum.came - g->sum.went));
+			    page_since_kind(s)->by, &since));
+			ck_assert_mem_eq(&since, &g->sum, sizeof since);
 		}
 		ck_assert_uint_ge(i, 1);
 	}
-	ck_assert(!page_marked_change(&page, 1, PROFILE_FRAME, &bytes,
-	    &blocks));
+	ck_assert(!page_marked_change(&page, 1, PROFILE_FRAME, &since));
 	ck_assert(page_marked_change(&page, 12345, page_since_kind(s)->by,
-	    &bytes, &blocks) && bytes == 0 && blocks == 0);
+	    &since) && since.came == 0 && since.went == 0);
 }
 END_TEST
 
@@ -108,6 +108,10 @@ START_TEST(functions_sum_to_the_whole)
 		sum.came_bytes += g->sum.came_bytes;
 		sum.went += g->sum.went;
 		sum.went_bytes += g->sum.went_bytes;
+		sum.came_listed += g->sum.came_listed;
+		sum.came_listed_bytes += g->sum.came_listed_bytes;
+		sum.went_listed += g->sum.went_listed;
+		sum.went_listed_bytes += g->sum.went_listed_bytes;
 	}
 	ck_assert_uint_gt(i, 1);
 	assert_sums(&sum, naive_sums(is_any, 0));
@@ -126,7 +130,7 @@ START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 	const struct page_since_group *g;
 	struct page_group_words words;
 	struct page_since *s;
-	int64_t bytes, blocks;
+	struct page_since_sum since;
 	unsigned round, k, met;
 	size_t i;
 
@@ -148,9 +152,8 @@ START_TEST(by_any_frame_a_group_has_all_stacks_that_go_through_it)
 					    functions[k].in, 0));
 				}
 			ck_assert(page_marked_change(&page, g->key,
-			    PROFILE_FRAME, &bytes, &blocks));
-			ck_assert_int_eq(bytes,
-			    (int64_t)page_since_net(&g->sum));
+			    PROFILE_FRAME, &since));
+			ck_assert_mem_eq(&since, &g->sum, sizeof since);
 		}
 		ck_assert_uint_eq(met, BASE_NELEM(functions));
 		assert_sums(&s->shown.total, naive_sums(is_any, 0));
@@ -202,7 +205,7 @@ START_TEST(by_time_groups_have_a_comparison_of_their_own)
 	const struct page_since_group *g;
 	struct page_since_sum sum;
 	struct page_since *s;
-	int64_t bytes, blocks;
+	struct page_since_sum since;
 	unsigned round, n;
 	size_t i;
 
@@ -226,7 +229,7 @@ START_TEST(by_time_groups_have_a_comparison_of_their_own)
 			page_since_ups(s, g, &n);
 			ck_assert_uint_eq(n, 0);
 			ck_assert(!page_marked_change(&page, g->key,
-			    PROFILE_TAG, &bytes, &blocks));
+			    PROFILE_TAG, &since));
 		}
 		ck_assert_uint_gt(i, 1);
 		ck_assert_double_eq(sum.came, s->shown.total.came);
@@ -636,12 +639,7 @@ START_TEST(a_sample_is_scaled)
 {
 	struct page_since *s;
 
-	scene_fini(&scene);
-	scene_init(&scene, BLKLIST_INDEXED, 1u << 16);
-	blklist_sample(scene.list, 1 << 20);
-	scene.look.sample = 1 << 20;
-	scene.look.now_ms = 400000000;
-	scene_refresh(&scene);
+	setup_sample();
 	put(0, 100);
 	later();
 	mark();
@@ -650,7 +648,46 @@ START_TEST(a_sample_is_scaled)
 	s = settle();
 	ck_assert_double_gt(s->shown.total.came, 10000);
 	ck_assert_double_eq(s->shown.total.came, s->shown.total.went);
-	ck_assert(shows("~"));
+	ck_assert_uint_eq(s->shown.total.came_listed, 1);
+	ck_assert_uint_eq(s->shown.total.came_listed_bytes, 100);
+	ck_assert_uint_eq(s->shown.total.went_listed, 1);
+}
+END_TEST
+
+/* One block of 100 bytes in a sample of 1 MiB stands for 10,486. */
+START_TEST(all_sums_of_a_sample_are_marked_estimates)
+{
+	const char *const sums = "~1.0 MiB/~10,486 -> ~2.0 MiB/~20,973 blocks  "
+	    " ~10,486 new  ~0";
+	struct filter_error e;
+
+	setup_sample();
+	put(0, 100);
+	later();
+	mark();
+	put(1, 100);
+	(void)settle();
+	ck_assert(shows(sums));
+	/* A filter has the sums of what it lets through, and of nothing else. */
+	ck_assert_int_eq(page_choice_filter(&page, "size>0", &e), 0);
+	(void)settle();
+	ck_assert(shows(sums));
+}
+END_TEST
+
+/* What goes before it is copied is known by its number, and by what that stands for. */
+START_TEST(early_frees_of_a_sample_are_estimates)
+{
+	setup_sample();
+	put(0, 100);
+	later();
+	mark();
+	page.marked->mark.blocks++;
+	page.marked->mark.est_blocks += 10486;
+	page.marked->mark.est_bytes += 1048576;
+	(void)settle();
+	ck_assert_uint_eq(page_since_early(&page), 10486);
+	ck_assert(shows("~10,486 more, ~1.0 MiB, were freed before"));
 }
 END_TEST
 
@@ -805,6 +842,8 @@ since_suite(void)
 	tcase_add_test(tc, large_lists_are_compared_in_portions);
 	tcase_add_test(tc, comparison_goes_on_where_it_was_while_blocks_go);
 	tcase_add_test(tc, a_sample_is_scaled);
+	tcase_add_test(tc, all_sums_of_a_sample_are_marked_estimates);
+	tcase_add_test(tc, early_frees_of_a_sample_are_estimates);
 	tcase_add_test(tc, only_what_grows_in_each_interval_is_called_a_leak);
 	tcase_add_test(tc, points_are_taken_while_nobody_looks);
 	suite_add_tcase(s, tc);

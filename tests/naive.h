@@ -69,6 +69,19 @@ setup_naive(void)
 	seed = 4711;
 }
 
+/* Begins anew with a sample of 1 MiB: 100 bytes of it stand for 10,486 blocks. */
+static inline void
+setup_sample(void)
+{
+	scene_fini(&scene);
+	scene_init(&scene, BLKLIST_INDEXED, 1u << 16);
+	blklist_sample(scene.list, 1 << 20);
+	scene.look.sample = 1 << 20;
+	scene.look.now_ms = 400000000;
+	scene.look.node_wall_ms = TARGET_MS;
+	scene_refresh(&scene);
+}
+
 static inline void
 put(unsigned at, uint64_t size)
 {

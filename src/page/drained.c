@@ -72,6 +72,7 @@ page_drain_put(const struct page *page, const struct page_view *v,
 	char at[12], of[32], left[32] = "-", text[128];
 	const char *lost = page_moment_is_incomplete(drain, v) ?
 	    "  INCOMPLETE" : "";
+	const char *sampled = v->look->sample != 0 ? " sampled" : "";
 	size_t len;
 	int form;
 
@@ -89,13 +90,14 @@ page_drain_put(const struct page *page, const struct page_view *v,
 			    form == 1 ? ", later" : "later");
 		else if (form == 0)
 			base_append(text, sizeof text, &len, "drain since %s: "
-			    "%s left of %s%s", at, left, of, lost);
+			    "%s left of %s%s%s%s", at, left, of, sampled,
+			    sampled[0] != '\0' ? " blocks" : "", lost);
 		else if (form == 1)
 			base_append(text, sizeof text, &len, "drain %s: %s of "
-			    "%s%s", at, left, of, lost);
+			    "%s%s%s", at, left, of, sampled, lost);
 		else
-			base_append(text, sizeof text, &len, "drain: %s%s",
-			    left, lost);
+			base_append(text, sizeof text, &len, "drain: %s%s%s",
+			    left, sampled, lost);
 		if ((int)len <= pic->cols)
 			break;
 	}

@@ -36,6 +36,12 @@ page_view_blocks(const struct page_view *v)
 	    v->counts->aRecActive;
 }
 
+double
+page_view_weight(const struct page_view *v, const struct blk *b)
+{
+	return v->look->sample != 0 ? blklist_weight(v->look->list, b) : 1;
+}
+
 uint64_t
 page_view_bytes(const struct page_view *v)
 {

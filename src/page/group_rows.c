@@ -8,6 +8,7 @@
 #include "branches.h"
 #include "choice.h"
 #include "marked.h"
+#include "since.h"
 #include "still.h"
 #include "sum_columns.h"
 
@@ -59,14 +60,16 @@ since_text(const struct page *page, const struct page_view *v,
     char out[32])
 {
 	const struct page_group_kind *k = page_group_kind(page->group);
-	int64_t bytes, blocks;
+	struct page_since_sum sum;
+	int64_t bytes;
 	char text[24];
 
 	/* Page H's sums are of those a drain leaves out as well. */
 	if (in != NULL || page_is_draining(page) || !page_is_marked(page) ||
 	    page_moment_is_later(&page->marked->mark, v) ||
-	    !page_marked_change(page, row->key, k->by, &bytes, &blocks))
+	    !page_marked_change(page, row->key, k->by, &sum))
 		return NULL;
+	bytes = (int64_t)page_since_net(&sum);
 	base_human_bytes(text, sizeof text, (uint64_t)(bytes < 0 ? -bytes :
 	    bytes));
 	if (bytes == 0)

@@ -38,6 +38,8 @@ take(struct page_moment *m, const struct page_view *v)
 		.lost = page_lost_for_good(look),
 		.blocks = v->counts->aRecActive,
 		.bytes = v->counts->live_bytes,
+		.est_blocks = page_view_blocks(v),
+		.est_bytes = page_view_bytes(v),
 	};
 	/* Records may have come behind the number that goes with the list. */
 	if (blklist_window(look->list, BLKLIST_BY_AGE, true, 0, &youngest,
@@ -133,7 +135,7 @@ no_copy(struct page_marked *m)
 	free(m->old);
 	m->old = NULL;
 	m->nold = m->cap = 0;
-	m->old_bytes = 0;
+	m->old_est = m->old_est_bytes = 0;
 	m->copying = m->uncopied = false;
 }
 
@@ -159,8 +161,10 @@ begin_copy(struct page_marked *m, const struct page_view *v)
 
 /* False: that was the last one. */
 static bool
-copy(struct page_marked *m, const struct blk *b)
+copy(struct page_marked *m, const struct page_view *v, const struct blk *b)
 {
+	double weight = page_view_weight(v, b);
+
 	if (page_moment_is_new(&m->mark, b) || m->nold == m->cap)
 		return false;
 	m->old[m->nold++] = (struct page_old){
@@ -172,7 +176,8 @@ copy(struct page_marked *m, const struct blk *b)
 		.overhead = b->overhead,
 		.info = b->info,
 	};
-	m->old_bytes += b->size;
+	m->old_est += weight;
+	m->old_est_bytes += weight * (double)b->size;
 	return true;
 }
 
@@ -208,7 +213,7 @@ copy_on(struct page_marked *m, const struct page_view *v)
 		if (n == 0)
 			m->copying = false;
 		for (i = 0; i < n && m->copying; i++)
-			m->copying = copy(m, &rows[i]);
+			m->copying = copy(m, v, &rows[i]);
 	}
 }
 
@@ -289,8 +294,8 @@ page_mark_say(const struct page *page, const struct page_view *v,
 	if (page_mark_counts(page, v, &c)) {
 		base_group_digits(came, sizeof came, c.came);
 		base_group_digits(went, sizeof went, c.went);
-		base_append(out, PAGE_MARK_TEXT, &len, " +%s -%s", came,
-		    went);
+		base_append(out, PAGE_MARK_TEXT, &len, " +%s -%s%s", came,
+		    went, v->look->sample != 0 ? " sampled" : "");
 	} else if (page_moment_is_later(&page->marked->mark, v)) {
 		base_append(out, PAGE_MARK_TEXT, &len, ", later");
 	}

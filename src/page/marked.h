@@ -57,7 +57,8 @@ struct page_moment {
 	uint64_t seq;		/* of the last record by then */
 	int64_t ms, wall_ms;	/* on the node's clocks */
 	uint64_t lost;		/* records for good, by then */
-	uint64_t blocks, bytes;	/* in the list; of a sample as listed */
+	uint64_t blocks, bytes;	/* in the list; of a sample as listed ... */
+	uint64_t est_blocks, est_bytes;	/* ... and what these stand for */
 };
 
 /* A block of the copy. */
@@ -71,6 +72,7 @@ struct page_old {
 };
 
 struct page_since;
+struct page_since_sum;
 
 struct page_marked {
 	struct page_moment mark, drain;
@@ -80,7 +82,7 @@ struct page_marked {
 	struct page_old *old;	/* the copy, by ascending numbers; owned */
 	const struct blklist *list;	/* that it was made of; never looked into */
 	size_t nold, cap;
-	uint64_t old_bytes;
+	double old_est, old_est_bytes;	/* blocks and bytes that it stands for */
 	bool copying;
 	bool uncopied;		/* there is none: the list is too long, or memory short */
 	struct page_walk walk;
@@ -93,7 +95,7 @@ struct page_marked {
 	struct page_since *by_time;	/* ... for groups by when blocks were allocated */
 };
 
-/* Since the mark, to this picture. */
+/* Since the mark, to this picture; of a sample as listed. */
 struct page_mark_counts {
 	uint64_t blocks, bytes;		/* in the list by now */
 	uint64_t came, went;		/* new ones; gone and early */
@@ -114,7 +116,8 @@ bool page_mark_counts(const struct page *, const struct page_view *,
 
 #define PAGE_MARK_TEXT 64
 /*
- * "14:50:03 +1,331 -1,391": came and went; "14:50:03, later" in a picture of
+ * "14:50:03 +1,331 -1,391": came and went; of a sample "+471 -459 sampled", for
+ * which blocks these are is not known here; "14:50:03, later" in a picture of
  * before it; "" without a mark.
  */
 void page_mark_say(const struct page *, const struct page_view *,
@@ -155,12 +158,12 @@ void page_moment_text(const struct page *, const struct page_view *,
     const struct page_moment *, char out[12]);
 
 /*
- * By how much the group of that key of page->group has changed since the mark,
- * by the last comparison; of a sample it is estimated.  False: there is no mark,
- * nothing was compared yet, or groups of that kind are not.  `by` is the kind's.
+ * What the group of that key of page->group has gained and lost since the mark,
+ * by the last comparison.  False: there is no mark, nothing was compared yet, or
+ * groups of that kind are not.  `by` is the kind's.
  */
 bool page_marked_change(const struct page *, uint64_t key,
-    enum profile_by by, int64_t *bytes, int64_t *blocks);
+    enum profile_by by, struct page_since_sum *);
 
 /* --- draining (drained.c) ------------------------------------------------ */
 
@@ -170,7 +173,10 @@ void page_drain_end(struct page *);
 bool page_is_draining(const struct page *);
 /* Keeps those of n blocks that are listed, in their order; how many they are. */
 size_t page_drain_keep(const struct page *, struct blk *, size_t n);
-/* "drain since 14:50:03: 312 left of 41,331", in what fits. */
+/*
+ * "drain since 14:50:03: 312 left of 41,331", of a sample "15 left of 462
+ * sampled blocks", in what fits.
+ */
 void page_drain_put(const struct page *, const struct page_view *,
     struct page_picture *);
 

@@ -376,10 +376,15 @@ page_since_early(const struct page *page)
 	const struct page_marked *m = page->marked;
 	const struct page_since *s = page_since_made(page);
 	uint64_t early, moved;
+	double est;
 
 	if (m->copying || m->uncopied || m->mark.blocks < m->nold)
 		return 0;
 	early = m->mark.blocks - m->nold;
+	/* Whole blocks less parts of some: none is none, and each is one at least. */
+	est = early > 0 ? (double)m->mark.est_blocks - m->old_est + 0.5 : 0;
+	if (est > (double)early)
+		early = (uint64_t)est;
 	moved = s != NULL ? s->shown.moved.early : 0;
 	return early > moved ? early - moved : 0;
 }

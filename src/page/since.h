@@ -35,7 +35,7 @@
  *	since_head.c	what stands above its rows
  *	since_columns.c	its rows that are groups
  *
- * Of a sample all sums are estimates.
+ * Of a sample all sums are estimates, but for what is called listed.
  *
  * Example
  *	page_since_refresh(page, v);		with each picture
@@ -55,8 +55,10 @@
 #define PAGE_SINCE_POINTS 16
 
 struct page_since_sum {
-	double came, came_bytes;
+	double came, came_bytes;	/* of a sample what is listed stands for so many */
 	double went, went_bytes;
+	uint64_t came_listed, came_listed_bytes;
+	uint64_t went_listed, went_listed_bytes;
 	int64_t oldest_ms;	/* of what came and is there; 0 none */
 };
 
@@ -127,12 +129,8 @@ struct page_since_found {
 	uint64_t of_key;	/* ... of one group; 0 all */
 	bool missed;		/* ... and some were not, for nobody knew yet where they belong */
 	struct page_since_blocks came, grown, other, went;	/* other: moved, not grown */
-	/*
-	 * As listed: that were there at the mark, as far as it was copied, and
-	 * now.
-	 */
-	uint64_t was, was_bytes;
-	uint64_t blocks, bytes;
+	double was, was_bytes;	/* that were there at the mark, as far as it was copied ... */
+	double blocks, bytes;	/* ... and now */
 	double of;		/* that came or went, with those the filter keeps back */
 	uint64_t unsure;	/* see choice.h */
 	int64_t ms, wall_ms;	/* on the node's clocks, when it began */
@@ -308,7 +306,8 @@ void page_diff_name(const struct page *, const struct page_view *,
     const struct page_since *, const struct page_since_group *,
     struct page_group_words *);
 /* The heading and a row, in the line begun; words is room for the name. */
-void page_diff_heading(const struct page_since *, struct page_picture *);
+void page_diff_heading(const struct page_view *, const struct page_since *,
+    struct page_picture *);
 void page_diff_group(const struct page *, const struct page_view *,
     const struct page_since *, const struct page_since_group *,
     struct page_group_words *, struct page_picture *);

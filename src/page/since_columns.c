@@ -129,24 +129,31 @@ static const struct column {
 	const char *title;
 	int width;		/* below 0: from the left */
 	int rank;		/* the lowest is given room first */
+	bool figure;		/* of a sample one wider, for the mark of an estimate */
 	void (*put)(const struct row *, char out[32]);
 } columns[] = {
-	{ "TYPE", -8, 7, cell_type },
-	{ "NEW", 9, 1, cell_came },
-	{ "BYTES", 9, 4, cell_came_bytes },
-	{ "FREED", 9, 2, cell_went },
-	{ "BYTES", 9, 5, cell_went_bytes },
-	{ "NET", 10, 0, cell_net },
-	{ "NET/min", 10, 6, cell_net_min },
-	{ "OLDEST", 6, 8, cell_oldest },
-	{ "", -24, 3, cell_verdict },
+	{ "TYPE", -8, 7, false, cell_type },
+	{ "NEW", 9, 1, true, cell_came },
+	{ "BYTES", 9, 4, true, cell_came_bytes },
+	{ "FREED", 9, 2, true, cell_went },
+	{ "BYTES", 9, 5, true, cell_went_bytes },
+	{ "NET", 10, 0, true, cell_net },
+	{ "NET/min", 10, 6, true, cell_net_min },
+	{ "OLDEST", 6, 8, false, cell_oldest },
+	{ "", -24, 3, false, cell_verdict },
 };
 
 #define NCOLUMNS BASE_NELEM(columns)
 
+static int
+width_of(const struct column *c, const struct page_view *v)
+{
+	return abs(c->width) + (v->look->sample != 0 && c->figure);
+}
+
 /* Which columns there are; returns what is left for the name. */
 static int
-plan(int cols, bool shown[NCOLUMNS])
+plan(int cols, const struct page_view *v, bool shown[NCOLUMNS])
 {
 	int left = cols, need;
 	size_t rank, i;
@@ -154,7 +161,7 @@ plan(int cols, bool shown[NCOLUMNS])
 	for (rank = 0; rank < NCOLUMNS; rank++) {
 		for (i = 0; columns[i].rank != (int)rank; i++)
 			continue;
-		need = abs(columns[i].width) + 1;
+		need = width_of(&columns[i], v) + 1;
 		/* The word for a leak is worth more than how it came to be. */
 		if (columns[i].put == cell_verdict && left - need < PAGE_DIFF_NAME_MIN)
 			need = 6;
@@ -166,9 +173,10 @@ plan(int cols, bool shown[NCOLUMNS])
 }
 
 static void
-put_cell(const struct column *c, const char *text, struct page_picture *pic)
+put_cell(const struct column *c, const struct page_view *v, const char *text,
+    struct page_picture *pic)
 {
-	int room = pic->cols - picture_col(pic) - 1, width = abs(c->width);
+	int room = pic->cols - picture_col(pic) - 1, width = width_of(c, v);
 
 	if (room < width)
 		width = room;
@@ -179,16 +187,17 @@ put_cell(const struct column *c, const char *text, struct page_picture *pic)
 }
 
 void
-page_diff_heading(const struct page_since *s, struct page_picture *pic)
+page_diff_heading(const struct page_view *v, const struct page_since *s,
+    struct page_picture *pic)
 {
 	bool shown[NCOLUMNS];
-	int name = plan(pic->cols, shown);
+	int name = plan(pic->cols, v, shown);
 	size_t i;
 
 	picture_text(pic, page_since_kind(s)->title, name, PICTURE_LEFT);
 	for (i = 0; i < NCOLUMNS; i++)
 		if (shown[i])
-			put_cell(&columns[i], columns[i].title, pic);
+			put_cell(&columns[i], v, columns[i].title, pic);
 	picture_mark_line(pic, PAGE_HEADING);
 }
 
@@ -200,7 +209,7 @@ page_diff_group(const struct page *page, const struct page_view *v,
 	struct row r = { .v = v, .s = s, .g = g, .minutes =
 		(double)(s->shown.ms - page->marked->mark.ms) / 60000 };
 	bool shown[NCOLUMNS];
-	int name = plan(pic->cols, shown), from;
+	int name = plan(pic->cols, v, shown), from;
 	char text[32];
 	size_t i;
 
@@ -212,7 +221,7 @@ page_diff_group(const struct page *page, const struct page_view *v,
 			continue;
 		columns[i].put(&r, text);
 		from = picture_col(pic) + 1;
-		put_cell(&columns[i], text, pic);
+		put_cell(&columns[i], v, text, pic);
 		if (columns[i].put == cell_verdict && text[0] == 'L')
 			picture_mark(pic, from, from + 5, PAGE_WARN);
 	}

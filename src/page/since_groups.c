@@ -26,6 +26,10 @@ since_add_sum(struct page_since_sum *to, const struct page_since_sum *of)
 	to->came_bytes += of->came_bytes;
 	to->went += of->went;
 	to->went_bytes += of->went_bytes;
+	to->came_listed += of->came_listed;
+	to->came_listed_bytes += of->came_listed_bytes;
+	to->went_listed += of->went_listed;
+	to->went_listed_bytes += of->went_listed_bytes;
 	if (of->oldest_ms != 0 && (to->oldest_ms == 0 ||
 	    of->oldest_ms < to->oldest_ms))
 		to->oldest_ms = of->oldest_ms;
@@ -300,7 +304,7 @@ page_since_named(const struct page_since *s, const struct page_since_group *g,
 
 bool
 page_marked_change(const struct page *page, uint64_t key, enum profile_by by,
-    int64_t *bytes, int64_t *blocks)
+    struct page_since_sum *sum)
 {
 	const struct page_since *s = page_is_marked(page) ?
 	    page->marked->since : NULL;
@@ -309,14 +313,13 @@ page_marked_change(const struct page *page, uint64_t key, enum profile_by by,
 	if (s == NULL || !page_since_known(page, s) || s->step == SINCE_FOLD ||
 	    s->kind != page->group || page_group_kind(s->kind)->by != by)
 		return false;
-	*bytes = *blocks = 0;
+	*sum = (struct page_since_sum){ 0 };
 	for (; s->index[i] != 0; i = (i + 1) & (SINCE_SLOTS - 1)) {
 		const struct page_since_group *g = &s->coming[s->index[i] - 1];
 
 		if (g->key != key)
 			continue;
-		*bytes = (int64_t)page_since_net(&g->sum);
-		*blocks = (int64_t)(g->sum.came - g->sum.went);
+		*sum = g->sum;
 		break;
 	}
 	return true;

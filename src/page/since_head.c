@@ -6,28 +6,46 @@
 
 #include "since.h"
 
+#define SUM_TEXT 64
 #define STATE_TEXT (sizeof ((struct page_state *)NULL)->word + 2)
+
+/* "1,496 KiB/2,543", of a sample "~1,496 KiB/~2,543". */
+static void
+sum_text(const struct page_view *v, double blocks, double bytes,
+    char out[SUM_TEXT])
+{
+	char size[24], n[32];
+
+	base_human_bytes(size, sizeof size, (uint64_t)(bytes + 0.5));
+	page_diff_count(n, v, blocks);
+	snprintf(out, SUM_TEXT, "%s%s/%s", page_about(v->look->sample), size,
+	    n);
+}
 
 /*
  * At the mark: "1,496 KiB/2,543"; under a filter ">=" when some of them had been
  * freed before they could be judged, and "?" when nobody judged them.
  */
 static void
-was_text(const struct page *page, const struct page_since *s, char out[64])
+was_text(const struct page *page, const struct page_view *v,
+    const struct page_since *s, char out[SUM_TEXT + 2])
 {
-	const struct page_marked *m = page->marked;
+	const struct page_moment *m = &page->marked->mark;
 	bool all = !page_choice_filters(page);
-	char bytes[24], n[32];
+	size_t len = 0;
 
-	if (!all && m->uncopied) {
-		snprintf(out, 64, "?");
+	if (!all && page->marked->uncopied) {
+		snprintf(out, SUM_TEXT, "?");
 		return;
 	}
-	base_human_bytes(bytes, sizeof bytes, all ? m->mark.bytes :
-	    s->shown.was_bytes);
-	base_group_digits(n, sizeof n, all ? m->mark.blocks : s->shown.was);
-	snprintf(out, 64, "%s%s/%s", !all && page_since_early(page) > 0 ?
-	    ">=" : "", bytes, n);
+	out[0] = '\0';
+	if (!all && page_since_early(page) > 0)
+		base_append_text(out, SUM_TEXT, &len, ">=");
+	if (all)
+		sum_text(v, (double)m->est_blocks, (double)m->est_bytes,
+		    out + len);
+	else
+		sum_text(v, s->shown.was, s->shown.was_bytes, out + len);
 }
 
 /*
@@ -88,7 +106,7 @@ title_text(const struct page_diff *d, const struct page *page,
 	const char *part = page_choice_filters(page) ? ", filtered" : "";
 	struct page_moment now = { .wall_ms = s->shown.wall_ms };
 	bool known = page_since_known(page, s);
-	char from[12], to[12], was[64], is[32], nis[32];
+	char from[12], to[12], was[SUM_TEXT + 2], is[SUM_TEXT];
 	char state[STATE_TEXT];
 	size_t len = 0;
 
@@ -104,11 +122,10 @@ title_text(const struct page_diff *d, const struct page *page,
 	}
 	base_append(out, cap, &len, "H DIFF%s  mark %s", state, from);
 	if (known) {
-		was_text(page, s, was);
-		base_human_bytes(is, sizeof is, s->shown.bytes);
-		base_group_digits(nis, sizeof nis, s->shown.blocks);
-		base_append(out, cap, &len, " -> now %s   %s -> %s/%s "
-		    "blocks   ", to, was, is, nis);
+		was_text(page, v, s, was);
+		sum_text(v, s->shown.blocks, s->shown.bytes, is);
+		base_append(out, cap, &len, " -> now %s   %s -> %s blocks   ",
+		    to, was, is);
 		counts_text(d, page, v, s, out, cap, &len);
 	}
 	base_append(out, cap, &len, "   view: %s%s", page_diff_view_name(d),
@@ -149,7 +166,8 @@ notices(const struct page_diff *d, const struct page *page,
     size_t cap)
 {
 	const struct page_marked *m = page->marked;
-	uint64_t known = m->old_bytes + s->shown.moved.early_bytes;
+	double more = (double)m->mark.est_bytes - m->old_est_bytes -
+	    (double)s->shown.moved.early_bytes;
 	char n[32], bytes[24];
 	size_t len = 0;
 
@@ -164,11 +182,12 @@ notices(const struct page_diff *d, const struct page *page,
 		base_append(out, cap, &len, "Too many blocks at the mark: "
 		    "which are freed is not known. ");
 	else if (page_since_early(page) > 0) {
-		base_group_digits(n, sizeof n, page_since_early(page));
-		base_human_bytes(bytes, sizeof bytes, m->mark.bytes >
-		    known ? m->mark.bytes - known : 0);
-		base_append(out, cap, &len, "%s more, %s, were freed before "
-		    "the mark was copied: they are in no row. ", n, bytes);
+		page_diff_count(n, v, (double)page_since_early(page));
+		base_human_bytes(bytes, sizeof bytes, more > 0 ?
+		    (uint64_t)(more + 0.5) : 0);
+		base_append(out, cap, &len, "%s more, %s%s, were freed before "
+		    "the mark was copied: they are in no row. ", n,
+		    page_about(v->look->sample), bytes);
 	}
 	if (d->by_block)
 		moves_notice(page, v, out, cap, &len);

@@ -471,7 +471,7 @@ compose(struct page_diff *d, struct page *page, const struct page_view *v,
 	if (d->by_block)
 		put_block_heading(pic);
 	else
-		page_diff_heading(s, pic);
+		page_diff_heading(v, s, pic);
 	put_rows(d, page, v, s, rows - (pic->rows + 1) - foot, pic);
 	if (!foot)
 		return;

@@ -16,12 +16,6 @@ chain_of(const struct page *page, uint64_t seq)
 	return c != NULL ? page_chains_find(c, seq) : NULL;
 }
 
-static double
-weight_of(const struct page_view *v, const struct blk *b)
-{
-	return v->look->sample != 0 ? blklist_weight(v->look->list, b) : 1;
-}
-
 static bool
 is_asked(struct page_since *s, uint32_t cell)
 {
@@ -54,6 +48,7 @@ static bool
 lets_old(struct page_since *s, const struct page *page,
     const struct page_view *v, const struct blk *b)
 {
+	double weight = page_view_weight(v, b);
 	struct blk then;
 
 	if (s->filter_no != 0) {
@@ -62,16 +57,18 @@ lets_old(struct page_since *s, const struct page *page,
 		if (!page_choice_lets(page, &then))
 			return false;
 	}
-	s->next.was++;
-	s->next.was_bytes += b->size;
+	s->next.was += weight;
+	s->next.was_bytes += weight * (double)b->size;
 	return true;
 }
 
 static void
-count_now(struct page_since *s, const struct blk *b)
+count_now(struct page_since *s, const struct page_view *v, const struct blk *b)
 {
-	s->next.blocks++;
-	s->next.bytes += b->size;
+	double weight = page_view_weight(v, b);
+
+	s->next.blocks += weight;
+	s->next.bytes += weight * (double)b->size;
 }
 
 /* Into the sums of its cell, which is returned; -ENOMEM. */
@@ -79,14 +76,18 @@ static int64_t
 sum_block(struct page_since *s, const struct page_view *v,
     const struct blk *b, bool came)
 {
-	double weight = weight_of(v, b);
+	double weight = page_view_weight(v, b);
 	struct page_since_sum sum = came ? (struct page_since_sum){
 		.came = weight,
 		.came_bytes = weight * (double)b->size,
+		.came_listed = 1,
+		.came_listed_bytes = b->size,
 		.oldest_ms = b->ms,
 	} : (struct page_since_sum){
 		.went = weight,
 		.went_bytes = weight * (double)b->size,
+		.went_listed = 1,
+		.went_listed_bytes = b->size,
 	};
 	uint64_t tag = s->tags == NULL ? 0 : s->tags->tag(v, came ?
 	    s->next.ms : s->mark_ms, b);
@@ -160,7 +161,7 @@ gone(struct page_since *s, const struct page *page, const struct page_view *v,
 	if (chain != NULL && (to = trail_of(s, page, chain)) == NULL)
 		return -ENOMEM;
 	page_old_block(page->marked, o, v->look->list, &b);
-	s->next.of += weight_of(v, &b);
+	s->next.of += page_view_weight(v, &b);
 	/* Who requested it was told in a list that is there no more. */
 	if (b.info != o->info && page_choice_wants_requester(page))
 		s->next.unsure++;
@@ -178,10 +179,10 @@ come(struct page_since *s, const struct page *page, const struct page_view *v,
 {
 	int64_t cell;
 
-	s->next.of += weight_of(v, b);
+	s->next.of += page_view_weight(v, b);
 	if (!page_choice_lets(page, b))
 		return 0;
-	count_now(s, b);
+	count_now(s, v, b);
 	cell = sum_block(s, v, b, true);
 	if (cell < 0 || !is_asked(s, (uint32_t)cell))
 		return cell < 0 ? (int)cell : 0;
@@ -267,10 +268,10 @@ moved(struct page_since *s, const struct page *page, const struct page_view *v,
 	    (!left && is_copied(page->marked, chain->root)))
 		return 0;
 	t->met = s->asked;
-	s->next.of += weight_of(v, b);
+	s->next.of += page_view_weight(v, b);
 	if (left ? !t->chosen : !page_choice_lets(page, b))
 		return 0;
-	count_now(s, b);
+	count_now(s, v, b);
 	cell = sum_block(s, v, b, true);
 	if (cell < 0)
 		return (int)cell;
@@ -340,7 +341,7 @@ since_walk_step(struct page_since *s, const struct page *page,
 	if (o != NULL && is_same_block(o, b))
 		s->old++;
 	if (lets_old(s, page, v, b))
-		count_now(s, b);
+		count_now(s, v, b);
 	return 0;
 }
 

@@ -103,6 +103,8 @@ int page_compose_view(struct page *, const struct page_view *, int cols,
 
 /* Blocks in the picture's list: as many rows as it can have. */
 uint64_t page_view_total(const struct page_view *);
+/* How many blocks a listed one stands for: 1, unless they are a sample's. */
+double page_view_weight(const struct page_view *, const struct blk *);
 /* Blocks and bytes that the target holds: of a sample they are estimates. */
 uint64_t page_view_blocks(const struct page_view *);
 uint64_t page_view_bytes(const struct page_view *);

@@ -140,6 +140,17 @@ peak_of(const struct nodes_look *look)
 	    WIRE_N_PEAK_BYTES];
 }
 
+/* What came and went has no size to scale it by: it is the sample's, and says so. */
+static void
+put_heading(const struct watch *w, bool sampled)
+{
+	fprintf(w->out, "%-*s %12s %11s %10s %10s %10s %11s %8s\n",
+	    w->o->interval_ms % 1000 != 0 ? 12 : 8, "TIME", "BLOCKS", "BYTES",
+	    sampled ? "SMP-ALLOCS" : "ALLOCS",
+	    sampled ? "SMP-FREES" : "FREES",
+	    sampled ? "SMP-REC/S" : "REC/S", "PEAK", "LOST");
+}
+
 static void
 put_line(const struct watch *w)
 {
@@ -147,9 +158,7 @@ put_line(const struct watch *w)
 	const char *about = page_about(look->sample);
 
 	if (w->lines == 0)
-		fprintf(w->out, "%-*s %12s %11s %10s %10s %10s %11s %8s\n",
-		    w->o->interval_ms % 1000 != 0 ? 12 : 8, "TIME", "BLOCKS",
-		    "BYTES", "ALLOCS", "FREES", "REC/S", "PEAK", "LOST");
+		put_heading(w, look->sample != 0);
 	put_time(w);
 	put_count(w, 12, about, look->keeper[WIRE_N_EST_BLOCKS]);
 	put_bytes(w, about, look->keeper[WIRE_N_EST_BYTES]);

@@ -101,6 +101,29 @@ put_count(struct json *j, const char *key, uint64_t n)
 }
 
 static void
+put_change(struct json *j, const char *key, bool known, int64_t n)
+{
+	json_key(j, key);
+	if (known)
+		json_signed(j, n);
+	else
+		json_null(j);
+}
+
+static int64_t
+rounded(double n)
+{
+	return (int64_t)(n < 0 ? n - 0.5 : n + 0.5);
+}
+
+/* Of the listed blocks alone, whatever they stand for. */
+static int64_t
+net_listed(const struct page_since_sum *sum)
+{
+	return (int64_t)(sum->came_listed_bytes - sum->went_listed_bytes);
+}
+
+static void
 put_head(struct json *j, const struct page *page, const struct page_view *v,
     const char *by)
 {
@@ -118,9 +141,8 @@ put_group(struct json *j, const struct page *page, const struct page_view *v,
 {
 	const struct profile_sum *sum = &g->total, *all = &page->groups->total;
 	struct page_group_words words;
-	int64_t bytes = 0, blocks = 0;
-	bool known = page_marked_change(page, g->key, kind->by, &bytes,
-	    &blocks);
+	struct page_since_sum since = { 0 };
+	bool known = page_marked_change(page, g->key, kind->by, &since);
 
 	page_group_say(page, v, kind, g, &words);
 	json_begin(j, '{', false);
@@ -139,16 +161,13 @@ put_group(struct json *j, const struct page *page, const struct page_view *v,
 	    sum->oldest_ms ? v->look->now_ms - sum->oldest_ms : 0));
 	json_key(j, "share");
 	json_share(j, (double)sum->bytes, (double)all->bytes);
-	json_key(j, "since_mark_bytes");
-	if (known)
-		json_signed(j, bytes);
-	else
-		json_null(j);
-	json_key(j, "since_mark_blocks");
-	if (known)
-		json_signed(j, blocks);
-	else
-		json_null(j);
+	put_change(j, "since_mark_bytes", known, net_listed(&since));
+	put_change(j, "since_mark_blocks", known,
+	    (int64_t)(since.came_listed - since.went_listed));
+	put_change(j, "est_since_mark_bytes", known,
+	    rounded(page_since_net(&since)));
+	put_change(j, "est_since_mark_blocks", known,
+	    rounded(since.came - since.went));
 	json_end(j);
 }
 
@@ -158,6 +177,7 @@ static const struct json_column group_columns[] = {
 	{ "bytes", NULL }, { "est_blocks", NULL }, { "est_bytes", NULL },
 	{ "oldest_age_ms", NULL }, { "share", NULL },
 	{ "since_mark_bytes", NULL }, { "since_mark_blocks", NULL },
+	{ "est_since_mark_bytes", NULL }, { "est_since_mark_blocks", NULL },
 	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
 };
 
@@ -194,10 +214,18 @@ page_export_groups(struct page *page, const struct page_view *v,
 /* --- the difference ------------------------------------------------------- */
 
 static void
-put_estimate(struct json *j, const char *key, double n)
+put_diff_sums(struct json *j, const struct page_since_sum *sum)
 {
-	json_key(j, key);
-	json_signed(j, (int64_t)(n < 0 ? n - 0.5 : n + 0.5));
+	put_count(j, "new_blocks", sum->came_listed);
+	put_count(j, "new_bytes", sum->came_listed_bytes);
+	put_count(j, "freed_blocks", sum->went_listed);
+	put_count(j, "freed_bytes", sum->went_listed_bytes);
+	put_change(j, "net_bytes", true, net_listed(sum));
+	put_change(j, "est_new_blocks", true, rounded(sum->came));
+	put_change(j, "est_new_bytes", true, rounded(sum->came_bytes));
+	put_change(j, "est_freed_blocks", true, rounded(sum->went));
+	put_change(j, "est_freed_bytes", true, rounded(sum->went_bytes));
+	put_change(j, "est_net_bytes", true, rounded(page_since_net(sum)));
 }
 
 static int
@@ -218,11 +246,7 @@ put_diff_groups(struct json *j, const struct page *page,
 		json_begin(j, '{', false);
 		put_text(j, "name", words->name);
 		put_text(j, "where", words->where);
-		put_estimate(j, "new_blocks", g->sum.came);
-		put_estimate(j, "new_bytes", g->sum.came_bytes);
-		put_estimate(j, "freed_blocks", g->sum.went);
-		put_estimate(j, "freed_bytes", g->sum.went_bytes);
-		put_estimate(j, "net_bytes", page_since_net(&g->sum));
+		put_diff_sums(j, &g->sum);
 		json_end(j);
 	}
 	free(words);
@@ -276,6 +300,9 @@ static const struct json_column diff_groups[] = {
 	{ "name", NULL }, { "where", NULL }, { "new_blocks", NULL },
 	{ "new_bytes", NULL }, { "freed_blocks", NULL },
 	{ "freed_bytes", NULL }, { "net_bytes", NULL },
+	{ "est_new_blocks", NULL }, { "est_new_bytes", NULL },
+	{ "est_freed_blocks", NULL }, { "est_freed_bytes", NULL },
+	{ "est_net_bytes", NULL },
 	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
 };
 

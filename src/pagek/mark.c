@@ -27,6 +27,7 @@ app_mark(struct app *app)
 {
 	const struct page_marked *m;
 	char at[12], blocks[32], bytes[24];
+	const char *about;
 	struct page_view v;
 
 	page_view_shown(&v, app->page, app->session);
@@ -35,10 +36,11 @@ app_mark(struct app *app)
 		return;
 	m = app->page->marked;
 	page_moment_text(app->page, &v, &m->mark, at);
-	base_group_digits(blocks, sizeof blocks, m->mark.blocks);
-	base_human_bytes(bytes, sizeof bytes, m->mark.bytes);
-	app_say(app, "marked %s, %s block%s, %s%s", at, blocks,
-	    m->mark.blocks == 1 ? "" : "s", bytes, m->uncopied ?
+	about = page_about(v.look->sample);
+	base_group_digits(blocks, sizeof blocks, m->mark.est_blocks);
+	base_human_bytes(bytes, sizeof bytes, m->mark.est_bytes);
+	app_say(app, "marked %s, %s%s block%s, %s%s%s", at, about, blocks,
+	    m->mark.est_blocks == 1 ? "" : "s", about, bytes, m->uncopied ?
 	    ": too many for it to be known which are freed" : "");
 }
 

@@ -11,7 +11,14 @@
 struct prom {
 	FILE *out;
 	bool ascii;
+	bool sampled;		/* the target logs a sample */
 	char labels[LABELS];
+};
+
+enum of_sample {
+	SAMPLE_SAME,		/* what it is without one */
+	SAMPLE_ESTIMATE,	/* scaled up to the whole target */
+	SAMPLE_ITS_OWN,		/* cannot be scaled */
 };
 
 /* Behind a backslash where the format has it so; all else is safe text. */
@@ -45,19 +52,26 @@ label_target(struct prom *p, const struct nodes_look *look)
 	}
 }
 
+/* The help goes on with what such a number is of a sample, or nothing. */
 static void
 begin(const struct prom *p, const char *name, const char *type,
-    const char *help)
+    const char *help, enum of_sample of)
 {
-	fprintf(p->out, "# HELP pagek_%s %s\n# TYPE pagek_%s %s\n", name, help,
-	    name, type);
+	static const char *const more[] = {
+		[SAMPLE_SAME] = "",
+		[SAMPLE_ESTIMATE] = " Estimated from a sample.",
+		[SAMPLE_ITS_OWN] = " Of the sample alone.",
+	};
+
+	fprintf(p->out, "# HELP pagek_%s %s%s\n# TYPE pagek_%s %s\n", name,
+	    help, p->sampled ? more[of] : "", name, type);
 }
 
 static void
 put(const struct prom *p, const char *name, const char *type,
-    const char *help, uint64_t n)
+    const char *help, enum of_sample of, uint64_t n)
 {
-	begin(p, name, type, help);
+	begin(p, name, type, help, of);
 	fprintf(p->out, "pagek_%s{%s} %" PRIu64 "\n", name, p->labels, n);
 }
 
@@ -65,42 +79,44 @@ put(const struct prom *p, const char *name, const char *type,
 
 static const struct {
 	const char *name, *type, *help;
+	enum of_sample of;
 	enum wire_stat stat;
 } numbers[] = {
 	{ "live_blocks", "gauge", "Blocks that the target holds.",
-	    WIRE_N_EST_BLOCKS },
+	    SAMPLE_ESTIMATE, WIRE_N_EST_BLOCKS },
 	{ "live_bytes", "gauge", "Bytes that it holds, as requested.",
-	    WIRE_N_EST_BYTES },
+	    SAMPLE_ESTIMATE, WIRE_N_EST_BYTES },
 	{ "records_total", "counter", "Events that it has logged.",
-	    WIRE_N_RECORDS },
+	    SAMPLE_ITS_OWN, WIRE_N_RECORDS },
 	{ "allocs_total", "counter", "Allocations that it has logged.",
-	    WIRE_N_ALLOCS },
+	    SAMPLE_ITS_OWN, WIRE_N_ALLOCS },
 	{ "frees_total", "counter", "Frees that it has logged.",
-	    WIRE_N_FREES },
+	    SAMPLE_ITS_OWN, WIRE_N_FREES },
 	{ "failed_total", "counter", "Allocations that have failed.",
-	    WIRE_N_FAILED },
+	    SAMPLE_SAME, WIRE_N_FAILED },
 	{ "unknown_frees_total", "counter",
-	    "Frees of what was not known to be held.", WIRE_N_UNKNOWN_FREE },
+	    "Frees of what was not known to be held.", SAMPLE_ITS_OWN,
+	    WIRE_N_UNKNOWN_FREE },
 };
 
 static void
 put_numbers(const struct prom *p, const struct nodes_look *look)
 {
-	bool sampled = look->sample != 0;
-
 	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
 		put(p, numbers[i].name, numbers[i].type, numbers[i].help,
-		    look->keeper[numbers[i].stat]);
+		    numbers[i].of, look->keeper[numbers[i].stat]);
 	put(p, "peak_bytes", "gauge", "Most bytes that it ever held.",
-	    look->keeper[sampled ? WIRE_N_EST_PEAK_BYTES :
-	    WIRE_N_PEAK_BYTES]);
+	    SAMPLE_ESTIMATE, look->keeper[p->sampled ?
+	    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES]);
 	put(p, "lost_records_total", "counter",
-	    "Records that were lost on their way.", page_lost(look));
+	    "Records that were lost on their way.", SAMPLE_ITS_OWN,
+	    page_lost(look));
 	put(p, "complete", "gauge", "1 while nothing was lost, else 0.",
-	    look->complete);
-	if (sampled)
+	    SAMPLE_SAME, look->complete);
+	if (p->sampled)
 		put(p, "sample_period_bytes", "gauge", "Mean bytes between "
-		    "samples: blocks and bytes are estimates.", look->sample);
+		    "samples: blocks and bytes are estimates.", SAMPLE_SAME,
+		    look->sample);
 }
 
 /* The state is a label: what a number would mean is nobody's to know. */
@@ -112,7 +128,8 @@ put_info(const struct prom *p, const struct nodes_look *look)
 
 	add_label(&state, &len, "node_name", look->node_name);
 	add_label(&state, &len, "state", page_state_name(look->state));
-	put(&state, "target_info", "gauge", "What is watched.", 1);
+	put(&state, "target_info", "gauge", "What is watched.", SAMPLE_SAME,
+	    1);
 }
 
 /* --- what it holds, by type ----------------------------------------------- */
@@ -153,7 +170,7 @@ put_types(const struct prom *p, const struct nodes_look *look,
 {
 	char code[8];
 
-	begin(p, name, "gauge", help);
+	begin(p, name, "gauge", help, SAMPLE_ESTIMATE);
 	for (unsigned t = 0; t < 256; t++) {
 		struct prom type = *p;
 		size_t len = strlen(p->labels);
@@ -173,7 +190,8 @@ void
 prom_write(FILE *out, const struct page_view *v, struct page_sieve *sieve,
     bool ascii)
 {
-	struct prom p = { .out = out, .ascii = ascii };
+	struct prom p = { .out = out, .ascii = ascii,
+		.sampled = v->look->sample != 0 };
 	struct by_type sum = { 0 };
 
 	label_target(&p, v->look);

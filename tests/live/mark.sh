@@ -192,6 +192,8 @@ first, last = ({g["name"]: g for g in d["groups"]} for d in (docs[0], docs[-1]))
 print(first, last)
 assert not first
 assert last["leak_here"]["new_blocks"] == 15
+assert all(g["est_" + k] == g[k] for g in last.values() for k in
+    ("new_blocks", "new_bytes", "freed_blocks", "freed_bytes", "net_bytes"))
 assert last["leak_here"]["net_bytes"] == 15 * 1111
 # The cache has twenty places, and other blocks in them now.
 assert last["replace_cache"]["new_blocks"] == 20

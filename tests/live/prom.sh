@@ -81,9 +81,11 @@ sampled() {
 	[ $there = 0 ]
 }
 has_period() {
-	metrics local && grep -q '^pagek_sample_period_bytes{.*} 4096$' "$tmp/prom"
+	metrics local && grep -q '^pagek_sample_period_bytes{.*} 4096$' "$tmp/prom" &&
+	    grep -q '^# HELP pagek_live_blocks .* Estimated from a sample' "$tmp/prom" &&
+	    grep -q '^# HELP pagek_allocs_total .* Of the sample alone' "$tmp/prom"
 }
-rule "of a sample the period is told" sampled
+rule "of a sample the period is told, and which numbers are estimates" sampled
 
 refused() {
 	"$pagek" "$@" --format prom >"$tmp/out" 2>"$tmp/err"

@@ -117,7 +117,29 @@ marked() {
 	    "$B/pagek" targets | grep -q "^pid:$pid .* LIVE *~[0-9,]* *~[0-9.]* MiB" &&
 	    "$B/pagek" list --limit 1 "pid:$pid" 2>&1 | grep -q 'each row stands for many'
 }
+
+# Whose title and groups have ~, and whose data have both.
+differs() {
+	"$B/pagek" --once --page=H --interval 0.2 "pid:$pid" | tr '\n' ' ' |
+	    grep -q '~[0-9.]* MiB/~[0-9,]* -> ~[0-9.]* MiB/~[0-9,]* blocks' &&
+	    "$B/pagek" --once --page=H --interval 0.2 --format json "pid:$pid" |
+	    python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+assert j["schema"] == "pagek.difference/1" and j["estimated"] is True, j
+for g in j["groups"]:
+    assert g["new_bytes"] <= g["est_new_bytes"], g
+    assert g["net_bytes"] == g["new_bytes"] - g["freed_bytes"], g
+'
+}
+
+watched() {
+	"$B/pagek" watch --count 1 "pid:$pid" >"$tmp/said" &&
+	    grep -q '^TIME .* SMP-ALLOCS *SMP-FREES *SMP-REC/S ' "$tmp/said"
+}
 rule "text marks its estimates with ~ and says what they are" marked
+rule "a difference marks its sums with ~, and as data has the listed beside them" differs
+rule "watch says which columns are of the sample" watched
 
 go() {
 	t kill-session -t p 2>/dev/null
