@@ -279,6 +279,36 @@ START_TEST(state_word_is_in_line_1)
 }
 END_TEST
 
+/* Whose sampled blocks are not remembered lists no block that is freed. */
+START_TEST(what_was_lost_means_no_more_than_its_causes)
+{
+	static const struct {
+		uint64_t sample, before, full, other;
+		const char *means;
+	} cases[] = {
+		{ 0, 0, 0, 0, "blocks may be missing, blocks listed may be "
+		    "freed" },
+		{ 0, 5, 0, 0, "blocks listed may be freed" },
+		{ 0, 0, 0, 5, "blocks listed may be freed" },
+		{ 4096, 0, 5, 0, "blocks are missing" },
+		{ 4096, 0, 5, 5, "blocks listed may be freed" },
+		{ 4096, 5, 0, 0, "blocks may be missing, blocks listed may be "
+		    "freed" },
+		{ 4096, 5, 5, 0, "blocks may be missing, blocks listed may be "
+		    "freed" },
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(cases); i++) {
+		struct nodes_look look = { .sample = cases[i].sample };
+
+		look.lost[0] = cases[i].before;
+		look.lost[STREAM_SAMPLE_FULL] = cases[i].full;
+		look.lost[STREAM_RING_FULL] = cases[i].other;
+		ck_assert_str_eq(page_lost_means(&look), cases[i].means);
+	}
+}
+END_TEST
+
 START_TEST(state_is_told_at_every_size)
 {
 	const struct state_case *c = &state_cases[_i];
@@ -569,6 +599,7 @@ picture_suite(void)
 	    (int)BASE_NELEM(golden_target));
 	tcase_add_loop_test(target, state_word_is_in_line_1, 0,
 	    (int)BASE_NELEM(state_cases));
+	tcase_add_test(target, what_was_lost_means_no_more_than_its_causes);
 	tcase_add_loop_test(target, state_is_told_at_every_size, 0,
 	    (int)BASE_NELEM(state_cases));
 	tcase_add_test(target, lost_link_keeps_the_picture_and_greys_it);

@@ -352,6 +352,8 @@ const char *page_about(uint64_t sample);
 
 /* Records lost, of all causes. */
 uint64_t page_lost(const struct nodes_look *);
+/* What that means for the list: "blocks are missing", "blocks listed may be freed" ... */
+const char *page_lost_means(const struct nodes_look *);
 /* ... and not made good by a list that was taken anew. */
 uint64_t page_lost_for_good(const struct nodes_look *);
 

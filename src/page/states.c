@@ -127,13 +127,34 @@ is_bound(unsigned cause)
 	return cause == STREAM_CORRUPT || cause == STREAM_RESTART;
 }
 
+/*
+ * Of the blocks that a target cannot remember as sampled neither end is logged;
+ * whatever else is lost may have been a free.
+ */
+const char *
+page_lost_means(const struct nodes_look *look)
+{
+	static const char either[] = "blocks may be missing, blocks listed "
+	    "may be freed";
+	bool stale = false;
+	unsigned i;
+
+	for (i = 1; i < STREAM_CAUSES; i++)
+		stale = stale || (i != STREAM_SAMPLE_FULL && look->lost[i] > 0);
+	if (stale || (look->sample == 0 && look->lost[0] > 0))
+		return "blocks listed may be freed";
+	/* What was lost before this page came may be of either kind. */
+	if (look->lost[0] > 0 || look->lost[STREAM_SAMPLE_FULL] == 0)
+		return either;
+	return "blocks are missing";
+}
+
 static void
 say_lost(const struct page *page, const struct nodes_look *look,
     struct page_state *st)
 {
 	char count[32], when[32] = "the start", by[160] = "", text[320];
 	size_t len = 0, n = 0;
-	bool stale = false;	/* what is listed may be freed */
 	unsigned i;
 
 	if (look->incomplete_wall_ms != 0)
@@ -141,7 +162,6 @@ say_lost(const struct page *page, const struct nodes_look *look,
 	for (i = 0; i < STREAM_CAUSES; i++) {
 		if (look->lost[i] == 0)
 			continue;
-		stale = stale || i != STREAM_SAMPLE_FULL;
 		base_group_digits(count, sizeof count, look->lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
 		    len > 0 ? ", " : "",
@@ -154,12 +174,10 @@ say_lost(const struct page *page, const struct nodes_look *look,
 	else if (len > 0)
 		base_append(text, sizeof text, &n,
 		    "lost: %s.  INCOMPLETE since %s: %s", by, when,
-		    stale ? "blocks listed may be freed" :
-		    "blocks are missing");
+		    page_lost_means(look));
 	else
-		base_append(text, sizeof text, &n,
-		    "INCOMPLETE since %s: blocks may be missing, blocks "
-		    "listed may be freed", when);
+		base_append(text, sizeof text, &n, "INCOMPLETE since %s: %s",
+		    when, page_lost_means(look));
 	append_notice(st, text);
 }
 

@@ -130,8 +130,8 @@ put_total(const struct tree_out *t)
 	if (t->m->look.complete)
 		fputs("complete\n", t->out);
 	else
-		fprintf(t->out, "INCOMPLETE: %s records were lost, some of "
-		    "these blocks may be freed\n", lost);
+		fprintf(t->out, "INCOMPLETE: %s records were lost: %s\n",
+		    lost, page_lost_means(&t->m->look));
 }
 
 /* What is not in these sums, and what they are. */
