@@ -438,6 +438,9 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	k->marks_untold = 3;
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
+	/* Armed in the middle: whose block that was is not known. */
+	blklist_set_since_click(k->list, true);
+	take(k, freeing(0x5000));
 	keeper_lose(k, STREAM_RING_FULL, 12);
 	node_down();
 	read_report(path, text, sizeof text);
@@ -446,7 +449,8 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"frees\": 2, \"failed\": 0, \"inherited_blocks\": 0, "
 	    "\"live_blocks\": 1, \"live_bytes\": 7, "
 	    "\"peak_bytes\": 30, \"lost\": 0, "
-	    "\"duplicate\": 1, \"unknown_free\": 1, \"illegal_type\": 1, "
+	    "\"duplicate\": 1, \"unknown_free\": 1, \"earlier\": 0, "
+	    "\"illegal_type\": 1, "
 	    "\"full\": 0, \"sites_full\": 5, \"walks\": 9, \"pairs\": 0, "
 	    "\"est_blocks\": 1, \"est_bytes\": 7, \"est_peak_bytes\": 30, "
 	    "\"marks\": 2, \"marks_untold\": 3, "
@@ -454,10 +458,11 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	    "\"dormant\": false, \"armed_ms\": null, "
 	    "\"complete\": true}\n"
 	    "{\"pid\": 42, \"comm\": \"target\", \"allocs\": 0, "
-	    "\"frees\": 0, \"failed\": 0, \"inherited_blocks\": 0, "
+	    "\"frees\": 1, \"failed\": 0, \"inherited_blocks\": 0, "
 	    "\"live_blocks\": 0, \"live_bytes\": 0, "
 	    "\"peak_bytes\": 0, \"lost\": 12, "
-	    "\"duplicate\": 0, \"unknown_free\": 0, \"illegal_type\": 0, "
+	    "\"duplicate\": 0, \"unknown_free\": 0, \"earlier\": 1, "
+	    "\"illegal_type\": 0, "
 	    "\"full\": 0, \"sites_full\": 0, \"walks\": 0, \"pairs\": 0, "
 	    "\"est_blocks\": 0, \"est_bytes\": 0, \"est_peak_bytes\": 0, "
 	    "\"marks\": 0, \"marks_untold\": 0, "

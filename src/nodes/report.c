@@ -242,6 +242,7 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "lost", keeper_lost(k) },
 		{ "duplicate", n->duplicate },
 		{ "unknown_free", n->unknown_free },
+		{ "earlier", n->earlier },
 		{ "illegal_type", n->illegal_type },
 		{ "full", n->full },
 		{ "sites_full", k->sites_full },

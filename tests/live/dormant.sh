@@ -164,6 +164,7 @@ ends() {
 	"$B/pagek" disarm "pid:$pid" >/dev/null && exec 7>&- && wait "$run" &&
 	    grep -q '"dormant": true.*"armed_ms": null, "complete": false' "$tmp/report" &&
 	    grep -q '"allocs": null' "$tmp/report" &&
+	    grep -q '"earlier": null' "$tmp/report" &&
 	    grep -q 'NO DATA: it was dormant' "$tmp/text"
 }
 rule "what it did while it slept is null in the report, not 0" ends
