@@ -76,6 +76,7 @@ static const struct {
 	    TARGET_DEMO },
 	{ "--once --format json demo:1", COMMAND_TOP, TARGET_DEMO },
 	{ "-b --count 3 --interval 0.2 demo:1", COMMAND_TOP, TARGET_DEMO },
+	{ "-b --count 3 --interval .2 demo:1", COMMAND_TOP, TARGET_DEMO },
 	{ "-b --duration 3 demo:1", COMMAND_TOP, TARGET_DEMO },
 	{ "--duration 3 demo:1", COMMAND_TOP, TARGET_DEMO },
 	{ "watch --duration 3 demo:1", COMMAND_WATCH, TARGET_DEMO },
@@ -175,6 +176,8 @@ static const struct {
 	{ "--sort", PAGEK_USAGE, "--sort needs an argument: age|address" },
 	{ "--sort sise", PAGEK_USAGE, "not one of age|address|size|" },
 	{ "--sort Nsx", PAGEK_USAGE, "not one of age|address|size|" },
+	{ "--sort function,size", PAGEK_USAGE, "|site, nor up to 4 letters for "
+	    "them such as Ns" },
 	{ "--format xml list", PAGEK_USAGE, "not one of text|json" },
 	{ "--classic=loose", PAGEK_USAGE, "only strict" },
 	{ "--max 0", PAGEK_USAGE, "not a number" },
@@ -184,6 +187,9 @@ static const struct {
 	{ "--fps 16", PAGEK_USAGE, "not a number from 1 to 15" },
 	{ "-b --interval 0 demo:1", PAGEK_USAGE, "not a time" },
 	{ "-b --interval nan demo:1", PAGEK_USAGE, "not a time" },
+	{ "-b --interval . demo:1", PAGEK_USAGE, "not a time" },
+	{ "-b --interval -.1 demo:1", PAGEK_USAGE, "not a time" },
+	{ "-b --interval .04 demo:1", PAGEK_USAGE, "not a time" },
 	{ "run --sample 1.5M x", PAGEK_USAGE, "not a size up to 1T" },
 	{ "run --sample 2T x", PAGEK_USAGE, "not a size up to 1T" },
 	{ "--sample 512k pid:4711", PAGEK_USAGE, "takes no option --sample" },
@@ -260,6 +266,9 @@ static const struct {
 	{ "tpo", PAGEK_USAGE, "did you mean 'top'?" },
 	{ "lsit", PAGEK_USAGE, "did you mean 'list'?" },
 	{ "demo:1 demo:note", PAGEK_USAGE, "one word too many" },
+	{ "list no-such-node b", PAGEK_USAGE, "one word too many: 'b'" },
+	{ "list no-such-node --sort sise", PAGEK_USAGE, "not one of" },
+	{ "no-such-node list", PAGEK_USAGE, "the command goes first" },
 	{ "demo:1 list", PAGEK_USAGE, "the command goes first" },
 	{ "help nosuch", PAGEK_USAGE, "no command 'nosuch'" },
 	{ "pid:x", PAGEK_USAGE, "a process id goes behind pid:" },
@@ -572,6 +581,7 @@ START_TEST(help_wins_over_what_is_wrong)
 	ck_assert_int_eq(parse(&o, "run --help"), 0);
 	ck_assert(option_given(&o, OPTION_HELP));
 	ck_assert_int_eq(parse(&o, "list --once --help"), 0);
+	ck_assert_int_eq(parse(&o, "list no-such-node --help"), 0);
 	ck_assert_int_eq(parse(&o, "--version"), 0);
 	ck_assert(option_given(&o, OPTION_VERSION));
 }

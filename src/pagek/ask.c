@@ -57,7 +57,7 @@ print(FILE *out, struct nodes_survey *survey, const struct page_opts *opts)
 
 	r = page_nodes_compose(&nodes, row, n, opts, batch_columns(out), 0,
 	    &pic);
-	for (int i = 0; r == 0 && i < pic.rows && !ferror(out); i++)
+	for (int i = 0; r == 0 && i < pic.rows && output_going(out); i++)
 		fprintf(out, "%s\n", pic.line[i].text);
 	page_picture_fini(&pic);
 	return r;

@@ -314,7 +314,7 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 		err = page_compose(page, s, cols, rows, &pic);
 	}
 	if (err == 0)
-		for (i = 0; i < pic.rows && !ferror(out); i++)
+		for (i = 0; i < pic.rows && output_going(out); i++)
 			fprintf(out, "%s\n", pic.line[i].text);
 	page_picture_fini(&pic);
 	return err;

@@ -118,6 +118,8 @@ cmd_completion(const struct options *o, uv_loop_t *loop)
 		completion_fish(stdout);
 	else
 		put_targets(stdout, loop);
+	/* What failed is known now, and not once something else has. */
+	(void)output_going(stdout);
 	pump_down(loop, NULL, NULL);
 	return output_close(stdout, NULL, PAGEK_OK);
 }

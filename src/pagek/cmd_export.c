@@ -13,7 +13,7 @@ put_line(void *arg, const char *line)
 	FILE *out = arg;
 
 	fprintf(out, "%s\n", line);
-	return ferror(out) ? -EPIPE : 0;
+	return output_going(out) ? 0 : -EPIPE;
 }
 
 static int

@@ -163,11 +163,10 @@ metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 int
 cmd_list(const struct options *o, uv_loop_t *loop)
 {
-	char why[256];
+	char why[768];
 
 	if (!json_blocks_fields(o, why, sizeof why)) {
-		complain("%s%s try 'pagek help list'", why,
-		    why[strlen(why) - 1] == '?' ? "" : ";");
+		complain("%s", why);
 		return PAGEK_USAGE;
 	}
 	return batch_watch(o, loop, o->format == FORMAT_PROM ? metrics : list);

@@ -375,7 +375,7 @@ put_node(void *arg, const struct profile_node *node)
 	}
 	fputc('\n', t->out);
 	/* A reader that has gone away wants no more. */
-	return ferror(t->out) ? -EPIPE : 0;
+	return output_going(t->out) ? 0 : -EPIPE;
 }
 
 static int
@@ -444,9 +444,9 @@ put_groups(struct tree_out *t)
 	    t->o->by == PROFILE_FRAME ? " " : "",
 	    t->o->by == PROFILE_FRAME ? "  SELF  " : "", name_title(t->o));
 	for (i = 0; i < n && moment_share(t->m, t->o->measure,
-	    &rows[i].total) >= t->o->least && !ferror(t->out); i++)
+	    &rows[i].total) >= t->o->least && output_going(t->out); i++)
 		put_group(t, &rows[i]);
-	if (i < all && !ferror(t->out)) {
+	if (i < all && output_going(t->out)) {
 		fprintf(t->out, "%*s", t->bytes_columns +
 		    (t->m->look.sample == 0 ? 28 : 31), "");
 		put_omitted(t, all - i, false);

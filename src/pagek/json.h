@@ -195,7 +195,10 @@ bool json_field_wanted(const char *list, const char *key);
 /* Those columns, in the list's order. */
 size_t json_fields_take(const char *list, const struct json_column *, size_t n,
     struct json_column out[JSON_COLUMNS]);
-/* All are columns, or that one more; false, with a sentence. */
+/*
+ * All are columns, or that one more; false, with a sentence, which names all
+ * that there are where it has room.
+ */
 bool json_fields_good(const char *list, const struct json_column *, size_t n,
     const char *more, char *why, size_t cap);
 

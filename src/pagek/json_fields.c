@@ -46,11 +46,28 @@ json_fields_take(const char *list, const struct json_column *column, size_t n,
 	return taken;
 }
 
+/* A name that was meant, or all of them. */
+static void
+tell_known(const char *name, const char *const *known, size_t k, char *why,
+    size_t cap)
+{
+	const char *near = *name != '\0' ? base_nearest(name, known, k) : NULL;
+	size_t len = strlen(why);
+
+	if (near != NULL) {
+		base_append(why, cap, &len, ": did you mean '%s'?", near);
+		return;
+	}
+	for (size_t i = 0; i < k; i++)
+		base_append(why, cap, &len, "%s%s", i == 0 ? "; there are " :
+		    i + 1 < k ? ", " : " and ", known[i]);
+}
+
 bool
 json_fields_good(const char *list, const struct json_column *column, size_t n,
     const char *more, char *why, size_t cap)
 {
-	const char *known[JSON_COLUMNS + 1], *near, *rest;
+	const char *known[JSON_COLUMNS + 1], *rest;
 	char name[JSON_FIELD], safe[JSON_FIELD * 4];
 	size_t k = 0, i;
 
@@ -60,6 +77,7 @@ json_fields_good(const char *list, const struct json_column *column, size_t n,
 		known[k++] = more;
 	if (*list == '\0') {
 		snprintf(why, cap, "--fields= names none");
+		tell_known("", known, k, why, cap);
 		return false;
 	}
 	for (; (rest = next_name(list, name)) != NULL; list = rest) {
@@ -67,10 +85,8 @@ json_fields_good(const char *list, const struct json_column *column, size_t n,
 			;
 		base_safe_text(safe, sizeof safe, name, strlen(name), false);
 		if (i == k) {
-			near = base_nearest(name, known, k);
-			snprintf(why, cap, "--fields: no field '%s'%s%s%s",
-			    safe, near != NULL ? ": did you mean '" : "",
-			    near != NULL ? near : "", near != NULL ? "'?" : "");
+			snprintf(why, cap, "--fields: no field '%s'", safe);
+			tell_known(name, known, k, why, cap);
 			return false;
 		}
 		if (json_field_wanted(rest, name)) {

@@ -157,7 +157,8 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	/* Whoever asks for help gets it, whatever else stands there. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;
-	return options_check(&p);
+	/* What goes together depends on what the target is. */
+	return p.missed != 0 ? p.missed : options_check(&p);
 }
 
 /* --- what is made of them ----------------------------------------------- */

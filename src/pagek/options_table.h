@@ -30,6 +30,7 @@ struct parse {
 	struct options *o;
 	char *why;
 	size_t cap;
+	int missed;		/* status of a target that is none, with why; 0 */
 };
 
 /* Puts the sentence into why; PAGEK_USAGE. */

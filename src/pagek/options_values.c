@@ -50,6 +50,13 @@ get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
 	return 0;
 }
 
+/* No blank and no sign, as strtod() would have them. */
+static bool
+begins_number(const char *arg)
+{
+	return isdigit((unsigned char)arg[arg[0] == '.']);
+}
+
 static int
 get_seconds(struct parse *p, enum option_id id, const char *arg, int *ms)
 {
@@ -57,7 +64,7 @@ get_seconds(struct parse *p, enum option_id id, const char *arg, int *ms)
 	double s;
 
 	s = strtod(arg, &end);
-	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
+	if (!begins_number(arg) || *end != '\0' ||
 	    !(s >= 0.05 && s <= SECONDS_MAX))
 		return option_fail(p,
 		    "--%s=%s: not a time from 0.05 to 86400 seconds",
@@ -99,7 +106,7 @@ get_share(struct parse *p, enum option_id id, const char *arg, int max,
 	double percent;
 
 	percent = strtod(arg, &end);
-	if (!isdigit((unsigned char)arg[0]) || *end != '\0' ||
+	if (!begins_number(arg) || *end != '\0' ||
 	    !(percent >= 0 && percent <= max))
 		return option_fail(p,
 		    "--%s=%s: not a share from 0 to %d percent",
@@ -114,7 +121,9 @@ set_sort(struct parse *p, const char *arg)
 	struct page_sorting sorting;
 
 	if (!page_sorting_parse(arg, &sorting))
-		return bad_value(p, OPTION_SORT, arg);
+		return option_fail(p, "--sort=%s: not one of %s, nor up to %d "
+		    "letters for them such as Ns", words_shown(arg),
+		    option_rows[OPTION_SORT].argument, PAGE_SORTINGS);
 	/* --reverse turns that round, wherever it stands. */
 	p->o->backwards = sorting.by[0].reverse;
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);

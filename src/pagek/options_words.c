@@ -34,12 +34,18 @@ take_target(struct parse *p, const char *word)
 {
 	const char *names[COMMANDS];
 	bool first = p->o->command == COMMAND_TOP;
+	int r;
 
 	/* Behind a command no other is meant. */
 	command_names(names);
 	p->o->aimed = true;
-	return target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
+	r = target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
 	    p->why, p->cap);
+	if (r == 0 || r == PAGEK_USAGE)
+		return r;
+	/* What is wrong with the words behind it is said first. */
+	p->missed = r;
+	return 0;
 }
 
 static int

@@ -102,6 +102,16 @@ full_again() {
 	done
 }
 rule "and it is said which, of what comes again and again" full_again
+full_once() {
+	for how in "--once demo:1" "--once --page G --timeout 1" "tree demo:1" \
+	    "export --folded demo:1" "completion bash" "completion zsh" \
+	    "completion fish" "help list"; do
+		"$pagek" $how >/dev/full 2>"$tmp/err"
+		[ $? = 1 ] && grep -q "No space left on device" "$tmp/err" ||
+			{ echo "$how"; cat "$tmp/err"; return 1; }
+	done
+}
+rule "and of what is longer than what is kept back" full_once
 
 # --- the note's page
 note_page >"$tmp/note"
