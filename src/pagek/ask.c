@@ -38,8 +38,9 @@ ask_status(struct nodes_survey *survey)
 	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
 	    &n);
 
+	/* One that is slow may have let us in and then said nothing at all. */
 	for (i = 0; i < n; i++)
-		if (page_how_answers(row[i]->how))
+		if (page_how_answers(row[i]->how) && row[i]->seen_ms >= 0)
 			return PAGEK_OK;
 	complain("no node answers");
 	return PAGEK_NO_TARGET;

@@ -111,6 +111,25 @@ own() {
 }
 rule "a node that pagek run starts has the number too, and is silent" own
 
+# Nobody but the node: its supervisor has no part in answers.
+node=$(node_of $daemon)
+stopped() {
+	kill -STOP "$node"
+	"$@" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	kill -CONT "$node"
+	cat "$tmp/out" "$tmp/err"
+	[ $status = 3 ] && grep -q '^pagek: no node answers' "$tmp/err"
+}
+rule "nodes --ask ends with 3 when the only node does not answer" \
+    stopped "$pagek" nodes --ask --timeout 2
+rule "so does page G as text" stopped "$pagek" --once --page G --timeout 2
+answers() {
+	"$pagek" nodes --ask --timeout 10 >"$tmp/out" 2>/dev/null &&
+	    grep -q '^0590 .* up ' "$tmp/out"
+}
+rule "and with 0 when it does again" until_true 20 answers
+
 # --- words that miss, files that are none -------------------------------------
 
 misses() {
