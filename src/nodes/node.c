@@ -94,7 +94,7 @@ tend_report(struct node *node)
 	if (rep->error == 0 || rep->told || !node->opts.daemon)
 		return;
 	rep->told = true;
-	node_say("lines of the report are missing", -rep->error);
+	node_say(NODES_REPORT_MISSING, -rep->error);
 }
 
 static void

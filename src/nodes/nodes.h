@@ -476,6 +476,9 @@ struct nodes_session_opts {
 	uint32_t max;		/* aRecMax; 0: NODES_MAX_CLASSIC for a classic stream, else NODES_MAX */
 };
 
+/* What look.trouble begins with where the report is not what was asked for. */
+#define NODES_REPORT_MISSING "lines of the report are missing"
+
 /* What there is to look at.  Borrowed; valid until control returns to the loop. */
 struct nodes_look {
 	enum nodes_state state;

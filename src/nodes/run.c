@@ -313,7 +313,7 @@ run_stat(struct node *node, struct wire_stats *st)
 
 	if (run->reason[0] == '\0' && node->report.error != 0)
 		snprintf(run->reason, sizeof run->reason,
-		    "lines of the report are missing: %s",
+		    NODES_REPORT_MISSING ": %s",
 		    strerror(node->report.error));
 	/* For now: they go out when there is room. */
 	if (reason[0] == '\0' && run->ended && report_waits(&node->report))

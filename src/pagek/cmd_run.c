@@ -97,6 +97,21 @@ await_last(struct run *r, int timeout_ms)
 	return false;
 }
 
+/* Our own trouble; the command's, when it has some, goes before it. */
+static int
+failed_unless(int status)
+{
+	return status != PAGEK_OK ? status : PAGEK_RUN_FAILED;
+}
+
+/* Other trouble is less: a reader that is late, or no totals of some images. */
+static bool
+lacks_report(const struct nodes_look *look)
+{
+	return strncmp(look->trouble, NODES_REPORT_MISSING,
+	    strlen(NODES_REPORT_MISSING)) == 0;
+}
+
 /*
  * What is to be said of the end, and the status.  A command that could not be
  * run is told as a shell tells it.
@@ -117,7 +132,9 @@ run_tell_end(const struct nodes_look *look, const char *command)
 		    "not known", command);
 	else if (look->trouble[0] != '\0')
 		complain("%s", look->trouble);
-	return look->tree_ended ? status : PAGEK_RUN_FAILED;
+	if (!look->tree_ended)
+		return PAGEK_RUN_FAILED;
+	return lacks_report(look) ? failed_unless(status) : status;
 }
 
 /* --- totals ------------------------------------------------------------- */
@@ -263,8 +280,8 @@ run_text(struct run *r)
 		put_totals(r, out);
 	}
 	status = run_tell_end(look, r->o->argv[0]);
-	/* The command's own status goes before trouble with our text. */
-	output_close(out, r->o->output, status);
+	if (output_close(out, r->o->output, PAGEK_OK) != PAGEK_OK)
+		status = failed_unless(status);
 	return status;
 }
 

@@ -348,6 +348,13 @@ exit_of() {
 	[ $? = "$want" ]
 }
 rule "run -b ends as its command did" exit_of 7 sh -c 'exit 7'
+full_page() {
+	"$pagek" run -b -o /dev/full -- sh -c "exit $1" 2>"$tmp/err"
+	[ $? = "$2" ] && cat "$tmp/err" &&
+	    grep -q "^pagek: cannot write '/dev/full': No space" "$tmp/err"
+}
+rule "a page that cannot be written is no success" full_page 0 125
+rule "but no other status of the command is lost for it" full_page 7 7
 rule "run -b ends with 128 and the signal" exit_of 143 sh -c 'kill -TERM $$'
 rule "a command that is not there is 127" exit_of 127 /no/such/command
 rule "a command that is no program is 126" exit_of 126 /etc/passwd

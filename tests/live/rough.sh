@@ -105,6 +105,11 @@ full_report() {
 	[ $? = 5 ] && grep -q "^pagek: .*report.*No space left" "$tmp/err"
 }
 rule "a report that could not be written is told" full_report
+no_report() {
+	"$pagek" run -b -o /dev/null --report /dev/full -- true 2>"$tmp/err"
+	[ $? = 125 ] && grep -q "^pagek: .*report.*No space left" "$tmp/err"
+}
+rule "and is no success, whatever the command says" no_report
 
 report_on_stdout() {
 	(cd "$tmp" && "$pagek" run -b -o /dev/null --report - -- true \
