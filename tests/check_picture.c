@@ -416,6 +416,21 @@ START_TEST(mended_loss_says_that_the_list_is_taken_anew)
 }
 END_TEST
 
+/* Of a device before this page came, too. */
+START_TEST(of_damage_it_is_said_that_there_may_be_more)
+{
+	static uint64_t keeper[WIRE_STATS_COUNT];
+
+	keeper[WIRE_N_SKIPPED] = _i == 0 ? 0 : 7702;
+	scene.look.keeper = keeper;
+	scene.look.complete = false;
+	scene.look.lost[0] = 174;
+	compose(120, 24);
+	ck_assert(shows(_i == 0 ? "LOSSY +174 lost" : "LOSSY >=174 lost"));
+	ck_assert(shows(_i == 0 ? "lost: 174 before" : "lost: >= 174 before"));
+}
+END_TEST
+
 START_TEST(what_was_made_good_is_not_lost)
 {
 	scene.look.lost[STREAM_OVERWRITTEN] = 2031;
@@ -609,6 +624,8 @@ picture_suite(void)
 	    (int)BASE_NELEM(told_apart));
 	tcase_add_test(target, old_picture_is_greyed_and_says_its_age);
 	tcase_add_test(target, mended_loss_says_that_the_list_is_taken_anew);
+	tcase_add_loop_test(target,
+	    of_damage_it_is_said_that_there_may_be_more, 0, 2);
 	tcase_add_test(target, what_was_made_good_is_not_lost);
 	tcase_add_loop_test(target, no_line_is_wider_than_the_terminal, 1,
 	    301);

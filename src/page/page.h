@@ -350,6 +350,14 @@ void page_sample_text(uint64_t period, char out[PAGE_SAMPLE_TEXT]);
 /* What goes before a total: "~" when it is estimated from a sample, else "". */
 const char *page_about(uint64_t sample);
 
+#define PAGE_LOST_TEXT 320
+/*
+ * "lost: 12 ring full.  INCOMPLETE since 12:00:05: blocks listed may be freed",
+ * of a list from which records were lost, or were and are being made good.
+ */
+void page_lost_text(const struct page *, const struct nodes_look *,
+    char out[PAGE_LOST_TEXT]);
+
 /* Records lost, of all causes. */
 uint64_t page_lost(const struct nodes_look *);
 /* What that means for the list: "blocks are missing", "blocks listed may be freed" ... */

@@ -120,11 +120,16 @@ append_notice(struct page_state *st, const char *sentence)
 		    len > 0 ? ".  " : "", sentence);
 }
 
-/* Behind damage, or after a keeper's end, nobody knows how many there were. */
+/*
+ * Behind damage, or after a keeper's end, nobody knows how many there were; so
+ * it is of a damaged device before this page came.
+ */
 static bool
-is_bound(unsigned cause)
+is_bound(const struct nodes_look *look, unsigned cause)
 {
-	return cause == STREAM_CORRUPT || cause == STREAM_RESTART;
+	return cause == STREAM_CORRUPT || cause == STREAM_RESTART ||
+	    (cause == 0 && look->keeper != NULL &&
+	    look->keeper[WIRE_N_SKIPPED] > 0);
 }
 
 /*
@@ -149,11 +154,11 @@ page_lost_means(const struct nodes_look *look)
 	return "blocks are missing";
 }
 
-static void
-say_lost(const struct page *page, const struct nodes_look *look,
-    struct page_state *st)
+void
+page_lost_text(const struct page *page, const struct nodes_look *look,
+    char out[PAGE_LOST_TEXT])
 {
-	char count[32], when[32] = "the start", by[160] = "", text[320];
+	char count[32], when[32] = "the start", by[160] = "";
 	size_t len = 0, n = 0;
 	unsigned i;
 
@@ -165,19 +170,28 @@ say_lost(const struct page *page, const struct nodes_look *look,
 		base_group_digits(count, sizeof count, look->lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
 		    len > 0 ? ", " : "",
-		    is_bound(i) ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
+		    is_bound(look, i) ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
 		    "before this page came");
 	}
 	if (look->complete)
-		base_append(text, sizeof text, &n,
+		base_append(out, PAGE_LOST_TEXT, &n,
 		    "lost: %s; the list is being taken anew", by);
 	else if (len > 0)
-		base_append(text, sizeof text, &n,
+		base_append(out, PAGE_LOST_TEXT, &n,
 		    "lost: %s.  INCOMPLETE since %s: %s", by, when,
 		    page_lost_means(look));
 	else
-		base_append(text, sizeof text, &n, "INCOMPLETE since %s: %s",
-		    when, page_lost_means(look));
+		base_append(out, PAGE_LOST_TEXT, &n,
+		    "INCOMPLETE since %s: %s", when, page_lost_means(look));
+}
+
+static void
+say_lost(const struct page *page, const struct nodes_look *look,
+    struct page_state *st)
+{
+	char text[PAGE_LOST_TEXT];
+
+	page_lost_text(page, look, text);
 	append_notice(st, text);
 }
 
@@ -418,16 +432,17 @@ say_loss_word(const struct nodes_look *look, struct page_state *st)
 	uint64_t lost = page_lost(look);
 	char exact[32], fit[8], *digits = fit;
 	size_t len = strlen(st->word);
+	bool bound = false;
 
+	for (unsigned i = 0; i < STREAM_CAUSES; i++)
+		bound = bound || (look->lost[i] > 0 && is_bound(look, i));
 	base_group_digits(exact, sizeof exact, lost);
 	base_fit_count(fit, 5, lost);
 	while (*digits == ' ')
 		digits++;
 	if (lost > 0)
 		base_append(st->word, sizeof st->word, &len,
-		    "  LOSSY %s%s lost",
-		    look->lost[STREAM_CORRUPT] > 0 ||
-		    look->lost[STREAM_RESTART] > 0 ? ">=" : "+", exact);
+		    "  LOSSY %s%s lost", bound ? ">=" : "+", exact);
 	else
 		base_append(st->word, sizeof st->word, &len, "  INCOMPLETE");
 	if (st->stale)

@@ -322,13 +322,35 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 
 /* --- what has become of it ---------------------------------------------- */
 
+/* Bytes of a file that are in no record. */
+static bool
+is_damaged(const struct options *o, const struct nodes_look *look)
+{
+	return look->listed && !look->complete && target_is_file(o);
+}
+
+/* Rows alone have no place for it; pictures, trees and objects say it. */
+static bool
+is_rows_alone(const struct options *o)
+{
+	return o->format == FORMAT_CSV ||
+	    (o->format == FORMAT_TEXT && o->command == COMMAND_LIST);
+}
+
 void
 batch_tell_loss(const struct options *o, const struct nodes_look *look)
 {
-	/* With --strict it is said beside the status. */
-	if (o->format == FORMAT_CSV && look->listed && !look->complete &&
-	    !option_on(o, OPTION_STRICT))
-		notice("records were lost: the list is incomplete");
+	char text[PAGE_LOST_TEXT];
+	struct page page;
+
+	/* With --strict, and of damage, it is said beside the status. */
+	if (!is_rows_alone(o) || !look->listed || look->complete ||
+	    option_on(o, OPTION_STRICT) || is_damaged(o, look))
+		return;
+	page_init(&page, &o->page);
+	page_lost_text(&page, look, text);
+	page_fini(&page);
+	notice("%s", text);
 }
 
 int
@@ -379,6 +401,11 @@ batch_status(const struct options *o, const struct nodes_look *look)
 	if (option_on(o, OPTION_STRICT) && !look->complete) {
 		complain("records were lost: the list is incomplete");
 		return PAGEK_INCOMPLETE;
+	}
+	if (is_damaged(o, look)) {
+		complain("damaged: %s; blocks may be missing, blocks listed may "
+		    "be freed", look->reason);
+		return PAGEK_FORMAT;
 	}
 	return PAGEK_OK;
 }

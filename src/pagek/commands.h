@@ -177,7 +177,10 @@ int batch_words(uv_loop_t *, struct nodes_session *, struct profile *,
 void batch_tell_lacking(const struct options *, struct nodes_session *,
     size_t lacking, size_t of);
 
-/* Says of CSV, which has no place for it, that it is of an incomplete list. */
+/*
+ * Says of rows alone, CSV and the text of `pagek list`, that they are of an
+ * incomplete list, since when and what was lost.
+ */
 void batch_tell_loss(const struct options *, const struct nodes_look *);
 
 /* `pagek --once` and `pagek -b` on an open session. */

@@ -401,6 +401,18 @@ target_is_read_to_its_end(const struct options *o)
 	    option_given(o, OPTION_ONCE));
 }
 
+bool
+target_is_file(const struct options *o)
+{
+	const char *path = o->target.rest;
+	struct stat st;
+
+	if (o->target.kind != TARGET_RAW)
+		return false;
+	return (strcmp(path, "-") == 0 ? fstat(0, &st) : stat(path, &st)) == 0 &&
+	    !S_ISCHR(st.st_mode);
+}
+
 static int
 open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)

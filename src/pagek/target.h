@@ -79,6 +79,12 @@ int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
  */
 bool target_is_read_to_its_end(const struct options *);
 
+/*
+ * Whether it is a file of records, or a pipe: what is damaged there stays so,
+ * and is no noise on a line.
+ */
+bool target_is_file(const struct options *);
+
 /* All targets of a node, asked for while the loop runs; freed with free(). */
 int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
     struct nodes_target **, size_t *n);

@@ -411,6 +411,40 @@ whole_at_last() {
 }
 rule "nor does run -b, whose last picture is of the whole list" whole_at_last
 
+# The node cannot follow, and nothing waits for it.
+loses() {
+	env --default-signal=INT,TERM "$pagek" run -b --no-wait --interval 0.1 \
+	    -o "$tmp/page" -- "$B/tests/targets/torrent" 2>"$tmp/stderr" &
+	page=$!
+	until_true 10 is_watched torrent || return 1
+	target=$(live_pid torrent)
+	kill -USR1 "$target"
+	until_true 30 grep -q "K MEMORY BLOCKS .*LOSSY" "$tmp/page" || return 1
+	kill -USR1 "$target"
+}
+rule "a program that nothing waits for loses records" loses
+lost_of() {
+	"$pagek" list "$@" "pid:$target" >"$tmp/out" 2>"$tmp/err" || return 1
+	cat "$tmp/err"
+	[ "$(wc -l <"$tmp/err")" = 1 ] && [ "$(wc -l <"$tmp/out")" -gt 1000 ] &&
+	    grep -q '^pagek: lost: [1-9].*INCOMPLETE since' "$tmp/err"
+}
+rule "list says of its rows that they are not all, and since when" lost_of
+rule "so it does of CSV" lost_of --format csv
+lost_target() {
+	"$pagek" targets | grep "^pid:$target .*INCOMPLETE: [1-9][0-9,]* lost"
+}
+rule "targets marks who has lost records" lost_target
+quietly() {
+	"$pagek" list -q "pid:$target" >/dev/null 2>"$tmp/err" &&
+	    [ ! -s "$tmp/err" ] &&
+	    "$pagek" list -q --strict "pid:$target" >/dev/null 2>"$tmp/err"
+	[ $? = 6 ] && [ "$(wc -l <"$tmp/err")" = 1 ]
+}
+rule "with --strict it is the status, and said once" quietly
+kill -TERM $page
+wait $page
+
 short_lived() {
 	"$B/pagek" run -b -- ls / 2>"$tmp/err" >/dev/null &&
 	    grep -q ' malloc .*[a-z_][a-z_]*$' "$tmp/err" &&

@@ -64,8 +64,8 @@ rule "frees of blocks from before the stream are earlier ones" earlier
 
 # --- damage
 damaged() {
-	"$pagek" list --format json raw:"$tmp/damaged" >"$tmp/json" &&
-	    python3 "$raw" check "$tmp/sound" "$tmp/json" \
+	"$pagek" list --format json raw:"$tmp/damaged" >"$tmp/json"
+	[ $? = 5 ] && python3 "$raw" check "$tmp/sound" "$tmp/json" \
 	    "$(wc -c <"$tmp/damaged")" 0
 }
 rule "of damaged bytes no block is wrong, and every byte is counted" damaged
@@ -79,11 +79,40 @@ strict() {
 	[ $? = 6 ]
 }
 rule "--strict tells it by the status" strict
+head -c 100000 /dev/urandom >"$tmp/noise"
 noise() {
-	head -c 100000 /dev/urandom >"$tmp/noise"
-	"$pagek" list raw:"$tmp/noise" >"$tmp/a" && [ "$(wc -l <"$tmp/a")" = 1 ]
+	"$pagek" list raw:"$tmp/noise" >"$tmp/a"
+	[ "$(wc -l <"$tmp/a")" = 1 ]
 }
 rule "noise alone has no blocks" noise
+# is_damaged COMMAND...: status 5 and one sentence; what could be read is there.
+is_damaged() {
+	"$pagek" "$@" >"$tmp/a" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/err"
+	[ $status = 5 ] && [ -s "$tmp/a" ] && [ "$(wc -l <"$tmp/err")" = 1 ] &&
+	    grep -q '^pagek: damaged: .* bytes skipped' "$tmp/err"
+}
+head -c 47995 "$tmp/sound" >"$tmp/cut"
+head -c 65536 /dev/zero >"$tmp/zero"
+for f in damaged noise cut zero; do
+	rule "list of a file says that it is damaged: $f" \
+	    is_damaged list raw:"$tmp/$f"
+done
+for c in "list --format csv" "list --format prom" tree --once "watch -q"; do
+	rule "so does $c" is_damaged $c raw:"$tmp/cut"
+done
+piped() {
+	cat "$tmp/cut" | is_damaged list raw:-
+}
+rule "and list of a pipe" piped
+unharmed() {
+	for f in sound late; do
+		"$pagek" list raw:"$tmp/$f" >"$tmp/a" 2>"$tmp/err" &&
+		    [ ! -s "$tmp/err" ] || return 1
+	done
+}
+rule "of a file that is whole nothing is said" unharmed
 
 # --- a line
 line() {

@@ -342,15 +342,15 @@ rule "watch of a target that is not there is status 3" \
 lossy() {
 	head -c 4001 /dev/urandom >"$tmp/noise"
 	"$B/pagek" list --format csv raw:"$tmp/noise" >"$tmp/csv" \
-	    2>"$tmp/err" || return 1
-	grep -q 'incomplete' "$tmp/err" || return 1
+	    2>"$tmp/err"
+	[ $? = 5 ] && grep -q 'damaged' "$tmp/err" || return 1
 	"$B/pagek" list --format ndjson raw:"$tmp/noise" 2>/dev/null |
 	    head -n 1 | grep -q '"complete": false' || return 1
 	"$B/pagek" list --strict --format csv raw:"$tmp/noise" >/dev/null \
 	    2>"$tmp/err"
 	[ $? = 6 ] && [ "$(grep -c incomplete "$tmp/err")" = 1 ]
 }
-rule "CSV of an incomplete list is said to be so, and is status 6 with --strict" \
+rule "CSV of a damaged list is said to be so, and is status 6 with --strict" \
     lossy
 
 gone() {
