@@ -213,6 +213,23 @@ START_TEST(what_was_asked_for_is_fetched)
 }
 END_TEST
 
+/* Zeroes, whose sum that is not; a node that tells none is believed. */
+START_TEST(what_has_another_sum_is_fetched_and_told)
+{
+	static uint8_t sum[WIRE_SHA256];
+	struct wire_msg last = lgot(WIRE_LISTING_BYTES, LONG,
+	    LONG - WIRE_LISTING_BYTES);
+
+	last.lgot.sha256 = (struct wire_bytes){ sum, sizeof sum };
+	begin_fetching();
+	answer(listed(NAME, 1, true));
+	answer(lgot(0, LONG, WIRE_LISTING_BYTES));
+	answer(last);
+	assert_ended(-EBADMSG);
+	ck_assert_uint_eq(nodes_listing_done(listing), LONG);
+}
+END_TEST
+
 static const struct {
 	const char *name;
 	unsigned parts;
@@ -325,6 +342,7 @@ suite(void)
 	t = tcase_create("fetched");
 	tcase_add_checked_fixture(t, begin, end);
 	tcase_add_test(t, what_was_asked_for_is_fetched);
+	tcase_add_test(t, what_has_another_sum_is_fetched_and_told);
 	tcase_add_loop_test(t, what_is_not_there_or_not_whole_is_not_fetched,
 	    0, (int)BASE_NELEM(entry));
 	tcase_add_loop_test(t, bytes_that_were_not_asked_for_end_it, 0,

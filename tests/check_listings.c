@@ -79,6 +79,54 @@ START_TEST(a_listing_that_is_not_there_is_said)
 }
 END_TEST
 
+static int
+open_part(const char *name, unsigned part)
+{
+	char path[160];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/%s.%u", folder, name, part);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+/* By a bit in the last byte of a part, or by that byte. */
+START_TEST(what_was_changed_where_it_is_stored_is_told_and_comes_all_the_same)
+{
+	enum { SIZE = 2 * WIRE_LISTING_PART + 7 };
+	const unsigned part = _i % 3 + 1;
+	const bool cut = _i >= 3;
+	static struct client c;
+	char name[64], byte;
+	struct stat st;
+	int fd;
+
+	client_open(&c);
+	fill(c.fd, SIZE, 5);
+	send_begin(&c, "t", SIZE);
+	await(&c);
+	ck_assert_int_eq(c.err, 0);
+	snprintf(name, sizeof name, "%.63s", c.words);
+	fd = open_part(name, part);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(pread(fd, &byte, 1, st.st_size - 1), 1);
+	byte ^= 1;
+	if (cut)
+		ck_assert_int_eq(ftruncate(fd, st.st_size - 1), 0);
+	else
+		ck_assert_int_eq(pwrite(fd, &byte, 1, st.st_size - 1), 1);
+	close(fd);
+	fetch(&c, name);
+	ck_assert_int_eq(c.err, -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(c.words, "damaged"));
+	/* A file that was cut has nothing that could be believed. */
+	ck_assert_int_eq(lseek(c.fd, 0, SEEK_END), cut ?
+	    (off_t)(part - 1) * WIRE_LISTING_PART : SIZE);
+	client_close(&c);
+}
+END_TEST
+
 static void
 on_nothing(void *arg, int err, const struct wire_msg *msg)
 {
@@ -451,6 +499,9 @@ suite(void)
 	tcase_add_test(t,
 	    a_link_that_is_full_of_questions_delays_a_listing_and_no_more);
 	tcase_add_test(t, one_that_is_called_off_is_not_whole);
+	tcase_add_loop_test(t,
+	    what_was_changed_where_it_is_stored_is_told_and_comes_all_the_same,
+	    0, 6);
 	suite_add_tcase(s, t);
 	t = tcase_create("many");
 	tcase_set_timeout(t, 60);

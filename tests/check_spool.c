@@ -234,7 +234,7 @@ START_TEST(no_link_in_the_spool_is_followed)
 	char victim[128], path[256], name[SPOOL_NAME], byte;
 	const struct spool_entry *e;
 	struct stat st;
-	uint32_t size;
+	struct spool_part of;
 	int fd;
 
 	plant("20990101-000000-0001");
@@ -258,7 +258,7 @@ START_TEST(no_link_in_the_spool_is_followed)
 	snprintf(path, sizeof path, "%s/%s.1", folder, name);
 	ck_assert_int_eq(rename(path, victim), 0);
 	ck_assert_int_eq(symlink(victim, path), 0);
-	ck_assert_int_eq(spool_read(spool, e, 1, 0, &byte, 1, &size),
+	ck_assert_int_eq(spool_read(spool, e, 1, 0, &byte, 1, &of),
 	    -EBADMSG);
 	spool_close(spool);
 	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);
@@ -338,15 +338,15 @@ START_TEST(a_file_that_was_cut_is_no_part)
 {
 	char name[SPOOL_NAME], path[256], byte;
 	struct stat st;
-	uint32_t size;
+	struct spool_part of;
 
 	ck_assert_int_eq(put(&anna, piece("", 1, 1, 0, 10, 10), name), 0);
-	ck_assert_int_eq(spool_read(spool, first(), 1, 9, &byte, 1, &size),
+	ck_assert_int_eq(spool_read(spool, first(), 1, 9, &byte, 1, &of),
 	    1);
 	snprintf(path, sizeof path, "%s/%s.1", folder, name);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_eq(truncate(path, st.st_size - 1), 0);
-	ck_assert_int_eq(spool_read(spool, first(), 1, 0, &byte, 1, &size),
+	ck_assert_int_eq(spool_read(spool, first(), 1, 0, &byte, 1, &of),
 	    -EBADMSG);
 	spool_close(spool);
 	ck_assert_int_eq(open_with((struct spool_opts){ 0 }), 0);

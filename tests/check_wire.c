@@ -347,6 +347,8 @@ START_TEST(message_beyond_a_limit_is_not_sent)
 	BREAKS(WIRE_LACK, lack.stored, WIRE_LISTING_PART + 1);
 	BREAKS(WIRE_LGET, lget.max, WIRE_LISTING_BYTES + 1);
 	BREAKS(WIRE_LGOT, lgot.bytes.len, WIRE_LISTING_BYTES + 1);
+	BREAKS(WIRE_LGOT, lgot.at, 0);	/* a sum before the last bytes */
+	BREAKS(WIRE_LGOT, lgot.sha256.len, WIRE_SHA256 - 1);
 	BREAKS(WIRE_REGIONED, regioned.regions.len, WIRE_REGION_SIZE + 1);
 }
 END_TEST

@@ -378,6 +378,7 @@ same_lgot(const struct wire_msg *a, const struct wire_msg *b)
 	SAME(lgot.at);
 	SAME(lgot.size);
 	SAME_BYTES(lgot.bytes);
+	SAME_BYTES(lgot.sha256);
 }
 
 static void

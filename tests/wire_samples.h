@@ -151,7 +151,8 @@ static const struct wire_msg sample_ordinary[] = {
 		.name = TEXT("20261121-2"), .part = 1, .at = 61440,
 		.max = 61440 } },
 	[WIRE_LGOT] = { .type = WIRE_LGOT, .id = 17, .lgot = {
-		.at = 61440, .size = 61444, .bytes = BYTES("0 1\n") } },
+		.at = 61440, .size = 61444, .bytes = BYTES("0 1\n"),
+		.sha256 = BYTES(ID ID) } },
 	[WIRE_REGIONS] = { .type = WIRE_REGIONS, .id = 18, .regions = {
 		.index = 3, .epoch = ID } },
 	[WIRE_REGIONED] = { .type = WIRE_REGIONED, .id = 18, .regioned = {
@@ -287,8 +288,10 @@ static const struct wire_msg sample_largest[] = {
 		.name = FULL_TEXT, .part = WIRE_LISTING_PARTS,
 		.at = WIRE_LISTING_PART, .max = WIRE_LISTING_BYTES } },
 	[WIRE_LGOT] = { .type = WIRE_LGOT, .id = U32, .lgot = {
-		.at = WIRE_LISTING_PART, .size = WIRE_LISTING_PART,
-		.bytes = FULL_BYTES(WIRE_LISTING_BYTES) } },
+		.at = WIRE_LISTING_PART - WIRE_LISTING_BYTES,
+		.size = WIRE_LISTING_PART,
+		.bytes = FULL_BYTES(WIRE_LISTING_BYTES),
+		.sha256 = FULL_BYTES(WIRE_SHA256) } },
 	[WIRE_REGIONS] = { .type = WIRE_REGIONS, .id = U32, .regions = {
 		.index = U32, .epoch = FULL_ID } },
 	[WIRE_REGIONED] = { .type = WIRE_REGIONED, .id = U32, .regioned = {

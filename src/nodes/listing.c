@@ -34,10 +34,11 @@ struct nodes_listing {
 	uint64_t done;
 	bool ended;			/* the callback has been called */
 
+	struct sha256_ctx sum;		/* of the part so far */
+
 	/* Of one that is sent: */
 	char title[WIRE_TEXT_MAX + 1];
 	uint64_t total;
-	struct sha256_ctx sum;
 	uint8_t bytes[WIRE_LISTING_BYTES];
 
 	/* Of one that is fetched: */
@@ -45,6 +46,7 @@ struct nodes_listing {
 	uint32_t size;
 	unsigned got_part;		/* the next answer is of that part ... */
 	uint32_t got_at, got_size;	/* ... from there on, and it is as long */
+	unsigned changed;		/* the first part that is not as it was stored; 0 none */
 };
 
 /* --- ends --------------------------------------------------------------- */
@@ -79,6 +81,8 @@ errno_of(uint32_t code)
 		return -EFBIG;
 	case WIRE_E_INTERNAL:
 		return -EIO;
+	case WIRE_E_DAMAGED:
+		return -EBADMSG;
 	default:
 		return -EPROTO;
 	}
@@ -332,6 +336,21 @@ get_piece(struct nodes_listing *l)
 	return 0;
 }
 
+/* All has come; what was changed where it is stored comes with the rest. */
+static void
+end_fetched(struct nodes_listing *l)
+{
+	char words[96];
+
+	if (l->changed == 0) {
+		end(l, 0, l->name);
+		return;
+	}
+	snprintf(words, sizeof words, "damaged: part %u of %u is not what was "
+	    "stored", l->changed, l->parts);
+	end(l, -EBADMSG, words);
+}
+
 static void
 get_more(struct nodes_listing *l)
 {
@@ -353,7 +372,24 @@ get_more(struct nodes_listing *l)
 	if (r < 0)
 		end_lost(l, r);
 	else if (l->waiting == 0)
-		end(l, 0, l->name);
+		end_fetched(l);
+}
+
+/* A node of an earlier version has no sum for us. */
+static void
+sum_up(struct nodes_listing *l, const struct wire_lgot *got)
+{
+	uint8_t digest[WIRE_SHA256];
+
+	if (got->at == 0)
+		sha256_init(&l->sum);
+	sha256_update(&l->sum, got->bytes.len, got->bytes.p);
+	if (got->sha256.len == 0)
+		return;
+	sha256_digest(&l->sum, sizeof digest, digest);
+	if (l->changed == 0 &&
+	    memcmp(digest, got->sha256.p, sizeof digest) != 0)
+		l->changed = l->got_part;
 }
 
 static void
@@ -381,6 +417,7 @@ on_lgot(void *arg, int err, const struct wire_msg *msg)
 		end(l, -EPROTO, "the node sent other bytes than were asked for");
 		return;
 	}
+	sum_up(l, got);
 	r = base_write_all(l->fd, got->bytes.p, want);
 	if (r < 0) {
 		end(l, r, strerror(-r));
@@ -426,7 +463,7 @@ on_listed(void *arg, int err, const struct wire_msg *msg)
 	}
 	if (!e->whole || e->parts < 1 || e->parts > WIRE_LISTING_PARTS) {
 		end(l, -ENODATA, "the listing is not whole: its sender was "
-		    "lost, or is still at it");
+		    "lost or is still at it, or files of it are damaged");
 		return;
 	}
 	l->parts = e->parts;

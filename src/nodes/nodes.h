@@ -425,7 +425,10 @@ typedef void (*nodes_listing_cb)(void *arg, int err, const char *words);
 int nodes_listing_send(struct nodes_listing **, struct nodes_link *,
     const struct nodes_listing_opts *, nodes_listing_cb, void *arg);
 
-/* Fetches a listing whole, part after part, and writes it to fd. */
+/*
+ * Fetches a listing whole, part after part, and writes it to fd.  -EBADMSG: some
+ * of it is not what was stored, and what could be read is written.
+ */
 int nodes_listing_get(struct nodes_listing **, struct nodes_link *,
     const char *name, int fd, nodes_listing_cb, void *arg);
 

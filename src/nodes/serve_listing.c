@@ -301,6 +301,7 @@ answer_lget(struct conn *c, const struct wire_msg *m)
 	static uint8_t bytes[WIRE_LISTING_BYTES];
 	struct wire_msg reply = { .type = WIRE_LGOT, .id = m->id };
 	const struct spool_entry *e = NULL;
+	struct spool_part of;
 	size_t max = m->lget.max != 0 ? m->lget.max : sizeof bytes;
 	struct spool *s;
 	ssize_t n;
@@ -314,18 +315,26 @@ answer_lget(struct conn *c, const struct wire_msg *m)
 		return;
 	}
 	n = spool_read(s, e, m->lget.part, m->lget.at, bytes,
-	    max < sizeof bytes ? max : sizeof bytes, &reply.lgot.size);
+	    max < sizeof bytes ? max : sizeof bytes, &of);
 	if (n == -ENOENT) {
 		conn_error(c, m->id, WIRE_E_NAME,
 		    "this part of the listing is not there");
 		return;
 	}
+	if (n == -EBADMSG) {
+		conn_error(c, m->id, WIRE_E_DAMAGED,
+		    "the file of a part is damaged");
+		return;
+	}
 	if (n < 0) {
-		conn_error(c, m->id, WIRE_E_INTERNAL, n == -EBADMSG ?
-		    "the file of this part is damaged" : strerror((int)-n));
+		conn_error(c, m->id, WIRE_E_INTERNAL, strerror((int)-n));
 		return;
 	}
 	reply.lgot.at = m->lget.at;
+	reply.lgot.size = of.size;
 	reply.lgot.bytes = (struct wire_bytes){ bytes, (size_t)n };
+	if (m->lget.at + (uint64_t)n == of.size)
+		reply.lgot.sha256 = (struct wire_bytes){ of.sum,
+			sizeof of.sum };
 	conn_reply(c, &reply);
 }

@@ -196,7 +196,7 @@ spool_turn(struct spool *s)
 
 ssize_t
 spool_read(const struct spool *s, const struct spool_entry *e, unsigned part,
-    uint32_t at, void *out, size_t max, uint32_t *size)
+    uint32_t at, void *out, size_t max, struct spool_part *of)
 {
 	struct spool_head h;
 	size_t head_len;
@@ -216,6 +216,7 @@ spool_read(const struct spool *s, const struct spool_entry *e, unsigned part,
 			n = -errno;
 	}
 	close(fd);
-	*size = h.bytes;
+	of->size = h.bytes;
+	memcpy(of->sum, h.sum, sizeof of->sum);
 	return n;
 }

@@ -148,11 +148,17 @@ spool_is_whole(const struct spool_entry *e)
 	return e->have == UINT64_MAX >> (64 - e->parts);
 }
 
+struct spool_part {
+	uint32_t size;			/* bytes */
+	uint8_t sum[WIRE_SHA256];	/* of them, as they were when they came */
+};
+
 /*
- * Bytes of a part from `at` on, `max` at most; 0 beyond its end.  *size is the
- * part's.  -ENOENT when it is not there.
+ * Bytes of a part from `at` on, `max` at most; 0 beyond its end.  Whether all of
+ * them are those of the sum is for the reader to see.  -ENOENT when it is not
+ * there, -EBADMSG when its file is not what it was.
  */
 ssize_t spool_read(const struct spool *, const struct spool_entry *,
-    unsigned part, uint32_t at, void *out, size_t max, uint32_t *size);
+    unsigned part, uint32_t at, void *out, size_t max, struct spool_part *);
 
 #endif

@@ -164,7 +164,7 @@ static ssize_t
 read_on(struct print *p)
 {
 	const struct spool_entry *e;
-	uint32_t size = 0;
+	struct spool_part of;
 	ssize_t n;
 
 	for (;;) {
@@ -174,7 +174,7 @@ read_on(struct print *p)
 		if (p->part > e->parts)
 			return 0;
 		n = spool_read(p->spool, e, p->part, p->at,
-		    p->bytes + p->kept, PIECE, &size);
+		    p->bytes + p->kept, PIECE, &of);
 		if (n != 0)
 			break;
 		p->part++;

@@ -2,7 +2,8 @@
  * pagek listings: what a node has stored, and one listing of it.
  *
  * A listing is fetched whole before a byte of it is printed, so that what goes
- * out is all or nothing.  A file or a pipe gets its bytes as they were sent; a
+ * out is all or nothing; of one that is damaged where it is stored it is what
+ * could be read.  A file or a pipe gets its bytes as they were sent; a
  * terminal gets safe text.
  */
 #include <errno.h>
@@ -108,6 +109,7 @@ status_of(int err)
 	case -ENOTCONN:
 		return PAGEK_NO_TARGET;
 	case -ENODATA:
+	case -EBADMSG:
 		return PAGEK_FORMAT;
 	default:
 		return PAGEK_FAILED;
@@ -267,6 +269,7 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     struct asked *q)
 {
 	FILE *held = tmpfile(), *out;
+	bool some;
 	int status;
 
 	if (held == NULL) {
@@ -274,13 +277,15 @@ print_one(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 		return PAGEK_FAILED;
 	}
 	status = fetch(o, loop, link, held, q);
-	out = status == PAGEK_OK ? output_open(o->output) : NULL;
-	if (out == NULL && status == PAGEK_OK)
+	some = status == PAGEK_OK || (q->err == -EBADMSG &&
+	    lseek(fileno(held), 0, SEEK_END) > 0);
+	out = some ? output_open(o->output) : NULL;
+	if (out == NULL && some)
 		status = PAGEK_FAILED;
 	if (out != NULL) {
 		rewind(held);
 		copy_out(held, out, o->page.ascii);
-		status = output_close(out, o->output, PAGEK_OK);
+		status = output_close(out, o->output, status);
 	}
 	fclose(held);
 	return status;

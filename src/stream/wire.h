@@ -124,6 +124,7 @@ enum wire_error {
 	WIRE_E_QUOTA = 7,
 	WIRE_E_BIG = 8,
 	WIRE_E_INTERNAL = 9,
+	WIRE_E_DAMAGED = 10,
 };
 
 enum wire_format {
@@ -496,6 +497,7 @@ struct wire_lgot {
 	uint32_t at;
 	uint32_t size;			/* of the part */
 	struct wire_bytes bytes;	/* none: beyond its end */
+	struct wire_bytes sha256;	/* of the whole part as it was stored, with its last bytes; else empty */
 };
 
 /*

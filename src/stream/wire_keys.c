@@ -289,6 +289,7 @@ static const struct wire_field lget[] = {
 static const struct wire_field lgot[] = {
 	MUST(4, UINT, lgot.size, WIRE_LISTING_PART),
 	MUST(6, BYTES, lgot.bytes, WIRE_LISTING_BYTES),
+	MAY(7, BYTES, lgot.sha256, WIRE_SHA256),
 	MAY(9, UINT, lgot.at, WIRE_LISTING_PART),
 };
 
@@ -422,6 +423,15 @@ check_lput(const struct wire_msg *m)
 }
 
 static int
+check_lgot(const struct wire_msg *m)
+{
+	const struct wire_lgot *l = &m->lgot;
+
+	return l->sha256.len == 0 || (l->at + l->bytes.len == l->size &&
+	    l->sha256.len == WIRE_SHA256) ? 0 : -EINVAL;
+}
+
+static int
 check_regioned(const struct wire_msg *m)
 {
 	return m->regioned.regions.len % WIRE_REGION_SIZE == 0 ? 0 : -EINVAL;
@@ -469,7 +479,7 @@ static const struct wire_layout layouts[] = {
 	LAYOUT(WIRE_LISTINGS, listings, NULL),
 	LAYOUT(WIRE_LISTED, listed, NULL),
 	LAYOUT(WIRE_LGET, lget, NULL),
-	LAYOUT(WIRE_LGOT, lgot, NULL),
+	LAYOUT(WIRE_LGOT, lgot, check_lgot),
 	LAYOUT(WIRE_REGIONS, regions, NULL),
 	LAYOUT(WIRE_REGIONED, regioned, check_regioned),
 };

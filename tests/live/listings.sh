@@ -115,6 +115,35 @@ rule "so is a name that is none" says 3 'no such listing' local ../../etc/passwd
 rule "and a node that is not there" says 3 'no-such' unix:"$tmp/no-such"
 rule "a demo stores none" says 2 'stores no listings' demo:note
 
+# damaged WORDS FILE NAME: status 5 and one sentence, and what could be read.
+damaged() {
+	"$pagek" listings "$3" >"$tmp/out" 2>"$tmp/err"
+	status=$?
+	cat "$tmp/err"
+	[ $status = 5 ] && [ "$(wc -l <"$tmp/err")" = 1 ] &&
+	    grep -q "^pagek: $3: .*$1" "$tmp/err" && cmp "$2" "$tmp/out"
+}
+changed() {
+	bad=$(send "$tmp/large" changed) && head -c 2499999 "$tmp/large" >"$tmp/bad" &&
+	    tail -c 1 "$tmp/large" | tr '\000-\377' '\001-\377\000' >>"$tmp/bad" &&
+	    head -n 10 "$spool/$bad.3" >"$tmp/part" &&
+	    tail -c +2097153 "$tmp/bad" >>"$tmp/part" &&
+	    cat "$tmp/part" >"$spool/$bad.3" &&
+	    damaged 'part 3 of 3 is not what was stored' "$tmp/bad" "$bad"
+}
+rule "bytes that were changed where they are stored are told, with status 5" changed
+cut() {
+	head -c 100000 "$tmp/part" >"$spool/$bad.3" &&
+	    head -c 2097152 "$tmp/large" >"$tmp/bad" &&
+	    damaged 'the file of a part is damaged' "$tmp/bad" "$bad"
+}
+rule "so is a file that was cut, behind what is whole" cut
+cut_before() {
+	start && "$pagek" listings | grep "^$bad .*(not whole)\$" &&
+	    says 5 'or files of it are damaged' "$bad" && rm "$spool/$bad".*
+}
+rule "and to a node that finds it so it is not whole, for that reason too" cut_before
+
 # --- many at once ---------------------------------------------------------------
 
 many() {
