@@ -11,7 +11,7 @@ const struct expr_field expr_fields[FILTER_FIELDS] = {
 	[FILTER_SIZE] = { "size", { "bytes" }, EXPR_SIZE, "1k",
 	    "bytes requested, as in 12, 0x40, 1k or 1.5M" },
 	[FILTER_USED] = { "used", { "usable" }, EXPR_SIZE, "1k",
-	    "bytes usable: size and what the allocator added" },
+	    "bytes usable, give or take 8: size and what was added" },
 	[FILTER_ADDR] = { "addr", { "address" }, EXPR_ADDRESS, "7f12a0",
 	    "address in hex" },
 	[FILTER_AGE] = { "age", { NULL }, EXPR_AGE, "10s",

@@ -146,8 +146,8 @@ put_size(const struct page_detail *d, const struct page_view *v,
 	if (v->look->classic)
 		picture_printf(pic, "%s asked", asked);
 	else
-		picture_printf(pic, "%s asked, %s used%s", asked, used,
-		    d->blk.overhead == UINT16_MAX ? " at least" : "");
+		picture_printf(pic, "%s asked, %s %s used", asked,
+		    d->blk.overhead == UINT16_MAX ? "at least" : "about", used);
 }
 
 static void

@@ -165,7 +165,7 @@ put_block(const struct page *page, const struct page_view *v,
 		return;
 	}
 	if (!v->look->classic) {
-		picture_put(pic, " asked, ");
+		picture_put(pic, " asked, ~");
 		picture_put(pic, used);
 		picture_put(pic, " used");
 	}

@@ -124,6 +124,19 @@ assert at == sorted(at)
 PY
 }
 rule "JSON has kinds, and a sum for each region" json
+documented() {
+	python3 - "$tmp/json" >"$tmp/program" <<'PY' || return 1
+import json, sys
+d = json.load(open(sys.argv[1]))
+print("\n".join(sorted(["blocks.kind", "blocks.region"] +
+                       ["regions." + k for k in d["regions"][0]])))
+PY
+	sed -n '/^\.Ss Keys of pagek.blocks/,/^\.El/s/^\.It Cm //p' \
+	    "$top/man/pagek.1" | sed 's/ , /\n/g' | grep 'region\|kind' |
+	    sort >"$tmp/manual"
+	diff "$tmp/program" "$tmp/manual"
+}
+rule "what JSON has of free memory is in the manual, and the reverse" documented
 
 # --- on the page ---
 

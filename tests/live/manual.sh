@@ -70,6 +70,31 @@ node_options() {
 }
 rule "each option of pageknode is in its manual, and the reverse" node_options
 
+cat >"$tmp/keys.py" <<'PY'
+import json
+import sys
+def walk(v, name):
+    for x in v if isinstance(v, list) else [v]:
+        if isinstance(x, dict):
+            for k, y in x.items():
+                walk(y, name + [k])
+        elif name:
+            there.add(".".join(name))
+there = set()
+walk(json.load(open(sys.argv[1])), [])
+# A stack that there is not has no keys.
+print("\n".join(there - {"blocks.stack"}))
+PY
+# What --free adds is in free.sh.
+blocks_keys() {
+	"$B/pagek" list --format json demo:1 >"$tmp/json" || return 1
+	python3 "$tmp/keys.py" "$tmp/json" | sort >"$tmp/program"
+	sed -n '/^\.Ss Keys of pagek.blocks/,/^\.El/s/^\.It Cm //p' "$man" |
+	    sed 's/ , /\n/g' | grep -v 'region\|kind' | sort >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each key of pagek.blocks/1 is in the manual, and the reverse" blocks_keys
+
 # What files may say: settings with what is built in, and keys of nodes.
 settings() {
 	env -u NO_COLOR -u PAGEK_REMOTE "$B/pagek" config --show --no-config | sed -n \
