@@ -497,10 +497,12 @@ START_TEST(what_a_row_has_told_is_not_lost_with_it)
 	tree_stat(&node, n);
 	ck_assert_uint_eq(n[WIRE_N_GONE], 0);
 	ck_assert_int_eq(keeper_new(&k, &node,
-	    &(struct keeper_opts){ .max = 64 }, NULL), 0);
+	    &(struct keeper_opts){ .max = 1 }, NULL), 0);
 	k->pid = 1;
 	k->uid = OWN;
 	ck_assert_int_eq(tree_join(k, "ALLOCLOG.t.1"), 0);
+	keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
+	rec.w[0] = rec_w0(0x8000, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC);
 	keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
 	k->lost[STREAM_RING_FULL] = 3;
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
@@ -513,6 +515,7 @@ START_TEST(what_a_row_has_told_is_not_lost_with_it)
 	ck_assert_uint_eq(n[WIRE_N_GONE_PEAK], 5000);
 	ck_assert_uint_eq(n[WIRE_N_GONE_LOST], 3);
 	ck_assert_uint_eq(n[WIRE_N_GONE_MISSED], 1);
+	ck_assert_uint_eq(n[WIRE_N_GONE_FULL], 1);
 	node_down();
 }
 END_TEST

@@ -180,14 +180,16 @@ START_TEST(every_process_is_held_against_the_limit)
 END_TEST
 
 static const struct {
-	uint64_t images, peak, lost, missed;
+	uint64_t images, peak, lost, missed, full;
 	enum check_verdict verdict;
 } gone[] = {
-	{ 0, 5000, 0, 0, CHECK_WITHIN },
-	{ 3, 1000, 0, 0, CHECK_WITHIN },
-	{ 3, 1001, 0, 0, CHECK_EXCEEDED },
-	{ 3, 10, 1, 0, CHECK_NOT_KNOWN },
-	{ 3, 10, 0, 1, CHECK_NOT_KNOWN },
+	{ 0, 5000, 0, 0, 0, CHECK_WITHIN },
+	{ 3, 1000, 0, 0, 0, CHECK_WITHIN },
+	{ 3, 1001, 0, 0, 0, CHECK_EXCEEDED },
+	{ 3, 10, 1, 0, 0, CHECK_NOT_KNOWN },
+	{ 3, 10, 0, 1, 0, CHECK_NOT_KNOWN },
+	{ 3, 10, 0, 0, 1, CHECK_NOT_KNOWN },
+	{ 3, 1001, 0, 0, 1, CHECK_EXCEEDED },
 };
 
 START_TEST(processes_without_a_row_count_too)
@@ -199,6 +201,7 @@ START_TEST(processes_without_a_row_count_too)
 	node[WIRE_N_GONE_PEAK] = gone[_i].peak;
 	node[WIRE_N_GONE_LOST] = gone[_i].lost;
 	node[WIRE_N_GONE_MISSED] = gone[_i].missed;
+	node[WIRE_N_GONE_FULL] = gone[_i].full;
 	judge_processes(&judge, NULL, 0);
 	judge_end(&judge);
 	ck_assert_int_eq(judge.verdict, gone[_i].verdict);
@@ -226,6 +229,38 @@ START_TEST(a_loss_is_never_within)
 	scene.look.lost[1] = 7;
 	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
 	ck_assert_str_eq(judge.finding[0].why, "7 records were lost");
+}
+END_TEST
+
+/* What was held is more than was listed, whatever is judged. */
+START_TEST(a_list_that_was_full_is_never_within)
+{
+	begin_command(_i == 0 ? BUDGET_LIVE : BUDGET_BLOCKS, 1000);
+	judge_news(&judge);
+	scene.look.complete = false;
+	scene.look.full = 7;
+	ck_assert_int_eq(end()->verdict, CHECK_NOT_KNOWN);
+	ck_assert_str_eq(judge.finding[0].why, "the list was full, 7 blocks "
+	    "are not in it: give --max=N");
+}
+END_TEST
+
+static const struct nodes_target lacking[] = {
+	{ .pid = 4712, .n = { [WIRE_N_LOST] = 1 } },
+	{ .pid = 4712, .n = { [WIRE_N_FULL] = 1 } },
+	{ .pid = 4712, .n = { [WIRE_N_UNSURE] = 1 } },
+};
+
+START_TEST(nor_is_another_process_of_which_something_lacks)
+{
+	begin_command(BUDGET_LIVE, 1000);
+	judge_news(&judge);
+	ck_assert_int_eq(judge_last(&judge, NULL), 0);
+	judge_processes(&judge, &lacking[_i], 1);
+	judge_end(&judge);
+	ck_assert_int_eq(judge.verdict, CHECK_NOT_KNOWN);
+	ck_assert_int_ne(judge.finding[0].why[0], '\0');
+	ck_assert(!judge.complete);
 }
 END_TEST
 
@@ -484,6 +519,10 @@ suite(void)
 	    BASE_NELEM(gone));
 	tcase_add_test(tc, nothing_seen_is_nothing_known);
 	tcase_add_test(tc, a_loss_is_never_within);
+	tcase_add_loop_test(tc, a_list_that_was_full_is_never_within, 0, 2);
+	tcase_add_loop_test(tc,
+	    nor_is_another_process_of_which_something_lacks, 0,
+	    BASE_NELEM(lacking));
 	tcase_add_test(tc, but_too_much_is_too_much);
 	tcase_add_test(tc, a_list_that_is_not_whole_at_the_end_is_not_within);
 	tcase_add_loop_test(tc, totals_are_judged_without_a_list, 0, 2);

@@ -431,6 +431,78 @@ START_TEST(of_damage_it_is_said_that_there_may_be_more)
 }
 END_TEST
 
+static const struct {
+	uint64_t lost, full;
+	bool unsure;
+	const char *told, *lack;
+} lacks[] = {
+	{ 0, 951424, false, "list full: 951,424 blocks not listed.  INCOMPLETE "
+	    "since 15:04:20: blocks are missing",
+	    "the list was full, 951,424 blocks are not in it" },
+	{ 0, 1, false, "list full: 1 block not listed.",
+	    "the list was full, 1 block is not in it" },
+	{ 12, 0, false, "lost: 12 ring full.  INCOMPLETE since 15:04:20: "
+	    "blocks listed may be freed",
+	    "12 records were lost: blocks listed may be freed" },
+	{ 12, 7, false, "lost: 12 ring full.  list full: 7 blocks not listed.  "
+	    "INCOMPLETE since 15:04:20: blocks may be missing, blocks listed "
+	    "may be freed",
+	    "12 records were lost, and the list was full, 7 blocks are not in "
+	    "it: blocks may be missing, blocks listed may be freed" },
+	{ 0, 7, true, "blocks may be missing, blocks listed may be freed",
+	    "the list was full, 7 blocks are not in it: blocks may be missing, "
+	    "blocks listed may be freed" },
+	{ 0, 0, true, "INCOMPLETE since 15:04:20: blocks may be missing, "
+	    "blocks listed may be freed",
+	    "blocks may be missing, blocks listed may be freed" },
+};
+
+START_TEST(what_is_lacking_is_told_with_its_cause)
+{
+	char text[PAGE_LOST_TEXT], lack[PAGE_LACK_TEXT];
+
+	page.opts.utc = true;
+	scene.look.complete = false;
+	scene.look.incomplete_wall_ms = INT64_C(1795187060000);
+	scene.look.lost[STREAM_RING_FULL] = lacks[_i].lost;
+	scene.look.full = lacks[_i].full;
+	scene.look.unsure = lacks[_i].unsure;
+	page_lost_text(&page, &scene.look, text);
+	ck_assert_msg(strstr(text, lacks[_i].told) != NULL, "%s", text);
+	page_lack_text(&scene.look, lack);
+	ck_assert_str_eq(lack, lacks[_i].lack);
+	compose(124, 24);
+	ck_assert(shows(lacks[_i].lost > 0 ? "LOSSY" : "INCOMPLETE"));
+	ck_assert(shows(lacks[_i].full > 1 ? " full " : " full"));
+}
+END_TEST
+
+static const struct {
+	struct nodes_target target;
+	const char *remarks;
+} remarks[] = {
+	{ { .reason = "" }, "" },
+	{ { .reason = "why" }, "why" },
+	{ { .n = { [WIRE_N_LOST] = 12 } }, "INCOMPLETE: 12 lost" },
+	{ { .n = { [WIRE_N_FULL] = 1 } },
+	    "INCOMPLETE: list full: 1 block not listed" },
+	{ { .n = { [WIRE_N_LOST] = 12, [WIRE_N_FULL] = 2000 },
+	    .reason = "why" },
+	    "INCOMPLETE: 12 lost, list full: 2,000 blocks not listed; why" },
+	{ { .n = { [WIRE_N_UNSURE] = 1 } }, "INCOMPLETE" },
+};
+
+START_TEST(a_target_tells_what_its_list_lacks)
+{
+	char text[PAGE_REMARKS_TEXT];
+
+	page_target_remarks(&remarks[_i].target, text);
+	ck_assert_str_eq(text, remarks[_i].remarks);
+	ck_assert_int_eq(page_target_is_complete(&remarks[_i].target),
+	    strstr(text, "INCOMPLETE") == NULL);
+}
+END_TEST
+
 START_TEST(what_was_made_good_is_not_lost)
 {
 	scene.look.lost[STREAM_OVERWRITTEN] = 2031;
@@ -626,6 +698,10 @@ picture_suite(void)
 	tcase_add_test(target, mended_loss_says_that_the_list_is_taken_anew);
 	tcase_add_loop_test(target,
 	    of_damage_it_is_said_that_there_may_be_more, 0, 2);
+	tcase_add_loop_test(target, what_is_lacking_is_told_with_its_cause, 0,
+	    BASE_NELEM(lacks));
+	tcase_add_loop_test(target, a_target_tells_what_its_list_lacks, 0,
+	    BASE_NELEM(remarks));
 	tcase_add_test(target, what_was_made_good_is_not_lost);
 	tcase_add_loop_test(target, no_line_is_wider_than_the_terminal, 1,
 	    301);

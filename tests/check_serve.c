@@ -297,6 +297,33 @@ START_TEST(a_lossy_stream_is_known_from_its_snapshot)
 }
 END_TEST
 
+START_TEST(so_is_one_whose_list_was_full)
+{
+	struct wire_msg r, m = { .type = WIRE_SNAP,
+		.snap = { .from_start = true } };
+	struct page p;
+	struct keeper *k = wide_up(&p, &m);
+	int64_t ms = 1;
+
+	for (uint64_t i = 0; i <= 4096; i++) {
+		struct rec rec = { .w = {
+			rec_w0(0x100000 + i * 64, REC_FLAGS(REC_ALLOC, 1),
+			    TYPE_MALLOC),
+			rec_w1(8, 1),
+		} };
+
+		if (i == 4096)
+			ck_assert(keeper_complete(k));
+		keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
+	}
+	page_ask(&p, &m, &r);
+	ck_assert_uint_eq(r.part.since, WIRE_SINCE_UNKNOWN);
+	wire_msg_fini(&r);
+	page_close(&p);
+	node_down();
+}
+END_TEST
+
 /* --- connections -------------------------------------------------------- */
 
 START_TEST(a_request_before_the_hello_ends_the_connection)
@@ -668,6 +695,7 @@ suite(void)
 	tcase_add_test(t, parts_of_a_snapshot_make_the_whole_list);
 	tcase_add_test(t, more_requesters_than_fit_end_the_reply_before_them);
 	tcase_add_test(t, a_lossy_stream_is_known_from_its_snapshot);
+	tcase_add_test(t, so_is_one_whose_list_was_full);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
 	t = tcase_create("connections");

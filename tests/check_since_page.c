@@ -216,6 +216,19 @@ START_TEST(losses_are_told)
 }
 END_TEST
 
+START_TEST(a_list_that_was_full_since_is_told)
+{
+	live_on(300);
+	scene.look.full = 5;
+	mark();
+	settle();
+	ck_assert(!shows("INCOMPLETE"));
+	scene.look.full = 6;
+	settle();
+	ck_assert(shows("INCOMPLETE: the list was full"));
+}
+END_TEST
+
 /* As if some had been freed before the copy of the mark came by. */
 START_TEST(what_nobody_could_judge_is_no_exact_figure)
 {
@@ -298,6 +311,7 @@ since_page_suite(void)
 	tcase_add_test(tc, another_mark_begins_anew);
 	tcase_add_test(tc, lost_mark_is_told);
 	tcase_add_test(tc, losses_are_told);
+	tcase_add_test(tc, a_list_that_was_full_since_is_told);
 	tcase_add_test(tc, what_nobody_could_judge_is_no_exact_figure);
 	tcase_add_loop_test(tc, what_does_not_go_on_is_said_in_line_1, 0, 2);
 	tcase_add_loop_test(tc, page_h_fits_any_terminal, 0, 4);

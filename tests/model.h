@@ -40,6 +40,8 @@ struct model {
 	unsigned lost_cause;		/* enum stream_cause, or 0: none that a page knows */
 	uint64_t live_bytes;		/* as STATS tells it */
 	uint64_t lost, records;
+	uint64_t full, unsure;		/* likewise */
+	uint64_t max;			/* aRecMax, as STATS tells it; 0: it does not say */
 	uint64_t sample, armed_ms;
 	uint64_t stay;			/* as ROWS tells it */
 	uint64_t unseen;		/* blocks that it says it has besides */

@@ -109,7 +109,8 @@ answer_snap(struct peer *p, const struct wire_msg *q, struct model *m)
 		.blocks = { bytes, n * 48 },
 		.last = n < m->part_max,
 		.total = blklist_counts(m->list)->aRecActive + m->unseen,
-		.since = m->lost > 0 ? WIRE_SINCE_UNKNOWN : WIRE_SINCE_START,
+		.since = m->lost + m->full + m->unsure > 0 ?
+		    WIRE_SINCE_UNKNOWN : WIRE_SINCE_START,
 		.now_ms = PEER_MS + p->passed_ms,
 	};
 	if (n > 0) {
@@ -173,6 +174,8 @@ answer_window(struct peer *p, const struct wire_msg *q, struct model *m)
 	r->n[WIRE_N_MAX] = n->aRecMax;
 	r->n[WIRE_N_UNKNOWN_FREE] = n->unknown_free;
 	r->n[WIRE_N_LOST] = m->lost;
+	r->n[WIRE_N_FULL] = m->full;
+	r->n[WIRE_N_UNSURE] = m->unsure;
 	r->n[WIRE_N_SAMPLE] = m->sample;
 	r->n[WIRE_N_STAY] = m->stay;
 	r->lost[STREAM_RING_FULL] = (struct wire_lost){ m->lost, true };
@@ -272,6 +275,9 @@ answer_stat(struct peer *p, const struct wire_msg *q)
 		st->state = m->state;
 		st->n[WIRE_N_LIVE_BYTES] = m->live_bytes;
 		st->n[WIRE_N_LOST] = m->lost;
+		st->n[WIRE_N_FULL] = m->full;
+		st->n[WIRE_N_UNSURE] = m->unsure;
+		st->n[WIRE_N_MAX] = m->max;
 		st->n[WIRE_N_RECORDS] = m->records;
 		st->n[WIRE_N_SAMPLE] = m->sample;
 		st->n[WIRE_N_ARMED_MS] = m->armed_ms;

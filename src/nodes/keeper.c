@@ -548,7 +548,7 @@ keeper_lost(const struct keeper *k)
 bool
 keeper_complete(const struct keeper *k)
 {
-	return !k->unsure && keeper_lost(k) == 0 &&
+	return !k->unsure && keeper_lost(k) == 0 && keeper_counts(k)->full == 0 &&
 	    k->state != WIRE_S_CORRUPT && k->state != WIRE_S_NO_DATA;
 }
 

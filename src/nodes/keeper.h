@@ -241,6 +241,7 @@ void keeper_drop(struct keeper *);
 
 const struct blklist_counts *keeper_counts(const struct keeper *);
 uint64_t keeper_lost(const struct keeper *);	/* all causes */
+/* Nothing was lost, and all that was allocated had room in the list. */
 bool keeper_complete(const struct keeper *);
 uint64_t keeper_oldest(const struct keeper *);
 uint64_t keeper_next(const struct keeper *);

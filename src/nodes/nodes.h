@@ -328,7 +328,7 @@ struct nodes_surveyed_target {
 	bool ended;
 	uint64_t sample;		/* mean bytes between samples; 0: blocks and bytes are no estimates */
 	uint64_t blocks, bytes;		/* live */
-	uint64_t lost;
+	uint64_t lost, full;
 	bool rated;
 	uint64_t rate;			/* records a second */
 };
@@ -355,7 +355,7 @@ struct nodes_surveyed {
 	bool counted;			/* what follows is known */
 	size_t targets, live;		/* processes that it lists; those that live */
 	uint64_t blocks, bytes;		/* of those; where there is none, the node's own */
-	uint64_t lost;
+	uint64_t lost, full;		/* records, and blocks that full lists refused */
 	bool sampled;			/* some are estimates */
 	bool rated;
 	uint64_t rate;			/* records a second, of all */
@@ -477,6 +477,7 @@ struct nodes_session_opts {
 	bool kind_given;	/* --list was given; else literal for classic streams */
 	enum blklist_kind kind;
 	uint32_t max;		/* aRecMax; 0: NODES_MAX_CLASSIC for a classic stream, else NODES_MAX */
+	bool whole;		/* ... or as much as the node's own list can hold, where that is more */
 };
 
 /* What look.trouble begins with where the report is not what was asked for. */
@@ -509,7 +510,9 @@ struct nodes_look {
 	bool behind;			/* records are skipped, to be mended by another snapshot */
 	bool window;			/* the list holds the rows that are looked at, and all totals */
 	bool listed;			/* it was so once: the list is that one while it is taken anew */
-	bool complete;			/* nothing was lost since the start */
+	bool complete;			/* nothing was lost since the start, and all had room in the lists */
+	bool unsure;			/* it is not, for the node's began with what is not known to be right */
+	uint64_t full;			/* allocations that the node's list, or this one, had no room for: at least so many */
 	uint64_t as_of;			/* number of the last record in the list, when that is settled and not
 					   behind; 0: before the first one */
 	uint64_t sample;		/* mean bytes between samples; 0: every event is logged */

@@ -105,7 +105,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		s->click = s->cursor = named->next;
 		s->counting = true;
 		s->look.listed = s->look.settled = true;
-		intake_follow(s);
+		lists_follow(s);
 		back_fresh(s);
 	} else {
 		intake_again(s);
@@ -409,6 +409,8 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	};
 	stream_types_init(&s->types);
 	s->again = s->torn = s->lossy = s->mending = s->by_index = false;
+	s->partial = s->was_incomplete = false;
+	s->put_full = s->build_full = 0;
 	s->mended = s->seen_lost = s->own_bad = s->undo_seen = 0;
 	s->follow = 0;
 	s->known = s->resuming = s->sought = s->counting = false;
@@ -530,7 +532,7 @@ nodes_session_look(struct nodes_session *s)
 	look->socket = s->socket;
 	look->keeper = s->keeper;
 	look->node = s->node;
-	look->complete = !s->lossy;
+	standing_whole(s);
 	regions_look(s);
 	look->reason = look->state != NODES_LIVE ? s->reason :
 	    s->said_for > 0 ? s->said : "";

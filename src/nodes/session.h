@@ -13,9 +13,9 @@
  *	STAND	nothing to read: no data, or an end that is all read.
  *
  * session.c goes through the steps, session_choose.c finds a stream for the
- * first of them, session_intake.c takes blocks and records in,
- * which session_decode.c makes of bytes, session_window.c some rows instead,
- * session_back.c takes a session up again after its link was lost,
+ * first of them, session_lists.c has its lists, session_intake.c takes blocks
+ * and records in, which session_decode.c makes of bytes, session_window.c some
+ * rows instead, session_back.c takes a session up again after its link was lost,
  * session_standing.c keeps the numbers of stream and node, session_watch.c
  * sees how one block ends, session_arm.c wakes a target that sleeps,
  * session_regions.c knows where gaps are free.
@@ -140,6 +140,9 @@ struct nodes_session {
 	bool again;			/* take the snapshot anew at the next cycle */
 	unsigned reads;			/* READs of this cycle */
 	uint64_t undo_seen;		/* unknown_undo counted and answered */
+	/* Blocks of a snapshot for which there was no room in ... */
+	uint64_t put_full;		/* ... the list that is shown */
+	uint64_t build_full;		/* ... the one that is taken */
 	uint8_t asked[32];		/* type codes not in the table that were asked about */
 	bool doubt;			/* no READ until TYPES is answered: a new code came */
 	struct stream_types types;
@@ -147,6 +150,8 @@ struct nodes_session {
 
 	/* Losses. */
 	bool lossy;			/* records were lost before the keeper */
+	bool partial;			/* the node has said so of a part, or that its list was full */
+	bool was_incomplete;		/* since look.incomplete_wall_ms */
 	bool torn;			/* this snapshot lost records: its parts alone count */
 	bool mending;			/* the list is taken anew because of a loss */
 	uint64_t mended;		/* records the next snapshot makes good */
@@ -261,12 +266,22 @@ int decode_block(const struct nodes_session *, const uint8_t *, struct blk *);
 size_t decode_batch(struct nodes_session *, const struct wire_data *,
     struct decoded *);
 
+/* --- session_lists.c ---------------------------------------------------- */
+
+/* A list of the right kind, for so many blocks at least where --max allows it. */
+int lists_new(struct nodes_session *, uint64_t blocks, struct blklist **);
+/* The node has so many, and the first of them are about to be put in. */
+void lists_make_room(struct nodes_session *, uint64_t blocks);
+void lists_drop_build(struct nodes_session *);
+/* From here on all records apply to the list that is being built. */
+void lists_follow(struct nodes_session *);
+/* ... which is shown from now on. */
+void lists_publish(struct nodes_session *);
+
 /* --- session_intake.c --------------------------------------------------- */
 
 /* A list of the right kind, and the first request for its contents. */
 int intake_begin(struct nodes_session *, bool classic);
-/* From here on all records apply to the list that is being built. */
-void intake_follow(struct nodes_session *);
 /* Takes the snapshot anew, beside the list that is shown. */
 void intake_again(struct nodes_session *);
 /* Reads on if nothing is on its way. */
@@ -334,5 +349,7 @@ void standing_node(struct nodes_session *, bool due);
 void standing_types(struct nodes_session *);
 /* Records were lost before the keeper: the list is INCOMPLETE from now on. */
 void standing_lost(struct nodes_session *);
+/* Whether the list that is shown is all there is. */
+void standing_whole(struct nodes_session *);
 
 #endif

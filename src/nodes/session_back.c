@@ -198,7 +198,7 @@ back_found(struct nodes_session *s)
 	if (s->sought) {
 		count_unread(s);
 		/* Counters and losses are those of another keeper. */
-		s->lossy = s->mending = s->torn = false;
+		s->lossy = s->partial = s->mending = s->torn = false;
 		s->seen_lost = s->own_bad = s->mended = 0;
 		memset(s->keeper, 0, sizeof s->keeper);
 		s->arming_seen = 0;

@@ -29,74 +29,10 @@
 #define WORK_PER_CYCLE_NS 45000000	/* of a cycle's 66.7 ms */
 #define ORDER_PER_CYCLE_NS 6000000	/* beside all else in a cycle */
 #define ORDER_PART 65536
-#define REMEMBERED (1u << 17)	/* blocks that have been freed: more than in a cycle */
-#define MOVES (1u << 16)	/* likewise, of those that realloc has moved */
 
 static void ask_part(struct nodes_session *, bool from_start, uint64_t after);
 
-/* --- lists -------------------------------------------------------------- */
-
-static int
-new_list(struct nodes_session *s, struct blklist **out)
-{
-	const struct nodes_session_opts *o = &s->opts;
-	enum blklist_kind kind = o->kind_given ? o->kind :
-	    s->look.classic ? BLKLIST_LITERAL : BLKLIST_INDEXED;
-	uint32_t max = o->max != 0 ? o->max :
-	    s->look.classic ? NODES_MAX_CLASSIC : NODES_MAX;
-	int err;
-
-	err = blklist_new_most(out, kind, max);
-	if (err < 0)
-		return err;
-	blklist_set_legal(*out, s->legal);
-	/* The nibble of a foreign node's records may look like a level. */
-	blklist_set_opaque(*out, s->look.classic && !s->look.levels);
-	blklist_set_since_click(*out, o->since_click ||
-	    s->keeper[WIRE_N_EARLIER] > 0 || s->keeper[WIRE_N_ARMED_MS] != 0);
-	blklist_sample(*out, s->look.sample);
-	/* For who had an address before; without memory for it nobody knows. */
-	blklist_remember(*out, REMEMBERED);
-	return 0;
-}
-
-static void
-drop_build(struct nodes_session *s)
-{
-	if (s->build != s->list)
-		blklist_free(s->build);
-	s->build = NULL;
-}
-
-/* Without memory for it what realloc moves is one block freed and one new. */
-void
-intake_follow(struct nodes_session *s)
-{
-	if (!s->look.classic)
-		(void)blklist_follow(s->build, MOVES);
-}
-
-/*
- * The list that is taken in parts becomes the one that is shown.  Only from now
- * on all records apply, so that of a realloc there are both.
- */
-static void
-publish(struct nodes_session *s)
-{
-	intake_follow(s);
-	if (s->build != s->list) {
-		blklist_free(s->list);
-		s->list = s->build;
-		s->look.list = s->list;
-	}
-	s->step = SESSION_FLOW;
-	s->look.listed = true;
-	s->look.settled = true;
-	s->look.window = false;
-	s->regions.torn = s->torn;
-	back_fresh(s);
-	merge_reset(&s->merge);
-}
+/* --- a list that is whole ------------------------------------------------ */
 
 /*
  * All parts are in, but records between their moments are gone: the node is
@@ -107,7 +43,7 @@ publish(struct nodes_session *s)
 static void
 settle_torn(struct nodes_session *s)
 {
-	publish(s);
+	lists_publish(s);
 	s->again = true;
 	session_say(s, SESSION_TORN);
 }
@@ -117,7 +53,7 @@ settle(struct nodes_session *s)
 {
 	char count[32];
 
-	publish(s);
+	lists_publish(s);
 	s->look.behind = false;
 	if (!s->mending)
 		return;
@@ -251,9 +187,12 @@ put_blocks(struct nodes_session *s, const struct wire_part *part)
 			blk.info = blklist_info_intern(s->build, &info);
 		}
 		/* Younger than the click, or all of them: seq is from 1. */
-		if (blk.seq >= s->click)
-			(void)blklist_put(s->build, &blk);
+		if (blk.seq >= s->click &&
+		    blklist_put(s->build, &blk) == -ENOSPC)
+			s->build_full++;
 	}
+	if (s->build == s->list)
+		s->put_full = s->build_full;
 }
 
 static void
@@ -275,8 +214,11 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 		s->again = true;
 		return;
 	}
-	if (part->since != WIRE_SINCE_START && !s->opts.since_click)
-		s->lossy = true;
+	if (first) {
+		lists_make_room(s, part->total);
+		s->partial = false;
+	}
+	s->partial = s->partial || part->since != WIRE_SINCE_START;
 	put_blocks(s, part);
 	back_heard(s, part->now_ms);
 	if (first && s->counting)
@@ -343,13 +285,16 @@ intake_again(struct nodes_session *s)
 	/* A window is all that it says it is. */
 	s->look.settled = s->look.window;
 	merge_reset(&s->merge);
-	drop_build(s);
+	lists_drop_build(s);
+	s->build_full = 0;
 	if (!s->look.listed) {
 		/* Nothing whole to show: what comes may be seen coming. */
 		blklist_clear(s->list);
 		blklist_sample(s->list, s->look.sample);
 		s->build = s->list;
-	} else if (new_list(s, &s->build) < 0) {
+		s->put_full = 0;
+	} else if (lists_new(s, s->keeper[WIRE_N_LIVE_BLOCKS],
+	    &s->build) < 0) {
 		s->build = NULL;
 		s->again = true;
 		return;
@@ -376,10 +321,11 @@ intake_begin(struct nodes_session *s, bool classic)
 	for (unsigned code = 0; code < 256; code++)
 		if (s->types.by_code[code].name[0] != '\0')
 			set_legal(s, code);
-	err = new_list(s, &list);
+	err = lists_new(s, 0, &list);
 	if (err < 0)
 		return err;
-	drop_build(s);
+	lists_drop_build(s);
+	s->put_full = s->build_full = 0;
 	blklist_free(s->list);
 	s->list = s->build = list;
 	s->look.list = list;
@@ -394,14 +340,14 @@ intake_stop(struct nodes_session *s)
 {
 	s->again = s->torn = false;
 	merge_reset(&s->merge);
-	drop_build(s);
+	lists_drop_build(s);
 	s->build = s->list;
 }
 
 void
 intake_fini(struct nodes_session *s)
 {
-	drop_build(s);
+	lists_drop_build(s);
 	blklist_free(s->list);
 	s->list = NULL;
 	merge_fini(&s->merge);

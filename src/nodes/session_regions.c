@@ -127,7 +127,7 @@ lack_of(const struct nodes_session *s)
 		return "the list's parts are of several moments";
 	if (look->behind)
 		return "records were skipped, and the list is taken anew";
-	return s->lossy ? "records were lost" : "";
+	return s->lossy || look->unsure ? "records were lost" : "";
 }
 
 void

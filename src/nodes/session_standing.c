@@ -21,11 +21,39 @@ standing_lost(struct nodes_session *s)
 	if (s->opts.since_click)
 		total = 0;
 	s->look.lost[0] = total > s->seen_lost ? total - s->seen_lost : 0;
-	if (s->lossy || (s->seen_lost == 0 && s->look.lost[0] == 0))
-		return;
-	s->lossy = true;
+	s->lossy = s->lossy || s->seen_lost > 0 || s->look.lost[0] > 0;
+	standing_whole(s);
+}
+
+/*
+ * What the node's list refused is in no list, nor is what this one has refused.
+ * Of the records that both were given they have mostly refused the same ones,
+ * so those do not add up; blocks of a snapshot the node had.
+ */
+static uint64_t
+count_full(const struct nodes_session *s)
+{
+	uint64_t own = s->list != NULL ? blklist_counts(s->list)->full : 0;
+	uint64_t read = own > s->put_full ? own - s->put_full : 0;
+	uint64_t node = s->opts.since_click ? 0 : s->keeper[WIRE_N_FULL];
+
+	return (node > read ? node : read) + s->put_full;
+}
+
+void
+standing_whole(struct nodes_session *s)
+{
+	struct nodes_look *look = &s->look;
+	bool partial = s->partial && !s->opts.since_click;
+
+	look->full = count_full(s);
+	look->unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
+	    (partial && !s->lossy && s->keeper[WIRE_N_FULL] == 0));
+	look->complete = !s->lossy && !look->unsure && look->full == 0;
 	/* 0 stands for "before this page came". */
-	s->look.incomplete_wall_ms = s->look.listed ? base_wall_ms() : 0;
+	if (!look->complete && !s->was_incomplete)
+		look->incomplete_wall_ms = look->listed ? base_wall_ms() : 0;
+	s->was_incomplete = !look->complete;
 }
 
 void

@@ -74,6 +74,7 @@ make_list(struct nodes_session *s)
 		return err;
 	blklist_free(s->list);
 	s->list = s->build = list;
+	s->put_full = s->build_full = 0;
 	s->look.list = list;
 	blklist_sample(list, s->look.sample);
 	s->look.window = s->look.listed = s->look.settled = true;
@@ -379,6 +380,10 @@ window_cycle(struct nodes_session *s)
 		leave(s);
 	else if (s->step == SESSION_WINDOW || s->look.window)
 		ask(s);
+	/* A list so long is not followed for its totals alone. */
+	else if (s->step == SESSION_FLOW && s->window.view.rows == 0 &&
+	    blklist_counts(s->list)->aRecActive > LARGE)
+		(void)window_overrun(s);
 }
 
 void

@@ -99,6 +99,7 @@ keep(struct nodes_surveyed_target *out, const struct nodes_target *t,
 		.blocks = t->n[WIRE_N_EST_BLOCKS],
 		.bytes = t->n[WIRE_N_EST_BYTES],
 		.lost = t->n[WIRE_N_LOST],
+		.full = t->n[WIRE_N_FULL],
 		.rated = rated,
 		.rate = rate,
 	};
@@ -129,6 +130,7 @@ static void
 add_up(struct nodes_surveyed *row, const struct nodes_target *t)
 {
 	row->lost += t->n[WIRE_N_LOST];
+	row->full += t->n[WIRE_N_FULL];
 	row->targets += t->pid != 0;
 	if (!lives(t))
 		return;
@@ -154,7 +156,7 @@ survey_count(struct survey_count *c, struct nodes_surveyed *row,
 	for (i = 0; i < n; i++)
 		any_process = any_process || t[i].pid != 0;
 	row->targets = row->live = 0;
-	row->blocks = row->bytes = row->lost = 0;
+	row->blocks = row->bytes = row->lost = row->full = 0;
 	row->sampled = false;
 	for (i = 0; i < n; i++) {
 		came = rated ? came_since(c, &seen, &t[i]) : 0;

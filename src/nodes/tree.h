@@ -73,7 +73,7 @@ void tree_put_ended(struct keeper *);
  * makes room for another; false: there is none.
  */
 bool tree_make_room(struct node *);
-/* The node's numbers of STATS, WIRE_N_GONE to _GONE_MISSED. */
+/* The node's numbers of STATS, those of WIRE_N_GONE. */
 void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 /* An image that has just ended: its list counts among those of tree_trim(). */
 void tree_shelve(struct keeper *);

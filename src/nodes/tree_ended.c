@@ -96,6 +96,7 @@ count_gone(struct node *node, const struct keeper *k)
 	node->gone.images++;
 	node->gone.missed += k->missed;
 	node->gone.lost += keeper_lost(k);
+	node->gone.full += n->full;
 	if (peak > node->gone.peak)
 		node->gone.peak = peak;
 }
@@ -107,6 +108,7 @@ tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 	n[WIRE_N_GONE_PEAK] = node->gone.peak;
 	n[WIRE_N_GONE_LOST] = node->gone.lost;
 	n[WIRE_N_GONE_MISSED] = node->gone.missed;
+	n[WIRE_N_GONE_FULL] = node->gone.full;
 }
 
 /* The user's number of rows; NULL where there are too many users to count. */

@@ -345,6 +345,9 @@ static const struct number numbers[] = {
 	    .value = of_keeper, .at = WIRE_N_WALKS },
 	{ .name = "pairs", .what = "allocations and frees in one record",
 	    .value = of_keeper, .at = WIRE_N_PAIRS },
+	{ .name = "not sure",
+	    .what = "1: the list began with what may not be right",
+	    .value = of_keeper, .at = WIRE_N_UNSURE, .gauge = true },
 	{ .name = "sample period",
 	    .what = "mean bytes between samples; 0: every event",
 	    .value = of_keeper, .at = WIRE_N_SAMPLE, .gauge = true },
@@ -388,6 +391,8 @@ static const struct number numbers[] = {
 	    .value = of_node, .at = WIRE_N_GONE_PEAK, .unit = BYTES },
 	{ .name = "lost of those", .what = "their records",
 	    .value = of_node, .at = WIRE_N_GONE_LOST },
+	{ .name = "full of those", .what = "blocks that their lists refused",
+	    .value = of_node, .at = WIRE_N_GONE_FULL },
 	{ .name = "missed of those", .what = "they had no stream",
 	    .value = of_node, .at = WIRE_N_GONE_MISSED },
 };

@@ -36,6 +36,7 @@ take(struct page_moment *m, const struct page_view *v)
 		.ms = look->now_ms,
 		.wall_ms = look->node_wall_ms,
 		.lost = page_lost_for_good(look),
+		.full = look->full,
 		.blocks = v->counts->aRecActive,
 		.bytes = v->counts->live_bytes,
 		.est_blocks = page_view_blocks(v),
@@ -90,7 +91,9 @@ bool
 page_moment_is_incomplete(const struct page_moment *m,
     const struct page_view *v)
 {
-	return page_lost_for_good(v->look) > m->lost;
+	/* A list that was taken anew may have had room for some that it lacked. */
+	return page_lost_for_good(v->look) > m->lost ||
+	    v->look->full != m->full;
 }
 
 void

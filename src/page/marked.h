@@ -57,6 +57,7 @@ struct page_moment {
 	uint64_t seq;		/* of the last record by then */
 	int64_t ms, wall_ms;	/* on the node's clocks */
 	uint64_t lost;		/* records for good, by then */
+	uint64_t full;		/* blocks that had no room in the list, by then */
 	uint64_t blocks, bytes;	/* in the list; of a sample as listed ... */
 	uint64_t est_blocks, est_bytes;	/* ... and what these stand for */
 };
@@ -134,7 +135,7 @@ void page_marked_free(struct page_marked *);
 /* The session has to bring all blocks for it. */
 bool page_marked_wants_all(const struct page *);
 
-/* Records were lost for good since then. */
+/* Records were lost for good since then, or blocks had no room in the list. */
 bool page_moment_is_incomplete(const struct page_moment *,
     const struct page_view *);
 /*

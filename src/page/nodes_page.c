@@ -590,6 +590,9 @@ about_text(const struct nodes_surveyed *r, char *text, size_t cap)
 	if (is_counted(r) && r->lost > 0)
 		base_append(text, cap, &len, "  %llu records lost",
 		    (unsigned long long)r->lost);
+	if (is_counted(r) && r->full > 0)
+		base_append(text, cap, &len, "  list full: %llu blocks not "
+		    "listed", (unsigned long long)r->full);
 }
 
 static void

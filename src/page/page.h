@@ -365,4 +365,17 @@ const char *page_lost_means(const struct nodes_look *);
 /* ... and not made good by a list that was taken anew. */
 uint64_t page_lost_for_good(const struct nodes_look *);
 
+#define PAGE_LACK_TEXT 192
+/*
+ * What a list that is not complete lacks, as in "12 records were lost: blocks
+ * listed may be freed" or "the list was full, 951,424 blocks are not in it".
+ */
+void page_lack_text(const struct nodes_look *, char out[PAGE_LACK_TEXT]);
+
+bool page_target_is_complete(const struct nodes_target *);
+#define PAGE_REMARKS_TEXT 320
+/* "INCOMPLETE: 12 lost; " where its counts are not right, and its reason. */
+void page_target_remarks(const struct nodes_target *,
+    char out[PAGE_REMARKS_TEXT]);
+
 #endif

@@ -168,15 +168,17 @@ notices(const struct page_diff *d, const struct page *page,
 	const struct page_marked *m = page->marked;
 	double more = (double)m->mark.est_bytes - m->old_est_bytes -
 	    (double)s->shown.moved.early_bytes;
+	uint64_t lost = page_lost_for_good(v->look);
 	char n[32], bytes[24];
 	size_t len = 0;
 
 	out[0] = '\0';
 	if (page_moment_is_incomplete(&m->mark, v)) {
-		base_group_digits(n, sizeof n, page_lost_for_good(v->look) -
-		    m->mark.lost);
-		base_append(out, cap, &len, "INCOMPLETE: %s records were lost "
-		    "since the mark. ", n);
+		base_group_digits(n, sizeof n, lost > m->mark.lost ?
+		    lost - m->mark.lost : 0);
+		base_append(out, cap, &len, lost > m->mark.lost ?
+		    "INCOMPLETE: %s records were lost since the mark. " :
+		    "INCOMPLETE: the list was full. ", n);
 	}
 	if (m->uncopied)
 		base_append(out, cap, &len, "Too many blocks at the mark: "

@@ -95,6 +95,58 @@ page_lost_for_good(const struct nodes_look *look)
 }
 
 void
+page_lack_text(const struct nodes_look *look, char out[PAGE_LACK_TEXT])
+{
+	uint64_t lost = page_lost(look);
+	char count[32];
+	size_t len = 0;
+
+	out[0] = '\0';
+	base_group_digits(count, sizeof count, lost);
+	if (lost > 0)
+		base_append(out, PAGE_LACK_TEXT, &len, "%s record%s lost",
+		    count, lost == 1 ? " was" : "s were");
+	base_group_digits(count, sizeof count, look->full);
+	if (look->full > 0)
+		base_append(out, PAGE_LACK_TEXT, &len, "%sthe list was full, "
+		    "%s block%s not in it", lost > 0 ? ", and " : "", count,
+		    look->full == 1 ? " is" : "s are");
+	/* What refused blocks mean is said by then. */
+	if (lost > 0 || look->unsure || look->full == 0)
+		base_append(out, PAGE_LACK_TEXT, &len, "%s%s",
+		    len > 0 ? ": " : "", page_lost_means(look));
+}
+
+bool
+page_target_is_complete(const struct nodes_target *t)
+{
+	return t->n[WIRE_N_LOST] == 0 && t->n[WIRE_N_FULL] == 0 &&
+	    t->n[WIRE_N_UNSURE] == 0;
+}
+
+void
+page_target_remarks(const struct nodes_target *t, char out[PAGE_REMARKS_TEXT])
+{
+	uint64_t lost = t->n[WIRE_N_LOST], full = t->n[WIRE_N_FULL];
+	char n[32];
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (!page_target_is_complete(t))
+		base_append(out, PAGE_REMARKS_TEXT, &len, "INCOMPLETE");
+	base_group_digits(n, sizeof n, lost);
+	if (lost > 0)
+		base_append(out, PAGE_REMARKS_TEXT, &len, ": %s lost", n);
+	base_group_digits(n, sizeof n, full);
+	if (full > 0)
+		base_append(out, PAGE_REMARKS_TEXT, &len, "%slist full: %s "
+		    "block%s not listed", lost > 0 ? ", " : ": ", n,
+		    full == 1 ? "" : "s");
+	base_append(out, PAGE_REMARKS_TEXT, &len, "%s%s",
+	    len > 0 && t->reason[0] != '\0' ? "; " : "", t->reason);
+}
+
+void
 page_exit_text(int32_t status, char out[PAGE_EXIT_TEXT])
 {
 	size_t len = 0;
@@ -147,9 +199,10 @@ page_lost_means(const struct nodes_look *look)
 	for (i = 1; i < STREAM_CAUSES; i++)
 		stale = stale || (i != STREAM_SAMPLE_FULL && look->lost[i] > 0);
 	if (stale || (look->sample == 0 && look->lost[0] > 0))
-		return "blocks listed may be freed";
+		return look->full > 0 ? either : "blocks listed may be freed";
 	/* What was lost before this page came may be of either kind. */
-	if (look->lost[0] > 0 || look->lost[STREAM_SAMPLE_FULL] == 0)
+	if (look->lost[0] > 0 || look->unsure ||
+	    (look->lost[STREAM_SAMPLE_FULL] == 0 && look->full == 0))
 		return either;
 	return "blocks are missing";
 }
@@ -158,7 +211,7 @@ void
 page_lost_text(const struct page *page, const struct nodes_look *look,
     char out[PAGE_LOST_TEXT])
 {
-	char count[32], when[32] = "the start", by[160] = "";
+	char count[32], when[32] = "the start", by[224] = "";
 	size_t len = 0, n = 0;
 	unsigned i;
 
@@ -169,20 +222,22 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 			continue;
 		base_group_digits(count, sizeof count, look->lost[i]);
 		base_append(by, sizeof by, &len, "%s%s%s %s",
-		    len > 0 ? ", " : "",
+		    len > 0 ? ", " : "lost: ",
 		    is_bound(look, i) ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
 		    "before this page came");
 	}
+	base_group_digits(count, sizeof count, look->full);
+	if (look->full > 0)
+		base_append(by, sizeof by, &len, "%slist full: %s block%s not "
+		    "listed", len > 0 ? ".  " : "", count,
+		    look->full == 1 ? "" : "s");
 	if (look->complete)
 		base_append(out, PAGE_LOST_TEXT, &n,
-		    "lost: %s; the list is being taken anew", by);
-	else if (len > 0)
-		base_append(out, PAGE_LOST_TEXT, &n,
-		    "lost: %s.  INCOMPLETE since %s: %s", by, when,
-		    page_lost_means(look));
+		    "%s; the list is being taken anew", by);
 	else
-		base_append(out, PAGE_LOST_TEXT, &n,
-		    "INCOMPLETE since %s: %s", when, page_lost_means(look));
+		base_append(out, PAGE_LOST_TEXT, &n, "%s%sINCOMPLETE since %s: "
+		    "%s", by, len > 0 ? ".  " : "", when,
+		    page_lost_means(look));
 }
 
 static void

@@ -66,7 +66,7 @@ static uint64_t
 n_full(const struct page *page, const struct page_view *v)
 {
 	(void)page;
-	return v->counts->full;
+	return v->look->full;
 }
 
 static uint64_t

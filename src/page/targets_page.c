@@ -122,6 +122,7 @@ static void
 put_target(const struct nodes_target *t, const int width[NCOLUMNS],
     struct page_picture *pic)
 {
+	char remarks[PAGE_REMARKS_TEXT];
 	size_t i;
 
 	picture_line(pic);
@@ -131,9 +132,10 @@ put_target(const struct nodes_target *t, const int width[NCOLUMNS],
 		picture_put(pic, " ");
 		columns[i].put(t, width[i] - 1, pic);
 	}
-	if (t->reason[0] != '\0') {
+	page_target_remarks(t, remarks);
+	if (remarks[0] != '\0') {
 		picture_put(pic, " ");
-		picture_text(pic, t->reason, pic->cols, PICTURE_FREE);
+		picture_text(pic, remarks, pic->cols, PICTURE_FREE);
 	}
 }
 

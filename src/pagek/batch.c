@@ -326,7 +326,8 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 static bool
 is_damaged(const struct options *o, const struct nodes_look *look)
 {
-	return look->listed && !look->complete && target_is_file(o);
+	return look->listed && !look->complete && target_is_file(o) &&
+	    (page_lost(look) > 0 || look->full == 0);
 }
 
 /* Rows alone have no place for it; pictures, trees and objects say it. */
@@ -335,6 +336,14 @@ is_rows_alone(const struct options *o)
 {
 	return o->format == FORMAT_CSV ||
 	    (o->format == FORMAT_TEXT && o->command == COMMAND_LIST);
+}
+
+static const char *
+why_incomplete(const struct nodes_look *look)
+{
+	return page_lost(look) == 0 && look->full > 0 ?
+	    "the list was full: it is incomplete" :
+	    "records were lost: the list is incomplete";
 }
 
 void
@@ -399,7 +408,7 @@ batch_status(const struct options *o, const struct nodes_look *look)
 		return PAGEK_TIMEOUT;
 	}
 	if (option_on(o, OPTION_STRICT) && !look->complete) {
-		complain("records were lost: the list is incomplete");
+		complain("%s", why_incomplete(look));
 		return PAGEK_INCOMPLETE;
 	}
 	if (is_damaged(o, look)) {

@@ -84,8 +84,8 @@ struct judge {
 	uint64_t peak_before;		/* keeper's, when the judging began; of a target that ran before */
 
 	/* At the end. */
-	bool complete;			/* nothing was lost, by whatever was watched */
-	uint64_t lost;
+	bool complete;			/* nothing was lost nor refused, by whatever was watched */
+	uint64_t lost, full;		/* records; blocks that a full list refused */
 	size_t processes, unwatched;	/* of a command */
 	int64_t ms;			/* it was judged for so long */
 	enum check_verdict verdict;

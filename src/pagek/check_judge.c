@@ -353,6 +353,7 @@ judge_last(struct judge *j, uv_loop_t *loop)
 	j->blind = !has_all(j) || (look->window && look->state != NODES_LIVE);
 	j->complete = look->complete && j->watched;
 	j->lost = page_lost(look);
+	j->full = look->full;
 	for (unsigned i = 0; i < j->findings && r == 0; i++) {
 		struct finding *f = &j->finding[i];
 
@@ -360,10 +361,6 @@ judge_last(struct judge *j, uv_loop_t *loop)
 			r = growth(j, f);
 		else if (f->sieve != NULL && has_all(j))
 			r = count_named(j, loop, f);
-		if (f->budget->kind != BUDGET_LIVE && f->why[0] == '\0' &&
-		    j->watched && blklist_counts(look->list)->full > 0)
-			snprintf(f->why, sizeof f->why, "the list was full: "
-			    "give --max=N");
 	}
 	return r;
 }
@@ -386,6 +383,16 @@ held_once(struct judge *j, double peak, pid_t pid, const char *comm)
 	}
 }
 
+/* What another process held may have been more than was counted. */
+static void
+count_lack(struct judge *j, uint64_t lost, uint64_t full, uint64_t unsure)
+{
+	if (lost > 0 || full > 0 || unsure > 0)
+		j->complete = false;
+	j->lost += lost;
+	j->full += full;
+}
+
 /* Of many processes the first have ended so long ago that none has a row. */
 static void
 judge_gone(struct judge *j, const uint64_t *n)
@@ -396,10 +403,7 @@ judge_gone(struct judge *j, const uint64_t *n)
 	j->unwatched += n[WIRE_N_GONE_MISSED];
 	if (n[WIRE_N_GONE] > n[WIRE_N_GONE_MISSED])
 		held_once(j, (double)n[WIRE_N_GONE_PEAK], 0, "");
-	if (n[WIRE_N_GONE_LOST] > 0) {
-		j->complete = false;
-		j->lost += n[WIRE_N_GONE_LOST];
-	}
+	count_lack(j, n[WIRE_N_GONE_LOST], n[WIRE_N_GONE_FULL], 0);
 }
 
 void
@@ -418,11 +422,9 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 		}
 		held_once(j, peak, t[i].pid, t[i].comm);
 		/* Of the watched one it is known already. */
-		if (t[i].n[WIRE_N_LOST] > 0 && (pid_t)t[i].pid !=
-		    j->look->pid) {
-			j->complete = false;
-			j->lost += t[i].n[WIRE_N_LOST];
-		}
+		if ((pid_t)t[i].pid != j->look->pid)
+			count_lack(j, t[i].n[WIRE_N_LOST], t[i].n[WIRE_N_FULL],
+			    t[i].n[WIRE_N_UNSURE]);
 	}
 	judge_gone(j, j->look->node);
 }
@@ -430,8 +432,24 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 void
 judge_loss(const struct judge *j, char why[CHECK_WHY])
 {
-	snprintf(why, CHECK_WHY, "%llu %s lost", (unsigned long long)j->lost,
-	    j->lost == 1 ? "record was" : "records were");
+	/* A target that ran before has the limit of its own node. */
+	bool ours = j->o->argv != NULL || j->o->max != 0;
+	size_t len = 0;
+
+	why[0] = '\0';
+	if (j->lost > 0)
+		base_append(why, CHECK_WHY, &len, "%llu %s lost",
+		    (unsigned long long)j->lost,
+		    j->lost == 1 ? "record was" : "records were");
+	if (j->full > 0)
+		base_append(why, CHECK_WHY, &len, "%sthe list was full, %llu "
+		    "%s not in it%s", len > 0 ? ", and " : "",
+		    (unsigned long long)j->full,
+		    j->full == 1 ? "block is" : "blocks are",
+		    ours ? ": give --max=N" : "");
+	if (len == 0)
+		base_append(why, CHECK_WHY, &len, "it is not known whether "
+		    "all blocks are listed");
 }
 
 static void

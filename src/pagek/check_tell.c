@@ -303,6 +303,8 @@ put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
 	json_bool(&j, judge->complete);
 	json_key(&j, "lost");
 	json_number(&j, judge->lost);
+	json_key(&j, "full");
+	json_number(&j, judge->full);
 	put_baseline_head(&j, judge);
 	json_rows(&j, "limits");
 	for (unsigned i = 0; i < judge->findings; i++)

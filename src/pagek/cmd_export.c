@@ -19,14 +19,13 @@ put_line(void *arg, const char *line)
 static int
 put_folded(FILE *out, const struct options *o, const struct moment *m)
 {
-	char sample[PAGE_SAMPLE_TEXT];
+	char sample[PAGE_SAMPLE_TEXT], lack[PAGE_LACK_TEXT];
 	int r;
 
 	/* The form has no place for it. */
+	page_lack_text(&m->look, lack);
 	if (!m->look.complete)
-		notice("INCOMPLETE: %llu records were lost, some of these "
-		    "blocks may be freed",
-		    (unsigned long long)page_lost(&m->look));
+		notice("INCOMPLETE: %s", lack);
 	if (m->look.sample != 0) {
 		page_sample_text(m->look.sample, sample);
 		notice("sampled %s: the figures are estimates", sample);

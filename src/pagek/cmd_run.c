@@ -139,11 +139,26 @@ run_tell_end(const struct nodes_look *look, const char *command)
 
 /* --- totals ------------------------------------------------------------- */
 
+#define FULL_TEXT 80
+
+/* Blocks and bytes are of the list: where that was full they are fewer. */
+static void
+full_text(const struct nodes_target *t, char out[FULL_TEXT])
+{
+	char count[32];
+
+	out[0] = '\0';
+	if (t->n[WIRE_N_FULL] == 0)
+		return;
+	base_group_digits(count, sizeof count, t->n[WIRE_N_FULL]);
+	snprintf(out, FULL_TEXT, ", INCOMPLETE: list full: %s not listed", count);
+}
+
 static void
 put_total(FILE *out, const struct nodes_target *t, bool ascii)
 {
 	char name[64], live[24], peak[24], blocks[32], allocs[32], frees[32];
-	char how[PAGE_EXIT_TEXT], sample[PAGE_SAMPLE_TEXT];
+	char how[PAGE_EXIT_TEXT], sample[PAGE_SAMPLE_TEXT], full[FULL_TEXT];
 
 	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
 	base_human_bytes(live, sizeof live, t->n[WIRE_N_EST_BYTES]);
@@ -152,6 +167,7 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 	base_group_digits(blocks, sizeof blocks, t->n[WIRE_N_EST_BLOCKS]);
 	base_group_digits(allocs, sizeof allocs, t->n[WIRE_N_ALLOCS]);
 	base_group_digits(frees, sizeof frees, t->n[WIRE_N_FREES]);
+	full_text(t, full);
 	page_exit_text(t->status, how);
 	if (t->state == WIRE_S_EXECED || how[0] == '\0')
 		snprintf(how, sizeof how, "%s",
@@ -163,14 +179,14 @@ put_total(FILE *out, const struct nodes_target *t, bool ascii)
 		page_sample_text(t->n[WIRE_N_SAMPLE], sample);
 		fprintf(out, "pagek: %s[%ld] %s: sampled %s: %s allocs and %s "
 		    "frees seen, ~%s blocks with ~%s at the end, peak ~%s, "
-		    "lost %llu\n", name, (long)t->pid, how, sample, allocs,
+		    "lost %llu%s\n", name, (long)t->pid, how, sample, allocs,
 		    frees, blocks, live, peak,
-		    (unsigned long long)t->n[WIRE_N_LOST]);
+		    (unsigned long long)t->n[WIRE_N_LOST], full);
 	} else {
 		fprintf(out, "pagek: %s[%ld] %s: %s allocs, %s frees, "
-		    "%s blocks with %s at the end, peak %s, lost %llu\n", name,
-		    (long)t->pid, how, allocs, frees, blocks, live, peak,
-		    (unsigned long long)t->n[WIRE_N_LOST]);
+		    "%s blocks with %s at the end, peak %s, lost %llu%s\n",
+		    name, (long)t->pid, how, allocs, frees, blocks, live, peak,
+		    (unsigned long long)t->n[WIRE_N_LOST], full);
 	}
 }
 

@@ -27,38 +27,21 @@ has_ended(const struct nodes_target *t)
 	    t->state == WIRE_S_EXECED;
 }
 
-/* Whether the counts are right, and what is to be said of the state. */
-static void
-remarks(const struct nodes_target *t, bool ascii, char *out, size_t cap)
-{
-	uint64_t lost = t->n[WIRE_N_LOST];
-	char reason[256], n[32];
-	size_t len = 0;
-
-	base_safe_text(reason, sizeof reason, t->reason, strlen(t->reason),
-	    ascii);
-	out[0] = '\0';
-	if (lost > 0) {
-		base_group_digits(n, sizeof n, lost);
-		base_append(out, cap, &len, "INCOMPLETE: %s lost%s", n,
-		    reason[0] != '\0' ? "; " : "");
-	}
-	base_append(out, cap, &len, "%s", reason);
-}
-
 static void
 put_row(const struct table *table, const struct nodes_target *t)
 {
 	const char *state = page_target_state(t->state);
 	const char *about = page_about(t->n[WIRE_N_SAMPLE]);
 	bool known = t->state != WIRE_S_NO_DATA && t->state != WIRE_S_DORMANT;
-	char name[128], said[320], word[24] = "-", n[32];
+	char name[128], said[PAGE_REMARKS_TEXT], word[24] = "-", n[32];
+	char remarks[PAGE_REMARKS_TEXT];
 	char blocks[40] = "-", bytes[40] = "-";
 	bool ascii = table->o->page.ascii;
 	size_t len = 0;
 
 	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
-	remarks(t, ascii, said, sizeof said);
+	page_target_remarks(t, remarks);
+	base_safe_text(said, sizeof said, remarks, strlen(remarks), ascii);
 	if (t->pid > 0)
 		base_append(word, sizeof word, &len, "pid:%ld", (long)t->pid);
 	if (known) {

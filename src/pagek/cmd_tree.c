@@ -118,11 +118,11 @@ static void
 put_total(const struct tree_out *t)
 {
 	struct profile_sum total = profile_total(t->m->profile);
-	char stacks[32], lost[32], age[8];
+	char stacks[32], lack[PAGE_LACK_TEXT], age[8];
 
 	base_group_digits(stacks, sizeof stacks,
 	    profile_callers(t->m->profile));
-	base_group_digits(lost, sizeof lost, page_lost(&t->m->look));
+	page_lack_text(&t->m->look, lack);
 	page_cell_age(age, (uint64_t)moment_age(t->m, &total) / 1000);
 	put_sum(t, &total);
 	fprintf(t->out, " from %s %s, the oldest %s; ", stacks,
@@ -130,8 +130,7 @@ put_total(const struct tree_out *t)
 	if (t->m->look.complete)
 		fputs("complete\n", t->out);
 	else
-		fprintf(t->out, "INCOMPLETE: %s records were lost: %s\n",
-		    lost, page_lost_means(&t->m->look));
+		fprintf(t->out, "INCOMPLETE: %s\n", lack);
 }
 
 /* What is not in these sums, and what they are. */

@@ -173,7 +173,8 @@ put_line(const struct watch *w)
 	put_count(w, 8, "", page_lost(look));
 	if (look->state != NODES_LIVE)
 		fprintf(w->out, "  %s", page_state_name(look->state));
-	fprintf(w->out, "%s\n", look->complete ? "" : "  INCOMPLETE");
+	fprintf(w->out, "%s%s\n", look->complete ? "" : "  INCOMPLETE",
+	    look->full > 0 ? ", the list was full" : "");
 }
 
 /* --- as data -------------------------------------------------------------- */
@@ -225,6 +226,8 @@ put_row(struct watch *w)
 	json_bool(j, look->complete);
 	json_key(j, "lost");
 	json_number(j, page_lost(look));
+	json_key(j, "full");
+	json_number(j, look->full);
 	json_end(j);
 }
 
@@ -240,7 +243,7 @@ begin_rows(struct watch *w)
 		{ "sample_period", NULL }, { "interval_ms", NULL },
 		{ "allocs", NULL }, { "frees", NULL },
 		{ "allocs_per_second", NULL }, { "frees_per_second", NULL },
-		{ "complete", NULL }, { "lost", NULL },
+		{ "complete", NULL }, { "lost", NULL }, { "full", NULL },
 	};
 
 	json_document(&w->json, "pagek.watch/1", columns, BASE_NELEM(columns));

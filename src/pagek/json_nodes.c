@@ -23,6 +23,8 @@ put_surveyed_target(struct json *j, const struct nodes_surveyed_target *t)
 	json_known(j, t->rated, t->rate);
 	json_key(j, "lost");
 	json_number(j, t->lost);
+	json_key(j, "full");
+	json_number(j, t->full);
 	json_end(j);
 }
 
@@ -57,6 +59,8 @@ put_how(struct json *j, const struct nodes_surveyed *r)
 	json_known(j, known && r->rated, known ? r->rate : 0);
 	json_key(j, "lost");
 	json_known(j, known, known ? r->lost : 0);
+	json_key(j, "full");
+	json_known(j, known, known ? r->full : 0);
 	json_key(j, "targets");
 	if (!known) {
 		json_null(j);
@@ -152,7 +156,8 @@ static const struct json_column columns[] = {
 	{ "round_trip_us", NULL }, { "reason", NULL },
 	{ "targets_live", NULL }, { "est_blocks", NULL },
 	{ "est_bytes", NULL }, { "records_per_second", NULL },
-	{ "lost", NULL }, { "complete", "complete" }, { "taken", "time" },
+	{ "lost", NULL }, { "full", NULL }, { "complete", "complete" },
+	{ "taken", "time" },
 };
 
 void

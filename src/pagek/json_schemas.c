@@ -158,7 +158,7 @@ put_counts(struct json *j, const struct nodes_look *look,
 		{ "unknown_free", n->unknown_free },
 		{ "earlier", n->earlier },
 		{ "illegal_type", n->illegal_type },
-		{ "full", n->full },
+		{ "full", look->full },
 	};
 	static const struct {
 		const char *name;
@@ -176,6 +176,7 @@ put_counts(struct json *j, const struct nodes_look *look,
 		{ "est_bytes", WIRE_N_EST_BYTES },
 		{ "est_peak_bytes", WIRE_N_EST_PEAK_BYTES },
 		{ "lost", WIRE_N_LOST },
+		{ "full", WIRE_N_FULL },
 		{ "unknown_free", WIRE_N_UNKNOWN_FREE },
 		{ "earlier", WIRE_N_EARLIER },
 		{ "sites_full", WIRE_N_SITES_FULL },
@@ -522,7 +523,8 @@ static const struct json_column target_columns[] = {
 	{ "armed", NULL }, { "estimated", NULL }, { "sample_period", NULL },
 	{ "live_blocks", NULL }, { "live_bytes", NULL },
 	{ "est_blocks", NULL }, { "est_bytes", NULL }, { "records", NULL },
-	{ "complete", NULL }, { "lost", NULL }, { "taken", "time" },
+	{ "complete", NULL }, { "lost", NULL }, { "full", NULL },
+	{ "taken", "time" },
 };
 
 void
@@ -545,6 +547,7 @@ put_target(struct json *j, const char *socket, const struct nodes_target *t)
 		{ "est_bytes", WIRE_N_EST_BYTES },
 		{ "records", WIRE_N_RECORDS },
 		{ "lost", WIRE_N_LOST },
+		{ "full", WIRE_N_FULL },
 	};
 
 	json_begin(j, '{', false);
@@ -566,7 +569,7 @@ put_target(struct json *j, const char *socket, const struct nodes_target *t)
 	if (t->state == WIRE_S_DORMANT || t->state == WIRE_S_NO_DATA)
 		json_null(j);
 	else
-		json_bool(j, t->n[WIRE_N_LOST] == 0);
+		json_bool(j, page_target_is_complete(t));
 	json_end(j);
 }
 

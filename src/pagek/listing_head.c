@@ -170,7 +170,7 @@ put_counters(struct head *h)
 	line(h, "errors", "%llu illegal types, %llu duplicates, %llu times "
 	    "full, %llu unknown frees, %llu bad records",
 	    (unsigned long long)c->illegal_type,
-	    (unsigned long long)c->duplicate, (unsigned long long)c->full,
+	    (unsigned long long)c->duplicate, (unsigned long long)look->full,
 	    (unsigned long long)c->unknown_free,
 	    (unsigned long long)look->bad_records);
 }
@@ -179,10 +179,12 @@ static void
 put_lost(struct head *h, const struct page_state *st)
 {
 	const struct nodes_look *look = h->v->look;
+	char lack[PAGE_LACK_TEXT];
 
 	line(h, "lost", "%llu", (unsigned long long)page_lost_for_good(look));
-	line(h, "complete", "%s", look->complete ? "yes" : "NO: blocks "
-	    "listed may be freed, and others be missing");
+	page_lack_text(look, lack);
+	line(h, "complete", "%s%s", look->complete ? "yes" : "NO: ",
+	    look->complete ? "" : lack);
 	if (st->notice[0] != '\0')
 		line(h, "notice", "%s", st->notice);
 }

@@ -175,6 +175,9 @@ options_session(const struct options *o, struct nodes_session_opts *s)
 	    (o->command != COMMAND_TOP && o->command != COMMAND_RUN);
 	s->since_click = option_given(o, OPTION_SINCE);
 	s->max = o->max;
+	/* A page is looked at row by row; what is written has all of them. */
+	s->whole = option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH) ||
+	    (o->command != COMMAND_TOP && o->command != COMMAND_RUN);
 	s->kind_given = o->list != LIST_DEFAULT;
 	s->kind = o->list == LIST_NOTE ? BLKLIST_LITERAL : BLKLIST_INDEXED;
 }

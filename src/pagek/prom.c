@@ -111,7 +111,10 @@ put_numbers(const struct prom *p, const struct nodes_look *look)
 	put(p, "lost_records_total", "counter",
 	    "Records that were lost on their way.", SAMPLE_ITS_OWN,
 	    page_lost(look));
-	put(p, "complete", "gauge", "1 while nothing was lost, else 0.",
+	put(p, "unlisted_blocks_total", "counter",
+	    "Blocks that a full list had no room for.", SAMPLE_ITS_OWN,
+	    look->full);
+	put(p, "complete", "gauge", "1 while nothing is missing, else 0.",
 	    SAMPLE_SAME, look->complete);
 	if (p->sampled)
 		put(p, "sample_period_bytes", "gauge", "Mean bytes between "

@@ -146,7 +146,7 @@ enum wire_state {
 enum wire_since {
 	WIRE_SINCE_START = 1,
 	WIRE_SINCE_ATTACH = 2,
-	WIRE_SINCE_UNKNOWN = 3,	/* records were lost before the keeper */
+	WIRE_SINCE_UNKNOWN = 3,	/* records were lost before the keeper, or its list was full */
 };
 
 struct wire_text {

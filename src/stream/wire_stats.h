@@ -50,6 +50,8 @@ enum wire_stat {
 	WIRE_N_GONE_MISSED,	/* ... those of them that had no stream */
 	/* Of a target again: */
 	WIRE_N_PAIRS,		/* allocations and their frees that shared a record of the target's */
+	WIRE_N_UNSURE,		/* 1: its list began with what is not known to be right */
+	WIRE_N_GONE_FULL,	/* of the node: blocks that full lists of images without a row refused */
 	WIRE_STATS_COUNT
 };
 

@@ -165,10 +165,11 @@ output() {
 }
 rule "-o writes to a file and nothing to stdout" output
 small_list() {
-	"$pagek" list --max 3 demo:note >"$tmp/out" 2>&1
-	[ "$(wc -l <"$tmp/out")" = 4 ]
+	"$pagek" list --max 3 demo:note >"$tmp/out" 2>"$tmp/err"
+	[ "$(wc -l <"$tmp/out")" = 4 ] &&
+	    grep -q 'list full: [1-9].*INCOMPLETE' "$tmp/err"
 }
-rule "--max bounds the list" small_list
+rule "--max bounds the list, and that is told" small_list
 
 # --- json
 json() {

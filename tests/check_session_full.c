@@ -1,0 +1,213 @@
+/*
+ * What a session says of a list that was full, the node's or its own, against a
+ * scripted node.
+ */
+#include "../src/base/base.h"
+#include "session_one.h"
+
+#define BLOCKS 50
+
+static void
+setup(void)
+{
+	one_up();
+	for (unsigned i = 0; i < BLOCKS; i++)
+		model_alloc(&model, 0x100000 + 64 * i, 10);
+}
+
+static struct nodes_session_opts
+holds(uint32_t max)
+{
+	struct nodes_session_opts opts = plain;
+
+	opts.max = max;
+	return opts;
+}
+
+START_TEST(a_list_that_had_room_for_all_is_complete)
+{
+	one_open(&plain, 2);
+	ck_assert(look()->complete && !look()->unsure);
+	ck_assert_uint_eq(look()->full, 0);
+}
+END_TEST
+
+START_TEST(what_the_node_refused_is_missing_here_too)
+{
+	model.full = 7;
+	one_open(&plain, 2);
+	ck_assert(!look()->complete && !look()->unsure);
+	ck_assert_uint_eq(look()->full, 7);
+	ck_assert_int_eq(look()->incomplete_wall_ms, 0);
+}
+END_TEST
+
+START_TEST(it_is_told_within_a_second)
+{
+	one_open(&plain, 2);
+	model.full = 7;
+	peer_cycles(&peer, session, NODES_HZ + 1);
+	ck_assert(!look()->complete);
+	ck_assert_uint_eq(look()->full, 7);
+	ck_assert_int_ne(look()->incomplete_wall_ms, 0);
+}
+END_TEST
+
+/* The numbers are of a moment before the first part. */
+START_TEST(a_part_tells_it_before_the_numbers_do)
+{
+	session = open_session(&peer, &plain);
+	peer_turn(&peer);
+	while (peer_find(&peer, WIRE_SNAP) != 0) {
+		ck_assert_uint_gt(peer.n, 0);
+		peer_answer(&peer, 0);
+		peer_turn(&peer);
+	}
+	model.full = 7;
+	peer_serve(&peer);
+	ck_assert(look()->settled);
+	ck_assert_uint_eq(look()->full, 0);
+	ck_assert(!look()->complete);
+	peer_cycles(&peer, session, NODES_HZ + 1);
+	ck_assert_uint_eq(look()->full, 7);
+	ck_assert(!look()->complete && !look()->unsure);
+}
+END_TEST
+
+START_TEST(a_list_of_an_unsure_beginning_is_not_complete)
+{
+	model.unsure = 1;
+	one_open(&plain, 2);
+	ck_assert(!look()->complete && look()->unsure);
+	ck_assert_uint_eq(look()->full, 0);
+}
+END_TEST
+
+START_TEST(what_this_list_has_no_room_for_is_missing)
+{
+	struct nodes_session_opts opts = holds(20);
+
+	one_open(&opts, 2);
+	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, 20);
+	ck_assert(!look()->complete);
+	ck_assert_uint_eq(look()->full, BLOCKS - 20);
+}
+END_TEST
+
+START_TEST(blocks_that_the_node_refused_are_others)
+{
+	struct nodes_session_opts opts = holds(20);
+
+	model.full = 7;
+	one_open(&opts, 2);
+	ck_assert_uint_eq(look()->full, BLOCKS - 20 + 7);
+}
+END_TEST
+
+/* Both were given the same records, and had no room for the same. */
+START_TEST(records_that_both_refused_are_counted_once)
+{
+	struct nodes_session_opts opts = holds(BLOCKS);
+
+	one_open(&opts, 2);
+	ck_assert(look()->complete);
+	for (unsigned i = 0; i < 9; i++)
+		model_alloc(&model, 0x200000 + 64 * i, 10);
+	model.full = 9;
+	peer_cycles(&peer, session, NODES_HZ + 1);
+	ck_assert_uint_eq(blklist_counts(look()->list)->full, 9);
+	ck_assert_uint_eq(look()->full, 9);
+	ck_assert(!look()->complete);
+}
+END_TEST
+
+START_TEST(a_list_taken_anew_with_room_for_all_is_complete_again)
+{
+	struct nodes_session_opts opts = holds(BLOCKS);
+
+	one_open(&opts, 2);
+	for (unsigned i = 0; i < 9; i++)
+		model_alloc(&model, 0x200000 + 64 * i, 10);
+	peer_cycles(&peer, session, 2);
+	ck_assert(!look()->complete);
+	for (unsigned i = 0; i < 9; i++)
+		model_release(&model, 0x100000 + 64 * i);
+	model.overwritten = model.n - 2;
+	peer_cycles(&peer, session, 4);
+	ck_assert(look()->settled);
+	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, BLOCKS);
+	ck_assert_uint_eq(look()->full, 0);
+	ck_assert(look()->complete);
+}
+END_TEST
+
+/* Of before the click nothing is listed, and nothing of it is missing. */
+START_TEST(since_the_click_the_node_refusals_are_no_matter)
+{
+	struct nodes_session_opts opts = plain;
+
+	opts.since_click = true;
+	model.full = 7;
+	one_open(&opts, 2);
+	ck_assert(look()->complete);
+	ck_assert_uint_eq(look()->full, 0);
+}
+END_TEST
+
+static const struct {
+	uint64_t node;
+	bool whole;
+	enum blklist_kind kind;
+	uint32_t given, room;
+} rooms[] = {
+	{ 1u << 22, true, BLKLIST_INDEXED, 0, 1u << 22 },
+	{ 1u << 22, false, BLKLIST_INDEXED, 0, NODES_MAX },
+	{ 1u << 22, true, BLKLIST_INDEXED, 100, 100 },
+	{ 100, true, BLKLIST_INDEXED, 0, NODES_MAX },
+	{ 0, true, BLKLIST_INDEXED, 0, NODES_MAX },
+	/* It walks all that it has for each block. */
+	{ 1u << 22, true, BLKLIST_LITERAL, 0, NODES_MAX },
+};
+
+START_TEST(who_wants_all_has_room_for_what_the_node_can_hold)
+{
+	struct nodes_session_opts opts = holds(rooms[_i].given);
+
+	opts.whole = rooms[_i].whole;
+	opts.kind_given = true;
+	opts.kind = rooms[_i].kind;
+	model.max = rooms[_i].node;
+	one_open(&opts, 2);
+	ck_assert(look()->settled && look()->complete);
+	ck_assert_uint_eq(blklist_counts(look()->list)->aRecActive, BLOCKS);
+	ck_assert_uint_eq(blklist_counts(look()->list)->aRecMax,
+	    rooms[_i].room);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("session: full");
+	TCase *tc = tcase_create("full");
+
+	tcase_add_checked_fixture(tc, setup, one_down);
+	tcase_add_test(tc, a_list_that_had_room_for_all_is_complete);
+	tcase_add_test(tc, what_the_node_refused_is_missing_here_too);
+	tcase_add_test(tc, it_is_told_within_a_second);
+	tcase_add_test(tc, a_part_tells_it_before_the_numbers_do);
+	tcase_add_test(tc, a_list_of_an_unsure_beginning_is_not_complete);
+	tcase_add_test(tc, what_this_list_has_no_room_for_is_missing);
+	tcase_add_test(tc, blocks_that_the_node_refused_are_others);
+	tcase_add_test(tc, records_that_both_refused_are_counted_once);
+	tcase_add_test(tc,
+	    a_list_taken_anew_with_room_for_all_is_complete_again);
+	tcase_add_test(tc, since_the_click_the_node_refusals_are_no_matter);
+	tcase_add_loop_test(tc,
+	    who_wants_all_has_room_for_what_the_node_can_hold, 0,
+	    BASE_NELEM(rooms));
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+CHECK_MAIN(suite)
