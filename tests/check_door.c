@@ -1,8 +1,6 @@
 /*
  * Who comes to the door of a node and says nothing, or nothing that it knows.
  */
-#include <sys/stat.h>
-
 #include "target_rig.h"
 
 static const struct {
@@ -93,10 +91,7 @@ START_TEST(a_crowd_of_one_user_that_says_nothing_takes_no_place_of_others)
 	/* Who is not root cannot be two. */
 	if (getuid() != 0)
 		return;
-	up();
-	node.access.system = true;
-	ck_assert_int_eq(chmod(folder, 0755), 0);
-	ck_assert_int_eq(chmod(path, 0666), 0);
+	up_for_all();
 	if (begin(&slow)) {
 		int fd = connect_node();
 

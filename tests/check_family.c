@@ -4,7 +4,6 @@
  */
 #include <limits.h>
 #include <link.h>
-#include <sys/stat.h>
 
 #include "../src/alloclog/sites.h"
 #include "target_rig.h"
@@ -201,15 +200,6 @@ inherited_by_a_stranger(uint64_t parent, uid_t uid)
 	return n;
 }
 
-static void
-up_for_all(void)
-{
-	up();
-	node.access.system = true;
-	ck_assert_int_eq(chmod(folder, 0755), 0);
-	ck_assert_int_eq(chmod(path, 0666), 0);
-}
-
 START_TEST(of_another_users_program_nobody_inherits_by_naming_it)
 {
 	struct target victim;
@@ -237,7 +227,8 @@ START_TEST(a_stream_that_nobody_can_come_from_is_no_parent)
 	up();
 	begin_with_three(&t);
 	ck_assert_uint_eq(inherited_by_a_stranger(0, 0), 0);
-	next = node.hello.given + 1;
+	/* Each has a stream of its own, and names one a little further on. */
+	next = keeper_of(t.pid)->stream + 1;
 	for (uint64_t i = 0; i < 8; i++)
 		ck_assert_uint_eq(inherited_by_a_stranger(next + 2 * i, 0), 0);
 	end(&t);

@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -33,6 +34,8 @@
 static char folder[] = "/tmp/check_target.XXXXXX";
 static char path[sizeof folder + 8];
 
+static bool of_all_users;		/* the node, of the system */
+
 static inline void
 up(void)
 {
@@ -41,8 +44,21 @@ up(void)
 	node_up(NULL);
 	node.opts.stack = 16;
 	node.opts.free_stacks = true;
+	/* Before there is a thread that reads it. */
+	node.access.system = of_all_users;
 	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+	if (of_all_users) {
+		ck_assert_int_eq(chmod(folder, 0755), 0);
+		ck_assert_int_eq(chmod(path, 0666), 0);
+	}
 	ck_assert_int_eq(hello_start(&node.hello), 0);
+}
+
+static inline void
+up_for_all(void)
+{
+	of_all_users = true;
+	up();
 }
 
 static inline void
