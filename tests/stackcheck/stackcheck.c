@@ -59,7 +59,8 @@ struct told {
 };
 
 struct thread {
-	struct stack_cache *cache;
+	struct stack_cache *cache;	/* on pages that a fork wipes */
+	uint32_t process;	/* that it was made for */
 	uint64_t events;
 	bool inside;
 };
@@ -356,6 +357,8 @@ check(uint64_t caller, uintptr_t frame)
 
 /* --- beginning ----------------------------------------------------------------- */
 
+static struct stack_cache *_Atomic handed_on;
+
 static void
 thread_ended(void *arg)
 {
@@ -364,7 +367,9 @@ thread_ended(void *arg)
 	(void)arg;
 	self.inside = true;
 	self.cache = NULL;
-	stack_cache_free(c);
+	/* The next thread has it, and must not take its stack for this one's. */
+	stack_cache_hand_on(c);
+	stack_cache_free(atomic_exchange(&handed_on, c));
 }
 
 static void
@@ -405,15 +410,30 @@ begin(void)
 static void
 begin_child(void)
 {
-	struct stack_cache *c = self.cache;
-
 	memset(&sums, 0, sizeof(sums));
 	first[0] = '\0';
 	sites_attach(area);
-	self.cache = NULL;
-	stack_cache_free(c);
 	told = false;
 	atomic_store(alive, pid_now());
+}
+
+/* The thread that was forked has that of its parent's, whoever comes first. */
+static void
+open_cache(void)
+{
+	uint32_t process = atomic_load_explicit(alive, memory_order_relaxed);
+
+	if (self.cache != NULL && self.process == process)
+		return;
+	self.process = process;
+	if (self.cache == NULL) {
+		self.cache = atomic_exchange(&handed_on, NULL);
+		pthread_setspecific(key, &self);
+	}
+	if (self.cache != NULL)
+		stack_cache_renew(self.cache, depth, false);
+	else
+		self.cache = stack_cache_new(depth, false);
 }
 
 static bool
@@ -442,10 +462,7 @@ event(uintptr_t frame)
 	self.inside = true;
 	if (atomic_load_explicit(alive, memory_order_relaxed) == 0)
 		begin_child();
-	if (self.cache == NULL) {
-		self.cache = stack_cache_new(depth, false);
-		pthread_setspecific(key, &self);
-	}
+	open_cache();
 	sums.allocations++;
 	self.inside = false;
 	/* A handler that allocates meets the cache busy, as it would in earnest. */
