@@ -4,10 +4,9 @@
  *
  * Looked for where a producer does more than log anyhow: where it must look
  * at its ring's tail again, which who logs little does after fewer records, or
- * finds the ring full, where a thread begins, where
- * a sampled block is logged, before a fork.  A look costs a reading of the
- * clock, without a system call: where the kernel maps no clock into its
- * processes nobody looks.
+ * finds the ring full, where a thread begins, where a sampled block is logged,
+ * before a fork.  A look costs a reading of the clock, without a system call:
+ * where the kernel maps no clock into its processes nobody looks.
  *
  * Nothing is done where the keeper has seen that the target is locked (ring.h),
  * or has not seen that it is not.

@@ -9,11 +9,11 @@
  *
  * Who waits.  The first thread that comes attaches, with all signals blocked;
  * others that come meanwhile sleep on a futex until it is done, or for as long
- * as it can take where it may make no system call.  That cannot deadlock: while it attaches a thread takes
- * no lock and asks for no memory, so it depends on nothing that a sleeper
- * holds; no handler of its own can come in between; and in the child of a
- * fork the state reads zero again, so that nobody waits there for a thread
- * that was not copied.
+ * as it can take where it may make no system call.  That cannot deadlock: while
+ * it attaches a thread takes no lock and asks for no memory, so it depends on
+ * nothing that a sleeper holds; no handler of its own can come in between; and in
+ * the child of a fork the state reads zero again, so that nobody waits there for
+ * a thread that was not copied.
  *
  * Again.  When the keeper is gone (alone.h) a thread says hello to the same
  * place, in the middle of its program: nobody waits for that but who forks.

@@ -6,7 +6,7 @@
 #include "calls.h"
 #include "limits.h"
 
-#define LEAST_SHARE 8	/* of what is left to the program, we take one at most */
+#define SHARES 8	/* of what is left to the program; we take one at most */
 
 /* Bytes of addresses that are taken; UINT64_MAX when it is not known. */
 static uint64_t
@@ -40,7 +40,7 @@ limits_cramp(size_t bytes)
 	    limit.rlim_cur != RLIM_INFINITY) {
 		now = taken();
 		cramp = now > limit.rlim_cur ||
-		    (limit.rlim_cur - now) / LEAST_SHARE < bytes;
+		    (limit.rlim_cur - now) / SHARES < bytes;
 	}
 	errno = saved;
 	return cramp;

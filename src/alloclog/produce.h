@@ -130,9 +130,8 @@ void *produce_again_at(void);
  * The same for the first area of an image: over what an ancestor's ancestor
  * left, that a row of processes which fork each other does not take 84 MiB more
  * each; a keeper's area, of some pages, it does take.  Over its parent's it cannot
- * be, see below.  Each address is
- * given once.  *bare: nobody can be in the middle of an event in a larger ring
- * there, so produce_open_area() will do.
+ * be, see below.  Each address is given once.  *bare: nobody can be in the middle
+ * of an event in a larger ring there, so produce_open_area() will do.
  */
 void *produce_first_at(bool *bare);
 

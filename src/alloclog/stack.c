@@ -75,7 +75,7 @@ struct stack_cache {
 	uint32_t depth;
 	uint32_t generation;
 	bool chains;		/* are looked for and kept */
-	bool known;		/* rules and memos are of a thread before, or of before a keeper */
+	bool known;		/* it has begun: its rules and memos go on for the next thread, too */
 	uint32_t hits;		/* in this period */
 	uint32_t walks;
 	struct walker walker;

@@ -57,14 +57,31 @@ is_member(int fd, gid_t primary, gid_t group)
 	return false;
 }
 
+static int
+peer_cred(int fd, struct ucred *cred)
+{
+	socklen_t len = sizeof *cred;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len) < 0 ?
+	    -errno : 0;
+}
+
+uid_t
+access_uid(int fd)
+{
+	struct ucred cred;
+
+	return peer_cred(fd, &cred) == 0 ? cred.uid : (uid_t)-1;
+}
+
 int
 access_peer(const struct access *a, int fd, struct peer *peer)
 {
 	struct ucred cred;
-	socklen_t len = sizeof cred;
+	int r = peer_cred(fd, &cred);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	if (!a->system && cred.uid != a->owner && cred.uid != 0)
 		return -EACCES;
 	*peer = (struct peer){

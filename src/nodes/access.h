@@ -37,6 +37,9 @@ struct peer {
 /* roles 0: all. */
 void access_init(struct access *, bool system, uint32_t roles);
 
+/* Whoever it is; (uid_t)-1 when it cannot be known. */
+uid_t access_uid(int fd);
+
 /* -EACCES for one that has no business here; or why it cannot be known. */
 int access_peer(const struct access *, int fd, struct peer *);
 

@@ -318,16 +318,6 @@ answer_hello(struct acceptor *a, const struct waiting *w)
 
 /* --- the thread --------------------------------------------------------- */
 
-static uid_t
-peer_uid(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof cred;
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ?
-	    cred.uid : (uid_t)-1;
-}
-
 /* False when there are no more. */
 static bool
 take_connection(struct acceptor *a)
@@ -343,7 +333,7 @@ take_connection(struct acceptor *a)
 	}
 	a->waiting[a->n++] = (struct waiting){ .fd = fd,
 		.arrival = ++a->hello->arrivals, .since_ms = mono_ms(mono_now()),
-		.uid = peer_uid(fd) };
+		.uid = access_uid(fd) };
 	return true;
 }
 
