@@ -138,9 +138,15 @@ cut() {
 	    damaged 'the file of a part is damaged' "$tmp/bad" "$bad"
 }
 rule "so is a file that was cut, behind what is whole" cut
+# The node looks at the folder at most once in so long, so that what is removed
+# behind its back stays in its list for a moment.
+is_forgotten() {
+	"$pagek" listings >"$tmp/out" && ! grep "^$bad " "$tmp/out"
+}
 cut_before() {
 	start && "$pagek" listings | grep "^$bad .*(not whole)\$" &&
-	    says 5 'or files of it are damaged' "$bad" && rm "$spool/$bad".*
+	    says 5 'or files of it are damaged' "$bad" && rm "$spool/$bad".* &&
+	    until_true 20 is_forgotten
 }
 rule "and to a node that finds it so it is not whole, for that reason too" cut_before
 
