@@ -403,6 +403,34 @@ START_TEST(the_end_of_a_dormant_target_is_an_end)
 END_TEST
 
 /* What marks a dropped record is nothing that a target may write. */
+/* What the target finds in the word when its keeper goes. */
+static uint32_t
+word_behind(bool armed, bool knows)
+{
+	struct rig *rig = rig_new(false);
+	struct keeper_area *keeper = mmap(NULL, RING_ALIGN(sizeof *keeper),
+	    PROT_READ, MAP_SHARED, rig->fds[1], 0);
+	uint32_t word;
+
+	ck_assert_ptr_ne(keeper, MAP_FAILED);
+	atomic_store(&rig->area->knows_left, knows);
+	if (!armed)
+		stream_feed_arm(rig->feed, false, rig->now);
+	rig_free(rig);
+	ck_assert_uint_eq(atomic_load(&keeper->state), RING_KEEPER_GONE);
+	word = atomic_load(&keeper->armed);
+	munmap(keeper, RING_ALIGN(sizeof *keeper));
+	return word;
+}
+
+START_TEST(who_sleeps_is_left_when_his_keeper_goes_if_he_knows_the_word)
+{
+	ck_assert_uint_eq(word_behind(false, true), RING_LEFT);
+	ck_assert_uint_eq(word_behind(false, false), RING_DORMANT);
+	ck_assert_uint_eq(word_behind(true, true), RING_ARMED);
+}
+END_TEST
+
 START_TEST(a_target_cannot_drop_its_records_itself)
 {
 	static const unsigned flags[] = {
@@ -641,6 +669,7 @@ suite(void)
 	tcase_add_test(tc, ranges_and_the_common_ring_are_dropped_too);
 	tcase_add_test(tc, what_a_dormant_target_loses_is_nobodys_loss);
 	tcase_add_test(tc, the_end_of_a_dormant_target_is_an_end);
+	tcase_add_test(tc, who_sleeps_is_left_when_his_keeper_goes_if_he_knows_the_word);
 	tcase_add_loop_test(tc, a_target_cannot_drop_its_records_itself, 0, 12);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("threads");

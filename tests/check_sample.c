@@ -171,6 +171,37 @@ START_TEST(without_a_period_nothing_is_counted)
 }
 END_TEST
 
+/* Bytes to the next sample, looked at by strides: as many as were drawn. */
+START_TEST(a_countdown_goes_on_from_stride_to_stride)
+{
+	struct sampler s = begun(UINT64_C(1) << 24, 10);
+
+	for (int i = 0; i < 1000; i++) {
+		uint64_t bytes = s.left + s.rest, size = 1 + (uint64_t)i * 4001;
+		uint64_t met = 0;
+
+		ck_assert_uint_le(s.left, SAMPLE_STRIDE);
+		do
+			met += size;
+		while (!sample_due(&s, size));
+		ck_assert_uint_ge(met, bytes);
+		ck_assert_uint_lt(met - size, bytes);
+	}
+}
+END_TEST
+
+START_TEST(a_stride_without_a_period_is_skipped_and_nothing_behind_it)
+{
+	struct sampler s = begun(0, 11);
+
+	sample_stride(&s);
+	ck_assert(sample_skips(&s, SAMPLE_STRIDE - 1));
+	ck_assert(!sample_skips(&s, 1));
+	ck_assert_uint_eq(s.period, 0);
+	ck_assert_uint_eq(s.rest, 0);
+}
+END_TEST
+
 START_TEST(an_enormous_period_is_a_very_long_one)
 {
 	struct sampler s = begun(UINT64_MAX, 9);
@@ -471,6 +502,8 @@ suite(void)
 	tcase_add_test(tc, a_block_is_met_in_proportion_to_its_bytes);
 	tcase_add_test(tc, a_block_that_is_met_often_is_one);
 	tcase_add_test(tc, without_a_period_nothing_is_counted);
+	tcase_add_test(tc, a_countdown_goes_on_from_stride_to_stride);
+	tcase_add_test(tc, a_stride_without_a_period_is_skipped_and_nothing_behind_it);
 	tcase_add_test(tc, an_enormous_period_is_a_very_long_one);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("set");

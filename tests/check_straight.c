@@ -41,10 +41,14 @@ begin_era(uint64_t stream)
 	ck_assert(produce_again(rig->area, rig->keeper, stream));
 }
 
+/* No producer can be of an area that no keeper has made. */
 static bool
 goes_straight(void)
 {
-	return produce_straight() != NULL;
+	const struct keeper_area *way = produce_straight();
+
+	return way != NULL && (produce_area_asleep(way) ||
+	    atomic_load(&way->magic) == RING_MAGIC);
 }
 
 START_TEST(before_a_hello_no_event_goes_straight)
@@ -150,6 +154,26 @@ START_TEST(where_nobody_listens_nothing_is_logged_and_aliens_are_known)
 }
 END_TEST
 
+START_TEST(who_is_left_neither_goes_straight_nor_sleeps)
+{
+	struct rig *rig = attach();
+
+	/* There the target has the feed's own mapping, which goes with it. */
+	if (RIG_TSAN)
+		return;
+	stream_feed_arm(rig->feed, false, rig->now);
+	ck_assert(!produce_left() && produce_asleep() && goes_straight());
+	stream_feed_free(rig->feed);
+	rig->feed = NULL;
+	ck_assert(!produce_wanted());
+	ck_assert(produce_left());
+	ck_assert(!goes_straight() && !produce_asleep());
+	ck_assert_ptr_null(produce_whole());
+	begin_era(2);
+	ck_assert(!produce_left() && goes_straight() && produce_wanted());
+}
+END_TEST
+
 /* --- two at once ----------------------------------------------------------- */
 
 #define TIMES (RIG_SLOW ? 20000 : 1000000)
@@ -199,6 +223,7 @@ straight_suite(void)
 	tcase_add_test(tc, an_era_that_begins_with_an_alien_block_has_no_straight_way);
 	tcase_add_test(tc, a_forked_child_looks_closer_until_it_has_said_hello);
 	tcase_add_test(tc, where_nobody_listens_nothing_is_logged_and_aliens_are_known);
+	tcase_add_test(tc, who_is_left_neither_goes_straight_nor_sleeps);
 	tcase_add_test(tc, no_event_goes_straight_while_an_alien_block_is_about);
 	suite_add_tcase(s, tc);
 	return s;

@@ -5,7 +5,7 @@
  * Looked for where a producer does more than log anyhow: where it must look
  * at its ring's tail again, which who logs little does after fewer records, or
  * finds the ring full, where a thread begins, where a sampled block is logged,
- * before a fork.  A look costs a reading of the clock, without a system call:
+ * before a fork; and by who is left, with each stride of what he allocates.  A look costs a reading of the clock, without a system call:
  * where the kernel maps no clock into its processes nobody looks.
  *
  * Nothing is done where the keeper has seen that the target is locked (ring.h),
@@ -21,8 +21,9 @@
  *	least.  A parent that gives up its privileges and locks itself in later
  *	than that, without a call that locked.c sees, has been found free, until
  *	the next look.
- *	A dormant target comes to none of these but a fork and a use of the API:
- *	nothing is looked for in its allocations, which is what makes them free.
+ *	A dormant target whose keeper was killed, and could not say that it goes,
+ *	comes to none of these but a fork and a use of the API: nothing is looked
+ *	for in its allocations, which is what makes them free.
  */
 #ifndef ALLOCLOG_ALONE_H
 #define ALLOCLOG_ALONE_H

@@ -77,6 +77,10 @@ produce_tickets_now(void)
 
 /* --- the gate ------------------------------------------------------------ */
 
+/* No producer is of these: who finds one here looks closer, by the slow path. */
+static const struct keeper_area undecided = { .armed = RING_ARMED };
+static const struct keeper_area alienated = { .armed = RING_ARMED };
+
 /*
  * Opens the straight way, unless there is an alien by then: one that comes
  * meanwhile takes the area away that the exchange looks for.  It would find
@@ -85,13 +89,37 @@ produce_tickets_now(void)
 static void
 gate_straighten(struct produce_gate *gate, const struct keeper_area *keeper)
 {
-	static const struct keeper_area undecided = { .armed = 1 };
 	const struct keeper_area *way = &undecided;
 
-	atomic_store(&gate->straight, way);
+	atomic_store(&gate->straight, keeper != NULL ? way : NULL);
 	if (atomic_load(&aliens) != 0)
-		keeper = NULL;
+		keeper = &alienated;
 	(void)atomic_compare_exchange_strong(&gate->straight, &way, keeper);
+}
+
+/* A way that is closed already stays so: who samples has the blocks as suspects. */
+static void
+gate_alienate(struct produce_gate *gate)
+{
+	const struct keeper_area *way = atomic_load(&gate->straight);
+
+	while (way != NULL &&
+	    !atomic_compare_exchange_weak(&gate->straight, &way, &alienated))
+		;
+}
+
+/*
+ * Another keeper's gate stays as it is, and so does a way that an alien has
+ * closed, which says only that it is slow.
+ */
+static void
+gate_leave(struct produce_gate *gate, const struct keeper_area *keeper)
+{
+	const struct keeper_area *way = keeper;
+
+	(void)atomic_compare_exchange_strong(&gate->straight, &way, NULL);
+	way = keeper;
+	(void)atomic_compare_exchange_strong(&gate->keeper, &way, NULL);
 }
 
 void
@@ -100,10 +128,10 @@ produce_alien(void)
 	struct shared *sh;
 
 	atomic_fetch_add(&aliens, 1);
-	atomic_store(&shut.straight, NULL);
+	gate_alienate(&shut);
 	(void)era_now(&sh);
 	if (sh != NULL)
-		atomic_store(&sh->gate.straight, NULL);
+		gate_alienate(&sh->gate);
 }
 
 void
@@ -203,7 +231,8 @@ produce_orphan(void)
 	keeper = (struct keeper_area *)(uintptr_t)mapped_keeper;
 	/* An event that the fork interrupted must not take it for dormant. */
 	if (replace(keeper, RING_ALIGN(sizeof(*keeper)), READ_WRITE))
-		atomic_store_explicit(&keeper->armed, 1, memory_order_relaxed);
+		atomic_store_explicit(&keeper->armed, RING_ARMED,
+		    memory_order_relaxed);
 	memset(mapped_area, 0, sizeof(mapped_area));
 	mapped_keeper = NULL;
 	errno = saved;
@@ -247,6 +276,7 @@ area_begin(struct ring_area *area)
 {
 	atomic_store_explicit(&area->version, RING_VERSION,
 	    memory_order_relaxed);
+	atomic_store_explicit(&area->knows_left, 1, memory_order_relaxed);
 	atomic_store_explicit(&area->magic, RING_MAGIC, memory_order_release);
 }
 
@@ -421,4 +451,16 @@ produce_wanted(void)
 	struct joined j;
 
 	return joined_get(&j) && produce_area_armed(j.keeper);
+}
+
+bool
+produce_left(void)
+{
+	struct joined j;
+
+	if (!joined_get(&j) || atomic_load_explicit(&j.keeper->armed,
+		memory_order_relaxed) != RING_LEFT)
+		return false;
+	gate_leave(&j.sh->gate, j.keeper);
+	return true;
 }

@@ -326,7 +326,7 @@ malloc(size_t size)
 
 	if (unlikely(way == NULL))
 		return malloc_closer(size);
-	if (!produce_area_armed(way))
+	if (produce_area_asleep(way))
 		return real.malloc(size);
 	p = thread_straight(way);
 	if (unlikely(p == NULL))
@@ -386,7 +386,7 @@ calloc(size_t n, size_t size)
 
 	if (unlikely(way == NULL))
 		return calloc_closer(n, size);
-	if (!produce_area_armed(way))
+	if (produce_area_asleep(way))
 		return real.calloc(n, size);
 	p = thread_straight(way);
 	if (unlikely(p == NULL))
@@ -459,7 +459,7 @@ free(void *ptr)
 
 	if (unlikely(way == NULL)) {
 		free_closer(ptr);
-	} else if (!produce_area_armed(way)) {
+	} else if (produce_area_asleep(way)) {
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
 		heads_fetch(ptr);

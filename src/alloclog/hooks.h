@@ -16,6 +16,8 @@
  *			know them when it is armed again.
  *	closer		how a hook looks at an event that does not go straight
  *			(produce_straight()).
+ *	left		asleep, and the keeper has gone (ring.h): a thread looks
+ *			for another one with each stride of what it allocates.
  *	origin		where the program called us: the frame address of the
  *			hook, by which return address and stack are found.
  *	scope		one operator new or delete in progress on a thread.
@@ -270,20 +272,28 @@ thread_samples(void)
 
 /*
  * Without a fast producer: an allocation of which nobody will ask again.  The
- * real function is known then.
+ * real function is known then.  Where every event is to be logged a countdown is
+ * that of another keeper's time, which sampled.
  */
 static inline bool
 hook_skips(uint64_t size)
 {
-	return produce_asleep() || sample_skips(&thread_self.sampler, size);
+	const struct keeper_area *whole = produce_whole();
+
+	return whole != NULL ? produce_area_asleep(whole) :
+	    sample_skips(&thread_self.sampler, size);
 }
 
 /* Without a fast producer: the free of a block that is not the pool's. */
 static inline bool
 hook_skips_free(const void *ptr)
 {
-	return produce_asleep() || (thread_self.sampler.left != 0 &&
-	    (likely(!sample_maybe(ptr)) || !sample_has(ptr)));
+	const struct keeper_area *whole = produce_whole();
+
+	if (whole != NULL)
+		return produce_area_asleep(whole);
+	return thread_self.sampler.left != 0 &&
+	    (likely(!sample_maybe(ptr)) || !sample_has(ptr));
 }
 
 /* --- who asked (threads.c) ------------------------------------------------ */

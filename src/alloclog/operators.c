@@ -197,7 +197,7 @@ op_unlogged(enum op op, size_t size, size_t align, const void *block)
 static inline void *
 op_asleep(enum op op, const struct keeper_area *way)
 {
-	return produce_area_armed(way) ? NULL : op_real[op].fn;
+	return produce_area_asleep(way) ? op_real[op].fn : NULL;
 }
 
 /*

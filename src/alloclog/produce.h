@@ -201,11 +201,11 @@ uint64_t produce_sample_wanted(void);
 /*
  * On a page that fork wipes.  The area stands here when every event is to be
  * logged; a process that samples keeps account of its blocks while it is
- * dormant, so it has no short cut.
+ * dormant, so it has no short cut.  Nor has one that is left.
  */
 struct produce_gate {
 	_Atomic(const struct keeper_area *) keeper;
-	/* The same, or one that is armed; NULL, too, where there has been an alien. */
+	/* The same or, where there has been an alien, one that is armed and nobody's. */
 	_Atomic(const struct keeper_area *) straight;
 };
 
@@ -214,18 +214,33 @@ extern _Atomic(const struct produce_gate *) produce_gate;
 static inline bool
 produce_area_armed(const struct keeper_area *keeper)
 {
-	return atomic_load_explicit(&keeper->armed, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&keeper->armed, memory_order_relaxed) ==
+	    RING_ARMED;
+}
+
+/* Not the contrary: there is RING_LEFT. */
+static inline bool
+produce_area_asleep(const struct keeper_area *keeper)
+{
+	return atomic_load_explicit(&keeper->armed, memory_order_relaxed) ==
+	    RING_DORMANT;
+}
+
+/* The area, where every event is to be logged when that is armed; or NULL. */
+static inline const struct keeper_area *
+produce_whole(void)
+{
+	return atomic_load_explicit(&atomic_load_explicit(&produce_gate,
+	    memory_order_acquire)->keeper, memory_order_acquire);
 }
 
 /* True where nothing is to be logged or kept account of. */
 static inline bool
 produce_asleep(void)
 {
-	const struct keeper_area *keeper = atomic_load_explicit(
-	    &atomic_load_explicit(&produce_gate, memory_order_acquire)->keeper,
-	    memory_order_acquire);
+	const struct keeper_area *keeper = produce_whole();
 
-	return keeper != NULL && !produce_area_armed(keeper);
+	return keeper != NULL && produce_area_asleep(keeper);
 }
 
 /*
@@ -249,6 +264,12 @@ void produce_alien_gone(void);
 
 /* Whether this process has joined and its keeper wants events now. */
 bool produce_wanted(void);
+
+/*
+ * Whether it is left.  From then on no event goes straight or is asleep, until
+ * there is another keeper.
+ */
+bool produce_left(void);
 
 /* Nobody is to listen, ever: asleep from now on, also in children.  One at a time. */
 void produce_never(void);

@@ -206,7 +206,7 @@ realloc(void *old, size_t size)
 	struct producer *p;
 
 	if (likely(way != NULL)) {
-		if (!produce_area_armed(way))
+		if (produce_area_asleep(way))
 			return real.realloc(old, size);
 		heads_fetch(old);
 		p = thread_straight(way);

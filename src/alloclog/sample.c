@@ -80,23 +80,42 @@ sample_draw(struct sampler *s)
 	return 1 + (product_high(s->period, e) << 32 | s->period * e >> 32);
 }
 
+static void
+count_from(struct sampler *s, uint64_t bytes)
+{
+	s->left = bytes < SAMPLE_STRIDE ? bytes : SAMPLE_STRIDE;
+	s->rest = bytes - s->left;
+}
+
+void
+sample_stride(struct sampler *s)
+{
+	count_from(s, SAMPLE_STRIDE);
+}
+
 void
 sample_begin(struct sampler *s, uint64_t period, uint64_t seed)
 {
-	s->left = 0;
+	count_from(s, 0);
 	s->period = period < SAMPLE_PERIOD_MAX ? period : SAMPLE_PERIOD_MAX;
 	s->random = seed;
 	if (period != 0)
-		s->left = sample_draw(s);
+		count_from(s, sample_draw(s));
 }
 
 /* What is left of the block behind the byte that was met goes for nothing. */
 bool
 sample_due(struct sampler *s, uint64_t size)
 {
+	uint64_t behind = size + (size == 0) - s->left;
+
 	if (sample_skips(s, size))
 		return false;
-	s->left = sample_draw(s);
+	if (behind < s->rest) {
+		count_from(s, s->rest - behind);
+		return false;
+	}
+	count_from(s, sample_draw(s));
 	return true;
 }
 

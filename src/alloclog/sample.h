@@ -11,6 +11,8 @@
  *			pattern the program has.  A block of s bytes is sampled
  *			with the probability 1 - exp(-s / period), once, however
  *			often it is met.
+ *	stride		what is counted down at a time.  At its end the thread
+ *			looks about: whether this is still its image, above all.
  *	filter		one small count for each of a few thousand hashes of
  *			addresses.  0: no sampled block lies there, nor one that
  *			is suspect; that is all that most frees look at.
@@ -50,13 +52,15 @@
 
 /* One thread's.  All zeros: samples nothing. */
 struct sampler {
-	uint64_t left;		/* the countdown; 0: none is running */
+	uint64_t left;		/* of this stride of the countdown; 0: none is running */
+	uint64_t rest;		/* of the countdown behind it */
 	uint64_t period;	/* 0: every event is logged */
 	uint64_t random;
 	uint64_t image;		/* stream of the image that it was begun in */
 };
 
 #define SAMPLE_PERIOD_MAX (UINT64_C(1) << 48)
+#define SAMPLE_STRIDE (UINT64_C(1) << 20)
 
 /*
  * Begins a countdown.  `seed` need only differ between threads and images.
@@ -64,7 +68,10 @@ struct sampler {
  */
 void sample_begin(struct sampler *, uint64_t period, uint64_t seed);
 
-/* An allocation of 0 bytes counts as one of 1. */
+/* Of who samples nothing: one stride, until which nothing is asked. */
+void sample_stride(struct sampler *);
+
+/* An allocation of 0 bytes counts as one of 1; false: look closer. */
 static inline bool
 sample_skips(struct sampler *s, uint64_t size)
 {

@@ -216,14 +216,33 @@ thread_joined(void)
 	return true;
 }
 
+/*
+ * Looks for another keeper, where this one has gone while the process slept;
+ * and not again before the next stride.
+ */
+static COLD void
+thread_look(struct thread *t)
+{
+	if (!produce_left())
+		return;
+	if (t->sampler.period == 0 && !t->looking)
+		sample_stride(&t->sampler);
+	if (!t->silent)
+		produce_look(t->producer);
+}
+
 bool
 thread_ready(struct producer **out)
 {
 	struct thread *t = &thread_self;
 	struct producer *p;
 
-	if (!thread_joined() || !produce_wanted())
+	if (!thread_joined())
 		return false;
+	if (!produce_wanted()) {
+		thread_look(t);
+		return false;
+	}
 	if (unlikely(t->silent)) {
 		produce_lost();
 		return false;

@@ -47,6 +47,12 @@ reader_gone(struct reader *r)
 {
 	atomic_store_explicit(&r->keeper->state, RING_KEEPER_GONE,
 	    memory_order_seq_cst);
+	/* Who has seen that looks whether its keeper is gone. */
+	if (atomic_load_explicit(&r->keeper->armed, memory_order_relaxed) ==
+	    RING_DORMANT && atomic_load_explicit(&r->area->knows_left,
+		memory_order_relaxed) != 0)
+		atomic_store_explicit(&r->keeper->armed, RING_LEFT,
+		    memory_order_release);
 	for (unsigned i = 0; i <= RING_COUNT; i++)
 		if (somebody_waits(r, i))
 			wake(r, i);
@@ -81,7 +87,8 @@ reader_arm(struct reader *r, bool armed, int64_t now_ms)
 	r->dormant = !armed;
 	atomic_store_explicit(&r->keeper->armings, ++r->armings,
 	    memory_order_relaxed);
-	atomic_store_explicit(&r->keeper->armed, armed, memory_order_release);
+	atomic_store_explicit(&r->keeper->armed,
+	    armed ? RING_ARMED : RING_DORMANT, memory_order_release);
 	if (!armed)
 		return true;
 	r->armed_at = now_ms > r->latest ? now_ms : r->latest + 1;

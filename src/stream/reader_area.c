@@ -161,7 +161,8 @@ make_both(struct reader *r, int fds[2], bool no_wait, int keeper_seals)
 	    memory_order_relaxed);
 	/* A target may log before the first pass. */
 	(void)reader_beat(r, mono_ms(mono_now()));
-	atomic_store_explicit(&r->keeper->armed, 1, memory_order_relaxed);
+	atomic_store_explicit(&r->keeper->armed, RING_ARMED,
+	    memory_order_relaxed);
 	publish_state(r);
 	fds[0] = ring_fd;
 	fds[1] = keeper_fd;
@@ -454,7 +455,7 @@ reader_resumed(struct reader *r)
 		r->rings[i].released = ~r->rings[i].saved;
 	r->rings[RING_COMMON].released = ~r->rings[RING_COMMON].saved;
 	reader_commit(r);
-	atomic_store_explicit(&r->keeper->armed, !r->dormant,
-	    memory_order_release);
+	atomic_store_explicit(&r->keeper->armed,
+	    r->dormant ? RING_DORMANT : RING_ARMED, memory_order_release);
 	publish_state(r);
 }

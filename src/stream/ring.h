@@ -33,6 +33,9 @@
  *			millisecond when it logs it; a keeper that arms sets the
  *			word first and then publishes a millisecond that no
  *			record has yet.
+ *	left		said of a dormant target whose keeper has gone, and has
+ *			been able to say so in the same word.  Who sleeps does
+ *			not look whether his keeper is gone; who is left does.
  *	sampled		only one allocation in so many bytes is logged, each byte
  *			being equally likely to be met, and the frees of those.
  *	gone		said of a keeper whose state says so, or whose heartbeat
@@ -274,6 +277,7 @@ struct ring_area {
 	_Atomic uint64_t walks;		/* stacks that were walked, not recognised */
 	_Atomic uint64_t sample_full;	/* sampled blocks that could not be remembered, and are not logged */
 	_Atomic uint64_t marks_untold;	/* alloclog_mark() while dormant */
+	_Atomic uint32_t knows_left;	/* 0: to this library RING_LEFT would mean armed */
 	struct ring_head rings[RING_COUNT + 1];
 };
 
@@ -308,11 +312,17 @@ enum ring_sandbox {
 	RING_SANDBOX_LOCKED = 2,
 };
 
+enum ring_arming {
+	RING_DORMANT = 0,		/* log nothing */
+	RING_ARMED = 1,
+	RING_LEFT = 2,			/* log nothing, and look for another keeper */
+};
+
 struct keeper_area {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t state;		/* enum ring_keeper_state */
 	_Atomic uint64_t ms;		/* monotonic milliseconds; also the heartbeat */
-	_Atomic uint32_t armed;		/* 0: dormant, log nothing */
+	_Atomic uint32_t armed;		/* enum ring_arming */
 	_Atomic uint32_t stack;		/* frames wanted, 0: return addresses alone; RING_STACK_FREES */
 	_Atomic uint64_t sample;	/* mean bytes between samples, 0: every event; set once, at first */
 	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
