@@ -83,7 +83,8 @@ options_of(const char *const *word, struct node_opts *o)
 START_TEST(options_are_remembered_in_their_places)
 {
 	static const char *const daemon[] = { "pageknode", "--max", "17",
-		"--stack", "3", "--free-stack", "--sample", "64k",
+		"--stack", "3", "--free-stack", "--no-pairs",
+		"--sample", "64k",
 		"--dormant", "--no-wait", "--check-list", "--spool", "/s",
 		"--print=p", "--clients", "9", "--role", "read",
 		"--report", "/r", "--no-supervisor", "--system", NULL };
@@ -102,7 +103,7 @@ START_TEST(options_are_remembered_in_their_places)
 	ck_assert_int_eq(options_of(daemon, &o), -1);
 	ck_assert(o.max == 17 && o.stack == 3 && o.sample == 65536 &&
 	    o.clients == 9 && o.roles != 0);
-	ck_assert(o.free_stacks && o.dormant && o.no_wait && o.check_list &&
+	ck_assert(o.free_stacks && o.no_pairs && o.dormant && o.no_wait && o.check_list &&
 	    o.print && o.alone && o.system);
 	ck_assert_str_eq(o.spool, "/s");
 	ck_assert_str_eq(o.printer, "p");

@@ -78,6 +78,36 @@ assert_whole(uint64_t allocs, uint64_t frees)
 	ck_assert_uint_eq(stream_feed_counts(t.rig->feed)->held, 0);
 }
 
+/* --- what becomes a pair --------------------------------------------------- */
+
+/* What else was held when a large one was freed is to be known. */
+START_TEST(a_large_block_makes_no_pair)
+{
+	static const uint64_t sizes[] = { RING_PAIR_SIZE - 1, RING_PAIR_SIZE,
+		UINT64_C(1) << 40 };
+
+	for (int again = 0; again < 2; again++) {
+		produce_alloc(&t.p, rig_addr(7), sizes[_i], 0, TYPE_MALLOC, 0,
+		    0x1234);
+		gone(7);
+	}
+	ck_assert_uint_eq(pairs(), _i == 0 ? 2 : 0);
+	assert_whole(2, 2);
+}
+END_TEST
+
+START_TEST(there_are_none_where_the_keeper_wants_each_event_apart)
+{
+	produce_close(&t.p);
+	stream_feed_want_apart(t.rig->feed, true);
+	produce_open(&t.p, 1);
+	born(7);
+	gone(7);
+	ck_assert_uint_eq(pairs(), 0);
+	assert_whole(1, 1);
+}
+END_TEST
+
 /* --- what is delivered ----------------------------------------------------- */
 
 /* Read before the free or behind it. */
@@ -554,6 +584,9 @@ pairs_suite(void)
 	TCase *tc = tcase_create("pairs");
 
 	tcase_add_checked_fixture(tc, begin, end);
+	tcase_add_loop_test(tc, a_large_block_makes_no_pair, 0, 3);
+	tcase_add_test(tc,
+	    there_are_none_where_the_keeper_wants_each_event_apart);
 	tcase_add_loop_test(tc, a_pair_is_delivered_as_what_it_is_of, 0, 6);
 	tcase_add_test(tc, pairs_before_and_behind_a_look_leave_what_lives);
 	tcase_add_test(tc, an_address_is_in_many_pairs);

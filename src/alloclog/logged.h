@@ -70,7 +70,7 @@ alloc_by(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
 
 	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more, false)))
 		return alloc_by_slow(p, ptr, size, type, any_w3(w3, pc));
-	produce_born(p, &e);
+	produce_born(p, &e, size);
 	produce_end(&e, produce_kind(REC_ALLOC, type, p->level) |
 	    (uintptr_t)ptr, size, w3);
 	return ptr;

@@ -59,6 +59,7 @@ struct producer {
 	uint8_t level;			/* what alloclog_level() last said, 0 not known */
 	uint8_t stalled;		/* dropping until half of the ring is drained */
 	bool frees;			/* have stacks of their own, and so records */
+	uint32_t pair_below;		/* blocks of fewer bytes may become pairs */
 	struct stack_cache *stack;	/* the hooks' own; NULL: return addresses are enough */
 	struct ticket *tickets;		/* REC_SHARDS of them, its era's */
 	/* What only the long way looks at. */
@@ -580,11 +581,15 @@ produce_pair(const struct produce_event *e, uint64_t addr, unsigned type)
 	return true;
 }
 
-/* Before produce_end(): a free may make a pair of this. */
+/*
+ * Before produce_end(): a free may make a pair of this, unless it is too large.
+ * What is born of its shard is older then, and has another ticket.
+ */
 static inline void
-produce_born(struct producer *p, const struct produce_event *e)
+produce_born(struct producer *p, const struct produce_event *e, uint64_t size)
 {
-	p->born[e->shard] = (uint8_t)e->head;
+	if (__builtin_expect(size < p->pair_below, 1))
+		p->born[e->shard] = (uint8_t)e->head;
 }
 
 /* The record; its size is a near one. */
@@ -634,7 +639,7 @@ produce_block(struct producer *p, uint64_t addr, uint64_t size,
 		produce_slow(p, addr, kind, size, w3);
 		return;
 	}
-	produce_born(p, &e);
+	produce_born(p, &e, size);
 	produce_end(&e, kind | addr, size, w3);
 }
 

@@ -248,6 +248,8 @@ ring_use(const struct joined *j, struct producer *p, struct ring_head *ring)
 	p->looked_ms = 0;
 	p->bell_at = head + capacity / 4;
 	p->stalled = 0;
+	p->pair_below = atomic_load_explicit(&j->keeper->apart,
+	    memory_order_relaxed) != 0 ? 0 : RING_PAIR_SIZE;
 	/* What the ring holds may be of a thread that had it before. */
 	produce_unborn(p, head);
 	/* The pointer last: it is what makes the rest valid. */

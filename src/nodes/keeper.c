@@ -106,6 +106,7 @@ make_feed(struct keeper *k, int *fds)
 		stream_feed_hold(k->feed);
 	stream_feed_sites(k->feed, k->sites);
 	stream_feed_want_stacks(k->feed, o->stack, o->free_stacks);
+	stream_feed_want_apart(k->feed, o->no_pairs);
 	stream_feed_want_sample(k->feed, k->sample);
 	return 0;
 }

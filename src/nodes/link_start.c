@@ -76,6 +76,7 @@ make_argv(const struct nodes_start *start, char *fd_text, char *max_text,
 	n = put_value(argv, n, "--stack", start->stack != 0 ? stack_text :
 	    NULL);
 	n = put_flag(argv, n, "--free-stack", start->free_stacks);
+	n = put_flag(argv, n, "--no-pairs", start->no_pairs);
 	n = put_value(argv, n, "--sample", start->sample != 0 ? sample_text :
 	    NULL);
 	n = put_flag(argv, n, "--dormant", start->dormant);

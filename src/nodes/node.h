@@ -52,6 +52,7 @@ struct node_opts {
 	bool check_list;
 	unsigned stack;			/* frames of an allocation's stack; 0: its caller alone */
 	bool free_stacks;		/* frees have theirs too */
+	bool no_pairs;			/* a record for each event: peaks are exact */
 	bool dormant;			/* targets log nothing until they are armed */
 	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	const char *report;

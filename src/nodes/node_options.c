@@ -23,7 +23,7 @@ enum node_option {
 	OPT_CLIENTS, OPT_HELLO, OPT_STDIO, OPT_TARGET, OPT_NODE,
 	OPT_NO_SUPERVISOR, OPT_SUPERVISED,
 	OPT_DEVICE, OPT_DEVICE_NAME, OPT_DEVICE_ONCE, OPT_BAUD,
-	OPT_SPOOL, OPT_PRINT,
+	OPT_SPOOL, OPT_PRINT, OPT_NO_PAIRS,
 	OPT_HELP, OPT_VERSION,
 };
 
@@ -175,6 +175,9 @@ static const struct option_entry options[] = {
 	{ "free-stack", NULL, OPT_FREE_STACK, COMMAND | DAEMON,
 	    "stacks of frees too",
 	    .take = take_flag, .at = AT(free_stacks) },
+	{ "no-pairs", NULL, OPT_NO_PAIRS, COMMAND | DAEMON,
+	    "a record for each event: peaks are exact, and it costs more",
+	    .take = take_flag, .at = AT(no_pairs) },
 	{ "sample", "SIZE", OPT_SAMPLE, COMMAND | DAEMON,
 	    "log a sample: one allocation in SIZE bytes",
 	    .take = take_size, .at = AT(sample), .max = BLKLIST_SAMPLE_MAX },

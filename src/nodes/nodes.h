@@ -90,6 +90,7 @@ struct nodes_start {
 					   /dev/null as stdin, its output into a file */
 	unsigned stack;			/* frames of each allocation's stack, 0 to 64; 0: its caller alone */
 	bool free_stacks;		/* frees have theirs too */
+	bool no_pairs;			/* a record for each event: peaks are exact */
 	uint64_t sample;		/* --sample: mean bytes between samples; 0: every event */
 	bool dormant;			/* targets log nothing until they are armed */
 	bool check_list;		/* --list=check: literal list beside, compared after each batch */

@@ -121,6 +121,8 @@ check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
 		.no_wait = option_on(o, OPTION_NO_WAIT),
 		.stack = o->stack,
 		.sample = o->sample,
+		/* A pair does not tell what else was held meanwhile. */
+		.no_pairs = option_given(o, OPTION_MAX_LIVE),
 	};
 	struct nodes_session_opts opts = { 0 };
 	struct nodes_session *s = NULL;

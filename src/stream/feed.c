@@ -211,6 +211,12 @@ stream_feed_want_stacks(struct stream_feed *feed, unsigned depth, bool frees)
 }
 
 void
+stream_feed_want_apart(struct stream_feed *feed, bool apart)
+{
+	reader_want_apart(&feed->reader, apart);
+}
+
+void
 stream_feed_want_sample(struct stream_feed *feed, uint64_t period)
 {
 	reader_want_sample(&feed->reader, period);

@@ -120,6 +120,12 @@ reader_want_stacks(struct reader *r, uint32_t stack)
 	atomic_store_explicit(&r->keeper->stack, stack, memory_order_relaxed);
 }
 
+void
+reader_want_apart(struct reader *r, bool apart)
+{
+	atomic_store_explicit(&r->keeper->apart, apart, memory_order_relaxed);
+}
+
 /* --- a look -------------------------------------------------------------- */
 
 static int

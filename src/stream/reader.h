@@ -227,6 +227,8 @@ void reader_void(const struct reader *, struct rec *);
 
 /* What the target is asked for: frames of a stack, and RING_STACK_FREES. */
 void reader_want_stacks(struct reader *, uint32_t stack);
+/* That each event has a record of its own. */
+void reader_want_apart(struct reader *, bool apart);
 
 /*
  * In-flight words, then heads and the counts of what was dropped, then what

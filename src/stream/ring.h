@@ -68,7 +68,10 @@
  * read the record or not: as long as it can become a pair, which is for the
  * next RING_PAIRS records, it is neither written over nor forgotten.  The
  * pair's two tickets are one record's, so the order of each address, a fork's
- * cut and what a killed thread leaves are as with two.
+ * cut and what a killed thread leaves are as with two.  What it does not tell is
+ * what else was held when the free came.  So large blocks make none, and the
+ * highest of what a target holds is too low by RING_PAIRS times RING_PAIR_SIZE
+ * for a thread at most; where that is too much the keeper asks for none at all.
  *
  * Layout of the ring area, from offset 0: struct ring_area, then the slots of
  * the common ring, then the records of ring 0, 1, 2 ... in the order of
@@ -139,6 +142,7 @@
  * capacity so many records are not used.
  */
 #define RING_PAIRS 256
+#define RING_PAIR_SIZE 1024	/* and is of a block with fewer bytes than this */
 
 #define RING_COUNT 160		/* sum of the first column */
 #define RING_COMMON RING_COUNT	/* index of the common ring in rings[] and tails[] */
@@ -328,6 +332,7 @@ struct keeper_area {
 	_Atomic uint64_t armings;	/* changes of `armed`, counted before each; for the next keeper */
 	_Atomic uint32_t sandbox;	/* enum ring_sandbox: of the target, when last looked at */
 	_Atomic uint64_t looks;		/* at all of its threads, counted after the word; that at its hello is none */
+	_Atomic uint32_t apart;		/* no pairs are to be made; set once, at first */
 	struct ring_tail tails[RING_COUNT + 1];
 };
 
@@ -363,6 +368,7 @@ _Static_assert(sizeof(struct ring_head) == 64 &&
     offsetof(struct keeper_area, armings) == 32 &&
     offsetof(struct keeper_area, sandbox) == 40 &&
     offsetof(struct keeper_area, looks) == 48 &&
+    offsetof(struct keeper_area, apart) == 56 &&
     offsetof(struct keeper_area, tails) == 64, "layout of shared memory");
 
 #define RING_ALIGN(n) (((n) + 4095) & ~(size_t)4095)

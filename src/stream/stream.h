@@ -494,6 +494,13 @@ void stream_feed_sites(struct stream_feed *, struct stream_sites *);
 void stream_feed_want_stacks(struct stream_feed *, unsigned depth, bool frees);
 
 /*
+ * Asks the target for a record of each event: no allocation and its free share
+ * one, and so what is held is known at each event.  Before the descriptors are
+ * sent.
+ */
+void stream_feed_want_apart(struct stream_feed *, bool apart);
+
+/*
  * Asks the target to log one allocation in `period` bytes, and its free; 0:
  * every one.  Before the descriptors are sent.
  */

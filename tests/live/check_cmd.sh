@@ -75,6 +75,28 @@ rule "what is held below the limit is within" \
 rule "a peak between two looks is found" \
     verdict 7 "max-live 8.0 MiB: was 9\.[0-9] MiB at .*: exceeded$" \
     --max-live 8M -- "$h" 10000 0
+# Freed within the millisecond, before anybody could have looked.
+cat >"$tmp/short.c" <<'C'
+#include <stdlib.h>
+static void *volatile keep[100];
+int main(int argc, char **argv)
+{
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 100; i++)
+			keep[i] = malloc((size_t)atoi(argv[1]));
+		for (int i = 0; i < 100; i++)
+			free(keep[i]);
+	}
+	return argc > 2;
+}
+C
+cc -O1 -fno-builtin -o "$tmp/short" "$tmp/short.c" || exit 1
+rule "a peak of a moment is found, of large blocks" \
+    verdict 7 "max-live 50.0 MiB: was 95.4 MiB at .*: exceeded$" \
+    --max-live 50M -- "$tmp/short" 1000000
+rule "and of small ones" \
+    verdict 7 "max-live 50.0 KiB: was 78.1 KiB at .*: exceeded$" \
+    --max-live 50k -- "$tmp/short" 800
 rule "the whole is the worst" \
     verdict 7 "holder\[[0-9]*\]: exceeded, judged for" \
     --max-live 50M --max-live 8M -- "$h" 10000 0
