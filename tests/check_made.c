@@ -256,6 +256,27 @@ START_TEST(peak_is_the_targets_until_it_is_counted_anew)
 }
 END_TEST
 
+/* Unless the page shows nothing of before it came. */
+START_TEST(peak_is_also_of_before_the_page_came)
+{
+	static uint64_t keeper[WIRE_STATS_COUNT];
+	uint64_t own;
+
+	compose(COLS, 24);
+	own = scene.view.counts->peak_bytes;
+	scene.look.keeper = keeper;
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view), own);
+	keeper[WIRE_N_PEAK_BYTES] = own + 5000;
+	keeper[WIRE_N_EST_PEAK_BYTES] = own + 7000;
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view), own + 5000);
+	scene.look.sample = 4096;
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view), own + 7000);
+	scene.look.sample = 0;
+	page.opts.session.since_click = true;
+	ck_assert_uint_eq(page_view_peak(&page, &scene.view), own);
+}
+END_TEST
+
 START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 {
 	static struct page_costs costs;
@@ -329,6 +350,7 @@ suite(void)
 	tcase_add_test(t, counting_anew_forgets_the_maximum);
 	tcase_add_test(t,
 	    peak_is_the_targets_until_it_is_counted_anew);
+	tcase_add_test(t, peak_is_also_of_before_the_page_came);
 	tcase_add_test(t, missed_cycles_are_those_since_it_was_counted_anew);
 	tcase_add_test(t,
 	    why_free_memory_is_not_shown_stands_there_in_address_order);

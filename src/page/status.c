@@ -263,13 +263,21 @@ page_peak_anew(struct page *page, const struct page_view *v)
 	page->peak_stream = v->look->stream_no;
 }
 
+/* The list's begins when the page comes; what was before that the keeper knows. */
 uint64_t
 page_view_peak(const struct page *page, const struct page_view *v)
 {
+	bool sampled = v->look->sample != 0;
+	uint64_t listed = sampled ? v->counts->est_peak_bytes :
+	    v->counts->peak_bytes;
+	uint64_t counted = 0;
+
 	if (page->peak_anew && page->peak_stream == v->look->stream_no)
 		return page->peak_bytes;
-	return v->look->sample != 0 ? v->counts->est_peak_bytes :
-	    v->counts->peak_bytes;
+	if (v->look->keeper != NULL && !page->opts.session.since_click)
+		counted = v->look->keeper[sampled ? WIRE_N_EST_PEAK_BYTES :
+		    WIRE_N_PEAK_BYTES];
+	return counted > listed ? counted : listed;
 }
 
 void
