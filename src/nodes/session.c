@@ -453,6 +453,8 @@ nodes_session_open(struct nodes_session **out, struct nodes_link *link,
 		return -ENOMEM;
 	s->link = link;
 	s->run = opts->run;
+	/* The other node may answer before the one that has the command. */
+	s->running = s->run != NULL;
 	s->losses = link_losses(link);
 	s->news = news;
 	s->arg = arg;

@@ -172,6 +172,18 @@ uses_it() {
 }
 rule "pagek run uses it, and tells of its own command alone" uses_it
 
+# The node that watches may answer before the one that runs the command does.
+waits_for_it() {
+	for i in 1 2 3 4 5; do
+		"$B/pagek" run -b -- sh -c 'sleep 0.1' 2>"$tmp/text" || return 1
+		grep -q 'ENDED' "$tmp/text" || return 1
+		grep -q 'NO ALLOCLOG' "$tmp/text" && head -3 "$tmp/text" &&
+		    return 1
+	done
+	return 0
+}
+rule "its first picture is not that there is nothing" waits_for_it
+
 own_node() {
 	rm -f "$tmp/out2" "$tmp/text"
 	runs --own-node && grep -q '/run[.][0-9]*[.]hello' "$tmp/where" &&
