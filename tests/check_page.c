@@ -379,11 +379,24 @@ START_TEST(key_bar_fits_and_always_tells_help_and_quit)
 {
 	picture_begin(&pic, _i, true);
 	picture_line(&pic);
-	page_key_bar(&pic, _i);
+	page_key_bar(&pic, _i, false);
 	ck_assert_int_eq(picture_end(&pic), 0);
 	assert_fits(_i, 1);
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "? help"));
 	ck_assert_ptr_nonnull(strstr(pic.line[0].text, "q quit"));
+}
+END_TEST
+
+/* Each of its keys does there what it says, and q quits nothing. */
+START_TEST(key_bar_of_what_lies_over_the_page_has_no_others)
+{
+	picture_begin(&pic, 120, true);
+	picture_line(&pic);
+	page_key_bar(&pic, 120, true);
+	ck_assert_int_eq(picture_end(&pic), 0);
+	ck_assert_str_eq(pic.line[0].text, "? help  Space pause  6 nodes");
+	ck_assert_int_eq(page_key_bar_code(120, 9, true), ' ');
+	ck_assert_int_eq(page_key_bar_code(120, 30, true), PAGE_KEY_NONE);
 }
 END_TEST
 
@@ -392,7 +405,7 @@ put_bar(void)
 {
 	picture_begin(&pic, 120, true);
 	picture_line(&pic);
-	page_key_bar(&pic, 120);
+	page_key_bar(&pic, 120, false);
 	ck_assert_int_eq(picture_end(&pic), 0);
 }
 
@@ -659,6 +672,8 @@ page_suite(void)
 	tcase_add_checked_fixture(line, setup_note, teardown);
 	tcase_add_test(line, age_text_is_five_columns_at_most);
 	tcase_add_test(line, rate_text_has_four_digits_at_most);
+	tcase_add_test(line,
+	    key_bar_of_what_lies_over_the_page_has_no_others);
 	tcase_add_loop_test(line, key_bar_fits_and_always_tells_help_and_quit,
 	    16, 200);
 	tcase_add_test(line, keys_are_told_as_they_are_bound);

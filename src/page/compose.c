@@ -414,7 +414,7 @@ put_bar(struct page *page, const struct page_view *v,
 	symbols_text(page, v, text, sizeof text);
 	cols = text[0] != '\0' ? picture_cols(pic, text) + 2 : 0;
 	page->spots.bar_cols = pic->cols - cols;
-	page_key_bar(pic, pic->cols - cols);
+	page_key_bar(pic, pic->cols - cols, page->covered);
 	if (cols == 0)
 		return;
 	if (picture_col(pic) > 0)

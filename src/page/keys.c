@@ -258,39 +258,50 @@ make_bar(void)
 	bar.made = true;
 }
 
+/* Over the page q closes what lies there, which says so itself. */
+static bool
+is_told(const struct bar_word *w, int rank, bool covered)
+{
+	enum page_action action = w->key->action;
+
+	return w->key->rank <= rank && (!covered || action == PAGE_DO_HELP ||
+	    action == PAGE_DO_PAUSE || action == PAGE_DO_NODES);
+}
+
 static int
-bar_cols(int rank)
+bar_cols(int rank, bool covered)
 {
 	int cols = 0;
 	size_t i;
 
 	for (i = 0; i < bar.n; i++)
-		if (bar.word[i].key->rank <= rank)
+		if (is_told(&bar.word[i], rank, covered))
 			cols += bar.word[i].cols + (cols > 0 ? 2 : 0);
 	return cols;
 }
 
 /* The highest rank whose words fit, and all of lower ones; 0 none. */
 static int
-bar_rank(int cols)
+bar_rank(int cols, bool covered)
 {
 	int rank = 0;
 
 	if (!bar.made)
 		make_bar();
-	while (rank < (int)BASE_NELEM(keys) && bar_cols(rank + 1) <= cols)
+	while (rank < (int)BASE_NELEM(keys) &&
+	    bar_cols(rank + 1, covered) <= cols)
 		rank++;
 	return rank;
 }
 
 void
-page_key_bar(struct page_picture *pic, int cols)
+page_key_bar(struct page_picture *pic, int cols, bool covered)
 {
-	int rank = bar_rank(cols);
+	int rank = bar_rank(cols, covered);
 	const struct bar_word *w;
 
 	for (w = bar.word; w < bar.word + bar.n; w++) {
-		if (w->key->rank > rank)
+		if (!is_told(w, rank, covered))
 			continue;
 		if (picture_col(pic) > 0)
 			picture_blanks(pic, 2);
@@ -299,13 +310,13 @@ page_key_bar(struct page_picture *pic, int cols)
 }
 
 int
-page_key_bar_code(int cols, int col)
+page_key_bar_code(int cols, int col, bool covered)
 {
-	int rank = bar_rank(cols), from = 0, code;
+	int rank = bar_rank(cols, covered), from = 0, code;
 	const struct bar_word *w;
 
 	for (w = bar.word; w < bar.word + bar.n; w++) {
-		if (w->key->rank > rank)
+		if (!is_told(w, rank, covered))
 			continue;
 		if (col >= from && col < from + w->cols)
 			return codes_of(w->key, &code, 1) == 1 ? code :

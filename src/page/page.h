@@ -219,6 +219,7 @@ struct page {
 	bool text;			/* a picture is made whole, however long that takes, and open */
 	bool on_screen;			/* key bar, messages and prompt are wanted ... */
 	bool bare;			/* ... but not in this picture of what is on the screen */
+	bool covered;			/* something lies over it, and most keys mean nothing */
 	char message[256];		/* said in the bottom line until the next key */
 	const char *prompt;		/* what is asked there; borrowed, NULL: nothing */
 	const struct line *line;	/* ... and what is typed behind it; borrowed, NULL: nothing is */

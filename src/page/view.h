@@ -373,10 +373,13 @@ void page_view_frozen(struct page_view *, const struct page *);
 
 /* --- the bottom (keys.c) ------------------------------------------------ */
 
-/* The key bar, made from the key table: what fits into so many columns. */
-void page_key_bar(struct page_picture *, int cols);
+/*
+ * The key bar, made from the key table: what fits into so many columns.  Where
+ * something lies over the page it is of what means the same there.
+ */
+void page_key_bar(struct page_picture *, int cols, bool covered);
 /* The code of the key that stands at that column; 0: none does. */
-int page_key_bar_code(int cols, int col);
+int page_key_bar_code(int cols, int col, bool covered);
 
 /* --- the session's side (live.c) ---------------------------------------- */
 

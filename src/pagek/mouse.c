@@ -47,7 +47,7 @@ click_bar(struct app *app, int row, int col)
 
 	if (row != page->spots.bar || page->message[0] != '\0')
 		return false;
-	code = page_key_bar_code(page->spots.bar_cols, col);
+	code = page_key_bar_code(page->spots.bar_cols, col, page->covered);
 	if (code != PAGE_KEY_NONE)
 		app_key(app, code);
 	return true;

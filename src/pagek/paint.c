@@ -204,6 +204,8 @@ lay_out(struct paint_frame *f, struct app *app)
 	void *lines = f->line;
 	int rows = LINES, said, y, i, r;
 
+	app->page->covered = app->overlay != APP_NO_OVERLAY &&
+	    !app_overlay_is_whole(app);
 	r = page_compose(app->page, app->session, COLS, rows, &f->picture);
 	if (r < 0)
 		return r;
