@@ -147,7 +147,11 @@ output_close(FILE *out, const char *path, int status)
 		return status;
 	if (gone)
 		return PAGEK_OK;
-	complain("cannot write '%s': %s", path != NULL ? path : "-",
-	    strerror(why != 0 ? why : EIO));
+	if (why == 0)
+		why = EIO;
+	if (path != NULL)
+		complain("cannot write '%s': %s", path, strerror(why));
+	else
+		complain("cannot write standard output: %s", strerror(why));
 	return PAGEK_FAILED;
 }

@@ -17,7 +17,7 @@ say_order(struct app *app)
 	enum page_sort sort = page_sorting_first(&app->page->opts, &reverse);
 
 	app_say(app, "order: %s, %s%s", page_sort_rows[sort].word,
-	    reverse ? "reversed: not " : "", page_sort_rows[sort].help);
+	    page_sort_rows[sort].help, reverse ? ", reversed" : "");
 }
 
 static void

@@ -90,7 +90,7 @@ rule "a report that cannot be written is said before anything is started" \
 rule "nothing was started then" test ! -e "$tmp/started"
 full_device() {
 	"$pagek" list demo:1 >/dev/full 2>"$tmp/err"
-	[ $? = 1 ] && grep -q "No space left" "$tmp/err"
+	[ $? = 1 ] && grep -q "cannot write standard output: No space left" "$tmp/err"
 }
 rule "a full device is an error" full_device
 full_again() {
