@@ -356,6 +356,8 @@ install: all
 	install -m 755 $B/pageknode $B/pagek-symbols $(DESTDIR)$(LIBEXECDIR)
 	ln -sf $(LIBEXECDIR)/pageknode $(DESTDIR)$(BINDIR)/pageknode
 	$(if $(PRELOAD),install -m 644 $(PRELOAD) $(DESTDIR)$(LIBDIR))
+	$(if $(PRELOAD),ln -sf liballoclog.so \
+		$(DESTDIR)$(LIBDIR)/liballoclog.so.0)
 	$(if $(PRELOAD),install -m 644 src/alloclog/alloclog.h \
 		$(DESTDIR)$(PREFIX)/include)
 	for m in man/*.[1-8]; do \
@@ -386,6 +388,7 @@ uninstall:
 		$(DESTDIR)$(LIBEXECDIR)/pageknode \
 		$(DESTDIR)$(LIBEXECDIR)/pagek-symbols \
 		$(DESTDIR)$(LIBDIR)/liballoclog.so \
+		$(DESTDIR)$(LIBDIR)/liballoclog.so.0 \
 		$(DESTDIR)$(PREFIX)/include/alloclog.h
 	for m in man/*.[1-8]; do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m#man/}; done

@@ -4,8 +4,10 @@
  * liballoclog logs malloc and friends by being preloaded; this is for what
  * malloc cannot see: pools, arenas, handles with a life of their own.  Blocks
  * named here are a layer of their own: the first object of an arena may have
- * the arena's address.  Link with -lalloclog, or leave it out: every call is
- * cheap and does nothing while no node listens.
+ * the arena's address.  Link with -lalloclog, as alloclog(3) says, or
+ * make the names weak and call what is not NULL, as examples/pool.c does: then
+ * no library is needed.  Every call is cheap and does nothing while no node
+ * listens.
  *
  * Example
  *	alloclog_type(0xC4, "CONN", "connection of the pool");

@@ -287,4 +287,32 @@ another_node() {
 }
 rule "nor of one whose node was lost" another_node
 
+# As alloclog(3) has it: the loader looks for the name that the library has.
+cat >"$tmp/linked.c" <<'C'
+#include <alloclog.h>
+#include <stdio.h>
+int main(void)
+{
+	static char block[100];
+
+	alloclog_type(0xc4, "CONN", "connection of the pool");
+	alloclog_alloc(block, sizeof block, 0xc4);
+	puts("linked");
+	return 0;
+}
+C
+linked() {
+	root=$tmp/root
+	make -s -C "$top" B="$B" DESTDIR="$root" PREFIX=/usr install &&
+	    cc -I"$root/usr/include" "$tmp/linked.c" -o "$tmp/linked" \
+	    -L"$root/usr/lib/pagek" -lalloclog \
+	    -Wl,-rpath,"$root/usr/lib/pagek" || return 1
+	[ "$("$tmp/linked")" = linked ] &&
+	    [ "$("$pagek" run -b -o "$tmp/text" -- "$tmp/linked")" = linked ] &&
+	    grep -q ' 100 C4 CONN ' "$tmp/text" &&
+	    make -s -C "$top" B="$B" DESTDIR="$root" PREFIX=/usr uninstall &&
+	    [ -z "$(find "$root" -name 'liballoclog*')" ]
+}
+rule "a program that is linked with what is installed runs and is watched" linked
+
 say_result
