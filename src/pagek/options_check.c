@@ -212,7 +212,7 @@ check_stacks(struct parse *p)
 	return 0;
 }
 
-/* Nobody's target is sent to sleep because it happens to be the newest. */
+/* Nobody's target is sent to sleep because it happens to hold most. */
 static int
 check_aim(struct parse *p)
 {

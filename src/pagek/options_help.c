@@ -95,7 +95,8 @@ static void
 print_targets(FILE *out)
 {
 	fputs("\nTARGET is one of\n"
-	    "  local        the newest live target of this user (default)\n"
+	    "  local        what holds most of the live targets of this user's newest\n"
+	    "               node that has any (default)\n"
 	    "  pid:N        the target with this process id\n"
 	    "  NODE[/TARGET]\n"
 	    "               a node of the table, by its name or its number of "

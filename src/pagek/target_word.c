@@ -61,7 +61,7 @@ words_fixed(size_t k, const char **what)
 	static const struct {
 		const char *word, *what;
 	} fixed[] = {
-		{ HERE, "the newest live target of this user" },
+		{ HERE, "the live target here that holds most" },
 		{ "pid:", "a target by its process id" },
 		{ "unix:", "the node that listens at a socket" },
 		{ "ssh:", "the node of another machine" },
