@@ -416,6 +416,22 @@ START_TEST(mended_loss_says_that_the_list_is_taken_anew)
 }
 END_TEST
 
+/* As the counter of the status line has it. */
+START_TEST(what_was_made_good_is_not_among_what_is_lost)
+{
+	scene.look.lost[STREAM_OVERWRITTEN] = 2031;
+	scene.look.mended = 2031;
+	scene.look.settled = _i == 0;
+	compose(240, 24);
+	ck_assert(!shows("LOSSY") && !shows("INCOMPLETE"));
+	scene.look.lost[STREAM_RING_FULL] = 412;
+	scene.look.complete = false;
+	compose(240, 24);
+	ck_assert(shows("LOSSY +412 lost"));
+	ck_assert(shows("2,031 overwritten, of which 2,031 made good"));
+}
+END_TEST
+
 /* Of a device before this page came, too. */
 START_TEST(of_damage_it_is_said_that_there_may_be_more)
 {
@@ -696,6 +712,8 @@ picture_suite(void)
 	    (int)BASE_NELEM(told_apart));
 	tcase_add_test(target, old_picture_is_greyed_and_says_its_age);
 	tcase_add_test(target, mended_loss_says_that_the_list_is_taken_anew);
+	tcase_add_loop_test(target,
+	    what_was_made_good_is_not_among_what_is_lost, 0, 2);
 	tcase_add_loop_test(target,
 	    of_damage_it_is_said_that_there_may_be_more, 0, 2);
 	tcase_add_loop_test(target, what_is_lacking_is_told_with_its_cause, 0,

@@ -226,6 +226,10 @@ page_lost_text(const struct page *page, const struct nodes_look *look,
 		    is_bound(look, i) ? ">= " : "", count, i > 0 ? stream_cause_text(i) :
 		    "before this page came");
 	}
+	base_group_digits(count, sizeof count, look->mended);
+	if (len > 0 && look->mended > 0)
+		base_append(by, sizeof by, &len, ", of which %s made good",
+		    count);
 	base_group_digits(count, sizeof count, look->full);
 	if (look->full > 0)
 		base_append(by, sizeof by, &len, "%slist full: %s block%s not "
@@ -481,10 +485,11 @@ say_stale(const struct page *page, const struct page_view *v,
 	append_notice(st, text);
 }
 
+/* What a list taken anew has made good is in the sentence alone. */
 static void
 say_loss_word(const struct nodes_look *look, struct page_state *st)
 {
-	uint64_t lost = page_lost(look);
+	uint64_t lost = page_lost_for_good(look);
 	char exact[32], fit[8], *digits = fit;
 	size_t len = strlen(st->word);
 	bool bound = false;
@@ -597,7 +602,7 @@ page_state_get(const struct page *page, const struct page_view *v,
 	    s != NODES_NO_DATA && look->list != NULL)
 		say_modes(page, look, st);
 	/* Losses after the node's list are mended by taking the list anew. */
-	mending = live && !look->settled && page_lost(look) > 0;
+	mending = live && !look->settled && page_lost_for_good(look) > 0;
 	if (s != NODES_CONNECTING && (!look->complete || mending) &&
 	    (look->list != NULL || page_lost(look) > 0)) {
 		say_loss_word(look, st);
