@@ -3,6 +3,7 @@
  * do not wait for it.
  */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -108,6 +109,17 @@ unknown_lines(pid_t pid, unsigned *lines)
 	return n;
 }
 
+static unsigned
+rows_ended(void)
+{
+	const struct keeper *k;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(k, &node.ended, link)
+		n++;
+	return n;
+}
+
 /* Everyone has hung up before the acceptor even starts. */
 START_TEST(an_image_that_was_answered_too_late_has_its_line)
 {
@@ -134,12 +146,79 @@ START_TEST(more_than_wait_at_once_are_all_told_of)
 	pid_t pid;
 
 	up();
-	pid = hasty(500, true);
+	pid = hasty(200, true);
 	ck_assert_int_eq(hello_start(&node.hello), 0);
 	hello_stop(&node.hello);
 	tree_end_all(&node, true);
-	ck_assert_uint_eq(unknown_lines(pid, &lines), 500);
-	ck_assert_uint_eq(lines, 500);
+	ck_assert_uint_eq(unknown_lines(pid, &lines), 200);
+	ck_assert_uint_eq(lines, 200);
+	down();
+}
+END_TEST
+
+/*
+ * Whoever says hello and is gone costs us a descriptor until the loop gets to
+ * him, and others are to have some.
+ */
+START_TEST(of_a_flood_that_gets_no_stream_the_rest_is_counted)
+{
+	struct rlimit few, old;
+	unsigned lines, n = 500;
+	uint64_t stats[WIRE_STATS_COUNT] = { 0 };
+	int left;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = (struct rlimit){ .rlim_cur = 256, .rlim_max = old.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	up();
+	hasty(n, true);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	hello_stop(&node.hello);
+	ck_assert_uint_eq(hello_waiting(&node.hello), 256 / 4);
+	left = dup(0);
+	ck_assert_int_ge(left, 0);
+	close(left);
+	tree_end_all(&node, true);
+	unknown_lines(0, &lines);
+	ck_assert_uint_eq(lines, 256 / 4);
+	tree_stat(&node, stats);
+	ck_assert_uint_eq(stats[WIRE_N_GONE_MISSED] +
+	    (uint64_t)rows_ended(), n);
+	ck_assert_uint_ge(stats[WIRE_N_GONE_MISSED], n - 256 / 4);
+	down();
+	setrlimit(RLIMIT_NOFILE, &old);
+}
+END_TEST
+
+/* How many of n hellos of one process, whose keeper is gone, it says, are welcomed. */
+static unsigned
+welcomed_again(unsigned n)
+{
+	struct ring_hello h = { .magic = RING_HELLO_MAGIC,
+		.version = RING_VERSION, .flags = RING_HELLO_AGAIN,
+		.parent = UINT64_MAX };
+	unsigned welcomed = 0;
+	char welcome[256];
+
+	while (n-- > 0) {
+		int fd = dial();
+
+		ck_assert_int_eq(send(fd, &h, sizeof h, 0), sizeof h);
+		welcomed += recv(fd, welcome, sizeof welcome, 0) > 0;
+		close(fd);
+	}
+	return welcomed;
+}
+
+START_TEST(no_more_streams_wait_for_the_loop_than_there_can_be_targets)
+{
+	up();
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_uint_eq(welcomed_again(NODE_TARGETS_MAX + 20),
+	    NODE_TARGETS_MAX);
+	hello_stop(&node.hello);
+	ck_assert_uint_eq(hello_waiting(&node.hello), NODE_TARGETS_MAX);
+	tree_end_all(&node, true);
 	down();
 }
 END_TEST
@@ -274,6 +353,39 @@ START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
 }
 END_TEST
 
+START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return;
+	up();
+	node.access.system = true;
+	ck_assert_int_eq(chmod(folder, 0711), 0);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	ck_assert_int_eq(hello_start(&node.hello), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		if (setuid(1001) < 0)
+			_exit(2);
+		_exit(welcomed_again(NODE_TARGETS_MAX) != NODE_USER_TARGETS);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		be_one_of(1002);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	hello_stop(&node.hello);
+	tree_end_all(&node, true);
+	down();
+}
+END_TEST
+
 static Suite *
 suite(void)
 {
@@ -283,12 +395,16 @@ suite(void)
 	tcase_add_loop_test(t, an_image_that_was_answered_too_late_has_its_line,
 	    0, 2);
 	tcase_add_test(t, more_than_wait_at_once_are_all_told_of);
+	tcase_add_test(t, of_a_flood_that_gets_no_stream_the_rest_is_counted);
+	tcase_add_test(t,
+	    no_more_streams_wait_for_the_loop_than_there_can_be_targets);
 	tcase_add_test(t, a_late_hello_does_not_end_the_image_after_it);
 	tcase_add_test(t, rings_that_were_never_taken_do_not_count_as_silence);
 	tcase_add_test(t, an_image_that_got_no_stream_says_why_in_its_row);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
 	t = tcase_create(TAG_KERNEL);
+	tcase_add_test(t, streams_of_one_user_that_wait_leave_others_theirs);
 	tcase_add_test(t, a_users_burst_is_bounded_like_its_targets_one_by_one);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);

@@ -194,6 +194,9 @@ no_place(struct node *node, const struct peer *peer)
 {
 	unsigned all, own;
 
+	/* By then they are not of as many processes: each may say hello often. */
+	if (hello_is_full(&node->hello, peer->uid))
+		return "more come at once than the node can take in";
 	quota_beside(&node->quota, peer->pid, peer->uid, &all, &own);
 	if (all >= NODE_TARGETS_MAX)
 		return "the node watches as many targets as it can";
@@ -203,27 +206,37 @@ no_place(struct node *node, const struct peer *peer)
 	return NULL;
 }
 
+/* NULL: out of memory. */
+static struct keeper *
+missed_image(struct acceptor *a, const struct waiting *w,
+    const struct peer *peer, const struct ring_hello *hello, const char *why)
+{
+	struct keeper *k;
+
+	if (keeper_new(&k, a->hello->node, &(struct keeper_opts){
+	    .no_list = true }, NULL) < 0)
+		return NULL;
+	name_image(k, w->fd, peer, hello);
+	k->missed = true;
+	k->arrival = w->arrival;
+	snprintf(k->reason, sizeof k->reason, "%s", why);
+	return k;
+}
+
 /*
  * An image that said hello and got no stream is an image all the same: it has
- * a row that says why, and its line of the report when it has ended.
+ * a row that says why, and its line of the report when it has ended.  But it
+ * costs whoever says hello nothing, and us a descriptor until the loop gets to
+ * it: of a flood there is in the end nothing but the number.
  */
 static void
 miss(struct acceptor *a, const struct waiting *w, const struct peer *peer,
     const struct ring_hello *hello, const char *why)
 {
 	struct hello *h = a->hello;
-	struct keeper *k;
 
-	if (keeper_new(&k, h->node, &(struct keeper_opts){ .no_list = true },
-	    NULL) < 0)
-		return;
-	name_image(k, w->fd, peer, hello);
-	k->missed = true;
-	k->arrival = w->arrival;
-	snprintf(k->reason, sizeof k->reason, "%s", why);
-	pthread_mutex_lock(&h->lock);
-	hello_put(h, k);
-	pthread_mutex_unlock(&h->lock);
+	hello_put_missed(h, hello_has_room(h) ?
+	    missed_image(a, w, peer, hello, why) : NULL);
 	uv_async_send(&h->node->drain.wake);
 }
 
@@ -608,8 +621,7 @@ hello_listen_fd(struct hello *h, struct node *node, int fd, const char *path,
 	h->file = socket_file(path);
 	h->listen_fd = fd;
 	strcpy(h->path, path);
-	pthread_mutex_init(&h->lock, NULL);
-	TAILQ_INIT(&h->arrived);
+	hello_queue_init(h);
 	return 0;
 }
 

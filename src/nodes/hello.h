@@ -15,6 +15,7 @@
 #include "socket.h"
 
 #define HELLO_BEHIND 32		/* so many came in and were not adopted: the loop cannot follow */
+#define HELLO_MISSED_MAX 1024	/* so many without a stream wait to be told of */
 
 struct hello {
 	struct node *node;
@@ -28,10 +29,12 @@ struct hello {
 	bool running;
 	bool inherited;			/* the socket is not ours to remove */
 	pthread_t thread;
-	pthread_mutex_t lock;		/* of the next three, and held while one is welcomed */
+	pthread_mutex_t lock;		/* of the next four, and held while one is welcomed */
 	struct keepers arrived;
 	size_t waiting;			/* so many are in it ... */
 	size_t behind;			/* ... and have been welcomed */
+	uint64_t untold;		/* images without a stream for which it had no room */
+	size_t missed_max;		/* room for those */
 	_Atomic uint64_t held;		/* hellos that had to wait for the loop */
 	char path[SOCKET_PATH];
 	struct socket_file file;	/* what we have bound there */
@@ -54,6 +57,7 @@ void hello_fini(struct hello *);
 
 /* --- hello_queue.c: who has come in, in the order of their welcome ------------- */
 
+void hello_queue_init(struct hello *);
 /* One more; with the lock held. */
 void hello_put(struct hello *, struct keeper *);
 /*
@@ -68,6 +72,17 @@ void hello_put_back(struct hello *, struct keeper *);
 size_t hello_waiting(struct hello *);
 /* The next of them, or NULL: it can have ended, but not be missed. */
 struct keeper *hello_take(struct hello *);
+/*
+ * As many have been welcomed and wait as there can be targets, of all or, at the
+ * system's node, of this user: there is no place for one more of his.
+ */
+bool hello_is_full(struct hello *, uid_t);
+/* For one more without a stream; only the acceptor's thread puts any in. */
+bool hello_has_room(struct hello *);
+/* One of those; NULL: it is counted, and nobody hears more of it. */
+void hello_put_missed(struct hello *, struct keeper *);
+/* How many have been counted so since the last call. */
+uint64_t hello_take_untold(struct hello *);
 /* Out of turn the first of this process, unless a fork made it; NULL: none. */
 struct keeper *hello_take_image(struct hello *, pid_t);
 

@@ -396,6 +396,7 @@ tree_adopt_all(struct node *node)
 		adopt(node, k);
 		drain_beat(node);
 	}
+	tree_count_untold(node, hello_take_untold(&node->hello));
 }
 
 struct keeper *

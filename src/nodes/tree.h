@@ -73,6 +73,8 @@ void tree_put_ended(struct keeper *);
  * makes room for another; false: there is none.
  */
 bool tree_make_room(struct node *);
+/* Images that had no stream and never had a row. */
+void tree_count_untold(struct node *, uint64_t images);
 /* The node's numbers of STATS, those of WIRE_N_GONE. */
 void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 /* An image that has just ended: its list counts among those of tree_trim(). */

@@ -102,6 +102,13 @@ count_gone(struct node *node, const struct keeper *k)
 }
 
 void
+tree_count_untold(struct node *node, uint64_t images)
+{
+	node->gone.images += images;
+	node->gone.missed += images;
+}
+
+void
 tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 {
 	n[WIRE_N_GONE] = node->gone.images;
