@@ -398,6 +398,12 @@ nodes_main(int argc, char **argv)
 		node_say("loop", r);
 		return NODE_FAILED;
 	}
+	r = nodes_workers(&loop);
+	if (r < 0) {
+		node_say("a thread for what takes long", r);
+		uv_loop_close(&loop);
+		return opts.daemon ? DAEMON_FAILED : NODE_FAILED;
+	}
 	r = node_init(&node, &loop, &opts);
 	if (r < 0) {
 		node_say(opts.report != NULL ? opts.report : "node", r);

@@ -605,6 +605,15 @@ int nodes_session_arm(struct nodes_session *, enum wire_arming);
 /* Asks the node to end the watched target (Q).  The news come as ENDED. */
 int nodes_session_end_target(struct nodes_session *);
 
+/* --- work beside the loop ------------------------------------------------ */
+
+/*
+ * Makes the threads for uv_queue_work(), one where there cannot be all; before
+ * the first of it, and once: later calls do nothing.  -EAGAIN when there can be
+ * none: no work may be queued then, for libuv would abort.
+ */
+int nodes_workers(uv_loop_t *);
+
 /* --- the node itself (pageknode) ---------------------------------------- */
 
 /* The program's main, so that tests can link it; returns an exit status. */

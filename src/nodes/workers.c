@@ -1,0 +1,118 @@
+/*
+ * The threads of libuv's pool, for what may have to wait for a disk.
+ *
+ * libuv makes them with the first work that comes, and where the system has not
+ * all of them for it, it calls abort(): with RLIMIT_NPROC used up, or few
+ * addresses, a program would die of what it can well do with one.  So they are
+ * counted first.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nodes.h"
+
+#define WORKERS 4
+#define POOL_SIZE "UV_THREADPOOL_SIZE"	/* libuv's name for it */
+
+static bool begun;
+
+static void *
+wait_for_all(void *gate)
+{
+	/* Held until all have been made: they are to be there at once. */
+	pthread_mutex_lock(gate);
+	pthread_mutex_unlock(gate);
+	return NULL;
+}
+
+/* How many threads there can be beside each other, up to WORKERS. */
+static unsigned
+count(void)
+{
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t thread[WORKERS];
+	sigset_t all, old;
+	unsigned n = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	pthread_mutex_lock(&gate);
+	while (n < WORKERS &&
+	    pthread_create(&thread[n], NULL, wait_for_all, &gate) == 0)
+		n++;
+	pthread_mutex_unlock(&gate);
+	for (unsigned i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return n;
+}
+
+static void
+nothing(uv_work_t *work)
+{
+	(void)work;
+}
+
+static void
+done(uv_work_t *work, int status)
+{
+	(void)status;
+	free(work);
+}
+
+/* Any work makes the pool, within this call. */
+static int
+queue_nothing(uv_loop_t *loop)
+{
+	uv_work_t *work = malloc(sizeof *work);
+	int r;
+
+	if (work == NULL)
+		return -ENOMEM;
+	r = uv_queue_work(loop, work, nothing, done);
+	if (r < 0)
+		free(work);
+	return r;
+}
+
+/* The number is libuv's alone, and nobody's whom we start. */
+static int
+make_pool(uv_loop_t *loop, unsigned n)
+{
+	const char *set = getenv(POOL_SIZE);
+	char *old = set != NULL ? strdup(set) : NULL, size[16];
+	int r;
+
+	if (set != NULL && old == NULL)
+		return -ENOMEM;
+	snprintf(size, sizeof size, "%u", n);
+	r = setenv(POOL_SIZE, size, 1) < 0 ? -errno : queue_nothing(loop);
+	if (old != NULL)
+		setenv(POOL_SIZE, old, 1);
+	else
+		unsetenv(POOL_SIZE);
+	free(old);
+	return r;
+}
+
+int
+nodes_workers(uv_loop_t *loop)
+{
+	unsigned n;
+	int r;
+
+	if (begun)
+		return 0;
+	n = count();
+	/* Who wants threads after us finds those that we leave. */
+	if (n > 0 && n < WORKERS)
+		n = 1;
+	r = n > 0 ? make_pool(loop, n) : -EAGAIN;
+	begun = r == 0;
+	return r;
+}

@@ -1,0 +1,80 @@
+/*
+ * Threads for work beside the loop, where a user may have few.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/nodes/nodes.h"
+#include "harness.h"
+
+#define NOBODYS 54321		/* a user without processes */
+
+static int worked;
+
+static void
+work(uv_work_t *w)
+{
+	(void)w;
+	worked++;
+}
+
+static void
+after(uv_work_t *w, int status)
+{
+	(void)w;
+	(void)status;
+}
+
+/* Of a user who may have so many processes and threads. */
+static void
+work_of(unsigned n)
+{
+	struct rlimit few = { .rlim_cur = n, .rlim_max = n };
+	static uv_work_t w;
+	uv_loop_t loop;
+	int r;
+
+	if (setuid(NOBODYS) < 0 || setrlimit(RLIMIT_NPROC, &few) < 0 ||
+	    uv_loop_init(&loop) < 0)
+		_exit(2);
+	r = nodes_workers(&loop);
+	if (n == 1)
+		_exit(r != -EAGAIN);
+	if (r < 0 || uv_queue_work(&loop, &w, work, after) < 0)
+		_exit(3);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	_exit(worked != 1 || getenv("UV_THREADPOOL_SIZE") != NULL);
+}
+
+START_TEST(who_may_have_few_threads_works_with_one_and_does_not_die_of_it)
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		return;
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		work_of((unsigned)_i);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+	Suite *s = suite_create("workers");
+	TCase *t = tcase_create(TAG_KERNEL);
+
+	tcase_add_loop_test(t,
+	    who_may_have_few_threads_works_with_one_and_does_not_die_of_it, 1,
+	    8);
+	suite_add_tcase(s, t);
+	return s;
+}
+
+CHECK_MAIN(suite)
