@@ -468,7 +468,7 @@ merge(struct order *o)
 		if (err != 0 || order_is_over(o) || !o->common_stopped ||
 		    o->common_undelivered == o->common_offered)
 			return err;
-		err = common_offer(o);
+		err = common_offer_rest(o);
 	}
 }
 

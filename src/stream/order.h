@@ -77,6 +77,7 @@ struct common_slot {
 	uint8_t state;		/* enum slot_state */
 	bool linked;		/* is of a realloc ... */
 	bool behind;		/* ... and has one before it undelivered: waits */
+	bool passed;		/* undelivered, and the offer is beyond it */
 };
 
 /* A range whose record is at the front of its source. */
@@ -134,6 +135,7 @@ struct order {
 	uint64_t sample_full;		/* likewise */
 	uint64_t common_undelivered;
 	uint64_t common_offered;	/* how many were left by the last offer */
+	uint64_t common_next;		/* the claim that it has come to */
 	bool common_stopped;
 	unsigned range_n;		/* of range_shard[] and range_ticket[] */
 
@@ -152,6 +154,8 @@ struct order {
 	uint32_t range_ticket[REC_SHARDS];
 	struct order_range ranges[ORDER_RANGES_MAX];
 	uint16_t common_last[UINT16_MAX + 1];	/* by thread: its last slot that is linked, from 1 on */
+
+	uint16_t common_passed[UINT16_MAX + 1];	/* by thread: how many of its slots are */
 
 	struct rec batch[ORDER_BATCH];
 	struct source source[RING_COUNT];
@@ -300,9 +304,13 @@ int order_wake(struct order *, unsigned s);
 /* One record that is not on the fast path: 1 done, 0 its source waits. */
 int order_run(struct order *, unsigned id, const struct rec *);
 
-/* order_common.c: reads what is valid, offers it, gives room back. */
+/*
+ * order_common.c: reads what is valid, offers it, and the rest of it when what
+ * stopped the offer may be gone; gives room back.
+ */
 int common_read(struct order *);
 int common_offer(struct order *);
+int common_offer_rest(struct order *);
 void common_release(struct order *);
 int common_run(struct order *, unsigned id);
 void common_save(const struct order *, struct order_state *);

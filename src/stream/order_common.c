@@ -128,6 +128,27 @@ common_read(struct order *o)
 	return 0;
 }
 
+/*
+ * Counted by threads, for a ring full of control records would otherwise be
+ * looked through for each of them.
+ */
+static void
+pass(struct order *o, struct common_slot *slot)
+{
+	if (slot->state != SLOT_WAITS || slot->passed)
+		return;
+	slot->passed = true;
+	o->common_passed[rec_thread(&slot->rec)]++;
+}
+
+static void
+unpass(struct order *o, struct common_slot *slot)
+{
+	if (slot->passed)
+		o->common_passed[rec_thread(&slot->rec)]--;
+	slot->passed = false;
+}
+
 int
 common_run(struct order *o, unsigned id)
 {
@@ -138,6 +159,7 @@ common_run(struct order *o, unsigned id)
 	if (done == 1) {
 		slot->state = SLOT_DONE;
 		o->common_undelivered--;
+		unpass(o, slot);
 		if (slot->linked)
 			unlink_slot(o, slot);
 	} else if (done == 0) {
@@ -146,20 +168,38 @@ common_run(struct order *o, unsigned id)
 	return done < 0 ? done : 0;
 }
 
-/* Whether something of the same thread, claimed before n, is undelivered. */
-static bool
-thread_has_earlier(struct order *o, uint64_t n)
+/*
+ * Goes on where the offer has stopped: before that nothing has been read that
+ * was not offered.
+ */
+int
+common_offer_rest(struct order *o)
 {
-	unsigned thread = rec_thread(&common_at(o, n)->rec);
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	int err;
 
-	for (uint64_t k = o->reader->rings[RING_COMMON].pos; k < n; k++) {
-		const struct common_slot *slot = common_at(o, k);
+	o->common_stopped = false;
+	for (; o->common_next < ring->seen; o->common_next++) {
+		struct common_slot *slot = common_at(o, o->common_next);
 
-		if ((slot->state == SLOT_READ || slot->state == SLOT_WAITS) &&
-		    rec_thread(&slot->rec) == thread)
-			return true;
+		if (slot->state == SLOT_READ && slot->behind) {
+			slot->state = SLOT_WAITS;
+		} else if (slot->state == SLOT_READ) {
+			if (o->common_passed[rec_thread(&slot->rec)] != 0 &&
+			    reader_class(o->reader, &slot->rec) ==
+				CLASS_CONTROL) {
+				o->common_stopped = true;
+				break;
+			}
+			err = common_run(o, (unsigned)(ORDER_COMMON +
+			    o->common_next % RING_COMMON_SLOTS));
+			if (err != 0)
+				return err;
+		}
+		pass(o, slot);
 	}
-	return false;
+	o->common_offered = o->common_undelivered;
+	return 0;
 }
 
 /*
@@ -171,32 +211,12 @@ int
 common_offer(struct order *o)
 {
 	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
-	uint64_t earlier = 0;
-	int err;
 
-	o->common_stopped = false;
-	for (uint64_t n = ring->pos; n < ring->seen; n++) {
-		struct common_slot *slot = common_at(o, n);
-
-		if (slot->state == SLOT_READ && slot->behind) {
-			slot->state = SLOT_WAITS;
-		} else if (slot->state == SLOT_READ) {
-			if (earlier != 0 &&
-			    reader_class(o->reader, &slot->rec) ==
-				CLASS_CONTROL &&
-			    thread_has_earlier(o, n)) {
-				o->common_stopped = true;
-				break;
-			}
-			err = common_run(o,
-			    (unsigned)(ORDER_COMMON + n % RING_COMMON_SLOTS));
-			if (err != 0)
-				return err;
-		}
-		earlier += slot->state == SLOT_WAITS;
-	}
-	o->common_offered = o->common_undelivered;
-	return 0;
+	/* A claim that was not valid until now may lie before others. */
+	for (uint64_t n = ring->pos; n < ring->seen; n++)
+		unpass(o, common_at(o, n));
+	o->common_next = ring->pos;
+	return common_offer_rest(o);
 }
 
 /* Gives back the slots up to the first that is still needed. */
