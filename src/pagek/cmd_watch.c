@@ -25,6 +25,8 @@ struct watch {
 	FILE *out;
 	uint64_t lines;
 	uint64_t told_no;		/* asked for before there was another */
+	unsigned failed;		/* lines that could not be taken, in a row ... */
+	struct mono failed_at;		/* ... since then */
 	struct mono at, last_at;
 	int64_t wall_ms;
 	uint64_t allocs, frees;		/* since the line before */
@@ -278,12 +280,30 @@ tell_end(const struct nodes_look *look)
 	    how[0] != '\0' ? ": " : "", how);
 }
 
-static void
+/*
+ * The node has answered nothing for as long as is waited for an answer, though
+ * it may be connected, or again and again.  One line alone says nothing: this
+ * program may have been stopped in the middle of it.
+ */
+static bool
+is_unanswered(struct watch *w, struct mono asked, bool taken)
+{
+	if (taken)
+		w->failed = 0;
+	else if (w->failed++ == 0)
+		w->failed_at = asked;
+	return w->failed > 1 &&
+	    mono_ms_since(w->failed_at) >= w->o->timeout_ms;
+}
+
+/* False when they end for want of an answer. */
+static bool
 lines(struct watch *w, uv_loop_t *loop)
 {
 	const struct nodes_look *look = nodes_session_look(w->session);
+	bool over = false, taken;
+	struct mono asked;
 	struct pace pace;
-	bool over = false;
 
 	pace_begin(&pace, w->o);
 	while (!over) {
@@ -292,7 +312,9 @@ lines(struct watch *w, uv_loop_t *loop)
 		if (over)
 			pump(loop, w->session, w->o->timeout_ms, has_told_end,
 			    w->session);
-		if (take(w, loop)) {
+		asked = mono_now();
+		taken = take(w, loop);
+		if (taken) {
 			if (w->o->json)
 				put_row(w);
 			else
@@ -302,10 +324,13 @@ lines(struct watch *w, uv_loop_t *loop)
 		}
 		if (!output_flush(w->out) ||
 		    (over && look->state != NODES_CONNECTING))
-			return;
+			return true;
+		if (is_unanswered(w, asked, taken))
+			return false;
 		if (!pace_wait(&pace, loop, w->session, is_over, w->session))
-			return;
+			return true;
 	}
+	return true;
 }
 
 static int
@@ -314,6 +339,7 @@ watch(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	static const struct nodes_view none = { 0 };
 	const struct nodes_look *look = nodes_session_look(s);
 	struct watch w = { .o = o, .session = s };
+	bool answered;
 	int status;
 
 	w.out = output_open(o->output);
@@ -323,14 +349,20 @@ watch(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	json_open(&w.json, w.out, o);
 	if (o->json)
 		begin_rows(&w);
-	lines(&w, loop);
+	answered = lines(&w, loop);
 	if (o->json) {
 		json_rows_end(&w.json);
 		json_end(&w.json);
 	}
 	tell_end(look);
 	status = output_close(w.out, o->output, PAGEK_OK);
-	return status != PAGEK_OK ? status : batch_status(o, look);
+	if (status == PAGEK_OK)
+		status = batch_status(o, look);
+	if (status == PAGEK_OK && !answered) {
+		complain("no answer within %d s", o->timeout_ms / 1000);
+		status = PAGEK_TIMEOUT;
+	}
+	return status;
 }
 
 int

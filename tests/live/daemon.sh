@@ -135,6 +135,21 @@ no_answer() {
 }
 rule "of a node that does not answer nobody says what it does not watch" no_answer
 
+# The first line is there, so nothing is wrong but that no other comes.
+no_line() {
+	timeout -s KILL 30 "$B/pagek" watch --interval=0.2 --timeout=1 \
+	    "pid:$holder" >"$tmp/watched" 2>"$tmp/why" &
+	watch=$!
+	until_true 10 grep -q 'MiB\|KiB\| B ' "$tmp/watched" &&
+	    kill -STOP "$(node_of "$daemon")"
+	wait $watch
+	status=$?
+	kill -CONT "$(node_of "$daemon")"
+	cat "$tmp/watched" "$tmp/why"
+	[ $status = 8 ] && grep -q 'no answer within 1 s' "$tmp/why"
+}
+rule "a watch whose node stands still ends and says so" no_line
+
 # A command that says where its node is, holds for a while and ends with 7.
 cat >"$tmp/command.sh" <<'C'
 echo "$PAGEK_NODE"
