@@ -8,15 +8,19 @@ CHAINS_C = plain signal threads garbage plugins defeat
 CHAINS_CXX = cxx
 
 # VARIANT: compiler, flags.  "debuglink" is stripped, its symbols and lines
-# lie beside it; "bare" has neither lines nor local symbols.
-CHAINS_VARIANTS = gcc-O0 gcc-O0-nofp gcc-O2 gcc-O2-fp gcc-nopie gcc-debuglink \
-	gcc-nodebug gcc-bare clang-O0 clang-O2 clang-O2-fp clang-nopie
+# lie beside it; "bare" has neither lines nor local symbols.  Segments of "gaps"
+# lie apart, as those of programs that ask for large pages do.
+CHAINS_VARIANTS = gcc-O0 gcc-O0-nofp gcc-O2 gcc-O2-fp gcc-nopie gcc-gaps \
+	gcc-nopie-gaps gcc-debuglink gcc-nodebug gcc-bare clang-O0 clang-O2 \
+	clang-O2-fp clang-nopie
 
 CHAINS_FLAGS_gcc-O0 = gcc g++ -O0 -g
 CHAINS_FLAGS_gcc-O0-nofp = gcc g++ -O0 -g -fomit-frame-pointer
 CHAINS_FLAGS_gcc-O2 = gcc g++ -O2 -g
 CHAINS_FLAGS_gcc-O2-fp = gcc g++ -O2 -g -fno-omit-frame-pointer
 CHAINS_FLAGS_gcc-nopie = gcc g++ -O2 -g -fno-pie
+CHAINS_FLAGS_gcc-gaps = gcc g++ -O2 -g -Wl,-z,max-page-size=0x10000
+CHAINS_FLAGS_gcc-nopie-gaps = gcc g++ -O2 -g -fno-pie -Wl,-z,max-page-size=0x200000
 CHAINS_FLAGS_gcc-debuglink = gcc g++ -O2 -g
 CHAINS_FLAGS_gcc-nodebug = gcc g++ -O2 -g0
 CHAINS_FLAGS_gcc-bare = gcc g++ -O2 -g0 -s
