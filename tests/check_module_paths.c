@@ -80,6 +80,30 @@ START_TEST(the_program_itself_is_what_it_ran_at_the_start)
 }
 END_TEST
 
+/* As of "ld.so ./program", where the loader is what ran. */
+START_TEST(the_program_is_what_lies_where_it_was_loaded)
+{
+	const char *libc;
+	uint64_t start = libc_start(&libc);
+	struct keeper *k;
+	char mapped[PROC_PATH];
+	unsigned there, nowhere, kernel;
+
+	ck_assert_int_eq(proc_maps_path(getpid(), start, mapped), 0);
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG.self.1", getpid());
+	k->exe = strdup("/lib/loader.so");
+	there = put(k, start, "", false);
+	nowhere = put(k, 4096, "", false);
+	kernel = put(k, getauxval(AT_SYSINFO_EHDR), "", false);
+	module_paths_find(k);
+	ck_assert_str_eq(path_of(k, there), mapped);
+	ck_assert_str_eq(path_of(k, nowhere), "/lib/loader.so");
+	ck_assert_str_eq(path_of(k, kernel), "/lib/loader.so");
+	node_down();
+}
+END_TEST
+
 START_TEST(relative_and_cut_paths_are_looked_up_while_it_lives)
 {
 	const char *libc;
@@ -257,6 +281,7 @@ suite(void)
 	TCase *t = tcase_create("modules");
 
 	tcase_add_test(t, the_program_itself_is_what_it_ran_at_the_start);
+	tcase_add_test(t, the_program_is_what_lies_where_it_was_loaded);
 	tcase_add_test(t, relative_and_cut_paths_are_looked_up_while_it_lives);
 	tcase_add_test(t,
 	    a_relative_path_of_what_is_unloaded_is_one_from_its_folder);

@@ -1,7 +1,8 @@
 /*
  * What the loader was told is the path of most modules.  It has none for the
  * program itself, a relative one for a library found by way of a relative
- * folder, and a long one is cut to fit the target's area.
+ * folder, and a long one is cut to fit the target's area.  What was executed is
+ * not the program where that was given to the loader, as in "ld.so ./program".
  *
  * While the process lives and the module is loaded its maps say more.  A
  * relative path of what was unloaded meanwhile is one from where the process
@@ -70,6 +71,15 @@ find(const struct keeper *k, const struct stream_module *m,
 	    (k->cwd != NULL && is_file_in(k->cwd, m->path, out));
 }
 
+/* What lies where the program was loaded. */
+static bool
+find_program(const struct keeper *k, const struct stream_module *m,
+    char out[PROC_PATH])
+{
+	return k->pid != 0 && keeper_is_live(k) &&
+	    proc_maps_path(k->pid, m->start, out) == 0 && out[0] == '/';
+}
+
 static void
 name_one(struct keeper *k, unsigned no)
 {
@@ -80,7 +90,9 @@ name_one(struct keeper *k, unsigned no)
 	    (m.path[0] == '/' && !m.cut))
 		return;
 	if (m.path[0] == '\0') {
-		if (k->exe != NULL)
+		if (find_program(k, &m, path))
+			stream_sites_set_path(k->sites, no, path);
+		else if (k->exe != NULL)
 			stream_sites_set_path(k->sites, no, k->exe);
 	} else if (find(k, &m, path)) {
 		stream_sites_set_path(k->sites, no, path);

@@ -12,12 +12,13 @@ told_by() {
 	[ "$(wc -l <"$tmp/files")" -ge "$1" ] || ! kill -0 "$run"
 }
 
-# known VARIANT PROGRAM DEPTH [PROCESSES]
+# known VARIANT PROGRAM DEPTH [PROCESSES]; $loader starts it, if that is set.
+loader=
 known() {
 	variant=$1 program=$2 depth=$3 processes=${4:-1}
 	n=$((n + 1))
 	CHAINS_OUT=$tmp/told$n "$B/pagek" run -b -o /dev/null \
-	    --stack "$depth" -- "$B/tests/chains/$variant/$program" \
+	    --stack "$depth" -- $loader "$B/tests/chains/$variant/$program" \
 	    >"$tmp/run$n" 2>&1 &
 	run=$!
 	status=0
@@ -54,6 +55,12 @@ for depth in 1 3 64; do
 		rule "$program, $depth frames deep: likewise" \
 		    known gcc-O2 "$program" "$depth"
 	done
+done
+loader=$(readelf -l "$B/tests/chains/gcc-O2/plain" |
+    sed -n 's/.*interpreter: \(.*\)]/\1/p')
+for variant in gcc-O2 gcc-gaps gcc-nopie; do
+	rule "plain as $variant, given to the loader: likewise" \
+	    known "$variant" plain 16
 done
 
 say_result
