@@ -3,6 +3,7 @@
  * programs have; and the short names that the patterns meet.
  */
 #include "../src/base/base.h"
+#include "../src/symbol/symbol.h"
 #include "../src/symbol/wrappers.h"
 #include "harness.h"
 
@@ -128,6 +129,133 @@ START_TEST(short_name_of_any_piece_keeps_to_its_room)
 			}
 			free(room);
 			free(piece);
+		}
+	}
+}
+END_TEST
+
+/* --- names that fit ------------------------------------------------------ */
+
+#define STRING "std::__cxx11::basic_string<char, std::char_traits<char>, " \
+	"std::allocator<char> >"
+#define MAP "std::map<" STRING ", std::vector<" STRING ">, std::less<" STRING "> >"
+
+static const struct {
+	const char *function, *says;
+} long_names[] = {
+	{ "void* A<" MAP ", " MAP ">::first(int)", "::first(int)" },
+	{ "void* A<" MAP ", " MAP ">::second(int)", "::second(int)" },
+	{ "void* A<" MAP ", " MAP ">::second(long)", "::second(long)" },
+	{ "void* A<" MAP ", int, " MAP ">::second(int)", "::second(int)" },
+	{ "void* A<" MAP ", std::vector<" MAP "> >::second(int)", "A<" },
+	{ "bool operator< <" MAP ", " MAP ">(A<int>)", "bool operator< <" },
+	{ "A<" MAP ">::operator->(" MAP ")", "::operator->(" },
+	{ "A<" MAP ">::operator()(" MAP ") const", ") const" },
+	{ "A<&B::operator< , " MAP ", " MAP ">::f()", "A<" },
+	{ "f(" MAP ", " MAP ")::{lambda(" MAP ")#1}::operator()(char) const",
+	    "{lambda(" },
+	{ "a::(anonymous namespace)::f(" MAP ", " MAP ")",
+	    "a::(anonymous namespace)::f(" },
+	{ "A<" MAP ", " MAP "> f<" MAP ">(" MAP ") [clone .constprop.0]",
+	    "[clone .constprop.0]" },
+	{ "<" MAP " as core::ops::drop::Drop<" MAP ">>::drop", ">::drop" },
+};
+
+START_TEST(long_name_says_which_function_of_which_class)
+{
+	const char *name = long_names[_i].function;
+	char *fit = strdup(name), shorter[512], want[512];
+
+	ck_assert_uint_gt(strlen(name), SYMBOL_NAME_MAX);
+	symbol_fit_name(fit);
+	ck_assert_uint_le(strlen(fit), SYMBOL_NAME_MAX);
+	ck_assert_msg(strstr(fit, long_names[_i].says) != NULL, "%s", fit);
+	ck_assert_ptr_nonnull(strstr(fit, "...#"));
+	/* Rust's own type is between brackets that may be empty. */
+	symbol_short_name(fit, shorter, sizeof(shorter));
+	symbol_short_name(name, want, sizeof(want));
+	if (name[0] != '<')
+		ck_assert_str_eq(shorter, want);
+	free(fit);
+}
+END_TEST
+
+START_TEST(long_names_that_differ_go_on_differing)
+{
+	char *fit[BASE_NELEM(long_names)];
+
+	for (size_t i = 0; i < BASE_NELEM(fit); i++) {
+		fit[i] = strdup(long_names[i].function);
+		symbol_fit_name(fit[i]);
+		for (size_t k = 0; k < i; k++)
+			ck_assert_str_ne(fit[i], fit[k]);
+	}
+	for (size_t i = 0; i < BASE_NELEM(fit); i++)
+		free(fit[i]);
+}
+END_TEST
+
+START_TEST(name_that_fits_is_as_it_was)
+{
+	char name[SYMBOL_NAME_MAX + 1], was[SYMBOL_NAME_MAX + 1];
+
+	for (size_t len = 0; len <= SYMBOL_NAME_MAX; len++) {
+		memset(name, '<', len);
+		name[len] = '\0';
+		memcpy(was, name, sizeof(was));
+		symbol_fit_name(name);
+		ck_assert_str_eq(name, was);
+	}
+}
+END_TEST
+
+/* Two bytes each, so that a cut may fall into one. */
+START_TEST(long_name_without_brackets_keeps_both_ends_in_whole_characters)
+{
+	for (size_t before = 0; before < 4; before++) {
+		char name[1024] = "", twin[1024];
+
+		memset(name, 'x', before);
+		for (size_t i = 0; i < 200; i++)
+			strcat(name, "\xc3\xa9");
+		strcat(name, "end");
+		strcpy(twin, name);
+		twin[before + 200] ^= 1;
+		symbol_fit_name(name);
+		symbol_fit_name(twin);
+		ck_assert_uint_le(strlen(name), SYMBOL_NAME_MAX);
+		ck_assert_uint_gt(strlen(name), SYMBOL_NAME_MAX - 8);
+		ck_assert_str_eq(name + strlen(name) - 3, "end");
+		ck_assert_str_ne(name, twin);
+		for (const char *p = name; *p != '\0';) {
+			size_t n = base_utf8_char(p, strlen(p), NULL);
+
+			ck_assert_uint_gt(n, 0);
+			p += n;
+		}
+	}
+}
+END_TEST
+
+/* Of its own size: what is shortened is shorter, whatever brackets it has. */
+START_TEST(long_name_of_no_grammar_keeps_to_its_room)
+{
+	static const char *const pieces[] = { "<", ">", "(", ")", "operator",
+		"operator<", "->", "a<", "{(", "::(", " ", "a(b", "]>" };
+
+	for (size_t i = 0; i < BASE_NELEM(pieces); i++) {
+		for (size_t k = 0; k < BASE_NELEM(pieces); k++) {
+			size_t n = strlen(pieces[i]) + strlen(pieces[k]);
+			char *name = calloc(1, 300 * n + 1);
+
+			for (size_t times = 0; times < 300; times++) {
+				strcat(name, pieces[i]);
+				strcat(name, pieces[k]);
+			}
+			symbol_fit_name(name);
+			ck_assert_uint_le(strlen(name), SYMBOL_NAME_MAX);
+			ck_assert_uint_gt(strlen(name), 0);
+			free(name);
 		}
 	}
 }
@@ -321,6 +449,16 @@ wrappers_suite(void)
 	    BASE_NELEM(names));
 	tcase_add_loop_test(t, short_name_of_any_piece_keeps_to_its_room, 0,
 	    BASE_NELEM(names));
+	suite_add_tcase(s, t);
+
+	t = tcase_create("Names that fit");
+	tcase_add_loop_test(t, long_name_says_which_function_of_which_class, 0,
+	    BASE_NELEM(long_names));
+	tcase_add_test(t, long_names_that_differ_go_on_differing);
+	tcase_add_test(t, name_that_fits_is_as_it_was);
+	tcase_add_test(t,
+	    long_name_without_brackets_keeps_both_ends_in_whole_characters);
+	tcase_add_test(t, long_name_of_no_grammar_keeps_to_its_room);
 	suite_add_tcase(s, t);
 
 	t = tcase_create("Patterns");

@@ -36,7 +36,8 @@ _Static_assert((int)SYMBOL_PENDING == (int)WIRE_K_PENDING &&
     (int)SYMBOL_OTHER_FILE == (int)WIRE_K_OTHER_FILE &&
     (int)SYMBOL_DAMAGED == (int)WIRE_K_DAMAGED &&
     (int)SYMBOL_NO_READER == (int)WIRE_K_NO_READER &&
-    SYMBOL_INLINES_MAX <= WIRE_INLINES_MAX,
+    SYMBOL_INLINES_MAX <= WIRE_INLINES_MAX &&
+    SYMBOL_NAME_MAX <= WIRE_TEXT_MAX,
     "what is known is said in one way");
 
 /* One FRAME, from the request to its answer. */

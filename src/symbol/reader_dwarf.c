@@ -12,6 +12,7 @@
 #include "../base/base.h"
 
 #include <dwarf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,6 +265,16 @@ put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 		line->line = (uint32_t)number;
 }
 
+/* Instead of so many functions; outside text like theirs. */
+static char *
+left_out(unsigned n)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "(%u more inlined)", n);
+	return strdup(text);
+}
+
 /* The words of a function of a unit; `function` NULL: only lines are known. */
 static void
 put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
@@ -278,16 +289,24 @@ put_chain(struct unit *u, Dwarf_Die *function, uint64_t pc,
 	}
 	put_line(u, pc, &w->line[0]);
 	/*
-	 * Innermost first; of a chain too long the middle is left out: the
-	 * function itself is where it called the outermost.
+	 * Innermost first; of a chain too long the middle is left out, with a
+	 * line that says so: the function itself is where it called the
+	 * outermost.
 	 */
 	while (c.n > 0 && w->n + 1 < SYMBOL_INLINES_MAX) {
 		Dwarf_Die *inlined = &c.die[--c.n];
+		struct symbol_line *line = &w->line[w->n++];
 
-		w->line[w->n].function = symread_name(inlined, &u->scope, NULL);
-		w->n++;
-		if (w->n + 1 == SYMBOL_INLINES_MAX)
+		if (w->n + 1 < SYMBOL_INLINES_MAX || c.n == 0) {
+			line->function = symread_name(inlined, &u->scope, NULL);
+		} else {
+			line->function = left_out(c.n + 1);
+			free(line->file);
+			line->file = NULL;
+			line->line = 0;
 			inlined = &c.die[0];
+			c.n = 0;
+		}
 		put_call(u, inlined, &w->line[w->n]);
 	}
 	w->line[w->n++].function = name;

@@ -2,6 +2,7 @@
  * Answering a request: what the reader knows of each address of one file.
  */
 #include "reader.h"
+#include "wrappers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ name_all(struct symbol_words *w, const char *symbol)
 }
 
 static void
-look(struct image *m, const struct packet_request *r, uint64_t address,
+find_words(struct image *m, const struct packet_request *r, uint64_t address,
     struct symbol_words *w)
 {
 	const char *symbol;
@@ -87,6 +88,15 @@ look(struct image *m, const struct packet_request *r, uint64_t address,
 		return;
 	}
 	w->known = w->line[0].file != NULL ? SYMBOL_LINE : SYMBOL_NO_LINE;
+}
+
+static void
+look(struct image *m, const struct packet_request *r, uint64_t address,
+    struct symbol_words *w)
+{
+	find_words(m, r, address, w);
+	for (unsigned k = 0; k < w->n; k++)
+		symbol_fit_name(w->line[k].function);
 }
 
 void

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define PARENTS_MAX 64
-#define QUALIFIED_MAX 1024
+#define QUALIFIED_MAX 16384
 
 static const char *
 string_of(Dwarf_Die *die, unsigned attribute)

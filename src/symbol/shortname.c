@@ -9,14 +9,21 @@
  *	<alloc::vec::Vec<T> as core::ops::Drop>::drop	alloc::vec::Vec::drop
  *	zmalloc.constprop.0				zmalloc
  *
+ * And the whole name where it has no room: with the innermost brackets empty, so
+ * that it still says which function of which class, and with a number of all
+ * that it was, so that no two functions become one.
+ *
  * Names are strangers' text: one that follows no grammar comes out somehow,
  * within its room.
  */
+#include "symbol.h"
 #include "wrappers.h"
 
 #include "../base/base.h"
 
 #include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 struct writer {
@@ -59,6 +66,24 @@ behind_group(const char *p)
 	return p;
 }
 
+/* Of the sign that makes an operator's name; 0: it is none with brackets. */
+static size_t
+sign_length(const char *p)
+{
+	static const char *const with_brackets[] = {
+		"<<=", ">>=", "<=>", "->*", "<<", ">>", "<=", ">=", "->",
+		"()", "[]", "<", ">", ",",
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(with_brackets); i++) {
+		size_t n = strlen(with_brackets[i]);
+
+		if (strncmp(p, with_brackets[i], n) == 0)
+			return n;
+	}
+	return 0;
+}
+
 /*
  * What follows "operator" is its name, whatever brackets are in it.  Returns
  * behind it.
@@ -66,24 +91,16 @@ behind_group(const char *p)
 static const char *
 put_operator(struct writer *w, const char *p)
 {
-	static const char *const with_brackets[] = {
-		"<<=", ">>=", "<=>", "->*", "<<", ">>", "<=", ">=", "->",
-		"()", "[]", "<", ">", ",",
-	};
 	static const char *const words[] = {
 		" new[]", " delete[]", " new", " delete", " co_await",
 	};
 
-	put(w, "operator", 8);
-	p += 8;
-	for (size_t i = 0; i < BASE_NELEM(with_brackets); i++) {
-		size_t n = strlen(with_brackets[i]);
+	size_t sign = sign_length(p + 8);
 
-		if (strncmp(p, with_brackets[i], n) == 0) {
-			put(w, p, n);
-			return p + n;
-		}
-	}
+	put(w, p, 8 + sign);
+	p += 8 + sign;
+	if (sign > 0)
+		return p;
 	for (size_t i = 0; i < BASE_NELEM(words); i++) {
 		size_t n = strlen(words[i]);
 
@@ -257,4 +274,120 @@ symbol_short_name(const char *function, char *out, size_t cap)
 	if (w.len == 0)
 		put(&w, function, strlen(function));
 	out[without_clones(out, w.len)] = '\0';
+}
+
+/* --- names that fit ------------------------------------------------------ */
+
+#define DEEPEST 8		/* brackets in brackets: what is deeper is tried no more */
+#define EMPTIED 5		/* bytes of "<...>" */
+
+static uint32_t
+number_of(const char *name)
+{
+	uint32_t h = UINT32_C(2166136261);
+
+	for (; *name != '\0'; name++)
+		h = (h ^ (uint8_t)*name) * UINT32_C(16777619);
+	return h;
+}
+
+/* The first one has the number. */
+static const char *
+put_emptied(struct writer *w, const char *p, char *number)
+{
+	const char *end = behind_group(p);
+
+	if (end - p <= EMPTIED) {
+		put(w, p, (size_t)(end - p));
+		return end;
+	}
+	put(w, p, 1);
+	put(w, "...", 3);
+	put(w, number, strlen(number));
+	put(w, *p == '<' ? ">" : ")", 1);
+	number[0] = '\0';
+	return end;
+}
+
+/* The name with brackets to that depth; true when it has room. */
+static bool
+put_outer(struct writer *w, const char *name, unsigned limit, char *number)
+{
+	const char *p = name;
+	unsigned depth = 0;
+
+	while (*p != '\0' && w->len + 1 < w->cap) {
+		if (is_operator(name, p)) {
+			size_t n = 8 + sign_length(p + 8);
+
+			put(w, p, n);
+			p += n;
+		} else if (*p == '(' && begins_part(name, p)) {
+			p = put_group(w, p);
+		} else if (*p == '<' || *p == '(') {
+			if (depth == limit) {
+				p = put_emptied(w, p, number);
+				continue;
+			}
+			depth++;
+			put(w, p++, 1);
+		} else {
+			if (depth > 0 && (*p == ')' ||
+				(*p == '>' && p > name && p[-1] != '-')))
+				depth--;
+			put(w, p++, 1);
+		}
+	}
+	return *p == '\0' && w->len <= SYMBOL_NAME_MAX;
+}
+
+static bool
+goes_on(char c)
+{
+	return ((uint8_t)c & 0xc0) == 0x80;
+}
+
+/*
+ * Both ends of what has no brackets to empty, in whole characters: three bytes
+ * of one go on at most.
+ */
+static void
+put_ends(struct writer *w, const char *name, const char *number)
+{
+	size_t each = (SYMBOL_NAME_MAX - strlen(number) - 6) / 2, head = each;
+	const char *tail = name + strlen(name) - each;
+
+	while (goes_on(name[head]) && each - head < 3)
+		head--;
+	for (unsigned i = 0; i < 3 && goes_on(*tail); i++)
+		tail++;
+	put(w, name, head);
+	put(w, "...", 3);
+	put(w, number, strlen(number));
+	put(w, "...", 3);
+	put(w, tail, strlen(tail));
+}
+
+void
+symbol_fit_name(char *function)
+{
+	char out[SYMBOL_NAME_MAX + 2], number[16];
+	struct writer w = { out, sizeof(out), 0 };
+	unsigned limit = DEEPEST + 1;
+	bool fits = false;
+
+	if (strnlen(function, SYMBOL_NAME_MAX + 1) <= SYMBOL_NAME_MAX)
+		return;
+	while (!fits && limit-- > 0) {
+		w.len = 0;
+		snprintf(number, sizeof(number), "#%08x", number_of(function));
+		fits = put_outer(&w, function, limit, number);
+	}
+	if (!fits) {
+		w.len = 0;
+		snprintf(number, sizeof(number), "#%08x", number_of(function));
+		put_ends(&w, function, number);
+	}
+	memcpy(function, out, w.len);
+	function[w.len] = '\0';
 }

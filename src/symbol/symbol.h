@@ -43,6 +43,7 @@
 
 #define SYMBOL_MODULES_MAX 4096	/* ranges of code; more are not known */
 #define SYMBOL_INLINES_MAX 16
+#define SYMBOL_NAME_MAX 255	/* bytes of a function's name */
 #define SYMBOL_BUILD_ID_MAX 32
 
 /* --- places -------------------------------------------------------------- */
@@ -97,7 +98,7 @@ enum symbol_known {
 };
 
 struct symbol_line {
-	char *function;		/* demangled */
+	char *function;		/* demangled; a long one as symbol_fit_name() has it */
 	char *file;		/* NULL: not known */
 	uint32_t line;		/* 0: not known */
 };

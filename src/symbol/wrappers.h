@@ -47,4 +47,11 @@ const char *symbol_wrappers_pattern(const struct symbol_wrappers *, size_t k);
  */
 void symbol_short_name(const char *function, char *out, size_t cap);
 
+/*
+ * Shortens a name of more than SYMBOL_NAME_MAX bytes in place.  Its short name
+ * stays what it was, if that has room, and names that differ go on differing:
+ *	A<std::map<...#9c41d2aa>, int>::f(int)
+ */
+void symbol_fit_name(char *function);
+
 #endif
