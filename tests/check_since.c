@@ -7,8 +7,6 @@
 #include "../src/page/choice.h"
 #include "since_rig.h"
 
-#define MANY 150000u
-
 static bool
 has_type(unsigned at, uint64_t of)
 {
@@ -32,19 +30,6 @@ static bool
 is_by_zmalloc(unsigned at, uint64_t of)
 {
 	return is_below_main(at, of) && caller_of(at) != rec_site_caller(3);
-}
-
-static void
-assert_sums(const struct page_since_sum *is, struct sums want)
-{
-	ck_assert_double_eq(is->came, want.came);
-	ck_assert_double_eq(is->came_bytes, want.came_bytes);
-	ck_assert_double_eq(is->went, want.went);
-	ck_assert_double_eq(is->went_bytes, want.went_bytes);
-	ck_assert_uint_eq(is->came_listed, want.came);
-	ck_assert_uint_eq(is->came_listed_bytes, want.came_bytes);
-	ck_assert_uint_eq(is->went_listed, want.went);
-	ck_assert_uint_eq(is->went_listed_bytes, want.went_bytes);
 }
 
 /* --- sums ---------------------------------------------------------------- */
@@ -294,271 +279,6 @@ START_TEST(groups_are_called_as_on_page_k)
 }
 END_TEST
 
-/* --- filters -------------------------------------------------------------- */
-
-static bool
-is_large(unsigned at, const struct naive *n, int64_t age)
-{
-	(void)at;
-	(void)age;
-	return n->size >= 2048;
-}
-
-static bool
-is_of_thread_2(unsigned at, const struct naive *n, int64_t age)
-{
-	(void)n;
-	(void)age;
-	return thread_of_place(at) == 2;
-}
-
-static bool
-is_by_foo(unsigned at, const struct naive *n, int64_t age)
-{
-	(void)n;
-	(void)age;
-	return caller_of(at) == rec_site_caller(3);
-}
-
-static bool
-is_old(unsigned at, const struct naive *n, int64_t age)
-{
-	(void)at;
-	(void)n;
-	return age >= 40000;
-}
-
-static bool
-is_none(unsigned at, const struct naive *n, int64_t age)
-{
-	(void)at;
-	(void)n;
-	(void)age;
-	return false;
-}
-
-static const struct {
-	const char *filter;
-	bool (*means)(unsigned at, const struct naive *, int64_t age);
-} filters[] = {
-	{ "size>=2k", is_large },
-	{ "tid=2", is_of_thread_2 },
-	{ "module=/usr/lib/libfoo.so", is_by_foo },
-	{ "age>=40s", is_old },
-	{ "size<0", is_none },
-};
-
-struct chosen {
-	struct sums sums;
-	uint64_t was, was_bytes, is, is_bytes;
-};
-
-/* What was there is judged as it was at the mark, what came as it is. */
-static struct chosen
-naive_chosen(bool (*means)(unsigned at, const struct naive *, int64_t age),
-    bool (*in)(unsigned at, uint64_t of), uint64_t of)
-{
-	struct chosen c = { 0 };
-	unsigned at;
-
-	for (at = 0; at < PLACES; at++) {
-		const struct naive *was = &marked_place[at], *is = &place[at];
-		bool same = is_still(marked_place, at);
-		bool let_was = was->live && in(at, of) &&
-		    means(at, was, marked_ms - was->ms);
-		bool let_is = same ? let_was : is->live && in(at, of) &&
-		    means(at, is, scene.look.now_ms - is->ms);
-
-		c.was += let_was;
-		c.was_bytes += let_was ? was->size : 0;
-		c.is += let_is;
-		c.is_bytes += let_is ? is->size : 0;
-		if (same)
-			continue;
-		c.sums.came += let_is;
-		c.sums.came_bytes += let_is ? (double)is->size : 0;
-		c.sums.went += let_was;
-		c.sums.went_bytes += let_was ? (double)was->size : 0;
-	}
-	return c;
-}
-
-START_TEST(the_difference_is_of_what_the_filter_means)
-{
-	const struct page_since_group *g;
-	struct page_chosen sums;
-	struct filter_error e;
-	struct page_since *s;
-	struct sums all;
-	struct chosen want;
-	unsigned round;
-	size_t i;
-
-	page_set_group(&page, page_group_kind_called("site"));
-	live_on(300);
-	scene.look.now_ms += 30000;
-	live_on(300);
-	mark();
-	ck_assert_int_eq(page_choice_filter(&page, filters[_i].filter, &e), 0);
-	for (round = 0; round < 20; round++) {
-		live_on(1 + any(60));
-		s = settle();
-		want = naive_chosen(filters[_i].means, is_any, 0);
-		assert_sums(&s->shown.total, want.sums);
-		ck_assert_uint_eq(s->shown.was, want.was);
-		ck_assert_uint_eq(s->shown.was_bytes, want.was_bytes);
-		ck_assert_uint_eq(s->shown.blocks, want.is);
-		ck_assert_uint_eq(s->shown.bytes, want.is_bytes);
-		ck_assert_uint_eq(want.is, want.was +
-		    (uint64_t)want.sums.came - (uint64_t)want.sums.went);
-		page_since_chosen(&page, s, &sums);
-		all = naive_sums(is_any, 0);
-		ck_assert(sums.known && sums.unsure == 0);
-		ck_assert_uint_eq(sums.blocks, (uint64_t)(want.sums.came +
-		    want.sums.went));
-		ck_assert_uint_eq(sums.of, (uint64_t)(all.came + all.went));
-		for (i = 0; (g = page_since_row(s, i)) != NULL; i++)
-			assert_sums(&g->sum, naive_chosen(filters[_i].means,
-			    has_caller, g->caller).sums);
-		ck_assert(shows(filters[_i].filter) && shows(", filtered"));
-		scene.look.now_ms += 3000;
-	}
-}
-END_TEST
-
-/* Nothing of what another filter has found is shown under this one. */
-START_TEST(another_filter_is_another_difference_at_once)
-{
-	struct filter_error e;
-	struct page_since *s;
-	struct blk b;
-	bool live;
-
-	page_set_group(&page, page_group_kind_called("site"));
-	mark();
-	put(0, 1000);
-	put(5, 3000);
-	s = settle();
-	ck_assert_double_eq(s->shown.total.came, 2);
-	scene.look.now_ms += 30000;
-	s = settle();
-	ck_assert_uint_gt(s->npoints, 0);
-	page_diff_toggle(&diff);
-	settle();
-	ck_assert_int_eq(page_choice_filter(&page, "size>2k", &e), 0);
-	ck_assert(!page_since_known(&page, s));
-	compose(124, 24);
-	s = page_since_get(&page);
-	ck_assert(!page_diff_block(&diff, &page, &b, &live) ||
-	    b.size == 3000);
-	settle();
-	ck_assert_double_eq(s->shown.total.came, 1);
-	ck_assert_double_eq(s->group[0].net[0], 3000);
-	ck_assert(page_diff_block(&diff, &page, &b, &live) &&
-	    b.size == 3000);
-	page_choice_none(&page);
-	settle();
-	ck_assert_double_eq(s->shown.total.came, 2);
-	ck_assert(!shows("filter size") && !shows("filtered"));
-}
-END_TEST
-
-START_TEST(names_on_their_way_are_unsure_and_judged_when_they_come)
-{
-	struct filter_error e;
-	struct page_since *s;
-
-	scene_late = ~0u;
-	put(0, 1000);
-	put(2, 1000);
-	later();
-	mark();
-	take(0);
-	put(7, 500);
-	ck_assert_int_eq(page_choice_filter(&page, "function=zmalloc", &e),
-	    0);
-	s = settle();
-	ck_assert_uint_ge(s->shown.unsure, 2);
-	ck_assert(shows(" unsure"));
-	ck_assert_double_eq(s->shown.total.went, 0);
-	names_come();
-	ck_assert_uint_eq(s->shown.unsure, 0);
-	ck_assert_double_eq(s->shown.total.went, 1);
-	ck_assert_double_eq(s->shown.total.came, 0);
-}
-END_TEST
-
-/* Block i of so many that all of this is done in portions. */
-static uint64_t
-many_addr(unsigned i)
-{
-	return 0x100000000 + i * 0x10ul;
-}
-
-static void
-mark_many(void)
-{
-	for (unsigned i = 0; i < MANY; i++)
-		scene_alloc(&scene, many_addr(i), 32, TYPE_MALLOC, 1,
-		    rec_site_caller(1 + i % 5), scene.look.now_ms);
-	later();
-	mark();
-}
-
-START_TEST(what_was_freed_before_it_was_copied_is_unsure_under_a_filter)
-{
-	struct page_chosen sums;
-	struct filter_error e;
-	struct page_since *s;
-	unsigned i;
-
-	mark_many();
-	for (i = MANY - 100; i < MANY; i++)
-		scene_free(&scene, many_addr(i));
-	ck_assert_int_eq(page_choice_filter(&page, "size=32", &e), 0);
-	s = settle();
-	page_since_chosen(&page, s, &sums);
-	ck_assert_uint_eq(sums.of, 100);
-	ck_assert_uint_eq(sums.unsure, 100);
-	ck_assert(shows("0 of 100 new and freed, 0 B, 100 unsure"));
-}
-END_TEST
-
-START_TEST(groups_of_the_page_have_the_change_of_what_the_filter_means)
-{
-	struct filter_error e;
-
-	page_set_group(&page, page_group_kind_called("site"));
-	put(0, 1000);
-	later();
-	mark();
-	put(5, 2048);
-	for (unsigned i = 0; i < 2; i++) {
-		later();
-		compose(124, 24);
-	}
-	ck_assert(shows(" +2.0 KiB "));
-	ck_assert_int_eq(page_choice_filter(&page, "size<1500", &e), 0);
-	later();
-	compose(124, 24);
-	ck_assert(shows("SINCE MK") && !shows(" +2.0 KiB "));
-	put(10, 512);
-	for (unsigned i = 0; i < 2; i++) {
-		later();
-		compose(124, 24);
-	}
-	ck_assert(shows(" +512 B "));
-	page_choice_none(&page);
-	later();
-	compose(124, 24);
-	ck_assert(shows(" +2.5 KiB "));
-	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
-	later();
-	compose(124, 24);
-	ck_assert(shows("SINCE MK") && !shows(" +2.5 KiB "));
-}
-END_TEST
-
 START_TEST(groups_of_the_page_have_a_column_once_there_is_a_mark)
 {
 	page_set_group(&page, page_group_kind_called("site"));
@@ -588,7 +308,7 @@ START_TEST(large_lists_are_compared_in_portions)
 	unsigned i, pictures = 0;
 
 	mark_many();
-	for (i = 0; i < MANY; i += 3)
+	for (i = 0; i < SINCE_MANY; i += 3)
 		scene_free(&scene, many_addr(i));
 	for (i = 0; i < 1000; i++)
 		scene_alloc(&scene, 0x200000000 + i * 0x10ul, 64, TYPE_MALLOC,
@@ -604,8 +324,8 @@ START_TEST(large_lists_are_compared_in_portions)
 	ck_assert_uint_ge(pictures, 4);
 	ck_assert_double_eq(s->shown.total.came, 1000);
 	/* Those at the end were freed before they were copied. */
-	ck_assert_uint_eq(s->shown.total.went + (double)(MANY -
-	    page.marked->nold), MANY / 3);
+	ck_assert_uint_eq(s->shown.total.went + (double)(SINCE_MANY -
+	    page.marked->nold), SINCE_MANY / 3);
 	look(80, 24);
 	ck_assert(shows("freed before the mark was copied"));
 }
@@ -830,15 +550,6 @@ since_suite(void)
 	tcase_add_test(tc, names_are_of_the_callers_that_differ);
 	tcase_add_test(tc,
 	    groups_of_the_page_have_a_column_once_there_is_a_mark);
-	tcase_add_test(tc,
-	    groups_of_the_page_have_the_change_of_what_the_filter_means);
-	tcase_add_loop_test(tc, the_difference_is_of_what_the_filter_means, 0,
-	    BASE_NELEM(filters));
-	tcase_add_test(tc, another_filter_is_another_difference_at_once);
-	tcase_add_test(tc,
-	    names_on_their_way_are_unsure_and_judged_when_they_come);
-	tcase_add_test(tc,
-	    what_was_freed_before_it_was_copied_is_unsure_under_a_filter);
 	tcase_add_test(tc, large_lists_are_compared_in_portions);
 	tcase_add_test(tc, comparison_goes_on_where_it_was_while_blocks_go);
 	tcase_add_test(tc, a_sample_is_scaled);

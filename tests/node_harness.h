@@ -235,4 +235,21 @@ take(struct keeper *k, struct rec rec)
 	keeper_take(k, &rec, 1, 1000, NULL, NULL, 0);
 }
 
+/* A page of a node with one wide stream, greeted; the request has its epoch. */
+static inline struct keeper *
+wide_up(struct page *p, struct wire_msg *m)
+{
+	struct keeper *k;
+
+	node_up(NULL);
+	k = new_keeper("ALLOCLOG", 0);
+	page_open(p);
+	page_greet(p, WIRE_ROLE_READ);
+	if (m->type == WIRE_READ)
+		memcpy(m->read.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
+	else
+		memcpy(m->snap.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
+	return k;
+}
+
 #endif

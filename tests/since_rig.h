@@ -100,4 +100,36 @@ has_caller(unsigned at, uint64_t of)
 	return caller_of(at) == of;
 }
 
+static inline void
+assert_sums(const struct page_since_sum *is, struct sums want)
+{
+	ck_assert_double_eq(is->came, want.came);
+	ck_assert_double_eq(is->came_bytes, want.came_bytes);
+	ck_assert_double_eq(is->went, want.went);
+	ck_assert_double_eq(is->went_bytes, want.went_bytes);
+	ck_assert_uint_eq(is->came_listed, want.came);
+	ck_assert_uint_eq(is->came_listed_bytes, want.came_bytes);
+	ck_assert_uint_eq(is->went_listed, want.went);
+	ck_assert_uint_eq(is->went_listed_bytes, want.went_bytes);
+}
+
+/* More than one portion of a comparison. */
+#define SINCE_MANY 150000u
+
+static inline uint64_t
+many_addr(unsigned i)
+{
+	return 0x100000000 + i * 0x10ul;
+}
+
+static inline void
+mark_many(void)
+{
+	for (unsigned i = 0; i < SINCE_MANY; i++)
+		scene_alloc(&scene, many_addr(i), 32, TYPE_MALLOC, 1,
+		    rec_site_caller(1 + i % 5), scene.look.now_ms);
+	later();
+	mark();
+}
+
 #endif

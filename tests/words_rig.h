@@ -146,4 +146,12 @@ function(void)
 	return words.n == 0 ? "-" : words.line[words.n - 1].function;
 }
 
+static __attribute__((unused)) const char *
+base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
 #endif
