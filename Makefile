@@ -114,7 +114,7 @@ PRELOAD = $B/liballoclog.so
 PROGRAMS += $(PRELOAD)
 else
 CHECKS := $(filter-out $B/tests/check_cfi% $B/tests/check_preload% \
-	$(addprefix $B/tests/check_,sample sites trail),$(CHECKS))
+	$(addprefix $B/tests/check_,sample sites sites_modules trail),$(CHECKS))
 endif
 
 all: $(PROGRAMS)

@@ -1,6 +1,5 @@
 /*
- * A listing: the whole list as text, as of one record, and where a word says
- * that it goes.
+ * A listing: the whole list as text, as of one record.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,19 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "harness.h"
-#include "hello.h"
-
-static const char *
-built(const char *name)
-{
-	static char path[4][700];
-	static unsigned next;
-	char *p = path[next++ % 4];
-
-	snprintf(p, sizeof(path[0]), "%s/tests/%s", hello_build(), name);
-	return p;
-}
+#include "preload_rig.h"
 
 /* --- exact -------------------------------------------------------------- */
 
@@ -37,61 +25,6 @@ static const struct target {
 };
 
 #define EXACT (sizeof(exact) / sizeof(exact[0]))
-
-/* What the second counting layer wrote about the nth image of a pid. */
-struct counted {
-	char magic[8];
-	uint64_t allocs, frees, failed, inherited, live_blocks, live_bytes;
-	uint64_t strange;
-};
-
-static void
-read_counted(const char *dir, pid_t pid, unsigned nth, struct counted *c)
-{
-	char path[200];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%d.%u", dir, (int)pid, nth);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	ck_assert_msg(fd != -1, "%s: an image that only one has seen", path);
-	ck_assert_int_eq(read(fd, c, sizeof(*c)), (ssize_t)sizeof(*c));
-	close(fd);
-	unlink(path);
-	ck_assert_str_eq(c->magic, "COUNT1");
-}
-
-static void
-compare(const struct hello_image *im, const struct counted *want)
-{
-	const struct blklist_counts *c = blklist_counts(im->list);
-
-	ck_assert_uint_eq(c->allocs, want->allocs);
-	ck_assert_uint_eq(c->frees, want->frees);
-	ck_assert_uint_eq(c->failed, want->failed);
-	ck_assert_uint_eq(c->inherited, want->inherited);
-	ck_assert_uint_eq(c->aRecActive, want->live_blocks);
-	ck_assert_uint_eq(c->live_bytes, want->live_bytes);
-	ck_assert_uint_eq(c->unknown_free + c->unknown_undo, 0);
-	ck_assert_uint_eq(c->duplicate, 0);
-	ck_assert_uint_eq(c->late, 0);
-	ck_assert_uint_eq(im->lost, 0);
-}
-
-static void
-compare_all(const struct hello *h, const char *dir)
-{
-	for (unsigned i = 0; i < h->n; i++) {
-		struct counted want;
-		unsigned nth = 0;
-
-		for (unsigned k = 0; k < i; k++)
-			nth += h->images[k].pid == h->images[i].pid;
-		read_counted(dir, h->images[i].pid, nth, &want);
-		compare(&h->images[i], &want);
-	}
-	/* Nothing is left that was counted and did not say hello. */
-	ck_assert_int_eq(rmdir(dir), 0);
-}
 
 START_TEST(every_image_is_counted_as_by_the_layer_below)
 {
@@ -141,23 +74,6 @@ watch(struct hello *h, struct hello_result *r, const char *target,
 
 	hello_run(r, &(struct hello_how) { .node = h->path }, argv);
 	hello_stop(h);
-}
-
-static unsigned
-live_of(const struct hello_image *im, unsigned layer, unsigned type)
-{
-	struct blk b;
-	bool start = true;
-	unsigned n = 0, at = 0;
-	uint64_t addr = 0;
-
-	while (blklist_after(im->list, start, at, addr, &b, 1) == 1) {
-		start = false;
-		at = (b.flags & REC_LAYER_API) != 0;
-		addr = b.addr;
-		n += at == layer && (type == 0 || b.type == type);
-	}
-	return n;
 }
 
 START_TEST(each_operator_goes_by_its_own_type_once)
@@ -460,200 +376,6 @@ START_TEST(descriptors_stay_as_the_program_was_given_them)
 }
 END_TEST
 
-/* --- other allocators, other runtimes ----------------------------------- */
-
-static const char *const allocators[] = {
-	"libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtcmalloc.so.4",
-	"libmimalloc.so.2",
-};
-
-#define ALLOCATORS (sizeof(allocators) / sizeof(allocators[0]))
-
-static bool
-installed(const char *lib, char *path, size_t cap)
-{
-	static const char *const dirs[] = { "/usr/lib/x86_64-linux-gnu",
-		"/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib" };
-
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-		snprintf(path, cap, "%s/%s", dirs[i], lib);
-		if (access(path, R_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
-START_TEST(another_allocator_behind_us_is_logged_whole)
-{
-	static const char *const targets[][2] = {
-		{ "targets/exact_threads", "100000" },
-		{ "targets/exact_realloc", "5000" },
-		{ "targets/exact_operators" },
-		{ "targets/forms" },
-	};
-	char lib[200];
-
-	if (!installed(allocators[_i], lib, sizeof(lib)))
-		return;
-	for (size_t i = 0; i < 4; i++) {
-		const char *argv[] = { built(targets[i][0]), targets[i][1],
-			NULL };
-		struct hello *h = hello_start(HELLO_SERVE);
-		struct hello_result r, plain;
-		const struct blklist_counts *c;
-
-		hello_run(&plain, &(struct hello_how) { .plain = true,
-		    .below = lib }, argv);
-		hello_run(&r, &(struct hello_how) { .node = h->path,
-		    .below = lib }, argv);
-		hello_stop(h);
-		/* An allocator that ends a target by itself: nothing to see. */
-		if (!WIFEXITED(plain.status)) {
-			hello_free(h);
-			continue;
-		}
-		ck_assert_int_eq(r.status, plain.status);
-		ck_assert_uint_eq(h->n, 1);
-		ck_assert_int_eq(strncmp(h->images[0].hello.allocator,
-		    allocators[_i], 12), 0);
-		c = blklist_counts(h->images[0].list);
-		ck_assert_uint_eq(h->images[0].lost, 0);
-		ck_assert_uint_eq(c->unknown_free + c->duplicate, 0);
-		ck_assert_int_ge((long)c->aRecActive, hello_value(&r, "kept"));
-		hello_free(h);
-	}
-}
-END_TEST
-
-/* Compiles a text to h->folder/what with the flags. */
-static void
-compile(const struct hello *h, const char *compiler, const char *flags,
-    const char *text, const char *suffix, char *out, size_t cap)
-{
-	char src[100], cmd[500];
-	FILE *f;
-
-	snprintf(src, sizeof(src), "%s/text%s", h->folder, suffix);
-	snprintf(out, cap, "%s/text.out", h->folder);
-	f = fopen(src, "w");
-	ck_assert_ptr_nonnull(f);
-	fputs(text, f);
-	fclose(f);
-	snprintf(cmd, sizeof(cmd), "%s -w -fno-builtin %s -o %s %s", compiler,
-	    flags, out, src);
-	ck_assert_int_eq(system(cmd), 0);
-	unlink(src);
-}
-
-START_TEST(program_with_a_malloc_of_its_own_says_hello_for_the_api_only)
-{
-	struct hello *h = hello_start(HELLO_SERVE);
-	struct hello_result r;
-	const char *argv[] = { built("targets/own_malloc"), NULL, NULL };
-
-	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
-	ck_assert_str_eq(r.out, "own=1\n");
-	argv[1] = "api";
-	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
-	ck_assert_str_eq(r.out, "own=1\n");
-	hello_stop(h);
-	ck_assert_uint_eq(h->n, 1);
-	ck_assert_uint_eq(live_of(&h->images[0], 1, 0xc0), 1);
-	ck_assert_uint_eq(blklist_counts(h->images[0].list)->records, 1);
-	hello_free(h);
-}
-END_TEST
-
-static const char address_text[] =
-    "#include <stdlib.h>\n"
-    "void *(*volatile fn)(size_t) = malloc;\n"
-    "int main(void) { for (int i = 0; i < 9; i++) fn(10); return 5; }\n";
-
-START_TEST(fixed_program_that_takes_the_address_of_malloc_is_watched)
-{
-	struct hello *h = hello_start(HELLO_SERVE);
-	struct hello_result r;
-	char path[100];
-	const char *argv[] = { path, NULL };
-
-	compile(h, "cc", "-no-pie -fno-pie", address_text, ".c", path,
-	    sizeof(path));
-	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
-	unlink(path);
-	hello_stop(h);
-	ck_assert_int_eq(WEXITSTATUS(r.status), 5);
-	ck_assert_uint_eq(h->n, 1);
-	ck_assert_uint_eq(blklist_counts(h->images[0].list)->allocs, 9);
-	hello_free(h);
-}
-END_TEST
-
-static const char *const sanitizers[] = { "address", "thread", "leak",
-	"address -static-libasan" };
-
-static const char sanitised_text[] =
-    "#include <stdio.h>\n"
-    "#include <stdlib.h>\n"
-    "int main(void) { free(malloc(10)); puts(\"here\"); return 7; }\n";
-
-START_TEST(sanitised_program_runs_undisturbed_and_says_nothing)
-{
-	struct hello *h = hello_start(HELLO_SERVE);
-	struct hello_result r;
-	char path[100], flags[100];
-	const char *argv[] = { path, NULL };
-
-	snprintf(flags, sizeof(flags), "-fsanitize=%s", sanitizers[_i]);
-	compile(h, "gcc", flags, sanitised_text, ".c", path, sizeof(path));
-	hello_run(&r, &(struct hello_how) { .node = h->path }, argv);
-	unlink(path);
-	hello_stop(h);
-	ck_assert_str_eq(r.out, "here\n");
-	ck_assert_int_eq(WEXITSTATUS(r.status), 7);
-	ck_assert_uint_eq(h->met, 0);
-	hello_free(h);
-}
-END_TEST
-
-static const char plugin_text[] =
-    "#include <new>\n"
-    "#include <string>\n"
-    "#include <vector>\n"
-    "extern \"C\" int run(void)\n"
-    "{\n"
-    "	std::vector<std::string> v;\n"
-    "	for (int i = 0; i < 10; i++)\n"
-    "		v.push_back(std::string(100 + i, 'p'));\n"
-    "	static char *volatile p;\n"
-    "	try { p = new char[(size_t)1 << 60]; }\n"
-    "	catch (const std::bad_alloc &) { return (int)v.size(); }\n"
-    "	return -1;\n"
-    "}\n";
-
-static const char *const runtimes[] = { "", "-static-libstdc++ -static-libgcc" };
-
-START_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly)
-{
-	struct hello *h = hello_start(HELLO_SERVE);
-	char lib[100], flags[100], dir[] = "/tmp/pagek-count.XXXXXX";
-	const char *argv[] = { built("targets/plugin"), lib, NULL };
-	struct hello_result r;
-
-	snprintf(flags, sizeof(flags), "-O1 -fPIC -shared %s", runtimes[_i]);
-	compile(h, "c++", flags, plugin_text, ".cc", lib, sizeof(lib));
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	hello_run(&r, &(struct hello_how) { .node = h->path,
-	    .below = built("libcount.so"), .count_dir = dir }, argv);
-	hello_stop(h);
-	unlink(lib);
-	ck_assert_str_eq(r.out, "run=10\nclean=1\n");
-	ck_assert_uint_eq(h->n, 1);
-	compare_all(h, dir);
-	ck_assert_uint_eq(h->images[0].by_type[REC_ALLOC][TYPE_NEW], 0);
-	hello_free(h);
-}
-END_TEST
-
 static Suite *
 preload_suite(void)
 {
@@ -692,20 +414,6 @@ preload_suite(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, no_descriptor_of_ours_is_left);
 	tcase_add_test(t, descriptors_stay_as_the_program_was_given_them);
-	suite_add_tcase(s, t);
-
-	t = tcase_create("others");
-	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, another_allocator_behind_us_is_logged_whole, 0,
-	    ALLOCATORS);
-	tcase_add_test(t,
-	    program_with_a_malloc_of_its_own_says_hello_for_the_api_only);
-	tcase_add_test(t,
-	    fixed_program_that_takes_the_address_of_malloc_is_watched);
-	tcase_add_loop_test(t,
-	    sanitised_program_runs_undisturbed_and_says_nothing, 0, 4);
-	tcase_add_loop_test(t,
-	    plugin_that_brings_its_own_runtime_is_counted_exactly, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }

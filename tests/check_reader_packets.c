@@ -4,7 +4,6 @@
 #include "words_rig.h"
 
 #include "../src/symbol/packet.h"
-#include "../src/symbol/reader.h"
 
 #include <errno.h>
 

@@ -397,4 +397,20 @@ hand_event(struct hand *h, unsigned op, unsigned slot)
 	hand_publish(h);
 }
 
+/* Two slots of one shard, the first that differ from `slot`. */
+static inline unsigned
+rig_same_shard(unsigned slot)
+{
+	for (unsigned k = slot + 1; k < RIG_SLOTS; k++)
+		if (rec_shard(rig_addr(k)) == rec_shard(rig_addr(slot)))
+			return k;
+	ck_abort();
+}
+
+static inline unsigned
+rig_shard_of(unsigned slot)
+{
+	return rec_shard(rig_addr(slot));
+}
+
 #endif

@@ -12,8 +12,8 @@ stop() {
 trap stop EXIT
 
 on_both blklist blklist_corners blklist_hash blklist_note blklist_pairs \
-    blklist_regions blklist_sample digest feed feed_arm frames hostile queue raw \
-    record ring shape site_store wire wire_stacks
+    blklist_regions blklist_sample digest feed feed_arm feed_common frames \
+    hostile queue raw record ring shape site_store wire wire_stacks
 
 on() {
 	machine=$1
