@@ -221,6 +221,50 @@ START_TEST(nothing_seen_is_nothing_known)
 }
 END_TEST
 
+static const struct {
+	uint64_t most, other, gone;
+	enum check_verdict verdict;
+} held_together[] = {
+	{ 0, 0, 0, CHECK_WITHIN },
+	{ 1000, 1000, 1000, CHECK_WITHIN },
+	{ 1001, 0, 0, CHECK_NOT_KNOWN },
+	{ 0, 1001, 0, CHECK_NOT_KNOWN },
+	{ 0, 0, 1001, CHECK_NOT_KNOWN },
+};
+
+START_TEST(what_threads_may_have_held_together_is_never_within)
+{
+	struct nodes_target other = { .pid = 4712,
+		.n = { [WIRE_N_PEAK_MOST] = held_together[_i].other } };
+
+	begin_command(BUDGET_LIVE, 1000);
+	keeper[WIRE_N_PEAK_BYTES] = 900;
+	keeper[WIRE_N_PEAK_MOST] = held_together[_i].most;
+	node[WIRE_N_GONE] = 1;
+	node[WIRE_N_GONE_PEAK_MOST] = held_together[_i].gone;
+	judge_news(&judge);
+	end();
+	judge_processes(&judge, &other, 1);
+	judge_end(&judge);
+	ck_assert_int_eq(judge.verdict, held_together[_i].verdict);
+	ck_assert((strstr(judge.finding[0].why, "threads held together") !=
+	    NULL) == (held_together[_i].verdict == CHECK_NOT_KNOWN));
+}
+END_TEST
+
+/* Of a target that ran before, what it may have held by then is another matter. */
+START_TEST(what_they_may_have_held_before_is_not_judged)
+{
+	begin(BUDGET_LIVE, 1000, 0);
+	keeper[WIRE_N_PEAK_BYTES] = keeper[WIRE_N_PEAK_MOST] = 5000;
+	judge_news(&judge);
+	judge_news(&judge);
+	keeper[WIRE_N_PEAK_MOST] += (uint64_t)_i;
+	ck_assert_int_eq(end()->verdict, _i == 0 ? CHECK_WITHIN :
+	    CHECK_NOT_KNOWN);
+}
+END_TEST
+
 START_TEST(a_loss_is_never_within)
 {
 	begin_command(BUDGET_LIVE, 1000);
@@ -518,6 +562,11 @@ suite(void)
 	tcase_add_loop_test(tc, processes_without_a_row_count_too, 0,
 	    BASE_NELEM(gone));
 	tcase_add_test(tc, nothing_seen_is_nothing_known);
+	tcase_add_loop_test(tc,
+	    what_threads_may_have_held_together_is_never_within, 0,
+	    (int)BASE_NELEM(held_together));
+	tcase_add_loop_test(tc, what_they_may_have_held_before_is_not_judged,
+	    0, 2);
 	tcase_add_test(tc, a_loss_is_never_within);
 	tcase_add_loop_test(tc, a_list_that_was_full_is_never_within, 0, 2);
 	tcase_add_loop_test(tc,

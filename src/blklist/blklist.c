@@ -169,6 +169,7 @@ blklist_sample(struct blklist *l, uint64_t period_bytes)
 	/* With it a block of any size, in parts, is below 2^58. */
 	l->period = period_bytes > BLKLIST_SAMPLE_MAX ? BLKLIST_SAMPLE_MAX :
 	    period_bytes;
+	l->aside |= l->period != 0;
 	l->est = (struct list_estimate){ 0 };
 	publish(l);
 }
@@ -193,8 +194,8 @@ blklist_weight(const struct blklist *l, const struct blk *b)
 	return weight_of(l, list_blk_key(l, b), b->size);
 }
 
-void
-list_estimate_add(struct blklist *l, uint64_t key, uint64_t size)
+static void
+estimate_add(struct blklist *l, uint64_t key, uint64_t size)
 {
 	double weight = weight_of(l, key, size) * (1 << LIST_EST_SHIFT);
 
@@ -204,13 +205,33 @@ list_estimate_add(struct blklist *l, uint64_t key, uint64_t size)
 		l->est.peak_bytes = l->est.bytes;
 }
 
-void
-list_estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
+static void
+estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
 {
 	double weight = weight_of(l, key, size) * (1 << LIST_EST_SHIFT);
 
 	l->est.blocks -= (uint64_t)weight;
 	l->est.bytes -= (uint64_t)(weight * (double)size);
+}
+
+void
+list_aside_add(struct blklist *l, const struct rec *r, uint64_t key,
+    uint64_t size)
+{
+	if (l->period != 0)
+		estimate_add(l, key, size);
+	if (l->rises != NULL && r != NULL)
+		list_rises_change(l->rises, rec_thread(r), (int64_t)size);
+}
+
+void
+list_aside_sub(struct blklist *l, const struct rec *r, uint64_t key,
+    uint64_t size)
+{
+	if (l->period != 0)
+		estimate_sub(l, key, size);
+	if (l->rises != NULL && r != NULL)
+		list_rises_change(l->rises, rec_thread(r), -(int64_t)size);
 }
 
 /* Whether to look for pairs in the next n records. */
@@ -255,7 +276,9 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 		c.seq = b->seq + at;
 		c.seqs = b->seqs != NULL ? b->seqs + at : NULL;
 		c.ms = b->ms != NULL ? b->ms + at : NULL;
-		c.cancel = b->cancel && adapt_try(&l->adapt, c.n);
+		/* The two halves of a pair may be two threads'. */
+		c.cancel = b->cancel && l->rises == NULL &&
+		    adapt_try(&l->adapt, c.n);
 		unsigned pairs = l->ops->apply(l, &c);
 		if (c.cancel)
 			adapt_learn(&l->adapt, c.n, pairs);
@@ -352,7 +375,7 @@ blklist_put(struct blklist *l, const struct blk *b)
 	err = l->ops->put(l, list_blk_key(l, b), b);
 	if (err == 0) {
 		l->counts.inherited++;
-		list_live_add(l, list_blk_key(l, b), list_blk_size(b));
+		list_live_add(l, NULL, list_blk_key(l, b), list_blk_size(b));
 		publish(l);
 	} else if (err == -ENOSPC)
 		l->counts.full++;
@@ -368,7 +391,7 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 	say_outside(l);
 	err = l->ops->take(l, key, &size);
 	if (err == 0) {
-		list_live_sub(l, key, size);
+		list_live_sub(l, NULL, key, size);
 		publish(l);
 	}
 	return err;
@@ -417,6 +440,7 @@ blklist_free(struct blklist *l)
 	removed_free(l);
 	list_moves_fini(l);
 	list_infos_fini(l);
+	free(l->rises);
 	give_memory(l);
 	free(l);
 }

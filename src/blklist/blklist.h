@@ -214,6 +214,17 @@ double blklist_weight(const struct blklist *, const struct blk *);
 void blklist_apply(struct blklist *, const struct blklist_batch *);
 
 /*
+ * For whom the order between threads is none: from now on the list follows by
+ * how much each thread's records alone have raised what is held, at most, since
+ * the rises were begun, and looks for no pairs.  -ENOMEM: it does not.
+ */
+int blklist_follow_rises(struct blklist *);
+/* Those of all threads together, in bytes; 0 where they are not followed. */
+uint64_t blklist_rises(const struct blklist *);
+/* They begin anew. */
+void blklist_rises_begin(struct blklist *);
+
+/*
  * Takes the memory that a growing list will need next, at most a huge page for
  * each of its tables; so that no batch waits for it.  For a caller that has a
  * moment: after a batch, when nothing else is due.  Does nothing if the list

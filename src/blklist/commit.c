@@ -88,6 +88,7 @@ static void
 set_scalars(struct blklist *l, const struct list_slot *s)
 {
 	l->period = s->period;
+	l->aside |= l->period != 0;
 	l->since_click = s->since_click != 0;
 	l->opaque = s->opaque != 0;
 	l->key_mask = s->opaque ? REC_ADDR_MASK : LIST_KEY_MASK;

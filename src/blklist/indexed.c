@@ -181,8 +181,8 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 	indexed_row(ix, i, &was);
 	list_removed_row(l, list_seq(c, at), &was);
 	l->counts.duplicate++;
-	list_live_sub(l, key, was.size);
-	list_live_add(l, key, rec_size(r));
+	list_live_sub(l, r, key, was.size);
+	list_live_add(l, r, key, rec_size(r));
 	/* While it is neither of the two it is not listed. */
 	store_set_pos(&ix->store.node[i], STORE_NONE);
 	age_remove(&ix->age, pos);
@@ -214,7 +214,7 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	}
 	fill(l, ix, c, at, i);
 	link_in(l, ix, slot, tag, i, list_seq(c, at), list_ms(c, at));
-	list_live_add(l, key, rec_size(r));
+	list_live_add(l, r, key, rec_size(r));
 }
 
 /* A free that finds no block, or a younger one. */
@@ -290,7 +290,7 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		l->removed_n++;
 	if (UNLIKELY(rec_type(r) == TYPE_BY_REALLOC))
 		keep_limbo(l, r, key, i);
-	list_live_sub(l, key, store_size(&ix->store, i));
+	list_live_sub(l, r, key, store_size(&ix->store, i));
 	take_out(l, ix, key, slot);
 }
 
@@ -315,7 +315,7 @@ apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r,
 	if (did == LIMBO_NONE)
 		l->counts.unknown_undo++;
 	else if (did == LIMBO_BLOCK && indexed_put(l, key, &b) == 0)
-		list_live_add(l, key, b.size);
+		list_live_add(l, r, key, b.size);
 	else if (did == LIMBO_BLOCK)
 		l->counts.full++;
 }
@@ -333,7 +333,7 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 		slot = find(l, ix, key, hash_tag(&ix->hash, key));
 		i = hash_index(slot);
 		l->counts.frees++;
-		list_live_sub(l, key, store_size(&ix->store, i));
+		list_live_sub(l, r, key, store_size(&ix->store, i));
 		if (l->removed_cap != 0)
 			keep_removed(l, ix, list_seq(c, at), i);
 		else

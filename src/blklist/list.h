@@ -168,6 +168,16 @@ struct list_removed {
 
 _Static_assert(sizeof(struct list_removed) == 64, "written past the cache, line by line");
 
+/* rises.c: what each thread's records of this round have come to. */
+struct list_rises {
+	uint64_t all;			/* of their highest */
+	uint32_t round;			/* from 1 on */
+	struct {
+		int64_t sum, highest;
+		uint32_t round;		/* another: both are 0 */
+	} of[LIST_THREADS];
+};
+
 struct list_infos {
 	struct blklist_info *entry;	/* entry[0] is unused */
 	void *tree;			/* tsearch(3) over the entries */
@@ -183,6 +193,8 @@ struct blklist {
 	uint64_t plain[4];		/* ... and without those that want more than a count */
 	uint64_t period;		/* of the sample; 0: none */
 	struct list_estimate est;
+	struct list_rises *rises;	/* NULL: nobody asks */
+	bool aside;			/* there is one of these two */
 	bool since_click;
 	bool opaque;			/* the low nibble says nothing */
 	struct list_adapt adapt;
@@ -303,27 +315,33 @@ list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 	list_odd_alloc_too(l, c, i);
 }
 
-void list_estimate_add(struct blklist *, uint64_t key, uint64_t size);
-void list_estimate_sub(struct blklist *, uint64_t key, uint64_t size);
+/* What only some lists count of it: estimates, rises.  r: what did it, or NULL. */
+void list_aside_add(struct blklist *, const struct rec *r, uint64_t key,
+    uint64_t size);
+void list_aside_sub(struct blklist *, const struct rec *r, uint64_t key,
+    uint64_t size);
+void list_rises_change(struct list_rises *, unsigned thread, int64_t bytes);
 
 /* A block of this key and size is live from here on. */
 static inline void
-list_live_add(struct blklist *l, uint64_t key, uint64_t size)
+list_live_add(struct blklist *l, const struct rec *r, uint64_t key,
+    uint64_t size)
 {
 	l->counts.live_bytes += size;
 	if (l->counts.live_bytes > l->counts.peak_bytes)
 		l->counts.peak_bytes = l->counts.live_bytes;
-	if (__builtin_expect(l->period != 0, 0))
-		list_estimate_add(l, key, size);
+	if (__builtin_expect(l->aside, 0))
+		list_aside_add(l, r, key, size);
 }
 
 /* And no longer. */
 static inline void
-list_live_sub(struct blklist *l, uint64_t key, uint64_t size)
+list_live_sub(struct blklist *l, const struct rec *r, uint64_t key,
+    uint64_t size)
 {
 	l->counts.live_bytes -= size;
-	if (__builtin_expect(l->period != 0, 0))
-		list_estimate_sub(l, key, size);
+	if (__builtin_expect(l->aside, 0))
+		list_aside_sub(l, r, key, size);
 }
 
 /*
@@ -336,7 +354,7 @@ list_pair_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 	const struct rec *alloc = &c->rec[i];
 
 	list_count_alloc(l, c, i);
-	list_live_add(l, list_key(l, alloc), rec_size(alloc));
+	list_live_add(l, alloc, list_key(l, alloc), rec_size(alloc));
 }
 
 static inline void
@@ -344,7 +362,7 @@ list_pair_free(struct blklist *l, const struct rec *alloc)
 {
 	l->counts.frees++;
 	l->counts.cancelled++;
-	list_live_sub(l, list_key(l, alloc), rec_size(alloc));
+	list_live_sub(l, alloc, list_key(l, alloc), rec_size(alloc));
 }
 
 /*
@@ -364,9 +382,9 @@ list_pairs(struct blklist *l, const struct list_chunk *c, const uint16_t *mate,
 		list_odd_alloc_too(l, c, i);
 		if (rec_size(alloc) > most)
 			most = rec_size(alloc);
-		if (__builtin_expect(l->period != 0, 0)) {
-			list_live_add(l, list_key(l, alloc), rec_size(alloc));
-			list_live_sub(l, list_key(l, alloc), rec_size(alloc));
+		if (__builtin_expect(l->aside, 0)) {
+			list_live_add(l, alloc, list_key(l, alloc), rec_size(alloc));
+			list_live_sub(l, alloc, list_key(l, alloc), rec_size(alloc));
 		}
 	}
 	l->counts.allocs += n;

@@ -176,7 +176,7 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 	a = find(lit, key);
 	if (a == NULL) {
 		if (ARecInsert(l, key, &b) == 0)
-			list_live_add(l, key, b.size);
+			list_live_add(l, r, key, b.size);
 		else
 			l->counts.full++;
 		return;
@@ -187,8 +187,8 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 	}
 	l->counts.duplicate++;
 	list_removed_row(l, b.seq, &a->blk);
-	list_live_sub(l, key, a->blk.size);
-	list_live_add(l, key, b.size);
+	list_live_sub(l, r, key, a->blk.size);
+	list_live_add(l, r, key, b.size);
 	a->blk = b;
 	lit->aRecPtr = a;
 }
@@ -204,7 +204,7 @@ apply_free(struct blklist *l, struct list_chunk *c, unsigned i)
 	l->counts.frees++;
 	if (a != NULL && !list_older(rec_ticket(r), a->blk.ticket)) {
 		did = LIMBO_BLOCK;
-		list_live_sub(l, key, a->blk.size);
+		list_live_sub(l, r, key, a->blk.size);
 		list_removed_row(l, list_seq(c, i), &a->blk);
 		delete(l, a);
 	} else if (a != NULL) {
@@ -242,7 +242,7 @@ apply_undo(struct blklist *l, const struct rec *r)
 		break;
 	case LIMBO_BLOCK:
 		if (ARecInsert(l, key, &b) == 0)
-			list_live_add(l, key, b.size);
+			list_live_add(l, r, key, b.size);
 		else
 			l->counts.full++;
 		break;
@@ -263,7 +263,7 @@ apply_range(struct blklist *l, struct list_chunk *c, unsigned i)
 	while ((a = scan(lit, from, &prev)) != NULL &&
 	    a->aKey - from < rec_size(r)) {
 		l->counts.frees++;
-		list_live_sub(l, a->aKey, a->blk.size);
+		list_live_sub(l, r, a->aKey, a->blk.size);
 		list_removed_row(l, list_seq(c, i), &a->blk);
 		delete(l, a);
 	}

@@ -47,6 +47,11 @@ make_list(const struct keeper *k, uint32_t max, bool forks,
 	}
 	blklist_set_opaque(list, !k->levels);
 	blklist_sample(list, k->sample);
+	r = k->node->opts.no_pairs ? blklist_follow_rises(list) : 0;
+	if (r < 0) {
+		blklist_free(list);
+		return r;
+	}
 	*out = list;
 	return 0;
 }
@@ -248,6 +253,7 @@ keeper_anew(struct keeper *k)
 	k->digest = digest;
 	k->list = list;
 	k->first = stream_queue_next(queue);
+	k->peak = (struct peak){ 0 };
 	if (kept != NULL)
 		keeper_kept_replace(k, kept);
 	begin_counting(k);
@@ -375,6 +381,8 @@ pass_feed(struct keeper *k, int64_t ms, struct mono begun, int64_t limit_us)
 		    limit_us > 0 ? KEEPER_BATCH : UINT64_MAX);
 		if (n < 0)
 			return n;
+		if (!stream_feed_is_behind(k->feed))
+			peak_looked(k);
 		sum += n;
 		keeper_kept_room(k);
 		at = mono_now();
@@ -450,6 +458,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	if (k->feed != NULL) {
 		int n = stream_feed_finish(k->feed, mono_ms(mono_now()));
 
+		peak_looked(k);
 		count_asides(k);
 		module_paths_find(k);
 		if (n < 0) {

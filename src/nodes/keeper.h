@@ -28,6 +28,7 @@
 #include "../symbol/symbol.h"
 #include "arming.h"
 #include "known.h"
+#include "peak.h"
 #include "sandbox.h"
 
 #define KEEPER_TEXT 64			/* a comm of 15 bytes as safe text */
@@ -92,6 +93,7 @@ struct keeper {
 	struct arming arming;		/* does it log, and for whom? */
 	struct sandbox sandbox;
 	uint64_t sample;		/* mean bytes between its samples; 0: every event is logged */
+	struct peak peak;
 
 	struct stream_feed *feed;	/* NULL: has none, or no more */
 	struct bell *bell;		/* NULL: not needed so far */

@@ -244,6 +244,7 @@ write_slot(struct keeper *k, unsigned s)
 	slot->walks_then = k->walks_then;
 	slot->pairs_then = k->pairs_then;
 	slot->marks = k->marks;
+	slot->peak = peak_kept(k);
 	slot->threads = (uint32_t)k->threads;
 	write_threads(k, s);
 	if (kk->types_changed[s]) {

@@ -85,6 +85,7 @@ struct kept_slot {
 	uint64_t bad, mismatches;
 	uint64_t sites_full_then, walks_then, pairs_then;
 	uint64_t marks;
+	struct peak peak;
 	uint32_t threads;
 	struct stream_types types;
 	struct known known;

@@ -70,6 +70,7 @@ apply(struct keeper *k, struct blklist_batch *b)
 	for (size_t i = 0; i < b->ninfo; i++)
 		set_tag(k, b->seq + b->info[i].at,
 		    blklist_info_intern(k->list, &b->info[i].info));
+	peak_begin(k);
 	blklist_apply(k->list, b);
 	b->left_out = NULL;
 	if (k->oracle != NULL) {

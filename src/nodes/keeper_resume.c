@@ -65,6 +65,7 @@ read_slot(struct keeper *k, const struct kept_slot *slot)
 	k->walks_then = slot->walks_then;
 	k->pairs_then = slot->pairs_then;
 	k->marks = slot->marks;
+	k->peak = slot->peak;
 	if (slot->has_known)
 		k->known = slot->known;
 }
@@ -117,6 +118,8 @@ resume_list(struct keeper *k, const struct kept_slot *slot, unsigned s)
 	if (r == 0)
 		r = blklist_resume(&k->list, kk->image->max, KEEPER_REMEMBERED,
 		    kk->memory, s, slot->next);
+	if (r == 0 && k->node->opts.no_pairs)
+		r = blklist_follow_rises(k->list);
 	return r;
 }
 

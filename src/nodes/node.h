@@ -100,7 +100,7 @@ struct node {
 	} ended_user[NODE_ENDED_USERS];
 	struct keepers shelved;		/* of the ended the ones that still have their lists */
 	struct {
-		uint64_t images, peak, lost, missed, full;
+		uint64_t images, peak, peak_most, lost, missed, full;
 	} gone;				/* ended, and their rows given up */
 	struct quota quota;		/* live targets that have a stream */
 	_Atomic uint64_t last_stream;	/* ids given out, or to be */

@@ -133,6 +133,7 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_WALKS] = k->walks;
 	out[WIRE_N_PAIRS] = k->pairs;
 	out[WIRE_N_UNSURE] = k->unsure;
+	out[WIRE_N_PEAK_MOST] = peak_most(k);
 	out[WIRE_N_SAMPLE] = k->sample;
 	out[WIRE_N_EST_BLOCKS] = n->est_blocks;
 	out[WIRE_N_EST_BYTES] = n->est_bytes;

@@ -99,6 +99,8 @@ count_gone(struct node *node, const struct keeper *k)
 	node->gone.full += n->full;
 	if (peak > node->gone.peak)
 		node->gone.peak = peak;
+	if (peak_most(k) > node->gone.peak_most)
+		node->gone.peak_most = peak_most(k);
 }
 
 void
@@ -116,6 +118,7 @@ tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 	n[WIRE_N_GONE_LOST] = node->gone.lost;
 	n[WIRE_N_GONE_MISSED] = node->gone.missed;
 	n[WIRE_N_GONE_FULL] = node->gone.full;
+	n[WIRE_N_GONE_PEAK_MOST] = node->gone.peak_most;
 }
 
 /* The user's number of rows; NULL where there are too many users to count. */

@@ -82,6 +82,8 @@ struct judge {
 	bool blind;			/* and at the end there was nothing whole to look at */
 	uint64_t sample_period;		/* of a sample: what is found are estimates; 0 */
 	uint64_t peak_before;		/* keeper's, when the judging began; of a target that ran before */
+	uint64_t most_before;		/* likewise, what it held no more than */
+	uint64_t most;			/* no image that is judged held more */
 
 	/* At the end. */
 	bool complete;			/* nothing was lost nor refused, by whatever was watched */

@@ -234,15 +234,25 @@ growth(struct judge *j, struct finding *f)
 static void
 begin_stream(struct judge *j, const struct nodes_look *look)
 {
-	if (!j->watched && j->o->argv == NULL)
+	if (!j->watched && j->o->argv == NULL) {
 		j->peak_before = look->keeper[look->sample != 0 ?
 		    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES];
+		j->most_before = look->keeper[WIRE_N_PEAK_MOST];
+	}
 	j->watched = true;
 	j->sample_period = look->sample;
 	j->stream_no = look->stream_no;
 	j->samples = 0;
 	j->each = 1;
 	j->skipped = 0;
+}
+
+/* What was so before the judging began says nothing of what came since. */
+static void
+held_at_most(struct judge *j, uint64_t most)
+{
+	if (most > j->most_before && most > j->most)
+		j->most = most;
 }
 
 static void
@@ -264,6 +274,7 @@ look_at(struct judge *j, bool all)
 	double live = live_bytes(look), peak = peak_bytes(j, look);
 
 	j->looks++;
+	held_at_most(j, look->keeper[WIRE_N_PEAK_MOST]);
 	/* What it leaves behind is no growth. */
 	if (alive)
 		keep_sample(j, live);
@@ -403,6 +414,7 @@ judge_gone(struct judge *j, const uint64_t *n)
 	j->unwatched += n[WIRE_N_GONE_MISSED];
 	if (n[WIRE_N_GONE] > n[WIRE_N_GONE_MISSED])
 		held_once(j, (double)n[WIRE_N_GONE_PEAK], 0, "");
+	held_at_most(j, n[WIRE_N_GONE_PEAK_MOST]);
 	count_lack(j, n[WIRE_N_GONE_LOST], n[WIRE_N_GONE_FULL], 0);
 }
 
@@ -421,6 +433,7 @@ judge_processes(struct judge *j, const struct nodes_target *t, size_t n)
 			continue;
 		}
 		held_once(j, peak, t[i].pid, t[i].comm);
+		held_at_most(j, t[i].n[WIRE_N_PEAK_MOST]);
 		/* Of the watched one it is known already. */
 		if ((pid_t)t[i].pid != j->look->pid)
 			count_lack(j, t[i].n[WIRE_N_LOST], t[i].n[WIRE_N_FULL],
@@ -452,6 +465,19 @@ judge_loss(const struct judge *j, char why[CHECK_WHY])
 		    "all blocks are listed");
 }
 
+/* Between the events of two threads there is no order that is known. */
+static void
+tell_most(const struct judge *j, struct finding *f)
+{
+	char most[24];
+
+	if ((double)j->most <= f->most)
+		return;
+	base_human_bytes(most, sizeof most, j->most);
+	snprintf(f->why, sizeof f->why, "what threads held together may have "
+	    "been up to %s: their order is not known", most);
+}
+
 static void
 decide(const struct judge *j, struct finding *f)
 {
@@ -470,6 +496,8 @@ decide(const struct judge *j, struct finding *f)
 	if (f->why[0] == '\0' && all && j->unwatched > 0)
 		snprintf(f->why, sizeof f->why, "%zu of %zu process images "
 		    "were not watched", j->unwatched, j->processes);
+	if (f->why[0] == '\0' && all)
+		tell_most(j, f);
 	f->verdict = f->why[0] != '\0' ? CHECK_NOT_KNOWN : CHECK_WITHIN;
 }
 
