@@ -206,7 +206,7 @@ END_TEST
 START_TEST(numbers_of_a_later_version_are_skipped)
 {
 	const struct sample_raw stats = {
-		.head = "a5000b010104000b0107982d", .fill = "05", .times = 43,
+		.head = "a5000b010104000b0107982f", .fill = "05", .times = 45,
 		.tail = "8101f6",
 	};
 	size_t len = sample_raw_get(&stats, frame);
