@@ -17,6 +17,15 @@ slot_write(struct rig *rig, uint64_t n, uint64_t w0, unsigned thread,
 	atomic_store(&s->lap, n + 1);
 }
 
+static uint64_t marks_before;	/* that record */
+
+static void
+count_marks(struct rig *rig, const struct rec *r)
+{
+	(void)r;
+	marks_before = rig->controls;
+}
+
 /*
  * One record of thread 1 waits for a ticket that is in flight; marks of thread 2
  * behind it wait for nothing of their own, and those of thread 1 for it.
@@ -26,6 +35,7 @@ START_TEST(a_ring_full_of_marks_waits_for_its_own_thread_alone)
 	struct rig *rig = rig_attached(false);
 	unsigned n = RING_COMMON_SLOTS - 2;
 
+	rig->on_record = count_marks;
 	atomic_store(&rig->area->threads, 2);
 	slot_write(rig, 0, rec_w0(rig_addr(7), REC_FLAGS(REC_ALLOC, 0),
 	    TYPE_MALLOC), 1, 1);
@@ -38,6 +48,7 @@ START_TEST(a_ring_full_of_marks_waits_for_its_own_thread_alone)
 	rig_pass(rig);
 	ck_assert_uint_eq(rig->controls, n + 1);
 	ck_assert_uint_eq(rig->records, 1);
+	ck_assert_uint_eq(marks_before, n);
 	rig_free(rig);
 }
 END_TEST

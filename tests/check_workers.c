@@ -49,10 +49,10 @@ work_of(unsigned n)
 	if (setuid(NOBODYS) < 0 || setrlimit(RLIMIT_NPROC, &few) < 0 ||
 	    uv_loop_init(&loop) < 0)
 		_exit(2);
-	r = nodes_workers(&loop);
+	r = nodes_queue_work(&loop, &w, work, after);
 	if (n == 1)
 		_exit(r != -EAGAIN);
-	if (r < 0 || uv_queue_work(&loop, &w, work, after) < 0)
+	if (r < 0)
 		_exit(3);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	_exit(worked != 1 || getenv("UV_THREADPOOL_SIZE") != NULL);

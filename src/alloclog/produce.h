@@ -16,10 +16,7 @@
  *			their values in the child are the cut between what it
  *			inherited and what its parent did later.
  *	orphan		a forked child whose parent's areas are still mapped.
- *	gate		where the word is that says whether to log at all.
- *	straight	how most events go: that word is all that a hook looks at
- *			where it says no, and the producer where it says yes.
- *	alien		a block that the real functions do not know.
+ *	gate		says whether to log at all: gate.h.
  *
  * Example (an allocation, after the real call)
  *	struct producer *p = the thread's own, after produce_open(p, tid);
@@ -37,6 +34,7 @@
 #include <sys/single_threaded.h>
 
 #include "../stream/ring.h"
+#include "gate.h"
 
 /* Within one object: no call and no load goes by way of its tables. */
 #pragma GCC visibility push(hidden)
@@ -198,82 +196,6 @@ bool produce_image(uint64_t *);
 
 /* Mean bytes between samples, as the keeper said when it was joined; 0: all. */
 uint64_t produce_sample_wanted(void);
-
-/*
- * On a page that fork wipes.  The area stands here when every event is to be
- * logged; a process that samples keeps account of its blocks while it is
- * dormant, so it has no short cut.  Nor has one that is left.
- */
-struct produce_gate {
-	_Atomic(const struct keeper_area *) keeper;
-	/* The same or, where there has been an alien, one that is armed and nobody's. */
-	_Atomic(const struct keeper_area *) straight;
-};
-
-extern _Atomic(const struct produce_gate *) produce_gate;
-
-static inline bool
-produce_area_armed(const struct keeper_area *keeper)
-{
-	return atomic_load_explicit(&keeper->armed, memory_order_relaxed) ==
-	    RING_ARMED;
-}
-
-/* Not the contrary: there is RING_LEFT. */
-static inline bool
-produce_area_asleep(const struct keeper_area *keeper)
-{
-	return atomic_load_explicit(&keeper->armed, memory_order_relaxed) ==
-	    RING_DORMANT;
-}
-
-/* The area, where every event is to be logged when that is armed; or NULL. */
-static inline const struct keeper_area *
-produce_whole(void)
-{
-	return atomic_load_explicit(&atomic_load_explicit(&produce_gate,
-	    memory_order_acquire)->keeper, memory_order_acquire);
-}
-
-/* True where nothing is to be logged or kept account of. */
-static inline bool
-produce_asleep(void)
-{
-	const struct keeper_area *keeper = produce_whole();
-
-	return keeper != NULL && produce_area_asleep(keeper);
-}
-
-/*
- * The area that says whether to log an event, where nothing else has a say in
- * it; NULL: look closer.  While the way is being opened it is one that says yes,
- * and no producer is of it.
- */
-static inline const struct keeper_area *
-produce_straight(void)
-{
-	return atomic_load_explicit(&atomic_load_explicit(&produce_gate,
-	    memory_order_acquire)->straight, memory_order_acquire);
-}
-
-/*
- * There is an alien, until produce_alien_gone(): no event that begins when this
- * has returned goes straight, in this era.
- */
-void produce_alien(void);
-void produce_alien_gone(void);
-
-/* Whether this process has joined and its keeper wants events now. */
-bool produce_wanted(void);
-
-/*
- * Whether it is left.  From then on no event goes straight or is asleep, until
- * there is another keeper.
- */
-bool produce_left(void);
-
-/* Nobody is to listen, ever: asleep from now on, also in children.  One at a time. */
-void produce_never(void);
 
 /*
  * Takes a free ring of the area for `p` and logs REC_CTL_THREAD; when none is

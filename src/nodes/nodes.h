@@ -613,6 +613,8 @@ int nodes_session_end_target(struct nodes_session *);
  * none: no work may be queued then, for libuv would abort.
  */
 int nodes_workers(uv_loop_t *);
+/* uv_queue_work(), behind that. */
+int nodes_queue_work(uv_loop_t *, uv_work_t *, uv_work_cb, uv_after_work_cb);
 
 /* --- the node itself (pageknode) ---------------------------------------- */
 

@@ -116,3 +116,12 @@ nodes_workers(uv_loop_t *loop)
 	begun = r == 0;
 	return r;
 }
+
+int
+nodes_queue_work(uv_loop_t *loop, uv_work_t *work, uv_work_cb do_work,
+    uv_after_work_cb after)
+{
+	int r = nodes_workers(loop);
+
+	return r < 0 ? r : uv_queue_work(loop, work, do_work, after);
+}

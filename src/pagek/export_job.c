@@ -108,9 +108,7 @@ written(struct app_export *e)
 		return;
 	}
 	e->work.data = e;
-	r = nodes_workers(e->app->loop);
-	if (r == 0)
-		r = uv_queue_work(e->app->loop, &e->work, publish, published);
+	r = nodes_queue_work(e->app->loop, &e->work, publish, published);
 	if (r < 0)
 		fail(e, strerror(-r));
 	else

@@ -223,9 +223,7 @@ begin_work(struct app_job *j, enum step step)
 
 	go(j, step);
 	j->work.data = j;
-	r = nodes_workers(j->app->loop);
-	if (r == 0)
-		r = uv_queue_work(j->app->loop, &j->work, do_work, on_worked);
+	r = nodes_queue_work(j->app->loop, &j->work, do_work, on_worked);
 	if (r < 0)
 		fail(j, "%s", strerror(-r));
 	else
