@@ -50,9 +50,8 @@ GOALS = {
     "ring idle": Goal("the same of threads that allocate next to nothing", None, "MB"),
     "start": Goal("start of pagek run to the first picture", None, "ms"),
     "exec": Goal("fork and exec of a small program, added", 0.5, "ms"),
-    "page median": Goal("page, 8 live blocks, cycle, median; most cycles find nothing to draw", 80, "us"),
-    "page painted": Goal("page, 8 live blocks, cycle with drawing, median", 80, "us"),
-    "page p99": Goal("page, 8 live blocks, cycle, 99 of 100, with and without drawing", 1000, "us"),
+    "page median": Goal("page, 8 live blocks, cycle, median", 80, "us"),
+    "page p99": Goal("page, 8 live blocks, cycle, 99 of 100", 1000, "us"),
     "names": Goal("page's longest turn while 10,000 stacks get their names", 66.7, "ms"),
 }
 
@@ -108,7 +107,6 @@ REASONS = {
             "the goal already, and what the node makes and unmakes for an image takes more of a core than the program "
             "itself: with two cores programs that follow each other wait for that",
     "page median": COLD,
-    "page painted": COLD,
 }
 
 

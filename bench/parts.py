@@ -124,7 +124,7 @@ def page(full):
     return {"page cpu": by_case["million"]["page_cpu"], "page bytes": by_case["million"]["bytes_s"] / 1e3,
             "page echo": by_case["million"]["echo_worst_ms"],
             "page step": by_case["stepped"]["worst_us"] / 1e3,
-            "page median": by_case["few"]["median_us"], "page painted": by_case["few"]["painted_median_us"],
+            "page median": by_case["few"]["median_us"],
             "page p99": by_case["few"]["p99_us"],
             "growth page": by_case["grow"]["worst_us"] / 1e3, "start": by_case["start"]["first_ms"]}, rows
 

@@ -8,7 +8,6 @@
 #include "../src/page/choice.h"
 #include "../src/page/columns.h"
 #include "../src/page/groups.h"
-#include "../src/page/made.h"
 #include "../src/page/order.h"
 #include "../src/page/still.h"
 #include "harness.h"
@@ -268,8 +267,6 @@ START_TEST(born_is_the_time_of_day_where_there_is_room)
 	ck_assert(shows(" 15:02:15.000  "));
 	ck_assert(shows(" 15:02:23.500  "));
 	row = page.spots.first;
-	page_made_free(page.made);
-	page.made = NULL;
 	snprintf(before, sizeof before, "%s", strstr(pic.line[row].text, " 15:02"));
 	scene.look.now_ms += 700;
 	scene.look.node_wall_ms += 700;

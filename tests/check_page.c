@@ -599,6 +599,36 @@ START_TEST(age_text_is_five_columns_at_most)
 }
 END_TEST
 
+static const struct {
+	int64_t s;	/* the first second that shows `text` */
+	const char *before, *text;
+} age_steps[] = {
+	{ 1, "0s", "1s" }, { 59, "58s", "59s" }, { 60, "59s", "1m00s" },
+	{ 70, "1m00s", "1m10s" }, { 600, "9m50s", "10m" },
+	{ 3600, "59m", "1h00m" }, { 3660, "1h00m", "1h01m" },
+	{ 86400, "23h", "1d00h" }, { 864000, "9d23h", "10d" },
+};
+
+/* From one minute on the wide row's age advances in steps of ten seconds. */
+START_TEST(an_age_changes_when_its_next_step_begins)
+{
+	char text[16];
+	struct blk b;
+
+	page.on_screen = true;
+	compose(80, 24);
+	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, &b, 1), 1);
+	scene.look.now_ms = b.ms + age_steps[_i].s * 1000 - 1;
+	compose(80, 24);
+	snprintf(text, sizeof text, " %s ", age_steps[_i].before);
+	ck_assert_ptr_nonnull(strstr(pic.line[page.spots.first].text, text));
+	scene.look.now_ms++;
+	compose(80, 24);
+	snprintf(text, sizeof text, " %s ", age_steps[_i].text);
+	ck_assert_ptr_nonnull(strstr(pic.line[page.spots.first].text, text));
+}
+END_TEST
+
 #ifndef SANITIZED
 /* All that can be had; the limit goes first, or it would be the machine's. */
 static void
@@ -667,6 +697,8 @@ page_suite(void)
 	tcase_add_test(target, counter_that_moved_is_marked_for_ten_seconds);
 	tcase_add_test(target, rate_and_cost_are_taken_once_a_second);
 	tcase_add_test(target, rate_is_not_told_while_records_are_skipped);
+	tcase_add_loop_test(target, an_age_changes_when_its_next_step_begins, 0,
+	    BASE_NELEM(age_steps));
 	suite_add_tcase(s, target);
 
 	tcase_add_checked_fixture(line, setup_note, teardown);

@@ -5,7 +5,6 @@
 #include "columns.h"
 #include "free.h"
 #include "order.h"
-#include "times.h"
 #include "units.h"
 
 struct column {
@@ -88,20 +87,18 @@ put_rnod(const struct page_view *v, const struct blk *b, int width,
 }
 
 /*
- * From a minute on in steps of ten seconds: rows of a target that rests, each
- * of them written anew every second, would be most of what a slow line carries,
- * for digits that nobody can read all at once.  The detail has the second.
+ * From one minute on, ages advance in steps of ten seconds: rows that all change
+ * every second would be most of the output for an idle target.  The detail shows
+ * the exact second.
  */
 static void
 put_age(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
-	static const struct page_age_step steps[] = { { 0, 1 }, { 60, 10 },
-		{ 600, 60 }, { 36000, 3600 }, { 864000, 86400 } };
+	uint64_t s = page_cell_seconds(v->look, b);
 	char text[8];
 
-	page_cell_age(text, page_time_age(v, b->ms, steps,
-	    BASE_NELEM(steps)));
+	page_cell_age(text, s < 60 ? s : s - s % 10);
 	picture_printf(pic, "%*s", width, v->gone ? "freed" : text);
 }
 
@@ -110,7 +107,7 @@ put_glyph(const struct page_view *v, const struct blk *b, int width,
     struct page_picture *pic)
 {
 	picture_printf(pic, "%*c", width,
-	    page_cell_age_glyph(page_cell_glyph_seconds(v, b)));
+	    page_cell_age_glyph(page_cell_seconds(v->look, b)));
 }
 
 /* Of a stream that declares no levels the nibble is shown as it is. */
@@ -372,7 +369,7 @@ page_columns_mark(const struct page_view *v, const struct blk *b,
 		at += columns[i].gap;
 		if (columns[i].put == put_glyph)
 			picture_mark(pic, at, at + columns[i].width,
-			    page_cell_age_mark(page_cell_glyph_seconds(v,
+			    page_cell_age_mark(page_cell_seconds(v->look,
 			    b)));
 		at += columns[i].width;
 	}

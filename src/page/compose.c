@@ -12,10 +12,8 @@
 #include "groups.h"
 #include "leaving.h"
 #include "line.h"
-#include "made.h"
 #include "marked.h"
 #include "past.h"
-#include "rest.h"
 #include "still.h"
 #include "trend.h"
 
@@ -85,62 +83,25 @@ row_mark(const struct page_view *v, const struct page_state *st,
 {
 	if (st->stale || page_is_free(b) || gone)
 		return PAGE_STALE;
-	if (page_cell_is_new(v, b))
+	if (page_cell_seconds(v->look, b) == 0)
 		return PAGE_NEW;
 	return PAGE_PLAIN;
 }
 
-/* For the screen: text output shows each row once. */
-static struct page_made *
-rows_made(struct page *page, const struct page_view *v,
-    const struct page_layout_ops *ops, const struct page_picture *pic)
-{
-	struct page_made_key key;
-
-	if (!page->on_screen)
-		return NULL;
-	if (page->made == NULL)
-		page->made = page_made_new();
-	if (page->made == NULL)
-		return NULL;
-	memset(&key, 0, sizeof key);
-	key.layout = ops;
-	key.names_no = v->names_no;
-	key.wall_ahead = page_time_wall_ahead(v);
-	key.stream_no = v->look->stream_no;
-	key.types_no = v->look->types_no;
-	key.round = page->round;
-	key.cols = pic->cols;
-	key.units = (int)v->units;
-	key.ascii = page->opts.ascii;
-	key.utc = v->utc;
-	key.strict = is_strict(page);
-	page_made_begin(page->made, &key, v);
-	return page->made;
-}
-
 static void
 put_row(const struct page *page, const struct page_view *v,
-    const struct page_layout_ops *ops, struct page_made *made,
-    const struct blk *b, bool gone, struct page_picture *pic)
+    const struct page_layout_ops *ops, const struct blk *b, bool gone,
+    struct page_picture *pic)
 {
-	struct page_holds others = *v->holds;
 	struct page_view past;
 
 	picture_line(pic);
 	if (gone) {
 		past = *v;
 		past.gone = true;
-		ops->row(page, &past, b, pic);
-		return;
+		v = &past;
 	}
-	if (made != NULL && page_made_put(made, v, b, pic))
-		return;
-	page_holds_begin(v->holds);
 	ops->row(page, v, b, pic);
-	if (made != NULL)
-		page_made_keep(made, v, b, pic);
-	page_holds_join(v->holds, &others);
 }
 
 /* What rows are put with. */
@@ -148,7 +109,6 @@ struct row_put {
 	const struct page_view *v;
 	const struct page_state *st;
 	const struct page_layout_ops *ops;
-	struct page_made *made;
 };
 
 static void
@@ -158,7 +118,7 @@ put_marked_row(const struct page *page, const struct row_put *r,
 	enum page_mark mark = cursor ? PAGE_CURSOR :
 	    row_mark(r->v, r->st, b, gone);
 
-	put_row(page, r->v, r->ops, r->made, b, gone, pic);
+	put_row(page, r->v, r->ops, b, gone, pic);
 	picture_mark_line(pic, mark);
 	if (mark == PAGE_PLAIN && r->ops->mark != NULL &&
 	    !page_paints_little(page))
@@ -212,8 +172,7 @@ put_blocks(struct page *page, const struct page_view *v,
     const struct page_state *st, const struct page_layout_ops *ops,
     uint64_t count, int room, struct page_picture *pic)
 {
-	const struct row_put r = { .v = v, .st = st, .ops = ops,
-		.made = rows_made(page, v, ops, pic) };
+	const struct row_put r = { .v = v, .st = st, .ops = ops };
 
 	if (room == 0 || !put_shown(page, &r, count, room, pic))
 		put_rows(page, &r, count, pic);
@@ -553,19 +512,18 @@ compose_full(struct page *page, const struct page_view *v,
 	put_foot(page, v, st, ops, foot, rows, pic);
 }
 
-/* Of a view that notes until when holds what is written. */
-static int
-compose_noted(struct page *page, const struct page_view *v, int cols,
+int
+page_compose_view(struct page *page, const struct page_view *v, int cols,
     int rows, struct page_picture *pic)
 {
 	struct page_state st;
 	int r;
 
+	if (rows < 0)
+		rows = 0;
 	page_free_begin(page, v);
 	page_sample(page, v);
 	page_trend_sample(page, v);
-	/* From here on the page changes only because of what it shows. */
-	page_rest_begin(page, v, cols, rows);
 	page->spots = (struct page_spots){ .heading = -1, .first = -1,
 	    .bar = -1 };
 	r = page_choice_refresh(page, v);
@@ -595,19 +553,4 @@ compose_noted(struct page *page, const struct page_view *v, int cols,
 		compose_full(page, v, &st, rows, pic);
 	}
 	return picture_end(pic);
-}
-
-int
-page_compose_view(struct page *page, const struct page_view *v, int cols,
-    int rows, struct page_picture *pic)
-{
-	struct page_view noted = *v;
-	struct page_holds holds;
-	int r;
-
-	noted.holds = &holds;
-	page_holds_begin(&holds);
-	r = compose_noted(page, &noted, cols, rows < 0 ? 0 : rows, pic);
-	page_rest_end(page, r == 0 ? &holds : NULL);
-	return r;
 }

@@ -130,7 +130,6 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 		[COST_SESSION] = { "session", "taking records and blocks in" },
 		[COST_PICTURE] = { "picture", "making and painting it" },
 		[COST_CYCLE] = { "cycle", "all that the page does" },
-		[COST_PAINTED] = { "painted", "that, when it made a picture" },
 	};
 	char cycles[32], painted[32], missed[32];
 	int i;
@@ -139,7 +138,7 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	picture_put(pic, "DIAGNOSTICS");
 	page_overlay_title("j k move  x count anew  Esc close", pic);
 	base_group_digits(cycles, sizeof cycles, c->of[COST_CYCLE].n);
-	base_group_digits(painted, sizeof painted, c->of[COST_PAINTED].n);
+	base_group_digits(painted, sizeof painted, c->of[COST_PICTURE].n);
 	base_group_digits(missed, sizeof missed, page->missed +
 	    look->missed_cycles - c->missed);
 	picture_line(pic);

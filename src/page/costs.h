@@ -4,12 +4,12 @@
  * Vocabulary
  *	session	what the session did with the replies of a cycle.
  *	picture	making and painting: of a cycle all its pictures, those for
- *		keys too.  A cycle that made none is not counted here.
+ *		keys too.  A cycle that painted none is not counted here: with
+ *		--fps, on a slow terminal or after a slow picture it waits
+ *		(screen.c).
  *	cycle	all that the page's loop did from one tick to the next and did
  *		not wait for: those two, the link, the terminal, the kernel.
  *		Time in which the processor was another's is in it.
- *	painted	the same, of the cycles that made a picture alone: the others
- *		found none to make (rest.h).
  *	cost	how often a cycle cost how much, to a sixteenth of the value,
  *		and the exact worst.
  *
@@ -35,7 +35,6 @@ enum cost_of {
 	COST_SESSION,
 	COST_PICTURE,
 	COST_CYCLE,
-	COST_PAINTED,
 	COST_KINDS		/* one more than the last */
 };
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "diag.h"
-#include "made.h"
 #include "own_use.h"
 
 #define NAME_COLS 17
@@ -143,22 +142,16 @@ of_effort(const struct page_diag *d, const struct page_diag_from *f,
 	return true;
 }
 
-enum { PAGE_CYCLES, PAGE_CYCLES_PAINTED, PAGE_MISSED, PAGE_DRAWN,
-	PAGE_ROWS_TAKEN, PAGE_ROWS_MADE };
+enum { PAGE_CYCLES, PAGE_CYCLES_PAINTED, PAGE_MISSED, PAGE_DRAWN };
 
 static bool
 of_page(const struct page_diag *d, const struct page_diag_from *f, size_t at,
     uint64_t *n)
 {
-	uint64_t taken, made;
-
 	(void)d;
-	page_made_counts(f->page->made, &taken, &made);
 	*n = at == PAGE_CYCLES ? f->costs->of[COST_CYCLE].n :
-	    at == PAGE_CYCLES_PAINTED ? f->costs->of[COST_PAINTED].n :
-	    at == PAGE_MISSED ? f->page->missed :
-	    at == PAGE_DRAWN ? f->page->drawn_bytes :
-	    at == PAGE_ROWS_TAKEN ? taken : made;
+	    at == PAGE_CYCLES_PAINTED ? f->costs->of[COST_PICTURE].n :
+	    at == PAGE_MISSED ? f->page->missed : f->page->drawn_bytes;
 	return true;
 }
 
@@ -187,16 +180,12 @@ static const struct number numbers[] = {
 	{ .name = "cycles", .what = "since they were counted anew",
 	    .value = of_page, .at = PAGE_CYCLES, .gauge = true },
 	{ .name = "cycles painted",
-	    .what = "made a picture: in the others it could not differ",
+	    .what = "that drew; the others waited for a slow terminal",
 	    .value = of_page, .at = PAGE_CYCLES_PAINTED, .gauge = true },
 	{ .name = "missed cycles", .what = "the page's own timer came too late",
 	    .value = of_page, .at = PAGE_MISSED },
 	{ .name = "drawn", .what = "bytes that the terminal was sent",
 	    .value = of_page, .at = PAGE_DRAWN, .gauge = true, .unit = BYTES },
-	{ .name = "rows kept", .what = "shown as they were made before",
-	    .value = of_page, .at = PAGE_ROWS_TAKEN, .gauge = true },
-	{ .name = "rows made", .what = "made anew",
-	    .value = of_page, .at = PAGE_ROWS_MADE, .gauge = true },
 	{ .name = "memory", .what = "of the whole page",
 	    .value = of_memory, .at = MEMORY_PAGE,
 	    .gauge = true, .unit = BYTES },

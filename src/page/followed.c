@@ -7,7 +7,6 @@
 #include "followed.h"
 #include "free.h"
 #include "groups.h"
-#include "times.h"
 
 struct page_followed {
 	bool on;
@@ -131,7 +130,7 @@ say_end(struct page *page, const struct page_view *v,
 	char when[16] = "";
 	struct tm tm;
 
-	page_wall(page, v->look, page_time_wall(v, 1000), &tm);
+	page_wall(page, v->look, v->look->node_wall_ms, &tm);
 	strftime(when, sizeof when, "%H:%M:%S", &tm);
 	snprintf(page->message, sizeof page->message,
 	    "%08llx was freed at %s: it is followed no longer",

@@ -12,7 +12,6 @@
 #include "groups.h"
 #include "head.h"
 #include "spark.h"
-#include "times.h"
 #include "trend.h"
 
 /* A word has more room while it is typed. */
@@ -138,10 +137,10 @@ static void
 put_birth(const struct page *page, const struct page_view *v,
     const struct blk *b, struct page_picture *pic)
 {
-	int64_t wall = page_time_wall_at(v, b->ms);
+	int64_t wall = page_wall_ms(v->look, b->ms);
 	struct tm tm;
 
-	if (!page_time_known(v))
+	if (!page_time_known(v->look))
 		return;
 	page_wall(page, v->look, wall, &tm);
 	picture_printf(pic, ", %02d:%02d:%02d.%d", tm.tm_hour, tm.tm_min,

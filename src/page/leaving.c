@@ -4,7 +4,6 @@
 #include "free.h"
 #include "leaving.h"
 #include "still.h"
-#include "times.h"
 
 #define STAY_NS INT64_C(1000000000)
 #define SHARE 4			/* of the rows, one in so many may be leaving */
@@ -97,8 +96,6 @@ put_missing(struct merge *m, const struct page_shown *was, bool before_cursor)
 	} else if (mono_diff_ns(m->v->now, s.since) >= STAY_NS) {
 		return;
 	}
-	/* Where it stands depends on what the last picture showed, too. */
-	page_holds_never(m->v);
 	m->may--;
 	if (before_cursor)
 		m->before--;

@@ -1,7 +1,6 @@
 /*
  * The session's side of the seam: what view.h asks for, taken from a session.
  */
-#include "rest.h"
 #include "view.h"
 
 static const char *
@@ -44,16 +43,6 @@ page_compose(struct page *page, struct nodes_session *session, int cols,
 
 	page_view_shown(&v, page, session);
 	return page_compose_view(page, &v, cols, rows, pic);
-}
-
-bool
-page_rests(struct page *page, struct nodes_session *session, int cols,
-    int rows)
-{
-	struct page_view v;
-
-	page_view_shown(&v, page, session);
-	return page_rests_view(page, &v, cols, rows);
 }
 
 void

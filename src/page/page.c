@@ -11,10 +11,8 @@
 #include "free.h"
 #include "groups.h"
 #include "leaving.h"
-#include "made.h"
 #include "marked.h"
 #include "past.h"
-#include "rest.h"
 #include "still.h"
 #include "trend.h"
 
@@ -41,14 +39,12 @@ page_init(struct page *page, const struct page_opts *opts)
 	X(find, page_find_free(page->find)) \
 	X(groups, page_groups_free(page->groups)) \
 	X(marked, page_marked_free(page->marked)) \
-	X(made, page_made_free(page->made)) \
 	X(choice, page_choice_free(page->choice)) \
 	X(gaps, page_free_fini(page)) \
 	X(trend, page_trend_free(page->trend)) \
 	X(leaving, page_leaving_free(page->leaving)) \
 	X(followed, page_followed_free(page->followed)) \
 	X(past, page_past_free(page->past)) \
-	X(rest, page_rest_free(page->rest)) \
 	X(still, page_still_free(page->still))
 
 void
@@ -87,7 +83,6 @@ page_view_init(struct page_view *v, const struct nodes_look *look)
 	v->pending = 0;
 	v->names_no = 0;
 	v->gone = false;
-	v->holds = NULL;
 	v->freed = NULL;
 	v->wrappers = NULL;
 	v->units = PAGE_UNITS_EXACT;

@@ -180,9 +180,7 @@ struct page_still;
 struct page_past;
 struct page_followed;
 struct target;
-struct page_made;
 struct page_leaving;
-struct page_rest;
 struct page_trend;
 
 #define PAGE_COUNTERS 16
@@ -274,7 +272,6 @@ struct page {
 
 	struct page_gaps *gaps;		/* free blocks among the rows; NULL: none so far */
 	unsigned round;			/* counts up when groups must be taken anew at once */
-	struct page_made *made;		/* rows of the last pictures; NULL none */
 	struct page_groups *groups;	/* the last ones taken; NULL none */
 	struct page_choice *choice;	/* filter and the rows that it leaves; NULL none */
 	struct page_leaving *leaving;	/* rows of the last picture; NULL none so far */
@@ -283,13 +280,6 @@ struct page {
 	struct page_place back;		/* among them, while one is open */
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */
 
-	/*
-	 * From here on what may be another since the last picture although that
-	 * stands (rest.h): page_sample() alone reads the numbers, and what it would
-	 * make of them is asked of page_sample_differs().  What stands before this
-	 * is compared, pointers as such.
-	 */
-	struct page_rest *rest;		/* the last picture; NULL none */
 	bool news;			/* see page_news() */
 	uint64_t drawn_us;		/* cost of the last compose and paint */
 	uint64_t drawn_bytes;		/* that the terminal was sent so far */
@@ -310,8 +300,6 @@ void page_take_over(struct page *, const struct page *copy);
  */
 int page_compose(struct page *, struct nodes_session *, int cols, int rows,
     struct page_picture *);
-/* That would be the last one again, line by line: it need not be made. */
-bool page_rests(struct page *, struct nodes_session *, int cols, int rows);
 void page_picture_fini(struct page_picture *);
 
 /*

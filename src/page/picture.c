@@ -202,29 +202,6 @@ picture_col(const struct page_picture *pic)
 	return pic->store != NULL && pic->store->open ? pic->store->col : 0;
 }
 
-const char *
-picture_written(const struct page_picture *pic, size_t *len)
-{
-	const struct page_store *s = pic->store;
-
-	if (s == NULL || !s->open)
-		return NULL;
-	*len = s->len;
-	return s->text;
-}
-
-void
-picture_again(struct page_picture *pic, const char *text, size_t len, int cols)
-{
-	struct page_store *s = pic->store;
-
-	if (s == NULL || !s->open || s->len + len >= sizeof s->text)
-		return;
-	memcpy(s->text + s->len, text, len);
-	s->len += len;
-	s->col += cols;
-}
-
 /* Columns of one character of safe text; 0 when it cannot stand in a cell. */
 static int
 char_cols(uint32_t cp)

@@ -70,15 +70,6 @@ void picture_mark(struct page_picture *, int from, int to, enum page_mark);
 void picture_mark_line(struct page_picture *, enum page_mark);
 
 /*
- * What has been written of the line that is open, marks aside; borrowed until
- * more is written, NULL: no line is.  again: the same text into another one,
- * of a picture that is as wide.
- */
-const char *picture_written(const struct page_picture *, size_t *len);
-void picture_again(struct page_picture *, const char *text, size_t len,
-    int cols);
-
-/*
  * Outside text over as many lines as it needs, `max` at most, broken at
  * blanks; returns the lines it took.
  */

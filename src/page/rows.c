@@ -6,7 +6,6 @@
 
 #include "calls.h"
 #include "free.h"
-#include "times.h"
 #include "units.h"
 
 #define SIZE_COLUMNS 12		/* of `pagek list` */
@@ -83,18 +82,11 @@ page_cell_age(char out[8], uint64_t s)
 }
 
 /* Youngest first. */
-static const struct page_age_step age_steps[] = {
-	{ 0, 0 },
-	{ 1, 0 },
-	{ 10, 0 },
-	{ MINUTE, 0 },
-	{ 10 * MINUTE, 0 },
-	{ HOUR, 0 },
-};
+static const unsigned age_from[] = { 0, 1, 10, MINUTE, 10 * MINUTE, HOUR };
 static const char age_glyphs[] = ".:-=+#";
 
-_Static_assert(PAGE_AGE + BASE_NELEM(age_steps) - 1 == PAGE_AGE_LAST &&
-    BASE_NELEM(age_steps) == sizeof age_glyphs - 1,
+_Static_assert(PAGE_AGE + BASE_NELEM(age_from) - 1 == PAGE_AGE_LAST &&
+    BASE_NELEM(age_from) == sizeof age_glyphs - 1,
     "each step has a mark and a glyph");
 
 static size_t
@@ -102,7 +94,7 @@ age_step(uint64_t s)
 {
 	size_t i = 0;
 
-	while (i + 1 < BASE_NELEM(age_steps) && s >= age_steps[i + 1].from)
+	while (i + 1 < BASE_NELEM(age_from) && s >= age_from[i + 1])
 		i++;
 	return i;
 }
@@ -111,18 +103,6 @@ char
 page_cell_age_glyph(uint64_t s)
 {
 	return age_glyphs[age_step(s)];
-}
-
-uint64_t
-page_cell_glyph_seconds(const struct page_view *v, const struct blk *b)
-{
-	return page_time_age(v, b->ms, age_steps, BASE_NELEM(age_steps));
-}
-
-bool
-page_cell_is_new(const struct page_view *v, const struct blk *b)
-{
-	return page_time_age(v, b->ms, age_steps, 2) < 1;
 }
 
 enum page_mark
@@ -163,9 +143,6 @@ void
 page_cell_classic(const struct page_view *v, const struct blk *b,
     int addr_cols, struct page_picture *pic)
 {
-	/* As three columns show it. */
-	static const struct page_age_step steps[] = { { 0, 1 }, { 1000, MINUTE },
-		{ HOUR, HOUR }, { DAY, DAY } };
 	char size[5], rnod[8], age[4];
 
 	base_fit_size(size, 4, b->size);
@@ -179,8 +156,7 @@ page_cell_classic(const struct page_view *v, const struct blk *b,
 		return;
 	}
 	page_cell_rnod(rnod, v->look, b);
-	base_fit_age(age, 3, page_time_age(v, b->ms, steps,
-	    BASE_NELEM(steps)));
+	base_fit_age(age, 3, page_cell_seconds(v->look, b));
 	picture_printf(pic, " %s %02X ", size, b->type);
 	picture_clip(pic, page_descr(v->look, b), 7, PICTURE_LEFT);
 	picture_printf(pic, " %4s %3s", rnod, v->gone ? "-" : age);
@@ -204,23 +180,33 @@ page_wall(const struct page *page, const struct nodes_look *look, int64_t ms,
 	wall(page->opts.utc, look, ms, tm);
 }
 
-#define SECOND_MS INT64_C(1000)
-#define MINUTE_MS (60 * SECOND_MS)
-#define DAY_MS (1440 * MINUTE_MS)
+bool
+page_time_known(const struct nodes_look *look)
+{
+	return look->now_ms != 0 && look->node_wall_ms != 0;
+}
+
+int64_t
+page_wall_ms(const struct nodes_look *look, int64_t ms)
+{
+	return look->node_wall_ms - look->now_ms + ms;
+}
+
+#define DAY_MS (DAY * INT64_C(1000))
 
 void
 page_cell_born(const struct page_view *v, const struct blk *b,
     char out[PAGE_BORN_TEXT])
 {
-	int64_t ms = page_time_wall_at(v, b->ms);
+	int64_t ms = page_wall_ms(v->look, b->ms);
 	size_t len = 0;
 	struct tm tm;
 
 	out[0] = '\0';
-	if (!page_time_known(v) || b->ms == 0 || ms < 0)
+	if (!page_time_known(v->look) || b->ms == 0 || ms < 0)
 		return;
 	wall(v->utc, v->look, ms, &tm);
-	if (!page_time_passed(v, b->ms, DAY_MS))
+	if (v->look->now_ms - b->ms < DAY_MS)
 		base_append(out, PAGE_BORN_TEXT, &len, "%02d:%02d:%02d.%03d",
 		    tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ms % 1000));
 	else
@@ -243,18 +229,17 @@ void
 page_date(const struct page *page, const struct page_view *v, bool seconds,
     char out[20])
 {
-	int64_t unit = seconds ? SECOND_MS : MINUTE_MS;
 	struct tm tm;
 	size_t len = 0;
 
 	out[0] = '\0';
 	/* Until the node has told its time there is none to show. */
-	if (!page_time_known(v)) {
+	if (!page_time_known(v->look)) {
 		base_append(out, 20, &len, "--/--/-- ----%s",
 		    seconds ? "--" : "");
 		return;
 	}
-	page_wall(page, v->look, page_time_wall(v, unit), &tm);
+	page_wall(page, v->look, v->look->node_wall_ms, &tm);
 	base_append(out, 20, &len, "%02d/%02d/%02d %02d%02d", tm.tm_mon + 1,
 	    tm.tm_mday, tm.tm_year % 100, tm.tm_hour, tm.tm_min);
 	if (seconds)
@@ -269,11 +254,11 @@ page_date_full(const struct page *page, const struct page_view *v,
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (!page_time_known(v)) {
+	if (!page_time_known(v->look)) {
 		base_append(out, 40, &len, "---------- --:--:--");
 		return;
 	}
-	page_wall(page, v->look, page_time_wall(v, SECOND_MS), &tm);
+	page_wall(page, v->look, v->look->node_wall_ms, &tm);
 	len = strftime(out, 40, "%Y-%m-%d %H:%M:%S", &tm);
 	if (v->look->classic)
 		return;

@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "followed.h"
-#include "times.h"
 
 #define STALE_MS 2000	/* a picture that is older than this is said to be */
 
@@ -419,12 +418,10 @@ say_modes(const struct page *page, const struct nodes_look *look,
 static uint64_t
 stale_seconds(const struct page *page, const struct page_view *v)
 {
-	int64_t stale = page_clock_of(v, PAGE_CLOCK_STALE);
+	int64_t stale = v->live->stale_ms;
 	int64_t s = stale > 0 ? stale / 1000 : page->stated ?
-	    page_time_since(v, page->state_at) : 0;
+	    mono_diff_ns(v->now, page->state_at) / 1000000000 : 0;
 
-	/* It may come to be up to date at any time. */
-	page_holds_never(v);
 	return s > 0 ? (uint64_t)s : 0;
 }
 
@@ -446,7 +443,7 @@ say_unreachable(const struct page *page, const struct page_view *v,
 		len = strlen(st->brief);
 		base_append(st->brief, sizeof st->brief, &len, " %s", age);
 	}
-	if (page_time_stale(v, 1000)) {
+	if (v->live->stale_ms >= 1000) {
 		base_append(text, sizeof text, &n, "picture is %s old", age);
 		append_notice(st, text);
 	}
@@ -535,7 +532,7 @@ say_paused(const struct page *page, const struct page_view *v,
 		digits++;
 	memcpy(word, st->word, sizeof word);
 	if (page_stepped(page, &ms)) {
-		page_wall(page, v->look, page_time_wall(v, 1000), &tm);
+		page_wall(page, v->look, v->look->node_wall_ms, &tm);
 		strftime(count, sizeof count, "%H:%M:%S", &tm);
 		base_append(st->word, sizeof st->word, &len,
 		    "PAUSED %s (-%lld s)%s%s", count,
@@ -596,7 +593,7 @@ page_state_get(const struct page *page, const struct page_view *v,
 		if (!look->linked || s == NODES_UNREACHABLE)
 			say_unreachable(page, v, st);
 	}
-	if (live && page_time_stale(v, STALE_MS))
+	if (live && look->stale_ms >= STALE_MS)
 		say_stale(page, v, st);
 	if (s != NODES_CONNECTING && s != NODES_DORMANT &&
 	    s != NODES_NO_DATA && look->list != NULL)

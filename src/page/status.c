@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "free.h"
-#include "times.h"
 
 struct counter {
 	const char *letter;	/* in the classic line */
@@ -182,37 +181,16 @@ _Static_assert(NCOUNTERS <= PAGE_COUNTERS, "struct page has room for them");
 #define MOVED_MS 10000
 #define SAMPLE_NS INT64_C(1000000000)
 
-/* Until the next one is due. */
-static bool
-sample_stands(const struct page *page, const struct page_view *v)
+/* The session's worst cycle counts unless it came before costs were reset. */
+static void
+raise_worst_cost(struct page *page, const struct page_view *v, uint64_t cost)
 {
-	return page->sampled && !page_time_reached(v,
-	    (struct mono){ .ns = page->sample_at.ns + SAMPLE_NS });
-}
+	uint64_t session = v->look->cycle_us_max;
 
-/* The session's part is this cycle's, the other one the last picture's. */
-static uint64_t
-cycle_cost(const struct page *page, const struct page_view *v)
-{
-	return v->look->cycle_us + page->drawn_us;
-}
-
-/* The highest cost that was, this cycle's with it. */
-static uint64_t
-highest_cost(const struct page *page, const struct page_view *v, uint64_t cost)
-{
-	uint64_t most = page->cost_max_us;
-
-	if (v->look->cycle_us_max > page->session_max_us &&
-	    v->look->cycle_us_max > most)
-		most = v->look->cycle_us_max;
-	return cost > most ? cost : most;
-}
-
-bool
-page_sample_differs(const struct page *page, const struct page_view *v)
-{
-	return highest_cost(page, v, cycle_cost(page, v)) != page->cost_max_us;
+	if (session > page->session_max_us && session > page->cost_max_us)
+		page->cost_max_us = session;
+	if (cost > page->cost_max_us)
+		page->cost_max_us = cost;
 }
 
 static void
@@ -220,10 +198,11 @@ sample_second(struct page *page, const struct page_view *v)
 {
 	int64_t ns = mono_diff_ns(v->now, page->sample_at);
 	uint64_t records = v->look->total_records;
-	uint64_t cost = cycle_cost(page, v);
+	/* The session's share is of this cycle, the other of the last picture. */
+	uint64_t cost = v->look->cycle_us + page->drawn_us;
 
-	page->cost_max_us = highest_cost(page, v, cost);
-	if (sample_stands(page, v))
+	raise_worst_cost(page, v, cost);
+	if (page->sampled && ns < SAMPLE_NS)
 		return;
 	/* Records that nobody reads are not to be taken for none. */
 	page->rated = page->sampled && records >= page->sample_records &&
@@ -238,7 +217,6 @@ sample_second(struct page *page, const struct page_view *v)
 	page->sample_at = v->now;
 	page->sample_records = records;
 	page->sampled = true;
-	(void)sample_stands(page, v);
 }
 
 static void
@@ -292,8 +270,7 @@ page_sample(struct page *page, const struct page_view *v)
 		page->state_at = v->now;
 	}
 	if (page->opened_wall_ms == 0 && v->live->state == NODES_LIVE)
-		page->opened_wall_ms = page_clock_of(v,
-		    PAGE_CLOCK_WALL);
+		page->opened_wall_ms = v->look->node_wall_ms;
 	if (v->look != v->live)
 		return;
 	sample_peak(page, v);
@@ -303,8 +280,7 @@ page_sample(struct page *page, const struct page_view *v)
 		if (!page->counted)
 			page->moved_ms[i] = INT64_MIN / 2;
 		else if (n != page->last[i])
-			page->moved_ms[i] = page_clock_of(v,
-			    PAGE_CLOCK_NODE);
+			page->moved_ms[i] = v->look->now_ms;
 		page->last[i] = n;
 	}
 	page->counted = true;
@@ -393,7 +369,7 @@ mark_moved(const struct page *page, const struct page_view *v, size_t i,
     size_t from, struct strip *out)
 {
 	if (!counters[i].alarm || !page->counted ||
-	    page_time_passed(v, page->moved_ms[i], MOVED_MS))
+	    v->look->now_ms - page->moved_ms[i] >= MOVED_MS)
 		return;
 	out->span[out->nspan++] = (struct page_span){
 		.from = (uint16_t)from,

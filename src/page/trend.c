@@ -1,7 +1,6 @@
 /* See trend.h. */
 #include <stdlib.h>
 
-#include "times.h"
 #include "trend.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -67,8 +66,7 @@ is_due(const struct page_trend *t, const struct page_view *v)
 
 	if (told && v->live->told_no == t->told_no)
 		return false;
-	return page_time_reached(v, (struct mono){ .ns = t->at.ns +
-	    (told ? EARLY_NS : SECOND_NS) });
+	return mono_diff_ns(v->now, t->at) >= (told ? EARLY_NS : SECOND_NS);
 }
 
 static uint64_t
@@ -137,8 +135,6 @@ page_trend_sample(struct page *page, const struct page_view *v)
 		} else if (is_due(t, v)) {
 			take(t, v, &c);
 		}
-		/* The next one: not yet, and the view is told when. */
-		(void)is_due(t, v);
 	}
 	if (v->look == v->live)
 		t->shown = t->taken;

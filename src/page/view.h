@@ -17,9 +17,6 @@
  *	trend.c		the last minute
  *	columns.c	a row of the wide layouts, by columns that have room
  *	rows.c, units.c	cells that all layouts and `pagek list` share
- *	made.c		rows as they were made for the last pictures
- *	times.c		what time it is, and until when what is said of it holds
- *	rest.c		whether a picture could differ from the last one
  *	leaving.c	rows of what has just been freed
  *	status.c	the counters
  *	estimate.c	totals of a sample
@@ -71,14 +68,11 @@
 #include "page.h"
 #include "picture.h"
 
-struct page_holds;
-
 struct page_view {
 	const struct nodes_look *look;	/* what the picture shows */
 	const struct nodes_look *live;	/* as it is now: the same unless paused */
 	const struct blklist_counts *counts;	/* of the picture; never NULL */
 	struct mono now;		/* the page's own clock */
-	struct page_holds *holds;	/* until when holds what is written (times.h); NULL: nobody asks */
 	struct profile_words words;	/* stacks and what lies at their frames */
 	/* The name of a thread; "" while not known. */
 	const char *(*thread)(void *arg, uint16_t thread);
@@ -179,8 +173,6 @@ void page_state_get(const struct page *, const struct page_view *,
 
 /* Once for each compose: what moved, the rate and the cost of a cycle. */
 void page_sample(struct page *, const struct page_view *);
-/* It would find a cost that is more than the page says is the most. */
-bool page_sample_differs(const struct page *, const struct page_view *);
 
 /* The help's lines: what the letters and words of the status line count. */
 void page_counters_help(struct page_picture *);
@@ -217,12 +209,8 @@ void page_cell_born(const struct page_view *, const struct blk *,
 char page_cell_age_glyph(uint64_t seconds);
 /* What that glyph is marked with. */
 enum page_mark page_cell_age_mark(uint64_t seconds);
-/* For text that is not to stand: times.h has the ages of what does. */
+/* The age by the node's clock; 0 if that clock was set back. */
 uint64_t page_cell_seconds(const struct nodes_look *, const struct blk *);
-/* The same as the glyph of the age tells them apart. */
-uint64_t page_cell_glyph_seconds(const struct page_view *, const struct blk *);
-/* It is younger than a second. */
-bool page_cell_is_new(const struct page_view *, const struct blk *);
 /*
  * Who asked: "function  file:line" in so many columns behind `gap` blanks;
  * nothing while it is not known.
@@ -256,6 +244,11 @@ bool page_row_call(const struct page *, const struct page_view *,
     uint64_t caller, char *out, size_t cap);
 void page_row_put(const struct nodes_look *, const struct blk *,
     const struct page_row_names *, char *out, size_t cap);
+
+/* The node has sent its time. */
+bool page_time_known(const struct nodes_look *);
+/* The node's wall clock, in ms, at a time `ms` of the clock that ages use. */
+int64_t page_wall_ms(const struct nodes_look *, int64_t ms);
 
 /* A node's wall clock as the page writes it: classic clocks have no zone. */
 struct tm;

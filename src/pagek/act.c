@@ -376,15 +376,6 @@ app_tick(struct app *app)
 		app_quit(app, PAGE_QUIT, 0);
 }
 
-/* What lies over the page is always made anew. */
-bool
-app_rests(struct app *app)
-{
-	return app->overlay == APP_NO_OVERLAY && !app->repaint &&
-	    !app->restyle && app->clip[0] == '\0' &&
-	    page_rests(app->page, app->session, app->cols, app->rows);
-}
-
 void
 app_resumed(struct app *app, int64_t gap_ms)
 {

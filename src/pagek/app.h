@@ -262,9 +262,6 @@ void app_diff(struct app *);	/* page H */
 void app_diff_open(struct app *);	/* ... of a mark that is set now */
 void app_mark_tick(struct app *);	/* once a cycle */
 
-/* What it shows is what its last picture shows: another one need not be made. */
-bool app_rests(struct app *);
-
 /* In the bottom line until the next key; outside text is welcome. */
 void app_say(struct app *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

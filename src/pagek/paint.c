@@ -267,10 +267,8 @@ paint_app(struct paint *p, struct app *app)
 	int cols = COLS, rows = LINES, y;
 	bool changed;
 
-	p->alone = false;
 	if (lay_out(f, app) < 0)
 		return;
-	p->alone = app->overlay == APP_NO_OVERLAY;
 	if (p->cols != cols || p->rows != rows)
 		p->anew = true;
 	p->cost = 0;
@@ -289,11 +287,4 @@ paint_app(struct paint *p, struct app *app)
 	p->cols = cols;
 	p->rows = rows;
 	p->now = 1 - p->now;
-}
-
-bool
-paint_is_still(const struct paint *p, struct app *app)
-{
-	return !p->anew && p->alone && app->cols == COLS && app->rows == LINES &&
-	    app_rests(app);
 }

@@ -15,7 +15,6 @@ struct paint {
 	bool ramp;			/* ages have colours */
 	struct page_style style[PAGE_MARKS];
 	bool anew;			/* nothing is known of the terminal */
-	bool alone;			/* what is on it is the page, and nothing over it */
 	int cols, rows;			/* of what is on it */
 	unsigned now;			/* frame on the terminal, 0 or 1 */
 	struct paint_frame {
@@ -33,8 +32,6 @@ void paint_colors(struct paint *, const struct page_opts *);
 void paint_anew(struct paint *);
 /* What the app shows now. */
 void paint_app(struct paint *, struct app *);
-/* That is on the terminal already, as far as can be told without making it. */
-bool paint_is_still(const struct paint *, struct app *);
 /*
  * One line into curses' window, in row y, over the one that is there: NULL where
  * it is not known, or blank.

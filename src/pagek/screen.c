@@ -3,9 +3,8 @@
  *
  * What wakes the loop: the terminal, signals, the cycle's timer and, in other
  * rooms, the link.  Callbacks change state and say `dirty`; before the loop
- * sleeps again, before_sleep() paints if something is dirty, a paint is due, and
- * the picture could differ from that on the terminal.  A key's paint is always
- * due, and made.
+ * sleeps again, before_sleep() paints if something is dirty and a paint is due.
+ * A key's paint is always due.
  *
  * Cycle n is due at start + n / NODES_HZ s of the monotonic clock.  The timer
  * is armed anew for each, so its rounding to milliseconds does not add up; a
@@ -66,7 +65,7 @@ struct screen {
 	uint64_t waited;		/* idle time of the loop when the cycle began */
 	uint64_t took_ns;		/* the last picture */
 	uint64_t drawn_us;		/* of this cycle's pictures ... */
-	unsigned pictures;		/* ... of which there were so many */
+	bool painted_now;		/* ... if it painted any */
 	struct paint paint;
 };
 
@@ -105,7 +104,7 @@ paint(struct screen *s)
 	s->took_ns = (uint64_t)mono_diff_ns(mono_now(), start);
 	app->page->drawn_us = s->took_ns / 1000;
 	s->drawn_us += app->page->drawn_us;
-	s->pictures++;
+	s->painted_now = true;
 	app->page->drawn_bytes += s->paint.sent;
 }
 
@@ -168,14 +167,6 @@ on_late(uv_timer_t *timer)
 	(void)timer;
 }
 
-/* What is on the terminal is what would be painted. */
-static bool
-is_still(struct screen *s)
-{
-	return s->mouse == s->app.page->opts.mouse &&
-	    paint_is_still(&s->paint, &s->app);
-}
-
 static void
 before_sleep(uv_prepare_t *prepare)
 {
@@ -197,11 +188,6 @@ before_sleep(uv_prepare_t *prepare)
 	}
 	if (s->app.over || (!s->dirty && !s->urgent))
 		return;
-	if (!s->urgent && is_still(s)) {
-		s->dirty = false;
-		app_tell_view(&s->app);
-		return;
-	}
 	due = paint_due(s);
 	if (!s->urgent && now < due) {
 		uv_timer_start(&s->late, on_late, (due - now) / 1000000 + 1,
@@ -322,12 +308,10 @@ count_cost(struct screen *s, uint64_t now)
 	cost_add(&c->of[COST_SESSION],
 	    nodes_session_look(s->app.session)->cycle_us);
 	cost_add(&c->of[COST_CYCLE], us);
-	if (s->pictures > 0) {
+	if (s->painted_now)
 		cost_add(&c->of[COST_PICTURE], s->drawn_us);
-		cost_add(&c->of[COST_PAINTED], us);
-	}
 	s->drawn_us = 0;
-	s->pictures = 0;
+	s->painted_now = false;
 	s->waited = waited;
 }
 

@@ -45,30 +45,6 @@ lies_in() {
 	[ -z "$all" ]
 }
 
-# Of page K's texts none may tell a time past times.h.  Who may: times.c itself;
-# who stores a moment and shows none, or says itself that nothing holds; and what
-# is made anew in each cycle.
-stored='page rest made trend status states leaving costs diag'
-anew='belong branches choice detail detail_block find followed freeze
-group_trends groups kin kinds marked order past past_steps rows sieve since
-since_columns since_page since_walk still sum_columns take'
-
-clocks='v->now|->(now_ms|node_wall_ms|stale_ms)'
-clocks="$clocks|(^|[^_[:alnum:]])(page_cell_seconds|page_clock_of|mono_now|mono_ms|mono_ms_since|base_wall_ms|time)\\("
-
-clocks_have_a_door() {
-	for file in times $stored $anew; do
-		[ -f "$top/src/page/$file.c" ] || { echo "no $file.c"; return 1; }
-		echo "page/$file.c"
-	done | LC_ALL=C sort >"$tmp/may"
-	(cd "$top/src" && grep -lE "$clocks" page/*.c) |
-	    LC_ALL=C sort >"$tmp/do"
-	# Nor does one that reads none stand on the list.
-	LC_ALL=C comm -3 "$tmp/may" "$tmp/do" >"$tmp/odd"
-	cat "$tmp/odd"
-	[ -s "$tmp/do" ] && [ ! -s "$tmp/odd" ]
-}
-
 rule "every folder of the sources has a floor" rooms_are_known
 rule "a room includes only what stands below it" arrows_point_down
 rule "curses is the program's alone" lies_in '#include <n?curses' pagek/
@@ -77,6 +53,4 @@ rule "messages are read and written in the stream's room alone" \
 rule "sockets are the nodes', and one file's of the target side" \
     lies_in '(^|[^_[:alnum:]])(socket|connect|accept4?)\(' nodes/ \
     alloclog/attach.c
-rule "a text of page K has its times from the door that says how long they hold" \
-    clocks_have_a_door
 say_result

@@ -1,167 +1,19 @@
 /*
- * What the page does not do again: rows that say what they said.  And what it
- * counts of its own cycles.
+ * The panel of what the page's cycles cost, and the peak of bytes that it can
+ * reset.
  */
 #include "../src/page/costs.h"
-#include "../src/page/made.h"
-#include "golden.h"
 #include "harness.h"
 #include "scene.h"
 
-/* --- rows ---------------------------------------------------------------- */
-
-/* The widest page on which nothing but rows tells of a block. */
 #define COLS (PAGE_FULL_COLS - 1)
 
-static unsigned asked;
-
-static const char *
-counted_thread(void *arg, uint16_t index)
-{
-	asked++;
-	return scene_thread(arg, index);
-}
-
 static void
-setup_made(void)
+setup_costs(void)
 {
 	setup_target();
 	page.on_screen = true;
-	scene.view.thread = counted_thread;
-	asked = 0;
 }
-
-/* How many rows were made of those in a picture. */
-static unsigned
-made(void)
-{
-	asked = 0;
-	compose(COLS, 24);
-	return asked;
-}
-
-static unsigned rows;	/* of which the thread is asked for when they are made */
-
-static void
-first_picture(void)
-{
-	rows = made();
-	ck_assert_uint_gt(rows, 10);
-}
-
-START_TEST(row_that_says_the_same_is_not_made_again)
-{
-	struct page_picture before = { 0 };
-	int i;
-
-	first_picture();
-	ck_assert_int_eq(page_compose_view(&page, &scene.view, COLS, 24,
-	    &before), 0);
-	ck_assert_uint_eq(made(), 0);
-	for (i = 0; i < before.rows; i++)
-		ck_assert_str_eq(before.line[i].text, pic.line[i].text);
-	page_picture_fini(&before);
-}
-END_TEST
-
-START_TEST(row_is_made_again_after_a_second)
-{
-	first_picture();
-	scene.view.now.ns += 999999999;
-	ck_assert_uint_eq(made(), 0);
-	scene.view.now.ns += 1;
-	ck_assert_uint_eq(made(), rows);
-}
-END_TEST
-
-/* What is the same for all rows, each of it by itself. */
-START_TEST(row_is_made_again_when_what_holds_for_all_has_changed)
-{
-	first_picture();
-	switch (_i) {
-	case 0:
-		scene.view.names_no++;
-		break;
-	case 1:
-		scene.look.stream_no++;
-		break;
-	case 2:
-		page.round++;
-		break;
-	case 3:
-		page.opts.ascii = !page.opts.ascii;
-		break;
-	}
-	ck_assert_uint_eq(made(), rows);
-}
-END_TEST
-
-START_TEST(another_width_makes_other_rows)
-{
-	first_picture();
-	asked = 0;
-	compose(COLS - 1, 24);
-	ck_assert_uint_eq(asked, rows);
-	assert_fits(COLS - 1, 24);
-}
-END_TEST
-
-/* Every age that any cell shows, second by second where it shows seconds. */
-START_TEST(age_is_never_that_of_an_earlier_picture)
-{
-	static const int64_t steps[] = { 1, 59, 60, 599, 600, 999, 1000, 3599,
-		3600, 35999, 36000, 86399, 86400, 863999, 864000, 8640000 };
-	struct page_picture want = { 0 };
-	struct page fresh;
-	int64_t ms = scene.look.now_ms;
-	size_t i;
-	int k, row, cols = _i == 0 ? 124 : 60;
-
-	page.opts.reverse = true;	/* the youngest: those that show seconds */
-	page_init(&fresh, &page.opts);
-	for (i = 0; i < BASE_NELEM(steps) * 3; i++) {
-		k = (int)(i % 3) - 1;
-		scene.look.now_ms = ms + (steps[i / 3] + k) * 1000;
-		ck_assert_int_eq(page_compose_view(&fresh, &scene.view, cols,
-		    24, &want), 0);
-		compose(cols, 24);
-		for (row = 3; row < 20; row++)
-			ck_assert_str_eq(want.line[row].text,
-			    pic.line[row].text);
-	}
-	page_picture_fini(&want);
-	page_fini(&fresh);
-}
-END_TEST
-
-START_TEST(block_in_the_place_of_another_has_a_row_of_its_own)
-{
-	struct blk b;
-	char was[512];
-
-	first_picture();
-	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, &b, 1), 1);
-	snprintf(was, sizeof was, "%s", pic.line[3].text);
-	scene_free(&scene, b.addr);
-	scene_alloc(&scene, b.addr, b.size + 1, TYPE_MALLOC, 1, b.caller,
-	    b.ms);
-	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
-	page.round--;
-	compose(COLS, 24);
-	ck_assert_str_ne(was, pic.line[3].text);
-}
-END_TEST
-
-START_TEST(text_output_makes_each_row)
-{
-	page.on_screen = false;
-	rows = made();
-	ck_assert_uint_gt(rows, 10);
-	ck_assert_uint_eq(made(), rows);
-}
-END_TEST
-
-/* --- costs --------------------------------------------------------------- */
 
 START_TEST(cost_is_right_to_a_sixteenth)
 {
@@ -287,14 +139,14 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 	scene.look.missed_cycles = 6;
 	cost_add(&costs.of[COST_CYCLE], 1200);
 	cost_add(&costs.of[COST_CYCLE], 12);
-	cost_add(&costs.of[COST_PAINTED], 1200);
+	cost_add(&costs.of[COST_PICTURE], 1100);
 	picture_begin(&pic, 80, false);
 	page_costs_put(&costs, &page, &scene.look, &pic);
 	ck_assert_int_eq(picture_end(&pic), 0);
 	ck_assert(shows("2 cycles in 0 s, 1 painted, 2 missed"));
 	ck_assert(shows("cycle      12us  1.2ms  1.2ms"));
-	/* Of what found a picture to make, and nothing else. */
-	ck_assert(shows("painted   1.2ms  1.2ms  1.2ms"));
+	/* The cycles that painted, and no others. */
+	ck_assert(shows("picture   1.1ms  1.1ms  1.1ms"));
 }
 END_TEST
 
@@ -329,21 +181,10 @@ END_TEST
 static Suite *
 suite(void)
 {
-	Suite *s = suite_create("made");
-	TCase *t = tcase_create("rows");
+	Suite *s = suite_create("costs");
+	TCase *t = tcase_create("costs");
 
-	tcase_add_checked_fixture(t, setup_made, teardown);
-	tcase_add_test(t, row_that_says_the_same_is_not_made_again);
-	tcase_add_test(t, row_is_made_again_after_a_second);
-	tcase_add_loop_test(t,
-	    row_is_made_again_when_what_holds_for_all_has_changed, 0, 4);
-	tcase_add_test(t, another_width_makes_other_rows);
-	tcase_add_loop_test(t, age_is_never_that_of_an_earlier_picture, 0, 2);
-	tcase_add_test(t, block_in_the_place_of_another_has_a_row_of_its_own);
-	tcase_add_test(t, text_output_makes_each_row);
-	suite_add_tcase(s, t);
-	t = tcase_create("costs");
-	tcase_add_checked_fixture(t, setup_made, teardown);
+	tcase_add_checked_fixture(t, setup_costs, teardown);
 	tcase_add_test(t, cost_is_right_to_a_sixteenth);
 	tcase_add_test(t, share_of_the_cycles_is_rounded_up);
 	tcase_add_test(t, longest_there_is_has_a_bucket);
