@@ -1,7 +1,6 @@
 /*
- * Sizes in each unit, and large digits.
+ * Sizes in each unit.
  */
-#include "../src/page/large.h"
 #include "../src/page/units.h"
 #include "harness.h"
 #include "scene.h"
@@ -72,59 +71,17 @@ START_TEST(rows_have_the_units_of_the_page)
 }
 END_TEST
 
-START_TEST(digits_are_large_and_fold_where_they_do_not_fit)
-{
-	picture_begin(&pic, 80, true);
-	picture_large(&pic, "4a");
-	ck_assert_int_eq(picture_end(&pic), 0);
-	ck_assert_int_eq(pic.rows, 3);
-	ck_assert_str_eq(pic.line[0].text, "     _  ");
-	ck_assert_str_eq(pic.line[1].text, "|_| |_| ");
-	ck_assert_str_eq(pic.line[2].text, "  | | | ");
-	picture_begin(&pic, _i, true);
-	picture_large(&pic, "7f3c04001040");
-	ck_assert_int_eq(picture_end(&pic), 0);
-	assert_fits(_i, 0);
-	if (_i >= 4)
-		ck_assert_int_eq(pic.rows, 3 * ((12 + _i / 4 - 1) / (_i / 4)));
-}
-END_TEST
-
-START_TEST(no_two_digits_look_the_same)
-{
-	char text[16][3][8];
-	char digit[2] = "";
-	int i, j, row;
-
-	for (i = 0; i < 16; i++) {
-		digit[0] = "0123456789abcdef"[i];
-		picture_begin(&pic, 80, true);
-		picture_large(&pic, digit);
-		ck_assert_int_eq(picture_end(&pic), 0);
-		for (row = 0; row < 3; row++)
-			strcpy(text[i][row], pic.line[row].text);
-		for (j = 0; j < i; j++)
-			ck_assert(strcmp(text[i][0], text[j][0]) != 0 ||
-			    strcmp(text[i][1], text[j][1]) != 0 ||
-			    strcmp(text[i][2], text[j][2]) != 0);
-	}
-}
-END_TEST
-
 static Suite *
 units_suite(void)
 {
 	Suite *s = suite_create("units");
-	TCase *t = tcase_create("sizes and digits");
+	TCase *t = tcase_create("sizes");
 
 	tcase_add_checked_fixture(t, setup_target, teardown);
 	tcase_add_loop_test(t, size_is_written_in_its_unit, 0, 12);
 	tcase_add_test(t, no_size_is_wider_than_its_column);
 	tcase_add_test(t, rows_have_the_units_of_the_page);
 	tcase_add_test(t, page_begins_with_the_units_of_its_options);
-	tcase_add_loop_test(t,
-	    digits_are_large_and_fold_where_they_do_not_fit, 1, 60);
-	tcase_add_test(t, no_two_digits_look_the_same);
 	suite_add_tcase(s, t);
 	return s;
 }

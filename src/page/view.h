@@ -49,7 +49,7 @@
  * Below all of them:
  *	calls.c		stacks as lines: who asked
  *	sum_columns.c	how a sum of blocks looks in a row
- *	picture.c	lines that fit; spark.c, large.c: what is drawn in them
+ *	picture.c	lines that fit; spark.c: what is drawn in them
  *	scroll.c	lines of what is longer than the screen
  *	style.c		what marks look like
  *	keys.c		what keys do, and the bar; keys_names.c: their names

@@ -466,6 +466,30 @@ app_count_anew(struct app *app)
 	app_say(app, "costs and maxima are counted anew, for this page alone");
 }
 
+/* The address of the block in detail, or of the one under the cursor. */
+static void
+do_copy(struct app *app)
+{
+	bool copy = app->page->opts.clipboard && app->clip_taken;
+	struct blk b = app->detail.blk;
+	struct page_view v;
+	char text[24];
+
+	page_view_shown(&v, app->page, app->session);
+	if (app->overlay != APP_DETAIL &&
+	    !page_block_at_cursor(app->page, &v, &b)) {
+		app_say(app, "there is no block here");
+		return;
+	}
+	/* Digits alone: outside text never goes to the clipboard. */
+	snprintf(text, sizeof text, "0x%0*llx", v.look->classic ? 8 : 12,
+	    (unsigned long long)b.addr);
+	if (copy)
+		snprintf(app->clip, sizeof app->clip, "%s", text);
+	app_say(app, "address %s%s", text, copy ?
+	    ", sent to the clipboard" : "");
+}
+
 /* A mouse that is the page's cannot select text for the terminal. */
 static void
 do_mouse(struct app *app)
@@ -489,7 +513,7 @@ static void (*const deeds[PAGE_ACTIONS])(struct app *) = {
 	[PAGE_DO_REVERSE] = app_sort_reverse,
 	[PAGE_DO_LAYOUT] = do_layout,
 	[PAGE_DO_UNITS] = do_units,
-	[PAGE_DO_COPY] = app_show_address,
+	[PAGE_DO_COPY] = do_copy,
 	[PAGE_DO_FILTER] = app_filter_open,
 	[PAGE_DO_GROUP] = app_group_next,
 	[PAGE_DO_GROUP_BELOW] = app_group_below_next,

@@ -23,7 +23,6 @@
  *
  *	overlay.c	what lies over the page: help, targets, diagnostics
  *	overlay_block.c	... the detail of a block, callers and callees
- *	overlay_address.c	... its address in large digits
  *	overlay_sort.c	... the picker of orders, and sorting at all
  *	overlay_nodes.c	... page G, whose text nodes_page.c makes
  *	overlay_since.c	... page H, the difference to the mark
@@ -69,7 +68,6 @@ enum app_overlay {
 	APP_DETAIL,
 	APP_KIN,
 	APP_COSTS,
-	APP_ADDRESS,		/* of a block, in large digits */
 	APP_SETTINGS,
 	APP_SORT,		/* the picker of orders */
 	APP_NODES,		/* page G */
@@ -182,9 +180,7 @@ struct app {
 	int ntrail;
 	struct page_kin kin;
 	bool clip_taken;		/* the terminal is known to have a clipboard for us */
-	bool clip_sent;			/* the address shown went there */
 	char clip[32];			/* for it, until the next paint; "" nothing */
-	uint64_t shown_addr;		/* in large digits */
 	struct page_costs costs;	/* of the screen's cycles */
 	struct page_diag diag;		/* beside those */
 	struct nodes_survey *survey;	/* of page G; NULL: nobody looks */
@@ -370,11 +366,9 @@ void app_field_type(struct app *, int code);
 void app_overlay_open(struct app *, enum app_overlay);
 void app_overlay_close(struct app *);
 void app_overlay_close_all(struct app *);
-/* In large digits, over what is open, until the next key. */
-void app_show_address(struct app *);
-extern const struct app_overlay_ops app_overlay_address, app_overlay_detail,
-    app_overlay_kin, app_overlay_nodes, app_overlay_settings,
-    app_overlay_diff, app_overlay_sort;
+extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin,
+    app_overlay_nodes, app_overlay_settings, app_overlay_diff,
+    app_overlay_sort;
 void app_overlay_key(struct app *, int code);
 /* The whole overlay for app's size; nothing when there is none: false. */
 bool app_overlay_compose(struct app *, struct page_picture *);

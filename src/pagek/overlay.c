@@ -188,7 +188,6 @@ static const struct app_overlay_ops *const overlays[APP_OVERLAYS] = {
 	[APP_DETAIL] = &app_overlay_detail,
 	[APP_KIN] = &app_overlay_kin,
 	[APP_COSTS] = &costs_ops,
-	[APP_ADDRESS] = &app_overlay_address,
 	[APP_SETTINGS] = &app_overlay_settings,
 	[APP_SORT] = &app_overlay_sort,
 	[APP_NODES] = &app_overlay_nodes,

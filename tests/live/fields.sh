@@ -456,8 +456,8 @@ unanswered() {
 	r=$?
 	kill -CONT "$there"
 	[ $r = 0 ] && wait_for 'beta.*LIVE' && keys y &&
-	    wait_for 'any key closes' && keys Escape &&
-	    wait_gone 'any key closes' && knows a "$alpha_pid" && ends 0
+	    wait_for '^address 0x' && keys Escape &&
+	    wait_gone '^address 0x' && knows a "$alpha_pid" && ends 0
 }
 rule "a question about a target is not answered for another" unanswered
 # From page G, and with a page that is there already.  The first row is this

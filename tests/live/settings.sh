@@ -172,27 +172,27 @@ clip_is() {
 }
 asks() {
 	t set-buffer before && page "$@" && keys j && keys y &&
-	    wait_for 'any key closes'
+	    wait_for '^address 0x008e6628'
 }
 clipboard() {
 	t set -g set-clipboard on
-	asks --clipboard && wait_for '^0x008e6628  sent to the clipboard$' &&
+	asks --clipboard && wait_for '^address 0x008e6628, sent to the clipboard$' &&
 	    until_true 10 clip_is 0x008e6628 && keys x &&
-	    wait_gone 'any key closes' && leave
+	    wait_gone '^address' && leave
 }
 rule "y sends the address to the clipboard when that was asked for" clipboard
 
 # The screen is painted behind what would have been sent.
 not_asked() {
-	asks && shows '^0x008e6628$' && clip_is before && keys x &&
-	    wait_gone 'any key closes' && leave
+	asks && shows '^address 0x008e6628$' && clip_is before && keys x &&
+	    wait_gone '^address' && leave
 }
 rule "y sends nothing unasked" not_asked
 
 not_known() {
 	t set -g default-terminal vt100
-	asks --clipboard && shows '^0x008e6628$' && clip_is before && keys x &&
-	    wait_gone 'any key closes' && leave
+	asks --clipboard && shows '^address 0x008e6628$' && clip_is before && keys x &&
+	    wait_gone '^address' && leave
 	held=$?
 	t set -g default-terminal screen
 	return $held
