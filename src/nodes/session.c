@@ -19,11 +19,11 @@ void
 session_state(struct nodes_session *s, enum nodes_state state,
     const char *reason)
 {
-	bool changed = s->look.state != state ||
-	    strcmp(s->reason, reason) != 0;
+	bool other = strcmp(s->reason, reason) != 0;
+	bool changed = other || s->look.state != state;
 
 	s->look.state = state;
-	if (reason != s->reason)
+	if (other)
 		base_copy_text(s->reason, sizeof s->reason, reason);
 	if (changed)
 		s->news(s->arg);

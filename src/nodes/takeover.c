@@ -188,22 +188,54 @@ drop_names(struct fdstore *store, uint64_t stream)
 	}
 }
 
-/* It cannot be read then, not even whether it is of anybody. */
-static const char another_build[] = "it is another program's";
+enum memory_state {
+	MEMORY_VALID,
+	MEMORY_UNUSED,		/* given up, or never used: nothing is lost */
+	MEMORY_OF_ANOTHER_BUILD,	/* it cannot be read at all */
+	MEMORY_INCOMPLETE,
+	MEMORY_FATAL,		/* nodes that took it up died */
+	MEMORY_WITHOUT_RINGS,
+	MEMORY_ERROR,
+};
 
-/* Why it cannot be taken up; NULL: it can, or was done with, or has never been. */
+/* The memory of one target. */
+struct found_memory {
+	enum memory_state state;
+	int err;		/* of MEMORY_ERROR: a negative errno */
+	pid_t pid;		/* 0: not known */
+};
+
+/* NULL: there is nothing to say about this target alone. */
 static const char *
-judge_memory(const struct keeper_kept *kk, uint64_t stream, bool *valid)
+loss_text(const struct found_memory *f)
 {
-	*valid = false;
-	if (atomic_load(&kk->image->is_void) || kk->image->pid == 0)
-		return NULL;
-	if (keeper_kept_slot(kk) == NULL || kk->image->stream != stream)
+	switch (f->state) {
+	case MEMORY_INCOMPLETE:
 		return "it was not whole yet";
-	if (kept_opens(kk->memory) > OPENS_MOST)
+	case MEMORY_FATAL:
 		return "nodes that took it up died";
-	*valid = true;
+	case MEMORY_WITHOUT_RINGS:
+		return "its rings are not there";
+	case MEMORY_ERROR:
+		return strerror(-f->err);
+	case MEMORY_VALID:
+	case MEMORY_UNUSED:
+	case MEMORY_OF_ANOTHER_BUILD:
+		break;
+	}
 	return NULL;
+}
+
+static enum memory_state
+judge_memory(const struct keeper_kept *kk, uint64_t stream)
+{
+	if (atomic_load(&kk->image->is_void) || kk->image->pid == 0)
+		return MEMORY_UNUSED;
+	if (keeper_kept_slot(kk) == NULL || kk->image->stream != stream)
+		return MEMORY_INCOMPLETE;
+	if (kept_opens(kk->memory) > OPENS_MOST)
+		return MEMORY_FATAL;
+	return MEMORY_VALID;
 }
 
 /* Another one is valid, or none is. */
@@ -219,21 +251,20 @@ drop_memory(struct node *node, uint64_t stream, struct keeper_kept *kk)
 }
 
 /*
- * The valid one of a target's memory files; of two the younger.  NULL: there is
- * none.  *why says what is wrong then, or is NULL where nothing is.  *pid is of
- * which process it was, if known.
+ * The valid memory file of a target, of two the younger.  NULL: there is none,
+ * and f->state says why.
  */
 static struct keeper_kept *
-find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
+find_memory(struct node *node, uint64_t stream, struct found_memory *f)
 {
 	struct fdstore *store = &node->daemon.store;
 	struct keeper_kept *best = NULL, *kk;
-	const char *reason = NULL, *wrong;
+	enum memory_state state;
 	unsigned generation;
 	uint64_t no;
-	bool valid;
 	int r;
 
+	*f = (struct found_memory){ .state = MEMORY_UNUSED };
 	for (size_t i = 0; i < store->n; i++) {
 		struct fdstore_entry *e = &store->inherited[i];
 		int fd = e->fd;
@@ -244,15 +275,17 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 		e->fd = -1;
 		r = keeper_kept_open(&kk, fd, generation);
 		if (r < 0) {
-			reason = r == -EINVAL ? another_build : strerror(-r);
+			f->state = r == -EINVAL ? MEMORY_OF_ANOTHER_BUILD :
+			    MEMORY_ERROR;
+			f->err = r;
 			keeper_store_drop_memory(node, stream, generation);
 			continue;
 		}
-		*pid = kk->image->pid;
-		wrong = judge_memory(kk, stream, &valid);
-		if (wrong != NULL)
-			reason = wrong;
-		if (valid && (best == NULL ||
+		f->pid = kk->image->pid;
+		state = judge_memory(kk, stream);
+		if (state != MEMORY_UNUSED && state != MEMORY_VALID)
+			f->state = state;
+		if (state == MEMORY_VALID && (best == NULL ||
 		    best->generation < kk->generation)) {
 			struct keeper_kept *other = best;
 
@@ -261,8 +294,8 @@ find_memory(struct node *node, uint64_t stream, pid_t *pid, const char **why)
 		}
 		drop_memory(node, stream, kk);
 	}
-	if (best == NULL)
-		*why = reason;
+	if (best != NULL)
+		f->state = MEMORY_VALID;
 	return best;
 }
 
@@ -396,30 +429,33 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 	return r;
 }
 
-/* False when another build had it. */
-static bool
+/* Valid: the target has its keeper again. */
+static enum memory_state
 take_target(struct node *node, uint64_t stream)
 {
 	struct fdstore *store = &node->daemon.store;
-	const char *why = "its rings are not there";
-	pid_t pid = 0;
-	struct keeper_kept *kk = find_memory(node, stream, &pid, &why);
-	int fds[2], r = -ENOENT;
+	struct found_memory f;
+	struct keeper_kept *kk = find_memory(node, stream, &f);
+	const char *why;
+	int fds[2];
 
 	take_areas(store, stream, fds);
 	if (kk != NULL && fds[0] >= 0 && fds[1] >= 0) {
-		r = take_up(node, kk, fds);
-		why = strerror(-r);
-	} else {
+		f.err = take_up(node, kk, fds);
+		if (f.err < 0)
+			f.state = MEMORY_ERROR;
+	} else if (kk != NULL) {
+		f.state = MEMORY_WITHOUT_RINGS;
 		keeper_kept_free(kk);
 	}
-	if (r < 0 && why != NULL && why != another_build)
+	why = loss_text(&f);
+	if (why != NULL)
 		fprintf(stderr, "pageknode: what is known of process %d "
-		    "cannot be taken over: %s\n", (int)pid, why);
-	if (r < 0)
+		    "cannot be taken over: %s\n", (int)f.pid, why);
+	if (f.state != MEMORY_VALID)
 		drop_names(store, stream);
-	leave_areas(fds, r < 0);
-	return why != another_build;
+	leave_areas(fds, f.state != MEMORY_VALID);
+	return f.state;
 }
 
 /* What nobody took is of no more use to anybody: areas without a memory, too. */
@@ -459,7 +495,7 @@ takeover_targets(struct node *node)
 		if (!keeper_store_parse(store->inherited[i].name, &stream,
 		    &generation) || !is_memory(&store->inherited[i]))
 			continue;
-		others += !take_target(node, stream);
+		others += take_target(node, stream) == MEMORY_OF_ANOTHER_BUILD;
 		drain_beat(node);
 	}
 	if (others > 0)

@@ -197,6 +197,20 @@ is_at_once(const struct page *page, const struct page_view *v)
 	    (!v->look->settled || v->look->behind));
 }
 
+static bool
+same_sorting(const struct page_sorting *a, const struct page_sorting *b)
+{
+	unsigned i;
+
+	if (a->n != b->n)
+		return false;
+	for (i = 0; i < a->n; i++)
+		if (a->by[i].sort != b->by[i].sort ||
+		    a->by[i].reverse != b->by[i].reverse)
+			return false;
+	return true;
+}
+
 /* From the beginning: nobody has asked yet, or it was something else. */
 static int
 begin_choosing(struct listing *l, const struct page *page)
@@ -205,8 +219,7 @@ begin_choosing(struct listing *l, const struct page *page)
 	struct filter_error e;
 
 	if (l->choosing && l->filter_no == page_choice_filter_no(page) &&
-	    memcmp(&l->page.opts.sorting, &page->opts.sorting,
-	    sizeof page->opts.sorting) == 0)
+	    same_sorting(&l->page.opts.sorting, &page->opts.sorting))
 		return 0;
 	page_thaw(&l->page);
 	page_take_stop(&l->take);
