@@ -1,0 +1,180 @@
+/* See hashmap.h. */
+#include "hashmap.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+
+#define FIRST_BITS 8
+
+uint64_t
+hash_of_bytes(uint64_t seed, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* --- index ---------------------------------------------------------------- */
+
+static size_t
+mask_of(const struct hashindex *x)
+{
+	return ((size_t)1 << x->bits) - 1;
+}
+
+/* Its slot, or the free one where the search for it ends. */
+static size_t
+slot_of(const struct hashindex *x, uint32_t hash, uint32_t number)
+{
+	size_t i = hashindex_home(x, hash);
+
+	while (x->slot[i].number != 0 && x->slot[i].number != number + 1)
+		i = (i + 1) & mask_of(x);
+	return i;
+}
+
+int
+hashindex_reserve(struct hashindex *x, size_t n)
+{
+	struct hashindex to = { .n = x->n,
+		.bits = x->bits == 0 ? FIRST_BITS : x->bits };
+
+	if (n > HASHMAP_MAX)
+		return -ENOMEM;
+	while (n > (size_t)1 << (to.bits - 1))
+		to.bits++;
+	if (to.bits == x->bits)
+		return 0;
+	to.slot = calloc((size_t)1 << to.bits, sizeof *to.slot);
+	if (to.slot == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; x->bits != 0 && i <= mask_of(x); i++)
+		if (x->slot[i].number != 0)
+			to.slot[slot_of(&to, x->slot[i].hash,
+			    x->slot[i].number - 1)] = x->slot[i];
+	free(x->slot);
+	*x = to;
+	return 0;
+}
+
+int
+hashindex_put(struct hashindex *x, uint32_t hash, uint32_t number)
+{
+	int r = hashindex_reserve(x, (size_t)x->n + 1);
+
+	if (r < 0)
+		return r;
+	x->slot[slot_of(x, hash, number)] =
+	    (struct hashindex_slot){ hash, number + 1 };
+	x->n++;
+	return 0;
+}
+
+/* Slots behind it move up, so that no search ends at the gap. */
+void
+hashindex_remove(struct hashindex *x, uint32_t hash, uint32_t number)
+{
+	size_t gap = slot_of(x, hash, number), i = gap, mask = mask_of(x);
+
+	assert(x->slot[gap].number != 0);
+	for (;;) {
+		i = (i + 1) & mask;
+		if (x->slot[i].number == 0)
+			break;
+		/* One whose home lies behind the gap stays. */
+		if (((i - hashindex_home(x, x->slot[i].hash)) & mask) <
+		    ((i - gap) & mask))
+			continue;
+		x->slot[gap] = x->slot[i];
+		gap = i;
+	}
+	x->slot[gap].number = 0;
+	x->n--;
+}
+
+void
+hashindex_clear(struct hashindex *x)
+{
+	if (x->n > 0)
+		memset(x->slot, 0, sizeof *x->slot << x->bits);
+	x->n = 0;
+}
+
+void
+hashindex_fini(struct hashindex *x)
+{
+	free(x->slot);
+	*x = (struct hashindex){ 0 };
+}
+
+size_t
+hashindex_memory(const struct hashindex *x)
+{
+	return x->bits != 0 ? sizeof *x->slot << x->bits : 0;
+}
+
+/* --- map ------------------------------------------------------------------ */
+
+void
+hashmap_init(struct hashmap *m, size_t size)
+{
+	assert(size >= sizeof(uint64_t));
+	*m = (struct hashmap){ .size = size };
+}
+
+int64_t
+hashmap_put(struct hashmap *m, uint64_t key, bool *added)
+{
+	int64_t at = hashmap_find(m, key);
+	char *item;
+
+	*added = false;
+	if (at >= 0)
+		return at;
+	if (m->n >= HASHMAP_MAX ||
+	    base_grow(&m->item, &m->cap, m->n + 1, m->size) < 0 ||
+	    hashindex_put(&m->index, hash_of_key(key), (uint32_t)m->n) < 0)
+		return -ENOMEM;
+	*added = true;
+	item = hashmap_item(m, m->n);
+	memset(item, 0, m->size);
+	memcpy(item, &key, sizeof key);
+	return (int64_t)m->n++;
+}
+
+void
+hashmap_remove(struct hashmap *m, size_t at)
+{
+	size_t last = --m->n;
+	uint32_t hash = hash_of_key(hashmap_key(m, last));
+
+	hashindex_remove(&m->index, hash_of_key(hashmap_key(m, at)),
+	    (uint32_t)at);
+	if (at == last)
+		return;
+	m->index.slot[slot_of(&m->index, hash, (uint32_t)last)].number =
+	    (uint32_t)at + 1;
+	memcpy(hashmap_item(m, at), hashmap_item(m, last), m->size);
+}
+
+void
+hashmap_clear(struct hashmap *m)
+{
+	hashindex_clear(&m->index);
+	m->n = 0;
+}
+
+void
+hashmap_fini(struct hashmap *m)
+{
+	free(m->item);
+	hashindex_fini(&m->index);
+	hashmap_init(m, m->size);
+}
