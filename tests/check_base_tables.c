@@ -95,7 +95,7 @@ START_TEST(map_has_what_was_put_and_not_removed)
 	unsigned keys = _i % 2 == 0 ? KEYS : KEYS / 16;
 
 	chance_begin(_i);
-	hashmap_init(&map, sizeof(struct item));
+	map = (struct hashmap){ .size = sizeof(struct item) };
 	nmodel = 0;
 	for (unsigned i = 0; i < STEPS; i++) {
 		uint64_t key = key_no(any(keys), _i);
@@ -120,7 +120,7 @@ START_TEST(map_without_removals_keeps_the_order)
 {
 	bool added;
 
-	hashmap_init(&map, sizeof(struct item));
+	map = (struct hashmap){ .size = sizeof(struct item) };
 	for (unsigned i = 0; i < KEYS; i++)
 		ck_assert_int_eq(hashmap_put(&map, key_no(KEYS - i, _i),
 		    &added), i);
@@ -138,7 +138,7 @@ START_TEST(map_without_memory_is_as_it_was)
 	struct item *item;
 	bool added = true;
 
-	hashmap_init(&map, sizeof(struct item));
+	map = (struct hashmap){ .size = sizeof(struct item) };
 	ck_assert_int_eq(hashmap_put(&map, 7, &added), 0);
 	item = hashmap_item(&map, 0);
 	item->value = 1;

@@ -122,19 +122,13 @@ hashindex_memory(const struct hashindex *x)
 
 /* --- map ------------------------------------------------------------------ */
 
-void
-hashmap_init(struct hashmap *m, size_t size)
-{
-	assert(size >= sizeof(uint64_t));
-	*m = (struct hashmap){ .size = size };
-}
-
 int64_t
 hashmap_put(struct hashmap *m, uint64_t key, bool *added)
 {
 	int64_t at = hashmap_find(m, key);
 	char *item;
 
+	assert(m->size >= sizeof key);
 	*added = false;
 	if (at >= 0)
 		return at;
@@ -176,5 +170,5 @@ hashmap_fini(struct hashmap *m)
 {
 	free(m->item);
 	hashindex_fini(&m->index);
-	hashmap_init(m, m->size);
+	*m = (struct hashmap){ .size = m->size };
 }

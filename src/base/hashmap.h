@@ -15,9 +15,8 @@
  *
  * Example
  *	struct thread { uint64_t key; unsigned blocks; };
- *	struct hashmap map;
+ *	struct hashmap map = { .size = sizeof(struct thread) };
  *
- *	hashmap_init(&map, sizeof(struct thread));
  *	at = hashmap_put(&map, id, &added);
  *	if (at < 0)
  *		return -ENOMEM;
@@ -101,6 +100,7 @@ size_t hashindex_memory(const struct hashindex *);
 
 /* --- map ------------------------------------------------------------------ */
 
+/* All zeros but for the size is an empty one. */
 struct hashmap {
 	void *item;
 	size_t n, cap;
@@ -108,8 +108,6 @@ struct hashmap {
 	struct hashindex index;
 };
 
-/* Of items of so many bytes; takes no memory. */
-void hashmap_init(struct hashmap *, size_t size);
 void hashmap_clear(struct hashmap *);
 /* Frees its memory; it is empty then, and may be used again. */
 void hashmap_fini(struct hashmap *);

@@ -33,7 +33,7 @@ struct tree {
 	struct profile *p;
 	const struct profile_tree_opts *o;
 	bool *match;		/* of each function, with a focus */
-	struct table nodes;
+	struct hashmap nodes;
 	uint32_t *order;	/* node indexes by parent, then as siblings go */
 	uint32_t child, children;	/* those without a parent */
 	uint64_t least;		/* of the measure */
@@ -42,7 +42,7 @@ struct tree {
 static struct node *
 node_at(const struct tree *t, size_t i)
 {
-	return (struct node *)t->nodes.item + i;
+	return hashmap_item(&t->nodes, i);
 }
 
 /* --- building ------------------------------------------------------------- */
@@ -62,8 +62,8 @@ step(struct tree *t, uint32_t parent, const struct line *l, bool skipped,
 	bool added;
 	int64_t i;
 
-	i = table_put(&t->nodes, sizeof *node, node_key(parent, l->function,
-	    skipped), &added);
+	i = hashmap_put(&t->nodes, node_key(parent, l->function, skipped),
+	    &added);
 	if (i < 0)
 		return i;
 	node = node_at(t, (size_t)i);
@@ -251,7 +251,7 @@ tree_make(struct tree *t, int (*how)(const void *, const void *, void *))
 static void
 tree_fini(struct tree *t)
 {
-	table_fini(&t->nodes);
+	hashmap_fini(&t->nodes);
 	free(t->order);
 	free(t->match);
 }
@@ -345,7 +345,8 @@ int
 profile_tree(struct profile *p, const struct profile_tree_opts *o,
     int (*print)(void *arg, const struct profile_node *), void *arg)
 {
-	struct tree t = { .p = p, .o = o };
+	struct tree t = { .p = p, .o = o,
+		.nodes.size = sizeof(struct node) };
 	struct printer pr = { .t = &t, .print = print, .arg = arg };
 	double least = o->least * (double)sums_measure(&p->total, o->measure,
 	    o->now_ms);
@@ -429,7 +430,8 @@ profile_folded(struct profile *p, enum profile_measure measure,
     int64_t now_ms, int (*put)(void *arg, const char *line), void *arg)
 {
 	struct profile_tree_opts o = { .measure = measure, .now_ms = now_ms };
-	struct tree t = { .p = p, .o = &o };
+	struct tree t = { .p = p, .o = &o,
+		.nodes.size = sizeof(struct node) };
 	struct folder f = { .t = &t, .put = put, .arg = arg };
 	int r;
 

@@ -18,6 +18,7 @@ profile_cells_new(struct profile_cells **out, struct profile *p)
 	if (c == NULL)
 		return -ENOMEM;
 	c->p = p;
+	c->shown.size = c->coming.size = sizeof(struct cell);
 	*out = c;
 	return 0;
 }
@@ -27,22 +28,22 @@ profile_cells_free(struct profile_cells *c)
 {
 	if (c == NULL)
 		return;
-	table_fini(&c->shown);
-	table_fini(&c->coming);
+	hashmap_fini(&c->shown);
+	hashmap_fini(&c->coming);
 	free(c);
 }
 
 void
 profile_cells_clear(struct profile_cells *c)
 {
-	table_clear(&c->shown);
-	table_clear(&c->coming);
+	hashmap_clear(&c->shown);
+	hashmap_clear(&c->coming);
 }
 
 void
 profile_cells_begin(struct profile_cells *c, bool by_caller)
 {
-	table_clear(&c->coming);
+	hashmap_clear(&c->coming);
 	c->by_caller = by_caller;
 }
 
@@ -71,14 +72,13 @@ profile_cells_add(struct profile_cells *c, const struct blklist *list,
 	key = mix(mix(mix(1, c->by_caller ? (uint64_t)caller : 0), tag[0]),
 	    tag[1]);
 	/* Blocks come in runs. */
-	if (c->coming.n == 0 || table_key(&c->coming, sizeof *to, c->last) !=
-	    key) {
-		at = table_put(&c->coming, sizeof *to, key, &added);
+	if (c->coming.n == 0 || hashmap_key(&c->coming, c->last) != key) {
+		at = hashmap_put(&c->coming, key, &added);
 		if (at < 0)
 			return -ENOMEM;
 		c->last = (uint32_t)at;
 	}
-	to = (struct cell *)c->coming.item + c->last;
+	to = hashmap_item(&c->coming, c->last);
 	if (to->sums.blocks == 0) {
 		to->caller = (uint32_t)caller;
 		to->tag[0] = tag[0];
@@ -94,11 +94,11 @@ profile_cells_add(struct profile_cells *c, const struct blklist *list,
 void
 profile_cells_end(struct profile_cells *c)
 {
-	struct table was = c->shown;
+	struct hashmap was = c->shown;
 
 	c->shown = c->coming;
 	c->coming = was;
-	table_clear(&c->coming);
+	hashmap_clear(&c->coming);
 }
 
 size_t

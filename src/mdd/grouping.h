@@ -23,7 +23,7 @@ struct group {
 
 struct grouping {
 	struct profile *p;
-	struct table groups;
+	struct hashmap groups;
 	enum profile_by by;
 	enum profile_measure measure;
 	int64_t now_ms;

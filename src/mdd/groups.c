@@ -35,14 +35,14 @@ place_where(struct profile *p, const struct place *place, const char **out)
 	int n;
 
 	if (place->file[0] == '\0')
-		return texts_keep(&p->texts, text_base(place->module),
+		return text_keep(&p->texts, text_base(place->module),
 		    strlen(text_base(place->module)), out);
 	if (place->line == 0)
-		return texts_keep(&p->texts, text_base(place->file),
+		return text_keep(&p->texts, text_base(place->file),
 		    strlen(text_base(place->file)), out);
 	n = snprintf(text, sizeof text, "%s:%u", text_base(place->file),
 	    place->line);
-	return texts_keep(&p->texts, text, (size_t)n < sizeof text ?
+	return text_keep(&p->texts, text, (size_t)n < sizeof text ?
 	    (size_t)n : sizeof text - 1, out);
 }
 
@@ -92,7 +92,7 @@ int
 profile_key_of(struct profile *p, enum profile_by by, uint64_t caller,
     uint64_t *key)
 {
-	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
+	int64_t at = hashmap_find(&p->callers, caller);
 	uint32_t lines[PROFILE_LINES_MAX];
 	const char *name;
 	size_t n;
@@ -111,7 +111,7 @@ int
 profile_keys_of(struct profile *p, enum profile_by by, uint64_t caller,
     uint64_t *key, size_t cap)
 {
-	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
+	int64_t at = hashmap_find(&p->callers, caller);
 	uint32_t lines[PROFILE_LINES_MAX], mark;
 	size_t n, i, got = 0;
 	const char *name;
@@ -143,7 +143,7 @@ bool
 profile_in_group(struct profile *p, enum profile_by by, uint64_t key,
     uint64_t caller)
 {
-	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
+	int64_t at = hashmap_find(&p->callers, caller);
 	uint32_t lines[PROFILE_LINES_MAX];
 	const char *name;
 	size_t n, i;
@@ -178,7 +178,7 @@ entry_at(const struct grouping *g, size_t at)
 	if (g->cells == NULL)
 		return (struct entry){ .at = at, .caller = at,
 			.sums = &profile_caller(g->p, at)->sums };
-	cell = (const struct cell *)g->cells->shown.item + at;
+	cell = hashmap_item(&g->cells->shown, at);
 	return (struct entry){ .at = at, .caller = cell->caller,
 		.sums = &cell->sums, .cell = cell };
 }
@@ -200,10 +200,10 @@ add_to(struct grouping *g, const struct entry *e, uint64_t key,
 	bool added;
 	int64_t i;
 
-	i = table_put(&g->groups, sizeof *to, key, &added);
+	i = hashmap_put(&g->groups, key, &added);
 	if (i < 0)
 		return -ENOMEM;
-	*out = to = (struct group *)g->groups.item + i;
+	*out = to = hashmap_item(&g->groups, (size_t)i);
 	to->name = name;
 	sums_add(&to->total, e->sums);
 	if (self)
@@ -260,12 +260,11 @@ count_tag(struct grouping *g, const struct entry *e)
 static void
 add_place(struct grouping *g, const struct function *f, const struct line *l)
 {
-	int64_t i = table_find(&g->groups, sizeof(struct group), f->key);
+	struct group *to = hashmap_get(&g->groups, f->key);
 
-	/* None: not the one that is asked for. */
-	if (i >= 0)
-		place_add(g->p, &((struct group *)g->groups.item + i)->place,
-		    l);
+	/* NULL: it is not the one group that is counted. */
+	if (to != NULL)
+		place_add(g->p, &to->place, l);
 }
 
 /* Each function of the stack, once, as far out as wrappers end. */
@@ -423,8 +422,8 @@ profile_groups(struct profile *p, enum profile_by by,
     enum profile_measure measure, int64_t now_ms, size_t offs,
     struct profile_group *out, size_t n, size_t *got, size_t *groups)
 {
-	struct grouping g = { .p = p, .by = by, .measure = measure,
-	    .now_ms = now_ms };
+	struct grouping g = { .p = p, .groups.size = sizeof(struct group),
+	    .by = by, .measure = measure, .now_ms = now_ms };
 	int r;
 
 	r = fill(&g);
@@ -432,7 +431,7 @@ profile_groups(struct profile *p, enum profile_by by,
 		r = grouping_rows(&g, offs, out, n, got);
 	if (r == 0)
 		*groups = g.groups.n;
-	table_fini(&g.groups);
+	hashmap_fini(&g.groups);
 	return r;
 }
 
@@ -440,18 +439,17 @@ int
 profile_group(struct profile *p, enum profile_by by, uint64_t key,
     enum profile_measure measure, int64_t now_ms, struct profile_group *out)
 {
-	struct grouping g = { .p = p, .by = by, .measure = measure,
-	    .now_ms = now_ms, .one = true, .key = key };
-	int64_t at;
+	struct grouping g = { .p = p, .groups.size = sizeof(struct group),
+	    .by = by, .measure = measure, .now_ms = now_ms, .one = true, .key = key };
+	const struct group *found;
 	int r;
 
 	r = fill(&g);
 	if (r == 0) {
-		at = table_find(&g.groups, sizeof(struct group), key);
-		r = at < 0 ? -ENOENT : grouping_row(&g,
-		    (struct group *)g.groups.item + at, out);
+		found = hashmap_get(&g.groups, key);
+		r = found == NULL ? -ENOENT : grouping_row(&g, found, out);
 	}
-	table_fini(&g.groups);
+	hashmap_fini(&g.groups);
 	return r;
 }
 
@@ -499,8 +497,8 @@ profile_neighbours(struct profile *p, uint64_t key, bool outwards,
     enum profile_measure measure, int64_t now_ms, struct profile_group *out,
     size_t n, size_t *got)
 {
-	struct grouping g = { .p = p, .by = PROFILE_FRAME, .measure = measure,
-	    .now_ms = now_ms };
+	struct grouping g = { .p = p, .groups.size = sizeof(struct group),
+	    .by = PROFILE_FRAME, .measure = measure, .now_ms = now_ms };
 	int r = profile_prepare(p);
 
 	for (size_t i = 0; i < p->callers.n && r == 0; i++)
@@ -508,7 +506,7 @@ profile_neighbours(struct profile *p, uint64_t key, bool outwards,
 			r = count_neighbour(&g, i, key, outwards);
 	if (r == 0)
 		r = grouping_rows(&g, 0, out, n, got);
-	table_fini(&g.groups);
+	hashmap_fini(&g.groups);
 	return r;
 }
 

@@ -3,12 +3,45 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/base.h"
 #include "profile.h"
 
 #define TAKE_ROWS 256
 #define AGE_MAX 1e18		/* of all blocks together, whatever a node says */
+
+/* --- texts ---------------------------------------------------------------- */
+
+int
+text_keep(struct intern *t, const char *s, size_t len, const char **out)
+{
+	int64_t no;
+
+	if (len == 0 || s[0] == '\0') {
+		*out = "";
+		return 0;
+	}
+	no = intern_put(t, s, strnlen(s, len));
+	if (no < 0)
+		return -ENOMEM;
+	*out = intern_text(t, (size_t)no);
+	return 0;
+}
+
+uint64_t
+text_hash(uint64_t seed, const char *s)
+{
+	return hash_of_bytes(seed, s, strlen(s));
+}
+
+const char *
+text_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
 
 /* --- sums ----------------------------------------------------------------- */
 
@@ -84,6 +117,9 @@ profile_new(struct profile **out)
 
 	if (p == NULL)
 		return -ENOMEM;
+	p->callers.size = sizeof(struct caller);
+	p->frames.size = sizeof(struct frame);
+	p->functions.size = sizeof(struct function);
 	*out = p;
 	return 0;
 }
@@ -91,10 +127,10 @@ profile_new(struct profile **out)
 void
 profile_clear(struct profile *p)
 {
-	table_clear(&p->callers);
-	table_clear(&p->frames);
-	table_clear(&p->functions);
-	texts_fini(&p->texts);
+	hashmap_clear(&p->callers);
+	hashmap_clear(&p->frames);
+	hashmap_clear(&p->functions);
+	intern_fini(&p->texts);
 	p->total = p->coming = (struct sums){ 0 };
 	p->ncaller = 0;
 	p->nstack = p->nframe_of = p->nline = 0;
@@ -117,10 +153,10 @@ profile_free(struct profile *p)
 {
 	if (p == NULL)
 		return;
-	table_fini(&p->callers);
-	table_fini(&p->frames);
-	table_fini(&p->functions);
-	texts_fini(&p->texts);
+	hashmap_fini(&p->callers);
+	hashmap_fini(&p->frames);
+	hashmap_fini(&p->functions);
+	intern_fini(&p->texts);
 	free(p->stack);
 	free(p->frame_of);
 	free(p->line);
@@ -136,10 +172,9 @@ index_of(struct profile *p, uint64_t caller)
 	/* Blocks come in runs of one caller. */
 	if (p->callers.n > 0 && profile_caller(p, p->last)->caller == caller)
 		return p->last;
-	i = table_find(&p->callers, sizeof(struct caller), caller);
+	i = hashmap_find(&p->callers, caller);
 	if (i < 0)
-		i = table_put(&p->callers, sizeof(struct caller), caller,
-		    &added);
+		i = hashmap_put(&p->callers, caller, &added);
 	if (i >= 0)
 		p->last = (uint32_t)i;
 	return i;

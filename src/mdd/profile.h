@@ -10,80 +10,26 @@
  *	line	a function at a place in its source.
  *	sums	what a profile_sum says, and what ages are made from.
  *
- * Nothing is taken back before the profile is cleared: indexes into the
- * tables stay good, texts are kept once and compared by their pointers.
+ * Nothing is removed before the profile is cleared: indexes into the tables
+ * stay valid, and equal texts have equal pointers.
  */
 #ifndef MDD_PROFILE_H
 #define MDD_PROFILE_H
 
+#include "../base/hashmap.h"
+#include "../base/intern.h"
 #include "mdd.h"
 
-/* --- texts (texts.c) ----------------------------------------------------- */
+/* --- texts (profile.c) --------------------------------------------------- */
 
-struct text_chunk;
+/* The one copy of s, which ends at a NUL in it.  -ENOMEM. */
+int text_keep(struct intern *, const char *s, size_t len, const char **out);
 
-struct texts {
-	struct text_chunk *chunk;
-	const char **slot;	/* open addressing, a power of two */
-	size_t nslot, n;
-};
-
-/* The one copy of s; a NUL in it is its end.  -ENOMEM. */
-int texts_keep(struct texts *, const char *s, size_t len, const char **out);
-void texts_fini(struct texts *);
-
-/* A hash that says the same from run to run. */
+/* A hash that is the same from run to run. */
 uint64_t text_hash(uint64_t seed, const char *s);
 
 /* The name behind the last slash. */
 const char *text_base(const char *path);
-
-/* --- tables (table.c) ---------------------------------------------------- */
-
-#define TABLE_MAX (UINT32_C(1) << 30)
-
-/*
- * Elements in the order in which they came, each beginning with its key, a
- * uint64_t, and an index over them.  They move when one is added.
- */
-struct table {
-	void *item;
-	size_t n, cap;
-	uint32_t *slot;		/* index + 1; 0: free */
-	unsigned bits;		/* of the number of slots; 0: none yet */
-};
-
-void table_clear(struct table *);
-void table_fini(struct table *);
-
-static inline size_t
-table_home(const struct table *t, uint64_t key)
-{
-	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - t->bits));
-}
-
-static inline uint64_t
-table_key(const struct table *t, size_t size, size_t i)
-{
-	return *(const uint64_t *)((const char *)t->item + i * size);
-}
-
-/* The element's index, or -1. */
-static inline int64_t
-table_find(const struct table *t, size_t size, uint64_t key)
-{
-	size_t i, mask = ((size_t)1 << t->bits) - 1;
-
-	if (t->bits == 0)
-		return -1;
-	for (i = table_home(t, key); t->slot[i] != 0; i = (i + 1) & mask)
-		if (table_key(t, size, t->slot[i] - 1) == key)
-			return t->slot[i] - 1;
-	return -1;
-}
-
-/* The index of the element, added as zeros behind its key if need be.  -ENOMEM. */
-int64_t table_put(struct table *, size_t size, uint64_t key, bool *added);
 
 /* --- what a profile holds ------------------------------------------------ */
 
@@ -129,7 +75,7 @@ mixed(uint32_t all, uint32_t one)
 
 struct profile_cells {
 	struct profile *p;
-	struct table shown, coming;	/* struct cell */
+	struct hashmap shown, coming;	/* struct cell */
 	bool by_caller;
 	uint32_t last;			/* cell of the last block added */
 };
@@ -172,7 +118,7 @@ struct line {
 
 struct profile {
 	const struct symbol_wrappers *wrappers;
-	struct table callers;		/* struct caller; those of before a restart have no blocks */
+	struct hashmap callers;		/* struct caller; those of before a restart have no blocks */
 	size_t ncaller;			/* that have */
 	uint32_t last;			/* caller of the last block added */
 	int64_t base_ms;		/* of the first block added */
@@ -184,11 +130,11 @@ struct profile {
 	size_t next;			/* caller that the next resolving begins with */
 	uint32_t *frame_of;
 	size_t nframe_of, capframe_of;
-	struct table frames;		/* struct frame */
-	struct table functions;		/* struct function */
+	struct hashmap frames;		/* struct frame */
+	struct hashmap functions;		/* struct function */
 	struct line *line;
 	size_t nline, capline;
-	struct texts texts;
+	struct intern texts;
 	uint32_t round, mark;
 };
 

@@ -131,8 +131,8 @@ heir_of(const struct profile_ranking *r, const struct group *old)
 {
 	uint64_t key;
 
-	if (r->g.by == PROFILE_FRAME || table_find(&r->g.groups, sizeof *old,
-	    old->key) >= 0 ||
+	if (r->g.by == PROFILE_FRAME ||
+	    hashmap_find(&r->g.groups, old->key) >= 0 ||
 	    profile_key_of(r->g.p, r->g.by, old->caller, &key) < 0)
 		return old->key;
 	return key;
@@ -151,10 +151,10 @@ keep_place(struct profile_ranking *r, const struct group *old)
 	if (r->keep->keeps && !old->kept)
 		return 0;
 	key = heir_of(r, old);
-	at = table_put(&r->g.groups, sizeof *g, key, &added);
+	at = hashmap_put(&r->g.groups, key, &added);
 	if (at < 0)
 		return -ENOMEM;
-	g = (struct group *)r->g.groups.item + at;
+	g = hashmap_item(&r->g.groups, (size_t)at);
 	if (added) {
 		*g = *old;
 		g->key = key;
@@ -172,12 +172,11 @@ keep_place(struct profile_ranking *r, const struct group *old)
 static int
 keep_places(struct profile_ranking *r, size_t at_most)
 {
-	const struct table *were = &r->keep->g.groups;
+	const struct hashmap *were = &r->keep->g.groups;
 	int err = 0;
 
 	for (; r->kept < were->n && at_most > 0 && err == 0; at_most--)
-		err = keep_place(r, (const struct group *)were->item +
-		    r->kept++);
+		err = keep_place(r, hashmap_item(were, r->kept++));
 	return err < 0 ? err : r->kept == were->n;
 }
 
@@ -220,6 +219,7 @@ profile_ranking_new(struct profile_ranking **out)
 
 	if (r == NULL)
 		return -ENOMEM;
+	r->g.groups.size = sizeof(struct group);
 	*out = r;
 	return 0;
 }
@@ -229,7 +229,7 @@ profile_ranking_free(struct profile_ranking *r)
 {
 	if (r == NULL)
 		return;
-	table_fini(&r->g.groups);
+	hashmap_fini(&r->g.groups);
 	free(r->order);
 	free(r);
 }
@@ -242,7 +242,7 @@ profile_ranking_begin(struct profile_ranking *r, struct profile *p,
 
 	if (err < 0)
 		return err;
-	table_clear(&r->g.groups);
+	hashmap_clear(&r->g.groups);
 	r->g = (struct grouping){ .p = p, .groups = r->g.groups, .by = by,
 	    .measure = measure, .now_ms = now_ms };
 	r->next = 0;
@@ -366,8 +366,7 @@ find_some(const struct profile_ranking *r, const uint64_t *key, size_t n,
 	int64_t sum = 0;
 
 	for (i = 0; i < n; i++) {
-		at[i] = r->ordered ? table_find(&r->g.groups, sizeof *all,
-		    key[i]) : -1;
+		at[i] = r->ordered ? hashmap_find(&r->g.groups, key[i]) : -1;
 		if (at[i] < 0)
 			continue;
 		k = behind(r, &all[at[i]], order, have++);
@@ -413,24 +412,22 @@ bool
 profile_ranking_sum(const struct profile_ranking *r, uint64_t key,
     struct profile_sum *out)
 {
-	const struct group *all = r->g.groups.item;
-	int64_t at = r->ordered ? table_find(&r->g.groups, sizeof *all, key) :
-	    -1;
+	const struct group *g = r->ordered ? hashmap_get(&r->g.groups, key) :
+	    NULL;
 
-	if (at >= 0)
-		*out = sums_out(&all[at].total);
-	return at >= 0;
+	if (g != NULL)
+		*out = sums_out(&g->total);
+	return g != NULL;
 }
 
 int
 profile_ranking_group(struct profile_ranking *r, uint64_t key,
     struct profile_group *out)
 {
-	const struct group *all = r->g.groups.item;
-	int64_t at = r->ordered ? table_find(&r->g.groups, sizeof *all, key) :
-	    -1;
+	const struct group *g = r->ordered ? hashmap_get(&r->g.groups, key) :
+	    NULL;
 
-	return at >= 0 ? grouping_row(&r->g, &all[at], out) : -ENOENT;
+	return g != NULL ? grouping_row(&r->g, g, out) : -ENOENT;
 }
 
 int

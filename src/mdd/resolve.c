@@ -91,7 +91,7 @@ keep_function(struct profile *p, const char *name, const char *module,
 
 	/* Two names of one hash are still two functions. */
 	for (;; key++) {
-		i = table_put(&p->functions, sizeof *f, key, &added);
+		i = hashmap_put(&p->functions, key, &added);
 		if (i < 0)
 			return i;
 		f = profile_function(p, (size_t)i);
@@ -119,8 +119,8 @@ keep_line(struct profile *p, struct wire_text function, bool named,
 	if (base_grow(&lines, &p->capline, p->nline + 1, sizeof *p->line) < 0)
 		return -ENOMEM;
 	p->line = lines;
-	if (texts_keep(&p->texts, function.s, function.len, &name) < 0 ||
-	    texts_keep(&p->texts, file.s, file.len, &path) < 0)
+	if (text_keep(&p->texts, function.s, function.len, &name) < 0 ||
+	    text_keep(&p->texts, file.s, file.len, &path) < 0)
 		return -ENOMEM;
 	f = keep_function(p, name, module, named);
 	if (f < 0)
@@ -187,7 +187,7 @@ fill_frame(struct profile *p, size_t at, const struct wire_words *w)
 	const char *module = f->module != NULL ? f->module : "";
 	uint32_t first, n;
 
-	if (w != NULL && texts_keep(&p->texts, w->module.s, w->module.len,
+	if (w != NULL && text_keep(&p->texts, w->module.s, w->module.len,
 	    &module) < 0)
 		return -ENOMEM;
 	if (is_better(f, w, module)) {
@@ -216,7 +216,7 @@ keep_frame(struct profile *p, uint64_t frame)
 	bool added;
 	int64_t i;
 
-	i = table_put(&p->frames, sizeof(struct frame), frame, &added);
+	i = hashmap_put(&p->frames, frame, &added);
 	if (i >= 0 && profile_frame(p, (size_t)i)->n == 0 &&
 	    fill_frame(p, (size_t)i, NULL) < 0)
 		return -ENOMEM;
@@ -416,7 +416,7 @@ int
 profile_stack(struct profile *p, uint64_t caller, struct profile_line *out,
     size_t cap, size_t *n, size_t *origin, unsigned *end)
 {
-	int64_t at = table_find(&p->callers, sizeof(struct caller), caller);
+	int64_t at = hashmap_find(&p->callers, caller);
 	uint32_t lines[PROFILE_LINES_MAX];
 	const struct stack *st;
 	size_t have = 0, asked;
