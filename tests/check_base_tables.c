@@ -197,6 +197,27 @@ START_TEST(index_tells_keys_of_one_hash_apart)
 }
 END_TEST
 
+START_TEST(renumbered_index_finds_the_new_numbers)
+{
+	struct hashindex index = { 0 };
+	uint64_t of[KEYS];
+	uint32_t to[KEYS];
+
+	for (uint32_t i = 0; i < KEYS; i++) {
+		to[i] = KEYS - 1 - i;
+		of[to[i]] = i * 3;
+		ck_assert_int_eq(hashindex_put(&index, hash_of_key(i * 3), i),
+		    0);
+	}
+	hashindex_renumber(&index, to);
+	for (uint32_t i = 0; i < KEYS; i++)
+		ck_assert_int_eq(hashindex_find(&index, hash_of_key(of[i]),
+		    is_number, of, &of[i]), i);
+	hashindex_fini(&index);
+	hashindex_renumber(&index, to);
+}
+END_TEST
+
 START_TEST(index_with_room_reserved_takes_no_memory)
 {
 	struct hashindex index = { 0 };
@@ -321,6 +342,7 @@ base_tables_suite(void)
 	tcase_add_loop_test(t, map_without_removals_keeps_the_order, 0, 4);
 	tcase_add_test(t, map_without_memory_is_as_it_was);
 	tcase_add_loop_test(t, index_tells_keys_of_one_hash_apart, 0, 4);
+	tcase_add_test(t, renumbered_index_finds_the_new_numbers);
 	tcase_add_test(t, index_with_room_reserved_takes_no_memory);
 	tcase_add_test(t, hash_of_bytes_is_fnv);
 	suite_add_tcase(s, t);

@@ -218,7 +218,7 @@ START_TEST(a_full_cache_begins_again_when_nothing_is_pending)
 		answers_take(&c);
 	}
 	ck_assert(answers_tidy(&c));
-	ck_assert_uint_eq(c.count, 0);
+	ck_assert_uint_eq(c.entries.n, 0);
 	ck_assert(!answers_tidy(&c));
 	ck_assert_ptr_null(got(KEEP + 1, 0));
 	ck_assert_uint_eq(answers_pending(&c), 1);

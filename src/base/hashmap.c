@@ -40,18 +40,23 @@ slot_of(const struct hashindex *x, uint32_t hash, uint32_t number)
 	return i;
 }
 
+static bool
+has_room(const struct hashindex *x, size_t n)
+{
+	return x->bits != 0 && n <= (size_t)1 << (x->bits - 1);
+}
+
 int
 hashindex_reserve(struct hashindex *x, size_t n)
 {
-	struct hashindex to = { .n = x->n,
-		.bits = x->bits == 0 ? FIRST_BITS : x->bits };
+	struct hashindex to = { .n = x->n, .bits = FIRST_BITS };
 
+	if (has_room(x, n))
+		return 0;
 	if (n > HASHMAP_MAX)
 		return -ENOMEM;
-	while (n > (size_t)1 << (to.bits - 1))
+	while (!has_room(&to, n))
 		to.bits++;
-	if (to.bits == x->bits)
-		return 0;
 	to.slot = calloc((size_t)1 << to.bits, sizeof *to.slot);
 	if (to.slot == NULL)
 		return -ENOMEM;
@@ -67,12 +72,15 @@ hashindex_reserve(struct hashindex *x, size_t n)
 int
 hashindex_put(struct hashindex *x, uint32_t hash, uint32_t number)
 {
-	int r = hashindex_reserve(x, (size_t)x->n + 1);
+	size_t i;
 
-	if (r < 0)
-		return r;
-	x->slot[slot_of(x, hash, number)] =
-	    (struct hashindex_slot){ hash, number + 1 };
+	if (!has_room(x, (size_t)x->n + 1) &&
+	    hashindex_reserve(x, (size_t)x->n + 1) < 0)
+		return -ENOMEM;
+	i = hashindex_home(x, hash);
+	while (x->slot[i].number != 0)
+		i = (i + 1) & mask_of(x);
+	x->slot[i] = (struct hashindex_slot){ hash, number + 1 };
 	x->n++;
 	return 0;
 }
@@ -97,6 +105,14 @@ hashindex_remove(struct hashindex *x, uint32_t hash, uint32_t number)
 	}
 	x->slot[gap].number = 0;
 	x->n--;
+}
+
+void
+hashindex_renumber(struct hashindex *x, const uint32_t *to)
+{
+	for (size_t i = 0; x->n > 0 && i <= mask_of(x); i++)
+		if (x->slot[i].number != 0)
+			x->slot[i].number = to[x->slot[i].number - 1] + 1;
 }
 
 void
@@ -129,14 +145,16 @@ hashmap_put(struct hashmap *m, uint64_t key, bool *added)
 	char *item;
 
 	assert(m->size >= sizeof key);
-	*added = false;
+	if (added != NULL)
+		*added = false;
 	if (at >= 0)
 		return at;
 	if (m->n >= HASHMAP_MAX ||
 	    base_grow(&m->item, &m->cap, m->n + 1, m->size) < 0 ||
 	    hashindex_put(&m->index, hash_of_key(key), (uint32_t)m->n) < 0)
 		return -ENOMEM;
-	*added = true;
+	if (added != NULL)
+		*added = true;
 	item = hashmap_item(m, m->n);
 	memset(item, 0, m->size);
 	memcpy(item, &key, sizeof key);

@@ -93,6 +93,8 @@ int hashindex_put(struct hashindex *, uint32_t hash, uint32_t number);
 int hashindex_reserve(struct hashindex *, size_t n);
 /* Removes a number that is there. */
 void hashindex_remove(struct hashindex *, uint32_t hash, uint32_t number);
+/* Number n becomes to[n]. */
+void hashindex_renumber(struct hashindex *, const uint32_t *to);
 void hashindex_clear(struct hashindex *);
 /* Frees its memory; it is empty then, and may be used again. */
 void hashindex_fini(struct hashindex *);
@@ -154,7 +156,7 @@ hashmap_get(const struct hashmap *m, uint64_t key)
 
 /*
  * The place of the item with that key; one that is added is zeros behind its
- * key.  -ENOMEM, also when there are HASHMAP_MAX items.
+ * key.  `added` may be NULL.  -ENOMEM, also when there are HASHMAP_MAX items.
  */
 int64_t hashmap_put(struct hashmap *, uint64_t key, bool *added);
 /* Removes the item at that place.  The last item takes the place. */

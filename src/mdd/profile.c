@@ -167,14 +167,13 @@ static inline int64_t
 index_of(struct profile *p, uint64_t caller)
 {
 	int64_t i;
-	bool added;
 
 	/* Blocks come in runs of one caller. */
 	if (p->callers.n > 0 && profile_caller(p, p->last)->caller == caller)
 		return p->last;
 	i = hashmap_find(&p->callers, caller);
 	if (i < 0)
-		i = hashmap_put(&p->callers, caller, &added);
+		i = hashmap_put(&p->callers, caller, NULL);
 	if (i >= 0)
 		p->last = (uint32_t)i;
 	return i;

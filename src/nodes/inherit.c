@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/hashmap.h"
 #include "inherit.h"
 #include "node.h"
 
@@ -22,7 +23,6 @@
 #define CATCH_UP_PASSES 2
 
 enum past {
-	PAST_FREE,		/* an empty slot of the table */
 	PAST_ABSENT,		/* not listed at the cut */
 	PAST_LISTED,		/* listed: blk */
 	PAST_WANTED,		/* listed, if its allocation is found */
@@ -34,17 +34,11 @@ struct change {
 	struct blk blk;
 };
 
-/* What differs between now and the cut, by block. */
-struct changes {
-	struct change *slot;
-	size_t cap, n;		/* cap: a power of two */
-	size_t wanted;
-};
-
 struct walk {
 	const struct keeper *parent;
 	const uint32_t *cut;
-	struct changes changes;
+	struct hashmap changes;	/* of struct change: what differs between now and the cut */
+	size_t wanted;		/* changes that are PAST_WANTED */
 	int64_t remaining;	/* tickets after the cut not yet met */
 	uint32_t removed;	/* place in the list's memory, from the last one back */
 	uint64_t last_after;	/* sequence number of the last record undone */
@@ -59,66 +53,27 @@ key_of(unsigned layer, uint64_t addr)
 	return addr | (uint64_t)layer << 63;
 }
 
-static struct change *
-slot_of(const struct changes *c, uint64_t key)
-{
-	size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) &
-	    (c->cap - 1);
-
-	while (c->slot[i].past != PAST_FREE && c->slot[i].key != key)
-		i = (i + 1) & (c->cap - 1);
-	return &c->slot[i];
-}
-
-static int
-grow(struct changes *c)
-{
-	struct changes bigger = { .cap = c->cap == 0 ? 256 : 4 * c->cap,
-		.n = c->n, .wanted = c->wanted };
-
-	bigger.slot = calloc(bigger.cap, sizeof *bigger.slot);
-	if (bigger.slot == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->cap; i++)
-		if (c->slot[i].past != PAST_FREE)
-			*slot_of(&bigger, c->slot[i].key) = c->slot[i];
-	free(c->slot);
-	*c = bigger;
-	return 0;
-}
-
 static void
 set_past(struct walk *w, uint64_t key, enum past past, const struct blk *blk)
 {
-	struct changes *c = &w->changes;
 	struct change *ch;
+	int64_t at;
 
 	if (w->err < 0)
 		return;
-	if (2 * (c->n + 1) > c->cap && (w->err = grow(c)) < 0)
+	at = hashmap_put(&w->changes, key, NULL);
+	if (at < 0) {
+		w->err = -ENOMEM;
 		return;
-	ch = slot_of(c, key);
-	if (ch->past == PAST_FREE)
-		c->n++;
+	}
+	ch = hashmap_item(&w->changes, (size_t)at);
 	if (ch->past == PAST_WANTED)
-		c->wanted--;
+		w->wanted--;
 	if (past == PAST_WANTED)
-		c->wanted++;
-	ch->key = key;
+		w->wanted++;
 	ch->past = past;
 	if (blk != NULL)
 		ch->blk = *blk;
-}
-
-static const struct change *
-find_change(const struct changes *c, uint64_t key)
-{
-	const struct change *ch;
-
-	if (c->cap == 0)
-		return NULL;
-	ch = slot_of(c, key);
-	return ch->past == PAST_FREE ? NULL : ch;
 }
 
 /* --- the walk ----------------------------------------------------------- */
@@ -209,7 +164,7 @@ undo(struct walk *w, const struct rec *rec, uint64_t seq)
 static void
 look_back(struct walk *w, const struct rec *rec, uint64_t seq)
 {
-	const struct change *ch = find_change(&w->changes, key_of_rec(rec));
+	const struct change *ch = hashmap_get(&w->changes, key_of_rec(rec));
 	struct blk b;
 
 	if (ch == NULL || ch->past != PAST_WANTED)
@@ -242,14 +197,14 @@ walk_back(struct walk *w)
 	while (seq-- > oldest && w->err == 0) {
 		const struct rec *rec = stream_queue_at(q, seq);
 
-		if (w->remaining <= 0 && (w->changes.wanted == 0 ||
+		if (w->remaining <= 0 && (w->wanted == 0 ||
 		    w->last_after - seq > KEEPER_BATCH))
 			break;		/* a pair lies within one batch */
 		if (rec == NULL || !takes_ticket(rec))
 			continue;
 		if (stream_after_cut(rec, w->cut))
 			undo(w, rec, seq);
-		else if (w->changes.wanted > 0)
+		else if (w->wanted > 0)
 			look_back(w, rec, seq);
 		if (seq % 65536 == 0)
 			drain_beat(w->parent->node);
@@ -328,6 +283,7 @@ static void
 copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 {
 	const struct keeper *parent = w->parent;
+	const struct change *ch;
 	unsigned layer = 0;
 	uint64_t addr = 0;
 	bool from_start = true;
@@ -337,8 +293,7 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 		n = blklist_after(parent->list, from_start, layer, addr, blk,
 		    COPY_BLOCKS);
 		for (size_t i = 0; i < n; i++)
-			if (find_change(&w->changes, key_of_blk(&blk[i])) ==
-			    NULL)
+			if (hashmap_find(&w->changes, key_of_blk(&blk[i])) < 0)
 				put_block(child, parent, blk[i]);
 		if (n > 0) {
 			addr = blk[n - 1].addr;
@@ -347,9 +302,10 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 		from_start = false;
 		drain_beat(child->node);
 	} while (n == COPY_BLOCKS);
-	for (size_t i = 0; i < w->changes.cap; i++)
-		if (w->changes.slot[i].past == PAST_LISTED)
-			put_block(child, parent, w->changes.slot[i].blk);
+	ch = w->changes.item;
+	for (size_t i = 0; i < w->changes.n; i++)
+		if (ch[i].past == PAST_LISTED)
+			put_block(child, parent, ch[i].blk);
 }
 
 static void
@@ -362,7 +318,8 @@ unsure(struct keeper *child, const char *why)
 static void
 copy(struct keeper *child, struct keeper *parent)
 {
-	struct walk w = { .parent = parent, .cut = child->cut };
+	struct walk w = { .parent = parent, .cut = child->cut,
+		.changes.size = sizeof(struct change) };
 	struct blk *blk = malloc(COPY_BLOCKS * sizeof *blk);
 
 	w.remaining = tickets_after(parent, child->cut);
@@ -383,7 +340,7 @@ copy(struct keeper *child, struct keeper *parent)
 		    "its parent's past did not reach back to the fork");
 	copy_list(&w, child, blk);
 out:
-	free(w.changes.slot);
+	hashmap_fini(&w.changes);
 	free(blk);
 }
 

@@ -397,7 +397,7 @@ serve_init(struct node *node)
 	s->again.data = node;
 	r = uv_idle_init(node->loop, &s->again);
 	if (r < 0)
-		free(s->scratch);
+		answer_fini(s->scratch);
 	return r;
 }
 
@@ -415,5 +415,5 @@ serve_close(struct node *node)
 void
 serve_fini(struct node *node)
 {
-	free(node->serve.scratch);
+	answer_fini(node->serve.scratch);
 }

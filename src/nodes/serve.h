@@ -145,6 +145,7 @@ const char *conn_origin(const struct conn *, char *out, size_t cap);
 /* Answers one request of a page that has been greeted. */
 void answer(struct conn *, const struct wire_msg *);
 int answer_init(struct answer_scratch **);
+void answer_fini(struct answer_scratch *);
 
 /* --- serve_listing.c ------------------------------------------------------ */
 

@@ -17,8 +17,16 @@
 int
 answer_init(struct answer_scratch **out)
 {
-	*out = malloc(sizeof **out);
+	*out = calloc(1, sizeof **out);
 	return *out == NULL ? -ENOMEM : 0;
+}
+
+void
+answer_fini(struct answer_scratch *s)
+{
+	if (s != NULL)
+		pairs_fini(&s->pairs);
+	free(s);
 }
 
 /* False when the answer has been sent: it is another user's. */

@@ -1,9 +1,4 @@
-/*
- * Cancelling within one reply.  The hash holds allocations of the reply that
- * a free may still cancel: linear probing, deletion by shifting back.
- */
-#include <string.h>
-
+/* See serve_pairs.h. */
 #include "serve_pairs.h"
 
 static uint64_t
@@ -12,44 +7,26 @@ key_of(const struct rec *rec)
 	return rec_addr(rec) | (uint64_t)rec_layer(rec) << 63;
 }
 
-static unsigned
-home(uint64_t key)
+static bool
+has_key(const void *of, uint32_t number, const void *key)
 {
-	return (unsigned)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 51) %
-	    PAIRS_SLOTS;
+	const struct pairs_entry *entry = of;
+
+	return key_of(&entry[number].rec) == *(const uint64_t *)key;
 }
 
-/* The slot of the key, or the free one where it would go. */
-static unsigned
-find(const struct pairs *p, uint64_t key)
+/* The pending allocation of that block, or -1; it is pending no more. */
+static int64_t
+take_pending(struct pairs *p, const struct rec *rec)
 {
-	unsigned i = home(key);
+	uint64_t key = key_of(rec);
+	uint32_t hash = hash_of_key(key);
+	int64_t at = hashindex_find(&p->pending, hash, has_key, p->entry,
+	    &key);
 
-	while (p->slot[i] != 0 &&
-	    key_of(&p->entry[p->slot[i] - 1].rec) != key)
-		i = (i + 1) % PAIRS_SLOTS;
-	return i;
-}
-
-static void
-delete_slot(struct pairs *p, unsigned i)
-{
-	unsigned j = i;
-
-	for (;;) {
-		unsigned h;
-
-		j = (j + 1) % PAIRS_SLOTS;
-		if (p->slot[j] == 0)
-			break;
-		h = home(key_of(&p->entry[p->slot[j] - 1].rec));
-		/* Whoever has its home after the hole stays where it is. */
-		if ((j - h) % PAIRS_SLOTS < (j - i) % PAIRS_SLOTS)
-			continue;
-		p->slot[i] = p->slot[j];
-		i = j;
-	}
-	p->slot[i] = 0;
+	if (at >= 0)
+		hashindex_remove(&p->pending, hash, (uint32_t)at);
+	return at;
 }
 
 void
@@ -60,30 +37,26 @@ pairs_begin(struct pairs *p, size_t max, size_t max_infos, bool whole)
 	p->max_infos = max_infos;
 	p->cancelled = 0;
 	p->whole = whole;
-	memset(p->slot, 0, sizeof p->slot);
+	hashindex_clear(&p->pending);
 }
 
-/* Leaves out what is cancelled and learns the new places of the others. */
+/* Leaves out what is cancelled. */
 static void
 sweep(struct pairs *p)
 {
-	static const uint16_t cancelled = UINT16_MAX;
-	uint16_t place[PAIRS_ROOM];
+	uint32_t place[PAIRS_ROOM] = { 0 };
 	size_t to = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		place[i] = cancelled;
 		if (p->entry[i].gone)
 			continue;
-		place[i] = (uint16_t)to;
+		place[i] = (uint32_t)to;
 		if (to != i)
 			p->entry[to] = p->entry[i];
 		to++;
 	}
-	/* Cancelled allocations are no longer in the hash. */
-	for (size_t i = 0; i < PAIRS_SLOTS; i++)
-		if (p->slot[i] != 0)
-			p->slot[i] = (uint16_t)(place[p->slot[i] - 1] + 1);
+	/* Cancelled allocations are not in the index. */
+	hashindex_renumber(&p->pending, place);
 	p->n = to;
 }
 
@@ -91,18 +64,15 @@ sweep(struct pairs *p)
 static bool
 cancels(struct pairs *p, const struct rec *rec)
 {
+	int64_t at = take_pending(p, rec);
 	struct pairs_entry *e;
-	unsigned i = find(p, key_of(rec));
 
-	if (p->slot[i] == 0)
+	if (at < 0)
 		return false;
-	e = &p->entry[p->slot[i] - 1];
+	e = &p->entry[at];
 	if (rec_type(rec) == TYPE_BY_REALLOC ||
-	    (int32_t)(rec_ticket(rec) - rec_ticket(&e->rec)) < 0) {
-		delete_slot(p, i);
+	    (int32_t)(rec_ticket(rec) - rec_ticket(&e->rec)) < 0)
 		return false;
-	}
-	delete_slot(p, i);
 	e->gone = true;
 	p->live--;
 	if (e->info != 0)
@@ -114,7 +84,7 @@ cancels(struct pairs *p, const struct rec *rec)
 bool
 pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint16_t info)
 {
-	unsigned op = rec_op(rec), i;
+	unsigned op = rec_op(rec);
 
 	if (!p->whole && op == REC_FREE && cancels(p, rec))
 		return true;
@@ -130,14 +100,14 @@ pairs_add(struct pairs *p, const struct rec *rec, uint64_t seq, uint16_t info)
 	if (p->whole)
 		return true;
 	if (op == REC_ALLOC && rec_addr(rec) != 0) {
-		p->slot[find(p, key_of(rec))] = (uint16_t)p->n;
+		take_pending(p, rec);
+		(void)hashindex_put(&p->pending, hash_of_key(key_of(rec)),
+		    (uint32_t)p->n - 1);
 	} else if (op == REC_UNDO) {
-		i = find(p, key_of(rec));
-		if (p->slot[i] != 0)
-			delete_slot(p, i);
+		take_pending(p, rec);
 	} else if (op == REC_RANGE) {
-		/* Rare: forget what might have been cancelled later. */
-		memset(p->slot, 0, sizeof p->slot);
+		/* A free of a range cancels nothing before it: they are rare. */
+		hashindex_clear(&p->pending);
 	}
 	return true;
 }
@@ -152,4 +122,10 @@ void
 pairs_finish(struct pairs *p)
 {
 	sweep(p);
+}
+
+void
+pairs_fini(struct pairs *p)
+{
+	hashindex_fini(&p->pending);
 }

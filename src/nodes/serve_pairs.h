@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/hashmap.h"
 #include "../stream/record.h"
 
 #define PAIRS_ROOM 4096		/* entries, cancelled ones too, until they are swept */
-#define PAIRS_SLOTS 8192	/* of the hash: at most half full */
 
 struct pairs_entry {
 	struct rec rec;
@@ -33,12 +33,16 @@ struct pairs {
 	size_t max, max_infos;	/* of the live ones */
 	uint64_t cancelled;	/* records left out */
 	bool whole;		/* cancel nothing */
-	uint16_t slot[PAIRS_SLOTS];	/* entry + 1 of a pending allocation; 0 free */
+	struct hashindex pending;	/* allocations that a free may still cancel */
 };
 
+/* It is zeros before the first reply; its memory stays for the next one. */
 void pairs_begin(struct pairs *, size_t max, size_t max_infos, bool whole);
 
-/* False when there is no room for it: the reply ends before this record. */
+/*
+ * False when there is no room for it: the reply ends before this record.  An
+ * allocation that has no memory in the index is not cancelled.
+ */
 bool pairs_add(struct pairs *, const struct rec *, uint64_t seq,
     uint16_t info);
 
@@ -47,5 +51,6 @@ bool pairs_fit(const struct pairs *, size_t n, size_t infos);
 
 /* Sweeps: entry[0 .. live) are what is left, in order. */
 void pairs_finish(struct pairs *);
+void pairs_fini(struct pairs *);
 
 #endif

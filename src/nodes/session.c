@@ -578,7 +578,7 @@ nodes_session_effort(const struct nodes_session *s, struct nodes_effort *e)
 	for (i = 0; i < BASE_NELEM(of); i++) {
 		e->hits += of[i]->hits;
 		e->misses += of[i]->misses;
-		e->kept += of[i]->count;
+		e->kept += of[i]->entries.n;
 	}
 }
 

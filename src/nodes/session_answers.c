@@ -1,5 +1,5 @@
 /*
- * The cache of answers: a hash of entries and a queue of keys.
+ * The cache of answers: a map of entries and a queue of keys.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -7,17 +7,13 @@
 
 #include "session_answers.h"
 
-#define FIRST_SLOTS 256
-
-static size_t
-slot_of(const struct answers *c, uint64_t key)
+/* The entry, or NULL. */
+static struct answers_entry *
+find(const struct answers *c, uint64_t key)
 {
-	size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) &
-	    (c->nslot - 1);
+	const struct answers_slot *slot = hashmap_get(&c->entries, key);
 
-	while (c->slot[i] != NULL && c->slot[i]->key != key)
-		i = (i + 1) & (c->nslot - 1);
-	return i;
+	return slot != NULL ? slot->entry : NULL;
 }
 
 int
@@ -25,30 +21,21 @@ answers_init(struct answers *c, size_t keep)
 {
 	memset(c, 0, sizeof *c);
 	c->keep = keep;
-	c->slot = calloc(FIRST_SLOTS, sizeof *c->slot);
+	c->entries.size = sizeof(struct answers_slot);
 	c->wanted = calloc(ANSWERS_WANTED_MAX, sizeof *c->wanted);
-	if (c->slot == NULL || c->wanted == NULL) {
-		free(c->slot);
-		free(c->wanted);
-		return -ENOMEM;
-	}
-	c->nslot = FIRST_SLOTS;
-	return 0;
+	return c->wanted != NULL ? 0 : -ENOMEM;
 }
 
 static void
 drop_entries(struct answers *c)
 {
-	size_t i;
+	const struct answers_slot *slot = c->entries.item;
 
-	for (i = 0; i < c->nslot && c->count > 0; i++) {
-		if (c->slot[i] == NULL)
-			continue;
-		free(c->slot[i]->value);
-		free(c->slot[i]);
-		c->slot[i] = NULL;
-		c->count--;
+	for (size_t i = 0; i < c->entries.n; i++) {
+		free(slot[i].entry->value);
+		free(slot[i].entry);
 	}
+	hashmap_clear(&c->entries);
 	c->full = false;
 }
 
@@ -64,49 +51,39 @@ void
 answers_fini(struct answers *c)
 {
 	answers_reset(c);
-	free(c->slot);
+	hashmap_fini(&c->entries);
 	free(c->wanted);
 }
 
-/* Doubles the table; when there is no memory for it, it stays as it is. */
-static void
-grow(struct answers *c)
+static struct answers_entry *
+add(struct answers *c, uint64_t key)
 {
-	struct answers_entry **old = c->slot, **bigger;
-	size_t nold = c->nslot, i;
+	struct answers_entry *e = calloc(1, sizeof *e);
+	struct answers_slot *slot;
+	int64_t at;
 
-	bigger = calloc(nold * 2, sizeof *bigger);
-	if (bigger == NULL)
-		return;
-	c->slot = bigger;
-	c->nslot = nold * 2;
-	for (i = 0; i < nold; i++)
-		if (old[i] != NULL)
-			c->slot[slot_of(c, old[i]->key)] = old[i];
-	free(old);
+	if (e == NULL)
+		return NULL;
+	at = hashmap_put(&c->entries, key, NULL);
+	if (at < 0) {
+		free(e);
+		return NULL;
+	}
+	e->key = key;
+	slot = hashmap_item(&c->entries, (size_t)at);
+	slot->entry = e;
+	return e;
 }
 
 static struct answers_entry *
 find_or_add(struct answers *c, uint64_t key)
 {
-	struct answers_entry *e = c->slot[slot_of(c, key)];
+	struct answers_entry *e = find(c, key);
 
-	if (e != NULL)
-		return e;
-	if (c->count >= c->keep) {
+	if (e == NULL && c->entries.n >= c->keep)
 		c->full = true;
-		return NULL;
-	}
-	if (c->count * 2 >= c->nslot)
-		grow(c);
-	if (c->count + 1 >= c->nslot)
-		return NULL;
-	e = calloc(1, sizeof *e);
-	if (e == NULL)
-		return NULL;
-	e->key = key;
-	c->slot[slot_of(c, key)] = e;
-	c->count++;
+	else if (e == NULL)
+		e = add(c, key);
 	return e;
 }
 
@@ -151,7 +128,7 @@ answers_take(struct answers *c)
 static struct answers_entry *
 asked(const struct answers *c, uint64_t key)
 {
-	struct answers_entry *e = c->slot[slot_of(c, key)];
+	struct answers_entry *e = find(c, key);
 
 	return e != NULL && e->pending ? e : NULL;
 }

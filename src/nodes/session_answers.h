@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/hashmap.h"
 #include "../stream/wire.h"
 
 #define ANSWERS_BATCH WIRE_SYMS_MAX
@@ -46,10 +47,15 @@ struct answers_entry {
 	uint8_t tries;		/* answers that did not say it, ANSWERS_TRIES at most */
 };
 
+/* Entries stay where they are, for a stack may be the key itself. */
+struct answers_slot {
+	uint64_t key;
+	struct answers_entry *entry;	/* owned */
+};
+
 struct answers {
 	bool open;			/* there is somebody to ask */
-	struct answers_entry **slot;	/* open addressing, a power of two */
-	size_t nslot, count;
+	struct hashmap entries;		/* of struct answers_slot */
 	size_t keep;			/* entries at most */
 	bool full;			/* one was turned away */
 	uint64_t hits, misses;		/* of answers_get(): was there a value? */
