@@ -1,8 +1,8 @@
 /*
- * What was found, by module and address.
+ * The names that were found, by module and address.
  *
- * Words are kept first in, first out, by number and by bytes: a stranger's
- * names can be long.  When there are too many modules all is forgotten.
+ * Names are stored first in, first out, limited by number and by bytes, for a
+ * stranger's names can be long.  When there are too many modules all is forgotten.
  */
 #include "client.h"
 
@@ -13,14 +13,11 @@
 #define MODULES_MAX 4096
 #define WORDS_MAX (1u << 16)
 #define WORDS_BYTES_MAX ((size_t)48 << 20)
-#define BUCKETS (1u << 15)
-#define NONE UINT32_MAX
 
 struct entry {
 	uint32_t module, generation;
 	uint64_t address;
 	bool by_offset;
-	uint32_t next;		/* of its bucket; NONE */
 	enum symbol_known known;
 	uint64_t found;		/* the words' address */
 	unsigned n;
@@ -29,13 +26,14 @@ struct entry {
 };
 
 struct symcache {
+	struct intern keys;	/* of modules: a module has the number of its key */
 	struct module_known *module;
 	size_t nmodule, cap;
 
 	struct entry *entry;	/* WORDS_MAX, used round and round */
 	uint32_t put, oldest;	/* counts, not indexes */
 	size_t bytes;
-	uint32_t bucket[BUCKETS];
+	struct hashindex index;	/* of the entries */
 };
 
 static void
@@ -56,17 +54,16 @@ forget_words(struct symcache *c)
 
 		free_lines(e->line, e->n);
 	}
-	memset(c->bucket, 0xff, sizeof(c->bucket));
+	hashindex_clear(&c->index);
 	c->bytes = 0;
 }
 
 static void
 forget_modules(struct symcache *c)
 {
-	for (size_t i = 0; i < c->nmodule; i++) {
-		free(c->module[i].key);
+	for (size_t i = 0; i < c->nmodule; i++)
 		free(c->module[i].fetched);
-	}
+	intern_fini(&c->keys);
 	c->nmodule = 0;
 }
 
@@ -81,7 +78,6 @@ symcache_new(struct symcache **out)
 		free(c);
 		return -ENOMEM;
 	}
-	memset(c->bucket, 0xff, sizeof(c->bucket));
 	*out = c;
 	return 0;
 }
@@ -92,6 +88,7 @@ symcache_free(struct symcache *c)
 	if (c == NULL)
 		return;
 	forget_words(c);
+	hashindex_fini(&c->index);
 	free(c->entry);
 	forget_modules(c);
 	free(c->module);
@@ -146,33 +143,28 @@ symcache_module(struct symcache *c, const struct symbol_place *p, uint32_t *no)
 	struct module_known *m;
 	char *key;
 	size_t len;
+	int64_t number;
 	int error;
 
 	if ((error = make_key(p, &key, &len)) < 0)
 		return error;
-	/* The last asked for is asked for again. */
-	for (size_t i = c->nmodule; i-- > 0;) {
-		if (c->module[i].key_len == len &&
-		    memcmp(c->module[i].key, key, len) == 0) {
-			free(key);
-			*no = (uint32_t)i;
-			return 0;
-		}
-	}
+	/* Room first: then each key has a module. */
 	error = base_grow(&array, &c->cap, c->nmodule + 1, sizeof(*m));
 	if (error < 0) {
 		free(key);
 		return error;
 	}
 	c->module = array;
-	m = &c->module[c->nmodule];
-	*m = (struct module_known) {
-		.key = key,
-		.key_len = len,
-		.build_id_len = p->build_id_len,
-	};
+	number = intern_put(&c->keys, key, len);
+	free(key);
+	if (number < 0)
+		return (int)number;
+	*no = (uint32_t)number;
+	if (*no < c->nmodule)
+		return 0;
+	m = &c->module[c->nmodule++];
+	*m = (struct module_known) { .build_id_len = p->build_id_len };
 	memcpy(m->build_id, p->build_id, p->build_id_len);
-	*no = (uint32_t)c->nmodule++;
 	return 0;
 }
 
@@ -207,43 +199,44 @@ copy_lines(struct symbol_line *to, const struct symbol_line *from, unsigned n)
 	return 0;
 }
 
-static uint32_t *
-bucket_of(struct symcache *c, uint32_t no, uint64_t address)
+static uint32_t
+hash_of(uint32_t module, uint64_t address)
 {
-	uint64_t h = (address ^ (uint64_t)no << 48) *
-	    UINT64_C(0x9e3779b97f4a7c15);
-
-	return &c->bucket[(h >> 40) % BUCKETS];
+	return hash_of_key(address ^ (uint64_t)module << 48);
 }
 
+/* The key is an entry of which no more is filled in. */
 static bool
-is_it(const struct entry *e, const struct symcache *c, uint32_t no,
-    const struct symbol_place *p)
+is_same(const void *of, uint32_t index, const void *key)
 {
-	return e->module == no && e->address == p->address &&
-	    e->by_offset == p->by_offset &&
-	    e->generation == c->module[no].generation;
+	const struct entry *a = (const struct entry *)of + index, *b = key;
+
+	return a->module == b->module && a->generation == b->generation &&
+	    a->address == b->address && a->by_offset == b->by_offset;
 }
 
 bool
 symcache_get(struct symcache *c, uint32_t no, const struct symbol_place *p,
     struct symbol_words *out)
 {
-	uint32_t at = *bucket_of(c, no, p->address);
+	const struct entry key = {
+		.module = no,
+		.generation = c->module[no].generation,
+		.address = p->address,
+		.by_offset = p->by_offset,
+	}, *e;
+	int64_t at = hashindex_find(&c->index, hash_of(no, p->address),
+	    is_same, c->entry, &key);
 
-	for (; at != NONE; at = c->entry[at].next) {
-		const struct entry *e = &c->entry[at];
-
-		if (!is_it(e, c, no, p))
-			continue;
-		if (copy_lines(out->line, e->line, e->n) < 0)
-			return false;
-		out->known = e->known;
-		out->address = e->found;
-		out->n = e->n;
-		return true;
-	}
-	return false;
+	if (at < 0)
+		return false;
+	e = &c->entry[at];
+	if (copy_lines(out->line, e->line, e->n) < 0)
+		return false;
+	out->known = e->known;
+	out->address = e->found;
+	out->n = e->n;
+	return true;
 }
 
 static void
@@ -251,11 +244,8 @@ drop_oldest(struct symcache *c)
 {
 	uint32_t index = c->oldest++ % WORDS_MAX;
 	struct entry *e = &c->entry[index];
-	uint32_t *at = bucket_of(c, e->module, e->address);
 
-	while (*at != index)
-		at = &c->entry[*at].next;
-	*at = e->next;
+	hashindex_remove(&c->index, hash_of(e->module, e->address), index);
 	c->bytes -= e->bytes;
 	free_lines(e->line, e->n);
 }
@@ -278,12 +268,13 @@ symcache_put(struct symcache *c, uint32_t no, const struct symbol_place *p,
     const struct symbol_words *words)
 {
 	struct symbol_line *line;
-	uint32_t index, *bucket;
+	uint32_t index;
 	struct entry *e;
 
 	if ((line = calloc(words->n + 1, sizeof(*line))) == NULL)
 		return;
-	if (copy_lines(line, words->line, words->n) < 0) {
+	if (hashindex_reserve(&c->index, (size_t)c->index.n + 1) < 0 ||
+	    copy_lines(line, words->line, words->n) < 0) {
 		free(line);
 		return;
 	}
@@ -291,20 +282,18 @@ symcache_put(struct symcache *c, uint32_t no, const struct symbol_place *p,
 	    (c->put != c->oldest && c->bytes > WORDS_BYTES_MAX))
 		drop_oldest(c);
 	index = c->put++ % WORDS_MAX;
-	bucket = bucket_of(c, no, p->address);
+	(void)hashindex_put(&c->index, hash_of(no, p->address), index);
 	e = &c->entry[index];
 	*e = (struct entry) {
 		.module = no,
 		.generation = c->module[no].generation,
 		.address = p->address,
 		.by_offset = p->by_offset,
-		.next = *bucket,
 		.known = words->known,
 		.found = words->address,
 		.n = words->n,
 		.line = line,
 		.bytes = bytes_of(words),
 	};
-	*bucket = index;
 	c->bytes += e->bytes;
 }

@@ -15,6 +15,8 @@
 #include "packet.h"
 
 #include "../base/base.h"
+#include "../base/hashmap.h"
+#include "../base/intern.h"
 
 /* --- a child -------------------------------------------------------------- */
 
@@ -53,8 +55,6 @@ struct mono symchild_deadline(unsigned ms);
 /* --- what is known -------------------------------------------------------- */
 
 struct module_known {
-	char *key;		/* heap */
-	size_t key_len;
 	uint32_t generation;	/* grows when a debug file has come */
 	bool damaged;
 	bool bare;
