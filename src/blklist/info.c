@@ -2,23 +2,21 @@
  * Requesters, each once: aInfo of a block is an index into this table.
  */
 #include <errno.h>
-#include <search.h>
 #include <string.h>
 
 #include "list.h"
 
-#define INFO_NODE_BYTES 48	/* what tsearch(3) takes for each, about */
-
-static int
-info_compare(const void *a, const void *b)
+static uint32_t
+info_hash(const struct blklist_info *info)
 {
-	return memcmp(a, b, sizeof(struct blklist_info));
+	return hash_of_key(hash_of_bytes(0, info, sizeof(*info)));
 }
 
-static void
-info_keep(void *entry)
+static bool
+info_same(const void *of, uint32_t number, const void *key)
 {
-	(void)entry;
+	return memcmp((const struct blklist_info *)of + number, key,
+	    sizeof(struct blklist_info)) == 0;
 }
 
 /* A copy that memcmp can compare: nothing behind the name's end. */
@@ -39,7 +37,9 @@ uint16_t
 blklist_info_intern(struct blklist *l, const struct blklist_info *info)
 {
 	struct list_infos *t = &l->infos;
-	struct blklist_info plain = info_plain(info), **found;
+	struct blklist_info plain = info_plain(info);
+	uint32_t hash = info_hash(&plain);
+	int64_t found;
 
 	if (plain.name[0] == '\0' && plain.node == 0)
 		return 0;
@@ -50,14 +50,12 @@ blklist_info_intern(struct blklist *l, const struct blklist_info *info)
 	}
 	if (t->n == 0)
 		t->n = 1;
-	found = tfind(&plain, &t->tree, info_compare);
-	if (found != NULL)
-		return (uint16_t)(*found - t->entry);
-	if (t->n == LIST_INFO_MAX)
+	found = hashindex_find(&t->index, hash, info_same, t->entry, &plain);
+	if (found >= 0)
+		return (uint16_t)found;
+	if (t->n == LIST_INFO_MAX || hashindex_put(&t->index, hash, t->n) < 0)
 		return 0;
 	t->entry[t->n] = plain;
-	if (tsearch(&t->entry[t->n], &t->tree, info_compare) == NULL)
-		return 0;
 	return (uint16_t)t->n++;
 }
 
@@ -84,7 +82,7 @@ list_infos_fini(struct blklist *l)
 {
 	struct list_infos *t = &l->infos;
 
-	tdestroy(t->tree, info_keep);
+	hashindex_fini(&t->index);
 	if (l->memory == NULL)
 		list_unmap(t->entry, LIST_INFO_MAX * sizeof(*t->entry));
 }
@@ -95,15 +93,15 @@ list_infos_reopen(struct blklist *l, uint32_t n)
 	struct list_infos *t = &l->infos;
 
 	for (uint32_t i = 1; i < n; i++) {
-		struct blklist_info *e = &t->entry[i], **found;
+		const struct blklist_info *e = &t->entry[i];
 
 		if (e->name[sizeof(e->name) - 1] != '\0')
 			return -ESTALE;
-		found = tsearch(e, &t->tree, info_compare);
-		if (found == NULL)
-			return -ENOMEM;
-		if (*found != e)
+		if (hashindex_find(&t->index, info_hash(e), info_same,
+		    t->entry, e) >= 0)
 			return -ESTALE;
+		if (hashindex_put(&t->index, info_hash(e), i) < 0)
+			return -ENOMEM;
 	}
 	t->n = n;
 	return 0;
@@ -112,5 +110,5 @@ list_infos_reopen(struct blklist *l, uint32_t n)
 size_t
 list_infos_memory(const struct list_infos *t)
 {
-	return t->n * (sizeof(*t->entry) + INFO_NODE_BYTES);
+	return t->n * sizeof(*t->entry) + hashindex_memory(&t->index);
 }

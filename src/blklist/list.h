@@ -26,6 +26,7 @@
 
 #include <stdatomic.h>
 
+#include "../base/hashmap.h"
 #include "../base/kept.h"
 #include "blklist.h"
 #include "pages.h"
@@ -180,7 +181,7 @@ struct list_rises {
 
 struct list_infos {
 	struct blklist_info *entry;	/* entry[0] is unused */
-	void *tree;			/* tsearch(3) over the entries */
+	struct hashindex index;		/* of the entries */
 	uint32_t n;			/* in use, entry[0] too */
 };
 

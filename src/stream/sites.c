@@ -2,7 +2,7 @@
  * The store of stacks and modules that a family of images shares.
  *
  * It takes, at most, 64 MiB of frames (STREAM_SITES_FRAMES words), 4 MiB of
- * sites, 4 MiB of hash and 4,096 modules, 19 MiB if every path is as long as a
+ * sites, 8 MiB of index and 4,096 modules, 19 MiB if every path is as long as a
  * path can be: below 96 MiB in all, and half of that again where arrays have
  * just grown.  A target can bring no more than its own area holds, 16 MiB of
  * frames; it takes a family to fill this.  The common case is some thousand
@@ -21,6 +21,7 @@
 #include <sys/random.h>
 
 #include "../base/base.h"
+#include "../base/hashmap.h"
 #include "../base/kept.h"
 #include "stream.h"
 
@@ -63,8 +64,7 @@ struct stream_sites {
 	size_t nframe, frame_cap;
 	struct kept_site *site;		/* that of number n at n - 1 */
 	size_t nsite, site_cap;
-	uint32_t *slot;			/* numbers by hash; 0: free */
-	size_t nslot;			/* a power of two, never more than half full */
+	struct hashindex index;		/* of the sites, by their frames */
 	struct kept_module *module;	/* as site */
 	size_t nmodule, module_cap;
 	/* In kept memory, with frame and site; NULL: not kept. */
@@ -72,8 +72,6 @@ struct stream_sites {
 	char *text;
 	size_t ntext;			/* byte 0 is not used */
 };
-
-#define FIRST_SLOTS 256
 
 static struct stream_sites *
 sites_alloc(void)
@@ -120,7 +118,7 @@ stream_sites_unref(struct stream_sites *s)
 		free(s->frame);
 	}
 	free(s->module);
-	free(s->slot);
+	hashindex_fini(&s->index);
 	free(s);
 }
 
@@ -131,7 +129,7 @@ stream_sites_memory(const struct stream_sites *s)
 	size_t nsite = s->log == NULL ? s->site_cap : s->nsite;
 
 	return (nframe * sizeof(*s->frame) + nsite * sizeof(*s->site) +
-	    s->ntext + s->nslot * sizeof(*s->slot) +
+	    s->ntext + hashindex_memory(&s->index) +
 	    s->module_cap * sizeof(*s->module)) / atomic_load(&s->refs);
 }
 
@@ -149,59 +147,33 @@ mix(uint64_t a, uint64_t b)
 	return (a * b) ^ high;
 }
 
-static uint64_t
-hash(const struct stream_sites *s, const uint64_t *frame, unsigned depth,
-    unsigned end)
+/* A stack that is looked for. */
+struct stack_key {
+	const uint64_t *frame;
+	unsigned depth, end;
+};
+
+static uint32_t
+hash_of(const struct stream_sites *s, const struct stack_key *key)
 {
-	uint64_t h = mix(s->seed ^ (depth | end << 8),
+	uint64_t h = mix(s->seed ^ (key->depth | key->end << 8),
 	    UINT64_C(0xa0761d6478bd642f));
 
-	for (unsigned i = 0; i < depth; i++)
-		h = mix(h ^ frame[i], s->seed | 1);
-	return mix(h, UINT64_C(0xe7037ed1a0b428db));
+	for (unsigned i = 0; i < key->depth; i++)
+		h = mix(h ^ key->frame[i], s->seed | 1);
+	return (uint32_t)mix(h, UINT64_C(0xe7037ed1a0b428db));
 }
 
-/* Where the stack stands, or the free slot where it belongs. */
-static uint32_t *
-slot_of(const struct stream_sites *s, const uint64_t *frame, unsigned depth,
-    unsigned end)
+static bool
+is_same(const void *of, uint32_t at, const void *sought)
 {
-	size_t i = hash(s, frame, depth, end) & (s->nslot - 1);
+	const struct stream_sites *s = of;
+	const struct kept_site *site = &s->site[at];
+	const struct stack_key *key = sought;
 
-	for (;; i = (i + 1) & (s->nslot - 1)) {
-		const struct kept_site *kept;
-
-		if (s->slot[i] == 0)
-			return &s->slot[i];
-		kept = &s->site[s->slot[i] - 1];
-		if (kept->depth == depth && kept->end == end &&
-		    memcmp(s->frame + kept->at, frame,
-			depth * sizeof(*frame)) == 0)
-			return &s->slot[i];
-	}
-}
-
-static int
-make_slots(struct stream_sites *s)
-{
-	size_t n = s->nslot == 0 ? FIRST_SLOTS : 2 * s->nslot;
-	uint32_t *slot;
-
-	if (2 * (s->nsite + 1) <= s->nslot)
-		return 0;
-	slot = calloc(n, sizeof(*slot));
-	if (slot == NULL)
-		return -ENOMEM;
-	free(s->slot);
-	s->slot = slot;
-	s->nslot = n;
-	for (size_t i = 0; i < s->nsite; i++) {
-		const struct kept_site *kept = &s->site[i];
-
-		*slot_of(s, s->frame + kept->at, kept->depth, kept->end) =
-		    (uint32_t)(i + 1);
-	}
-	return 0;
+	return site->depth == key->depth && site->end == key->end &&
+	    memcmp(s->frame + site->at, key->frame,
+	    key->depth * sizeof(*key->frame)) == 0;
 }
 
 static int
@@ -226,21 +198,23 @@ int
 stream_sites_put(struct stream_sites *s, const uint64_t *frame,
     unsigned depth, enum ring_end end, uint32_t *no)
 {
-	uint32_t *slot;
+	struct stack_key key = { frame, depth, end };
+	uint32_t hash;
+	int64_t at;
 	int err;
 
 	assert(depth >= 1 && depth <= RING_STACK_MAX);
-	if ((err = make_slots(s)) != 0)
-		return err;
-	slot = slot_of(s, frame, depth, end);
-	if (*slot != 0) {
-		*no = *slot;
+	hash = hash_of(s, &key);
+	at = hashindex_find(&s->index, hash, is_same, s, &key);
+	if (at >= 0) {
+		*no = (uint32_t)at + 1;
 		return 0;
 	}
 	if (s->nsite >= STREAM_SITES_MAX ||
 	    s->nframe + depth > STREAM_SITES_FRAMES)
 		return -ENOSPC;
-	if ((err = make_room(s, depth)) != 0)
+	if ((err = make_room(s, depth)) != 0 ||
+	    (err = hashindex_put(&s->index, hash, (uint32_t)s->nsite)) != 0)
 		return err;
 	memcpy(s->frame + s->nframe, frame, depth * sizeof(*frame));
 	s->site[s->nsite++] = (struct kept_site){
@@ -253,7 +227,7 @@ stream_sites_put(struct stream_sites *s, const uint64_t *frame,
 		atomic_signal_fence(memory_order_seq_cst);
 		s->log->nsite = (uint32_t)s->nsite;
 	}
-	*no = *slot = (uint32_t)s->nsite;
+	*no = (uint32_t)s->nsite;
 	return 0;
 }
 
@@ -455,6 +429,7 @@ static int
 resume_sites(struct stream_sites *s)
 {
 	uint32_t n = s->log->nsite;
+	struct stack_key key;
 	int err;
 
 	if (n > STREAM_SITES_MAX)
@@ -467,10 +442,12 @@ resume_sites(struct stream_sites *s)
 		    site->end >= RING_ENDS ||
 		    s->nframe + site->depth > STREAM_SITES_FRAMES)
 			return -EINVAL;
-		if ((err = make_slots(s)) != 0)
+		key = (struct stack_key){ s->frame + site->at, site->depth,
+			site->end };
+		err = hashindex_put(&s->index, hash_of(s, &key), i);
+		if (err != 0)
 			return err;
 		s->nframe += site->depth;
-		*slot_of(s, s->frame + site->at, site->depth, site->end) = i + 1;
 		s->nsite++;
 	}
 	return 0;
