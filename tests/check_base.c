@@ -625,6 +625,23 @@ START_TEST(count_is_digits_and_nothing_else)
 }
 END_TEST
 
+START_TEST(number_is_written_lowest_byte_first)
+{
+	uint64_t v = UINT64_C(0x8899aabbccddeeff);
+
+	for (size_t bytes = 0; bytes <= 8; bytes++) {
+		uint8_t out[9] = { 0 };
+
+		base_put_le(out, v, bytes);
+		for (size_t i = 0; i < 9; i++)
+			ck_assert_uint_eq(out[i], i < bytes ? 0xff - 0x11 * i :
+			    0);
+		ck_assert(base_get_le(out, bytes) == (bytes == 8 ? v :
+		    v & ((UINT64_C(1) << 8 * bytes) - 1)));
+	}
+}
+END_TEST
+
 static Suite *
 base_suite(void)
 {
@@ -640,6 +657,7 @@ base_suite(void)
 	    BASE_NELEM(human_cases));
 	tcase_add_loop_test(t, size_is_read_as_people_write_it, 0,
 	    BASE_NELEM(size_cases));
+	tcase_add_test(t, number_is_written_lowest_byte_first);
 	tcase_add_loop_test(t, count_is_digits_and_nothing_else, 0,
 	    BASE_NELEM(count_cases));
 	suite_add_tcase(s, t);

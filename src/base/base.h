@@ -60,6 +60,24 @@ int base_thread_start(void *(*run)(void *), void *arg);
 bool base_add_overflows(size_t, size_t, size_t *);
 bool base_mul_overflows(size_t, size_t, size_t *);
 
+/* The low `bytes` bytes of v, the lowest first, written and read. */
+static inline void
+base_put_le(uint8_t *out, uint64_t v, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		out[i] = (uint8_t)(v >> 8 * i);
+}
+
+static inline uint64_t
+base_get_le(const uint8_t *in, size_t bytes)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		v |= (uint64_t)in[i] << 8 * i;
+	return v;
+}
+
 /*
  * Make room for at least `want` elements of `size` bytes in *array, whose
  * capacity is *cap: grows by half, assigns only on success.  0, -ENOMEM or

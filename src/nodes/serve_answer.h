@@ -51,9 +51,6 @@ void answer_read(struct conn *, const struct wire_msg *);
 /* The records, or blocks, of one reply when that many are asked for; 0: all. */
 size_t answer_max(uint32_t asked);
 
-/* The low `bytes` bytes of v, the lowest first. */
-void answer_put_le(uint8_t *out, uint64_t v, size_t bytes);
-
 /* One record as on the wire, at out; the bytes it takes. */
 size_t answer_put_record(const struct keeper *, const struct rec *, int64_t ms,
     uint8_t *out);

@@ -28,8 +28,8 @@ put_block(const struct keeper *k, const struct blk *b, uint8_t *out)
 
 	rec_of(b, &rec);
 	len = answer_put_record(k, &rec, b->ms, out);
-	answer_put_le(out + len, b->seq, 8);
-	answer_put_le(out + len + 8, (uint64_t)b->ms, 8);
+	base_put_le(out + len, b->seq, 8);
+	base_put_le(out + len + 8, (uint64_t)b->ms, 8);
 	return len + WIRE_BLOCK_TAIL;
 }
 

@@ -14,13 +14,6 @@
 
 /* --- onto the wire ------------------------------------------------------ */
 
-void
-answer_put_le(uint8_t *out, uint64_t v, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		out[i] = (uint8_t)(v >> 8 * i);
-}
-
 size_t
 answer_put_record(const struct keeper *k, const struct rec *rec, int64_t ms,
     uint8_t *out)
@@ -183,7 +176,7 @@ put_entries(struct answer_scratch *s, const struct keeper *k,
 
 		len += answer_put_record(k, &e->rec, rec_ms_near(&e->rec, now_ms),
 		    s->bytes + len);
-		answer_put_le(s->offsets + 4 * i, e->seq - d->first, 4);
+		base_put_le(s->offsets + 4 * i, e->seq - d->first, 4);
 		consecutive &= e->seq == d->first + i;
 		answer_put_info(d->info, &d->ninfo, k, e->info, i);
 	}

@@ -13,24 +13,6 @@ decode_record_size(const struct nodes_session *s)
 	return s->look.classic ? REC_CLASSIC_SIZE : REC_WIDE_SIZE;
 }
 
-static uint64_t
-get_le64(const uint8_t *p)
-{
-	uint64_t v = 0;
-	int i;
-
-	for (i = 7; i >= 0; i--)
-		v = v << 8 | p[i];
-	return v;
-}
-
-static uint32_t
-get_le32(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-	    (uint32_t)p[3] << 24;
-}
-
 struct blklist_info
 decode_info(const struct wire_info *in)
 {
@@ -61,8 +43,8 @@ decode_block(const struct nodes_session *s, const uint8_t *p, struct blk *blk)
 	*blk = (struct blk){
 		.addr = rec_addr(&r),
 		.size = rec_size(&r),
-		.seq = get_le64(p + size),
-		.ms = (int64_t)get_le64(p + size + 8),
+		.seq = base_get_le(p + size, 8),
+		.ms = (int64_t)base_get_le(p + size + 8, 8),
 		.caller = rec_caller(&r),
 		.ticket = rec_ticket(&r),
 		.thread = (uint16_t)rec_thread(&r),
@@ -88,7 +70,7 @@ decode_batch(struct nodes_session *s, const struct wire_data *data,
 	b->n = b->ninfo = 0;
 	for (i = 0; i < data->count; i++) {
 		seq = data->first + (data->offsets.len != 0 ?
-		    get_le32(data->offsets.p + 4 * (size_t)i) : i);
+		    base_get_le(data->offsets.p + 4 * (size_t)i, 4) : i);
 		if (!s->look.classic)
 			stream_wide_decode(data->records.p + (size_t)i * size,
 			    1, &r);
