@@ -349,6 +349,19 @@ blklist_get(const struct blklist *l, unsigned layer, uint64_t addr,
 	return l->ops->get(l, list_key_of(l, layer, addr), out);
 }
 
+bool
+blklist_has(const struct blklist *l, const struct blk *b, struct blk *now)
+{
+	struct blk found;
+
+	if (blklist_get(l, blk_layer(b), b->addr, &found) < 0 ||
+	    found.seq != b->seq)
+		return false;
+	if (now != NULL)
+		*now = found;
+	return true;
+}
+
 int64_t
 blklist_rank(const struct blklist *l, enum blklist_order order,
     unsigned layer, uint64_t addr)

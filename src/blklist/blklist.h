@@ -88,6 +88,13 @@ struct blk {
 	uint32_t zero;		/* always 0: rows can be compared bytewise */
 };
 
+/* Each layer has addresses of its own: 1 the blocks of the API, 0 all others. */
+static inline unsigned
+blk_layer(const struct blk *b)
+{
+	return (b->flags & REC_LAYER_API) != 0;
+}
+
 /* aInfo: a requester, as a friendly node number or as a name. */
 struct blklist_info {
 	char name[9];		/* "" : it is a number */
@@ -272,6 +279,9 @@ void blklist_set_window(struct blklist *, const struct blklist_counts *,
  */
 size_t blklist_after(const struct blklist *, bool from_start, unsigned layer,
     uint64_t addr, struct blk *out, size_t n);
+
+/* Is that block still there?  As it is now into *now, unless that is NULL. */
+bool blklist_has(const struct blklist *, const struct blk *, struct blk *now);
 
 /* 0 with *out filled, or -ENOENT. */
 int blklist_get(const struct blklist *, unsigned layer, uint64_t addr,

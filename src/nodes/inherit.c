@@ -87,7 +87,7 @@ key_of_rec(const struct rec *rec)
 static uint64_t
 key_of_blk(const struct blk *b)
 {
-	return key_of((b->flags & REC_LAYER_API) != 0, b->addr);
+	return key_of(blk_layer(b), b->addr);
 }
 
 /*
@@ -297,7 +297,7 @@ copy_list(struct walk *w, struct keeper *child, struct blk *blk)
 				put_block(child, parent, blk[i]);
 		if (n > 0) {
 			addr = blk[n - 1].addr;
-			layer = (blk[n - 1].flags & REC_LAYER_API) != 0;
+			layer = blk_layer(&blk[n - 1]);
 		}
 		from_start = false;
 		drain_beat(child->node);

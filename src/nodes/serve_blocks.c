@@ -78,7 +78,7 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 	p->last = put == n && n < max;
 	if (put > 0) {
 		p->next = s->blk[put - 1].addr;
-		p->next_layer = (s->blk[put - 1].flags & REC_LAYER_API) != 0;
+		p->next_layer = blk_layer(&s->blk[put - 1]);
 	}
 	p->total = keeper_counts(k)->aRecActive;
 	p->since = keeper_complete(k) ? WIRE_SINCE_START : WIRE_SINCE_UNKNOWN;

@@ -25,7 +25,7 @@ add_life(struct nodes_lives *l)
 static unsigned
 layer_of(const struct nodes_session *s, const struct blk *b)
 {
-	return s->look.levels && (b->flags & REC_LAYER_API) != 0;
+	return s->look.levels && blk_layer(b);
 }
 
 /* Those that the list has dropped, the last one first. */

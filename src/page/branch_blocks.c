@@ -41,14 +41,11 @@ put(struct page_belong *in, struct page_branches *bs, const struct blk *blk)
 static void
 count_live(struct page_branch *b, const struct page_view *v)
 {
-	struct blk now;
 	size_t i;
 
 	b->nlive = 0;
 	for (i = 0; i < b->n; i++)
-		b->nlive += blklist_get(v->look->list, (b->blk[i].flags &
-		    REC_LAYER_API) != 0, b->blk[i].addr, &now) == 0 &&
-		    now.seq == b->blk[i].seq;
+		b->nlive += blklist_has(v->look->list, &b->blk[i], NULL);
 }
 
 static void

@@ -66,15 +66,11 @@ static bool
 is_gone(const struct page *page, const struct page_view *v,
     const struct blk *b)
 {
-	struct blk now;
-
 	if (page_still_on(page))
 		return page_still_gone(page, v, b);
 	if (page->group == 0 && !page_choice_on(page))
 		return false;
-	return blklist_get(v->look->list,
-	    (b->flags & REC_LAYER_API) != 0, b->addr, &now) < 0 ||
-	    now.seq != b->seq;
+	return !blklist_has(v->look->list, b, NULL);
 }
 
 static enum page_mark

@@ -36,7 +36,7 @@ page_detail_open(struct page_detail *d, const struct page_view *v,
 {
 	*d = (struct page_detail){
 		.blk = *b,
-		.layer = v->look->levels && (b->flags & REC_LAYER_API) != 0,
+		.layer = v->look->levels && blk_layer(b),
 		.stream_no = v->look->stream_no,
 	};
 	requester(v->look, b, d->info);

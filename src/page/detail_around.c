@@ -45,7 +45,7 @@ page_detail_neighbour(const struct page_detail *d, const struct page_view *v,
 	page_walk_begin_behind(&w, list, BLKLIST_BY_ADDRESS, !behind,
 	    &d->blk);
 	if (page_walk_next(&w, list, &b, 1) == 0 || d->layer !=
-	    (v->look->levels && (b.flags & REC_LAYER_API) != 0))
+	    (v->look->levels && blk_layer(&b)))
 		return false;
 	*out = b;
 	return true;
@@ -228,7 +228,7 @@ static void
 put_other(struct page_detail *d, const struct page_view *v,
     const struct blk *b, bool beside, struct page_picture *pic)
 {
-	unsigned layer = v->look->levels && (b->flags & REC_LAYER_API) != 0;
+	unsigned layer = v->look->levels && blk_layer(b);
 	struct blk now;
 	bool gone = !v->look->window && (blklist_get(v->look->list, layer,
 	    b->addr, &now) < 0 || now.seq != b->seq);

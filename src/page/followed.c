@@ -113,14 +113,10 @@ page_followed_text(const struct page *page, char out[PAGE_FOLLOWED_TEXT])
 static bool
 has_ended(const struct page_followed *f, const struct page_view *v)
 {
-	struct blk now;
-
 	if (f->group || f->free || v->look != v->live || v->look->window ||
 	    !v->look->settled || v->look->list == NULL)
 		return false;
-	return blklist_get(v->look->list,
-	    (f->blk.flags & REC_LAYER_API) != 0, f->blk.addr, &now) < 0 ||
-	    now.seq != f->blk.seq;
+	return !blklist_has(v->look->list, &f->blk, NULL);
 }
 
 static void

@@ -81,12 +81,6 @@ blocks_from(const struct blklist *list, unsigned layer, uint64_t addr,
 	    blklist_after(list, true, 0, 0, out, n);
 }
 
-static unsigned
-layer_of(const struct blk *b)
-{
-	return (b->flags & REC_LAYER_API) != 0;
-}
-
 /* Blocks before b, which is the first of those looked for; n 0: all are. */
 static uint64_t
 rank_of(const struct blklist *list, const struct blk *b, size_t n)
@@ -95,7 +89,7 @@ rank_of(const struct blklist *list, const struct blk *b, size_t n)
 
 	if (n == 0)
 		return blklist_counts(list)->aRecActive;
-	rank = blklist_rank(list, BLKLIST_BY_ADDRESS, layer_of(b), b->addr);
+	rank = blklist_rank(list, BLKLIST_BY_ADDRESS, blk_layer(b), b->addr);
 	return rank > 0 ? (uint64_t)rank : 0;
 }
 
@@ -112,7 +106,7 @@ walk_region(struct page_gaps *g, size_t region, unsigned layer)
 	rank = rank_of(list, &rows[0], n);
 	while (n > 0) {
 		for (i = 0; i < n; i++, rank++) {
-			if (layer_of(&rows[i]) != layer || rows[i].addr >= end)
+			if (blk_layer(&rows[i]) != layer || rows[i].addr >= end)
 				goto out;
 			from = rows[i].addr - r->base < r->head ? r->base :
 			    rows[i].addr - r->head;

@@ -126,7 +126,7 @@ copy_on(struct page_frozen *f, const struct blklist *from)
 		if (n == 0)
 			break;
 		f->any = true;
-		f->layer = (rows[n - 1].flags & REC_LAYER_API) != 0;
+		f->layer = blk_layer(&rows[n - 1]);
 		f->addr = rows[n - 1].addr;
 		f->passed += n;
 		for (i = 0; i < n && r == 0; i++)

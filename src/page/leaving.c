@@ -36,16 +36,13 @@ static bool
 same_block(const struct blk *a, const struct blk *b)
 {
 	return a->addr == b->addr && a->seq == b->seq &&
-	    ((a->flags ^ b->flags) & REC_LAYER_API) == 0;
+	    blk_layer(a) == blk_layer(b);
 }
 
 static bool
 is_listed(const struct page_view *v, const struct blk *b)
 {
-	struct blk now;
-
-	return blklist_get(v->look->list, (b->flags & REC_LAYER_API) != 0,
-	    b->addr, &now) == 0 && now.seq == b->seq;
+	return blklist_has(v->look->list, b, NULL);
 }
 
 /*

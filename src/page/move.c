@@ -22,7 +22,7 @@ clamp(uint64_t n, uint64_t below)
 void
 page_hold_block(struct page *page, const struct blk *b)
 {
-	page->cursor_layer = (b->flags & REC_LAYER_API) != 0;
+	page->cursor_layer = blk_layer(b);
 	page->cursor_addr = b->addr;
 	page->cursor_seq = b->seq;
 	page->cursor_free = page_is_free(b);
@@ -32,7 +32,7 @@ bool
 page_holds_block(const struct page *page, const struct blk *b)
 {
 	return b->seq == page->cursor_seq && b->addr == page->cursor_addr &&
-	    ((b->flags & REC_LAYER_API) != 0) == (page->cursor_layer != 0);
+	    blk_layer(b) == page->cursor_layer;
 }
 
 /* --- blocks of the list ------------------------------------------------- */

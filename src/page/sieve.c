@@ -162,8 +162,7 @@ fill(const struct nodes_look *look, const struct blk *b,
 	    (uint64_t)(look->now_ms - b->ms) : 0;
 	number[FILTER_SEQ] = b->seq;
 	number[FILTER_TYPE] = b->type;
-	number[FILTER_LAYER] = (b->flags & REC_LAYER_API) != 0 &&
-	    !look->classic;
+	number[FILTER_LAYER] = blk_layer(b) && !look->classic;
 	number[FILTER_TID] = b->thread;
 }
 

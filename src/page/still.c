@@ -62,17 +62,11 @@ is_possible(const struct page *page, const struct page_view *v)
 	    !v->look->window;
 }
 
-static unsigned
-layer_of(const struct blk *b)
-{
-	return (b->flags & REC_LAYER_API) != 0;
-}
-
 static bool
 is_same(const struct blk *a, const struct blk *b)
 {
 	return a->seq == b->seq && a->addr == b->addr &&
-	    layer_of(a) == layer_of(b) && page_is_free(a) == page_is_free(b);
+	    blk_layer(a) == blk_layer(b) && page_is_free(a) == page_is_free(b);
 }
 
 static bool
@@ -85,10 +79,7 @@ is_new(const struct page_still *s, const struct blk *b)
 static bool
 is_listed(const struct page_view *v, const struct blk *b)
 {
-	struct blk now;
-
-	return blklist_get(v->look->list, layer_of(b), b->addr, &now) == 0 &&
-	    now.seq == b->seq;
+	return blklist_has(v->look->list, b, NULL);
 }
 
 /* --- the rows below ----------------------------------------------------- */
@@ -544,15 +535,12 @@ still_window(const struct page *page, const struct page_view *v, uint64_t at,
     struct blk *out, size_t n)
 {
 	const struct page_still *s = page->still;
-	struct blk now;
 	size_t i;
 
 	for (i = 0; i < n && at >= s->at && at - s->at + i < s->n; i++) {
 		out[i] = s->blk[at - s->at + i];
-		if (!page_is_free(&out[i]) && blklist_get(v->look->list,
-		    layer_of(&out[i]), out[i].addr, &now) == 0 &&
-		    now.seq == out[i].seq)
-			out[i] = now;
+		if (!page_is_free(&out[i]))
+			(void)blklist_has(v->look->list, &out[i], &out[i]);
 	}
 	return i;
 }

@@ -3,20 +3,14 @@
 
 #define GROWTH 65536	/* that is followed in a small list */
 
-static unsigned
-layer_of(const struct blk *b)
-{
-	return (b->flags & REC_LAYER_API) != 0;
-}
-
 /* Does a come before b?  As the list has it: sequence numbers are signed. */
 static bool
 is_before(enum blklist_order order, const struct blk *a, const struct blk *b)
 {
 	if (order == BLKLIST_BY_AGE)
 		return (int64_t)(a->seq - b->seq) < 0;
-	if (layer_of(a) != layer_of(b))
-		return layer_of(a) < layer_of(b);
+	if (blk_layer(a) != blk_layer(b))
+		return blk_layer(a) < blk_layer(b);
 	return a->addr < b->addr;
 }
 
@@ -60,7 +54,7 @@ page_walk_resume(struct page_walk *w, const struct blklist *list)
 		return;
 	if (w->offs > 0 && w->offs <= hi && blklist_window(list, w->order,
 	    w->reverse, w->offs - 1, &b, 1) == 1 && b.seq == w->last.seq &&
-	    b.addr == w->last.addr && layer_of(&b) == layer_of(&w->last))
+	    b.addr == w->last.addr && blk_layer(&b) == blk_layer(&w->last))
 		return;
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
