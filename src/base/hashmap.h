@@ -17,10 +17,9 @@
  *	struct thread { uint64_t key; unsigned blocks; };
  *	struct hashmap map = { .size = sizeof(struct thread) };
  *
- *	at = hashmap_put(&map, id, &added);
- *	if (at < 0)
+ *	t = hashmap_add(&map, id);
+ *	if (t == NULL)
  *		return -ENOMEM;
- *	t = hashmap_item(&map, at);
  *	t->blocks++;
  *	for (i = 0; i < map.n; i++)
  *		show(hashmap_item(&map, i));
@@ -159,6 +158,15 @@ hashmap_get(const struct hashmap *m, uint64_t key)
  * key.  `added` may be NULL.  -ENOMEM, also when there are HASHMAP_MAX items.
  */
 int64_t hashmap_put(struct hashmap *, uint64_t key, bool *added);
+/* The same item itself, borrowed as above, or NULL for want of memory. */
+static inline void *
+hashmap_add(struct hashmap *m, uint64_t key)
+{
+	int64_t at = hashmap_put(m, key, NULL);
+
+	return at < 0 ? NULL : hashmap_item(m, (size_t)at);
+}
+
 /* Removes the item at that place.  The last item takes the place. */
 void hashmap_remove(struct hashmap *, size_t at);
 

@@ -57,16 +57,14 @@ static void
 set_past(struct walk *w, uint64_t key, enum past past, const struct blk *blk)
 {
 	struct change *ch;
-	int64_t at;
 
 	if (w->err < 0)
 		return;
-	at = hashmap_put(&w->changes, key, NULL);
-	if (at < 0) {
+	ch = hashmap_add(&w->changes, key);
+	if (ch == NULL) {
 		w->err = -ENOMEM;
 		return;
 	}
-	ch = hashmap_item(&w->changes, (size_t)at);
 	if (ch->past == PAST_WANTED)
 		w->wanted--;
 	if (past == PAST_WANTED)

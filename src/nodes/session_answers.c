@@ -60,19 +60,16 @@ add(struct answers *c, uint64_t key)
 {
 	struct answers_entry *e = calloc(1, sizeof *e);
 	struct answers_slot *slot;
-	int64_t at;
 
 	if (e == NULL)
 		return NULL;
-	at = hashmap_put(&c->entries, key, NULL);
-	if (at < 0) {
+	slot = hashmap_add(&c->entries, key);
+	if (slot == NULL) {
 		free(e);
 		return NULL;
 	}
 	e->key = key;
-	slot = hashmap_item(&c->entries, (size_t)at);
-	slot->entry = e;
-	return e;
+	return slot->entry = e;
 }
 
 static struct answers_entry *

@@ -5,87 +5,34 @@
 #include "../base/base.h"
 #include "chains.h"
 
-#define FIRST_SLOTS 256		/* a power of two */
-
-/* --- the table ------------------------------------------------------------ */
-
-static size_t
-home(const struct page_chains *c, uint64_t seq)
-{
-	return (size_t)((seq * UINT64_C(0x9e3779b97f4a7c15)) >> 32) &
-	    (c->nslot - 1);
-}
-
-/* Its slot, or the free one where it would go. */
-static size_t
-slot_of(const struct page_chains *c, uint64_t seq)
-{
-	size_t i = home(c, seq);
-
-	while (c->slot[i].chain != 0 && c->slot[i].seq != seq)
-		i = (i + 1) & (c->nslot - 1);
-	return i;
-}
-
-static int
-grow(struct page_chains *c)
-{
-	struct page_chains_slot *was = c->slot;
-	size_t i, nwas = c->nslot;
-
-	c->slot = calloc(nwas * 2, sizeof *c->slot);
-	if (c->slot == NULL) {
-		c->slot = was;
-		return -ENOMEM;
-	}
-	c->nslot = nwas * 2;
-	for (i = 0; i < nwas; i++)
-		if (was[i].chain != 0)
-			c->slot[slot_of(c, was[i].seq)] = was[i];
-	free(was);
-	return 0;
-}
+/* --- the numbers ---------------------------------------------------------- */
 
 static int
 put(struct page_chains *c, uint64_t seq, uint32_t chain)
 {
-	size_t i;
+	struct page_chain_number *number = hashmap_add(&c->numbers, seq);
 
-	if ((c->used + 1) * 2 > c->nslot && grow(c) < 0)
+	if (number == NULL)
 		return -ENOMEM;
-	i = slot_of(c, seq);
-	c->used += c->slot[i].chain == 0;
-	c->slot[i] = (struct page_chains_slot){ seq, chain };
+	number->chain = chain;
 	return 0;
 }
 
-/* Those behind it move up, so that none is behind a gap. */
 static void
-take(struct page_chains *c, uint64_t seq)
+forget(struct page_chains *c, uint64_t seq)
 {
-	size_t mask = c->nslot - 1, i = slot_of(c, seq), j = i;
+	int64_t at = hashmap_find(&c->numbers, seq);
 
-	if (c->slot[i].chain == 0)
-		return;
-	for (;;) {
-		j = (j + 1) & mask;
-		if (c->slot[j].chain == 0)
-			break;
-		if (((j - home(c, c->slot[j].seq)) & mask) < ((j - i) & mask))
-			continue;
-		c->slot[i] = c->slot[j];
-		i = j;
-	}
-	c->slot[i].chain = 0;
-	c->used--;
+	if (at >= 0)
+		hashmap_remove(&c->numbers, (size_t)at);
 }
 
 struct page_chain *
 page_chains_find(const struct page_chains *c, uint64_t seq)
 {
-	size_t i = slot_of(c, seq);
+	const struct page_chain_number *number = hashmap_get(&c->numbers, seq);
 
-	return c->slot[i].chain != 0 ? &c->chain[c->slot[i].chain - 1] : NULL;
+	return number != NULL ? &c->chain[number->chain] : NULL;
 }
 
 /* --- moves ---------------------------------------------------------------- */
@@ -105,7 +52,7 @@ begin_chain(struct page_chains *c, const struct blklist_move *m)
 	    base_grow(&chains, &c->cap, c->n + 1, sizeof *c->chain) < 0)
 		return -ENOMEM;
 	c->chain = chains;
-	if (put(c, m->from, (uint32_t)c->n + 1) < 0)
+	if (put(c, m->from, (uint32_t)c->n) < 0)
 		return -ENOMEM;
 	c->chain[c->n++] = (struct page_chain){
 		.root = m->from,
@@ -127,7 +74,7 @@ put_past(struct page_chains *c, uint64_t seq)
 		return -ENOMEM;
 	at = &c->past[c->npast % PAGE_CHAINS_PAST];
 	if (c->npast >= PAGE_CHAINS_PAST) {
-		take(c, *at);
+		forget(c, *at);
 		c->forgot = true;
 	}
 	*at = seq;
@@ -139,7 +86,6 @@ static int
 follow(struct page_chains *c, const struct blklist_move *m)
 {
 	struct page_chain *chain = page_chains_find(c, m->from);
-	uint32_t no;
 	int r;
 
 	if (chain == NULL && is_after(c, m->from))
@@ -153,8 +99,7 @@ follow(struct page_chains *c, const struct blklist_move *m)
 	/* Told once more, by a list that has read it anew. */
 	if (chain->now != m->from)
 		return 0;
-	no = (uint32_t)(chain - c->chain) + 1;
-	r = put(c, m->to, no);
+	r = put(c, m->to, (uint32_t)(chain - c->chain));
 	if (r == 0 && chain->now != chain->root)
 		r = put_past(c, chain->now);
 	if (r < 0)
@@ -228,12 +173,7 @@ page_chains_new(struct page_chains **out, const struct blklist *list,
 
 	if (c == NULL)
 		return -ENOMEM;
-	c->slot = calloc(FIRST_SLOTS, sizeof *c->slot);
-	if (c->slot == NULL) {
-		free(c);
-		return -ENOMEM;
-	}
-	c->nslot = FIRST_SLOTS;
+	c->numbers.size = sizeof(struct page_chain_number);
 	c->mark = mark;
 	begin(c, list);
 	*out = c;
@@ -246,7 +186,7 @@ page_chains_free(struct page_chains *c)
 	if (c == NULL)
 		return;
 	free(c->chain);
-	free(c->slot);
+	hashmap_fini(&c->numbers);
 	free(c->past);
 	free(c);
 }

@@ -30,6 +30,7 @@
 #ifndef PAGEK_CHAINS_H
 #define PAGEK_CHAINS_H
 
+#include "../base/hashmap.h"
 #include "../blklist/blklist.h"
 
 #define PAGE_CHAINS_MAX (UINT32_C(1) << 20)
@@ -43,9 +44,10 @@ struct page_chain {
 	uint8_t layer;
 };
 
-struct page_chains_slot {
+/* A number that a chain has or had. */
+struct page_chain_number {
 	uint64_t seq;
-	uint32_t chain;		/* from 1 on; 0: free */
+	uint32_t chain;
 };
 
 struct page_chains {
@@ -59,8 +61,7 @@ struct page_chains {
 
 	struct page_chain *chain;	/* owned */
 	size_t n, cap;
-	struct page_chains_slot *slot;	/* open addressing, at most half full; owned */
-	size_t nslot, used;
+	struct hashmap numbers;	/* of struct page_chain_number */
 	uint64_t *past;		/* PAGE_CHAINS_PAST of them, once there is one; owned */
 	uint64_t npast;		/* ever */
 };

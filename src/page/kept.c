@@ -3,96 +3,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/hashmap.h"
 #include "kept.h"
 
-#define FIRST_SLOTS 256
+enum kind { STACK, WORDS, THREAD, KINDS };
 
-enum kind { STACK, WORDS, THREAD };
-
-/* Each of them begins with one, and is one piece of memory. */
-struct entry {
+struct kept_item {
 	uint64_t key;
-	enum kind kind;
+	void *copy;		/* one piece of memory; owned */
 };
 
-struct stack_entry {
-	struct entry entry;
+struct kept_stack {
 	struct nodes_stack stack;
 	uint64_t frame[];
 };
 
-struct words_entry {
-	struct entry entry;
+struct kept_words {
 	struct wire_words words;
 	char text[];
 };
 
-struct thread_entry {
-	struct entry entry;
-	char name[];
-};
-
 struct page_kept {
-	struct entry **slot;	/* open addressing, a power of two */
-	size_t nslot, n;
+	struct hashmap copies[KINDS];	/* of struct kept_item */
 	bool same;
 	struct profile_words live;
 	const char *(*live_thread)(void *arg, uint16_t thread);
 	void *live_arg;
 };
 
-static size_t
-slot_of(const struct page_kept *k, enum kind kind, uint64_t key)
-{
-	uint64_t h = (key + kind) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t i = (size_t)(h >> 32) & (k->nslot - 1);
-
-	while (k->slot[i] != NULL &&
-	    (k->slot[i]->key != key || k->slot[i]->kind != kind))
-		i = (i + 1) & (k->nslot - 1);
-	return i;
-}
-
-static bool
-make_room(struct page_kept *k)
-{
-	struct entry **old = k->slot, **bigger;
-	size_t nold = k->nslot, i;
-
-	if (k->n * 2 < nold)
-		return true;
-	bigger = calloc(nold * 2, sizeof *bigger);
-	if (bigger == NULL)
-		return false;
-	k->slot = bigger;
-	k->nslot = nold * 2;
-	for (i = 0; i < nold; i++)
-		if (old[i] != NULL)
-			k->slot[slot_of(k, old[i]->kind, old[i]->key)] =
-			    old[i];
-	free(old);
-	return true;
-}
-
 static void *
 find(const struct page_kept *k, enum kind kind, uint64_t key)
 {
-	return k->slot[slot_of(k, kind, key)];
+	const struct kept_item *item = hashmap_get(&k->copies[kind], key);
+
+	return item != NULL ? item->copy : NULL;
 }
 
-/* An entry of so many bytes in all; NULL: things go on without. */
+/* Room for a copy of so many bytes; NULL: no memory, and it is done without. */
 static void *
 add(struct page_kept *k, enum kind kind, uint64_t key, size_t bytes)
 {
-	struct entry *e;
+	struct kept_item *item;
+	void *copy = malloc(bytes);
 
-	if (!make_room(k) || (e = calloc(1, bytes)) == NULL)
+	if (copy == NULL)
 		return NULL;
-	e->key = key;
-	e->kind = kind;
-	k->slot[slot_of(k, kind, key)] = e;
-	k->n++;
-	return e;
+	item = hashmap_add(&k->copies[kind], key);
+	if (item == NULL) {
+		free(copy);
+		return NULL;
+	}
+	return item->copy = copy;
 }
 
 /* --- copies ------------------------------------------------------------- */
@@ -102,7 +63,7 @@ keep_stack(struct page_kept *k, uint64_t caller,
     const struct nodes_stack *stack)
 {
 	size_t bytes = stack->depth * sizeof *stack->frame;
-	struct stack_entry *e = add(k, STACK, caller, sizeof *e + bytes);
+	struct kept_stack *e = add(k, STACK, caller, sizeof *e + bytes);
 
 	if (e == NULL)
 		return;
@@ -128,7 +89,7 @@ static void
 keep_words(struct page_kept *k, uint64_t frame, const struct wire_words *w)
 {
 	size_t bytes = w->module.len + 1, i;
-	struct words_entry *e;
+	struct kept_words *e;
 	char *at;
 
 	for (i = 0; i < w->n; i++)
@@ -150,7 +111,7 @@ static bool
 kept_stack(void *arg, uint64_t caller, struct nodes_stack *out)
 {
 	struct page_kept *k = arg;
-	struct stack_entry *e = find(k, STACK, caller);
+	struct kept_stack *e = find(k, STACK, caller);
 
 	if (e == NULL) {
 		if (!k->same || !k->live.stack(k->live.arg, caller, out))
@@ -167,7 +128,7 @@ static const struct wire_words *
 kept_words(void *arg, uint64_t frame)
 {
 	struct page_kept *k = arg;
-	struct words_entry *e = find(k, WORDS, frame);
+	struct kept_words *e = find(k, WORDS, frame);
 	const struct wire_words *w;
 
 	if (e != NULL)
@@ -182,17 +143,16 @@ static const char *
 kept_thread(void *arg, uint16_t thread)
 {
 	struct page_kept *k = arg;
-	struct thread_entry *e = find(k, THREAD, thread);
+	char *copy = find(k, THREAD, thread);
 	const char *name;
 	size_t bytes;
 
-	if (e != NULL)
-		return e->name;
+	if (copy != NULL)
+		return copy;
 	name = k->same ? k->live_thread(k->live_arg, thread) : "";
 	bytes = strlen(name) + 1;
-	if (bytes > 1 &&
-	    (e = add(k, THREAD, thread, sizeof *e + bytes)) != NULL)
-		memcpy(e->name, name, bytes);
+	if (bytes > 1 && (copy = add(k, THREAD, thread, bytes)) != NULL)
+		memcpy(copy, name, bytes);
 	return name;
 }
 
@@ -205,12 +165,8 @@ page_kept_new(struct page_kept **out)
 
 	if (k == NULL)
 		return -ENOMEM;
-	k->nslot = FIRST_SLOTS;
-	k->slot = calloc(k->nslot, sizeof(struct entry *));
-	if (k->slot == NULL) {
-		free(k);
-		return -ENOMEM;
-	}
+	for (int i = 0; i < KINDS; i++)
+		k->copies[i].size = sizeof(struct kept_item);
 	*out = k;
 	return 0;
 }
@@ -218,13 +174,15 @@ page_kept_new(struct page_kept **out)
 void
 page_kept_free(struct page_kept *k)
 {
-	size_t i;
-
 	if (k == NULL)
 		return;
-	for (i = 0; i < k->nslot; i++)
-		free(k->slot[i]);
-	free(k->slot);
+	for (int i = 0; i < KINDS; i++) {
+		const struct kept_item *item = k->copies[i].item;
+
+		for (size_t j = 0; j < k->copies[i].n; j++)
+			free(item[j].copy);
+		hashmap_fini(&k->copies[i]);
+	}
 	free(k);
 }
 
