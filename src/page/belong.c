@@ -1,9 +1,10 @@
 /* See belong.h. */
 #include <stdlib.h>
 
+#include "../base/hashmap.h"
 #include "belong.h"
 
-#define ANSWERS 1024	/* a power of two */
+#define ANSWERS 1024
 
 struct answer {
 	uint64_t caller, of;
@@ -42,8 +43,8 @@ page_belong_free(struct page_belong *b)
 static struct answer *
 answer_of(struct page_belong *b, int level, uint64_t caller, uint64_t of)
 {
-	struct answer *got = &b->answer[level][(size_t)(((caller ^ of) *
-	    UINT64_C(0x9e3779b97f4a7c15)) >> 54) & (ANSWERS - 1)];
+	struct answer *got =
+	    &b->answer[level][hash_of_key(caller ^ of) % ANSWERS];
 
 	if (!got->known || got->caller != caller || got->of != of)
 		*got = (struct answer){ .caller = caller, .of = of };

@@ -4,11 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../base/hashmap.h"
+#include "../base/intern.h"
 #include "calls.h"
 #include "order.h"
 
 #define AT_ONCE 1024		/* blocks between two looks at the clock */
-#define NONE UINT32_MAX
 
 const struct page_sort_row page_sort_rows[PAGE_SORTS] = {
 #define SORT(id, word_, letters_, title_, text_, help_) \
@@ -136,93 +137,13 @@ page_sorting_arrow(const struct page_opts *o)
 
 /* --- texts that are compared -------------------------------------------- */
 
-/* Different ones get numbers, in the order in which they come. */
-struct texts {
-	char **text;		/* owned */
-	uint32_t *slot;		/* numbers, by hash; NONE free */
-	size_t n, cap, slots;
-	uint32_t *rank;		/* among all, once they have come */
-};
-
-static void
-texts_free(struct texts *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		free(t->text[i]);
-	free(t->text);
-	free(t->slot);
-	free(t->rank);
-	*t = (struct texts){ 0 };
-}
-
-static size_t
-slot_of(const struct texts *t, const char *text)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-	size_t i;
-
-	for (i = 0; text[i] != '\0'; i++)
-		h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-	i = (size_t)(h >> 20) & (t->slots - 1);
-	while (t->slot[i] != NONE && strcmp(t->text[t->slot[i]], text) != 0)
-		i = (i + 1) & (t->slots - 1);
-	return i;
-}
-
-static int
-texts_room(struct texts *t)
-{
-	size_t slots = t->slots > 0 ? t->slots * 2 : 256, i;
-	uint32_t *slot;
-
-	if (t->n * 2 < t->slots)
-		return 0;
-	slot = malloc(slots * sizeof *slot);
-	if (slot == NULL)
-		return -ENOMEM;
-	free(t->slot);
-	t->slot = slot;
-	t->slots = slots;
-	memset(slot, 0xff, slots * sizeof *slot);
-	for (i = 0; i < t->n; i++)
-		slot[slot_of(t, t->text[i])] = (uint32_t)i;
-	return 0;
-}
-
-static int
-texts_number(struct texts *t, const char *text, uint32_t *number)
-{
-	void *array = t->text;
-	char *copy;
-	size_t at;
-	int r;
-
-	r = texts_room(t);
-	if (r < 0)
-		return r;
-	at = slot_of(t, text);
-	if (t->slot[at] == NONE) {
-		r = base_grow(&array, &t->cap, t->n + 1, sizeof *t->text);
-		if (r < 0)
-			return r;
-		t->text = array;
-		copy = strdup(text);
-		if (copy == NULL)
-			return -ENOMEM;
-		t->slot[at] = (uint32_t)t->n;
-		t->text[t->n++] = copy;
-	}
-	*number = t->slot[at];
-	return 0;
-}
-
 /* What has no name stands behind. */
 static int
 by_text(const void *a, const void *b, void *arg)
 {
-	char *const *text = arg;
-	const char *x = text[*(const uint32_t *)a];
-	const char *y = text[*(const uint32_t *)b];
+	const struct intern *texts = arg;
+	const char *x = intern_text(texts, *(const uint32_t *)a);
+	const char *y = intern_text(texts, *(const uint32_t *)b);
 	int r;
 
 	if (x[0] == '\0' || y[0] == '\0')
@@ -231,31 +152,37 @@ by_text(const void *a, const void *b, void *arg)
 	return r != 0 ? r : strcmp(x, y);
 }
 
+/* The place of each text among all of them. */
 static int
-texts_rank(struct texts *t)
+rank_texts(struct intern *texts, uint32_t **out)
 {
-	uint32_t *sorted = malloc((t->n + 1) * sizeof *sorted);
+	uint32_t *sorted = malloc((texts->n + 1) * sizeof *sorted);
+	uint32_t *rank = malloc((texts->n + 1) * sizeof *rank);
 	size_t i;
 
-	free(t->rank);
-	t->rank = malloc((t->n + 1) * sizeof *t->rank);
-	if (sorted == NULL || t->rank == NULL) {
+	if (sorted == NULL || rank == NULL) {
 		free(sorted);
+		free(rank);
 		return -ENOMEM;
 	}
-	for (i = 0; i < t->n; i++)
+	for (i = 0; i < texts->n; i++)
 		sorted[i] = (uint32_t)i;
-	if (t->n > 1)
-		qsort_r(sorted, t->n, sizeof *sorted, by_text, t->text);
-	for (i = 0; i < t->n; i++)
-		t->rank[sorted[i]] = (uint32_t)i;
+	qsort_r(sorted, texts->n, sizeof *sorted, by_text, texts);
+	for (i = 0; i < texts->n; i++)
+		rank[sorted[i]] = (uint32_t)i;
 	free(sorted);
+	*out = rank;
 	return 0;
 }
 
 /* --- sorting ------------------------------------------------------------ */
 
-#define CALLERS 4096		/* a power of two */
+/* A caller's function. */
+struct named {
+	uint64_t caller;
+	uint32_t number;	/* of its name among the texts */
+	bool unsure;
+};
 
 struct item {
 	uint64_t key;
@@ -277,13 +204,10 @@ struct page_order {
 	size_t at;		/* the step has come so far */
 	size_t run;		/* sorted runs of so many items */
 	struct item *item, *other;
-	struct texts texts;
+	struct intern texts;
+	uint32_t *rank;		/* of each text, once all have come */
 	uint64_t unsure;
-	struct {
-		uint64_t caller;
-		uint32_t number;
-		bool known, unsure;
-	} asked[CALLERS];	/* blocks come in runs of few callers */
+	struct hashmap named;	/* of struct named */
 };
 
 int
@@ -296,6 +220,7 @@ page_order_begin(struct page_order **out, const struct page_sorting *sorting,
 	if (o == NULL)
 		return -ENOMEM;
 	o->sorting = *sorting;
+	o->named.size = sizeof(struct named);
 	o->blk = blk;
 	o->n = n;
 	o->item = malloc((n + 1) * sizeof *o->item);
@@ -315,7 +240,9 @@ page_order_free(struct page_order *o)
 {
 	if (o == NULL)
 		return;
-	texts_free(&o->texts);
+	intern_fini(&o->texts);
+	free(o->rank);
+	hashmap_fini(&o->named);
 	free(o->item);
 	free(o->other);
 	free(o);
@@ -344,30 +271,44 @@ number_of(enum page_sort sort, const struct blk *b)
 }
 
 static int
+number_text(struct page_order *o, const char *text, uint32_t *number)
+{
+	int64_t no = intern_put(&o->texts, text, strlen(text));
+
+	if (no < 0)
+		return (int)no;
+	*number = (uint32_t)no;
+	return 0;
+}
+
+static int
 function_number(struct page_order *o, const struct page_view *v,
     uint64_t caller, uint32_t *number)
 {
-	size_t i = (size_t)((caller * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
 	char name[PAGE_NAME_MAX] = "";
 	struct page_call call;
-	bool known;
+	struct named *named;
+	bool added, known;
+	int64_t at;
 	int r;
 
-	if (!o->asked[i].known || o->asked[i].caller != caller) {
+	at = hashmap_put(&o->named, caller, &added);
+	if (at < 0)
+		return -ENOMEM;
+	named = hashmap_item(&o->named, (size_t)at);
+	if (added) {
 		known = page_calls_origin(v, caller, &call);
 		if (known)
 			page_call_function(&call, name, sizeof name);
-		r = texts_number(&o->texts, name, &o->asked[i].number);
+		r = number_text(o, name, &named->number);
 		if (r < 0)
 			return r;
-		o->asked[i].known = true;
-		o->asked[i].caller = caller;
-		o->asked[i].unsure = caller != 0 && (!known ||
+		named->unsure = caller != 0 && (!known ||
 		    call.words == NULL || call.words->fetching ||
 		    call.words->known == WIRE_K_PENDING);
 	}
-	o->unsure += o->asked[i].unsure;
-	*number = o->asked[i].number;
+	o->unsure += named->unsure;
+	*number = named->number;
 	return 0;
 }
 
@@ -384,13 +325,12 @@ text_number(struct page_order *o, const struct page_view *v,
 	case PAGE_SORT_THREAD:
 		name = page_cell_thread(v, b);
 		o->unsure += b->thread != 0 && name[0] == '\0';
-		return texts_number(&o->texts, name, number);
+		return number_text(o, name, number);
 	case PAGE_SORT_RNOD:
 		page_cell_rnod(rnod, v->look, b);
-		return texts_number(&o->texts, rnod, number);
+		return number_text(o, rnod, number);
 	default:
-		return texts_number(&o->texts, page_descr(v->look, b),
-		    number);
+		return number_text(o, page_descr(v->look, b), number);
 	}
 }
 
@@ -425,7 +365,7 @@ make_keys(struct page_order *o, const struct page_view *v)
 	o->at = 0;
 	o->run = 1;
 	o->step = text ? ORDER_RANKS : ORDER_MERGE;
-	return text ? texts_rank(&o->texts) : 0;
+	return text ? rank_texts(&o->texts, &o->rank) : 0;
 }
 
 static void
@@ -436,13 +376,15 @@ make_ranks(struct page_order *o)
 	uint64_t rank;
 
 	for (; o->at < end; o->at++) {
-		rank = o->texts.rank[o->item[o->at].key];
+		rank = o->rank[o->item[o->at].key];
 		o->item[o->at].key = reverse ? ~rank : rank;
 	}
 	if (o->at < o->n)
 		return;
-	texts_free(&o->texts);
-	memset(o->asked, 0, sizeof o->asked);
+	intern_fini(&o->texts);
+	free(o->rank);
+	o->rank = NULL;
+	hashmap_clear(&o->named);
 	o->at = 0;
 	o->step = ORDER_MERGE;
 }

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../base/hashmap.h"
 #include "calls.h"
 #include "free.h"
 #include "sieve.h"
 
-#define ORIGINS 512		/* a power of two */
+#define ORIGINS 512
 #define ROOM_BEFORE 3		/* parts of four of a line that go before the place */
 
 /* Who asked, for blocks of one caller come again and again. */
@@ -86,8 +87,7 @@ page_sieve_wants_requester(const struct page_sieve *s)
 static const struct page_call *
 origin_of(struct page_sieve *s, uint64_t caller)
 {
-	struct origin *o = &s->origin[(caller *
-	    UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (ORIGINS - 1)];
+	struct origin *o = &s->origin[hash_of_key(caller) % ORIGINS];
 
 	if (o->pass != s->pass || o->caller != caller) {
 		o->known = page_calls_origin(s->v, caller, &o->call);
