@@ -12,22 +12,35 @@
 
 /* --- cells -------------------------------------------------------------- */
 
-/* The first cell, which is nobody's, has what there is no room for. */
+struct cell_key {
+	const struct blk *b;
+	uint64_t tag;
+};
+
+static bool
+is_same_cell(const void *of, uint32_t at, const void *sought)
+{
+	const struct page_since_cell *c = (const struct page_since_cell *)of +
+	    at;
+	const struct cell_key *key = sought;
+
+	return c->caller == key->b->caller && c->type == key->b->type &&
+	    c->thread == key->b->thread && c->tag == key->tag;
+}
+
+/* cell[0] has no blocks of its own: it collects what does not fit elsewhere. */
 int64_t
 since_cell(struct page_since *s, const struct blk *b, uint64_t tag)
 {
-	uint64_t caller = b->caller;
-	uint32_t rest = (uint32_t)b->type << 16 | b->thread;
+	struct cell_key key = { b, tag };
+	uint32_t hash = hash_of_key(b->caller ^ tag ^
+	    ((uint64_t)b->type << 16 | b->thread) << 40);
+	int64_t at = hashindex_find(&s->cells, hash, is_same_cell, s->cell,
+	    &key);
 	void *cells = s->cell;
-	size_t i = since_home(caller ^ tag, rest);
 
-	for (; s->slot[i] != 0; i = (i + 1) & (SINCE_SLOTS - 1)) {
-		const struct page_since_cell *c = &s->cell[s->slot[i] - 1];
-
-		if (c->caller == caller && c->type == b->type &&
-		    c->thread == b->thread && c->tag == tag)
-			return s->slot[i] - 1;
-	}
+	if (at >= 0)
+		return at;
 	if (s->ncell == PAGE_SINCE_CELLS) {
 		s->cut = true;
 		return 0;
@@ -35,15 +48,16 @@ since_cell(struct page_since *s, const struct blk *b, uint64_t tag)
 	if (base_grow(&cells, &s->cap, s->ncell + 1, sizeof *s->cell) < 0)
 		return -ENOMEM;
 	s->cell = cells;
+	if (hashindex_put(&s->cells, hash, (uint32_t)s->ncell) < 0)
+		return -ENOMEM;
 	s->cell[s->ncell] = (struct page_since_cell){
-		.caller = caller,
+		.caller = b->caller,
 		.type = b->type,
 		.thread = b->thread,
 		.tag = tag,
 		.ms = b->ms,
 	};
-	s->slot[i] = (uint32_t)++s->ncell;
-	return (int64_t)s->ncell - 1;
+	return (int64_t)s->ncell++;
 }
 
 /* --- points --------------------------------------------------------------- */
@@ -152,7 +166,7 @@ begin_anew(struct page_since *s, const struct page *page)
 	if (is_tagged) {
 		s->ncell = 1;
 		s->cut = false;
-		memset(s->slot, 0, SINCE_SLOTS * sizeof *s->slot);
+		hashindex_clear(&s->cells);
 	}
 	s->filter_no = page_choice_filter_no(page);
 	s->ngroup = 0;
@@ -198,10 +212,8 @@ since_new(struct page *page, bool is_tagged)
 
 	if (s == NULL)
 		return NULL;
-	s->slot = calloc(SINCE_SLOTS, sizeof *s->slot);
-	s->index = calloc(SINCE_SLOTS, sizeof *s->index);
-	if (s->slot == NULL || s->index == NULL ||
-	    profile_new(&s->profile) < 0 ||
+	s->coming.size = sizeof(struct page_since_group);
+	if (profile_new(&s->profile) < 0 ||
 	    profile_ranking_new(&s->names) < 0 ||
 	    profile_ranking_new(&s->coming_names) < 0 ||
 	    since_cell(s, &nobody, 0) != 0) {
@@ -358,10 +370,9 @@ page_since_free(struct page_since *s)
 	profile_ranking_free(s->coming_names);
 	profile_free(s->profile);
 	free(s->cell);
-	free(s->slot);
+	hashindex_fini(&s->cells);
 	free(s->group);
-	free(s->coming);
-	free(s->index);
+	hashmap_fini(&s->coming);
 	free_rows(&s->shown);
 	free_rows(&s->next);
 	free(s->trail);

@@ -46,6 +46,7 @@
 #ifndef PAGEK_SINCE_H
 #define PAGEK_SINCE_H
 
+#include "../base/hashmap.h"
 #include "choice.h"
 #include "groups.h"
 #include "marked.h"
@@ -154,15 +155,13 @@ struct page_since {
 	struct profile_ranking *coming_names;
 	struct page_since_cell *cell;
 	size_t ncell, cap;
-	uint32_t *slot;		/* index + 1 of a cell, open addressing */
+	struct hashindex cells;	/* of the cells */
 	int at;			/* which of a cell's sums is the last comparison's */
 	bool cut;		/* there are more cells than have room */
 
 	struct page_since_group *group;	/* by net, the highest first; owned */
 	size_t ngroup;
-	struct page_since_group *coming;	/* by key, while they are folded */
-	size_t ncoming, coming_cap;
-	uint32_t *index;	/* of them, as slot */
+	struct hashmap coming;	/* struct page_since_group, while cells are folded into them */
 	unsigned kind;		/* groups that are folded are of that kind ... */
 	unsigned shown_kind;	/* ... and those that are shown */
 	size_t folded;		/* cells, so far */

@@ -108,8 +108,8 @@ since_fold_begin(struct page_since *s, struct page *page,
 	s->round = page->round;
 	s->names_no = v->names_no;
 	s->kind = since_kind_for(s, page);
-	s->folded = s->ncoming = 0;
-	memset(s->index, 0, SINCE_SLOTS * sizeof *s->index);
+	s->folded = 0;
+	hashmap_clear(&s->coming);
 	r = name_cells(s, v);
 	k = page_group_kind(s->kind);
 	if (r == 0 && k->tag == NULL)
@@ -120,30 +120,12 @@ since_fold_begin(struct page_since *s, struct page *page,
 	return r;
 }
 
-static struct page_since_group *
-group_of(struct page_since *s, uint64_t key)
-{
-	void *groups = s->coming;
-	size_t i = since_home(key, 0);
-
-	for (; s->index[i] != 0; i = (i + 1) & (SINCE_SLOTS - 1))
-		if (s->coming[s->index[i] - 1].key == key)
-			return &s->coming[s->index[i] - 1];
-	if (base_grow(&groups, &s->coming_cap, s->ncoming + 1,
-	    sizeof *s->coming) < 0)
-		return NULL;
-	s->coming = groups;
-	s->coming[s->ncoming] = (struct page_since_group){ .key = key };
-	s->index[i] = (uint32_t)++s->ncoming;
-	return &s->coming[s->ncoming - 1];
-}
-
 static int
 fold_into(struct page_since *s, const struct page_since_cell *c, uint64_t key,
     uint64_t tag)
 {
 	const struct page_since_sum *sum = &c->sum[s->at];
-	struct page_since_group *g = group_of(s, key);
+	struct page_since_group *g = hashmap_add(&s->coming, key);
 	int k;
 
 	if (g == NULL)
@@ -216,17 +198,18 @@ end_fold(struct page_since *s)
 {
 	struct page_since_group *sorted = NULL;
 	struct profile_ranking *names = s->names;
+	size_t n = s->coming.n;
 
-	if (s->ncoming > 0) {
-		sorted = malloc(s->ncoming * sizeof *sorted);
+	if (n > 0) {
+		sorted = malloc(n * sizeof *sorted);
 		if (sorted == NULL)
 			return -ENOMEM;
-		memcpy(sorted, s->coming, s->ncoming * sizeof *sorted);
-		qsort(sorted, s->ncoming, sizeof *sorted, by_net);
+		memcpy(sorted, s->coming.item, n * sizeof *sorted);
+		qsort(sorted, n, sizeof *sorted, by_net);
 	}
 	free(s->group);
 	s->group = sorted;
-	s->ngroup = s->ncoming;
+	s->ngroup = n;
 	s->shown_kind = s->kind;
 	s->names = s->coming_names;
 	s->coming_names = names;
@@ -308,19 +291,12 @@ page_marked_change(const struct page *page, uint64_t key, enum profile_by by,
 {
 	const struct page_since *s = page_is_marked(page) ?
 	    page->marked->since : NULL;
-	size_t i = since_home(key, 0);
+	const struct page_since_group *g;
 
 	if (s == NULL || !page_since_known(page, s) || s->step == SINCE_FOLD ||
 	    s->kind != page->group || page_group_kind(s->kind)->by != by)
 		return false;
-	*sum = (struct page_since_sum){ 0 };
-	for (; s->index[i] != 0; i = (i + 1) & (SINCE_SLOTS - 1)) {
-		const struct page_since_group *g = &s->coming[s->index[i] - 1];
-
-		if (g->key != key)
-			continue;
-		*sum = g->sum;
-		break;
-	}
+	g = hashmap_get(&s->coming, key);
+	*sum = g != NULL ? g->sum : (struct page_since_sum){ 0 };
 	return true;
 }

@@ -7,15 +7,6 @@
 
 #include "since.h"
 
-#define SINCE_SLOTS (PAGE_SINCE_CELLS * 4)	/* a power of two */
-
-static inline size_t
-since_home(uint64_t a, uint64_t b)
-{
-	return (size_t)(((a ^ (b << 40)) * UINT64_C(0x9e3779b97f4a7c15)) >>
-	    40) & (SINCE_SLOTS - 1);
-}
-
 void since_add_sum(struct page_since_sum *to, const struct page_since_sum *of);
 
 /* The page's groups are made by when blocks were allocated. */
