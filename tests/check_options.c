@@ -590,7 +590,7 @@ END_TEST
 /* --- one table ---------------------------------------------------------- */
 
 static const char *const option_names[] = {
-#define OPT(id, name, letter, argument, commands, help) name,
+#define OPT(id, name, letter, argument, takers, help) name,
 #include "../src/pagek/options.def"
 #undef OPT
 };

@@ -20,9 +20,8 @@ is_answered(void *arg)
 
 /* The state that the target has by then is what is told. */
 static int
-answer(const struct options *o, const struct nodes_look *look)
+answer(const struct options *o, const struct nodes_look *look, bool arm)
 {
-	bool arm = o->command == COMMAND_ARM;
 	char name[64];
 
 	if (look->arm_error != 0) {
@@ -48,7 +47,8 @@ answer(const struct options *o, const struct nodes_look *look)
 }
 
 static int
-ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
+    bool arm)
 {
 	int err;
 
@@ -56,18 +56,29 @@ ask(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 		complain("%s: the target has ended", o->target.word);
 		return PAGEK_NO_TARGET;
 	}
-	err = nodes_session_arm(s, o->command == COMMAND_ARM ?
-	    WIRE_ARM_HOLD : WIRE_ARM_OFF);
+	err = nodes_session_arm(s, arm ? WIRE_ARM_HOLD : WIRE_ARM_OFF);
 	if (err == -ENOENT) {
 		complain("%s: no live target can be %s there", o->target.word,
-		    o->command == COMMAND_ARM ? "armed" : "disarmed");
+		    arm ? "armed" : "disarmed");
 		return PAGEK_NO_TARGET;
 	}
 	if (err == 0 && !pump(loop, s, o->timeout_ms, is_answered, s)) {
 		complain("no answer within %d s", o->timeout_ms / 1000);
 		return PAGEK_TIMEOUT;
 	}
-	return answer(o, nodes_session_look(s));
+	return answer(o, nodes_session_look(s), arm);
+}
+
+static int
+ask_arm(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return ask(o, loop, s, true);
+}
+
+static int
+ask_disarm(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+{
+	return ask(o, loop, s, false);
 }
 
 /* An end is no error elsewhere, but nothing can be done here. */
@@ -78,8 +89,26 @@ can_be_asked(const struct nodes_look *look)
 	    look->state == NODES_ENDED;
 }
 
+/* Nobody's target is sent to sleep because it happens to hold most. */
+int
+cmd_arm_check(struct parse *p)
+{
+	const char *name = command_rows[p->o->command].name;
+
+	if (!p->o->aimed)
+		return option_fail(p, "'pagek %s' needs a TARGET, as in "
+		    "'pagek %s pid:4711'", name, name);
+	return 0;
+}
+
 int
 cmd_arm(const struct options *o, uv_loop_t *loop)
 {
-	return batch_visit(o, loop, can_be_asked, ask);
+	return batch_visit(o, loop, can_be_asked, ask_arm);
+}
+
+int
+cmd_disarm(const struct options *o, uv_loop_t *loop)
+{
+	return batch_visit(o, loop, can_be_asked, ask_disarm);
 }

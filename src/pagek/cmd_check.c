@@ -211,6 +211,48 @@ check_target(const struct options *o, uv_loop_t *loop, struct judge *j,
 	return status;
 }
 
+/* What is judged, and by which limits. */
+static int
+check_limits(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->argv != NULL && o->aimed)
+		return option_fail(p, "'pagek check' takes a TARGET or a "
+		    "command, not both");
+	if (o->argv == NULL && !o->aimed)
+		return option_fail(p, "'pagek check' needs a command or a "
+		    "TARGET, as in 'pagek check --max-live 50M -- ls'");
+	if (o->budgets == 0 && o->baseline == NULL)
+		return option_fail(p, "'pagek check' needs a limit, such as "
+		    "--max-live=50M, or --baseline");
+	return 0;
+}
+
+int
+cmd_check_check(struct parse *p)
+{
+	static const enum option_id compared[] = { OPTION_TOLERANCE,
+		OPTION_SAVE_BASELINE };
+	static const enum option_id started[] = { OPTION_NO_WAIT, OPTION_STACK,
+		OPTION_SAMPLE };
+	const struct options *o = p->o;
+	int r = check_limits(p);
+
+	if (r == 0 && o->baseline == NULL)
+		r = option_none_of(p, compared, BASE_NELEM(compared),
+		    "needs --baseline");
+	if (r != 0)
+		return r;
+	if (o->argv == NULL)
+		return option_none_of(p, started, BASE_NELEM(started),
+		    "is for a command that is started");
+	if (o->duration_ms != 0)
+		return option_fail(p, "--duration is for a TARGET: a command "
+		    "is judged to its end");
+	return 0;
+}
+
 int
 cmd_check(const struct options *o, uv_loop_t *loop)
 {

@@ -7,7 +7,6 @@
 #include "../page/style.h"
 #include "commands.h"
 #include "config_show.h"
-#include "options_table.h"
 
 static void
 put_setting(FILE *out, const char *key, const char *argument,
@@ -68,6 +67,15 @@ put_colors(FILE *out, const struct config *c)
 		put_line(out, c, page_mark_word((enum page_mark)i), text,
 		    c->color[i].at);
 	}
+}
+
+int
+cmd_config_check(struct parse *p)
+{
+	if (!option_given(p->o, OPTION_SHOW))
+		return option_fail(p, "'pagek config' needs --show: what is "
+		    "there to set is set in a file");
+	return 0;
 }
 
 int

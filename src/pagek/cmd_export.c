@@ -42,6 +42,18 @@ export(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 }
 
 int
+cmd_export_check(struct parse *p)
+{
+	if (!option_given(p->o, OPTION_FOLDED))
+		return option_fail(p, "'pagek export' needs a format, and "
+		    "there is one: --folded");
+	if (p->o->by_group)
+		return option_fail(p, "folded stacks are by bytes, blocks or "
+		    "age");
+	return 0;
+}
+
+int
 cmd_export(const struct options *o, uv_loop_t *loop)
 {
 	return batch_watch(o, loop, export);

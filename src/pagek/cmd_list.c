@@ -160,6 +160,52 @@ metrics(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	    batch_status(o, nodes_session_look(s));
 }
 
+/* Sums have no rows. */
+static int
+check_sums(struct parse *p)
+{
+	static const enum option_id rows[] = { OPTION_SORT, OPTION_REVERSE,
+		OPTION_FREE, OPTION_LIMIT, OPTION_FIELDS };
+
+	if (p->o->format != FORMAT_PROM)
+		return 0;
+	return option_none_of(p, rows, BASE_NELEM(rows), "is for rows, and "
+	    "--format=prom has sums");
+}
+
+static int
+check_free(struct parse *p)
+{
+	struct options *o = p->o;
+
+	o->page.free = option_given(o, OPTION_FREE);
+	if (!o->page.free)
+		return 0;
+	if (o->filter != NULL)
+		return option_fail(p, "--free has no meaning with --filter, "
+		    "which is about blocks");
+	if (!option_given(o, OPTION_SORT))
+		o->page.order = BLKLIST_BY_ADDRESS;
+	if (o->page.order != BLKLIST_BY_ADDRESS)
+		return option_fail(p, "--free needs the order of addresses: "
+		    "free memory has no age");
+	return 0;
+}
+
+int
+cmd_list_check(struct parse *p)
+{
+	int r = check_sums(p);
+
+	if (r != 0)
+		return r;
+	/* A row of text is one of the page, and has what that has. */
+	if (p->o->fields != NULL && !p->o->json)
+		return option_fail(p, "--fields is for programs: give "
+		    "--format=json, ndjson or csv too");
+	return check_free(p);
+}
+
 int
 cmd_list(const struct options *o, uv_loop_t *loop)
 {

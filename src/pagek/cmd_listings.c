@@ -325,6 +325,23 @@ open_node(const struct options *o, uv_loop_t *loop, struct nodes_link **link)
 	return status;
 }
 
+/* Of a target only its node matters, and demos and devices store nothing. */
+int
+cmd_listings_check(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->target.kind == TARGET_DEMO || o->target.kind == TARGET_RAW)
+		return option_fail(p, "'%s' is a node of the page's own, and "
+		    "stores no listings", o->target.word);
+	if (o->name != NULL && o->json)
+		return option_fail(p, "--format has no meaning for one "
+		    "listing: it is printed as it was sent");
+	if (o->name != NULL && option_given(o, OPTION_UTC))
+		return option_fail(p, "--utc has no meaning for one listing");
+	return 0;
+}
+
 int
 cmd_listings(const struct options *o, uv_loop_t *loop)
 {

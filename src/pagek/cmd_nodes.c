@@ -117,6 +117,16 @@ put(FILE *out, const struct options *o, const struct nodes_table *t,
 }
 
 int
+cmd_nodes_check(struct parse *p)
+{
+	if (option_given(p->o, OPTION_TIMEOUT) &&
+	    !option_given(p->o, OPTION_ASK))
+		return option_fail(p, "--timeout is for nodes that are asked: "
+		    "give --ask too");
+	return 0;
+}
+
+int
 cmd_nodes(const struct options *o, uv_loop_t *loop)
 {
 	bool ask = option_given(o, OPTION_ASK), complete = false;

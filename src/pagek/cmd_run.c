@@ -481,6 +481,18 @@ start_somewhere(struct run *r, struct nodes_start *start)
 }
 
 int
+cmd_run_check(struct parse *p)
+{
+	if (option_given(p->o, OPTION_INTERVAL) && !options_as_text(p->o))
+		return option_fail(p, "--interval is for text: give --batch "
+		    "too");
+	if (p->o->argv == NULL)
+		return option_fail(p, "'pagek run' needs a command, as in "
+		    "'pagek run -- sleep 5'");
+	return 0;
+}
+
+int
 cmd_run(const struct options *o, uv_loop_t *loop)
 {
 	struct run r = { .o = o, .loop = loop };

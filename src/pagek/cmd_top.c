@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "../base/base.h"
 #include "commands.h"
 #include "pump.h"
 
@@ -18,6 +19,60 @@ on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 	if (result.end == PAGE_INTERRUPTED)
 		return BY_SIGNAL(result.signal);
 	return result.end == PAGE_FAILED ? PAGEK_FAILED : PAGEK_OK;
+}
+
+/* Of page G as text there is nothing of page K. */
+static int
+check_nodes_page(struct parse *p)
+{
+	static const enum option_id blocks[] = { OPTION_SORT, OPTION_REVERSE,
+		OPTION_SKIP, OPTION_NO_SKIP, OPTION_CLASSIC, OPTION_WIDE,
+		OPTION_UTC, OPTION_STRICT, OPTION_MAX, OPTION_SINCE,
+		OPTION_LIST, OPTION_LOOK_ONLY };
+
+	if (p->o->page.first != PAGE_G)
+		return 0;
+	if (p->o->aimed)
+		return option_fail(p, "page G has all nodes of the table, and "
+		    "as text it takes no TARGET");
+	return option_none_of(p, blocks, BASE_NELEM(blocks), "is for page K, "
+	    "and page G alone is wanted");
+}
+
+/* One picture. */
+static int
+check_once(struct parse *p)
+{
+	static const enum option_id again[] = { OPTION_COUNT, OPTION_DURATION,
+		OPTION_INTERVAL };
+	/* Page H waits for --interval. */
+	size_t n = BASE_NELEM(again) - (p->o->page.first == PAGE_H);
+	int r;
+
+	r = option_none_of(p, again, n, "has no meaning with --once");
+	if (r != 0)
+		return r;
+	if (option_given(p->o, OPTION_LOOK_ONLY))
+		return option_fail(p, "--look-only has no meaning with --once, "
+		    "which arms nothing");
+	return check_nodes_page(p);
+}
+
+int
+cmd_top_check(struct parse *p)
+{
+	static const enum option_id text[] = { OPTION_OUTPUT, OPTION_FORMAT,
+		OPTION_STRICT, OPTION_TIMEOUT, OPTION_INTERVAL, OPTION_COUNT };
+
+	if (option_given(p->o, OPTION_ONCE))
+		return check_once(p);
+	if (!option_given(p->o, OPTION_BATCH))
+		return option_none_of(p, text, BASE_NELEM(text),
+		    "is for text: give --once or --batch too");
+	if (p->o->format == FORMAT_JSON)
+		return option_fail(p, "--format=json is one object, and "
+		    "--batch writes many: take --format=ndjson, or --once");
+	return check_nodes_page(p);
 }
 
 int

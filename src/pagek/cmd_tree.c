@@ -494,6 +494,47 @@ tree(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 	return moment_report(o, loop, s, put);
 }
 
+static int
+check_tree(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->by_group || o->page.group != 0)
+		return option_fail(p, "groups are for a flat table: give "
+		    "--flat too, or a tree by bytes, blocks or age");
+	if (option_given(o, OPTION_LIMIT))
+		return option_fail(p, "--limit is for a flat table: give "
+		    "--flat too, or --least and --depth");
+	return 0;
+}
+
+static int
+check_flat(struct parse *p)
+{
+	static const enum option_id of_trees[] = { OPTION_REVERSE,
+		OPTION_DEPTH, OPTION_FOCUS };
+	const struct page_group_kind *kind = page_group_kind(p->o->page.group);
+
+	if (kind != NULL && p->o->page.group_below != 0)
+		return option_fail(p, "a flat table has groups of one level: "
+		    "--group=%s, say", kind->word);
+	if (kind != NULL)
+		p->o->by = kind->by;
+	return option_none_of(p, of_trees, BASE_NELEM(of_trees), "has no "
+	    "meaning with --flat");
+}
+
+int
+cmd_tree_check(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->by_group && o->page.group != 0)
+		return option_fail(p, "--group and --by=%s both say what goes "
+		    "together", o->text[OPTION_BY]);
+	return option_given(o, OPTION_FLAT) ? check_flat(p) : check_tree(p);
+}
+
 int
 cmd_tree(const struct options *o, uv_loop_t *loop)
 {

@@ -5,7 +5,6 @@
  *
  *	cmd_NAME.c	a command each: cmd_top() and its like
  *	check_*.c	what `pagek check` judges by: check.h
- *	completion_*.c	the script of each shell: completion.h
  *
  * What they stand on:
  *	batch.c		a target's session opened, and pages of it as text
@@ -51,19 +50,11 @@
 /* Beside exit statuses: main ends the program by this signal. */
 #define BY_SIGNAL(n) (0x100 + (n))
 
-int cmd_top(const struct options *, uv_loop_t *);
-int cmd_run(const struct options *, uv_loop_t *);
-int cmd_list(const struct options *, uv_loop_t *);
-int cmd_tree(const struct options *, uv_loop_t *);
-int cmd_export(const struct options *, uv_loop_t *);
-int cmd_targets(const struct options *, uv_loop_t *);
-int cmd_nodes(const struct options *, uv_loop_t *);
-int cmd_listings(const struct options *, uv_loop_t *);
-int cmd_watch(const struct options *, uv_loop_t *);
-int cmd_check(const struct options *, uv_loop_t *);
-int cmd_config(const struct options *, uv_loop_t *);
-int cmd_arm(const struct options *, uv_loop_t *);	/* and disarm */
-int cmd_completion(const struct options *, uv_loop_t *);
+#define COMMAND(id, name, synopsis, words, run, check, groups, help) \
+	int run(const struct options *, uv_loop_t *); \
+	int check(struct parse *);
+#include "commands.def"
+#undef COMMAND
 
 /* --- output (output.c) -------------------------------------------------- */
 

@@ -10,7 +10,6 @@
 #include "../base/base.h"
 #include "config.h"
 #include "config_sections.h"
-#include "options_table.h"
 #include "target_words.h"
 
 #define SYSTEM_FILE "/etc/pagek/config"
@@ -94,7 +93,7 @@ complain_of(struct reading *r, const char *fmt, ...)
 bool
 config_has(enum option_id id)
 {
-	return (option_rows[id].commands & OPTION_FILE) != 0;
+	return (option_rows[id].takers & TAKER_GROUP(GROUP_FILE)) != 0;
 }
 
 unsigned
@@ -164,7 +163,7 @@ keep(struct reading *r, unsigned id, const char *text)
 static int
 take_setting(struct reading *r, const char *key, const char *text)
 {
-	struct options scratch = { .command = COMMAND_CONFIG };
+	struct options scratch = { 0 };
 	unsigned id = config_find(key);
 	char why[256];
 

@@ -5,7 +5,6 @@
 
 #include "../base/base.h"
 #include "config_edit.h"
-#include "options_table.h"
 
 /* --- lines as they are ---------------------------------------------------- */
 

@@ -95,23 +95,6 @@ end_by_signal(int sig)
 static int
 dispatch(const struct options *o)
 {
-	static int (*const commands[COMMANDS])(const struct options *,
-	    uv_loop_t *) = {
-		[COMMAND_TOP] = cmd_top,
-		[COMMAND_RUN] = cmd_run,
-		[COMMAND_LIST] = cmd_list,
-		[COMMAND_TREE] = cmd_tree,
-		[COMMAND_EXPORT] = cmd_export,
-		[COMMAND_TARGETS] = cmd_targets,
-		[COMMAND_NODES] = cmd_nodes,
-		[COMMAND_LISTINGS] = cmd_listings,
-		[COMMAND_WATCH] = cmd_watch,
-		[COMMAND_CHECK] = cmd_check,
-		[COMMAND_CONFIG] = cmd_config,
-		[COMMAND_ARM] = cmd_arm,
-		[COMMAND_DISARM] = cmd_arm,
-		[COMMAND_COMPLETION] = cmd_completion,
-	};
 	uv_loop_t loop;
 	int status, err;
 
@@ -120,7 +103,7 @@ dispatch(const struct options *o)
 		complain("cannot begin: %s", uv_strerror(err));
 		return PAGEK_FAILED;
 	}
-	status = commands[o->command](o, &loop);
+	status = command_rows[o->command].run(o, &loop);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
 	return status;
@@ -216,11 +199,13 @@ main(int argc, char **argv)
 		printf("pagek %s\n", PAGEK_VERSION);
 		return output_close(stdout, NULL, PAGEK_OK);
 	}
-	if (option_given(&o, OPTION_HELP) || o.command == COMMAND_HELP) {
-		options_help(stdout, !option_given(&o, OPTION_HELP) ?
-		    o.topic : o.named ? o.command : COMMANDS);
-		return output_close(stdout, NULL, PAGEK_OK);
+	if (option_given(&o, OPTION_HELP)) {
+		o.topic = o.named ? o.command : COMMANDS;
+		return cmd_help(&o, NULL);
 	}
+	/* No settings are read for it. */
+	if (o.command == COMMAND_HELP)
+		return cmd_help(&o, NULL);
 	status = obey(&o);
 	if (status >= BY_SIGNAL(0))
 		end_by_signal(status - BY_SIGNAL(0));

@@ -1,12 +1,15 @@
 /*
- * From argv to struct options, and what is made of them.
+ * The tables of commands and options, from argv to struct options, what goes
+ * together, and what is made of it.
  */
+#include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/base.h"
-#include "options_table.h"
+#include "../page/kinds.h"
+#include "commands.h"
 #include "target_words.h"
 
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
@@ -15,6 +18,175 @@
 #define LEAST 0.01
 #define TOLERANCE 0.1
 #define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */
+
+/* --- the tables ----------------------------------------------------------- */
+
+#define OF(command) TAKER(COMMAND_##command)
+#define IN(group) TAKER_GROUP(GROUP_##group)
+#define ANY (TAKER(COMMANDS) - 1)
+
+_Static_assert(COMMANDS + GROUP_FILE < 64, "a bit for each");
+
+const struct command_row command_rows[COMMANDS] = {
+#define COMMAND(id, name_, synopsis_, words_, run_, check_, groups_, help_) \
+	[COMMAND_##id] = { .name = name_, .synopsis = synopsis_, \
+	    .words = words_, .run = run_, .check = check_, \
+	    .takes = OF(id) | (groups_), .help = help_ },
+#include "commands.def"
+#undef COMMAND
+};
+
+const struct option_row option_rows[OPTIONS] = {
+#define OPT(id, name_, letter_, argument_, takers_, help_) \
+	[OPTION_##id] = { .name = name_, .letter = letter_, \
+	    .argument = argument_, .takers = takers_, .help = help_ },
+#include "options.def"
+#undef OPT
+};
+
+enum command
+command_find(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < COMMANDS; i++)
+		if (strcmp(name, command_rows[i].name) == 0)
+			break;
+	return (enum command)i;
+}
+
+/* --- words that are no options -------------------------------------------- */
+
+static void
+command_names(const char *names[COMMANDS])
+{
+	for (int i = 0; i < COMMANDS; i++)
+		names[i] = command_rows[i].name;
+}
+
+static int
+take_target(struct parse *p, const char *word)
+{
+	const char *names[COMMANDS];
+	bool first = p->o->command == COMMAND_DEFAULT;
+	int r;
+
+	/* Behind a command no other is meant. */
+	command_names(names);
+	p->o->aimed = true;
+	r = target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
+	    p->why, p->cap);
+	if (r == 0 || r == PAGEK_USAGE)
+		return r;
+	/* What is wrong with the words behind it is said first. */
+	p->missed = r;
+	return 0;
+}
+
+static int
+take_topic(struct parse *p, const char *word)
+{
+	const char *names[COMMANDS], *near;
+
+	p->o->topic = command_find(word);
+	if (p->o->topic != COMMANDS)
+		return 0;
+	command_names(names);
+	near = base_nearest(word, names, COMMANDS);
+	return near != NULL ? option_fail(p,
+	    "no command '%s': did you mean '%s'?",
+	    words_shown(word), near) :
+	    option_fail(p, "no command '%s'", words_shown(word));
+}
+
+/* A shell, or what it asks for while a line is completed. */
+static int
+take_shell(struct parse *p, const char *word)
+{
+	static const char *const names[] = { "bash", "zsh", "fish",
+		"targets" };
+	const char *near;
+	size_t i;
+
+	for (i = 0; i < BASE_NELEM(names); i++)
+		if (strcmp(word, names[i]) == 0) {
+			p->o->shell = names[i];
+			return 0;
+		}
+	near = base_nearest(word, names, BASE_NELEM(names));
+	return near != NULL ? option_fail(p,
+	    "no completion for '%s': did you mean '%s'?", words_shown(word),
+	    near) : option_fail(p, "no completion for '%s': there is bash, zsh "
+	    "and fish", words_shown(word));
+}
+
+/* Listings have names of one form, which no target has. */
+static bool
+is_listing(const char *word)
+{
+	static const char form[] = "dddddddd-dddddd-dddd";
+	size_t i;
+
+	for (i = 0; form[i] != '\0' && word[i] != '\0'; i++)
+		if (form[i] == 'd' ? !isdigit((unsigned char)word[i]) :
+		    word[i] != form[i])
+			return false;
+	return form[i] == word[i];
+}
+
+/* A target, a listing of it, or both. */
+static int
+take_listing(struct parse *p, const char *word)
+{
+	struct options *o = p->o;
+
+	if (o->name == NULL && (o->aimed || is_listing(word))) {
+		o->name = word;
+		return 0;
+	}
+	if (!o->aimed && o->name == NULL)
+		return take_target(p, word);
+	return option_fail(p, "one word too many: '%s'", words_shown(word));
+}
+
+static int
+take_no_word(struct parse *p, const char *word)
+{
+	return option_fail(p, "'pagek %s' takes no word, and '%s' is one too "
+	    "many", command_rows[p->o->command].name, words_shown(word));
+}
+
+/* One more word, in the order in which they stand; `words` counts them. */
+static int
+take_word(struct parse *p, const char *word, unsigned *words)
+{
+	struct options *o = p->o;
+	enum command named = command_find(word);
+
+	if (!o->named && *words == 0 && named != COMMANDS) {
+		o->command = named;
+		o->named = true;
+		return 0;
+	}
+	if (command_rows[o->command].words == WORDS_LISTING)
+		return take_listing(p, word);
+	if (++*words > 1)
+		return option_fail(p, named != COMMANDS && !o->named ?
+		    "the command goes first: 'pagek %s ...'" :
+		    "one word too many: '%s'", words_shown(word));
+	switch (command_rows[o->command].words) {
+	case WORDS_NONE:
+		return take_no_word(p, word);
+	case WORDS_SHELL:
+		return take_shell(p, word);
+	case WORDS_TOPIC:
+		return take_topic(p, word);
+	default:
+		return take_target(p, word);
+	}
+}
+
+/* --- argv ----------------------------------------------------------------- */
 
 static void
 make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
@@ -86,6 +258,15 @@ option_of_value(int value)
 	return -1;
 }
 
+/* Behind "--" stands a program. */
+static bool
+is_started(const struct options *o)
+{
+	enum command_words words = command_rows[o->command].words;
+
+	return words == WORDS_PROGRAM || words == WORDS_TARGET_OR_PROGRAM;
+}
+
 static int
 parse_words(struct parse *p, int argc, char **argv)
 {
@@ -100,13 +281,13 @@ parse_words(struct parse *p, int argc, char **argv)
 	optind = 0;		/* glibc: begin anew, also in a second parse */
 	while (r == 0 &&
 	    (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		if (c == 1 && o->command == COMMAND_RUN) {
+		if (c == 1 && command_rows[o->command].words == WORDS_PROGRAM) {
 			/* The command's own words are nobody else's. */
 			o->argv = (const char *const *)&argv[optind - 1];
 			return 0;
 		}
 		if (c == 1)
-			r = option_word(p, optarg, &words);
+			r = take_word(p, optarg, &words);
 		else if (c == '?')
 			r = unknown_option(p, argv[optind - 1], optopt);
 		else if (c == ':')
@@ -117,14 +298,248 @@ parse_words(struct parse *p, int argc, char **argv)
 			r = option_set(p, (enum option_id)option_of_value(c),
 			    optarg);
 	}
-	/* Behind "--" is a command, also of a check. */
-	if (r == 0 && optind < argc && (o->command == COMMAND_RUN ||
-	    o->command == COMMAND_CHECK)) {
+	if (r == 0 && optind < argc && is_started(o)) {
 		o->argv = (const char *const *)&argv[optind];
 		return 0;
 	}
 	for (; r == 0 && optind < argc; optind++)
-		r = option_word(p, argv[optind], &words);
+		r = take_word(p, argv[optind], &words);
+	return r;
+}
+
+/* --- what goes together --------------------------------------------------- */
+
+int
+command_unchecked(struct parse *p)
+{
+	(void)p;
+	return 0;
+}
+
+int
+option_none_of(struct parse *p, const enum option_id *ids, size_t n,
+    const char *why_not)
+{
+	for (size_t i = 0; i < n; i++)
+		if (option_given(p->o, ids[i]))
+			return option_fail(p, "--%s %s",
+			    option_rows[ids[i]].name, why_not);
+	return 0;
+}
+
+static int
+check_taken(struct parse *p)
+{
+	const struct options *o = p->o;
+	unsigned id;
+
+	for (id = 0; id < OPTIONS; id++)
+		if (option_given(o, id) &&
+		    !option_taken(&option_rows[id], o->command))
+			return option_fail(p, "'pagek %s' takes no option --%s",
+			    command_rows[o->command].name,
+			    option_rows[id].name);
+	return 0;
+}
+
+static int
+check_pairs(struct parse *p)
+{
+	static const enum option_id pairs[][2] = {
+		{ OPTION_ONCE, OPTION_BATCH },
+		{ OPTION_CONFIG, OPTION_NO_CONFIG },
+		{ OPTION_QUIET, OPTION_VERBOSE },
+		{ OPTION_CLASSIC, OPTION_WIDE },
+	};
+
+	for (size_t i = 0; i < BASE_NELEM(pairs); i++)
+		if (option_given(p->o, pairs[i][0]) &&
+		    option_given(p->o, pairs[i][1]))
+			return option_fail(p, "--%s and --%s exclude each "
+			    "other", option_rows[pairs[i][0]].name,
+			    option_rows[pairs[i][1]].name);
+	return 0;
+}
+
+static int
+check_command(struct parse *p)
+{
+	return command_rows[p->o->command].check(p);
+}
+
+static int
+check_screen(struct parse *p)
+{
+	static const enum option_id screen[] = { OPTION_COLOR, OPTION_FPS,
+		OPTION_MOUSE, OPTION_CLIPBOARD };
+
+	if (!options_as_text(p->o))
+		return 0;
+	return option_none_of(p, screen, BASE_NELEM(screen), "is for the page "
+	    "on a terminal, not for text");
+}
+
+/* Rows have units where they are text, and not where they are the note's. */
+static int
+check_units(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (!option_given(o, OPTION_UNITS))
+		return 0;
+	if (o->json)
+		return option_fail(p, "--units is for text: --format=%s has "
+		    "sizes in bytes", o->text[OPTION_FORMAT]);
+	if ((option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH)) &&
+	    option_given(o, OPTION_CLASSIC))
+		return option_fail(p, "--units is for the wide layout, not for "
+		    "--classic");
+	return 0;
+}
+
+static int
+check_demo(struct parse *p)
+{
+	const struct options *o = p->o;
+	bool demo = o->target.kind == TARGET_DEMO;
+
+	if (demo && o->at != NULL && strcmp(o->target.rest, "note") != 0)
+		return option_fail(p, "--at is for demo:note: the clock of "
+		    "demo:%s is its own", o->target.rest);
+	if (command_rows[o->command].words == WORDS_PROGRAM || demo)
+		return 0;
+	if (o->at != NULL)
+		return option_fail(p, "--at is for demos, such as demo:note");
+	if (o->stream != NULL)
+		return option_fail(p,
+		    "--stream is for demos, such as demo:note");
+	if (o->list == LIST_CHECK)
+		return option_fail(p,
+		    "--list=check is for 'pagek run' and for demos: "
+		    "their node is started with it");
+	return 0;
+}
+
+static int
+check_ssh(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (option_given(o, OPTION_REMOTE_PAGEKNODE) &&
+	    command_rows[o->command].words != WORDS_NONE &&
+	    o->target.kind != TARGET_SSH)
+		return option_fail(p, "--remote-pageknode is for other "
+		    "machines, such as ssh:linac-b");
+	return 0;
+}
+
+static int
+check_raw(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->baud != 0 && o->aimed && o->target.kind != TARGET_RAW)
+		return option_fail(p, "--baud is for serial lines, such as "
+		    "raw:/dev/ttyUSB0");
+	return 0;
+}
+
+static int
+check_stacks(struct parse *p)
+{
+	const struct options *o = p->o;
+
+	if (o->stack == 0 && option_given(o, OPTION_FREE_STACK))
+		return option_fail(p,
+		    "--free-stack needs stacks: --stack=0 has none");
+	return 0;
+}
+
+static int
+check_prom(struct parse *p)
+{
+	if (p->o->format == FORMAT_PROM &&
+	    !command_in(p->o->command, GROUP_SUMS))
+		return option_fail(p, "--format=prom is for 'pagek list'");
+	return 0;
+}
+
+/* The page's own is compiled with its first picture. */
+static int
+check_filter(struct parse *p)
+{
+	struct options *o = p->o;
+
+	if (!command_in(o->command, GROUP_SCREEN))
+		return 0;
+	if (o->filter != NULL && o->page.layout == PAGE_CLASSIC_STRICT)
+		return option_fail(p, "--filter has no meaning with "
+		    "--classic=strict, which shows all blocks");
+	o->page.filter = o->filter;
+	return 0;
+}
+
+static int
+check_group(struct parse *p)
+{
+	const struct options *o = p->o;
+	const struct page_group_kind *kind = page_group_kind(o->page.group);
+
+	if (kind == NULL)
+		return 0;
+	if (o->page.layout == PAGE_CLASSIC_STRICT)
+		return option_fail(p, "--group has no meaning with "
+		    "--classic=strict, which has no groups");
+	return o->json && o->page.group_below != 0 ? option_fail(p,
+	    "--format=%s has groups of one level: --group=%s, say",
+	    o->text[OPTION_FORMAT], kind->word) : 0;
+}
+
+/* Data has no layout. */
+static int
+check_layout(struct parse *p)
+{
+	static const enum option_id layouts[] = { OPTION_CLASSIC, OPTION_WIDE };
+	const struct options *o = p->o;
+	size_t i;
+
+	for (i = 0; o->json && i < BASE_NELEM(layouts); i++)
+		if (option_given(o, layouts[i]))
+			return option_fail(p, "--%s is for text, not for "
+			    "--format=%s", option_rows[layouts[i]].name,
+			    o->text[OPTION_FORMAT]);
+	return 0;
+}
+
+/*
+ * The first that fails is what is said: what a command takes at all comes first,
+ * then its own rules.
+ */
+static int (*const checks[])(struct parse *) = {
+	check_taken,
+	check_pairs,
+	check_command,
+	check_screen,
+	check_units,
+	check_demo,
+	check_ssh,
+	check_raw,
+	check_stacks,
+	check_prom,
+	check_filter,
+	check_group,
+	check_layout,
+};
+
+static int
+check_all(struct parse *p)
+{
+	int r = 0;
+
+	/* Scripts that read rows get those of blocks alone. */
+	p->o->page.free = !p->o->json;
+	for (size_t i = 0; r == 0 && i < BASE_NELEM(checks); i++)
+		r = checks[i](p);
 	return r;
 }
 
@@ -135,7 +550,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	int r;
 
 	*o = (struct options){
-		.command = COMMAND_TOP,
+		.command = COMMAND_DEFAULT,
 		.target = { .kind = TARGET_LOCAL, .word = "local",
 		    .rest = "" },
 		.topic = COMMANDS,
@@ -158,7 +573,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;
 	/* What goes together depends on what the target is. */
-	return p.missed != 0 ? p.missed : options_check(&p);
+	return p.missed != 0 ? p.missed : check_all(&p);
 }
 
 /* --- what is made of them ----------------------------------------------- */
@@ -172,12 +587,12 @@ options_session(const struct options *o, struct nodes_session_opts *s)
 	 */
 	s->look_only = option_on(o, OPTION_LOOK_ONLY) ||
 	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
-	    (o->command != COMMAND_TOP && o->command != COMMAND_RUN);
+	    !command_in(o->command, GROUP_SCREEN);
 	s->since_click = option_given(o, OPTION_SINCE);
 	s->max = o->max;
 	/* A page is looked at row by row; what is written has all of them. */
 	s->whole = option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH) ||
-	    (o->command != COMMAND_TOP && o->command != COMMAND_RUN);
+	    !command_in(o->command, GROUP_SCREEN);
 	s->kind_given = o->list != LIST_DEFAULT;
 	s->kind = o->list == LIST_NOTE ? BLKLIST_LITERAL : BLKLIST_INDEXED;
 }

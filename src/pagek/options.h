@@ -2,29 +2,39 @@
  * options: the command line as data.
  *
  * Vocabulary
- *	command	what the first word names: top (the default), run, list,
- *		tree, export, targets, nodes, listings, watch, check, config,
- *		arm, disarm, completion, help.
+ *	command	what the first word names: a row of commands.def; the first row
+ *		is the default.
  *	TARGET	a word that says whose memory: see target.h.
+ *	group	options that belong together: a command takes whole groups, and
+ *		options.def gives it single options beside them.
  *
  * Defaults come from files too: see config.h.
  *
- * What an option means is decided here and nowhere else, so that none is
- * silently ignored: one that its command does not take, or that has no effect
- * beside the others, is an error of one sentence.
+ * No option is silently ignored: one that its command does not take, or that
+ * has no effect beside the others, is an error of one sentence.
  *
- *	options.def	the table of them
- *	options.c	from argv to struct options
- *	options_words.c	words that are no options
- *	options_values.c	what the value of each may be, and where it goes
- *	options_budget.c	... of `pagek check`
- *	options_check.c	what goes together
- *	options_help.c	the help, made from the tables
+ *	commands.def	the commands
+ *	options.def	the options
+ *	options.c	from argv to struct options, and what goes together
+ *	options_values.c	the value of each option, and where it goes
+ *	cmd_help.c	the help, made from the tables
+ *
+ * What goes together for one command alone is checked in its own file.
+ *
+ * Example: the rules of a command, as its row of commands.def names them
+ *	int
+ *	cmd_look_check(struct parse *p)
+ *	{
+ *		if (p->o->aimed)
+ *			return 0;
+ *		return option_fail(p, "'pagek look' needs a TARGET");
+ *	}
  */
 #ifndef PAGEK_OPTIONS_H
 #define PAGEK_OPTIONS_H
 
 #include <stdio.h>
+#include <uv.h>
 
 #include "../mdd/mdd.h"
 #include "pagek.h"
@@ -34,30 +44,90 @@
 #define OPTIONS_STACK 16	/* frames, unless told otherwise */
 
 enum command {
-	COMMAND_TOP,
-	COMMAND_RUN,
-	COMMAND_LIST,
-	COMMAND_TREE,
-	COMMAND_EXPORT,
-	COMMAND_TARGETS,
-	COMMAND_NODES,
-	COMMAND_LISTINGS,
-	COMMAND_WATCH,
-	COMMAND_CHECK,
-	COMMAND_CONFIG,
-	COMMAND_ARM,
-	COMMAND_DISARM,
-	COMMAND_COMPLETION,
-	COMMAND_HELP,
-	COMMANDS
+#define COMMAND(id, name, synopsis, words, run, check, groups, help) \
+	COMMAND_##id,
+#include "commands.def"
+#undef COMMAND
+	COMMANDS,
+	COMMAND_DEFAULT = 0
 };
 
+/* What may follow a command that is no option. */
+enum command_words {
+	WORDS_NONE,
+	WORDS_TARGET,		/* a TARGET */
+	WORDS_LISTING,		/* a TARGET, the name of a listing, or both */
+	WORDS_PROGRAM,		/* a program and its arguments */
+	WORDS_TARGET_OR_PROGRAM,	/* a TARGET, or "--" and a program */
+	WORDS_TOPIC,		/* a command of pagek */
+	WORDS_SHELL,		/* one of the words of the synopsis */
+};
+
+/* Options that several commands take. */
+enum option_group {
+	GROUP_SCREEN,		/* of a page, which may be on a terminal */
+	GROUP_ROWS,		/* of rows of blocks */
+	GROUP_BLOCKS,		/* of a list: which one, and which of its blocks */
+	GROUP_DATA,		/* of text and data that are written */
+	GROUP_SUMS,		/* no options: can write sums for Prometheus */
+	GROUP_REPEAT,		/* of what is written again and again */
+	GROUP_READ,		/* of the records that are read */
+	GROUP_REACH,		/* of the way to a node */
+	GROUP_START,		/* of a program that is started */
+	GROUP_FILE,		/* may stand in a settings file */
+};
+
+/* A mask of takers has a bit for each command, and one for each group. */
+#define TAKER(command) (UINT64_C(1) << (command))
+#define TAKER_GROUP(group) (UINT64_C(1) << (COMMANDS + (group)))
+
 enum option_id {
-#define OPT(id, name, letter, argument, commands, help) OPTION_##id,
+#define OPT(id, name, letter, argument, takers, help) OPTION_##id,
 #include "options.def"
 #undef OPT
 	OPTIONS
 };
+
+struct options;
+struct parse;
+
+/* One row of commands.def. */
+struct command_row {
+	const char *name;
+	const char *synopsis;	/* behind the name */
+	enum command_words words;
+	int (*run)(const struct options *, uv_loop_t *);
+	int (*check)(struct parse *);
+	uint64_t takes;		/* takers: this command, and its groups */
+	const char *help;
+};
+
+/* One row of options.def. */
+struct option_row {
+	const char *name;
+	int letter;		/* 0: no short form */
+	const char *argument;	/* NULL: none; in brackets: optional */
+	uint64_t takers;
+	const char *help;
+};
+
+extern const struct command_row command_rows[COMMANDS];
+extern const struct option_row option_rows[OPTIONS];
+
+static inline bool
+option_taken(const struct option_row *row, enum command c)
+{
+	return (row->takers & command_rows[c].takes) != 0;
+}
+
+static inline bool
+command_in(enum command c, enum option_group group)
+{
+	return (command_rows[c].takes & TAKER_GROUP(group)) != 0;
+}
+
+/* The command of that name; COMMANDS: there is none. */
+enum command command_find(const char *name);
 
 enum list_choice {
 	LIST_DEFAULT,
@@ -157,6 +227,14 @@ option_on(const struct options *o, enum option_id id)
 	return o->given[id] || o->filed[id];
 }
 
+/* It is a page as text and not on a terminal, of commands that show one. */
+static inline bool
+options_as_text(const struct options *o)
+{
+	return o->given[OPTION_ONCE] || o->given[OPTION_BATCH] ||
+	    o->given[OPTION_OUTPUT];
+}
+
 /*
  * Strings stay in argv, which is put into another order.  0, or the exit
  * status of an error with a sentence in why.
@@ -177,7 +255,33 @@ void options_session(const struct options *, struct nodes_session_opts *);
 /* The functions to be skipped; the caller's.  -ENOMEM. */
 int options_wrappers(const struct options *, struct symbol_wrappers **);
 
-/* --help of one command, or of all with COMMANDS. */
+/* What a file says of an option that takes no value: 1, 0 or -1 for neither. */
+int option_switch(const char *text);
+
+/* --help of one command, or of all with COMMANDS (cmd_help.c). */
 void options_help(FILE *, enum command);
+
+/* --- on the way to struct options ---------------------------------------- */
+
+struct parse {
+	struct options *o;
+	char *why;
+	size_t cap;
+	int missed;		/* status of a target that is none, with why; 0 */
+};
+
+/* Puts the sentence into why; PAGEK_USAGE. */
+int option_fail(struct parse *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Fails with "--NAME WHY_NOT" for the first of n options that is given; or 0. */
+int option_none_of(struct parse *, const enum option_id *, size_t n,
+    const char *why_not);
+
+/*
+ * A value of the command line into its place; NULL where the option has none.
+ * 0, or the exit status.
+ */
+int option_set(struct parse *, enum option_id, const char *arg);
 
 #endif

@@ -12,7 +12,6 @@
 #include "app.h"
 #include "config_edit.h"
 #include "config_show.h"
-#include "options_table.h"
 
 /* What is for the command line alone is no setting. */
 static unsigned
@@ -141,7 +140,7 @@ static const char *const commanded[OPTIONS] = {
 static void
 obey(struct app *app, unsigned id, const char *value)
 {
-	struct options o = { .command = COMMAND_TOP };
+	struct options o = { 0 };
 	char why[256];
 
 	app_say(app, "%s = %.128s%s", option_rows[id].name, value,
@@ -192,7 +191,7 @@ set_aside(struct app *app, unsigned id, const char *value)
 static void
 set(struct app *app, unsigned id, const char *value)
 {
-	struct options scratch = { .command = COMMAND_CONFIG };
+	struct options scratch = { 0 };
 	char why[256];
 	int r;
 

@@ -397,7 +397,8 @@ open_path(const char *path)
 bool
 target_is_read_to_its_end(const struct options *o)
 {
-	return o->target.kind == TARGET_RAW && (o->command != COMMAND_TOP ||
+	return o->target.kind == TARGET_RAW &&
+	    (!command_in(o->command, GROUP_SCREEN) ||
 	    option_given(o, OPTION_ONCE));
 }
 

@@ -9,7 +9,6 @@
  */
 #include "../../src/base/base.h"
 #include "../../src/pagek/config_sections.h"
-#include "../../src/pagek/options_table.h"
 #include "../../src/page/style.h"
 #include "fuzz.h"
 #include "sentences.h"

@@ -9,7 +9,6 @@
  */
 #include "../../src/base/base.h"
 #include "../../src/pagek/config_edit.h"
-#include "../../src/pagek/options_table.h"
 #include "fuzz.h"
 #include "sentences.h"
 

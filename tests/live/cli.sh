@@ -37,7 +37,7 @@ prints() {
 # --- help and version
 rule "--help goes to stdout and names every command" \
     prints "usage: pagek" --help
-for c in top run list tree export targets nodes watch check config completion help; do
+for c in $("$pagek" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
 	rule "$c --help goes to stdout" prints "usage: pagek $c " $c --help
 	rule "$c --version goes to stdout" prints "^pagek [0-9]" $c --version
 done

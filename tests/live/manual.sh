@@ -14,11 +14,19 @@ options() {
 }
 rule "each option of the program is in the manual, and the reverse" options
 
-commands="top run list tree export targets nodes listings watch check config arm disarm completion help"
+commands=$("$B/pagek" help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p')
+
+described() {
+	printf '%s\n' $commands | sort >"$tmp/program"
+	sed -n '/^The commands are:/,/^\.El/s/^\.It Cm //p' "$man" |
+	    tr ' ' '\n' | grep '^[a-z]' | sort >"$tmp/manual"
+	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
+}
+rule "each command of the program is in the manual, and the reverse" described
 
 # What stands in the manual as "Taken by", an option and a command on a line.
 taken_by() {
-	sed -n '/^The options are:/,/^\.Ss/p' "$man" | awk -v all="$commands" '
+	sed -n '/^The options are:/,/^\.Ss/p' "$man" | awk -v all="$(echo $commands)" '
 	/^\.It / {
 		match($0, /Fl -[a-z-]+/)
 		option = "--" substr($0, RSTART + 4, RLENGTH - 4)
