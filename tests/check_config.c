@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/pagek/config_sections.h"
+#include "../src/pagek/config.h"
 #include "../src/page/style.h"
 #include "harness.h"
 

@@ -6,7 +6,7 @@
 #include "../base/base.h"
 #include "../page/style.h"
 #include "commands.h"
-#include "config_show.h"
+#include "config.h"
 
 static void
 put_setting(FILE *out, const char *key, const char *argument,

@@ -384,7 +384,7 @@ run_screen(struct run *r)
 	err = page_screen_run(r->loop, &watch, &r->page, &result);
 	if (err < 0) {
 		tell_return(r, stderr);
-		return tty_refuse(err);
+		return output_refuse_terminal(err);
 	}
 	if (watch.away)
 		catch_up(r);
@@ -513,7 +513,7 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 
 	form = choose_form(o);
 	if (form < 0)
-		return tty_refuse(form);
+		return output_refuse_terminal(form);
 	if (form == 0 && o->report != NULL && strcmp(o->report, "-") == 0) {
 		complain("the page has the terminal: with '--report -' goes "
 		    "option -b");

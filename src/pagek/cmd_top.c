@@ -15,7 +15,7 @@ on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 
 	err = page_screen_run(loop, watch, page, &result);
 	if (err < 0)
-		return tty_refuse(err);
+		return output_refuse_terminal(err);
 	if (result.end == PAGE_INTERRUPTED)
 		return BY_SIGNAL(result.signal);
 	return result.end == PAGE_FAILED ? PAGEK_FAILED : PAGEK_OK;
@@ -93,7 +93,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 		return ask_page(o, loop);
 	err = text ? 0 : page_screen_check();
 	if (err < 0)
-		return tty_refuse(err);
+		return output_refuse_terminal(err);
 	options_session(o, &opts);
 	status = target_open(o, loop, &w.link, &opts, why, sizeof why);
 	/* Who looks for nodes elsewhere needs none here. */

@@ -9,13 +9,11 @@
  * What they stand on:
  *	batch.c		a target's session opened, and pages of it as text
  *	moment.c	a target at one moment
- *	pump.c		the loop, run until something has come
- *	pace.c		what comes again and again
+ *	pump.c		the loop, run until something has come, or is due again
  *	ask.c		how the nodes are
  *	forward.c	signals handed on to a command that is run
  *	output.c	where text goes, and what is said beside it
  *	tell.c		what -v tells
- *	tty.c		what is said where there is no terminal
  *
  * What they write:
  *	json.c		documents, as JSON, lines or CSV; json.h has its parts
@@ -101,6 +99,12 @@ void output_text(FILE *, const char *text, int columns, bool ascii);
  * has gone away is no failure.
  */
 int output_close(FILE *, const char *path, int status);
+
+/*
+ * Says why there is no page, by what page_screen_check() found, and what to do
+ * instead; the exit status.
+ */
+int output_refuse_terminal(int err);
 
 /* --- pages as text (batch.c) -------------------------------------------- */
 
@@ -205,35 +209,6 @@ int batch_visit(const struct options *, uv_loop_t *,
 int batch_watch(const struct options *, uv_loop_t *,
     int (*run)(const struct options *, uv_loop_t *, struct nodes_session *));
 
-/* --- again and again (pace.c) -------------------------------------------- */
-
-/*
- * Each --interval one more of them, until --count have come or --duration is
- * over.  They are due by the start and not by each other, so that they do not
- * drift.
- *
- *	pace_begin(&pace, o);
- *	do {
- *		print();
- *		pace.n++;
- *	} while (pace_wait(&pace, loop, session, NULL, NULL));
- */
-struct pace {
-	const struct options *o;
-	struct mono begun;
-	int64_t due_ms;			/* since then: the last one that was waited for */
-	uint64_t n;			/* that have come: the caller's to count */
-};
-
-void pace_begin(struct pace *, const struct options *);
-
-/*
- * Waits until the next is due, or done() says that nothing is to be waited for
- * any more: true, then there is one more.  False: that was all.
- */
-bool pace_wait(struct pace *, uv_loop_t *, struct nodes_session *,
-    pump_done_cb done, void *arg);
-
 /* --- a command that is run (cmd_run.c) ----------------------------------- */
 
 /* For pump(), with the session: the last process of the tree has ended ... */
@@ -273,13 +248,5 @@ void tell_files(const struct config *);
 void tell_own_node(void);
 /* What is watched, once for each stream that there is to be listed. */
 void tell_target(const struct options *, const struct nodes_look *);
-
-/* --- terminal (tty.c) --------------------------------------------------- */
-
-/*
- * Says why there is no page, by what page_screen_check() found, and what to do
- * instead; the exit status.
- */
-int tty_refuse(int err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * See config.h.
+ * Settings files: read, shown, and edited.
  */
 #include <errno.h>
 #include <limits.h>
@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../page/style.h"
 #include "config.h"
-#include "config_sections.h"
 #include "target_words.h"
 
 #define SYSTEM_FILE "/etc/pagek/config"
 #define USER_FILE "pagek/config"
+#define SETTING_COLUMNS 32
 #define FILE_VARIABLE "PAGEK_CONFIG"	/* in place of the user's file */
 
 /* What holds where nobody says anything; of the rest nothing does. */
@@ -61,6 +62,157 @@ struct reading {
 	enum { SETTINGS, SECTION, SKIPPED } among;
 	int section;
 };
+
+/* --- [keys] --------------------------------------------------------------- */
+
+static bool
+action_of(const char *word, enum page_action *action)
+{
+	char name[PAGE_ACTION_WORD];
+	size_t i;
+
+	*action = PAGE_DO_NOTHING;
+	if (strcmp(word, "none") == 0)
+		return true;
+	for (i = 0; page_action_word(i, action, name); i++)
+		if (strcmp(name, word) == 0)
+			return true;
+	return false;
+}
+
+static bool
+no_action(const char *word, char *why, size_t cap)
+{
+	static char names[PAGE_ACTIONS][PAGE_ACTION_WORD];
+	const char *list[PAGE_ACTIONS], *near;
+	enum page_action action;
+	size_t n;
+
+	for (n = 0; page_action_word(n, &action, names[n]); n++)
+		list[n] = names[n];
+	near = base_nearest(word, list, n);
+	if (near != NULL)
+		snprintf(why, cap, "no key does '%s': did you mean '%s'?",
+		    words_shown(word), near);
+	else
+		snprintf(why, cap, "no key does '%s': see pagek.conf(5)",
+		    words_shown(word));
+	return false;
+}
+
+static bool
+take_key(struct config *c, struct config_at at, const char *name,
+    const char *text, char *why, size_t cap)
+{
+	int code = page_key_one(page_key_parse(name));
+	struct config_key *k;
+	enum page_action action;
+	unsigned i;
+
+	if (code == PAGE_KEY_NONE) {
+		snprintf(why, cap, "no key is called '%s': write a character, "
+		    "or as in ^X, F5, PgUp", words_shown(name));
+		return false;
+	}
+	if (!action_of(text, &action))
+		return no_action(text, why, cap);
+	for (i = 0; i < c->keys && c->key[i].code != code; i++)
+		;
+	if (i == CONFIG_KEYS) {
+		snprintf(why, cap, "%d keys are bound, and no more can be",
+		    CONFIG_KEYS);
+		return false;
+	}
+	k = &c->key[i];
+	if (i < c->keys && k->at.file == at.file) {
+		snprintf(why, cap, "'%s' stands in line %u already, which "
+		    "holds: take one of them out", words_shown(name), k->at.line);
+		return false;
+	}
+	*k = (struct config_key){ .code = code, .action = action, .at = at };
+	if (i == c->keys)
+		c->keys++;
+	return true;
+}
+
+/* --- [colors] ------------------------------------------------------------- */
+
+static bool
+no_mark(const char *word, char *why, size_t cap)
+{
+	const char *list[PAGE_MARKS], *near;
+	size_t n = 0, i;
+
+	for (i = PAGE_PLAIN + 1; i < PAGE_MARKS; i++)
+		list[n++] = page_mark_word((enum page_mark)i);
+	near = base_nearest(word, list, n);
+	if (near != NULL)
+		snprintf(why, cap, "nothing that is coloured is called '%s': "
+		    "did you mean '%s'?", words_shown(word), near);
+	else
+		snprintf(why, cap, "nothing that is coloured is called '%s': "
+		    "see pagek.conf(5)", words_shown(word));
+	return false;
+}
+
+static bool
+take_color(struct config *c, struct config_at at, const char *name,
+    const char *text, char *why, size_t cap)
+{
+	enum page_mark mark = page_mark_named(name);
+	struct config_color *color = &c->color[mark];
+	struct page_style style;
+	const char *wrong;
+
+	if (mark == PAGE_PLAIN)
+		return no_mark(name, why, cap);
+	if (color->at.line > 0 && color->at.file == at.file) {
+		snprintf(why, cap, "'%s' stands in line %u already, which "
+		    "holds: take one of them out", name, color->at.line);
+		return false;
+	}
+	if (!page_style_parse(&style, text, &wrong)) {
+		snprintf(why, cap, "'%s' is no colour, and neither bold, dim, "
+		    "reverse nor underline", words_shown(wrong));
+		return false;
+	}
+	color->style = style;
+	color->at = at;
+	return true;
+}
+
+/* --- sections ------------------------------------------------------------ */
+
+static const struct {
+	const char *name;
+	bool (*take)(struct config *, struct config_at, const char *name,
+	    const char *text, char *why, size_t cap);
+} sections[] = {
+	{ "[keys]", take_key },
+	{ "[colors]", take_color },
+};
+
+static int
+find_section(const char *line)
+{
+	unsigned i;
+
+	for (i = 0; i < BASE_NELEM(sections); i++)
+		if (strcmp(sections[i].name, line) == 0)
+			return (int)i;
+	return -1;
+}
+
+static bool
+take_in_section(struct config *c, int section, struct config_at at,
+    const char *name, const char *text, char *why, size_t cap)
+{
+	if (text[0] == '\0') {
+		snprintf(why, cap, "'%s' has no value", words_shown(name));
+		return false;
+	}
+	return sections[section].take(c, at, name, text, why, cap);
+}
 
 /* --- what is said --------------------------------------------------------- */
 
@@ -224,7 +376,7 @@ take_section(struct reading *r, const char *line)
 
 	if (line[0] != '[' || len < 2 || line[len - 1] != ']')
 		return false;
-	r->section = config_section(line);
+	r->section = find_section(line);
 	r->among = r->section >= 0 ? SECTION : SKIPPED;
 	if (r->section < 0)
 		complain_of(r, "there is no section %s, only [keys] and "
@@ -233,12 +385,12 @@ take_section(struct reading *r, const char *line)
 }
 
 static void
-take_in_section(struct reading *r, const char *key, const char *text)
+take_of_section(struct reading *r, const char *key, const char *text)
 {
 	struct config_at at = { .file = r->file, .line = r->line };
 	char why[256];
 
-	if (!config_section_take(r->c, r->section, at, key, text, why,
+	if (!take_in_section(r->c, r->section, at, key, text, why,
 	    sizeof why))
 		complain_of(r, "%s", why);
 }
@@ -261,7 +413,7 @@ take_line(struct reading *r, char *line)
 	}
 	*text++ = '\0';
 	if (r->among == SECTION) {
-		take_in_section(r, trim(line), trim(text));
+		take_of_section(r, trim(line), trim(text));
 		return 0;
 	}
 	return take_setting(r, trim(line), trim(text));
@@ -447,4 +599,256 @@ config_apply(const struct config *c, struct options *o)
 	/* Stacks of frees are asked for by somebody who wants stacks. */
 	if (option_given(o, OPTION_FREE_STACK) && o->stack == 0)
 		o->stack = OPTIONS_STACK;
+}
+
+void
+config_bind_keys(const struct config *c)
+{
+	unsigned i;
+
+	page_keys_unbind();
+	for (i = 0; i < c->keys; i++)
+		page_key_bind(c->key[i].code, c->key[i].action);
+}
+
+void
+config_styles(const struct config *c, struct page_style out[PAGE_MARKS])
+{
+	unsigned i;
+
+	for (i = 0; i < PAGE_MARKS; i++)
+		out[i] = c->color[i].at.line > 0 ? c->color[i].style :
+		    page_style_usual((enum page_mark)i);
+}
+
+/* --- shown --------------------------------------------------------------- */
+
+static void
+put_origin(char *out, size_t *len, const struct config_value *v)
+{
+	static const char *const words[] = {
+		[CONFIG_BUILT_IN] = "built-in",
+		[CONFIG_SYSTEM] = "system file",
+		[CONFIG_USER] = "user file",
+		[CONFIG_ENVIRONMENT] = "environment",
+		[CONFIG_OPTION] = "option",
+		[CONFIG_PAGE] = "set on this page",
+	};
+	char from[512];
+
+	base_append(out, CONFIG_SHOW_TEXT, len, "# %s", words[v->origin]);
+	if (v->from != NULL) {
+		base_safe_text(from, sizeof from, v->from, strlen(v->from),
+		    false);
+		base_append(out, CONFIG_SHOW_TEXT, len, " %s", from);
+	}
+	if (v->line > 0)
+		base_append(out, CONFIG_SHOW_TEXT, len, ":%u", v->line);
+}
+
+void
+config_show(char out[CONFIG_SHOW_TEXT], const char *key, const char *argument,
+    const struct config_value *v)
+{
+	char left[512], text[256] = "";
+	size_t len = 0;
+
+	if (v->text != NULL)
+		base_safe_text(text, sizeof text, v->text, strlen(v->text),
+		    false);
+	/* Where nothing holds the line is none of the file's. */
+	base_append(left, sizeof left, &len, "%s%s = %s",
+	    v->text == NULL ? "# " : "", key,
+	    v->text == NULL ? argument : text);
+	len = 0;
+	base_append(out, CONFIG_SHOW_TEXT, &len, "%-*s ", SETTING_COLUMNS,
+	    left);
+	put_origin(out, &len, v);
+}
+
+/* --- editing: lines as they are -------------------------------------------- */
+
+/* One line of the text: what it says begins and ends where blanks do. */
+struct raw_line {
+	size_t from, to;	/* its end is not in it */
+	size_t begin, end;	/* of what is no comment and no blank */
+};
+
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* The line at `from`. */
+static struct raw_line
+line_at(const char *bytes, size_t len, size_t from)
+{
+	const char *nl = memchr(bytes + from, '\n', len - from);
+	struct raw_line l = { .from = from, .begin = from };
+	size_t i;
+
+	l.to = nl != NULL ? (size_t)(nl - bytes) : len;
+	for (i = from; i < l.to; i++)
+		if (bytes[i] == '#' && (i == from || is_blank(bytes[i - 1])))
+			break;
+	l.end = i;
+	while (l.begin < l.end && is_blank(bytes[l.begin]))
+		l.begin++;
+	while (l.end > l.begin && is_blank(bytes[l.end - 1]))
+		l.end--;
+	return l;
+}
+
+static bool
+begins_section(const char *bytes, struct raw_line l)
+{
+	return l.end - l.begin >= 2 && bytes[l.begin] == '[' &&
+	    bytes[l.end - 1] == ']';
+}
+
+/* Where the value of that key begins; 0: the line is another one. */
+static size_t
+value_of(const char *bytes, struct raw_line l, const char *key)
+{
+	size_t n = strlen(key), at = l.begin + n;
+
+	if (at >= l.end || strncmp(bytes + l.begin, key, n) != 0)
+		return 0;
+	while (at < l.end && is_blank(bytes[at]))
+		at++;
+	if (at == l.end || bytes[at] != '=')
+		return 0;
+	at++;
+	while (at < l.end && is_blank(bytes[at]))
+		at++;
+	return at;
+}
+
+/* As the reader has it, a comment begins at a word that begins with '#'. */
+bool
+config_can_hold(const char *value)
+{
+	const char *c;
+
+	if (strlen(value) > BASE_LINE_MAX / 2)
+		return false;
+	for (c = value; (c = strchr(c, '#')) != NULL; c++)
+		if (c == value || is_blank(c[-1]))
+			return false;
+	return true;
+}
+
+/* --- editing: changes ------------------------------------------------------ */
+
+/* Bytes [from, to) become `text`. */
+static int
+replace(char **bytes, size_t *len, size_t from, size_t to, const char *text)
+{
+	size_t n = strlen(text), size = *len - (to - from) + n;
+	char *fresh = malloc(size + 1);
+
+	if (fresh == NULL)
+		return -ENOMEM;
+	memcpy(fresh, *bytes, from);
+	memcpy(fresh + from, text, n);
+	memcpy(fresh + from + n, *bytes + to, *len - to);
+	fresh[size] = '\0';
+	free(*bytes);
+	*bytes = fresh;
+	*len = size;
+	return 0;
+}
+
+/* A byte-order mark is none of the first line's. */
+static size_t
+first_line(const char *bytes, size_t len)
+{
+	struct base_lines lines;
+
+	base_lines_init(&lines, bytes, len);
+	return (size_t)(lines.at - bytes);
+}
+
+int
+config_edit(char **bytes, size_t *len, const char *key, const char *value)
+{
+	size_t first = first_line(*bytes, *len), from = first, behind = first;
+	size_t at, n = 0;
+	char line[BASE_LINE_MAX + 2];
+	struct raw_line l;
+	bool open = false;
+
+	for (; from < *len; from = l.to + 1) {
+		l = line_at(*bytes, *len, from);
+		if (begins_section(*bytes, l))
+			break;
+		at = value_of(*bytes, l, key);
+		if (at > 0)
+			return replace(bytes, len, at, l.end, value);
+		if (l.begin == l.end && behind > first)
+			continue;
+		/* Above all settings there may be a comment of the file. */
+		behind = l.to < *len ? l.to + 1 : *len;
+		open = l.to == *len;
+	}
+	base_append(line, sizeof line, &n, "%s%s = %s\n", open ? "\n" : "",
+	    key, value);
+	return replace(bytes, len, behind, behind, line);
+}
+
+/* --- editing: the file ----------------------------------------------------- */
+
+static void
+hear_nothing(void *arg, const char *sentence)
+{
+	(void)arg;
+	(void)sentence;
+}
+
+/* Whoever reads it will find what was meant. */
+static int
+prove(const char *bytes, size_t len, const char *const value[OPTIONS])
+{
+	struct config c = { 0 };
+	unsigned id;
+	int r;
+
+	c.path[CONFIG_USER] = strdup("");
+	r = c.path[CONFIG_USER] == NULL ? -ENOMEM :
+	    config_parse(&c, CONFIG_USER, bytes, len, hear_nothing, NULL);
+	for (id = 0; r == 0 && id < OPTIONS; id++)
+		if (value[id] != NULL && (c.value[id].text == NULL ||
+		    strcmp(c.value[id].text, value[id]) != 0) &&
+		    strcmp(value[id], "no") != 0)
+			r = -EINVAL;
+	config_fini(&c);
+	return r;
+}
+
+int
+config_save(const char *path, const char *const value[OPTIONS])
+{
+	char *bytes = NULL;
+	size_t len = 0;
+	unsigned id;
+	int r;
+
+	r = base_file_read(path, CONFIG_FILE_MAX, &bytes, &len);
+	if (r == -ENOENT) {
+		bytes = calloc(1, 1);
+		r = bytes == NULL ? -ENOMEM : base_folders_above(path);
+	}
+	for (id = 0; r == 0 && id < OPTIONS; id++)
+		if (value[id] != NULL)
+			r = config_edit(&bytes, &len, option_rows[id].name,
+			    value[id]);
+	if (r == 0 && len > CONFIG_FILE_MAX)
+		r = -EFBIG;
+	if (r == 0)
+		r = prove(bytes, len, value);
+	if (r == 0)
+		r = base_file_replace(path, bytes, len, 0600);
+	free(bytes);
+	return r;
 }

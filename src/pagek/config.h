@@ -3,8 +3,8 @@
  *
  * /etc/pagek/config, and over it the user's file, hold lines `key = value`; a
  * key is the name of a long option that the table of options lets stand there.
- * Behind them come sections, `[keys]` and `[colors]`: see config_sections.h.
- * No file is written but by config_edit.h, when somebody says :save.
+ * Behind them come sections, `[keys]` and `[colors]`: see pagek.conf(5).
+ * No file is written but by config_save(), for :save.
  *
  * Example
  *	options_parse(&o, argc, argv, ...);
@@ -104,5 +104,47 @@ const char *config_nearest(const char *key);
 /* Borrowed from the configuration and the options. */
 struct config_value config_value(const struct config *,
     const struct options *, enum option_id);
+
+/* Keys do what the files say, and else what they always do. */
+void config_bind_keys(const struct config *);
+void config_styles(const struct config *, struct page_style out[PAGE_MARKS]);
+
+/* --- a setting as a line of the file, its origin in a comment --------------- */
+
+#define CONFIG_SHOW_TEXT 1280
+
+/* Safe text; argument: what could stand there when nothing does. */
+void config_show(char out[CONFIG_SHOW_TEXT], const char *key,
+    const char *argument, const struct config_value *);
+
+/* --- settings into a file that a person has written ------------------------ */
+
+/*
+ * All that is not meant stays as it is, byte for byte.  A setting that stands
+ * there gets its new value, and keeps its blanks and the comment behind it;
+ * another one comes behind the last setting.
+ *
+ * Example
+ *	const char *value[OPTIONS] = { [OPTION_SORT] = "address" };
+ *	config_save(path, value);
+ */
+
+/* False: as a line it would be too long, or a '#' in it would begin a comment. */
+bool config_can_hold(const char *value);
+
+/*
+ * The text with that setting, of a value that a file can hold,
+ * in place of the old one, which is freed.  -ENOMEM: the old one.
+ */
+int config_edit(char **bytes, size_t *len, const char *key,
+    const char *value);
+
+/*
+ * The same of the file, for each value that is not NULL.  It is made, with its
+ * folders, if it is not there; a link to it stays.  -EINVAL: a line of the file
+ * would hide one of the settings; or what reading and writing say.  It is as it
+ * was then.
+ */
+int config_save(const char *path, const char *const value[OPTIONS]);
 
 #endif

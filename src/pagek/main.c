@@ -12,7 +12,7 @@
 #include "../base/base.h"
 #include "../page/sieve.h"
 #include "commands.h"
-#include "config_sections.h"
+#include "config.h"
 #include "listing.h"
 
 static void

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base/base.h"
@@ -154,4 +155,21 @@ output_close(FILE *out, const char *path, int status)
 	else
 		complain("cannot write standard output: %s", strerror(why));
 	return PAGEK_FAILED;
+}
+
+int
+output_refuse_terminal(int err)
+{
+	const char *term = getenv("TERM");
+
+	if (err == -ENOTTY)
+		complain("the page needs a terminal; for text take "
+		    "'pagek list' or option -b");
+	else if (term == NULL || term[0] == '\0')
+		complain("TERM is not set; for text take 'pagek list' or "
+		    "option -b");
+	else
+		complain("the page cannot be drawn on a terminal of kind "
+		    "'%s'; for text take 'pagek list' or option -b", term);
+	return PAGEK_USAGE;
 }

@@ -1,5 +1,6 @@
 /*
- * pump: runs the loop while a command waits for something, never for ever.
+ * pump: runs the loop while a command waits for something, never for ever, and
+ * until the next of what comes again and again is due.
  *
  * Example
  *	if (!pump_settled(loop, session, o->timeout_ms))
@@ -13,7 +14,10 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "../base/base.h"
 #include "../nodes/nodes.h"
+
+struct options;
 
 /* What is waited for; true when it is there.  NULL: time alone. */
 typedef bool (*pump_done_cb)(void *arg);
@@ -33,5 +37,34 @@ bool pump_settled(uv_loop_t *, struct nodes_session *, int timeout_ms);
 
 /* Closes session and link and lets the loop take leave of their handles. */
 void pump_down(uv_loop_t *, struct nodes_session *, struct nodes_link *);
+
+/* --- again and again ------------------------------------------------------ */
+
+/*
+ * Each --interval one more of them, until --count have come or --duration is
+ * over.  They are due by the start and not by each other, so that they do not
+ * drift.
+ *
+ *	pace_begin(&pace, o);
+ *	do {
+ *		print();
+ *		pace.n++;
+ *	} while (pace_wait(&pace, loop, session, NULL, NULL));
+ */
+struct pace {
+	const struct options *o;
+	struct mono begun;
+	int64_t due_ms;			/* since then: the last one that was waited for */
+	uint64_t n;			/* that have come: the caller's to count */
+};
+
+void pace_begin(struct pace *, const struct options *);
+
+/*
+ * Waits until the next is due, or done() says that nothing is to be waited for
+ * any more: true, then there is one more.  False: that was all.
+ */
+bool pace_wait(struct pace *, uv_loop_t *, struct nodes_session *,
+    pump_done_cb done, void *arg);
 
 #endif

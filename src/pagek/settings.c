@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "app.h"
-#include "config_edit.h"
-#include "config_show.h"
+#include "config.h"
 
 /* What is for the command line alone is no setting. */
 static unsigned

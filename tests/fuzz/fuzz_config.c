@@ -8,7 +8,7 @@
  * what holds can be given to every command.
  */
 #include "../../src/base/base.h"
-#include "../../src/pagek/config_sections.h"
+#include "../../src/pagek/config.h"
 #include "../../src/page/style.h"
 #include "fuzz.h"
 #include "sentences.h"

@@ -8,7 +8,7 @@
  * left to do.
  */
 #include "../../src/base/base.h"
-#include "../../src/pagek/config_edit.h"
+#include "../../src/pagek/config.h"
 #include "fuzz.h"
 #include "sentences.h"
 
