@@ -303,7 +303,8 @@ static bool
 run(const char *self, const struct load *l, bool json, int64_t seconds)
 {
 	const char *argv[] = { self, "--target", l->name, NULL };
-	struct nodes_start start = { .argv = argv, .own_session = true,
+	struct node_opts start = { NODE_OPTS_NONE,
+		.argv = (char *const *)(uintptr_t)argv, .own_session = true,
 		.max = LIST_MAX };
 	struct nodes_session_opts opts = { .max = LIST_MAX };
 	struct bench b = { .loop = uv_default_loop(), .seconds = seconds };

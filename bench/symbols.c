@@ -284,8 +284,9 @@ main(int argc, char **argv)
 	static struct probe p;
 	struct page_opts opts = { .layout = PAGE_WIDE };
 	struct nodes_session_opts session = { 0 };
-	struct nodes_start start = {
-		.argv = (const char *const *)argv + 2,
+	struct node_opts start = {
+		NODE_OPTS_NONE,
+		.argv = argv + 2,
 		.stack = STACK,
 		.free_stacks = true,
 		.own_session = true,

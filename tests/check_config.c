@@ -110,7 +110,7 @@ START_TEST(a_line_with_a_mistake_is_said_and_left_out)
 	    wrong[_i].line, said, wrong[_i].says);
 	ck_assert_ptr_null(strchr(said, '\033'));
 	run("list demo:1");
-	ck_assert_uint_eq(o.max, 7);
+	ck_assert_uint_eq(o.node.max, 7);
 }
 END_TEST
 
@@ -256,7 +256,7 @@ START_TEST(of_two_in_a_file_the_first_stands)
 	ck_assert_ptr_nonnull(strstr(said,
 	    "mine:2: 'max' stands in line 1 already"));
 	run("list demo:1");
-	ck_assert_uint_eq(o.max, 7);
+	ck_assert_uint_eq(o.node.max, 7);
 }
 END_TEST
 
@@ -314,7 +314,7 @@ START_TEST(the_command_line_goes_before_the_users_file_before_the_systems)
 	file(CONFIG_USER, "max = 2\nutc = no\nfps = 4\n");
 	run("--fps 6 demo:1");
 	ck_assert_uint_eq(sentences, 0);
-	ck_assert_uint_eq(o.max, 2);
+	ck_assert_uint_eq(o.node.max, 2);
 	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
 	ck_assert(!o.page.utc);
 	ck_assert_int_eq(o.page.fps, 6);
@@ -362,11 +362,11 @@ START_TEST(no_file_makes_a_node_of_its_own_but_by_that_setting)
 	    "sample = 512k\n");
 	run("run true");
 	ck_assert_ptr_null(memchr(o.given, true, sizeof o.given));
-	ck_assert_uint_eq(o.stack, 0);
-	ck_assert_uint_eq(o.sample, 512 * 1024);
+	ck_assert_uint_eq(o.node.stack, 0);
+	ck_assert_uint_eq(o.node.sample, 512 * 1024);
 	ck_assert(option_on(&o, OPTION_NO_WAIT));
 	run("run --free-stack true");
-	ck_assert_uint_eq(o.stack, OPTIONS_STACK);
+	ck_assert_uint_eq(o.node.stack, NODE_STACK);
 }
 END_TEST
 
@@ -431,9 +431,9 @@ START_TEST(what_is_called_built_in_is_what_options_begin_with)
 	    begun.page.fps);
 	ck_assert_int_eq(o.interval_ms, begun.interval_ms);
 	ck_assert_int_eq(o.timeout_ms, begun.timeout_ms);
-	ck_assert_uint_eq(o.stack, begun.stack);
-	ck_assert_uint_eq(o.sample, begun.sample);
-	ck_assert_uint_eq(o.max, begun.max);
+	ck_assert_uint_eq(o.node.stack, begun.node.stack);
+	ck_assert_uint_eq(o.node.sample, begun.node.sample);
+	ck_assert_uint_eq(o.node.max, begun.node.max);
 	ck_assert(o.least == begun.least);
 	ck_assert(!o.page.ascii && !o.page.utc);
 }

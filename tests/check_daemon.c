@@ -124,6 +124,67 @@ START_TEST(options_are_remembered_in_their_places)
 }
 END_TEST
 
+/* What a page gives to a node, read by the node. */
+static void
+hand(const struct node_opts *given, struct node_opts *got)
+{
+	char **argv = node_options_argv(given);
+	int n = 0;
+
+	ck_assert_ptr_nonnull(argv);
+	while (argv[n] != NULL)
+		n++;
+	optind = 1;
+	ck_assert_int_eq(node_options(n, argv, got), -1);
+	for (unsigned i = 0; i < NODE_OPTIONS; i++) {
+		const struct base_option *o = &node_handed[i].option;
+		char a[BASE_OPTION_TEXT], b[BASE_OPTION_TEXT];
+		const char *was = o->name == NULL ||
+		    (node_handed[i].kinds & node_kind(given)) == 0 ? NULL :
+		    base_option_text(o, given, a);
+		const char *is = o->name == NULL ? NULL :
+		    base_option_text(o, got, b);
+
+		ck_assert_msg((was == NULL) == (is == NULL), "--%s", o->name);
+		if (was != NULL)
+			ck_assert_str_eq(was, is);
+	}
+	/* Texts of got are in it. */
+	free(argv);
+}
+
+START_TEST(options_that_a_page_hands_on_arrive)
+{
+	char word[] = "true", option[] = "--stack", *argv[] = { word, option,
+		NULL };
+	struct node_opts all = { .argv = argv, .fd = 7, .max = 17,
+		.no_wait = true, .own_session = true, .check_list = true,
+		.stack = 3, .free_stacks = true, .no_pairs = true,
+		.dormant = true, .sample = UINT64_C(1) << 40, .report = "/r",
+		.hello = "/h", .demo_at = "39s", .device = -1,
+		.baud = 9600, .supervised = -1 };
+	struct node_opts got;
+
+	hand(&all, &got);
+	ck_assert_ptr_null(got.demo_at);
+	ck_assert_uint_eq(got.baud, 0);
+	ck_assert(got.sample == all.sample && got.fd == 7);
+	all.argv = NULL;
+	all.device = 6;
+	all.device_name = "-x";
+	all.device_once = true;
+	hand(&all, &got);
+	ck_assert(got.baud == 9600 && got.stack == 0 && got.device == 6);
+	all.device = -1;
+	all.device_name = NULL;
+	all.device_once = false;
+	all.demo = "note";
+	all.demo_stream = "X";
+	hand(&all, &got);
+	hand(&(struct node_opts){ NODE_OPTS_NONE, .demo = "1" }, &got);
+}
+END_TEST
+
 START_TEST(a_daemon_takes_stacks_unless_told_otherwise)
 {
 	char name[] = "pageknode", option[] = "--stack", zero[] = "0";
@@ -599,6 +660,7 @@ suite(void)
 	tcase_add_loop_test(t, arguments_say_which_kind_of_node, 0,
 	    BASE_NELEM(arguments));
 	tcase_add_test(t, options_are_remembered_in_their_places);
+	tcase_add_test(t, options_that_a_page_hands_on_arrive);
 	tcase_add_test(t, a_daemon_takes_stacks_unless_told_otherwise);
 	suite_add_tcase(s, t);
 

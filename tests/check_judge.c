@@ -45,7 +45,8 @@ begin(enum budget_kind kind, double most, uint64_t ms)
 static void
 begin_command(enum budget_kind kind, double most)
 {
-	static const char *const argv[] = { "true", NULL };
+	static char word[] = "true";
+	static char *const argv[] = { word, NULL };
 
 	options.argv = argv;
 	begin(kind, most, 0);

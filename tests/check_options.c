@@ -504,7 +504,7 @@ START_TEST(values_arrive)
 	ck_assert_int_eq(o.interval_ms, 250);
 	ck_assert_int_eq(o.timeout_ms, 2000);
 	ck_assert_uint_eq(o.count, 7);
-	ck_assert_uint_eq(o.max, 100);
+	ck_assert_uint_eq(o.node.max, 100);
 	ck_assert_int_eq(parse(&o, "--classic"), 0);
 	ck_assert_int_eq(o.page.layout, PAGE_CLASSIC);
 	ck_assert_int_eq(parse(&o, "--classic=strict"), 0);
@@ -526,9 +526,9 @@ START_TEST(measure_and_group_are_words_of_one_option)
 	ck_assert_int_eq(o.by, PROFILE_MODULE);
 	ck_assert(o.least == 0.125);
 	ck_assert_int_eq(parse(&o, "run -- true"), 0);
-	ck_assert_uint_eq(o.stack, 16);
+	ck_assert_uint_eq(o.node.stack, 16);
 	ck_assert_int_eq(parse(&o, "run --stack 0 -- true"), 0);
-	ck_assert_uint_eq(o.stack, 0);
+	ck_assert_uint_eq(o.node.stack, 0);
 }
 END_TEST
 
@@ -589,12 +589,6 @@ END_TEST
 
 /* --- one table ---------------------------------------------------------- */
 
-static const char *const option_names[] = {
-#define OPT(id, name, letter, argument, takers, help) name,
-#include "../src/pagek/options.def"
-#undef OPT
-};
-
 static char *
 written(void (*write)(FILE *))
 {
@@ -618,10 +612,10 @@ START_TEST(help_has_every_option)
 {
 	char *help = written(help_of_all);
 	char want[64];
-	size_t i;
+	unsigned i;
 
-	for (i = 0; i < BASE_NELEM(option_names); i++) {
-		snprintf(want, sizeof want, "--%s", option_names[i]);
+	for (i = 0; i < OPTIONS; i++) {
+		snprintf(want, sizeof want, "--%s", option_name(i));
 		ck_assert_msg(strstr(help, want) != NULL, "help: %s", want);
 	}
 	free(help);

@@ -192,7 +192,7 @@ set_terminal(struct device *d, unsigned baud)
 	t.c_cflag |= CLOCAL | CREAD;
 	t.c_cc[VMIN] = 1;
 	t.c_cc[VTIME] = 0;
-	if (device_speed(baud, &speed))
+	if (node_options_speed(baud, &speed))
 		cfsetspeed(&t, speed);
 	if (tcsetattr(d->fd, TCSANOW, &t) < 0)
 		return -errno;

@@ -15,7 +15,6 @@
 #define NODES_DEVICE_H
 
 #include <stdbool.h>
-#include <termios.h>
 
 struct node;
 struct device;
@@ -25,8 +24,5 @@ int device_start(struct node *);
 
 /* Before the loop runs down; more than once does no harm. */
 void device_close(struct node *);
-
-/* baud.c: false for what no terminal has. */
-bool device_speed(unsigned baud, speed_t *);
 
 #endif

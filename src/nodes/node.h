@@ -23,6 +23,7 @@
 #include "friendly.h"
 #include "hello.h"
 #include "keeper.h"
+#include "node_options.h"
 #include "nodes.h"
 #include "own.h"
 #include "quota.h"
@@ -40,44 +41,8 @@
 #define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
 
 #define NODE_USAGE 2
-#define NODE_STACK 16			/* frames of a daemon's targets, unless told otherwise */
 
 struct device;
-
-struct node_opts {
-	int fd;				/* the first page; -1 none */
-	uint32_t max;			/* aRecMax; 0: the default */
-	bool no_wait;
-	bool own_session;
-	bool check_list;
-	unsigned stack;			/* frames of an allocation's stack; 0: its caller alone */
-	bool free_stacks;		/* frees have theirs too */
-	bool no_pairs;			/* a record for each event: peaks are exact */
-	bool dormant;			/* targets log nothing until they are armed */
-	uint64_t sample;		/* mean bytes between samples; 0: every event */
-	const char *report;
-	const char *hello;		/* of another node, whose targets the command's are */
-	const char *demo;
-	const char *demo_at;
-	const char *demo_stream;
-	int device;			/* descriptor of a classic stream; -1 none */
-	const char *device_name;
-	bool device_once;		/* no other writer of a FIFO is waited for */
-	unsigned baud;			/* of a terminal; 0: as it is */
-	char *const *argv;		/* the command, NULL-ended; NULL none */
-	bool bridge;			/* no node at all: see bridge.h */
-	const char *target;		/* of the bridge's page; NULL none */
-	uint16_t page_node;		/* that the bridge's page is on; 0 not known */
-	bool daemon;			/* neither a command nor a generator: it stands alone */
-	bool system;			/* for all users */
-	bool alone;			/* without a supervisor */
-	int supervised;			/* socket to our supervisor; -1 none, or it has yet to be */
-	uint32_t roles;			/* the most that pages are granted; 0: all */
-	unsigned clients;		/* pages at a time; 0: SERVE_CONNS */
-	const char *spool;		/* folder of listings; NULL: the usual one */
-	bool print;			/* listings that have come */
-	const char *printer;		/* NULL: lp's own choice */
-};
 
 struct node {
 	uv_loop_t *loop;
@@ -132,7 +97,7 @@ void node_close(struct node *);
 void node_fini(struct node *);
 
 /*
- * The program's arguments: -1 when there is a node to be made of them, else
+ * The program's arguments (arguments.c): -1 when there is a node to be made of them, else
  * the status to end with, all being said.
  */
 int node_options(int argc, char **argv, struct node_opts *);

@@ -18,7 +18,8 @@
  * Example: a page
  *	struct nodes_link *link;
  *	struct nodes_session *s;
- *	nodes_start(&link, loop, &(struct nodes_start){ .argv = cmd, ... });
+ *	nodes_start(&link, loop, &(struct node_opts){ NODE_OPTS_NONE,
+ *	    .argv = cmd, ... });
  *	nodes_session_open(&s, link, &(struct nodes_session_opts){ 0 }, on_news, me);
  *	each cycle:	nodes_session_cycle(s);
  *	on_news:	draw nodes_session_look(s);
@@ -29,7 +30,8 @@
  * callbacks do not come after close.
  *
  * Behind this door live two halves that share nothing but it, find.c (the
- * folder where they meet) and table (what they are called):
+ * folder where they meet), table (what they are called) and node_options (what
+ * a page tells the node that it starts):
  *	the page's	link* (the connection, starting a node, its targets),
  *			listing (sent to a node, or fetched from one),
  *			ssh_words, session* (what is known of one stream) and
@@ -47,7 +49,7 @@
  *			quota (who may), friendly (what other nodes are
  *			called), spool* (listings as files, behind
  *			serve_listing), known (memory that is wholly known),
- *			socket, inherited, report, device and baud, demo*
+ *			socket, inherited, report, device, demo*
  */
 #ifndef NODES_H
 #define NODES_H
@@ -61,6 +63,7 @@
 #include "../blklist/blklist.h"
 #include "../stream/stream.h"
 #include "../stream/wire.h"
+#include "node_options.h"
 #include "nodes_table.h"
 
 #define NODES_HZ 15		/* cycles a second */
@@ -71,37 +74,13 @@
 
 struct nodes_link;
 
-/* What `pagek run` and demo: hand to the node that they start. */
-struct nodes_start {
-	const char *const *argv;	/* the target's command, NULL-ended; or NULL */
-	const char *demo;		/* generator instead: "note", "1", "flood" */
-	const char *demo_at;		/* --at of the generator: "39s"; NULL for none */
-	const char *demo_stream;	/* its stream's name in DSTRM; NULL: ALLOCLOG */
-	int device;			/* descriptor to read a classic stream from, which stays the caller's ... */
-	const char *device_name;	/* ... when it has a name here; NULL: there is none */
-	bool device_once;		/* a FIFO's end is its writer's, and not the wait for another one */
-	unsigned baud;			/* of a terminal; 0: as it is set */
-	const char *hello;		/* targets go to the node with this socket for them, and this one only
-					   runs the command; NULL: they are its own */
-	const char *report;		/* --report FILE; NULL for none */
-	uint32_t max;			/* aRecMax of each list; 0: the default */
-	bool no_wait;			/* full rings drop at once */
-	bool own_session;		/* the page has the terminal: target gets a session of its own,
-					   /dev/null as stdin, its output into a file */
-	unsigned stack;			/* frames of each allocation's stack, 0 to 64; 0: its caller alone */
-	bool free_stacks;		/* frees have theirs too */
-	bool no_pairs;			/* a record for each event: peaks are exact */
-	uint64_t sample;		/* --sample: mean bytes between samples; 0: every event */
-	bool dormant;			/* targets log nothing until they are armed */
-	bool check_list;		/* --list=check: literal list beside, compared after each batch */
-};
-
 /*
- * Starts a node of our own (pageknode beside the running program, else from
- * LIBEXECDIR) over a socketpair.  Negative errno when it cannot be started; a
- * command that cannot be executed is told later, as nodes_look.exec_error.
+ * Starts a node of our own with these options (pageknode beside the running
+ * program, else from LIBEXECDIR) over a socketpair, which is its `fd`.  Negative
+ * errno when it cannot be started; a command that cannot be executed is told
+ * later, as nodes_look.exec_error.
  */
-int nodes_start(struct nodes_link **, uv_loop_t *, const struct nodes_start *);
+int nodes_start(struct nodes_link **, uv_loop_t *, const struct node_opts *);
 
 /*
  * Connects to the node that listens at the socket `path`, now and whenever the
@@ -111,9 +90,6 @@ int nodes_connect(struct nodes_link **, uv_loop_t *, const char *path);
 
 /* Over a descriptor that is connected already; the link owns it from now on. */
 int nodes_link_open(struct nodes_link **, uv_loop_t *, int fd);
-
-/* Is there such a speed of serial lines? */
-bool nodes_baud_known(unsigned baud);
 
 enum nodes_state {
 	NODES_CONNECTING,

@@ -446,7 +446,7 @@ void
 judge_loss(const struct judge *j, char why[CHECK_WHY])
 {
 	/* A target that ran before has the limit of its own node. */
-	bool ours = j->o->argv != NULL || j->o->max != 0;
+	bool ours = j->o->argv != NULL || j->o->node.max != 0;
 	size_t len = 0;
 
 	why[0] = '\0';

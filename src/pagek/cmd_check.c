@@ -115,21 +115,16 @@ static int
 check_command(const struct options *o, uv_loop_t *loop, struct judge *j,
     FILE *out)
 {
-	struct nodes_start start = {
-		.argv = o->argv,
-		.max = o->max,
-		.no_wait = option_on(o, OPTION_NO_WAIT),
-		.stack = o->stack,
-		.sample = o->sample,
-		/* A pair does not tell what else was held meanwhile. */
-		.no_pairs = option_given(o, OPTION_MAX_LIVE),
-	};
+	struct node_opts start = o->node;
 	struct nodes_session_opts opts = { 0 };
 	struct nodes_session *s = NULL;
 	struct nodes_link *link = NULL;
 	int status, err;
 
 	options_session(o, &opts);
+	start.argv = o->argv;
+	/* A pair does not tell what else was held meanwhile. */
+	start.no_pairs = option_given(o, OPTION_MAX_LIVE);
 	/* First: a signal may come as soon as there is a command to send it to. */
 	if (forward_open(loop) < 0)
 		complain("signals will not be passed on to the command");

@@ -37,7 +37,7 @@ is_name(const char *argument)
 static enum completion_of
 completion_of_option(const struct option_row *row)
 {
-	const char *argument = row->argument;
+	const char *argument = row->option->argument;
 
 	if (argument == NULL)
 		return COMPLETION_NOTHING;
@@ -98,7 +98,7 @@ completion_escape(FILE *out, const char *text, const char *which,
 static bool
 needs_argument(const struct option_row *row)
 {
-	return row->argument != NULL && row->argument[0] != '[';
+	return row->option->argument != NULL && row->option->argument[0] != '[';
 }
 
 /* --- bash ------------------------------------------------------------------ */
@@ -236,7 +236,7 @@ put_bash_needs(FILE *out)
 
 		if (!needs_argument(row))
 			continue;
-		fprintf(out, "%s--%s", bar, row->name);
+		fprintf(out, "%s--%s", bar, row->option->name);
 		bar = " | ";
 		if (row->letter != 0)
 			fprintf(out, "%s-%c", bar, row->letter);
@@ -257,14 +257,14 @@ put_bash_values(FILE *out)
 
 		if (of == COMPLETION_NOTHING)
 			continue;
-		fprintf(out, "	--%s", row->name);
+		fprintf(out, "	--%s", row->option->name);
 		if (row->letter != 0)
 			fprintf(out, " | -%c", row->letter);
 		if (of == COMPLETION_FILE) {
 			fputs(") _pagek_files \"$2\" \"$3\" ;;\n", out);
 			continue;
 		}
-		completion_words(row->argument, words_of);
+		completion_words(row->option->argument, words_of);
 		fprintf(out, ") _pagek_from \"$2\" \"$3\" '%s' ;;\n", words_of);
 	}
 	fputs("	esac\n}\n", out);
@@ -284,7 +284,7 @@ put_bash_options(FILE *out)
 				continue;
 			if (row->letter != 0)
 				fprintf(out, " -%c", row->letter);
-			fprintf(out, " --%s%s", row->name,
+			fprintf(out, " --%s%s", row->option->name,
 			    needs_argument(row) ? "=" : "");
 		}
 		fputs(" ' ;;\n", out);
@@ -381,10 +381,10 @@ put_fish_option(FILE *out, const struct option_row *row)
 	fputs("'", out);
 	if (row->letter != 0)
 		fprintf(out, " -s %c", row->letter);
-	fprintf(out, " -l %s", row->name);
+	fprintf(out, " -l %s", row->option->name);
 	switch (completion_of_option(row)) {
 	case COMPLETION_WORDS:
-		completion_words(row->argument, words);
+		completion_words(row->option->argument, words);
 		fprintf(out, "%s -a '%s'", needs_argument(row) ?
 		    " -x" : "", words);
 		break;
@@ -392,11 +392,11 @@ put_fish_option(FILE *out, const struct option_row *row)
 		fputs(" -r -F", out);
 		break;
 	default:
-		fputs(row->argument != NULL ? " -x" : "", out);
+		fputs(row->option->argument != NULL ? " -x" : "", out);
 		break;
 	}
 	fputs(" -d ", out);
-	put_fish_quoted(out, row->help);
+	put_fish_quoted(out, row->option->help);
 	fputc('\n', out);
 }
 
@@ -499,14 +499,14 @@ put_zsh_argument(FILE *out, const struct option_row *row)
 {
 	char words[COMPLETION_WORDS_MAX];
 
-	if (row->argument == NULL)
+	if (row->option->argument == NULL)
 		return;
 	fputs(needs_argument(row) ? ":" : "::", out);
-	put_zsh_quoted(out, row->name);
+	put_zsh_quoted(out, row->option->name);
 	fputc(':', out);
 	switch (completion_of_option(row)) {
 	case COMPLETION_WORDS:
-		completion_words(row->argument, words);
+		completion_words(row->option->argument, words);
 		fprintf(out, "(%s)", words);
 		break;
 	case COMPLETION_FILE:
@@ -521,21 +521,21 @@ put_zsh_argument(FILE *out, const struct option_row *row)
 static void
 put_zsh_option(FILE *out, const struct option_row *row)
 {
-	const char *help = row->help;
+	const char *help = row->option->help;
 	bool needs = needs_argument(row);
 
 	if (row->letter != 0) {
 		fprintf(out, "		'(-%c --%s)-%c%s[", row->letter,
-		    row->name, row->letter, needs ? "+" : "");
+		    row->option->name, row->letter, needs ? "+" : "");
 		put_zsh_quoted(out, help);
 		fputc(']', out);
 		put_zsh_argument(out, row);
-		fprintf(out, "'\n		'(-%c --%s)", row->letter, row->name);
+		fprintf(out, "'\n		'(-%c --%s)", row->letter, row->option->name);
 	} else {
 		fputs("		'", out);
 	}
-	fprintf(out, "--%s%s[", row->name, needs ? "=" :
-	    row->argument != NULL ? "=-" : "");
+	fprintf(out, "--%s%s[", row->option->name, needs ? "=" :
+	    row->option->argument != NULL ? "=-" : "");
 	put_zsh_quoted(out, help);
 	fputc(']', out);
 	put_zsh_argument(out, row);

@@ -89,8 +89,8 @@ cmd_config(const struct options *o, uv_loop_t *loop)
 		if (!config_has(id))
 			continue;
 		v = config_value(o->config, o, id);
-		put_setting(stdout, option_rows[id].name,
-		    option_rows[id].argument, &v);
+		put_setting(stdout, option_name(id),
+		    option_argument(id), &v);
 	}
 	put_keys(stdout, o->config);
 	put_colors(stdout, o->config);

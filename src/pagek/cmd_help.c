@@ -18,24 +18,24 @@ print_option(FILE *out, const struct option_row *row)
 		base_append(left, sizeof left, &len, "-%c, ", row->letter);
 	else
 		base_append(left, sizeof left, &len, "    ");
-	base_append(left, sizeof left, &len, "--%s", row->name);
-	if (row->argument != NULL && row->argument[0] == '[')
+	base_append(left, sizeof left, &len, "--%s", row->option->name);
+	if (row->option->argument != NULL && row->option->argument[0] == '[')
 		base_append(left, sizeof left, &len, "[=%s",
-		    row->argument + 1);
-	else if (row->argument != NULL)
-		base_append(left, sizeof left, &len, "=%s", row->argument);
+		    row->option->argument + 1);
+	else if (row->option->argument != NULL)
+		base_append(left, sizeof left, &len, "=%s", row->option->argument);
 	if (len > 27)
-		fprintf(out, "  %s\n  %27s %s\n", left, "", row->help);
+		fprintf(out, "  %s\n  %27s %s\n", left, "", row->option->help);
 	else
-		fprintf(out, "  %-27s %s\n", left, row->help);
+		fprintf(out, "  %-27s %s\n", left, row->option->help);
 }
 
 static void
 print_targets(FILE *out)
 {
 	fputs("\nTARGET is one of\n"
-	    "  local        what holds most of the live targets of this user's newest\n"
-	    "               node that has any (default)\n"
+	    "  local        on your newest node, the live target that holds most "
+	    "(default)\n"
 	    "  pid:N        the target with this process id\n"
 	    "  NODE[/TARGET]\n"
 	    "               a node of the table, by its name or its number of "
@@ -101,8 +101,8 @@ options_help(FILE *out, enum command about)
 	if (!all && option_taken(&option_rows[OPTION_FILTER], about))
 		print_filter(out);
 	if (all)
-		fputs("\n'pagek help COMMAND' tells which options a command "
-		    "takes; pagek(1) has the rest.\n", out);
+		fputs("\n'pagek help COMMAND' lists the options of a command; "
+		    "pagek(1) has the rest.\n", out);
 }
 
 int

@@ -460,7 +460,7 @@ wants_own_node(const struct options *o)
 
 /* This user's node, where it runs; else one of our own. */
 static int
-start_somewhere(struct run *r, struct nodes_start *start)
+start_somewhere(struct run *r, struct node_opts *start)
 {
 	char hello[PATH_MAX];
 	int err;
@@ -497,30 +497,22 @@ cmd_run(const struct options *o, uv_loop_t *loop)
 {
 	struct run r = { .o = o, .loop = loop };
 	struct nodes_session_opts opts = { 0 };
-	struct nodes_start start = {
-		.argv = o->argv,
-		.report = o->report,
-		.max = o->max,
-		.no_wait = option_on(o, OPTION_NO_WAIT),
-		.stack = o->stack,
-		.free_stacks = o->stack > 0 &&
-		    option_on(o, OPTION_FREE_STACK),
-		.sample = o->sample,
-		.dormant = option_given(o, OPTION_DORMANT),
-		.check_list = o->list == LIST_CHECK,
-	};
+	struct node_opts start = o->node;
 	int form, err, status;
 
 	form = choose_form(o);
 	if (form < 0)
 		return output_refuse_terminal(form);
-	if (form == 0 && o->report != NULL && strcmp(o->report, "-") == 0) {
+	if (form == 0 && o->node.report != NULL && strcmp(o->node.report, "-") == 0) {
 		complain("the page has the terminal: with '--report -' goes "
 		    "option -b");
 		return PAGEK_USAGE;
 	}
-	if (!is_writable(o->report) || !is_writable(o->output))
+	if (!is_writable(o->node.report) || !is_writable(o->output))
 		return PAGEK_RUN_FAILED;
+	start.argv = o->argv;
+	start.check_list = o->list == LIST_CHECK;
+	start.free_stacks = start.free_stacks && start.stack > 0;
 	start.own_session = form == 0;
 	options_session(o, &opts);
 	page_init(&r.page, &o->page);

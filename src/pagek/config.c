@@ -17,20 +17,6 @@
 #define SETTING_COLUMNS 32
 #define FILE_VARIABLE "PAGEK_CONFIG"	/* in place of the user's file */
 
-/* What holds where nobody says anything; of the rest nothing does. */
-static const char *const built_in[OPTIONS] = {
-	[OPTION_SORT] = "age",
-	[OPTION_LEAST] = "1",
-	[OPTION_CLASSIC] = "no",
-	[OPTION_COLOR] = "auto",
-	[OPTION_FPS] = "15",
-	[OPTION_UNITS] = "exact",
-	[OPTION_INTERVAL] = "1",
-	[OPTION_TIMEOUT] = "10",
-	[OPTION_STACK] = "16",
-	[OPTION_SAMPLE] = "0",
-};
-
 /* Variables that go before any file. */
 static const struct {
 	enum option_id id;
@@ -254,7 +240,7 @@ config_find(const char *key)
 	unsigned id;
 
 	for (id = 0; id < OPTIONS; id++)
-		if (strcmp(option_rows[id].name, key) == 0)
+		if (strcmp(option_name(id), key) == 0)
 			break;
 	return id;
 }
@@ -268,7 +254,7 @@ config_nearest(const char *key)
 
 	for (id = 0; id < OPTIONS; id++)
 		if (config_has(id))
-			names[n++] = option_rows[id].name;
+			names[n++] = option_name(id);
 	return base_nearest(key, names, n);
 }
 
@@ -325,8 +311,8 @@ take_setting(struct reading *r, const char *key, const char *text)
 	}
 	if (text[0] == '\0') {
 		complain_of(r, "'%s' has no value: write '%s = %s'", key, key,
-		    option_rows[id].argument != NULL ?
-		    option_rows[id].argument : "yes");
+		    option_argument(id) != NULL ?
+		    option_argument(id) : "yes");
 		return 0;
 	}
 	if (r->c->value[id].text != NULL && r->c->value[id].file == r->file) {
@@ -528,7 +514,7 @@ is_given(const struct options *o, enum option_id id, const char **text)
 	*text = o->text[id] != NULL ? o->text[id] : "yes";
 	if (option_given(o, id))
 		return true;
-	*text = option_rows[id].argument == NULL || id == OPTION_CLASSIC ?
+	*text = option_argument(id) == NULL || id == OPTION_CLASSIC ?
 	    "no" : NULL;
 	for (size_t i = 0; i < BASE_NELEM(exclusions); i++)
 		if (exclusions[i].aside == id &&
@@ -575,8 +561,8 @@ config_value(const struct config *c, const struct options *o,
 		return v;
 	}
 	v.origin = CONFIG_BUILT_IN;
-	v.text = built_in[id] == NULL && option_rows[id].argument == NULL ?
-	    "no" : built_in[id];
+	v.text = option_rows[id].standard == NULL && option_argument(id) == NULL ?
+	    "no" : option_rows[id].standard;
 	return v;
 }
 
@@ -597,8 +583,8 @@ config_apply(const struct config *c, struct options *o)
 			options_set(o, id, v.text, why, sizeof why);
 	}
 	/* Stacks of frees are asked for by somebody who wants stacks. */
-	if (option_given(o, OPTION_FREE_STACK) && o->stack == 0)
-		o->stack = OPTIONS_STACK;
+	if (option_given(o, OPTION_FREE_STACK) && o->node.stack == 0)
+		o->node.stack = NODE_STACK;
 }
 
 void
@@ -841,7 +827,7 @@ config_save(const char *path, const char *const value[OPTIONS])
 	}
 	for (id = 0; r == 0 && id < OPTIONS; id++)
 		if (value[id] != NULL)
-			r = config_edit(&bytes, &len, option_rows[id].name,
+			r = config_edit(&bytes, &len, option_name(id),
 			    value[id]);
 	if (r == 0 && len > CONFIG_FILE_MAX)
 		r = -EFBIG;

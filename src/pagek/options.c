@@ -1,6 +1,6 @@
 /*
- * The tables of commands and options, from argv to struct options, what goes
- * together, and what is made of it.
+ * The table of commands, from argv to struct options, what goes together, and
+ * what is made of it.
  */
 #include <ctype.h>
 #include <getopt.h>
@@ -13,17 +13,12 @@
 #include "target_words.h"
 
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
-#define TIMEOUT_MS 10000
-#define INTERVAL_MS 1000
-#define LEAST 0.01
-#define TOLERANCE 0.1
 #define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */
 
-/* --- the tables ----------------------------------------------------------- */
+/* --- the commands --------------------------------------------------------- */
 
 #define OF(command) TAKER(COMMAND_##command)
 #define IN(group) TAKER_GROUP(GROUP_##group)
-#define ANY (TAKER(COMMANDS) - 1)
 
 _Static_assert(COMMANDS + GROUP_FILE < 64, "a bit for each");
 
@@ -34,14 +29,6 @@ const struct command_row command_rows[COMMANDS] = {
 	    .takes = OF(id) | (groups_), .help = help_ },
 #include "commands.def"
 #undef COMMAND
-};
-
-const struct option_row option_rows[OPTIONS] = {
-#define OPT(id, name_, letter_, argument_, takers_, help_) \
-	[OPTION_##id] = { .name = name_, .letter = letter_, \
-	    .argument = argument_, .takers = takers_, .help = help_ },
-#include "options.def"
-#undef OPT
 };
 
 enum command
@@ -198,13 +185,11 @@ make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
 	*s++ = '-';
 	*s++ = ':';
 	for (id = 0; id < OPTIONS; id++) {
-		const char *arg = option_rows[id].argument;
+		const char *arg = option_argument(id);
 
 		longs[id] = (struct option){
-			.name = option_rows[id].name,
-			.has_arg = arg == NULL ? no_argument :
-			    arg[0] == '[' ? optional_argument :
-			    required_argument,
+			.name = option_name(id),
+			.has_arg = base_option_has_arg(option_rows[id].option),
 			.val = VALUE_BASE + id,
 		};
 		if (option_rows[id].letter == 0)
@@ -227,7 +212,7 @@ unknown_option(struct parse *p, const char *word, int opt)
 
 	if (opt >= VALUE_BASE)
 		return option_fail(p, "--%s takes no argument",
-		    option_rows[opt - VALUE_BASE].name);
+		    option_name(opt - VALUE_BASE));
 	if (opt != 0)
 		return option_fail(p, "unknown option '-%s'",
 		    words_shown((const char[]){ (char)opt, '\0' }));
@@ -236,7 +221,7 @@ unknown_option(struct parse *p, const char *word, int opt)
 	len = strcspn(word, "=");
 	snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), word);
 	for (id = 0; id < OPTIONS; id++)
-		names[id] = option_rows[id].name;
+		names[id] = option_name(id);
 	near = base_nearest(name, names, OPTIONS);
 	if (near != NULL)
 		return option_fail(p,
@@ -283,7 +268,7 @@ parse_words(struct parse *p, int argc, char **argv)
 	    (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == 1 && command_rows[o->command].words == WORDS_PROGRAM) {
 			/* The command's own words are nobody else's. */
-			o->argv = (const char *const *)&argv[optind - 1];
+			o->argv = &argv[optind - 1];
 			return 0;
 		}
 		if (c == 1)
@@ -292,14 +277,14 @@ parse_words(struct parse *p, int argc, char **argv)
 			r = unknown_option(p, argv[optind - 1], optopt);
 		else if (c == ':')
 			r = option_fail(p, "--%s needs an argument: %s",
-			    option_rows[option_of_value(optopt)].name,
-			    option_rows[option_of_value(optopt)].argument);
+			    option_name(option_of_value(optopt)),
+			    option_argument(option_of_value(optopt)));
 		else
 			r = option_set(p, (enum option_id)option_of_value(c),
 			    optarg);
 	}
 	if (r == 0 && optind < argc && is_started(o)) {
-		o->argv = (const char *const *)&argv[optind];
+		o->argv = &argv[optind];
 		return 0;
 	}
 	for (; r == 0 && optind < argc; optind++)
@@ -323,7 +308,7 @@ option_none_of(struct parse *p, const enum option_id *ids, size_t n,
 	for (size_t i = 0; i < n; i++)
 		if (option_given(p->o, ids[i]))
 			return option_fail(p, "--%s %s",
-			    option_rows[ids[i]].name, why_not);
+			    option_name(ids[i]), why_not);
 	return 0;
 }
 
@@ -338,7 +323,7 @@ check_taken(struct parse *p)
 		    !option_taken(&option_rows[id], o->command))
 			return option_fail(p, "'pagek %s' takes no option --%s",
 			    command_rows[o->command].name,
-			    option_rows[id].name);
+			    option_name(id));
 	return 0;
 }
 
@@ -356,8 +341,8 @@ check_pairs(struct parse *p)
 		if (option_given(p->o, pairs[i][0]) &&
 		    option_given(p->o, pairs[i][1]))
 			return option_fail(p, "--%s and --%s exclude each "
-			    "other", option_rows[pairs[i][0]].name,
-			    option_rows[pairs[i][1]].name);
+			    "other", option_name(pairs[i][0]),
+			    option_name(pairs[i][1]));
 	return 0;
 }
 
@@ -403,14 +388,14 @@ check_demo(struct parse *p)
 	const struct options *o = p->o;
 	bool demo = o->target.kind == TARGET_DEMO;
 
-	if (demo && o->at != NULL && strcmp(o->target.rest, "note") != 0)
+	if (demo && o->node.demo_at != NULL && strcmp(o->target.rest, "note") != 0)
 		return option_fail(p, "--at is for demo:note: the clock of "
 		    "demo:%s is its own", o->target.rest);
 	if (command_rows[o->command].words == WORDS_PROGRAM || demo)
 		return 0;
-	if (o->at != NULL)
+	if (o->node.demo_at != NULL)
 		return option_fail(p, "--at is for demos, such as demo:note");
-	if (o->stream != NULL)
+	if (o->node.demo_stream != NULL)
 		return option_fail(p,
 		    "--stream is for demos, such as demo:note");
 	if (o->list == LIST_CHECK)
@@ -438,7 +423,7 @@ check_raw(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->baud != 0 && o->aimed && o->target.kind != TARGET_RAW)
+	if (o->node.baud != 0 && o->aimed && o->target.kind != TARGET_RAW)
 		return option_fail(p, "--baud is for serial lines, such as "
 		    "raw:/dev/ttyUSB0");
 	return 0;
@@ -449,7 +434,7 @@ check_stacks(struct parse *p)
 {
 	const struct options *o = p->o;
 
-	if (o->stack == 0 && option_given(o, OPTION_FREE_STACK))
+	if (o->node.stack == 0 && option_given(o, OPTION_FREE_STACK))
 		return option_fail(p,
 		    "--free-stack needs stacks: --stack=0 has none");
 	return 0;
@@ -506,7 +491,7 @@ check_layout(struct parse *p)
 	for (i = 0; o->json && i < BASE_NELEM(layouts); i++)
 		if (option_given(o, layouts[i]))
 			return option_fail(p, "--%s is for text, not for "
-			    "--format=%s", option_rows[layouts[i]].name,
+			    "--format=%s", option_name(layouts[i]),
 			    o->text[OPTION_FORMAT]);
 	return 0;
 }
@@ -554,14 +539,11 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		.target = { .kind = TARGET_LOCAL, .word = "local",
 		    .rest = "" },
 		.topic = COMMANDS,
-		.interval_ms = INTERVAL_MS,
-		.timeout_ms = TIMEOUT_MS,
-		.stack = OPTIONS_STACK,
 		.by = PROFILE_FUNCTION,
-		.least = LEAST,
-		.tolerance = TOLERANCE,
 		.page = { .order = BLKLIST_BY_AGE, .listing = "" },
+		.node = { NODE_OPTS_NONE },
 	};
+	options_standard(o);
 	r = parse_words(&p, argc, argv);
 	if (r != 0)
 		return r;
@@ -589,7 +571,7 @@ options_session(const struct options *o, struct nodes_session_opts *s)
 	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
 	    !command_in(o->command, GROUP_SCREEN);
 	s->since_click = option_given(o, OPTION_SINCE);
-	s->max = o->max;
+	s->max = o->node.max;
 	/* A page is looked at row by row; what is written has all of them. */
 	s->whole = option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH) ||
 	    !command_in(o->command, GROUP_SCREEN);

@@ -16,7 +16,7 @@
  *	commands.def	the commands
  *	options.def	the options
  *	options.c	from argv to struct options, and what goes together
- *	options_values.c	the value of each option, and where it goes
+ *	options_values.c	the table of options, and the value of each
  *	cmd_help.c	the help, made from the tables
  *
  * What goes together for one command alone is checked in its own file.
@@ -36,12 +36,13 @@
 #include <stdio.h>
 #include <uv.h>
 
+#include "../base/option.h"
 #include "../mdd/mdd.h"
+#include "../nodes/node_options.h"
 #include "pagek.h"
 #include "target.h"
 
 #define OPTIONS_SKIPS 16	/* times that --skip may be given */
-#define OPTIONS_STACK 16	/* frames, unless told otherwise */
 
 enum command {
 #define COMMAND(id, name, synopsis, words, run, check, groups, help) \
@@ -82,9 +83,12 @@ enum option_group {
 #define TAKER_GROUP(group) (UINT64_C(1) << (COMMANDS + (group)))
 
 enum option_id {
-#define OPT(id, name, letter, argument, takers, help) OPTION_##id,
+#define OPT(id, name, letter, argument, value, standard, takers, help) \
+	OPTION_##id,
+#define HANDED(id, letter, standard, takers) OPTION_##id,
 #include "options.def"
 #undef OPT
+#undef HANDED
 	OPTIONS
 };
 
@@ -104,15 +108,31 @@ struct command_row {
 
 /* One row of options.def. */
 struct option_row {
-	const char *name;
+	struct base_option own;	/* of the row itself, unless another table has it */
+	const struct base_option *option;	/* that, or the other table's */
+	size_t at;		/* of the struct that its field is in, in struct options */
+	/* Looks at the value and keeps it; NULL: that is its field's kind. */
+	int (*set)(struct parse *, enum option_id, const char *arg);
 	int letter;		/* 0: no short form */
-	const char *argument;	/* NULL: none; in brackets: optional */
+	const char *standard;	/* value when nobody gives one; NULL: none */
 	uint64_t takers;
-	const char *help;
 };
 
 extern const struct command_row command_rows[COMMANDS];
 extern const struct option_row option_rows[OPTIONS];
+
+static inline const char *
+option_name(enum option_id id)
+{
+	return option_rows[id].option->name;
+}
+
+/* NULL: it takes none; in brackets: optional. */
+static inline const char *
+option_argument(enum option_id id)
+{
+	return option_rows[id].option->argument;
+}
 
 static inline bool
 option_taken(const struct option_row *row, enum command c)
@@ -168,7 +188,7 @@ struct options {
 	bool named;			/* the command was given, not left out */
 	struct target target;		/* of the word; `local` when there is none */
 	bool aimed;			/* there is one */
-	const char *const *argv;	/* run, check: the command, NULL-ended; NULL */
+	char *const *argv;		/* run, check: the command, NULL-ended; NULL */
 	const char *name;		/* listings: of the one that is wanted; NULL */
 	struct budget budget[BUDGETS];
 	unsigned budgets;
@@ -188,7 +208,6 @@ struct options {
 	const char *output;		/* NULL: standard output, or of run standard error */
 	struct page_opts page;
 	bool backwards;			/* --sort alone, without --reverse */
-	uint32_t max;			/* 0: not given */
 	uint64_t limit;			/* 0: all */
 	const char *fields;		/* names with commas between; NULL: all */
 	const char *filter;		/* an expression; NULL: all blocks */
@@ -196,14 +215,10 @@ struct options {
 	bool wrong;			/* ... which this is */
 	uint64_t count;			/* 0: no end */
 	int interval_ms;
-	unsigned baud;			/* of raw: 0 as it is */
 	int timeout_ms;
 	enum list_choice list;
-	const char *report;
-	const char *at, *stream;
+	struct node_opts node;		/* of the node that is started */
 	const char *remote;		/* pageknode of another machine; NULL: in its PATH */
-	unsigned stack;			/* frames of each stack */
-	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	enum profile_measure measure;
 	enum profile_by by;		/* of a flat table */
 	bool by_group;			/* it was given */
@@ -278,10 +293,16 @@ int option_fail(struct parse *, const char *fmt, ...)
 int option_none_of(struct parse *, const enum option_id *, size_t n,
     const char *why_not);
 
+/* Puts "--NAME=ARG: CLAUSE" there, by what the option's values are; PAGEK_USAGE. */
+int option_wrong(struct parse *, enum option_id, const char *arg);
+
 /*
  * A value of the command line into its place; NULL where the option has none.
  * 0, or the exit status.
  */
 int option_set(struct parse *, enum option_id, const char *arg);
+
+/* What holds when nobody says anything. */
+void options_standard(struct options *);
 
 #endif

@@ -17,8 +17,6 @@
 #include "options.h"
 #include "target_words.h"
 
-#define SECONDS_MAX 86400.0
-
 int
 option_fail(struct parse *p, const char *fmt, ...)
 {
@@ -30,48 +28,14 @@ option_fail(struct parse *p, const char *fmt, ...)
 	return PAGEK_USAGE;
 }
 
-static int
-bad_value(struct parse *p, enum option_id id, const char *arg)
+int
+option_wrong(struct parse *p, enum option_id id, const char *arg)
 {
-	return option_fail(p, "--%s=%s: not one of %s", option_rows[id].name,
-	    words_shown(arg), option_rows[id].argument);
-}
+	char clause[160];
 
-static int
-get_number(struct parse *p, enum option_id id, const char *arg, uint64_t min,
-    uint64_t max, uint64_t *out)
-{
-	uint64_t n;
-
-	if (base_parse_count(arg, max, &n) < 0 || n < min)
-		return option_fail(p, "--%s=%s: not a number from %llu to %llu",
-		    option_rows[id].name, words_shown(arg),
-		    (unsigned long long)min, (unsigned long long)max);
-	*out = n;
-	return 0;
-}
-
-/* No blank and no sign, as strtod() would have them. */
-static bool
-begins_number(const char *arg)
-{
-	return isdigit((unsigned char)arg[arg[0] == '.']);
-}
-
-static int
-get_seconds(struct parse *p, enum option_id id, const char *arg, int *ms)
-{
-	char *end;
-	double s;
-
-	s = strtod(arg, &end);
-	if (!begins_number(arg) || *end != '\0' ||
-	    !(s >= 0.05 && s <= SECONDS_MAX))
-		return option_fail(p,
-		    "--%s=%s: not a time from 0.05 to 86400 seconds",
-		    option_rows[id].name, words_shown(arg));
-	*ms = (int)(s * 1000);
-	return 0;
+	base_option_wrong(option_rows[id].option, clause, sizeof clause);
+	return option_fail(p, "--%s=%s: %s", option_name(id),
+	    words_shown(arg), clause);
 }
 
 /* The index of the word among those of the list, or -1. */
@@ -86,45 +50,15 @@ find_word(const char *arg, const char *const *words, size_t n)
 	return -1;
 }
 
-/* The same for an option that takes no other word. */
 static int
-get_word(struct parse *p, enum option_id id, const char *arg,
-    const char *const *words, size_t n, int *out)
-{
-	int i = find_word(arg, words, n);
-
-	if (i < 0)
-		return bad_value(p, id, arg);
-	*out = i;
-	return 0;
-}
-
-static int
-get_share(struct parse *p, enum option_id id, const char *arg, int max,
-    double *out)
-{
-	char *end;
-	double percent;
-
-	percent = strtod(arg, &end);
-	if (!begins_number(arg) || *end != '\0' ||
-	    !(percent >= 0 && percent <= max))
-		return option_fail(p,
-		    "--%s=%s: not a share from 0 to %d percent",
-		    option_rows[id].name, words_shown(arg), max);
-	*out = percent / 100;
-	return 0;
-}
-
-static int
-set_sort(struct parse *p, const char *arg)
+set_sort(struct parse *p, enum option_id id, const char *arg)
 {
 	struct page_sorting sorting;
 
 	if (!page_sorting_parse(arg, &sorting))
 		return option_fail(p, "--sort=%s: not one of %s, nor up to %d "
 		    "letters for them such as Ns", words_shown(arg),
-		    option_rows[OPTION_SORT].argument, PAGE_SORTINGS);
+		    option_argument(id), PAGE_SORTINGS);
 	/* --reverse turns that round, wherever it stands. */
 	p->o->backwards = sorting.by[0].reverse;
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
@@ -133,7 +67,7 @@ set_sort(struct parse *p, const char *arg)
 }
 
 static int
-set_page(struct parse *p, const char *arg)
+set_page(struct parse *p, enum option_id id, const char *arg)
 {
 	static const char *const words[] = {
 		[PAGE_K] = "K",
@@ -147,53 +81,13 @@ set_page(struct parse *p, const char *arg)
 			p->o->page.first = (enum page_letter)i;
 			return 0;
 		}
-	return bad_value(p, OPTION_PAGE, arg);
+	return option_wrong(p, id, arg);
 }
 
 static int
-set_color(struct parse *p, const char *arg)
+set_classic(struct parse *p, enum option_id id, const char *arg)
 {
-	static const char *const words[] = {
-		[PAGE_COLOR_AUTO] = "auto",
-		[PAGE_COLOR_ALWAYS] = "always",
-		[PAGE_COLOR_NEVER] = "never",
-	};
-	int i = 0;
-	int r = get_word(p, OPTION_COLOR, arg, words, BASE_NELEM(words), &i);
-
-	p->o->page.color = (enum page_color)i;
-	return r;
-}
-
-static int
-set_units(struct parse *p, const char *arg)
-{
-	static const char *const words[] = {
-		[PAGE_UNITS_EXACT] = "exact",
-		[PAGE_UNITS_K] = "k",
-		[PAGE_UNITS_HEX] = "hex",
-	};
-	int i = 0;
-	int r = get_word(p, OPTION_UNITS, arg, words, BASE_NELEM(words), &i);
-
-	p->o->page.units = (enum page_units)i;
-	return r;
-}
-
-static int
-set_list(struct parse *p, const char *arg)
-{
-	static const char *const words[] = { "note", "indexed", "check" };
-	int i = 0;
-	int r = get_word(p, OPTION_LIST, arg, words, BASE_NELEM(words), &i);
-
-	p->o->list = LIST_NOTE + i;
-	return r;
-}
-
-static int
-set_classic(struct parse *p, const char *arg)
-{
+	(void)id;
 	if (arg != NULL && strcmp(arg, "strict") != 0)
 		return option_fail(p,
 		    "--classic=%s: only strict may stand there",
@@ -202,23 +96,8 @@ set_classic(struct parse *p, const char *arg)
 	return 0;
 }
 
-/* A time of a demo: digits, and perhaps a unit. */
 static int
-set_at(struct parse *p, const char *arg)
-{
-	static const char *const units[] = { "", "s", "m", "h" };
-	size_t digits = strspn(arg, "0123456789");
-
-	if (digits == 0 || digits > 7 ||
-	    find_word(arg + digits, units, BASE_NELEM(units)) < 0)
-		return option_fail(p,
-		    "--at=%s: not a time such as 39s", words_shown(arg));
-	p->o->at = arg;
-	return 0;
-}
-
-static int
-set_format(struct parse *p, const char *arg)
+set_format(struct parse *p, enum option_id id, const char *arg)
 {
 	static const char *const words[] = {
 		[FORMAT_TEXT] = "text",
@@ -227,52 +106,19 @@ set_format(struct parse *p, const char *arg)
 		[FORMAT_CSV] = "csv",
 		[FORMAT_PROM] = "prom",
 	};
-	int i = 0;
-	int r = get_word(p, OPTION_FORMAT, arg, words, BASE_NELEM(words), &i);
+	int i = find_word(arg, words, BASE_NELEM(words));
 
+	if (i < 0)
+		return option_wrong(p, id, arg);
 	p->o->format = (enum text_format)i;
 	p->o->json = i != FORMAT_TEXT;
-	return r;
+	return 0;
 }
 
 static int
-set_since(struct parse *p, const char *arg)
+set_since(struct parse *p, enum option_id id, const char *arg)
 {
-	return strcmp(arg, "click") == 0 ? 0 : bad_value(p, OPTION_SINCE, arg);
-}
-
-static int
-set_fps(struct parse *p, const char *arg)
-{
-	uint64_t n = 0;
-	int r = get_number(p, OPTION_FPS, arg, 1, NODES_HZ, &n);
-
-	p->o->page.fps = (int)n;
-	return r;
-}
-
-static int
-set_baud(struct parse *p, const char *arg)
-{
-	uint64_t n = 0;
-	int r = get_number(p, OPTION_BAUD, arg, 1, UINT32_MAX, &n);
-
-	if (r == 0 && !nodes_baud_known((unsigned)n))
-		return option_fail(p, "--baud=%s: no serial line has that "
-		    "speed: give 9600, 115200 or another usual one",
-		    words_shown(arg));
-	p->o->baud = (unsigned)n;
-	return r;
-}
-
-static int
-set_max(struct parse *p, const char *arg)
-{
-	uint64_t n = 0;
-	int r = get_number(p, OPTION_MAX, arg, 1, BLKLIST_MAX, &n);
-
-	p->o->max = (uint32_t)n;
-	return r;
+	return strcmp(arg, "click") == 0 ? 0 : option_wrong(p, id, arg);
 }
 
 /*
@@ -280,7 +126,7 @@ set_max(struct parse *p, const char *arg)
  * plain from the words.
  */
 static int
-set_by(struct parse *p, const char *arg)
+set_by(struct parse *p, enum option_id id, const char *arg)
 {
 	static const char *const measures[] = {
 		[PROFILE_BYTES] = "bytes",
@@ -302,44 +148,16 @@ set_by(struct parse *p, const char *arg)
 	}
 	i = find_word(arg, groups, BASE_NELEM(groups));
 	if (i < 0)
-		return bad_value(p, OPTION_BY, arg);
+		return option_wrong(p, id, arg);
 	p->o->by = (enum profile_by)i;
 	p->o->by_group = true;
 	return 0;
 }
 
 static int
-set_depth(struct parse *p, const char *arg)
+set_skip(struct parse *p, enum option_id id, const char *arg)
 {
-	uint64_t n = 0;
-	int r = get_number(p, OPTION_DEPTH, arg, 1, PROFILE_LINES_MAX, &n);
-
-	p->o->depth = (unsigned)n;
-	return r;
-}
-
-static int
-set_stack(struct parse *p, const char *arg)
-{
-	uint64_t n = 0;
-	int r = get_number(p, OPTION_STACK, arg, 0, RING_STACK_MAX, &n);
-
-	p->o->stack = (unsigned)n;
-	return r;
-}
-
-static int
-set_sample(struct parse *p, const char *arg)
-{
-	if (base_parse_size(arg, BLKLIST_SAMPLE_MAX, &p->o->sample) == 0)
-		return 0;
-	return option_fail(p, "--sample=%s: not a size up to 1T such as 512k",
-	    words_shown(arg));
-}
-
-static int
-set_skip(struct parse *p, const char *arg)
-{
+	(void)id;
 	if (arg[strspn(arg, ", \t")] == '\0')
 		return option_fail(p, "--skip=%s: no pattern of function names",
 		    words_shown(arg));
@@ -351,10 +169,11 @@ set_skip(struct parse *p, const char *arg)
 }
 
 static int
-set_group(struct parse *p, const char *arg)
+set_group(struct parse *p, enum option_id id, const char *arg)
 {
 	char list[160];
 
+	(void)id;
 	if (page_group_kinds_parse(arg, &p->o->page.group,
 	    &p->o->page.group_below) == 0)
 		return 0;
@@ -365,12 +184,13 @@ set_group(struct parse *p, const char *arg)
 
 /* A good one is compiled where it is used. */
 static int
-set_filter(struct parse *p, const char *arg)
+set_filter(struct parse *p, enum option_id id, const char *arg)
 {
 	struct filter *f = NULL;
 	struct filter_error e;
 	int r = filter_new(&f, arg, &e);
 
+	(void)id;
 	filter_free(f);
 	p->o->filter = arg;
 	if (r != -EINVAL)
@@ -382,10 +202,11 @@ set_filter(struct parse *p, const char *arg)
 }
 
 static int
-set_reverse(struct parse *p, const char *arg)
+set_reverse(struct parse *p, enum option_id id, const char *arg)
 {
 	struct page_sorting sorting;
 
+	(void)id;
 	(void)arg;
 	page_sorting_get(&p->o->page, &sorting);
 	sorting.by[0].reverse = !p->o->backwards;
@@ -394,16 +215,18 @@ set_reverse(struct parse *p, const char *arg)
 }
 
 static int
-set_wide(struct parse *p, const char *arg)
+set_wide(struct parse *p, enum option_id id, const char *arg)
 {
+	(void)id;
 	(void)arg;
 	p->o->page.layout = PAGE_WIDE;
 	return 0;
 }
 
 static int
-set_baseline(struct parse *p, const char *arg)
+set_baseline(struct parse *p, enum option_id id, const char *arg)
 {
+	(void)id;
 	if (arg[0] == '\0')
 		return option_fail(p, "--baseline= needs a file");
 	p->o->baseline = arg;
@@ -415,7 +238,7 @@ set_baseline(struct parse *p, const char *arg)
 static int
 bad_budget(struct parse *p, enum option_id id, const char *arg, const char *want)
 {
-	return option_fail(p, "--%s=%s: %s", option_rows[id].name,
+	return option_fail(p, "--%s=%s: %s", option_name(id),
 	    words_shown(arg), want);
 }
 
@@ -550,90 +373,52 @@ set_budget(struct parse *p, enum option_id id, const char *arg)
 
 /* --- the table ------------------------------------------------------------ */
 
-/* Options whose value is looked at before it is kept. */
-static int (*const setter[OPTIONS])(struct parse *, const char *arg) = {
-	[OPTION_FORMAT] = set_format,
-	[OPTION_PAGE] = set_page,
-	[OPTION_SORT] = set_sort,
-	[OPTION_CLASSIC] = set_classic,
-	[OPTION_COLOR] = set_color,
-	[OPTION_LIST] = set_list,
-	[OPTION_SINCE] = set_since,
-	[OPTION_AT] = set_at,
-	[OPTION_FPS] = set_fps,
-	[OPTION_UNITS] = set_units,
-	[OPTION_MAX] = set_max,
-	[OPTION_BAUD] = set_baud,
-	[OPTION_BY] = set_by,
-	[OPTION_DEPTH] = set_depth,
-	[OPTION_STACK] = set_stack,
-	[OPTION_SAMPLE] = set_sample,
-	[OPTION_SKIP] = set_skip,
-	[OPTION_FILTER] = set_filter,
-	[OPTION_GROUP] = set_group,
-	[OPTION_REVERSE] = set_reverse,
-	[OPTION_WIDE] = set_wide,
-	[OPTION_BASELINE] = set_baseline,
-};
+#define OF(command) TAKER(COMMAND_##command)
+#define IN(group) TAKER_GROUP(GROUP_##group)
+#define ANY (TAKER(COMMANDS) - 1)
 
-#define AT(field) offsetof(struct options, field)
+#define ROW_STRUCT struct options
+#include "../base/option_rows.h"
+#define BY(f) { .kind = BASE_OTHER }, .set = f
 
-/* Those whose value is kept as it is; 0, where the command stands: no such. */
-static const size_t text_at[OPTIONS] = {
-	[OPTION_OUTPUT] = AT(output),
-	[OPTION_REPORT] = AT(report),
-	[OPTION_FIELDS] = AT(fields),
-	[OPTION_STREAM] = AT(stream),
-	[OPTION_REMOTE_PAGEKNODE] = AT(remote),
-	[OPTION_CONFIG] = AT(config_file),
-	[OPTION_LISTING] = AT(page.listing),
-	[OPTION_FOCUS] = AT(focus),
-};
-
-/* Those without a value, that set something beside being given. */
-static const size_t flag_at[OPTIONS] = {
-	[OPTION_ASCII] = AT(page.ascii),
-	[OPTION_UTC] = AT(page.utc),
-	[OPTION_MOUSE] = AT(page.mouse),
-	[OPTION_CLIPBOARD] = AT(page.clipboard),
+const struct option_row option_rows[OPTIONS] = {
+#define OPT(id, name_, letter_, argument_, value_, standard_, takers_, help_) \
+	[OPTION_##id] = { .own.name = name_, .own.argument = argument_, \
+	    .own.help = help_, .own.value = value_, \
+	    .option = &option_rows[OPTION_##id].own, .letter = letter_, \
+	    .standard = standard_, .takers = takers_ },
+#define HANDED(id, letter_, standard_, takers_) \
+	[OPTION_##id] = { .option = &node_handed[NODE_OPTION_##id].option, \
+	    .at = offsetof(struct options, node), .letter = letter_, \
+	    .standard = standard_, .takers = takers_ },
+#include "options.def"
+#undef OPT
+#undef HANDED
 };
 
 int
 option_set(struct parse *p, enum option_id id, const char *arg)
 {
-	struct options *o = p->o;
+	const struct option_row *row = &option_rows[id];
 
-	o->given[id] = true;
-	o->text[id] = arg;
-	if (setter[id] != NULL)
-		return setter[id](p, arg);
-	if (text_at[id] != 0)
-		*(const char **)((char *)o + text_at[id]) = arg;
-	if (flag_at[id] != 0)
-		*(bool *)((char *)o + flag_at[id]) = true;
-	switch (id) {
-	case OPTION_LIMIT:
-		return get_number(p, id, arg, 1, UINT32_MAX, &o->limit);
-	case OPTION_COUNT:
-		return get_number(p, id, arg, 1, UINT32_MAX, &o->count);
-	case OPTION_INTERVAL:
-		return get_seconds(p, id, arg, &o->interval_ms);
-	case OPTION_DURATION:
-		return get_seconds(p, id, arg, &o->duration_ms);
-	case OPTION_TIMEOUT:
-		return get_seconds(p, id, arg, &o->timeout_ms);
-	case OPTION_MAX_LIVE:
-	case OPTION_MAX_BLOCKS:
-	case OPTION_MAX_GROWTH:
-	case OPTION_MAX_AGE:
-		return set_budget(p, id, arg);
-	case OPTION_LEAST:
-		return get_share(p, id, arg, 100, &o->least);
-	case OPTION_TOLERANCE:
-		return get_share(p, id, arg, 1000, &o->tolerance);
-	default:
-		return 0;
-	}
+	p->o->given[id] = true;
+	p->o->text[id] = arg;
+	if (row->set != NULL)
+		return row->set(p, id, arg);
+	if (base_option_take(row->option, (char *)p->o + row->at, arg) < 0)
+		return option_wrong(p, id, arg);
+	return 0;
+}
+
+void
+options_standard(struct options *o)
+{
+	char why[128];
+
+	for (unsigned id = 0; id < OPTIONS; id++)
+		if (option_rows[id].standard != NULL)
+			options_set(o, id, option_rows[id].standard, why,
+			    sizeof why);
 }
 
 int
@@ -649,7 +434,7 @@ option_switch(const char *text)
 static int
 set_from_file(struct parse *p, enum option_id id, const char *text)
 {
-	const char *argument = option_rows[id].argument;
+	const char *argument = option_argument(id);
 	int on;
 
 	if (argument != NULL && argument[0] != '[')
@@ -657,7 +442,7 @@ set_from_file(struct parse *p, enum option_id id, const char *text)
 	on = option_switch(text);
 	if (on < 0 && argument == NULL)
 		return option_fail(p, "--%s=%s: not one of yes|no",
-		    option_rows[id].name, words_shown(text));
+		    option_name(id), words_shown(text));
 	if (on == 0)
 		return 0;
 	p->o->filed[id] = true;

@@ -142,7 +142,7 @@ obey(struct app *app, unsigned id, const char *value)
 	struct options o = { 0 };
 	char why[256];
 
-	app_say(app, "%s = %.128s%s", option_rows[id].name, value,
+	app_say(app, "%s = %.128s%s", option_name(id), value,
 	    obeyed[id] != NULL || commanded[id] != NULL ? "" :
 	    ": for what is begun later; :save keeps it");
 	o.page.listing = "";
@@ -208,7 +208,7 @@ set(struct app *app, unsigned id, const char *value)
 	if (r == 0)
 		r = set_aside(app, id, value);
 	if (r < 0)
-		app_say(app, "cannot set %s: %s", option_rows[id].name,
+		app_say(app, "cannot set %s: %s", option_name(id),
 		    strerror(-r));
 	else
 		obey(app, id, app->set[id]);
@@ -220,7 +220,7 @@ say_setting(struct app *app, unsigned id)
 	struct config_value v = app_setting(app, id);
 	char text[CONFIG_SHOW_TEXT];
 
-	config_show(text, option_rows[id].name, option_rows[id].argument, &v);
+	config_show(text, option_name(id), option_argument(id), &v);
 	app_say(app, "%s", text);
 }
 
@@ -268,7 +268,7 @@ app_set_complete(struct app *app, const char *before, const char *arg,
 	if (arg[n] == '\0') {
 		for (id = 0; id < OPTIONS; id++)
 			if (config_has(id))
-				line_words_add(words, option_rows[id].name);
+				line_words_add(words, option_name(id));
 		return;
 	}
 	snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), arg);
@@ -278,8 +278,8 @@ app_set_complete(struct app *app, const char *before, const char *arg,
 	app_words_from(words, before, arg);
 	if (id == OPTIONS)
 		return;
-	app_words_of(words, option_rows[id].argument != NULL &&
-	    option_rows[id].argument[0] != '[' ? option_rows[id].argument :
+	app_words_of(words, option_argument(id) != NULL &&
+	    option_argument(id)[0] != '[' ? option_argument(id) :
 	    id == OPTION_CLASSIC ? "yes|no|strict" : "yes|no");
 }
 
@@ -357,8 +357,8 @@ settings_compose(struct app *app, int rows, struct page_picture *pic)
 		/* The path of a file would leave no room for the line. */
 		if (v.line > 0)
 			v.from = NULL;
-		config_show(text, option_rows[id].name,
-		    option_rows[id].argument, &v);
+		config_show(text, option_name(id),
+		    option_argument(id), &v);
 		if (picture_cols(pic, text) > pic->cols)
 			close_up(text);
 		picture_line(pic);

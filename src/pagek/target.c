@@ -332,15 +332,11 @@ static int
 open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
 {
-	struct nodes_start start = {
-		.demo = o->target.rest,
-		.demo_at = o->at,
-		.demo_stream = o->stream,
-		.max = o->max,
-		.check_list = o->list == LIST_CHECK,
-	};
+	struct node_opts start = o->node;
 	int err;
 
+	start.demo = o->target.rest;
+	start.check_list = o->list == LIST_CHECK;
 	tell_own_node();
 	err = nodes_start(link, loop, &start);
 	if (err < 0)
@@ -420,18 +416,15 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 {
 	const char *path = o->target.rest, *slash = strrchr(path, '/'), *why;
 	bool input = strcmp(path, "-") == 0;
-	struct nodes_start start = {
-		.device = open_path(path),
-		.device_name = input ? "input" : slash != NULL &&
-		    slash[1] != '\0' ? slash + 1 : path,
-		.device_once = input || target_is_read_to_its_end(o),
-		.baud = o->baud,
-		.max = o->max,
-		.check_list = o->list == LIST_CHECK,
-	};
+	struct node_opts start = o->node;
 	struct stat st;
 	int err;
 
+	start.device = open_path(path);
+	start.device_name = input ? "input" : slash != NULL &&
+	    slash[1] != '\0' ? slash + 1 : path;
+	start.device_once = input || target_is_read_to_its_end(o);
+	start.check_list = o->list == LIST_CHECK;
 	if (start.device < 0)
 		return words_fail(w, start.device == -EACCES ||
 		    start.device == -EPERM ? PAGEK_DENIED : PAGEK_NO_TARGET,

@@ -74,7 +74,7 @@ look_at(const struct config *c)
 		    (c->value[id].file == CONFIG_SYSTEM ||
 		    c->value[id].file == CONFIG_USER),
 		    "it is known where it stands");
-		comes_back(option_rows[id].name, id, text);
+		comes_back(option_name(id), id, text);
 	}
 	claim(!is_on(c, OPTION_CLASSIC) || !is_on(c, OPTION_WIDE),
 	    "one layout at most is wanted");

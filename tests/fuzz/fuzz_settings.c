@@ -121,7 +121,7 @@ assert_holds(const struct config *was, const char *bytes, size_t len,
 static void
 edit(char **bytes, size_t *len, unsigned id, const char *value)
 {
-	claim(config_edit(bytes, len, option_rows[id].name, value) == 0,
+	claim(config_edit(bytes, len, option_name(id), value) == 0,
 	    "memory is all that can be lacking");
 	claim((*bytes)[*len] == '\0', "it ends");
 }
@@ -148,7 +148,7 @@ put_in(const char *p, size_t len, unsigned id, const char *value)
 	read_as(&was, p, len);
 	good = said == 0;
 	edit(&bytes, &size, id, value);
-	assert_one_place(p, len, bytes, size, option_rows[id].name, value);
+	assert_one_place(p, len, bytes, size, option_name(id), value);
 	if (good && !has_long_line(bytes, size))
 		assert_holds(&was, bytes, size, id, value);
 	config_fini(&was);
