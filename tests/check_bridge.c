@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../src/nodes/bridge.h"
+#include "../src/nodes/nodes.h"
 #include "harness.h"
 
 static struct {
@@ -203,7 +204,14 @@ static const struct {
 
 START_TEST(a_target_is_a_stream_or_a_number_that_a_process_can_have)
 {
-	ck_assert_int_eq(bridge_target_ok(targets[_i].word), targets[_i].ok);
+	char word[NODES_PID_WORD];
+	pid_t pid = 1;
+
+	ck_assert_int_eq(nodes_parse_target(targets[_i].word, &pid),
+	    targets[_i].ok);
+	if (targets[_i].ok)
+		ck_assert_str_eq(nodes_target_word(pid, targets[_i].word,
+		    word), targets[_i].word);
 }
 END_TEST
 

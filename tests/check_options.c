@@ -117,11 +117,11 @@ START_TEST(what_is_meant_behind_a_host_is_told_apart)
 	struct options o;
 
 	ck_assert_int_eq(parse(&o, "ssh:anna@linac-b/pid:4711"), 0);
-	ck_assert_str_eq(o.target.host, "anna@linac-b");
+	ck_assert_str_eq(o.target.node.place, "anna@linac-b");
 	ck_assert_int_eq(o.target.pid, 4711);
 	ck_assert_str_eq(o.target.rest, "");
 	ck_assert_int_eq(parse(&o, "ssh:linac-b/ALLOCLOG.a/b.7"), 0);
-	ck_assert_str_eq(o.target.host, "linac-b");
+	ck_assert_str_eq(o.target.node.place, "linac-b");
 	ck_assert_int_eq(o.target.pid, 0);
 	ck_assert_str_eq(o.target.rest, "ALLOCLOG.a/b.7");
 	ck_assert_int_eq(parse(&o, "ssh:linac-b/local"), 0);
@@ -271,8 +271,8 @@ static const struct {
 	{ "no-such-node list", PAGEK_USAGE, "the command goes first" },
 	{ "demo:1 list", PAGEK_USAGE, "the command goes first" },
 	{ "help nosuch", PAGEK_USAGE, "no command 'nosuch'" },
-	{ "pid:x", PAGEK_USAGE, "a process id goes behind pid:" },
-	{ "pid:0", PAGEK_USAGE, "a process id goes behind pid:" },
+	{ "pid:x", PAGEK_USAGE, "pid: needs a process id" },
+	{ "pid:0", PAGEK_USAGE, "pid: needs a process id" },
 	{ "unix:", PAGEK_USAGE, "path of a socket" },
 	{ "demo:nope", PAGEK_NO_TARGET, "no demo 'nope'" },
 	{ "demo:flod", PAGEK_NO_TARGET, "did you mean 'demo:flood'?" },
@@ -392,11 +392,10 @@ START_TEST(a_node_is_meant_by_its_number_or_name)
 
 	ck_assert_msg(r == 0, "'%s': %s", named[_i].line, why);
 	ck_assert_int_eq(t->kind, named[_i].kind);
-	ck_assert_str_eq(t->kind == TARGET_UNIX ? t->path : t->host,
-	    named[_i].place);
+	ck_assert_str_eq(t->node.place, named[_i].place);
 	ck_assert_str_eq(t->rest, named[_i].rest);
 	ck_assert_int_eq(t->pid, named[_i].pid);
-	ck_assert_str_eq(t->remote, strcmp(t->host, "anna@b") == 0 ?
+	ck_assert_str_eq(t->node.remote, strcmp(t->node.place, "anna@b") == 0 ?
 	    "/opt/pageknode" : "");
 }
 END_TEST

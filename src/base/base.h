@@ -145,6 +145,12 @@ size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
     bool ascii);
 
 /*
+ * A word as safe text, cut if it is long: for a sentence about it.  Good until
+ * the second next call of this thread.
+ */
+const char *base_shown(const char *word);
+
+/*
  * A text that comes piece by piece, as safe text line by line: copies the
  * lines that are whole and, with `end`, the rest; one longer than
  * BASE_SAFE_LINE bytes is cut in two.  *used of the bytes are done with then,

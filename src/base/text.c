@@ -406,3 +406,14 @@ base_parse_size(const char *text, uint64_t max, uint64_t *out)
 	*out = n << shift;
 	return 0;
 }
+
+const char *
+base_shown(const char *word)
+{
+	static _Thread_local char safe[2][160];
+	static _Thread_local unsigned turn;
+	char *out = safe[turn++ % 2];
+
+	base_safe_text(out, sizeof safe[0], word, strlen(word), false);
+	return out;
+}

@@ -21,6 +21,14 @@ is_named(const char *text)
 	return text[0] != '\0';
 }
 
+static bool
+is_target(const char *text)
+{
+	pid_t pid;
+
+	return nodes_parse_target(text, &pid);
+}
+
 static int
 take_node(void *into, const char *text)
 {

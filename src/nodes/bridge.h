@@ -51,9 +51,6 @@ int bridge_run(const struct bridge_opts *);
 void bridge_origin(const char *connection, const char *client, char *out,
     size_t cap);
 
-/* Is it "pid:N", or could it be the name of a stream? */
-bool bridge_target_ok(const char *target);
-
 /*
  * Of n nodes the one that has the target, alive rather than ended; the usual
  * one where that has it too, or none has.  Takes a second for each at most.

@@ -13,7 +13,6 @@
 #include "nodes.h"
 
 #define PATIENCE_MS 1000
-#define BY_PID "pid:"
 
 struct enquiry {
 	uv_loop_t loop;
@@ -23,27 +22,6 @@ struct enquiry {
 	bool done;
 	unsigned has;		/* 2: it lives there; 1: it did */
 };
-
-/* 0: it is no number of a process. */
-static pid_t
-parse_pid(const char *text)
-{
-	unsigned long n;
-	char *end;
-
-	if (*text < '1' || *text > '9')
-		return 0;
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	return *end == '\0' && errno == 0 && n <= INT32_MAX ? (pid_t)n : 0;
-}
-
-bool
-bridge_target_ok(const char *target)
-{
-	return strncmp(target, BY_PID, strlen(BY_PID)) != 0 ?
-	    target[0] != '\0' : parse_pid(target + strlen(BY_PID)) != 0;
-}
 
 static void
 on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
@@ -102,8 +80,7 @@ bridge_choose(char *const *paths, size_t n, size_t usual, const char *target)
 		return usual;
 	uv_timer_init(&q.loop, &q.timer);
 	q.timer.data = &q;
-	if (strncmp(target, BY_PID, strlen(BY_PID)) == 0)
-		q.pid = parse_pid(target + strlen(BY_PID));
+	nodes_parse_target(target, &q.pid);
 	most = ask(&q, paths[usual]);
 	for (i = 0; i < n && most < 2; i++) {
 		has = i == usual ? 0 : ask(&q, paths[i]);

@@ -21,7 +21,6 @@
 #include "../base/base.h"
 #include "bridge.h"
 #include "link_ssh.h"
-#include "ssh_words.h"
 
 #define PROGRAM "pageknode"
 #define WORD_MAX SSH_WORD_MAX
@@ -394,13 +393,13 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 		/* A session of its own: the terminal is the page's. */
 		options.flags = UV_PROCESS_DETACHED;
 	}
-	ssh_quote(program, sizeof program, ssh->program);
+	link_ssh_quote(program, sizeof program, ssh->program);
 	argv[n++] = "--";
 	argv[n++] = where->host;
 	argv[n++] = program;
 	argv[n++] = "--stdio";
 	if (where->target != NULL) {
-		ssh_quote(target, sizeof target, where->target);
+		link_ssh_quote(target, sizeof target, where->target);
 		argv[n++] = "--target";
 		argv[n++] = target;
 	}

@@ -34,7 +34,7 @@
  * a page tells the node that it starts):
  *	the page's	link* (the connection, starting a node, its targets),
  *			listing (sent to a node, or fetched from one),
- *			ssh_words, session* (what is known of one stream) and
+ *			words, session* (what is known of one stream) and
  *			survey* (how all nodes are: the table's rows and whose
  *			turn it is, one node, asked again and again, and what
  *			its targets come to)

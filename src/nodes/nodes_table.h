@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define NODES_NAME_MAX 63
 #define NODES_TABLE_MAX 4096	/* entries */
@@ -79,8 +80,25 @@ const struct nodes_entry *nodes_table_nearest(const struct nodes_table *,
 /* Four hexadecimal digits and nothing else are a number. */
 bool nodes_parse_number(const char *text, size_t len, uint16_t *number);
 
-/* "local", "unix:PATH", "ssh:[USER@]HOST". */
+/*
+ * "local", "unix:PATH" or "ssh:[USER@]HOST": where that is; *place is what stands
+ * behind the colon, which nobody has looked at.  False: it is none of them.
+ */
+bool nodes_parse_place(const char *word, enum nodes_at *, const char **place);
+/* Such a word again. */
 void nodes_entry_where(const struct nodes_entry *, char *out, size_t cap);
+
+/* The digits of a process id, which is not 0. */
+bool nodes_parse_pid(const char *text, pid_t *);
+/*
+ * A target on a node: "pid:N", or the name of a stream, of which *pid is 0.
+ * False: it is neither.
+ */
+bool nodes_parse_target(const char *word, pid_t *pid);
+/* Such a word again; NULL where there is neither: pid 0 and stream "". */
+#define NODES_PID_WORD 24
+const char *nodes_target_word(pid_t, const char *stream,
+    char word[NODES_PID_WORD]);
 
 /* AB86 for trunk 11, node 134; 0 where the entry has neither port. */
 uint16_t nodes_entry_friendly(const struct nodes_entry *);

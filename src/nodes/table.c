@@ -200,32 +200,6 @@ nodes_table_nearest(const struct nodes_table *t, const char *word)
 	return near != NULL ? &t->entry[i % t->n] : NULL;
 }
 
-bool
-nodes_parse_number(const char *text, size_t len, uint16_t *number)
-{
-	char digits[5] = "";
-
-	if (len != 4)
-		return false;
-	memcpy(digits, text, 4);
-	if (strspn(digits, "0123456789abcdefABCDEF") != 4)
-		return false;
-	*number = (uint16_t)strtoul(digits, NULL, 16);
-	return true;
-}
-
-void
-nodes_entry_where(const struct nodes_entry *e, char *out, size_t cap)
-{
-	static const char *const forms[] = {
-		[NODES_AT_LOCAL] = "local",
-		[NODES_AT_UNIX] = "unix:",
-		[NODES_AT_SSH] = "ssh:",
-	};
-
-	snprintf(out, cap, "%s%s", forms[e->at], e->place);
-}
-
 uint16_t
 nodes_entry_friendly(const struct nodes_entry *e)
 {

@@ -47,18 +47,6 @@ refuse(struct line *l, const char *fmt, ...)
 	return false;
 }
 
-/* Words come from strangers' files, and are not all short. */
-static const char *
-shown(const char *word)
-{
-	static _Thread_local char safe[2][80];
-	static _Thread_local unsigned turn;
-	char *out = safe[turn++ % 2];
-
-	base_safe_text(out, sizeof safe[0], word, strlen(word), false);
-	return out;
-}
-
 /* --- the three words that each line has ----------------------------------- */
 
 static bool
@@ -68,7 +56,7 @@ take_number(struct line *l, const char *word)
 	    l->e->number != 0)
 		return true;
 	return refuse(l, "'%s' is no node number: write four hexadecimal "
-	    "digits, as in 0590, and not 0000", shown(word));
+	    "digits, as in 0590, and not 0000", base_shown(word));
 }
 
 /*
@@ -102,7 +90,7 @@ take_name(struct line *l, const char *word)
 	if (!is_name(word))
 		return refuse(l, "'%s' is no name for a node: take up to %d "
 		    "letters, digits and - _ . that are neither a number nor "
-		    "'local'", shown(word), NODES_NAME_MAX);
+		    "'local'", base_shown(word), NODES_NAME_MAX);
 	strcpy(l->e->name, word);
 	return true;
 }
@@ -110,29 +98,23 @@ take_name(struct line *l, const char *word)
 static bool
 take_place(struct line *l, const char *word)
 {
+	enum nodes_at at;
 	const char *place;
 
-	if (strcmp(word, "local") == 0)
-		return true;
-	if (strncmp(word, "unix:", 5) == 0) {
-		place = word + 5;
-		if (place[0] != '/' || strlen(place) >= PATH_MAX_UNIX)
-			return refuse(l, "'%s': behind unix: goes the whole "
-			    "path of a socket, from / on and of less than %zu "
-			    "bytes", shown(word), PATH_MAX_UNIX);
-		l->e->at = NODES_AT_UNIX;
-	} else if (strncmp(word, "ssh:", 4) == 0) {
-		place = word + 4;
-		if (strchr(place, '/') != NULL || nodes_ssh_check(
-		    &(struct nodes_ssh){ .host = place }) != NULL)
-			return refuse(l, "'%s': behind ssh: goes the name of "
-			    "a host and nothing else, as in ssh:linac-b or "
-			    "ssh:anna@linac-b", shown(word));
-		l->e->at = NODES_AT_SSH;
-	} else {
+	if (!nodes_parse_place(word, &at, &place))
 		return refuse(l, "'%s' is no place of a node: write local, "
-		    "unix:PATH or ssh:[USER@]HOST", shown(word));
-	}
+		    "unix:PATH or ssh:[USER@]HOST", base_shown(word));
+	if (at == NODES_AT_UNIX &&
+	    (place[0] != '/' || strlen(place) >= PATH_MAX_UNIX))
+		return refuse(l, "'%s': behind unix: goes the whole path of a "
+		    "socket, from / on and of less than %zu bytes",
+		    base_shown(word), PATH_MAX_UNIX);
+	if (at == NODES_AT_SSH && (strchr(place, '/') != NULL ||
+	    nodes_ssh_check(&(struct nodes_ssh){ .host = place }) != NULL))
+		return refuse(l, "'%s': behind ssh: goes the name of a host "
+		    "and nothing else, as in ssh:linac-b or ssh:anna@linac-b",
+		    base_shown(word));
+	l->e->at = at;
 	strcpy(l->e->place, place);
 	return true;
 }
@@ -222,10 +204,10 @@ take_key(struct line *l, const char *word, unsigned *kinds)
 	if (i == BASE_NELEM(keys))
 		return refuse(l, "'%s': behind the place go "
 		    "acnet=TRUNK.NODE or classic=PORT, and remote=PATH; "
-		    "behind # a comment", shown(word));
+		    "behind # a comment", base_shown(word));
 	if ((*kinds & 1u << keys[i].kind) != 0)
 		return refuse(l, "'%s': one such is enough: take the other "
-		    "away", shown(word));
+		    "away", base_shown(word));
 	*kinds |= 1u << keys[i].kind;
 	return keys[i].take(l, word + len + 1);
 }

@@ -9,7 +9,6 @@
 #include "../base/base.h"
 #include "commands.h"
 #include "pump.h"
-#include "target_words.h"
 
 #define PATIENCE_MS 300		/* for all nodes together: somebody has pressed a key */
 #define COMPLETION_WORDS_MAX 128
@@ -697,7 +696,7 @@ put_targets(FILE *out, uv_loop_t *loop)
 {
 	const char *word, *what;
 
-	for (size_t k = 0; (word = words_fixed(k, &what)) != NULL; k++)
+	for (size_t k = 0; (word = target_fixed_word(k, &what)) != NULL; k++)
 		put(out, word, what);
 	put_nodes(out);
 	put_pids(out, loop);

@@ -192,7 +192,7 @@ given_node(struct table *table, uv_loop_t *loop)
 		return status;
 	}
 	err = one_node(table, loop, target->kind == TARGET_UNIX ?
-	    target->path : NULL, link, why, sizeof why);
+	    target->node.place : NULL, link, why, sizeof why);
 	if (err < 0) {
 		complain("%s: %s", target->word, why);
 		return status_of(err);

@@ -10,7 +10,6 @@
 #include "../base/base.h"
 #include "../page/style.h"
 #include "config.h"
-#include "target_words.h"
 
 #define SYSTEM_FILE "/etc/pagek/config"
 #define USER_FILE "pagek/config"
@@ -79,10 +78,10 @@ no_action(const char *word, char *why, size_t cap)
 	near = base_nearest(word, list, n);
 	if (near != NULL)
 		snprintf(why, cap, "no key does '%s': did you mean '%s'?",
-		    words_shown(word), near);
+		    base_shown(word), near);
 	else
 		snprintf(why, cap, "no key does '%s': see pagek.conf(5)",
-		    words_shown(word));
+		    base_shown(word));
 	return false;
 }
 
@@ -97,7 +96,7 @@ take_key(struct config *c, struct config_at at, const char *name,
 
 	if (code == PAGE_KEY_NONE) {
 		snprintf(why, cap, "no key is called '%s': write a character, "
-		    "or as in ^X, F5, PgUp", words_shown(name));
+		    "or as in ^X, F5, PgUp", base_shown(name));
 		return false;
 	}
 	if (!action_of(text, &action))
@@ -112,7 +111,7 @@ take_key(struct config *c, struct config_at at, const char *name,
 	k = &c->key[i];
 	if (i < c->keys && k->at.file == at.file) {
 		snprintf(why, cap, "'%s' stands in line %u already, which "
-		    "holds: take one of them out", words_shown(name), k->at.line);
+		    "holds: take one of them out", base_shown(name), k->at.line);
 		return false;
 	}
 	*k = (struct config_key){ .code = code, .action = action, .at = at };
@@ -134,10 +133,10 @@ no_mark(const char *word, char *why, size_t cap)
 	near = base_nearest(word, list, n);
 	if (near != NULL)
 		snprintf(why, cap, "nothing that is coloured is called '%s': "
-		    "did you mean '%s'?", words_shown(word), near);
+		    "did you mean '%s'?", base_shown(word), near);
 	else
 		snprintf(why, cap, "nothing that is coloured is called '%s': "
-		    "see pagek.conf(5)", words_shown(word));
+		    "see pagek.conf(5)", base_shown(word));
 	return false;
 }
 
@@ -159,7 +158,7 @@ take_color(struct config *c, struct config_at at, const char *name,
 	}
 	if (!page_style_parse(&style, text, &wrong)) {
 		snprintf(why, cap, "'%s' is no colour, and neither bold, dim, "
-		    "reverse nor underline", words_shown(wrong));
+		    "reverse nor underline", base_shown(wrong));
 		return false;
 	}
 	color->style = style;
@@ -194,7 +193,7 @@ take_in_section(struct config *c, int section, struct config_at at,
     const char *name, const char *text, char *why, size_t cap)
 {
 	if (text[0] == '\0') {
-		snprintf(why, cap, "'%s' has no value", words_shown(name));
+		snprintf(why, cap, "'%s' has no value", base_shown(name));
 		return false;
 	}
 	return sections[section].take(c, at, name, text, why, cap);
@@ -265,15 +264,15 @@ tell_unknown(struct reading *r, const char *key)
 
 	if (config_find(key) < OPTIONS) {
 		complain_of(r, "'%s' is for the command line alone: take it "
-		    "out", words_shown(key));
+		    "out", base_shown(key));
 		return;
 	}
 	if (near != NULL)
 		complain_of(r, "there is no setting '%s': did you mean '%s'?",
-		    words_shown(key), near);
+		    base_shown(key), near);
 	else
 		complain_of(r, "there is no setting '%s': 'pagek config "
-		    "--show' lists them", words_shown(key));
+		    "--show' lists them", base_shown(key));
 }
 
 static int
@@ -366,7 +365,7 @@ take_section(struct reading *r, const char *line)
 	r->among = r->section >= 0 ? SECTION : SKIPPED;
 	if (r->section < 0)
 		complain_of(r, "there is no section %s, only [keys] and "
-		    "[colors]: it is skipped", words_shown(line));
+		    "[colors]: it is skipped", base_shown(line));
 	return true;
 }
 
@@ -394,7 +393,7 @@ take_line(struct reading *r, char *line)
 	text = strchr(line + (r->among == SECTION), '=');
 	if (text == NULL) {
 		complain_of(r, "'%s' is no setting: write 'KEY = VALUE'",
-		    words_shown(line));
+		    base_shown(line));
 		return 0;
 	}
 	*text++ = '\0';

@@ -49,29 +49,9 @@ place_text(const struct app_place *place, char *out, size_t cap)
 static bool
 place_of(struct app_place *place, const struct target *t)
 {
-	struct nodes_entry *e = &place->entry;
-
-	*place = (struct app_place){ .pid = t->pid };
-	e->number = t->number;
-	snprintf(e->name, sizeof e->name, "%s", t->name);
-	switch (t->kind) {
-	case TARGET_LOCAL:
-	case TARGET_PID:
-		e->at = NODES_AT_LOCAL;
-		break;
-	case TARGET_UNIX:
-		e->at = NODES_AT_UNIX;
-		snprintf(e->place, sizeof e->place, "%s", t->path);
-		break;
-	case TARGET_SSH:
-		e->at = NODES_AT_SSH;
-		snprintf(e->place, sizeof e->place, "%s", t->host);
-		snprintf(e->remote, sizeof e->remote, "%s", t->remote);
-		break;
-	case TARGET_DEMO:
-	case TARGET_RAW:
+	*place = (struct app_place){ .pid = t->pid, .entry = t->node };
+	if (t->kind == TARGET_DEMO || t->kind == TARGET_RAW)
 		return false;
-	}
 	snprintf(place->stream, sizeof place->stream, "%s", t->rest);
 	return true;
 }
@@ -201,13 +181,9 @@ open_ssh(struct app *app)
 	struct nodes_ssh ssh = { .host = e->place,
 		.program = e->remote[0] != '\0' ? e->remote :
 		    app->watch->remote };
-	char pid[24];
+	char word[NODES_PID_WORD];
 
-	snprintf(pid, sizeof pid, "pid:%ld", (long)g->place.pid);
-	if (g->place.pid != 0)
-		ssh.target = pid;
-	else if (g->place.stream[0] != '\0')
-		ssh.target = g->place.stream;
+	ssh.target = nodes_target_word(g->place.pid, g->place.stream, word);
 	return nodes_connect_ssh(&g->link, app->loop, &ssh);
 }
 

@@ -10,7 +10,6 @@
 #include "../base/base.h"
 #include "../page/kinds.h"
 #include "commands.h"
-#include "target_words.h"
 
 #define VALUE_BASE 1000		/* getopt's values: above every letter */
 #define REMOTE_VARIABLE "PAGEK_REMOTE"	/* as --remote-pageknode */
@@ -82,8 +81,8 @@ take_topic(struct parse *p, const char *word)
 	near = base_nearest(word, names, COMMANDS);
 	return near != NULL ? option_fail(p,
 	    "no command '%s': did you mean '%s'?",
-	    words_shown(word), near) :
-	    option_fail(p, "no command '%s'", words_shown(word));
+	    base_shown(word), near) :
+	    option_fail(p, "no command '%s'", base_shown(word));
 }
 
 /* A shell, or what it asks for while a line is completed. */
@@ -102,9 +101,9 @@ take_shell(struct parse *p, const char *word)
 		}
 	near = base_nearest(word, names, BASE_NELEM(names));
 	return near != NULL ? option_fail(p,
-	    "no completion for '%s': did you mean '%s'?", words_shown(word),
+	    "no completion for '%s': did you mean '%s'?", base_shown(word),
 	    near) : option_fail(p, "no completion for '%s': there is bash, zsh "
-	    "and fish", words_shown(word));
+	    "and fish", base_shown(word));
 }
 
 /* Listings have names of one form, which no target has. */
@@ -133,14 +132,14 @@ take_listing(struct parse *p, const char *word)
 	}
 	if (!o->aimed && o->name == NULL)
 		return take_target(p, word);
-	return option_fail(p, "one word too many: '%s'", words_shown(word));
+	return option_fail(p, "one word too many: '%s'", base_shown(word));
 }
 
 static int
 take_no_word(struct parse *p, const char *word)
 {
 	return option_fail(p, "'pagek %s' takes no word, and '%s' is one too "
-	    "many", command_rows[p->o->command].name, words_shown(word));
+	    "many", command_rows[p->o->command].name, base_shown(word));
 }
 
 /* One more word, in the order in which they stand; `words` counts them. */
@@ -160,7 +159,7 @@ take_word(struct parse *p, const char *word, unsigned *words)
 	if (++*words > 1)
 		return option_fail(p, named != COMMANDS && !o->named ?
 		    "the command goes first: 'pagek %s ...'" :
-		    "one word too many: '%s'", words_shown(word));
+		    "one word too many: '%s'", base_shown(word));
 	switch (command_rows[o->command].words) {
 	case WORDS_NONE:
 		return take_no_word(p, word);
@@ -215,7 +214,7 @@ unknown_option(struct parse *p, const char *word, int opt)
 		    option_name(opt - VALUE_BASE));
 	if (opt != 0)
 		return option_fail(p, "unknown option '-%s'",
-		    words_shown((const char[]){ (char)opt, '\0' }));
+		    base_shown((const char[]){ (char)opt, '\0' }));
 	while (*word == '-')
 		word++;
 	len = strcspn(word, "=");
@@ -226,8 +225,8 @@ unknown_option(struct parse *p, const char *word, int opt)
 	if (near != NULL)
 		return option_fail(p,
 		    "unknown option '--%s': did you mean '--%s'?",
-		    words_shown(name), near);
-	return option_fail(p, "unknown option '--%s'", words_shown(name));
+		    base_shown(name), near);
+	return option_fail(p, "unknown option '--%s'", base_shown(name));
 }
 
 static int

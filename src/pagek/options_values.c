@@ -15,7 +15,6 @@
 #include "../page/order.h"
 #include "../page/sieve.h"
 #include "options.h"
-#include "target_words.h"
 
 int
 option_fail(struct parse *p, const char *fmt, ...)
@@ -35,7 +34,7 @@ option_wrong(struct parse *p, enum option_id id, const char *arg)
 
 	base_option_wrong(option_rows[id].option, clause, sizeof clause);
 	return option_fail(p, "--%s=%s: %s", option_name(id),
-	    words_shown(arg), clause);
+	    base_shown(arg), clause);
 }
 
 /* The index of the word among those of the list, or -1. */
@@ -57,7 +56,7 @@ set_sort(struct parse *p, enum option_id id, const char *arg)
 
 	if (!page_sorting_parse(arg, &sorting))
 		return option_fail(p, "--sort=%s: not one of %s, nor up to %d "
-		    "letters for them such as Ns", words_shown(arg),
+		    "letters for them such as Ns", base_shown(arg),
 		    option_argument(id), PAGE_SORTINGS);
 	/* --reverse turns that round, wherever it stands. */
 	p->o->backwards = sorting.by[0].reverse;
@@ -91,7 +90,7 @@ set_classic(struct parse *p, enum option_id id, const char *arg)
 	if (arg != NULL && strcmp(arg, "strict") != 0)
 		return option_fail(p,
 		    "--classic=%s: only strict may stand there",
-		    words_shown(arg));
+		    base_shown(arg));
 	p->o->page.layout = arg != NULL ? PAGE_CLASSIC_STRICT : PAGE_CLASSIC;
 	return 0;
 }
@@ -160,7 +159,7 @@ set_skip(struct parse *p, enum option_id id, const char *arg)
 	(void)id;
 	if (arg[strspn(arg, ", \t")] == '\0')
 		return option_fail(p, "--skip=%s: no pattern of function names",
-		    words_shown(arg));
+		    base_shown(arg));
 	if (p->o->skips == OPTIONS_SKIPS)
 		return option_fail(p, "--skip is given more than %d times",
 		    OPTIONS_SKIPS);
@@ -179,7 +178,7 @@ set_group(struct parse *p, enum option_id id, const char *arg)
 		return 0;
 	page_group_kinds_list(list, sizeof list);
 	return option_fail(p, "--group takes none, %s, or two of them as in "
-	    "site>type, not '%s'", list, words_shown(arg));
+	    "site>type, not '%s'", list, base_shown(arg));
 }
 
 /* A good one is compiled where it is used. */
@@ -239,7 +238,7 @@ static int
 bad_budget(struct parse *p, enum option_id id, const char *arg, const char *want)
 {
 	return option_fail(p, "--%s=%s: %s", option_name(id),
-	    words_shown(arg), want);
+	    base_shown(arg), want);
 }
 
 /* What stands in front of `at`; false when that is too long for any value. */
@@ -442,7 +441,7 @@ set_from_file(struct parse *p, enum option_id id, const char *text)
 	on = option_switch(text);
 	if (on < 0 && argument == NULL)
 		return option_fail(p, "--%s=%s: not one of yes|no",
-		    option_name(id), words_shown(text));
+		    option_name(id), base_shown(text));
 	if (on == 0)
 		return 0;
 	p->o->filed[id] = true;

@@ -1,8 +1,11 @@
 /*
- * How a target becomes a link.
+ * TARGET words: forms, paths, and the numbers and names of the table of nodes;
+ * and how a target becomes a link.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +18,374 @@
 #include "commands.h"
 #include "pump.h"
 #include "target.h"
-#include "target_words.h"
 
 /* A person types a password, or looks at a key; no sshd waits for longer. */
 #define ASKING_MS 120000
+
+#define STREAMS "ALLOCLOG"	/* what the names of all streams begin with */
+#define HERE "local"
+#define BY_NUMBER "node:"
+
+static const char *const demos[] = { "note", "1", "flood" };
+
+/* Forms of words that are no places of nodes, by what they begin with. */
+static const struct {
+	const char *prefix;
+	bool known;		/* to this version */
+	enum target_kind kind;
+	const char *what;
+} forms[] = {
+	{ "pid:", true, TARGET_PID, NULL },
+	{ "demo:", true, TARGET_DEMO, NULL },
+	{ "raw:", true, TARGET_RAW, NULL },
+	{ "file:", false, TARGET_LOCAL, "capture files" },
+};
+
+/* A sentence on its way to whoever asked. */
+struct words {
+	char *why;
+	size_t cap;
+	nodes_say_cb say;	/* what is wrong with the table */
+	void *arg;
+};
+
+static int words_fail(struct words *, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts the sentence there and returns the status. */
+static int
+words_fail(struct words *w, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(w->why, w->cap, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+const char *
+target_fixed_word(size_t k, const char **what)
+{
+	static const struct {
+		const char *word, *what;
+	} fixed[] = {
+		{ HERE, "the live target here that holds most" },
+		{ "pid:", "a target by its process id" },
+		{ "unix:", "the node that listens at a socket" },
+		{ "ssh:", "the node of another machine" },
+		{ "raw:", "records from a serial line, a FIFO or a file" },
+		{ "demo:note", "the six blocks of the 2004 note" },
+		{ "demo:1", "a fixed busy target" },
+		{ "demo:flood", "a target that overruns its stream" },
+	};
+
+	if (k >= BASE_NELEM(fixed))
+		return NULL;
+	*what = fixed[k].what;
+	return fixed[k].word;
+}
+
+/* --- words -------------------------------------------------------------- */
+
+/* A process has that number, whoever's it is. */
+static bool
+is_alive(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+/* What is meant on a node: its best, pid:N, or a stream by its name. */
+static bool
+parse_there(struct target *t, const char *word)
+{
+	t->rest = "";
+	if (*word == '\0' || strcmp(word, "local") == 0)
+		return true;
+	if (!nodes_parse_target(word, &t->pid))
+		return false;
+	if (t->pid == 0)
+		t->rest = word;
+	return t->pid != 0 || strncmp(word, STREAMS, strlen(STREAMS)) == 0;
+}
+
+/* On a node of this user's: what stands behind "local/". */
+static int
+parse_local(struct target *t, const char *there, struct words *w)
+{
+	if (!parse_there(t, there))
+		return words_fail(w, PAGEK_USAGE, "'%s': behind local goes pid:N, "
+		    "or the name of a stream, as in local/" STREAMS,
+		    base_shown(t->word));
+	t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
+	return 0;
+}
+
+/* What is meant on the other machine: behind the first slash. */
+static int
+parse_ssh(struct target *t, const char *place, struct words *w)
+{
+	size_t len = strcspn(place, "/");
+	const char *there = place + len, *why;
+	char *host = t->node.place;
+
+	t->kind = TARGET_SSH;
+	t->node.at = NODES_AT_SSH;
+	if (len >= sizeof t->node.place)
+		return words_fail(w, PAGEK_USAGE, "'%s': the name of a host is not "
+		    "that long", base_shown(t->word));
+	memcpy(host, place, len);
+	host[len] = '\0';
+	why = nodes_ssh_check(&(struct nodes_ssh){ .host = host });
+	if (why != NULL)
+		return words_fail(w, PAGEK_USAGE, "'%s': %s",
+		    base_shown(t->word), why);
+	if (parse_there(t, there + (*there == '/')))
+		return 0;
+	return words_fail(w, PAGEK_USAGE, "'%s': behind the host goes pid:N, or the "
+	    "name of a stream, as in ssh:%s/pid:4711", base_shown(t->word),
+	    host);
+}
+
+static int
+parse_path(struct target *t, const char *path, struct words *w)
+{
+	t->kind = TARGET_UNIX;
+	t->node.at = NODES_AT_UNIX;
+	if (path[0] == '\0')
+		return words_fail(w, PAGEK_USAGE, "'%s': unix: needs the path of a "
+		    "socket", base_shown(t->word));
+	if (strlen(path) >= sizeof t->node.place)
+		return words_fail(w, PAGEK_NO_TARGET, "'%s': no socket has a path "
+		    "that long", base_shown(t->word));
+	strcpy(t->node.place, path);
+	return 0;
+}
+
+static int
+parse_form(struct target *t, size_t form, struct words *w)
+{
+	const char *near;
+	size_t i;
+
+	t->kind = forms[form].kind;
+	t->rest = t->word + strlen(forms[form].prefix);
+	if (!forms[form].known)
+		return words_fail(w, PAGEK_NO_TARGET, "'%s': this version does not "
+		    "have %s yet", base_shown(t->word), forms[form].what);
+	if (t->kind == TARGET_PID) {
+		if (!nodes_parse_pid(t->rest, &t->pid))
+			return words_fail(w, PAGEK_USAGE, "'%s': pid: needs a process "
+			    "id, as in pid:4711", base_shown(t->word));
+		t->rest = "";
+		return 0;
+	}
+	if (t->kind == TARGET_RAW && t->rest[0] == '\0')
+		return words_fail(w, PAGEK_USAGE, "'%s': raw: needs the path of a device, "
+		    "a FIFO or a file, or - for standard input",
+		    base_shown(t->word));
+	if (t->kind != TARGET_DEMO)
+		return 0;
+	for (i = 0; i < BASE_NELEM(demos); i++)
+		if (strcmp(t->rest, demos[i]) == 0)
+			return 0;
+	near = base_nearest(t->rest, demos, BASE_NELEM(demos));
+	if (near != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': did you mean "
+		    "'demo:%s'?", base_shown(t->rest), near);
+	return words_fail(w, PAGEK_NO_TARGET, "no demo '%s': there are demo:note, "
+	    "demo:1 and demo:flood", base_shown(t->rest));
+}
+
+/* --- the table of nodes --------------------------------------------------- */
+
+/* A word that names a node: the part before the first slash, and the other. */
+struct node_word {
+	char name[NODES_NAME_MAX + 1];	/* "" for one that is too long */
+	const char *there;		/* behind the slash; "" */
+	bool slash;
+	bool numeric;
+	uint16_t number;
+};
+
+static void
+split_word(struct node_word *nw, const char *word)
+{
+	size_t len = strcspn(word, "/");
+
+	*nw = (struct node_word){ .slash = word[len] == '/' };
+	nw->there = word + len + nw->slash;
+	nw->numeric = nodes_parse_number(word, len, &nw->number);
+	if (len < sizeof nw->name)
+		memcpy(nw->name, word, len);
+}
+
+/*
+ * A word with a slash names a node's target if that is what stands behind the
+ * slash, and is otherwise a path.
+ */
+static bool
+is_target_word(const char *there)
+{
+	return strncmp(there, "pid:", 4) == 0 || strcmp(there, "local") == 0 ||
+	    strncmp(there, STREAMS, strlen(STREAMS)) == 0;
+}
+
+static int
+take_entry(struct target *t, const struct nodes_entry *e,
+    const struct node_word *nw, struct words *w)
+{
+	if (!parse_there(t, nw->there))
+		return words_fail(w, PAGEK_USAGE, "'%s': behind the node goes pid:N, "
+		    "or the name of a stream, as in %s/pid:4711",
+		    base_shown(t->word), e->name);
+	t->node = *e;
+	switch (e->at) {
+	case NODES_AT_LOCAL:
+		t->kind = t->pid != 0 ? TARGET_PID : TARGET_LOCAL;
+		break;
+	case NODES_AT_UNIX:
+		t->kind = TARGET_UNIX;
+		break;
+	case NODES_AT_SSH:
+		t->kind = TARGET_SSH;
+		break;
+	}
+	return 0;
+}
+
+static int
+refuse_number(const struct nodes_table *table, const struct node_word *nw,
+    struct words *w)
+{
+	const struct nodes_entry *near;
+	pid_t pid;
+
+	if (nodes_parse_pid(nw->name, &pid) && is_alive(pid))
+		return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+		    "did you mean pid:%ld?", nw->name, (long)pid);
+	near = nodes_table_nearest(table, nw->name);
+	if (near != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+		    "did you mean %04X, %s?", nw->name, near->number,
+		    near->name);
+	return words_fail(w, PAGEK_NO_TARGET, "no node has the number %s: "
+	    "'pagek nodes' lists those that have one", nw->name);
+}
+
+/* A word of no form and no node: what could be meant? */
+static int
+refuse_name(const struct nodes_table *table, const struct node_word *nw,
+    const char *const *known, size_t n, struct words *w)
+{
+	static const char *const local[] = { "local" };
+	const struct nodes_entry *e = nodes_table_nearest(table, nw->name);
+	const char *near[2] = { base_nearest(nw->name, known, n),
+		e != NULL ? e->name : NULL };
+
+	if (nw->slash)
+		near[0] = NULL;
+	if (near[0] != NULL && near[1] != NULL)
+		near[near[0] == base_nearest(nw->name, near, 2)] = NULL;
+	if (near[0] != NULL)
+		return words_fail(w, PAGEK_USAGE, "no command or target '%s': did "
+		    "you mean '%s'?", base_shown(nw->name), near[0]);
+	if (near[1] != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
+		    "%s, number %04X?", base_shown(nw->name), near[1], e->number);
+	if (base_nearest(nw->name, local, 1) != NULL)
+		return words_fail(w, PAGEK_NO_TARGET, "no node '%s': did you mean "
+		    "'local'?", base_shown(nw->name));
+	return words_fail(w, PAGEK_NO_TARGET, "no %s '%s': 'pagek nodes' lists the "
+	    "nodes that have a name", n > 0 && !nw->slash ? "command or node" : "node",
+	    base_shown(nw->name[0] != '\0' ? nw->name : "..."));
+}
+
+/* A word of no form: a node, or a path. */
+static int
+parse_node(struct target *t, const char *word, bool by_number,
+    const char *const *known, size_t n, struct words *w)
+{
+	const struct nodes_entry *e;
+	struct nodes_table *table;
+	struct node_word nw;
+	pid_t pid;
+	int r;
+
+	split_word(&nw, word);
+	if (by_number && !nw.numeric)
+		return words_fail(w, PAGEK_USAGE, "'%s': node: needs four hexadecimal "
+		    "digits, as in node:0590", base_shown(t->word));
+	r = nodes_table_load(&table, true, w->say, w->arg);
+	if (r < 0)
+		return words_fail(w, PAGEK_FAILED, "cannot read the table of nodes: "
+		    "%s", strerror(-r));
+	e = nw.numeric ? nodes_table_number(table, nw.number) :
+	    nodes_table_name(table, nw.name);
+	if (e != NULL)
+		r = take_entry(t, e, &nw, w);
+	else if (nw.slash && !by_number && !is_target_word(nw.there))
+		r = parse_path(t, word, w);
+	else if (nw.numeric || (nodes_parse_pid(nw.name, &pid) && is_alive(pid)))
+		r = refuse_number(table, &nw, w);
+	else
+		r = refuse_name(table, &nw, known, n, w);
+	nodes_table_free(table);
+	return r;
+}
+
+/* No node is meant by what a shell takes for a path. */
+static bool
+is_path(const char *word)
+{
+	return word[0] == '/' || word[0] == '~' ||
+	    strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0;
+}
+
+static int
+parse(struct target *t, const char *word, const char *const *known, size_t n,
+    struct words *w)
+{
+	size_t here = strlen(HERE);
+	enum nodes_at at;
+	const char *place;
+
+	*t = (struct target){ .kind = TARGET_LOCAL, .word = word, .rest = "" };
+	if (word[0] == '\0')
+		return words_fail(w, PAGEK_USAGE, "the target is an empty word: "
+		    "leave it out, or say which; 'pagek targets' lists them");
+	if (strncmp(word, HERE, here) == 0 && word[here] == '/')
+		return parse_local(t, word + here + 1, w);
+	if (nodes_parse_place(word, &at, &place))
+		return at == NODES_AT_UNIX ? parse_path(t, place, w) :
+		    at == NODES_AT_SSH ? parse_ssh(t, place, w) : 0;
+	for (size_t i = 0; i < BASE_NELEM(forms); i++)
+		if (strncmp(word, forms[i].prefix,
+		    strlen(forms[i].prefix)) == 0)
+			return parse_form(t, i, w);
+	if (is_path(word))
+		return parse_path(t, word, w);
+	if (strncmp(word, BY_NUMBER, strlen(BY_NUMBER)) == 0)
+		return parse_node(t, word + strlen(BY_NUMBER), true, NULL, 0,
+		    w);
+	return parse_node(t, word, false, known, n, w);
+}
+
+int
+target_parse(struct target *t, const char *word, const char *const *known,
+    size_t n, char *why, size_t cap)
+{
+	return parse(t, word, known, n, &(struct words){ .why = why,
+	    .cap = cap, .say = complain_said });
+}
+
+int
+target_parse_said(struct target *t, const char *word, nodes_say_cb say,
+    void *arg, char *why, size_t cap)
+{
+	return parse(t, word, NULL, 0, &(struct words){ .why = why,
+	    .cap = cap, .say = say, .arg = arg });
+}
 
 /* --- asking nodes ------------------------------------------------------- */
 
@@ -201,17 +568,17 @@ open_found(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (err != -ENOENT)
 		return words_fail(w, PAGEK_NO_TARGET, "cannot look for nodes: %s",
 		    strerror(-err));
-	if (silent.err < 0 && (t->pid == 0 || words_pid_is_alive(t->pid)))
+	if (silent.err < 0 && (t->pid == 0 || is_alive(t->pid)))
 		return words_fail(w, silent.err == -ETIMEDOUT ? PAGEK_TIMEOUT :
 		    PAGEK_NO_TARGET, "%s", silent.why);
 	if (t->rest[0] != '\0')
 		return words_fail(w, PAGEK_NO_TARGET, "no node here has a stream "
 		    "'%s': 'pagek targets' lists what there is",
-		    words_shown(t->rest));
+		    base_shown(t->rest));
 	if (t->kind == TARGET_LOCAL)
 		return words_fail(w, PAGEK_NO_TARGET, "nothing is being watched: "
 		    "start it with 'pagek run -- COMMAND'");
-	if (words_pid_is_alive(t->pid))
+	if (is_alive(t->pid))
 		return words_fail(w, PAGEK_NO_TARGET, "process %ld is not being "
 		    "watched: start it with 'pagek run -- COMMAND'",
 		    (long)t->pid);
@@ -228,13 +595,13 @@ open_unix(const char *path, uv_loop_t *loop, struct nodes_link **link,
 
 	if (stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
 		return words_fail(w, PAGEK_NO_TARGET, "'%s' is no socket; this "
-		    "version does not have capture files yet", words_shown(path));
+		    "version does not have capture files yet", base_shown(path));
 	tell("node: %s", path);
 	err = nodes_connect(link, loop, path);
 	if (err == 0)
 		return 0;
 	return words_fail(w, err == -EACCES || err == -EPERM ? PAGEK_DENIED :
-	    PAGEK_NO_TARGET, "'%s': %s", words_shown(path),
+	    PAGEK_NO_TARGET, "'%s': %s", base_shown(path),
 	    err == -ECONNREFUSED ? "no node listens there any more" :
 	    strerror(-err));
 }
@@ -273,7 +640,7 @@ wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 		return 0;
 	case NODES_CONNECTING:
 		return words_fail(w, PAGEK_TIMEOUT, "ssh %s: no answer within %g s",
-		    o->target.host, ms / 1000.0);
+		    o->target.node.place, ms / 1000.0);
 	case NODES_DENIED:
 		return words_fail(w, PAGEK_DENIED, "%s", reason);
 	case NODES_VERSION:
@@ -287,9 +654,9 @@ wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 static const char *
 remote_program(const struct options *o)
 {
-	return o->target.remote[0] != '\0' &&
-	    !option_given(o, OPTION_REMOTE_PAGEKNODE) ? o->target.remote :
-	    o->remote;
+	return o->target.node.remote[0] != '\0' &&
+	    !option_given(o, OPTION_REMOTE_PAGEKNODE) ?
+	    o->target.node.remote : o->remote;
 }
 
 static int
@@ -297,19 +664,18 @@ open_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
     struct words *w)
 {
 	const struct target *t = &o->target;
-	struct nodes_ssh where = { .host = t->host, .may_ask = true,
+	struct nodes_ssh where = { .host = t->node.place, .may_ask = true,
 		.program = remote_program(o) };
 	const char *why = nodes_ssh_check(&where);
-	char pid[24];
+	char word[NODES_PID_WORD];
 	int r;
 
 	if (why != NULL)
 		return words_fail(w, PAGEK_USAGE, "'%s': %s", where.program, why);
-	snprintf(pid, sizeof pid, "pid:%ld", (long)t->pid);
-	where.target = t->pid != 0 ? pid : t->rest[0] != '\0' ? t->rest : NULL;
+	where.target = nodes_target_word(t->pid, t->rest, word);
 	why = nodes_ssh_check(&where);
 	if (why != NULL)
-		return words_fail(w, PAGEK_USAGE, "'%s': %s", words_shown(t->word), why);
+		return words_fail(w, PAGEK_USAGE, "'%s': %s", base_shown(t->word), why);
 	tell("node: ssh %s %s", where.host, where.program != NULL ?
 	    where.program : "pageknode");
 	r = nodes_connect_ssh(link, loop, &where);
@@ -428,7 +794,7 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	if (start.device < 0)
 		return words_fail(w, start.device == -EACCES ||
 		    start.device == -EPERM ? PAGEK_DENIED : PAGEK_NO_TARGET,
-		    "'%s': %s", words_shown(path), strerror(-start.device));
+		    "'%s': %s", base_shown(path), strerror(-start.device));
 	err = fstat(start.device, &st) < 0 ? -errno : 0;
 	why = err < 0 ? strerror(-err) : refuse_kind(&st, start.device);
 	if (why == NULL) {
@@ -437,7 +803,7 @@ open_raw(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	}
 	close(start.device);
 	if (why != NULL)
-		return words_fail(w, PAGEK_NO_TARGET, "'%s': %s", words_shown(path), why);
+		return words_fail(w, PAGEK_NO_TARGET, "'%s': %s", base_shown(path), why);
 	if (err < 0)
 		return words_fail(w, PAGEK_FAILED, "cannot start pageknode: %s",
 		    strerror(-err));
@@ -459,12 +825,12 @@ target_open(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 	s->pid = t->pid;
 	s->stream = t->rest[0] != '\0' ? t->rest : NULL;
 	if (t->kind == TARGET_UNIX)
-		r = open_unix(t->path, loop, link, &w);
+		r = open_unix(t->node.place, loop, link, &w);
 	else if (t->kind == TARGET_SSH)
 		r = open_ssh(o, loop, link, &w);
 	else
 		r = open_found(o, loop, link, &w);
-	if (r == 0 && t->number != 0)
-		nodes_link_call(*link, t->number, t->name);
+	if (r == 0 && t->node.number != 0)
+		nodes_link_call(*link, t->node.number, t->node.name);
 	return r;
 }

@@ -27,9 +27,6 @@
 
 #include "../nodes/nodes.h"
 
-#define TARGET_HOST 256
-#define TARGET_PATH 256		/* more than any socket's */
-
 enum target_kind {
 	TARGET_LOCAL,
 	TARGET_PID,
@@ -43,11 +40,8 @@ struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
 	const char *rest;	/* the demo's name, the path of raw, or the name of a stream; "" none */
-	char host[TARGET_HOST];	/* of ssh: [USER@]HOST */
-	char path[TARGET_PATH];	/* of unix */
-	uint16_t number;	/* of the table's entry; 0: none was asked for */
-	char name[NODES_NAME_MAX + 1];
-	char remote[64];	/* of ssh: where the table says that pageknode is; "" */
+	/* Where it is, but for demo and raw; number 0: the table was not asked. */
+	struct nodes_entry node;
 	pid_t pid;		/* 0: not given */
 };
 
@@ -91,5 +85,11 @@ int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
 
 /* Why it has not answered; to be asked for before the link is closed. */
 const char *target_why(const struct nodes_link *, int err);
+
+/*
+ * The k-th word, or beginning of words, that can be a TARGET on any machine,
+ * and what it is; NULL behind the last.
+ */
+const char *target_fixed_word(size_t k, const char **what);
 
 #endif

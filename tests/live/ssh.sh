@@ -234,7 +234,7 @@ rule "an older pageknode there" fails 5 \
     'unrecognized option.*of another version' ssh:old
 rule "a shell that talks" fails 3 'does its shell print something' ssh:chatter
 rule "a host that begins with a dash is no option" fails 2 \
-    'the name of a host goes behind' ssh:-oProxyCommand=true
+    'ssh: needs the name of a host' ssh:-oProxyCommand=true
 version() {
 	printf '#!/bin/sh\nexec python3 %s speak 2\n' "$top/tests/live/ssh.py" \
 	    >"$s/future" && chmod +x "$s/future" &&
