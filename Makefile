@@ -79,7 +79,7 @@ VERSION = 0.1
 LIBS = $(PKG_LIBS) -lm -pthread $(if $(filter locked,$(MACHINE)),-latomic)
 
 BASE = $(sort $(wildcard src/base/*.c))
-STREAM = $(sort $(wildcard src/stream/*.c))
+STREAM = $(sort $(wildcard src/stream/*.c src/stream/wire/*.c))
 ALLOCP = $(sort $(wildcard src/allocp/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))

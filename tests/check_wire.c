@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "../src/base/base.h"
-#include "../src/stream/wire_keys.h"
+#include "../src/stream/wire/table.h"
 #include "harness.h"
 #include "wire_same.h"
 #include "wire_samples.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "../src/base/base.h"
-#include "../src/stream/wire_keys.h"
+#include "../src/stream/wire/table.h"
 
 #define MANUAL "man/pagek-protocol.7"
 #define TYPES 256		/* numbers looked at: more than are used */

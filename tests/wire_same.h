@@ -5,7 +5,7 @@
 #ifndef TESTS_WIRE_SAME_H
 #define TESTS_WIRE_SAME_H
 
-#include "../src/stream/wire.h"
+#include "../src/stream/wire/wire.h"
 #include "harness.h"
 
 #define SAME(m) ck_assert_int_eq(a->m == b->m, true)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "../src/stream/ring.h"
-#include "../src/stream/wire.h"
+#include "../src/stream/wire/wire.h"
 
 #define SAMPLE_FRAME_MAX (WIRE_LENGTH_SIZE + WIRE_REPLY_MAX)
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 #define ACCESS_GROUP "pagek"
 #define ACCESS_ROLES (WIRE_ROLE_READ | WIRE_ROLE_LIST_PUT | WIRE_ROLE_CONTROL)

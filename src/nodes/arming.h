@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 #define ARMING_GRACE_MS 60000
 #define ARMING_WATCHERS 256

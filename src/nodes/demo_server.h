@@ -11,7 +11,7 @@
 #define NODES_DEMO_SERVER_H
 
 #include "../stream/stream.h"
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 #define SERVER_DEPTH 7		/* of a chain, with the 0 that may end it */
 #define SERVER_WAYS 2		/* chains of an asker at most */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 #define DSTRM_ROWS 1024
 #define DSTRM_NAME 128

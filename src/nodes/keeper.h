@@ -24,7 +24,7 @@
 
 #include "../blklist/blklist.h"
 #include "../stream/stream.h"
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 #include "../symbol/symbol.h"
 #include "arming.h"
 #include "known.h"

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "../stream/record.h"
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 /* More than a target has at once: their ends may be on their way. */
 #define KNOWN_MAX (2 * WIRE_REGIONS_MAX)

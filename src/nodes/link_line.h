@@ -8,7 +8,7 @@
 
 #include <uv.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 struct line;
 

@@ -14,7 +14,7 @@
 
 #include "../base/base.h"
 #include "../stream/stream.h"
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 #include "access.h"
 #include "bell.h"
 #include "daemon.h"

@@ -62,7 +62,7 @@
 
 #include "../blklist/blklist.h"
 #include "../stream/stream.h"
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 #include "node_options.h"
 #include "nodes_table.h"
 

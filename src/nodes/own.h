@@ -41,7 +41,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 #define OWN_LAPSE_MS 30000
 #define OWN_AGAIN_MS 1000		/* after a request for memory failed */

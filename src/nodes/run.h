@@ -13,7 +13,7 @@
 #include <sys/types.h>
 #include <uv.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 struct node;
 

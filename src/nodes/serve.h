@@ -19,7 +19,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 #include "access.h"
 #include "socket.h"
 

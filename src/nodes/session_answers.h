@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "../base/hashmap.h"
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 #define ANSWERS_BATCH WIRE_SYMS_MAX
 #define ANSWERS_WANTED_MAX 4096

@@ -31,7 +31,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 #define SPOOL_NAME 24			/* with its NUL */
 #define SPOOL_ORIGIN 256

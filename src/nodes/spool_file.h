@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 #include "spool.h"
 
 #define SPOOL_FILE_NAME (SPOOL_NAME + 8)

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "../stream/wire.h"
+#include "../stream/wire/wire.h"
 
 struct node;
 struct takeover_node;

@@ -11,7 +11,7 @@
 #include <cbor.h>
 #include <errno.h>
 
-#include "../../src/stream/wire.h"
+#include "../../src/stream/wire/wire.h"
 #include "fuzz.h"
 
 static void

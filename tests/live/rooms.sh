@@ -3,30 +3,46 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 
-# From the ground up: a room includes what stands before it.
-rooms='base stream alloclog filter allocp blklist symbol nodes mdd page pagek'
+# From the ground up: a room includes what stands before it.  A room may stand
+# inside another one.
+rooms='base stream stream/wire alloclog filter allocp blklist symbol nodes mdd
+page pagek'
 
-# Each include of another room's header, as "file: room".
+# Each include of another room's header, as "file room": the path as it is from
+# the folder of sources, without its file.
 arrows() {
-	(cd "$top/src" && grep -Ho '#include "\.\./[a-z]*/' ./*/*.[ch]) |
-	    sed 's,^\./,,; s,:#include "\.\./,: ,; s,/$,,'
+	(cd "$top/src" && find . -name '*.[ch]' -exec \
+	    grep -Ho '^#include "[^"]*/[^"]*"' {} +) | awk '
+	{
+		split($0, part, ":#include \"")
+		sub(/^\.\//, "", part[1])
+		path = part[1]
+		sub(/\/[^\/]*$/, "/" part[2], path)
+		sub(/\/[^\/]*$/, "", path)
+		while (sub(/[^\/.]+\/\.\.(\/|$)/, "", path))
+			continue
+		sub(/\/$/, "", path)
+		print part[1], path
+	}'
 }
 
 rooms_are_known() {
-	for room in "$top"/src/*/; do
-		case " $rooms " in
-		*" $(basename "$room") "*) ;;
+	find "$top/src" -name '*.[ch]' | sed "s,^$top/src/,,; s,/[^/]*\$,," |
+	    sort -u | while read -r room; do
+		case " $(echo $rooms) " in
+		*" $room "*) ;;
 		*) echo "$room has no floor"; return 1 ;;
 		esac
 	done
 }
 
 arrows_point_down() {
-	arrows | awk -v rooms="$rooms" '
+	arrows | awk -v rooms="$(echo $rooms)" '
 	BEGIN { n = split(rooms, r, " "); for (i = 1; i <= n; i++) floor[r[i]] = i }
 	{
-		split($1, from, "/")
-		if (!(floor[$2] < floor[from[1]])) { print; up++ }
+		from = $1
+		sub(/\/[^\/]*$/, "", from)
+		if (!(floor[$2] < floor[from])) { print; up++ }
 		seen++
 	}
 	END { exit up > 0 || seen == 0 }'
@@ -48,8 +64,8 @@ lies_in() {
 rule "every folder of the sources has a floor" rooms_are_known
 rule "a room includes only what stands below it" arrows_point_down
 rule "curses is the program's alone" lies_in '#include <n?curses' pagek/
-rule "messages are read and written in the stream's room alone" \
-    lies_in '#include <cbor' stream/
+rule "messages are read and written in the wire's room alone" \
+    lies_in '#include <cbor' stream/wire/
 rule "sockets are the nodes', and one file's of the target side" \
     lies_in '(^|[^_[:alnum:]])(socket|connect|accept4?)\(' nodes/ \
     alloclog/attach.c

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../base/base.h"
-#include "wire_keys.h"
+#include "../../base/base.h"
+#include "table.h"
 
 struct out {
 	uint8_t *p;

@@ -1,6 +1,6 @@
 /*
  * wire_keys: which keys each message has.  Private to the codec; the tables
- * are in wire_keys.c, and a new field of a message is one line there.
+ * are in table.c, and a new field of a message is one line there.
  *
  * Vocabulary
  *	field	one key of one message and the member of struct wire_msg that
@@ -10,8 +10,8 @@
  *		field is left out when it is zero, false or empty, and is that
  *		when it is absent.
  */
-#ifndef STREAM_WIRE_KEYS_H
-#define STREAM_WIRE_KEYS_H
+#ifndef STREAM_WIRE_TABLE_H
+#define STREAM_WIRE_TABLE_H
 
 #include "wire.h"
 

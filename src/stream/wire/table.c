@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../base/base.h"
-#include "record.h"
-#include "wire_keys.h"
+#include "../../base/base.h"
+#include "../record.h"
+#include "table.h"
 
 #define OF(m) offsetof(struct wire_msg, m)
 #define SIZE(m) sizeof(((struct wire_msg *)NULL)->m)

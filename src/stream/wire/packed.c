@@ -1,21 +1,23 @@
 /*
- * wire_stacks: the packed answers of SITED and FRAMED, written and taken
- * apart, byte by byte and little-endian.
+ * The packed answers of SITED, FRAMED and REGIONED: byte strings of entries,
+ * little-endian, written and read here.
  *
  * SITED, for each site: site u32, depth u8, end u8, then depth frames u64.
  * FRAMED, for each frame: frame u64, known u8, flags u8 (bit 0 fetching),
  * offset u64, module, n u8, then n lines of function, file and line u32; a
  * text is its length u8 and that many bytes.
+ * REGIONED: struct packed_region.
  *
- * What is taken apart comes from a stranger: nothing is read that the bytes
- * left do not have, and what no writer of ours writes is no entry.
+ * The bytes come from a stranger: no read goes beyond them, and an entry that
+ * no writer of ours writes is refused.
  */
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#include "../base/base.h"
-#include "ring.h"
+#include "../../base/base.h"
+#include "../ring.h"
 #include "wire.h"
 
 #define FLAG_FETCHING 1
@@ -240,4 +242,41 @@ wire_framed_next(struct wire_bytes b, size_t *at, struct wire_words *out)
 	*out = w;
 	*at = b.len - r.left;
 	return 1;
+}
+
+/* --- regions ------------------------------------------------------------- */
+
+/* As on the wire, each number little-endian. */
+struct packed_region {
+	uint64_t base, size;
+	uint16_t head, align;
+	char name[WIRE_REGION_NAME];
+};
+
+_Static_assert(sizeof(struct packed_region) == WIRE_REGION_SIZE, "no gaps");
+
+void
+wire_region_put(uint8_t out[WIRE_REGION_SIZE], const struct wire_region *r)
+{
+	struct packed_region p = {
+		.base = htole64(r->base), .size = htole64(r->size),
+		.head = htole16(r->head), .align = htole16(r->align),
+	};
+
+	memcpy(p.name, r->name, strnlen(r->name, sizeof p.name));
+	memcpy(out, &p, sizeof p);
+}
+
+void
+wire_region_get(struct wire_region *r, const uint8_t in[WIRE_REGION_SIZE])
+{
+	struct packed_region p;
+
+	memcpy(&p, in, sizeof p);
+	r->base = le64toh(p.base);
+	r->size = le64toh(p.size);
+	r->head = le16toh(p.head);
+	r->align = le16toh(p.align);
+	memcpy(r->name, p.name, sizeof p.name);
+	r->name[sizeof p.name] = '\0';
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire_keys.h"
+#include "table.h"
 
 enum item_kind {
 	ITEM_NONE,

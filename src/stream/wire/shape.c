@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "../base/base.h"
+#include "../../base/base.h"
 #include "wire.h"
 
 enum major {
