@@ -133,7 +133,7 @@ read_tables(void)
 			continue;
 		if (type != COMMON)
 			snprintf(message, sizeof message, "%s (%u)",
-			    l->name + strlen("WIRE_"), type);
+			    l->name, type);
 		add(&program, message, "", "");
 		for (size_t i = 0; i < l->nfields; i++) {
 			const struct wire_field *f = &l->fields[i];

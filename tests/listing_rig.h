@@ -61,7 +61,7 @@ files(void)
 }
 
 static inline uint64_t
-number(struct page *p, enum wire_stat which)
+number(struct page *p, enum wire_number which)
 {
 	struct wire_msg m = { .type = WIRE_STAT, .stat = {
 		.index = UINT32_MAX } }, reply;

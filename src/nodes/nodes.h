@@ -411,7 +411,7 @@ struct nodes_look {
 	uint64_t total_records;
 	uint32_t cycle_us, cycle_us_max;	/* this session's own work per cycle */
 	uint64_t missed_cycles;
-	const uint64_t *keeper;		/* the keeper's own numbers since the start, by enum wire_stat; a second old at most */
+	const uint64_t *keeper;		/* the keeper's own numbers since the start, by enum wire_number; a second old at most */
 	uint64_t told_no;		/* counts up whenever the keeper has told them */
 	const uint64_t *node;		/* the numbers of the node itself, from WIRE_N_FRIENDLY_HITS on */
 	bool linked;			/* false: the node is gone, and nothing comes ... */

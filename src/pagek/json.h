@@ -119,7 +119,7 @@ or_null(const char *s)
 /* Numbers of STATS, each under its key; null unless known. */
 struct json_stat {
 	const char *key;
-	enum wire_stat stat;
+	enum wire_number stat;
 };
 void json_stats(struct json *, const struct json_stat *, size_t,
     const uint64_t n[WIRE_STATS_COUNT], bool known);

@@ -162,7 +162,7 @@ put_counts(struct json *j, const struct nodes_look *look,
 	};
 	static const struct {
 		const char *name;
-		enum wire_stat stat;
+		enum wire_number stat;
 	} keeper[] = {
 		{ "records", WIRE_N_RECORDS },
 		{ "allocs", WIRE_N_ALLOCS },

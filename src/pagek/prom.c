@@ -80,7 +80,7 @@ put(const struct prom *p, const char *name, const char *type,
 static const struct {
 	const char *name, *type, *help;
 	enum of_sample of;
-	enum wire_stat stat;
+	enum wire_number stat;
 } numbers[] = {
 	{ "live_blocks", "gauge", "Blocks that the target holds.",
 	    SAMPLE_ESTIMATE, WIRE_N_EST_BLOCKS },

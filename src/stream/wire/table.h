@@ -1,14 +1,11 @@
 /*
- * wire_keys: which keys each message has.  Private to the codec; the tables
- * are in table.c, and a new field of a message is one line there.
+ * The table of messages as encoder and decoder read it, made from wire.def.
+ * Private to this room and its tests.
  *
  * Vocabulary
- *	field	one key of one message and the member of struct wire_msg that
- *		its value lies in.
- *	kind	what the value is as CBOR, and as C.
- *	must	always sent, and a message without it is refused.  Any other
- *		field is left out when it is zero, false or empty, and is that
- *		when it is absent.
+ *	field	one key of one message, and the member of struct wire_msg that
+ *		has its value.
+ *	kind	the value's form as CBOR and in C.
  */
 #ifndef STREAM_WIRE_TABLE_H
 #define STREAM_WIRE_TABLE_H
@@ -18,29 +15,22 @@
 #define WIRE_KEY_TYPE 0
 #define WIRE_KEY_ID 1
 /*
- * Each kind (WIRE_V_...): its CBOR value; its member, and how size, max and n
- * are meant.
+ * For the CBOR of each kind see wire.def; PAIR and NUMBERS are UINTS here.
+ * Members, and how size, n, max and at2 are meant:
  *
- * UINT		unsigned, at most max; an unsigned member of size bytes
- * INT		unsigned or negative; a signed member of size bytes
- * BOOL		true or false
- * TEXT		text of at most max bytes; struct wire_text
- * BYTES	byte string of at most max bytes; struct wire_bytes
- * ID		byte string of exactly size bytes; an array of them
- * UINTS	array of n unsigned or, from a later version, more, which are
- *		skipped, or, from an earlier one, fewer, but `least`: the others
- *		read 0; n neighbouring members of size bytes
- * LIST		array of up to n unsigned; an array of size bytes each, and a
- *		size_t that counts them
- * TEXTS	array of up to n texts; an array of struct wire_text, and a
- *		size_t
- * INFO		array [at, node number or name, at, ...]; an array of up to n
- *		struct wire_info, and a size_t
- * LOST		map {cause: [count, exact]}; an array of n struct wire_lost
- * OR_LAST	unsigned, or null for the last; an unsigned member of size
- *		bytes, and a bool
- *
- * What a member of size bytes cannot hold is out of range, whatever max says.
+ * UINT		an unsigned member of size bytes, at most max
+ * INT		a signed member of size bytes
+ * BOOL		a bool
+ * TEXT		struct wire_text of at most max bytes
+ * BYTES	struct wire_bytes of at most max bytes
+ * ID		an array of size bytes
+ * UINTS	n neighbouring unsigned members of size bytes, `least` of them at
+ *		least
+ * LIST		an array of up to n unsigned of size bytes; at2 counts them
+ * TEXTS	an array of up to n struct wire_text; at2 counts them
+ * INFO		an array of up to n struct wire_info; at2 counts them
+ * LOST		an array of n struct wire_lost
+ * OR_LAST	an unsigned member of size bytes; at2 is the bool
  */
 enum wire_kind {
 	WIRE_V_UINT,
@@ -71,8 +61,11 @@ struct wire_field {
 
 struct wire_layout {
 	const char *name;	/* NULL: a type that this version does not know */
-	const struct wire_field *fields;
+	const struct wire_field *fields;	/* ended by one without a name */
 	size_t nfields;
+	bool request;		/* from a page */
+	uint32_t role;		/* that a request needs */
+	uint32_t answer;	/* type of its reply; WIRE_NO_ANSWER: none */
 	/* What one field cannot say: 0, or -EINVAL.  May be NULL. */
 	int (*check)(const struct wire_msg *);
 };

@@ -56,6 +56,7 @@
 #define WIRE_INLINES_MAX 16	/* lines of one frame */
 #define WIRE_PACKED_MAX 65024	/* bytes of the packed answers of SITED and FRAMED */
 #define WIRE_INFO_MAX 128	/* requesters beside one DATA, PART or ROWS */
+#define WIRE_CAUSES 9		/* of losses; enum stream_cause */
 #define WIRE_INFO_NAME_MAX 8	/* bytes of a requester's name */
 #define WIRE_TYPED_MAX 256	/* entries of one TYPED */
 #define WIRE_TYPED_SIZE 50	/* code u8, name 8 bytes, text 41 bytes, NUL-padded */
@@ -70,43 +71,14 @@
 #define WIRE_BLOCK_TAIL 16	/* after each record of a PART or ROWS: sequence number, then ms, little-endian */
 
 enum wire_type {
-	WIRE_HELLO = 0,
-	WIRE_WELCOME = 1,
-	WIRE_NAME = 2,
-	WIRE_NAMED = 3,
-	WIRE_READ = 4,
-	WIRE_DATA = 5,
-	WIRE_SNAP = 6,
-	WIRE_PART = 7,
-	WIRE_LPUT = 8,		/* role list-put: store this piece of a listing */
-	WIRE_LACK = 9,
-	WIRE_STAT = 10,
-	WIRE_STATS = 11,
-	WIRE_ERR = 12,
-	WIRE_SYM = 13,		/* what are these threads called? */
-	WIRE_SYMS = 14,
-	WIRE_TYPES = 15,	/* what types does this stream have? */
-	WIRE_TYPED = 16,
-	WIRE_END = 17,		/* role control: end this target (SIGTERM) */
-	WIRE_ENDED = 18,
-	WIRE_SITE = 19,		/* which frames have these stacks? */
-	WIRE_SITED = 20,
-	WIRE_FRAME = 21,	/* what lies at these frames? */
-	WIRE_FRAMED = 22,
-	WIRE_ARM = 23,		/* role control: arm this target, or let it sleep again */
-	WIRE_ARMED = 24,
-	WIRE_WINDOW = 25,	/* these rows of the list, and its totals */
-	WIRE_ROWS = 26,
-	WIRE_LIMIT = 27,	/* before HELLO: who stands between grants no more; no reply */
-	WIRE_LISTINGS = 28,	/* which listing comes after this one? */
-	WIRE_LISTED = 29,
-	WIRE_LGET = 30,		/* a piece of a stored listing */
-	WIRE_LGOT = 31,
-	WIRE_REGIONS = 32,	/* which memory of this stream is wholly known? */
-	WIRE_REGIONED = 33,
+#define REQUEST(NAME, name, number, ...) WIRE_##NAME = (number),
+#define REPLY(NAME, name, number, ...) WIRE_##NAME = (number),
+#include "wire.def"
+	WIRE_NO_ANSWER = WIRE_HELLO,	/* which is no answer */
 };
 
 enum wire_role {
+	WIRE_ROLE_NONE = 0,
 	WIRE_ROLE_READ = 1,
 	WIRE_ROLE_LIST_PUT = 2,
 	WIRE_ROLE_CONTROL = 4,
@@ -144,7 +116,7 @@ enum wire_state {
  * The numbers of STATS and ROWS, in this order.  A new one comes last: those
  * that an older node does not send are 0.
  */
-enum wire_stat {
+enum wire_number {
 	WIRE_N_RECORDS,
 	WIRE_N_ALLOCS,
 	WIRE_N_FREES,
@@ -231,148 +203,9 @@ struct wire_info {
 	struct wire_text name;	/* len 0: it is the number */
 };
 
-struct wire_hello {
-	uint32_t min, max;		/* versions */
-	struct wire_text client;
-	uint32_t roles;
-	uint16_t node;			/* that the page is on; 0: none said */
-};
-
-struct wire_welcome {
-	uint32_t version;
-	struct wire_text node_name;
-	uint16_t node_number;
-	uint8_t node_id[WIRE_EPOCH];
-	uint8_t boot[WIRE_EPOCH];
-	uint32_t roles;
-	uint64_t mono_ns;
-	uint64_t utc_ns;
-};
-
-/* Look up `name` in `table`, or the entry `index` of it when name is empty. */
-struct wire_name {
-	struct wire_text table;		/* "DSTRM" */
-	struct wire_text name;
-	uint32_t index;
-};
-
-struct wire_named {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	uint32_t format;		/* enum wire_format */
-	uint32_t record_size;
-	uint64_t oldest, next;		/* sequence numbers */
-	uint32_t address_bits;
-	uint32_t state;			/* enum wire_state */
-	struct wire_text name;		/* of the entry */
-	uint32_t entries;		/* of the table: indexes are below it, with gaps */
-	uint32_t levels;		/* 1: the low nibble holds levels; 0: opaque */
-};
-
-struct wire_read {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	uint64_t from;
-	uint32_t max;
-	uint32_t wait_ms;
-	bool whole;			/* leave no cancelled pairs out */
-};
-
-struct wire_data {
-	uint64_t first;			/* == from */
-	uint32_t count;
-	struct wire_bytes records;
-	uint64_t next, oldest;
-	struct wire_lost lost[9];	/* by enum stream_cause; [0]: of causes that we do not know */
-	uint64_t cancelled;		/* records left out: pairs * 2 */
-	struct wire_bytes offsets;	/* u32 LE each: sequence number - first; empty: consecutive */
-	struct wire_info info[WIRE_INFO_MAX];
-	size_t ninfo;
-	int64_t now_ms;			/* the node's clock, as records have it */
-	uint32_t state;			/* enum wire_state */
-};
-
-struct wire_snap {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	uint32_t snapshot;		/* 0: a new one */
-	bool from_start;
-	unsigned after_layer;
-	uint64_t after;
-	uint32_t max;
-};
-
-struct wire_part {
-	uint32_t snapshot;
-	uint64_t as_of;			/* exact as of this sequence number */
-	uint32_t count;
-	struct wire_bytes blocks;	/* each: record as on the wire, then WIRE_BLOCK_TAIL */
-	bool last;
-	unsigned next_layer;
-	uint64_t next;			/* where the next part goes on, unless last */
-	uint64_t total;			/* blocks active now */
-	uint32_t since;			/* enum wire_since */
-	struct wire_info info[WIRE_INFO_MAX];
-	size_t ninfo;
-	int64_t now_ms;
-};
-
 enum wire_order {
 	WIRE_BY_AGE = 0,
 	WIRE_BY_ADDRESS = 1,
-};
-
-/*
- * Rows [offset, offset + max) of the list in an order.  When block (layer,
- * addr, seq) is wanted and listed, the window lies so that `before` rows of it
- * come before that block, wherever it is by now.  A window that reaches beyond
- * the end is moved until it does not, or begins with the first row.
- */
-struct wire_window {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	uint32_t order;			/* enum wire_order */
-	bool reverse;
-	uint64_t offset;
-	uint32_t max;
-	unsigned layer;
-	uint64_t addr, seq;		/* 0: none is wanted */
-	uint32_t before;
-};
-
-/* All of it as of one moment. */
-struct wire_rows {
-	uint64_t offset;		/* of the first row, in the order that was asked for */
-	uint64_t as_of;			/* the last sequence number so far */
-	uint32_t count;
-	struct wire_bytes blocks;	/* as those of PART */
-	struct wire_bytes who;		/* for each row 0, or 1 + its requester's place in info; empty: none has one */
-	struct wire_info info[WIRE_INFO_MAX];	/* each once, at its first row */
-	size_t ninfo;
-	uint64_t n[WIRE_STATS_COUNT];	/* as those of STATS */
-	struct wire_lost lost[9];	/* before the keeper since the start, by cause; [0] as in wire_data */
-	int64_t now_ms;
-	uint32_t state;			/* enum wire_state */
-};
-
-/* About one stream (index), or about the node with index UINT32_MAX. */
-struct wire_stat_req {
-	uint32_t index;
-};
-
-struct wire_stats {
-	uint32_t index;
-	uint32_t pid;
-	struct wire_text comm;
-	uint32_t state;
-	int32_t status;			/* wait status when it ended; -1 not known */
-	struct wire_text reason;
-	uint64_t n[WIRE_STATS_COUNT];
-	uint32_t targets_live;		/* of the node: processes of the tree that live */
-	uint32_t ppid;
-	int64_t ended_ms;		/* wall clock, ms since 1970; 0 while it lives */
-	struct wire_text output;	/* of the node: where the target's output goes, if to a file */
-	struct wire_text socket;	/* of the node: where a page can come back to */
 };
 
 /* 0 was return addresses: they are asked for with FRAME. */
@@ -380,53 +213,10 @@ enum wire_sym_kind {
 	WIRE_SYM_THREAD = 1,	/* thread indices: the threads' names */
 };
 
-struct wire_sym {
-	uint32_t index;
-	uint32_t kind;
-	uint64_t addr[WIRE_SYMS_MAX];
-	size_t n;
-};
-
-struct wire_syms {
-	uint32_t index;
-	uint32_t kind;
-	struct wire_text name[WIRE_SYMS_MAX];	/* in the order asked; empty: not known yet */
-	size_t n;
-};
-
-struct wire_types {
-	uint32_t index;
-};
-
-/* Sites of a stream, and their frames, innermost first. */
-struct wire_site {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	uint32_t site[WIRE_SYMS_MAX];
-	size_t n;
-};
-
-/*
- * The answer, in the order asked, to as many as there was room for, one at
- * least.  Packed: for each, site u32, depth u8 (0: no such site), end u8 (enum
- * ring_end), then depth frames u64, all little-endian; wire_sited_next()
- * takes them apart.
- */
-struct wire_sited {
-	uint32_t index;
-	uint32_t n;
-	struct wire_bytes sites;
-};
-
-/*
- * Frames of a stream: as a site has them, or a plain return address (module
- * 0), which is looked up among what is mapped now.
- */
-struct wire_frame {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	uint64_t frame[WIRE_SYMS_MAX];
-	size_t n;
+enum wire_arming {
+	WIRE_ARM_OFF = 0,	/* dormant, whoever else has armed it */
+	WIRE_ARM_WATCH = 1,	/* as long as this connection lasts, and a minute more */
+	WIRE_ARM_HOLD = 2,	/* until it is sent to sleep */
 };
 
 /* How much is known of a frame, and why not more. */
@@ -460,101 +250,6 @@ struct wire_words {
 	struct wire_inline line[WIRE_INLINES_MAX];	/* innermost first */
 };
 
-/* The answer, as with SITED; wire_framed_next() takes them apart. */
-struct wire_framed {
-	uint32_t index;
-	uint32_t n;
-	uint32_t fetched_kb;		/* of a debug file on its way; 0 none is */
-	uint32_t fetch_kb;		/* its size, when known */
-	struct wire_text fetch;		/* its module */
-	struct wire_bytes words;
-};
-
-struct wire_typed {
-	uint32_t index;
-	struct wire_bytes types;	/* packed entries of WIRE_TYPED_SIZE */
-};
-
-struct wire_end {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-};
-
-enum wire_arming {
-	WIRE_ARM_OFF = 0,	/* dormant, whoever else has armed it */
-	WIRE_ARM_WATCH = 1,	/* as long as this connection lasts, and a minute more */
-	WIRE_ARM_HOLD = 2,	/* until it is sent to sleep */
-};
-
-/* A stream that is armed begins anew: new epoch, empty list. */
-struct wire_arm {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	uint32_t arming;		/* enum wire_arming */
-};
-
-/*
- * The roles that may be granted over this connection, which each LIMIT can
- * only take from.  Whoever passes a page's bytes on says it before the first
- * of them, and after HELLO there is none: the page cannot undo it.
- */
-struct wire_limit {
-	uint32_t roles;
-	uint16_t node;			/* the page is this one's, and no other HELLO is believed; 0: any */
-	bool away;			/* its bytes come from another machine */
-	struct wire_text origin;	/* of them, as sshd says; empty: not known */
-};
-
-/*
- * A piece of a listing.  The first one of part 1 has no name, and the reply
- * says which one the node has chosen; all others go by it, in order, one part
- * after the other.
- */
-struct wire_lput {
-	struct wire_text title;
-	struct wire_text name;
-	uint32_t part, parts;		/* from 1 */
-	uint32_t total;			/* bytes of this part */
-	uint32_t at;			/* of these bytes in it */
-	struct wire_bytes bytes;
-	struct wire_bytes sha256;	/* of the whole part, with its last bytes; else empty */
-};
-
-struct wire_lack {
-	struct wire_text name;
-	uint32_t part;
-	uint32_t stored;		/* bytes of it */
-};
-
-struct wire_listings {
-	struct wire_text after;		/* empty: the oldest */
-};
-
-/* One entry; an empty name: there is no more. */
-struct wire_listed {
-	struct wire_text name;
-	struct wire_text origin;	/* who sent it, as the node knows, not as he says */
-	struct wire_text title;
-	uint32_t parts;
-	uint64_t bytes;
-	int64_t wall_ms;		/* of its first piece, ms since 1970 */
-	bool whole;			/* all parts are there */
-};
-
-struct wire_lget {
-	struct wire_text name;
-	uint32_t part;
-	uint32_t at;
-	uint32_t max;
-};
-
-struct wire_lgot {
-	uint32_t at;
-	uint32_t size;			/* of the part */
-	struct wire_bytes bytes;	/* none: beyond its end */
-	struct wire_bytes sha256;	/* of the whole part as it was stored, with its last bytes; else empty */
-};
-
 /*
  * Memory of which every block is in the stream, so that what lies between them
  * is free.
@@ -566,61 +261,39 @@ struct wire_region {
 	char name[WIRE_REGION_NAME + 1];
 };
 
-struct wire_regions {
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-};
+/* --- messages ------------------------------------------------------------- */
 
-struct wire_regioned {
-	uint32_t index;
-	uint32_t no;			/* another one when they have changed */
-	struct wire_text why;		/* none are told; empty: there are no others */
-	struct wire_bytes regions;	/* packed, WIRE_REGION_SIZE each */
-};
+#define MEMBER_UINT(type, member, max) type member;
+#define MEMBER_INT(type, member) type member;
+#define MEMBER_BOOL(member) bool member;
+#define MEMBER_TEXT(member) struct wire_text member;
+#define MEMBER_BYTES(member, max) struct wire_bytes member;
+#define MEMBER_ID(member) uint8_t member[WIRE_EPOCH];
+#define MEMBER_PAIR(type, first, second) type first, second;
+#define MEMBER_NUMBERS(member) uint64_t member[WIRE_STATS_COUNT];
+#define MEMBER_LIST(type, member, count, max) type member[max]; size_t count;
+#define MEMBER_TEXTS(member, count, max) \
+	struct wire_text member[max]; size_t count;
+#define MEMBER_INFO(member, count) \
+	struct wire_info member[WIRE_INFO_MAX]; size_t count;
+#define MEMBER_LOST(member) struct wire_lost member[WIRE_CAUSES];
+#define MEMBER_OR_LAST(type, member, last) type member; bool last;
 
-struct wire_err {
-	uint32_t code;
-	struct wire_text text;
-	uint32_t retry_ms;
-	uint8_t epoch[WIRE_EPOCH];	/* with WIRE_E_EPOCH: the new one */
-};
+/* The bodies; wire.def says what their members are. */
+#define REQUEST(NAME, name, ...) struct wire_##name {
+#define REPLY(NAME, name, ...) struct wire_##name {
+#define FIELD(name, key, need, kind, ...) MEMBER_##kind(__VA_ARGS__)
+#define NO_FIELDS char no_fields;	/* C has no empty struct */
+#define END_FIELDS };
+#include "wire.def"
 
 struct wire_msg {
 	uint32_t type;
 	uint32_t id;
 	union {
-		struct wire_hello hello;
-		struct wire_welcome welcome;
-		struct wire_name name;
-		struct wire_named named;
-		struct wire_read read;
-		struct wire_data data;
-		struct wire_snap snap;
-		struct wire_part part;
-		struct wire_stat_req stat;
-		struct wire_stats stats;
-		struct wire_sym sym;
-		struct wire_syms syms;
-		struct wire_types types;
-		struct wire_typed typed;
-		struct wire_site site;
-		struct wire_sited sited;
-		struct wire_frame frame;
-		struct wire_framed framed;
-		struct wire_end end;	/* ENDED and ARMED have no keys */
-		struct wire_arm arm;
-		struct wire_window window;
-		struct wire_rows rows;
-		struct wire_limit limit;
-		struct wire_lput lput;
-		struct wire_lack lack;
-		struct wire_listings listings;
-		struct wire_listed listed;
-		struct wire_lget lget;
-		struct wire_lgot lgot;
-		struct wire_regions regions;
-		struct wire_regioned regioned;
-		struct wire_err err;
+#define REQUEST(NAME, name, ...) struct wire_##name name;
+#define REPLY(NAME, name, ...) struct wire_##name name;
+#include "wire.def"
 	};
 	void *store;			/* what a decoded message's texts lie in */
 };
