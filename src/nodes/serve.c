@@ -213,10 +213,8 @@ take_request(struct conn *c, const uint8_t *map, size_t len)
 	c->heard_ms = mono_ms(mono_now());
 	if (len > WIRE_REQUEST_MAX && m.type != WIRE_LPUT)
 		conn_fail(c, m.id, WIRE_E_BIG, "a frame is too long");
-	else if (c->greeted)
-		answer(c, &m);
 	else
-		greet(c, &m);
+		answer(c, &m);
 	/* Pieces of listings are the one thing that may be longer. */
 	if ((c->roles & WIRE_ROLE_LIST_PUT) != 0)
 		c->in.limit = WIRE_REPLY_MAX;

@@ -129,9 +129,6 @@ void conn_fail(struct conn *, uint32_t request, enum wire_error,
 
 /* --- serve_hello.c -------------------------------------------------------- */
 
-/* What comes before a page has been greeted: LIMIT, and then HELLO. */
-void greet(struct conn *, const struct wire_msg *);
-
 /*
  * Who a page is, in safe text, for listings and logs: "0590 linac-a, anna" on
  * this machine, "0A12 gw-2, anna from 192.0.2.7" where the key is bound to that
@@ -142,7 +139,7 @@ const char *conn_origin(const struct conn *, char *out, size_t cap);
 
 /* --- serve_answer.c ------------------------------------------------------- */
 
-/* Answers one request of a page that has been greeted. */
+/* Answers one request; before the greeting only LIMIT and HELLO are any. */
 void answer(struct conn *, const struct wire_msg *);
 int answer_init(struct answer_scratch **);
 void answer_fini(struct answer_scratch *);

@@ -1,6 +1,6 @@
 /*
- * Requests of pages, one function for each, behind one table; those for
- * records and blocks are in files of their own.
+ * Answers to requests of pages: the table of all, and those about streams that
+ * have no file of their own.
  */
 #include <errno.h>
 #include <signal.h>
@@ -94,7 +94,7 @@ answer_meant(struct conn *c, const struct wire_msg *m, uint32_t index,
 
 /* --- NAME --------------------------------------------------------------- */
 
-static void
+void
 answer_name(struct conn *c, const struct wire_msg *m)
 {
 	struct wire_msg reply = { .type = WIRE_NAMED, .id = m->id };
@@ -164,7 +164,7 @@ stat_stream(const struct keeper *k, struct wire_stats *st)
 	answer_numbers(k, st->n);
 }
 
-static void
+void
 answer_stat(struct conn *c, const struct wire_msg *m)
 {
 	struct wire_msg reply = { .type = WIRE_STATS, .id = m->id };
@@ -191,7 +191,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 
 /* --- SYM, SITE, FRAME ---------------------------------------------------- */
 
-static void
+void
 answer_sym(struct conn *c, const struct wire_msg *m)
 {
 	const struct dstrm_row *row = row_meant(c, m, m->sym.index);
@@ -204,7 +204,7 @@ answer_sym(struct conn *c, const struct wire_msg *m)
 		lookup_threads(c, m, row->keeper);
 }
 
-static void
+void
 answer_site(struct conn *c, const struct wire_msg *m)
 {
 	struct keeper *k;
@@ -214,7 +214,7 @@ answer_site(struct conn *c, const struct wire_msg *m)
 		lookup_sites(c, m, k);
 }
 
-static void
+void
 answer_frame(struct conn *c, const struct wire_msg *m)
 {
 	struct keeper *k;
@@ -226,7 +226,7 @@ answer_frame(struct conn *c, const struct wire_msg *m)
 
 /* --- TYPES -------------------------------------------------------------- */
 
-static void
+void
 answer_types(struct conn *c, const struct wire_msg *m)
 {
 	const struct dstrm_row *row = row_meant(c, m, m->types.index);
@@ -256,7 +256,7 @@ answer_types(struct conn *c, const struct wire_msg *m)
 
 /* --- REGIONS ------------------------------------------------------------ */
 
-static void
+void
 answer_regions(struct conn *c, const struct wire_msg *m)
 {
 	struct wire_msg reply = { .type = WIRE_REGIONED, .id = m->id };
@@ -281,7 +281,7 @@ answer_regions(struct conn *c, const struct wire_msg *m)
 
 /* --- END ---------------------------------------------------------------- */
 
-static void
+void
 answer_end(struct conn *c, const struct wire_msg *m)
 {
 	struct wire_msg reply = { .type = WIRE_ENDED, .id = m->id };
@@ -310,7 +310,7 @@ answer_end(struct conn *c, const struct wire_msg *m)
 
 /* --- ARM ---------------------------------------------------------------- */
 
-static void
+void
 answer_arm(struct conn *c, const struct wire_msg *m)
 {
 	struct wire_msg reply = { .type = WIRE_ARMED, .id = m->id };
@@ -333,26 +333,14 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 
 /* --- the table ---------------------------------------------------------- */
 
+/* What wire.def has as a request is answered here. */
 static const struct request {
-	uint32_t type;
 	uint32_t role;
 	void (*answer)(struct conn *, const struct wire_msg *);
 } requests[] = {
-	{ WIRE_NAME, WIRE_ROLE_READ, answer_name },
-	{ WIRE_READ, WIRE_ROLE_READ, answer_read },
-	{ WIRE_SNAP, WIRE_ROLE_READ, answer_snap },
-	{ WIRE_STAT, WIRE_ROLE_READ, answer_stat },
-	{ WIRE_SYM, WIRE_ROLE_READ, answer_sym },
-	{ WIRE_SITE, WIRE_ROLE_READ, answer_site },
-	{ WIRE_FRAME, WIRE_ROLE_READ, answer_frame },
-	{ WIRE_TYPES, WIRE_ROLE_READ, answer_types },
-	{ WIRE_REGIONS, WIRE_ROLE_READ, answer_regions },
-	{ WIRE_END, WIRE_ROLE_CONTROL, answer_end },
-	{ WIRE_ARM, WIRE_ROLE_CONTROL, answer_arm },
-	{ WIRE_WINDOW, WIRE_ROLE_READ, answer_window },
-	{ WIRE_LPUT, WIRE_ROLE_LIST_PUT, answer_lput },
-	{ WIRE_LISTINGS, WIRE_ROLE_READ, answer_listings },
-	{ WIRE_LGET, WIRE_ROLE_READ, answer_lget },
+#define REQUEST(NAME, name, number, role, ...) \
+	[WIRE_##NAME] = { WIRE_ROLE_##role, answer_##name },
+#include "../stream/wire/wire.def"
 };
 
 static void
@@ -370,14 +358,16 @@ refuse_role(struct conn *c, const struct wire_msg *m, uint32_t role)
 void
 answer(struct conn *c, const struct wire_msg *m)
 {
-	for (size_t i = 0; i < BASE_NELEM(requests); i++) {
-		if (requests[i].type != m->type)
-			continue;
-		if ((c->roles & requests[i].role) == 0)
-			refuse_role(c, m, requests[i].role);
-		else
-			requests[i].answer(c, m);
-		return;
-	}
-	conn_fail(c, m->id, WIRE_E_FRAME, "not a request");
+	const struct request *r = m->type < BASE_NELEM(requests) &&
+	    requests[m->type].answer != NULL ? &requests[m->type] : NULL;
+	bool greets = r != NULL && r->role == WIRE_ROLE_NONE;
+
+	if (!c->greeted && !greets)
+		conn_fail(c, m->id, WIRE_E_FRAME, "a hello comes first");
+	else if (r == NULL || c->greeted == greets)
+		conn_fail(c, m->id, WIRE_E_FRAME, "not a request");
+	else if (!greets && (c->roles & r->role) == 0)
+		refuse_role(c, m, r->role);
+	else
+		r->answer(c, m);
 }

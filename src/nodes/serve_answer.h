@@ -1,10 +1,11 @@
 /*
  * Answers to requests of pages, which are in several files: what they share.
  *
- * serve_answer.c says which request is answered by what, and answers those
- * about a stream; serve_read.c has its records, serve_blocks.c the blocks of
- * its list, serve_listing.c the listings of the node.  Every answer costs a
- * bounded amount.
+ * Each request of wire.def has a function answer_NAME, which sends the reply or
+ * an error; serve_answer.c calls it when the page has the role that wire.def
+ * names.  serve_hello.c answers the greeting, serve_read.c READ, serve_blocks.c
+ * SNAP and WINDOW, serve_listing.c what is about listings, serve_answer.c the
+ * rest.  Every answer costs a bounded amount.
  */
 #ifndef NODES_SERVE_ANSWER_H
 #define NODES_SERVE_ANSWER_H
@@ -32,6 +33,10 @@ struct answer_scratch {
 	uint8_t who[WIRE_WINDOW_MAX];
 };
 
+#define REQUEST(NAME, name, ...) \
+	void answer_##name(struct conn *, const struct wire_msg *);
+#include "../stream/wire/wire.def"
+
 /* --- serve_answer.c ------------------------------------------------------- */
 
 /*
@@ -45,8 +50,6 @@ struct keeper *answer_meant(struct conn *, const struct wire_msg *,
 void answer_numbers(const struct keeper *, uint64_t out[WIRE_STATS_COUNT]);
 
 /* --- serve_read.c --------------------------------------------------------- */
-
-void answer_read(struct conn *, const struct wire_msg *);
 
 /* The records, or blocks, of one reply when that many are asked for; 0: all. */
 size_t answer_max(uint32_t asked);
@@ -62,16 +65,5 @@ size_t answer_put_record(const struct keeper *, const struct rec *, int64_t ms,
  */
 void answer_put_info(struct wire_info *, size_t *ninfo, const struct keeper *,
     uint16_t index, size_t at);
-
-/* --- serve_blocks.c ------------------------------------------------------- */
-
-void answer_snap(struct conn *, const struct wire_msg *);
-void answer_window(struct conn *, const struct wire_msg *);
-
-/* --- serve_listing.c ------------------------------------------------------ */
-
-void answer_lput(struct conn *, const struct wire_msg *);
-void answer_listings(struct conn *, const struct wire_msg *);
-void answer_lget(struct conn *, const struct wire_msg *);
 
 #endif

@@ -19,7 +19,7 @@
 
 #include "bridge.h"
 #include "node.h"
-#include "serve.h"
+#include "serve_answer.h"
 
 static void refuse(struct conn *, const struct wire_msg *, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
@@ -38,8 +38,8 @@ refuse(struct conn *c, const struct wire_msg *m, const char *fmt, ...)
 
 /* --- LIMIT ---------------------------------------------------------------- */
 
-static void
-take_limit(struct conn *c, const struct wire_msg *m)
+void
+answer_limit(struct conn *c, const struct wire_msg *m)
 {
 	const struct wire_limit *l = &m->limit;
 
@@ -102,19 +102,11 @@ take_number(struct conn *c, const struct wire_msg *m)
 }
 
 void
-greet(struct conn *c, const struct wire_msg *m)
+answer_hello(struct conn *c, const struct wire_msg *m)
 {
 	struct node *node = c->node;
 	struct wire_msg w = { .type = WIRE_WELCOME, .id = m->id };
 
-	if (m->type == WIRE_LIMIT) {
-		take_limit(c, m);
-		return;
-	}
-	if (m->type != WIRE_HELLO) {
-		conn_fail(c, m->id, WIRE_E_FRAME, "a hello comes first");
-		return;
-	}
 	if (m->hello.min > WIRE_VERSION || m->hello.max < WIRE_VERSION) {
 		conn_fail(c, m->id, WIRE_E_VERSION,
 		    "this node speaks version 1");
