@@ -156,7 +156,9 @@ cycle(void)
 	}
 	do
 		uv_run(&loop, UV_RUN_ONCE);
-	while (session->asking || session->reading > 0 || session->snapping);
+	while (session_is_asking(session) ||
+	    session_waits(session, SESSION_ASK_DATA) > 0 ||
+	    session_waits(session, SESSION_ASK_PART) > 0);
 }
 
 static void

@@ -183,8 +183,9 @@ records_seen(void)
 static void
 wait_for_reads(void)
 {
-	while (session->reading > 0 || session->stat_stream ||
-	    session->stat_node)
+	while (session_waits(session, SESSION_ASK_DATA) > 0 ||
+	    session_waits(session, SESSION_ASK_STREAM) > 0 ||
+	    session_waits(session, SESSION_ASK_NODE) > 0)
 		uv_run(&loop, UV_RUN_NOWAIT);
 }
 

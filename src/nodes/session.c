@@ -40,18 +40,67 @@ session_say(struct nodes_session *s, const char *fmt, ...)
 	s->said_for = SAID_FOR;
 }
 
+/* --- requests ----------------------------------------------------------- */
+
+static const struct {
+	void (*answered)(struct nodes_session *, const struct wire_msg *);
+	bool watched;
+} requests[SESSION_ASKS] = {
+#define ASK(NAME, name, watched_) \
+	[SESSION_ASK_##NAME] = { answered_##name, watched_ },
+	SESSION_REQUESTS(ASK)
+#undef ASK
+	[SESSION_ASK_TARGETS] = { .watched = true },
+};
+
+static void
+on_reply(void *arg, int err, const struct wire_msg *msg)
+{
+	struct session_ask *ask = arg;
+	struct nodes_session *s = ask->session;
+
+	ask->sent--;
+	if (err == 0)
+		requests[ask - s->asks].answered(s, msg);
+	else if (ask == &s->asks[SESSION_ASK_ARM])
+		lost_arm(s, err);
+}
+
+int
+session_ask(struct nodes_session *s, enum session_request which,
+    struct wire_msg *msg)
+{
+	struct nodes_link *link = which == SESSION_ASK_NODE && s->run != NULL ?
+	    s->run : s->link;
+	struct session_ask *ask = &s->asks[which];
+	int err;
+
+	ask->session = s;
+	err = link_ask(link, msg, s, on_reply, ask);
+	if (err == 0)
+		ask->sent++;
+	return err;
+}
+
+/* The node owes the session an answer. */
+static bool
+is_waiting(const struct nodes_session *s)
+{
+	for (size_t i = 0; i < SESSION_ASKS; i++)
+		if (s->asks[i].sent > 0 && requests[i].watched)
+			return true;
+	return false;
+}
+
 void
 session_call_off(struct nodes_session *s)
 {
 	link_forget(s->link, s);
 	if (s->run != NULL)
 		link_forget(s->run, s);
-	s->asking = s->snapping = s->dense = false;
-	s->window.asking = s->window.due = false;
-	s->reading = 0;
-	s->stat_stream = s->stat_node = s->stat_watcher = false;
-	s->typing = s->doubt = false;
-	s->arm_sent = s->regions.asking = false;
+	for (size_t i = 0; i < SESSION_ASKS; i++)
+		s->asks[i].sent = 0;
+	s->dense = s->window.due = s->doubt = false;
 	s->silent = 0;
 }
 
@@ -123,14 +172,9 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	intake_read(s);
 }
 
-static void
-on_named(void *arg, int err, const struct wire_msg *msg)
+void
+answered_name(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
-
-	if (err < 0)
-		return;
-	s->asking = false;
 	if (s->resuming && back_named(s, msg))
 		return;
 	if (msg->type == WIRE_NAMED)
@@ -153,7 +197,7 @@ session_resolve(struct nodes_session *s)
 		},
 	};
 
-	s->asking = link_ask(s->link, &msg, s, on_named, s) == 0;
+	session_ask(s, SESSION_ASK_NAME, &msg);
 }
 
 /* --- refusals and ends -------------------------------------------------- */
@@ -239,7 +283,7 @@ session_drained(struct nodes_session *s)
 	session_go(s, SESSION_STAND, 0);
 	session_state(s, NODES_ENDED, "");
 	standing_ask(s, true);
-	if (s->choice_for > 0 && !s->asking)
+	if (s->choice_for > 0 && !session_is_asking(s))
 		choose_ask(s);
 }
 
@@ -253,13 +297,11 @@ session_drained(struct nodes_session *s)
 static void
 watch_silence(struct nodes_session *s)
 {
-	bool waiting = s->asking || s->reading > 0 || s->snapping ||
-	    s->window.asking || s->stat_node || s->stat_stream;
 	uint64_t heard = link_heard(s->link);
 	bool was = s->silent >= SILENT_FOR;
 	char reason[80];
 
-	s->silent = waiting && heard == s->heard ? s->silent + 1 : 0;
+	s->silent = is_waiting(s) && heard == s->heard ? s->silent + 1 : 0;
 	s->heard = heard;
 	if (s->silent >= SILENT_FOR && s->look.state != NODES_ENDED) {
 		snprintf(reason, sizeof reason, "the node has not answered "
@@ -318,11 +360,11 @@ do_step(struct nodes_session *s)
 {
 	switch (s->step) {
 	case SESSION_CHOOSE:
-		if (!s->asking)
+		if (!session_is_asking(s))
 			choose_ask(s);
 		break;
 	case SESSION_NAME:
-		if (!s->asking)
+		if (!session_is_asking(s))
 			session_resolve(s);
 		break;
 	case SESSION_LOAD:
@@ -345,8 +387,10 @@ nodes_session_cycle(struct nodes_session *s)
 	if (!back_link(s))
 		return;
 	watch_silence(s);
-	if ((s->step == SESSION_FLOW && s->reading > 0) ||
-	    (s->step == SESSION_WINDOW && s->window.asking))
+	if ((s->step == SESSION_FLOW &&
+	    session_waits(s, SESSION_ASK_DATA) > 0) ||
+	    (s->step == SESSION_WINDOW &&
+	    session_waits(s, SESSION_ASK_ROWS) > 0))
 		s->look.missed_cycles++;
 	if (s->retry_in > 0)
 		s->retry_in--;
@@ -601,13 +645,12 @@ nodes_session_thread(struct nodes_session *s, uint16_t thread)
 }
 
 /* END is a wish: what comes of it is seen as the stream's end. */
-static void
-on_end(void *arg, int err, const struct wire_msg *msg)
+void
+answered_end(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
 	char text[WIRE_TEXT_MAX + 1];
 
-	if (err < 0 || msg->type != WIRE_ERR)
+	if (msg->type != WIRE_ERR)
 		return;
 	link_text(text, sizeof text, msg->err.text);
 	session_say(s, "the node did not end the target: %s", text);
@@ -625,5 +668,5 @@ nodes_session_end_target(struct nodes_session *s)
 	if (s->step < SESSION_LOAD)
 		return -ENOENT;
 	memcpy(msg.end.epoch, s->epoch, WIRE_EPOCH);
-	return link_ask(s->link, &msg, s, on_end, s);
+	return session_ask(s, SESSION_ASK_END, &msg);
 }

@@ -37,6 +37,43 @@
 /* In cycles, for a page that was stopped must not think that time went by. */
 #define SESSION_SECOND NODES_HZ
 
+/*
+ * What a session asks of its nodes:
+ *
+ *	ASK(NAME, name, watched)
+ *
+ * answered_name() takes the reply, an ERR as well; a node that does not answer
+ * one that is watched counts as silent.  A request is on its way from
+ * session_ask() until its reply is there, the link is lost, or it is called
+ * off.
+ */
+#define SESSION_REQUESTS(ASK) \
+	ASK(NAME, name, true) \
+	ASK(PART, part, true) \
+	ASK(DATA, data, true) \
+	ASK(ROWS, rows, true) \
+	ASK(STREAM, stream, true)	/* STAT of the stream, */ \
+	ASK(NODE, node, true)		/* of the node with the command, */ \
+	ASK(WATCHER, watcher, false)	/* of the link's, if another has it */ \
+	ASK(TYPES, types, false) \
+	ASK(REGIONS, regions, false) \
+	ASK(ARM, arm, false) \
+	ASK(END, end, false)
+
+enum session_request {
+#define ASK(NAME, name, watched) SESSION_ASK_##NAME,
+	SESSION_REQUESTS(ASK)
+#undef ASK
+	SESSION_ASK_TARGETS,		/* targets_ask(): several messages */
+	SESSION_ASKS
+};
+
+/* One of them, as the link calls back with it. */
+struct session_ask {
+	struct nodes_session *session;
+	unsigned sent;			/* on their way; of DATA more than one */
+};
+
 enum session_step {
 	SESSION_CHOOSE,
 	SESSION_NAME,
@@ -62,8 +99,7 @@ struct session_window {
 	bool wished;			/* ... and is enough */
 	bool refused;			/* the node does not know how */
 	bool due;			/* it begins with the next cycle */
-	bool asking;			/* WINDOW is on its way ... */
-	struct nodes_view asked;	/* ... for this */
+	struct nodes_view asked;	/* the rows that are on their way */
 	unsigned asks;			/* of this cycle */
 	uint64_t read;			/* records of this cycle's replies */
 	struct {
@@ -83,8 +119,7 @@ struct session_window {
 struct session_regions {
 	struct wire_region at[WIRE_REGIONS_MAX];
 	size_t n;
-	bool asking;			/* REGIONS is on its way ... */
-	bool whole;			/* ... and was sent when the list was whole */
+	bool whole;			/* REGIONS was sent when the list was whole */
 	bool in;			/* the answer to one that was, is here */
 	bool refused;			/* the node does not know how */
 	bool torn;			/* the list that is shown is of several moments */
@@ -99,8 +134,9 @@ struct nodes_session {
 	void *arg;
 	struct nodes_look look;
 
+	struct session_ask asks[SESSION_ASKS];
+
 	enum session_step step;
-	bool asking;			/* CHOOSE or NAME is on its way */
 	unsigned retry_in;		/* cycles until it is tried again */
 	bool by_index;			/* NAME goes by index: it was chosen from a list */
 	bool chosen;			/* a choice was made or was not ours to make */
@@ -132,11 +168,9 @@ struct nodes_session {
 	struct blklist *build;		/* taken in parts; == list when none was whole before */
 	uint64_t cursor;
 	bool counting;			/* all below the cursor were captured, or lost and counted */
-	unsigned reading;		/* READs on their way */
-	bool sure;			/* the first of them was sent from the cursor itself */
+	bool sure;			/* the first READ was sent from the cursor itself */
 	bool dense;			/* replies come back full: read ahead */
 	uint64_t ahead;			/* where the next READ ahead begins */
-	bool snapping;			/* SNAP is on its way */
 	bool again;			/* take the snapshot anew at the next cycle */
 	unsigned reads;			/* READs of this cycle */
 	uint64_t undo_seen;		/* unknown_undo counted and answered */
@@ -165,7 +199,6 @@ struct nodes_session {
 	uint64_t node[WIRE_STATS_COUNT];	/* of the link's node itself */
 	struct nodes_link *run;		/* who runs the command, if not the link's node */
 	bool running;			/* the node was started for a command */
-	bool stat_stream, stat_node, stat_watcher, typing;	/* on their way */
 	unsigned cycle;
 	int64_t now_ms;			/* the node's clock, as of the last answer */
 	int64_t wall_off_ms;		/* its wall clock is ahead of that by so much */
@@ -183,7 +216,6 @@ struct nodes_session {
 
 	/* Arming. */
 	int wish;			/* enum wire_arming that is asked for, or SESSION_NO_WISH */
-	bool arm_sent;			/* ARM is on its way */
 	bool arm_due;			/* a dormant target is armed when it is found */
 	uint64_t arming_seen;		/* ARMED_MS of the arming that we watch */
 
@@ -193,6 +225,14 @@ struct nodes_session {
 	struct names names;
 };
 
+/* Each stands in the file that asks. */
+#define ASK(NAME, name, watched) \
+	void answered_##name(struct nodes_session *, const struct wire_msg *);
+SESSION_REQUESTS(ASK)
+#undef ASK
+/* ARM has no reply: -ENOTCONN, or -ECANCELED when it is sent again. */
+void lost_arm(struct nodes_session *, int err);
+
 /* --- session.c ---------------------------------------------------------- */
 
 /* A change of state; news are given. */
@@ -200,6 +240,22 @@ void session_state(struct nodes_session *, enum nodes_state,
     const char *reason);
 void session_go(struct nodes_session *, enum session_step,
     unsigned retry_in);
+/* Sends a request, NODE to the node that runs the command; as link_ask(). */
+int session_ask(struct nodes_session *, enum session_request,
+    struct wire_msg *);
+/* How many of them are on their way. */
+static inline unsigned
+session_waits(const struct nodes_session *s, enum session_request which)
+{
+	return s->asks[which].sent;
+}
+/* Which stream it is, or its index, is being asked. */
+static inline bool
+session_is_asking(const struct nodes_session *s)
+{
+	return session_waits(s, SESSION_ASK_TARGETS) > 0 ||
+	    session_waits(s, SESSION_ASK_NAME) > 0;
+}
 /* Nothing that was asked before this is waited for any longer. */
 void session_call_off(struct nodes_session *);
 /* Asks for the stream's index. */

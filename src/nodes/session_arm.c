@@ -36,21 +36,19 @@ refused(struct nodes_session *s, const struct wire_err *e)
 	    e->code == WIRE_E_NAME ? -ENOTSUP : -EIO);
 }
 
-static void
-on_armed(void *arg, int err, const struct wire_msg *msg)
+void
+lost_arm(struct nodes_session *s, int err)
 {
-	struct nodes_session *s = arg;
+	if (err != -ECANCELED)
+		settle_wish(s, err);
+}
+
+void
+answered_arm(struct nodes_session *s, const struct wire_msg *msg)
+{
 	bool sleeps = s->stream_state == WIRE_S_DORMANT;
 	bool sleep = s->wish == WIRE_ARM_OFF;
 
-	s->arm_sent = false;
-	/* Called off with all else: the wish stays and is sent again. */
-	if (err == -ECANCELED)
-		return;
-	if (err < 0) {
-		settle_wish(s, err);
-		return;
-	}
 	if (msg->type == WIRE_ERR) {
 		refused(s, &msg->err);
 	} else {
@@ -71,16 +69,13 @@ send_wish(struct nodes_session *s)
 	};
 	int err;
 
-	if (s->wish == SESSION_NO_WISH || s->arm_sent ||
-	    s->step < SESSION_LOAD)
+	if (s->wish == SESSION_NO_WISH ||
+	    session_waits(s, SESSION_ASK_ARM) > 0 || s->step < SESSION_LOAD)
 		return;
 	memcpy(msg.arm.epoch, s->epoch, WIRE_EPOCH);
-	s->arm_sent = true;
-	err = link_ask(s->link, &msg, s, on_armed, s);
-	if (err == 0)
-		return;
-	s->arm_sent = false;
-	settle_wish(s, err);
+	err = session_ask(s, SESSION_ASK_ARM, &msg);
+	if (err < 0)
+		settle_wish(s, err);
 }
 
 static void

@@ -134,7 +134,7 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 	struct nodes_session *s = arg;
 	const struct nodes_target *best;
 
-	s->asking = false;
+	s->asks[SESSION_ASK_TARGETS].sent = 0;
 	if (err < 0) {
 		if (s->step == SESSION_CHOOSE)
 			s->retry_in = SESSION_SECOND;
@@ -155,7 +155,8 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 void
 choose_ask(struct nodes_session *s)
 {
-	s->asking = targets_ask(s->link, s, on_targets, s) == 0;
+	s->asks[SESSION_ASK_TARGETS].sent =
+	    targets_ask(s->link, s, on_targets, s) == 0;
 }
 
 /*
@@ -171,7 +172,7 @@ choose_cycle(struct nodes_session *s)
 		due = --s->choice_for % CHOICE_EVERY == 0;
 	else if (s->standby && !s->stay && s->look.targets_live > 0)
 		due = s->cycle % CHOICE_EVERY == 0;
-	if (due && s->step >= SESSION_LOAD && !s->asking &&
+	if (due && s->step >= SESSION_LOAD && !session_is_asking(s) &&
 	    s->opts.pid == 0 && s->opts.stream == NULL)
 		choose_ask(s);
 }

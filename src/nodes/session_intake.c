@@ -233,15 +233,11 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 	intake_read(s);
 }
 
-static void
-on_part(void *arg, int err, const struct wire_msg *msg)
+void
+answered_part(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
 	struct mono begin = mono_now();
 
-	if (err < 0)
-		return;
-	s->snapping = false;
 	if (s->window.due)
 		;
 	else if (msg->type == WIRE_ERR)
@@ -273,8 +269,7 @@ ask_part(struct nodes_session *s, bool from_start, uint64_t after)
 	};
 
 	memcpy(msg.snap.epoch, s->epoch, WIRE_EPOCH);
-	s->snapping = link_ask(s->link, &msg, s, on_part, s) == 0;
-	if (!s->snapping)
+	if (session_ask(s, SESSION_ASK_PART, &msg) < 0)
 		s->again = true;
 }
 
@@ -542,18 +537,13 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		intake_read(s);
 }
 
-static void
-on_data(void *arg, int err, const struct wire_msg *msg)
+void
+answered_data(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
 	struct mono begin = mono_now();
-	bool sure;
+	bool sure = s->sure;
 
-	if (err < 0)
-		return;
-	s->reading--;
 	/* Only the first of a row was sent from a cursor that was known. */
-	sure = s->sure;
 	s->sure = false;
 	if (s->again || s->window.due || s->step < SESSION_LOAD ||
 	    s->step == SESSION_WINDOW)
@@ -565,10 +555,10 @@ on_data(void *arg, int err, const struct wire_msg *msg)
 	else
 		take_data(s, &msg->data, sure);
 	/* The guesses are used up: on from where they have led. */
-	if (s->reading == 0 && s->dense)
+	if (session_waits(s, SESSION_ASK_DATA) == 0 && s->dense)
 		intake_read(s);
 	s->cycle_ns += mono_diff_ns(mono_now(), begin);
-	if (s->reading > 0)
+	if (session_waits(s, SESSION_ASK_DATA) > 0)
 		return;
 	session_measure(s);
 	s->news(s->arg);
@@ -588,9 +578,8 @@ ask_read(struct nodes_session *s, uint64_t from)
 	};
 
 	memcpy(msg.read.epoch, s->epoch, WIRE_EPOCH);
-	if (link_ask(s->link, &msg, s, on_data, s) < 0)
+	if (session_ask(s, SESSION_ASK_DATA, &msg) < 0)
 		return false;
-	s->reading++;
 	s->reads++;
 	return true;
 }
@@ -603,11 +592,11 @@ intake_read(struct nodes_session *s)
 	if (s->again || s->doubt || s->torn || s->window.due ||
 	    (s->step != SESSION_FLOW && s->merge.n == 0))
 		return;
-	if (s->reading == 0) {
+	if (session_waits(s, SESSION_ASK_DATA) == 0) {
 		s->ahead = s->cursor;
 		s->sure = true;
 	}
-	while (s->reading < window && s->reads < READS_PER_CYCLE &&
+	while (session_waits(s, SESSION_ASK_DATA) < window && s->reads < READS_PER_CYCLE &&
 	    s->cycle_ns <= WORK_PER_CYCLE_NS) {
 		if (!ask_read(s, s->ahead))
 			return;

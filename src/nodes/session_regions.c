@@ -46,15 +46,11 @@ take(struct session_regions *rs, const struct wire_regioned *msg)
 	}
 }
 
-static void
-on_regions(void *arg, int err, const struct wire_msg *msg)
+void
+answered_regions(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
 	struct session_regions *rs = &s->regions;
 
-	if (err < 0)
-		return;
-	rs->asking = false;
 	if (msg->type == WIRE_REGIONED) {
 		take(rs, &msg->regioned);
 		rs->in = rs->in || rs->whole;
@@ -80,7 +76,7 @@ ask(struct nodes_session *s)
 	};
 
 	memcpy(msg.regions.epoch, s->epoch, WIRE_EPOCH);
-	s->regions.asking = link_ask(s->link, &msg, s, on_regions, s) == 0;
+	session_ask(s, SESSION_ASK_REGIONS, &msg);
 	s->regions.whole = s->look.settled && !s->look.window;
 }
 
@@ -96,7 +92,7 @@ regions_cycle(struct nodes_session *s, bool due)
 	}
 	if (!whole)
 		rs->in = false;
-	if (!rs->asking && (due || (whole && !rs->in)))
+	if (session_waits(s, SESSION_ASK_REGIONS) == 0 && (due || (whole && !rs->in)))
 		ask(s);
 }
 
@@ -105,8 +101,7 @@ regions_reset(struct nodes_session *s)
 {
 	s->regions.n = 0;
 	s->regions.why[0] = '\0';
-	s->regions.asking = s->regions.refused = false;
-	s->regions.in = s->regions.torn = false;
+	s->regions.refused = s->regions.in = s->regions.torn = false;
 }
 
 /* What the list that is shown lacks; "" nothing. */

@@ -75,16 +75,12 @@ say_reason(struct nodes_session *s, struct wire_text reason)
 	session_say(s, "%s", text);
 }
 
-static void
-on_stream(void *arg, int err, const struct wire_msg *msg)
+void
+answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
 	struct nodes_look *look = &s->look;
 	const struct wire_stats *st;
 
-	if (err < 0)
-		return;
-	s->stat_stream = false;
 	if (msg->type != WIRE_STATS)
 		return;
 	st = &msg->stats;
@@ -125,18 +121,13 @@ take_exec_error(struct nodes_look *look, const struct wire_stats *st)
 		look->exec_error = EACCES;
 }
 
-static void
-on_node(void *arg, int err, const struct wire_msg *msg)
+void
+answered_node(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
 	struct nodes_look *look = &s->look;
 	const struct wire_stats *st;
 	bool ended = look->tree_ended;
 
-	/* Also when the link is lost: of another one that is asked again. */
-	s->stat_node = false;
-	if (err < 0)
-		return;
 	if (msg->type != WIRE_STATS)
 		return;
 	st = &msg->stats;
@@ -156,39 +147,30 @@ on_node(void *arg, int err, const struct wire_msg *msg)
 		s->news(s->arg);
 }
 
-/* The node that watches, where another one runs the command. */
-static void
-on_watcher(void *arg, int err, const struct wire_msg *msg)
+void
+answered_watcher(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
-
-	if (err < 0)
-		return;
-	s->stat_watcher = false;
 	if (msg->type == WIRE_STATS)
 		memcpy(s->node, msg->stats.n, sizeof s->node);
 }
 
-static bool
-ask(struct nodes_session *s, struct nodes_link *link, uint32_t index,
-    link_reply_cb cb)
+/* Unless it is asked already. */
+static void
+ask(struct nodes_session *s, enum session_request which, uint32_t index)
 {
 	struct wire_msg msg = {
 		.type = WIRE_STAT,
 		.stat = { .index = index },
 	};
 
-	return link_ask(link, &msg, s, cb, s) == 0;
+	if (session_waits(s, which) == 0)
+		session_ask(s, which, &msg);
 }
 
-static void
-on_types(void *arg, int err, const struct wire_msg *msg)
+void
+answered_types(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
-
-	if (err < 0)
-		return;
-	s->typing = s->doubt = false;
+	s->doubt = false;
 	if (msg->type == WIRE_TYPED)
 		intake_types(s, &msg->typed);
 	if (s->step == SESSION_LOAD || s->step == SESSION_FLOW)
@@ -203,10 +185,9 @@ standing_types(struct nodes_session *s)
 		.types = { .index = s->index },
 	};
 
-	if (!s->typing)
-		s->typing = link_ask(s->link, &msg, s, on_types, s) == 0;
 	/* Better to count a code as illegal than to stop reading. */
-	if (!s->typing)
+	if (session_waits(s, SESSION_ASK_TYPES) == 0 &&
+	    session_ask(s, SESSION_ASK_TYPES, &msg) < 0)
 		s->doubt = false;
 }
 
@@ -214,13 +195,11 @@ void
 standing_node(struct nodes_session *s, bool due)
 {
 	/* An end is news that somebody waits for: ask more often then. */
-	if (!s->stat_node && !s->look.tree_ended &&
-	    (due || (s->look.state != NODES_LIVE &&
+	if (!s->look.tree_ended && (due || (s->look.state != NODES_LIVE &&
 	    s->look.state != NODES_DORMANT)))
-		s->stat_node = ask(s, s->run != NULL ? s->run : s->link,
-		    NODE_INDEX, on_node);
-	if (s->run != NULL && due && !s->stat_watcher)
-		s->stat_watcher = ask(s, s->link, NODE_INDEX, on_watcher);
+		ask(s, SESSION_ASK_NODE, NODE_INDEX);
+	if (s->run != NULL && due)
+		ask(s, SESSION_ASK_WATCHER, NODE_INDEX);
 }
 
 void
@@ -235,8 +214,8 @@ standing_ask(struct nodes_session *s, bool all)
 	regions_cycle(s, due);
 	if (!due && s->look.state != NODES_ENDED)
 		return;
-	if (!s->stat_stream && (due || s->look.ended_wall_ms == 0))
-		s->stat_stream = ask(s, s->link, s->index, on_stream);
+	if (due || s->look.ended_wall_ms == 0)
+		ask(s, SESSION_ASK_STREAM, s->index);
 	if (due)
 		standing_types(s);
 }
@@ -244,6 +223,6 @@ standing_ask(struct nodes_session *s, bool all)
 void
 nodes_session_ask(struct nodes_session *s)
 {
-	if (s->step >= SESSION_LOAD && s->known && !s->stat_stream)
-		s->stat_stream = ask(s, s->link, s->index, on_stream);
+	if (s->step >= SESSION_LOAD && s->known)
+		ask(s, SESSION_ASK_STREAM, s->index);
 }

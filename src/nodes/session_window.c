@@ -283,15 +283,11 @@ take_rows(struct nodes_session *s, const struct wire_rows *r)
 		ask(s);
 }
 
-static void
-on_rows(void *arg, int err, const struct wire_msg *msg)
+void
+answered_rows(struct nodes_session *s, const struct wire_msg *msg)
 {
-	struct nodes_session *s = arg;
 	struct mono begin = mono_now();
 
-	if (err < 0)
-		return;
-	s->window.asking = false;
 	if (s->step != SESSION_WINDOW && !s->look.window)
 		;	/* the list is whole by now */
 	else if (msg->type == WIRE_ROWS)
@@ -340,10 +336,11 @@ ask(struct nodes_session *s)
 		},
 	};
 
-	if (w->asking || w->asks >= ASKS_PER_CYCLE)
+	if (session_waits(s, SESSION_ASK_ROWS) > 0 ||
+	    w->asks >= ASKS_PER_CYCLE)
 		return;
 	memcpy(msg.window.epoch, s->epoch, WIRE_EPOCH);
-	w->asking = link_ask(s->link, &msg, s, on_rows, s) == 0;
+	session_ask(s, SESSION_ASK_ROWS, &msg);
 	w->asked = w->view;
 	w->asks++;
 }
