@@ -158,11 +158,8 @@ static inline void
 cut(void)
 {
 	peer_hang_up(&peer);
-	while (peer.n > 0) {
-		struct wire_msg q = peer_take(&peer, 0);
-
-		wire_msg_fini(&q);
-	}
+	while (peer.n > 0)
+		(void)peer_take(&peer, 0);
 	uv_run(&peer.loop, UV_RUN_NOWAIT);
 }
 

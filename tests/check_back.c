@@ -89,7 +89,6 @@ START_TEST(node_that_refuses_is_not_live_for_a_moment)
 	q = peer_take(&peer, 0);
 	ck_assert_int_eq(q.type, WIRE_HELLO);
 	peer_error(&peer, q.id, WIRE_E_AUTH);
-	wire_msg_fini(&q);
 	peer_turn(&peer);
 	nodes_session_cycle(session);
 	ck_assert_int_eq(look()->state, NODES_DENIED);

@@ -38,7 +38,6 @@ START_TEST(final_state_ends_the_tries_whoever_tells_it)
 		peer_turn(&peer);
 		q = peer_take(&peer, 0);
 		peer_error(&peer, q.id, WIRE_E_AUTH);
-		wire_msg_fini(&q);
 		peer_turn(&peer);
 	}
 	nodes_session_cycle(session);

@@ -248,7 +248,6 @@ START_TEST(silent_connections_do_not_keep_others_out)
 	/* Who was the first to be silent was told why it had to go. */
 	ck_assert(page_receive(&silent[0], &r));
 	expect_error(&r, WIRE_E_BUSY);
-	wire_msg_fini(&r);
 	ck_assert(!page_receive(&silent[0], &r));
 	for (size_t i = 0; i < BASE_NELEM(silent); i++)
 		page_close(&silent[i]);
@@ -294,17 +293,14 @@ START_TEST(an_idle_page_gives_its_place_to_another_and_no_other_does)
 	ck_assert(page_receive(&p[2], &r));
 	expect_error(&r, WIRE_E_BUSY);
 	ck_assert_uint_gt(r.err.retry_ms, 0);
-	wire_msg_fini(&r);
 
 	TAILQ_FIRST(&node.serve.conns)->heard_ms -= SERVE_IDLE_MS;
 	dial(&p[3]);
 	page_greet(&p[3], WIRE_ROLE_READ);
 	ck_assert(page_receive(&p[0], &r));
 	expect_error(&r, WIRE_E_BUSY);
-	wire_msg_fini(&r);
 	page_ask(&p[1], &stat, &r);
 	ck_assert_uint_eq(r.type, WIRE_STATS);
-	wire_msg_fini(&r);
 	for (int i = 0; i < 4; i++)
 		page_close(&p[i]);
 	listen_down();
@@ -341,7 +337,6 @@ START_TEST(the_last_places_of_a_systems_node_are_for_other_users)
 	dial_as(&p[n], one);
 	ck_assert(page_receive(&p[n], &r));
 	expect_error(&r, WIRE_E_BUSY);
-	wire_msg_fini(&r);
 	n++;
 	if (root) {
 		dial_as(&p[n], OTHER);
@@ -371,7 +366,6 @@ START_TEST(without_a_descriptor_left_a_page_is_still_told_so)
 	}
 	ck_assert(page_receive(&p, &r));
 	expect_error(&r, WIRE_E_BUSY);
-	wire_msg_fini(&r);
 	ck_assert_uint_eq(node.serve.refused, 1);
 	/* With descriptors to be had it serves on. */
 	while (n > 0)

@@ -139,7 +139,6 @@ START_TEST(of_anothers_stream_nothing_is_answered)
 	become(OWN, false);
 	ask_of(&p, asked[_i].type, k->index, node.dstrm.row[k->index].epoch, &r);
 	expect_error(&r, WIRE_E_AUTH);
-	wire_msg_fini(&r);
 
 	/* A member of the group reads it, and no more. */
 	become(OWN, true);
@@ -148,7 +147,6 @@ START_TEST(of_anothers_stream_nothing_is_answered)
 		expect_error(&r, WIRE_E_AUTH);
 	else
 		ck_assert_uint_ne(r.type, WIRE_ERR);
-	wire_msg_fini(&r);
 	ck_assert(keeper_is_live(k));
 	page_close(&p);
 	node_down();
@@ -168,11 +166,9 @@ START_TEST(a_page_is_granted_no_more_than_the_nodes_roles)
 	page_open(&p);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.welcome.roles, WIRE_ROLE_READ);
-	wire_msg_fini(&r);
 	ask_of(&p, WIRE_END, k->index, node.dstrm.row[k->index].epoch, &r);
 	expect_error(&r, WIRE_E_AUTH);
 	ck_assert_uint_gt(r.err.text.len, 10);
-	wire_msg_fini(&r);
 	ck_assert(keeper_is_live(k));
 	page_close(&p);
 	node_down();
@@ -205,14 +201,11 @@ START_TEST(a_limit_before_the_hello_cannot_be_undone)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_WELCOME);
 	ck_assert_uint_eq(r.welcome.roles, WIRE_ROLE_READ);
-	wire_msg_fini(&r);
 	ask_of(&p, WIRE_END, k->index, node.dstrm.row[k->index].epoch, &r);
 	expect_error(&r, WIRE_E_AUTH);
-	wire_msg_fini(&r);
 	ck_assert(keeper_is_live(k));
 	page_ask(&p, &again, &r);
 	expect_error(&r, WIRE_E_FRAME);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -228,7 +221,6 @@ START_TEST(a_limit_does_not_count_as_a_hello)
 	page_limit(&p, WIRE_ROLE_READ);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_FRAME);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }

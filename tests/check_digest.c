@@ -164,7 +164,6 @@ model_up(struct model *m)
 	m->read = (struct wire_msg){ .type = WIRE_READ, .read = {
 		.index = r.named.index, .from = 1 } };
 	memcpy(m->read.read.epoch, r.named.epoch, WIRE_EPOCH);
-	wire_msg_fini(&r);
 	ck_assert_int_eq(blklist_new(&m->list, BLKLIST_INDEXED, 1u << 16), 0);
 }
 
@@ -237,7 +236,6 @@ read_some(struct model *m, uint32_t max, bool whole)
 	m->cancelled += r.data.cancelled;
 	m->replies++;
 	m->read.read.from = r.data.next;
-	wire_msg_fini(&r);
 	return r.data.next != r.data.first;
 }
 
@@ -320,7 +318,6 @@ START_TEST(what_was_left_within_a_batch_is_lost_up_to_the_next_one)
 	ck_assert_uint_eq(r.data.next - r.data.first, r.data.count +
 	    r.data.cancelled + r.data.lost[STREAM_OVERWRITTEN].count);
 	ck_assert_uint_gt(r.data.next, 2 * KEEPER_BATCH);
-	wire_msg_fini(&r);
 	model_down(&m);
 }
 END_TEST

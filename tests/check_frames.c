@@ -41,13 +41,14 @@ static size_t
 take(struct wire_frames *f, size_t n)
 {
 	uint8_t expected[1024];
+	struct wire_msg m;
 	const uint8_t *map;
 	size_t len, size;
 	int more;
 
 	while ((more = wire_frames_next(f, &map, &len)) == 1) {
-		size = encoded(&sample_ordinary[sample_types[n++]], expected,
-		    sizeof expected);
+		sample_get_some(sample_types[n++], &m);
+		size = encoded(&m, expected, sizeof expected);
 		ck_assert_uint_eq(len, size - 4);
 		ck_assert_mem_eq(map, expected + 4, len);
 	}
@@ -59,11 +60,13 @@ take(struct wire_frames *f, size_t n)
 static size_t
 all_frames(uint8_t *out, size_t cap)
 {
+	struct wire_msg m;
 	size_t i, len = 0;
 
-	for (i = 0; i < SAMPLE_TYPES; i++)
-		len += encoded(&sample_ordinary[sample_types[i]],
-		    out + len, cap - len);
+	for (i = 0; i < SAMPLE_TYPES; i++) {
+		sample_get_some(sample_types[i], &m);
+		len += encoded(&m, out + len, cap - len);
+	}
 	return len;
 }
 

@@ -229,7 +229,6 @@ START_TEST(numbers_of_the_node_are_in_its_stat)
 	ck_assert_uint_eq(r.stats.n[WIRE_N_FRIENDLY_HITS], 2);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_FRIENDLY_MISSES], 2);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_FRIENDLY_UNKNOWN], 1);
-	wire_msg_fini(&r);
 	page_close(&p);
 }
 END_TEST

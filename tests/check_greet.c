@@ -171,7 +171,6 @@ START_TEST(number_is_believed_where_it_can_be)
 		    t->who, pw->pw_name, user + 2);
 		ck_assert_str_eq(out, want);
 	}
-	wire_msg_fini(&r);
 	page_close(&p);
 }
 END_TEST
@@ -187,7 +186,6 @@ START_TEST(page_of_this_machine_has_the_number_that_the_node_has)
 	hello(&p, 0x590, &r);
 	ck_assert_uint_eq(r.type, WIRE_WELCOME);
 	ck_assert_uint_eq(TAILQ_FIRST(&node.serve.conns)->from, 1);
-	wire_msg_fini(&r);
 	page_close(&p);
 }
 END_TEST
@@ -206,7 +204,6 @@ START_TEST(origin_is_safe_text)
 	conn_origin(TAILQ_FIRST(&node.serve.conns), out, sizeof out);
 	ck_assert_ptr_null(strpbrk(out, "\033\n"));
 	ck_assert_ptr_nonnull(strstr(out, "10.0.0.1"));
-	wire_msg_fini(&r);
 	page_close(&p);
 }
 END_TEST
@@ -219,11 +216,9 @@ START_TEST(limit_behind_hello_is_no_request)
 
 	page_open(&p);
 	hello(&p, 0, &r);
-	wire_msg_fini(&r);
 	send_limit(&p, &s);
 	ck_assert(page_receive(&p, &r));
 	expect_error(&r, WIRE_E_FRAME);
-	wire_msg_fini(&r);
 	page_close(&p);
 }
 END_TEST

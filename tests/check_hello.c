@@ -549,7 +549,6 @@ START_TEST(threads_types_and_requesters_are_taken_from_the_stream)
 	ck_assert_uint_eq(r.part.info[1].at, 2);
 	ck_assert_uint_eq(r.part.info[1].name.len, 6);
 	ck_assert_mem_eq(r.part.info[1].name.s, "rx\\x1B", 6);
-	wire_msg_fini(&r);
 	page_close(&page);
 	end(&t);
 	until_ended(k);
@@ -580,7 +579,6 @@ START_TEST(a_target_can_be_ended_by_a_page_that_may)
 	memcpy(m.end.epoch, node.dstrm.row[k->index].epoch, WIRE_EPOCH);
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_ENDED);
-	wire_msg_fini(&r);
 	ck_assert_int_eq(waitpid(t.pid, &status, 0), t.pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 	until_ended(k);

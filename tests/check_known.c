@@ -336,7 +336,6 @@ asked(struct page *p, const struct keeper *k, uint32_t *no)
 	*no = r.regioned.no;
 	snprintf(why, sizeof why, "%.*s", (int)r.regioned.why.len,
 	    r.regioned.why.len > 0 ? r.regioned.why.s : "");
-	wire_msg_fini(&r);
 	return n;
 }
 

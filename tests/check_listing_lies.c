@@ -62,7 +62,6 @@ answer(struct wire_msg m)
 	peer_turn(&peer);
 	q = peer_take(&peer, 0);
 	m.id = q.id;
-	wire_msg_fini(&q);
 	peer_send(&peer, &m);
 	peer_turn(&peer);
 }

@@ -271,7 +271,6 @@ START_TEST(a_bridge_that_is_limited_to_reading_stores_nothing)
 	page_send(&p, &limit);
 	page_ask(&p, &hello, &reply);
 	ck_assert_uint_eq(reply.welcome.roles, WIRE_ROLE_READ);
-	wire_msg_fini(&reply);
 	put_refused(&p, piece(100, 1000), WIRE_E_AUTH);
 	page_close(&p);
 }
@@ -299,7 +298,6 @@ START_TEST(no_other_request_may_be_as_long)
 	page_send_raw(&p, frame, len);
 	ck_assert(page_receive(&p, &reply));
 	expect_error(&reply, WIRE_E_BIG);
-	wire_msg_fini(&reply);
 	page_close(&p);
 }
 END_TEST
@@ -358,7 +356,6 @@ START_TEST(names_with_a_nul_are_not_cut_at_it)
 	/* Of the one that is there it would be said that no part is. */
 	text_of(said, reply.err.text);
 	ck_assert_str_eq(said, "no such listing");
-	wire_msg_fini(&reply);
 	page_close(&p);
 }
 END_TEST

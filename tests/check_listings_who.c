@@ -63,9 +63,7 @@ START_TEST(at_a_system_node_each_sees_his_own_and_some_see_all)
 		if (reply.listed.name.len == 0)
 			break;
 		text_of(after, reply.listed.name);
-		wire_msg_fini(&reply);
 	}
-	wire_msg_fini(&reply);
 	ck_assert_uint_eq(n, eyes[_i].sees);
 	get.lget = (struct wire_lget){ .name = wire_text(of_1000), .part = 1,
 		.max = 10 };
@@ -77,7 +75,6 @@ START_TEST(at_a_system_node_each_sees_his_own_and_some_see_all)
 		ck_assert_ptr_nonnull(strstr(after, "this part"));
 	else
 		ck_assert_str_eq(after, "no such listing");
-	wire_msg_fini(&got);
 	page_close(&p);
 }
 END_TEST
@@ -115,7 +112,6 @@ START_TEST(who_has_sent_it_is_not_what_he_claims)
 		page_send(&p, &limit);
 	page_ask(&p, &hello, &reply);
 	ck_assert_uint_eq(reply.type, WIRE_WELCOME);
-	wire_msg_fini(&reply);
 	l.title = wire_text("from: 0A12, root");
 	put_taken(&p, l, NULL);
 	page_ask(&p, &(struct wire_msg){ .type = WIRE_LISTINGS }, &reply);
@@ -125,7 +121,6 @@ START_TEST(who_has_sent_it_is_not_what_he_claims)
 	if (origins[_i].has != NULL)
 		ck_assert_ptr_nonnull(strstr(origin, origins[_i].has));
 	ck_assert_ptr_null(strstr(origin, origins[_i].has_not));
-	wire_msg_fini(&reply);
 	page_close(&p);
 }
 END_TEST

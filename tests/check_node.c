@@ -25,7 +25,6 @@ START_TEST(name_lookup_gives_index_and_epoch)
 	ck_assert_uint_eq(r.named.entries, 1);
 	ck_assert_uint_eq(r.named.oldest, 1);
 	ck_assert_uint_eq(r.named.next, 7);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -40,13 +39,10 @@ START_TEST(the_lookup_is_generic_over_tables)
 	page_name(&p, "types", "LOCREQ", &r);
 	ck_assert_uint_eq(r.type, WIRE_NAMED);
 	ck_assert_uint_eq(r.named.index, TYPE_LOCREQ);
-	wire_msg_fini(&r);
 	page_name(&p, "LATBL", "MEMB", &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 	page_name(&p, "NOTABLE", "ALLOCLOG", &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -63,11 +59,9 @@ START_TEST(an_empty_name_looks_up_by_index)
 	ck_assert_uint_eq(r.type, WIRE_NAMED);
 	ck_assert_uint_eq(r.named.name.len, 6);
 	ck_assert_mem_eq(r.named.name.s, "BLOCKS", 6);
-	wire_msg_fini(&r);
 	m.name.index = 1;
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -83,19 +77,15 @@ START_TEST(a_renamed_stream_is_stale_and_its_old_name_unknown)
 	page_name(&p, "DSTRM", "ALLOCLOG", &r);
 	memcpy(old, r.named.epoch, sizeof old);
 	memcpy(read.read.epoch, old, sizeof old);
-	wire_msg_fini(&r);
 	ck_assert_int_eq(dstrm_rename(&node.dstrm, 0, "OTHERLOG"), 0);
 	page_ask(&p, &read, &r);
 	expect_error(&r, WIRE_E_EPOCH);
 	ck_assert_mem_ne(r.err.epoch, old, sizeof old);
 	ck_assert_mem_eq(r.err.epoch, node.dstrm.row[0].epoch, sizeof old);
-	wire_msg_fini(&r);
 	page_name(&p, "DSTRM", "ALLOCLOG", &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 	page_name(&p, "DSTRM", "OTHERLOG", &r);
 	ck_assert_uint_eq(r.type, WIRE_NAMED);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -171,7 +161,6 @@ START_TEST(the_notes_six_blocks_are_in_the_snapshot)
 	demo_up(&p, "note", "39s", NULL);
 	page_name(&p, "DSTRM", "ALLOCLOG", &r);
 	memcpy(snap.snap.epoch, r.named.epoch, WIRE_EPOCH);
-	wire_msg_fini(&r);
 	page_ask(&p, &snap, &r);
 	ck_assert_uint_eq(r.type, WIRE_PART);
 	ck_assert_uint_eq(r.part.count, 6);
@@ -196,7 +185,6 @@ START_TEST(the_notes_six_blocks_are_in_the_snapshot)
 	ck_assert_uint_eq(r.part.ninfo, 1);
 	ck_assert_uint_eq(r.part.info[0].at, 5);
 	ck_assert_uint_eq(r.part.info[0].node, 0xab86);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -213,7 +201,6 @@ START_TEST(the_notes_records_are_read_as_they_were_written)
 	demo_up(&p, "note", "26s", NULL);
 	page_name(&p, "DSTRM", "ALLOCLOG", &r);
 	memcpy(read.read.epoch, r.named.epoch, WIRE_EPOCH);
-	wire_msg_fini(&r);
 	page_ask(&p, &read, &r);
 	ck_assert_uint_eq(r.type, WIRE_DATA);
 	/* The clock stands at 26 s: the last two have not come yet. */
@@ -229,7 +216,6 @@ START_TEST(the_notes_records_are_read_as_they_were_written)
 	ck_assert_uint_eq(r.data.ninfo, 1);
 	ck_assert_uint_eq(r.data.info[0].at, 3);
 	ck_assert_uint_eq(r.data.info[0].node, 0xab86);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -249,7 +235,6 @@ START_TEST(a_bad_classic_record_is_counted_and_skipped)
 	ck_assert_uint_eq(r.stats.n[WIRE_N_LIVE_BLOCKS], 6);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_MAX], 2048);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_RECORDS], 6);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -266,7 +251,6 @@ START_TEST(the_notes_stream_has_the_notes_types_and_no_more)
 	ck_assert_uint_eq(r.typed.types.len, 4 * 50);
 	ck_assert_uint_eq(r.typed.types.p[0], TYPE_LOCREQ);
 	ck_assert_str_eq((const char *)r.typed.types.p + 1, "LOCREQ");
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -312,7 +296,6 @@ START_TEST(the_busy_generator_is_the_same_in_every_run)
 			else
 				ck_assert_mem_eq(first + i * 20, at, 20);
 		}
-		wire_msg_fini(&r);
 		page_close(&p);
 		node_down();
 	}
@@ -332,7 +315,6 @@ START_TEST(threads_of_the_busy_generator_have_names)
 	ck_assert_mem_eq(r.syms.name[0].s, "main", 4);
 	ck_assert_mem_eq(r.syms.name[1].s, "rx-0", 4);
 	ck_assert_uint_eq(r.syms.name[2].len, 0);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -360,7 +342,6 @@ words_of(struct page *p, const struct wire_stack *st, size_t *inlined)
 		    w.module.len == 0);
 		*inlined += w.n > 1;
 	}
-	wire_msg_fini(&r);
 	return known;
 }
 
@@ -391,7 +372,6 @@ START_TEST(stacks_of_the_busy_generator_have_words)
 	ck_assert_uint_eq(known, 1u << WIRE_K_LINE | 1u << WIRE_K_NO_LINE |
 	    1u << WIRE_K_NO_SYMBOL | 1u << WIRE_K_NO_MODULE);
 	ck_assert_uint_ge(inlined, 3);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }

@@ -63,7 +63,6 @@ arms(struct page *p, const struct keeper *k, enum wire_arming arming)
 
 	arm(p, k, arming, &r);
 	ck_assert_uint_eq(r.type, WIRE_ARMED);
-	wire_msg_fini(&r);
 }
 
 static void
@@ -84,10 +83,8 @@ state_is(struct page *p, const struct keeper *k, enum wire_state state)
 	ck_assert_uint_eq(r.stats.state, state);
 	ck_assert_int_eq(r.stats.n[WIRE_N_ARMED_MS] != 0,
 	    k->arming.wall_ms != 0);
-	wire_msg_fini(&r);
 	page_name(p, "DSTRM", node.dstrm.row[k->index].name, &r);
 	ck_assert_uint_eq(r.named.state, state);
-	wire_msg_fini(&r);
 }
 
 /* The node has seen the end of the connection. */
@@ -128,17 +125,14 @@ START_TEST(armed_stream_begins_anew_with_another_epoch)
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_EPOCH);
 	memcpy(m.read.epoch, r.err.epoch, WIRE_EPOCH);
-	wire_msg_fini(&r);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_DATA);
 	ck_assert_uint_eq(r.data.next, r.data.first);
 	ck_assert_uint_eq(r.data.oldest, 1);
-	wire_msg_fini(&r);
 	stats(&p, k, &r);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_LIVE_BLOCKS], 0);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_RECORDS], 0);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_LOST], 0);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -171,16 +165,13 @@ START_TEST(page_of_a_new_arming_reads_no_record_of_the_one_before)
 	for (uint64_t i = 1; i <= 3; i++)
 		take(k, allocation(0x1000 * i, 16));
 	read_from_start(&p, k, &r);
-	wire_msg_fini(&r);
 	arms(&p, k, WIRE_ARM_OFF);
 	read_from_start(&p, k, &r);
-	wire_msg_fini(&r);
 	arms(&p, k, WIRE_ARM_HOLD);
 	take(k, allocation(0x9000, 32));
 	read_from_start(&p, k, &r);
 	stream_wide_decode(r.data.records.p, 1, &rec);
 	ck_assert_uint_eq(rec_addr(&rec), 0x9000);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -197,7 +188,6 @@ START_TEST(free_of_what_came_before_the_arming_is_earlier)
 	stats(&p, k, &r);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_EARLIER], 1);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_UNKNOWN_FREE], 0);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -433,7 +423,6 @@ START_TEST(page_without_the_role_cannot_arm)
 	page_greet(&q, WIRE_ROLE_READ);
 	arm(&q, k, WIRE_ARM_WATCH, &r);
 	expect_error(&r, WIRE_E_AUTH);
-	wire_msg_fini(&r);
 	ck_assert(k->arming.asleep);
 	page_close(&p);
 	page_close(&q);
@@ -454,7 +443,6 @@ START_TEST(generator_can_neither_be_armed_nor_sleep)
 	for (size_t i = 0; i < BASE_NELEM(all); i++) {
 		arm(&p, k, all[i], &r);
 		expect_error(&r, WIRE_E_NAME);
-		wire_msg_fini(&r);
 	}
 	page_close(&p);
 	node_down();
@@ -480,7 +468,6 @@ START_TEST(sample_is_told_and_estimated)
 	ck_assert_uint_ge(r.stats.n[WIRE_N_EST_BLOCKS], 512);
 	ck_assert_uint_le(r.stats.n[WIRE_N_EST_BLOCKS], 513);
 	ck_assert_uint_ge(r.stats.n[WIRE_N_EST_BYTES], 512 * 1024);
-	wire_msg_fini(&r);
 	/* The list of a new arming estimates too. */
 	arms(&p, k, WIRE_ARM_OFF);
 	arms(&p, k, WIRE_ARM_HOLD);

@@ -88,7 +88,6 @@ START_TEST(a_page_of_another_machine_is_remote_whatever_its_number)
 	page_open(&p);
 	page_send(&p, &m);
 	page_ask(&p, &h, &r);
-	wire_msg_fini(&r);
 	ask_data(&p, own);
 	ck_assert_uint_eq(listed(b, 4), 3);
 	expect_acreq(b, of[_i].shown);
@@ -132,7 +131,6 @@ ask_anything(struct page *p, const struct keeper *k, uint32_t type)
 	}
 	page_ask(p, &m, &r);
 	ck_assert_uint_ne(r.type, WIRE_ERR);
-	wire_msg_fini(&r);
 }
 
 START_TEST(only_data_of_a_stream_makes_a_request)
@@ -178,11 +176,9 @@ START_TEST(what_is_refused_makes_no_request)
 	m.read.index = k->index;
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_EPOCH);
-	wire_msg_fini(&r);
 	m.read.index = 77;
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 	expect_empty();
 	ck_assert_uint_eq(keeper_next(own), 1);
 	gone(&p);
@@ -240,7 +236,6 @@ START_TEST(the_click_sees_its_own_request_as_the_oldest_block)
 	ck_assert_uint_eq(r.named.levels, 1);
 	ck_assert_uint_eq(r.named.format, WIRE_CLASSIC);
 	next = r.named.next;
-	wire_msg_fini(&r);
 	read_stream(&p, own, next, &r);
 	ck_assert_uint_eq(r.data.first, next);
 	ck_assert_uint_eq(r.data.count, 1);
@@ -248,7 +243,6 @@ START_TEST(the_click_sees_its_own_request_as_the_oldest_block)
 	    0);
 	ck_assert_uint_eq(rec_type(&rec), TYPE_LOCREQ);
 	ck_assert_int_ge(r.data.now_ms, ms);
-	wire_msg_fini(&r);
 	gone(&p);
 	gone(&before);
 	expect_empty();
@@ -278,7 +272,6 @@ START_TEST(a_first_snapshot_has_the_block_of_its_own_request)
 	    r.part.info[0].at * (REC_CLASSIC_SIZE + WIRE_BLOCK_TAIL), &rec,
 	    &ms), 0);
 	ck_assert_uint_eq(rec_type(&rec), TYPE_ACREQ);
-	wire_msg_fini(&r);
 	gone(&p);
 	node_down();
 }

@@ -197,7 +197,6 @@ START_TEST(its_regions_are_told_to_whoever_asks)
 		ck_assert_uint_eq(have.base, want[i].base);
 		ck_assert_uint_eq(have.size, want[i].size);
 	}
-	wire_msg_fini(&r);
 	gone(&p);
 	node_down();
 }
@@ -236,13 +235,11 @@ START_TEST(ages_go_on_while_nothing_happens)
 	page_from(&p, 0);
 	read_stream(&p, own, 0, &r);
 	before = r.data.now_ms;
-	wire_msg_fini(&r);
 	/* As if that much time had passed. */
 	node.own.clock_ms += 39000;
 	read_stream(&p, own, 0, &r);
 	ck_assert_uint_eq(r.data.count, 1);
 	ck_assert_int_ge(r.data.now_ms, before + 39000);
-	wire_msg_fini(&r);
 	gone(&p);
 	node_down();
 }
@@ -261,7 +258,6 @@ START_TEST(the_list_of_the_nodes_next_process_is_another_one)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_DATA);
 	m.read.from = r.data.next;
-	wire_msg_fini(&r);
 	gone(&p);
 	node_down();
 	own_up();
@@ -269,7 +265,6 @@ START_TEST(the_list_of_the_nodes_next_process_is_another_one)
 	page_from(&p, 0);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_EPOCH);
-	wire_msg_fini(&r);
 	expect_empty();
 	gone(&p);
 	node_down();
@@ -308,14 +303,12 @@ START_TEST(the_node_counts_its_requests_in_its_own_stats)
 		ck_assert_uint_eq(r.type, WIRE_STATS);
 		ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS], i);
 		ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS_LAPSED], 0);
-		wire_msg_fini(&r);
 		ask_data(&p, k);
 	}
 	own_second(&node, mono_ms(mono_now()) + OWN_LAPSE_MS);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS], 0);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS_LAPSED], 1);
-	wire_msg_fini(&r);
 	gone(&p);
 	node_down();
 }
@@ -341,10 +334,8 @@ START_TEST(an_application_has_one_LASTAT_described_by_its_name)
 	page_from(&p, 0);
 	page_name(&p, "LATBL", apps[_i].name, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 
 	for (int i = 0; i < 3; i++)
 		own_app(&node, apps[_i].app);
@@ -357,17 +348,14 @@ START_TEST(an_application_has_one_LASTAT_described_by_its_name)
 	page_name(&p, "LATBL", apps[_i].name, &r);
 	ck_assert_uint_eq(r.type, WIRE_NAMED);
 	ck_assert_uint_eq(r.named.index, apps[_i].app);
-	wire_msg_fini(&r);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_NAMED);
 	ck_assert_uint_eq(r.named.name.len, 4);
 	ck_assert_int_eq(memcmp(r.named.name.s, apps[_i].name, 4), 0);
 	ck_assert_uint_eq(r.named.entries, OWN_APPS);
-	wire_msg_fini(&r);
 	m.name.index = OWN_APPS;
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 	gone(&p);
 	node_down();
 }

@@ -57,13 +57,11 @@ START_TEST(pairs_within_one_reply_are_left_out_and_counted)
 	ck_assert_uint_eq(seq_in(&r.data, 0), 2);
 	ck_assert_uint_eq(seq_in(&r.data, 1), 4);
 	ck_assert_uint_eq(seq_in(&r.data, 2), 5);
-	wire_msg_fini(&r);
 	m.read.whole = true;
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.data.count, 5);
 	ck_assert_uint_eq(r.data.cancelled, 0);
 	ck_assert_uint_eq(r.data.offsets.len, 0);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -82,7 +80,6 @@ START_TEST(what_an_undo_needs_is_not_left_out)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.data.count, 4);
 	ck_assert_uint_eq(r.data.cancelled, 0);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -100,7 +97,6 @@ START_TEST(an_older_free_does_not_cancel_a_newer_allocation)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.data.count, 2);
 	ck_assert_uint_eq(r.data.cancelled, 0);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -138,7 +134,6 @@ START_TEST(next_less_from_is_count_and_cancelled_and_lost)
 			ck_assert_uint_lt(seq_in(&r.data, i), r.data.next);
 		seen += r.data.count + r.data.cancelled;
 		m.read.from = r.data.next;
-		wire_msg_fini(&r);
 	}
 	ck_assert_uint_eq(seen, STREAM_QUEUE_RECORDS);
 	ck_assert_uint_eq(keeper_lost(k), lost);
@@ -161,11 +156,9 @@ START_TEST(a_gap_that_no_offset_can_say_makes_a_reply_of_its_own)
 	ck_assert_uint_eq(r.data.next, 1 + gap);
 	ck_assert_uint_eq(r.data.lost[STREAM_RING_FULL].count, gap);
 	m.read.from = r.data.next;
-	wire_msg_fini(&r);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.data.count, 1);
 	ck_assert_uint_eq(lost_in(&r.data), 0);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -182,7 +175,6 @@ START_TEST(a_cursor_beyond_the_end_reads_nothing)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.data.count, 0);
 	ck_assert_uint_eq(r.data.next, 2);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -223,10 +215,8 @@ START_TEST(parts_of_a_snapshot_make_the_whole_list)
 		m.snap.after_layer = r.part.next_layer;
 		if (r.part.last)
 			break;
-		wire_msg_fini(&r);
 	}
 	ck_assert_uint_eq(n, 3000);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -254,7 +244,6 @@ START_TEST(more_requesters_than_fit_end_the_reply_before_them)
 		ck_assert_mem_eq(r.data.info[0].name.s, "MEMB", 4);
 		n += r.data.count;
 		m.read.from = r.data.next;
-		wire_msg_fini(&r);
 	}
 	ck_assert_uint_eq(n, 300);
 	page_close(&p);
@@ -273,7 +262,6 @@ START_TEST(a_lossy_stream_is_known_from_its_snapshot)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.part.since, WIRE_SINCE_UNKNOWN);
 	ck_assert_uint_eq(r.part.as_of, 3);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -300,7 +288,6 @@ START_TEST(so_is_one_whose_list_was_full)
 	}
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.part.since, WIRE_SINCE_UNKNOWN);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }

@@ -97,7 +97,6 @@ words_of(uint64_t frame, struct wire_msg *r)
 		    1);
 		if (w.known != WIRE_K_PENDING)
 			return w;
-		wire_msg_fini(r);
 	}
 }
 
@@ -135,7 +134,6 @@ START_TEST(a_plain_address_of_a_live_target_has_its_name)
 	struct wire_words w = words_of(somewhere_in_me(), &r);
 
 	expect_me(&w);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -146,7 +144,6 @@ START_TEST(a_frame_of_a_live_target_has_its_name)
 	    module(self, 0)), &r);
 
 	expect_me(&w);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -160,7 +157,6 @@ START_TEST(a_frame_of_an_ended_target_has_its_name)
 	tree_end_image(keeper, WIRE_S_ENDED, 0, NULL);
 	w = words_of(frame_make(somewhere_in_me(), 1), &r);
 	expect_me(&w);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -172,7 +168,6 @@ START_TEST(a_module_without_a_path_is_found_by_its_address)
 	    module("", 0)), &r);
 
 	expect_me(&w);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -187,11 +182,9 @@ START_TEST(a_file_that_is_not_the_one_is_not_read)
 	ck_assert_uint_eq(w.known, WIRE_K_OTHER_FILE);
 	ck_assert_uint_eq(w.n, 0);
 	expect_text(w.module, self);
-	wire_msg_fini(&r);
 	w = words_of(frame_make(somewhere_in_me(),
 	    module("/nowhere/to/be.so", 0)), &r);
 	ck_assert_uint_eq(w.known, WIRE_K_NO_FILE);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -210,7 +203,6 @@ START_TEST(functions_of_libraries_have_names)
 	    memmem(w.line[w.n - 1].function.s, w.line[w.n - 1].function.len,
 	    "wait", 4) != NULL, "%.*s", (int)w.line[w.n - 1].function.len,
 	    w.line[w.n - 1].function.s);
-	wire_msg_fini(&r);
 }
 END_TEST
 

@@ -15,7 +15,6 @@ START_TEST(a_request_before_the_hello_ends_the_connection)
 	page_open(&p);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_FRAME);
-	wire_msg_fini(&r);
 	ck_assert(!page_receive(&p, &r));
 	ck_assert_uint_eq(node.serve.count, 0);
 	page_close(&p);
@@ -33,7 +32,6 @@ START_TEST(an_unknown_version_is_refused_by_name)
 	page_open(&p);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_VERSION);
-	wire_msg_fini(&r);
 	ck_assert(!page_receive(&p, &r));
 	page_close(&p);
 	node_down();
@@ -64,7 +62,6 @@ START_TEST(garbage_is_answered_once_and_ends_the_connection)
 	page_send_raw(&p, garbage[_i].bytes, garbage[_i].len);
 	ck_assert(page_receive(&p, &r));
 	expect_error(&r, garbage[_i].code);
-	wire_msg_fini(&r);
 	ck_assert(!page_receive(&p, &r));
 	page_close(&p);
 	node_down();
@@ -85,7 +82,6 @@ START_TEST(the_65th_page_is_told_to_come_later)
 	ck_assert(page_receive(&p[SERVE_CONNS], &r));
 	expect_error(&r, WIRE_E_BUSY);
 	ck_assert_uint_gt(r.err.retry_ms, 0);
-	wire_msg_fini(&r);
 	ck_assert(!page_receive(&p[SERVE_CONNS], &r));
 	/* When one goes there is room again. */
 	page_close(&p[0]);
@@ -229,7 +225,6 @@ START_TEST(a_page_that_reads_late_gets_every_reply)
 		ck_assert(page_receive(&p, &r));
 		ck_assert_uint_eq(r.id, i);
 		ck_assert_uint_eq(r.type, WIRE_PART);
-		wire_msg_fini(&r);
 	}
 	page_close(&p);
 	node_down();
@@ -246,7 +241,6 @@ START_TEST(a_page_without_the_role_cannot_end_a_target)
 	memcpy(m.end.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_AUTH);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }
@@ -262,11 +256,9 @@ START_TEST(a_generator_can_be_ended)
 	memcpy(m.end.epoch, node.dstrm.row[0].epoch, WIRE_EPOCH);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_ENDED);
-	wire_msg_fini(&r);
 	page_ask(&p, &stat, &r);
 	ck_assert_uint_eq(r.stats.state, WIRE_S_ENDED);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_LIVE_BLOCKS], 6);
-	wire_msg_fini(&r);
 	page_close(&p);
 	node_down();
 }

@@ -80,7 +80,6 @@ START_TEST(rows_are_those_of_the_list)
 			ck_assert_uint_eq(addr_in(&r.rows, i), want[i].addr);
 			ck_assert_uint_eq(seq_in(&r.rows, i), want[i].seq);
 		}
-		wire_msg_fini(&r);
 	}
 }
 END_TEST
@@ -93,17 +92,14 @@ START_TEST(a_window_beyond_the_end_is_moved_into_the_list)
 	ck_assert_uint_eq(r.rows.offset, BLOCKS - 10);
 	ck_assert_uint_eq(r.rows.count, 10);
 	ck_assert_uint_eq(seq_in(&r.rows, 9), BLOCKS);
-	wire_msg_fini(&r);
 	for (uint64_t i = 1; i <= BLOCKS - 5; i++)
 		take(k, freeing(i * 64));
 	ask((struct wire_window){ .offset = 3, .max = 10 }, &r);
 	ck_assert_uint_eq(r.rows.offset, 0);
 	ck_assert_uint_eq(r.rows.count, 5);
-	wire_msg_fini(&r);
 	ask((struct wire_window){ .offset = 3, .max = 0 }, &r);
 	ck_assert_uint_eq(r.rows.count, 0);
 	ck_assert_uint_eq(r.rows.n[WIRE_N_LIVE_BLOCKS], 5);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -120,7 +116,6 @@ START_TEST(a_window_goes_with_the_block_that_is_wanted)
 		ask(w, &r);
 		ck_assert_uint_eq(addr_in(&r.rows, 12), w.addr);
 		ck_assert_uint_eq(seq_in(&r.rows, 12), 450);
-		wire_msg_fini(&r);
 		/* What lies around it comes and goes. */
 		for (uint64_t i = 0; i < 20; i++) {
 			take(k, freeing((uint64_t)(20 * n + 1 + (int)i) * 64));
@@ -131,17 +126,14 @@ START_TEST(a_window_goes_with_the_block_that_is_wanted)
 	w.before = WIRE_WINDOW_MAX;
 	ask(w, &r);
 	ck_assert_uint_eq(r.rows.offset, 0);
-	wire_msg_fini(&r);
 	w.before = 12;
 	take(k, freeing(w.addr));
 	ask(w, &r);
 	ck_assert_uint_eq(r.rows.offset, 7);
-	wire_msg_fini(&r);
 	/* Its address is in use again, and not by it. */
 	take(k, allocation(w.addr, 1));
 	ask(w, &r);
 	ck_assert_uint_eq(r.rows.offset, 7);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -168,12 +160,10 @@ START_TEST(requesters_are_named_once_and_numbered_beside_their_rows)
 	ck_assert_uint_eq(r.rows.who.len, 300);
 	for (size_t i = 0; i < 300; i++)
 		ck_assert_uint_eq(r.rows.who.p[i], (i + 1) % 3);
-	wire_msg_fini(&r);
 	/* None of these has one. */
 	ask((struct wire_window){ .max = 300 }, &r);
 	ck_assert_uint_eq(r.rows.ninfo, 0);
 	ck_assert_uint_eq(r.rows.who.len, 0);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -192,7 +182,6 @@ START_TEST(more_requesters_than_can_be_named_end_the_rows_before_them)
 	ck_assert_uint_eq(r.rows.ninfo, WIRE_INFO_MAX);
 	ck_assert_uint_eq(r.rows.count, WIRE_INFO_MAX);
 	ck_assert_uint_eq(r.rows.who.p[WIRE_INFO_MAX - 1], WIRE_INFO_MAX);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -214,7 +203,6 @@ START_TEST(totals_are_those_of_all_blocks_and_records)
 	ck_assert_uint_eq(r.rows.n[WIRE_N_UNKNOWN_FREE], 1);
 	ck_assert_uint_eq(r.rows.n[WIRE_N_LOST], 11);
 	ck_assert_uint_eq(r.rows.lost[STREAM_RING_FULL].count, 11);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -224,11 +212,9 @@ START_TEST(a_stream_that_is_another_by_now_has_no_window)
 
 	page_ask(&page, &m, &r);
 	expect_error(&r, WIRE_E_EPOCH);
-	wire_msg_fini(&r);
 	m.window.index = 9;
 	page_ask(&page, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 }
 END_TEST
 

@@ -221,7 +221,6 @@ START_TEST(a_site_has_its_frames)
 		ck_assert_uint_eq(st.site, m.site.site[i]);
 		ck_assert_uint_eq(st.depth, 0);
 	}
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -239,7 +238,6 @@ START_TEST(sixty_four_of_the_deepest_stacks_fit_one_answer)
 	m.site.n = WIRE_SYMS_MAX;
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(r.sited.n, WIRE_SYMS_MAX);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -250,15 +248,12 @@ START_TEST(another_epoch_is_another_stream)
 	m.site.epoch[0]++;
 	page_ask(&page, &m, &r);
 	expect_error(&r, WIRE_E_EPOCH);
-	wire_msg_fini(&r);
 	f.frame.epoch[0]++;
 	page_ask(&page, &f, &r);
 	expect_error(&r, WIRE_E_EPOCH);
-	wire_msg_fini(&r);
 	f.frame.index = 9;
 	page_ask(&page, &f, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -277,14 +272,12 @@ START_TEST(a_frame_is_looked_up_in_its_module)
 	ck_assert(is_text(w.line[0].file, "/1234"));
 	ck_assert_uint_eq(w.line[0].line, 7);
 	ck_assert_uint_eq(r.framed.fetch.len, 0);
-	wire_msg_fini(&r);
 	ck_assert_str_eq(reader.path, "/lib/a.so");
 	ck_assert_uint_eq(reader.last.address, 0x1234);
 	ck_assert(!reader.last.by_offset);
 	ck_assert_uint_eq(reader.last.build_id_len, 3);
 	ck_assert_mem_eq(reader.last.build_id, "abc", 3);
 	words_of(frame_make(BIAS + 0x5678, without_id), &r);
-	wire_msg_fini(&r);
 	ck_assert_str_eq(reader.path, "/lib/b.so");
 	ck_assert_uint_eq(reader.last.build_id_len, 0);
 }
@@ -296,7 +289,6 @@ START_TEST(a_module_without_a_build_id_says_when_it_was_seen)
 	struct wire_msg r;
 
 	words_of(frame_make(BIAS + 0x5678, without_id), &r);
-	wire_msg_fini(&r);
 	ck_assert_int_eq(reader.last.build_id_len, 0);
 	ck_assert_int_eq(reader.last.mapped_ns, 4711);
 }
@@ -317,13 +309,11 @@ START_TEST(what_lies_where_plugins_took_turns_is_not_named)
 	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m, &no), 0);
 	w = words_of(here, &r);
 	ck_assert_uint_eq(w.known, WIRE_K_LINE);
-	wire_msg_fini(&r);
 	m.path = "/lib/second.so";
 	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m, &no), 0);
 	w = words_of(here, &r);
 	ck_assert_uint_eq(w.known, WIRE_K_NO_MODULE);
 	ck_assert_uint_eq(w.n, 0);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -337,10 +327,8 @@ START_TEST(what_lies_in_no_file_is_not_looked_for)
 	ck_assert_uint_eq(w.known, WIRE_K_NO_MODULE);
 	ck_assert_uint_eq(w.module.len, 0);
 	ck_assert_uint_eq(w.n, 0);
-	wire_msg_fini(&r);
 	w = words_of(0x1234, &r);
 	ck_assert_uint_eq(w.known, WIRE_K_NO_MODULE);
-	wire_msg_fini(&r);
 	ck_assert_uint_eq(reader.looks, 0);
 }
 END_TEST
@@ -353,11 +341,9 @@ START_TEST(an_ended_target_keeps_its_names)
 	tree_end_image(keeper, WIRE_S_ENDED, 0, NULL);
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(r.sited.n, 1);
-	wire_msg_fini(&r);
 	w = words_of(frame_make(BIAS + 0x1234, with_id), &r);
 	ck_assert(is_text(w.line[0].function, "f1234"));
 	ck_assert_int_eq(reader.last.pid, 0);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -371,7 +357,6 @@ START_TEST(without_a_reader_the_module_is_known)
 	ck_assert_uint_eq(w.known, WIRE_K_NO_READER);
 	ck_assert(is_text(w.module, "/lib/a.so"));
 	ck_assert_uint_eq(w.offset, 0x1234);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -386,7 +371,6 @@ START_TEST(a_fetch_is_told)
 	ck_assert_uint_eq(r.framed.fetched_kb, 812);
 	ck_assert_uint_eq(r.framed.fetch_kb, 4096);
 	ck_assert(is_text(r.framed.fetch, "/lib/fetched.so"));
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -408,7 +392,6 @@ START_TEST(long_paths_keep_their_ends)
 	w = words_of(frame_make(BIAS, no), &r);
 	ck_assert_uint_eq(w.module.len, WIRE_TEXT_MAX - 1);
 	ck_assert_mem_eq(w.module.s + w.module.len - 7, "/the.so", 7);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -437,11 +420,9 @@ START_TEST(an_answer_holds_what_fits)
 	n = in_order(&m, &r);
 	ck_assert_uint_ge(n, 6);
 	ck_assert_uint_lt(n, WIRE_SYMS_MAX);
-	wire_msg_fini(&r);
 	reader.wordy = false;
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(in_order(&m, &r), WIRE_SYMS_MAX);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -454,7 +435,6 @@ START_TEST(a_slow_reader_answers_with_what_it_has)
 	ck_assert_uint_eq(reader.looks, 1);
 	ck_assert_uint_eq(in_order(&m, &r), reader.places);
 	ck_assert_uint_lt(reader.places, WIRE_SYMS_MAX);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -498,18 +478,14 @@ START_TEST(nothing_else_waits_for_the_reader)
 	page_greet(&other, WIRE_ROLE_READ);
 	page_ask(&page, &threads, &r);
 	ck_assert_uint_eq(r.type, WIRE_SYMS);
-	wire_msg_fini(&r);
 	page_ask(&page, &sites, &r);
 	ck_assert_uint_eq(r.type, WIRE_SITED);
-	wire_msg_fini(&r);
 	page_ask(&other, &stat, &r);
 	ck_assert_uint_eq(r.type, WIRE_STATS);
-	wire_msg_fini(&r);
 	let_go();
 	ck_assert(page_receive(&page, &r));
 	ck_assert_uint_eq(r.type, WIRE_FRAMED);
 	ck_assert_uint_eq(r.id, held);
-	wire_msg_fini(&r);
 	page_close(&other);
 }
 END_TEST
@@ -522,14 +498,11 @@ START_TEST(a_page_has_one_question_about_frames_at_a_time)
 	page_ask(&page, &m, &r);
 	expect_error(&r, WIRE_E_BUSY);
 	ck_assert_uint_gt(r.err.retry_ms, 0);
-	wire_msg_fini(&r);
 	let_go();
 	ck_assert(page_receive(&page, &r));
 	ck_assert_uint_eq(r.id, held);
-	wire_msg_fini(&r);
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(in_order(&m, &r), 2);
-	wire_msg_fini(&r);
 }
 END_TEST
 
@@ -553,7 +526,6 @@ START_TEST(pages_have_their_turns_and_may_leave)
 	let_go();
 	ck_assert(page_receive(&third, &r));
 	ck_assert_uint_eq(r.type, WIRE_FRAMED);
-	wire_msg_fini(&r);
 	page_close(&third);
 	page_open(&page);
 }
@@ -595,11 +567,9 @@ START_TEST(an_unknown_request_is_refused_by_its_number)
 	ck_assert(page_receive(&page, &r));
 	expect_error(&r, WIRE_E_FRAME);
 	ck_assert_uint_eq(r.id, 4711);
-	wire_msg_fini(&r);
 	/* Kind 0, return addresses, was of an earlier one. */
 	page_ask(&page, &m, &r);
 	expect_error(&r, WIRE_E_NAME);
-	wire_msg_fini(&r);
 }
 END_TEST
 

@@ -321,7 +321,6 @@ START_TEST(an_answer_that_does_not_add_up_is_not_believed)
 	bad.data.next = q.read.from + 5;
 	bad.data.now_ms = 1000000;
 	bad.data.state = WIRE_S_LIVE;
-	wire_msg_fini(&q);
 	peer_send(&peer, &bad);
 	peer_serve(&peer);
 	peer_cycles(&peer, session, 3);

@@ -69,7 +69,6 @@ START_TEST(bad_classic_records_are_counted_and_the_others_kept)
 			    p.asked[0].type == WIRE_READ) {
 				q = peer_take(&p, 0);
 				answer_classic(&p, &q);
-				wire_msg_fini(&q);
 			} else {
 				peer_answer(&p, 0);
 			}
@@ -108,7 +107,6 @@ refuse_hello(enum wire_error code, enum nodes_state want)
 	peer_turn(&p);
 	q = peer_take(&p, (size_t)peer_find(&p, WIRE_HELLO));
 	peer_error(&p, q.id, code);
-	wire_msg_fini(&q);
 	peer_turn(&p);
 	peer_hang_up(&p);
 	peer_turn(&p);

@@ -261,7 +261,6 @@ START_TEST(an_answer_of_the_stream_before_is_dropped)
 	peer_serve(&peer);
 	ck_assert(nodes_session_stack(session, caller, &st));
 	ck_assert_uint_eq(st.depth, 2);
-	wire_msg_fini(&q);
 }
 END_TEST
 
@@ -294,7 +293,6 @@ reply(enum wire_type type, struct wire_msg *msg)
 	q = peer_take(&peer, (size_t)at);
 	msg->id = q.id;
 	peer_send(&peer, msg);
-	wire_msg_fini(&q);
 	peer_serve(&peer);
 }
 

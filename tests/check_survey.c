@@ -313,11 +313,8 @@ hang_up(struct place *p)
 static void
 forget_questions(struct place *p)
 {
-	while (p->peer.n > 0) {
-		struct wire_msg q = peer_take(&p->peer, 0);
-
-		wire_msg_fini(&q);
-	}
+	while (p->peer.n > 0)
+		(void)peer_take(&p->peer, 0);
 }
 
 static void

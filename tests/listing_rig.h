@@ -70,7 +70,6 @@ number(struct page *p, enum wire_number which)
 	page_ask(p, &m, &reply);
 	ck_assert_uint_eq(reply.type, WIRE_STATS);
 	n = reply.stats.n[which];
-	wire_msg_fini(&reply);
 	return n;
 }
 
@@ -95,7 +94,6 @@ put_refused(struct page *p, struct wire_lput l, enum wire_error code)
 
 	page_put(p, l, &reply);
 	expect_error(&reply, code);
-	wire_msg_fini(&reply);
 }
 
 static inline void
@@ -114,7 +112,6 @@ put_taken(struct page *p, struct wire_lput l, char name[64])
 	ck_assert_uint_eq(reply.type, WIRE_LACK);
 	if (name != NULL)
 		text_of(name, reply.lack.name);
-	wire_msg_fini(&reply);
 }
 
 static inline void
@@ -124,7 +121,6 @@ ask_refused(struct page *p, struct wire_msg *m, enum wire_error code)
 
 	page_ask(p, m, &reply);
 	expect_error(&reply, code);
-	wire_msg_fini(&reply);
 }
 
 static inline struct wire_lput

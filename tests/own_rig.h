@@ -40,7 +40,6 @@ page_from(struct page *p, uint16_t number)
 	page_open(p);
 	page_ask(p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_WELCOME);
-	wire_msg_fini(&r);
 }
 
 static inline void
@@ -61,7 +60,6 @@ ask_data(struct page *p, const struct keeper *k)
 	struct wire_msg r;
 
 	read_stream(p, k, 0, &r);
-	wire_msg_fini(&r);
 }
 
 /* Until the node has seen that a page is gone. */

@@ -543,7 +543,6 @@ peer_answer(struct peer *p, size_t k)
 		peer_error(p, q.id, WIRE_E_INTERNAL);
 		break;
 	}
-	wire_msg_fini(&q);
 }
 
 /* Answers all there is until nobody asks any more. */
@@ -597,11 +596,8 @@ peer_close(struct peer *p)
 	nodes_link_close(p->link);
 	uv_run(&p->loop, UV_RUN_DEFAULT);
 	ck_assert_int_eq(uv_loop_close(&p->loop), 0);
-	while (p->n > 0) {
-		struct wire_msg q = peer_take(p, 0);
-
-		wire_msg_fini(&q);
-	}
+	while (p->n > 0)
+		(void)peer_take(p, 0);
 	wire_frames_fini(&p->in);
 	peer_hang_up(p);
 }

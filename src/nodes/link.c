@@ -233,8 +233,7 @@ on_map(void *arg, const uint8_t *map, size_t len)
 	if (err == -ENOMSG)
 		return;
 	if (err < 0) {
-		lose(link, NODES_UNREACHABLE, 0, err == -ENOMEM ?
-		    "no memory for the node's answer" :
+		lose(link, NODES_UNREACHABLE, 0,
 		    garbage(link, "the node sent a malformed message"));
 		return;
 	}
@@ -252,7 +251,6 @@ on_map(void *arg, const uint8_t *map, size_t len)
 		lose(link, msg.err.code == WIRE_E_AUTH ? NODES_DENIED :
 		    NODES_UNREACHABLE, 0, reason);
 	}
-	wire_msg_fini(&msg);
 }
 
 static void

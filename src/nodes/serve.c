@@ -202,10 +202,6 @@ take_request(struct conn *c, const uint8_t *map, size_t len)
 		conn_error(c, m.id, WIRE_E_FRAME, "no such request");
 		return;
 	}
-	if (r == -ENOMEM) {
-		conn_fail(c, 0, WIRE_E_INTERNAL, "out of memory");
-		return;
-	}
 	if (r < 0) {
 		conn_fail(c, 0, WIRE_E_FRAME, "not a message");
 		return;
@@ -218,7 +214,6 @@ take_request(struct conn *c, const uint8_t *map, size_t len)
 	/* Pieces of listings are the one thing that may be longer. */
 	if ((c->roles & WIRE_ROLE_LIST_PUT) != 0)
 		c->in.limit = WIRE_REPLY_MAX;
-	wire_msg_fini(&m);
 }
 
 static void

@@ -1,9 +1,10 @@
 /*
- * fuzz_wire: any bytes, through the shape check, libcbor, the codec and the
+ * fuzz_wire: any bytes, through both decoders, libcbor, the encoder and the
  * splitter.  A claim that does not hold ends the program.
  *
- * Claims: what the shape check passes, libcbor takes whole; what decodes can
- * be encoded, and that decodes and encodes to the same bytes; an entry of a
+ * Claims: the decoder and its oracle (wire_oracle.h) come to the same verdict
+ * and the same message; what the oracle's shape check passes, libcbor takes
+ * whole; what decodes can be encoded, and that decodes and encodes to the same bytes; an entry of a
  * packed answer that can be taken out can be put back as it was; a splitter
  * gives the same maps however its input is cut, holds no more than its bound
  * whatever a frame announces, and stays at its refusal.
@@ -11,7 +12,8 @@
 #include <cbor.h>
 #include <errno.h>
 
-#include "../../src/stream/wire/wire.h"
+#include "../wire_oracle.h"
+#include "../wire_same.h"
 #include "fuzz.h"
 
 static void
@@ -21,7 +23,7 @@ libcbor_takes_it_whole(const uint8_t *p, size_t len)
 	cbor_item_t *item = cbor_load(p, len, &r);
 
 	claim(item != NULL && r.error.code == CBOR_ERR_NONE && r.read == len,
-	    "what the shape check passes, libcbor takes whole");
+	    "libcbor takes whole what the shape check passes");
 	cbor_decref(&item);
 }
 
@@ -39,7 +41,6 @@ encodes_and_comes_back(const struct wire_msg *m)
 	claim(wire_encode(&back, two, sizeof two, &len2) == 0 &&
 	    len1 == len2 && memcmp(one, two, len1) == 0,
 	    "what was decoded twice encodes to the same bytes");
-	wire_msg_fini(&back);
 }
 
 /*
@@ -163,18 +164,22 @@ splits_the_same(const uint8_t *p, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t len)
 {
-	struct wire_msg m;
+	struct wire_msg m, oracle;
 	int err;
 
-	if (wire_check_shape(p, len) == 0)
+	if (oracle_check_shape(p, len) == 0)
 		libcbor_takes_it_whole(p, len);
 	err = wire_decode(p, len, &m);
 	claim(err == 0 || err == -EBADMSG || err == -ENOMSG,
 	    "decoding ends in one of three ways");
-	if (err == 0) {
+	claim(oracle_decode(p, len, &oracle) == err,
+	    "both decoders come to one verdict");
+	claim(err != -ENOMSG || (m.type == oracle.type && m.id == oracle.id),
+	    "an unknown type is the same to both decoders");
+	claim(err != 0 || wire_difference(&m, &oracle) == NULL,
+	    "a message is the same to both decoders");
+	if (err == 0)
 		encodes_and_comes_back(&m);
-		wire_msg_fini(&m);
-	}
 	stacks_come_back(p, len);
 	words_come_back(p, len);
 	splits_the_same(p, len);

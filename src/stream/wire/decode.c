@@ -1,19 +1,25 @@
 /*
- * wire_decode: a map into a message, item by item through libcbor's stateless
- * decoder and only behind the shape check.
+ * wire_decode: a map into a message, in one pass.
  *
- * The shape says that every item is whole and that nothing nests too deep;
- * what is looked at here is whether each key has the kind of value that its
- * field wants, within the field's range.  Texts and byte strings point into
- * the message's store, one copy of the whole map.
+ * The pass goes item by item through libcbor's stateless decoder, checks the
+ * shape of the map (wire.h) and takes the values of the fields at once.
+ * Nothing here recurses, allocates or keeps more than the levels of one value;
+ * the work is one step for each item and each character of text.
+ *
+ * libcbor 0.8 takes memory for what a head announces before it looks for the
+ * bytes, nests to 2,048 and, on 32 bits, cuts lengths of eight bytes: hence
+ * only its decoder of single items is used, and the first byte of each item is
+ * looked at before.
  */
 #include <assert.h>
 #include <cbor.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../../base/base.h"
 #include "table.h"
+
+#define KEYS 256
 
 enum item_kind {
 	ITEM_NONE,
@@ -36,9 +42,15 @@ struct item {
 struct in {
 	const uint8_t *p;
 	size_t left;
+	unsigned items;		/* seen or announced */
 };
 
-/* --- items -------------------------------------------------------------- */
+/* Keys of one map, one bit each. */
+struct keys {
+	uint8_t seen[KEYS / 8];
+};
+
+/* --- libcbor's callbacks -------------------------------------------------- */
 
 static void
 is_number(void *arg, enum item_kind kind, uint64_t n)
@@ -100,7 +112,7 @@ on_negint64(void *arg, uint64_t n)
 	is_number(arg, ITEM_NEGINT, n);
 }
 
-/* Lengths, as libcbor hands them over; where size_t has 32 bits they differ. */
+/* Lengths and counts: size_t before libcbor 0.9. */
 #if CBOR_MAJOR_VERSION == 0 && CBOR_MINOR_VERSION < 9
 typedef size_t cbor_count;
 #else
@@ -170,19 +182,77 @@ static const struct cbor_callbacks callbacks = {
 	.indef_break = cbor_null_indef_break_callback,
 };
 
+/* --- items, and their shape ----------------------------------------------- */
+
+/*
+ * Refuses lengths and counts of eight bytes, indefinite ones, tags, floats and
+ * whatever the standard has reserved, all of which libcbor must not see.
+ */
+static bool
+is_legal_head(uint8_t first)
+{
+	unsigned major = first >> 5, info = first & 0x1f;
+
+	if (major <= 1)			/* integers: up to eight bytes */
+		return info <= 27;
+	if (major <= 5)			/* strings, arrays, maps: up to four */
+		return info <= 26;
+	return major == 7 && info >= 20 && info <= 22;	/* false, true, null */
+}
+
+static bool
+is_legal_text(const uint8_t *p, size_t len)
+{
+	uint32_t codepoint;
+	size_t n;
+
+	if (len > WIRE_TEXT_MAX)
+		return false;
+	for (; len > 0; p += n, len -= n) {
+		n = base_utf8_char((const char *)p, len, &codepoint);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+/* Takes n items from those that a map may have in all. */
+static int
+announce(struct in *in, uint64_t n)
+{
+	if (n > WIRE_ITEMS_MAX - in->items)
+		return -EBADMSG;
+	in->items += (unsigned)n;
+	return 0;
+}
+
 /* The next item; an array or map only its head. */
 static int
 next(struct in *in, struct item *it)
 {
 	struct cbor_decoder_result r;
 
+	if (in->left == 0 || !is_legal_head(in->p[0]))
+		return -EBADMSG;
 	it->kind = ITEM_NONE;
 	r = cbor_stream_decode(in->p, in->left, &callbacks, it);
-	if (r.status != CBOR_DECODER_FINISHED || it->kind == ITEM_NONE)
+	if (r.status != CBOR_DECODER_FINISHED)
 		return -EBADMSG;
 	in->p += r.read;
 	in->left -= r.read;
-	return 0;
+	switch (it->kind) {
+	case ITEM_NONE:
+		return -EBADMSG;
+	case ITEM_TEXT:
+		return is_legal_text(it->p, (size_t)it->n) ? 0 : -EBADMSG;
+	case ITEM_ARRAY:
+		return announce(in, it->n);
+	case ITEM_MAP:
+		/* A count has 32 bits at most: twice it cannot wrap. */
+		return announce(in, 2 * it->n);
+	default:
+		return 0;
+	}
 }
 
 static int
@@ -191,25 +261,72 @@ next_is(struct in *in, enum item_kind kind, struct item *it)
 	return next(in, it) || it->kind != kind ? -EBADMSG : 0;
 }
 
-/* An item with all that is in it. */
+/* A key: small, unsigned, and the first of its value in this map. */
 static int
-skip(struct in *in)
+check_key(struct keys *keys, const struct item *it)
 {
-	uint64_t todo = 1;
+	uint8_t bit;
+
+	if (it->kind != ITEM_UINT || it->n >= KEYS)
+		return -EBADMSG;
+	bit = (uint8_t)(1u << (it->n % 8));
+	if (keys->seen[it->n / 8] & bit)
+		return -EBADMSG;
+	keys->seen[it->n / 8] |= bit;
+	return 0;
+}
+
+static int
+next_key(struct in *in, struct keys *keys, struct item *it)
+{
+	return next(in, it) || check_key(keys, it) ? -EBADMSG : 0;
+}
+
+/* An array or map of a value that is skipped. */
+struct level {
+	bool map;
+	uint64_t left;		/* items to come; in a map keys and values */
+	struct keys keys;
+};
+
+/* An item with all that is in it; it lies in `depth` arrays and maps. */
+static int
+skip(struct in *in, unsigned depth)
+{
+	struct level level[WIRE_DEPTH_MAX], *l;
+	unsigned n = 0;
 	struct item it;
 
-	for (; todo > 0; todo--) {
+	do {
 		if (next(in, &it))
 			return -EBADMSG;
-		if (it.kind == ITEM_ARRAY)
-			todo += it.n;
-		else if (it.kind == ITEM_MAP)
-			todo += 2 * it.n;
-	}
+		if (n > 0) {
+			l = &level[n - 1];
+			/* An even number to come in a map: a key is due. */
+			if (l->map && l->left % 2 == 0 &&
+			    check_key(&l->keys, &it))
+				return -EBADMSG;
+			l->left--;
+		}
+		if (it.kind == ITEM_ARRAY || it.kind == ITEM_MAP) {
+			if (depth + n == WIRE_DEPTH_MAX)
+				return -EBADMSG;
+			level[n++] = (struct level) {
+				.map = it.kind == ITEM_MAP,
+				.left = it.kind == ITEM_MAP ? 2 * it.n : it.n,
+			};
+		}
+		while (n > 0 && level[n - 1].left == 0)
+			n--;
+	} while (n > 0);
 	return 0;
 }
 
 /* --- values ------------------------------------------------------------- */
+
+/* Values lie in the outermost map, and what is in their arrays deeper. */
+#define VALUE_DEPTH 1
+#define ELEMENT_DEPTH 2
 
 static int
 set_uint(void *member, size_t size, uint64_t max, const struct item *it)
@@ -255,10 +372,7 @@ get_uints(struct in *in, char *first, size_t n, size_t size)
 	return 0;
 }
 
-/*
- * A later version may have more numbers than ours: they are skipped.  Those
- * that an earlier one does not have stay as they are in a new message: 0.
- */
+/* Numbers of a later version are skipped, those of an earlier one stay 0. */
 static int
 get_neighbours(struct in *in, const struct wire_field *f, void *member)
 {
@@ -269,7 +383,7 @@ get_neighbours(struct in *in, const struct wire_field *f, void *member)
 	    get_uints(in, member, it.n < f->n ? it.n : f->n, f->size))
 		return -EBADMSG;
 	for (i = f->n; i < it.n; i++)
-		if (skip(in))
+		if (skip(in, ELEMENT_DEPTH))
 			return -EBADMSG;
 	return 0;
 }
@@ -328,18 +442,19 @@ get_info(struct in *in, const struct wire_field *f, struct wire_info *info,
 	return 0;
 }
 
-/* Losses of causes that are not ours yet still count: all of them under 0. */
+/* Losses of unknown causes count as well: all of them under 0. */
 static int
 get_lost(struct in *in, const struct wire_field *f, struct wire_lost *lost)
 {
 	struct item it, cause, pair, count, exact;
+	struct keys keys = { .seen = { 0 } };
 	struct wire_lost *l;
 	size_t i;
 
 	if (next_is(in, ITEM_MAP, &it))
 		return -EBADMSG;
 	for (i = 0; i < it.n; i++) {
-		if (next_is(in, ITEM_UINT, &cause) ||
+		if (next_key(in, &keys, &cause) ||
 		    next_is(in, ITEM_ARRAY, &pair) || pair.n != 2 ||
 		    next_is(in, ITEM_UINT, &count) ||
 		    next_is(in, ITEM_BOOL, &exact))
@@ -442,77 +557,119 @@ get_value(struct in *in, const struct wire_field *f, struct wire_msg *m)
 
 /* --- messages ----------------------------------------------------------- */
 
-/* The index of the key's field; nfields if the message has none such. */
-static size_t
-find(const struct wire_layout *l, uint64_t key)
+#define BODY offsetof(struct wire_msg, hello)
+
+/* One pass over a map. */
+struct pass {
+	struct in in;
+	const struct wire_layout *layout;	/* NULL: not known (yet) */
+	bool typed;			/* the type has come, or was known before */
+	bool late;			/* a field was skipped for want of the type */
+	uint32_t found, found_common;	/* fields that are there, one bit each */
+	struct wire_msg *m;
+};
+
+/* The type is known: its body is empty. */
+static void
+begin_body(struct pass *p, uint32_t type)
+{
+	p->typed = true;
+	p->layout = wire_layout(type);
+	if (p->layout != NULL)
+		memset((char *)p->m + BODY, 0, p->layout->body);
+}
+
+/* The field of a key, with its bit; NULL if there is none. */
+static const struct wire_field *
+find_field(const struct wire_layout *l, uint64_t key, uint32_t *bit)
 {
 	size_t i;
 
 	for (i = 0; i < l->nfields; i++)
-		if (l->fields[i].key == key)
-			break;
-	return i;
+		if (l->fields[i].key == key) {
+			*bit = UINT32_C(1) << i;
+			return &l->fields[i];
+		}
+	return NULL;
 }
 
-/* Reads the fields of `l` from a map and steps over all others. */
 static int
-get_fields(const uint8_t *map, size_t len, const struct wire_layout *l,
-    struct wire_msg *m)
+take_pair(struct pass *p, uint64_t key)
 {
-	struct in in = { .p = map, .left = len };
-	struct item it, key;
-	uint32_t found = 0;
-	size_t i, n;
+	const struct wire_field *f;
+	uint32_t bit;
 
-	assert(l->nfields <= 32);
-	if (next_is(&in, ITEM_MAP, &it))
-		return -EBADMSG;
-	for (n = 0; n < it.n; n++) {
-		if (next_is(&in, ITEM_UINT, &key))
+	f = find_field(&wire_common, key, &bit);
+	if (f != NULL) {
+		if (get_value(&p->in, f, p->m))
 			return -EBADMSG;
-		i = find(l, key.n);
-		if (i < l->nfields ? get_value(&in, &l->fields[i], m) :
-		    skip(&in))
-			return -EBADMSG;
-		if (i < l->nfields)
-			found |= UINT32_C(1) << i;
+		p->found_common |= bit;
+		if (key == WIRE_KEY_TYPE && !p->typed)
+			begin_body(p, p->m->type);
+		return 0;
 	}
+	f = p->layout != NULL ? find_field(p->layout, key, &bit) : NULL;
+	if (f == NULL) {
+		p->late |= !p->typed;
+		return skip(&p->in, VALUE_DEPTH);
+	}
+	p->found |= bit;
+	return get_value(&p->in, f, p->m);
+}
+
+/* Whether all that must be there is. */
+static bool
+has_all(const struct wire_layout *l, uint32_t found)
+{
+	size_t i;
+
 	for (i = 0; i < l->nfields; i++)
 		if (l->fields[i].must && !(found & UINT32_C(1) << i))
+			return false;
+	return true;
+}
+
+static int
+take_map(struct pass *p)
+{
+	struct keys keys = { .seen = { 0 } };
+	struct item it, key;
+	uint64_t i;
+
+	if (next_is(&p->in, ITEM_MAP, &it))
+		return -EBADMSG;
+	for (i = 0; i < it.n; i++)
+		if (next_key(&p->in, &keys, &key) || take_pair(p, key.n))
 			return -EBADMSG;
-	return l->check != NULL && l->check(m) ? -EBADMSG : 0;
+	return p->in.left == 0 && has_all(&wire_common, p->found_common) ? 0 :
+	    -EBADMSG;
 }
 
 int
 wire_decode(const uint8_t *map, size_t len, struct wire_msg *msg)
 {
-	struct wire_msg m = { .type = 0 };
-	const struct wire_layout *l;
+	const struct in in = { .p = map, .left = len, .items = 1 };
+	struct wire_msg m;
+	struct pass p = { .in = in, .m = &m };
 
-	if (wire_check_shape(map, len) ||
-	    get_fields(map, len, &wire_common, &m))
+	if (take_map(&p))
 		return -EBADMSG;
-	l = wire_layout(m.type);
-	if (l == NULL) {
+	if (p.layout == NULL) {
 		msg->type = m.type;
 		msg->id = m.id;
 		return -ENOMSG;
 	}
-	m.store = malloc(len);
-	if (m.store == NULL)
-		return -ENOMEM;
-	memcpy(m.store, map, len);
-	if (get_fields(m.store, len, l, &m)) {
-		free(m.store);
-		return -EBADMSG;
+	/* No encoder of ours sends a field before the type. */
+	if (p.late) {
+		p = (struct pass) { .in = in, .m = &m };
+		begin_body(&p, m.type);
+		if (take_map(&p))
+			return -EBADMSG;
 	}
-	*msg = m;
+	assert(p.layout->nfields <= 32);
+	if (!has_all(p.layout, p.found) ||
+	    (p.layout->check != NULL && p.layout->check(&m)))
+		return -EBADMSG;
+	memcpy(msg, &m, BODY + p.layout->body);
 	return 0;
-}
-
-void
-wire_msg_fini(struct wire_msg *m)
-{
-	free(m->store);
-	m->store = NULL;
 }

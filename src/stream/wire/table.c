@@ -182,16 +182,18 @@ check_regioned(const struct wire_msg *m)
 #define END_FIELDS { .name = NULL } };
 #include "wire.def"
 
-#define FIELDS(body) \
-	.fields = body##_fields, .nfields = BASE_NELEM(body##_fields) - 1
+#define FIELDS(name) \
+	.fields = name##_fields, .nfields = BASE_NELEM(name##_fields) - 1
 
 static const struct wire_layout layouts[] = {
-#define REQUEST(NAME, body, number, role_, ANSWER, check_) \
-	[WIRE_##NAME] = { .name = #NAME, FIELDS(body), .request = true, \
+#define REQUEST(NAME, name_, number, role_, ANSWER, check_) \
+	[WIRE_##NAME] = { .name = #NAME, FIELDS(name_), \
+	    .body = sizeof(struct wire_##name_), .request = true, \
 	    .role = WIRE_ROLE_##role_, .answer = WIRE_##ANSWER, \
 	    .check = (check_) },
-#define REPLY(NAME, body, number, check_) \
-	[WIRE_##NAME] = { .name = #NAME, FIELDS(body), .check = (check_) },
+#define REPLY(NAME, name_, number, check_) \
+	[WIRE_##NAME] = { .name = #NAME, FIELDS(name_), \
+	    .body = sizeof(struct wire_##name_), .check = (check_) },
 #include "wire.def"
 };
 

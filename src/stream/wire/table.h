@@ -63,6 +63,7 @@ struct wire_layout {
 	const char *name;	/* NULL: a type that this version does not know */
 	const struct wire_field *fields;	/* ended by one without a name */
 	size_t nfields;
+	size_t body;		/* its bytes of struct wire_msg */
 	bool request;		/* from a page */
 	uint32_t role;		/* that a request needs */
 	uint32_t answer;	/* type of its reply; WIRE_NO_ANSWER: none */

@@ -4,7 +4,7 @@
  * Vocabulary
  *	frame	a length, u32 big-endian, then exactly one CBOR map of that
  *		many bytes.
- *	shape	what a map must look like before libcbor sees a byte of it:
+ *	shape	what a map must look like, whatever it says:
  *		definite lengths, no tags, no floats, depth at most 4, at most
  *		512 items, keys small unsigned integers without duplicates,
  *		text at most 255 bytes of valid UTF-8, nothing left over, and
@@ -23,14 +23,12 @@
  *	n = read(fd, p, room);
  *	wire_frames_add(&in, n);
  *	while ((r = wire_frames_next(&in, &map, &len)) == 1)
- *		if (wire_decode(map, len, &m) == 0) {
- *			...
- *			wire_msg_fini(&m);
- *		}
+ *		if (wire_decode(map, len, &m) == 0)
+ *			...				m until the next read
  *
  * A message borrows: texts and byte strings given to wire_encode stay the
- * caller's; those of a decoded message lie in the message's own store
- * (wire_msg_fini).  Unknown keys are skipped, unknown types are -ENOMSG.
+ * caller's; those of a decoded message lie in the map that it was decoded from.
+ * Unknown keys are skipped, unknown types are -ENOMSG.
  * Decoded text is valid UTF-8 and nothing more: it may hold NUL and control
  * characters, and goes through base_safe_text() on its way to any terminal.
  * pagek-protocol(7) has every type, as the tables of wire.def have them.
@@ -295,7 +293,6 @@ struct wire_msg {
 #define REPLY(NAME, name, ...) struct wire_##name name;
 #include "wire.def"
 	};
-	void *store;			/* what a decoded message's texts lie in */
 };
 
 /* Borrows s; clipped to whole characters of WIRE_TEXT_MAX bytes. NULL: empty. */
@@ -310,17 +307,11 @@ struct wire_text wire_text(const char *s);
 int wire_encode(const struct wire_msg *, uint8_t *out, size_t cap, size_t *len);
 
 /*
- * The shape check alone: 0, or -EBADMSG.  Allocates nothing, reads each byte
- * once, and is all that stands between a stranger's bytes and libcbor.
- */
-int wire_check_shape(const uint8_t *map, size_t len);
-
-/*
- * Shape check, then decode.  -EBADMSG for a wrong shape, a missing key or a
- * value out of range; -ENOMSG for a type that this version does not know, and
- * then type and id are set, so that it can be answered; -ENOMEM.  On success
- * the caller ends it with wire_msg_fini(); the message borrows nothing from
- * `map`.
+ * -EBADMSG for a wrong shape, a missing key or a value out of range; -ENOMSG
+ * for a type that this version does not know, and then type and id are set, so
+ * that it can be answered.  Texts and byte strings of the message lie in
+ * `map`: it lives no longer than that, and a receiver that keeps more copies
+ * it.  Allocates nothing.
  *
  * What holds of a decoded message: counts and enumerations are within their
  * limits; records.len is count * 16 or count * 32, blocks.len the same with
@@ -330,7 +321,6 @@ int wire_check_shape(const uint8_t *map, size_t len);
  * numbers add up, is for the receiver.
  */
 int wire_decode(const uint8_t *map, size_t len, struct wire_msg *);
-void wire_msg_fini(struct wire_msg *);
 
 /*
  * The packed answers of SITED and FRAMED.  put appends at *len and is false
