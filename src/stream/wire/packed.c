@@ -36,14 +36,12 @@ struct writer {
 static void
 put_le(struct writer *w, uint64_t v, size_t bytes)
 {
-	size_t i;
-
 	if (w->full || bytes > w->left) {
 		w->full = true;
 		return;
 	}
-	for (i = 0; i < bytes; i++)
-		*w->p++ = (uint8_t)(v >> 8 * i);
+	base_put_le(w->p, v, bytes);
+	w->p += bytes;
 	w->left -= bytes;
 }
 
@@ -145,15 +143,13 @@ reader_at(const struct wire_bytes *b, size_t at)
 static uint64_t
 get_le(struct reader *r, size_t bytes)
 {
-	uint64_t v = 0;
-	size_t i;
+	uint64_t v;
 
 	if (r->bad || bytes > r->left) {
 		r->bad = true;
 		return 0;
 	}
-	for (i = 0; i < bytes; i++)
-		v |= (uint64_t)r->p[i] << 8 * i;
+	v = base_get_le(r->p, bytes);
 	r->p += bytes;
 	r->left -= bytes;
 	return v;
