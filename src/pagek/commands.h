@@ -21,7 +21,8 @@
  *	listing.c	a list as rows of text
  *	prom.c		sums, for Prometheus
  *
- * Example: all of a command that looks at a list
+ * Example: all of a command that looks at a list, beside its row of commands.def,
+ * rows of options.def for options of its own, and its place in pagek(1)
  *	static int
  *	look(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
  *	{

@@ -112,7 +112,7 @@ struct option_row {
 	const struct base_option *option;	/* that, or the other table's */
 	size_t at;		/* of the struct that its field is in, in struct options */
 	/* Looks at the value and keeps it; NULL: that is its field's kind. */
-	int (*set)(struct parse *, enum option_id, const char *arg);
+	int (*set)(struct parse *, const char *arg);
 	int letter;		/* 0: no short form */
 	const char *standard;	/* value when nobody gives one; NULL: none */
 	uint64_t takers;

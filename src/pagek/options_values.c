@@ -1,8 +1,7 @@
 /*
- * What the value of each option may be, and where it goes in struct options:
- * of the command line, and of files.
+ * The table of options: what the value of each may be, and where it goes in
+ * struct options, from the command line and from files.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,14 +49,14 @@ find_word(const char *arg, const char *const *words, size_t n)
 }
 
 static int
-set_sort(struct parse *p, enum option_id id, const char *arg)
+set_sort(struct parse *p, const char *arg)
 {
 	struct page_sorting sorting;
 
 	if (!page_sorting_parse(arg, &sorting))
 		return option_fail(p, "--sort=%s: not one of %s, nor up to %d "
 		    "letters for them such as Ns", base_shown(arg),
-		    option_argument(id), PAGE_SORTINGS);
+		    option_argument(OPTION_SORT), PAGE_SORTINGS);
 	/* --reverse turns that round, wherever it stands. */
 	p->o->backwards = sorting.by[0].reverse;
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
@@ -66,7 +65,7 @@ set_sort(struct parse *p, enum option_id id, const char *arg)
 }
 
 static int
-set_page(struct parse *p, enum option_id id, const char *arg)
+set_page(struct parse *p, const char *arg)
 {
 	static const char *const words[] = {
 		[PAGE_K] = "K",
@@ -80,13 +79,12 @@ set_page(struct parse *p, enum option_id id, const char *arg)
 			p->o->page.first = (enum page_letter)i;
 			return 0;
 		}
-	return option_wrong(p, id, arg);
+	return option_wrong(p, OPTION_PAGE, arg);
 }
 
 static int
-set_classic(struct parse *p, enum option_id id, const char *arg)
+set_classic(struct parse *p, const char *arg)
 {
-	(void)id;
 	if (arg != NULL && strcmp(arg, "strict") != 0)
 		return option_fail(p,
 		    "--classic=%s: only strict may stand there",
@@ -96,7 +94,7 @@ set_classic(struct parse *p, enum option_id id, const char *arg)
 }
 
 static int
-set_format(struct parse *p, enum option_id id, const char *arg)
+set_format(struct parse *p, const char *arg)
 {
 	static const char *const words[] = {
 		[FORMAT_TEXT] = "text",
@@ -108,16 +106,16 @@ set_format(struct parse *p, enum option_id id, const char *arg)
 	int i = find_word(arg, words, BASE_NELEM(words));
 
 	if (i < 0)
-		return option_wrong(p, id, arg);
+		return option_wrong(p, OPTION_FORMAT, arg);
 	p->o->format = (enum text_format)i;
 	p->o->json = i != FORMAT_TEXT;
 	return 0;
 }
 
 static int
-set_since(struct parse *p, enum option_id id, const char *arg)
+set_since(struct parse *p, const char *arg)
 {
-	return strcmp(arg, "click") == 0 ? 0 : option_wrong(p, id, arg);
+	return strcmp(arg, "click") == 0 ? 0 : option_wrong(p, OPTION_SINCE, arg);
 }
 
 /*
@@ -125,7 +123,7 @@ set_since(struct parse *p, enum option_id id, const char *arg)
  * plain from the words.
  */
 static int
-set_by(struct parse *p, enum option_id id, const char *arg)
+set_by(struct parse *p, const char *arg)
 {
 	static const char *const measures[] = {
 		[PROFILE_BYTES] = "bytes",
@@ -147,16 +145,15 @@ set_by(struct parse *p, enum option_id id, const char *arg)
 	}
 	i = find_word(arg, groups, BASE_NELEM(groups));
 	if (i < 0)
-		return option_wrong(p, id, arg);
+		return option_wrong(p, OPTION_BY, arg);
 	p->o->by = (enum profile_by)i;
 	p->o->by_group = true;
 	return 0;
 }
 
 static int
-set_skip(struct parse *p, enum option_id id, const char *arg)
+set_skip(struct parse *p, const char *arg)
 {
-	(void)id;
 	if (arg[strspn(arg, ", \t")] == '\0')
 		return option_fail(p, "--skip=%s: no pattern of function names",
 		    base_shown(arg));
@@ -168,11 +165,10 @@ set_skip(struct parse *p, enum option_id id, const char *arg)
 }
 
 static int
-set_group(struct parse *p, enum option_id id, const char *arg)
+set_group(struct parse *p, const char *arg)
 {
 	char list[160];
 
-	(void)id;
 	if (page_group_kinds_parse(arg, &p->o->page.group,
 	    &p->o->page.group_below) == 0)
 		return 0;
@@ -183,13 +179,12 @@ set_group(struct parse *p, enum option_id id, const char *arg)
 
 /* A good one is compiled where it is used. */
 static int
-set_filter(struct parse *p, enum option_id id, const char *arg)
+set_filter(struct parse *p, const char *arg)
 {
 	struct filter *f = NULL;
 	struct filter_error e;
 	int r = filter_new(&f, arg, &e);
 
-	(void)id;
 	filter_free(f);
 	p->o->filter = arg;
 	if (r != -EINVAL)
@@ -201,11 +196,10 @@ set_filter(struct parse *p, enum option_id id, const char *arg)
 }
 
 static int
-set_reverse(struct parse *p, enum option_id id, const char *arg)
+set_reverse(struct parse *p, const char *arg)
 {
 	struct page_sorting sorting;
 
-	(void)id;
 	(void)arg;
 	page_sorting_get(&p->o->page, &sorting);
 	sorting.by[0].reverse = !p->o->backwards;
@@ -214,36 +208,41 @@ set_reverse(struct parse *p, enum option_id id, const char *arg)
 }
 
 static int
-set_wide(struct parse *p, enum option_id id, const char *arg)
+set_wide(struct parse *p, const char *arg)
 {
-	(void)id;
 	(void)arg;
 	p->o->page.layout = PAGE_WIDE;
 	return 0;
 }
 
 static int
-set_baseline(struct parse *p, enum option_id id, const char *arg)
+set_baseline(struct parse *p, const char *arg)
 {
-	(void)id;
 	if (arg[0] == '\0')
 		return option_fail(p, "--baseline= needs a file");
 	p->o->baseline = arg;
 	return 0;
 }
 
-/* --- budgets: "50M", "type=80:10000", "1M/min", "10m:1000" ----------------- */
+/* --- budgets: "50M", "type=80:10000", "1M/min", "10m:1000" ---------------- */
 
+/* One more; 0, or the exit status. */
 static int
-bad_budget(struct parse *p, enum option_id id, const char *arg, const char *want)
+add_budget(struct parse *p, enum budget_kind kind, const char *arg,
+    struct budget **out)
 {
-	return option_fail(p, "--%s=%s: %s", option_name(id),
-	    base_shown(arg), want);
+	struct options *o = p->o;
+
+	if (o->budgets == BUDGETS)
+		return option_fail(p, "there are more than %d limits", BUDGETS);
+	*out = &o->budget[o->budgets++];
+	**out = (struct budget){ .kind = kind, .text = arg };
+	return 0;
 }
 
 /* What stands in front of `at`; false when that is too long for any value. */
 static bool
-front(const char *arg, const char *at, char *out, size_t cap)
+copy_front(const char *arg, const char *at, char *out, size_t cap)
 {
 	size_t len = (size_t)(at - arg);
 
@@ -255,7 +254,7 @@ front(const char *arg, const char *at, char *out, size_t cap)
 }
 
 static bool
-get_blocks(const char *text, double *most)
+parse_blocks(const char *text, double *most)
 {
 	uint64_t n;
 
@@ -266,19 +265,23 @@ get_blocks(const char *text, double *most)
 }
 
 static int
-live(struct parse *p, struct budget *b)
+set_max_live(struct parse *p, const char *arg)
 {
+	struct budget *b;
 	uint64_t bytes;
+	int r = add_budget(p, BUDGET_LIVE, arg, &b);
 
-	if (filter_size(b->text, &bytes) < 0)
-		return bad_budget(p, OPTION_MAX_LIVE, b->text,
-		    "not a size such as 50M");
+	if (r != 0)
+		return r;
+	if (filter_size(arg, &bytes) < 0)
+		return option_wrong(p, OPTION_MAX_LIVE, arg);
 	b->most = (double)bytes;
 	return 0;
 }
 
-static int
-growth(struct parse *p, struct budget *b)
+/* The name of a unit of time in minutes; 0: it is none. */
+static double
+minutes_of(const char *unit)
 {
 	static const struct {
 		const char *name;
@@ -288,50 +291,65 @@ growth(struct parse *p, struct budget *b)
 		{ "min", 1 }, { "h", 60 }, { "hour", 60 }, { "d", 1440 },
 		{ "day", 1440 },
 	};
-	const char *slash = strrchr(b->text, '/');
-	char size[64];
-	uint64_t bytes;
 
-	if (slash != NULL && front(b->text, slash, size, sizeof size) &&
-	    filter_size(size, &bytes) == 0)
-		for (size_t i = 0; i < BASE_NELEM(units); i++)
-			if (strcmp(slash + 1, units[i].name) == 0) {
-				b->most = (double)bytes / units[i].minutes;
-				return 0;
-			}
-	return bad_budget(p, OPTION_MAX_GROWTH, b->text,
-	    "not a size in a time, such as 1M/min or 10k/s");
+	for (size_t i = 0; i < BASE_NELEM(units); i++)
+		if (strcmp(unit, units[i].name) == 0)
+			return units[i].minutes;
+	return 0;
 }
 
 static int
-age(struct parse *p, struct budget *b)
+set_max_growth(struct parse *p, const char *arg)
 {
-	const char *colon = strrchr(b->text, ':');
-	char text[64];
+	const char *slash = strrchr(arg, '/');
+	struct budget *b;
+	char size[64];
+	uint64_t bytes;
+	int r = add_budget(p, BUDGET_GROWTH, arg, &b);
 
-	if (colon != NULL && front(b->text, colon, text, sizeof text) &&
-	    filter_age(text, &b->ms) == 0 && get_blocks(colon + 1, &b->most))
-		return 0;
-	return bad_budget(p, OPTION_MAX_AGE, b->text,
-	    "not an age and a number of blocks, such as 10m:1000");
+	if (r != 0)
+		return r;
+	if (slash == NULL || !copy_front(arg, slash, size, sizeof size) ||
+	    filter_size(size, &bytes) < 0 || minutes_of(slash + 1) == 0)
+		return option_wrong(p, OPTION_MAX_GROWTH, arg);
+	b->most = (double)bytes / minutes_of(slash + 1);
+	return 0;
+}
+
+static int
+set_max_age(struct parse *p, const char *arg)
+{
+	const char *colon = strrchr(arg, ':');
+	struct budget *b;
+	char age[64];
+	int r = add_budget(p, BUDGET_AGE, arg, &b);
+
+	if (r != 0)
+		return r;
+	if (colon == NULL || !copy_front(arg, colon, age, sizeof age) ||
+	    filter_age(age, &b->ms) < 0 || !parse_blocks(colon + 1, &b->most))
+		return option_wrong(p, OPTION_MAX_AGE, arg);
+	return 0;
 }
 
 /* Without an expression it is all blocks. */
 static int
-blocks(struct parse *p, struct budget *b)
+set_max_blocks(struct parse *p, const char *arg)
 {
-	const char *colon = strrchr(b->text, ':');
+	const char *colon = strrchr(arg, ':');
 	char text[FILTER_MAX + 1];
 	struct filter *f = NULL;
 	struct filter_error e;
-	int r;
+	struct budget *b;
+	int r = add_budget(p, BUDGET_BLOCKS, arg, &b);
 
-	if (!get_blocks(colon != NULL ? colon + 1 : b->text, &b->most))
-		return bad_budget(p, OPTION_MAX_BLOCKS, b->text, "no number of blocks "
-		    "behind the last colon, as in type=80:10000");
+	if (r != 0)
+		return r;
+	if (!parse_blocks(colon != NULL ? colon + 1 : arg, &b->most))
+		return option_wrong(p, OPTION_MAX_BLOCKS, arg);
 	if (colon == NULL)
 		return 0;
-	if (!front(b->text, colon, text, sizeof text))
+	if (!copy_front(arg, colon, text, sizeof text))
 		return option_fail(p, "--max-blocks: the expression is longer "
 		    "than %d bytes", FILTER_MAX);
 	b->expression = strlen(text);
@@ -344,32 +362,6 @@ blocks(struct parse *p, struct budget *b)
 	    strerror(-r));
 }
 
-static int
-set_budget(struct parse *p, enum option_id id, const char *arg)
-{
-	struct options *o = p->o;
-	struct budget *b = &o->budget[o->budgets];
-
-	if (o->budgets == BUDGETS)
-		return option_fail(p, "there are more than %d limits", BUDGETS);
-	*b = (struct budget){ .text = arg };
-	o->budgets++;
-	switch (id) {
-	case OPTION_MAX_LIVE:
-		b->kind = BUDGET_LIVE;
-		return live(p, b);
-	case OPTION_MAX_GROWTH:
-		b->kind = BUDGET_GROWTH;
-		return growth(p, b);
-	case OPTION_MAX_AGE:
-		b->kind = BUDGET_AGE;
-		return age(p, b);
-	default:
-		b->kind = BUDGET_BLOCKS;
-		return blocks(p, b);
-	}
-}
-
 /* --- the table ------------------------------------------------------------ */
 
 #define OF(command) TAKER(COMMAND_##command)
@@ -379,6 +371,7 @@ set_budget(struct parse *p, enum option_id id, const char *arg)
 #define ROW_STRUCT struct options
 #include "../base/option_rows.h"
 #define BY(f) { .kind = BASE_OTHER }, .set = f
+#define BY_ELSE(f, clause) { .kind = BASE_OTHER, .wrong = clause }, .set = f
 
 const struct option_row option_rows[OPTIONS] = {
 #define OPT(id, name_, letter_, argument_, value_, standard_, takers_, help_) \
@@ -403,7 +396,7 @@ option_set(struct parse *p, enum option_id id, const char *arg)
 	p->o->given[id] = true;
 	p->o->text[id] = arg;
 	if (row->set != NULL)
-		return row->set(p, id, arg);
+		return row->set(p, arg);
 	if (base_option_take(row->option, (char *)p->o + row->at, arg) < 0)
 		return option_wrong(p, id, arg);
 	return 0;
