@@ -77,7 +77,7 @@ rule "a number that no node has is no target" \
     refused 3 "no node has the number 0590" list node:0590
 rule "so is a name that no node has" refused 3 "no node 'nobody'" list nobody
 rule "a host whose user has no name is none" \
-    refused 2 "name of a host goes behind ssh:" list ssh:@host
+    refused 2 "ssh: needs the name of a host" list ssh:@host
 rule "a capture file is said to come later" \
     refused 3 "this version" list file:/x
 rule "no node at all is said, and how to start one" \
