@@ -145,8 +145,8 @@ size_t base_safe_text(char *out, size_t cap, const char *in, size_t len,
     bool ascii);
 
 /*
- * A word as safe text, cut if it is long: for a sentence about it.  Good until
- * the second next call of this thread.
+ * A word as safe text, cut if it is long, to quote it in a message. Valid until
+ * the second next call in this thread.
  */
 const char *base_shown(const char *word);
 

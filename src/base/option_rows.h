@@ -3,7 +3,7 @@
  * file that includes it has defined ROW_STRUCT as the struct with the fields.
  *
  *	#define ROW_STRUCT struct opts
- *	#include "../base/option_rows.h"
+ *	then include this file
  *	... .value = NUMBER(stack, 0, 64),
  */
 #include <stddef.h>

@@ -46,7 +46,7 @@ take_roles(void *into, const char *text)
 	return access_parse_roles(text, &o->roles);
 }
 
-/* Without one lp chooses. */
+/* Without a name, lp chooses the printer. */
 static int
 take_printer(void *into, const char *text)
 {
@@ -104,7 +104,7 @@ print_help(void)
 	}
 }
 
-/* Options that were given but are of another kind of node. */
+/* Refuses options of another kind of node. */
 static int
 check_kind(uint64_t given, enum node_kind kind)
 {
@@ -146,7 +146,7 @@ settle(struct node_opts *o, uint64_t given)
 	return 0;
 }
 
-/* One option; -1: go on, else the status to end with. */
+/* Takes one option. -1: go on; else the exit status. */
 static int
 take_option(struct node_opts *o, unsigned id, const char *text)
 {

@@ -1,6 +1,6 @@
 /*
- * The options that a page gives to the node that it starts: their values, and
- * the command line that they make.
+ * The options that a page hands to the node that it starts: their values, and
+ * the command line made of them.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ is_baud(const char *text)
 	    node_options_speed((unsigned)baud, &speed);
 }
 
-/* Digits, and perhaps a unit. */
+/* Digits and an optional unit. */
 static bool
 is_demo_time(const char *text)
 {
@@ -93,12 +93,12 @@ count_words(char *const *argv)
 	return n;
 }
 
-/* "--NAME" and, where it takes one, its value. */
+/* "--NAME" and a number as its value. */
 struct handed {
 	char name[32], number[BASE_OPTION_TEXT];
 };
 
-/* An option into argv behind n words. */
+/* Appends an option, if it is set, to the n words of argv. */
 static size_t
 put_option(const char **argv, size_t n, const struct base_option *option,
     const struct node_opts *o, struct handed *text)
@@ -124,7 +124,7 @@ node_options_argv(const struct node_opts *o)
 	const char **argv;
 	size_t n = 0;
 
-	/* One piece of memory: the words, then the texts of some of them. */
+	/* One allocation: the words, then texts for some of them. */
 	argv = calloc(1, most * sizeof *argv + NODE_OPTIONS * sizeof *texts);
 	if (argv == NULL)
 		return NULL;
@@ -138,6 +138,6 @@ node_options_argv(const struct node_opts *o)
 		argv[n++] = "--";
 	for (size_t i = 0; i < words; i++)
 		argv[n++] = o->argv[i];
-	/* exec takes char *const[] for historical reasons and writes to none. */
+	/* exec() takes char *const[] but writes to none of them. */
 	return (char **)(uintptr_t)argv;
 }

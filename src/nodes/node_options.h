@@ -19,7 +19,7 @@
 
 #include "../base/option.h"
 
-#define NODE_STACK 16			/* frames of a daemon's targets, unless told otherwise */
+#define NODE_STACK 16			/* default frames of a daemon's targets */
 
 /* Kinds of node, as a mask. */
 enum node_kind {
@@ -27,46 +27,46 @@ enum node_kind {
 	NODE_DEMO = 2,			/* generates records, or reads a device */
 	NODE_DAEMON = 4,		/* stands alone */
 	NODE_ANY = NODE_COMMAND | NODE_DEMO | NODE_DAEMON,
-	NODE_BRIDGE = 8,		/* no node: a page's way to one */
-	NODE_PRIVATE = 16,		/* of options alone: for pages, not for people */
+	NODE_BRIDGE = 8,		/* no node: connects a page to one */
+	NODE_PRIVATE = 16,		/* of options: not in --help, for pages only */
 };
 
 struct node_opts {
-	int fd;				/* the first page; -1 none */
+	int fd;				/* socket of the first page; -1 none */
 	uint32_t max;			/* aRecMax; 0: the default */
 	bool no_wait;
 	bool own_session;
 	bool check_list;
 	unsigned stack;			/* frames of an allocation's stack; 0: its caller alone */
-	bool free_stacks;		/* frees have theirs too */
+	bool free_stacks;		/* record stacks of frees too */
 	bool no_pairs;			/* a record for each event: peaks are exact */
 	bool dormant;			/* targets log nothing until they are armed */
 	uint64_t sample;		/* mean bytes between samples; 0: every event */
 	const char *report;
-	const char *hello;		/* of another node, whose targets the command's are */
+	const char *hello;		/* socket of the node that keeps the command's targets; NULL: this one */
 	const char *demo;
 	const char *demo_at;
 	const char *demo_stream;
 	int device;			/* descriptor of a classic stream; -1 none */
-	const char *device_name;	/* what it is called */
-	bool device_once;		/* no other writer of a FIFO is waited for */
-	unsigned baud;			/* of a terminal; 0: as it is */
+	const char *device_name;	/* name of the device */
+	bool device_once;		/* end when the writer of a FIFO ends */
+	unsigned baud;			/* speed of a terminal; 0: as it is set */
 	char *const *argv;		/* the command, NULL-ended; NULL none */
-	bool bridge;			/* no node at all: see bridge.h */
-	const char *target;		/* of the bridge's page; NULL none */
-	uint16_t page_node;		/* that the bridge's page is on; 0 not known */
-	bool daemon;			/* neither a command nor a generator: it stands alone */
-	bool system;			/* for all users */
-	bool alone;			/* without a supervisor */
-	int supervised;			/* socket to our supervisor; -1 none, or it has yet to be */
-	uint32_t roles;			/* the most that pages are granted; 0: all */
-	unsigned clients;		/* pages at a time; 0: SERVE_CONNS */
-	const char *spool;		/* folder of listings; NULL: the usual one */
-	bool print;			/* listings that have come */
-	const char *printer;		/* NULL: lp's own choice */
+	bool bridge;			/* connect a page to a node: see bridge.h */
+	const char *target;		/* target of the bridge's page; NULL none */
+	uint16_t page_node;		/* node that the bridge's page is on; 0 unknown */
+	bool daemon;			/* node that stands alone: no command, demo or device */
+	bool system;			/* serve all users */
+	bool alone;			/* run without a supervisor */
+	int supervised;			/* socket to the supervisor; -1 none yet */
+	uint32_t roles;			/* roles that pages may have; 0: all */
+	unsigned clients;		/* maximum of pages; 0: SERVE_CONNS */
+	const char *spool;		/* folder of listings; NULL: the default */
+	bool print;			/* print listings that arrive */
+	const char *printer;		/* printer; NULL: lp chooses */
 };
 
-/* No descriptors; all else is 0. */
+/* Initialiser: no descriptors. All other fields are 0. */
 #define NODE_OPTS_NONE .fd = -1, .device = -1, .supervised = -1
 
 enum node_option_id {
@@ -79,23 +79,23 @@ enum node_option_id {
 };
 
 struct node_option {
-	struct base_option option;	/* its fields are struct node_opts' */
-	unsigned kinds;			/* of node that take it: enum node_kind */
+	struct base_option option;	/* its field is in struct node_opts */
+	unsigned kinds;			/* kinds of node that take it: enum node_kind */
 };
 
-/* Those that a page gives on; the others have no name here. */
+/* Options that a page hands on; other rows have no name. */
 extern const struct node_option node_handed[NODE_OPTIONS];
 
 enum node_kind node_kind(const struct node_opts *);
 
 /*
- * The command line of pageknode for these options, as far as its kind of node
- * takes them and a page may give them; the caller's to free, its texts are the
- * options'.  NULL: no memory.
+ * The command line of pageknode for these options. Options of another kind of
+ * node, and those that a page does not hand on, are left out. Free with free();
+ * texts are borrowed from the options. NULL: no memory.
  */
 char **node_options_argv(const struct node_opts *);
 
-/* False for a speed that no terminal has. */
+/* The terminal's constant for a speed; false: no terminal has it. */
 bool node_options_speed(unsigned baud, speed_t *);
 
 #endif

@@ -81,21 +81,21 @@ const struct nodes_entry *nodes_table_nearest(const struct nodes_table *,
 bool nodes_parse_number(const char *text, size_t len, uint16_t *number);
 
 /*
- * "local", "unix:PATH" or "ssh:[USER@]HOST": where that is; *place is what stands
- * behind the colon, which nobody has looked at.  False: it is none of them.
+ * Parses "local", "unix:PATH" or "ssh:[USER@]HOST"; *place is the text behind
+ * the colon, unchecked. False: it is none of them.
  */
 bool nodes_parse_place(const char *word, enum nodes_at *, const char **place);
-/* Such a word again. */
+/* Writes such a word. */
 void nodes_entry_where(const struct nodes_entry *, char *out, size_t cap);
 
-/* The digits of a process id, which is not 0. */
+/* Parses the digits of a process id, which is not 0. */
 bool nodes_parse_pid(const char *text, pid_t *);
 /*
- * A target on a node: "pid:N", or the name of a stream, of which *pid is 0.
- * False: it is neither.
+ * Parses a target on a node: "pid:N", or the name of a stream, for which *pid
+ * is 0. False: neither.
  */
 bool nodes_parse_target(const char *word, pid_t *pid);
-/* Such a word again; NULL where there is neither: pid 0 and stream "". */
+/* Writes such a word; NULL if pid is 0 and stream is "". */
 #define NODES_PID_WORD 24
 const char *nodes_target_word(pid_t, const char *stream,
     char word[NODES_PID_WORD]);

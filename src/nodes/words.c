@@ -1,6 +1,6 @@
 /*
- * The words that people and files write for a node, its place and a target
- * there: they need nothing but the text.
+ * Words for nodes, places and targets, as people and files write them. These
+ * functions need the text only.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -96,8 +96,8 @@ nodes_target_word(pid_t pid, const char *stream, char word[NODES_PID_WORD])
 /* --- what may stand on ssh's command line ---------------------------------- */
 
 /*
- * Nothing that ssh would take for an option, or that a shell would for more
- * than a word where the user's configuration has %h or %r in a command.
+ * Neither an option to ssh, nor more than one word to a shell: the user's ssh
+ * configuration may have %h or %r in a command.
  */
 static bool
 is_plain(const char *text)
@@ -113,7 +113,7 @@ is_plain(const char *text)
 	return true;
 }
 
-/* [USER@]HOST: the name behind the last '@' is looked at by itself too. */
+/* [USER@]HOST: the part behind the last '@' must be plain by itself too. */
 static bool
 is_host(const char *host)
 {

@@ -1,6 +1,7 @@
 /*
- * pagek completion: the script of a shell, made from the tables of commands and
- * options, and the targets that there are, for which such a script asks.
+ * pagek completion: the completion scripts of bash, zsh and fish, made from the
+ * tables of commands and options; and the list of targets that such a script
+ * asks for.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,22 +11,22 @@
 #include "commands.h"
 #include "pump.h"
 
-#define PATIENCE_MS 300		/* for all nodes together: somebody has pressed a key */
+#define PATIENCE_MS 300		/* for all nodes together: the user has pressed Tab and waits */
 #define COMPLETION_WORDS_MAX 128
 
 /* --- what there is to complete --------------------------------------------- */
 
-/* What stands behind an option, or as a word of a command. */
+/* What completes the argument of an option, or the word of a command. */
 enum completion_of {
-	COMPLETION_NOTHING,	/* no argument, or nobody can know it */
+	COMPLETION_NOTHING,	/* no argument, or an unknown one */
 	COMPLETION_WORDS,	/* one of completion_words() */
 	COMPLETION_FILE,
 	COMPLETION_TARGET,
 	COMPLETION_COMMAND,	/* a command of pagek */
-	COMPLETION_PROGRAM,	/* a program, and what belongs to it */
+	COMPLETION_PROGRAM,	/* a program and its own arguments */
 };
 
-/* Names of values are in capitals, values themselves in the letters they have. */
+/* The name of a value is in capitals; alternatives are values themselves. */
 static bool
 is_name(const char *argument)
 {
@@ -69,7 +70,7 @@ completion_words(const char *alternatives, char out[COMPLETION_WORDS_MAX])
 {
 	size_t n = 0;
 
-	/* Of a command's synopsis what stands behind its options. */
+	/* In a synopsis, the last word. */
 	if (strrchr(alternatives, ' ') != NULL)
 		alternatives = strrchr(alternatives, ' ') + 1;
 	for (; *alternatives != '\0' && n + 1 < COMPLETION_WORDS_MAX;
@@ -103,8 +104,8 @@ needs_argument(const struct option_row *row)
 /* --- bash ------------------------------------------------------------------ */
 
 /*
- * bash takes a line apart at '=' and ':' too: its words are put together again,
- * and `at` keeps where each began.
+ * bash splits a line at '=' and ':' too: joins the parts again; `at` has the
+ * index of the first part of each word.
  */
 static const char bash_words[] =
 "	local -a words=() at=()\n"
@@ -223,7 +224,7 @@ static const char bash_helpers[] =
 "	fi\n"
 "}\n";
 
-/* Options whose argument is the word behind them, or else behind a '='. */
+/* Options that need an argument, as the next word or behind '='. */
 static void
 put_bash_needs(FILE *out)
 {
@@ -541,7 +542,10 @@ put_zsh_option(FILE *out, const struct option_row *row)
 	fputs("'\n", out);
 }
 
-/* The words of a command: itself, unless it is left out, and what follows. */
+/*
+ * The words of a command: its name, which is optional for the default, and what
+ * follows.
+ */
 static void
 put_zsh_words(FILE *out, enum command c)
 {
@@ -608,7 +612,7 @@ put_zsh(FILE *out)
 
 /* --- the targets that there are -------------------------------------------- */
 
-/* A name that any shell takes for one word, whatever else is in the table. */
+/* A name that is one plain word in any shell. */
 static bool
 is_plain(const char *name)
 {
@@ -628,7 +632,7 @@ put(FILE *out, const char *word, const char *what)
 	fprintf(out, "%s\t%s\n", word, safe);
 }
 
-/* As their files say: no node is asked. */
+/* From the table of nodes; no node is asked. */
 static void
 put_nodes(FILE *out)
 {
@@ -663,7 +667,7 @@ put_live(FILE *out, const struct nodes_target *t, size_t n)
 	}
 }
 
-/* Of this user's nodes those that answer at once. */
+/* Targets of this user's nodes that answer in time. */
 static void
 put_pids(FILE *out, uv_loop_t *loop)
 {
@@ -724,7 +728,7 @@ cmd_completion(const struct options *o, uv_loop_t *loop)
 		put_fish(stdout);
 	else
 		put_targets(stdout, loop);
-	/* What failed is known now, and not once something else has. */
+	/* Ask for the error of a write before another call overwrites errno. */
 	(void)output_going(stdout);
 	pump_down(loop, NULL, NULL);
 	return output_close(stdout, NULL, PAGEK_OK);

@@ -14,19 +14,19 @@
 #define SYSTEM_FILE "/etc/pagek/config"
 #define USER_FILE "pagek/config"
 #define SETTING_COLUMNS 32
-#define FILE_VARIABLE "PAGEK_CONFIG"	/* in place of the user's file */
+#define FILE_VARIABLE "PAGEK_CONFIG"	/* replaces the user's file */
 
-/* Variables that go before any file. */
+/* Environment variables that override settings files. */
 static const struct {
 	enum option_id id;
 	const char *name;
-	const char *means;	/* NULL: what it holds */
+	const char *means;	/* the value it stands for; NULL: its own text */
 } variables[] = {
 	{ OPTION_REMOTE_PAGEKNODE, "PAGEK_REMOTE", NULL },
 	{ OPTION_COLOR, "NO_COLOR", "never" },
 };
 
-/* Whoever gives the first does not want the second, nor what files say of it. */
+/* An option that is given cancels the other one, also in settings files. */
 static const struct {
 	enum option_id given, aside;
 } exclusions[] = {
@@ -287,7 +287,7 @@ keep(struct reading *r, unsigned id, const char *text)
 	c->value[id].text = copy;
 	c->value[id].file = r->file;
 	c->value[id].line = r->line;
-	/* Of two layouts the one that was said last is wanted. */
+	/* The last of two layouts wins. */
 	if ((id == OPTION_CLASSIC || id == OPTION_WIDE) &&
 	    option_switch(text) != 0) {
 		id = id == OPTION_WIDE ? OPTION_CLASSIC : OPTION_WIDE;
@@ -320,14 +320,14 @@ take_setting(struct reading *r, const char *key, const char *text)
 		return 0;
 	}
 	if (options_set(&scratch, id, text, why, sizeof why) != 0) {
-		/* It is an option's sentence, and this is none. */
+		/* In a settings file, the option has no "--". */
 		complain_of(r, "%s", why + 2 * (strncmp(why, "--", 2) == 0));
 		return 0;
 	}
 	return keep(r, id, text);
 }
 
-/* Takes blanks away at both ends; the text is changed. */
+/* Trims blanks at both ends, in place. */
 static char *
 trim(char *text)
 {
@@ -353,7 +353,7 @@ cut_comment(char *line)
 		}
 }
 
-/* True for a line that begins one. */
+/* True for a line that begins a section. */
 static bool
 take_section(struct reading *r, const char *line)
 {
@@ -389,7 +389,7 @@ take_line(struct reading *r, char *line)
 	line = trim(line);
 	if (line[0] == '\0' || take_section(r, line) || r->among == SKIPPED)
 		return 0;
-	/* A key may be a '=' itself. */
+	/* In [keys], '=' itself may be a key. */
 	text = strchr(line + (r->among == SECTION), '=');
 	if (text == NULL) {
 		complain_of(r, "'%s' is no setting: write 'KEY = VALUE'",
@@ -506,7 +506,7 @@ config_fini(struct config *c)
 
 /* --- what holds ----------------------------------------------------------- */
 
-/* Whether the command line has it, itself or by something that excludes it. */
+/* The command line sets the option, or gives one that cancels it. */
 static bool
 is_given(const struct options *o, enum option_id id, const char **text)
 {
@@ -577,11 +577,11 @@ config_apply(const struct config *c, struct options *o)
 		    o->command))
 			continue;
 		v = config_value(c, o, id);
-		/* It was looked at when it was read. */
+		/* The value was checked when it was read. */
 		if (v.origin == CONFIG_USER || v.origin == CONFIG_SYSTEM)
 			options_set(o, id, v.text, why, sizeof why);
 	}
-	/* Stacks of frees are asked for by somebody who wants stacks. */
+	/* --free-stack overrides a setting of no stacks. */
 	if (option_given(o, OPTION_FREE_STACK) && o->node.stack == 0)
 		o->node.stack = NODE_STACK;
 }
@@ -641,7 +641,7 @@ config_show(char out[CONFIG_SHOW_TEXT], const char *key, const char *argument,
 	if (v->text != NULL)
 		base_safe_text(text, sizeof text, v->text, strlen(v->text),
 		    false);
-	/* Where nothing holds the line is none of the file's. */
+	/* A setting without a value is shown as a comment. */
 	base_append(left, sizeof left, &len, "%s%s = %s",
 	    v->text == NULL ? "# " : "", key,
 	    v->text == NULL ? argument : text);
@@ -653,10 +653,10 @@ config_show(char out[CONFIG_SHOW_TEXT], const char *key, const char *argument,
 
 /* --- editing: lines as they are -------------------------------------------- */
 
-/* One line of the text: what it says begins and ends where blanks do. */
+/* One line of the text. */
 struct raw_line {
-	size_t from, to;	/* its end is not in it */
-	size_t begin, end;	/* of what is no comment and no blank */
+	size_t from, to;	/* without its newline */
+	size_t begin, end;	/* without comment and outer blanks */
 };
 
 static bool
@@ -692,7 +692,7 @@ begins_section(const char *bytes, struct raw_line l)
 	    bytes[l.end - 1] == ']';
 }
 
-/* Where the value of that key begins; 0: the line is another one. */
+/* Offset of the value if the line sets that key; 0: it does not. */
 static size_t
 value_of(const char *bytes, struct raw_line l, const char *key)
 {
@@ -710,7 +710,7 @@ value_of(const char *bytes, struct raw_line l, const char *key)
 	return at;
 }
 
-/* As the reader has it, a comment begins at a word that begins with '#'. */
+/* As for the parser, a word that begins with '#' begins a comment. */
 bool
 config_can_hold(const char *value)
 {
@@ -745,7 +745,7 @@ replace(char **bytes, size_t *len, size_t from, size_t to, const char *text)
 	return 0;
 }
 
-/* A byte-order mark is none of the first line's. */
+/* The first line begins behind a byte-order mark. */
 static size_t
 first_line(const char *bytes, size_t len)
 {
@@ -773,7 +773,7 @@ config_edit(char **bytes, size_t *len, const char *key, const char *value)
 			return replace(bytes, len, at, l.end, value);
 		if (l.begin == l.end && behind > first)
 			continue;
-		/* Above all settings there may be a comment of the file. */
+		/* A comment at the top belongs to the file. */
 		behind = l.to < *len ? l.to + 1 : *len;
 		open = l.to == *len;
 	}
@@ -791,7 +791,7 @@ hear_nothing(void *arg, const char *sentence)
 	(void)sentence;
 }
 
-/* Whoever reads it will find what was meant. */
+/* Parses the result: it must yield the new values. */
 static int
 prove(const char *bytes, size_t len, const char *const value[OPTIONS])
 {

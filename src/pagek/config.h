@@ -24,7 +24,7 @@
 #define CONFIG_FILE_MAX (1u << 18)	/* bytes */
 #define CONFIG_SAID_MAX 16		/* sentences about one file */
 
-/* Each goes before those above it. */
+/* Each overrides those above it. */
 enum config_origin {
 	CONFIG_BUILT_IN,
 	CONFIG_SYSTEM,
@@ -34,7 +34,7 @@ enum config_origin {
 	CONFIG_PAGE,		/* :set on a page that is shown */
 };
 
-/* Where a line stands; line 0: nowhere. */
+/* Position of a setting; line 0: no file has it. */
 struct config_at {
 	enum config_origin file;
 	unsigned line;
@@ -65,9 +65,9 @@ struct config {
 	struct config_color color[PAGE_MARKS];
 };
 
-/* One value, as it holds. */
+/* The value in effect. */
 struct config_value {
-	const char *text;	/* NULL: there is none, and nothing stands for it */
+	const char *text;	/* NULL: there is none, and no default */
 	enum config_origin origin;
 	const char *from;	/* the file, or the variable; NULL */
 	unsigned line;
@@ -76,36 +76,45 @@ struct config_value {
 typedef void (*config_say_cb)(void *arg, const char *sentence);
 
 /*
- * Reads the files that the options want.  What cannot be read is said, as safe
- * text, and left out; a file that is not there is an empty one, unless it was
- * asked for.  -ENOMEM; to be finished also then.
+ * Reads the files that the options name. Bad lines are reported, as safe text,
+ * and skipped; a missing file is empty unless it was asked for. -ENOMEM; call
+ * config_fini() also then.
  */
 int config_load(struct config *, const struct options *, config_say_cb say,
     void *arg);
 void config_fini(struct config *);
 
-/* The same of bytes in memory, of the file at path[origin]. */
+/* The same for bytes in memory, as if read from path[origin]. */
 int config_parse(struct config *, enum config_origin, const char *bytes,
     size_t len, config_say_cb say, void *arg);
 
-/* Gives options what the files say and nobody said otherwise. */
+/*
+ * Sets options from the files, unless the command line or the environment
+ * overrides them.
+ */
 void config_apply(const struct config *, struct options *);
 
-/* Where the user's own settings are, or would be.  As base_config_path(). */
+/*
+ * Path of the user's settings file, which may not exist. Fails as
+ * base_config_path().
+ */
 int config_user_path(const struct config *, char path[PATH_MAX]);
 
-/* May it stand in a file? */
+/* The option may stand in a settings file. */
 bool config_has(enum option_id);
-/* The option of that name, which may be one of the command line alone; OPTIONS. */
+/*
+ * The option of that name, even if settings files may not have it; OPTIONS:
+ * none.
+ */
 unsigned config_find(const char *key);
-/* The setting whose name is most like that; NULL: none is much like it. */
+/* The setting with the nearest name; NULL: none is near. */
 const char *config_nearest(const char *key);
 
-/* Borrowed from the configuration and the options. */
+/* The value in effect, borrowed from the configuration and the options. */
 struct config_value config_value(const struct config *,
     const struct options *, enum option_id);
 
-/* Keys do what the files say, and else what they always do. */
+/* Binds the keys as the files say; other keys keep their action. */
 void config_bind_keys(const struct config *);
 void config_styles(const struct config *, struct page_style out[PAGE_MARKS]);
 
@@ -113,7 +122,7 @@ void config_styles(const struct config *, struct page_style out[PAGE_MARKS]);
 
 #define CONFIG_SHOW_TEXT 1280
 
-/* Safe text; argument: what could stand there when nothing does. */
+/* A line of safe text; argument: what may stand there if there is no value. */
 void config_show(char out[CONFIG_SHOW_TEXT], const char *key,
     const char *argument, const struct config_value *);
 
@@ -129,21 +138,24 @@ void config_show(char out[CONFIG_SHOW_TEXT], const char *key,
  *	config_save(path, value);
  */
 
-/* False: as a line it would be too long, or a '#' in it would begin a comment. */
+/*
+ * False: the line would be too long, or a '#' in the value would begin a
+ * comment.
+ */
 bool config_can_hold(const char *value);
 
 /*
- * The text with that setting, of a value that a file can hold,
- * in place of the old one, which is freed.  -ENOMEM: the old one.
+ * Replaces the text by one with that setting; config_can_hold() is true of the
+ * value. -ENOMEM: the text is unchanged.
  */
 int config_edit(char **bytes, size_t *len, const char *key,
     const char *value);
 
 /*
- * The same of the file, for each value that is not NULL.  It is made, with its
- * folders, if it is not there; a link to it stays.  -EINVAL: a line of the file
- * would hide one of the settings; or what reading and writing say.  It is as it
- * was then.
+ * The same for a file and each value that is not NULL. A missing file is
+ * created, with its folders; a symbolic link stays. -EINVAL: a line of the file
+ * would hide one of the settings; or errors of reading and writing. The file is
+ * unchanged then.
  */
 int config_save(const char *path, const char *const value[OPTIONS]);
 

@@ -109,7 +109,7 @@ dispatch(const struct options *o)
 	return status;
 }
 
-/* Why a command line is no good, and where if that is one place of it. */
+/* Reports a mistake in the command line, and marks its position in a filter. */
 static void
 refuse(const struct options *o, const char *why)
 {
@@ -126,7 +126,7 @@ refuse(const struct options *o, const char *why)
 	fputs(lines, stderr);
 }
 
-/* What stands in *L<>, where neither options nor files have said it. */
+/* The default of *L<>, unless options or files set it. */
 static void
 choose_listing(struct options *o)
 {
@@ -144,7 +144,7 @@ choose_listing(struct options *o)
 	}
 }
 
-/* What the files say, then what was asked for. */
+/* Applies the settings files and runs the command. */
 static int
 obey(struct options *o)
 {
@@ -203,7 +203,7 @@ main(int argc, char **argv)
 		o.topic = o.named ? o.command : COMMANDS;
 		return cmd_help(&o, NULL);
 	}
-	/* No settings are read for it. */
+	/* help reads no settings. */
 	if (o.command == COMMAND_HELP)
 		return cmd_help(&o, NULL);
 	status = obey(&o);

@@ -57,14 +57,14 @@ take_target(struct parse *p, const char *word)
 	bool first = p->o->command == COMMAND_DEFAULT;
 	int r;
 
-	/* Behind a command no other is meant. */
+	/* No command is suggested behind a command. */
 	command_names(names);
 	p->o->aimed = true;
 	r = target_parse(&p->o->target, word, names, first ? COMMANDS : 0,
 	    p->why, p->cap);
 	if (r == 0 || r == PAGEK_USAGE)
 		return r;
-	/* What is wrong with the words behind it is said first. */
+	/* Mistakes in the words behind it are reported first. */
 	p->missed = r;
 	return 0;
 }
@@ -85,7 +85,7 @@ take_topic(struct parse *p, const char *word)
 	    option_fail(p, "no command '%s'", base_shown(word));
 }
 
-/* A shell, or what it asks for while a line is completed. */
+/* A shell, or "targets", which its completion script asks for. */
 static int
 take_shell(struct parse *p, const char *word)
 {
@@ -106,7 +106,7 @@ take_shell(struct parse *p, const char *word)
 	    "and fish", base_shown(word));
 }
 
-/* Listings have names of one form, which no target has. */
+/* No target has a name of this form. */
 static bool
 is_listing(const char *word)
 {
@@ -120,7 +120,7 @@ is_listing(const char *word)
 	return form[i] == word[i];
 }
 
-/* A target, a listing of it, or both. */
+/* A target, the name of a listing, or both. */
 static int
 take_listing(struct parse *p, const char *word)
 {
@@ -142,7 +142,10 @@ take_no_word(struct parse *p, const char *word)
 	    "many", command_rows[p->o->command].name, base_shown(word));
 }
 
-/* One more word, in the order in which they stand; `words` counts them. */
+/*
+ * Takes the next word of the command line; `words` counts those behind the
+ * command.
+ */
 static int
 take_word(struct parse *p, const char *word, unsigned *words)
 {
@@ -180,7 +183,10 @@ make_tables(struct option longs[OPTIONS + 1], char shorts[3 + 2 * OPTIONS])
 	char *s = shorts;
 	int id;
 
-	/* Words in their places, and a missing argument told apart. */
+	/*
+	 * Return words in their places, and tell a missing argument from an
+	 * unknown option.
+	 */
 	*s++ = '-';
 	*s++ = ':';
 	for (id = 0; id < OPTIONS; id++) {
@@ -266,7 +272,7 @@ parse_words(struct parse *p, int argc, char **argv)
 	while (r == 0 &&
 	    (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == 1 && command_rows[o->command].words == WORDS_PROGRAM) {
-			/* The command's own words are nobody else's. */
+			/* The words of the program that is run are its own. */
 			o->argv = &argv[optind - 1];
 			return 0;
 		}
@@ -363,7 +369,7 @@ check_screen(struct parse *p)
 	    "on a terminal, not for text");
 }
 
-/* Rows have units where they are text, and not where they are the note's. */
+/* Units apply to text, and not to the note's classic rows. */
 static int
 check_units(struct parse *p)
 {
@@ -448,7 +454,7 @@ check_prom(struct parse *p)
 	return 0;
 }
 
-/* The page's own is compiled with its first picture. */
+/* The page compiles the filter with its first picture. */
 static int
 check_filter(struct parse *p)
 {
@@ -496,8 +502,8 @@ check_layout(struct parse *p)
 }
 
 /*
- * The first that fails is what is said: what a command takes at all comes first,
- * then its own rules.
+ * The first rule that fails is reported: first whether the command takes the
+ * options, then its own rules.
  */
 static int (*const checks[])(struct parse *) = {
 	check_taken,
@@ -520,7 +526,7 @@ check_all(struct parse *p)
 {
 	int r = 0;
 
-	/* Scripts that read rows get those of blocks alone. */
+	/* Data has rows of blocks only. */
 	p->o->page.free = !p->o->json;
 	for (size_t i = 0; r == 0 && i < BASE_NELEM(checks); i++)
 		r = checks[i](p);
@@ -550,10 +556,10 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		o->remote = getenv(REMOTE_VARIABLE);
 	if (o->remote != NULL && o->remote[0] == '\0')
 		o->remote = NULL;
-	/* Whoever asks for help gets it, whatever else stands there. */
+	/* --help and --version ignore all other mistakes. */
 	if (option_given(o, OPTION_HELP) || option_given(o, OPTION_VERSION))
 		return 0;
-	/* What goes together depends on what the target is. */
+	/* The rules below depend on the kind of target. */
 	return p.missed != 0 ? p.missed : check_all(&p);
 }
 
@@ -563,15 +569,16 @@ void
 options_session(const struct options *o, struct nodes_session_opts *s)
 {
 	/*
-	 * A page arms what it shows, for as long as it does.  Who wants to see
-	 * once what is there would see nothing, and it would log for a minute.
+	 * A page arms the target that it shows, for as long as it is shown. A
+	 * command that looks once arms nothing: it would see no blocks, and the
+	 * target would log for a minute.
 	 */
 	s->look_only = option_on(o, OPTION_LOOK_ONLY) ||
 	    option_given(o, OPTION_DORMANT) || option_given(o, OPTION_ONCE) ||
 	    !command_in(o->command, GROUP_SCREEN);
 	s->since_click = option_given(o, OPTION_SINCE);
 	s->max = o->node.max;
-	/* A page is looked at row by row; what is written has all of them. */
+	/* A page reads the rows that it shows; text has all rows. */
 	s->whole = option_given(o, OPTION_ONCE) || option_given(o, OPTION_BATCH) ||
 	    !command_in(o->command, GROUP_SCREEN);
 	s->kind_given = o->list != LIST_DEFAULT;

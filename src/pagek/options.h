@@ -66,15 +66,15 @@ enum command_words {
 
 /* Options that several commands take. */
 enum option_group {
-	GROUP_SCREEN,		/* of a page, which may be on a terminal */
-	GROUP_ROWS,		/* of rows of blocks */
-	GROUP_BLOCKS,		/* of a list: which one, and which of its blocks */
-	GROUP_DATA,		/* of text and data that are written */
-	GROUP_SUMS,		/* no options: can write sums for Prometheus */
-	GROUP_REPEAT,		/* of what is written again and again */
-	GROUP_READ,		/* of the records that are read */
-	GROUP_REACH,		/* of the way to a node */
-	GROUP_START,		/* of a program that is started */
+	GROUP_SCREEN,		/* a page, on a terminal or as text */
+	GROUP_ROWS,		/* rows of blocks */
+	GROUP_BLOCKS,		/* which list, and which of its blocks */
+	GROUP_DATA,		/* text and data that are written */
+	GROUP_SUMS,		/* no options: the command can write sums for Prometheus */
+	GROUP_REPEAT,		/* text that is written repeatedly */
+	GROUP_READ,		/* reading the records of a target */
+	GROUP_REACH,		/* connecting to a node */
+	GROUP_START,		/* a program that is started */
 	GROUP_FILE,		/* may stand in a settings file */
 };
 
@@ -108,13 +108,13 @@ struct command_row {
 
 /* One row of options.def. */
 struct option_row {
-	struct base_option own;	/* of the row itself, unless another table has it */
-	const struct base_option *option;	/* that, or the other table's */
-	size_t at;		/* of the struct that its field is in, in struct options */
-	/* Looks at the value and keeps it; NULL: that is its field's kind. */
+	struct base_option own;	/* unless the row is one of another table */
+	const struct base_option *option;	/* own, or the row of the other table */
+	size_t at;		/* offset in struct options of the struct that has the field */
+	/* Checks and stores the value; NULL: as the kind of its field says. */
 	int (*set)(struct parse *, const char *arg);
 	int letter;		/* 0: no short form */
-	const char *standard;	/* value when nobody gives one; NULL: none */
+	const char *standard;	/* default value; NULL: none */
 	uint64_t takers;
 };
 
@@ -164,65 +164,65 @@ enum text_format {
 	FORMAT_PROM,
 };
 
-#define BUDGETS 16		/* that one check may have */
+#define BUDGETS 16		/* maximum for one check */
 
 enum budget_kind {
-	BUDGET_LIVE,		/* bytes */
-	BUDGET_BLOCKS,		/* that match an expression */
-	BUDGET_GROWTH,		/* bytes a minute */
-	BUDGET_AGE,		/* blocks that are older */
+	BUDGET_LIVE,		/* held bytes */
+	BUDGET_BLOCKS,		/* blocks that match an expression */
+	BUDGET_GROWTH,		/* growth in bytes per minute */
+	BUDGET_AGE,		/* blocks that are older than an age */
 };
 
 struct budget {
 	enum budget_kind kind;
 	const char *text;	/* as given */
-	size_t expression;	/* so many bytes of that are one */
+	size_t expression;	/* length of the expression in text; 0: none */
 	double most;
-	uint64_t ms;		/* age: older than this */
+	uint64_t ms;		/* of BUDGET_AGE: the age */
 };
 
 struct config;
 
 struct options {
 	enum command command;
-	bool named;			/* the command was given, not left out */
-	struct target target;		/* of the word; `local` when there is none */
-	bool aimed;			/* there is one */
+	bool named;			/* the command line names a command */
+	struct target target;		/* of the TARGET word; `local` without one */
+	bool aimed;			/* a TARGET word was given */
 	char *const *argv;		/* run, check: the command, NULL-ended; NULL */
-	const char *name;		/* listings: of the one that is wanted; NULL */
+	const char *name;		/* listings: the listing to print; NULL: list them */
 	struct budget budget[BUDGETS];
 	unsigned budgets;
 	const char *baseline;		/* NULL */
 	double tolerance;		/* share by which a baseline may be exceeded */
-	int duration_ms;		/* 0: no end; of a check: one look at a target */
-	enum command topic;		/* help: about which; COMMANDS about all */
-	const char *shell;		/* completion: of which, or "targets"; NULL */
+	int duration_ms;		/* 0: no end; check: look at a target once */
+	enum command topic;		/* help: the command to explain; COMMANDS: all */
+	const char *shell;		/* completion: the shell, or "targets"; NULL */
 	bool given[OPTIONS];		/* on the command line */
-	bool filed[OPTIONS];		/* not given, and a file turns it on */
+	bool filed[OPTIONS];		/* not given, but on by a settings file */
 	const char *text[OPTIONS];	/* values as given; NULL */
 	const char *config_file;	/* --config; NULL */
-	const struct config *config;	/* where each value comes from; not ours */
+	const struct config *config;	/* origin of each value; borrowed */
 
 	enum text_format format;
-	bool json;			/* it is none for people */
-	const char *output;		/* NULL: standard output, or of run standard error */
+	bool json;			/* any format but text */
+	const char *output;		/* NULL: standard output; run: standard error */
 	struct page_opts page;
-	bool backwards;			/* --sort alone, without --reverse */
+	bool backwards;			/* the order of --sort itself is reversed, as in Ns */
 	uint64_t limit;			/* 0: all */
-	const char *fields;		/* names with commas between; NULL: all */
+	const char *fields;		/* comma-separated names; NULL: all */
 	const char *filter;		/* an expression; NULL: all blocks */
-	size_t wrong_at;		/* where it is wrong, of an error there ... */
-	bool wrong;			/* ... which this is */
+	size_t wrong_at;		/* offset of an error in filter ... */
+	bool wrong;			/* ... if there is one */
 	uint64_t count;			/* 0: no end */
 	int interval_ms;
 	int timeout_ms;
 	enum list_choice list;
-	struct node_opts node;		/* of the node that is started */
-	const char *remote;		/* pageknode of another machine; NULL: in its PATH */
+	struct node_opts node;		/* options handed to the node that is started */
+	const char *remote;		/* path of pageknode on another machine; NULL: from PATH there */
 	enum profile_measure measure;
-	enum profile_by by;		/* of a flat table */
-	bool by_group;			/* it was given */
-	double least;			/* share of all */
+	enum profile_by by;		/* grouping of a flat table */
+	bool by_group;			/* --by named a grouping */
+	double least;			/* least share of the total that is shown */
 	unsigned depth;			/* 0: all */
 	const char *focus;		/* NULL: all stacks */
 	const char *skip[OPTIONS_SKIPS];
@@ -235,14 +235,14 @@ option_given(const struct options *o, enum option_id id)
 	return o->given[id];
 }
 
-/* On, by whomever: of options that take no value. */
+/* Given on the command line, or on by a settings file. */
 static inline bool
 option_on(const struct options *o, enum option_id id)
 {
 	return o->given[id] || o->filed[id];
 }
 
-/* It is a page as text and not on a terminal, of commands that show one. */
+/* A command that shows a page writes it as text. */
 static inline bool
 options_as_text(const struct options *o)
 {
@@ -251,29 +251,32 @@ options_as_text(const struct options *o)
 }
 
 /*
- * Strings stay in argv, which is put into another order.  0, or the exit
+ * Parses argv, which is reordered and must outlive the options. 0, or the exit
  * status of an error with a sentence in why.
  */
 int options_parse(struct options *, int argc, char **argv, char *why,
     size_t cap);
 
 /*
- * A value as a file has it, of an option that may stand there; `text` is kept.
- * 0, or a sentence in why.
+ * Sets an option as a settings file does; `text` is borrowed. 0, or an exit
+ * status with a sentence in why.
  */
 int options_set(struct options *, enum option_id, const char *text, char *why,
     size_t cap);
 
-/* What a session is opened with. */
+/* Fills what a session is opened with. */
 void options_session(const struct options *, struct nodes_session_opts *);
 
-/* The functions to be skipped; the caller's.  -ENOMEM. */
+/* The functions to skip (--skip, --no-skip); the caller frees them. -ENOMEM. */
 int options_wrappers(const struct options *, struct symbol_wrappers **);
 
-/* What a file says of an option that takes no value: 1, 0 or -1 for neither. */
+/*
+ * A word of a settings file for an option without a value: 1 on, 0 off, -1
+ * neither.
+ */
 int option_switch(const char *text);
 
-/* --help of one command, or of all with COMMANDS (cmd_help.c). */
+/* Prints the help of one command, or of all with COMMANDS (cmd_help.c). */
 void options_help(FILE *, enum command);
 
 /* --- on the way to struct options ---------------------------------------- */
@@ -282,10 +285,10 @@ struct parse {
 	struct options *o;
 	char *why;
 	size_t cap;
-	int missed;		/* status of a target that is none, with why; 0 */
+	int missed;		/* exit status of a bad TARGET, with why; 0 */
 };
 
-/* Puts the sentence into why; PAGEK_USAGE. */
+/* Writes the sentence to why; returns PAGEK_USAGE. */
 int option_fail(struct parse *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -293,16 +296,19 @@ int option_fail(struct parse *, const char *fmt, ...)
 int option_none_of(struct parse *, const enum option_id *, size_t n,
     const char *why_not);
 
-/* Puts "--NAME=ARG: CLAUSE" there, by what the option's values are; PAGEK_USAGE. */
+/*
+ * Writes "--NAME=ARG: CLAUSE" to why, with the clause of the option; returns
+ * PAGEK_USAGE.
+ */
 int option_wrong(struct parse *, enum option_id, const char *arg);
 
 /*
- * A value of the command line into its place; NULL where the option has none.
- * 0, or the exit status.
+ * Stores a value of the command line; arg is NULL if the option takes none. 0,
+ * or the exit status.
  */
 int option_set(struct parse *, enum option_id, const char *arg);
 
-/* What holds when nobody says anything. */
+/* Sets all defaults. */
 void options_standard(struct options *);
 
 #endif

@@ -57,7 +57,7 @@ set_sort(struct parse *p, const char *arg)
 		return option_fail(p, "--sort=%s: not one of %s, nor up to %d "
 		    "letters for them such as Ns", base_shown(arg),
 		    option_argument(OPTION_SORT), PAGE_SORTINGS);
-	/* --reverse turns that round, wherever it stands. */
+	/* --reverse inverts it, before or behind --sort. */
 	p->o->backwards = sorting.by[0].reverse;
 	sorting.by[0].reverse ^= option_given(p->o, OPTION_REVERSE);
 	page_sorting_put(&sorting, &p->o->page);
@@ -118,10 +118,7 @@ set_since(struct parse *p, const char *arg)
 	return strcmp(arg, "click") == 0 ? 0 : option_wrong(p, OPTION_SINCE, arg);
 }
 
-/*
- * Measures and kinds of groups are words of one option: what they are for is
- * plain from the words.
- */
+/* One option takes measures and kinds of groups: their words differ. */
 static int
 set_by(struct parse *p, const char *arg)
 {
@@ -177,7 +174,7 @@ set_group(struct parse *p, const char *arg)
 	    "site>type, not '%s'", list, base_shown(arg));
 }
 
-/* A good one is compiled where it is used. */
+/* Only checked here; whoever filters compiles it again. */
 static int
 set_filter(struct parse *p, const char *arg)
 {
@@ -226,7 +223,7 @@ set_baseline(struct parse *p, const char *arg)
 
 /* --- budgets: "50M", "type=80:10000", "1M/min", "10m:1000" ---------------- */
 
-/* One more; 0, or the exit status. */
+/* Appends a budget. 0, or the exit status. */
 static int
 add_budget(struct parse *p, enum budget_kind kind, const char *arg,
     struct budget **out)
@@ -240,7 +237,7 @@ add_budget(struct parse *p, enum budget_kind kind, const char *arg,
 	return 0;
 }
 
-/* What stands in front of `at`; false when that is too long for any value. */
+/* Copies the text before `at`; false if it is too long for any value. */
 static bool
 copy_front(const char *arg, const char *at, char *out, size_t cap)
 {
@@ -279,7 +276,7 @@ set_max_live(struct parse *p, const char *arg)
 	return 0;
 }
 
-/* The name of a unit of time in minutes; 0: it is none. */
+/* A unit of time in minutes; 0: unknown unit. */
 static double
 minutes_of(const char *unit)
 {
@@ -332,7 +329,7 @@ set_max_age(struct parse *p, const char *arg)
 	return 0;
 }
 
-/* Without an expression it is all blocks. */
+/* Without an expression, all blocks count. */
 static int
 set_max_blocks(struct parse *p, const char *arg)
 {
@@ -451,7 +448,7 @@ options_set(struct options *o, enum option_id id, const char *text, char *why,
 	int r;
 
 	r = set_from_file(&p, id, text);
-	/* Given is what stands on the command line, and that alone. */
+	/* Only the command line gives options. */
 	o->given[id] = given;
 	o->text[id] = was;
 	return r;

@@ -118,7 +118,7 @@ pace_begin(struct pace *p, const struct options *o)
 	*p = (struct pace){ .o = o, .begun = mono_now() };
 }
 
-/* Until the next is due; what was missed is skipped. */
+/* Time until the next one is due; missed ones are skipped. */
 static int64_t
 left_ms(struct pace *p)
 {

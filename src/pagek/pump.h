@@ -54,15 +54,15 @@ void pump_down(uv_loop_t *, struct nodes_session *, struct nodes_link *);
 struct pace {
 	const struct options *o;
 	struct mono begun;
-	int64_t due_ms;			/* since then: the last one that was waited for */
-	uint64_t n;			/* that have come: the caller's to count */
+	int64_t due_ms;			/* the last one that was waited for, since begun */
+	uint64_t n;			/* how many there have been; the caller counts */
 };
 
 void pace_begin(struct pace *, const struct options *);
 
 /*
- * Waits until the next is due, or done() says that nothing is to be waited for
- * any more: true, then there is one more.  False: that was all.
+ * Waits until the next one is due or done() is true; true: there is one more.
+ * False: that was the last.
  */
 bool pace_wait(struct pace *, uv_loop_t *, struct nodes_session *,
     pump_done_cb done, void *arg);

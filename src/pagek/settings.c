@@ -1,7 +1,6 @@
 /*
- * :set and :save: settings of the page that is running, and of those to come.
- * What can be otherwise at once is; the rest holds for what is begun later,
- * from the file that :save writes.
+ * :set and :save: settings of this page, and of later ones. Some settings take
+ * effect at once; the others from the file that :save writes.
  */
 #include <errno.h>
 #include <langinfo.h>
@@ -12,7 +11,7 @@
 #include "app.h"
 #include "config.h"
 
-/* What is for the command line alone is no setting. */
+/* Options that settings files may not have are no settings. */
 static unsigned
 find(const char *key)
 {
@@ -56,7 +55,7 @@ obey_command(struct app *app, const char *command, const char *arg)
 	app_command(app, line);
 }
 
-/* The layout that is the page's when nobody wants one is that of its width. */
+/* Without a layout, the width of the page decides. */
 static void
 obey_layout(struct app *app, const struct page_opts *opts)
 {
@@ -135,7 +134,7 @@ static const char *const commanded[OPTIONS] = {
 	[OPTION_SKIP] = "skip",
 };
 
-/* What the options would be if nothing but this were said. */
+/* Applies the setting to options that have no other. */
 static void
 obey(struct app *app, unsigned id, const char *value)
 {
@@ -175,7 +174,7 @@ is_off(const char *value)
 	return value == NULL || option_switch(value) == 0;
 }
 
-/* In a file the one that is said last would hold, wherever that stands. */
+/* Of two layouts, the last one in the file would win. */
 static int
 set_aside(struct app *app, unsigned id, const char *value)
 {
@@ -327,7 +326,7 @@ app_settings_fini(struct app *app)
 
 /* --- the list of them ----------------------------------------------------- */
 
-/* Where it comes from stands right behind what it is: for narrow screens. */
+/* On narrow screens, moves the origin close to the value. */
 static void
 close_up(char text[CONFIG_SHOW_TEXT])
 {
@@ -354,7 +353,7 @@ settings_compose(struct app *app, int rows, struct page_picture *pic)
 		if (!config_has(id))
 			continue;
 		v = app_setting(app, id);
-		/* The path of a file would leave no room for the line. */
+		/* There is no room for the path of the file. */
 		if (v.line > 0)
 			v.from = NULL;
 		config_show(text, option_name(id),
@@ -386,7 +385,7 @@ settings_window(const struct app *app)
 	return app->scroll.window;
 }
 
-/* To type the next one. */
+/* Opens the prompt for the next one. */
 static bool
 settings_key(struct app *app, int code)
 {

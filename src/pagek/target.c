@@ -19,19 +19,19 @@
 #include "pump.h"
 #include "target.h"
 
-/* A person types a password, or looks at a key; no sshd waits for longer. */
+/* Time for a person to type a password or check a key; sshd waits no longer. */
 #define ASKING_MS 120000
 
-#define STREAMS "ALLOCLOG"	/* what the names of all streams begin with */
+#define STREAMS "ALLOCLOG"	/* prefix of all names of streams */
 #define HERE "local"
 #define BY_NUMBER "node:"
 
 static const char *const demos[] = { "note", "1", "flood" };
 
-/* Forms of words that are no places of nodes, by what they begin with. */
+/* Forms of words that name no node, by prefix. */
 static const struct {
 	const char *prefix;
-	bool known;		/* to this version */
+	bool known;		/* false: a later version will have it */
 	enum target_kind kind;
 	const char *what;
 } forms[] = {
@@ -41,18 +41,18 @@ static const struct {
 	{ "file:", false, TARGET_LOCAL, "capture files" },
 };
 
-/* A sentence on its way to whoever asked. */
+/* Where sentences go. */
 struct words {
 	char *why;
 	size_t cap;
-	nodes_say_cb say;	/* what is wrong with the table */
+	nodes_say_cb say;	/* reports mistakes in the table of nodes */
 	void *arg;
 };
 
 static int words_fail(struct words *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts the sentence there and returns the status. */
+/* Writes the sentence to why and returns the status. */
 static int
 words_fail(struct words *w, int status, const char *fmt, ...)
 {
@@ -88,14 +88,14 @@ target_fixed_word(size_t k, const char **what)
 
 /* --- words -------------------------------------------------------------- */
 
-/* A process has that number, whoever's it is. */
+/* A process of any user has that id. */
 static bool
 is_alive(pid_t pid)
 {
 	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
-/* What is meant on a node: its best, pid:N, or a stream by its name. */
+/* The target on a node: its best one, pid:N, or a stream by name. */
 static bool
 parse_there(struct target *t, const char *word)
 {
@@ -109,7 +109,7 @@ parse_there(struct target *t, const char *word)
 	return t->pid != 0 || strncmp(word, STREAMS, strlen(STREAMS)) == 0;
 }
 
-/* On a node of this user's: what stands behind "local/". */
+/* The target behind "local/". */
 static int
 parse_local(struct target *t, const char *there, struct words *w)
 {
@@ -121,7 +121,7 @@ parse_local(struct target *t, const char *there, struct words *w)
 	return 0;
 }
 
-/* What is meant on the other machine: behind the first slash. */
+/* ssh:[USER@]HOST[/TARGET], from the host on. */
 static int
 parse_ssh(struct target *t, const char *place, struct words *w)
 {
@@ -199,9 +199,9 @@ parse_form(struct target *t, size_t form, struct words *w)
 
 /* --- the table of nodes --------------------------------------------------- */
 
-/* A word that names a node: the part before the first slash, and the other. */
+/* A word that names a node, split at the first slash. */
 struct node_word {
-	char name[NODES_NAME_MAX + 1];	/* "" for one that is too long */
+	char name[NODES_NAME_MAX + 1];	/* "" if it is too long */
 	const char *there;		/* behind the slash; "" */
 	bool slash;
 	bool numeric;
@@ -220,10 +220,7 @@ split_word(struct node_word *nw, const char *word)
 		memcpy(nw->name, word, len);
 }
 
-/*
- * A word with a slash names a node's target if that is what stands behind the
- * slash, and is otherwise a path.
- */
+/* A word with a slash is a path unless a target stands behind the slash. */
 static bool
 is_target_word(const char *there)
 {
@@ -273,7 +270,7 @@ refuse_number(const struct nodes_table *table, const struct node_word *nw,
 	    "'pagek nodes' lists those that have one", nw->name);
 }
 
-/* A word of no form and no node: what could be meant? */
+/* A word of no form that names no node: suggests the nearest word. */
 static int
 refuse_name(const struct nodes_table *table, const struct node_word *nw,
     const char *const *known, size_t n, struct words *w)
@@ -334,7 +331,7 @@ parse_node(struct target *t, const char *word, bool by_number,
 	return r;
 }
 
-/* No node is meant by what a shell takes for a path. */
+/* What a shell takes for a path names no node. */
 static bool
 is_path(const char *word)
 {
@@ -391,7 +388,7 @@ target_parse_said(struct target *t, const char *word, nodes_say_cb say,
 
 struct enquiry {
 	bool done;
-	bool abandoned;		/* nobody waits any more: it frees itself */
+	bool abandoned;		/* the caller has gone: the answer frees it */
 	int err;
 	struct nodes_target *list;
 	size_t n;
@@ -431,7 +428,7 @@ int
 target_enquire(uv_loop_t *loop, struct nodes_link *link, int timeout_ms,
     struct nodes_target **list, size_t *n)
 {
-	/* On the heap: an answer that comes too late still needs a place. */
+	/* On the heap: a late answer still needs it. */
 	struct enquiry *q = calloc(1, sizeof *q);
 	int err;
 
@@ -468,10 +465,7 @@ target_why(const struct nodes_link *link, int err)
 	return err == -ENOTCONN && reason[0] != '\0' ? reason : strerror(-err);
 }
 
-/*
- * Whether a node's targets have what is looked for: 3 for sure, 2 when it
- * sleeps, 1 perhaps.
- */
+/* How well a node's targets match: 3 live, 2 dormant, 1 any, 0 not at all. */
 static int
 match(const struct target *t, const struct nodes_target *list, size_t n)
 {
@@ -485,7 +479,7 @@ match(const struct target *t, const struct nodes_target *list, size_t n)
 				return 3;
 			continue;
 		}
-		/* The node itself is no target of it. */
+		/* The node's own stream is no target. */
 		if (list[i].pid == 0)
 			continue;
 		if (t->kind == TARGET_PID ? list[i].pid == t->pid :
@@ -497,15 +491,15 @@ match(const struct target *t, const struct nodes_target *list, size_t n)
 	return best;
 }
 
-/* A node that did not tell what it has: what is missing may be there. */
+/* A node that did not answer may have the target. */
 struct silent {
-	int err;		/* 0: all have told */
+	int err;		/* 0: all have answered */
 	char why[512];
 };
 
 /*
- * Goes through this user's nodes, newest first, and keeps the best link.
- * -ENOENT: none of those that answered has it.
+ * Asks this user's nodes, newest first, and keeps the best link. -ENOENT: no
+ * node that answered has the target.
  */
 static int
 search(const struct target *t, uv_loop_t *loop, int timeout_ms,
@@ -614,7 +608,7 @@ is_decided(void *arg)
 	return nodes_link_state(arg, NULL) != NODES_CONNECTING;
 }
 
-/* ssh asks on the terminal that is ours, whatever its three streams are. */
+/* ssh asks on the controlling terminal, whatever its streams are. */
 static bool
 can_ask(void)
 {
@@ -625,7 +619,7 @@ can_ask(void)
 	return fd >= 0;
 }
 
-/* Before there is a page: the terminal is ssh's, to ask on what it must. */
+/* Until the page opens, ssh may use the terminal to ask. */
 static int
 wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
     struct words *w)
@@ -650,7 +644,7 @@ wait_for_ssh(const struct options *o, uv_loop_t *loop, struct nodes_link *link,
 	}
 }
 
-/* What the table says of one node goes before what holds for all. */
+/* The entry of a node in the table overrides the setting for all nodes. */
 static const char *
 remote_program(const struct options *o)
 {
@@ -713,7 +707,7 @@ open_demo(const struct options *o, uv_loop_t *loop, struct nodes_link **link,
 
 /* --- a device ----------------------------------------------------------- */
 
-/* NULL, or why such a thing is not read from. */
+/* Why a file of that kind cannot be read; NULL: it can. */
 static const char *
 refuse_kind(const struct stat *st, int fd)
 {
@@ -735,8 +729,8 @@ refuse_kind(const struct stat *st, int fd)
 }
 
 /*
- * Standard input has flags that are shared with whoever started us: opened
- * anew where that can be, it has its own.
+ * Standard input shares its flags with the parent process; where it can be
+ * opened anew it has its own.
  */
 static int
 open_path(const char *path)

@@ -40,20 +40,23 @@ struct target {
 	enum target_kind kind;
 	const char *word;	/* as given */
 	const char *rest;	/* the demo's name, the path of raw, or the name of a stream; "" none */
-	/* Where it is, but for demo and raw; number 0: the table was not asked. */
+	/*
+	 * The node, unless kind is TARGET_DEMO or TARGET_RAW; number 0: not
+	 * from the table.
+	 */
 	struct nodes_entry node;
 	pid_t pid;		/* 0: not given */
 };
 
 /*
- * 0, or an exit status with a sentence in why.  `known` (n of them) are other
- * words that might have been meant.  Where a node is named the table is read;
- * what is wrong there is said on standard error.
+ * 0, or an exit status with a sentence in why. `known` (n of them) are other
+ * words to suggest. A word that names a node reads the table; its mistakes are
+ * reported on standard error.
  */
 int target_parse(struct target *, const char *word,
     const char *const *known, size_t n, char *why, size_t cap);
 
-/* The same, where what is wrong with the table is said elsewhere. */
+/* The same, with mistakes of the table reported to `say`. */
 int target_parse_said(struct target *, const char *word, nodes_say_cb say,
     void *arg, char *why, size_t cap);
 
@@ -68,27 +71,29 @@ int target_open(const struct options *, uv_loop_t *, struct nodes_link **,
     struct nodes_session_opts *, char *why, size_t cap);
 
 /*
- * Whether a command that looks once waits for its target's end, for then it is
- * whole; --timeout is how long.
+ * The target is read to its end, for --timeout at most: only then its list is
+ * whole.
  */
 bool target_is_read_to_its_end(const struct options *);
 
 /*
- * Whether it is a file of records, or a pipe: what is damaged there stays so,
- * and is no noise on a line.
+ * The target is a file of records or a pipe: damage there is no noise on a
+ * line.
  */
 bool target_is_file(const struct options *);
 
-/* All targets of a node, asked for while the loop runs; freed with free(). */
+/*
+ * All targets of a node; runs the loop until it has answered. Free with free().
+ */
 int target_enquire(uv_loop_t *, struct nodes_link *, int timeout_ms,
     struct nodes_target **, size_t *n);
 
-/* Why it has not answered; to be asked for before the link is closed. */
+/* Why the node has not answered; call it before the link is closed. */
 const char *target_why(const struct nodes_link *, int err);
 
 /*
- * The k-th word, or beginning of words, that can be a TARGET on any machine,
- * and what it is; NULL behind the last.
+ * The k-th word, or prefix of words, that is a TARGET on any machine, and what
+ * it means; NULL behind the last.
  */
 const char *target_fixed_word(size_t k, const char **what);
 
