@@ -334,8 +334,9 @@ is_damaged(const struct options *o, const struct nodes_look *look)
 static bool
 is_rows_alone(const struct options *o)
 {
-	return o->format == FORMAT_CSV ||
-	    (o->format == FORMAT_TEXT && o->command == COMMAND_LIST);
+	return o->format == FORMAT_CSV || (o->format == FORMAT_TEXT &&
+	    command_in(o->command, GROUP_ROWS) &&
+	    !command_in(o->command, GROUP_SCREEN));
 }
 
 static const char *

@@ -223,18 +223,20 @@ set_baseline(struct parse *p, const char *arg)
 
 /* --- budgets: "50M", "type=80:10000", "1M/min", "10m:1000" ---------------- */
 
-/* Appends a budget. 0, or the exit status. */
-static int
-add_budget(struct parse *p, enum budget_kind kind, const char *arg,
-    struct budget **out)
+/* Appends a budget; NULL, with a sentence in why: there are too many. */
+static struct budget *
+add_budget(struct parse *p, enum budget_kind kind, const char *arg)
 {
 	struct options *o = p->o;
+	struct budget *b;
 
-	if (o->budgets == BUDGETS)
-		return option_fail(p, "there are more than %d limits", BUDGETS);
-	*out = &o->budget[o->budgets++];
-	**out = (struct budget){ .kind = kind, .text = arg };
-	return 0;
+	if (o->budgets == BUDGETS) {
+		option_fail(p, "there are more than %d limits", BUDGETS);
+		return NULL;
+	}
+	b = &o->budget[o->budgets++];
+	*b = (struct budget){ .kind = kind, .text = arg };
+	return b;
 }
 
 /* Copies the text before `at`; false if it is too long for any value. */
@@ -264,12 +266,11 @@ parse_blocks(const char *text, double *most)
 static int
 set_max_live(struct parse *p, const char *arg)
 {
-	struct budget *b;
+	struct budget *b = add_budget(p, BUDGET_LIVE, arg);
 	uint64_t bytes;
-	int r = add_budget(p, BUDGET_LIVE, arg, &b);
 
-	if (r != 0)
-		return r;
+	if (b == NULL)
+		return PAGEK_USAGE;
 	if (filter_size(arg, &bytes) < 0)
 		return option_wrong(p, OPTION_MAX_LIVE, arg);
 	b->most = (double)bytes;
@@ -299,13 +300,12 @@ static int
 set_max_growth(struct parse *p, const char *arg)
 {
 	const char *slash = strrchr(arg, '/');
-	struct budget *b;
+	struct budget *b = add_budget(p, BUDGET_GROWTH, arg);
 	char size[64];
 	uint64_t bytes;
-	int r = add_budget(p, BUDGET_GROWTH, arg, &b);
 
-	if (r != 0)
-		return r;
+	if (b == NULL)
+		return PAGEK_USAGE;
 	if (slash == NULL || !copy_front(arg, slash, size, sizeof size) ||
 	    filter_size(size, &bytes) < 0 || minutes_of(slash + 1) == 0)
 		return option_wrong(p, OPTION_MAX_GROWTH, arg);
@@ -317,12 +317,11 @@ static int
 set_max_age(struct parse *p, const char *arg)
 {
 	const char *colon = strrchr(arg, ':');
-	struct budget *b;
+	struct budget *b = add_budget(p, BUDGET_AGE, arg);
 	char age[64];
-	int r = add_budget(p, BUDGET_AGE, arg, &b);
 
-	if (r != 0)
-		return r;
+	if (b == NULL)
+		return PAGEK_USAGE;
 	if (colon == NULL || !copy_front(arg, colon, age, sizeof age) ||
 	    filter_age(age, &b->ms) < 0 || !parse_blocks(colon + 1, &b->most))
 		return option_wrong(p, OPTION_MAX_AGE, arg);
@@ -337,11 +336,11 @@ set_max_blocks(struct parse *p, const char *arg)
 	char text[FILTER_MAX + 1];
 	struct filter *f = NULL;
 	struct filter_error e;
-	struct budget *b;
-	int r = add_budget(p, BUDGET_BLOCKS, arg, &b);
+	struct budget *b = add_budget(p, BUDGET_BLOCKS, arg);
+	int r;
 
-	if (r != 0)
-		return r;
+	if (b == NULL)
+		return PAGEK_USAGE;
 	if (!parse_blocks(colon != NULL ? colon + 1 : arg, &b->most))
 		return option_wrong(p, OPTION_MAX_BLOCKS, arg);
 	if (colon == NULL)
