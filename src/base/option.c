@@ -21,6 +21,18 @@ base_option_has_arg(const struct base_option *o)
 	    optional_argument : required_argument;
 }
 
+void
+base_option_usage(const struct base_option *o, char between, char *out,
+    size_t cap)
+{
+	if (o->argument == NULL)
+		snprintf(out, cap, "--%s", o->name);
+	else if (o->argument[0] == '[')
+		snprintf(out, cap, "--%s[=%s", o->name, o->argument + 1);
+	else
+		snprintf(out, cap, "--%s%c%s", o->name, between, o->argument);
+}
+
 /* No blank and no sign, as strtod() would have them. */
 static int
 parse_real(const char *text, double min, double max, double *out)

@@ -55,6 +55,10 @@ struct base_option {
 /* For struct option of getopt.h: no_argument and its like. */
 int base_option_has_arg(const struct base_option *);
 
+/* "--sort=WORD", "--sort[=WORD]", "--once"; `between` for the '='. */
+void base_option_usage(const struct base_option *, char between, char *out,
+    size_t cap);
+
 /*
  * The text, NULL where there is none, into the field of the struct `into`.
  * -EINVAL: it is no such value.

@@ -10,7 +10,7 @@
 #include "node.h"
 #include "spool_print.h"
 
-#define HELP_COLUMN 24
+#define HELP_COLUMN 22
 #define VALUE_BASE 256		/* getopt's values: above every letter */
 
 /* --- values of our own options -------------------------------------------- */
@@ -88,19 +88,12 @@ print_help(void)
 	    "Keeps what programs hold in memory, and serves it to pagek.\n\n");
 	for (unsigned i = 0; i < NODE_OPTIONS; i++) {
 		const struct base_option *e = &row_of(i)->option;
-		char left[40];
-		size_t len = 0;
+		char usage[40];
 
 		if ((row_of(i)->kinds & NODE_PRIVATE) != 0)
 			continue;
-		base_append(left, sizeof left, &len, "  --%s", e->name);
-		if (e->argument != NULL && e->argument[0] == '[')
-			base_append(left, sizeof left, &len, "[=%s",
-			    e->argument + 1);
-		else if (e->argument != NULL)
-			base_append(left, sizeof left, &len, " %s",
-			    e->argument);
-		printf("%-*s%s\n", HELP_COLUMN, left, e->help);
+		base_option_usage(e, ' ', usage, sizeof usage);
+		printf("  %-*s%s\n", HELP_COLUMN, usage, e->help);
 	}
 }
 

@@ -8,26 +8,20 @@
 #include "../filter/filter.h"
 #include "commands.h"
 
+#define USAGE_COLUMNS 23
+
 static void
 print_option(FILE *out, const struct option_row *row)
 {
-	char left[96];
-	size_t len = 0;
+	char letter[4] = "", usage[96];
 
 	if (row->letter != 0)
-		base_append(left, sizeof left, &len, "-%c, ", row->letter);
-	else
-		base_append(left, sizeof left, &len, "    ");
-	base_append(left, sizeof left, &len, "--%s", row->option->name);
-	if (row->option->argument != NULL && row->option->argument[0] == '[')
-		base_append(left, sizeof left, &len, "[=%s",
-		    row->option->argument + 1);
-	else if (row->option->argument != NULL)
-		base_append(left, sizeof left, &len, "=%s", row->option->argument);
-	if (len > 27)
-		fprintf(out, "  %s\n  %27s %s\n", left, "", row->option->help);
-	else
-		fprintf(out, "  %-27s %s\n", left, row->option->help);
+		snprintf(letter, sizeof letter, "-%c,", row->letter);
+	base_option_usage(row->option, '=', usage, sizeof usage);
+	fprintf(out, "  %-3s %-*s", letter, USAGE_COLUMNS, usage);
+	if (strlen(usage) > USAGE_COLUMNS)
+		fprintf(out, "\n  %3s %*s", "", USAGE_COLUMNS, "");
+	fprintf(out, " %s\n", row->option->help);
 }
 
 static void
