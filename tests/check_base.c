@@ -3,6 +3,7 @@
  * grow.  Expected texts are written out, column for column.
  */
 #include "../src/base/base.h"
+#include "../src/base/scan.h"
 #include "harness.h"
 
 #include <errno.h>
@@ -642,6 +643,85 @@ START_TEST(number_is_written_lowest_byte_first)
 }
 END_TEST
 
+/* --- scans ---------------------------------------------------------------- */
+
+START_TEST(portion_ends_when_its_units_are_spent)
+{
+	struct scan s = { 0 };
+
+	scan_portion(&s, 10, 0);
+	scan_spend(&s, 9);
+	ck_assert(scan_has_budget(&s));
+	scan_spend(&s, 1);
+	ck_assert(!scan_has_budget(&s));
+	scan_portion(&s, 1, 0);
+	ck_assert(scan_has_budget(&s));
+}
+END_TEST
+
+START_TEST(portion_ends_with_its_time)
+{
+	struct scan s = { 0 };
+
+	scan_portion(&s, 0, 1000);
+	while (scan_has_budget(&s))
+		scan_spend(&s, 1);
+	ck_assert_int_ge(mono_diff_ns(mono_now(), s.begun), 1000);
+	scan_portion(&s, 0, INT64_MAX);
+	ck_assert(scan_has_budget(&s));
+	scan_portion(&s, 0, 0);
+	scan_spend(&s, INT64_MAX / 2);
+	ck_assert(scan_has_budget(&s));
+}
+END_TEST
+
+START_TEST(next_scan_is_due_after_ten_times_the_cost)
+{
+	struct scan s = { 0 };
+
+	ck_assert(scan_is_due(&s, (struct mono){ 0 }));
+	scan_begin(&s);
+	ck_assert(s.runs);
+	s.spent_ns = 1000;
+	scan_done(&s, (struct mono){ 500 });
+	ck_assert(!s.runs);
+	ck_assert(!scan_is_due(&s, (struct mono){ 500 + 10999 }));
+	ck_assert(scan_is_due(&s, (struct mono){ 500 + 11000 }));
+	scan_charge(&s, 1);
+	ck_assert(!scan_is_due(&s, (struct mono){ 500 + 11010 }));
+	ck_assert(scan_is_due(&s, (struct mono){ 500 + 11011 }));
+}
+END_TEST
+
+START_TEST(cost_is_the_time_of_all_portions_of_a_scan)
+{
+	struct scan s = { 0 };
+
+	s.spent_ns = INT64_C(60000000000);
+	scan_begin(&s);
+	for (int i = 0; i < 3; i++) {
+		scan_portion(&s, 1, 0);
+		s.begun.ns -= 1000000000;
+		scan_pause(&s);
+	}
+	scan_done(&s, mono_now());
+	ck_assert_int_ge(s.cost_ns, INT64_C(3000000000));
+	ck_assert_int_lt(s.cost_ns, INT64_C(3000000000) +
+	    mono_diff_ns(mono_now(), s.begun));
+	ck_assert_int_eq(s.spent_ns, 0);
+}
+END_TEST
+
+START_TEST(percent_is_at_most_100)
+{
+	ck_assert_uint_eq(scan_percent(0, 0), 100);
+	ck_assert_uint_eq(scan_percent(0, 3), 0);
+	ck_assert_uint_eq(scan_percent(2, 3), 66);
+	ck_assert_uint_eq(scan_percent(3, 3), 100);
+	ck_assert_uint_eq(scan_percent(4, 3), 100);
+}
+END_TEST
+
 static Suite *
 base_suite(void)
 {
@@ -683,6 +763,14 @@ base_suite(void)
 	tcase_add_test(t, append_clips_and_ends_with_nul);
 	tcase_add_test(t, append_cuts_no_character_in_two);
 	tcase_add_test(t, monotonic_points_differ_by_what_has_passed);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("Scans");
+	tcase_add_test(t, portion_ends_when_its_units_are_spent);
+	tcase_add_test(t, portion_ends_with_its_time);
+	tcase_add_test(t, next_scan_is_due_after_ten_times_the_cost);
+	tcase_add_test(t, cost_is_the_time_of_all_portions_of_a_scan);
+	tcase_add_test(t, percent_is_at_most_100);
 	suite_add_tcase(s, t);
 	return s;
 }
