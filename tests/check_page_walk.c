@@ -218,6 +218,34 @@ START_TEST(walk_goes_on_in_another_list_of_the_same_blocks)
 }
 END_TEST
 
+START_TEST(portion_ends_before_the_walk_and_the_next_goes_on)
+{
+	uint64_t blocks = blklist_counts(list)->aRecActive;
+	size_t n, all = 0, portions = 0, some;
+	struct page_walk w;
+	struct blk rows[100];
+
+	page_walk_begin(&w, list, orders[_i].order, orders[_i].reverse);
+	while (!w.over) {
+		page_walk_portion(&w, list, 150);
+		some = 0;
+		while ((n = page_walk_next(&w, list, rows, 100)) > 0)
+			some += n;
+		ck_assert_uint_eq(some, blocks - all < 200 ? blocks - all : 200);
+		all += some;
+		portions++;
+	}
+	ck_assert_uint_eq(all, blocks);
+	ck_assert_uint_gt(portions, 2);
+	page_walk_begin(&w, list, orders[_i].order, orders[_i].reverse);
+	page_walk_portion(&w, list, UINT64_MAX);
+	for (all = 0; (n = page_walk_next(&w, list, rows, 100)) > 0;)
+		all += n;
+	ck_assert(w.over);
+	ck_assert_uint_eq(all, blocks);
+}
+END_TEST
+
 START_TEST(empty_list_is_over_at_once)
 {
 	struct page_walk w;
@@ -247,6 +275,9 @@ suite(void)
 	tcase_add_test(t, list_that_grows_faster_is_not_followed_for_ever);
 	tcase_add_loop_test(t, walk_goes_on_in_another_list_of_the_same_blocks,
 	    0, (int)NELEM(orders));
+	tcase_add_loop_test(t,
+	    portion_ends_before_the_walk_and_the_next_goes_on, 0,
+	    (int)NELEM(orders));
 	tcase_add_loop_test(t, empty_list_is_over_at_once, 0,
 	    (int)NELEM(orders));
 	suite_add_tcase(s, t);

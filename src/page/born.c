@@ -5,7 +5,7 @@
 #include "born.h"
 
 #define SECOND_MS 1000
-#define PORTION 4096		/* blocks looked at for one picture */
+#define PORTION 4096		/* blocks of each side looked at for one picture */
 #define WALK_ROWS 256
 #define AGAIN_MS 2000
 
@@ -99,23 +99,19 @@ is_beyond(const struct page_born *born, const struct blk *b)
 
 /* True when all on this side of the block have been looked at. */
 static bool
-walk(struct page_born *born, const struct blklist *list, size_t *left)
+walk(struct page_born *born, const struct blklist *list)
 {
 	struct blk row[WALK_ROWS];
 	size_t n, i;
 
-	while (*left > 0) {
-		n = page_walk_next(&born->walk, list, row, WALK_ROWS);
+	page_walk_portion(&born->walk, list, PORTION);
+	while ((n = page_walk_next(&born->walk, list, row, WALK_ROWS)) > 0)
 		for (i = 0; i < n; i++) {
 			if (is_beyond(born, &row[i]))
 				return true;
 			find(born, &row[i]);
 		}
-		if (n == 0)
-			return true;
-		*left -= n < *left ? n : *left;
-	}
-	return false;
+	return born->walk.over;
 }
 
 static int
@@ -161,15 +157,11 @@ void
 page_born_next(struct page_born *born, const struct blklist *list,
     int64_t now_ms)
 {
-	size_t left = PORTION;
-
 	if (born->step == BORN_OVER && now_ms >= born->ended_ms &&
 	    now_ms - born->ended_ms < AGAIN_MS)
 		return;
 	if (born->step == BORN_NEVER || born->step == BORN_OVER)
 		step(born, list, now_ms);
-	else
-		page_walk_resume(&born->walk, list);
-	while (born->step != BORN_OVER && walk(born, list, &left))
+	while (born->step != BORN_OVER && walk(born, list))
 		step(born, list, now_ms);
 }

@@ -112,7 +112,7 @@ page_branches_next(struct page_groups *g, const struct page *page,
 {
 	struct page_branches *bs = g->branches;
 	struct blk rows[WALK_ROWS];
-	size_t n, kept, i, done = 0;
+	size_t n, kept, i;
 	bool wanted = true;
 	struct page_belong *in;
 
@@ -122,18 +122,17 @@ page_branches_next(struct page_groups *g, const struct page *page,
 	in = page_belong_new(page, v);
 	if (in == NULL)
 		return -ENOMEM;
-	at_most = at_most / (1 + leaves(bs) / 8) + 1;
-	page_walk_resume(&bs->walk, v->look->list);
+	page_walk_portion(&bs->walk, v->look->list,
+	    at_most / (1 + leaves(bs) / 8) + 1);
 	page_choice_begin(page, v);
-	do {
-		n = page_walk_next(&bs->walk, v->look->list, rows, WALK_ROWS);
+	while (wanted && (n = page_walk_next(&bs->walk, v->look->list, rows,
+	    WALK_ROWS)) > 0) {
 		kept = page_choice_sift(page, rows, page_drain_keep(page,
 		    rows, n));
 		for (i = 0; i < kept && wanted; i++)
 			wanted = put(in, bs, &rows[i]);
-		done += n;
-	} while (n > 0 && wanted && done < at_most);
-	*over = n == 0 || !wanted;
+	}
+	*over = bs->walk.over || !wanted;
 	page_belong_free(in);
 	if (*over)
 		show(g, v);

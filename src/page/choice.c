@@ -9,7 +9,6 @@
 #include "order.h"
 #include "still.h"
 
-#define BUSY 10			/* a take may cost one part in so many of the time */
 #define PORTION_NS 2500000	/* of one picture ... */
 #define HASTY_NS 6000000	/* ... and when somebody waits for the first rows */
 #define KEPT_ROWS 4096		/* memory for so many is kept for the next take */
@@ -23,15 +22,12 @@ struct page_choice {
 	bool known;		/* it is an answer to this question ... */
 	uint32_t stream_no;	/* ... about this stream */
 
-	struct page_take take;
-	bool taking;		/* it is on its way */
+	struct page_take take;	/* runs or has run last */
 	unsigned asked;		/* the question that it answers ... */
 	unsigned round;		/* ... and page->round */
 	const struct blklist *list;	/* never looked into: is it another one? */
 	uint64_t changes;	/* of the list, when it began */
 	uint64_t seconds, names_no;	/* likewise: what answers may depend on */
-	struct mono ended;	/* on the view's clock */
-	int64_t cost_ns, spent_ns;	/* of the last take; of this one so far */
 
 	struct blk held;	/* under the cursor */
 };
@@ -216,7 +212,6 @@ begin_take(struct page_choice *c, const struct page *page,
     const struct page_view *v)
 {
 	page_take_begin(&c->take, page, v, c->filter, most_rows(page));
-	c->taking = true;
 	c->asked = c->question;
 	c->round = page->round;
 	c->stream_no = v->look->stream_no;
@@ -235,15 +230,16 @@ begin(struct page_choice *c, struct page *page, const struct page_view *v)
 		page_taken_fini(&c->shown);
 	}
 	if (!c->known || c->round != page->round) {
-		if (!c->taking || c->asked != c->question ||
+		if (!c->take.scan.runs || c->asked != c->question ||
 		    c->round != page->round ||
 		    c->stream_no != v->look->stream_no)
 			begin_take(c, page, v);
 		return;
 	}
 	/* Another list of the same stream: the walk goes on in it. */
-	if (!c->taking && (page->text || mono_diff_ns(v->now,
-	    c->ended) >= BUSY * c->cost_ns) && !is_same(c, v))
+	if (!c->take.scan.runs &&
+	    (page->text || scan_is_due(&c->take.scan, v->now)) &&
+	    !is_same(c, v))
 		begin_take(c, page, v);
 }
 
@@ -265,21 +261,16 @@ static int
 go_on(const struct page *page, const struct page_view *v, int64_t most_ns)
 {
 	struct page_choice *c = page->choice;
-	struct mono begun = mono_now();
 	int r = page_take_next(&c->take, page, v, most_ns);
 
-	c->spent_ns += mono_diff_ns(mono_now(), begun);
 	if (r == 0)
 		return 0;
 	if (r > 0)
 		show(c);
 	page_take_stop(&c->take);
-	/* What could not be done for want of memory is not tried at once again. */
-	c->taking = false;
+	/* What failed for want of memory is tried again when it is due. */
 	c->known = true;
-	c->cost_ns = c->spent_ns;
-	c->spent_ns = 0;
-	c->ended = (struct mono){ .ns = v->now.ns + c->cost_ns };
+	scan_done(&c->take.scan, v->now);
 	return r < 0 ? r : 0;
 }
 
@@ -315,14 +306,14 @@ page_choice_refresh(struct page *page, const struct page_view *v)
 	if (!page_choice_on(page)) {
 		page_take_fini(&c->take);
 		page_taken_fini(&c->shown);
-		c->known = c->taking = false;
+		c->known = c->take.scan.runs = false;
 		return 0;
 	}
 	/* The blocks to be looked at are not in it: the list is on its way. */
 	if (v->look->window)
 		return 0;
 	begin(c, page, v);
-	if (!c->taking)
+	if (!c->take.scan.runs)
 		return 0;
 	return go_on(page, v, page->text ? 0 : c->known ? PORTION_NS :
 	    HASTY_NS);
@@ -388,9 +379,8 @@ page_choice_sums(const struct page *page, struct page_chosen *sums)
 	sums->known = c->known;
 	sums->sorting = c->take.order != NULL;
 	w = &c->take.walk;
-	if (!c->known && c->taking && w->blocks > 0)
-		sums->percent = (unsigned)(w->passed < w->blocks ?
-		    w->passed * 100 / w->blocks : 100);
+	if (!c->known && c->take.scan.runs && w->blocks > 0)
+		sums->percent = scan_percent(w->passed, w->blocks);
 }
 
 /* --- rows --------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../base/scan.h"
 #include "kept.h"
 #include "past.h"
 #include "still.h"
@@ -42,6 +43,7 @@ struct page_frozen {
 	uint64_t addr;
 	bool any, copied;
 	uint64_t passed;
+	struct scan scan;
 	struct stream_types types;
 	struct wire_region region[WIRE_REGIONS_MAX];
 	struct page_kept *kept;
@@ -102,10 +104,9 @@ copy_removed(struct page_frozen *f, const struct blklist *from)
 static bool
 order_on(struct page_frozen *f)
 {
-	struct mono begun = mono_now();
-
+	scan_portion(&f->scan, 0, ORDER_NS);
 	while (!blklist_mend(f->list, ORDER_PART))
-		if (mono_diff_ns(mono_now(), begun) >= ORDER_NS)
+		if (!scan_has_budget(&f->scan))
 			return false;
 	return true;
 }
@@ -114,12 +115,13 @@ order_on(struct page_frozen *f)
 static int
 copy_on(struct page_frozen *f, const struct blklist *from)
 {
-	struct mono begun = mono_now();
 	struct blk rows[COPY_ROWS];
-	size_t n, i, done;
-	int r = copy_removed(f, from);
+	size_t n, i;
+	int r;
 
-	for (done = 0; r == 0 && !f->copied && done < PORTION; done += n) {
+	scan_portion(&f->scan, PORTION, PORTION_NS);
+	r = copy_removed(f, from);
+	while (r == 0 && !f->copied) {
 		n = blklist_after(from, !f->any, f->layer, f->addr, rows,
 		    COPY_ROWS);
 		f->copied = n == 0;
@@ -131,7 +133,8 @@ copy_on(struct page_frozen *f, const struct blklist *from)
 		f->passed += n;
 		for (i = 0; i < n && r == 0; i++)
 			r = copy_block(f, from, &rows[i]);
-		if (mono_diff_ns(mono_now(), begun) >= PORTION_NS)
+		scan_spend(&f->scan, (int64_t)n);
+		if (!scan_has_budget(&f->scan))
 			break;
 	}
 	if (r < 0)
@@ -276,8 +279,7 @@ page_freezing(const struct page *page)
 
 	if (f == NULL || f->counts.aRecActive == 0)
 		return 0;
-	return f->passed < f->counts.aRecActive ?
-	    (unsigned)(f->passed * 100 / f->counts.aRecActive) : 100;
+	return scan_percent(f->passed, f->counts.aRecActive);
 }
 
 void

@@ -210,7 +210,7 @@ page_open_group(struct page *page, const struct page_view *v)
 		return false;
 	profile_coming_begin(g->profile);
 	g->step = GROUPS_MEMBERS;
-	g->taking = false;
+	g->scan.runs = false;
 	g->hasty = true;
 	page_still_anew(page);
 	page->back = (struct page_place){ .offs = page->offs,

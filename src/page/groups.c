@@ -9,7 +9,6 @@
 #include "marked.h"
 #include "still.h"
 
-#define BUSY 10		/* a take may cost one part in so many of the time */
 #define PORTION 4000000	/* units, of about a nanosecond, in one picture ... */
 #define HASTY 7000000	/* ... and when somebody waits for the first rows */
 #define WALK_ROWS 256
@@ -181,7 +180,7 @@ begin_walk(struct page_groups *g, const struct page *page,
 	g->coming_tags = tags_of(page);
 	profile_cells_begin(g->cells, g->coming_tags.by_caller);
 	g->step = GROUPS_WALK;
-	g->taking = true;
+	scan_begin(&g->scan);
 	g->list = v->look->list;
 	g->coming_ms = v->look->now_ms;
 	g->coming_changes = page_view_changes(v);
@@ -220,21 +219,18 @@ add_cells(struct page_groups *g, const struct page_view *v,
 }
 
 static int
-do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
-    int64_t *units)
+do_walk(struct page_groups *g, struct page *page, const struct page_view *v)
 {
 	struct blk rows[WALK_ROWS];
 	size_t n, kept;
 	int r;
 
 	if (v->look->list != NULL)
-		page_walk_resume(&g->walk, v->look->list);
+		page_walk_portion(&g->walk, v->look->list,
+		    (uint64_t)g->scan.units / BLOCK_UNITS + 1);
 	page_choice_begin(page, v);
-	while (*units > 0) {
-		n = g->walk.over ? 0 : page_walk_next(&g->walk,
-		    v->look->list, rows, WALK_ROWS);
-		if (n == 0)
-			break;
+	while ((n = page_walk_next(&g->walk, v->look->list, rows,
+	    WALK_ROWS)) > 0) {
 		kept = page_choice_sift(page, rows, page_drain_keep(page,
 		    rows, n));
 		r = profile_coming_add(g->profile, v->look->list, rows, kept);
@@ -242,7 +238,7 @@ do_walk(struct page_groups *g, struct page *page, const struct page_view *v,
 			r = add_cells(g, v, rows, kept);
 		if (r < 0)
 			return r;
-		*units -= BLOCK_UNITS * (int64_t)n;
+		scan_spend(&g->scan, BLOCK_UNITS * (int64_t)n);
 	}
 	if (!g->walk.over)
 		return 0;
@@ -286,13 +282,12 @@ is_sorted_otherwise(const struct page_groups *g, const struct page *page)
 }
 
 static int
-do_rank(struct page_groups *g, struct page *page, const struct page_view *v,
-    int64_t *units)
+do_rank(struct page_groups *g, struct page *page, const struct page_view *v)
 {
 	const struct page_group_kind *k = page_group_kind(g->coming_kind);
 	int64_t each = k != NULL && k->by == PROFILE_FRAME ? FRAMES_UNITS :
 	    CALLER_UNITS;
-	size_t some = (size_t)(*units / each) + 1, left = g->left;
+	size_t some = (size_t)(g->scan.units / each) + 1, left = g->left;
 	int r;
 
 	if (g->coming_kind != page->group || is_sorted_otherwise(g, page) ||
@@ -302,7 +297,8 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v,
 		r = profile_ranking_count(g->coming, some, &left);
 		if (r < 0)
 			return r;
-		*units -= each * (int64_t)(some < g->left ? some : g->left);
+		scan_spend(&g->scan, each * (int64_t)(some < g->left ? some :
+		    g->left));
 		g->left = left;
 		if (left > 0)
 			return 0;
@@ -320,9 +316,9 @@ do_rank(struct page_groups *g, struct page *page, const struct page_view *v,
 
 static int
 do_members(struct page_groups *g, struct page *page,
-    const struct page_view *v, int64_t *units)
+    const struct page_view *v)
 {
-	size_t some = (size_t)(*units / MEMBER_UNITS) + 1;
+	size_t some = (size_t)(g->scan.units / MEMBER_UNITS) + 1;
 	bool over = true;
 	int r = 0;
 
@@ -330,7 +326,7 @@ do_members(struct page_groups *g, struct page *page,
 		r = page_members_next(page, v, some, &over);
 	else
 		r = page_branches_next(g, page, v, some, &over);
-	*units -= MEMBER_UNITS * (int64_t)some;
+	scan_spend(&g->scan, MEMBER_UNITS * (int64_t)some);
 	if (!over)
 		return r;
 	g->step = GROUPS_IDLE;
@@ -341,16 +337,15 @@ do_members(struct page_groups *g, struct page *page,
 static int
 go_on(struct page_groups *g, struct page *page, const struct page_view *v)
 {
-	int64_t units = g->hasty ? HASTY : PORTION;
 	int r = 0;
 
-	while (r == 0 && g->step != GROUPS_IDLE && units > 0) {
+	while (r == 0 && g->step != GROUPS_IDLE && scan_has_budget(&g->scan)) {
 		if (g->step == GROUPS_WALK)
-			r = do_walk(g, page, v, &units);
+			r = do_walk(g, page, v);
 		else if (g->step == GROUPS_RANK)
-			r = do_rank(g, page, v, &units);
+			r = do_rank(g, page, v);
 		else
-			r = do_members(g, page, v, &units);
+			r = do_members(g, page, v);
 	}
 	return r;
 }
@@ -370,14 +365,14 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
 	/* Another list of the same stream: the walk goes on in it. */
 	if (g->step != GROUPS_IDLE)
 		return 0;
-	due = page->text ||
-	    mono_diff_ns(v->now, g->ended) >= BUSY * g->cost_ns;
+	due = page->text || scan_is_due(&g->scan, v->now);
 	if (due && !is_same(g, v))
 		return begin_walk(g, page, v, false);
 	if ((due && g->missing > 0) || g->kind != page->group ||
 	    is_sorted_otherwise(g, page) ||
 	    (g->keeps && !keeps_order(g, page, v))) {
-		g->taking = due && g->missing > 0;
+		if (due && g->missing > 0)
+			scan_begin(&g->scan);
 		return begin_rank(g, page, v);
 	}
 	return 0;
@@ -391,9 +386,9 @@ begin(struct page_groups *g, struct page *page, const struct page_view *v)
 static int
 refresh(struct page_groups *g, struct page *page, const struct page_view *v)
 {
-	struct mono start = mono_now();
 	int r;
 
+	scan_portion(&g->scan, PORTION, 0);
 	/* Rows of another kind would stand under a wrong heading. */
 	if (g->kind != page->group) {
 		no_rows(g);
@@ -408,20 +403,19 @@ refresh(struct page_groups *g, struct page *page, const struct page_view *v)
 	g->stream_no = v->look->stream_no;
 	if (r == 0 && g->step == GROUPS_IDLE)
 		return 0;
+	if (g->hasty)
+		g->scan.units = HASTY;
 	if (r == 0)
 		r = go_on(g, page, v);
-	/* What could not be done for want of memory is not tried at once again. */
+	/* What failed for want of memory is tried again when it is due. */
 	if (r < 0)
 		g->step = GROUPS_IDLE;
-	g->spent_ns += mono_diff_ns(mono_now(), start);
+	scan_pause(&g->scan);
 	if (g->step != GROUPS_IDLE)
 		return r;
-	if (g->taking) {
-		g->cost_ns = g->spent_ns;
-		g->ended = (struct mono){ .ns = v->now.ns + g->cost_ns };
-	}
-	g->spent_ns = 0;
-	g->taking = g->hasty = false;
+	if (g->scan.runs)
+		scan_done(&g->scan, v->now);
+	g->hasty = false;
 	return r;
 }
 
@@ -464,7 +458,7 @@ page_groups_fill(struct page *page, const struct page_view *v)
 
 	if (g->step == GROUPS_WALK) {
 		profile_coming_begin(g->profile);
-		g->taking = false;
+		g->scan.runs = false;
 	}
 	g->hasty = true;
 	r = begin_rank(g, page, v);
@@ -517,13 +511,5 @@ page_groups_waiting(const struct page_groups *g, char *out, size_t cap)
 		done = g->of - g->left;
 		of = g->of;
 	}
-	base_append(out, cap, &len, "groups: %u %%",
-	    (unsigned)(done < of ? done * 100 / of : 100));
-}
-
-void
-page_groups_charge(struct page_groups *g, int64_t ns)
-{
-	g->cost_ns += ns;
-	g->ended.ns += ns;
+	base_append(out, cap, &len, "groups: %u %%", scan_percent(done, of));
 }

@@ -108,8 +108,8 @@ struct page_groups {
 	size_t missing;		/* callers whose names are not all there */
 
 	enum page_groups_step step;
+	struct scan scan;	/* runs while the step belongs to a take, not to what is there */
 	bool hasty;		/* somebody waits for the first rows */
-	bool taking;		/* the step belongs to a take, not to what is there */
 	struct page_walk walk;
 	unsigned coming_kind;
 	int64_t coming_ms;	/* when its walk began, on the node's clock */
@@ -121,8 +121,6 @@ struct page_groups {
 	uint32_t stream_no;	/* the stream's */
 	const struct blklist *list;	/* never looked into: is it another one? */
 	uint64_t changes;	/* of the list, counted */
-	struct mono ended;	/* on the view's clock */
-	int64_t cost_ns, spent_ns;	/* of the last take; of this one so far */
 	uint64_t serial;	/* counts up when profile or rows have changed */
 
 	enum page_row_sort cursor_on;
@@ -159,8 +157,6 @@ int page_groups_fill(struct page *, const struct page_view *);
 const struct profile_group *page_groups_row(struct page_groups *, size_t at);
 /* "groups: 40 %" while nothing is there to be shown yet; "" otherwise. */
 void page_groups_waiting(const struct page_groups *, char *out, size_t cap);
-/* What else was made of the take: it counts as its cost. */
-void page_groups_charge(struct page_groups *, int64_t ns);
 
 /*
  * The key that the held group has by now; it follows the names.  False: it is

@@ -155,7 +155,7 @@ refresh(struct page_kin *k, struct page *page, const struct page_view *v)
 		return r;
 	start = mono_now();
 	r = fill(k, page->groups, v);
-	page_groups_charge(page->groups, mono_diff_ns(mono_now(), start));
+	scan_charge(&page->groups->scan, mono_diff_ns(mono_now(), start));
 	if (r < 0)
 		return r;
 	k->serial = page->groups->serial;

@@ -208,16 +208,15 @@ static void
 copy_on(struct page_marked *m, const struct page_view *v)
 {
 	struct blk rows[WALK_ROWS];
-	size_t n, i, done;
+	size_t n, i;
 
-	page_walk_resume(&m->walk, v->look->list);
-	for (done = 0; m->copying && done < PORTION; done += n) {
-		n = page_walk_next(&m->walk, v->look->list, rows, WALK_ROWS);
-		if (n == 0)
-			m->copying = false;
+	page_walk_portion(&m->walk, v->look->list, PORTION);
+	while (m->copying && (n = page_walk_next(&m->walk, v->look->list,
+	    rows, WALK_ROWS)) > 0)
 		for (i = 0; i < n && m->copying; i++)
 			m->copying = copy(m, v, &rows[i]);
-	}
+	if (m->walk.over)
+		m->copying = false;
 }
 
 /* --- the mark ----------------------------------------------------------- */

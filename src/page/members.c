@@ -55,17 +55,12 @@ walk_on(const struct page *page, const struct page_view *v,
 	struct page_taken *to = l->to;
 	const struct blklist *list = v->look->list;
 	struct blk rows[WALK_ROWS];
-	size_t n, kept, i, done = 0;
+	size_t n, kept, i;
 	double weight = 1;
 	int r;
 
-	page_walk_resume(l->walk, list);
-	while (done < at_most) {
-		n = page_walk_next(l->walk, list, rows, WALK_ROWS);
-		if (n == 0) {
-			*over = true;
-			return 0;
-		}
+	page_walk_portion(l->walk, list, at_most);
+	while ((n = page_walk_next(l->walk, list, rows, WALK_ROWS)) > 0) {
 		kept = page_drain_keep(page, rows, n);
 		for (i = 0; i < kept; i++) {
 			if (to->sample != 0)
@@ -79,9 +74,8 @@ walk_on(const struct page *page, const struct page_view *v,
 				return r;
 		}
 		to->of += kept;
-		done += n;
 	}
-	*over = false;
+	*over = l->walk->over;
 	return 0;
 }
 

@@ -440,14 +440,13 @@ go_on(struct page_order *o, const struct page_view *v)
 
 int
 page_order_next(struct page_order *o, const struct page_view *v,
-    int64_t most_ns)
+    const struct scan *scan)
 {
-	struct mono begun = mono_now();
 	int r = 0;
 
 	while (r == 0 && o->step != ORDER_OVER) {
 		r = go_on(o, v);
-		if (most_ns > 0 && mono_diff_ns(mono_now(), begun) >= most_ns)
+		if (!scan_has_budget(scan))
 			break;
 	}
 	return r < 0 ? r : o->step == ORDER_OVER;

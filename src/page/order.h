@@ -11,7 +11,7 @@
  * Example
  *	page_sorting_parse("Ns", &sorting);
  *	page_order_begin(&o, &sorting, blks, n);
- *	while ((r = page_order_next(o, &view, 3000000)) == 0)
+ *	while ((r = page_order_next(o, &view, &scan)) == 0)
  *		...					and go on another time
  *	place = page_order_places(o);			the first row is blks[place[0]]
  *
@@ -20,6 +20,7 @@
 #ifndef PAGEK_ORDER_H
 #define PAGEK_ORDER_H
 
+#include "../base/scan.h"
 #include "view.h"
 
 enum page_sort {
@@ -61,9 +62,9 @@ struct page_order;
 /* Borrows the blocks.  -ENOMEM. */
 int page_order_begin(struct page_order **, const struct page_sorting *,
     const struct blk *, size_t n);
-/* For so many nanoseconds, 0: to its end.  1 then, 0 before it; -ENOMEM. */
+/* As far as the budget goes.  1 at the end, 0 before it; -ENOMEM. */
 int page_order_next(struct page_order *, const struct page_view *,
-    int64_t most_ns);
+    const struct scan *);
 /* Names that were not there: those blocks stand behind all that have one. */
 uint64_t page_order_unsure(const struct page_order *);
 /* The places, row after row; the caller's from here on.  Once it is over. */

@@ -5,7 +5,6 @@
 
 #include "since_parts.h"
 
-#define BUSY 10		/* a comparison may cost one part in so many of the time */
 #define PORTION 40000	/* blocks, and those of the copy, in one picture ... */
 #define JUDGED 12000	/* ... while a filter is asked about each of them */
 #define INTERVAL_MS 5000	/* at first */
@@ -121,11 +120,14 @@ static int
 do_walk(struct page_since *s, struct page *page, const struct page_view *v)
 {
 	bool over = false;
-	int i, n = s->filter_no != 0 ? JUDGED : PORTION, r = 0;
+	int r = 0;
 
+	if (s->filter_no != 0)
+		s->scan.units = JUDGED;
 	page_walk_resume(&s->walk, v->look->list);
 	page_choice_begin(page, v);
-	for (i = 0; i < n && r == 0 && !over; i++)
+	for (; r == 0 && !over && scan_has_budget(&s->scan);
+	    scan_spend(&s->scan, 1))
 		r = since_walk_step(s, page, v, &over);
 	s->next.unsure += page_choice_unsure(page);
 	if (r < 0 || !over)
@@ -184,7 +186,7 @@ begin(struct page_since *s, struct page *page, const struct page_view *v)
 {
 	unsigned kind = since_kind_for(s, page);
 	bool looked = s->watched || (s->tags == NULL && page->group == kind);
-	bool due = mono_diff_ns(v->now, s->ended) >= BUSY * s->cost_ns;
+	bool due = scan_is_due(&s->scan, v->now);
 
 	if (s->filter_no != page_choice_filter_no(page) ||
 	    (s->tags != NULL && s->tags != page_group_kind(page->group)))
@@ -198,9 +200,11 @@ begin(struct page_since *s, struct page *page, const struct page_view *v)
 		since_walk_begin(s, v);
 		return 0;
 	}
-	if (looked && (s->kind != kind ||
-	    s->round != page->round || (due && s->names_no != v->names_no)))
+	if (looked && (s->kind != kind || s->round != page->round ||
+	    (due && s->names_no != v->names_no))) {
+		scan_begin(&s->scan);
 		return since_fold_begin(s, page, v);
+	}
 	return 0;
 }
 
@@ -257,9 +261,10 @@ page_since_get(struct page *page)
 static int
 refresh(struct page_since *s, struct page *page, const struct page_view *v)
 {
-	struct mono start = mono_now();
-	int r = begin(s, page, v);
+	int r;
 
+	scan_portion(&s->scan, PORTION, 0);
+	r = begin(s, page, v);
 	s->watched = false;
 	if (r == 0 && s->step == SINCE_IDLE)
 		return 0;
@@ -267,18 +272,15 @@ refresh(struct page_since *s, struct page *page, const struct page_view *v)
 		r = do_walk(s, page, v);
 	if (r == 0 && s->step == SINCE_FOLD)
 		r = since_fold_next(s, v);
-	/* What could not be done for want of memory is not tried at once again. */
+	/* What failed for want of memory is tried again when it is due. */
 	if (r < 0) {
 		s->step = SINCE_IDLE;
 		s->ngroup = 0;
 		s->taken = false;
 	}
-	s->spent_ns += mono_diff_ns(mono_now(), start);
-	if (s->step != SINCE_IDLE)
-		return r;
-	s->cost_ns = s->spent_ns;
-	s->ended = (struct mono){ .ns = v->now.ns + s->cost_ns };
-	s->spent_ns = 0;
+	scan_pause(&s->scan);
+	if (s->step == SINCE_IDLE)
+		scan_done(&s->scan, v->now);
 	return r;
 }
 

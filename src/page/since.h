@@ -191,8 +191,7 @@ struct page_since {
 	uint64_t asked_names_no;	/* ... and of the names */
 	uint64_t names_no;
 	unsigned round;
-	struct mono ended;
-	int64_t cost_ns, spent_ns;
+	struct scan scan;	/* walk and fold; runs while there is a step */
 };
 
 /* A portion of what is due; nothing without a mark.  -ENOMEM. */

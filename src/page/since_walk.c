@@ -377,6 +377,7 @@ since_walk_begin(struct page_since *s, const struct page_view *v)
 	s->asked_names_no = v->names_no;
 	page_walk_begin(&s->walk, v->look->list, BLKLIST_BY_AGE, false);
 	s->step = SINCE_WALK;
+	scan_begin(&s->scan);
 }
 
 void

@@ -92,6 +92,7 @@ page_take_begin(struct page_take *t, const struct page *page,
     const struct page_view *v, struct page_sieve *sieve, size_t most)
 {
 	page_take_stop(t);
+	scan_begin(&t->scan);
 	page_taken_empty(&t->found, v->look->sample);
 	t->sieve = sieve;
 	t->most = most;
@@ -128,7 +129,7 @@ look_at(struct page_take *t, const struct page_view *v, size_t room,
 /* To the walk's end, or as far as there is time, or room for what is sorted. */
 static int
 walk_on(struct page_take *t, const struct page *page,
-    const struct page_view *v, struct mono begun, int64_t most_ns)
+    const struct page_view *v)
 {
 	bool sorts = !page_sorting_native(&page->opts);
 	size_t n, room = t->most;
@@ -146,7 +147,7 @@ walk_on(struct page_take *t, const struct page *page,
 			break;
 		n = page_walk_next(&t->walk, v->look->list, rows, WALK_ROWS);
 		r = look_at(t, v, room, rows, page_drain_keep(page, rows, n));
-		if (most_ns > 0 && mono_diff_ns(mono_now(), begun) >= most_ns)
+		if (!scan_has_budget(&t->scan))
 			break;
 	}
 	t->found.unsure += page_sieve_caught(t->sieve).unsure;
@@ -177,7 +178,7 @@ keep_first(struct page_taken *f, const uint32_t *place, size_t most)
 /* 1 when it is sorted: then all is done, or the walk goes on. */
 static int
 sort_on(struct page_take *t, const struct page *page,
-    const struct page_view *v, int64_t most_ns)
+    const struct page_view *v)
 {
 	struct page_taken *f = &t->found;
 	int r = 0;
@@ -186,7 +187,7 @@ sort_on(struct page_take *t, const struct page *page,
 		r = page_order_begin(&t->order, &page->opts.sorting, f->blk,
 		    f->n);
 	if (r == 0)
-		r = page_order_next(t->order, v, most_ns);
+		r = page_order_next(t->order, v, &t->scan);
 	if (r <= 0)
 		return r;
 	if (t->walk.over)
@@ -204,34 +205,38 @@ sort_on(struct page_take *t, const struct page *page,
 	return r < 0 ? r : 1;
 }
 
-int
-page_take_next(struct page_take *t, const struct page *page,
-    const struct page_view *v, int64_t most_ns)
+static int
+go_on(struct page_take *t, const struct page *page, const struct page_view *v)
 {
-	struct mono begun = mono_now();
-	int64_t left = 0;
 	int r = 0;
 
 	for (;;) {
 		if (t->order == NULL && !t->walk.over)
-			r = walk_on(t, page, v, begun, most_ns);
-		if (r < 0)
+			r = walk_on(t, page, v);
+		if (r < 0 || !scan_has_budget(&t->scan))
 			return r;
-		if (most_ns > 0) {
-			left = most_ns - mono_diff_ns(mono_now(), begun);
-			if (left <= 0)
-				return 0;
-		}
 		if (page_sorting_native(&page->opts)) {
 			if (t->walk.over)
 				return 1;
 			continue;
 		}
-		r = sort_on(t, page, v, left);
+		r = sort_on(t, page, v);
 		if (r <= 0 || t->walk.over)
 			return r;
 		r = 0;
 	}
+}
+
+int
+page_take_next(struct page_take *t, const struct page *page,
+    const struct page_view *v, int64_t most_ns)
+{
+	int r;
+
+	scan_portion(&t->scan, 0, most_ns);
+	r = go_on(t, page, v);
+	scan_pause(&t->scan);
+	return r;
 }
 
 void

@@ -68,6 +68,7 @@ struct page_take {
 	size_t most;
 	struct page_walk walk;
 	struct page_order *order;	/* the walk has come so far, and this is sorted */
+	struct scan scan;
 };
 
 /* Of the view's list in the page's order; `found` keeps its memory. */

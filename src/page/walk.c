@@ -69,6 +69,14 @@ page_walk_resume(struct page_walk *w, const struct blklist *list)
 	w->offs = lo;
 }
 
+void
+page_walk_portion(struct page_walk *w, const struct blklist *list,
+    uint64_t blocks)
+{
+	page_walk_resume(w, list);
+	w->pause = blocks < UINT64_MAX - w->passed ? w->passed + blocks : 0;
+}
+
 /*
  * The oldest first, those of the beginning have all come by when that many have:
  * what comes behind them stands for those that were freed meanwhile.
@@ -87,6 +95,8 @@ page_walk_next(struct page_walk *w, const struct blklist *list,
 	uint64_t most = most_of(w);
 	size_t have = 0;
 
+	if (w->pause != 0 && w->passed >= w->pause)
+		return 0;
 	if (n > most - w->passed)
 		n = (size_t)(most - w->passed);
 	if (!w->over && n > 0)

@@ -13,8 +13,12 @@
  *
  * Example
  *	page_walk_begin(&w, list, BLKLIST_BY_AGE, false);
+ *	...						with each picture
+ *	page_walk_portion(&w, list, 4096);
  *	while ((n = page_walk_next(&w, list, rows, 256)) > 0)
- *		...					and go on another time
+ *		...
+ *	if (w.over)
+ *		...
  */
 #ifndef PAGEK_WALK_H
 #define PAGEK_WALK_H
@@ -29,6 +33,7 @@ struct page_walk {
 	uint64_t offs;		/* behind it, as long as the list stays the same */
 	uint64_t blocks;	/* in the list at the beginning */
 	uint64_t passed;
+	uint64_t pause;		/* a portion ends when so many have passed; 0: there is none */
 	bool over;
 };
 
@@ -42,7 +47,10 @@ void page_walk_begin_behind(struct page_walk *, const struct blklist *,
  * same stream will do, for it is the same blocks that are looked for.
  */
 void page_walk_resume(struct page_walk *, const struct blklist *);
-/* Up to n blocks; 0: that was all. */
+/* The same, for about so many blocks. */
+void page_walk_portion(struct page_walk *, const struct blklist *,
+    uint64_t blocks);
+/* Up to n blocks; 0: the portion has ended, or with `over` the walk. */
 size_t page_walk_next(struct page_walk *, const struct blklist *,
     struct blk *out, size_t n);
 
