@@ -1,8 +1,7 @@
-"""What is to be reached, and why what is missed is missed.
+"""The goals of the bench, and the reasons of missed ones.
 
-A goal is met or missed by its figure alone.  The reason of a missed one stands
-here, beside the goal, for no run can find it out; one that is met again says
-nothing of it.
+A goal is met or missed by its figure.  A run cannot find out the reason, so the
+reason stands here; it is printed only while the goal is missed.
 """
 import collections
 
@@ -55,41 +54,42 @@ GOALS = {
     "names": Goal("page's longest turn while 10,000 stacks get their names", 66.7, "ms"),
 }
 
-MISSES = ("where every free misses the cache, as in grow, each instruction before the real function lets fewer misses "
-          "overlap: see the row of 23 that do nothing")
+MISSES = ("where every free misses the cache, as in grow, each instruction before the real function lets fewer "
+          "misses overlap: see the row of 23 instructions that do nothing")
 
-FAR = "what it reads of old blocks is in no cache, so it goes with how far the memory is"
-APART = "what it reads of old blocks, 7 MB in all, is in no near cache: it goes with how far the next one is"
-NEAR = "all of it is in the caches: it goes with the processor's own speed"
-RATE = "at the rate of its events, what one costs (see the table of programs) comes to more than the goal"
-COLD = ("what a cycle touches has left the caches when the next one comes: the same cycles made 500 times a second "
-        "(NODES_HZ in nodes.h) take half as long on an EPYC, and cores that are kept awake change nothing")
-RECOGNISED = "to recognise a stack is 101 instructions of an event more (make regress, gcc 12)"
+FAR = "the old blocks that it reads are in no cache, so the time depends on how far the memory is"
+APART = ("the old blocks that it reads, 7 MB in all, are not in the near caches, so the time depends on how far the "
+         "next one is")
+NEAR = "all its data is in the caches, so the time depends on the speed of the processor"
+RATE = "at this rate of events, the cost of each (see the table of programs) adds up to more than the goal"
+COLD = ("the data of a cycle has left the caches when the next cycle comes: 500 cycles a second instead of 15 "
+        "(NODES_HZ in nodes.h) take half as long each on an EPYC, and cores that are kept awake change nothing")
+RECOGNISED = "recognising a stack takes 101 more instructions for each event (make regress, gcc 12)"
 UNDECIDED = "its rounds lie on both sides of the goal"
 
 REASONS = {
-    "lost": "as a rule a ring was full for longer than a target waits for the keeper to come",
-    "churn": "a malloc or free is 98 instructions of ours (make regress, gcc 12)",
-    "churn2": "with two cores the keeper's time comes out of that of the two threads; tickets without their lock were "
-              "no faster on a busy EPYC",
-    "grow": "a million frees in random order miss every cache, and plain ones overlap their misses; the "
-            "instructions of a record stand between them and let fewer overlap",
-    "larson": "half of the frees are of the other thread's blocks, whose tickets' lines the other core has as a rule; "
-              "and with two cores the keeper's time comes out of that of the two threads",
+    "lost": "usually a ring was full for longer than a target waits for the keeper",
+    "churn": "a malloc or free executes 98 instructions of ours (make regress, gcc 12)",
+    "churn2": "with two cores, the keeper takes time from the two threads; tickets without their lock were no faster "
+              "on a busy EPYC",
+    "grow": "a million frees in random order miss every cache; without pagek the misses overlap, and the "
+            "instructions of a record in between let fewer overlap",
+    "larson": "half of the frees are of the other thread's blocks, whose tickets are usually in the cache of the "
+              "other core; with two cores, the keeper also takes time from the two threads",
     "cc1": RATE,
     "stack churn": RECOGNISED,
     "stack sqlite": RECOGNISED,
     "stack redis": RECOGNISED,
     "stack jsonm": RECOGNISED,
-    "stack cc1": "three of four of its stacks differ from the last one of their place and are walked in part",
-    "jsonm": "while its million blocks come into being a record takes the keeper twice as long, for memory is used for "
-             "the first time: the ring is full then, and the target sleeps",
-    "redis": "server, clients, keeper and page share the cores: with two most of it is there without us, beside "
-             "something that takes as much of a core (see the table of programs)",
+    "stack cc1": "three of four of its stacks differ from the last one at the same place and are partly unwound",
+    "jsonm": "while its million blocks are allocated, a record takes the keeper twice as long, because memory is "
+             "used for the first time: the ring gets full, and the target sleeps",
+    "redis": "server, clients, keeper and page share the cores: with two cores, most of the slowdown is there "
+             "without us, next to something that takes as much of a core (see the table of programs)",
     "sqlite": RATE,
     "sampled load": MISSES,
-    "sampled program": "an event of which nothing is logged has 18 instructions of ours (make regress, gcc 12); "
-                       "in jsonm, by hand, --sample 1T was as slow, which takes no sample",
+    "sampled program": "an event that is not logged executes 18 instructions of ours (make regress, gcc 12); jsonm, "
+                       "run by hand with --sample 1T, which samples nothing, was as slow",
     "dormant load": MISSES,
     "list mix 1000": NEAR,
     "list mix 100000": APART,
@@ -99,13 +99,13 @@ REASONS = {
     "keeper few": NEAR,
     "keeper mix": FAR,
     "window age": FAR,
-    "bytes": "at 1M the last huge page of the records has hardly been begun, and a table that has just grown has room "
-             "for a quarter more keys; at 10M it is 60 to 62",
-    "growth keeper": "while the hash grows each new block moves most of a bucket too; its memory comes "
-                     "from a thread beside",
-    "exec": "a forked child is an image of its own, so that there are two; to load the library takes half of "
-            "the goal already, and what the node makes and unmakes for an image takes more of a core than the program "
-            "itself: with two cores programs that follow each other wait for that",
+    "bytes": "at 1M the last huge page of the records is nearly empty, and a table that has just grown has room for "
+             "a quarter more keys; at 10M it is 60 to 62",
+    "growth keeper": "while the hash table grows, each new block also moves most of a bucket; another thread "
+                     "provides the memory",
+    "exec": "a forked child is an image of its own, so there are two; loading the library takes half of the goal, "
+            "and what the node sets up and removes for an image takes more of a core than the program itself: with "
+            "two cores, programs that follow each other wait for that",
     "page median": COLD,
 }
 
