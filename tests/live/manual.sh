@@ -179,7 +179,7 @@ PY
 exchange() {
 	"$B/pageknode" 2>"$tmp/node.said" &
 	node=$!
-	until_true 10 sh -c "'$B/pagek' targets >/dev/null" || return 1
+	until_true 10 sh -c "'$B/pagek' listings >/dev/null" || return 1
 	sed -n '/^\.Sh EXAMPLES/,/^\.Sh [^E]/p' "$top/man/pagek-protocol.7" |
 	    sed -n '/^\.Bd/,/^\.Ed/p' | sed 's/\\e/\\/g' >"$tmp/blocks"
 	sed -n '/^\$ /,/^\.Ed/{s/^\$ //;/^\.Ed/d;p}' "$tmp/blocks" \
