@@ -181,14 +181,14 @@ def markdown(result, found):
         ", ".join("%s %s" % kv for kv in result["machine"]["versions"].items()) or "no versions known", result["stolen_percent"]), ""]
     out += goal_table(result["goals"])
     if loads:
-        out += ["", "What a malloc or free costs more than plain, and the ratio, per thread; medians of the "
-                "rounds. Slow tools get a part of the events (1/25, say) and are held against plain runs "
-                "of the same part.", ""]
+        out += ["", "Loads: the time that each tool adds to a malloc or free of one thread, and the ratio to "
+                "plain; medians of the rounds. Slow tools run a part of the events, such as 1/25, and are "
+                "compared with plain runs of the same part.", ""]
         out += tool_table(loads, load_title, load_cell)
     if programs:
-        out += ["", "Programs at work: wall and user time against plain, and what an event costs more of "
-                "user time. Wall has all in it: start, waiting (for a full ring, or for a core that "
-                "keeper or page have), and what is done beside the program.", ""]
+        out += ["", "Programs: wall and user time as ratios to plain, and the user time that each tool adds "
+                "to an event. Wall time includes everything: the start, waiting for a full ring or for a core "
+                "that keeper or page use, and work outside the program.", ""]
         out += tool_table(programs, program_title, program_cell)
     return "\n".join(out) + "\n"
 
