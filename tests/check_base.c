@@ -3,6 +3,7 @@
  * grow.  Expected texts are written out, column for column.
  */
 #include "../src/base/base.h"
+#include "../src/base/option.h"
 #include "../src/base/scan.h"
 #include "harness.h"
 
@@ -722,6 +723,140 @@ START_TEST(percent_is_at_most_100)
 }
 END_TEST
 
+/* --- options -------------------------------------------------------------- */
+
+struct fields {
+	bool flag;
+	const char *text;
+	unsigned number;
+	uint64_t count, size;
+	int descriptor, ms;
+	double share;
+	unsigned word;
+};
+
+static bool
+is_even(const char *text)
+{
+	return (text[strlen(text) - 1] - '0') % 2 == 0;
+}
+
+#define FIELD(f) .at = offsetof(struct fields, f)
+
+static const struct base_option row[] = {
+	{ "flag", NULL, { .kind = BASE_FLAG, FIELD(flag) }, NULL },
+	{ "text", "FILE", { .kind = BASE_TEXT, FIELD(text) }, NULL },
+	{ "number", "N", { .kind = BASE_NUMBER, FIELD(number), .min = 2,
+	    .max = 64, .ok = is_even }, NULL },
+	{ "count", "N", { .kind = BASE_COUNT, FIELD(count), .min = 1,
+	    .max = UINT64_MAX }, NULL },
+	{ "size", "SIZE", { .kind = BASE_SIZE, FIELD(size), .max = TIB,
+	    .wrong = "no size" }, NULL },
+	{ "fd", "N", { .kind = BASE_DESCRIPTOR, FIELD(descriptor), .max = 99 },
+	    NULL },
+	{ "wait", "SECONDS", { .kind = BASE_SECONDS, FIELD(ms) }, NULL },
+	{ "least", "PERCENT", { .kind = BASE_PERCENT, FIELD(share),
+	    .max = 100 }, NULL },
+	{ "color", "auto|always|never", { .kind = BASE_WORD, FIELD(word),
+	    .min = 5 }, NULL },
+	{ "list", "[strict]", { .kind = BASE_TEXT, FIELD(text) }, NULL },
+};
+
+static const struct {
+	unsigned row;
+	const char *text, *back;	/* back NULL: refused */
+} values[] = {
+	{ 0, NULL, "" }, { 1, "", "" }, { 1, "/a b", "/a b" },
+	{ 2, "2", "2" }, { 2, "64", "64" }, { 2, "0", NULL }, { 2, "3", NULL },
+	{ 2, "66", NULL }, { 2, "-2", NULL }, { 2, " 2", NULL },
+	{ 3, "18446744073709551615", "18446744073709551615" },
+	{ 3, "18446744073709551616", NULL }, { 3, "0", NULL },
+	{ 4, "512k", "524288" }, { 4, "1T", "1099511627776" },
+	{ 4, "2T", NULL }, { 4, "k", NULL },
+	{ 5, "0", "0" }, { 5, "99", "99" }, { 5, "100", NULL },
+};
+
+START_TEST(value_of_an_option_comes_back_as_it_was)
+{
+	const struct base_option *o = &row[values[_i].row];
+	struct fields f = { .number = 7, .count = 7, .size = 7, .descriptor = 7 };
+	struct fields before = f;
+	char number[BASE_OPTION_TEXT];
+
+	if (values[_i].back == NULL) {
+		ck_assert_int_eq(base_option_take(o, &f, values[_i].text),
+		    -EINVAL);
+		ck_assert_mem_eq(&f, &before, sizeof f);
+		return;
+	}
+	ck_assert_int_eq(base_option_take(o, &f, values[_i].text), 0);
+	ck_assert_str_eq(base_option_text(o, &f, number), values[_i].back);
+}
+END_TEST
+
+START_TEST(option_that_is_not_set_has_no_text)
+{
+	struct fields f = { .descriptor = -1 };
+	char number[BASE_OPTION_TEXT];
+
+	for (size_t i = 0; i < BASE_NELEM(row); i++)
+		ck_assert_ptr_null(base_option_text(&row[i], &f, number));
+}
+END_TEST
+
+START_TEST(times_shares_and_words_have_their_limits)
+{
+	static const char *const times[] = { "", ".", "-1", "nan", "inf", " 1",
+		"0.04", "86401", "1s" };
+	struct fields f = { .ms = 7, .share = 7, .word = 7 };
+
+	for (size_t i = 0; i < BASE_NELEM(times); i++)
+		ck_assert_msg(base_option_take(&row[6], &f, times[i]) ==
+		    -EINVAL && f.ms == 7, "'%s'", times[i]);
+	ck_assert_int_eq(base_option_take(&row[6], &f, ".05"), 0);
+	ck_assert_int_eq(f.ms, 50);
+	ck_assert_int_eq(base_option_take(&row[6], &f, "86400"), 0);
+	ck_assert_int_eq(f.ms, 86400000);
+	ck_assert_int_eq(base_option_take(&row[7], &f, "100.5"), -EINVAL);
+	ck_assert_int_eq(base_option_take(&row[7], &f, "12.5"), 0);
+	ck_assert(f.share == 0.125);
+	ck_assert_int_eq(base_option_take(&row[8], &f, "al"), -EINVAL);
+	ck_assert_int_eq(base_option_take(&row[8], &f, ""), -EINVAL);
+	ck_assert_int_eq(base_option_take(&row[8], &f, "auto|always"), -EINVAL);
+	ck_assert_uint_eq(f.word, 7);
+	ck_assert_int_eq(base_option_take(&row[8], &f, "never"), 0);
+	ck_assert_uint_eq(f.word, 7);
+	ck_assert_int_eq(base_option_take(&row[8], &f, "auto"), 0);
+	ck_assert_uint_eq(f.word, 5);
+}
+END_TEST
+
+static const struct {
+	unsigned row;
+	const char *usage, *wrong;
+} said[] = {
+	{ 0, "--flag", NULL },
+	{ 2, "--number=N", "not a number from 2 to 64" },
+	{ 4, "--size=SIZE", "no size" },
+	{ 6, "--wait=SECONDS", "not a time from 0.05 to 86400 seconds" },
+	{ 7, "--least=PERCENT", "not a share from 0 to 100 percent" },
+	{ 8, "--color=auto|always|never", "not one of auto|always|never" },
+	{ 9, "--list[=strict]", NULL },
+};
+
+START_TEST(option_says_its_usage_and_what_is_wrong)
+{
+	char text[80];
+
+	base_option_usage(&row[said[_i].row], '=', text, sizeof text);
+	ck_assert_str_eq(text, said[_i].usage);
+	if (said[_i].wrong == NULL)
+		return;
+	base_option_wrong(&row[said[_i].row], text, sizeof text);
+	ck_assert_str_eq(text, said[_i].wrong);
+}
+END_TEST
+
 static Suite *
 base_suite(void)
 {
@@ -763,6 +898,15 @@ base_suite(void)
 	tcase_add_test(t, append_clips_and_ends_with_nul);
 	tcase_add_test(t, append_cuts_no_character_in_two);
 	tcase_add_test(t, monotonic_points_differ_by_what_has_passed);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("Options");
+	tcase_add_loop_test(t, value_of_an_option_comes_back_as_it_was, 0,
+	    BASE_NELEM(values));
+	tcase_add_test(t, option_that_is_not_set_has_no_text);
+	tcase_add_test(t, times_shares_and_words_have_their_limits);
+	tcase_add_loop_test(t, option_says_its_usage_and_what_is_wrong, 0,
+	    BASE_NELEM(said));
 	suite_add_tcase(s, t);
 
 	t = tcase_create("Scans");
