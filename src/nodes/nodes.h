@@ -497,6 +497,13 @@ bool nodes_session_stack(struct nodes_session *, uint64_t caller,
     struct nodes_stack *);
 
 /*
+ * A copy with all that it points to, each text with a NUL behind it, in one
+ * piece of memory, to be freed with free().  NULL for want of it.
+ */
+struct nodes_stack *nodes_stack_copy(const struct nodes_stack *);
+struct wire_words *nodes_words_copy(const struct wire_words *);
+
+/*
  * What lies at a frame; NULL while it is not known.  WIRE_K_PENDING only when
  * the node was asked often enough and never knew.
  */

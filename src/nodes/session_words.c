@@ -1,8 +1,5 @@
 /*
- * Stacks by caller, and words by frame.
- *
- * What is kept is one heap block for each: a stack with its frames behind it,
- * words with their texts behind them.
+ * Stacks by caller, and words by frame: copies as nodes.h has them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +10,54 @@
 
 #define FETCH_AGAIN_MS 2000	/* between two looks whether a file has come */
 
-struct stack_value {
-	unsigned depth, end;
-	uint64_t frame[];
-};
+/* --- copies ------------------------------------------------------------- */
 
-struct words_value {
-	struct wire_words words;
-	char text[];
-};
+struct nodes_stack *
+nodes_stack_copy(const struct nodes_stack *stack)
+{
+	size_t bytes = stack->depth * sizeof *stack->frame;
+	struct nodes_stack *copy = malloc(sizeof *copy + bytes);
+
+	if (copy == NULL)
+		return NULL;
+	*copy = *stack;
+	copy->frame = memcpy(copy + 1, stack->frame, bytes);
+	return copy;
+}
+
+/* Moves a text behind the others, with a NUL. */
+static void
+move_text(char **to, struct wire_text *t)
+{
+	if (t->len > 0)
+		memcpy(*to, t->s, t->len);
+	t->s = *to;
+	*to += t->len;
+	*(*to)++ = '\0';
+}
+
+struct wire_words *
+nodes_words_copy(const struct wire_words *words)
+{
+	size_t i, bytes = words->module.len + 1;
+	struct wire_words *copy;
+	char *to;
+
+	for (i = 0; i < words->n; i++)
+		bytes += words->line[i].function.len +
+		    words->line[i].file.len + 2;
+	copy = malloc(sizeof *copy + bytes);
+	if (copy == NULL)
+		return NULL;
+	*copy = *words;
+	to = (char *)(copy + 1);
+	move_text(&to, &copy->module);
+	for (i = 0; i < words->n; i++) {
+		move_text(&to, &copy->line[i].function);
+		move_text(&to, &copy->line[i].file);
+	}
+	return copy;
+}
 
 /* --- stacks ------------------------------------------------------------- */
 
@@ -46,7 +82,6 @@ bool
 names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 {
 	const struct answers_entry *e;
-	const struct stack_value *st;
 
 	caller &= REC_ADDR_MASK;
 	if (caller == 0)
@@ -56,9 +91,7 @@ names_stack(struct names *nm, uint64_t caller, struct nodes_stack *out)
 	e = answers_get(&nm->stacks, caller, nm->now_ms);
 	if (e == NULL || e->value == NULL)
 		return false;
-	st = e->value;
-	*out = (struct nodes_stack){ .frame = st->frame, .depth = st->depth,
-		.end = st->end };
+	*out = *(const struct nodes_stack *)e->value;
 	return true;
 }
 
@@ -66,22 +99,18 @@ void
 names_take_stacks(struct names *nm, const struct wire_sited *sited)
 {
 	struct wire_stack in;
-	struct stack_value *st;
-	size_t at = 0, len;
+	size_t at = 0;
 
 	while (wire_sited_next(sited->sites, &at, &in) == 1) {
-		len = in.depth * sizeof in.frame[0];
-		st = in.depth > 0 ? malloc(sizeof *st + len) : NULL;
-		if (st == NULL) {
-			answers_miss(&nm->stacks, rec_site_caller(in.site),
-			    NULL, nm->now_ms);
-			continue;
-		}
-		st->depth = in.depth;
-		st->end = in.end;
-		memcpy(st->frame, in.frame, len);
-		answers_put(&nm->stacks, rec_site_caller(in.site), st,
-		    ANSWERS_NEVER);
+		uint64_t caller = rec_site_caller(in.site);
+		struct nodes_stack *copy = in.depth == 0 ? NULL :
+		    nodes_stack_copy(&(struct nodes_stack){ .frame = in.frame,
+			.depth = in.depth, .end = in.end });
+
+		if (copy == NULL)
+			answers_miss(&nm->stacks, caller, NULL, nm->now_ms);
+		else
+			answers_put(&nm->stacks, caller, copy, ANSWERS_NEVER);
 	}
 }
 
@@ -92,7 +121,7 @@ const struct wire_words *
 names_words(struct names *nm, uint64_t frame)
 {
 	const struct answers_entry *e;
-	const struct words_value *w;
+	const struct wire_words *w;
 
 	if (frame_pc(frame) == 0)
 		return NULL;
@@ -100,8 +129,8 @@ names_words(struct names *nm, uint64_t frame)
 	if (e == NULL || e->value == NULL)
 		return NULL;
 	w = e->value;
-	return w->words.known != WIRE_K_PENDING || e->tries >= ANSWERS_TRIES ?
-	    &w->words : NULL;
+	return w->known != WIRE_K_PENDING || e->tries >= ANSWERS_TRIES ?
+	    w : NULL;
 }
 
 /* The part of a path behind its last '/'. */
@@ -113,39 +142,6 @@ base_of(struct wire_text path)
 	while (i > 0 && path.s[i - 1] != '/')
 		i--;
 	return i > 0 ? (struct wire_text){ path.s + i, path.len - i } : path;
-}
-
-/* Moves a text behind the others, with a NUL. */
-static void
-move_text(char **to, struct wire_text *t)
-{
-	if (t->len > 0)
-		memcpy(*to, t->s, t->len);
-	t->s = *to;
-	*to += t->len;
-	*(*to)++ = '\0';
-}
-
-static struct words_value *
-words_value_new(const struct wire_words *in)
-{
-	struct words_value *w;
-	size_t i, len = in->module.len + 1;
-	char *to;
-
-	for (i = 0; i < in->n; i++)
-		len += in->line[i].function.len + in->line[i].file.len + 2;
-	w = malloc(sizeof *w + len);
-	if (w == NULL)
-		return NULL;
-	w->words = *in;
-	to = w->text;
-	move_text(&to, &w->words.module);
-	for (i = 0; i < in->n; i++) {
-		move_text(&to, &w->words.line[i].function);
-		move_text(&to, &w->words.line[i].file);
-	}
-	return w;
 }
 
 static void
@@ -174,12 +170,12 @@ void
 names_take_words(struct names *nm, const struct wire_framed *framed)
 {
 	struct wire_words in;
-	struct words_value *w;
+	struct wire_words *w;
 	size_t at = 0;
 
 	take_fetch(nm, framed);
 	while (wire_framed_next(framed->words, &at, &in) == 1) {
-		w = words_value_new(&in);
+		w = nodes_words_copy(&in);
 		if (in.fetching)
 			nm->fetch_frame = in.frame;
 		if (w == NULL || (in.known == WIRE_K_PENDING && !in.fetching))
