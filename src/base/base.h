@@ -1,6 +1,14 @@
 /*
- * base: what every room of the house may lean on, and nothing that knows what
- * a memory block is.
+ * base: what every other room may use.  Nothing here knows what a memory block
+ * is.
+ *
+ *	base.h		time, checked arithmetic, arrays, text, numbers in
+ *			columns, files
+ *	hashmap.h	hash table: items by key, or an index of the caller's own
+ *	intern.h	intern table: texts that are stored once and have numbers
+ *	scan.h		the budgeted scan: work in portions, a tenth of the time
+ *	zeros.h		address space that reads as zeros until it is used
+ *	kept.h		memory that outlives its process
  *
  * Vocabulary
  *	mono	a point on the machine's monotonic clock, in nanoseconds,
