@@ -26,6 +26,9 @@
  *	hashmap_fini(&map);
  *
  * Without memory a function changes nothing that can be seen.
+ *
+ * Whoever chooses the keys can choose such as collide.  Where that is a stranger
+ * a number that he does not know goes into the key or the hash.
  */
 #ifndef BASE_HASHMAP_H
 #define BASE_HASHMAP_H

@@ -6,10 +6,12 @@
 
 #include "list.h"
 
+/* A target cannot know which names collide: the table lies anywhere. */
 static uint32_t
-info_hash(const struct blklist_info *info)
+info_hash(const struct list_infos *t, const struct blklist_info *info)
 {
-	return hash_of_key(hash_of_bytes(0, info, sizeof(*info)));
+	return hash_of_key(hash_of_bytes((uintptr_t)t->entry, info,
+	    sizeof(*info)));
 }
 
 static bool
@@ -38,7 +40,7 @@ blklist_info_intern(struct blklist *l, const struct blklist_info *info)
 {
 	struct list_infos *t = &l->infos;
 	struct blklist_info plain = info_plain(info);
-	uint32_t hash = info_hash(&plain);
+	uint32_t hash;
 	int64_t found;
 
 	if (plain.name[0] == '\0' && plain.node == 0)
@@ -50,6 +52,7 @@ blklist_info_intern(struct blklist *l, const struct blklist_info *info)
 	}
 	if (t->n == 0)
 		t->n = 1;
+	hash = info_hash(t, &plain);
 	found = hashindex_find(&t->index, hash, info_same, t->entry, &plain);
 	if (found >= 0)
 		return (uint16_t)found;
@@ -97,10 +100,10 @@ list_infos_reopen(struct blklist *l, uint32_t n)
 
 		if (e->name[sizeof(e->name) - 1] != '\0')
 			return -ESTALE;
-		if (hashindex_find(&t->index, info_hash(e), info_same,
+		if (hashindex_find(&t->index, info_hash(t, e), info_same,
 		    t->entry, e) >= 0)
 			return -ESTALE;
-		if (hashindex_put(&t->index, info_hash(e), i) < 0)
+		if (hashindex_put(&t->index, info_hash(t, e), i) < 0)
 			return -ENOMEM;
 	}
 	t->n = n;
