@@ -380,6 +380,13 @@ static const struct sample_raw sample_bombs[] = {
 	{ .name = "duplicate-key-inside", .head = IN_HELLO "a203000300" },
 	{ .name = "duplicate-key-255", .head =
 	    "a70000010102820101036178040118ff0018ff00" },
+	{ .name = "duplicate-cause", .head =
+	    "a8000501010600070009000a0008400ba2" "018201f5" "018201f5" },
+	{ .name = "cause-256", .head =
+	    "a8000501010600070009000a0008400ba1" "1901008201f5" },
+	{ .name = "depth-5-in-later-numbers", .head =
+	    "a5000b010104000b0107982e", .fill = "05", .times = 45,
+	    .tail = "81818100" },
 	{ .name = "key-256", .head = HELLO_AND "19010000" },
 	{ .name = "key-256-inside", .head = IN_HELLO "a119010000" },
 	{ .name = "key-2-64", .head = HELLO_AND "1bffffffffffffffff00" },
