@@ -86,7 +86,8 @@ SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.
 NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
 MDD = $(sort $(wildcard src/mdd/*.c))
 PAGE = $(sort $(wildcard src/page/*.c))
-PAGEK = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c)))
+PAGEK = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c \
+	src/pagek/*/*.c)))
 ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
 # The parts of the target side that can be linked into a test.
 CFI = $(sort $(wildcard src/alloclog/cfi*.c))

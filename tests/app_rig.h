@@ -62,7 +62,7 @@ rig_compose(int cols, int rows, bool over)
 	    &rig_pic), 0);
 	app_tell_view(&rig);
 	if (over)
-		ck_assert(app_overlay_compose(&rig, &rig_pic));
+		ck_assert(app_panel_compose(&rig, &rig_pic));
 }
 
 static inline void
@@ -96,7 +96,7 @@ rig_up(void)
 	rig_options = (struct options){ .config = &rig_config };
 	rig_watch = (struct page_watch){ .session = session,
 		.link = peer.link, .kept = true, .options = &rig_options };
-	app_init(&rig, &rig_page, &rig_watch, &peer.loop);
+	ck_assert_int_eq(app_init(&rig, &rig_page, &rig_watch, &peer.loop), 0);
 	rig_compose(80, 24, false);
 }
 

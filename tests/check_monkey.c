@@ -145,8 +145,8 @@ paint_now(struct paint *p, SCREEN *on)
 	set_term(on);
 	app.cols = COLS;
 	app.rows = LINES;
-	if (app.repaint) {
-		app.repaint = false;
+	if (app.asks.repaint) {
+		app.asks.repaint = false;
 		paint_anew(p);
 	}
 	paint_app(p, &app);
@@ -249,7 +249,7 @@ assert_no_cell_is_stale(void)
 	row_text(&want, row, b);
 	ck_abort_msg("key %u (%#x), %dx%d, overlay %d, mode %d: row %d, "
 	    "column %d\n is   %s\n want %s", nkeys, last_keys[nkeys % 16],
-	    is.cols, is.rows, app.overlay, app.mode, row, col, a, b);
+	    is.cols, is.rows, app_panel_top(&app), app.mode, row, col, a, b);
 }
 
 /* --- a page --------------------------------------------------------------- */
@@ -302,7 +302,7 @@ setup(void)
 	page.on_screen = true;
 	watch = (struct page_watch){ .session = session, .link = peer.link,
 		.kept = true };
-	app_init(&app, &page, &watch, &peer.loop);
+	ck_assert_int_eq(app_init(&app, &page, &watch, &peer.loop), 0);
 	paint_colors(&paint, &page.opts);
 	set_size(80, 24);
 }
@@ -328,9 +328,9 @@ cycle(void)
 	nodes_session_cycle(app.session);
 	peer_serve(&peer);
 	app_tick(&app);
-	app.over = app.suspend = false;
-	if (app.lend == APP_LEND_DUE)
-		app.lend = APP_LEND_NO;
+	app.over = app.asks.suspend = false;
+	if (app.asks.lend == APP_LEND_DUE)
+		app.asks.lend = APP_LEND_NO;
 }
 
 /* What the screen does between keys. */
@@ -370,7 +370,7 @@ click(void)
 	set_term(used);
 	app_mouse(&app, (enum app_mouse)any(3), (int)any(ROWS_MAX + 2),
 	    (int)any(COLS_MAX + 2));
-	app.over = app.suspend = false;
+	app.over = app.asks.suspend = false;
 }
 
 static void
@@ -379,7 +379,7 @@ press(int code)
 	last_keys[++nkeys % 16] = code;
 	set_term(used);
 	app_key(&app, code);
-	app.over = app.suspend = false;
+	app.over = app.asks.suspend = false;
 }
 
 static void
@@ -478,16 +478,16 @@ START_TEST(a_click_does_what_stands_there)
 	/* Help is the first of the bar, once nothing is said in its place. */
 	page.message[0] = '\0';
 	app_mouse(&app, APP_MOUSE_CLICK, spots->bar, 0);
-	ck_assert_int_eq(app.overlay, APP_HELP);
+	ck_assert_int_eq(app_panel_top(&app), APP_HELP);
 	press(PAGE_CTRL('['));
 	app_mouse(&app, APP_MOUSE_CLICK, spots->bar, 1000);
-	ck_assert_int_eq(app.overlay, APP_NO_OVERLAY);
+	ck_assert_int_eq(app_panel_top(&app), APP_PAGE_K);
 	paint_now(&paint, used);
 	/* Once is the cursor, twice is Enter. */
 	app_mouse(&app, APP_MOUSE_CLICK, spots->first, 5);
-	ck_assert_int_eq(app.overlay, APP_NO_OVERLAY);
+	ck_assert_int_eq(app_panel_top(&app), APP_PAGE_K);
 	app_mouse(&app, APP_MOUSE_CLICK, spots->first, 5);
-	ck_assert_int_eq(app.overlay, APP_DETAIL);
+	ck_assert_int_eq(app_panel_top(&app), APP_DETAIL);
 }
 END_TEST
 

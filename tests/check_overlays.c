@@ -3,6 +3,7 @@
  * columns are whole, for half a number is another number.
  */
 #include "app_rig.h"
+#include "../src/pagek/pages.h"
 
 static struct nodes_target targets[2];
 
@@ -15,16 +16,16 @@ open_targets(void)
 	targets[0].n[WIRE_N_EST_BLOCKS] = 41331;
 	targets[1] = (struct nodes_target){ .pid = 88, .comm = "rawd",
 		.state = WIRE_S_NO_DATA, .reason = "" };
-	rig.targets = targets;
-	rig.ntargets = 2;
-	app_overlay_open(&rig, APP_TARGETS);
+	rig.targets.list = targets;
+	rig.targets.n = 2;
+	app_targets_open(&rig);
 }
 
 static void
 close_targets(void)
 {
-	rig.targets = NULL;
-	rig.ntargets = 0;
+	rig.targets.list = NULL;
+	rig.targets.n = 0;
 }
 
 static void
@@ -75,7 +76,7 @@ open_nodes(void)
 
 static const struct {
 	void (*open)(void), (*close)(void);
-	enum app_overlay overlay;
+	enum app_panel overlay;
 } overlays[] = {
 	{ open_sort, NULL, APP_SORT },
 	{ open_help, NULL, APP_HELP },
@@ -83,8 +84,8 @@ static const struct {
 	{ open_settings, NULL, APP_SETTINGS },
 	{ open_detail, NULL, APP_DETAIL },
 	{ open_targets, close_targets, APP_TARGETS },
-	{ open_diff, NULL, APP_DIFF },
-	{ open_nodes, NULL, APP_NODES },
+	{ open_diff, NULL, APP_PAGE_H },
+	{ open_nodes, NULL, APP_PAGE_G },
 };
 
 /* All that the overlay says where there is room for it. */
@@ -123,7 +124,7 @@ START_TEST(no_word_or_number_is_cut)
 	int cols, i;
 
 	overlays[_i].open();
-	ck_assert_int_eq(rig.overlay, overlays[_i].overlay);
+	ck_assert_int_eq(app_panel_top(&rig), overlays[_i].overlay);
 	learn();
 	for (cols = PAGE_MIN_COLS; cols < 160; cols++) {
 		rig_compose(cols, 1000, true);
@@ -176,19 +177,97 @@ START_TEST(y_shows_the_address_in_the_bottom_line)
 	rig_key('j');
 	rig_key('y');
 	assert_bottom_line("address 0x7f3c04000000");
-	ck_assert_str_eq(rig.clip, "");
+	ck_assert_str_eq(rig.clip.text, "");
 	rig_key('\r');
 	rig_key('y');
-	ck_assert_int_eq(rig.overlay, APP_DETAIL);
+	ck_assert_int_eq(app_panel_top(&rig), APP_DETAIL);
 	assert_bottom_line("address 0x7f3c04000000");
 	/* The option alone does not make the terminal one that takes it. */
 	rig_page.opts.clipboard = true;
 	rig_key('y');
-	ck_assert_str_eq(rig.clip, "");
-	rig.clip_taken = true;
+	ck_assert_str_eq(rig.clip.text, "");
+	rig.clip.taken = true;
 	rig_key('y');
 	assert_bottom_line("address 0x7f3c04000000, sent to the clipboard");
-	ck_assert_str_eq(rig.clip, "0x7f3c04000000");
+	ck_assert_str_eq(rig.clip.text, "0x7f3c04000000");
+}
+END_TEST
+
+/* The heading of the help's first keys, over what is open. */
+static void
+assert_help_begins(const char *title, int *lines)
+{
+	rig_key('?');
+	rig_compose(80, 1000, true);
+	ck_assert_str_eq(rig_pic.line[1].text, title);
+	if (*lines == 0)
+		*lines = rig_pic.rows;
+	ck_assert_int_eq(rig_pic.rows, *lines);
+	rig_key('?');
+}
+
+START_TEST(help_begins_with_the_keys_of_what_lies_below_it)
+{
+	int lines = 0;
+
+	assert_help_begins("moving", &lines);
+	open_detail();
+	assert_help_begins("in the detail of a block", &lines);
+	open_nodes();
+	assert_help_begins("on page G", &lines);
+	open_diff();
+	rig_key('1');
+	open_diff();
+	assert_help_begins("on page H", &lines);
+}
+END_TEST
+
+/* By its key and by its command, from wherever one is. */
+START_TEST(each_page_opens_from_each_other)
+{
+	int from, to;
+
+	open_diff();
+	for (from = 0; from < PAGES; from++)
+		for (to = 0; to < PAGES; to++) {
+			rig_key(pages[from].key[0]);
+			rig_key(pages[to].key[0]);
+			ck_assert_int_eq(app_panel_top(&rig), to);
+			ck_assert(from != to || strncmp(rig_page.message,
+			    "this is page ", 13) == 0);
+			rig_key(pages[from].key[0]);
+			app_command(&rig, pages[to].letter);
+			ck_assert_int_eq(app_panel_top(&rig), to);
+			ck_assert_int_eq(page_called(pages[to].letter), to);
+		}
+	ck_assert_int_eq(page_called("k"), PAGES);
+}
+END_TEST
+
+static void
+close_and_assert(int code, enum app_panel top)
+{
+	rig_key(code);
+	ck_assert_int_eq(app_panel_top(&rig), top);
+}
+
+/* q does so as well, but on page G it leaves. */
+START_TEST(esc_goes_back_through_what_is_open_each_once)
+{
+	open_diff();
+	rig_key('1');
+	open_detail();
+	open_nodes();
+	rig_key('?');
+	rig_key('5');
+	ck_assert_int_eq(rig.panels.n, 5);
+	open_nodes();
+	ck_assert_int_eq(app_panel_top(&rig), APP_PAGE_G);
+	ck_assert_int_eq(rig.panels.n, 5);
+	close_and_assert(PAGE_CTRL('['), APP_PAGE_H);
+	close_and_assert('q', APP_HELP);
+	close_and_assert(PAGE_CTRL('['), APP_DETAIL);
+	close_and_assert('q', APP_PAGE_K);
 }
 END_TEST
 
@@ -204,6 +283,9 @@ overlays_suite(void)
 	    (int)(sizeof overlays / sizeof *overlays));
 	tcase_add_test(t, order_under_the_cursor_is_in_sight_on_a_low_screen);
 	tcase_add_test(t, y_shows_the_address_in_the_bottom_line);
+	tcase_add_test(t, help_begins_with_the_keys_of_what_lies_below_it);
+	tcase_add_test(t, each_page_opens_from_each_other);
+	tcase_add_test(t, esc_goes_back_through_what_is_open_each_once);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -99,8 +99,8 @@ see(char *out)
 	rig_page.message[0] = '\0';
 	out[0] = '\0';
 	rig_compose(COLS, LINES_SEEN, false);
-	if (rig.overlay != APP_NO_OVERLAY)
-		app_overlay_compose(&rig, &rig_pic);
+	if (app_panel_top(&rig) != APP_PAGE_K)
+		app_panel_compose(&rig, &rig_pic);
 	/* Costs and clocks go on. */
 	for (i = 2; i < rig_pic.rows - 2; i++) {
 		base_append(out, sizeof seen[0], &len, "%s\n",
@@ -116,9 +116,9 @@ see(char *out)
 static bool
 did_something(const struct app *was)
 {
-	return rig.overlay != was->overlay || rig.mode != was->mode ||
-	    rig.over || rig.suspend || rig.repaint || rig.pausing ||
-	    rig.nunder != was->nunder || rig.page->prompt != NULL;
+	return app_panel_top(&rig) != app_panel_top(was) || rig.mode != was->mode ||
+	    rig.over || rig.asks.suspend || rig.asks.repaint || rig.waits.pause ||
+	    rig.panels.n != was->panels.n || rig.page->prompt != NULL;
 }
 
 static void

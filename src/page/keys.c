@@ -132,13 +132,6 @@ codes_of(const struct key *k, int *out, size_t max)
 
 /* --- words of actions ----------------------------------------------------- */
 
-/* Keys of overlays have no codes here, and are theirs alone. */
-static bool
-can_be_bound(const struct key *k)
-{
-	return k->group == NULL && k->code[0] != PAGE_KEY_NONE;
-}
-
 static void
 make_word(const struct key *k, char out[PAGE_ACTION_WORD])
 {
@@ -157,7 +150,7 @@ page_action_word(size_t i, enum page_action *action,
 	size_t k;
 
 	for (k = 0; k < BASE_NELEM(keys); k++) {
-		if (!can_be_bound(&keys[k]) || i-- > 0)
+		if (keys[k].group != NULL || i-- > 0)
 			continue;
 		*action = keys[k].action;
 		make_word(&keys[k], out);
@@ -179,6 +172,20 @@ page_key_moves(enum page_action action)
 		return true;
 	default:
 		return false;
+	}
+}
+
+enum page_letter
+page_key_page(enum page_action action)
+{
+	switch (action) {
+#define PAGE(action_, letter, ...) \
+	case PAGE_DO_##action_: \
+		return PAGE_##letter;
+#include "pages.def"
+#undef PAGE
+	default:
+		return PAGES;
 	}
 }
 
@@ -265,7 +272,7 @@ is_told(const struct bar_word *w, int rank, bool covered)
 	enum page_action action = w->key->action;
 
 	return w->key->rank <= rank && (!covered || action == PAGE_DO_HELP ||
-	    action == PAGE_DO_PAUSE || action == PAGE_DO_NODES);
+	    action == PAGE_DO_PAUSE || page_key_page(action) != PAGES);
 }
 
 static int
@@ -366,43 +373,45 @@ make_names(const struct key *k, char out[NAMES_TEXT])
 		base_append(out, NAMES_TEXT, &len, "(no key)");
 }
 
+void
+page_keys_help_title(struct page_picture *pic, const char *title)
+{
+	picture_line(pic);
+	picture_put(pic, title);
+	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+}
+
+void
+page_keys_help_line(struct page_picture *pic, const char *names,
+    const char *help)
+{
+	picture_entry(pic, names, HELP_AT, help);
+}
+
 static void
-help_line(struct page_picture *pic, const struct key *k)
+help_key(struct page_picture *pic, const struct key *k)
 {
 	char text[NAMES_TEXT];
 
 	if (k->group != NULL) {
-		picture_line(pic);
-		picture_put(pic, k->group);
-		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
-	} else if (!can_be_bound(k) || is_as_ever(k)) {
-		picture_entry(pic, k->names, HELP_AT, k->help);
+		page_keys_help_title(pic, k->group);
+	} else if (is_as_ever(k)) {
+		page_keys_help_line(pic, k->names, k->help);
 	} else {
 		make_names(k, text);
-		picture_entry(pic, text, HELP_AT, k->help);
+		page_keys_help_line(pic, text, k->help);
 	}
 }
 
-static void
-help_group(struct page_picture *pic, int group)
+void
+page_keys_help(struct page_picture *pic, enum page_keys group)
 {
 	int at = -1;
 	size_t i;
 
 	for (i = 0; i < BASE_NELEM(keys); i++) {
 		at += keys[i].group != NULL;
-		if (at == group)
-			help_line(pic, &keys[i]);
+		if (at == (int)group)
+			help_key(pic, &keys[i]);
 	}
-}
-
-void
-page_keys_help(struct page_picture *pic, enum page_keys first)
-{
-	int group;
-
-	help_group(pic, (int)first);
-	for (group = 0; group < PAGE_KEYS; group++)
-		if (group != (int)first)
-			help_group(pic, group);
 }

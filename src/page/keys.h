@@ -59,6 +59,9 @@ enum page_action page_key_action(int code);
 /* It goes to another row. */
 bool page_key_moves(enum page_action);
 
+/* The page that it opens; PAGES: it opens none. */
+enum page_letter page_key_page(enum page_action);
+
 /* A character's bytes. */
 void page_key_utf8(int code, char out[5]);
 
@@ -85,7 +88,11 @@ bool page_key_bind(int code, enum page_action);
 /* All keys do again what the table says. */
 void page_keys_unbind(void);
 
-/* The help's lines: groups, this one first, keys and what they do. */
-void page_keys_help(struct page_picture *, enum page_keys first);
+/* Lines of the help: the keys of one group and what they do. */
+void page_keys_help(struct page_picture *, enum page_keys group);
+/* The heading of a group, and one key of it that is in no table of keys.def. */
+void page_keys_help_title(struct page_picture *, const char *title);
+void page_keys_help_line(struct page_picture *, const char *names,
+    const char *help);
 
 #endif

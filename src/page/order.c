@@ -27,13 +27,14 @@ const struct page_sort_row page_sort_rows[PAGE_SORTS] = {
 /* --- which -------------------------------------------------------------- */
 
 static bool
-parse_letter(char c, struct page_sorting *s)
+parse_letter(const struct page_sort_row *keys, size_t n, char c,
+    struct page_sorting *s)
 {
 	const char *letters;
 	size_t i, j;
 
-	for (i = 0; i < PAGE_SORTS; i++) {
-		letters = page_sort_rows[i].letters;
+	for (i = 0; i < n; i++) {
+		letters = keys[i].letters;
 		if (c != letters[0] && c != letters[1])
 			continue;
 		/* Once more it decides nothing: it is a word, and a wrong one. */
@@ -50,11 +51,18 @@ parse_letter(char c, struct page_sorting *s)
 bool
 page_sorting_parse(const char *text, struct page_sorting *out)
 {
+	return page_sorting_parse_of(page_sort_rows, PAGE_SORTS, text, out);
+}
+
+bool
+page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
+    const char *text, struct page_sorting *out)
+{
 	struct page_sorting s = { 0 };
 	size_t i;
 
-	for (i = 0; i < PAGE_SORTS; i++)
-		if (strcmp(text, page_sort_rows[i].word) == 0) {
+	for (i = 0; i < n; i++)
+		if (strcmp(text, keys[i].word) == 0) {
 			s.n = 1;
 			s.by[0].sort = (uint8_t)i;
 			*out = s;
@@ -63,7 +71,7 @@ page_sorting_parse(const char *text, struct page_sorting *out)
 	if (text[0] == '\0' || strlen(text) > PAGE_SORTINGS)
 		return false;
 	for (i = 0; text[i] != '\0'; i++)
-		if (!parse_letter(text[i], &s))
+		if (!parse_letter(keys, n, text[i], &s))
 			return false;
 	*out = s;
 	return true;

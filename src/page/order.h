@@ -45,6 +45,9 @@ extern const struct page_sort_row page_sort_rows[PAGE_SORTS];
  * nothing is changed.
  */
 bool page_sorting_parse(const char *text, struct page_sorting *);
+/* The same of the keys of another page. */
+bool page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
+    const char *text, struct page_sorting *);
 /* As the options have it, the order of the list included. */
 void page_sorting_get(const struct page_opts *, struct page_sorting *);
 /* Into the options; a native one becomes the list's order. */

@@ -50,11 +50,12 @@ enum page_color {
 	PAGE_COLOR_NEVER,
 };
 
-/* By the letter that a page's first line begins with. */
+/* Pages, by the letter that the first line of each begins with. */
 enum page_letter {
-	PAGE_K,			/* memory blocks */
-	PAGE_G,			/* nodes */
-	PAGE_H,			/* the difference to the mark */
+#define PAGE(action, letter, ...) PAGE_##letter,
+#include "pages.def"
+#undef PAGE
+	PAGES			/* one more than the last */
 };
 
 /* How sizes of blocks are written: units.h. */
@@ -111,7 +112,7 @@ struct page_opts {
 	const char *filter;		/* --filter; NULL none: choice.h takes it from here */
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;
-	enum page_letter first;		/* that lies over page K at first, or K alone */
+	enum page_letter first;		/* page that is shown first */
 	unsigned group, group_below;	/* kinds of groups that the page begins with; 0: blocks */
 	bool free;			/* free blocks of known regions are rows, in address order */
 	enum page_color color;

@@ -4,9 +4,11 @@
  * has become of it.
  *
  *	screen.c	the loop around one struct app, on terminal.c and paint.c
- *	act.c		what each key of keys.def does
- *	act_groups.c	... to groups
- *	mark.c		... to mark and drain
+ *	act.c		from the first key to the last: typing, cycles, the end
+ *	panel.c		the stack of pages and overlays, and what keys do there
+ *	pages/		the pages: their pictures, keys and files
+ *	sort.c		what sorting keys do, and the picker of orders
+ *	mark.c		what keys do to mark and drain
  *	pause.c		... to the picture as a whole: pause, and steps back
  *	mouse.c		what a mouse does
  *	sight.c		what the session has to bring for what is looked at
@@ -21,11 +23,8 @@
  *	targets.c	:target, and the way to another one of this node
  *	go.c		another node in the place of the one that is watched
  *
- *	overlay.c	what lies over the page: help, targets, diagnostics
- *	overlay_block.c	... the detail of a block, callers and callees
- *	overlay_sort.c	... the picker of orders, and sorting at all
- *	overlay_nodes.c	... page G, whose text nodes_page.c makes
- *	overlay_since.c	... page H, the difference to the mark
+ *	overlay.c	help and diagnostics
+ *	overlay_detail.c	the detail of a block, callers and callees
  *
  *	save.c		the picture into a file
  *	listing_job.c	the whole list to a node, a file or a pager (pager.c)
@@ -36,7 +35,7 @@
  *	app_key(&app, 'j');			as keys come
  *	app_tick(&app);				once a cycle
  *	page_compose(page, app.session, app.cols, app.rows, &pic);
- *	app_overlay_compose(&app, &over);	over that
+ *	app_panel_compose(&app, &over);	over that
  *	app_tell_view(&app);
  *	...
  *	app_fini(&app);				once app.over is true
@@ -45,34 +44,18 @@
 #define PAGEK_APP_H
 
 #include "../page/costs.h"
-#include "../page/detail.h"
 #include "../page/diag.h"
 #include "../page/keys.h"
 #include "../page/line.h"
-#include "../page/nodes_page.h"
-#include "../page/since.h"
 #include "config.h"
 #include "history.h"
+#include "panel.h"
 
 enum app_mode {
 	APP_PAGE,
 	APP_PROMPT,		/* typing into the line at the bottom */
 	APP_FIELD,		/* typing into a field of line 2 */
 	APP_CONFIRM,		/* "end target? y/n" */
-};
-
-enum app_overlay {
-	APP_NO_OVERLAY,
-	APP_HELP,
-	APP_TARGETS,
-	APP_DETAIL,
-	APP_KIN,
-	APP_COSTS,
-	APP_SETTINGS,
-	APP_SORT,		/* the picker of orders */
-	APP_NODES,		/* page G */
-	APP_DIFF,		/* page H */
-	APP_OVERLAYS		/* one more than the last */
 };
 
 /* Another program may have the terminal for a while. */
@@ -85,23 +68,6 @@ enum app_lend {
 struct app;
 struct app_job;
 struct app_export;
-
-#define APP_TRAIL 16		/* blocks that Esc goes back to */
-
-/* What an overlay does; NULL: nothing. */
-struct app_overlay_ops {
-	bool whole;		/* it has the whole screen, and what is said stands below it */
-	enum page_keys help;	/* what the help over it begins with */
-	/* All of it in so many rows, its title the first.  -ENOMEM. */
-	int (*compose)(struct app *, int rows, struct page_picture *);
-	void (*move)(struct app *, int delta);
-	int (*window)(const struct app *);	/* rows that PgDn goes */
-	void (*enter)(struct app *);
-	/* Esc: true when that led somewhere else within the overlay. */
-	bool (*back)(struct app *);
-	/* Keys of its own; false: not one of them. */
-	bool (*key)(struct app *, int code);
-};
 
 /*
  * A line at the bottom that is typed into, as `:` opens one.  Enter submits,
@@ -154,68 +120,92 @@ struct app_going {
 	size_t npaths, next;
 };
 
+/* Where the page is, was, and goes to (go.c). */
+struct app_places {
+	bool away;			/* watch->kept, and another node is watched */
+	struct app_place here, before;
+	bool was_elsewhere;		/* there is a `before` */
+	struct app_going going;
+};
+
+/* What waits until the whole list is there. */
+struct app_waits {
+	bool pause, mark, drain;
+};
+
+/* What the loop around the app is to do next. */
+struct app_asks {
+	bool suspend;			/* ^Z */
+	bool repaint;			/* ^L */
+	bool restyle;			/* colours may be others */
+	enum app_lend lend;		/* the screen gives the terminal away, and takes it back */
+};
+
+/* A target that was asked to end (Q). */
+struct app_ending {
+	bool on;
+	struct mono at;
+};
+
+/* For the terminal's clipboard. */
+struct app_clip {
+	bool taken;			/* the terminal is known to have one for us */
+	char text[32];			/* for it, until the next paint; "" nothing */
+};
+
+struct app_click {
+	int row;			/* where a mouse was pressed last, and when */
+	struct mono at;
+};
+
+/* What is on its way to a file or another place (listing_job.c, export_job.c). */
+struct app_jobs {
+	struct app_job *listing;	/* NULL: none */
+	struct app_export *export;	/* likewise */
+	bool warned;			/* ... that leaving ends it */
+};
+
+/* The node's targets, as it listed them last (targets.c). */
+struct app_targets {
+	struct nodes_target *list;	/* owned */
+	size_t n, selected;
+	char wanted[128];		/* target that was asked for by word */
+	char stream[128];		/* name the session was switched to */
+};
+
 struct app {
 	struct page *page;
 	struct nodes_session *session;	/* what is watched now; another one after app_go() */
 	struct nodes_link *link;
 	uv_loop_t *loop;
 	struct page_watch *watch;	/* the caller's */
-	bool away;			/* watch->kept, and another node is watched */
-	struct app_place here, before;
-	bool was_elsewhere;		/* there is a `before` */
-	struct app_going going;
+	struct app_places places;
 	int cols, rows;			/* of the terminal */
 	struct mono begun;
 
 	enum app_mode mode;
 	struct app_prompt asked;	/* in APP_PROMPT */
 	char prompt[320];		/* what is asked in APP_CONFIRM */
+	struct app_panels panels;
+	struct app_targets targets;
+	struct app_click clicked;
+	struct app_clip clip;
 
-	enum app_overlay overlay;
-	enum app_overlay under[APP_OVERLAYS];	/* come back when it is closed, the last first */
-	int nunder;
-	struct page_scroll scroll;	/* of help and targets */
-	struct page_detail detail;
-	struct blk trail[APP_TRAIL];	/* blocks that one came by to this one, the last last */
-	int ntrail;
-	struct page_kin kin;
-	bool clip_taken;		/* the terminal is known to have a clipboard for us */
-	char clip[32];			/* for it, until the next paint; "" nothing */
 	struct page_costs costs;	/* of the screen's cycles */
 	struct page_diag diag;		/* beside those */
-	struct nodes_survey *survey;	/* of page G; NULL: nobody looks */
-	struct mono nodes_left;		/* when somebody last did */
-	struct page_nodes nodes;
-	struct page_diff diff;
 	struct symbol_wrappers *wrappers;	/* of :skip, when the options had none; owned */
-	struct nodes_target *targets;	/* owned */
-	size_t ntargets, selected;
-	size_t sort;			/* under the cursor of the picker */
-	char wanted[128];		/* target that was asked for by word */
-	char stream[128];		/* name the session was switched to */
-
-	bool ending;			/* the target was asked to end */
-	struct mono ending_at;
-
-	struct app_job *job;		/* a listing on its way; NULL none */
-	struct app_export *export;	/* likewise */
-	bool warned;			/* ... that leaving ends it */
-	enum app_lend lend;		/* the screen gives the terminal away, and takes it back */
-
-	int clicked_row;		/* where a mouse was pressed last, and when */
-	struct mono clicked;
 	char *set[OPTIONS];		/* settings of this page's own; owned, NULL: none */
-	bool restyle;			/* colours may be others */
 
-	bool pausing;			/* paused as soon as the whole list is there */
-	bool marking, draining;		/* likewise marked, or drained */
-	bool suspend;			/* ^Z is due */
-	bool repaint;			/* ^L is due */
+	struct app_ending ending;
+	struct app_jobs jobs;
+	struct app_waits waits;
+	struct app_asks asks;
 	bool over;
 	struct page_result result;
 };
 
-void app_init(struct app *, struct page *, struct page_watch *, uv_loop_t *);
+/* -ENOMEM: app_fini() is due all the same. */
+int app_init(struct app *, struct page *, struct page_watch *, uv_loop_t *);
 void app_fini(struct app *);
 
 void app_key(struct app *, int code);
@@ -227,13 +217,16 @@ enum app_mouse {
 };
 /* At that cell of the screen, from 0 on. */
 void app_mouse(struct app *, enum app_mouse, int row, int col);
-/* What a key does on page K. */
-void app_do(struct app *, enum page_action);
+/* A click in that row is the second one there within a moment. */
+bool app_click_is_double(struct app *, int row);
 /* Once a cycle. */
 void app_tick(struct app *);
 /* The process stood still for so long: it was stopped. */
 void app_resumed(struct app *, int64_t gap_ms);
 void app_quit(struct app *, enum page_end, int signal);
+void app_interrupt(struct app *);	/* ^C */
+/* Q: asks first. */
+void app_end_target(struct app *);
 /* As somebody asks to: with a listing on its way only when asked again. */
 void app_leave(struct app *);
 /* What cycles cost is counted from here on. */
@@ -254,8 +247,6 @@ void app_tell_view(struct app *);
 /* A mark on what is shown; rows only of what is there now, or no longer so. */
 void app_mark(struct app *);
 void app_drain(struct app *);
-void app_diff(struct app *);	/* page H */
-void app_diff_open(struct app *);	/* ... of a mark that is set now */
 void app_mark_tick(struct app *);	/* once a cycle */
 
 /* In the bottom line until the next key; outside text is welcome. */
@@ -282,20 +273,8 @@ void app_history_add(struct app *, const char *kind, const char *text);
 /* What is to be completed begins at `at`, which is within `before`. */
 void app_words_from(struct line_words *, const char *before, const char *at);
 
-/* What keys do with groups, and `:group` (act_groups.c). */
-void app_group_next(struct app *);
-void app_group_below_next(struct app *);
-void app_group_flat(struct app *);
+/* `:group`: "type", or with a second level "site>type". */
 void app_group_by(struct app *, const char *kinds);
-/* By the next column, or with a step of -1 the one before. */
-void app_group_sort(struct app *, int step);
-/* False: groups have no column that is called so. */
-bool app_group_sort_by(struct app *, const char *word);
-void app_group_reverse(struct app *);
-void app_group_enter(struct app *);
-void app_group_unfold(struct app *);
-void app_group_fold(struct app *);
-void app_group_unfold_all(struct app *);
 /* Each of "age|address" that is a word, in small letters. */
 void app_words_of(struct line_words *, const char *words);
 
@@ -319,19 +298,24 @@ void app_target(struct app *, const char *word);
 void app_target_complete(struct app *, const char *before, const char *arg,
     struct line_words *);
 void app_switch(struct app *, const struct nodes_target *);
+/* The list of those that the node has told last. */
+void app_targets_open(struct app *);
 
 /*
- * By a word or letters, as --sort takes them.  False: there is none, and that
- * was said.
+ * What sorting keys do on the page that is on top (sort.c); where it has no
+ * order, `:sort` is for page K.  By a word or letters, as --sort takes them;
+ * what is neither is said.
  */
-bool app_sort(struct app *, const char *text);
+void app_sort(struct app *, const char *text);
+void app_sort_by(struct app *, size_t key);
 void app_sort_open(struct app *);
 void app_sort_reverse(struct app *);
 /* By the next column that is shown. */
 void app_sort_left(struct app *);
 void app_sort_right(struct app *);
-/* By what the heading has at that column; again: the other way round. */
-void app_sort_at(struct app *, int col);
+struct page_sort_ops;
+/* NULL: the rows of that page cannot be sorted. */
+const struct page_sort_ops *app_page_sorts(const struct app *);
 
 /* The line for a filter. */
 void app_filter_open(struct app *);
@@ -362,30 +346,11 @@ bool app_field_key(struct app *, enum page_action);
 /* A key while one is edited. */
 void app_field_type(struct app *, int code);
 
-/* Over what is open already; Esc goes back to that. */
-void app_overlay_open(struct app *, enum app_overlay);
-void app_overlay_close(struct app *);
-void app_overlay_close_all(struct app *);
-extern const struct app_overlay_ops app_overlay_detail, app_overlay_kin,
-    app_overlay_nodes, app_overlay_settings, app_overlay_diff,
-    app_overlay_sort;
-void app_overlay_key(struct app *, int code);
-/* The whole overlay for app's size; nothing when there is none: false. */
-bool app_overlay_compose(struct app *, struct page_picture *);
-/* What is open has the whole screen. */
-bool app_overlay_is_whole(const struct app *);
-/*
- * For pages that cover page K whole, of keys that are none of their own: false
- * when they mean what they do over any page.  Others would do something to page
- * K that is not seen, so that is said instead; `:` is open then.
- */
-bool app_overlay_means_nothing(struct app *, int code, char page);
+/* Of the block in detail, or of the one under the cursor. */
+void app_show_address(struct app *);
 
-/* Page G. */
-void app_nodes_open(struct app *);
-/* Once a cycle: nobody is asked any more when it was left for a while. */
-void app_nodes_tick(struct app *);
-void app_nodes_fini(struct app *);
+extern const struct panel_ops overlay_help, overlay_targets, overlay_detail,
+    overlay_kin, overlay_costs, overlay_settings, overlay_sort;
 
 /* The block under the cursor in full. */
 void app_open_detail(struct app *);
@@ -436,8 +401,10 @@ bool app_export_wants_all(const struct app *);
 /* Nobody waits any more; what is on its way ends while the loop is run. */
 void app_export_fini(struct app *);
 
-/* Page K's picture, or page H's where that is open: 0 with the file's name in
-   path, or a negative errno. */
+/*
+ * The picture of the page that is on top: 0 with the file's name in path, or a
+ * negative errno.
+ */
 int app_save(struct app *, char *path, size_t cap);
 
 #endif

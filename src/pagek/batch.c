@@ -11,8 +11,8 @@
 #include "../page/free.h"
 #include "../page/groups.h"
 #include "commands.h"
-#include "export.h"
 #include "json.h"
+#include "pages.h"
 #include "pump.h"
 
 #define COLUMNS_DEFAULT 80
@@ -297,12 +297,21 @@ batch_tell_view(const struct page *page, struct nodes_session *s, int rows)
 	nodes_session_view(s, all ? NULL : &view);
 }
 
+void
+batch_put(FILE *out, const struct page_picture *pic)
+{
+	int i;
+
+	for (i = 0; i < pic->rows && output_going(out); i++)
+		fprintf(out, "%s\n", pic->line[i].text);
+}
+
 int
 batch_print(FILE *out, uv_loop_t *loop, struct page *page,
     struct nodes_session *s, int rows)
 {
 	struct page_picture pic = { 0 };
-	int cols = batch_columns(out), err, i;
+	int cols = batch_columns(out), err;
 
 	/* The next one, too, is as tall as this one, as far as is known. */
 	if (rows > 0)
@@ -314,8 +323,7 @@ batch_print(FILE *out, uv_loop_t *loop, struct page *page,
 		err = page_compose(page, s, cols, rows, &pic);
 	}
 	if (err == 0)
-		for (i = 0; i < pic.rows && output_going(out); i++)
-			fprintf(out, "%s\n", pic.line[i].text);
+		batch_put(out, &pic);
 	page_picture_fini(&pic);
 	return err;
 }
@@ -422,149 +430,30 @@ batch_status(const struct options *o, const struct nodes_look *look)
 
 /* --- pagek --once, pagek -b --------------------------------------------- */
 
-/* The groups of the first level, as :export writes them. */
-static int
-put_groups(struct page *page, const struct page_view *v, struct json *j)
+int
+batch_names_ms(const struct batch *b)
 {
-	struct page_export_sums sums = { 0 };
-	int r = page_choice_ready(page);
-
-	if (r == 0)
-		r = page_groups_refresh(page, v);
-	return r < 0 ? r : page_export_groups(page, v, EXPORT_NDJSON, j->out,
-	    j, &sums);
-}
-
-/* All rows, with the names that are in the profile. */
-static int
-put_data(const struct options *o, struct nodes_session *s, struct page *page,
-    struct profile *p, struct page_sieve *sieve, struct json *j)
-{
-	struct page_view v;
-	int r;
-
-	batch_view(&v, page, s);
-	if (page->group != 0)
-		return put_groups(page, &v, j);
-	r = page_choice_text_begin(page, &v);
-	if (r == 0)
-		json_blocks(j, page, &v, p, sieve,
-		    option_given(o, OPTION_SINCE), 0);
-	return r;
-}
-
-static int
-once(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page *page, struct json *j)
-{
-	struct page_sieve *sieve;
-	struct profile *p;
-	size_t lacking;
-	int rows, r;
-
-	r = batch_sieve(o, &sieve);
-	if (r == 0)
-		r = batch_names(loop, s, &page->opts, sieve, 0, o->timeout_ms,
-		    &p, &lacking);
-	if (r < 0) {
-		page_sieve_free(sieve);
-		return r;
-	}
-	batch_tell_lacking(o, s, lacking, profile_callers(p));
-	rows = nodes_session_look(s)->listed ? 0 : batch_lines(j->out);
-	r = o->json ? put_data(o, s, page, p, sieve, j) :
-	    batch_print(j->out, loop, page, s, rows);
-	profile_free(p);
-	page_sieve_free(sieve);
-	return r;
-}
-
-/* What has come and gone within an interval. */
-static int
-once_since(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page *page, struct json *j)
-{
-	pump(loop, s, o->interval_ms, NULL, NULL);
-	return batch_since_print(o, loop, page, s, o->timeout_ms, j);
-}
-
-/* A picture as data, with the names that are there in a moment. */
-static int
-print_data(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page *page, struct json *j)
-{
-	struct page_sieve *sieve;
-	struct profile *p;
-	size_t lacking;
-	int r;
-
-	r = batch_sieve(o, &sieve);
-	if (r == 0)
-		r = batch_names(loop, s, &page->opts, sieve, 0, NAMES_WAIT_MS,
-		    &p, &lacking);
-	if (r == 0) {
-		r = put_data(o, s, page, p, sieve, j);
-		profile_free(p);
-	}
-	page_sieve_free(sieve);
-	return r;
+	return b->once ? b->o->timeout_ms : NAMES_WAIT_MS;
 }
 
 /*
- * Whether there is no use in another picture.  A list that is just being
- * mended is still good, and a link that is lost has its time to come back.
+ * Another picture would show nothing new.  A list that is just being mended is
+ * still good, and a lost link is given time to come back.
  */
 static bool
-is_over(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+is_over(const struct batch *b)
 {
-	const struct nodes_look *look = nodes_session_look(s);
-	bool ended = look->state == NODES_ENDED ||
-	    look->state == NODES_CORRUPT;
+	const struct nodes_look *look;
+	bool ended;
 
+	if (b->session == NULL)
+		return false;
+	look = nodes_session_look(b->session);
+	ended = look->state == NODES_ENDED || look->state == NODES_CORRUPT;
 	if (!ended && look->linked)
 		return false;
-	pump_settled(loop, s, o->timeout_ms);
-	return ended || !nodes_session_look(s)->linked;
-}
-
-static int
-print_one(const struct options *o, uv_loop_t *loop, struct nodes_session *s,
-    struct page *page, struct json *j)
-{
-	if (o->page.first == PAGE_H)
-		return batch_since_print(o, loop, page, s, NAMES_WAIT_MS, j);
-	return o->json ? print_data(o, loop, s, page, j) :
-	    batch_print(j->out, loop, page, s, batch_lines(j->out));
-}
-
-/* Pictures until their count, their time, the target's end or the reader's. */
-static int
-again_and_again(const struct options *o, uv_loop_t *loop,
-    struct nodes_session *s, struct page *page, struct json *j)
-{
-	bool since = o->page.first == PAGE_H;
-	FILE *out = j->out;
-	struct pace pace;
-	int err;
-
-	pace_begin(&pace, o);
-	/* There is one, however short the duration. */
-	if (since)
-		(void)pace_wait(&pace, loop, s, NULL, NULL);
-	for (;;) {
-		err = print_one(o, loop, s, page, j);
-		if (err < 0 || !output_flush(out) || is_over(o, loop, s))
-			return err;
-		tell_target(o, nodes_session_look(s));
-		pace.n++;
-		if (!pace_wait(&pace, loop, s, NULL, NULL))
-			break;
-		if (!o->json)
-			fputc('\n', out);
-	}
-	/* What is just being mended is no loss. */
-	pump_settled(loop, s, o->timeout_ms);
-	return 0;
+	pump_settled(b->loop, b->session, b->o->timeout_ms);
+	return ended || !nodes_session_look(b->session)->linked;
 }
 
 /* Has its target ended, and has it told how?  That comes a moment later. */
@@ -577,52 +466,98 @@ has_ended(void *arg)
 	    look->state != NODES_LIVE && look->state != NODES_CONNECTING;
 }
 
-/* Of what is read to its end, until it has come to it, if that is in time. */
-static void
-await_end(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+void
+batch_await_end(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
 	if (target_is_read_to_its_end(o))
 		pump(loop, s, o->timeout_ms, has_ended, s);
 }
 
+/* Pictures until their count, their time, the target's end or the reader's. */
+static int
+print_again_and_again(struct batch *b, const struct page_ops *ops)
+{
+	const struct options *o = b->o;
+	struct pace pace;
+	int err;
+
+	pace_begin(&pace, o);
+	/* There is one, however short the duration. */
+	if ((ops->needs & PAGE_NEEDS_INTERVAL) != 0)
+		(void)pace_wait(&pace, b->loop, b->session, NULL, NULL);
+	for (;;) {
+		err = ops->text.print(b);
+		if (err < 0 || !output_flush(b->out) || is_over(b))
+			return err;
+		if (b->session != NULL)
+			tell_target(o, nodes_session_look(b->session));
+		b->n = ++pace.n;
+		if (!pace_wait(&pace, b->loop, b->session, NULL, NULL))
+			break;
+		if (!o->json)
+			fputc('\n', b->out);
+	}
+	/* What is just being mended is no loss. */
+	if (b->session != NULL)
+		pump_settled(b->loop, b->session, o->timeout_ms);
+	return 0;
+}
+
+static int
+print_all(struct batch *b, const struct page_ops *ops)
+{
+	int err = ops->text.begin != NULL ? ops->text.begin(b) : 0;
+
+	if (err < 0)
+		return err == -EAGAIN ? 0 : err;
+	if (!b->once)
+		return print_again_and_again(b, ops);
+	if ((ops->needs & PAGE_NEEDS_INTERVAL) != 0)
+		pump(b->loop, b->session, b->o->interval_ms, NULL, NULL);
+	return ops->text.print(b);
+}
+
+static int
+status_of(const struct batch *b, const struct page_ops *ops)
+{
+	return ops->text.status != NULL ? ops->text.status(b) :
+	    batch_status(b->o, nodes_session_look(b->session));
+}
+
 int
 batch_top(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
 {
-	bool since = o->page.first == PAGE_H;
+	const struct page_ops *ops = pages[o->page.first].ops;
 	struct page page;
 	struct json j;
-	int err = 0, status;
-	FILE *out;
+	struct batch b = { .o = o, .loop = loop, .session = s, .page = &page,
+		.json = &j, .once = option_given(o, OPTION_ONCE) };
+	int err, status;
 
-	out = output_open(o->output);
-	if (out == NULL)
+	b.out = output_open(o->output);
+	if (b.out == NULL)
 		return PAGEK_FAILED;
 	page_init(&page, &o->page);
 	page.text = true;
-	json_open(&j, out, o);
-	pump_settled(loop, s, o->timeout_ms);
-	tell_target(o, nodes_session_look(s));
-	if (since)
-		err = batch_since_begin(o, loop, &page, s);
-	else
-		await_end(o, loop, s);
-	if (err == 0 && option_given(o, OPTION_ONCE))
-		err = since ? once_since(o, loop, s, &page, &j) :
-		    once(o, loop, s, &page, &j);
-	else if (err == 0)
-		err = again_and_again(o, loop, s, &page, &j);
-	page_fini(&page);
-	/* Where there is nothing to mark, its state says why. */
-	if (since && (err == -EAGAIN || err == -ENOENT))
-		err = 0;
-	if (err < 0) {
-		complain("cannot make the picture: %s", strerror(-err));
-		return output_close(out, o->output, PAGEK_FAILED);
+	json_open(&j, b.out, o);
+	if (s != NULL) {
+		pump_settled(loop, s, o->timeout_ms);
+		tell_target(o, nodes_session_look(s));
 	}
-	status = output_close(out, o->output, PAGEK_OK);
-	batch_tell_loss(o, nodes_session_look(s));
-	return status != PAGEK_OK ? status :
-	    batch_status(o, nodes_session_look(s));
+	err = print_all(&b, ops);
+	page_fini(&page);
+	if (err < 0)
+		complain("cannot %s: %s", ops->text.verb != NULL ?
+		    ops->text.verb : "make the picture", strerror(-err));
+	status = output_close(b.out, o->output, err < 0 ? PAGEK_FAILED :
+	    PAGEK_OK);
+	if (err == 0 && (ops->needs & PAGE_NEEDS_LIST) != 0)
+		batch_tell_loss(o, nodes_session_look(s));
+	if (status == PAGEK_OK)
+		status = status_of(&b, ops);
+	if (ops->text.end != NULL)
+		ops->text.end(&b);
+	return status;
 }
 
 /* --- a target, once ------------------------------------------------------ */
@@ -673,7 +608,7 @@ batch_visit(const struct options *o, uv_loop_t *loop,
 	status = batch_open(o, loop, no_news, NULL, &link, &s);
 	if (status != PAGEK_OK)
 		return status;
-	await_end(o, loop, s);
+	batch_await_end(o, loop, s);
 	look = nodes_session_look(s);
 	status = fits(look) ? run(o, loop, s) : batch_status(o, look);
 	pump_down(loop, s, link);

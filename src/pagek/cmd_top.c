@@ -5,6 +5,7 @@
 
 #include "../base/base.h"
 #include "commands.h"
+#include "pages.h"
 #include "pump.h"
 
 static int
@@ -21,22 +22,20 @@ on_screen(uv_loop_t *loop, struct page_watch *watch, struct page *page)
 	return result.end == PAGE_FAILED ? PAGEK_FAILED : PAGEK_OK;
 }
 
-/* Of page G as text there is nothing of page K. */
+/* Options that the text of a page has no use for. */
 static int
-check_nodes_page(struct parse *p)
+check_page(struct parse *p)
 {
-	static const enum option_id blocks[] = { OPTION_SORT, OPTION_REVERSE,
-		OPTION_SKIP, OPTION_NO_SKIP, OPTION_CLASSIC, OPTION_WIDE,
-		OPTION_UTC, OPTION_STRICT, OPTION_MAX, OPTION_SINCE,
-		OPTION_LIST, OPTION_LOOK_ONLY };
+	const struct page_row *page = &pages[p->o->page.first];
+	const struct page_text_ops *text = &page->ops->text;
+	char why[64];
 
-	if (p->o->page.first != PAGE_G)
-		return 0;
-	if (p->o->aimed)
-		return option_fail(p, "page G has all nodes of the table, and "
-		    "as text it takes no TARGET");
-	return option_none_of(p, blocks, BASE_NELEM(blocks), "is for page K, "
-	    "and page G alone is wanted");
+	if (p->o->aimed && (page->ops->needs & PAGE_NEEDS_TARGET) == 0)
+		return option_fail(p, "page %s shows %s, and as text it takes "
+		    "no TARGET", page->letter, page->title);
+	snprintf(why, sizeof why, "is for page K, and page %s alone is wanted",
+	    page->letter);
+	return option_none_of(p, text->refuse, text->nrefuse, why);
 }
 
 /* One picture. */
@@ -45,17 +44,17 @@ check_once(struct parse *p)
 {
 	static const enum option_id again[] = { OPTION_COUNT, OPTION_DURATION,
 		OPTION_INTERVAL };
-	/* Page H waits for --interval. */
-	size_t n = BASE_NELEM(again) - (p->o->page.first == PAGE_H);
+	bool waits = (pages[p->o->page.first].ops->needs &
+	    PAGE_NEEDS_INTERVAL) != 0;
 	int r;
 
-	r = option_none_of(p, again, n, "has no meaning with --once");
+	r = option_none_of(p, again, BASE_NELEM(again) - waits, "has no meaning with --once");
 	if (r != 0)
 		return r;
 	if (option_given(p->o, OPTION_LOOK_ONLY))
 		return option_fail(p, "--look-only has no meaning with --once, "
 		    "which arms nothing");
-	return check_nodes_page(p);
+	return check_page(p);
 }
 
 int
@@ -72,7 +71,7 @@ cmd_top_check(struct parse *p)
 	if (p->o->format == FORMAT_JSON)
 		return option_fail(p, "--format=json is one object, and "
 		    "--batch writes many: take --format=ndjson, or --once");
-	return check_nodes_page(p);
+	return check_page(p);
 }
 
 int
@@ -80,6 +79,7 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 {
 	bool text = option_given(o, OPTION_ONCE) ||
 	    option_given(o, OPTION_BATCH);
+	bool aims = (pages[o->page.first].ops->needs & PAGE_NEEDS_TARGET) != 0;
 	/* A node of our own ends when nobody looks at it any more. */
 	struct page_watch w = { .target = &o->target, .remote = o->remote, .options = o,
 		.kept = o->target.kind == TARGET_DEMO ||
@@ -89,15 +89,17 @@ cmd_top(const struct options *o, uv_loop_t *loop)
 	char why[512];
 	struct page page;
 
-	if (text && o->page.first == PAGE_G)
-		return ask_page(o, loop);
+	if (text && !aims) {
+		status = batch_top(o, loop, NULL);
+		pump_down(loop, NULL, NULL);
+		return status;
+	}
 	err = text ? 0 : page_screen_check();
 	if (err < 0)
 		return output_refuse_terminal(err);
 	options_session(o, &opts);
 	status = target_open(o, loop, &w.link, &opts, why, sizeof why);
-	/* Who looks for nodes elsewhere needs none here. */
-	if (status == PAGEK_NO_TARGET && o->page.first == PAGE_G && !o->aimed &&
+	if (status == PAGEK_NO_TARGET && !aims && !o->aimed &&
 	    nodes_connect_later(&w.link, loop) == 0)
 		status = PAGEK_OK;
 	if (status != PAGEK_OK) {

@@ -8,12 +8,12 @@
 
 #include "../page/marked.h"
 #include "app.h"
+#include "pages.h"
 
 static void
 cmd_sort(struct app *app, const char *arg)
 {
-	if (!page_shows_groups(app->page) || !app_group_sort_by(app, arg))
-		app_sort(app, arg);
+	app_sort(app, arg);
 }
 
 static void
@@ -26,22 +26,19 @@ static void
 cmd_help(struct app *app, const char *arg)
 {
 	(void)arg;
-	app_overlay_open(app, APP_HELP);
+	app_panel_open(app, APP_HELP);
 }
 
-static void
-cmd_blocks(struct app *app, const char *arg)
-{
-	(void)arg;
-	app_overlay_close_all(app);
-}
-
-static void
-cmd_nodes_page(struct app *app, const char *arg)
-{
-	(void)arg;
-	app_nodes_open(app);
-}
+/* One for each page: cmd_page_K(). */
+#define PAGE(action, letter, ...) \
+	static void \
+	cmd_page_##letter(struct app *app, const char *arg) \
+	{ \
+		(void)arg; \
+		app_page_open(app, PAGE_##letter, false); \
+	}
+#include "../page/pages.def"
+#undef PAGE
 
 static void
 cmd_quit(struct app *app, const char *arg)
@@ -191,7 +188,7 @@ static void
 cmd_diff(struct app *app, const char *arg)
 {
 	(void)arg;
-	app_diff(app);
+	app_page_open(app, PAGE_H, false);
 }
 
 static void
@@ -241,9 +238,10 @@ static const struct page_command {
 	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",
 	    app_set },
 	{ "save", "", "write what was set into the user's file", cmd_save },
-	{ "K", "", "page K: the blocks", cmd_blocks },
-	{ "H", "", "page H: the same as diff", cmd_diff },
-	{ "G", "", "page G: the nodes of the table", cmd_nodes_page },
+#define PAGE(action, letter, key, bar, rank, name, title) \
+	{ #letter, "", "page " #letter ": " title, cmd_page_##letter },
+#include "../page/pages.def"
+#undef PAGE
 	{ "help", "", "show the help", cmd_help },
 	{ "q", "", "quit the page; target and node go on", cmd_quit },
 };

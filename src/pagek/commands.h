@@ -10,7 +10,6 @@
  *	batch.c		a target's session opened, and pages of it as text
  *	moment.c	a target at one moment
  *	pump.c		the loop, run until something has come, or is due again
- *	ask.c		how the nodes are
  *	forward.c	signals handed on to a command that is run
  *	output.c	where text goes, and what is said beside it
  *	tell.c		what -v tells
@@ -127,19 +126,8 @@ void batch_tell_view(const struct page *, struct nodes_session *, int rows);
 int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
     int rows);
 
-/*
- * Page H (batch_since.c): marks the list once it is whole, for which it waits;
- * -EAGAIN: it has not become so; -ENOENT: there is none; -ENOMEM.
- */
-int batch_since_begin(const struct options *, uv_loop_t *, struct page *,
-    struct nodes_session *);
-/*
- * ... and what has come and gone since then, with the names that come within
- * names_ms.  A mark that was lost is said, and set anew.  -ENOMEM.
- */
-struct json;
-int batch_since_print(const struct options *, uv_loop_t *, struct page *,
-    struct nodes_session *, int names_ms, struct json *);
+/* The lines of a picture, as long as somebody reads them. */
+void batch_put(FILE *, const struct page_picture *);
 
 /* The sieve of --filter, NULL when there is none; the caller's.  -ENOMEM. */
 int batch_sieve(const struct options *, struct page_sieve **);
@@ -179,7 +167,29 @@ void batch_tell_lacking(const struct options *, struct nodes_session *,
  */
 void batch_tell_loss(const struct options *, const struct nodes_look *);
 
-/* `pagek --once` and `pagek -b` on an open session. */
+/* A page that is printed by --once or -b: for its struct page_text_ops. */
+struct batch {
+	const struct options *o;
+	uv_loop_t *loop;
+	struct nodes_session *session;	/* settled; NULL: the page needs no target */
+	struct page *page;
+	FILE *out;
+	struct json *json;		/* of --format, on `out` */
+	bool once;
+	uint64_t n;			/* pictures so far */
+	void *state;			/* the page's own */
+};
+
+/* Names are waited for at most so long. */
+int batch_names_ms(const struct batch *);
+/* Until a file that is read to its end has come to it, for --timeout at most. */
+void batch_await_end(const struct options *, uv_loop_t *,
+    struct nodes_session *);
+
+/*
+ * `pagek --once` and `pagek -b` of the page that --page names, on an open
+ * session; NULL: that page needs no target.
+ */
 int batch_top(const struct options *, uv_loop_t *, struct nodes_session *);
 
 /*
@@ -223,7 +233,7 @@ bool run_is_read(void *session);
  */
 int run_tell_end(const struct nodes_look *, const char *command);
 
-/* --- how the nodes are (ask.c) ------------------------------------------- */
+/* --- how the nodes are (pages/nodes.c) ------------------------------------ */
 
 /*
  * Asks all nodes of the table and waits until they have told how they are, for
@@ -235,9 +245,6 @@ int ask_nodes(const struct options *, uv_loop_t *, struct nodes_survey **,
 
 /* What a survey deserves: PAGEK_NO_TARGET when none of its nodes answers. */
 int ask_status(struct nodes_survey *);
-
-/* Page G as text: `pagek --page=G --once`, and with -b. */
-int ask_page(const struct options *, uv_loop_t *);
 
 /* --- what -v tells (tell.c) ----------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "app.h"
 #include "export.h"
 #include "listing.h"
+#include "pages.h"
 
 #define BUDGET_NS 6000000
 #define WHOLE_MS 10000		/* that a list, or a count, is waited for */
@@ -49,7 +50,7 @@ end(struct app_export *e)
 
 	if (strcmp(app->page->message, e->progress) == 0)
 		app->page->message[0] = '\0';
-	app->export = NULL;
+	app->jobs.export = NULL;
 	app->page->news = true;
 	e->app = NULL;
 	if (!e->working)
@@ -156,11 +157,13 @@ static int
 start(struct app_export *e, const struct page_view *v)
 {
 	struct app *app = e->app;
+	const struct page_ops *ops = app_page_shown(app);
 
-	if (!is_there(v))
+	if (ops->export_begin == NULL)
+		ops = pages[PAGE_K].ops;
+	if ((ops->needs & PAGE_NEEDS_LIST) != 0 && !is_there(v))
 		return -EAGAIN;
-	return page_export_begin(&e->x, app->page, v,
-	    app->overlay == APP_DIFF ? &app->diff : NULL, e->form, e->out);
+	return ops->export_begin(app, v, e->form, e->out, &e->x);
 }
 
 static void
@@ -194,18 +197,18 @@ go_on(struct app_export *e)
 void
 app_export_tick(struct app *app)
 {
-	if (app->export == NULL)
+	if (app->jobs.export == NULL)
 		return;
-	if (!app->export->working)
-		go_on(app->export);
-	if (app->export != NULL)
-		keep_progress(app->export);
+	if (!app->jobs.export->working)
+		go_on(app->jobs.export);
+	if (app->jobs.export != NULL)
+		keep_progress(app->jobs.export);
 }
 
 bool
 app_export_wants_all(const struct app *app)
 {
-	const struct app_export *e = app->export;
+	const struct app_export *e = app->jobs.export;
 
 	return e != NULL && (e->x == NULL || page_export_copies(e->x));
 }
@@ -241,9 +244,9 @@ app_export(struct app *app, const char *path)
 		    "it ends in .txt, .json, .ndjson or .csv");
 		return;
 	}
-	if (app->export != NULL) {
+	if (app->jobs.export != NULL) {
 		app_say(app, "an export to %.128s is on its way; Esc cancels "
-		    "it", app->export->path);
+		    "it", app->jobs.export->path);
 		return;
 	}
 	e = calloc(1, sizeof *e);
@@ -256,11 +259,11 @@ app_export(struct app *app, const char *path)
 	e->file = LISTING_FILE_NONE;
 	snprintf(e->path, sizeof e->path, "%s", path);
 	e->session = app->session;
-	app->warned = false;
+	app->jobs.warned = false;
 	e->begun = mono_now();
 	page_view_shown(&v, app->page, app->session);
 	e->stream_no = v.look->stream_no;
-	app->export = e;
+	app->jobs.export = e;
 	if (page_export_form(path, &e->form) < 0)
 		fail(e, "its name has to end in .txt, .json, .ndjson or .csv");
 	else if ((r = open_file(e)) < 0)
@@ -272,9 +275,9 @@ app_export(struct app *app, const char *path)
 bool
 app_export_cancel(struct app *app)
 {
-	if (app->export == NULL)
+	if (app->jobs.export == NULL)
 		return false;
-	end(app->export);
+	end(app->jobs.export);
 	app_say(app, "the export was cancelled");
 	return true;
 }
@@ -282,6 +285,6 @@ app_export_cancel(struct app *app)
 void
 app_export_fini(struct app *app)
 {
-	if (app->export != NULL)
-		end(app->export);
+	if (app->jobs.export != NULL)
+		end(app->jobs.export);
 }

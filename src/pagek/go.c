@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/groups.h"
 #include "app.h"
 #include "target.h"
 
@@ -142,7 +143,7 @@ free_paths(struct app_going *g)
 bool
 app_go_stop(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	bool was = g->session != NULL;
 
 	close_both(g->session, g->link);
@@ -161,7 +162,7 @@ is_searched(const struct app_place *place)
 static int
 open_searched(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	int r = -ENOENT;
 
 	while (r < 0 && g->next < g->npaths)
@@ -176,7 +177,7 @@ open_searched(struct app *app)
 static int
 open_ssh(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	const struct nodes_entry *e = &g->place.entry;
 	struct nodes_ssh ssh = { .host = e->place,
 		.program = e->remote[0] != '\0' ? e->remote :
@@ -190,7 +191,7 @@ open_ssh(struct app *app)
 static int
 open_link(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	const struct nodes_entry *e = &g->place.entry;
 	int r;
 
@@ -208,7 +209,7 @@ open_link(struct app *app)
 static int
 open_session(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	struct nodes_session_opts opts = app->page->opts.session;
 	struct page *page = app->page;
 	struct nodes_view view = {
@@ -230,7 +231,7 @@ open_session(struct app *app)
 static int
 set_out(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	int r;
 
 	g->tried = mono_now();
@@ -280,14 +281,14 @@ say_going(struct app *app)
 {
 	char text[160];
 
-	place_text(&app->going.place, text, sizeof text);
+	place_text(&app->places.going.place, text, sizeof text);
 	app_say(app, "going to %s ...  Esc stays here", text);
 }
 
 static bool
 go(struct app *app, const struct app_place *place)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	int r = 0;
 
 	app_go_stop(app);
@@ -313,19 +314,19 @@ static void
 leave(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
-	struct app_place *here = &app->here;
+	struct app_place *here = &app->places.here;
 
 	/* What was most alive may not be, when one comes back. */
 	if (here->pid == 0 && here->stream[0] == '\0' && look->pid > 0) {
 		here->pid = look->pid;
 		here->chosen = true;
 	}
-	app->before = *here;
-	app->was_elsewhere = true;
-	if (app->watch->kept && !app->away)
+	app->places.before = *here;
+	app->places.was_elsewhere = true;
+	if (app->watch->kept && !app->places.away)
 		return;
 	close_both(app->session, app->link);
-	if (!app->away)
+	if (!app->places.away)
 		app->watch->session = NULL;
 }
 
@@ -341,16 +342,13 @@ take_place(struct app *app, struct nodes_session *session,
 	leave(app);
 	app->session = session;
 	app->link = link;
-	app->away = app->watch->kept && !place->kept;
-	app->here = *place;
+	app->places.away = app->watch->kept && !place->kept;
+	app->places.here = *place;
 	app_begin_anew(app);
 	page_groups_free(page->groups);
 	page->groups = NULL;
 	page->stated = false;
-	/* The help is of no node; all else that lies over the page is. */
-	if (app->overlay != APP_HELP)
-		app->overlay = APP_NO_OVERLAY;
-	app->nunder = 0;
+	app_panel_close_node(app);
 	page_costs_begin(&app->costs, page, nodes_session_look(session));
 	page->news = true;
 }
@@ -358,11 +356,11 @@ take_place(struct app *app, struct nodes_session *session,
 static void
 arrive(struct app *app)
 {
-	struct app_going g = app->going;
+	struct app_going g = app->places.going;
 	char text[160];
 
-	free_paths(&app->going);
-	app->going = (struct app_going){ 0 };
+	free_paths(&app->places.going);
+	app->places.going = (struct app_going){ 0 };
 	take_place(app, g.session, g.link, &g.place);
 	place_text(&g.place, text, sizeof text);
 	app_say(app, "this is %s; :back goes where you were", text);
@@ -407,7 +405,7 @@ forget_choice(struct app_place *place)
 static void
 try_next(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	struct app_place place = g->place;
 	int r;
 
@@ -430,7 +428,7 @@ try_next(struct app *app)
 static bool
 choose_anew(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 	struct app_place place;
 	int r;
 
@@ -452,7 +450,7 @@ choose_anew(struct app *app)
 void
 app_go_tick(struct app *app)
 {
-	struct app_going *g = &app->going;
+	struct app_going *g = &app->places.going;
 
 	if (g->session == NULL)
 		return;
@@ -472,30 +470,30 @@ app_go_tick(struct app *app)
 void
 app_go_init(struct app *app)
 {
-	app->here.kept = app->watch->kept;
+	app->places.here.kept = app->watch->kept;
 	if (!app->watch->kept && app->watch->target != NULL)
-		place_of(&app->here, app->watch->target);
+		place_of(&app->places.here, app->watch->target);
 }
 
 void
 app_go_fini(struct app *app)
 {
 	app_go_stop(app);
-	if (app->away) {
+	if (app->places.away) {
 		close_both(app->session, app->link);
 	} else {
 		app->watch->session = app->session;
 		app->watch->link = app->link;
 	}
-	app->watch->away = app->away;
+	app->watch->away = app->places.away;
 }
 
 static bool
 go_back(struct app *app)
 {
-	struct app_place place = app->before;
+	struct app_place place = app->places.before;
 
-	if (!app->was_elsewhere) {
+	if (!app->places.was_elsewhere) {
 		app_say(app, "the page was at no other node before");
 		return false;
 	}
@@ -512,8 +510,8 @@ static bool
 is_here(const struct app *app, const struct app_place *place)
 {
 	return place->entry.number != 0 && place->pid == 0 &&
-	    place->stream[0] == '\0' && !app->here.kept &&
-	    place->entry.number == app->here.entry.number;
+	    place->stream[0] == '\0' && !app->places.here.kept &&
+	    place->entry.number == app->places.here.entry.number;
 }
 
 bool
@@ -531,7 +529,7 @@ app_go(struct app *app, const char *word)
 	if (!is_here(app, &place))
 		return go(app, &place);
 	app_go_stop(app);
-	app_overlay_close_all(app);
+	app_panel_close_all(app);
 	nodes_link_retry(app->link);
 	place_text(&place, text, sizeof text);
 	app_say(app, "this is %s", text);

@@ -90,8 +90,8 @@ job_end(struct app_job *j)
 
 	if (strcmp(app->page->message, j->progress) == 0)
 		app->page->message[0] = '\0';
-	app->lend = APP_LEND_NO;
-	app->job = NULL;
+	app->asks.lend = APP_LEND_NO;
+	app->jobs.listing = NULL;
 	app->page->news = true;
 	j->app = NULL;
 	atomic_store(&j->stop, true);
@@ -254,7 +254,7 @@ after_work(struct app_job *j)
 		go(j, STEP_LINK);
 	} else if (j->to.kind == LISTING_PAGER) {
 		go(j, STEP_LEND);
-		j->app->lend = APP_LEND_DUE;
+		j->app->asks.lend = APP_LEND_DUE;
 	} else {
 		outcome_text(j, outcome);
 		app_say(j->app, "listing written to %.140s %s", j->to.text,
@@ -485,11 +485,11 @@ on_pager_over(void *arg, int status, int signal)
 void
 app_lent(struct app *app)
 {
-	struct app_job *j = app->job;
+	struct app_job *j = app->jobs.listing;
 	int r;
 
 	if (j == NULL || j->step != STEP_LEND) {
-		app->lend = APP_LEND_NO;
+		app->asks.lend = APP_LEND_NO;
 		return;
 	}
 	go(j, STEP_PAGER);
@@ -545,7 +545,7 @@ progress_text(const struct app_job *j, char *out, size_t cap)
 static bool
 esc_is_free(const struct app *app)
 {
-	return app->overlay == APP_NO_OVERLAY && app->going.session == NULL &&
+	return app_panel_top(app) == APP_PAGE_K && app->places.going.session == NULL &&
 	    app->page->fields.at == PAGE_NO_FIELD;
 }
 
@@ -609,8 +609,8 @@ app_listing(struct app *app)
 	struct page_view v;
 	struct app_job *j;
 
-	if (app->job != NULL) {
-		say_progress(app->job);
+	if (app->jobs.listing != NULL) {
+		say_progress(app->jobs.listing);
 		return;
 	}
 	if (app->loop == NULL) {
@@ -634,8 +634,8 @@ app_listing(struct app *app)
 	j->stream_no = v.look->stream_no;
 	j->room = page_view_total(&v);
 	j->app = app;
-	app->job = j;
-	app->warned = false;
+	app->jobs.listing = j;
+	app->jobs.warned = false;
 	j->begun = mono_now();
 	/* Where it cannot go it is not made. */
 	if (open_ends(j) == 0)
@@ -645,7 +645,7 @@ app_listing(struct app *app)
 void
 app_listing_tick(struct app *app)
 {
-	struct app_job *j = app->job;
+	struct app_job *j = app->jobs.listing;
 
 	if (j == NULL)
 		return;
@@ -672,16 +672,16 @@ app_listing_tick(struct app *app)
 	case STEP_PAGER:
 		break;
 	}
-	if (app->job == j)
+	if (app->jobs.listing == j)
 		keep_progress(j);
 }
 
 bool
 app_listing_cancel(struct app *app)
 {
-	if (app->job == NULL)
+	if (app->jobs.listing == NULL)
 		return false;
-	job_end(app->job);
+	job_end(app->jobs.listing);
 	app_say(app, "the listing was cancelled");
 	return true;
 }
@@ -689,12 +689,12 @@ app_listing_cancel(struct app *app)
 bool
 app_listing_wants_all(const struct app *app)
 {
-	return app->job != NULL && app->job->step <= STEP_WHOLE;
+	return app->jobs.listing != NULL && app->jobs.listing->step <= STEP_WHOLE;
 }
 
 void
 app_listing_fini(struct app *app)
 {
-	if (app->job != NULL)
-		job_end(app->job);
+	if (app->jobs.listing != NULL)
+		job_end(app->jobs.listing);
 }

@@ -32,7 +32,7 @@ app_mark(struct app *app)
 
 	page_view_shown(&v, app->page, app->session);
 	if (put_off(app, page_mark_set(app->page, &v), "marks",
-	    &app->marking))
+	    &app->waits.mark))
 		return;
 	m = app->page->marked;
 	page_moment_text(app->page, &v, &m->mark, at);
@@ -49,8 +49,8 @@ app_drain(struct app *app)
 {
 	struct page_view v;
 
-	if (app->draining) {
-		app->draining = false;
+	if (app->waits.drain) {
+		app->waits.drain = false;
 		app_say(app, "will not drain");
 		return;
 	}
@@ -61,7 +61,7 @@ app_drain(struct app *app)
 	}
 	page_view_shown(&v, app->page, app->session);
 	if (!put_off(app, page_drain_begin(app->page, &v), "drains",
-	    &app->draining))
+	    &app->waits.drain))
 		app_say(app, "new blocks are not listed; D ends that");
 }
 
@@ -70,15 +70,15 @@ app_mark_tick(struct app *app)
 {
 	const struct nodes_look *look;
 
-	if (!app->marking && !app->draining)
+	if (!app->waits.mark && !app->waits.drain)
 		return;
 	look = nodes_session_look(app->session);
 	if (look->window || !look->settled || look->behind)
 		return;
-	if (app->marking)
+	if (app->waits.mark)
 		app_mark(app);
-	if (app->draining) {
-		app->draining = false;
+	if (app->waits.drain) {
+		app->waits.drain = false;
 		app_drain(app);
 	}
 }

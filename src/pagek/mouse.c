@@ -2,40 +2,20 @@
  * What a mouse does: it puts the cursor, presses the keys of the bar, turns the
  * list.  Which mark stands where is what the last picture has left in the page.
  */
-#include "../page/leaving.h"
-#include "../page/still.h"
 #include "app.h"
 
 #define WHEEL_ROWS 3
 #define DOUBLE_MS 400
 
-static bool
-is_double(struct app *app, int row)
+bool
+app_click_is_double(struct app *app, int row)
 {
-	bool again = app->clicked_row == row &&
-	    mono_ms_since(app->clicked) <= DOUBLE_MS;
+	bool again = app->clicked.row == row &&
+	    mono_ms_since(app->clicked.at) <= DOUBLE_MS;
 
-	app->clicked_row = again ? -1 : row;
-	app->clicked = mono_now();
+	app->clicked.row = again ? -1 : row;
+	app->clicked.at = mono_now();
 	return again;
-}
-
-static void
-click_row(struct app *app, int row)
-{
-	struct page *page = app->page;
-	struct page_view v;
-	uint64_t at;
-
-	if (!page_leaving_offset(page, (size_t)(row - page->spots.first),
-	    &at))
-		return;
-	page_view_shown(&v, page, app->session);
-	page_still_touch(page, &v);
-	page_move_to(page, at);
-	page_hold(page, &v);
-	if (is_double(app, row))
-		app_key(app, PAGE_KEY_ENTER);
 }
 
 /* The bar is hidden while something is said there. */
@@ -56,20 +36,11 @@ click_bar(struct app *app, int row, int col)
 static void
 click(struct app *app, int row, int col)
 {
-	const struct page_spots *spots = &app->page->spots;
-	bool whole = app_overlay_is_whole(app);
-
-	if (!whole && click_bar(app, row, col))
+	if (!app_panel_covers(app) && click_bar(app, row, col))
 		return;
 	app->page->message[0] = '\0';
-	if (app->overlay != APP_NO_OVERLAY) {
-		if (is_double(app, row))
-			app_key(app, PAGE_KEY_ENTER);
-	} else if (row == spots->heading) {
-		app_sort_at(app, col);
-	} else if (row >= spots->first && row < spots->first + spots->rows) {
-		click_row(app, row);
-	}
+	if (!app_panel_click(app, row, col) && app_click_is_double(app, row))
+		app_key(app, PAGE_KEY_ENTER);
 }
 
 static void

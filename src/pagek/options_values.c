@@ -14,6 +14,7 @@
 #include "../page/order.h"
 #include "../page/sieve.h"
 #include "options.h"
+#include "pages.h"
 
 int
 option_fail(struct parse *p, const char *fmt, ...)
@@ -67,19 +68,12 @@ set_sort(struct parse *p, const char *arg)
 static int
 set_page(struct parse *p, const char *arg)
 {
-	static const char *const words[] = {
-		[PAGE_K] = "K",
-		[PAGE_G] = "G",
-		[PAGE_H] = "H",
-	};
-	size_t i;
+	enum page_letter page = page_called(arg);
 
-	for (i = 0; i < BASE_NELEM(words); i++)
-		if (strcmp(words[i], arg) == 0) {
-			p->o->page.first = (enum page_letter)i;
-			return 0;
-		}
-	return option_wrong(p, OPTION_PAGE, arg);
+	if (page == PAGES)
+		return option_wrong(p, OPTION_PAGE, arg);
+	p->o->page.first = page;
+	return 0;
 }
 
 static int

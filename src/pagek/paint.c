@@ -204,8 +204,8 @@ lay_out(struct paint_frame *f, struct app *app)
 	void *lines = f->line;
 	int rows = LINES, said, y, i, r;
 
-	app->page->covered = app->overlay != APP_NO_OVERLAY &&
-	    !app_overlay_is_whole(app);
+	app->page->covered = app_panel_top(app) != APP_PAGE_K &&
+	    !app_panel_covers(app);
 	r = page_compose(app->page, app->session, COLS, rows, &f->picture);
 	if (r < 0)
 		return r;
@@ -215,9 +215,9 @@ lay_out(struct paint_frame *f, struct app *app)
 	f->line = lines;
 	for (y = 0; y < rows; y++)
 		f->line[y] = y < f->picture.rows ? &f->picture.line[y] : NULL;
-	if (!app_overlay_compose(app, &f->over))
+	if (!app_panel_compose(app, &f->over))
 		return 0;
-	y = rows > 4 && !app_overlay_is_whole(app) ? 1 : 0;
+	y = rows > 4 && !app_panel_covers(app) ? 1 : 0;
 	/* A list of what could be typed goes over an overlay too. */
 	said = f->picture.said > 1 ? f->picture.said : 0;
 	for (i = 0; i < f->over.rows && y < rows - said; i++, y++)

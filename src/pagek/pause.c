@@ -26,7 +26,7 @@ pause_on(struct app *app)
 		    page_freezing(app->page));
 	if (r == -EAGAIN || r == -ESTALE)
 		return;
-	app->pausing = false;
+	app->waits.pause = false;
 	if (r < 0)
 		app_say(app, "cannot pause: %s", strerror(-r));
 	else
@@ -38,12 +38,12 @@ app_pause(struct app *app)
 {
 	const struct nodes_look *look = nodes_session_look(app->session);
 
-	if (app->page->frozen != NULL || app->pausing) {
+	if (app->page->frozen != NULL || app->waits.pause) {
 		page_thaw(app->page);
-		app->pausing = false;
+		app->waits.pause = false;
 		return;
 	}
-	app->pausing = true;
+	app->waits.pause = true;
 	/* One could not scroll in the copy of a few rows. */
 	if (look->window)
 		app_say(app, "pauses when the whole list is here");
@@ -101,7 +101,7 @@ app_pause_tick(struct app *app)
 {
 	unsigned percent;
 
-	if (app->pausing && (app->page->freezing != NULL ||
+	if (app->waits.pause && (app->page->freezing != NULL ||
 	    nodes_session_look(app->session)->settled))
 		pause_on(app);
 	if (page_stepping(app->page, &percent))

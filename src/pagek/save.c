@@ -1,7 +1,6 @@
 /*
- * The picture of page K or H as text into a file of its own in the current
- * directory.  An existing file is never touched, and a half-written one never
- * stays.
+ * The picture of a page as text into a new file in the current directory.  An
+ * existing file is never touched, and a half-written one is removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 
 #include "../base/base.h"
 #include "app.h"
+#include "pages.h"
 
 #define TRIES 10
 
@@ -73,27 +73,6 @@ write_picture(int fd, const struct page_picture *pic)
 	return 0;
 }
 
-/* As it is shown, without what only a screen needs. */
-static int
-compose(struct app *app, struct page_picture *pic)
-{
-	struct page page = *app->page;
-	struct page_diff diff = app->diff;
-	struct page_view v;
-	int r;
-
-	if (app->overlay == APP_DIFF) {
-		diff.plain = true;
-		page_view_shown(&v, app->page, app->session);
-		return page_diff_compose(&diff, app->page, &v, app->cols,
-		    app->rows, pic);
-	}
-	page.bare = true;
-	r = page_compose(&page, app->session, app->cols, app->rows, pic);
-	page_take_over(app->page, &page);
-	return r;
-}
-
 int
 app_save(struct app *app, char *path, size_t cap)
 {
@@ -102,7 +81,7 @@ app_save(struct app *app, char *path, size_t cap)
 	int fd, r;
 
 	snprintf(path, cap, "the picture");
-	r = compose(app, &pic);
+	r = app_page_shown(app)->save(app, &pic);
 	if (r < 0)
 		goto out;
 	r = fd = open_new(look, path, cap);

@@ -85,16 +85,16 @@ paint(struct screen *s)
 		s->mouse = app->page->opts.mouse;
 		terminal_mouse(s->mouse);
 	}
-	if (app->clip[0] != '\0') {
-		terminal_copy(app->clip);
-		app->clip[0] = '\0';
+	if (app->clip.text[0] != '\0') {
+		terminal_copy(app->clip.text);
+		app->clip.text[0] = '\0';
 	}
-	if (app->restyle) {
-		app->restyle = false;
+	if (app->asks.restyle) {
+		app->asks.restyle = false;
 		paint_colors(&s->paint, &app->page->opts);
 	}
-	if (app->repaint) {
-		app->repaint = false;
+	if (app->asks.repaint) {
+		app->asks.repaint = false;
 		paint_anew(&s->paint);
 	}
 	app->cols = COLS;
@@ -146,14 +146,14 @@ use_allowance(struct screen *s, uint64_t now)
 static void
 lend_or_take_back(struct screen *s)
 {
-	if (s->app.lend == APP_LEND_DUE && !s->app.over) {
+	if (s->app.asks.lend == APP_LEND_DUE && !s->app.over) {
 		uv_poll_stop(&s->input);
 		terminal_lend();
 		s->lent = true;
-		s->app.lend = APP_LENT;
+		s->app.asks.lend = APP_LENT;
 		app_lent(&s->app);
 	}
-	if (!s->lent || s->app.lend != APP_LEND_NO)
+	if (!s->lent || s->app.asks.lend != APP_LEND_NO)
 		return;
 	s->lent = false;
 	terminal_take_back();
@@ -232,7 +232,7 @@ stop(struct screen *s)
 {
 	uint64_t now = uv_hrtime();
 
-	s->app.suspend = false;
+	s->app.asks.suspend = false;
 	terminal_stop();
 	s->paint.anew = true;
 	after_stop(s, now);
@@ -433,7 +433,7 @@ on_input(uv_poll_t *poll, int status, int events)
 		if (code != PAGE_KEY_NONE)
 			app_key(&s->app, code);
 		s->urgent = true;
-		if (s->app.suspend)
+		if (s->app.asks.suspend)
 			stop(s);
 	}
 }
@@ -539,8 +539,9 @@ page_screen_run(uv_loop_t *loop, struct page_watch *watch, struct page *page,
 	s->epoll = -1;
 	/* Whoever runs the loop before the page has nothing to wait for yet. */
 	uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
-	app_init(&s->app, page, watch, loop);
-	r = open_handles(s);
+	r = app_init(&s->app, page, watch, loop);
+	if (r == 0)
+		r = open_handles(s);
 	if (r < 0)
 		goto out;
 	running = s;
@@ -548,7 +549,7 @@ page_screen_run(uv_loop_t *loop, struct page_watch *watch, struct page *page,
 	if (r < 0)
 		goto out;
 	paint_colors(&s->paint, &page->opts);
-	s->app.clip_taken = terminal_copies();
+	s->app.clip.taken = terminal_copies();
 	s->start = s->cycled = uv_hrtime();
 	s->urgent = true;
 	uv_update_time(loop);

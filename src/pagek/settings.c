@@ -79,7 +79,7 @@ static void
 obey_color(struct app *app, const struct page_opts *opts)
 {
 	app->page->opts.color = opts->color;
-	app->restyle = true;
+	app->asks.restyle = true;
 }
 
 static void
@@ -151,7 +151,7 @@ obey(struct app *app, unsigned id, const char *value)
 	else if (commanded[id] != NULL)
 		obey_command(app, commanded[id], value);
 	app->page->round++;
-	app->repaint = true;
+	app->asks.repaint = true;
 }
 
 /* --- :set ----------------------------------------------------------------- */
@@ -236,7 +236,7 @@ app_set(struct app *app, const char *arg)
 		return;
 	}
 	if (arg[0] == '\0') {
-		app_overlay_open(app, APP_SETTINGS);
+		app_panel_open(app, APP_SETTINGS);
 		return;
 	}
 	snprintf(key, sizeof key, "%.*s", (int)(n < 60 ? n : 60), arg);
@@ -369,36 +369,19 @@ settings_compose(struct app *app, int rows, struct page_picture *pic)
 	}
 	r = picture_end(pic);
 	if (r == 0)
-		page_scroll_cut(&app->scroll, pic, rows - 1);
+		page_scroll_cut(&app->panels.scroll, pic, rows - 1);
 	return r;
 }
 
-static void
-settings_move(struct app *app, int delta)
-{
-	app->scroll.top += delta;
-}
+static const struct panel_key settings_keys[] = {
+	{ .action = PAGE_DO_COMMAND, .run = app_command_open },
+};
 
-static int
-settings_window(const struct app *app)
-{
-	return app->scroll.window;
-}
-
-/* Opens the prompt for the next one. */
-static bool
-settings_key(struct app *app, int code)
-{
-	if (page_key_action(code) != PAGE_DO_COMMAND)
-		return false;
-	app_command_open(app);
-	return true;
-}
-
-const struct app_overlay_ops app_overlay_settings = {
+const struct panel_ops overlay_settings = {
+	.keys = settings_keys,
+	.nkeys = BASE_NELEM(settings_keys),
 	.compose = settings_compose,
-	.move = settings_move,
-	.window = settings_window,
-	.enter = app_overlay_close,
-	.key = settings_key,
+	.move = app_panel_scroll,
+	.window = app_panel_scroll_window,
+	.enter = app_panel_close,
 };

@@ -8,17 +8,6 @@
 #include "../page/still.h"
 #include "app.h"
 
-static bool
-lies_open(const struct app *app, enum app_overlay overlay)
-{
-	int i;
-
-	for (i = 0; i < app->nunder; i++)
-		if (app->under[i] == overlay)
-			return true;
-	return app->overlay == overlay;
-}
-
 /*
  * Sums of blocks are made of all of them, and so are a listing and a picture
  * that is about to stand still.  Once it does, nothing else is looked at.
@@ -30,18 +19,16 @@ needs_all(const struct app *app)
 	bool large = look->keeper != NULL &&
 	    look->keeper[WIRE_N_LIVE_BLOCKS] > NODES_MAX;
 
-	if (app->pausing || app->marking || app->draining ||
+	if (app->waits.pause || app->waits.mark || app->waits.drain ||
 	    app_listing_wants_all(app) || app_export_wants_all(app))
 		return true;
 	if (app->page->frozen != NULL)
 		return false;
-	if (app->page->group != 0 || lies_open(app, APP_KIN) ||
-	    lies_open(app, APP_DIFF) ||
+	if (app->page->group != 0 || app_panels_need(app, PANEL_BLOCKS_ALL) ||
 	    page_choice_on(app->page) || page_marked_wants_all(app->page) ||
 	    page_still_wants_all(app->page) || page_find_is_on(app->page))
 		return true;
-	/* What lies next to a block, in memory and in time, may be anywhere. */
-	if (lies_open(app, APP_DETAIL) && !large)
+	if (app_panels_need(app, PANEL_BLOCKS_OF_FEW) && !large)
 		return true;
 	/* A gap is known by the blocks around it, wherever they are. */
 	return page_free_wanted(app->page, look) && !large;
@@ -52,19 +39,15 @@ static void
 want_block(const struct app *app, struct nodes_view *view)
 {
 	const struct page *page = app->page;
-	const struct page_detail *d = &app->detail;
 
 	view->before = page->cursor > page->offs ?
 	    (uint32_t)(page->cursor - page->offs) : 0;
-	if (app->overlay == APP_DETAIL) {
-		view->layer = d->layer;
-		view->addr = d->blk.addr;
-		view->seq = d->blk.seq;
-	} else if (page->has_cursor && page->cursor_held) {
+	if (page->has_cursor && page->cursor_held) {
 		view->layer = page->cursor_layer;
 		view->addr = page->cursor_addr;
 		view->seq = page->cursor_seq;
 	}
+	app_panel_want(app, view);
 }
 
 void

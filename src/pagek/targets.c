@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../page/marked.h"
+#include "../page/targets_page.h"
 #include "app.h"
 
 /*
@@ -22,9 +23,9 @@ app_forget_targets(struct app *app)
 {
 	if (asking == app)
 		asking = NULL;
-	free(app->targets);
-	app->targets = NULL;
-	app->ntargets = 0;
+	free(app->targets.list);
+	app->targets.list = NULL;
+	app->targets.n = 0;
 }
 
 void
@@ -39,8 +40,8 @@ app_begin_anew(struct app *app)
 	page->round++;
 	page->counted = page->sampled = page->rated = false;
 	page->opened_wall_ms = 0;
-	app->ending = app->pausing = false;
-	app->marking = app->draining = false;
+	app->ending.on = app->waits.pause = false;
+	app->waits.mark = app->waits.drain = false;
 	/* A yes to that question was meant for another target. */
 	if (app->mode == APP_CONFIRM) {
 		app->mode = APP_PAGE;
@@ -55,8 +56,8 @@ app_switch(struct app *app, const struct nodes_target *t)
 	int r;
 
 	/* Two images of one process differ by name only as far as they do. */
-	snprintf(app->stream, sizeof app->stream, "%s", t->name);
-	opts.stream = app->stream;
+	snprintf(app->targets.stream, sizeof app->targets.stream, "%s", t->name);
+	opts.stream = app->targets.stream;
 	opts.pid = t->pid;
 	page_thaw(app->page);
 	r = nodes_session_switch(app->session, &opts);
@@ -64,11 +65,11 @@ app_switch(struct app *app, const struct nodes_target *t)
 		app_say(app, "cannot go to %.64s: %s", t->name, strerror(-r));
 		return;
 	}
-	app_overlay_close_all(app);
+	app_panel_close_all(app);
 	app_begin_anew(app);
-	app->here.pid = t->pid;
-	app->here.chosen = false;
-	app->here.stream[0] = '\0';
+	app->places.here.pid = t->pid;
+	app->places.here.chosen = false;
+	app->places.here.stream[0] = '\0';
 	app_say(app, "target %.16s[%d]", t->comm, (int)t->pid);
 }
 
@@ -96,10 +97,10 @@ go_to_wanted(struct app *app)
 	const struct nodes_target *found = NULL;
 	size_t i, live = 0, n = 0;
 
-	for (i = 0; i < app->ntargets; i++) {
-		const struct nodes_target *t = &app->targets[i];
+	for (i = 0; i < app->targets.n; i++) {
+		const struct nodes_target *t = &app->targets.list[i];
 
-		if (!is_called(t, app->wanted))
+		if (!is_called(t, app->targets.wanted))
 			continue;
 		n++;
 		if (is_live(t))
@@ -109,12 +110,27 @@ go_to_wanted(struct app *app)
 	}
 	if (n == 0)
 		app_say(app, "no target is called '%.64s'; :target lists them",
-		    app->wanted);
+		    app->targets.wanted);
 	else if (live > 1)
 		app_say(app, "%zu live targets are called '%.64s'; give the "
-		    "pid", live, app->wanted);
+		    "pid", live, app->targets.wanted);
 	else
 		app_switch(app, found);
+}
+
+/* With the cursor on the one that is watched. */
+void
+app_targets_open(struct app *app)
+{
+	const struct nodes_look *look = nodes_session_look(app->session);
+	struct app_targets *t = &app->targets;
+	size_t i;
+
+	t->selected = 0;
+	for (i = 0; i < t->n; i++)
+		if (t->list[i].pid == look->pid)
+			t->selected = i;
+	app_panel_open(app, APP_TARGETS);
 }
 
 static void
@@ -140,16 +156,16 @@ on_targets(void *arg, int err, const struct nodes_target *targets, size_t n)
 			    strerror(-err));
 		return;
 	}
-	free(app->targets);
-	app->targets = copy;
-	app->ntargets = n;
+	free(app->targets.list);
+	app->targets.list = copy;
+	app->targets.n = n;
 	app->page->news = true;
 	if (asked_quietly)
 		return;
-	if (app->wanted[0] != '\0')
+	if (app->targets.wanted[0] != '\0')
 		go_to_wanted(app);
 	else
-		app_overlay_open(app, APP_TARGETS);
+		app_targets_open(app);
 }
 
 /* Quietly: nothing comes of it but that they are known. */
@@ -172,7 +188,7 @@ ask_targets(struct app *app, bool quietly)
 void
 app_target(struct app *app, const char *word)
 {
-	snprintf(app->wanted, sizeof app->wanted, "%.127s", word);
+	snprintf(app->targets.wanted, sizeof app->targets.wanted, "%.127s", word);
 	if (asking == NULL)
 		ask_targets(app, false);
 	else if (asked_quietly)
@@ -190,11 +206,55 @@ app_target_complete(struct app *app, const char *before, const char *arg,
 	size_t i;
 
 	app_words_from(words, before, arg);
-	for (i = 0; i < app->ntargets; i++) {
-		snprintf(pid, sizeof pid, "%d", (int)app->targets[i].pid);
+	for (i = 0; i < app->targets.n; i++) {
+		snprintf(pid, sizeof pid, "%d", (int)app->targets.list[i].pid);
 		line_words_add(words, pid);
-		line_words_add(words, app->targets[i].comm);
+		line_words_add(words, app->targets.list[i].comm);
 	}
-	if (app->ntargets == 0 && asking == NULL)
+	if (app->targets.n == 0 && asking == NULL)
 		ask_targets(app, true);
 }
+
+/* --- the list of them ----------------------------------------------------- */
+
+static int
+compose(struct app *app, int rows, struct page_picture *pic)
+{
+	struct app_targets *t = &app->targets;
+	struct page_scroll *scroll = &app->panels.scroll;
+	int r;
+
+	page_targets_put(t->list, t->n, t->selected, pic);
+	r = picture_end(pic);
+	if (r < 0)
+		return r;
+	page_scroll_to(scroll, (int)t->selected, rows > 2 ? rows - 1 : 1);
+	page_scroll_cut(scroll, pic, rows - 1);
+	return 0;
+}
+
+static void
+move(struct app *app, int delta)
+{
+	struct app_targets *t = &app->targets;
+	int64_t at = (int64_t)t->selected + delta;
+
+	if (at >= (int64_t)t->n)
+		at = (int64_t)t->n - 1;
+	t->selected = at > 0 ? (size_t)at : 0;
+}
+
+static void
+enter(struct app *app)
+{
+	app_panel_close(app);
+	if (app->targets.n > 0)
+		app_switch(app, &app->targets.list[app->targets.selected]);
+}
+
+const struct panel_ops overlay_targets = {
+	.compose = compose,
+	.move = move,
+	.window = app_panel_scroll_window,
+	.enter = enter,
+};

@@ -50,9 +50,16 @@ takers() {
 }
 rule "the manual says of each option which commands take it" takers
 
+# Keys of the table, of each page, and those that a panel has for itself.
 keys() {
-	sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' "$top/src/page/keys.def" |
-	    sort >"$tmp/program"
+	{
+		sed -n 's/^KEY([A-Z_]*, "\([^"]*\)".*/\1/p' \
+		    "$top/src/page/keys.def"
+		sed -n 's/^PAGE([A-Z_]*, [A-Z], \([0-9]\),.*/\1/p' \
+		    "$top/src/page/pages.def"
+		sed -n 's/^	{ \.names = "\([^"]*\)".*/\1/p' \
+		    "$top"/src/pagek/*.c "$top"/src/pagek/pages/*.c
+	} | sort >"$tmp/program"
 	sed -n '/^The keys are:/,/^\.El/s/^\.It Ic \(\\&\)\{0,1\}//p' "$man" |
 	    sed 's/\\e/\\\\/' |
 	    sort >"$tmp/manual"
@@ -113,11 +120,12 @@ settings() {
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"
 }
 rule "each setting is in its manual with what is built in, and the reverse" settings
-# An overlay's own keys cannot be bound.
+# The keys that a panel has for itself cannot be bound.
 actions() {
-	tr '\n' ' ' <"$top/src/page/keys.def" | sed 's/KEY(/\n&/g' |
-	    sed -n '/PAGE_KEY_NONE)/d; s/^KEY(\([A-Z_]*\), ".*/\1/p' |
-	    tr 'A-Z_' 'a-z-' | sort >"$tmp/program"
+	{
+		sed -n 's/^KEY(\([A-Z_]*\), ".*/\1/p' "$top/src/page/keys.def"
+		sed -n 's/^PAGE(\([A-Z_]*\), .*/\1/p' "$top/src/page/pages.def"
+	} | tr 'A-Z_' 'a-z-' | sort >"$tmp/program"
 	sed -n '/^\.Ss Keys/,/^\.El/s/^\.Cm \([a-z-]*\)$/\1/p' \
 	    "$top/man/pagek.conf.5" | grep -v '^none$' | sort >"$tmp/manual"
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"

@@ -6,7 +6,7 @@ set -u
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
 rooms='base stream stream/wire alloclog filter allocp blklist symbol nodes mdd
-page pagek'
+page pagek pagek/pages'
 
 # Each include of another room's header, as "file room": the path as it is from
 # the folder of sources, without its file.

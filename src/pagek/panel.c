@@ -1,0 +1,429 @@
+/*
+ * The stack of panels, and what keys mean in the top one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app.h"
+#include "pages.h"
+
+_Static_assert((int)APP_HELP == (int)PAGES, "panels begin with the pages");
+
+static const struct panel_ops *const overlays[APP_PANELS] = {
+	[APP_HELP] = &overlay_help,
+	[APP_TARGETS] = &overlay_targets,
+	[APP_DETAIL] = &overlay_detail,
+	[APP_KIN] = &overlay_kin,
+	[APP_COSTS] = &overlay_costs,
+	[APP_SETTINGS] = &overlay_settings,
+	[APP_SORT] = &overlay_sort,
+};
+
+static bool
+is_page(enum app_panel p)
+{
+	return p < APP_HELP;
+}
+
+static const struct panel_ops *
+ops_of(enum app_panel p)
+{
+	return is_page(p) ? &pages[p].ops->panel : overlays[p];
+}
+
+/* --- the stack ------------------------------------------------------------ */
+
+int
+app_panels_init(struct app *app)
+{
+	struct app_panels *ps = &app->panels;
+	size_t size;
+	int p;
+
+	ps->stack[0] = APP_PAGE_K;
+	ps->n = 1;
+	for (p = 0; p < APP_PANELS; p++) {
+		size = ops_of((enum app_panel)p)->state_size;
+		if (size == 0)
+			continue;
+		ps->state[p] = calloc(1, size);
+		if (ps->state[p] == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void
+app_panels_fini(struct app *app)
+{
+	const struct panel_ops *ops;
+	int p;
+
+	for (p = 0; p < APP_PANELS; p++) {
+		ops = ops_of((enum app_panel)p);
+		if (ops->fini != NULL && app->panels.state[p] != NULL)
+			ops->fini(app);
+		free(app->panels.state[p]);
+		app->panels.state[p] = NULL;
+	}
+}
+
+enum app_panel
+app_panel_top(const struct app *app)
+{
+	return app->panels.stack[app->panels.n - 1];
+}
+
+bool
+app_panel_is_open(const struct app *app, enum app_panel p)
+{
+	int i;
+
+	for (i = 0; i < app->panels.n; i++)
+		if (app->panels.stack[i] == p)
+			return true;
+	return false;
+}
+
+void *
+app_panel_state(const struct app *app, enum app_panel p)
+{
+	return app->panels.state[p];
+}
+
+bool
+app_panels_need(const struct app *app, enum panel_blocks blocks)
+{
+	int i;
+
+	for (i = 0; i < app->panels.n; i++)
+		if (ops_of(app->panels.stack[i])->blocks >= blocks)
+			return true;
+	return false;
+}
+
+void
+app_panel_open(struct app *app, enum app_panel p)
+{
+	struct app_panels *ps = &app->panels;
+	int i, n = 1;
+
+	if (p == APP_PAGE_K) {
+		app_panel_close_all(app);
+		return;
+	}
+	for (i = 1; i < ps->n; i++)
+		if (ps->stack[i] != p)
+			ps->stack[n++] = ps->stack[i];
+	ps->stack[n++] = p;
+	ps->n = n;
+	ps->scroll = (struct page_scroll){ 0 };
+}
+
+void
+app_panel_close(struct app *app)
+{
+	if (app->panels.n > 1)
+		app->panels.n--;
+	app->panels.scroll = (struct page_scroll){ 0 };
+}
+
+void
+app_panel_close_all(struct app *app)
+{
+	app->panels.n = 1;
+}
+
+void
+app_panel_close_node(struct app *app)
+{
+	enum app_panel top = app_panel_top(app);
+
+	app->panels.n = 1;
+	if (ops_of(top)->any_node)
+		app->panels.stack[app->panels.n++] = top;
+}
+
+enum page_letter
+app_page_top(const struct app *app)
+{
+	int i = app->panels.n - 1;
+
+	while (!is_page(app->panels.stack[i]))
+		i--;
+	return (enum page_letter)app->panels.stack[i];
+}
+
+const struct page_ops *
+app_page_shown(const struct app *app)
+{
+	enum app_panel top = app_panel_top(app);
+
+	return pages[is_page(top) ? top : APP_PAGE_K].ops;
+}
+
+/* --- pictures ------------------------------------------------------------- */
+
+bool
+app_panel_covers(const struct app *app)
+{
+	return is_page(app_panel_top(app)) && app->panels.n > 1;
+}
+
+/* What is typed or said at the bottom goes before a key bar. */
+static int
+page_height(const struct app *app)
+{
+	bool said = app->page->prompt != NULL || app->page->message[0] != '\0';
+
+	return said && app->rows > 1 ? app->rows - 1 : app->rows;
+}
+
+bool
+app_panel_compose(struct app *app, struct page_picture *pic)
+{
+	const struct panel_ops *ops = ops_of(app_panel_top(app));
+
+	if (app->panels.n == 1)
+		return false;
+	if (app_panel_covers(app))
+		return ops->compose(app, page_height(app), pic) == 0;
+	picture_begin(pic, app->cols, app->page->opts.ascii);
+	return ops->compose(app, app->rows > 4 ? app->rows - 2 : 2, pic) == 0;
+}
+
+void
+app_panel_keys_help(enum app_panel p, struct page_picture *pic)
+{
+	const struct panel_ops *ops = ops_of(p);
+	size_t i;
+
+	if (ops->title == NULL)
+		return;
+	page_keys_help_title(pic, ops->title);
+	for (i = 0; i < ops->nkeys; i++)
+		if (ops->keys[i].names != NULL)
+			page_keys_help_line(pic, ops->keys[i].names,
+			    ops->keys[i].help);
+}
+
+void
+app_panel_scroll(struct app *app, int rows)
+{
+	app->panels.scroll.top += rows;
+}
+
+int
+app_panel_scroll_window(const struct app *app)
+{
+	return app->panels.scroll.window;
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+#define FAR (1 << 24)		/* more rows than there are */
+
+static void
+enter(struct app *app)
+{
+	ops_of(app_panel_top(app))->enter(app);
+}
+
+static void
+go_back(struct app *app)
+{
+	const struct panel_ops *ops = ops_of(app_panel_top(app));
+
+	if (ops->back == NULL || !ops->back(app))
+		app_panel_close(app);
+}
+
+static void
+help(struct app *app)
+{
+	if (app_panel_top(app) == APP_HELP)
+		app_panel_close(app);
+	else
+		app_panel_open(app, APP_HELP);
+}
+
+static void
+save(struct app *app)
+{
+	char path[256];
+	int r = app_save(app, path, sizeof path);
+
+	if (r < 0)
+		app_say(app, "cannot save %s: %s", path, strerror(-r));
+	else
+		app_say(app, "saved as %s", path);
+}
+
+static void
+suspend(struct app *app)
+{
+	app->asks.suspend = true;
+}
+
+static void
+repaint(struct app *app)
+{
+	app->asks.repaint = true;
+}
+
+static bool
+can_sort(const struct app *app)
+{
+	return app_page_sorts(app) != NULL;
+}
+
+static bool
+can_save(const struct app *app)
+{
+	return app_page_shown(app)->save != NULL;
+}
+
+enum {
+	ON_PAGES = 1,
+	ON_OVERLAYS = 2,
+	ON_ALL = ON_PAGES | ON_OVERLAYS,
+};
+
+/* What keys do that the top panel does not have as its own. */
+static const struct {
+	unsigned on;
+	int rows, windows;		/* moves by so many */
+	void (*deed)(struct app *);
+	bool (*can)(const struct app *);	/* NULL: always */
+} meanings[PAGE_ACTIONS] = {
+	[PAGE_DO_DOWN] = { ON_ALL, .rows = 1 },
+	[PAGE_DO_UP] = { ON_ALL, .rows = -1 },
+	[PAGE_DO_PAGE_DOWN] = { ON_ALL, .windows = 1 },
+	[PAGE_DO_PAGE_UP] = { ON_ALL, .windows = -1 },
+	[PAGE_DO_FIRST] = { ON_ALL, .rows = -FAR },
+	[PAGE_DO_LAST] = { ON_ALL, .rows = FAR },
+	[PAGE_DO_OPEN] = { ON_ALL, .deed = enter },
+	[PAGE_DO_CLOSE] = { ON_ALL, .deed = go_back },
+	[PAGE_DO_HELP] = { ON_ALL, .deed = help },
+	[PAGE_DO_QUIT] = { ON_ALL, .deed = app_leave },
+	[PAGE_DO_INTERRUPT] = { ON_ALL, .deed = app_interrupt },
+	[PAGE_DO_SUSPEND] = { ON_ALL, .deed = suspend },
+	[PAGE_DO_REPAINT] = { ON_ALL, .deed = repaint },
+	[PAGE_DO_PAUSE] = { ON_OVERLAYS, .deed = app_pause },
+	[PAGE_DO_COPY] = { ON_OVERLAYS, .deed = app_show_address },
+	[PAGE_DO_LISTING] = { ON_OVERLAYS, .deed = app_listing },
+	[PAGE_DO_COMMAND] = { ON_PAGES, .deed = app_command_open },
+	[PAGE_DO_SORT] = { ON_PAGES, .deed = app_sort_open, .can = can_sort },
+	[PAGE_DO_SORT_LEFT] = { ON_PAGES, .deed = app_sort_left,
+	    .can = can_sort },
+	[PAGE_DO_SORT_RIGHT] = { ON_PAGES, .deed = app_sort_right,
+	    .can = can_sort },
+	[PAGE_DO_REVERSE] = { ON_PAGES, .deed = app_sort_reverse,
+	    .can = can_sort },
+	[PAGE_DO_SAVE] = { ON_PAGES, .deed = save, .can = can_save },
+};
+
+/* Another page's keys do not act on page K, which is not seen. */
+static void
+say_no_meaning(struct app *app, int code)
+{
+	enum app_panel top = app_panel_top(app);
+	char name[16];
+
+	page_key_name(code, name);
+	if (top == APP_PAGE_K)
+		app_say(app, "%s means nothing here; ? lists the keys", name);
+	else if (!is_page(top))
+		app_say(app, "%s means nothing here; Esc closes", name);
+	else if (page_key_action(code) == PAGE_DO_NOTHING)
+		app_say(app, "%s means nothing on page %s", name,
+		    pages[top].letter);
+	else
+		app_say(app, "%s is none of page %s; %s: page K", name,
+		    pages[top].letter, pages[APP_PAGE_K].key);
+}
+
+static bool
+has_meaning(const struct app *app, enum page_action action)
+{
+	unsigned on = is_page(app_panel_top(app)) ? ON_PAGES : ON_OVERLAYS;
+
+	return (meanings[action].on & on) != 0 && (meanings[action].can ==
+	    NULL || meanings[action].can(app));
+}
+
+static void
+do_meaning(struct app *app, int code)
+{
+	enum page_action action = page_key_action(code);
+	const struct panel_ops *ops = ops_of(app_panel_top(app));
+	int rows = meanings[action].rows, windows = meanings[action].windows;
+
+	if (page_key_page(action) != PAGES)
+		app_page_key(app, page_key_page(action));
+	else if (!has_meaning(app, action))
+		say_no_meaning(app, code);
+	else if (meanings[action].deed != NULL)
+		meanings[action].deed(app);
+	else
+		ops->move(app, windows != 0 ? windows * ops->window(app) :
+		    rows);
+}
+
+static const struct panel_key *
+own_key(const struct panel_ops *ops, int code)
+{
+	enum page_action action = page_key_action(code);
+	const struct panel_key *k;
+	size_t i;
+
+	for (k = ops->keys; k < ops->keys + ops->nkeys; k++) {
+		for (i = 0; i < BASE_NELEM(k->code); i++)
+			if (k->code[i] != PAGE_KEY_NONE && k->code[i] == code)
+				return k;
+		if (action != PAGE_DO_NOTHING && k->action == action)
+			return k;
+	}
+	return NULL;
+}
+
+/* q closes what lies over page K, for most would mean just that. */
+void
+app_panel_key(struct app *app, int code)
+{
+	const struct panel_ops *ops = ops_of(app_panel_top(app));
+	const struct panel_key *k;
+
+	if (ops->key != NULL && ops->key(app, code))
+		return;
+	k = own_key(ops, code);
+	if (k != NULL)
+		k->run(app);
+	else if (code == 'q' && app->panels.n > 1)
+		app_panel_close(app);
+	else
+		do_meaning(app, code);
+}
+
+/* --- clicks --------------------------------------------------------------- */
+
+bool
+app_panel_click(struct app *app, int row, int col)
+{
+	const struct panel_ops *ops = ops_of(app_panel_top(app));
+
+	if (ops->click == NULL)
+		return false;
+	ops->click(app, row, col);
+	return true;
+}
+
+void
+app_panel_want(const struct app *app, struct nodes_view *view)
+{
+	const struct panel_ops *ops = ops_of(app_panel_top(app));
+
+	if (ops->want != NULL)
+		ops->want(app, view);
+}

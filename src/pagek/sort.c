@@ -1,0 +1,229 @@
+/*
+ * What sorting keys do, on each page that has an order, and the picker: Enter
+ * takes the key under the cursor, a letter its own at once.
+ */
+#include <stdio.h>
+
+#include "app.h"
+#include "pages.h"
+
+/* --- by which key --------------------------------------------------------- */
+
+/* Of the page below overlays, as the picker is one. */
+const struct page_sort_ops *
+app_page_sorts(const struct app *app)
+{
+	const struct page_ops *ops = pages[app_page_top(app)].ops;
+
+	return ops->sorts != NULL ? ops->sorts(app) : NULL;
+}
+
+static void
+sort_by(struct app *app, const struct page_sort_ops *ops,
+    const struct page_sorting *s)
+{
+	const struct page_sort_row *key;
+
+	ops->set(app, s);
+	if (ops->keys == NULL)
+		return;
+	key = &ops->keys[s->by[0].sort];
+	app_say(app, "order: %s, %s%s", key->word, key->help,
+	    s->by[0].reverse ? ", reversed" : "");
+}
+
+/* As the key's word says. */
+static void
+sort_by_key(struct app *app, const struct page_sort_ops *ops, size_t key)
+{
+	struct page_sorting s = { .n = 1 };
+
+	s.by[0].sort = (uint8_t)key;
+	sort_by(app, ops, &s);
+}
+
+void
+app_sort_by(struct app *app, size_t key)
+{
+	sort_by_key(app, app_page_sorts(app), key);
+}
+
+void
+app_sort(struct app *app, const char *text)
+{
+	const struct page_sort_ops *ops = app_page_sorts(app);
+	struct page_sorting s;
+
+	if (ops == NULL)
+		ops = pages[PAGE_K].ops->sorts(app);
+	for (; ops != NULL; ops = ops->others) {
+		if (ops->named != NULL && ops->named(app, text))
+			return;
+		if (ops->keys != NULL && page_sorting_parse_of(ops->keys,
+		    ops->n, text, &s)) {
+			sort_by(app, ops, &s);
+			return;
+		}
+	}
+	app_say(app, "no order is called '%.64s'; s lists them", text);
+}
+
+static struct page_sorting
+sorting_of(const struct app *app, const struct page_sort_ops *ops)
+{
+	struct page_sorting s;
+
+	ops->get(app, &s);
+	return s;
+}
+
+void
+app_sort_reverse(struct app *app)
+{
+	const struct page_sort_ops *ops = app_page_sorts(app);
+	struct page_sorting s = sorting_of(app, ops);
+
+	s.by[0].reverse = !s.by[0].reverse;
+	sort_by(app, ops, &s);
+}
+
+/* To the next column that is shown, on its side; groups keep the direction. */
+static void
+sort_beside(struct app *app, bool right)
+{
+	const struct page_sort_ops *ops = app_page_sorts(app);
+	size_t key = ops->beside(app, right);
+	struct page_sorting s = { .n = 1 };
+
+	if (key >= ops->n)
+		return;
+	if (ops->keys == NULL)
+		s = sorting_of(app, ops);
+	s.by[0].sort = (uint8_t)key;
+	sort_by(app, ops, &s);
+}
+
+void
+app_sort_left(struct app *app)
+{
+	sort_beside(app, false);
+}
+
+void
+app_sort_right(struct app *app)
+{
+	sort_beside(app, true);
+}
+
+/* --- the picker ----------------------------------------------------------- */
+
+#define HELP_AT 16		/* behind letter and word */
+
+/* The key under the cursor. */
+static size_t *
+selected(const struct app *app)
+{
+	return app_panel_state(app, APP_SORT);
+}
+
+void
+app_sort_open(struct app *app)
+{
+	const struct page_sort_ops *ops = app_page_sorts(app);
+
+	if (ops->keys == NULL) {
+		app_sort_right(app);
+		return;
+	}
+	*selected(app) = sorting_of(app, ops).by[0].sort;
+	app_panel_open(app, APP_SORT);
+}
+
+/* A key may take some lines: all of those are marked, and in sight. */
+static int
+compose(struct app *app, int rows, struct page_picture *pic)
+{
+	const struct page_sort_ops *ops = app_page_sorts(app);
+	struct page_scroll *scroll = &app->panels.scroll;
+	int height = rows > 2 ? rows - 1 : 1, from = 0, to = 0, r;
+	char name[HELP_AT];
+	size_t i;
+
+	picture_line(pic);
+	picture_printf(pic, "SORT");
+	page_overlay_title("a letter or Enter picks  r reverses  Esc leaves",
+	    pic);
+	for (i = 0; i < ops->n; i++) {
+		snprintf(name, sizeof name, "%c  %s", ops->keys[i].letters[0],
+		    ops->keys[i].word);
+		/* The line that is open is not counted yet. */
+		if (i == *selected(app))
+			from = pic->rows;
+		picture_entry(pic, name, HELP_AT, ops->keys[i].help);
+		if (i == *selected(app)) {
+			to = pic->rows;
+			picture_mark_line(pic, PAGE_CURSOR);
+		}
+	}
+	r = picture_end(pic);
+	if (r < 0)
+		return r;
+	page_scroll_to(scroll, to, height);
+	page_scroll_to(scroll, from, height);
+	page_scroll_cut(scroll, pic, rows - 1);
+	return 0;
+}
+
+static void
+move(struct app *app, int rows)
+{
+	int64_t at = (int64_t)*selected(app) + rows;
+	int64_t last = (int64_t)app_page_sorts(app)->n - 1;
+
+	*selected(app) = (size_t)(at < 0 ? 0 : at > last ? last : at);
+}
+
+static void
+enter(struct app *app)
+{
+	app_panel_close(app);
+	app_sort_by(app, *selected(app));
+}
+
+static void
+reverse(struct app *app)
+{
+	app_panel_close(app);
+	app_sort_reverse(app);
+}
+
+/* The letters of the keys; r is not one of them. */
+static bool
+key(struct app *app, int code)
+{
+	char letter[2] = { code > ' ' && code < 0x7f ? (char)code : '\0' };
+	const struct page_sort_ops *ops = app_page_sorts(app);
+	struct page_sorting s;
+
+	if (page_key_action(code) == PAGE_DO_REVERSE ||
+	    !page_sorting_parse_of(ops->keys, ops->n, letter, &s))
+		return false;
+	app_panel_close(app);
+	sort_by(app, ops, &s);
+	return true;
+}
+
+static const struct panel_key keys[] = {
+	{ .action = PAGE_DO_REVERSE, .run = reverse },
+};
+
+const struct panel_ops overlay_sort = {
+	.keys = keys,
+	.nkeys = BASE_NELEM(keys),
+	.state_size = sizeof(size_t),
+	.compose = compose,
+	.move = move,
+	.window = app_panel_scroll_window,
+	.enter = enter,
+	.key = key,
+};
