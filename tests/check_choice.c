@@ -95,7 +95,8 @@ assert_rows(bool (*means)(const struct blk *))
 	struct blk b, row;
 	uint64_t at = 0, n = 0, bytes = 0, of = 0;
 
-	while (blklist_window(scene.list, page.opts.order, page.opts.reverse,
+	while (blklist_window(scene.list, page_list_order(&page.opts),
+	    page_list_reverse(&page.opts),
 	    at++, &b, 1) == 1) {
 		of += page_drain_keep(&page, &b, 1);
 		if (!means(&b))
@@ -120,8 +121,7 @@ START_TEST(rows_are_the_blocks_that_the_filter_means)
 	filter(filters[_i].expression);
 	compose(80, 24);
 	assert_rows(filters[_i].means);
-	page.opts.order = BLKLIST_BY_ADDRESS;
-	page.opts.reverse = true;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, true);
 	page.round++;
 	compose(124, 30);
 	assert_rows(filters[_i].means);

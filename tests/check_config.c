@@ -8,6 +8,7 @@
 #include "../src/base/base.h"
 #include "../src/pagek/config.h"
 #include "../src/page/style.h"
+#include "../src/page/view.h"
 #include "harness.h"
 
 #define WORDS 16
@@ -290,7 +291,7 @@ START_TEST(values_arrive_and_are_not_given)
 	    "skip = my_*,pool#1\n");
 	ck_assert_msg(sentences == 0, "%s", said);
 	run("--once demo:1");
-	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
+	ck_assert_int_eq(page_list_order(&o.page), BLKLIST_BY_ADDRESS);
 	ck_assert(o.page.ascii && o.page.utc);
 	ck_assert_int_eq(o.page.color, PAGE_COLOR_NEVER);
 	ck_assert_int_eq(o.page.fps, 5);
@@ -315,7 +316,7 @@ START_TEST(the_command_line_goes_before_the_users_file_before_the_systems)
 	run("--fps 6 demo:1");
 	ck_assert_uint_eq(sentences, 0);
 	ck_assert_uint_eq(o.node.max, 2);
-	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
+	ck_assert_int_eq(page_list_order(&o.page), BLKLIST_BY_ADDRESS);
 	ck_assert(!o.page.utc);
 	ck_assert_int_eq(o.page.fps, 6);
 }
@@ -424,7 +425,7 @@ START_TEST(what_is_called_built_in_is_what_options_begin_with)
 			    sizeof why) == 0, "%s", why);
 	}
 	ck_assert_ptr_null(memchr(o.filed, true, sizeof o.filed));
-	ck_assert_int_eq(o.page.order, begun.page.order);
+	ck_assert_int_eq(page_list_order(&o.page), page_list_order(&begun.page));
 	ck_assert_int_eq(o.page.layout, begun.page.layout);
 	ck_assert_int_eq(o.page.color, begun.page.color);
 	ck_assert_int_eq(o.page.fps, begun.page.fps == 0 ? NODES_HZ :

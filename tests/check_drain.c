@@ -35,20 +35,19 @@ START_TEST(drain_lists_what_was_there_and_still_is)
 {
 	unsigned i;
 
-	page.opts.order = BLKLIST_BY_ADDRESS;
-	page.opts.reverse = _i != 0;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, _i != 0);
 	live_on(800);
 	ck_assert_int_eq(page_drain_begin(&page, &scene.view), 0);
 	memcpy(drained_place, place, sizeof place);
 	for (i = 0; i < 500; i++) {
 		live_on(1 + any(5));
-		assert_drained(page.opts.reverse);
+		assert_drained(page_list_reverse(&page.opts));
 	}
 	ck_assert_uint_lt(still_in(drained_place), live_in(drained_place));
 	page_drain_end(&page);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
 	    live_in(place));
-	ck_assert_int_eq(page.opts.order, BLKLIST_BY_ADDRESS);
+	ck_assert_int_eq(page_list_order(&page.opts), BLKLIST_BY_ADDRESS);
 }
 END_TEST
 
@@ -56,7 +55,7 @@ START_TEST(cursor_stays_on_its_block_while_others_drain)
 {
 	struct blk b;
 
-	page.opts.reverse = _i != 0;
+	page_set_order(&page, page_list_order(&page.opts), _i != 0);
 	for (unsigned i = 0; i < 100; i++)
 		put(i, 100);
 	later();
@@ -205,7 +204,7 @@ with_address(void)
 static void
 with_reverse(void)
 {
-	page.opts.reverse = true;
+	page_set_order(&page, page_list_order(&page.opts), true);
 }
 
 static void
@@ -298,13 +297,13 @@ START_TEST(a_drain_lists_no_new_block_whatever_else_is_asked_for)
 	ck_assert_uint_le(drained, 60);
 	/* And they stand in the order that the heading names. */
 	for (i = 1; i < n && page.group == 0 && !page_still_on(&page); i++)
-		if (page.opts.sorting.n > 0)
+		if (!page_sorting_native(&page.opts))
 			ck_assert_uint_ge(b[i - 1].size, b[i].size);
-		else if (page.opts.order == BLKLIST_BY_ADDRESS)
+		else if (page_list_order(&page.opts) == BLKLIST_BY_ADDRESS)
 			ck_assert_uint_lt(b[i - 1].addr, b[i].addr);
 		else
 			ck_assert((b[i - 1].seq > b[i].seq) ==
-			    page.opts.reverse);
+			    page_list_reverse(&page.opts));
 	if (page_shows_groups(&page))
 		for (i = 0, n = 0; i < page.groups->nrow; i++)
 			n += page_groups_row(page.groups, i)->total.blocks;

@@ -261,7 +261,7 @@ START_TEST(rows_are_those_of_a_model_in_both_directions)
 	ck_assert_uint_eq(f.bytes, m->sum);
 	ck_assert_uint_eq(f.largest, m->largest);
 	for (int reverse = 0; reverse < 2; reverse++) {
-		page.opts.reverse = reverse == 1;
+		page_set_order(&page, page_list_order(&page.opts), reverse == 1);
 		for (at = 0; at < m->n; at += n) {
 			n = page_free_window(&page, &scene.view, at, rows,
 			    1 + chance(20));
@@ -284,12 +284,12 @@ START_TEST(each_row_is_found_again_by_what_stands_there)
 	uint64_t row;
 
 	state = (uint64_t)_i * 104729 + 5;
-	page.opts.reverse = _i % 2 == 1;
+	page_set_order(&page, page_list_order(&page.opts), _i % 2 == 1);
 	model_fill(m);
 	model_rows(m);
 	page_free_begin(&page, &scene.view);
 	for (size_t i = 0; i < m->n; i++) {
-		uint64_t want = page.opts.reverse ? m->n - 1 - i : i;
+		uint64_t want = page_list_reverse(&page.opts) ? m->n - 1 - i : i;
 		const struct blk *b = &m->row[i];
 
 		if (page_is_free(b)) {

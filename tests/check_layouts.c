@@ -259,7 +259,7 @@ START_TEST(born_is_the_time_of_day_where_there_is_room)
 	char before[PAGE_COLS_MAX];
 	int row;
 
-	page.opts.reverse = true;
+	page_set_order(&page, page_list_order(&page.opts), true);
 	compose(149, 24);
 	ck_assert(!shows("BORN"));
 	compose(150, 24);
@@ -273,7 +273,7 @@ START_TEST(born_is_the_time_of_day_where_there_is_room)
 	scene_refresh(&scene);
 	compose(150, 24);
 	ck_assert_str_eq(strstr(pic.line[row].text, " 15:02"), before);
-	page.opts.reverse = false;
+	page_set_order(&page, page_list_order(&page.opts), false);
 	compose(150, 24);
 	ck_assert(shows(" 11/17 10:02  "));
 	/* A click on it sorts by what it is: the age. */
@@ -347,7 +347,7 @@ as_it_comes(void)
 static void
 reversed(void)
 {
-	page.opts.reverse = true;
+	page_set_order(&page, page_list_order(&page.opts), true);
 }
 
 static void
@@ -403,7 +403,7 @@ START_TEST(glyph_of_an_age_has_the_mark_of_its_step)
 	unsigned seen = 0;
 	int i, k, step;
 
-	page.opts.reverse = true;
+	page_set_order(&page, page_list_order(&page.opts), true);
 	compose(_i, 60);
 	for (i = 0; i < pic.rows; i++)
 		for (k = 0; k < pic.line[i].nspan; k++) {

@@ -98,7 +98,8 @@ rows_of_list(void)
 	out[0] = '\0';
 	page_row_heading(&wide, row, sizeof row);
 	base_append(out, sizeof out, &len, "%s\n", row);
-	n = blklist_window(scene.list, page.opts.order, page.opts.reverse, 0,
+	n = blklist_window(scene.list, page_list_order(&page.opts),
+	    page_list_reverse(&page.opts), 0,
 	    b, BASE_NELEM(b));
 	for (i = 0; i < n; i++) {
 		page_row_text_view(&wide, &scene.view, &b[i], row, sizeof row);
@@ -122,8 +123,7 @@ static const struct {
 
 START_TEST(rows_are_those_of_the_list_in_the_order_shown)
 {
-	page.opts.order = orders[_i].order;
-	page.opts.reverse = orders[_i].reverse;
+	page_set_order(&page, orders[_i].order, orders[_i].reverse);
 	make();
 	ck_assert_str_eq(rows, rows_of_list());
 	ck_assert(says(orders[_i].words));
@@ -207,7 +207,7 @@ START_TEST(requesters_stay_those_of_the_copy)
 
 	scene_fini(&scene);
 	scene_note(&scene);
-	page.opts.order = BLKLIST_BY_ADDRESS;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	take();
 	/* What the list numbers from now on is nothing to it. */
 	blklist_clear(scene.list);

@@ -470,11 +470,11 @@ START_TEST(a_click_does_what_stands_there)
 	app_mouse(&app, APP_MOUSE_UP, spots->first, 5);
 	ck_assert_uint_eq(page.cursor, page.offs + 3);
 	app_mouse(&app, APP_MOUSE_CLICK, spots->heading, 5);
-	ck_assert_int_eq(page.opts.order, BLKLIST_BY_ADDRESS);
-	ck_assert(!page.opts.reverse);
+	ck_assert_int_eq(page_list_order(&page.opts), BLKLIST_BY_ADDRESS);
+	ck_assert(!page_list_reverse(&page.opts));
 	app_mouse(&app, APP_MOUSE_CLICK, spots->heading, 5);
-	ck_assert_int_eq(page.opts.order, BLKLIST_BY_ADDRESS);
-	ck_assert(page.opts.reverse);
+	ck_assert_int_eq(page_list_order(&page.opts), BLKLIST_BY_ADDRESS);
+	ck_assert(page_list_reverse(&page.opts));
 	/* Help is the first of the bar, once nothing is said in its place. */
 	page.message[0] = '\0';
 	app_mouse(&app, APP_MOUSE_CLICK, spots->bar, 0);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../src/base/base.h"
+#include "../src/page/view.h"
 #include "../src/pagek/options.h"
 #include "harness.h"
 #include "table_rig.h"
@@ -498,8 +499,8 @@ START_TEST(values_arrive)
 
 	ck_assert_int_eq(parse(&o, "-b --sort s --sort p --reverse "
 	    "--interval 0.25 --count 7 --timeout 2 --max 100 demo:1"), 0);
-	ck_assert_int_eq(o.page.order, BLKLIST_BY_ADDRESS);
-	ck_assert(o.page.reverse);
+	ck_assert_int_eq(page_list_order(&o.page), BLKLIST_BY_ADDRESS);
+	ck_assert(page_list_reverse(&o.page));
 	ck_assert_int_eq(o.interval_ms, 250);
 	ck_assert_int_eq(o.timeout_ms, 2000);
 	ck_assert_uint_eq(o.count, 7);

@@ -194,7 +194,7 @@ window(enum blklist_order order, uint64_t from, size_t n)
 	scene.list = list;
 	scene.look.list = list;
 	scene.look.window = true;
-	page.opts.order = order;
+	page_set_order(&page, order, false);
 	scene_refresh(&scene);
 }
 

@@ -26,7 +26,7 @@ START_TEST(strict_page_is_the_notes_nine_lines)
 	size_t i;
 
 	page.layout = PAGE_CLASSIC_STRICT;
-	page.opts.order = BLKLIST_BY_ADDRESS;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	compose(cols[_i], 0);
 	ck_assert_int_eq(pic.rows, BASE_NELEM(note_lines));
 	for (i = 0; i < BASE_NELEM(note_lines); i++)
@@ -53,7 +53,7 @@ END_TEST
 START_TEST(status_line_holds_the_notes_seven_counters)
 {
 	page.layout = PAGE_CLASSIC;
-	page.opts.order = BLKLIST_BY_ADDRESS;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	compose(33, 24);
 	ck_assert_str_eq(pic.line[23].text,
 	    "LIVE 82us r9 a6 f2042 t0 d0 o0 l0");
@@ -68,7 +68,7 @@ END_TEST
 START_TEST(offs_scrolls_and_stops_at_the_last_row)
 {
 	page.layout = PAGE_CLASSIC_STRICT;
-	page.opts.order = BLKLIST_BY_ADDRESS;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	page.offs = 2;
 	compose(33, 5);
 	ck_assert_str_eq(pic.line[1].text,
@@ -121,7 +121,7 @@ START_TEST(picture_of_the_note_is_golden)
 {
 	page.layout = golden_note[_i].layout;
 	page.on_screen = golden_note[_i].on_screen;
-	page.opts.order = BLKLIST_BY_ADDRESS;
+	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	compose(golden_note[_i].cols, golden_note[_i].rows);
 	assert_fits(golden_note[_i].cols, golden_note[_i].rows);
 	assert_golden(&pic, golden_note[_i].name);

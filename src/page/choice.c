@@ -16,14 +16,14 @@
 struct page_choice {
 	struct page_sieve *filter;	/* NULL none */
 	unsigned filter_no;	/* counts up when it is another, or none */
-	unsigned question;	/* counts up when another one is asked */
 
 	struct page_taken shown;
 	bool known;		/* it is an answer to this question ... */
 	uint32_t stream_no;	/* ... about this stream */
 
 	struct page_take take;	/* runs or has run last */
-	unsigned asked;		/* the question that it answers ... */
+	unsigned asked_filter_no;	/* the question that it answers ... */
+	struct page_sorting asked_sorting;
 	unsigned round;		/* ... and page->round */
 	const struct blklist *list;	/* never looked into: is it another one? */
 	uint64_t changes;	/* of the list, when it began */
@@ -46,7 +46,6 @@ get(struct page *page)
 static void
 ask_anew(struct page *page)
 {
-	page->choice->question++;
 	page->choice->filter_no++;
 	page->round++;
 	page_still_anew(page);
@@ -109,19 +108,18 @@ page_choice_on(const struct page *page)
 	return page_choice_filters(page) ||
 	    !page_sorting_native(&page->opts) ||
 	    (page_is_draining(page) &&
-	    page->opts.order != BLKLIST_BY_AGE);
+	    page_list_order(&page->opts) != BLKLIST_BY_AGE);
 }
 
 void
 page_choice_sort(struct page *page, const struct page_sorting *sorting)
 {
-	struct page_opts *o = &page->opts;
-
-	page_sorting_put(sorting, o);
-	page_set_order(page, o->order, o->reverse);
-	page_sorting_put(sorting, o);
-	if (page->choice != NULL)
-		page->choice->question++;
+	page_sorting_put(sorting, &page->opts);
+	page->round++;
+	page_still_anew(page);
+	/* Without a cursor to follow, a new order is read from its top. */
+	if (!page->has_cursor)
+		page->offs = 0;
 }
 
 void
@@ -212,7 +210,8 @@ begin_take(struct page_choice *c, const struct page *page,
     const struct page_view *v)
 {
 	page_take_begin(&c->take, page, v, c->filter, most_rows(page));
-	c->asked = c->question;
+	c->asked_filter_no = c->filter_no;
+	c->asked_sorting = page->opts.sorting;
 	c->round = page->round;
 	c->stream_no = v->look->stream_no;
 	c->list = v->look->list;
@@ -221,16 +220,24 @@ begin_take(struct page_choice *c, const struct page *page,
 	c->names_no = v->names_no;
 }
 
+/* The take that is shown, or on its way, answers the question. */
+static bool
+is_asked(const struct page_choice *c, const struct page *page)
+{
+	return c->asked_filter_no == c->filter_no &&
+	    page_sorting_equal(&c->asked_sorting, &page->opts.sorting);
+}
+
 /* What is to be done that was not begun yet. */
 static void
 begin(struct page_choice *c, struct page *page, const struct page_view *v)
 {
-	if (c->stream_no != v->look->stream_no || c->asked != c->question) {
+	if (c->stream_no != v->look->stream_no || !is_asked(c, page)) {
 		c->known = false;
 		page_taken_fini(&c->shown);
 	}
 	if (!c->known || c->round != page->round) {
-		if (!c->take.scan.runs || c->asked != c->question ||
+		if (!c->take.scan.runs || !is_asked(c, page) ||
 		    c->round != page->round ||
 		    c->stream_no != v->look->stream_no)
 			begin_take(c, page, v);

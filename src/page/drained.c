@@ -26,7 +26,7 @@ page_drain_begin(struct page *page, const struct page_view *v)
 		return r;
 	page->marked->drain = now;
 	page_sorting_get(&page->opts, &page->marked->sorting);
-	page_set_order(page, BLKLIST_BY_AGE, page->opts.reverse);
+	page_set_order(page, BLKLIST_BY_AGE, page_list_reverse(&page->opts));
 	return 0;
 }
 
@@ -39,13 +39,13 @@ page_drain_end(struct page *page)
 		return;
 	was = &page->marked->sorting;
 	page->marked->drain = (struct page_moment){ 0 };
-	if (page->opts.order != BLKLIST_BY_AGE ||
+	if (page_list_order(&page->opts) != BLKLIST_BY_AGE ||
 	    !page_sorting_native(&page->opts)) {
 		/* Another order was asked for meanwhile. */
 		page->round++;
 		page_still_anew(page);
 	} else if (was->by[0].sort == PAGE_SORT_AGE && was->n == 1) {
-		page_set_order(page, BLKLIST_BY_AGE, page->opts.reverse);
+		page_set_order(page, BLKLIST_BY_AGE, page_list_reverse(&page->opts));
 	} else {
 		page_choice_sort(page, was);
 	}
@@ -126,10 +126,10 @@ drained_window(const struct page *page, const struct page_view *v,
 	if (n > total - at)
 		n = (size_t)(total - at);
 	/* Counted from the youngest, all that are new come before. */
-	if (page->opts.reverse)
+	if (page_list_reverse(&page->opts))
 		at += page_view_total(v) - total;
 	return blklist_window(v->look->list, BLKLIST_BY_AGE,
-	    page->opts.reverse, at, out, n);
+	    page_list_reverse(&page->opts), at, out, n);
 }
 
 static bool
@@ -157,7 +157,7 @@ drained_held(struct page *page, const struct page_view *v, uint64_t total,
 	    page->cursor_layer, page->cursor_addr);
 	if (rank < 0 || (uint64_t)rank >= total)
 		return false;
-	*offset = page->opts.reverse ? total - 1 - (uint64_t)rank :
+	*offset = page_list_reverse(&page->opts) ? total - 1 - (uint64_t)rank :
 	    (uint64_t)rank;
 	return true;
 }

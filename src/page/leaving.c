@@ -151,8 +151,8 @@ size_t
 page_leaving_rows(struct page *page, const struct page_view *v, size_t count,
     size_t room, const struct page_shown **shown)
 {
-	const struct kind kind = { page_rows_ops(page), page->opts.order,
-		page->opts.reverse, v->look->stream_no };
+	const struct kind kind = { page_rows_ops(page), page_list_order(&page->opts),
+		page_list_reverse(&page->opts), v->look->stream_no };
 	struct page_leaving *l = page->leaving;
 	struct blk rows[PAGE_LEAVING_ROWS];
 	struct merge m;

@@ -120,8 +120,8 @@ page_members_begin(struct page *page, const struct page_view *v, bool bare)
 	page_taken_empty(bare ? &m->shown : &m->coming, v->look->sample);
 	find_open(page, v);
 	if (v->look->list != NULL)
-		page_walk_begin(&m->walk, v->look->list, page->opts.order,
-		    page->opts.reverse);
+		page_walk_begin(&m->walk, v->look->list, page_list_order(&page->opts),
+		    page_list_reverse(&page->opts));
 	return 0;
 }
 
@@ -160,8 +160,8 @@ page_members_whole(struct page *page, const struct page_view *v,
 	int r;
 
 	find_open(page, v);
-	page_walk_begin(&w, v->look->list, page->opts.order,
-	    page->opts.reverse);
+	page_walk_begin(&w, v->look->list, page_list_order(&page->opts),
+	    page_list_reverse(&page->opts));
 	r = walk(page, v, &l, SIZE_MAX, &over);
 	if (r < 0) {
 		page_taken_fini(&all);

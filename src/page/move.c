@@ -9,6 +9,7 @@
 #include "free.h"
 #include "groups.h"
 #include "marked.h"
+#include "order.h"
 #include "still.h"
 
 static uint64_t
@@ -56,7 +57,7 @@ list_held(struct page *page, const struct page_view *v, uint64_t total,
 	if (blklist_get(v->look->list, page->cursor_layer, page->cursor_addr,
 	    &b) < 0 || b.seq != page->cursor_seq)
 		return false;
-	rank = blklist_rank(v->look->list, page->opts.order,
+	rank = blklist_rank(v->look->list, page_list_order(&page->opts),
 	    page->cursor_layer, page->cursor_addr);
 	if (rank < 0 || (uint64_t)rank >= total)
 		return false;
@@ -214,12 +215,10 @@ page_move(struct page *page, int64_t delta)
 void
 page_set_order(struct page *page, enum blklist_order order, bool reverse)
 {
-	page->opts.order = order;
-	page->opts.reverse = reverse;
-	page->opts.sorting.n = 0;
-	page->round++;
-	page_still_anew(page);
-	/* Without a cursor to follow, a new order is read from its top. */
-	if (!page->has_cursor)
-		page->offs = 0;
+	struct page_sorting s = { .n = 1 };
+
+	s.by[0].sort = order == BLKLIST_BY_ADDRESS ? PAGE_SORT_ADDRESS :
+	    PAGE_SORT_AGE;
+	s.by[0].reverse = reverse;
+	page_choice_sort(page, &s);
 }

@@ -81,30 +81,37 @@ void
 page_sorting_get(const struct page_opts *o, struct page_sorting *s)
 {
 	*s = o->sorting;
-	if (s->n > 0)
-		return;
-	s->n = 1;
-	s->by[0].sort = o->order == BLKLIST_BY_AGE ? PAGE_SORT_AGE :
-	    PAGE_SORT_ADDRESS;
-	s->by[0].reverse = o->reverse;
+	if (s->n == 0)
+		s->n = 1;
 }
 
 /* Behind an order in which no two are equal nothing is left to decide. */
 void
 page_sorting_put(const struct page_sorting *s, struct page_opts *o)
 {
-	bool native = s->by[0].sort <= PAGE_SORT_ADDRESS;
+	o->sorting = *s;
+	if (page_sorting_native(o))
+		o->sorting.n = 1;
+}
 
-	o->reverse = s->by[0].reverse;
-	o->order = s->by[0].sort == PAGE_SORT_ADDRESS ? BLKLIST_BY_ADDRESS :
-	    BLKLIST_BY_AGE;
-	o->sorting = native ? (struct page_sorting){ 0 } : *s;
+bool
+page_sorting_equal(const struct page_sorting *a, const struct page_sorting *b)
+{
+	unsigned i, n = a->n > 1 ? a->n : 1;
+
+	if (n != (b->n > 1 ? b->n : 1))
+		return false;
+	for (i = 0; i < n; i++)
+		if (a->by[i].sort != b->by[i].sort ||
+		    a->by[i].reverse != b->by[i].reverse)
+			return false;
+	return true;
 }
 
 bool
 page_sorting_native(const struct page_opts *o)
 {
-	return o->sorting.n == 0;
+	return o->sorting.by[0].sort <= PAGE_SORT_ADDRESS;
 }
 
 enum page_sort
@@ -115,6 +122,19 @@ page_sorting_first(const struct page_opts *o, bool *reverse)
 	page_sorting_get(o, &s);
 	*reverse = s.by[0].reverse;
 	return (enum page_sort)s.by[0].sort;
+}
+
+enum blklist_order
+page_list_order(const struct page_opts *o)
+{
+	return o->sorting.by[0].sort == PAGE_SORT_ADDRESS ?
+	    BLKLIST_BY_ADDRESS : BLKLIST_BY_AGE;
+}
+
+bool
+page_list_reverse(const struct page_opts *o)
+{
+	return o->sorting.by[0].reverse;
 }
 
 const char *

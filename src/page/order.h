@@ -48,10 +48,12 @@ bool page_sorting_parse(const char *text, struct page_sorting *);
 /* The same of the keys of another page. */
 bool page_sorting_parse_of(const struct page_sort_row *keys, size_t n,
     const char *text, struct page_sorting *);
-/* As the options have it, the order of the list included. */
+/* As the options have it. */
 void page_sorting_get(const struct page_opts *, struct page_sorting *);
-/* Into the options; a native one becomes the list's order. */
+/* Into the options; what stands behind a native one decides nothing. */
 void page_sorting_put(const struct page_sorting *, struct page_opts *);
+bool page_sorting_equal(const struct page_sorting *,
+    const struct page_sorting *);
 bool page_sorting_native(const struct page_opts *);
 /* What decides first, and whether it is the other way round than its word says. */
 enum page_sort page_sorting_first(const struct page_opts *, bool *reverse);

@@ -95,9 +95,9 @@ struct page_style {
 
 #define PAGE_SORTINGS 4		/* sorts that decide one after the other */
 
-/* See order.h. */
+/* What rows are sorted by (order.h).  All zeros: by age, the oldest first. */
 struct page_sorting {
-	unsigned n;
+	unsigned n;		/* 0 is as 1 */
 	struct {
 		uint8_t sort;	/* enum page_sort */
 		bool reverse;
@@ -106,9 +106,7 @@ struct page_sorting {
 
 struct page_opts {
 	enum page_layout layout;
-	enum blklist_order order;	/* of the list: age (default) or address */
-	bool reverse;
-	struct page_sorting sorting;	/* --sort: of the rows, unless n is 0 */
+	struct page_sorting sorting;	/* of the rows */
 	const char *filter;		/* --filter; NULL none: choice.h takes it from here */
 	bool ascii;			/* --ascii, or the locale is not UTF-8 */
 	bool utc;

@@ -143,7 +143,8 @@ static bool
 new_end(const struct page *page, const struct page_still *s, bool front)
 {
 	return s->rows == &page_rows_list &&
-	    page->opts.order == BLKLIST_BY_AGE && page->opts.reverse == front;
+	    page_list_order(&page->opts) == BLKLIST_BY_AGE &&
+	    page_list_reverse(&page->opts) == front;
 }
 
 /* Up to PORTION more at the end; false: there are no more. */

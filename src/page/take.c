@@ -97,8 +97,8 @@ page_take_begin(struct page_take *t, const struct page *page,
 	t->sieve = sieve;
 	t->most = most;
 	if (v->look->list != NULL)
-		page_walk_begin(&t->walk, v->look->list, page->opts.order,
-		    page_sorting_native(&page->opts) && page->opts.reverse);
+		page_walk_begin(&t->walk, v->look->list, page_list_order(&page->opts),
+		    page_sorting_native(&page->opts) && page_list_reverse(&page->opts));
 	else
 		t->walk = (struct page_walk){ .over = true };
 }

@@ -316,6 +316,9 @@ void page_move_to(struct page *, uint64_t offset);
  */
 void page_hold(struct page *, const struct page_view *);
 void page_set_order(struct page *, enum blklist_order, bool reverse);
+/* The order of the list below the rows, which the rows may be sorted from. */
+enum blklist_order page_list_order(const struct page_opts *);
+bool page_list_reverse(const struct page_opts *);
 
 /* --- groups (groups.c; groups.h has the rest) --------------------------- */
 

@@ -270,7 +270,7 @@ put_order(const struct page *page, struct page_picture *pic)
 		else
 			base_append(text, sizeof text, &len, "   %s%s%s",
 			    words[i].order, page_sort_title(&page->opts),
-			    page->opts.reverse ? words[i].reversed : "");
+			    page_list_reverse(&page->opts) ? words[i].reversed : "");
 		if (!fits(pic, (int)len))
 			continue;
 		picture_put(pic, text);

@@ -139,8 +139,8 @@ take_rows(struct taking *t, struct profile *p)
 	page_sieve_begin(t->sieve, &v);
 	t->rows = 0;
 	profile_restart(p);
-	while ((n = blklist_window(look->list, t->opts->order,
-	    t->opts->reverse, offs, rows, BASE_NELEM(rows))) > 0) {
+	while ((n = blklist_window(look->list, page_list_order(t->opts),
+	    page_list_reverse(t->opts), offs, rows, BASE_NELEM(rows))) > 0) {
 		for (i = 0; i < n; i++) {
 			r = take_row(t, &rows[i], p);
 			if (r < 0)
@@ -220,7 +220,8 @@ batch_names(uv_loop_t *loop, struct nodes_session *s,
 {
 	/* Where names decide which rows come first, all are needed. */
 	struct taking t = { .s = s, .opts = opts, .sieve = sieve,
-	    .limit = opts->sorting.n > 0 ? 0 : limit, .named = page_sieve_wants_names(sieve) };
+	    .limit = page_sorting_native(opts) ? limit : 0,
+	    .named = page_sieve_wants_names(sieve) };
 	struct profile *p;
 	int r;
 
@@ -286,8 +287,8 @@ void
 batch_tell_view(const struct page *page, struct nodes_session *s, int rows)
 {
 	struct nodes_view view = {
-		.order = page->opts.order,
-		.reverse = page->opts.reverse,
+		.order = page_list_order(&page->opts),
+		.reverse = page_list_reverse(&page->opts),
 		.rows = (uint32_t)rows,
 	};
 	/* What is free between blocks is known by all of them alone. */

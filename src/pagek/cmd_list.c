@@ -185,8 +185,8 @@ check_free(struct parse *p)
 		return option_fail(p, "--free has no meaning with --filter, "
 		    "which is about blocks");
 	if (!option_given(o, OPTION_SORT))
-		o->page.order = BLKLIST_BY_ADDRESS;
-	if (o->page.order != BLKLIST_BY_ADDRESS)
+		o->page.sorting.by[0].sort = PAGE_SORT_ADDRESS;
+	if (page_list_order(&o->page) != BLKLIST_BY_ADDRESS)
 		return option_fail(p, "--free needs the order of addresses: "
 		    "free memory has no age");
 	return 0;

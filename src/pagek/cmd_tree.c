@@ -180,7 +180,7 @@ put_order(const struct tree_out *t)
 		fprintf(t->out, ", summed by %s", kind != NULL ? kind->name :
 		    group_names[o->by]);
 	else
-		fputs(o->page.reverse ? ", from who asked outwards" :
+		fputs(page_list_reverse(&o->page) ? ", from who asked outwards" :
 		    ", from the outermost inwards", t->out);
 	if (o->least > 0)
 		fprintf(t->out, "; less than %g %% of all is left out",
@@ -382,7 +382,7 @@ put_tree(struct tree_out *t)
 {
 	struct profile_tree_opts opts = {
 		.measure = t->o->measure,
-		.reversed = t->o->page.reverse,
+		.reversed = page_list_reverse(&t->o->page),
 		.least = t->o->least,
 		.depth = t->o->depth,
 		.now_ms = t->m->look.now_ms,

@@ -84,10 +84,8 @@ begin_copy(struct page_export *x, struct page *page)
 
 	x->step = STEP_COPY;
 	/* The strict page shows the list whole. */
-	if (!page_choice_on(page)) {
-		x->page.opts.sorting = (struct page_sorting){ 0 };
+	if (!page_choice_on(page))
 		return 0;
-	}
 	return filter != NULL ? page_sieve_new(&x->sieve, filter, &e) : 0;
 }
 

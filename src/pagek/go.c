@@ -213,8 +213,8 @@ open_session(struct app *app)
 	struct nodes_session_opts opts = app->page->opts.session;
 	struct page *page = app->page;
 	struct nodes_view view = {
-		.order = page->opts.order,
-		.reverse = page->opts.reverse,
+		.order = page_list_order(&page->opts),
+		.reverse = page_list_reverse(&page->opts),
 		.rows = page->window > 0 ? (uint32_t)page->window : 1,
 	};
 	int r;

@@ -217,7 +217,7 @@ json_tree(struct json *j, const struct options *o, const struct moment *m)
 	struct json_tree t = { .j = j, .o = o, .m = m };
 	struct profile_tree_opts opts = {
 		.measure = o->measure,
-		.reversed = o->page.reverse,
+		.reversed = page_list_reverse(&o->page),
 		.least = o->least,
 		.depth = o->depth,
 		.now_ms = m->look.now_ms,
@@ -231,7 +231,7 @@ json_tree(struct json *j, const struct options *o, const struct moment *m)
 	if (r < 0)
 		return r;
 	json_key(j, "from");
-	json_text(j, o->page.reverse ? "origin" : "outermost");
+	json_text(j, page_list_reverse(&o->page) ? "origin" : "outermost");
 	json_key(j, "depth");
 	if (o->depth != 0)
 		json_number(j, o->depth);

@@ -159,7 +159,8 @@ copy_rows(struct listing *l, const struct page *page,
 
 	if (r < 0)
 		return r;
-	l->n = blklist_window(v->look->list, o->order, o->reverse, first,
+	l->n = blklist_window(v->look->list, page_list_order(o), page_list_reverse(o),
+	    first,
 	    l->row, (size_t)n);
 	sums->of = l->n;
 	if (v->look->window) {
@@ -197,20 +198,6 @@ is_at_once(const struct page *page, const struct page_view *v)
 	    (!v->look->settled || v->look->behind));
 }
 
-static bool
-same_sorting(const struct page_sorting *a, const struct page_sorting *b)
-{
-	unsigned i;
-
-	if (a->n != b->n)
-		return false;
-	for (i = 0; i < a->n; i++)
-		if (a->by[i].sort != b->by[i].sort ||
-		    a->by[i].reverse != b->by[i].reverse)
-			return false;
-	return true;
-}
-
 /* From the beginning: nobody has asked yet, or it was something else. */
 static int
 begin_choosing(struct listing *l, const struct page *page)
@@ -219,7 +206,7 @@ begin_choosing(struct listing *l, const struct page *page)
 	struct filter_error e;
 
 	if (l->choosing && l->filter_no == page_choice_filter_no(page) &&
-	    same_sorting(&l->page.opts.sorting, &page->opts.sorting))
+	    page_sorting_equal(&l->page.opts.sorting, &page->opts.sorting))
 		return 0;
 	page_thaw(&l->page);
 	page_take_stop(&l->take);

@@ -87,9 +87,9 @@ put_order(struct head *h)
 
 	/* The rows of a part of the list are in an order that the list has. */
 	if (h->v->look->window) {
-		sort = o->order == BLKLIST_BY_AGE ? PAGE_SORT_AGE :
+		sort = page_list_order(o) == BLKLIST_BY_AGE ? PAGE_SORT_AGE :
 		    PAGE_SORT_ADDRESS;
-		reverse = o->reverse;
+		reverse = page_list_reverse(o);
 	}
 	if (sort == PAGE_SORT_AGE)
 		line(h, "order", "age, %s first", reverse ? "youngest" :

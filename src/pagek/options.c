@@ -545,7 +545,7 @@ options_parse(struct options *o, int argc, char **argv, char *why, size_t cap)
 		    .rest = "" },
 		.topic = COMMANDS,
 		.by = PROFILE_FUNCTION,
-		.page = { .order = BLKLIST_BY_AGE, .listing = "" },
+		.page = { .listing = "" },
 		.node = { NODE_OPTS_NONE },
 	};
 	options_standard(o);

@@ -55,8 +55,8 @@ app_tell_view(struct app *app)
 {
 	struct page *page = app->page;
 	struct nodes_view view = {
-		.order = page->opts.order,
-		.reverse = page->opts.reverse,
+		.order = page_list_order(&page->opts),
+		.reverse = page_list_reverse(&page->opts),
 		.offset = page->offs,
 		.rows = page->window > 0 ? (uint32_t)page->window : 1,
 	};
