@@ -40,8 +40,9 @@ export(const struct page_diff *diff, enum page_export_form form)
 	struct page_export *x;
 	unsigned portions = 1;
 
-	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, diff, form,
-	    out), 0);
+	ck_assert_int_eq(diff != NULL ? page_export_begin_diff(&x, &page,
+	    &scene.view, diff, form, out) : page_export_begin(&x, &page,
+	    &scene.view, form, out), 0);
 	while (page_export_go_on(x, &scene.view, 1) == 0)
 		portions++;
 	page_export_free(x);
@@ -175,7 +176,7 @@ START_TEST(no_row_is_cut_off)
 	page.on_screen = true;
 	ck_assert_int_eq(page_choice_filter(&page, "size<99", &wrong), 0);
 	compose(124, 30);
-	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, NULL,
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
 	    EXPORT_JSON, out), 0);
 	while (page_export_rows(x, &done) == 0)
 		page_export_go_on(x, &scene.view, 1);
@@ -196,7 +197,7 @@ START_TEST(rows_are_those_of_one_moment)
 	struct page_export *x;
 	struct blk b;
 
-	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, NULL,
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
 	    EXPORT_TEXT, out), 0);
 	while (page_rows_blocks(&page, &scene.view, 0, &b, 1) == 1)
 		scene_free(&scene, b.addr);
@@ -235,7 +236,7 @@ START_TEST(rows_of_a_large_list_are_of_the_moment_it_began)
 	}
 	scene_refresh(&scene);
 	n = page_view_total(&scene.view);
-	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, NULL,
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
 	    EXPORT_TEXT, out), 0);
 	ck_assert(page_export_copies(x));
 	while (page_export_rows(x, &done) == 0) {
@@ -304,7 +305,7 @@ START_TEST(all_blocks_of_the_open_group_are_exported)
 	compose(124, 30);
 	ck_assert_uint_eq(page_rows_total(&page, &scene.view),
 	    PAGE_MEMBERS_MAX);
-	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, NULL,
+	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view,
 	    EXPORT_TEXT, out), 0);
 	ck_assert_uint_eq(page_export_rows(x, &done), n);
 	ck_assert(!page_export_cut(x));
@@ -372,7 +373,7 @@ START_TEST(what_a_comparison_does_not_list_is_counted)
 	scene_many(&scene, 0);
 	scene.look.keeper = keeper;
 	compare(PAGE_SINCE_BLOCKS + 17);
-	ck_assert_int_eq(page_export_begin(&x, &page, &scene.view, &diff,
+	ck_assert_int_eq(page_export_begin_diff(&x, &page, &scene.view, &diff,
 	    EXPORT_NDJSON, out), 0);
 	ck_assert(page_export_cut(x));
 	page_export_free(x);

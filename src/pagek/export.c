@@ -179,8 +179,8 @@ begin_blocks(struct page_export *x, struct page *page,
 }
 
 static int
-begin(struct page_export *x, struct page *page, const struct page_view *v,
-    const struct page_diff *diff)
+open_export(struct page_export **out, bool ascii, enum page_export_form form,
+    FILE *file)
 {
 	static const enum json_form forms[] = {
 		[EXPORT_TEXT] = JSON_WHOLE,
@@ -188,43 +188,99 @@ begin(struct page_export *x, struct page *page, const struct page_view *v,
 		[EXPORT_NDJSON] = JSON_LINES,
 		[EXPORT_CSV] = JSON_CSV,
 	};
-	struct page_export_sums sums = { 0 };
-	int r;
+	struct page_export *x = calloc(1, sizeof *x);
 
-	json_open_form(&x->json, x->out, forms[x->form], page->opts.ascii);
-	if (diff == NULL && !page_shows_groups(page))
-		return begin_blocks(x, page, v);
+	if (x == NULL)
+		return -ENOMEM;
+	x->form = form;
+	x->out = file;
+	json_open_form(&x->json, file, forms[form], ascii);
+	*out = x;
+	return 0;
+}
+
+int
+page_export_begin_put(struct page_export **out, const char *what, bool ascii,
+    page_export_put put, void *arg, enum page_export_form form, FILE *file)
+{
+	struct page_export_sums sums = { 0 };
+	struct page_export *x;
+	int r = open_export(&x, ascii, form, file);
+
+	if (r < 0)
+		return r;
 	x->step = STEP_OVER;
-	x->what = diff != NULL && diff->by_block ? "block" : "group";
-	r = diff != NULL ? page_export_diff(page, v, diff, x->form, x->out,
-	    &x->json, &sums) :
-	    page_export_groups(page, v, x->form, x->out, &x->json, &sums);
+	x->what = what;
+	r = put(arg, form, file, &x->json, &sums);
+	if (r < 0) {
+		page_export_free(x);
+		return r;
+	}
 	x->n = sums.n;
 	x->cut = sums.omitted > 0;
-	return r;
+	*out = x;
+	return 0;
+}
+
+struct shown {
+	struct page *page;
+	const struct page_view *v;
+	const struct page_diff *diff;
+};
+
+static int
+put_groups(void *arg, enum page_export_form form, FILE *out, struct json *j,
+    struct page_export_sums *sums)
+{
+	const struct shown *s = arg;
+
+	return page_export_groups(s->page, s->v, form, out, j, sums);
+}
+
+static int
+put_diff(void *arg, enum page_export_form form, FILE *out, struct json *j,
+    struct page_export_sums *sums)
+{
+	const struct shown *s = arg;
+
+	return page_export_diff(s->page, s->v, s->diff, form, out, j, sums);
 }
 
 int
 page_export_begin(struct page_export **out, struct page *page,
-    const struct page_view *v, const struct page_diff *diff,
-    enum page_export_form form, FILE *file)
+    const struct page_view *v, enum page_export_form form, FILE *file)
 {
+	struct shown s = { .page = page, .v = v };
 	struct page_export *x;
 	int r;
 
 	if (v->look->list == NULL)
 		return -ENODATA;
-	x = calloc(1, sizeof *x);
-	if (x == NULL)
-		return -ENOMEM;
-	x->form = form;
-	x->out = file;
-	r = begin(x, page, v, diff);
+	if (page_shows_groups(page))
+		return page_export_begin_put(out, "group", page->opts.ascii,
+		    put_groups, &s, form, file);
+	r = open_export(&x, page->opts.ascii, form, file);
+	if (r < 0)
+		return r;
+	r = begin_blocks(x, page, v);
 	if (r < 0)
 		page_export_free(x);
 	else
 		*out = x;
 	return r;
+}
+
+int
+page_export_begin_diff(struct page_export **out, struct page *page,
+    const struct page_view *v, const struct page_diff *diff,
+    enum page_export_form form, FILE *file)
+{
+	struct shown s = { .page = page, .v = v, .diff = diff };
+
+	if (v->look->list == NULL)
+		return -ENODATA;
+	return page_export_begin_put(out, diff->by_block ? "block" : "group",
+	    page->opts.ascii, put_diff, &s, form, file);
 }
 
 void

@@ -15,7 +15,7 @@
  *
  * Example
  *	page_export_form("blocks.csv", &form);
- *	page_export_begin(&x, page, v, NULL, form, out);
+ *	page_export_begin(&x, page, v, form, out);
  *	while ((r = page_export_go_on(x, v, 4000000)) == 0)
  *		...				a picture, and another view
  *	page_export_free(x);
@@ -46,12 +46,29 @@ struct page_export;
 int page_export_form(const char *path, enum page_export_form *);
 
 /*
- * Copies what is shown now, or writes it where it is no list of blocks.  diff:
- * page H is open; NULL: page K.  out stays the caller's.  -EAGAIN: what is to
- * be shown is still being counted; -ENODATA: there is no list, or no mark;
- * -ENOMEM.
+ * Copies what page K shows now, or writes it where it is no list of blocks.  out
+ * stays the caller's.  -EAGAIN: what is to be shown is still being counted;
+ * -ENODATA: there is no list; -ENOMEM.
  */
 int page_export_begin(struct page_export **, struct page *,
+    const struct page_view *, enum page_export_form, FILE *out);
+
+/* Rows that were written, and those that the page itself has no room for. */
+struct page_export_sums {
+	uint64_t n, omitted;
+};
+
+/*
+ * The same of rows that are few, which `put` writes at once: as text to the
+ * file, in each other form to the json that is opened on it.  what: one of
+ * them, "block".  Returns what put has returned.
+ */
+typedef int (*page_export_put)(void *arg, enum page_export_form, FILE *,
+    struct json *, struct page_export_sums *);
+int page_export_begin_put(struct page_export **, const char *what, bool ascii,
+    page_export_put, void *arg, enum page_export_form, FILE *out);
+/* ... of page H.  -ENODATA: there is no mark, either. */
+int page_export_begin_diff(struct page_export **, struct page *,
     const struct page_view *, const struct page_diff *, enum page_export_form,
     FILE *out);
 /*
@@ -74,11 +91,6 @@ const char *page_export_what(const struct page_export *);
 void page_export_free(struct page_export *);
 
 /* --- sums (export_sums.c) ------------------------------------------------ */
-
-/* Rows that were written, and those that the page itself has no room for. */
-struct page_export_sums {
-	uint64_t n, omitted;
-};
 
 /* All rows at once.  As page_export_begin(). */
 int page_export_groups(struct page *, const struct page_view *,

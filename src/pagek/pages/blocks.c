@@ -629,7 +629,7 @@ static int
 export_begin(struct app *app, const struct page_view *v,
     enum page_export_form form, FILE *out, struct page_export **x)
 {
-	return page_export_begin(x, app->page, v, NULL, form, out);
+	return page_export_begin(x, app->page, v, form, out);
 }
 
 /* --- text ----------------------------------------------------------------- */

@@ -156,7 +156,8 @@ static int
 export_begin(struct app *app, const struct page_view *v,
     enum page_export_form form, FILE *out, struct page_export **x)
 {
-	return page_export_begin(x, app->page, v, diff_of(app), form, out);
+	return page_export_begin_diff(x, app->page, v, diff_of(app), form,
+	    out);
 }
 
 /* --- text ----------------------------------------------------------------- */
