@@ -207,7 +207,7 @@ START_TEST(what_is_not_listed_of_an_open_group_is_counted)
 	/* Enter on it lists them all. */
 	ck_assert(page_open_group(&page, &scene.view));
 	settle();
-	ck_assert_uint_eq(page.total, page_groups_row(page.groups,
+	ck_assert_uint_eq(page.found.total, page_groups_row(page.groups,
 	    0)->total.blocks);
 }
 END_TEST
@@ -224,15 +224,15 @@ START_TEST(group_of_the_second_level_opens_alone_with_its_own_blocks)
 	type = page_branch_row(row_at(2).branch, row_at(2).index)->tag;
 	ck_assert(page_open_group(&page, &scene.view));
 	settle();
-	ck_assert_uint_gt(page.total, 10);
-	for (i = 0; i < page.total; i++) {
+	ck_assert_uint_gt(page.found.total, 10);
+	for (i = 0; i < page.found.total; i++) {
 		ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, i, &b,
 		    1), 1);
 		ck_assert(b.thread == thread && b.type == type);
 	}
 	page_close_group(&page);
 	settle();
-	ck_assert_uint_eq(page.cursor, 2);
+	ck_assert_uint_eq(page.cursor.at, 2);
 	ck_assert_int_eq(row_at(2).what, ROW_BELOW);
 }
 END_TEST
@@ -276,20 +276,20 @@ START_TEST(cursor_stays_on_what_it_is_on_while_sums_change)
 	}
 	for (round = 0; round < 12; round++) {
 		shuffle(round);
-		ck_assert_int_eq(row_at(page.cursor).what, row.what);
+		ck_assert_int_eq(row_at(page.cursor.at).what, row.what);
 		if (row.what == ROW_BLOCK) {
 			ck_assert(page_block_at_cursor(&page, &scene.view,
 			    &b));
 			ck_assert_uint_eq(b.addr, addr);
 		} else if (row.what == ROW_BELOW) {
 			ck_assert_uint_eq(page_branch_row(row_at(
-			    page.cursor).branch, row_at(
-			    page.cursor).index)->tag, tag);
-			ck_assert_uint_eq(row_at(page.cursor).branch->of.key,
+			    page.cursor.at).branch, row_at(
+			    page.cursor.at).index)->tag, tag);
+			ck_assert_uint_eq(row_at(page.cursor.at).branch->of.key,
 			    tag2);
 		} else {
 			ck_assert_uint_eq(page_groups_row(page.groups, row_at(
-			    page.cursor).index)->tag, tag);
+			    page.cursor.at).index)->tag, tag);
 		}
 	}
 }
@@ -304,11 +304,11 @@ START_TEST(closing_goes_back_to_the_group_that_it_was)
 	ck_assert_int_eq(row_at(7).what, ROW_BLOCK);
 	ck_assert(page_fold(&page));
 	settle();
-	ck_assert_uint_eq(page.cursor, 3);
+	ck_assert_uint_eq(page.cursor.at, 3);
 	ck_assert_uint_eq(page.groups->rows, 4 + 4);
 	ck_assert(page_fold(&page));
 	settle();
-	ck_assert_uint_eq(page.cursor, 1);
+	ck_assert_uint_eq(page.cursor.at, 1);
 	ck_assert_uint_eq(page.groups->rows, 4);
 	ck_assert(!page_fold(&page));
 }
@@ -473,10 +473,10 @@ static const struct {
 
 START_TEST(picture_of_two_levels_is_golden)
 {
-	page.cost_us = 82;
-	page.hz = 15;
-	page.sampled = true;
-	page.sample_at = scene.view.now;
+	page.numbers.cost_us = 82;
+	page.numbers.hz = 15;
+	page.numbers.sampled = true;
+	page.numbers.sample_at = scene.view.now;
 	group_by(kind_function, kind_thread);
 	open_at(1);
 	open_at(3);

@@ -96,8 +96,7 @@ assert_rows(bool (*means)(const struct blk *))
 	uint64_t at = 0, n = 0, bytes = 0, of = 0;
 
 	while (blklist_window(scene.list, page_list_order(&page.opts),
-	    page_list_reverse(&page.opts),
-	    at++, &b, 1) == 1) {
+	    page_list_reverse(&page.opts), at++, &b, 1) == 1) {
 		of += page_drain_keep(&page, &b, 1);
 		if (!means(&b))
 			continue;
@@ -319,10 +318,10 @@ START_TEST(cursor_stays_on_its_block)
 	compose(80, 24);
 	ck_assert(page_block_at_cursor(&page, &scene.view, &now));
 	ck_assert_mem_eq(&now, &b, sizeof b);
-	ck_assert_uint_lt(page.cursor, 300);
+	ck_assert_uint_lt(page.cursor.at, 300);
 	filter("");
 	compose(80, 24);
-	ck_assert_uint_eq(page.cursor, 300);
+	ck_assert_uint_eq(page.cursor.at, 300);
 }
 END_TEST
 

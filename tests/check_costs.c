@@ -67,13 +67,13 @@ START_TEST(counting_anew_forgets_the_maximum)
 	scene.look.cycle_us = 10;
 	scene.look.cycle_us_max = 5000;
 	compose(COLS, 24);
-	ck_assert_uint_eq(page.cost_max_us, 5000);
+	ck_assert_uint_eq(page.numbers.cost_max_us, 5000);
 	page_costs_begin(&costs, &page, &scene.look);
 	compose(COLS, 24);
-	ck_assert_uint_eq(page.cost_max_us, 10);
+	ck_assert_uint_eq(page.numbers.cost_max_us, 10);
 	scene.look.cycle_us_max = 6000;
 	compose(COLS, 24);
-	ck_assert_uint_eq(page.cost_max_us, 6000);
+	ck_assert_uint_eq(page.numbers.cost_max_us, 6000);
 }
 END_TEST
 
@@ -133,7 +133,7 @@ START_TEST(missed_cycles_are_those_since_it_was_counted_anew)
 {
 	static struct page_costs costs;
 
-	page.missed = 3;
+	page.numbers.missed = 3;
 	scene.look.missed_cycles = 4;
 	page_costs_begin(&costs, &page, &scene.look);
 	scene.look.missed_cycles = 6;

@@ -380,14 +380,14 @@ START_TEST(cycle_time_moves_with_the_work_of_the_cycle_alone)
 
 	up(_i == 1);
 	read_line(&before);
-	page.sampled = false;		/* as if a second had gone by */
-	page.drawn_us = 7000000;
+	page.numbers.sampled = false;		/* as if a second had gone by */
+	page.numbers.drawn_us = 7000000;
 	read_line(&busy);
 	ck_assert_uint_ge(busy.cost_us, 7000000);
 	ck_assert_uint_ge(busy.max_us, 7000000);
 	expect_moves(&before, &busy, (const int[WORDS]){ 0 }, "work");
-	page.sampled = false;
-	page.drawn_us = 0;
+	page.numbers.sampled = false;
+	page.numbers.drawn_us = 0;
 	read_line(&after);
 	ck_assert_uint_lt(after.cost_us, 7000000);
 	ck_assert_uint_ge(after.max_us, 7000000);

@@ -72,8 +72,8 @@ START_TEST(cursor_stays_on_its_block_while_others_drain)
 	later();
 	compose(80, 24);
 	ck_assert(page_holds_block(&page, &b));
-	ck_assert_uint_eq(page.cursor, 10);
-	ck_assert_uint_eq(page.total, 20);
+	ck_assert_uint_eq(page.cursor.at, 10);
+	ck_assert_uint_eq(page.found.total, 20);
 }
 END_TEST
 

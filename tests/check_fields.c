@@ -396,7 +396,7 @@ START_TEST(offs_moves_the_rows)
 	app_key(&app, PAGE_KEY_ENTER);
 	compose(80, 24);
 	ck_assert_int_eq(page.offs, 17);
-	ck_assert(!page.has_cursor);
+	ck_assert(!page.cursor.on);
 	app_key(&app, '\t');
 	app_key(&app, '\t');
 	app_key(&app, '\t');

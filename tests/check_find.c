@@ -61,7 +61,7 @@ assert_cursor_at(unsigned block)
 {
 	struct blk b;
 
-	ck_assert(page.has_cursor);
+	ck_assert(page.cursor.on);
 	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
 	ck_assert_uint_eq(b.addr, address(block));
 }

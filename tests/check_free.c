@@ -314,27 +314,27 @@ END_TEST
 START_TEST(they_are_rows_in_address_order_alone)
 {
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 6);
+	ck_assert_uint_eq(page.found.total, 6);
 	page_set_order(&page, BLKLIST_BY_AGE, false);
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 4);
+	ck_assert_uint_eq(page.found.total, 4);
 	ck_assert(!shows("    free    "));
 	page_set_order(&page, BLKLIST_BY_ADDRESS, false);
 	page.layout = PAGE_CLASSIC_STRICT;
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 4);
+	ck_assert_uint_eq(page.found.total, 4);
 	page.layout = PAGE_AUTO;
 	page.opts.free = false;
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 4);
+	ck_assert_uint_eq(page.found.total, 4);
 	page.opts.free = true;
 	scene.look.window = true;
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 4);
+	ck_assert_uint_eq(page.found.total, 4);
 	scene.look.window = false;
 	scene.look.regions = 0;
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 4);
+	ck_assert_uint_eq(page.found.total, 4);
 }
 END_TEST
 
@@ -394,16 +394,16 @@ START_TEST(the_cursor_stays_on_what_is_free)
 	put_block(0, 0x55d0c0002000, 8);
 	put_block(0, 0x55d0c0003000, 8);
 	compose(80, 24);
-	ck_assert_int_eq(page.cursor, 5);
+	ck_assert_int_eq(page.cursor.at, 5);
 	ck_assert(marked(3 + 5, PAGE_CURSOR));
 	/* A block is taken from its beginning: it is what is left of it. */
 	put_block(1, POOL + 0x610, 0x10);
 	compose(80, 24);
-	ck_assert(page.cursor == 5 || page.cursor == 6);
+	ck_assert(page.cursor.at == 5 || page.cursor.at == 6);
 	/* All of it is taken: the cursor is on what stands there now. */
 	put_block(1, POOL + 0x630, 0x7d0);
 	compose(80, 24);
-	ck_assert_uint_lt(page.cursor, page.total);
+	ck_assert_uint_lt(page.cursor.at, page.found.total);
 }
 END_TEST
 
@@ -417,12 +417,12 @@ START_TEST(the_cursor_stays_on_its_block_when_gaps_come)
 	    pic.line[3 + 5].text);
 	put_block(1, POOL + 0x810, 0x10);
 	compose(80, 24);
-	ck_assert_int_eq(page.cursor, 7);
+	ck_assert_int_eq(page.cursor.at, 7);
 	ck_assert(strstr(pic.line[3 + 7].text, "7f0000010e10") ==
 	    pic.line[3 + 7].text);
 	page_set_order(&page, BLKLIST_BY_ADDRESS, true);
 	compose(80, 24);
-	ck_assert_int_eq(page.cursor, 0);
+	ck_assert_int_eq(page.cursor.at, 0);
 }
 END_TEST
 
@@ -435,13 +435,13 @@ START_TEST(every_row_can_be_reached)
 		page_hold(&page, &scene.view);
 		compose(40, 10);
 		assert_fits(40, 10);
-		ck_assert_uint_eq(page.cursor, at);
+		ck_assert_uint_eq(page.cursor.at, at);
 		ck_assert(page.offs <= at &&
-		    at < page.offs + (uint64_t)page.window);
+		    at < page.offs + (uint64_t)page.found.window);
 	}
 	page_move_to(&page, UINT64_MAX);
 	compose(40, 10);
-	ck_assert_uint_eq(page.cursor, 5);
+	ck_assert_uint_eq(page.cursor.at, 5);
 }
 END_TEST
 
@@ -516,7 +516,7 @@ START_TEST(a_paused_picture_keeps_its_gaps)
 	drop_block(1, POOL + 0x410);
 	page_view_frozen(&scene.view, &page);
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 6);
+	ck_assert_uint_eq(page.found.total, 6);
 	ck_assert(shows("7f0000010100     768    free"));
 	page_thaw(&page);
 	scene_refresh(&scene);

@@ -91,10 +91,10 @@ static const struct {
 
 START_TEST(picture_of_groups_is_golden)
 {
-	page.cost_us = 82;
-	page.hz = 15;
-	page.sampled = true;
-	page.sample_at = scene.view.now;
+	page.numbers.cost_us = 82;
+	page.numbers.hz = 15;
+	page.numbers.sampled = true;
+	page.numbers.sample_at = scene.view.now;
 	page_set_group(&page, golden[_i].kind);
 	compose(golden[_i].cols, golden[_i].rows);
 	assert_fits(golden[_i].cols, golden[_i].rows);
@@ -149,13 +149,13 @@ START_TEST(cursor_stays_on_its_group)
 		    1, rec_site_caller(1 + i % 3), scene.look.now_ms);
 	later();
 	compose(80, 24);
-	ck_assert_uint_eq(page.cursor, 4);
+	ck_assert_uint_eq(page.cursor.at, 4);
 	ck_assert(row_is(4, "processCommand"));
 	for (i = 0; i < 20; i++)
 		scene_free(&scene, 0x10000 + i * 0x1000u);
 	later();
 	compose(80, 24);
-	ck_assert_uint_eq(page.cursor, 1);
+	ck_assert_uint_eq(page.cursor.at, 1);
 }
 END_TEST
 
@@ -180,9 +180,9 @@ START_TEST(names_that_come_late_do_not_make_the_cursor_jump)
 	later();
 	compose(80, 24);
 	if (kind == BY_FRAME)
-		ck_assert(row_is(page.cursor, "dictAdd"));
+		ck_assert(row_is(page.cursor.at, "dictAdd"));
 	else	/* the heaviest of the three that had become one */
-		ck_assert(row_is(page.cursor, "processCommand"));
+		ck_assert(row_is(page.cursor.at, "processCommand"));
 }
 END_TEST
 
@@ -349,7 +349,7 @@ START_TEST(group_opened_ahead_of_its_picture_is_of_the_kind_wanted)
 	page_set_group(&page, BY_TYPE);
 	page_move_to(&page, 0);
 	page_hold(&page, &scene.view);
-	ck_assert(!page.cursor_held);
+	ck_assert(!page.cursor.held);
 	ck_assert_int_eq(page_unfold(&page, &scene.view), 0);
 	ck_assert_uint_eq(page.groups->kind, BY_TYPE);
 }
@@ -367,7 +367,7 @@ START_TEST(open_group_of_any_frame_has_every_block_through_it)
 	ck_assert_uint_eq(page_groups_row(page.groups, at)->self.blocks, 8);
 	open_row(at);
 	ck_assert(shows("32 of 40 blocks"));
-	ck_assert_uint_eq(page.total, 32);
+	ck_assert_uint_eq(page.found.total, 32);
 }
 END_TEST
 
@@ -401,7 +401,7 @@ START_TEST(cursor_stays_on_its_block_in_an_open_group)
 	scene_free(&scene, b.addr);
 	later();
 	compose(80, 24);
-	ck_assert_uint_eq(page.cursor, 4);
+	ck_assert_uint_eq(page.cursor.at, 4);
 	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
 	ck_assert_uint_eq(b.addr, addr);
 }
@@ -419,7 +419,7 @@ START_TEST(block_freed_since_the_take_is_dimmed)
 	ck_assert_uint_eq(page_rows_blocks(&page, &scene.view, 0, &b, 1), 1);
 	scene_free(&scene, b.addr);
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 8);
+	ck_assert_uint_eq(page.found.total, 8);
 	ck_assert(marked(4, PAGE_STALE));
 	ck_assert(!marked(5, PAGE_STALE));
 }
@@ -433,8 +433,8 @@ START_TEST(closing_a_group_goes_back_to_it)
 	page_close_group(&page);
 	compose(80, 24);
 	ck_assert(page_shows_groups(&page));
-	ck_assert(page.has_cursor);
-	ck_assert_uint_eq(page.cursor, 2);
+	ck_assert(page.cursor.on);
+	ck_assert_uint_eq(page.cursor.at, 2);
 	/* Also when it has moved meanwhile. */
 	open_row(2);
 	scene_alloc(&scene, 0x1000, 1 << 20, TYPE_MALLOC, 1,
@@ -444,7 +444,7 @@ START_TEST(closing_a_group_goes_back_to_it)
 	ck_assert(shows("9 of 41 blocks"));
 	page_close_group(&page);
 	compose(80, 24);
-	ck_assert_uint_eq(page.cursor, 0);
+	ck_assert_uint_eq(page.cursor.at, 0);
 	ck_assert(row_is(0, "libfoo.so+0x1f30"));
 }
 END_TEST
@@ -475,10 +475,10 @@ START_TEST(open_group_of_which_nothing_is_left_is_empty)
 	later();
 	compose(80, 24);
 	ck_assert(shows("0 of 32 blocks"));
-	ck_assert_uint_eq(page.total, 0);
+	ck_assert_uint_eq(page.found.total, 0);
 	page_close_group(&page);
 	compose(80, 24);
-	ck_assert_uint_lt(page.cursor, page.groups->nrow);
+	ck_assert_uint_lt(page.cursor.at, page.groups->nrow);
 }
 END_TEST
 

@@ -61,10 +61,10 @@ setup_layouts(void)
 {
 	setup_target();
 	page.on_screen = true;
-	page.hz = 15;
-	page.rated = page.sampled = true;
-	page.sample_at = scene.view.now;
-	page.rate = 8123;
+	page.numbers.hz = 15;
+	page.numbers.rated = page.numbers.sampled = true;
+	page.numbers.sample_at = scene.view.now;
+	page.numbers.rate = 8123;
 }
 
 static void
@@ -92,7 +92,7 @@ assert_rows(int cols, int rows)
 {
 	struct blk b[TARGET_BLOCKS];
 	size_t n;
-	int window = rows > 0 ? page.window : TARGET_BLOCKS, first, i;
+	int window = rows > 0 ? page.found.window : TARGET_BLOCKS, first, i;
 
 	if (cols < PAGE_MIN_COLS || (rows > 0 && rows < PAGE_MIN_ROWS))
 		return;
@@ -266,7 +266,7 @@ START_TEST(born_is_the_time_of_day_where_there_is_room)
 	ck_assert(shows("BORN"));
 	ck_assert(shows(" 15:02:15.000  "));
 	ck_assert(shows(" 15:02:23.500  "));
-	row = page.spots.first;
+	row = page.found.spots.first;
 	snprintf(before, sizeof before, "%s", strstr(pic.line[row].text, " 15:02"));
 	scene.look.now_ms += 700;
 	scene.look.node_wall_ms += 700;
@@ -294,7 +294,7 @@ learn(enum page_layout layout, int cols)
 
 	page.layout = layout;
 	compose(cols, 12);
-	for (i = 0; i <= page.spots.heading; i++)
+	for (i = 0; i <= page.found.spots.heading; i++)
 		base_append(known, sizeof known, &len, " %s ",
 		    pic.line[i].text);
 }
@@ -333,7 +333,7 @@ START_TEST(wide_layout_cuts_no_word_on_a_narrow_screen)
 		offs = strstr(pic.line[1].text, "OFFS=");
 		ck_assert_msg(offs != NULL && strlen(offs) >= strlen("OFFS=  0"),
 		    "%d columns: %s", cols, pic.line[1].text);
-		for (i = 0; i <= page.spots.heading; i++)
+		for (i = 0; i <= page.found.spots.heading; i++)
 			assert_whole_words(pic.line[i].text);
 	}
 }

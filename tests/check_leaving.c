@@ -139,11 +139,11 @@ START_TEST(cursor_is_never_pushed_out_of_sight)
 	int k, found = 0;
 
 	after(0);
-	page_move_to(&page, (uint64_t)page.window - 1);
+	page_move_to(&page, (uint64_t)page.found.window - 1);
 	after(66);
 	for (i = 0; i < 5; i++)
 		scene_free(&scene, BLOCK(2 + 2 * i));
-	page.cursor_held = false;
+	page.cursor.held = false;
 	after(66);
 	for (k = 0; k < pic.rows; k++)
 		found += marked(k, PAGE_CURSOR);
@@ -162,7 +162,7 @@ START_TEST(no_more_than_a_quarter_is_leaving)
 	after(66);
 	for (i = 0; i < 20; i++)
 		n += left(BLOCK(i));
-	ck_assert_uint_eq(n, (unsigned)page.window / 4);
+	ck_assert_uint_eq(n, (unsigned)page.found.window / 4);
 }
 END_TEST
 

@@ -99,8 +99,7 @@ rows_of_list(void)
 	page_row_heading(&wide, row, sizeof row);
 	base_append(out, sizeof out, &len, "%s\n", row);
 	n = blklist_window(scene.list, page_list_order(&page.opts),
-	    page_list_reverse(&page.opts), 0,
-	    b, BASE_NELEM(b));
+	    page_list_reverse(&page.opts), 0, b, BASE_NELEM(b));
 	for (i = 0; i < n; i++) {
 		page_row_text_view(&wide, &scene.view, &b[i], row, sizeof row);
 		base_append(out, sizeof out, &len, "%s\n", row);
@@ -242,7 +241,7 @@ START_TEST(heading_has_origin_and_counters)
 	scene_alloc(&scene, 0x2000, 7, 0xff, 1, 0, scene.look.now_ms);
 	scene_refresh(&scene);
 	scene.look.as_of = 43;
-	page.cost_us = 82;
+	page.numbers.cost_us = 82;
 	make();
 	ck_assert_int_eq(strncmp(text, "K MEMORY BLOCKS\n", 16), 0);
 	ck_assert(says("node      0590 linac-a"));

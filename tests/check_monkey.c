@@ -456,19 +456,19 @@ END_TEST
 /* The row that is clicked is the one under the cursor. */
 START_TEST(a_click_does_what_stands_there)
 {
-	const struct page_spots *spots = &page.spots;
+	const struct page_spots *spots = &page.found.spots;
 
 	set_size(80, 24);
 	a_cycle();
 	paint_now(&paint, used);
 	app_mouse(&app, APP_MOUSE_CLICK, spots->first + 3, 5);
-	ck_assert(page.has_cursor);
-	ck_assert_uint_eq(page.cursor, page.offs + 3);
+	ck_assert(page.cursor.on);
+	ck_assert_uint_eq(page.cursor.at, page.offs + 3);
 	paint_now(&paint, used);
 	app_mouse(&app, APP_MOUSE_DOWN, spots->first, 5);
-	ck_assert_uint_eq(page.cursor, page.offs + 6);
+	ck_assert_uint_eq(page.cursor.at, page.offs + 6);
 	app_mouse(&app, APP_MOUSE_UP, spots->first, 5);
-	ck_assert_uint_eq(page.cursor, page.offs + 3);
+	ck_assert_uint_eq(page.cursor.at, page.offs + 3);
 	app_mouse(&app, APP_MOUSE_CLICK, spots->heading, 5);
 	ck_assert_int_eq(page_list_order(&page.opts), BLKLIST_BY_ADDRESS);
 	ck_assert(!page_list_reverse(&page.opts));

@@ -100,12 +100,12 @@ START_TEST(cursor_stays_on_its_block)
 	scene_free(&scene, UINT64_C(0x7f3c04001040) + 2 * 0x10020ul);
 	scene_refresh(&scene);
 	compose(80, 24);
-	ck_assert_int_eq(page.cursor, 8);
+	ck_assert_int_eq(page.cursor.at, 8);
 	ck_assert(marked(3 + 8, PAGE_CURSOR));
 	ck_assert_int_eq(strncmp(pic.line[3 + 8].text, held, 12), 0);
 	page_set_order(&page, BLKLIST_BY_AGE, true);
 	compose(80, 24);
-	ck_assert_int_eq(page.cursor, 58 - 1 - 8);
+	ck_assert_int_eq(page.cursor.at, 58 - 1 - 8);
 	ck_assert(shows(held));
 }
 END_TEST
@@ -135,11 +135,11 @@ START_TEST(cursor_of_a_freed_block_takes_its_place)
 	scene_free(&scene, UINT64_C(0x7f3c04001040) + 59 * 0x10020ul);
 	scene_refresh(&scene);
 	compose(80, 24);
-	ck_assert_int_eq(page.cursor, 58);
+	ck_assert_int_eq(page.cursor.at, 58);
 	page_move(&page, -1000000);
-	ck_assert_int_eq(page.cursor, 0);
+	ck_assert_int_eq(page.cursor.at, 0);
 	page_move(&page, INT64_MAX);
-	ck_assert_int_eq(page.cursor, 58);
+	ck_assert_int_eq(page.cursor.at, 58);
 }
 END_TEST
 
@@ -148,12 +148,12 @@ START_TEST(cursor_does_not_follow_a_new_block_at_an_old_address)
 	compose(80, 24);
 	page_move_to(&page, 10);
 	compose(80, 24);
-	scene_free(&scene, page.cursor_addr);
-	scene_alloc(&scene, page.cursor_addr, 64, TYPE_MALLOC, 1, 0,
+	scene_free(&scene, page.cursor.addr);
+	scene_alloc(&scene, page.cursor.addr, 64, TYPE_MALLOC, 1, 0,
 	    scene.look.now_ms);
 	scene_refresh(&scene);
 	compose(80, 24);
-	ck_assert_int_eq(page.cursor, 10);
+	ck_assert_int_eq(page.cursor.at, 10);
 	ck_assert_int_eq(page.offs, 0);
 }
 END_TEST
@@ -612,11 +612,11 @@ START_TEST(an_age_changes_when_its_next_step_begins)
 	scene.look.now_ms = b.ms + age_steps[_i].s * 1000 - 1;
 	compose(80, 24);
 	snprintf(text, sizeof text, " %s ", age_steps[_i].before);
-	ck_assert_ptr_nonnull(strstr(pic.line[page.spots.first].text, text));
+	ck_assert_ptr_nonnull(strstr(pic.line[page.found.spots.first].text, text));
 	scene.look.now_ms++;
 	compose(80, 24);
 	snprintf(text, sizeof text, " %s ", age_steps[_i].text);
-	ck_assert_ptr_nonnull(strstr(pic.line[page.spots.first].text, text));
+	ck_assert_ptr_nonnull(strstr(pic.line[page.found.spots.first].text, text));
 }
 END_TEST
 

@@ -146,11 +146,11 @@ START_TEST(picture_of_a_target_is_golden)
 {
 	page.layout = golden_target[_i].layout;
 	page.on_screen = true;
-	page.hz = 15;
-	page.rated = page.sampled = true;
-	page.rate = 8123;
-	page.cost_us = 82;
-	page.sample_at = scene.view.now;
+	page.numbers.hz = 15;
+	page.numbers.rated = page.numbers.sampled = true;
+	page.numbers.rate = 8123;
+	page.numbers.cost_us = 82;
+	page.numbers.sample_at = scene.view.now;
 	page.message[0] = '\0';
 	compose(golden_target[_i].cols, golden_target[_i].rows);
 	assert_fits(golden_target[_i].cols, golden_target[_i].rows);
@@ -170,10 +170,10 @@ START_TEST(no_line_is_wider_than_the_terminal)
 	size_t l;
 
 	page.on_screen = true;
-	page.hz = 15;
-	page.rated = page.sampled = true;
-	page.sample_at = scene.view.now;
-	page.rate = UINT64_MAX;
+	page.numbers.hz = 15;
+	page.numbers.rated = page.numbers.sampled = true;
+	page.numbers.sample_at = scene.view.now;
+	page.numbers.rate = UINT64_MAX;
 	scene.look.cycle_records = UINT64_MAX;
 	scene.look.cycle_us = UINT32_MAX;
 	scene.look.bad_records = UINT64_MAX;

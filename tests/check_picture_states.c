@@ -103,9 +103,9 @@ set_state(const struct state_case *c)
 	if (c->no_list)
 		look->list = NULL;
 	scene_refresh(&scene);
-	page.stated = true;
-	page.state = c->state;
-	page.state_at = (struct mono){ .ns = 1000000000 };
+	page.state.known = true;
+	page.state.is = c->state;
+	page.state.at = (struct mono){ .ns = 1000000000 };
 	scene.view.now = (struct mono){ .ns = INT64_C(13000000000) };
 }
 

@@ -59,13 +59,13 @@ START_TEST(first_groups_of_a_large_list_are_waited_for_with_a_figure)
 {
 	page_set_group(&page, BY_SITE);
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 0);
+	ck_assert_uint_eq(page.found.total, 0);
 	ck_assert(shows("groups: "));
 	ck_assert(shows(" %"));
 	ck_assert_uint_gt(settle(), 1);
 	ck_assert(!shows("groups: "));
 	ck_assert_uint_eq(page.groups->total.blocks, MANY);
-	ck_assert_uint_eq(page.total, 4);
+	ck_assert_uint_eq(page.found.total, 4);
 }
 END_TEST
 
@@ -85,12 +85,12 @@ START_TEST(rows_of_a_large_list_stay_until_the_next_take_is_whole)
 		ck_assert_uint_eq(page.groups->total.blocks, MANY);
 		ck_assert_uint_eq(page_groups_row(page.groups,
 		    0)->total.blocks, MANY / 4);
-		ck_assert_uint_eq(page.total, 4);
+		ck_assert_uint_eq(page.found.total, 4);
 		ck_assert_uint_lt(++pictures, 100);
 	}
 	ck_assert_uint_gt(pictures, 1);
 	ck_assert_uint_eq(page.groups->total.blocks, MANY / 4 * 3);
-	ck_assert_uint_eq(page.total, 3);
+	ck_assert_uint_eq(page.found.total, 3);
 }
 END_TEST
 
@@ -120,9 +120,9 @@ START_TEST(members_of_a_large_group_are_shown_as_they_are_found)
 	ck_assert(page_open_group(&page, &scene.view));
 	do {
 		compose(80, 24);
-		ck_assert_uint_gt(page.total, 0);
-		ck_assert_uint_ge(page.total, before);
-		before = page.total;
+		ck_assert_uint_gt(page.found.total, 0);
+		ck_assert_uint_ge(page.found.total, before);
+		before = page.found.total;
 		pictures++;
 	} while (page.groups->step != GROUPS_IDLE);
 	ck_assert_uint_gt(pictures, 1);
@@ -141,10 +141,10 @@ START_TEST(another_kind_is_never_shown_under_the_heading_of_one)
 	ck_assert_int_eq(page.groups->step, GROUPS_WALK);
 	page_set_group(&page, BY_MODULE);
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 0);
+	ck_assert_uint_eq(page.found.total, 0);
 	settle();
 	ck_assert_uint_eq(page.groups->kind, BY_MODULE);
-	ck_assert_uint_gt(page.total, 0);
+	ck_assert_uint_gt(page.found.total, 0);
 }
 END_TEST
 
@@ -158,10 +158,10 @@ START_TEST(another_stream_during_a_take_begins_anew)
 	ck_assert_int_eq(page.groups->step, GROUPS_WALK);
 	scene.look.stream_no++;
 	compose(80, 24);
-	ck_assert_uint_eq(page.total, 0);
+	ck_assert_uint_eq(page.found.total, 0);
 	settle();
 	ck_assert_uint_eq(page.groups->total.blocks, MANY - 1);
-	ck_assert_uint_eq(page.total, 4);
+	ck_assert_uint_eq(page.found.total, 4);
 }
 END_TEST
 

@@ -68,7 +68,7 @@ static size_t
 rows_of(struct blk *out)
 {
 	return page_rows_blocks(&page, &scene.view, page.offs, out,
-	    (size_t)page.window);
+	    (size_t)page.found.window);
 }
 
 static void
@@ -227,12 +227,12 @@ START_TEST(cursor_stays_on_its_line_when_the_order_goes_on)
 		scene_free(&scene, was[11].addr);
 	}
 	go_by(100);
-	row = page.cursor - page.offs;
+	row = page.cursor.at - page.offs;
 	go_by(6000);
 	ck_assert(!page_still_on(&page));
 	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
 	ck_assert_uint_eq(b.seq, was[_i == 1 ? 12 : 10].seq);
-	ck_assert_uint_eq(page.cursor - page.offs, _i == 1 ? row + 2 : row);
+	ck_assert_uint_eq(page.cursor.at - page.offs, _i == 1 ? row + 2 : row);
 }
 END_TEST
 
@@ -438,7 +438,7 @@ START_TEST(rows_that_are_scrolled_through_are_those_of_then)
 	ck_assert(page_still_on(&page));
 	for (;;) {
 		n = rows_of(is);
-		ck_assert_uint_eq(n, (size_t)page.window);
+		ck_assert_uint_eq(n, (size_t)page.found.window);
 		step = n;
 		for (k = 0; k < n; k++) {
 			i = up ? n - 1 - k : k;
@@ -488,8 +488,8 @@ START_TEST(who_goes_far_away_has_the_order_of_that_moment)
 	page_hold(&page, &scene.view);
 	go_by(10);
 	ck_assert(page_still_on(&page));
-	ck_assert_uint_eq(rows_of(is), (size_t)page.window);
-	ck_assert_uint_ge(is[page.window - 1].seq, 60000);
+	ck_assert_uint_eq(rows_of(is), (size_t)page.found.window);
+	ck_assert_uint_ge(is[page.found.window - 1].seq, 60000);
 	ck_assert(!shows("+1 new"));
 }
 END_TEST

@@ -32,10 +32,10 @@ addr_at_cursor(void)
 {
 	struct blk b = { 0 };
 
-	ck_assert(page.has_cursor);
+	ck_assert(page.cursor.on);
 	ck_assert(page_block_at_cursor(&page, &scene.view, &b));
-	ck_assert_uint_ge(page.cursor, page.offs);
-	ck_assert_uint_lt(page.cursor, page.offs + (uint64_t)page.window);
+	ck_assert_uint_ge(page.cursor.at, page.offs);
+	ck_assert_uint_lt(page.cursor.at, page.offs + (uint64_t)page.found.window);
 	return b.addr;
 }
 
@@ -82,8 +82,8 @@ START_TEST(cursor_is_on_its_group_whatever_the_kind_and_then_on_it)
 	again();
 	again();
 	g = page.groups;
-	ck_assert(page.has_cursor);
-	ck_assert_uint_lt(page.cursor, g->nrow);
+	ck_assert(page.cursor.on);
+	ck_assert_uint_lt(page.cursor.at, g->nrow);
 	ck_assert(page_open_group(&page, &scene.view));
 	again();
 	n = page_rows_blocks(&page, &scene.view, 0, b, BASE_NELEM(b));
@@ -113,13 +113,13 @@ START_TEST(group_is_followed_where_its_callers_are)
 	page_set_group(&page, page_group_kind_called("function"));
 	again();
 	again();
-	ck_assert(page.has_cursor);
+	ck_assert(page.cursor.on);
 	ck_assert(profile_in_group(g->profile, PROFILE_FUNCTION,
-	    page_groups_row(g, page.cursor)->key, caller));
+	    page_groups_row(g, page.cursor.at)->key, caller));
 	page_set_group(&page, page_group_kind_called("site"));
 	again();
 	again();
-	ck_assert_uint_eq(page.cursor, 2);
+	ck_assert_uint_eq(page.cursor.at, 2);
 }
 END_TEST
 

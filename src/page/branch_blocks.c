@@ -89,7 +89,8 @@ page_branches_walk(struct page_groups *g, const struct page *page,
 	}
 	if (!any || v->look->list == NULL)
 		return false;
-	page_walk_begin(&bs->walk, v->look->list, page_list_order(&page->opts),
+	page_walk_begin(&bs->walk, v->look->list,
+	    page_list_order(&page->opts),
 	    page_list_reverse(&page->opts));
 	bs->walking = true;
 	return true;

@@ -49,7 +49,7 @@ ask_anew(struct page *page)
 	page->choice->filter_no++;
 	page->round++;
 	page_still_anew(page);
-	if (!page->has_cursor)
+	if (!page->cursor.on)
 		page->offs = 0;
 }
 
@@ -118,7 +118,7 @@ page_choice_sort(struct page *page, const struct page_sorting *sorting)
 	page->round++;
 	page_still_anew(page);
 	/* Without a cursor to follow, a new order is read from its top. */
-	if (!page->has_cursor)
+	if (!page->cursor.on)
 		page->offs = 0;
 }
 
@@ -411,7 +411,7 @@ choice_window(const struct page *page, const struct page_view *v, uint64_t at,
 static bool
 choice_hold(struct page *page, const struct page_view *v)
 {
-	if (choice_window(page, v, page->cursor, &page->choice->held, 1) != 1)
+	if (choice_window(page, v, page->cursor.at, &page->choice->held, 1) != 1)
 		return false;
 	page_hold_block(page, &page->choice->held);
 	return true;
@@ -423,7 +423,7 @@ choice_held(struct page *page, const struct page_view *v, uint64_t total,
 {
 	(void)v;
 	(void)total;
-	return page->choice != NULL && !page->cursor_free &&
+	return page->choice != NULL && !page->cursor.free &&
 	    page_taken_held(&page->choice->shown, page, offset);
 }
 

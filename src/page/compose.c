@@ -129,17 +129,17 @@ put_rows(struct page *page, const struct row_put *r, uint64_t count,
 	uint64_t at = page->offs, end = at + count;
 	size_t n, i;
 
-	page->lacking = false;
+	page->found.lacking = false;
 	while (at < end) {
 		n = end - at < CHUNK_ROWS ? (size_t)(end - at) : CHUNK_ROWS;
 		n = page_rows_blocks(page, r->v, at, rows, n);
 		if (n == 0) {
-			page->lacking = r->v->look->window;
+			page->found.lacking = r->v->look->window;
 			break;
 		}
 		for (i = 0; i < n; i++, at++)
 			put_marked_row(page, r, &rows[i], is_gone(page, r->v,
-			    &rows[i]), page->has_cursor && at == page->cursor,
+			    &rows[i]), page->cursor.on && at == page->cursor.at,
 			    pic);
 	}
 }
@@ -155,10 +155,10 @@ put_shown(struct page *page, const struct row_put *r, uint64_t count,
 	n = page_leaving_rows(page, r->v, (size_t)count, (size_t)room, &shown);
 	for (i = 0; i < n; i++)
 		put_marked_row(page, r, &shown[i].blk, shown[i].left ||
-		    is_gone(page, r->v, &shown[i].blk), page->has_cursor &&
-		    !shown[i].left && shown[i].at == page->cursor, pic);
+		    is_gone(page, r->v, &shown[i].blk), page->cursor.on &&
+		    !shown[i].left && shown[i].at == page->cursor.at, pic);
 	if (n > 0)
-		page->spots.rows = (int)n;
+		page->found.spots.rows = (int)n;
 	return n > 0;
 }
 
@@ -184,7 +184,7 @@ put_groups(const struct page *page, const struct page_view *v,
 	for (at = page->offs; at < end; at++) {
 		picture_line(pic);
 		page_group_row(page, v, at, pic);
-		if (page->has_cursor && at == page->cursor)
+		if (page->cursor.on && at == page->cursor.at)
 			picture_mark_line(pic, PAGE_CURSOR);
 		else if (page_rows_blocks(page, v, at, &b, 1) == 1)
 			picture_mark_line(pic, row_mark(v, st, &b,
@@ -368,7 +368,7 @@ put_bar(struct page *page, const struct page_view *v,
 
 	symbols_text(page, v, text, sizeof text);
 	cols = text[0] != '\0' ? picture_cols(pic, text) + 2 : 0;
-	page->spots.bar_cols = pic->cols - cols;
+	page->found.spots.bar_cols = pic->cols - cols;
 	page_key_bar(pic, pic->cols - cols, page->covered);
 	if (cols == 0)
 		return;
@@ -406,7 +406,7 @@ put_foot(struct page *page, const struct page_view *v,
 	}
 	if (foot.bar) {
 		picture_line(pic);
-		page->spots.bar = pic->rows;
+		page->found.spots.bar = pic->rows;
 		put_bar(page, v, pic);
 	}
 	put_last_word(page, rows, pic);
@@ -497,9 +497,9 @@ compose_full(struct page *page, const struct page_view *v,
 	count = total - page->offs;
 	if (rows > 0 && count > (uint64_t)room)
 		count = (uint64_t)room;
-	page->spots.heading = pic->rows;
-	page->spots.first = pic->rows + 1;
-	page->spots.rows = rows > 0 ? (int)count : 0;
+	page->found.spots.heading = pic->rows;
+	page->found.spots.first = pic->rows + 1;
+	page->found.spots.rows = rows > 0 ? (int)count : 0;
 	if (page_shows_groups(page))
 		put_groups(page, v, st, count, pic);
 	else
@@ -520,7 +520,7 @@ page_compose_view(struct page *page, const struct page_view *v, int cols,
 	page_free_begin(page, v);
 	page_sample(page, v);
 	page_trend_sample(page, v);
-	page->spots = (struct page_spots){ .heading = -1, .first = -1,
+	page->found.spots = (struct page_spots){ .heading = -1, .first = -1,
 	    .bar = -1 };
 	r = page_choice_refresh(page, v);
 	if (r < 0 && !page->on_screen)

@@ -65,9 +65,9 @@ page_costs_begin(struct page_costs *c, struct page *page,
 {
 	memset(c, 0, sizeof *c);
 	c->since = mono_now();
-	c->missed = page->missed + look->missed_cycles;
-	page->cost_max_us = 0;
-	page->session_max_us = look->cycle_us_max;
+	c->missed = page->numbers.missed + look->missed_cycles;
+	page->numbers.cost_max_us = 0;
+	page->numbers.session_max_us = look->cycle_us_max;
 }
 
 /* --- the panel ---------------------------------------------------------- */
@@ -139,7 +139,7 @@ page_costs_put(const struct page_costs *c, const struct page *page,
 	page_overlay_title("j k move  x count anew  Esc close", pic);
 	base_group_digits(cycles, sizeof cycles, c->of[COST_CYCLE].n);
 	base_group_digits(painted, sizeof painted, c->of[COST_PICTURE].n);
-	base_group_digits(missed, sizeof missed, page->missed +
+	base_group_digits(missed, sizeof missed, page->numbers.missed +
 	    look->missed_cycles - c->missed);
 	picture_line(pic);
 	picture_printf(pic, "  %s cycles in %lld s, %s painted, %s missed",

@@ -151,7 +151,8 @@ of_page(const struct page_diag *d, const struct page_diag_from *f, size_t at,
 	(void)d;
 	*n = at == PAGE_CYCLES ? f->costs->of[COST_CYCLE].n :
 	    at == PAGE_CYCLES_PAINTED ? f->costs->of[COST_PICTURE].n :
-	    at == PAGE_MISSED ? f->page->missed : f->page->drawn_bytes;
+	    at == PAGE_MISSED ? f->page->numbers.missed :
+	    f->page->numbers.drawn_bytes;
 	return true;
 }
 

@@ -45,7 +45,8 @@ page_drain_end(struct page *page)
 		page->round++;
 		page_still_anew(page);
 	} else if (was->by[0].sort == PAGE_SORT_AGE && was->n == 1) {
-		page_set_order(page, BLKLIST_BY_AGE, page_list_reverse(&page->opts));
+		page_set_order(page, BLKLIST_BY_AGE,
+		    page_list_reverse(&page->opts));
 	} else {
 		page_choice_sort(page, was);
 	}
@@ -137,7 +138,7 @@ drained_hold(struct page *page, const struct page_view *v)
 {
 	struct blk b;
 
-	if (drained_window(page, v, page->cursor, &b, 1) != 1)
+	if (drained_window(page, v, page->cursor.at, &b, 1) != 1)
 		return false;
 	page_hold_block(page, &b);
 	return true;
@@ -150,11 +151,11 @@ drained_held(struct page *page, const struct page_view *v, uint64_t total,
 	struct blk b;
 	int64_t rank;
 
-	if (blklist_get(v->look->list, page->cursor_layer, page->cursor_addr,
+	if (blklist_get(v->look->list, page->cursor.layer, page->cursor.addr,
 	    &b) < 0 || !page_holds_block(page, &b))
 		return false;
 	rank = blklist_rank(v->look->list, BLKLIST_BY_AGE,
-	    page->cursor_layer, page->cursor_addr);
+	    page->cursor.layer, page->cursor.addr);
 	if (rank < 0 || (uint64_t)rank >= total)
 		return false;
 	*offset = page_list_reverse(&page->opts) ? total - 1 - (uint64_t)rank :

@@ -107,16 +107,16 @@ row_of(struct page *page, const struct page_view *v, const struct blk *b,
     uint64_t *at)
 {
 	const struct page_rows_ops *rows = page_rows_ops(page);
-	unsigned layer = page->cursor_layer;
-	uint64_t addr = page->cursor_addr, seq = page->cursor_seq;
-	bool is_free = page->cursor_free, found;
+	unsigned layer = page->cursor.layer;
+	uint64_t addr = page->cursor.addr, seq = page->cursor.seq;
+	bool is_free = page->cursor.free, found;
 
 	page_hold_block(page, b);
 	found = rows->held(page, v, rows->total(page, v), at);
-	page->cursor_layer = layer;
-	page->cursor_addr = addr;
-	page->cursor_seq = seq;
-	page->cursor_free = is_free;
+	page->cursor.layer = layer;
+	page->cursor.addr = addr;
+	page->cursor.seq = seq;
+	page->cursor.free = is_free;
 	return found;
 }
 
@@ -149,11 +149,11 @@ begin_round(struct page *page, const struct page_view *v)
 	f->looked = f->again = f->unsure = 0;
 	f->nseen = 0;
 	f->at = page->offs;
-	if (page->has_cursor && page->cursor_held && v->look->list != NULL &&
+	if (page->cursor.on && page->cursor.held && v->look->list != NULL &&
 	    rows->held(page, v, rows->total(page, v), &row))
 		f->at = f->back ? row : row + 1;
-	else if (page->has_cursor)
-		f->at = f->back ? page->cursor : page->cursor + 1;
+	else if (page->cursor.on)
+		f->at = f->back ? page->cursor.at : page->cursor.at + 1;
 	f->of = rows->total(page, v);
 	f->most = 2 * f->of + CHUNK;
 	f->before = f->back ? f->of - (f->at < f->of ? f->at : f->of) : f->at;
@@ -192,10 +192,10 @@ arrive(struct page *page, const struct page_view *v, const struct blk *b,
 	page->find->on = false;
 	/* Rows that stand still are of another moment than this row's number. */
 	page_still_anew(page);
-	page->total = page_rows_ops(page)->total(page, v);
+	page->found.total = page_rows_ops(page)->total(page, v);
 	page_move_to(page, row);
 	page_hold_block(page, b);
-	page->cursor_held = page->has_cursor;
+	page->cursor.held = page->cursor.on;
 	page_still_touch(page, v);
 }
 

@@ -43,7 +43,7 @@ take_group(struct page *page, const struct page_view *v,
 	struct page_group_words w;
 	struct page_group_at at;
 
-	if (g == NULL || !page_groups_at(g, page->has_cursor ? page->cursor :
+	if (g == NULL || !page_groups_at(g, page->cursor.on ? page->cursor.at :
 	    page->offs, &at))
 		return -ENOENT;
 	/* A group of the second level is followed with the one that it is in. */
@@ -80,7 +80,7 @@ page_followed_toggle(struct page *page, const struct page_view *v)
 	f->free = !f->group && page_is_free(&f->blk);
 	f->stream_no = v->look->stream_no;
 	f->on = true;
-	if (!page->has_cursor) {
+	if (!page->cursor.on) {
 		page_move_to(page, page->offs);
 		page_hold(page, v);
 	}
@@ -139,10 +139,10 @@ say_end(struct page *page, const struct page_view *v,
 static void
 put_cursor(struct page *page, uint64_t at)
 {
-	uint64_t rows = page->window > 0 ? (uint64_t)page->window : 1;
+	uint64_t rows = page->found.window > 0 ? (uint64_t)page->found.window : 1;
 
-	page->has_cursor = page->cursor_held = true;
-	page->cursor = at;
+	page->cursor.on = page->cursor.held = true;
+	page->cursor.at = at;
 	if (at < page->offs || at - page->offs >= rows)
 		page->offs = at > rows / 2 ? at - rows / 2 : 0;
 }
@@ -155,7 +155,7 @@ seek_block(struct page *page, const struct page_view *v,
 	struct page probe;
 	uint64_t at;
 
-	if (page->has_cursor && page->cursor_held &&
+	if (page->cursor.on && page->cursor.held &&
 	    page_holds_block(page, &f->blk))
 		return;
 	probe = *page;
@@ -202,7 +202,7 @@ seek_group(struct page *page, const struct page_view *v,
 	if (g == NULL || g->nrow == 0 || g->kind != page->group ||
 	    !find_group(g, v, f, &key))
 		return;
-	if (page->has_cursor && page->cursor_held && g->cursor.key == key)
+	if (page->cursor.on && page->cursor.held && g->cursor.key == key)
 		return;
 	at = profile_ranking_find(g->shown, key);
 	row = at >= 0 ? page_groups_row(g, (size_t)at) : NULL;

@@ -234,7 +234,8 @@ gap_from_row(const struct page_gaps *g, uint64_t row)
 static uint64_t
 turned(const struct page *page, const struct page_gaps *g, uint64_t row)
 {
-	return page_list_reverse(&page->opts) ? g->key.active + g->n - 1 - row : row;
+	return page_list_reverse(&page->opts) ?
+	    g->key.active + g->n - 1 - row : row;
 }
 
 uint64_t
@@ -245,7 +246,8 @@ page_free_row_of(const struct page *page, const struct page_view *v,
 	size_t lo = 0, hi, mid;
 
 	if (g == NULL)
-		return page_list_reverse(&page->opts) ? v->counts->aRecActive - 1 - rank :
+		return page_list_reverse(&page->opts) ?
+		    v->counts->aRecActive - 1 - rank :
 		    rank;
 	for (hi = g->n; lo < hi;) {
 		mid = lo + (hi - lo) / 2;
@@ -295,12 +297,14 @@ page_free_window(const struct page *page, const struct page_view *v,
     uint64_t at, struct blk *out, size_t n)
 {
 	const struct page_gaps *g = gaps_of(page, v);
-	bool reverse = page_list_reverse(&page->opts), classic = v->look->classic;
+	bool reverse = page_list_reverse(&page->opts);
+	bool classic = v->look->classic;
 	uint64_t total, low, first;
 	size_t from, to, blocks, i, took = 0;
 
 	if (g == NULL)
-		return blklist_window(v->look->list, page_list_order(&page->opts), reverse,
+		return blklist_window(v->look->list,
+		    page_list_order(&page->opts), reverse,
 		    at, out, n);
 	total = g->key.active + g->n;
 	if (at >= total)

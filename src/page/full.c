@@ -188,8 +188,8 @@ put_group(const struct page *page, struct page_picture *pic)
 	const struct profile_group *g = NULL;
 	char name[PAGE_NAME_MAX];
 
-	if (page->has_cursor && page->groups != NULL)
-		g = page_groups_row(page->groups, page->cursor);
+	if (page->cursor.on && page->groups != NULL)
+		g = page_groups_row(page->groups, page->cursor.at);
 	if (g == NULL)
 		return;
 	page_group_name(g, name, sizeof name);

@@ -143,8 +143,8 @@ page_set_group(struct page *page, unsigned kind)
 	page->opened = false;
 	if (page->groups != NULL)
 		page_branches_clear(page->groups);
-	page->has_cursor = page->cursor_held = false;
-	page->cursor = page->offs = page->group == 0 ? page->flat_offs : 0;
+	page->cursor.on = page->cursor.held = false;
+	page->cursor.at = page->offs = page->group == 0 ? page->flat_offs : 0;
 	if (was == 0)
 		page->flat_offs = offs;
 	if (page->group != 0)
@@ -193,7 +193,7 @@ bool
 page_open_group(struct page *page, const struct page_view *v)
 {
 	struct page_groups *g;
-	uint64_t cursor = page->has_cursor ? page->cursor : page->offs;
+	uint64_t cursor = page->cursor.on ? page->cursor.at : page->offs;
 	struct page_group_at at;
 
 	if (!page_groups_at_hand(page, v))
@@ -203,7 +203,7 @@ page_open_group(struct page *page, const struct page_view *v)
 	    NULL)
 		return false;
 	/* Where the cursor comes back to. */
-	page->cursor = cursor;
+	page->cursor.at = cursor;
 	page_rows_groups.hold(page, v);
 	/* Its blocks are looked for among those of now, not of the last take. */
 	if (page_members_begin(page, v, true) < 0)
@@ -216,8 +216,8 @@ page_open_group(struct page *page, const struct page_view *v)
 	page->back = (struct page_place){ .offs = page->offs,
 		.cursor = cursor };
 	page->opened = true;
-	page->offs = page->cursor = 0;
-	page->has_cursor = page->cursor_held = false;
+	page->offs = page->cursor.at = 0;
+	page->cursor.on = page->cursor.held = false;
 	return true;
 }
 
@@ -229,12 +229,12 @@ page_close_group(struct page *page)
 	page_still_anew(page);
 	page->opened = false;
 	page->offs = page->back.offs;
-	page->cursor = page->back.cursor;
-	page->has_cursor = true;
+	page->cursor.at = page->back.cursor;
+	page->cursor.on = true;
 	/* The cursor is where that group is by now. */
 	page->groups->cursor = page->groups->open;
 	page->groups->cursor_below = page->groups->open_below;
 	page->groups->cursor_on = page->groups->open_second ? ROW_BELOW :
 	    ROW_GROUP;
-	page->cursor_held = true;
+	page->cursor.held = true;
 }

@@ -123,8 +123,8 @@ merge_rows(const struct page *page, struct merge *m,
 			for (; at < k; at++)
 				if (i > 0 || !window)
 					put_missing(m, &was[at],
-					    page->has_cursor &&
-					    page->offs + i <= page->cursor);
+					    page->cursor.on &&
+					    page->offs + i <= page->cursor.at);
 			at = k + 1;
 		}
 		put(m, &(struct page_shown){ .blk = rows[i],
@@ -141,8 +141,8 @@ merge_begin(const struct page *page, const struct page_view *v, size_t room,
 {
 	size_t under = 0;
 
-	if (page->has_cursor && page->cursor >= page->offs)
-		under = (size_t)(page->cursor - page->offs) + 1;
+	if (page->cursor.on && page->cursor.at >= page->offs)
+		under = (size_t)(page->cursor.at - page->offs) + 1;
 	*m = (struct merge){ .v = v, .room = room, .may = room / SHARE,
 		.before = under < room ? room - under : 0 };
 }
@@ -151,8 +151,8 @@ size_t
 page_leaving_rows(struct page *page, const struct page_view *v, size_t count,
     size_t room, const struct page_shown **shown)
 {
-	const struct kind kind = { page_rows_ops(page), page_list_order(&page->opts),
-		page_list_reverse(&page->opts), v->look->stream_no };
+	const struct kind kind = { page_rows_ops(page),
+		page_list_order(&page->opts), page_list_reverse(&page->opts), v->look->stream_no };
 	struct page_leaving *l = page->leaving;
 	struct blk rows[PAGE_LEAVING_ROWS];
 	struct merge m;

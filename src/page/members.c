@@ -120,7 +120,8 @@ page_members_begin(struct page *page, const struct page_view *v, bool bare)
 	page_taken_empty(bare ? &m->shown : &m->coming, v->look->sample);
 	find_open(page, v);
 	if (v->look->list != NULL)
-		page_walk_begin(&m->walk, v->look->list, page_list_order(&page->opts),
+		page_walk_begin(&m->walk, v->look->list,
+		    page_list_order(&page->opts),
 		    page_list_reverse(&page->opts));
 	return 0;
 }
@@ -160,7 +161,8 @@ page_members_whole(struct page *page, const struct page_view *v,
 	int r;
 
 	find_open(page, v);
-	page_walk_begin(&w, v->look->list, page_list_order(&page->opts),
+	page_walk_begin(&w, v->look->list,
+	    page_list_order(&page->opts),
 	    page_list_reverse(&page->opts));
 	r = walk(page, v, &l, SIZE_MAX, &over);
 	if (r < 0) {
@@ -235,7 +237,7 @@ members_hold(struct page *page, const struct page_view *v)
 
 	(void)v;
 	if (page->groups == NULL || page_members_window(page->groups->members,
-	    page->cursor, &b, 1) == 0)
+	    page->cursor.at, &b, 1) == 0)
 		return false;
 	page_hold_block(page, &b);
 	return true;

@@ -23,17 +23,17 @@ clamp(uint64_t n, uint64_t below)
 void
 page_hold_block(struct page *page, const struct blk *b)
 {
-	page->cursor_layer = blk_layer(b);
-	page->cursor_addr = b->addr;
-	page->cursor_seq = b->seq;
-	page->cursor_free = page_is_free(b);
+	page->cursor.layer = blk_layer(b);
+	page->cursor.addr = b->addr;
+	page->cursor.seq = b->seq;
+	page->cursor.free = page_is_free(b);
 }
 
 bool
 page_holds_block(const struct page *page, const struct blk *b)
 {
-	return b->seq == page->cursor_seq && b->addr == page->cursor_addr &&
-	    blk_layer(b) == page->cursor_layer;
+	return b->seq == page->cursor.seq && b->addr == page->cursor.addr &&
+	    blk_layer(b) == page->cursor.layer;
 }
 
 /* --- blocks of the list ------------------------------------------------- */
@@ -52,13 +52,13 @@ list_held(struct page *page, const struct page_view *v, uint64_t total,
 	int64_t rank;
 
 	/* What is free has no number: it is known by where it lies. */
-	if (page->cursor_free)
-		return page_free_row_at(page, v, page->cursor_addr, offset);
-	if (blklist_get(v->look->list, page->cursor_layer, page->cursor_addr,
-	    &b) < 0 || b.seq != page->cursor_seq)
+	if (page->cursor.free)
+		return page_free_row_at(page, v, page->cursor.addr, offset);
+	if (blklist_get(v->look->list, page->cursor.layer, page->cursor.addr,
+	    &b) < 0 || b.seq != page->cursor.seq)
 		return false;
 	rank = blklist_rank(v->look->list, page_list_order(&page->opts),
-	    page->cursor_layer, page->cursor_addr);
+	    page->cursor.layer, page->cursor.addr);
 	if (rank < 0 || (uint64_t)rank >= total)
 		return false;
 	*offset = page_free_row_of(page, v, (uint64_t)rank);
@@ -71,7 +71,7 @@ list_hold(struct page *page, const struct page_view *v)
 	struct blk b;
 
 	if (v->look->list == NULL ||
-	    page_free_window(page, v, page->cursor, &b, 1) != 1)
+	    page_free_window(page, v, page->cursor.at, &b, 1) != 1)
 		return false;
 	page_hold_block(page, &b);
 	return true;
@@ -130,14 +130,14 @@ bool
 page_block_at_cursor(const struct page *page, const struct page_view *v,
     struct blk *b)
 {
-	return page_rows_blocks(page, v, page->has_cursor ? page->cursor :
+	return page_rows_blocks(page, v, page->cursor.on ? page->cursor.at :
 	    page->offs, b, 1) == 1;
 }
 
 void
 page_hold(struct page *page, const struct page_view *v)
 {
-	page->cursor_held = page->has_cursor && rows_ops(page)->hold(page, v);
+	page->cursor.held = page->cursor.on && rows_ops(page)->hold(page, v);
 }
 
 static void
@@ -146,14 +146,14 @@ follow_cursor(struct page *page, const struct page_view *v, uint64_t total)
 	const struct page_rows_ops *rows = rows_ops(page);
 	uint64_t now, row;
 
-	if (page->cursor_held && rows->held(page, v, total, &now)) {
-		row = page->cursor >= page->offs ? page->cursor - page->offs :
+	if (page->cursor.held && rows->held(page, v, total, &now)) {
+		row = page->cursor.at >= page->offs ? page->cursor.at - page->offs :
 		    0;
-		page->cursor = now;
+		page->cursor.at = now;
 		page->offs = now > row ? now - row : 0;
 		return;
 	}
-	page->cursor = clamp(page->cursor, total);
+	page->cursor.at = clamp(page->cursor.at, total);
 	page_hold(page, v);
 }
 
@@ -162,28 +162,28 @@ page_follow(struct page *page, const struct page_view *v, int window)
 {
 	uint64_t total = page_rows_total(page, v), rows;
 
-	page->total = total;
-	page->window = window;
+	page->found.total = total;
+	page->found.window = window;
 	/* What the cursor is on may yet be among them. */
 	if (total == 0 && page->group == 0 && page_choice_waits(page))
 		return;
 	if (total == 0) {
-		page->offs = page->cursor = 0;
-		page->cursor_held = false;
+		page->offs = page->cursor.at = 0;
+		page->cursor.held = false;
 		return;
 	}
-	if (page->has_cursor)
+	if (page->cursor.on)
 		follow_cursor(page, v, total);
 	if (window < 0) {
 		page->offs = clamp(page->offs, total);
 		return;
 	}
 	rows = window > 0 ? (uint64_t)window : 1;
-	if (page->has_cursor) {
-		if (page->cursor < page->offs)
-			page->offs = page->cursor;
-		else if (page->cursor - page->offs >= rows)
-			page->offs = page->cursor - rows + 1;
+	if (page->cursor.on) {
+		if (page->cursor.at < page->offs)
+			page->offs = page->cursor.at;
+		else if (page->cursor.at - page->offs >= rows)
+			page->offs = page->cursor.at - rows + 1;
 	}
 	/* A full window as long as there are rows for it. */
 	if (page->offs + rows > total)
@@ -193,9 +193,9 @@ page_follow(struct page *page, const struct page_view *v, int window)
 void
 page_move_to(struct page *page, uint64_t offset)
 {
-	page->has_cursor = page->total > 0;
-	page->cursor = clamp(offset, page->total);
-	page->cursor_held = false;
+	page->cursor.on = page->found.total > 0;
+	page->cursor.at = clamp(offset, page->found.total);
+	page->cursor.held = false;
 }
 
 void
@@ -203,13 +203,13 @@ page_move(struct page *page, int64_t delta)
 {
 	uint64_t back = delta < 0 ? (uint64_t)-delta : 0;
 
-	if (!page->has_cursor)
+	if (!page->cursor.on)
 		page_move_to(page, page->offs);
 	else if (delta < 0)
-		page_move_to(page, page->cursor > back ? page->cursor - back :
-		    0);
+		page_move_to(page, page->cursor.at > back ?
+		    page->cursor.at - back : 0);
 	else
-		page_move_to(page, page->cursor + (uint64_t)delta);
+		page_move_to(page, page->cursor.at + (uint64_t)delta);
 }
 
 void

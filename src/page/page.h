@@ -199,6 +199,59 @@ struct page_spots {
 	int bar, bar_cols;		/* keys, and how many columns they could have */
 };
 
+/* The selected row, and the block in it, so that the cursor stays on it. */
+struct page_cursor {
+	bool on;			/* there is one */
+	uint64_t at;			/* offset of its row */
+	bool held;			/* what follows is known */
+	bool free;			/* the block is a free one */
+	unsigned layer;
+	uint64_t addr, seq;
+};
+
+/* The session's state, and since when it is what it is. */
+struct page_state_since {
+	bool known;
+	enum nodes_state is;
+	struct mono at;
+	int64_t opened_wall_ms;		/* node's clock when first seen live */
+};
+
+/* What the status lines and the diagnostics count (status.c). */
+struct page_numbers {
+	/* Counters that moved: last values and when (node ms). */
+	bool counted;
+	uint64_t last[PAGE_COUNTERS];
+	int64_t moved_ms[PAGE_COUNTERS];
+
+	/* Taken once a second, so that the digits can be read. */
+	bool sampled, rated;
+	struct mono sample_at;
+	uint64_t sample_records;
+	uint64_t rate;			/* records a second */
+	uint64_t drawn_before, drawn_rate;	/* bytes that the terminal had been sent; a second */
+
+	bool peak_anew;			/* the highest since x is shown, and not the target's own ... */
+	uint64_t peak_bytes;		/* ... this, of that stream */
+	uint32_t peak_stream;
+
+	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
+	uint64_t session_max_us;	/* the session's longest before that was counted anew */
+	uint64_t drawn_us;		/* cost of the last compose and paint */
+	uint64_t drawn_bytes;		/* that the terminal was sent so far */
+	uint64_t missed;		/* cycles that the page's own timer came too late for */
+	unsigned hz;			/* cycles made in the last second; 0 not known */
+};
+
+/* What the last compose found, for the keys that move. */
+struct page_found {
+	uint64_t total;			/* rows in the list */
+	int window;			/* rows of it shown */
+	bool lacking;			/* some of them are still to come */
+	bool whole;			/* the session was told that all blocks are wanted */
+	struct page_spots spots;
+};
+
 /* State of one viewer's page K. */
 struct page {
 	struct page_opts opts;
@@ -211,8 +264,7 @@ struct page {
 	bool group_reverse;
 	bool opened;			/* the blocks of one group are shown */
 	uint64_t offs;
-	uint64_t cursor;		/* offset of the selected row */
-	bool has_cursor;
+	struct page_cursor cursor;
 	bool text;			/* a picture is made whole, however long that takes, and open */
 	bool on_screen;			/* key bar, messages and prompt are wanted ... */
 	bool bare;			/* ... but not in this picture of what is on the screen */
@@ -223,44 +275,10 @@ struct page {
 	const char *choices;		/* ... and could be: stands above; borrowed, NULL or "" none; outside text */
 	bool wrong;			/* ... and is, where the line's cursor stands */
 	struct page_fields fields;
-	uint64_t missed;		/* cycles that the page's own timer came too late for */
-	unsigned hz;			/* cycles made in the last second; 0 not known */
 
-	/* What the last compose found, for the keys that move. */
-	uint64_t total;			/* rows in the list */
-	int window;			/* rows of it shown */
-	bool lacking;			/* some of them are still to come */
-	struct page_spots spots;
-	bool whole;			/* the session was told that all blocks are wanted */
-
-	/* The block under the cursor, so that the cursor stays on it. */
-	bool cursor_held;
-	bool cursor_free;		/* it is a free one */
-	unsigned cursor_layer;
-	uint64_t cursor_addr, cursor_seq;
-
-	/* Counters that moved: last values and when (node ms). */
-	bool counted;
-	uint64_t last[PAGE_COUNTERS];
-	int64_t moved_ms[PAGE_COUNTERS];
-
-	/* Taken once a second, so that the digits can be read. */
-	bool sampled, rated;
-	struct mono sample_at;
-	uint64_t sample_records;
-	uint64_t rate;			/* records a second */
-	bool peak_anew;			/* the highest since x is shown, and not the target's own ... */
-	uint64_t peak_bytes;		/* ... this, of that stream */
-	uint32_t peak_stream;
-	uint64_t drawn_before, drawn_rate;	/* bytes that the terminal had been sent; a second */
-	uint64_t cost_us, cost_max_us;	/* of a cycle: session, compose, paint */
-	uint64_t session_max_us;	/* the session's longest before that was counted anew */
-
-	/* Since when the state is what it is. */
-	bool stated;
-	enum nodes_state state;
-	struct mono state_at;
-	int64_t opened_wall_ms;		/* node's clock when first seen live */
+	struct page_found found;
+	struct page_state_since state;
+	struct page_numbers numbers;
 
 	struct page_find *find;		/* what was looked for; NULL nothing */
 	struct page_frozen *frozen;	/* paused: what the picture shows */
@@ -280,8 +298,6 @@ struct page {
 	uint64_t flat_offs;		/* of the blocks, while groups are shown */
 
 	bool news;			/* see page_news() */
-	uint64_t drawn_us;		/* cost of the last compose and paint */
-	uint64_t drawn_bytes;		/* that the terminal was sent so far */
 };
 
 /* Needs setlocale(3) done: without UTF-8 the page is ASCII. */

@@ -311,7 +311,7 @@ say_ended(const struct page *page, const struct page_view *v,
 static void
 say_window(const struct page *page, struct page_state *st)
 {
-	const char *word = page->whole ? "LOADING" : "WINDOW";
+	const char *word = page->found.whole ? "LOADING" : "WINDOW";
 	size_t len = strlen(st->word), n = 0;
 	char rate[16], text[160];
 
@@ -319,14 +319,14 @@ say_window(const struct page *page, struct page_state *st)
 	snprintf(st->brief, sizeof st->brief, "%s", word);
 	st->mark = PAGE_WARN;
 	st->plain = false;
-	if (page->whole) {
+	if (page->found.whole) {
 		append_notice(st, "the whole list is being taken");
 		return;
 	}
-	page_rate_text(rate, page->rate);
+	page_rate_text(rate, page->numbers.rate);
 	base_append(text, sizeof text, &n, "more records than are read here%s%s"
-	    ": visible rows and totals only", page->rated ? ", " : "",
-	    page->rated ? rate : "");
+	    ": visible rows and totals only", page->numbers.rated ? ", " : "",
+	    page->numbers.rated ? rate : "");
 	append_notice(st, text);
 }
 
@@ -359,9 +359,9 @@ say_live(const struct page *page, const struct nodes_look *look,
 		say_rest(page, look, st);
 		return;
 	}
-	if (page->hz > 0)
+	if (page->numbers.hz > 0)
 		base_append(st->word, sizeof st->word, &len, " %u Hz",
-		    page->hz);
+		    page->numbers.hz);
 	if (look->window) {
 		say_window(page, st);
 	} else if (!look->settled) {
@@ -377,8 +377,8 @@ say_live(const struct page *page, const struct nodes_look *look,
 		st->mark = PAGE_WARN;
 		st->plain = false;
 		base_append(text, sizeof text, &n, "connected, 0 blocks");
-		if (page->opened_wall_ms != 0) {
-			clock_text(page, look, page->opened_wall_ms, when);
+		if (page->state.opened_wall_ms != 0) {
+			clock_text(page, look, page->state.opened_wall_ms, when);
 			base_append(text, sizeof text, &n, " since %s", when);
 		}
 		append_notice(st, text);
@@ -419,8 +419,8 @@ static uint64_t
 stale_seconds(const struct page *page, const struct page_view *v)
 {
 	int64_t stale = v->live->stale_ms;
-	int64_t s = stale > 0 ? stale / 1000 : page->stated ?
-	    mono_diff_ns(v->now, page->state_at) / 1000000000 : 0;
+	int64_t s = stale > 0 ? stale / 1000 : page->state.known ?
+	    mono_diff_ns(v->now, page->state.at) / 1000000000 : 0;
 
 	return s > 0 ? (uint64_t)s : 0;
 }
@@ -458,7 +458,7 @@ say_unreachable(const struct page *page, const struct page_view *v,
 	if (look->tries > 0)
 		base_append(st->word, sizeof st->word, &len, " (%u)",
 		    look->tries);
-	if (!page->has_cursor && page->on_screen && !page->bare &&
+	if (!page->cursor.on && page->on_screen && !page->bare &&
 	    look->retry_ms > 0)
 		append_notice(st, "Enter tries now");
 }

@@ -106,7 +106,7 @@ n_failed(const struct page *page, const struct page_view *v)
 static uint64_t
 n_missed(const struct page *page, const struct page_view *v)
 {
-	return page->missed + v->look->missed_cycles;
+	return page->numbers.missed + v->look->missed_cycles;
 }
 
 /* The keeper's own count: what it has left out, the page cannot see. */
@@ -185,73 +185,80 @@ _Static_assert(NCOUNTERS <= PAGE_COUNTERS, "struct page has room for them");
 static void
 raise_worst_cost(struct page *page, const struct page_view *v, uint64_t cost)
 {
+	struct page_numbers *numbers = &page->numbers;
 	uint64_t session = v->look->cycle_us_max;
 
-	if (session > page->session_max_us && session > page->cost_max_us)
-		page->cost_max_us = session;
-	if (cost > page->cost_max_us)
-		page->cost_max_us = cost;
+	if (session > numbers->session_max_us &&
+	    session > numbers->cost_max_us)
+		numbers->cost_max_us = session;
+	if (cost > numbers->cost_max_us)
+		numbers->cost_max_us = cost;
 }
 
 static void
 sample_second(struct page *page, const struct page_view *v)
 {
-	int64_t ns = mono_diff_ns(v->now, page->sample_at);
+	struct page_numbers *numbers = &page->numbers;
+	int64_t ns = mono_diff_ns(v->now, numbers->sample_at);
 	uint64_t records = v->look->total_records;
 	/* The session's share is of this cycle, the other of the last picture. */
-	uint64_t cost = v->look->cycle_us + page->drawn_us;
+	uint64_t cost = v->look->cycle_us + numbers->drawn_us;
 
 	raise_worst_cost(page, v, cost);
-	if (page->sampled && ns < SAMPLE_NS)
+	if (numbers->sampled && ns < SAMPLE_NS)
 		return;
 	/* Records that nobody reads are not to be taken for none. */
-	page->rated = page->sampled && records >= page->sample_records &&
-	    v->look->settled && !v->look->behind;
-	if (page->rated)
-		page->rate = (uint64_t)((double)(records -
-		    page->sample_records) * 1e9 / (double)ns + 0.5);
-	page->drawn_rate = (uint64_t)((double)(page->drawn_bytes -
-	    page->drawn_before) * 1e9 / (double)(ns > 0 ? ns : 1));
-	page->drawn_before = page->drawn_bytes;
-	page->cost_us = cost;
-	page->sample_at = v->now;
-	page->sample_records = records;
-	page->sampled = true;
+	numbers->rated = numbers->sampled && v->look->settled &&
+	    !v->look->behind && records >= numbers->sample_records;
+	if (numbers->rated)
+		numbers->rate = (uint64_t)((double)(records -
+		    numbers->sample_records) * 1e9 / (double)ns + 0.5);
+	numbers->drawn_rate = (uint64_t)((double)(numbers->drawn_bytes -
+	    numbers->drawn_before) * 1e9 / (double)(ns > 0 ? ns : 1));
+	numbers->drawn_before = numbers->drawn_bytes;
+	numbers->cost_us = cost;
+	numbers->sample_at = v->now;
+	numbers->sample_records = records;
+	numbers->sampled = true;
 }
 
 static void
 sample_peak(struct page *page, const struct page_view *v)
 {
+	struct page_numbers *numbers = &page->numbers;
 	uint64_t n = page_view_bytes(v);
 
-	if (page->peak_stream != v->look->stream_no) {
-		page->peak_stream = v->look->stream_no;
-		page->peak_anew = false;
+	if (numbers->peak_stream != v->look->stream_no) {
+		numbers->peak_stream = v->look->stream_no;
+		numbers->peak_anew = false;
 	}
-	if (n > page->peak_bytes)
-		page->peak_bytes = n;
+	if (n > numbers->peak_bytes)
+		numbers->peak_bytes = n;
 }
 
 /* What the target's own was is known there, and no other viewer is asked. */
 void
 page_peak_anew(struct page *page, const struct page_view *v)
 {
-	page->peak_anew = true;
-	page->peak_bytes = page_view_bytes(v);
-	page->peak_stream = v->look->stream_no;
+	struct page_numbers *numbers = &page->numbers;
+
+	numbers->peak_anew = true;
+	numbers->peak_bytes = page_view_bytes(v);
+	numbers->peak_stream = v->look->stream_no;
 }
 
 /* The list's begins when the page comes; what was before that the keeper knows. */
 uint64_t
 page_view_peak(const struct page *page, const struct page_view *v)
 {
+	const struct page_numbers *numbers = &page->numbers;
 	bool sampled = v->look->sample != 0;
 	uint64_t listed = sampled ? v->counts->est_peak_bytes :
 	    v->counts->peak_bytes;
 	uint64_t counted = 0;
 
-	if (page->peak_anew && page->peak_stream == v->look->stream_no)
-		return page->peak_bytes;
+	if (numbers->peak_anew && numbers->peak_stream == v->look->stream_no)
+		return numbers->peak_bytes;
 	if (v->look->keeper != NULL && !page->opts.session.since_click)
 		counted = v->look->keeper[sampled ? WIRE_N_EST_PEAK_BYTES :
 		    WIRE_N_PEAK_BYTES];
@@ -261,29 +268,30 @@ page_view_peak(const struct page *page, const struct page_view *v)
 void
 page_sample(struct page *page, const struct page_view *v)
 {
+	struct page_numbers *numbers = &page->numbers;
 	uint64_t n;
 	size_t i;
 
-	if (!page->stated || page->state != v->live->state) {
-		page->stated = true;
-		page->state = v->live->state;
-		page->state_at = v->now;
+	if (!page->state.known || page->state.is != v->live->state) {
+		page->state.known = true;
+		page->state.is = v->live->state;
+		page->state.at = v->now;
 	}
-	if (page->opened_wall_ms == 0 && v->live->state == NODES_LIVE)
-		page->opened_wall_ms = v->look->node_wall_ms;
+	if (page->state.opened_wall_ms == 0 && v->live->state == NODES_LIVE)
+		page->state.opened_wall_ms = v->look->node_wall_ms;
 	if (v->look != v->live)
 		return;
 	sample_peak(page, v);
 	sample_second(page, v);
 	for (i = 0; i < NCOUNTERS; i++) {
 		n = counters[i].value(page, v);
-		if (!page->counted)
-			page->moved_ms[i] = INT64_MIN / 2;
-		else if (n != page->last[i])
-			page->moved_ms[i] = v->look->now_ms;
-		page->last[i] = n;
+		if (!numbers->counted)
+			numbers->moved_ms[i] = INT64_MIN / 2;
+		else if (n != numbers->last[i])
+			numbers->moved_ms[i] = v->look->now_ms;
+		numbers->last[i] = n;
 	}
-	page->counted = true;
+	numbers->counted = true;
 }
 
 /* --- the line ----------------------------------------------------------- */
@@ -368,8 +376,8 @@ static void
 mark_moved(const struct page *page, const struct page_view *v, size_t i,
     size_t from, struct strip *out)
 {
-	if (!counters[i].alarm || !page->counted ||
-	    v->look->now_ms - page->moved_ms[i] >= MOVED_MS)
+	if (!counters[i].alarm || !page->numbers.counted ||
+	    v->look->now_ms - page->numbers.moved_ms[i] >= MOVED_MS)
 		return;
 	out->span[out->nspan++] = (struct page_span){
 		.from = (uint16_t)from,
@@ -479,7 +487,7 @@ page_status_classic(struct page *page, const struct page_view *v,
 	char cost[12], high[16];
 	size_t i;
 
-	page_cost_text(cost, page->cost_us);
+	page_cost_text(cost, page->numbers.cost_us);
 	high_text(page, v, pic->cols, high);
 	for (i = 0; i < BASE_NELEM(tries); i++) {
 		s.len = 0;
@@ -505,7 +513,7 @@ page_status_classic(struct page *page, const struct page_view *v,
 static void
 drawn_text(const struct page *page, int cols, char out[32])
 {
-	uint64_t kb = (page->drawn_rate + 500) / 1000;
+	uint64_t kb = (page->numbers.drawn_rate + 500) / 1000;
 
 	out[0] = '\0';
 	if (!page->on_screen || cols < PAGE_FULL_COLS)
@@ -533,8 +541,8 @@ page_status_wide(struct page *page, const struct page_view *v,
 
 	drawn_text(page, pic->cols, drawn);
 
-	page_cost_text(cost, page->cost_us);
-	page_cost_text(max, page->cost_max_us);
+	page_cost_text(cost, page->numbers.cost_us);
+	page_cost_text(max, page->numbers.cost_max_us);
 	for (i = 0; i < BASE_NELEM(forms); i++) {
 		s.len = 0;
 		s.nspan = 0;

@@ -217,7 +217,7 @@ extend_up(struct page *page, const struct page_view *v, struct page_still *s)
 	s->at -= n;
 	if (n == 0 && rank == 0) {
 		page->offs -= page->offs < s->at ? page->offs : s->at;
-		page->cursor -= page->cursor < s->at ? page->cursor : s->at;
+		page->cursor.at -= page->cursor.at < s->at ? page->cursor.at : s->at;
 		s->total -= s->at;
 		s->at = 0;
 	}
@@ -255,8 +255,8 @@ take(struct page *page, const struct page_view *v, struct page_still *s,
 	s->total = s->rows->total(page, v);
 	s->n = 0;
 	s->at = around > MARGIN ? around - MARGIN : 0;
-	if (page->window > 0)
-		want += (size_t)page->window;
+	if (page->found.window > 0)
+		want += (size_t)page->found.window;
 	if (make_room(s, want) < 0)
 		return false;
 	s->n = rows_below(page, v, s, s->at, s->blk, want);
@@ -290,16 +290,16 @@ void
 page_still_reach(struct page *page, const struct page_view *v)
 {
 	struct page_still *s = page->still;
-	uint64_t rows = page->window > 0 ? (uint64_t)page->window : 1;
+	uint64_t rows = page->found.window > 0 ? (uint64_t)page->found.window : 1;
 	uint64_t lo = page->offs;
 
 	if (!page_still_on(page))
 		return;
 	/* OFFS comes after the cursor. */
-	if (page->has_cursor && (page->cursor < lo ||
-	    page->cursor >= lo + rows))
-		lo = page->cursor < lo ? page->cursor :
-		    page->cursor - rows + 1;
+	if (page->cursor.on && (page->cursor.at < lo ||
+	    page->cursor.at >= lo + rows))
+		lo = page->cursor.at < lo ? page->cursor.at :
+		    page->cursor.at - rows + 1;
 	ensure(page, v, s, lo, lo + rows);
 }
 
@@ -315,7 +315,7 @@ is_wanted(const struct page_still *s, const struct page_view *v)
 static void
 let_go(struct page *page, const struct page_view *v, struct page_still *s)
 {
-	uint64_t eye = page->has_cursor ? page->cursor : page->offs, rank;
+	uint64_t eye = page->cursor.on ? page->cursor.at : page->offs, rank;
 	size_t i = eye > s->at ? (size_t)(eye - s->at) : 0, at;
 
 	s->on = false;
@@ -326,10 +326,10 @@ let_go(struct page *page, const struct page_view *v, struct page_still *s)
 	if (!find_anchor(page, v, s, i, 1, &rank, &at) &&
 	    !find_anchor(page, v, s, i, -1, &rank, &at))
 		return;
-	if (page->has_cursor) {
+	if (page->cursor.on) {
 		page_hold_block(page, &s->blk[at]);
-		page->cursor = s->at + at;
-		page->cursor_held = true;
+		page->cursor.at = s->at + at;
+		page->cursor.held = true;
 	} else if (page->offs > 0) {
 		page->offs = rank;
 	}
@@ -451,7 +451,7 @@ page_still_begin(struct page *page, const struct page_view *v)
 		let_go(page, v, s);
 	if (wanted && !s->on) {
 		/* First to where the cursor's block is by now. */
-		page_follow(page, v, page->window);
+		page_follow(page, v, page->found.window);
 		take(page, v, s, page->offs);
 	}
 	if (!s->on)
@@ -553,7 +553,7 @@ still_hold(struct page *page, const struct page_view *v)
 
 	page_still_reach(page, v);
 	if (!page_still_on(page) ||
-	    still_window(page, v, page->cursor, &b, 1) != 1)
+	    still_window(page, v, page->cursor.at, &b, 1) != 1)
 		return false;
 	page_hold_block(page, &b);
 	return true;
@@ -565,19 +565,19 @@ still_held(struct page *page, const struct page_view *v, uint64_t total,
 {
 	const struct page_still *s = page->still;
 	struct blk b = {
-		.addr = page->cursor_addr,
-		.seq = page->cursor_seq,
-		.flags = page->cursor_layer ? REC_LAYER_API : 0,
+		.addr = page->cursor.addr,
+		.seq = page->cursor.seq,
+		.flags = page->cursor.layer ? REC_LAYER_API : 0,
 	};
 	size_t i;
 
 	(void)v;
 	(void)total;
-	if (page->cursor_free)
+	if (page->cursor.free)
 		b.flags |= REC_FREE << 4;
-	if (page->cursor >= s->at && page->cursor - s->at < s->n &&
-	    is_same(&b, &s->blk[page->cursor - s->at])) {
-		*offset = page->cursor;
+	if (page->cursor.at >= s->at && page->cursor.at - s->at < s->n &&
+	    is_same(&b, &s->blk[page->cursor.at - s->at])) {
+		*offset = page->cursor.at;
 		return true;
 	}
 	for (i = 0; i < s->n; i++)

@@ -72,9 +72,9 @@ page_taken_held(const struct page_taken *f, const struct page *page,
 	size_t i;
 
 	/* Between two takes it has not moved. */
-	if (page->cursor < f->n &&
-	    page_holds_block(page, page_taken_row(f, page->cursor))) {
-		*offset = page->cursor;
+	if (page->cursor.at < f->n &&
+	    page_holds_block(page, page_taken_row(f, page->cursor.at))) {
+		*offset = page->cursor.at;
 		return true;
 	}
 	for (i = 0; i < f->n; i++)
@@ -97,8 +97,10 @@ page_take_begin(struct page_take *t, const struct page *page,
 	t->sieve = sieve;
 	t->most = most;
 	if (v->look->list != NULL)
-		page_walk_begin(&t->walk, v->look->list, page_list_order(&page->opts),
-		    page_sorting_native(&page->opts) && page_list_reverse(&page->opts));
+		page_walk_begin(&t->walk, v->look->list,
+		    page_list_order(&page->opts),
+		    page_sorting_native(&page->opts) &&
+		    page_list_reverse(&page->opts));
 	else
 		t->walk = (struct page_walk){ .over = true };
 }

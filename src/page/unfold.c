@@ -39,7 +39,7 @@ groups_hold(struct page *page, const struct page_view *v)
 
 	/* Rows of another kind are not what the cursor is to come to. */
 	if (g == NULL || g->kind != page->group ||
-	    !page_groups_at(g, page->cursor, &at))
+	    !page_groups_at(g, page->cursor.at, &at))
 		return false;
 	if (at.what == ROW_GROUP) {
 		row = page_groups_row(g, at.index);
@@ -152,9 +152,9 @@ const struct page_rows_ops page_rows_groups = {
 static void
 cursor_to(struct page *page, uint64_t offset)
 {
-	page->has_cursor = true;
-	page->cursor = offset;
-	page->cursor_held = false;
+	page->cursor.on = true;
+	page->cursor.at = offset;
+	page->cursor.held = false;
 }
 
 /* 1 when it is open now, 0 when it was before or there is none. */
@@ -198,7 +198,7 @@ page_group_is_open(const struct page *page, size_t rank)
 int
 page_unfold(struct page *page, const struct page_view *v)
 {
-	uint64_t cursor = page->has_cursor ? page->cursor : page->offs;
+	uint64_t cursor = page->cursor.on ? page->cursor.at : page->offs;
 	struct page_group_at at;
 	int r;
 
@@ -209,7 +209,7 @@ page_unfold(struct page *page, const struct page_view *v)
 	r = unfold_row(page, v, &at);
 	if (r < 0)
 		return r;
-	if (!page->has_cursor)
+	if (!page->cursor.on)
 		cursor_to(page, cursor);
 	return r == 1 ? page_groups_fill(page, v) : 0;
 }
@@ -218,7 +218,7 @@ bool
 page_fold(struct page *page)
 {
 	struct page_groups *g = page->groups;
-	uint64_t cursor = page->has_cursor ? page->cursor : page->offs, up;
+	uint64_t cursor = page->cursor.on ? page->cursor.at : page->offs, up;
 	const struct profile_group *row;
 	struct page_branch *b = NULL;
 	struct page_group_at at;
@@ -278,7 +278,7 @@ page_unfold_all(struct page *page, const struct page_view *v)
 
 	if (!page_groups_at_hand(page, v))
 		return -ENOENT;
-	if (page->has_cursor)
+	if (page->cursor.on)
 		page_hold(page, v);
 	r = unfold_groups(page, v);
 	if (r < 0)

@@ -203,8 +203,8 @@ held_text(const struct page *page, const struct page_view *v, int form,
 	if (form <= HELD_BYTES)
 		base_append(out, 96, &len, "  %s%s", known ? about : "",
 		    known ? bytes : "- B");
-	if (form <= HELD_RATE && page->rated) {
-		page_rate_text(rate, page->rate);
+	if (form <= HELD_RATE && page->numbers.rated) {
+		page_rate_text(rate, page->numbers.rate);
 		/* What was freed has no size any more to scale it by. */
 		base_append(out, 96, &len, "  %s%s", rate,
 		    v->look->sample != 0 ? " sampled" : "");
@@ -270,7 +270,8 @@ put_order(const struct page *page, struct page_picture *pic)
 		else
 			base_append(text, sizeof text, &len, "   %s%s%s",
 			    words[i].order, page_sort_title(&page->opts),
-			    page_list_reverse(&page->opts) ? words[i].reversed : "");
+			    page_list_reverse(&page->opts) ?
+			    words[i].reversed : "");
 		if (!fits(pic, (int)len))
 			continue;
 		picture_put(pic, text);

@@ -150,7 +150,7 @@ app_tick(struct app *app)
 	struct page_view v;
 
 	/* With a cursor or anything open, the target stays the same. */
-	nodes_session_stay(app->session, app->page->has_cursor ||
+	nodes_session_stay(app->session, app->page->cursor.on ||
 	    app->page->opened || app->page->frozen != NULL ||
 	    app_panel_top(app) != APP_PAGE_K || app->mode != APP_PAGE);
 	app_pause_tick(app);
@@ -183,10 +183,12 @@ app_resumed(struct app *app, int64_t gap_ms)
 void
 app_leave(struct app *app)
 {
-	if ((app->jobs.listing != NULL || app->jobs.export != NULL) && !app->jobs.warned) {
-		app->jobs.warned = true;
+	struct app_jobs *jobs = &app->jobs;
+
+	if ((jobs->listing != NULL || jobs->export != NULL) && !jobs->warned) {
+		jobs->warned = true;
 		app_say(app, "%s is on its way: quit again to leave without "
-		    "it", app->jobs.listing != NULL ? "a listing" : "an export");
+		    "it", jobs->listing != NULL ? "a listing" : "an export");
 		return;
 	}
 	app_quit(app, PAGE_QUIT, 0);

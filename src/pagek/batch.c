@@ -468,7 +468,8 @@ has_ended(void *arg)
 }
 
 void
-batch_await_end(const struct options *o, uv_loop_t *loop, struct nodes_session *s)
+batch_await_end(const struct options *o, uv_loop_t *loop,
+    struct nodes_session *s)
 {
 	if (target_is_read_to_its_end(o))
 		pump(loop, s, o->timeout_ms, has_ended, s);

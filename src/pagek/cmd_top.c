@@ -48,7 +48,8 @@ check_once(struct parse *p)
 	    PAGE_NEEDS_INTERVAL) != 0;
 	int r;
 
-	r = option_none_of(p, again, BASE_NELEM(again) - waits, "has no meaning with --once");
+	r = option_none_of(p, again, BASE_NELEM(again) - waits,
+	    "has no meaning with --once");
 	if (r != 0)
 		return r;
 	if (option_given(p->o, OPTION_LOOK_ONLY))

@@ -116,14 +116,14 @@ set_offs(struct app *app, const char *typed)
 	uint64_t offs;
 	char why[256];
 
-	if (!page_field_offs(typed, page->total, &offs, why, sizeof why)) {
+	if (!page_field_offs(typed, page->found.total, &offs, why, sizeof why)) {
 		app_say(app, "%s", why);
 		return false;
 	}
 	page->offs = offs;
 	page_followed_stop(page);
 	/* The row under the cursor would take OFFS back to it. */
-	if (page->has_cursor) {
+	if (page->cursor.on) {
 		page_move_to(page, offs);
 		page_view_shown(&v, page, app->session);
 		page_hold(page, &v);

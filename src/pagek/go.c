@@ -215,7 +215,7 @@ open_session(struct app *app)
 	struct nodes_view view = {
 		.order = page_list_order(&page->opts),
 		.reverse = page_list_reverse(&page->opts),
-		.rows = page->window > 0 ? (uint32_t)page->window : 1,
+		.rows = page->found.window > 0 ? (uint32_t)page->found.window : 1,
 	};
 	int r;
 
@@ -347,7 +347,7 @@ take_place(struct app *app, struct nodes_session *session,
 	app_begin_anew(app);
 	page_groups_free(page->groups);
 	page->groups = NULL;
-	page->stated = false;
+	page->state.known = false;
 	app_panel_close_node(app);
 	page_costs_begin(&app->costs, page, nodes_session_look(session));
 	page->news = true;

@@ -159,8 +159,8 @@ copy_rows(struct listing *l, const struct page *page,
 
 	if (r < 0)
 		return r;
-	l->n = blklist_window(v->look->list, page_list_order(o), page_list_reverse(o),
-	    first,
+	l->n = blklist_window(v->look->list, page_list_order(o),
+	    page_list_reverse(o), first,
 	    l->row, (size_t)n);
 	sums->of = l->n;
 	if (v->look->window) {

@@ -162,7 +162,7 @@ put_counters(struct head *h)
 	const struct nodes_look *look = h->v->look;
 	char cost[12];
 
-	page_cost_text(cost, h->page->cost_us);
+	page_cost_text(cost, h->page->numbers.cost_us);
 	line(h, "cycle", "%s, %llu records", cost,
 	    (unsigned long long)look->cycle_records);
 	line(h, "entries", "%u active, %u free", (unsigned)c->aRecActive,
@@ -203,7 +203,7 @@ listing_head(const struct page *page, const struct page_view *v,
 	out[0] = '\0';
 	/* Of a paused picture: how things were, and not how they are now. */
 	then.live = then.look;
-	still.hz = 0;
+	still.numbers.hz = 0;
 	page_state_get(&still, &then, &st);
 	page_target_text(v->look, target);
 	base_append(out, LISTING_HEAD_MAX, &h.len, LISTING_HEAD_TITLE);

@@ -545,7 +545,8 @@ progress_text(const struct app_job *j, char *out, size_t cap)
 static bool
 esc_is_free(const struct app *app)
 {
-	return app_panel_top(app) == APP_PAGE_K && app->places.going.session == NULL &&
+	return app_panel_top(app) == APP_PAGE_K &&
+	    app->places.going.session == NULL &&
 	    app->page->fields.at == PAGE_NO_FIELD;
 }
 

@@ -25,9 +25,9 @@ click_bar(struct app *app, int row, int col)
 	struct page *page = app->page;
 	int code;
 
-	if (row != page->spots.bar || page->message[0] != '\0')
+	if (row != page->found.spots.bar || page->message[0] != '\0')
 		return false;
-	code = page_key_bar_code(page->spots.bar_cols, col, page->covered);
+	code = page_key_bar_code(page->found.spots.bar_cols, col, page->covered);
 	if (code != PAGE_KEY_NONE)
 		app_key(app, code);
 	return true;

@@ -73,7 +73,7 @@ app_open_detail(struct app *app)
 		app_say(app, "%s", what);
 		return;
 	}
-	if (!page->has_cursor)
+	if (!page->cursor.on)
 		page_move_to(page, page->offs);
 	app_open_detail_of(app, &v, &b);
 }

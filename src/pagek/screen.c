@@ -102,10 +102,10 @@ paint(struct screen *s)
 	paint_app(&s->paint, app);
 	app_tell_view(app);
 	s->took_ns = (uint64_t)mono_diff_ns(mono_now(), start);
-	app->page->drawn_us = s->took_ns / 1000;
-	s->drawn_us += app->page->drawn_us;
+	app->page->numbers.drawn_us = s->took_ns / 1000;
+	s->drawn_us += app->page->numbers.drawn_us;
 	s->painted_now = true;
-	app->page->drawn_bytes += s->paint.sent;
+	app->page->numbers.drawn_bytes += s->paint.sent;
 }
 
 /* When the next picture is due, unless it is urgent. */
@@ -181,8 +181,8 @@ before_sleep(uv_prepare_t *prepare)
 		page->news = false;
 		s->news = s->dirty = true;
 		/* What one has been waiting for is shown at once. */
-		if (page->lacking || (page->stated &&
-		    page->state == NODES_CONNECTING &&
+		if (page->found.lacking || (page->state.known &&
+		    page->state.is == NODES_CONNECTING &&
 		    nodes_session_look(s->app.session)->settled))
 			s->urgent = true;
 	}
@@ -292,7 +292,8 @@ count_hz(struct screen *s, uint64_t now)
 	s->hz_cycles++;
 	if (ns < SECOND_NS)
 		return;
-	s->app.page->hz = (unsigned)((s->hz_cycles * SECOND_NS + ns / 2) / ns);
+	s->app.page->numbers.hz = (unsigned)((s->hz_cycles * SECOND_NS +
+	    ns / 2) / ns);
 	s->hz_from = now;
 	s->hz_cycles = 0;
 }
@@ -326,7 +327,7 @@ on_cycle(uv_timer_t *timer)
 		return;
 	s->n++;
 	while (due_at(s, s->n) <= now) {
-		s->app.page->missed++;
+		s->app.page->numbers.missed++;
 		s->n++;
 	}
 	count_hz(s, now);

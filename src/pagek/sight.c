@@ -40,12 +40,12 @@ want_block(const struct app *app, struct nodes_view *view)
 {
 	const struct page *page = app->page;
 
-	view->before = page->cursor > page->offs ?
-	    (uint32_t)(page->cursor - page->offs) : 0;
-	if (page->has_cursor && page->cursor_held) {
-		view->layer = page->cursor_layer;
-		view->addr = page->cursor_addr;
-		view->seq = page->cursor_seq;
+	view->before = page->cursor.at > page->offs ?
+	    (uint32_t)(page->cursor.at - page->offs) : 0;
+	if (page->cursor.on && page->cursor.held) {
+		view->layer = page->cursor.layer;
+		view->addr = page->cursor.addr;
+		view->seq = page->cursor.seq;
 	}
 	app_panel_want(app, view);
 }
@@ -58,10 +58,10 @@ app_tell_view(struct app *app)
 		.order = page_list_order(&page->opts),
 		.reverse = page_list_reverse(&page->opts),
 		.offset = page->offs,
-		.rows = page->window > 0 ? (uint32_t)page->window : 1,
+		.rows = page->found.window > 0 ? (uint32_t)page->found.window : 1,
 	};
 
-	page->whole = needs_all(app);
+	page->found.whole = needs_all(app);
 	want_block(app, &view);
-	nodes_session_view(app->session, page->whole ? NULL : &view);
+	nodes_session_view(app->session, page->found.whole ? NULL : &view);
 }

@@ -38,8 +38,9 @@ app_begin_anew(struct app *app)
 	page_set_group(page, page->group);
 	page->offs = page->flat_offs = 0;
 	page->round++;
-	page->counted = page->sampled = page->rated = false;
-	page->opened_wall_ms = 0;
+	page->numbers.counted = page->numbers.sampled = false;
+	page->numbers.rated = false;
+	page->state.opened_wall_ms = 0;
 	app->ending.on = app->waits.pause = false;
 	app->waits.mark = app->waits.drain = false;
 	/* A yes to that question was meant for another target. */

@@ -33,7 +33,7 @@ compose(struct app *app, int rows, struct page_picture *pic)
 static int
 window(const struct app *app)
 {
-	return app->page->window > 1 ? app->page->window : 1;
+	return app->page->found.window > 1 ? app->page->found.window : 1;
 }
 
 /* A cursor that is moved does not follow anything. */
@@ -48,9 +48,9 @@ say_left(struct app *app)
 static bool
 has_rows(struct app *app)
 {
-	if (app->page->total == 0)
+	if (app->page->found.total == 0)
 		app_say(app, "there are no rows");
-	return app->page->total > 0;
+	return app->page->found.total > 0;
 }
 
 static void
@@ -282,7 +282,7 @@ enter_group(struct app *app)
 
 	page_view_shown(&v, page, app->session);
 	if (page_group_below(page) != 0 && page_groups_at_hand(page, &v) &&
-	    page_groups_at(page->groups, page->has_cursor ? page->cursor :
+	    page_groups_at(page->groups, page->cursor.on ? page->cursor.at :
 	    page->offs, &at) && at.what == ROW_GROUP) {
 		if (page_group_is_open(page, at.index))
 			page_fold(page);
@@ -329,7 +329,7 @@ enter(struct app *app)
 	struct page_view v;
 	struct blk b;
 
-	if (!look->linked && !app->page->has_cursor &&
+	if (!look->linked && !app->page->cursor.on &&
 	    nodes_link_retry(app->link))
 		return;
 	page_view_shown(&v, app->page, app->session);
@@ -358,9 +358,9 @@ close_what_is_open(struct app *app)
 		app_filter(app, "");
 		return;
 	}
-	if (!page_followed_stop(app->page) && !app->page->has_cursor)
+	if (!page_followed_stop(app->page) && !app->page->cursor.on)
 		app_say(app, "nothing is open: q quits");
-	app->page->has_cursor = false;
+	app->page->cursor.on = false;
 }
 
 /* --- keys ----------------------------------------------------------------- */
@@ -511,7 +511,7 @@ groups_set_sorting(struct app *app, const struct page_sorting *s)
 
 	page->group_sort = s->by[0].sort;
 	page->group_reverse = s->by[0].reverse;
-	if (!page->has_cursor)
+	if (!page->cursor.on)
 		page->offs = 0;
 	app_say(app, "groups by %s%s", page_sum_word(page->group_sort),
 	    page->group_reverse ? ", reversed" : "");
@@ -589,7 +589,7 @@ click_row(struct app *app, int row)
 	struct page_view v;
 	uint64_t at;
 
-	if (!page_leaving_offset(page, (size_t)(row - page->spots.first),
+	if (!page_leaving_offset(page, (size_t)(row - page->found.spots.first),
 	    &at))
 		return;
 	page_view_shown(&v, page, app->session);
@@ -603,7 +603,7 @@ click_row(struct app *app, int row)
 static void
 click(struct app *app, int row, int col)
 {
-	const struct page_spots *spots = &app->page->spots;
+	const struct page_spots *spots = &app->page->found.spots;
 
 	if (row == spots->heading)
 		click_heading(app, col);

@@ -103,7 +103,9 @@ move(struct app *app, int delta)
 static int
 window(const struct app *app)
 {
-	return state_of(app)->page.scroll.window > 1 ? state_of(app)->page.scroll.window : 1;
+	int rows = state_of(app)->page.scroll.window;
+
+	return rows > 1 ? rows : 1;
 }
 
 static void
@@ -124,7 +126,8 @@ retry(struct app *app)
 {
 	size_t n;
 	const struct nodes_surveyed *const *row = rows_of(app, &n);
-	const struct nodes_surveyed *r = page_nodes_row(&state_of(app)->page, row, n);
+	const struct nodes_surveyed *r = page_nodes_row(&state_of(app)->page,
+	    row, n);
 
 	if (r == NULL) {
 		app_say(app, "there is no node here");
