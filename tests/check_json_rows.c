@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 static struct json json;
 static char *text;
@@ -37,39 +38,94 @@ expect(const char *want)
 
 /* --- a document in each form -------------------------------------------------- */
 
-static const struct json_column columns[] = {
-	{ "name", NULL }, { "size", NULL }, { "status_exit", NULL },
-	{ "status_signal", NULL }, { "lost", "lost" }, { "taken", "time" },
+struct row {
+	const char *name;
+	uint64_t size;
+	int status;		/* wait status */
 };
 
-static void
-put_row(const char *name, uint64_t size, const char *how, int status)
+#define COLUMNS 6
+#define ROW(member) offsetof(struct row, member)
+
+static bool
+get_size(const void *row, size_t at, struct field_value *v)
 {
-	json_begin(&json, '{', false);
-	json_key(&json, "name");
-	json_text(&json, name);
-	json_key(&json, "size");
-	json_known(&json, size > 0, size);
-	/* A list within a row, whose keys are those of columns. */
-	json_key(&json, "stack");
-	json_begin(&json, '[', false);
-	json_begin(&json, '{', false);
-	json_key(&json, "name");
-	json_text(&json, "inner");
-	json_end(&json);
-	json_end(&json);
-	json_key(&json, "status");
-	json_begin(&json, '{', false);
-	json_key(&json, how);
-	json_signed(&json, status);
-	json_end(&json);
-	json_end(&json);
+	return field_u64(row, at, v) && v->n > 0;
+}
+
+static bool
+get_exit(const void *row, size_t at, struct field_value *v)
+{
+	const struct row *r = row;
+
+	(void)at;
+	v->i = WEXITSTATUS(r->status);
+	return WIFEXITED(r->status);
+}
+
+static bool
+get_signal(const void *row, size_t at, struct field_value *v)
+{
+	const struct row *r = row;
+
+	(void)at;
+	v->i = WTERMSIG(r->status);
+	return WIFSIGNALED(r->status);
+}
+
+static const struct field statuses[] = {
+	{ .key = "exit", .kind = FIELD_SIGNED, .get = get_exit,
+	    .optional = true },
+	{ .key = "signal", .kind = FIELD_SIGNED, .get = get_signal,
+	    .optional = true },
+};
+static const struct field_table status_table = FIELD_TABLE(statuses);
+
+/* A list within a row, whose keys are those of columns. */
+static const struct row inner = { .name = "inner" };
+static const struct field inners[] = {
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = ROW(name) },
+};
+static const struct field_table inner_table = FIELD_TABLE(inners);
+
+static bool
+get_inner(const void *row, size_t at, struct field_value *v)
+{
+	(void)row;
+	(void)at;
+	v->list.row = &inner;
+	v->list.rows = 1;
+	v->list.size = sizeof inner;
+	return true;
+}
+
+/* JSON has the size behind the name, CSV before it. */
+static const struct field fields[] = {
+	{ .key = "size", .get = get_size, .at = ROW(size), .rank = 1 },
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = ROW(name) },
+	{ .key = "stack", .kind = FIELD_LIST, .get = get_inner,
+	    .sub = &inner_table, .rank = 1 },
+	{ .key = "status", .kind = FIELD_OBJECT, .get = field_member,
+	    .sub = &status_table, .rank = 1 },
+	{ .key = "lost", .kind = FIELD_HEAD, .head = "lost" },
+	{ .key = "taken", .kind = FIELD_HEAD, .head = "time" },
+};
+static const struct field_table table = FIELD_TABLE(fields);
+
+static void
+put_row(const char *name, uint64_t size, int status)
+{
+	struct row row = { .name = name, .size = size, .status = status };
+
+	json_row(&json, &row, 0);
 }
 
 static void
 put_document(uint64_t lost, bool rows)
 {
-	json_document(&json, "t/1", columns, BASE_NELEM(columns));
+	json_document(&json, "t/1", &table, 0);
 	json_key(&json, "time");
 	json_time(&json, 1089725439007);
 	json_key(&json, "lost");
@@ -78,8 +134,8 @@ put_document(uint64_t lost, bool rows)
 	json_number(&json, 12345);		/* of the head: no column */
 	json_rows(&json, "rows");
 	if (rows) {
-		put_row("a", 7, "exit", 0);
-		put_row(NULL, 0, "signal", 11);
+		put_row("a", 7, 0);
+		put_row(NULL, 0, 11);
 	}
 	json_rows_end(&json);
 	json_end(&json);
@@ -118,8 +174,8 @@ static const struct {
 	    "{\"name\": null, \"size\": null, \"stack\": [{\"name\": "
 	    "\"inner\"}], \"status\": {\"signal\": 11}}]}\n" },
 	{ FORMAT_CSV, false, true,
-	    "name,size,status_exit,status_signal,lost,taken\r\n"
-	    "a,7,0,,3,2004-07-13T13:30:39.007Z\r\n"
+	    "size,name,status_exit,status_signal,lost,taken\r\n"
+	    "7,a,0,,3,2004-07-13T13:30:39.007Z\r\n"
 	    ",,,11,3,2004-07-13T13:30:39.007Z\r\n" },
 	{ FORMAT_JSON, false, false, "{\n"
 	    "  \"schema\": \"t/1\",\n"
@@ -132,7 +188,7 @@ static const struct {
 	    "{\"schema\": \"t/1\", \"time\": \"2004-07-13T13:30:39.007Z\", "
 	    "\"lost\": 3, \"size\": 12345}\n" },
 	{ FORMAT_CSV, false, false,
-	    "name,size,status_exit,status_signal,lost,taken\r\n" },
+	    "size,name,status_exit,status_signal,lost,taken\r\n" },
 };
 
 START_TEST(a_document_has_the_same_values_in_each_form)
@@ -148,10 +204,10 @@ START_TEST(a_heading_is_written_once_whatever_comes)
 	begin(FORMAT_CSV, true, false);
 	put_document(3, true);
 	put_document(4, true);
-	expect("name,size,status_exit,status_signal,lost,taken\r\n"
-	    "a,7,0,,3,2004-07-13T13:30:39.007Z\r\n"
+	expect("size,name,status_exit,status_signal,lost,taken\r\n"
+	    "7,a,0,,3,2004-07-13T13:30:39.007Z\r\n"
 	    ",,,11,3,2004-07-13T13:30:39.007Z\r\n"
-	    "a,7,0,,4,2004-07-13T13:30:39.007Z\r\n"
+	    "7,a,0,,4,2004-07-13T13:30:39.007Z\r\n"
 	    ",,,11,4,2004-07-13T13:30:39.007Z\r\n");
 }
 END_TEST
@@ -180,24 +236,31 @@ static const struct {
 	{ "\xe2\x80\xae" "x", "\"\\u202ex\"", "?x", false },
 };
 
+static bool
+get_text(const void *row, size_t at, struct field_value *v)
+{
+	field_pointer(row, at, v);
+	return true;
+}
+
+static const struct field text_fields[] = {
+	{ .key = "a", .kind = FIELD_TEXT, .get = get_text, .at = ROW(name) },
+	{ .key = "b", .get = field_u64, .at = ROW(size) },
+};
+static const struct field_table text_table = FIELD_TABLE(text_fields);
+
 START_TEST(any_text_is_one_value)
 {
-	static const struct json_column one[] = { { "a", NULL },
-		{ "b", NULL } };
 	static const enum text_format formats[] = { FORMAT_NDJSON,
 		FORMAT_CSV };
 	char want[256];
 
 	for (int f = 0; f < 2; f++) {
 		begin(formats[f], false, texts[_i].ascii);
-		json_document(&json, "t/1", one, 2);
+		json_document(&json, "t/1", &text_table, 0);
 		json_rows(&json, "rows");
-		json_begin(&json, '{', false);
-		json_key(&json, "a");
-		json_text(&json, texts[_i].text);
-		json_key(&json, "b");
-		json_number(&json, 1);
-		json_end(&json);
+		json_row(&json, &(struct row){ .name = texts[_i].text,
+		    .size = 1 }, 0);
 		json_rows_end(&json);
 		json_end(&json);
 		snprintf(want, sizeof want, f == 0 ?
@@ -216,20 +279,20 @@ START_TEST(a_text_that_is_too_long_is_cut_and_moves_no_cell)
 
 	memset(huge, 'x', sizeof huge - 1);
 	begin(FORMAT_CSV, false, false);
-	json_document(&json, "t/1", columns, BASE_NELEM(columns));
+	json_document(&json, "t/1", &table, 0);
 	json_key(&json, "lost");
 	json_number(&json, 3);
 	json_rows(&json, "rows");
-	put_row(huge, 7, "exit", 1);
-	put_row("next", 8, "exit", 2);
+	put_row(huge, 7, 1 << 8);
+	put_row("next", 8, 2 << 8);
 	json_rows_end(&json);
 	json_end(&json);
 	fclose(json.out);
 	for (const char *p = strstr(text, "\r\n") + 2; *p != '\r'; p++)
 		cells += *p == ',';
-	ck_assert_uint_eq(cells, BASE_NELEM(columns) - 1);
-	/* What the head has said is not lost for it, nor the row behind it. */
-	ck_assert_ptr_nonnull(strstr(text, "x,,,,3,\r\nnext,8,2,,3,\r\n"));
+	ck_assert_uint_eq(cells, COLUMNS - 1);
+	/* The values of the head are not lost for it, nor the next row. */
+	ck_assert_ptr_nonnull(strstr(text, "x,,,3,\r\n8,next,2,,3,\r\n"));
 	free(text);
 }
 END_TEST
@@ -247,17 +310,131 @@ START_TEST(numbers_are_the_same_in_every_locale)
 	json_share(&json, 1, 3);
 	json_share(&json, 1, 0);
 	json_share(&json, 2, 1);
-	json_hex(&json, UINT64_MAX);
-	json_hex(&json, 0);
 	json_bool(&json, false);
 	json_known(&json, false, 5);
 	json_time(&json, -1);
 	json_time(&json, INT64_MAX);
 	json_end(&json);
 	expect("[18446744073709551615, -9223372036854775808, 0.333333, null, "
-	    "2.000000, \"0xffffffffffffffff\", \"0x0\", false, null, "
+	    "2.000000, false, null, "
 	    "\"1969-12-31T23:59:59.999Z\", "
 	    "\"292278994-08-17T07:12:55.807Z\"]\n");
+}
+END_TEST
+
+static const struct {
+	enum field_kind kind;
+	struct field_value value;
+	const char *text;
+} values[] = {
+	{ FIELD_NUMBER, { .n = UINT64_MAX }, "18446744073709551615" },
+	{ FIELD_SIGNED, { .i = INT64_MIN }, "-9223372036854775808" },
+	{ FIELD_HEX, { .n = UINT64_MAX }, "0xffffffffffffffff" },
+	{ FIELD_HEX, { .n = 0 }, "0x0" },
+	{ FIELD_NODE, { .n = 0x59 }, "0059" },
+	{ FIELD_SHARE, { .share = 1.0 / 3 }, "0.333333" },
+	{ FIELD_BOOL, { .n = 1 }, "true" },
+	{ FIELD_TIME, { .i = 1089725439007 }, "2004-07-13T13:30:39.007Z" },
+};
+
+START_TEST(each_kind_has_one_text)
+{
+	char out[FIELD_TEXT_MAX];
+
+	field_text(values[_i].kind, &values[_i].value, out);
+	ck_assert_str_eq(out, values[_i].text);
+}
+END_TEST
+
+/* --- subsets ------------------------------------------------------------------ */
+
+static const struct field animals[] = {
+	{ .key = "kind", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = ROW(name), .subset = 1 | 2 },
+	{ .key = "wings", .get = field_u64, .at = ROW(size), .subset = 2 },
+	{ .key = "legs", .get = field_u64, .at = ROW(size) },
+};
+static const struct field_table animal_table = FIELD_TABLE(animals);
+
+static const struct {
+	enum text_format format;
+	unsigned subset;
+	const char *want;
+} subsets[] = {
+	{ FORMAT_NDJSON, 1 | 2, "{\"schema\": \"t/1\"}\n"
+	    "{\"kind\": \"cat\", \"legs\": 4}\n"
+	    "{\"kind\": \"bee\", \"wings\": 4, \"legs\": 4}\n" },
+	{ FORMAT_CSV, 1 | 2, "kind,wings,legs\r\ncat,,4\r\nbee,4,4\r\n" },
+	/* A document without the second has no column for it. */
+	{ FORMAT_CSV, 1, "kind,legs\r\ncat,4\r\nbee,4\r\n" },
+};
+
+START_TEST(a_row_has_the_fields_of_its_subset)
+{
+	struct row row = { .name = "cat", .size = 4 };
+
+	begin(subsets[_i].format, false, false);
+	json_document(&json, "t/1", &animal_table, subsets[_i].subset);
+	json_rows(&json, "rows");
+	json_row(&json, &row, 1);
+	row.name = "bee";
+	json_row(&json, &row, 2);
+	json_rows_end(&json);
+	json_end(&json);
+	expect(subsets[_i].want);
+}
+END_TEST
+
+/* --- columns ------------------------------------------------------------------ */
+
+static void
+no_cell(const void *row, char out[FIELD_CELL])
+{
+	(void)row;
+	out[0] = '\0';
+}
+
+static const struct field columns[] = {
+	{ .column = { .title = "C", .gap = 1, .width = 3, .rank = 2,
+	    .keep = 10, .place = 1, .cell = no_cell } },
+	{ .column = { .title = "A", .gap = 1, .width = 5, .rank = 0,
+	    .keep = 10, .figure = true, .cell = no_cell } },
+	{ .column = { .title = "B", .gap = 1, .width = 9, .rank = 1,
+	    .keep = 10, .least = 2, .need = 1, .cell = no_cell } },
+};
+static const struct field_table column_table = FIELD_TABLE(columns);
+
+static const struct {
+	int cols;
+	unsigned have;
+	bool sampled;
+	const char *titles;
+	int left;
+} plans[] = {
+	{ 11, 1, false, "", 11 },
+	/* A lower rank has no room: the next one may. */
+	{ 15, 1, false, "B", 12 },
+	{ 16, 1, false, "A", 10 },
+	{ 16, 1, true, "B", 13 },
+	{ 17, 1, true, "A", 10 },
+	/* What would be left out is there with its least width. */
+	{ 19, 1, false, "AB", 10 },
+	{ 26, 1, false, "AB", 10 },
+	{ 30, 1, false, "ABC", 10 },
+	{ 30, 0, false, "AC", 20 },
+};
+
+START_TEST(columns_have_room_by_rank_and_stand_by_place)
+{
+	struct field_plan plan;
+	char titles[8] = "";
+
+	field_plan(&column_table, 0, plans[_i].cols, plans[_i].have,
+	    plans[_i].sampled, &plan);
+	for (size_t i = 0; i < plan.n; i++)
+		strcat(titles, plan.column[i]->column.title);
+	ck_assert_str_eq(titles, plans[_i].titles);
+	ck_assert_int_eq(plan.left, plans[_i].left);
 }
 END_TEST
 
@@ -289,7 +466,7 @@ static const struct {
 START_TEST(of_a_row_the_chosen_fields_alone_are_written)
 {
 	begin(chosen[_i].format, false, false);
-	json.fields = "size,lost,name";
+	json.chosen = "size,lost,name";
 	put_document(3, true);
 	expect(chosen[_i].want);
 }
@@ -314,8 +491,8 @@ static const struct {
 START_TEST(a_field_that_there_is_not_is_told)
 {
 	char why[256] = "";
-	bool good = json_fields_good(lists[_i].list, columns,
-	    BASE_NELEM(columns), "stack", why, sizeof why);
+	bool good = field_list_check(lists[_i].list, &table, 0, "stack", why,
+	    sizeof why);
 
 	ck_assert_msg(good == (lists[_i].why == NULL), "%s: %s",
 	    lists[_i].list, why);
@@ -340,6 +517,12 @@ suite(void)
 	tcase_add_test(tc,
 	    a_text_that_is_too_long_is_cut_and_moves_no_cell);
 	tcase_add_test(tc, numbers_are_the_same_in_every_locale);
+	tcase_add_loop_test(tc, each_kind_has_one_text, 0,
+	    (int)BASE_NELEM(values));
+	tcase_add_loop_test(tc, a_row_has_the_fields_of_its_subset, 0,
+	    (int)BASE_NELEM(subsets));
+	tcase_add_loop_test(tc, columns_have_room_by_rank_and_stand_by_place,
+	    0, (int)BASE_NELEM(plans));
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -4,7 +4,7 @@
  */
 #include "../src/page/born.h"
 #include "../src/page/groups.h"
-#include "../src/page/sum_columns.h"
+#include "../src/page/group_fields.h"
 #include "harness.h"
 #include "scene.h"
 

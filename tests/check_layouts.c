@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "../src/page/choice.h"
-#include "../src/page/columns.h"
+#include "../src/page/block_fields.h"
 #include "../src/page/groups.h"
 #include "../src/page/order.h"
 #include "../src/page/still.h"

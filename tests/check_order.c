@@ -4,7 +4,7 @@
  */
 #include "../src/page/calls.h"
 #include "../src/page/choice.h"
-#include "../src/page/columns.h"
+#include "../src/page/block_fields.h"
 #include "../src/page/order.h"
 #include "harness.h"
 #include "scene.h"

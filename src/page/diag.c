@@ -1,12 +1,14 @@
 /*
- * See diag.h.  The table says what there is and where it comes from; all else
- * is one way of asking, remembering and writing.
+ * The tables say which numbers there are and where they come from; the rest
+ * samples them, remembers when they moved, and writes them.
  */
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "diag.h"
 #include "own_use.h"
+#include "target_fields.h"
 
 #define NAME_COLS 17
 #define NUMBER_COLS 13
@@ -15,390 +17,240 @@
 #define MOVED_NS INT64_C(10000000000)	/* for so long it is marked */
 #define WEIGH_NS INT64_C(1000000000)
 
-enum unit { COUNT, BYTES, MICROSECONDS };
+/* --- the page, its link and its names ----------------------------------- */
 
-/* False: that is not known. */
-typedef bool (*number_of)(const struct page_diag *,
-    const struct page_diag_from *, size_t at, uint64_t *);
-
-struct number {
-	const char *name;	/* NULL value: the title of those that follow */
-	const char *what;
-	number_of value;
-	size_t at;
-	bool gauge;
-	enum unit unit;
+struct diag_row {
+	const struct page_diag *d;
+	const struct page_diag_from *from;
 };
 
-/* --- where they come from ----------------------------------------------- */
-
 static bool
-of_list(const struct page_diag *d, const struct page_diag_from *f, size_t at,
-    uint64_t *n)
+get_cost(const void *row, size_t at, struct field_value *v)
 {
-	(void)d;
-	if (f->counts != NULL)
-		*n = *(const uint64_t *)((const char *)f->counts + at);
-	return f->counts != NULL;
-}
+	const struct diag_row *r = row;
 
-static bool
-of_active(const struct page_diag *d, const struct page_diag_from *f, size_t at,
-    uint64_t *n)
-{
-	(void)d;
-	if (f->counts != NULL)
-		*n = at == 0 ? f->counts->aRecActive :
-		    f->counts->aRecMax - f->counts->aRecActive;
-	return f->counts != NULL;
-}
-
-static bool
-of_keeper(const struct page_diag *d, const struct page_diag_from *f,
-    size_t at, uint64_t *n)
-{
-	(void)d;
-	if (f->look->keeper != NULL)
-		*n = f->look->keeper[at];
-	return f->look->keeper != NULL;
-}
-
-static bool
-of_node(const struct page_diag *d, const struct page_diag_from *f, size_t at,
-    uint64_t *n)
-{
-	(void)d;
-	if (f->look->node != NULL)
-		*n = f->look->node[at];
-	return f->look->node != NULL;
-}
-
-static bool
-of_lost(const struct page_diag *d, const struct page_diag_from *f, size_t at,
-    uint64_t *n)
-{
-	(void)d;
-	*n = f->look->lost[at];
+	v->n = r->from->costs->of[at].n;
 	return true;
 }
 
-enum { CYCLE_RECORDS, TOTAL_RECORDS, MENDED, BAD_RECORDS, SESSION_US,
-	SESSION_US_MAX, SESSION_MISSED, STALE_MS, TRIES };
+FIELD_GET(get_missed, diag_row, n, r->from->page->numbers.missed, true)
+FIELD_GET(get_drawn, diag_row, n, r->from->page->numbers.drawn_bytes, true)
+FIELD_GET(get_page_memory, diag_row, n, r->d->memory, r->d->memory != 0)
 
 static bool
-of_session(const struct page_diag *d, const struct page_diag_from *f,
-    size_t at, uint64_t *n)
+get_list_memory(const void *row, size_t at, struct field_value *v)
 {
-	const struct nodes_look *look = f->look;
+	const struct diag_row *r = row;
 
-	(void)d;
-	switch (at) {
-	case CYCLE_RECORDS:
-		*n = look->cycle_records;
-		return true;
-	case TOTAL_RECORDS:
-		*n = look->total_records;
-		return true;
-	case MENDED:
-		*n = look->mended;
-		return true;
-	case BAD_RECORDS:
-		*n = look->bad_records;
-		return true;
-	case SESSION_US:
-		*n = look->cycle_us;
-		return true;
-	case SESSION_US_MAX:
-		*n = look->cycle_us_max;
-		return true;
-	case SESSION_MISSED:
-		*n = look->missed_cycles;
-		return true;
-	case STALE_MS:
-		*n = look->stale_ms > 0 ? (uint64_t)look->stale_ms : 0;
-		return true;
-	case TRIES:
-		*n = look->tries;
-		return true;
-	default:
-		return false;
-	}
+	(void)at;
+	if (r->from->look->list != NULL)
+		v->n = blklist_memory(r->from->look->list);
+	return r->from->look->list != NULL;
 }
 
-enum { SENT, RECEIVED, HITS, MISSES, KEPT, PENDING };
+static bool
+get_effort(const void *row, size_t at, struct field_value *v)
+{
+	const struct diag_row *r = row;
+
+	return r->from->effort != NULL && field_u64(r->from->effort, at, v);
+}
+
+FIELD_GET(get_pending, diag_row, n, r->from->pending, r->from->effort != NULL)
+FIELD_GET(get_tries, diag_row, n, r->from->look->tries, true)
 
 static bool
-of_effort(const struct page_diag *d, const struct page_diag_from *f,
-    size_t at, uint64_t *n)
+get_stale(const void *row, size_t at, struct field_value *v)
 {
-	const struct nodes_effort *e = f->effort;
+	const struct diag_row *r = row;
+	int64_t ms = r->from->look->stale_ms;
 
-	(void)d;
-	if (e == NULL)
-		return false;
-	*n = at == SENT ? e->sent : at == RECEIVED ? e->received :
-	    at == HITS ? e->hits : at == MISSES ? e->misses :
-	    at == KEPT ? e->kept : f->pending;
+	(void)at;
+	v->n = ms > 0 ? (uint64_t)ms : 0;
 	return true;
 }
 
-enum { PAGE_CYCLES, PAGE_CYCLES_PAINTED, PAGE_MISSED, PAGE_DRAWN };
+#define EFFORT(member) offsetof(struct nodes_effort, member)
 
-static bool
-of_page(const struct page_diag *d, const struct page_diag_from *f, size_t at,
-    uint64_t *n)
-{
-	(void)d;
-	*n = at == PAGE_CYCLES ? f->costs->of[COST_CYCLE].n :
-	    at == PAGE_CYCLES_PAINTED ? f->costs->of[COST_PICTURE].n :
-	    at == PAGE_MISSED ? f->page->numbers.missed :
-	    f->page->numbers.drawn_bytes;
-	return true;
-}
-
-enum { MEMORY_LIST, MEMORY_PAGE };
-
-static bool
-of_memory(const struct page_diag *d, const struct page_diag_from *f,
-    size_t at, uint64_t *n)
-{
-	if (at == MEMORY_PAGE) {
-		*n = d->memory;
-		return d->memory != 0;
-	}
-	if (f->look->list == NULL)
-		return false;
-	*n = blklist_memory(f->look->list);
-	return true;
-}
-
-/* --- the table ---------------------------------------------------------- */
-
-#define IN_LIST(field) offsetof(struct blklist_counts, field)
-
-static const struct number numbers[] = {
-	{ .name = "the page" },
-	{ .name = "cycles", .what = "since they were counted anew",
-	    .value = of_page, .at = PAGE_CYCLES, .gauge = true },
+static const struct field page_fields[] = {
+	{ .name = "cycles", .help = "since they were counted anew",
+	    .get = get_cost, .at = COST_CYCLE, .gauge = true },
 	{ .name = "cycles painted",
-	    .what = "that drew; the others waited for a slow terminal",
-	    .value = of_page, .at = PAGE_CYCLES_PAINTED, .gauge = true },
-	{ .name = "missed cycles", .what = "the page's own timer came too late",
-	    .value = of_page, .at = PAGE_MISSED },
-	{ .name = "drawn", .what = "bytes that the terminal was sent",
-	    .value = of_page, .at = PAGE_DRAWN, .gauge = true, .unit = BYTES },
-	{ .name = "memory", .what = "of the whole page",
-	    .value = of_memory, .at = MEMORY_PAGE,
-	    .gauge = true, .unit = BYTES },
-	{ .name = "memory of list", .what = "with its indexes",
-	    .value = of_memory, .at = MEMORY_LIST,
-	    .gauge = true, .unit = BYTES },
-	{ .name = "the link" },
-	{ .name = "received", .what = "bytes from the node",
-	    .value = of_effort, .at = RECEIVED, .gauge = true, .unit = BYTES },
-	{ .name = "sent", .what = "bytes to the node",
-	    .value = of_effort, .at = SENT, .gauge = true, .unit = BYTES },
-	{ .name = "tries", .what = "to come back, in vain",
-	    .value = of_session, .at = TRIES },
-	{ .name = "stale for", .what = "ms since the list was up to date",
-	    .value = of_session, .at = STALE_MS, .gauge = true },
-	{ .name = "names" },
-	{ .name = "name hits",
-	    .what = "names, stacks and words that were there",
-	    .value = of_effort, .at = HITS, .gauge = true },
-	{ .name = "name misses", .what = "that were not, or not yet",
-	    .value = of_effort, .at = MISSES },
-	{ .name = "names kept", .what = "names, stacks and words",
-	    .value = of_effort, .at = KEPT },
-	{ .name = "names pending", .what = "asked for and not answered",
-	    .value = of_effort, .at = PENDING, .gauge = true },
-	{ .name = "the session" },
-	{ .name = "records", .what = "taken in, with pairs that were left out",
-	    .value = of_session, .at = TOTAL_RECORDS },
-	{ .name = "last cycle", .what = "records captured in it",
-	    .value = of_session, .at = CYCLE_RECORDS, .gauge = true },
-	{ .name = "work", .what = "of the last cycle",
-	    .value = of_session, .at = SESSION_US,
-	    .gauge = true, .unit = MICROSECONDS },
-	{ .name = "work, worst", .what = "since the session began",
-	    .value = of_session, .at = SESSION_US_MAX, .unit = MICROSECONDS },
-	{ .name = "answers missed", .what = "cycles whose answer came too late",
-	    .value = of_session, .at = SESSION_MISSED },
-	{ .name = "bad records", .what = "skipped: they make no sense",
-	    .value = of_session, .at = BAD_RECORDS },
-	{ .name = "mended", .what = "lost after the keeper, and made good",
-	    .value = of_session, .at = MENDED },
-	{ .name = "lost before", .what = "by the keeper, before this session",
-	    .value = of_lost, .at = 0 },
-	{ .name = "lost: ring full", .what = "the target had no room",
-	    .value = of_lost, .at = STREAM_RING_FULL },
-	{ .name = "lost: too late",
-	    .what = "gone from the queue before they were read",
-	    .value = of_lost, .at = STREAM_OVERWRITTEN },
-	{ .name = "lost: writer died", .what = "or stalled in the middle",
-	    .value = of_lost, .at = STREAM_WRITER_DIED },
-	{ .name = "lost: corrupt", .what = "they made no sense",
-	    .value = of_lost, .at = STREAM_CORRUPT },
-	{ .name = "lost: restart", .what = "of the keeper",
-	    .value = of_lost, .at = STREAM_RESTART },
-	{ .name = "lost: link", .what = "it dropped them",
-	    .value = of_lost, .at = STREAM_LINK },
-	{ .name = "lost: sample", .what = "blocks that could not be remembered",
-	    .value = of_lost, .at = STREAM_SAMPLE_FULL },
-	{ .name = "lost: other",
-	    .what = "of causes that this page does not know",
-	    .value = of_lost, .at = STREAM_OTHER },
-	{ .name = "the list" },
-	{ .name = "active", .what = "blocks that are listed",
-	    .value = of_active, .at = 0, .gauge = true },
-	{ .name = "free", .what = "entries for more",
-	    .value = of_active, .at = 1, .gauge = true },
-	{ .name = "records", .what = "applied or cancelled",
-	    .value = of_list, .at = IN_LIST(records) },
-	{ .name = "allocations", .what = "that succeeded",
-	    .value = of_list, .at = IN_LIST(allocs) },
-	{ .name = "frees", .what = "less those undone",
-	    .value = of_list, .at = IN_LIST(frees) },
-	{ .name = "failed", .what = "requests that failed",
-	    .value = of_list, .at = IN_LIST(failed) },
-	{ .name = "cancelled", .what = "pairs left out within a batch",
-	    .value = of_list, .at = IN_LIST(cancelled) },
-	{ .name = "unknown frees", .what = "of addresses that are not listed",
-	    .value = of_list, .at = IN_LIST(unknown_free) },
-	{ .name = "earlier", .what = "frees of blocks older than the list",
-	    .value = of_list, .at = IN_LIST(earlier) },
-	{ .name = "duplicate",
-	    .what = "allocations of a listed address: replaced",
-	    .value = of_list, .at = IN_LIST(duplicate) },
-	{ .name = "illegal type",
-	    .what = "records of a type that is none; listed",
-	    .value = of_list, .at = IN_LIST(illegal_type) },
-	{ .name = "full", .what = "allocations not inserted: the list was full",
-	    .value = of_list, .at = IN_LIST(full) },
-	{ .name = "late",
-	    .what = "records older than the block they would undo",
-	    .value = of_list, .at = IN_LIST(late) },
-	{ .name = "unknown undos", .what = "of frees that nobody saw",
-	    .value = of_list, .at = IN_LIST(unknown_undo) },
-	{ .name = "taken over", .what = "blocks put in without a record",
-	    .value = of_list, .at = IN_LIST(inherited) },
-	{ .name = "live bytes", .what = "of the blocks that are listed",
-	    .value = of_list, .at = IN_LIST(live_bytes),
-	    .gauge = true, .unit = BYTES },
-	{ .name = "peak bytes", .what = "the highest that was",
-	    .value = of_list, .at = IN_LIST(peak_bytes), .unit = BYTES },
-	{ .name = "the keeper" },
-	{ .name = "records",
-	    .what = "seen by the keeper since the target's start",
-	    .value = of_keeper, .at = WIRE_N_RECORDS },
-	{ .name = "allocations", .what = "that succeeded",
-	    .value = of_keeper, .at = WIRE_N_ALLOCS },
-	{ .name = "frees", .what = "less those undone",
-	    .value = of_keeper, .at = WIRE_N_FREES },
-	{ .name = "failed", .what = "requests that failed",
-	    .value = of_keeper, .at = WIRE_N_FAILED },
-	{ .name = "inherited",
-	    .what = "blocks taken over from a parent at fork",
-	    .value = of_keeper, .at = WIRE_N_INHERITED },
-	{ .name = "live blocks", .what = "in the keeper's list",
-	    .value = of_keeper, .at = WIRE_N_LIVE_BLOCKS, .gauge = true },
-	{ .name = "live bytes", .what = "in the keeper's list",
-	    .value = of_keeper, .at = WIRE_N_LIVE_BYTES,
-	    .gauge = true, .unit = BYTES },
-	{ .name = "peak bytes", .what = "the highest that was",
-	    .value = of_keeper, .at = WIRE_N_PEAK_BYTES, .unit = BYTES },
-	{ .name = "at most", .what = "no more was held at once; by threads",
-	    .value = of_keeper, .at = WIRE_N_PEAK_MOST, .unit = BYTES },
-	{ .name = "room for blocks", .what = "aRecMax of the keeper's list",
-	    .value = of_keeper, .at = WIRE_N_MAX, .gauge = true },
-	{ .name = "lost", .what = "records lost before they reached the keeper",
-	    .value = of_keeper, .at = WIRE_N_LOST },
-	{ .name = "duplicate",
-	    .what = "allocations of a listed address: replaced",
-	    .value = of_keeper, .at = WIRE_N_DUPLICATE },
-	{ .name = "unknown frees", .what = "of addresses that are not listed",
-	    .value = of_keeper, .at = WIRE_N_UNKNOWN_FREE },
-	{ .name = "earlier", .what = "frees of blocks older than the list",
-	    .value = of_keeper, .at = WIRE_N_EARLIER },
-	{ .name = "illegal type", .what = "records of a type that is none",
-	    .value = of_keeper, .at = WIRE_N_ILLEGAL_TYPE },
-	{ .name = "full", .what = "allocations not inserted: the list was full",
-	    .value = of_keeper, .at = WIRE_N_FULL },
-	{ .name = "bad records", .what = "skipped: they make no sense",
-	    .value = of_keeper, .at = WIRE_N_BAD },
-	{ .name = "last pass", .what = "of the keeper over the rings",
-	    .value = of_keeper, .at = WIRE_N_CYCLE_US,
-	    .gauge = true, .unit = MICROSECONDS },
-	{ .name = "held back", .what = "records that wait for an earlier one",
-	    .value = of_keeper, .at = WIRE_N_HELD, .gauge = true },
-	{ .name = "stackless", .what = "events whose stack found no room",
-	    .value = of_keeper, .at = WIRE_N_SITES_FULL },
-	{ .name = "walks", .what = "events whose stack the target had to walk",
-	    .value = of_keeper, .at = WIRE_N_WALKS },
-	{ .name = "pairs", .what = "allocations and frees in one record",
-	    .value = of_keeper, .at = WIRE_N_PAIRS },
-	{ .name = "not sure",
-	    .what = "1: the list began with what may not be right",
-	    .value = of_keeper, .at = WIRE_N_UNSURE, .gauge = true },
-	{ .name = "sample period",
-	    .what = "mean bytes between samples; 0: every event",
-	    .value = of_keeper, .at = WIRE_N_SAMPLE, .gauge = true },
-	{ .name = "est. blocks", .what = "live, as estimated from a sample",
-	    .value = of_keeper, .at = WIRE_N_EST_BLOCKS, .gauge = true },
-	{ .name = "est. bytes", .what = "live, as estimated from a sample",
-	    .value = of_keeper, .at = WIRE_N_EST_BYTES,
-	    .gauge = true, .unit = BYTES },
-	{ .name = "armed at",
-	    .what = "ms since 1970; 0: logged since its start",
-	    .value = of_keeper, .at = WIRE_N_ARMED_MS, .gauge = true },
-	{ .name = "est. peak bytes", .what = "the highest estimate",
-	    .value = of_keeper, .at = WIRE_N_EST_PEAK_BYTES, .unit = BYTES },
-	{ .name = "stayed", .what = "records not cancelled within their batch",
-	    .value = of_keeper, .at = WIRE_N_STAY },
-	{ .name = "skipped bytes", .what = "of a device, in no record",
-	    .value = of_keeper, .at = WIRE_N_SKIPPED, .unit = BYTES },
-	{ .name = "the node" },
-	{ .name = "numbers known", .what = "of nodes: translated before",
-	    .value = of_node, .at = WIRE_N_FRIENDLY_HITS },
-	{ .name = "numbers asked", .what = "of nodes: looked up",
-	    .value = of_node, .at = WIRE_N_FRIENDLY_MISSES },
-	{ .name = "numbers unknown", .what = "looked up in vain: shown raw",
-	    .value = of_node, .at = WIRE_N_FRIENDLY_UNKNOWN },
-	{ .name = "oldest number",
-	    .what = "seconds since the oldest was looked up",
-	    .value = of_node, .at = WIRE_N_FRIENDLY_OLDEST_S, .gauge = true },
-	{ .name = "requests", .what = "for data that are served now",
-	    .value = of_node, .at = WIRE_N_REQUESTS },
-	{ .name = "requests lapsed", .what = "nothing more was asked",
-	    .value = of_node, .at = WIRE_N_REQUESTS_LAPSED },
-	{ .name = "listings", .what = "stored there",
-	    .value = of_node, .at = WIRE_N_LISTINGS },
-	{ .name = "listings refused", .what = "not stored",
-	    .value = of_node, .at = WIRE_N_LISTINGS_REFUSED },
-	{ .name = "up for", .what = "seconds since the node was started",
-	    .value = of_node, .at = WIRE_N_UP_S, .gauge = true },
-	{ .name = "images gone", .what = "ended, without a row by now",
-	    .value = of_node, .at = WIRE_N_GONE },
-	{ .name = "peak of those", .what = "the most that one of them held",
-	    .value = of_node, .at = WIRE_N_GONE_PEAK, .unit = BYTES },
-	{ .name = "at most", .what = "none of those held more at once",
-	    .value = of_node, .at = WIRE_N_GONE_PEAK_MOST, .unit = BYTES },
-	{ .name = "lost of those", .what = "their records",
-	    .value = of_node, .at = WIRE_N_GONE_LOST },
-	{ .name = "full of those", .what = "blocks that their lists refused",
-	    .value = of_node, .at = WIRE_N_GONE_FULL },
-	{ .name = "missed of those", .what = "they had no stream",
-	    .value = of_node, .at = WIRE_N_GONE_MISSED },
+	    .help = "that drew; the others waited for a slow terminal",
+	    .get = get_cost, .at = COST_PICTURE, .gauge = true },
+	{ .name = "missed cycles",
+	    .help = "the page's own timer came too late", .get = get_missed },
+	{ .name = "drawn", .help = "bytes that the terminal was sent",
+	    .get = get_drawn, .gauge = true, .unit = FIELD_BYTES },
+	{ .name = "memory", .help = "of the whole page",
+	    .get = get_page_memory, .gauge = true, .unit = FIELD_BYTES },
+	{ .name = "memory of list", .help = "with its indexes",
+	    .get = get_list_memory, .gauge = true, .unit = FIELD_BYTES },
 };
+static const struct field_table page_table = FIELD_TABLE(page_fields);
 
-_Static_assert(BASE_NELEM(numbers) <= PAGE_DIAG_MAX, "there is room for each");
+static const struct field link_fields[] = {
+	{ .name = "received", .help = "bytes from the node", .get = get_effort,
+	    .at = EFFORT(received), .gauge = true, .unit = FIELD_BYTES },
+	{ .name = "sent", .help = "bytes to the node", .get = get_effort,
+	    .at = EFFORT(sent), .gauge = true, .unit = FIELD_BYTES },
+	{ .name = "tries", .help = "to come back, in vain", .get = get_tries },
+	{ .name = "stale for", .help = "ms since the list was up to date",
+	    .get = get_stale, .gauge = true },
+};
+static const struct field_table link_table = FIELD_TABLE(link_fields);
 
-const char *
-page_diag_name(size_t i)
+static const struct field names_fields[] = {
+	{ .name = "name hits",
+	    .help = "names, stacks and words that were there",
+	    .get = get_effort, .at = EFFORT(hits), .gauge = true },
+	{ .name = "name misses", .help = "that were not, or not yet",
+	    .get = get_effort, .at = EFFORT(misses) },
+	{ .name = "names kept", .help = "names, stacks and words",
+	    .get = get_effort, .at = EFFORT(kept) },
+	{ .name = "names pending", .help = "asked for and not answered",
+	    .get = get_pending, .gauge = true },
+};
+static const struct field_table names_table = FIELD_TABLE(names_fields);
+
+/* --- the session and its list ------------------------------------------- */
+
+FIELD_GET(get_free_entries, blklist_counts, n, r->aRecMax - r->aRecActive,
+    true)
+
+#define LOOK(member) offsetof(struct nodes_look, member)
+#define IN_LIST(member) offsetof(struct blklist_counts, member)
+
+static const struct field session_fields[] = {
+	{ .name = "records", .help = "taken in, with pairs that were left out",
+	    .get = field_u64, .at = LOOK(total_records) },
+	{ .name = "last cycle", .help = "records captured in it",
+	    .get = field_u64, .at = LOOK(cycle_records), .gauge = true },
+	{ .name = "work", .help = "of the last cycle", .get = field_u32,
+	    .at = LOOK(cycle_us), .gauge = true, .unit = FIELD_MICROSECONDS },
+	{ .name = "work, worst", .help = "since the session began",
+	    .get = field_u32, .at = LOOK(cycle_us_max),
+	    .unit = FIELD_MICROSECONDS },
+	{ .name = "answers missed",
+	    .help = "cycles whose answer came too late", .get = field_u64,
+	    .at = LOOK(missed_cycles) },
+	{ .name = "bad records", .help = "skipped: they make no sense",
+	    .get = field_u64, .at = LOOK(bad_records) },
+	{ .name = "mended", .help = "lost after the keeper, and made good",
+	    .get = field_u64, .at = LOOK(mended) },
+	{ .name = "lost before", .help = "by the keeper, before this session",
+	    .get = field_u64, .at = LOOK(lost[0]) },
+	{ .name = "lost: ring full", .help = "the target had no room",
+	    .get = field_u64, .at = LOOK(lost[STREAM_RING_FULL]) },
+	{ .name = "lost: too late",
+	    .help = "gone from the queue before they were read",
+	    .get = field_u64, .at = LOOK(lost[STREAM_OVERWRITTEN]) },
+	{ .name = "lost: writer died", .help = "or stalled in the middle",
+	    .get = field_u64, .at = LOOK(lost[STREAM_WRITER_DIED]) },
+	{ .name = "lost: corrupt", .help = "they made no sense",
+	    .get = field_u64, .at = LOOK(lost[STREAM_CORRUPT]) },
+	{ .name = "lost: restart", .help = "of the keeper", .get = field_u64,
+	    .at = LOOK(lost[STREAM_RESTART]) },
+	{ .name = "lost: link", .help = "it dropped them", .get = field_u64,
+	    .at = LOOK(lost[STREAM_LINK]) },
+	{ .name = "lost: sample",
+	    .help = "blocks that could not be remembered", .get = field_u64,
+	    .at = LOOK(lost[STREAM_SAMPLE_FULL]) },
+	{ .name = "lost: other",
+	    .help = "of causes that this page does not know", .get = field_u64,
+	    .at = LOOK(lost[STREAM_OTHER]) },
+};
+static const struct field_table session_table = FIELD_TABLE(session_fields);
+
+static const struct field list_fields[] = {
+	{ .name = "active", .help = "blocks that are listed", .get = field_u32,
+	    .at = IN_LIST(aRecActive), .gauge = true },
+	{ .name = "free", .help = "entries for more", .get = get_free_entries,
+	    .gauge = true },
+	{ .name = "records", .help = "applied or cancelled", .get = field_u64,
+	    .at = IN_LIST(records) },
+	{ .name = "allocations", .help = "that succeeded", .get = field_u64,
+	    .at = IN_LIST(allocs) },
+	{ .name = "frees", .help = "less those undone", .get = field_u64,
+	    .at = IN_LIST(frees) },
+	{ .name = "failed", .help = "requests that failed", .get = field_u64,
+	    .at = IN_LIST(failed) },
+	{ .name = "cancelled", .help = "pairs left out within a batch",
+	    .get = field_u64, .at = IN_LIST(cancelled) },
+	{ .name = "unknown frees", .help = "of addresses that are not listed",
+	    .get = field_u64, .at = IN_LIST(unknown_free) },
+	{ .name = "earlier", .help = "frees of blocks older than the list",
+	    .get = field_u64, .at = IN_LIST(earlier) },
+	{ .name = "duplicate",
+	    .help = "allocations of a listed address: replaced",
+	    .get = field_u64, .at = IN_LIST(duplicate) },
+	{ .name = "illegal type",
+	    .help = "records of a type that is none; listed", .get = field_u64,
+	    .at = IN_LIST(illegal_type) },
+	{ .name = "full",
+	    .help = "allocations not inserted: the list was full",
+	    .get = field_u64, .at = IN_LIST(full) },
+	{ .name = "late",
+	    .help = "records older than the block they would undo",
+	    .get = field_u64, .at = IN_LIST(late) },
+	{ .name = "unknown undos", .help = "of frees that nobody saw",
+	    .get = field_u64, .at = IN_LIST(unknown_undo) },
+	{ .name = "taken over", .help = "blocks put in without a record",
+	    .get = field_u64, .at = IN_LIST(inherited) },
+	{ .name = "live bytes", .help = "of the blocks that are listed",
+	    .get = field_u64, .at = IN_LIST(live_bytes), .gauge = true,
+	    .unit = FIELD_BYTES },
+	{ .name = "peak bytes", .help = "the highest that was",
+	    .get = field_u64, .at = IN_LIST(peak_bytes), .unit = FIELD_BYTES },
+};
+static const struct field_table list_table = FIELD_TABLE(list_fields);
+
+/* --- sections ----------------------------------------------------------- */
+
+static const void *
+row_of_page(const struct diag_row *r)
 {
-	return i >= BASE_NELEM(numbers) ? NULL :
-	    numbers[i].value != NULL ? numbers[i].name : "";
+	return r;
 }
+
+static const void *
+row_of_session(const struct diag_row *r)
+{
+	return r->from->look;
+}
+
+static const void *
+row_of_list(const struct diag_row *r)
+{
+	return r->from->counts;
+}
+
+static const void *
+row_of_keeper(const struct diag_row *r)
+{
+	return &r->from->look->keeper;
+}
+
+static const void *
+row_of_node(const struct diag_row *r)
+{
+	return &r->from->look->node;
+}
+
+static const struct section {
+	const char *title;
+	const struct field_table *fields;
+	/* Of its fields; NULL: none is known. */
+	const void *(*row)(const struct diag_row *);
+} sections[] = {
+	{ "the page", &page_table, row_of_page },
+	{ "the link", &link_table, row_of_page },
+	{ "names", &names_table, row_of_page },
+	{ "the session", &session_table, row_of_session },
+	{ "the list", &list_table, row_of_list },
+	{ "the keeper", &page_keeper_counters, row_of_keeper },
+	{ "the node", &page_node_counters, row_of_node },
+};
 
 /* --- changes ------------------------------------------------------------ */
 
@@ -413,29 +265,44 @@ weigh(struct page_diag *d, struct mono now)
 	d->weighed_at = now;
 }
 
+static void
+sample_number(struct page_diag *d, size_t i, bool same, bool known,
+    uint64_t n, struct mono now)
+{
+	if (!same || !d->number[i].known) {
+		d->number[i].moved = false;
+	} else if (known && n != d->number[i].value) {
+		d->number[i].moved = true;
+		d->number[i].at = now;
+	}
+	d->number[i].known = known;
+	if (known)
+		d->number[i].value = n;
+}
+
 void
 page_diag_sample(struct page_diag *d, const struct page_diag_from *f)
 {
-	bool same = d->sampled && d->stream_no == f->look->stream_no, known;
-	uint64_t n = 0;
-	size_t i;
+	bool same = d->sampled && d->stream_no == f->look->stream_no;
+	struct diag_row r = { .d = d, .from = f };
+	struct field_value v;
+	size_t i = 0;
 
 	if (d->looked)
 		weigh(d, f->now);
 	d->looked = false;
-	for (i = 0; i < BASE_NELEM(numbers); i++) {
-		if (numbers[i].value == NULL)
-			continue;
-		known = numbers[i].value(d, f, numbers[i].at, &n);
-		if (!same || !d->number[i].known) {
-			d->number[i].moved = false;
-		} else if (known && n != d->number[i].value) {
-			d->number[i].moved = true;
-			d->number[i].at = f->now;
+	for (size_t s = 0; s < BASE_NELEM(sections); s++) {
+		const struct field_table *t = sections[s].fields;
+		const void *row = sections[s].row(&r);
+
+		assert(i + t->n <= PAGE_DIAG_MAX);
+		for (size_t k = 0; k < t->n; k++, i++) {
+			bool known = row != NULL && field_value(&t->field[k],
+			    row, &v);
+
+			sample_number(d, i, same, known, known ? v.n : 0,
+			    f->now);
 		}
-		d->number[i].known = known;
-		if (known)
-			d->number[i].value = n;
 	}
 	d->sampled = true;
 	d->sampled_at = f->now;
@@ -445,11 +312,11 @@ page_diag_sample(struct page_diag *d, const struct page_diag_from *f)
 /* --- the lines ---------------------------------------------------------- */
 
 static void
-number_text(enum unit unit, uint64_t n, char out[32])
+number_text(enum field_unit unit, uint64_t n, char out[32])
 {
-	if (unit == BYTES) {
+	if (unit == FIELD_BYTES) {
 		base_human_bytes(out, 32, n);
-	} else if (unit == MICROSECONDS) {
+	} else if (unit == FIELD_MICROSECONDS) {
 		page_cost_text(out, n);
 	} else {
 		base_group_digits(out, 32, n);
@@ -458,7 +325,7 @@ number_text(enum unit unit, uint64_t n, char out[32])
 	}
 }
 
-/* Where it has no room that a number moves is shown by its mark. */
+/* Without room for its time a change is shown by its mark. */
 static bool
 has_moved(const struct page_picture *pic)
 {
@@ -466,46 +333,50 @@ has_moved(const struct page_picture *pic)
 }
 
 static void
-put_number(const struct page_diag *d, size_t i, struct page_picture *pic)
+put_number(const struct page_diag *d, size_t i, const struct field *f,
+    struct page_picture *pic)
 {
-	const struct number *row = &numbers[i];
 	char text[32] = "-", age[8] = "";
 	int64_t ns = mono_diff_ns(d->sampled_at, d->number[i].at);
 
 	if (d->number[i].known)
-		number_text(row->unit, d->number[i].value, text);
-	if (!row->gauge && d->number[i].moved)
+		number_text(f->unit, d->number[i].value, text);
+	if (!f->gauge && d->number[i].moved)
 		page_cell_age(age, ns > 0 ? (uint64_t)(ns / 1000000000) : 0);
 	picture_line(pic);
-	picture_printf(pic, "  %-*s %*s", NAME_COLS, row->name, NUMBER_COLS,
+	picture_printf(pic, "  %-*s %*s", NAME_COLS, f->name, NUMBER_COLS,
 	    text);
 	if (has_moved(pic))
 		picture_printf(pic, " %*s", MOVED_COLS, age);
 	if (age[0] != '\0' && ns < MOVED_NS)
 		picture_mark(pic, 2, picture_col(pic), PAGE_STATUS);
 	picture_fold(pic, WHAT_FOLD);
-	picture_printf(pic, "  %s", row->what);
+	picture_printf(pic, "  %s", f->help);
+}
+
+static void
+put_title(const char *title, bool first, struct page_picture *pic)
+{
+	picture_line(pic);
+	picture_printf(pic, "%-*s", NAME_COLS + 2, title);
+	picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
+	if (first && has_moved(pic))
+		picture_printf(pic, " %*s %*s", NUMBER_COLS, "", MOVED_COLS,
+		    "moved");
 }
 
 void
 page_diag_put(struct page_diag *d, const struct page_diag_from *f,
     struct page_picture *pic)
 {
-	size_t i;
+	size_t i = 0;
 
 	if (!d->sampled)
 		page_diag_sample(d, f);
 	d->looked = true;
-	for (i = 0; i < BASE_NELEM(numbers); i++) {
-		if (numbers[i].value != NULL) {
-			put_number(d, i, pic);
-			continue;
-		}
-		picture_line(pic);
-		picture_printf(pic, "%-*s", NAME_COLS + 2, numbers[i].name);
-		picture_mark(pic, 0, picture_col(pic), PAGE_NEW);
-		if (i == 0 && has_moved(pic))
-			picture_printf(pic, " %*s %*s", NUMBER_COLS, "",
-			    MOVED_COLS, "moved");
+	for (size_t s = 0; s < BASE_NELEM(sections); s++) {
+		put_title(sections[s].title, s == 0, pic);
+		for (size_t k = 0; k < sections[s].fields->n; k++, i++)
+			put_number(d, i, &sections[s].fields->field[k], pic);
 	}
 }

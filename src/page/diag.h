@@ -3,7 +3,7 @@
  * last change.
  *
  * Vocabulary
- *	number	a row of the one table; what is not known is no 0 but "-".
+ *	number	a field of one of its tables; one that is not known is "-".
  *	gauge	a number that says how it is now, and moves all the time: its
  *		changes say nothing.
  *	moved	when a number was last seen to change; nobody knows of the time
@@ -57,8 +57,5 @@ void page_diag_sample(struct page_diag *, const struct page_diag_from *);
  */
 void page_diag_put(struct page_diag *, const struct page_diag_from *,
     struct page_picture *);
-
-/* The i-th number's name, "" for a group's title; NULL behind the last. */
-const char *page_diag_name(size_t i);
 
 #endif

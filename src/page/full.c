@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "columns.h"
+#include "block_fields.h"
 #include "fields.h"
 #include "free.h"
 #include "groups.h"

@@ -10,7 +10,7 @@
 #include "marked.h"
 #include "since.h"
 #include "still.h"
-#include "sum_columns.h"
+#include "group_fields.h"
 
 #define MARK_COLS 40	/* narrower than that nothing says what is open */
 #define INDENT 2

@@ -21,7 +21,7 @@
  *	kinds.c		what blocks can be grouped by
  *	groups.c	takes
  *	group_hold.c	the cursor on a group, and which one is open
- *	group_rows.c	how they look, in columns of sum_columns.c
+ *	group_rows.c	how they look, in columns of group_fields.c
  *	group_trends.c	what they had in the last minute
  *	members.c	the blocks of the open group
  *	belong.c	whether a block is in a group

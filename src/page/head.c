@@ -7,7 +7,7 @@
 #include "marked.h"
 #include "order.h"
 #include "still.h"
-#include "sum_columns.h"
+#include "group_fields.h"
 
 #define GAP 2
 

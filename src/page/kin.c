@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "detail.h"
-#include "sum_columns.h"
+#include "group_fields.h"
 
 #define INDENT 2
 

@@ -33,7 +33,7 @@
  *	since_groups.c	their groups
  *	since_page.c	page H: their groups and blocks as a picture
  *	since_head.c	what stands above its rows
- *	since_columns.c	its rows that are groups
+ *	since_fields.c	its rows that are groups
  *
  * Of a sample all sums are estimates, but for what is called listed.
  *
@@ -48,6 +48,7 @@
 
 #include "../base/hashmap.h"
 #include "choice.h"
+#include "field_table.h"
 #include "groups.h"
 #include "marked.h"
 
@@ -227,6 +228,9 @@ const struct page_group_kind *page_since_kind(const struct page_since *);
 bool page_since_named(const struct page_since *,
     const struct page_since_group *, struct profile_group *);
 double page_since_net(const struct page_since_sum *);
+/* Likewise of what is listed, whatever that stands for. */
+int64_t page_since_net_listed(const struct page_since_sum *);
+int64_t page_since_rounded(double);
 /* So many of n intervals in which the group's net has risen. */
 unsigned page_since_ups(const struct page_since *,
     const struct page_since_group *, unsigned *n);
@@ -295,7 +299,7 @@ void page_diff_head(const struct page_diff *, const struct page *,
     const struct page_view *, const struct page_since *, int rows,
     struct page_picture *);
 
-/* --- its groups (since_columns.c) ----------------------------------------- */
+/* --- its groups (since_fields.c) ----------------------------------------- */
 
 #define PAGE_DIFF_NAME_MIN 12	/* columns that a name keeps */
 #define PAGE_DIFF_BAR_ROWS 8	/* lower than that, rows are worth more than a key bar */
@@ -304,6 +308,15 @@ void page_diff_name(const struct page *, const struct page_view *,
     const struct page_since *, const struct page_since_group *,
     struct page_group_words *);
 /* The heading and a row, in the line begun; words is room for the name. */
+struct page_diff_row {
+	const struct page_view *v;
+	const struct page_since *s;
+	const struct page_since_group *g;
+	const struct page_group_words *words;	/* NULL for text */
+	double minutes;		/* since the mark */
+};
+extern const struct field_table page_diff_fields;
+
 void page_diff_heading(const struct page_view *, const struct page_since *,
     struct page_picture *);
 void page_diff_group(const struct page *, const struct page_view *,

@@ -19,6 +19,18 @@ page_since_net(const struct page_since_sum *sum)
 	return sum->came_bytes - sum->went_bytes;
 }
 
+int64_t
+page_since_net_listed(const struct page_since_sum *sum)
+{
+	return (int64_t)(sum->came_listed_bytes - sum->went_listed_bytes);
+}
+
+int64_t
+page_since_rounded(double n)
+{
+	return (int64_t)(n < 0 ? n - 0.5 : n + 0.5);
+}
+
 void
 since_add_sum(struct page_since_sum *to, const struct page_since_sum *of)
 {

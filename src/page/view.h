@@ -15,7 +15,7 @@
  *	fields.c	the fields of line 2 that can be edited
  *	head.c		the words that say what is shown, and how
  *	trend.c		the last minute
- *	columns.c	a row of the wide layouts, by columns that have room
+ *	block_fields.c	a row of the wide layouts, by columns that have room
  *	rows.c, units.c	cells that all layouts and `pagek list` share
  *	leaving.c	rows of what has just been freed
  *	status.c	the counters
@@ -48,7 +48,9 @@
  *
  * Below all of them:
  *	calls.c		stacks as lines: who asked
- *	sum_columns.c	how a sum of blocks looks in a row
+ *	field_table.c	what rows have, one table for each type of row, for all
+ *			formats: block_fields.c, group_fields.c, since_fields.c,
+ *			target_fields.c, node_fields.c
  *	picture.c	lines that fit; spark.c: what is drawn in them
  *	scroll.c	lines of what is longer than the screen
  *	style.c		what marks look like

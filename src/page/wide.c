@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "choice.h"
-#include "columns.h"
+#include "block_fields.h"
 #include "fields.h"
 #include "groups.h"
 #include "marked.h"

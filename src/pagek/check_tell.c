@@ -188,49 +188,82 @@ put_text(FILE *out, const struct judge *j, const struct nodes_look *look)
 
 /* --- data ----------------------------------------------------------------- */
 
-static void
-number_or_null(struct json *j, const char *key, bool known, double n)
+/* A limit of the command line, or a sum that the baseline limits. */
+struct limit_row {
+	const struct finding *f;
+	const char *file;		/* of the baseline */
+};
+
+#define FINDING(member) .via = FIELD_VIA(limit_row, f), \
+	    .at = offsetof(struct finding, member)
+
+FIELD_GET(get_limit, limit_row, text,
+    r->f->budget != NULL ? limits[r->f->budget->kind] : "baseline", true)
+FIELD_GET_TEXT(get_given, limit_row,
+    r->f->budget != NULL ? r->f->budget->text : r->file)
+
+static bool
+get_unit(const void *row, size_t at, struct field_value *v)
 {
-	json_key(j, key);
-	if (known)
-		json_signed(j, (int64_t)(n < 0 ? n - 0.5 : n + 0.5));
-	else
-		json_null(j);
+	const struct limit_row *r = row;
+	const struct budget *b = r->f->budget;
+	bool bytes = b != NULL ? b->kind == BUDGET_LIVE : r->f->bytes;
+
+	(void)at;
+	v->text = b != NULL && b->kind == BUDGET_GROWTH ? "bytes/min" :
+	    bytes ? "bytes" : "blocks";
+	return true;
 }
+
+static int64_t
+rounded(double n)
+{
+	return (int64_t)(n < 0 ? n - 0.5 : n + 0.5);
+}
+
+FIELD_GET(get_baseline, limit_row, i, rounded(r->f->base),
+    r->f->budget == NULL && r->f->seen)
+FIELD_GET(get_most, limit_row, i, rounded(r->f->most),
+    r->f->budget != NULL || r->f->seen)
+FIELD_GET(get_was, limit_row, i, rounded(r->f->was), r->f->seen)
+FIELD_GET(get_at, limit_row, i, r->f->at_ms, r->f->seen && r->f->at_ms >= 0)
+FIELD_GET(get_exceeded_at, limit_row, i, r->f->over_ms, r->f->over_ms >= 0)
+FIELD_GET(get_pid, limit_row, i, r->f->pid, r->f->pid > 0)
+FIELD_GET(get_verdict, limit_row, text, check_verdict_name(r->f->verdict),
+    true)
+
+FIELD_GET_TEXT(get_reason, limit_row,
+    r->f->verdict == CHECK_NOT_KNOWN ? r->f->why : NULL)
+
+static const struct field limit_fields[] = {
+	{ .key = "limit", .kind = FIELD_TEXT, .get = get_limit },
+	{ .key = "given", .kind = FIELD_TEXT, .get = get_given },
+	{ .key = "what", .kind = FIELD_TEXT, .get = field_pointer,
+	    FINDING(what) },
+	{ .key = "of", .kind = FIELD_TEXT, .get = field_array,
+	    FINDING(name) },
+	{ .key = "unit", .kind = FIELD_TEXT, .get = get_unit },
+	{ .key = "baseline", .kind = FIELD_SIGNED, .get = get_baseline },
+	{ .key = "most", .kind = FIELD_SIGNED, .get = get_most },
+	{ .key = "was", .kind = FIELD_SIGNED, .get = get_was },
+	{ .key = "at_ms", .kind = FIELD_SIGNED, .get = get_at },
+	{ .key = "exceeded_at_ms", .kind = FIELD_SIGNED,
+	    .get = get_exceeded_at },
+	{ .key = "pid", .kind = FIELD_SIGNED, .get = get_pid },
+	{ .key = "name", .kind = FIELD_TEXT, .get = field_array,
+	    FINDING(comm) },
+	{ .key = "verdict", .kind = FIELD_TEXT, .get = get_verdict },
+	{ .key = "reason", .kind = FIELD_TEXT, .get = get_reason },
+	FIELD_LOSS_COLUMNS,
+};
+static const struct field_table limit_table = FIELD_TABLE(limit_fields);
 
 static void
 put_row(struct json *j, const struct finding *f, const char *file)
 {
-	const struct budget *b = f->budget;
-	bool bytes = b != NULL ? b->kind == BUDGET_LIVE : f->bytes;
+	struct limit_row row = { .f = f, .file = file };
 
-	json_begin(j, '{', false);
-	json_key(j, "limit");
-	json_text(j, b != NULL ? limits[b->kind] : "baseline");
-	json_key(j, "given");
-	json_text(j, b != NULL ? b->text : file);
-	json_key(j, "what");
-	json_text(j, f->what);
-	json_key(j, "of");
-	json_text(j, or_null(f->name));
-	json_key(j, "unit");
-	json_text(j, b != NULL && b->kind == BUDGET_GROWTH ?
-	    "bytes/min" : bytes ? "bytes" : "blocks");
-	number_or_null(j, "baseline", b == NULL && f->seen, f->base);
-	number_or_null(j, "most", b != NULL || f->seen, f->most);
-	number_or_null(j, "was", f->seen, f->was);
-	number_or_null(j, "at_ms", f->seen && f->at_ms >= 0,
-	    (double)f->at_ms);
-	number_or_null(j, "exceeded_at_ms", f->over_ms >= 0,
-	    (double)f->over_ms);
-	number_or_null(j, "pid", f->pid > 0, (double)f->pid);
-	json_key(j, "name");
-	json_text(j, or_null(f->comm));
-	json_key(j, "verdict");
-	json_text(j, check_verdict_name(f->verdict));
-	json_key(j, "reason");
-	json_text(j, f->verdict == CHECK_NOT_KNOWN ? or_null(f->why) : NULL);
-	json_end(j);
+	json_row(j, &row, 0);
 }
 
 static void
@@ -270,19 +303,10 @@ static void
 put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
     int status)
 {
-	static const struct json_column columns[] = {
-		{ "limit", NULL }, { "given", NULL }, { "what", NULL },
-		{ "of", NULL }, { "unit", NULL }, { "baseline", NULL },
-		{ "most", NULL }, { "was", NULL }, { "at_ms", NULL },
-		{ "exceeded_at_ms", NULL }, { "pid", NULL },
-		{ "name", NULL }, { "verdict", NULL }, { "reason", NULL },
-		{ "complete", "complete" }, { "lost", "lost" },
-		{ "taken", "time" },
-	};
 	struct json j;
 
 	json_open(&j, out, judge->o);
-	json_document(&j, "pagek.check/1", columns, BASE_NELEM(columns));
+	json_document(&j, "pagek.check/1", &limit_table, 0);
 	json_key(&j, "time");
 	json_time(&j, base_wall_ms());
 	json_target(&j, look);
@@ -295,10 +319,10 @@ put_data(FILE *out, const struct judge *judge, const struct nodes_look *look,
 	json_signed(&j, judge->ms);
 	json_key(&j, "looks");
 	json_number(&j, judge->looks);
-	number_or_null(&j, "processes", judge->o->argv != NULL,
-	    (double)judge->processes);
-	number_or_null(&j, "unwatched", judge->o->argv != NULL,
-	    (double)judge->unwatched);
+	json_key(&j, "processes");
+	json_known(&j, judge->o->argv != NULL, judge->processes);
+	json_key(&j, "unwatched");
+	json_known(&j, judge->o->argv != NULL, judge->unwatched);
 	json_key(&j, "complete");
 	json_bool(&j, judge->complete);
 	json_key(&j, "lost");

@@ -18,8 +18,6 @@
 #include "pump.h"
 
 #define PIECE 16384
-#define NAME_COLUMNS 20
-#define FROM_COLUMNS 24
 
 /* --- answers -------------------------------------------------------------- */
 
@@ -118,74 +116,96 @@ status_of(int err)
 
 /* --- which there are ---------------------------------------------------- */
 
-static void
-put_row(FILE *out, const struct nodes_stored *s, const struct page_opts *o)
+struct stored_row {
+	const struct nodes_stored *stored;
+	bool utc;		/* text shows its time in UTC */
+};
+
+#define STORED(member) .via = FIELD_VIA(stored_row, stored), \
+	    .at = offsetof(struct nodes_stored, member)
+
+/* "" is a text as well. */
+static bool
+get_text(const void *row, size_t at, struct field_value *v)
 {
-	time_t second = (time_t)(s->wall_ms / 1000);
-	char when[32] = "", bytes[32], title[4 * sizeof s->title];
+	field_array(row, at, v);
+	return true;
+}
+
+
+static void
+time_cell(const void *row, char out[FIELD_CELL])
+{
+	const struct stored_row *r = row;
+	time_t second = (time_t)(r->stored->wall_ms / 1000);
 	struct tm tm = { 0 };
 
-	if (o->utc)
+	if (r->utc)
 		gmtime_r(&second, &tm);
 	else
 		localtime_r(&second, &tm);
-	strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &tm);
-	base_human_bytes(bytes, sizeof bytes, s->bytes);
-	base_safe_text(title, sizeof title, s->title, strlen(s->title),
-	    o->ascii);
-	output_text(out, s->name, NAME_COLUMNS, o->ascii);
-	fprintf(out, "%-19s %11s %5u  ", when, bytes, s->parts);
-	output_text(out, s->origin, FROM_COLUMNS, o->ascii);
-	fprintf(out, "%s%s\n", title, s->whole ? "" : "  (not whole)");
+	if (strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+		out[0] = '\0';
 }
 
-static void
-put_table(FILE *out, const struct asked *q, const struct page_opts *o)
-{
-	if (q->n == 0)
-		return;
-	fprintf(out, "%-*s %-19s %11s %5s  %-*s %s\n", NAME_COLUMNS,
-	    "NAME", "TIME", "BYTES", "PARTS", FROM_COLUMNS, "FROM", "TITLE");
-	for (size_t i = 0; i < q->n && output_going(out); i++)
-		put_row(out, &q->list[i], o);
-}
+FIELD_PRINT(parts_cell, stored_row, "%u", r->stored->parts)
+FIELD_PRINT(title_cell, stored_row,
+    "%s%s", r->stored->title, r->stored->whole ? "" : "  (not whole)")
+
+static const struct field listings[] = {
+	{ .key = "name", .kind = FIELD_TEXT, .get = get_text,
+	    STORED(name),
+	    .column = { .title = "NAME", .width = 20, .plain = true } },
+	{ .key = "time", .kind = FIELD_TIME, .get = field_i64,
+	    STORED(wall_ms),
+	    .column = { .title = "TIME", .gap = 1, .width = 19,
+	    .cell = time_cell } },
+	{ .key = "from", .kind = FIELD_TEXT, .get = get_text,
+	    STORED(origin),
+	    .column = { .title = "FROM", .gap = 2, .width = 24, .place = 2,
+	    .plain = true } },
+	{ .key = "title", .kind = FIELD_TEXT, .get = get_text,
+	    STORED(title),
+	    .column = { .title = "TITLE", .gap = 1, .place = 2,
+	    .cell = title_cell } },
+	{ .key = "parts", .get = field_u32, STORED(parts),
+	    .column = { .title = "PARTS", .gap = 1, .width = 5,
+	    .right = true, .place = 1, .cell = parts_cell } },
+	{ .key = "bytes", .get = field_u64, .unit = FIELD_BYTES,
+	    STORED(bytes),
+	    .column = { .title = "BYTES", .gap = 1, .width = 11,
+	    .right = true, .plain = true } },
+	{ .key = "whole", .kind = FIELD_BOOL, .get = field_flag,
+	    STORED(whole) },
+};
+static const struct field_table listing_table = FIELD_TABLE(listings);
 
 static void
-json_stored(struct json *j, const struct nodes_stored *s)
+put_text(FILE *out, const struct asked *q, const struct page_opts *o)
 {
-	json_begin(j, '{', false);
-	json_key(j, "name");
-	json_text(j, s->name);
-	json_key(j, "time");
-	json_time(j, s->wall_ms);
-	json_key(j, "from");
-	json_text(j, s->origin);
-	json_key(j, "title");
-	json_text(j, s->title);
-	json_key(j, "parts");
-	json_number(j, s->parts);
-	json_key(j, "bytes");
-	json_number(j, s->bytes);
-	json_key(j, "whole");
-	json_bool(j, s->whole);
-	json_end(j);
+	struct stored_row row = { .utc = o->utc };
+
+	if (q->n > 0)
+		output_heading(out, &listing_table, 0, false);
+	for (size_t i = 0; i < q->n && output_going(out); i++) {
+		row.stored = &q->list[i];
+		output_row(out, &listing_table, 0, &row, o->ascii);
+	}
 }
 
 static void
 put_json(FILE *out, const struct asked *q, const struct options *o)
 {
-	static const struct json_column columns[] = {
-		{ "name", NULL }, { "time", NULL }, { "from", NULL },
-		{ "title", NULL }, { "parts", NULL }, { "bytes", NULL },
-		{ "whole", NULL },
-	};
+	struct stored_row row = { .utc = false };
 	struct json j;
 
 	json_open(&j, out, o);
-	json_document(&j, "pagek.listings/1", columns, BASE_NELEM(columns));
+	json_document(&j, "pagek.listings/1", &listing_table, 0);
 	json_rows(&j, "listings");
-	for (size_t i = 0; i < q->n; i++)
-		json_stored(&j, &q->list[i]);
+	for (size_t i = 0; i < q->n; i++) {
+		row.stored = &q->list[i];
+		json_row(&j, &row, 0);
+	}
 	json_rows_end(&j);
 	json_end(&j);
 }
@@ -200,7 +220,7 @@ put_all(const struct options *o, const struct asked *q)
 	if (o->json)
 		put_json(out, q, o);
 	else
-		put_table(out, q, &o->page);
+		put_text(out, q, &o->page);
 	if (q->n == 0)
 		notice("no listing is stored there: 'l' on a page sends one");
 	return output_close(out, o->output, PAGEK_OK);

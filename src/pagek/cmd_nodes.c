@@ -5,40 +5,41 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "../page/nodes_page.h"
+#include "../page/node_fields.h"
 #include "commands.h"
 #include "json.h"
 #include "pump.h"
 
-#define NAME_COLUMNS 16
-#define WHERE_COLUMNS 24
-#define STATE_COLUMNS 17
-
-static void
-put_row(FILE *out, const struct nodes_table *t, const struct nodes_entry *e,
-    bool ascii)
-{
-	const char *path = t->path[e->file];
-	char where[sizeof e->place + 8], file[512], friendly[8] = "-";
-
-	nodes_entry_where(e, where, sizeof where);
-	base_safe_text(file, sizeof file, path, strlen(path), ascii);
-	if (e->port != NODES_PORT_NONE)
-		snprintf(friendly, sizeof friendly, "%04X",
-		    nodes_entry_friendly(e));
-	fprintf(out, "%04X   ", e->number);
-	output_text(out, e->name, NAME_COLUMNS, ascii);
-	output_text(out, where, WHERE_COLUMNS, ascii);
-	fprintf(out, "%-8s %s:%u\n", friendly, file, e->line);
-}
-
 static void
 put_table(FILE *out, const struct nodes_table *t, bool ascii)
 {
-	fprintf(out, "%-6s %-*s %-*s %-8s %s\n", "NUMBER", NAME_COLUMNS,
-	    "NAME", WHERE_COLUMNS, "WHERE", "FRIENDLY", "FILE");
-	for (size_t i = 0; i < t->n && output_going(out); i++)
-		put_row(out, t, &t->entry[i], ascii);
+	struct page_node_row row;
+
+	if (t->n > 0)
+		output_heading(out, &page_node_fields, PAGE_NODE_LISTED,
+		    false);
+	for (size_t i = 0; i < t->n && output_going(out); i++) {
+		page_node_row(&row, t, &t->entry[i], NULL);
+		output_row(out, &page_node_fields, PAGE_NODE_LISTED, &row,
+		    ascii);
+	}
+}
+
+static void
+put_answers(FILE *out, const struct nodes_table *t,
+    struct nodes_survey *survey, bool ascii)
+{
+	size_t n;
+	const struct nodes_surveyed *const *asked = nodes_survey_look(survey,
+	    &n);
+	struct page_node_row row;
+
+	output_heading(out, &page_node_fields, PAGE_NODE_ASKED, false);
+	for (size_t i = 0; i < n && output_going(out); i++) {
+		page_node_row(&row, t, NULL, asked[i]);
+		output_row(out, &page_node_fields, PAGE_NODE_ASKED, &row,
+		    ascii);
+	}
 }
 
 /* What would fill it. */
@@ -53,52 +54,6 @@ say_empty(const struct nodes_table *t)
 	    "the like into %s; see nodes(5)", path);
 }
 
-/* --- how they are --------------------------------------------------------- */
-
-static void
-put_how(FILE *out, const struct nodes_surveyed *r, bool ascii)
-{
-	char how[PAGE_HOW_TEXT], n[32], bytes[40] = "-", blocks[40] = "-";
-	char rate[32] = "-", targets[24] = "-", number[8] = "-";
-	const char *about = r->sampled ? "~" : "";
-	char reason[1024] = "";
-
-	page_how_text(r, how);
-	if (r->number != 0)
-		snprintf(number, sizeof number, "%04X", r->number);
-	if (r->counted && page_how_answers(r->how)) {
-		snprintf(targets, sizeof targets, "%zu", r->live);
-		base_group_digits(n, sizeof n, r->blocks);
-		snprintf(blocks, sizeof blocks, "%s%s", about, n);
-		base_human_bytes(n, sizeof n, r->bytes);
-		snprintf(bytes, sizeof bytes, "%s%s", about, n);
-		if (r->rated)
-			base_group_digits(rate, sizeof rate, r->rate);
-	}
-	fprintf(out, "%-6s ", number);
-	output_text(out, r->name[0] != '\0' ? r->name : "-", NAME_COLUMNS, ascii);
-	output_text(out, r->where, WHERE_COLUMNS, ascii);
-	base_safe_text(reason, sizeof reason, r->reason, strlen(r->reason),
-	    ascii);
-	fprintf(out, "%-*s %7s %14s %12s %10s%s%s\n", STATE_COLUMNS, how,
-	    targets, blocks, bytes, rate, reason[0] != '\0' ? "  " : "",
-	    reason);
-}
-
-static void
-put_hows(FILE *out, struct nodes_survey *survey, bool ascii)
-{
-	size_t n, i;
-	const struct nodes_surveyed *const *row = nodes_survey_look(survey,
-	    &n);
-
-	fprintf(out, "%-6s %-*s %-*s %-*s %7s %14s %12s %10s\n", "NUMBER",
-	    NAME_COLUMNS, "NAME", WHERE_COLUMNS, "WHERE", STATE_COLUMNS,
-	    "STATE", "TARGETS", "BLOCKS", "BYTES", "REC/S");
-	for (i = 0; i < n && output_going(out); i++)
-		put_how(out, row[i], ascii);
-}
-
 /* --- the command ---------------------------------------------------------- */
 
 static void
@@ -111,8 +66,8 @@ put(FILE *out, const struct options *o, const struct nodes_table *t,
 	if (o->json)
 		json_nodes(&j, t, survey, complete);
 	else if (survey != NULL)
-		put_hows(out, survey, o->page.ascii);
-	else if (t->n > 0)
+		put_answers(out, t, survey, o->page.ascii);
+	else
 		put_table(out, t, o->page.ascii);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "../page/target_fields.h"
 #include "commands.h"
 #include "json.h"
 #include "pump.h"
@@ -30,28 +31,14 @@ has_ended(const struct nodes_target *t)
 static void
 put_row(const struct table *table, const struct nodes_target *t)
 {
-	const char *state = page_target_state(t->state);
-	const char *about = page_about(t->n[WIRE_N_SAMPLE]);
-	bool known = t->state != WIRE_S_NO_DATA && t->state != WIRE_S_DORMANT;
-	char name[128], said[PAGE_REMARKS_TEXT], word[24] = "-", n[32];
 	char remarks[PAGE_REMARKS_TEXT];
-	char blocks[40] = "-", bytes[40] = "-";
-	bool ascii = table->o->page.ascii;
-	size_t len = 0;
+	struct page_target_row row;
 
-	base_safe_text(name, sizeof name, t->comm, strlen(t->comm), ascii);
 	page_target_remarks(t, remarks);
-	base_safe_text(said, sizeof said, remarks, strlen(remarks), ascii);
-	if (t->pid > 0)
-		base_append(word, sizeof word, &len, "pid:%ld", (long)t->pid);
-	if (known) {
-		base_group_digits(n, sizeof n, t->n[WIRE_N_EST_BLOCKS]);
-		snprintf(blocks, sizeof blocks, "%s%s", about, n);
-		base_human_bytes(n, sizeof n, t->n[WIRE_N_EST_BYTES]);
-		snprintf(bytes, sizeof bytes, "%s%s", about, n);
-	}
-	fprintf(table->out, "%-14s %-16s %-8s %12s %12s  %s\n", word, name,
-	    state != NULL ? state : "?", blocks, bytes, said);
+	page_target_listed(t, NULL, &row);
+	row.remarks = remarks;
+	output_row(table->out, &page_target_fields, PAGE_TARGET_LISTED, &row,
+	    table->o->page.ascii);
 }
 
 /* What lives, largest first; then what has ended, last in the table first. */
@@ -96,15 +83,19 @@ static void
 put_node(struct table *table, const char *socket,
     struct nodes_target *t, size_t n)
 {
+	struct page_target_row row;
 	char safe[256];
 
 	if (table->o->json) {
-		json_targets_add(&table->json, socket, t, n);
+		for (size_t i = 0; i < n; i++) {
+			page_target_listed(&t[i], socket, &row);
+			json_row(&table->json, &row, PAGE_TARGET_LISTED);
+		}
 		return;
 	}
 	if (table->nodes++ == 0)
-		fprintf(table->out, "%-14s %-16s %-8s %12s %12s\n", "TARGET",
-		    "NAME", "STATE", "BLOCKS", "BYTES");
+		output_heading(table->out, &page_target_fields,
+		    PAGE_TARGET_LISTED, false);
 	if (socket != NULL) {
 		base_safe_text(safe, sizeof safe, socket, strlen(socket),
 		    table->o->page.ascii);
@@ -210,12 +201,19 @@ cmd_targets(const struct options *o, uv_loop_t *loop)
 	if (table.out == NULL)
 		return PAGEK_FAILED;
 	json_open(&table.json, table.out, o);
-	if (o->json)
-		json_targets_begin(&table.json);
+	if (o->json) {
+		json_document(&table.json, "pagek.targets/1",
+		    &page_target_fields, PAGE_TARGET_LISTED);
+		json_key(&table.json, "time");
+		json_time(&table.json, base_wall_ms());
+		json_rows(&table.json, "targets");
+	}
 	status = o->target.kind == TARGET_LOCAL ? all_nodes(&table, loop) :
 	    given_node(&table, loop);
-	if (o->json)
-		json_targets_end(&table.json);
+	if (o->json) {
+		json_rows_end(&table.json);
+		json_end(&table.json);
+	}
 	status = output_close(table.out, o->output, status);
 	pump_down(loop, NULL, NULL);
 	return status;

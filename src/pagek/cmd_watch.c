@@ -6,10 +6,9 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "../base/base.h"
-#include "../page/view.h"
+#include "../page/target_fields.h"
 #include "commands.h"
 #include "json.h"
 #include "pump.h"
@@ -90,165 +89,49 @@ take(struct watch *w, uv_loop_t *loop)
 	return true;
 }
 
-/* --- as text -------------------------------------------------------------- */
-
-static void
-put_time(const struct watch *w)
-{
-	time_t second = (time_t)(w->wall_ms / 1000);
-	char text[16] = "";
-	struct tm tm;
-
-	if ((w->o->page.utc ? gmtime_r(&second, &tm) :
-	    localtime_r(&second, &tm)) != NULL)
-		strftime(text, sizeof text, "%H:%M:%S", &tm);
-	fputs(text, w->out);
-	if (w->o->interval_ms % 1000 != 0)
-		fprintf(w->out, ".%03d", (int)(w->wall_ms % 1000));
-}
-
-static void
-put_count(const struct watch *w, int columns, const char *about,
-    uint64_t n)
-{
-	char digits[32], text[40];
-
-	base_group_digits(digits, sizeof digits, n);
-	snprintf(text, sizeof text, "%s%s", about, digits);
-	fprintf(w->out, " %*s", columns, text);
-}
-
-static void
-put_bytes(const struct watch *w, const char *about, uint64_t n)
-{
-	char bytes[24], text[32];
-
-	base_human_bytes(bytes, sizeof bytes, n);
-	snprintf(text, sizeof text, "%s%s", about, bytes);
-	fprintf(w->out, " %11s", text);
-}
-
-static uint64_t
-per_second(const struct watch *w, uint64_t n)
-{
-	return w->ms > 0 ? (n * 1000 + (uint64_t)w->ms / 2) / (uint64_t)w->ms :
-	    0;
-}
-
-static uint64_t
-peak_of(const struct nodes_look *look)
-{
-	return look->keeper[look->sample != 0 ? WIRE_N_EST_PEAK_BYTES :
-	    WIRE_N_PEAK_BYTES];
-}
-
-/* What came and went has no size to scale it by: it is the sample's, and says so. */
-static void
-put_heading(const struct watch *w, bool sampled)
-{
-	fprintf(w->out, "%-*s %12s %11s %10s %10s %10s %11s %8s\n",
-	    w->o->interval_ms % 1000 != 0 ? 12 : 8, "TIME", "BLOCKS", "BYTES",
-	    sampled ? "SMP-ALLOCS" : "ALLOCS",
-	    sampled ? "SMP-FREES" : "FREES",
-	    sampled ? "SMP-REC/S" : "REC/S", "PEAK", "LOST");
-}
-
-static void
-put_line(const struct watch *w)
-{
-	const struct nodes_look *look = nodes_session_look(w->session);
-	const char *about = page_about(look->sample);
-
-	if (w->lines == 0)
-		put_heading(w, look->sample != 0);
-	put_time(w);
-	put_count(w, 12, about, look->keeper[WIRE_N_EST_BLOCKS]);
-	put_bytes(w, about, look->keeper[WIRE_N_EST_BYTES]);
-	if (w->ms > 0) {
-		put_count(w, 10, "", w->allocs);
-		put_count(w, 10, "", w->frees);
-		put_count(w, 10, "", per_second(w, w->allocs + w->frees));
-	} else {
-		fprintf(w->out, " %10s %10s %10s", "-", "-", "-");
-	}
-	put_bytes(w, about, peak_of(look));
-	put_count(w, 8, "", page_lost(look));
-	if (look->state != NODES_LIVE)
-		fprintf(w->out, "  %s", page_state_name(look->state));
-	fprintf(w->out, "%s%s\n", look->complete ? "" : "  INCOMPLETE",
-	    look->full > 0 ? ", the list was full" : "");
-}
-
-/* --- as data -------------------------------------------------------------- */
-
-static void
-put_since(struct watch *w, const char *key, uint64_t n)
-{
-	json_key(&w->json, key);
-	if (w->ms > 0)
-		json_number(&w->json, n);
-	else
-		json_null(&w->json);
-}
+/* --- writing them --------------------------------------------------------- */
 
 static void
 put_row(struct watch *w)
 {
-	static const struct json_stat numbers[] = {
-		{ "live_blocks", WIRE_N_LIVE_BLOCKS },
-		{ "live_bytes", WIRE_N_LIVE_BYTES },
-		{ "est_blocks", WIRE_N_EST_BLOCKS },
-		{ "est_bytes", WIRE_N_EST_BYTES },
-		{ "peak_bytes", WIRE_N_PEAK_BYTES },
-		{ "est_peak_bytes", WIRE_N_EST_PEAK_BYTES },
-	};
 	const struct nodes_look *look = nodes_session_look(w->session);
-	struct json *j = &w->json;
+	unsigned subset = PAGE_TARGET_WATCHED |
+	    (w->o->interval_ms % 1000 != 0 ? PAGE_TARGET_MS :
+	    PAGE_TARGET_SECONDS);
+	struct page_target_row row = {
+		.wall_ms = w->wall_ms,
+		.utc = w->o->page.utc,
+		.pid = look->pid,
+		.name = look->target_name,
+		.state = page_state_name(look->state),
+		.live = look->state == NODES_LIVE,
+		.sample = look->sample,
+		.n = look->keeper,
+		.judged = true,
+		.complete = look->complete,
+		.lost = page_lost(look),
+		.full = look->full,
+		.ms = w->ms,
+		.allocs = w->allocs,
+		.frees = w->frees,
+	};
 
-	json_begin(j, '{', false);
-	json_key(j, "time");
-	json_time(j, w->wall_ms);
-	json_key(j, "pid");
-	if (look->pid > 0)
-		json_signed(j, look->pid);
-	else
-		json_null(j);
-	json_key(j, "name");
-	json_text(j, or_null(look->target_name));
-	json_key(j, "state");
-	json_text(j, page_state_name(look->state));
-	json_stats(j, numbers, BASE_NELEM(numbers), look->keeper, true);
-	json_sample(j, look->sample);
-	put_since(w, "interval_ms", (uint64_t)w->ms);
-	put_since(w, "allocs", w->allocs);
-	put_since(w, "frees", w->frees);
-	put_since(w, "allocs_per_second", per_second(w, w->allocs));
-	put_since(w, "frees_per_second", per_second(w, w->frees));
-	json_key(j, "complete");
-	json_bool(j, look->complete);
-	json_key(j, "lost");
-	json_number(j, page_lost(look));
-	json_key(j, "full");
-	json_number(j, look->full);
-	json_end(j);
+	if (w->o->json) {
+		json_row(&w->json, &row, PAGE_TARGET_WATCHED);
+		return;
+	}
+	if (w->lines == 0)
+		output_heading(w->out, &page_target_fields, subset,
+		    look->sample != 0);
+	output_row(w->out, &page_target_fields, subset, &row,
+	    w->o->page.ascii);
 }
 
 static void
 begin_rows(struct watch *w)
 {
-	static const struct json_column columns[] = {
-		{ "time", NULL }, { "pid", NULL }, { "name", NULL },
-		{ "state", NULL }, { "live_blocks", NULL },
-		{ "live_bytes", NULL }, { "est_blocks", NULL },
-		{ "est_bytes", NULL }, { "peak_bytes", NULL },
-		{ "est_peak_bytes", NULL }, { "estimated", NULL },
-		{ "sample_period", NULL }, { "interval_ms", NULL },
-		{ "allocs", NULL }, { "frees", NULL },
-		{ "allocs_per_second", NULL }, { "frees_per_second", NULL },
-		{ "complete", NULL }, { "lost", NULL }, { "full", NULL },
-	};
-
-	json_document(&w->json, "pagek.watch/1", columns, BASE_NELEM(columns));
+	json_document(&w->json, "pagek.watch/1", &page_target_fields,
+	    PAGE_TARGET_WATCHED);
 	json_key(&w->json, "time");
 	json_time(&w->json, base_wall_ms());
 	json_target(&w->json, nodes_session_look(w->session));
@@ -315,10 +198,7 @@ lines(struct watch *w, uv_loop_t *loop)
 		asked = mono_now();
 		taken = take(w, loop);
 		if (taken) {
-			if (w->o->json)
-				put_row(w);
-			else
-				put_line(w);
+			put_row(w);
 			pace.n = ++w->lines;
 			tell_target(w->o, look);
 		}

@@ -41,6 +41,7 @@
 
 #include <stdio.h>
 
+#include "../page/field_table.h"
 #include "../page/sieve.h"
 #include "options.h"
 #include "pump.h"
@@ -89,10 +90,13 @@ bool output_going(FILE *);
 bool output_flush(FILE *);
 
 /*
- * Outside text in so many columns, or more where it is longer, and a blank
- * behind it: characters count, not their bytes.
+ * The columns of a table as text: a line of their titles, and one of a row.
+ * Only those of the subset; characters are counted, not their bytes.
  */
-void output_text(FILE *, const char *text, int columns, bool ascii);
+void output_heading(FILE *, const struct field_table *, unsigned subset,
+    bool sampled);
+void output_row(FILE *, const struct field_table *, unsigned subset,
+    const void *row, bool ascii);
 
 /*
  * Flushes and closes; the status unless writing has failed.  A reader that

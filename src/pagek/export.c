@@ -383,7 +383,7 @@ put_rows(struct page_export *x, const struct page_view *v)
 		    x->at++);
 
 		if (x->form != EXPORT_TEXT) {
-			json_block(&x->json, v, x->profile, b, false);
+			json_block(&x->json, v, x->profile, b);
 			continue;
 		}
 		page_row_text_view(&x->page, v, b, text, sizeof text);

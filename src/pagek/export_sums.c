@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../page/group_fields.h"
 #include "export.h"
 
 #define TEXT_COLS 132
@@ -101,29 +102,6 @@ put_count(struct json *j, const char *key, uint64_t n)
 }
 
 static void
-put_change(struct json *j, const char *key, bool known, int64_t n)
-{
-	json_key(j, key);
-	if (known)
-		json_signed(j, n);
-	else
-		json_null(j);
-}
-
-static int64_t
-rounded(double n)
-{
-	return (int64_t)(n < 0 ? n - 0.5 : n + 0.5);
-}
-
-/* Of the listed blocks alone, whatever they stand for. */
-static int64_t
-net_listed(const struct page_since_sum *sum)
-{
-	return (int64_t)(sum->came_listed_bytes - sum->went_listed_bytes);
-}
-
-static void
 put_head(struct json *j, const struct page *page, const struct page_view *v,
     const char *by)
 {
@@ -139,47 +117,25 @@ static void
 put_group(struct json *j, const struct page *page, const struct page_view *v,
     const struct page_group_kind *kind, const struct profile_group *g)
 {
-	const struct profile_sum *sum = &g->total, *all = &page->groups->total;
 	struct page_group_words words;
 	struct page_since_sum since = { 0 };
-	bool known = page_marked_change(page, g->key, kind->by, &since);
+	struct page_sum row = {
+		.g = g,
+		.name = words.name,
+		.where = words.where,
+		.weighed = {
+			.sum = &g->total,
+			.now_ms = v->look->now_ms,
+			.part = (double)g->total.bytes,
+			.whole = (double)page->groups->total.bytes,
+		},
+	};
 
+	if (page_marked_change(page, g->key, kind->by, &since))
+		row.change = &since;
 	page_group_say(page, v, kind, g, &words);
-	json_begin(j, '{', false);
-	put_text(j, "name", words.name);
-	put_text(j, "where", words.where);
-	put_text(j, "module", g->module);
-	put_text(j, "file", g->file);
-	json_key(j, "line");
-	json_known(j, g->line != 0, g->line);
-	put_count(j, "blocks", sum->listed);
-	put_count(j, "bytes", sum->listed_bytes);
-	put_count(j, "est_blocks", sum->blocks);
-	put_count(j, "est_bytes", sum->bytes);
-	json_key(j, "oldest_age_ms");
-	json_known(j, sum->listed > 0, (uint64_t)(v->look->now_ms >
-	    sum->oldest_ms ? v->look->now_ms - sum->oldest_ms : 0));
-	json_key(j, "share");
-	json_share(j, (double)sum->bytes, (double)all->bytes);
-	put_change(j, "since_mark_bytes", known, net_listed(&since));
-	put_change(j, "since_mark_blocks", known,
-	    (int64_t)(since.came_listed - since.went_listed));
-	put_change(j, "est_since_mark_bytes", known,
-	    rounded(page_since_net(&since)));
-	put_change(j, "est_since_mark_blocks", known,
-	    rounded(since.came - since.went));
-	json_end(j);
+	json_row(j, &row, PAGE_GROUP_SHOWN);
 }
-
-static const struct json_column group_columns[] = {
-	{ "name", NULL }, { "where", NULL }, { "module", NULL },
-	{ "file", NULL }, { "line", NULL }, { "blocks", NULL },
-	{ "bytes", NULL }, { "est_blocks", NULL }, { "est_bytes", NULL },
-	{ "oldest_age_ms", NULL }, { "share", NULL },
-	{ "since_mark_bytes", NULL }, { "since_mark_blocks", NULL },
-	{ "est_since_mark_bytes", NULL }, { "est_since_mark_blocks", NULL },
-	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
-};
 
 int
 page_export_groups(struct page *page, const struct page_view *v,
@@ -195,8 +151,8 @@ page_export_groups(struct page *page, const struct page_view *v,
 	sums->omitted = g->all - g->nrow;
 	if (form == EXPORT_TEXT)
 		return groups_text(page, v, out);
-	json_document(j, "pagek.shown/1", group_columns,
-	    BASE_NELEM(group_columns));
+	json_document(j, "pagek.shown/1", &page_group_fields,
+	    PAGE_GROUP_SHOWN);
 	put_head(j, page, v, kind->word);
 	put_count(j, "omitted", sums->omitted);
 	json_rows(j, "groups");
@@ -213,27 +169,13 @@ page_export_groups(struct page *page, const struct page_view *v,
 
 /* --- the difference ------------------------------------------------------- */
 
-static void
-put_diff_sums(struct json *j, const struct page_since_sum *sum)
-{
-	put_count(j, "new_blocks", sum->came_listed);
-	put_count(j, "new_bytes", sum->came_listed_bytes);
-	put_count(j, "freed_blocks", sum->went_listed);
-	put_count(j, "freed_bytes", sum->went_listed_bytes);
-	put_change(j, "net_bytes", true, net_listed(sum));
-	put_change(j, "est_new_blocks", true, rounded(sum->came));
-	put_change(j, "est_new_bytes", true, rounded(sum->came_bytes));
-	put_change(j, "est_freed_blocks", true, rounded(sum->went));
-	put_change(j, "est_freed_bytes", true, rounded(sum->went_bytes));
-	put_change(j, "est_net_bytes", true, rounded(page_since_net(sum)));
-}
-
 static int
 put_diff_groups(struct json *j, const struct page *page,
     const struct page_view *v, const struct page_diff *d,
     const struct page_since *s, uint64_t *n)
 {
 	struct page_group_words *words = malloc(sizeof *words);
+	struct page_diff_row row = { .v = v, .s = s, .words = words };
 	const struct page_since_group *g;
 
 	if (words == NULL)
@@ -243,45 +185,68 @@ put_diff_groups(struct json *j, const struct page *page,
 			continue;
 		++*n;
 		page_diff_name(page, v, s, g, words);
-		json_begin(j, '{', false);
-		put_text(j, "name", words->name);
-		put_text(j, "where", words->where);
-		put_diff_sums(j, &g->sum);
-		json_end(j);
+		row.g = g;
+		json_row(j, &row, 0);
 	}
 	free(words);
 	return 0;
 }
 
+struct diff_block {
+	const struct page_view *v;
+	const struct page_since_block *row;
+	const char *thread;
+	char function[PAGE_NAME_MAX], where[PAGE_NAME_MAX];
+};
+
+#define ROW(member) offsetof(struct diff_block, member)
+#define BLOCK(member) .via = FIELD_VIA(diff_block, row), \
+	    .at = offsetof(struct page_since_block, blk.member)
+
+FIELD_GET(get_change, diff_block, text, page_since_change_word(r->row->change),
+    true)
+
+FIELD_GET(get_size_at_mark, diff_block, n, r->row->was,
+    r->row->change != SINCE_NEW)
+FIELD_GET(get_type, diff_block, n, r->row->blk.type, true)
+FIELD_GET_TEXT(get_type_name, diff_block, page_descr(r->v->look, &r->row->blk))
+FIELD_GET(get_age, diff_block, n,
+    page_cell_seconds(r->v->look, &r->row->blk) * 1000,
+    r->row->change != SINCE_FREED)
+
+static const struct field diff_blocks[] = {
+	{ .key = "change", .kind = FIELD_TEXT, .get = get_change },
+	{ .key = "address", .kind = FIELD_HEX, .get = field_u64,
+	    BLOCK(addr) },
+	{ .key = "size", .get = field_u64, BLOCK(size) },
+	{ .key = "size_at_mark", .get = get_size_at_mark },
+	{ .key = "type", .get = get_type },
+	{ .key = "type_name", .kind = FIELD_TEXT, .get = get_type_name },
+	{ .key = "thread", .kind = FIELD_TEXT, .get = field_pointer,
+	    .at = ROW(thread) },
+	{ .key = "age_ms", .get = get_age },
+	{ .key = "function", .kind = FIELD_TEXT, .get = field_array,
+	    .at = ROW(function) },
+	{ .key = "where", .kind = FIELD_TEXT, .get = field_array,
+	    .at = ROW(where) },
+	FIELD_LOSS_COLUMNS,
+};
+static const struct field_table diff_block_table = FIELD_TABLE(diff_blocks);
+
 static void
 put_diff_block(struct json *j, const struct page_view *v,
-    const struct page_since_block *row)
+    const struct page_since_block *block)
 {
-	const struct blk *b = &row->blk;
-	bool live = row->change != SINCE_FREED;
+	struct diff_block row = { .v = v, .row = block };
 	struct page_call call;
-	char function[PAGE_NAME_MAX] = "", where[PAGE_NAME_MAX] = "";
 
-	if (page_calls_origin(v, b->caller, &call)) {
-		page_call_function(&call, function, sizeof function);
-		page_call_where(&call, true, where, sizeof where);
+	if (block->blk.thread != 0)
+		row.thread = v->thread(v->arg, block->blk.thread);
+	if (page_calls_origin(v, block->blk.caller, &call)) {
+		page_call_function(&call, row.function, sizeof row.function);
+		page_call_where(&call, true, row.where, sizeof row.where);
 	}
-	json_begin(j, '{', false);
-	put_text(j, "change", page_since_change_word(row->change));
-	json_key(j, "address");
-	json_hex(j, b->addr);
-	put_count(j, "size", b->size);
-	json_key(j, "size_at_mark");
-	json_known(j, row->change != SINCE_NEW, row->was);
-	put_count(j, "type", b->type);
-	put_text(j, "type_name", page_descr(v->look, b));
-	put_text(j, "thread", b->thread != 0 ? v->thread(v->arg, b->thread) :
-	    NULL);
-	json_key(j, "age_ms");
-	json_known(j, live, page_cell_seconds(v->look, b) * 1000);
-	put_text(j, "function", function);
-	put_text(j, "where", where);
-	json_end(j);
+	json_row(j, &row, 0);
 }
 
 static void
@@ -295,24 +260,6 @@ put_diff_blocks(struct json *j, const struct page *page,
 	    d.selected++, ++*n)
 		put_diff_block(j, v, row);
 }
-
-static const struct json_column diff_groups[] = {
-	{ "name", NULL }, { "where", NULL }, { "new_blocks", NULL },
-	{ "new_bytes", NULL }, { "freed_blocks", NULL },
-	{ "freed_bytes", NULL }, { "net_bytes", NULL },
-	{ "est_new_blocks", NULL }, { "est_new_bytes", NULL },
-	{ "est_freed_blocks", NULL }, { "est_freed_bytes", NULL },
-	{ "est_net_bytes", NULL },
-	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" },
-};
-
-static const struct json_column diff_blocks[] = {
-	{ "change", NULL }, { "address", NULL }, { "size", NULL },
-	{ "size_at_mark", NULL }, { "type", NULL }, { "type_name", NULL },
-	{ "thread", NULL }, { "age_ms", NULL }, { "function", NULL },
-	{ "where", NULL }, { "complete", "complete" }, { "lost", "lost" },
-	{ "taken", "time" },
-};
 
 int
 page_export_diff(struct page *page, const struct page_view *v,
@@ -332,9 +279,8 @@ page_export_diff(struct page *page, const struct page_view *v,
 		sums->n = d->rows;
 		return page_export_diff_text(page, v, d, TEXT_COLS, out);
 	}
-	json_document(j, "pagek.difference/1", d->by_block ? diff_blocks :
-	    diff_groups, d->by_block ? BASE_NELEM(diff_blocks) :
-	    BASE_NELEM(diff_groups));
+	json_document(j, "pagek.difference/1", d->by_block ?
+	    &diff_block_table : &page_diff_fields, 0);
 	put_head(j, page, v, d->by_block ? "block" :
 	    page_since_kind(s)->word);
 	json_key(j, "mark");

@@ -1,14 +1,19 @@
 /*
- * The writer: brackets, commas, and text that is safe anywhere.
+ * The writer: brackets, commas, text that is safe anywhere, and rows of fields
+ * in each form.
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
-#include <time.h>
 
 #include "../base/base.h"
 #include "json.h"
 #include "options.h"
+
+static void csv_value(struct json *, const char *text);
+static void csv_begin(struct json *);
+static void csv_row(struct json *, const void *row);
 
 void
 json_open_form(struct json *j, FILE *out, enum json_form form, bool ascii)
@@ -19,9 +24,7 @@ json_open_form(struct json *j, FILE *out, enum json_form form, bool ascii)
 	j->keyed = false;
 	j->ascii = ascii;
 	j->headed = false;
-	j->fields = NULL;
-	j->fields_at = 0;
-	j->unwanted = false;
+	j->chosen = NULL;
 }
 
 void
@@ -39,15 +42,14 @@ json_open(struct json *j, FILE *out, const struct options *o)
 	/* Of documents that come again and again each has a line. */
 	if (j->form == JSON_LINES && option_given(o, OPTION_BATCH))
 		j->form = JSON_LINE;
-	j->fields = o->fields;
+	j->chosen = o->fields;
 }
 
-/* Nothing is written as it comes: CSV, and behind the rows of lines. */
+/* Nothing is written as it comes: CSV, and after the rows of lines. */
 static bool
 is_mute(const struct json *j)
 {
-	return j->form == JSON_CSV || (j->form == JSON_LINES && j->over) ||
-	    j->unwanted;
+	return j->form == JSON_CSV || (j->form == JSON_LINES && j->over);
 }
 
 static void
@@ -103,13 +105,9 @@ json_end(struct json *j)
 	bool whole;
 
 	assert(j->depth > 0);
-	if (j->depth == j->fields_at)
-		j->unwanted = false;
 	j->depth--;
 	whole = j->depth == 0 ||
 	    (j->form == JSON_LINES && j->depth == j->rows);
-	if (j->form == JSON_CSV && j->depth == j->rows && j->depth > 0)
-		json_csv_row(j);
 	if (is_mute(j))
 		return;
 	if (j->level[j->depth].lines && j->level[j->depth].any)
@@ -117,60 +115,6 @@ json_end(struct json *j)
 	fputc(j->level[j->depth].close, j->out);
 	if (whole)
 		fputc('\n', j->out);
-}
-
-/* --- documents ------------------------------------------------------------ */
-
-void
-json_document(struct json *j, const char *schema,
-    const struct json_column *column, size_t n)
-{
-	assert(j->depth == 0 && n <= JSON_COLUMNS);
-	j->rows = 0;
-	j->over = false;
-	j->column = column;
-	j->columns = n;
-	if (j->fields != NULL) {
-		j->columns = json_fields_take(j->fields, column, n, j->own);
-		j->column = j->own;
-	}
-	j->fields_at = 0;
-	j->used = j->kept = 0;
-	memset(j->cell, 0, sizeof j->cell);
-	json_begin(j, '{', true);
-	json_key(j, "schema");
-	json_text(j, schema);
-}
-
-void
-json_rows(struct json *j, const char *key)
-{
-	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
-		json_key(j, key);
-		json_begin(j, '[', true);
-		j->fields_at = j->fields != NULL ? j->depth + 1 : 0;
-		return;
-	}
-	if (j->form == JSON_LINES)
-		fputs("}\n", j->out);
-	else
-		json_csv_heading(j);
-	push(j, '[', false);
-	j->rows = j->depth;
-	j->fields_at = j->fields != NULL ? j->depth + 1 : 0;
-}
-
-void
-json_rows_end(struct json *j)
-{
-	j->fields_at = 0;
-	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
-		json_end(j);
-		return;
-	}
-	j->depth--;
-	j->rows = 0;
-	j->over = true;
 }
 
 /* --- values --------------------------------------------------------------- */
@@ -240,8 +184,6 @@ json_key(struct json *j, const char *key)
 {
 	assert(j->depth > 0);
 	j->level[j->depth - 1].key = key;
-	if (j->depth == j->fields_at)
-		j->unwanted = !json_field_wanted(j->fields, key);
 	if (is_mute(j))
 		return;
 	separate(j);
@@ -250,12 +192,12 @@ json_key(struct json *j, const char *key)
 	j->keyed = true;
 }
 
-/* A value that is written as it stands, but perhaps between quotes. */
+/* A value that is written as it is, but perhaps between quotes. */
 static void
 put_plain(struct json *j, const char *text, bool quoted)
 {
 	if (j->form == JSON_CSV) {
-		json_csv_value(j, text);
+		csv_value(j, text);
 		return;
 	}
 	if (is_mute(j))
@@ -264,13 +206,26 @@ put_plain(struct json *j, const char *text, bool quoted)
 	fprintf(j->out, quoted ? "\"%s\"" : "%s", text);
 }
 
+static void
+put_value(struct json *j, enum field_kind kind, const struct field_value *v)
+{
+	char text[FIELD_TEXT_MAX];
+
+	field_text(kind, v, text);
+	if (text[0] == '\0')
+		json_null(j);
+	else
+		put_plain(j, text, kind == FIELD_HEX || kind == FIELD_NODE ||
+		    kind == FIELD_TIME);
+}
+
 void
 json_text(struct json *j, const char *s)
 {
 	if (s == NULL) {
 		json_null(j);
 	} else if (j->form == JSON_CSV) {
-		json_csv_value(j, s);
+		csv_value(j, s);
 	} else if (!is_mute(j)) {
 		separate(j);
 		put_string(j, s);
@@ -280,33 +235,25 @@ json_text(struct json *j, const char *s)
 void
 json_number(struct json *j, uint64_t n)
 {
-	char text[24];
-
-	snprintf(text, sizeof text, "%" PRIu64, n);
-	put_plain(j, text, false);
+	put_value(j, FIELD_NUMBER, &(struct field_value){ .n = n });
 }
 
 void
 json_signed(struct json *j, int64_t n)
 {
-	char text[24];
-
-	snprintf(text, sizeof text, "%" PRId64, n);
-	put_plain(j, text, false);
+	put_value(j, FIELD_SIGNED, &(struct field_value){ .i = n });
 }
 
 void
 json_bool(struct json *j, bool b)
 {
-	put_plain(j, b ? "true" : "false", false);
+	put_value(j, FIELD_BOOL, &(struct field_value){ .n = b });
 }
 
 void
 json_null(struct json *j)
 {
-	if (j->form == JSON_CSV)
-		json_csv_value(j, NULL);
-	else
+	if (j->form != JSON_CSV)
 		put_plain(j, "null", false);
 }
 
@@ -320,48 +267,300 @@ json_known(struct json *j, bool known, uint64_t n)
 }
 
 void
-json_hex(struct json *j, uint64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof text, "0x%" PRIx64, n);
-	put_plain(j, text, true);
-}
-
-/* The decimal point is a point in every locale. */
-void
 json_share(struct json *j, double part, double whole)
 {
-	char text[48];
-	uint64_t millionths;
-
-	if (!(whole > 0)) {
+	if (whole > 0)
+		put_value(j, FIELD_SHARE,
+		    &(struct field_value){ .share = part / whole });
+	else
 		json_null(j);
-		return;
-	}
-	millionths = (uint64_t)(part / whole * 1e6 + 0.5);
-	snprintf(text, sizeof text, "%" PRIu64 ".%06" PRIu64,
-	    millionths / 1000000, millionths % 1000000);
-	put_plain(j, text, false);
 }
 
 void
 json_time(struct json *j, int64_t wall_ms)
 {
-	int64_t ms = wall_ms % 1000;
-	time_t t = (time_t)(wall_ms / 1000);
-	char text[32], whole[48];
-	struct tm tm;
+	put_value(j, FIELD_TIME, &(struct field_value){ .i = wall_ms });
+}
 
-	if (ms < 0) {
-		ms += 1000;
-		t--;
+/* --- rows ----------------------------------------------------------------- */
+
+static void put_fields(struct json *, const struct field_table *,
+    unsigned subset, const char *chosen, const void *row);
+
+static void
+put_list(struct json *j, const struct field *f, const struct field_value *v)
+{
+	const char *row = v->list.row;
+
+	json_begin(j, '[', f->lines);
+	for (size_t i = 0; i < v->list.rows; i++, row += v->list.size) {
+		json_begin(j, '{', false);
+		put_fields(j, f->sub, 0, NULL, row);
+		json_end(j);
 	}
-	if (gmtime_r(&t, &tm) == NULL ||
-	    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
+	json_end(j);
+}
+
+static void
+put_field(struct json *j, const struct field *f, const void *row)
+{
+	struct field_value v;
+	bool known = field_value(f, row, &v);
+
+	if (!known && f->optional)
+		return;
+	json_key(j, f->key);
+	if (!known) {
 		json_null(j);
+	} else if (f->kind == FIELD_TEXT) {
+		json_text(j, v.text);
+	} else if (f->kind == FIELD_LIST) {
+		put_list(j, f, &v);
+	} else if (f->kind == FIELD_OBJECT) {
+		json_begin(j, '{', false);
+		put_fields(j, f->sub, 0, NULL, v.row);
+		json_end(j);
+	} else {
+		put_value(j, f->kind, &v);
+	}
+}
+
+/* Those of the lowest rank; the next rank there is, INT_MAX behind the last. */
+static int
+put_rank(struct json *j, const struct field_table *t, unsigned subset,
+    const char *chosen, const void *row, int rank)
+{
+	struct field_value v;
+	int next = INT_MAX;
+
+	for (const struct field *f = t->field; f < t->field + t->n; f++) {
+		if (f->rank > rank && f->rank < next)
+			next = f->rank;
+		if (f->rank != rank || f->kind == FIELD_HEAD ||
+		    !field_belongs(f, subset))
+			continue;
+		if (f->kind == FIELD_INCLUDE) {
+			if (field_value(f, row, &v))
+				put_fields(j, f->sub, subset, chosen, v.row);
+		} else if (f->key != NULL &&
+		    (chosen == NULL || field_chosen(chosen, f->key))) {
+			put_field(j, f, row);
+		}
+	}
+	return next;
+}
+
+static void
+put_fields(struct json *j, const struct field_table *t, unsigned subset,
+    const char *chosen, const void *row)
+{
+	for (int rank = 0; rank != INT_MAX;)
+		rank = put_rank(j, t, subset, chosen, row, rank);
+}
+
+void
+json_put(struct json *j, const struct field_table *t, const void *row)
+{
+	put_fields(j, t, 0, NULL, row);
+}
+
+void
+json_row(struct json *j, const void *row, unsigned subset)
+{
+	if (j->form == JSON_CSV) {
+		j->row_subset = subset;
+		csv_row(j, row);
 		return;
 	}
-	snprintf(whole, sizeof whole, "%s.%03dZ", text, (int)ms);
-	put_plain(j, whole, true);
+	json_begin(j, '{', false);
+	put_fields(j, j->table, subset, j->chosen, row);
+	json_end(j);
+}
+
+/* --- documents ------------------------------------------------------------ */
+
+void
+json_document(struct json *j, const char *schema, const struct field_table *t,
+    unsigned subset)
+{
+	assert(j->depth == 0);
+	j->rows = 0;
+	j->over = false;
+	j->table = t;
+	j->subset = subset;
+	if (j->form == JSON_CSV)
+		csv_begin(j);
+	json_begin(j, '{', true);
+	json_key(j, "schema");
+	json_text(j, schema);
+}
+
+void
+json_rows(struct json *j, const char *key)
+{
+	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
+		json_key(j, key);
+		json_begin(j, '[', true);
+		return;
+	}
+	if (j->form == JSON_LINES)
+		fputs("}\n", j->out);
+	push(j, '[', false);
+	j->rows = j->depth;
+}
+
+void
+json_rows_end(struct json *j)
+{
+	if (j->form == JSON_WHOLE || j->form == JSON_LINE) {
+		json_end(j);
+		return;
+	}
+	j->depth--;
+	j->rows = 0;
+	j->over = true;
+}
+
+/* --- CSV (RFC 4180) ------------------------------------------------------- */
+
+static void
+keep_text(struct json *j, size_t leaf, const char *text)
+{
+	size_t left = sizeof j->text - j->used;
+
+	static_assert(JSON_CELLS <= UINT16_MAX, "a cell begins at 16 bits");
+	if (left < 2)
+		return;
+	j->leaf[leaf].cell = (uint16_t)(j->used + 1);
+	j->used += base_safe_text(j->text + j->used, left, text, strlen(text),
+	    j->ascii) + 1;
+}
+
+/* A value of the head, which some columns show. */
+static void
+csv_value(struct json *j, const char *text)
+{
+	const char *key = j->depth == 1 ? j->level[0].key : NULL;
+
+	if (key == NULL || j->over)
+		return;
+	for (size_t i = 0; i < j->leaves; i++)
+		if (j->leaf[i].head != NULL &&
+		    strcmp(j->leaf[i].head, key) == 0)
+			keep_text(j, i, text);
+	j->kept = j->used;
+}
+
+struct heading {
+	struct json *j;
+	char name[FIELD_LEAVES][FIELD_NAME];
+};
+
+static void
+add_leaf(void *arg, const struct field *f, const char *name, const void *row)
+{
+	struct heading *h = arg;
+	struct json *j = h->j;
+
+	(void)row;
+	assert(j->leaves < FIELD_LEAVES);
+	snprintf(h->name[j->leaves], FIELD_NAME, "%s", name);
+	j->leaf[j->leaves].head = f->kind == FIELD_HEAD ? f->head : NULL;
+	j->leaf[j->leaves].wanted = j->chosen == NULL ||
+	    field_chosen(j->chosen, name);
+	j->leaf[j->leaves++].cell = 0;
+}
+
+/* All of them, or those chosen in the order in which they were named. */
+static void
+choose_columns(struct json *j, const struct heading *h)
+{
+	const char *list = j->chosen;
+	size_t len;
+
+	j->columns = 0;
+	for (size_t i = 0; i < j->leaves && list == NULL; i++)
+		j->column[j->columns++] = (uint8_t)i;
+	for (; list != NULL && *list != '\0' && j->columns < j->leaves;
+	    list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		for (size_t i = 0; i < j->leaves; i++)
+			if (strlen(h->name[i]) == len &&
+			    memcmp(h->name[i], list, len) == 0)
+				j->column[j->columns++] = (uint8_t)i;
+	}
+}
+
+/* Chooses the columns and writes the heading, unless it is written. */
+static void
+csv_begin(struct json *j)
+{
+	struct heading h = { .j = j };
+
+	j->used = j->kept = j->leaves = 0;
+	field_walk(j->table, j->subset, NULL, add_leaf, &h);
+	choose_columns(j, &h);
+	if (j->headed)
+		return;
+	for (size_t i = 0; i < j->columns; i++)
+		fprintf(j->out, "%s%s", i == 0 ? "" : ",",
+		    h.name[j->column[i]]);
+	fputs("\r\n", j->out);
+	j->headed = true;
+}
+
+/* Safe text has no line in it that could end. */
+static void
+put_cell(FILE *out, const char *text)
+{
+	if (text[strcspn(text, "\",")] == '\0') {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text != '\0'; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void
+take_leaf(void *arg, const struct field *f, const char *name, const void *row)
+{
+	struct json *j = arg;
+	size_t leaf = j->leaves++;
+	char text[FIELD_TEXT_MAX];
+	struct field_value v;
+
+	(void)name;
+	if (f->kind == FIELD_HEAD)
+		return;
+	j->leaf[leaf].cell = 0;
+	if (row == NULL || !j->leaf[leaf].wanted ||
+	    !field_belongs(f, j->row_subset) || !field_value(f, row, &v))
+		return;
+	if (f->kind == FIELD_TEXT) {
+		keep_text(j, leaf, v.text);
+		return;
+	}
+	field_text(f->kind, &v, text);
+	keep_text(j, leaf, text);
+}
+
+static void
+csv_row(struct json *j, const void *row)
+{
+	j->used = j->kept;
+	j->leaves = 0;
+	field_walk(j->table, j->subset, row, take_leaf, j);
+	for (size_t i = 0; i < j->columns; i++) {
+		if (i > 0)
+			fputc(',', j->out);
+		if (j->leaf[j->column[i]].cell != 0)
+			put_cell(j->out, j->text +
+			    j->leaf[j->column[i]].cell - 1);
+	}
+	fputs("\r\n", j->out);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../base/base.h"
+#include "../page/group_fields.h"
 #include "json.h"
 #include "options.h"
 
@@ -33,67 +34,24 @@ static const char *const kinds[] = {
 /* --- the parts ----------------------------------------------------------- */
 
 static void
-put_known(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_text(j, text[0] != '\0' ? text : NULL);
-}
-
-static void
 put_count(struct json *j, const char *key, uint64_t n)
 {
 	json_key(j, key);
 	json_number(j, n);
 }
 
-/* What is listed, and what that stands for: the same unless it is a sample. */
-static void
-put_both(struct json *j, const struct profile_sum *sum)
-{
-	put_count(j, "blocks", sum->listed);
-	put_count(j, "bytes", sum->listed_bytes);
-	put_count(j, "est_blocks", sum->blocks);
-	put_count(j, "est_bytes", sum->bytes);
-}
-
-/* Both, the oldest one's age and the share: keys of any sum. */
-static void
-put_sum(struct json *j, const struct moment *m, enum profile_measure by,
+static struct page_weighed
+weighed(const struct moment *m, enum profile_measure by,
     const struct profile_sum *sum)
 {
 	struct profile_sum total = profile_total(m->profile);
 
-	put_both(j, sum);
-	json_key(j, "oldest_age_ms");
-	if (sum->blocks > 0)
-		json_signed(j, moment_age(m, sum));
-	else
-		json_null(j);
-	json_key(j, "share");
-	json_share(j, moment_measure(m, by, sum),
-	    moment_measure(m, by, &total));
-}
-
-static void
-put_self(struct json *j, const struct profile_sum *self)
-{
-	json_key(j, "self");
-	json_begin(j, '{', false);
-	put_both(j, self);
-	json_end(j);
-}
-
-static void
-put_place(struct json *j, const char *module, const char *file,
-    uint32_t line)
-{
-	put_known(j, "module", module);
-	put_known(j, "file", file);
-	json_key(j, "line");
-	if (line != 0)
-		json_number(j, line);
-	else
-		json_null(j);
+	return (struct page_weighed){
+		.sum = sum,
+		.now_ms = m->look.now_ms,
+		.part = moment_measure(m, by, sum),
+		.whole = moment_measure(m, by, &total),
+	};
 }
 
 static void
@@ -114,6 +72,7 @@ static int
 put_ends(struct json *j, const struct moment *m, enum profile_measure by)
 {
 	struct profile_sum ends[RING_ENDS];
+	struct page_weighed w;
 	unsigned end;
 	int r;
 
@@ -128,7 +87,8 @@ put_ends(struct json *j, const struct moment *m, enum profile_measure by)
 		json_begin(j, '{', false);
 		json_key(j, "end");
 		json_text(j, end != 0 ? stream_end_text(end) : NULL);
-		put_sum(j, m, by, &ends[end]);
+		w = weighed(m, by, &ends[end]);
+		json_put(j, &page_weighed_fields, &w);
 		json_end(j);
 	}
 	json_end(j);
@@ -140,6 +100,7 @@ static int
 put_head(struct json *j, const struct options *o, const struct moment *m)
 {
 	struct profile_sum total = profile_total(m->profile);
+	struct page_weighed w = weighed(m, o->measure, &total);
 
 	json_key(j, "time");
 	json_time(j, base_wall_ms());
@@ -159,7 +120,7 @@ put_head(struct json *j, const struct options *o, const struct moment *m)
 	put_skip(j, o->page.wrappers);
 	json_key(j, "total");
 	json_begin(j, '{', false);
-	put_sum(j, m, o->measure, &total);
+	json_put(j, &page_weighed_fields, &w);
 	json_end(j);
 	put_count(j, "stacks", profile_callers(m->profile));
 	put_count(j, "stacks_without_names", m->lacking);
@@ -168,48 +129,59 @@ put_head(struct json *j, const struct options *o, const struct moment *m)
 
 /* --- trees --------------------------------------------------------------- */
 
+struct node_row {
+	const struct profile_node *node;
+	const uint32_t *parent;		/* its number; NULL: none */
+	struct page_weighed weighed;
+};
+
+#define NODE(member) .via = FIELD_VIA(node_row, node), \
+	    .at = offsetof(struct profile_node, member)
+
+
+FIELD_GET_TEXT(get_end, node_row,
+    r->node->end != 0 ? stream_end_text(r->node->end) : NULL)
+
+static const struct field nodes[] = {
+	{ .key = "depth", .get = field_u32, NODE(depth) },
+	{ .key = "parent", .get = field_u32,
+	    .via = FIELD_VIA(node_row, parent) },
+	{ .key = "function", .kind = FIELD_TEXT, .get = field_pointer,
+	    NODE(function) },
+	{ .key = "module", .kind = FIELD_TEXT, .get = field_pointer,
+	    NODE(module) },
+	{ .key = "file", .kind = FIELD_TEXT, .get = field_pointer,
+	    NODE(file) },
+	{ .key = "line", .get = field_u32_known, NODE(line) },
+	{ .key = "skipped", .kind = FIELD_BOOL, .get = field_flag,
+	    NODE(skipped) },
+	{ .key = "omitted", .get = field_u32, NODE(omitted) },
+	{ .key = "end", .kind = FIELD_TEXT, .get = get_end },
+	{ .kind = FIELD_INCLUDE, .get = field_member,
+	    .at = offsetof(struct node_row, weighed),
+	    .sub = &page_weighed_fields },
+	{ .key = "self", .kind = FIELD_OBJECT, .get = field_member,
+	    NODE(self), .sub = &page_sum_fields },
+	FIELD_LOSS_COLUMNS,
+};
+static const struct field_table node_table = FIELD_TABLE(nodes);
+
 static int
 put_node(void *arg, const struct profile_node *node)
 {
 	struct json_tree *t = arg;
-	struct json *j = t->j;
+	struct node_row row = {
+		.node = node,
+		.parent = node->depth > 0 ? &t->at[node->depth - 1] : NULL,
+		.weighed = weighed(t->m, t->o->measure, &node->total),
+	};
 
-	json_begin(j, '{', false);
-	put_count(j, "depth", node->depth);
-	json_key(j, "parent");
-	if (node->depth > 0)
-		json_number(j, t->at[node->depth - 1]);
-	else
-		json_null(j);
-	put_known(j, "function", node->function);
-	put_place(j, node->module, node->file, node->line);
-	json_key(j, "skipped");
-	json_bool(j, node->skipped);
-	put_count(j, "omitted", node->omitted);
-	json_key(j, "end");
-	json_text(j, node->end != 0 ? stream_end_text(node->end) : NULL);
-	put_sum(j, t->m, t->o->measure, &node->total);
-	put_self(j, &node->self);
-	json_end(j);
+	json_row(t->j, &row, 0);
 	if (node->depth <= PROFILE_LINES_MAX)
 		t->at[node->depth] = t->n;
 	t->n++;
-	return ferror(j->out) ? -EPIPE : 0;
+	return ferror(t->j->out) ? -EPIPE : 0;
 }
-
-#define SUM_COLUMNS \
-	{ "blocks", NULL }, { "bytes", NULL }, { "est_blocks", NULL }, \
-	{ "est_bytes", NULL }, { "oldest_age_ms", NULL }, \
-	{ "share", NULL }, { "self_blocks", NULL }, { "self_bytes", NULL }, \
-	{ "self_est_blocks", NULL }, { "self_est_bytes", NULL }, \
-	{ "complete", "complete" }, { "lost", "lost" }, { "taken", "time" }
-
-static const struct json_column node_columns[] = {
-	{ "depth", NULL }, { "parent", NULL }, { "function", NULL },
-	{ "module", NULL }, { "file", NULL }, { "line", NULL },
-	{ "skipped", NULL }, { "omitted", NULL }, { "end", NULL },
-	SUM_COLUMNS
-};
 
 int
 json_tree(struct json *j, const struct options *o, const struct moment *m)
@@ -225,8 +197,7 @@ json_tree(struct json *j, const struct options *o, const struct moment *m)
 	};
 	int r;
 
-	json_document(j, "pagek.tree/1", node_columns,
-	    BASE_NELEM(node_columns));
+	json_document(j, "pagek.tree/1", &node_table, 0);
 	r = put_head(j, o, m);
 	if (r < 0)
 		return r;
@@ -254,24 +225,17 @@ put_group(struct json *j, const struct options *o, const struct moment *m,
 {
 	const struct page_group_kind *kind = page_group_kind(o->page.group);
 	struct page_group_words words = { .name = "" };
+	struct page_sum row = {
+		.g = g,
+		.function = o->by == PROFILE_MODULE ? "" : g->name,
+		.weighed = weighed(m, o->measure, &g->total),
+	};
 
 	if (kind != NULL && kind->say != NULL)
 		moment_group_say(m, &o->page, kind, g, &words);
-	json_begin(j, '{', false);
-	put_known(j, "name", words.name[0] != '\0' ? words.name : g->name);
-	put_known(j, "function", o->by == PROFILE_MODULE ? "" : g->name);
-	put_place(j, g->module, g->file, g->line);
-	put_count(j, "stacks", g->stacks);
-	put_sum(j, m, o->measure, &g->total);
-	put_self(j, &g->self);
-	json_end(j);
+	row.name = words.name[0] != '\0' ? words.name : g->name;
+	json_row(j, &row, PAGE_GROUP_COUNTED);
 }
-
-static const struct json_column group_columns[] = {
-	{ "name", NULL }, { "function", NULL }, { "module", NULL },
-	{ "file", NULL }, { "line", NULL }, { "stacks", NULL },
-	SUM_COLUMNS
-};
 
 /* Of n groups, the heaviest first, those that have their least share. */
 static size_t
@@ -297,8 +261,8 @@ json_groups(struct json *j, const struct options *o, const struct moment *m)
 	if (r < 0)
 		return r;
 	n = large(o, m, rows, n);
-	json_document(j, "pagek.groups/1", group_columns,
-	    BASE_NELEM(group_columns));
+	json_document(j, "pagek.groups/1", &page_group_fields,
+	    PAGE_GROUP_COUNTED);
 	r = put_head(j, o, m);
 	if (r == 0) {
 		json_key(j, "by");

@@ -87,15 +87,82 @@ output_open(const char *path)
 	return out;
 }
 
-void
-output_text(FILE *out, const char *text, int columns, bool ascii)
-{
-	char safe[1024];
+/* --- rows ----------------------------------------------------------------- */
 
+/*
+ * Calls put() for the columns of a row, from left to right: those of the lowest
+ * place first.
+ */
+static void
+each_column(FILE *out, const struct field_table *t, unsigned subset,
+    const void *row, unsigned flags, void (*put)(FILE *, const struct field *,
+    const void *row, unsigned flags))
+{
+	for (int place = 0, next; place >= 0; place = next) {
+		next = -1;
+		for (size_t i = 0; i < t->n; i++) {
+			const struct field *f = &t->field[i];
+
+			if (!field_has_column(f, subset))
+				continue;
+			if (f->column.place == place)
+				put(out, f, row, flags);
+			else if (f->column.place > place &&
+			    (next < 0 || f->column.place < next))
+				next = f->column.place;
+		}
+	}
+}
+
+static void
+put_padded(FILE *out, const char *text, const struct field_column *c)
+{
+	int blanks = c->width;
+
+	for (const char *at = text; *at != '\0'; at++)
+		blanks -= ((unsigned char)*at & 0xc0) != 0x80;
+	blanks = blanks > 0 ? blanks : 0;
+	fprintf(out, "%*s%*s%s%*s", c->gap, "", c->right ? blanks : 0, "",
+	    text, c->right ? 0 : blanks, "");
+}
+
+static void
+put_title(FILE *out, const struct field *f, const void *row, unsigned sampled)
+{
+	const struct field_column *c = &f->column;
+
+	(void)row;
+	if (c->title != NULL)
+		put_padded(out, sampled && c->sampled != NULL ? c->sampled :
+		    c->title, c);
+}
+
+static void
+put_cell(FILE *out, const struct field *f, const void *row, unsigned ascii)
+{
+	char text[FIELD_CELL], safe[2 * FIELD_CELL];
+
+	field_cell(f, row, text);
+	if (text[0] == '\0' && f->column.brief)
+		return;
 	base_safe_text(safe, sizeof safe, text, strlen(text), ascii);
-	for (const char *at = safe; *at != '\0'; at++)
-		columns -= ((unsigned char)*at & 0xc0) != 0x80;
-	fprintf(out, "%s%*s ", safe, columns > 0 ? columns : 0, "");
+	put_padded(out, safe, &f->column);
+}
+
+void
+output_heading(FILE *out, const struct field_table *t, unsigned subset,
+    bool sampled)
+{
+	each_column(out, t, subset, NULL, sampled, put_title);
+	fputc('\n', out);
+}
+
+void
+output_row(FILE *out, const struct field_table *t, unsigned subset,
+    const void *row, bool ascii)
+{
+	each_column(out, t, subset, row, ascii, put_cell);
+	fputc('\n', out);
 }
 
 /* The stream itself forgets why a write failed; a pipe remembers. */

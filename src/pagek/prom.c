@@ -1,8 +1,11 @@
-/* See prom.h. */
+/*
+ * The metrics of a target, and sums of its blocks by type.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "../base/base.h"
+#include "../page/target_fields.h"
 #include "prom.h"
 
 #define LABELS 4096		/* two names of 511 bytes, each behind a backslash, and the rest */
@@ -13,12 +16,6 @@ struct prom {
 	bool ascii;
 	bool sampled;		/* the target logs a sample */
 	char labels[LABELS];
-};
-
-enum of_sample {
-	SAMPLE_SAME,		/* what it is without one */
-	SAMPLE_ESTIMATE,	/* scaled up to the whole target */
-	SAMPLE_ITS_OWN,		/* cannot be scaled */
 };
 
 /* Behind a backslash where the format has it so; all else is safe text. */
@@ -52,87 +49,58 @@ label_target(struct prom *p, const struct nodes_look *look)
 	}
 }
 
-/* The help goes on with what such a number is of a sample, or nothing. */
+/* The help says what sampling does to such a number. */
 static void
-begin(const struct prom *p, const char *name, const char *type,
-    const char *help, enum of_sample of)
+put_help(const struct prom *p, const struct field_metric *m)
 {
 	static const char *const more[] = {
-		[SAMPLE_SAME] = "",
-		[SAMPLE_ESTIMATE] = " Estimated from a sample.",
-		[SAMPLE_ITS_OWN] = " Of the sample alone.",
+		[FIELD_SAME] = "",
+		[FIELD_ESTIMATE] = " Estimated from a sample.",
+		[FIELD_SAMPLED] = " Of the sample alone.",
 	};
 
-	fprintf(p->out, "# HELP pagek_%s %s%s\n# TYPE pagek_%s %s\n", name,
-	    help, p->sampled ? more[of] : "", name, type);
-}
-
-static void
-put(const struct prom *p, const char *name, const char *type,
-    const char *help, enum of_sample of, uint64_t n)
-{
-	begin(p, name, type, help, of);
-	fprintf(p->out, "pagek_%s{%s} %" PRIu64 "\n", name, p->labels, n);
+	fprintf(p->out, "# HELP pagek_%s %s%s\n# TYPE pagek_%s %s\n",
+	    m->name, m->help, p->sampled ? more[m->sampled] : "", m->name,
+	    m->type);
 }
 
 /* --- the target's own numbers --------------------------------------------- */
 
-static const struct {
-	const char *name, *type, *help;
-	enum of_sample of;
-	enum wire_number stat;
-} numbers[] = {
-	{ "live_blocks", "gauge", "Blocks that the target holds.",
-	    SAMPLE_ESTIMATE, WIRE_N_EST_BLOCKS },
-	{ "live_bytes", "gauge", "Bytes that it holds, as requested.",
-	    SAMPLE_ESTIMATE, WIRE_N_EST_BYTES },
-	{ "records_total", "counter", "Events that it has logged.",
-	    SAMPLE_ITS_OWN, WIRE_N_RECORDS },
-	{ "allocs_total", "counter", "Allocations that it has logged.",
-	    SAMPLE_ITS_OWN, WIRE_N_ALLOCS },
-	{ "frees_total", "counter", "Frees that it has logged.",
-	    SAMPLE_ITS_OWN, WIRE_N_FREES },
-	{ "failed_total", "counter", "Allocations that have failed.",
-	    SAMPLE_SAME, WIRE_N_FAILED },
-	{ "unknown_frees_total", "counter",
-	    "Frees of what was not known to be held.", SAMPLE_ITS_OWN,
-	    WIRE_N_UNKNOWN_FREE },
-};
-
-static void
-put_numbers(const struct prom *p, const struct nodes_look *look)
-{
-	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
-		put(p, numbers[i].name, numbers[i].type, numbers[i].help,
-		    numbers[i].of, look->keeper[numbers[i].stat]);
-	put(p, "peak_bytes", "gauge", "Most bytes that it ever held.",
-	    SAMPLE_ESTIMATE, look->keeper[p->sampled ?
-	    WIRE_N_EST_PEAK_BYTES : WIRE_N_PEAK_BYTES]);
-	put(p, "lost_records_total", "counter",
-	    "Records that were lost on their way.", SAMPLE_ITS_OWN,
-	    page_lost(look));
-	put(p, "unlisted_blocks_total", "counter",
-	    "Blocks that a full list had no room for.", SAMPLE_ITS_OWN,
-	    look->full);
-	put(p, "complete", "gauge", "1 while nothing is missing, else 0.",
-	    SAMPLE_SAME, look->complete);
-	if (p->sampled)
-		put(p, "sample_period_bytes", "gauge", "Mean bytes between "
-		    "samples: blocks and bytes are estimates.", SAMPLE_SAME,
-		    look->sample);
-}
-
-/* The state is a label: what a number would mean is nobody's to know. */
+/* The state is a label: numbers for states would mean nothing. */
 static void
 put_info(const struct prom *p, const struct nodes_look *look)
 {
+	static const struct field_metric info = { "target_info", "gauge",
+		"What is watched.", FIELD_SAME };
 	struct prom state = *p;
 	size_t len = strlen(p->labels);
 
 	add_label(&state, &len, "node_name", look->node_name);
 	add_label(&state, &len, "state", page_state_name(look->state));
-	put(&state, "target_info", "gauge", "What is watched.", SAMPLE_SAME,
-	    1);
+	put_help(&state, &info);
+	fprintf(p->out, "pagek_%s{%s} 1\n", info.name, state.labels);
+}
+
+static void
+put_metrics(const struct prom *p, const struct nodes_look *look)
+{
+	const struct field_table *t = &page_target_fields;
+	struct page_target_row row = { .n = look->keeper,
+		.sample = look->sample, .lost = page_lost(look),
+		.full = look->full, .judged = true,
+		.complete = look->complete };
+	unsigned subset = PAGE_TARGET_MEASURED |
+	    (p->sampled ? PAGE_TARGET_SAMPLED : 0);
+	struct field_value v;
+
+	for (const struct field *f = t->field; f < t->field + t->n; f++) {
+		if (f->metric.name == NULL || !field_belongs(f, subset) ||
+		    !field_value(f, &row, &v))
+			continue;
+		put_help(p, &f->metric);
+		fprintf(p->out, "pagek_%s{%s} %" PRIu64 "\n",
+		    f->metric.name, p->labels, v.n);
+	}
 }
 
 /* --- what it holds, by type ----------------------------------------------- */
@@ -168,12 +136,12 @@ sum_types(const struct page_view *v, struct page_sieve *sieve,
 
 static void
 put_types(const struct prom *p, const struct nodes_look *look,
-    const char *name, const char *help, const struct by_type *sum,
+    const struct field_metric *metric, const struct by_type *sum,
     const double value[256])
 {
 	char code[8];
 
-	begin(p, name, "gauge", help, SAMPLE_ESTIMATE);
+	put_help(p, metric);
 	for (unsigned t = 0; t < 256; t++) {
 		struct prom type = *p;
 		size_t len = strlen(p->labels);
@@ -184,8 +152,8 @@ put_types(const struct prom *p, const struct nodes_look *look,
 		add_label(&type, &len, "type", code);
 		add_label(&type, &len, "type_name",
 		    look->types->by_code[t].name);
-		fprintf(p->out, "pagek_%s{%s} %.0f\n", name, type.labels,
-		    value[t]);
+		fprintf(p->out, "pagek_%s{%s} %.0f\n", metric->name,
+		    type.labels, value[t]);
 	}
 }
 
@@ -193,16 +161,18 @@ void
 prom_write(FILE *out, const struct page_view *v, struct page_sieve *sieve,
     bool ascii)
 {
+	static const struct field_metric blocks = { "type_live_blocks",
+		"gauge", "Blocks that it holds, by type.", FIELD_ESTIMATE };
+	static const struct field_metric bytes = { "type_live_bytes",
+		"gauge", "Bytes that it holds, by type.", FIELD_ESTIMATE };
 	struct prom p = { .out = out, .ascii = ascii,
 		.sampled = v->look->sample != 0 };
 	struct by_type sum = { 0 };
 
 	label_target(&p, v->look);
 	put_info(&p, v->look);
-	put_numbers(&p, v->look);
+	put_metrics(&p, v->look);
 	sum_types(v, sieve, &sum);
-	put_types(&p, v->look, "type_live_blocks", "Blocks that it holds, by "
-	    "type.", &sum, sum.blocks);
-	put_types(&p, v->look, "type_live_bytes", "Bytes that it holds, by "
-	    "type.", &sum, sum.bytes);
+	put_types(&p, v->look, &blocks, &sum, sum.blocks);
+	put_types(&p, v->look, &bytes, &sum, sum.bytes);
 }

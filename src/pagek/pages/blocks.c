@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "../../page/choice.h"
-#include "../../page/columns.h"
+#include "../../page/block_fields.h"
 #include "../../page/followed.h"
 #include "../../page/free.h"
 #include "../../page/groups.h"
 #include "../../page/leaving.h"
 #include "../../page/still.h"
-#include "../../page/sum_columns.h"
+#include "../../page/group_fields.h"
 #include "../../page/units.h"
 #include "../app.h"
 #include "../commands.h"

@@ -1,12 +1,12 @@
 /*
- * sum_columns: how a sum of blocks looks in a row.
+ * group_fields: what groups of blocks have, in every format, and how a sum of
+ * blocks looks in a row.
  *
  * Vocabulary
  *	sum	a group, a function among its callers, or one block alone.
- *	column	what is said of it; one table has them all.  Each gets its
- *		room in the order of its rank, as long as the name keeps its
- *		share: the name takes what the numbers leave.
- *	form	which columns there can be, and how the rows are sorted.
+ *	weighed	a sum and its share of all.
+ *	form	which columns there can be on a screen, and how the rows are
+ *		sorted.  The name has what the columns leave.
  *
  * Of a sample the figures are estimates: their columns are one wider, for the
  * mark.
@@ -16,11 +16,31 @@
  *	picture_line(pic);
  *	page_sum_put(&sum, &form, "main", "main.c:12", pic);
  */
-#ifndef PAGEK_SUM_COLUMNS_H
-#define PAGEK_SUM_COLUMNS_H
+#ifndef PAGEK_GROUP_FIELDS_H
+#define PAGEK_GROUP_FIELDS_H
 
 #include "../mdd/mdd.h"
+#include "field_table.h"
+#include "since.h"
 #include "view.h"
+
+/* Rows: struct profile_sum. */
+extern const struct field_table page_sum_fields;
+
+struct page_weighed {
+	const struct profile_sum *sum;
+	int64_t now_ms;			/* its blocks' ages are of this time */
+	double part, whole;		/* of a measure; whole 0: there is no share */
+};
+extern const struct field_table page_weighed_fields;
+
+/* Subsets of page_group_fields: of a page's groups, and of `pagek tree --flat`. */
+enum {
+	PAGE_GROUP_SHOWN = 1 << 0,
+	PAGE_GROUP_COUNTED = 1 << 1,
+};
+/* Rows: struct page_sum, whose texts "" and NULL are not known. */
+extern const struct field_table page_group_fields;
 
 struct page_sum_form {
 	bool self;		/* what a function asked for itself */
@@ -40,6 +60,10 @@ struct page_sum {
 	const uint64_t *point;	/* what it had, the oldest first; NULL: not known */
 	size_t npoint;
 	const char *since;	/* with a form that has it; NULL: not known */
+	/* For other formats than text. */
+	const char *name, *where, *function;
+	struct page_weighed weighed;
+	const struct page_since_sum *change;	/* since the mark; NULL: not known */
 };
 
 void page_sum_heading(const char *title, const struct page_view *,
