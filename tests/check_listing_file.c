@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../src/pagek/listing.h"
+#include "../src/pagek/whole_file.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -152,14 +153,14 @@ names_here(void)
 
 START_TEST(a_file_is_there_when_it_is_whole)
 {
-	struct listing_file f;
+	struct whole_file f;
 	struct stat st;
 
-	ck_assert_int_eq(listing_file_open(&f, "./new"), 0);
+	ck_assert_int_eq(whole_file_open(&f, "./new", WHOLE_FILE_LISTING), 0);
 	ck_assert_int_eq(write(f.fd, "half", 4), 4);
 	ck_assert_uint_eq(names_here(), 1);
-	ck_assert_int_eq(listing_file_publish(&f), 0);
-	listing_file_close(&f);
+	ck_assert_int_eq(whole_file_publish(&f, true), 0);
+	whole_file_close(&f);
 	ck_assert_uint_eq(names_here(), 2);
 	assert_file("new", "half");
 	ck_assert_int_eq(stat("new", &st), 0);
@@ -169,12 +170,12 @@ END_TEST
 
 START_TEST(a_file_that_is_called_off_leaves_nothing)
 {
-	struct listing_file f;
+	struct whole_file f;
 
 	put_file("old", "K MEMORY BLOCKS\nold");
-	ck_assert_int_eq(listing_file_open(&f, "./old"), 0);
+	ck_assert_int_eq(whole_file_open(&f, "./old", WHOLE_FILE_LISTING), 0);
 	ck_assert_int_eq(write(f.fd, "new", 3), 3);
-	listing_file_close(&f);
+	whole_file_close(&f);
 	assert_file("old", "K MEMORY BLOCKS\nold");
 	ck_assert_uint_eq(names_here(), 2);
 }
@@ -182,15 +183,15 @@ END_TEST
 
 START_TEST(a_listing_is_replaced_and_so_is_one_that_a_link_leads_to)
 {
-	struct listing_file f;
+	struct whole_file f;
 	struct stat st;
 
 	put_file("old", _i == 0 ? "K MEMORY BLOCKS\nold" : "");
 	ck_assert_int_eq(symlink("old", "link"), 0);
-	ck_assert_int_eq(listing_file_open(&f, "./link"), 0);
+	ck_assert_int_eq(whole_file_open(&f, "./link", WHOLE_FILE_LISTING), 0);
 	ck_assert_int_eq(write(f.fd, "new", 3), 3);
-	ck_assert_int_eq(listing_file_publish(&f), 0);
-	listing_file_close(&f);
+	ck_assert_int_eq(whole_file_publish(&f, true), 0);
+	whole_file_close(&f);
 	assert_file("old", "new");
 	ck_assert_int_eq(lstat("link", &st), 0);
 	ck_assert(S_ISLNK(st.st_mode));
@@ -218,43 +219,66 @@ static const struct {
 
 START_TEST(nothing_but_a_listing_is_replaced)
 {
-	struct listing_file f;
+	struct whole_file f;
 
 	ck_assert_int_eq(system(refused[_i].command), 0);
-	ck_assert_int_eq(listing_file_open(&f, refused[_i].path),
-	    refused[_i].err);
+	ck_assert_int_eq(whole_file_open(&f, refused[_i].path,
+	    WHOLE_FILE_LISTING), refused[_i].err);
 	ck_assert_int_eq(f.fd, -1);
+}
+END_TEST
+
+START_TEST(a_new_file_replaces_nothing)
+{
+	struct whole_file f;
+
+	ck_assert_int_eq(system("echo mine >taken; ln -s nowhere led"), 0);
+	ck_assert_int_eq(whole_file_open(&f, "./taken", WHOLE_FILE_NEW),
+	    -EEXIST);
+	ck_assert_int_eq(whole_file_open(&f, "./led", WHOLE_FILE_NEW),
+	    -EEXIST);
+	ck_assert_int_eq(whole_file_open(&f, "./later", WHOLE_FILE_NEW), 0);
+	ck_assert_int_eq(system("echo mine >later"), 0);
+	ck_assert_int_eq(whole_file_publish(&f, false), -EEXIST);
+	whole_file_close(&f);
+	ck_assert_int_eq(system("grep -qx mine later && grep -qx mine taken"),
+	    0);
+	ck_assert_int_eq(whole_file_open(&f, "./new", WHOLE_FILE_NEW), 0);
+	ck_assert_int_eq(write(f.fd, "ours\n", 5), 5);
+	ck_assert_int_eq(whole_file_publish(&f, false), 0);
+	whole_file_close(&f);
+	ck_assert_int_eq(system("grep -qx ours new"), 0);
 }
 END_TEST
 
 START_TEST(what_comes_in_its_place_meanwhile_is_not_replaced)
 {
-	struct listing_file f;
+	struct whole_file f;
 	unsigned n;
 
-	ck_assert_int_eq(listing_file_open(&f, "./x"), 0);
+	ck_assert_int_eq(whole_file_open(&f, "./x", WHOLE_FILE_LISTING), 0);
 	ck_assert_int_eq(mkfifo("x", 0600), 0);
 	n = names_here();
-	ck_assert_int_eq(listing_file_publish(&f), -ENOTSUP);
-	listing_file_close(&f);
+	ck_assert_int_eq(whole_file_publish(&f, true), -ENOTSUP);
+	whole_file_close(&f);
 	ck_assert_uint_eq(names_here(), n);
 }
 END_TEST
 
 START_TEST(a_file_without_a_path_has_no_name)
 {
-	struct listing_file f;
+	struct whole_file f;
 	unsigned n = names_here();
 
 	setenv("TMPDIR", home, 1);
-	ck_assert_int_eq(listing_file_open(&f, NULL), 0);
+	ck_assert_int_eq(whole_file_open(&f, NULL, WHOLE_FILE_LISTING), 0);
 	ck_assert_int_eq(write(f.fd, "x", 1), 1);
 	ck_assert_uint_eq(names_here(), n);
-	listing_file_close(&f);
+	whole_file_close(&f);
 	/* No folder, and it is there all the same. */
 	setenv("TMPDIR", "/nowhere", 1);
-	ck_assert_int_eq(listing_file_open(&f, NULL), 0);
-	listing_file_close(&f);
+	ck_assert_int_eq(whole_file_open(&f, NULL, WHOLE_FILE_LISTING), 0);
+	whole_file_close(&f);
 }
 END_TEST
 
@@ -279,6 +303,7 @@ listing_file_suite(void)
 	    a_listing_is_replaced_and_so_is_one_that_a_link_leads_to, 0, 2);
 	tcase_add_loop_test(tc, nothing_but_a_listing_is_replaced, 0,
 	    BASE_NELEM(refused));
+	tcase_add_test(tc, a_new_file_replaces_nothing);
 	tcase_add_test(tc, what_comes_in_its_place_meanwhile_is_not_replaced);
 	tcase_add_test(tc, a_file_without_a_path_has_no_name);
 	suite_add_tcase(s, tc);

@@ -47,8 +47,7 @@ app_fini(struct app *app)
 	app_prompt_fini(app);
 	app_settings_fini(app);
 	app_panels_fini(app);
-	app_listing_fini(app);
-	app_export_fini(app);
+	app_jobs_fini(app);
 	app_go_fini(app);
 	page_fini(app->page);
 	if (app->wrappers != NULL)
@@ -139,8 +138,8 @@ is_due(const struct app *app)
 {
 	const struct options *o = app->watch->options;
 
-	return o != NULL && o->duration_ms > 0 && app->jobs.listing == NULL &&
-	    app->jobs.export == NULL && app->asks.lend == APP_LEND_NO &&
+	return o != NULL && o->duration_ms > 0 &&
+	    app_jobs_one(app) == NULL && app->asks.lend == APP_LEND_NO &&
 	    mono_ms_since(app->begun) >= o->duration_ms;
 }
 
@@ -163,8 +162,7 @@ app_tick(struct app *app)
 	app_diag_tick(app);
 	app_pages_tick(app);
 	app_go_tick(app);
-	app_listing_tick(app);
-	app_export_tick(app);
+	app_jobs_tick(app);
 	if (is_due(app))
 		app_quit(app, PAGE_QUIT, 0);
 }
@@ -183,12 +181,12 @@ app_resumed(struct app *app, int64_t gap_ms)
 void
 app_leave(struct app *app)
 {
-	struct app_jobs *jobs = &app->jobs;
+	const char *job = app_jobs_one(app);
 
-	if ((jobs->listing != NULL || jobs->export != NULL) && !jobs->warned) {
-		jobs->warned = true;
+	if (job != NULL && !app->jobs.warned) {
+		app->jobs.warned = true;
 		app_say(app, "%s is on its way: quit again to leave without "
-		    "it", jobs->listing != NULL ? "a listing" : "an export");
+		    "it", job);
 		return;
 	}
 	app_quit(app, PAGE_QUIT, 0);

@@ -27,8 +27,9 @@
  *	overlay_detail.c	the detail of a block, callers and callees
  *
  *	save.c		the picture into a file
- *	listing_job.c	the whole list to a node, a file or a pager (pager.c)
- *	export_job.c	what is shown into a file for other programs
+ *	job.c		rows to a file, a node or a pager (pager.c) while the page
+ *			goes on; listing_job.c: the whole list; export_job.c: what
+ *			is shown, for other programs
  *
  * Example: what the screen does with it
  *	app_init(&app, page, watch, loop);
@@ -67,7 +68,6 @@ enum app_lend {
 
 struct app;
 struct app_job;
-struct app_export;
 
 /*
  * A line at the bottom that is typed into, as `:` opens one.  Enter submits,
@@ -158,10 +158,15 @@ struct app_click {
 	struct mono at;
 };
 
-/* What is on its way to a file or another place (listing_job.c, export_job.c). */
+enum app_job_kind {
+	APP_JOB_LISTING,
+	APP_JOB_EXPORT,
+	APP_JOBS
+};
+
+/* Rows on their way to a file or another place (job.h). */
 struct app_jobs {
-	struct app_job *listing;	/* NULL: none */
-	struct app_export *export;	/* likewise */
+	struct app_job *job[APP_JOBS];	/* NULL: none */
 	bool warned;			/* ... that leaving ends it */
 };
 
@@ -380,12 +385,6 @@ void app_go_fini(struct app *);
  * on meanwhile, and the bottom line says what has become of it.
  */
 void app_listing(struct app *);
-void app_listing_tick(struct app *);	/* once a cycle */
-/* False: there is none on its way. */
-bool app_listing_cancel(struct app *);
-bool app_listing_wants_all(const struct app *);
-/* Nobody waits any more; what is on its way ends while the loop is run. */
-void app_listing_fini(struct app *);
 /* The terminal that was wanted is free. */
 void app_lent(struct app *);
 
@@ -394,12 +393,16 @@ void app_lent(struct app *);
  * meanwhile, and the bottom line says what has become of it.
  */
 void app_export(struct app *, const char *path);
-void app_export_tick(struct app *);	/* once a cycle */
-/* False: there is none on its way. */
-bool app_export_cancel(struct app *);
-bool app_export_wants_all(const struct app *);
-/* Nobody waits any more; what is on its way ends while the loop is run. */
-void app_export_fini(struct app *);
+
+/* Of both, with each cycle. */
+void app_jobs_tick(struct app *);
+/* "a listing", which is on its way; NULL: nothing is. */
+const char *app_jobs_one(const struct app *);
+/* False: none is on its way. */
+bool app_jobs_cancel(struct app *);
+bool app_jobs_want_all(const struct app *);
+/* What is in a thread ends while the loop is run. */
+void app_jobs_fini(struct app *);
 
 /*
  * The picture of the page that is on top: 0 with the file's name in path, or a

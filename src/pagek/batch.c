@@ -93,6 +93,29 @@ batch_sieve(const struct options *o, struct page_sieve **out)
 }
 
 void
+batch_rows(FILE *out, const struct page *page, const struct page_view *v,
+    struct page_sieve *sieve, uint64_t limit, void (*put)(void *arg,
+    const struct blk *), void *arg)
+{
+	struct blk rows[256];
+	uint64_t offs = 0, done = 0;
+	size_t n, i;
+
+	page_sieve_begin(sieve, v);
+	while ((n = page_choice_text(page, v, offs, rows,
+	    BASE_NELEM(rows))) > 0) {
+		for (i = 0; i < n; i++) {
+			if (!page_sieve_lets(sieve, &rows[i]))
+				continue;
+			put(arg, &rows[i]);
+			if (!output_going(out) || ++done == limit)
+				return;
+		}
+		offs += n;
+	}
+}
+
+void
 batch_view(struct page_view *v, const struct page *page,
     struct nodes_session *s)
 {

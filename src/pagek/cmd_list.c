@@ -13,31 +13,32 @@
 
 #define ROW_BYTES 2048
 
+struct text {
+	FILE *out;
+	const struct page *page;
+	const struct page_view *v;
+};
+
+static void
+put_text(void *arg, const struct blk *b)
+{
+	const struct text *t = arg;
+	char row[ROW_BYTES];
+
+	page_row_text_view(t->page, t->v, b, row, sizeof row);
+	fprintf(t->out, "%s\n", row);
+}
+
 static void
 list_rows(FILE *out, const struct page *page, const struct page_view *v,
     struct page_sieve *sieve, uint64_t limit)
 {
-	struct blk rows[256];
+	struct text text = { .out = out, .page = page, .v = v };
 	char row[ROW_BYTES];
-	uint64_t offs = 0, row_no = 0;
-	size_t n, i;
 
 	page_row_heading(page, row, sizeof row);
 	fprintf(out, "%s\n", row);
-	page_sieve_begin(sieve, v);
-	while ((n = page_choice_text(page, v, offs, rows,
-	    BASE_NELEM(rows))) > 0) {
-		for (i = 0; i < n; i++) {
-			if (!page_sieve_lets(sieve, &rows[i]))
-				continue;
-			page_row_text_view(page, v, &rows[i], row,
-			    sizeof row);
-			fprintf(out, "%s\n", row);
-			if (!output_going(out) || ++row_no == limit)
-				return;
-		}
-		offs += n;
-	}
+	batch_rows(out, page, v, sieve, limit, put_text, &text);
 }
 
 /* The regions may have been told before the list was taken. */

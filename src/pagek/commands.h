@@ -133,6 +133,15 @@ int batch_print(FILE *, uv_loop_t *, struct page *, struct nodes_session *,
 /* The lines of a picture, as long as somebody reads them. */
 void batch_put(FILE *, const struct page_picture *);
 
+/*
+ * Calls put() for each row of the page's text that the sieve lets through, at
+ * most limit of them (0: all) and only while writing to `out` works.  The text
+ * has begun with this view (page_choice_text_begin()).
+ */
+void batch_rows(FILE *out, const struct page *, const struct page_view *,
+    struct page_sieve *, uint64_t limit, void (*put)(void *arg,
+    const struct blk *), void *arg);
+
 /* The sieve of --filter, NULL when there is none; the caller's.  -ENOMEM. */
 int batch_sieve(const struct options *, struct page_sieve **);
 

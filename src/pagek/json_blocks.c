@@ -173,31 +173,18 @@ json_blocks_head(struct json *j, const struct page_view *v,
 	json_filter(j, filter, caught, v->counts->aRecActive);
 }
 
-static void
-put_rows(struct json *j, const struct page *page, const struct page_view *v,
-    struct profile *p, struct page_sieve *sieve, uint64_t limit)
-{
-	struct blk rows[256];
-	uint64_t offs = 0, row_no = 0;
-	size_t n, i;
+struct rows {
+	struct json *j;
+	const struct page_view *v;
+	struct profile *p;
+};
 
-	page_sieve_begin(sieve, v);
-	if (page->opts.free)
-		put_regions(j, page, v);
-	json_rows(j, "blocks");
-	while ((n = page_choice_text(page, v, offs, rows,
-	    BASE_NELEM(rows))) > 0) {
-		for (i = 0; i < n && (limit == 0 || row_no < limit); i++) {
-			if (!page_sieve_lets(sieve, &rows[i]))
-				continue;
-			row_no++;
-			json_block(j, v, p, &rows[i]);
-		}
-		offs += n;
-		if (i < n || !output_going(j->out))
-			break;
-	}
-	json_rows_end(j);
+static void
+put_row(void *arg, const struct blk *b)
+{
+	const struct rows *r = arg;
+
+	json_block(r->j, r->v, r->p, b);
 }
 
 void
@@ -206,9 +193,14 @@ json_blocks(struct json *j, const struct page *page,
     bool since_click, uint64_t limit)
 {
 	struct page_caught caught = page_sieve_caught(sieve);
+	struct rows rows = { .j = j, .v = v, .p = p };
 
 	json_blocks_head(j, v, &page->opts, since_click,
 	    page_sieve_text(sieve), &caught);
-	put_rows(j, page, v, p, sieve, limit);
+	if (page->opts.free)
+		put_regions(j, page, v);
+	json_rows(j, "blocks");
+	batch_rows(j->out, page, v, sieve, limit, put_row, &rows);
+	json_rows_end(j);
 	json_end(j);
 }

@@ -29,8 +29,7 @@
  *	listing.c	the copy and its text
  *	listing_head.c	what stands above the rows
  *	listing_to.c	what a word in *L<> means
- *	listing_file.c	files that appear whole or not at all
- *	listing_job.c	app_listing(): all of it while the page goes on
+ *	listing_job.c	app_listing(): all of it while the page goes on, as a job
  */
 #ifndef PAGEK_LISTING_H
 #define PAGEK_LISTING_H
@@ -113,33 +112,5 @@ void listing_own_number(char out[5]);
  * outside text.
  */
 int listing_to(struct listing_to *, const char *word, char *why, size_t cap);
-
-/* --- files (listing_file.c) --------------------------------------------- */
-
-/*
- * A file that nobody sees yet.  With a path it is to be there when it is whole:
- * -EEXIST when a file is in its place that is neither a listing nor empty,
- * -ENOTSUP when it is something else than a regular file, -ENOLINK
- * when that is a link which leads nowhere, -EISDIR, or what open() says.
- */
-struct listing_file {
-	int fd;			/* to write and read; -1 */
-	int folder;		/* of the file to be; -1: it is to have no name */
-	char name[256];		/* in that folder */
-	char made[64];		/* name that it has meanwhile; "" none */
-	bool over;		/* any regular file may be in its place */
-};
-
-#define LISTING_FILE_NONE ((struct listing_file){ .fd = -1, .folder = -1 })
-
-int listing_file_open(struct listing_file *, const char *path);
-/* The same in the place of any regular file. */
-int listing_file_open_over(struct listing_file *, const char *path);
-/* Where one without a path lies. */
-const char *listing_file_folder(void);
-/* There it is, whole, in the place of what was there. */
-int listing_file_publish(struct listing_file *);
-/* Also after that; what was not published is gone. */
-void listing_file_close(struct listing_file *);
 
 #endif

@@ -3,15 +3,14 @@
  * existing file is never touched, and a half-written one is removed.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "../base/base.h"
 #include "app.h"
 #include "pages.h"
+#include "whole_file.h"
 
 #define TRIES 10
 
@@ -32,29 +31,21 @@ plain_name(const struct nodes_look *look, char out[40])
 		base_append(out, 40, &len, "%04X", look->node_number);
 }
 
-static int
-open_new(const struct nodes_look *look, char *path, size_t cap)
+/* The i-th name that is tried, from 1 on. */
+static void
+path_of(const struct nodes_look *look, time_t t, int i, char *path, size_t cap)
 {
 	char name[40], stamp[32];
-	time_t t = (time_t)(base_wall_ms() / 1000);
 	struct tm tm;
-	int fd = -1, i;
 
 	plain_name(look, name);
 	localtime_r(&t, &tm);
 	if (strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm) == 0)
 		stamp[0] = '\0';
-	for (i = 1; i <= TRIES; i++) {
-		if (i == 1)
-			snprintf(path, cap, "pagek-%s-%s.txt", name, stamp);
-		else
-			snprintf(path, cap, "pagek-%s-%s-%d.txt", name, stamp,
-			    i);
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd >= 0 || errno != EEXIST)
-			break;
-	}
-	return fd >= 0 ? fd : -errno;
+	if (i == 1)
+		snprintf(path, cap, "pagek-%s-%s.txt", name, stamp);
+	else
+		snprintf(path, cap, "pagek-%s-%s-%d.txt", name, stamp, i);
 }
 
 static int
@@ -73,26 +64,36 @@ write_picture(int fd, const struct page_picture *pic)
 	return 0;
 }
 
+static int
+save_as(const char *path, const struct page_picture *pic)
+{
+	struct whole_file file;
+	int r = whole_file_open(&file, path, WHOLE_FILE_NEW);
+
+	if (r == 0)
+		r = write_picture(file.fd, pic);
+	if (r == 0)
+		r = whole_file_publish(&file, false);
+	whole_file_close(&file);
+	return r;
+}
+
 int
 app_save(struct app *app, char *path, size_t cap)
 {
-	struct page_picture pic = { 0 };
 	const struct nodes_look *look = nodes_session_look(app->session);
-	int fd, r;
+	time_t now = (time_t)(base_wall_ms() / 1000);
+	struct page_picture pic = { 0 };
+	int r;
 
 	snprintf(path, cap, "the picture");
 	r = app_page_shown(app)->save(app, &pic);
-	if (r < 0)
-		goto out;
-	r = fd = open_new(look, path, cap);
-	if (r < 0)
-		goto out;
-	r = write_picture(fd, &pic);
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	if (r < 0)
-		unlink(path);
-out:
+	for (int i = 1; r == 0 || (r == -EEXIST && i <= TRIES); i++) {
+		path_of(look, now, i, path, cap);
+		r = save_as(path, &pic);
+		if (r == 0)
+			break;
+	}
 	page_picture_fini(&pic);
 	return r;
 }

@@ -20,7 +20,7 @@ needs_all(const struct app *app)
 	    look->keeper[WIRE_N_LIVE_BLOCKS] > NODES_MAX;
 
 	if (app->waits.pause || app->waits.mark || app->waits.drain ||
-	    app_listing_wants_all(app) || app_export_wants_all(app))
+	    app_jobs_want_all(app))
 		return true;
 	if (app->page->frozen != NULL)
 		return false;

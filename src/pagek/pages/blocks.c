@@ -347,8 +347,7 @@ enter(struct app *app)
 static void
 close_what_is_open(struct app *app)
 {
-	if (app_step_stop(app) || app_find_stop(app) || app_listing_cancel(app) ||
-	    app_export_cancel(app))
+	if (app_step_stop(app) || app_find_stop(app) || app_jobs_cancel(app))
 		return;
 	if (app->page->opened) {
 		page_close_group(app->page);

@@ -1,10 +1,6 @@
 /*
- * A file that appears whole or not at all, in the place of an earlier listing,
- * an empty file or none: a slip of the finger must not cost another file.
- *
- * What is written has no name until it is whole, so whatever ends this process
- * leaves nothing behind.  A file cannot be linked over another one: it gets a
- * name of its own first and is renamed then.
+ * A file cannot be linked over another one: it gets a name of its own first and
+ * is renamed then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +14,11 @@
 #include <unistd.h>
 
 #include "listing_head.h"
+#include "whole_file.h"
 
 #define TRIES 10
 
-/* What cannot be read is not ours either. */
+/* A file that cannot be read is no listing. */
 static int
 check_contents(int folder, const char *name)
 {
@@ -45,28 +42,31 @@ check_contents(int folder, const char *name)
 	return r;
 }
 
-/* Is there nothing at that name, or something that may be replaced? */
+/* 0: there is nothing at that name, or something that may be replaced. */
 static int
-check_place(int folder, const char *name, bool over)
+check_place(int folder, const char *name, enum whole_file_place place)
 {
 	struct stat st;
 
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
+	if (place == WHOLE_FILE_NEW)
+		return -EEXIST;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return -ENOTSUP;
-	return over ? 0 : check_contents(folder, name);
+	return place == WHOLE_FILE_ANY ? 0 : check_contents(folder, name);
 }
 
-/* Where a link leads to, so that it is there still when it is replaced. */
+/* Where a link leads to, so that the link stays; a new file follows none. */
 static int
-follow_link(const char *path, char out[PATH_MAX])
+follow_link(const char *path, enum whole_file_place place, char out[PATH_MAX])
 {
 	struct stat st;
 
-	if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)) {
+	if (place == WHOLE_FILE_NEW || lstat(path, &st) < 0 ||
+	    !S_ISLNK(st.st_mode)) {
 		if (strlen(path) >= PATH_MAX)
 			return -ENAMETOOLONG;
 		strcpy(out, path);
@@ -78,13 +78,13 @@ follow_link(const char *path, char out[PATH_MAX])
 }
 
 static int
-find_place(struct listing_file *f, const char *path)
+find_place(struct whole_file *f, const char *path)
 {
 	char real[PATH_MAX], *slash;
 	const char *name;
 	int r;
 
-	r = follow_link(path, real);
+	r = follow_link(path, f->place, real);
 	if (r < 0)
 		return r;
 	slash = strrchr(real, '/');
@@ -101,7 +101,7 @@ find_place(struct listing_file *f, const char *path)
 	    O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (f->folder < 0)
 		return -errno;
-	return check_place(f->folder, f->name, f->over);
+	return check_place(f->folder, f->name, f->place);
 }
 
 static int
@@ -117,7 +117,7 @@ make_name(char out[64])
 
 /* On a file system that has no files without a name. */
 static int
-open_named(struct listing_file *f)
+open_named(struct whole_file *f)
 {
 	int i, r = -EEXIST;
 
@@ -141,7 +141,7 @@ has_no_nameless(int err)
 }
 
 const char *
-listing_file_folder(void)
+whole_file_folder(void)
 {
 	const char *folder = getenv("TMPDIR");
 
@@ -149,22 +149,23 @@ listing_file_folder(void)
 }
 
 static int
-open_nameless(struct listing_file *f)
+open_nameless(struct whole_file *f)
 {
-	f->fd = open(listing_file_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC,
+	f->fd = open(whole_file_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC,
 	    0600);
 	if (f->fd < 0)
 		f->fd = memfd_create("listing", MFD_CLOEXEC);
 	return f->fd < 0 ? -errno : 0;
 }
 
-static int
-open_file(struct listing_file *f, const char *path, bool over)
+int
+whole_file_open(struct whole_file *f, const char *path,
+    enum whole_file_place place)
 {
 	int r;
 
-	*f = LISTING_FILE_NONE;
-	f->over = over;
+	*f = WHOLE_FILE_NONE;
+	f->place = place;
 	if (path == NULL)
 		return open_nameless(f);
 	r = find_place(f, path);
@@ -175,52 +176,53 @@ open_file(struct listing_file *f, const char *path, bool over)
 			r = has_no_nameless(errno) ? open_named(f) : -errno;
 	}
 	if (r < 0)
-		listing_file_close(f);
+		whole_file_close(f);
 	return r;
-}
-
-int
-listing_file_open(struct listing_file *f, const char *path)
-{
-	return open_file(f, path, false);
-}
-
-int
-listing_file_open_over(struct listing_file *f, const char *path)
-{
-	return open_file(f, path, true);
 }
 
 static int
-give_name(struct listing_file *f)
+link_name(struct whole_file *f, const char *name)
 {
 	char path[64];
-	int i, r = -EEXIST;
+	int r;
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", f->fd);
+	r = f->made[0] != '\0' ? linkat(f->folder, f->made, f->folder, name,
+	    0) : linkat(AT_FDCWD, path, f->folder, name, AT_SYMLINK_FOLLOW);
+	return r < 0 ? -errno : 0;
+}
+
+static int
+give_name(struct whole_file *f)
+{
+	char name[sizeof f->made];
+	int i, r = -EEXIST;
+
 	for (i = 0; i < TRIES && r == -EEXIST; i++) {
-		r = make_name(f->made);
-		if (r == 0 && linkat(AT_FDCWD, path, f->folder, f->made,
-		    AT_SYMLINK_FOLLOW) < 0)
-			r = -errno;
+		r = make_name(name);
+		if (r == 0)
+			r = link_name(f, name);
 	}
-	if (r < 0)
-		f->made[0] = '\0';
+	if (r == 0)
+		memcpy(f->made, name, sizeof f->made);
 	return r;
 }
 
 int
-listing_file_publish(struct listing_file *f)
+whole_file_publish(struct whole_file *f, bool sync)
 {
 	int r = 0;
 
 	/* A full disk far away may say so only now. */
-	if (fdatasync(f->fd) < 0 && errno != EINVAL)
+	if (sync && fdatasync(f->fd) < 0 && errno != EINVAL)
 		return -errno;
+	/* A link replaces nothing. */
+	if (f->place == WHOLE_FILE_NEW)
+		return link_name(f, f->name);
 	if (f->made[0] == '\0')
 		r = give_name(f);
 	if (r == 0)
-		r = check_place(f->folder, f->name, f->over);
+		r = check_place(f->folder, f->name, f->place);
 	if (r == 0 && renameat(f->folder, f->made, f->folder, f->name) < 0)
 		r = -errno;
 	if (r == 0)
@@ -229,7 +231,7 @@ listing_file_publish(struct listing_file *f)
 }
 
 void
-listing_file_close(struct listing_file *f)
+whole_file_close(struct whole_file *f)
 {
 	if (f->made[0] != '\0')
 		unlinkat(f->folder, f->made, 0);
@@ -237,5 +239,5 @@ listing_file_close(struct listing_file *f)
 		close(f->fd);
 	if (f->folder >= 0)
 		close(f->folder);
-	*f = LISTING_FILE_NONE;
+	*f = WHOLE_FILE_NONE;
 }
