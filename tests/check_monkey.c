@@ -118,13 +118,16 @@ pass(int64_t ms)
 
 /* --- the screen ----------------------------------------------------------- */
 
+static uint64_t written;		/* bytes that the terminal was sent */
+
 static void
 drain(void)
 {
 	char bytes[65536];
+	ssize_t n;
 
-	while (read(master, bytes, sizeof bytes) > 0)
-		;
+	while ((n = read(master, bytes, sizeof bytes)) > 0)
+		written += (uint64_t)n;
 }
 
 static SCREEN *
@@ -491,6 +494,50 @@ START_TEST(a_click_does_what_stands_there)
 }
 END_TEST
 
+/* Blocks that the node sees allocated now. */
+static void
+renew_blocks(void)
+{
+	uint64_t i;
+
+	for (i = 0; i < 200; i++) {
+		struct rec r = make_rec(REC_ALLOC, 1, TYPE_MALLOC,
+		    0x7f3c04000000 + i * 0x100, 16 + i * 3);
+
+		r.w[2] = rec_w2((uint32_t)model.n, PEER_MS);
+		model_release(&model, 0x7f3c04000000 + i * 0x100);
+		model_write(&model, &r);
+	}
+}
+
+/* Cycles for so long without a key or an event: bytes that the terminal gets. */
+static uint64_t
+idle(unsigned seconds)
+{
+	unsigned i;
+
+	written = 0;
+	for (i = 0; i < seconds * NODES_HZ; i++) {
+		pass(1000 / NODES_HZ + (i % 3 != 0));
+		cycle();
+		paint_now(&paint, used);
+	}
+	return written;
+}
+
+/* Seconds of age are shown for a minute, and then tens of them. */
+START_TEST(an_idle_target_costs_the_terminal_less_than_100_bytes_a_second)
+{
+	set_size(120, 40);
+	renew_blocks();
+	idle(5);
+	ck_assert_uint_gt(idle(20), 20 * 100);
+	idle(45);
+	ck_assert_uint_lt(idle(20), 20 * 100);
+	ck_assert_uint_ge(written, 20);
+}
+END_TEST
+
 static Suite *
 monkey_suite(void)
 {
@@ -504,6 +551,8 @@ monkey_suite(void)
 	tcase_add_loop_test(t, every_key_is_borne_wherever_it_is_pressed, 0,
 	    5);
 	tcase_add_test(t, a_click_does_what_stands_there);
+	tcase_add_test(t,
+	    an_idle_target_costs_the_terminal_less_than_100_bytes_a_second);
 	suite_add_tcase(s, t);
 	return s;
 }
