@@ -189,7 +189,7 @@ include tests/targets/chains/chains.mk
 include tests/targets/plugins/plugins.mk
 
 checks: $(CHECKS) $B/pagek-symbols
-targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load chains \
+targets: $(TARGETS_C) $(TARGETS_CXX) $B/tests/libcount.so $B/bench/load usual-chains \
 	$(PLUGINS) $B/bench/counted $B/tests/libstackcheck.so
 
 $B/tests/libcount.so: tests/count/count.c

@@ -1,7 +1,8 @@
-# Programs that know their own call chains, each in variants that differ in
-# what an unwinder and a reader of symbols have to go by:
+# Programs that know their own call chains, each in variants that differ in the
+# data that an unwinder and a reader of symbols find:
 #	build/tests/chains/VARIANT/PROGRAM
-# Included by the Makefile.
+# Included by the Makefile.  `make targets` builds the variants of CHAINS_USUAL,
+# `make chains` all of them.
 
 CHAINS_DIR = tests/targets/chains
 CHAINS_C = plain signal threads garbage plugins defeat
@@ -9,7 +10,9 @@ CHAINS_CXX = cxx
 
 # VARIANT: compiler, flags.  "debuglink" is stripped, its symbols and lines
 # lie beside it; "bare" has neither lines nor local symbols.  Segments of "gaps"
-# lie apart, as those of programs that ask for large pages do.
+# lie apart, as those of programs that ask for large pages do.  CHAINS_USUAL:
+# unwind tables alone, symbols apart, and another compiler with frame pointers.
+CHAINS_USUAL = gcc-O2 gcc-debuglink clang-O0
 CHAINS_VARIANTS = gcc-O0 gcc-O0-nofp gcc-O2 gcc-O2-fp gcc-nopie gcc-gaps \
 	gcc-nopie-gaps gcc-debuglink gcc-nodebug gcc-bare clang-O0 clang-O2 \
 	clang-O2-fp clang-nopie
@@ -30,7 +33,7 @@ CHAINS_FLAGS_clang-O2-fp = clang clang++ -O2 -g -fno-omit-frame-pointer
 CHAINS_FLAGS_clang-nopie = clang clang++ -O2 -g -fno-pie
 
 CHAINS_COMMON = -D_GNU_SOURCE -Wall -Wextra
-CHAINS = $(foreach v,$(CHAINS_VARIANTS),$(addprefix $B/tests/chains/$v/, \
+chains_of = $(foreach v,$1,$(addprefix $B/tests/chains/$v/, \
 	$(CHAINS_C) $(CHAINS_CXX) libchain_a.so libchain_b.so))
 
 chains_cc = $(word 1,$(CHAINS_FLAGS_$1)) -std=c17 $(CHAINS_COMMON)
@@ -65,5 +68,6 @@ $B/tests/chains/$1/libchain_%.so: $(CHAINS_DIR)/plugin.c $(CHAINS_DIR)/chain.h
 endef
 $(foreach v,$(CHAINS_VARIANTS),$(eval $(call chains_rules,$v)))
 
-chains: $(CHAINS)
-.PHONY: chains
+chains: $(call chains_of,$(CHAINS_VARIANTS))
+usual-chains: $(call chains_of,$(CHAINS_USUAL))
+.PHONY: chains usual-chains
