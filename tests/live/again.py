@@ -174,15 +174,15 @@ def state_of(pid):
     return next((x["state"] for x in t["targets"] if x["pid"] == pid), None) if t else None
 
 
-def begin(threads="8", pause="0", state="LIVE"):
+def begin(make=lambda: Target("8", "0"), state="LIVE"):
     node = Node()
     wait_for("a node", hears)
     while True:
-        target = Target(threads, pause)
+        target = make()
         got = wait_for(state, lambda: state_of(target.p.pid) in (state, "NO DATA") and state_of(target.p.pid))
         if got == state:
             return node, target
-        # A busy machine: it was not heard within its 50 ms, and that is told.
+        # On a busy machine the node may not answer within 50 ms.
         end(target)
 
 
@@ -193,24 +193,26 @@ def end(target):
 
 
 def rounds(n, threads, pause):
-    node, target = begin(threads, pause)
-    for i in range(int(n) + 1):
-        check_round(i, target, i == 0)
+    node, target = begin(lambda: Target(threads, pause))
+    check_round(0, target, True)
+    for i in range(1, int(n) + 1):
         node.kill()
-        # For how long the target has nobody is not to matter.
-        time.sleep(0.1 if i % 2 else 2.5)
+        # A target looks for a node when it has not heard one for two seconds.
+        time.sleep(2.5 if i % 2 else 0.1)
         node = Node()
         wait_for("round %d: LIVE again" % i, lambda: live(target.p.pid))
+        check_round(i, target, False)
     end(target)
 
 
 def stopped():
-    node, target = begin()
+    node, target = begin(lambda: Target("8", "20"))
     records = live(target.p.pid)["records"]
     os.kill(node.p.pid, signal.SIGSTOP)
-    time.sleep(6)
+    # Two seconds until the target takes its node for gone, and two looks for another.
+    time.sleep(4)
     os.kill(node.p.pid, signal.SIGCONT)
-    wait_for("its records", lambda: live(target.p.pid)["records"] > records + 100000)
+    wait_for("its records", lambda: live(target.p.pid)["records"] > records + 20000)
     rows = [x for x in pagek("targets")["targets"] if x["pid"] == target.p.pid]
     if len(rows) != 1 or rows[0]["armed"] is not None:
         fail("a node that was stopped has forgotten its target: %s" % rows)
@@ -218,7 +220,7 @@ def stopped():
 
 
 def dormant():
-    node, target = begin(state="DORMANT")
+    node, target = begin(lambda: Target("8", "20"), "DORMANT")
     pid = target.p.pid
     node.kill()
     node = Node()
@@ -236,18 +238,18 @@ def dormant():
 
 
 def children():
-    node, target = begin()
+    node, target = begin(lambda: Target("8", "20"))
     target.ask("p")
     wait_for("a child", lambda: row(int(target.ask("w"))))
     end(target)
 
 
 def locked(before=True):
-    node, target = begin("4")
+    node, target = begin(lambda: Target("4", "50"))
 
     def goes_on():
         before = int(target.ask("c"))
-        wait_for("the target goes on", lambda: int(target.ask("c")) > before + 100000)
+        wait_for("the target goes on", lambda: int(target.ask("c")) > before + 2000)
 
     goes_on()
     target.ask("f")
@@ -255,20 +257,20 @@ def locked(before=True):
         target.ask("x")
         # Before anybody can have looked.
         target.ask("f")
-        # The node's next look at it is within a second, and not to be seen from here.
-        time.sleep(2.5)
+        # The node looks at its targets once a second, which cannot be seen from here.
+        time.sleep(1.5)
         goes_on()
     node.kill()
     if not before:
         target.ask("x")
-    # Gone is who has not been heard of for two seconds; then it would try each second.
-    for i in range(10):
+    # Two seconds until the target takes its node for gone, and two looks for another.
+    for i in range(8):
         goes_on()
         target.ask("f")
         time.sleep(0.5)
     node = Node()
     wait_for("a node", hears)
-    for i in range(5):
+    for i in range(4):
         goes_on()
         target.ask("f")
         time.sleep(0.5)
@@ -299,20 +301,23 @@ for t in threads: t.join()
 """
 
 
+class Program:
+    def __init__(self):
+        env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so", PYTHONMALLOC="malloc")
+        self.p = subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+
+
 def program():
-    node = Node()
-    wait_for("a node", hears)
-    env = dict(os.environ, LD_PRELOAD=build + "/liballoclog.so", PYTHONMALLOC="malloc")
-    p = subprocess.Popen([sys.executable, "-c", PROGRAM], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                         text=True)
+    node, target = begin(Program)
+    p = target.p
 
     def done():
         p.stdin.write("\n")
         p.stdin.flush()
         return int(p.stdout.readline())
 
-    wait_for("LIVE", lambda: live(p.pid))
-    for i in range(3):
+    for i in range(2):
         node.kill()
         before = done()
         wait_for("the program goes on", lambda: done() > before + 20000)
@@ -324,9 +329,7 @@ def program():
     out = subprocess.run([build + "/pagek", "--once", "pid:%d" % p.pid], stdout=subprocess.PIPE, text=True).stdout
     if "LIVE" not in out and "blocks" not in out and "NODE" not in out:
         fail("the page does not show it: %s" % out)
-    p.stdin.close()
-    if p.wait() != 0:
-        fail("the program has ended with %d" % p.returncode)
+    end(target)
 
 
 WHAT = {"rounds": rounds, "stopped": stopped, "dormant": dormant, "locked": locked, "alone": lambda: locked(False),

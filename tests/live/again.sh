@@ -1,7 +1,7 @@
 #!/bin/sh
-# A node that dies, with nobody left to take its place, and another one later:
-# its targets run on, harm nothing meanwhile, and come to the new one by
-# themselves.
+# A node that dies without a supervisor, and another one later: its targets run
+# on, harm nothing meanwhile, and come to the new one by themselves.
+# long_again.sh has more rounds.
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -9,8 +9,9 @@ again() {
 	timeout 300 python3 "$top/tests/live/again.py" "$B" "$@" 2>"$tmp/said"
 }
 rule "eight threads go over to each new node; its list and counts are exact" \
-    again "rounds:${AGAIN_ROUNDS:-4}:8:0"
-rule "so they do with stacks" again rounds:2:8:0 --stack 16 --free-stack
+    again "rounds:${ROUNDS:-2}:8:0"
+rule "so they do with stacks" \
+    again "rounds:${ROUNDS:-1}:8:0" --stack 16 --free-stack
 rule "so they do when they seldom allocate" again rounds:1:2:2000
 rule "a node that was only stopped keeps its targets and what it knows" \
     again stopped
