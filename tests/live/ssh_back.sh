@@ -185,8 +185,8 @@ rule "a connection that is shared is used, and done without when it is gone" \
 
 storm() {
 	pids=
-	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
-		"$pagek" targets ssh:page >"$tmp/storm.$i" 2>&1 &
+	for i in 1 2 3 4 5 6 7 8; do
+		"$pagek" targets --timeout 60 ssh:page >"$tmp/storm.$i" 2>&1 &
 		pids="$pids $!"
 	done
 	bad=0
