@@ -35,7 +35,7 @@ rule "sqlite3 is counted exactly" \
     counted 1 sqlite3 :memory: ".read $tmp/in.sql"
 
 {
-	c_functions 400
+	c_functions 120
 	echo 'int main(void) { struct s s = { 1, 2, 3, 0 }; return f3(0, &s) == 12345; }'
 } >"$tmp/in.c"
 rule "gcc with its cc1, as, collect2 and ld is counted exactly" \
@@ -79,7 +79,7 @@ redis_once() {
 	server=$!
 	until_true 20 redis-cli -s "$tmp/redis.sock" ping || return 1
 	redis-benchmark -s "$tmp/redis.sock" -t set,lpush,hset -P 16 -d 128 \
-	    -r 20000 -n 60000 -q >/dev/null || return 1
+	    -r 20000 -n 20000 -q >/dev/null || return 1
 	redis-cli -s "$tmp/redis.sock" bgsave
 	until_true 20 sh -c "redis-cli -s '$tmp/redis.sock' info persistence |
 	    grep -q rdb_bgsave_in_progress:0"

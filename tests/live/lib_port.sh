@@ -1,8 +1,10 @@
 # Sourced by the tests of other machines (tests/port).
 #
-# on_both CHECK...	gets, builds and runs these linked tests, a line for each;
+# on_each CHECK...	gets, builds and runs these linked tests, a line for each;
 #			$usable has the machines that could be had.
+# $machines		the machines; port.sh takes i386, long_port.sh both.
 
+machines=${MACHINES:-i386}
 usable=
 
 # Emulators say yes to what only the kernel does; see tests/harness.h.
@@ -62,13 +64,13 @@ holds() {
 	    grep -q '^100%: Checks: [1-9]' "$tmp/$1.$2"
 }
 
-# Side by side: a machine each for the two processors that most of us have.
-on_both() {
-	for machine in i386 powerpc; do
+# The machines side by side.
+on_each() {
+	for machine in $machines; do
 		each $machine "$@" &
 	done
 	wait
-	for machine in i386 powerpc; do
+	for machine in $machines; do
 		if [ "$(cat "$tmp/$machine.status")" = 77 ]; then
 			skip "$(tail -n 1 "$tmp/$machine.log")"
 			continue

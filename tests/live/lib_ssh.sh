@@ -3,7 +3,8 @@
 # a target of that node.  Needs openssh-server and openssh-client; without them
 # the test ends here, skipped.
 #
-# $there			the target, by way of the host `page`.
+# $there			the target, by way of the host `page`: a torrent of
+#			5,000 blocks.
 # start_sshd [PORT]		sshd, at a free port or that one.
 # go WORDS			a page on the session p: `pagek WORDS`.
 # none_left			no ssh and no bridge of this test runs.
@@ -157,10 +158,10 @@ serves() {
 	"$pagek" targets "unix:$node"
 }
 until_true 10 serves || { cat "$tmp/said"; exit 1; }
-LD_PRELOAD=$B/liballoclog.so "$torrent" &
+LD_PRELOAD=$B/liballoclog.so "$torrent" 5000 &
 target=$!
 is_watched() {
-	[ "$("$pagek" list "pid:$target" | wc -l)" -gt 20000 ]
+	[ "$("$pagek" list "pid:$target" | wc -l)" -gt 5000 ]
 }
 until_true 20 is_watched || { "$pagek" targets; exit 1; }
 there=ssh:page/pid:$target

@@ -1,11 +1,14 @@
 #!/bin/sh
-# Other machines, the rest: pages, sessions and nodes on 32 bits and on
-# big-endian 32 bits, threads under qemu, and 32 bits under sanitizers.
+# Other machines, the rest: port.sh on big-endian 32 bits, under qemu; pages,
+# sessions, nodes and threads on both; and 32 bits under sanitizers.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_port.sh"
 
-on_both base blklist_diff calls cycles detail feed_threads groups inherit made \
+MACHINES=powerpc sh "$(dirname "$0")/port.sh"
+status=$?
+machines='i386 powerpc'
+on_each base blklist_diff calls cycles detail feed_threads groups inherit made \
     merge missed node node_arming options page page_modes page_walk picture \
     portions profile serve session session_arm session_answers session_words \
     wrappers
@@ -26,4 +29,4 @@ case $usable in
 	done
 	;;
 esac
-say_result
+say_result && exit $status

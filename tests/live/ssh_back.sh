@@ -72,7 +72,7 @@ enter() {
 # --- what ends it --------------------------------------------------------------
 
 ssh_killed() {
-	go "$there" && live && wait_for 'act 20,000' || return 1
+	go "$there" && live && wait_for 'act 5,000' || return 1
 	before=$(rows)
 	hold
 	lose
@@ -258,10 +258,10 @@ rule "a node that was killed and started anew is found" node_killed
 node_restarted() {
 	kill "$target"
 	wait "$target"
-	LD_PRELOAD=$B/liballoclog.so "$torrent" &
+	LD_PRELOAD=$B/liballoclog.so "$torrent" 5000 &
 	target=$!
 	until_true 20 is_watched && go "ssh:page/pid:$target" && live &&
-	    wait_for 'act 20,000' || return 1
+	    wait_for 'act 5,000' || return 1
 	before=$(rows)
 	login=$(cat "$s/pid")
 	kill -9 "$(pgrep -P "$daemon" -x pageknode)"

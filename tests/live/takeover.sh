@@ -1,7 +1,8 @@
 #!/bin/sh
 # Nodes that die and return: the process of a node is killed at random moments
-# under real programs, and what the next ones report of them in the end is what
-# a second counting layer below has counted.  Needs tmux for a page.
+# under real programs, and the report of the next ones equals the counts of a
+# second counting layer.  long_takeover.sh sets ALL, for more events and more ways
+# of taking stacks.  Needs tmux for a page.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_terminal.sh"
@@ -94,8 +95,14 @@ killed() {
 	tries once "$@"
 }
 
+# Each program runs for some time: tables, events and subshells.
+if [ -n "${ALL:-}" ]; then
+	tables=20 events=3000000 shells=200
+else
+	tables=8 events=1500000 shells=60
+fi
 i=0
-while [ $i -lt 20 ]; do
+while [ $i -lt $tables ]; do
 	sql_work | sed "s/ t(/ t$i(/; s/INTO t /INTO t$i /; s/FROM t /FROM t$i /; s/ON t(/ON t$i(/; s/INDEX tk/INDEX tk$i/"
 	i=$((i + 1))
 done >"$tmp/in.sql"
@@ -103,28 +110,30 @@ options=
 rule "sqlite3 is counted exactly though the node is killed four times" \
     killed 1 0 sqlite3 :memory: ".read $tmp/in.sql"
 rule "so are eight threads that free each other's blocks" \
-    killed 1 0 "$B/tests/targets/exact_threads" 3000000 8
-options='--stack 0'
-rule "so they are without stacks" \
-    killed 1 0 "$B/tests/targets/exact_threads" 6000000 8
+    killed 1 0 "$B/tests/targets/exact_threads" $events 8
+[ -z "${ALL:-}" ] || {
+	options='--stack 0'
+	rule "so they are without stacks" \
+	    killed 1 0 "$B/tests/targets/exact_threads" $((2 * events)) 8
+}
 options='--stack 64 --free-stack'
 rule "so they are with stacks of everything" \
-    killed 1 0 "$B/tests/targets/exact_threads" 3000000 3
+    killed 1 0 "$B/tests/targets/exact_threads" $events 3
 options=
 
-cat >"$tmp/forks.sh" <<'SH'
+cat >"$tmp/forks.sh" <<SH
 i=0
-while [ $i -lt 200 ]; do
-	x=$(echo "$i" | sed 's/1/one/' | tr a-z A-Z)
-	(y=$x; : "$y"; exit 3)
+while [ \$i -lt $shells ]; do
+	x=\$(echo "\$i" | sed 's/1/one/' | tr a-z A-Z)
+	(y=\$x; : "\$y"; exit 3)
 	ls / >/dev/null &
-	i=$((i + 1))
+	i=\$((i + 1))
 done
 wait
 SH
 patience=2
 rule "a fork-heavy shell script is too, but for images that met a dying node" \
-    killed 200 40 sh "$tmp/forks.sh"
+    killed $shells 40 sh "$tmp/forks.sh"
 
 # A program that stands still: what is known of it is the same before and after.
 cat >"$tmp/still.c" <<'C'
@@ -364,11 +373,12 @@ storm() {
 	    until_true 10 grep -q '"true"' "$tmp/r$n" || return 1
 	had=$(kept)
 	[ -n "$had" ] || return 2
-	for i in 1 2 3 4 5; do
+	for i in 1 2 3 4; do
 		was=$(node_of "$daemon")
 		kill -9 "$was"
-		until_true 10 another .
+		until_true 10 another . || return 1
 	done
+	kill -9 "$(node_of "$daemon")"
 	until_true 10 grep -q 'of its targets is dropped' "$tmp/said$n" &&
 	    until_true 10 keeps_nothing_of "$had" && kill -0 "$program" || return 1
 	old=$program
@@ -384,7 +394,7 @@ last_page() {
 }
 loaded_once() {
 	start || return 1
-	env LD_PRELOAD="$library" "$B/tests/targets/exact_threads" 10000000 2 &
+	env LD_PRELOAD="$library" "$B/tests/targets/exact_threads" $((3 * events)) 2 &
 	program=$!
 	until_true 10 sh -c "'$pagek' targets | grep -q '^pid:$program .*LIVE'"
 	"$pagek" -b -o "$tmp/page" "pid:$program" &
