@@ -29,7 +29,7 @@ prepare() {
 		list="$list $B/port/$machine/build/tests/check_$t"
 	done
 	"$top/tests/port" libs "$machine" &&
-	    "$top/tests/port" make "$machine" -s CFLAGS='-O2 -g1 -Werror' \
+	    "$top/tests/port" make "$machine" -s CFLAGS='-O1 -g1 -Werror' \
 		"$B/port/$machine/build/pagek" \
 		"$B/port/$machine/build/pageknode" $list
 }

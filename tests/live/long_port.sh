@@ -8,10 +8,10 @@ set -u
 MACHINES=powerpc sh "$(dirname "$0")/port.sh"
 status=$?
 machines='i386 powerpc'
-on_each base blklist_diff calls cycles detail feed_threads groups inherit made \
-    merge missed node node_arming options page page_modes page_walk picture \
-    portions profile serve session session_arm session_answers session_words \
-    wrappers
+on_each base blklist_corners blklist_diff calls cycles detail feed_threads \
+    groups hostile inherit made merge missed node node_arming options page \
+    page_modes page_walk picture portions profile serve session \
+    session_answers session_arm session_words wrappers
 
 sanitized() {
 	"$top/tests/port" make i386 -s B="$B/port/i386/asan" \

@@ -12,9 +12,9 @@ stop() {
 } >/dev/null 2>&1
 trap stop EXIT
 
-on_each blklist blklist_corners blklist_hash blklist_note blklist_pairs \
-    blklist_regions blklist_sample digest feed feed_arm feed_common frames \
-    hostile queue raw record ring shape site_store wire wire_stacks
+on_each blklist blklist_hash blklist_note blklist_pairs blklist_regions \
+    blklist_sample digest feed feed_arm feed_common frames queue raw record ring \
+    shape site_store wire wire_stacks
 
 on() {
 	machine=$1
