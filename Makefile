@@ -103,7 +103,6 @@ ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MD
 ROOM_OBJS = $(ROOMS:%.c=$B/%.o)
 ARCHIVE = $B/rooms.a
 PIC_OBJS = $(ALLOCLOG:%.c=$B/pic/%.o)
-CHECKS = $(patsubst tests/%.c,$B/tests/%,$(sort $(wildcard tests/check_*.c)))
 TARGETS_C = $(patsubst tests/targets/%.c,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.c)))
 TARGETS_CXX = $(patsubst tests/targets/%.cc,$B/tests/targets/%,$(sort $(wildcard tests/targets/*.cc)))
 
@@ -113,10 +112,15 @@ PROGRAMS = $B/pagek $B/pageknode $B/pagek-symbols
 ifeq ($(MACHINE),lp64)
 PRELOAD = $B/liballoclog.so
 PROGRAMS += $(PRELOAD)
-else
-CHECKS := $(filter-out $B/tests/check_cfi% $B/tests/check_preload% \
-	$(addprefix $B/tests/check_,sample sites sites_modules trail),$(CHECKS))
 endif
+
+# PROGRAM:SUITE for each row of the table of linked tests that this machine can
+# run; NEEDS=threads or SUITES on the command line selects some.
+NEEDS ?=
+SUITES := $(shell awk -F '[(), ]+' '/^SUITE/ && /[, ]$(NEEDS)[, ]/ \
+	$(if $(PRELOAD),,&& !/ lp64[, ]/) { print $$2 ":" $$3 }' tests/suites.def)
+CHECKS = $(addprefix $B/tests/check_,$(sort $(foreach s,$(SUITES),\
+	$(firstword $(subst :, ,$s)))))
 
 all: $(PROGRAMS)
 
@@ -167,10 +171,27 @@ $B/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(PIC_FLAGS) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 
-# Linked tests: each is one program of Check suites.
-$B/tests/check_%: $B/tests/check_%.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) $(DW_LIBS) \
+# Linked tests: a program for each group of suites in tests/suites.def.
+$B/tests/check_%.o: WARNINGS += -Wno-missing-prototypes
+
+$(foreach s,$(SUITES),$(eval $B/tests/check_$(firstword $(subst :, ,$s)): \
+	$B/tests/check_$(lastword $(subst :, ,$s)).o))
+
+# Programs are linked anew when they are to hold other suites.
+$B/tests/suites: FORCE
+	@mkdir -p $(@D)
+	@echo '$(SUITES)' | cmp -s - $@ || echo '$(SUITES)' >$@
+FORCE:
+
+$(CHECKS): $B/tests/check_main.o $(PRODUCE:%.c=$B/%.o) $(ARCHIVE) \
+	$B/tests/suites
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(ARCHIVE) $(LIBS) $(DW_LIBS) \
 		$(shell pkg-config --libs check 2>/dev/null)
+
+# One suite: make test T=choice.
+test: $(patsubst %:$T,$B/tests/check_%,$(filter %:$T,$(SUITES))) $B/pagek-symbols
+	$(if $(filter %:$T,$(SUITES)),$< $T,$(error no suite '$T': see tests/suites.def))
 
 # A function of the program's that a library is to find.
 $B/tests/targets/peculiar: TARGET_FLAGS = -rdynamic

@@ -584,7 +584,7 @@ START_TEST(a_child_that_locks_itself_in_before_its_hello_says_none)
 }
 END_TEST
 
-static Suite *
+Suite *
 again_suite(void)
 {
 	Suite *s = suite_create("again");
@@ -620,5 +620,3 @@ again_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(again_suite)

@@ -504,7 +504,7 @@ START_TEST(random_calls_end_as_in_a_plain_model)
 }
 END_TEST
 
-static Suite *
+Suite *
 allocp_suite(void)
 {
 	Suite *s = suite_create("allocp");
@@ -536,5 +536,3 @@ allocp_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(allocp_suite)

@@ -397,7 +397,7 @@ END_TEST
 
 /* --- suite ---------------------------------------------------------------- */
 
-static Suite *
+Suite *
 back_suite(void)
 {
 	const TTest *const tests[] = {
@@ -432,5 +432,3 @@ back_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(back_suite)

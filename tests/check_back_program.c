@@ -110,10 +110,10 @@ START_TEST(stranger_is_told_from_a_node_that_talks_nonsense)
 }
 END_TEST
 
-static Suite *
+Suite *
 back_program_suite(void)
 {
-	Suite *s = suite_create("back: by program");
+	Suite *s = suite_create("back_program");
 	TCase *p = tcase_create("by program");
 
 	tcase_add_checked_fixture(p, setup_by_program, teardown);
@@ -127,5 +127,3 @@ back_program_suite(void)
 	suite_add_tcase(s, p);
 	return s;
 }
-
-CHECK_MAIN(back_program_suite)

@@ -857,7 +857,7 @@ START_TEST(option_says_its_usage_and_what_is_wrong)
 }
 END_TEST
 
-static Suite *
+Suite *
 base_suite(void)
 {
 	Suite *s = suite_create("base");
@@ -918,5 +918,3 @@ base_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(base_suite)

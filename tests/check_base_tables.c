@@ -331,7 +331,7 @@ START_TEST(long_texts_have_copies_too)
 }
 END_TEST
 
-static Suite *
+Suite *
 base_tables_suite(void)
 {
 	Suite *s = suite_create("base_tables");
@@ -354,5 +354,3 @@ base_tables_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(base_tables_suite)

@@ -588,8 +588,8 @@ START_TEST(removed_blocks_are_remembered_last_first)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_suite(void)
 {
 	Suite *s = suite_create("blklist");
 	TCase *rules = tcase_create("rules of every kind");
@@ -629,5 +629,3 @@ suite(void)
 	suite_add_tcase(s, rules);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -412,10 +412,10 @@ START_TEST(numbers_are_sorted_however_little_is_done_at_a_time)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_age_suite(void)
 {
-	Suite *s = suite_create("blklist: the order of age");
+	Suite *s = suite_create("blklist_age");
 	TCase *order = tcase_create("order");
 
 	tcase_set_timeout(order, 60);
@@ -435,5 +435,3 @@ suite(void)
 	suite_add_tcase(s, order);
 	return s;
 }
-
-CHECK_MAIN(suite)

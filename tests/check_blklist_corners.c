@@ -514,10 +514,10 @@ START_TEST(list_is_as_large_as_its_address_space_has_room_for)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_corners_suite(void)
 {
-	Suite *s = suite_create("blklist: corners of the indexed list");
+	Suite *s = suite_create("blklist_corners");
 	TCase *corners = tcase_create("corners");
 	TCase *limits = tcase_create("limits");
 
@@ -546,5 +546,3 @@ suite(void)
 	suite_add_tcase(s, limits);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -326,10 +326,10 @@ START_TEST(indexed_list_is_the_literal_one)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_diff_suite(void)
 {
-	Suite *s = suite_create("blklist: indexed against literal");
+	Suite *s = suite_create("blklist_diff");
 	TCase *traces = tcase_create("traces");
 
 	tcase_set_timeout(traces, 120);
@@ -338,5 +338,3 @@ suite(void)
 	suite_add_tcase(s, traces);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -445,10 +445,10 @@ START_TEST(cleared_table_is_empty_in_the_midst_of_a_move)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_hash_suite(void)
 {
-	Suite *s = suite_create("blklist: hash");
+	Suite *s = suite_create("blklist_hash");
 	TCase *core = tcase_create("core");
 	TCase *limited = tcase_create("limited memory");
 
@@ -479,5 +479,3 @@ suite(void)
 	suite_add_tcase(s, limited);
 	return s;
 }
-
-CHECK_MAIN(suite)

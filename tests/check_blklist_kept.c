@@ -537,10 +537,10 @@ END_TEST
 
 #endif
 
-static Suite *
+Suite *
 blklist_kept_suite(void)
 {
-	Suite *s = suite_create("blklist: kept");
+	Suite *s = suite_create("blklist_kept");
 	TCase *killed = tcase_create("killed");
 
 	tcase_set_timeout(killed, 120);
@@ -556,5 +556,3 @@ blklist_kept_suite(void)
 	suite_add_tcase(s, killed);
 	return s;
 }
-
-CHECK_MAIN(blklist_kept_suite)

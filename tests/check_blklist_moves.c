@@ -433,10 +433,10 @@ START_TEST(moves_are_those_of_the_program)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_moves_suite(void)
 {
-	Suite *s = suite_create("blklist moves");
+	Suite *s = suite_create("blklist_moves");
 	TCase *rules = tcase_create("Rules"), *program = tcase_create("Program");
 
 #define RULE(name) \
@@ -462,5 +462,3 @@ suite(void)
 	suite_add_tcase(s, program);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -203,10 +203,10 @@ START_TEST(literal_list_has_a_limit_of_its_own)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_note_suite(void)
 {
-	Suite *s = suite_create("blklist: the note");
+	Suite *s = suite_create("blklist_note");
 	TCase *rules = tcase_create("literal list");
 	const TTest *const tests[] = {
 		initially_every_record_is_free_and_points_to_the_next,
@@ -227,5 +227,3 @@ suite(void)
 	suite_add_tcase(s, rules);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -219,10 +219,10 @@ START_TEST(records_of_pairs_are_told)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_pairs_suite(void)
 {
-	Suite *s = suite_create("blklist: pairs");
+	Suite *s = suite_create("blklist_pairs");
 	TCase *rules = tcase_create("rules of every kind");
 	const TTest *const tests[] = {
 		pair_in_one_batch_is_left_out_and_counted,
@@ -242,5 +242,3 @@ suite(void)
 	suite_add_tcase(s, rules);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -181,13 +181,13 @@ START_TEST(growing_list_finds_its_memory_there)
 END_TEST
 #endif
 
-static Suite *
-suite(void)
+Suite *
+blklist_ready_suite(void)
 {
-	Suite *s = suite_create("blklist: memory ahead");
+	Suite *s = suite_create("blklist_ready");
 	TCase *core = tcase_create("core");
 
-	blklist_begin_beside();
+	tcase_add_checked_fixture(core, blklist_begin_beside, NULL);
 	tcase_add_test(core, memory_that_was_asked_for_comes);
 	tcase_add_test(core, bytes_that_are_written_meanwhile_stay);
 	tcase_add_test(core, memory_that_was_forgotten_does_not_come);
@@ -199,5 +199,3 @@ suite(void)
 	suite_add_tcase(s, core);
 	return s;
 }
-
-CHECK_MAIN(suite)

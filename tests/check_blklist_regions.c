@@ -197,10 +197,10 @@ START_TEST(sparse_blocks_need_little_memory)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_regions_suite(void)
 {
-	Suite *s = suite_create("blklist: regions");
+	Suite *s = suite_create("blklist_regions");
 	TCase *core = tcase_create("core");
 
 	tcase_add_checked_fixture(core, setup, teardown);
@@ -214,5 +214,3 @@ suite(void)
 	suite_add_tcase(s, core);
 	return s;
 }
-
-CHECK_MAIN(suite)

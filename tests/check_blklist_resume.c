@@ -264,10 +264,10 @@ START_TEST(a_million_blocks_are_taken_up)
 }
 END_TEST
 
-static Suite *
+Suite *
 blklist_resume_suite(void)
 {
-	Suite *s = suite_create("blklist: taken up again");
+	Suite *s = suite_create("blklist_resume");
 	TCase *spoilt = tcase_create("spoilt");
 
 	tcase_set_timeout(spoilt, 60);
@@ -282,5 +282,3 @@ blklist_resume_suite(void)
 	suite_add_tcase(s, spoilt);
 	return s;
 }
-
-CHECK_MAIN(blklist_resume_suite)

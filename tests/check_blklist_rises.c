@@ -144,10 +144,10 @@ START_TEST(a_round_begins_at_nothing)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_rises_suite(void)
 {
-	Suite *s = suite_create("blklist: rises");
+	Suite *s = suite_create("blklist_rises");
 	TCase *t = tcase_create("by threads");
 
 	tcase_add_loop_test(t, threads_held_no_more_than_their_highest_together,
@@ -157,5 +157,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

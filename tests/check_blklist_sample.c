@@ -198,8 +198,8 @@ START_TEST(estimate_is_near_the_heap_it_samples)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_sample_suite(void)
 {
 	const TTest *const tests[] = {
 		without_a_sample_estimates_are_exact,
@@ -209,7 +209,7 @@ suite(void)
 		estimates_of_an_empty_list_are_zero,
 		cleared_list_keeps_its_period,
 	};
-	Suite *s = suite_create("blklist: a sample");
+	Suite *s = suite_create("blklist_sample");
 	TCase *rules = tcase_create("rules");
 
 	for (size_t i = 0; i < NELEM(tests); i++)
@@ -218,5 +218,3 @@ suite(void)
 	suite_add_tcase(s, rules);
 	return s;
 }
-
-CHECK_MAIN(suite)

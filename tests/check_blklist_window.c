@@ -157,8 +157,8 @@ START_TEST(more_rows_than_the_counters_say_are_cut)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+blklist_window_suite(void)
 {
 	Suite *s = suite_create("blklist_window");
 	TCase *tc = tcase_create("Core");
@@ -175,5 +175,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

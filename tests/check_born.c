@@ -276,7 +276,7 @@ START_TEST(blocks_that_come_late_are_found_after_a_while)
 }
 END_TEST
 
-static Suite *
+Suite *
 born_suite(void)
 {
 	Suite *s = suite_create("born");
@@ -302,5 +302,3 @@ born_suite(void)
 	suite_add_tcase(s, others);
 	return s;
 }
-
-CHECK_MAIN(born_suite)

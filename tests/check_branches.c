@@ -488,7 +488,7 @@ START_TEST(picture_of_two_levels_is_golden)
 }
 END_TEST
 
-static Suite *
+Suite *
 branches_suite(void)
 {
 	Suite *s = suite_create("branches");
@@ -529,5 +529,3 @@ branches_suite(void)
 	suite_add_tcase(s, when);
 	return s;
 }
-
-CHECK_MAIN(branches_suite)

@@ -215,7 +215,7 @@ START_TEST(a_target_is_a_stream_or_a_number_that_a_process_can_have)
 }
 END_TEST
 
-static Suite *
+Suite *
 bridge_suite(void)
 {
 	Suite *s = suite_create("bridge");
@@ -232,5 +232,3 @@ bridge_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(bridge_suite)

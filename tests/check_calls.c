@@ -237,7 +237,7 @@ START_TEST(another_stream_is_not_asked_for_a_paused_picture)
 }
 END_TEST
 
-static Suite *
+Suite *
 calls_suite(void)
 {
 	Suite *s = suite_create("calls");
@@ -271,5 +271,3 @@ calls_suite(void)
 	suite_add_tcase(s, pauses);
 	return s;
 }
-
-CHECK_MAIN(calls_suite)

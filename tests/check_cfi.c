@@ -226,7 +226,7 @@ START_TEST(walk_of_a_table_has_an_end)
 }
 END_TEST
 
-static Suite *
+Suite *
 cfi_suite(void)
 {
 	Suite *s = suite_create("cfi");
@@ -251,5 +251,3 @@ cfi_suite(void)
 	suite_add_tcase(s, damage);
 	return s;
 }
-
-CHECK_MAIN(cfi_suite)

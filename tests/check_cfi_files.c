@@ -389,7 +389,7 @@ START_TEST(every_row_is_what_libdw_reads)
 END_TEST
 #endif
 
-static Suite *
+Suite *
 cfi_files_suite(void)
 {
 	Suite *s = suite_create("cfi_files");
@@ -400,5 +400,3 @@ cfi_files_suite(void)
 	suite_add_tcase(s, files);
 	return s;
 }
-
-CHECK_MAIN(cfi_files_suite)

@@ -446,7 +446,7 @@ START_TEST(walk_of_a_coroutine_ends_where_it_began)
 }
 END_TEST
 
-static Suite *
+Suite *
 cfi_live_suite(void)
 {
 	Suite *s = suite_create("cfi_live");
@@ -480,7 +480,7 @@ START_TEST(this_libc_has_no_tables)
 }
 END_TEST
 
-static Suite *
+Suite *
 cfi_live_suite(void)
 {
 	Suite *s = suite_create("cfi_live");
@@ -491,5 +491,3 @@ cfi_live_suite(void)
 	return s;
 }
 #endif
-
-CHECK_MAIN(cfi_live_suite)

@@ -434,8 +434,8 @@ START_TEST(rows_fit_at_every_width)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+chains_suite(void)
 {
 	Suite *s = suite_create("chains");
 	TCase *c = tcase_create("realloc");
@@ -453,5 +453,3 @@ suite(void)
 	suite_add_tcase(s, c);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -480,7 +480,7 @@ START_TEST(screen_has_the_first_rows_and_a_whole_take_all_of_them)
 }
 END_TEST
 
-static Suite *
+Suite *
 choice_suite(void)
 {
 	Suite *s = suite_create("choice");
@@ -522,5 +522,3 @@ choice_suite(void)
 	suite_add_tcase(s, when);
 	return s;
 }
-
-CHECK_MAIN(choice_suite)

@@ -440,7 +440,7 @@ START_TEST(what_is_called_built_in_is_what_options_begin_with)
 }
 END_TEST
 
-static Suite *
+Suite *
 config_suite(void)
 {
 	Suite *suite = suite_create("config");
@@ -471,5 +471,3 @@ config_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(config_suite)

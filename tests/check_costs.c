@@ -178,8 +178,8 @@ START_TEST(why_free_memory_is_not_shown_stands_there_in_address_order)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+costs_suite(void)
 {
 	Suite *s = suite_create("costs");
 	TCase *t = tcase_create("costs");
@@ -198,5 +198,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

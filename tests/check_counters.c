@@ -422,8 +422,8 @@ START_TEST(numbers_of_the_node_reach_the_page)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+counters_suite(void)
 {
 	Suite *s = suite_create("counters");
 	TCase *t = tcase_create("seven");
@@ -438,5 +438,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -402,7 +402,7 @@ START_TEST(page_that_comes_back_has_all_and_changes_nothing_for_another)
 }
 END_TEST
 
-static Suite *
+Suite *
 cuts_suite(void)
 {
 	Suite *s = suite_create("cuts");
@@ -417,5 +417,3 @@ cuts_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(cuts_suite)

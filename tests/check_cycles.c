@@ -240,7 +240,7 @@ START_TEST(no_cycle_waits_for_the_names_of_ten_thousand_stacks)
 }
 END_TEST
 
-static Suite *
+Suite *
 cycles_suite(void)
 {
 	Suite *s = suite_create("cycles");
@@ -253,5 +253,3 @@ cycles_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(cycles_suite)

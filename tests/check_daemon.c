@@ -645,8 +645,8 @@ END_TEST
 
 /* --- suite -------------------------------------------------------------- */
 
-static Suite *
-suite(void)
+Suite *
+daemon_suite(void)
 {
 	Suite *s = suite_create("daemon");
 	TCase *t = tcase_create("arguments");
@@ -686,5 +686,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

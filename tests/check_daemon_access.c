@@ -292,10 +292,10 @@ START_TEST(targets_beyond_the_table_are_not_counted)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+daemon_access_suite(void)
 {
-	Suite *s = suite_create("daemon access");
+	Suite *s = suite_create("daemon_access");
 	TCase *t = tcase_create("access");
 
 	tcase_add_loop_test(t,
@@ -312,5 +312,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

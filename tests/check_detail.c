@@ -327,7 +327,7 @@ START_TEST(call_under_the_cursor_is_told_in_full)
 }
 END_TEST
 
-static Suite *
+Suite *
 detail_suite(void)
 {
 	Suite *s = suite_create("detail");
@@ -363,5 +363,3 @@ detail_suite(void)
 	suite_add_tcase(s, cursor);
 	return s;
 }
-
-CHECK_MAIN(detail_suite)

@@ -257,7 +257,7 @@ START_TEST(block_is_new_since_the_mark_or_was_there_before)
 }
 END_TEST
 
-static Suite *
+Suite *
 detail_around_suite(void)
 {
 	Suite *s = suite_create("detail_around");
@@ -278,5 +278,3 @@ detail_around_suite(void)
 	suite_add_tcase(s, around);
 	return s;
 }
-
-CHECK_MAIN(detail_around_suite)

@@ -219,7 +219,7 @@ START_TEST(page_has_memory)
 }
 END_TEST
 
-static Suite *
+Suite *
 diag_suite(void)
 {
 	Suite *s = suite_create("diag");
@@ -242,5 +242,3 @@ diag_suite(void)
 	suite_add_tcase(s, numbers);
 	return s;
 }
-
-CHECK_MAIN(diag_suite)

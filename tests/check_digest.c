@@ -322,7 +322,7 @@ START_TEST(what_was_left_within_a_batch_is_lost_up_to_the_next_one)
 }
 END_TEST
 
-static Suite *
+Suite *
 digest_suite(void)
 {
 	Suite *s = suite_create("digest");
@@ -346,5 +346,3 @@ digest_suite(void)
 	suite_add_tcase(s, read);
 	return s;
 }
-
-CHECK_MAIN(digest_suite)

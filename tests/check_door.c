@@ -119,8 +119,8 @@ START_TEST(a_crowd_of_one_user_that_says_nothing_takes_no_place_of_others)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+door_suite(void)
 {
 	Suite *s = suite_create("door");
 	TCase *t = tcase_create("strangers");
@@ -134,5 +134,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

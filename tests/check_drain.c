@@ -403,7 +403,7 @@ START_TEST(picture_of_before_a_mark_has_no_difference_to_it)
 }
 END_TEST
 
-static Suite *
+Suite *
 drain_suite(void)
 {
 	Suite *s = suite_create("drain");
@@ -426,5 +426,3 @@ drain_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(drain_suite)

@@ -391,8 +391,8 @@ START_TEST(what_a_comparison_does_not_list_is_counted)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+export_suite(void)
 {
 	Suite *s = suite_create("export");
 	TCase *tc = tcase_create("export");
@@ -418,5 +418,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -275,8 +275,8 @@ START_TEST(a_child_of_who_has_changed_his_user_inherits_all_the_same)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+family_suite(void)
 {
 	Suite *s = suite_create("family");
 	TCase *t = tcase_create("children");
@@ -293,5 +293,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

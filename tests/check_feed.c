@@ -343,7 +343,7 @@ START_TEST(a_record_is_no_older_than_the_last_visit_and_not_of_the_future)
 }
 END_TEST
 
-static Suite *
+Suite *
 feed_suite(void)
 {
 	Suite *s = suite_create("feed");
@@ -378,5 +378,3 @@ feed_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(feed_suite)

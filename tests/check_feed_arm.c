@@ -644,10 +644,10 @@ START_TEST(armed_a_thousand_times_the_list_is_true)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+feed_arm_suite(void)
 {
-	Suite *s = suite_create("feed: arming");
+	Suite *s = suite_create("feed_arm");
 	TCase *tc = tcase_create("word");
 
 	tcase_add_test(tc, a_feed_is_born_armed);
@@ -678,5 +678,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -294,10 +294,10 @@ START_TEST(a_range_frozen_among_its_tickets_holds_nobody_and_comes_late)
 }
 END_TEST
 
-static Suite *
+Suite *
 feed_common_suite(void)
 {
-	Suite *s = suite_create("feed: common ring");
+	Suite *s = suite_create("feed_common");
 	TCase *tc = tcase_create("common ring");
 
 	tcase_add_test(tc, without_a_ring_events_go_by_the_common_one);
@@ -322,5 +322,3 @@ feed_common_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(feed_common_suite)

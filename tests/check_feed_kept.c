@@ -661,10 +661,10 @@ START_TEST(a_damaged_state_ends_in_an_error_or_in_a_feed)
 }
 END_TEST
 
-static Suite *
+Suite *
 feed_kept_suite(void)
 {
-	Suite *s = suite_create("feed kept");
+	Suite *s = suite_create("feed_kept");
 	TCase *tc;
 
 	tc = tcase_create("Deaths");
@@ -700,5 +700,3 @@ feed_kept_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(feed_kept_suite)

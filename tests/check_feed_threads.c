@@ -518,10 +518,10 @@ START_TEST(arenas_that_are_reset_side_by_side_are_as_exact)
 }
 END_TEST
 
-static Suite *
+Suite *
 feed_threads_suite(void)
 {
-	Suite *s = suite_create("feed, threads");
+	Suite *s = suite_create("feed_threads");
 	TCase *tc = tcase_create("threads");
 
 	tcase_set_timeout(tc, 120);
@@ -543,5 +543,3 @@ feed_threads_suite(void)
 #endif
 	return s;
 }
-
-CHECK_MAIN(feed_threads_suite)

@@ -392,7 +392,7 @@ START_TEST(nothing_is_fetched_unless_it_is_configured)
 }
 END_TEST
 
-static Suite *
+Suite *
 fetch_suite(void)
 {
 	Suite *s = suite_create("fetch");
@@ -414,5 +414,3 @@ fetch_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(fetch_suite)

@@ -409,8 +409,8 @@ START_TEST(offs_moves_the_rows)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+fields_suite(void)
 {
 	Suite *s = suite_create("fields");
 	TCase *line = tcase_create("the note's line");
@@ -446,5 +446,3 @@ suite(void)
 	suite_add_tcase(s, keys);
 	return s;
 }
-
-CHECK_MAIN(suite)

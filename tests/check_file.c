@@ -375,8 +375,8 @@ START_TEST(a_state_path_that_does_not_fit_is_an_error)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+file_suite(void)
 {
 	Suite *s = suite_create("file");
 	TCase *tc = tcase_create("replaced");
@@ -415,5 +415,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -656,7 +656,7 @@ START_TEST(an_empty_line_can_begin_with_each_field)
 }
 END_TEST
 
-static Suite *
+Suite *
 filter_suite(void)
 {
 	Suite *s = suite_create("filter");
@@ -694,5 +694,3 @@ filter_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(filter_suite)

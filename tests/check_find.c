@@ -197,7 +197,7 @@ START_TEST(groups_are_not_searched_and_it_is_said)
 }
 END_TEST
 
-static Suite *
+Suite *
 find_suite(void)
 {
 	Suite *s = suite_create("find");
@@ -217,5 +217,3 @@ find_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(find_suite)

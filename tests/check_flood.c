@@ -74,8 +74,8 @@ START_TEST(an_overrun_is_counted_and_the_list_is_then_the_generators)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+flood_suite(void)
 {
 	Suite *s = suite_create("flood");
 	TCase *t = tcase_create("flood");
@@ -87,5 +87,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -356,7 +356,7 @@ START_TEST(a_standstill_is_the_targets_own_and_the_end_counts_it)
 }
 END_TEST
 
-static Suite *
+Suite *
 follow_suite(void)
 {
 	Suite *s = suite_create("follow");
@@ -390,5 +390,3 @@ follow_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(follow_suite)

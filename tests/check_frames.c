@@ -187,7 +187,7 @@ START_TEST(buffer_is_bounded_whatever_is_asked_for)
 }
 END_TEST
 
-static Suite *
+Suite *
 frames_suite(void)
 {
 	Suite *s = suite_create("frames");
@@ -206,5 +206,3 @@ frames_suite(void)
 	tcase_add_test(limits, buffer_is_bounded_whatever_is_asked_for);
 	return s;
 }
-
-CHECK_MAIN(frames_suite)

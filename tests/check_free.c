@@ -525,8 +525,8 @@ START_TEST(a_paused_picture_keeps_its_gaps)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+free_suite(void)
 {
 	Suite *s = suite_create("free");
 	TCase *tc = tcase_create("which");
@@ -554,5 +554,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -233,8 +233,8 @@ START_TEST(numbers_of_the_node_are_in_its_stat)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+friendly_suite(void)
 {
 	Suite *s = suite_create("friendly");
 	TCase *t = tcase_create("translations");
@@ -264,5 +264,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -258,8 +258,8 @@ START_TEST(origin_is_what_sshd_says)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+greet_suite(void)
 {
 	Suite *s = suite_create("greet");
 	TCase *t = tcase_create("numbers");
@@ -277,5 +277,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

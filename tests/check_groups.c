@@ -528,7 +528,7 @@ START_TEST(names_to_come_are_counted_where_groups_wait_for_them)
 }
 END_TEST
 
-static Suite *
+Suite *
 groups_suite(void)
 {
 	Suite *s = suite_create("groups");
@@ -587,5 +587,3 @@ groups_suite(void)
 	suite_add_tcase(s, open);
 	return s;
 }
-
-CHECK_MAIN(groups_suite)

@@ -286,10 +286,10 @@ START_TEST(a_frozen_page_of_groups_fits_whatever_comes)
 }
 END_TEST
 
-static Suite *
+Suite *
 groups_still_suite(void)
 {
-	Suite *s = suite_create("groups still");
+	Suite *s = suite_create("groups_still");
 	TCase *tc = tcase_create("order");
 
 	tcase_add_checked_fixture(tc, setup_still_groups, teardown);
@@ -304,5 +304,3 @@ groups_still_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(groups_still_suite)

@@ -36,7 +36,7 @@ START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	until_stop(&t);
 	k = keeper_of(t.pid);
 	ck_assert_ptr_nonnull(k);
-	ck_assert_str_eq(k->comm, "check_hello");
+	ck_assert_str_eq(k->comm, program_invocation_short_name);
 	ck_assert_int_eq(k->ppid, getpid());
 	drain(k);
 	ck_assert_uint_eq(keeper_counts(k)->allocs, 2);
@@ -535,7 +535,7 @@ START_TEST(threads_types_and_requesters_are_taken_from_the_stream)
 	ck_assert_str_eq(k->types->by_code[0xc4].text, "a connection");
 	ck_assert_uint_eq(keeper_counts(k)->illegal_type, 0);
 	keeper_thread_name(k, 1, name, sizeof name);
-	ck_assert_str_eq(name, "check_hello");
+	ck_assert_str_eq(name, program_invocation_short_name);
 	page_open(&page);
 	page_greet(&page, WIRE_ROLE_READ);
 	m.snap.index = k->index;
@@ -589,8 +589,8 @@ START_TEST(a_target_can_be_ended_by_a_page_that_may)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+hello_suite(void)
 {
 	Suite *s = suite_create("hello");
 	TCase *t = tcase_create("targets");
@@ -622,5 +622,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

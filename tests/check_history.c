@@ -178,7 +178,7 @@ START_TEST(what_is_no_file_is_left_alone)
 }
 END_TEST
 
-static Suite *
+Suite *
 history_suite(void)
 {
 	Suite *s = suite_create("history");
@@ -198,5 +198,3 @@ history_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(history_suite)

@@ -530,7 +530,7 @@ START_TEST(a_slot_that_was_a_record_is_no_tickets_of_a_range)
 }
 END_TEST
 
-static Suite *
+Suite *
 hostile_suite(void)
 {
 	Suite *s = suite_create("hostile");
@@ -559,5 +559,3 @@ hostile_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(hostile_suite)

@@ -461,8 +461,8 @@ START_TEST(an_image_that_came_by_exec_begins_a_store)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+inherit_suite(void)
 {
 	Suite *s = suite_create("inherit");
 	TCase *t = tcase_create("cut");
@@ -484,5 +484,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -500,10 +500,10 @@ START_TEST(a_field_that_there_is_not_is_told)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+json_rows_suite(void)
 {
-	Suite *s = suite_create("json rows");
+	Suite *s = suite_create("json_rows");
 	TCase *tc = tcase_create("json rows");
 
 	tcase_add_loop_test(tc, a_document_has_the_same_values_in_each_form,
@@ -526,5 +526,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

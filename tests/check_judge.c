@@ -545,8 +545,8 @@ START_TEST(news_of_one_cycle_are_one_sample)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+judge_suite(void)
 {
 	Suite *s = suite_create("judge");
 	TCase *tc = tcase_create("judge");
@@ -591,5 +591,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

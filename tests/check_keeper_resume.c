@@ -675,8 +675,8 @@ START_TEST(names_in_the_store_are_read_as_they_are_written)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+keeper_resume_suite(void)
 {
 	Suite *s = suite_create("keeper_resume");
 	TCase *t = tcase_create("taken up");
@@ -713,5 +713,3 @@ suite(void)
 	suite_add_tcase(s, kernel);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -310,7 +310,7 @@ START_TEST(whatever_kills_a_keeper_no_event_is_lost_or_counted_twice)
 }
 END_TEST
 
-static Suite *
+Suite *
 keepers_suite(void)
 {
 	Suite *s = suite_create("keepers");
@@ -323,5 +323,3 @@ keepers_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(keepers_suite)

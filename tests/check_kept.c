@@ -287,8 +287,8 @@ START_TEST(populated_memory_is_in_huge_pages_where_there_are_any)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+kept_suite(void)
 {
 	Suite *s = suite_create("kept");
 	TCase *tc = tcase_create("kept");
@@ -312,5 +312,3 @@ suite(void)
 	suite_add_tcase(s, kernel);
 	return s;
 }
-
-CHECK_MAIN(suite)

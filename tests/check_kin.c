@@ -158,7 +158,7 @@ START_TEST(kin_of_a_name_that_comes_late_are_its_own)
 }
 END_TEST
 
-static Suite *
+Suite *
 kin_suite(void)
 {
 	Suite *s = suite_create("kin");
@@ -176,5 +176,3 @@ kin_suite(void)
 	suite_add_tcase(s, related);
 	return s;
 }
-
-CHECK_MAIN(kin_suite)

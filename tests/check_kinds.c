@@ -382,7 +382,7 @@ START_TEST(kinds_are_called_by_their_words)
 }
 END_TEST
 
-static Suite *
+Suite *
 kinds_suite(void)
 {
 	Suite *s = suite_create("kinds");
@@ -417,5 +417,3 @@ kinds_suite(void)
 	suite_add_tcase(s, called);
 	return s;
 }
-
-CHECK_MAIN(kinds_suite)

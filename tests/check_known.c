@@ -462,8 +462,8 @@ START_TEST(of_a_list_that_lacks_anything_no_regions_are_told)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+known_suite(void)
 {
 	Suite *s = suite_create("known");
 	TCase *tc = tcase_create("the node's set");
@@ -500,5 +500,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

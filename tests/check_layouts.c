@@ -421,7 +421,7 @@ START_TEST(glyph_of_an_age_has_the_mark_of_its_step)
 }
 END_TEST
 
-static Suite *
+Suite *
 layouts_suite(void)
 {
 	Suite *s = suite_create("layouts");
@@ -454,5 +454,3 @@ layouts_suite(void)
 	suite_add_tcase(s, g);
 	return s;
 }
-
-CHECK_MAIN(layouts_suite)

@@ -268,7 +268,7 @@ START_TEST(row_of_the_strict_page_is_the_one_that_it_shows)
 }
 END_TEST
 
-static Suite *
+Suite *
 leaving_suite(void)
 {
 	Suite *s = suite_create("leaving");
@@ -292,5 +292,3 @@ leaving_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(leaving_suite)

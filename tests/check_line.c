@@ -298,7 +298,7 @@ START_TEST(nothing_is_put_there_when_nothing_fits)
 }
 END_TEST
 
-static Suite *
+Suite *
 line_suite(void)
 {
 	Suite *s = suite_create("line");
@@ -324,5 +324,3 @@ line_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(line_suite)

@@ -525,7 +525,7 @@ START_TEST(a_sorted_listing_is_of_the_moment_it_was_asked_for)
 }
 END_TEST
 
-static Suite *
+Suite *
 listing_suite(void)
 {
 	Suite *s = suite_create("listing");
@@ -569,5 +569,3 @@ listing_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(listing_suite)

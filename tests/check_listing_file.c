@@ -282,10 +282,10 @@ START_TEST(a_file_without_a_path_has_no_name)
 }
 END_TEST
 
-static Suite *
+Suite *
 listing_file_suite(void)
 {
-	Suite *s = suite_create("listing files");
+	Suite *s = suite_create("listing_file");
 	TCase *tc = tcase_create("where to");
 
 	tcase_add_checked_fixture(tc, begin_to, end_to);
@@ -309,5 +309,3 @@ listing_file_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(listing_file_suite)

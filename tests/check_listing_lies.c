@@ -319,10 +319,10 @@ START_TEST(nothing_is_told_of_it_when_the_page_has_closed_the_link)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+listing_lies_suite(void)
 {
-	Suite *s = suite_create("listing lies");
+	Suite *s = suite_create("listing_lies");
 	TCase *t = tcase_create("sent");
 
 	tcase_add_checked_fixture(t, begin, end);
@@ -357,5 +357,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

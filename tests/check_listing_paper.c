@@ -183,10 +183,10 @@ START_TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+listing_paper_suite(void)
 {
-	Suite *s = suite_create("listings on paper");
+	Suite *s = suite_create("listing_paper");
 	TCase *t;
 
 	t = tcase_create("paper");
@@ -201,5 +201,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -481,8 +481,8 @@ START_TEST(what_is_stored_and_refused_is_counted_once)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+listings_suite(void)
 {
 	Suite *s = suite_create("listings");
 	TCase *t = tcase_create("there and back");
@@ -522,5 +522,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -156,10 +156,10 @@ up_system(void)
 	up_with((struct node_opts){ .daemon = true, .system = true });
 }
 
-static Suite *
-suite(void)
+Suite *
+listings_who_suite(void)
 {
-	Suite *s = suite_create("listings' senders");
+	Suite *s = suite_create("listings_who");
 	TCase *t = tcase_create("who has sent it");
 
 	tcase_add_checked_fixture(t, up, down);
@@ -175,5 +175,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

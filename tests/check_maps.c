@@ -168,8 +168,8 @@ START_TEST(a_process_that_has_ended_has_no_code)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+maps_suite(void)
 {
 	Suite *s = suite_create("maps");
 	TCase *t = tcase_create("asked and read");
@@ -181,5 +181,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

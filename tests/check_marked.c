@@ -303,7 +303,7 @@ START_TEST(wide_page_says_the_mark_where_there_is_room)
 }
 END_TEST
 
-static Suite *
+Suite *
 marked_suite(void)
 {
 	Suite *s = suite_create("marked");
@@ -338,5 +338,3 @@ marked_suite(void)
 #endif
 	return s;
 }
-
-CHECK_MAIN(marked_suite)

@@ -193,7 +193,7 @@ START_TEST(parts_that_do_not_fit_together_are_refused)
 }
 END_TEST
 
-static Suite *
+Suite *
 merge_suite(void)
 {
 	Suite *suite = suite_create("merge");
@@ -210,5 +210,3 @@ merge_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(merge_suite)

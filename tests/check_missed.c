@@ -386,8 +386,8 @@ START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+missed_suite(void)
 {
 	Suite *s = suite_create("missed");
 	TCase *t = tcase_create("too late");
@@ -410,5 +410,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

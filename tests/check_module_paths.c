@@ -274,10 +274,10 @@ START_TEST(a_mapping_of_no_file_has_no_path)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+module_paths_suite(void)
 {
-	Suite *s = suite_create("module paths");
+	Suite *s = suite_create("module_paths");
 	TCase *t = tcase_create("modules");
 
 	tcase_add_test(t, the_program_itself_is_what_it_ran_at_the_start);
@@ -295,5 +295,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -538,7 +538,7 @@ START_TEST(an_idle_target_costs_the_terminal_less_than_100_bytes_a_second)
 }
 END_TEST
 
-static Suite *
+Suite *
 monkey_suite(void)
 {
 	Suite *s = suite_create("monkey");
@@ -556,5 +556,3 @@ monkey_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(monkey_suite)

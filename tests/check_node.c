@@ -586,8 +586,8 @@ START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+node_suite(void)
 {
 	Suite *s = suite_create("node");
 	TCase *t = tcase_create("DSTRM");
@@ -623,5 +623,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -478,10 +478,10 @@ START_TEST(sample_is_told_and_estimated)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+node_arming_suite(void)
 {
-	Suite *s = suite_create("node: arming");
+	Suite *s = suite_create("node_arming");
 	TCase *t = tcase_create("rules");
 
 	tcase_add_test(t, target_of_a_dormant_node_sleeps_until_it_is_armed);
@@ -509,5 +509,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

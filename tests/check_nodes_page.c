@@ -350,7 +350,7 @@ START_TEST(a_table_without_nodes_is_a_page_too)
 }
 END_TEST
 
-static Suite *
+Suite *
 nodes_page_suite(void)
 {
 	Suite *s = suite_create("nodes_page");
@@ -379,5 +379,3 @@ nodes_page_suite(void)
 	suite_add_tcase(s, moving);
 	return s;
 }
-
-CHECK_MAIN(nodes_page_suite)

@@ -622,7 +622,7 @@ START_TEST(help_has_every_option)
 }
 END_TEST
 
-static Suite *
+Suite *
 options_suite(void)
 {
 	Suite *suite = suite_create("options");
@@ -658,5 +658,3 @@ options_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(options_suite)

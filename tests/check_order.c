@@ -326,7 +326,7 @@ START_TEST(heading_marks_the_column)
 }
 END_TEST
 
-static Suite *
+Suite *
 order_suite(void)
 {
 	Suite *s = suite_create("order");
@@ -351,5 +351,3 @@ order_suite(void)
 	suite_add_tcase(s, words);
 	return s;
 }
-
-CHECK_MAIN(order_suite)

@@ -53,10 +53,10 @@ START_TEST(a_ring_full_of_marks_waits_for_its_own_thread_alone)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+order_crowd_suite(void)
 {
-	Suite *s = suite_create("order, a crowd");
+	Suite *s = suite_create("order_crowd");
 	TCase *t = tcase_create("common ring");
 
 	tcase_add_test(t, a_ring_full_of_marks_waits_for_its_own_thread_alone);
@@ -64,5 +64,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

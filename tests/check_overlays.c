@@ -271,7 +271,7 @@ START_TEST(esc_goes_back_through_what_is_open_each_once)
 }
 END_TEST
 
-static Suite *
+Suite *
 overlays_suite(void)
 {
 	Suite *s = suite_create("overlays");
@@ -289,5 +289,3 @@ overlays_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(overlays_suite)

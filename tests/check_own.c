@@ -388,7 +388,7 @@ START_TEST(pages_that_the_node_closes_leave_nothing_behind)
 }
 END_TEST
 
-static Suite *
+Suite *
 own_suite(void)
 {
 	Suite *s = suite_create("own");
@@ -416,5 +416,3 @@ own_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(own_suite)

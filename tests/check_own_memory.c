@@ -377,10 +377,10 @@ START_TEST(MEMB_begins_with_the_first_target)
 }
 END_TEST
 
-static Suite *
+Suite *
 own_memory_suite(void)
 {
-	Suite *s = suite_create("own memory");
+	Suite *s = suite_create("own_memory");
 	TCase *tc = tcase_create("memory");
 
 	tcase_add_loop_test(tc,
@@ -404,5 +404,3 @@ own_memory_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(own_memory_suite)

@@ -654,7 +654,7 @@ START_TEST(a_picture_without_memory_comes_to_an_end)
 END_TEST
 #endif
 
-static Suite *
+Suite *
 page_suite(void)
 {
 	Suite *s = suite_create("page");
@@ -709,5 +709,3 @@ page_suite(void)
 	suite_add_tcase(s, line);
 	return s;
 }
-
-CHECK_MAIN(page_suite)

@@ -286,10 +286,10 @@ START_TEST(groups_are_not_made_of_a_window)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+page_modes_suite(void)
 {
-	Suite *s = suite_create("page: arming and samples");
+	Suite *s = suite_create("page_modes");
 	TCase *t = tcase_create("words");
 
 	tcase_add_checked_fixture(t, setup_target, teardown);
@@ -320,5 +320,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -260,10 +260,10 @@ START_TEST(empty_list_is_over_at_once)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+page_walk_suite(void)
 {
-	Suite *s = suite_create("page: walk");
+	Suite *s = suite_create("page_walk");
 	TCase *t = tcase_create("walk");
 
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -283,5 +283,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

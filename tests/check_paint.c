@@ -325,7 +325,7 @@ START_TEST(a_line_over_another_is_as_one_that_is_painted_whole)
 }
 END_TEST
 
-static Suite *
+Suite *
 paint_suite(void)
 {
 	Suite *s = suite_create("paint");
@@ -344,5 +344,3 @@ paint_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(paint_suite)

@@ -577,7 +577,7 @@ START_TEST(the_common_ring_has_no_pairs)
 }
 END_TEST
 
-static Suite *
+Suite *
 pairs_suite(void)
 {
 	Suite *s = suite_create("pairs");
@@ -624,5 +624,3 @@ pairs_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(pairs_suite)

@@ -289,8 +289,8 @@ START_TEST(a_pause_begins_anew_when_the_list_is_another)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+past_suite(void)
 {
 	Suite *s = suite_create("past");
 	TCase *t = tcase_create("steps");
@@ -316,5 +316,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

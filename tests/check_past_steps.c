@@ -287,8 +287,8 @@ START_TEST(requesters_keep_their_numbers)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+past_steps_suite(void)
 {
 	Suite *s = suite_create("past_steps");
 	TCase *t = tcase_create("portions");
@@ -313,5 +313,3 @@ suite(void)
 #endif
 	return s;
 }
-
-CHECK_MAIN(suite)

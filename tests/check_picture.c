@@ -292,7 +292,7 @@ START_TEST(block_from_the_future_is_new)
 }
 END_TEST
 
-static Suite *
+Suite *
 picture_suite(void)
 {
 	Suite *s = suite_create("picture");
@@ -324,5 +324,3 @@ picture_suite(void)
 	suite_add_tcase(s, target);
 	return s;
 }
-
-CHECK_MAIN(picture_suite)

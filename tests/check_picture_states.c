@@ -395,10 +395,10 @@ START_TEST(list_that_is_not_in_yet_is_not_empty)
 }
 END_TEST
 
-static Suite *
+Suite *
 picture_states_suite(void)
 {
-	Suite *s = suite_create("picture: states");
+	Suite *s = suite_create("picture_states");
 	TCase *target = tcase_create("target");
 
 	tcase_add_checked_fixture(target, setup_target, teardown);
@@ -426,5 +426,3 @@ picture_states_suite(void)
 	suite_add_tcase(s, target);
 	return s;
 }
-
-CHECK_MAIN(picture_states_suite)

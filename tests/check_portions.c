@@ -165,8 +165,8 @@ START_TEST(another_stream_during_a_take_begins_anew)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+portions_suite(void)
 {
 	Suite *s = suite_create("portions");
 	TCase *portions = tcase_create("portions");
@@ -187,5 +187,3 @@ suite(void)
 	suite_add_tcase(s, portions);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -376,7 +376,7 @@ START_TEST(descriptors_stay_as_the_program_was_given_them)
 }
 END_TEST
 
-static Suite *
+Suite *
 preload_suite(void)
 {
 	Suite *s = suite_create("preload");
@@ -417,5 +417,3 @@ preload_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(preload_suite)

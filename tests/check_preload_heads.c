@@ -229,10 +229,10 @@ START_TEST(a_head_that_was_written_over_leads_nowhere)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+preload_heads_suite(void)
 {
-	Suite *s = suite_create("preload: heads");
+	Suite *s = suite_create("preload_heads");
 	TCase *t = tcase_create("heads");
 
 	tcase_set_timeout(t, 60);
@@ -246,5 +246,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -461,10 +461,10 @@ START_TEST(a_sampled_operator_goes_by_its_own_type)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+preload_modes_suite(void)
 {
-	Suite *s = suite_create("preload: dormant and sampled");
+	Suite *s = suite_create("preload_modes");
 	TCase *tc = tcase_create("dormant");
 
 	tcase_set_timeout(tc, 120);
@@ -496,5 +496,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -201,10 +201,10 @@ START_TEST(plugin_that_brings_its_own_runtime_is_counted_exactly)
 }
 END_TEST
 
-static Suite *
+Suite *
 preload_others_suite(void)
 {
-	Suite *s = suite_create("preload: others");
+	Suite *s = suite_create("preload_others");
 	TCase *t = tcase_create("others");
 
 	tcase_set_timeout(t, 60);
@@ -221,5 +221,3 @@ preload_others_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(preload_others_suite)

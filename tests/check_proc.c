@@ -55,8 +55,8 @@ START_TEST(of_one_that_waits_to_be_reaped_nothing_is_said)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+proc_suite(void)
 {
 	Suite *s = suite_create("proc");
 	TCase *t = tcase_create("stat");
@@ -67,5 +67,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -316,7 +316,7 @@ START_TEST(sums_of_a_sample_are_what_its_blocks_stand_for)
 }
 END_TEST
 
-static Suite *
+Suite *
 profile_suite(void)
 {
 	Suite *suite = suite_create("profile");
@@ -345,5 +345,3 @@ profile_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(profile_suite)

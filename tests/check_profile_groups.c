@@ -451,10 +451,10 @@ START_TEST(wrapper_has_callers_too)
 }
 END_TEST
 
-static Suite *
+Suite *
 profile_groups_suite(void)
 {
-	Suite *suite = suite_create("profile groups");
+	Suite *suite = suite_create("profile_groups");
 	TCase *tc = tcase_create("groups");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -485,5 +485,3 @@ profile_groups_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(profile_groups_suite)

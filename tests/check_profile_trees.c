@@ -382,10 +382,10 @@ START_TEST(more_than_fits_is_cut)
 }
 END_TEST
 
-static Suite *
+Suite *
 profile_trees_suite(void)
 {
-	Suite *suite = suite_create("profile trees");
+	Suite *suite = suite_create("profile_trees");
 	TCase *tc = tcase_create("trees");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -412,5 +412,3 @@ profile_trees_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(profile_trees_suite)

@@ -398,7 +398,7 @@ START_TEST(full_queue_holds_its_capacity)
 }
 END_TEST
 
-static Suite *
+Suite *
 queue_suite(void)
 {
 	Suite *s = suite_create("queue");
@@ -432,5 +432,3 @@ queue_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(queue_suite)

@@ -440,8 +440,8 @@ START_TEST(after_its_end_another_stream_begins)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+raw_suite(void)
 {
 	Suite *s = suite_create("raw");
 	TCase *tc = tcase_create("raw");
@@ -457,5 +457,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

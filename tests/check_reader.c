@@ -2,8 +2,9 @@
  * The reader as a process: what is asked and answered, and what becomes of
  * the rest when it goes down, hangs or talks nonsense.
  *
- * This program is also the reader of its own tests: started as one it does as
- * the real one does, but for files of certain names.
+ * The test program is also the reader of its own tests: with "serve" as its
+ * first argument it does what the real one does, except for files of certain
+ * names.
  */
 #include "words_rig.h"
 
@@ -103,14 +104,19 @@ misbehave(const char *name, const struct packet_request *r)
 	}
 }
 
-/* A sanitizer's look for leaks at exit() would keep it from being reaped. */
-static void
-be_reader(void)
+/*
+ * Runs before main() and never returns to it.  A sanitizer's search for leaks at
+ * exit() would keep the process from being reaped.
+ */
+static void __attribute__((constructor))
+be_reader(int argc, char **argv)
 {
 	static struct packet_request r;
 	static uint8_t bytes[1 << 20];
 	uint32_t len;
 
+	if (argc < 2 || strcmp(argv[1], "serve") != 0)
+		return;
 	while (read_exactly(&len, sizeof(len)) && len <= sizeof(bytes) &&
 	    read_exactly(bytes, len)) {
 		if (packet_get_request(bytes, len, &r) < 0)
@@ -539,7 +545,7 @@ START_TEST(reader_has_limited_itself)
 }
 END_TEST
 
-static Suite *
+Suite *
 reader_suite(void)
 {
 	Suite *s = suite_create("reader");
@@ -575,19 +581,4 @@ reader_suite(void)
 	tcase_add_test(t, reader_has_limited_itself);
 	suite_add_tcase(s, t);
 	return s;
-}
-
-int
-main(int argc, char **argv)
-{
-	SRunner *sr;
-	int failed;
-
-	if (argc > 1 && strcmp(argv[1], "serve") == 0)
-		be_reader();
-	sr = srunner_create(reader_suite());
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -137,10 +137,10 @@ START_TEST(packet_with_any_byte_changed_is_taken_or_refused)
 }
 END_TEST
 
-static Suite *
+Suite *
 reader_packets_suite(void)
 {
-	Suite *s = suite_create("reader: packets");
+	Suite *s = suite_create("reader_packets");
 	TCase *t = tcase_create("Packets");
 
 	tcase_add_test(t, request_comes_through_whole_and_no_other_way);
@@ -149,5 +149,3 @@ reader_packets_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(reader_packets_suite)

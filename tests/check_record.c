@@ -364,7 +364,7 @@ START_TEST(every_cause_has_words)
 }
 END_TEST
 
-static Suite *
+Suite *
 record_suite(void)
 {
 	Suite *s = suite_create("record");
@@ -396,5 +396,3 @@ record_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(record_suite)

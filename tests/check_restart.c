@@ -387,7 +387,7 @@ START_TEST(node_of_one_command_does_not_come_back)
 }
 END_TEST
 
-static Suite *
+Suite *
 restart_suite(void)
 {
 	Suite *s = suite_create("restart");
@@ -403,5 +403,3 @@ restart_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(restart_suite)

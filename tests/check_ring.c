@@ -606,7 +606,7 @@ START_TEST(a_forked_child_begins_anew_and_leaves_its_parent_alone)
 }
 END_TEST
 
-static Suite *
+Suite *
 ring_suite(void)
 {
 	Suite *s = suite_create("ring");
@@ -653,5 +653,3 @@ ring_suite(void)
 
 	return s;
 }
-
-CHECK_MAIN(ring_suite)

@@ -652,7 +652,7 @@ START_TEST(a_child_of_a_busy_thread_begins_with_a_small_ring)
 }
 END_TEST
 
-static Suite *
+Suite *
 room_suite(void)
 {
 	Suite *s = suite_create("room");
@@ -681,5 +681,3 @@ room_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(room_suite)

@@ -483,8 +483,8 @@ START_TEST(blocks_go_from_thread_to_thread_and_none_is_missed)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+sample_suite(void)
 {
 	Suite *s = suite_create("sample");
 	TCase *tc = tcase_create("draws");
@@ -525,5 +525,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -163,7 +163,7 @@ START_TEST(key_that_does_nothing_says_why)
 }
 END_TEST
 
-static Suite *
+Suite *
 says_suite(void)
 {
 	Suite *s = suite_create("says");
@@ -175,5 +175,3 @@ says_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(says_suite)

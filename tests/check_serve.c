@@ -293,8 +293,8 @@ START_TEST(so_is_one_whose_list_was_full)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+serve_suite(void)
 {
 	Suite *s = suite_create("serve");
 	TCase *t = tcase_create("READ and SNAP");
@@ -314,5 +314,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

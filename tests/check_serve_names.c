@@ -206,8 +206,8 @@ START_TEST(functions_of_libraries_have_names)
 }
 END_TEST
 
-static Suite *
-names_suite(void)
+Suite *
+serve_names_suite(void)
 {
 	Suite *s = suite_create("serve_names");
 	TCase *t = tcase_create("Core");
@@ -223,5 +223,3 @@ names_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(names_suite)

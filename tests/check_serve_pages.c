@@ -351,10 +351,10 @@ START_TEST(what_ends_a_connection_goes_out_behind_what_was_answered)
 }
 END_TEST
 
-static Suite *
+Suite *
 serve_pages_suite(void)
 {
-	Suite *s = suite_create("serve: pages");
+	Suite *s = suite_create("serve_pages");
 	TCase *t = tcase_create("connections");
 
 	tcase_add_test(t, a_request_before_the_hello_ends_the_connection);
@@ -376,5 +376,3 @@ serve_pages_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(serve_pages_suite)

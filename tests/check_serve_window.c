@@ -218,8 +218,8 @@ START_TEST(a_stream_that_is_another_by_now_has_no_window)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+serve_window_suite(void)
 {
 	Suite *s = suite_create("serve_window");
 	TCase *t = tcase_create("WINDOW");
@@ -239,5 +239,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -573,8 +573,8 @@ START_TEST(an_unknown_request_is_refused_by_its_number)
 }
 END_TEST
 
-static Suite *
-words_suite(void)
+Suite *
+serve_words_suite(void)
 {
 	Suite *s = suite_create("serve_words");
 	TCase *t = tcase_create("SITE");
@@ -607,5 +607,3 @@ words_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(words_suite)

@@ -578,7 +578,7 @@ START_TEST(words_wanted_at_once_are_bounded)
 }
 END_TEST
 
-static Suite *
+Suite *
 session_suite(void)
 {
 	Suite *suite = suite_create("session");
@@ -622,5 +622,3 @@ session_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(session_suite)

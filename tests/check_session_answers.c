@@ -242,8 +242,8 @@ START_TEST(nobody_is_asked_before_there_is_somebody)
 }
 END_TEST
 
-static Suite *
-answers_suite(void)
+Suite *
+session_answers_suite(void)
 {
 	Suite *s = suite_create("session_answers");
 	TCase *tc = tcase_create("Core");
@@ -266,5 +266,3 @@ answers_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(answers_suite)

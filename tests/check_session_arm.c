@@ -193,10 +193,10 @@ START_TEST(late_word_of_a_sample_takes_the_list_anew)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+session_arm_suite(void)
 {
-	Suite *s = suite_create("session: arming and samples");
+	Suite *s = suite_create("session_arm");
 	TCase *t = tcase_create("rules");
 
 	tcase_add_checked_fixture(t, one_up, one_down);
@@ -215,5 +215,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

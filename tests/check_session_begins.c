@@ -255,10 +255,10 @@ START_TEST(no_callback_comes_after_close)
 }
 END_TEST
 
-static Suite *
+Suite *
 session_begins_suite(void)
 {
-	Suite *suite = suite_create("session begins");
+	Suite *suite = suite_create("session_begins");
 	TCase *tc = tcase_create("beginnings");
 
 	tcase_add_test(tc, bad_classic_records_are_counted_and_the_others_kept);
@@ -276,5 +276,3 @@ session_begins_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(session_begins_suite)

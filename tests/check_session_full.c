@@ -185,10 +185,10 @@ START_TEST(who_wants_all_has_room_for_what_the_node_can_hold)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+session_full_suite(void)
 {
-	Suite *s = suite_create("session: full");
+	Suite *s = suite_create("session_full");
 	TCase *tc = tcase_create("full");
 
 	tcase_add_checked_fixture(tc, setup, one_down);
@@ -209,5 +209,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -92,10 +92,10 @@ START_TEST(as_long_as_it_is_not_in_order_the_one_before_is_shown)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+session_order_suite(void)
 {
-	Suite *s = suite_create("session order");
+	Suite *s = suite_create("session_order");
 	TCase *tc = tcase_create("taken anew");
 
 	tcase_add_checked_fixture(tc, setup, one_down);
@@ -106,5 +106,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

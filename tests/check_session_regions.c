@@ -210,10 +210,10 @@ START_TEST(another_stream_has_its_own)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+session_regions_suite(void)
 {
-	Suite *s = suite_create("session: regions");
+	Suite *s = suite_create("session_regions");
 	TCase *tc = tcase_create("regions");
 
 	tcase_add_checked_fixture(tc, setup, one_down);
@@ -232,5 +232,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -146,10 +146,10 @@ START_TEST(the_last_of_many_lives_are_kept_and_the_others_counted)
 }
 END_TEST
 
-static Suite *
+Suite *
 session_watch_suite(void)
 {
-	Suite *suite = suite_create("session watch");
+	Suite *suite = suite_create("session_watch");
 	TCase *tc = tcase_create("watch");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -164,5 +164,3 @@ session_watch_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-
-CHECK_MAIN(session_watch_suite)

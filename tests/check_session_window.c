@@ -522,10 +522,10 @@ START_TEST(blocks_since_a_click_are_never_a_window)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+session_window_suite(void)
 {
-	Suite *s = suite_create("session: window mode");
+	Suite *s = suite_create("session_window");
 	TCase *t = tcase_create("Core");
 
 	tcase_add_checked_fixture(t, setup, one_down);
@@ -558,5 +558,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -398,8 +398,8 @@ START_TEST(many_stacks_need_some_questions_and_no_more)
 }
 END_TEST
 
-static Suite *
-words_suite(void)
+Suite *
+session_words_suite(void)
 {
 	Suite *s = suite_create("session_words");
 	TCase *tc = tcase_create("Core");
@@ -427,5 +427,3 @@ words_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(words_suite)

@@ -143,7 +143,7 @@ START_TEST(a_line_that_would_hide_a_setting_is_told)
 }
 END_TEST
 
-static Suite *
+Suite *
 settings_suite(void)
 {
 	Suite *s = suite_create("settings");
@@ -160,5 +160,3 @@ settings_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(settings_suite)

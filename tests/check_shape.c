@@ -384,7 +384,7 @@ START_TEST(decoders_agree_on_stored_maps_cut_short)
 }
 END_TEST
 
-static Suite *
+Suite *
 shape_suite(void)
 {
 	Suite *s = suite_create("shape");
@@ -409,5 +409,3 @@ shape_suite(void)
 	tcase_add_test(limits, decoders_agree_on_stored_maps_cut_short);
 	return s;
 }
-
-CHECK_MAIN(shape_suite)

@@ -269,7 +269,7 @@ START_TEST(a_wrong_expression_makes_no_sieve)
 }
 END_TEST
 
-static Suite *
+Suite *
 sieve_suite(void)
 {
 	Suite *s = suite_create("sieve");
@@ -298,5 +298,3 @@ sieve_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(sieve_suite)

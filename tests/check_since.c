@@ -532,7 +532,7 @@ START_TEST(without_memory_there_is_no_comparison_until_there_is_some)
 END_TEST
 #endif
 
-static Suite *
+Suite *
 since_suite(void)
 {
 	Suite *s = suite_create("since");
@@ -569,5 +569,3 @@ since_suite(void)
 #endif
 	return s;
 }
-
-CHECK_MAIN(since_suite)

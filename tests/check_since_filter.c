@@ -256,10 +256,10 @@ START_TEST(groups_of_the_page_have_the_change_of_what_the_filter_means)
 }
 END_TEST
 
-static Suite *
+Suite *
 since_filter_suite(void)
 {
-	Suite *s = suite_create("since: filters");
+	Suite *s = suite_create("since_filter");
 	TCase *tc = tcase_create("sums");
 
 	tcase_add_checked_fixture(tc, setup_since, teardown);
@@ -275,5 +275,3 @@ since_filter_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(since_filter_suite)

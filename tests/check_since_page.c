@@ -295,10 +295,10 @@ START_TEST(page_h_fits_any_terminal)
 }
 END_TEST
 
-static Suite *
+Suite *
 since_page_suite(void)
 {
-	Suite *s = suite_create("since page");
+	Suite *s = suite_create("since_page");
 	TCase *tc = tcase_create("page H");
 
 	tcase_add_checked_fixture(tc, setup_since, teardown);
@@ -319,5 +319,3 @@ since_page_suite(void)
 
 	return s;
 }
-
-CHECK_MAIN(since_page_suite)

@@ -541,10 +541,10 @@ START_TEST(the_target_reads_how_many_frames_are_wanted)
 }
 END_TEST
 
-static Suite *
+Suite *
 site_store_suite(void)
 {
-	Suite *s = suite_create("site store");
+	Suite *s = suite_create("site_store");
 	TCase *tc = tcase_create("store");
 
 	tcase_add_checked_fixture(tc, store_up, store_down);
@@ -580,5 +580,3 @@ site_store_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(site_store_suite)

@@ -322,7 +322,7 @@ START_TEST(a_scribbled_area_leads_nowhere)
 }
 END_TEST
 
-static Suite *
+Suite *
 sites_suite(void)
 {
 	Suite *s = suite_create("sites");
@@ -345,5 +345,3 @@ sites_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(sites_suite)

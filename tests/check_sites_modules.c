@@ -326,10 +326,10 @@ START_TEST(damaged_headers_and_notes_are_not_followed)
 }
 END_TEST
 
-static Suite *
+Suite *
 sites_modules_suite(void)
 {
-	Suite *s = suite_create("sites: modules");
+	Suite *s = suite_create("sites_modules");
 	TCase *tc = tcase_create("modules");
 	tcase_add_test(tc, loaded_objects_have_the_loaders_path_and_build_id);
 	tcase_add_test(tc, another_object_in_the_same_place_is_another_module);
@@ -346,5 +346,3 @@ sites_modules_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(sites_modules_suite)

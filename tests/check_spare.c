@@ -124,8 +124,8 @@ START_TEST(no_descriptor_is_left_at_the_end)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+spare_suite(void)
 {
 	Suite *s = suite_create("spare");
 	TCase *t = tcase_create("spares");
@@ -139,5 +139,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

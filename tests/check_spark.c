@@ -123,7 +123,7 @@ START_TEST(drawing_ends_at_the_edge)
 }
 END_TEST
 
-static Suite *
+Suite *
 spark_suite(void)
 {
 	Suite *s = suite_create("spark");
@@ -140,5 +140,3 @@ spark_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(spark_suite)

@@ -593,8 +593,8 @@ START_TEST(sixty_four_full_parts_are_what_one_may_have)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+spool_suite(void)
 {
 	Suite *s = suite_create("spool");
 	TCase *t = tcase_create("files");
@@ -641,5 +641,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -325,10 +325,10 @@ START_TEST(what_becomes_whole_while_the_folder_is_read_stays_known)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+spool_ends_suite(void)
 {
-	Suite *s = suite_create("spool ends");
+	Suite *s = suite_create("spool_ends");
 	TCase *t;
 
 	t = tcase_create("full disks");
@@ -356,5 +356,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -101,8 +101,8 @@ START_TEST(a_generator_is_not_left)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+standby_suite(void)
 {
 	Suite *s = suite_create("standby");
 	TCase *t = tcase_create("standby");
@@ -115,5 +115,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

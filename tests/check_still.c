@@ -534,8 +534,8 @@ START_TEST(every_size_is_told_in_its_room)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+still_suite(void)
 {
 	Suite *s = suite_create("still");
 	TCase *t = tcase_create("order");
@@ -576,5 +576,3 @@ suite(void)
 	tcase_add_test(t, groups_that_stand_still_get_the_names_that_come);
 	return s;
 }
-
-CHECK_MAIN(suite)

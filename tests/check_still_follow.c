@@ -180,10 +180,10 @@ START_TEST(nothing_can_be_followed_where_nothing_is)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+still_follow_suite(void)
 {
-	Suite *s = suite_create("follow");
+	Suite *s = suite_create("still_follow");
 	TCase *t = tcase_create("followed");
 
 	tcase_add_checked_fixture(t, setup_follow, teardown);
@@ -199,5 +199,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -207,7 +207,7 @@ START_TEST(no_event_goes_straight_while_an_alien_block_is_about)
 }
 END_TEST
 
-static Suite *
+Suite *
 straight_suite(void)
 {
 	Suite *s = suite_create("straight");
@@ -228,5 +228,3 @@ straight_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(straight_suite)

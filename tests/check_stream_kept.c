@@ -455,10 +455,10 @@ START_TEST(memory_without_a_store_is_refused)
 }
 END_TEST
 
-static Suite *
+Suite *
 stream_kept_suite(void)
 {
-	Suite *s = suite_create("stream kept");
+	Suite *s = suite_create("stream_kept");
 	TCase *t;
 
 	t = tcase_create("Queue");
@@ -482,5 +482,3 @@ stream_kept_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(stream_kept_suite)

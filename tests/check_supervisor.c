@@ -492,8 +492,8 @@ END_TEST
 
 /* --- suite -------------------------------------------------------------- */
 
-static Suite *
-suite(void)
+Suite *
+supervisor_suite(void)
 {
 	Suite *s = suite_create("supervisor");
 	TCase *t = tcase_create("ends");
@@ -523,5 +523,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -239,10 +239,10 @@ END_TEST
 
 /* --- suite -------------------------------------------------------------- */
 
-static Suite *
-suite(void)
+Suite *
+supervisor_above_suite(void)
 {
-	Suite *s = suite_create("supervisor above");
+	Suite *s = suite_create("supervisor_above");
 	TCase *t = tcase_create("above");
 
 	tcase_add_checked_fixture(t, setup, teardown);
@@ -256,5 +256,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

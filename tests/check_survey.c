@@ -656,7 +656,7 @@ START_TEST(of_more_nodes_than_links_each_has_its_turn)
 }
 END_TEST
 
-static Suite *
+Suite *
 survey_suite(void)
 {
 	Suite *s = suite_create("survey");
@@ -691,5 +691,3 @@ survey_suite(void)
 	suite_add_tcase(s, live);
 	return s;
 }
-
-CHECK_MAIN(survey_suite)

@@ -529,7 +529,7 @@ START_TEST(tables_of_different_threads_share_a_reader)
 }
 END_TEST
 
-static Suite *
+Suite *
 symbol_suite(void)
 {
 	Suite *s = suite_create("symbol");
@@ -561,5 +561,3 @@ symbol_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(symbol_suite)

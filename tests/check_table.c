@@ -449,7 +449,7 @@ START_TEST(a_user_without_a_folder_has_the_systems_table)
 }
 END_TEST
 
-static Suite *
+Suite *
 table_suite(void)
 {
 	Suite *suite = suite_create("table");
@@ -480,5 +480,3 @@ table_suite(void)
 	suite_add_tcase(suite, files);
 	return suite;
 }
-
-CHECK_MAIN(table_suite)

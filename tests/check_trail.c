@@ -230,8 +230,8 @@ START_TEST(near_rule_is_of_no_other_address)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+trail_suite(void)
 {
 	Suite *s = suite_create("trail");
 	TCase *t = tcase_create("walks");
@@ -247,5 +247,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

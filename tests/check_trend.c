@@ -277,7 +277,7 @@ START_TEST(without_memory_or_samples_nothing_is_shown)
 }
 END_TEST
 
-static Suite *
+Suite *
 trend_suite(void)
 {
 	Suite *s = suite_create("trend");
@@ -302,5 +302,3 @@ trend_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(trend_suite)

@@ -71,7 +71,7 @@ START_TEST(rows_have_the_units_of_the_page)
 }
 END_TEST
 
-static Suite *
+Suite *
 units_suite(void)
 {
 	Suite *s = suite_create("units");
@@ -85,5 +85,3 @@ units_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(units_suite)

@@ -739,7 +739,7 @@ START_TEST(stored_messages_mean_what_they_meant)
 }
 END_TEST
 
-static Suite *
+Suite *
 wire_suite(void)
 {
 	Suite *s = suite_create("wire");
@@ -787,5 +787,3 @@ wire_suite(void)
 	    message_that_does_not_agree_with_itself_is_not_sent);
 	return s;
 }
-
-CHECK_MAIN(wire_suite)

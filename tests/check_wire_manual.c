@@ -286,8 +286,8 @@ START_TEST(the_manual_has_no_message_or_key_that_is_none)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+wire_manual_suite(void)
 {
 	Suite *s = suite_create("wire_manual");
 	TCase *tc = tcase_create("manual");
@@ -298,5 +298,3 @@ suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(suite)

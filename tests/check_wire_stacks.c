@@ -234,7 +234,7 @@ START_TEST(texts_that_are_no_utf8_go_out_with_question_marks)
 }
 END_TEST
 
-static Suite *
+Suite *
 wire_stacks_suite(void)
 {
 	Suite *s = suite_create("wire_stacks");
@@ -253,5 +253,3 @@ wire_stacks_suite(void)
 	suite_add_tcase(s, tc);
 	return s;
 }
-
-CHECK_MAIN(wire_stacks_suite)

@@ -429,7 +429,7 @@ START_TEST(vdso_is_read_from_our_own)
 }
 END_TEST
 
-static Suite *
+Suite *
 words_suite(void)
 {
 	Suite *s = suite_create("words");
@@ -482,7 +482,7 @@ START_TEST(without_elfutils_there_is_no_reader)
 }
 END_TEST
 
-static Suite *
+Suite *
 words_suite(void)
 {
 	Suite *s = suite_create("words");
@@ -495,5 +495,3 @@ words_suite(void)
 }
 
 #endif
-
-CHECK_MAIN(words_suite)

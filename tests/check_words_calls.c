@@ -285,10 +285,10 @@ START_TEST(every_call_of_a_program_is_where_the_oracle_has_it)
 }
 END_TEST
 
-static Suite *
+Suite *
 words_calls_suite(void)
 {
-	Suite *s = suite_create("words: calls");
+	Suite *s = suite_create("words_calls");
 	TCase *t = tcase_create("Programs");
 
 	tcase_add_checked_fixture(t, words_setup, words_teardown);
@@ -308,10 +308,10 @@ START_TEST(without_elfutils_no_call_has_words)
 }
 END_TEST
 
-static Suite *
+Suite *
 words_calls_suite(void)
 {
-	Suite *s = suite_create("words: calls");
+	Suite *s = suite_create("words_calls");
 	TCase *t = tcase_create("None");
 
 	tcase_add_checked_fixture(t, words_setup, words_teardown);
@@ -321,5 +321,3 @@ words_calls_suite(void)
 }
 
 #endif
-
-CHECK_MAIN(words_calls_suite)

@@ -74,8 +74,8 @@ START_TEST(who_may_have_few_threads_works_with_one_and_does_not_die_of_it)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+workers_suite(void)
 {
 	Suite *s = suite_create("workers");
 	TCase *t = tcase_create(TAG_KERNEL);
@@ -86,5 +86,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

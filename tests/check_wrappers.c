@@ -437,7 +437,7 @@ START_TEST(hostile_name_is_no_wrapper_and_no_harm)
 }
 END_TEST
 
-static Suite *
+Suite *
 wrappers_suite(void)
 {
 	Suite *s = suite_create("wrappers");
@@ -477,5 +477,3 @@ wrappers_suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(wrappers_suite)

@@ -216,8 +216,8 @@ START_TEST(nobody_has_what_another_thread_has)
 }
 END_TEST
 
-static Suite *
-suite(void)
+Suite *
+zeros_suite(void)
 {
 	Suite *s = suite_create("zeros");
 	TCase *t = tcase_create("zeros");
@@ -237,5 +237,3 @@ suite(void)
 	suite_add_tcase(s, t);
 	return s;
 }
-
-CHECK_MAIN(suite)

@@ -1,6 +1,6 @@
 /*
- * What every linked test shares: one program for each tests/check_*.c, which
- * ends in CHECK_MAIN(suite).
+ * What all linked tests share.  A file tests/check_NAME.c defines one suite,
+ * NAME_suite(); its row in suites.def says which program runs it.
  */
 #ifndef TESTS_HARNESS_H
 #define TESTS_HARNESS_H
@@ -59,18 +59,5 @@ check_events(unsigned long long usual)
 
 	return text != NULL ? strtoull(text, NULL, 10) : usual;
 }
-
-#define CHECK_MAIN(suite) \
-	int \
-	main(void) \
-	{ \
-		SRunner *sr = srunner_create(suite()); \
-		int failed; \
- \
-		srunner_run_all(sr, CK_ENV); \
-		failed = srunner_ntests_failed(sr); \
-		srunner_free(sr); \
-		return failed ? EXIT_FAILURE : EXIT_SUCCESS; \
-	}
 
 #endif

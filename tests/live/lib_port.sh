@@ -1,6 +1,6 @@
 # Sourced by the tests of other machines (tests/port).
 #
-# on_each CHECK...	gets, builds and runs these linked tests, a line for each;
+# on_each SUITE...	gets, builds and runs these linked suites, a line for each;
 #			$usable has the machines that could be had.
 # $machines		the machines; port.sh takes i386, long_port.sh both.
 
@@ -20,25 +20,39 @@ kind() {
 	esac
 }
 
-# Gets libraries and builds pagek, its node and the tests named.
+# PROGRAM:SUITE for each of these suites.
+rows() {
+	for t in "$@"; do
+		"$top/tests/suites" list | awk -v t="$t" '$3 == t { print $2 ":" t }'
+	done
+}
+
+# programs BUILD SUITE...: the programs of these suites there.
+programs() {
+	build=$1
+	shift
+	for row in $(rows "$@"); do
+		echo "$build/tests/check_${row%:*}"
+	done
+}
+
+# Gets libraries and builds pagek, its node and the suites named.
 prepare() {
 	machine=$1
 	shift
-	list=
-	for t in "$@"; do
-		list="$list $B/port/$machine/build/tests/check_$t"
-	done
 	"$top/tests/port" libs "$machine" &&
 	    "$top/tests/port" make "$machine" -s CFLAGS='-O1 -g1 -Werror' \
+		SUITES="$(echo $(rows "$@"))" \
 		"$B/port/$machine/build/pagek" \
-		"$B/port/$machine/build/pageknode" $list
+		"$B/port/$machine/build/pageknode" \
+		$(programs "$B/port/$machine/build" "$@")
 }
 
 # What Check's last line counts, as in tests/check; the time is a hang limit.
 linked() {
 	CK_EXCLUDE_TAGS=$(excluded "$1") CK_DEFAULT_TIMEOUT=120 \
 	    CK_TIMEOUT_MULTIPLIER=4 "$top/tests/port" exec "$1" \
-	    "$B/port/$1/build/tests/check_$2" >"$tmp/$1.$2" 2>&1
+	    "$(programs "$B/port/$1/build" "$2")" "$2" >"$tmp/$1.$2" 2>&1
 	echo $? >"$tmp/$1.$2.status"
 }
 
@@ -82,7 +96,7 @@ on_each() {
 		for t in "$@"; do
 			n=$(sed -n 's/^100%: Checks: \([0-9]*\).*/\1/p' \
 			    "$tmp/$machine.$t")
-			rule "$machine: check_$t holds $(kind $machine): ${n:-?} rules" \
+			rule "$machine: $t holds $(kind $machine): ${n:-?} rules" \
 			    holds $machine "$t"
 		done
 	done

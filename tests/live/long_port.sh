@@ -9,22 +9,27 @@ MACHINES=powerpc sh "$(dirname "$0")/port.sh"
 status=$?
 machines='i386 powerpc'
 on_each base blklist_corners blklist_diff calls cycles detail feed_threads \
-    groups hostile inherit made merge missed node node_arming options page \
+    groups hostile inherit costs merge missed node node_arming options page \
     page_modes page_walk picture portions profile serve session \
     session_answers session_arm session_words wrappers
 
-sanitized() {
+portable="blklist blklist_hash blklist_pairs feed frames hostile queue record ring
+    shape site_store wire wire_stacks"
+sanitized_build() {
 	"$top/tests/port" make i386 -s B="$B/port/i386/asan" \
-	    SANITIZE=address,undefined "$B/port/i386/asan/tests/check_$1" &&
-	    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1 \
-		CK_DEFAULT_TIMEOUT=120 "$B/port/i386/asan/tests/check_$1"
+	    SANITIZE=address,undefined SUITES="$(echo $(rows $portable))" \
+	    $(programs "$B/port/i386/asan" $portable)
+}
+sanitized() {
+	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1 \
+	    CK_DEFAULT_TIMEOUT=120 "$(programs "$B/port/i386/asan" "$1")" "$1"
 }
 
 case $usable in
 *i386*)
-	for t in blklist blklist_hash blklist_pairs feed frames hostile queue \
-	    record ring shape site_store wire wire_stacks; do
-		rule "i386: check_$t holds on 32 bits with gcc, address,undefined" \
+	rule "i386: linked tests build with gcc, address,undefined" sanitized_build
+	for t in $portable; do
+		rule "i386: $t holds on 32 bits with gcc, address,undefined" \
 		    sanitized $t
 	done
 	;;
