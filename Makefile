@@ -63,11 +63,13 @@ MACHINE := $(strip $(shell printf '\043ifdef __LP64__\nlp64\n\043endif\n\043if \
 	__GCC_ATOMIC_LLONG_LOCK_FREE != 2\nlocked\n\043endif\n' | \
 	$(CC) -E -P -x c - 2>/dev/null))
 
-# Added for the tests' own files and for rooms in which no test's time goes.
-# tests/check says COLD=-O0 where a sanitizer looks: then compiling takes half the
-# time with gcc and a third with clang, and nothing is optimised away before it looks.
+# Levels that tests/check adds to CFLAGS.  COLD is for rooms in which tests spend
+# no time: with -O0 a sanitized room compiles in half the time with gcc and in a
+# third with clang, and nothing is optimised away before the sanitizer looks.
+# TESTED is for the files of the tests.
 COLD ?=
-$B/tests/check_%.o: LEVEL = $(COLD)
+TESTED ?= $(COLD)
+$B/tests/check_%.o: LEVEL = $(TESTED)
 $(foreach room,allocp filter mdd nodes page pagek symbol,$B/src/$(room)/%.o): \
 	LEVEL = $(COLD)
 
