@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "blklist_recs.h"
+#include "chance.h"
 #include "harness.h"
 
 static uint64_t seed;
@@ -15,10 +16,7 @@ static uint64_t seed;
 static inline uint64_t
 rng(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return chance_next(&seed);
 }
 
 static inline unsigned

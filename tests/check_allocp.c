@@ -473,9 +473,10 @@ model_free(struct model *m, uint64_t *state)
 
 START_TEST(random_calls_end_as_in_a_plain_model)
 {
-	unsigned long long calls = check_events(20000);
+	unsigned long long calls = check_events((unsigned)
+	    check_rounds(20000));
 	struct model *m = calloc(1, sizeof *m);
-	uint64_t state = (uint64_t)_i + 1;
+	uint64_t state = check_seed((uint64_t)_i + 1);
 	unsigned phase = 0;
 
 	up(MODEL_BYTES, MODEL_BYTES);

@@ -160,7 +160,7 @@ inside(const struct plain *p)
 static void
 plain_new(struct plain *p, const struct numbers *of)
 {
-	seed = 362436069 + (uint64_t)(of - numbers);
+	seed = check_seed(362436069 + (uint64_t)(of - numbers));
 	*p = (struct plain){ .of = of, .slots = 2 * of->blocks,
 		.next = UINT64_C(1) << 62 };
 	p->blk = calloc(p->slots, sizeof(*p->blk));
@@ -225,7 +225,7 @@ START_TEST(age_order_is_that_of_a_plain_sorted_list)
 	plain_new(&p, &numbers[_i]);
 	put_by_address(&p);
 	same_as_plain(&p);
-	for (int round = 0; round < 6; round++) {
+	for (int round = 0; round < check_rounds(6); round++) {
 		for (unsigned i = 0; i < p.of->blocks / 2; i++) {
 			unsigned slot = below(p.slots);
 

@@ -194,7 +194,7 @@ undo(struct model *m, const struct shape *s)
 }
 
 static struct rec
-any(struct model *m)
+any_record(struct model *m)
 {
 	const struct shape *s = m->shape;
 	unsigned slot = below(s->slots), layer = below(s->layers);
@@ -282,8 +282,9 @@ START_TEST(indexed_list_is_the_literal_one)
 	};
 	struct both l;
 	uint8_t legal[32] = { 0 };
+	unsigned batches = (unsigned)check_rounds((int)s->batches);
 
-	seed = 88172645463325252u + (uint64_t)_i * 7919;
+	seed = check_seed(88172645463325252u + (uint64_t)_i * 7919);
 	both_new(&l, s->aRecMax);
 	legal[TYPE_MALLOC / 8] = 3;
 	blklist_set_legal(l.lit, legal);
@@ -296,7 +297,7 @@ START_TEST(indexed_list_is_the_literal_one)
 	ck_assert_int_eq(blklist_remember(l.ix, 64), 0);
 	for (unsigned i = 0; i < s->slots; i++)
 		m.ticket[i] = below(2) ? UINT32_MAX - below(8) : below(100);
-	for (m.batch = 0; m.batch < s->batches; m.batch++) {
+	for (m.batch = 0; m.batch < batches; m.batch++) {
 		struct blklist_batch b = {
 			.rec = r, .n = 1 + below(s->batch_max), .seq = m.seq,
 			.near_ms = m.near_ms + m.batch * 67,
@@ -304,7 +305,7 @@ START_TEST(indexed_list_is_the_literal_one)
 		};
 
 		for (size_t i = 0; i < b.n; i++)
-			r[i] = any(&m);
+			r[i] = any_record(&m);
 		both_apply(&l, &b);
 		m.seq += b.n;
 		if (s->leaps && below(8) == 0) {

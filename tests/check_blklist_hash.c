@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "chance.h"
 #include "harness.h"
 
 #include "../src/blklist/hash.h"
@@ -30,10 +31,7 @@ static uint64_t seed;
 static unsigned
 below(unsigned n)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return (unsigned)(seed >> 33) % n;
+	return (unsigned)(chance_next(&seed) >> 33) % n;
 }
 
 static uint32_t *
@@ -173,13 +171,13 @@ START_TEST(runs_close_up_when_a_slot_goes)
 {
 	struct table *t;
 
-	seed = 1 + (uint64_t)_i;
+	seed = check_seed(1 + (uint64_t)_i);
 	t = table_of_low_keys();
 	for (unsigned i = 0; i < 150; i++)
 		insert(t, i);
 	ck_assert_ptr_null(t->hash.old.bucket);
 	ck_assert_uint_eq(hash_match(t->hash.now.bucket - 4, 0), 0);
-	for (unsigned round = 0; round < 500; round++) {
+	for (int round = 0; round < check_rounds(500); round++) {
 		unsigned i = below(250);
 
 		if (t->in[i] || t->hash.n < 200)
@@ -196,7 +194,7 @@ START_TEST(keys_are_found_while_a_table_grows)
 	struct table *t;
 	unsigned moving = 0;
 
-	seed = 100 + (uint64_t)_i;
+	seed = check_seed(100 + (uint64_t)_i);
 	t = table_of_keys(1 << 20, 2500);
 	ck_assert_int_eq(hash_resize(&t->hash, true), 0);
 	ck_assert(hash_in_place(&t->hash));
@@ -216,7 +214,7 @@ START_TEST(keys_are_found_while_a_table_shrinks)
 	struct table *t;
 	unsigned moving = 0;
 
-	seed = 150 + (uint64_t)_i;
+	seed = check_seed(150 + (uint64_t)_i);
 	t = table_of_keys(1 << 20, 300);
 	ck_assert_int_eq(hash_resize(&t->hash, false), 0);
 	ck_assert(!hash_in_place(&t->hash));
@@ -236,7 +234,7 @@ START_TEST(keys_of_the_lowest_homes_are_found_whatever_the_size)
 {
 	struct table *t;
 
-	seed = 180 + (uint64_t)_i;
+	seed = check_seed(180 + (uint64_t)_i);
 	t = table_of_low_keys();
 	for (unsigned i = 0; i < KEYS; i++) {
 		insert(t, i);
@@ -244,7 +242,7 @@ START_TEST(keys_of_the_lowest_homes_are_found_whatever_the_size)
 			all_found(t);
 		ck_assert_uint_le(t->hash.n, t->hash.limit);
 	}
-	for (unsigned round = 0; round < 2000; round++)
+	for (int round = 0; round < check_rounds(2000); round++)
 		toggle(t, below(KEYS));
 	all_found(t);
 	for (unsigned i = 0; i < KEYS; i++) {
@@ -266,7 +264,7 @@ START_TEST(what_is_moved_never_comes_down_to_what_is_not)
 	struct table *t;
 	unsigned i = 0;
 
-	seed = 200 + (uint64_t)_i;
+	seed = check_seed(200 + (uint64_t)_i);
 	t = table_of_keys(3 * (BUCKETS + BUCKETS / 8 - 1), i);
 	/* Seven in each of the highest buckets: almost runs. */
 	for (; i < 7 * 200; i++) {
@@ -290,7 +288,7 @@ START_TEST(table_that_can_only_grow_by_less_than_an_eighth_stays)
 {
 	struct table *t;
 
-	seed = 240;
+	seed = check_seed(240);
 	t = table_of_keys(3 * (BUCKETS + BUCKETS / 8 - 2), 0);
 	ck_assert_int_eq(hash_resize(&t->hash, true), -ENOMEM);
 	ck_assert_uint_eq(t->hash.now.n, BUCKETS);
@@ -327,7 +325,7 @@ START_TEST(memory_is_that_of_the_keys)
 	size_t least, most;
 	unsigned before;
 
-	seed = 250;
+	seed = check_seed(250);
 	t = table_of_low_keys();
 	least = hash_memory(&t->hash);
 	for (unsigned i = 0; i < KEYS; i++)
@@ -378,7 +376,7 @@ START_TEST(no_bucket_is_moved_from_the_middle_of_a_run)
 {
 	struct table *t;
 
-	seed = 300 + (uint64_t)_i;
+	seed = check_seed(300 + (uint64_t)_i);
 	t = table_of_keys(1 << 20, 0);
 	/* Full enough for runs, most of all where moves are by single ones. */
 	for (unsigned i = 0; i < KEYS; i++) {
@@ -429,7 +427,7 @@ START_TEST(cleared_table_is_empty_in_the_midst_of_a_move)
 {
 	struct table *t;
 
-	seed = 400 + (uint64_t)_i;
+	seed = check_seed(400 + (uint64_t)_i);
 	t = table_of_keys(1 << 20, 300);
 	ck_assert_int_eq(hash_resize(&t->hash, _i % 2 == 0), 0);
 	hash_move(&t->hash);

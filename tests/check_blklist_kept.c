@@ -510,7 +510,7 @@ START_TEST(a_kill_at_any_instruction_leaves_the_last_commit)
 		w.rows[o] = malloc(p->max * sizeof(struct blk));
 	ck_assert_int_eq(kept_new(&w.life.kept, "test", 0), 0);
 	for (unsigned i = 0; i < lives(p); i++) {
-		seed = (i + 1) * UINT64_C(0xda942042e4dd58b5);
+		seed = check_seed(i + 1) * UINT64_C(0xda942042e4dd58b5);
 		rng();
 		w.life.number = i;
 		w.life.stop = p->trims ? STOP_AT_BATCH : i % 4 == 1 ?

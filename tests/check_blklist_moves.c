@@ -410,7 +410,7 @@ START_TEST(moves_are_those_of_the_program)
 	ck_assert_int_eq(blklist_follow(l.ix, RING), 0);
 	memset(block, 0, sizeof(block));
 	memset(thread, 0, sizeof(thread));
-	seed = UINT64_C(0x123456789abcdef) + (unsigned)_i;
+	seed = check_seed(UINT64_C(0x123456789abcdef) + (unsigned)_i);
 	nexpected = nuntold = era = 0;
 	seq = 1;
 	for (unsigned i = 0; i < ROUNDS; i++) {

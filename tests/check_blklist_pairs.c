@@ -1,6 +1,7 @@
 /*
  * The rules of cancellation, one test each, for every kind of list.
  */
+#include "chance.h"
 #include "harness.h"
 
 #include "blklist_recs.h"
@@ -188,9 +189,7 @@ START_TEST(records_of_pairs_are_told)
 	size_t n;
 
 	for (int i = 0; i < N; i++) {
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
+		chance_next(&x);
 		r[i] = live[x % 100] ? FREE(0x1000 + x % 100 * 16) :
 		    ALLOC(0x1000 + x % 100 * 16);
 		live[x % 100] = !live[x % 100];

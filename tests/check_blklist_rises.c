@@ -100,7 +100,7 @@ START_TEST(threads_held_no_more_than_their_highest_together)
 	struct blklist *l;
 	uint64_t all, base;
 
-	seed = (uint64_t)_i + 1;
+	seed = check_seed((uint64_t)_i + 1);
 	ck_assert_int_eq(blklist_new(&l, _i % 2 == 0 ? BLKLIST_INDEXED :
 	    BLKLIST_LITERAL, 1000), 0);
 	ck_assert_int_eq(blklist_follow_rises(l), 0);
@@ -124,7 +124,7 @@ START_TEST(a_round_begins_at_nothing)
 {
 	struct blklist *l;
 
-	seed = 7;
+	seed = check_seed(7);
 	ck_assert_int_eq(blklist_new(&l, BLKLIST_INDEXED, 1000), 0);
 	ck_assert_uint_eq(blklist_rises(l), 0);
 	for (unsigned t = 0; t < THREADS; t++)
@@ -151,7 +151,7 @@ blklist_rises_suite(void)
 	TCase *t = tcase_create("by threads");
 
 	tcase_add_loop_test(t, threads_held_no_more_than_their_highest_together,
-	    0, 20);
+	    0, check_rounds(20));
 	tcase_add_test(t, a_round_begins_at_nothing);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);

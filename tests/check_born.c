@@ -143,7 +143,7 @@ fill(unsigned seed)
 	int64_t ms = 1000000;
 	uint64_t i;
 
-	srand(seed);
+	srand((unsigned)check_seed(seed));
 	for (i = 0; i < BLOCKS; i++) {
 		ms += rand() % 40 == 0;
 		put(i, ms - rand() % 70, (unsigned)rand() % 3,

@@ -4,6 +4,7 @@
  */
 #include "../src/page/branches.h"
 #include "golden.h"
+#include "chance.h"
 #include "harness.h"
 #include "scene.h"
 
@@ -23,9 +24,7 @@ setup_branches(void)
 	scene_target(&scene, 0);
 	page.on_screen = true;
 	for (i = 0; i < BLOCKS; i++) {
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
+		chance_next(&x);
 		scene_alloc(&scene, 0x10000 + i * 0x100u, 1 + x % 5000,
 		    types[x >> 20 & 3], (unsigned)(1 + (x >> 24 & 3)),
 		    rec_site_caller((unsigned)(1 + (x >> 30) % 5)),

@@ -208,12 +208,12 @@ assert_all(const struct page_since *s)
 
 START_TEST(blocks_keep_who_they_are_through_reallocs)
 {
-	unsigned round;
+	int round, rounds = check_rounds(40);
 
-	seed += (unsigned)_i;
+	seed = (uint32_t)check_seed(seed + (unsigned)_i);
 	events(700);
 	mark_all();
-	for (round = 0; round < 40; round++) {
+	for (round = 0; round < rounds; round++) {
 		events(1 + any(120));
 		assert_all(settle());
 		ck_assert_uint_eq(page.marked->chains->missed, 0);

@@ -4,6 +4,7 @@
 #include <endian.h>
 
 #include "../src/blklist/blklist.h"
+#include "chance.h"
 #include "node_harness.h"
 
 static uint64_t state = 88172645463325252u;
@@ -11,10 +12,7 @@ static uint64_t state = 88172645463325252u;
 static uint64_t
 draw(void)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	return chance_next(&state);
 }
 
 /* --- alone ---------------------------------------------------------------- */
@@ -279,7 +277,7 @@ START_TEST(replies_of_any_size_and_kind_come_to_the_same_list)
 
 	model_up(&m);
 	m.requesters = _i;
-	for (int round = 0; round < 300; round++) {
+	for (int round = 0; round < check_rounds(300); round++) {
 		size_t n = 1 + draw() % KEEPER_BATCH;
 		uint64_t r = draw();
 

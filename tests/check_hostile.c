@@ -7,16 +7,8 @@
 #include <pthread.h>
 
 #include "../src/alloclog/sites.h"
+#include "chance.h"
 #include "feed_rig.h"
-
-static uint64_t
-random64(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
 
 /* A value that bites: edges, small numbers, neighbours of what is there, noise. */
 static uint64_t
@@ -28,20 +20,20 @@ evil(uint64_t *seed, uint64_t is)
 		REC_SHARDS, REC_SHARDS + 1, REC_SHARDS + 2, RING_COUNT,
 		RING_COUNT + 1, RING_COMMON_SLOTS, 131072, 131073,
 	};
-	uint64_t r = random64(seed);
+	uint64_t r = chance_next(seed);
 
 	switch (r % 5) {
 	case 0:
-		return edges[random64(seed) %
+		return edges[chance_next(seed) %
 		    (sizeof(edges) / sizeof(edges[0]))];
 	case 1:
-		return is + random64(seed) % 9 - 4;
+		return is + chance_next(seed) % 9 - 4;
 	case 2:
-		return is ^ UINT64_C(1) << random64(seed) % 64;
+		return is ^ UINT64_C(1) << chance_next(seed) % 64;
 	case 3:
-		return random64(seed) % 300000;
+		return chance_next(seed) % 300000;
 	default:
-		return random64(seed);
+		return chance_next(seed);
 	}
 }
 
@@ -52,35 +44,35 @@ evil_word(struct rig *rig, uint64_t *seed)
 	static const unsigned rings[] = { 0, 1, 8, 16, 44, RING_COMMON };
 	size_t at;
 
-	switch (random64(seed) % 9) {
+	switch (chance_next(seed) % 9) {
 	case 0:
-		at = random64(seed) % 80;
+		at = chance_next(seed) % 80;
 		break;
 	case 6:
 		at = ring_sites_offset() +
-		    random64(seed) % (40 * sizeof(struct ring_site));
+		    chance_next(seed) % (40 * sizeof(struct ring_site));
 		break;
 	case 7:
 		at = ring_frames_offset() +
-		    random64(seed) % (400 * sizeof(uint64_t));
+		    chance_next(seed) % (400 * sizeof(uint64_t));
 		break;
 	case 8:
 		at = ring_modules_offset() +
-		    random64(seed) % (6 * sizeof(struct ring_module));
+		    chance_next(seed) % (6 * sizeof(struct ring_module));
 		break;
 	case 1:
 	case 2:
 		at = offsetof(struct ring_area, rings) +
-		    rings[random64(seed) % 6] * sizeof(struct ring_head) +
-		    random64(seed) % sizeof(struct ring_head);
+		    rings[chance_next(seed) % 6] * sizeof(struct ring_head) +
+		    chance_next(seed) % sizeof(struct ring_head);
 		break;
 	case 3:
 		at = RING_SLOTS_OFFSET +
-		    random64(seed) % (300 * sizeof(struct ring_slot));
+		    chance_next(seed) % (300 * sizeof(struct ring_slot));
 		break;
 	default:
-		ring_place(rings[random64(seed) % 4], &at);
-		at += random64(seed) % (600 * sizeof(struct rec));
+		ring_place(rings[chance_next(seed) % 4], &at);
+		at += chance_next(seed) % (600 * sizeof(struct rec));
 	}
 	return (uint64_t *)((char *)rig->area + (at & ~(size_t)7));
 }
@@ -107,7 +99,7 @@ honest_caller(uint64_t *seed)
 	static char path[] = "/lib/honest.so";
 	struct link_map map = { .l_name = path };
 	uint64_t frame[RING_STACK_MAX];
-	unsigned which = random64(seed) % 30, depth = 1 + which % 16;
+	unsigned which = chance_next(seed) % 30, depth = 1 + which % 16;
 	uint32_t no;
 
 	for (unsigned i = 0; i < depth; i++) {
@@ -136,7 +128,7 @@ honest_traffic(struct rig *rig, uint64_t *seed)
 		produce_open(&p[i], i + 1);
 	}
 	for (unsigned k = 0; k < 200; k++) {
-		struct producer *q = k % 7 ? &p[random64(seed) % 3] : NULL;
+		struct producer *q = k % 7 ? &p[chance_next(seed) % 3] : NULL;
 
 		if (k % 40 == 11)
 			produce_range(q, rig_addr(k), 16 * (k % 50 + 1), 0);
@@ -193,7 +185,8 @@ hostile_rig(void)
 
 START_TEST(random_words_anywhere_are_refused_or_survived)
 {
-	uint64_t seed = 88172645463325252u + (unsigned)_i * 977;
+	uint64_t seed = check_seed(88172645463325252u +
+	    (unsigned)_i * 977);
 	unsigned refused = 0;
 
 	for (unsigned i = 0; i < HOSTILE_ROUNDS / 4; i++) {
@@ -204,7 +197,7 @@ START_TEST(random_words_anywhere_are_refused_or_survived)
 		if (i % 2)
 			ck_assert_int_ge(rig_pass(rig), 0);
 		for (unsigned k = 0; k < 4 && err >= 0; k++) {
-			for (unsigned n = random64(&seed) % 3 + 1; n > 0; n--) {
+			for (unsigned n = chance_next(&seed) % 3 + 1; n > 0; n--) {
 				uint64_t *w = evil_word(rig, &seed);
 
 				*w = evil(&seed, *w);
@@ -469,7 +462,7 @@ static void *
 flip(void *arg)
 {
 	struct flipper *f = arg;
-	uint64_t seed = 4711;
+	uint64_t seed = check_seed(4711);
 
 	while (!atomic_load(&f->stop)) {
 		uint64_t *w = evil_word(f->rig, &seed);
@@ -483,7 +476,7 @@ flip(void *arg)
 
 START_TEST(words_that_change_while_they_are_read_are_refused_or_survived)
 {
-	uint64_t seed = 7;
+	uint64_t seed = check_seed(7);
 
 	for (unsigned i = 0; i < HOSTILE_ROUNDS / 10; i++) {
 		struct flipper f = { .rig = hostile_rig() };

@@ -8,7 +8,6 @@
 #include "harness.h"
 #include "naive.h"
 
-#define ROUNDS 4000
 #define MANY 150000u
 
 static void
@@ -34,12 +33,12 @@ assert_counts(void)
 
 START_TEST(counts_are_those_of_a_copy_whatever_addresses_are_used_again)
 {
-	unsigned i;
+	int i, rounds = check_rounds(4000);
 
-	seed += (unsigned)_i;
+	seed = (uint32_t)check_seed(seed + (unsigned)_i);
 	live_on(any(300));
 	mark();
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < rounds; i++) {
 		live_on(1 + any(20));
 		refresh();
 		assert_counts();

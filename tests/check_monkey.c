@@ -21,12 +21,6 @@
 #include "harness.h"
 #include "session_one.h"
 
-/* A sanitizer takes up to eight times as long for each. */
-#ifdef SANITIZED
-#define RUNS 4
-#else
-#define RUNS 10
-#endif
 #define KEYS 1000
 #define COMPARED_EVERY 7
 #define COLS_MAX 160
@@ -547,7 +541,7 @@ monkey_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, no_key_ends_the_page_or_leaves_a_stale_cell, 0,
-	    RUNS);
+	    check_rounds(10));
 	tcase_add_loop_test(t, every_key_is_borne_wherever_it_is_pressed, 0,
 	    5);
 	tcase_add_test(t, a_click_does_what_stands_there);

@@ -19,7 +19,7 @@ static bool live[ADDRS];
 static uint64_t
 draw(uint64_t below)
 {
-	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	seed = check_seed(seed * UINT64_C(6364136223846793005) + 1442695040888963407);
 	return (seed >> 33) % below;
 }
 
@@ -73,7 +73,7 @@ setup(void)
 {
 	unsigned n;
 
-	seed = 7;
+	seed = check_seed(7);
 	memset(live, 0, sizeof live);
 	list = list_of(BLKLIST_INDEXED, ADDRS);
 	for (n = 0; n < BLOCKS; n++)

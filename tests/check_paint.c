@@ -296,15 +296,15 @@ START_TEST(a_line_over_another_is_as_one_that_is_painted_whole)
 	struct paint p = { 0 };
 	struct drawn d[2] = { 0 };
 	cchar_t over[COLS_HERE + 1], whole[COLS_HERE + 1];
-	unsigned i, x, now = 0;
+	unsigned i, x, now = 0, lines = (unsigned)check_rounds(20000);
 
 	for (i = 0; i < PAGE_MARKS; i++)
 		p.style[i] = page_style_usual((enum page_mark)i);
 	make_text(&d[0], 20, true);
 	make_marks(&d[0]);
 	paint_row(&p, 1, NULL, &d[0].line);
-	srand(1);
-	for (i = 0; i < 20000; i++) {
+	srand((unsigned)check_seed(1));
+	for (i = 0; i < lines; i++) {
 		now = 1 - now;
 		make_next(&d[now], &d[1 - now]);
 		if (draw(50) == 0) {

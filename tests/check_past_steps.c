@@ -117,7 +117,7 @@ START_TEST(every_order_of_keys_ends_where_they_lead)
 	unsigned k, n;
 	int r = 0;
 
-	srandom(100 + (unsigned)_i);
+	srandom((unsigned)check_seed(100 + (unsigned)_i));
 	live_for(12, 1000);
 	for (to = at = copies, k = 0; k < 200; k++) {
 		switch (random() % 8) {

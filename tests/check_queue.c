@@ -29,7 +29,7 @@ setup(void)
 {
 	memset(&model, 0, sizeof(model));
 	model.next = 1;
-	state = 4711;
+	state = check_seed(4711);
 	queue = NULL;
 }
 
@@ -341,7 +341,7 @@ static const struct {
 	uint32_t capacity;
 	unsigned batch;		/* most records of one put */
 	unsigned losses;	/* in 100 steps */
-	unsigned steps;
+	int steps;
 } random_cases[] = {
 	{ 1, 3, 30, 3000 },
 	{ 64, 1, 50, 5000 },
@@ -354,10 +354,11 @@ static const struct {
 START_TEST(next_less_from_is_always_count_and_lost)
 {
 	const uint32_t capacity = random_cases[_i].capacity;
+	const int steps = check_rounds(random_cases[_i].steps);
 	uint64_t cursor = 1;
 
 	ck_assert_int_eq(stream_queue_new(&queue, capacity), 0);
-	for (unsigned step = 0; step < random_cases[_i].steps; step++) {
+	for (int step = 0; step < steps; step++) {
 		uint64_t oldest = stream_queue_oldest(queue);
 
 		if (random_below(100) < random_cases[_i].losses)

@@ -6,6 +6,10 @@
 #define TESTS_HARNESS_H
 
 #include <check.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /*
@@ -49,8 +53,56 @@ harness_mark(const char *file, int line)
 #endif
 
 /*
- * As many events as a test of random points is to see: more of them where
- * CHECK_EVENTS says so, and then no limit but CK_TIMEOUT_MULTIPLIER's.
+ * The seed of a random test: the usual one, or CHECK_SEED of the environment.  It
+ * is printed if an assertion fails.  A test that dies of a signal is repeated by
+ * its case and number alone, because usual seeds are the same in every run.
+ *
+ *	CHECK_SEED=7 CK_RUN_CASE=keys build/tests/check_monkey
+ */
+static struct {
+	bool given;
+	uint64_t seed;
+} harness_seed;
+
+static inline uint64_t
+check_seed(uint64_t usual)
+{
+	const char *text = getenv("CHECK_SEED");
+
+	harness_seed.given = true;
+	harness_seed.seed = text != NULL ? strtoull(text, NULL, 10) : usual;
+	return harness_seed.seed;
+}
+
+static inline void
+harness_print_seed(const char *file, int line)
+{
+	if (harness_seed.given)
+		fprintf(stderr, "%s:%d: CHECK_SEED=%" PRIu64 "\n", file, line,
+		    harness_seed.seed);
+}
+
+#define _ck_assert_failed(file, line, ...) \
+	(harness_print_seed(file, line), \
+	_ck_assert_failed(file, line, __VA_ARGS__))
+
+/*
+ * Rounds of a random loop: a third of them under a sanitizer, all of them in
+ * check-long, which sets CHECK_LONG.
+ */
+static inline int
+check_rounds(int all)
+{
+#ifdef SANITIZED
+	if (getenv("CHECK_LONG") == NULL)
+		return (all + 2) / 3;
+#endif
+	return all;
+}
+
+/*
+ * Events of a test of random points: the usual number, or CHECK_EVENTS of the
+ * environment, and then CK_TIMEOUT_MULTIPLIER is the only limit.
  */
 static inline unsigned long long
 check_events(unsigned long long usual)

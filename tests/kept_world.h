@@ -229,7 +229,7 @@ world_new(uint64_t seed)
 	struct world *w = calloc(1, sizeof(*w));
 
 	ck_assert_ptr_nonnull(w);
-	w->seed = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	w->seed = check_seed(seed) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	w->now = 1000;
 	w->slot = 2;
 	w->made = calloc(WORLD_MADE + 1, sizeof(*w->made));

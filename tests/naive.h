@@ -66,7 +66,7 @@ setup_naive(void)
 	scene_refresh(&scene);
 	memset(place, 0, sizeof place);
 	memset(marked_place, 0, sizeof marked_place);
-	seed = 4711;
+	seed = (uint32_t)check_seed(4711);
 }
 
 /* Begins anew with a sample of 1 MiB: 100 bytes of it stand for 10,486 blocks. */
