@@ -13,6 +13,8 @@
 
 #include "harness.h"
 
+_Thread_local unsigned char harness_marks[1 << 12];
+
 /* Weak: each program is linked with the suites of its own rows only. */
 #define SUITE(program, name, needs, seconds) \
 	extern Suite *name##_suite(void) __attribute__((weak));
