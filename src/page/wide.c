@@ -1,6 +1,6 @@
 /*
  * The flat wide page K, on 80 columns and more: what stands above the rows.
- * Heading and rows are made of columns (columns.h).
+ * Heading and rows are made of columns (block_fields.h).
  */
 #include <stdio.h>
 #include <string.h>

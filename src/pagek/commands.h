@@ -15,7 +15,7 @@
  *	tell.c		what -v tells
  *
  * What they write:
- *	json.c		documents, as JSON, lines or CSV; json.h has its parts
+ *	json.c		documents, as JSON, lines or CSV; documents.c: which
  *	export.c	what is shown, as documents and text
  *	listing.c	a list as rows of text
  *	prom.c		sums, for Prometheus

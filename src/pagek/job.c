@@ -47,10 +47,10 @@ struct app_job {
 
 	struct nodes_link *link;
 	struct nodes_listing *sending;
-	uint64_t done;		/* bytes of it that the node has, at looked_at ... */
+	uint64_t done;		/* bytes that the node has, at looked_at ... */
 	int64_t silent_ms;	/* ... and for so long no more */
 	struct mono looked_at;
-	bool told;		/* what has become of it: sent_err, words */
+	bool told;		/* the node has answered: sent_err, words */
 	int sent_err;
 	char words[512];
 
@@ -104,7 +104,7 @@ job_fail(struct app_job *j, const char *fmt, ...)
 	end_job(j);
 }
 
-/* A full disk is this machine's, whoever was to have the rows. */
+/* The disk is this machine's, even if a node was to have the rows. */
 static void
 fail_file(struct app_job *j, int err)
 {
@@ -353,7 +353,7 @@ deliver(struct app_job *j)
 	}
 }
 
-/* Is it still worth the trouble?  A link that is lost is reported at once. */
+/* False: the link to the node is lost, and the job is over. */
 static bool
 link_holds(struct app_job *j)
 {

@@ -28,7 +28,7 @@
 
 struct app_job;
 
-/* What a source has come to; below 0 it fails with that errno. */
+/* How a source goes on; a negative errno: it fails. */
 enum job_portion {
 	JOB_MORE,	/* it goes on with the next cycle */
 	JOB_THREAD,	/* its work is done in a thread, then it goes on at once */

@@ -119,7 +119,7 @@ or_null(const char *s)
 	return s == NULL || s[0] == '\0' ? NULL : s;
 }
 
-/* --- parts of heads ------------------------------------------------------- */
+/* --- parts of heads (documents.c) ----------------------------------------- */
 
 /*
  * The keys node and target, those from armed to sample_period, and complete to
@@ -136,7 +136,7 @@ void json_lost(struct json *, const struct nodes_look *);
 void json_filter(struct json *, const char *expression,
     const struct page_caught *, uint64_t of);
 
-/* --- documents ------------------------------------------------------------ */
+/* --- documents (documents.c) ---------------------------------------------- */
 
 /*
  * A target's blocks, schema pagek.blocks/1: the rows of the page's text, which

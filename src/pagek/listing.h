@@ -26,8 +26,7 @@
  *	listing_free(l);
  *
  * The parts, and who calls whom:
- *	listing.c	the copy and its text
- *	listing_head.c	what stands above the rows
+ *	listing.c	the copy and its text, with what stands above the rows
  *	listing_to.c	what a word in *L<> means
  *	listing_job.c	app_listing(): all of it while the page goes on, as a job
  */
@@ -37,6 +36,8 @@
 #include <stdatomic.h>
 
 #include "../page/view.h"
+
+#define LISTING_HEAD_TITLE "K MEMORY BLOCKS\n"	/* each listing begins with it */
 
 struct listing;
 

@@ -42,7 +42,7 @@ begin_step(struct source *s, enum step step)
 
 /* --- the copy and its names --------------------------------------------- */
 
-/* Of a state that nothing more will come from. */
+/* Nothing more comes in this state. */
 static bool
 is_hopeless(const struct nodes_look *look)
 {
@@ -213,7 +213,7 @@ progress(const void *source, char *out, size_t cap)
 	}
 }
 
-/* What has come out, and that there is something which it does not have. */
+/* How many rows, and which names they lack. */
 static void
 outcome(const void *source, char *out, size_t cap)
 {

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "listing_head.h"
+#include "listing.h"
 #include "whole_file.h"
 
 #define TRIES 10
