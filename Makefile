@@ -90,14 +90,11 @@ MDD = $(sort $(wildcard src/mdd/*.c))
 PAGE = $(sort $(wildcard src/page/*.c))
 PAGEK = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c \
 	src/pagek/*/*.c)))
-ALLOCLOG = $(sort $(wildcard src/alloclog/*.c))
+ALLOCLOG = $(sort $(wildcard src/alloclog/*.c src/alloclog/*/*.c))
 # The parts of the target side that can be linked into a test.
-CFI = $(sort $(wildcard src/alloclog/cfi*.c))
-STACKS = $(addprefix src/alloclog/,stack.c walk.c mapped.c rules.c sites.c) \
-	$(CFI)
-PRODUCE = $(addprefix src/alloclog/,alone.c eras.c pools.c produce.c room.c \
-	sample.c) \
-	$(STACKS)
+UNWIND = $(sort $(wildcard src/alloclog/unwind/*.c))
+PRODUCE = $(addprefix src/alloclog/,areas.c keeper_watch.c pools.c produce.c \
+	rings.c sample.c) $(UNWIND)
 
 FILTER = $(sort $(wildcard src/filter/*.c))
 ROOMS = $(BASE) $(FILTER) $(STREAM) $(BLKLIST) $(ALLOCP) $(SYMBOL) $(NODES) $(MDD) $(PAGE) \
@@ -161,12 +158,12 @@ $B/%.o: %.c
 
 # A program's own assembler may call malloc on a stack that is aligned to 8
 # only, and live.  The hooks themselves must not realign theirs: what lies at
-# their frame address is where a walk begins; stack.c does so where it is rare.
+# their frame address is where a walk begins; unwind.c does so where it is rare.
 REALIGN := $(shell $(CC) -mincoming-stack-boundary=3 -x c -c -o /dev/null \
 	/dev/null 2>/dev/null && echo -mincoming-stack-boundary=3)
-$(filter-out $B/pic/src/alloclog/hooks.o $B/pic/src/alloclog/realloc.o \
-	$B/pic/src/alloclog/operators.o \
-	$B/pic/src/alloclog/api.o $B/pic/src/alloclog/stack.o,$(PIC_OBJS)): \
+ORIGINS = $(addprefix src/alloclog/,hooks.c realloc.c operators.c api.c \
+	unwind/unwind.c)
+$(patsubst %.c,$B/pic/%.o,$(filter-out $(ORIGINS),$(ALLOCLOG))): \
 	PIC_FLAGS += $(REALIGN)
 
 $B/pic/%.o: %.c
@@ -221,10 +218,8 @@ $B/tests/libcount.so: tests/count/count.c
 		-ftls-model=initial-exec -shared -o $@ $< -ldl
 
 # The capture of stacks itself, beside a full unwind.
-STACKCHECK_OBJS = $(filter-out $(addprefix $B/pic/src/alloclog/, \
-	alone.o api.o attach.o eras.o hooks.o locked.o operators.o place.o \
-	pools.o produce.o real.o realloc.o room.o sample.o threads.o), \
-	$(PIC_OBJS)) $B/pic/tests/stackcheck/stackcheck.o
+STACKCHECK_OBJS = $(UNWIND:%.c=$B/pic/%.o) \
+	$B/pic/tests/stackcheck/stackcheck.o
 LIBUNWIND := $(shell pkg-config --exists libunwind 2>/dev/null && echo 1)
 
 $B/pic/tests/stackcheck/stackcheck.o: PIC_FLAGS += $(LIBUNWIND:1=-DHAVE_LIBUNWIND)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/alloclog/cfi.h"
+#include "../src/alloclog/unwind/cfi.h"
 
 #define SAMPLE_MAX 1024		/* bytes of a table */
 #define SAMPLE_CODE 0x4000	/* the function, behind the table's start */

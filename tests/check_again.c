@@ -9,8 +9,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "../src/alloclog/alone.h"
-#include "../src/alloclog/sites.h"
+#include "../src/alloclog/keeper_watch.h"
+#include "../src/alloclog/unwind/sites.h"
 #include "feed_rig.h"
 
 #if RIG_TSAN
@@ -439,14 +439,14 @@ START_TEST(while_the_heart_beats_nobody_is_called)
 {
 	struct rig *rig = rig_attached(false);
 
-	atomic_store(&alone_call, call);
+	atomic_store(&keeper_watch_call, call);
 	for (unsigned i = 0; i < 100000; i++) {
 		if (i % 100 == 0)
 			stream_feed_beat(rig->feed, ++rig->now);
 		produce_look(NULL);
 	}
 	ck_assert_uint_eq(calls, 0);
-	ck_assert(!alone_is());
+	ck_assert(!keeper_watch_gone());
 	rig_forget(rig);
 }
 END_TEST
@@ -458,11 +458,11 @@ START_TEST(a_heart_that_stands_still_is_noticed_by_whose_ring_is_full)
 
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
 	take_large_rings(rig->area);
-	atomic_store(&alone_call, call);
+	atomic_store(&keeper_watch_call, call);
 	produce_open(&p, 1);
 	while (calls == 0)
 		alloc_many(&p, 1000);
-	ck_assert(alone_is());
+	ck_assert(keeper_watch_gone());
 	/* And not once more for the next event. */
 	alloc_many(&p, 1000);
 	ck_assert_uint_eq(calls, 1);
@@ -506,7 +506,7 @@ START_TEST(a_keeper_that_says_so_is_gone_at_once)
 
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
 	produce_open(&p, 1);
-	atomic_store(&alone_call, call);
+	atomic_store(&keeper_watch_call, call);
 	atomic_store(&rig->area->magic, 1);
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	atomic_store(&p.ring->inflight, 1);
@@ -529,7 +529,7 @@ START_TEST(a_target_that_is_not_known_to_be_free_does_nothing)
 
 	stream_feed_sandbox(rig->feed, words[_i], 0);
 	ck_assert_int_eq(produce_sandbox(), words[_i]);
-	atomic_store(&alone_call, call);
+	atomic_store(&keeper_watch_call, call);
 	atomic_store(&rig->area->magic, 1);
 	ck_assert_int_eq(rig_pass(rig), -EPROTO);
 	produce_look(NULL);
@@ -544,22 +544,22 @@ START_TEST(a_child_of_who_locks_itself_in_waits_for_three_looks)
 	struct rig *rig = rig_attached(false);
 
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 7);
-	ck_assert(alone_child_may());
-	alone_lock();
-	ck_assert(!alone_child_may());
+	ck_assert(keeper_watch_child_may());
+	keeper_watch_sandbox();
+	ck_assert(!keeper_watch_child_may());
 	stream_feed_beat(rig->feed, 20000);
-	ck_assert(!alone_child_may());
+	ck_assert(!keeper_watch_child_may());
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 9);
-	ck_assert(!alone_child_may());
+	ck_assert(!keeper_watch_child_may());
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_LOCKED, 10);
-	ck_assert(!alone_child_may());
+	ck_assert(!keeper_watch_child_may());
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 10);
-	ck_assert(alone_child_may());
+	ck_assert(keeper_watch_child_may());
 	/* Nor is this one locked in for its own children. */
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
-	ck_assert(alone_child_may());
-	alone_lock();
-	ck_assert(!alone_child_may());
+	ck_assert(keeper_watch_child_may());
+	keeper_watch_sandbox();
+	ck_assert(!keeper_watch_child_may());
 	rig_forget(rig);
 }
 END_TEST
@@ -574,9 +574,9 @@ START_TEST(a_child_that_locks_itself_in_before_its_hello_says_none)
 	stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 0);
 	pid = fork();
 	if (pid == 0) {
-		alone_lock();
+		keeper_watch_sandbox();
 		stream_feed_sandbox(rig->feed, RING_SANDBOX_FREE, 1000);
-		_exit(alone_child_may());
+		_exit(keeper_watch_child_may());
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);

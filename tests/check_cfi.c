@@ -1,7 +1,7 @@
 /*
  * Rules of tables made by hand, and of damaged ones.
  */
-#include "../src/alloclog/cfi.h"
+#include "../src/alloclog/unwind/cfi.h"
 #include "cfi_samples.h"
 #include "harness.h"
 

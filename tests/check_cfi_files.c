@@ -2,7 +2,7 @@
  * The rules of whole files, against libdw's reading of the same tables: libc,
  * the loader, libraries, interpreters, servers and a compiler.
  */
-#include "../src/alloclog/cfi.h"
+#include "../src/alloclog/unwind/cfi.h"
 #include "harness.h"
 
 #include <errno.h>

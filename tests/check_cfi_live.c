@@ -2,7 +2,7 @@
  * Rules of the objects that this program has loaded, and walks by them beside
  * backtrace(3).
  */
-#include "../src/alloclog/cfi.h"
+#include "../src/alloclog/unwind/cfi.h"
 #include "cfi_samples.h"
 #include "harness.h"
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../src/alloclog/stack.h"
+#include "../src/alloclog/unwind/unwind.h"
 #include "feed_rig.h"
 
 static struct stream_sites *store;

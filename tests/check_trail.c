@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../src/alloclog/walk.h"
+#include "../src/alloclog/unwind/walk.h"
 #include "harness.h"
 
 #define WORDS 4096

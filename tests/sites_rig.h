@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "../src/alloclog/produce.h"
-#include "../src/alloclog/sites.h"
+#include "../src/alloclog/unwind/sites.h"
 #include "harness.h"
 
 static inline struct ring_area *

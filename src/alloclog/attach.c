@@ -15,7 +15,7 @@
  * the child of a fork the state reads zero again, so that nobody waits there for
  * a thread that was not copied.
  *
- * Again.  When the keeper is gone (alone.h) a thread says hello to the same
+ * Again.  When the keeper is gone (keeper_watch.h) a thread says hello to the same
  * place, in the middle of its program: nobody waits for that but who forks.
  * Where nobody listens it costs four system calls, once in a second; where
  * somebody listens and does not answer it costs up to 50 ms, and is tried less
@@ -38,8 +38,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alone.h"
-#include "calls.h"
+#include "keeper_watch.h"
+#include "unwind/syscalls.h"
 #include "hooks.h"
 #include "limits.h"
 #include "place.h"
@@ -248,7 +248,7 @@ static bool
 join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 {
 	if (produce_attached())
-		return alone_is() && produce_again(r, k, stream);
+		return keeper_watch_gone() && produce_again(r, k, stream);
 	produce_attach(r, k, stream);
 	return true;
 }
@@ -428,7 +428,7 @@ attach_first(struct image *m)
 	struct quiet q;
 	bool heard;
 
-	if (!alone_child_may()) {
+	if (!keeper_watch_child_may()) {
 		attach_never();
 		produce_orphan();
 		atomic_store(&m->state, ATTACH_DONE);
@@ -436,7 +436,7 @@ attach_first(struct image *m)
 	}
 	quiet_begin(&q);
 	threads_begin();
-	alone_call = again;
+	keeper_watch_call = again;
 	if (sandboxed_since() || !say_hello(&m->hello, &heard)) {
 		attach_never();
 		produce_orphan();
@@ -539,7 +539,7 @@ again_say(struct image *m)
 	bool heard = false;
 
 	if (sandboxed_since()) {
-		alone_call = NULL;
+		keeper_watch_call = NULL;
 		return;
 	}
 	/* The node would take it for a child of vfork(2), in which we may be. */
@@ -549,10 +549,10 @@ again_say(struct image *m)
 		m->pause_ms = 0;
 		return;
 	}
-	m->pause_ms = m->pause_ms == 0 ? 2 * ALONE_PAUSE_MS :
+	m->pause_ms = m->pause_ms == 0 ? 2 * KEEPER_WATCH_PAUSE_MS :
 	    m->pause_ms < AGAIN_PAUSE_MAX_MS ? 2 * m->pause_ms :
 	    AGAIN_PAUSE_MAX_MS;
-	alone_pause(m->pause_ms);
+	keeper_watch_pause(m->pause_ms);
 }
 
 static void

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "calls.h"
+#include "unwind/syscalls.h"
 #include "exports.h"
 
 /* The segment in which `at` lies, of the object at eh, loaded with `bias`; or NULL. */

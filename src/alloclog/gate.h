@@ -1,6 +1,6 @@
 /*
  * gate: the word that an event looks at first, which says whether to log at all.
- * A part of produce.h; eras.c moves it.
+ * A part of produce.h; areas.c moves it.
  *
  * Vocabulary
  *	gate		where the word is that says whether to log at all.

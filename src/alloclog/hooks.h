@@ -45,7 +45,7 @@
 #include "heads.h"
 #include "produce.h"
 #include "sample.h"
-#include "stack.h"
+#include "unwind/unwind.h"
 
 /*
  * A program is watched by what it shares with its keeper, so its 64-bit words

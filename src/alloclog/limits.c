@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "calls.h"
+#include "unwind/syscalls.h"
 #include "limits.h"
 
 #define SHARES 8	/* of what is left to the program; we take one at most */

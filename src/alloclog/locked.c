@@ -11,7 +11,7 @@
  *
  * One that only gives up privileges is taken for locked in too: it is watched
  * on by the keeper that it has, and says hello to no other; nor do children that
- * it forks before the keeper has looked often enough (alone_lock()).
+ * it forks before the keeper has looked often enough (keeper_watch_sandbox()).
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "alone.h"
+#include "keeper_watch.h"
 #include "hooks.h"
 
 EXPORT int
@@ -40,7 +40,7 @@ prctl(int option, ...)
 	strict = option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT;
 	/* Before the call: another thread may be about to say hello. */
 	if (locks) {
-		alone_lock();
+		keeper_watch_sandbox();
 		produce_open_larger();
 	}
 	if (strict)
@@ -48,7 +48,7 @@ prctl(int option, ...)
 	r = (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
 	/* What the keeper has seen until now is from before. */
 	if (locks)
-		alone_lock();
+		keeper_watch_sandbox();
 	if (strict && r != 0)
 		thread_speak(p);
 	return r;

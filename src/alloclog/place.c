@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "calls.h"
+#include "unwind/syscalls.h"
 #include "place.h"
 
 #define PLACE_PATH sizeof(((struct sockaddr_un *)0)->sun_path)

@@ -1,7 +1,7 @@
 /*
  * Events by the long way, the common ring, and what is not an event of one
  * address.  The fast path is in produce.h, a thread's own rings are in room.c,
- * and how the process comes to its areas is in eras.c.
+ * and how the process comes to its areas is in areas.c.
  *
  * Known limits
  *	A longjmp out of a handler that had interrupted an event leaves that
@@ -16,7 +16,7 @@
  *	The grandchild's keeper finds a record that makes no sense there; the
  *	program finds nothing.
  */
-#include "room.h"
+#include "rings.h"
 
 /* Slots of the common ring that can lie between two rings of the bell. */
 #define COMMON_QUARTER (RING_COMMON_SLOTS / 4)
@@ -65,14 +65,14 @@ common_claim(const struct joined *j, uint64_t need, uint64_t *claim)
 		fill = (int64_t)(n - atomic_load_explicit(&tailp->tail,
 		    memory_order_acquire));
 		if (common_stalled(j->sh, fill))
-			return room_drop(ring);
+			return rings_drop(ring);
 		if (fill + (int64_t)need > RING_COMMON_SLOTS) {
-			if (!room_wait(j, ring, tailp,
+			if (!rings_wait(j, ring, tailp,
 				n + need - RING_COMMON_SLOTS, &stalled)) {
 				if (stalled)
 					atomic_store_explicit(&j->sh->stalled,
 					    1, memory_order_relaxed);
-				return room_drop(ring);
+				return rings_drop(ring);
 			}
 			n = atomic_load_explicit(&ring->head,
 			    memory_order_relaxed);
@@ -84,7 +84,7 @@ common_claim(const struct joined *j, uint64_t need, uint64_t *claim)
 	}
 	if (fill >= COMMON_QUARTER &&
 	    n / COMMON_QUARTER != (n + need) / COMMON_QUARTER)
-		room_bell(j->area);
+		rings_bell(j->area);
 	*claim = n;
 	return true;
 }
@@ -137,7 +137,7 @@ claim_get(struct claim *c, struct producer *p, uint32_t word, uint32_t need)
 		    memory_order_relaxed);
 		if (need == 1 && c->at < v.limit)
 			return true;
-		room = room_find(c, p);
+		room = rings_find_room(c, p);
 		if (room == ROOM_HERE)
 			return true;
 		produce_leave(c->ring, c->at);
@@ -218,7 +218,7 @@ produce_lost(void)
 	struct joined j;
 
 	if (joined_get(&j))
-		(void)room_drop(&j.area->rings[RING_COMMON]);
+		(void)rings_drop(&j.area->rings[RING_COMMON]);
 }
 
 void

@@ -217,7 +217,7 @@ bool produce_leave_era(struct producer *p);
 
 /*
  * Looks whether the keeper is gone, when this is the time to, and what is to be
- * done then.  p: of this thread, or NULL.  Keeps errno.  See alone.h.
+ * done then.  p: of this thread, or NULL.  Keeps errno.  See keeper_watch.h.
  */
 void produce_look(const struct producer *p);
 

@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "calls.h"
+#include "unwind/syscalls.h"
 #include "sample.h"
 
 /* --- the countdown -------------------------------------------------------- */

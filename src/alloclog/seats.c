@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "calls.h"
+#include "unwind/syscalls.h"
 #include "produce.h"
 #include "seats.h"
 

@@ -22,7 +22,7 @@
 #ifndef ALLOCLOG_SEATS_H
 #define ALLOCLOG_SEATS_H
 
-#include "stack.h"
+#include "unwind/unwind.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "calls.h"
+#include "unwind/syscalls.h"
 #include "hooks.h"
 #include "seats.h"
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/alloclog/cfi.h"
+#include "../../src/alloclog/unwind/cfi.h"
 
 #define HEAD 8
 #define FUNCTIONS_MAX 64

@@ -5,7 +5,7 @@ set -u
 
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
-rooms='base stream stream/wire alloclog filter allocp blklist symbol nodes mdd
+rooms='base stream stream/wire alloclog/unwind alloclog filter allocp blklist symbol nodes mdd
 page pagek pagek/pages'
 
 # Each include of another room's header, as "file room": the path as it is from

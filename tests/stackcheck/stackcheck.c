@@ -42,8 +42,8 @@
 #include <libunwind.h>
 #endif
 
-#include "../../src/alloclog/sites.h"
-#include "../../src/alloclog/stack.h"
+#include "../../src/alloclog/unwind/sites.h"
+#include "../../src/alloclog/unwind/unwind.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define FRAME ((uintptr_t)__builtin_frame_address(0))

@@ -8,8 +8,8 @@
 #include <sys/auxv.h>
 #include <time.h>
 
-#include "alone.h"
-#include "room.h"
+#include "keeper_watch.h"
+#include "rings.h"
 
 #define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
 /*
@@ -19,7 +19,7 @@
  */
 #define LOCK_LOOKS 3
 
-void (*_Atomic alone_call)(void);
+void (*_Atomic keeper_watch_call)(void);
 static _Atomic bool locked;
 static _Atomic uint64_t looks_due;	/* before a child says hello */
 
@@ -28,7 +28,7 @@ static _Atomic uint64_t looks_due;	/* before a child says hello */
  * machine's own clock is: no system call, if only there is that page.
  */
 bool
-room_clock(int64_t *ms)
+rings_clock(int64_t *ms)
 {
 	static _Atomic int mapped;	/* 0 not asked yet, -1 not */
 	int known = atomic_load_explicit(&mapped, memory_order_relaxed);
@@ -71,27 +71,27 @@ gone(const struct joined *j, int64_t now)
 }
 
 bool
-alone_is(void)
+keeper_watch_gone(void)
 {
 	struct joined j;
 	int64_t now;
 
-	return joined_get(&j) && room_clock(&now) && gone(&j, now);
+	return joined_get(&j) && rings_clock(&now) && gone(&j, now);
 }
 
 void
-alone_pause(int64_t ms)
+keeper_watch_pause(int64_t ms)
 {
 	struct joined j;
 	int64_t now;
 
-	if (joined_get(&j) && room_clock(&now))
+	if (joined_get(&j) && rings_clock(&now))
 		atomic_store_explicit(&j.sh->again_ms, now + ms,
 		    memory_order_relaxed);
 }
 
 void
-alone_lock(void)
+keeper_watch_sandbox(void)
 {
 	uint64_t due = 0;
 
@@ -105,7 +105,7 @@ alone_lock(void)
 }
 
 bool
-alone_child_may(void)
+keeper_watch_child_may(void)
 {
 	uint64_t looks = produce_looks();
 	enum ring_sandbox seen = produce_sandbox();
@@ -133,19 +133,19 @@ free_to_act(const struct joined *j)
 void
 produce_look(const struct producer *p)
 {
-	void (*call)(void) = atomic_load_explicit(&alone_call,
+	void (*call)(void) = atomic_load_explicit(&keeper_watch_call,
 	    memory_order_relaxed);
 	struct joined j;
 	int64_t now, due;
 
-	if (call == NULL || !joined_get(&j) || !room_clock(&now) ||
+	if (call == NULL || !joined_get(&j) || !rings_clock(&now) ||
 	    !gone(&j, now) || !free_to_act(&j))
 		return;
 	due = atomic_load_explicit(&j.sh->again_ms, memory_order_relaxed);
-	if (now < due || room_inflight(p))
+	if (now < due || rings_inflight(p))
 		return;
 	if (atomic_compare_exchange_strong_explicit(&j.sh->again_ms, &due,
-		now + ALONE_PAUSE_MS, memory_order_acquire,
+		now + KEEPER_WATCH_PAUSE_MS, memory_order_acquire,
 		memory_order_relaxed))
 		call();
 }

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "calls.h"
-#include "room.h"
+#include "unwind/syscalls.h"
+#include "rings.h"
 
 /*
  * A keeper whose heartbeat moves but that takes nothing out of a full ring for
@@ -89,7 +89,7 @@ static _Atomic bool all_open;
 static struct ring_area *_Atomic opened;	/* access to all of it has been given */
 
 void
-room_is_open(struct ring_area *area)
+rings_is_open(struct ring_area *area)
 {
 	atomic_store(&opened, area);
 }
@@ -112,13 +112,13 @@ produce_open_area(struct ring_area *area)
 	size_t offset, bytes = ring_larger(&offset), end = offset + bytes;
 
 	/* An ancestor may have had one that was open, at the same address. */
-	room_is_open(NULL);
+	rings_is_open(NULL);
 	if (!atomic_load(&all_open))
 		return give_access(area, 0, offset) &&
 		    give_access(area, end, ring_area_size() - end);
 	if (!give_access(area, 0, ring_area_size()))
 		return false;
-	room_is_open(area);
+	rings_is_open(area);
 	return true;
 }
 
@@ -132,12 +132,12 @@ produce_open_larger(void)
 	/* Once: the second time a filter may be there already. */
 	if (!atomic_exchange(&all_open, true) && joined_get(&j) &&
 	    give_access(j.area, offset, bytes))
-		room_is_open(j.area);
+		rings_is_open(j.area);
 	errno = saved;
 }
 
 void
-room_show_larger(struct ring_area *area)
+rings_show_larger(struct ring_area *area)
 {
 	size_t offset, bytes = ring_larger(&offset);
 
@@ -145,7 +145,7 @@ room_show_larger(struct ring_area *area)
 }
 
 bool
-room_larger_taken(const struct ring_area *area)
+rings_larger_taken(const struct ring_area *area)
 {
 	size_t offset;
 	uint32_t next = atomic_load_explicit(&area->next_ring,
@@ -340,7 +340,7 @@ inflight(const struct ring_head *ring)
 }
 
 bool
-room_inflight(const struct producer *p)
+rings_inflight(const struct producer *p)
 {
 	return p != NULL && (inflight(p->small) || inflight(p->large));
 }
@@ -349,7 +349,7 @@ bool
 produce_leave_era(struct producer *p)
 {
 	/* What it has read of p it goes on with: p must stay as it is. */
-	if (room_inflight(p))
+	if (rings_inflight(p))
 		return false;
 	forget_rings(p);
 	return true;
@@ -460,7 +460,7 @@ calm(const struct joined *j, struct producer *p, uint64_t held)
 /* --- a full ring --------------------------------------------------------- */
 
 void
-room_bell(struct ring_area *area)
+rings_bell(struct ring_area *area)
 {
 	int saved = errno;
 
@@ -483,7 +483,7 @@ static void
 waited_begin(struct waited *w)
 {
 	w->counted = 0;
-	w->clock = room_clock(&w->begun);
+	w->clock = rings_clock(&w->begun);
 }
 
 /* After a sleep that ended with this; one that was interrupted is not long. */
@@ -493,7 +493,7 @@ waited_ms(struct waited *w, int error)
 	int64_t now;
 
 	w->counted += error == ETIMEDOUT ? WAIT_SLICE_MS : error == EINTR;
-	if (!w->clock || !room_clock(&now) || now - w->begun < w->counted)
+	if (!w->clock || !rings_clock(&now) || now - w->begun < w->counted)
 		return w->counted;
 	return now - w->begun;
 }
@@ -563,14 +563,14 @@ wait_for_tail(const struct keeper_area *keeper, struct ring_head *ring,
 }
 
 bool
-room_drop(struct ring_head *ring)
+rings_drop(struct ring_head *ring)
 {
 	atomic_fetch_add_explicit(&ring->dropped, 1, memory_order_relaxed);
 	return false;
 }
 
 bool
-room_wait(const struct joined *j, struct ring_head *ring,
+rings_wait(const struct joined *j, struct ring_head *ring,
     const struct ring_tail *tailp, uint64_t wanted, bool *stalled)
 {
 	int saved = errno;
@@ -579,7 +579,7 @@ room_wait(const struct joined *j, struct ring_head *ring,
 	*stalled = false;
 	if (!keeper_ready(j->keeper))
 		return false;
-	room_bell(j->area);
+	rings_bell(j->area);
 	room = wait_for_tail(j->keeper, ring, tailp, wanted);
 	*stalled = !room && keeper_ready(j->keeper);
 	errno = saved;
@@ -603,7 +603,7 @@ pace(const struct claim *c, struct producer *p)
 	uint64_t n = c->at - p->looked_at, records = LOOK_FIRST;
 	int64_t now;
 
-	if (!room_clock(&now))
+	if (!rings_clock(&now))
 		return UINT64_MAX;
 	if (p->looked_ms != 0) {
 		int32_t ms = (int32_t)((uint32_t)now - p->looked_ms);
@@ -628,7 +628,7 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 	if (c->at - tail < quarter) {
 		p->bell_at = tail + quarter;
 	} else if (c->at >= p->bell_at) {
-		room_bell(c->j.area);
+		rings_bell(c->j.area);
 		p->bell_at = c->at + quarter;
 	}
 	if (limit > p->bell_at)
@@ -650,14 +650,14 @@ find_more(const struct claim *c, struct producer *p)
 	if (c->ring == p->small && !keeper_gone(c->j.keeper) &&
 	    change(&c->j, p, c->ring))
 		return ROOM_ELSEWHERE;
-	if (room_wait(&c->j, c->ring, tail_line(&c->j, c->ring), wanted,
+	if (rings_wait(&c->j, c->ring, tail_line(&c->j, c->ring), wanted,
 		&stalled))
 		return ROOM_HERE;
 	if (stalled) {
 		p->stalled = 1;
 		p->limit = 0;
 	}
-	room_drop(c->ring);
+	rings_drop(c->ring);
 	return ROOM_NONE;
 }
 
@@ -666,7 +666,7 @@ find_more(const struct claim *c, struct producer *p)
  * points to must come from the claim.
  */
 enum room
-room_find(const struct claim *c, struct producer *p)
+rings_find_room(const struct claim *c, struct producer *p)
 {
 	uint64_t capacity = usable(c), tail;
 	enum room room;
@@ -678,7 +678,7 @@ room_find(const struct claim *c, struct producer *p)
 	tail = tail_of(&c->j, c->ring);
 	if (p->stalled) {
 		if (c->at - tail > capacity / 2) {
-			room_drop(c->ring);
+			rings_drop(c->ring);
 			return ROOM_NONE;
 		}
 		p->stalled = 0;

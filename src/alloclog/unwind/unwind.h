@@ -35,8 +35,8 @@
  *	A longjmp out of a handler that had interrupted stack_caller() leaves the
  *	cache busy: that thread's stacks are walked from then on.
  */
-#ifndef ALLOCLOG_STACK_H
-#define ALLOCLOG_STACK_H
+#ifndef ALLOCLOG_UNWIND_H
+#define ALLOCLOG_UNWIND_H
 
 #include <stdbool.h>
 #include <stddef.h>

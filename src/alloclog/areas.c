@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "calls.h"
-#include "room.h"
-#include "sites.h"
+#include "unwind/syscalls.h"
+#include "rings.h"
+#include "unwind/sites.h"
 
 struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
 
@@ -180,7 +180,7 @@ replace(void *addr, size_t size, int prot)
 static void
 leave(struct ring_area *area, bool over)
 {
-	bool hidden = !over && !room_larger_taken(area);
+	bool hidden = !over && !rings_larger_taken(area);
 	size_t offset, bytes = ring_larger(&offset);
 
 	/* What is not there any more may be somebody else's soon. */
@@ -199,7 +199,7 @@ produce_next_over(struct ring_area *area, bool over)
 {
 	next_over = over;
 	if (over)
-		room_is_open(area);
+		rings_is_open(area);
 }
 
 void *
@@ -311,7 +311,7 @@ area_end(struct ring_area *area)
 {
 	atomic_store_explicit(&area->magic, RING_MAGIC_LEFT,
 	    memory_order_release);
-	room_show_larger(area);
+	rings_show_larger(area);
 	(void)call_madvise((char *)area + RING_SLOTS_OFFSET,
 	    RING_ALIGN(ring_area_size()) - RING_SLOTS_OFFSET, MADV_REMOVE);
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "calls.h"
+#include "syscalls.h"
 #include "rules.h"
 #include "sites.h"
 

@@ -18,7 +18,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "calls.h"
+#include "syscalls.h"
 #include "walk.h"
 
 /*

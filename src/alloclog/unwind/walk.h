@@ -1,6 +1,6 @@
 /*
  * walk: a stack, level by level by the rules, and from where it is known.
- * Private to stack.c; the vocabulary is that of stack.h.
+ * Private to unwind.c; the vocabulary is that of unwind.h.
  *
  * Example
  *	walker_void(w, generation);		once
@@ -14,7 +14,7 @@
 
 #include "mapped.h"
 #include "rules.h"
-#include "stack.h"
+#include "unwind.h"
 
 #pragma GCC visibility push(hidden)
 

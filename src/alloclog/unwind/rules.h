@@ -1,6 +1,6 @@
 /*
  * rules: what cfi_find() has said of an address, for the next time.  Private
- * to stack.c and walk.c.
+ * to unwind.c and walk.c.
  *
  * Vocabulary
  *	rule		as in cfi.h, and the number of the module.

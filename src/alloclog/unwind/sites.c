@@ -22,7 +22,7 @@
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
 
-#include "calls.h"
+#include "syscalls.h"
 #include "sites.h"
 
 /* Twice as many slots as there can be numbers: half of them stay free. */

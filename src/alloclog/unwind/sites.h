@@ -20,7 +20,7 @@
 
 #include <stdint.h>
 
-#include "../stream/ring.h"
+#include "../../stream/ring.h"
 #include "cfi.h"
 
 #pragma GCC visibility push(hidden)

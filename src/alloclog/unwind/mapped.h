@@ -1,5 +1,5 @@
 /*
- * mapped: which stack memory may be read.  Private to stack.c and walk.c.
+ * mapped: which stack memory may be read.  Private to unwind.c and walk.c.
  *
  * Vocabulary
  *	own		the stack that libc or the kernel has given the thread:

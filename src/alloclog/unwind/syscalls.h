@@ -14,8 +14,8 @@
  *		return -1;		(errno as always)
  *	call_close(fd);
  */
-#ifndef ALLOCLOG_CALLS_H
-#define ALLOCLOG_CALLS_H
+#ifndef ALLOCLOG_SYSCALLS_H
+#define ALLOCLOG_SYSCALLS_H
 
 #include <fcntl.h>
 #include <poll.h>

@@ -13,8 +13,8 @@
  * ends, so an event that a handler has interrupted before it was in flight may
  * go on in a ring that is the thread's second by then.
  */
-#ifndef ALLOCLOG_ROOM_H
-#define ALLOCLOG_ROOM_H
+#ifndef ALLOCLOG_RINGS_H
+#define ALLOCLOG_RINGS_H
 
 #include "produce.h"
 
@@ -36,7 +36,7 @@ struct shared {
 	_Atomic(const struct era *) now;	/* NULL: has not joined */
 	struct era eras[ERAS_KEPT];		/* by number */
 	_Atomic uint32_t stalled;	/* the common ring's producers drop */
-	_Atomic uint64_t beat;		/* alone.c: the heartbeat, and when it was first seen */
+	_Atomic uint64_t beat;		/* keeper_watch.c: the heartbeat, and when it was first seen */
 	_Atomic int64_t again_ms;	/* ... and before then nothing is done about it */
 	struct produce_gate gate;
 };
@@ -56,7 +56,7 @@ struct joined {
 bool joined_get(struct joined *);
 
 /* A handler of ours has interrupted an event of p. */
-bool room_inflight(const struct producer *p);
+bool rings_inflight(const struct producer *p);
 
 /*
  * Slots in a row, claimed in p's ring or in the common one, for one record and
@@ -81,35 +81,35 @@ enum room {
  * Makes sure of room for c->need records behind c->at in c->ring, which is p's
  * and in flight, and sets the limit up to which nobody needs to look again.
  */
-enum room room_find(const struct claim *, struct producer *);
+enum room rings_find_room(const struct claim *, struct producer *);
 
 /*
  * Rings the keeper and waits until the ring's tail has reached `wanted`.
  * *stalled is set when that was in vain: then nobody waits until half of the
  * ring is drained.
  */
-bool room_wait(const struct joined *, struct ring_head *,
+bool rings_wait(const struct joined *, struct ring_head *,
     const struct ring_tail *, uint64_t wanted, bool *stalled);
 
 /* Counts a record as dropped; false. */
-bool room_drop(struct ring_head *);
+bool rings_drop(struct ring_head *);
 
-void room_bell(struct ring_area *);
+void rings_bell(struct ring_area *);
 
 /*
  * Access to the rings that are larger than a thread begins with: given to all
  * of them, and whether a thread has had one.
  */
-void room_show_larger(struct ring_area *);
-bool room_larger_taken(const struct ring_area *);
+void rings_show_larger(struct ring_area *);
+bool rings_larger_taken(const struct ring_area *);
 /* This one has all of it from its beginning; NULL: none has. */
-void room_is_open(struct ring_area *);
+void rings_is_open(struct ring_area *);
 
 /*
  * Milliseconds, to a few; never by a system call, for which a program that has
  * locked itself in might be killed.  False where that cannot be had.
  */
-bool room_clock(int64_t *ms);
+bool rings_clock(int64_t *ms);
 
 #pragma GCC visibility pop
 

@@ -17,7 +17,7 @@
  *	nobody looks while there is no keeper.  Before it says hello it asks the
  *	kernel too: it comes to harm when its filter kills for that,
  *	prctl(PR_GET_SECCOMP).
- *	For a child the keeper looks three times (alone_lock()), two seconds at
+ *	For a child the keeper looks three times (keeper_watch_sandbox()), two seconds at
  *	least.  A parent that gives up its privileges and locks itself in later
  *	than that, without a call that locked.c sees, has been found free, until
  *	the next look.
@@ -25,8 +25,8 @@
  *	comes to none of these but a fork and a use of the API: nothing is looked
  *	for in its allocations, which is what makes them free.
  */
-#ifndef ALLOCLOG_ALONE_H
-#define ALLOCLOG_ALONE_H
+#ifndef ALLOCLOG_KEEPER_WATCH_H
+#define ALLOCLOG_KEEPER_WATCH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -38,31 +38,31 @@
 
 /*
  * What to do: called when the keeper is gone, for one thread at a time and
- * at most once in ALONE_PAUSE_MS, when the thread has no event in flight.  Set
+ * at most once in KEEPER_WATCH_PAUSE_MS, when the thread has no event in flight.  Set
  * once; NULL: nothing.
  */
-#define ALONE_PAUSE_MS 1000
-extern void (*_Atomic alone_call)(void);
+#define KEEPER_WATCH_PAUSE_MS 1000
+extern void (*_Atomic keeper_watch_call)(void);
 
 /*
  * The process is about to lock itself in, or may be, or has: it says hello to no
  * other keeper from here on.
  */
-void alone_lock(void);
+void keeper_watch_sandbox(void);
 
 /*
  * Whether a child that was forked may say hello: not where the keeper of its
  * parent has seen that one locked, or has not looked so often since
- * alone_lock().  True holds for the child's own children too: what is asked for
+ * keeper_watch_sandbox().  True holds for the child's own children too: what is asked for
  * is forgotten.
  */
-bool alone_child_may(void);
+bool keeper_watch_child_may(void);
 
 /* From that call: not again for so long. */
-void alone_pause(int64_t ms);
+void keeper_watch_pause(int64_t ms);
 
 /* Whether the keeper is still gone. */
-bool alone_is(void);
+bool keeper_watch_gone(void);
 
 #pragma GCC visibility pop
 
