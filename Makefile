@@ -161,8 +161,7 @@ $B/%.o: %.c
 # their frame address is where a walk begins; unwind.c does so where it is rare.
 REALIGN := $(shell $(CC) -mincoming-stack-boundary=3 -x c -c -o /dev/null \
 	/dev/null 2>/dev/null && echo -mincoming-stack-boundary=3)
-ORIGINS = $(addprefix src/alloclog/,hooks.c realloc.c operators.c api.c \
-	unwind/unwind.c)
+ORIGINS = $(addprefix src/alloclog/,hooks.c operators.c api.c unwind/unwind.c)
 $(patsubst %.c,$B/pic/%.o,$(filter-out $(ORIGINS),$(ALLOCLOG))): \
 	PIC_FLAGS += $(REALIGN)
 

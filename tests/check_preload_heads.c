@@ -1,6 +1,6 @@
 /*
- * How large blocks are, by their heads (src/alloclog/heads.h): what the list
- * has is what malloc_usable_size(3) says, of glibc and of what is not.
+ * The sizes of blocks, by their chunk heads (src/alloclog/hooks.h): the list has
+ * what malloc_usable_size(3) says, with glibc and with other allocators.
  */
 #include "harness.h"
 #include "hello.h"

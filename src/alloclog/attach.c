@@ -7,7 +7,12 @@
  * anything is not as it should be the process is inert from then on, and so
  * are the children that it forks.
  *
- * Who waits.  The first thread that comes attaches, with all signals blocked;
+ * Where.  PAGEK_NODE names the socket; without it the sockets of this user's
+ * and of the system's node are tried.  A process keeps to the one that answered,
+ * and so do its children.  Only system calls and no memory: this runs before the
+ * program's first allocation.
+ *
+ * Waiting.  The first thread that comes attaches, with all signals blocked;
  * others that come meanwhile sleep on a futex until it is done, or for as long
  * as it can take where it may make no system call.  That cannot deadlock: while
  * it attaches a thread takes no lock and asks for no memory, so it depends on
@@ -28,22 +33,211 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "keeper_watch.h"
-#include "unwind/syscalls.h"
 #include "hooks.h"
-#include "limits.h"
-#include "place.h"
+#include "keeper_watch.h"
 #include "pools.h"
+#include "unwind/syscalls.h"
+
+/* --- where a node may listen ----------------------------------------------- */
+
+#define PLACE_PATH sizeof(((struct sockaddr_un *)0)->sun_path)
+
+extern void *__libc_stack_end __attribute__((weak));
+
+/*
+ * Before libc has set `environ`, in the program's own .preinit_array say, the
+ * strings are still to be found where the kernel put them: argc, the
+ * arguments, NULL, the environment.
+ */
+static const char *
+early_getenv(const char *name)
+{
+	size_t len = strlen(name);
+	void **at;
+
+	if (&__libc_stack_end == NULL || __libc_stack_end == NULL ||
+	    getauxval(AT_SECURE) != 0)
+		return NULL;
+	at = __libc_stack_end;
+	for (at += (size_t)(uintptr_t)*at + 2; *at != NULL; at++)
+		if (strncmp(*at, name, len) == 0 &&
+		    ((const char *)*at)[len] == '=')
+			return (const char *)*at + len + 1;
+	return NULL;
+}
+
+static const char *
+get_env(const char *name)
+{
+	return environ != NULL ? secure_getenv(name) : early_getenv(name);
+}
+
+/*
+ * Appends to the path; false when it does not fit.  No stdio: it could ask for
+ * memory.
+ */
+static bool
+append(char path[PLACE_PATH], const char *text)
+{
+	size_t have = strlen(path), len = strlen(text);
+
+	if (len >= PLACE_PATH - have)
+		return false;
+	memcpy(path + have, text, len + 1);
+	return true;
+}
+
+static bool
+append_number(char path[PLACE_PATH], unsigned long n)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	*--at = '\0';
+	do
+		*--at = (char)('0' + n % 10);
+	while ((n /= 10) != 0);
+	return append(path, at);
+}
+
+static bool
+place_named(char *path)
+{
+	const char *name = get_env("PAGEK_NODE");
+
+	return name != NULL && name[0] != '\0' && append(path, name);
+}
+
+static bool
+place_runtime(char *path)
+{
+	const char *run = get_env("XDG_RUNTIME_DIR");
+
+	return run != NULL && run[0] == '/' && append(path, run) &&
+	    append(path, "/pagek/node.hello");
+}
+
+/* Where everybody may make folders only one that is ours alone is of use. */
+static bool
+place_tmp(char *path)
+{
+	struct stat st;
+
+	return append(path, "/tmp/pagek-") &&
+	    append_number(path, call_geteuid()) && call_lstat(path, &st) == 0 &&
+	    S_ISDIR(st.st_mode) && st.st_uid == call_geteuid() &&
+	    (st.st_mode & 077) == 0 && append(path, "/node.hello");
+}
+
+/* Below a folder that is root's. */
+static bool
+place_system(char *path)
+{
+	return append(path, "/run/pagek/node.hello");
+}
+
+/* The sockets in the order in which they are tried. */
+static const struct place {
+	bool (*path)(char *);
+	bool named;	/* by PAGEK_NODE: no other is tried */
+	bool any_peer;	/* the path proves who made the socket */
+} places[] = {
+	{ place_named, true, false },
+	{ place_runtime, false, false },
+	{ place_tmp, false, false },
+	{ place_system, false, true },
+};
+
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+static const struct place *place;	/* the last one tried; kept by a fork, whatever the child unsets */
+
+/* Fills in the next socket to try; false when there is none. */
+static bool
+next_place(struct sockaddr_un *to)
+{
+	const char *named = get_env("PAGEK_NODE");
+	size_t i = place == NULL ? 0 : (size_t)(place - places) + 1;
+
+	for (; i < PLACES; i++) {
+		/* Set and empty: no node is wanted. */
+		if (!places[i].named && named != NULL)
+			break;
+		to->sun_path[0] = '\0';
+		if (!places[i].path(to->sun_path))
+			continue;
+		to->sun_family = AF_UNIX;
+		place = &places[i];
+		return true;
+	}
+	place = NULL;
+	return false;
+}
+
+/* --- address space ---------------------------------------------------------- */
+
+#define SHARES 8	/* of the address space that is left; the areas take one at most */
+
+/* Bytes of address space in use; UINT64_MAX: not known. */
+static uint64_t
+address_space_used(void)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/statm",
+	    O_RDONLY | O_CLOEXEC);
+	uint64_t pages = 0;
+	char text[32];
+	ssize_t n;
+
+	if (fd == -1)
+		return UINT64_MAX;
+	n = syscall(SYS_read, fd, text, sizeof(text));
+	call_close(fd);
+	/* Its first number. */
+	for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+		pages = pages * 10 + (uint64_t)(text[i] - '0');
+	return pages != 0 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : UINT64_MAX;
+}
+
+/*
+ * True when `bytes` are more than a share of the address space that RLIMIT_AS
+ * leaves to the program.  Keeps errno.
+ */
+static bool
+is_cramped(size_t bytes)
+{
+	struct rlimit limit;
+	int saved = errno;
+	uint64_t now;
+	bool cramp = false;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 &&
+	    limit.rlim_cur != RLIM_INFINITY) {
+		now = address_space_used();
+		cramp = now > limit.rlim_cur ||
+		    (limit.rlim_cur - now) / SHARES < bytes;
+	}
+	errno = saved;
+	return cramp;
+}
+
+/* --- hello ----------------------------------------------------------------- */
 
 #define ATTACH_MS 50
 #define AGAIN_PAUSE_MAX_MS 64000	/* after hellos that got no answer */
@@ -147,7 +341,7 @@ peer_is_ours(int fd)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	if (place_vouches())
+	if (place->any_peer)
 		return true;
 	return call_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
 	    (peer.uid == 0 || peer.uid == call_getuid() ||
@@ -168,7 +362,7 @@ fill_hello(struct ring_hello *h)
 	h->parent = parent;
 	/* A child that was forked maps its rings over those of its parent. */
 	if (parent == 0) {
-		if (limits_cramp(ring_area_size()))
+		if (is_cramped(ring_area_size()))
 			h->flags |= RING_HELLO_CRAMPED;
 		return;
 	}
@@ -295,9 +489,9 @@ dial_some(int64_t until)
 {
 	int fd;
 
-	if (place_known())
+	if (place != NULL)
 		return dial(until);
-	while (place_next(&node)) {
+	while (next_place(&node)) {
 		fd = dial(until);
 		if (fd != -1)
 			return fd;
@@ -641,4 +835,53 @@ EXPORT const char *
 __asan_default_options(void)
 {
 	return "verify_asan_link_order=0";
+}
+
+/* --- seccomp --------------------------------------------------------------- */
+
+/*
+ * prctl(2), to see a process that is about to install a seccomp filter.
+ *
+ * While it has no keeper nobody else sees that, and asking the kernel may be
+ * what the filter kills for.  A process without privileges must first give up
+ * new ones by this call; libseccomp always does.  A privileged process that
+ * calls seccomp(2) by its number is not seen.
+ *
+ * In strict mode a thread may read, write and end, and is killed for anything
+ * else, a futex(2) of ours included: it is silent from then on.
+ *
+ * A process that only gives up new privileges counts as locked in too: its
+ * keeper goes on, and it says hello to no other.  Nor do children that it forks
+ * before the keeper has looked often enough (keeper_watch_sandbox()).
+ */
+EXPORT int
+prctl(int option, ...)
+{
+	bool locks = option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP;
+	bool strict;
+	unsigned long a[4];
+	struct producer *p = NULL;
+	va_list ap;
+	int r;
+
+	/* As libc's own: whatever stands in the registers goes to the kernel. */
+	va_start(ap, option);
+	for (unsigned i = 0; i < 4; i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	strict = option == PR_SET_SECCOMP && a[0] == SECCOMP_MODE_STRICT;
+	/* Before the call: another thread may be about to say hello. */
+	if (locks) {
+		keeper_watch_sandbox();
+		produce_open_larger();
+	}
+	if (strict)
+		p = thread_silence();
+	r = (int)syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+	/* What the keeper has seen until now is from before. */
+	if (locks)
+		keeper_watch_sandbox();
+	if (strict && r != 0)
+		thread_speak(p);
+	return r;
 }

@@ -3,7 +3,7 @@
  *
  * A free is logged before the real call and an allocation after it: what can
  * follow on an address then always finds its predecessor logged.  errno is as
- * the real call left it.  realloc is both, and has a file of its own.
+ * the real call left it.  realloc is both.
  *
  * Each hook is a straight line where its process is dormant or the thread has a
  * producer.  Where its event does not go straight, as in a process that samples,
@@ -21,9 +21,88 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "logged.h"
+#include "hooks.h"
 
 _Atomic bool hook_stopped;
+
+/* --- logging in line ------------------------------------------------------- */
+
+static inline bool
+stopped(void)
+{
+	return unlikely(
+	    atomic_load_explicit(&hook_stopped, memory_order_relaxed));
+}
+
+static inline uint64_t
+product(size_t n, size_t size)
+{
+	size_t total;
+
+	return __builtin_mul_overflow(n, size, &total) ? SIZE_MAX : total;
+}
+
+/* What a record has of a return address that was near when the event began. */
+static inline uint64_t
+near_w3(uintptr_t pc, unsigned overhead)
+{
+	if (PRODUCE_NEAR >= REC_SITE_BASE)
+		pc = rec_plain_caller(pc);
+	return pc | (uint64_t)overhead << 48;
+}
+
+/* The same of any return address: one whose bits lie on the overhead's has none. */
+static inline uint64_t
+any_w3(uint64_t near, uintptr_t pc)
+{
+	if (pc <= PRODUCE_NEAR)
+		return near;
+	return pc > REC_ADDR_MASK ? 0 :
+	    (near & ~REC_ADDR_MASK) | rec_plain_caller(pc);
+}
+
+/* The rest of alloc_by() where it is not straight.  Returns ptr. */
+static void *alloc_by_slow(struct producer *, void *ptr, uint64_t size, unsigned type,
+    uint64_t w3);
+
+/*
+ * An allocation without a stack.  Its level is looked at last, and its rare way
+ * is a jump, so that little is kept across the steps.  Returns ptr.
+ */
+static inline __attribute__((always_inline)) void *
+alloc_by(struct producer *p, void *ptr, uint64_t size, unsigned overhead,
+    unsigned type, uintptr_t pc)
+{
+	uint64_t more = size | pc;
+	uint64_t w3 = near_w3(pc, overhead);
+	struct produce_event e;
+
+	if (unlikely(!produce_begin(p, &e, (uintptr_t)ptr, more, false)))
+		return alloc_by_slow(p, ptr, size, type, any_w3(w3, pc));
+	produce_born(p, &e, size);
+	produce_end(&e, produce_kind(REC_ALLOC, type, p->level) |
+	    (uintptr_t)ptr, size, w3);
+	return ptr;
+}
+
+static inline __attribute__((always_inline)) void
+log_alloc(struct producer *p, void *ptr, uint64_t size, enum real_fn fn,
+    unsigned type, uintptr_t origin)
+{
+	unsigned overhead;
+
+	if (stopped())
+		return;
+	if (unlikely(ptr == NULL)) {
+		produce_failed(p, size, type, p->level,
+		    origin_caller(p, origin));
+		return;
+	}
+	/* First, so that less is kept across the call. */
+	overhead = chunk_overhead(ptr, size, &real.usable[fn]);
+	produce_block(p, (uintptr_t)ptr, size, overhead, type, p->level,
+	    origin_caller(p, origin));
+}
 
 /* --- logging one event, whatever the state ------------------------------ */
 
@@ -120,7 +199,7 @@ hook_freeing(void *ptr, unsigned type, uintptr_t origin)
 	produce_free(p, (uintptr_t)ptr, type, 0, origin_freer(p, origin));
 }
 
-COLD void *
+static COLD void *
 alloc_by_slow(struct producer *p, void *ptr, uint64_t size, unsigned type,
     uint64_t w3)
 {
@@ -156,7 +235,7 @@ malloc_for(const struct scope *s, struct producer *p, size_t size,
 		hook_allocated(NULL, size, NULL, TYPE_MALLOC, origin);
 		return NULL;
 	}
-	overhead = heads_overhead(ptr, size, &real.usable[REAL_MALLOC]);
+	overhead = chunk_overhead(ptr, size, &real.usable[REAL_MALLOC]);
 	if (p->stack == NULL)
 		return alloc_by(p, ptr, size, overhead, s->type,
 		    origin_pc(s->origin));
@@ -302,7 +381,7 @@ malloc_plain(size_t size, struct producer *p)
 		return ptr;
 	if (unlikely(ptr == NULL))
 		return alloc_failed(size, TYPE_MALLOC);
-	overhead = heads_overhead(ptr, size, &real.usable[REAL_MALLOC]);
+	overhead = chunk_overhead(ptr, size, &real.usable[REAL_MALLOC]);
 	return alloc_by(p, ptr, size, overhead, TYPE_MALLOC, RETURN);
 }
 
@@ -353,7 +432,7 @@ calloc_plain(size_t n, size_t size, struct producer *p)
 		return ptr;
 	if (unlikely(ptr == NULL))
 		return alloc_failed(product(n, size), TYPE_CALLOC);
-	overhead = heads_overhead(ptr, n * size, &real.usable[REAL_CALLOC]);
+	overhead = chunk_overhead(ptr, n * size, &real.usable[REAL_CALLOC]);
 	return alloc_by(p, ptr, n * size, overhead, TYPE_CALLOC, RETURN);
 }
 
@@ -462,7 +541,7 @@ free(void *ptr)
 	} else if (produce_area_asleep(way)) {
 		real.free(ptr);
 	} else if (likely(ptr != NULL)) {
-		heads_fetch(ptr);
+		chunk_fetch(ptr);
 		p = thread_straight(way);
 		if (unlikely(p == NULL))
 			free_other(ptr);
@@ -513,3 +592,245 @@ ALIGNED(aligned_alloc, REAL_ALIGNED_ALLOC, (size_t align, size_t size), (align, 
 ALIGNED(memalign, REAL_MEMALIGN, (size_t align, size_t size), (align, size), align)
 ALIGNED(valloc, REAL_VALLOC, (size_t size), (size), PAGE)
 ALIGNED(pvalloc, REAL_PVALLOC, (size_t size), (size), PAGE)
+
+/* --- realloc --------------------------------------------------------------- */
+
+/*
+ * A free before the real call and an allocation after it: during the call the old
+ * address may become anybody's.  A record of its own undoes the free of one that
+ * fails.
+ */
+
+/* A block of the pool moves out: to the program a plain allocation. */
+static COLD void *
+realloc_pool(void *old, size_t size, uintptr_t origin)
+{
+	size_t had = pool_block_size(old);
+	void *ptr;
+
+	if (!real_get()) {
+		ptr = pool_alloc(16, size);
+	} else {
+		ptr = real.malloc(size);
+		hook_allocated(ptr, size, real.usable[REAL_MALLOC],
+		    TYPE_MALLOC, origin);
+	}
+	if (ptr == NULL)
+		return NULL;
+	memcpy(ptr, old, had < size ? had : size);
+	pool_free(old);
+	return ptr;
+}
+
+/*
+ * realloc(ptr, 0) that returns NULL has freed the block, unless errno says
+ * that it has not; so errno must not be an older call's.
+ */
+static void *
+realloc_telling(void *old, size_t size, bool *failed)
+{
+	int saved = errno;
+	void *ptr;
+
+	if (size > 0) {
+		ptr = real.realloc(old, size);
+		*failed = ptr == NULL;
+		return ptr;
+	}
+	errno = 0;
+	ptr = real.realloc(old, size);
+	*failed = ptr == NULL && errno == ENOMEM;
+	if (errno == 0)
+		errno = saved;
+	return ptr;
+}
+
+/*
+ * A sampled block's place is held meanwhile: it may come to be another's, and
+ * it may turn out to be still its own.
+ */
+static COLD void *
+realloc_sampled(void *old, size_t size, uintptr_t origin)
+{
+	sample_place *place = sample_hold(old);
+	struct producer *p;
+	bool logged = place != NULL && thread_ready(&p), failed;
+	void *ptr;
+
+	if (logged)
+		produce_moving(p, (uintptr_t)old, size,
+		    origin_freer(p, origin));
+	ptr = realloc_telling(old, size, &failed);
+	if (place != NULL && failed)
+		sample_put_back(place);
+	else if (place != NULL)
+		sample_let_go(place);
+	if (logged && failed)
+		produce_undo(p, (uintptr_t)old, 0,
+		    rec_plain_caller(origin_pc(origin)));
+	if (failed || ptr != NULL)
+		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
+		    TYPE_REALLOC, origin);
+	return ptr;
+}
+
+static COLD void *
+realloc_slow(void *old, size_t size, uintptr_t origin)
+{
+	struct thread *t = &thread_self;
+	struct producer *p;
+	bool failed, was_last;
+	void *ptr;
+
+	if (old != NULL && pool_has(old))
+		return realloc_pool(old, size, origin);
+	if (!real_get() && (old == NULL || !real_known()))
+		return pool_alloc(16, size);
+	if (old == NULL) {
+		ptr = real.realloc(NULL, size);
+		/* By that type it would pass for a block that was moved. */
+		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
+		    TYPE_MALLOC, origin);
+		return ptr;
+	}
+	if (thread_joined() && thread_samples())
+		return realloc_sampled(old, size, origin);
+	if (!thread_ready(&p))
+		return real.realloc(old, size);
+	was_last = t->last == (uintptr_t)old;
+	if (was_last)
+		t->last = 0;
+	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
+	ptr = realloc_telling(old, size, &failed);
+	if (failed) {
+		if (was_last)
+			t->last = (uintptr_t)old;
+		produce_undo(p, (uintptr_t)old, 0,
+		    rec_plain_caller(origin_pc(origin)));
+		produce_failed(p, size, TYPE_REALLOC, t->level,
+		    origin_caller(p, origin));
+	} else if (ptr != NULL) {
+		hook_allocated(ptr, size, real.usable[REAL_REALLOC],
+		    TYPE_REALLOC, origin);
+	}
+	return ptr;
+}
+
+/* --- the hooks ---------------------------------------------------------- */
+
+/*
+ * Without a fast producer: neither half of this realloc is of interest.  The
+ * half that may be is asked about first, for asking for the other counts.
+ */
+static inline bool
+realloc_skips(const void *old, size_t size)
+{
+	return size != 0 && !pool_has(old) &&
+	    (old == NULL || hook_skips_free(old)) && hook_skips(size);
+}
+
+static inline void *
+realloc_from(void *old, size_t size, uintptr_t origin)
+{
+	struct producer *p = thread_fast();
+	void *ptr;
+
+	if (unlikely(p == NULL) && likely(realloc_skips(old, size))) {
+		ptr = real.realloc(old, size);
+		if (unlikely(ptr == NULL))
+			hook_allocated(NULL, size, NULL, TYPE_REALLOC, origin);
+		return ptr;
+	}
+	if (unlikely(p == NULL || old == NULL || size == 0) ||
+	    unlikely(pool_has(old)))
+		return realloc_slow(old, size, origin);
+	produce_moving(p, (uintptr_t)old, size, origin_freer(p, origin));
+	ptr = real.realloc(old, size);
+	if (unlikely(ptr == NULL))
+		produce_undo(p, (uintptr_t)old, 0,
+		    rec_plain_caller(origin_pc(origin)));
+	log_alloc(p, ptr, size, REAL_REALLOC, TYPE_REALLOC, origin);
+	return ptr;
+}
+
+OUTLINE void *
+realloc_other(void *old, size_t size)
+{
+	void *ptr = realloc_from(old, size, FRAME);
+
+	FRAME_KEPT();
+	return ptr;
+}
+
+static COLD void *
+realloc_plain_failed(void *old, size_t size, struct producer *p, uintptr_t pc)
+{
+	uint64_t caller = rec_plain_caller(pc);
+
+	produce_undo(p, (uintptr_t)old, 0, caller);
+	if (!stopped())
+		produce_failed(p, size, TYPE_REALLOC, p->level, caller);
+	return NULL;
+}
+
+OUTLINE HOT NONNULL(1) NONNULL(3) void *
+realloc_plain(void *old, size_t size, struct producer *p)
+{
+	unsigned overhead;
+	void *ptr;
+
+	produce_moving(p, (uintptr_t)old, size, rec_plain_caller(RETURN));
+	ptr = real.realloc(old, size);
+	if (unlikely(ptr == NULL))
+		return realloc_plain_failed(old, size, p, RETURN);
+	if (stopped())
+		return ptr;
+	overhead = chunk_overhead(ptr, size, &real.usable[REAL_REALLOC]);
+	return alloc_by(p, ptr, size, overhead, TYPE_REALLOC, RETURN);
+}
+
+EXPORT void *
+realloc(void *old, size_t size)
+{
+	const struct keeper_area *way = produce_straight();
+	struct producer *p;
+
+	if (likely(way != NULL)) {
+		if (produce_area_asleep(way))
+			return real.realloc(old, size);
+		chunk_fetch(old);
+		p = thread_straight(way);
+		if (likely(p != NULL) && p->stack == NULL &&
+		    likely(old != NULL) && likely(size != 0))
+			return realloc_plain(old, size, p);
+	}
+	return realloc_other(old, size);
+}
+
+/*
+ * Passed on as a realloc: libc's own calls realloc by its public name, which
+ * would come back here and be logged twice.  What overflows goes to the real
+ * one, which refuses it, and everything where that name is another allocator's
+ * who has no function like this one: the block is his.
+ */
+EXPORT void *
+reallocarray(void *old, size_t n, size_t size)
+{
+	size_t total;
+	void *ptr;
+
+	if (real_get() && unlikely(atomic_load(&hook_foreign)) &&
+	    real.reallocarray != NULL)
+		return real.reallocarray(old, n, size);
+	if (likely(!__builtin_mul_overflow(n, size, &total))) {
+		ptr = realloc_from(old, total, FRAME);
+		FRAME_KEPT();
+		return ptr;
+	}
+	if (real_get())
+		hook_allocated(NULL, SIZE_MAX, NULL, TYPE_REALLOC, FRAME);
+	if (real_known() && real.reallocarray != NULL)
+		return real.reallocarray(old, n, size);
+	errno = ENOMEM;
+	return NULL;
+}

@@ -1,48 +1,24 @@
 /*
- * Whether anybody drains the rings.
+ * Finding out whether a keeper still drains the rings.
  *
- * The keeper's millisecond is its own clock's, and a target may live in a
- * namespace where that is another: so it is not compared with ours.  It is
- * remembered beside the time at which we first saw it.
+ * The keeper's millisecond is not compared with our clock, which may be another
+ * one in a namespace of the target's.  It is kept beside the time at which it was
+ * first seen.
  */
-#include <sys/auxv.h>
-#include <time.h>
-
 #include "keeper_watch.h"
 #include "rings.h"
 
 #define BEHIND_MS 1000		/* threads are no further apart in reading the clock */
 /*
- * One look may have begun before the lock, the next begins after it, and the
- * third two seconds after it: privileges are given up before the filter is
- * there, perhaps a while before.
+ * The first look may have begun before the call, the second begins after it, and
+ * the third two seconds after it: a program gives up privileges some time before
+ * it installs its filter.
  */
 #define LOCK_LOOKS 3
 
 void (*_Atomic keeper_watch_call)(void);
 static _Atomic bool locked;
 static _Atomic uint64_t looks_due;	/* before a child says hello */
-
-/*
- * The coarse clock is read from a page that the kernel maps, whatever the
- * machine's own clock is: no system call, if only there is that page.
- */
-bool
-rings_clock(int64_t *ms)
-{
-	static _Atomic int mapped;	/* 0 not asked yet, -1 not */
-	int known = atomic_load_explicit(&mapped, memory_order_relaxed);
-	struct timespec ts;
-
-	if (known == 0) {
-		known = getauxval(AT_SYSINFO_EHDR) != 0 ? 1 : -1;
-		atomic_store_explicit(&mapped, known, memory_order_relaxed);
-	}
-	if (known < 0 || clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) != 0)
-		return false;
-	*ms = ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-	return true;
-}
 
 /*
  * Heartbeat and time in one word, low halves of both: two threads that look at
@@ -95,7 +71,7 @@ keeper_watch_sandbox(void)
 {
 	uint64_t due = 0;
 
-	/* Nobody looks at a child that has said no hello: not at all, then. */
+	/* No keeper looks at a child that has said no hello: it never may. */
 	if (produce_attached())
 		due = produce_looks() + LOCK_LOOKS;
 	else if (produce_keeper_ms() != 0)

@@ -1,29 +1,27 @@
 /*
- * alone: whether the keeper is gone, and when something is to be done about
- * it.  Private to the target side.
+ * keeper_watch: finds out that the keeper is gone, and calls for another.  Private
+ * to the target side.
  *
- * Looked for where a producer does more than log anyhow: where it must look
- * at its ring's tail again, which who logs little does after fewer records, or
- * finds the ring full, where a thread begins, where a sampled block is logged,
- * before a fork; and by who is left, with each stride of what he allocates.  A look costs a reading of the clock, without a system call:
+ * A producer looks when it does more than log anyhow: when it reads the tail of
+ * its ring again (sooner in a thread that logs little), finds the ring full, opens
+ * a ring, logs a sampled block, or forks; and, where the keeper has left, at each
+ * stride of what it allocates.  A look reads the clock without a system call;
  * where the kernel maps no clock into its processes nobody looks.
  *
- * Nothing is done where the keeper has seen that the target is locked (ring.h),
- * or has not seen that it is not.
+ * Nothing is done unless the keeper has seen that the target is not sandboxed
+ * (enum ring_sandbox in ring.h).
  *
  * Known limits
- *	A privileged target can lock itself in without a call that locked.c sees.
- *	It is then not seen before the keeper's next look, within a second; and
- *	nobody looks while there is no keeper.  Before it says hello it asks the
- *	kernel too: it comes to harm when its filter kills for that,
- *	prctl(PR_GET_SECCOMP).
- *	For a child the keeper looks three times (keeper_watch_sandbox()), two seconds at
- *	least.  A parent that gives up its privileges and locks itself in later
- *	than that, without a call that locked.c sees, has been found free, until
- *	the next look.
- *	A dormant target whose keeper was killed, and could not say that it goes,
- *	comes to none of these but a fork and a use of the API: nothing is looked
- *	for in its allocations, which is what makes them free.
+ *	A privileged target can install a seccomp filter without a call that
+ *	attach.c sees.  The keeper sees it at its next look, within a second;
+ *	nobody looks while there is no keeper.  A hello asks the kernel first, by
+ *	prctl(PR_GET_SECCOMP), which harms a target whose filter kills for that.
+ *	For a child the keeper looks three times (keeper_watch_sandbox()), for two
+ *	seconds at least.  A parent that gives up its privileges and installs its
+ *	filter later than that, unseen by attach.c, counts as free until the next
+ *	look.
+ *	A dormant target whose keeper was killed looks only at a fork or a use of
+ *	the API: its allocations look at nothing, which is what makes them free.
  */
 #ifndef ALLOCLOG_KEEPER_WATCH_H
 #define ALLOCLOG_KEEPER_WATCH_H
@@ -37,31 +35,26 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * What to do: called when the keeper is gone, for one thread at a time and
- * at most once in KEEPER_WATCH_PAUSE_MS, when the thread has no event in flight.  Set
- * once; NULL: nothing.
+ * Called when the keeper is gone, by one thread at a time that has no event in
+ * flight, and at most once in KEEPER_WATCH_PAUSE_MS.  Set once; NULL: nothing.
  */
 #define KEEPER_WATCH_PAUSE_MS 1000
 extern void (*_Atomic keeper_watch_call)(void);
 
-/*
- * The process is about to lock itself in, or may be, or has: it says hello to no
- * other keeper from here on.
- */
+/* The process has a sandbox now, or may have one soon: it says no hello any more. */
 void keeper_watch_sandbox(void);
 
 /*
- * Whether a child that was forked may say hello: not where the keeper of its
- * parent has seen that one locked, or has not looked so often since
- * keeper_watch_sandbox().  True holds for the child's own children too: what is asked for
- * is forgotten.
+ * True when a forked child may say hello: its parent's keeper has not seen a
+ * sandbox, and has looked often enough since keeper_watch_sandbox().  True holds
+ * for the child's own children too.
  */
 bool keeper_watch_child_may(void);
 
-/* From that call: not again for so long. */
+/* Called from keeper_watch_call: no further call for so long. */
 void keeper_watch_pause(int64_t ms);
 
-/* Whether the keeper is still gone. */
+/* True when the keeper is still gone. */
 bool keeper_watch_gone(void);
 
 #pragma GCC visibility pop

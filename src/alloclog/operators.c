@@ -32,7 +32,6 @@
 #include <stdlib.h>
 #include <unwind.h>
 
-#include "exports.h"
 #include "hooks.h"
 
 enum op {
@@ -404,7 +403,7 @@ delete_without(void *ptr)
 		if (fn != NULL) { \
 			((void (*) params)fn)args; \
 		} else { \
-			heads_fetch(ptr); \
+			chunk_fetch(ptr); \
 			logged##symbol args; \
 		} \
 	}
@@ -498,5 +497,5 @@ operators_begin(void)
 	 * and what that asks of malloc is seen.  Only who was bound to us before
 	 * this has run keeps us.
 	 */
-	exports_take_back(unknown, n);
+	exports_withdraw(unknown, n);
 }

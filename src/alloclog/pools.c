@@ -1,23 +1,22 @@
 /*
  * The table of regions.
  *
- * An entry is written by whom its number's word says that it is being written;
- * whoever reads it looks at that word before and after.  An end is told whether
- * or not its beginning was: it may be on its way by another thread, and the
- * keeper puts the two together by their number.
+ * The thread that sets an entry's number to BUSY writes it; a reader reads the
+ * number before and after.  An end is reported even if its begin was not: that may
+ * be on its way in another thread, and the keeper matches the two by number.
  */
 #include "pools.h"
 
 #define BUSY UINT32_MAX		/* in place of a number: being written */
 
 struct entry {
-	_Atomic uint32_t no;		/* 0: to be had */
+	_Atomic uint32_t no;		/* 0: free */
 	_Atomic uint64_t told;		/* id of the stream */
 	_Atomic uint64_t base, size, shape, name;
 };
 
 static struct entry table[POOLS_MAX];
-static _Atomic uint32_t numbers;	/* drawn so far, in this process and those before it */
+static _Atomic uint32_t numbers;	/* drawn so far, also by the processes that forked this one */
 
 static uint32_t
 draw(void)
@@ -31,7 +30,7 @@ draw(void)
 	return no;
 }
 
-/* The entry as it was at one moment; false: it holds no region. */
+/* A consistent copy of the entry; false: it holds no region. */
 static bool
 entry_read(const struct entry *e, struct pool_words *w, uint32_t *no)
 {
@@ -48,7 +47,7 @@ entry_read(const struct entry *e, struct pool_words *w, uint32_t *no)
 	return atomic_load_explicit(&e->no, memory_order_relaxed) == n;
 }
 
-/* Once for each stream, whoever comes first. */
+/* Reports a region to the current stream, once. */
 static void
 entry_tell(struct producer *p, struct entry *e)
 {
@@ -97,7 +96,7 @@ pools_begin(struct producer *p, bool tell, const struct pool_words *w)
 	struct entry *e;
 	uint32_t no;
 
-	/* One that has gone without a word, or that has grown. */
+	/* A region that ended unreported, or that has grown. */
 	for (unsigned i = 0; i < POOLS_MAX; i++)
 		if (entry_read(&table[i], &old, &no) &&
 		    old.base < w->base + w->size &&

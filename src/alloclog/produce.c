@@ -1,6 +1,6 @@
 /*
  * Events by the long way, the common ring, and what is not an event of one
- * address.  The fast path is in produce.h, a thread's own rings are in room.c,
+ * address.  The fast path is in produce.h, a thread's own rings are in rings.c,
  * and how the process comes to its areas is in areas.c.
  *
  * Known limits

@@ -1,17 +1,17 @@
 /*
- * room: where a thread's next records go.  Private to produce: the rings that
- * a thread has, the full one, and the bell.
+ * rings: the rings that a thread has, what happens when one is full, and the bell.
+ * Private to the producer.
  *
  * Vocabulary
  *	small	the ring that a thread takes when it begins.
- *	large	the one that it takes beside that when the keeper leaves more
+ *	large	the ring that it takes besides when the keeper leaves more
  *		undrained than the small one holds.
- *	calm	of a thread that writes into its large ring: for CALM_MS the
- *		small one would have done.
+ *	calm	for CALM_MS the small ring of a thread that writes into its large
+ *		one would have been enough.
  *
- * A thread changes rings between two of its events and keeps both until it
- * ends, so an event that a handler has interrupted before it was in flight may
- * go on in a ring that is the thread's second by then.
+ * A thread changes rings between two of its events and keeps both until it ends:
+ * an event that a handler interrupted before it was in flight may go on in the
+ * thread's other ring.
  */
 #ifndef ALLOCLOG_RINGS_H
 #define ALLOCLOG_RINGS_H
@@ -20,7 +20,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define ERAS_KEPT 16	/* who reads one has copied it long before it is another's */
+#define ERAS_KEPT 16	/* so many later a reader has long copied it */
 
 struct era {
 	struct ring_area *area;
@@ -36,14 +36,14 @@ struct shared {
 	_Atomic(const struct era *) now;	/* NULL: has not joined */
 	struct era eras[ERAS_KEPT];		/* by number */
 	_Atomic uint32_t stalled;	/* the common ring's producers drop */
-	_Atomic uint64_t beat;		/* keeper_watch.c: the heartbeat, and when it was first seen */
-	_Atomic int64_t again_ms;	/* ... and before then nothing is done about it */
+	_Atomic uint64_t beat;		/* the heartbeat, and when it was first seen (keeper_watch.c) */
+	_Atomic int64_t again_ms;	/* no hello before then */
 	struct produce_gate gate;
 };
 
 /*
- * The era that this process is in, all of it from one read: a handler may
- * fork, or another thread attach, at any time.
+ * The era of this process, from one read: a handler may fork, or another thread
+ * attach, at any time.
  */
 struct joined {
 	struct shared *sh;
@@ -55,7 +55,7 @@ struct joined {
 
 bool joined_get(struct joined *);
 
-/* A handler of ours has interrupted an event of p. */
+/* True when a handler has interrupted an event of p. */
 bool rings_inflight(const struct producer *p);
 
 /*
@@ -97,17 +97,17 @@ bool rings_drop(struct ring_head *);
 void rings_bell(struct ring_area *);
 
 /*
- * Access to the rings that are larger than a thread begins with: given to all
- * of them, and whether a thread has had one.
+ * Gives access to all rings that are larger than a thread begins with; whether a
+ * thread has had one of them.
  */
 void rings_show_larger(struct ring_area *);
 bool rings_larger_taken(const struct ring_area *);
-/* This one has all of it from its beginning; NULL: none has. */
+/* The area that was mapped with access to all of it; NULL: none. */
 void rings_is_open(struct ring_area *);
 
 /*
- * Milliseconds, to a few; never by a system call, for which a program that has
- * locked itself in might be killed.  False where that cannot be had.
+ * Milliseconds, to a few, never by a system call, for which a sandboxed program
+ * might be killed.  False where there is no such clock.
  */
 bool rings_clock(int64_t *ms);
 

@@ -1,10 +1,17 @@
 /*
  * A producer for each thread.
  *
- * Producers lie on pages of our own that a fork wipes, whatever call made it
- * (seats.h): the child's first event reads zeros where a ring should be, comes
- * here, and attaches the child as an image of its own.
- * A vfork child shares the memory and runs while its parent thread stands
+ * Vocabulary
+ *	slot		of a thread: its producer and its cache of stacks.  It is
+ *			ordinary memory, which a fork copies, so that the child's
+ *			one thread keeps its slot and no other thread of the
+ *			child gets that one.
+ *	kept cache	of the first few slots: it stays there when its thread
+ *			ends, for the next one.
+ *
+ * Producers lie on pages of our own that a fork wipes, whatever call made it: the
+ * child's first event reads zeros where a ring should be, comes here, and attaches
+ * the child as an image of its own.  A vfork child shares the memory and runs while its parent thread stands
  * still: its events are that thread's.
  *
  * A thread's ring is handed back by a key's destructor which puts itself off
@@ -14,13 +21,161 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unwind/syscalls.h"
 #include "hooks.h"
-#include "seats.h"
+#include "produce.h"
+#include "unwind/syscalls.h"
+#include "unwind/unwind.h"
+
+/* --- slots ----------------------------------------------------------------- */
+
+struct thread_slot {
+	_Atomic uint32_t taken;
+	struct producer *producer;	/* zeros in a free slot */
+	struct stack_cache *stack;	/* of this thread or the one before; NULL none yet */
+};
+
+#define SLOTS 512	/* of one slab */
+#define SLABS 64	/* threads beyond SLOTS * SLABS use the common ring */
+#define CACHES_KEPT 8		/* slots whose caches stay */
+
+/* No page is larger: wiped ones and others lie on pages of their own. */
+#define PAGE_MAX 65536
+#define WIPED ((SLOTS * sizeof(struct producer) + PAGE_MAX - 1) / \
+	PAGE_MAX * PAGE_MAX)
+
+/* The producers lie WIPED bytes before it. */
+struct slab {
+	_Atomic uint32_t used;		/* slots behind these were never used */
+	struct thread_slot slot[SLOTS];
+};
+
+static struct slab *_Atomic slabs[SLABS];
+
+static struct slab *
+slab_new(void)
+{
+	size_t len = WIPED + sizeof(struct slab);
+	int saved = errno;
+	char *at = call_mmap(NULL, len, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at != MAP_FAILED && call_madvise(at, WIPED, MADV_WIPEONFORK) != 0) {
+		call_munmap(at, len);
+		at = MAP_FAILED;
+	}
+	errno = saved;
+	return at != MAP_FAILED ? (struct slab *)(void *)(at + WIPED) : NULL;
+}
+
+static struct slab *
+slab_get(unsigned i)
+{
+	struct slab *s = atomic_load(&slabs[i]), *none = NULL;
+
+	if (s != NULL || (s = slab_new()) == NULL)
+		return s;
+	if (atomic_compare_exchange_strong(&slabs[i], &none, s))
+		return s;
+	call_munmap((char *)s - WIPED, WIPED + sizeof(*s));
+	return none;
+}
+
+static struct producer *
+producer_of(struct slab *s, unsigned k)
+{
+	return (struct producer *)(void *)((char *)s - WIPED) + k;
+}
+
+static bool
+claim_slot(struct thread_slot *s)
+{
+	uint32_t no = 0;
+
+	return atomic_load_explicit(&s->taken, memory_order_relaxed) == 0 &&
+	    atomic_compare_exchange_strong(&s->taken, &no, 1);
+}
+
+static void
+note_used(struct slab *s, uint32_t n)
+{
+	uint32_t used = atomic_load(&s->used);
+
+	while (used < n && !atomic_compare_exchange_weak(&s->used, &used, n))
+		continue;
+}
+
+/* The first free slot.  NULL: there is none, or no memory for more. */
+static struct thread_slot *
+take_slot(void)
+{
+	for (unsigned i = 0; i < SLABS; i++) {
+		struct slab *s = slab_get(i);
+
+		if (s == NULL)
+			return NULL;
+		for (unsigned k = 0; k < SLOTS; k++) {
+			if (!claim_slot(&s->slot[k]))
+				continue;
+			note_used(s, k + 1);
+			s->slot[k].producer = producer_of(s, k);
+			return &s->slot[k];
+		}
+	}
+	return NULL;
+}
+
+static bool
+keeps_cache(const struct thread_slot *slot)
+{
+	const struct slab *s = atomic_load(&slabs[0]);
+
+	return (uintptr_t)slot - (uintptr_t)s->slot < CACHES_KEPT * sizeof(*slot);
+}
+
+/*
+ * Gives a slot back whose producer is closed.  A few caches stay: their mapping,
+ * pages and the rules that a thread learns cost more than a short thread itself.
+ * Not all of them: each has half a MiB.
+ */
+static void
+leave_slot(struct thread_slot *s)
+{
+	if (s->stack != NULL && keeps_cache(s)) {
+		stack_cache_hand_on(s->stack);
+	} else {
+		stack_cache_free(s->stack);
+		s->stack = NULL;
+	}
+	atomic_store(&s->taken, 0);
+}
+
+/*
+ * In the child of a fork(3), which has one thread: frees the slots of the others.
+ * `mine` is the thread's own, NULL if it has none.  A child of _Fork(3) or
+ * clone(2) goes without this.
+ */
+static void
+free_parents_slots(const struct thread_slot *mine)
+{
+	for (unsigned i = 0; i < SLABS; i++) {
+		struct slab *s = atomic_load(&slabs[i]);
+		uint32_t used;
+
+		if (s == NULL)
+			return;
+		used = atomic_load(&s->used);
+		for (unsigned k = 0; k < used && k < SLOTS; k++)
+			if (&s->slot[k] != mine)
+				atomic_store(&s->slot[k].taken, 0);
+	}
+}
+
+/* --- threads --------------------------------------------------------------- */
 
 _Thread_local struct thread thread_self;
 
@@ -33,7 +188,7 @@ thread_end(void *value)
 	struct thread *t = &thread_self;
 	uintptr_t round = (uintptr_t)value;
 	struct producer *p = t->producer;
-	struct seat *seat = t->seat;
+	struct thread_slot *slot = t->slot;
 
 	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(key, (void *)(round + 1)) == 0)
@@ -42,11 +197,11 @@ thread_end(void *value)
 	t->fast = NULL;
 	t->usual = NULL;
 	t->producer = NULL;
-	t->seat = NULL;
+	t->slot = NULL;
 	if (p != NULL)
 		produce_close(p);
-	if (seat != NULL)
-		seat_leave(seat);
+	if (slot != NULL)
+		leave_slot(slot);
 }
 
 void
@@ -61,7 +216,7 @@ threads_begin(void)
  * finds the one that it had, all zeros.
  */
 static void
-thread_stacks(struct seat *seat, struct producer *p)
+thread_stacks(struct thread_slot *slot, struct producer *p)
 {
 	uint32_t wanted = produce_stack_wanted();
 	unsigned depth = wanted & ~(uint32_t)RING_STACK_FREES;
@@ -69,13 +224,13 @@ thread_stacks(struct seat *seat, struct producer *p)
 
 	if (depth == 0)
 		return;
-	if (seat->stack != NULL)
-		stack_cache_renew(seat->stack, depth, frees);
+	if (slot->stack != NULL)
+		stack_cache_renew(slot->stack, depth, frees);
 	else
-		seat->stack = stack_cache_new(depth, frees);
-	p->stack = seat->stack;
+		slot->stack = stack_cache_new(depth, frees);
+	p->stack = slot->stack;
 	/* Without memory for it there are no stacks of frees either. */
-	p->frees = frees && seat->stack != NULL;
+	p->frees = frees && slot->stack != NULL;
 }
 
 uint64_t
@@ -91,18 +246,18 @@ origin_walk(uintptr_t origin, bool freeing)
 }
 
 /*
- * Its seat.  A thread whose end will not be heard of gets none, for it would not
+ * Its slot.  A thread whose end will not be heard of gets none, for it would not
  * be given back; once it has found none, it stands.
  */
-static struct seat *
-thread_seat(struct thread *t)
+static struct thread_slot *
+thread_find_slot(struct thread *t)
 {
-	if (t->seat != NULL)
-		return t->seat;
+	if (t->slot != NULL)
+		return t->slot;
 	if (key_made && pthread_setspecific(key, (void *)1) == 0)
-		t->seat = seat_take();
-	t->standing = t->seat == NULL;
-	return t->seat;
+		t->slot = take_slot();
+	t->standing = t->slot == NULL;
+	return t->slot;
 }
 
 /*
@@ -114,7 +269,7 @@ static COLD struct producer *
 thread_open(struct thread *t)
 {
 	struct producer *p;
-	struct seat *seat;
+	struct thread_slot *slot;
 	int saved = errno;
 
 	if (t->opening || t->ended || t->standing)
@@ -126,13 +281,13 @@ thread_open(struct thread *t)
 		t->opening = false;
 		return NULL;
 	}
-	seat = thread_seat(t);
-	p = seat != NULL ? seat->producer : NULL;
+	slot = thread_find_slot(t);
+	p = slot != NULL ? slot->producer : NULL;
 	if (p != NULL) {
 		t->producer = p;
 		produce_open(p, (uint32_t)syscall(SYS_gettid));
 		p->level = t->level;
-		thread_stacks(seat, p);
+		thread_stacks(slot, p);
 		if (t->named)
 			produce_control(p, REC_CTL_REQUESTER, t->requester[0],
 			    t->requester[1]);
@@ -150,7 +305,7 @@ threads_forked(void)
 {
 	struct thread *t = &thread_self;
 
-	seats_forked(t->seat);
+	free_parents_slots(t->slot);
 	t->standing = false;
 }
 

@@ -1,11 +1,11 @@
 /*
- * Asking which pages are there.
+ * Asking which pages are mapped.
  *
  * A range that lasts is part of a stack that stays as long as its thread: the
  * program's own, which is one mapping from any frame up to where it began, and
  * a thread's, which libc lays out below the thread's descriptor.  Any other
  * stack, of a signal handler or a coroutine, and whatever lies beside it, may
- * be gone at the next event: what is seen of it holds for one walk.
+ * be gone at the next event: what is known of it holds for one walk.
  */
 #include <errno.h>
 #include <signal.h>

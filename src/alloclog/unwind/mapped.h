@@ -2,13 +2,13 @@
  * mapped: which stack memory may be read.  Private to unwind.c and walk.c.
  *
  * Vocabulary
- *	own		the stack that libc or the kernel has given the thread:
- *			what is known of it lasts.
- *	range		what is known for the walk under way, page by page.
+ *	own		the stack that libc or the kernel gave the thread: what is
+ *			known of it stays true.
+ *	range		what is known during one walk, page by page.
  *
- * Of the program's own stack all is known from any frame outwards without
- * asking.  Of others, pages are asked for as walks come to them, by a system
- * call that touches nothing.
+ * All of the program's first stack, from any frame outwards, is known without
+ * asking.  On other stacks a walk asks for each page, by a system call without
+ * effect.
  */
 #ifndef ALLOCLOG_MAPPED_H
 #define ALLOCLOG_MAPPED_H
@@ -21,14 +21,14 @@
 /* All zeros: nothing is known. */
 struct mapped {
 	uintptr_t lo, hi;		/* for this walk */
-	uintptr_t own_lo, own_hi;	/* for good; own_hi 0: nothing */
+	uintptr_t own_lo, own_hi;	/* until the thread ends; own_hi 0: nothing */
 	unsigned tries;
 };
 
 /* The long way of mapped_begin(). */
 void mapped_look(struct mapped *, uintptr_t frame);
 
-/* A walk begins at `frame`. */
+/* Begins a walk at `frame`. */
 static inline void
 mapped_begin(struct mapped *m, uintptr_t frame)
 {

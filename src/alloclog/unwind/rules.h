@@ -1,14 +1,15 @@
 /*
- * rules: what cfi_find() has said of an address, for the next time.  Private
- * to unwind.c and walk.c.
+ * rules: remembers the rules that cfi_find() has found.  Private to unwind.c and
+ * walk.c.
  *
  * Vocabulary
  *	rule		as in cfi.h, and the number of the module.
- *	generation	counted up when all that is known becomes void.
+ *	generation	counted up when all rules become void.
+ *	near rules	those of one thread, each in one word.
  *
- * A table of fixed size that all threads and signal handlers share, without a
- * lock.  An address without a table is not remembered: code may come to lie
- * there.
+ * A table of fixed size, shared by all threads and signal handlers without a
+ * lock.  An address without a rule is not remembered: code may be mapped there
+ * later.
  */
 #ifndef ALLOCLOG_RULES_H
 #define ALLOCLOG_RULES_H
@@ -27,9 +28,9 @@ struct rule {
 };
 
 /*
- * Those of them that a thread has used lately and that are of the common kind,
- * each in one word: calls that lie side by side share a line of cache.  All
- * zeros: none.  Void when the generation has changed.
+ * The rules of the common kind that a thread has used lately.  Calls that lie side
+ * by side share a line of cache.  All zeros: none.  Void when the generation has
+ * changed.
  */
 #define RULES_SETS 4096		/* as many as 12 bits of an address tell apart */
 struct rules_near {
@@ -56,7 +57,7 @@ struct rules_near {
 #define NEAR_MODULE ((UINT64_C(1) << NEAR_MODULE_BITS) - 1)
 #define NEAR_BY_RBP (UINT64_C(1) << NEAR_MODULE_BITS)
 
-/* Addresses that have such words: a key of any other may be another's, or none. */
+/* True for addresses whose key is unique; others have no word. */
 static inline bool
 near_may(uintptr_t pc)
 {
@@ -87,14 +88,14 @@ near_key(uintptr_t pc)
 	return (uint64_t)pc << 13 ^ (uint64_t)pc << 60;
 }
 
-/* Leads on to the next level: it is known, and not the outermost. */
+/* True when the rule is known and not that of an outermost function. */
 static inline bool
 near_leads(uint64_t rule)
 {
 	return rule - (1 << 16) < (UINT64_C(1) << NEAR_BITS) - (1 << 16);
 }
 
-/* What is known of a return address that near_may() have a word. */
+/* The near rule of an address for which near_may() is true. */
 static inline uint64_t
 rules_near(const struct rules_near *near, uintptr_t pc)
 {

@@ -1,9 +1,9 @@
 /*
- * sites: call stacks and modules, written down once in the ring area.
+ * sites: stores each call stack and each module once in the ring area.
  *
  * Vocabulary	that of stream/ring.h, and
  *	index		a private table from a stack's hash to its number, on
- *			pages that a fork wipes: a child's area is another.
+ *			pages that a fork wipes: a child has another area.
  *
  * Example
  *	m = sites_module(&object);
@@ -12,8 +12,8 @@
  *	caller = no != 0 ? rec_site_caller(no) : pc of frame 0;
  *
  * No lock, no allocation through the program, errno kept; from any thread and
- * any signal handler.  Two threads that meet a stack at once may both write
- * it down; one number is then never used.
+ * any signal handler.  Two threads that store one stack at once may both write
+ * it; one of the numbers is then never used.
  */
 #ifndef ALLOCLOG_SITES_H
 #define ALLOCLOG_SITES_H
@@ -25,11 +25,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The area that sites go to; called by produce_attach(). */
+/* Sets the area; called by produce_attach(). */
 void sites_attach(struct ring_area *);
 /*
- * Sites go on in another area, with the same numbers.  What has a number in
- * the old one by now has it in the new one; none is given there any more.
+ * Moves to another area: everything that has a number in the old one has it in
+ * the new one, and the old one gives no number any more.
  */
 void sites_move(struct ring_area *from, struct ring_area *to);
 /* In a forked child that has not attached: no sites. */
@@ -44,12 +44,12 @@ uint32_t sites_put(const uint64_t *frame, unsigned depth, enum ring_end);
 /* The frames of a site of this area, depth of them; NULL: there is no such site. */
 const uint64_t *sites_get(uint32_t no, unsigned *depth, enum ring_end *);
 
-/* The number of the module that an object is; 0: no room, or not known. */
+/* The number of an object as a module; 0: no room, or not known. */
 unsigned sites_module(const struct cfi_object *);
 
-/* One more stack was walked. */
+/* Counts a stack that was walked. */
 void sites_walked(void);
-/* One more event goes without its stack, as sites_put() had no room for it. */
+/* Counts an event without its stack, for want of room. */
 void sites_left_out(void);
 
 #pragma GCC visibility pop

@@ -1,12 +1,11 @@
 /*
- * calls: system calls of ours that no function of the program's comes between.
- * Private to the target side.
+ * syscalls: system calls by their numbers, so that no function of the program or
+ * of another library comes between.  Private to the target side.
  *
- * A program may have a close(2) of its own that takes a lock, and fork while
- * another thread holds it; a library before us may have a getuid(2) that tells
- * another user (fakeroot's).  What is called by its number is the kernel's.
- * Where pointers have 32 bits, and nothing is watched, numbers and structures are
- * libc's business.
+ * A program's own close(2) may take a lock, and the program may fork while another
+ * thread holds it; a library before us may have a getuid(2) that returns another
+ * user (fakeroot).  Where pointers have 32 bits, and nothing is watched, numbers
+ * and structures are left to libc.
  *
  * Example
  *	fd = call_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

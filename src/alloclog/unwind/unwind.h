@@ -1,25 +1,30 @@
 /*
- * stack: the call stack of an event, recognised rather than walked.
+ * unwind: the call stack of an event, recognised rather than walked.
+ *
+ * Files	unwind.c recognises a stack by its chain; walk.c walks by rules;
+ *		rules.c remembers rules, cfi.c finds them in the tables of loaded
+ *		objects; mapped.c knows which memory may be read; sites.c writes
+ *		stacks and modules into the ring area; syscalls.h has the system
+ *		calls of the target side.
  *
  * Vocabulary
  *	origin		where the program called us: the frame address of the
  *			hook, at which lie the caller's rbp and the return
  *			address, and above which lies the caller's frame.
  *	level		one function on the way out: its return address and the
- *			registers that it goes on with.
- *	slot		where a return address, or a saved rbp that the place of
- *			a frame hangs on, lies on the stack.
- *	chain		a stack as it was walked: its slots with what they held,
+ *			registers that the walk goes on with.
+ *	slot		a word of the stack that holds a return address, or a
+ *			saved rbp that determines the place of a frame.
+ *	chain		a stack as it was walked: its slots with their values,
  *			and its site.
- *	verified	every slot of a chain holds what it held.  From the
- *			innermost out, the rules make the place of each slot
- *			follow from those before, so a chain whose slots agree
- *			is what a walk would find.
+ *	verified	every slot of a chain holds the same value as before.  The
+ *			rules derive the place of each slot from those further
+ *			in, so a walk would find this chain.
  *	trail		the levels of the thread's last walks.
- *	joined		a walk has come to a level of the trail: what lies
- *			outside of it need only be verified.
+ *	joined		a walk has reached a level of the trail: the levels
+ *			further out need only be verified.
  *	rules		a table, shared by all threads, from return address to
- *			its rule; void when an object has been unloaded.
+ *			rule; void when an object has been unloaded.
  *
  * Example
  *	c = stack_cache_new(16, false);
@@ -27,12 +32,12 @@
  *	produce_alloc(p, addr, size, usable, type, level, caller);
  *
  * Reads nothing below the origin, and nothing that is not known to be mapped
- * or that a verified slot does not vouch for: a damaged stack ends the walk,
- * never the program.  No lock, no allocation through the program; from any
- * signal handler, also one that interrupts this.  errno is kept.
+ * or vouched for by a verified slot: a damaged stack ends the walk, never the
+ * program.  No lock, no allocation through the program; callable from any
+ * signal handler, also from one that interrupts this.  errno is kept.
  *
  * Known limits
- *	A longjmp out of a handler that had interrupted stack_caller() leaves the
+ *	A longjmp out of a handler that interrupted stack_caller() leaves the
  *	cache busy: that thread's stacks are walked from then on.
  */
 #ifndef ALLOCLOG_UNWIND_H
@@ -46,30 +51,31 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What one thread remembers.  On pages that a fork wipes. */
+/* The memory of one thread, on pages that a fork wipes. */
 struct stack_cache;
 
 /*
- * For stacks of `depth` frames, 1 to RING_STACK_MAX; `frees`: of frees too.  A
- * depth that a handler's fork has wiped reads 0 and gives one frame.
- * NULL: there is no memory for it.
+ * A cache for stacks of `depth` frames, 1 to RING_STACK_MAX; `frees`: of frees
+ * too.  A depth that a handler's fork has wiped reads 0 and gives one frame.
+ * NULL: out of memory.
  */
 struct stack_cache *stack_cache_new(unsigned depth, bool frees);
+
 /*
- * In a forked child: the cache that its thread had before, as new.  One that no
- * fork has wiped goes on, with what another keeper asks for, or as another
+ * Begins anew with the cache that a forked child's thread had before.  A cache
+ * that no fork has wiped goes on, with another keeper's depth, or as another
  * thread's after stack_cache_hand_on().
  */
 void stack_cache_renew(struct stack_cache *, unsigned depth, bool frees);
 void stack_cache_free(struct stack_cache *);
 
 /*
- * Its thread ends, and another will have it: what is known of that thread's
- * stack is void, what is known of the program is not.
+ * Prepares the cache of a thread that ends for another thread: forgets its stack,
+ * keeps what is known of the program.
  */
 void stack_cache_hand_on(struct stack_cache *);
 
-/* What a cache begins with. */
+/* The beginning of a cache. */
 struct stack_cache_head {
 	_Atomic uint32_t busy;	/* a stack is being recognised */
 	bool frees;
@@ -91,10 +97,7 @@ uint64_t stack_caller(struct stack_cache *, uintptr_t frame);
 /* The same for a thread that has no cache. */
 uint64_t stack_walk(uintptr_t frame, unsigned depth);
 
-/*
- * An object may have been unloaded, or sites go to another area: what is known
- * of addresses is void.
- */
+/* Forgets all rules: an object may have been unloaded, or the area is another. */
 void stack_forget(void);
 
 /* Frames innermost first, and why they end: what a site would be made of. */
@@ -105,8 +108,8 @@ struct stack_frames {
 };
 
 /*
- * What stack_caller() has recognised, for the tests; with a NULL cache, or
- * where there is no room for sites, it walks.
+ * The frames that stack_caller() recognises, for the tests; without a cache, or
+ * without room for sites, it walks.
  */
 void stack_frames(struct stack_cache *, uintptr_t frame, unsigned depth,
     struct stack_frames *);
