@@ -1,5 +1,6 @@
 /*
- * The merge, and the rounds that a pass is made of.
+ * The merge: rounds, the sources of the common ring, ranges, pairs, holes, and
+ * the state that outlives a keeper.
  *
  * The fast path is a record whose ticket is due in a shard where nobody waits,
  * nothing is owed and no range is under way: one comparison tells.
@@ -11,6 +12,72 @@
 
 #include "../base/base.h"
 #include "order.h"
+
+static inline bool
+order_is_over(const struct order *o)
+{
+	return o->left == 0;
+}
+
+static inline void
+order_spend(struct order *o, unsigned records)
+{
+	o->left -= records < o->left ? records : o->left;
+}
+
+static inline bool
+order_scripted(const struct order *o, unsigned s)
+{
+	return o->wait[s].script != o->wait[s].script_end;
+}
+
+/* Sets a shard's due ticket and whether it is off the fast path. */
+static inline void
+order_set(struct order *o, unsigned s, uint32_t due)
+{
+	const struct shard_wait *w = &o->wait[s];
+	bool busy = w->waiters != 0 || w->owed != 0 || w->ranges != 0 ||
+	    w->script != w->script_end;
+
+	o->shard[s] = due | (uint64_t)busy << 32;
+}
+
+static inline void
+order_touch(struct order *o, unsigned s)
+{
+	order_set(o, s, order_due(o, s));
+}
+
+/* The record that a source has at its front. */
+static inline const struct rec *
+order_front(const struct order *o, unsigned id)
+{
+	if (id >= ORDER_COMMON)
+		return &o->common[id - ORDER_COMMON].rec;
+	return &o->source[id].chunk[o->source[id].at];
+}
+
+static inline struct common_slot *
+common_at(struct order *o, uint64_t n)
+{
+	return &o->common[n % RING_COMMON_SLOTS];
+}
+
+/* Sources of all kinds wait for, run and wake one another. */
+static int common_read(struct order *);
+static int common_offer(struct order *);
+static int common_offer_rest(struct order *);
+static void common_release(struct order *);
+static int common_run(struct order *, unsigned id);
+static int pair_read(struct order *);
+static int pair_run(struct order *, const struct rec *, unsigned s);
+static int range_run(struct order *, unsigned id);
+static struct order_range *range_of(struct order *, unsigned id);
+static bool range_note(struct order *, struct order_range *, unsigned s);
+static bool range_covers(const struct order *, unsigned s, uint64_t addr);
+static int holes_script(struct order *);
+static void holes_end_scripts(struct order *);
+static int holes_settle(struct order *);
 
 /* --- delivery ------------------------------------------------------------ */
 
@@ -45,7 +112,7 @@ flush(struct order *o)
 	reader_beat(o->reader, clock_ms() + o->clock_ahead);
 }
 
-/* Behind each that is put: put_pair() finds room for two. */
+/* Behind each that is put: deliver_pair() finds room for two. */
 static inline __attribute__((always_inline)) void
 flush_full(struct order *o)
 {
@@ -62,7 +129,7 @@ name_caller(struct order *o, uint64_t *w3)
 }
 
 static inline __attribute__((always_inline)) int
-put(struct order *o, const struct rec *rec)
+deliver(struct order *o, const struct rec *rec)
 {
 	struct rec *to = &o->batch[o->nbatch];
 	uint64_t w3 = rec->w[3];
@@ -84,7 +151,7 @@ put(struct order *o, const struct rec *rec)
  * target's records are pairs, a copy of each on the way would be felt.
  */
 static inline __attribute__((always_inline)) int
-put_pair(struct order *o, const struct rec *rec)
+deliver_pair(struct order *o, const struct rec *rec)
 {
 	uint64_t w3 = rec->w[3];
 	struct rec *to;
@@ -101,25 +168,25 @@ put_pair(struct order *o, const struct rec *rec)
 	return 0;
 }
 
-int
+static int
 order_put(struct order *o, const struct rec *rec)
 {
 	if (!reader_class_raw(reader_class(o->reader, rec))) {
 		o->counts->dormant++;
 		return 0;
 	}
-	return put(o, rec);
+	return deliver(o, rec);
 }
 
 static void
-control(struct order *o, const struct rec *rec)
+put_control(struct order *o, const struct rec *rec)
 {
 	flush(o);
 	o->sink->control(o->arg, rec, o->now_ms);
 }
 
 /* Nobody is told of what a dormant target has lost. */
-void
+static void
 order_lose(struct order *o, unsigned cause, uint64_t count)
 {
 	if (count == 0)
@@ -135,14 +202,14 @@ order_lose(struct order *o, unsigned cause, uint64_t count)
 
 /* --- turns --------------------------------------------------------------- */
 
-void
+static void
 order_ready(struct order *o, unsigned id)
 {
 	o->ready[o->nready++] = (uint16_t)id;
 }
 
 /* Whether this ticket is the next to be delivered of its shard. */
-bool
+static bool
 order_turn(const struct order *o, unsigned s, uint32_t ticket)
 {
 	const struct shard_wait *w = &o->wait[s];
@@ -154,7 +221,7 @@ order_turn(const struct order *o, unsigned s, uint32_t ticket)
 
 /* Tickets from due up to this one are passed over: they are in flight. */
 static int
-owe(struct order *o, unsigned s, uint32_t ticket)
+note_owed(struct order *o, unsigned s, uint32_t ticket)
 {
 	struct shard_wait *w = &o->wait[s];
 	uint32_t due = order_due(o, s);
@@ -173,7 +240,7 @@ owe(struct order *o, unsigned s, uint32_t ticket)
 }
 
 /* The ticket has come: due, or owed and late. */
-int
+static int
 order_take_ticket(struct order *o, unsigned s, uint32_t ticket)
 {
 	struct shard_wait *w = &o->wait[s];
@@ -189,7 +256,7 @@ order_take_ticket(struct order *o, unsigned s, uint32_t ticket)
 		w->owed--;
 		o->counts->late++;
 	} else {
-		if ((err = owe(o, s, ticket)) != 0)
+		if ((err = note_owed(o, s, ticket)) != 0)
 			return err;
 		due = ticket + 1;
 	}
@@ -198,7 +265,7 @@ order_take_ticket(struct order *o, unsigned s, uint32_t ticket)
 }
 
 /* The same of the ticket whose turn it is. */
-int
+static int
 order_take_turn(struct order *o, unsigned s, uint32_t ticket)
 {
 	int err = order_take_ticket(o, s, ticket);
@@ -211,7 +278,7 @@ order_take_turn(struct order *o, unsigned s, uint32_t ticket)
 }
 
 /* The source waits for the turn of this ticket. */
-int
+static int
 order_wait_turn(struct order *o, unsigned id, unsigned s, uint32_t ticket)
 {
 	uint64_t key = ticketmap_key(s, ticket);
@@ -232,7 +299,7 @@ order_wait_turn(struct order *o, unsigned id, unsigned s, uint32_t ticket)
  * Makes the source ready that waits for the next turn of the shard.  A range
  * that does is noted, and the turn after that is looked at.
  */
-int
+static int
 order_wake(struct order *o, unsigned s)
 {
 	struct shard_wait *w = &o->wait[s];
@@ -275,7 +342,7 @@ may_go(struct order *o, unsigned id, unsigned s, uint32_t ticket)
 
 /* The slow path of one record: 1 it may be delivered, 0 its source waits. */
 static int
-turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
+run_turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
 {
 	uint32_t ticket = rec_ticket(rec);
 	int err;
@@ -296,14 +363,18 @@ turn(struct order *o, unsigned id, const struct rec *rec, unsigned s)
 /* --- the merge ----------------------------------------------------------- */
 
 static int
-put_one(struct order *o, const struct rec *rec)
+deliver_one(struct order *o, const struct rec *rec)
 {
 	int err = order_put(o, rec);
 
 	return err != 0 ? err : 1;
 }
 
-int
+/*
+ * Runs one record that is not on the fast path: 1 done, 0 its source waits.  Not
+ * in line, so that the fast path keeps its registers.
+ */
+static __attribute__((noinline)) int
 order_run(struct order *o, unsigned id, const struct rec *rec)
 {
 	int err;
@@ -311,9 +382,9 @@ order_run(struct order *o, unsigned id, const struct rec *rec)
 	switch (reader_class(o->reader, rec)) {
 	case CLASS_TICKET:
 	case CLASS_VOID_TICKET:
-		if ((err = turn(o, id, rec, rec_shard(rec_addr(rec)))) != 1)
+		if ((err = run_turn(o, id, rec, rec_shard(rec_addr(rec)))) != 1)
 			return err;
-		return put_one(o, rec);
+		return deliver_one(o, rec);
 	case CLASS_PAIR:
 	case CLASS_VOID_PAIR:
 		if ((err = may_go(o, id, rec_shard(rec_addr(rec)),
@@ -322,9 +393,9 @@ order_run(struct order *o, unsigned id, const struct rec *rec)
 		return pair_run(o, rec, rec_shard(rec_addr(rec)));
 	case CLASS_VOID:
 	case CLASS_PLAIN:
-		return put_one(o, rec);
+		return deliver_one(o, rec);
 	case CLASS_CONTROL:
-		control(o, rec);
+		put_control(o, rec);
 		return 1;
 	case CLASS_RANGE:
 	case CLASS_VOID_RANGE:
@@ -351,10 +422,10 @@ run_chunk(struct order *o, unsigned i)
 
 		if (__builtin_expect(due, 1) && class == CLASS_TICKET) {
 			*shard = (uint32_t)(*shard + 1);
-			err = put(o, rec);
+			err = deliver(o, rec);
 		} else if (due && class == CLASS_PAIR) {
 			*shard = (uint32_t)(*shard + 2);
-			err = put_pair(o, rec);
+			err = deliver_pair(o, rec);
 		} else {
 			src->at = (uint16_t)at;
 			if ((err = order_run(o, i, rec)) != 1)
@@ -474,7 +545,8 @@ merge(struct order *o)
 
 /* --- rounds -------------------------------------------------------------- */
 
-uint64_t
+/* Records that were seen and are not delivered. */
+static uint64_t
 order_held(const struct order *o)
 {
 	uint64_t n = o->common_undelivered;
@@ -556,7 +628,7 @@ run_round(struct order *o)
 }
 
 static void
-account(struct order *o)
+account_losses(struct order *o)
 {
 	struct stream_feed_counts *c = o->counts;
 
@@ -587,7 +659,7 @@ order_pass(struct order *o, int64_t now_ms, uint64_t max)
 	if (err == 0 && o->step == ORDER_LOOK &&
 	    (order_held(o) > 0 || o->owed.used > 0))
 		err = run_round(o);
-	account(o);
+	account_losses(o);
 	return err;
 }
 
@@ -615,7 +687,7 @@ order_finish(struct order *o, int64_t now_ms)
 		order_lose(o, STREAM_CORRUPT, left);
 		o->finished = true;
 	}
-	account(o);
+	account_losses(o);
 	return err;
 }
 
@@ -673,4 +745,1160 @@ order_fini(struct order *o)
 	free(o->owed.entries);
 	free(o->in_hand);
 	free(o->script);
+}
+
+/* --- the common ring ------------------------------------------------------- */
+
+/*
+ * Each slot of the common ring is a source of its own, for slots are not in the
+ * order of their tickets.  Two kinds of records want more order than tickets give:
+ * a control record has its place among those of its thread, and the frees,
+ * allocations and undoings of a thread's reallocs stay in the order in which it
+ * made them.
+ *
+ * Known limits
+ *	When a handler interrupts a claim before its ticket is drawn, and both are
+ *	reallocs in one shard by a thread without a ring, they wait for each
+ *	other: the stream stands still, and its end counts them.
+ */
+
+/*
+ * Copies the slots behind a range next to it, done as soon as it is.  One that
+ * was a record when it was read before is not of a range now.
+ */
+static int
+read_more(struct order *o, uint64_t n)
+{
+	uint64_t set[RING_RANGE_WORDS];
+	unsigned more = reader_range_slots(&common_at(o, n)->rec, set);
+	int err;
+
+	if (more == 0)
+		return -EPROTO;
+	for (unsigned k = 1; k <= more; k++) {
+		struct common_slot *slot = common_at(o, n + k);
+
+		if (slot->state != SLOT_EMPTY)
+			return -EPROTO;
+		err = reader_claim_more(o->reader, n + k, &slot->rec);
+		if (err < 0)
+			return err;
+		slot->state = SLOT_DONE;
+	}
+	return 0;
+}
+
+/*
+ * The list undoes a thread's realloc by what its last one freed, and takes the
+ * allocation that follows for what became of that.
+ */
+static bool
+is_realloc(const struct rec *rec)
+{
+	return rec_op(rec) == REC_UNDO ||
+	    (rec_op(rec) == REC_FREE && rec_type(rec) == TYPE_BY_REALLOC) ||
+	    (rec_op(rec) == REC_ALLOC && rec_type(rec) == TYPE_REALLOC);
+}
+
+/*
+ * Puts a record of a realloc behind the one before it of its thread.  A thread
+ * claims, draws and publishes one by one, so all that is valid of it has been
+ * read in the order in which it was drawn.  Threads that have no index of their
+ * own share 0, and are in no order of claims.
+ */
+static void
+link_slot(struct order *o, struct common_slot *slot)
+{
+	uint16_t *last = &o->common_last[rec_thread(&slot->rec)];
+
+	slot->linked = is_realloc(&slot->rec) && rec_thread(&slot->rec) != 0;
+	slot->behind = slot->linked && *last != 0;
+	slot->next = 0;
+	if (!slot->linked)
+		return;
+	if (slot->behind)
+		o->common[*last - 1].next = (uint16_t)(slot - o->common + 1);
+	*last = (uint16_t)(slot - o->common + 1);
+}
+
+/* It has been delivered: the one behind it may go. */
+static void
+unlink_slot(struct order *o, struct common_slot *slot)
+{
+	struct common_slot *next;
+
+	if (slot->next == 0) {
+		o->common_last[rec_thread(&slot->rec)] = 0;
+		return;
+	}
+	next = &o->common[slot->next - 1];
+	next->behind = false;
+	if (next->state == SLOT_WAITS)
+		order_ready(o, (unsigned)(ORDER_COMMON + slot->next - 1));
+}
+
+/*
+ * Copies all that is valid.  A slot that is claimed and not valid may hold a
+ * ticket of any shard.
+ */
+static int
+common_read(struct order *o)
+{
+	struct reader *r = o->reader;
+	const struct reader_ring *ring = &r->rings[RING_COMMON];
+	bool missing = false;
+	int got;
+
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		struct common_slot *slot = common_at(o, n);
+		enum rec_class class;
+
+		if (slot->state != SLOT_EMPTY)
+			continue;
+		if ((got = reader_claim(r, n, &slot->rec)) < 0)
+			return got;
+		if (got == 0) {
+			missing = true;
+			continue;
+		}
+		slot->state = SLOT_READ;
+		slot->round = o->round;
+		o->common_undelivered++;
+		link_slot(o, slot);
+		class = reader_class(r, &slot->rec);
+		if ((class == CLASS_RANGE || class == CLASS_VOID_RANGE) &&
+		    (got = read_more(o, n)) < 0)
+			return got;
+	}
+	if (missing)
+		memset(r->inflight, 0xff, sizeof(r->inflight));
+	return 0;
+}
+
+/*
+ * Counted by threads, for a ring full of control records would otherwise be
+ * looked through for each of them.
+ */
+static void
+pass_slot(struct order *o, struct common_slot *slot)
+{
+	if (slot->state != SLOT_WAITS || slot->passed)
+		return;
+	slot->passed = true;
+	o->common_passed[rec_thread(&slot->rec)]++;
+}
+
+static void
+unpass_slot(struct order *o, struct common_slot *slot)
+{
+	if (slot->passed)
+		o->common_passed[rec_thread(&slot->rec)]--;
+	slot->passed = false;
+}
+
+static int
+common_run(struct order *o, unsigned id)
+{
+	struct common_slot *slot = &o->common[id - ORDER_COMMON];
+	int done = order_run(o, id, &slot->rec);
+
+	order_spend(o, 1);
+	if (done == 1) {
+		slot->state = SLOT_DONE;
+		o->common_undelivered--;
+		unpass_slot(o, slot);
+		if (slot->linked)
+			unlink_slot(o, slot);
+	} else if (done == 0) {
+		slot->state = SLOT_WAITS;
+	}
+	return done < 0 ? done : 0;
+}
+
+/*
+ * Goes on where the offer has stopped: before that nothing has been read that
+ * was not offered.
+ */
+static int
+common_offer_rest(struct order *o)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	int err;
+
+	o->common_stopped = false;
+	for (; o->common_next < ring->seen; o->common_next++) {
+		struct common_slot *slot = common_at(o, o->common_next);
+
+		if (slot->state == SLOT_READ && slot->behind) {
+			slot->state = SLOT_WAITS;
+		} else if (slot->state == SLOT_READ) {
+			if (o->common_passed[rec_thread(&slot->rec)] != 0 &&
+			    reader_class(o->reader, &slot->rec) ==
+				CLASS_CONTROL) {
+				o->common_stopped = true;
+				break;
+			}
+			err = common_run(o, (unsigned)(ORDER_COMMON +
+			    o->common_next % RING_COMMON_SLOTS));
+			if (err != 0)
+				return err;
+		}
+		pass_slot(o, slot);
+	}
+	o->common_offered = o->common_undelivered;
+	return 0;
+}
+
+/*
+ * Offers what has been read, in the order of the claims.  A control record has
+ * its place among those of its thread: it stops the offer while earlier ones
+ * wait.
+ */
+static int
+common_offer(struct order *o)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+
+	/* A claim that was not valid until now may lie before others. */
+	for (uint64_t n = ring->pos; n < ring->seen; n++)
+		unpass_slot(o, common_at(o, n));
+	o->common_next = ring->pos;
+	return common_offer_rest(o);
+}
+
+/* Gives back the slots up to the first that is still needed. */
+static void
+common_release(struct order *o)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	uint64_t n = ring->pos;
+
+	for (; n < ring->seen && common_at(o, n)->state == SLOT_DONE; n++)
+		common_at(o, n)->state = SLOT_EMPTY;
+	reader_claims_done(o->reader, n);
+}
+
+/* --- outliving a keeper --------------------------------------------------- */
+
+static void
+common_save(const struct order *o, struct order_state *s)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+
+	s->nslots = 0;
+	if (ring->pos == ring->seen)
+		return;
+	memset(s->done, 0, sizeof(s->done));
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		unsigned at = (unsigned)(n % RING_COMMON_SLOTS);
+		const struct common_slot *slot = &o->common[at];
+
+		if (slot->state == SLOT_DONE)
+			s->done[at / 64] |= UINT64_C(1) << at % 64;
+		else if (slot->state != SLOT_EMPTY)
+			s->slots[s->nslots++] = (struct order_slot_state){
+				.at = (uint32_t)(n - ring->pos),
+				.round = slot->round,
+			};
+	}
+}
+
+/* As they were read: links between them are in that order. */
+static int
+compare_rounds(const void *a, const void *b)
+{
+	const struct order_slot_state *x = a, *y = b;
+	int32_t rounds = (int32_t)(x->round - y->round);
+
+	return rounds != 0 ? (rounds > 0) - (rounds < 0) :
+	    (x->at > y->at) - (x->at < y->at);
+}
+
+/* Reads the slot again; what it waited for comes about when it is offered. */
+static int
+resume_slot(struct order *o, const struct order_slot_state *s)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	uint64_t n = ring->pos + s->at;
+	struct common_slot *slot = common_at(o, n);
+	enum rec_class class;
+	int got;
+
+	if (s->at >= ring->seen - ring->pos || slot->state != SLOT_EMPTY)
+		return -EINVAL;
+	got = reader_claim(o->reader, n, &slot->rec);
+	if (got != 1)
+		return -EPROTO;
+	slot->state = SLOT_READ;
+	slot->round = s->round;
+	o->common_undelivered++;
+	link_slot(o, slot);
+	class = reader_class(o->reader, &slot->rec);
+	return class == CLASS_RANGE || class == CLASS_VOID_RANGE ?
+	    read_more(o, n) : 0;
+}
+
+static int
+common_resume(struct order *o, const struct order_state *s)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	struct order_slot_state *slots;
+	int err = 0;
+
+	if (ring->pos == ring->seen)
+		return s->nslots == 0 ? 0 : -EINVAL;
+	if (s->nslots > ring->seen - ring->pos)
+		return -EINVAL;
+	slots = malloc((s->nslots + 1) * sizeof(*slots));
+	if (slots == NULL)
+		return -ENOMEM;
+	memcpy(slots, s->slots, s->nslots * sizeof(*slots));
+	qsort(slots, s->nslots, sizeof(*slots), compare_rounds);
+	for (uint32_t k = 0; k < s->nslots && err == 0; k++)
+		err = resume_slot(o, &slots[k]);
+	free(slots);
+	for (uint64_t n = ring->pos; n < ring->seen && err == 0; n++) {
+		unsigned at = (unsigned)(n % RING_COMMON_SLOTS);
+
+		if (o->common[at].state == SLOT_EMPTY &&
+		    s->done[at / 64] >> at % 64 & 1)
+			o->common[at].state = SLOT_DONE;
+	}
+	return err;
+}
+
+/* --- ranges ---------------------------------------------------------------- */
+
+/*
+ * A range is one record with a ticket in each shard that it can touch.
+ *
+ * A range at the front of its source waits for all of its tickets at once.  In
+ * each shard it is noted when its ticket comes up, and the shard goes on; only
+ * API records of addresses in the range wait until it has been noted everywhere
+ * and delivered.  So ranges of different arenas may draw their tickets in any
+ * order without a deadlock: a record that waits for a range was made after the
+ * range had drawn all its tickets.
+ */
+
+/*
+ * Puts the shards and tickets of a range into range_shard[] and range_ticket[]:
+ * of one whose payload is at hand, or of the source's front.
+ */
+static int
+range_open(struct order *o, const struct rec *rec, const struct rec *payload)
+{
+	uint64_t set[RING_RANGE_WORDS];
+	unsigned n = 0;
+
+	if (reader_range_slots(rec, set) == 0)
+		return -EPROTO;
+	for (unsigned s = 0; s < REC_SHARDS; s++) {
+		uint64_t w;
+
+		if (!(set[s / 64] >> s % 64 & 1))
+			continue;
+		w = payload[n / RING_RANGE_TICKETS].w[n / 2 % 4];
+		o->range_shard[n] = (uint16_t)s;
+		o->range_ticket[n] = (uint32_t)(n % 2 ? w >> 32 : w);
+		n++;
+	}
+	o->range_n = n;
+	return 0;
+}
+
+static int
+range_open_front(struct order *o, unsigned id)
+{
+	const struct rec *rec = order_front(o, id);
+	struct rec *payload = o->payload[RING_COUNT];
+	uint64_t set[RING_RANGE_WORDS];
+	unsigned first = id - ORDER_COMMON + 1, n;
+
+	if (id < ORDER_COMMON)
+		return range_open(o, rec, o->payload[id]);
+	n = reader_range_slots(rec, set);
+	for (unsigned k = 0; k < n; k++)
+		payload[k] = o->common[(first + k) % RING_COMMON_SLOTS].rec;
+	return range_open(o, rec, payload);
+}
+
+/* The range under way of this source, or NULL. */
+static struct order_range *
+range_of(struct order *o, unsigned id)
+{
+	for (unsigned k = 0; k < o->nranges; k++)
+		if (o->ranges[k].source == id)
+			return &o->ranges[k];
+	return NULL;
+}
+
+/* Notes a range in s; true when that was the last of its shards. */
+static bool
+range_note(struct order *o, struct order_range *range, unsigned s)
+{
+	range->noted[s / 64] |= UINT64_C(1) << s % 64;
+	o->wait[s].ranges++;
+	return --range->left == 0;
+}
+
+/* True when a range that covers addr is under way and noted in s. */
+static bool
+range_covers(const struct order *o, unsigned s, uint64_t addr)
+{
+	for (unsigned k = 0; k < o->nranges; k++) {
+		const struct order_range *range = &o->ranges[k];
+
+		if (addr - range->addr < range->len &&
+		    range->noted[s / 64] >> s % 64 & 1)
+			return true;
+	}
+	return false;
+}
+
+/* The range at a source's front, which is noted nowhere yet. */
+static int
+add_range(struct order *o, unsigned id, struct order_range **out)
+{
+	const struct rec *rec = order_front(o, id);
+	struct order_range *range = &o->ranges[o->nranges];
+	int err;
+
+	if ((err = range_open_front(o, id)) != 0)
+		return err;
+	memset(range, 0, sizeof(*range));
+	range->source = (uint16_t)id;
+	range->addr = rec_addr(rec);
+	range->len = rec_size(rec);
+	range->left = o->range_n;
+	o->nranges++;
+	*out = range;
+	return 0;
+}
+
+/* Asks for a turn in each of its shards. */
+static int
+begin_range(struct order *o, unsigned id)
+{
+	struct order_range *range;
+	int err;
+
+	if (o->nranges == ORDER_RANGES_MAX)
+		return -EPROTO;
+	if ((err = add_range(o, id, &range)) != 0)
+		return err;
+	/* One more than its shards, so that it cannot end while it begins. */
+	range->left++;
+	for (unsigned k = 0; k < o->range_n; k++) {
+		unsigned s = o->range_shard[k];
+		uint32_t ticket = o->range_ticket[k];
+
+		if (!order_turn(o, s, ticket)) {
+			err = order_wait_turn(o, id, s, ticket);
+		} else if ((err = order_take_turn(o, s, ticket)) == 0) {
+			range_note(o, range, s);
+			err = order_wake(o, s);
+		}
+		if (err != 0)
+			return err;
+	}
+	range->left--;
+	return 0;
+}
+
+/* Resumes the range at the front of the source, noted so far. */
+static int
+range_resume(struct order *o, unsigned id,
+    const uint64_t noted[REC_SHARDS / 64])
+{
+	const struct rec *rec = order_front(o, id);
+	enum rec_class class = reader_class(o->reader, rec);
+	struct order_range *range;
+	int err;
+
+	if ((class != CLASS_RANGE && class != CLASS_VOID_RANGE) ||
+	    o->nranges == ORDER_RANGES_MAX || range_of(o, id) != NULL)
+		return -EINVAL;
+	if ((err = add_range(o, id, &range)) != 0)
+		return err;
+	for (unsigned k = 0; k < o->range_n; k++) {
+		unsigned s = o->range_shard[k];
+
+		if (noted[s / 64] >> s % 64 & 1) {
+			range_note(o, range, s);
+			order_touch(o, s);
+		} else {
+			err = order_wait_turn(o, id, s, o->range_ticket[k]);
+			if (err != 0)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* It has been noted everywhere: those that it kept waiting may go on. */
+static int
+end_range(struct order *o, unsigned id)
+{
+	struct order_range *range;
+	int err;
+
+	if ((err = range_open_front(o, id)) != 0)
+		return err;
+	range = range_of(o, id);
+	*range = o->ranges[--o->nranges];
+	for (unsigned k = 0; k < o->range_n; k++) {
+		o->wait[o->range_shard[k]].ranges--;
+		order_touch(o, o->range_shard[k]);
+	}
+	while (o->nbehind > 0)
+		order_ready(o, o->behind[--o->nbehind]);
+	return 0;
+}
+
+/* 1 done, 0 the source waits, or an error. */
+static int
+range_run(struct order *o, unsigned id)
+{
+	const struct rec *rec = order_front(o, id);
+	struct order_range *range = range_of(o, id);
+	int err;
+
+	if (range == NULL) {
+		if ((err = begin_range(o, id)) != 0)
+			return err;
+		range = range_of(o, id);
+	}
+	if (range->left != 0)
+		return 0;
+	if ((err = order_put(o, rec)) != 0)
+		return err;
+	return (err = end_range(o, id)) != 0 ? err : 1;
+}
+
+/* --- pairs ----------------------------------------------------------------- */
+
+/*
+ * A pair is an allocation and its free in one record of a ring.
+ *
+ * The free never waits once the allocation has had its turn: whatever comes before
+ * the allocation on its address had been delivered then, and nothing comes between
+ * the two.  So no hole keeps it back, and a pair is never half delivered between
+ * two rounds.
+ */
+
+/* The free's half, whose ticket is due or was passed over. */
+static int
+put_free(struct order *o, const struct rec *free, unsigned s)
+{
+	int err;
+
+	if ((err = order_turn(o, s, rec_ticket(free)) ?
+		    order_take_turn(o, s, rec_ticket(free)) :
+		    order_take_ticket(o, s, rec_ticket(free))) != 0)
+		return err;
+	o->counts->pairs++;
+	return order_put(o, free);
+}
+
+/* The free of an allocation that has been delivered. */
+static int
+is_free_late(struct order *o, const struct rec *pair)
+{
+	unsigned s = rec_shard(rec_addr(pair));
+	struct rec alloc, free;
+	int err;
+
+	reader_split(pair, &alloc, &free);
+	err = put_free(o, &free, s);
+	return err != 0 ? err : order_wake(o, s);
+}
+
+/* The copy of an allocation that waits becomes what its record has become. */
+static void
+change_copy(struct order *o, unsigned i, const struct reader_pair *pair)
+{
+	struct source *src = &o->source[i];
+	uint64_t k = pair->at - (o->reader->rings[i].pos - src->n);
+
+	if (k >= src->at && k < src->n)
+		src->chunk[k].w[0] ^= (uint64_t)(rec_op(&src->chunk[k]) ^
+		    rec_op(&pair->rec)) << 52;
+}
+
+/* Reads the records that have become pairs since they were taken. */
+static int
+pair_read(struct order *o)
+{
+	struct reader_pair pair[RING_PAIRS];
+	int err = 0;
+
+	for (unsigned i = 0; i < o->reader->nrings; i++) {
+		int n = reader_pairs(o->reader, i, pair);
+
+		if (n < 0)
+			return n;
+		for (int k = 0; k < n && err == 0; k++)
+			if (pair[k].at < o->reader->rings[i].done)
+				err = is_free_late(o, &pair[k].rec);
+			else
+				change_copy(o, i, &pair[k]);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Runs a pair whose allocation has its turn: 1, or an error. */
+static int
+pair_run(struct order *o, const struct rec *pair, unsigned s)
+{
+	struct rec alloc, free;
+	int err;
+
+	reader_split(pair, &alloc, &free);
+	if ((err = order_take_turn(o, s, rec_ticket(pair))) != 0 ||
+	    (err = order_put(o, &alloc)) != 0 ||
+	    (err = put_free(o, &free, s)) != 0 ||
+	    (err = order_wake(o, s)) != 0)
+		return err;
+	return 1;
+}
+
+/* --- holes ----------------------------------------------------------------- */
+
+/*
+ * When the merge has stopped, the records in hand are counted, and shards in which
+ * an old record waits for a hole or an owed ticket get a script for the rest of
+ * the round.
+ *
+ * Records that are not taken yet are peeked at for this.  A peek decides only the
+ * order; records are copied and checked when their turn comes.  A target that
+ * changes them in between stops its own stream until the next round.
+ */
+
+/* What is done with each ticket in hand. */
+typedef int ticket_fn(struct order *, unsigned s, uint32_t ticket, bool old);
+
+/* --- walking over what is in hand ---------------------------------------- */
+
+static int
+each_of_range(struct order *o, const struct order_range *range, bool old,
+    ticket_fn *fn)
+{
+	int err = 0;
+
+	for (unsigned k = 0; k < o->range_n && err == 0; k++) {
+		unsigned s = o->range_shard[k];
+
+		if (range == NULL || !(range->noted[s / 64] >> s % 64 & 1))
+			err = fn(o, s, o->range_ticket[k], old);
+	}
+	return err;
+}
+
+static int
+each_of_pair(struct order *o, const struct rec *rec, bool old, ticket_fn *fn)
+{
+	unsigned s = rec_shard(rec_addr(rec));
+	int err = fn(o, s, rec_ticket(rec), old);
+
+	return err != 0 ? err : fn(o, s, rec_ticket(rec) + 1, old);
+}
+
+static int
+each_of_front(struct order *o, unsigned id, const struct rec *rec, bool old,
+    ticket_fn *fn)
+{
+	int err;
+
+	switch (reader_class(o->reader, rec)) {
+	case CLASS_TICKET:
+	case CLASS_VOID_TICKET:
+		return fn(o, rec_shard(rec_addr(rec)), rec_ticket(rec), old);
+	case CLASS_PAIR:
+	case CLASS_VOID_PAIR:
+		return each_of_pair(o, rec, old, fn);
+	case CLASS_RANGE:
+	case CLASS_VOID_RANGE:
+		if ((err = range_open_front(o, id)) != 0)
+			return err;
+		return each_of_range(o, range_of(o, id), old, fn);
+	default:
+		return 0;
+	}
+}
+
+/* The range at `at` of ring i, which has not been taken: slots to step over. */
+static int
+each_of_peeked_range(struct order *o, unsigned i, uint64_t at,
+    const struct rec *rec, bool old, ticket_fn *fn)
+{
+	struct rec *payload = o->payload[RING_COUNT];
+	uint64_t set[RING_RANGE_WORDS];
+	unsigned n = reader_range_slots(rec, set);
+	int err;
+
+	if (n == 0 || o->reader->rings[i].seen - at < n + 1)
+		return -EPROTO;
+	reader_peek(o->reader, i, at + 1, (int)n, payload);
+	if ((err = range_open(o, rec, payload)) != 0 ||
+	    (err = each_of_range(o, NULL, old, fn)) != 0)
+		return err;
+	return (int)n;
+}
+
+/* What has been taken from ring i and not been delivered. */
+static int
+each_of_chunk(struct order *o, unsigned i, uint64_t old_end, ticket_fn *fn)
+{
+	const struct source *src = &o->source[i];
+	uint64_t first = o->reader->rings[i].pos - src->n;
+	int err = 0;
+
+	for (unsigned k = src->at; k < src->n && err == 0; k++)
+		err = each_of_front(o, i, &src->chunk[k], first + k < old_end,
+		    fn);
+	return err;
+}
+
+static int
+each_of_ring(struct order *o, unsigned i, ticket_fn *fn)
+{
+	const struct reader_ring *ring = &o->reader->rings[i];
+	uint64_t old_end = o->dead ? ring->seen : ring->before;
+	uint64_t at = ring->pos, base = at, end = at;
+	struct rec recs[READER_CHUNK];
+	int err = each_of_chunk(o, i, old_end, fn);
+
+	for (; at < ring->seen && err >= 0; at += (unsigned)err + 1) {
+		const struct rec *rec;
+
+		if (at >= end) {
+			base = at;
+			end = ring->seen - at < READER_CHUNK ?
+			    ring->seen : at + READER_CHUNK;
+			reader_peek(o->reader, i, base, (int)(end - base), recs);
+		}
+		rec = &recs[at - base];
+		err = 0;
+		switch (reader_class(o->reader, rec)) {
+		case CLASS_TICKET:
+			err = fn(o, rec_shard(rec_addr(rec)), rec_ticket(rec),
+			    at < old_end);
+			break;
+		case CLASS_PAIR:
+			err = each_of_pair(o, rec, at < old_end, fn);
+			break;
+		case CLASS_RANGE:
+			err = each_of_peeked_range(o, i, at, rec, at < old_end,
+			    fn);
+			break;
+		default:
+			if (!reader_class_raw(reader_class(o->reader, rec)))
+				return -EPROTO;
+			break;
+		}
+	}
+	return err < 0 ? err : 0;
+}
+
+static int
+each_of_common(struct order *o, ticket_fn *fn)
+{
+	const struct reader_ring *ring = &o->reader->rings[RING_COMMON];
+	int err;
+
+	for (uint64_t n = ring->pos; n < ring->seen; n++) {
+		unsigned at = (unsigned)(n % RING_COMMON_SLOTS);
+		const struct common_slot *slot = &o->common[at];
+
+		if (slot->state != SLOT_READ && slot->state != SLOT_WAITS)
+			continue;
+		err = each_of_front(o, ORDER_COMMON + at, &slot->rec,
+		    o->dead || slot->round != o->round, fn);
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+static int
+each_in_hand(struct order *o, ticket_fn *fn)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < o->reader->nrings && err == 0; i++)
+		err = each_of_ring(o, i, fn);
+	if (err == 0 && o->common_undelivered > 0)
+		err = each_of_common(o, fn);
+	return err;
+}
+
+/* --- scripts ------------------------------------------------------------- */
+
+/* Whether anything that has been seen before this round is still here. */
+static bool
+old_waits(const struct order *o)
+{
+	const struct reader *r = o->reader;
+	const struct reader_ring *common = &r->rings[RING_COMMON];
+
+	if (o->dead)
+		return true;
+	for (unsigned i = 0; i < r->nrings; i++) {
+		const struct source *src = &o->source[i];
+		uint64_t front = r->rings[i].pos - src->n + src->at;
+
+		if (front < r->rings[i].before && front < r->rings[i].seen)
+			return true;
+	}
+	if (o->common_undelivered == 0)
+		return false;
+	for (uint64_t n = common->pos; n < common->seen; n++) {
+		const struct common_slot *slot =
+		    &o->common[n % RING_COMMON_SLOTS];
+
+		if ((slot->state == SLOT_READ || slot->state == SLOT_WAITS) &&
+		    slot->round != o->round)
+			return true;
+	}
+	return false;
+}
+
+static int
+count_ticket(struct order *o, unsigned s, uint32_t ticket, bool old)
+{
+	struct shard_tally *t = &o->tally[s];
+	int32_t distance = (int32_t)(ticket - order_due(o, s));
+	struct ticketmap_entry *owed;
+
+	if (distance < 0) {
+		owed = ticketmap_get(&o->owed, ticketmap_key(s, ticket));
+		if (owed == NULL)
+			return -EPROTO;
+		owed->value = (owed->value & ~(uint64_t)UINT32_MAX) | o->round;
+	} else {
+		t->count++;
+		if (distance > t->max)
+			t->max = distance;
+	}
+	if (old && distance > t->old_max)
+		t->old_max = distance;
+	return 0;
+}
+
+static int
+collect_ticket(struct order *o, unsigned s, uint32_t ticket, bool old)
+{
+	const struct shard_tally *t = &o->tally[s];
+	int32_t distance = (int32_t)(ticket - order_due(o, s));
+	void *array = o->in_hand;
+	int err;
+
+	(void)old;	/* what is new and lower goes before what is old */
+	if (!t->scripted || distance > t->old_max)
+		return 0;
+	if (o->nin_hand == o->in_hand_cap) {
+		err = base_grow(&array, &o->in_hand_cap, o->nin_hand + 1,
+		    sizeof(*o->in_hand));
+		if (err != 0)
+			return err;
+		o->in_hand = array;
+	}
+	o->in_hand[o->nin_hand++] = (uint64_t)s << 32 |
+	    ((uint32_t)distance ^ UINT32_C(0x80000000));
+	return 0;
+}
+
+static int
+compare_tickets(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Shards that need a script: something old is in hand, and a ticket below it is
+ * missing or was passed over before.  The others come to their end by the
+ * merge alone.
+ */
+static bool
+choose_shards(struct order *o)
+{
+	bool any = false;
+
+	for (unsigned s = 0; s < REC_SHARDS; s++) {
+		struct shard_tally *t = &o->tally[s];
+
+		t->scripted = t->old_max != INT32_MIN &&
+		    (o->wait[s].owed != 0 || t->count != (uint32_t)t->max + 1);
+		any |= t->scripted;
+	}
+	return any;
+}
+
+/* From sorted distances to each shard's run of tickets. */
+static int
+write_scripts(struct order *o)
+{
+	void *array = o->script;
+	int err;
+
+	err = o->nin_hand <= o->script_cap ? 0 :
+					     base_grow(&array, &o->script_cap,
+						 o->nin_hand,
+						 sizeof(*o->script));
+	if (err != 0)
+		return err;
+	o->script = array;
+	for (size_t k = 0; k < o->nin_hand; k++) {
+		unsigned s = (unsigned)(o->in_hand[k] >> 32);
+		struct shard_wait *w = &o->wait[s];
+
+		if (k == 0 || o->in_hand[k - 1] >> 32 != s)
+			w->script = (uint32_t)k;
+		else if (o->in_hand[k - 1] == o->in_hand[k])
+			return -EPROTO;
+		w->script_end = (uint32_t)k + 1;
+		o->script[k] = order_due(o, s) +
+		    ((uint32_t)o->in_hand[k] ^ UINT32_C(0x80000000));
+	}
+	return 0;
+}
+
+/* Gives scripts to the shards whose old records wait for a hole. */
+static int
+holes_script(struct order *o)
+{
+	int err;
+
+	o->nin_hand = 0;
+	if (!old_waits(o))
+		return 0;
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		o->tally[s] = (struct shard_tally) {
+			.max = -1,
+			.old_max = INT32_MIN,
+		};
+	if ((err = each_in_hand(o, count_ticket)) != 0)
+		return err;
+	o->tallied = o->round;
+	if (!choose_shards(o))
+		return 0;
+	if ((err = each_in_hand(o, collect_ticket)) == 0) {
+		qsort(o->in_hand, o->nin_hand, sizeof(*o->in_hand), compare_tickets);
+		err = write_scripts(o);
+	}
+	if (err == -ENOMEM)	/* nothing is lost: the next round tries again */
+		o->nin_hand = 0;
+	if (err != 0)
+		return err == -ENOMEM ? 0 : err;
+	for (unsigned s = 0; s < REC_SHARDS && err == 0; s++)
+		if (o->tally[s].scripted)
+			err = order_wake(o, s);
+	return err;
+}
+
+/* A script holds for one round: then all is in hand anew. */
+static void
+holes_end_scripts(struct order *o)
+{
+	for (size_t k = 0; k < o->nin_hand; k++) {
+		unsigned s = (unsigned)(o->in_hand[k] >> 32);
+
+		o->wait[s].script = o->wait[s].script_end = 0;
+		order_touch(o, s);
+	}
+	o->nin_hand = 0;
+}
+
+/* --- owed tickets -------------------------------------------------------- */
+
+/*
+ * A ticket that was passed over in an earlier round, whose shard had no thread
+ * in flight when this one began, and that is not in hand: its thread is past
+ * publishing and has not published.
+ */
+static bool
+is_lost(const struct order *o, const struct ticketmap_entry *e)
+{
+	return e->value != 0 && (uint32_t)(e->value >> 32) != o->round &&
+	    (uint32_t)e->value != o->round &&
+	    !reader_inflight(o->reader, (unsigned)(e->key >> 32));
+}
+
+/* Only where all that was seen has been delivered, or has been counted. */
+static int
+holes_settle(struct order *o)
+{
+	uint64_t lost[ORDER_OWED_MAX];
+	unsigned n = 0;
+	int err = 0;
+
+	if (order_held(o) > 0 && o->tallied != o->round)
+		return 0;
+	for (uint32_t i = 0; i <= o->owed.mask && n < ORDER_OWED_MAX; i++)
+		if (is_lost(o, &o->owed.entries[i]))
+			lost[n++] = o->owed.entries[i].key;
+	for (unsigned k = 0; k < n && err == 0; k++) {
+		unsigned s = (unsigned)(lost[k] >> 32);
+
+		ticketmap_remove(&o->owed, ticketmap_get(&o->owed, lost[k]));
+		o->wait[s].owed--;
+		err = order_wake(o, s);
+	}
+	order_lose(o, STREAM_WRITER_DIED, n);
+	return err;
+}
+
+/* --- the state that outlives a keeper -------------------------------------- */
+
+/*
+ * The state between two rounds: what is due, what is owed, which ranges are noted
+ * where, and how far each source has been delivered.  Records in hand are not
+ * saved but read again, for their room has not been given back; running them finds
+ * out again which source waits for what.
+ *
+ * Within a merge, turns that have come and were not taken are not saved: after a
+ * resumption every source without a range is ready.
+ */
+
+void
+order_save(const struct order *o, struct order_state *s,
+    struct reader_state *rings)
+{
+	assert(order_can_save(o) && o->nbatch == 0);
+	assert(o->nready == 0 || o->step == ORDER_MERGE);
+	s->round = o->round;
+	s->dead = o->dead;
+	s->finished = o->finished;
+	for (unsigned k = 0; k < REC_SHARDS; k++)
+		s->due[k] = order_due(o, k);
+	for (unsigned i = 0; i < o->reader->nrings; i++)
+		rings->rings[i].in_hand = (uint8_t)(o->source[i].n -
+		    o->source[i].at);
+	s->nranges = o->nranges;
+	for (unsigned k = 0; k < o->nranges; k++) {
+		s->ranges[k].source = o->ranges[k].source;
+		memcpy(s->ranges[k].noted, o->ranges[k].noted,
+		    sizeof(s->ranges[k].noted));
+	}
+	common_save(o, s);
+	s->nowed = 0;
+	for (uint32_t i = 0; o->owed.used != 0 && i <= o->owed.mask; i++)
+		if (o->owed.entries[i].value != 0)
+			s->owed[s->nowed++] = o->owed.entries[i];
+}
+
+static int
+resume_owed(struct order *o, const struct order_state *s)
+{
+	int err;
+
+	if (s->nowed > REC_SHARDS * ORDER_OWED_MAX)
+		return -EINVAL;
+	for (uint32_t k = 0; k < s->nowed; k++) {
+		const struct ticketmap_entry *e = &s->owed[k];
+		uint32_t shard = (uint32_t)(e->key >> 32);
+
+		if (shard >= REC_SHARDS || e->value == 0 ||
+		    (int32_t)((uint32_t)e->key - order_due(o, shard)) >= 0 ||
+		    o->wait[shard].owed++ == ORDER_OWED_MAX)
+			return -EINVAL;
+		err = ticketmap_put(&o->owed, e->key, e->value);
+		if (err != 0)
+			return err == -EEXIST ? -EINVAL : err;
+		order_touch(o, shard);
+	}
+	return 0;
+}
+
+/*
+ * Takes once more what had been taken and not delivered.  It had first been
+ * seen by the last look, so the times that bound it are those of then.
+ */
+static int
+resume_ring(struct order *o, unsigned i, const struct ring_state *s)
+{
+	const struct reader_ring *ring = &o->reader->rings[i];
+	struct source *src = &o->source[i];
+	int n;
+
+	if (s->in_hand > READER_CHUNK)
+		return -EINVAL;
+	if (s->in_hand != 0) {
+		n = reader_take(o->reader, i, src->chunk, s->in_hand,
+		    o->payload[i]);
+		if (n < 0)
+			return n;
+		src->n = (uint16_t)n;
+	}
+	return src->n == s->in_hand && ring->pos == s->pos ? 0 : -EINVAL;
+}
+
+static bool
+in_hand(const struct order *o, uint32_t id)
+{
+	if (id < o->reader->nrings)
+		return o->source[id].n != 0;
+	return id >= ORDER_COMMON && id < ORDER_SOURCES &&
+	    o->common[id - ORDER_COMMON].state == SLOT_READ;
+}
+
+/* A source with a range under way waits; one without is run by the next round. */
+static int
+resume_ranges(struct order *o, const struct order_state *s)
+{
+	int err;
+
+	if (s->nranges > ORDER_RANGES_MAX)
+		return -EINVAL;
+	for (uint32_t k = 0; k < s->nranges; k++) {
+		uint32_t id = s->ranges[k].source;
+
+		if (!in_hand(o, id))
+			return -EINVAL;
+		err = range_resume(o, id, s->ranges[k].noted);
+		if (err != 0)
+			return err;
+		if (id < ORDER_COMMON)
+			o->source[id].waits = true;
+	}
+	/*
+	 * In a state of ours no turn has come; in another one it would be
+	 * missed.
+	 */
+	for (unsigned k = 0; k < REC_SHARDS; k++)
+		if ((err = order_wake(o, k)) != 0)
+			return err;
+	while (o->nready > 0) {
+		unsigned id = o->ready[--o->nready];
+
+		if (id < ORDER_COMMON)
+			o->source[id].waits = false;
+	}
+	return 0;
+}
+
+int
+order_resume(struct order *o, const struct order_state *s,
+    const struct reader_state *rings)
+{
+	int err;
+
+	o->round = s->round;
+	o->dead = s->dead != 0;
+	o->finished = s->finished != 0;
+	o->dropped = o->reader->dropped;
+	o->sample_full = o->reader->sample_full;
+	order_start_at(o, s->due);
+	if ((err = resume_owed(o, s)) != 0)
+		return err;
+	for (unsigned i = 0; i < o->reader->nrings; i++)
+		if ((err = resume_ring(o, i, &rings->rings[i])) != 0)
+			return err;
+	if ((err = common_resume(o, s)) != 0)
+		return err;
+	return resume_ranges(o, s);
 }

@@ -4,46 +4,163 @@
  *
  * Vocabulary
  *	due		the next ticket of a shard.
- *	source		where a record comes from: a ring, or one slot of the
- *			common ring, whose slots are not in order of their tickets.
- *	merge		each source is read until a record is not due; the source
- *			then waits for that ticket and others go on.  The rings
- *			are the hold-back; nothing is put aside, and the records
- *			of a ring never overtake each other.
- *	follow		to wait, with a whole ring, until its leader has delivered
- *			what its thread had written there before: see reader.h.
- *			A thread's records are in its own order, so it can wait
- *			for the older ring as it can for an older ticket: what
- *			lies there was drawn earlier than all that waits.
+ *	source		a ring, or one slot of the common ring, whose slots are
+ *			not in the order of their tickets.
+ *	merge		reads each source until a record is not due; the source
+ *			then waits for that ticket and others go on.  Records
+ *			that wait stay in their ring and never overtake each
+ *			other there.
+ *	follow		a whole ring waits until its leader has delivered what the
+ *			thread wrote there before (reader.h).  That cannot
+ *			deadlock: those records drew their tickets earlier than
+ *			all that waits.
  *	round		a look at all rings and a merge of what was seen.
- *	pass		at most two rounds; less, when it has taken as much as it
- *			may: the next pass then goes on within the round.
- *	hole		a ticket that is not due to be found: its thread is in
- *			flight, between drawing and publishing.
+ *	pass		at most two rounds; fewer when it has taken `max` records:
+ *			the next pass then goes on within the round.
+ *	hole		a due ticket that no source has: its thread is in flight,
+ *			between drawing and publishing.
  *	owed		a ticket that was passed over and may still turn up.
  *	script		for the rest of a round, the tickets of one shard that
- *			are in hand, in order, with the holes left out.
+ *			are in hand, in order, without the holes.
  *	noted		said of a range in a shard: its ticket there has come up.
  *
- * Why a hole need not be waited for: a free is published before its block is
- * given back, an allocation before its address is used, so whatever must come
- * before a record on its address was published before the record drew its
- * ticket.  Once all heads have been read again after a record was seen, all
- * that is in hand with lower tickets may be delivered, then the record.
+ * A hole need not be waited for.  A free is published before its block is given
+ * back, an allocation before its address is used: whatever must come before a
+ * record on its address was published before the record drew its ticket.  Once
+ * all heads have been read again after a record was seen, all lower tickets in
+ * hand may be delivered, then the record.
  */
 #ifndef STREAM_ORDER_H
 #define STREAM_ORDER_H
 
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
 #include "reader.h"
-#include "sitemap.h"
+#include "sites.h"
 #include "stream.h"
-#include "ticketmap.h"
 
 #define ORDER_BATCH STREAM_SINK_MAX
 #define ORDER_RANGES_MAX 1024	/* ranges that are under way at once */
 #define ORDER_OWED_MAX 256	/* of one shard: as many threads frozen in flight */
 #define ORDER_COMMON 256	/* source id of slot 0 of the common ring */
 #define ORDER_SOURCES (ORDER_COMMON + RING_COMMON_SLOTS)
+
+/*
+ * ticketmap: a hash table from (shard, ticket) to a value other than 0.  Open
+ * addressing, and a removal closes the gap, so that it does not wear out; it
+ * grows and never shrinks.  The seed is random, for a target may choose its keys.
+ */
+struct ticketmap_entry {
+	uint64_t key;		/* shard << 32 | ticket */
+	uint64_t value;		/* 0: empty */
+};
+
+struct ticketmap {
+	struct ticketmap_entry *entries;
+	uint64_t seed;		/* odd */
+	uint32_t used;
+	uint32_t mask;		/* size - 1; entries is NULL before the first put */
+	unsigned shift;
+};
+
+static inline uint64_t
+ticketmap_key(unsigned shard, uint32_t ticket)
+{
+	return (uint64_t)shard << 32 | ticket;
+}
+
+static inline uint32_t
+ticketmap_home(const struct ticketmap *m, uint64_t key)
+{
+	return (uint32_t)((key * m->seed) >> m->shift);
+}
+
+/* Borrowed; NULL if absent. */
+static inline struct ticketmap_entry *
+ticketmap_get(const struct ticketmap *m, uint64_t key)
+{
+	if (m->used == 0)
+		return NULL;
+	for (uint32_t i = ticketmap_home(m, key);; i = (i + 1) & m->mask) {
+		if (m->entries[i].value == 0)
+			return NULL;
+		if (m->entries[i].key == key)
+			return &m->entries[i];
+	}
+}
+
+static inline int
+ticketmap_resize(struct ticketmap *m, unsigned bits)
+{
+	struct ticketmap to = {
+		.seed = m->seed,
+		.used = m->used,
+		.mask = (UINT32_C(1) << bits) - 1,
+		.shift = 64 - bits,
+	};
+
+	to.entries = calloc((size_t)to.mask + 1, sizeof(*to.entries));
+	if (to.entries == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; m->entries != NULL && i <= m->mask; i++) {
+		uint32_t at;
+
+		if (m->entries[i].value == 0)
+			continue;
+		at = ticketmap_home(&to, m->entries[i].key);
+		while (to.entries[at].value != 0)
+			at = (at + 1) & to.mask;
+		to.entries[at] = m->entries[i];
+	}
+	free(m->entries);
+	*m = to;
+	return 0;
+}
+
+/* -EEXIST when the key is there already, -ENOMEM. */
+static inline int
+ticketmap_put(struct ticketmap *m, uint64_t key, uint64_t value)
+{
+	uint32_t i;
+	int err;
+
+	if (m->entries == NULL || m->used >= m->mask / 2) {
+		err = ticketmap_resize(m,
+		    m->entries == NULL ? 8 : 64 - m->shift + 1);
+		if (err != 0)
+			return err;
+	}
+	i = ticketmap_home(m, key);
+	for (; m->entries[i].value != 0; i = (i + 1) & m->mask)
+		if (m->entries[i].key == key)
+			return -EEXIST;
+	m->entries[i] = (struct ticketmap_entry) { key, value };
+	m->used++;
+	return 0;
+}
+
+/* Removes an entry that ticketmap_get() gave. */
+static inline void
+ticketmap_remove(struct ticketmap *m, struct ticketmap_entry *entry)
+{
+	uint32_t gap = (uint32_t)(entry - m->entries), i = gap;
+
+	for (;;) {
+		i = (i + 1) & m->mask;
+		if (m->entries[i].value == 0)
+			break;
+		/* An entry moves into the gap unless its home lies behind it. */
+		if (((i - ticketmap_home(m, m->entries[i].key)) & m->mask) <
+		    ((i - gap) & m->mask))
+			continue;
+		m->entries[gap] = m->entries[i];
+		gap = i;
+	}
+	m->entries[gap].value = 0;
+	m->used--;
+}
 
 /* Why a shard is off the fast path. */
 struct shard_wait {
@@ -54,12 +171,12 @@ struct shard_wait {
 	uint32_t script_end;	/* ... and its end; equal: no script */
 };
 
-/* What has been taken from a ring and not been delivered. */
+/* Records taken from a ring and not delivered. */
 struct source {
 	struct rec chunk[READER_CHUNK];
 	uint16_t at, n;
 	uint16_t followers;	/* rings that wait for this one */
-	bool waits;		/* for the turn of a ticket */
+	bool waits;		/* for a ticket to be due */
 	bool follows;		/* for another ring */
 };
 
@@ -88,25 +205,25 @@ struct order_range {
 	uint16_t source;
 };
 
-/* What a round found in hand of one shard, as distances from due. */
+/* The tickets of one shard in hand in a round, as distances from due. */
 struct shard_tally {
 	uint32_t count;
 	int32_t max;
-	int32_t old_max;	/* of those that may go; INT32_MIN: none */
+	int32_t old_max;	/* of old records; INT32_MIN: none */
 	bool scripted;
 };
 
-/* What a round does next. */
+/* The next step of a round. */
 enum order_step {
 	ORDER_LOOK,
-	ORDER_MERGE,		/* what was seen ... */
-	ORDER_SCRIPTED,		/* ... what holes kept waiting ... */
-	ORDER_LATE,		/* ... and what owed tickets did, now lost */
+	ORDER_MERGE,		/* deliver what was seen */
+	ORDER_SCRIPTED,		/* deliver what waited for holes */
+	ORDER_LATE,		/* deliver what waited for owed tickets, now lost */
 };
 
 /*
- * Words that every pass reads and writes stand first: what a program has so few
- * records for that it never uses it costs no page then.
+ * Words that every pass uses stand first: arrays that a program with few records
+ * never uses then cost no page.
  */
 struct order {
 	struct reader *reader;
@@ -119,8 +236,8 @@ struct order {
 	uint64_t left;		/* records that the pass may still take */
 	enum order_step step;
 	uint32_t round;
-	bool dead;		/* the target writes no more: all is old */
-	bool finished;		/* and the account of what never came has been given */
+	bool dead;		/* the target writes no more: all records are old */
+	bool finished;		/* and tickets that never came are counted */
 
 	unsigned nbatch;		/* of batch[] */
 	unsigned nready, nbehind;	/* of ready[] and behind[] */
@@ -134,8 +251,8 @@ struct order {
 	uint64_t dropped;		/* by producers, counted so far */
 	uint64_t sample_full;		/* likewise */
 	uint64_t common_undelivered;
-	uint64_t common_offered;	/* how many were left by the last offer */
-	uint64_t common_next;		/* the claim that it has come to */
+	uint64_t common_offered;	/* undelivered after the last offer */
+	uint64_t common_next;		/* the next claim to offer */
 	bool common_stopped;
 	unsigned range_n;		/* of range_shard[] and range_ticket[] */
 
@@ -149,7 +266,7 @@ struct order {
 	uint16_t ready[ORDER_SOURCES];
 	uint16_t behind[ORDER_SOURCES];	/* sources that wait for a range */
 
-	/* Many programs never come to what follows here, or to the most of it. */
+	/* Many programs use little of what follows. */
 	uint16_t range_shard[REC_SHARDS];	/* the range last opened */
 	uint32_t range_ticket[REC_SHARDS];
 	struct order_range ranges[ORDER_RANGES_MAX];
@@ -171,7 +288,7 @@ void order_fini(struct order *);
 /* Before the first pass. */
 void order_start_at(struct order *, const uint32_t tickets[REC_SHARDS]);
 
-/* The target goes to sleep: what has been taken and not delivered is void. */
+/* The target goes to sleep: makes taken, undelivered records void. */
 void order_void(struct order *);
 
 /*
@@ -179,14 +296,13 @@ void order_void(struct order *);
  * 0, -EPROTO or -ENOMEM.
  */
 int order_pass(struct order *, int64_t now_ms, uint64_t max);
-/* The rest of a dead target's records, and the account of what never came. */
+/* Delivers the rest of a dead target's records and counts what never came. */
 int order_finish(struct order *, int64_t now_ms);
 
 /*
- * What outlives a keeper of all this.  It is saved between two rounds, where
- * nobody has a turn, or in the middle of a merge that no range and no common
- * slot is part of: what sources wait for comes about anew when they are run, by
- * a round that looks first.  The arrays are filled as far as their counts say.
+ * The state that outlives a keeper.  It is saved between two rounds, or within a
+ * merge without ranges and common slots: a round that looks first finds again what
+ * each source waits for.  The arrays are filled as far as their counts say.
  */
 struct order_range_state {
 	uint64_t noted[REC_SHARDS / 64];
@@ -213,17 +329,14 @@ struct order_state {
 void order_save(const struct order *, struct order_state *,
     struct reader_state *);
 /*
- * After order_init(), of a reader that has been resumed; delivers nothing.
- * -EINVAL for a state that cannot be, -EPROTO when the records that it speaks
- * of are not there, -ENOMEM.
+ * After order_init() with a resumed reader; delivers nothing.  -EINVAL for an
+ * impossible state, -EPROTO when records of the state are not there, -ENOMEM.
  */
 int order_resume(struct order *, const struct order_state *,
     const struct reader_state *);
 
-/* --- between order.c and the other files of its name -------------------- */
-
 /*
- * Past the merge scripts say whose turn it is, and they are made of what one
+ * False while scripts say which source has its turn: they are made of what one
  * look has seen.
  */
 static inline bool
@@ -235,116 +348,11 @@ order_can_save(const struct order *o)
 	    o->nranges == 0 && common->pos == common->seen);
 }
 
+/* The next ticket of shard s. */
 static inline uint32_t
 order_due(const struct order *o, unsigned s)
 {
 	return (uint32_t)o->shard[s];
 }
-
-static inline bool
-order_is_over(const struct order *o)
-{
-	return o->left == 0;
-}
-
-static inline void
-order_spend(struct order *o, unsigned records)
-{
-	o->left -= records < o->left ? records : o->left;
-}
-
-static inline bool
-order_scripted(const struct order *o, unsigned s)
-{
-	return o->wait[s].script != o->wait[s].script_end;
-}
-
-/* Sets a shard's due ticket and whether it is off the fast path. */
-static inline void
-order_set(struct order *o, unsigned s, uint32_t due)
-{
-	const struct shard_wait *w = &o->wait[s];
-	bool busy = w->waiters != 0 || w->owed != 0 || w->ranges != 0 ||
-	    w->script != w->script_end;
-
-	o->shard[s] = due | (uint64_t)busy << 32;
-}
-
-static inline void
-order_touch(struct order *o, unsigned s)
-{
-	order_set(o, s, order_due(o, s));
-}
-
-/* The record that a source has at its front. */
-static inline const struct rec *
-order_front(const struct order *o, unsigned id)
-{
-	if (id >= ORDER_COMMON)
-		return &o->common[id - ORDER_COMMON].rec;
-	return &o->source[id].chunk[o->source[id].at];
-}
-
-static inline struct common_slot *
-common_at(struct order *o, uint64_t n)
-{
-	return &o->common[n % RING_COMMON_SLOTS];
-}
-
-/* order.c */
-uint64_t order_held(const struct order *);	/* seen and not delivered */
-int order_put(struct order *, const struct rec *);
-void order_lose(struct order *, unsigned cause, uint64_t count);
-void order_ready(struct order *, unsigned id);
-bool order_turn(const struct order *, unsigned s, uint32_t ticket);
-int order_take_turn(struct order *, unsigned s, uint32_t ticket);
-int order_take_ticket(struct order *, unsigned s, uint32_t ticket);	/* out of turn */
-int order_wait_turn(struct order *, unsigned id, unsigned s, uint32_t ticket);
-int order_wake(struct order *, unsigned s);
-/* One record that is not on the fast path: 1 done, 0 its source waits. */
-int order_run(struct order *, unsigned id, const struct rec *);
-
-/*
- * order_common.c: reads what is valid, offers it, and the rest of it when what
- * stopped the offer may be gone; gives room back.
- */
-int common_read(struct order *);
-int common_offer(struct order *);
-int common_offer_rest(struct order *);
-void common_release(struct order *);
-int common_run(struct order *, unsigned id);
-void common_save(const struct order *, struct order_state *);
-int common_resume(struct order *, const struct order_state *);
-
-/*
- * order_pairs.c: what has become a pair since it was taken; and one whose
- * allocation has its turn: 1, or an error.
- */
-int pair_read(struct order *);
-int pair_run(struct order *, const struct rec *, unsigned s);
-
-/* order_range.c: 1 done, 0 the source waits, or an error. */
-int range_run(struct order *, unsigned id);
-/* The range under way of this source, or NULL. */
-struct order_range *range_of(struct order *, unsigned id);
-/* Counts a range as noted in s; true when it was the last of its shards. */
-bool range_note(struct order *, struct order_range *, unsigned s);
-/* True when a range that covers addr has been noted in s and is under way. */
-bool range_covers(const struct order *, unsigned s, uint64_t addr);
-/*
- * Puts the shards and tickets of a range into range_shard[] and
- * range_ticket[]: of one whose payload is at hand, or of the source's front.
- */
-int range_open(struct order *, const struct rec *, const struct rec *payload);
-int range_open_front(struct order *, unsigned id);
-/* The range at the front of the source is under way, and noted so far. */
-int range_resume(struct order *, unsigned id,
-    const uint64_t noted[REC_SHARDS / 64]);
-
-/* order_holes.c: gives scripts to shards whose old records are kept by a hole. */
-int holes_script(struct order *);
-void holes_end_scripts(struct order *);
-/* Owed tickets that cannot turn up any more are lost; a merge has to follow. */
-int holes_settle(struct order *);
 
 #endif

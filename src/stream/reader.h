@@ -6,25 +6,25 @@
  *
  * Vocabulary
  *	look		one reading of all in-flight words, then of all heads.
- *	seen		a ring's head at the last look; what lies before it may be
+ *	seen		a ring's head at the last look; records before it may be
  *			taken.
  *	old		seen at an earlier look already.  All heads having been
  *			read again since, whatever must come before an old record
  *			on its address has been seen as well.
  *	take		to copy records out and give their room back.
- *	peek		to copy them without.
+ *	peek		to copy records without giving room back.
  *	class		what the keeper does with a record; from op and level.
- *	done		records of a ring that have been delivered.  Its tail shows
- *			these, not what has been taken: who finds a ring drained
- *			knows that its records stand in the stream.
- *	follows		said of a ring: what it has from a certain record on comes
- *			after what another ring, its leader, has up to some end.
+ *	done		records of a ring that have been delivered.  The ring's tail
+ *			counts these, not the taken ones: the records of a drained
+ *			ring are in the stream.
+ *	follows		said of a ring: its records from a certain one on come
+ *			after those of another ring, its leader, up to some end.
  *	void		said of a record that was made while the target was
  *			dormant: it has its place in the order and no meaning.
  *			Its copy has a level that no producer writes.
- *	hold		no room is given back to producers but by a commit: what
- *			has been delivered since the last one is still in the
- *			rings, and the next keeper delivers it again.
+ *	hold		only a commit gives room back to producers: records that
+ *			were delivered since the last commit are still in the
+ *			rings, and the next keeper delivers them again.
  *
  *	pair	an allocation and its free in one record: one of the last
  *		RING_PAIRS of a ring may become one after it has been taken as
@@ -74,7 +74,7 @@ enum rec_class {
 	CLASS_CONTROL,		/* has no millisecond */
 };
 
-/* What the keeper knows of one ring. */
+/* The keeper's view of one ring. */
 struct reader_ring {
 	const struct rec *recs;
 	uint64_t pos;		/* records taken */
@@ -100,7 +100,7 @@ struct reader_ring {
 	uint64_t born[RING_PAIRS / 64];
 };
 
-/* A stack and a module as a target has written them down, checked. */
+/* A stack and a module of a target, checked. */
 struct reader_site {
 	uint64_t frame[RING_STACK_MAX];	/* modules below RING_MODULES */
 	unsigned depth;			/* 1 to RING_STACK_MAX */
@@ -155,12 +155,12 @@ struct reader {
 int reader_open(struct reader *, int fds[2], bool no_wait);
 /* The same for keepers that come after this one: see stream_feed_new_kept(). */
 int reader_open_kept(struct reader *, int fds[3], bool no_wait);
-/* Says that nobody drains any more, and unmaps. */
+/* Marks the keeper as gone, and unmaps. */
 void reader_close(struct reader *);
-/* Unmaps alone: somebody else goes on. */
+/* Only unmaps: another process goes on. */
 void reader_leave(struct reader *);
 
-/* What outlives a keeper of a ring. */
+/* The state of a ring that outlives a keeper. */
 struct ring_state {
 	uint64_t pos, done, seen;
 	uint64_t after, from, end;
@@ -182,16 +182,16 @@ struct reader_state {
 };
 
 /*
- * From now on room is given back by reader_commit() alone, and that of what
- * had been delivered at the last save.
+ * From now on only reader_commit() gives room back: that of records that were
+ * delivered at the last save.
  */
 void reader_hold(struct reader *);
 void reader_save(struct reader *, struct reader_state *);
 void reader_commit(struct reader *);
 
 /*
- * Maps areas that another process has made and takes them up where it saved;
- * says nothing to the target yet.  The descriptors stay the caller's.  -EINVAL
+ * Maps areas that another process has made and resumes from its state; does not
+ * tell the target yet.  The descriptors stay the caller's.  -EINVAL
  * for areas or a state that are not ours, -ESTALE when room has been given back
  * behind the state.
  */
@@ -199,12 +199,12 @@ int reader_resume(struct reader *, const int fds[2],
     const struct reader_state *);
 /* reader_gone() for areas that nobody has mapped. */
 int reader_abandon(const int fds[2]);
-/* stream_feed_area() */
+/* See stream_feed_area(). */
 int reader_which(int fd);
-/* Says it: the state is safe, and all that sleep for room may look again. */
+/* Tells the target: threads that sleep for room look again. */
 void reader_resumed(struct reader *);
 
-/* Nobody drains any more: wakes whoever waits and lets nobody wait again. */
+/* Marks the keeper as gone: wakes threads that wait and lets none wait again. */
 void reader_gone(struct reader *);
 
 /*
@@ -213,26 +213,26 @@ void reader_gone(struct reader *);
  */
 int64_t reader_beat(struct reader *, int64_t now_ms);
 
-/* What stream_feed_sandbox() says. */
+/* See stream_feed_sandbox(). */
 void reader_sandbox(struct reader *, enum ring_sandbox, uint64_t looks);
 
-/* What stream_feed_arm() says; true if that is a change. */
+/* See stream_feed_arm(); true if that is a change. */
 bool reader_arm(struct reader *, bool armed, int64_t now_ms);
 
-/* One allocation in so many bytes. */
+/* Asks for one sample in `period` bytes. */
 void reader_want_sample(struct reader *, uint64_t period);
 
 /* Makes a copy void, unless it is of a control record. */
 void reader_void(const struct reader *, struct rec *);
 
-/* What the target is asked for: frames of a stack, and RING_STACK_FREES. */
+/* Asks for stacks: frames, and RING_STACK_FREES. */
 void reader_want_stacks(struct reader *, uint32_t stack);
-/* That each event has a record of its own. */
+/* Asks for a record of its own for each event: no pairs. */
 void reader_want_apart(struct reader *, bool apart);
 
 /*
- * In-flight words, then heads and the counts of what was dropped, then what
- * follows what.
+ * Reads in-flight words, then heads and counts of dropped records, then which
+ * ring follows which.
  */
 int reader_look(struct reader *);
 
@@ -297,7 +297,7 @@ void reader_release(struct reader *);
 
 /*
  * Copy site and module `no` out: -EPROTO for one that the target has not
- * written down, or not as its own side does.  In reader_sites.c.
+ * written, or not as its own side does.
  */
 int reader_site(const struct reader *, uint32_t no, struct reader_site *);
 int reader_module(const struct reader *, unsigned no, struct reader_module *);
@@ -311,7 +311,7 @@ reader_class(const struct reader *r, const struct rec *rec)
 	return r->class[rec_flags(rec)];
 }
 
-/* Whether a class is one that a target can write. */
+/* True for a class that a target can write. */
 static inline bool
 reader_class_raw(enum rec_class class)
 {

@@ -1,13 +1,13 @@
 /*
- * sitemap: from the numbers that one target gives to its sites and modules to
- * those of a store.  Private to this room.
+ * sites: the map from the numbers that one target gives to its sites and modules
+ * to those of a store (stream.h).  Private to this room.
  *
- * A site is copied and put into the store when a record first names it; for
- * each record after that it is a load and a test.  A stack that has no place
- * in the store, or for want of a store, is its innermost return address.
+ * A site is copied into the store when a record first names it; for each record
+ * after that it is a load and a test.  A stack without a place in the store, or
+ * without a store, is its innermost return address.
  */
-#ifndef STREAM_SITEMAP_H
-#define STREAM_SITEMAP_H
+#ifndef STREAM_SITES_H
+#define STREAM_SITES_H
 
 #include "reader.h"
 #include "stream.h"
