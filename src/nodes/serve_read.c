@@ -152,8 +152,13 @@ gather(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 		} else if (digest && b.seq - range.next < want) {
 			want = b.seq - range.next;
 		}
-		more = gather_chunk(s, k, first, want < ANSWER_CHUNK ? want : ANSWER_CHUNK,
-		    &range, &taken);
+		/* Where nothing is cancelled, no more of them have room. */
+		if (s->pairs.whole && want > s->pairs.max - s->pairs.live)
+			want = s->pairs.max - s->pairs.live;
+		if (want == 0)
+			break;
+		more = gather_chunk(s, k, first, want < ANSWER_CHUNK ?
+		    want : ANSWER_CHUNK, &range, &taken);
 		add_lost(lost, &range);
 		scanned += taken;
 	}
