@@ -10,7 +10,7 @@
 
 #include "../src/base/kept.h"
 #include "../src/blklist/list.h"
-#include "../src/blklist/ready.h"
+#include "../src/blklist/memory.h"
 #include "harness.h"
 
 #define PIECE LIST_HUGE
@@ -50,8 +50,8 @@ START_TEST(memory_that_was_asked_for_comes)
 	unsigned char *p = map(PIECES * (size_t)PIECE);
 
 	for (size_t i = 0; i < PIECES; i++)
-		ready_ask(p + i * PIECE, PIECE, false);
-	ready_settle();
+		populate_ask(p + i * PIECE, PIECE, false);
+	populate_wait();
 	ck_assert_uint_eq(present(p, PIECES * (size_t)PIECE),
 	    PIECES * (size_t)PIECE / page);
 	list_unmap(p, PIECES * (size_t)PIECE);
@@ -65,9 +65,9 @@ START_TEST(bytes_that_are_written_meanwhile_stay)
 	size_t i;
 
 	for (i = 0; i < PIECES; i++)
-		ready_ask(p + i * PIECE, PIECE, false);
+		populate_ask(p + i * PIECE, PIECE, false);
 	memset(p, 0xa5, PIECES * (size_t)PIECE);
-	ready_settle();
+	populate_wait();
 	for (i = 0; i < PIECES * (size_t)PIECE; i++)
 		if (p[i] != 0xa5)
 			break;
@@ -82,9 +82,9 @@ START_TEST(memory_that_was_forgotten_does_not_come)
 	unsigned char *half = p + PIECES / 2 * (size_t)PIECE;
 
 	for (size_t i = PIECES; i-- > 0; )
-		ready_ask(p + i * PIECE, PIECE, false);
+		populate_ask(p + i * PIECE, PIECE, false);
 	list_release(p, half);
-	ready_settle();
+	populate_wait();
 	ck_assert_uint_eq(present(p, PIECES / 2 * (size_t)PIECE), 0);
 	ck_assert_uint_eq(present(half, PIECES / 2 * (size_t)PIECE),
 	    PIECES / 2 * (size_t)PIECE / page);
@@ -98,7 +98,7 @@ START_TEST(pages_that_are_touched_come_as_they_were)
 
 	p[0] = 0x5a;
 	p[page] = 0xa5;
-	ready_touch(p, PIECE);
+	populate_touch(p, PIECE);
 	ck_assert_uint_eq(present(p, PIECE), PIECE / page);
 	ck_assert_uint_eq(p[0], 0x5a);
 	ck_assert_uint_eq(p[page], 0xa5);
@@ -118,13 +118,13 @@ START_TEST(forked_child_has_a_thread_of_its_own)
 	int status;
 	pid_t pid;
 
-	ready_ask(p, PIECE, false);
+	populate_ask(p, PIECE, false);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		ready_forget(p, PIECE);
-		ready_ask(p + PIECE, PIECE, false);
-		ready_settle();
+		populate_cancel(p, PIECE);
+		populate_ask(p + PIECE, PIECE, false);
+		populate_wait();
 		_exit(present(p + PIECE, PIECE) != PIECE / page);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -172,7 +172,7 @@ START_TEST(growing_list_finds_its_memory_there)
 		if (n >= GROWN)
 			taken += faults() - before;
 		blklist_ahead(l);
-		ready_settle();
+		populate_wait();
 	}
 	ck_assert_int_lt(taken, (LIVE - GROWN) / 2000);
 	blklist_free(l);

@@ -7,9 +7,46 @@
 #include <string.h>
 
 #include "age.h"
-#include "age_mend.h"
+#include "age_sort.h"
 #include "bits.h"
 #include "commit.h"
+
+#define AGE_AHEAD 16		/* records fetched ahead */
+#define AGE_READY_GRAIN UINT32_C(1024)	/* a page of ord[], and whole steps */
+
+/* What age_mend() sorts, and what its journal has. */
+struct aged {
+	int64_t seq;
+	int64_t ms;
+	uint32_t index;
+};
+
+struct aged_keys {
+	const struct store_node *node;
+	uint64_t mask;
+};
+
+#define AGE_RUNS_JOURNAL 2u
+
+static inline size_t
+age_chunks(const struct age *a)
+{
+	return a->end >> AGE_CHUNK_SHIFT;
+}
+
+/* The records of a word that is looked at next. */
+static inline __attribute__((always_inline)) void
+age_fetch_word(const struct age *a, const struct store_node *node,
+    uint32_t from)
+{
+	for (uint64_t w = a->bits[from >> 6]; w != 0; w &= w - 1)
+		__builtin_prefetch(&node[a->ord[from +
+		    (uint32_t)__builtin_ctzll(w)]].pos, 1);
+}
+
+static void age_parts_drop(struct age *);
+static bool age_parts_pass(struct age *, struct store_node *);
+static size_t age_parts_memory(const struct age *);
 
 /* More positions than this above four times those in use: pages go back. */
 #define RELEASE_SLACK 65536
@@ -61,8 +98,9 @@ runs_bytes(const struct age *a)
 	return (size_t)a->cap * sizeof(struct age_run);
 }
 
-void
-age_say_runs(struct age *a, unsigned which, uint32_t n)
+/* Says which runs of a kept list count: the table and its length, or the journal. */
+static void
+set_runs(struct age *a, unsigned which, uint32_t n)
 {
 	if (a->kept == NULL)
 		return;
@@ -71,11 +109,11 @@ age_say_runs(struct age *a, unsigned which, uint32_t n)
 	list_in_order();
 }
 
-void
-age_say_nruns(struct age *a)
+static void
+set_nruns(struct age *a)
 {
 	if (!a->mending)
-		age_say_runs(a, a->copy, a->nruns);
+		set_runs(a, a->copy, a->nruns);
 }
 
 /* Where a shorter table is written: in place if nobody may find it half done. */
@@ -93,7 +131,7 @@ use_other_runs(struct age *a, uint32_t n)
 	a->run = other_runs(a);
 	a->copy ^= a->kept != NULL;
 	a->nruns = n;
-	age_say_nruns(a);
+	set_nruns(a);
 }
 
 static int
@@ -135,7 +173,7 @@ age_init(struct age *a, const struct blklist *l)
 	a->nruns = 1;
 	a->ready = AGE_READY_GRAIN;
 	if (a->kept != NULL && a->kept->runs == 0)
-		age_say_nruns(a);
+		set_nruns(a);
 	return 0;
 }
 
@@ -149,7 +187,7 @@ age_fini(struct age *a)
 }
 
 /* Positions that there has been memory for since pages were given back. */
-uint32_t
+static uint32_t
 age_taken(const struct age *a)
 {
 	uint32_t top = a->next > a->top ? a->next : a->top;
@@ -186,7 +224,8 @@ age_ahead(struct age *a)
 	return true;
 }
 
-void
+/* Gives pages back if there are many more than positions. */
+static void
 age_release(struct age *a)
 {
 	if (a->next > a->top)
@@ -214,7 +253,7 @@ age_begin_run(struct age *a, uint64_t seq, int64_t ms)
 		.ms_base = (int64_t)((uint64_t)ms - (UINT64_C(1) << 31)),
 	};
 	a->nruns = n;
-	age_say_nruns(a);
+	set_nruns(a);
 }
 
 /* The last one that begins at the position or before it. */
@@ -235,7 +274,7 @@ age_earlier_run(const struct age *a, uint32_t pos)
 }
 
 /* No position is taken; what comes is as a rule as what came last. */
-void
+static void
 age_drop_runs(struct age *a)
 {
 	struct age_run *to;
@@ -444,4 +483,601 @@ age_memory(const struct age *a)
 		top -= a->cap - (a->sweeping ? a->to : 0);
 	return top * sizeof(*a->ord) + top / 8 + age_parts_memory(a) +
 	    age_chunks(a) * sizeof(*a->chunk) + a->nruns * sizeof(*a->run);
+}
+
+/* --- mending in parts ------------------------------------------------------ */
+
+/*
+ * Putting positions into the order of age in parts, while blocks come and go.
+ *
+ * A position is never given twice in the meantime: the old ones, all in the
+ * first area, are only left, and what comes takes positions in the second one.
+ * So an old position that is still live is the same block's as when it was
+ * looked at, and of one that is not nothing has to be done any more.  Every
+ * record says where it is, in whichever area: at any moment all that is said
+ * of positions is true of these, but for their order.
+ */
+
+#define LOOKS 8			/* at each block, all in all; at the most */
+#define FETCH_ORD (2 * AGE_AHEAD)
+#define RELEASE (UINT32_C(1) << 16)	/* keys whose memory is given back together */
+
+enum step {
+	STEP_HOME,		/* ends the sweep out of the second area */
+	STEP_COLLECT,
+	STEP_SORT,
+	STEP_PLACE,
+};
+
+struct age_parts {
+	enum step step;
+	uint64_t key_mask;
+	uint32_t old;		/* positions before this one are old ... */
+	uint32_t old_taken;	/* ... and memory was taken for so many */
+	uint32_t old_runs;
+	uint32_t room;		/* blocks that are placed, at most */
+	uint32_t at;		/* old position, then key, that comes next */
+	uint32_t run;		/* of `at` */
+	uint32_t same;		/* keys before this one are in order altogether */
+	uint32_t to;		/* position that comes next */
+	uint32_t to_runs;	/* behind those of old positions */
+	struct age_sort sort;
+};
+
+/* Forgets what was begun; every position is right, in order or not. */
+static void
+age_parts_drop(struct age *a)
+{
+	struct age_parts *p = a->parts;
+
+	if (p == NULL)
+		return;
+	/* What has come since is as a rule behind none of the rest. */
+	if (p->step > STEP_HOME)
+		a->mixed = true;
+	age_sort_fini(&p->sort, p->room);
+	free(p);
+	a->parts = NULL;
+}
+
+static size_t
+age_parts_memory(const struct age *a)
+{
+	const struct age_parts *p = a->parts;
+
+	return p == NULL ? 0 : sizeof(*p) +
+	    (size_t)p->room * 2 * sizeof(struct age_key);
+}
+
+/*
+ * A sweep out of the second area needs room for an eighth of what it passes.
+ * If blocks come so fast that there may be none, all is done at once.
+ */
+static bool
+age_parts_pass(struct age *a, struct store_node *node)
+{
+	const struct age_parts *p = a->parts;
+
+	if (p->step == STEP_HOME)
+		return false;
+	if (a->next - a->cap > a->cap / 4 * 3)
+		age_mend(a, node, p->key_mask);
+	return true;
+}
+
+/*
+ * Whether it is worth it, and there is room for the runs: in the second area at
+ * most each position that age_parts_pass() allows begins one.
+ */
+static bool
+begin_parts(struct age *a, uint64_t key_mask, uint32_t work)
+{
+	if (a->kept != NULL || a->live <= work / LOOKS ||
+	    a->nruns > a->cap / 4 - 2 * AGE_STEP)
+		return false;
+	a->parts = calloc(1, sizeof(*a->parts));
+	if (a->parts == NULL)
+		return false;
+	a->parts->key_mask = key_mask;
+	return true;
+}
+
+/* From here on positions are taken in the second area. */
+static bool
+leave_old(struct age *a, struct age_parts *p)
+{
+	struct age_run *r = &a->run[a->nruns];
+
+	if (age_sort_init(&p->sort, a->live) < 0)
+		return false;
+	p->room = a->live;
+	p->old = a->next;
+	p->old_taken = age_taken(a);
+	p->old_runs = a->nruns++;
+	p->to = a->cap;
+	*r = r[-1];
+	r->first = a->cap + p->room;
+	a->sweeping = false;
+	a->mixed = false;
+	a->next = a->seen = a->top = r->first;
+	a->ready = (a->next + AGE_READY_GRAIN) & ~(AGE_READY_GRAIN - 1);
+	p->step = STEP_COLLECT;
+	return true;
+}
+
+static void
+collect_word(const struct age *a, struct age_parts *p,
+    const struct store_node *node)
+{
+	if (p->at + 64 < p->old)
+		age_fetch_word(a, node, p->at + 64);
+	for (uint64_t w = a->bits[p->at >> 6]; w != 0; w &= w - 1) {
+		uint32_t pos = p->at + (uint32_t)__builtin_ctzll(w);
+
+		while (p->run + 1 < p->old_runs &&
+		    a->run[p->run + 1].first <= pos)
+			p->run++;
+		age_sort_add(&p->sort, (int64_t)
+		    ((uint64_t)a->run[p->run].seq_high << 32 |
+		    node[a->ord[pos]].seq), pos);
+	}
+	p->at += 64;
+}
+
+/* --- places --------------------------------------------------------------- */
+
+struct same {
+	const struct age *a;
+	const struct store_node *node;
+	uint64_t key_mask;
+};
+
+/* What has gone meanwhile is anywhere among them. */
+static int
+compare_same(const void *va, const void *vb, void *arg)
+{
+	const struct age_key *a = va, *b = vb;
+	const struct same *s = arg;
+	uint64_t ka = s->node[s->a->ord[a->which]].w[0] & s->key_mask;
+	uint64_t kb = s->node[s->a->ord[b->which]].w[0] & s->key_mask;
+
+	return ka < kb ? -1 : ka > kb;
+}
+
+/* Keys with the number of this one, of which there is one in an honest stream. */
+static void
+order_same(const struct age *a, struct age_parts *p,
+    const struct store_node *node)
+{
+	struct same s = { a, node, p->key_mask };
+	const struct age_key *key = p->sort.key;
+	uint32_t end = p->at + 1;
+
+	while (end < p->sort.n &&
+	    age_key_value(&key[end]) == age_key_value(&key[p->at]))
+		end++;
+	if (end - p->at > 1)
+		qsort_r(&p->sort.key[p->at], end - p->at, sizeof(*key),
+		    compare_same, &s);
+	p->same = end;
+}
+
+/* The run that the next place is in has this number and time. */
+static void
+run_of_place(struct age *a, struct age_parts *p, uint64_t seq, int64_t ms)
+{
+	struct age_run *r = &a->run[p->old_runs + p->to_runs];
+
+	if (p->to_runs > 0 && age_run_takes(r - 1, seq, ms))
+		return;
+	/* As a rule that of what has come since. */
+	memmove(r + 1, r, (a->nruns++ - p->old_runs - p->to_runs++) *
+	    sizeof(*r));
+	if (!age_run_takes(r, seq, ms)) {
+		r->seq_high = (uint32_t)(seq >> 32);
+		r->ms_base = (int64_t)((uint64_t)ms - (UINT64_C(1) << 31));
+	}
+	r->first = p->to;
+}
+
+static void
+place_next(struct age *a, struct age_parts *p, struct store_node *node)
+{
+	const struct age_key *key = p->sort.key;
+	uint32_t at = p->at++, pos = key[at].which, index = a->ord[pos];
+	struct store_node *n = &node[index];
+
+	if (at + FETCH_ORD < p->sort.n)
+		__builtin_prefetch(&a->ord[key[at + FETCH_ORD].which]);
+	if (at + AGE_AHEAD < p->sort.n)
+		__builtin_prefetch(
+		    &node[a->ord[key[at + AGE_AHEAD].which]].pos, 1);
+	if (p->at % RELEASE == 0)
+		age_sort_release(&p->sort, p->at - RELEASE, p->at);
+	if (!age_is_live(a, pos))
+		return;
+	run_of_place(a, p, age_seq(a, n), age_ms(a, n));
+	a->ord[p->to] = index;
+	age_unset(a, pos);
+	age_set(a, p->to);
+	store_set_pos(n, p->to++);
+}
+
+/* Nothing is in the first area any more; a sweep brings all back to it. */
+static void
+end_parts(struct age *a, struct age_parts *p)
+{
+	struct age_run *to = a->run, *from = to + p->old_runs;
+	uint32_t n = a->nruns - p->old_runs;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (to == a->run || to[-1].seq_high != from[i].seq_high ||
+		    to[-1].ms_base != from[i].ms_base)
+			*to++ = from[i];
+	a->nruns = (uint32_t)(to - a->run);
+	list_release(a->ord, a->ord + p->old_taken);
+	list_release(a->bits, a->bits + (p->old_taken >> 6));
+	a->sweeping = true;
+	a->from = a->cap;
+	a->to = 0;
+	a->run_from = 0;
+	age_sort_fini(&p->sort, p->room);
+	free(p);
+	a->parts = NULL;
+}
+
+/* --- parts ---------------------------------------------------------------- */
+
+/* One look at a word or a key, of `work`; false if it cannot be done in parts. */
+static bool
+one_step(struct age *a, struct age_parts *p, struct store_node *node,
+    uint32_t *work)
+{
+	uint32_t cost = 0;
+
+	switch (p->step) {
+	case STEP_HOME:
+		if (a->next < a->cap)
+			return leave_old(a, p);
+		assert(a->sweeping);
+		age_sweep(a, node);
+		cost = 64;
+		break;
+	case STEP_COLLECT:
+		if (p->at >= p->old) {
+			p->at = 0;
+			p->step = STEP_SORT;
+			break;
+		}
+		collect_word(a, p, node);
+		cost = 64;
+		break;
+	case STEP_SORT:
+		if (age_sort_step(&p->sort, work))
+			p->step = STEP_PLACE;
+		break;
+	case STEP_PLACE:
+		if (p->at >= p->same)
+			order_same(a, p, node);
+		place_next(a, p, node);
+		cost = 2;
+		break;
+	}
+	*work -= cost < *work ? cost : *work;
+	return true;
+}
+
+bool
+age_mend_part(struct age *a, struct store_node *node, uint64_t key_mask,
+    uint32_t work)
+{
+	struct age_parts *p;
+
+	if (!age_is_mixed(a))
+		return true;
+	if (work == 0)
+		return false;
+	if (a->parts == NULL && !begin_parts(a, key_mask, work)) {
+		age_mend(a, node, key_mask);
+		return true;
+	}
+	p = a->parts;
+	while (work > 0) {
+		if (p->step == STEP_PLACE && p->at >= p->sort.n) {
+			end_parts(a, p);
+			/* Unless others have come out of order. */
+			return !a->mixed;
+		}
+		if (!one_step(a, p, node, &work)) {
+			age_mend(a, node, key_mask);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- mending at once ------------------------------------------------------- */
+
+/*
+ * Putting positions into the order of age, all at once; and after a kill.
+ */
+
+#define SORT_FEW 1024		/* not worth taking memory for */
+
+static int
+compare_aged(const void *va, const void *vb, void *arg)
+{
+	const struct aged *a = va, *b = vb;
+	const struct aged_keys *k = arg;
+	uint64_t ka, kb;
+
+	if (a->seq != b->seq)
+		return a->seq < b->seq ? -1 : 1;
+	ka = k->node[a->index].w[0] & k->mask;
+	kb = k->node[b->index].w[0] & k->mask;
+	return ka < kb ? -1 : ka > kb;
+}
+
+/* The live ones as they stand; returns how many begin in order. */
+static uint32_t
+collect_aged(const struct age *a, struct aged_keys *keys, struct aged *out)
+{
+	uint32_t n = 0, sorted = 0;
+
+	for (uint32_t base = 0; base < a->next; base += 64) {
+		if ((base & (AGE_CHUNK - 1)) == 0 &&
+		    a->chunk[base >> AGE_CHUNK_SHIFT] == 0) {
+			base += AGE_CHUNK - 64;
+			continue;
+		}
+		if (base + 64 < a->next)
+			age_fetch_word(a, keys->node, base + 64);
+		for (uint64_t w = a->bits[base >> 6]; w != 0; w &= w - 1) {
+			uint32_t i = a->ord[base + (uint32_t)__builtin_ctzll(w)];
+
+			out[n] = (struct aged){
+				.seq = (int64_t)age_seq(a, &keys->node[i]),
+				.ms = age_ms(a, &keys->node[i]),
+				.index = i,
+			};
+			if (sorted == n && (n == 0 ||
+			    compare_aged(&out[n - 1], &out[n], keys) < 0))
+				sorted = n + 1;
+			n++;
+		}
+	}
+	assert(n == a->live);
+	return sorted;
+}
+
+/* Those with the same number, of which there are none in an honest stream. */
+static void
+sort_same(struct aged *row, uint32_t n, struct aged_keys *keys)
+{
+	for (uint32_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && row[end].seq == row[i].seq;)
+			end++;
+		if (end - i > 1)
+			qsort_r(row + i, end - i, sizeof(*row), compare_aged,
+			    keys);
+	}
+}
+
+static int
+sort_many(struct aged *row, uint32_t n, struct aged_keys *keys)
+{
+	struct aged *out = list_map(n * sizeof(*out));
+	struct age_sort *s = malloc(sizeof(*s));
+	int err = -ENOMEM;
+
+	if (out == NULL || s == NULL || age_sort_init(s, n) < 0)
+		goto no_memory;
+	for (uint32_t i = 0; i < n; i++)
+		age_sort_add(s, row[i].seq, i);
+	age_sort_step(s, &(uint32_t){ UINT32_MAX });
+	for (uint32_t i = 0; i < n; i++) {
+		if (i + AGE_AHEAD < n)
+			__builtin_prefetch(&row[s->key[i + AGE_AHEAD].which]);
+		out[i] = row[s->key[i].which];
+	}
+	memcpy(row, out, n * sizeof(*row));
+	sort_same(row, n, keys);
+	age_sort_fini(s, n);
+	err = 0;
+no_memory:
+	free(s);
+	list_unmap(out, n * sizeof(*out));
+	return err;
+}
+
+static void
+sort_rows(struct aged *row, uint32_t n, struct aged_keys *keys)
+{
+	if (n < SORT_FEW || sort_many(row, n, keys) < 0)
+		qsort_r(row, n, sizeof(*row), compare_aged, keys);
+}
+
+/* Everything at positions 0 to live - 1, all bits of them set, no others. */
+static void
+fill_all(struct age *a)
+{
+	uint32_t n = a->live;
+
+	for (uint32_t c = 0; c <= (a->next - 1) >> AGE_CHUNK_SHIFT; c++)
+		if (a->chunk[c] != 0)
+			memset(&a->bits[c << (AGE_CHUNK_SHIFT - 6)], 0,
+			    AGE_CHUNK / 8);
+	memset(a->bits, 0xff, (size_t)(n >> 6) * sizeof(*a->bits));
+	if (n & 63)
+		a->bits[n >> 6] = (UINT64_C(1) << (n & 63)) - 1;
+	for (uint32_t c = 0; c <= (a->next - 1) >> AGE_CHUNK_SHIFT; c++) {
+		uint32_t first = c << AGE_CHUNK_SHIFT;
+
+		a->chunk[c] = n <= first ? 0 :
+		    n - first < AGE_CHUNK ? n - first : AGE_CHUNK;
+	}
+	if (a->next > a->top)
+		a->top = a->next;
+	a->next = n;
+	a->sweeping = false;
+	a->mixed = false;
+	age_release(a);
+}
+
+static void
+place(struct age *a, struct store_node *node, uint32_t pos,
+    const struct aged *one)
+{
+	uint64_t seq = (uint64_t)one->seq;
+
+	a->next = pos;
+	if (!age_run_takes(&a->run[a->nruns - 1], seq, one->ms))
+		age_begin_run(a, seq, one->ms);
+	a->ord[pos] = one->index;
+	node[one->index].pos = pos;
+	a->newest = one->seq;
+}
+
+/*
+ * Two rows, each in order, become one.  The journal of a kept list has both,
+ * and counts until every position is written.
+ */
+static void
+merge(struct age *a, struct store_node *node, struct aged_keys *keys,
+    const struct aged *all, uint32_t sorted, uint32_t n)
+{
+	const struct aged *x = all, *y = all + sorted;
+	const struct aged *x_end = y, *y_end = all + n;
+	uint32_t next = a->next;
+
+	a->mending = a->kept != NULL;
+	age_drop_runs(a);
+	for (uint32_t pos = 0; pos < n; pos++) {
+		bool take_x = y == y_end ||
+		    (x != x_end && compare_aged(x, y, keys) < 0);
+		const struct aged *one = take_x ? x++ : y++;
+
+		if (x_end - x > AGE_AHEAD)
+			__builtin_prefetch(&node[x[AGE_AHEAD].index].pos, 1);
+		if (y_end - y > AGE_AHEAD)
+			__builtin_prefetch(&node[y[AGE_AHEAD].index].pos, 1);
+		place(a, node, pos, one);
+	}
+	a->mending = false;
+	set_nruns(a);
+	a->next = next;
+	fill_all(a);
+	if (a->kept != NULL)
+		kept_zero(a->memory, a->journal, n * sizeof(*a->journal));
+}
+
+/*
+ * What is in order already is long and what is not is short, as a rule: the
+ * rest is sorted and the two are merged.
+ */
+void
+age_mend(struct age *a, struct store_node *node, uint64_t key_mask)
+{
+	struct aged_keys keys = { .node = node, .mask = key_mask };
+	uint32_t n = a->live, sorted;
+	struct aged *all;
+
+	if (n == 0)
+		return;
+	age_parts_drop(a);
+	all = a->kept != NULL ? a->journal : list_map(n * sizeof(*all));
+	if (all == NULL)
+		return;
+	sorted = collect_aged(a, &keys, all);
+	sort_rows(all + sorted, n - sorted, &keys);
+	set_runs(a, AGE_RUNS_JOURNAL, n);
+	merge(a, node, &keys, all, sorted, n);
+	if (a->kept == NULL)
+		list_unmap(all, n * sizeof(*all));
+}
+
+/* --- after a kill --------------------------------------------------------- */
+
+/* So many of the journal begin in order; 0 unless the others are so, too. */
+static uint32_t
+first_row(const struct age *a, struct aged_keys *keys, uint32_t n)
+{
+	const struct aged *all = a->journal;
+	uint32_t sorted = n;
+
+	for (uint32_t i = 1; i < n; i++) {
+		if (compare_aged(&all[i - 1], &all[i], keys) < 0)
+			continue;
+		if (sorted < n)
+			return 0;
+		sorted = i;
+	}
+	return sorted;
+}
+
+static int
+reopen_journal(struct age *a, struct store_node *node, uint32_t n,
+    uint32_t ready, uint64_t key_mask)
+{
+	struct aged_keys keys = { .node = node, .mask = key_mask };
+	uint32_t sorted;
+
+	if (n == 0 || n > ready)
+		return -ESTALE;
+	for (uint32_t i = 0; i < n; i++)
+		if (a->journal[i].index >= ready)
+			return -ESTALE;
+	sorted = first_row(a, &keys, n);
+	if (sorted == 0)
+		return -ESTALE;
+	a->live = a->next = n;
+	merge(a, node, &keys, a->journal, sorted, n);
+	/* They are adopted like those that were never in a journal. */
+	memset(a->bits, 0, (((size_t)n + 63) >> 6) * sizeof(*a->bits));
+	memset(a->chunk, 0, age_chunks(a) * sizeof(*a->chunk));
+	a->live = a->next = 0;
+	return 0;
+}
+
+int
+age_reopen(struct age *a, struct store_node *node, uint32_t ready,
+    uint64_t key_mask)
+{
+	uint32_t n = (uint32_t)a->kept->runs;
+	unsigned which = (unsigned)(a->kept->runs >> 32);
+
+	if (which == AGE_RUNS_JOURNAL)
+		return reopen_journal(a, node, n, ready, key_mask);
+	if (which > 1 || n == 0 || n > a->cap)
+		return -ESTALE;
+	a->copy = which;
+	a->run = a->runs + which * (size_t)a->cap;
+	a->nruns = n;
+	return 0;
+}
+
+bool
+age_adopt(struct age *a, const struct store_node *n, uint32_t index)
+{
+	if (age_is_live(a, n->pos))
+		return false;
+	a->ord[n->pos] = index;
+	age_set(a, n->pos);
+	a->live++;
+	if (n->pos >= a->next)
+		a->next = n->pos + 1;
+	return true;
+}
+
+/*
+ * Also where nothing is out of order: positions may have come near their end,
+ * and the last run may begin where none is taken.
+ */
+void
+age_close(struct age *a, struct store_node *node, uint64_t key_mask)
+{
+	if (a->live == 0)
+		age_restart(a);
+	else
+		age_mend(a, node, key_mask);
 }

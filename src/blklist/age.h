@@ -89,7 +89,7 @@ void age_sweep(struct age *, struct store_node *);
 /* Puts positions into order, at once, and leaves no gap. */
 void age_mend(struct age *, struct store_node *, uint64_t key_mask);
 /*
- * The same in parts (age_parts.c), each of which looks at about `work` blocks;
+ * The same in parts, each of which looks at about `work` blocks;
  * true when they are in order.  In between all else may be done.
  */
 bool age_mend_part(struct age *, struct store_node *, uint64_t key_mask,

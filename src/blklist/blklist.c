@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "commit.h"
+#include "list.h"
 
 /*
  * Pairs are looked for when at least this part of the records is in one.  To look
@@ -145,7 +146,7 @@ list_odd_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 	if (!(l->legal[type >> 6] >> (type & 63) & 1))
 		l->counts.illegal_type++;
 	if (type == TYPE_REALLOC)
-		list_moves_alloc(l, c, i);
+		list_reallocs_alloc(l, c, i);
 }
 
 void
@@ -214,6 +215,63 @@ estimate_sub(struct blklist *l, uint64_t key, uint64_t size)
 	l->est.bytes -= (uint64_t)(weight * (double)size);
 }
 
+/* --- rises by thread ------------------------------------------------------- */
+
+/*
+ * By how much each thread's records have raised the bytes held.
+ *
+ * Where events of several threads have no order, the bytes that they held at once
+ * are not known; they were at most the bytes held before plus each thread's own
+ * peak.
+ */
+
+int
+blklist_follow_rises(struct blklist *l)
+{
+	if (l->rises == NULL)
+		l->rises = calloc(1, sizeof *l->rises);
+	if (l->rises == NULL)
+		return -ENOMEM;
+	l->rises->round = 1;
+	l->aside = true;
+	return 0;
+}
+
+uint64_t
+blklist_rises(const struct blklist *l)
+{
+	return l->rises != NULL ? l->rises->all : 0;
+}
+
+void
+blklist_rises_begin(struct blklist *l)
+{
+	if (l->rises == NULL)
+		return;
+	l->rises->all = 0;
+	l->rises->round++;
+}
+
+/* A false record may make a sum wrap. */
+static void
+add_to_rise(struct list_rises *rises, unsigned thread, int64_t bytes)
+{
+	int64_t sum;
+
+	if (rises->of[thread].round != rises->round) {
+		rises->of[thread].round = rises->round;
+		rises->of[thread].sum = rises->of[thread].highest = 0;
+	}
+	sum = (int64_t)((uint64_t)rises->of[thread].sum + (uint64_t)bytes);
+	rises->of[thread].sum = sum;
+	if (sum <= rises->of[thread].highest)
+		return;
+	rises->all += (uint64_t)(sum - rises->of[thread].highest);
+	rises->of[thread].highest = sum;
+}
+
+/* --- what only some lists count -------------------------------------------- */
+
 void
 list_aside_add(struct blklist *l, const struct rec *r, uint64_t key,
     uint64_t size)
@@ -221,7 +279,7 @@ list_aside_add(struct blklist *l, const struct rec *r, uint64_t key,
 	if (l->period != 0)
 		estimate_add(l, key, size);
 	if (l->rises != NULL && r != NULL)
-		list_rises_change(l->rises, rec_thread(r), (int64_t)size);
+		add_to_rise(l->rises, rec_thread(r), (int64_t)size);
 }
 
 void
@@ -231,7 +289,7 @@ list_aside_sub(struct blklist *l, const struct rec *r, uint64_t key,
 	if (l->period != 0)
 		estimate_sub(l, key, size);
 	if (l->rises != NULL && r != NULL)
-		list_rises_change(l->rises, rec_thread(r), -(int64_t)size);
+		add_to_rise(l->rises, rec_thread(r), -(int64_t)size);
 }
 
 /* Whether to look for pairs in the next n records. */
@@ -268,7 +326,7 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 	};
 
 	assert(l->ops->apply != NULL);
-	list_moves_batch(l, b->gaps);
+	list_reallocs_batch(l, b->gaps);
 	for (size_t at = 0; at < b->n; at += c.n) {
 		c.n = b->n - at < LIST_CHUNK ? (unsigned)(b->n - at) : LIST_CHUNK;
 		c.at = at;
@@ -432,7 +490,7 @@ blklist_clear(struct blklist *l)
 	l->est = (struct list_estimate){ 0 };
 	l->adapt = (struct list_adapt){ 0 };
 	l->removed_n = 0;
-	list_moves_clear(l);
+	list_reallocs_clear(l);
 	l->limbo_used = 0;
 	if (l->kept == NULL) {
 		list_zero(l->limbo, limbos);
@@ -451,7 +509,7 @@ blklist_free(struct blklist *l)
 		return;
 	l->ops->close(l);
 	removed_free(l);
-	list_moves_fini(l);
+	list_reallocs_fini(l);
 	list_infos_fini(l);
 	free(l->rises);
 	give_memory(l);
@@ -564,7 +622,7 @@ blklist_memory(const struct blklist *l)
 	    l->removed_cap;
 
 	return sizeof(*l) + l->ops->memory(l) + kept * sizeof(*l->removed) +
-	    l->limbo_used * sizeof(*l->limbo) + list_moves_memory(l) +
+	    l->limbo_used * sizeof(*l->limbo) + list_reallocs_memory(l) +
 	    list_infos_memory(&l->infos);
 }
 
@@ -604,7 +662,7 @@ list_limbo_keep(struct blklist *l, const struct rec *r, uint64_t key,
 	limbo->state = state;
 	if (state == LIMBO_BLOCK)
 		limbo->blk = *b;
-	list_moves_free(l, r, state == LIMBO_BLOCK ? b : NULL);
+	list_reallocs_free(l, r, state == LIMBO_BLOCK ? b : NULL);
 }
 
 enum limbo_state
@@ -617,7 +675,7 @@ list_limbo_take(struct blklist *l, const struct rec *undo, uint64_t key,
 	if (state == LIMBO_NONE || limbo->key != key)
 		return LIMBO_NONE;
 	limbo_to_change(l, rec_thread(undo))->state = LIMBO_NONE;
-	list_moves_undo(l, undo);
+	list_reallocs_undo(l, undo);
 	l->counts.frees--;
 	if (state == LIMBO_BLOCK)
 		*b = limbo->blk;
@@ -628,4 +686,120 @@ list_limbo_take(struct blklist *l, const struct rec *undo, uint64_t key,
 	else
 		l->counts.late--;
 	return state;
+}
+
+/* --- requesters ------------------------------------------------------------ */
+
+/*
+ * Requesters, each once: aInfo of a block is an index into this table.
+ */
+
+/* A target cannot know which names collide: the table lies anywhere. */
+static uint32_t
+info_hash(const struct list_infos *t, const struct blklist_info *info)
+{
+	return hash_of_key(hash_of_bytes((uintptr_t)t->entry, info,
+	    sizeof(*info)));
+}
+
+static bool
+info_same(const void *of, uint32_t number, const void *key)
+{
+	return memcmp((const struct blklist_info *)of + number, key,
+	    sizeof(struct blklist_info)) == 0;
+}
+
+/* A copy for memcmp: zeros behind the name's end. */
+static struct blklist_info
+info_plain(const struct blklist_info *info)
+{
+	struct blklist_info plain;
+
+	memset(&plain, 0, sizeof(plain));
+	memcpy(plain.name, info->name, strnlen(info->name,
+	    sizeof(info->name) - 1));
+	if (plain.name[0] == '\0')
+		plain.node = info->node;
+	return plain;
+}
+
+uint16_t
+blklist_info_intern(struct blklist *l, const struct blklist_info *info)
+{
+	struct list_infos *t = &l->infos;
+	struct blklist_info plain = info_plain(info);
+	uint32_t hash;
+	int64_t found;
+
+	if (plain.name[0] == '\0' && plain.node == 0)
+		return 0;
+	if (t->entry == NULL) {
+		t->entry = list_map(LIST_INFO_MAX * sizeof(*t->entry));
+		if (t->entry == NULL)
+			return 0;
+	}
+	if (t->n == 0)
+		t->n = 1;
+	hash = info_hash(t, &plain);
+	found = hashindex_find(&t->index, hash, info_same, t->entry, &plain);
+	if (found >= 0)
+		return (uint16_t)found;
+	if (t->n == LIST_INFO_MAX || hashindex_put(&t->index, hash, t->n) < 0)
+		return 0;
+	t->entry[t->n] = plain;
+	return (uint16_t)t->n++;
+}
+
+const struct blklist_info *
+blklist_info_get(const struct blklist *l, uint16_t i)
+{
+	return i == 0 || i >= l->infos.n ? NULL : &l->infos.entry[i];
+}
+
+uint16_t
+list_info_find(struct blklist *l, struct list_chunk *c, unsigned i)
+{
+	while (c->ninfo > 0 && c->info->at < c->at + i) {
+		c->info++;
+		c->ninfo--;
+	}
+	if (c->ninfo == 0 || c->info->at != c->at + i)
+		return 0;
+	return blklist_info_intern(l, &c->info->info);
+}
+
+void
+list_infos_fini(struct blklist *l)
+{
+	struct list_infos *t = &l->infos;
+
+	hashindex_fini(&t->index);
+	if (l->memory == NULL)
+		list_unmap(t->entry, LIST_INFO_MAX * sizeof(*t->entry));
+}
+
+int
+list_infos_reopen(struct blklist *l, uint32_t n)
+{
+	struct list_infos *t = &l->infos;
+
+	for (uint32_t i = 1; i < n; i++) {
+		const struct blklist_info *e = &t->entry[i];
+
+		if (e->name[sizeof(e->name) - 1] != '\0')
+			return -ESTALE;
+		if (hashindex_find(&t->index, info_hash(t, e), info_same,
+		    t->entry, e) >= 0)
+			return -ESTALE;
+		if (hashindex_put(&t->index, info_hash(t, e), i) < 0)
+			return -ENOMEM;
+	}
+	t->n = n;
+	return 0;
+}
+
+size_t
+list_infos_memory(const struct list_infos *t)
+{
+	return t->n * sizeof(*t->entry) + hashindex_memory(&t->index);
 }

@@ -1,11 +1,138 @@
 /*
- * The indexed list: records in.
+ * The indexed list: pairs of a chunk, records in, windows out, checks, memory given
+ * back, and the list of a process that was killed.
  */
+#include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
+#include "commit.h"
 #include "indexed.h"
+
+static void indexed_row(const struct indexed *, uint32_t i, struct blk *out);
+static void indexed_trim(struct blklist *, struct indexed *);
+
+/* --- pairs ----------------------------------------------------------------- */
+
+/*
+ * The rules are those of the forward scan in literal.c: a free cancels the
+ * allocation that is the latest record of the same block, unless it is by realloc
+ * or older; a range ends a generation.
+ */
+
+#define INDEX_BITS 12
+#define GENERATIONS (UINT32_C(1) << (32 - INDEX_BITS))
+
+static void
+next_generation(struct cancel *c)
+{
+	if (++c->generation < GENERATIONS)
+		return;
+	memset(c->slot, 0, sizeof(c->slot));
+	c->generation = 1;
+}
+
+/* A table of at least twice n: its size as a shift of a 64-bit hash. */
+static unsigned
+table_shift(unsigned n)
+{
+	unsigned shift = 64 - 6;
+
+	while (UINT64_C(1) << (64 - shift) < 2 * n)
+		shift--;
+	return shift;
+}
+
+/* Of an allocation with that key. */
+static inline bool
+is_pair(const struct rec *alloc, const struct rec *r, uint64_t key,
+    uint64_t key_mask)
+{
+	return ((r->w[0] ^ key) & (key_mask | REC_OP_MASK)) ==
+	    rec_op_bits(REC_FREE) &&
+	    rec_type(r) != TYPE_BY_REALLOC &&
+	    !list_older(rec_ticket(r), rec_ticket(alloc));
+}
+
+/*
+ * As pairs come out of a ring: each free right behind its allocation, and nobody
+ * else asks for these.  Tells the two of each, from i on; returns the first that
+ * is none.  In a function of its own, for it is what most records of a busy
+ * target are.
+ */
+static __attribute__((noinline)) unsigned
+whole_pairs(uint16_t *mate, const struct blklist *l, const struct rec *rec,
+    unsigned i, unsigned n)
+{
+	const uint64_t key_mask = l->key_mask;
+
+	for (; i + 1 < n; i += 2) {
+		const struct rec *r = &rec[i];
+
+		if ((r->w[0] & REC_OP_MASK) != rec_op_bits(REC_ALLOC) ||
+		    !is_pair(r, r + 1, r->w[0] & key_mask, key_mask) ||
+		    list_is_failed(l, r))
+			break;
+		mate[i] = (uint16_t)(i + 1);
+		mate[i + 1] = (uint16_t)i;
+	}
+	return i;
+}
+
+unsigned
+cancel_pairs(struct cancel *c, const struct blklist *l, const struct rec *rec,
+    unsigned n, uint64_t seed)
+{
+	const uint64_t key_mask = l->key_mask;
+	const unsigned shift = table_shift(n);
+	const uint32_t mask = (uint32_t)((UINT64_C(1) << (64 - shift)) - 1);
+	unsigned pairs = 0;
+
+	memset(c->mate, 0xff, n * sizeof(c->mate[0]));
+	next_generation(c);
+	for (unsigned i = 0, at; i < n; i++) {
+		const struct rec *r;
+		uint64_t key, x;
+		unsigned op, j;
+		uint32_t p, s;
+
+		at = i;
+		i = whole_pairs(c->mate, l, rec, at, n);
+		pairs += (i - at) / 2;
+		if (i == n)
+			break;
+		r = &rec[i];
+		key = r->w[0] & key_mask;
+		op = rec_op(r);
+		if (op == REC_RANGE)
+			next_generation(c);
+		if ((op != REC_ALLOC && op != REC_FREE && op != REC_UNDO) ||
+		    (op == REC_ALLOC && list_is_failed(l, r)))
+			continue;
+		x = (key ^ seed) * UINT64_C(0x9e3779b97f4a7c15);
+		x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+		for (p = (uint32_t)(x >> shift);; p = (p + 1) & mask) {
+			s = c->slot[p];
+			if (s >> INDEX_BITS != c->generation)
+				break;
+			j = s & (LIST_CHUNK - 1);
+			if ((rec[j].w[0] & key_mask) != key)
+				continue;
+			if (rec_op(&rec[j]) == REC_ALLOC &&
+			    is_pair(&rec[j], r, key, key_mask)) {
+				c->mate[i] = (uint16_t)j;
+				c->mate[j] = (uint16_t)i;
+				pairs++;
+			}
+			break;
+		}
+		c->slot[p] = c->generation << INDEX_BITS | i;
+	}
+	return pairs;
+}
 
 /*
  * From this many blocks on the tables no longer fit the near caches and
@@ -86,7 +213,7 @@ indexed_clear(struct blklist *l)
 
 /* The entry of the key, a free one if it is not listed. */
 static inline uint32_t *
-find(const struct blklist *l, const struct indexed *ix, uint64_t key,
+find_record(const struct blklist *l, const struct indexed *ix, uint64_t key,
     uint32_t tag)
 {
 	return hash_find(&ix->hash, tag, ix->store.node, key, l->key_mask);
@@ -97,7 +224,7 @@ find(const struct blklist *l, const struct indexed *ix, uint64_t key,
  * which the caller fills before link_in().  STORE_NONE when there is none.
  */
 static inline uint32_t
-claim(struct indexed *ix, uint64_t key)
+claim_record(struct indexed *ix, uint64_t key)
 {
 	uint32_t i = store_peek(&ix->store);
 
@@ -136,11 +263,11 @@ indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
 	struct indexed *ix = l->impl;
 	uint32_t tag = hash_tag(&ix->hash, key), i;
 	bool room = hash_room(&ix->hash);
-	uint32_t *slot = find(l, ix, key, tag);
+	uint32_t *slot = find_record(l, ix, key, tag);
 
 	if (*slot != 0)
 		return -EEXIST;
-	i = room ? claim(ix, key) : STORE_NONE;
+	i = room ? claim_record(ix, key) : STORE_NONE;
 	if (i == STORE_NONE)
 		return -ENOSPC;
 	store_fill(&ix->store, i, b);
@@ -149,7 +276,7 @@ indexed_put(struct blklist *l, uint64_t key, const struct blk *b)
 }
 
 static inline void
-fill(struct blklist *l, struct indexed *ix, struct list_chunk *c, unsigned at,
+fill_record(struct blklist *l, struct indexed *ix, struct list_chunk *c, unsigned at,
     uint32_t i)
 {
 	struct store_node *n = &ix->store.node[i];
@@ -166,7 +293,7 @@ fill(struct blklist *l, struct indexed *ix, struct list_chunk *c, unsigned at,
 
 /* An allocation of a key that is listed. */
 static __attribute__((noinline)) void
-replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
+replace_record(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 {
 	struct indexed *ix = l->impl;
 	const struct rec *r = &c->rec[at];
@@ -187,7 +314,7 @@ replace(struct blklist *l, struct list_chunk *c, unsigned at, uint32_t i)
 	store_set_pos(&ix->store.node[i], STORE_NONE);
 	age_remove(&ix->age, pos);
 	list_in_order();
-	fill(l, ix, c, at, i);
+	fill_record(l, ix, c, at, i);
 	age_append(&ix->age, ix->store.node, i, list_seq(c, at),
 	    list_ms(c, at));
 }
@@ -202,17 +329,17 @@ apply_alloc(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 	uint32_t *slot, i;
 
 	list_count_alloc(l, c, at);
-	slot = find(l, ix, key, tag);
+	slot = find_record(l, ix, key, tag);
 	if (UNLIKELY(*slot != 0)) {
-		replace(l, c, at, hash_index(slot));
+		replace_record(l, c, at, hash_index(slot));
 		return;
 	}
-	i = LIKELY(room) ? claim(ix, key) : STORE_NONE;
+	i = LIKELY(room) ? claim_record(ix, key) : STORE_NONE;
 	if (UNLIKELY(i == STORE_NONE)) {
 		l->counts.full++;
 		return;
 	}
-	fill(l, ix, c, at, i);
+	fill_record(l, ix, c, at, i);
 	link_in(l, ix, slot, tag, i, list_seq(c, at), list_ms(c, at));
 	list_live_add(l, r, key, rec_size(r));
 }
@@ -272,7 +399,7 @@ apply_free(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 {
 	const struct rec *r = &c->rec[at];
 	uint64_t key = list_key(l, r);
-	uint32_t *slot = find(l, ix, key, tag);
+	uint32_t *slot = find_record(l, ix, key, tag);
 	uint32_t i;
 	bool late;
 
@@ -299,7 +426,7 @@ apply_undo(struct blklist *l, struct indexed *ix, const struct rec *r,
     uint32_t tag)
 {
 	uint64_t key = list_key(l, r);
-	uint32_t *slot = find(l, ix, key, tag);
+	uint32_t *slot = find_record(l, ix, key, tag);
 	enum limbo_state did;
 	struct blk b;
 
@@ -330,7 +457,7 @@ apply_range(struct blklist *l, struct indexed *ix, struct list_chunk *c,
 
 	while (regions_next(&ix->regions, key, &key) &&
 	    key - from < rec_size(r)) {
-		slot = find(l, ix, key, hash_tag(&ix->hash, key));
+		slot = find_record(l, ix, key, hash_tag(&ix->hash, key));
 		i = hash_index(slot);
 		l->counts.frees++;
 		list_live_sub(l, r, key, store_size(&ix->store, i));
@@ -542,7 +669,7 @@ static int
 indexed_take(struct blklist *l, uint64_t key, uint64_t *size)
 {
 	struct indexed *ix = l->impl;
-	uint32_t *slot = find(l, ix, key, hash_tag(&ix->hash, key));
+	uint32_t *slot = find_record(l, ix, key, hash_tag(&ix->hash, key));
 
 	if (*slot == 0)
 		return -ENOENT;
@@ -567,6 +694,650 @@ indexed_mend(struct blklist *l, uint32_t work)
 	struct indexed *ix = l->impl;
 
 	return age_mend_part(&ix->age, ix->store.node, l->key_mask, work);
+}
+
+/* --- windows and checks ---------------------------------------------------- */
+
+/*
+ * The indexed list: rows out, and the check of all its invariants.
+ */
+
+/* What the record says, as a row; it is listed. */
+static void
+indexed_row(const struct indexed *ix, uint32_t i, struct blk *out)
+{
+	const struct store_node *n = &ix->store.node[i];
+	const struct rec r = { { n->w[0], n->w[1], 0, n->w3 } };
+
+	*out = (struct blk){
+		.addr = rec_addr(&r),
+		.size = rec_size(&r),
+		.seq = age_seq(&ix->age, n),
+		.ms = age_ms(&ix->age, n),
+		.caller = rec_caller(&r),
+		.ticket = n->ticket,
+		.thread = (uint16_t)rec_thread(&r),
+		.overhead = (uint16_t)rec_overhead(&r),
+		.info = ix->store.any_info ? ix->store.info[i] : 0,
+		.flags = (uint8_t)rec_flags(&r),
+		.type = (uint8_t)rec_type(&r),
+	};
+}
+
+/* Mending the order is put off to the first one who asks for it. */
+static struct indexed *
+in_order(const struct blklist *l)
+{
+	struct indexed *ix = l->impl;
+
+	if (age_is_mixed(&ix->age))
+		age_mend(&ix->age, ix->store.node, l->key_mask);
+	return ix;
+}
+
+static uint32_t
+index_of(const struct blklist *l, uint64_t key)
+{
+	const struct indexed *ix = l->impl;
+	const uint32_t *slot = hash_find(&ix->hash, hash_tag(&ix->hash, key),
+	    ix->store.node, key, l->key_mask);
+
+	return *slot != 0 ? hash_index(slot) : STORE_NONE;
+}
+
+/* The key that follows; keys of layer 0 end long before those of layer 1. */
+static uint64_t
+key_after(uint64_t key)
+{
+	if ((key & REC_ADDR_MASK) != REC_ADDR_MASK)
+		return key + 1;
+	return key >> LIST_LAYER_BIT & 1 ? UINT64_MAX :
+	    UINT64_C(1) << LIST_LAYER_BIT;
+}
+
+/*
+ * Rows are made so many at a time: what the first needs from memory is on its
+ * way while the others are looked for.
+ */
+#define AT_A_TIME 16
+
+static void
+rows_of(const struct indexed *ix, const uint32_t *index, size_t n,
+    struct blk *out)
+{
+	for (size_t i = 0; i < n; i++)
+		indexed_row(ix, index[i], &out[i]);
+}
+
+static void
+fetch_record(const struct indexed *ix, uint32_t i)
+{
+	const struct store_node *n = &ix->store.node[i];
+
+	__builtin_prefetch(&n->w[0]);
+	__builtin_prefetch(&n->ms);
+}
+
+/* Keys from *key on, of n; *key is then where to go on, or UINT64_MAX. */
+static size_t
+keys_from(const struct indexed *ix, uint64_t *key, uint64_t *out, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && *key != UINT64_MAX) {
+		uint32_t tag;
+		const struct hash_table *t;
+
+		if (!regions_next(&ix->regions, *key, &out[i])) {
+			*key = UINT64_MAX;
+			break;
+		}
+		tag = hash_tag(&ix->hash, out[i]);
+		t = hash_table(&ix->hash, tag);
+		__builtin_prefetch(&t->bucket[hash_home(t, tag)]);
+		*key = key_after(out[i++]);
+	}
+	return i;
+}
+
+/* Rows of keys from `key` on, as many as there are of n. */
+static size_t
+rows_from(const struct blklist *l, uint64_t key, struct blk *out, size_t n)
+{
+	const struct indexed *ix = l->impl;
+	uint64_t keys[AT_A_TIME];
+	uint32_t index[AT_A_TIME];
+	size_t done = 0, count;
+
+	do {
+		count = n - done < AT_A_TIME ? n - done : AT_A_TIME;
+		count = keys_from(ix, &key, keys, count);
+		for (size_t i = 0; i < count; i++)
+			fetch_record(ix, hash_likely(&ix->hash,
+			    hash_tag(&ix->hash, keys[i])));
+		for (size_t i = 0; i < count; i++)
+			index[i] = index_of(l, keys[i]);
+		rows_of(ix, index, count, out + done);
+		done += count;
+	} while (done < n && key != UINT64_MAX);
+	return done;
+}
+
+static size_t
+indexed_window(const struct blklist *l, enum blklist_order order,
+    uint32_t first, struct blk *out, size_t n)
+{
+	const struct indexed *ix;
+	uint32_t pos;
+
+	if (order == BLKLIST_BY_ADDRESS) {
+		ix = l->impl;
+		return rows_from(l, regions_select(&ix->regions, first), out,
+		    n);
+	}
+	ix = in_order(l);
+	pos = age_select(&ix->age, first);
+	for (size_t done = 0, count; done < n; done += count) {
+		uint32_t index[AT_A_TIME];
+
+		count = n - done < AT_A_TIME ? n - done : AT_A_TIME;
+		for (size_t i = 0; i < count; i++) {
+			pos = age_next(&ix->age, pos);
+			index[i] = ix->age.ord[pos++];
+			fetch_record(ix, index[i]);
+		}
+		rows_of(ix, index, count, out + done);
+	}
+	return n;
+}
+
+static size_t
+indexed_after(const struct blklist *l, bool from_start, uint64_t key,
+    struct blk *out, size_t n)
+{
+	return rows_from(l, from_start ? 0 : key_after(key), out, n);
+}
+
+static int
+indexed_get(const struct blklist *l, uint64_t key, struct blk *out)
+{
+	const struct indexed *ix = l->impl;
+	uint32_t i = index_of(l, key);
+
+	if (i == STORE_NONE)
+		return -ENOENT;
+	indexed_row(ix, i, out);
+	return 0;
+}
+
+static int64_t
+indexed_rank(const struct blklist *l, enum blklist_order order, uint64_t key)
+{
+	const struct indexed *ix = l->impl;
+	uint32_t i = index_of(l, key);
+
+	if (i == STORE_NONE)
+		return -ENOENT;
+	if (order == BLKLIST_BY_ADDRESS)
+		return regions_rank(&ix->regions, key);
+	ix = in_order(l);
+	return age_rank(&ix->age, ix->store.node[i].pos);
+}
+
+static size_t
+indexed_memory(const struct blklist *l)
+{
+	const struct indexed *ix = l->impl;
+
+	return sizeof(*ix) + store_memory(&ix->store) +
+	    hash_memory(&ix->hash) + age_memory(&ix->age) +
+	    regions_memory(&ix->regions);
+}
+
+/* --- the check ----------------------------------------------------------- */
+
+static const char *
+check_store(const struct blklist *l, const struct indexed *ix)
+{
+	const struct store *s = &ix->store;
+	uint64_t nfree = s->max - s->fresh;
+
+	for (uint32_t p = s->free, i; p != STORE_NONE; p = s->node[i].pos) {
+		i = p & ~STORE_FREE;
+		if (i >= s->fresh || (p & STORE_FREE) == 0)
+			return "the free list leaves what has been used";
+		if (++nfree > s->max)
+			return "the free list has no end";
+	}
+	return nfree + l->counts.aRecActive == s->max ? NULL :
+	    "aRecActive and free are not aRecMax";
+}
+
+/* Bits, counts, ord and records agree; in order unless it says otherwise. */
+static const char *
+check_age(const struct blklist *l, const struct indexed *ix)
+{
+	const struct age *a = &ix->age;
+	uint64_t last_seq = 0, last_key = 0;
+	uint32_t live = 0, in_chunk = 0;
+	uint64_t bytes = 0;
+
+	if (a->next >= a->end)
+		return "positions have run out";
+	for (uint32_t pos = 0; pos < a->end; pos++) {
+		if (a->bits[pos >> 6] == 0 && (pos & 63) == 0)
+			pos += 63;
+		else if (age_is_live(a, pos)) {
+			const struct store_node *n = &ix->store.node[a->ord[pos]];
+
+			if (pos >= a->next)
+				return "a position beyond the last is live";
+			if (n->pos != pos)
+				return "a record does not know its position";
+			uint64_t seq = age_seq(a, n), key = n->w[0] & l->key_mask;
+
+			if (!age_is_mixed(a) && live > 0 &&
+			    (int64_t)seq <= (int64_t)last_seq &&
+			    (seq != last_seq || key <= last_key))
+				return "positions are not in the order of age";
+			if ((int64_t)seq > a->newest)
+				return "a block is newer than the newest";
+			last_seq = seq;
+			last_key = key;
+			bytes += n->w[1] & REC_ADDR_MASK;
+			live++;
+			in_chunk++;
+		}
+		if ((pos & (AGE_CHUNK - 1)) == AGE_CHUNK - 1) {
+			if (in_chunk != a->chunk[pos >> AGE_CHUNK_SHIFT])
+				return "a chunk of ages is miscounted";
+			in_chunk = 0;
+		}
+	}
+	if (live != l->counts.aRecActive || live != a->live)
+		return "not all blocks have an age, or some have two";
+	return bytes == l->counts.live_bytes ? NULL :
+	    "live bytes are not those of the blocks";
+}
+
+/* Every key in address order is in the hash, and as many as are active. */
+static const char *
+check_keys(const struct blklist *l, const struct indexed *ix)
+{
+	const char *bad = regions_check(&ix->regions);
+	uint64_t key = 0;
+	uint32_t n = 0, i;
+
+	if (bad != NULL)
+		return bad;
+	while (key != UINT64_MAX && regions_next(&ix->regions, key, &key)) {
+		i = index_of(l, key);
+		if (i == STORE_NONE)
+			return "a block in address order is not in the hash";
+		if (!age_is_live(&ix->age, ix->store.node[i].pos))
+			return "a block in address order has no age";
+		n++;
+		key = key_after(key);
+	}
+	if (n != l->counts.aRecActive)
+		return "not all blocks are in address order";
+	return ix->hash.n == n ? NULL : "the hash is miscounted";
+}
+
+/* Whether the search for this tag comes by bucket p. */
+static bool
+comes_by(const struct hash_table *t, uint32_t tag, const struct hash_bucket *p)
+{
+	const struct hash_bucket *b = &t->bucket[hash_home(t, tag)];
+
+	if (b < p)
+		return false;
+	while (b > p)
+		if (hash_match(b--, 0) != 0)
+			return false;
+	return true;
+}
+
+/* Every key of a bucket lies where its search comes by. */
+static const char *
+check_bucket(const struct hash *h, const struct hash_bucket *p, uint32_t *n)
+{
+	for (unsigned i = 0; i < HASH_WIDTH; i++) {
+		uint32_t tag = p->word[i];
+
+		if ((tag == 0) != (p->word[HASH_WIDTH + i] == 0))
+			return "half an entry of the hash is free";
+		if (tag == 0)
+			continue;
+		if (!comes_by(hash_table(h, tag), tag, p))
+			return "a search ends before its entry";
+		++*n;
+	}
+	return NULL;
+}
+
+/* The table and what of its pad is used. */
+static const char *
+check_table(const struct hash *h, const struct hash_table *t, uint32_t *n)
+{
+	const struct hash_bucket *p = t->bucket + t->n;
+	const char *bad = NULL;
+
+	do
+		bad = check_bucket(h, --p, n);
+	while (bad == NULL && (p > t->bucket || hash_match(p, 0) == 0));
+	return bad;
+}
+
+static const char *
+check_hash(const struct indexed *ix)
+{
+	const struct hash *h = &ix->hash;
+	const char *bad = NULL;
+	uint32_t n = 0;
+
+	if (h->old.bucket != NULL && !hash_in_place(h))
+		bad = check_table(h, &h->old, &n);
+	if (bad == NULL)
+		bad = check_table(h, &h->now, &n);
+	if (bad == NULL && n != h->n)
+		bad = "entries of the hash are miscounted";
+	return bad;
+}
+
+static int
+indexed_check(const struct blklist *l, char *why, size_t cap)
+{
+	const struct indexed *ix = l->impl;
+	const char *bad = check_store(l, ix);
+
+	if (bad == NULL)
+		bad = check_age(l, ix);
+	if (bad == NULL)
+		bad = check_hash(ix);
+	if (bad == NULL)
+		bad = check_keys(l, ix);
+	if (bad == NULL)
+		return 0;
+	snprintf(why, cap, "%s", bad);
+	return -EFAULT;
+}
+
+/* --- giving memory back ---------------------------------------------------- */
+
+/*
+ * When a long list has become short, the records in use move to the front of the
+ * store and close up in the order of age, and the pages behind them are given back.
+ *
+ * The frees that made the list short pay for it: at most one move for 31 of them.
+ */
+
+static bool
+in_use(const struct indexed *ix, uint32_t i)
+{
+	uint32_t pos = ix->store.node[i].pos;
+
+	return pos < ix->age.next && age_is_live(&ix->age, pos) &&
+	    ix->age.ord[pos] == i;
+}
+
+static void
+move_record(const struct blklist *l, struct indexed *ix, uint32_t from, uint32_t to)
+{
+	struct store_node *node = ix->store.node, moved = node[from];
+	uint64_t key = node[from].w[0] & l->key_mask;
+	uint32_t *slot;
+
+	slot = hash_find(&ix->hash, hash_tag(&ix->hash, key), node, key,
+	    l->key_mask);
+	assert(*slot != 0 && hash_index(slot) == from);
+	moved.pos = node[to].pos;
+	node[to] = moved;
+	if (ix->store.any_info)
+		ix->store.info[to] = ix->store.info[from];
+	/* From here on until the cut it is there twice. */
+	store_set_pos(&node[to], node[from].pos);
+	*slot = to + 1;
+	ix->age.ord[node[to].pos] = to;
+}
+
+static void
+indexed_trim(struct blklist *l, struct indexed *ix)
+{
+	struct age *a = &ix->age;
+	uint32_t active = l->counts.aRecActive, to = 0, pos = 0;
+
+	for (uint32_t n = 0; n < active; n++) {
+		pos = age_next(a, pos);
+		if (a->ord[pos] >= active) {
+			while (in_use(ix, to))
+				to++;
+			move_record(l, ix, a->ord[pos], to++);
+		}
+		pos++;
+	}
+	store_cut(&ix->store, active);
+	age_mend(a, ix->store.node, l->key_mask);
+}
+
+/* --- resuming -------------------------------------------------------------- */
+
+/*
+ * Brings the list of a process that was killed back to its commit.
+ *
+ * Records say themselves whether they are listed, at any instruction: one that is
+ * being filled is not yet; one that is being replaced or given back was written to
+ * the ring of removed blocks before.  The rest is done as to any list, so a kill
+ * while resuming leaves a list that can be resumed in the same way.
+ */
+#define RESUME_AHEAD 16		/* records fetched ahead */
+
+/* A block that was in limbo, so not in the list. */
+struct away {
+	uint64_t key, seq;
+};
+
+struct aways {
+	struct away *of;
+	size_t n;
+};
+
+static int
+compare_away(const void *va, const void *vb)
+{
+	const struct away *a = va, *b = vb;
+
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+static int
+aways_init(struct aways *a, const struct blklist *l)
+{
+	*a = (struct aways){ 0 };
+	a->of = calloc(l->limbo_used + 1, sizeof(*a->of));
+	if (a->of == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < l->limbo_used; i++)
+		if (l->limbo[i].state == LIMBO_BLOCK)
+			a->of[a->n++] = (struct away){ l->limbo[i].key,
+				l->limbo[i].blk.seq };
+	qsort(a->of, a->n, sizeof(*a->of), compare_away);
+	return 0;
+}
+
+static bool
+is_away(const struct aways *a, uint64_t key, uint64_t seq)
+{
+	struct away one = { key, seq };
+
+	return bsearch(&one, a->of, a->n, sizeof(one), compare_away) != NULL;
+}
+
+/* --- the records ---------------------------------------------------------- */
+
+static void
+drop_record(struct indexed *ix, uint32_t i)
+{
+	store_set_pos(&ix->store.node[i], STORE_NONE);
+}
+
+static void
+fetch_record_of(const struct blklist *l, struct indexed *ix, uint32_t i)
+{
+	const struct store_node *n = &ix->store.node[i];
+	uint64_t key = n->w[0] & l->key_mask;
+	uint32_t tag = hash_tag(&ix->hash, key);
+	const struct hash_table *t = hash_table(&ix->hash, tag);
+
+	__builtin_prefetch(&t->bucket[hash_home(t, tag)], 1);
+	regions_prefetch(&ix->regions, key);
+	__builtin_prefetch(&ix->age.ord[n->pos & (STORE_FREE - 1)], 1);
+}
+
+/* The record is listed and older than the commit. */
+static int
+adopt_record(struct blklist *l, struct indexed *ix, uint32_t i, uint64_t seq)
+{
+	const struct store_node *n = &ix->store.node[i];
+	uint64_t key = n->w[0] & l->key_mask;
+	uint32_t tag = hash_tag(&ix->hash, key), *slot;
+
+	if (!hash_room(&ix->hash))
+		return -ENOMEM;
+	slot = hash_find(&ix->hash, tag, ix->store.node, key, l->key_mask);
+	if (*slot != 0) {
+		/* It was being moved and is there twice. */
+		if (age_seq(&ix->age, &ix->store.node[hash_index(slot)]) != seq)
+			return -ESTALE;
+		drop_record(ix, i);
+		return 0;
+	}
+	if (!age_adopt(&ix->age, n, i))
+		return -ESTALE;
+	if (regions_add(&ix->regions, key) != 0)
+		return -ENOMEM;
+	hash_insert(&ix->hash, slot, tag, i);
+	ix->store.fresh = i + 1;
+	l->counts.aRecActive++;
+	l->counts.live_bytes += store_size(&ix->store, i);
+	return 0;
+}
+
+static int
+adopt_all(struct blklist *l, struct indexed *ix, uint64_t next)
+{
+	uint32_t end = ix->store.ready;
+
+	for (uint32_t i = 0; i < end; i++) {
+		const struct store_node *n = &ix->store.node[i];
+		uint64_t seq;
+		int r;
+
+		if (i + RESUME_AHEAD < end)
+			fetch_record_of(l, ix, i + RESUME_AHEAD);
+		if (!store_is_listed(n))
+			continue;
+		if (n->pos >= ix->age.cap)
+			return -ESTALE;
+		seq = age_seq(&ix->age, n);
+		if ((int64_t)seq >= (int64_t)next) {
+			drop_record(ix, i);
+			continue;
+		}
+		r = adopt_record(l, ix, i, seq);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+/* All others before the last one that is listed, the first one first. */
+static void
+chain_free(struct indexed *ix)
+{
+	struct store *s = &ix->store;
+
+	for (uint32_t i = s->fresh; i-- > 0;)
+		if (!store_is_listed(&s->node[i]))
+			store_give(s, i);
+}
+
+/* --- what was done after the commit --------------------------------------- */
+
+static int
+take_away(struct blklist *l, const struct aways *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct away *one = &a->of[i];
+		uint64_t size;
+		struct blk b;
+
+		if (l->ops->get(l, one->key, &b) != 0 || b.seq != one->seq)
+			continue;
+		if (l->ops->take(l, one->key, &size) != 0)
+			return -ESTALE;
+		l->counts.live_bytes -= size;
+	}
+	return 0;
+}
+
+static int
+put_back(struct blklist *l, const struct aways *a, const struct list_removed *r,
+    uint64_t next)
+{
+	uint64_t key = r->w[0] & l->key_mask;
+	struct blk b, there;
+	int e;
+
+	list_removed_blk(r, &b);
+	if ((int64_t)b.seq >= (int64_t)next || is_away(a, key, b.seq))
+		return 0;
+	if (l->ops->get(l, key, &there) == 0)
+		return there.seq == b.seq ? 0 : -ESTALE;
+	e = l->ops->put(l, key, &b);
+	if (e != 0)
+		return e == -ENOMEM ? e : -ESTALE;
+	l->counts.live_bytes += list_blk_size(&b);
+	return 0;
+}
+
+static int
+take_back(struct blklist *l, const struct list_slot *s, uint32_t since,
+    uint64_t next)
+{
+	struct aways a;
+	int r = aways_init(&a, l);
+
+	if (r == 0)
+		r = take_away(l, &a);
+	for (uint32_t i = 0; r == 0 && i < since; i++)
+		r = put_back(l, &a, &l->removed[(s->removed_n + i) &
+		    (l->removed_cap - 1)], next);
+	free(a.of);
+	return r;
+}
+
+static int
+indexed_reopen(struct blklist *l, const struct list_slot *s, uint32_t since,
+    uint64_t next)
+{
+	struct indexed *ix = l->impl;
+	int r;
+
+	store_reopen(&ix->store);
+	r = age_reopen(&ix->age, ix->store.node, ix->store.ready, l->key_mask);
+	if (r == 0)
+		r = adopt_all(l, ix, next);
+	if (r != 0)
+		return r;
+	chain_free(ix);
+	age_close(&ix->age, ix->store.node, l->key_mask);
+	r = take_back(l, s, since, next);
+	if (r == 0 && ix->age.mixed)
+		age_mend(&ix->age, ix->store.node, l->key_mask);
+	return r;
 }
 
 const struct list_ops list_indexed = {

@@ -9,10 +9,26 @@
 #define BLKLIST_INDEXED_H
 
 #include "age.h"
-#include "cancel.h"
 #include "hash.h"
+#include "list.h"
 #include "regions.h"
 #include "store.h"
+
+#define CANCEL_SLOTS (2 * LIST_CHUNK)
+#define CANCEL_NONE UINT16_MAX
+
+/*
+ * The pairs of a chunk.  The table maps a key to the latest record of it in the
+ * chunk; an entry is valid when it carries the present generation, so that nothing
+ * is cleared between chunks.
+ */
+struct cancel {
+	uint32_t generation;
+	uint32_t slot[CANCEL_SLOTS];	/* generation << 12 | index in the chunk */
+	uint16_t mate[LIST_CHUNK];	/* index of the other half, or CANCEL_NONE */
+};
+
+_Static_assert(LIST_CHUNK == 1 << 12, "an index in the chunk has 12 bits");
 
 struct indexed {
 	struct store store;
@@ -25,8 +41,8 @@ struct indexed {
 };
 
 /*
- * indexed_trim.c.  Loose: 16 MiB and more of records were in use once, and all
- * but a small part of them are free.
+ * A list is loose when 16 MiB and more of records were in use once, and all but a
+ * small part of them are free.
  */
 #define INDEXED_LOOSE (UINT32_C(16) * 1024 * 1024 / sizeof(struct store_node))
 #define INDEXED_LOOSE_PART 32
@@ -38,22 +54,8 @@ indexed_is_loose(const struct blklist *l, const struct indexed *ix)
 	    l->counts.aRecActive < ix->store.fresh / INDEXED_LOOSE_PART;
 }
 
-void indexed_trim(struct blklist *, struct indexed *);
-
-/* indexed_resume.c */
-int indexed_reopen(struct blklist *, const struct list_slot *, uint32_t since,
-    uint64_t next);
-
-/* indexed_view.c */
-void indexed_row(const struct indexed *, uint32_t i, struct blk *out);
-size_t indexed_window(const struct blklist *, enum blklist_order,
-    uint32_t first, struct blk *out, size_t n);
-size_t indexed_after(const struct blklist *, bool from_start, uint64_t key,
-    struct blk *out, size_t n);
-int indexed_get(const struct blklist *, uint64_t key, struct blk *out);
-int64_t indexed_rank(const struct blklist *, enum blklist_order,
-    uint64_t key);
-size_t indexed_memory(const struct blklist *);
-int indexed_check(const struct blklist *, char *why, size_t cap);
+/* Fills mate[] for the chunk's records; returns how many pairs there are. */
+unsigned cancel_pairs(struct cancel *, const struct blklist *,
+    const struct rec *, unsigned n, uint64_t seed);
 
 #endif

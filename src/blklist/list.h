@@ -29,7 +29,7 @@
 #include "../base/hashmap.h"
 #include "../base/kept.h"
 #include "blklist.h"
-#include "pages.h"
+#include "memory.h"
 
 #define LIST_CHUNK 4096
 #define LIST_LAYER_BIT 51
@@ -114,7 +114,7 @@ struct limbo {
 	uint64_t generation;		/* kept: of the commit before it was last changed */
 };
 
-/* What a thread's last free-by-realloc began; see moves.c. */
+/* What a thread's last free-by-realloc began; see reallocs.c. */
 struct list_pending {
 	uint64_t seq, size;		/* of the block that it took out */
 	uint32_t told;			/* as in the record */
@@ -122,7 +122,7 @@ struct list_pending {
 	bool block;			/* it took one out */
 };
 
-struct list_moves {
+struct list_reallocs {
 	struct list_pending *pending;	/* LIST_THREADS of them, pages as used */
 	unsigned used;			/* one more than the highest thread in it */
 	struct blklist_move *ring;
@@ -169,7 +169,7 @@ struct list_removed {
 
 _Static_assert(sizeof(struct list_removed) == 64, "written past the cache, line by line");
 
-/* rises.c: what each thread's records of this round have come to. */
+/* What each thread's records of this round add up to. */
 struct list_rises {
 	uint64_t all;			/* of their highest */
 	uint32_t round;			/* from 1 on */
@@ -206,7 +206,7 @@ struct blklist {
 	uint32_t removed_cap;		/* a power of two; 0: none kept */
 	struct blklist_removed asked;	/* the one that was last asked for */
 	uint64_t removed_n;		/* ever */
-	struct list_moves *moves;	/* NULL: they are not followed */
+	struct list_reallocs *moves;	/* NULL: they are not followed */
 	struct list_infos infos;
 	struct kept *memory;		/* borrowed; NULL: not a kept list ... */
 	struct list_kept *kept;		/* ... or what is written in it: commit.h */
@@ -321,7 +321,6 @@ void list_aside_add(struct blklist *, const struct rec *r, uint64_t key,
     uint64_t size);
 void list_aside_sub(struct blklist *, const struct rec *r, uint64_t key,
     uint64_t size);
-void list_rises_change(struct list_rises *, unsigned thread, int64_t bytes);
 
 /* A block of this key and size is live from here on. */
 static inline void
@@ -462,18 +461,18 @@ void list_limbo_keep(struct blklist *, const struct rec *, uint64_t key,
 enum limbo_state list_limbo_take(struct blklist *, const struct rec *undo,
     uint64_t key, struct blk *);
 
-/* --- moves.c: nothing while they are not followed ------------------------- */
+/* --- reallocs.c: nothing while moves are not followed --------------------- */
 
 /* A free-by-realloc took that block out; NULL: none. */
-void list_moves_free(struct blklist *, const struct rec *, const struct blk *);
+void list_reallocs_free(struct blklist *, const struct rec *, const struct blk *);
 /* That allocation was made by a realloc. */
-void list_moves_alloc(struct blklist *, const struct list_chunk *, unsigned i);
+void list_reallocs_alloc(struct blklist *, const struct list_chunk *, unsigned i);
 /* And that one has failed. */
-void list_moves_undo(struct blklist *, const struct rec *);
+void list_reallocs_undo(struct blklist *, const struct rec *);
 /* A batch begins: with gaps nothing in it is tied to anything before it. */
-void list_moves_batch(struct blklist *, bool gaps);
-void list_moves_clear(struct blklist *);
-void list_moves_fini(struct blklist *);
-size_t list_moves_memory(const struct blklist *);
+void list_reallocs_batch(struct blklist *, bool gaps);
+void list_reallocs_clear(struct blklist *);
+void list_reallocs_fini(struct blklist *);
+size_t list_reallocs_memory(const struct blklist *);
 
 #endif

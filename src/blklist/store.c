@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "commit.h"
-#include "ready.h"
+#include "memory.h"
 #include "store.h"
 
 int
@@ -63,7 +63,7 @@ void
 store_fini(struct store *s)
 {
 	if (s->memory != NULL) {
-		ready_forget(s->node, (size_t)s->max * sizeof(*s->node));
+		populate_cancel(s->node, (size_t)s->max * sizeof(*s->node));
 		return;
 	}
 	list_unmap_huge(s->node, (size_t)s->max * sizeof(*s->node),
@@ -96,7 +96,7 @@ cut_kept(struct store *s, uint32_t n)
 {
 	s->kept->ready = n;
 	list_in_order();
-	ready_forget(s->node + n, (s->ready - n) * sizeof(*s->node));
+	populate_cancel(s->node + n, (s->ready - n) * sizeof(*s->node));
 	kept_zero(s->memory, s->node + n, (s->ready - n) * sizeof(*s->node));
 	if (s->any_info)
 		kept_zero(s->memory, s->info + n,

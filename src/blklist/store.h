@@ -3,7 +3,7 @@
  *
  * An array of aRecMax of them, reserved whole and taken page by page, so that
  * a record's index is its name everywhere.  It moves only when a list that was
- * long has become short, between two chunks (indexed_trim.c).  Those once used
+ * long has become short, between two chunks (indexed.c).  Those once used
  * and now free hang on a chain, last freed first reused; behind them are the
  * ones never used, which are a chain by their place.
  */

@@ -1,14 +1,13 @@
 /*
- * Moves: which block has become which by realloc().
+ * Moves: which block realloc() has made of which.
  *
  * A thread logs a free before the real call and an allocation after it, so in
  * its own order nothing by realloc stands between the two.  The allocation may
  * be missing: its block was freed at once and both were left out as a pair, or
  * realloc(p, 0) made none.  Then the next record by realloc of that thread is a
- * free again, for an allocation of that type never comes without one.  What the
- * free has told is held against the allocation all the same: it finds out a
- * thread whose records are not in its own order, and a target that says
- * nothing.
+ * free again, for an allocation of that type never comes without one.  The size
+ * that the free has told is compared with the allocation's all the same: that
+ * finds threads whose records are not in order, and targets that tell nothing.
  *
  * Known limits
  *	A signal handler that interrupts a realloc between two steps of its
@@ -31,10 +30,10 @@ pending_bytes(void)
 int
 blklist_follow(struct blklist *l, uint32_t n)
 {
-	struct list_moves *m;
+	struct list_reallocs *m;
 
 	assert(n != 0 && (n & (n - 1)) == 0);
-	list_moves_fini(l);
+	list_reallocs_fini(l);
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
 		return -ENOMEM;
@@ -46,14 +45,14 @@ blklist_follow(struct blklist *l, uint32_t n)
 	list_set_plain(l);
 	if (m->pending != NULL && m->ring != NULL)
 		return 0;
-	list_moves_fini(l);
+	list_reallocs_fini(l);
 	return -ENOMEM;
 }
 
 void
-list_moves_fini(struct blklist *l)
+list_reallocs_fini(struct blklist *l)
 {
-	struct list_moves *m = l->moves;
+	struct list_reallocs *m = l->moves;
 
 	if (m == NULL)
 		return;
@@ -64,9 +63,9 @@ list_moves_fini(struct blklist *l)
 	list_set_plain(l);
 }
 
-/* What a thread has begun is nobody's any more. */
+/* Forgets the reallocs that threads have begun. */
 static void
-forget_pending(struct list_moves *m)
+forget_pending(struct list_reallocs *m)
 {
 	for (unsigned i = 0; i < m->used; i++)
 		m->pending[i].open = false;
@@ -74,9 +73,9 @@ forget_pending(struct list_moves *m)
 }
 
 void
-list_moves_clear(struct blklist *l)
+list_reallocs_clear(struct blklist *l)
 {
-	struct list_moves *m = l->moves;
+	struct list_reallocs *m = l->moves;
 
 	if (m == NULL)
 		return;
@@ -86,9 +85,9 @@ list_moves_clear(struct blklist *l)
 }
 
 void
-list_moves_batch(struct blklist *l, bool gaps)
+list_reallocs_batch(struct blklist *l, bool gaps)
 {
-	struct list_moves *m = l->moves;
+	struct list_reallocs *m = l->moves;
 
 	if (m == NULL)
 		return;
@@ -98,9 +97,9 @@ list_moves_batch(struct blklist *l, bool gaps)
 }
 
 void
-list_moves_free(struct blklist *l, const struct rec *r, const struct blk *b)
+list_reallocs_free(struct blklist *l, const struct rec *r, const struct blk *b)
 {
-	struct list_moves *m = l->moves;
+	struct list_reallocs *m = l->moves;
 	unsigned thread = rec_thread(r);
 	struct list_pending *p;
 
@@ -119,16 +118,16 @@ list_moves_free(struct blklist *l, const struct rec *r, const struct blk *b)
 }
 
 void
-list_moves_undo(struct blklist *l, const struct rec *r)
+list_reallocs_undo(struct blklist *l, const struct rec *r)
 {
 	if (l->moves != NULL)
 		l->moves->pending[rec_thread(r)].open = false;
 }
 
 void
-list_moves_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
+list_reallocs_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
-	struct list_moves *m = l->moves;
+	struct list_reallocs *m = l->moves;
 	const struct rec *r = &c->rec[i];
 	unsigned thread = rec_thread(r);
 	struct list_pending *p;
@@ -159,7 +158,7 @@ list_moves_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 int
 blklist_move_get(const struct blklist *l, uint32_t k, struct blklist_move *out)
 {
-	const struct list_moves *m = l->moves;
+	const struct list_reallocs *m = l->moves;
 
 	if (m == NULL || k >= m->cap || k >= m->n)
 		return -ENOENT;
@@ -186,9 +185,9 @@ blklist_follows_since(const struct blklist *l)
 }
 
 size_t
-list_moves_memory(const struct blklist *l)
+list_reallocs_memory(const struct blklist *l)
 {
-	const struct list_moves *m = l->moves;
+	const struct list_reallocs *m = l->moves;
 
 	if (m == NULL)
 		return 0;
