@@ -1,13 +1,13 @@
 /*
  * Packets, written and read back; what is read is another's and checked.
  */
-#include "packet.h"
-
-#include "../base/base.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../base/base.h"
+#include "packet.h"
+#include "symbol.h"
 
 /* Another one of either program refuses what it does not know. */
 #define VERSION 1
@@ -318,4 +318,16 @@ packet_answer_fini(struct packet_answer *a)
 	for (unsigned i = 0; i < PACKET_ADDRESSES_MAX; i++)
 		symbol_words_fini(&a->words[i]);
 	a->n = 0;
+}
+
+/* --- words ----------------------------------------------------------------- */
+
+void
+symbol_words_fini(struct symbol_words *w)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		free(w->line[i].function);
+		free(w->line[i].file);
+	}
+	memset(w, 0, sizeof(*w));
 }
