@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +16,56 @@
 
 #include "../base/base.h"
 #include "allocp.h"
-#include "below.h"
+
+/* --- pages below 4 GiB ----------------------------------------------------- */
+
+/*
+ * Addresses below 4 GiB fit a classic record.  MAP_32BIT is x86-64's alone.
+ * Elsewhere places are tried in turn: MAP_FIXED_NOREPLACE takes none that is in
+ * use, and an older kernel takes the address as a hint, so the result is checked.
+ */
+
+#define BELOW_LIMIT (UINT64_C(1) << 32)
+/* Above the null page and the usual place of programs. */
+#define BELOW_FIRST UINT64_C(0x10000000)
+#define BELOW_STEP UINT64_C(0x01000000)
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0
+#endif
+
+static void *
+map_below_at(uint64_t hint, size_t bytes, int flags)
+{
+	void *p = mmap((void *)(uintptr_t)hint, bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	if ((uint64_t)(uintptr_t)p + bytes < BELOW_LIMIT)
+		return p;
+	munmap(p, bytes);
+	return NULL;
+}
+
+/* Zeroed pages below 4 GiB; NULL when there is no room.  Given back with munmap(). */
+static void *
+below_map(size_t bytes)
+{
+	void *p;
+
+#ifdef MAP_32BIT
+	p = map_below_at(0, bytes, MAP_32BIT);
+#else
+	/* Every address of a 32-bit process. */
+	p = map_below_at(0, bytes, 0);
+#endif
+	for (uint64_t at = BELOW_FIRST; p == NULL && at + bytes < BELOW_LIMIT; at += BELOW_STEP)
+		p = map_below_at(at, bytes, MAP_FIXED_NOREPLACE);
+	return p;
+}
+
+/* --- pools ----------------------------------------------------------------- */
 
 #define UNIT ALLOCP_ALIGN
 #define UNITS_MAX (ALLOCP_REGION_MAX / UNIT)

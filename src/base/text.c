@@ -2,14 +2,14 @@
  * Text that others wrote, made fit for a terminal, and words that people
  * mistyped.
  */
-#include "base.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <locale.h>
 #include <pthread.h>
 #include <string.h>
 #include <wchar.h>
+
+#include "base.h"
 
 size_t
 base_utf8_char(const char *s, size_t len, uint32_t *codepoint)
@@ -416,4 +416,62 @@ base_shown(const char *word)
 
 	base_safe_text(out, sizeof safe[0], word, strlen(word), false);
 	return out;
+}
+
+/* --- lines ----------------------------------------------------------------- */
+
+#define ORDER_MARK "\xef\xbb\xbf"	/* U+FEFF, which some editors write first */
+
+void
+base_lines_init(struct base_lines *lines, const char *bytes, size_t len)
+{
+	size_t mark = strlen(ORDER_MARK);
+
+	*lines = (struct base_lines){ .at = bytes, .end = bytes + len };
+	if (len >= mark && memcmp(bytes, ORDER_MARK, mark) == 0)
+		lines->at += mark;
+}
+
+/* The reason why this is no line of text, or NULL. */
+static const char *
+find_fault(const char *text, size_t len)
+{
+	uint32_t c;
+	size_t n;
+
+	if (len > BASE_LINE_MAX)
+		return "the line is longer than 1,000 bytes";
+	for (; len > 0; text += n, len -= n) {
+		n = base_utf8_char(text, len, &c);
+		if (n == 0)
+			return "the line is not valid UTF-8";
+		if ((c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0))
+			return "there is a control character in the line";
+	}
+	return NULL;
+}
+
+bool
+base_lines_next(struct base_lines *lines, char line[BASE_LINE_MAX + 1],
+    const char **why)
+{
+	const char *begin = lines->at, *stop;
+	size_t len;
+
+	if (begin == lines->end)
+		return false;
+	stop = memchr(begin, '\n', (size_t)(lines->end - begin));
+	if (stop == NULL)
+		stop = lines->end;
+	lines->at = stop < lines->end ? stop + 1 : stop;
+	lines->no++;
+	len = (size_t)(stop - begin);
+	if (len > 0 && begin[len - 1] == '\r')
+		len--;
+	*why = find_fault(begin, len);
+	if (*why != NULL)
+		len = 0;
+	memcpy(line, begin, len);
+	line[len] = '\0';
+	return true;
 }

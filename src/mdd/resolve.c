@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../base/base.h"
+#include "mdd.h"
 #include "profile.h"
 
 #define NAME_MAX_BYTES 512	/* of a name made here; a text of the wire has 255 */
@@ -453,3 +454,22 @@ profile_next_mark(struct profile *p)
 	}
 	return p->mark;
 }
+
+/* --- a session as the source of stacks and words --------------------------- */
+
+static bool
+session_stack(void *arg, uint64_t caller, struct nodes_stack *out)
+{
+	return nodes_session_stack(arg, caller, out);
+}
+
+static const struct wire_words *
+session_words(void *arg, uint64_t frame)
+{
+	return nodes_session_words(arg, frame);
+}
+
+const struct profile_words profile_session_words = {
+	.stack = session_stack,
+	.words = session_words,
+};
