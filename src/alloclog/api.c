@@ -175,7 +175,7 @@ alloclog_region_end(const void *base)
 }
 
 static void
-stop(bool on)
+set_stopped(bool on)
 {
 	struct producer *p;
 
@@ -186,13 +186,13 @@ stop(bool on)
 EXPORT void
 alloclog_stop(void)
 {
-	stop(true);
+	set_stopped(true);
 }
 
 EXPORT void
 alloclog_start(void)
 {
-	stop(false);
+	set_stopped(false);
 }
 
 EXPORT void

@@ -165,7 +165,7 @@ shared_map(void)
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 
 static bool
-replace(void *addr, size_t size, int prot)
+replace_mapping(void *addr, size_t size, int prot)
 {
 	return call_mmap(addr, size, prot,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
@@ -178,15 +178,16 @@ replace(void *addr, size_t size, int prot)
  * room for stay where they are.
  */
 static void
-leave(struct ring_area *area, bool over)
+leave_area(struct ring_area *area, bool over)
 {
 	bool hidden = !over && !rings_larger_taken(area);
 	size_t offset, bytes = ring_larger(&offset);
 
 	/* What is not there any more may be somebody else's soon. */
-	if (!replace(area, RING_ALIGN(ring_area_size()), READ_WRITE))
+	if (!replace_mapping(area, RING_ALIGN(ring_area_size()), READ_WRITE))
 		return;
-	hidden = hidden && replace((char *)area + offset, bytes, PROT_NONE);
+	hidden = hidden &&
+	    replace_mapping((char *)area + offset, bytes, PROT_NONE);
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
 		if (left[i].area == NULL) {
 			left[i] = (struct left){ area, hidden };
@@ -227,10 +228,10 @@ produce_orphan(void)
 	sites_detach();
 	for (unsigned i = 0; i < PRODUCE_ERAS; i++)
 		if (mapped_area[i] != NULL)
-			leave(mapped_area[i], mapped_over[i]);
+			leave_area(mapped_area[i], mapped_over[i]);
 	keeper = (struct keeper_area *)(uintptr_t)mapped_keeper;
 	/* An event that the fork interrupted must not take it for dormant. */
-	if (replace(keeper, RING_ALIGN(sizeof(*keeper)), READ_WRITE))
+	if (replace_mapping(keeper, RING_ALIGN(sizeof(*keeper)), READ_WRITE))
 		atomic_store_explicit(&keeper->armed, RING_ARMED,
 		    memory_order_relaxed);
 	memset(mapped_area, 0, sizeof(mapped_area));
@@ -343,7 +344,7 @@ produce_again(struct ring_area *area, const struct keeper_area *keeper,
 
 	if (!joined_get(&old))
 		return false;
-	asleep = replace((void *)(uintptr_t)old.keeper,
+	asleep = replace_mapping((void *)(uintptr_t)old.keeper,
 	    RING_ALIGN(sizeof(*keeper)), READ_WRITE);
 	if (asleep) {
 		sites_move(old.area, area);

@@ -95,7 +95,7 @@ get_env(const char *name)
  * memory.
  */
 static bool
-append(char path[PLACE_PATH], const char *text)
+append_text(char path[PLACE_PATH], const char *text)
 {
 	size_t have = strlen(path), len = strlen(text);
 
@@ -114,7 +114,7 @@ append_number(char path[PLACE_PATH], unsigned long n)
 	do
 		*--at = (char)('0' + n % 10);
 	while ((n /= 10) != 0);
-	return append(path, at);
+	return append_text(path, at);
 }
 
 static bool
@@ -122,7 +122,7 @@ place_named(char *path)
 {
 	const char *name = get_env("PAGEK_NODE");
 
-	return name != NULL && name[0] != '\0' && append(path, name);
+	return name != NULL && name[0] != '\0' && append_text(path, name);
 }
 
 static bool
@@ -130,8 +130,8 @@ place_runtime(char *path)
 {
 	const char *run = get_env("XDG_RUNTIME_DIR");
 
-	return run != NULL && run[0] == '/' && append(path, run) &&
-	    append(path, "/pagek/node.hello");
+	return run != NULL && run[0] == '/' && append_text(path, run) &&
+	    append_text(path, "/pagek/node.hello");
 }
 
 /* Where everybody may make folders only one that is ours alone is of use. */
@@ -140,17 +140,17 @@ place_tmp(char *path)
 {
 	struct stat st;
 
-	return append(path, "/tmp/pagek-") &&
+	return append_text(path, "/tmp/pagek-") &&
 	    append_number(path, call_geteuid()) && call_lstat(path, &st) == 0 &&
 	    S_ISDIR(st.st_mode) && st.st_uid == call_geteuid() &&
-	    (st.st_mode & 077) == 0 && append(path, "/node.hello");
+	    (st.st_mode & 077) == 0 && append_text(path, "/node.hello");
 }
 
 /* Below a folder that is root's. */
 static bool
 place_system(char *path)
 {
-	return append(path, "/run/pagek/node.hello");
+	return append_text(path, "/run/pagek/node.hello");
 }
 
 /* The sockets in the order in which they are tried. */
@@ -252,7 +252,7 @@ _Atomic bool hook_foreign;
 
 /* On a page that fork wipes. */
 struct image {
-	_Atomic uint32_t state;		/* one of these, or who attaches, by self(); a futex */
+	_Atomic uint32_t state;		/* one of these, or the thread_number() that attaches; a futex */
 	_Atomic uint32_t again;		/* who says hello again, or forks; a futex; 0 nobody */
 	_Atomic uint32_t waiting;	/* for `again` */
 	uint32_t pause_ms;		/* before the next, after one without an answer */
@@ -277,7 +277,7 @@ attach_never(void)
 
 /* A number of the calling thread's own: its tid would be a system call. */
 static uint32_t
-self(void)
+thread_number(void)
 {
 	static _Atomic uint32_t given;
 	static _Thread_local uint32_t number
@@ -300,7 +300,7 @@ now_ms(void)
 /* --- the conversation --------------------------------------------------- */
 
 static void
-nap(int64_t ms)
+sleep_ms(int64_t ms)
 {
 	struct timespec ts = { .tv_nsec = (long)ms * 1000000 };
 
@@ -309,7 +309,7 @@ nap(int64_t ms)
 
 /* The socket, connected, or -1. */
 static int
-dial(int64_t until)
+connect_node(int64_t until)
 {
 	int fd = call_socket(AF_UNIX,
 	    SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -329,7 +329,7 @@ dial(int64_t until)
 			call_close(fd);
 			return -1;
 		}
-		nap(1);
+		sleep_ms(1);
 	}
 	return fd;
 }
@@ -448,7 +448,7 @@ join_areas(struct ring_area *r, const struct keeper_area *k, uint64_t stream)
 }
 
 static bool
-join(int fds[2], uint64_t stream)
+map_areas(int fds[2], uint64_t stream)
 {
 	bool bare = false, closed;
 	void *at = produce_attached() ? produce_again_at() :
@@ -485,14 +485,14 @@ join(int fds[2], uint64_t stream)
 
 /* The socket of the first node that there is, connected, or -1. */
 static int
-dial_some(int64_t until)
+connect_some(int64_t until)
 {
 	int fd;
 
 	if (place != NULL)
-		return dial(until);
+		return connect_node(until);
 	while (next_place(&node)) {
-		fd = dial(until);
+		fd = connect_node(until);
 		if (fd != -1)
 			return fd;
 	}
@@ -515,7 +515,7 @@ say_hello(struct ring_hello *hello, bool *heard)
 	 * follows at once, and need not sleep to be woken by that once more.
 	 */
 	fill_hello(hello);
-	p.fd = dial_some(until);
+	p.fd = connect_some(until);
 	*heard = p.fd != -1 || now_ms() >= until;
 	if (p.fd == -1)
 		return false;
@@ -527,7 +527,7 @@ say_hello(struct ring_hello *hello, bool *heard)
 		if ((hello->flags & RING_HELLO_CRAMPED) == 0 &&
 		    call_ppoll(&p, 1, &ts) == 1 &&
 		    take_welcome(p.fd, &w, fds)) {
-			joined = join(fds, w.stream);
+			joined = map_areas(fds, w.stream);
 			call_close(fds[0]);
 			call_close(fds[1]);
 		}
@@ -538,7 +538,7 @@ say_hello(struct ring_hello *hello, bool *heard)
 
 /* --- once --------------------------------------------------------------- */
 
-static void again(void);
+static void attach_again(void);
 
 static struct image *
 image_get(void)
@@ -630,7 +630,7 @@ attach_first(struct image *m)
 	}
 	quiet_begin(&q);
 	threads_begin();
-	keeper_watch_call = again;
+	keeper_watch_call = attach_again;
 	if (sandboxed_since() || !say_hello(&m->hello, &heard)) {
 		attach_never();
 		produce_orphan();
@@ -667,7 +667,7 @@ bool
 attach(void)
 {
 	int saved = errno;
-	uint32_t me = self(), who;
+	uint32_t me = thread_number(), who;
 	struct image *m;
 
 	/* What is to come would be system calls. */
@@ -698,7 +698,7 @@ attach(void)
 
 /* One at a time; false: another thread does, or forks. */
 static bool
-again_begin(struct image *m, uint32_t me, bool wait)
+begin_again(struct image *m, uint32_t me, bool wait)
 {
 	uint32_t who = 0;
 	bool done = true;
@@ -716,7 +716,7 @@ again_begin(struct image *m, uint32_t me, bool wait)
 
 /* A program of one thread makes no system call more for each of its forks. */
 static void
-again_end(struct image *m)
+end_again(struct image *m)
 {
 	atomic_store(&m->again, 0);
 	if (atomic_load(&m->waiting) != 0)
@@ -728,7 +728,7 @@ again_end(struct image *m)
  * take its 50 ms: a node that is stopped, or that has another version.
  */
 static void
-again_say(struct image *m)
+say_hello_again(struct image *m)
 {
 	bool heard = false;
 
@@ -750,7 +750,7 @@ again_say(struct image *m)
 }
 
 static void
-again(void)
+attach_again(void)
 {
 	struct image *m = atomic_load(&image);
 	int saved = errno;
@@ -759,9 +759,9 @@ again(void)
 	if (m == NULL || atomic_load(&hook_inert))
 		return;
 	quiet_begin(&q);
-	if (again_begin(m, self(), false)) {
-		again_say(m);
-		again_end(m);
+	if (begin_again(m, thread_number(), false)) {
+		say_hello_again(m);
+		end_again(m);
 	}
 	quiet_end(&q);
 	errno = saved;
@@ -783,7 +783,7 @@ fork_begins(void)
 	if (forking++ != 0 || m == NULL)
 		return;
 	produce_look(thread_self.producer);
-	(void)again_begin(m, self(), true);
+	(void)begin_again(m, thread_number(), true);
 	errno = saved;
 }
 
@@ -795,8 +795,8 @@ fork_ends(void)
 
 	if (--forking != 0 || m == NULL)
 		return;
-	if (atomic_load(&m->again) == self())
-		again_end(m);
+	if (atomic_load(&m->again) == thread_number())
+		end_again(m);
 	errno = saved;
 }
 
@@ -806,7 +806,7 @@ fork_ends(void)
  * must be.  A child of _Fork(3) or clone(2) says hello with its first event.
  */
 static void
-forked(void)
+after_fork(void)
 {
 	forking = 0;
 	threads_forked();
@@ -821,7 +821,7 @@ begin(void)
 	if (!real_get() || atomic_load(&hook_inert))
 		return;
 	if (atomic_load(&hook_foreign) || attach())
-		(void)pthread_atfork(fork_begins, fork_ends, forked);
+		(void)pthread_atfork(fork_begins, fork_ends, after_fork);
 }
 
 /*

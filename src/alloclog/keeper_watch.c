@@ -25,7 +25,7 @@ static _Atomic uint64_t looks_due;	/* before a child says hello */
  * once must not make a pair of what neither has seen.
  */
 static bool
-gone(const struct joined *j, int64_t now)
+is_keeper_gone(const struct joined *j, int64_t now)
 {
 	uint32_t beat = (uint32_t)atomic_load_explicit(&j->keeper->ms,
 	    memory_order_relaxed);
@@ -52,7 +52,7 @@ keeper_watch_gone(void)
 	struct joined j;
 	int64_t now;
 
-	return joined_get(&j) && rings_clock(&now) && gone(&j, now);
+	return joined_get(&j) && rings_clock(&now) && is_keeper_gone(&j, now);
 }
 
 void
@@ -115,7 +115,7 @@ produce_look(const struct producer *p)
 	int64_t now, due;
 
 	if (call == NULL || !joined_get(&j) || !rings_clock(&now) ||
-	    !gone(&j, now) || !free_to_act(&j))
+	    !is_keeper_gone(&j, now) || !free_to_act(&j))
 		return;
 	due = atomic_load_explicit(&j.sh->again_ms, memory_order_relaxed);
 	if (now < due || rings_inflight(p))

@@ -19,7 +19,7 @@ static struct entry table[POOLS_MAX];
 static _Atomic uint32_t numbers;	/* drawn so far, also by the processes that forked this one */
 
 static uint32_t
-draw(void)
+draw_number(void)
 {
 	uint32_t no;
 
@@ -110,7 +110,7 @@ pools_begin(struct producer *p, bool tell, const struct pool_words *w)
 	atomic_store_explicit(&e->size, w->size, memory_order_relaxed);
 	atomic_store_explicit(&e->shape, w->shape, memory_order_relaxed);
 	atomic_store_explicit(&e->name, w->name, memory_order_relaxed);
-	atomic_store_explicit(&e->no, draw(), memory_order_release);
+	atomic_store_explicit(&e->no, draw_number(), memory_order_release);
 	if (tell)
 		entry_tell(p, e);
 }

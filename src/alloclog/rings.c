@@ -95,7 +95,7 @@ tail_of(const struct joined *j, const struct ring_head *ring)
  * become a pair there since.
  */
 static bool
-drained(const struct joined *j, const struct ring_head *ring)
+drained_records(const struct joined *j, const struct ring_head *ring)
 {
 	return ring != NULL &&
 	    tail_of(j, ring) == atomic_load_explicit(&ring->head,
@@ -221,7 +221,7 @@ ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
 				&ring->owner, &nobody, tid,
 				memory_order_acquire, memory_order_relaxed))
 				continue;
-			if (!second || drained(j, ring)) {
+			if (!second || drained_records(j, ring)) {
 				/* First: whom a fork finds in between has it. */
 				ring_taken(area, i);
 				if (is_shown(area, i))
@@ -412,7 +412,7 @@ come_after(struct ring_area *area, struct ring_head *to,
  * no fork: what it would wipe is written here.
  */
 static bool
-change(const struct joined *j, struct producer *p, struct ring_head *from)
+change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 {
 	uint64_t all = ~UINT64_C(0), old;
 	struct ring_head *to = NULL;
@@ -451,7 +451,7 @@ clear_large(const struct joined *j, struct producer *p)
 	size_t offset, capacity;
 	int saved = errno;
 
-	if (!drained(j, large) ||
+	if (!drained_records(j, large) ||
 	    produce_sandbox() == RING_SANDBOX_LOCKED ||
 	    atomic_load_explicit(&large->inflight, memory_order_relaxed) != 0)
 		return;
@@ -467,7 +467,7 @@ clear_large(const struct joined *j, struct producer *p)
  * not go back before the small one is drained: see ring_head.after.
  */
 static bool
-calm(const struct joined *j, struct producer *p, uint64_t held)
+is_calm(const struct joined *j, struct producer *p, uint64_t held)
 {
 	uint32_t now = produce_ms(j->keeper);
 
@@ -475,7 +475,7 @@ calm(const struct joined *j, struct producer *p, uint64_t held)
 		p->busy_ms = now;
 		return false;
 	}
-	return now - p->busy_ms >= CALM_MS && drained(j, p->small);
+	return now - p->busy_ms >= CALM_MS && drained_records(j, p->small);
 }
 
 /* --- a full ring --------------------------------------------------------- */
@@ -609,7 +609,7 @@ rings_wait(const struct joined *j, struct ring_head *ring,
 
 /* Records that may be undrained at a time: those before them may be pairs yet. */
 static uint64_t
-usable(const struct claim *c)
+usable_records(const struct claim *c)
 {
 	return (uint64_t)c->mask + 1 - RING_PAIRS;
 }
@@ -619,7 +619,7 @@ usable(const struct claim *c)
  * as others that its keeper is gone: as many as there were in LOOK_MS of late.
  */
 static uint64_t
-pace(const struct claim *c, struct producer *p)
+look_pace(const struct claim *c, struct producer *p)
 {
 	uint64_t n = c->at - p->looked_at, records = LOOK_FIRST;
 	int64_t now;
@@ -644,7 +644,7 @@ static void
 set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 {
 	uint64_t quarter = ((uint64_t)c->mask + 1) / 4;
-	uint64_t limit = tail + usable(c), records = pace(c, p);
+	uint64_t limit = tail + usable_records(c), records = look_pace(c, p);
 
 	if (c->at - tail < quarter) {
 		p->bell_at = tail + quarter;
@@ -665,11 +665,11 @@ set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 static enum room
 find_more(const struct claim *c, struct producer *p)
 {
-	uint64_t wanted = c->at + c->need - usable(c);
+	uint64_t wanted = c->at + c->need - usable_records(c);
 	bool stalled;
 
 	if (c->ring == p->small && !keeper_gone(c->j.keeper) &&
-	    change(&c->j, p, c->ring))
+	    change_ring(&c->j, p, c->ring))
 		return ROOM_ELSEWHERE;
 	if (rings_wait(&c->j, c->ring, tail_line(&c->j, c->ring), wanted,
 		&stalled))
@@ -689,7 +689,7 @@ find_more(const struct claim *c, struct producer *p)
 enum room
 rings_find_room(const struct claim *c, struct producer *p)
 {
-	uint64_t capacity = usable(c), tail;
+	uint64_t capacity = usable_records(c), tail;
 	enum room room;
 
 	atomic_signal_fence(memory_order_seq_cst);
@@ -708,8 +708,8 @@ rings_find_room(const struct claim *c, struct producer *p)
 		if ((room = find_more(c, p)) != ROOM_HERE)
 			return room;
 		tail = tail_of(&c->j, c->ring);
-	} else if (c->ring == p->large && calm(&c->j, p, c->at - tail) &&
-	    change(&c->j, p, c->ring)) {
+	} else if (c->ring == p->large && is_calm(&c->j, p, c->at - tail) &&
+	    change_ring(&c->j, p, c->ring)) {
 		return ROOM_ELSEWHERE;
 	}
 	if (c->ring == p->small && p->large_used)

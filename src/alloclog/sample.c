@@ -250,7 +250,7 @@ sample_has(const void *ptr)
 
 /* Its place, which now holds `then`; NULL when nobody keeps it. */
 static sample_place *
-take(uint64_t addr, uint64_t then)
+take_sample(uint64_t addr, uint64_t then)
 {
 	for (unsigned i = 0; i < TABLES; i++) {
 		sample_place *table = table_get(i), *line;
@@ -276,7 +276,7 @@ sample_forget(const void *ptr)
 {
 	uint64_t addr = (uintptr_t)ptr;
 
-	if (take(addr, 0) == NULL)
+	if (take_sample(addr, 0) == NULL)
 		return false;
 	filter_count(ptr, -1);
 	return true;
@@ -287,7 +287,7 @@ sample_hold(const void *ptr)
 {
 	uint64_t addr = (uintptr_t)ptr;
 
-	return take(addr, addr | HELD);
+	return take_sample(addr, addr | HELD);
 }
 
 void

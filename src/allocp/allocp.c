@@ -109,7 +109,7 @@ has(const uint64_t *bits, uint32_t at)
 }
 
 static void
-set(uint64_t *bits, uint32_t at)
+set_bit(uint64_t *bits, uint32_t at)
 {
 	bits[at / WORD] |= UINT64_C(1) << at % WORD;
 }
@@ -226,7 +226,7 @@ region_init(struct region *r, size_t size)
 	if (r->base == NULL)
 		return -ENOMEM;
 	r->units = (uint32_t)(size / UNIT);
-	set(r->begins, 0);
+	set_bit(r->begins, 0);
 	write_header(r, 0, r->units, MARK_FREE, 0);
 	return 0;
 }
@@ -266,8 +266,8 @@ allocp_free(struct allocp *a)
 /* --- AllocP ------------------------------------------------------------- */
 
 static void
-tell(const struct allocp *a, enum allocp_op op, uint32_t addr, size_t size,
-    uint8_t type, unsigned level)
+tell_outcome(const struct allocp *a, enum allocp_op op, uint32_t addr,
+    size_t size, uint8_t type, unsigned level)
 {
 	if (a->told != NULL)
 		a->told(a->arg, &(struct allocp_event){ .op = op, .addr = addr,
@@ -296,10 +296,10 @@ cut(struct region *r, uint32_t at, uint32_t end, size_t size, uint8_t type)
 	void *block = r->base + ((size_t)at + 1) * UNIT;
 
 	if (last < end) {
-		set(r->begins, last);
+		set_bit(r->begins, last);
 		write_header(r, last, end, MARK_FREE, 0);
 	}
-	set(r->given, at);
+	set_bit(r->given, at);
 	write_header(r, at, last,
 	    (uint8_t)(MARK_BLOCK | ((last - at - 1) * UNIT - size)), type);
 	memset(block, 0, (last - at - 1) * UNIT);
@@ -321,11 +321,12 @@ AllocP(struct allocp *a, size_t size, uint8_t type)
 			continue;
 		block = cut(r, at, end, size, type);
 		a->counts.allocs++;
-		tell(a, ALLOCP_ALLOC, address(r, at + 1), size, type, i + 1);
+		tell_outcome(a, ALLOCP_ALLOC, address(r, at + 1), size, type,
+		    i + 1);
 		return block;
 	}
 	a->counts.failed++;
-	tell(a, ALLOCP_ALLOC, 0, size, type, ALLOCP_FAILED);
+	tell_outcome(a, ALLOCP_ALLOC, 0, size, type, ALLOCP_FAILED);
 	return NULL;
 }
 
@@ -352,7 +353,7 @@ find_block(struct allocp *a, const void *p, uint32_t *at)
 
 /* With the free segments on either side. */
 static void
-join(struct allocp *a, struct region *r, uint32_t at, uint32_t end)
+join_free(struct allocp *a, struct region *r, uint32_t at, uint32_t end)
 {
 	uint32_t prev, next;
 
@@ -389,9 +390,10 @@ FreeP(struct allocp *a, void *p)
 	mend(a, r, at, end);
 	h = *header(r, at);
 	clear(r->given, at);
-	join(a, r, at, end);
+	join_free(a, r, at, end);
 	a->counts.frees++;
-	tell(a, ALLOCP_FREE, address(r, at + 1), bytes_of(&h), h.type, 0);
+	tell_outcome(a, ALLOCP_FREE, address(r, at + 1), bytes_of(&h), h.type,
+	    0);
 	return 0;
 }
 

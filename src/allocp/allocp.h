@@ -28,8 +28,7 @@
  * with it only that segment's size and type.  Such a header is counted and
  * written anew when it is met.
  *
- * It belongs to one thread.  The parts are allocp.c (segments) and below.c
- * (where the regions come from).
+ * It belongs to one thread.
  */
 #ifndef ALLOCP_H
 #define ALLOCP_H

@@ -47,7 +47,7 @@ copy_bytes(struct intern *t, const void *bytes, size_t len)
 }
 
 static int64_t
-add(struct intern *t, uint32_t hash, const void *bytes, size_t len)
+add_text(struct intern *t, uint32_t hash, const void *bytes, size_t len)
 {
 	void *text = t->text;
 	char *copy;
@@ -65,7 +65,7 @@ add(struct intern *t, uint32_t hash, const void *bytes, size_t len)
 }
 
 static int64_t
-find(const struct intern *t, uint32_t hash, const void *bytes, size_t len)
+find_text(const struct intern *t, uint32_t hash, const void *bytes, size_t len)
 {
 	return hashindex_find(&t->index, hash, is_same, t->text,
 	    &(struct intern_text){ (char *)(uintptr_t)bytes, len });
@@ -74,16 +74,17 @@ find(const struct intern *t, uint32_t hash, const void *bytes, size_t len)
 int64_t
 intern_find(const struct intern *t, const void *bytes, size_t len)
 {
-	return find(t, hash_of_key(hash_of_bytes(0, bytes, len)), bytes, len);
+	return find_text(t, hash_of_key(hash_of_bytes(0, bytes, len)), bytes,
+	    len);
 }
 
 int64_t
 intern_put(struct intern *t, const void *bytes, size_t len)
 {
 	uint32_t hash = hash_of_key(hash_of_bytes(0, bytes, len));
-	int64_t found = find(t, hash, bytes, len);
+	int64_t found = find_text(t, hash, bytes, len);
 
-	return found >= 0 ? found : add(t, hash, bytes, len);
+	return found >= 0 ? found : add_text(t, hash, bytes, len);
 }
 
 void

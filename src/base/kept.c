@@ -83,7 +83,7 @@ map(int fd, size_t bytes, off_t offset, size_t align)
 
 /* `all`: so many bytes are mapped there, or NULL.  fd becomes the kept one's. */
 static int
-begin(struct kept **out, int fd, char *all, size_t expected)
+begin_memory(struct kept **out, int fd, char *all, size_t expected)
 {
 	struct kept *kept = calloc(1, sizeof(*kept));
 	void *head = all;
@@ -133,7 +133,7 @@ kept_new(struct kept **out, const char *name, size_t expected)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
 		r = -errno;
 	if (r == 0)
-		r = begin(out, fd, all, expected);
+		r = begin_memory(out, fd, all, expected);
 	if (r < 0) {
 		if (all != NULL)
 			munmap(all, expected);
@@ -157,7 +157,7 @@ kept_open(struct kept **out, int fd)
 		return -EINVAL;
 	}
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	r = begin(&kept, fd, NULL, 0);
+	r = begin_memory(&kept, fd, NULL, 0);
 	if (r < 0) {
 		close(fd);
 		return r;
@@ -226,7 +226,8 @@ kept_size(const struct kept *kept)
 
 /* Where the piece is to be; NULL for want of memory. */
 static char *
-place(struct kept *kept, size_t bytes, off_t offset, size_t align, bool *alone)
+place_piece(struct kept *kept, size_t bytes, off_t offset, size_t align,
+    bool *alone)
 {
 	*alone = kept->all == NULL || (size_t)offset > kept->expected ||
 	    bytes > kept->expected - (size_t)offset;
@@ -253,7 +254,7 @@ kept_take(struct kept *kept, size_t bytes)
 		return NULL;
 	offset = (off_t)whole((size_t)kept->end, align);
 	piece = &kept->piece[kept->n];
-	piece->at = place(kept, bytes, offset, align, &piece->alone);
+	piece->at = place_piece(kept, bytes, offset, align, &piece->alone);
 	if (piece->at == NULL)
 		return NULL;
 	piece->bytes = bytes;

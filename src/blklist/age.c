@@ -925,7 +925,7 @@ fill_all(struct age *a)
 }
 
 static void
-place(struct age *a, struct store_node *node, uint32_t pos,
+place_position(struct age *a, struct store_node *node, uint32_t pos,
     const struct aged *one)
 {
 	uint64_t seq = (uint64_t)one->seq;
@@ -961,7 +961,7 @@ merge(struct age *a, struct store_node *node, struct aged_keys *keys,
 			__builtin_prefetch(&node[x[AGE_AHEAD].index].pos, 1);
 		if (y_end - y > AGE_AHEAD)
 			__builtin_prefetch(&node[y[AGE_AHEAD].index].pos, 1);
-		place(a, node, pos, one);
+		place_position(a, node, pos, one);
 	}
 	a->mending = false;
 	set_nruns(a);

@@ -40,31 +40,31 @@ age_sort_release(struct age_sort *s, uint32_t from, uint32_t to)
 }
 
 static inline unsigned
-digit(const struct age_key *k, unsigned shift)
+key_digit(const struct age_key *k, unsigned shift)
 {
 	return (unsigned)(age_key_value(k) >> shift) & (AGE_DIGIT_VALUES - 1);
 }
 
 static void
-count(struct age_sort *s, uint32_t end)
+count_digits(struct age_sort *s, uint32_t end)
 {
 	for (; s->at < end; s->at++)
-		s->place[digit(&s->key[s->at], s->shift)]++;
+		s->place[key_digit(&s->key[s->at], s->shift)]++;
 }
 
 static void
-move(struct age_sort *s, uint32_t end)
+move_keys(struct age_sort *s, uint32_t end)
 {
 	for (; s->at < end; s->at++) {
 		const struct age_key *k = &s->key[s->at];
 
-		s->other[s->place[digit(k, s->shift)]++] = *k;
+		s->other[s->place[key_digit(k, s->shift)]++] = *k;
 	}
 }
 
 /* From how many there are of each to where the first of them goes. */
 static void
-counted(struct age_sort *s)
+end_counting(struct age_sort *s)
 {
 	uint32_t sum = 0, n;
 
@@ -78,7 +78,7 @@ counted(struct age_sort *s)
 }
 
 static void
-moved(struct age_sort *s)
+end_moving(struct age_sort *s)
 {
 	struct age_key *was = s->key;
 
@@ -100,10 +100,10 @@ age_sort_step(struct age_sort *s, uint32_t *work)
 			s->shift = (unsigned)__builtin_ctzll(s->differ);
 		end = s->n - s->at < *work ? s->n : s->at + *work;
 		*work -= end - s->at;
-		(s->moving ? move : count)(s, end);
+		(s->moving ? move_keys : count_digits)(s, end);
 		if (end < s->n)
 			return false;
-		(s->moving ? moved : counted)(s);
+		(s->moving ? end_moving : end_counting)(s);
 	}
 	return true;
 }

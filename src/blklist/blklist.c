@@ -103,7 +103,7 @@ blklist_new_most(struct blklist **out, enum blklist_kind kind, uint32_t aRecMax)
 
 /* The estimates in whole blocks and bytes, for whoever looks. */
 static void
-publish(struct blklist *l)
+publish_counts(struct blklist *l)
 {
 	struct blklist_counts *n = &l->counts;
 	uint64_t half = UINT64_C(1) << (LIST_EST_SHIFT - 1);
@@ -172,7 +172,7 @@ blklist_sample(struct blklist *l, uint64_t period_bytes)
 	    period_bytes;
 	l->aside |= l->period != 0;
 	l->est = (struct list_estimate){ 0 };
-	publish(l);
+	publish_counts(l);
 }
 
 bool
@@ -342,7 +342,7 @@ blklist_apply(struct blklist *l, const struct blklist_batch *b)
 			adapt_learn(&l->adapt, c.n, pairs);
 		l->counts.records += c.n;
 	}
-	publish(l);
+	publish_counts(l);
 }
 
 void
@@ -447,7 +447,7 @@ blklist_put(struct blklist *l, const struct blk *b)
 	if (err == 0) {
 		l->counts.inherited++;
 		list_live_add(l, NULL, list_blk_key(l, b), list_blk_size(b));
-		publish(l);
+		publish_counts(l);
 	} else if (err == -ENOSPC)
 		l->counts.full++;
 	return err;
@@ -463,7 +463,7 @@ blklist_take(struct blklist *l, unsigned layer, uint64_t addr)
 	err = l->ops->take(l, key, &size);
 	if (err == 0) {
 		list_live_sub(l, NULL, key, size);
-		publish(l);
+		publish_counts(l);
 	}
 	return err;
 }

@@ -219,7 +219,7 @@ hash_ahead(struct hash *h)
 
 /* Into the first of the free entries, of which there is one. */
 static void
-put(struct hash_bucket *b, unsigned free, uint32_t tag, uint32_t index)
+put_in_bucket(struct hash_bucket *b, unsigned free, uint32_t tag, uint32_t index)
 {
 	unsigned i = (unsigned)__builtin_ctz(free);
 
@@ -228,14 +228,14 @@ put(struct hash_bucket *b, unsigned free, uint32_t tag, uint32_t index)
 }
 
 static void
-place(struct hash_table *t, uint32_t tag, uint32_t index)
+place_key(struct hash_table *t, uint32_t tag, uint32_t index)
 {
 	struct hash_bucket *b = &t->bucket[hash_home(t, tag)];
 	unsigned m;
 
 	while ((m = hash_match(b, 0)) == 0)
 		b--;
-	put(b, m, tag, index);
+	put_in_bucket(b, m, tag, index);
 }
 
 /*
@@ -274,10 +274,10 @@ moving_place(struct moving *to, struct hash_table *t, uint32_t tag,
 	while (down < MOVE_TO && to->free[down] == 0)
 		down++;
 	if (down >= MOVE_TO) {
-		place(t, tag, index);
+		place_key(t, tag, index);
 		return;
 	}
-	put(to->top - down, to->free[down], tag, index);
+	put_in_bucket(to->top - down, to->free[down], tag, index);
 	to->free[down] &= to->free[down] - 1;
 }
 
@@ -343,7 +343,7 @@ hash_move(struct hash *h)
 
 /* An entry of bucket q whose search passes p, above it; or HASH_WIDTH. */
 static unsigned
-displaced(const struct hash_table *t, const struct hash_bucket *q,
+is_displaced(const struct hash_table *t, const struct hash_bucket *q,
     const struct hash_bucket *p)
 {
 	unsigned i;
@@ -369,7 +369,7 @@ hash_close(struct hash_table *t, struct hash_bucket *p, unsigned gap)
 	do {
 		q--;
 		full = hash_match(q, 0) == 0;
-		i = displaced(t, q, p);
+		i = is_displaced(t, q, p);
 		if (i == HASH_WIDTH)
 			continue;
 		p->word[gap] = q->word[i];

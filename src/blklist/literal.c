@@ -81,7 +81,7 @@ scan(const struct literal *lit, uint64_t key, struct arec **prev)
 
 /* The record of `key`, or NULL; at once if aRecPtr is it. */
 static struct arec *
-find(const struct literal *lit, uint64_t key)
+find_record(const struct literal *lit, uint64_t key)
 {
 	struct arec *a, *prev;
 
@@ -173,7 +173,7 @@ apply_alloc(struct blklist *l, struct list_chunk *c, unsigned i)
 
 	list_count_alloc(l, c, i);
 	from_record(l, c, i, &b);
-	a = find(lit, key);
+	a = find_record(lit, key);
 	if (a == NULL) {
 		if (ARecInsert(l, key, &b) == 0)
 			list_live_add(l, r, key, b.size);
@@ -198,7 +198,7 @@ apply_free(struct blklist *l, struct list_chunk *c, unsigned i)
 {
 	const struct rec *r = &c->rec[i];
 	uint64_t key = list_key(l, r);
-	struct arec *a = find(l->impl, key);
+	struct arec *a = find_record(l->impl, key);
 	enum limbo_state did;
 
 	l->counts.frees++;
@@ -226,7 +226,7 @@ static void
 apply_undo(struct blklist *l, const struct rec *r)
 {
 	uint64_t key = list_key(l, r);
-	struct arec *a = find(l->impl, key);
+	struct arec *a = find_record(l->impl, key);
 	struct blk b;
 
 	if (a != NULL) {
@@ -426,7 +426,7 @@ literal_after(const struct blklist *l, bool from_start, uint64_t key,
 static int
 literal_get(const struct blklist *l, uint64_t key, struct blk *out)
 {
-	const struct arec *a = find(l->impl, key);
+	const struct arec *a = find_record(l->impl, key);
 
 	if (a == NULL)
 		return -ENOENT;
@@ -438,7 +438,7 @@ static int64_t
 literal_rank(const struct blklist *l, enum blklist_order order, uint64_t key)
 {
 	const struct literal *lit = l->impl;
-	const struct arec *a = find(lit, key), *b;
+	const struct arec *a = find_record(lit, key), *b;
 	int64_t rank = 0;
 
 	if (a == NULL)
@@ -455,7 +455,7 @@ literal_put(struct blklist *l, uint64_t key, const struct blk *b)
 {
 	struct blk stored = *b;
 
-	if (find(l->impl, key) != NULL)
+	if (find_record(l->impl, key) != NULL)
 		return -EEXIST;
 	stored.addr &= REC_ADDR_MASK;
 	stored.caller &= REC_ADDR_MASK;
@@ -467,7 +467,7 @@ literal_put(struct blklist *l, uint64_t key, const struct blk *b)
 static int
 literal_take(struct blklist *l, uint64_t key, uint64_t *size)
 {
-	struct arec *a = find(l->impl, key);
+	struct arec *a = find_record(l->impl, key);
 
 	if (a == NULL)
 		return -ENOENT;

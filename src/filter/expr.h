@@ -99,7 +99,7 @@ bool expr_kind_takes(enum expr_kind, enum expr_op);
 /* "= != < <= > >=" */
 const char *expr_kind_ops(enum expr_kind);
 
-/* --- words (words.c) ---------------------------------------------------- */
+/* --- words (parse.c) ---------------------------------------------------- */
 
 /* Of an expression: between terms, or before the one at s. */
 enum expr_joint {

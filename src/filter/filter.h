@@ -37,9 +37,9 @@
  * Knows nothing of sessions or pages: whoever asks brings a block's numbers,
  * and a function for its texts.
  *
- * The parts: fields.c has the fields and signs, words.c and values.c say how
- * text falls into words and what numbers are; parse.c makes terms of it, which
- * match.c asks; complete.c is for who types.
+ * The parts: fields.c has the fields and signs, parse.c splits text into words
+ * and makes terms of them, values.c reads numbers, match.c evaluates terms,
+ * complete.c completes what a user types.
  */
 #ifndef FILTER_H
 #define FILTER_H

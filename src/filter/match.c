@@ -86,7 +86,7 @@ is_like(struct span text, const char *pattern)
 }
 
 static bool
-compare(struct span text, enum expr_how how, const char *word)
+compare_text(struct span text, enum expr_how how, const char *word)
 {
 	switch (how) {
 	case EXPR_EQUAL:
@@ -130,9 +130,9 @@ compare_path(struct span path, enum expr_how how, const char *word)
 {
 	struct span name = without_folders(path);
 
-	return compare(path, how, word) || compare(name, how, word) ||
-	    compare(without_line(path), how, word) ||
-	    compare(without_line(name), how, word);
+	return compare_text(path, how, word) || compare_text(name, how, word) ||
+	    compare_text(without_line(path), how, word) ||
+	    compare_text(without_line(name), how, word);
 }
 
 /* --- terms --------------------------------------------------------------- */
@@ -152,8 +152,8 @@ holds_text(const struct filter_asked *asked, enum filter_field field,
 		return how == EXPR_EQUAL && word[0] == '\0';
 	all = (struct span){ text, text + strlen(text) };
 	if (path && as_shown)
-		return compare(without_folders(all), how, word);
-	return path ? compare_path(all, how, word) : compare(all, how, word);
+		return compare_text(without_folders(all), how, word);
+	return path ? compare_path(all, how, word) : compare_text(all, how, word);
 }
 
 static bool

@@ -67,7 +67,7 @@ lead(struct filter *f, uint16_t out, uint16_t there)
 }
 
 static uint16_t
-append(struct filter *f, uint16_t a, uint16_t b)
+append_test(struct filter *f, uint16_t a, uint16_t b)
 {
 	uint16_t *slot;
 
@@ -81,11 +81,11 @@ append(struct filter *f, uint16_t a, uint16_t b)
 
 /* b is asked where a has this answer; the other one stands. */
 static void
-join(struct filter *f, struct part *a, const struct part *b, bool answer)
+join_parts(struct filter *f, struct part *a, const struct part *b, bool answer)
 {
 	lead(f, a->out[answer], b->first);
 	a->out[answer] = b->out[answer];
-	a->out[!answer] = append(f, a->out[!answer], b->out[!answer]);
+	a->out[!answer] = append_test(f, a->out[!answer], b->out[!answer]);
 	a->texts |= b->texts;
 }
 
@@ -111,7 +111,7 @@ chain_add(struct filter *f, struct chain *c, const struct part *p)
 	bool texts = p->texts;
 
 	if (c->any[texts])
-		join(f, &c->part[texts], p, c->answer);
+		join_parts(f, &c->part[texts], p, c->answer);
 	else
 		c->part[texts] = *p;
 	c->any[texts] = true;
@@ -123,7 +123,7 @@ chain_end(struct filter *f, struct chain *c)
 	if (!c->any[0])
 		return c->part[1];
 	if (c->any[1])
-		join(f, &c->part[0], &c->part[1], c->answer);
+		join_parts(f, &c->part[0], &c->part[1], c->answer);
 	return c->part[0];
 }
 
@@ -362,7 +362,7 @@ type_term(struct parse *p, const struct value *v, struct part *out)
 	r = number_term(p, v, out);
 	if (r == 0 && v->len <= 2) {
 		r = text_term(p, v, &name);
-		join(p->f, out, &name, false);
+		join_parts(p->f, out, &name, false);
 	}
 	return r;
 }
@@ -453,7 +453,7 @@ skip_blanks(struct parse *p)
 
 /* Takes what stands here; a term has to follow. */
 static void
-take(struct parse *p, size_t len)
+take_word(struct parse *p, size_t len)
 {
 	p->before = p->text + p->at;
 	p->before_len = len;
@@ -472,7 +472,7 @@ parse_group(struct parse *p, unsigned depth, struct part *out)
 	if (depth == DEPTH)
 		return fail(p, open, "there are more than %d parentheses in "
 		    "one another", DEPTH);
-	take(p, 1);
+	take_word(p, 1);
 	r = parse_or(p, depth + 1, out);
 	if (r < 0)
 		return r;
@@ -491,7 +491,7 @@ parse_not(struct parse *p, unsigned depth, struct part *out)
 
 	while (expr_joint_at(p->text + p->at, &len) == EXPR_NOT) {
 		turned = !turned;
-		take(p, len);
+		take_word(p, len);
 	}
 	r = p->text[p->at] == '(' ? parse_group(p, depth, out) :
 	    parse_term(p, out);
@@ -517,7 +517,7 @@ parse_and(struct parse *p, unsigned depth, struct part *out)
 		skip_blanks(p);
 		joint = expr_joint_at(p->text + p->at, &len);
 		if (joint == EXPR_AND)
-			take(p, len);
+			take_word(p, len);
 		else if (joint == EXPR_OR || p->text[p->at] == ')' ||
 		    p->text[p->at] == '\0')
 			break;
@@ -541,7 +541,7 @@ parse_or(struct parse *p, unsigned depth, struct part *out)
 		chain_add(p->f, &c, &next);
 		if (expr_joint_at(p->text + p->at, &len) != EXPR_OR)
 			break;
-		take(p, len);
+		take_word(p, len);
 	}
 	*out = chain_end(p->f, &c);
 	return 0;

@@ -55,7 +55,7 @@ node_key(uint32_t parent, uint32_t function, bool skipped)
 
 /* One level in, or out; the node's index or -ENOMEM. */
 static int64_t
-step(struct tree *t, uint32_t parent, const struct line *l, bool skipped,
+step_into(struct tree *t, uint32_t parent, const struct line *l, bool skipped,
     const struct sums *sums)
 {
 	struct node *node;
@@ -100,7 +100,7 @@ lay(struct tree *t, size_t caller, const uint32_t *lines, size_t n)
 	for (size_t k = 0; k < many; k++) {
 		size_t i = t->o->reversed ? origin + k : n - 1 - k;
 
-		at = step(t, parent, &t->p->line[lines[i]], i < origin, sums);
+		at = step_into(t, parent, &t->p->line[lines[i]], i < origin, sums);
 		if (at < 0)
 			return -ENOMEM;
 		parent = (uint32_t)at;

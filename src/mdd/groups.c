@@ -260,7 +260,7 @@ add_to(struct grouping *g, const struct entry *e, uint64_t key,
 }
 
 static int
-count(struct grouping *g, const struct entry *e, const struct line *l,
+count_entry(struct grouping *g, const struct entry *e, const struct line *l,
     bool self)
 {
 	struct group *to;
@@ -321,7 +321,7 @@ count_frames(struct grouping *g, const struct entry *e, const uint32_t *lines,
 			continue;
 		}
 		f->mark = mark;
-		r = count(g, e, l, i == origin);
+		r = count_entry(g, e, l, i == origin);
 	}
 	return r;
 }
@@ -395,7 +395,7 @@ grouping_count(struct grouping *g, size_t i)
 	if (g->by == PROFILE_FRAME)
 		r = count_frames(g, &e, lines, n, origin);
 	else
-		r = count(g, &e, &g->p->line[lines[origin]], true);
+		r = count_entry(g, &e, &g->p->line[lines[origin]], true);
 	/* Behind all of them: functions have one mark. */
 	if (r == 0 && g->nbelow > 0)
 		r = count_all_below(g, &e, lines, n, origin);
@@ -403,7 +403,7 @@ grouping_count(struct grouping *g, size_t i)
 }
 
 static int
-fill(struct grouping *g)
+fill_groups(struct grouping *g)
 {
 	int r = profile_prepare(g->p);
 
@@ -463,7 +463,7 @@ profile_groups(struct profile *p, enum profile_by by,
 	    .by = by, .measure = measure, .now_ms = now_ms };
 	int r;
 
-	r = fill(&g);
+	r = fill_groups(&g);
 	if (r == 0)
 		r = grouping_rows(&g, offs, out, n, got);
 	if (r == 0)
@@ -481,7 +481,7 @@ profile_group(struct profile *p, enum profile_by by, uint64_t key,
 	const struct group *found;
 	int r;
 
-	r = fill(&g);
+	r = fill_groups(&g);
 	if (r == 0) {
 		found = hashmap_get(&g.groups, key);
 		r = found == NULL ? -ENOENT : grouping_row(&g, found, out);
@@ -526,7 +526,7 @@ count_neighbour(struct grouping *g, size_t caller, uint64_t key, bool outwards)
 	if (!outwards && (at == 0 || at == origin))
 		return 0;
 	at = outwards ? at + 1 : at - 1;
-	return count(g, &e, &g->p->line[lines[at]], at == origin);
+	return count_entry(g, &e, &g->p->line[lines[at]], at == origin);
 }
 
 int
@@ -857,7 +857,7 @@ profile_ranking_below(struct profile_ranking *r,
 
 /* All are counted. */
 static int
-end(struct profile_ranking *r)
+end_ranking(struct profile_ranking *r)
 {
 	int err = make_order(r);
 	size_t i;
@@ -885,7 +885,7 @@ profile_ranking_count(struct profile_ranking *r, size_t at_most, size_t *left)
 		}
 	}
 	if (err >= 0 && r->next == r->of)
-		err = end(r);
+		err = end_ranking(r);
 	if (err >= 0)
 		*left = r->of - r->next;
 	return err < 0 ? err : 0;

@@ -186,7 +186,7 @@ profile_caller_index(struct profile *p, uint64_t caller)
 }
 
 static inline int
-add(struct profile *p, uint64_t caller, const struct sums *one)
+add_entry(struct profile *p, uint64_t caller, const struct sums *one)
 {
 	int64_t i = index_of(p, caller);
 	struct sums *to;
@@ -210,7 +210,7 @@ profile_add(struct profile *p, uint64_t caller, uint64_t bytes, int64_t ms)
 	if (p->total.blocks == 0)
 		p->base_ms = ms;
 	one.since = (double)ms - (double)p->base_ms;
-	return add(p, caller, &one);
+	return add_entry(p, caller, &one);
 }
 
 struct sums
@@ -251,7 +251,7 @@ profile_take(struct profile *p, const struct blklist *list)
 			p->base_ms = rows->ms;
 		for (i = 0; i < n; i++) {
 			one = sums_of(&rows[i], list, sampled, p->base_ms);
-			r = add(p, rows[i].caller, &one);
+			r = add_entry(p, rows[i].caller, &one);
 			if (r < 0)
 				return r;
 		}

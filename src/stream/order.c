@@ -100,7 +100,7 @@ begin_pass(struct order *o, int64_t now_ms, uint64_t max)
 }
 
 static void
-flush(struct order *o)
+flush_batch(struct order *o)
 {
 	unsigned n = o->nbatch;
 
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void
 flush_full(struct order *o)
 {
 	if (__builtin_expect(o->nbatch >= ORDER_BATCH - 1, 0))
-		flush(o);
+		flush_batch(o);
 }
 
 /* The caller behind a site's number, in its place. */
@@ -181,7 +181,7 @@ order_put(struct order *o, const struct rec *rec)
 static void
 put_control(struct order *o, const struct rec *rec)
 {
-	flush(o);
+	flush_batch(o);
 	o->sink->control(o->arg, rec, o->now_ms);
 }
 
@@ -195,7 +195,7 @@ order_lose(struct order *o, unsigned cause, uint64_t count)
 		o->counts->dormant += count;
 		return;
 	}
-	flush(o);
+	flush_batch(o);
 	o->counts->lost[cause] += count;
 	o->sink->lost(o->arg, cause, count);
 }
@@ -441,7 +441,7 @@ run_chunk(struct order *o, unsigned i)
 
 /* Ring i has come further: those that follow it may go on, if it is far enough. */
 static void
-lead(struct order *o, unsigned i)
+wake_followers(struct order *o, unsigned i)
 {
 	struct reader *r = o->reader;
 
@@ -456,7 +456,7 @@ lead(struct order *o, unsigned i)
 
 /* Ring i waits for its leader: 0.  No thread follows itself. */
 static int
-follow(struct order *o, unsigned i)
+follow_leader(struct order *o, unsigned i)
 {
 	const struct reader_ring *rings = o->reader->rings;
 	unsigned k = rings[i].leader;
@@ -498,7 +498,7 @@ run_ring(struct order *o, unsigned i)
 		n = run_chunk(o, i);
 		reader_done(o->reader, i, chunk_left(o, src));
 		if (__builtin_expect(src->followers != 0, 0))
-			lead(o, i);
+			wake_followers(o, i);
 		if (n != 1) {
 			src->waits = n == 0;
 			return n;
@@ -509,7 +509,7 @@ run_ring(struct order *o, unsigned i)
 			return 0;
 		}
 		if ((may = reader_may_take(o->reader, i)) == 0)
-			return follow(o, i);
+			return follow_leader(o, i);
 		n = reader_take(o->reader, i, src->chunk,
 		    may < READER_CHUNK ? (int)may : READER_CHUNK,
 		    o->payload[i]);
@@ -525,7 +525,7 @@ run_ring(struct order *o, unsigned i)
  * when the pass may take no more: order_is_over().
  */
 static int
-merge(struct order *o)
+merge_sources(struct order *o)
 {
 	int err = 0;
 
@@ -597,7 +597,7 @@ run_step(struct order *o)
 		o->step = ORDER_MERGE;
 		return start_round(o);
 	}
-	if ((err = merge(o)) != 0 || order_is_over(o))
+	if ((err = merge_sources(o)) != 0 || order_is_over(o))
 		return err;
 	switch (o->step) {
 	case ORDER_MERGE:
@@ -632,7 +632,7 @@ account_losses(struct order *o)
 {
 	struct stream_feed_counts *c = o->counts;
 
-	flush(o);
+	flush_batch(o);
 	/* In the middle of a round what is there is not held back by anything. */
 	if (o->step == ORDER_LOOK)
 		c->held = order_held(o);

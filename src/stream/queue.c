@@ -235,7 +235,8 @@ store(struct stream_queue *q, uint64_t entry, const struct rec *recs, size_t n)
 
 /* The reverse, from where entry number `entry` lies. */
 static void
-fetch(const struct stream_queue *q, uint64_t entry, struct rec *out, size_t n)
+fetch_records(const struct stream_queue *q, uint64_t entry, struct rec *out,
+    size_t n)
 {
 	size_t at = entry & q->mask;
 	size_t run = q->mask + 1 - at;
@@ -366,7 +367,7 @@ stream_queue_read(const struct stream_queue *q, uint64_t from, struct rec *out,
 
 			if (run > end - seq)
 				run = (size_t)(end - seq);
-			fetch(q, entry_of(q, i, seq), out + n, run);
+			fetch_records(q, entry_of(q, i, seq), out + n, run);
 			for (size_t k = 0; seqs != NULL && k < run; k++)
 				seqs[n + k] = seq + k;
 			n += run;

@@ -92,7 +92,7 @@ is_unique(const struct raw *r, size_t at, int64_t ahead)
 /* --- bytes that are decided on ------------------------------------------ */
 
 static void
-drop(struct raw *r, size_t n)
+drop_bytes(struct raw *r, size_t n)
 {
 	r->held -= n;
 	memmove(r->buf, r->buf + n, r->held);
@@ -103,7 +103,7 @@ skip(struct raw *r, size_t n)
 {
 	r->n.skipped += n;
 	r->adjoins = false;
-	drop(r, n);
+	drop_bytes(r, n);
 }
 
 /*
@@ -122,7 +122,7 @@ pass(struct raw *r, size_t n)
 }
 
 static void
-take(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
+take_records(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 {
 	if (memcmp(r->last, r->buf, SIZE) == 0) {
 		r->n.doubled++;
@@ -135,7 +135,7 @@ take(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 	r->timed = true;
 	r->ms = ms;
 	r->adjoins = true;
-	drop(r, SIZE);
+	drop_bytes(r, SIZE);
 }
 
 static bool
@@ -193,10 +193,10 @@ slip(struct raw *r)
  * cut, then the first bytes of the next one stand there.
  */
 static void
-leave(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
+leave_bad_bytes(struct raw *r, int64_t ms, raw_take_fn fn, void *arg)
 {
 	if (is_free(r)) {
-		take(r, ms, fn, arg);
+		take_records(r, ms, fn, arg);
 		r->adjoins = false;
 	} else {
 		r->n.left_out++;
@@ -228,11 +228,11 @@ step_locked(struct raw *r, raw_take_fn fn, void *arg)
 	if (good == WAIT)
 		return false;
 	if (good == YES) {
-		take(r, ms, fn, arg);
+		take_records(r, ms, fn, arg);
 		return true;
 	}
 	slip(r);
-	leave(r, ms, fn, arg);
+	leave_bad_bytes(r, ms, fn, arg);
 	return true;
 }
 
@@ -244,7 +244,7 @@ lock(struct raw *r, int64_t ms, bool certain, raw_take_fn fn, void *arg)
 {
 	/* In doubt it may be the end of a record whose front is damaged. */
 	if (certain || is_free(r)) {
-		take(r, ms, fn, arg);
+		take_records(r, ms, fn, arg);
 	} else {
 		r->n.left_out++;
 		skip(r, SIZE);
@@ -281,7 +281,7 @@ step_hunting(struct raw *r, raw_take_fn fn, void *arg)
 }
 
 static void
-settle(struct raw *r, raw_take_fn fn, void *arg)
+settle_format(struct raw *r, raw_take_fn fn, void *arg)
 {
 	while (r->locked ? step_locked(r, fn, arg) : step_hunting(r, fn, arg))
 		continue;
@@ -299,7 +299,7 @@ raw_put(struct raw *r, const uint8_t *p, size_t n, raw_take_fn fn, void *arg)
 		r->held += m;
 		p += m;
 		n -= m;
-		settle(r, fn, arg);
+		settle_format(r, fn, arg);
 	}
 }
 
@@ -352,7 +352,7 @@ raw_end(struct raw *r, raw_take_fn fn, void *arg)
 	raw_quiet(r, fn, arg);
 	if (r->held > 0) {
 		if (r->locked && valid_at(r, 0, &ms) && goes_on(r, ms))
-			leave(r, ms, fn, arg);
+			leave_bad_bytes(r, ms, fn, arg);
 		if (!r->lost)
 			r->n.slips++;
 		skip(r, r->held);

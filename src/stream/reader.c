@@ -30,7 +30,7 @@
 
 /* Wakes all that sleep for room in ring i. */
 static void
-wake(struct reader *r, unsigned i)
+wake_producers(struct reader *r, unsigned i)
 {
 	_Atomic uint32_t *space = &r->keeper->tails[i].space;
 
@@ -40,7 +40,7 @@ wake(struct reader *r, unsigned i)
 
 /* Whoever comes later than this look finds what was told before it. */
 static bool
-somebody_waits(const struct reader *r, unsigned i)
+has_sleepers(const struct reader *r, unsigned i)
 {
 	return atomic_load_explicit(&r->area->rings[i].waiting,
 	    memory_order_seq_cst) != 0;
@@ -58,8 +58,8 @@ reader_gone(struct reader *r)
 		atomic_store_explicit(&r->keeper->armed, RING_LEFT,
 		    memory_order_release);
 	for (unsigned i = 0; i <= RING_COUNT; i++)
-		if (somebody_waits(r, i))
-			wake(r, i);
+		if (has_sleepers(r, i))
+			wake_producers(r, i);
 }
 
 int64_t
@@ -222,7 +222,7 @@ look_after(struct reader *r, unsigned i)
 }
 
 static unsigned
-clip(uint32_t n, unsigned max)
+clip_count(uint32_t n, unsigned max)
 {
 	return n < max ? n : max;
 }
@@ -257,7 +257,7 @@ reader_look(struct reader *r)
 	if (magic != RING_MAGIC)
 		return magic == 0 ? 0 : -EPROTO;
 	r->joined = true;
-	nrings = clip(atomic_load_explicit(&area->next_ring,
+	nrings = clip_count(atomic_load_explicit(&area->next_ring,
 	    memory_order_acquire), RING_COUNT);
 	if (nrings < r->nrings)
 		return -EPROTO;
@@ -276,7 +276,7 @@ reader_look(struct reader *r)
 		if ((err = look_after(r, i)) != 0)
 			return err;
 	/* Of a program that has had 2^32 threads it begins again at 0. */
-	threads = clip(atomic_load_explicit(&area->threads,
+	threads = clip_count(atomic_load_explicit(&area->threads,
 	    memory_order_relaxed), UINT16_MAX);
 	if (r->threads < threads)
 		r->threads = threads;
@@ -294,7 +294,7 @@ reader_look(struct reader *r)
 
 /* The one copy; each word is read exactly once. */
 static inline void
-copy(struct rec *to, const struct rec *from)
+copy_record(struct rec *to, const struct rec *from)
 {
 	to->w[0] = __atomic_load_n(&from->w[0], __ATOMIC_RELAXED);
 	to->w[1] = __atomic_load_n(&from->w[1], __ATOMIC_RELAXED);
@@ -324,7 +324,7 @@ reader_void(const struct reader *r, struct rec *rec)
  * one is void if that is from before the arming, and slow if not.
  */
 static uint32_t
-earliest(const struct reader *r, const struct reader_ring *ring)
+earliest_ms(const struct reader *r, const struct reader_ring *ring)
 {
 	uint32_t armed_at = (uint32_t)r->armed_at;
 
@@ -394,7 +394,7 @@ take_range(struct reader *r, unsigned i, const struct rec *rec,
 	if (n == 0 || ring->seen - ring->pos < n + 1)
 		return -EPROTO;
 	for (unsigned k = 0; k < n; k++)
-		copy(&payload[k],
+		copy_record(&payload[k],
 		    &ring->recs[(ring->pos + 1 + k) & ring->mask]);
 	note_born(ring, ring->pos + n + 1, NULL);
 	return 1;
@@ -412,8 +412,8 @@ show_tail(struct reader *r, unsigned i, uint64_t tail)
 	atomic_store_explicit(&r->keeper->tails[i].tail, tail,
 	    memory_order_seq_cst);
 	ring->released = tail;
-	if (somebody_waits(r, i))
-		wake(r, i);
+	if (has_sleepers(r, i))
+		wake_producers(r, i);
 }
 
 static void
@@ -447,7 +447,7 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 	struct reader_ring *ring = &r->rings[i];
 	const struct rec *recs = ring->recs;
 	uint64_t pos = ring->pos, left = ring->seen - pos;
-	uint32_t mask = ring->mask, not_before = earliest(r, ring);
+	uint32_t mask = ring->mask, not_before = earliest_ms(r, ring);
 	uint32_t span = r->now - not_before;
 	unsigned threads = r->threads;
 	int n = left < (uint64_t)max ? (int)left : max, k, err;
@@ -465,7 +465,7 @@ reader_take(struct reader *r, unsigned i, struct rec *out, int max,
 		unsigned class;
 
 		__builtin_prefetch(&recs[(ahead + (unsigned)k) & mask]);
-		copy(rec, &recs[(pos + (unsigned)k) & mask]);
+		copy_record(rec, &recs[(pos + (unsigned)k) & mask]);
 		class = reader_class(r, rec);
 		if (!reader_class_raw(class))
 			return -EPROTO;
@@ -511,7 +511,7 @@ reader_pairs(struct reader *r, unsigned i, struct reader_pair out[RING_PAIRS])
 
 		if (!(*born >> at % 64 & 1))
 			continue;
-		copy(pair, &ring->recs[at & ring->mask]);
+		copy_record(pair, &ring->recs[at & ring->mask]);
 		if (reader_class(r, pair) != CLASS_PAIR)
 			continue;
 		if (!thread_known(r, pair))
@@ -533,12 +533,12 @@ reader_peek(const struct reader *r, unsigned i, uint64_t at, int n,
 	const struct reader_ring *ring = &r->rings[i];
 
 	for (int k = 0; k < n; k++)
-		copy(&out[k], &ring->recs[(at + (unsigned)k) & ring->mask]);
+		copy_record(&out[k], &ring->recs[(at + (unsigned)k) & ring->mask]);
 }
 
 /* 1 when the slot of claim n has been published as `more` says, else 0. */
 static int
-lap_of(const struct reader *r, uint64_t n, uint64_t *more)
+claim_lap(const struct reader *r, uint64_t n, uint64_t *more)
 {
 	uint64_t lap = atomic_load_explicit(
 	    &r->slots[n % RING_COMMON_SLOTS].lap, memory_order_acquire);
@@ -558,19 +558,19 @@ reader_claim(struct reader *r, uint64_t n, struct rec *rec)
 {
 	struct reader_ring *ring = &r->rings[RING_COMMON];
 	uint64_t more;
-	int valid = lap_of(r, n, &more);
+	int valid = claim_lap(r, n, &more);
 	unsigned class;
 
 	if (valid <= 0 || more)
 		return valid < 0 ? valid : 0;
-	copy(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
+	copy_record(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
 	class = reader_class(r, rec);
 	/* Pairs are made in rings alone. */
 	if (!reader_class_raw(class) || class == CLASS_PAIR ||
 	    !thread_known(r, rec))
 		return -EPROTO;
 	if (class != CLASS_CONTROL)
-		settle_time(r, earliest(r, ring), rec);
+		settle_time(r, earliest_ms(r, ring), rec);
 	if (r->dormant)
 		reader_void(r, rec);
 	return 1;
@@ -581,10 +581,10 @@ reader_claim_more(struct reader *r, uint64_t n, struct rec *rec)
 {
 	uint64_t more;
 
-	if (n >= r->rings[RING_COMMON].seen || lap_of(r, n, &more) != 1 ||
+	if (n >= r->rings[RING_COMMON].seen || claim_lap(r, n, &more) != 1 ||
 	    !more)
 		return -EPROTO;
-	copy(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
+	copy_record(rec, &r->slots[n % RING_COMMON_SLOTS].rec);
 	return 1;
 }
 
@@ -732,7 +732,7 @@ reader_module(const struct reader *r, unsigned no, struct reader_module *out)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static uint8_t
-class_of(unsigned flags)
+record_class(unsigned flags)
 {
 	unsigned level = flags & REC_LEVEL_MASK;
 
@@ -814,7 +814,7 @@ open_to_read(int fd)
 
 /* What the reader knows of two mapped areas when nothing has happened yet. */
 static void
-begin(struct reader *r, const void *area, void *keeper)
+begin_reader(struct reader *r, const void *area, void *keeper)
 {
 	memset(r, 0, sizeof(*r));
 	r->area = area;
@@ -831,7 +831,7 @@ begin(struct reader *r, const void *area, void *keeper)
 	}
 	r->rings[RING_COMMON].mask = RING_COMMON_SLOTS - 1;
 	for (unsigned flags = 0; flags < 256; flags++)
-		r->class[flags] = class_of(flags);
+		r->class[flags] = record_class(flags);
 }
 
 static void
@@ -858,7 +858,7 @@ make_both(struct reader *r, int fds[2], bool no_wait, int keeper_seals)
 		close(ring_fd);
 		return keeper_fd;
 	}
-	begin(r, area, keeper);
+	begin_reader(r, area, keeper);
 	r->no_wait = no_wait;
 	atomic_store_explicit(&r->keeper->magic, RING_MAGIC,
 	    memory_order_relaxed);
@@ -1114,7 +1114,7 @@ take_over(struct reader *r, const int fds[2])
 		munmap(area, AREA_SIZE);
 		return err;
 	}
-	begin(r, area, keeper);
+	begin_reader(r, area, keeper);
 	if (atomic_load_explicit(&r->keeper->magic, memory_order_relaxed) ==
 	    RING_MAGIC)
 		return 0;

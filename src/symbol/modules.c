@@ -197,7 +197,7 @@ read_lines(FILE *f, struct reading *r)
 
 /* -ENOTTY when the kernel cannot be asked. */
 static int
-ask(int fd, struct reading *r)
+read_range(int fd, struct reading *r)
 {
 	struct maps_line map = { .end = 0 };
 	char path[PATH_MAX];
@@ -223,7 +223,7 @@ read_maps(pid_t pid, struct reading *r)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	error = ask(fd, r);
+	error = read_range(fd, r);
 	if (error == 0 || error == -ENOMEM || error == -ESRCH) {
 		close(fd);
 		return error;
@@ -257,7 +257,7 @@ is_same(const struct module *a, const struct module *b)
  * it was first seen.  Takes all modules of both, into `out`, which has room.
  */
 static size_t
-join(struct module *old, size_t nold, struct module *new, size_t nnew,
+join_tables(struct module *old, size_t nold, struct module *new, size_t nnew,
     struct module *out)
 {
 	size_t i = 0, j = 0, n = 0;
@@ -296,7 +296,7 @@ symbol_modules_read(struct symbol_modules *t, pid_t pid)
 		error = -ENOMEM;
 		goto fail;
 	}
-	t->n = join(t->module, t->n, r.module, r.n, joined);
+	t->n = join_tables(t->module, t->n, r.module, r.n, joined);
 	free(t->module);
 	free(r.module);
 	t->module = joined;

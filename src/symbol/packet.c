@@ -15,7 +15,7 @@
 /* --- writing ------------------------------------------------------------ */
 
 static void
-put(struct packet_out *o, const void *bytes, size_t n)
+put_bytes(struct packet_out *o, const void *bytes, size_t n)
 {
 	void *array = o->byte;
 
@@ -36,19 +36,19 @@ put_u8(struct packet_out *o, unsigned n)
 {
 	uint8_t byte = (uint8_t)n;
 
-	put(o, &byte, sizeof(byte));
+	put_bytes(o, &byte, sizeof(byte));
 }
 
 static void
 put_u32(struct packet_out *o, uint32_t n)
 {
-	put(o, &n, sizeof(n));
+	put_bytes(o, &n, sizeof(n));
 }
 
 static void
 put_u64(struct packet_out *o, uint64_t n)
 {
-	put(o, &n, sizeof(n));
+	put_bytes(o, &n, sizeof(n));
 }
 
 /* The NUL goes along, so that the other end can use it where it lies. */
@@ -58,7 +58,7 @@ put_text(struct packet_out *o, const char *text, size_t max)
 	size_t len = text == NULL ? 0 : strnlen(text, max);
 
 	put_u32(o, (uint32_t)len);
-	put(o, text, len);
+	put_bytes(o, text, len);
 	put_u8(o, 0);
 }
 
@@ -66,11 +66,11 @@ static void
 put_build_id(struct packet_out *o, const uint8_t *id, unsigned len)
 {
 	put_u8(o, len);
-	put(o, id, len);
+	put_bytes(o, id, len);
 }
 
 static void
-begin(struct packet_out *o)
+begin_packet(struct packet_out *o)
 {
 	o->len = 0;
 	o->failed = false;
@@ -79,7 +79,7 @@ begin(struct packet_out *o)
 }
 
 static int
-end(struct packet_out *o)
+end_packet(struct packet_out *o)
 {
 	uint32_t len = (uint32_t)(o->len - sizeof(len));
 
@@ -99,7 +99,7 @@ packet_put_request(struct packet_out *o, const struct packet_request *r)
 	    (r->debug != NULL && strlen(r->debug) > PACKET_PATH_MAX) ||
 	    p->build_id_len > SYMBOL_BUILD_ID_MAX)
 		return -EMSGSIZE;
-	begin(o);
+	begin_packet(o);
 	put_text(o, p->path, PACKET_PATH_MAX);
 	put_text(o, r->debug, PACKET_PATH_MAX);
 	put_u32(o, (uint32_t)p->pid);
@@ -110,13 +110,13 @@ packet_put_request(struct packet_out *o, const struct packet_request *r)
 	put_u32(o, r->n);
 	for (unsigned i = 0; i < r->n; i++)
 		put_u64(o, r->address[i]);
-	return end(o);
+	return end_packet(o);
 }
 
 int
 packet_put_answer(struct packet_out *o, const struct packet_answer *a)
 {
-	begin(o);
+	begin_packet(o);
 	put_u8(o, a->file);
 	put_u8(o, a->bare);
 	put_build_id(o, a->build_id, a->build_id_len);
@@ -133,7 +133,7 @@ packet_put_answer(struct packet_out *o, const struct packet_answer *a)
 			put_u32(o, w->line[k].line);
 		}
 	}
-	return end(o);
+	return end_packet(o);
 }
 
 void
@@ -152,7 +152,7 @@ struct in {
 };
 
 static void
-get(struct in *in, void *to, size_t n)
+get_bytes(struct in *in, void *to, size_t n)
 {
 	if (in->failed || (size_t)(in->end - in->at) < n) {
 		in->failed = true;
@@ -168,7 +168,7 @@ get_u8(struct in *in)
 {
 	uint8_t n;
 
-	get(in, &n, sizeof(n));
+	get_bytes(in, &n, sizeof(n));
 	return n;
 }
 
@@ -177,7 +177,7 @@ get_u32(struct in *in)
 {
 	uint32_t n;
 
-	get(in, &n, sizeof(n));
+	get_bytes(in, &n, sizeof(n));
 	return n;
 }
 
@@ -186,7 +186,7 @@ get_u64(struct in *in)
 {
 	uint64_t n;
 
-	get(in, &n, sizeof(n));
+	get_bytes(in, &n, sizeof(n));
 	return n;
 }
 
@@ -225,7 +225,7 @@ static void
 get_build_id(struct in *in, uint8_t *id, unsigned *len)
 {
 	*len = get_count(in, get_u8(in), SYMBOL_BUILD_ID_MAX);
-	get(in, id, *len);
+	get_bytes(in, id, *len);
 }
 
 static struct in

@@ -123,7 +123,7 @@ symbol_words(const char *symbol, struct symbol_words *w)
 }
 
 static char *
-unknown(void)
+unknown_name(void)
 {
 	return strdup("??");
 }
@@ -140,7 +140,7 @@ name_all(struct symbol_words *w, const char *symbol)
 		return false;
 	for (unsigned k = 0; k + 1 < w->n; k++) {
 		if (w->line[k].function == NULL &&
-		    (w->line[k].function = unknown()) == NULL)
+		    (w->line[k].function = unknown_name()) == NULL)
 			return false;
 	}
 	return true;
@@ -170,7 +170,7 @@ find_words(struct image *m, const struct packet_request *r, uint64_t address,
 }
 
 static void
-look(struct image *m, const struct packet_request *r, uint64_t address,
+look_up(struct image *m, const struct packet_request *r, uint64_t address,
     struct symbol_words *w)
 {
 	find_words(m, r, address, w);
@@ -198,7 +198,7 @@ symread_look(const struct packet_request *r, struct packet_answer *a)
 	}
 	a->n = r->n;
 	for (unsigned i = 0; i < r->n; i++)
-		look(m, r, r->address[i], &a->words[i]);
+		look_up(m, r, r->address[i], &a->words[i]);
 }
 
 #endif
@@ -219,7 +219,7 @@ symread_look(const struct packet_request *r, struct packet_answer *a)
 #endif
 
 static void
-limit(int what, rlim_t most)
+set_limit(int what, rlim_t most)
 {
 	struct rlimit r;
 
@@ -236,12 +236,12 @@ limit_self(void)
 {
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_NAME, "pagek-symbols");
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_NOFILE, FILES_MAX);
-	limit(RLIMIT_FSIZE, FILE_SIZE_MAX);
+	set_limit(RLIMIT_CORE, 0);
+	set_limit(RLIMIT_NOFILE, FILES_MAX);
+	set_limit(RLIMIT_FSIZE, FILE_SIZE_MAX);
 #ifndef SANITIZED
 	/* A sanitizer reserves more address space than that. */
-	limit(RLIMIT_AS, MEMORY_MAX);
+	set_limit(RLIMIT_AS, MEMORY_MAX);
 #endif
 	/* libdw would ask servers, in the way of the answer. */
 	unsetenv("DEBUGINFOD_URLS");
@@ -353,7 +353,7 @@ serve_one(unsigned seconds)
 }
 
 static int
-usage(void)
+print_usage(void)
 {
 	fprintf(stderr, "pagek-symbols is started by pageknode: "
 	    "it reads symbols of programs.\n"
@@ -370,10 +370,10 @@ symbol_reader_main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "fetch") == 0)
 		return symread_fetch_main(argv[2]);
 	if ((argc != 3 && argc != 4) || strcmp(argv[1], "serve") != 0)
-		return usage();
+		return print_usage();
 	seconds = strtoul(argv[2], NULL, 10);
 	if (seconds == 0 || seconds > 86400)
-		return usage();
+		return print_usage();
 	if (argc == 4)
 		symread_set_path(argv[3]);
 	limit_self();

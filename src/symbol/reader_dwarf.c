@@ -404,7 +404,7 @@ number_of(Dwarf_Die *die, unsigned attribute)
 }
 
 static char *
-copy(const char *text)
+copy_text(const char *text)
 {
 	return text == NULL ? NULL : strndup(text, PACKET_TEXT_MAX);
 }
@@ -418,7 +418,7 @@ put_call(struct unit *u, Dwarf_Die *inlined, struct symbol_line *line)
 
 	line->line = number_of(inlined, DW_AT_call_line);
 	if (dwarf_getsrcfiles(&u->scope, &files, &n) == 0)
-		line->file = copy(dwarf_filesrc(files,
+		line->file = copy_text(dwarf_filesrc(files,
 		    number_of(inlined, DW_AT_call_file), NULL, NULL));
 }
 
@@ -431,7 +431,7 @@ put_line(struct unit *u, uint64_t pc, struct symbol_line *line)
 
 	if (at == NULL)
 		return;
-	line->file = copy(dwarf_linesrc(at, NULL, NULL));
+	line->file = copy_text(dwarf_linesrc(at, NULL, NULL));
 	if (dwarf_lineno(at, &number) == 0 && number > 0)
 		line->line = (uint32_t)number;
 }

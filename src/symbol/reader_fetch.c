@@ -45,7 +45,7 @@ load_function(void *lib, const char *name, void *to)
 }
 
 static bool
-load(struct library *l)
+load_library(struct library *l)
 {
 	void *lib = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
 
@@ -75,7 +75,7 @@ progress(struct debuginfod_client *client, long so_far, long in_all)
 }
 
 static int
-fail(int error)
+report_failure(int error)
 {
 	dprintf(STDOUT_FILENO, "! %d\n", error);
 	return 1;
@@ -109,9 +109,9 @@ symread_fetch_main(const char *build_id)
 	if (!die_with_parent())
 		return 1;
 	if (strspn(build_id, "0123456789abcdef") != strlen(build_id))
-		return fail(EINVAL);
-	if (!load(&l) || (client = l.begin()) == NULL)
-		return fail(ENOSYS);
+		return report_failure(EINVAL);
+	if (!load_library(&l) || (client = l.begin()) == NULL)
+		return report_failure(ENOSYS);
 	l.set_progressfn(client, progress);
 	/* A length of 0: it is in hexadecimal. */
 	fd = l.find_debuginfo(client, (const unsigned char *)build_id, 0,
@@ -119,7 +119,7 @@ symread_fetch_main(const char *build_id)
 	l.end(client);
 	if (fd < 0 || path == NULL || path[0] != '/' ||
 	    strchr(path, '\n') != NULL)
-		return fail(fd < 0 ? -fd : EIO);
+		return report_failure(fd < 0 ? -fd : EIO);
 	close(fd);
 	dprintf(STDOUT_FILENO, "= %s\n", path);
 	free(path);

@@ -32,7 +32,7 @@ struct writer {
 };
 
 static void
-put(struct writer *w, const char *text, size_t n)
+put_text(struct writer *w, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n && w->len + 1 < w->cap; i++)
 		w->out[w->len++] = text[i];
@@ -97,7 +97,7 @@ put_operator(struct writer *w, const char *p)
 
 	size_t sign = sign_length(p + 8);
 
-	put(w, p, 8 + sign);
+	put_text(w, p, 8 + sign);
 	p += 8 + sign;
 	if (sign > 0)
 		return p;
@@ -105,7 +105,7 @@ put_operator(struct writer *w, const char *p)
 		size_t n = strlen(words[i]);
 
 		if (strncmp(p, words[i], n) == 0) {
-			put(w, p, n);
+			put_text(w, p, n);
 			return p + n;
 		}
 	}
@@ -114,7 +114,7 @@ put_operator(struct writer *w, const char *p)
 		const char *next = *p == '<' ? behind_group(p) : p + 1;
 
 		if (*p != '<')
-			put(w, p, 1);
+			put_text(w, p, 1);
 		p = next;
 	}
 	return p;
@@ -164,7 +164,7 @@ put_self(struct writer *w, const char *p)
 			p = behind_group(p);
 			continue;
 		}
-		put(w, p++, 1);
+		put_text(w, p++, 1);
 	}
 	return end;
 }
@@ -179,7 +179,7 @@ put_braces(struct writer *w, const char *p)
 		if (*p == '(' || *p == '<')
 			p = behind_group(p);
 		else
-			put(w, p++, 1);
+			put_text(w, p++, 1);
 	}
 	return end;
 }
@@ -190,7 +190,7 @@ put_group(struct writer *w, const char *p)
 {
 	const char *end = behind_group(p);
 
-	put(w, p, (size_t)(end - p));
+	put_text(w, p, (size_t)(end - p));
 	return end;
 }
 
@@ -267,12 +267,12 @@ symbol_short_name(const char *function, char *out, size_t cap)
 			w.len = 0;
 			p++;
 		} else {
-			put(&w, p++, 1);
+			put_text(&w, p++, 1);
 		}
 	}
 	/* What is no name by any grammar is still what it is called. */
 	if (w.len == 0)
-		put(&w, function, strlen(function));
+		put_text(&w, function, strlen(function));
 	out[without_clones(out, w.len)] = '\0';
 }
 
@@ -298,13 +298,13 @@ put_emptied(struct writer *w, const char *p, char *number)
 	const char *end = behind_group(p);
 
 	if (end - p <= EMPTIED) {
-		put(w, p, (size_t)(end - p));
+		put_text(w, p, (size_t)(end - p));
 		return end;
 	}
-	put(w, p, 1);
-	put(w, "...", 3);
-	put(w, number, strlen(number));
-	put(w, *p == '<' ? ">" : ")", 1);
+	put_text(w, p, 1);
+	put_text(w, "...", 3);
+	put_text(w, number, strlen(number));
+	put_text(w, *p == '<' ? ">" : ")", 1);
 	number[0] = '\0';
 	return end;
 }
@@ -320,7 +320,7 @@ put_outer(struct writer *w, const char *name, unsigned limit, char *number)
 		if (is_operator(name, p)) {
 			size_t n = 8 + sign_length(p + 8);
 
-			put(w, p, n);
+			put_text(w, p, n);
 			p += n;
 		} else if (*p == '(' && begins_part(name, p)) {
 			p = put_group(w, p);
@@ -330,12 +330,12 @@ put_outer(struct writer *w, const char *name, unsigned limit, char *number)
 				continue;
 			}
 			depth++;
-			put(w, p++, 1);
+			put_text(w, p++, 1);
 		} else {
 			if (depth > 0 && (*p == ')' ||
 				(*p == '>' && p > name && p[-1] != '-')))
 				depth--;
-			put(w, p++, 1);
+			put_text(w, p++, 1);
 		}
 	}
 	return *p == '\0' && w->len <= SYMBOL_NAME_MAX;
@@ -361,11 +361,11 @@ put_ends(struct writer *w, const char *name, const char *number)
 		head--;
 	for (unsigned i = 0; i < 3 && goes_on(*tail); i++)
 		tail++;
-	put(w, name, head);
-	put(w, "...", 3);
-	put(w, number, strlen(number));
-	put(w, "...", 3);
-	put(w, tail, strlen(tail));
+	put_text(w, name, head);
+	put_text(w, "...", 3);
+	put_text(w, number, strlen(number));
+	put_text(w, "...", 3);
+	put_text(w, tail, strlen(tail));
 }
 
 void

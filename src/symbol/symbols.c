@@ -154,7 +154,7 @@ exchange(struct symbols *s)
  * by what it had read before.  SYMBOL_LINE, with the answer, or why not.
  */
 static enum symbol_known
-ask(struct symbols *s)
+ask_reader(struct symbols *s)
 {
 	for (;;) {
 		bool fresh;
@@ -315,7 +315,7 @@ ask_file(struct looking *l, size_t i, size_t index[PACKET_ADDRESSES_MAX],
 
 	*n = gather(l, i, index);
 	known = packet_put_request(&s->out, &s->request) < 0 ?
-	    SYMBOL_PENDING : ask(s);
+	    SYMBOL_PENDING : ask_reader(s);
 	if (known == SYMBOL_DAMAGED)
 		symcache_known(s->cache, no)->damaged = true;
 	if (known == SYMBOL_LINE) {

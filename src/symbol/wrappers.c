@@ -136,7 +136,7 @@ clear(struct symbol_wrappers *w)
 }
 
 static int
-add(struct symbol_wrappers *w, const char *text, size_t len)
+add_wrapper(struct symbol_wrappers *w, const char *text, size_t len)
 {
 	void *array = w->pattern;
 	struct pattern *p;
@@ -165,7 +165,7 @@ symbol_wrappers_new(struct symbol_wrappers **out)
 	if ((w = calloc(1, sizeof(*w))) == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < BASE_NELEM(defaults); i++) {
-		int error = add(w, defaults[i], strlen(defaults[i]));
+		int error = add_wrapper(w, defaults[i], strlen(defaults[i]));
 
 		if (error < 0) {
 			symbol_wrappers_free(w);
@@ -250,7 +250,7 @@ check(const char *text)
 
 /* Moves all patterns of `from` behind those of `to`. */
 static int
-move(struct symbol_wrappers *to, struct symbol_wrappers *from)
+move_wrappers(struct symbol_wrappers *to, struct symbol_wrappers *from)
 {
 	void *array = to->pattern;
 	int error;
@@ -281,13 +281,13 @@ symbol_wrappers_add(struct symbol_wrappers *w, const char *patterns)
 			none = true;
 			clear(&more);
 		} else {
-			error = add(&more, pattern, len);
+			error = add_wrapper(&more, pattern, len);
 		}
 	}
 	if (error == 0 && none)
 		clear(w);
 	if (error == 0)
-		error = move(w, &more);
+		error = move_wrappers(w, &more);
 	clear(&more);
 	free(more.pattern);
 	return error;

@@ -26,7 +26,7 @@ extern void *__libc_stack_end __attribute__((weak));
  * it refuses what to do with it.
  */
 static bool
-asked(uintptr_t at)
+is_readable(uintptr_t at)
 {
 	int saved = errno;
 	bool ok = syscall(SYS_rt_sigprocmask, -1, at, NULL, 8) == -1 &&
@@ -67,12 +67,12 @@ descriptor(void)
 
 /* Every page of [lo, hi) is mapped; false too when there are too many. */
 static bool
-all_asked(uintptr_t lo, uintptr_t hi)
+are_readable(uintptr_t lo, uintptr_t hi)
 {
 	if (lo >= hi || hi - lo > THREAD_PAGES * PAGE)
 		return false;
 	for (uintptr_t at = lo; at < hi; at += PAGE)
-		if (!asked(at))
+		if (!is_readable(at))
 			return false;
 	return true;
 }
@@ -82,7 +82,7 @@ static bool
 own_deeper(struct mapped *m, uintptr_t page)
 {
 	if (m->own_lo == 0 || page >= m->own_lo ||
-	    !all_asked(page, m->own_lo))
+	    !are_readable(page, m->own_lo))
 		return false;
 	m->own_lo = page;
 	return true;
@@ -113,7 +113,7 @@ own_found(struct mapped *m, uintptr_t page)
 		return false;
 	m->tries++;
 	if (first_descriptor == 0 || top == first_descriptor ||
-	    !all_asked(page, top))
+	    !are_readable(page, top))
 		return false;
 	m->own_lo = page;
 	m->own_hi = top;
@@ -143,7 +143,7 @@ mapped_ask(struct mapped *m, uintptr_t at)
 	if (at - m->own_lo < m->own_hi - m->own_lo)
 		return true;
 	/* Also below the program's stack: it might not be allowed to grow there. */
-	if (!asked(at))
+	if (!is_readable(at))
 		return false;
 	/* The next page of a stack that is nobody's own. */
 	if (m->hi != m->own_hi && at - m->hi < PAGE)

@@ -56,7 +56,7 @@ table_get(void)
  * remembered.
  */
 static bool
-fits(int32_t offset, unsigned bits)
+fits_offset(int32_t offset, unsigned bits)
 {
 	int32_t limit = 1 << (bits + 2);
 
@@ -64,7 +64,7 @@ fits(int32_t offset, unsigned bits)
 }
 
 static bool
-pack(const struct rule *r, uint64_t *word)
+pack_rule(const struct rule *r, uint64_t *word)
 {
 	const struct cfi_rule *c = &r->cfi;
 
@@ -72,8 +72,8 @@ pack(const struct rule *r, uint64_t *word)
 		*word = UINT64_C(1) << 5 | (uint64_t)r->module << 44;
 		return true;
 	}
-	if (c->signal || c->ra_at_rsp || c->ra != -8 || !fits(c->cfa, 21) ||
-	    !fits(c->rbp_off, 17))
+	if (c->signal || c->ra_at_rsp || c->ra != -8 ||
+	    !fits_offset(c->cfa, 21) || !fits_offset(c->rbp_off, 17))
 		return false;
 	*word = c->base | (uint64_t)c->rbp << 2 |
 	    (uint64_t)(((uint32_t)(c->cfa / 8)) & 0x1fffff) << 6 |
@@ -83,7 +83,7 @@ pack(const struct rule *r, uint64_t *word)
 }
 
 static void
-unpack(uint64_t word, struct rule *r)
+unpack_rule(uint64_t word, struct rule *r)
 {
 	r->cfi = (struct cfi_rule) {
 		.base = word & 3,
@@ -97,16 +97,16 @@ unpack(uint64_t word, struct rule *r)
 }
 
 static inline unsigned
-home(uintptr_t pc)
+home_slot(uintptr_t pc)
 {
 	return (unsigned)((pc * UINT64_C(0x9e3779b97f4a7c15)) >> 49);
 }
 
 static void
-remember(uintptr_t pc, uint64_t word)
+remember_rule(uintptr_t pc, uint64_t word)
 {
 	struct entry *table = table_get();
-	unsigned at = home(pc);
+	unsigned at = home_slot(pc);
 
 	if (table == NULL && (table = table_map()) == NULL)
 		return;
@@ -124,7 +124,7 @@ remember(uintptr_t pc, uint64_t word)
 }
 
 static int
-ask(uintptr_t pc, bool exact, struct rule *r)
+ask_cfi(uintptr_t pc, bool exact, struct rule *r)
 {
 	struct cfi_object object = { .map = NULL };
 	uint32_t generation = atomic_load(&rules_generation);
@@ -133,18 +133,18 @@ ask(uintptr_t pc, bool exact, struct rule *r)
 
 	rc = cfi_find(pc, exact, &r->cfi, &object);
 	r->module = object.map != NULL ? sites_module(&object) : 0;
-	if (rc == 0 && !exact && r->module != 0 && pack(r, &word) &&
+	if (rc == 0 && !exact && r->module != 0 && pack_rule(r, &word) &&
 	    generation == atomic_load(&rules_generation))
-		remember(pc, word);
+		remember_rule(pc, word);
 	return rc;
 }
 
 /* What the table has of an address: 0 nothing, for no word is 0. */
 static uint64_t
-recall(uintptr_t pc)
+recall_rule(uintptr_t pc)
 {
 	struct entry *table = table_get();
-	unsigned at = home(pc);
+	unsigned at = home_slot(pc);
 
 	if (table == NULL)
 		return 0;
@@ -216,12 +216,12 @@ rules_find(struct rules_near *near, uintptr_t pc, bool exact, struct rule *r)
 	int rc = 0;
 
 	if (exact)
-		return ask(pc, true, r);
-	word = recall(pc);
+		return ask_cfi(pc, true, r);
+	word = recall_rule(pc);
 	if (word != 0)
-		unpack(word, r);
+		unpack_rule(word, r);
 	else
-		rc = ask(pc, false, r);
+		rc = ask_cfi(pc, false, r);
 	if (rc == 0 && near != NULL && near->generation == generation)
 		near_remember(near, pc, r, generation);
 	return rc;

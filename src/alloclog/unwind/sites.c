@@ -74,7 +74,7 @@ area_of(struct index *index)
 }
 
 static void
-count(_Atomic uint64_t *n)
+count_up(_Atomic uint64_t *n)
 {
 #ifdef __x86_64__
 	/* Whole against signal handlers, and that is all there are. */
@@ -91,7 +91,7 @@ count(_Atomic uint64_t *n)
  * table is not counted on, or its counter would come round one day.
  */
 static uint32_t
-take(_Atomic uint32_t *next, uint32_t n, uint32_t size)
+take_room(_Atomic uint32_t *next, uint32_t n, uint32_t size)
 {
 	uint32_t at = atomic_load_explicit(next, memory_order_relaxed);
 
@@ -253,7 +253,7 @@ sites_walked(void)
 	    memory_order_acquire));
 
 	if (area != NULL)
-		count(&area->walks);
+		count_up(&area->walks);
 }
 
 void
@@ -263,7 +263,7 @@ sites_left_out(void)
 	    memory_order_acquire));
 
 	if (area != NULL)
-		count(&area->sites_full);
+		count_up(&area->sites_full);
 }
 
 /* --- hashing ------------------------------------------------------------- */
@@ -359,10 +359,10 @@ stack_write(struct ring_area *area, const struct stack *st)
 	if (atomic_load_explicit(&area->sites, memory_order_relaxed) >=
 	    RING_SITES)
 		return 0;
-	at = take(&area->frames, st->depth, RING_FRAMES);
+	at = take_room(&area->frames, st->depth, RING_FRAMES);
 	if (at == 0)
 		return 0;
-	no = take(&area->sites, 1, RING_SITES);
+	no = take_room(&area->sites, 1, RING_SITES);
 	if (no == 0)
 		return 0;
 	kept = frame_table(area) + at;
@@ -385,7 +385,7 @@ stack_add(struct index *index, struct ring_area *area, const struct stack *st,
 	uint32_t no = stack_write(area, st);
 
 	if (no == 0) {
-		count(&area->sites_full);
+		count_up(&area->sites_full);
 		return 0;
 	}
 	for (; probe < PROBES; probe++) {
@@ -426,7 +426,7 @@ sites_put(const uint64_t *frame, unsigned depth, enum ring_end end)
 		    stack_is(area, (uint32_t)slot, &st))
 			return (uint32_t)slot;
 	}
-	count(&area->sites_full);
+	count_up(&area->sites_full);
 	return 0;
 }
 
@@ -596,7 +596,7 @@ module_is(struct ring_area *area, uint32_t no, const struct object *ob)
 static uint32_t
 module_write(struct ring_area *area, const struct object *ob)
 {
-	uint32_t no = take(&area->modules, 1, RING_MODULES);
+	uint32_t no = take_room(&area->modules, 1, RING_MODULES);
 	struct ring_module *m;
 
 	if (no == 0)

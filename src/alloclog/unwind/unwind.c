@@ -282,7 +282,7 @@ cache_void(struct stack_cache *c, uint32_t generation)
 
 /* Whether chains are of use; once for each walk. */
 static inline void
-judge(struct stack_cache *c)
+judge_chains(struct stack_cache *c)
 {
 	if (__builtin_expect(++c->walks % PERIOD != 0, 1))
 		return;
@@ -309,7 +309,7 @@ caller_walked(struct stack_cache *c, uintptr_t frame, uint32_t generation)
 	depth = walker_walk(&c->walker, frame, c->depth, generation, &hash);
 	if (depth != 0) {
 		site = site_of(c, depth, hash, generation);
-		judge(c);
+		judge_chains(c);
 		if (c->chains && c->generation == generation)
 			chain_keep(c, depth, site, generation);
 	}

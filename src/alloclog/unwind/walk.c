@@ -100,7 +100,7 @@ step_rbp(const struct level *l, const struct cfi_rule *r, struct mapped *m,
  * on the same one.
  */
 static enum ring_end
-step(struct level *l, const struct cfi_rule *r, struct mapped *m,
+step_out(struct level *l, const struct cfi_rule *r, struct mapped *m,
     struct level *next)
 {
 	enum ring_end end;
@@ -480,7 +480,7 @@ is_near(const struct walker *w, const struct level *l)
  * walk has joined the trail at k->join.  Otherwise it stands where that does
  * not lead on, or at the last level.
  *
- * These are the steps that level_rule() and step() would make, from as few
+ * These are the steps that level_rule() and step_out() would make, from as few
  * words as it takes.  All that is read lies between the level's sp, which is
  * on the thread's own stack, and that stack's end; whatever is unusual is left
  * to them.
@@ -556,7 +556,7 @@ walk_far(struct walk *k, unsigned depth)
 		return end;
 	if (k->n >= depth)
 		return RING_END_DEPTH;
-	return step(l, &r.cfi, &w->mapped, l + 1);
+	return step_out(l, &r.cfi, &w->mapped, l + 1);
 }
 
 /*
@@ -565,7 +565,7 @@ walk_far(struct walk *k, unsigned depth)
  * second, if not in the first.
  */
 static void
-walk(struct walk *k, uintptr_t frame, unsigned depth)
+walk_levels(struct walk *k, uintptr_t frame, unsigned depth)
 {
 	struct walker *w = k->w;
 
@@ -647,7 +647,7 @@ walker_walk(struct walker *w, uintptr_t frame, unsigned depth,
 	if (__builtin_expect(depth == 0, 0))
 		depth = 1;
 	mapped_begin(&w->mapped, frame);
-	walk(&k, frame, depth);
+	walk_levels(&k, frame, depth);
 	if (w->near.generation != generation)
 		return 0;
 	depth = k.n + (k.join < TRAIL ? k.verified : 0);
@@ -689,7 +689,7 @@ walk_plain(uintptr_t frame, unsigned depth, struct stack_frames *out)
 		out->end = RING_END_DEPTH;
 		if (out->depth >= depth)
 			return;
-		out->end = step(&l, &r.cfi, &mapped, &next);
+		out->end = step_out(&l, &r.cfi, &mapped, &next);
 		if (out->end != 0)
 			return;
 		l = next;
