@@ -96,7 +96,7 @@ app_end_target(struct app *app)
 		app_say(app, "there is no live target to end");
 		return;
 	}
-	snprintf(app->prompt, sizeof app->prompt, "end target %.128s[%d]? y/n ",
+	snprintf(app->prompt, sizeof app->prompt, "send SIGTERM to %.128s[%d]? y/n ",
 	    look->target_name, (int)look->pid);
 	set_mode(app, APP_CONFIRM);
 }

@@ -56,7 +56,7 @@ enum app_mode {
 	APP_PAGE,
 	APP_PROMPT,		/* typing into the line at the bottom */
 	APP_FIELD,		/* typing into a field of line 2 */
-	APP_CONFIRM,		/* "end target? y/n" */
+	APP_CONFIRM,		/* "send SIGTERM? y/n" */
 };
 
 /* Another program may have the terminal for a while. */

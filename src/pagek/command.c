@@ -213,37 +213,37 @@ static const struct page_command {
 } commands[] = {
 	{ "target", "[PID|NAME]", "list the node's targets, or go to one",
 	    app_target },
-	{ "node", "NODE[/TARGET]", "go to another node; - is the one before",
+	{ "node", "NODE[/TARGET]", "go to another node; - is the previous one",
 	    cmd_node },
-	{ "back", "", "go to the node before", cmd_back },
-	{ "sort", "WORD|LETTERS", "set the order of the rows, as Ns; s lists "
-	    "them", cmd_sort },
-	{ "group", "KIND[>KIND]", "group by that, and each group once more, or "
-	    "by none", app_group_by },
-	{ "filter", "[EXPRESSION]", "show only the blocks that it means; "
-	    "without: all", cmd_filter },
-	{ "skip", "[PATTERNS]", "skip such functions; without: those known "
-	    "to wrap malloc", cmd_skip },
-	{ "noskip", "", "skip none: who called malloc has asked", cmd_noskip },
-	{ "arm", "", "let a dormant target log until it is disarmed",
+	{ "back", "", "go to the previous node", cmd_back },
+	{ "sort", "WORD|LETTERS", "sort by this column; s shows the list", cmd_sort },
+	{ "group", "KIND[>KIND]", "group the blocks, on one or two levels; none "
+	    "ends it", app_group_by },
+	{ "filter", "[EXPRESSION]", "show only blocks that match, or "
+	    "all", cmd_filter },
+	{ "skip", "[PATTERNS]", "treat these functions as allocation wrappers; "
+	    "without any, the default ones", cmd_skip },
+	{ "noskip", "", "skip no wrappers: show the direct caller of "
+	    "malloc", cmd_noskip },
+	{ "arm", "", "start logging in a dormant target",
 	    cmd_arm },
-	{ "disarm", "", "let it log nothing more; its list is gone",
+	{ "disarm", "", "stop logging and discard the list",
 	    cmd_disarm },
-	{ "mark", "", "mark this moment", cmd_mark },
+	{ "mark", "", "set the mark", cmd_mark },
 	{ "diff", "", "page H: the difference to the mark", cmd_diff },
-	{ "drain", "", "list only what is there now, or all again",
+	{ "drain", "", "hide blocks allocated from now on, or show all",
 	    cmd_drain },
-	{ "export", "FILE", "what is shown into FILE.txt, .json, .ndjson or "
-	    ".csv", app_export },
+	{ "export", "FILE", "write what is shown to FILE.txt, .json, .ndjson "
+	    "or .csv", app_export },
 	{ "set", "[KEY VALUE]", "list the settings, or set one for this page",
 	    app_set },
-	{ "save", "", "write what was set into the user's file", cmd_save },
+	{ "save", "", "write the changed settings to your settings file", cmd_save },
 #define PAGE(action, letter, key, bar, rank, name, title) \
 	{ #letter, "", "page " #letter ": " title, cmd_page_##letter },
 #include "../page/pages.def"
 #undef PAGE
 	{ "help", "", "show the help", cmd_help },
-	{ "q", "", "quit the page; target and node go on", cmd_quit },
+	{ "q", "", "leave the page; target and node run on", cmd_quit },
 };
 
 void

@@ -196,14 +196,13 @@ detail_want(const struct app *app, struct nodes_view *view)
 }
 
 static const struct panel_key detail_keys[] = {
-	{ .names = "Enter", .help = "open the block under the cursor, which "
-	    "was born with this one" },
-	{ .names = "[ ]", .help = "open the block that lies before or behind "
-	    "this one in memory" },
+	{ .names = "Enter", .help = "open the block under the cursor" },
+	{ .names = "[ ]", .help = "open the previous or the next block in "
+	    "memory" },
 	{ .code = { '[' }, .run = go_before },
 	{ .code = { ']' }, .run = go_behind },
-	{ .names = "g", .help = "callers and callees of the call under the "
-	    "cursor", .code = { 'g' }, .run = open_kin },
+	{ .names = "g", .help = "show callers and callees of the call under "
+	    "the cursor", .code = { 'g' }, .run = open_kin },
 };
 
 const struct panel_ops overlay_detail = {

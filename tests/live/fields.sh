@@ -438,7 +438,7 @@ asked() {
 	    return 1
 	pid=$(gamma)
 	goes "0509/pid:$other" 0509 "delta.*LIVE" && keys Q &&
-	    wait_for "end target delta\[$other\]" && keys y &&
+	    wait_for "send SIGTERM to delta\[$other\]" && keys y &&
 	    wait_for '^ended 0' && shows 'the target has ended' &&
 	    shows 'gamma goes on' && lives "$pid" && is_gone "$other"
 	r=$?
@@ -452,7 +452,7 @@ unanswered() {
 	there=$(node_of "$node_b")
 	kill -STOP "$there"
 	write 1 0509 && wait_for 'going to 0509' && keys Q &&
-	    wait_for 'end target alpha'
+	    wait_for 'send SIGTERM to alpha'
 	r=$?
 	kill -CONT "$there"
 	[ $r = 0 ] && wait_for 'beta.*LIVE' && keys y &&

@@ -124,13 +124,13 @@ say_no_listing(struct app *app)
 }
 
 static const struct panel_key keys[] = {
-	{ .names = "d", .help = "show all, what is new, what was freed, what "
-	    "has grown, in turn", .action = PAGE_DO_DIFF, .run = next_view },
-	{ .names = "b", .help = "group by something else, here and on page K",
+	{ .names = "d", .help = "next view: all, new, freed, grown",
+	    .action = PAGE_DO_DIFF, .run = next_view },
+	{ .names = "b", .help = "next grouping, here and on page K",
 	    .action = PAGE_DO_GROUP, .run = next_kind },
-	{ .names = "t", .help = "show blocks in place of groups, or groups "
-	    "again", .action = PAGE_DO_FLAT, .run = toggle_blocks },
-	{ .names = "Enter", .help = "show the blocks of the group, or the "
+	{ .names = "t", .help = "switch between groups and blocks",
+	    .action = PAGE_DO_FLAT, .run = toggle_blocks },
+	{ .names = "Enter", .help = "show the blocks of the group, or open the "
 	    "block in detail" },
 	{ .action = PAGE_DO_MARK, .run = mark },
 	{ .action = PAGE_DO_FILTER, .run = app_filter_open },

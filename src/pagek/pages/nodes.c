@@ -178,13 +178,12 @@ fold(struct app *app)
 }
 
 static const struct panel_key keys[] = {
-	{ .names = "Enter", .help = "go to the node under the cursor, or to "
-	    "its target" },
-	{ .names = "r", .help = "try the node under the cursor now",
+	{ .names = "Enter", .help = "go to the node or the target under "
+	    "the cursor" },
+	{ .names = "r", .help = "retry the node under the cursor now",
 	    .code = { 'r' }, .run = retry },
-	{ .names = "Right + *", .help = "show the targets of the node, or of "
-	    "all", .code = { PAGE_KEY_RIGHT, '+' }, .run = unfold },
-	{ .names = "Left -", .help = "show them no longer",
+	{ .names = "Right + *", .help = "expand the node; * expands all", .code = { PAGE_KEY_RIGHT, '+' }, .run = unfold },
+	{ .names = "Left -", .help = "collapse the node",
 	    .code = { PAGE_KEY_LEFT, '-' }, .run = fold },
 	{ .code = { '*' }, .run = unfold_all },
 	{ .code = { 'q' }, .run = app_leave },
