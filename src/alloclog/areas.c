@@ -82,9 +82,9 @@ static const struct keeper_area undecided = { .armed = RING_ARMED };
 static const struct keeper_area alienated = { .armed = RING_ARMED };
 
 /*
- * Opens the straight way, unless there is an alien by then: one that comes
- * meanwhile takes the area away that the exchange looks for.  It would find
- * another caller's as well, so there is one at a time.
+ * Opens the straight way unless there is an alien: one that comes meanwhile
+ * removes the area that the exchange expects.  By one caller at a time, for the
+ * exchange would find another caller's area too.
  */
 static void
 gate_straighten(struct produce_gate *gate, const struct keeper_area *keeper)
@@ -97,7 +97,7 @@ gate_straighten(struct produce_gate *gate, const struct keeper_area *keeper)
 	(void)atomic_compare_exchange_strong(&gate->straight, &way, keeper);
 }
 
-/* A way that is closed already stays so: who samples has the blocks as suspects. */
+/* A closed way stays closed: a process that samples checks its blocks anyway. */
 static void
 gate_alienate(struct produce_gate *gate)
 {
@@ -108,10 +108,7 @@ gate_alienate(struct produce_gate *gate)
 		;
 }
 
-/*
- * Another keeper's gate stays as it is, and so does a way that an alien has
- * closed, which says only that it is slow.
- */
+/* Changes neither another keeper's gate nor a way that an alien has closed. */
 static void
 gate_leave(struct produce_gate *gate, const struct keeper_area *keeper)
 {
@@ -173,9 +170,9 @@ replace_mapping(void *addr, size_t size, int prot)
 }
 
 /*
- * Memory that nobody of this process has ever had access to stays without it; by
- * mapping, as the rest: for another call a filter may kill.  More than there is
- * room for stay where they are.
+ * Memory that this process never had access to stays without access; by mmap(2),
+ * like the rest: a filter may kill for another call.  Areas beyond PRODUCE_ERAS are
+ * not remembered.
  */
 static void
 leave_area(struct ring_area *area, bool over)
@@ -183,7 +180,7 @@ leave_area(struct ring_area *area, bool over)
 	bool hidden = !over && !rings_larger_taken(area);
 	size_t offset, bytes = ring_larger(&offset);
 
-	/* What is not there any more may be somebody else's soon. */
+	/* An address that is free again may soon be another mapping's. */
 	if (!replace_mapping(area, RING_ALIGN(ring_area_size()), READ_WRITE))
 		return;
 	hidden = hidden &&
@@ -240,9 +237,8 @@ produce_orphan(void)
 }
 
 /*
- * From its last line on everybody is in the new era.  The gate comes first: who
- * is given a block that is logged in the new era must not find it shut when he
- * frees that.
+ * Its last line begins the new era for all threads.  The gate comes first: the
+ * free of a block that was logged in the new era must not find it shut.
  */
 static void
 era_begin(struct shared *sh, struct ring_area *area,
@@ -271,7 +267,7 @@ era_begin(struct shared *sh, struct ring_area *area,
 	atomic_store_explicit(&sh->now, era, memory_order_release);
 }
 
-/* The keeper sees that its area has been taken. */
+/* Tells the keeper that its area has been taken. */
 static void
 area_begin(struct ring_area *area)
 {

@@ -52,13 +52,13 @@
 /* --- the gate -------------------------------------------------------------- */
 
 /*
- * On a page that fork wipes.  The area stands here when every event is to be
- * logged; a process that samples keeps account of its blocks while it is
- * dormant, so it has no short cut.  Nor has one that is left.
+ * On a page that fork wipes.  The area is set when every event is to be logged; a
+ * process that samples tracks its blocks while it is dormant, so it has no short
+ * cut, and neither has one that is left.
  */
 struct produce_gate {
 	_Atomic(const struct keeper_area *) keeper;
-	/* The same or, where there has been an alien, one that is armed and nobody's. */
+	/* The same or, with an alien, an armed area that no producer is of. */
 	_Atomic(const struct keeper_area *) straight;
 };
 
@@ -71,7 +71,7 @@ produce_area_armed(const struct keeper_area *keeper)
 	    RING_ARMED;
 }
 
-/* Not the contrary: there is RING_LEFT. */
+/* Not the contrary of produce_area_armed(): there is RING_LEFT. */
 static inline bool
 produce_area_asleep(const struct keeper_area *keeper)
 {
@@ -79,7 +79,7 @@ produce_area_asleep(const struct keeper_area *keeper)
 	    RING_DORMANT;
 }
 
-/* The area, where every event is to be logged when that is armed; or NULL. */
+/* The area, if every event is to be logged while it is armed; or NULL. */
 static inline const struct keeper_area *
 produce_whole(void)
 {
@@ -87,7 +87,7 @@ produce_whole(void)
 	    memory_order_acquire)->keeper, memory_order_acquire);
 }
 
-/* True where nothing is to be logged or kept account of. */
+/* True when nothing is to be logged or tracked. */
 static inline bool
 produce_asleep(void)
 {
@@ -97,9 +97,9 @@ produce_asleep(void)
 }
 
 /*
- * The area that says whether to log an event, where nothing else has a say in
- * it; NULL: look closer.  While the way is being opened it is one that says yes,
- * and no producer is of it.
+ * The area that alone decides whether to log an event; NULL: look closer.  While
+ * the straight way is being opened it is one that says yes, and no producer is of
+ * it.
  */
 static inline const struct keeper_area *
 produce_straight(void)
@@ -109,22 +109,22 @@ produce_straight(void)
 }
 
 /*
- * There is an alien, until produce_alien_gone(): no event that begins when this
- * has returned goes straight, in this era.
+ * There is an alien until produce_alien_gone(): no event of this era that begins
+ * after the return goes straight.
  */
 void produce_alien(void);
 void produce_alien_gone(void);
 
-/* Whether this process has joined and its keeper wants events now. */
+/* True when this process has joined and its keeper wants events now. */
 bool produce_wanted(void);
 
 /*
- * Whether it is left.  From then on no event goes straight or is asleep, until
+ * True when it is left.  From then on no event goes straight or is asleep, until
  * there is another keeper.
  */
 bool produce_left(void);
 
-/* Nobody is to listen, ever: asleep from now on, also in children.  One at a time. */
+/* Asleep for good, also in children.  By one thread at a time. */
 void produce_never(void);
 
 /* --- producers ------------------------------------------------------------- */
@@ -150,12 +150,12 @@ struct producer {
 	uint32_t pair_below;		/* blocks of fewer bytes may become pairs */
 	struct stack_cache *stack;	/* the hooks' own; NULL: return addresses are enough */
 	struct ticket *tickets;		/* REC_SHARDS of them, its era's */
-	/* What only the long way looks at. */
+	/* Used by the long way only. */
 	uint32_t era;
-	struct ring_head *small;	/* the ring that the thread began with */
-	struct ring_head *large;	/* the one that it took when that was full, or NULL */
-	uint32_t busy_ms;		/* when the small one would last have been too small */
-	bool large_used;		/* it holds pages, perhaps */
+	struct ring_head *small;	/* the thread's first ring */
+	struct ring_head *large;	/* its second, taken when that was full, or NULL */
+	uint32_t busy_ms;		/* when the small one was last too small */
+	bool large_used;		/* it may hold pages */
 	uint32_t looked_ms;		/* when the tail was last looked at; 0: no clock, or never */
 	uint64_t looked_at;		/* and at which head */
 	/* By shard, the low byte of the count of its last allocation; of each event. */
@@ -167,20 +167,19 @@ struct ticket {
 };
 
 /*
- * As many eras keep what they have apart: address space for the areas, and the
- * tickets.  Whoever is in the middle of an event for longer than that writes
- * where another era is by then: the keeper finds a record there that makes no
- * sense, the program finds nothing.
+ * So many eras have address space for areas, and tickets, of their own.  An event
+ * that takes longer than that writes into a later era's area: the keeper finds a
+ * record there that makes no sense, the program notices nothing.
  */
 #define PRODUCE_ERAS 4
 
 /*
- * REC_SHARDS for each era, those of the first one first; private to the
- * process, inherited by a fork, which is no new era for them.
+ * REC_SHARDS for each era, the first era first; private to the process, and
+ * inherited by a fork, which begins no new era.
  */
 extern struct ticket produce_tickets[PRODUCE_ERAS * REC_SHARDS];
 
-/* Those of this era. */
+/* The tickets of this era. */
 struct ticket *produce_tickets_now(void);
 
 /*
@@ -194,66 +193,59 @@ void produce_attach(struct ring_area *, const struct keeper_area *,
     uint64_t stream);
 
 /*
- * The next era of an image that has joined: the old keeper is gone, and the
- * two areas are another's.  Any thread but one at a time, signals blocked; the
- * others go on meanwhile and come over one by one, each with its next event:
- * see produce_leave_era().  False: nothing has changed.
+ * Begins the next era of an image that has joined: the old keeper is gone, and the
+ * two areas are another's.  By one thread at a time, signals blocked; the others
+ * go on and change one by one, each with its next event: see produce_leave_era().
+ * False: nothing has changed.
  *
- * The old keeper's area is replaced by zeros first, so that no event begins in
- * the old era any more.  Then stacks and modules are copied, for an event may
- * have its number already; only then can the new era be seen.  The old ring
- * area stays mapped, and empty but for its heads, for those who are in the
- * middle of an event: nobody reads what they write there, and no ticket of the
- * new era is in it, so that it is missed by nobody either.
+ * The old keeper's area is replaced by zeros first: no event begins in the old era
+ * any more.  Then stacks and modules are copied, for an event may have a number
+ * already; only then the new era becomes visible.  The old ring area stays mapped,
+ * empty but for its heads, for events under way: nobody reads what they write, and
+ * no ticket of the new era is lost there.
  */
 bool produce_again(struct ring_area *, const struct keeper_area *,
     uint64_t stream);
 
-/*
- * Where the next era's ring area is to be mapped over what is there; NULL:
- * anywhere.
- */
+/* The address to map the next era's ring area at; NULL: any. */
 void *produce_again_at(void);
 
 /*
- * The same for the first area of an image: over what an ancestor's ancestor
- * left, that a row of processes which fork each other does not take 84 MiB more
- * each; a keeper's area, of some pages, it does take.  Over its parent's it cannot
- * be, see below.  Each address is given once.  *bare: nobody can be in the middle
- * of an event in a larger ring there, so produce_open_area() will do.
+ * The same for the first area of an image: over an area that an ancestor's
+ * ancestor left, so that processes which fork each other in a row do not take
+ * 84 MiB more each (a keeper's area has some pages only).  Not over the parent's,
+ * see produce_orphan().  Each address is given once.  *bare: no event can be under
+ * way in a larger ring there, so produce_open_area() will do.
  */
 void *produce_first_at(bool *bare);
 
-/*
- * Of the area that is about to be joined: whether it was mapped over another,
- * with access to all of it.
- */
+/* Says whether the area to be joined was mapped over another, with all access. */
 void produce_next_over(struct ring_area *, bool over);
 
 /*
- * Gives access to a new area, mapped without any, but for the rings that are
- * larger than a thread begins with: to them when one is taken.
- * mlockall(2) fills all memory that can be read or written, 84 MiB, and mmap(2)
- * does after that.  False: not for want of memory alone.
+ * Gives access to a new area that was mapped without any, except to the rings that
+ * are larger than a thread's first: those get it when one is taken.  Otherwise
+ * mlockall(2), and mmap(2) after it, would fill all 84 MiB.  False: it failed for
+ * another reason than memory.
  */
 bool produce_open_area(struct ring_area *);
 
 /*
- * Gives access to all of them, the first time, and to those of every area from
- * now on: the process is about to lock itself in, and a filter may kill for
- * mprotect(2).  A larger ring that has none then is never taken.
+ * Gives access to all larger rings of this area and of every later one: a seccomp
+ * filter is about to be installed, which may kill for mprotect(2).  A larger ring
+ * without access is never taken then.
  */
 void produce_open_larger(void);
 
 /*
- * In a forked child: replaces the parent's areas, at their addresses, by
- * memory of the child's own, for an event that the fork interrupted may still
- * write there.  Elsewhere, and the second time, nothing.  produce_attach()
- * does it too; a child that does not attach wants it as early as possible.
+ * In a forked child: replaces the parent's areas, at their addresses, by the
+ * child's own memory, for an event that the fork interrupted may still write
+ * there.  Does nothing elsewhere and the second time.  produce_attach() calls it;
+ * a child that does not attach calls it as early as possible.
  */
 void produce_orphan(void);
 
-/* Counts an event that nobody logs as lost, where there is a keeper. */
+/* Counts an event as lost, if there is a keeper. */
 void produce_lost(void);
 
 /* False before produce_attach() and in a forked child that has not attached. */
@@ -266,22 +258,19 @@ bool produce_attached(void);
 uint64_t produce_stream(void);
 
 /*
- * What the keeper has last seen of this process's sandbox or, in a forked child
- * that has not attached and is no orphan yet, of its parent's.
+ * The sandbox of this process, as its keeper last saw it; in a forked child that
+ * has not attached and is no orphan yet, of its parent.
  */
 enum ring_sandbox produce_sandbox(void);
-/* How often it has looked, and what produce_sandbox() says then is no older. */
+/* How often the keeper has looked; produce_sandbox() is no older than this. */
 uint64_t produce_looks(void);
-/* Its keeper's heartbeat, or that one's; 0 without a keeper. */
+/* The heartbeat of the same keeper; 0 without one. */
 uint64_t produce_keeper_ms(void);
 
 /* Frames wanted of each stack, and RING_STACK_FREES, as the keeper says. */
 uint32_t produce_stack_wanted(void);
 
-/*
- * False where produce_attached() is.  Else what tells this image, and this era
- * of it, from others: the id of its stream.
- */
+/* The stream's id, unique to this image and era; false if not attached. */
 bool produce_image(uint64_t *);
 
 /* Mean bytes between samples, as the keeper said when it was joined; 0: all. */
@@ -295,19 +284,18 @@ uint64_t produce_sample_wanted(void);
  */
 void produce_open(struct producer *p, uint32_t tid);
 
-/* Whether p has been opened in this era. */
+/* True when p was opened in this era. */
 bool produce_current(const struct producer *p);
 
 /*
- * Zeros a p of an era before, by its own thread, so that it can be opened
- * anew.  False when p is in the middle of an event, which a handler of ours has
- * interrupted: not now.
+ * Zeros a p of an earlier era, by its own thread, so that it can be opened anew.
+ * False, not now, when a handler has interrupted an event of p.
  */
 bool produce_leave_era(struct producer *p);
 
 /*
- * Looks whether the keeper is gone, when this is the time to, and what is to be
- * done then.  p: of this thread, or NULL.  Keeps errno.  See keeper_watch.h.
+ * Looks for a keeper that is gone, if a look is due, and calls keeper_watch_call
+ * then.  p: of this thread, or NULL.  Keeps errno.  See keeper_watch.h.
  */
 void produce_look(const struct producer *p);
 
@@ -329,7 +317,7 @@ produce_armed(const struct producer *p)
 	    __builtin_expect(produce_area_armed(keeper), 1);
 }
 
-/* Gives p's rings back; what it published stays to be drained.  p is zeroed. */
+/* Gives p's rings back and zeros p; published records stay to be drained. */
 void produce_close(struct producer *p);
 
 /*
@@ -363,7 +351,7 @@ produce_overhead(uint64_t size, uint64_t usable)
 	return (unsigned)(bytes >> 4);
 }
 
-/* Acquire: who has seen it sees the target armed, if that came before it. */
+/* Acquire: a thread that reads it sees the target armed, if that came before. */
 static inline uint32_t
 produce_ms(const struct keeper_area *keeper)
 {
@@ -371,7 +359,7 @@ produce_ms(const struct keeper_area *keeper)
 	    memory_order_acquire);
 }
 
-/* What an event by the long way needs of its producer. */
+/* The part of a producer that the long way needs. */
 struct produce_view {
 	struct rec *recs;
 	uint64_t limit;
@@ -414,7 +402,7 @@ produce_vacate(struct ring_head *ring)
 	atomic_store_explicit(&ring->inflight, 0, memory_order_relaxed);
 }
 
-/* Whether what was read is that ring's. */
+/* True when what was read belongs to that ring. */
 static inline bool
 produce_is_still(const struct producer *p, const struct ring_head *ring)
 {
@@ -476,7 +464,7 @@ produce_draw(struct ticket *ticket)
 	    memory_order_acq_rel);
 }
 
-/* What w0 has beside an address. */
+/* w0 without the address. */
 static inline uint64_t
 produce_kind(enum rec_op op, unsigned type, unsigned low)
 {
@@ -664,7 +652,7 @@ produce_alloc(struct producer *p, uint64_t addr, uint64_t size,
 	    caller);
 }
 
-/* What makes no pair, and has `size` bytes to tell. */
+/* An event that makes no pair and tells `size` bytes. */
 static inline __attribute__((always_inline)) void
 produce_other(struct producer *p, uint64_t addr, uint64_t kind, uint64_t size,
     uint64_t caller)

@@ -1,6 +1,6 @@
 /*
- * The rings of a thread: taking and handing back, changing from one to the
- * other, the full ring and the bell.
+ * The rings of a thread: claiming, giving back, changing from one to the other,
+ * waiting for room, and the bell.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,26 +16,17 @@
 #include "unwind/syscalls.h"
 #include "rings.h"
 
-/*
- * A keeper whose heartbeat moves but that takes nothing out of a full ring for
- * this long is as good as gone: no target waits for ever.
- */
+/* A thread waits no longer for a keeper that takes nothing, though it beats. */
 #define WAIT_MAX_MS 2000
-#define WAIT_SLICE_MS 20	/* the heartbeat is looked at this often */
+#define WAIT_SLICE_MS 20	/* between two looks at the heartbeat */
 
-/*
- * To change to the large ring and back costs its pages: tenths of a
- * millisecond, which nobody is to pay more often than this.
- */
+/* Changing to the large ring and back costs tenths of a millisecond for pages. */
 #define CALM_MS 1000
 #define CALM_LOOK 4096		/* records between two looks for it */
 #define LOOK_MS 500		/* between two looks of a thread that logs little */
 #define LOOK_FIRST 16		/* records; how fast it will log is not known */
 
-/*
- * The coarse clock is read from a page that the kernel maps, whatever the
- * machine's own clock is: no system call, if only there is that page.
- */
+/* The coarse clock is read without a system call, if the kernel maps its page. */
 bool
 rings_clock(int64_t *ms)
 {
@@ -90,10 +81,7 @@ tail_of(const struct joined *j, const struct ring_head *ring)
 	    memory_order_acquire);
 }
 
-/*
- * All that was ever published in the ring has been delivered, and what has
- * become a pair there since.
- */
+/* True when all records of the ring, and pairs made since, are delivered. */
 static bool
 drained_records(const struct joined *j, const struct ring_head *ring)
 {
@@ -179,8 +167,8 @@ rings_larger_taken(const struct ring_area *area)
 }
 
 /*
- * Small rings are never hidden.  A target that is found locked in without our
- * having seen it takes none that is, perhaps: a filter may kill for that.
+ * Small rings always have access.  A target whose sandbox only the keeper has seen
+ * takes no ring that may lack it: a filter may kill for giving access.
  */
 static bool
 is_shown(struct ring_area *area, unsigned i)
@@ -195,9 +183,8 @@ is_shown(struct ring_area *area, unsigned i)
 }
 
 /*
- * A free ring of that many records, or NULL.  One that is to be a thread's
- * second must be drained: it is going to come after the first, and whatever it
- * comes after because of its owner before is done with then.
+ * A free ring of that many records, or NULL.  A thread's second ring must be
+ * drained: it will follow the first, and follows no ring of its last owner's then.
  */
 static struct ring_head *
 ring_claim(const struct joined *j, uint32_t capacity, uint32_t tid,
@@ -407,10 +394,7 @@ come_after(struct ring_area *area, struct ring_head *to,
 	    memory_order_release);
 }
 
-/*
- * Changes from p's one ring to the other.  No handler comes in between, and so
- * no fork: what it would wipe is written here.
- */
+/* Changes p to its other ring, with signals blocked: a handler's fork would wipe p. */
 static bool
 change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 {
@@ -418,7 +402,7 @@ change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 	struct ring_head *to = NULL;
 	int saved = errno;
 
-	/* The system call, for libc keeps two signals of its own out of it. */
+	/* The system call, for libc leaves two signals of its own unblocked. */
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof(all));
 	if (p->ring == from)
 		to = from == p->small ? second_ring(j, p) : p->small;
@@ -440,9 +424,9 @@ change_ring(const struct joined *j, struct producer *p, struct ring_head *from)
 }
 
 /*
- * Gives back the pages of the large ring, which nobody writes: the thread is in
- * the small one and in flight, so that its handlers do not change.  An event
- * that this one has interrupted may be in flight there all the same.
+ * Gives back the pages of the large ring.  The thread is in flight in the small
+ * one, so its handlers do not change rings; an event that this one interrupted may
+ * still be in flight in the large one.
  */
 static void
 clear_large(const struct joined *j, struct producer *p)
@@ -463,8 +447,8 @@ clear_large(const struct joined *j, struct producer *p)
 }
 
 /*
- * Of a thread in its large ring, which has `held` records undrained.  It does
- * not go back before the small one is drained: see ring_head.after.
+ * True when a thread whose large ring has `held` undrained records may go back to
+ * its small one, which must be drained: see ring_head.after.
  */
 static bool
 is_calm(const struct joined *j, struct producer *p, uint64_t held)
@@ -490,10 +474,7 @@ rings_bell(struct ring_area *area)
 	errno = saved;
 }
 
-/*
- * The time that has passed, of two sources the larger: the clock may not be
- * there, or be one that stands still.
- */
+/* Time waited: the larger of two measures, for the clock may be missing or stop. */
 struct waited {
 	bool clock;
 	int64_t begun;
@@ -615,8 +596,8 @@ usable_records(const struct claim *c)
 }
 
 /*
- * Records until the next look, so that the one who logs little finds out as soon
- * as others that its keeper is gone: as many as there were in LOOK_MS of late.
+ * Records until the next look: as many as there were in LOOK_MS of late, so that a
+ * thread that logs little finds out as soon as others that its keeper is gone.
  */
 static uint64_t
 look_pace(const struct claim *c, struct producer *p)
@@ -636,10 +617,7 @@ look_pace(const struct claim *c, struct producer *p)
 	return records > 0 ? records : 1;
 }
 
-/*
- * Where to look again: at the next bell, before the ring is full, for calm, or
- * for a keeper that is gone.
- */
+/* Sets the next look: for the bell, a full ring, calm, or a keeper that is gone. */
 static void
 set_limit(const struct claim *c, struct producer *p, uint64_t tail)
 {
