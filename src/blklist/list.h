@@ -1,21 +1,22 @@
 /*
- * What the door and the two kinds of list share.  Private to this room.
+ * The struct and functions that blklist.c and the kinds of list share.  Private to
+ * this room.
  *
  * Vocabulary
  *	key	a block's address with its layer in bit 51, as both stand in
  *		the first word of a record: ascending keys are address order.
- *	chunk	at most LIST_CHUNK records of a batch: what a kind is given at
- *		a time, so that records and marks stay in the cache.
+ *	chunk	at most LIST_CHUNK records of a batch, applied at a time so that
+ *		records and marks stay in the cache.
  *	pair	an allocation and its free that cancel each other.
  *	limbo	for each thread the block that its last free-by-realloc took
- *		out, or what else that free was counted as, until its fate is
- *		known: REC_UNDO takes back all that the free did.
- *	plain	said of a type: its allocations are counted and listed, and
- *		that is all.  Looked up once for each, so that what is asked of
- *		few types costs the others nothing.
+ *		out, or how that free was counted, until the realloc has
+ *		succeeded: REC_UNDO takes back all that the free did.
+ *	plain	said of a type whose allocations are only counted and listed.
+ *		One look decides, so that rules for few types cost the others
+ *		nothing.
  *
- * The rules of what counts as what are written twice, once in each kind, for
- * one is the oracle of the other; here is only what has no rule in it.
+ * The rules of counting are written twice, once in each kind, for one is the
+ * oracle of the other; this file has no rule in it.
  */
 #ifndef BLKLIST_LIST_H
 #define BLKLIST_LIST_H
@@ -58,18 +59,15 @@ struct list_chunk {
 struct list_ops {
 	int (*open)(struct blklist *);
 	void (*close)(struct blklist *);
-	/*
-	 * Applies the chunk; returns how many pairs it left out.  NULL: it
-	 * knows no records.
-	 */
+	/* Applies the chunk; returns the pairs left out.  NULL: takes no records. */
 	unsigned (*apply)(struct blklist *, struct list_chunk *);
-	/* Takes memory ahead; NULL if it has all from the start. */
+	/* Takes memory ahead; NULL: it has all from the start. */
 	void (*ahead)(struct blklist *);
-	/* Puts the order of age right, in parts; NULL if it always is. */
+	/* Mends the order of age, in parts; NULL: it is always right. */
 	bool (*mend)(struct blklist *, uint32_t work);
 	/*
-	 * Cuts rows [*first, *first + *n) to those that are held, without a
-	 * gap from the end that is looked at first.  NULL: all are.
+	 * Cuts rows [*first, *first + *n) to those that are held, without a gap
+	 * from the end that is shown first.  NULL: all are held.
 	 */
 	void (*clip)(const struct blklist *, enum blklist_order, bool reverse,
 	    uint32_t *first, size_t *n);
@@ -87,9 +85,8 @@ struct list_ops {
 	size_t (*memory)(const struct blklist *);
 	int (*check)(const struct blklist *, char *why, size_t cap);
 	/*
-	 * Takes up what another process has left in kept memory, without what
-	 * records from `next` on did; so many removed blocks since the commit
-	 * are theirs.  -ESTALE, -ENOMEM.  NULL: it is not kept.
+	 * Resumes from kept memory, without the changes of records from `next`
+	 * on, which removed `since` blocks.  -ESTALE, -ENOMEM.  NULL: not kept.
 	 */
 	int (*reopen)(struct blklist *, const struct list_slot *,
 	    uint32_t since, uint64_t next);
@@ -141,9 +138,9 @@ struct list_adapt {
 };
 
 /*
- * What the listed blocks of a sample stand for.  In whole parts of a block and
- * of a byte, so that what an allocation adds its free takes away and nothing
- * is left of an empty list; a target that lies may make them wrap.
+ * The estimate from a sample, in whole parts of a block and of a byte, so that a
+ * free subtracts what its allocation added and an empty list estimates 0.  False
+ * records may make it wrap.
  */
 #define LIST_EST_SHIFT 8
 
@@ -154,9 +151,9 @@ struct list_estimate {
 };
 
 /*
- * A block that a record took out, in a line of the cache: there is one for
- * each free, and nobody looks at it unless the target forks or a kept list's
- * process dies.  There is none in an entry whose w[0] is 0.
+ * A block that a record took out, in one line of the cache: each free writes one,
+ * and it is read only when the target forks or a kept list's process dies.  An
+ * entry whose w[0] is 0 is empty.
  */
 struct list_removed {
 	_Alignas(64) uint64_t seq;	/* of the record */
@@ -194,7 +191,7 @@ struct blklist {
 	uint64_t plain[4];		/* ... and without those that want more than a count */
 	uint64_t period;		/* of the sample; 0: none */
 	struct list_estimate est;
-	struct list_rises *rises;	/* NULL: nobody asks */
+	struct list_rises *rises;	/* NULL: not counted */
 	bool aside;			/* there is one of these two */
 	bool since_click;
 	bool opaque;			/* the low nibble says nothing */
@@ -204,7 +201,7 @@ struct blklist {
 	struct limbo *limbo_was;	/* kept: at the last commit, where it changed since */
 	struct list_removed *removed;
 	uint32_t removed_cap;		/* a power of two; 0: none kept */
-	struct blklist_removed asked;	/* the one that was last asked for */
+	struct blklist_removed asked;	/* the result of the last blklist_removed() */
 	uint64_t removed_n;		/* ever */
 	struct list_reallocs *moves;	/* NULL: they are not followed */
 	struct list_infos infos;
@@ -213,9 +210,8 @@ struct blklist {
 };
 
 /*
- * What is written before it is written before what comes after it, as far as
- * anyone can tell who sees memory as a kill has left it.  It is no instruction:
- * the system sees to the rest of it.
+ * Orders stores before it before those after it, as seen in memory that a kill has
+ * left.  A barrier for the compiler only: a kill stops at an instruction.
  */
 static inline void
 list_in_order(void)
@@ -223,12 +219,12 @@ list_in_order(void)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* A list with no commit or block in it, in kept memory if there is some. */
+/* A list without commits and blocks, in kept memory if that is not NULL. */
 int list_begin(struct blklist **, enum blklist_kind, uint32_t aRecMax,
     struct kept *);
 
 void list_infos_fini(struct blklist *);
-/* The first n of those that are kept.  -ESTALE, -ENOMEM. */
+/* Resumes the first n kept requesters.  -ESTALE, -ENOMEM. */
 int list_infos_reopen(struct blklist *, uint32_t n);
 size_t list_infos_memory(const struct list_infos *);
 
@@ -296,7 +292,7 @@ list_is_failed(const struct blklist *l, const struct rec *r)
 
 /* After each change of `legal` or `moves`. */
 void list_set_plain(struct blklist *);
-/* An allocation of a type that is not plain. */
+/* Handles an allocation of a type that is not plain. */
 void list_odd_alloc(struct blklist *, const struct list_chunk *, unsigned i);
 
 static inline void
@@ -308,7 +304,7 @@ list_odd_alloc_too(struct blklist *l, const struct list_chunk *c, unsigned i)
 		list_odd_alloc(l, c, i);
 }
 
-/* An allocation that succeeded, whatever becomes of it. */
+/* Counts an allocation that succeeded, listed or not. */
 static inline void
 list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 {
@@ -316,7 +312,7 @@ list_count_alloc(struct blklist *l, const struct list_chunk *c, unsigned i)
 	list_odd_alloc_too(l, c, i);
 }
 
-/* What only some lists count of it: estimates, rises.  r: what did it, or NULL. */
+/* Counts in estimates and rises, which few lists have.  r: the record, or NULL. */
 void list_aside_add(struct blklist *, const struct rec *r, uint64_t key,
     uint64_t size);
 void list_aside_sub(struct blklist *, const struct rec *r, uint64_t key,
