@@ -185,7 +185,7 @@ keeper_up(unsigned rings)
 	int fds[3];
 
 	/* Any descriptor says that somebody would keep what outlives us. */
-	node.daemon.store.fd = own ? -1 : STDIN_FILENO;
+	node.store.fds.fd = own ? -1 : STDIN_FILENO;
 	if (keeper_new(&keeper, &node, &o, fds) < 0)
 		abort();
 	TAILQ_INSERT_TAIL(&node.live, keeper, link);

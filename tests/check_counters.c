@@ -19,6 +19,8 @@
 #include "../src/nodes/bridge.h"
 #include "../src/nodes/device.h"
 #include "../src/nodes/node.h"
+#include "../src/nodes/serve.h"
+#include "../src/nodes/pageknode.h"
 #include "../src/nodes/session.h"
 #include "../src/pagek/pagek.h"
 #include "../src/page/picture.h"
@@ -221,7 +223,7 @@ up(bool away)
 	while (nodes_session_look(session)->list == NULL ||
 	    !nodes_session_look(session)->settled)
 		cycle();
-	ck_assert_int_eq(TAILQ_FIRST(&node.serve.conns)->away, away);
+	ck_assert_int_eq(TAILQ_FIRST(&node.serve->conns)->page.away, away);
 	put(REC_ALLOC, FIRST, 0x01);
 	put(REC_ALLOC, SECOND, 0x09);
 	cycles_until(sent);

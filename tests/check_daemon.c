@@ -244,7 +244,7 @@ START_TEST(silent_connections_do_not_keep_others_out)
 		dial(&silent[i]);
 	dial(&p);
 	page_greet(&p, WIRE_ROLE_READ);
-	ck_assert_uint_le(node.serve.strangers, SERVE_STRANGERS);
+	ck_assert_uint_le(node.serve->strangers, SERVE_STRANGERS);
 	/* Who was the first to be silent was told why it had to go. */
 	ck_assert(page_receive(&silent[0], &r));
 	expect_error(&r, WIRE_E_BUSY);
@@ -264,13 +264,13 @@ START_TEST(silent_connections_stay_as_long_as_there_is_room)
 
 	listen_up(NULL);
 	for (unsigned i = 0; i < SERVE_STRANGERS; i++) {
-		TAILQ_FOREACH(c, &node.serve.conns, link)
+		TAILQ_FOREACH(c, &node.serve->conns, link)
 			c->begun_ms -= 1000;
 		dial(&silent[i]);
-		while (node.serve.last_id == i)
+		while (node.serve->last_id == i)
 			uv_run(&loop, UV_RUN_ONCE);
 	}
-	ck_assert_uint_eq(node.serve.strangers, SERVE_STRANGERS);
+	ck_assert_uint_eq(node.serve->strangers, SERVE_STRANGERS);
 	for (unsigned i = 0; i < SERVE_STRANGERS; i++)
 		page_close(&silent[i]);
 	listen_down();
@@ -294,7 +294,7 @@ START_TEST(an_idle_page_gives_its_place_to_another_and_no_other_does)
 	expect_error(&r, WIRE_E_BUSY);
 	ck_assert_uint_gt(r.err.retry_ms, 0);
 
-	TAILQ_FIRST(&node.serve.conns)->heard_ms -= SERVE_IDLE_MS;
+	TAILQ_FIRST(&node.serve->conns)->heard_ms -= SERVE_IDLE_MS;
 	dial(&p[3]);
 	page_greet(&p[3], WIRE_ROLE_READ);
 	ck_assert(page_receive(&p[0], &r));
@@ -366,7 +366,7 @@ START_TEST(without_a_descriptor_left_a_page_is_still_told_so)
 	}
 	ck_assert(page_receive(&p, &r));
 	expect_error(&r, WIRE_E_BUSY);
-	ck_assert_uint_eq(node.serve.refused, 1);
+	ck_assert_uint_eq(node.serve->refused, 1);
 	/* With descriptors to be had it serves on. */
 	while (n > 0)
 		close(taken[--n]);
@@ -498,7 +498,7 @@ ended_rows_of(uid_t uid)
 	struct keeper *k;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(k, &node.ended, link)
+	TAILQ_FOREACH(k, &node.images->ended, link)
 		n += k->uid == uid;
 	return n;
 }
@@ -519,11 +519,11 @@ START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 	tree_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS);
 	/* The last of them stay; and after their time nobody does. */
-	ck_assert_int_eq(TAILQ_FIRST(&node.ended)->pid, 21);
-	TAILQ_FIRST(&node.ended)->ended_ms -= NODE_ENDED_MS + 1;
+	ck_assert_int_eq(TAILQ_FIRST(&node.images->ended)->pid, 21);
+	TAILQ_FIRST(&node.images->ended)->ended_ms -= NODE_ENDED_MS + 1;
 	tree_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS - 1);
-	ck_assert_uint_eq(node.quota.n, 0);
+	ck_assert_uint_eq(node.quota->n, 0);
 	node_down();
 }
 END_TEST
@@ -589,7 +589,7 @@ START_TEST(a_users_many_rows_push_out_no_other_users)
 	ck_assert_uint_eq(ended_rows_of(OTHER), 3);
 	ck_assert_uint_eq(ended_rows_of(OWN), NODE_ENDED_ROWS - 3);
 	/* Of its own the oldest went. */
-	ck_assert_int_eq(TAILQ_LAST(&node.ended, keepers)->pid,
+	ck_assert_int_eq(TAILQ_LAST(&node.images->ended, keepers)->pid,
 	    2 * NODE_ENDED_ROWS);
 	node_down();
 }
@@ -606,13 +606,13 @@ START_TEST(rows_go_however_many_users_they_are_of)
 	for (uint32_t i = 1; i <= 3 * NODE_ENDED_ROWS; i++)
 		end_one(i, 1000 + i % (3 * NODE_ENDED_USERS));
 	tree_second(&node);
-	TAILQ_FOREACH(k, &node.ended, link)
+	TAILQ_FOREACH(k, &node.images->ended, link)
 		n++;
 	ck_assert_uint_eq(n, NODE_ENDED_ROWS);
 	while (tree_make_room(&node))
 		n--;
 	ck_assert_uint_eq(n, 0);
-	ck_assert(TAILQ_EMPTY(&node.ended));
+	ck_assert(TAILQ_EMPTY(&node.images->ended));
 	node_down();
 }
 END_TEST
@@ -631,11 +631,11 @@ START_TEST(a_users_many_lists_push_out_no_other_users)
 	}
 	ck_assert_ptr_nonnull(theirs->list);
 	ck_assert_ptr_null(first->list);
-	TAILQ_FOREACH(k, &node.ended, link)
+	TAILQ_FOREACH(k, &node.images->ended, link)
 		kept += k->list != NULL;
 	ck_assert_uint_eq(kept, NODE_LISTS_KEPT);
 	/* Nor is what somebody looks at dropped, nor the last one. */
-	TAILQ_FOREACH(k, &node.ended, link)
+	TAILQ_FOREACH(k, &node.images->ended, link)
 		k->read_ms = mono_ms(mono_now());
 	k = end_one(1000, OWN);
 	ck_assert_ptr_nonnull(k->list);

@@ -49,7 +49,7 @@ END_TEST
 static struct conn *
 become(uid_t uid, bool member)
 {
-	struct conn *c = TAILQ_FIRST(&node.serve.conns);
+	struct conn *c = TAILQ_FIRST(&node.serve->conns);
 
 	node.access.system = true;
 	c->peer.uid = uid;

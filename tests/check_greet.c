@@ -156,13 +156,13 @@ START_TEST(number_is_believed_where_it_can_be)
 	hello(&p, t->hello, &r);
 	if (t->why != NULL) {
 		expect_refusal(&p, &r, t->why);
-		ck_assert_ptr_null(TAILQ_FIRST(&node.serve.conns));
+		ck_assert_ptr_null(TAILQ_FIRST(&node.serve->conns));
 	} else {
 		ck_assert_uint_eq(r.type, WIRE_WELCOME);
 		ck_assert_uint_eq(r.welcome.roles, WIRE_ROLE_READ);
-		c = TAILQ_FIRST(&node.serve.conns);
-		ck_assert_uint_eq(c->from, t->from);
-		ck_assert_int_eq(c->away, t->first.away);
+		c = TAILQ_FIRST(&node.serve->conns);
+		ck_assert_uint_eq(c->page.from, t->from);
+		ck_assert_int_eq(c->page.away, t->first.away);
 		ck_assert_ptr_nonnull(pw);
 		conn_origin(c, out, sizeof out);
 		user = strstr(t->who, "%s");
@@ -185,7 +185,7 @@ START_TEST(page_of_this_machine_has_the_number_that_the_node_has)
 	page_open(&p);
 	hello(&p, 0x590, &r);
 	ck_assert_uint_eq(r.type, WIRE_WELCOME);
-	ck_assert_uint_eq(TAILQ_FIRST(&node.serve.conns)->from, 1);
+	ck_assert_uint_eq(TAILQ_FIRST(&node.serve->conns)->page.from, 1);
 	page_close(&p);
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(origin_is_safe_text)
 	send_limit(&p, &s);
 	hello(&p, 0, &r);
 	ck_assert_uint_eq(r.type, WIRE_WELCOME);
-	conn_origin(TAILQ_FIRST(&node.serve.conns), out, sizeof out);
+	conn_origin(TAILQ_FIRST(&node.serve->conns), out, sizeof out);
 	ck_assert_ptr_null(strpbrk(out, "\033\n"));
 	ck_assert_ptr_nonnull(strstr(out, "10.0.0.1"));
 	page_close(&p);

@@ -95,10 +95,10 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 	    store), 0);
 	while (send(store[0], word, sizeof word, MSG_DONTWAIT) > 0)
 		continue;
-	node.daemon.store.fd = store[0];
+	node.store.fds.fd = store[0];
 	last = atomic_load(&node.last_stream);
-	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_listen(node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 	/* The first of them is made when the second has its number. */
 	while (atomic_load(&node.last_stream) < last + 2)
 		sched_yield();
@@ -244,7 +244,7 @@ some_are_held(void (*wait)(const struct target *), struct target *t, size_t n)
 
 	up();
 	begin_some(wait, t, n);
-	held = atomic_load(&node.hello.held) > 0;
+	held = atomic_load(&node.hello->held) > 0;
 	tree_adopt_all(&node);
 	for (size_t i = 0; i < n; i++) {
 		ck_assert_ptr_nonnull(keeper_of(t[i].pid));
@@ -286,7 +286,7 @@ START_TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
 
 	up();
 	node.opts.argv = command;
-	node.run.deserted = true;
+	node.command.deserted = true;
 	if (begin(&t)) {
 		attach(false, &p);
 		stop_here(&t);
@@ -294,12 +294,12 @@ START_TEST(a_command_that_nobody_waits_for_goes_on_with_who_has_just_come_in)
 	}
 	until_stop_without_loop(&t);
 	run_second(&node);
-	ck_assert(!node.run.ended);
+	ck_assert(!node.command.ended);
 	ck_assert_ptr_nonnull(keeper_of(t.pid));
 	end(&t);
 	until_ended(keeper_of(t.pid));
 	run_second(&node);
-	ck_assert(node.run.ended);
+	ck_assert(node.command.ended);
 	/* It has told the loop to stop, which the next run does. */
 	uv_run(&loop, UV_RUN_NOWAIT);
 	node.opts.argv = NULL;
@@ -418,12 +418,12 @@ START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 	snprintf(path, sizeof path, "%s/hello", folder);
 	node_up(NULL);
 	atomic_store(&node.last_stream, last);
-	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello, &node, path), 0);
 	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
 	    .with_feed = true }, fds), 0);
 	k->stream = taken;
 	ck_assert_int_eq(tree_join(k, "ALLOCLOG.taken.1"), 0);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 
 	ck_assert_uint_eq(welcomed_again(taken), 0);
 	given = welcomed_again(another);
@@ -446,7 +446,7 @@ START_TEST(who_says_hello_again_waits_for_no_loop)
 	up();
 	begin_some(until_stop_without_loop, t, HELLO_BEHIND);
 	ck_assert_uint_ne(welcomed_again(7000), 0);
-	ck_assert_uint_eq(atomic_load(&node.hello.held), 0);
+	ck_assert_uint_eq(atomic_load(&node.hello->held), 0);
 	for (size_t i = 0; i < HELLO_BEHIND; i++)
 		end(&t[i]);
 	down();

@@ -421,10 +421,10 @@ START_TEST(an_inherited_block_keeps_its_stack)
 	grandchild = child_of(child, tickets);
 	/* The stacks live as long as anybody who names them. */
 	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
-	keeper_drop(parent);
+	tree_drop(parent);
 	ck_assert_ptr_null(parent->sites);
 	tree_end_image(child, WIRE_S_ENDED, 0, NULL);
-	keeper_drop(child);
+	tree_drop(child);
 	expect_stack(grandchild, 0x1000, 0x400100);
 	expect_stack(grandchild, 0x4000, 0x400400);
 	node_down();
@@ -439,7 +439,7 @@ START_TEST(without_a_parents_list_a_child_has_stacks_of_its_own)
 	memset(tickets, 0, sizeof tickets);
 	parent = new_keeper("ALLOCLOG.parent.1", 0);
 	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
-	keeper_drop(parent);
+	tree_drop(parent);
 	child = child_of(parent, tickets);
 	allocate_from(child, 0x1000, 0x400100);
 	expect_stack(child, 0x1000, 0x400100);

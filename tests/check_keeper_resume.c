@@ -27,7 +27,7 @@ setup(void)
 		.supervised = -1 });
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 	    store), 0);
-	node.daemon.store.fd = store[0];
+	node.store.fds.fd = store[0];
 	kept_by = store[1];
 	ck_assert_int_eq(keeper_new(&dead, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, fds), 0);
@@ -454,7 +454,7 @@ START_TEST(a_target_comes_and_goes_with_a_message_and_so_do_its_stacks)
 	keeper_kept_forget(dead);
 	expect_removed("pagek.t.0000000000000007");
 	expect_no_more();
-	keeper_drop(dead);
+	tree_drop(dead);
 	expect_removed("pagek.s.0000000000000007");
 	expect_no_more();
 }
@@ -474,7 +474,7 @@ START_TEST(stacks_stay_for_those_who_outlive_their_image)
 	keeper_share_sites(child, dead);
 	keeper_kept_commit(child, true);
 	expect_removed("pagek.s.0000000000000008");
-	keeper_drop(dead);
+	tree_drop(dead);
 	expect_removed("pagek.t.0000000000000007");
 	expect_no_more();
 	keeper_unref(child);
@@ -526,7 +526,7 @@ END_TEST
 static void
 pass_on(const char *name, int fd)
 {
-	ck_assert(fdstore_inherit(&node.daemon.store, name, dup(fd)));
+	ck_assert(fdstore_inherit(&node.store.fds, name, dup(fd)));
 }
 
 static void
@@ -591,9 +591,9 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	pass_on("pagek.s.0000000000000007",
 	    kept_fd(dead->sites_kept->memory));
 	/* Who was not adopted is put there first. */
-	node.hello.node = &node;
-	TAILQ_INIT(&node.hello.arrived);
-	pthread_mutex_init(&node.hello.lock, NULL);
+	node.hello->node = &node;
+	TAILQ_INIT(&node.hello->arrived);
+	pthread_mutex_init(&node.hello->lock, NULL);
 	takeover_targets(&node);
 	ck_assert_ptr_null(taken_over(STREAM));
 	k = taken_over(STREAM + 1);
@@ -601,7 +601,7 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	ck_assert_uint_eq(k->sites_kept->id, STREAM);
 	ck_assert(was_removed("pagek.t.0000000000000007"));
 	ck_assert(!was_removed("pagek.s.0000000000000007"));
-	hello_fini(&node.hello);
+	hello_fini(node.hello);
 	keeper_unref(child);
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);

@@ -174,7 +174,7 @@ START_TEST(a_node_that_ends_while_it_prints_reads_nothing_more)
 		text[i] = '\n';
 	client_open(&c);
 	send_text(&c, "t", text);
-	ck_assert_ptr_nonnull(node.listings.print);
+	ck_assert_ptr_nonnull(node.listings->print);
 	snprintf(want, sizeof want, "listing %s was not printed: the node "
 	    "ends", c.words);
 	client_close(&c);

@@ -182,7 +182,7 @@ START_TEST(one_that_is_called_off_is_not_whole)
 	client_close(&a);
 	do
 		census(&b);
-	while (node.serve.count > 1);
+	while (node.serve->count > 1);
 	ck_assert_uint_eq(b.n, 1);
 	ck_assert(!b.list[0].whole);
 	fetch(&b, b.list[0].name);
@@ -311,7 +311,7 @@ START_TEST(a_sender_that_is_gone_leaves_its_place)
 		page_greet(&p, ROLES);
 		put_taken(&p, piece(100, 1000), NULL);
 		page_close(&p);
-		while (node.serve.count > 0)
+		while (node.serve->count > 0)
 			uv_run(&loop, UV_RUN_NOWAIT);
 	}
 	ck_assert_uint_eq(files(), SPOOL_ARRIVALS + 1);

@@ -24,7 +24,7 @@ be(uid_t uid, bool member)
 {
 	struct conn *c;
 
-	TAILQ_FOREACH(c, &node.serve.conns, link)
+	TAILQ_FOREACH(c, &node.serve->conns, link)
 		if (TAILQ_NEXT(c, link) == NULL)
 			c->peer = (struct peer){ .uid = uid,
 				.member = member };

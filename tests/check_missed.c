@@ -25,7 +25,7 @@ up(void)
 	snprintf(path, sizeof path, "%s/hello", folder);
 	opts = (struct node_opts){ .fd = -1, .report = report };
 	node_up(&opts);
-	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello, &node, path), 0);
 }
 
 static void
@@ -115,7 +115,7 @@ rows_ended(void)
 	const struct keeper *k;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(k, &node.ended, link)
+	TAILQ_FOREACH(k, &node.images->ended, link)
 		n++;
 	return n;
 }
@@ -129,8 +129,8 @@ START_TEST(an_image_that_was_answered_too_late_has_its_line)
 
 	up();
 	pid = hasty(3, reaped);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
-	hello_stop(&node.hello);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	hello_stop(node.hello);
 	tree_end_all(&node, true);
 	ck_assert_uint_eq(unknown_lines(pid, &lines), 3);
 	ck_assert_uint_eq(lines, 3);
@@ -147,8 +147,8 @@ START_TEST(more_than_wait_at_once_are_all_told_of)
 
 	up();
 	pid = hasty(200, true);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
-	hello_stop(&node.hello);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	hello_stop(node.hello);
 	tree_end_all(&node, true);
 	ck_assert_uint_eq(unknown_lines(pid, &lines), 200);
 	ck_assert_uint_eq(lines, 200);
@@ -172,9 +172,9 @@ START_TEST(of_a_flood_that_gets_no_stream_the_rest_is_counted)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
 	up();
 	hasty(n, true);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
-	hello_stop(&node.hello);
-	ck_assert_uint_eq(hello_waiting(&node.hello), 256 / 4);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	hello_stop(node.hello);
+	ck_assert_uint_eq(hello_waiting(node.hello), 256 / 4);
 	left = dup(0);
 	ck_assert_int_ge(left, 0);
 	close(left);
@@ -213,11 +213,11 @@ welcomed_again(unsigned n)
 START_TEST(no_more_streams_wait_for_the_loop_than_there_can_be_targets)
 {
 	up();
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 	ck_assert_uint_eq(welcomed_again(NODE_TARGETS_MAX + 20),
 	    NODE_TARGETS_MAX);
-	hello_stop(&node.hello);
-	ck_assert_uint_eq(hello_waiting(&node.hello), NODE_TARGETS_MAX);
+	hello_stop(node.hello);
+	ck_assert_uint_eq(hello_waiting(node.hello), NODE_TARGETS_MAX);
 	tree_end_all(&node, true);
 	down();
 }
@@ -237,12 +237,12 @@ START_TEST(a_late_hello_does_not_end_the_image_after_it)
 	fd = dial();
 	say(fd);
 	/* Of those that wait together the last to come is answered first. */
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 	do {
 		tree_adopt_all(&node);
 		k = TAILQ_FIRST(&node.live);
 	} while (k == NULL);
-	hello_stop(&node.hello);
+	hello_stop(node.hello);
 	tree_adopt_all(&node);
 	ck_assert_msg(k->state == WIRE_S_LIVE, "%d %s", k->state, k->reason);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.live), k);
@@ -263,7 +263,7 @@ START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
 	up();
 	fd = dial();
 	say(fd);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 	do {
 		tree_adopt_all(&node);
 		k = TAILQ_FIRST(&node.live);
@@ -272,7 +272,7 @@ START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
 	close(fd);
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
-	ck_assert_uint_eq(node.quota.n, 0);
+	ck_assert_uint_eq(node.quota->n, 0);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
 	ck_assert_uint_eq(lines, 1);
 	down();
@@ -288,8 +288,8 @@ START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
 	fd = dial();
 	say(fd);
 	close(fd);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
-	hello_stop(&node.hello);
+	ck_assert_int_eq(hello_start(node.hello), 0);
+	hello_stop(node.hello);
 	tree_adopt_all(&node);
 	/* We live on. */
 	k = TAILQ_FIRST(&node.live);
@@ -299,7 +299,7 @@ START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
 	ck_assert_ptr_nonnull(strstr(k->reason, "50 ms"));
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
-	ck_assert_ptr_eq(TAILQ_FIRST(&node.ended), k);
+	ck_assert_ptr_eq(TAILQ_FIRST(&node.images->ended), k);
 	down();
 }
 END_TEST
@@ -328,7 +328,7 @@ START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
 	node.access.system = true;
 	ck_assert_int_eq(chmod(folder, 0711), 0);
 	ck_assert_int_eq(chmod(path, 0666), 0);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 	for (unsigned i = 0; i < NODE_USER_TARGETS + 10; i++) {
 		pid_t pid = fork();
 
@@ -345,10 +345,10 @@ START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
 	}
 	ck_assert_uint_eq(refused, 10);
 	ck_assert_uint_eq(welcomed, NODE_USER_TARGETS);
-	hello_stop(&node.hello);
-	ck_assert_uint_eq(node.quota.n, NODE_USER_TARGETS);
+	hello_stop(node.hello);
+	ck_assert_uint_eq(node.quota->n, NODE_USER_TARGETS);
 	tree_end_all(&node, true);
-	ck_assert_uint_eq(node.quota.n, 0);
+	ck_assert_uint_eq(node.quota->n, 0);
 	down();
 }
 END_TEST
@@ -364,7 +364,7 @@ START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
 	node.access.system = true;
 	ck_assert_int_eq(chmod(folder, 0711), 0);
 	ck_assert_int_eq(chmod(path, 0666), 0);
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
@@ -380,7 +380,7 @@ START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
 		be_one_of(1002);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
-	hello_stop(&node.hello);
+	hello_stop(node.hello);
 	tree_end_all(&node, true);
 	down();
 }

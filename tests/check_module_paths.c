@@ -66,7 +66,7 @@ START_TEST(the_program_itself_is_what_it_ran_at_the_start)
 	node_up(NULL);
 	k = new_keeper("ALLOCLOG.self.1", 0);
 	no = put(k, 0x400000, "", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "");
 	node_down();
 
@@ -74,7 +74,7 @@ START_TEST(the_program_itself_is_what_it_ran_at_the_start)
 	k = new_keeper("ALLOCLOG.self.1", 0);
 	k->exe = strdup("/bin/prog");
 	no = put(k, 0x400000, "", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "/bin/prog");
 	node_down();
 }
@@ -96,7 +96,7 @@ START_TEST(the_program_is_what_lies_where_it_was_loaded)
 	there = put(k, start, "", false);
 	nowhere = put(k, 4096, "", false);
 	kernel = put(k, getauxval(AT_SYSINFO_EHDR), "", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, there), mapped);
 	ck_assert_str_eq(path_of(k, nowhere), "/lib/loader.so");
 	ck_assert_str_eq(path_of(k, kernel), "/lib/loader.so");
@@ -127,7 +127,7 @@ START_TEST(relative_and_cut_paths_are_looked_up_while_it_lives)
 	cut_other = put(k, start, "/other/cut/in/the/midd", true);
 	nowhere = put(k, 4096, "lib/gone.so", false);
 	kernel = put(k, getauxval(AT_SYSINFO_EHDR), "linux-vdso.so.1", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, whole), "/as/it/was/told");
 	ck_assert_str_eq(path_of(k, relative), mapped);
 	ck_assert_str_eq(path_of(k, bare), mapped);
@@ -161,7 +161,7 @@ START_TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
 	here = put(k, 4096, "./plugin.so", false);
 	none = put(k, 4096, "./gone.so", false);
 	bare = put(k, 4096, "plugin.so", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, here), expected);
 	ck_assert_str_eq(path_of(k, none), "./gone.so");
 	ck_assert_str_eq(path_of(k, bare), "plugin.so");
@@ -170,7 +170,7 @@ START_TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
 	k->cwd = strdup(folder);
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	there = put(k, 4096, "././plugin.so", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, there), expected);
 	node_down();
 	unlink(expected);
@@ -190,7 +190,7 @@ START_TEST(an_ended_image_is_not_looked_up)
 	/* Another process may have its number by now. */
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	no = put(k, start, "lib/libc.so.6", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "lib/libc.so.6");
 	node_down();
 }
@@ -204,12 +204,12 @@ START_TEST(each_module_is_looked_at_once)
 	node_up(NULL);
 	k = new_keeper("ALLOCLOG.self.1", 0);
 	no = put(k, 4096, "", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	k->exe = strdup("/bin/late");
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "");
 	no = put(k, 8192, "", false);
-	module_paths_find(k);
+	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "/bin/late");
 	node_down();
 }

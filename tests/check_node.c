@@ -122,7 +122,7 @@ START_TEST(a_full_table_gives_up_the_row_that_ended_first)
 			memcpy(epoch, node.dstrm.row[k->index].epoch,
 			    sizeof epoch);
 		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
-		keeper_drop(k);
+		tree_drop(k);
 	}
 	for (int i = 0; i < 6; i++)
 		k = new_keeper("NEW", 0);
@@ -473,25 +473,25 @@ START_TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
 	for (int i = 1; i <= IMAGES; i++)
 		tree_end_image(new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0,
 		    NULL);
-	ck_assert(report_waits(&node.report));
+	ck_assert(report_waits(&node.images->report));
 	/* Every line comes once, whole and in order, when it is read. */
 	while (lines < IMAGES) {
 		n = read(fd, text, sizeof text);
 		ck_assert_int_gt(n, 0);
 		for (ssize_t i = 0; i < n; i++)
 			lines += text[i] == '\n';
-		report_flush(&node.report);
+		report_flush(&node.images->report);
 	}
-	ck_assert(!report_waits(&node.report));
-	ck_assert_int_eq(node.report.error, 0);
+	ck_assert(!report_waits(&node.images->report));
+	ck_assert_int_eq(node.images->report.error, 0);
 	/* Who has gone for good is not waited for. */
 	for (int i = 1; i <= IMAGES; i++)
 		tree_end_image(new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0,
 		    NULL);
 	close(fd);
-	report_flush(&node.report);
-	ck_assert(!report_waits(&node.report));
-	ck_assert_int_eq(node.report.error, EPIPE);
+	report_flush(&node.images->report);
+	ck_assert(!report_waits(&node.images->report));
+	ck_assert_int_eq(node.images->report.error, EPIPE);
 	node_down();
 	unlink(path);
 	rmdir(folder);

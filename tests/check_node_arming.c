@@ -91,10 +91,10 @@ state_is(struct page *p, const struct keeper *k, enum wire_state state)
 static void
 leave(struct page *p)
 {
-	unsigned before = node.serve.count;
+	unsigned before = node.serve->count;
 
 	page_close(p);
-	while (node.serve.count == before)
+	while (node.serve->count == before)
 		uv_run(&loop, UV_RUN_ONCE);
 }
 

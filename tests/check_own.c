@@ -375,10 +375,10 @@ START_TEST(pages_that_the_node_closes_leave_nothing_behind)
 		page_from(&p[i], (uint16_t)(i == 0 ? 0 : THERE));
 		ask_data(&p[i], k);
 	}
-	ck_assert_uint_eq(allocp_counts(node.own.memory)->allocs, 7);
-	while (!TAILQ_EMPTY(&node.serve.conns))
-		conn_close(TAILQ_FIRST(&node.serve.conns));
-	ck_assert_uint_eq(allocp_counts(node.own.memory)->frees, 7);
+	ck_assert_uint_eq(allocp_counts(node.own->memory)->allocs, 7);
+	while (!TAILQ_EMPTY(&node.serve->conns))
+		conn_close(TAILQ_FIRST(&node.serve->conns));
+	ck_assert_uint_eq(allocp_counts(node.own->memory)->frees, 7);
 	expect_empty();
 	/* Without a page it would stop. */
 	uv_run(&loop, UV_RUN_NOWAIT);

@@ -12,7 +12,7 @@ fill(void **blocks, size_t max, size_t *n)
 	size_t size = ALLOCP_SIZE_MAX;
 
 	for (*n = 0; *n < max && size > 0;) {
-		blocks[*n] = AllocP(node.own.memory, size, TYPE_DSTREAM);
+		blocks[*n] = AllocP(node.own->memory, size, TYPE_DSTREAM);
 		if (blocks[*n] != NULL)
 			++*n;
 		else
@@ -41,8 +41,8 @@ START_TEST(without_room_a_page_is_served_and_the_failure_is_counted)
 	ck_assert_uint_le(blklist_counts(own->list)->failed, failed + 2);
 	expect_numbers(0, 0);
 	while (n > 0)
-		FreeP(node.own.memory, blocks[--n]);
-	TAILQ_FIRST(&node.serve.conns)->again_ms = 0;
+		FreeP(node.own->memory, blocks[--n]);
+	TAILQ_FIRST(&node.serve->conns)->page.again_ms = 0;
 	ask_data(&p, k);
 	expect_numbers(1, 0);
 	gone(&p);
@@ -61,9 +61,9 @@ START_TEST(with_room_for_a_part_nothing_of_the_request_is_left)
 	own_up();
 	k = new_keeper("ALLOCLOG.target.1", 0);
 	/* Room for an ACREQ and an INTPTRS, and for no AHDRMSG. */
-	keep = AllocP(node.own.memory, 0x48 + 8 + 0x18, TYPE_DSTREAM);
+	keep = AllocP(node.own->memory, 0x48 + 8 + 0x18, TYPE_DSTREAM);
 	fill(blocks, 512, &n);
-	FreeP(node.own.memory, keep);
+	FreeP(node.own->memory, keep);
 	i = blklist_counts(own->list)->aRecActive;
 	page_from(&p, THERE);
 	ask_data(&p, k);
@@ -72,7 +72,7 @@ START_TEST(with_room_for_a_part_nothing_of_the_request_is_left)
 	ck_assert_uint_eq(blklist_counts(own->list)->unknown_free, 0);
 	gone(&p);
 	while (n > 0)
-		FreeP(node.own.memory, blocks[--n]);
+		FreeP(node.own->memory, blocks[--n]);
 	expect_empty();
 	node_down();
 }
@@ -89,7 +89,7 @@ START_TEST(what_region_2_has_satisfied_is_of_level_2)
 	own_up();
 	k = new_keeper("ALLOCLOG.target.1", 0);
 	while (n < 64) {
-		blocks[n] = AllocP(node.own.memory, 0x400, TYPE_DSTREAM);
+		blocks[n] = AllocP(node.own->memory, 0x400, TYPE_DSTREAM);
 		ck_assert_ptr_nonnull(blocks[n++]);
 		got = listed(b, 512);
 		if ((b[got - 1].flags & REC_LEVEL_MASK) == 2)
@@ -98,7 +98,7 @@ START_TEST(what_region_2_has_satisfied_is_of_level_2)
 	ck_assert_uint_lt(n, 64);
 	/* What is left of region 1 is less than that. */
 	while ((got = listed(b, 512)) < 512) {
-		AllocP(node.own.memory, 0, TYPE_DSTREAM);
+		AllocP(node.own->memory, 0, TYPE_DSTREAM);
 		got = listed(b, 512);
 		if ((b[got - 1].flags & REC_LEVEL_MASK) == 2)
 			break;
@@ -215,7 +215,7 @@ START_TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
 	ask_data(&p, own);
 	then = own->now_ms;
 	/* As if that much time had passed. */
-	node.own.clock_ms += 39000;
+	node.own->clock_ms += 39000;
 	gone(&p);
 	ck_assert_int_ge(own->now_ms, then + 39000);
 	ck_assert_uint_eq(stream_queue_read(own->queue, 1, rec, seq, 2,
@@ -236,7 +236,7 @@ START_TEST(ages_go_on_while_nothing_happens)
 	read_stream(&p, own, 0, &r);
 	before = r.data.now_ms;
 	/* As if that much time had passed. */
-	node.own.clock_ms += 39000;
+	node.own->clock_ms += 39000;
 	read_stream(&p, own, 0, &r);
 	ck_assert_uint_eq(r.data.count, 1);
 	ck_assert_int_ge(r.data.now_ms, before + 39000);

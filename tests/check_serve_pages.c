@@ -16,7 +16,7 @@ START_TEST(a_request_before_the_hello_ends_the_connection)
 	page_ask(&p, &m, &r);
 	expect_error(&r, WIRE_E_FRAME);
 	ck_assert(!page_receive(&p, &r));
-	ck_assert_uint_eq(node.serve.count, 0);
+	ck_assert_uint_eq(node.serve->count, 0);
 	page_close(&p);
 	node_down();
 }
@@ -85,7 +85,7 @@ START_TEST(the_65th_page_is_told_to_come_later)
 	ck_assert(!page_receive(&p[SERVE_CONNS], &r));
 	/* When one goes there is room again. */
 	page_close(&p[0]);
-	while (node.serve.count == SERVE_CONNS)
+	while (node.serve->count == SERVE_CONNS)
 		uv_run(&loop, UV_RUN_NOWAIT);
 	page_close(&p[SERVE_CONNS]);
 	page_open(&p[0]);
@@ -115,7 +115,7 @@ START_TEST(a_page_that_reads_nothing_is_not_written_to_for_ever)
 
 		ck_assert(n == (ssize_t)len || (n < 0 && errno == EAGAIN));
 		uv_run(&loop, UV_RUN_NOWAIT);
-		c = TAILQ_FIRST(&node.serve.conns);
+		c = TAILQ_FIRST(&node.serve->conns);
 		ck_assert_ptr_nonnull(c);
 		ck_assert_uint_le(uv_stream_get_write_queue_size(
 		    (uv_stream_t *)&c->pipe), SERVE_QUEUE_MAX);
@@ -129,7 +129,7 @@ END_TEST
 static size_t
 waiting(void)
 {
-	struct conn *c = TAILQ_FIRST(&node.serve.conns);
+	struct conn *c = TAILQ_FIRST(&node.serve->conns);
 
 	return uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
 }
@@ -138,7 +138,7 @@ waiting(void)
 static struct conn *
 turn_away(struct page *p, struct wire_msg *m)
 {
-	struct conn *c = TAILQ_FIRST(&node.serve.conns);
+	struct conn *c = TAILQ_FIRST(&node.serve->conns);
 	uint8_t frame[256];
 	size_t len;
 
@@ -178,15 +178,15 @@ START_TEST(a_page_that_takes_no_replies_loses_its_place)
 	large_up(&p, &m);
 	turn_away(&p, &m);
 	seconds(SERVE_UNREAD_S);
-	ck_assert_uint_eq(node.serve.count, 1);
+	ck_assert_uint_eq(node.serve->count, 1);
 	/* One that takes some of them, however late, is there. */
 	while (read(p.fd, bytes, sizeof bytes) > 0 && waiting() > 0)
 		uv_run(&loop, UV_RUN_NOWAIT);
 	turn_away(&p, &m);
 	seconds(SERVE_UNREAD_S);
-	ck_assert_uint_eq(node.serve.count, 1);
+	ck_assert_uint_eq(node.serve->count, 1);
 	seconds(3);
-	ck_assert_uint_eq(node.serve.count, 0);
+	ck_assert_uint_eq(node.serve->count, 0);
 	page_close(&p);
 	node_down();
 }
@@ -202,7 +202,7 @@ START_TEST(the_page_that_a_node_was_started_for_keeps_its_place)
 	large_up(&p, &m);
 	turn_away(&p, &m)->given = true;
 	seconds(3 * SERVE_UNREAD_S);
-	ck_assert_uint_eq(node.serve.count, 1);
+	ck_assert_uint_eq(node.serve->count, 1);
 	page_close(&p);
 	node_down();
 }

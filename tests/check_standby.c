@@ -21,7 +21,7 @@ up(const char *stream, bool own)
 	k = new_keeper("ALLOCLOG", 0);
 	/* A generator is a target; the node itself is none. */
 	if (own)
-		node.daemon.own = k;
+		node.own_stream = k;
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC |
 	    SOCK_NONBLOCK, 0, fds), 0);
 	ck_assert_int_eq(serve_add(&node, fds[0]), 0);

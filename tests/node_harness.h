@@ -12,7 +12,12 @@
 #include <unistd.h>
 
 #include "../src/nodes/demo.h"
+#include "../src/nodes/hello.h"
 #include "../src/nodes/node.h"
+#include "../src/nodes/own.h"
+#include "../src/nodes/pageknode.h"
+#include "../src/nodes/quota.h"
+#include "../src/nodes/serve.h"
 #include "../src/nodes/tree.h"
 #include "harness.h"
 #include "wire_kept.h"

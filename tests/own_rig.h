@@ -66,10 +66,10 @@ ask_data(struct page *p, const struct keeper *k)
 static inline void
 gone(struct page *p)
 {
-	unsigned before = node.serve.count;
+	unsigned before = node.serve->count;
 
 	page_close(p);
-	while (node.serve.count == before)
+	while (node.serve->count == before)
 		uv_run(&loop, UV_RUN_NOWAIT);
 }
 
@@ -139,7 +139,7 @@ expect_empty(void)
 	ck_assert_uint_eq(blklist_counts(own->list)->unknown_free, 0);
 	ck_assert_uint_eq(blklist_counts(own->list)->duplicate, 0);
 	ck_assert_uint_eq(blklist_counts(own->list)->illegal_type, 0);
-	expect_numbers(0, node.own.lapsed);
+	expect_numbers(0, node.own->lapsed);
 }
 
 #endif

@@ -46,12 +46,12 @@ up(void)
 	node.opts.free_stacks = true;
 	/* Before there is a thread that reads it. */
 	node.access.system = of_all_users;
-	ck_assert_int_eq(hello_listen(&node.hello, &node, path), 0);
+	ck_assert_int_eq(hello_listen(node.hello, &node, path), 0);
 	if (of_all_users) {
 		ck_assert_int_eq(chmod(folder, 0755), 0);
 		ck_assert_int_eq(chmod(path, 0666), 0);
 	}
-	ck_assert_int_eq(hello_start(&node.hello), 0);
+	ck_assert_int_eq(hello_start(node.hello), 0);
 }
 
 static inline void
@@ -256,7 +256,7 @@ keeper_of(pid_t pid)
 static inline struct keeper *
 last_ended(void)
 {
-	return TAILQ_LAST(&node.ended, keepers);
+	return TAILQ_LAST(&node.images->ended, keepers);
 }
 
 static inline void

@@ -8,6 +8,8 @@
 
 #include "bridge.h"
 #include "node.h"
+#include "pageknode.h"
+#include "serve.h"
 #include "spool_print.h"
 
 #define HELP_COLUMN 22

@@ -7,9 +7,6 @@
 #include "keeper_kept.h"
 #include "node.h"
 
-_Static_assert(ARMING_WATCHERS >= SERVE_CONNS_MAX,
-    "every page may watch the same target");
-
 /* --- to sleep, and to wake ---------------------------------------------- */
 
 /* Index and epoch mean another list from here on. */
@@ -67,7 +64,7 @@ prune(struct keeper *k)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < a->watchers; i++)
-		if (serve_find(k->node, a->watcher[i]) != NULL)
+		if (k->node->hooks->is_connected(k->node, a->watcher[i]))
 			a->watcher[n++] = a->watcher[i];
 	a->watchers = n;
 }

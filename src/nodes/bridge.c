@@ -18,7 +18,6 @@
 
 #include "../base/base.h"
 #include "bridge.h"
-#include "daemon.h"
 #include "nodes.h"
 #include "socket.h"
 

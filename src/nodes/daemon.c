@@ -13,8 +13,12 @@
 
 #include "command.h"
 #include "daemon.h"
+#include "hello.h"
 #include "inherited.h"
 #include "node.h"
+#include "own.h"
+#include "run.h"
+#include "serve.h"
 #include "takeover.h"
 #include "tree.h"
 
@@ -75,10 +79,10 @@ static int
 lock_place(struct node *node, const char *path)
 {
 	char lock[NODE_PATH + sizeof LOCK];
-	int fd = fdstore_take(&node->daemon.store, KEPT_LOCK);
+	int fd = fdstore_take(&node->store.fds, KEPT_LOCK);
 
 	if (fd >= 0) {
-		node->daemon.lock_fd = fd;
+		node->daemon->lock_fd = fd;
 		return 0;
 	}
 	snprintf(lock, sizeof lock, "%s" LOCK, path);
@@ -95,8 +99,8 @@ lock_place(struct node *node, const char *path)
 		    path);
 		return -EADDRINUSE;
 	}
-	node->daemon.lock_fd = fd;
-	fdstore_put(&node->daemon.store, KEPT_LOCK, fd);
+	node->daemon->lock_fd = fd;
+	fdstore_put(&node->store.fds, KEPT_LOCK, fd);
 	return 0;
 }
 
@@ -119,8 +123,8 @@ static int
 socket_before(struct node *node, const char *kept, const char *path,
     bool *stays)
 {
-	struct fdstore *store = &node->daemon.store;
-	const struct socket_file *file = takeover_file(node, kept);
+	struct fdstore *store = &node->store.fds;
+	const struct socket_file *file = kept_node_socket(node, kept);
 	char was[SOCKET_PATH];
 	int fd, is;
 
@@ -141,8 +145,8 @@ socket_before(struct node *node, const char *kept, const char *path,
 static int
 socket_new(struct node *node, const char *kept, const char *path, int fd)
 {
-	struct fdstore *store = &node->daemon.store;
-	struct socket_file *file = takeover_file(node, kept);
+	struct fdstore *store = &node->store.fds;
+	struct socket_file *file = kept_node_socket(node, kept);
 
 	if (fd < 0)
 		return fd;
@@ -190,7 +194,7 @@ listen_own(struct node *node, const char *path)
 	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
 	fd = socket_at(node, KEPT_TARGETS, hello, SOCK_SEQPACKET,
 	    TARGETS_MODE, &stays);
-	r = fd < 0 ? fd : hello_listen_fd(&node->hello, node, fd, hello, stays);
+	r = fd < 0 ? fd : hello_listen_fd(node->hello, node, fd, hello, stays);
 	if (r < 0)
 		return node_say(hello, r);
 	stays = false;
@@ -217,7 +221,7 @@ listen_inherited(struct node *node, struct inherited *pages,
 			close(targets->fd);
 		return -EINVAL;
 	}
-	r = hello_listen_fd(&node->hello, node, targets->fd, targets->path,
+	r = hello_listen_fd(node->hello, node, targets->fd, targets->path,
 	    true);
 	if (r < 0) {
 		close(pages->fd);
@@ -252,13 +256,13 @@ limit_pages(struct node *node)
 
 	command_lift_limits(NULL);
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
-	    limit.rlim_cur / 2 >= node->serve.max)
+	    limit.rlim_cur / 2 >= node->serve->max)
 		return;
-	node->serve.max = limit.rlim_cur >= 4 ?
+	node->serve->max = limit.rlim_cur >= 4 ?
 	    (unsigned)(limit.rlim_cur / 2) : 2;
 	fprintf(stderr, "pageknode: %llu descriptors are allowed: no more "
 	    "than %u pages at a time\n",
-	    (unsigned long long)limit.rlim_cur, node->serve.max);
+	    (unsigned long long)limit.rlim_cur, node->serve->max);
 }
 
 static void
@@ -285,12 +289,12 @@ watch_signals(struct node *node)
 	r = run_watch(node);
 	if (r < 0)
 		return r;
-	r = uv_signal_init(node->loop, &node->daemon.interrupt);
+	r = uv_signal_init(node->loop, &node->daemon->interrupt);
 	if (r < 0)
 		return r;
-	node->daemon.interrupt.data = node;
-	node->daemon.watching = true;
-	return uv_signal_start(&node->daemon.interrupt, on_interrupt, SIGINT);
+	node->daemon->interrupt.data = node;
+	node->daemon->watching = true;
+	return uv_signal_start(&node->daemon->interrupt, on_interrupt, SIGINT);
 }
 
 /* The note's ALLOCLOG: blocks of the node itself, in the classic format. */
@@ -326,7 +330,7 @@ on_above(uv_poll_t *above, int status, int events)
 {
 	struct node *node = above->data;
 	char word[FDSTORE_MESSAGE];
-	ssize_t n = recv(node->daemon.store.fd, word, sizeof word - 1,
+	ssize_t n = recv(node->store.fds.fd, word, sizeof word - 1,
 	    MSG_DONTWAIT);
 
 	(void)status;
@@ -338,8 +342,8 @@ on_above(uv_poll_t *above, int status, int events)
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	node->daemon.store.gone = true;
-	node->daemon.above = NULL;
+	node->store.fds.gone = true;
+	node->daemon->above = NULL;
 	uv_close((uv_handle_t *)above, on_above_closed);
 	fprintf(stderr, "pageknode: its supervisor is gone: it runs on, and "
 	    "nobody starts it again\n");
@@ -356,19 +360,19 @@ watch_supervisor(struct node *node)
 		return;
 	above = malloc(sizeof *above);
 	if (above == NULL || uv_poll_init(node->loop, above,
-	    node->daemon.store.fd) < 0) {
+	    node->store.fds.fd) < 0) {
 		free(above);
 		return;
 	}
 	above->data = node;
-	node->daemon.above = above;
+	node->daemon->above = above;
 	uv_poll_start(above, UV_READABLE | UV_DISCONNECT, on_above);
 }
 
 void
 daemon_store(struct node *node)
 {
-	fdstore_open(&node->daemon.store, node->opts.supervised);
+	fdstore_open(&node->store.fds, node->opts.supervised);
 	watch_supervisor(node);
 }
 
@@ -380,16 +384,16 @@ daemon_store(struct node *node)
 void
 daemon_report(struct node *node)
 {
-	struct fdstore *store = &node->daemon.store;
+	struct fdstore *store = &node->store.fds;
 	int fd;
 
 	if (node->opts.supervised < 0)
 		return;
 	fd = fdstore_take(store, KEPT_REPORT);
 	if (fd >= 0)
-		report_replace(&node->report, fd);
-	else if (node->report.fd >= 0)
-		fdstore_put(store, KEPT_REPORT, node->report.fd);
+		report_replace(&node->images->report, fd);
+	else if (node->images->report.fd >= 0)
+		fdstore_put(store, KEPT_REPORT, node->images->report.fd);
 }
 
 int
@@ -402,11 +406,11 @@ daemon_begin(struct node *node)
 	daemon_store(node);
 	limit_pages(node);
 	r = inherited_take(&pages, &targets, fdstore_inherit,
-	    &node->daemon.store);
+	    &node->store.fds);
 	if (r < 0)
 		return node_say("the sockets that were passed", r);
 	daemon_report(node);
-	takeover_node(node);
+	kept_node_begin(node);
 	r = own_stream(node);
 	if (r < 0)
 		return node_say(DAEMON_OWN_STREAM, r);
@@ -418,21 +422,21 @@ daemon_begin(struct node *node)
 		return node_say("signals", r);
 	listings_begin(node);
 	takeover_targets(node);
-	r = hello_start(&node->hello);
+	r = hello_start(node->hello);
 	if (r < 0)
 		return node_say("the thread that answers targets", r);
 	if (geteuid() == 0)
 		fprintf(stderr, "pageknode: it runs as root and need not: any "
 		    "user will do\n");
-	fprintf(stderr, "pageknode: listening at %s\n", node->serve.path);
-	fdstore_insist(&node->daemon.store, "READY=1");
+	fprintf(stderr, "pageknode: listening at %s\n", node->serve->path);
+	fdstore_insist(&node->store.fds, "READY=1");
 	return 0;
 }
 
 void
 daemon_close(struct node *node)
 {
-	struct daemon *d = &node->daemon;
+	struct daemon *d = node->daemon;
 
 	/* A second word does not end us in the middle of our end. */
 	if (d->watching) {
@@ -445,7 +449,7 @@ daemon_close(struct node *node)
 	}
 	d->above = NULL;
 	d->watching = false;
-	d->own = NULL;
+	node->own_stream = NULL;
 	/* The lock file stays: who removed it could remove another's. */
 	if (d->lock_fd > 0)
 		close(d->lock_fd);

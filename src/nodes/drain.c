@@ -4,7 +4,6 @@
 #include "keeper.h"
 #include "keeper_kept.h"
 #include "node.h"
-#include "tree.h"
 
 #define MUCH 16384		/* records of a visit: the next one at once */
 #define SOME 512		/* the next one in a millisecond */
@@ -150,9 +149,9 @@ on_wake(uv_async_t *wake)
 	struct node *node = wake->data;
 
 	/* New targets first: a fork is cut from its parent's recent past. */
-	tree_adopt_all(node);
+	node->hooks->adopt(node);
 	turn(node);
-	node_done_check(node);
+	node_check_done(node);
 }
 
 int

@@ -62,13 +62,4 @@ const struct dstrm_row *dstrm_at(const struct dstrm *, uint32_t index);
 int dstrm_get(const struct dstrm *, uint32_t index,
     const uint8_t epoch[WIRE_EPOCH], struct keeper **);
 
-struct node;
-
-/*
- * The generic lookup: name (or, with an empty name, index) in one of the
- * node's tables DSTRM, types, LATBL.  Fills all of *named but its texts'
- * ownership: they are borrowed from the table.  -ENOENT.
- */
-int dstrm_lookup(struct node *, const struct wire_name *, struct wire_named *);
-
 #endif

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "daemon.h"
 #include "nodes.h"
 #include "socket.h"
 

@@ -18,6 +18,7 @@
 #include "keeper_kept.h"
 #include "node.h"
 #include "proc.h"
+#include "quota.h"
 #include "spare.h"
 #include "tree.h"
 
@@ -179,7 +180,7 @@ welcome(struct hello *h, int fd, const struct spare *s)
 	if (r == 0) {
 		if (k->stream > h->given)
 			h->given = k->stream;
-		tree_count(k);
+		quota_count(k);
 		hello_put(h, k);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -195,9 +196,9 @@ no_place(struct node *node, const struct peer *peer)
 	unsigned all, own;
 
 	/* By then they are not of as many processes: each may say hello often. */
-	if (hello_is_full(&node->hello, peer->uid))
+	if (hello_is_full(node->hello, peer->uid))
 		return "more come at once than the node can take in";
-	quota_beside(&node->quota, peer->pid, peer->uid, &all, &own);
+	quota_beside(node->quota, peer->pid, peer->uid, &all, &own);
 	if (all >= NODE_TARGETS_MAX)
 		return "the node watches as many targets as it can";
 	if (node->access.system && peer->uid != 0 && own >= NODE_USER_TARGETS)

@@ -406,7 +406,7 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 		return 0;
 	}
 	k->name_reads = 0;
-	module_paths_find(k);
+	modules_find_paths(k);
 	if (k->list != NULL)
 		blklist_ahead(k->list);
 	k->cycle_us = (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
@@ -460,7 +460,7 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 
 		peak_looked(k);
 		count_asides(k);
-		module_paths_find(k);
+		modules_find_paths(k);
 		if (n < 0) {
 			corrupt(k, n);
 		} else if (!stream_feed_counts(k->feed)->joined) {
@@ -510,7 +510,6 @@ detach(struct keeper *k)
 void
 keeper_drop(struct keeper *k)
 {
-	tree_unshelve(k);
 	keeper_kept_forget(k);
 	if (k->list != NULL)
 		k->last = *blklist_counts(k->list);

@@ -58,13 +58,13 @@ struct keeper_tag {
 
 struct keeper {
 	struct node *node;
-	TAILQ_ENTRY(keeper) link;	/* in node->live or node->ended */
-	TAILQ_ENTRY(keeper) shelf;	/* in node->shelved */
+	TAILQ_ENTRY(keeper) link;	/* in node->live or images->ended */
+	TAILQ_ENTRY(keeper) shelf;	/* in images->shelved */
 	bool is_shelved;
 	uint64_t stream;		/* id, as the target was told; never used again */
 	uint32_t index;			/* in DSTRM */
 	bool has_row;
-	bool counted;			/* as a live target of its user; see tree_count() */
+	bool counted;			/* as a live target of its user; see quota_count() */
 	unsigned refs;
 
 	pid_t pid, ppid;		/* pid 0: no process */
@@ -234,7 +234,7 @@ extern const struct stream_sink keeper_sink;
 
 /*
  * The image is over: drains what is left and says in which state it stays.
- * The list is kept until keeper_drop().
+ * The list is kept until tree_drop().
  */
 void keeper_end(struct keeper *, enum wire_state, int32_t status,
     const char *reason);

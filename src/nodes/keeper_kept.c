@@ -53,7 +53,7 @@ know_build(struct kept_build *b)
 bool
 keeper_kept_wanted(const struct node *node)
 {
-	return fdstore_keeps(&node->daemon.store);
+	return fdstore_keeps(&node->store.fds);
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -103,7 +103,7 @@ keeper_kept_new(struct keeper_kept **out, struct node *node,
 
 	if (kk == NULL)
 		return -ENOMEM;
-	r = kept_new(&kk->memory, "pagek-kept", node->daemon.target_bytes);
+	r = kept_new(&kk->memory, "pagek-kept", node->store.target_bytes);
 	if (r == 0)
 		r = take_pieces(kk);
 	if (r == 0)
@@ -121,7 +121,7 @@ keeper_kept_made(struct keeper_kept *kk, struct node *node)
 {
 	kk->types_changed[0] = kk->types_changed[1] = false;
 	kk->known_changed[0] = kk->known_changed[1] = false;
-	node->daemon.target_bytes = kept_size(kk->memory);
+	node->store.target_bytes = kept_size(kk->memory);
 }
 
 int

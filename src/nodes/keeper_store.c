@@ -69,7 +69,7 @@ drop_target(struct node *node, uint64_t stream)
 	char name[FDSTORE_NAME];
 
 	keeper_store_name(name, stream);
-	fdstore_remove(&node->daemon.store, name);
+	fdstore_remove(&node->store.fds, name);
 }
 
 void
@@ -81,7 +81,7 @@ keeper_store_drop_memory(struct node *node, uint64_t stream,
 	if (generation == 1)
 		return;
 	keeper_store_memory(name, stream, generation);
-	fdstore_remove(&node->daemon.store, name);
+	fdstore_remove(&node->store.fds, name);
 }
 
 static int
@@ -90,7 +90,7 @@ put_memory(struct keeper *k, const struct keeper_kept *kk)
 	char name[FDSTORE_NAME];
 
 	keeper_store_memory(name, k->stream, kk->generation);
-	return fdstore_put(&k->node->daemon.store, name, kept_fd(kk->memory));
+	return fdstore_put(&k->node->store.fds, name, kept_fd(kk->memory));
 }
 
 /* --- stacks ------------------------------------------------------------- */
@@ -118,7 +118,7 @@ kept_sites_new(struct kept_sites **out, struct node *node,
     struct stream_sites **sites)
 {
 	struct kept *memory;
-	int r = kept_new(&memory, "pagek-sites", node->daemon.sites_bytes);
+	int r = kept_new(&memory, "pagek-sites", node->store.sites_bytes);
 
 	if (r < 0)
 		return r;
@@ -127,7 +127,7 @@ kept_sites_new(struct kept_sites **out, struct node *node,
 		kept_free(memory);
 		return r;
 	}
-	node->daemon.sites_bytes = kept_size(memory);
+	node->store.sites_bytes = kept_size(memory);
 	return own_sites(out, node, 0, memory, *sites);
 }
 
@@ -164,7 +164,7 @@ kept_sites_unref(struct kept_sites *s)
 		return;
 	if (s->id != 0) {
 		keeper_store_sites(name, s->id);
-		fdstore_remove(&s->node->daemon.store, name);
+		fdstore_remove(&s->node->store.fds, name);
 	}
 	kept_free(s->memory);
 	free(s);
@@ -222,7 +222,7 @@ put_sites(struct keeper *k)
 	int r;
 
 	keeper_store_sites(name, k->stream);
-	r = fdstore_put(&k->node->daemon.store, name, kept_fd(s->memory));
+	r = fdstore_put(&k->node->store.fds, name, kept_fd(s->memory));
 	if (r == 0)
 		s->id = k->stream;
 	return r;
@@ -239,7 +239,7 @@ put_target(struct keeper *k, const int fds[3])
 	char name[FDSTORE_NAME];
 
 	keeper_store_name(name, k->stream);
-	return fdstore_put_all(&k->node->daemon.store, name, all,
+	return fdstore_put_all(&k->node->store.fds, name, all,
 	    BASE_NELEM(all));
 }
 

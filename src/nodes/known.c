@@ -120,38 +120,6 @@ known_get(const struct known *kn, struct wire_region *out)
 	return n;
 }
 
-/* Why a block since the start may not be listed, or one that is none; "". */
-static const char *
-lack_of(const struct keeper *k)
-{
-	if (k->list == NULL)
-		return "its list is gone";
-	if (k->arming.asleep)
-		return "it is not logged";
-	if (k->sample != 0)
-		return "only a sample of it is logged";
-	if (keeper_counts(k)->full != 0)
-		return "the node's list was full";
-	if (keeper_lost(k) != 0 || k->bad != 0)
-		return "records were lost";
-	if (k->since_click || !keeper_complete(k))
-		return "some of its blocks may not be listed";
-	return k->known.overrun ? "it has registered too many regions" : "";
-}
-
-size_t
-known_of(const struct keeper *k, struct wire_region *out, uint32_t *no,
-    const char **why)
-{
-	*why = lack_of(k);
-	*no = k->known.change << 1 | (*why[0] == '\0');
-	if (*why[0] != '\0')
-		return 0;
-	return k == k->node->daemon.own ?
-	    own_regions(k->node, out, WIRE_REGIONS_MAX) :
-	    known_get(&k->known, out);
-}
-
 bool
 known_is_whole(const struct known *kn)
 {

@@ -25,8 +25,6 @@
 /* More than a target has at once: their ends may be on their way. */
 #define KNOWN_MAX (2 * WIRE_REGIONS_MAX)
 
-struct keeper;
-
 struct known_region {
 	uint32_t no;
 	struct wire_region region;
@@ -46,14 +44,6 @@ void known_control(struct known *, const struct rec *);
 
 /* In address order, none overlapping, at most WIRE_REGIONS_MAX. */
 size_t known_get(const struct known *, struct wire_region *out);
-
-/*
- * What a page may be told of: nothing where the list is not the whole of what
- * is in them, and then *why says what it lacks; else that is "".  *no is another
- * number when that has changed.
- */
-size_t known_of(const struct keeper *, struct wire_region *out, uint32_t *no,
-    const char **why);
 
 /* Read from memory that outlives a process: is it as it may be? */
 bool known_is_whole(const struct known *);

@@ -9,10 +9,8 @@
 #include <sys/random.h>
 #include <sys/un.h>
 
-#include "daemon.h"
 #include "link_again.h"
 #include "nodes.h"
-#include "run.h"
 #include "socket.h"
 
 uint32_t

@@ -13,7 +13,6 @@
 #include "../base/base.h"
 #include "link.h"
 #include "link_again.h"
-#include "run.h"
 #include "socket.h"
 
 #define PROGRAM "pageknode"

@@ -10,10 +10,12 @@
  * reads that compares build ids.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "module_paths.h"
+#include "node.h"
 #include "proc.h"
 
 /* Without "./": a path of the kernel has none. */
@@ -100,10 +102,57 @@ name_one(struct keeper *k, unsigned no)
 }
 
 void
-module_paths_find(struct keeper *k)
+modules_find_paths(struct keeper *k)
 {
 	unsigned n = k->sites != NULL ? stream_sites_modules(k->sites) : 0;
 
 	while (k->modules_named < n)
 		name_one(k, ++k->modules_named);
+}
+
+/* --- the module table --------------------------------------------------- */
+
+struct reading {
+	uv_work_t work;
+	struct keeper *keeper;		/* a reference */
+	pid_t pid;
+};
+
+static void
+read_modules(uv_work_t *work)
+{
+	struct reading *r = work->data;
+	struct keeper *k = r->keeper;
+
+	pthread_mutex_lock(&k->modules_lock);
+	if (k->modules != NULL || symbol_modules_new(&k->modules) == 0)
+		symbol_modules_read(k->modules, r->pid);
+	pthread_mutex_unlock(&k->modules_lock);
+}
+
+static void
+modules_read(uv_work_t *work, int status)
+{
+	struct reading *r = work->data;
+
+	(void)status;
+	keeper_unref(r->keeper);
+	free(r);
+}
+
+void
+modules_refresh(struct keeper *k)
+{
+	struct reading *r;
+
+	if (k->pid == 0 || !keeper_is_live(k))
+		return;
+	r = malloc(sizeof *r);
+	if (r == NULL)
+		return;
+	r->work.data = r;
+	r->keeper = k;
+	r->pid = k->pid;
+	keeper_ref(k);
+	uv_queue_work(k->node->loop, &r->work, read_modules, modules_read);
 }

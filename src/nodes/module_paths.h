@@ -8,6 +8,9 @@
 #include "keeper.h"
 
 /* Looks at what has come since the last call; costs nothing when nothing has. */
-void module_paths_find(struct keeper *);
+void modules_find_paths(struct keeper *);
+
+/* Reads the module table of a target anew, by a worker. */
+void modules_refresh(struct keeper *);
 
 #endif

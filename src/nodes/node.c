@@ -18,10 +18,13 @@
 
 #include "bridge.h"
 #include "command.h"
-#include "daemon.h"
 #include "demo.h"
 #include "device.h"
-#include "node.h"
+#include "hello.h"
+#include "own.h"
+#include "pageknode.h"
+#include "quota.h"
+#include "serve.h"
 #include "supervisor.h"
 #include "takeover.h"
 #include "tree.h"
@@ -88,7 +91,7 @@ first_stream(const uint8_t random[WIRE_EPOCH])
 static void
 tend_report(struct node *node)
 {
-	struct report *rep = &node->report;
+	struct report *rep = &node->images->report;
 
 	report_flush(rep);
 	if (rep->error == 0 || rep->told || !node->opts.daemon)
@@ -107,11 +110,75 @@ on_second(uv_timer_t *timer)
 	tree_second(node);
 	friendly_second(node);
 	listings_second(node);
-	fdstore_second(&node->daemon.store);
+	fdstore_second(&node->store.fds);
 	run_second(node);
 	tend_report(node);
-	node_done_check(node);
+	node_check_done(node);
 }
+
+static void
+check_done(struct node *node)
+{
+	/* A reader that takes its time gets its lines all the same. */
+	if (node->closing || node->opts.daemon || node->serve->count > 0 ||
+	    report_waits(&node->images->report) || run_awaits_page(node))
+		return;
+	if (node->opts.argv == NULL || node->command.ended)
+		uv_stop(node->loop);
+}
+
+/* The states of the rooms, in one piece of the heap. */
+struct rooms {
+	struct own own;
+	struct hello hello;
+	struct quota quota;
+	struct images images;
+	struct serve serve;
+	struct lookup lookup;
+	struct listings listings;
+	struct run run;
+	struct daemon daemon;
+};
+
+static int
+make_rooms(struct node *node)
+{
+	struct rooms *rooms = calloc(1, sizeof *rooms);
+
+	if (rooms == NULL)
+		return -ENOMEM;
+	node->own = &rooms->own;
+	node->hello = &rooms->hello;
+	node->quota = &rooms->quota;
+	node->images = &rooms->images;
+	node->serve = &rooms->serve;
+	node->lookup = &rooms->lookup;
+	node->listings = &rooms->listings;
+	node->run = &rooms->run;
+	node->daemon = &rooms->daemon;
+	return 0;
+}
+
+/* `own` is the first room. */
+static void
+free_rooms(struct node *node)
+{
+	free(node->own);
+	node->own = NULL;
+}
+
+static bool
+is_connected(struct node *node, uint64_t conn)
+{
+	return serve_find(node, conn) != NULL;
+}
+
+static const struct node_hooks hooks = {
+	.adopt = tree_adopt_all,
+	.check_done = check_done,
+	.is_connected = is_connected,
+	.stat_command = run_stat,
+};
 
 int
 node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
@@ -119,21 +186,26 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	int r;
 
 	memset(node, 0, sizeof *node);
+	r = make_rooms(node);
+	if (r < 0)
+		return r;
 	node->loop = loop;
+	node->hooks = &hooks;
 	node->opts = *opts;
 	node->begun = mono_now();
-	node->hello.listen_fd = -1;
-	node->daemon.store.fd = -1;
-	node->run.status = -1;
+	node->hello->listen_fd = -1;
+	node->store.fds.fd = -1;
+	node->run->status = -1;
 	access_init(&node->access, opts->system, opts->roles);
-	quota_init(&node->quota);
+	quota_init(node->quota);
 	TAILQ_INIT(&node->live);
-	TAILQ_INIT(&node->ended);
-	TAILQ_INIT(&node->shelved);
+	tree_init(node);
 	name_node(node);
 	if (getrandom(node->id, sizeof node->id, 0) < 0 ||
-	    getrandom(node->boot, sizeof node->boot, 0) < 0)
-		return -errno;
+	    getrandom(node->boot, sizeof node->boot, 0) < 0) {
+		r = -errno;
+		goto no_report;
+	}
 	/*
 	 * A child may say hello to another node than its parent did: no number
 	 * of a daemon's is one of another's.
@@ -141,9 +213,9 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	if (opts->daemon)
 		node->last_stream = first_stream(node->boot);
 	stream_types_init(&node->types);
-	r = report_open(&node->report, opts->report, fdstore_follows());
+	r = report_open(&node->images->report, opts->report, fdstore_follows());
 	if (r < 0)
-		return r;
+		goto no_report;
 	r = drain_init(node);
 	if (r < 0)
 		goto no_drain;
@@ -160,7 +232,10 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 no_serve:
 	drain_close(node);
 no_drain:
-	report_close(&node->report);
+	report_close(&node->images->report);
+no_report:
+	quota_fini(node->quota);
+	free_rooms(node);
 	return r;
 }
 
@@ -168,12 +243,12 @@ void
 node_close(struct node *node)
 {
 	node->closing = true;
-	hello_stop(&node->hello);
+	hello_stop(node->hello);
 	serve_close(node);
 	daemon_close(node);
 	lookup_close(node);
 	run_close(node);
-	tree_end_all(node, node->run.ended);
+	tree_end_all(node, node->command.ended);
 	device_close(node);
 	tend_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);
@@ -185,49 +260,20 @@ void
 node_fini(struct node *node)
 {
 	tree_fini(node);
-	takeover_fini(node);
-	fdstore_close(&node->daemon.store);
+	kept_node_fini(node);
+	fdstore_close(&node->store.fds);
 	bells_fini(&node->bells);
-	hello_fini(&node->hello);
+	hello_fini(node->hello);
 	serve_fini(node);
 	own_fini(node);
 	lookup_fini(node);
 	friendly_fini(node);
-	report_close(&node->report);
-	quota_fini(&node->quota);
-}
-
-void
-node_done_check(struct node *node)
-{
-	/* A reader that takes its time gets its lines all the same. */
-	if (node->closing || node->opts.daemon || node->serve.count > 0 ||
-	    report_waits(&node->report) || run_awaits_page(node))
-		return;
-	if (node->opts.argv == NULL || node->run.ended)
-		uv_stop(node->loop);
+	report_close(&node->images->report);
+	quota_fini(node->quota);
+	free_rooms(node);
 }
 
 /* --- the program -------------------------------------------------------- */
-
-int
-node_say(const char *what, int r)
-{
-	fprintf(stderr, "pageknode: %s: %s\n", what, strerror(-r));
-	return r;
-}
-
-int
-node_say_folder(int r)
-{
-	if (r != -EPERM)
-		return node_say("the folder for sockets", r);
-	fprintf(stderr, "pageknode: the folder for sockets, "
-	    "$XDG_RUNTIME_DIR/pagek or without that /tmp/pagek-%lu, is not "
-	    "a folder of this user's alone with mode 0700\n",
-	    (unsigned long)geteuid());
-	return r;
-}
 
 /*
  * Takes away the sockets of nodes that were killed.
@@ -307,7 +353,7 @@ serve(struct node *node)
 	if (node->opts.fd >= 0 && serve_add(node, node->opts.fd) < 0)
 		close(node->opts.fd);
 	tree_adopt_all(node);
-	node_done_check(node);
+	node_check_done(node);
 	uv_run(node->loop, UV_RUN_DEFAULT);
 }
 
@@ -373,7 +419,7 @@ nodes_main(int argc, char **argv)
 	static struct node node;
 	struct node_opts opts;
 	uv_loop_t loop;
-	int r;
+	int error, r;
 
 	hold_stdio();
 	r = node_options(argc, argv, &opts);
@@ -417,11 +463,12 @@ nodes_main(int argc, char **argv)
 		serve(&node);
 	node_close(&node);
 	uv_run(&loop, UV_RUN_DEFAULT);
+	error = node.run->error;
 	node_fini(&node);
 	uv_loop_close(&loop);
 	/* With a page it is the page that says so. */
-	if (r == 0 && opts.fd < 0 && node.run.error != 0)
-		return node.run.error == ENOENT ? NODE_NOT_FOUND : NODE_NOT_RUN;
+	if (r == 0 && opts.fd < 0 && error != 0)
+		return error == ENOENT ? NODE_NOT_FOUND : NODE_NOT_RUN;
 	if (r == 0)
 		return 0;
 	return opts.daemon ? DAEMON_FAILED : NODE_FAILED;

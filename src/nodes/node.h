@@ -1,8 +1,12 @@
 /*
- * node: what the parts of pageknode share.  One loop, one thread; beside it
- * the acceptor of targets (hello.c), who makes what they are given (spare.c), a
- * sleeper for each calm target (bell.c) and libuv's workers (what lies at frames,
- * /proc).
+ * node: what the rooms of pageknode share.  One loop, one thread; beside it the
+ * thread that accepts targets (hello.c), the one that makes keepers in advance
+ * (spare.c), a sleeping thread for each calm target (bell.c) and libuv's workers
+ * (symbols, /proc).
+ *
+ * A room includes the headers of the rooms below it.  The state of a room above
+ * the keepers is its own: here is only a pointer to it.  What a room below needs
+ * of a room above goes through node_hooks.
  */
 #ifndef NODES_NODE_H
 #define NODES_NODE_H
@@ -17,97 +21,91 @@
 #include "../stream/wire/wire.h"
 #include "access.h"
 #include "bell.h"
-#include "daemon.h"
 #include "drain.h"
 #include "dstrm.h"
 #include "friendly.h"
-#include "hello.h"
 #include "keeper.h"
+#include "kept_node.h"
 #include "node_options.h"
-#include "nodes.h"
-#include "own.h"
-#include "quota.h"
-#include "report.h"
-#include "run.h"
-#include "serve.h"
+#include "socket.h"
 
 #define NODE_PATH SOCKET_PATH		/* of the folder, and of what is in it */
-#define NODE_TARGETS_MAX 480		/* that live */
-#define NODE_USER_TARGETS 120		/* of them of one user, at a system's node */
-#define NODE_ENDED_ROWS 256		/* of ended images that a daemon keeps */
-#define NODE_ENDED_MS (60 * 60 * 1000)	/* ... and for how long */
-#define NODE_ENDED_USERS 64		/* whose images are told apart; of more the first ones' */
-#define NODE_LISTS_KEPT 16		/* of ended targets */
-#define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
+#define NODE_TARGETS_MAX 480		/* live targets */
+#define NODE_USER_TARGETS 120		/* live targets of one user at a system's node */
 
-#define NODE_USAGE 2
-
+struct arrivals;
+struct daemon;
 struct device;
+struct hello;
+struct images;
+struct listings;
+struct lookup;
+struct node;
+struct own;
+struct quota;
+struct run;
+struct serve;
+
+/* Calls from a room to one above it. */
+struct node_hooks {
+	/* Takes in the targets that have arrived. */
+	void (*adopt)(struct node *);
+	/* Stops the loop when there is nobody left to serve. */
+	void (*check_done)(struct node *);
+	/* Does a page's connection with that id still exist? */
+	bool (*is_connected)(struct node *, uint64_t conn);
+	/* Fills in the state of the node's command, as in STATS of the node. */
+	void (*stat_command)(struct node *, struct wire_stats *);
+};
+
+/* The process tree of the node's command. */
+struct command_tree {
+	pid_t parent;			/* our supervisor, the command's parent */
+	bool ended;
+	bool deserted;			/* our supervisor is gone */
+};
 
 struct node {
 	uv_loop_t *loop;
+	const struct node_hooks *hooks;
 	struct node_opts opts;
 	char name[64];			/* safe text */
 	uint16_t number;
 	uint8_t id[WIRE_EPOCH];
 	uint8_t boot[WIRE_EPOCH];
 	struct mono begun;
+	bool closing;
 	struct access access;
 	struct friendly friendly;	/* its table of nodes */
 	struct stream_types types;	/* table "types" */
 
 	struct dstrm dstrm;
 	struct keepers live;		/* with a row, not ended */
-	struct keepers ended;		/* with a row, first ended first */
-	struct ended_user {
-		uid_t uid;
-		uint32_t rows;		/* of these */
-	} ended_user[NODE_ENDED_USERS];
-	struct keepers shelved;		/* of the ended the ones that still have their lists */
-	struct {
-		uint64_t images, peak, peak_most, lost, missed, full;
-	} gone;				/* ended, and their rows given up */
-	struct quota quota;		/* live targets that have a stream */
-	_Atomic uint64_t last_stream;	/* ids given out, or to be */
-	_Atomic bool awake;		/* some target logs, as far as is known */
-
-	struct serve serve;
-	struct lookup lookup;
+	struct keeper *own_stream;	/* the node's own blocks; NULL none */
 	struct drain drain;
 	struct bells bells;
-	struct hello hello;
-	struct run run;
-	struct daemon daemon;
-	struct own own;
-	struct report report;
-	struct listings listings;
-	struct device *device;		/* NULL: its records do not come from one */
+	struct node_store store;
+	struct command_tree command;
+	_Atomic uint64_t last_stream;	/* last id given to a stream */
 	uv_timer_t second;
-	bool scanning;			/* a look for processes without a stream is on */
-	bool closing;
+	_Atomic bool awake;		/* some target logs, as far as is known */
+
+	struct own *own;
+	struct hello *hello;
+	struct quota *quota;		/* live targets that have a stream */
+	struct images *images;
+	struct serve *serve;
+	struct lookup *lookup;
+	struct listings *listings;
+	struct device *device;		/* NULL: its records do not come from one */
+	struct run *run;
+	struct daemon *daemon;
 };
 
-/*
- * Makes a node that serves nobody yet; opts are copied, their strings are the
- * caller's.  node_fini() after the loop has run down.
- */
-int node_init(struct node *, uv_loop_t *, const struct node_opts *);
-/* Closes every handle; the loop has then to be run until it is empty. */
-void node_close(struct node *);
-void node_fini(struct node *);
-
-/*
- * The program's arguments (arguments.c): -1 when there is a node to be made of them, else
- * the status to end with, all being said.
- */
-int node_options(int argc, char **argv, struct node_opts *);
-
-/* Says what went wrong with what, and returns r. */
-int node_say(const char *what, int r);
-/* The same of the folder that nodes_folder() could not have. */
-int node_say_folder(int r);
-
-/* Stops the loop when there is nobody left to serve. */
-void node_done_check(struct node *);
+static inline void
+node_check_done(struct node *node)
+{
+	node->hooks->check_done(node);
+}
 
 #endif

@@ -2,9 +2,12 @@
  * The options that a page hands to the node that it starts: their values, and
  * the command line made of them.
  */
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../blklist/blklist.h"
 #include "../stream/stream.h"
@@ -140,4 +143,23 @@ node_options_argv(const struct node_opts *o)
 		argv[n++] = o->argv[i];
 	/* exec() takes char *const[] but writes to none of them. */
 	return (char **)(uintptr_t)argv;
+}
+
+int
+node_say(const char *what, int r)
+{
+	fprintf(stderr, "pageknode: %s: %s\n", what, strerror(-r));
+	return r;
+}
+
+int
+node_say_folder(int r)
+{
+	if (r != -EPERM)
+		return node_say("the folder for sockets", r);
+	fprintf(stderr, "pageknode: the folder for sockets, "
+	    "$XDG_RUNTIME_DIR/pagek or without that /tmp/pagek-%lu, is not "
+	    "a folder of this user's alone with mode 0700\n",
+	    (unsigned long)geteuid());
+	return r;
 }

@@ -95,6 +95,11 @@ enum node_kind node_kind(const struct node_opts *);
  */
 char **node_options_argv(const struct node_opts *);
 
+/* Reports on standard error what failed with negative errno r, and returns r. */
+int node_say(const char *what, int r);
+/* The same for the folder that nodes_folder() could not provide. */
+int node_say_folder(int r);
+
 /* The terminal's constant for a speed; false: no terminal has it. */
 bool node_options_speed(unsigned baud, speed_t *);
 

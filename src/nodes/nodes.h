@@ -599,9 +599,4 @@ int nodes_workers(uv_loop_t *);
 /* uv_queue_work(), behind that. */
 int nodes_queue_work(uv_loop_t *, uv_work_t *, uv_work_cb, uv_after_work_cb);
 
-/* --- the node itself (pageknode) ---------------------------------------- */
-
-/* The program's main, so that tests can link it; returns an exit status. */
-int nodes_main(int argc, char **argv);
-
 #endif

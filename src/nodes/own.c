@@ -83,18 +83,18 @@ time_of_day(void)
 static void
 tick(struct node *node)
 {
-	struct keeper *k = node->daemon.own;
+	struct keeper *k = node->own_stream;
 
 	if (k != NULL)
-		k->now_ms = mono_ms(mono_now()) + node->own.clock_ms;
+		k->now_ms = mono_ms(mono_now()) + node->own->clock_ms;
 }
 
 static void
 on_event(void *arg, const struct allocp_event *e)
 {
 	struct node *node = arg;
-	struct own *own = &node->own;
-	struct keeper *k = node->daemon.own;
+	struct own *own = node->own;
+	struct keeper *k = node->own_stream;
 	struct blklist_info info = { .node = own->requester };
 	bool described = own->requester != 0 || own->name != NULL;
 	uint8_t raw[REC_CLASSIC_SIZE];
@@ -117,13 +117,13 @@ on_event(void *arg, const struct allocp_event *e)
 static void *
 make(struct node *node, size_t size, enum rec_type type)
 {
-	return AllocP(node->own.memory, size, (uint8_t)type);
+	return AllocP(node->own->memory, size, (uint8_t)type);
 }
 
 static void
 unmake(struct node *node, void *block)
 {
-	FreeP(node->own.memory, block);
+	FreeP(node->own->memory, block);
 }
 
 /* --- requests ----------------------------------------------------------- */
@@ -141,9 +141,9 @@ address(const void *block)
 }
 
 static bool
-is_remote(const struct conn *c)
+is_remote(const struct node *node, const struct own_page *p)
 {
-	return c->away || (c->from != 0 && c->from != c->node->number);
+	return p->away || (p->from != 0 && p->from != node->number);
 }
 
 static struct own_what *
@@ -166,13 +166,13 @@ asked_of(struct own_request *r)
 }
 
 static void
-end(struct conn *c)
+end(struct node *node, struct own_page *p)
 {
-	struct node *node = c->node;
-	struct own_request *r = c->request;
+	struct own_request *r = p->request;
 
-	c->request = NULL;
-	node->own.requests--;
+	p->request = NULL;
+	TAILQ_REMOVE(&node->own->pages, p, link);
+	node->own->requests--;
 	if (r->type == TYPE_ACREQ) {
 		struct own_acreq *ac = (struct own_acreq *)r;
 
@@ -184,17 +184,16 @@ end(struct conn *c)
 
 /* All three, or none. */
 static struct own_request *
-make_remote(struct conn *c)
+make_remote(struct node *node, const struct own_page *p)
 {
-	struct node *node = c->node;
-	uint16_t friendly = friendly_get(node, c->from);
+	uint16_t friendly = friendly_get(node, p->from);
 	struct own_ahdrmsg *reply;
 	struct own_acreq *ac;
 	struct own_what *what;
 
-	node->own.requester = friendly;
+	node->own->requester = friendly;
 	ac = make(node, sizeof *ac, TYPE_ACREQ);
-	node->own.requester = 0;
+	node->own->requester = 0;
 	if (ac == NULL)
 		return NULL;
 	what = make(node, sizeof *what, TYPE_INTPTRS);
@@ -206,80 +205,81 @@ make_remote(struct conn *c)
 	}
 	ac->what = address(what);
 	ac->reply = address(reply);
-	ac->from = c->from;
+	ac->from = p->from;
 	ac->friendly = friendly;
-	ac->away = c->away;
+	ac->away = p->away;
 	return &ac->request;
 }
 
 static struct own_request *
-make_local(struct conn *c)
+make_local(struct node *node)
 {
-	struct own_locreq *loc = make(c->node, sizeof *loc, TYPE_LOCREQ);
+	struct own_locreq *loc = make(node, sizeof *loc, TYPE_LOCREQ);
 
 	return loc == NULL ? NULL : &loc->request;
 }
 
 static void
-begin(struct conn *c, int64_t now)
+begin(struct node *node, struct own_page *p, int64_t now)
 {
-	bool remote = is_remote(c);
-	struct own_request *r = remote ? make_remote(c) : make_local(c);
+	bool remote = is_remote(node, p);
+	struct own_request *r = remote ? make_remote(node, p) :
+	    make_local(node);
 
 	if (r == NULL) {
-		c->again_ms = now + OWN_AGAIN_MS;
+		p->again_ms = now + OWN_AGAIN_MS;
 		return;
 	}
 	r->type = remote ? TYPE_ACREQ : TYPE_LOCREQ;
-	r->pid = (uint32_t)c->peer.pid;
-	r->conn = c->id;
-	c->request = r;
-	c->node->own.requests++;
+	r->pid = (uint32_t)p->pid;
+	r->conn = p->id;
+	p->request = r;
+	TAILQ_INSERT_TAIL(&node->own->pages, p, link);
+	node->own->requests++;
 }
 
 void
-own_asked(struct conn *c, const struct keeper *k)
+own_asked(struct node *node, struct own_page *p, const struct keeper *k)
 {
-	struct node *node = c->node;
 	int64_t now = mono_ms(mono_now());
 	struct own_what *what;
 
 	tick(node);
-	if (node->own.memory == NULL)
+	if (node->own->memory == NULL)
 		return;
-	if (c->request != NULL && what_of(c->request)->index != k->index)
-		end(c);
-	if (c->request == NULL && now >= c->again_ms)
-		begin(c, now);
-	if (c->request == NULL)
+	if (p->request != NULL && what_of(p->request)->index != k->index)
+		end(node, p);
+	if (p->request == NULL && now >= p->again_ms)
+		begin(node, p, now);
+	if (p->request == NULL)
 		return;
-	assert(c->request->conn == c->id);
-	what = what_of(c->request);
+	assert(p->request->conn == p->id);
+	what = what_of(p->request);
 	what->index = k->index;
 	/* It may be another list of the same stream by now. */
 	memcpy(what->epoch, node->dstrm.row[k->index].epoch, WIRE_EPOCH);
 	what->questions++;
-	*asked_of(c->request) = now;
+	*asked_of(p->request) = now;
 }
 
 void
-own_gone(struct conn *c)
+own_gone(struct node *node, struct own_page *p)
 {
-	tick(c->node);
-	if (c->request != NULL)
-		end(c);
+	tick(node);
+	if (p->request != NULL)
+		end(node, p);
 }
 
 /* Memory that somebody else writes to is told where these blocks are shown. */
 static void
 tell_damage(struct node *node)
 {
-	uint64_t damaged = allocp_counts(node->own.memory)->damaged;
-	struct keeper *k = node->daemon.own;
+	uint64_t damaged = allocp_counts(node->own->memory)->damaged;
+	struct keeper *k = node->own_stream;
 
-	if (k == NULL || damaged == node->own.told)
+	if (k == NULL || damaged == node->own->told)
 		return;
-	node->own.told = damaged;
+	node->own->told = damaged;
 	snprintf(k->reason, sizeof k->reason, "headers of its blocks that were "
 	    "overwritten: %llu", (unsigned long long)damaged);
 }
@@ -287,17 +287,17 @@ tell_damage(struct node *node)
 void
 own_second(struct node *node, int64_t now)
 {
-	struct conn *c;
+	struct own_page *p, *next;
 
-	if (node->own.memory == NULL)
+	if (node->own->memory == NULL)
 		return;
 	tick(node);
-	TAILQ_FOREACH(c, &node->serve.conns, link) {
-		if (c->request == NULL ||
-		    now - *asked_of(c->request) < OWN_LAPSE_MS)
+	for (p = TAILQ_FIRST(&node->own->pages); p != NULL; p = next) {
+		next = TAILQ_NEXT(p, link);
+		if (now - *asked_of(p->request) < OWN_LAPSE_MS)
 			continue;
-		end(c);
-		node->own.lapsed++;
+		end(node, p);
+		node->own->lapsed++;
 	}
 	tell_damage(node);
 }
@@ -307,7 +307,7 @@ own_second(struct node *node, int64_t now)
 void
 own_app(struct node *node, enum own_app which)
 {
-	struct own *own = &node->own;
+	struct own *own = node->own;
 	struct own_lastat *app = own->app[which];
 
 	if (own->memory == NULL)
@@ -331,7 +331,7 @@ own_app_find(const struct node *node, const char *name, size_t len,
     uint32_t *index)
 {
 	for (uint32_t i = 0; i < OWN_APPS; i++) {
-		const struct own_lastat *app = node->own.app[i];
+		const struct own_lastat *app = node->own->app[i];
 
 		if (app == NULL || len != sizeof app->name ||
 		    memcmp(app->name, name, len) != 0)
@@ -345,7 +345,7 @@ own_app_find(const struct node *node, const char *name, size_t len,
 const char *
 own_app_name(const struct node *node, uint32_t index)
 {
-	if (index >= OWN_APPS || node->own.app[index] == NULL)
+	if (index >= OWN_APPS || node->own->app[index] == NULL)
 		return NULL;
 	return app_names[index];
 }
@@ -355,9 +355,10 @@ own_app_name(const struct node *node, uint32_t index)
 void
 own_init(struct node *node)
 {
-	struct own *own = &node->own;
+	struct own *own = node->own;
 	int r;
 
+	TAILQ_INIT(&own->pages);
 	own->clock_ms = time_of_day() - mono_ms(mono_now());
 	r = allocp_new(&own->memory, &(struct allocp_opts){
 		.size = { OWN_REGION_1, OWN_REGION_2 },
@@ -369,10 +370,10 @@ own_init(struct node *node)
 void
 own_fini(struct node *node)
 {
-	assert(node->own.requests == 0);
-	allocp_free(node->own.memory);
-	node->own.memory = NULL;
-	memset(node->own.app, 0, sizeof node->own.app);
+	assert(node->own->requests == 0);
+	allocp_free(node->own->memory);
+	node->own->memory = NULL;
+	memset(node->own->app, 0, sizeof node->own->app);
 }
 
 void
@@ -384,18 +385,18 @@ own_join(struct node *node, struct keeper *k)
 	for (unsigned code = TYPE_LASTAT; code <= TYPE_DSTREAM; code++)
 		k->types->by_code[code] = node->types.by_code[code];
 	keeper_types_changed(k);
-	if (node->own.memory == NULL)
+	if (node->own->memory == NULL)
 		snprintf(k->reason, sizeof k->reason, "there was no memory "
 		    "below 4 GiB: requests of pages are not logged");
-	node->daemon.own = k;
+	node->own_stream = k;
 	tick(node);
 }
 
 void
 own_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 {
-	n[WIRE_N_REQUESTS] = node->own.requests;
-	n[WIRE_N_REQUESTS_LAPSED] = node->own.lapsed;
+	n[WIRE_N_REQUESTS] = node->own->requests;
+	n[WIRE_N_REQUESTS_LAPSED] = node->own->lapsed;
 }
 
 static void
@@ -415,10 +416,10 @@ own_regions(const struct node *node, struct wire_region *out, size_t max)
 {
 	struct wire_region swap;
 
-	if (node->own.memory == NULL || max < ALLOCP_REGIONS)
+	if (node->own->memory == NULL || max < ALLOCP_REGIONS)
 		return 0;
 	for (unsigned i = 0; i < ALLOCP_REGIONS; i++)
-		region_of(node->own.memory, i + 1, &out[i]);
+		region_of(node->own->memory, i + 1, &out[i]);
 	/* They lie where there was room. */
 	if (out[0].base > out[1].base) {
 		swap = out[0];

@@ -30,9 +30,9 @@
  * Example
  *	own_init(node);				before anybody is served
  *	own_join(node, keeper);			a node with an ALLOCLOG of its own
- *	answering a READ:	own_asked(c, k);
+ *	answering a READ:	own_asked(node, page, k);
  *	each second:		own_second(node, mono_ms(mono_now()));
- *	conn_close(c):		own_gone(c);
+ *	a page leaves:		own_gone(node, page);
  */
 #ifndef NODES_OWN_H
 #define NODES_OWN_H
@@ -40,6 +40,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
 
 #include "../stream/wire/wire.h"
 
@@ -49,9 +51,19 @@
 #define OWN_REGION_2 (64u << 10)	/* ... and as many more as there can be pages */
 
 struct allocp;
-struct conn;
 struct keeper;
 struct node;
+
+/* A page, as its request needs it; request and again_ms are this file's. */
+struct own_page {
+	TAILQ_ENTRY(own_page) link;	/* in own->pages, with a request */
+	struct own_request *request;	/* for data, in blocks of own.c; NULL none */
+	int64_t again_ms;		/* not before, for there was no room for it */
+	uint64_t id;			/* of its connection, never used again */
+	pid_t pid;
+	uint16_t from;			/* number of the node that the page is on; 0 unknown */
+	bool away;			/* its bytes come from another machine */
+};
 
 enum own_app {
 	OWN_MEMB,			/* keeps the lists of targets */
@@ -66,6 +78,7 @@ struct own {
 	uint16_t requester;		/* of the block that is being made; 0 none */
 	const char *name;		/* ... or the name that describes it; NULL none */
 	struct own_lastat *app[OWN_APPS];	/* NULL: not begun */
+	TAILQ_HEAD(, own_page) pages;	/* with a request */
 	unsigned requests;		/* that are served now */
 	uint64_t lapsed;
 	uint64_t told;			/* damaged headers that its stream's reason tells */
@@ -81,9 +94,9 @@ void own_join(struct node *, struct keeper *);
  * The page asks for data of k's stream.  Called before the answer is made, so
  * that the answer has the record of its own request.
  */
-void own_asked(struct conn *, const struct keeper *);
+void own_asked(struct node *, struct own_page *, const struct keeper *);
 /* It asks no more: its request, if it has one, ends. */
-void own_gone(struct conn *);
+void own_gone(struct node *, struct own_page *);
 /* Requests that have lapsed. */
 void own_second(struct node *, int64_t mono_ms);
 

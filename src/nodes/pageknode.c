@@ -2,7 +2,7 @@
  * pageknode: the node as a program.
  */
 #include "../blklist/blklist.h"
-#include "nodes.h"
+#include "pageknode.h"
 
 int
 main(int argc, char **argv)

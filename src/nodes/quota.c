@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "node.h"
 #include "quota.h"
 
 void
@@ -75,4 +76,19 @@ quota_beside(struct quota *q, pid_t pid, uid_t uid, unsigned *all,
 		*own += q->target[i].uid == uid;
 	}
 	pthread_mutex_unlock(&q->lock);
+}
+
+void
+quota_count(struct keeper *k)
+{
+	if (!k->counted)
+		k->counted = quota_add(k->node->quota, k->pid, k->uid);
+}
+
+void
+quota_uncount(struct keeper *k)
+{
+	if (k->counted)
+		quota_remove(k->node->quota, k->pid);
+	k->counted = false;
 }

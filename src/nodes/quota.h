@@ -16,6 +16,8 @@
 
 #define QUOTA_TARGETS 1024	/* more than NODE_TARGETS_MAX: who is beyond it is not counted */
 
+struct keeper;
+
 struct quota {
 	pthread_mutex_t lock;
 	size_t n;
@@ -33,6 +35,13 @@ void quota_fini(struct quota *);
 bool quota_add(struct quota *, pid_t, uid_t);
 /* One less. */
 void quota_remove(struct quota *, pid_t);
+
+/*
+ * The keeper's target counts as live until quota_uncount(); once is enough.  May
+ * be called by the acceptor's thread before it is adopted.
+ */
+void quota_count(struct keeper *);
+void quota_uncount(struct keeper *);
 
 /* Targets beside `pid`, and those of them that are the user's. */
 void quota_beside(struct quota *, pid_t, uid_t, unsigned *all, unsigned *own);

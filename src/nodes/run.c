@@ -10,11 +10,14 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "daemon.h"
+#include "hello.h"
 #include "inherited.h"
 #include "link_again.h"
 #include "node.h"
-#include "proc.h"
 #include "run.h"
+#include "serve.h"
+#include "supervisor.h"
 #include "takeover.h"
 #include "tree.h"
 #include "ward.h"
@@ -27,7 +30,7 @@
 static void
 not_run(struct node *node, int err)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 
 	run->error = err;
 	run->root = 0;
@@ -45,18 +48,30 @@ name_command(struct node *node)
 	/* A run is told by its name, even by one that names nothing. */
 	if (*word == '\0')
 		word = "?";
-	base_safe_text(node->run.comm, sizeof node->run.comm, word,
+	base_safe_text(node->run->comm, sizeof node->run->comm, word,
 	    strlen(word), false);
 }
 
 /* --- beginning ---------------------------------------------------------- */
+
+/* So many images ended in the processes of the node before this one. */
+static void
+tell_lack(struct node *node, uint64_t ended)
+{
+	if (node->opts.argv == NULL || ended == 0)
+		return;
+	snprintf(node->run->lacks, sizeof node->run->lacks, "%llu process "
+	    "image%s ended before the node was started again: no totals%s",
+	    (unsigned long long)ended, ended == 1 ? "" : "s",
+	    node->images->report.fd >= 0 ? ", but the report has them" : "");
+}
 
 /* What whoever is above us has of the node's process before this one. */
 static int
 take_over(struct node *node)
 {
 	struct inherited stream, seqpacket;
-	struct fdstore *store = &node->daemon.store;
+	struct fdstore *store = &node->store.fds;
 	int r;
 
 	daemon_store(node);
@@ -68,9 +83,9 @@ take_over(struct node *node)
 	if (seqpacket.fd >= 0)
 		close(seqpacket.fd);
 	node->opts.fd = fdstore_take(store, KEPT_PAGE);
-	node->run.page_returns &= node->opts.fd < 0;
+	node->run->page_returns &= node->opts.fd < 0;
 	daemon_report(node);
-	takeover_node(node);
+	tell_lack(node, kept_node_begin(node));
 	return 0;
 }
 
@@ -90,7 +105,7 @@ listen_targets(struct node *node, const char *path)
 	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
 	fd = daemon_socket(node, KEPT_TARGETS, hello, SOCK_SEQPACKET, &stays);
 	return said(hello, fd < 0 ? fd :
-	    hello_listen_fd(&node->hello, node, fd, hello, stays));
+	    hello_listen_fd(node->hello, node, fd, hello, stays));
 }
 
 static int
@@ -110,23 +125,23 @@ listen_pages(struct node *node, const char *path)
 int
 run_begin(struct node *node, const char *folder)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 	bool watches = node->opts.hello == NULL;
 	char path[SOCKET_PATH];
 	int r;
 
-	run->parent = getppid();
+	node->command.parent = getppid();
 	run->begun_ms = mono_ms(mono_now());
 	run->page_returns = node->opts.fd >= 0;
 	name_command(node);
 	if ((size_t)snprintf(path, sizeof path, "%s/%s.%d", folder, watches ?
-	    RUN_SOCKET : RUN_SOCKET_ALONE, (int)run->parent) >= sizeof path -
+	    RUN_SOCKET : RUN_SOCKET_ALONE, (int)node->command.parent) >= sizeof path -
 	    strlen(DAEMON_HELLO))
 		return node_say(folder, -ENAMETOOLONG);
 	r = take_over(node);
 	if (r == 0 && node->opts.own_session)
 		r = command_output(run->output, sizeof run->output, folder,
-		    run->parent);
+		    node->command.parent);
 	if (r == 0 && watches)
 		r = listen_targets(node, path);
 	if (r == 0)
@@ -138,10 +153,10 @@ run_begin(struct node *node, const char *folder)
 		return node_say("signals", r);
 	takeover_targets(node);
 	/* From here on there is somebody who answers hellos. */
-	if (watches && hello_start(&node->hello) < 0)
+	if (watches && hello_start(node->hello) < 0)
 		snprintf(run->reason, sizeof run->reason,
 		    "no thread left to answer targets");
-	fdstore_insist(&node->daemon.store, "READY=1\n" WARD_RUN);
+	fdstore_insist(&node->store.fds, "READY=1\n" WARD_RUN);
 	return 0;
 }
 
@@ -150,10 +165,10 @@ run_begin(struct node *node, const char *folder)
 static void
 tree_ended(struct node *node)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 
-	hello_stop(&node->hello);
-	run->ended = true;
+	hello_stop(node->hello);
+	node->command.ended = true;
 	run->ended_ms = base_wall_ms();
 	tree_end_all(node, true);
 }
@@ -165,13 +180,13 @@ tree_ended(struct node *node)
 static void
 child_ended(struct node *node, pid_t pid, int32_t status)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 	char word[32];
 
 	tree_adopt_all(node);
 	tree_look_back(node, pid);
 	snprintf(word, sizeof word, WARD_REAP "%d", (int)pid);
-	fdstore_insist(&node->daemon.store, word);
+	fdstore_insist(&node->store.fds, word);
 	tree_reaped(node, pid, status);
 	if (pid == run->root || (run->root == 0 && run->status < 0))
 		run->status = status;
@@ -180,10 +195,10 @@ child_ended(struct node *node, pid_t pid, int32_t status)
 void
 run_told(struct node *node, const char *word)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 	int pid, status;
 
-	if (node->opts.argv == NULL || run->ended)
+	if (node->opts.argv == NULL || node->command.ended)
 		return;
 	if (sscanf(word, WARD_STARTED "%d %d", &pid, &status) == 2) {
 		run->root = pid;
@@ -198,18 +213,7 @@ run_told(struct node *node, const char *word)
 	} else if (strcmp(word, WARD_OVER) == 0) {
 		tree_ended(node);
 	}
-	node_done_check(node);
-}
-
-void
-run_lacks(struct node *node, uint64_t ended)
-{
-	if (node->opts.argv == NULL || ended == 0)
-		return;
-	snprintf(node->run.lacks, sizeof node->run.lacks, "%llu process "
-	    "image%s ended before the node was started again: no totals%s",
-	    (unsigned long long)ended, ended == 1 ? "" : "s",
-	    node->report.fd >= 0 ? ", but the report has them" : "");
+	node_check_done(node);
 }
 
 /*
@@ -219,10 +223,10 @@ run_lacks(struct node *node, uint64_t ended)
 void
 run_deserted(struct node *node)
 {
-	if (node->opts.argv == NULL || node->run.ended)
+	if (node->opts.argv == NULL || node->command.ended)
 		return;
-	node->run.deserted = true;
-	snprintf(node->run.reason, sizeof node->run.reason, "the process that "
+	node->command.deserted = true;
+	snprintf(node->run->reason, sizeof node->run->reason, "the process that "
 	    "waited for the command is gone: how it ends is not known");
 	tree_end_dead(node);
 	run_second(node);
@@ -231,30 +235,21 @@ run_deserted(struct node *node)
 void
 run_second(struct node *node)
 {
-	if (!node->run.deserted || node->run.ended)
+	if (!node->command.deserted || node->command.ended)
 		return;
 	/* Who has said hello by now lives, though nobody has adopted him yet. */
 	tree_adopt_all(node);
 	if (tree_live(node) == 0) {
 		tree_ended(node);
-		node_done_check(node);
+		node_check_done(node);
 	}
 }
 
 bool
 run_awaits_page(const struct node *node)
 {
-	return node->run.page_returns && node->serve.last_id == 0 &&
-	    mono_ms(mono_now()) - node->run.begun_ms < PAGE_RETURNS_MS;
-}
-
-bool
-run_will_tell(const struct node *node, pid_t pid)
-{
-	pid_t parent;
-
-	return node->opts.argv != NULL && !node->run.deserted &&
-	    proc_parent(pid, &parent) == 0 && parent == node->run.parent;
+	return node->run->page_returns && node->serve->last_id == 0 &&
+	    mono_ms(mono_now()) - node->run->begun_ms < PAGE_RETURNS_MS;
 }
 
 static void
@@ -271,7 +266,7 @@ on_term(uv_signal_t *sig, int signum)
 int
 run_watch(struct node *node)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 	int r = uv_signal_init(node->loop, &run->term);
 
 	if (r < 0)
@@ -295,7 +290,7 @@ drop_empty_output(const struct run *run)
 void
 run_close(struct node *node)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 
 	drop_empty_output(run);
 	if (!run->watching)
@@ -308,15 +303,15 @@ run_close(struct node *node)
 void
 run_stat(struct node *node, struct wire_stats *st)
 {
-	struct run *run = &node->run;
+	struct run *run = node->run;
 	const char *reason = run->reason;
 
-	if (run->reason[0] == '\0' && node->report.error != 0)
+	if (run->reason[0] == '\0' && node->images->report.error != 0)
 		snprintf(run->reason, sizeof run->reason,
 		    NODES_REPORT_MISSING ": %s",
-		    strerror(node->report.error));
+		    strerror(node->images->report.error));
 	/* For now: they go out when there is room. */
-	if (reason[0] == '\0' && run->ended && report_waits(&node->report))
+	if (reason[0] == '\0' && node->command.ended && report_waits(&node->images->report))
 		reason = "lines of the report wait for their reader";
 	if (reason[0] == '\0')
 		reason = run->lacks;
@@ -324,9 +319,9 @@ run_stat(struct node *node, struct wire_stats *st)
 	st->pid = (uint32_t)run->root;
 	st->comm = wire_text(run->comm);
 	st->status = run->status;
-	st->state = run->ended ? WIRE_S_ENDED : WIRE_S_LIVE;
+	st->state = node->command.ended ? WIRE_S_ENDED : WIRE_S_LIVE;
 	st->ended_ms = run->ended_ms;
 	st->output = wire_text(run->output);
 	/* One whose targets are another node's is none to look at. */
-	st->socket = wire_text(node->opts.hello == NULL ? node->serve.path : "");
+	st->socket = wire_text(node->opts.hello == NULL ? node->serve->path : "");
 }

@@ -17,18 +17,11 @@
 
 struct node;
 
-/* Sockets in the folder of this user's nodes, each with a process behind it. */
-#define RUN_SOCKET "run"		/* of a node with its command's targets */
-#define RUN_SOCKET_ALONE "cmd"		/* of one whose command's targets another has */
-
 struct run {
-	pid_t parent;			/* our supervisor, the command's parent */
 	pid_t root;			/* 0: there is no command, or it could not be run */
 	int32_t status;			/* wait status of the command; -1 it lives */
-	bool ended;			/* the tree */
 	int64_t begun_ms;		/* this process of the node */
 	bool page_returns;		/* the one before us had a page */
-	bool deserted;			/* our supervisor is gone */
 	int64_t ended_ms;		/* wall clock */
 	int error;			/* errno of a command that could not be run */
 	char comm[64];			/* safe text */
@@ -45,9 +38,6 @@ struct run {
  */
 int run_begin(struct node *, const char *folder);
 
-/* So many images ended in the processes of the node before this one. */
-void run_lacks(struct node *, uint64_t ended);
-
 /* A message of our supervisor's. */
 void run_told(struct node *, const char *word);
 /* It is gone: the tree ends for us with the last target that we see. */
@@ -56,9 +46,6 @@ void run_second(struct node *);
 
 /* A page may come back, and wants to know how the command has ended. */
 bool run_awaits_page(const struct node *);
-
-/* Will we be told how that process has ended? */
-bool run_will_tell(const struct node *, pid_t);
 
 /* A signal handle: being told to end. */
 int run_watch(struct node *);

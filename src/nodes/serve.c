@@ -51,14 +51,14 @@ conn_close(struct conn *c)
 	c->closed = true;
 	if (turn.conn == c)
 		turn.len = 0;
-	own_gone(c);
+	own_gone(node, &c->page);
 	listings_gone(c);
 	if (!c->greeted)
-		node->serve.strangers--;
-	TAILQ_REMOVE(&node->serve.conns, c, link);
-	node->serve.count--;
+		node->serve->strangers--;
+	TAILQ_REMOVE(&node->serve->conns, c, link);
+	node->serve->count--;
 	uv_close((uv_handle_t *)&c->pipe, on_closed);
-	node_done_check(node);
+	node_check_done(node);
 }
 
 /* --- replies ------------------------------------------------------------ */
@@ -223,14 +223,14 @@ on_again(uv_idle_t *again)
 	struct conn *c, *next;
 	bool any = false;
 
-	for (c = TAILQ_FIRST(&node->serve.conns); c != NULL; c = next) {
+	for (c = TAILQ_FIRST(&node->serve->conns); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (!c->more)
 			continue;
 		c->more = false;
 		serve_requests(c);
 	}
-	TAILQ_FOREACH(c, &node->serve.conns, link)
+	TAILQ_FOREACH(c, &node->serve->conns, link)
 		any |= c->more;
 	if (!any)
 		uv_idle_stop(again);
@@ -310,7 +310,7 @@ take_requests(struct conn *c)
 	}
 	c->more = true;
 	uv_read_stop((uv_stream_t *)&c->pipe);
-	uv_idle_start(&c->node->serve.again, on_again);
+	uv_idle_start(&c->node->serve->again, on_again);
 }
 
 /* A bounded number of requests. */
@@ -349,7 +349,7 @@ serve_second(struct node *node)
 	int64_t now = mono_ms(mono_now());
 	struct conn *c, *next;
 
-	for (c = TAILQ_FIRST(&node->serve.conns); c != NULL; c = next) {
+	for (c = TAILQ_FIRST(&node->serve->conns); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (takes_nothing(c)) {
 			conn_close(c);
@@ -370,8 +370,8 @@ serve_find(struct node *node, uint64_t id)
 {
 	struct conn *c;
 
-	TAILQ_FOREACH(c, &node->serve.conns, link)
-		if (c->id == id)
+	TAILQ_FOREACH(c, &node->serve->conns, link)
+		if (c->page.id == id)
 			return c;
 	return NULL;
 }
@@ -379,7 +379,7 @@ serve_find(struct node *node, uint64_t id)
 int
 serve_init(struct node *node)
 {
-	struct serve *s = &node->serve;
+	struct serve *s = node->serve;
 	int r;
 
 	TAILQ_INIT(&s->conns);
@@ -397,7 +397,7 @@ serve_init(struct node *node)
 void
 serve_close(struct node *node)
 {
-	struct serve *s = &node->serve;
+	struct serve *s = node->serve;
 
 	while (!TAILQ_EMPTY(&s->conns))
 		conn_close(TAILQ_FIRST(&s->conns));
@@ -408,5 +408,5 @@ serve_close(struct node *node)
 void
 serve_fini(struct node *node)
 {
-	answer_fini(node->serve.scratch);
+	answer_fini(node->serve->scratch);
 }

@@ -21,6 +21,7 @@
 
 #include "../stream/wire/wire.h"
 #include "access.h"
+#include "own.h"
 #include "socket.h"
 
 #define SERVE_CONNS 64
@@ -35,25 +36,20 @@
 
 struct node;
 struct keeper;
-struct own_request;
 struct answer_scratch;
 
 struct conn {
 	TAILQ_ENTRY(conn) link;
 	struct node *node;
-	uint64_t id;			/* never used again */
+	struct own_page page;
 	uv_pipe_t pipe;
 	struct wire_frames in;
 	struct peer peer;
 	uint32_t limit;			/* of roles, as whoever stands between says */
 	uint32_t roles;
-	uint16_t from;			/* number of the node that the page is on; 0 not known */
 	bool limited;			/* somebody has said a LIMIT */
 	bool bound;			/* ... and first of all that it is node `from`'s */
-	bool away;			/* its bytes come from another machine */
 	char origin[72];		/* that one, as sshd says; safe text, "" not known */
-	struct own_request *request;	/* for data, in blocks of own.c; NULL none */
-	int64_t again_ms;		/* not before, for there was no room for it */
 	int64_t begun_ms, heard_ms;	/* its connecting; its last request */
 	int64_t since_ms;		/* waits for a hello, or the rest of a frame; 0 no */
 	size_t unread;			/* bytes that waited to be taken a second ago */
@@ -191,8 +187,5 @@ void lookup_threads(struct conn *, const struct wire_msg *, struct keeper *);
 void lookup_sites(struct conn *, const struct wire_msg *, struct keeper *);
 /* FRAME: answered by a worker, but at once where there is nothing to read. */
 void lookup_frames(struct conn *, const struct wire_msg *, struct keeper *);
-
-/* Reads the module table of a target anew, by a worker. */
-void lookup_modules(struct keeper *);
 
 #endif

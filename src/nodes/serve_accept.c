@@ -94,7 +94,7 @@ static const char *
 no_place(struct node *node, const struct peer *peer)
 {
 	static char full[64];
-	struct serve *s = &node->serve;
+	struct serve *s = node->serve;
 	struct conn *idle;
 
 	if (node->access.system && peer->uid != 0 &&
@@ -160,14 +160,15 @@ conn_new(struct node *node, const struct peer *peer)
 	c->node = node;
 	c->pipe.data = c;
 	c->peer = *peer;
+	c->page.pid = peer->pid;
 	c->limit = ACCESS_ROLES;
-	c->id = ++node->serve.last_id;
+	c->page.id = ++node->serve->last_id;
 	/* The listener comes after it. */
-	c->given = node->opts.fd >= 0 && c->id == 1;
+	c->given = node->opts.fd >= 0 && c->page.id == 1;
 	c->since_ms = c->begun_ms = c->heard_ms = mono_ms(mono_now());
-	TAILQ_INSERT_TAIL(&node->serve.conns, c, link);
-	node->serve.count++;
-	node->serve.strangers++;
+	TAILQ_INSERT_TAIL(&node->serve->conns, c, link);
+	node->serve->count++;
+	node->serve->strangers++;
 	return c;
 }
 
@@ -186,7 +187,7 @@ serve_add(struct node *node, int fd)
 	}
 	why = no_place(node, &peer);
 	if (why != NULL) {
-		refuse_busy(&node->serve, fd, why);
+		refuse_busy(node->serve, fd, why);
 		return 0;
 	}
 	c = conn_new(node, &peer);
@@ -209,7 +210,7 @@ on_later(uv_timer_t *later)
 {
 	struct node *node = later->data;
 
-	uv_poll_start(&node->serve.listener, UV_READABLE, on_listener);
+	uv_poll_start(&node->serve->listener, UV_READABLE, on_listener);
 }
 
 /* Who waits in the listener's queue waits there a little longer. */
@@ -224,7 +225,7 @@ static void
 on_listener(uv_poll_t *listener, int status, int events)
 {
 	struct node *node = listener->data;
-	struct serve *s = &node->serve;
+	struct serve *s = node->serve;
 
 	(void)status;
 	(void)events;
@@ -262,7 +263,7 @@ on_listener(uv_poll_t *listener, int status, int events)
 int
 serve_listen_fd(struct node *node, int fd, const char *path, bool inherited)
 {
-	struct serve *s = &node->serve;
+	struct serve *s = node->serve;
 	int r = 0;
 
 	if (!inherited && listen(fd, SOMAXCONN) < 0)
@@ -296,7 +297,7 @@ serve_listen(struct node *node, const char *path)
 void
 accept_init(struct node *node)
 {
-	struct serve *s = &node->serve;
+	struct serve *s = node->serve;
 
 	s->listen_fd = s->spare_fd = -1;
 	s->max = node->opts.clients != 0 ? node->opts.clients : SERVE_CONNS;
@@ -305,7 +306,7 @@ accept_init(struct node *node)
 void
 accept_close(struct node *node)
 {
-	struct serve *s = &node->serve;
+	struct serve *s = node->serve;
 
 	if (s->listen_fd < 0)
 		return;

@@ -99,7 +99,7 @@ answer_name(struct conn *c, const struct wire_msg *m)
 {
 	struct wire_msg reply = { .type = WIRE_NAMED, .id = m->id };
 
-	if (dstrm_lookup(c->node, &m->name, &reply.named) < 0) {
+	if (tables_find(c->node, &m->name, &reply.named) < 0) {
 		conn_error(c, m->id, WIRE_E_NAME, "no such name");
 		return;
 	}
@@ -173,7 +173,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	reply.stats.index = m->stat.index;
 	reply.stats.targets_live = tree_live(c->node);
 	if (m->stat.index == UINT32_MAX) {
-		run_stat(c->node, &reply.stats);
+		c->node->hooks->stat_command(c->node, &reply.stats);
 		friendly_stat(c->node, reply.stats.n);
 		own_stat(c->node, reply.stats.n);
 		tree_stat(c->node, reply.stats.n);
@@ -230,7 +230,7 @@ void
 answer_types(struct conn *c, const struct wire_msg *m)
 {
 	const struct dstrm_row *row = row_meant(c, m, m->types.index);
-	struct answer_scratch *s = c->node->serve.scratch;
+	struct answer_scratch *s = c->node->serve->scratch;
 	struct wire_msg reply = { .type = WIRE_TYPED, .id = m->id };
 	const struct stream_types *types;
 	size_t len = 0;
@@ -269,7 +269,7 @@ answer_regions(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, m->regions.index, m->regions.epoch, true);
 	if (k == NULL)
 		return;
-	n = known_of(k, region, &reply.regioned.no, &why);
+	n = tables_regions(k, region, &reply.regioned.no, &why);
 	for (size_t i = 0; i < n; i++)
 		wire_region_put(packed + i * WIRE_REGION_SIZE, &region[i]);
 	reply.regioned.index = m->regions.index;
@@ -290,7 +290,7 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, m->end.index, m->end.epoch, false);
 	if (k == NULL || !is_controlled(c, m, k))
 		return;
-	if (k == c->node->daemon.own) {
+	if (k == c->node->own_stream) {
 		conn_error(c, m->id, WIRE_E_NAME,
 		    "this is the node itself, and no target");
 		return;
@@ -308,6 +308,9 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 }
 
+_Static_assert(ARMING_WATCHERS >= SERVE_CONNS_MAX,
+    "every page may watch the same target");
+
 /* --- ARM ---------------------------------------------------------------- */
 
 void
@@ -320,7 +323,7 @@ answer_arm(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, m->arm.index, m->arm.epoch, false);
 	if (k == NULL || !is_controlled(c, m, k))
 		return;
-	r = arming_ask(k, c->id, (enum wire_arming)m->arm.arming);
+	r = arming_ask(k, c->page.id, (enum wire_arming)m->arm.arming);
 	if (r == -ENOTSUP)
 		conn_error(c, m->id, WIRE_E_NAME,
 		    "only a process that lives and has a stream can be armed "

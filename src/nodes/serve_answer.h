@@ -49,6 +49,23 @@ struct keeper *answer_meant(struct conn *, const struct wire_msg *,
 /* All numbers of a stream, as in STATS and ROWS. */
 void answer_numbers(const struct keeper *, uint64_t out[WIRE_STATS_COUNT]);
 
+/* --- serve_tables.c ------------------------------------------------------- */
+
+/*
+ * The generic lookup: name (or, with an empty name, index) in one of the
+ * node's tables DSTRM, types, LATBL.  Fills in all of *named; its texts are
+ * borrowed from the table.  -ENOENT.
+ */
+int tables_find(struct node *, const struct wire_name *, struct wire_named *);
+
+/*
+ * The regions that a page may be told, and how many.  There are none where the
+ * list lacks some of their blocks, and then *why says what it lacks; else that
+ * is "".  *no changes with the regions.
+ */
+size_t tables_regions(const struct keeper *, struct wire_region *out,
+    uint32_t *no, const char **why);
+
 /* --- serve_read.c --------------------------------------------------------- */
 
 /* The records, or blocks, of one reply when that many are asked for; 0: all. */

@@ -56,7 +56,7 @@ put_blocks(struct answer_scratch *s, const struct keeper *k, size_t n,
 void
 answer_snap(struct conn *c, const struct wire_msg *m)
 {
-	struct answer_scratch *s = c->node->serve.scratch;
+	struct answer_scratch *s = c->node->serve->scratch;
 	struct wire_msg reply = { .type = WIRE_PART, .id = m->id };
 	struct wire_part *p = &reply.part;
 	size_t max = answer_max(m->snap.max), n, put;
@@ -65,12 +65,12 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, m->snap.index, m->snap.epoch, true);
 	if (k == NULL)
 		return;
-	own_asked(c, k);
+	own_asked(c->node, &c->page, k);
 	drain_freshen(k);
 	p->snapshot = m->snap.snapshot;
 	if (p->snapshot == 0 && (p->snapshot =
-	    ++c->node->serve.last_snapshot) == 0)
-		p->snapshot = c->node->serve.last_snapshot = 1;
+	    ++c->node->serve->last_snapshot) == 0)
+		p->snapshot = c->node->serve->last_snapshot = 1;
 	p->as_of = keeper_next(k) - 1;
 	n = blklist_after(k->list, m->snap.from_start, m->snap.after_layer,
 	    m->snap.after, s->blk, max);
@@ -155,7 +155,7 @@ first_row(const struct keeper *k, const struct wire_window *w,
 void
 answer_window(struct conn *c, const struct wire_msg *m)
 {
-	struct answer_scratch *s = c->node->serve.scratch;
+	struct answer_scratch *s = c->node->serve->scratch;
 	struct wire_msg reply = { .type = WIRE_ROWS, .id = m->id };
 	const struct wire_window *w = &m->window;
 	enum blklist_order order = w->order == WIRE_BY_AGE ? BLKLIST_BY_AGE :
@@ -167,7 +167,7 @@ answer_window(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, w->index, w->epoch, true);
 	if (k == NULL)
 		return;
-	own_asked(c, k);
+	own_asked(c->node, &c->page, k);
 	drain_freshen(k);
 	r->offset = first_row(k, w, order);
 	n = blklist_window(k->list, order, w->reverse, r->offset, s->blk,

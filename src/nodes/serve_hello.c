@@ -51,12 +51,12 @@ answer_limit(struct conn *c, const struct wire_msg *m)
 	if (!c->limited)
 		c->bound = l->node != 0;
 	c->limited = true;
-	c->away |= l->away;
-	if (c->from != 0 && l->node != 0 && l->node != c->from)
+	c->page.away |= l->away;
+	if (c->page.from != 0 && l->node != 0 && l->node != c->page.from)
 		refuse(c, m, "this way is node %04X's, and it was said to be "
-		    "%04X's", c->from, l->node);
+		    "%04X's", c->page.from, l->node);
 	else if (l->node != 0)
-		c->from = l->node;
+		c->page.from = l->node;
 }
 
 /* --- HELLO ---------------------------------------------------------------- */
@@ -76,28 +76,28 @@ take_number(struct conn *c, const struct wire_msg *m)
 	uint16_t number = m->hello.node;
 	char where[90];
 
-	if (number != 0 && c->from != 0 && number != c->from) {
+	if (number != 0 && c->page.from != 0 && number != c->page.from) {
 		refuse(c, m, "this way is node %04X's, and the page says that "
 		    "it is on %04X: mend its table of nodes, or the --node of "
-		    "its key", c->from, number);
+		    "its key", c->page.from, number);
 		return false;
 	}
 	if (number == 0)
-		number = c->from;
+		number = c->page.from;
 	e = friendly_entry(c->node, number);
-	if (e != NULL && !is_loop(c) && (e->at == NODES_AT_SSH) != c->away) {
+	if (e != NULL && !is_loop(c) && (e->at == NODES_AT_SSH) != c->page.away) {
 		nodes_entry_where(e, where, sizeof where);
 		refuse(c, m, "this connection cannot be node %04X's: it is at "
 		    "%s, and the page came %s%s; one of the tables of nodes "
-		    "is wrong", number, where, !c->away ? "from this machine" :
+		    "is wrong", number, where, !c->page.away ? "from this machine" :
 		    c->origin[0] != '\0' ? "from " : "from another machine",
-		    c->away ? c->origin : "");
+		    c->page.away ? c->origin : "");
 		return false;
 	}
 	/* This machine, by whatever number it went when the node began. */
 	if (e != NULL && e->at == NODES_AT_LOCAL)
 		number = c->node->number;
-	c->from = number;
+	c->page.from = number;
 	return true;
 }
 
@@ -116,7 +116,7 @@ answer_hello(struct conn *c, const struct wire_msg *m)
 		return;
 	c->roles = access_roles(&node->access, m->hello.roles) & c->limit;
 	c->greeted = true;
-	node->serve.strangers--;
+	node->serve->strangers--;
 	w.welcome.version = WIRE_VERSION;
 	w.welcome.node_name = wire_text(node->name);
 	w.welcome.node_number = node->number;
@@ -157,12 +157,12 @@ put_user(char *out, size_t cap, size_t *len, uid_t uid)
 static void
 put_number(const struct conn *c, char *out, size_t cap, size_t *len)
 {
-	const struct nodes_entry *e = friendly_entry(c->node, c->from);
+	const struct nodes_entry *e = friendly_entry(c->node, c->page.from);
 
-	base_append(out, cap, len, "%04X", c->from);
+	base_append(out, cap, len, "%04X", c->page.from);
 	if (e != NULL)
 		base_append(out, cap, len, " %s", e->name);
-	else if (c->from == c->node->number)
+	else if (c->page.from == c->node->number)
 		base_append(out, cap, len, " %s", c->node->name);
 }
 
@@ -173,20 +173,20 @@ put_number(const struct conn *c, char *out, size_t cap, size_t *len)
 const char *
 conn_origin(const struct conn *c, char *out, size_t cap)
 {
-	bool sure = c->bound || (!c->away && c->from == c->node->number);
+	bool sure = c->bound || (!c->page.away && c->page.from == c->node->number);
 	size_t len = 0;
 
 	out[0] = '\0';
-	if (c->from != 0 && sure) {
+	if (c->page.from != 0 && sure) {
 		put_number(c, out, cap, &len);
 		base_append(out, cap, &len, ", ");
 	}
 	put_user(out, cap, &len, c->peer.uid);
-	if (c->away && c->origin[0] != '\0')
+	if (c->page.away && c->origin[0] != '\0')
 		base_append(out, cap, &len, " from %s", c->origin);
-	else if (c->away)
+	else if (c->page.away)
 		base_append(out, cap, &len, " from another machine");
-	if (!sure && friendly_entry(c->node, c->from) != NULL) {
+	if (!sure && friendly_entry(c->node, c->page.from) != NULL) {
 		base_append(out, cap, &len, ", says ");
 		put_number(c, out, cap, &len);
 	}

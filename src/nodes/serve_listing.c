@@ -23,7 +23,7 @@
 static void
 on_idle(uv_idle_t *idle)
 {
-	struct listings *l = &((struct node *)idle->data)->listings;
+	struct listings *l = ((struct node *)idle->data)->listings;
 
 	if (l->spool != NULL)
 		spool_turn(l->spool);
@@ -35,7 +35,7 @@ on_idle(uv_idle_t *idle)
 static void
 read_on(struct node *node)
 {
-	struct listings *l = &node->listings;
+	struct listings *l = node->listings;
 
 	if (l->spool == NULL || !spool_is_reading(l->spool))
 		return;
@@ -51,7 +51,7 @@ read_on(struct node *node)
 static bool
 is_known(struct node *node)
 {
-	struct spool *s = node->listings.spool;
+	struct spool *s = node->listings->spool;
 
 	for (int i = 0; i < TURNS_ASKED && !spool_is_known(s); i++) {
 		spool_turn(s);
@@ -82,7 +82,7 @@ drop_removed(struct listings *l)
 static int
 open_spool(struct node *node, bool existing, char *why, size_t cap)
 {
-	struct listings *l = &node->listings;
+	struct listings *l = node->listings;
 	char path[SPOOL_PATH];
 	struct spool_opts opts = { .existing = existing, .turn_ms = TURN_MS };
 	int r = 0;
@@ -122,35 +122,35 @@ listings_begin(struct node *node)
 void
 listings_second(struct node *node)
 {
-	if (node->listings.spool != NULL)
-		spool_second(node->listings.spool);
+	if (node->listings->spool != NULL)
+		spool_second(node->listings->spool);
 	read_on(node);
 }
 
 void
 listings_gone(struct conn *c)
 {
-	if (c->node->listings.spool != NULL)
-		spool_gone(c->node->listings.spool, c->id);
+	if (c->node->listings->spool != NULL)
+		spool_gone(c->node->listings->spool, c->page.id);
 }
 
 void
 listings_refused(struct node *node)
 {
-	node->listings.refused++;
+	node->listings->refused++;
 }
 
 void
 listings_stat(struct node *node, struct wire_stats *st)
 {
-	st->n[WIRE_N_LISTINGS] = node->listings.stored;
-	st->n[WIRE_N_LISTINGS_REFUSED] = node->listings.refused;
+	st->n[WIRE_N_LISTINGS] = node->listings->stored;
+	st->n[WIRE_N_LISTINGS_REFUSED] = node->listings->refused;
 }
 
 void
 listings_close(struct node *node)
 {
-	struct listings *l = &node->listings;
+	struct listings *l = node->listings;
 
 	print_close(l->print);
 	spool_close(l->spool);
@@ -183,7 +183,7 @@ code_of(int err)
 static void
 print_it(struct node *node, const struct spool_entry *e)
 {
-	struct listings *l = &node->listings;
+	struct listings *l = node->listings;
 	int r = 0;
 
 	if (!node->opts.print)
@@ -203,7 +203,7 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 {
 	struct node *node = c->node;
 	char why[SPOOL_PATH + 128], origin[SERVE_ORIGIN_MAX];
-	struct spool_sender who = { .conn = c->id, .uid = c->peer.uid };
+	struct spool_sender who = { .conn = c->page.id, .uid = c->peer.uid };
 	struct wire_msg reply = { .type = WIRE_LACK, .id = m->id };
 	struct spool_ack ack;
 	int r;
@@ -217,12 +217,12 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 		r = -EIO;
 	} else {
 		(void)is_known(node);
-		r = spool_put(node->listings.spool, &who, &m->lput, &ack, why,
+		r = spool_put(node->listings->spool, &who, &m->lput, &ack, why,
 		    sizeof why);
 	}
 	if (r < 0) {
 		/* Pieces of one that was refused before are no others. */
-		node->listings.refused += r != -ENOENT;
+		node->listings->refused += r != -ENOENT;
 		conn_error(c, m->id, code_of(r), why);
 		return;
 	}
@@ -232,7 +232,7 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 	conn_reply(c, &reply);
 	if (!ack.whole)
 		return;
-	node->listings.stored++;
+	node->listings->stored++;
 	print_it(node, ack.entry);
 }
 
@@ -256,7 +256,7 @@ spool_of(struct conn *c, const struct wire_msg *m, struct spool **s)
 	char why[SPOOL_PATH + 128];
 	int r = open_spool(c->node, true, why, sizeof why);
 
-	*s = c->node->listings.spool;
+	*s = c->node->listings->spool;
 	if (*s != NULL && !is_known(c->node)) {
 		conn_error(c, m->id, WIRE_E_BUSY, "the node still reads what "
 		    "it has stored: ask again in a moment");

@@ -195,7 +195,7 @@ put_entries(struct answer_scratch *s, const struct keeper *k,
 void
 answer_read(struct conn *c, const struct wire_msg *m)
 {
-	struct answer_scratch *s = c->node->serve.scratch;
+	struct answer_scratch *s = c->node->serve->scratch;
 	struct wire_msg reply = { .type = WIRE_DATA, .id = m->id };
 	struct wire_data *d = &reply.data;
 	uint64_t lost[STREAM_CAUSES] = { 0 };
@@ -204,7 +204,7 @@ answer_read(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, m->read.index, m->read.epoch, true);
 	if (k == NULL)
 		return;
-	own_asked(c, k);
+	own_asked(c->node, &c->page, k);
 	drain_freshen(k);
 	d->oldest = keeper_oldest(k);
 	d->first = m->read.from != 0 ? m->read.from : d->oldest;

@@ -65,7 +65,7 @@ struct look {
 void
 lookup_init(struct node *node)
 {
-	struct lookup *lk = &node->lookup;
+	struct lookup *lk = node->lookup;
 	char reader[PATH_MAX];
 	struct symbols_opts opts = {
 		.reader = reader,
@@ -91,7 +91,7 @@ look_free(struct look *l)
 void
 lookup_close(struct node *node)
 {
-	struct lookup *lk = &node->lookup;
+	struct lookup *lk = node->lookup;
 	struct look *l;
 
 	lk->stop = true;
@@ -107,8 +107,8 @@ lookup_close(struct node *node)
 void
 lookup_fini(struct node *node)
 {
-	if (node->lookup.symbols != NULL)
-		symbols_free(node->lookup.symbols);
+	if (node->lookup->symbols != NULL)
+		symbols_free(node->lookup->symbols);
 }
 
 /* --- places ------------------------------------------------------------- */
@@ -270,7 +270,7 @@ is_file(const struct symbol_place *p)
 static void
 look_at(const struct look *l, size_t at, size_t n, struct symbol_words *out)
 {
-	struct symbols *symbols = l->node->lookup.symbols;
+	struct symbols *symbols = l->node->lookup->symbols;
 	const struct symbol_place *p = &l->place[at];
 
 	if (symbols != NULL && is_file(p)) {
@@ -316,7 +316,7 @@ static void
 look_up(uv_work_t *work)
 {
 	struct look *l = work->data;
-	struct lookup *lk = &l->node->lookup;
+	struct lookup *lk = l->node->lookup;
 	struct mono begun = mono_now();
 
 	place_others(l);
@@ -361,14 +361,14 @@ looked_up(uv_work_t *work, int status)
 		send_framed(c, l);
 	}
 	look_free(l);
-	node->lookup.working = false;
+	node->lookup->working = false;
 	look_next(node);
 }
 
 static void
 look_next(struct node *node)
 {
-	struct lookup *lk = &node->lookup;
+	struct lookup *lk = node->lookup;
 	struct look *l = TAILQ_FIRST(&lk->queue);
 
 	if (lk->working || l == NULL)
@@ -415,7 +415,7 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	l->node = c->node;
 	l->keeper = k;
 	keeper_ref(k);
-	l->conn = c->id;
+	l->conn = c->page.id;
 	l->request = m->id;
 	l->pid = keeper_is_live(k) ? k->pid : 0;
 	l->frame = m->frame;
@@ -432,7 +432,7 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 		return r;
 	}
 	c->looking = true;
-	TAILQ_INSERT_TAIL(&c->node->lookup.queue, l, link);
+	TAILQ_INSERT_TAIL(&c->node->lookup->queue, l, link);
 	look_next(c->node);
 	return 0;
 }
@@ -500,51 +500,4 @@ lookup_threads(struct conn *c, const struct wire_msg *m, struct keeper *k)
 		reply.syms.name[i] = wire_text(name[i]);
 	}
 	conn_reply(c, &reply);
-}
-
-/* --- the module table --------------------------------------------------- */
-
-struct reading {
-	uv_work_t work;
-	struct keeper *keeper;		/* a reference */
-	pid_t pid;
-};
-
-static void
-read_modules(uv_work_t *work)
-{
-	struct reading *r = work->data;
-	struct keeper *k = r->keeper;
-
-	pthread_mutex_lock(&k->modules_lock);
-	if (k->modules != NULL || symbol_modules_new(&k->modules) == 0)
-		symbol_modules_read(k->modules, r->pid);
-	pthread_mutex_unlock(&k->modules_lock);
-}
-
-static void
-modules_read(uv_work_t *work, int status)
-{
-	struct reading *r = work->data;
-
-	(void)status;
-	keeper_unref(r->keeper);
-	free(r);
-}
-
-void
-lookup_modules(struct keeper *k)
-{
-	struct reading *r;
-
-	if (k->pid == 0 || !keeper_is_live(k))
-		return;
-	r = malloc(sizeof *r);
-	if (r == NULL)
-		return;
-	r->work.data = r;
-	r->keeper = k;
-	r->pid = k->pid;
-	keeper_ref(k);
-	uv_queue_work(k->node->loop, &r->work, read_modules, modules_read);
 }

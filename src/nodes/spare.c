@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "../base/zeros.h"
+#include "hello.h"
 #include "keeper_kept.h"
 #include "node.h"
 #include "spare.h"
-#include "takeover.h"
 
 #define LEAVE 16		/* descriptors, for viewers, names and files */
 
@@ -49,7 +49,7 @@ static void
 number(struct spare *s, struct node *node)
 {
 	s->keeper->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
-	takeover_number(node, s->keeper->stream);
+	kept_node_number(node, s->keeper->stream);
 }
 
 /*
@@ -68,7 +68,7 @@ is_unkept(const struct node *node, const struct spare *s)
 static bool
 leaves_room(const struct node *node)
 {
-	int lowest = fcntl(node->hello.stop_fd, F_DUPFD_CLOEXEC, 0);
+	int lowest = fcntl(node->hello->stop_fd, F_DUPFD_CLOEXEC, 0);
 	struct rlimit limit;
 
 	if (lowest < 0)

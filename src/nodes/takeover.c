@@ -8,126 +8,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hello.h"
 #include "keeper_kept.h"
 #include "node.h"
 #include "proc.h"
 #include "takeover.h"
 #include "tree.h"
 
-#define KEPT_NODE FDSTORE_OURS "node"
 /* One that has been opened so often and never got well may be what we die of. */
 #define OPENS_MOST 2
-
-/* In kept memory. */
-struct takeover_node {
-	uint64_t size;			/* of this; 0: not whole yet */
-	uint8_t id[WIRE_EPOCH], boot[WIRE_EPOCH];
-	_Atomic uint64_t last_stream;
-	_Atomic uint64_t ended;		/* images, whose rows go with the process */
-	struct socket_file pages, targets;	/* what the sockets' names stood for */
-};
-
-/* --- the node itself ---------------------------------------------------- */
-
-static bool
-open_old(struct node *node)
-{
-	struct daemon *d = &node->daemon;
-	int fd = fdstore_take(&d->store, KEPT_NODE);
-
-	if (fd < 0 || kept_open(&d->kept, fd) < 0)
-		return false;
-	d->same = kept_take(d->kept, sizeof *d->same);
-	if (d->same != NULL && d->same->size == sizeof *d->same)
-		return true;
-	kept_free(d->kept);
-	d->kept = NULL;
-	d->same = NULL;
-	fdstore_remove(&d->store, KEPT_NODE);
-	return false;
-}
-
-static void
-make_new(struct node *node)
-{
-	struct daemon *d = &node->daemon;
-
-	if (kept_new(&d->kept, "pagek-node", 0) < 0)
-		return;
-	d->same = kept_take(d->kept, sizeof *d->same);
-	if (d->same == NULL ||
-	    fdstore_put(&d->store, KEPT_NODE, kept_fd(d->kept)) < 0) {
-		kept_free(d->kept);
-		d->kept = NULL;
-		d->same = NULL;
-		return;
-	}
-	memcpy(d->same->id, node->id, WIRE_EPOCH);
-	memcpy(d->same->boot, node->boot, WIRE_EPOCH);
-	d->same->last_stream = node->last_stream;
-	atomic_signal_fence(memory_order_release);
-	d->same->size = sizeof *d->same;
-}
-
-void
-takeover_node(struct node *node)
-{
-	struct takeover_node *same;
-
-	if (!keeper_kept_wanted(node))
-		return;
-	if (!open_old(node)) {
-		make_new(node);
-		return;
-	}
-	same = node->daemon.same;
-	memcpy(node->id, same->id, WIRE_EPOCH);
-	memcpy(node->boot, same->boot, WIRE_EPOCH);
-	node->last_stream = same->last_stream;
-	run_lacks(node, same->ended);
-}
-
-void
-takeover_fini(struct node *node)
-{
-	kept_free(node->daemon.kept);
-	node->daemon.kept = NULL;
-	node->daemon.same = NULL;
-}
-
-struct socket_file *
-takeover_file(struct node *node, const char *kept)
-{
-	struct takeover_node *same = node->daemon.same;
-
-	if (same == NULL)
-		return NULL;
-	return strcmp(kept, KEPT_PAGES) == 0 ? &same->pages : &same->targets;
-}
-
-void
-takeover_number(struct node *node, uint64_t last_stream)
-{
-	struct takeover_node *same = node->daemon.same;
-	uint64_t was;
-
-	if (same == NULL)
-		return;
-	/* Two threads number; the lower one may come later. */
-	was = atomic_load(&same->last_stream);
-	while (was < last_stream && !atomic_compare_exchange_weak(
-	    &same->last_stream, &was, last_stream))
-		;
-}
-
-void
-takeover_ended(struct node *node)
-{
-	struct takeover_node *same = node->daemon.same;
-
-	if (same != NULL)
-		atomic_fetch_add(&same->ended, 1);
-}
 
 /* --- a target's descriptors --------------------------------------------- */
 
@@ -257,7 +146,7 @@ drop_memory(struct node *node, uint64_t stream, struct keeper_kept *kk)
 static struct keeper_kept *
 find_memory(struct node *node, uint64_t stream, struct found_memory *f)
 {
-	struct fdstore *store = &node->daemon.store;
+	struct fdstore *store = &node->store.fds;
 	struct keeper_kept *best = NULL, *kk;
 	enum memory_state state;
 	unsigned generation;
@@ -318,7 +207,7 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 		return 0;
 	}
 	keeper_store_sites(name, id);
-	fd = fdstore_take(&node->daemon.store, name);
+	fd = fdstore_take(&node->store.fds, name);
 	return fd < 0 ? -ENOENT : kept_sites_open(ks, node, id, fd, sites);
 }
 
@@ -329,7 +218,7 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 static void
 put_back_sites(struct node *node, struct kept_sites *ks)
 {
-	struct fdstore *store = &node->daemon.store;
+	struct fdstore *store = &node->store.fds;
 	char name[FDSTORE_NAME];
 
 	keeper_store_sites(name, ks->id);
@@ -367,7 +256,7 @@ find_process(struct keeper *k)
 	r = proc_stat(k->pid, &ppid, &start);
 	/* One that waits to be reaped is no other, and we are told its status. */
 	if ((r == 0 && start == k->start) ||
-	    (r == -ESRCH && run_will_tell(k->node, k->pid)))
+	    (r == -ESRCH && tree_is_told_end_of(k->node, k->pid)))
 		return 0;
 	close(k->pidfd);
 	k->pidfd = -1;
@@ -399,7 +288,7 @@ take_up_with(struct node *node, struct keeper_kept *kk, const int fds[2],
 		return r;
 	}
 	if (slot.name[0] == '\0') {
-		hello_put_back(&node->hello, k);
+		hello_put_back(node->hello, k);
 		return 0;
 	}
 	r = tree_rejoin(k, slot.index, slot.name, slot.epoch);
@@ -433,7 +322,7 @@ take_up(struct node *node, struct keeper_kept *kk, const int fds[2])
 static enum memory_state
 take_target(struct node *node, uint64_t stream)
 {
-	struct fdstore *store = &node->daemon.store;
+	struct fdstore *store = &node->store.fds;
 	struct found_memory f;
 	struct keeper_kept *kk = find_memory(node, stream, &f);
 	const char *why;
@@ -487,7 +376,7 @@ drop_rest(struct fdstore *store)
 void
 takeover_targets(struct node *node)
 {
-	struct fdstore *store = &node->daemon.store;
+	struct fdstore *store = &node->store.fds;
 	unsigned generation, others = 0;
 	uint64_t stream;
 

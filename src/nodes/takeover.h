@@ -13,35 +13,9 @@
 #ifndef NODES_TAKEOVER_H
 #define NODES_TAKEOVER_H
 
-#include <stdint.h>
-
-#include "../stream/wire/wire.h"
-
 struct node;
-struct takeover_node;
 
-/*
- * What of the node itself is kept: taken up, or begun.  After this its id, boot
- * and numbers of streams are those that stay.  It is not an error when nobody
- * keeps anything.
- */
-void takeover_node(struct node *);
-void takeover_fini(struct node *);
-
-struct socket_file;
-/* Of a socket that is kept under that name; NULL: nothing of it is kept. */
-struct socket_file *takeover_file(struct node *, const char *kept);
-
-/* A stream's number is never given twice. */
-void takeover_number(struct node *, uint64_t last_stream);
-
-/*
- * One more image has ended: the process after us knows how many it does not
- * show.
- */
-void takeover_ended(struct node *);
-
-/* All targets; before any new one comes in. */
+/* Takes up all targets, before any new one comes in. */
 void takeover_targets(struct node *);
 
 #endif

@@ -12,9 +12,11 @@
 
 #include "hello.h"
 #include "inherit.h"
+#include "module_paths.h"
 #include "node.h"
+#include "own.h"
 #include "proc.h"
-#include "takeover.h"
+#include "quota.h"
 #include "tree.h"
 
 #define SILENT_MS 1000		/* rings silent for so long: is the image still there? */
@@ -30,28 +32,13 @@ _Static_assert(QUOTA_TARGETS >= 2 * NODE_TARGETS_MAX, "a place for each");
 
 /* --- rows --------------------------------------------------------------- */
 
-void
-tree_count(struct keeper *k)
-{
-	if (!k->counted)
-		k->counted = quota_add(&k->node->quota, k->pid, k->uid);
-}
-
-static void
-uncount(struct keeper *k)
-{
-	if (k->counted)
-		quota_remove(&k->node->quota, k->pid);
-	k->counted = false;
-}
-
 static void
 join(struct keeper *k)
 {
 	k->has_row = true;
 	TAILQ_INSERT_TAIL(&k->node->live, k, link);
 	if (k->pid != 0 && k->state != WIRE_S_NO_DATA) {
-		tree_count(k);
+		quota_count(k);
 		own_app(k->node, OWN_MEMB);
 	}
 	drain_join(k);
@@ -70,6 +57,15 @@ tree_join(struct keeper *k, const char *name)
 		return r;
 	join(k);
 	return 0;
+}
+
+bool
+tree_is_told_end_of(const struct node *node, pid_t pid)
+{
+	pid_t parent;
+
+	return node->opts.argv != NULL && !node->command.deserted &&
+	    proc_parent(pid, &parent) == 0 && parent == node->command.parent;
 }
 
 /* --- the end of an image ------------------------------------------------ */
@@ -117,7 +113,7 @@ on_death(uv_poll_t *death, int status, int events)
 	if (!keeper_is_live(k))
 		return;
 	/* Its parent is told how it ended; if that tells us, it is waited for. */
-	if (run_will_tell(node, k->pid)) {
+	if (tree_is_told_end_of(node, k->pid)) {
 		uv_poll_stop(death);
 		return;
 	}
@@ -125,7 +121,7 @@ on_death(uv_poll_t *death, int status, int events)
 	tree_look_back(node, k->pid);
 	if (keeper_is_live(k))
 		tree_end_image(k, WIRE_S_ENDED, -1, NULL);
-	node_done_check(node);
+	node_check_done(node);
 }
 
 static void
@@ -159,7 +155,7 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 	if (!keeper_is_live(k))
 		return;
 	stop_watching(k);
-	uncount(k);
+	quota_uncount(k);
 	if (had_stream)
 		keeper_end(k, state, status, reason);
 	else
@@ -173,8 +169,8 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 	tree_put_ended(k);
 	tree_shelve(k);
 	if (k->pid != 0) {
-		report_image(&node->report, k);
-		takeover_ended(node);
+		report_image(&node->images->report, k);
+		kept_node_ended(node);
 	}
 	tree_trim(node);
 }
@@ -249,7 +245,7 @@ take_modules(struct keeper *k, struct keeper *parent)
 		pthread_mutex_unlock(&parent->modules_lock);
 	}
 	if (!known)
-		lookup_modules(k);
+		modules_refresh(k);
 	k->modules_ms = mono_ms(mono_now());
 }
 
@@ -290,7 +286,7 @@ adopt_missed(struct node *node, struct keeper *k)
 		now = NULL;
 	}
 	if (tree_join(k, name) < 0) {
-		report_image(&node->report, k);
+		report_image(&node->images->report, k);
 		keeper_unref(k);
 	} else if (now != NULL || k->pidfd < 0 || is_dead(k)) {
 		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
@@ -325,9 +321,9 @@ adopt(struct node *node, struct keeper *k)
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->comm, (int)k->pid);
 	if (tree_join(k, name) < 0) {
 		/* No row, and nobody will drain it: told as not watched. */
-		uncount(k);
+		quota_uncount(k);
 		k->missed = true;
-		report_image(&node->report, k);
+		report_image(&node->images->report, k);
 		keeper_unref(k);
 		return;
 	}
@@ -348,7 +344,7 @@ adopt_next_of(struct node *node, pid_t pid)
 {
 	struct keeper *k;
 
-	while ((k = hello_take_image(&node->hello, pid)) != NULL)
+	while ((k = hello_take_image(node->hello, pid)) != NULL)
 		adopt(node, k);
 }
 
@@ -388,15 +384,15 @@ tree_end_lost(struct node *node)
 void
 tree_adopt_all(struct node *node)
 {
-	size_t n = hello_waiting(&node->hello);
+	size_t n = hello_waiting(node->hello);
 	struct keeper *k;
 
 	/* Whoever comes meanwhile comes next: those who have ended wait, too. */
-	while (n-- > 0 && (k = hello_take(&node->hello)) != NULL) {
+	while (n-- > 0 && (k = hello_take(node->hello)) != NULL) {
 		adopt(node, k);
 		drain_beat(node);
 	}
-	tree_count_untold(node, hello_take_untold(&node->hello));
+	tree_count_untold(node, hello_take_untold(node->hello));
 }
 
 struct keeper *
@@ -407,7 +403,7 @@ tree_find(struct node *node, uint64_t stream)
 	TAILQ_FOREACH(k, &node->live, link)
 		if (k->stream == stream)
 			return k;
-	TAILQ_FOREACH(k, &node->ended, link)
+	TAILQ_FOREACH(k, &node->images->ended, link)
 		if (k->stream == stream)
 			return k;
 	return NULL;
@@ -420,14 +416,14 @@ tree_live(const struct node *node)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		n += k != node->daemon.own;
+		n += k != node->own_stream;
 	return n;
 }
 
 void
 tree_fini(struct node *node)
 {
-	struct keepers *lists[] = { &node->live, &node->ended };
+	struct keepers *lists[] = { &node->live, &node->images->ended };
 	struct keeper *k;
 
 	for (size_t i = 0; i < BASE_NELEM(lists); i++) {
@@ -484,7 +480,7 @@ refresh_modules(struct keeper *k, int64_t now)
 	if (now - k->modules_ms < MODULES_MS && now - k->born_ms > 3000)
 		return;
 	k->modules_ms = now;
-	lookup_modules(k);
+	modules_refresh(k);
 }
 
 /* --- processes without a stream ----------------------------------------- */
@@ -639,7 +635,7 @@ scan_done(uv_work_t *work, int status)
 	struct scan *s = work->data;
 	struct node *node = s->node;
 
-	node->scanning = false;
+	node->images->scanning = false;
 	if (status == 0 && !node->closing) {
 		/* Who said hello meanwhile has a stream. */
 		tree_adopt_all(node);
@@ -656,22 +652,22 @@ scan_start(struct node *node)
 	struct scan *s;
 	struct keeper *k;
 
-	if (node->scanning || node->opts.argv == NULL || node->run.ended ||
-	    node->run.deserted)
+	if (node->images->scanning || node->opts.argv == NULL || node->command.ended ||
+	    node->command.deserted)
 		return;
 	s = calloc(1, sizeof *s);
 	if (s == NULL)
 		return;
 	s->node = node;
-	s->top = node->run.parent;
+	s->top = node->command.parent;
 	s->work.data = s;
 	TAILQ_FOREACH(k, &node->live, link)
 		if (s->nknown < SCAN_MAX)
 			s->known[s->nknown++] = k->pid;
 	qsort(s->known, s->nknown, sizeof s->known[0], by_pid);
-	node->scanning = uv_queue_work(node->loop, &s->work, scan_work,
+	node->images->scanning = uv_queue_work(node->loop, &s->work, scan_work,
 	    scan_done) == 0;
-	if (!node->scanning)
+	if (!node->images->scanning)
 		free(s);
 }
 

@@ -11,15 +11,32 @@
 #define NODES_TREE_H
 
 #include "keeper.h"
+#include "report.h"
+
+#define NODE_ENDED_ROWS 256		/* of ended images that a daemon keeps */
+#define NODE_ENDED_MS (60 * 60 * 1000)	/* ... and for how long */
+#define NODE_ENDED_USERS 64		/* whose images are told apart; of more the first ones' */
+#define NODE_LISTS_KEPT 16		/* of ended targets */
+#define NODE_LISTS_BYTES (256u << 20)	/* and all of them together at most */
+
+struct images {
+	struct keepers ended;		/* with a row, first ended first */
+	struct ended_user {
+		uid_t uid;
+		uint32_t rows;		/* of these */
+	} ended_user[NODE_ENDED_USERS];
+	struct keepers shelved;		/* of the ended the ones that still have their lists */
+	struct {
+		uint64_t images, peak, peak_most, lost, missed, full;
+	} gone;				/* ended, and their rows given up */
+	struct report report;		/* a line for each that has ended */
+	bool scanning;			/* a scan for processes without a stream is on */
+};
+
+void tree_init(struct node *);
 
 /* Everything that hello.c has taken in since the last call. */
 void tree_adopt_all(struct node *);
-
-/*
- * It is a live target of its user from now on, until its image ends; once is
- * enough.  May be called by the acceptor's thread before it is adopted.
- */
-void tree_count(struct keeper *);
 
 /* A row for the keeper, which is live from now on; owns its reference. */
 int tree_join(struct keeper *, const char *name);
@@ -56,6 +73,12 @@ void tree_second(struct node *);
 /* By the id that its target was told, while its row stands; else NULL. */
 struct keeper *tree_find(struct node *, uint64_t stream);
 
+/*
+ * Will our supervisor tell how that process has ended?  It is then not reaped
+ * before we have looked at it.
+ */
+bool tree_is_told_end_of(const struct node *, pid_t);
+
 /* Processes and generators that live. */
 unsigned tree_live(const struct node *);
 
@@ -81,6 +104,8 @@ void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 void tree_shelve(struct keeper *);
 /* It is not there any more, or is nobody's to drop; nothing where it was not. */
 void tree_unshelve(struct keeper *);
+/* Gives up the list of one that has ended; its row stays. */
+void tree_drop(struct keeper *);
 /* Lists of ended images: the last few, and not more memory than agreed. */
 void tree_trim(struct node *);
 /* Rows of ended images, likewise: once a second. */

@@ -53,7 +53,7 @@ first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
 	} user[NODE_ENDED_USERS], *most = NULL;
 	size_t n = 0, i;
 
-	TAILQ_FOREACH(k, &node->shelved, shelf) {
+	TAILQ_FOREACH(k, &node->images->shelved, shelf) {
 		uint64_t weight = weigh(k);
 
 		if (weight == 0)
@@ -76,6 +76,13 @@ first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
 	return most != NULL ? most->first : NULL;
 }
 
+void
+tree_init(struct node *node)
+{
+	TAILQ_INIT(&node->images->ended);
+	TAILQ_INIT(&node->images->shelved);
+}
+
 /* --- rows --------------------------------------------------------------- */
 
 void
@@ -93,32 +100,32 @@ count_gone(struct node *node, const struct keeper *k)
 	const struct blklist_counts *n = keeper_counts(k);
 	uint64_t peak = k->sample != 0 ? n->est_peak_bytes : n->peak_bytes;
 
-	node->gone.images++;
-	node->gone.missed += k->missed;
-	node->gone.lost += keeper_lost(k);
-	node->gone.full += n->full;
-	if (peak > node->gone.peak)
-		node->gone.peak = peak;
-	if (peak_most(k) > node->gone.peak_most)
-		node->gone.peak_most = peak_most(k);
+	node->images->gone.images++;
+	node->images->gone.missed += k->missed;
+	node->images->gone.lost += keeper_lost(k);
+	node->images->gone.full += n->full;
+	if (peak > node->images->gone.peak)
+		node->images->gone.peak = peak;
+	if (peak_most(k) > node->images->gone.peak_most)
+		node->images->gone.peak_most = peak_most(k);
 }
 
 void
 tree_count_untold(struct node *node, uint64_t images)
 {
-	node->gone.images += images;
-	node->gone.missed += images;
+	node->images->gone.images += images;
+	node->images->gone.missed += images;
 }
 
 void
 tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 {
-	n[WIRE_N_GONE] = node->gone.images;
-	n[WIRE_N_GONE_PEAK] = node->gone.peak;
-	n[WIRE_N_GONE_LOST] = node->gone.lost;
-	n[WIRE_N_GONE_MISSED] = node->gone.missed;
-	n[WIRE_N_GONE_FULL] = node->gone.full;
-	n[WIRE_N_GONE_PEAK_MOST] = node->gone.peak_most;
+	n[WIRE_N_GONE] = node->images->gone.images;
+	n[WIRE_N_GONE_PEAK] = node->images->gone.peak;
+	n[WIRE_N_GONE_LOST] = node->images->gone.lost;
+	n[WIRE_N_GONE_MISSED] = node->images->gone.missed;
+	n[WIRE_N_GONE_FULL] = node->images->gone.full;
+	n[WIRE_N_GONE_PEAK_MOST] = node->images->gone.peak_most;
 }
 
 /* The user's number of rows; NULL where there are too many users to count. */
@@ -128,7 +135,7 @@ rows_of(struct node *node, uid_t uid)
 	struct ended_user *place = NULL;
 
 	for (unsigned i = 0; i < NODE_ENDED_USERS; i++) {
-		struct ended_user *u = &node->ended_user[i];
+		struct ended_user *u = &node->images->ended_user[i];
 
 		if (u->rows > 0 && u->uid == uid)
 			return &u->rows;
@@ -146,7 +153,7 @@ tree_put_ended(struct keeper *k)
 {
 	uint32_t *rows = rows_of(k->node, k->uid);
 
-	TAILQ_INSERT_TAIL(&k->node->ended, k, link);
+	TAILQ_INSERT_TAIL(&k->node->images->ended, k, link);
 	if (rows != NULL)
 		++*rows;
 }
@@ -160,7 +167,7 @@ forget_ended(struct node *node, struct keeper *k)
 	if (rows != NULL && *rows > 0)
 		--*rows;
 	count_gone(node, k);
-	TAILQ_REMOVE(&node->ended, k, link);
+	TAILQ_REMOVE(&node->images->ended, k, link);
 	tree_unshelve(k);
 	tree_forget_row(k);
 	keeper_unref(k);
@@ -170,13 +177,13 @@ forget_ended(struct node *node, struct keeper *k)
 bool
 tree_make_room(struct node *node)
 {
-	const struct ended_user *most = &node->ended_user[0];
+	const struct ended_user *most = &node->images->ended_user[0];
 	struct keeper *k;
 
 	for (unsigned i = 1; i < NODE_ENDED_USERS; i++)
-		if (node->ended_user[i].rows > most->rows)
-			most = &node->ended_user[i];
-	TAILQ_FOREACH(k, &node->ended, link)
+		if (node->images->ended_user[i].rows > most->rows)
+			most = &node->images->ended_user[i];
+	TAILQ_FOREACH(k, &node->images->ended, link)
 		if (most->rows == 0 || k->uid == most->uid)
 			break;
 	if (k == NULL)
@@ -192,7 +199,7 @@ tree_shelve(struct keeper *k)
 {
 	if (k->list == NULL)
 		return;
-	TAILQ_INSERT_TAIL(&k->node->shelved, k, shelf);
+	TAILQ_INSERT_TAIL(&k->node->images->shelved, k, shelf);
 	k->is_shelved = true;
 }
 
@@ -200,8 +207,15 @@ void
 tree_unshelve(struct keeper *k)
 {
 	if (k->is_shelved)
-		TAILQ_REMOVE(&k->node->shelved, k, shelf);
+		TAILQ_REMOVE(&k->node->images->shelved, k, shelf);
 	k->is_shelved = false;
+}
+
+void
+tree_drop(struct keeper *k)
+{
+	tree_unshelve(k);
+	keeper_drop(k);
 }
 
 /*
@@ -214,7 +228,7 @@ tree_trim(struct node *node)
 	size_t bytes = 0, kept = 0;
 	struct keeper *k;
 
-	TAILQ_FOREACH(k, &node->shelved, shelf) {
+	TAILQ_FOREACH(k, &node->images->shelved, shelf) {
 		bytes += list_bytes(k);
 		kept++;
 	}
@@ -223,7 +237,7 @@ tree_trim(struct node *node)
 	    weigh_bytes)) != NULL) {
 		bytes -= list_bytes(k);
 		kept--;
-		keeper_drop(k);
+		tree_drop(k);
 	}
 }
 
@@ -235,8 +249,8 @@ count_rows(struct node *node)
 	struct keeper *k;
 	uint32_t *rows;
 
-	memset(node->ended_user, 0, sizeof node->ended_user);
-	TAILQ_FOREACH(k, &node->ended, link) {
+	memset(node->images->ended_user, 0, sizeof node->images->ended_user);
+	TAILQ_FOREACH(k, &node->images->ended, link) {
 		rows = rows_of(node, k->uid);
 		if (rows != NULL)
 			++*rows;
@@ -261,7 +275,7 @@ tree_forget_old(struct node *node)
 	rows = count_rows(node);
 	for (; rows > NODE_ENDED_ROWS; rows--)
 		tree_make_room(node);
-	while ((k = TAILQ_FIRST(&node->ended)) != NULL &&
+	while ((k = TAILQ_FIRST(&node->images->ended)) != NULL &&
 	    now - k->ended_ms > NODE_ENDED_MS)
 		forget_ended(node, k);
 }
