@@ -410,9 +410,9 @@ START_TEST(numbers_of_the_node_reach_the_page)
 	const struct nodes_look *look;
 
 	up(_i == 1);
-	friendly_get(&node, 0x1234);
-	friendly_get(&node, 0x1234);
-	friendly_get(&node, 0x1234);
+	friendly_get(&node.friendly, 0x1234);
+	friendly_get(&node.friendly, 0x1234);
+	friendly_get(&node.friendly, 0x1234);
 	do {
 		cycle();
 		look = nodes_session_look(session);

@@ -14,7 +14,8 @@ setup(void)
 	table_up("0590 linac-a local\n0509 linac-b unix:/run/b\n"
 	    "0A12 gw-2 ssh:anna@gw-2\n");
 	node_up(NULL);
-	ck_assert_int_eq(friendly_load(&node, NULL, NULL), 0);
+	ck_assert_int_eq(friendly_load(&node.friendly, !node.opts.system, NULL,
+	    NULL), 0);
 	node.number = 0x590;
 	strcpy(node.name, "linac-a");
 }

@@ -57,7 +57,8 @@ START_TEST(the_requester_has_its_friendly_number)
 
 	table_up("0590 linac-a local\n0509 linac-b unix:/x acnet=11.134\n");
 	own_up();
-	ck_assert_int_eq(friendly_load(&node, NULL, NULL), 0);
+	ck_assert_int_eq(friendly_load(&node.friendly, !node.opts.system, NULL,
+	    NULL), 0);
 	k = new_keeper("ALLOCLOG.target.1", 0);
 	page_from(&p, THERE);
 	ask_data(&p, k);

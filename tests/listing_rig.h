@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "../src/nodes/nodes.h"
 #include "../src/nodes/spool.h"
 #include "node_harness.h"
 

@@ -18,7 +18,9 @@
 
 #include "../base/base.h"
 #include "bridge.h"
-#include "nodes.h"
+#include "link.h"
+#include "places.h"
+#include "node_options.h"
 #include "socket.h"
 
 #define SYSTEM_NODE DAEMON_SYSTEM_FOLDER "/" DAEMON_SOCKET

@@ -25,16 +25,6 @@
 
 #define BRIDGE_BUFFER 65536
 
-/* Exit statuses, those of pagek; 255 and 127 would be taken for ssh's own. */
-#define BRIDGE_FAILED 1
-#define BRIDGE_NO_NODE 3
-#define BRIDGE_DENIED 4
-/* What it says with that status; a page far away knows it by these words. */
-#define BRIDGE_SAYS_NO_NODE "no node of "
-
-/* An origin: ssh came from the address that it came to, which is this machine. */
-#define BRIDGE_LOOP "localhost"
-
 struct bridge_opts {
 	uint32_t roles;		/* 0: no limit */
 	uint16_t node;		/* the page is this one's; 0: not known */

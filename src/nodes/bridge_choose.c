@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "bridge.h"
-#include "nodes.h"
+#include "link.h"
 
 #define PATIENCE_MS 1000
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "nodes.h"
+#include "places.h"
 #include "socket.h"
 
 #define FOLDER_MAX sizeof(((struct sockaddr_un *)0)->sun_path)

@@ -3,16 +3,13 @@
 
 #include "../base/base.h"
 #include "friendly.h"
-#include "node.h"
 
 /* --- files ---------------------------------------------------------------- */
 
 int
-friendly_load(struct node *node, nodes_say_cb say, void *arg)
+friendly_load(struct friendly *f, bool user, nodes_say_cb say, void *arg)
 {
-	struct friendly *f = &node->friendly;
-
-	f->user = !node->opts.system;
+	f->user = user;
 	f->say = say;
 	f->arg = arg;
 	table_stamp_take(&f->stamp, f->user);
@@ -20,11 +17,11 @@ friendly_load(struct node *node, nodes_say_cb say, void *arg)
 }
 
 void
-friendly_fini(struct node *node)
+friendly_fini(struct friendly *f)
 {
-	nodes_table_free(node->friendly.table);
-	nodes_table_free(node->friendly.next);
-	node->friendly.table = node->friendly.next = NULL;
+	nodes_table_free(f->table);
+	nodes_table_free(f->next);
+	f->table = f->next = NULL;
 }
 
 /* By a worker. */
@@ -55,43 +52,38 @@ on_looked(uv_work_t *work, int status)
 }
 
 void
-friendly_second(struct node *node)
+friendly_second(struct friendly *f, uv_loop_t *loop)
 {
-	struct friendly *f = &node->friendly;
-
 	if (f->table == NULL || f->working)
 		return;
 	f->work.data = f;
-	f->working = uv_queue_work(node->loop, &f->work, look, on_looked) == 0;
+	f->working = uv_queue_work(loop, &f->work, look, on_looked) == 0;
 }
 
 /* --- translations --------------------------------------------------------- */
 
 const struct nodes_entry *
-friendly_entry(const struct node *node, uint16_t number)
+friendly_entry(const struct friendly *f, uint16_t number)
 {
-	const struct friendly *f = &node->friendly;
-
 	return f->table != NULL ? nodes_table_number(f->table, number) : NULL;
 }
 
 static uint16_t
-look_up(struct node *node, uint16_t number)
+look_up(struct friendly *f, uint16_t number)
 {
-	const struct nodes_entry *e = friendly_entry(node, number);
+	const struct nodes_entry *e = friendly_entry(f, number);
 	uint16_t friendly = e != NULL ? nodes_entry_friendly(e) : 0;
 
-	node->friendly.misses++;
+	f->misses++;
 	if (friendly != 0)
 		return friendly;
-	node->friendly.unknown++;
+	f->unknown++;
 	return number;
 }
 
 uint16_t
-friendly_get(struct node *node, uint16_t number)
+friendly_get(struct friendly *f, uint16_t number)
 {
-	struct friendly *f = &node->friendly;
 	struct friendly_kept *k = &f->kept[(number ^ number >> 8) %
 	    FRIENDLY_KEPT];
 
@@ -102,15 +94,14 @@ friendly_get(struct node *node, uint16_t number)
 		return k->friendly;
 	}
 	*k = (struct friendly_kept){ .number = number,
-		.friendly = look_up(node, number),
+		.friendly = look_up(f, number),
 		.since_ms = mono_ms(mono_now()) };
 	return k->friendly;
 }
 
 void
-friendly_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
+friendly_stat(const struct friendly *f, uint64_t n[WIRE_STATS_COUNT])
 {
-	const struct friendly *f = &node->friendly;
 	int64_t now = mono_ms(mono_now()), oldest = now;
 
 	for (size_t i = 0; i < FRIENDLY_KEPT; i++)

@@ -17,8 +17,8 @@
  *
  * Example
  *	friendly_load(node, say_of_table, NULL);	once, before it serves
- *	each second:	friendly_second(node);
- *	info.node = friendly_get(node, c->from);
+ *	each second:	friendly_second(f, loop);
+ *	info.node = friendly_get(f, number);
  */
 #ifndef NODES_FRIENDLY_H
 #define NODES_FRIENDLY_H
@@ -27,12 +27,11 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "nodes.h"
+#include "../stream/wire/wire.h"
+#include "places.h"
 #include "table.h"
 
 #define FRIENDLY_KEPT 256	/* translations; a power of two */
-
-struct node;
 
 struct friendly_kept {
 	uint16_t number;		/* 0: this place is free */
@@ -60,23 +59,23 @@ struct friendly {
  * Reads the table, now, and follows its files from then on; what cannot be
  * read is said, then and later, possibly by a worker.  -ENOMEM.
  */
-int friendly_load(struct node *, nodes_say_cb say, void *arg);
-void friendly_fini(struct node *);
+int friendly_load(struct friendly *, bool user, nodes_say_cb say, void *arg);
+void friendly_fini(struct friendly *);
 
 /* Once a second: has the table changed?  The answer comes later. */
-void friendly_second(struct node *);
+void friendly_second(struct friendly *, uv_loop_t *);
 
 /*
  * What to show for a node's number: its friendly number, or itself where none
  * is known; 0 for 0, which is nobody's.
  */
-uint16_t friendly_get(struct node *, uint16_t number);
+uint16_t friendly_get(struct friendly *, uint16_t number);
 
 /* What the table says of it, borrowed until control returns to the loop; NULL. */
-const struct nodes_entry *friendly_entry(const struct node *,
+const struct nodes_entry *friendly_entry(const struct friendly *,
     uint16_t number);
 
 /* Its numbers of STATS, WIRE_N_FRIENDLY_HITS to _OLDEST_S. */
-void friendly_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
+void friendly_stat(const struct friendly *, uint64_t n[WIRE_STATS_COUNT]);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 
 #include "link_again.h"
-#include "nodes.h"
+#include "link.h"
 #include "socket.h"
 
 uint32_t

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "link_again.h"
-#include "nodes.h"
+#include "link.h"
 #include "socket.h"
 
 /* A link begins connected: this one to nobody. */

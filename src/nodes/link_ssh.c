@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "../base/base.h"
-#include "bridge.h"
 #include "link_ssh.h"
 
 #define PROGRAM "pageknode"

@@ -21,10 +21,7 @@
 #ifndef NODES_LINK_SSH_H
 #define NODES_LINK_SSH_H
 
-#include "nodes.h"
-
-#define SSH_WORD_MAX 256	/* of a host's name, with its NUL */
-#define SSH_PROGRAM_MAX 64	/* of a path at the other end, likewise */
+#include "link.h"
 
 struct link_ssh;
 
@@ -56,12 +53,6 @@ typedef void (*link_ssh_fate_cb)(void *arg, enum nodes_state,
  * comes after link_ssh_close().
  */
 void link_ssh_fate(struct link_ssh *, link_ssh_fate_cb, void *arg);
-
-/*
- * One word for the other end's shell, whichever it is (words.c).  A leading ~/ is
- * left for it to expand; of the rest what is not plain stands between quotes.
- */
-void link_ssh_quote(char *out, size_t cap, const char *path);
 
 /* Ends ssh if it runs, and frees all once the loop has taken leave of it. */
 void link_ssh_close(struct link_ssh *);

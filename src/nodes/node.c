@@ -28,6 +28,7 @@
 #include "supervisor.h"
 #include "takeover.h"
 #include "tree.h"
+#include "workers.h"
 
 #define NODE_NUMBER 0x0001	/* of a node that no table names */
 #define DAEMON_FAILED 1
@@ -66,7 +67,8 @@ name_by_table(struct node *node)
 	const struct nodes_entry *e;
 	int r;
 
-	r = friendly_load(node, node->opts.daemon ? say_of_table : NULL, NULL);
+	r = friendly_load(&node->friendly, !node->opts.system,
+	    node->opts.daemon ? say_of_table : NULL, NULL);
 	if (r < 0) {
 		node_say("table of nodes", r);
 		return;
@@ -108,7 +110,7 @@ on_second(uv_timer_t *timer)
 	serve_second(node);
 	own_second(node, mono_ms(mono_now()));
 	tree_second(node);
-	friendly_second(node);
+	friendly_second(&node->friendly, node->loop);
 	listings_second(node);
 	fdstore_second(&node->store.fds);
 	run_second(node);
@@ -267,7 +269,7 @@ node_fini(struct node *node)
 	serve_fini(node);
 	own_fini(node);
 	lookup_fini(node);
-	friendly_fini(node);
+	friendly_fini(&node->friendly);
 	report_close(&node->images->report);
 	quota_fini(node->quota);
 	free_rooms(node);

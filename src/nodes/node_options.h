@@ -19,6 +19,23 @@
 
 #include "../base/option.h"
 
+#define NODES_HZ 15		/* cycles a second */
+#define NODES_MAX (1u << 20)	/* aRecMax of a list, unless told otherwise ... */
+#define NODES_MAX_CLASSIC 2048	/* ... and of a classic stream: the note's */
+
+/* How a node begins the reason when lines of its report could not be written. */
+#define NODES_REPORT_MISSING "lines of the report are missing"
+
+/* Exit statuses of the bridge, those of pagek; 255 and 127 are ssh's own. */
+#define BRIDGE_FAILED 1
+#define BRIDGE_NO_NODE 3
+#define BRIDGE_DENIED 4
+/* How its message with that status begins; a page on another machine looks for it. */
+#define BRIDGE_SAYS_NO_NODE "no node of "
+
+/* Origin of a page on this machine that came through ssh. */
+#define BRIDGE_LOOP "localhost"
+
 #define NODE_STACK 16			/* default frames of a daemon's targets */
 
 /* Kinds of node, as a mask. */

@@ -1,9 +1,21 @@
 /*
- * How all nodes are, a part of the door that nodes.h is, which includes it: the
- * table's rows, asked again and again.
+ * survey: how all nodes of the table are, asked again and again.
+ *
+ * Example
+ *	nodes_survey_open(&survey, loop, &(struct nodes_survey_opts){ .user = true });
+ *	each cycle:	rows = nodes_survey_look(survey, &n);
+ *	at the end:	nodes_survey_close(survey);
  */
 #ifndef NODES_NODES_SURVEY_H
 #define NODES_NODES_SURVEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "places.h"
 
 /* How a node is, as somebody who asks it again and again sees it. */
 enum nodes_how {
@@ -18,7 +30,6 @@ enum nodes_how {
 	NODES_HOWS		/* one more than the last */
 };
 
-#define NODES_REGIONS_WHY 64	/* bytes of a few words */
 #define NODES_SURVEY_TARGETS 32	/* of each node */
 
 struct nodes_surveyed_target {

@@ -186,7 +186,7 @@ end(struct node *node, struct own_page *p)
 static struct own_request *
 make_remote(struct node *node, const struct own_page *p)
 {
-	uint16_t friendly = friendly_get(node, p->from);
+	uint16_t friendly = friendly_get(&node->friendly, p->from);
 	struct own_ahdrmsg *reply;
 	struct own_acreq *ac;
 	struct own_what *what;

@@ -174,7 +174,7 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	reply.stats.targets_live = tree_live(c->node);
 	if (m->stat.index == UINT32_MAX) {
 		c->node->hooks->stat_command(c->node, &reply.stats);
-		friendly_stat(c->node, reply.stats.n);
+		friendly_stat(&c->node->friendly, reply.stats.n);
 		own_stat(c->node, reply.stats.n);
 		tree_stat(c->node, reply.stats.n);
 		listings_stat(c->node, &reply.stats);

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bridge.h"
 #include "node.h"
 #include "serve_answer.h"
 
@@ -84,7 +83,7 @@ take_number(struct conn *c, const struct wire_msg *m)
 	}
 	if (number == 0)
 		number = c->page.from;
-	e = friendly_entry(c->node, number);
+	e = friendly_entry(&c->node->friendly, number);
 	if (e != NULL && !is_loop(c) && (e->at == NODES_AT_SSH) != c->page.away) {
 		nodes_entry_where(e, where, sizeof where);
 		refuse(c, m, "this connection cannot be node %04X's: it is at "
@@ -157,7 +156,7 @@ put_user(char *out, size_t cap, size_t *len, uid_t uid)
 static void
 put_number(const struct conn *c, char *out, size_t cap, size_t *len)
 {
-	const struct nodes_entry *e = friendly_entry(c->node, c->page.from);
+	const struct nodes_entry *e = friendly_entry(&c->node->friendly, c->page.from);
 
 	base_append(out, cap, len, "%04X", c->page.from);
 	if (e != NULL)
@@ -186,7 +185,7 @@ conn_origin(const struct conn *c, char *out, size_t cap)
 		base_append(out, cap, &len, " from %s", c->origin);
 	else if (c->page.away)
 		base_append(out, cap, &len, " from another machine");
-	if (!sure && friendly_entry(c->node, c->page.from) != NULL) {
+	if (!sure && friendly_entry(&c->node->friendly, c->page.from) != NULL) {
 		base_append(out, cap, &len, ", says ");
 		put_number(c, out, cap, &len);
 	}

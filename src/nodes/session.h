@@ -25,6 +25,7 @@
 
 #include "../base/base.h"
 #include "link.h"
+#include "session_door.h"
 #include "session_merge.h"
 #include "session_names.h"
 

@@ -12,6 +12,7 @@
 #define NODES_SESSION_NAMES_H
 
 #include "link.h"
+#include "session_door.h"
 #include "session_answers.h"
 
 #define NAMES_THREADS_MAX 65536

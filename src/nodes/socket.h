@@ -8,13 +8,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Where nodes are: see nodes_folder() and nodes_find(). */
-#define DAEMON_SYSTEM_FOLDER "/run/pagek"
-#define DAEMON_SOCKET "node"		/* pages' socket of a daemon */
-#define DAEMON_HELLO ".hello"		/* behind a node's path: its targets' socket */
-#define RUN_SOCKET "run"		/* with a pid: node with its command's targets */
-#define RUN_SOCKET_ALONE "cmd"		/* likewise, whose command's targets another has */
-
 #define SOCKET_PATH 108		/* what an address takes, with its NUL */
 
 /*

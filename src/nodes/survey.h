@@ -19,6 +19,7 @@
 #define NODES_SURVEY_H
 
 #include "link.h"
+#include "nodes_survey.h"
 
 #define SURVEY_TICK_MS 100
 #define SURVEY_EVERY_MS 1000	/* from round to round ... */

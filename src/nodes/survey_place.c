@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "bridge.h"
 #include "link_targets.h"
 #include "survey.h"
 

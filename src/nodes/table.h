@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "nodes.h"
+#include "places.h"
 
 #define TABLE_FILE_MAX (1u << 20)	/* bytes */
 #define TABLE_SAID_MAX 16		/* sentences about one file */

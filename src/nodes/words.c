@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "../base/base.h"
-#include "link_ssh.h"
-#include "nodes.h"
+#include "places.h"
 
 #define BY_PID "pid:"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nodes.h"
+#include "workers.h"
 
 #define WORKERS 4
 #define POOL_SIZE "UV_THREADPOOL_SIZE"	/* libuv's name for it */

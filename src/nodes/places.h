@@ -1,14 +1,62 @@
 /*
- * The table of nodes, a part of the door that nodes.h is: what stands in the
- * files of nodes(5), read into memory.
+ * places: where nodes are, and what they are called.
+ *
+ * Vocabulary
+ *	node	a process (pageknode) that serves data streams; it has a
+ *		16-bit number, a name and an address.
+ *	folder	of a user's sockets: each node has one for pages, and one for
+ *		targets beside it.
+ *	table	the nodes that have a number and a name here, and where they
+ *		are: see nodes(5).
+ *	word	how a person names a place or a target: "unix:/run/x",
+ *		"ssh:anna@linac-b", "pid:4711".
+ *
+ * Both the page and the node stand on this room.
+ *
+ * Example: all nodes of this user, newest first
+ *	char **paths;
+ *	size_t n;
+ *	nodes_find(&paths, &n);
+ *	...
+ *	free(paths);
  */
-#ifndef NODES_NODES_TABLE_H
-#define NODES_NODES_TABLE_H
+#ifndef NODES_PLACES_H
+#define NODES_PLACES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+/* --- sockets and programs ------------------------------------------------ */
+
+/* Names of sockets in nodes_folder(). */
+#define DAEMON_SYSTEM_FOLDER "/run/pagek"
+#define DAEMON_SOCKET "node"		/* pages' socket of a daemon */
+#define DAEMON_HELLO ".hello"		/* behind a node's path: its targets' socket */
+#define RUN_SOCKET "run"		/* with a pid: node with its command's targets */
+#define RUN_SOCKET_ALONE "cmd"		/* likewise, whose command's targets another has */
+
+/*
+ * The folder of this user's nodes ($XDG_RUNTIME_DIR/pagek, else
+ * /tmp/pagek-UID), made if need be with mode 0700; -EPERM when its owner or
+ * mode is not ours.
+ */
+int nodes_folder(char *path, size_t cap);
+
+/*
+ * Sockets of the nodes in that folder that answer, newest first, and then the
+ * system's if that lets this user in; frees with free().
+ */
+int nodes_find(char ***paths, size_t *n);
+
+/*
+ * The program of ours with that name: beside the running one or in the folder
+ * above, else where it was installed.  -ENOENT and its like.
+ */
+int nodes_program(const char *name, char *path, size_t cap);
+
+/* --- the table ------------------------------------------------------------ */
 
 #define NODES_NAME_MAX 63
 #define NODES_TABLE_MAX 4096	/* entries */
@@ -102,5 +150,31 @@ const char *nodes_target_word(pid_t, const char *stream,
 
 /* AB86 for trunk 11, node 134; 0 where the entry has neither port. */
 uint16_t nodes_entry_friendly(const struct nodes_entry *);
+
+/* --- the command line of ssh ---------------------------------------------- */
+
+#define SSH_WORD_MAX 256	/* of a host's name, with its NUL */
+#define SSH_PROGRAM_MAX 64	/* of a path at the other end, likewise */
+
+/* The node of another machine. */
+struct nodes_ssh {
+	const char *host;		/* [USER@]HOST, as ssh takes it */
+	const char *program;		/* pageknode at the other end; NULL: in its PATH */
+	const char *target;		/* pid:N or a stream: of several nodes there, the one that has it; NULL */
+	/*
+	 * ssh has the terminal to itself, for passwords and keys of hosts, until
+	 * the node has welcomed this page; never later.
+	 */
+	bool may_ask;
+};
+
+/* NULL, or the sentence why no ssh is started with such words. */
+const char *nodes_ssh_check(const struct nodes_ssh *);
+
+/*
+ * One word for the other end's shell, whichever it is (words.c).  A leading ~/ is
+ * left for it to expand; of the rest what is not plain stands between quotes.
+ */
+void link_ssh_quote(char *out, size_t cap, const char *path);
 
 #endif
