@@ -85,7 +85,7 @@ STREAM = $(sort $(wildcard src/stream/*.c src/stream/wire/*.c))
 ALLOCP = $(sort $(wildcard src/allocp/*.c))
 BLKLIST = $(sort $(wildcard src/blklist/*.c))
 SYMBOL = $(sort $(filter-out src/symbol/pagek-symbols.c,$(wildcard src/symbol/*.c)))
-NODES = $(sort $(filter-out src/nodes/pageknode.c,$(wildcard src/nodes/*.c)))
+NODES = $(sort $(filter-out src/nodes/pageknode/main.c,$(wildcard src/nodes/*/*.c)))
 MDD = $(sort $(wildcard src/mdd/*.c))
 PAGE = $(sort $(wildcard src/page/*.c))
 PAGEK = $(sort $(filter-out src/pagek/main.c,$(wildcard src/pagek/*.c \
@@ -126,7 +126,7 @@ all: $(PROGRAMS)
 $B/pagek: $B/src/pagek/main.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$B/pageknode: $B/src/nodes/pageknode.o $(ARCHIVE)
+$B/pageknode: $B/src/nodes/pageknode/main.o $(ARCHIVE)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The only one that reads strangers' files.

@@ -17,8 +17,9 @@
 #include <sys/mman.h>
 
 #include "../src/alloclog/produce.h"
-#include "../src/nodes/keeper.h"
-#include "../src/nodes/node.h"
+#include "../src/nodes/keeper/keeper.h"
+#include "../src/nodes/keeper/node.h"
+#include "../src/nodes/pageknode/pageknode.h"
 
 #define BATCH 4096
 #define FEW 64

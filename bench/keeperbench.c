@@ -36,8 +36,8 @@
 
 #include "../src/alloclog/produce.h"
 #include "../src/base/base.h"
-#include "../src/nodes/keeper.h"
-#include "../src/nodes/node.h"
+#include "../src/nodes/keeper/keeper.h"
+#include "../src/nodes/keeper/node.h"
 
 #define LIST_MAX (1u << 24)
 #define PER_CYCLE 66667u	/* of 1M events a second, at 15 Hz */

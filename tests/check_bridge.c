@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../src/nodes/bridge.h"
+#include "../src/nodes/bridge/bridge.h"
 #include "../src/nodes/nodes.h"
 #include "harness.h"
 

@@ -16,12 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../src/nodes/bridge.h"
-#include "../src/nodes/device.h"
-#include "../src/nodes/node.h"
-#include "../src/nodes/serve.h"
-#include "../src/nodes/pageknode.h"
-#include "../src/nodes/session.h"
+#include "../src/nodes/bridge/bridge.h"
+#include "../src/nodes/demo/device.h"
+#include "../src/nodes/keeper/node.h"
+#include "../src/nodes/serve/serve.h"
+#include "../src/nodes/pageknode/pageknode.h"
+#include "../src/nodes/session/state.h"
 #include "../src/pagek/pagek.h"
 #include "../src/page/picture.h"
 #include "harness.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "../src/mdd/mdd.h"
-#include "../src/nodes/session.h"
+#include "../src/nodes/session/state.h"
 #include "../src/symbol/symbol.h"
 #include "node_harness.h"
 

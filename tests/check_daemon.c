@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "../src/nodes/inherited.h"
+#include "../src/nodes/host/inherited.h"
 #include "node_harness.h"
 
 #define OWN 1000

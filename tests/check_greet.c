@@ -4,7 +4,7 @@
  */
 #include <pwd.h>
 
-#include "../src/nodes/bridge.h"
+#include "../src/nodes/bridge/bridge.h"
 #include "node_harness.h"
 #include "table_rig.h"
 

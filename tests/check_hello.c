@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "../src/nodes/keeper_kept.h"
+#include "../src/nodes/keeper/kept_memory.h"
 #include "target_rig.h"
 
 /* --- rules -------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "../src/nodes/inherit.h"
+#include "../src/nodes/images/inherit.h"
 #include "chance.h"
 #include "node_harness.h"
 

@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "../src/nodes/keeper_kept.h"
-#include "../src/nodes/takeover.h"
+#include "../src/nodes/keeper/kept_memory.h"
+#include "../src/nodes/takeover/takeover.h"
 #include "../src/stream/ring.h"
 #include "node_harness.h"
 

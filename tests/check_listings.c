@@ -2,7 +2,7 @@
  * Listings over the wire: a real node in this process, pages that speak to it
  * by themselves, and the program's own half.
  */
-#include "../src/nodes/link.h"
+#include "../src/nodes/link/link.h"
 #include "listing_rig.h"
 
 static const size_t sizes[] = { 0, 1, 2047, 2048, 2049, 61440, 63488, 63489,

@@ -1,7 +1,7 @@
 /*
  * Of whom a stored listing is, and who may see it.
  */
-#include "../src/nodes/spool_file.h"
+#include "../src/nodes/spool/file.h"
 #include "listing_rig.h"
 
 /* --- who sees what -------------------------------------------------------- */

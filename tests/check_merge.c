@@ -3,7 +3,7 @@
  * they come, the page's list is the keeper's.
  */
 #include "../src/base/base.h"
-#include "../src/nodes/session_merge.h"
+#include "../src/nodes/session/merge.h"
 #include "session_rig.h"
 
 /*

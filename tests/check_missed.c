@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "../src/nodes/hello.h"
+#include "../src/nodes/arrivals/arrivals.h"
 #include "../src/stream/ring.h"
 #include "node_harness.h"
 

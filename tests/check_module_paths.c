@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "../src/nodes/module_paths.h"
-#include "../src/nodes/proc.h"
+#include "../src/nodes/keeper/modules.h"
+#include "../src/nodes/host/proc.h"
 #include "node_harness.h"
 
 /* Where libc begins, and its file. */

@@ -2,7 +2,7 @@
  * Targets that sleep until somebody looks: who wakes them, what their stream
  * is then, and when they go to sleep again.
  */
-#include "../src/nodes/arming.h"
+#include "../src/nodes/keeper/arming.h"
 #include "node_harness.h"
 
 #define T0 INT64_C(1000000)

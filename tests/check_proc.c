@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/nodes/proc.h"
+#include "../src/nodes/host/proc.h"
 #include "harness.h"
 
 /* What stands between brackets in stat may hold any byte, brackets too. */

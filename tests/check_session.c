@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/session.h"
+#include "../src/nodes/session/state.h"
 #include "session_life.h"
 
 START_TEST(records_arrive_each_cycle)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/nodes/session_answers.h"
+#include "../src/nodes/session/answer_cache.h"
 #include "harness.h"
 
 #define KEEP 1000

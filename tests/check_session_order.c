@@ -2,7 +2,7 @@
  * A list that is taken anew comes by address: it is shown when it is in order
  * of age, for a picture of a million blocks would wait for that.
  */
-#include "../src/nodes/session.h"
+#include "../src/nodes/session/state.h"
 #include "session_one.h"
 
 #define BLOCKS 3000

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/session_answers.h"
+#include "../src/nodes/session/answer_cache.h"
 #include "session_rig.h"
 
 static struct peer peer;

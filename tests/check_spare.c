@@ -3,7 +3,7 @@
  */
 #include <sched.h>
 
-#include "../src/nodes/spare.h"
+#include "../src/nodes/arrivals/keeper_pool.h"
 #include "node_harness.h"
 
 static struct spares spares;

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/survey.h"
+#include "../src/nodes/survey/place.h"
 #include "peer.h"
 
 /* --- signs ----------------------------------------------------------------- */

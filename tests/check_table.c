@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/table.h"
+#include "../src/nodes/places/table.h"
 #include "harness.h"
 #include "table_rig.h"
 

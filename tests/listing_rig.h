@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "../src/nodes/nodes.h"
-#include "../src/nodes/spool.h"
+#include "../src/nodes/spool/spool.h"
 #include "node_harness.h"
 
 #define ROLES (WIRE_ROLE_READ | WIRE_ROLE_LIST_PUT)

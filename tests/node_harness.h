@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../src/nodes/demo.h"
-#include "../src/nodes/hello.h"
-#include "../src/nodes/node.h"
-#include "../src/nodes/own.h"
-#include "../src/nodes/pageknode.h"
-#include "../src/nodes/quota.h"
-#include "../src/nodes/serve.h"
-#include "../src/nodes/tree.h"
+#include "../src/nodes/demo/demo.h"
+#include "../src/nodes/arrivals/arrivals.h"
+#include "../src/nodes/keeper/node.h"
+#include "../src/nodes/self_watch/self_watch.h"
+#include "../src/nodes/pageknode/pageknode.h"
+#include "../src/nodes/arrivals/quota.h"
+#include "../src/nodes/serve/serve.h"
+#include "../src/nodes/images/images.h"
 #include "harness.h"
 #include "wire_kept.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/spool_file.h"
+#include "../src/nodes/spool/file.h"
 #include "harness.h"
 
 static char top[] = "/tmp/pagek-spool.XXXXXX", folder[64];

@@ -24,9 +24,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../src/nodes/fdstore.h"
-#include "../src/nodes/inherited.h"
-#include "../src/nodes/supervisor.h"
+#include "../src/nodes/host/fdstore.h"
+#include "../src/nodes/host/inherited.h"
+#include "../src/nodes/supervisor/supervisor.h"
 #include "harness.h"
 
 #define WRONG 99		/* status of a child that saw what must not be */

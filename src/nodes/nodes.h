@@ -43,11 +43,11 @@
 #ifndef NODES_H
 #define NODES_H
 
-#include "node_options.h"
-#include "places.h"
-#include "link.h"
-#include "session_door.h"
-#include "nodes_survey.h"
-#include "workers.h"
+#include "host/workers.h"
+#include "link/link.h"
+#include "node_options/node_options.h"
+#include "places/places.h"
+#include "session/session.h"
+#include "survey/survey.h"
 
 #endif

@@ -38,7 +38,7 @@
 
 #include "../base/option.h"
 #include "../mdd/mdd.h"
-#include "../nodes/node_options.h"
+#include "../nodes/node_options/node_options.h"
 #include "pagek.h"
 #include "target.h"
 

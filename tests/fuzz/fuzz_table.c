@@ -7,7 +7,7 @@
  * few, and safe text of one line.
  */
 #include "../../src/base/base.h"
-#include "../../src/nodes/table.h"
+#include "../../src/nodes/places/table.h"
 #include "fuzz.h"
 #include "sentences.h"
 

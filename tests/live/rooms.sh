@@ -5,8 +5,17 @@ set -u
 
 # From the ground up: a room includes what stands before it.  A room may stand
 # inside another one.
-rooms='base stream stream/wire alloclog/unwind alloclog filter allocp blklist symbol nodes mdd
-page pagek pagek/pages'
+rooms='base stream stream/wire alloclog/unwind alloclog filter allocp blklist symbol
+nodes/host nodes/node_options nodes/places
+nodes/link nodes/session nodes/survey nodes/bridge nodes
+nodes/keeper nodes/self_watch nodes/arrivals nodes/images nodes/takeover
+nodes/spool nodes/serve nodes/demo nodes/supervisor nodes/pageknode
+mdd page pagek pagek/pages'
+
+# The rooms of a page and those of a node meet only in the program pageknode.
+page_side='nodes/link nodes/session nodes/survey nodes/bridge nodes'
+node_side='nodes/keeper nodes/self_watch nodes/arrivals nodes/images
+nodes/takeover nodes/spool nodes/serve nodes/demo nodes/supervisor'
 
 # Each include of another room's header, as "file room": the path as it is from
 # the folder of sources, without its file.
@@ -48,6 +57,38 @@ arrows_point_down() {
 	END { exit up > 0 || seen == 0 }'
 }
 
+sides_are_apart() {
+	arrows | awk -v page="$(echo $page_side)" -v node="$(echo $node_side)" '
+	BEGIN {
+		n = split(page, r, " ")
+		for (i = 1; i <= n; i++)
+			side[r[i]] = "page"
+		n = split(node, r, " ")
+		for (i = 1; i <= n; i++)
+			side[r[i]] = "node"
+	}
+	{
+		from = $1
+		sub(/\/[^\/]*$/, "", from)
+		if (!(from in side) || !($2 in side))
+			next
+		if (side[from] != side[$2]) { print; across++ }
+		seen++
+	}
+	END { exit across > 0 || seen == 0 }'
+}
+
+# A room inside another one is entered by somebody who knows its subject.
+rooms_have_doors() {
+	for room in $rooms; do
+		case $room in
+		*/*) [ -f "$top/src/$room/${room##*/}.h" ] ||
+		    [ -f "$top/src/$room.h" ] ||
+		    { echo "$room has no header of its name"; return 1; } ;;
+		esac
+	done
+}
+
 # lies_in PATTERN PATH...: such a line stands below one of these, and nowhere else.
 lies_in() {
 	pattern=$1
@@ -63,6 +104,9 @@ lies_in() {
 
 rule "every folder of the sources has a floor" rooms_are_known
 rule "a room includes only what stands below it" arrows_point_down
+rule "the rooms of a page and those of a node do not include each other" \
+    sides_are_apart
+rule "a room in a room has a header of its name" rooms_have_doors
 rule "curses is the program's alone" lies_in '#include <n?curses' pagek/
 rule "messages are read and written in the wire's room alone" \
     lies_in '#include <cbor' stream/wire/

@@ -1,0 +1,259 @@
+/*
+ * Bytes of a device into a keeper.
+ */
+#include "device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "../../stream/raw.h"
+#include "../images/images.h"
+#include "../keeper/node.h"
+
+#define PIECE 4096
+#define VISIT_BYTES (256u << 10)	/* of one visit at most; others wait meanwhile */
+#define VISIT_US 10000
+/* A sender of whole records that pauses for so long is between two. */
+#define QUIET_MS 150
+
+struct device {
+	int fd;				/* -1: at its end */
+	bool fifo;			/* another writer may come ... */
+	bool once;			/* ... but is not waited for */
+	bool file;			/* its clock stands: nothing happens in it now */
+	bool terminal;			/* `before` is to be set again */
+	struct termios before;
+	bool written;			/* somebody has it open for writing, as far as was seen */
+	int64_t heard_ms;		/* last bytes, of the monotonic clock */
+	int64_t ran_ms;			/* when now_ms was right */
+	uint64_t slips;			/* told so far */
+	struct raw raw;
+};
+
+/* --- what is known of it ------------------------------------------------ */
+
+/* What was skipped held records that nobody will ever know. */
+static void
+tell(struct keeper *k, const struct device *d, const char *what)
+{
+	const struct raw_counts *n = &d->raw.n;
+	size_t len = 0;
+
+	k->skipped = n->skipped;
+	k->bad = (n->skipped + REC_CLASSIC_SIZE - 1) / REC_CLASSIC_SIZE;
+	base_append(k->reason, sizeof k->reason, &len, "%s", what);
+	if (n->skipped > 0)
+		base_append(k->reason, sizeof k->reason, &len, "%s%" PRIu64
+		    " of %" PRIu64 " bytes skipped", len > 0 ? "; " : "",
+		    n->skipped, n->bytes);
+	if (n->slips > 0)
+		base_append(k->reason, sizeof k->reason, &len, ", %" PRIu64
+		    " slips", n->slips);
+	if (n->doubled > 0)
+		base_append(k->reason, sizeof k->reason, &len, ", %" PRIu64
+		    " records doubled", n->doubled);
+}
+
+static void
+take(void *arg, const uint8_t rec[REC_CLASSIC_SIZE])
+{
+	keeper_take_classic(arg, rec, NULL);
+}
+
+static void
+count_slips(struct keeper *k, struct device *d)
+{
+	keeper_lose(k, STREAM_CORRUPT, d->raw.n.slips - d->slips);
+	d->slips = d->raw.n.slips;
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static void
+let_go(struct device *d)
+{
+	if (d->fd < 0)
+		return;
+	if (d->terminal)
+		tcsetattr(d->fd, TCSANOW, &d->before);
+	close(d->fd);
+	d->fd = -1;
+}
+
+/* Nothing comes any more: 0 at the end, else why. */
+static void
+end(struct keeper *k, struct device *d, int err)
+{
+	char why[64] = "the input has ended";
+
+	if (err != 0)
+		snprintf(why, sizeof why, "the device is gone: %s",
+		    strerror(err));
+	raw_end(&d->raw, take, k);
+	count_slips(k, d);
+	tell(k, d, why);
+	let_go(d);
+	tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+}
+
+enum heard {
+	NOTHING,
+	BYTES,
+	HANGUP,
+};
+
+/* Never waits, whatever flags the descriptor has: others may share them. */
+static enum heard
+hear(struct device *d, uint8_t *buf, size_t *n, int *err)
+{
+	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	ssize_t got;
+
+	*err = 0;
+	if (poll(&p, 1, 0) <= 0 || p.revents == 0)
+		return NOTHING;
+	got = read(d->fd, buf, PIECE);
+	if (got > 0) {
+		*n = (size_t)got;
+		return BYTES;
+	}
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return NOTHING;
+	*err = got < 0 ? errno : 0;
+	return HANGUP;
+}
+
+static void
+hang_up(struct keeper *k, struct device *d, int err)
+{
+	if (!d->fifo || d->once || err != 0) {
+		end(k, d, err);
+		return;
+	}
+	/* The descriptor is good for the next writer, who begins with a record. */
+	if (!d->written)
+		return;
+	raw_end(&d->raw, take, k);
+	d->written = false;
+}
+
+static void
+device_source(struct keeper *k, int64_t mono)
+{
+	struct device *d = k->node->device;
+	struct mono begun = mono_now();
+	uint8_t buf[PIECE];
+	enum heard heard = BYTES;
+	size_t sum = 0, n = 0;
+	int err = 0;
+
+	/* Between records its clock runs as ours does. */
+	if (k->now_ms != 0 && !d->file)
+		k->now_ms += mono - d->ran_ms;
+	d->ran_ms = mono;
+	while (sum < VISIT_BYTES &&
+	    mono_diff_ns(mono_now(), begun) < VISIT_US * 1000 &&
+	    (heard = hear(d, buf, &n, &err)) == BYTES) {
+		d->heard_ms = mono;
+		d->written = true;
+		raw_put(&d->raw, buf, n, take, k);
+		sum += n;
+	}
+	if (heard == HANGUP)
+		hang_up(k, d, err);
+	if (d->fd < 0)
+		return;
+	if (heard == NOTHING && mono - d->heard_ms >= QUIET_MS)
+		raw_quiet(&d->raw, take, k);
+	count_slips(k, d);
+	tell(k, d, d->fifo && !d->written ? "nobody writes to it" : "");
+}
+
+/* --- the beginning ------------------------------------------------------ */
+
+static int
+set_terminal(struct device *d, unsigned baud)
+{
+	struct termios t;
+	speed_t speed;
+
+	if (tcgetattr(d->fd, &d->before) < 0)
+		return -errno;
+	t = d->before;
+	cfmakeraw(&t);
+	t.c_cflag |= CLOCAL | CREAD;
+	t.c_cc[VMIN] = 1;
+	t.c_cc[VTIME] = 0;
+	if (node_options_speed(baud, &speed))
+		cfsetspeed(&t, speed);
+	if (tcsetattr(d->fd, TCSANOW, &t) < 0)
+		return -errno;
+	d->terminal = true;
+	return 0;
+}
+
+static int
+look_at(struct device *d, const struct node_opts *o)
+{
+	struct stat st;
+
+	if (fstat(d->fd, &st) < 0)
+		return -errno;
+	d->fifo = S_ISFIFO(st.st_mode);
+	d->file = S_ISREG(st.st_mode);
+	d->once = o->device_once;
+	/* A line was there before us; the others begin with a record. */
+	raw_init(&d->raw, !S_ISCHR(st.st_mode));
+	return isatty(d->fd) ? set_terminal(d, o->baud) : 0;
+}
+
+int
+device_start(struct node *node)
+{
+	const struct node_opts *o = &node->opts;
+	struct keeper_opts ko = { .classic = true, .max = o->max };
+	struct device *d = calloc(1, sizeof *d);
+	const char *name = o->device_name != NULL ? o->device_name : "raw";
+	struct keeper *k;
+	int r;
+
+	if (d == NULL)
+		return -ENOMEM;
+	node->device = d;
+	d->fd = o->device;
+	fcntl(d->fd, F_SETFD, FD_CLOEXEC);
+	r = look_at(d, o);
+	if (r == 0)
+		r = keeper_new(&k, node, &ko, NULL);
+	if (r < 0)
+		return r;
+	base_safe_text(k->comm, sizeof k->comm, name, strlen(name), false);
+	k->source = device_source;
+	keeper_expect_unlisted(k);
+	d->ran_ms = d->heard_ms = mono_ms(mono_now());
+	r = tree_join(k, "ALLOCLOG");
+	if (r < 0)
+		keeper_unref(k);
+	return r;
+}
+
+void
+device_close(struct node *node)
+{
+	struct device *d = node->device;
+
+	if (d == NULL)
+		return;
+	let_go(d);
+	/* Its keeper has ended, and has no source any more. */
+	free(d);
+	node->device = NULL;
+}

@@ -1,0 +1,281 @@
+/*
+ * Rows and lists of images that have ended, and which of them go first.
+ */
+#include <string.h>
+
+#include "../keeper/node.h"
+#include "images.h"
+
+#define READ_LATELY_MS 2000	/* a page is looking: its list is not dropped */
+
+/* --- whose turn it is --------------------------------------------------- */
+
+/* The last one's stays: its forked children may say hello yet. */
+static bool
+may_drop(const struct keeper *k)
+{
+	return TAILQ_NEXT(k, link) != NULL &&
+	    mono_ms(mono_now()) - k->read_ms >= READ_LATELY_MS;
+}
+
+static size_t
+list_bytes(const struct keeper *k)
+{
+	return blklist_memory(k->list) +
+	    (k->sites != NULL ? stream_sites_memory(k->sites) : 0);
+}
+
+static uint64_t
+weigh_list(const struct keeper *k)
+{
+	return may_drop(k);
+}
+
+static uint64_t
+weigh_bytes(const struct keeper *k)
+{
+	return may_drop(k) ? list_bytes(k) : 0;
+}
+
+/*
+ * The first list of the user who has the most: so nobody's are pushed out by
+ * another's, however many children those have.  NULL when nothing weighs
+ * anything.
+ */
+static struct keeper *
+first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
+{
+	struct keeper *k;
+	struct {
+		uid_t uid;
+		uint64_t weight;
+		struct keeper *first;
+	} user[NODE_ENDED_USERS], *most = NULL;
+	size_t n = 0, i;
+
+	TAILQ_FOREACH(k, &node->images->shelved, shelf) {
+		uint64_t weight = weigh(k);
+
+		if (weight == 0)
+			continue;
+		for (i = 0; i < n && user[i].uid != k->uid; i++)
+			continue;
+		if (i == NODE_ENDED_USERS)
+			continue;
+		if (i == n) {
+			user[i].uid = k->uid;
+			user[i].weight = 0;
+			user[i].first = k;
+			n++;
+		}
+		user[i].weight += weight;
+	}
+	for (i = 0; i < n; i++)
+		if (most == NULL || user[i].weight > most->weight)
+			most = &user[i];
+	return most != NULL ? most->first : NULL;
+}
+
+void
+tree_init(struct node *node)
+{
+	TAILQ_INIT(&node->images->ended);
+	TAILQ_INIT(&node->images->shelved);
+}
+
+/* --- rows --------------------------------------------------------------- */
+
+void
+tree_forget_row(struct keeper *k)
+{
+	if (k->has_row)
+		dstrm_remove(&k->node->dstrm, k->index);
+	k->has_row = false;
+}
+
+/* What a row has told must not be lost with it. */
+static void
+count_gone(struct node *node, const struct keeper *k)
+{
+	const struct blklist_counts *n = keeper_counts(k);
+	uint64_t peak = k->sample != 0 ? n->est_peak_bytes : n->peak_bytes;
+
+	node->images->gone.images++;
+	node->images->gone.missed += k->missed;
+	node->images->gone.lost += keeper_lost(k);
+	node->images->gone.full += n->full;
+	if (peak > node->images->gone.peak)
+		node->images->gone.peak = peak;
+	if (peak_most(k) > node->images->gone.peak_most)
+		node->images->gone.peak_most = peak_most(k);
+}
+
+void
+tree_count_untold(struct node *node, uint64_t images)
+{
+	node->images->gone.images += images;
+	node->images->gone.missed += images;
+}
+
+void
+tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
+{
+	n[WIRE_N_GONE] = node->images->gone.images;
+	n[WIRE_N_GONE_PEAK] = node->images->gone.peak;
+	n[WIRE_N_GONE_LOST] = node->images->gone.lost;
+	n[WIRE_N_GONE_MISSED] = node->images->gone.missed;
+	n[WIRE_N_GONE_FULL] = node->images->gone.full;
+	n[WIRE_N_GONE_PEAK_MOST] = node->images->gone.peak_most;
+}
+
+/* The user's number of rows; NULL where there are too many users to count. */
+static uint32_t *
+rows_of(struct node *node, uid_t uid)
+{
+	struct ended_user *place = NULL;
+
+	for (unsigned i = 0; i < NODE_ENDED_USERS; i++) {
+		struct ended_user *u = &node->images->ended_user[i];
+
+		if (u->rows > 0 && u->uid == uid)
+			return &u->rows;
+		if (u->rows == 0 && place == NULL)
+			place = u;
+	}
+	if (place == NULL)
+		return NULL;
+	place->uid = uid;
+	return &place->rows;
+}
+
+void
+tree_put_ended(struct keeper *k)
+{
+	uint32_t *rows = rows_of(k->node, k->uid);
+
+	TAILQ_INSERT_TAIL(&k->node->images->ended, k, link);
+	if (rows != NULL)
+		++*rows;
+}
+
+static void
+forget_ended(struct node *node, struct keeper *k)
+{
+	uint32_t *rows = rows_of(node, k->uid);
+
+	/* Of a user who came when there was no place, some are not counted. */
+	if (rows != NULL && *rows > 0)
+		--*rows;
+	count_gone(node, k);
+	TAILQ_REMOVE(&node->images->ended, k, link);
+	tree_unshelve(k);
+	tree_forget_row(k);
+	keeper_unref(k);
+}
+
+/* With each program that a build starts: they are counted, not looked through. */
+bool
+tree_make_room(struct node *node)
+{
+	const struct ended_user *most = &node->images->ended_user[0];
+	struct keeper *k;
+
+	for (unsigned i = 1; i < NODE_ENDED_USERS; i++)
+		if (node->images->ended_user[i].rows > most->rows)
+			most = &node->images->ended_user[i];
+	TAILQ_FOREACH(k, &node->images->ended, link)
+		if (most->rows == 0 || k->uid == most->uid)
+			break;
+	if (k == NULL)
+		return false;
+	forget_ended(node, k);
+	return true;
+}
+
+/* --- how much is kept --------------------------------------------------- */
+
+void
+tree_shelve(struct keeper *k)
+{
+	if (k->list == NULL)
+		return;
+	TAILQ_INSERT_TAIL(&k->node->images->shelved, k, shelf);
+	k->is_shelved = true;
+}
+
+void
+tree_unshelve(struct keeper *k)
+{
+	if (k->is_shelved)
+		TAILQ_REMOVE(&k->node->images->shelved, k, shelf);
+	k->is_shelved = false;
+}
+
+void
+tree_drop(struct keeper *k)
+{
+	tree_unshelve(k);
+	keeper_drop(k);
+}
+
+/*
+ * With each image that ends: so it looks at the few that have lists, and not at
+ * a thousand rows of a build's compilers.
+ */
+void
+tree_trim(struct node *node)
+{
+	size_t bytes = 0, kept = 0;
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->images->shelved, shelf) {
+		bytes += list_bytes(k);
+		kept++;
+	}
+	while ((kept > NODE_LISTS_KEPT || bytes > NODE_LISTS_BYTES) &&
+	    (k = first_of_most(node, kept > NODE_LISTS_KEPT ? weigh_list :
+	    weigh_bytes)) != NULL) {
+		bytes -= list_bytes(k);
+		kept--;
+		tree_drop(k);
+	}
+}
+
+/* All of them; each user's anew, for of many users some had no place. */
+static unsigned
+count_rows(struct node *node)
+{
+	unsigned all = 0;
+	struct keeper *k;
+	uint32_t *rows;
+
+	memset(node->images->ended_user, 0, sizeof node->images->ended_user);
+	TAILQ_FOREACH(k, &node->images->ended, link) {
+		rows = rows_of(node, k->uid);
+		if (rows != NULL)
+			++*rows;
+		all++;
+	}
+	return all;
+}
+
+/*
+ * A node of one command ends with it.  A daemon goes on, and rows are not to
+ * be more and more: the oldest go, and those that nobody can want any more.
+ */
+void
+tree_forget_old(struct node *node)
+{
+	int64_t now = base_wall_ms();
+	unsigned rows;
+	struct keeper *k;
+
+	if (!node->opts.daemon)
+		return;
+	rows = count_rows(node);
+	for (; rows > NODE_ENDED_ROWS; rows--)
+		tree_make_room(node);
+	while ((k = TAILQ_FIRST(&node->images->ended)) != NULL &&
+	    now - k->ended_ms > NODE_ENDED_MS)
+		forget_ended(node, k);
+}

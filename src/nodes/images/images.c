@@ -1,0 +1,691 @@
+/*
+ * Images that come and go.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../arrivals/arrivals.h"
+#include "../arrivals/quota.h"
+#include "../host/proc.h"
+#include "../keeper/modules.h"
+#include "../keeper/node.h"
+#include "../self_watch/self_watch.h"
+#include "images.h"
+#include "inherit.h"
+
+#define SILENT_MS 1000		/* rings silent for so long: is the image still there? */
+#define JOIN_MS 1000		/* from its adoption; a target waits 50 ms */
+#define FULL_LOOK_MS 8000	/* ... looked for in its maps even so, this often */
+#define MODULES_MS 10000	/* module table of a busy target read again, this often */
+#define SCAN_MAX 1024		/* processes of the tree that a scan takes in */
+#define NO_DATA_MAX 256		/* rows for them */
+#define SETTLED_MS 500		/* a process this old would have said hello */
+#define RING_NAME "memfd:" RING_AREA_NAME	/* in /proc/PID/maps */
+
+_Static_assert(QUOTA_TARGETS >= 2 * NODE_TARGETS_MAX, "a place for each");
+
+/* --- rows --------------------------------------------------------------- */
+
+static void
+join(struct keeper *k)
+{
+	k->has_row = true;
+	TAILQ_INSERT_TAIL(&k->node->live, k, link);
+	if (k->pid != 0 && k->state != WIRE_S_NO_DATA) {
+		quota_count(k);
+		own_app(k->node, OWN_MEMB);
+	}
+	drain_join(k);
+}
+
+int
+tree_join(struct keeper *k, const char *name)
+{
+	struct node *node = k->node;
+	int r;
+
+	while ((r = dstrm_add(&node->dstrm, name, k, &k->index)) == -ENOSPC &&
+	    tree_make_room(node))
+		continue;
+	if (r < 0)
+		return r;
+	join(k);
+	return 0;
+}
+
+bool
+tree_is_told_end_of(const struct node *node, pid_t pid)
+{
+	pid_t parent;
+
+	return node->opts.argv != NULL && !node->command.deserted &&
+	    proc_parent(pid, &parent) == 0 && parent == node->command.parent;
+}
+
+/* --- the end of an image ------------------------------------------------ */
+
+static void
+on_death_closed(uv_handle_t *handle)
+{
+	struct keeper *k = handle->data;
+
+	free(handle);
+	close(k->pidfd);
+	k->pidfd = -1;
+	keeper_unref(k);
+}
+
+static void
+stop_watching(struct keeper *k)
+{
+	/* It had ended before it could be watched. */
+	if (k->death == NULL) {
+		if (k->pidfd >= 0)
+			close(k->pidfd);
+		k->pidfd = -1;
+		return;
+	}
+	uv_close((uv_handle_t *)k->death, on_death_closed);
+	k->death = NULL;
+}
+
+static void adopt_next_of(struct node *, pid_t);
+
+static void
+on_death(uv_poll_t *death, int status, int events)
+{
+	struct keeper *k = death->data;
+	struct node *node = k->node;
+
+	(void)status;
+	(void)events;
+	/*
+	 * It has ended as its next image perhaps, which has come in by now.  Not
+	 * all who have: in a storm nobody's end would ever be seen.
+	 */
+	adopt_next_of(node, k->pid);
+	if (!keeper_is_live(k))
+		return;
+	/* Its parent is told how it ended; if that tells us, it is waited for. */
+	if (tree_is_told_end_of(node, k->pid)) {
+		uv_poll_stop(death);
+		return;
+	}
+	/* Another parent may have reaped it already: then nothing is seen. */
+	tree_look_back(node, k->pid);
+	if (keeper_is_live(k))
+		tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+	node_check_done(node);
+}
+
+static void
+watch_death(struct keeper *k)
+{
+	uv_poll_t *death;
+
+	if (k->pidfd < 0)
+		return;
+	death = calloc(1, sizeof *death);
+	if (death == NULL ||
+	    uv_poll_init(k->node->loop, death, k->pidfd) < 0) {
+		/* The looks at /proc find out as well, only later. */
+		free(death);
+		return;
+	}
+	death->data = k;
+	k->death = death;
+	keeper_ref(k);
+	uv_poll_start(death, UV_READABLE, on_death);
+}
+
+void
+tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
+    const char *reason)
+{
+	struct node *node = k->node;
+	bool had_stream = k->state != WIRE_S_NO_DATA;
+	bool stays = had_stream || k->missed;
+
+	if (!keeper_is_live(k))
+		return;
+	stop_watching(k);
+	quota_uncount(k);
+	if (had_stream)
+		keeper_end(k, state, status, reason);
+	else
+		keeper_end(k, WIRE_S_NO_DATA, status, NULL);
+	TAILQ_REMOVE(&node->live, k, link);
+	if (!stays) {
+		tree_forget_row(k);
+		keeper_unref(k);
+		return;
+	}
+	tree_put_ended(k);
+	tree_shelve(k);
+	if (k->pid != 0) {
+		report_image(&node->images->report, k);
+		kept_node_ended(node);
+	}
+	tree_trim(node);
+}
+
+static bool
+is_dead(const struct keeper *k)
+{
+	struct pollfd p = { .fd = k->pidfd, .events = POLLIN };
+
+	return k->pidfd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+static struct keeper *
+find_live(struct node *node, pid_t pid)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->pid == pid)
+			return k;
+	return NULL;
+}
+
+void
+tree_reaped(struct node *node, pid_t pid, int32_t status)
+{
+	struct keeper *k = find_live(node, pid);
+
+	if (k != NULL)
+		tree_end_image(k, WIRE_S_ENDED, status, NULL);
+}
+
+void
+tree_end_dead(struct node *node)
+{
+	struct keeper *k, *next;
+
+	tree_adopt_all(node);
+	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, link);
+		if (is_dead(k))
+			tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+	}
+}
+
+void
+tree_end_all(struct node *node, bool gone)
+{
+	struct keeper *k;
+
+	tree_adopt_all(node);
+	while ((k = TAILQ_FIRST(&node->live)) != NULL) {
+		if (!gone && !is_dead(k))
+			k->unsure = true;
+		tree_end_image(k, WIRE_S_ENDED, -1, gone ? NULL :
+		    "the node was told to end");
+	}
+}
+
+/* --- the beginning of an image ------------------------------------------ */
+
+static void
+take_modules(struct keeper *k, struct keeper *parent)
+{
+	bool known = k->modules != NULL;	/* at its hello */
+
+	/* A worker may hold the parent's table for long: then read our own. */
+	if (!known && parent != NULL &&
+	    pthread_mutex_trylock(&parent->modules_lock) == 0) {
+		known = parent->modules != NULL &&
+		    symbol_modules_copy(parent->modules, &k->modules) == 0;
+		pthread_mutex_unlock(&parent->modules_lock);
+	}
+	if (!known)
+		modules_refresh(k);
+	k->modules_ms = mono_ms(mono_now());
+}
+
+/*
+ * Whose child it says it is.  Its word alone would open anybody's list to it: both
+ * are of one user, or the kernel says so of a parent that lives.
+ */
+static struct keeper *
+parent_of(struct node *node, const struct keeper *k)
+{
+	struct keeper *parent = k->forked && k->parent != 0 ?
+	    tree_find(node, k->parent) : NULL;
+
+	if (parent == NULL || parent == k || (parent->uid != k->uid &&
+	    (parent->pid != k->ppid || !keeper_is_live(parent) ||
+		is_dead(parent))))
+		return NULL;
+	return parent;
+}
+
+/*
+ * One that got no stream.  It may be told of late: then it has ended already,
+ * or is over because its process runs the next image.
+ */
+static void
+adopt_missed(struct node *node, struct keeper *k)
+{
+	struct keeper *now = find_live(node, k->pid), *parent;
+	char name[DSTRM_NAME];
+
+	/* Who is gone already began under its parent's name. */
+	parent = parent_of(node, k);
+	if (parent != NULL && strcmp(k->comm, "?") == 0)
+		memcpy(k->comm, parent->comm, sizeof k->comm);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
+	if (now != NULL && now->arrival < k->arrival) {
+		tree_end_image(now, WIRE_S_EXECED, -1, NULL);
+		now = NULL;
+	}
+	if (tree_join(k, name) < 0) {
+		report_image(&node->images->report, k);
+		keeper_unref(k);
+	} else if (now != NULL || k->pidfd < 0 || is_dead(k)) {
+		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+	} else {
+		watch_death(k);
+	}
+}
+
+static void
+adopt(struct node *node, struct keeper *k)
+{
+	struct keeper *before = find_live(node, k->pid), *parent = NULL;
+	struct keeper *kin = before;
+	char name[DSTRM_NAME];
+	bool goes_on;
+
+	if (k->missed) {
+		adopt_missed(node, k);
+		return;
+	}
+	/* Seen by a scan before it could say hello: one image, and one line. */
+	if (before != NULL && before->arrival == 0 &&
+	    before->state == WIRE_S_NO_DATA &&
+	    before->exe_dev == k->exe_dev && before->exe_ino == k->exe_ino)
+		before->missed = false;
+	if (k->again)
+		arming_again(k, before);
+	if (before != NULL)
+		tree_end_image(before, is_dead(before) || k->again ?
+		    WIRE_S_ENDED : WIRE_S_EXECED, -1, k->again ?
+		    "it was not drained, and has said hello again" : NULL);
+	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->comm, (int)k->pid);
+	if (tree_join(k, name) < 0) {
+		/* No row, and nobody will drain it: told as not watched. */
+		quota_uncount(k);
+		k->missed = true;
+		report_image(&node->images->report, k);
+		keeper_unref(k);
+		return;
+	}
+	if (node->opts.check_list && keeper_check_list(k) < 0)
+		snprintf(k->reason, sizeof k->reason,
+		    "out of memory for the literal list: not checked");
+	if (k->forked)
+		kin = parent = parent_of(node, k);
+	goes_on = !k->again && arming_join(k, kin);
+	if (k->forked && goes_on)
+		inherit(k, parent);
+	watch_death(k);
+	take_modules(k, parent);
+}
+
+static void
+adopt_next_of(struct node *node, pid_t pid)
+{
+	struct keeper *k;
+
+	while ((k = hello_take_image(node->hello, pid)) != NULL)
+		adopt(node, k);
+}
+
+int
+tree_rejoin(struct keeper *k, uint32_t index, const char *name,
+    const uint8_t epoch[WIRE_EPOCH])
+{
+	int r = dstrm_restore(&k->node->dstrm, index, name, epoch, k);
+
+	if (r < 0) {
+		keeper_unref(k);
+		return r;
+	}
+	k->index = index;
+	join(k);
+	if (!k->arming.asleep)
+		atomic_store(&k->node->awake, true);
+	watch_death(k);
+	if (k->pidfd >= 0)
+		take_modules(k, NULL);
+	return 0;
+}
+
+void
+tree_end_lost(struct node *node)
+{
+	struct keeper *k, *next;
+
+	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, link);
+		if (k->feed != NULL && k->pidfd < 0)
+			tree_end_image(k, WIRE_S_ENDED, -1,
+			    "it ended while the node was started again");
+	}
+}
+
+void
+tree_adopt_all(struct node *node)
+{
+	size_t n = hello_waiting(node->hello);
+	struct keeper *k;
+
+	/* Whoever comes meanwhile comes next: those who have ended wait, too. */
+	while (n-- > 0 && (k = hello_take(node->hello)) != NULL) {
+		adopt(node, k);
+		drain_beat(node);
+	}
+	tree_count_untold(node, hello_take_untold(node->hello));
+}
+
+struct keeper *
+tree_find(struct node *node, uint64_t stream)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		if (k->stream == stream)
+			return k;
+	TAILQ_FOREACH(k, &node->images->ended, link)
+		if (k->stream == stream)
+			return k;
+	return NULL;
+}
+
+unsigned
+tree_live(const struct node *node)
+{
+	const struct keeper *k;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(k, &node->live, link)
+		n += k != node->own_stream;
+	return n;
+}
+
+void
+tree_fini(struct node *node)
+{
+	struct keepers *lists[] = { &node->live, &node->images->ended };
+	struct keeper *k;
+
+	for (size_t i = 0; i < BASE_NELEM(lists); i++) {
+		while ((k = TAILQ_FIRST(lists[i])) != NULL) {
+			TAILQ_REMOVE(lists[i], k, link);
+			tree_unshelve(k);
+			tree_forget_row(k);
+			keeper_unref(k);
+		}
+	}
+}
+
+/* --- images that left without a word ------------------------------------ */
+
+/*
+ * An exec of a program that takes no preload ends the image, and no hello
+ * follows.  The file behind /proc/PID/exe tells most cases for one call; the
+ * same file run again without our environment is found in its maps.
+ */
+static void
+look_after(struct keeper *k, int64_t now)
+{
+	uint64_t dev, ino;
+
+	if (k->pid == 0 || k->state == WIRE_S_NO_DATA ||
+	    now - k->silent_since_ms < SILENT_MS)
+		return;
+	if (proc_exe(k->pid, &dev, &ino) == 0 && dev == k->exe_dev &&
+	    ino == k->exe_ino && now - k->looked_ms < FULL_LOOK_MS)
+		return;
+	k->looked_ms = now;
+	if (proc_maps_has(k->pid, RING_NAME) != 0 || is_dead(k))
+		return;
+	/* What came between the last pass and the exec is in the rings still. */
+	tree_end_image(k, WIRE_S_EXECED, -1,
+	    "it runs a program without a stream now");
+}
+
+/* One that waits for its welcome takes it within moments, or never. */
+static void
+look_for_joining(struct keeper *k, int64_t now)
+{
+	if (k->feed != NULL && !stream_feed_counts(k->feed)->joined &&
+	    now - k->born_ms > JOIN_MS)
+		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+}
+
+static void
+refresh_modules(struct keeper *k, int64_t now)
+{
+	if (k->feed == NULL || k->silent_since_ms <= k->modules_ms)
+		return;
+	/* Soon after its start, when libraries come, and seldom from then on. */
+	if (now - k->modules_ms < MODULES_MS && now - k->born_ms > 3000)
+		return;
+	k->modules_ms = now;
+	modules_refresh(k);
+}
+
+/* --- processes without a stream ----------------------------------------- */
+
+struct found {
+	pid_t pid, ppid;
+	char comm[16];
+	char why[128];
+};
+
+struct scan {
+	uv_work_t work;
+	struct node *node;
+	pid_t top;			/* the parent of the command */
+	pid_t known[SCAN_MAX];		/* those with a row, ascending */
+	size_t nknown;
+	struct found found[NO_DATA_MAX];
+	size_t n;
+};
+
+static int
+by_pid(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool
+settled(uint64_t start_ticks)
+{
+	struct timespec now;
+	uint64_t ms;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return start_ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK) +
+	    SETTLED_MS < ms;
+}
+
+static void
+judge(struct scan *s, pid_t pid)
+{
+	struct found *f = &s->found[s->n];
+	uint64_t start;
+
+	if (bsearch(&pid, s->known, s->nknown, sizeof pid, by_pid) != NULL ||
+	    proc_stat(pid, &f->ppid, &start) < 0 || !settled(start) ||
+	    proc_comm(pid, f->comm) < 0)
+		return;
+	/* Forked and silent: it has its parent's mapping and needs no word yet. */
+	if (proc_maps_has(pid, RING_NAME) > 0)
+		return;
+	f->pid = pid;
+	proc_why_no_data(pid, f->why, sizeof f->why);
+	s->n++;
+}
+
+static void
+scan_work(uv_work_t *work)
+{
+	struct scan *s = work->data;
+	pid_t queue[SCAN_MAX], self = getpid();
+	size_t head = 0, tail = 0;
+
+	queue[tail++] = s->top;
+	while (head < tail && s->n < NO_DATA_MAX) {
+		pid_t pid = queue[head++];
+
+		/* What is ours beside the command is not its. */
+		if (pid == self)
+			continue;
+		if (pid != s->top)
+			judge(s, pid);
+		tail += proc_children(pid, queue + tail, SCAN_MAX - tail);
+	}
+}
+
+/* A row for it; NULL when there is no memory, or no room for one more. */
+static struct keeper *
+add_no_data(struct node *node, const struct found *f)
+{
+	struct keeper *k;
+	char name[DSTRM_NAME];
+
+	if (keeper_new(&k, node, &(struct keeper_opts){ .no_list = true },
+	    NULL) < 0)
+		return NULL;
+	k->pid = f->pid;
+	k->ppid = f->ppid;
+	k->missed = true;
+	proc_uid(k->pid, &k->uid);
+	proc_exe(k->pid, &k->exe_dev, &k->exe_ino);
+	base_safe_text(k->comm, sizeof k->comm, f->comm, strlen(f->comm),
+	    false);
+	snprintf(k->reason, sizeof k->reason, "%s", f->why);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
+	if (tree_join(k, name) < 0) {
+		keeper_unref(k);
+		return NULL;
+	}
+	return k;
+}
+
+/* Gone by now, it is not told of: whose pid it was may be another's. */
+static void
+watch_no_data(struct node *node, const struct found *f)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, f->pid, 0);
+	struct keeper *k = pidfd >= 0 ? add_no_data(node, f) : NULL;
+
+	if (k == NULL) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return;
+	}
+	k->pidfd = pidfd;
+	watch_death(k);
+}
+
+/*
+ * An image that becomes another user and calls exec leaves without a word, and
+ * what it then runs cannot reach us.  Of one that is over before anybody looks
+ * the kernel still knows name and user.  A program that only takes another
+ * name, or only another user, is what it was.
+ */
+void
+tree_look_back(struct node *node, pid_t pid)
+{
+	struct keeper *k = find_live(node, pid);
+	struct found f = { .pid = pid, .why = "it ran as another user, who "
+	    "cannot reach the node, and was over before it was seen" };
+	char comm[KEEPER_TEXT];
+	uid_t uid;
+
+	if (k == NULL || k->state == WIRE_S_NO_DATA ||
+	    proc_uid(pid, &uid) < 0 || uid == k->uid ||
+	    proc_comm(pid, f.comm) < 0)
+		return;
+	base_safe_text(comm, sizeof comm, f.comm, strlen(f.comm), false);
+	if (strcmp(comm, k->comm) == 0)
+		return;
+	f.ppid = k->ppid;
+	tree_end_image(k, WIRE_S_EXECED, -1,
+	    "it runs a program without a stream now");
+	add_no_data(node, &f);
+}
+
+static void
+scan_done(uv_work_t *work, int status)
+{
+	struct scan *s = work->data;
+	struct node *node = s->node;
+
+	node->images->scanning = false;
+	if (status == 0 && !node->closing) {
+		/* Who said hello meanwhile has a stream. */
+		tree_adopt_all(node);
+		for (size_t i = 0; i < s->n; i++)
+			if (find_live(node, s->found[i].pid) == NULL)
+				watch_no_data(node, &s->found[i]);
+	}
+	free(s);
+}
+
+static void
+scan_start(struct node *node)
+{
+	struct scan *s;
+	struct keeper *k;
+
+	if (node->images->scanning || node->opts.argv == NULL || node->command.ended ||
+	    node->command.deserted)
+		return;
+	s = calloc(1, sizeof *s);
+	if (s == NULL)
+		return;
+	s->node = node;
+	s->top = node->command.parent;
+	s->work.data = s;
+	TAILQ_FOREACH(k, &node->live, link)
+		if (s->nknown < SCAN_MAX)
+			s->known[s->nknown++] = k->pid;
+	qsort(s->known, s->nknown, sizeof s->known[0], by_pid);
+	node->images->scanning = uv_queue_work(node->loop, &s->work, scan_work,
+	    scan_done) == 0;
+	if (!node->images->scanning)
+		free(s);
+}
+
+void
+tree_second(struct node *node)
+{
+	int64_t now = mono_ms(mono_now());
+	struct keeper *k, *next;
+
+	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, link);
+		refresh_modules(k, now);
+		sandbox_look(k);
+		look_after(k, now);
+		if (keeper_is_live(k))
+			look_for_joining(k, now);
+	}
+	arming_second(node, now);
+	tree_forget_old(node);
+	scan_start(node);
+}

@@ -1,0 +1,373 @@
+/*
+ * From a parent's list of now to its list at the cut.
+ *
+ * The retained queue is walked backwards from its end.  A record after the cut
+ * is undone: the block of an allocation goes, the block of a free comes back,
+ * from the list's memory of what was taken out or, when allocation and free
+ * cancelled each other in one batch, from the allocation's own record, which
+ * the walk meets next.  Going backwards, the last word on an address is that
+ * of its first record after the cut, which is what counts.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/hashmap.h"
+#include "../keeper/node.h"
+#include "inherit.h"
+
+#define COPY_BLOCKS 1024
+/* How long the parent's rings are drained for tickets drawn before the cut. */
+#define CATCH_UP_MS 10
+#define CATCH_UP_PASSES 2
+
+enum past {
+	PAST_ABSENT,		/* not listed at the cut */
+	PAST_LISTED,		/* listed: blk */
+	PAST_WANTED,		/* listed, if its allocation is found */
+};
+
+struct change {
+	uint64_t key;		/* address and layer */
+	enum past past;
+	struct blk blk;
+};
+
+struct walk {
+	const struct keeper *parent;
+	const uint32_t *cut;
+	struct hashmap changes;	/* of struct change: what differs between now and the cut */
+	size_t wanted;		/* changes that are PAST_WANTED */
+	int64_t remaining;	/* tickets after the cut not yet met */
+	uint32_t removed;	/* place in the list's memory, from the last one back */
+	uint64_t last_after;	/* sequence number of the last record undone */
+	int err;
+};
+
+/* --- the table of changes ----------------------------------------------- */
+
+static uint64_t
+key_of(unsigned layer, uint64_t addr)
+{
+	return addr | (uint64_t)layer << 63;
+}
+
+static void
+set_past(struct walk *w, uint64_t key, enum past past, const struct blk *blk)
+{
+	struct change *ch;
+
+	if (w->err < 0)
+		return;
+	ch = hashmap_add(&w->changes, key);
+	if (ch == NULL) {
+		w->err = -ENOMEM;
+		return;
+	}
+	if (ch->past == PAST_WANTED)
+		w->wanted--;
+	if (past == PAST_WANTED)
+		w->wanted++;
+	ch->past = past;
+	if (blk != NULL)
+		ch->blk = *blk;
+}
+
+/* --- the walk ----------------------------------------------------------- */
+
+static uint64_t
+key_of_rec(const struct rec *rec)
+{
+	return key_of(rec_layer(rec), rec_addr(rec));
+}
+
+static uint64_t
+key_of_blk(const struct blk *b)
+{
+	return key_of(blk_layer(b), b->addr);
+}
+
+/*
+ * What record `seq` took out of the parent's list comes back; true if it was
+ * anything.  Both the walk and the list's memory go backwards, side by side.
+ */
+static bool
+bring_back(struct walk *w, uint64_t seq)
+{
+	const struct blklist_removed *r;
+	bool any = false;
+
+	while ((r = blklist_removed(w->parent->list, w->removed)) != NULL &&
+	    r->seq > seq)
+		w->removed++;
+	for (; r != NULL && r->seq == seq; any = true) {
+		set_past(w, key_of_blk(&r->blk), PAST_LISTED, &r->blk);
+		r = blklist_removed(w->parent->list, ++w->removed);
+	}
+	return any;
+}
+
+/* The block that an allocation record begins, as the list has it. */
+static void
+blk_of(const struct keeper *k, const struct rec *rec, uint64_t seq,
+    struct blk *b)
+{
+	int64_t now = mono_ms(mono_now());
+
+	*b = (struct blk){
+		.addr = rec_addr(rec),
+		.size = rec_size(rec),
+		.seq = seq,
+		.ms = now - (int64_t)(uint32_t)((uint32_t)now - rec_ms(rec)),
+		.caller = rec_caller(rec),
+		.ticket = rec_ticket(rec),
+		.overhead = (uint16_t)rec_overhead(rec),
+		.info = keeper_info(k, seq),
+		.flags = (uint8_t)rec_flags(rec),
+		.type = (uint8_t)rec_type(rec),
+	};
+}
+
+static void
+undo(struct walk *w, const struct rec *rec, uint64_t seq)
+{
+	uint64_t key = key_of_rec(rec), shards[RING_RANGE_WORDS];
+
+	w->last_after = seq;
+	w->remaining--;
+	switch (rec_op(rec)) {
+	case REC_ALLOC:
+		set_past(w, key, PAST_ABSENT, NULL);
+		bring_back(w, seq);	/* had it replaced a block */
+		break;
+	case REC_UNDO:
+		set_past(w, key, PAST_ABSENT, NULL);
+		break;
+	case REC_FREE:
+		if (!bring_back(w, seq))
+			set_past(w, key, PAST_WANTED, NULL);
+		break;
+	case REC_RANGE:
+		w->remaining -= ring_range_shards(rec_addr(rec), rec_size(rec),
+		    shards) - 1;
+		bring_back(w, seq);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Before the cut: only of interest as the other half of a cancelled pair. */
+static void
+look_back(struct walk *w, const struct rec *rec, uint64_t seq)
+{
+	const struct change *ch = hashmap_get(&w->changes, key_of_rec(rec));
+	struct blk b;
+
+	if (ch == NULL || ch->past != PAST_WANTED)
+		return;
+	if (rec_op(rec) == REC_ALLOC) {
+		blk_of(w->parent, rec, seq, &b);
+		set_past(w, ch->key, PAST_LISTED, &b);
+	} else {
+		/* Freed before, too: the later free was of nothing. */
+		set_past(w, ch->key, PAST_ABSENT, NULL);
+	}
+}
+
+static bool
+takes_ticket(const struct rec *rec)
+{
+	unsigned op = rec_op(rec);
+
+	if (op == REC_ALLOC)
+		return rec_level(rec) != REC_LEVEL_FAILED;
+	return op == REC_FREE || op == REC_UNDO || op == REC_RANGE;
+}
+
+static void
+walk_back(struct walk *w)
+{
+	const struct stream_queue *q = w->parent->queue;
+	uint64_t seq = stream_queue_next(q), oldest = stream_queue_oldest(q);
+
+	while (seq-- > oldest && w->err == 0) {
+		const struct rec *rec = stream_queue_at(q, seq);
+
+		if (w->remaining <= 0 && (w->wanted == 0 ||
+		    w->last_after - seq > KEEPER_BATCH))
+			break;		/* a pair lies within one batch */
+		if (rec == NULL || !takes_ticket(rec))
+			continue;
+		if (stream_after_cut(rec, w->cut))
+			undo(w, rec, seq);
+		else if (w->wanted > 0)
+			look_back(w, rec, seq);
+		if (seq % 65536 == 0)
+			drain_beat(w->parent->node);
+	}
+}
+
+/* --- parent and child --------------------------------------------------- */
+
+static bool
+reached(struct stream_feed *feed, const uint32_t *cut)
+{
+	const uint32_t *due = stream_feed_due(feed);
+
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		if ((int32_t)(due[s] - cut[s]) < 0)
+			return false;
+	return true;
+}
+
+/*
+ * What had its ticket at the fork is in the parent's rings or about to be; a
+ * thread that stands between ticket and record is not waited for long, for
+ * nothing on its address can follow before it goes on.
+ */
+static void
+catch_up(struct keeper *parent, const uint32_t *cut)
+{
+	int64_t begun = mono_ms(mono_now()), now = begun;
+	int passes = 0;
+
+	while (parent->feed != NULL && !reached(parent->feed, cut) &&
+	    (passes < CATCH_UP_PASSES || now - begun < CATCH_UP_MS)) {
+		keeper_pass(parent, now);
+		passes++;
+		drain_beat(parent->node);
+		now = mono_ms(mono_now());
+	}
+}
+
+static int64_t
+tickets_after(const struct keeper *parent, const uint32_t *cut)
+{
+	const uint32_t *due = parent->feed != NULL ?
+	    stream_feed_due(parent->feed) : parent->last_due;
+	int64_t n = 0;
+
+	if (due == NULL)
+		return INT64_MAX;	/* not known: as far back as there is */
+	for (unsigned s = 0; s < REC_SHARDS; s++)
+		if ((int32_t)(due[s] - cut[s]) > 0)
+			n += (int32_t)(due[s] - cut[s]);
+	return n;
+}
+
+static int64_t
+owed_by(const struct keeper *parent)
+{
+	return parent->feed == NULL ? 0 :
+	    (int64_t)stream_feed_counts(parent->feed)->owed;
+}
+
+static void
+put_block(struct keeper *child, const struct keeper *parent, struct blk b)
+{
+	const struct blklist_info *info = blklist_info_get(parent->list, b.info);
+
+	b.info = info != NULL ? blklist_info_intern(child->list, info) : 0;
+	/* Thread indices are the parent's: in the child they mean others. */
+	b.thread = 0;
+	blklist_put(child->list, &b);
+	if (child->oracle != NULL)
+		blklist_put(child->oracle, &b);
+}
+
+static void
+copy_list(struct walk *w, struct keeper *child, struct blk *blk)
+{
+	const struct keeper *parent = w->parent;
+	const struct change *ch;
+	unsigned layer = 0;
+	uint64_t addr = 0;
+	bool from_start = true;
+	size_t n;
+
+	do {
+		n = blklist_after(parent->list, from_start, layer, addr, blk,
+		    COPY_BLOCKS);
+		for (size_t i = 0; i < n; i++)
+			if (hashmap_find(&w->changes, key_of_blk(&blk[i])) < 0)
+				put_block(child, parent, blk[i]);
+		if (n > 0) {
+			addr = blk[n - 1].addr;
+			layer = blk_layer(&blk[n - 1]);
+		}
+		from_start = false;
+		drain_beat(child->node);
+	} while (n == COPY_BLOCKS);
+	ch = w->changes.item;
+	for (size_t i = 0; i < w->changes.n; i++)
+		if (ch[i].past == PAST_LISTED)
+			put_block(child, parent, ch[i].blk);
+}
+
+static void
+unsure(struct keeper *child, const char *why)
+{
+	child->unsure = true;
+	snprintf(child->reason, sizeof child->reason, "%s", why);
+}
+
+static void
+copy(struct keeper *child, struct keeper *parent)
+{
+	struct walk w = { .parent = parent, .cut = child->cut,
+		.changes.size = sizeof(struct change) };
+	struct blk *blk = malloc(COPY_BLOCKS * sizeof *blk);
+
+	w.remaining = tickets_after(parent, child->cut);
+	w.last_after = stream_queue_next(parent->queue);
+	if (w.remaining > 0)
+		walk_back(&w);
+	if (blk == NULL || w.err < 0) {
+		unsure(child, "out of memory for what it inherited");
+		goto out;
+	}
+	/*
+	 * Tickets still owed are of threads that stand still: not met, and
+	 * right so.
+	 */
+	if (w.remaining > owed_by(parent) &&
+	    stream_queue_oldest(parent->queue) > parent->first)
+		unsure(child,
+		    "its parent's past did not reach back to the fork");
+	copy_list(&w, child, blk);
+out:
+	hashmap_fini(&w.changes);
+	free(blk);
+}
+
+void
+inherit(struct keeper *child, struct keeper *parent)
+{
+	if (parent == NULL || parent->list == NULL) {
+		unsure(child, "what it inherited from its parent is not known");
+		goto out;
+	}
+	catch_up(parent, child->cut);
+	if (parent->list == NULL) {
+		unsure(child, "its parent's stream was damaged");
+		goto out;
+	}
+	keeper_share_sites(child, parent);
+	if (!keeper_complete(parent))
+		unsure(child, "its parent's list was incomplete at the fork");
+	/* Blocks keep their numbers, so the child's begin above all of them. */
+	child->first = stream_queue_next(parent->queue);
+	stream_queue_start_at(child->queue, child->first);
+	if (memcmp(child->types, parent->types, sizeof *child->types) != 0) {
+		*child->types = *parent->types;
+		keeper_types_changed(child);
+	}
+	if (parent->since_click)
+		keeper_expect_unlisted(child);
+	copy(child, parent);
+out:
+	free(child->cut);
+	child->cut = NULL;
+}

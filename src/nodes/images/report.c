@@ -1,0 +1,282 @@
+/*
+ * The report's lines.  Each goes out by one write(2) at the end of the file,
+ * so that whatever reads along, and whoever kills us, sees whole lines.
+ *
+ * The file may be a pipe whose reader has stopped.  Who writes the lines also
+ * serves targets and pages, which must not stop with it: what finds no room is
+ * kept, in order, and goes out later.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../base/base.h"
+#include "../keeper/keeper.h"
+#include "report.h"
+
+/*
+ * O_NONBLOCK belongs to what was opened, and the command shares our standard
+ * output: a pipe is opened once more.  Of a file that would lose the place up
+ * to which all have written, and a file never lets anybody wait.
+ */
+static int
+open_stdout(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 ? fd :
+	    fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+int
+report_open(struct report *rep, const char *path, bool again)
+{
+	int fd;
+
+	*rep = (struct report){ .fd = -1 };
+	if (path == NULL)
+		return 0;
+	if (strcmp(path, "-") == 0)
+		fd = open_stdout();
+	else
+		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+		    (again ? 0 : O_TRUNC), 0666);
+	if (fd < 0)
+		return -errno;
+	/* Only now: a named pipe waits for its reader, as it does in a shell. */
+	if (strcmp(path, "-") != 0)
+		(void)fcntl(fd, F_SETFL, O_APPEND | O_NONBLOCK);
+	rep->fd = fd;
+	return 0;
+}
+
+void
+report_replace(struct report *rep, int fd)
+{
+	if (rep->fd >= 0)
+		close(rep->fd);
+	rep->fd = fd;
+}
+
+void
+report_close(struct report *rep)
+{
+	report_flush(rep);
+	free(rep->waiting);
+	rep->waiting = NULL;
+	rep->nwaiting = 0;
+	if (rep->fd >= 0)
+		close(rep->fd);
+	rep->fd = -1;
+}
+
+/* Safe text holds no control characters: two characters need a backslash. */
+static void
+append_string(char *line, size_t cap, size_t *len, const char *s)
+{
+	base_append(line, cap, len, "\"");
+	for (; *s != '\0'; s++)
+		base_append(line, cap, len, "%s%c",
+		    *s == '"' || *s == '\\' ? "\\" : "", *s);
+	base_append(line, cap, len, "\"");
+}
+
+static void
+note_error(struct report *rep, int err)
+{
+	if (rep->error == 0)
+		rep->error = err;
+}
+
+/* What a pipe takes whole or not at all: lines, as far as they are whole. */
+static size_t
+portion(const char *text, size_t len)
+{
+	const char *end;
+
+	if (len <= PIPE_BUF)
+		return len;
+	end = memrchr(text, '\n', PIPE_BUF);
+	return end != NULL ? (size_t)(end + 1 - text) : PIPE_BUF;
+}
+
+/*
+ * How much of it is out; less than all, with errno, when there is no room or
+ * will never be any.  Room is asked for first because not every terminal or
+ * socket that was handed to us can be told not to let us wait.
+ */
+static size_t
+write_some(const struct report *rep, const char *text, size_t len)
+{
+	struct pollfd p = { .fd = rep->fd, .events = POLLOUT };
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		if (poll(&p, 1, 0) == 0) {
+			errno = EAGAIN;
+			break;
+		}
+		n = write(rep->fd, text + done,
+		    portion(text + done, len - done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	return done;
+}
+
+static void
+keep(struct report *rep, const char *text, size_t len)
+{
+	if (rep->waiting == NULL)
+		rep->waiting = malloc(REPORT_WAITING_MAX);
+	if (rep->waiting == NULL ||
+	    len > REPORT_WAITING_MAX - rep->nwaiting) {
+		note_error(rep, ENOBUFS);
+		return;
+	}
+	memcpy(rep->waiting + rep->nwaiting, text, len);
+	rep->nwaiting += len;
+}
+
+void
+report_flush(struct report *rep)
+{
+	size_t done;
+
+	if (rep->nwaiting == 0)
+		return;
+	done = write_some(rep, rep->waiting, rep->nwaiting);
+	rep->nwaiting -= done;
+	if (rep->nwaiting > 0 && errno != EAGAIN) {
+		note_error(rep, errno);
+		rep->nwaiting = 0;
+	}
+	memmove(rep->waiting, rep->waiting + done, rep->nwaiting);
+}
+
+bool
+report_waits(const struct report *rep)
+{
+	return rep->nwaiting > 0;
+}
+
+/*
+ * A line that does not fit is taken back, as far as the file allows: a reader
+ * meets whole lines only, and is told by other means that there are more.
+ */
+static void
+write_line(struct report *rep, const char *line, size_t len)
+{
+	struct stat st;
+	size_t done = 0;
+
+	report_flush(rep);
+	if (!report_waits(rep)) {
+		done = write_some(rep, line, len);
+		if (done == len)
+			return;
+		if (errno != EAGAIN) {
+			note_error(rep, errno);
+			if (done > 0 && fstat(rep->fd, &st) == 0 &&
+			    S_ISREG(st.st_mode) && ftruncate(rep->fd,
+			    st.st_size - (off_t)done) < 0)
+				return;
+			return;
+		}
+	}
+	keep(rep, line + done, len - done);
+}
+
+/* What nobody has counted is not 0. */
+static void
+append_number(char *line, size_t cap, size_t *len, const char *key,
+    bool counted, uint64_t n)
+{
+	base_append(line, cap, len, ", \"%s\": ", key);
+	if (counted)
+		base_append(line, cap, len, "%" PRIu64, n);
+	else
+		base_append(line, cap, len, "null");
+}
+
+/* Whether est_* are estimates, and from what: null is no sample. */
+static void
+append_sample(char *line, size_t cap, size_t *len, uint64_t period)
+{
+	base_append(line, cap, len, ", \"estimated\": %s, \"sample_period\": ",
+	    period != 0 ? "true" : "false");
+	if (period != 0)
+		base_append(line, cap, len, "%" PRIu64, period);
+	else
+		base_append(line, cap, len, "null");
+}
+
+void
+report_image(struct report *rep, const struct keeper *k)
+{
+	const struct blklist_counts *n = keeper_counts(k);
+	const struct {
+		const char *key;
+		uint64_t value;
+	} numbers[] = {
+		{ "allocs", n->allocs },
+		{ "frees", n->frees },
+		{ "failed", n->failed },
+		{ "inherited_blocks", n->inherited },
+		{ "live_blocks", n->aRecActive },
+		{ "live_bytes", n->live_bytes },
+		{ "peak_bytes", n->peak_bytes },
+		{ "lost", keeper_lost(k) },
+		{ "duplicate", n->duplicate },
+		{ "unknown_free", n->unknown_free },
+		{ "earlier", n->earlier },
+		{ "illegal_type", n->illegal_type },
+		{ "full", n->full },
+		{ "sites_full", k->sites_full },
+		{ "walks", k->walks },
+		{ "pairs", k->pairs },
+		{ "est_blocks", n->est_blocks },
+		{ "est_bytes", n->est_bytes },
+		{ "est_peak_bytes", n->est_peak_bytes },
+	};
+	char line[2048];	/* with the longest of all numbers, too */
+	size_t len = 0;
+
+	if (rep->fd < 0)
+		return;
+	base_append(line, sizeof line, &len, "{\"pid\": %d, \"comm\": ",
+	    (int)k->pid);
+	append_string(line, sizeof line, &len, k->comm);
+	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
+		append_number(line, sizeof line, &len, numbers[i].key,
+		    !k->missed && !k->arming.asleep, numbers[i].value);
+	/* A sleeper's own are counted too. */
+	append_number(line, sizeof line, &len, "marks", !k->missed, k->marks);
+	append_number(line, sizeof line, &len, "marks_untold", !k->missed,
+	    k->marks_untold);
+	append_sample(line, sizeof line, &len, k->sample);
+	base_append(line, sizeof line, &len, ", \"dormant\": %s",
+	    k->arming.asleep ? "true" : "false");
+	base_append(line, sizeof line, &len, ", \"armed_ms\": ");
+	if (k->arming.wall_ms != 0)
+		base_append(line, sizeof line, &len, "%" PRId64,
+		    k->arming.wall_ms);
+	else
+		base_append(line, sizeof line, &len, "null");
+	base_append(line, sizeof line, &len, ", \"complete\": %s}\n",
+	    keeper_complete(k) && !k->arming.asleep ? "true" : "false");
+	write_line(rep, line, len);
+}

@@ -1,0 +1,168 @@
+/*
+ * What a target's threads say of themselves: names, requesters, types, regions.
+ */
+#include <string.h>
+
+#include "../../base/base.h"
+#include "../host/proc.h"
+#include "keeper.h"
+#include "kept_memory.h"
+
+/*
+ * A thread's name costs three calls to read, and a program may begin threads
+ * faster than that: so many are read in one pass, the others when somebody
+ * asks.
+ */
+#define NAME_READS 64
+
+static struct keeper_thread *
+thread_at(struct keeper *k, unsigned index)
+{
+	void *array = k->thread;
+
+	if (index == 0 || index > KEEPER_THREADS_MAX)
+		return NULL;
+	if (index < k->threads)
+		return &k->thread[index];
+	if (base_grow(&array, &k->thread_cap, index + 1,
+	    sizeof *k->thread) < 0)
+		return NULL;
+	k->thread = array;
+	memset(&k->thread[k->threads], 0,
+	    (index + 1 - k->threads) * sizeof *k->thread);
+	k->threads = index + 1;
+	return &k->thread[index];
+}
+
+static void
+forget_requester(struct keeper *k, struct keeper_thread *t)
+{
+	if (t->has_requester)
+		k->requesters--;
+	t->has_requester = false;
+}
+
+static void
+thread_begins(struct keeper *k, const struct rec *rec)
+{
+	struct keeper_thread *t = thread_at(k, rec_thread(rec));
+
+	if (t == NULL)
+		return;
+	forget_requester(k, t);
+	keeper_kept_thread(k, rec_thread(rec));
+	t->tid = (uint32_t)rec_addr(rec);
+	t->name[0] = '\0';
+	if (k->pid != 0 && k->name_reads < NAME_READS) {
+		k->name_reads++;
+		proc_thread_comm(k->pid, (pid_t)t->tid, t->name);
+	}
+}
+
+static void
+thread_asks_for(struct keeper *k, const struct rec *rec)
+{
+	struct keeper_thread *t = thread_at(k, rec_thread(rec));
+	char name[9] = "";
+
+	if (t == NULL)
+		return;
+	forget_requester(k, t);
+	keeper_kept_thread(k, rec_thread(rec));
+	memset(&t->requester, 0, sizeof t->requester);
+	if (rec_size(rec) == 1) {
+		t->requester.node = (uint16_t)rec->w[2];
+	} else {
+		memcpy(name, &rec->w[2], 8);
+		if (name[0] == '\0')
+			return;
+		base_safe_text(t->requester.name, sizeof t->requester.name,
+		    name, strlen(name), false);
+	}
+	t->has_requester = true;
+	k->requesters++;
+}
+
+static void
+type_named(struct keeper *k, const struct rec *rec)
+{
+	unsigned code = rec_size(rec) & 0xff;
+	char name[9] = "", text[sizeof k->types->by_code[0].text];
+
+	memcpy(name, &rec->w[2], 8);
+	name[7] = '\0';
+	memcpy(text, k->types->by_code[code].text, sizeof text);
+	if (stream_types_name(k->types, code, name, text) == 0)
+		keeper_types_changed(k);
+}
+
+/* A description comes in pieces of eight bytes, each with its place. */
+static void
+type_described(struct keeper *k, const struct rec *rec)
+{
+	unsigned code = rec_size(rec) & 0xff;
+	uint64_t part = rec_size(rec) >> 8;
+	struct stream_type type = k->types->by_code[code];
+
+	if (type.name[0] == '\0' || part >= (sizeof type.text - 1) / 8)
+		return;
+	if (part == 0)
+		memset(type.text, 0, sizeof type.text);
+	memcpy(type.text + 8 * part, &rec->w[2], 8);
+	type.text[sizeof type.text - 1] = '\0';
+	stream_types_name(k->types, code, type.name, type.text);
+	keeper_kept_types(k);
+}
+
+void
+keeper_control(struct keeper *k, const struct rec *rec)
+{
+	k->controls++;
+	if (k->types == NULL)
+		return;
+	switch (rec_type(rec)) {
+	case REC_CTL_THREAD:
+		thread_begins(k, rec);
+		break;
+	case REC_CTL_REQUESTER:
+		thread_asks_for(k, rec);
+		break;
+	case REC_CTL_TYPE:
+		type_named(k, rec);
+		break;
+	case REC_CTL_TYPE_TEXT:
+		type_described(k, rec);
+		break;
+	case REC_CTL_REGION:
+	case REC_CTL_REGION_END:
+		known_control(&k->known, rec);
+		keeper_kept_known(k);
+		break;
+	case REC_CTL_STOP:
+	case REC_CTL_START:
+		/* The blocks between are unlisted: their frees are no errors. */
+		keeper_expect_unlisted(k);
+		break;
+	case REC_CTL_MARK:
+		k->marks++;	/* what it says is for readers of captures */
+		break;
+	default:
+		break;
+	}
+}
+
+void
+keeper_thread_name(struct keeper *k, unsigned thread, char *out, size_t cap)
+{
+	struct keeper_thread *t;
+
+	*out = '\0';
+	if (thread == 0 || thread >= k->threads)
+		return;
+	t = &k->thread[thread];
+	/* A thread names itself after it began: what it is called now counts. */
+	if (k->pid != 0 && t->tid != 0 && keeper_is_live(k))
+		proc_thread_comm(k->pid, (pid_t)t->tid, t->name);
+	base_safe_text(out, cap, t->name, strnlen(t->name, sizeof t->name),
+	    false);
+}

@@ -1,0 +1,111 @@
+/*
+ * node: what the rooms of pageknode share.  One loop, one thread; beside it the
+ * thread that accepts targets (hello.c), the one that makes keepers in advance
+ * (keeper_pool.c), a sleeping thread for each calm target (bell.c) and libuv's workers
+ * (symbols, /proc).
+ *
+ * A room includes the headers of the rooms below it.  The state of a room above
+ * the keepers is its own: here is only a pointer to it.  What a room below needs
+ * of a room above goes through node_hooks.
+ */
+#ifndef NODES_KEEPER_NODE_H
+#define NODES_KEEPER_NODE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "../../base/base.h"
+#include "../../stream/stream.h"
+#include "../../stream/wire/wire.h"
+#include "../host/access.h"
+#include "../host/socket.h"
+#include "../node_options/node_options.h"
+#include "../places/friendly.h"
+#include "bell.h"
+#include "drain.h"
+#include "dstrm.h"
+#include "keeper.h"
+#include "kept_node.h"
+
+#define NODE_PATH SOCKET_PATH		/* of the folder, and of what is in it */
+#define NODE_TARGETS_MAX 480		/* live targets */
+#define NODE_USER_TARGETS 120		/* live targets of one user at a system's node */
+
+struct arrivals;
+struct daemon;
+struct device;
+struct hello;
+struct images;
+struct listings;
+struct lookup;
+struct node;
+struct own;
+struct quota;
+struct run;
+struct serve;
+
+/* Calls from a room to one above it. */
+struct node_hooks {
+	/* Takes in the targets that have arrived. */
+	void (*adopt)(struct node *);
+	/* Stops the loop when there is nobody left to serve. */
+	void (*check_done)(struct node *);
+	/* Does a page's connection with that id still exist? */
+	bool (*is_connected)(struct node *, uint64_t conn);
+	/* Fills in the state of the node's command, as in STATS of the node. */
+	void (*stat_command)(struct node *, struct wire_stats *);
+};
+
+/* The process tree of the node's command. */
+struct command_tree {
+	pid_t parent;			/* our supervisor, the command's parent */
+	bool ended;
+	bool deserted;			/* our supervisor is gone */
+};
+
+struct node {
+	uv_loop_t *loop;
+	const struct node_hooks *hooks;
+	struct node_opts opts;
+	char name[64];			/* safe text */
+	uint16_t number;
+	uint8_t id[WIRE_EPOCH];
+	uint8_t boot[WIRE_EPOCH];
+	struct mono begun;
+	bool closing;
+	struct access access;
+	struct friendly friendly;	/* its table of nodes */
+	struct stream_types types;	/* table "types" */
+
+	struct dstrm dstrm;
+	struct keepers live;		/* with a row, not ended */
+	struct keeper *own_stream;	/* the node's own blocks; NULL none */
+	struct drain drain;
+	struct bells bells;
+	struct node_store store;
+	struct command_tree command;
+	_Atomic uint64_t last_stream;	/* last id given to a stream */
+	uv_timer_t second;
+	_Atomic bool awake;		/* some target logs, as far as is known */
+
+	struct own *own;
+	struct hello *hello;
+	struct quota *quota;		/* live targets that have a stream */
+	struct images *images;
+	struct serve *serve;
+	struct lookup *lookup;
+	struct listings *listings;
+	struct device *device;		/* NULL: its records do not come from one */
+	struct run *run;
+	struct daemon *daemon;
+};
+
+static inline void
+node_check_done(struct node *node)
+{
+	node->hooks->check_done(node);
+}
+
+#endif

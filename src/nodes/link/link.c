@@ -1,0 +1,560 @@
+/*
+ * A page's link to a node: requests with ids, and replies handed to whoever
+ * asked.  HELLO goes out first and requests follow without waiting for
+ * WELCOME: the node answers in order.
+ *
+ * A link with a way back is made again by itself.  Then requests do wait for
+ * WELCOME: until it has come nobody knows whether it is the same node, and one
+ * that refuses would look as if it came and went.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../base/base.h"
+#include "line.h"
+#include "link.h"
+#include "retry.h"
+
+struct ask {
+	uint32_t id;		/* 0: this place is free */
+	const void *owner;
+	link_reply_cb cb;
+	void *arg;
+};
+
+struct nodes_link {
+	uv_loop_t *loop;
+	struct line *line;		/* NULL: none at the moment */
+	uv_timer_t timer;		/* to the next try; in one, to the end of patience */
+	struct nodes_way way;		/* .start NULL: there is no way back */
+	bool given_up;
+	unsigned tries;			/* since it was last up for a while */
+	unsigned losses;
+	int64_t up_ms;			/* monotonic: since when there is WELCOME; 0 there is none */
+	uint32_t retry_ms;		/* the node asked for that much patience */
+	int64_t due_ms;			/* monotonic: the next try; 0 none is waited for */
+	struct ask asks[LINK_ASKS_MAX];
+	uint32_t last_id;
+	uint64_t heard;
+	uint64_t sent, received;	/* bytes, of all its lines */
+	bool closing;
+	bool welcomed;			/* once at least: what follows is known */
+	struct link_node node;
+	uint16_t called;		/* its number here; 0: as it says */
+	char called_name[NODES_NAME_MAX + 1];
+	enum nodes_state fault;		/* NODES_LIVE: none */
+	char reason[320];
+	pid_t child;			/* 0: none, or reaped */
+	pid_t born;			/* it, even then */
+};
+
+static void
+reap(struct nodes_link *link)
+{
+	if (link->child > 0 && waitpid(link->child, NULL, WNOHANG) != 0)
+		link->child = 0;
+}
+
+/* Calls off what an owner, or with NULL anybody, still waits for. */
+static void
+call_off(struct nodes_link *link, const void *owner, int err)
+{
+	struct ask ask;
+	size_t i;
+
+	for (i = 0; i < LINK_ASKS_MAX; i++) {
+		ask = link->asks[i];
+		if (ask.id == 0 || (owner != NULL && ask.owner != owner))
+			continue;
+		link->asks[i].id = 0;
+		ask.cb(ask.arg, err, NULL);
+	}
+}
+
+static void on_timer(uv_timer_t *);
+
+static void
+wait_ms(struct nodes_link *link, uint32_t ms)
+{
+	/* Not 0: libuv would not leave its timers as long as tries fail. */
+	if (ms == 0)
+		ms = 1;
+	link->due_ms = mono_ms(mono_now()) + ms;
+	uv_update_time(link->loop);
+	uv_timer_start(&link->timer, on_timer, ms, 0);
+}
+
+/* The next try, if there is to be one. */
+static void
+come_back(struct nodes_link *link, int err)
+{
+	const struct nodes_way *way = &link->way;
+	size_t len = strlen(link->reason);
+	bool again;
+	uint32_t ms;
+
+	if (link->born > 0 && way->start == NULL)
+		base_append(link->reason, sizeof link->reason, &len, ": it was "
+		    "started for its command alone and does not come back");
+	if (way->start == NULL || link->given_up)
+		return;
+	again = way->lost == NULL || way->lost(way->arg, err, link->reason,
+	    sizeof link->reason);
+	if (!again || (way->final >> link->fault & 1) != 0) {
+		link->given_up = true;
+		return;
+	}
+	ms = way->delay_ms != NULL ? way->delay_ms(way->arg, link->tries) :
+	    again_draw_ms(link->tries, way->most_ms != 0 ? way->most_ms :
+	    AGAIN_MOST_MS);
+	wait_ms(link, ms > link->retry_ms ? ms : link->retry_ms);
+}
+
+/*
+ * The connection is lost, or a try came to nothing (err < 0).  All that wait
+ * learn of it when everything else is in order: they may ask or close.
+ */
+static void
+lose(struct nodes_link *link, enum nodes_state fault, int err,
+    const char *reason)
+{
+	int64_t now = mono_ms(mono_now());
+
+	if (link->closing)
+		return;
+	link->fault = fault;
+	snprintf(link->reason, sizeof link->reason, "%s%s",
+	    link->way.where != NULL ? link->way.where : "", reason);
+	line_close(link->line);
+	link->line = NULL;
+	uv_timer_stop(&link->timer);
+	link->due_ms = 0;
+	if (link->up_ms != 0 && now - link->up_ms >= AGAIN_STEADY_MS)
+		link->tries = 0;
+	link->up_ms = 0;
+	link->losses++;
+	reap(link);
+	come_back(link, err);
+	link->retry_ms = 0;
+	call_off(link, NULL, -ENOTCONN);
+}
+
+static void
+welcome(struct nodes_link *link, const struct wire_welcome *w)
+{
+	link_text(link->node.name, sizeof link->node.name, w->node_name);
+	link->node.number = w->node_number;
+	link->node.mono_ns = w->mono_ns;
+	link->node.utc_ns = w->utc_ns;
+	memcpy(link->node.id, w->node_id, WIRE_EPOCH);
+	memcpy(link->node.boot, w->boot, WIRE_EPOCH);
+	link->welcomed = true;
+	link->up_ms = mono_ms(mono_now());
+	link->fault = NODES_LIVE;
+	link->reason[0] = '\0';
+	uv_timer_stop(&link->timer);
+	if (link->way.up != NULL)
+		link->way.up(link->way.arg);
+}
+
+static void
+on_hello_reply(void *arg, int err, const struct wire_msg *msg)
+{
+	struct nodes_link *link = arg;
+	char reason[300], text[WIRE_TEXT_MAX + 1];
+
+	if (err < 0)
+		return;
+	if (msg->type == WIRE_WELCOME && msg->welcome.version == WIRE_VERSION) {
+		welcome(link, &msg->welcome);
+		return;
+	}
+	if (msg->type == WIRE_WELCOME) {
+		snprintf(reason, sizeof reason, "node speaks version %u, "
+		    "this page %u", msg->welcome.version, WIRE_VERSION);
+		lose(link, NODES_VERSION, 0, reason);
+		return;
+	}
+	if (msg->type != WIRE_ERR) {
+		lose(link, NODES_UNREACHABLE, 0, "the node did not answer "
+		    "HELLO with WELCOME");
+		return;
+	}
+	link_text(text, sizeof text, msg->err.text);
+	link->retry_ms = msg->err.retry_ms;
+	if (msg->err.code == WIRE_E_VERSION) {
+		snprintf(reason, sizeof reason, "node and page speak no common "
+		    "version: %s", text);
+		lose(link, NODES_VERSION, 0, reason);
+	} else if (msg->err.code == WIRE_E_AUTH) {
+		snprintf(reason, sizeof reason, "the node refused: %s", text);
+		lose(link, NODES_DENIED, 0, reason);
+	} else {
+		snprintf(reason, sizeof reason, "the node refused: %s", text);
+		lose(link, NODES_UNREACHABLE, 0, reason);
+	}
+}
+
+static struct ask *
+find_ask(struct nodes_link *link, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < LINK_ASKS_MAX; i++)
+		if (link->asks[i].id == id)
+			return &link->asks[i];
+	return NULL;
+}
+
+/* Who speaks there before the node has? */
+static const char *
+garbage(const struct nodes_link *link, const char *reason)
+{
+	return link->way.stranger != NULL && link->up_ms == 0 ?
+	    link->way.stranger : reason;
+}
+
+/* One map: to whom it belongs.  Replies to what was forgotten fall silent. */
+static void
+on_map(void *arg, const uint8_t *map, size_t len)
+{
+	struct nodes_link *link = arg;
+	struct wire_msg msg;
+	struct ask *slot, ask;
+	char reason[300], text[WIRE_TEXT_MAX + 1];
+	int err;
+
+	link->received += WIRE_LENGTH_SIZE + len;
+	err = wire_decode(map, len, &msg);
+	if (err == -ENOMSG)
+		return;
+	if (err < 0) {
+		lose(link, NODES_UNREACHABLE, 0,
+		    garbage(link, "the node sent a malformed message"));
+		return;
+	}
+	link->heard++;
+	slot = msg.id != 0 ? find_ask(link, msg.id) : NULL;
+	if (slot != NULL) {
+		ask = *slot;
+		slot->id = 0;
+		ask.cb(ask.arg, 0, &msg);
+	} else if (msg.type == WIRE_ERR && msg.id == 0) {
+		link_text(text, sizeof text, msg.err.text);
+		snprintf(reason, sizeof reason, "the node closed the link: %s",
+		    text);
+		link->retry_ms = msg.err.retry_ms;
+		lose(link, msg.err.code == WIRE_E_AUTH ? NODES_DENIED :
+		    NODES_UNREACHABLE, 0, reason);
+	}
+}
+
+static void
+on_told(void *arg, enum nodes_state state, const char *sentence)
+{
+	lose(arg, state, 0, sentence);
+}
+
+static void
+on_line_lost(void *arg, bool ended, const char *reason)
+{
+	struct nodes_link *link = arg;
+
+	if (!ended)
+		lose(link, NODES_UNREACHABLE, 0, garbage(link, reason));
+	else if (link->way.why != NULL)
+		link->way.why(link->way.arg, on_told, link);
+	else
+		lose(link, NODES_UNREACHABLE, 0, reason);
+}
+
+static int
+ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
+    link_reply_cb cb, void *arg)
+{
+	struct ask *slot = find_ask(link, 0);
+	size_t bytes;
+	int err;
+
+	if (slot == NULL)
+		return -EBUSY;
+	if (++link->last_id == 0)
+		link->last_id = 1;
+	msg->id = link->last_id;
+	err = line_send(link->line, msg, &bytes);
+	if (err < 0)
+		return err;
+	link->sent += bytes;
+	*slot = (struct ask){ .id = msg->id, .owner = owner, .cb = cb,
+	    .arg = arg };
+	return 0;
+}
+
+int
+link_ask(struct nodes_link *link, struct wire_msg *msg, const void *owner,
+    link_reply_cb cb, void *arg)
+{
+	if (link->closing || link->fault != NODES_LIVE)
+		return -ENOTCONN;
+	return ask(link, msg, owner, cb, arg);
+}
+
+void
+link_forget(struct nodes_link *link, const void *owner)
+{
+	call_off(link, owner, -ECANCELED);
+}
+
+const struct link_node *
+link_node(const struct nodes_link *link)
+{
+	return link->welcomed ? &link->node : NULL;
+}
+
+void
+nodes_link_call(struct nodes_link *link, uint16_t number, const char *name)
+{
+	link->called = number;
+	snprintf(link->called_name, sizeof link->called_name, "%s", name);
+}
+
+const char *
+link_called(const struct nodes_link *link, uint16_t *number)
+{
+	if (link->called != 0) {
+		*number = link->called;
+		return link->called_name;
+	}
+	*number = link->welcomed ? link->node.number : 0;
+	return link->welcomed ? link->node.name : "";
+}
+
+enum nodes_state
+link_fault(const struct nodes_link *link, const char **reason)
+{
+	if (reason != NULL)
+		*reason = link->reason;
+	return link->fault;
+}
+
+unsigned
+link_losses(const struct nodes_link *link)
+{
+	return link->losses;
+}
+
+void
+link_bytes(const struct nodes_link *link, uint64_t *sent, uint64_t *received)
+{
+	*sent = link->sent;
+	*received = link->received;
+}
+
+uint64_t
+link_heard(const struct nodes_link *link)
+{
+	return link->heard;
+}
+
+void
+link_text(char *out, size_t cap, struct wire_text t)
+{
+	size_t len = t.len < cap - 1 ? t.len : cap - 1;
+
+	if (len > 0)
+		memcpy(out, t.s, len);
+	out[len] = '\0';
+}
+
+void
+link_own_child(struct nodes_link *link, pid_t pid)
+{
+	link->child = link->born = pid;
+}
+
+pid_t
+link_child(const struct nodes_link *link)
+{
+	return link->born;
+}
+
+enum nodes_state
+nodes_link_state(const struct nodes_link *link, const char **reason)
+{
+	enum nodes_state fault = link_fault(link, reason);
+
+	return fault == NODES_LIVE && !link->welcomed ? NODES_CONNECTING :
+	    fault;
+}
+
+/* --- making it, and making it again ------------------------------------- */
+
+/* HELLO over a new connection. */
+static int
+greet(struct nodes_link *link, int fd)
+{
+	static const struct line_ops ops = {
+		.map = on_map, .lost = on_line_lost };
+	struct wire_msg hello = {
+		.type = WIRE_HELLO,
+		.hello = {
+			.min = WIRE_VERSION,
+			.max = WIRE_VERSION,
+			.client = wire_text("pagek " PAGEK_VERSION),
+			.roles = WIRE_ROLE_READ | WIRE_ROLE_LIST_PUT |
+			    WIRE_ROLE_CONTROL,
+			.node = link_here(),
+		},
+	};
+	int err;
+
+	err = line_open(&link->line, link->loop, fd, &ops, link);
+	if (err < 0)
+		return err;
+	return ask(link, &hello, link, on_hello_reply, link);
+}
+
+static uint32_t
+patience_ms(const struct nodes_link *link)
+{
+	return link->way.patience_ms != NULL ?
+	    link->way.patience_ms(link->way.arg, link->tries) :
+	    AGAIN_PATIENCE_MS;
+}
+
+static void
+try_again(struct nodes_link *link)
+{
+	int r;
+
+	link->due_ms = 0;
+	link->tries++;
+	r = link->way.start(link->way.arg);
+	if (r >= 0)
+		r = greet(link, r);
+	if (r < 0)
+		lose(link, r == -EACCES || r == -EPERM ? NODES_DENIED :
+		    NODES_UNREACHABLE, r, strerror(-r));
+	else
+		uv_timer_start(&link->timer, on_timer, patience_ms(link), 0);
+}
+
+static void
+on_timer(uv_timer_t *timer)
+{
+	struct nodes_link *link = timer->data;
+
+	if (link->line == NULL)
+		try_again(link);
+	else
+		lose(link, NODES_UNREACHABLE, -ETIMEDOUT,
+		    "the node does not answer HELLO");
+}
+
+bool
+nodes_link_retry(struct nodes_link *link)
+{
+	if (link->closing || link->fault == NODES_LIVE ||
+	    link->way.start == NULL)
+		return false;
+	/* Just being tried: there is nothing to hasten. */
+	if (link->line != NULL)
+		return true;
+	link->given_up = false;
+	link->tries = 0;
+	wait_ms(link, 0);
+	return true;
+}
+
+bool
+link_returns(const struct nodes_link *link, unsigned *tries, int64_t *in_ms)
+{
+	int64_t left = link->due_ms - mono_ms(mono_now());
+
+	if (link->fault == NODES_LIVE || link->way.start == NULL ||
+	    link->given_up)
+		return false;
+	*tries = link->tries;
+	*in_ms = link->due_ms == 0 || left < 0 ? 0 : left;
+	return true;
+}
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	struct nodes_link *link = handle->data;
+
+	reap(link);
+	if (link->way.fini != NULL)
+		link->way.fini(link->way.arg);
+	free(link);
+}
+
+static int
+make(struct nodes_link **out, uv_loop_t *loop, int fd)
+{
+	struct nodes_link *link = calloc(1, sizeof *link);
+	int err;
+
+	if (link == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	link->loop = loop;
+	link->fault = NODES_LIVE;
+	/* This one never fails. */
+	uv_timer_init(loop, &link->timer);
+	link->timer.data = link;
+	err = greet(link, fd);
+	if (err < 0) {
+		nodes_link_close(link);
+		return err;
+	}
+	*out = link;
+	return 0;
+}
+
+int
+nodes_link_open(struct nodes_link **out, uv_loop_t *loop, int fd)
+{
+	return make(out, loop, fd);
+}
+
+int
+nodes_link_keep(struct nodes_link **out, uv_loop_t *loop,
+    const struct nodes_way *way)
+{
+	int r = way->start(way->arg);
+
+	if (r >= 0)
+		r = make(out, loop, r);
+	if (r < 0) {
+		if (way->fini != NULL)
+			way->fini(way->arg);
+		return r;
+	}
+	(*out)->way = *way;
+	return 0;
+}
+
+void
+link_way(struct nodes_link *link, const struct nodes_way *way)
+{
+	link->way = *way;
+}
+
+void
+nodes_link_close(struct nodes_link *link)
+{
+	if (link == NULL || link->closing)
+		return;
+	link->closing = true;
+	call_off(link, NULL, -ECANCELED);
+	line_close(link->line);
+	link->line = NULL;
+	uv_close((uv_handle_t *)&link->timer, on_closed);
+}

@@ -1,0 +1,457 @@
+/* See daemon.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../arrivals/arrivals.h"
+#include "../host/inherited.h"
+#include "../images/images.h"
+#include "../keeper/node.h"
+#include "../self_watch/self_watch.h"
+#include "../serve/serve.h"
+#include "../supervisor/command.h"
+#include "../takeover/takeover.h"
+#include "daemon.h"
+#include "run.h"
+
+#define FOLDER_MODE 0755	/* of the system's folder, whatever the umask is */
+#define PAGES_MODE 0660		/* of the system's sockets: the group's */
+#define PAGES_MODE_ALONE 0600	/* ... where there is no such group */
+#define TARGETS_MODE 0666	/* anybody's; what a target sees is its own */
+#define LOCK ".lock"		/* behind the path of the pages' socket */
+
+#define KEPT_LOCK FDSTORE_OURS "lock"
+
+/* --- places ------------------------------------------------------------- */
+
+/* /run is root's; nobody but root or us may have made what is below it. */
+static int
+system_folder(char *path, size_t cap)
+{
+	struct stat st;
+
+	if (mkdir(DAEMON_SYSTEM_FOLDER, FOLDER_MODE) == 0) {
+		if (chmod(DAEMON_SYSTEM_FOLDER, FOLDER_MODE) < 0)
+			return -errno;
+	} else if (errno != EEXIST) {
+		return -errno;
+	}
+	if (lstat(DAEMON_SYSTEM_FOLDER, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode) || (st.st_mode & 022) != 0 ||
+	    (st.st_uid != 0 && st.st_uid != geteuid()))
+		return -EPERM;
+	snprintf(path, cap, "%s", DAEMON_SYSTEM_FOLDER);
+	return 0;
+}
+
+static int
+find_place(const struct node *node, char path[NODE_PATH])
+{
+	char folder[NODE_PATH];
+	int r;
+
+	r = node->opts.system ? system_folder(folder, sizeof folder) :
+	    nodes_folder(folder, sizeof folder);
+	if (r < 0)
+		return node->opts.system ? node_say(DAEMON_SYSTEM_FOLDER, r) :
+		    node_say_folder(r);
+	if ((size_t)snprintf(path, NODE_PATH, "%s/" DAEMON_SOCKET, folder) >=
+	    NODE_PATH - strlen(DAEMON_HELLO))
+		return node_say(folder, -ENAMETOOLONG);
+	return 0;
+}
+
+/*
+ * Who holds the lock owns both names.  The kernel lets go of it when the last
+ * of a node and its supervisor is gone, and what they left behind is removed
+ * without a doubt.
+ */
+static int
+lock_place(struct node *node, const char *path)
+{
+	char lock[NODE_PATH + sizeof LOCK];
+	int fd = fdstore_take(&node->store.fds, KEPT_LOCK);
+
+	if (fd >= 0) {
+		node->daemon->lock_fd = fd;
+		return 0;
+	}
+	snprintf(lock, sizeof lock, "%s" LOCK, path);
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return node_say(lock, -errno);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int err = errno;
+
+		close(fd);
+		if (err != EWOULDBLOCK)
+			return node_say(lock, -err);
+		fprintf(stderr, "pageknode: a node runs at %s already\n",
+		    path);
+		return -EADDRINUSE;
+	}
+	node->daemon->lock_fd = fd;
+	fdstore_put(&node->store.fds, KEPT_LOCK, fd);
+	return 0;
+}
+
+/* --- listening ---------------------------------------------------------- */
+
+static int
+bind_place(const struct node *node, const char *path, int type, mode_t mode)
+{
+	if (!node->opts.system)
+		return socket_bind(path, type);
+	return socket_bind_for(path, type, mode, node->access.group);
+}
+
+/*
+ * The socket of the node before us, on which connections wait; -1 none.  One
+ * whose name somebody else has by now, since the folder was removed, goes on
+ * without it: it is not ours to remove.
+ */
+static int
+socket_before(struct node *node, const char *kept, const char *path,
+    bool *stays)
+{
+	struct fdstore *store = &node->store.fds;
+	const struct socket_file *file = kept_node_socket(node, kept);
+	char was[SOCKET_PATH];
+	int fd, is;
+
+	while ((fd = fdstore_take(store, kept)) >= 0) {
+		is = file != NULL && file->ino != 0 ?
+		    socket_is_there(path, file) :
+		    access(path, F_OK) == 0 ? 1 : -ENOENT;
+		if (inherited_path(fd, was) == 0 && strcmp(was, path) == 0 &&
+		    is >= 0) {
+			*stays = is == 0;
+			return fd;
+		}
+		close(fd);
+	}
+	return -1;
+}
+
+static int
+socket_new(struct node *node, const char *kept, const char *path, int fd)
+{
+	struct fdstore *store = &node->store.fds;
+	struct socket_file *file = kept_node_socket(node, kept);
+
+	if (fd < 0)
+		return fd;
+	if (file != NULL)
+		*file = socket_file(path);
+	fdstore_remove(store, kept);
+	fdstore_put(store, kept, fd);
+	return fd;
+}
+
+static int
+socket_at(struct node *node, const char *kept, const char *path, int type,
+    mode_t mode, bool *stays)
+{
+	int fd = socket_before(node, kept, path, stays);
+
+	return fd >= 0 ? fd : socket_new(node, kept, path,
+	    bind_place(node, path, type, mode));
+}
+
+int
+daemon_socket(struct node *node, const char *kept, const char *path, int type,
+    bool *stays)
+{
+	int fd = socket_before(node, kept, path, stays);
+
+	return fd >= 0 ? fd : socket_new(node, kept, path,
+	    socket_bind(path, type));
+}
+
+/*
+ * Targets first: from the moment on that a page is let in, who starts a
+ * program is watched.
+ */
+static int
+listen_own(struct node *node, const char *path)
+{
+	char hello[NODE_PATH + sizeof DAEMON_HELLO];
+	bool stays = false;
+	int fd, r;
+
+	r = lock_place(node, path);
+	if (r < 0)
+		return r;
+	snprintf(hello, sizeof hello, "%s" DAEMON_HELLO, path);
+	fd = socket_at(node, KEPT_TARGETS, hello, SOCK_SEQPACKET,
+	    TARGETS_MODE, &stays);
+	r = fd < 0 ? fd : hello_listen_fd(node->hello, node, fd, hello, stays);
+	if (r < 0)
+		return node_say(hello, r);
+	stays = false;
+	fd = socket_at(node, KEPT_PAGES, path, SOCK_STREAM,
+	    node->access.group != (gid_t)-1 ? PAGES_MODE : PAGES_MODE_ALONE,
+	    &stays);
+	r = fd < 0 ? fd : serve_listen_fd(node, fd, path, stays);
+	return r < 0 ? node_say(path, r) : 0;
+}
+
+static int
+listen_inherited(struct node *node, struct inherited *pages,
+    struct inherited *targets)
+{
+	int r;
+
+	if (pages->fd < 0 || targets->fd < 0) {
+		fprintf(stderr, "pageknode: of the two sockets that were "
+		    "passed one must be a stream socket, for pages, and one "
+		    "a sequential-packet socket, for targets\n");
+		if (pages->fd >= 0)
+			close(pages->fd);
+		if (targets->fd >= 0)
+			close(targets->fd);
+		return -EINVAL;
+	}
+	r = hello_listen_fd(node->hello, node, targets->fd, targets->path,
+	    true);
+	if (r < 0) {
+		close(pages->fd);
+		return node_say(targets->path, r);
+	}
+	r = serve_listen_fd(node, pages->fd, pages->path, true);
+	return r < 0 ? node_say(pages->path, r) : 0;
+}
+
+static int
+listen_somewhere(struct node *node, struct inherited *pages,
+    struct inherited *targets)
+{
+	char path[NODE_PATH];
+	int r;
+
+	if (pages->fd >= 0 || targets->fd >= 0)
+		return listen_inherited(node, pages, targets);
+	r = find_place(node, path);
+	return r < 0 ? r : listen_own(node, path);
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+/*
+ * Targets and files need descriptors too: pages have half of them at most.
+ */
+static void
+limit_pages(struct node *node)
+{
+	struct rlimit limit;
+
+	command_lift_limits(NULL);
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 ||
+	    limit.rlim_cur / 2 >= node->serve->max)
+		return;
+	node->serve->max = limit.rlim_cur >= 4 ?
+	    (unsigned)(limit.rlim_cur / 2) : 2;
+	fprintf(stderr, "pageknode: %llu descriptors are allowed: no more "
+	    "than %u pages at a time\n",
+	    (unsigned long long)limit.rlim_cur, node->serve->max);
+}
+
+static void
+on_interrupt(uv_signal_t *sig, int signum)
+{
+	struct node *node = sig->data;
+
+	(void)signum;
+	/* As by SIGTERM. */
+	tree_end_all(node, false);
+	uv_stop(node->loop);
+}
+
+/* Its terminal may go, a reader of its words too; ^C ends it. */
+static int
+watch_signals(struct node *node)
+{
+	static const int ignored[] = { SIGHUP, SIGPIPE, SIGXFSZ };
+	struct sigaction ign = { .sa_handler = SIG_IGN };
+	int r;
+
+	for (size_t i = 0; i < BASE_NELEM(ignored); i++)
+		sigaction(ignored[i], &ign, NULL);
+	r = run_watch(node);
+	if (r < 0)
+		return r;
+	r = uv_signal_init(node->loop, &node->daemon->interrupt);
+	if (r < 0)
+		return r;
+	node->daemon->interrupt.data = node;
+	node->daemon->watching = true;
+	return uv_signal_start(&node->daemon->interrupt, on_interrupt, SIGINT);
+}
+
+/* The note's ALLOCLOG: blocks of the node itself, in the classic format. */
+static int
+own_stream(struct node *node)
+{
+	struct keeper *k;
+	int r;
+
+	r = keeper_new(&k, node, &(struct keeper_opts){ .classic = true },
+	    NULL);
+	if (r < 0)
+		return r;
+	snprintf(k->comm, sizeof k->comm, "pageknode");
+	r = tree_join(k, DAEMON_OWN_STREAM);
+	if (r < 0) {
+		keeper_unref(k);
+		return r;
+	}
+	own_join(node, k);
+	return 0;
+}
+
+static void
+on_above_closed(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+/* What it sends is of a command; all else that is to be read there is its end. */
+static void
+on_above(uv_poll_t *above, int status, int events)
+{
+	struct node *node = above->data;
+	char word[FDSTORE_MESSAGE];
+	ssize_t n = recv(node->store.fds.fd, word, sizeof word - 1,
+	    MSG_DONTWAIT);
+
+	(void)status;
+	(void)events;
+	if (n > 0) {
+		word[n] = '\0';
+		run_told(node, word);
+		return;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	node->store.fds.gone = true;
+	node->daemon->above = NULL;
+	uv_close((uv_handle_t *)above, on_above_closed);
+	fprintf(stderr, "pageknode: its supervisor is gone: it runs on, and "
+	    "nobody starts it again\n");
+	run_deserted(node);
+}
+
+/* Without memory for that, the next message that cannot be sent tells us. */
+static void
+watch_supervisor(struct node *node)
+{
+	uv_poll_t *above;
+
+	if (node->opts.supervised < 0)
+		return;
+	above = malloc(sizeof *above);
+	if (above == NULL || uv_poll_init(node->loop, above,
+	    node->store.fds.fd) < 0) {
+		free(above);
+		return;
+	}
+	above->data = node;
+	node->daemon->above = above;
+	uv_poll_start(above, UV_READABLE | UV_DISCONNECT, on_above);
+}
+
+void
+daemon_store(struct node *node)
+{
+	fdstore_open(&node->store.fds, node->opts.supervised);
+	watch_supervisor(node);
+}
+
+/*
+ * Its place may be our starter's standard output, which we let go of; and one
+ * that begins anew would empty it, did it not know that it has lines.  Where
+ * systemd starts us again, a file that was moved away meanwhile is begun anew.
+ */
+void
+daemon_report(struct node *node)
+{
+	struct fdstore *store = &node->store.fds;
+	int fd;
+
+	if (node->opts.supervised < 0)
+		return;
+	fd = fdstore_take(store, KEPT_REPORT);
+	if (fd >= 0)
+		report_replace(&node->images->report, fd);
+	else if (node->images->report.fd >= 0)
+		fdstore_put(store, KEPT_REPORT, node->images->report.fd);
+}
+
+int
+daemon_begin(struct node *node)
+{
+	struct inherited pages, targets;
+	int r;
+
+	umask(077);
+	daemon_store(node);
+	limit_pages(node);
+	r = inherited_take(&pages, &targets, fdstore_inherit,
+	    &node->store.fds);
+	if (r < 0)
+		return node_say("the sockets that were passed", r);
+	daemon_report(node);
+	kept_node_begin(node);
+	r = own_stream(node);
+	if (r < 0)
+		return node_say(DAEMON_OWN_STREAM, r);
+	r = listen_somewhere(node, &pages, &targets);
+	if (r < 0)
+		return r;
+	r = watch_signals(node);
+	if (r < 0)
+		return node_say("signals", r);
+	listings_begin(node);
+	takeover_targets(node);
+	r = hello_start(node->hello);
+	if (r < 0)
+		return node_say("the thread that answers targets", r);
+	if (geteuid() == 0)
+		fprintf(stderr, "pageknode: it runs as root and need not: any "
+		    "user will do\n");
+	fprintf(stderr, "pageknode: listening at %s\n", node->serve->path);
+	fdstore_insist(&node->store.fds, "READY=1");
+	return 0;
+}
+
+void
+daemon_close(struct node *node)
+{
+	struct daemon *d = node->daemon;
+
+	/* A second word does not end us in the middle of our end. */
+	if (d->watching) {
+		uv_close((uv_handle_t *)&d->interrupt, NULL);
+		signal(SIGINT, SIG_IGN);
+	}
+	if (d->above != NULL) {
+		uv_poll_stop(d->above);
+		uv_close((uv_handle_t *)d->above, on_above_closed);
+	}
+	d->above = NULL;
+	d->watching = false;
+	node->own_stream = NULL;
+	/* The lock file stays: who removed it could remove another's. */
+	if (d->lock_fd > 0)
+		close(d->lock_fd);
+	d->lock_fd = 0;
+}

@@ -1,0 +1,321 @@
+/*
+ * Pages that come in, and those for whom there is no place.
+ *
+ * We accept by ourselves: libuv, when it is out of descriptors, accepts and
+ * closes without a word, and tells nobody.  Whoever cannot be served is told
+ * why in one ERR, which a fresh socket always has room for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../keeper/node.h"
+#include "serve.h"
+
+#define ACCEPT_MAX 16		/* connections taken before those are attended to */
+#define LATER_MS 50
+#define HASTE_MS 250		/* a hello that is later than this may cost the place */
+#define RETRY_MS 1000
+
+/* --- turning away ------------------------------------------------------- */
+
+static void
+refuse(int fd, enum wire_error code, const char *text)
+{
+	struct wire_msg m = { .type = WIRE_ERR, .err = { .code = code,
+		.text = wire_text(text),
+		.retry_ms = code == WIRE_E_BUSY ? RETRY_MS : 0 } };
+	uint8_t frame[WIRE_LENGTH_SIZE + 512];
+	size_t len;
+
+	if (wire_encode(&m, frame, sizeof frame, &len) == 0)
+		(void)!send(fd, frame, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+static void
+refuse_busy(struct serve *s, int fd, const char *text)
+{
+	s->refused++;
+	refuse(fd, WIRE_E_BUSY, text);
+}
+
+/*
+ * Without a descriptor one cannot even be refused, and the listener would stay
+ * readable for ever: the spare one makes room for that.
+ */
+static bool
+refuse_next(struct serve *s)
+{
+	int fd;
+
+	if (s->spare_fd >= 0)
+		close(s->spare_fd);
+	s->spare_fd = -1;
+	fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		refuse_busy(s, fd, "the node is out of descriptors");
+	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd >= 0;
+}
+
+/* --- places ------------------------------------------------------------- */
+
+/* The one that has asked for nothing for the longest, if that is too long. */
+static struct conn *
+most_idle(struct serve *s, int64_t now)
+{
+	struct conn *c, *most = NULL;
+
+	TAILQ_FOREACH(c, &s->conns, link)
+		if (now - c->heard_ms >= SERVE_IDLE_MS &&
+		    (most == NULL || c->heard_ms < most->heard_ms))
+			most = c;
+	return most;
+}
+
+static bool
+has_page(const struct serve *s, uid_t uid)
+{
+	const struct conn *c;
+
+	TAILQ_FOREACH(c, &s->conns, link)
+		if (c->peer.uid == uid)
+			return true;
+	return false;
+}
+
+/* NULL when there is a place for it; else why there is none. */
+static const char *
+no_place(struct node *node, const struct peer *peer)
+{
+	static char full[64];
+	struct serve *s = node->serve;
+	struct conn *idle;
+
+	if (node->access.system && peer->uid != 0 &&
+	    s->max > 2 * SERVE_CONNS_RESERVED &&
+	    s->count >= s->max - SERVE_CONNS_RESERVED &&
+	    has_page(s, peer->uid))
+		return "the last places are kept for other users";
+	if (s->count < s->max)
+		return NULL;
+	idle = most_idle(s, mono_ms(mono_now()));
+	if (idle != NULL) {
+		conn_fail(idle, 0, WIRE_E_BUSY,
+		    "nothing was asked for two minutes, and others wait");
+		conn_close(idle);
+		return NULL;
+	}
+	snprintf(full, sizeof full, "%u pages are connected already", s->max);
+	return full;
+}
+
+/*
+ * Those who have not said hello cannot take more than their share: who has
+ * been silent for longest goes, but everybody gets a moment.  To be asked when
+ * somebody waits to be let in.
+ */
+static bool
+may_accept(struct serve *s)
+{
+	int64_t now = mono_ms(mono_now());
+	struct conn *c, *oldest = NULL;
+
+	if (s->strangers < SERVE_STRANGERS)
+		return true;
+	TAILQ_FOREACH(c, &s->conns, link)
+		if (!c->greeted &&
+		    (oldest == NULL || c->begun_ms < oldest->begun_ms))
+			oldest = c;
+	if (oldest == NULL || now - oldest->begun_ms < HASTE_MS)
+		return false;
+	conn_fail(oldest, 0, WIRE_E_BUSY, "no hello came, and others wait");
+	conn_close(oldest);
+	return true;
+}
+
+/* --- coming in ---------------------------------------------------------- */
+
+static struct conn *
+conn_new(struct node *node, const struct peer *peer)
+{
+	struct conn *c = calloc(1, sizeof *c);
+
+	if (c == NULL)
+		return NULL;
+	if (wire_frames_init(&c->in, WIRE_REQUEST_MAX) < 0) {
+		free(c);
+		return NULL;
+	}
+	if (uv_pipe_init(node->loop, &c->pipe, 0) < 0) {
+		wire_frames_fini(&c->in);
+		free(c);
+		return NULL;
+	}
+	c->node = node;
+	c->pipe.data = c;
+	c->peer = *peer;
+	c->page.pid = peer->pid;
+	c->limit = ACCESS_ROLES;
+	c->page.id = ++node->serve->last_id;
+	/* The listener comes after it. */
+	c->given = node->opts.fd >= 0 && c->page.id == 1;
+	c->since_ms = c->begun_ms = c->heard_ms = mono_ms(mono_now());
+	TAILQ_INSERT_TAIL(&node->serve->conns, c, link);
+	node->serve->count++;
+	node->serve->strangers++;
+	return c;
+}
+
+int
+serve_add(struct node *node, int fd)
+{
+	struct peer peer;
+	const char *why;
+	struct conn *c;
+	int r;
+
+	r = access_peer(&node->access, fd, &peer);
+	if (r < 0) {
+		refuse(fd, WIRE_E_AUTH, "this node is another user's");
+		return 0;
+	}
+	why = no_place(node, &peer);
+	if (why != NULL) {
+		refuse_busy(node->serve, fd, why);
+		return 0;
+	}
+	c = conn_new(node, &peer);
+	if (c == NULL)
+		return -ENOMEM;
+	r = uv_pipe_open(&c->pipe, fd);
+	if (r < 0) {
+		conn_close(c);
+		return r;
+	}
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	conn_begin(c);
+	return 0;
+}
+
+static void on_listener(uv_poll_t *, int status, int events);
+
+static void
+on_later(uv_timer_t *later)
+{
+	struct node *node = later->data;
+
+	uv_poll_start(&node->serve->listener, UV_READABLE, on_listener);
+}
+
+/* Who waits in the listener's queue waits there a little longer. */
+static void
+pause_listener(struct serve *s)
+{
+	uv_poll_stop(&s->listener);
+	uv_timer_start(&s->later, on_later, LATER_MS, 0);
+}
+
+static void
+on_listener(uv_poll_t *listener, int status, int events)
+{
+	struct node *node = listener->data;
+	struct serve *s = node->serve;
+
+	(void)status;
+	(void)events;
+	for (int i = 0; i < ACCEPT_MAX; i++) {
+		int fd;
+
+		/* If another one waits we are called again, and know that. */
+		if (i > 0 && s->strangers >= SERVE_STRANGERS)
+			return;
+		if (!may_accept(s)) {
+			pause_listener(s);
+			return;
+		}
+		fd = accept4(s->listen_fd, NULL, NULL,
+		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0) {
+			if (serve_add(node, fd) < 0)
+				refuse_busy(s, fd, "the node is out of memory");
+		} else if (errno == EMFILE || errno == ENFILE) {
+			if (!refuse_next(s)) {
+				pause_listener(s);
+				return;
+			}
+		} else if (errno == EAGAIN) {
+			return;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			pause_listener(s);
+			return;
+		}
+	}
+}
+
+/* --- the listener ------------------------------------------------------- */
+
+int
+serve_listen_fd(struct node *node, int fd, const char *path, bool inherited)
+{
+	struct serve *s = node->serve;
+	int r = 0;
+
+	if (!inherited && listen(fd, SOMAXCONN) < 0)
+		r = -errno;
+	if (r == 0)
+		r = uv_poll_init(node->loop, &s->listener, fd);
+	if (r < 0) {
+		close(fd);
+		if (!inherited)
+			unlink(path);
+		return r;
+	}
+	uv_timer_init(node->loop, &s->later);
+	s->listener.data = s->later.data = node;
+	s->listen_fd = fd;
+	s->inherited = inherited;
+	s->file = socket_file(path);
+	strcpy(s->path, path);
+	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return uv_poll_start(&s->listener, UV_READABLE, on_listener);
+}
+
+int
+serve_listen(struct node *node, const char *path)
+{
+	int fd = socket_bind(path, SOCK_STREAM);
+
+	return fd < 0 ? fd : serve_listen_fd(node, fd, path, false);
+}
+
+void
+accept_init(struct node *node)
+{
+	struct serve *s = node->serve;
+
+	s->listen_fd = s->spare_fd = -1;
+	s->max = node->opts.clients != 0 ? node->opts.clients : SERVE_CONNS;
+}
+
+void
+accept_close(struct node *node)
+{
+	struct serve *s = node->serve;
+
+	if (s->listen_fd < 0)
+		return;
+	if (!s->inherited)
+		socket_remove(s->path, &s->file);
+	uv_close((uv_handle_t *)&s->listener, NULL);
+	uv_close((uv_handle_t *)&s->later, NULL);
+	close(s->listen_fd);
+	if (s->spare_fd >= 0)
+		close(s->spare_fd);
+	s->listen_fd = s->spare_fd = -1;
+}

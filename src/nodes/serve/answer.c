@@ -1,0 +1,376 @@
+/*
+ * Answers to requests of pages: the table of all, and those about streams that
+ * have no file of their own.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../images/images.h"
+#include "../keeper/keeper.h"
+#include "../keeper/node.h"
+#include "answer.h"
+
+int
+answer_init(struct answer_scratch **out)
+{
+	*out = calloc(1, sizeof **out);
+	return *out == NULL ? -ENOMEM : 0;
+}
+
+void
+answer_fini(struct answer_scratch *s)
+{
+	if (s != NULL)
+		pairs_fini(&s->pairs);
+	free(s);
+}
+
+/* False when the answer has been sent: it is another user's. */
+static bool
+is_readable(struct conn *c, const struct wire_msg *m, const struct keeper *k)
+{
+	if (access_reads(&c->node->access, &c->peer, k->uid))
+		return true;
+	conn_error(c, m->id, WIRE_E_AUTH,
+	    "this stream is of another user's process");
+	return false;
+}
+
+static bool
+is_controlled(struct conn *c, const struct wire_msg *m, const struct keeper *k)
+{
+	if (access_controls(&c->node->access, &c->peer, k->uid))
+		return true;
+	conn_error(c, m->id, WIRE_E_AUTH,
+	    "this process is another user's: that user and root may do so");
+	return false;
+}
+
+/* The row at an index, or NULL when the answer, an error, has been sent. */
+static const struct dstrm_row *
+row_meant(struct conn *c, const struct wire_msg *m, uint32_t index)
+{
+	const struct dstrm_row *row = dstrm_at(&c->node->dstrm, index);
+
+	if (row == NULL) {
+		conn_error(c, m->id, WIRE_E_NAME, "no such stream");
+		return NULL;
+	}
+	return is_readable(c, m, row->keeper) ? row : NULL;
+}
+
+struct keeper *
+answer_meant(struct conn *c, const struct wire_msg *m, uint32_t index,
+    const uint8_t epoch[WIRE_EPOCH], bool need_list)
+{
+	struct dstrm *t = &c->node->dstrm;
+	struct wire_msg err = { .type = WIRE_ERR, .id = m->id };
+	struct keeper *k = NULL;
+	int r = dstrm_get(t, index, epoch, &k);
+
+	if (r == 0 && !is_readable(c, m, k))
+		return NULL;
+	if (r == 0 && (k->list != NULL || !need_list))
+		return k;
+	err.err.code = r == -ESTALE ? WIRE_E_EPOCH : WIRE_E_NAME;
+	if (r == -ESTALE) {
+		err.err.text = wire_text("this index means another stream now");
+		memcpy(err.err.epoch, t->row[index].epoch, WIRE_EPOCH);
+	} else if (r < 0) {
+		err.err.text = wire_text("no such stream");
+	} else if (k->state == WIRE_S_NO_DATA) {
+		err.err.text = wire_text("this process has no stream");
+	} else {
+		err.err.text = wire_text(
+		    "the list of this ended target is no longer kept");
+	}
+	conn_reply(c, &err);
+	return NULL;
+}
+
+/* --- NAME --------------------------------------------------------------- */
+
+void
+answer_name(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_NAMED, .id = m->id };
+
+	if (tables_find(c->node, &m->name, &reply.named) < 0) {
+		conn_error(c, m->id, WIRE_E_NAME, "no such name");
+		return;
+	}
+	/* Only streams have a format, and streams have an owner. */
+	if (reply.named.format != 0 &&
+	    row_meant(c, m, reply.named.index) == NULL)
+		return;
+	conn_reply(c, &reply);
+}
+
+/* --- STAT --------------------------------------------------------------- */
+
+void
+answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
+{
+	const struct blklist_counts *n = keeper_counts(k);
+	const struct stream_feed_counts *feed =
+	    k->feed != NULL ? stream_feed_counts(k->feed) : NULL;
+
+	out[WIRE_N_RECORDS] = n->records;
+	out[WIRE_N_ALLOCS] = n->allocs;
+	out[WIRE_N_FREES] = n->frees;
+	out[WIRE_N_FAILED] = n->failed;
+	out[WIRE_N_INHERITED] = n->inherited;
+	out[WIRE_N_LIVE_BLOCKS] = n->aRecActive;
+	out[WIRE_N_LIVE_BYTES] = n->live_bytes;
+	out[WIRE_N_PEAK_BYTES] = n->peak_bytes;
+	out[WIRE_N_MAX] = n->aRecMax;
+	out[WIRE_N_LOST] = keeper_lost(k);
+	out[WIRE_N_DUPLICATE] = n->duplicate;
+	out[WIRE_N_UNKNOWN_FREE] = n->unknown_free;
+	out[WIRE_N_EARLIER] = n->earlier;
+	out[WIRE_N_ILLEGAL_TYPE] = n->illegal_type;
+	out[WIRE_N_FULL] = n->full;
+	out[WIRE_N_BAD] = k->bad;
+	out[WIRE_N_CYCLE_US] = k->cycle_us;
+	out[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
+	out[WIRE_N_SITES_FULL] = k->sites_full;
+	out[WIRE_N_WALKS] = k->walks;
+	out[WIRE_N_PAIRS] = k->pairs;
+	out[WIRE_N_UNSURE] = k->unsure;
+	out[WIRE_N_PEAK_MOST] = peak_most(k);
+	out[WIRE_N_SAMPLE] = k->sample;
+	out[WIRE_N_EST_BLOCKS] = n->est_blocks;
+	out[WIRE_N_EST_BYTES] = n->est_bytes;
+	out[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
+	out[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
+	out[WIRE_N_SKIPPED] = k->skipped;
+	out[WIRE_N_STAY] = n->records - 2 * n->cancelled;
+}
+
+static void
+stat_stream(const struct keeper *k, struct wire_stats *st)
+{
+	st->pid = (uint32_t)k->pid;
+	st->ppid = (uint32_t)k->ppid;
+	st->comm = wire_text(k->comm);
+	st->state = k->state;
+	st->status = k->status;
+	st->reason = wire_text(k->reason);
+	st->ended_ms = k->ended_ms;
+	answer_numbers(k, st->n);
+}
+
+void
+answer_stat(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_STATS, .id = m->id };
+	const struct dstrm_row *row;
+
+	reply.stats.index = m->stat.index;
+	reply.stats.targets_live = tree_live(c->node);
+	if (m->stat.index == UINT32_MAX) {
+		c->node->hooks->stat_command(c->node, &reply.stats);
+		friendly_stat(&c->node->friendly, reply.stats.n);
+		own_stat(c->node, reply.stats.n);
+		tree_stat(c->node, reply.stats.n);
+		listings_stat(c->node, &reply.stats);
+		reply.stats.n[WIRE_N_UP_S] =
+		    (uint64_t)mono_ms_since(c->node->begun) / 1000;
+	} else {
+		row = row_meant(c, m, m->stat.index);
+		if (row == NULL)
+			return;
+		stat_stream(row->keeper, &reply.stats);
+	}
+	conn_reply(c, &reply);
+}
+
+/* --- SYM, SITE, FRAME ---------------------------------------------------- */
+
+void
+answer_sym(struct conn *c, const struct wire_msg *m)
+{
+	const struct dstrm_row *row = row_meant(c, m, m->sym.index);
+
+	if (row == NULL)
+		return;
+	if (m->sym.kind != WIRE_SYM_THREAD)
+		conn_error(c, m->id, WIRE_E_NAME, "no names of that kind");
+	else
+		lookup_threads(c, m, row->keeper);
+}
+
+void
+answer_site(struct conn *c, const struct wire_msg *m)
+{
+	struct keeper *k;
+
+	k = answer_meant(c, m, m->site.index, m->site.epoch, false);
+	if (k != NULL)
+		lookup_sites(c, m, k);
+}
+
+void
+answer_frame(struct conn *c, const struct wire_msg *m)
+{
+	struct keeper *k;
+
+	k = answer_meant(c, m, m->frame.index, m->frame.epoch, false);
+	if (k != NULL)
+		lookup_frames(c, m, k);
+}
+
+/* --- TYPES -------------------------------------------------------------- */
+
+void
+answer_types(struct conn *c, const struct wire_msg *m)
+{
+	const struct dstrm_row *row = row_meant(c, m, m->types.index);
+	struct answer_scratch *s = c->node->serve->scratch;
+	struct wire_msg reply = { .type = WIRE_TYPED, .id = m->id };
+	const struct stream_types *types;
+	size_t len = 0;
+
+	if (row == NULL)
+		return;
+	types = row->keeper->types != NULL ? row->keeper->types :
+	    &c->node->types;
+	for (unsigned code = 0; code < 256; code++) {
+		const struct stream_type *t = &types->by_code[code];
+
+		if (t->name[0] == '\0')
+			continue;
+		s->bytes[len] = (uint8_t)code;
+		memcpy(s->bytes + len + 1, t->name, 8);
+		memcpy(s->bytes + len + 9, t->text, 41);
+		len += WIRE_TYPED_SIZE;
+	}
+	reply.typed.index = m->types.index;
+	reply.typed.types = (struct wire_bytes){ .p = s->bytes, .len = len };
+	conn_reply(c, &reply);
+}
+
+/* --- REGIONS ------------------------------------------------------------ */
+
+void
+answer_regions(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_REGIONED, .id = m->id };
+	uint8_t packed[WIRE_REGIONS_MAX * WIRE_REGION_SIZE];
+	struct wire_region region[WIRE_REGIONS_MAX];
+	const char *why;
+	struct keeper *k;
+	size_t n;
+
+	k = answer_meant(c, m, m->regions.index, m->regions.epoch, true);
+	if (k == NULL)
+		return;
+	n = tables_regions(k, region, &reply.regioned.no, &why);
+	for (size_t i = 0; i < n; i++)
+		wire_region_put(packed + i * WIRE_REGION_SIZE, &region[i]);
+	reply.regioned.index = m->regions.index;
+	reply.regioned.why = wire_text(why);
+	reply.regioned.regions = (struct wire_bytes){ .p = packed,
+		.len = n * WIRE_REGION_SIZE };
+	conn_reply(c, &reply);
+}
+
+/* --- END ---------------------------------------------------------------- */
+
+void
+answer_end(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_ENDED, .id = m->id };
+	struct keeper *k;
+
+	k = answer_meant(c, m, m->end.index, m->end.epoch, false);
+	if (k == NULL || !is_controlled(c, m, k))
+		return;
+	if (k == c->node->own_stream) {
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "this is the node itself, and no target");
+		return;
+	}
+	if (keeper_is_live(k) && k->pid == 0) {
+		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	} else if (keeper_is_live(k) && (k->pidfd < 0 ||
+	    syscall(SYS_pidfd_send_signal, k->pidfd, SIGTERM, NULL, 0) < 0)) {
+		/* The pid alone could be another process by now. */
+		conn_error(c, m->id, k->pidfd >= 0 && errno == EPERM ?
+		    WIRE_E_AUTH : WIRE_E_INTERNAL,
+		    "the target could not be told to end");
+		return;
+	}
+	conn_reply(c, &reply);
+}
+
+_Static_assert(ARMING_WATCHERS >= SERVE_CONNS_MAX,
+    "every page may watch the same target");
+
+/* --- ARM ---------------------------------------------------------------- */
+
+void
+answer_arm(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_ARMED, .id = m->id };
+	struct keeper *k;
+	int r;
+
+	k = answer_meant(c, m, m->arm.index, m->arm.epoch, false);
+	if (k == NULL || !is_controlled(c, m, k))
+		return;
+	r = arming_ask(k, c->page.id, (enum wire_arming)m->arm.arming);
+	if (r == -ENOTSUP)
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "only a process that lives and has a stream can be armed "
+		    "or sent to sleep");
+	else if (r < 0)
+		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
+	else
+		conn_reply(c, &reply);
+}
+
+/* --- the table ---------------------------------------------------------- */
+
+/* What wire.def has as a request is answered here. */
+static const struct request {
+	uint32_t role;
+	void (*answer)(struct conn *, const struct wire_msg *);
+} requests[] = {
+#define REQUEST(NAME, name, number, role, ...) \
+	[WIRE_##NAME] = { WIRE_ROLE_##role, answer_##name },
+#include "../../stream/wire/wire.def"
+};
+
+static void
+refuse_role(struct conn *c, const struct wire_msg *m, uint32_t role)
+{
+	if (role == WIRE_ROLE_LIST_PUT)
+		listings_refused(c->node);
+	conn_error(c, m->id, WIRE_E_AUTH, role == WIRE_ROLE_CONTROL ?
+	    "this page was not granted the role control" :
+	    role == WIRE_ROLE_LIST_PUT ?
+	    "this page was not granted the role list-put" :
+	    "this page was not granted the role read");
+}
+
+void
+answer(struct conn *c, const struct wire_msg *m)
+{
+	const struct request *r = m->type < BASE_NELEM(requests) &&
+	    requests[m->type].answer != NULL ? &requests[m->type] : NULL;
+	bool greets = r != NULL && r->role == WIRE_ROLE_NONE;
+
+	if (!c->greeted && !greets)
+		conn_fail(c, m->id, WIRE_E_FRAME, "a hello comes first");
+	else if (r == NULL || c->greeted == greets)
+		conn_fail(c, m->id, WIRE_E_FRAME, "not a request");
+	else if (!greets && (c->roles & r->role) == 0)
+		refuse_role(c, m, r->role);
+	else
+		r->answer(c, m);
+}

@@ -1,0 +1,340 @@
+/*
+ * Listings: what pages send to be stored, and what is stored.
+ *
+ * The loop's thread does it all.  Pieces are small, and on a disk of this
+ * machine they go no further than the kernel's memory; on one that is behind a
+ * network a close may wait for it, and targets with it: the manual says where a
+ * spool belongs.  The folder is read in turns, for there may be many files.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../keeper/node.h"
+#include "../spool/print.h"
+#include "../spool/spool.h"
+#include "answer.h"
+
+#define TURN_MS 2		/* of reading the folder: as of visits to targets */
+#define TURNS_ASKED 10		/* at once, when somebody waits for it */
+
+/* --- the spool ---------------------------------------------------------- */
+
+static void
+on_idle(uv_idle_t *idle)
+{
+	struct listings *l = ((struct node *)idle->data)->listings;
+
+	if (l->spool != NULL)
+		spool_turn(l->spool);
+	if (l->spool == NULL || !spool_is_reading(l->spool))
+		uv_idle_stop(idle);
+}
+
+/* The folder is being read: so between all else, until that is done. */
+static void
+read_on(struct node *node)
+{
+	struct listings *l = node->listings;
+
+	if (l->spool == NULL || !spool_is_reading(l->spool))
+		return;
+	if (!l->reads) {
+		uv_idle_init(node->loop, &l->idle);
+		l->idle.data = node;
+		l->reads = true;
+	}
+	uv_idle_start(&l->idle, on_idle);
+}
+
+/* Most spools are read within the time that one question may take. */
+static bool
+is_known(struct node *node)
+{
+	struct spool *s = node->listings->spool;
+
+	for (int i = 0; i < TURNS_ASKED && !spool_is_known(s); i++) {
+		spool_turn(s);
+		drain_beat(node);
+	}
+	return spool_is_known(s);
+}
+
+/*
+ * What was in a folder that is removed is lost, and what was on its way there
+ * is refused with it.
+ */
+static void
+drop_removed(struct listings *l)
+{
+	if (l->spool == NULL || spool_is_there(l->spool))
+		return;
+	print_from(l->print, NULL);
+	l->refused += spool_arriving(l->spool);
+	spool_close(l->spool);
+	l->spool = NULL;
+}
+
+/*
+ * A negative errno with the sentence why there is none; with `existing` -ENOENT
+ * where one is made by the first listing.
+ */
+static int
+open_spool(struct node *node, bool existing, char *why, size_t cap)
+{
+	struct listings *l = node->listings;
+	char path[SPOOL_PATH];
+	struct spool_opts opts = { .existing = existing, .turn_ms = TURN_MS };
+	int r = 0;
+
+	drop_removed(l);
+	if (l->spool != NULL)
+		return 0;
+	opts.path = node->opts.spool;
+	if (opts.path == NULL) {
+		r = spool_path(node->opts.system, path);
+		opts.path = path;
+	}
+	if (r < 0) {
+		snprintf(why, cap, "this node has no place for listings: %s",
+		    r != -ENOENT ? strerror(-r) : "neither XDG_STATE_HOME nor "
+		    "HOME is the path of a folder");
+		return -EIO;
+	}
+	r = spool_open(&l->spool, &opts, why, cap);
+	if (r < 0)
+		return r;
+	print_from(l->print, l->spool);
+	read_on(node);
+	return 0;
+}
+
+void
+listings_begin(struct node *node)
+{
+	char why[SPOOL_PATH + 128];
+	int r = open_spool(node, true, why, sizeof why);
+
+	if (r < 0 && r != -ENOENT)
+		fprintf(stderr, "pageknode: %s\n", why);
+}
+
+void
+listings_second(struct node *node)
+{
+	if (node->listings->spool != NULL)
+		spool_second(node->listings->spool);
+	read_on(node);
+}
+
+void
+listings_gone(struct conn *c)
+{
+	if (c->node->listings->spool != NULL)
+		spool_gone(c->node->listings->spool, c->page.id);
+}
+
+void
+listings_refused(struct node *node)
+{
+	node->listings->refused++;
+}
+
+void
+listings_stat(struct node *node, struct wire_stats *st)
+{
+	st->n[WIRE_N_LISTINGS] = node->listings->stored;
+	st->n[WIRE_N_LISTINGS_REFUSED] = node->listings->refused;
+}
+
+void
+listings_close(struct node *node)
+{
+	struct listings *l = node->listings;
+
+	print_close(l->print);
+	spool_close(l->spool);
+	l->print = NULL;
+	l->spool = NULL;
+	if (l->reads)
+		uv_close((uv_handle_t *)&l->idle, NULL);
+	l->reads = false;
+}
+
+/* --- LPUT --------------------------------------------------------------- */
+
+static enum wire_error
+code_of(int err)
+{
+	switch (err) {
+	case -EDQUOT:
+		return WIRE_E_QUOTA;
+	case -EBUSY:
+		return WIRE_E_BUSY;
+	case -ENOENT:
+		return WIRE_E_NAME;
+	case -EBADMSG:
+		return WIRE_E_FRAME;
+	default:
+		return WIRE_E_INTERNAL;
+	}
+}
+
+static void
+print_it(struct node *node, const struct spool_entry *e)
+{
+	struct listings *l = node->listings;
+	int r = 0;
+
+	if (!node->opts.print)
+		return;
+	if (l->print == NULL)
+		r = print_new(&l->print, node->loop, l->spool,
+		    node->opts.printer);
+	if (r < 0)
+		fprintf(stderr, "pageknode: listing %s was not printed: %s\n",
+		    e->name, strerror(-r));
+	else
+		print_add(l->print, e);
+}
+
+void
+answer_lput(struct conn *c, const struct wire_msg *m)
+{
+	struct node *node = c->node;
+	char why[SPOOL_PATH + 128], origin[SERVE_ORIGIN_MAX];
+	struct spool_sender who = { .conn = c->page.id, .uid = c->peer.uid };
+	struct wire_msg reply = { .type = WIRE_LACK, .id = m->id };
+	struct spool_ack ack;
+	int r;
+
+	own_app(node, OWN_LIST);
+	/* To tell it the file of users is read. */
+	if (m->lput.name.len == 0)
+		who.origin = conn_origin(c, origin, sizeof origin);
+	r = open_spool(node, false, why, sizeof why);
+	if (r < 0) {
+		r = -EIO;
+	} else {
+		(void)is_known(node);
+		r = spool_put(node->listings->spool, &who, &m->lput, &ack, why,
+		    sizeof why);
+	}
+	if (r < 0) {
+		/* Pieces of one that was refused before are no others. */
+		node->listings->refused += r != -ENOENT;
+		conn_error(c, m->id, code_of(r), why);
+		return;
+	}
+	reply.lack.name = wire_text(ack.entry->name);
+	reply.lack.part = m->lput.part;
+	reply.lack.stored = ack.stored;
+	conn_reply(c, &reply);
+	if (!ack.whole)
+		return;
+	node->listings->stored++;
+	print_it(node, ack.entry);
+}
+
+/* --- LISTINGS, LGET ------------------------------------------------------- */
+
+static bool
+is_for(const void *arg, const struct spool_entry *e)
+{
+	const struct conn *c = arg;
+
+	return access_reads(&c->node->access, &c->peer, e->uid);
+}
+
+/*
+ * False when the answer, an error, has been sent.  Where nothing was ever
+ * stored there is no spool, which is no error: *s is NULL.
+ */
+static bool
+spool_of(struct conn *c, const struct wire_msg *m, struct spool **s)
+{
+	char why[SPOOL_PATH + 128];
+	int r = open_spool(c->node, true, why, sizeof why);
+
+	*s = c->node->listings->spool;
+	if (*s != NULL && !is_known(c->node)) {
+		conn_error(c, m->id, WIRE_E_BUSY, "the node still reads what "
+		    "it has stored: ask again in a moment");
+		return false;
+	}
+	if (r == 0 || r == -ENOENT)
+		return true;
+	conn_error(c, m->id, WIRE_E_INTERNAL, why);
+	return false;
+}
+
+void
+answer_listings(struct conn *c, const struct wire_msg *m)
+{
+	struct wire_msg reply = { .type = WIRE_LISTED, .id = m->id };
+	const struct spool_entry *e = NULL;
+	struct spool *s;
+
+	if (!spool_of(c, m, &s))
+		return;
+	if (s != NULL && m->listings.after.len == 0)
+		spool_refresh(s);
+	read_on(c->node);
+	if (s != NULL)
+		e = spool_after(s, m->listings.after.s, m->listings.after.len,
+		    is_for, c);
+	if (e != NULL) {
+		reply.listed.name = wire_text(e->name);
+		reply.listed.origin = wire_text(e->origin);
+		reply.listed.title = wire_text(e->title);
+		reply.listed.parts = e->parts;
+		reply.listed.bytes = e->bytes;
+		reply.listed.wall_ms = e->wall_ms;
+		reply.listed.whole = spool_is_whole(e);
+	}
+	conn_reply(c, &reply);
+}
+
+void
+answer_lget(struct conn *c, const struct wire_msg *m)
+{
+	static uint8_t bytes[WIRE_LISTING_BYTES];
+	struct wire_msg reply = { .type = WIRE_LGOT, .id = m->id };
+	const struct spool_entry *e = NULL;
+	struct spool_part of;
+	size_t max = m->lget.max != 0 ? m->lget.max : sizeof bytes;
+	struct spool *s;
+	ssize_t n;
+
+	if (!spool_of(c, m, &s))
+		return;
+	if (s != NULL)
+		e = spool_find(s, m->lget.name.s, m->lget.name.len);
+	if (e == NULL || !is_for(c, e)) {
+		conn_error(c, m->id, WIRE_E_NAME, "no such listing");
+		return;
+	}
+	n = spool_read(s, e, m->lget.part, m->lget.at, bytes,
+	    max < sizeof bytes ? max : sizeof bytes, &of);
+	if (n == -ENOENT) {
+		conn_error(c, m->id, WIRE_E_NAME,
+		    "this part of the listing is not there");
+		return;
+	}
+	if (n == -EBADMSG) {
+		conn_error(c, m->id, WIRE_E_DAMAGED,
+		    "the file of a part is damaged");
+		return;
+	}
+	if (n < 0) {
+		conn_error(c, m->id, WIRE_E_INTERNAL, strerror((int)-n));
+		return;
+	}
+	reply.lgot.at = m->lget.at;
+	reply.lgot.size = of.size;
+	reply.lgot.bytes = (struct wire_bytes){ bytes, (size_t)n };
+	if (m->lget.at + (uint64_t)n == of.size)
+		reply.lgot.sha256 = (struct wire_bytes){ of.sum,
+			sizeof of.sum };
+	conn_reply(c, &reply);
+}

@@ -1,0 +1,503 @@
+/*
+ * Words for threads, stacks and frames.
+ *
+ * Threads' names and the frames of sites are in memory: the loop answers.
+ * What lies at a frame has to be read from files, by a reader that may take
+ * its time: a worker waits for it, for one FRAME at a time, as the reader
+ * serves one at a time anyway and other work needs libuv's few workers too.
+ * A worker that has been at it for LOOK_MS answers with what it has; the page
+ * asks for the rest, and whoever waited has a turn before that.
+ *
+ * A frame of a stack names its module, which the keeper's sites know for ever.
+ * A plain return address is looked up in the target's module table, behind its
+ * lock; an address that no known module covers makes the worker read the table
+ * anew, for the target may have loaded something since.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../symbol/symbol.h"
+#include "../keeper/node.h"
+#include "serve.h"
+
+#define READER "pagek-symbols"
+#define LOOK_MS 200
+#define LOOK_AT_ONCE 8		/* frames that the reader is asked about together */
+#define BUSY_MS 250		/* after which a page may come again */
+
+/* enum symbol_known goes to the page as it is. */
+_Static_assert((int)SYMBOL_PENDING == (int)WIRE_K_PENDING &&
+    (int)SYMBOL_LINE == (int)WIRE_K_LINE &&
+    (int)SYMBOL_NO_LINE == (int)WIRE_K_NO_LINE &&
+    (int)SYMBOL_NO_SYMBOL == (int)WIRE_K_NO_SYMBOL &&
+    (int)SYMBOL_NO_MODULE == (int)WIRE_K_NO_MODULE &&
+    (int)SYMBOL_NO_FILE == (int)WIRE_K_NO_FILE &&
+    (int)SYMBOL_OTHER_FILE == (int)WIRE_K_OTHER_FILE &&
+    (int)SYMBOL_DAMAGED == (int)WIRE_K_DAMAGED &&
+    (int)SYMBOL_NO_READER == (int)WIRE_K_NO_READER &&
+    SYMBOL_INLINES_MAX <= WIRE_INLINES_MAX &&
+    SYMBOL_NAME_MAX <= WIRE_TEXT_MAX,
+    "what is known is said in one way");
+
+/* One FRAME, from the request to its answer. */
+struct look {
+	uv_work_t work;
+	TAILQ_ENTRY(look) link;
+	struct node *node;
+	struct keeper *keeper;		/* a reference */
+	uint64_t conn;			/* who asked */
+	uint32_t request;
+	pid_t pid;			/* of the process while it lives, else 0 */
+	struct wire_frame frame;
+	struct symbol_place place[WIRE_SYMS_MAX];
+	char *path[WIRE_SYMS_MAX];	/* of the place; NULL none */
+	bool unsure[WIRE_SYMS_MAX];	/* more than one module was there: which is not known */
+	uint32_t n;			/* frames answered so far */
+	uint8_t packed[WIRE_PACKED_MAX];
+	size_t len;
+	struct symbols_fetch fetch;
+	bool fetching;
+};
+
+/* --- the reader --------------------------------------------------------- */
+
+void
+lookup_init(struct node *node)
+{
+	struct lookup *lk = node->lookup;
+	char reader[PATH_MAX];
+	struct symbols_opts opts = {
+		.reader = reader,
+		.path = secure_getenv("PAGEK_SYMBOL_PATH"),
+		.fetch = true,
+	};
+
+	TAILQ_INIT(&lk->queue);
+	if (nodes_program(READER, reader, sizeof reader) < 0 ||
+	    symbols_new(&lk->symbols, &opts) < 0)
+		lk->symbols = NULL;
+}
+
+static void
+look_free(struct look *l)
+{
+	for (size_t i = 0; i < l->frame.n; i++)
+		free(l->path[i]);
+	keeper_unref(l->keeper);
+	free(l);
+}
+
+void
+lookup_close(struct node *node)
+{
+	struct lookup *lk = node->lookup;
+	struct look *l;
+
+	lk->stop = true;
+	/* A reader that is stopped, or thinks for long, is not waited for. */
+	if (lk->symbols != NULL)
+		symbols_stop(lk->symbols);
+	while ((l = TAILQ_FIRST(&lk->queue)) != NULL) {
+		TAILQ_REMOVE(&lk->queue, l, link);
+		look_free(l);
+	}
+}
+
+void
+lookup_fini(struct node *node)
+{
+	if (node->lookup->symbols != NULL)
+		symbols_free(node->lookup->symbols);
+}
+
+/* --- places ------------------------------------------------------------- */
+
+/*
+ * Whether several modules have lain at an address, one after the other.  Then
+ * what lies there now says nothing of an address whose module is not known.
+ */
+static bool
+was_shared(const struct stream_sites *sites, uint64_t pc)
+{
+	struct stream_module m;
+	unsigned n = 0;
+
+	/* A return address may be the end of its module. */
+	for (unsigned no = 1; n < 2 && no <= stream_sites_modules(sites); no++)
+		n += stream_sites_get_module(sites, no, &m) && pc > m.start &&
+		    pc <= m.end;
+	return n == 2;
+}
+
+/* Where a frame of a stack lies, as far as its module is known by number. */
+static int
+place_frame(struct look *l, size_t i)
+{
+	uint64_t frame = l->frame.frame[i];
+	struct symbol_place *p = &l->place[i];
+	const struct keeper *k = l->keeper;
+	struct stream_module m;
+
+	if (k->sites == NULL)
+		return 0;
+	l->unsure[i] = frame_module(frame) == 0 &&
+	    was_shared(k->sites, frame_pc(frame));
+	if (frame_module(frame) == 0 ||
+	    !stream_sites_get_module(k->sites, frame_module(frame), &m) ||
+	    m.path[0] == '\0' || m.cut)
+		return 0;
+	l->path[i] = strdup(m.path);
+	if (l->path[i] == NULL)
+		return -ENOMEM;
+	p->path = l->path[i];
+	p->pid = l->pid;
+	p->address = (frame_pc(frame) - m.bias) & REC_ADDR_MASK;
+	p->mapped_ns = m.seen_ns;
+	if (m.build_id_len <= sizeof p->build_id) {
+		p->build_id_len = m.build_id_len;
+		memcpy(p->build_id, m.build_id, m.build_id_len);
+	}
+	return 0;
+}
+
+/* 0 is not known. */
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/*
+ * By the module table: a frame without a module, and what a module without a
+ * build id needs so that a file changed since is not taken for it.  What was
+ * unloaded is not in the table, and something newer of that path may be: when
+ * the module was first seen holds for it either way.
+ */
+static void
+place_by_table(struct look *l, const struct symbol_modules *modules, size_t i)
+{
+	struct symbol_place *p = &l->place[i], t = { .path = NULL };
+
+	if (l->unsure[i] || (p->path != NULL && p->build_id_len > 0))
+		return;
+	symbol_modules_place(modules, frame_pc(l->frame.frame[i]), &t);
+	if (t.path == NULL)
+		return;
+	if (p->path == NULL) {
+		l->path[i] = strdup(t.path);
+		*p = t;
+		p->path = l->path[i];
+		p->pid = l->pid;
+	} else if (strcmp(p->path, t.path) == 0) {
+		p->inode = t.inode;
+		p->mapped_ns = earlier(p->mapped_ns, t.mapped_ns);
+	}
+}
+
+static bool
+table_covers(const struct look *l, const struct symbol_modules *modules)
+{
+	for (size_t i = 0; i < l->frame.n; i++)
+		if (l->place[i].build_id_len == 0 && !symbol_modules_covers(
+		    modules, frame_pc(l->frame.frame[i])))
+			return false;
+	return true;
+}
+
+static void
+place_others(struct look *l)
+{
+	struct keeper *k = l->keeper;
+
+	pthread_mutex_lock(&k->modules_lock);
+	if (k->modules == NULL && symbol_modules_new(&k->modules) < 0)
+		k->modules = NULL;
+	if (k->modules != NULL) {
+		if (l->pid != 0 && !table_covers(l, k->modules))
+			symbol_modules_read(k->modules, l->pid);
+		for (size_t i = 0; i < l->frame.n; i++)
+			place_by_table(l, k->modules, i);
+	}
+	pthread_mutex_unlock(&k->modules_lock);
+}
+
+/* --- words -------------------------------------------------------------- */
+
+/* A path too long for the wire keeps its end, where the file's name is. */
+static struct wire_text
+path_text(const char *path)
+{
+	size_t len, cut;
+
+	if (path == NULL)
+		return (struct wire_text){ NULL, 0 };
+	len = strlen(path);
+	cut = len > WIRE_TEXT_MAX ? len - WIRE_TEXT_MAX : 0;
+	while (cut > 0 && ((unsigned char)path[cut] & 0xc0) == 0x80)
+		cut++;
+	return (struct wire_text){ path + cut, len - cut };
+}
+
+static bool
+put_words(struct look *l, size_t i, const struct symbol_words *in)
+{
+	const struct symbol_place *p = &l->place[i];
+	struct wire_words w = {
+		.frame = l->frame.frame[i],
+		.known = in->known,
+		.fetching = in->fetching,
+		.offset = in->address != 0 ? in->address : p->address,
+		.module = path_text(p->path),
+		.n = in->n,
+	};
+
+	for (size_t j = 0; j < in->n; j++)
+		w.line[j] = (struct wire_inline){
+			.function = wire_text(in->line[j].function),
+			.file = path_text(in->line[j].file),
+			.line = in->line[j].line };
+	return wire_framed_put(l->packed, sizeof l->packed, &l->len, &w);
+}
+
+static bool
+is_file(const struct symbol_place *p)
+{
+	return p->path != NULL && strcmp(p->path, "[anon]") != 0;
+}
+
+/* The words of n places of one file; of no file, without a reader. */
+static void
+look_at(const struct look *l, size_t at, size_t n, struct symbol_words *out)
+{
+	struct symbols *symbols = l->node->lookup->symbols;
+	const struct symbol_place *p = &l->place[at];
+
+	if (symbols != NULL && is_file(p)) {
+		symbols_look(symbols, p, n, out);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct symbol_words){ .known = is_file(p) ?
+			SYMBOL_NO_READER : SYMBOL_NO_MODULE };
+}
+
+/* How many of the next frames are of one file: it may be a slow one. */
+static size_t
+of_one_file(const struct look *l)
+{
+	const struct symbol_place *p = &l->place[l->n];
+	size_t n = 1, max = l->frame.n - l->n;
+
+	while (n < max && n < LOOK_AT_ONCE && is_file(&p[n]) == is_file(p) &&
+	    (!is_file(p) || strcmp(p[n].path, p->path) == 0))
+		n++;
+	return n;
+}
+
+/* False when the answer is full. */
+static bool
+look_some(struct look *l)
+{
+	struct symbol_words words[LOOK_AT_ONCE];
+	size_t at = l->n, n = of_one_file(l);
+	bool room = true;
+
+	look_at(l, at, n, words);
+	for (size_t i = 0; i < n; i++) {
+		room = room && put_words(l, at + i, &words[i]);
+		l->n += room;
+		symbol_words_fini(&words[i]);
+	}
+	return room;
+}
+
+static void
+look_up(uv_work_t *work)
+{
+	struct look *l = work->data;
+	struct lookup *lk = l->node->lookup;
+	struct mono begun = mono_now();
+
+	place_others(l);
+	while (l->n < l->frame.n && !lk->stop && look_some(l) &&
+	    mono_ms_since(begun) < LOOK_MS)
+		;
+	if (lk->symbols != NULL)
+		l->fetching = symbols_fetching(lk->symbols, &l->fetch);
+}
+
+/* --- FRAME -------------------------------------------------------------- */
+
+static void
+send_framed(struct conn *c, const struct look *l)
+{
+	struct wire_msg reply = { .type = WIRE_FRAMED, .id = l->request };
+	struct wire_framed *f = &reply.framed;
+
+	f->index = l->frame.index;
+	f->n = l->n;
+	f->words = (struct wire_bytes){ l->packed, l->len };
+	if (l->fetching) {
+		f->fetched_kb = l->fetch.kb;
+		f->fetch_kb = l->fetch.of_kb;
+		f->fetch = path_text(l->fetch.module);
+	}
+	conn_reply(c, &reply);
+}
+
+static void look_next(struct node *);
+
+static void
+looked_up(uv_work_t *work, int status)
+{
+	struct look *l = work->data;
+	struct node *node = l->node;
+	struct conn *c = serve_find(node, l->conn);
+
+	(void)status;
+	if (c != NULL) {
+		c->looking = false;
+		send_framed(c, l);
+	}
+	look_free(l);
+	node->lookup->working = false;
+	look_next(node);
+}
+
+static void
+look_next(struct node *node)
+{
+	struct lookup *lk = node->lookup;
+	struct look *l = TAILQ_FIRST(&lk->queue);
+
+	if (lk->working || l == NULL)
+		return;
+	TAILQ_REMOVE(&lk->queue, l, link);
+	lk->working = true;
+	own_app(node, OWN_SYMB);
+	/* It fails only without a function to call. */
+	uv_queue_work(node->loop, &l->work, look_up, looked_up);
+}
+
+/* What needs no file, for there is none: a generator's frames. */
+static void
+send_source_words(struct conn *c, const struct wire_msg *m,
+    const struct keeper *k)
+{
+	static uint8_t packed[WIRE_PACKED_MAX];
+	struct wire_msg reply = { .type = WIRE_FRAMED, .id = m->id };
+	struct wire_words w;
+	size_t i, len = 0;
+
+	for (i = 0; i < m->frame.n; i++) {
+		w = (struct wire_words){ .known = WIRE_K_NO_MODULE };
+		k->source_words(m->frame.frame[i], &w);
+		w.frame = m->frame.frame[i];
+		if (!wire_framed_put(packed, sizeof packed, &len, &w))
+			break;
+	}
+	reply.framed.index = m->frame.index;
+	reply.framed.n = (uint32_t)i;
+	reply.framed.words = (struct wire_bytes){ packed, len };
+	conn_reply(c, &reply);
+}
+
+static int
+queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
+{
+	struct look *l = malloc(sizeof *l);
+	int r = 0;
+
+	if (l == NULL)
+		return -ENOMEM;
+	l->work.data = l;
+	l->node = c->node;
+	l->keeper = k;
+	keeper_ref(k);
+	l->conn = c->page.id;
+	l->request = m->id;
+	l->pid = keeper_is_live(k) ? k->pid : 0;
+	l->frame = m->frame;
+	memset(l->place, 0, sizeof l->place);
+	memset(l->path, 0, sizeof l->path);
+	memset(l->unsure, 0, sizeof l->unsure);
+	l->n = 0;
+	l->len = 0;
+	l->fetching = false;
+	for (size_t i = 0; i < l->frame.n && r == 0; i++)
+		r = place_frame(l, i);
+	if (r < 0) {
+		look_free(l);
+		return r;
+	}
+	c->looking = true;
+	TAILQ_INSERT_TAIL(&c->node->lookup->queue, l, link);
+	look_next(c->node);
+	return 0;
+}
+
+void
+lookup_frames(struct conn *c, const struct wire_msg *m, struct keeper *k)
+{
+	struct wire_msg busy = { .type = WIRE_ERR, .id = m->id, .err = {
+		.code = WIRE_E_BUSY, .retry_ms = BUSY_MS,
+		.text = wire_text("one question about frames at a time") } };
+
+	if (k->source_words != NULL)
+		send_source_words(c, m, k);
+	else if (c->looking)
+		conn_reply(c, &busy);
+	else if (queue_look(c, m, k) < 0)
+		conn_error(c, m->id, WIRE_E_INTERNAL, "out of memory");
+}
+
+/* --- SITE --------------------------------------------------------------- */
+
+void
+lookup_sites(struct conn *c, const struct wire_msg *m, struct keeper *k)
+{
+	static uint8_t packed[WIRE_PACKED_MAX];
+	struct wire_msg reply = { .type = WIRE_SITED, .id = m->id };
+	size_t i, len = 0;
+
+	for (i = 0; i < m->site.n; i++) {
+		struct wire_stack st = { .site = m->site.site[i] };
+		struct stream_site site;
+
+		if (k->sites != NULL &&
+		    stream_sites_get(k->sites, st.site, &site)) {
+			st.depth = (uint8_t)site.depth;
+			st.end = (uint8_t)site.end;
+			memcpy(st.frame, site.frame,
+			    site.depth * sizeof st.frame[0]);
+		}
+		if (!wire_sited_put(packed, sizeof packed, &len, &st))
+			break;
+	}
+	reply.sited.index = m->site.index;
+	reply.sited.n = (uint32_t)i;
+	reply.sited.sites = (struct wire_bytes){ packed, len };
+	conn_reply(c, &reply);
+}
+
+/* --- SYM ---------------------------------------------------------------- */
+
+void
+lookup_threads(struct conn *c, const struct wire_msg *m, struct keeper *k)
+{
+	static char name[WIRE_SYMS_MAX][WIRE_TEXT_MAX + 1];
+	struct wire_msg reply = { .type = WIRE_SYMS, .id = m->id };
+
+	reply.syms.index = m->sym.index;
+	reply.syms.kind = m->sym.kind;
+	reply.syms.n = m->sym.n;
+	for (size_t i = 0; i < m->sym.n; i++) {
+		name[i][0] = '\0';
+		if (m->sym.addr[i] < KEEPER_THREADS_MAX)
+			keeper_thread_name(k, (unsigned)m->sym.addr[i],
+			    name[i], sizeof name[i]);
+		reply.syms.name[i] = wire_text(name[i]);
+	}
+	conn_reply(c, &reply);
+}

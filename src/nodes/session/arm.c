@@ -1,0 +1,127 @@
+/*
+ * Arming the watched target, because it is watched or because somebody said
+ * so.
+ *
+ * A page that opens a dormant target arms it, once: whoever sends it to sleep
+ * afterwards is not contradicted.  A target that somebody else has armed is
+ * watched too, so that it does not go to sleep when he goes.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "state.h"
+
+static void
+settle_wish(struct nodes_session *s, int err)
+{
+	s->wish = SESSION_NO_WISH;
+	s->look.arming = false;
+	s->look.arm_error = err;
+}
+
+static void
+refused(struct nodes_session *s, const struct wire_err *e)
+{
+	char text[WIRE_TEXT_MAX + 1];
+
+	if (e->code == WIRE_E_EPOCH) {
+		/* Somebody was first: looked up again, then asked again. */
+		session_refused(s, e);
+		return;
+	}
+	link_text(text, sizeof text, e->text);
+	session_say(s, "the node did not %s the target: %s",
+	    s->wish == WIRE_ARM_OFF ? "disarm" : "arm", text);
+	settle_wish(s, e->code == WIRE_E_AUTH ? -EPERM :
+	    e->code == WIRE_E_NAME ? -ENOTSUP : -EIO);
+}
+
+void
+lost_arm(struct nodes_session *s, int err)
+{
+	if (err != -ECANCELED)
+		settle_wish(s, err);
+}
+
+void
+answered_arm(struct nodes_session *s, const struct wire_msg *msg)
+{
+	bool sleeps = s->stream_state == WIRE_S_DORMANT;
+	bool sleep = s->wish == WIRE_ARM_OFF;
+
+	if (msg->type == WIRE_ERR) {
+		refused(s, &msg->err);
+	} else {
+		settle_wish(s, msg->type == WIRE_ARMED ? 0 : -EIO);
+		if (msg->type == WIRE_ARMED && sleeps != sleep)
+			session_anew(s);
+	}
+	s->news(s->arg);
+}
+
+/* Asks for what is wanted, unless that is on its way. */
+static void
+send_wish(struct nodes_session *s)
+{
+	struct wire_msg msg = {
+		.type = WIRE_ARM,
+		.arm = { .index = s->index, .arming = (uint32_t)s->wish },
+	};
+	int err;
+
+	if (s->wish == SESSION_NO_WISH ||
+	    session_waits(s, SESSION_ASK_ARM) > 0 || s->step < SESSION_LOAD)
+		return;
+	memcpy(msg.arm.epoch, s->epoch, WIRE_EPOCH);
+	err = session_ask(s, SESSION_ASK_ARM, &msg);
+	if (err < 0)
+		settle_wish(s, err);
+}
+
+static void
+want(struct nodes_session *s, enum wire_arming arming)
+{
+	s->wish = (int)arming;
+	s->look.arming = true;
+	s->look.arm_error = 0;
+	send_wish(s);
+}
+
+void
+arm_found(struct nodes_session *s)
+{
+	bool due = s->arm_due;
+
+	s->arm_due = false;
+	if (due && s->stream_state == WIRE_S_DORMANT &&
+	    s->wish == SESSION_NO_WISH)
+		want(s, WIRE_ARM_WATCH);
+	else
+		send_wish(s);
+}
+
+void
+arm_standing(struct nodes_session *s)
+{
+	uint64_t armed = s->keeper[WIRE_N_ARMED_MS];
+
+	s->look.armed_wall_ms = (int64_t)armed;
+	if (armed == 0 || armed == s->arming_seen || s->opts.look_only ||
+	    s->wish != SESSION_NO_WISH || s->stream_state != WIRE_S_LIVE)
+		return;
+	s->arming_seen = armed;
+	want(s, WIRE_ARM_WATCH);
+}
+
+int
+nodes_session_arm(struct nodes_session *s, enum wire_arming arming)
+{
+	if (s->step < SESSION_LOAD ||
+	    (s->stream_state != WIRE_S_LIVE &&
+	    s->stream_state != WIRE_S_DORMANT))
+		return -ENOENT;
+	if (s->wish != SESSION_NO_WISH)
+		return -EBUSY;
+	want(s, arming);
+	return s->look.arm_error;
+}

@@ -1,0 +1,156 @@
+/* See ward.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../host/proc.h"
+#include "command.h"
+#include "ward.h"
+
+static void tell(struct ward *, const char *, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * There are never more than a few on their way, and one that does not arrive
+ * had a reader that is dead: the next is told all of it.
+ */
+static void
+tell(struct ward *w, const char *format, ...)
+{
+	char text[64];
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(text, sizeof text, format, ap);
+	va_end(ap);
+	if (w->channel >= 0)
+		(void)send(w->channel, text, (size_t)n, MSG_NOSIGNAL |
+		    MSG_DONTWAIT);
+}
+
+static void
+tell_start(struct ward *w)
+{
+	const struct command *c = w->command;
+
+	if (c->error != 0)
+		tell(w, WARD_NOTRUN "%d %d", c->error, (int)w->status);
+	else
+		tell(w, WARD_STARTED "%d %d", (int)c->pid, (int)w->status);
+}
+
+int
+ward_begin(struct ward *w, struct command *command)
+{
+	*w = (struct ward){ .command = command, .channel = -1, .status = -1 };
+	return prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : 0;
+}
+
+void
+ward_node(struct ward *w, pid_t node, int channel)
+{
+	if (w->command == NULL)
+		return;
+	w->node = node;
+	w->channel = channel;
+	w->shown = 0;
+	if (w->run)
+		tell_start(w);
+	if (w->over)
+		tell(w, WARD_OVER);
+	ward_look(w);
+}
+
+/* --- the tree ----------------------------------------------------------- */
+
+static int32_t
+wait_status(const siginfo_t *info)
+{
+	switch (info->si_code) {
+	case CLD_EXITED:
+		return W_EXITCODE(info->si_status & 0xff, 0);
+	case CLD_DUMPED:
+		return info->si_status | WCOREFLAG;
+	default:
+		return info->si_status;
+	}
+}
+
+/*
+ * The list of our children is exact: nobody but us takes one from it, and who is
+ * orphaned is on it before its parent can be waited for.
+ */
+static bool
+is_alone(const struct ward *w)
+{
+	pid_t pid[2];
+	size_t n = proc_first_children(getpid(), pid, 2);
+
+	/* A kernel without the list: then the command's own end has to do. */
+	if (n == 0)
+		return w->status >= 0;
+	return n == 1 && pid[0] == w->node;
+}
+
+void
+ward_look(struct ward *w)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (w->command == NULL || !w->run || w->over || w->shown != 0)
+		return;
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    info.si_pid != 0) {
+		/* The node's own comes with a signal of its own. */
+		if (info.si_pid == w->node)
+			return;
+		w->shown = info.si_pid;
+		tell(w, WARD_ENDED "%d %d", (int)info.si_pid,
+		    (int)wait_status(&info));
+	} else if (is_alone(w)) {
+		w->over = true;
+		tell(w, WARD_OVER);
+	}
+}
+
+static void
+reap(struct ward *w, pid_t pid)
+{
+	const struct command *c = w->command;
+	int status;
+
+	if (pid == 0 || pid != w->shown)
+		return;
+	w->shown = 0;
+	if (waitpid(pid, &status, WNOHANG) == pid && w->status < 0 &&
+	    (pid == c->pid || c->pid == 0))
+		w->status = status;
+	ward_look(w);
+}
+
+int
+ward_hear(struct ward *w, const char *line)
+{
+	int pid, r;
+
+	if (w->command == NULL)
+		return 0;
+	if (sscanf(line, WARD_REAP "%d", &pid) == 1)
+		reap(w, pid);
+	if (strcmp(line, WARD_RUN) != 0 || w->run)
+		return 0;
+	r = command_start(w->command);
+	if (r < 0)
+		return r;
+	w->run = true;
+	command_release_stdio();
+	tell_start(w);
+	ward_look(w);
+	return 0;
+}
