@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "../src/base/base.h"
-#include "../src/nodes/link/retry.h"
+#include "../src/nodes/link/link.h"
 #include "session_rig.h"
 
 /* --- a way to the peer ---------------------------------------------------- */

@@ -16,7 +16,6 @@
 #include "../src/nodes/keeper/node.h"
 #include "../src/nodes/self_watch/self_watch.h"
 #include "../src/nodes/pageknode/pageknode.h"
-#include "../src/nodes/arrivals/quota.h"
 #include "../src/nodes/serve/serve.h"
 #include "../src/nodes/images/images.h"
 #include "harness.h"

@@ -133,7 +133,7 @@ actions() {
 rule "each action of a key is in pagek.conf(5), and the reverse" actions
 node_keys() {
 	sed -n 's/^\t{ "\([a-z]*\)", take_[a-z]*,.*/\1/p' \
-	    "$top/src/nodes/places/table_parse.c" | sort >"$tmp/program"
+	    "$top/src/nodes/places/table.c" | sort >"$tmp/program"
 	sed -n '/^The keys are:/,/^\.El/s/^\.It Cm \([a-z]*\) .*/\1/p' \
 	    "$top/man/nodes.5" | sort >"$tmp/manual"
 	[ -s "$tmp/program" ] && diff "$tmp/program" "$tmp/manual"

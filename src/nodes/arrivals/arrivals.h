@@ -1,13 +1,32 @@
 /*
- * hello: where targets come in.
+ * arrivals: how targets come in.
  *
- * A thread of its own answers them, for a target waits 50 ms and no longer,
- * and the loop may be in the middle of a pass.  What it takes in is ready to
- * be drained and waits for the loop to adopt it.
+ * Vocabulary
+ *	hello	the message of a target's library; a target waits 50 ms for its
+ *		welcome.
+ *	acceptor	the thread that answers hellos, for the loop may be in the
+ *		middle of a pass.
+ *	arrived	welcomed, with a keeper, and not adopted by the loop yet.
+ *	missed	said hello and has no stream: its keeper has the reason only.
+ *	quota	how many live targets there are, and whose.
+ *
+ * hello.c answers targets and has the queue of those that have arrived,
+ * keeper_pool.c makes keepers in advance, quota.c counts.  The loop takes
+ * targets out of the queue: see images.h.
+ *
+ * Example: a node that is started
+ *	hello_listen(node->hello, node, path);
+ *	hello_start(node->hello);
+ *	...
+ *	hello_stop(node->hello);
+ *	... and when the loop has run down:
+ *	hello_fini(node->hello);
  */
 #ifndef NODES_ARRIVALS_H
 #define NODES_ARRIVALS_H
 
+#include <stddef.h>
+#include <sys/types.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -85,5 +104,48 @@ void hello_put_missed(struct hello *, struct keeper *);
 uint64_t hello_take_untold(struct hello *);
 /* Out of turn the first of this process, unless a fork made it; NULL: none. */
 struct keeper *hello_take_image(struct hello *, pid_t);
+
+/* --- quota ----------------------------------------------------------------- */
+
+/*
+ * How many live targets there are, and of whom.
+ *
+ * A target is a process; two images of one, while it calls exec, are one.  The
+ * acceptor of targets counts whom it gives a stream to there and then, for a
+ * burst would be over before the loop has heard of it; the loop counts who has
+ * ended.
+ */
+
+#define QUOTA_TARGETS 1024	/* more than NODE_TARGETS_MAX: who is beyond it is not counted */
+
+struct keeper;
+
+struct quota {
+	pthread_mutex_t lock;
+	size_t n;
+	struct {
+		pid_t pid;
+		uid_t uid;		/* of the image that came last */
+		unsigned images;
+	} target[QUOTA_TARGETS];
+};
+
+void quota_init(struct quota *);
+void quota_fini(struct quota *);
+
+/* One more image of the process; false when there is no place to count it. */
+bool quota_add(struct quota *, pid_t, uid_t);
+/* One less. */
+void quota_remove(struct quota *, pid_t);
+
+/*
+ * The keeper's target counts as live until quota_uncount(); once is enough.  May
+ * be called by the acceptor's thread before it is adopted.
+ */
+void quota_count(struct keeper *);
+void quota_uncount(struct keeper *);
+
+/* Targets beside `pid`, and those of them that are the user's. */
+void quota_beside(struct quota *, pid_t, uid_t, unsigned *all, unsigned *own);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../keeper/node.h"
-#include "quota.h"
+#include "arrivals.h"
 
 void
 quota_init(struct quota *q)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "../arrivals/arrivals.h"
-#include "../arrivals/quota.h"
 #include "../host/proc.h"
 #include "../keeper/modules.h"
 #include "../keeper/node.h"

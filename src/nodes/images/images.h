@@ -1,11 +1,24 @@
 /*
- * tree: the processes of the node: images that come, fork, exec and end, and
+ * images: the processes of the node: images that arrive, fork, exec and end, and
  * processes without a stream.
  *
+ * Vocabulary
+ *	image	a process from its exec or fork to its next exec or its end.
+ *	row	of an image in DSTRM; it stays when the image has ended.
+ *	shelved	ended, and its list is kept: for pages that look at it, and for
+ *		forked children that say hello after their parent's end.
+ *	untold	images that had no stream and no room for a row.
+ *
  * An image has ended when its pidfd is readable, when the same pid says hello
- * again, or when its rings are no longer mapped.  Its row stays; the lists of
- * the last few that ended stay too, for pages that look at them and for
- * forked children that say hello later than their parent lives.
+ * again, or when its rings are no longer mapped.  images.c adopts images and
+ * ends them, ended.c has the rows and lists of those that have ended, inherit.c
+ * gives a forked child its parent's blocks, report.c writes a line for each end.
+ *
+ * Example
+ *	tree_init(node);
+ *	each wake-up of the loop:	tree_adopt_all(node);
+ *	each second:			tree_second(node);
+ *	at the end:			tree_end_all(node, gone); tree_fini(node);
  */
 #ifndef NODES_IMAGES_H
 #define NODES_IMAGES_H

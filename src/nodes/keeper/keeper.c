@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bell.h"
+#include "drain.h"
 #include "keeper.h"
 #include "kept_memory.h"
 #include "modules.h"

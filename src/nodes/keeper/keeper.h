@@ -2,15 +2,35 @@
  * keeper: MEMB of one target: its queue, its block list since the start, and
  * what is known about it.
  *
- * Records come from a feed (a live process), from a source (a generator or a
- * foreign classic stream), and go the same way from there: into the retained
- * queue, which gives them their sequence numbers, and into the list, in one
- * step.  So list and queue agree between any two callbacks of the loop, and a
- * part of a snapshot is exact as of the queue's last number.
+ * Vocabulary
+ *	feed	the rings of a live process.
+ *	source	a generator or a foreign classic stream, in place of a feed.
+ *	row	the keeper's place in DSTRM, the node's table of streams.
+ *	commit	the point to which the next process of the node rolls back.
+ *
+ * Records of feeds and sources go the same way: into the retained queue, which
+ * gives them their sequence numbers, and into the list, in one step.  So list and
+ * queue agree between any two callbacks of the loop, and a part of a snapshot is
+ * exact as of the queue's last number.
+ *
+ *	node.h		what the rooms of a node share
+ *	dstrm.h		the node's table of streams
+ *	drain.h		when each target is visited, and who wakes the loop
+ *	arming.h	which targets log
+ *	regions.h	a target's memory of which every block is known
+ *	modules.h	files that a target has loaded
+ *	sandbox.h	targets that have locked themselves in
+ *	kept_memory.h	what of a keeper outlives the process
+ *	kept_node.h	what of the node itself outlives it
  *
  * A keeper belongs to the loop's thread, except before hello.c hands it over
- * and for what bell.c's thread does with the feed.  It is counted: its row in
- * DSTRM, its handles and the work on its symbols each hold a reference.
+ * and while the thread of a bell (drain.c) sleeps in the feed.  References are
+ * counted: its row, its handles and the work on its symbols each hold one.
+ *
+ * Example: a generator
+ *	keeper_new(&k, node, &(struct keeper_opts){ .max = 4096 }, NULL);
+ *	k->source = make_records;
+ *	tree_join(k, "ALLOCLOG");	in images.h: it is visited from now on
  */
 #ifndef NODES_KEEPER_H
 #define NODES_KEEPER_H

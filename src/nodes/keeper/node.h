@@ -23,7 +23,6 @@
 #include "../host/socket.h"
 #include "../node_options/node_options.h"
 #include "../places/friendly.h"
-#include "bell.h"
 #include "drain.h"
 #include "dstrm.h"
 #include "keeper.h"

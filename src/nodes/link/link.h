@@ -344,4 +344,59 @@ void link_way(struct nodes_link *, const struct nodes_way *);
 void link_own_child(struct nodes_link *, pid_t);
 pid_t link_child(const struct nodes_link *);	/* 0: it is none */
 
+/* --- targets --------------------------------------------------------------- */
+
+/*
+ * The enquiry for what a node has, also on behalf of a session.
+ */
+
+/*
+ * As nodes_targets(), for an owner: link_forget() with it ends the enquiry
+ * without a callback.
+ */
+int targets_ask(struct nodes_link *, const void *owner, nodes_targets_cb,
+    void *arg);
+
+/*
+ * The one to begin with: what lives before what has ended before what has no
+ * data, most live bytes first; of process `pid` unless 0, else, unless
+ * `run` is NULL, of the command that it runs.  Streams that are
+ * no ALLOCLOG are left out.  NULL if there is none.
+ */
+const struct nodes_target *targets_best(const struct nodes_target *, size_t n,
+    pid_t pid, const struct nodes_link *run);
+
+/* --- retry ----------------------------------------------------------------- */
+
+/*
+ * When a link that was lost is made anew, and the way to a node that
+ * listens at a path.
+ */
+
+#define AGAIN_FIRST_MS 250	/* the longest first wait; twice as long each time ... */
+#define AGAIN_MOST_MS 15000	/* ... up to this */
+/*
+ * A try at a path of this machine costs next to nothing, and somebody who has
+ * just started the node is looking at the page.
+ */
+#define AGAIN_MOST_LOCAL_MS 4000
+/* A connection that was lost sooner does not count as a success. */
+#define AGAIN_STEADY_MS 5000
+/* For the node's WELCOME, where the way does not say otherwise. */
+#define AGAIN_PATIENCE_MS 30000
+
+/*
+ * Full jitter: anything from 0 to the longest wait after so many tries, so
+ * that the pages of a node that died do not all come back at once.
+ */
+uint32_t again_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random);
+
+/* The same with a random number of the kernel's. */
+uint32_t again_draw_ms(unsigned tries, uint32_t most_ms);
+
+struct nodes_way;
+
+/* The way to whoever listens at a path. */
+int again_by_path(struct nodes_way *, const char *path);
+
 #endif

@@ -1,12 +1,11 @@
 /*
- * See ssh.h.
+ * The way to a node behind ssh: another ssh process for each try.
  *
- * How ssh is run: without a terminal at the other end (-T); with keep-alives,
- * so that a dead network is known within ten seconds; and never as the master
- * that other connections of the user share, for it ends with the page.  As
- * scp(1) does, it leaves out what a configuration has for logins of the user:
- * a command of their own, forwardings, which a login beside this one may hold,
- * X11 and the agent.  All else is as the configuration says.
+ * Until the node has welcomed the page for the first time ssh may ask whoever
+ * sits there, and an sshd that has too many logins at that moment is tried
+ * again for a while: sixty pages that begin at once, as after a power cut, are
+ * more than the ten that it takes by default.  From then on the terminal is
+ * the page's, and tries are made behind its back.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +18,45 @@
 #include <unistd.h>
 
 #include "../../base/base.h"
-#include "ssh.h"
+#include "link.h"
+
+struct link_ssh;
+
+enum link_ssh_end {
+	SSH_AGAIN,		/* another try may do better */
+	SSH_HOPELESS,		/* it will not: a refused key, no such command */
+	SSH_CROWDED,		/* sshd takes nobody more just now, as a rule for a moment */
+};
+
+/*
+ * How it ended: a state and a sentence, borrowed until the callback returns,
+ * and what another try would come to.
+ */
+typedef void (*link_ssh_fate_cb)(void *arg, enum nodes_state,
+    enum link_ssh_end, const char *sentence);
+
+/* --- ssh ------------------------------------------------------------------- */
+
+/*
+ * The ssh process behind a link to another machine's node.
+ *
+ * It runs `ssh HOST pageknode --stdio`, whose input and output are the link;
+ * what ssh writes on its error output is not shown, for there may be a page on
+ * the terminal, but its last line is kept: with the exit status it says why a
+ * link could not be made, or was lost.
+ *
+ * Example: a link, made once or again
+ *	r = link_ssh_start(&ssh, loop, &where, &fd);
+ *	... fd is the link's; when it works, and at its end:
+ *	link_ssh_up(ssh);
+ *	link_ssh_fate(ssh, on_fate, link);
+ *	... and when the link closes, or before it starts another:
+ *	link_ssh_close(ssh);
+ *
+ * A start behind the page's back is one with `may_ask` false: ssh then fails
+ * where it would have asked for a password or about a host's key, and has no
+ * terminal that it, or the ssh of a jump before it, could ask on.
+ */
 
 #define PROGRAM "pageknode"
 #define WORD_MAX SSH_WORD_MAX
@@ -409,7 +446,28 @@ spawn(struct link_ssh *ssh, const struct nodes_ssh *where, int fd, char **env)
 	return r;
 }
 
-int
+/* Ends ssh if it runs, and frees all once the loop has taken leave of it. */
+static void
+link_ssh_close(struct link_ssh *ssh)
+{
+	if (ssh == NULL || ssh->closing)
+		return;
+	ssh->closing = true;
+	ssh->fate = NULL;
+	uv_read_stop((uv_stream_t *)&ssh->errors);
+	if (ssh->exited) {
+		close_all(ssh);
+		return;
+	}
+	uv_process_kill(&ssh->process, SIGTERM);
+	uv_timer_start(&ssh->timer, on_timer, KILL_MS, 0);
+}
+
+/*
+ * Starts ssh; *fd is our end, the caller's.  The texts of `where` are copied.
+ * -EINVAL for what nodes_ssh_check() refuses, -ENOENT when there is no ssh.
+ */
+static int
 link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
     const struct nodes_ssh *where, int *fd)
 {
@@ -460,7 +518,11 @@ link_ssh_start(struct link_ssh **out, uv_loop_t *loop,
 	return 0;
 }
 
-void
+/*
+ * Waits for ssh's end, a second at most, and tells it; once.  No callback
+ * comes after link_ssh_close().
+ */
+static void
 link_ssh_fate(struct link_ssh *ssh, link_ssh_fate_cb fate, void *arg)
 {
 	ssh->fate = fate;
@@ -469,7 +531,8 @@ link_ssh_fate(struct link_ssh *ssh, link_ssh_fate_cb fate, void *arg)
 	    ssh->exited && ssh->dried ? 0 : FATE_MS, 0);
 }
 
-void
+/* It works: what it wrote until now will not have been why it ended. */
+static void
 link_ssh_up(struct link_ssh *ssh)
 {
 	ssh->up = true;
@@ -477,18 +540,171 @@ link_ssh_up(struct link_ssh *ssh)
 	ssh->len = 0;
 }
 
-void
-link_ssh_close(struct link_ssh *ssh)
+#define CROWD_MS 8000	/* within the time that commands wait by default */
+/*
+ * A try through a network that swallows everything would go on for minutes
+ * after that has come back, and a login can take its time: first little
+ * patience, then more.
+ */
+#define PATIENCE_MS 10000
+#define ASKING_MS 600000	/* whoever waits for the answer has a limit of his own */
+
+struct far {
+	uv_loop_t *loop;
+	struct nodes_ssh opts;
+	char *host, *program, *target;	/* its texts; but for host, NULL if none */
+	char *where;			/* "ssh HOST: ", safe text */
+	struct link_ssh *ssh;		/* NULL: none runs */
+	struct mono begun;
+	bool welcomed;
+	bool hopeless;
+	nodes_told_cb told;
+	void *told_arg;
+};
+
+static int
+far_start(void *arg)
 {
-	if (ssh == NULL || ssh->closing)
-		return;
-	ssh->closing = true;
-	ssh->fate = NULL;
-	uv_read_stop((uv_stream_t *)&ssh->errors);
-	if (ssh->exited) {
-		close_all(ssh);
-		return;
+	struct far *far = arg;
+	int fd, r;
+
+	far->hopeless = false;
+	r = link_ssh_start(&far->ssh, far->loop, &far->opts, &fd);
+	return r < 0 ? r : fd;
+}
+
+static void
+on_fate(void *arg, enum nodes_state state, enum link_ssh_end end,
+    const char *sentence)
+{
+	struct far *far = arg;
+
+	far->hopeless = end == SSH_HOPELESS;
+	if (end == SSH_CROWDED && !far->welcomed &&
+	    mono_ms_since(far->begun) < CROWD_MS)
+		state = NODES_CONNECTING;
+	far->told(far->told_arg, state, sentence);
+}
+
+static void
+far_why(void *arg, nodes_told_cb told, void *told_arg)
+{
+	struct far *far = arg;
+
+	far->told = told;
+	far->told_arg = told_arg;
+	link_ssh_fate(far->ssh, on_fate, far);
+}
+
+static bool
+far_lost(void *arg, int err, char *why, size_t cap)
+{
+	struct far *far = arg;
+
+	(void)err;
+	(void)why;
+	(void)cap;
+	link_ssh_close(far->ssh);
+	far->ssh = NULL;
+	return !far->hopeless;
+}
+
+static void
+far_up(void *arg)
+{
+	struct far *far = arg;
+
+	far->welcomed = true;
+	far->opts.may_ask = false;
+	link_ssh_up(far->ssh);
+}
+
+static uint32_t
+far_patience_ms(void *arg, unsigned tries)
+{
+	const struct far *far = arg;
+
+	if (far->opts.may_ask)
+		return ASKING_MS;
+	/* This try is counted already. */
+	return tries < AGAIN_PATIENCE_MS / PATIENCE_MS ?
+	    tries * PATIENCE_MS : AGAIN_PATIENCE_MS;
+}
+
+static void
+far_fini(void *arg)
+{
+	struct far *far = arg;
+
+	link_ssh_close(far->ssh);
+	free(far->host);
+	free(far->program);
+	free(far->target);
+	free(far->where);
+	free(far);
+}
+
+static bool
+copy(char **out, const char *text)
+{
+	if (text == NULL)
+		return true;
+	*out = strdup(text);
+	return *out != NULL;
+}
+
+static int
+far_new(struct far **out, uv_loop_t *loop, const struct nodes_ssh *opts)
+{
+	struct far *far = calloc(1, sizeof *far);
+	char safe[256];
+
+	if (far == NULL)
+		return -ENOMEM;
+	far->loop = loop;
+	far->begun = mono_now();
+	far->opts = *opts;
+	base_safe_text(safe, sizeof safe, opts->host, strlen(opts->host),
+	    false);
+	if (!copy(&far->host, opts->host) ||
+	    !copy(&far->program, opts->program) ||
+	    !copy(&far->target, opts->target) ||
+	    asprintf(&far->where, "ssh %s: ", safe) < 0) {
+		far->where = NULL;
+		far_fini(far);
+		return -ENOMEM;
 	}
-	uv_process_kill(&ssh->process, SIGTERM);
-	uv_timer_start(&ssh->timer, on_timer, KILL_MS, 0);
+	far->opts.host = far->host;
+	far->opts.program = far->program;
+	far->opts.target = far->target;
+	*out = far;
+	return 0;
+}
+
+int
+nodes_connect_ssh(struct nodes_link **out, uv_loop_t *loop,
+    const struct nodes_ssh *opts)
+{
+	struct nodes_way way = {
+		.start = far_start,
+		.lost = far_lost,
+		.fini = far_fini,
+		.why = far_why,
+		.up = far_up,
+		.patience_ms = far_patience_ms,
+		.stranger = "what answers there is no pageknode: does its "
+		    "shell print something at login?",
+		.final = 1u << NODES_DENIED | 1u << NODES_VERSION,
+	};
+	struct far *far;
+	int r;
+
+	if (nodes_ssh_check(opts) != NULL)
+		return -EINVAL;
+	r = far_new(&far, loop, opts);
+	if (r < 0)
+		return r;
+	way.arg = far;
+	way.where = far->where;
+	return nodes_link_keep(out, loop, &way);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "targets.h"
+#include "link.h"
 
 /* Entries asked for while none of them has said how many there are. */
 #define ENTRIES_GUESS 32

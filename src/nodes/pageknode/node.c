@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "../arrivals/arrivals.h"
-#include "../arrivals/quota.h"
 #include "../bridge/bridge.h"
 #include "../demo/demo.h"
 #include "../demo/device.h"

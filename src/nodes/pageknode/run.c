@@ -13,7 +13,7 @@
 #include "../host/inherited.h"
 #include "../images/images.h"
 #include "../keeper/node.h"
-#include "../link/retry.h"
+#include "../link/link.h"
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
 #include "../supervisor/supervisor.h"

@@ -3,13 +3,385 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "../../base/base.h"
 #include "table.h"
+
+/* --- table parse ----------------------------------------------------------- */
+
+/*
+ * From the text of a file to entries of the table.
+ */
+
+#define WORDS_MAX 8		/* of a line; more are a mistake */
+#define TRUNK_MAX 15		/* four bits of a friendly number */
+#define PATH_MAX_UNIX sizeof(((struct sockaddr_un *)0)->sun_path)
+
+/* A line on its way to an entry. */
+struct line {
+	struct table_in *in;
+	unsigned no;
+	struct nodes_entry *e;
+	const char *words[WORDS_MAX];
+	size_t n;
+};
+
+static bool refuse(struct line *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Always false: the line, or a part of it, is left out. */
+static bool
+refuse(struct line *l, const char *fmt, ...)
+{
+	char sentence[512], path[256];
+	struct table_in *in = l->in;
+	size_t len = 0;
+	va_list ap;
+
+	if (in->say == NULL || ++in->said > TABLE_SAID_MAX)
+		return false;
+	base_safe_text(path, sizeof path, in->path, strlen(in->path), false);
+	base_append(sentence, sizeof sentence, &len, "%s:%u: ", path, l->no);
+	va_start(ap, fmt);
+	vsnprintf(sentence + len, sizeof sentence - len, fmt, ap);
+	va_end(ap);
+	in->say(in->arg, sentence);
+	return false;
+}
+
+/* --- the three words that each line has ----------------------------------- */
+
+static bool
+take_number(struct line *l, const char *word)
+{
+	if (nodes_parse_number(word, strlen(word), &l->e->number) &&
+	    l->e->number != 0)
+		return true;
+	return refuse(l, "'%s' is no node number: write four hexadecimal "
+	    "digits, as in 0590, and not 0000", base_shown(word));
+}
+
+/*
+ * Letters, digits and - _ . of ASCII, and whatever other languages write that
+ * a terminal shows as it is.
+ */
+static bool
+is_name(const char *word)
+{
+	static const char ascii[] = "abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+	char safe[NODES_NAME_MAX + 1];
+	size_t len = strlen(word), i;
+	uint16_t number;
+
+	if (len > NODES_NAME_MAX || strspn(word, "0123456789") == len ||
+	    word[0] == '-' || word[0] == '.' || strcmp(word, "local") == 0 ||
+	    nodes_parse_number(word, len, &number))
+		return false;
+	for (i = 0; i < len; i++)
+		if ((unsigned char)word[i] < 0x80 &&
+		    strchr(ascii, word[i]) == NULL)
+			return false;
+	base_safe_text(safe, sizeof safe, word, len, false);
+	return strcmp(safe, word) == 0;
+}
+
+static bool
+take_name(struct line *l, const char *word)
+{
+	if (!is_name(word))
+		return refuse(l, "'%s' is no name for a node: take up to %d "
+		    "letters, digits and - _ . that are neither a number nor "
+		    "'local'", base_shown(word), NODES_NAME_MAX);
+	strcpy(l->e->name, word);
+	return true;
+}
+
+static bool
+take_place(struct line *l, const char *word)
+{
+	enum nodes_at at;
+	const char *place;
+
+	if (!nodes_parse_place(word, &at, &place))
+		return refuse(l, "'%s' is no place of a node: write local, "
+		    "unix:PATH or ssh:[USER@]HOST", base_shown(word));
+	if (at == NODES_AT_UNIX &&
+	    (place[0] != '/' || strlen(place) >= PATH_MAX_UNIX))
+		return refuse(l, "'%s': behind unix: goes the whole path of a "
+		    "socket, from / on and of less than %zu bytes",
+		    base_shown(word), PATH_MAX_UNIX);
+	if (at == NODES_AT_SSH && (strchr(place, '/') != NULL ||
+	    nodes_ssh_check(&(struct nodes_ssh){ .host = place }) != NULL))
+		return refuse(l, "'%s': behind ssh: goes the name of a host "
+		    "and nothing else, as in ssh:linac-b or ssh:anna@linac-b",
+		    base_shown(word));
+	l->e->at = at;
+	strcpy(l->e->place, place);
+	return true;
+}
+
+/* --- what may follow ------------------------------------------------------ */
+
+/* A decimal number of `min` to `max` up to the character `end`. */
+static bool
+get_decimal(const char **text, unsigned long min, unsigned long max, char end,
+    unsigned long *out)
+{
+	size_t digits = strspn(*text, "0123456789");
+	unsigned long n;
+
+	if (digits == 0 || digits > 5 || (*text)[digits] != end)
+		return false;
+	n = strtoul(*text, NULL, 10);
+	if (n < min || n > max)
+		return false;
+	*text += digits + (end != '\0');
+	*out = n;
+	return true;
+}
+
+static bool
+take_acnet(struct line *l, const char *value)
+{
+	unsigned long trunk, node;
+
+	if (!get_decimal(&value, 0, TRUNK_MAX, '.', &trunk) ||
+	    !get_decimal(&value, 0, UINT8_MAX, '\0', &node))
+		return refuse(l, "acnet= takes TRUNK.NODE, decimal numbers to "
+		    "%d and %d, as in acnet=11.134", TRUNK_MAX, UINT8_MAX);
+	l->e->port = NODES_PORT_ACNET;
+	l->e->trunk = (uint8_t)trunk;
+	l->e->node = (uint8_t)node;
+	return true;
+}
+
+static bool
+take_classic(struct line *l, const char *value)
+{
+	unsigned long port;
+
+	if (!get_decimal(&value, 1, UINT16_MAX, '\0', &port))
+		return refuse(l, "classic= takes the number of a port, 1 to "
+		    "%d", UINT16_MAX);
+	l->e->port = NODES_PORT_CLASSIC;
+	l->e->classic = (uint16_t)port;
+	return true;
+}
+
+static bool
+take_remote(struct line *l, const char *value)
+{
+	struct nodes_ssh where = { .host = l->e->place, .program = value };
+
+	if (l->e->at != NODES_AT_SSH)
+		return refuse(l, "remote= is for nodes behind ssh: alone");
+	if (strlen(value) >= sizeof l->e->remote ||
+	    nodes_ssh_check(&where) != NULL)
+		return refuse(l, "remote= takes the path of pageknode at the "
+		    "other end, of less than %zu bytes", sizeof l->e->remote);
+	strcpy(l->e->remote, value);
+	return true;
+}
+
+static const struct {
+	const char *key;
+	bool (*take)(struct line *, const char *value);
+	unsigned kind;		/* of one kind a line has one */
+} keys[] = {
+	{ "acnet", take_acnet, 1 },
+	{ "classic", take_classic, 1 },
+	{ "remote", take_remote, 2 },
+};
+
+static bool
+take_key(struct line *l, const char *word, unsigned *kinds)
+{
+	size_t len = strcspn(word, "="), i;
+
+	for (i = 0; i < BASE_NELEM(keys); i++)
+		if (word[len] == '=' && strlen(keys[i].key) == len &&
+		    memcmp(keys[i].key, word, len) == 0)
+			break;
+	if (i == BASE_NELEM(keys))
+		return refuse(l, "'%s': behind the place go "
+		    "acnet=TRUNK.NODE or classic=PORT, and remote=PATH; "
+		    "behind # a comment", base_shown(word));
+	if ((*kinds & 1u << keys[i].kind) != 0)
+		return refuse(l, "'%s': one such is enough: take the other "
+		    "away", base_shown(word));
+	*kinds |= 1u << keys[i].kind;
+	return keys[i].take(l, word + len + 1);
+}
+
+/* --- lines ---------------------------------------------------------------- */
+
+/* Cuts the line into words, as far as a comment. */
+static bool
+split(struct line *l, char *text)
+{
+	char *rest, *word;
+
+	for (word = strtok_r(text, " \t", &rest);
+	    word != NULL && word[0] != '#';
+	    word = strtok_r(NULL, " \t", &rest)) {
+		if (l->n == WORDS_MAX)
+			return refuse(l, "a line has no more than %d words: "
+			    "is it two lines?", WORDS_MAX);
+		l->words[l->n++] = word;
+	}
+	return true;
+}
+
+static bool
+take_line(struct line *l)
+{
+	unsigned kinds = 0;
+	size_t i;
+
+	if (l->n < 3)
+		return refuse(l, "a node has a number, a name and a place, as "
+		    "in '0590 linac-a ssh:linac-a'");
+	if (!take_number(l, l->words[0]) || !take_name(l, l->words[1]) ||
+	    !take_place(l, l->words[2]))
+		return false;
+	for (i = 3; i < l->n; i++)
+		if (!take_key(l, l->words[i], &kinds))
+			return false;
+	return true;
+}
+
+/* Whether the entry is the only one of its kind, or the first to come. */
+static bool
+is_new(struct line *l, const struct nodes_table *t)
+{
+	const struct nodes_entry *e = l->e;
+	bool number, name, local;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct nodes_entry *old = &t->entry[i];
+
+		number = old->number == e->number;
+		name = strcmp(old->name, e->name) == 0;
+		local = old->at == NODES_AT_LOCAL && e->at == NODES_AT_LOCAL;
+		if (!number && !name && !local)
+			continue;
+		/* What this user calls it hides what others do. */
+		if (old->file != e->file)
+			return false;
+		if (number)
+			return refuse(l, "number %04X stands in line %u "
+			    "already, which holds: take another", e->number,
+			    old->line);
+		if (name)
+			return refuse(l, "the name '%s' stands in line %u "
+			    "already, which holds: take another", e->name,
+			    old->line);
+		return refuse(l, "line %u says already which node is local, "
+		    "and holds: one is enough", old->line);
+	}
+	return true;
+}
+
+/*
+ * Whoever sees a friendly number takes it for one node's: a second node is
+ * shown by its own number, which is nobody else's.
+ */
+static void
+keep_friendly_apart(struct line *l, const struct nodes_table *t)
+{
+	uint16_t friendly = nodes_entry_friendly(l->e);
+
+	for (size_t i = 0; friendly != 0 && i < t->n; i++) {
+		const struct nodes_entry *old = &t->entry[i];
+
+		if (nodes_entry_friendly(old) != friendly)
+			continue;
+		if (old->file == l->e->file)
+			refuse(l, "friendly number %04X is that of line %u "
+			    "already, which keeps it: node %04X is shown by "
+			    "its own", friendly, old->line, l->e->number);
+		l->e->port = NODES_PORT_NONE;
+		return;
+	}
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const struct nodes_entry *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int
+add(struct nodes_table *t, size_t *cap, const struct nodes_entry *e)
+{
+	void *array = t->entry;
+	int r;
+
+	r = base_grow(&array, cap, t->n + 1, sizeof *t->entry);
+	if (r < 0)
+		return r;
+	t->entry = array;
+	t->entry[t->n++] = *e;
+	return 0;
+}
+
+/* What was not said in so many words is counted. */
+static void
+tell_rest(struct table_in *in)
+{
+	char sentence[512], path[256];
+
+	if (in->said <= TABLE_SAID_MAX)
+		return;
+	base_safe_text(path, sizeof path, in->path, strlen(in->path), false);
+	snprintf(sentence, sizeof sentence, "%s: and %u lines more that "
+	    "cannot be read", path, in->said - TABLE_SAID_MAX);
+	in->say(in->arg, sentence);
+}
+
+int
+table_parse(struct nodes_table *t, size_t *cap, struct table_in *in,
+    const char *bytes, size_t len)
+{
+	char text[BASE_LINE_MAX + 1];
+	struct base_lines lines;
+	const char *why;
+	int r = 0;
+
+	base_lines_init(&lines, bytes, len);
+	while (r == 0 && base_lines_next(&lines, text, &why)) {
+		struct nodes_entry e = { .file = in->file, .line = lines.no };
+		struct line l = { .in = in, .no = lines.no, .e = &e };
+
+		if (why != NULL) {
+			refuse(&l, "%s: write it anew", why);
+			continue;
+		}
+		if (!split(&l, text) || l.n == 0 || !take_line(&l) ||
+		    !is_new(&l, t))
+			continue;
+		if (t->n == NODES_TABLE_MAX) {
+			refuse(&l, "a table has %d nodes at most: the rest "
+			    "is left out", NODES_TABLE_MAX);
+			break;
+		}
+		keep_friendly_apart(&l, t);
+		r = add(t, cap, &e);
+	}
+	if (t->n > 1)
+		qsort(t->entry, t->n, sizeof *t->entry, by_number);
+	tell_rest(in);
+	return r;
+}
 
 #define SYSTEM_FILE "/etc/pagek/nodes"
 #define USER_FILE "pagek/nodes"
@@ -137,7 +509,7 @@ table_stamp_same(const struct table_stamp *a, const struct table_stamp *b)
 /* --- what is asked of it -------------------------------------------------- */
 
 static int
-by_number(const void *key, const void *entry)
+number_to_entry(const void *key, const void *entry)
 {
 	const uint16_t *number = key;
 	const struct nodes_entry *e = entry;
@@ -149,7 +521,7 @@ const struct nodes_entry *
 nodes_table_number(const struct nodes_table *t, uint16_t number)
 {
 	return t->n == 0 ? NULL : bsearch(&number, t->entry, t->n,
-	    sizeof *t->entry, by_number);
+	    sizeof *t->entry, number_to_entry);
 }
 
 const struct nodes_entry *

@@ -1,7 +1,7 @@
 /*
- * own: the node watches itself.  What it keeps for those who ask it, and for
- * its local applications, lies in blocks of AllocP(), and each of them is a
- * record of the node's own ALLOCLOG: so page K shows who asked for what.
+ * self_watch: the node watches itself.  Requests of pages and the node's local
+ * applications are blocks of AllocP(), and each block is a record of the node's
+ * own ALLOCLOG: so page K shows who asked for what.
  *
  * Vocabulary
  *	request	a page that reads one stream: by READ, SNAP or WINDOW of an

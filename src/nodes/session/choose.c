@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../link/targets.h"
+#include "../link/link.h"
 #include "state.h"
 
 #define SOON 1			/* cycles between looks for a first process */

@@ -3,12 +3,16 @@
  * declared here.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,10 +20,194 @@
 
 #include "../../base/base.h"
 #include "../host/fdstore.h"
+#include "../host/inherited.h"
 #include "command.h"
-#include "held_descriptors.h"
 #include "supervisor.h"
 #include "ward.h"
+
+struct held_entry {
+	int fd;
+	char name[FDSTORE_NAME];
+};
+
+struct held {
+	struct held_entry entry[INHERITED_MAX];
+	int n;
+	int passed;			/* of them, to ourselves: they stay */
+	int max;			/* half of what we may have: a child needs as many of its own */
+	size_t names;			/* bytes of all names, with a separator each */
+};
+
+/* --- held descriptors ------------------------------------------------------ */
+
+/*
+ * The descriptors that a supervisor holds for its child.
+ */
+
+/* Its own from now on; more than can be passed on, or than is good, is closed. */
+static void
+held_add(struct held *h, int fd, const char *name)
+{
+	size_t len = strlen(name) + 1;
+
+	/* More than can be passed on cannot be held. */
+	if (len > FDSTORE_NAME || h->n == h->max ||
+	    h->names + len > INHERITED_NAMES) {
+		close(fd);
+		return;
+	}
+	h->entry[h->n].fd = fd;
+	memcpy(h->entry[h->n++].name, name, len);
+	h->names += len;
+}
+
+static bool
+is_named(const struct held_entry *e, const char *name)
+{
+	return strcmp(e->name, name) == 0;
+}
+
+static bool
+is_other(const struct held_entry *e, const char *name)
+{
+	return !is_named(e, name);
+}
+
+static void
+drop(struct held *h, bool (*goes)(const struct held_entry *, const char *),
+    const char *name)
+{
+	int kept = h->passed;
+
+	for (int i = h->passed; i < h->n; i++) {
+		struct held_entry *e = &h->entry[i];
+
+		if (goes(e, name)) {
+			close(e->fd);
+			h->names -= strlen(e->name) + 1;
+		} else {
+			h->entry[kept++] = *e;
+		}
+	}
+	h->n = kept;
+}
+
+/* Closes what has that name, but not what we were passed. */
+static void
+held_drop(struct held *h, const char *name)
+{
+	drop(h, is_named, name);
+}
+
+/*
+ * Closes all that the child may die of: nobody reads its report, and whoever
+ * began it anew would lose what it has.
+ */
+static void
+held_drop_deadly(struct held *h)
+{
+	drop(h, is_other, KEPT_REPORT);
+}
+
+static void
+take_passed(void *arg, const char *name, int fd)
+{
+	held_add(arg, fd, name);
+}
+
+/* Nothing was passed to us. */
+static void
+held_limit(struct held *h)
+{
+	struct rlimit limit;
+
+	h->max = INHERITED_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur / 2 < INHERITED_MAX)
+		h->max = (int)(limit.rlim_cur / 2);
+	if (h->max < h->n)
+		h->max = h->n;
+}
+
+/* What was passed to us.  A negative errno. */
+static int
+held_begin(struct held *h)
+{
+	int r;
+
+	h->max = INHERITED_MAX;
+	r = inherited_each(take_passed, h);
+	h->passed = h->n;
+	held_limit(h);
+	return r;
+}
+
+/* Whoever has a descriptor where another is to be. */
+static int
+move_away(struct held *h, int from, int place)
+{
+	for (int i = from; i < h->n; i++) {
+		if (h->entry[i].fd != place)
+			continue;
+		h->entry[i].fd = fcntl(place, F_DUPFD_CLOEXEC,
+		    INHERITED_FIRST + h->n + 1);
+		return h->entry[i].fd;
+	}
+	return 0;
+}
+
+static int
+arrange(struct held *h, int channel)
+{
+	int last = INHERITED_FIRST + h->n;
+
+	/* Out of the way of them all. */
+	channel = fcntl(channel, F_DUPFD_CLOEXEC, last + 1);
+	for (int i = 0; channel >= 0 && i < h->n; i++) {
+		int place = INHERITED_FIRST + i, fd = h->entry[i].fd;
+
+		if (fd == place) {
+			if (fcntl(fd, F_SETFD, 0) < 0)
+				return -1;
+			continue;
+		}
+		if (move_away(h, i + 1, place) < 0 || dup2(fd, place) < 0)
+			return -1;
+		close(fd);
+	}
+	return channel < 0 ? -1 : dup2(channel, last);
+}
+
+static int
+tell_passed(const struct held *h)
+{
+	static char names[INHERITED_NAMES];
+	char number[16];
+	size_t len = 0;
+
+	for (int i = 0; i < h->n; i++)
+		base_append(names, sizeof names, &len, "%s%s",
+		    i > 0 ? ":" : "", h->entry[i].name);
+	if (h->n == 0)
+		return 0;
+	snprintf(number, sizeof number, "%d", h->n);
+	if (setenv("LISTEN_FDS", number, 1) < 0 ||
+	    setenv("LISTEN_FDNAMES", names, 1) < 0)
+		return -1;
+	snprintf(number, sizeof number, "%d", (int)getpid());
+	return setenv("LISTEN_PID", number, 1);
+}
+
+/*
+ * In a child: puts them from INHERITED_FIRST on and says so in the environment.
+ * The number of `fd` then, which comes behind them; -1 when it cannot be done.
+ */
+static int
+held_pass(struct held *h, int fd)
+{
+	fd = arrange(h, fd);
+	return fd >= 0 && tell_passed(h) == 0 ? fd : -1;
+}
 
 #define SENT_MAX 16		/* descriptors of one message, at most */
 #define GIVEN_UP 1

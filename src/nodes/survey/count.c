@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../link/targets.h"
+#include "../link/link.h"
 #include "place.h"
 
 /* --- records a second ----------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../base/base.h"
-#include "../link/targets.h"
+#include "../link/link.h"
 #include "place.h"
 
 #define NODE_INDEX UINT32_MAX
