@@ -197,7 +197,7 @@ turn(void)
 	unsigned quiet = 0;
 
 	/* There is no such process, and it is not to be looked for. */
-	k->silent_since_ms = mono_ms(mono_now());
+	k->visits.silent_since_ms = mono_ms(mono_now());
 	for (unsigned i = 0; i < VIEWERS; i++) {
 		knock(&viewers[i]);
 		if (viewers[i].session != NULL)

@@ -484,8 +484,8 @@ end_one(uint32_t pid, uid_t uid)
 
 	ck_assert_int_eq(keeper_new(&k, &node,
 	    &(struct keeper_opts){ .max = 64 }, NULL), 0);
-	k->pid = (pid_t)pid;
-	k->uid = uid;
+	k->image.pid = (pid_t)pid;
+	k->image.uid = uid;
 	sprintf(name, "ALLOCLOG.t.%u", pid);
 	ck_assert_int_eq(tree_join(k, name), 0);
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
@@ -499,7 +499,7 @@ ended_rows_of(uid_t uid)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(k, &node.images->ended, link)
-		n += k->uid == uid;
+		n += k->image.uid == uid;
 	return n;
 }
 
@@ -519,8 +519,8 @@ START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 	tree_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS);
 	/* The last of them stay; and after their time nobody does. */
-	ck_assert_int_eq(TAILQ_FIRST(&node.images->ended)->pid, 21);
-	TAILQ_FIRST(&node.images->ended)->ended_ms -= NODE_ENDED_MS + 1;
+	ck_assert_int_eq(TAILQ_FIRST(&node.images->ended)->image.pid, 21);
+	TAILQ_FIRST(&node.images->ended)->image.ended_ms -= NODE_ENDED_MS + 1;
 	tree_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS - 1);
 	ck_assert_uint_eq(node.quota->n, 0);
@@ -554,13 +554,13 @@ START_TEST(what_a_row_has_told_is_not_lost_with_it)
 	ck_assert_uint_eq(n[WIRE_N_GONE], 0);
 	ck_assert_int_eq(keeper_new(&k, &node,
 	    &(struct keeper_opts){ .max = 1 }, NULL), 0);
-	k->pid = 1;
-	k->uid = OWN;
+	k->image.pid = 1;
+	k->image.uid = OWN;
 	ck_assert_int_eq(tree_join(k, "ALLOCLOG.t.1"), 0);
 	keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
 	rec.w[0] = rec_w0(0x8000, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC);
 	keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
-	k->lost[STREAM_RING_FULL] = 3;
+	k->numbers.lost[STREAM_RING_FULL] = 3;
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	end_one(2, OWN);
 	end_one(3, OWN)->missed = true;
@@ -589,7 +589,7 @@ START_TEST(a_users_many_rows_push_out_no_other_users)
 	ck_assert_uint_eq(ended_rows_of(OTHER), 3);
 	ck_assert_uint_eq(ended_rows_of(OWN), NODE_ENDED_ROWS - 3);
 	/* Of its own the oldest went. */
-	ck_assert_int_eq(TAILQ_LAST(&node.images->ended, keepers)->pid,
+	ck_assert_int_eq(TAILQ_LAST(&node.images->ended, keepers)->image.pid,
 	    2 * NODE_ENDED_ROWS);
 	node_down();
 }
@@ -636,7 +636,7 @@ START_TEST(a_users_many_lists_push_out_no_other_users)
 	ck_assert_uint_eq(kept, NODE_LISTS_KEPT);
 	/* Nor is what somebody looks at dropped, nor the last one. */
 	TAILQ_FOREACH(k, &node.images->ended, link)
-		k->read_ms = mono_ms(mono_now());
+		k->visits.read_ms = mono_ms(mono_now());
 	k = end_one(1000, OWN);
 	ck_assert_ptr_nonnull(k->list);
 	node_down();

@@ -132,7 +132,7 @@ START_TEST(of_anothers_stream_nothing_is_answered)
 
 	node_up(NULL);
 	k = new_keeper("ALLOCLOG.target.1", 0);
-	k->uid = OTHER;
+	k->image.uid = OTHER;
 	page_open(&p);
 	page_greet(&p, WIRE_ROLE_READ | WIRE_ROLE_CONTROL);
 

@@ -263,8 +263,8 @@ START_TEST(a_child_of_who_has_changed_his_user_inherits_all_the_same)
 	}
 	until_stop(&t);
 	k = TAILQ_LAST(&node.live, keepers);
-	ck_assert_int_ne(k->pid, t.pid);
-	ck_assert_uint_eq(k->uid, 65534);
+	ck_assert_int_ne(k->image.pid, t.pid);
+	ck_assert_uint_eq(k->image.uid, 65534);
 	drain(k);
 	ck_assert_uint_eq(keeper_counts(k)->inherited, 1);
 	ck_assert(keeper_complete(k));

@@ -61,7 +61,7 @@ START_TEST(an_overrun_is_counted_and_the_list_is_then_the_generators)
 	ck_assert_uint_gt(keeper_next(k) - base, STREAM_QUEUE_RECORDS);
 	ck_assert(look()->complete);
 	/* Read up to its end, and nothing written since. */
-	k->source = NULL;
+	k->source.make = NULL;
 	UNTIL(look()->settled && look()->cycle_records == 0);
 	nodes_session_cycle(session);
 	UNTIL(look()->settled && look()->cycle_records == 0);

@@ -36,8 +36,8 @@ START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	until_stop(&t);
 	k = keeper_of(t.pid);
 	ck_assert_ptr_nonnull(k);
-	ck_assert_str_eq(k->comm, program_invocation_short_name);
-	ck_assert_int_eq(k->ppid, getpid());
+	ck_assert_str_eq(k->image.comm, program_invocation_short_name);
+	ck_assert_int_eq(k->image.ppid, getpid());
 	drain(k);
 	ck_assert_uint_eq(keeper_counts(k)->allocs, 2);
 	ck_assert_uint_eq(keeper_counts(k)->frees, 1);
@@ -45,7 +45,7 @@ START_TEST(a_target_is_welcomed_and_its_blocks_are_listed)
 	end(&t);
 	until_ended(k);
 	ck_assert_ptr_eq(last_ended(), k);
-	ck_assert_int_eq(k->state, WIRE_S_ENDED);
+	ck_assert_int_eq(k->image.state, WIRE_S_ENDED);
 	ck_assert(keeper_complete(k));
 	down();
 }
@@ -112,8 +112,8 @@ START_TEST(a_room_that_could_not_be_stored_is_made_once_more)
 	until_stop(&t);
 	k = keeper_of(t.pid);
 	ck_assert_ptr_nonnull(k);
-	ck_assert_ptr_nonnull(k->kept);
-	ck_assert(k->kept->stored);
+	ck_assert_ptr_nonnull(k->memory.target);
+	ck_assert(k->memory.target->stored);
 	end(&t);
 	until_ended(k);
 	node_down();
@@ -377,7 +377,7 @@ START_TEST(a_second_hello_of_a_pid_ends_its_image)
 	until_stop(&t);
 	second = keeper_of(t.pid);
 	ck_assert_ptr_ne(first, second);
-	ck_assert_int_eq(first->state, WIRE_S_EXECED);
+	ck_assert_int_eq(first->image.state, WIRE_S_EXECED);
 	/* What the first one did last is not lost, and not the second's. */
 	ck_assert_uint_eq(keeper_counts(first)->allocs, 2);
 	drain(second);
@@ -480,18 +480,18 @@ START_TEST(a_target_that_damages_its_rings_is_detached_alone)
 	until_stop(&bad);
 	k = keeper_of(bad.pid);
 	drain(k);
-	ck_assert_int_eq(k->state, WIRE_S_CORRUPT);
+	ck_assert_int_eq(k->image.state, WIRE_S_CORRUPT);
 	ck_assert_ptr_null(k->feed);
 	ck_assert(!keeper_complete(k));
-	ck_assert_str_ne(k->reason, "");
+	ck_assert_str_ne(k->image.reason, "");
 	go_on(&good);
 	until_stop(&good);
 	drain(other);
-	ck_assert_int_eq(other->state, WIRE_S_LIVE);
+	ck_assert_int_eq(other->image.state, WIRE_S_LIVE);
 	ck_assert_uint_eq(keeper_counts(other)->allocs, 1);
 	end(&bad);
 	until_ended(k);
-	ck_assert_int_eq(k->state, WIRE_S_CORRUPT);
+	ck_assert_int_eq(k->image.state, WIRE_S_CORRUPT);
 	end(&good);
 	until_ended(other);
 	down();

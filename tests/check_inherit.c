@@ -123,8 +123,8 @@ parent_of(int batch_max)
 		keeper_take(k, batch, (size_t)n, 5000, NULL, NULL, 0);
 		i += n;
 	}
-	k->last_due = malloc(sizeof tickets);
-	memcpy(k->last_due, tickets, sizeof tickets);
+	k->last.due = malloc(sizeof tickets);
+	memcpy(k->last.due, tickets, sizeof tickets);
 	return k;
 }
 
@@ -133,10 +133,10 @@ child_of(struct keeper *parent, const uint32_t *cut)
 {
 	struct keeper *k = new_keeper("ALLOCLOG.child.2", 0);
 
-	k->cut = malloc(sizeof tickets);
-	memcpy(k->cut, cut, sizeof tickets);
+	k->image.cut = malloc(sizeof tickets);
+	memcpy(k->image.cut, cut, sizeof tickets);
 	inherit(k, parent);
-	ck_assert_ptr_null(k->cut);
+	ck_assert_ptr_null(k->image.cut);
 	return k;
 }
 
@@ -236,11 +236,11 @@ START_TEST(a_fork_deep_in_the_past_leaves_the_child_unsure)
 		keeper_take(parent, batch, n, 5000, NULL, NULL, 0);
 		done += (uint32_t)n;
 	}
-	parent->last_due = malloc(sizeof tickets);
-	memcpy(parent->last_due, tickets, sizeof tickets);
+	parent->last.due = malloc(sizeof tickets);
+	memcpy(parent->last.due, tickets, sizeof tickets);
 	child = child_of(parent, cut);
 	ck_assert(!keeper_complete(child));
-	ck_assert_str_ne(child->reason, "");
+	ck_assert_str_ne(child->image.reason, "");
 	node_down();
 }
 END_TEST
@@ -252,7 +252,7 @@ START_TEST(the_child_of_an_unknown_parent_is_unsure)
 	node_up(NULL);
 	child = child_of(NULL, tickets);
 	ck_assert(!keeper_complete(child));
-	ck_assert_str_ne(child->reason, "");
+	ck_assert_str_ne(child->image.reason, "");
 	ck_assert_uint_eq(keeper_counts(child)->aRecActive, 0);
 	node_down();
 }
@@ -339,8 +339,8 @@ START_TEST(requesters_and_types_are_inherited)
 	    "a connection"), 0);
 	rec = make(REC_ALLOC, 3, 0xc3, 10);
 	keeper_take(parent, &rec, 1, 5000, NULL, &info, 1);
-	parent->last_due = malloc(sizeof tickets);
-	memcpy(parent->last_due, tickets, sizeof tickets);
+	parent->last.due = malloc(sizeof tickets);
+	memcpy(parent->last.due, tickets, sizeof tickets);
 	child = child_of(parent, tickets);
 	ck_assert_int_eq(blklist_get(child->list, 1, addr_of(3), &b), 0);
 	ck_assert_str_eq(blklist_info_get(child->list, b.info)->name, "MEMB");
@@ -406,8 +406,8 @@ START_TEST(an_inherited_block_keeps_its_stack)
 	/* Freed since: the block comes back out of the queue. */
 	take(parent, freeing(0x2000));
 	allocate_from(parent, 0x3000, 0x400300);
-	parent->last_due = malloc(sizeof tickets);
-	memcpy(parent->last_due, tickets, sizeof tickets);
+	parent->last.due = malloc(sizeof tickets);
+	memcpy(parent->last.due, tickets, sizeof tickets);
 	child = child_of(parent, cut);
 	expect_stack(child, 0x1000, 0x400100);
 	expect_stack(child, 0x2000, 0x400200);
@@ -416,8 +416,8 @@ START_TEST(an_inherited_block_keeps_its_stack)
 	allocate_from(parent, 0x5000, 0x400500);
 	expect_stack(child, 0x4000, 0x400400);
 	expect_stack(parent, 0x5000, 0x400500);
-	child->last_due = malloc(sizeof tickets);
-	memcpy(child->last_due, tickets, sizeof tickets);
+	child->last.due = malloc(sizeof tickets);
+	memcpy(child->last.due, tickets, sizeof tickets);
 	grandchild = child_of(child, tickets);
 	/* The stacks live as long as anybody who names them. */
 	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);

@@ -31,7 +31,7 @@ setup(void)
 	kept_by = store[1];
 	ck_assert_int_eq(keeper_new(&dead, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, fds), 0);
-	ck_assert_ptr_nonnull(dead->kept);
+	ck_assert_ptr_nonnull(dead->memory.target);
 	dead->stream = STREAM;
 	/* Which is the first commit. */
 	ck_assert_int_eq(keeper_kept_store(dead, fds), 0);
@@ -48,12 +48,12 @@ try_take_up(struct keeper **k)
 	struct kept_sites *ks;
 	int r;
 
-	ck_assert_int_eq(keeper_kept_open(&kk, dup(kept_fd(dead->kept->memory)),
-	    dead->kept->generation), 0);
+	ck_assert_int_eq(keeper_kept_open(&kk, dup(kept_fd(dead->memory.target->memory)),
+	    dead->memory.target->generation), 0);
 	ck_assert_ptr_nonnull(keeper_kept_slot(kk));
 	ck_assert_uint_eq(keeper_kept_slot(kk)->sites, STREAM);
 	ck_assert_int_eq(kept_sites_open(&ks, &node, STREAM,
-	    dup(kept_fd(dead->sites_kept->memory)), &sites), 0);
+	    dup(kept_fd(dead->memory.sites->memory)), &sites), 0);
 	r = keeper_resume(k, &node, kk, areas, ks, sites);
 	if (r < 0) {
 		stream_sites_unref(sites);
@@ -109,10 +109,10 @@ START_TEST(memory_of_the_second_target_is_mapped_together)
 
 	ck_assert_int_eq(keeper_new(&second, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, its), 0);
-	ck_assert_uint_gt(mappings_of(dead->kept->memory), 2);
-	ck_assert_uint_gt(mappings_of(dead->sites_kept->memory), 2);
-	ck_assert_uint_eq(mappings_of(second->kept->memory), 1);
-	ck_assert_uint_eq(mappings_of(second->sites_kept->memory), 1);
+	ck_assert_uint_gt(mappings_of(dead->memory.target->memory), 2);
+	ck_assert_uint_gt(mappings_of(dead->memory.sites->memory), 2);
+	ck_assert_uint_eq(mappings_of(second->memory.target->memory), 1);
+	ck_assert_uint_eq(mappings_of(second->memory.sites->memory), 1);
 	keeper_unref(second);
 	for (size_t i = 0; i < BASE_NELEM(its); i++)
 		close(its[i]);
@@ -158,8 +158,8 @@ END_TEST
 static void
 tag(struct keeper *k, uint64_t seq, uint16_t info)
 {
-	k->tag = k->kept->tag;
-	k->tag[seq % STREAM_QUEUE_RECORDS] = (struct keeper_tag){
+	k->threads.tag = k->memory.target->tag;
+	k->threads.tag[seq % STREAM_QUEUE_RECORDS] = (struct keeper_tag){
 		.seq = (uint32_t)seq, .info = info };
 }
 
@@ -223,8 +223,8 @@ START_TEST(regions_that_were_committed_are_there_and_no_others)
 	ck_assert_uint_eq(known_get(&k->known, region), 2);
 	keeper_kept_commit(dead, true);
 	keeper_kept_commit(dead, true);
-	ck_assert_uint_eq(known_get(&dead->kept->slot[0].known, region), 2);
-	ck_assert_uint_eq(known_get(&dead->kept->slot[1].known, region), 2);
+	ck_assert_uint_eq(known_get(&dead->memory.target->slot[0].known, region), 2);
+	ck_assert_uint_eq(known_get(&dead->memory.target->slot[1].known, region), 2);
 	keeper_unref(k);
 }
 END_TEST
@@ -273,7 +273,7 @@ spoil(struct kept_image *i, struct kept_slot *slot, int what)
 
 START_TEST(what_no_kill_leaves_is_not_taken_up)
 {
-	struct keeper_kept *kk = dead->kept;
+	struct keeper_kept *kk = dead->memory.target;
 	struct keeper *k;
 
 	spoil(kk->image, &kk->slot[kk->image->committed & 1], _i);
@@ -286,10 +286,10 @@ START_TEST(the_number_of_its_connection_is_kept)
 {
 	struct keeper *k;
 
-	dead->arrival = 7;
+	dead->image.arrival = 7;
 	keeper_kept_assign(dead);
 	k = take_up();
-	ck_assert_uint_eq(k->arrival, 7);
+	ck_assert_uint_eq(k->image.arrival, 7);
 	keeper_unref(k);
 }
 END_TEST
@@ -298,7 +298,7 @@ END_TEST
 static void
 be_the_target(void)
 {
-	dead->pid = getpid();
+	dead->image.pid = getpid();
 	sandbox_begin(dead, false);
 	ck_assert(dead->sandbox.known);
 	keeper_kept_assign(dead);
@@ -492,7 +492,7 @@ START_TEST(a_list_that_begins_anew_leaves_no_memory_in_the_store)
 	struct kept_image *image;
 	struct rec rec = { { 0 } };
 	struct stat before, after;
-	int memory = dup(kept_fd(dead->kept->memory));
+	int memory = dup(kept_fd(dead->memory.target->memory));
 
 	expect_stored("0000000000000007");
 	for (int i = 0; i < 1000; i++)
@@ -537,7 +537,7 @@ pass_on_target(struct keeper *k, const int its[3])
 	keeper_store_name(name, k->stream);
 	pass_on(name, its[0]);
 	pass_on(name, its[2]);
-	pass_on(name, kept_fd(k->kept->memory));
+	pass_on(name, kept_fd(k->memory.target->memory));
 }
 
 static struct keeper *
@@ -574,14 +574,14 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	ck_assert_int_eq(keeper_new(&child, &node, &(struct keeper_opts){
 	    .with_feed = true, .max = 4096 }, its), 0);
 	child->stream = STREAM + 1;
-	child->pid = dead->pid = getpid();
-	ck_assert_int_eq(proc_stat(child->pid, &child->ppid, &child->start),
+	child->image.pid = dead->image.pid = getpid();
+	ck_assert_int_eq(proc_stat(child->image.pid, &child->image.ppid, &child->image.start),
 	    0);
 	ck_assert_int_eq(keeper_kept_store(child, its), 0);
 	keeper_share_sites(child, dead);
 	keeper_kept_assign(child);
 	keeper_kept_assign(dead);
-	dead->kept->slot[dead->kept->image->committed & 1].threads =
+	dead->memory.target->slot[dead->memory.target->image->committed & 1].threads =
 	    KEEPER_THREADS_MAX + 2;
 	if (_i == 0)
 		pass_on_target(dead, fds);
@@ -589,7 +589,7 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	if (_i == 1)
 		pass_on_target(dead, fds);
 	pass_on("pagek.s.0000000000000007",
-	    kept_fd(dead->sites_kept->memory));
+	    kept_fd(dead->memory.sites->memory));
 	/* Who was not adopted is put there first. */
 	node.hello->node = &node;
 	TAILQ_INIT(&node.hello->arrived);
@@ -598,7 +598,7 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	ck_assert_ptr_null(taken_over(STREAM));
 	k = taken_over(STREAM + 1);
 	ck_assert_ptr_nonnull(k);
-	ck_assert_uint_eq(k->sites_kept->id, STREAM);
+	ck_assert_uint_eq(k->memory.sites->id, STREAM);
 	ck_assert(was_removed("pagek.t.0000000000000007"));
 	ck_assert(!was_removed("pagek.s.0000000000000007"));
 	hello_fini(node.hello);

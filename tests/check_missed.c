@@ -244,7 +244,7 @@ START_TEST(a_late_hello_does_not_end_the_image_after_it)
 	} while (k == NULL);
 	hello_stop(node.hello);
 	tree_adopt_all(&node);
-	ck_assert_msg(k->state == WIRE_S_LIVE, "%d %s", k->state, k->reason);
+	ck_assert_msg(k->image.state == WIRE_S_LIVE, "%d %s", k->image.state, k->image.reason);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.live), k);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
 	ck_assert_uint_eq(lines, 1);
@@ -271,7 +271,7 @@ START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
 	ck_assert_ptr_nonnull(k->feed);
 	close(fd);
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
-	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
 	ck_assert_uint_eq(node.quota->n, 0);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
 	ck_assert_uint_eq(lines, 1);
@@ -294,11 +294,11 @@ START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
 	/* We live on. */
 	k = TAILQ_FIRST(&node.live);
 	ck_assert_ptr_nonnull(k);
-	ck_assert_int_eq(k->pid, getpid());
-	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
-	ck_assert_ptr_nonnull(strstr(k->reason, "50 ms"));
+	ck_assert_int_eq(k->image.pid, getpid());
+	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
+	ck_assert_ptr_nonnull(strstr(k->image.reason, "50 ms"));
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
-	ck_assert_int_eq(k->state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.images->ended), k);
 	down();
 }

@@ -403,19 +403,19 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	close(fd);
 	node_up(&opts);
 	k = new_keeper("ALLOCLOG.a.41", 41);
-	strcpy(k->comm, "a\"b\\c");
+	strcpy(k->image.comm, "a\"b\\c");
 	take(k, allocation(0x1000, 10));
 	take(k, allocation(0x2000, 20));
 	take(k, freeing(0x1000));
 	take(k, freeing(0x5000));
 	take(k, record(REC_ALLOC, 0x2000, 0x55, 7));
-	k->sites_full = 5;
-	k->walks = 9;
+	k->numbers.sites_full = 5;
+	k->numbers.walks = 9;
 	keeper_control(k, &(struct rec){ .w = {
 	    rec_w0(0, REC_FLAGS(REC_CONTROL, 0), REC_CTL_MARK) } });
 	keeper_control(k, &(struct rec){ .w = {
 	    rec_w0(0, REC_FLAGS(REC_CONTROL, 0), REC_CTL_MARK) } });
-	k->marks_untold = 3;
+	k->numbers.marks_untold = 3;
 	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	/* Armed in the middle: whose block that was is not known. */
@@ -510,7 +510,7 @@ START_TEST(what_a_dormant_image_did_is_null_in_the_report)
 	node_up(&opts);
 	k = new_keeper("ALLOCLOG.a.41", 41);
 	k->arming.asleep = true;
-	k->marks_untold = 1;
+	k->numbers.marks_untold = 1;
 	tree_end_image(k, WIRE_S_EXECED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	k->arming.wall_ms = 1700000000123;
@@ -546,7 +546,7 @@ START_TEST(estimates_of_a_sampled_image_are_named_in_the_report)
 	    offsetof(struct ring_area, magic)), sizeof magic);
 	close(fds[0]);
 	close(fds[1]);
-	k->pid = 41;
+	k->image.pid = 41;
 	ck_assert_int_eq(tree_join(k, "ALLOCLOG.a.41"), 0);
 	take(k, allocation(0x1000, 1024));
 	take(k, freeing(0x1000));
@@ -570,7 +570,7 @@ START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
 	node_up(NULL);
 	for (size_t i = 0; i < BASE_NELEM(k); i++) {
 		k[i] = new_keeper("S", 0);
-		k[i]->read_ms = -1000000;
+		k[i]->visits.read_ms = -1000000;
 		take(k[i], allocation(0x1000, 10));
 		tree_end_image(k[i], WIRE_S_ENDED, 0, NULL);
 	}

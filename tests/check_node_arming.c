@@ -23,10 +23,10 @@ join(const char *name, pid_t pid, bool forked, const struct keeper *kin,
 	    offsetof(struct ring_area, magic)), sizeof magic);
 	close(fds[0]);
 	close(fds[1]);
-	k->pid = pid;
-	k->forked = forked;
+	k->image.pid = pid;
+	k->image.forked = forked;
 	k->stream = atomic_fetch_add(&node.last_stream, 1) + 1;
-	strcpy(k->comm, "target");
+	strcpy(k->image.comm, "target");
 	arming_welcome(k);
 	ck_assert_int_eq(tree_join(k, name), 0);
 	*goes_on = arming_join(k, kin);
@@ -359,7 +359,7 @@ START_TEST(child_welcomed_before_its_parent_was_armed_begins_anew)
 	    .with_feed = true, .max = 4096 }, fds), 0);
 	close(fds[0]);
 	close(fds[1]);
-	child->forked = true;
+	child->image.forked = true;
 	arming_welcome(child);
 	ck_assert(child->arming.asleep);
 	arms(&p, parent, WIRE_ARM_HOLD);
@@ -404,9 +404,9 @@ START_TEST(dormant_image_is_no_data_once_it_is_over)
 	execed = join("ALLOCLOG.next.8", 8, false, NULL, &goes_on);
 	tree_end_image(ended, WIRE_S_ENDED, 0, NULL);
 	tree_end_image(execed, WIRE_S_EXECED, -1, NULL);
-	ck_assert_int_eq(ended->state, WIRE_S_NO_DATA);
-	ck_assert_int_eq(execed->state, WIRE_S_NO_DATA);
-	ck_assert_ptr_nonnull(strstr(execed->reason, "exec"));
+	ck_assert_int_eq(ended->image.state, WIRE_S_NO_DATA);
+	ck_assert_int_eq(execed->image.state, WIRE_S_NO_DATA);
+	ck_assert_ptr_nonnull(strstr(execed->image.reason, "exec"));
 	ck_assert(!keeper_complete(execed));
 	page_close(&p);
 	node_down();

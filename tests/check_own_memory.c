@@ -127,12 +127,12 @@ START_TEST(an_overwritten_header_is_told_and_the_node_goes_on)
 	memset((void *)(uintptr_t)(b[0].addr - ALLOCP_HEAD), 0x77,
 	    ALLOCP_HEAD);
 	own_second(&node, mono_ms(mono_now()));
-	ck_assert_str_eq(own->reason, "");
+	ck_assert_str_eq(own->image.reason, "");
 	gone(&p);
 	expect_numbers(0, 0);
 	ck_assert_uint_eq(blklist_counts(own->list)->aRecActive, 0);
 	own_second(&node, mono_ms(mono_now()));
-	ck_assert_ptr_nonnull(strstr(own->reason, "overwritten: 1"));
+	ck_assert_ptr_nonnull(strstr(own->image.reason, "overwritten: 1"));
 	page_from(&p, 0);
 	ask_data(&p, k);
 	expect_numbers(1, 0);
@@ -213,11 +213,11 @@ START_TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
 	own_up();
 	page_from(&p, 0);
 	ask_data(&p, own);
-	then = own->now_ms;
+	then = own->source.now_ms;
 	/* As if that much time had passed. */
 	node.own->clock_ms += 39000;
 	gone(&p);
-	ck_assert_int_ge(own->now_ms, then + 39000);
+	ck_assert_int_ge(own->source.now_ms, then + 39000);
 	ck_assert_uint_eq(stream_queue_read(own->queue, 1, rec, seq, 2,
 	    &range), 2);
 	ck_assert_uint_ge(rec_ms(&rec[1]) - rec_ms(&rec[0]), 39000);

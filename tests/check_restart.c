@@ -71,7 +71,7 @@ on_turn(uv_timer_t *timer)
 	struct keeper *k = timer->data;
 
 	/* There is no such process, and it is not to be looked for. */
-	k->silent_since_ms = mono_ms(mono_now());
+	k->visits.silent_since_ms = mono_ms(mono_now());
 	if (shared->stop && !shared->stopped) {
 		shared->sum = sum_of(k->list, &shared->blocks);
 		shared->stopped = true;

@@ -188,9 +188,9 @@ new_keeper(const char *name, pid_t pid)
 
 	ck_assert_int_eq(keeper_new(&k, &node,
 	    &(struct keeper_opts){ .max = 4096 }, NULL), 0);
-	k->pid = pid;
+	k->image.pid = pid;
 	k->stream = atomic_fetch_add(&node.last_stream, 1) + 1;
-	strcpy(k->comm, "target");
+	strcpy(k->image.comm, "target");
 	ck_assert_int_eq(tree_join(k, name), 0);
 	return k;
 }

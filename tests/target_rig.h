@@ -248,7 +248,7 @@ keeper_of(pid_t pid)
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node.live, link)
-		if (k->pid == pid)
+		if (k->image.pid == pid)
 			return k;
 	return NULL;
 }

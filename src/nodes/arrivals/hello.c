@@ -67,7 +67,7 @@ behind_of(const struct hello *h, uid_t uid)
 	unsigned n = 0;
 
 	TAILQ_FOREACH(k, &h->arrived, link)
-		n += !k->missed && k->uid == uid;
+		n += !k->missed && k->image.uid == uid;
 	return n;
 }
 
@@ -127,7 +127,7 @@ hello_put_back(struct hello *h, struct keeper *k)
 	struct keeper *other;
 
 	TAILQ_FOREACH(other, &h->arrived, link)
-		if (other->arrival > k->arrival)
+		if (other->image.arrival > k->image.arrival)
 			break;
 	if (other != NULL)
 		TAILQ_INSERT_BEFORE(other, k, link);
@@ -182,10 +182,10 @@ hello_take_image(struct hello *h, pid_t pid)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
 	TAILQ_FOREACH(k, &h->arrived, link)
-		if (k->pid == pid)
+		if (k->image.pid == pid)
 			break;
 	/* A forked child's parent may stand before it. */
-	if (k != NULL && k->forked)
+	if (k != NULL && k->image.forked)
 		k = NULL;
 	if (k != NULL)
 		take(h, k);
@@ -241,15 +241,15 @@ name_image(struct keeper *k, int fd, const struct peer *peer,
 	pid_t pid = peer->pid;
 	char comm[16] = "?";
 
-	k->pid = pid;
-	k->uid = peer->uid;
-	k->pidfd = access_pidfd(fd, peer);
-	if (proc_stat_comm(pid, comm, &k->ppid, &k->start) < 0)
+	k->image.pid = pid;
+	k->image.uid = peer->uid;
+	k->image.pidfd = access_pidfd(fd, peer);
+	if (proc_stat_comm(pid, comm, &k->image.ppid, &k->image.start) < 0)
 		proc_comm(pid, comm);
-	base_safe_text(k->comm, sizeof k->comm, comm, strlen(comm), false);
-	k->forked = (h->flags & RING_HELLO_FORKED) != 0;
-	k->parent = k->forked ? h->parent : 0;
-	k->again = !k->forked && (h->flags & RING_HELLO_AGAIN) != 0;
+	base_safe_text(k->image.comm, sizeof k->image.comm, comm, strlen(comm), false);
+	k->image.forked = (h->flags & RING_HELLO_FORKED) != 0;
+	k->image.parent = k->image.forked ? h->parent : 0;
+	k->again = !k->image.forked && (h->flags & RING_HELLO_AGAIN) != 0;
 	k->was_armed = k->again && (h->flags & RING_HELLO_ARMED) != 0;
 }
 
@@ -262,24 +262,24 @@ introduce(struct keeper *k, int fd, const struct peer *peer,
 	char path[PROC_PATH];
 
 	name_image(k, fd, peer, h);
-	if (k->pidfd < 0)
+	if (k->image.pidfd < 0)
 		return -ESRCH;
 	sandbox_begin(k, !k->again && (h->flags & RING_HELLO_FREE) != 0);
-	proc_exe(pid, &k->exe_dev, &k->exe_ino);
+	proc_exe(pid, &k->image.exe_dev, &k->image.exe_ino);
 	if (proc_exe_path(pid, path) == 0)
-		k->exe = strdup(path);
+		k->image.exe = strdup(path);
 	if (proc_cwd(pid, path) == 0)
-		k->cwd = strdup(path);
-	if (!k->forked) {
+		k->image.cwd = strdup(path);
+	if (!k->image.forked) {
 		/* A program may be over before anybody asks for its callers. */
-		if (calm && symbol_modules_new(&k->modules) == 0)
-			symbol_modules_read(k->modules, pid);
+		if (calm && symbol_modules_new(&k->modules.table) == 0)
+			symbol_modules_read(k->modules.table, pid);
 		return 0;
 	}
-	k->cut = malloc(sizeof h->tickets);
-	if (k->cut == NULL)
+	k->image.cut = malloc(sizeof h->tickets);
+	if (k->image.cut == NULL)
 		return -ENOMEM;
-	memcpy(k->cut, h->tickets, sizeof h->tickets);
+	memcpy(k->image.cut, h->tickets, sizeof h->tickets);
 	return 0;
 }
 
@@ -287,19 +287,19 @@ introduce(struct keeper *k, int fd, const struct peer *peer,
 static void
 forget_image(struct keeper *k)
 {
-	if (k->pidfd >= 0)
-		close(k->pidfd);
-	k->pidfd = -1;
-	k->pid = 0;
-	k->start = 0;
-	free(k->cut);
-	free(k->exe);
-	free(k->cwd);
-	k->cut = NULL;
-	k->exe = k->cwd = NULL;
-	if (k->modules != NULL)
-		symbol_modules_free(k->modules);
-	k->modules = NULL;
+	if (k->image.pidfd >= 0)
+		close(k->image.pidfd);
+	k->image.pidfd = -1;
+	k->image.pid = 0;
+	k->image.start = 0;
+	free(k->image.cut);
+	free(k->image.exe);
+	free(k->image.cwd);
+	k->image.cut = NULL;
+	k->image.exe = k->image.cwd = NULL;
+	if (k->modules.table != NULL)
+		symbol_modules_free(k->modules.table);
+	k->modules.table = NULL;
 }
 
 static int
@@ -343,8 +343,8 @@ welcome(struct hello *h, int fd, const struct spare *s)
 	arming_welcome(k);
 	/* What it logs before our next pass is of now, not of when this was made. */
 	keeper_beat(k, mono_ms(mono_now()));
-	if (k->cut != NULL)
-		stream_feed_start_at(k->feed, k->cut);
+	if (k->image.cut != NULL)
+		stream_feed_start_at(k->feed, k->image.cut);
 	keeper_kept_assign(k);
 	pthread_mutex_lock(&h->lock);
 	r = send_welcome(fd, k->stream, s->fds);
@@ -390,8 +390,8 @@ missed_image(struct acceptor *a, const struct waiting *w,
 		return NULL;
 	name_image(k, w->fd, peer, hello);
 	k->missed = true;
-	k->arrival = w->arrival;
-	snprintf(k->reason, sizeof k->reason, "%s", why);
+	k->image.arrival = w->arrival;
+	snprintf(k->image.reason, sizeof k->image.reason, "%s", why);
 	return k;
 }
 
@@ -452,7 +452,7 @@ give_stream(struct acceptor *a, const struct waiting *w,
 		return why;
 	if (spares_take(&a->spares, &s) < 0)
 		return NO_ROOM;
-	s.keeper->arrival = w->arrival;
+	s.keeper->image.arrival = w->arrival;
 	/* While others wait, the loop is left to read the modules. */
 	r = introduce(s.keeper, w->fd, peer, h, a->n == 1);
 	if (r < 0) {
@@ -806,8 +806,8 @@ note_taken(struct hello *h)
 
 	TAILQ_FOREACH(k, &h->node->live, link) {
 		n += k->feed != NULL;
-		if (k->arrival > h->arrivals)
-			h->arrivals = k->arrival;
+		if (k->image.arrival > h->arrivals)
+			h->arrivals = k->image.arrival;
 	}
 	if (n == 0)
 		return 0;

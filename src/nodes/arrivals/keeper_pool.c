@@ -59,7 +59,7 @@ number(struct spare *s, struct node *node)
 static bool
 is_unkept(const struct node *node, const struct spare *s)
 {
-	const struct keeper_kept *kept = s->keeper->kept;
+	const struct keeper_kept *kept = s->keeper->memory.target;
 
 	return keeper_kept_wanted(node) && (kept == NULL || !kept->stored);
 }

@@ -82,13 +82,13 @@ void
 quota_count(struct keeper *k)
 {
 	if (!k->counted)
-		k->counted = quota_add(k->node->quota, k->pid, k->uid);
+		k->counted = quota_add(k->node->quota, k->image.pid, k->image.uid);
 }
 
 void
 quota_uncount(struct keeper *k)
 {
 	if (k->counted)
-		quota_remove(k->node->quota, k->pid);
+		quota_remove(k->node->quota, k->image.pid);
 	k->counted = false;
 }

@@ -359,7 +359,7 @@ addr_of(unsigned slot)
 static void
 flush(struct keeper *k, struct busy *b)
 {
-	keeper_take(k, b->rec, b->n, k->now_ms, b->ms, b->info, b->ninfo);
+	keeper_take(k, b->rec, b->n, k->source.now_ms, b->ms, b->info, b->ninfo);
 	b->n = b->ninfo = 0;
 }
 
@@ -436,25 +436,25 @@ event(struct keeper *k, struct busy *b, int64_t ms, enum manner manner)
 static void
 busy_source(struct keeper *k, int64_t mono)
 {
-	struct busy *b = k->source_arg;
+	struct busy *b = k->source.arg;
 
 	(void)mono;
 	if (!b->running)
 		return;
 	b->step++;
-	k->now_ms = b->begun_ms + (int64_t)(b->step * 1000 / NODES_HZ);
+	k->source.now_ms = b->begun_ms + (int64_t)(b->step * 1000 / NODES_HZ);
 	for (int i = 0; i < STEP_EVENTS; i++)
-		event(k, b, k->now_ms, USUAL);
+		event(k, b, k->source.now_ms, USUAL);
 	if (b->flood && b->step % FLOOD_STEPS == FLOOD_STEPS / 2)
 		for (unsigned i = 0; i < FLOOD_EVENTS; i++)
-			event(k, b, k->now_ms, FLOODING);
+			event(k, b, k->source.now_ms, FLOODING);
 	flush(k, b);
 }
 
 static void
 busy_read(struct keeper *k, bool caught_up)
 {
-	struct busy *b = k->source_arg;
+	struct busy *b = k->source.arg;
 
 	if (caught_up && ++b->patient >= PATIENT_READS)
 		b->running = true;
@@ -465,12 +465,12 @@ name_threads(struct keeper *k)
 {
 	size_t n = BASE_NELEM(thread_names) + 1;
 
-	k->thread = calloc(n, sizeof *k->thread);
-	if (k->thread == NULL)
+	k->threads.at = calloc(n, sizeof *k->threads.at);
+	if (k->threads.at == NULL)
 		return -ENOMEM;
-	k->threads = k->thread_cap = n;
+	k->threads.n = k->threads.cap = n;
 	for (size_t i = 1; i < n; i++)
-		strcpy(k->thread[i].name, thread_names[i - 1]);
+		strcpy(k->threads.at[i].name, thread_names[i - 1]);
 	return 0;
 }
 
@@ -483,7 +483,7 @@ busy_start(struct keeper *k, bool flood)
 
 	if (b == NULL)
 		return -ENOMEM;
-	k->source_arg = b;
+	k->source.arg = b;
 	r = name_threads(k);
 	if (r == 0)
 		r = server_put(k->sites, b->caller);
@@ -502,15 +502,15 @@ busy_start(struct keeper *k, bool flood)
 		for (int halvings = (int)(b->live * 8 / AT_START);
 		    halvings > 0; halvings--)
 			left /= 2;
-		k->now_ms = b->begun_ms - left + left / 2 *
+		k->source.now_ms = b->begun_ms - left + left / 2 *
 		    (int64_t)(b->live % (AT_START / 8 + 1)) / (AT_START / 8);
-		event(k, b, k->now_ms, GROWING);
+		event(k, b, k->source.now_ms, GROWING);
 	}
-	k->now_ms = b->begun_ms;
+	k->source.now_ms = b->begun_ms;
 	flush(k, b);
-	k->source = busy_source;
-	k->on_read = busy_read;
-	k->source_words = server_words;
+	k->source.make = busy_source;
+	k->source.on_read = busy_read;
+	k->source.words = server_words;
 	return 0;
 }
 
@@ -561,7 +561,7 @@ write_block(struct keeper *k, const struct note_block *b)
 static void
 note_source(struct keeper *k, int64_t mono)
 {
-	struct note *n = k->source_arg;
+	struct note *n = k->source.arg;
 	int64_t clock = n->clock_ms;
 
 	if (!n->stopped)
@@ -569,7 +569,7 @@ note_source(struct keeper *k, int64_t mono)
 	while (n->written < BASE_NELEM(note_blocks) &&
 	    note_blocks[n->written].at_s * 1000 <= clock)
 		write_block(k, &note_blocks[n->written++]);
-	k->now_ms = NOTE_BEGAN_MS + clock;
+	k->source.now_ms = NOTE_BEGAN_MS + clock;
 }
 
 /* "39s", "39", "2m", "1500ms" to milliseconds. */
@@ -609,8 +609,8 @@ note_start(struct node *node, struct keeper *k)
 
 	if (n == NULL)
 		return -ENOMEM;
-	k->source_arg = n;
-	k->source = note_source;
+	k->source.arg = n;
+	k->source.make = note_source;
 	n->clock_ms = NOTE_SHOWN_S * 1000;
 	n->begun_mono_ms = mono_ms(mono_now());
 	if (node->opts.demo_at != NULL) {
@@ -667,7 +667,7 @@ demo_start(struct node *node)
 	r = keeper_new(&k, node, &o, NULL);
 	if (r < 0)
 		return r;
-	strcpy(k->comm, d->comm);
+	strcpy(k->image.comm, d->comm);
 	r = d->start(node, k);
 	if (r == 0)
 		r = tree_join(k, name != NULL ? name : "ALLOCLOG");

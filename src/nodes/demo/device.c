@@ -47,18 +47,18 @@ tell(struct keeper *k, const struct device *d, const char *what)
 	const struct raw_counts *n = &d->raw.n;
 	size_t len = 0;
 
-	k->skipped = n->skipped;
-	k->bad = (n->skipped + REC_CLASSIC_SIZE - 1) / REC_CLASSIC_SIZE;
-	base_append(k->reason, sizeof k->reason, &len, "%s", what);
+	k->numbers.skipped = n->skipped;
+	k->numbers.bad = (n->skipped + REC_CLASSIC_SIZE - 1) / REC_CLASSIC_SIZE;
+	base_append(k->image.reason, sizeof k->image.reason, &len, "%s", what);
 	if (n->skipped > 0)
-		base_append(k->reason, sizeof k->reason, &len, "%s%" PRIu64
+		base_append(k->image.reason, sizeof k->image.reason, &len, "%s%" PRIu64
 		    " of %" PRIu64 " bytes skipped", len > 0 ? "; " : "",
 		    n->skipped, n->bytes);
 	if (n->slips > 0)
-		base_append(k->reason, sizeof k->reason, &len, ", %" PRIu64
+		base_append(k->image.reason, sizeof k->image.reason, &len, ", %" PRIu64
 		    " slips", n->slips);
 	if (n->doubled > 0)
-		base_append(k->reason, sizeof k->reason, &len, ", %" PRIu64
+		base_append(k->image.reason, sizeof k->image.reason, &len, ", %" PRIu64
 		    " records doubled", n->doubled);
 }
 
@@ -156,8 +156,8 @@ device_source(struct keeper *k, int64_t mono)
 	int err = 0;
 
 	/* Between records its clock runs as ours does. */
-	if (k->now_ms != 0 && !d->file)
-		k->now_ms += mono - d->ran_ms;
+	if (k->source.now_ms != 0 && !d->file)
+		k->source.now_ms += mono - d->ran_ms;
 	d->ran_ms = mono;
 	while (sum < VISIT_BYTES &&
 	    mono_diff_ns(mono_now(), begun) < VISIT_US * 1000 &&
@@ -235,8 +235,8 @@ device_start(struct node *node)
 		r = keeper_new(&k, node, &ko, NULL);
 	if (r < 0)
 		return r;
-	base_safe_text(k->comm, sizeof k->comm, name, strlen(name), false);
-	k->source = device_source;
+	base_safe_text(k->image.comm, sizeof k->image.comm, name, strlen(name), false);
+	k->source.make = device_source;
 	keeper_expect_unlisted(k);
 	d->ran_ms = d->heard_ms = mono_ms(mono_now());
 	r = tree_join(k, "ALLOCLOG");

@@ -15,7 +15,7 @@ static bool
 may_drop(const struct keeper *k)
 {
 	return TAILQ_NEXT(k, link) != NULL &&
-	    mono_ms(mono_now()) - k->read_ms >= READ_LATELY_MS;
+	    mono_ms(mono_now()) - k->visits.read_ms >= READ_LATELY_MS;
 }
 
 static size_t
@@ -58,12 +58,12 @@ first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
 
 		if (weight == 0)
 			continue;
-		for (i = 0; i < n && user[i].uid != k->uid; i++)
+		for (i = 0; i < n && user[i].uid != k->image.uid; i++)
 			continue;
 		if (i == NODE_ENDED_USERS)
 			continue;
 		if (i == n) {
-			user[i].uid = k->uid;
+			user[i].uid = k->image.uid;
 			user[i].weight = 0;
 			user[i].first = k;
 			n++;
@@ -151,7 +151,7 @@ rows_of(struct node *node, uid_t uid)
 void
 tree_put_ended(struct keeper *k)
 {
-	uint32_t *rows = rows_of(k->node, k->uid);
+	uint32_t *rows = rows_of(k->node, k->image.uid);
 
 	TAILQ_INSERT_TAIL(&k->node->images->ended, k, link);
 	if (rows != NULL)
@@ -161,7 +161,7 @@ tree_put_ended(struct keeper *k)
 static void
 forget_ended(struct node *node, struct keeper *k)
 {
-	uint32_t *rows = rows_of(node, k->uid);
+	uint32_t *rows = rows_of(node, k->image.uid);
 
 	/* Of a user who came when there was no place, some are not counted. */
 	if (rows != NULL && *rows > 0)
@@ -184,7 +184,7 @@ tree_make_room(struct node *node)
 		if (node->images->ended_user[i].rows > most->rows)
 			most = &node->images->ended_user[i];
 	TAILQ_FOREACH(k, &node->images->ended, link)
-		if (most->rows == 0 || k->uid == most->uid)
+		if (most->rows == 0 || k->image.uid == most->uid)
 			break;
 	if (k == NULL)
 		return false;
@@ -251,7 +251,7 @@ count_rows(struct node *node)
 
 	memset(node->images->ended_user, 0, sizeof node->images->ended_user);
 	TAILQ_FOREACH(k, &node->images->ended, link) {
-		rows = rows_of(node, k->uid);
+		rows = rows_of(node, k->image.uid);
 		if (rows != NULL)
 			++*rows;
 		all++;
@@ -276,6 +276,6 @@ tree_forget_old(struct node *node)
 	for (; rows > NODE_ENDED_ROWS; rows--)
 		tree_make_room(node);
 	while ((k = TAILQ_FIRST(&node->images->ended)) != NULL &&
-	    now - k->ended_ms > NODE_ENDED_MS)
+	    now - k->image.ended_ms > NODE_ENDED_MS)
 		forget_ended(node, k);
 }

@@ -36,7 +36,7 @@ join(struct keeper *k)
 {
 	k->has_row = true;
 	TAILQ_INSERT_TAIL(&k->node->live, k, link);
-	if (k->pid != 0 && k->state != WIRE_S_NO_DATA) {
+	if (k->image.pid != 0 && k->image.state != WIRE_S_NO_DATA) {
 		quota_count(k);
 		own_app(k->node, OWN_MEMB);
 	}
@@ -75,8 +75,8 @@ on_death_closed(uv_handle_t *handle)
 	struct keeper *k = handle->data;
 
 	free(handle);
-	close(k->pidfd);
-	k->pidfd = -1;
+	close(k->image.pidfd);
+	k->image.pidfd = -1;
 	keeper_unref(k);
 }
 
@@ -84,14 +84,14 @@ static void
 stop_watching(struct keeper *k)
 {
 	/* It had ended before it could be watched. */
-	if (k->death == NULL) {
-		if (k->pidfd >= 0)
-			close(k->pidfd);
-		k->pidfd = -1;
+	if (k->image.death == NULL) {
+		if (k->image.pidfd >= 0)
+			close(k->image.pidfd);
+		k->image.pidfd = -1;
 		return;
 	}
-	uv_close((uv_handle_t *)k->death, on_death_closed);
-	k->death = NULL;
+	uv_close((uv_handle_t *)k->image.death, on_death_closed);
+	k->image.death = NULL;
 }
 
 static void adopt_next_of(struct node *, pid_t);
@@ -108,16 +108,16 @@ on_death(uv_poll_t *death, int status, int events)
 	 * It has ended as its next image perhaps, which has come in by now.  Not
 	 * all who have: in a storm nobody's end would ever be seen.
 	 */
-	adopt_next_of(node, k->pid);
+	adopt_next_of(node, k->image.pid);
 	if (!keeper_is_live(k))
 		return;
 	/* Its parent is told how it ended; if that tells us, it is waited for. */
-	if (tree_is_told_end_of(node, k->pid)) {
+	if (tree_is_told_end_of(node, k->image.pid)) {
 		uv_poll_stop(death);
 		return;
 	}
 	/* Another parent may have reaped it already: then nothing is seen. */
-	tree_look_back(node, k->pid);
+	tree_look_back(node, k->image.pid);
 	if (keeper_is_live(k))
 		tree_end_image(k, WIRE_S_ENDED, -1, NULL);
 	node_check_done(node);
@@ -128,17 +128,17 @@ watch_death(struct keeper *k)
 {
 	uv_poll_t *death;
 
-	if (k->pidfd < 0)
+	if (k->image.pidfd < 0)
 		return;
 	death = calloc(1, sizeof *death);
 	if (death == NULL ||
-	    uv_poll_init(k->node->loop, death, k->pidfd) < 0) {
+	    uv_poll_init(k->node->loop, death, k->image.pidfd) < 0) {
 		/* The looks at /proc find out as well, only later. */
 		free(death);
 		return;
 	}
 	death->data = k;
-	k->death = death;
+	k->image.death = death;
 	keeper_ref(k);
 	uv_poll_start(death, UV_READABLE, on_death);
 }
@@ -148,7 +148,7 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
     const char *reason)
 {
 	struct node *node = k->node;
-	bool had_stream = k->state != WIRE_S_NO_DATA;
+	bool had_stream = k->image.state != WIRE_S_NO_DATA;
 	bool stays = had_stream || k->missed;
 
 	if (!keeper_is_live(k))
@@ -167,7 +167,7 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 	}
 	tree_put_ended(k);
 	tree_shelve(k);
-	if (k->pid != 0) {
+	if (k->image.pid != 0) {
 		report_image(&node->images->report, k);
 		kept_node_ended(node);
 	}
@@ -177,9 +177,9 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 static bool
 is_dead(const struct keeper *k)
 {
-	struct pollfd p = { .fd = k->pidfd, .events = POLLIN };
+	struct pollfd p = { .fd = k->image.pidfd, .events = POLLIN };
 
-	return k->pidfd >= 0 && poll(&p, 1, 0) > 0;
+	return k->image.pidfd >= 0 && poll(&p, 1, 0) > 0;
 }
 
 static struct keeper *
@@ -188,7 +188,7 @@ find_live(struct node *node, pid_t pid)
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->pid == pid)
+		if (k->image.pid == pid)
 			return k;
 	return NULL;
 }
@@ -234,18 +234,18 @@ tree_end_all(struct node *node, bool gone)
 static void
 take_modules(struct keeper *k, struct keeper *parent)
 {
-	bool known = k->modules != NULL;	/* at its hello */
+	bool known = k->modules.table != NULL;	/* at its hello */
 
 	/* A worker may hold the parent's table for long: then read our own. */
 	if (!known && parent != NULL &&
-	    pthread_mutex_trylock(&parent->modules_lock) == 0) {
-		known = parent->modules != NULL &&
-		    symbol_modules_copy(parent->modules, &k->modules) == 0;
-		pthread_mutex_unlock(&parent->modules_lock);
+	    pthread_mutex_trylock(&parent->modules.lock) == 0) {
+		known = parent->modules.table != NULL &&
+		    symbol_modules_copy(parent->modules.table, &k->modules.table) == 0;
+		pthread_mutex_unlock(&parent->modules.lock);
 	}
 	if (!known)
 		modules_refresh(k);
-	k->modules_ms = mono_ms(mono_now());
+	k->visits.modules_ms = mono_ms(mono_now());
 }
 
 /*
@@ -255,11 +255,11 @@ take_modules(struct keeper *k, struct keeper *parent)
 static struct keeper *
 parent_of(struct node *node, const struct keeper *k)
 {
-	struct keeper *parent = k->forked && k->parent != 0 ?
-	    tree_find(node, k->parent) : NULL;
+	struct keeper *parent = k->image.forked && k->image.parent != 0 ?
+	    tree_find(node, k->image.parent) : NULL;
 
-	if (parent == NULL || parent == k || (parent->uid != k->uid &&
-	    (parent->pid != k->ppid || !keeper_is_live(parent) ||
+	if (parent == NULL || parent == k || (parent->image.uid != k->image.uid &&
+	    (parent->image.pid != k->image.ppid || !keeper_is_live(parent) ||
 		is_dead(parent))))
 		return NULL;
 	return parent;
@@ -272,22 +272,22 @@ parent_of(struct node *node, const struct keeper *k)
 static void
 adopt_missed(struct node *node, struct keeper *k)
 {
-	struct keeper *now = find_live(node, k->pid), *parent;
+	struct keeper *now = find_live(node, k->image.pid), *parent;
 	char name[DSTRM_NAME];
 
 	/* Who is gone already began under its parent's name. */
 	parent = parent_of(node, k);
-	if (parent != NULL && strcmp(k->comm, "?") == 0)
-		memcpy(k->comm, parent->comm, sizeof k->comm);
-	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
-	if (now != NULL && now->arrival < k->arrival) {
+	if (parent != NULL && strcmp(k->image.comm, "?") == 0)
+		memcpy(k->image.comm, parent->image.comm, sizeof k->image.comm);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm, (int)k->image.pid);
+	if (now != NULL && now->image.arrival < k->image.arrival) {
 		tree_end_image(now, WIRE_S_EXECED, -1, NULL);
 		now = NULL;
 	}
 	if (tree_join(k, name) < 0) {
 		report_image(&node->images->report, k);
 		keeper_unref(k);
-	} else if (now != NULL || k->pidfd < 0 || is_dead(k)) {
+	} else if (now != NULL || k->image.pidfd < 0 || is_dead(k)) {
 		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 	} else {
 		watch_death(k);
@@ -297,7 +297,7 @@ adopt_missed(struct node *node, struct keeper *k)
 static void
 adopt(struct node *node, struct keeper *k)
 {
-	struct keeper *before = find_live(node, k->pid), *parent = NULL;
+	struct keeper *before = find_live(node, k->image.pid), *parent = NULL;
 	struct keeper *kin = before;
 	char name[DSTRM_NAME];
 	bool goes_on;
@@ -307,9 +307,9 @@ adopt(struct node *node, struct keeper *k)
 		return;
 	}
 	/* Seen by a scan before it could say hello: one image, and one line. */
-	if (before != NULL && before->arrival == 0 &&
-	    before->state == WIRE_S_NO_DATA &&
-	    before->exe_dev == k->exe_dev && before->exe_ino == k->exe_ino)
+	if (before != NULL && before->image.arrival == 0 &&
+	    before->image.state == WIRE_S_NO_DATA &&
+	    before->image.exe_dev == k->image.exe_dev && before->image.exe_ino == k->image.exe_ino)
 		before->missed = false;
 	if (k->again)
 		arming_again(k, before);
@@ -317,7 +317,7 @@ adopt(struct node *node, struct keeper *k)
 		tree_end_image(before, is_dead(before) || k->again ?
 		    WIRE_S_ENDED : WIRE_S_EXECED, -1, k->again ?
 		    "it was not drained, and has said hello again" : NULL);
-	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->comm, (int)k->pid);
+	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->image.comm, (int)k->image.pid);
 	if (tree_join(k, name) < 0) {
 		/* No row, and nobody will drain it: told as not watched. */
 		quota_uncount(k);
@@ -327,12 +327,12 @@ adopt(struct node *node, struct keeper *k)
 		return;
 	}
 	if (node->opts.check_list && keeper_check_list(k) < 0)
-		snprintf(k->reason, sizeof k->reason,
+		snprintf(k->image.reason, sizeof k->image.reason,
 		    "out of memory for the literal list: not checked");
-	if (k->forked)
+	if (k->image.forked)
 		kin = parent = parent_of(node, k);
 	goes_on = !k->again && arming_join(k, kin);
-	if (k->forked && goes_on)
+	if (k->image.forked && goes_on)
 		inherit(k, parent);
 	watch_death(k);
 	take_modules(k, parent);
@@ -362,7 +362,7 @@ tree_rejoin(struct keeper *k, uint32_t index, const char *name,
 	if (!k->arming.asleep)
 		atomic_store(&k->node->awake, true);
 	watch_death(k);
-	if (k->pidfd >= 0)
+	if (k->image.pidfd >= 0)
 		take_modules(k, NULL);
 	return 0;
 }
@@ -374,7 +374,7 @@ tree_end_lost(struct node *node)
 
 	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
 		next = TAILQ_NEXT(k, link);
-		if (k->feed != NULL && k->pidfd < 0)
+		if (k->feed != NULL && k->image.pidfd < 0)
 			tree_end_image(k, WIRE_S_ENDED, -1,
 			    "it ended while the node was started again");
 	}
@@ -447,14 +447,14 @@ look_after(struct keeper *k, int64_t now)
 {
 	uint64_t dev, ino;
 
-	if (k->pid == 0 || k->state == WIRE_S_NO_DATA ||
-	    now - k->silent_since_ms < SILENT_MS)
+	if (k->image.pid == 0 || k->image.state == WIRE_S_NO_DATA ||
+	    now - k->visits.silent_since_ms < SILENT_MS)
 		return;
-	if (proc_exe(k->pid, &dev, &ino) == 0 && dev == k->exe_dev &&
-	    ino == k->exe_ino && now - k->looked_ms < FULL_LOOK_MS)
+	if (proc_exe(k->image.pid, &dev, &ino) == 0 && dev == k->image.exe_dev &&
+	    ino == k->image.exe_ino && now - k->visits.looked_ms < FULL_LOOK_MS)
 		return;
-	k->looked_ms = now;
-	if (proc_maps_has(k->pid, RING_NAME) != 0 || is_dead(k))
+	k->visits.looked_ms = now;
+	if (proc_maps_has(k->image.pid, RING_NAME) != 0 || is_dead(k))
 		return;
 	/* What came between the last pass and the exec is in the rings still. */
 	tree_end_image(k, WIRE_S_EXECED, -1,
@@ -466,19 +466,19 @@ static void
 look_for_joining(struct keeper *k, int64_t now)
 {
 	if (k->feed != NULL && !stream_feed_counts(k->feed)->joined &&
-	    now - k->born_ms > JOIN_MS)
+	    now - k->visits.born_ms > JOIN_MS)
 		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 }
 
 static void
 refresh_modules(struct keeper *k, int64_t now)
 {
-	if (k->feed == NULL || k->silent_since_ms <= k->modules_ms)
+	if (k->feed == NULL || k->visits.silent_since_ms <= k->visits.modules_ms)
 		return;
 	/* Soon after its start, when libraries come, and seldom from then on. */
-	if (now - k->modules_ms < MODULES_MS && now - k->born_ms > 3000)
+	if (now - k->visits.modules_ms < MODULES_MS && now - k->visits.born_ms > 3000)
 		return;
-	k->modules_ms = now;
+	k->visits.modules_ms = now;
 	modules_refresh(k);
 }
 
@@ -568,15 +568,15 @@ add_no_data(struct node *node, const struct found *f)
 	if (keeper_new(&k, node, &(struct keeper_opts){ .no_list = true },
 	    NULL) < 0)
 		return NULL;
-	k->pid = f->pid;
-	k->ppid = f->ppid;
+	k->image.pid = f->pid;
+	k->image.ppid = f->ppid;
 	k->missed = true;
-	proc_uid(k->pid, &k->uid);
-	proc_exe(k->pid, &k->exe_dev, &k->exe_ino);
-	base_safe_text(k->comm, sizeof k->comm, f->comm, strlen(f->comm),
+	proc_uid(k->image.pid, &k->image.uid);
+	proc_exe(k->image.pid, &k->image.exe_dev, &k->image.exe_ino);
+	base_safe_text(k->image.comm, sizeof k->image.comm, f->comm, strlen(f->comm),
 	    false);
-	snprintf(k->reason, sizeof k->reason, "%s", f->why);
-	snprintf(name, sizeof name, "NODATA.%s.%d", k->comm, (int)k->pid);
+	snprintf(k->image.reason, sizeof k->image.reason, "%s", f->why);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm, (int)k->image.pid);
 	if (tree_join(k, name) < 0) {
 		keeper_unref(k);
 		return NULL;
@@ -596,7 +596,7 @@ watch_no_data(struct node *node, const struct found *f)
 			close(pidfd);
 		return;
 	}
-	k->pidfd = pidfd;
+	k->image.pidfd = pidfd;
 	watch_death(k);
 }
 
@@ -615,14 +615,14 @@ tree_look_back(struct node *node, pid_t pid)
 	char comm[KEEPER_TEXT];
 	uid_t uid;
 
-	if (k == NULL || k->state == WIRE_S_NO_DATA ||
-	    proc_uid(pid, &uid) < 0 || uid == k->uid ||
+	if (k == NULL || k->image.state == WIRE_S_NO_DATA ||
+	    proc_uid(pid, &uid) < 0 || uid == k->image.uid ||
 	    proc_comm(pid, f.comm) < 0)
 		return;
 	base_safe_text(comm, sizeof comm, f.comm, strlen(f.comm), false);
-	if (strcmp(comm, k->comm) == 0)
+	if (strcmp(comm, k->image.comm) == 0)
 		return;
-	f.ppid = k->ppid;
+	f.ppid = k->image.ppid;
 	tree_end_image(k, WIRE_S_EXECED, -1,
 	    "it runs a program without a stream now");
 	add_no_data(node, &f);
@@ -662,7 +662,7 @@ scan_start(struct node *node)
 	s->work.data = s;
 	TAILQ_FOREACH(k, &node->live, link)
 		if (s->nknown < SCAN_MAX)
-			s->known[s->nknown++] = k->pid;
+			s->known[s->nknown++] = k->image.pid;
 	qsort(s->known, s->nknown, sizeof s->known[0], by_pid);
 	node->images->scanning = uv_queue_work(node->loop, &s->work, scan_work,
 	    scan_done) == 0;

@@ -246,7 +246,7 @@ static int64_t
 tickets_after(const struct keeper *parent, const uint32_t *cut)
 {
 	const uint32_t *due = parent->feed != NULL ?
-	    stream_feed_due(parent->feed) : parent->last_due;
+	    stream_feed_due(parent->feed) : parent->last.due;
 	int64_t n = 0;
 
 	if (due == NULL)
@@ -310,17 +310,17 @@ static void
 unsure(struct keeper *child, const char *why)
 {
 	child->unsure = true;
-	snprintf(child->reason, sizeof child->reason, "%s", why);
+	snprintf(child->image.reason, sizeof child->image.reason, "%s", why);
 }
 
 static void
 copy(struct keeper *child, struct keeper *parent)
 {
-	struct walk w = { .parent = parent, .cut = child->cut,
+	struct walk w = { .parent = parent, .cut = child->image.cut,
 		.changes.size = sizeof(struct change) };
 	struct blk *blk = malloc(COPY_BLOCKS * sizeof *blk);
 
-	w.remaining = tickets_after(parent, child->cut);
+	w.remaining = tickets_after(parent, child->image.cut);
 	w.last_after = stream_queue_next(parent->queue);
 	if (w.remaining > 0)
 		walk_back(&w);
@@ -349,7 +349,7 @@ inherit(struct keeper *child, struct keeper *parent)
 		unsure(child, "what it inherited from its parent is not known");
 		goto out;
 	}
-	catch_up(parent, child->cut);
+	catch_up(parent, child->image.cut);
 	if (parent->list == NULL) {
 		unsure(child, "its parent's stream was damaged");
 		goto out;
@@ -368,6 +368,6 @@ inherit(struct keeper *child, struct keeper *parent)
 		keeper_expect_unlisted(child);
 	copy(child, parent);
 out:
-	free(child->cut);
-	child->cut = NULL;
+	free(child->image.cut);
+	child->image.cut = NULL;
 }

@@ -245,9 +245,9 @@ report_image(struct report *rep, const struct keeper *k)
 		{ "earlier", n->earlier },
 		{ "illegal_type", n->illegal_type },
 		{ "full", n->full },
-		{ "sites_full", k->sites_full },
-		{ "walks", k->walks },
-		{ "pairs", k->pairs },
+		{ "sites_full", k->numbers.sites_full },
+		{ "walks", k->numbers.walks },
+		{ "pairs", k->numbers.pairs },
 		{ "est_blocks", n->est_blocks },
 		{ "est_bytes", n->est_bytes },
 		{ "est_peak_bytes", n->est_peak_bytes },
@@ -258,15 +258,15 @@ report_image(struct report *rep, const struct keeper *k)
 	if (rep->fd < 0)
 		return;
 	base_append(line, sizeof line, &len, "{\"pid\": %d, \"comm\": ",
-	    (int)k->pid);
-	append_string(line, sizeof line, &len, k->comm);
+	    (int)k->image.pid);
+	append_string(line, sizeof line, &len, k->image.comm);
 	for (size_t i = 0; i < BASE_NELEM(numbers); i++)
 		append_number(line, sizeof line, &len, numbers[i].key,
 		    !k->missed && !k->arming.asleep, numbers[i].value);
 	/* A sleeper's own are counted too. */
-	append_number(line, sizeof line, &len, "marks", !k->missed, k->marks);
+	append_number(line, sizeof line, &len, "marks", !k->missed, k->numbers.marks);
 	append_number(line, sizeof line, &len, "marks_untold", !k->missed,
-	    k->marks_untold);
+	    k->numbers.marks_untold);
 	append_sample(line, sizeof line, &len, k->sample);
 	base_append(line, sizeof line, &len, ", \"dormant\": %s",
 	    k->arming.asleep ? "true" : "false");

@@ -26,7 +26,7 @@ lull(struct keeper *k)
 		return r;
 	stream_feed_arm(k->feed, false, mono_ms(mono_now()));
 	k->arming = (struct arming){ .asleep = true };
-	k->state = WIRE_S_DORMANT;
+	k->image.state = WIRE_S_DORMANT;
 	renew_epoch(k);
 	keeper_kept_commit(k, true);
 	return 0;
@@ -47,7 +47,7 @@ wake(struct keeper *k)
 	stream_feed_arm(k->feed, true, mono_ms(mono_now()));
 	k->arming = (struct arming){ .wished = true,
 		.wall_ms = base_wall_ms() };
-	k->state = WIRE_S_LIVE;
+	k->image.state = WIRE_S_LIVE;
 	atomic_store(&k->node->awake, true);
 	renew_epoch(k);
 	keeper_kept_commit(k, true);
@@ -135,7 +135,7 @@ arming_welcome(struct keeper *k)
 	if (asleep != k->arming.asleep)
 		stream_feed_arm(k->feed, !asleep, mono_ms(mono_now()));
 	k->arming.asleep = asleep;
-	k->state = asleep ? WIRE_S_DORMANT : WIRE_S_LIVE;
+	k->image.state = asleep ? WIRE_S_DORMANT : WIRE_S_LIVE;
 }
 
 /* Awake as its kin is, on the same wish, and seen by the same watchers. */
@@ -145,7 +145,7 @@ follow(struct keeper *k, const struct keeper *kin)
 	int64_t since = k->arming.wall_ms;
 
 	k->arming = kin->arming;
-	if (since != 0 || (k->arming.wished && !k->forked))
+	if (since != 0 || (k->arming.wished && !k->image.forked))
 		k->arming.wall_ms = since != 0 ? since : base_wall_ms();
 }
 

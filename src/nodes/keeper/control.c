@@ -18,27 +18,27 @@
 static struct keeper_thread *
 thread_at(struct keeper *k, unsigned index)
 {
-	void *array = k->thread;
+	void *array = k->threads.at;
 
 	if (index == 0 || index > KEEPER_THREADS_MAX)
 		return NULL;
-	if (index < k->threads)
-		return &k->thread[index];
-	if (base_grow(&array, &k->thread_cap, index + 1,
-	    sizeof *k->thread) < 0)
+	if (index < k->threads.n)
+		return &k->threads.at[index];
+	if (base_grow(&array, &k->threads.cap, index + 1,
+	    sizeof *k->threads.at) < 0)
 		return NULL;
-	k->thread = array;
-	memset(&k->thread[k->threads], 0,
-	    (index + 1 - k->threads) * sizeof *k->thread);
-	k->threads = index + 1;
-	return &k->thread[index];
+	k->threads.at = array;
+	memset(&k->threads.at[k->threads.n], 0,
+	    (index + 1 - k->threads.n) * sizeof *k->threads.at);
+	k->threads.n = index + 1;
+	return &k->threads.at[index];
 }
 
 static void
 forget_requester(struct keeper *k, struct keeper_thread *t)
 {
 	if (t->has_requester)
-		k->requesters--;
+		k->threads.requesters--;
 	t->has_requester = false;
 }
 
@@ -53,9 +53,9 @@ thread_begins(struct keeper *k, const struct rec *rec)
 	keeper_kept_thread(k, rec_thread(rec));
 	t->tid = (uint32_t)rec_addr(rec);
 	t->name[0] = '\0';
-	if (k->pid != 0 && k->name_reads < NAME_READS) {
-		k->name_reads++;
-		proc_thread_comm(k->pid, (pid_t)t->tid, t->name);
+	if (k->image.pid != 0 && k->threads.name_reads < NAME_READS) {
+		k->threads.name_reads++;
+		proc_thread_comm(k->image.pid, (pid_t)t->tid, t->name);
 	}
 }
 
@@ -80,7 +80,7 @@ thread_asks_for(struct keeper *k, const struct rec *rec)
 		    name, strlen(name), false);
 	}
 	t->has_requester = true;
-	k->requesters++;
+	k->threads.requesters++;
 }
 
 static void
@@ -117,7 +117,7 @@ type_described(struct keeper *k, const struct rec *rec)
 void
 keeper_control(struct keeper *k, const struct rec *rec)
 {
-	k->controls++;
+	k->numbers.controls++;
 	if (k->types == NULL)
 		return;
 	switch (rec_type(rec)) {
@@ -144,7 +144,7 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		keeper_expect_unlisted(k);
 		break;
 	case REC_CTL_MARK:
-		k->marks++;	/* what it says is for readers of captures */
+		k->numbers.marks++;	/* what it says is for readers of captures */
 		break;
 	default:
 		break;
@@ -157,12 +157,12 @@ keeper_thread_name(struct keeper *k, unsigned thread, char *out, size_t cap)
 	struct keeper_thread *t;
 
 	*out = '\0';
-	if (thread == 0 || thread >= k->threads)
+	if (thread == 0 || thread >= k->threads.n)
 		return;
-	t = &k->thread[thread];
+	t = &k->threads.at[thread];
 	/* A thread names itself after it began: what it is called now counts. */
-	if (k->pid != 0 && t->tid != 0 && keeper_is_live(k))
-		proc_thread_comm(k->pid, (pid_t)t->tid, t->name);
+	if (k->image.pid != 0 && t->tid != 0 && keeper_is_live(k))
+		proc_thread_comm(k->image.pid, (pid_t)t->tid, t->name);
 	base_safe_text(out, cap, t->name, strnlen(t->name, sizeof t->name),
 	    false);
 }

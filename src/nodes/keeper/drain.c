@@ -165,23 +165,23 @@ drain_beat(struct node *node)
 static void
 next_visit(struct keeper *k, int found, int64_t now)
 {
-	if (k->source != NULL)
-		k->interval_ms = DRAIN_CYCLE_MS;
+	if (k->source.make != NULL)
+		k->visits.interval_ms = DRAIN_CYCLE_MS;
 	else if (found >= MUCH || keeper_is_behind(k))
-		k->interval_ms = 0;
+		k->visits.interval_ms = 0;
 	else if (found >= SOME)
-		k->interval_ms = 1;
+		k->visits.interval_ms = 1;
 	else
-		k->interval_ms = 2 * k->interval_ms + 1;
-	if (k->interval_ms > DRAIN_CYCLE_MS)
-		k->interval_ms = DRAIN_CYCLE_MS;
-	k->due_ms = now + k->interval_ms;
+		k->visits.interval_ms = 2 * k->visits.interval_ms + 1;
+	if (k->visits.interval_ms > DRAIN_CYCLE_MS)
+		k->visits.interval_ms = DRAIN_CYCLE_MS;
+	k->visits.due_ms = now + k->visits.interval_ms;
 }
 
 static void
 watch_calm(struct keeper *k)
 {
-	if (k->feed == NULL || k->interval_ms < CALM_MS)
+	if (k->feed == NULL || k->visits.interval_ms < CALM_MS)
 		return;
 	/* Without a bell it is visited at 15 Hz all the same. */
 	if (k->bell == NULL &&
@@ -198,7 +198,7 @@ visit(struct keeper *k)
 	int found = keeper_visit(k, now);
 
 	if (found > 0)
-		k->silent_since_ms = now;
+		k->visits.silent_since_ms = now;
 	next_visit(k, found, mono_ms(mono_now()));
 	watch_calm(k);
 }
@@ -212,8 +212,8 @@ hear_bells(struct node *node, int64_t now)
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->bell != NULL && bell_rung(k->bell) && k->due_ms > now)
-			k->due_ms = now;
+		if (k->bell != NULL && bell_rung(k->bell) && k->visits.due_ms > now)
+			k->visits.due_ms = now;
 }
 
 /*
@@ -226,8 +226,8 @@ most_due(struct node *node, int64_t now)
 	struct keeper *k, *most = NULL;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->due_ms <= now && k->turn != node->drain.turn &&
-		    (most == NULL || k->due_ms < most->due_ms))
+		if (k->visits.due_ms <= now && k->visits.turn != node->drain.turn &&
+		    (most == NULL || k->visits.due_ms < most->visits.due_ms))
 			most = k;
 	return most;
 }
@@ -239,8 +239,8 @@ next_due(struct node *node, int64_t now)
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->due_ms < next)
-			next = k->due_ms;
+		if (k->visits.due_ms < next)
+			next = k->visits.due_ms;
 	return next;
 }
 
@@ -253,7 +253,7 @@ turn(struct node *node)
 	hear_bells(node, now);
 	node->drain.turn++;
 	while (now - begun < TURN_MS && (k = most_due(node, begun)) != NULL) {
-		k->turn = node->drain.turn;
+		k->visits.turn = node->drain.turn;
 		visit(k);
 		drain_beat(node);
 		now = mono_ms(mono_now());
@@ -318,9 +318,9 @@ drain_join(struct keeper *k)
 {
 	int64_t now = mono_ms(mono_now());
 
-	k->born_ms = k->silent_since_ms = now;
-	k->due_ms = now;
-	k->interval_ms = 0;
+	k->visits.born_ms = k->visits.silent_since_ms = now;
+	k->visits.due_ms = now;
+	k->visits.interval_ms = 0;
 	uv_timer_start(&k->node->drain.timer, on_timer, 0, 0);
 }
 
@@ -329,8 +329,8 @@ drain_freshen(struct keeper *k)
 {
 	int64_t now = mono_ms(mono_now());
 
-	k->read_ms = now;
-	if (k->feed != NULL && now - (k->due_ms - k->interval_ms) >= FRESH_MS)
+	k->visits.read_ms = now;
+	if (k->feed != NULL && now - (k->visits.due_ms - k->visits.interval_ms) >= FRESH_MS)
 		visit(k);
 	keeper_kept_show(k);
 }

@@ -86,8 +86,8 @@ newer(const struct dstrm_row *a, const struct dstrm_row *b)
 	if (live_a != live_b)
 		return live_a;
 	/* Spares overtake each other, connections do not. */
-	if (a->keeper->arrival != b->keeper->arrival)
-		return a->keeper->arrival > b->keeper->arrival;
+	if (a->keeper->image.arrival != b->keeper->image.arrival)
+		return a->keeper->image.arrival > b->keeper->image.arrival;
 	return a->keeper->stream > b->keeper->stream;
 }
 

@@ -63,17 +63,17 @@ make_lists(struct keeper *k, const struct keeper_opts *o)
 
 	if (max == 0)
 		max = o->classic ? NODES_MAX_CLASSIC : NODES_MAX;
-	r = make_queue(k->kept, &k->queue);
+	r = make_queue(k->memory.target, &k->queue);
 	if (r < 0)
 		return r;
 	k->first = stream_queue_next(k->queue);
 	/* Any process may fork, and says so only afterwards. */
-	r = make_list(k, max, o->with_feed, k->kept, &k->list);
+	r = make_list(k, max, o->with_feed, k->memory.target, &k->list);
 	if (r < 0)
 		return r;
 	if (!o->classic) {
-		r = k->kept != NULL ?
-		    kept_sites_new(&k->sites_kept, k->node, &k->sites) :
+		r = k->memory.target != NULL ?
+		    kept_sites_new(&k->memory.sites, k->node, &k->sites) :
 		    stream_sites_new(&k->sites);
 		if (r < 0)
 			return r;
@@ -98,7 +98,7 @@ make_feed(struct keeper *k, int *fds)
 	const struct node_opts *o = &k->node->opts;
 	int r;
 
-	if (k->kept != NULL)
+	if (k->memory.target != NULL)
 		r = stream_feed_new_kept(&k->feed, fds, o->no_wait,
 		    &keeper_sink, k);
 	else
@@ -106,7 +106,7 @@ make_feed(struct keeper *k, int *fds)
 		    k);
 	if (r < 0)
 		return r;
-	if (k->kept != NULL)
+	if (k->memory.target != NULL)
 		stream_feed_hold(k->feed);
 	stream_feed_sites(k->feed, k->sites);
 	stream_feed_want_stacks(k->feed, o->stack, o->free_stacks);
@@ -122,12 +122,12 @@ make_parts(struct keeper *k, const struct keeper_opts *o, int *fds)
 	int r = 0;
 
 	if (o->with_feed && keeper_kept_wanted(k->node) &&
-	    keeper_kept_new(&k->kept, k->node, 1) == 0) {
+	    keeper_kept_new(&k->memory.target, k->node, 1) == 0) {
 		r = make_lists(k, o);
 		if (r == 0)
 			r = make_feed(k, fds);
 		if (r == 0) {
-			keeper_kept_made(k->kept, k->node);
+			keeper_kept_made(k->memory.target, k->node);
 			return 0;
 		}
 		keeper_drop(k);
@@ -150,15 +150,15 @@ keeper_new(struct keeper **out, struct node *node,
 		return -ENOMEM;
 	k->node = node;
 	k->refs = 1;
-	k->uid = node->access.owner;
-	k->pidfd = -1;
-	k->status = -1;
-	k->state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;
+	k->image.uid = node->access.owner;
+	k->image.pidfd = -1;
+	k->image.status = -1;
+	k->image.state = o->no_list ? WIRE_S_NO_DATA : WIRE_S_LIVE;
 	k->classic = o->classic;
 	k->levels = !o->classic;
 	if (o->with_feed)
 		k->sample = node->opts.sample;
-	pthread_mutex_init(&k->modules_lock, NULL);
+	pthread_mutex_init(&k->modules.lock, NULL);
 	r = make_parts(k, o, fds);
 	if (r < 0) {
 		keeper_free(k);
@@ -185,22 +185,22 @@ keeper_check_list(struct keeper *k)
 static void
 begin_counting(struct keeper *k)
 {
-	memset(k->lost, 0, sizeof k->lost);
-	k->bad = k->mismatches = 0;
+	memset(k->numbers.lost, 0, sizeof k->numbers.lost);
+	k->numbers.bad = k->numbers.mismatches = 0;
 	k->unsure = k->since_click = false;
-	k->reason[0] = '\0';
-	k->sites_full_then += k->sites_full;
-	k->walks_then += k->walks;
-	k->pairs_then += k->pairs;
-	k->sites_full = k->walks = k->pairs = 0;
+	k->image.reason[0] = '\0';
+	k->numbers.sites_full_then += k->numbers.sites_full;
+	k->numbers.walks_then += k->numbers.walks;
+	k->numbers.pairs_then += k->numbers.pairs;
+	k->numbers.sites_full = k->numbers.walks = k->numbers.pairs = 0;
 }
 
 static void
 free_tags(struct keeper *k)
 {
-	if (k->kept == NULL)
-		free(k->tag);
-	k->tag = NULL;
+	if (k->memory.target == NULL)
+		free(k->threads.tag);
+	k->threads.tag = NULL;
 }
 
 /*
@@ -232,9 +232,9 @@ keeper_anew(struct keeper *k)
 	struct blklist *list = NULL;
 	int r = 0;
 
-	if (k->kept != NULL)
+	if (k->memory.target != NULL)
 		r = keeper_kept_new(&kept, k->node,
-		    k->kept->generation + 1);
+		    k->memory.target->generation + 1);
 	if (r == 0)
 		r = make_queue(kept, &queue);
 	if (r == 0)
@@ -258,7 +258,7 @@ keeper_anew(struct keeper *k)
 	begin_counting(k);
 	keeper_types_changed(k);
 	if (checked && keeper_check_list(k) < 0)
-		snprintf(k->reason, sizeof k->reason,
+		snprintf(k->image.reason, sizeof k->image.reason,
 		    "out of memory for the literal list: not checked");
 	return 0;
 }
@@ -286,15 +286,15 @@ keeper_free(struct keeper *k)
 {
 	detach(k);
 	keeper_drop(k);
-	if (k->modules != NULL)
-		symbol_modules_free(k->modules);
-	pthread_mutex_destroy(&k->modules_lock);
-	if (k->pidfd >= 0)
-		close(k->pidfd);
-	free(k->cut);
-	free(k->exe);
-	free(k->cwd);
-	free(k->source_arg);
+	if (k->modules.table != NULL)
+		symbol_modules_free(k->modules.table);
+	pthread_mutex_destroy(&k->modules.lock);
+	if (k->image.pidfd >= 0)
+		close(k->image.pidfd);
+	free(k->image.cut);
+	free(k->image.exe);
+	free(k->image.cwd);
+	free(k->source.arg);
 	free(k);
 }
 
@@ -314,7 +314,7 @@ keeper_unref(struct keeper *k)
 bool
 keeper_is_live(const struct keeper *k)
 {
-	return k->ended_ms == 0;
+	return k->image.ended_ms == 0;
 }
 
 /* --- passes ------------------------------------------------------------- */
@@ -325,8 +325,8 @@ corrupt(struct keeper *k, int err)
 {
 	/* What else was on its way cannot be known: one stands for "some". */
 	keeper_lose(k, STREAM_CORRUPT, 1);
-	k->state = WIRE_S_CORRUPT;
-	snprintf(k->reason, sizeof k->reason, "%s: detached",
+	k->image.state = WIRE_S_CORRUPT;
+	snprintf(k->image.reason, sizeof k->image.reason, "%s: detached",
 	    err == -ENOMEM ? "no memory left to order its records" :
 	    "its rings hold what no producer writes");
 	keeper_kept_forget(k);
@@ -348,10 +348,10 @@ count_asides(struct keeper *k)
 {
 	const struct stream_feed_counts *n = stream_feed_counts(k->feed);
 
-	k->sites_full = n->sites_full - k->sites_full_then;
-	k->walks = n->walks - k->walks_then;
-	k->pairs = n->pairs - k->pairs_then;
-	k->marks_untold = n->marks_untold;
+	k->numbers.sites_full = n->sites_full - k->numbers.sites_full_then;
+	k->numbers.walks = n->walks - k->numbers.walks_then;
+	k->numbers.pairs = n->pairs - k->numbers.pairs_then;
+	k->numbers.marks_untold = n->marks_untold;
 }
 
 static int
@@ -359,7 +359,7 @@ pass_source(struct keeper *k, int64_t ms)
 {
 	uint64_t next = keeper_next(k);
 
-	k->source(k, ms);
+	k->source.make(k, ms);
 	return (int)(keeper_next(k) - next);
 }
 
@@ -396,7 +396,7 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 	struct mono begun = mono_now();
 	int n;
 
-	if (k->source != NULL) {
+	if (k->source.make != NULL) {
 		n = pass_source(k, ms);
 	} else if (k->feed != NULL) {
 		n = pass_feed(k, ms, begun, limit_us);
@@ -404,11 +404,11 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 	} else {
 		return 0;
 	}
-	k->name_reads = 0;
+	k->threads.name_reads = 0;
 	modules_find_paths(k);
 	if (k->list != NULL)
 		blklist_ahead(k->list);
-	k->cycle_us = (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
+	k->numbers.cycle_us = (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
 	if (n < 0) {
 		corrupt(k, n);
 		return 0;
@@ -441,11 +441,11 @@ keeper_is_behind(const struct keeper *k)
 static void
 keep_due(struct keeper *k)
 {
-	size_t bytes = REC_SHARDS * sizeof *k->last_due;
+	size_t bytes = REC_SHARDS * sizeof *k->last.due;
 
-	k->last_due = malloc(bytes);
-	if (k->last_due != NULL)
-		memcpy(k->last_due, stream_feed_due(k->feed), bytes);
+	k->last.due = malloc(bytes);
+	if (k->last.due != NULL)
+		memcpy(k->last.due, stream_feed_due(k->feed), bytes);
 }
 
 void
@@ -481,14 +481,14 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 		}
 	}
 	keeper_kept_forget(k);
-	k->source = NULL;
-	if (k->state != WIRE_S_CORRUPT) {
-		k->state = state;
-		if (k->mismatches == 0 && reason != NULL)
-			snprintf(k->reason, sizeof k->reason, "%s", reason);
+	k->source.make = NULL;
+	if (k->image.state != WIRE_S_CORRUPT) {
+		k->image.state = state;
+		if (k->numbers.mismatches == 0 && reason != NULL)
+			snprintf(k->image.reason, sizeof k->image.reason, "%s", reason);
 	}
-	k->status = status;
-	k->ended_ms = base_wall_ms();
+	k->image.status = status;
+	k->image.ended_ms = base_wall_ms();
 	detach(k);
 }
 
@@ -511,28 +511,28 @@ keeper_drop(struct keeper *k)
 {
 	keeper_kept_forget(k);
 	if (k->list != NULL)
-		k->last = *blklist_counts(k->list);
+		k->last.counts = *blklist_counts(k->list);
 	if (k->queue != NULL)
-		k->last_next = stream_queue_next(k->queue);
+		k->last.next = stream_queue_next(k->queue);
 	free_tables(k);
 	if (k->sites != NULL)
 		stream_sites_unref(k->sites);
-	kept_sites_unref(k->sites_kept);
-	kept_sites_unref(k->sites_left);
+	kept_sites_unref(k->memory.sites);
+	kept_sites_unref(k->memory.sites_left);
 	k->sites = NULL;
-	k->sites_kept = k->sites_left = NULL;
-	free(k->last_due);
+	k->memory.sites = k->memory.sites_left = NULL;
+	free(k->last.due);
 	free(k->types);
-	free(k->thread);
-	free(k->batch_info);
-	keeper_kept_free(k->kept);
-	k->kept = NULL;
-	k->last_due = NULL;
+	free(k->threads.at);
+	free(k->threads.batch_info);
+	keeper_kept_free(k->memory.target);
+	k->memory.target = NULL;
+	k->last.due = NULL;
 	k->types = NULL;
-	k->thread = NULL;
-	k->threads = k->thread_cap = 0;
-	k->batch_info = NULL;
-	k->requesters = 0;
+	k->threads.at = NULL;
+	k->threads.n = k->threads.cap = 0;
+	k->threads.batch_info = NULL;
+	k->threads.requesters = 0;
 }
 
 /* --- what is known ------------------------------------------------------ */
@@ -540,7 +540,7 @@ keeper_drop(struct keeper *k)
 const struct blklist_counts *
 keeper_counts(const struct keeper *k)
 {
-	return k->list != NULL ? blklist_counts(k->list) : &k->last;
+	return k->list != NULL ? blklist_counts(k->list) : &k->last.counts;
 }
 
 uint64_t
@@ -549,7 +549,7 @@ keeper_lost(const struct keeper *k)
 	uint64_t sum = 0;
 
 	for (unsigned c = 0; c < STREAM_CAUSES; c++)
-		sum += k->lost[c];
+		sum += k->numbers.lost[c];
 	return sum;
 }
 
@@ -557,26 +557,26 @@ bool
 keeper_complete(const struct keeper *k)
 {
 	return !k->unsure && keeper_lost(k) == 0 && keeper_counts(k)->full == 0 &&
-	    k->state != WIRE_S_CORRUPT && k->state != WIRE_S_NO_DATA;
+	    k->image.state != WIRE_S_CORRUPT && k->image.state != WIRE_S_NO_DATA;
 }
 
 uint64_t
 keeper_oldest(const struct keeper *k)
 {
-	return k->queue != NULL ? stream_queue_oldest(k->queue) : k->last_next;
+	return k->queue != NULL ? stream_queue_oldest(k->queue) : k->last.next;
 }
 
 uint64_t
 keeper_next(const struct keeper *k)
 {
-	return k->queue != NULL ? stream_queue_next(k->queue) : k->last_next;
+	return k->queue != NULL ? stream_queue_next(k->queue) : k->last.next;
 }
 
 int64_t
 keeper_now_ms(const struct keeper *k)
 {
-	if (k->classic || k->source_words != NULL)
-		return k->now_ms;
+	if (k->classic || k->source.words != NULL)
+		return k->source.now_ms;
 	return mono_ms(mono_now());
 }
 
@@ -587,10 +587,10 @@ keeper_share_sites(struct keeper *child, const struct keeper *parent)
 		return;
 	stream_sites_ref(parent->sites);
 	stream_sites_unref(child->sites);
-	kept_sites_ref(parent->sites_kept);
-	child->sites_left = child->sites_kept;
+	kept_sites_ref(parent->memory.sites);
+	child->memory.sites_left = child->memory.sites;
 	child->sites = parent->sites;
-	child->sites_kept = parent->sites_kept;
+	child->memory.sites = parent->memory.sites;
 	if (child->feed != NULL)
 		stream_feed_sites(child->feed, child->sites);
 }

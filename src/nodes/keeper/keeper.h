@@ -76,6 +76,94 @@ struct keeper_tag {
 	uint16_t info;
 };
 
+/* The process that it is of, and how it ended. */
+struct keeper_image {
+	pid_t pid, ppid;		/* pid 0: no process */
+	uid_t uid;			/* whose process it is, else the node's */
+	int pidfd;			/* -1 none */
+	uv_poll_t *death;		/* on pidfd; NULL none */
+	uint64_t start;			/* of the process, in clock ticks since boot */
+	uint64_t exe_dev, exe_ino;	/* of /proc/PID/exe at the start */
+	char *exe, *cwd;		/* what it ran at the start and where, heap; NULL unknown */
+	char comm[KEEPER_TEXT];		/* of the image's start, safe text */
+	bool forked;
+	uint64_t parent;		/* stream of its parent, when forked */
+	uint32_t *cut;			/* tickets at the fork, until inherited */
+	uint64_t arrival;		/* number of its hello's connection; 0: it said none */
+	enum wire_state state;
+	int32_t status;			/* wait status; -1 unknown */
+	int64_t ended_ms;		/* wall clock; 0 while it lives */
+	char reason[128];
+};
+
+/* Its threads, by index, and who requests the memory of their blocks. */
+struct keeper_threads {
+	struct keeper_thread *at;
+	size_t n, cap;			/* indexes below n may be known */
+	unsigned requesters;		/* threads that have one now */
+	struct keeper_tag *tag;		/* by seq modulo the queue's size; NULL: no requester yet */
+	struct blklist_batch_info *batch_info;	/* KEEPER_BATCH of them, with tag */
+	unsigned name_reads;		/* thread names read since the last pass */
+};
+
+/* Memory that outlives this process. */
+struct keeper_memory {
+	struct keeper_kept *target;	/* NULL: nothing does */
+	struct kept_sites *sites;	/* where sites are, a reference; NULL: in this process */
+	struct kept_sites *sites_left;	/* where they were at the last commit, when that is another place */
+};
+
+struct keeper_modules {
+	unsigned named;			/* of those in sites, up to this number */
+	struct symbol_modules *table;	/* NULL: none known */
+	pthread_mutex_t lock;		/* loop and worker threads share the table */
+};
+
+/* What stays when list and queue are given up. */
+struct keeper_last {
+	struct blklist_counts counts;
+	uint64_t next;			/* sequence number after the last record */
+	uint32_t *due;			/* of the feed at its end, while the list is kept */
+};
+
+struct keeper_numbers {
+	uint64_t lost[STREAM_CAUSES];
+	uint64_t bad;			/* bad records */
+	uint64_t skipped;		/* bytes of a source that are in no record */
+	uint64_t mismatches;		/* of list and oracle */
+	uint32_t cycle_us;		/* of the last pass */
+	uint64_t sites_full, walks, pairs;	/* of the feed since this list began; they stay behind it */
+	uint64_t sites_full_then, walks_then, pairs_then;	/* what it had counted when the list began */
+	uint64_t controls;		/* control records of this process's time */
+	uint64_t marks, marks_untold;	/* of the whole image, armed or dormant */
+};
+
+/* A generator or a foreign stream, in place of a feed. */
+struct keeper_source {
+	void (*make)(struct keeper *, int64_t mono_ms);	/* called at 15 Hz; NULL: none */
+	/* What lies at its frames, in static texts; NULL: as a process. */
+	void (*words)(uint64_t frame, struct wire_words *);
+	/*
+	 * A page has read it; caught_up: up to the last record.  NULL: nobody
+	 * asks.
+	 */
+	void (*on_read)(struct keeper *, bool caught_up);
+	void *arg;			/* heap; freed with the keeper */
+	int64_t now_ms;			/* its own clock */
+};
+
+/* When it is visited, see drain.c; ms of the monotonic clock. */
+struct keeper_visits {
+	int64_t due_ms;
+	int interval_ms;
+	unsigned turn;			/* of the loop, in which it was visited last */
+	int64_t born_ms;
+	int64_t silent_since_ms;	/* last pass that found something */
+	int64_t looked_ms;		/* last look whether the image is still there */
+	int64_t modules_ms;		/* last reading of its modules */
+	int64_t read_ms;		/* last time a page read it */
+};
+
 struct keeper {
 	struct node *node;
 	TAILQ_ENTRY(keeper) link;	/* in node->live or images->ended */
@@ -87,27 +175,13 @@ struct keeper {
 	bool counted;			/* as a live target of its user; see quota_count() */
 	unsigned refs;
 
-	pid_t pid, ppid;		/* pid 0: no process */
-	uid_t uid;			/* whose process it is, else the node's */
-	int pidfd;			/* -1 none */
-	uv_poll_t *death;		/* on pidfd; NULL none */
-	uint64_t start;			/* of the process, in clock ticks since boot */
-	uint64_t exe_dev, exe_ino;	/* of /proc/PID/exe at the start */
-	char comm[KEEPER_TEXT];		/* of the image's start, safe text */
-	enum wire_state state;
-	int32_t status;			/* wait status; -1 not known */
-	int64_t ended_ms;		/* wall clock; 0 while it lives */
-	char reason[128];
-	bool forked;
-	uint64_t parent;		/* stream of its parent, when forked */
-	uint32_t *cut;			/* tickets at the fork, until inherited */
+	struct keeper_image image;
 	bool again;			/* it was another keeper's, which is gone: */
 	bool was_armed;			/* and logged there */
+	bool missed;			/* said hello and has no stream: reason says why */
 
 	bool classic;
 	bool levels;
-	bool missed;			/* said hello and has no stream: reason says why */
-	uint64_t arrival;		/* number of its hello's connection; 0: it said none */
 	bool unsure;			/* began with what is not known to be right */
 	bool since_click;		/* unknown frees may be of blocks never logged */
 	struct arming arming;		/* does it log, and for whom? */
@@ -117,67 +191,24 @@ struct keeper {
 
 	struct stream_feed *feed;	/* NULL: has none, or no more */
 	struct bell *bell;		/* NULL: not needed so far */
+	int64_t beat_ms;		/* the millisecond that the target may copy by now */
+	struct keeper_source source;	/* instead of a feed */
+
 	struct stream_queue *queue;	/* NULL: no longer kept */
 	struct stream_digest *digest;	/* of what is in the queue; NULL: classic, or as queue */
 	struct blklist *list;		/* lives and goes with the queue */
 	struct blklist *oracle;		/* literal, beside it; NULL unless asked for */
-	struct blklist_counts last;	/* of the list, when it is no longer kept */
-	uint64_t last_next;		/* of the queue, likewise */
 	uint64_t first;			/* sequence number that the queue began with */
-	uint32_t *last_due;		/* of the feed at its end, while the list is kept */
 	struct stream_types *types;	/* lives and goes with the list */
 	struct known known;		/* regions, as its threads have said */
-	struct stream_sites *sites;	/* a reference, shared with whom it forked; likewise; NULL: classic */
-	struct keeper_kept *kept;	/* what outlives this process; NULL: nothing */
-	struct kept_sites *sites_kept;	/* where sites are, a reference; NULL: in this process */
-	struct kept_sites *sites_left;	/* where they were at the last commit, when that is another place */
-	unsigned modules_named;		/* of those in sites, up to this number */
-	char *exe, *cwd;		/* what it ran at the start and where, heap; NULL not known */
-	struct symbol_modules *modules;	/* NULL: none known */
-	pthread_mutex_t modules_lock;	/* loop and worker threads share the table */
+	struct stream_sites *sites;	/* a reference, shared with whom it forked; NULL: classic */
+	struct keeper_last last;
 
-	struct keeper_thread *thread;
-	size_t threads, thread_cap;	/* indexes below it may be known */
-	unsigned requesters;		/* threads that have one now */
-	struct keeper_tag *tag;		/* by seq modulo the queue's size; NULL: no requester yet */
-	struct blklist_batch_info *batch_info;	/* KEEPER_BATCH of them, with tag */
-	unsigned name_reads;		/* thread names read since the last pass */
-
-	uint64_t lost[STREAM_CAUSES];
-	uint64_t bad;			/* bad records */
-	uint64_t skipped;		/* bytes of a source that are in no record */
-	uint64_t mismatches;		/* of list and oracle */
-	uint32_t cycle_us;		/* of the last pass */
-	uint64_t sites_full, walks, pairs;	/* of the feed since this list began; they stay behind it */
-	uint64_t sites_full_then, walks_then, pairs_then;	/* what it had counted when the list began */
-	uint64_t controls;		/* control records of this process's time */
-	uint64_t marks, marks_untold;	/* of the whole image, armed or dormant */
-	int64_t beat_ms;		/* the millisecond that the target may copy by now */
-	int64_t now_ms;			/* of a source: its own clock */
-
-	/* A source instead of a feed: called at 15 Hz. */
-	void (*source)(struct keeper *, int64_t mono_ms);
-	/*
-	 * What lies at the frames of a source, in static texts; NULL: as a
-	 * process.
-	 */
-	void (*source_words)(uint64_t frame, struct wire_words *);
-	/*
-	 * A page has read it; caught_up: up to the last record.  NULL: nobody
-	 * asks.
-	 */
-	void (*on_read)(struct keeper *, bool caught_up);
-	void *source_arg;		/* heap; freed with the keeper */
-
-	/* Scheduling, see drain.c. */
-	int64_t due_ms;			/* of the monotonic clock */
-	int interval_ms;
-	unsigned turn;			/* of the loop, in which it was visited last */
-	int64_t born_ms;
-	int64_t silent_since_ms;	/* last pass that found something */
-	int64_t looked_ms;		/* last look whether the image is still there */
-	int64_t modules_ms;		/* last reading of its modules */
-	int64_t read_ms;		/* last time a page read it */
+	struct keeper_memory memory;
+	struct keeper_modules modules;
+	struct keeper_threads threads;
+	struct keeper_numbers numbers;
+	struct keeper_visits visits;
 };
 
 TAILQ_HEAD(keepers, keeper);

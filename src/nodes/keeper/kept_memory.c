@@ -168,15 +168,15 @@ keeper_kept_free(struct keeper_kept *kk)
 void
 keeper_kept_show(struct keeper *k)
 {
-	if (k->kept != NULL)
-		atomic_store_explicit(&k->kept->image->shown, keeper_next(k),
+	if (k->memory.target != NULL)
+		atomic_store_explicit(&k->memory.target->image->shown, keeper_next(k),
 		    memory_order_release);
 }
 
 void
 keeper_kept_thread(struct keeper *k, unsigned index)
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 
 	for (unsigned s = 0; kk != NULL && s < 2; s++) {
 		if (kk->to[s] == 0 || index < kk->from[s])
@@ -189,63 +189,63 @@ keeper_kept_thread(struct keeper *k, unsigned index)
 void
 keeper_kept_types(struct keeper *k)
 {
-	if (k->kept != NULL)
-		k->kept->types_changed[0] = k->kept->types_changed[1] = true;
+	if (k->memory.target != NULL)
+		k->memory.target->types_changed[0] = k->memory.target->types_changed[1] = true;
 }
 
 void
 keeper_kept_known(struct keeper *k)
 {
-	if (k->kept != NULL)
-		k->kept->known_changed[0] = k->kept->known_changed[1] = true;
+	if (k->memory.target != NULL)
+		k->memory.target->known_changed[0] = k->memory.target->known_changed[1] = true;
 }
 
 static void
 write_threads(struct keeper *k, unsigned s)
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 
 	if (kk->to[s] > kk->from[s])
-		memcpy(kk->thread[s] + kk->from[s], k->thread + kk->from[s],
-		    (kk->to[s] - kk->from[s]) * sizeof *k->thread);
+		memcpy(kk->thread[s] + kk->from[s], k->threads.at + kk->from[s],
+		    (kk->to[s] - kk->from[s]) * sizeof *k->threads.at);
 	kk->from[s] = kk->to[s] = 0;
 }
 
 static void
 write_slot(struct keeper *k, unsigned s)
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 	struct kept_slot *slot = &kk->slot[s];
 	const struct dstrm_row *row = k->has_row ?
 	    dstrm_at(&k->node->dstrm, k->index) : NULL;
 
 	slot->next = stream_queue_next(k->queue);
 	slot->first = k->first;
-	slot->sites = k->sites_kept != NULL ? k->sites_kept->id : 0;
+	slot->sites = k->memory.sites != NULL ? k->memory.sites->id : 0;
 	slot->index = k->index;
 	slot->name[0] = '\0';
 	if (row != NULL) {
 		memcpy(slot->epoch, row->epoch, sizeof slot->epoch);
 		memcpy(slot->name, row->name, sizeof slot->name);
 	}
-	slot->state = k->state;
-	memcpy(slot->reason, k->reason, sizeof slot->reason);
+	slot->state = k->image.state;
+	memcpy(slot->reason, k->image.reason, sizeof slot->reason);
 	slot->unsure = k->unsure;
 	slot->since_click = k->since_click;
-	slot->has_tags = k->tag != NULL;
+	slot->has_tags = k->threads.tag != NULL;
 	slot->asleep = k->arming.asleep;
 	slot->wished = k->arming.wished;
 	slot->held = k->arming.held;
 	slot->armed_wall_ms = k->arming.wall_ms;
-	memcpy(slot->lost, k->lost, sizeof slot->lost);
-	slot->bad = k->bad;
-	slot->mismatches = k->mismatches;
-	slot->sites_full_then = k->sites_full_then;
-	slot->walks_then = k->walks_then;
-	slot->pairs_then = k->pairs_then;
-	slot->marks = k->marks;
+	memcpy(slot->lost, k->numbers.lost, sizeof slot->lost);
+	slot->bad = k->numbers.bad;
+	slot->mismatches = k->numbers.mismatches;
+	slot->sites_full_then = k->numbers.sites_full_then;
+	slot->walks_then = k->numbers.walks_then;
+	slot->pairs_then = k->numbers.pairs_then;
+	slot->marks = k->numbers.marks;
 	slot->peak = peak_kept(k);
-	slot->threads = (uint32_t)k->threads;
+	slot->threads = (uint32_t)k->threads.n;
 	write_threads(k, s);
 	if (kk->types_changed[s]) {
 		slot->types = *k->types;
@@ -265,7 +265,7 @@ seen(const struct keeper *k)
 {
 	const struct stream_feed_counts *n = stream_feed_counts(k->feed);
 	uint64_t sum = n->records + n->late + n->dormant + n->marks_untold +
-	    n->joined + k->controls;
+	    n->joined + k->numbers.controls;
 
 	for (unsigned c = 0; c < STREAM_CAUSES; c++)
 		sum += n->lost[c];
@@ -275,7 +275,7 @@ seen(const struct keeper *k)
 void
 keeper_kept_commit(struct keeper *k, bool must)
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 	uint64_t n, sum;
 	unsigned s;
 
@@ -294,22 +294,22 @@ keeper_kept_commit(struct keeper *k, bool must)
 	blklist_commit(k->list, s);
 	atomic_store_explicit(&kk->image->committed, n, memory_order_release);
 	stream_feed_commit(k->feed);
-	kept_sites_unref(k->sites_left);
-	k->sites_left = NULL;
+	kept_sites_unref(k->memory.sites_left);
+	k->memory.sites_left = NULL;
 	kk->seen = sum;
 	if (!kk->fresh)
 		return;
 	kk->fresh = false;
 	kept_well(kk->memory);
-	if (k->sites_kept != NULL)
-		kept_well(k->sites_kept->memory);
+	if (k->memory.sites != NULL)
+		kept_well(k->memory.sites->memory);
 }
 
 void
 keeper_kept_room(struct keeper *k)
 {
-	if (k->kept != NULL && !k->kept->fresh &&
-	    seen(k) - k->kept->seen >= KEPT_ROOM)
+	if (k->memory.target != NULL && !k->memory.target->fresh &&
+	    seen(k) - k->memory.target->seen >= KEPT_ROOM)
 		keeper_kept_commit(k, false);
 }
 

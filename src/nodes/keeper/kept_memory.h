@@ -76,7 +76,7 @@ struct kept_slot {
 	uint8_t epoch[WIRE_EPOCH];
 	char name[DSTRM_NAME];		/* "": welcomed, and it has no row yet */
 	uint32_t state;			/* enum wire_state */
-	char reason[sizeof ((struct keeper *)0)->reason];
+	char reason[sizeof ((struct keeper_image *)0)->reason];
 	bool unsure, since_click, has_tags;
 	bool has_types, has_known;	/* not as they are at first */
 	bool asleep, wished, held;	/* of its arming */

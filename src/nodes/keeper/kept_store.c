@@ -182,42 +182,42 @@ keep_sandbox(const struct keeper *k, struct kept_image *i)
 void
 keeper_kept_sandbox(struct keeper *k)
 {
-	if (k->kept != NULL)
-		keep_sandbox(k, k->kept->image);
+	if (k->memory.target != NULL)
+		keep_sandbox(k, k->memory.target->image);
 }
 
 static void
 describe(const struct keeper *k, struct kept_image *i)
 {
 	i->stream = k->stream;
-	i->parent = k->parent;
-	i->arrival = k->arrival;
-	i->start = k->start;
-	i->exe_dev = k->exe_dev;
-	i->exe_ino = k->exe_ino;
+	i->parent = k->image.parent;
+	i->arrival = k->image.arrival;
+	i->start = k->image.start;
+	i->exe_dev = k->image.exe_dev;
+	i->exe_ino = k->image.exe_ino;
 	i->sample = k->sample;
 	i->sandbox = k->sandbox.at_hello;
 	i->sandbox_known = k->sandbox.known;
 	keep_sandbox(k, i);
 	i->max = blklist_counts(k->list)->aRecMax;
-	i->ppid = k->ppid;
-	i->uid = k->uid;
-	i->forked = k->forked;
-	i->has_cut = k->cut != NULL;
-	if (k->cut != NULL)
-		memcpy(i->cut, k->cut, sizeof i->cut);
-	memcpy(i->comm, k->comm, sizeof i->comm);
-	snprintf(i->exe, sizeof i->exe, "%s", k->exe != NULL ? k->exe : "");
-	snprintf(i->cwd, sizeof i->cwd, "%s", k->cwd != NULL ? k->cwd : "");
+	i->ppid = k->image.ppid;
+	i->uid = k->image.uid;
+	i->forked = k->image.forked;
+	i->has_cut = k->image.cut != NULL;
+	if (k->image.cut != NULL)
+		memcpy(i->cut, k->image.cut, sizeof i->cut);
+	memcpy(i->comm, k->image.comm, sizeof i->comm);
+	snprintf(i->exe, sizeof i->exe, "%s", k->image.exe != NULL ? k->image.exe : "");
+	snprintf(i->cwd, sizeof i->cwd, "%s", k->image.cwd != NULL ? k->image.cwd : "");
 	/* Last: with it all this is of somebody. */
 	atomic_signal_fence(memory_order_release);
-	i->pid = k->pid;
+	i->pid = k->image.pid;
 }
 
 static int
 put_sites(struct keeper *k)
 {
-	struct kept_sites *s = k->sites_kept;
+	struct kept_sites *s = k->memory.sites;
 	char name[FDSTORE_NAME];
 	int r;
 
@@ -235,7 +235,7 @@ put_sites(struct keeper *k)
 static int
 put_target(struct keeper *k, const int fds[3])
 {
-	const int all[] = { fds[0], fds[2], kept_fd(k->kept->memory) };
+	const int all[] = { fds[0], fds[2], kept_fd(k->memory.target->memory) };
 	char name[FDSTORE_NAME];
 
 	keeper_store_name(name, k->stream);
@@ -246,7 +246,7 @@ put_target(struct keeper *k, const int fds[3])
 int
 keeper_kept_store(struct keeper *k, const int fds[3])
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 	int r;
 
 	if (kk == NULL)
@@ -274,14 +274,14 @@ void
 keeper_kept_assign(struct keeper *k)
 {
 	keeper_kept_commit(k, true);
-	if (k->kept != NULL)
-		describe(k, k->kept->image);
+	if (k->memory.target != NULL)
+		describe(k, k->memory.target->image);
 }
 
 void
 keeper_kept_forget(struct keeper *k)
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 
 	if (kk == NULL || !kk->stored)
 		return;
@@ -295,15 +295,15 @@ keeper_kept_forget(struct keeper *k)
 void
 keeper_kept_replace(struct keeper *k, struct keeper_kept *kk)
 {
-	struct keeper_kept *old = k->kept;
+	struct keeper_kept *old = k->memory.target;
 
 	describe(k, kk->image);
 	kk->stored = old->stored && put_memory(k, kk) == 0;
-	kk->to[0] = kk->to[1] = (unsigned)k->threads;
+	kk->to[0] = kk->to[1] = (unsigned)k->threads.n;
 	if (old->stored && !kk->stored)
 		keeper_kept_forget(k);
 	atomic_store(&old->image->is_void, 1);
-	k->kept = kk;
+	k->memory.target = kk;
 	if (kk->stored)
 		keeper_store_drop_memory(k->node, k->stream, old->generation);
 	/* The first one's file stays in the store, but for that not its memory. */

@@ -59,18 +59,18 @@ static bool
 find(const struct keeper *k, const struct stream_module *m,
     char out[PROC_PATH])
 {
-	bool lives = k->pid != 0 && keeper_is_live(k);
+	bool lives = k->image.pid != 0 && keeper_is_live(k);
 	char folder[PROC_PATH];
 
-	if (lives && proc_maps_path(k->pid, m->start, out) == 0 &&
+	if (lives && proc_maps_path(k->image.pid, m->start, out) == 0 &&
 	    is_longer(out, m))
 		return true;
 	/* A bare name is none of the loader's, but "linux-vdso.so.1". */
 	if (m->cut || m->path[0] == '/' || strchr(m->path, '/') == NULL)
 		return false;
-	return (lives && proc_cwd(k->pid, folder) == 0 &&
+	return (lives && proc_cwd(k->image.pid, folder) == 0 &&
 	    is_file_in(folder, m->path, out)) ||
-	    (k->cwd != NULL && is_file_in(k->cwd, m->path, out));
+	    (k->image.cwd != NULL && is_file_in(k->image.cwd, m->path, out));
 }
 
 /* What lies where the program was loaded. */
@@ -78,8 +78,8 @@ static bool
 find_program(const struct keeper *k, const struct stream_module *m,
     char out[PROC_PATH])
 {
-	return k->pid != 0 && keeper_is_live(k) &&
-	    proc_maps_path(k->pid, m->start, out) == 0 && out[0] == '/';
+	return k->image.pid != 0 && keeper_is_live(k) &&
+	    proc_maps_path(k->image.pid, m->start, out) == 0 && out[0] == '/';
 }
 
 static void
@@ -94,8 +94,8 @@ name_one(struct keeper *k, unsigned no)
 	if (m.path[0] == '\0') {
 		if (find_program(k, &m, path))
 			stream_sites_set_path(k->sites, no, path);
-		else if (k->exe != NULL)
-			stream_sites_set_path(k->sites, no, k->exe);
+		else if (k->image.exe != NULL)
+			stream_sites_set_path(k->sites, no, k->image.exe);
 	} else if (find(k, &m, path)) {
 		stream_sites_set_path(k->sites, no, path);
 	}
@@ -106,8 +106,8 @@ modules_find_paths(struct keeper *k)
 {
 	unsigned n = k->sites != NULL ? stream_sites_modules(k->sites) : 0;
 
-	while (k->modules_named < n)
-		name_one(k, ++k->modules_named);
+	while (k->modules.named < n)
+		name_one(k, ++k->modules.named);
 }
 
 /* --- the module table --------------------------------------------------- */
@@ -124,10 +124,10 @@ read_modules(uv_work_t *work)
 	struct reading *r = work->data;
 	struct keeper *k = r->keeper;
 
-	pthread_mutex_lock(&k->modules_lock);
-	if (k->modules != NULL || symbol_modules_new(&k->modules) == 0)
-		symbol_modules_read(k->modules, r->pid);
-	pthread_mutex_unlock(&k->modules_lock);
+	pthread_mutex_lock(&k->modules.lock);
+	if (k->modules.table != NULL || symbol_modules_new(&k->modules.table) == 0)
+		symbol_modules_read(k->modules.table, r->pid);
+	pthread_mutex_unlock(&k->modules.lock);
 }
 
 static void
@@ -145,14 +145,14 @@ modules_refresh(struct keeper *k)
 {
 	struct reading *r;
 
-	if (k->pid == 0 || !keeper_is_live(k))
+	if (k->image.pid == 0 || !keeper_is_live(k))
 		return;
 	r = malloc(sizeof *r);
 	if (r == NULL)
 		return;
 	r->work.data = r;
 	r->keeper = k;
-	r->pid = k->pid;
+	r->pid = k->image.pid;
 	keeper_ref(k);
 	uv_queue_work(k->node->loop, &r->work, read_modules, modules_read);
 }

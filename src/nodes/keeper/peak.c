@@ -34,7 +34,7 @@ peak_looked(struct keeper *k)
 	for (unsigned i = 0; i < PEAK_LOOKS; i++)
 		most += p->rise[i];
 	/* Index 0 is nobody's. */
-	p->several |= k->threads > 2;
+	p->several |= k->threads.n > 2;
 	if (p->several && most > p->most)
 		p->most = most;
 	for (unsigned i = PEAK_LOOKS - 1; i > 0; i--) {

@@ -51,16 +51,16 @@ compare(struct keeper *k)
 	    same_window(k, BLKLIST_BY_AGE, offs) &&
 	    same_window(k, BLKLIST_BY_ADDRESS, offs))
 		return;
-	k->mismatches++;
-	snprintf(k->reason, sizeof k->reason,
+	k->numbers.mismatches++;
+	snprintf(k->image.reason, sizeof k->image.reason,
 	    "indexed and literal list differ (%llu times)",
-	    (unsigned long long)k->mismatches);
+	    (unsigned long long)k->numbers.mismatches);
 }
 
 static void
 set_tag(struct keeper *k, uint64_t seq, uint16_t info)
 {
-	k->tag[seq % TAGS] =
+	k->threads.tag[seq % TAGS] =
 	    (struct keeper_tag){ .seq = (uint32_t)seq, .info = info };
 }
 
@@ -83,12 +83,12 @@ apply(struct keeper *k, struct blklist_batch *b)
 static bool
 tags(struct keeper *k)
 {
-	if (k->tag == NULL)
-		k->tag = k->kept != NULL ? k->kept->tag :
-		    calloc(TAGS, sizeof *k->tag);
-	if (k->batch_info == NULL)
-		k->batch_info = calloc(KEEPER_BATCH, sizeof *k->batch_info);
-	return k->tag != NULL && k->batch_info != NULL;
+	if (k->threads.tag == NULL)
+		k->threads.tag = k->memory.target != NULL ? k->memory.target->tag :
+		    calloc(TAGS, sizeof *k->threads.tag);
+	if (k->threads.batch_info == NULL)
+		k->threads.batch_info = calloc(KEEPER_BATCH, sizeof *k->threads.batch_info);
+	return k->threads.tag != NULL && k->threads.batch_info != NULL;
 }
 
 uint16_t
@@ -96,9 +96,9 @@ keeper_info(const struct keeper *k, uint64_t seq)
 {
 	const struct keeper_tag *t;
 
-	if (k->tag == NULL)
+	if (k->threads.tag == NULL)
 		return 0;
-	t = &k->tag[seq % TAGS];
+	t = &k->threads.tag[seq % TAGS];
 	return t->seq == (uint32_t)seq ? t->info : 0;
 }
 
@@ -128,7 +128,7 @@ keeper_take(struct keeper *k, const struct rec *rec, size_t n,
 	apply(k, &b);
 	if (k->digest != NULL && n <= KEEPER_BATCH)
 		stream_digest_put(k->digest, b.seq, rec, n, left_out,
-		    k->tag != NULL ? info_of : NULL, k);
+		    k->threads.tag != NULL ? info_of : NULL, k);
 }
 
 /* The requesters of those threads that have one, beside their allocations. */
@@ -137,16 +137,16 @@ gather_requesters(struct keeper *k, const struct rec *rec, size_t n)
 {
 	size_t ninfo = 0;
 
-	if (k->requesters == 0 || !tags(k))
+	if (k->threads.requesters == 0 || !tags(k))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		unsigned t = rec_thread(&rec[i]);
 
-		if (rec_op(&rec[i]) != REC_ALLOC || t >= k->threads ||
-		    !k->thread[t].has_requester)
+		if (rec_op(&rec[i]) != REC_ALLOC || t >= k->threads.n ||
+		    !k->threads.at[t].has_requester)
 			continue;
-		k->batch_info[ninfo++] = (struct blklist_batch_info){
-			.at = i, .info = k->thread[t].requester };
+		k->threads.batch_info[ninfo++] = (struct blklist_batch_info){
+			.at = i, .info = k->threads.at[t].requester };
 	}
 	return ninfo;
 }
@@ -163,7 +163,7 @@ sink_records(void *arg, const struct rec *rec, size_t n, int64_t near_ms)
 		/* A later round of the pass has what was written meanwhile. */
 		if (near_ms < k->beat_ms)
 			near_ms = k->beat_ms;
-		keeper_take(k, rec, m, near_ms, NULL, k->batch_info, ninfo);
+		keeper_take(k, rec, m, near_ms, NULL, k->threads.batch_info, ninfo);
 		rec += m;
 		n -= m;
 		/* Full rings make a pass long, and all targets wait for its end. */
@@ -199,16 +199,16 @@ keeper_take_classic(struct keeper *k, const uint8_t raw[REC_CLASSIC_SIZE],
 	int64_t ms;
 
 	if (stream_classic_decode(raw, &rec, &ms) < 0) {
-		k->bad++;
+		k->numbers.bad++;
 		return;
 	}
 	if (requester != NULL)
 		info.info = *requester;
 	/* READ widens the low bits again, against the clock of this stream. */
 	rec.w[2] = rec_w2(0, (uint32_t)ms);
-	if (ms > k->now_ms)
-		k->now_ms = ms;
-	keeper_take(k, &rec, 1, k->now_ms, &ms, &info, requester != NULL);
+	if (ms > k->source.now_ms)
+		k->source.now_ms = ms;
+	keeper_take(k, &rec, 1, k->source.now_ms, &ms, &info, requester != NULL);
 }
 
 void
@@ -216,7 +216,7 @@ keeper_lose(struct keeper *k, unsigned cause, uint64_t count)
 {
 	if (cause >= STREAM_CAUSES || count == 0)
 		return;
-	k->lost[cause] += count;
+	k->numbers.lost[cause] += count;
 	if (k->queue != NULL)
 		stream_queue_lose(k->queue, cause, count);
 }

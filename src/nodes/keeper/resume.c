@@ -20,29 +20,29 @@ static int
 read_image(struct keeper *k, const struct kept_image *i, bool adopted)
 {
 	k->stream = i->stream;
-	k->parent = i->parent;
-	k->arrival = i->arrival;
-	k->forked = i->forked != 0;
-	k->start = i->start;
-	k->exe_dev = i->exe_dev;
-	k->exe_ino = i->exe_ino;
+	k->image.parent = i->parent;
+	k->image.arrival = i->arrival;
+	k->image.forked = i->forked != 0;
+	k->image.start = i->start;
+	k->image.exe_dev = i->exe_dev;
+	k->image.exe_ino = i->exe_ino;
 	k->sample = i->sample;
 	k->sandbox.at_hello = i->sandbox;
 	k->sandbox.known = i->sandbox_known != 0;
 	k->sandbox.looks = atomic_load(&i->looks);
 	k->sandbox.locked = atomic_load(&i->locked) != 0;
-	k->pid = i->pid;
-	k->ppid = i->ppid;
-	k->uid = i->uid;
-	memcpy(k->comm, i->comm, sizeof k->comm);
-	k->exe = text_or_null(i->exe);
-	k->cwd = text_or_null(i->cwd);
+	k->image.pid = i->pid;
+	k->image.ppid = i->ppid;
+	k->image.uid = i->uid;
+	memcpy(k->image.comm, i->comm, sizeof k->image.comm);
+	k->image.exe = text_or_null(i->exe);
+	k->image.cwd = text_or_null(i->cwd);
 	if (adopted || i->has_cut == 0)
 		return 0;
-	k->cut = malloc(sizeof i->cut);
-	if (k->cut == NULL)
+	k->image.cut = malloc(sizeof i->cut);
+	if (k->image.cut == NULL)
 		return -ENOMEM;
-	memcpy(k->cut, i->cut, sizeof i->cut);
+	memcpy(k->image.cut, i->cut, sizeof i->cut);
 	return 0;
 }
 
@@ -50,21 +50,21 @@ static void
 read_slot(struct keeper *k, const struct kept_slot *slot)
 {
 	k->first = slot->first;
-	k->state = (enum wire_state)slot->state;
-	memcpy(k->reason, slot->reason, sizeof k->reason);
+	k->image.state = (enum wire_state)slot->state;
+	memcpy(k->image.reason, slot->reason, sizeof k->image.reason);
 	k->unsure = slot->unsure;
 	k->since_click = slot->since_click;
 	/* Who watched it has lost his connection, and says so when he is back. */
 	k->arming = (struct arming){ .asleep = slot->asleep,
 		.wished = slot->wished, .held = slot->held,
 		.wall_ms = slot->armed_wall_ms };
-	memcpy(k->lost, slot->lost, sizeof k->lost);
-	k->bad = slot->bad;
-	k->mismatches = slot->mismatches;
-	k->sites_full_then = slot->sites_full_then;
-	k->walks_then = slot->walks_then;
-	k->pairs_then = slot->pairs_then;
-	k->marks = slot->marks;
+	memcpy(k->numbers.lost, slot->lost, sizeof k->numbers.lost);
+	k->numbers.bad = slot->bad;
+	k->numbers.mismatches = slot->mismatches;
+	k->numbers.sites_full_then = slot->sites_full_then;
+	k->numbers.walks_then = slot->walks_then;
+	k->numbers.pairs_then = slot->pairs_then;
+	k->numbers.marks = slot->marks;
 	k->peak = slot->peak;
 	if (slot->has_known)
 		k->known = slot->known;
@@ -76,14 +76,14 @@ read_threads(struct keeper *k, const struct kept_slot *slot,
 {
 	if (slot->threads == 0)
 		return 0;
-	k->thread = calloc(slot->threads, sizeof *k->thread);
-	if (k->thread == NULL)
+	k->threads.at = calloc(slot->threads, sizeof *k->threads.at);
+	if (k->threads.at == NULL)
 		return -ENOMEM;
-	memcpy(k->thread, thread, slot->threads * sizeof *k->thread);
-	k->threads = k->thread_cap = slot->threads;
-	for (size_t i = 0; i < k->threads; i++)
-		k->requesters += k->thread[i].has_requester;
-	k->kept->to[0] = k->kept->to[1] = slot->threads;
+	memcpy(k->threads.at, thread, slot->threads * sizeof *k->threads.at);
+	k->threads.n = k->threads.cap = slot->threads;
+	for (size_t i = 0; i < k->threads.n; i++)
+		k->threads.requesters += k->threads.at[i].has_requester;
+	k->memory.target->to[0] = k->memory.target->to[1] = slot->threads;
 	return 0;
 }
 
@@ -95,20 +95,20 @@ static void
 read_tags(struct keeper *k, const struct kept_slot *slot)
 {
 	if (!slot->has_tags) {
-		kept_zero(k->kept->memory, k->kept->tag,
-		    STREAM_QUEUE_RECORDS * sizeof *k->kept->tag);
+		kept_zero(k->memory.target->memory, k->memory.target->tag,
+		    STREAM_QUEUE_RECORDS * sizeof *k->memory.target->tag);
 		return;
 	}
-	k->tag = k->kept->tag;
+	k->threads.tag = k->memory.target->tag;
 	for (uint32_t i = 0; i < STREAM_QUEUE_RECORDS; i++)
-		if ((int32_t)(k->tag[i].seq - (uint32_t)slot->next) >= 0)
-			k->tag[i] = (struct keeper_tag){ 0 };
+		if ((int32_t)(k->threads.tag[i].seq - (uint32_t)slot->next) >= 0)
+			k->threads.tag[i] = (struct keeper_tag){ 0 };
 }
 
 static int
 resume_list(struct keeper *k, const struct kept_slot *slot, unsigned s)
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 	int r;
 
 	r = stream_queue_resume(&k->queue, STREAM_QUEUE_RECORDS, kk->memory,
@@ -134,9 +134,9 @@ begin_anew(struct keeper *k, const struct kept_slot *slot,
 {
 	int r;
 
-	r = keeper_kept_new(anew, k->node, k->kept->generation + 1);
+	r = keeper_kept_new(anew, k->node, k->memory.target->generation + 1);
 	if (r == 0)
-		r = keeper_tables(k, *anew, k->kept->image->max, slot->next);
+		r = keeper_tables(k, *anew, k->memory.target->image->max, slot->next);
 	if (r < 0)
 		return r;
 	if (slot->name[0] == '\0')
@@ -144,7 +144,7 @@ begin_anew(struct keeper *k, const struct kept_slot *slot,
 	k->since_click = true;
 	blklist_set_since_click(k->list, true);
 	k->arming.wall_ms = base_wall_ms();
-	snprintf(k->reason, sizeof k->reason, "the node died while much "
+	snprintf(k->image.reason, sizeof k->image.reason, "the node died while much "
 	    "happened: its list begins anew");
 	return 0;
 }
@@ -154,7 +154,7 @@ static int
 resume_tables(struct keeper *k, const struct kept_slot *slot, unsigned s,
     struct keeper_kept **anew)
 {
-	struct keeper_kept *kk = k->kept;
+	struct keeper_kept *kk = k->memory.target;
 	int r;
 
 	r = resume_list(k, slot, s);
@@ -215,7 +215,7 @@ keeper_resume(struct keeper **out, struct node *node, struct keeper_kept *kk,
 		keeper_kept_free(kk);
 		return r;
 	}
-	k->kept = kk;
+	k->memory.target = kk;
 	k->levels = true;
 	read_slot(k, slot);
 	r = read_image(k, kk->image, slot->name[0] != '\0');
@@ -233,12 +233,12 @@ keeper_resume(struct keeper **out, struct node *node, struct keeper_kept *kk,
 		return r;
 	}
 	k->sites = sites;
-	k->sites_kept = ks;
+	k->memory.sites = ks;
 	stream_feed_sites(k->feed, sites);
 	keeper_types_changed(k);
 	if (anew != NULL) {
 		/* Requesters are of records that are in no queue now. */
-		k->tag = NULL;
+		k->threads.tag = NULL;
 		keeper_kept_replace(k, anew);
 	}
 	*out = k;

@@ -308,7 +308,7 @@ own_stream(struct node *node)
 	    NULL);
 	if (r < 0)
 		return r;
-	snprintf(k->comm, sizeof k->comm, "pageknode");
+	snprintf(k->image.comm, sizeof k->image.comm, "pageknode");
 	r = tree_join(k, DAEMON_OWN_STREAM);
 	if (r < 0) {
 		keeper_unref(k);

@@ -86,7 +86,7 @@ tick(struct node *node)
 	struct keeper *k = node->own_stream;
 
 	if (k != NULL)
-		k->now_ms = mono_ms(mono_now()) + node->own->clock_ms;
+		k->source.now_ms = mono_ms(mono_now()) + node->own->clock_ms;
 }
 
 static void
@@ -107,8 +107,8 @@ on_event(void *arg, const struct allocp_event *e)
 	if (own->name != NULL)
 		snprintf(info.name, sizeof info.name, "%s", own->name);
 	/* A clock before 1970, or after 2069, has no such record. */
-	if (stream_classic_encode(&rec, k->now_ms, raw) < 0)
-		k->bad++;
+	if (stream_classic_encode(&rec, k->source.now_ms, raw) < 0)
+		k->numbers.bad++;
 	else
 		keeper_take_classic(k, raw, described && e->addr != 0 &&
 		    e->op == ALLOCP_ALLOC ? &info : NULL);
@@ -280,7 +280,7 @@ tell_damage(struct node *node)
 	if (k == NULL || damaged == node->own->told)
 		return;
 	node->own->told = damaged;
-	snprintf(k->reason, sizeof k->reason, "headers of its blocks that were "
+	snprintf(k->image.reason, sizeof k->image.reason, "headers of its blocks that were "
 	    "overwritten: %llu", (unsigned long long)damaged);
 }
 
@@ -386,7 +386,7 @@ own_join(struct node *node, struct keeper *k)
 		k->types->by_code[code] = node->types.by_code[code];
 	keeper_types_changed(k);
 	if (node->own->memory == NULL)
-		snprintf(k->reason, sizeof k->reason, "there was no memory "
+		snprintf(k->image.reason, sizeof k->image.reason, "there was no memory "
 		    "below 4 GiB: requests of pages are not logged");
 	node->own_stream = k;
 	tick(node);

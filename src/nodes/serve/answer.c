@@ -33,7 +33,7 @@ answer_fini(struct answer_scratch *s)
 static bool
 is_readable(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 {
-	if (access_reads(&c->node->access, &c->peer, k->uid))
+	if (access_reads(&c->node->access, &c->peer, k->image.uid))
 		return true;
 	conn_error(c, m->id, WIRE_E_AUTH,
 	    "this stream is of another user's process");
@@ -43,7 +43,7 @@ is_readable(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 static bool
 is_controlled(struct conn *c, const struct wire_msg *m, const struct keeper *k)
 {
-	if (access_controls(&c->node->access, &c->peer, k->uid))
+	if (access_controls(&c->node->access, &c->peer, k->image.uid))
 		return true;
 	conn_error(c, m->id, WIRE_E_AUTH,
 	    "this process is another user's: that user and root may do so");
@@ -82,7 +82,7 @@ answer_meant(struct conn *c, const struct wire_msg *m, uint32_t index,
 		memcpy(err.err.epoch, t->row[index].epoch, WIRE_EPOCH);
 	} else if (r < 0) {
 		err.err.text = wire_text("no such stream");
-	} else if (k->state == WIRE_S_NO_DATA) {
+	} else if (k->image.state == WIRE_S_NO_DATA) {
 		err.err.text = wire_text("this process has no stream");
 	} else {
 		err.err.text = wire_text(
@@ -134,12 +134,12 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_EARLIER] = n->earlier;
 	out[WIRE_N_ILLEGAL_TYPE] = n->illegal_type;
 	out[WIRE_N_FULL] = n->full;
-	out[WIRE_N_BAD] = k->bad;
-	out[WIRE_N_CYCLE_US] = k->cycle_us;
+	out[WIRE_N_BAD] = k->numbers.bad;
+	out[WIRE_N_CYCLE_US] = k->numbers.cycle_us;
 	out[WIRE_N_HELD] = feed != NULL ? feed->held : 0;
-	out[WIRE_N_SITES_FULL] = k->sites_full;
-	out[WIRE_N_WALKS] = k->walks;
-	out[WIRE_N_PAIRS] = k->pairs;
+	out[WIRE_N_SITES_FULL] = k->numbers.sites_full;
+	out[WIRE_N_WALKS] = k->numbers.walks;
+	out[WIRE_N_PAIRS] = k->numbers.pairs;
 	out[WIRE_N_UNSURE] = k->unsure;
 	out[WIRE_N_PEAK_MOST] = peak_most(k);
 	out[WIRE_N_SAMPLE] = k->sample;
@@ -147,20 +147,20 @@ answer_numbers(const struct keeper *k, uint64_t out[WIRE_STATS_COUNT])
 	out[WIRE_N_EST_BYTES] = n->est_bytes;
 	out[WIRE_N_EST_PEAK_BYTES] = n->est_peak_bytes;
 	out[WIRE_N_ARMED_MS] = (uint64_t)k->arming.wall_ms;
-	out[WIRE_N_SKIPPED] = k->skipped;
+	out[WIRE_N_SKIPPED] = k->numbers.skipped;
 	out[WIRE_N_STAY] = n->records - 2 * n->cancelled;
 }
 
 static void
 stat_stream(const struct keeper *k, struct wire_stats *st)
 {
-	st->pid = (uint32_t)k->pid;
-	st->ppid = (uint32_t)k->ppid;
-	st->comm = wire_text(k->comm);
-	st->state = k->state;
-	st->status = k->status;
-	st->reason = wire_text(k->reason);
-	st->ended_ms = k->ended_ms;
+	st->pid = (uint32_t)k->image.pid;
+	st->ppid = (uint32_t)k->image.ppid;
+	st->comm = wire_text(k->image.comm);
+	st->state = k->image.state;
+	st->status = k->image.status;
+	st->reason = wire_text(k->image.reason);
+	st->ended_ms = k->image.ended_ms;
 	answer_numbers(k, st->n);
 }
 
@@ -295,12 +295,12 @@ answer_end(struct conn *c, const struct wire_msg *m)
 		    "this is the node itself, and no target");
 		return;
 	}
-	if (keeper_is_live(k) && k->pid == 0) {
+	if (keeper_is_live(k) && k->image.pid == 0) {
 		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
-	} else if (keeper_is_live(k) && (k->pidfd < 0 ||
-	    syscall(SYS_pidfd_send_signal, k->pidfd, SIGTERM, NULL, 0) < 0)) {
+	} else if (keeper_is_live(k) && (k->image.pidfd < 0 ||
+	    syscall(SYS_pidfd_send_signal, k->image.pidfd, SIGTERM, NULL, 0) < 0)) {
 		/* The pid alone could be another process by now. */
-		conn_error(c, m->id, k->pidfd >= 0 && errno == EPERM ?
+		conn_error(c, m->id, k->image.pidfd >= 0 && errno == EPERM ?
 		    WIRE_E_AUTH : WIRE_E_INTERNAL,
 		    "the target could not be told to end");
 		return;

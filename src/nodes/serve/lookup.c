@@ -210,16 +210,16 @@ place_others(struct look *l)
 {
 	struct keeper *k = l->keeper;
 
-	pthread_mutex_lock(&k->modules_lock);
-	if (k->modules == NULL && symbol_modules_new(&k->modules) < 0)
-		k->modules = NULL;
-	if (k->modules != NULL) {
-		if (l->pid != 0 && !table_covers(l, k->modules))
-			symbol_modules_read(k->modules, l->pid);
+	pthread_mutex_lock(&k->modules.lock);
+	if (k->modules.table == NULL && symbol_modules_new(&k->modules.table) < 0)
+		k->modules.table = NULL;
+	if (k->modules.table != NULL) {
+		if (l->pid != 0 && !table_covers(l, k->modules.table))
+			symbol_modules_read(k->modules.table, l->pid);
 		for (size_t i = 0; i < l->frame.n; i++)
-			place_by_table(l, k->modules, i);
+			place_by_table(l, k->modules.table, i);
 	}
-	pthread_mutex_unlock(&k->modules_lock);
+	pthread_mutex_unlock(&k->modules.lock);
 }
 
 /* --- words -------------------------------------------------------------- */
@@ -392,7 +392,7 @@ send_source_words(struct conn *c, const struct wire_msg *m,
 
 	for (i = 0; i < m->frame.n; i++) {
 		w = (struct wire_words){ .known = WIRE_K_NO_MODULE };
-		k->source_words(m->frame.frame[i], &w);
+		k->source.words(m->frame.frame[i], &w);
 		w.frame = m->frame.frame[i];
 		if (!wire_framed_put(packed, sizeof packed, &len, &w))
 			break;
@@ -417,7 +417,7 @@ queue_look(struct conn *c, const struct wire_msg *m, struct keeper *k)
 	keeper_ref(k);
 	l->conn = c->page.id;
 	l->request = m->id;
-	l->pid = keeper_is_live(k) ? k->pid : 0;
+	l->pid = keeper_is_live(k) ? k->image.pid : 0;
 	l->frame = m->frame;
 	memset(l->place, 0, sizeof l->place);
 	memset(l->path, 0, sizeof l->path);
@@ -444,7 +444,7 @@ lookup_frames(struct conn *c, const struct wire_msg *m, struct keeper *k)
 		.code = WIRE_E_BUSY, .retry_ms = BUSY_MS,
 		.text = wire_text("one question about frames at a time") } };
 
-	if (k->source_words != NULL)
+	if (k->source.words != NULL)
 		send_source_words(c, m, k);
 	else if (c->looking)
 		conn_reply(c, &busy);

@@ -103,7 +103,7 @@ gather_batch(struct answer_scratch *s, const struct keeper *k, uint64_t first,
 {
 	size_t infos = 0;
 
-	for (unsigned i = 0; i < b->n && k->tag != NULL; i++)
+	for (unsigned i = 0; i < b->n && k->threads.tag != NULL; i++)
 		infos += stream_digest_at(k->digest, b, i)->tag != 0;
 	if (b->end - first > UINT32_MAX || !pairs_fit(&s->pairs, b->n, infos))
 		return false;
@@ -219,8 +219,8 @@ answer_read(struct conn *c, const struct wire_msg *m)
 		d->lost[cause] = (struct wire_lost){ .count = lost[cause],
 			.exact = cause != STREAM_CORRUPT };
 	d->now_ms = keeper_now_ms(k);
-	d->state = k->state;
+	d->state = k->image.state;
 	conn_reply(c, &reply);
-	if (k->on_read != NULL)
-		k->on_read(k, d->next == keeper_next(k));
+	if (k->source.on_read != NULL)
+		k->source.on_read(k, d->next == keeper_next(k));
 }

@@ -34,7 +34,7 @@ streams_at(const struct node *node, uint32_t index, struct wire_named *named)
 	named->oldest = keeper_oldest(k);
 	named->next = keeper_next(k);
 	named->address_bits = k->classic ? 32 : REC_ADDR_BITS;
-	named->state = k->state;
+	named->state = k->image.state;
 	named->name = wire_text(row->name);
 	named->entries = node->dstrm.entries;
 	named->levels = k->levels;
@@ -140,7 +140,7 @@ lack_of(const struct keeper *k)
 		return "only a sample of it is logged";
 	if (keeper_counts(k)->full != 0)
 		return "the node's list was full";
-	if (keeper_lost(k) != 0 || k->bad != 0)
+	if (keeper_lost(k) != 0 || k->numbers.bad != 0)
 		return "records were lost";
 	if (k->since_click || !keeper_complete(k))
 		return "some of its blocks may not be listed";

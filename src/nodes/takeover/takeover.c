@@ -198,9 +198,9 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 	int fd;
 
 	TAILQ_FOREACH(k, &node->live, link) {
-		if (id == 0 || k->sites_kept == NULL || k->sites_kept->id != id)
+		if (id == 0 || k->memory.sites == NULL || k->memory.sites->id != id)
 			continue;
-		*ks = k->sites_kept;
+		*ks = k->memory.sites;
 		*sites = k->sites;
 		kept_sites_ref(*ks);
 		stream_sites_ref(*sites);
@@ -250,16 +250,16 @@ find_process(struct keeper *k)
 	pid_t ppid;
 	int r;
 
-	k->pidfd = (int)syscall(SYS_pidfd_open, k->pid, 0);
-	if (k->pidfd < 0)
+	k->image.pidfd = (int)syscall(SYS_pidfd_open, k->image.pid, 0);
+	if (k->image.pidfd < 0)
 		return errno == ESRCH ? 0 : -errno;
-	r = proc_stat(k->pid, &ppid, &start);
+	r = proc_stat(k->image.pid, &ppid, &start);
 	/* One that waits to be reaped is no other, and we are told its status. */
-	if ((r == 0 && start == k->start) ||
-	    (r == -ESRCH && tree_is_told_end_of(k->node, k->pid)))
+	if ((r == 0 && start == k->image.start) ||
+	    (r == -ESRCH && tree_is_told_end_of(k->node, k->image.pid)))
 		return 0;
-	close(k->pidfd);
-	k->pidfd = -1;
+	close(k->image.pidfd);
+	k->image.pidfd = -1;
 	return r == 0 || r == -ESRCH || r == -ENOENT ? 0 : r;
 }
 
@@ -279,8 +279,8 @@ take_up_with(struct node *node, struct keeper_kept *kk, const int fds[2],
 		kept_sites_unref(ks);
 		return r;
 	}
-	if (node->opts.check_list && k->reason[0] == '\0')
-		snprintf(k->reason, sizeof k->reason, "not checked any more: "
+	if (node->opts.check_list && k->image.reason[0] == '\0')
+		snprintf(k->image.reason, sizeof k->image.reason, "not checked any more: "
 		    "the node was started again");
 	r = find_process(k);
 	if (r < 0) {
@@ -293,7 +293,7 @@ take_up_with(struct node *node, struct keeper_kept *kk, const int fds[2],
 	}
 	r = tree_rejoin(k, slot.index, slot.name, slot.epoch);
 	/* Another list, or other records with numbers that a page has seen. */
-	if (r == 0 && (shown || k->kept->generation != generation)) {
+	if (r == 0 && (shown || k->memory.target->generation != generation)) {
 		dstrm_renew(&node->dstrm, k->index);
 		keeper_kept_commit(k, true);
 	}
