@@ -14,7 +14,7 @@
 static void
 settle_wish(struct nodes_session *s, int err)
 {
-	s->wish = SESSION_NO_WISH;
+	s->arming.wish = SESSION_NO_WISH;
 	s->look.arming = false;
 	s->look.arm_error = err;
 }
@@ -31,7 +31,7 @@ refused(struct nodes_session *s, const struct wire_err *e)
 	}
 	link_text(text, sizeof text, e->text);
 	session_say(s, "the node did not %s the target: %s",
-	    s->wish == WIRE_ARM_OFF ? "disarm" : "arm", text);
+	    s->arming.wish == WIRE_ARM_OFF ? "disarm" : "arm", text);
 	settle_wish(s, e->code == WIRE_E_AUTH ? -EPERM :
 	    e->code == WIRE_E_NAME ? -ENOTSUP : -EIO);
 }
@@ -47,7 +47,7 @@ void
 answered_arm(struct nodes_session *s, const struct wire_msg *msg)
 {
 	bool sleeps = s->stream_state == WIRE_S_DORMANT;
-	bool sleep = s->wish == WIRE_ARM_OFF;
+	bool sleep = s->arming.wish == WIRE_ARM_OFF;
 
 	if (msg->type == WIRE_ERR) {
 		refused(s, &msg->err);
@@ -65,11 +65,11 @@ send_wish(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_ARM,
-		.arm = { .index = s->index, .arming = (uint32_t)s->wish },
+		.arm = { .index = s->index, .arming = (uint32_t)s->arming.wish },
 	};
 	int err;
 
-	if (s->wish == SESSION_NO_WISH ||
+	if (s->arming.wish == SESSION_NO_WISH ||
 	    session_waits(s, SESSION_ASK_ARM) > 0 || s->step < SESSION_LOAD)
 		return;
 	memcpy(msg.arm.epoch, s->epoch, WIRE_EPOCH);
@@ -81,7 +81,7 @@ send_wish(struct nodes_session *s)
 static void
 want(struct nodes_session *s, enum wire_arming arming)
 {
-	s->wish = (int)arming;
+	s->arming.wish = (int)arming;
 	s->look.arming = true;
 	s->look.arm_error = 0;
 	send_wish(s);
@@ -90,11 +90,11 @@ want(struct nodes_session *s, enum wire_arming arming)
 void
 arm_found(struct nodes_session *s)
 {
-	bool due = s->arm_due;
+	bool due = s->arming.due;
 
-	s->arm_due = false;
+	s->arming.due = false;
 	if (due && s->stream_state == WIRE_S_DORMANT &&
-	    s->wish == SESSION_NO_WISH)
+	    s->arming.wish == SESSION_NO_WISH)
 		want(s, WIRE_ARM_WATCH);
 	else
 		send_wish(s);
@@ -106,10 +106,10 @@ arm_standing(struct nodes_session *s)
 	uint64_t armed = s->keeper[WIRE_N_ARMED_MS];
 
 	s->look.armed_wall_ms = (int64_t)armed;
-	if (armed == 0 || armed == s->arming_seen || s->opts.look_only ||
-	    s->wish != SESSION_NO_WISH || s->stream_state != WIRE_S_LIVE)
+	if (armed == 0 || armed == s->arming.seen || s->opts.look_only ||
+	    s->arming.wish != SESSION_NO_WISH || s->stream_state != WIRE_S_LIVE)
 		return;
-	s->arming_seen = armed;
+	s->arming.seen = armed;
 	want(s, WIRE_ARM_WATCH);
 }
 
@@ -120,7 +120,7 @@ nodes_session_arm(struct nodes_session *s, enum wire_arming arming)
 	    (s->stream_state != WIRE_S_LIVE &&
 	    s->stream_state != WIRE_S_DORMANT))
 		return -ENOENT;
-	if (s->wish != SESSION_NO_WISH)
+	if (s->arming.wish != SESSION_NO_WISH)
 		return -EBUSY;
 	want(s, arming);
 	return s->look.arm_error;

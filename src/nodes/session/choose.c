@@ -49,18 +49,18 @@ take_choice(struct nodes_session *s, const struct nodes_target *t)
 	s->by_index = true;
 	snprintf(s->stream, sizeof s->stream, "%s", t->name);
 	s->look.pid = t->pid;
-	snprintf(s->target, sizeof s->target, "%s", t->comm);
+	snprintf(s->texts.target, sizeof s->texts.target, "%s", t->comm);
 	if (t->state == WIRE_S_NO_DATA) {
 		/* Something better may come: it is looked for every second. */
 		session_go(s, SESSION_CHOOSE, SESSION_SECOND);
 		session_state(s, NODES_NO_DATA, t->reason);
 		return;
 	}
-	if (s->running && s->choice_for == 0 && !s->chosen)
-		s->choice_for = CHOICE_FOR;
-	s->chosen = true;
+	if (s->running && s->choice.open_for == 0 && !s->choice.made)
+		s->choice.open_for = CHOICE_FOR;
+	s->choice.made = true;
 	/* A generator has no process either, but counts as a target. */
-	s->standby = t->pid == 0 && s->opts.pid == 0 &&
+	s->choice.is_node = t->pid == 0 && s->opts.pid == 0 &&
 	    s->opts.stream == NULL && s->look.targets_live == 0;
 	session_go(s, SESSION_NAME, 0);
 	session_resolve(s);
@@ -76,23 +76,23 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 {
 	bool seen_before, dormant;
 
-	if (best == NULL || (s->standby && s->stay))
+	if (best == NULL || (s->choice.is_node && s->choice.stay))
 		return;
 	/* One that sleeps is better than one that has ended, and no more. */
 	dormant = best->state == WIRE_S_DORMANT &&
-	    (s->step == SESSION_STAND || s->standby);
+	    (s->step == SESSION_STAND || s->choice.is_node);
 	if (best->state != WIRE_S_LIVE && !dormant)
 		return;
-	seen_before = best->index == s->rival && best->pid == s->rival_pid;
-	s->rival = best->index;
-	s->rival_pid = best->pid;
+	seen_before = best->index == s->choice.rival && best->pid == s->choice.rival_pid;
+	s->choice.rival = best->index;
+	s->choice.rival_pid = best->pid;
 	if (best->index == s->index ||
 	    (!seen_before && s->step != SESSION_STAND))
 		return;
 	session_call_off(s);
 	names_reset(&s->names);
-	s->arm_due = !s->opts.look_only;
-	if (s->standby)
+	s->arming.due = !s->opts.look_only;
+	if (s->choice.is_node)
 		session_say(s, "%s has come and is watched", best->comm);
 	take_choice(s, best);
 }
@@ -112,13 +112,13 @@ take_follower(struct nodes_session *s, const struct nodes_target *t)
 	if (t != NULL && t->state == WIRE_S_NO_DATA)
 		session_state(s, NODES_NO_DATA, t->reason);
 	/* What the last answer may not have had yet, the next one has. */
-	if (s->look.tree_ended && s->follow_tries < FOLLOW_TRIES - 2)
-		s->follow_tries = FOLLOW_TRIES - 2;
-	if (++s->follow_tries < FOLLOW_TRIES) {
+	if (s->look.tree_ended && s->choice.follow_tries < FOLLOW_TRIES - 2)
+		s->choice.follow_tries = FOLLOW_TRIES - 2;
+	if (++s->choice.follow_tries < FOLLOW_TRIES) {
 		session_go(s, SESSION_CHOOSE, 1);
 		return;
 	}
-	s->follow = 0;
+	s->choice.follow = 0;
 	if (t != NULL && t->state == WIRE_S_NO_DATA) {
 		take_choice(s, t);
 		return;
@@ -140,11 +140,11 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 			s->retry_in = SESSION_SECOND;
 		return;
 	}
-	best = targets_best(t, n, s->follow != 0 ? s->follow : s->opts.pid,
+	best = targets_best(t, n, s->choice.follow != 0 ? s->choice.follow : s->opts.pid,
 	    s->run);
 	if (s->step >= SESSION_LOAD)
 		choose_again(s, best);
-	else if (s->follow != 0)
+	else if (s->choice.follow != 0)
 		take_follower(s, best);
 	else if (best != NULL)
 		take_choice(s, best);
@@ -168,10 +168,10 @@ choose_cycle(struct nodes_session *s)
 {
 	bool due = false;
 
-	if (s->choice_for > 0)
-		due = --s->choice_for % CHOICE_EVERY == 0;
-	else if (s->standby && !s->stay && s->look.targets_live > 0)
-		due = s->cycle % CHOICE_EVERY == 0;
+	if (s->choice.open_for > 0)
+		due = --s->choice.open_for % CHOICE_EVERY == 0;
+	else if (s->choice.is_node && !s->choice.stay && s->look.targets_live > 0)
+		due = s->clock.cycle % CHOICE_EVERY == 0;
 	if (due && s->step >= SESSION_LOAD && !session_is_asking(s) &&
 	    s->opts.pid == 0 && s->opts.stream == NULL)
 		choose_ask(s);

@@ -60,7 +60,7 @@ decode_batch(struct nodes_session *s, const struct wire_data *data,
     struct decoded *b)
 {
 	unsigned size = decode_record_size(s);
-	bool merging = s->merge.n > 0;
+	bool merging = s->intake.merge.n > 0;
 	size_t k = 0, bad = 0;
 	uint64_t seq;
 	int64_t ms = 0;
@@ -79,7 +79,7 @@ decode_batch(struct nodes_session *s, const struct wire_data *data,
 			bad++;
 			continue;
 		}
-		if (merging && !merge_admit(&s->merge, &r, seq))
+		if (merging && !merge_admit(&s->intake.merge, &r, seq))
 			continue;
 		while (k < data->ninfo && data->info[k].at < i)
 			k++;

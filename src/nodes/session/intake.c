@@ -64,7 +64,7 @@ make(struct nodes_session *s, uint32_t max, struct blklist **out)
 	err = blklist_new_most(out, kind_of(s), max);
 	if (err < 0)
 		return err;
-	blklist_set_legal(*out, s->legal);
+	blklist_set_legal(*out, s->types.legal);
 	/* The nibble of a foreign node's records may look like a level. */
 	blklist_set_opaque(*out, s->look.classic && !s->look.levels);
 	blklist_set_since_click(*out, o->since_click ||
@@ -91,23 +91,23 @@ lists_make_room(struct nodes_session *s, uint64_t blocks)
 	uint32_t room = room_for(s, blocks);
 	struct blklist *list;
 
-	if (room <= blklist_counts(s->build)->aRecMax ||
+	if (room <= blklist_counts(s->intake.build)->aRecMax ||
 	    make(s, room, &list) < 0)
 		return;
-	if (s->build == s->list) {
-		s->list = list;
+	if (s->intake.build == s->intake.list) {
+		s->intake.list = list;
 		s->look.list = list;
 	}
-	blklist_free(s->build);
-	s->build = list;
+	blklist_free(s->intake.build);
+	s->intake.build = list;
 }
 
 void
 lists_drop_build(struct nodes_session *s)
 {
-	if (s->build != s->list)
-		blklist_free(s->build);
-	s->build = NULL;
+	if (s->intake.build != s->intake.list)
+		blklist_free(s->intake.build);
+	s->intake.build = NULL;
 }
 
 /* Without memory for it what realloc moves is one block freed and one new. */
@@ -115,7 +115,7 @@ void
 lists_follow(struct nodes_session *s)
 {
 	if (!s->look.classic)
-		(void)blklist_follow(s->build, MOVES);
+		(void)blklist_follow(s->intake.build, MOVES);
 }
 
 /*
@@ -126,19 +126,19 @@ void
 lists_publish(struct nodes_session *s)
 {
 	lists_follow(s);
-	if (s->build != s->list) {
-		blklist_free(s->list);
-		s->list = s->build;
-		s->look.list = s->list;
+	if (s->intake.build != s->intake.list) {
+		blklist_free(s->intake.list);
+		s->intake.list = s->intake.build;
+		s->look.list = s->intake.list;
 	}
-	s->put_full = s->build_full;
+	s->intake.put_full = s->intake.build_full;
 	s->step = SESSION_FLOW;
 	s->look.listed = true;
 	s->look.settled = true;
 	s->look.window = false;
-	s->regions.torn = s->torn;
+	s->regions.torn = s->losses.torn;
 	back_fresh(s);
-	merge_reset(&s->merge);
+	merge_reset(&s->intake.merge);
 }
 
 /*
@@ -168,7 +168,7 @@ static void
 settle_torn(struct nodes_session *s)
 {
 	lists_publish(s);
-	s->again = true;
+	s->intake.again = true;
 	session_say(s, SESSION_TORN);
 }
 
@@ -179,14 +179,14 @@ settle(struct nodes_session *s)
 
 	lists_publish(s);
 	s->look.behind = false;
-	if (!s->mending)
+	if (!s->losses.mending)
 		return;
-	s->mending = false;
-	s->look.mended += s->mended;
-	base_group_digits(count, sizeof count, s->mended);
+	s->losses.mending = false;
+	s->look.mended += s->losses.mended;
+	base_group_digits(count, sizeof count, s->losses.mended);
 	session_say(s, "%s records lost on the way to this page: list taken "
 	    "anew, nothing is missing", count);
-	s->mended = 0;
+	s->losses.mended = 0;
 }
 
 /*
@@ -198,22 +198,22 @@ static bool
 is_in_order(struct nodes_session *s)
 {
 	struct mono begin;
-	bool done = s->build == s->list;
+	bool done = s->intake.build == s->intake.list;
 
-	while (!done && s->order_ns < ORDER_PER_CYCLE_NS) {
+	while (!done && s->clock.order_ns < ORDER_PER_CYCLE_NS) {
 		begin = mono_now();
-		done = blklist_mend(s->build, ORDER_PART);
-		s->order_ns += mono_diff_ns(mono_now(), begin);
+		done = blklist_mend(s->intake.build, ORDER_PART);
+		s->clock.order_ns += mono_diff_ns(mono_now(), begin);
 	}
-	return done || blklist_mend(s->build, 0);
+	return done || blklist_mend(s->intake.build, 0);
 }
 
 /* Every part is in, and what records have done since the first one. */
 static bool
 is_taken(const struct nodes_session *s)
 {
-	return s->step == SESSION_LOAD && (s->torn ?
-	    merge_complete(&s->merge) : merge_settled(&s->merge, s->cursor));
+	return s->step == SESSION_LOAD && (s->losses.torn ?
+	    merge_complete(&s->intake.merge) : merge_settled(&s->intake.merge, s->intake.cursor));
 }
 
 static void
@@ -221,7 +221,7 @@ settle_taken(struct nodes_session *s)
 {
 	if (!is_taken(s) || !is_in_order(s))
 		return;
-	if (s->torn)
+	if (s->losses.torn)
 		settle_torn(s);
 	else
 		settle(s);
@@ -230,29 +230,29 @@ settle_taken(struct nodes_session *s)
 void
 intake_cycle(struct nodes_session *s)
 {
-	s->order_ns = 0;
-	if (!s->again)
+	s->clock.order_ns = 0;
+	if (!s->intake.again)
 		settle_taken(s);
 }
 
 static void
 set_legal(struct nodes_session *s, unsigned code)
 {
-	s->legal[code / 8] |= (uint8_t)(1u << code % 8);
+	s->types.legal[code / 8] |= (uint8_t)(1u << code % 8);
 }
 
 void
 intake_types(struct nodes_session *s, const struct wire_typed *typed)
 {
 	const uint8_t *entry = typed->types.p;
-	struct stream_types were = s->types;
+	struct stream_types were = s->types.table;
 	struct stream_type *type;
 	size_t i, n = typed->types.len / WIRE_TYPED_SIZE;
 
-	memset(&s->types, 0, sizeof s->types);
-	memset(s->legal, 0, sizeof s->legal);
+	memset(&s->types.table, 0, sizeof s->types.table);
+	memset(s->types.legal, 0, sizeof s->types.legal);
 	for (i = 0; i < n; i++, entry += WIRE_TYPED_SIZE) {
-		type = &s->types.by_code[entry[0]];
+		type = &s->types.table.by_code[entry[0]];
 		type->code = entry[0];
 		memcpy(type->name, entry + 1, sizeof type->name - 1);
 		memcpy(type->text, entry + 9, sizeof type->text - 1);
@@ -260,12 +260,12 @@ intake_types(struct nodes_session *s, const struct wire_typed *typed)
 			set_legal(s, entry[0]);
 	}
 	/* They are told again and again, mostly the same; it is all bytes. */
-	if (memcmp(&s->types, &were, sizeof were) != 0)
+	if (memcmp(&s->types.table, &were, sizeof were) != 0)
 		s->look.types_no++;
-	if (s->list != NULL)
-		blklist_set_legal(s->list, s->legal);
-	if (s->build != NULL && s->build != s->list)
-		blklist_set_legal(s->build, s->legal);
+	if (s->intake.list != NULL)
+		blklist_set_legal(s->intake.list, s->types.legal);
+	if (s->intake.build != NULL && s->intake.build != s->intake.list)
+		blklist_set_legal(s->intake.build, s->types.legal);
 }
 
 /*
@@ -281,11 +281,11 @@ intake_sample(struct nodes_session *s, uint64_t period)
 	if (s->look.window)
 		return;
 	s->look.sample = period;
-	if (s->build != NULL && s->build == s->list &&
-	    blklist_counts(s->build)->aRecActive == 0)
-		blklist_sample(s->build, period);
+	if (s->intake.build != NULL && s->intake.build == s->intake.list &&
+	    blklist_counts(s->intake.build)->aRecActive == 0)
+		blklist_sample(s->intake.build, period);
 	else
-		s->again = true;
+		s->intake.again = true;
 }
 
 /* --- the snapshot ------------------------------------------------------- */
@@ -301,22 +301,22 @@ put_blocks(struct nodes_session *s, const struct wire_part *part)
 
 	for (i = 0; i < n; i++) {
 		if (decode_block(s, part->blocks.p + i * stride, &blk) < 0) {
-			s->own_bad++;
+			s->losses.bad++;
 			continue;
 		}
 		while (k < part->ninfo && part->info[k].at < i)
 			k++;
 		if (k < part->ninfo && part->info[k].at == i) {
 			info = decode_info(&part->info[k]);
-			blk.info = blklist_info_intern(s->build, &info);
+			blk.info = blklist_info_intern(s->intake.build, &info);
 		}
 		/* Younger than the click, or all of them: seq is from 1. */
 		if (blk.seq >= s->click &&
-		    blklist_put(s->build, &blk) == -ENOSPC)
-			s->build_full++;
+		    blklist_put(s->intake.build, &blk) == -ENOSPC)
+			s->intake.build_full++;
 	}
-	if (s->build == s->list)
-		s->put_full = s->build_full;
+	if (s->intake.build == s->intake.list)
+		s->intake.put_full = s->intake.build_full;
 }
 
 static void
@@ -324,7 +324,7 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 {
 	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
 	uint64_t upto = merge_key(part->next_layer, part->next);
-	bool first = s->merge.n == 0;
+	bool first = s->intake.merge.n == 0;
 	int err;
 
 	if (window_large(s, part->total))
@@ -332,24 +332,24 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 	if (part->blocks.len != (size_t)part->count * stride)
 		err = -EPROTO;
 	else
-		err = merge_part(&s->merge, upto, part->as_of, part->last,
-		    s->cursor);
+		err = merge_part(&s->intake.merge, upto, part->as_of, part->last,
+		    s->intake.cursor);
 	if (err < 0) {
-		s->again = true;
+		s->intake.again = true;
 		return;
 	}
 	if (first) {
 		lists_make_room(s, part->total);
-		s->partial = false;
+		s->losses.partial = false;
 	}
-	s->partial = s->partial || part->since != WIRE_SINCE_START;
+	s->losses.partial = s->losses.partial || part->since != WIRE_SINCE_START;
 	put_blocks(s, part);
 	back_heard(s, part->now_ms);
-	if (first && s->counting)
+	if (first && s->intake.counting)
 		window_pass(s, part->as_of + 1, 0);
 	else if (first)
-		s->cursor = part->as_of + 1;
-	s->counting = true;
+		s->intake.cursor = part->as_of + 1;
+	s->intake.counting = true;
 	if (!part->last)
 		ask_part(s, false, upto);
 	else
@@ -367,12 +367,12 @@ answered_part(struct nodes_session *s, const struct wire_msg *msg)
 	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
 	else if (msg->type != WIRE_PART || s->step != SESSION_LOAD)
-		s->again = true;
+		s->intake.again = true;
 	else
 		take_part(s, &msg->part);
-	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
 	/* Otherwise the READ beside it tells. */
-	if (!s->torn || !s->look.settled)
+	if (!s->losses.torn || !s->look.settled)
 		return;
 	session_measure(s);
 	s->news(s->arg);
@@ -394,32 +394,32 @@ ask_part(struct nodes_session *s, bool from_start, uint64_t after)
 
 	memcpy(msg.snap.epoch, s->epoch, WIRE_EPOCH);
 	if (session_ask(s, SESSION_ASK_PART, &msg) < 0)
-		s->again = true;
+		s->intake.again = true;
 }
 
 void
 intake_again(struct nodes_session *s)
 {
-	s->again = s->torn = false;
+	s->intake.again = s->losses.torn = false;
 	/* A window is all that it says it is. */
 	s->look.settled = s->look.window;
-	merge_reset(&s->merge);
+	merge_reset(&s->intake.merge);
 	lists_drop_build(s);
-	s->build_full = 0;
+	s->intake.build_full = 0;
 	if (!s->look.listed) {
 		/* Nothing whole to show: what comes may be seen coming. */
-		blklist_clear(s->list);
-		blklist_sample(s->list, s->look.sample);
-		s->build = s->list;
-		s->put_full = 0;
+		blklist_clear(s->intake.list);
+		blklist_sample(s->intake.list, s->look.sample);
+		s->intake.build = s->intake.list;
+		s->intake.put_full = 0;
 	} else if (lists_new(s, s->keeper[WIRE_N_LIVE_BLOCKS],
-	    &s->build) < 0) {
-		s->build = NULL;
-		s->again = true;
+	    &s->intake.build) < 0) {
+		s->intake.build = NULL;
+		s->intake.again = true;
 		return;
 	}
 	s->step = SESSION_LOAD;
-	s->undo_seen = 0;
+	s->intake.undo_seen = 0;
 	ask_part(s, true, 0);
 }
 
@@ -431,45 +431,45 @@ intake_begin(struct nodes_session *s, bool classic)
 
 	s->look.classic = classic;
 	s->look.types_no++;
-	memset(s->asked, 0, sizeof s->asked);
+	memset(s->types.asked, 0, sizeof s->types.asked);
 	if (classic)
-		stream_types_init_classic(&s->types);
+		stream_types_init_classic(&s->types.table);
 	else
-		stream_types_init(&s->types);
-	memset(s->legal, 0, sizeof s->legal);
+		stream_types_init(&s->types.table);
+	memset(s->types.legal, 0, sizeof s->types.legal);
 	for (unsigned code = 0; code < 256; code++)
-		if (s->types.by_code[code].name[0] != '\0')
+		if (s->types.table.by_code[code].name[0] != '\0')
 			set_legal(s, code);
 	err = lists_new(s, 0, &list);
 	if (err < 0)
 		return err;
 	lists_drop_build(s);
-	s->put_full = s->build_full = 0;
-	blklist_free(s->list);
-	s->list = s->build = list;
+	s->intake.put_full = s->intake.build_full = 0;
+	blklist_free(s->intake.list);
+	s->intake.list = s->intake.build = list;
 	s->look.list = list;
 	s->look.listed = s->look.window = false;
-	s->undo_seen = 0;
-	merge_reset(&s->merge);
+	s->intake.undo_seen = 0;
+	merge_reset(&s->intake.merge);
 	return 0;
 }
 
 void
 intake_stop(struct nodes_session *s)
 {
-	s->again = s->torn = false;
-	merge_reset(&s->merge);
+	s->intake.again = s->losses.torn = false;
+	merge_reset(&s->intake.merge);
 	lists_drop_build(s);
-	s->build = s->list;
+	s->intake.build = s->intake.list;
 }
 
 void
 intake_fini(struct nodes_session *s)
 {
 	lists_drop_build(s);
-	blklist_free(s->list);
-	s->list = NULL;
-	merge_fini(&s->merge);
+	blklist_free(s->intake.list);
+	s->intake.list = NULL;
+	merge_fini(&s->intake.merge);
 }
 
 /* --- records ------------------------------------------------------------ */
@@ -488,9 +488,9 @@ has_new_type(struct nodes_session *s, const struct wire_data *data)
 	uint32_t i;
 
 	for (i = 0; i < data->count; i++, p += size) {
-		if (((s->legal[*p / 8] | s->asked[*p / 8]) >> *p % 8 & 1) != 0)
+		if (((s->types.legal[*p / 8] | s->types.asked[*p / 8]) >> *p % 8 & 1) != 0)
 			continue;
-		s->asked[*p / 8] |= (uint8_t)(1u << *p % 8);
+		s->types.asked[*p / 8] |= (uint8_t)(1u << *p % 8);
 		found = true;
 	}
 	return found;
@@ -517,7 +517,7 @@ apply(struct nodes_session *s, const struct wire_data *data)
 		.near_ms = data->now_ms,
 		.info = b.info,
 		/* The node has left pairs out already, unless we said no. */
-		.cancel = s->merge.n > 0,
+		.cancel = s->intake.merge.n > 0,
 	};
 	size_t bad;
 
@@ -530,10 +530,10 @@ apply(struct nodes_session *s, const struct wire_data *data)
 	/* Where in the answer they were lost is not told. */
 	batch.gaps = is_lossy(data) || bad > 0;
 	watch_data(s, &batch, data);
-	blklist_apply(s->build, &batch);
-	s->own_bad += bad;
-	if (s->look.bad_records < s->own_bad)
-		s->look.bad_records = s->own_bad;
+	blklist_apply(s->intake.build, &batch);
+	s->losses.bad += bad;
+	if (s->look.bad_records < s->losses.bad)
+		s->look.bad_records = s->losses.bad;
 }
 
 /* Losses of a reply, by what they mean.  True when the list is to be mended. */
@@ -556,13 +556,13 @@ take_losses(struct nodes_session *s, const struct wire_data *data)
 			before += data->lost[cause].count;
 	}
 	if (before > 0) {
-		s->seen_lost += before;
+		s->losses.seen += before;
 		standing_lost(s);
 	}
 	if (after == 0)
 		return false;
-	s->mended += after;
-	s->mending = true;
+	s->losses.mended += after;
+	s->losses.mending = true;
 	return true;
 }
 
@@ -579,7 +579,7 @@ adds_up(const struct nodes_session *s, const struct wire_data *data)
 		if (data->lost[cause].count > 0 && !data->lost[cause].exact)
 			exact = false;
 	}
-	return data->first == s->cursor && data->next >= data->first &&
+	return data->first == s->intake.cursor && data->next >= data->first &&
 	    (data->next - data->first == sum || !exact) &&
 	    data->count <= WIRE_READ_MAX &&
 	    data->records.len == (size_t)data->count * decode_record_size(s) &&
@@ -609,47 +609,47 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 	uint64_t undo;
 	bool ended, caught_up;
 
-	if (data->first != s->cursor && !sure)
+	if (data->first != s->intake.cursor && !sure)
 		return;
 	if (!adds_up(s, data)) {
 		session_say(s, "the node's answer did not add up: the list is "
 		    "taken anew");
-		s->again = true;
+		s->intake.again = true;
 		return;
 	}
 	if (has_new_type(s, data)) {
 		/* Its name may have just been given: ask, then read this again. */
-		s->doubt = true;
+		s->types.doubt = true;
 		standing_types(s);
 		return;
 	}
 	/* The node's list has them, and is what is looked at next. */
 	if (is_behind(data) && window_overrun(s))
 		return;
-	s->cycle_records += data->count + data->cancelled;
+	s->clock.cycle_records += data->count + data->cancelled;
 	s->look.total_records += data->count + data->cancelled;
 	s->stream_state = data->state;
 	if (take_losses(s, data)) {
-		s->cursor = data->next;
-		s->torn = s->step == SESSION_LOAD;
+		s->intake.cursor = data->next;
+		s->losses.torn = s->step == SESSION_LOAD;
 		s->look.behind = true;
-		if (!s->torn)
-			s->again = true;
+		if (!s->losses.torn)
+			s->intake.again = true;
 		else
 			settle_taken(s);
 		return;
 	}
 	apply(s, data);
 	back_heard(s, data->now_ms);
-	s->cursor = data->next;
-	s->dense = is_dense(data);
+	s->intake.cursor = data->next;
+	s->intake.dense = is_dense(data);
 	if (window_read(s, data->count))
 		return;
-	undo = blklist_counts(s->build)->unknown_undo;
-	if (undo > s->undo_seen && !s->opts.since_click) {
+	undo = blklist_counts(s->intake.build)->unknown_undo;
+	if (undo > s->intake.undo_seen && !s->opts.since_click) {
 		/* The snapshot fell between a realloc's free and its undoing. */
-		s->undo_seen = undo;
-		s->again = true;
+		s->intake.undo_seen = undo;
+		s->intake.again = true;
 	}
 	settle_taken(s);
 	caught_up = data->next - data->first < FULL_LENGTH &&
@@ -665,23 +665,23 @@ void
 answered_data(struct nodes_session *s, const struct wire_msg *msg)
 {
 	struct mono begin = mono_now();
-	bool sure = s->sure;
+	bool sure = s->intake.sure;
 
 	/* Only the first of a row was sent from a cursor that was known. */
-	s->sure = false;
-	if (s->again || s->window.due || s->step < SESSION_LOAD ||
+	s->intake.sure = false;
+	if (s->intake.again || s->window.due || s->step < SESSION_LOAD ||
 	    s->step == SESSION_WINDOW)
 		;	/* all of this is read once more, or no longer wanted */
 	else if (msg->type == WIRE_ERR)
 		session_refused(s, &msg->err);
 	else if (msg->type != WIRE_DATA)
-		s->again = true;
+		s->intake.again = true;
 	else
 		take_data(s, &msg->data, sure);
 	/* The guesses are used up: on from where they have led. */
-	if (session_waits(s, SESSION_ASK_DATA) == 0 && s->dense)
+	if (session_waits(s, SESSION_ASK_DATA) == 0 && s->intake.dense)
 		intake_read(s);
-	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
 	if (session_waits(s, SESSION_ASK_DATA) > 0)
 		return;
 	session_measure(s);
@@ -697,33 +697,33 @@ ask_read(struct nodes_session *s, uint64_t from)
 			.index = s->index,
 			.from = from,
 			.max = WIRE_READ_MAX,
-			.whole = s->step == SESSION_LOAD || s->dense,
+			.whole = s->step == SESSION_LOAD || s->intake.dense,
 		},
 	};
 
 	memcpy(msg.read.epoch, s->epoch, WIRE_EPOCH);
 	if (session_ask(s, SESSION_ASK_DATA, &msg) < 0)
 		return false;
-	s->reads++;
+	s->intake.reads++;
 	return true;
 }
 
 void
 intake_read(struct nodes_session *s)
 {
-	unsigned window = s->dense ? READ_WINDOW : 1;
+	unsigned window = s->intake.dense ? READ_WINDOW : 1;
 
-	if (s->again || s->doubt || s->torn || s->window.due ||
-	    (s->step != SESSION_FLOW && s->merge.n == 0))
+	if (s->intake.again || s->types.doubt || s->losses.torn || s->window.due ||
+	    (s->step != SESSION_FLOW && s->intake.merge.n == 0))
 		return;
 	if (session_waits(s, SESSION_ASK_DATA) == 0) {
-		s->ahead = s->cursor;
-		s->sure = true;
+		s->intake.ahead = s->intake.cursor;
+		s->intake.sure = true;
 	}
-	while (session_waits(s, SESSION_ASK_DATA) < window && s->reads < READS_PER_CYCLE &&
-	    s->cycle_ns <= WORK_PER_CYCLE_NS) {
-		if (!ask_read(s, s->ahead))
+	while (session_waits(s, SESSION_ASK_DATA) < window && s->intake.reads < READS_PER_CYCLE &&
+	    s->clock.cycle_ns <= WORK_PER_CYCLE_NS) {
+		if (!ask_read(s, s->intake.ahead))
 			return;
-		s->ahead += WIRE_READ_MAX;
+		s->intake.ahead += WIRE_READ_MAX;
 	}
 }

@@ -20,8 +20,8 @@ standing_lost(struct nodes_session *s)
 
 	if (s->opts.since_click)
 		total = 0;
-	s->look.lost[0] = total > s->seen_lost ? total - s->seen_lost : 0;
-	s->lossy = s->lossy || s->seen_lost > 0 || s->look.lost[0] > 0;
+	s->look.lost[0] = total > s->losses.seen ? total - s->losses.seen : 0;
+	s->losses.lossy = s->losses.lossy || s->losses.seen > 0 || s->look.lost[0] > 0;
 	standing_whole(s);
 }
 
@@ -33,27 +33,27 @@ standing_lost(struct nodes_session *s)
 static uint64_t
 count_full(const struct nodes_session *s)
 {
-	uint64_t own = s->list != NULL ? blklist_counts(s->list)->full : 0;
-	uint64_t read = own > s->put_full ? own - s->put_full : 0;
+	uint64_t own = s->intake.list != NULL ? blklist_counts(s->intake.list)->full : 0;
+	uint64_t read = own > s->intake.put_full ? own - s->intake.put_full : 0;
 	uint64_t node = s->opts.since_click ? 0 : s->keeper[WIRE_N_FULL];
 
-	return (node > read ? node : read) + s->put_full;
+	return (node > read ? node : read) + s->intake.put_full;
 }
 
 void
 standing_whole(struct nodes_session *s)
 {
 	struct nodes_look *look = &s->look;
-	bool partial = s->partial && !s->opts.since_click;
+	bool partial = s->losses.partial && !s->opts.since_click;
 
 	look->full = count_full(s);
 	look->unsure = !s->opts.since_click && (s->keeper[WIRE_N_UNSURE] != 0 ||
-	    (partial && !s->lossy && s->keeper[WIRE_N_FULL] == 0));
-	look->complete = !s->lossy && !look->unsure && look->full == 0;
+	    (partial && !s->losses.lossy && s->keeper[WIRE_N_FULL] == 0));
+	look->complete = !s->losses.lossy && !look->unsure && look->full == 0;
 	/* 0 stands for "before this page came". */
-	if (!look->complete && !s->was_incomplete)
+	if (!look->complete && !s->losses.was_incomplete)
 		look->incomplete_wall_ms = look->listed ? base_wall_ms() : 0;
-	s->was_incomplete = !look->complete;
+	s->losses.was_incomplete = !look->complete;
 }
 
 void
@@ -61,8 +61,8 @@ standing_numbers(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
 {
 	memcpy(s->keeper, n, sizeof s->keeper);
 	standing_lost(s);
-	s->look.bad_records = n[WIRE_N_BAD] > s->own_bad ? n[WIRE_N_BAD] :
-	    s->own_bad;
+	s->look.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
+	    s->losses.bad;
 }
 
 /* Of a foreign stream that goes on: bytes that were no records, for one. */
@@ -90,16 +90,16 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 		look->targets_live = st->targets_live;
 	look->status = st->status;
 	look->ended_wall_ms = st->ended_ms;
-	link_text(s->target, sizeof s->target, st->comm);
+	link_text(s->texts.target, sizeof s->texts.target, st->comm);
 	standing_numbers(s, st->n);
 	intake_sample(s, st->n[WIRE_N_SAMPLE]);
 	/* Logging was off for a while: unknown frees are of those blocks. */
 	if ((st->n[WIRE_N_EARLIER] > 0 || st->n[WIRE_N_ARMED_MS] != 0) &&
-	    s->build != NULL)
-		blklist_set_since_click(s->build, true);
+	    s->intake.build != NULL)
+		blklist_set_since_click(s->intake.build, true);
 	arm_standing(s);
 	if (look->state != NODES_LIVE && st->reason.len > 0)
-		link_text(s->reason, sizeof s->reason, st->reason);
+		link_text(s->texts.reason, sizeof s->texts.reason, st->reason);
 	else if (look->classic && st->reason.len > 0)
 		say_reason(s, st->reason);
 	s->news(s->arg);
@@ -140,9 +140,9 @@ answered_node(struct nodes_session *s, const struct wire_msg *msg)
 		memcpy(s->node, st->n, sizeof s->node);
 	}
 	look->tree_ended = st->ended_ms != 0;
-	link_text(s->trouble, sizeof s->trouble, st->reason);
-	link_text(s->output, sizeof s->output, st->output);
-	link_text(s->socket, sizeof s->socket, st->socket);
+	link_text(s->texts.trouble, sizeof s->texts.trouble, st->reason);
+	link_text(s->texts.output, sizeof s->texts.output, st->output);
+	link_text(s->texts.socket, sizeof s->texts.socket, st->socket);
 	if (look->tree_ended && !ended)
 		s->news(s->arg);
 }
@@ -170,7 +170,7 @@ ask(struct nodes_session *s, enum session_request which, uint32_t index)
 void
 answered_types(struct nodes_session *s, const struct wire_msg *msg)
 {
-	s->doubt = false;
+	s->types.doubt = false;
 	if (msg->type == WIRE_TYPED)
 		intake_types(s, &msg->typed);
 	if (s->step == SESSION_LOAD || s->step == SESSION_FLOW)
@@ -188,7 +188,7 @@ standing_types(struct nodes_session *s)
 	/* Better to count a code as illegal than to stop reading. */
 	if (session_waits(s, SESSION_ASK_TYPES) == 0 &&
 	    session_ask(s, SESSION_ASK_TYPES, &msg) < 0)
-		s->doubt = false;
+		s->types.doubt = false;
 }
 
 void
@@ -205,8 +205,8 @@ standing_node(struct nodes_session *s, bool due)
 void
 standing_ask(struct nodes_session *s, bool all)
 {
-	bool due = all || s->cycle % EVERY == 0;
-	bool named = s->step >= SESSION_LOAD && s->known;
+	bool due = all || s->clock.cycle % EVERY == 0;
+	bool named = s->step >= SESSION_LOAD && s->reconnect.known;
 
 	standing_node(s, due);
 	if (!named)
@@ -223,6 +223,6 @@ standing_ask(struct nodes_session *s, bool all)
 void
 nodes_session_ask(struct nodes_session *s)
 {
-	if (s->step >= SESSION_LOAD && s->known)
+	if (s->step >= SESSION_LOAD && s->reconnect.known)
 		ask(s, SESSION_ASK_STREAM, s->index);
 }

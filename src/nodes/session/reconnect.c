@@ -20,22 +20,22 @@ back_fresh(struct nodes_session *s)
 {
 	const struct link_node *node = link_node(s->link);
 
-	s->look.now_ms = s->now_ms;
-	s->fresh_ms = mono_ms(mono_now());
+	s->look.now_ms = s->clock.now_ms;
+	s->clock.fresh_ms = mono_ms(mono_now());
 	/* The offset goes with the clock: the node may be another one later. */
 	if (s->look.classic || node == NULL)
-		s->wall_off_ms = 0;
+		s->clock.wall_off_ms = 0;
 	else
-		s->wall_off_ms = (int64_t)(node->utc_ns / 1000000) -
+		s->clock.wall_off_ms = (int64_t)(node->utc_ns / 1000000) -
 		    (int64_t)(node->mono_ns / 1000000);
 }
 
 void
 back_heard(struct nodes_session *s, int64_t now_ms)
 {
-	s->now_ms = now_ms;
+	s->clock.now_ms = now_ms;
 	/* Beside a list that is taken anew, the one that is shown is of before. */
-	if (s->build == s->list && !s->look.window)
+	if (s->intake.build == s->intake.list && !s->look.window)
 		back_fresh(s);
 }
 
@@ -48,7 +48,7 @@ lost(struct nodes_session *s, enum nodes_state fault, const char *reason)
 
 	if (was)
 		session_call_off(s);
-	s->look.linked = s->known = false;
+	s->look.linked = s->reconnect.known = false;
 	/*
 	 * Together with the state: the link may be back, or given up, before the
 	 * next cycle finds out.
@@ -67,7 +67,7 @@ is_restarted(const struct nodes_session *s)
 {
 	const struct link_node *node = link_node(s->link);
 
-	return node != NULL && memcmp(s->boot, node->boot, WIRE_EPOCH) != 0;
+	return node != NULL && memcmp(s->reconnect.boot, node->boot, WIRE_EPOCH) != 0;
 }
 
 /*
@@ -83,19 +83,19 @@ take_up(struct nodes_session *s)
 	session_call_off(s);
 	s->look.linked = true;
 	s->look.returns = false;
-	s->known = false;
+	s->reconnect.known = false;
 	if (!ended)
 		session_state(s, NODES_CONNECTING, "");
 	s->news(s->arg);
-	if (s->step < SESSION_LOAD && !s->resuming) {
+	if (s->step < SESSION_LOAD && !s->reconnect.resuming) {
 		if (s->step == SESSION_NAME && s->by_index && is_restarted(s))
 			s->by_index = false;
 		s->retry_in = 0;
 		return;
 	}
-	if (!s->resuming)
-		s->resume = s->step;
-	s->resuming = s->by_index = true;
+	if (!s->reconnect.resuming)
+		s->reconnect.resume = s->step;
+	s->reconnect.resuming = s->by_index = true;
 	session_go(s, SESSION_NAME, 0);
 }
 
@@ -110,11 +110,11 @@ back_link(struct nodes_session *s)
 		lost(s, fault, reason);
 		/* The command goes on, and somebody wants to know how it ends. */
 		if (s->run != NULL)
-			standing_node(s, s->cycle % NODES_HZ == 0);
+			standing_node(s, s->clock.cycle % NODES_HZ == 0);
 		return false;
 	}
-	if (losses != s->losses || !s->look.linked) {
-		s->losses = losses;
+	if (losses != s->reconnect.losses || !s->look.linked) {
+		s->reconnect.losses = losses;
 		take_up(s);
 	}
 	return true;
@@ -127,15 +127,15 @@ static void
 go_on(struct nodes_session *s, const struct wire_named *named)
 {
 	/* A node that was started anew may have taken its streams over. */
-	memcpy(s->boot, link_node(s->link)->boot, WIRE_EPOCH);
-	s->known = true;
+	memcpy(s->reconnect.boot, link_node(s->link)->boot, WIRE_EPOCH);
+	s->reconnect.known = true;
 	s->by_index = false;
 	s->stream_state = named->state;
-	session_go(s, s->resume, 0);
+	session_go(s, s->reconnect.resume, 0);
 	switch (s->step) {
 	case SESSION_LOAD:
 		/* Of its parts some are missing, and they are of one row. */
-		s->again = true;
+		s->intake.again = true;
 		break;
 	case SESSION_FLOW:
 	case SESSION_WINDOW:
@@ -159,19 +159,19 @@ count_unread(struct nodes_session *s)
 {
 	uint64_t known = s->keeper[WIRE_N_RECORDS] + s->keeper[WIRE_N_LOST];
 
-	if (s->counting && known >= s->cursor)
-		s->look.lost[STREAM_RESTART] += known + 1 - s->cursor;
+	if (s->intake.counting && known >= s->intake.cursor)
+		s->look.lost[STREAM_RESTART] += known + 1 - s->intake.cursor;
 }
 
 bool
 back_named(struct nodes_session *s, const struct wire_msg *msg)
 {
 	const struct wire_named *named = &msg->named;
-	bool stands = s->resume == SESSION_STAND;
+	bool stands = s->reconnect.resume == SESSION_STAND;
 
 	if (msg->type == WIRE_ERR && msg->err.code != WIRE_E_NAME)
 		return false;
-	s->resuming = false;
+	s->reconnect.resuming = false;
 	if (msg->type == WIRE_NAMED && named->index == s->index &&
 	    memcmp(named->epoch, s->epoch, WIRE_EPOCH) == 0) {
 		go_on(s, named);
@@ -184,7 +184,7 @@ back_named(struct nodes_session *s, const struct wire_msg *msg)
 		session_go(s, SESSION_STAND, 0);
 		return true;
 	}
-	s->sought = is_restarted(s);
+	s->reconnect.sought = is_restarted(s);
 	session_go(s, SESSION_NAME, 0);
 	session_resolve(s);
 	return true;
@@ -195,18 +195,18 @@ back_found(struct nodes_session *s)
 {
 	const struct link_node *node = link_node(s->link);
 
-	if (s->sought) {
+	if (s->reconnect.sought) {
 		count_unread(s);
 		/* Counters and losses are those of another keeper. */
-		s->lossy = s->partial = s->mending = s->torn = false;
-		s->seen_lost = s->own_bad = s->mended = 0;
+		s->losses.lossy = s->losses.partial = s->losses.mending = s->losses.torn = false;
+		s->losses.seen = s->losses.bad = s->losses.mended = 0;
 		memset(s->keeper, 0, sizeof s->keeper);
-		s->arming_seen = 0;
+		s->arming.seen = 0;
 		session_say(s, "the node was started anew: the list is that "
 		    "of its new keeper");
 	}
 	if (node != NULL)
-		memcpy(s->boot, node->boot, WIRE_EPOCH);
-	s->known = true;
-	s->sought = s->resuming = s->counting = false;
+		memcpy(s->reconnect.boot, node->boot, WIRE_EPOCH);
+	s->reconnect.known = true;
+	s->reconnect.sought = s->reconnect.resuming = s->intake.counting = false;
 }

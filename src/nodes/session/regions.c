@@ -122,7 +122,7 @@ lack_of(const struct nodes_session *s)
 		return "the list's parts are of several moments";
 	if (look->behind)
 		return "records were skipped, and the list is taken anew";
-	return s->lossy || look->unsure ? "records were lost" : "";
+	return s->losses.lossy || look->unsure ? "records were lost" : "";
 }
 
 void

@@ -19,12 +19,12 @@ void
 session_state(struct nodes_session *s, enum nodes_state state,
     const char *reason)
 {
-	bool other = strcmp(s->reason, reason) != 0;
+	bool other = strcmp(s->texts.reason, reason) != 0;
 	bool changed = other || s->look.state != state;
 
 	s->look.state = state;
 	if (other)
-		base_copy_text(s->reason, sizeof s->reason, reason);
+		base_copy_text(s->texts.reason, sizeof s->texts.reason, reason);
 	if (changed)
 		s->news(s->arg);
 }
@@ -35,9 +35,9 @@ session_say(struct nodes_session *s, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(s->said, sizeof s->said, fmt, ap);
+	vsnprintf(s->texts.said, sizeof s->texts.said, fmt, ap);
 	va_end(ap);
-	s->said_for = SAID_FOR;
+	s->texts.said_for = SAID_FOR;
 }
 
 /* --- requests ----------------------------------------------------------- */
@@ -100,8 +100,8 @@ session_call_off(struct nodes_session *s)
 		link_forget(s->run, s);
 	for (size_t i = 0; i < SESSION_ASKS; i++)
 		s->asks[i].sent = 0;
-	s->dense = s->window.due = s->doubt = false;
-	s->silent = 0;
+	s->intake.dense = s->window.due = s->types.doubt = false;
+	s->clock.silent = 0;
 }
 
 void
@@ -149,17 +149,17 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	s->step = SESSION_LOAD;
 	standing_ask(s, true);
 	s->click = 0;
-	if (s->opts.since_click && s->follow == 0) {
+	if (s->opts.since_click && s->choice.follow == 0) {
 		s->step = SESSION_FLOW;
-		s->click = s->cursor = named->next;
-		s->counting = true;
+		s->click = s->intake.cursor = named->next;
+		s->intake.counting = true;
 		s->look.listed = s->look.settled = true;
 		lists_follow(s);
 		back_fresh(s);
 	} else {
 		intake_again(s);
 	}
-	s->follow = 0;
+	s->choice.follow = 0;
 	arm_found(s);
 	/* The end that was told was of the image before. */
 	s->look.ended_wall_ms = 0;
@@ -175,7 +175,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 void
 answered_name(struct nodes_session *s, const struct wire_msg *msg)
 {
-	if (s->resuming && back_named(s, msg))
+	if (s->reconnect.resuming && back_named(s, msg))
 		return;
 	if (msg->type == WIRE_NAMED)
 		take_named(s, &msg->named);
@@ -219,13 +219,13 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		return;
 	case WIRE_E_NAME:
 		session_call_off(s);
-		snprintf(reason, sizeof reason, s->sought ? "the node was "
+		snprintf(reason, sizeof reason, s->reconnect.sought ? "the node was "
 		    "started anew and has no %s: the target has ended, or has "
 		    "not come back" : "the node has no data stream %s",
 		    s->stream[0] != '\0' ? s->stream : "ALLOCLOG");
 		/* A choice of ours may fall on another one next time. */
 		s->by_index = false;
-		session_go(s, s->opts.stream != NULL || s->sought ?
+		session_go(s, s->opts.stream != NULL || s->reconnect.sought ?
 		    SESSION_NAME : SESSION_CHOOSE, SESSION_SECOND);
 		session_state(s, NODES_NO_ALLOCLOG, reason);
 		return;
@@ -239,7 +239,7 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		    e->code, text);
 		s->retry_in = e->retry_ms != 0 ? wait : SESSION_SECOND;
 		if (s->step == SESSION_LOAD)
-			s->again = true;
+			s->intake.again = true;
 		session_say(s, "%s", reason);
 		return;
 	}
@@ -263,9 +263,9 @@ session_drained(struct nodes_session *s)
 	switch (s->stream_state) {
 	case WIRE_S_EXECED:
 	case WIRE_S_NO_DATA:
-		s->follow = s->look.pid;
-		s->follow_tries = 0;
-		if (s->follow != 0) {
+		s->choice.follow = s->look.pid;
+		s->choice.follow_tries = 0;
+		if (s->choice.follow != 0) {
 			session_go(s, SESSION_CHOOSE, 0);
 			choose_ask(s);
 			return;
@@ -283,7 +283,7 @@ session_drained(struct nodes_session *s)
 	session_go(s, SESSION_STAND, 0);
 	session_state(s, NODES_ENDED, "");
 	standing_ask(s, true);
-	if (s->choice_for > 0 && !session_is_asking(s))
+	if (s->choice.open_for > 0 && !session_is_asking(s))
 		choose_ask(s);
 }
 
@@ -298,14 +298,14 @@ static void
 watch_silence(struct nodes_session *s)
 {
 	uint64_t heard = link_heard(s->link);
-	bool was = s->silent >= SILENT_FOR;
+	bool was = s->clock.silent >= SILENT_FOR;
 	char reason[80];
 
-	s->silent = is_waiting(s) && heard == s->heard ? s->silent + 1 : 0;
-	s->heard = heard;
-	if (s->silent >= SILENT_FOR && s->look.state != NODES_ENDED) {
+	s->clock.silent = is_waiting(s) && heard == s->clock.heard ? s->clock.silent + 1 : 0;
+	s->clock.heard = heard;
+	if (s->clock.silent >= SILENT_FOR && s->look.state != NODES_ENDED) {
 		snprintf(reason, sizeof reason, "the node has not answered "
-		    "for %u s", s->silent / SESSION_SECOND);
+		    "for %u s", s->clock.silent / SESSION_SECOND);
 		session_state(s, NODES_UNREACHABLE, reason);
 	} else if (was && s->look.state == NODES_UNREACHABLE) {
 		session_state(s, s->step < SESSION_LOAD ||
@@ -320,24 +320,24 @@ session_measure(struct nodes_session *s)
 {
 	struct nodes_look *look = &s->look;
 
-	look->cycle_us = (uint32_t)(s->cycle_ns / 1000);
+	look->cycle_us = (uint32_t)(s->clock.cycle_ns / 1000);
 	if (look->cycle_us > look->cycle_us_max)
 		look->cycle_us_max = look->cycle_us;
-	look->cycle_records = s->cycle_records;
+	look->cycle_records = s->clock.cycle_records;
 }
 
 static void
 begin_cycle(struct nodes_session *s)
 {
 	session_measure(s);
-	s->cycle++;
-	s->cycle_ns = 0;
-	s->cycle_records = 0;
-	s->reads = 0;
+	s->clock.cycle++;
+	s->clock.cycle_ns = 0;
+	s->clock.cycle_records = 0;
+	s->intake.reads = 0;
 	s->window.asks = 0;
 	s->window.read = 0;
-	if (s->said_for > 0)
-		s->said_for--;
+	if (s->texts.said_for > 0)
+		s->texts.said_for--;
 }
 
 static void
@@ -346,7 +346,7 @@ do_flow(struct nodes_session *s)
 	if (s->window.due) {
 		session_call_off(s);
 		window_begin(s);
-	} else if (s->again) {
+	} else if (s->intake.again) {
 		session_call_off(s);
 		intake_again(s);
 	}
@@ -397,9 +397,9 @@ nodes_session_cycle(struct nodes_session *s)
 	if (s->retry_in == 0)
 		do_step(s);
 	standing_ask(s, false);
-	if (s->known)
+	if (s->reconnect.known)
 		names_send(&s->names);
-	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
 }
 
 /* --- the door ----------------------------------------------------------- */
@@ -428,15 +428,15 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 	names_reset(&s->names);
 	regions_reset(s);
 	intake_fini(s);
-	merge_init(&s->merge);
-	s->list = s->build = list;
+	merge_init(&s->intake.merge);
+	s->intake.list = s->intake.build = list;
 	s->opts = *opts;
 	snprintf(s->stream, sizeof s->stream, "%s",
 	    opts->stream != NULL ? opts->stream : "");
 	s->look = (struct nodes_look){
 		.state = NODES_CONNECTING,
 		.list = list,
-		.types = &s->types,
+		.types = &s->types.table,
 		.stream_no = kept.stream_no + 1,
 		.types_no = kept.types_no + 1,
 		.status = -1,
@@ -451,25 +451,25 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.cycle_us_max = kept.cycle_us_max,
 		.missed_cycles = kept.missed_cycles,
 	};
-	stream_types_init(&s->types);
-	s->again = s->torn = s->lossy = s->mending = s->by_index = false;
-	s->partial = s->was_incomplete = false;
-	s->put_full = s->build_full = 0;
-	s->mended = s->seen_lost = s->own_bad = s->undo_seen = 0;
-	s->follow = 0;
-	s->known = s->resuming = s->sought = s->counting = false;
-	s->choice_for = 0;
-	s->standby = false;
-	s->wish = SESSION_NO_WISH;
-	s->arm_due = !opts->look_only;
-	s->arming_seen = 0;
-	s->rival = UINT32_MAX;
-	s->chosen = opts->pid != 0 || opts->stream != NULL;
-	s->said_for = 0;
-	s->target[0] = s->reason[0] = '\0';
+	stream_types_init(&s->types.table);
+	s->intake.again = s->losses.torn = s->losses.lossy = s->losses.mending = s->by_index = false;
+	s->losses.partial = s->losses.was_incomplete = false;
+	s->intake.put_full = s->intake.build_full = 0;
+	s->losses.mended = s->losses.seen = s->losses.bad = s->intake.undo_seen = 0;
+	s->choice.follow = 0;
+	s->reconnect.known = s->reconnect.resuming = s->reconnect.sought = s->intake.counting = false;
+	s->choice.open_for = 0;
+	s->choice.is_node = false;
+	s->arming.wish = SESSION_NO_WISH;
+	s->arming.due = !opts->look_only;
+	s->arming.seen = 0;
+	s->choice.rival = UINT32_MAX;
+	s->choice.made = opts->pid != 0 || opts->stream != NULL;
+	s->texts.said_for = 0;
+	s->texts.target[0] = s->texts.reason[0] = '\0';
 	memset(s->keeper, 0, sizeof s->keeper);
-	s->click = s->cursor = 0;
-	s->fresh_ms = 0;
+	s->click = s->intake.cursor = 0;
+	s->clock.fresh_ms = 0;
 	return 0;
 }
 
@@ -499,7 +499,7 @@ nodes_session_open(struct nodes_session **out, struct nodes_link *link,
 	s->run = opts->run;
 	/* The other node may answer before the one that has the command. */
 	s->running = s->run != NULL;
-	s->losses = link_losses(link);
+	s->reconnect.losses = link_losses(link);
 	s->news = news;
 	s->arg = arg;
 	s->look.root_status = -1;
@@ -546,7 +546,7 @@ nodes_session_switch(struct nodes_session *s,
 void
 nodes_session_stay(struct nodes_session *s, bool stay)
 {
-	s->stay = stay;
+	s->choice.stay = stay;
 }
 
 /* Or will be again. */
@@ -570,24 +570,24 @@ nodes_session_look(struct nodes_session *s)
 	    look->pid == look->root_pid)
 		look->status = look->root_status;
 	look->run_linked = is_there(s->run != NULL ? s->run : s->link);
-	look->as_of = s->cursor > 0 ? s->cursor - 1 : 0;
+	look->as_of = s->intake.cursor > 0 ? s->intake.cursor - 1 : 0;
 	look->node_name = link_called(s->link, &look->node_number);
-	look->target_name = s->target;
-	look->output = s->output;
-	look->trouble = s->trouble;
-	look->socket = s->socket;
+	look->target_name = s->texts.target;
+	look->output = s->texts.output;
+	look->trouble = s->texts.trouble;
+	look->socket = s->texts.socket;
 	look->keeper = s->keeper;
 	look->node = s->node;
 	standing_whole(s);
 	regions_look(s);
-	look->reason = look->state != NODES_LIVE ? s->reason :
-	    s->said_for > 0 ? s->said : "";
+	look->reason = look->state != NODES_LIVE ? s->texts.reason :
+	    s->texts.said_for > 0 ? s->texts.said : "";
 	if (!link_returns(s->link, &look->tries, &look->retry_ms))
 		look->retry_ms = 0;
-	look->stale_ms = s->fresh_ms != 0 ? mono_ms(mono_now()) - s->fresh_ms :
+	look->stale_ms = s->clock.fresh_ms != 0 ? mono_ms(mono_now()) - s->clock.fresh_ms :
 	    0;
 	look->node_wall_ms = look->now_ms == 0 ? base_wall_ms() :
-	    look->now_ms + s->wall_off_ms;
+	    look->now_ms + s->clock.wall_off_ms;
 	return look;
 }
 

@@ -127,43 +127,30 @@ struct session_regions {
 	char why[NODES_REGIONS_WHY];	/* the node tells none; "" it has none */
 };
 
-struct nodes_session {
-	struct nodes_link *link;
-	struct nodes_session_opts opts;
-	char stream[SESSION_NAME_MAX];	/* of opts, or as chosen; "" none */
-	nodes_news_cb news;
-	void *arg;
-	struct nodes_look look;
-
-	struct session_ask asks[SESSION_ASKS];
-
-	enum session_step step;
-	unsigned retry_in;		/* cycles until it is tried again */
-	bool by_index;			/* NAME goes by index: it was chosen from a list */
-	bool chosen;			/* a choice was made or was not ours to make */
-	unsigned choice_for;		/* cycles for which it may still change */
-	bool standby;			/* the node itself was chosen, for want of a target */
+/* Which stream is watched, when that is the session's choice: choose.c. */
+struct session_choice {
+	bool made;			/* or it was not ours to make */
+	unsigned open_for;		/* cycles for which it may still change */
+	bool is_node;			/* the node itself was chosen, for want of a target */
 	bool stay;			/* ... and somebody looks at it */
 	uint32_t rival;			/* what would have been chosen at the last look */
 	pid_t rival_pid;
 	pid_t follow;			/* pid whose newer image is looked for; 0 none */
 	unsigned follow_tries;
+};
 
-	/* The stream, as NAMED said. */
-	uint32_t index;
-	uint8_t epoch[WIRE_EPOCH];
-	enum wire_state stream_state;
-	uint64_t click;			/* first sequence number that counts (since_click) */
-
-	/* The link, which may be lost and come back. */
+/* The link, which may be lost and come back: reconnect.c. */
+struct session_reconnect {
 	unsigned losses;		/* of the link, as far as they are dealt with */
 	bool known;			/* index and epoch are those of this connection's node */
 	bool resuming;			/* ... which it was asked for; then on in `resume` */
 	bool sought;			/* by its name, for the node was started anew */
 	enum session_step resume;
 	uint8_t boot[WIRE_EPOCH];	/* of the node that the numbers are of */
+};
 
-	/* Snapshot and records. */
+/* Snapshot and records: intake.c. */
+struct session_intake {
 	struct merge merge;
 	struct blklist *list;		/* shown */
 	struct blklist *build;		/* taken in parts; == list when none was whole before */
@@ -178,28 +165,29 @@ struct nodes_session {
 	/* Blocks of a snapshot for which there was no room in ... */
 	uint64_t put_full;		/* ... the list that is shown */
 	uint64_t build_full;		/* ... the one that is taken */
-	uint8_t asked[32];		/* type codes not in the table that were asked about */
-	bool doubt;			/* no READ until TYPES is answered: a new code came */
-	struct stream_types types;
-	uint8_t legal[32];
+};
 
-	/* Losses. */
+/* The stream's table of types. */
+struct session_types {
+	struct stream_types table;
+	uint8_t legal[32];
+	uint8_t asked[32];		/* codes not in the table that were asked about */
+	bool doubt;			/* no READ until TYPES is answered: a new code came */
+};
+
+struct session_losses {
 	bool lossy;			/* records were lost before the keeper */
 	bool partial;			/* the node has said so of a part, or that its list was full */
 	bool was_incomplete;		/* since look.incomplete_wall_ms */
 	bool torn;			/* this snapshot lost records: its parts alone count */
 	bool mending;			/* the list is taken anew because of a loss */
 	uint64_t mended;		/* records the next snapshot makes good */
-	uint64_t seen_lost;		/* by causes before the keeper, read by us */
-	uint64_t own_bad;		/* bad records that we saw */
-	char said[256];			/* in look.reason, while said_for lasts */
-	unsigned said_for;
+	uint64_t seen;			/* by causes before the keeper, read by us */
+	uint64_t bad;			/* bad records that we saw */
+};
 
-	/* Numbers. */
-	uint64_t keeper[WIRE_STATS_COUNT];
-	uint64_t node[WIRE_STATS_COUNT];	/* of the link's node itself */
-	struct nodes_link *run;		/* who runs the command, if not the link's node */
-	bool running;			/* the node was started for a command */
+/* Clocks, and what the session's own work costs. */
+struct session_clock {
 	unsigned cycle;
 	int64_t now_ms;			/* the node's clock, as of the last answer */
 	int64_t wall_off_ms;		/* its wall clock is ahead of that by so much */
@@ -209,17 +197,59 @@ struct nodes_session {
 	int64_t order_ns;		/* ... and of it for the order of age */
 	uint64_t heard;
 	unsigned silent;		/* cycles without an answer to what was asked */
+};
+
+/* Texts that the look points to. */
+struct session_texts {
+	char said[256];			/* in look.reason, while said_for lasts */
+	unsigned said_for;
 	char target[64];
 	char reason[320];
 	char trouble[WIRE_TEXT_MAX + 1];
 	char output[WIRE_TEXT_MAX + 1];
 	char socket[WIRE_TEXT_MAX + 1];
+};
 
-	/* Arming. */
+/* Arming: arm.c. */
+struct session_arming {
 	int wish;			/* enum wire_arming that is asked for, or SESSION_NO_WISH */
-	bool arm_due;			/* a dormant target is armed when it is found */
-	uint64_t arming_seen;		/* ARMED_MS of the arming that we watch */
+	bool due;			/* a dormant target is armed when it is found */
+	uint64_t seen;			/* ARMED_MS of the arming that we watch */
+};
 
+struct nodes_session {
+	struct nodes_link *link;
+	struct nodes_link *run;		/* who runs the command, if not the link's node */
+	bool running;			/* the node was started for a command */
+	struct nodes_session_opts opts;
+	char stream[SESSION_NAME_MAX];	/* of opts, or as chosen; "" none */
+	nodes_news_cb news;
+	void *arg;
+	struct nodes_look look;
+
+	struct session_ask asks[SESSION_ASKS];
+
+	enum session_step step;
+	unsigned retry_in;		/* cycles until it is tried again */
+
+	/* The stream, as NAMED said. */
+	bool by_index;			/* NAME goes by index: it was chosen from a list */
+	uint32_t index;
+	uint8_t epoch[WIRE_EPOCH];
+	enum wire_state stream_state;
+	uint64_t click;			/* first sequence number that counts (since_click) */
+
+	uint64_t keeper[WIRE_STATS_COUNT];
+	uint64_t node[WIRE_STATS_COUNT];	/* of the link's node itself */
+
+	struct session_choice choice;
+	struct session_reconnect reconnect;
+	struct session_intake intake;
+	struct session_types types;
+	struct session_losses losses;
+	struct session_clock clock;
+	struct session_texts texts;
+	struct session_arming arming;
 	struct session_window window;
 	struct session_watch watch;
 	struct session_regions regions;

@@ -37,7 +37,7 @@ remember(struct nodes_session *s)
 	struct nodes_life *to = w->lives.life;
 	uint32_t k;
 
-	for (k = 0; (r = blklist_removed(s->list, k)) != NULL; k++) {
+	for (k = 0; (r = blklist_removed(s->intake.list, k)) != NULL; k++) {
 		if (r->blk.addr != w->addr || r->blk.seq == w->seq ||
 		    layer_of(s, &r->blk) != w->layer)
 			continue;
@@ -120,10 +120,10 @@ nodes_session_watch(struct nodes_session *s, unsigned layer,
 		.seq = seq,
 		.lives.since_ms = s->look.now_ms,
 	};
-	if (s->list == NULL)
+	if (s->intake.list == NULL)
 		return;
 	remember(s);
-	if (blklist_get(s->list, layer, addr, &b) == 0)
+	if (blklist_get(s->intake.list, layer, addr, &b) == 0)
 		add_life(&s->watch.lives)->blk = b;
 }
 

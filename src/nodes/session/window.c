@@ -72,9 +72,9 @@ make_list(struct nodes_session *s)
 	err = blklist_new(&list, BLKLIST_WINDOWED, 1);
 	if (err < 0)
 		return err;
-	blklist_free(s->list);
-	s->list = s->build = list;
-	s->put_full = s->build_full = 0;
+	blklist_free(s->intake.list);
+	s->intake.list = s->intake.build = list;
+	s->intake.put_full = s->intake.build_full = 0;
 	s->look.list = list;
 	blklist_sample(list, s->look.sample);
 	s->look.window = s->look.listed = s->look.settled = true;
@@ -122,11 +122,11 @@ take_blocks(struct nodes_session *s, const struct wire_rows *r,
 
 	for (i = 0; i < r->ninfo; i++) {
 		info = decode_info(&r->info[i]);
-		index[i] = blklist_info_intern(s->list, &info);
+		index[i] = blklist_info_intern(s->intake.list, &info);
 	}
 	for (i = 0; i < r->count; i++) {
 		if (decode_block(s, r->blocks.p + i * stride, &out[i]) < 0) {
-			s->own_bad++;
+			s->losses.bad++;
 			break;
 		}
 		if (r->who.len > 0 && r->who.p[i] > 0)
@@ -154,16 +154,16 @@ hold(struct nodes_session *s, const struct wire_rows *r)
 
 	if (s->look.sample != r->n[WIRE_N_SAMPLE]) {
 		s->look.sample = r->n[WIRE_N_SAMPLE];
-		blklist_clear(s->list);
-		blklist_sample(s->list, s->look.sample);
+		blklist_clear(s->intake.list);
+		blklist_sample(s->intake.list, s->look.sample);
 	}
 	w->held.n = take_blocks(s, r, row);
 	w->held.offset = r->offset;
 	w->held.order = w->asked.order;
 	w->held.reverse = w->asked.reverse;
-	blklist_set_window(s->list, &counts, w->held.order, w->held.reverse,
+	blklist_set_window(s->intake.list, &counts, w->held.order, w->held.reverse,
 	    r->offset, row, w->held.n);
-	s->now_ms = r->now_ms;
+	s->clock.now_ms = r->now_ms;
 	back_fresh(s);
 	for (size_t i = 0; i < w->held.n && w->view.seq != 0; i++)
 		if (row[i].seq == w->view.seq && row[i].addr == w->view.addr)
@@ -175,7 +175,7 @@ static bool
 is_held(const struct nodes_session *s)
 {
 	const struct session_window *w = &s->window;
-	uint64_t active = blklist_counts(s->list)->aRecActive;
+	uint64_t active = blklist_counts(s->intake.list)->aRecActive;
 	uint64_t from = w->view.offset, end;
 
 	if (w->view.order != w->held.order ||
@@ -192,20 +192,20 @@ is_held(const struct nodes_session *s)
 void
 window_pass(struct nodes_session *s, uint64_t next, uint64_t lost)
 {
-	uint64_t n = next > s->cursor ? next - s->cursor : 0;
+	uint64_t n = next > s->intake.cursor ? next - s->intake.cursor : 0;
 
 	n -= lost < n ? lost : n;
-	s->cycle_records += n;
+	s->clock.cycle_records += n;
 	s->look.total_records += n;
-	if (next > s->cursor)
-		s->cursor = next;
+	if (next > s->intake.cursor)
+		s->intake.cursor = next;
 }
 
 /* While the list is being taken, its records tell all this. */
 static void
 take_totals(struct nodes_session *s, const struct wire_rows *r)
 {
-	uint64_t known = s->seen_lost + s->look.lost[0], sum = 0;
+	uint64_t known = s->losses.seen + s->look.lost[0], sum = 0;
 
 	for (unsigned cause = 1; cause < STREAM_OTHER; cause++) {
 		if (cause == STREAM_OVERWRITTEN || cause == STREAM_LINK)
@@ -215,11 +215,11 @@ take_totals(struct nodes_session *s, const struct wire_rows *r)
 	}
 	s->look.lost[STREAM_OTHER] = r->lost[0].count;
 	sum += r->lost[0].count;
-	s->seen_lost = sum;
+	s->losses.seen = sum;
 	/* What was there before this session is not what it has captured. */
-	if (!s->counting)
-		s->cursor = r->as_of + 1;
-	s->counting = true;
+	if (!s->intake.counting)
+		s->intake.cursor = r->as_of + 1;
+	s->intake.counting = true;
 	window_pass(s, r->as_of + 1, sum > known ? sum - known : 0);
 	s->stream_state = r->state;
 	standing_numbers(s, r->n);
@@ -230,7 +230,7 @@ static bool
 is_calm(struct nodes_session *s, uint64_t stay)
 {
 	struct session_window *w = &s->window;
-	unsigned cycles = s->cycle - w->stay_cycle;
+	unsigned cycles = s->clock.cycle - w->stay_cycle;
 
 	if (w->counted && cycles == 0)
 		return false;
@@ -241,7 +241,7 @@ is_calm(struct nodes_session *s, uint64_t stay)
 	}
 	w->counted = true;
 	w->stay = stay;
-	w->stay_cycle = s->cycle;
+	w->stay_cycle = s->clock.cycle;
 	return w->calm >= w->calm_for;
 }
 
@@ -250,7 +250,7 @@ static void
 leave(struct nodes_session *s)
 {
 	s->step = SESSION_LOAD;
-	s->again = true;
+	s->intake.again = true;
 }
 
 static void
@@ -259,7 +259,7 @@ take_rows(struct nodes_session *s, const struct wire_rows *r)
 	unsigned stride = decode_record_size(s) + WIRE_BLOCK_TAIL;
 
 	if (r->blocks.len != (size_t)r->count * stride ||
-	    (s->step == SESSION_WINDOW && r->as_of + 1 < s->cursor)) {
+	    (s->step == SESSION_WINDOW && r->as_of + 1 < s->intake.cursor)) {
 		session_say(s, "the node's rows did not add up: the list is "
 		    "taken anew");
 		s->window.refused = true;
@@ -275,7 +275,7 @@ take_rows(struct nodes_session *s, const struct wire_rows *r)
 		take_totals(s, r);
 		if (is_calm(s, r->n[WIRE_N_STAY]) &&
 		    r->n[WIRE_N_LIVE_BLOCKS] <= LARGE) {
-			s->window.left = s->cycle;
+			s->window.left = s->clock.cycle;
 			leave(s);
 		}
 	}
@@ -299,7 +299,7 @@ answered_rows(struct nodes_session *s, const struct wire_msg *msg)
 		s->window.refused = true;
 		leave(s);
 	}
-	s->cycle_ns += mono_diff_ns(mono_now(), begin);
+	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
 	session_measure(s);
 	s->news(s->arg);
 }
@@ -353,10 +353,10 @@ window_begin(struct nodes_session *s)
 	w->due = false;
 	if (!is_enough(s)) {
 		s->step = SESSION_LOAD;
-		s->again = true;
+		s->intake.again = true;
 		return;
 	}
-	if (w->left != 0 && s->cycle - w->left < RELAPSE)
+	if (w->left != 0 && s->clock.cycle - w->left < RELAPSE)
 		w->calm_for = w->calm_for < CALM_MAX / 2 ? 2 * w->calm_for :
 		    CALM_MAX;
 	else
@@ -365,8 +365,8 @@ window_begin(struct nodes_session *s)
 	w->calm = 0;
 	intake_stop(s);
 	s->step = SESSION_WINDOW;
-	if (strcmp(s->said, SESSION_TORN) == 0)
-		s->said_for = 0;
+	if (strcmp(s->texts.said, SESSION_TORN) == 0)
+		s->texts.said_for = 0;
 }
 
 void
@@ -379,7 +379,7 @@ window_cycle(struct nodes_session *s)
 		ask(s);
 	/* A list so long is not followed for its totals alone. */
 	else if (s->step == SESSION_FLOW && s->window.view.rows == 0 &&
-	    blklist_counts(s->list)->aRecActive > LARGE)
+	    blklist_counts(s->intake.list)->aRecActive > LARGE)
 		(void)window_overrun(s);
 }
 
