@@ -48,8 +48,10 @@ try_take_up(struct keeper **k)
 	struct kept_sites *ks;
 	int r;
 
-	ck_assert_int_eq(keeper_kept_open(&kk, dup(kept_fd(dead->memory.target->memory)),
-	    dead->memory.target->generation), 0);
+	ck_assert_int_eq(
+	    keeper_kept_open(&kk, dup(kept_fd(dead->memory.target->memory)),
+		dead->memory.target->generation),
+	    0);
 	ck_assert_ptr_nonnull(keeper_kept_slot(kk));
 	ck_assert_uint_eq(keeper_kept_slot(kk)->sites, STREAM);
 	ck_assert_int_eq(kept_sites_open(&ks, &node, STREAM,
@@ -223,8 +225,10 @@ START_TEST(regions_that_were_committed_are_there_and_no_others)
 	ck_assert_uint_eq(known_get(&k->known, region), 2);
 	keeper_kept_commit(dead, true);
 	keeper_kept_commit(dead, true);
-	ck_assert_uint_eq(known_get(&dead->memory.target->slot[0].known, region), 2);
-	ck_assert_uint_eq(known_get(&dead->memory.target->slot[1].known, region), 2);
+	ck_assert_uint_eq(
+	    known_get(&dead->memory.target->slot[0].known, region), 2);
+	ck_assert_uint_eq(
+	    known_get(&dead->memory.target->slot[1].known, region), 2);
 	keeper_unref(k);
 }
 END_TEST
@@ -575,14 +579,15 @@ START_TEST(who_cannot_be_taken_up_leaves_the_stacks_to_the_family)
 	    .with_feed = true, .max = 4096 }, its), 0);
 	child->stream = STREAM + 1;
 	child->image.pid = dead->image.pid = getpid();
-	ck_assert_int_eq(proc_stat(child->image.pid, &child->image.ppid, &child->image.start),
+	ck_assert_int_eq(proc_stat(child->image.pid, &child->image.ppid,
+			     &child->image.start),
 	    0);
 	ck_assert_int_eq(keeper_kept_store(child, its), 0);
 	keeper_share_sites(child, dead);
 	keeper_kept_assign(child);
 	keeper_kept_assign(dead);
-	dead->memory.target->slot[dead->memory.target->image->committed & 1].threads =
-	    KEEPER_THREADS_MAX + 2;
+	dead->memory.target->slot[dead->memory.target->image->committed & 1]
+	    .threads = KEEPER_THREADS_MAX + 2;
 	if (_i == 0)
 		pass_on_target(dead, fds);
 	pass_on_target(child, its);

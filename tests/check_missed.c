@@ -244,7 +244,8 @@ START_TEST(a_late_hello_does_not_end_the_image_after_it)
 	} while (k == NULL);
 	hello_stop(node.hello);
 	tree_adopt_all(&node);
-	ck_assert_msg(k->image.state == WIRE_S_LIVE, "%d %s", k->image.state, k->image.reason);
+	ck_assert_msg(k->image.state == WIRE_S_LIVE, "%d %s", k->image.state,
+	    k->image.reason);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.live), k);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
 	ck_assert_uint_eq(lines, 1);

@@ -305,7 +305,8 @@ START_TEST(what_lies_where_plugins_took_turns_is_not_named)
 	unsigned no;
 
 	ck_assert_int_eq(symbol_modules_new(&keeper->modules.table), 0);
-	ck_assert_int_eq(symbol_modules_read(keeper->modules.table, getpid()), 0);
+	ck_assert_int_eq(
+	    symbol_modules_read(keeper->modules.table, getpid()), 0);
 	ck_assert_int_eq(stream_sites_put_module(keeper->sites, &m, &no), 0);
 	w = words_of(here, &r);
 	ck_assert_uint_eq(w.known, WIRE_K_LINE);

@@ -246,7 +246,8 @@ name_image(struct keeper *k, int fd, const struct peer *peer,
 	k->image.pidfd = access_pidfd(fd, peer);
 	if (proc_stat_comm(pid, comm, &k->image.ppid, &k->image.start) < 0)
 		proc_comm(pid, comm);
-	base_safe_text(k->image.comm, sizeof k->image.comm, comm, strlen(comm), false);
+	base_safe_text(
+	    k->image.comm, sizeof k->image.comm, comm, strlen(comm), false);
 	k->image.forked = (h->flags & RING_HELLO_FORKED) != 0;
 	k->image.parent = k->image.forked ? h->parent : 0;
 	k->again = !k->image.forked && (h->flags & RING_HELLO_AGAIN) != 0;

@@ -82,7 +82,8 @@ void
 quota_count(struct keeper *k)
 {
 	if (!k->counted)
-		k->counted = quota_add(k->node->quota, k->image.pid, k->image.uid);
+		k->counted =
+		    quota_add(k->node->quota, k->image.pid, k->image.uid);
 }
 
 void

@@ -359,7 +359,8 @@ addr_of(unsigned slot)
 static void
 flush(struct keeper *k, struct busy *b)
 {
-	keeper_take(k, b->rec, b->n, k->source.now_ms, b->ms, b->info, b->ninfo);
+	keeper_take(
+	    k, b->rec, b->n, k->source.now_ms, b->ms, b->info, b->ninfo);
 	b->n = b->ninfo = 0;
 }
 

@@ -51,15 +51,15 @@ tell(struct keeper *k, const struct device *d, const char *what)
 	k->numbers.bad = (n->skipped + REC_CLASSIC_SIZE - 1) / REC_CLASSIC_SIZE;
 	base_append(k->image.reason, sizeof k->image.reason, &len, "%s", what);
 	if (n->skipped > 0)
-		base_append(k->image.reason, sizeof k->image.reason, &len, "%s%" PRIu64
-		    " of %" PRIu64 " bytes skipped", len > 0 ? "; " : "",
-		    n->skipped, n->bytes);
+		base_append(k->image.reason, sizeof k->image.reason, &len,
+		    "%s%" PRIu64 " of %" PRIu64 " bytes skipped",
+		    len > 0 ? "; " : "", n->skipped, n->bytes);
 	if (n->slips > 0)
-		base_append(k->image.reason, sizeof k->image.reason, &len, ", %" PRIu64
-		    " slips", n->slips);
+		base_append(k->image.reason, sizeof k->image.reason, &len,
+		    ", %" PRIu64 " slips", n->slips);
 	if (n->doubled > 0)
-		base_append(k->image.reason, sizeof k->image.reason, &len, ", %" PRIu64
-		    " records doubled", n->doubled);
+		base_append(k->image.reason, sizeof k->image.reason, &len,
+		    ", %" PRIu64 " records doubled", n->doubled);
 }
 
 static void
@@ -235,7 +235,8 @@ device_start(struct node *node)
 		r = keeper_new(&k, node, &ko, NULL);
 	if (r < 0)
 		return r;
-	base_safe_text(k->image.comm, sizeof k->image.comm, name, strlen(name), false);
+	base_safe_text(
+	    k->image.comm, sizeof k->image.comm, name, strlen(name), false);
 	k->source.make = device_source;
 	keeper_expect_unlisted(k);
 	d->ran_ms = d->heard_ms = mono_ms(mono_now());

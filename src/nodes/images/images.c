@@ -240,7 +240,8 @@ take_modules(struct keeper *k, struct keeper *parent)
 	if (!known && parent != NULL &&
 	    pthread_mutex_trylock(&parent->modules.lock) == 0) {
 		known = parent->modules.table != NULL &&
-		    symbol_modules_copy(parent->modules.table, &k->modules.table) == 0;
+			symbol_modules_copy(
+			    parent->modules.table, &k->modules.table) == 0;
 		pthread_mutex_unlock(&parent->modules.lock);
 	}
 	if (!known)
@@ -258,9 +259,10 @@ parent_of(struct node *node, const struct keeper *k)
 	struct keeper *parent = k->image.forked && k->image.parent != 0 ?
 	    tree_find(node, k->image.parent) : NULL;
 
-	if (parent == NULL || parent == k || (parent->image.uid != k->image.uid &&
-	    (parent->image.pid != k->image.ppid || !keeper_is_live(parent) ||
-		is_dead(parent))))
+	if (parent == NULL || parent == k ||
+	    (parent->image.uid != k->image.uid &&
+		(parent->image.pid != k->image.ppid ||
+		    !keeper_is_live(parent) || is_dead(parent))))
 		return NULL;
 	return parent;
 }
@@ -279,7 +281,8 @@ adopt_missed(struct node *node, struct keeper *k)
 	parent = parent_of(node, k);
 	if (parent != NULL && strcmp(k->image.comm, "?") == 0)
 		memcpy(k->image.comm, parent->image.comm, sizeof k->image.comm);
-	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm, (int)k->image.pid);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm,
+	    (int)k->image.pid);
 	if (now != NULL && now->image.arrival < k->image.arrival) {
 		tree_end_image(now, WIRE_S_EXECED, -1, NULL);
 		now = NULL;
@@ -309,7 +312,8 @@ adopt(struct node *node, struct keeper *k)
 	/* Seen by a scan before it could say hello: one image, and one line. */
 	if (before != NULL && before->image.arrival == 0 &&
 	    before->image.state == WIRE_S_NO_DATA &&
-	    before->image.exe_dev == k->image.exe_dev && before->image.exe_ino == k->image.exe_ino)
+	    before->image.exe_dev == k->image.exe_dev &&
+	    before->image.exe_ino == k->image.exe_ino)
 		before->missed = false;
 	if (k->again)
 		arming_again(k, before);
@@ -317,7 +321,8 @@ adopt(struct node *node, struct keeper *k)
 		tree_end_image(before, is_dead(before) || k->again ?
 		    WIRE_S_ENDED : WIRE_S_EXECED, -1, k->again ?
 		    "it was not drained, and has said hello again" : NULL);
-	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->image.comm, (int)k->image.pid);
+	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->image.comm,
+	    (int)k->image.pid);
 	if (tree_join(k, name) < 0) {
 		/* No row, and nobody will drain it: told as not watched. */
 		quota_uncount(k);
@@ -450,8 +455,9 @@ look_after(struct keeper *k, int64_t now)
 	if (k->image.pid == 0 || k->image.state == WIRE_S_NO_DATA ||
 	    now - k->visits.silent_since_ms < SILENT_MS)
 		return;
-	if (proc_exe(k->image.pid, &dev, &ino) == 0 && dev == k->image.exe_dev &&
-	    ino == k->image.exe_ino && now - k->visits.looked_ms < FULL_LOOK_MS)
+	if (proc_exe(k->image.pid, &dev, &ino) == 0 &&
+	    dev == k->image.exe_dev && ino == k->image.exe_ino &&
+	    now - k->visits.looked_ms < FULL_LOOK_MS)
 		return;
 	k->visits.looked_ms = now;
 	if (proc_maps_has(k->image.pid, RING_NAME) != 0 || is_dead(k))
@@ -473,10 +479,12 @@ look_for_joining(struct keeper *k, int64_t now)
 static void
 refresh_modules(struct keeper *k, int64_t now)
 {
-	if (k->feed == NULL || k->visits.silent_since_ms <= k->visits.modules_ms)
+	if (k->feed == NULL ||
+	    k->visits.silent_since_ms <= k->visits.modules_ms)
 		return;
 	/* Soon after its start, when libraries come, and seldom from then on. */
-	if (now - k->visits.modules_ms < MODULES_MS && now - k->visits.born_ms > 3000)
+	if (now - k->visits.modules_ms < MODULES_MS &&
+	    now - k->visits.born_ms > 3000)
 		return;
 	k->visits.modules_ms = now;
 	modules_refresh(k);
@@ -573,10 +581,11 @@ add_no_data(struct node *node, const struct found *f)
 	k->missed = true;
 	proc_uid(k->image.pid, &k->image.uid);
 	proc_exe(k->image.pid, &k->image.exe_dev, &k->image.exe_ino);
-	base_safe_text(k->image.comm, sizeof k->image.comm, f->comm, strlen(f->comm),
-	    false);
+	base_safe_text(k->image.comm, sizeof k->image.comm, f->comm,
+	    strlen(f->comm), false);
 	snprintf(k->image.reason, sizeof k->image.reason, "%s", f->why);
-	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm, (int)k->image.pid);
+	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm,
+	    (int)k->image.pid);
 	if (tree_join(k, name) < 0) {
 		keeper_unref(k);
 		return NULL;

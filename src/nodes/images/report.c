@@ -264,7 +264,8 @@ report_image(struct report *rep, const struct keeper *k)
 		append_number(line, sizeof line, &len, numbers[i].key,
 		    !k->missed && !k->arming.asleep, numbers[i].value);
 	/* A sleeper's own are counted too. */
-	append_number(line, sizeof line, &len, "marks", !k->missed, k->numbers.marks);
+	append_number(
+	    line, sizeof line, &len, "marks", !k->missed, k->numbers.marks);
 	append_number(line, sizeof line, &len, "marks_untold", !k->missed,
 	    k->numbers.marks_untold);
 	append_sample(line, sizeof line, &len, k->sample);

@@ -144,7 +144,8 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		keeper_expect_unlisted(k);
 		break;
 	case REC_CTL_MARK:
-		k->numbers.marks++;	/* what it says is for readers of captures */
+		/* What it says is for readers of captures. */
+		k->numbers.marks++;
 		break;
 	default:
 		break;

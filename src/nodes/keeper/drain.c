@@ -212,7 +212,8 @@ hear_bells(struct node *node, int64_t now)
 	struct keeper *k;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->bell != NULL && bell_rung(k->bell) && k->visits.due_ms > now)
+		if (k->bell != NULL && bell_rung(k->bell) &&
+		    k->visits.due_ms > now)
 			k->visits.due_ms = now;
 }
 
@@ -226,7 +227,8 @@ most_due(struct node *node, int64_t now)
 	struct keeper *k, *most = NULL;
 
 	TAILQ_FOREACH(k, &node->live, link)
-		if (k->visits.due_ms <= now && k->visits.turn != node->drain.turn &&
+		if (k->visits.due_ms <= now &&
+		    k->visits.turn != node->drain.turn &&
 		    (most == NULL || k->visits.due_ms < most->visits.due_ms))
 			most = k;
 	return most;
@@ -330,7 +332,8 @@ drain_freshen(struct keeper *k)
 	int64_t now = mono_ms(mono_now());
 
 	k->visits.read_ms = now;
-	if (k->feed != NULL && now - (k->visits.due_ms - k->visits.interval_ms) >= FRESH_MS)
+	if (k->feed != NULL &&
+	    now - (k->visits.due_ms - k->visits.interval_ms) >= FRESH_MS)
 		visit(k);
 	keeper_kept_show(k);
 }

@@ -408,7 +408,8 @@ pass(struct keeper *k, int64_t ms, int64_t limit_us)
 	modules_find_paths(k);
 	if (k->list != NULL)
 		blklist_ahead(k->list);
-	k->numbers.cycle_us = (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
+	k->numbers.cycle_us =
+	    (uint32_t)(mono_diff_ns(mono_now(), begun) / 1000);
 	if (n < 0) {
 		corrupt(k, n);
 		return 0;
@@ -485,7 +486,8 @@ keeper_end(struct keeper *k, enum wire_state state, int32_t status,
 	if (k->image.state != WIRE_S_CORRUPT) {
 		k->image.state = state;
 		if (k->numbers.mismatches == 0 && reason != NULL)
-			snprintf(k->image.reason, sizeof k->image.reason, "%s", reason);
+			snprintf(k->image.reason, sizeof k->image.reason, "%s",
+			    reason);
 	}
 	k->image.status = status;
 	k->image.ended_ms = base_wall_ms();
@@ -556,8 +558,10 @@ keeper_lost(const struct keeper *k)
 bool
 keeper_complete(const struct keeper *k)
 {
-	return !k->unsure && keeper_lost(k) == 0 && keeper_counts(k)->full == 0 &&
-	    k->image.state != WIRE_S_CORRUPT && k->image.state != WIRE_S_NO_DATA;
+	return !k->unsure && keeper_lost(k) == 0 &&
+	       keeper_counts(k)->full == 0 &&
+	       k->image.state != WIRE_S_CORRUPT &&
+	       k->image.state != WIRE_S_NO_DATA;
 }
 
 uint64_t

@@ -169,8 +169,8 @@ void
 keeper_kept_show(struct keeper *k)
 {
 	if (k->memory.target != NULL)
-		atomic_store_explicit(&k->memory.target->image->shown, keeper_next(k),
-		    memory_order_release);
+		atomic_store_explicit(&k->memory.target->image->shown,
+		    keeper_next(k), memory_order_release);
 }
 
 void
@@ -190,14 +190,16 @@ void
 keeper_kept_types(struct keeper *k)
 {
 	if (k->memory.target != NULL)
-		k->memory.target->types_changed[0] = k->memory.target->types_changed[1] = true;
+		k->memory.target->types_changed[0] =
+		    k->memory.target->types_changed[1] = true;
 }
 
 void
 keeper_kept_known(struct keeper *k)
 {
 	if (k->memory.target != NULL)
-		k->memory.target->known_changed[0] = k->memory.target->known_changed[1] = true;
+		k->memory.target->known_changed[0] =
+		    k->memory.target->known_changed[1] = true;
 }
 
 static void

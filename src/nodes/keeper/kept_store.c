@@ -207,8 +207,10 @@ describe(const struct keeper *k, struct kept_image *i)
 	if (k->image.cut != NULL)
 		memcpy(i->cut, k->image.cut, sizeof i->cut);
 	memcpy(i->comm, k->image.comm, sizeof i->comm);
-	snprintf(i->exe, sizeof i->exe, "%s", k->image.exe != NULL ? k->image.exe : "");
-	snprintf(i->cwd, sizeof i->cwd, "%s", k->image.cwd != NULL ? k->image.cwd : "");
+	snprintf(i->exe, sizeof i->exe, "%s",
+	    k->image.exe != NULL ? k->image.exe : "");
+	snprintf(i->cwd, sizeof i->cwd, "%s",
+	    k->image.cwd != NULL ? k->image.cwd : "");
 	/* Last: with it all this is of somebody. */
 	atomic_signal_fence(memory_order_release);
 	i->pid = k->image.pid;

@@ -125,7 +125,8 @@ read_modules(uv_work_t *work)
 	struct keeper *k = r->keeper;
 
 	pthread_mutex_lock(&k->modules.lock);
-	if (k->modules.table != NULL || symbol_modules_new(&k->modules.table) == 0)
+	if (k->modules.table != NULL ||
+	    symbol_modules_new(&k->modules.table) == 0)
 		symbol_modules_read(k->modules.table, r->pid);
 	pthread_mutex_unlock(&k->modules.lock);
 }

@@ -84,10 +84,12 @@ static bool
 tags(struct keeper *k)
 {
 	if (k->threads.tag == NULL)
-		k->threads.tag = k->memory.target != NULL ? k->memory.target->tag :
-		    calloc(TAGS, sizeof *k->threads.tag);
+		k->threads.tag = k->memory.target != NULL
+				     ? k->memory.target->tag
+				     : calloc(TAGS, sizeof *k->threads.tag);
 	if (k->threads.batch_info == NULL)
-		k->threads.batch_info = calloc(KEEPER_BATCH, sizeof *k->threads.batch_info);
+		k->threads.batch_info =
+		    calloc(KEEPER_BATCH, sizeof *k->threads.batch_info);
 	return k->threads.tag != NULL && k->threads.batch_info != NULL;
 }
 
@@ -163,7 +165,8 @@ sink_records(void *arg, const struct rec *rec, size_t n, int64_t near_ms)
 		/* A later round of the pass has what was written meanwhile. */
 		if (near_ms < k->beat_ms)
 			near_ms = k->beat_ms;
-		keeper_take(k, rec, m, near_ms, NULL, k->threads.batch_info, ninfo);
+		keeper_take(
+		    k, rec, m, near_ms, NULL, k->threads.batch_info, ninfo);
 		rec += m;
 		n -= m;
 		/* Full rings make a pass long, and all targets wait for its end. */
@@ -208,7 +211,8 @@ keeper_take_classic(struct keeper *k, const uint8_t raw[REC_CLASSIC_SIZE],
 	rec.w[2] = rec_w2(0, (uint32_t)ms);
 	if (ms > k->source.now_ms)
 		k->source.now_ms = ms;
-	keeper_take(k, &rec, 1, k->source.now_ms, &ms, &info, requester != NULL);
+	keeper_take(
+	    k, &rec, 1, k->source.now_ms, &ms, &info, requester != NULL);
 }
 
 void

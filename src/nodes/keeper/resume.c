@@ -101,7 +101,8 @@ read_tags(struct keeper *k, const struct kept_slot *slot)
 	}
 	k->threads.tag = k->memory.target->tag;
 	for (uint32_t i = 0; i < STREAM_QUEUE_RECORDS; i++)
-		if ((int32_t)(k->threads.tag[i].seq - (uint32_t)slot->next) >= 0)
+		if ((int32_t)(k->threads.tag[i].seq - (uint32_t)slot->next) >=
+		    0)
 			k->threads.tag[i] = (struct keeper_tag){ 0 };
 }
 
@@ -136,7 +137,8 @@ begin_anew(struct keeper *k, const struct kept_slot *slot,
 
 	r = keeper_kept_new(anew, k->node, k->memory.target->generation + 1);
 	if (r == 0)
-		r = keeper_tables(k, *anew, k->memory.target->image->max, slot->next);
+		r = keeper_tables(
+		    k, *anew, k->memory.target->image->max, slot->next);
 	if (r < 0)
 		return r;
 	if (slot->name[0] == '\0')
@@ -144,7 +146,8 @@ begin_anew(struct keeper *k, const struct kept_slot *slot,
 	k->since_click = true;
 	blklist_set_since_click(k->list, true);
 	k->arming.wall_ms = base_wall_ms();
-	snprintf(k->image.reason, sizeof k->image.reason, "the node died while much "
+	snprintf(k->image.reason, sizeof k->image.reason,
+	    "the node died while much "
 	    "happened: its list begins anew");
 	return 0;
 }

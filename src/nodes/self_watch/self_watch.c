@@ -280,8 +280,10 @@ tell_damage(struct node *node)
 	if (k == NULL || damaged == node->own->told)
 		return;
 	node->own->told = damaged;
-	snprintf(k->image.reason, sizeof k->image.reason, "headers of its blocks that were "
-	    "overwritten: %llu", (unsigned long long)damaged);
+	snprintf(k->image.reason, sizeof k->image.reason,
+	    "headers of its blocks that were "
+	    "overwritten: %llu",
+	    (unsigned long long)damaged);
 }
 
 void
@@ -386,7 +388,8 @@ own_join(struct node *node, struct keeper *k)
 		k->types->by_code[code] = node->types.by_code[code];
 	keeper_types_changed(k);
 	if (node->own->memory == NULL)
-		snprintf(k->image.reason, sizeof k->image.reason, "there was no memory "
+		snprintf(k->image.reason, sizeof k->image.reason,
+		    "there was no memory "
 		    "below 4 GiB: requests of pages are not logged");
 	node->own_stream = k;
 	tick(node);

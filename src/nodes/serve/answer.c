@@ -297,8 +297,10 @@ answer_end(struct conn *c, const struct wire_msg *m)
 	}
 	if (keeper_is_live(k) && k->image.pid == 0) {
 		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
-	} else if (keeper_is_live(k) && (k->image.pidfd < 0 ||
-	    syscall(SYS_pidfd_send_signal, k->image.pidfd, SIGTERM, NULL, 0) < 0)) {
+	} else if (keeper_is_live(k) &&
+		   (k->image.pidfd < 0 ||
+		       syscall(SYS_pidfd_send_signal, k->image.pidfd, SIGTERM,
+			   NULL, 0) < 0)) {
 		/* The pid alone could be another process by now. */
 		conn_error(c, m->id, k->image.pidfd >= 0 && errno == EPERM ?
 		    WIRE_E_AUTH : WIRE_E_INTERNAL,

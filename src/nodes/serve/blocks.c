@@ -176,8 +176,9 @@ answer_window(struct conn *c, const struct wire_msg *m)
 	r->as_of = keeper_next(k) - 1;
 	answer_numbers(k, r->n);
 	for (unsigned cause = 1; cause < STREAM_OTHER; cause++)
-		r->lost[cause] = (struct wire_lost){ .count = k->numbers.lost[cause],
-			.exact = cause != STREAM_CORRUPT };
+		r->lost[cause] =
+		    (struct wire_lost){ .count = k->numbers.lost[cause],
+			    .exact = cause != STREAM_CORRUPT };
 	r->now_ms = keeper_now_ms(k);
 	r->state = k->image.state;
 	conn_reply(c, &reply);

@@ -211,7 +211,8 @@ place_others(struct look *l)
 	struct keeper *k = l->keeper;
 
 	pthread_mutex_lock(&k->modules.lock);
-	if (k->modules.table == NULL && symbol_modules_new(&k->modules.table) < 0)
+	if (k->modules.table == NULL &&
+	    symbol_modules_new(&k->modules.table) < 0)
 		k->modules.table = NULL;
 	if (k->modules.table != NULL) {
 		if (l->pid != 0 && !table_covers(l, k->modules.table))

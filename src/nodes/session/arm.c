@@ -65,7 +65,8 @@ send_wish(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_ARM,
-		.arm = { .index = s->index, .arming = (uint32_t)s->arming.wish },
+		.arm = { .index = s->index,
+		    .arming = (uint32_t)s->arming.wish },
 	};
 	int err;
 

@@ -83,7 +83,8 @@ choose_again(struct nodes_session *s, const struct nodes_target *best)
 	    (s->step == SESSION_STAND || s->choice.is_node);
 	if (best->state != WIRE_S_LIVE && !dormant)
 		return;
-	seen_before = best->index == s->choice.rival && best->pid == s->choice.rival_pid;
+	seen_before =
+	    best->index == s->choice.rival && best->pid == s->choice.rival_pid;
 	s->choice.rival = best->index;
 	s->choice.rival_pid = best->pid;
 	if (best->index == s->index ||
@@ -140,8 +141,8 @@ on_targets(void *arg, int err, const struct nodes_target *t, size_t n)
 			s->retry_in = SESSION_SECOND;
 		return;
 	}
-	best = targets_best(t, n, s->choice.follow != 0 ? s->choice.follow : s->opts.pid,
-	    s->run);
+	best = targets_best(t, n,
+	    s->choice.follow != 0 ? s->choice.follow : s->opts.pid, s->run);
 	if (s->step >= SESSION_LOAD)
 		choose_again(s, best);
 	else if (s->choice.follow != 0)
@@ -170,7 +171,8 @@ choose_cycle(struct nodes_session *s)
 
 	if (s->choice.open_for > 0)
 		due = --s->choice.open_for % CHOICE_EVERY == 0;
-	else if (s->choice.is_node && !s->choice.stay && s->look.targets_live > 0)
+	else if (s->choice.is_node && !s->choice.stay &&
+		 s->look.targets_live > 0)
 		due = s->clock.cycle % CHOICE_EVERY == 0;
 	if (due && s->step >= SESSION_LOAD && !session_is_asking(s) &&
 	    s->opts.pid == 0 && s->opts.stream == NULL)

@@ -212,8 +212,10 @@ is_in_order(struct nodes_session *s)
 static bool
 is_taken(const struct nodes_session *s)
 {
-	return s->step == SESSION_LOAD && (s->losses.torn ?
-	    merge_complete(&s->intake.merge) : merge_settled(&s->intake.merge, s->intake.cursor));
+	return s->step == SESSION_LOAD &&
+	       (s->losses.torn
+		       ? merge_complete(&s->intake.merge)
+		       : merge_settled(&s->intake.merge, s->intake.cursor));
 }
 
 static void
@@ -332,8 +334,8 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 	if (part->blocks.len != (size_t)part->count * stride)
 		err = -EPROTO;
 	else
-		err = merge_part(&s->intake.merge, upto, part->as_of, part->last,
-		    s->intake.cursor);
+		err = merge_part(&s->intake.merge, upto, part->as_of,
+		    part->last, s->intake.cursor);
 	if (err < 0) {
 		s->intake.again = true;
 		return;
@@ -342,7 +344,8 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 		lists_make_room(s, part->total);
 		s->losses.partial = false;
 	}
-	s->losses.partial = s->losses.partial || part->since != WIRE_SINCE_START;
+	s->losses.partial =
+	    s->losses.partial || part->since != WIRE_SINCE_START;
 	put_blocks(s, part);
 	back_heard(s, part->now_ms);
 	if (first && s->intake.counting)
@@ -488,7 +491,9 @@ has_new_type(struct nodes_session *s, const struct wire_data *data)
 	uint32_t i;
 
 	for (i = 0; i < data->count; i++, p += size) {
-		if (((s->types.legal[*p / 8] | s->types.asked[*p / 8]) >> *p % 8 & 1) != 0)
+		if (((s->types.legal[*p / 8] | s->types.asked[*p / 8]) >>
+			    *p % 8 &
+			1) != 0)
 			continue;
 		s->types.asked[*p / 8] |= (uint8_t)(1u << *p % 8);
 		found = true;
@@ -713,15 +718,17 @@ intake_read(struct nodes_session *s)
 {
 	unsigned window = s->intake.dense ? READ_WINDOW : 1;
 
-	if (s->intake.again || s->types.doubt || s->losses.torn || s->window.due ||
+	if (s->intake.again || s->types.doubt || s->losses.torn ||
+	    s->window.due ||
 	    (s->step != SESSION_FLOW && s->intake.merge.n == 0))
 		return;
 	if (session_waits(s, SESSION_ASK_DATA) == 0) {
 		s->intake.ahead = s->intake.cursor;
 		s->intake.sure = true;
 	}
-	while (session_waits(s, SESSION_ASK_DATA) < window && s->intake.reads < READS_PER_CYCLE &&
-	    s->clock.cycle_ns <= WORK_PER_CYCLE_NS) {
+	while (session_waits(s, SESSION_ASK_DATA) < window &&
+	       s->intake.reads < READS_PER_CYCLE &&
+	       s->clock.cycle_ns <= WORK_PER_CYCLE_NS) {
 		if (!ask_read(s, s->intake.ahead))
 			return;
 		s->intake.ahead += WIRE_READ_MAX;

@@ -21,7 +21,8 @@ standing_lost(struct nodes_session *s)
 	if (s->opts.since_click)
 		total = 0;
 	s->look.lost[0] = total > s->losses.seen ? total - s->losses.seen : 0;
-	s->losses.lossy = s->losses.lossy || s->losses.seen > 0 || s->look.lost[0] > 0;
+	s->losses.lossy =
+	    s->losses.lossy || s->losses.seen > 0 || s->look.lost[0] > 0;
 	standing_whole(s);
 }
 
@@ -33,7 +34,8 @@ standing_lost(struct nodes_session *s)
 static uint64_t
 count_full(const struct nodes_session *s)
 {
-	uint64_t own = s->intake.list != NULL ? blklist_counts(s->intake.list)->full : 0;
+	uint64_t own =
+	    s->intake.list != NULL ? blklist_counts(s->intake.list)->full : 0;
 	uint64_t read = own > s->intake.put_full ? own - s->intake.put_full : 0;
 	uint64_t node = s->opts.since_click ? 0 : s->keeper[WIRE_N_FULL];
 

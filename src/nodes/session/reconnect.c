@@ -67,7 +67,8 @@ is_restarted(const struct nodes_session *s)
 {
 	const struct link_node *node = link_node(s->link);
 
-	return node != NULL && memcmp(s->reconnect.boot, node->boot, WIRE_EPOCH) != 0;
+	return node != NULL &&
+	       memcmp(s->reconnect.boot, node->boot, WIRE_EPOCH) != 0;
 }
 
 /*
@@ -198,7 +199,8 @@ back_found(struct nodes_session *s)
 	if (s->reconnect.sought) {
 		count_unread(s);
 		/* Counters and losses are those of another keeper. */
-		s->losses.lossy = s->losses.partial = s->losses.mending = s->losses.torn = false;
+		s->losses.lossy = s->losses.partial = s->losses.mending =
+		    s->losses.torn = false;
 		s->losses.seen = s->losses.bad = s->losses.mended = 0;
 		memset(s->keeper, 0, sizeof s->keeper);
 		s->arming.seen = 0;
@@ -208,5 +210,6 @@ back_found(struct nodes_session *s)
 	if (node != NULL)
 		memcpy(s->reconnect.boot, node->boot, WIRE_EPOCH);
 	s->reconnect.known = true;
-	s->reconnect.sought = s->reconnect.resuming = s->intake.counting = false;
+	s->reconnect.sought = s->reconnect.resuming = s->intake.counting =
+	    false;
 }

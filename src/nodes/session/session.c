@@ -219,9 +219,12 @@ session_refused(struct nodes_session *s, const struct wire_err *e)
 		return;
 	case WIRE_E_NAME:
 		session_call_off(s);
-		snprintf(reason, sizeof reason, s->reconnect.sought ? "the node was "
-		    "started anew and has no %s: the target has ended, or has "
-		    "not come back" : "the node has no data stream %s",
+		snprintf(reason, sizeof reason,
+		    s->reconnect.sought ? "the node was "
+					  "started anew and has no %s: the "
+					  "target has ended, or has "
+					  "not come back"
+					: "the node has no data stream %s",
 		    s->stream[0] != '\0' ? s->stream : "ALLOCLOG");
 		/* A choice of ours may fall on another one next time. */
 		s->by_index = false;
@@ -301,7 +304,8 @@ watch_silence(struct nodes_session *s)
 	bool was = s->clock.silent >= SILENT_FOR;
 	char reason[80];
 
-	s->clock.silent = is_waiting(s) && heard == s->clock.heard ? s->clock.silent + 1 : 0;
+	s->clock.silent =
+	    is_waiting(s) && heard == s->clock.heard ? s->clock.silent + 1 : 0;
 	s->clock.heard = heard;
 	if (s->clock.silent >= SILENT_FOR && s->look.state != NODES_ENDED) {
 		snprintf(reason, sizeof reason, "the node has not answered "
@@ -452,12 +456,15 @@ reset(struct nodes_session *s, const struct nodes_session_opts *opts)
 		.missed_cycles = kept.missed_cycles,
 	};
 	stream_types_init(&s->types.table);
-	s->intake.again = s->losses.torn = s->losses.lossy = s->losses.mending = s->by_index = false;
+	s->intake.again = s->losses.torn = s->losses.lossy = s->losses.mending =
+	    s->by_index = false;
 	s->losses.partial = s->losses.was_incomplete = false;
 	s->intake.put_full = s->intake.build_full = 0;
-	s->losses.mended = s->losses.seen = s->losses.bad = s->intake.undo_seen = 0;
+	s->losses.mended = s->losses.seen = s->losses.bad =
+	    s->intake.undo_seen = 0;
 	s->choice.follow = 0;
-	s->reconnect.known = s->reconnect.resuming = s->reconnect.sought = s->intake.counting = false;
+	s->reconnect.known = s->reconnect.resuming = s->reconnect.sought =
+	    s->intake.counting = false;
 	s->choice.open_for = 0;
 	s->choice.is_node = false;
 	s->arming.wish = SESSION_NO_WISH;
@@ -584,8 +591,9 @@ nodes_session_look(struct nodes_session *s)
 	    s->texts.said_for > 0 ? s->texts.said : "";
 	if (!link_returns(s->link, &look->tries, &look->retry_ms))
 		look->retry_ms = 0;
-	look->stale_ms = s->clock.fresh_ms != 0 ? mono_ms(mono_now()) - s->clock.fresh_ms :
-	    0;
+	look->stale_ms = s->clock.fresh_ms != 0
+			     ? mono_ms(mono_now()) - s->clock.fresh_ms
+			     : 0;
 	look->node_wall_ms = look->now_ms == 0 ? base_wall_ms() :
 	    look->now_ms + s->clock.wall_off_ms;
 	return look;

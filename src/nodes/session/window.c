@@ -161,8 +161,8 @@ hold(struct nodes_session *s, const struct wire_rows *r)
 	w->held.offset = r->offset;
 	w->held.order = w->asked.order;
 	w->held.reverse = w->asked.reverse;
-	blklist_set_window(s->intake.list, &counts, w->held.order, w->held.reverse,
-	    r->offset, row, w->held.n);
+	blklist_set_window(s->intake.list, &counts, w->held.order,
+	    w->held.reverse, r->offset, row, w->held.n);
 	s->clock.now_ms = r->now_ms;
 	back_fresh(s);
 	for (size_t i = 0; i < w->held.n && w->view.seq != 0; i++)

@@ -198,7 +198,8 @@ find_sites(struct node *node, uint64_t id, struct kept_sites **ks,
 	int fd;
 
 	TAILQ_FOREACH(k, &node->live, link) {
-		if (id == 0 || k->memory.sites == NULL || k->memory.sites->id != id)
+		if (id == 0 || k->memory.sites == NULL ||
+		    k->memory.sites->id != id)
 			continue;
 		*ks = k->memory.sites;
 		*sites = k->sites;
@@ -280,7 +281,8 @@ take_up_with(struct node *node, struct keeper_kept *kk, const int fds[2],
 		return r;
 	}
 	if (node->opts.check_list && k->image.reason[0] == '\0')
-		snprintf(k->image.reason, sizeof k->image.reason, "not checked any more: "
+		snprintf(k->image.reason, sizeof k->image.reason,
+		    "not checked any more: "
 		    "the node was started again");
 	r = find_process(k);
 	if (r < 0) {
