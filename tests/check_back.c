@@ -12,13 +12,13 @@ START_TEST(waits_double_up_to_the_most_and_jitter_is_full)
 	    15000, 15000 };
 
 	for (unsigned i = 0; i < BASE_NELEM(longest); i++) {
-		ck_assert_uint_eq(again_wait_ms(i, 15000, 0), 0);
-		ck_assert_uint_eq(again_wait_ms(i, 15000, longest[i]),
+		ck_assert_uint_eq(retry_wait_ms(i, 15000, 0), 0);
+		ck_assert_uint_eq(retry_wait_ms(i, 15000, longest[i]),
 		    longest[i]);
-		ck_assert_uint_eq(again_wait_ms(i, 15000, longest[i] + 1), 0);
+		ck_assert_uint_eq(retry_wait_ms(i, 15000, longest[i] + 1), 0);
 	}
-	ck_assert_uint_le(again_wait_ms(UINT32_MAX, 15000, UINT32_MAX), 15000);
-	ck_assert_uint_le(again_wait_ms(0, 100, UINT32_MAX), 100);
+	ck_assert_uint_le(retry_wait_ms(UINT32_MAX, 15000, UINT32_MAX), 15000);
+	ck_assert_uint_le(retry_wait_ms(0, 100, UINT32_MAX), 100);
 }
 END_TEST
 

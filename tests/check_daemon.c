@@ -487,8 +487,8 @@ end_one(uint32_t pid, uid_t uid)
 	k->image.pid = (pid_t)pid;
 	k->image.uid = uid;
 	sprintf(name, "ALLOCLOG.t.%u", pid);
-	ck_assert_int_eq(tree_join(k, name), 0);
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	ck_assert_int_eq(images_join(k, name), 0);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	return k;
 }
 
@@ -516,12 +516,12 @@ START_TEST(a_daemon_does_not_keep_what_has_ended_for_ever)
 	node_up(&o);
 	for (uint32_t i = 1; i <= NODE_ENDED_ROWS + 20; i++)
 		end_one(i, OWN);
-	tree_second(&node);
+	images_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS);
 	/* The last of them stay; and after their time nobody does. */
 	ck_assert_int_eq(TAILQ_FIRST(&node.images->ended)->image.pid, 21);
 	TAILQ_FIRST(&node.images->ended)->image.ended_ms -= NODE_ENDED_MS + 1;
-	tree_second(&node);
+	images_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS - 1);
 	ck_assert_uint_eq(node.quota->n, 0);
 	node_down();
@@ -533,7 +533,7 @@ START_TEST(a_node_of_a_command_keeps_all_rows_that_fit)
 	node_up(NULL);
 	for (uint32_t i = 1; i <= NODE_ENDED_ROWS + 20; i++)
 		end_one(i, OWN);
-	tree_second(&node);
+	images_second(&node);
 	ck_assert_uint_eq(ended_rows(), NODE_ENDED_ROWS + 20);
 	node_down();
 }
@@ -550,23 +550,23 @@ START_TEST(what_a_row_has_told_is_not_lost_with_it)
 	struct keeper *k;
 
 	node_up(NULL);
-	tree_stat(&node, n);
+	images_stat(&node, n);
 	ck_assert_uint_eq(n[WIRE_N_GONE], 0);
 	ck_assert_int_eq(keeper_new(&k, &node,
 	    &(struct keeper_opts){ .max = 1 }, NULL), 0);
 	k->image.pid = 1;
 	k->image.uid = OWN;
-	ck_assert_int_eq(tree_join(k, "ALLOCLOG.t.1"), 0);
+	ck_assert_int_eq(images_join(k, "ALLOCLOG.t.1"), 0);
 	keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
 	rec.w[0] = rec_w0(0x8000, REC_FLAGS(REC_ALLOC, 1), TYPE_MALLOC);
 	keeper_take(k, &rec, 1, ms, &ms, NULL, 0);
 	k->numbers.lost[STREAM_RING_FULL] = 3;
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	end_one(2, OWN);
 	end_one(3, OWN)->missed = true;
 	while (ended_rows() > 0)
-		tree_make_room(&node);
-	tree_stat(&node, n);
+		images_make_room(&node);
+	images_stat(&node, n);
 	ck_assert_uint_eq(n[WIRE_N_GONE], 3);
 	ck_assert_uint_eq(n[WIRE_N_GONE_PEAK], 5000);
 	ck_assert_uint_eq(n[WIRE_N_GONE_LOST], 3);
@@ -585,7 +585,7 @@ START_TEST(a_users_many_rows_push_out_no_other_users)
 		end_one(i, OTHER);
 	for (uint32_t i = 4; i <= 2 * NODE_ENDED_ROWS; i++)
 		end_one(i, OWN);
-	tree_second(&node);
+	images_second(&node);
 	ck_assert_uint_eq(ended_rows_of(OTHER), 3);
 	ck_assert_uint_eq(ended_rows_of(OWN), NODE_ENDED_ROWS - 3);
 	/* Of its own the oldest went. */
@@ -605,11 +605,11 @@ START_TEST(rows_go_however_many_users_they_are_of)
 	node_up(&o);
 	for (uint32_t i = 1; i <= 3 * NODE_ENDED_ROWS; i++)
 		end_one(i, 1000 + i % (3 * NODE_ENDED_USERS));
-	tree_second(&node);
+	images_second(&node);
 	TAILQ_FOREACH(k, &node.images->ended, link)
 		n++;
 	ck_assert_uint_eq(n, NODE_ENDED_ROWS);
-	while (tree_make_room(&node))
+	while (images_make_room(&node))
 		n--;
 	ck_assert_uint_eq(n, 0);
 	ck_assert(TAILQ_EMPTY(&node.images->ended));

@@ -155,7 +155,7 @@ model_up(struct model *m)
 	ck_assert_int_eq(keeper_new(&m->k, &node,
 	    &(struct keeper_opts){ .max = 1u << 16 }, NULL), 0);
 	m->k->stream = atomic_fetch_add(&node.last_stream, 1) + 1;
-	ck_assert_int_eq(tree_join(m->k, "ALLOCLOG"), 0);
+	ck_assert_int_eq(images_join(m->k, "ALLOCLOG"), 0);
 	page_open(&m->p);
 	page_greet(&m->p, WIRE_ROLE_READ);
 	page_name(&m->p, "DSTRM", "ALLOCLOG", &r);

@@ -28,7 +28,7 @@ START_TEST(strangers_are_hung_up_on)
 	}
 	ck_assert_int_eq(waitpid(t.pid, &status, 0), t.pid);
 	ck_assert_int_eq(status, 0);
-	tree_adopt_all(&node);
+	images_adopt_all(&node);
 	ck_assert_uint_eq(node.dstrm.entries, 0);
 	down();
 }

@@ -245,7 +245,7 @@ some_are_held(void (*wait)(const struct target *), struct target *t, size_t n)
 	up();
 	begin_some(wait, t, n);
 	held = atomic_load(&node.hello->held) > 0;
-	tree_adopt_all(&node);
+	images_adopt_all(&node);
 	for (size_t i = 0; i < n; i++) {
 		ck_assert_ptr_nonnull(keeper_of(t[i].pid));
 		end(&t[i]);
@@ -422,7 +422,7 @@ START_TEST(who_says_hello_again_and_is_drained_is_not_welcomed)
 	ck_assert_int_eq(keeper_new(&k, &node, &(struct keeper_opts){
 	    .with_feed = true }, fds), 0);
 	k->stream = taken;
-	ck_assert_int_eq(tree_join(k, "ALLOCLOG.taken.1"), 0);
+	ck_assert_int_eq(images_join(k, "ALLOCLOG.taken.1"), 0);
 	ck_assert_int_eq(hello_start(node.hello), 0);
 
 	ck_assert_uint_eq(welcomed_again(taken), 0);

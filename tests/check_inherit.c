@@ -293,8 +293,8 @@ START_TEST(an_ended_parent_is_inherited_from_while_its_list_is_kept)
 	while (nevents < 2000)
 		step(life);
 	parent = parent_of(64);
-	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
-	ck_assert_ptr_eq(tree_find(&node, parent->stream), parent);
+	images_end_image(parent, WIRE_S_ENDED, 0, NULL);
+	ck_assert_ptr_eq(images_find(&node, parent->stream), parent);
 	child = child_of(parent, cut);
 	ck_assert(keeper_complete(child));
 	expect_list(child, at_cut);
@@ -420,11 +420,11 @@ START_TEST(an_inherited_block_keeps_its_stack)
 	memcpy(child->last.due, tickets, sizeof tickets);
 	grandchild = child_of(child, tickets);
 	/* The stacks live as long as anybody who names them. */
-	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
-	tree_drop(parent);
+	images_end_image(parent, WIRE_S_ENDED, 0, NULL);
+	images_drop(parent);
 	ck_assert_ptr_null(parent->sites);
-	tree_end_image(child, WIRE_S_ENDED, 0, NULL);
-	tree_drop(child);
+	images_end_image(child, WIRE_S_ENDED, 0, NULL);
+	images_drop(child);
 	expect_stack(grandchild, 0x1000, 0x400100);
 	expect_stack(grandchild, 0x4000, 0x400400);
 	node_down();
@@ -438,8 +438,8 @@ START_TEST(without_a_parents_list_a_child_has_stacks_of_its_own)
 	node_up(NULL);
 	memset(tickets, 0, sizeof tickets);
 	parent = new_keeper("ALLOCLOG.parent.1", 0);
-	tree_end_image(parent, WIRE_S_ENDED, 0, NULL);
-	tree_drop(parent);
+	images_end_image(parent, WIRE_S_ENDED, 0, NULL);
+	images_drop(parent);
 	child = child_of(parent, tickets);
 	allocate_from(child, 0x1000, 0x400100);
 	expect_stack(child, 0x1000, 0x400100);

@@ -218,17 +218,17 @@ START_TEST(regions_that_were_committed_are_there_and_no_others)
 	rec.w[2] = rec_region_shape(16, 8, 2);
 	keeper_control(dead, &rec);
 	k = take_up();
-	ck_assert_uint_eq(known_get(&k->known, region), 1);
+	ck_assert_uint_eq(region_set_get(&k->regions, region), 1);
 	ck_assert_uint_eq(region[0].base, 0x10000);
 	/* It is said again, from the rings. */
 	keeper_control(k, &rec);
-	ck_assert_uint_eq(known_get(&k->known, region), 2);
+	ck_assert_uint_eq(region_set_get(&k->regions, region), 2);
 	keeper_kept_commit(dead, true);
 	keeper_kept_commit(dead, true);
 	ck_assert_uint_eq(
-	    known_get(&dead->memory.target->slot[0].known, region), 2);
+	    region_set_get(&dead->memory.target->slot[0].known, region), 2);
 	ck_assert_uint_eq(
-	    known_get(&dead->memory.target->slot[1].known, region), 2);
+	    region_set_get(&dead->memory.target->slot[1].known, region), 2);
 	keeper_unref(k);
 }
 END_TEST
@@ -267,7 +267,7 @@ spoil(struct kept_image *i, struct kept_slot *slot, int what)
 		no_end(i->exe, sizeof i->exe);
 		break;
 	case 7:
-		slot->known.n = KNOWN_MAX + 1;
+		slot->known.n = REGION_SET_MAX + 1;
 		break;
 	default:
 		no_end(i->cwd, sizeof i->cwd);
@@ -458,7 +458,7 @@ START_TEST(a_target_comes_and_goes_with_a_message_and_so_do_its_stacks)
 	keeper_kept_forget(dead);
 	expect_removed("pagek.t.0000000000000007");
 	expect_no_more();
-	tree_drop(dead);
+	images_drop(dead);
 	expect_removed("pagek.s.0000000000000007");
 	expect_no_more();
 }
@@ -478,7 +478,7 @@ START_TEST(stacks_stay_for_those_who_outlive_their_image)
 	keeper_share_sites(child, dead);
 	keeper_kept_commit(child, true);
 	expect_removed("pagek.s.0000000000000008");
-	tree_drop(dead);
+	images_drop(dead);
 	expect_removed("pagek.t.0000000000000007");
 	expect_no_more();
 	keeper_unref(child);

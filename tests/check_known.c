@@ -20,18 +20,18 @@ said(unsigned control, uint64_t base, uint64_t size, uint32_t no)
 }
 
 static void
-tell(struct known *kn, unsigned control, uint64_t base, uint64_t size,
+tell(struct region_set *kn, unsigned control, uint64_t base, uint64_t size,
     uint32_t no)
 {
 	struct rec r = said(control, base, size, no);
 
-	known_control(kn, &r);
+	region_set_control(kn, &r);
 }
 
 #define BEGINS(base, size, no) tell(kn, REC_CTL_REGION, base, size, no)
 #define ENDS(no) tell(kn, REC_CTL_REGION_END, 0, 0, no)
 
-static struct known *kn;
+static struct region_set *kn;
 static struct wire_region got[WIRE_REGIONS_MAX];
 
 static void
@@ -51,7 +51,7 @@ START_TEST(regions_come_in_the_order_of_addresses)
 {
 	BEGINS(0x3000, 0x1000, 1);
 	BEGINS(0x1000, 0x1000, 2);
-	ck_assert_uint_eq(known_get(kn, got), 2);
+	ck_assert_uint_eq(region_set_get(kn, got), 2);
 	ck_assert_uint_eq(got[0].base, 0x1000);
 	ck_assert_uint_eq(got[1].base, 0x3000);
 	ck_assert_uint_eq(got[1].size, 0x1000);
@@ -59,7 +59,7 @@ START_TEST(regions_come_in_the_order_of_addresses)
 	ck_assert_uint_eq(got[1].align, 8);
 	ck_assert_str_eq(got[1].name, "pool");
 	ENDS(1);
-	ck_assert_uint_eq(known_get(kn, got), 1);
+	ck_assert_uint_eq(region_set_get(kn, got), 1);
 	ck_assert_uint_eq(got[0].base, 0x1000);
 }
 END_TEST
@@ -84,7 +84,7 @@ START_TEST(beginnings_and_ends_are_known_by_their_number_in_any_order)
 		else
 			ENDS(words[w].no);
 	}
-	ck_assert_uint_eq(known_get(kn, got), 1);
+	ck_assert_uint_eq(region_set_get(kn, got), 1);
 	ck_assert_uint_eq(got[0].size, 0x300);
 	ck_assert_uint_eq(kn->nended, 0);
 }
@@ -95,11 +95,11 @@ START_TEST(of_regions_that_overlap_the_last_to_begin_counts)
 	BEGINS(0x1800, 0x1000, 7);
 	BEGINS(0x1000, 0x1000, 6);
 	BEGINS(0x2400, 0x1000, 8);
-	ck_assert_uint_eq(known_get(kn, got), 1);
+	ck_assert_uint_eq(region_set_get(kn, got), 1);
 	ck_assert_uint_eq(got[0].base, 0x2400);
 	/* One that touches another does not overlap it. */
 	BEGINS(0x3400, 0x1000, 9);
-	ck_assert_uint_eq(known_get(kn, got), 2);
+	ck_assert_uint_eq(region_set_get(kn, got), 2);
 }
 END_TEST
 
@@ -107,45 +107,46 @@ START_TEST(a_region_of_nothing_or_beyond_all_addresses_is_none)
 {
 	BEGINS(0x1000, 0, 1);
 	BEGINS(0x2000, REC_ADDR_MASK, 2);
-	ck_assert_uint_eq(known_get(kn, got), 0);
+	ck_assert_uint_eq(region_set_get(kn, got), 0);
 }
 END_TEST
 
 /* Rather none at all than one of which the end was left out. */
 START_TEST(a_target_that_says_too_much_has_no_regions)
 {
-	for (uint32_t i = 1; i <= KNOWN_MAX; i++)
+	for (uint32_t i = 1; i <= REGION_SET_MAX; i++)
 		if (_i == 0)
 			BEGINS(i * 0x1000, 0x1000, i);
 		else
 			ENDS(i + 1);
-	ck_assert_uint_eq(known_get(kn, got), _i == 0 ? WIRE_REGIONS_MAX : 0);
+	ck_assert_uint_eq(
+	    region_set_get(kn, got), _i == 0 ? WIRE_REGIONS_MAX : 0);
 	if (_i == 0)
 		BEGINS(0xffff000, 0x1000, 999);
 	else
 		ENDS(999);
 	BEGINS(0xeeee000, 0x1000, 1000);
 	ck_assert(kn->overrun);
-	ck_assert_uint_eq(known_get(kn, got), 0);
-	ck_assert(known_is_whole(kn));
+	ck_assert_uint_eq(region_set_get(kn, got), 0);
+	ck_assert(region_set_is_valid(kn));
 }
 END_TEST
 
 START_TEST(a_spoilt_set_is_not_whole)
 {
 	BEGINS(0x1000, 0x1000, 1);
-	ck_assert(known_is_whole(kn));
+	ck_assert(region_set_is_valid(kn));
 	kn->at[0].region.size = 0;
-	ck_assert(!known_is_whole(kn));
+	ck_assert(!region_set_is_valid(kn));
 	kn->at[0].region.size = 1;
 	memset(kn->at[0].region.name, 'x', sizeof kn->at[0].region.name);
-	ck_assert(!known_is_whole(kn));
+	ck_assert(!region_set_is_valid(kn));
 	kn->at[0].region.name[0] = '\0';
-	kn->n = KNOWN_MAX + 1;
-	ck_assert(!known_is_whole(kn));
+	kn->n = REGION_SET_MAX + 1;
+	ck_assert(!region_set_is_valid(kn));
 	kn->n = 0;
-	kn->nended = KNOWN_MAX + 1;
-	ck_assert(!known_is_whole(kn));
+	kn->nended = REGION_SET_MAX + 1;
+	ck_assert(!region_set_is_valid(kn));
 }
 END_TEST
 
@@ -164,7 +165,7 @@ deliver(void)
 		if (rec_op(&rig->log[i]) != REC_CONTROL ||
 		    rec_type(&rig->log[i]) < REC_CTL_REGION)
 			continue;
-		known_control(kn, &rig->log[i]);
+		region_set_control(kn, &rig->log[i]);
 		regions++;
 	}
 	rig->nlog = 0;
@@ -197,7 +198,7 @@ START_TEST(a_pool_is_told_as_it_is)
 {
 	pool_begins(0x7f0000123000, 0x45678);
 	ck_assert_uint_eq(deliver(), 1);
-	ck_assert_uint_eq(known_get(kn, got), 1);
+	ck_assert_uint_eq(region_set_get(kn, got), 1);
 	ck_assert_uint_eq(got[0].base, 0x7f0000123000);
 	ck_assert_uint_eq(got[0].size, 0x45678);
 	ck_assert_uint_eq(got[0].head, 16);
@@ -208,7 +209,7 @@ START_TEST(a_pool_is_told_as_it_is)
 	ck_assert_uint_eq(deliver(), 0);
 	pools_end(NULL, true, 0x7f0000123000);
 	ck_assert_uint_eq(deliver(), 1);
-	ck_assert_uint_eq(known_get(kn, got), 0);
+	ck_assert_uint_eq(region_set_get(kn, got), 0);
 	pools_end(NULL, true, 0x7f0000123000);
 	ck_assert_uint_eq(deliver(), 0);
 }
@@ -221,7 +222,7 @@ START_TEST(a_pool_takes_the_place_of_those_that_it_overlaps)
 	pool_begins(0x13000, 0x1000);
 	pool_begins(0x10800, 0x1000);
 	deliver();
-	ck_assert_uint_eq(known_get(kn, got), 2);
+	ck_assert_uint_eq(region_set_get(kn, got), 2);
 	ck_assert_uint_eq(got[0].base, 0x10800);
 	ck_assert_uint_eq(got[1].base, 0x13000);
 	/* They are gone from the table too. */
@@ -238,11 +239,11 @@ START_TEST(a_full_table_takes_no_more_and_forgets_nothing)
 	for (unsigned i = 0; i < POOLS_MAX + 3; i++)
 		pools_end(NULL, true, 0x100000 + i * 0x1000);
 	ck_assert_uint_eq(deliver(), POOLS_MAX);
-	ck_assert_uint_eq(known_get(kn, got), 0);
+	ck_assert_uint_eq(region_set_get(kn, got), 0);
 	ck_assert_uint_eq(kn->nended, 0);
 	pool_begins(0x100000, 0x1000);
 	deliver();
-	ck_assert_uint_eq(known_get(kn, got), 1);
+	ck_assert_uint_eq(region_set_get(kn, got), 1);
 }
 END_TEST
 
@@ -263,11 +264,11 @@ START_TEST(another_stream_is_told_of_all_pools_once)
 	pools_tell();
 	pools_tell();
 	ck_assert_uint_eq(deliver(), 1);
-	ck_assert_uint_eq(known_get(kn, got), 1);
+	ck_assert_uint_eq(region_set_get(kn, got), 1);
 	ck_assert_uint_eq(got[0].base, 0x20000);
 	pools_end(NULL, true, 0x20000);
 	deliver();
-	ck_assert_uint_eq(known_get(kn, got), 0);
+	ck_assert_uint_eq(region_set_get(kn, got), 0);
 	rig_free(old);
 }
 END_TEST
@@ -305,7 +306,7 @@ START_TEST(threads_that_begin_and_end_pools_leave_what_is_there)
 	while (deliver() > 0)
 		;
 	ck_assert_uint_eq(rig->lost[STREAM_RING_FULL], 0);
-	ck_assert_uint_eq(known_get(kn, got), N);
+	ck_assert_uint_eq(region_set_get(kn, got), N);
 	for (unsigned i = 0; i < N; i++) {
 		ck_assert_uint_eq(got[i].base, 0x1000000 + i * 0x10000);
 		ck_assert_uint_eq(got[i].size, 0x2000);
@@ -419,7 +420,7 @@ fill(struct keeper *k)
 static void
 say_too_much(struct keeper *k)
 {
-	for (uint32_t i = 1; i <= KNOWN_MAX; i++) {
+	for (uint32_t i = 1; i <= REGION_SET_MAX; i++) {
 		struct rec r = said(REC_CTL_REGION, i * 0x100000, 0x1000,
 		    i + 2);
 

@@ -131,7 +131,7 @@ START_TEST(an_image_that_was_answered_too_late_has_its_line)
 	pid = hasty(3, reaped);
 	ck_assert_int_eq(hello_start(node.hello), 0);
 	hello_stop(node.hello);
-	tree_end_all(&node, true);
+	images_end_all(&node, true);
 	ck_assert_uint_eq(unknown_lines(pid, &lines), 3);
 	ck_assert_uint_eq(lines, 3);
 	if (!reaped)
@@ -149,7 +149,7 @@ START_TEST(more_than_wait_at_once_are_all_told_of)
 	pid = hasty(200, true);
 	ck_assert_int_eq(hello_start(node.hello), 0);
 	hello_stop(node.hello);
-	tree_end_all(&node, true);
+	images_end_all(&node, true);
 	ck_assert_uint_eq(unknown_lines(pid, &lines), 200);
 	ck_assert_uint_eq(lines, 200);
 	down();
@@ -178,10 +178,10 @@ START_TEST(of_a_flood_that_gets_no_stream_the_rest_is_counted)
 	left = dup(0);
 	ck_assert_int_ge(left, 0);
 	close(left);
-	tree_end_all(&node, true);
+	images_end_all(&node, true);
 	unknown_lines(0, &lines);
 	ck_assert_uint_eq(lines, 256 / 4);
-	tree_stat(&node, stats);
+	images_stat(&node, stats);
 	ck_assert_uint_eq(stats[WIRE_N_GONE_MISSED] +
 	    (uint64_t)rows_ended(), n);
 	ck_assert_uint_ge(stats[WIRE_N_GONE_MISSED], n - 256 / 4);
@@ -218,7 +218,7 @@ START_TEST(no_more_streams_wait_for_the_loop_than_there_can_be_targets)
 	    NODE_TARGETS_MAX);
 	hello_stop(node.hello);
 	ck_assert_uint_eq(hello_waiting(node.hello), NODE_TARGETS_MAX);
-	tree_end_all(&node, true);
+	images_end_all(&node, true);
 	down();
 }
 END_TEST
@@ -239,11 +239,11 @@ START_TEST(a_late_hello_does_not_end_the_image_after_it)
 	/* Of those that wait together the last to come is answered first. */
 	ck_assert_int_eq(hello_start(node.hello), 0);
 	do {
-		tree_adopt_all(&node);
+		images_adopt_all(&node);
 		k = TAILQ_FIRST(&node.live);
 	} while (k == NULL);
 	hello_stop(node.hello);
-	tree_adopt_all(&node);
+	images_adopt_all(&node);
 	ck_assert_msg(k->image.state == WIRE_S_LIVE, "%d %s", k->image.state,
 	    k->image.reason);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.live), k);
@@ -266,12 +266,12 @@ START_TEST(rings_that_were_never_taken_do_not_count_as_silence)
 	say(fd);
 	ck_assert_int_eq(hello_start(node.hello), 0);
 	do {
-		tree_adopt_all(&node);
+		images_adopt_all(&node);
 		k = TAILQ_FIRST(&node.live);
 	} while (k == NULL);
 	ck_assert_ptr_nonnull(k->feed);
 	close(fd);
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
 	ck_assert_uint_eq(node.quota->n, 0);
 	ck_assert_uint_eq(unknown_lines(getpid(), &lines), 1);
@@ -291,14 +291,14 @@ START_TEST(an_image_that_got_no_stream_says_why_in_its_row)
 	close(fd);
 	ck_assert_int_eq(hello_start(node.hello), 0);
 	hello_stop(node.hello);
-	tree_adopt_all(&node);
+	images_adopt_all(&node);
 	/* We live on. */
 	k = TAILQ_FIRST(&node.live);
 	ck_assert_ptr_nonnull(k);
 	ck_assert_int_eq(k->image.pid, getpid());
 	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
 	ck_assert_ptr_nonnull(strstr(k->image.reason, "50 ms"));
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	ck_assert_int_eq(k->image.state, WIRE_S_NO_DATA);
 	ck_assert_ptr_eq(TAILQ_FIRST(&node.images->ended), k);
 	down();
@@ -348,7 +348,7 @@ START_TEST(a_users_burst_is_bounded_like_its_targets_one_by_one)
 	ck_assert_uint_eq(welcomed, NODE_USER_TARGETS);
 	hello_stop(node.hello);
 	ck_assert_uint_eq(node.quota->n, NODE_USER_TARGETS);
-	tree_end_all(&node, true);
+	images_end_all(&node, true);
 	ck_assert_uint_eq(node.quota->n, 0);
 	down();
 }
@@ -382,7 +382,7 @@ START_TEST(streams_of_one_user_that_wait_leave_others_theirs)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	hello_stop(node.hello);
-	tree_end_all(&node, true);
+	images_end_all(&node, true);
 	down();
 }
 END_TEST

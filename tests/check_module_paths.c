@@ -168,7 +168,7 @@ START_TEST(a_relative_path_of_what_is_unloaded_is_one_from_its_folder)
 	ck_assert_int_eq(chdir(other), 0);
 	k = new_keeper("ALLOCLOG.self.2", getpid());
 	k->image.cwd = strdup(folder);
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	there = put(k, 4096, "././plugin.so", false);
 	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, there), expected);
@@ -188,7 +188,7 @@ START_TEST(an_ended_image_is_not_looked_up)
 	node_up(NULL);
 	k = new_keeper("ALLOCLOG.self.1", getpid());
 	/* Another process may have its number by now. */
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	no = put(k, start, "lib/libc.so.6", false);
 	modules_find_paths(k);
 	ck_assert_str_eq(path_of(k, no), "lib/libc.so.6");

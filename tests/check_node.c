@@ -102,7 +102,7 @@ START_TEST(of_two_rows_with_a_name_the_live_one_is_found)
 	ck_assert_int_eq(dstrm_find(&node.dstrm, "ALLOCLOG.x.7", 12, &index),
 	    0);
 	ck_assert_uint_eq(index, b->index);
-	tree_end_image(b, WIRE_S_ENDED, 0, NULL);
+	images_end_image(b, WIRE_S_ENDED, 0, NULL);
 	ck_assert_int_eq(dstrm_find(&node.dstrm, "ALLOCLOG.x.7", 12, &index),
 	    0);
 	ck_assert_uint_eq(index, a->index);
@@ -121,8 +121,8 @@ START_TEST(a_full_table_gives_up_the_row_that_ended_first)
 		if (i == 5)
 			memcpy(epoch, node.dstrm.row[k->index].epoch,
 			    sizeof epoch);
-		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
-		tree_drop(k);
+		images_end_image(k, WIRE_S_ENDED, 0, NULL);
+		images_drop(k);
 	}
 	for (int i = 0; i < 6; i++)
 		k = new_keeper("NEW", 0);
@@ -416,7 +416,7 @@ START_TEST(an_ended_image_is_one_line_of_the_report)
 	keeper_control(k, &(struct rec){ .w = {
 	    rec_w0(0, REC_FLAGS(REC_CONTROL, 0), REC_CTL_MARK) } });
 	k->numbers.marks_untold = 3;
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	/* Armed in the middle: whose block that was is not known. */
 	blklist_set_since_click(k->list, true);
@@ -471,8 +471,8 @@ START_TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
 	ck_assert_int_ge(fd, 0);
 	node_up(&opts);
 	for (int i = 1; i <= IMAGES; i++)
-		tree_end_image(new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0,
-		    NULL);
+		images_end_image(
+		    new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0, NULL);
 	ck_assert(report_waits(&node.images->report));
 	/* Every line comes once, whole and in order, when it is read. */
 	while (lines < IMAGES) {
@@ -486,8 +486,8 @@ START_TEST(lines_of_the_report_wait_for_a_reader_that_has_stopped)
 	ck_assert_int_eq(node.images->report.error, 0);
 	/* Who has gone for good is not waited for. */
 	for (int i = 1; i <= IMAGES; i++)
-		tree_end_image(new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0,
-		    NULL);
+		images_end_image(
+		    new_keeper("ALLOCLOG.a.41", 41), WIRE_S_ENDED, 0, NULL);
 	close(fd);
 	report_flush(&node.images->report);
 	ck_assert(!report_waits(&node.images->report));
@@ -511,10 +511,10 @@ START_TEST(what_a_dormant_image_did_is_null_in_the_report)
 	k = new_keeper("ALLOCLOG.a.41", 41);
 	k->arming.asleep = true;
 	k->numbers.marks_untold = 1;
-	tree_end_image(k, WIRE_S_EXECED, 0, NULL);
+	images_end_image(k, WIRE_S_EXECED, 0, NULL);
 	k = new_keeper("ALLOCLOG.b.42", 42);
 	k->arming.wall_ms = 1700000000123;
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	node_down();
 	read_report(path, text, sizeof text);
 	ck_assert_ptr_nonnull(strstr(text, "\"allocs\": null"));
@@ -547,10 +547,10 @@ START_TEST(estimates_of_a_sampled_image_are_named_in_the_report)
 	close(fds[0]);
 	close(fds[1]);
 	k->image.pid = 41;
-	ck_assert_int_eq(tree_join(k, "ALLOCLOG.a.41"), 0);
+	ck_assert_int_eq(images_join(k, "ALLOCLOG.a.41"), 0);
 	take(k, allocation(0x1000, 1024));
 	take(k, freeing(0x1000));
-	tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+	images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	node_down();
 	read_report(path, text, sizeof text);
 	ck_assert_ptr_nonnull(strstr(text, "\"peak_bytes\": 1024, "));
@@ -572,7 +572,7 @@ START_TEST(lists_of_the_last_ended_images_are_kept_and_no_more)
 		k[i] = new_keeper("S", 0);
 		k[i]->visits.read_ms = -1000000;
 		take(k[i], allocation(0x1000, 10));
-		tree_end_image(k[i], WIRE_S_ENDED, 0, NULL);
+		images_end_image(k[i], WIRE_S_ENDED, 0, NULL);
 	}
 	for (size_t i = 0; i < BASE_NELEM(k); i++)
 		kept += k[i]->list != NULL;

@@ -28,7 +28,7 @@ join(const char *name, pid_t pid, bool forked, const struct keeper *kin,
 	k->stream = atomic_fetch_add(&node.last_stream, 1) + 1;
 	strcpy(k->image.comm, "target");
 	arming_welcome(k);
-	ck_assert_int_eq(tree_join(k, name), 0);
+	ck_assert_int_eq(images_join(k, name), 0);
 	*goes_on = arming_join(k, kin);
 	return k;
 }
@@ -363,7 +363,7 @@ START_TEST(child_welcomed_before_its_parent_was_armed_begins_anew)
 	arming_welcome(child);
 	ck_assert(child->arming.asleep);
 	arms(&p, parent, WIRE_ARM_HOLD);
-	ck_assert_int_eq(tree_join(child, "ALLOCLOG.target.8"), 0);
+	ck_assert_int_eq(images_join(child, "ALLOCLOG.target.8"), 0);
 	goes_on = arming_join(child, parent);
 	ck_assert(!goes_on);
 	ck_assert(!child->arming.asleep);
@@ -402,8 +402,8 @@ START_TEST(dormant_image_is_no_data_once_it_is_over)
 
 	ended = dormant_up(&p);
 	execed = join("ALLOCLOG.next.8", 8, false, NULL, &goes_on);
-	tree_end_image(ended, WIRE_S_ENDED, 0, NULL);
-	tree_end_image(execed, WIRE_S_EXECED, -1, NULL);
+	images_end_image(ended, WIRE_S_ENDED, 0, NULL);
+	images_end_image(execed, WIRE_S_EXECED, -1, NULL);
 	ck_assert_int_eq(ended->image.state, WIRE_S_NO_DATA);
 	ck_assert_int_eq(execed->image.state, WIRE_S_NO_DATA);
 	ck_assert_ptr_nonnull(strstr(execed->image.reason, "exec"));

@@ -325,12 +325,12 @@ START_TEST(a_request_lapses_when_nothing_is_asked_and_begins_anew)
 	page_from(&p, _i == 0 ? 0 : THERE);
 	ask_data(&p, k);
 	now = mono_ms(mono_now());
-	own_second(&node, now + OWN_LAPSE_MS - 10000);
+	self_watch_second(&node, now + OWN_LAPSE_MS - 10000);
 	expect_numbers(1, 0);
-	own_second(&node, now + OWN_LAPSE_MS + 1);
+	self_watch_second(&node, now + OWN_LAPSE_MS + 1);
 	expect_numbers(0, 1);
 	expect_empty();
-	own_second(&node, now + 3 * OWN_LAPSE_MS);
+	self_watch_second(&node, now + 3 * OWN_LAPSE_MS);
 	expect_numbers(0, 1);
 	/* Questions of other kinds do not bring it back. */
 	ask_anything(&p, k, WIRE_STAT);
@@ -358,7 +358,7 @@ START_TEST(each_question_puts_the_lapse_off)
 	while (mono_ms(mono_now()) == now)
 		;
 	ask_data(&p, k);
-	own_second(&node, now + OWN_LAPSE_MS);
+	self_watch_second(&node, now + OWN_LAPSE_MS);
 	expect_numbers(1, 0);
 	gone(&p);
 	node_down();
@@ -376,10 +376,10 @@ START_TEST(pages_that_the_node_closes_leave_nothing_behind)
 		page_from(&p[i], (uint16_t)(i == 0 ? 0 : THERE));
 		ask_data(&p[i], k);
 	}
-	ck_assert_uint_eq(allocp_counts(node.own->memory)->allocs, 7);
+	ck_assert_uint_eq(allocp_counts(node.self_watch->memory)->allocs, 7);
 	while (!TAILQ_EMPTY(&node.serve->conns))
 		conn_close(TAILQ_FIRST(&node.serve->conns));
-	ck_assert_uint_eq(allocp_counts(node.own->memory)->frees, 7);
+	ck_assert_uint_eq(allocp_counts(node.self_watch->memory)->frees, 7);
 	expect_empty();
 	/* Without a page it would stop. */
 	uv_run(&loop, UV_RUN_NOWAIT);

@@ -12,7 +12,8 @@ fill(void **blocks, size_t max, size_t *n)
 	size_t size = ALLOCP_SIZE_MAX;
 
 	for (*n = 0; *n < max && size > 0;) {
-		blocks[*n] = AllocP(node.own->memory, size, TYPE_DSTREAM);
+		blocks[*n] =
+		    AllocP(node.self_watch->memory, size, TYPE_DSTREAM);
 		if (blocks[*n] != NULL)
 			++*n;
 		else
@@ -41,7 +42,7 @@ START_TEST(without_room_a_page_is_served_and_the_failure_is_counted)
 	ck_assert_uint_le(blklist_counts(own->list)->failed, failed + 2);
 	expect_numbers(0, 0);
 	while (n > 0)
-		FreeP(node.own->memory, blocks[--n]);
+		FreeP(node.self_watch->memory, blocks[--n]);
 	TAILQ_FIRST(&node.serve->conns)->page.again_ms = 0;
 	ask_data(&p, k);
 	expect_numbers(1, 0);
@@ -61,9 +62,9 @@ START_TEST(with_room_for_a_part_nothing_of_the_request_is_left)
 	own_up();
 	k = new_keeper("ALLOCLOG.target.1", 0);
 	/* Room for an ACREQ and an INTPTRS, and for no AHDRMSG. */
-	keep = AllocP(node.own->memory, 0x48 + 8 + 0x18, TYPE_DSTREAM);
+	keep = AllocP(node.self_watch->memory, 0x48 + 8 + 0x18, TYPE_DSTREAM);
 	fill(blocks, 512, &n);
-	FreeP(node.own->memory, keep);
+	FreeP(node.self_watch->memory, keep);
 	i = blklist_counts(own->list)->aRecActive;
 	page_from(&p, THERE);
 	ask_data(&p, k);
@@ -72,7 +73,7 @@ START_TEST(with_room_for_a_part_nothing_of_the_request_is_left)
 	ck_assert_uint_eq(blklist_counts(own->list)->unknown_free, 0);
 	gone(&p);
 	while (n > 0)
-		FreeP(node.own->memory, blocks[--n]);
+		FreeP(node.self_watch->memory, blocks[--n]);
 	expect_empty();
 	node_down();
 }
@@ -89,7 +90,8 @@ START_TEST(what_region_2_has_satisfied_is_of_level_2)
 	own_up();
 	k = new_keeper("ALLOCLOG.target.1", 0);
 	while (n < 64) {
-		blocks[n] = AllocP(node.own->memory, 0x400, TYPE_DSTREAM);
+		blocks[n] =
+		    AllocP(node.self_watch->memory, 0x400, TYPE_DSTREAM);
 		ck_assert_ptr_nonnull(blocks[n++]);
 		got = listed(b, 512);
 		if ((b[got - 1].flags & REC_LEVEL_MASK) == 2)
@@ -98,7 +100,7 @@ START_TEST(what_region_2_has_satisfied_is_of_level_2)
 	ck_assert_uint_lt(n, 64);
 	/* What is left of region 1 is less than that. */
 	while ((got = listed(b, 512)) < 512) {
-		AllocP(node.own->memory, 0, TYPE_DSTREAM);
+		AllocP(node.self_watch->memory, 0, TYPE_DSTREAM);
 		got = listed(b, 512);
 		if ((b[got - 1].flags & REC_LEVEL_MASK) == 2)
 			break;
@@ -126,12 +128,12 @@ START_TEST(an_overwritten_header_is_told_and_the_node_goes_on)
 	ck_assert_uint_eq(listed(b, 4), 1);
 	memset((void *)(uintptr_t)(b[0].addr - ALLOCP_HEAD), 0x77,
 	    ALLOCP_HEAD);
-	own_second(&node, mono_ms(mono_now()));
+	self_watch_second(&node, mono_ms(mono_now()));
 	ck_assert_str_eq(own->image.reason, "");
 	gone(&p);
 	expect_numbers(0, 0);
 	ck_assert_uint_eq(blklist_counts(own->list)->aRecActive, 0);
-	own_second(&node, mono_ms(mono_now()));
+	self_watch_second(&node, mono_ms(mono_now()));
 	ck_assert_ptr_nonnull(strstr(own->image.reason, "overwritten: 1"));
 	page_from(&p, 0);
 	ask_data(&p, k);
@@ -153,7 +155,7 @@ START_TEST(its_regions_hold_every_block_of_it)
 	k = new_keeper("ALLOCLOG.target.1", 0);
 	page_from(&p, THERE);
 	ask_data(&p, k);
-	n = own_regions(&node, r, WIRE_REGIONS_MAX);
+	n = self_watch_regions(&node, r, WIRE_REGIONS_MAX);
 	ck_assert_uint_eq(n, 2);
 	ck_assert_uint_le(r[0].base + r[0].size, r[1].base);
 	for (size_t i = 0; i < n; i++) {
@@ -190,7 +192,7 @@ START_TEST(its_regions_are_told_to_whoever_asks)
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.type, WIRE_REGIONED);
 	ck_assert_uint_eq(r.regioned.regions.len, 2 * WIRE_REGION_SIZE);
-	ck_assert_uint_eq(own_regions(&node, want, 2), 2);
+	ck_assert_uint_eq(self_watch_regions(&node, want, 2), 2);
 	for (int i = 0; i < 2; i++) {
 		wire_region_get(&have, r.regioned.regions.p +
 		    i * WIRE_REGION_SIZE);
@@ -215,7 +217,7 @@ START_TEST(blocks_are_freed_when_their_page_has_gone_and_not_before)
 	ask_data(&p, own);
 	then = own->source.now_ms;
 	/* As if that much time had passed. */
-	node.own->clock_ms += 39000;
+	node.self_watch->clock_ms += 39000;
 	gone(&p);
 	ck_assert_int_ge(own->source.now_ms, then + 39000);
 	ck_assert_uint_eq(stream_queue_read(own->queue, 1, rec, seq, 2,
@@ -236,7 +238,7 @@ START_TEST(ages_go_on_while_nothing_happens)
 	read_stream(&p, own, 0, &r);
 	before = r.data.now_ms;
 	/* As if that much time had passed. */
-	node.own->clock_ms += 39000;
+	node.self_watch->clock_ms += 39000;
 	read_stream(&p, own, 0, &r);
 	ck_assert_uint_eq(r.data.count, 1);
 	ck_assert_int_ge(r.data.now_ms, before + 39000);
@@ -305,7 +307,7 @@ START_TEST(the_node_counts_its_requests_in_its_own_stats)
 		ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS_LAPSED], 0);
 		ask_data(&p, k);
 	}
-	own_second(&node, mono_ms(mono_now()) + OWN_LAPSE_MS);
+	self_watch_second(&node, mono_ms(mono_now()) + OWN_LAPSE_MS);
 	page_ask(&p, &m, &r);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS], 0);
 	ck_assert_uint_eq(r.stats.n[WIRE_N_REQUESTS_LAPSED], 1);
@@ -317,7 +319,7 @@ END_TEST
 /* --- local applications -------------------------------------------------- */
 
 static const struct {
-	enum own_app app;
+	enum self_watch_app app;
 	const char *name;
 } apps[] = {
 	{ OWN_MEMB, "MEMB" }, { OWN_SYMB, "SYMB" }, { OWN_LIST, "LIST" },
@@ -338,7 +340,7 @@ START_TEST(an_application_has_one_LASTAT_described_by_its_name)
 	expect_error(&r, WIRE_E_NAME);
 
 	for (int i = 0; i < 3; i++)
-		own_app(&node, apps[_i].app);
+		self_watch_app(&node, apps[_i].app);
 	ck_assert_uint_eq(listed(b, 4), 1);
 	ck_assert_uint_eq(b[0].type, TYPE_LASTAT);
 	ck_assert_uint_eq(b[0].size, 0x10);

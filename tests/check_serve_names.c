@@ -154,7 +154,7 @@ START_TEST(a_frame_of_an_ended_target_has_its_name)
 	struct wire_words w;
 
 	module(self, 0);
-	tree_end_image(keeper, WIRE_S_ENDED, 0, NULL);
+	images_end_image(keeper, WIRE_S_ENDED, 0, NULL);
 	w = words_of(frame_make(somewhere_in_me(), 1), &r);
 	expect_me(&w);
 }

@@ -339,7 +339,7 @@ START_TEST(an_ended_target_keeps_its_names)
 	struct wire_msg r, m = site_request(site);
 	struct wire_words w;
 
-	tree_end_image(keeper, WIRE_S_ENDED, 0, NULL);
+	images_end_image(keeper, WIRE_S_ENDED, 0, NULL);
 	page_ask(&page, &m, &r);
 	ck_assert_uint_eq(r.sited.n, 1);
 	w = words_of(frame_make(BIAS + 0x1234, with_id), &r);

@@ -6,7 +6,7 @@
 #include "../src/nodes/arrivals/keeper_pool.h"
 #include "node_harness.h"
 
-static struct spares spares;
+static struct keeper_pool spares;
 
 static size_t
 there_are(void)
@@ -22,7 +22,7 @@ there_are(void)
 static void
 until_full(void)
 {
-	while (there_are() < SPARES)
+	while (there_are() < KEEPER_POOL_SIZE)
 		sched_yield();
 }
 
@@ -30,95 +30,95 @@ static void
 up(void)
 {
 	node_up(NULL);
-	spares_start(&spares, &node);
+	keeper_pool_start(&spares, &node);
 	until_full();
 }
 
 static void
 down(void)
 {
-	spares_stop(&spares);
+	keeper_pool_stop(&spares);
 	node_down();
 }
 
 START_TEST(the_one_that_was_made_first_is_taken_first)
 {
-	struct spare s[SPARES];
+	struct pooled_keeper s[KEEPER_POOL_SIZE];
 
 	up();
-	for (size_t i = 0; i < SPARES; i++)
-		ck_assert_int_eq(spares_take(&spares, &s[i]), 0);
-	for (size_t i = 1; i < SPARES; i++)
+	for (size_t i = 0; i < KEEPER_POOL_SIZE; i++)
+		ck_assert_int_eq(keeper_pool_get(&spares, &s[i]), 0);
+	for (size_t i = 1; i < KEEPER_POOL_SIZE; i++)
 		ck_assert_uint_gt(s[i].keeper->stream, s[i - 1].keeper->stream);
-	for (size_t i = 0; i < SPARES; i++)
-		spare_drop(&s[i]);
+	for (size_t i = 0; i < KEEPER_POOL_SIZE; i++)
+		pooled_keeper_drop(&s[i]);
 	down();
 }
 END_TEST
 
 START_TEST(who_comes_when_there_is_none_gets_one_of_its_own)
 {
-	struct spare s[4 * SPARES];
+	struct pooled_keeper s[4 * KEEPER_POOL_SIZE];
 
 	up();
 	for (size_t i = 0; i < BASE_NELEM(s); i++) {
-		ck_assert_int_eq(spares_take(&spares, &s[i]), 0);
+		ck_assert_int_eq(keeper_pool_get(&spares, &s[i]), 0);
 		for (size_t j = 0; j < i; j++)
 			ck_assert_uint_ne(s[i].keeper->stream,
 			    s[j].keeper->stream);
 	}
 	for (size_t i = 0; i < BASE_NELEM(s); i++)
-		spare_drop(&s[i]);
+		pooled_keeper_drop(&s[i]);
 	down();
 }
 END_TEST
 
 START_TEST(those_taken_are_made_up_for_when_there_is_time)
 {
-	struct spare s[SPARES];
+	struct pooled_keeper s[KEEPER_POOL_SIZE];
 
 	up();
-	for (size_t i = 0; i < SPARES; i++)
-		ck_assert_int_eq(spares_take(&spares, &s[i]), 0);
-	spares_refill(&spares);
+	for (size_t i = 0; i < KEEPER_POOL_SIZE; i++)
+		ck_assert_int_eq(keeper_pool_get(&spares, &s[i]), 0);
+	keeper_pool_refill(&spares);
 	until_full();
-	for (size_t i = 0; i < SPARES; i++)
-		spare_drop(&s[i]);
+	for (size_t i = 0; i < KEEPER_POOL_SIZE; i++)
+		pooled_keeper_drop(&s[i]);
 	down();
 }
 END_TEST
 
 START_TEST(one_that_is_put_back_is_the_next_again)
 {
-	struct spare s, again;
+	struct pooled_keeper s, again;
 
 	up();
-	ck_assert_int_eq(spares_take(&spares, &s), 0);
-	spares_refill(&spares);
+	ck_assert_int_eq(keeper_pool_get(&spares, &s), 0);
+	keeper_pool_refill(&spares);
 	until_full();
-	ck_assert(!spares_have(&spares, s.keeper->stream));
-	spares_put_back(&spares, &s);
-	ck_assert(spares_have(&spares, s.keeper->stream));
-	ck_assert_int_eq(spares_take(&spares, &again), 0);
+	ck_assert(!keeper_pool_has(&spares, s.keeper->stream));
+	keeper_pool_put_back(&spares, &s);
+	ck_assert(keeper_pool_has(&spares, s.keeper->stream));
+	ck_assert_int_eq(keeper_pool_get(&spares, &again), 0);
 	ck_assert_ptr_eq(again.keeper, s.keeper);
-	spare_drop(&again);
+	pooled_keeper_drop(&again);
 	down();
 }
 END_TEST
 
 START_TEST(no_descriptor_is_left_at_the_end)
 {
-	struct spare s;
+	struct pooled_keeper s;
 	uint64_t before;
 
 	node_up(NULL);
 	before = open_fds();
-	spares_start(&spares, &node);
+	keeper_pool_start(&spares, &node);
 	until_full();
-	ck_assert_int_eq(spares_take(&spares, &s), 0);
-	spares_refill(&spares);
-	spares_put_back(&spares, &s);
-	spares_stop(&spares);
+	ck_assert_int_eq(keeper_pool_get(&spares, &s), 0);
+	keeper_pool_refill(&spares);
+	keeper_pool_put_back(&spares, &s);
+	keeper_pool_stop(&spares);
 	ck_assert_uint_eq(open_fds(), before);
 	node_down();
 }

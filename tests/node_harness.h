@@ -191,7 +191,7 @@ new_keeper(const char *name, pid_t pid)
 	k->image.pid = pid;
 	k->stream = atomic_fetch_add(&node.last_stream, 1) + 1;
 	strcpy(k->image.comm, "target");
-	ck_assert_int_eq(tree_join(k, name), 0);
+	ck_assert_int_eq(images_join(k, name), 0);
 	return k;
 }
 

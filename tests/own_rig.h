@@ -24,8 +24,8 @@ own_up(void)
 	node.number = HERE;
 	ck_assert_int_eq(keeper_new(&own, &node,
 	    &(struct keeper_opts){ .classic = true }, NULL), 0);
-	ck_assert_int_eq(tree_join(own, DAEMON_OWN_STREAM), 0);
-	own_join(&node, own);
+	ck_assert_int_eq(images_join(own, DAEMON_OWN_STREAM), 0);
+	self_watch_join(&node, own);
 }
 
 /* A page that says its node's number. */
@@ -127,7 +127,7 @@ expect_numbers(unsigned requests, uint64_t lapsed)
 {
 	uint64_t n[WIRE_STATS_COUNT] = { 0 };
 
-	own_stat(&node, n);
+	self_watch_stat(&node, n);
 	ck_assert_uint_eq(n[WIRE_N_REQUESTS], requests);
 	ck_assert_uint_eq(n[WIRE_N_REQUESTS_LAPSED], lapsed);
 }
@@ -139,7 +139,7 @@ expect_empty(void)
 	ck_assert_uint_eq(blklist_counts(own->list)->unknown_free, 0);
 	ck_assert_uint_eq(blklist_counts(own->list)->duplicate, 0);
 	ck_assert_uint_eq(blklist_counts(own->list)->illegal_type, 0);
-	expect_numbers(0, node.own->lapsed);
+	expect_numbers(0, node.self_watch->lapsed);
 }
 
 #endif

@@ -213,7 +213,7 @@ until_stop(const struct target *t)
 		ck_assert_int_eq(waitpid(t->pid, NULL, WNOHANG), 0);
 		uv_run(&loop, UV_RUN_NOWAIT);
 	}
-	tree_adopt_all(&node);
+	images_adopt_all(&node);
 }
 
 /* The same while the node's loop does nothing. */

@@ -74,7 +74,7 @@ void hello_stop(struct hello *);
 /* Frees who was not adopted. */
 void hello_fini(struct hello *);
 
-/* --- hello_queue.c: who has come in, in the order of their welcome ------------- */
+/* --- targets that have arrived, in the order of their welcome ------------- */
 
 void hello_queue_init(struct hello *);
 /* One more; with the lock held. */

@@ -229,7 +229,7 @@ struct acceptor {
 	bool behind;			/* the loop is, at the last look */
 	bool holds;			/* somebody who spoke */
 	bool last;			/* nobody is held any more */
-	struct spares spares;
+	struct keeper_pool spares;
 };
 
 /* --- one target --------------------------------------------------------- */
@@ -336,7 +336,7 @@ send_welcome(int fd, uint64_t stream, const int *fds)
  * who finds the queue empty under it knows that nobody has been answered.
  */
 static int
-welcome(struct hello *h, int fd, const struct spare *s)
+welcome(struct hello *h, int fd, const struct pooled_keeper *s)
 {
 	struct keeper *k = s->keeper;
 	int r;
@@ -427,7 +427,7 @@ is_with_us(struct acceptor *a, const struct ring_hello *h)
 		if (h->parent == us->taken[i])
 			return true;
 	return h->parent > us->first_stream && h->parent <= us->given &&
-	    !spares_have(&a->spares, h->parent);
+	    !keeper_pool_has(&a->spares, h->parent);
 }
 
 static bool
@@ -443,7 +443,7 @@ give_stream(struct acceptor *a, const struct waiting *w,
     const struct peer *peer, const struct ring_hello *h)
 {
 	const char *why;
-	struct spare s;
+	struct pooled_keeper s;
 	int r;
 
 	if (w->hung_up)
@@ -451,21 +451,21 @@ give_stream(struct acceptor *a, const struct waiting *w,
 	why = no_place(a->hello->node, peer);
 	if (why != NULL)
 		return why;
-	if (spares_take(&a->spares, &s) < 0)
+	if (keeper_pool_get(&a->spares, &s) < 0)
 		return NO_ROOM;
 	s.keeper->image.arrival = w->arrival;
 	/* While others wait, the loop is left to read the modules. */
 	r = introduce(s.keeper, w->fd, peer, h, a->n == 1);
 	if (r < 0) {
 		forget_image(s.keeper);
-		spares_put_back(&a->spares, &s);
+		keeper_pool_put_back(&a->spares, &s);
 	} else if ((r = welcome(a->hello, w->fd, &s)) < 0) {
 		/* It is this target's by now, and no other's. */
-		spare_drop(&s);
+		pooled_keeper_drop(&s);
 	} else {
-		spare_close_fds(&s);
+		pooled_keeper_close_fds(&s);
 	}
-	spares_refill(&a->spares);
+	keeper_pool_refill(&a->spares);
 	if (r == 0)
 		return NULL;
 	return r == -ENOMEM || r == -EMFILE ? NO_ROOM : TOO_LATE;
@@ -731,7 +731,7 @@ acceptor_main(void *arg)
 	struct acceptor a = { .hello = arg };
 	struct pollfd p[WAITING_MAX + 2];
 
-	spares_start(&a.spares, a.hello->node);
+	keeper_pool_start(&a.spares, a.hello->node);
 	/*
 	 * A target that waits counts milliseconds, and this thread has only a
 	 * few system calls to do for it: it goes before what else is ready to
@@ -760,7 +760,7 @@ acceptor_main(void *arg)
 			take_connections(&a);
 	}
 	last_round(&a);
-	spares_stop(&a.spares);
+	keeper_pool_stop(&a.spares);
 	return NULL;
 }
 

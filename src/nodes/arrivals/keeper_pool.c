@@ -1,4 +1,3 @@
-/* See keeper_pool.h. */
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -16,7 +15,7 @@
 /* --- one ------------------------------------------------------------------ */
 
 void
-spare_close_fds(const struct spare *s)
+pooled_keeper_close_fds(const struct pooled_keeper *s)
 {
 	for (size_t i = 0; i < BASE_NELEM(s->fds); i++)
 		if (s->fds[i] >= 0)
@@ -24,18 +23,18 @@ spare_close_fds(const struct spare *s)
 }
 
 void
-spare_drop(const struct spare *s)
+pooled_keeper_drop(const struct pooled_keeper *s)
 {
-	spare_close_fds(s);
+	pooled_keeper_close_fds(s);
 	keeper_unref(s->keeper);
 }
 
 static int
-make(struct node *node, struct spare *out)
+make(struct node *node, struct pooled_keeper *out)
 {
 	const struct keeper_opts o = { .with_feed = true,
 		.max = node->opts.max };
-	struct spare s = { .fds = { -1, -1, -1 } };
+	struct pooled_keeper s = { .fds = { -1, -1, -1 } };
 	int r;
 
 	r = keeper_new(&s.keeper, node, &o, s.fds);
@@ -46,7 +45,7 @@ make(struct node *node, struct spare *out)
 }
 
 static void
-number(struct spare *s, struct node *node)
+number(struct pooled_keeper *s, struct node *node)
 {
 	s->keeper->stream = atomic_fetch_add(&node->last_stream, 1) + 1;
 	kept_node_number(node, s->keeper->stream);
@@ -57,7 +56,7 @@ number(struct spare *s, struct node *node)
  * by now: then another one is as good, and kept.
  */
 static bool
-is_unkept(const struct node *node, const struct spare *s)
+is_unkept(const struct node *node, const struct pooled_keeper *s)
 {
 	const struct keeper_kept *kept = s->keeper->memory.target;
 
@@ -75,14 +74,15 @@ leaves_room(const struct node *node)
 		return false;
 	close(lowest);
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	    (rlim_t)lowest + BASE_NELEM(((struct spare *)0)->fds) + LEAVE <
-	    limit.rlim_cur;
+	       (rlim_t)lowest + BASE_NELEM(((struct pooled_keeper *)0)->fds) +
+		       LEAVE <
+		   limit.rlim_cur;
 }
 
 /* --- all of them ---------------------------------------------------------- */
 
 static void
-put(struct spares *all, size_t at, const struct spare *s)
+put(struct keeper_pool *all, size_t at, const struct pooled_keeper *s)
 {
 	memmove(all->spare + at + 1, all->spare + at,
 	    (all->n - at) * sizeof *s);
@@ -91,7 +91,7 @@ put(struct spares *all, size_t at, const struct spare *s)
 }
 
 static bool
-take_first(struct spares *all, struct spare *out)
+take_first(struct keeper_pool *all, struct pooled_keeper *out)
 {
 	if (all->n == 0)
 		return false;
@@ -103,7 +103,7 @@ take_first(struct spares *all, struct spare *out)
 
 /* With the lock held, but not while it is stored, or dropped. */
 static void
-finish(struct spares *all, struct spare *s)
+finish(struct keeper_pool *all, struct pooled_keeper *s)
 {
 	bool room;
 
@@ -114,22 +114,22 @@ finish(struct spares *all, struct spare *s)
 	keeper_kept_store(s->keeper, s->fds);
 	pthread_mutex_lock(&all->lock);
 	all->making = 0;
-	room = all->n < SPARES;
+	room = all->n < KEEPER_POOL_SIZE;
 	if (room) {
 		put(all, all->n, s);
 		return;
 	}
 	pthread_mutex_unlock(&all->lock);
-	spare_drop(s);
+	pooled_keeper_drop(s);
 	pthread_mutex_lock(&all->lock);
 }
 
 static void *
-spares_main(void *arg)
+keeper_pool_main(void *arg)
 {
-	struct spares *all = arg;
+	struct keeper_pool *all = arg;
 	struct sched_param normal = { 0 };
-	struct spare s;
+	struct pooled_keeper s;
 	bool made = true;
 
 	/* Woken, it takes nobody's processor. */
@@ -137,7 +137,7 @@ spares_main(void *arg)
 	pthread_mutex_lock(&all->lock);
 	while (!all->stop) {
 		/* What could not be made now is tried when one more is wanted. */
-		if (all->n >= SPARES || !made) {
+		if (all->n >= KEEPER_POOL_SIZE || !made) {
 			pthread_cond_wait(&all->look, &all->lock);
 			made = true;
 			continue;
@@ -153,20 +153,20 @@ spares_main(void *arg)
 }
 
 void
-spares_start(struct spares *all, struct node *node)
+keeper_pool_start(struct keeper_pool *all, struct node *node)
 {
-	*all = (struct spares){ .node = node };
+	*all = (struct keeper_pool){ .node = node };
 	zeros_keep();
 	pthread_mutex_init(&all->lock, NULL);
 	pthread_cond_init(&all->look, NULL);
-	all->running = pthread_create(&all->thread, NULL, spares_main, all) ==
-	    0;
+	all->running =
+	    pthread_create(&all->thread, NULL, keeper_pool_main, all) == 0;
 }
 
 void
-spares_stop(struct spares *all)
+keeper_pool_stop(struct keeper_pool *all)
 {
-	struct spare s;
+	struct pooled_keeper s;
 
 	pthread_mutex_lock(&all->lock);
 	all->stop = true;
@@ -175,13 +175,13 @@ spares_stop(struct spares *all)
 	if (all->running)
 		pthread_join(all->thread, NULL);
 	while (take_first(all, &s))
-		spare_drop(&s);
+		pooled_keeper_drop(&s);
 	pthread_cond_destroy(&all->look);
 	pthread_mutex_destroy(&all->lock);
 }
 
 static int
-make_now(struct node *node, struct spare *out)
+make_now(struct node *node, struct pooled_keeper *out)
 {
 	int r = make(node, out);
 
@@ -193,9 +193,9 @@ make_now(struct node *node, struct spare *out)
 }
 
 int
-spares_take(struct spares *all, struct spare *out)
+keeper_pool_get(struct keeper_pool *all, struct pooled_keeper *out)
 {
-	struct spare s;
+	struct pooled_keeper s;
 	bool found;
 
 	for (;;) {
@@ -208,26 +208,26 @@ spares_take(struct spares *all, struct spare *out)
 			*out = s;
 			return 0;
 		}
-		spare_drop(&s);
+		pooled_keeper_drop(&s);
 	}
 }
 
 void
-spares_put_back(struct spares *all, const struct spare *s)
+keeper_pool_put_back(struct keeper_pool *all, const struct pooled_keeper *s)
 {
 	bool room;
 
 	pthread_mutex_lock(&all->lock);
-	room = all->n <= SPARES;
+	room = all->n <= KEEPER_POOL_SIZE;
 	if (room)
 		put(all, 0, s);
 	pthread_mutex_unlock(&all->lock);
 	if (!room)
-		spare_drop(s);
+		pooled_keeper_drop(s);
 }
 
 bool
-spares_have(struct spares *all, uint64_t stream)
+keeper_pool_has(struct keeper_pool *all, uint64_t stream)
 {
 	bool have;
 
@@ -240,7 +240,7 @@ spares_have(struct spares *all, uint64_t stream)
 }
 
 void
-spares_refill(struct spares *all)
+keeper_pool_refill(struct keeper_pool *all)
 {
 	pthread_mutex_lock(&all->lock);
 	pthread_cond_signal(&all->look);

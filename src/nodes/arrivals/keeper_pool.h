@@ -20,14 +20,14 @@
 
 #include "../keeper/keeper.h"
 
-#define SPARES 3		/* what is started forks and executes, and so does that */
+#define KEEPER_POOL_SIZE 3		/* what is started forks and executes, and so does that */
 
-struct spare {
+struct pooled_keeper {
 	struct keeper *keeper;
 	int fds[3];			/* the last is not for the target; -1 none */
 };
 
-struct spares {
+struct keeper_pool {
 	struct node *node;
 	pthread_t thread;
 	bool running;
@@ -35,7 +35,7 @@ struct spares {
 	pthread_cond_t look;		/* something has changed */
 	bool stop;
 	uint64_t making;		/* the number of the one that is made; 0: none */
-	struct spare spare[SPARES + 1];	/* the next one first; one more may be put back */
+	struct pooled_keeper spare[KEEPER_POOL_SIZE + 1];	/* the next one first; one more may be put back */
 	size_t n;
 };
 
@@ -43,21 +43,21 @@ struct spares {
  * Starts the thread, with the signals of who calls this.  Without it, for want
  * of anything, each target waits until its own is made.
  */
-void spares_start(struct spares *, struct node *);
+void keeper_pool_start(struct keeper_pool *, struct node *);
 /* Ends it, and drops what is left. */
-void spares_stop(struct spares *);
+void keeper_pool_stop(struct keeper_pool *);
 
 /* The next one, or a new one; 0, or a negative errno.  The caller's from now on. */
-int spares_take(struct spares *, struct spare *);
+int keeper_pool_get(struct keeper_pool *, struct pooled_keeper *);
 /* It was not used, and is the next one again. */
-void spares_put_back(struct spares *, const struct spare *);
+void keeper_pool_put_back(struct keeper_pool *, const struct pooled_keeper *);
 /* Is it the number of one that nobody has been given? */
-bool spares_have(struct spares *, uint64_t stream);
+bool keeper_pool_has(struct keeper_pool *, uint64_t stream);
 /* There is time to make more. */
-void spares_refill(struct spares *);
+void keeper_pool_refill(struct keeper_pool *);
 
 /* It is nobody's. */
-void spare_drop(const struct spare *);
-void spare_close_fds(const struct spare *);
+void pooled_keeper_drop(const struct pooled_keeper *);
+void pooled_keeper_close_fds(const struct pooled_keeper *);
 
 #endif

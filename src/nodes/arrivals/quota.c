@@ -1,4 +1,3 @@
-/* See quota.h. */
 #include <assert.h>
 #include <string.h>
 

@@ -671,7 +671,7 @@ demo_start(struct node *node)
 	strcpy(k->image.comm, d->comm);
 	r = d->start(node, k);
 	if (r == 0)
-		r = tree_join(k, name != NULL ? name : "ALLOCLOG");
+		r = images_join(k, name != NULL ? name : "ALLOCLOG");
 	if (r < 0) {
 		keeper_unref(k);
 		return r;

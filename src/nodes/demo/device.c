@@ -101,7 +101,7 @@ end(struct keeper *k, struct device *d, int err)
 	count_slips(k, d);
 	tell(k, d, why);
 	let_go(d);
-	tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+	images_end_image(k, WIRE_S_ENDED, -1, NULL);
 }
 
 enum heard {
@@ -240,7 +240,7 @@ device_start(struct node *node)
 	k->source.make = device_source;
 	keeper_expect_unlisted(k);
 	d->ran_ms = d->heard_ms = mono_ms(mono_now());
-	r = tree_join(k, "ALLOCLOG");
+	r = images_join(k, "ALLOCLOG");
 	if (r < 0)
 		keeper_unref(k);
 	return r;

@@ -1,4 +1,3 @@
-/* See access.h. */
 #include <errno.h>
 #include <grp.h>
 #include <string.h>

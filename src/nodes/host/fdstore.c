@@ -1,4 +1,3 @@
-/* See fdstore.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

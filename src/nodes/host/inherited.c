@@ -1,4 +1,3 @@
-/* See inherited.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

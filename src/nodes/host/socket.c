@@ -1,4 +1,3 @@
-/* See socket.h. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -77,7 +77,7 @@ first_of_most(struct node *node, uint64_t (*weigh)(const struct keeper *))
 }
 
 void
-tree_init(struct node *node)
+images_init(struct node *node)
 {
 	TAILQ_INIT(&node->images->ended);
 	TAILQ_INIT(&node->images->shelved);
@@ -86,7 +86,7 @@ tree_init(struct node *node)
 /* --- rows --------------------------------------------------------------- */
 
 void
-tree_forget_row(struct keeper *k)
+images_forget_row(struct keeper *k)
 {
 	if (k->has_row)
 		dstrm_remove(&k->node->dstrm, k->index);
@@ -111,14 +111,14 @@ count_gone(struct node *node, const struct keeper *k)
 }
 
 void
-tree_count_untold(struct node *node, uint64_t images)
+images_count_untold(struct node *node, uint64_t images)
 {
 	node->images->gone.images += images;
 	node->images->gone.missed += images;
 }
 
 void
-tree_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
+images_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 {
 	n[WIRE_N_GONE] = node->images->gone.images;
 	n[WIRE_N_GONE_PEAK] = node->images->gone.peak;
@@ -149,7 +149,7 @@ rows_of(struct node *node, uid_t uid)
 }
 
 void
-tree_put_ended(struct keeper *k)
+images_put_ended(struct keeper *k)
 {
 	uint32_t *rows = rows_of(k->node, k->image.uid);
 
@@ -168,14 +168,14 @@ forget_ended(struct node *node, struct keeper *k)
 		--*rows;
 	count_gone(node, k);
 	TAILQ_REMOVE(&node->images->ended, k, link);
-	tree_unshelve(k);
-	tree_forget_row(k);
+	images_unshelve(k);
+	images_forget_row(k);
 	keeper_unref(k);
 }
 
 /* With each program that a build starts: they are counted, not looked through. */
 bool
-tree_make_room(struct node *node)
+images_make_room(struct node *node)
 {
 	const struct ended_user *most = &node->images->ended_user[0];
 	struct keeper *k;
@@ -195,7 +195,7 @@ tree_make_room(struct node *node)
 /* --- how much is kept --------------------------------------------------- */
 
 void
-tree_shelve(struct keeper *k)
+images_shelve(struct keeper *k)
 {
 	if (k->list == NULL)
 		return;
@@ -204,7 +204,7 @@ tree_shelve(struct keeper *k)
 }
 
 void
-tree_unshelve(struct keeper *k)
+images_unshelve(struct keeper *k)
 {
 	if (k->is_shelved)
 		TAILQ_REMOVE(&k->node->images->shelved, k, shelf);
@@ -212,9 +212,9 @@ tree_unshelve(struct keeper *k)
 }
 
 void
-tree_drop(struct keeper *k)
+images_drop(struct keeper *k)
 {
-	tree_unshelve(k);
+	images_unshelve(k);
 	keeper_drop(k);
 }
 
@@ -223,7 +223,7 @@ tree_drop(struct keeper *k)
  * a thousand rows of a build's compilers.
  */
 void
-tree_trim(struct node *node)
+images_trim(struct node *node)
 {
 	size_t bytes = 0, kept = 0;
 	struct keeper *k;
@@ -237,7 +237,7 @@ tree_trim(struct node *node)
 	    weigh_bytes)) != NULL) {
 		bytes -= list_bytes(k);
 		kept--;
-		tree_drop(k);
+		images_drop(k);
 	}
 }
 
@@ -264,7 +264,7 @@ count_rows(struct node *node)
  * be more and more: the oldest go, and those that nobody can want any more.
  */
 void
-tree_forget_old(struct node *node)
+images_forget_old(struct node *node)
 {
 	int64_t now = base_wall_ms();
 	unsigned rows;
@@ -274,7 +274,7 @@ tree_forget_old(struct node *node)
 		return;
 	rows = count_rows(node);
 	for (; rows > NODE_ENDED_ROWS; rows--)
-		tree_make_room(node);
+		images_make_room(node);
 	while ((k = TAILQ_FIRST(&node->images->ended)) != NULL &&
 	    now - k->image.ended_ms > NODE_ENDED_MS)
 		forget_ended(node, k);

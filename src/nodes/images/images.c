@@ -38,19 +38,19 @@ join(struct keeper *k)
 	TAILQ_INSERT_TAIL(&k->node->live, k, link);
 	if (k->image.pid != 0 && k->image.state != WIRE_S_NO_DATA) {
 		quota_count(k);
-		own_app(k->node, OWN_MEMB);
+		self_watch_app(k->node, OWN_MEMB);
 	}
 	drain_join(k);
 }
 
 int
-tree_join(struct keeper *k, const char *name)
+images_join(struct keeper *k, const char *name)
 {
 	struct node *node = k->node;
 	int r;
 
 	while ((r = dstrm_add(&node->dstrm, name, k, &k->index)) == -ENOSPC &&
-	    tree_make_room(node))
+	    images_make_room(node))
 		continue;
 	if (r < 0)
 		return r;
@@ -59,7 +59,7 @@ tree_join(struct keeper *k, const char *name)
 }
 
 bool
-tree_is_told_end_of(const struct node *node, pid_t pid)
+images_is_told_end_of(const struct node *node, pid_t pid)
 {
 	pid_t parent;
 
@@ -112,14 +112,14 @@ on_death(uv_poll_t *death, int status, int events)
 	if (!keeper_is_live(k))
 		return;
 	/* Its parent is told how it ended; if that tells us, it is waited for. */
-	if (tree_is_told_end_of(node, k->image.pid)) {
+	if (images_is_told_end_of(node, k->image.pid)) {
 		uv_poll_stop(death);
 		return;
 	}
 	/* Another parent may have reaped it already: then nothing is seen. */
-	tree_look_back(node, k->image.pid);
+	images_look_back(node, k->image.pid);
 	if (keeper_is_live(k))
-		tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+		images_end_image(k, WIRE_S_ENDED, -1, NULL);
 	node_check_done(node);
 }
 
@@ -144,7 +144,7 @@ watch_death(struct keeper *k)
 }
 
 void
-tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
+images_end_image(struct keeper *k, enum wire_state state, int32_t status,
     const char *reason)
 {
 	struct node *node = k->node;
@@ -161,17 +161,17 @@ tree_end_image(struct keeper *k, enum wire_state state, int32_t status,
 		keeper_end(k, WIRE_S_NO_DATA, status, NULL);
 	TAILQ_REMOVE(&node->live, k, link);
 	if (!stays) {
-		tree_forget_row(k);
+		images_forget_row(k);
 		keeper_unref(k);
 		return;
 	}
-	tree_put_ended(k);
-	tree_shelve(k);
+	images_put_ended(k);
+	images_shelve(k);
 	if (k->image.pid != 0) {
 		report_image(&node->images->report, k);
 		kept_node_ended(node);
 	}
-	tree_trim(node);
+	images_trim(node);
 }
 
 static bool
@@ -194,37 +194,37 @@ find_live(struct node *node, pid_t pid)
 }
 
 void
-tree_reaped(struct node *node, pid_t pid, int32_t status)
+images_reaped(struct node *node, pid_t pid, int32_t status)
 {
 	struct keeper *k = find_live(node, pid);
 
 	if (k != NULL)
-		tree_end_image(k, WIRE_S_ENDED, status, NULL);
+		images_end_image(k, WIRE_S_ENDED, status, NULL);
 }
 
 void
-tree_end_dead(struct node *node)
+images_end_dead(struct node *node)
 {
 	struct keeper *k, *next;
 
-	tree_adopt_all(node);
+	images_adopt_all(node);
 	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
 		next = TAILQ_NEXT(k, link);
 		if (is_dead(k))
-			tree_end_image(k, WIRE_S_ENDED, -1, NULL);
+			images_end_image(k, WIRE_S_ENDED, -1, NULL);
 	}
 }
 
 void
-tree_end_all(struct node *node, bool gone)
+images_end_all(struct node *node, bool gone)
 {
 	struct keeper *k;
 
-	tree_adopt_all(node);
+	images_adopt_all(node);
 	while ((k = TAILQ_FIRST(&node->live)) != NULL) {
 		if (!gone && !is_dead(k))
 			k->unsure = true;
-		tree_end_image(k, WIRE_S_ENDED, -1, gone ? NULL :
+		images_end_image(k, WIRE_S_ENDED, -1, gone ? NULL :
 		    "the node was told to end");
 	}
 }
@@ -257,7 +257,7 @@ static struct keeper *
 parent_of(struct node *node, const struct keeper *k)
 {
 	struct keeper *parent = k->image.forked && k->image.parent != 0 ?
-	    tree_find(node, k->image.parent) : NULL;
+	    images_find(node, k->image.parent) : NULL;
 
 	if (parent == NULL || parent == k ||
 	    (parent->image.uid != k->image.uid &&
@@ -284,14 +284,14 @@ adopt_missed(struct node *node, struct keeper *k)
 	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm,
 	    (int)k->image.pid);
 	if (now != NULL && now->image.arrival < k->image.arrival) {
-		tree_end_image(now, WIRE_S_EXECED, -1, NULL);
+		images_end_image(now, WIRE_S_EXECED, -1, NULL);
 		now = NULL;
 	}
-	if (tree_join(k, name) < 0) {
+	if (images_join(k, name) < 0) {
 		report_image(&node->images->report, k);
 		keeper_unref(k);
 	} else if (now != NULL || k->image.pidfd < 0 || is_dead(k)) {
-		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 	} else {
 		watch_death(k);
 	}
@@ -318,12 +318,12 @@ adopt(struct node *node, struct keeper *k)
 	if (k->again)
 		arming_again(k, before);
 	if (before != NULL)
-		tree_end_image(before, is_dead(before) || k->again ?
+		images_end_image(before, is_dead(before) || k->again ?
 		    WIRE_S_ENDED : WIRE_S_EXECED, -1, k->again ?
 		    "it was not drained, and has said hello again" : NULL);
 	snprintf(name, sizeof name, "ALLOCLOG.%s.%d", k->image.comm,
 	    (int)k->image.pid);
-	if (tree_join(k, name) < 0) {
+	if (images_join(k, name) < 0) {
 		/* No row, and nobody will drain it: told as not watched. */
 		quota_uncount(k);
 		k->missed = true;
@@ -353,7 +353,7 @@ adopt_next_of(struct node *node, pid_t pid)
 }
 
 int
-tree_rejoin(struct keeper *k, uint32_t index, const char *name,
+images_rejoin(struct keeper *k, uint32_t index, const char *name,
     const uint8_t epoch[WIRE_EPOCH])
 {
 	int r = dstrm_restore(&k->node->dstrm, index, name, epoch, k);
@@ -373,20 +373,20 @@ tree_rejoin(struct keeper *k, uint32_t index, const char *name,
 }
 
 void
-tree_end_lost(struct node *node)
+images_end_lost(struct node *node)
 {
 	struct keeper *k, *next;
 
 	for (k = TAILQ_FIRST(&node->live); k != NULL; k = next) {
 		next = TAILQ_NEXT(k, link);
 		if (k->feed != NULL && k->image.pidfd < 0)
-			tree_end_image(k, WIRE_S_ENDED, -1,
+			images_end_image(k, WIRE_S_ENDED, -1,
 			    "it ended while the node was started again");
 	}
 }
 
 void
-tree_adopt_all(struct node *node)
+images_adopt_all(struct node *node)
 {
 	size_t n = hello_waiting(node->hello);
 	struct keeper *k;
@@ -396,11 +396,11 @@ tree_adopt_all(struct node *node)
 		adopt(node, k);
 		drain_beat(node);
 	}
-	tree_count_untold(node, hello_take_untold(node->hello));
+	images_count_untold(node, hello_take_untold(node->hello));
 }
 
 struct keeper *
-tree_find(struct node *node, uint64_t stream)
+images_find(struct node *node, uint64_t stream)
 {
 	struct keeper *k;
 
@@ -414,7 +414,7 @@ tree_find(struct node *node, uint64_t stream)
 }
 
 unsigned
-tree_live(const struct node *node)
+images_live(const struct node *node)
 {
 	const struct keeper *k;
 	unsigned n = 0;
@@ -425,7 +425,7 @@ tree_live(const struct node *node)
 }
 
 void
-tree_fini(struct node *node)
+images_fini(struct node *node)
 {
 	struct keepers *lists[] = { &node->live, &node->images->ended };
 	struct keeper *k;
@@ -433,8 +433,8 @@ tree_fini(struct node *node)
 	for (size_t i = 0; i < BASE_NELEM(lists); i++) {
 		while ((k = TAILQ_FIRST(lists[i])) != NULL) {
 			TAILQ_REMOVE(lists[i], k, link);
-			tree_unshelve(k);
-			tree_forget_row(k);
+			images_unshelve(k);
+			images_forget_row(k);
 			keeper_unref(k);
 		}
 	}
@@ -463,7 +463,7 @@ look_after(struct keeper *k, int64_t now)
 	if (proc_maps_has(k->image.pid, RING_NAME) != 0 || is_dead(k))
 		return;
 	/* What came between the last pass and the exec is in the rings still. */
-	tree_end_image(k, WIRE_S_EXECED, -1,
+	images_end_image(k, WIRE_S_EXECED, -1,
 	    "it runs a program without a stream now");
 }
 
@@ -473,7 +473,7 @@ look_for_joining(struct keeper *k, int64_t now)
 {
 	if (k->feed != NULL && !stream_feed_counts(k->feed)->joined &&
 	    now - k->visits.born_ms > JOIN_MS)
-		tree_end_image(k, WIRE_S_NO_DATA, -1, NULL);
+		images_end_image(k, WIRE_S_NO_DATA, -1, NULL);
 }
 
 static void
@@ -586,7 +586,7 @@ add_no_data(struct node *node, const struct found *f)
 	snprintf(k->image.reason, sizeof k->image.reason, "%s", f->why);
 	snprintf(name, sizeof name, "NODATA.%s.%d", k->image.comm,
 	    (int)k->image.pid);
-	if (tree_join(k, name) < 0) {
+	if (images_join(k, name) < 0) {
 		keeper_unref(k);
 		return NULL;
 	}
@@ -616,7 +616,7 @@ watch_no_data(struct node *node, const struct found *f)
  * name, or only another user, is what it was.
  */
 void
-tree_look_back(struct node *node, pid_t pid)
+images_look_back(struct node *node, pid_t pid)
 {
 	struct keeper *k = find_live(node, pid);
 	struct found f = { .pid = pid, .why = "it ran as another user, who "
@@ -632,7 +632,7 @@ tree_look_back(struct node *node, pid_t pid)
 	if (strcmp(comm, k->image.comm) == 0)
 		return;
 	f.ppid = k->image.ppid;
-	tree_end_image(k, WIRE_S_EXECED, -1,
+	images_end_image(k, WIRE_S_EXECED, -1,
 	    "it runs a program without a stream now");
 	add_no_data(node, &f);
 }
@@ -646,7 +646,7 @@ scan_done(uv_work_t *work, int status)
 	node->images->scanning = false;
 	if (status == 0 && !node->closing) {
 		/* Who said hello meanwhile has a stream. */
-		tree_adopt_all(node);
+		images_adopt_all(node);
 		for (size_t i = 0; i < s->n; i++)
 			if (find_live(node, s->found[i].pid) == NULL)
 				watch_no_data(node, &s->found[i]);
@@ -680,7 +680,7 @@ scan_start(struct node *node)
 }
 
 void
-tree_second(struct node *node)
+images_second(struct node *node)
 {
 	int64_t now = mono_ms(mono_now());
 	struct keeper *k, *next;
@@ -694,6 +694,6 @@ tree_second(struct node *node)
 			look_for_joining(k, now);
 	}
 	arming_second(node, now);
-	tree_forget_old(node);
+	images_forget_old(node);
 	scan_start(node);
 }

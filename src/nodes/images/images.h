@@ -15,10 +15,10 @@
  * gives a forked child its parent's blocks, report.c writes a line for each end.
  *
  * Example
- *	tree_init(node);
- *	each wake-up of the loop:	tree_adopt_all(node);
- *	each second:			tree_second(node);
- *	at the end:			tree_end_all(node, gone); tree_fini(node);
+ *	images_init(node);
+ *	each wake-up of the loop:	images_adopt_all(node);
+ *	each second:			images_second(node);
+ *	at the end:			images_end_all(node, gone); images_fini(node);
  */
 #ifndef NODES_IMAGES_H
 #define NODES_IMAGES_H
@@ -46,82 +46,82 @@ struct images {
 	bool scanning;			/* a scan for processes without a stream is on */
 };
 
-void tree_init(struct node *);
+void images_init(struct node *);
 
 /* Everything that hello.c has taken in since the last call. */
-void tree_adopt_all(struct node *);
+void images_adopt_all(struct node *);
 
 /* A row for the keeper, which is live from now on; owns its reference. */
-int tree_join(struct keeper *, const char *name);
+int images_join(struct keeper *, const char *name);
 
 /*
  * The same with the row that it had in the process of the node before this
  * one.  It is freed on failure.
  */
-int tree_rejoin(struct keeper *, uint32_t index, const char *name,
+int images_rejoin(struct keeper *, uint32_t index, const char *name,
     const uint8_t epoch[WIRE_EPOCH]);
 /* Targets of which no process was found end now. */
-void tree_end_lost(struct node *);
+void images_end_lost(struct node *);
 
 /* The image is over: last drain, report line, row stays. */
-void tree_end_image(struct keeper *, enum wire_state, int32_t status,
+void images_end_image(struct keeper *, enum wire_state, int32_t status,
     const char *reason);
 
 /*
  * The process `pid` has ended, and is not reaped yet: was it still the image
  * that is known?
  */
-void tree_look_back(struct node *, pid_t pid);
+void images_look_back(struct node *, pid_t pid);
 /* It has been reaped. */
-void tree_reaped(struct node *, pid_t pid, int32_t status);
+void images_reaped(struct node *, pid_t pid, int32_t status);
 
 /* Those whose process is gone end now. */
-void tree_end_dead(struct node *);
+void images_end_dead(struct node *);
 /* Every image still live ends now: the last process is gone, or the node goes. */
-void tree_end_all(struct node *, bool gone);
+void images_end_all(struct node *, bool gone);
 
 /* Once a second. */
-void tree_second(struct node *);
+void images_second(struct node *);
 
 /* By the id that its target was told, while its row stands; else NULL. */
-struct keeper *tree_find(struct node *, uint64_t stream);
+struct keeper *images_find(struct node *, uint64_t stream);
 
 /*
  * Will our supervisor tell how that process has ended?  It is then not reaped
  * before we have looked at it.
  */
-bool tree_is_told_end_of(const struct node *, pid_t);
+bool images_is_told_end_of(const struct node *, pid_t);
 
 /* Processes and generators that live. */
-unsigned tree_live(const struct node *);
+unsigned images_live(const struct node *);
 
 /* Frees all rows. */
-void tree_fini(struct node *);
+void images_fini(struct node *);
 
 /* --- ended.c --------------------------------------------------------- */
 
 /* Takes its row away, if it has one. */
-void tree_forget_row(struct keeper *);
+void images_forget_row(struct keeper *);
 /* It is among those that have ended from now on. */
-void tree_put_ended(struct keeper *);
+void images_put_ended(struct keeper *);
 /*
  * A row of one that has ended, the oldest of the user who has the most of them,
  * makes room for another; false: there is none.
  */
-bool tree_make_room(struct node *);
+bool images_make_room(struct node *);
 /* Images that had no stream and never had a row. */
-void tree_count_untold(struct node *, uint64_t images);
+void images_count_untold(struct node *, uint64_t images);
 /* The node's numbers of STATS, those of WIRE_N_GONE. */
-void tree_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
-/* An image that has just ended: its list counts among those of tree_trim(). */
-void tree_shelve(struct keeper *);
+void images_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
+/* An image that has just ended: its list counts among those of images_trim(). */
+void images_shelve(struct keeper *);
 /* It is not there any more, or is nobody's to drop; nothing where it was not. */
-void tree_unshelve(struct keeper *);
+void images_unshelve(struct keeper *);
 /* Gives up the list of one that has ended; its row stays. */
-void tree_drop(struct keeper *);
+void images_drop(struct keeper *);
 /* Lists of ended images: the last few, and not more memory than agreed. */
-void tree_trim(struct node *);
+void images_trim(struct node *);
 /* Rows of ended images, likewise: once a second. */
-void tree_forget_old(struct node *);
+void images_forget_old(struct node *);
 
 #endif

@@ -135,7 +135,7 @@ keeper_control(struct keeper *k, const struct rec *rec)
 		break;
 	case REC_CTL_REGION:
 	case REC_CTL_REGION_END:
-		known_control(&k->known, rec);
+		region_set_control(&k->regions, rec);
 		keeper_kept_known(k);
 		break;
 	case REC_CTL_STOP:

@@ -30,7 +30,7 @@
  * Example: a generator
  *	keeper_new(&k, node, &(struct keeper_opts){ .max = 4096 }, NULL);
  *	k->source = make_records;
- *	tree_join(k, "ALLOCLOG");	in images.h: it is visited from now on
+ *	images_join(k, "ALLOCLOG");	in images.h: it is visited from now on
  */
 #ifndef NODES_KEEPER_H
 #define NODES_KEEPER_H
@@ -200,7 +200,7 @@ struct keeper {
 	struct blklist *oracle;		/* literal, beside it; NULL unless asked for */
 	uint64_t first;			/* sequence number that the queue began with */
 	struct stream_types *types;	/* lives and goes with the list */
-	struct known known;		/* regions, as its threads have said */
+	struct region_set regions;		/* regions, as its threads have said */
 	struct stream_sites *sites;	/* a reference, shared with whom it forked; NULL: classic */
 	struct keeper_last last;
 
@@ -285,7 +285,7 @@ extern const struct stream_sink keeper_sink;
 
 /*
  * The image is over: drains what is left and says in which state it stays.
- * The list is kept until tree_drop().
+ * The list is kept until images_drop().
  */
 void keeper_end(struct keeper *, enum wire_state, int32_t status,
     const char *reason);

@@ -255,7 +255,7 @@ write_slot(struct keeper *k, unsigned s)
 		kk->types_changed[s] = false;
 	}
 	if (kk->known_changed[s]) {
-		slot->known = k->known;
+		slot->known = k->regions;
 		slot->has_known = true;
 		kk->known_changed[s] = false;
 	}

@@ -88,7 +88,7 @@ struct kept_slot {
 	struct peak peak;
 	uint32_t threads;
 	struct stream_types types;
-	struct known known;
+	struct region_set known;
 };
 
 struct keeper_kept {

@@ -1,4 +1,3 @@
-/* See kept_node.h. */
 #include <stdatomic.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * node: what the rooms of pageknode share.  One loop, one thread; beside it the
  * thread that accepts targets (hello.c), the one that makes keepers in advance
- * (keeper_pool.c), a sleeping thread for each calm target (bell.c) and libuv's workers
- * (symbols, /proc).
+ * (keeper_pool.c), a sleeping thread for each calm target (drain.c) and libuv's
+ * workers (symbols, /proc).
  *
  * A room includes the headers of the rooms below it.  The state of a room above
  * the keepers is its own: here is only a pointer to it.  What a room below needs
@@ -40,7 +40,7 @@ struct images;
 struct listings;
 struct lookup;
 struct node;
-struct own;
+struct self_watch;
 struct quota;
 struct run;
 struct serve;
@@ -89,7 +89,7 @@ struct node {
 	uv_timer_t second;
 	_Atomic bool awake;		/* some target logs, as far as is known */
 
-	struct own *own;
+	struct self_watch *self_watch;
 	struct hello *hello;
 	struct quota *quota;		/* live targets that have a stream */
 	struct images *images;

@@ -1,4 +1,3 @@
-/* See peak.h. */
 #include "keeper.h"
 #include "node.h"
 

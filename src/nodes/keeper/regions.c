@@ -10,7 +10,7 @@
 #include "regions.h"
 
 static void
-overrun(struct known *kn)
+overrun(struct region_set *kn)
 {
 	kn->overrun = true;
 	kn->n = kn->nended = 0;
@@ -18,7 +18,7 @@ overrun(struct known *kn)
 
 /* False: it is the end that came before this beginning, or there is none. */
 static bool
-take_ended(struct known *kn, uint32_t no)
+take_ended(struct region_set *kn, uint32_t no)
 {
 	for (unsigned i = 0; i < kn->nended; i++)
 		if (kn->ended[i] == no) {
@@ -29,7 +29,7 @@ take_ended(struct known *kn, uint32_t no)
 }
 
 static void
-begins(struct known *kn, uint32_t no, const struct rec *rec)
+begins(struct region_set *kn, uint32_t no, const struct rec *rec)
 {
 	struct wire_region *r;
 	char name[9] = "";
@@ -37,7 +37,7 @@ begins(struct known *kn, uint32_t no, const struct rec *rec)
 	if (take_ended(kn, no) || rec_size(rec) == 0 ||
 	    rec_size(rec) > REC_ADDR_MASK - rec_addr(rec))
 		return;
-	if (kn->n == KNOWN_MAX) {
+	if (kn->n == REGION_SET_MAX) {
 		overrun(kn);
 		return;
 	}
@@ -54,21 +54,21 @@ begins(struct known *kn, uint32_t no, const struct rec *rec)
 }
 
 static void
-ends(struct known *kn, uint32_t no)
+ends(struct region_set *kn, uint32_t no)
 {
 	for (unsigned i = 0; i < kn->n; i++)
 		if (kn->at[i].no == no) {
 			kn->at[i] = kn->at[--kn->n];
 			return;
 		}
-	if (kn->nended == KNOWN_MAX)
+	if (kn->nended == REGION_SET_MAX)
 		overrun(kn);
 	else
 		kn->ended[kn->nended++] = no;
 }
 
 void
-known_control(struct known *kn, const struct rec *rec)
+region_set_control(struct region_set *kn, const struct rec *rec)
 {
 	uint32_t no = (uint32_t)(rec->w[2] >> 32);
 
@@ -89,7 +89,7 @@ overlap(const struct wire_region *a, const struct wire_region *b)
 
 /* Another one lies over it that began later. */
 static bool
-is_covered(const struct known *kn, unsigned i)
+is_covered(const struct region_set *kn, unsigned i)
 {
 	for (unsigned k = 0; k < kn->n; k++)
 		if (k != i && overlap(&kn->at[k].region, &kn->at[i].region) &&
@@ -108,7 +108,7 @@ by_base(const void *a, const void *b)
 }
 
 size_t
-known_get(const struct known *kn, struct wire_region *out)
+region_set_get(const struct region_set *kn, struct wire_region *out)
 {
 	size_t n = 0;
 
@@ -121,11 +121,11 @@ known_get(const struct known *kn, struct wire_region *out)
 }
 
 bool
-known_is_whole(const struct known *kn)
+region_set_is_valid(const struct region_set *kn)
 {
-	for (unsigned i = 0; i < kn->n && kn->n <= KNOWN_MAX; i++)
+	for (unsigned i = 0; i < kn->n && kn->n <= REGION_SET_MAX; i++)
 		if (kn->at[i].region.size == 0 || memchr(kn->at[i].region.name,
 		    '\0', sizeof kn->at[i].region.name) == NULL)
 			return false;
-	return kn->n <= KNOWN_MAX && kn->nended <= KNOWN_MAX;
+	return kn->n <= REGION_SET_MAX && kn->nended <= REGION_SET_MAX;
 }

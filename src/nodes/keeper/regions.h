@@ -23,29 +23,29 @@
 #include "../../stream/wire/wire.h"
 
 /* More than a target has at once: their ends may be on their way. */
-#define KNOWN_MAX (2 * WIRE_REGIONS_MAX)
+#define REGION_SET_MAX (2 * WIRE_REGIONS_MAX)
 
-struct known_region {
+struct region_set_region {
 	uint32_t no;
 	struct wire_region region;
 };
 
 /* As all zeros: none. */
-struct known {
+struct region_set {
 	uint32_t change;		/* counts up */
 	uint16_t n, nended;
 	bool overrun;
-	struct known_region at[KNOWN_MAX];
-	uint32_t ended[KNOWN_MAX];	/* numbers of ends whose beginning has not come */
+	struct region_set_region at[REGION_SET_MAX];
+	uint32_t ended[REGION_SET_MAX];	/* numbers of ends whose beginning has not come */
 };
 
 /* A control record of a region, from a target: outside data. */
-void known_control(struct known *, const struct rec *);
+void region_set_control(struct region_set *, const struct rec *);
 
 /* In address order, none overlapping, at most WIRE_REGIONS_MAX. */
-size_t known_get(const struct known *, struct wire_region *out);
+size_t region_set_get(const struct region_set *, struct wire_region *out);
 
 /* Read from memory that outlives a process: is it as it may be? */
-bool known_is_whole(const struct known *);
+bool region_set_is_valid(const struct region_set *);
 
 #endif

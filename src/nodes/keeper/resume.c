@@ -67,7 +67,7 @@ read_slot(struct keeper *k, const struct kept_slot *slot)
 	k->numbers.marks = slot->marks;
 	k->peak = slot->peak;
 	if (slot->has_known)
-		k->known = slot->known;
+		k->regions = slot->known;
 }
 
 static int
@@ -194,7 +194,7 @@ static bool
 is_whole(const struct kept_image *i, const struct kept_slot *slot)
 {
 	return slot->threads <= KEEPER_THREADS_MAX + 1 &&
-	    known_is_whole(&slot->known) &&
+	    region_set_is_valid(&slot->known) &&
 	    slot->state >= WIRE_S_LIVE && slot->state <= WIRE_S_DORMANT &&
 	    is_text(slot->name, sizeof slot->name) &&
 	    is_text(slot->reason, sizeof slot->reason) &&

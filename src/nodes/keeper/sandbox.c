@@ -1,4 +1,3 @@
-/* See sandbox.h. */
 #include <errno.h>
 
 #include "../host/proc.h"

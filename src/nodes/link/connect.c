@@ -24,9 +24,9 @@
  */
 
 uint32_t
-again_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random)
+retry_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random)
 {
-	uint64_t longest = AGAIN_FIRST_MS;
+	uint64_t longest = RETRY_FIRST_MS;
 
 	while (tries-- > 0 && longest < most_ms)
 		longest *= 2;
@@ -36,7 +36,7 @@ again_wait_ms(unsigned tries, uint32_t most_ms, uint32_t random)
 }
 
 uint32_t
-again_draw_ms(unsigned tries, uint32_t most_ms)
+retry_draw_ms(unsigned tries, uint32_t most_ms)
 {
 	uint32_t random = 0;
 
@@ -44,7 +44,7 @@ again_draw_ms(unsigned tries, uint32_t most_ms)
 	if (getrandom(&random, sizeof random, GRND_NONBLOCK) !=
 	    (ssize_t)sizeof random)
 		random = UINT32_MAX;
-	return again_wait_ms(tries, most_ms, random);
+	return retry_wait_ms(tries, most_ms, random);
 }
 
 /* --- by path ------------------------------------------------------------ */
@@ -99,14 +99,14 @@ path_lost(void *arg, int err, char *why, size_t cap)
 }
 
 int
-again_by_path(struct nodes_way *way, const char *path)
+retry_by_path(struct nodes_way *way, const char *path)
 {
 	*way = (struct nodes_way){
 		.start = path_start,
 		.lost = path_lost,
 		.fini = free,
 		.arg = strdup(path),
-		.most_ms = AGAIN_MOST_LOCAL_MS,
+		.most_ms = RETRY_MOST_LOCAL_MS,
 	};
 	return way->arg == NULL ? -ENOMEM : 0;
 }
@@ -115,7 +115,7 @@ int
 nodes_connect(struct nodes_link **out, uv_loop_t *loop, const char *path)
 {
 	struct nodes_way way;
-	int r = again_by_path(&way, path);
+	int r = retry_by_path(&way, path);
 
 	if (r < 0)
 		return r;
@@ -267,7 +267,7 @@ nodes_connect_later(struct nodes_link **out, uv_loop_t *loop)
 		.lost = later_lost,
 		.fini = free,
 		.arg = calloc(1, sizeof(bool)),
-		.most_ms = AGAIN_MOST_LOCAL_MS,
+		.most_ms = RETRY_MOST_LOCAL_MS,
 	};
 
 	if (way.arg == NULL)
@@ -317,7 +317,7 @@ give_way(struct nodes_link *link, const struct node_opts *start, pid_t pid)
 	if (nodes_folder(folder, sizeof folder) < 0 ||
 	    (size_t)snprintf(path, sizeof path, "%s/%s.%d", folder,
 	    start->hello != NULL ? RUN_SOCKET_ALONE : RUN_SOCKET,
-	    (int)pid) >= sizeof path || again_by_path(&way, path) < 0)
+	    (int)pid) >= sizeof path || retry_by_path(&way, path) < 0)
 		return;
 	link_way(link, &way);
 }

@@ -307,8 +307,8 @@ come_back(struct nodes_link *link, int err)
 		return;
 	}
 	ms = way->delay_ms != NULL ? way->delay_ms(way->arg, link->tries) :
-	    again_draw_ms(link->tries, way->most_ms != 0 ? way->most_ms :
-	    AGAIN_MOST_MS);
+	    retry_draw_ms(link->tries, way->most_ms != 0 ? way->most_ms :
+	    RETRY_MOST_MS);
 	wait_ms(link, ms > link->retry_ms ? ms : link->retry_ms);
 }
 
@@ -331,7 +331,7 @@ lose(struct nodes_link *link, enum nodes_state fault, int err,
 	link->line = NULL;
 	uv_timer_stop(&link->timer);
 	link->due_ms = 0;
-	if (link->up_ms != 0 && now - link->up_ms >= AGAIN_STEADY_MS)
+	if (link->up_ms != 0 && now - link->up_ms >= RETRY_STEADY_MS)
 		link->tries = 0;
 	link->up_ms = 0;
 	link->losses++;
@@ -621,7 +621,7 @@ patience_ms(const struct nodes_link *link)
 {
 	return link->way.patience_ms != NULL ?
 	    link->way.patience_ms(link->way.arg, link->tries) :
-	    AGAIN_PATIENCE_MS;
+	    RETRY_PATIENCE_MS;
 }
 
 static void

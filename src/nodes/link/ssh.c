@@ -627,8 +627,8 @@ far_patience_ms(void *arg, unsigned tries)
 	if (far->opts.may_ask)
 		return ASKING_MS;
 	/* This try is counted already. */
-	return tries < AGAIN_PATIENCE_MS / PATIENCE_MS ?
-	    tries * PATIENCE_MS : AGAIN_PATIENCE_MS;
+	return tries < RETRY_PATIENCE_MS / PATIENCE_MS ?
+	    tries * PATIENCE_MS : RETRY_PATIENCE_MS;
 }
 
 static void

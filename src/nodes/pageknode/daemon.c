@@ -1,4 +1,3 @@
-/* See daemon.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -272,7 +271,7 @@ on_interrupt(uv_signal_t *sig, int signum)
 
 	(void)signum;
 	/* As by SIGTERM. */
-	tree_end_all(node, false);
+	images_end_all(node, false);
 	uv_stop(node->loop);
 }
 
@@ -309,12 +308,12 @@ own_stream(struct node *node)
 	if (r < 0)
 		return r;
 	snprintf(k->image.comm, sizeof k->image.comm, "pageknode");
-	r = tree_join(k, DAEMON_OWN_STREAM);
+	r = images_join(k, DAEMON_OWN_STREAM);
 	if (r < 0) {
 		keeper_unref(k);
 		return r;
 	}
-	own_join(node, k);
+	self_watch_join(node, k);
 	return 0;
 }
 

@@ -107,8 +107,8 @@ on_second(uv_timer_t *timer)
 	struct node *node = timer->data;
 
 	serve_second(node);
-	own_second(node, mono_ms(mono_now()));
-	tree_second(node);
+	self_watch_second(node, mono_ms(mono_now()));
+	images_second(node);
 	friendly_second(&node->friendly, node->loop);
 	listings_second(node);
 	fdstore_second(&node->store.fds);
@@ -130,7 +130,7 @@ check_done(struct node *node)
 
 /* The states of the rooms, in one piece of the heap. */
 struct rooms {
-	struct own own;
+	struct self_watch self_watch;
 	struct hello hello;
 	struct quota quota;
 	struct images images;
@@ -148,7 +148,7 @@ make_rooms(struct node *node)
 
 	if (rooms == NULL)
 		return -ENOMEM;
-	node->own = &rooms->own;
+	node->self_watch = &rooms->self_watch;
 	node->hello = &rooms->hello;
 	node->quota = &rooms->quota;
 	node->images = &rooms->images;
@@ -160,12 +160,12 @@ make_rooms(struct node *node)
 	return 0;
 }
 
-/* `own` is the first room. */
+/* `self_watch` is the first room. */
 static void
 free_rooms(struct node *node)
 {
-	free(node->own);
-	node->own = NULL;
+	free(node->self_watch);
+	node->self_watch = NULL;
 }
 
 static bool
@@ -175,7 +175,7 @@ is_connected(struct node *node, uint64_t conn)
 }
 
 static const struct node_hooks hooks = {
-	.adopt = tree_adopt_all,
+	.adopt = images_adopt_all,
 	.check_done = check_done,
 	.is_connected = is_connected,
 	.stat_command = run_stat,
@@ -200,7 +200,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	access_init(&node->access, opts->system, opts->roles);
 	quota_init(node->quota);
 	TAILQ_INIT(&node->live);
-	tree_init(node);
+	images_init(node);
 	name_node(node);
 	if (getrandom(node->id, sizeof node->id, 0) < 0 ||
 	    getrandom(node->boot, sizeof node->boot, 0) < 0) {
@@ -224,7 +224,7 @@ node_init(struct node *node, uv_loop_t *loop, const struct node_opts *opts)
 	if (r < 0)
 		goto no_serve;
 	lookup_init(node);
-	own_init(node);
+	self_watch_init(node);
 	bells_init(&node->bells);
 	node->second.data = node;
 	uv_timer_init(loop, &node->second);
@@ -249,7 +249,7 @@ node_close(struct node *node)
 	daemon_close(node);
 	lookup_close(node);
 	run_close(node);
-	tree_end_all(node, node->command.ended);
+	images_end_all(node, node->command.ended);
 	device_close(node);
 	tend_report(node);
 	uv_close((uv_handle_t *)&node->second, NULL);
@@ -260,13 +260,13 @@ node_close(struct node *node)
 void
 node_fini(struct node *node)
 {
-	tree_fini(node);
+	images_fini(node);
 	kept_node_fini(node);
 	fdstore_close(&node->store.fds);
 	bells_fini(&node->bells);
 	hello_fini(node->hello);
 	serve_fini(node);
-	own_fini(node);
+	self_watch_fini(node);
 	lookup_fini(node);
 	friendly_fini(&node->friendly);
 	report_close(&node->images->report);
@@ -353,7 +353,7 @@ serve(struct node *node)
 {
 	if (node->opts.fd >= 0 && serve_add(node, node->opts.fd) < 0)
 		close(node->opts.fd);
-	tree_adopt_all(node);
+	images_adopt_all(node);
 	node_check_done(node);
 	uv_run(node->loop, UV_RUN_DEFAULT);
 }

@@ -17,13 +17,13 @@
 #include "../serve/serve.h"
 #include "../supervisor/command.h"
 #include "../supervisor/supervisor.h"
-#include "../supervisor/ward.h"
+#include "../supervisor/reaper.h"
 #include "../takeover/takeover.h"
 #include "daemon.h"
 #include "run.h"
 
 /* A page that was connected to the process before us tries at least this often. */
-#define PAGE_RETURNS_MS (2 * AGAIN_MOST_LOCAL_MS)
+#define PAGE_RETURNS_MS (2 * RETRY_MOST_LOCAL_MS)
 
 /* --- the command -------------------------------------------------------- */
 
@@ -156,7 +156,7 @@ run_begin(struct node *node, const char *folder)
 	if (watches && hello_start(node->hello) < 0)
 		snprintf(run->reason, sizeof run->reason,
 		    "no thread left to answer targets");
-	fdstore_insist(&node->store.fds, "READY=1\n" WARD_RUN);
+	fdstore_insist(&node->store.fds, "READY=1\n" REAPER_RUN);
 	return 0;
 }
 
@@ -170,12 +170,12 @@ tree_ended(struct node *node)
 	hello_stop(node->hello);
 	node->command.ended = true;
 	run->ended_ms = base_wall_ms();
-	tree_end_all(node, true);
+	images_end_all(node, true);
 }
 
 /*
- * Who came in before it ended is adopted before it is ended.  The ward shows no
- * other end before it has our word for this one.
+ * Who came in before it ended is adopted before it is ended.  The supervisor
+ * shows no other end before it has our word for this one.
  */
 static void
 child_ended(struct node *node, pid_t pid, int32_t status)
@@ -183,11 +183,11 @@ child_ended(struct node *node, pid_t pid, int32_t status)
 	struct run *run = node->run;
 	char word[32];
 
-	tree_adopt_all(node);
-	tree_look_back(node, pid);
-	snprintf(word, sizeof word, WARD_REAP "%d", (int)pid);
+	images_adopt_all(node);
+	images_look_back(node, pid);
+	snprintf(word, sizeof word, REAPER_REAP "%d", (int)pid);
 	fdstore_insist(&node->store.fds, word);
-	tree_reaped(node, pid, status);
+	images_reaped(node, pid, status);
 	if (pid == run->root || (run->root == 0 && run->status < 0))
 		run->status = status;
 }
@@ -200,17 +200,17 @@ run_told(struct node *node, const char *word)
 
 	if (node->opts.argv == NULL || node->command.ended)
 		return;
-	if (sscanf(word, WARD_STARTED "%d %d", &pid, &status) == 2) {
+	if (sscanf(word, REAPER_STARTED "%d %d", &pid, &status) == 2) {
 		run->root = pid;
 		run->status = status;
 		command_release_stdio();
-	} else if (sscanf(word, WARD_NOTRUN "%d %d", &pid, &status) == 2) {
+	} else if (sscanf(word, REAPER_NOTRUN "%d %d", &pid, &status) == 2) {
 		not_run(node, pid);
 		run->status = status;
 		command_release_stdio();
-	} else if (sscanf(word, WARD_ENDED "%d %d", &pid, &status) == 2) {
+	} else if (sscanf(word, REAPER_ENDED "%d %d", &pid, &status) == 2) {
 		child_ended(node, pid, status);
-	} else if (strcmp(word, WARD_OVER) == 0) {
+	} else if (strcmp(word, REAPER_OVER) == 0) {
 		tree_ended(node);
 	}
 	node_check_done(node);
@@ -228,7 +228,7 @@ run_deserted(struct node *node)
 	node->command.deserted = true;
 	snprintf(node->run->reason, sizeof node->run->reason, "the process that "
 	    "waited for the command is gone: how it ends is not known");
-	tree_end_dead(node);
+	images_end_dead(node);
 	run_second(node);
 }
 
@@ -238,8 +238,8 @@ run_second(struct node *node)
 	if (!node->command.deserted || node->command.ended)
 		return;
 	/* Who has said hello by now lives, though nobody has adopted him yet. */
-	tree_adopt_all(node);
-	if (tree_live(node) == 0) {
+	images_adopt_all(node);
+	if (images_live(node) == 0) {
 		tree_ended(node);
 		node_check_done(node);
 	}
@@ -259,7 +259,7 @@ on_term(uv_signal_t *sig, int signum)
 
 	(void)signum;
 	/* Reported as far as they got; they go on without us. */
-	tree_end_all(node, false);
+	images_end_all(node, false);
 	uv_stop(node->loop);
 }
 

@@ -1,7 +1,7 @@
 /*
  * run: the command that the node was started for, and its process tree.
  *
- * The command is our supervisor's child (ward.h), which tells us of each process
+ * The command is our supervisor's child (reaper.h), which tells us of each process
  * of the tree that it has to reap, and when there is none left.  So both outlive
  * this process: the next one hears the same, and listens at the same path.
  */

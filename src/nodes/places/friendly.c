@@ -1,4 +1,3 @@
-/* See friendly.h. */
 #include <string.h>
 
 #include "../../base/base.h"

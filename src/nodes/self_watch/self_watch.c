@@ -1,4 +1,3 @@
-/* See self_watch.h. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -86,14 +85,15 @@ tick(struct node *node)
 	struct keeper *k = node->own_stream;
 
 	if (k != NULL)
-		k->source.now_ms = mono_ms(mono_now()) + node->own->clock_ms;
+		k->source.now_ms =
+		    mono_ms(mono_now()) + node->self_watch->clock_ms;
 }
 
 static void
 on_event(void *arg, const struct allocp_event *e)
 {
 	struct node *node = arg;
-	struct own *own = node->own;
+	struct self_watch *own = node->self_watch;
 	struct keeper *k = node->own_stream;
 	struct blklist_info info = { .node = own->requester };
 	bool described = own->requester != 0 || own->name != NULL;
@@ -117,13 +117,13 @@ on_event(void *arg, const struct allocp_event *e)
 static void *
 make(struct node *node, size_t size, enum rec_type type)
 {
-	return AllocP(node->own->memory, size, (uint8_t)type);
+	return AllocP(node->self_watch->memory, size, (uint8_t)type);
 }
 
 static void
 unmake(struct node *node, void *block)
 {
-	FreeP(node->own->memory, block);
+	FreeP(node->self_watch->memory, block);
 }
 
 /* --- requests ----------------------------------------------------------- */
@@ -141,7 +141,7 @@ address(const void *block)
 }
 
 static bool
-is_remote(const struct node *node, const struct own_page *p)
+is_remote(const struct node *node, const struct self_watch_page *p)
 {
 	return p->away || (p->from != 0 && p->from != node->number);
 }
@@ -166,13 +166,13 @@ asked_of(struct own_request *r)
 }
 
 static void
-end(struct node *node, struct own_page *p)
+end(struct node *node, struct self_watch_page *p)
 {
 	struct own_request *r = p->request;
 
 	p->request = NULL;
-	TAILQ_REMOVE(&node->own->pages, p, link);
-	node->own->requests--;
+	TAILQ_REMOVE(&node->self_watch->pages, p, link);
+	node->self_watch->requests--;
 	if (r->type == TYPE_ACREQ) {
 		struct own_acreq *ac = (struct own_acreq *)r;
 
@@ -184,16 +184,16 @@ end(struct node *node, struct own_page *p)
 
 /* All three, or none. */
 static struct own_request *
-make_remote(struct node *node, const struct own_page *p)
+make_remote(struct node *node, const struct self_watch_page *p)
 {
 	uint16_t friendly = friendly_get(&node->friendly, p->from);
 	struct own_ahdrmsg *reply;
 	struct own_acreq *ac;
 	struct own_what *what;
 
-	node->own->requester = friendly;
+	node->self_watch->requester = friendly;
 	ac = make(node, sizeof *ac, TYPE_ACREQ);
-	node->own->requester = 0;
+	node->self_watch->requester = 0;
 	if (ac == NULL)
 		return NULL;
 	what = make(node, sizeof *what, TYPE_INTPTRS);
@@ -220,7 +220,7 @@ make_local(struct node *node)
 }
 
 static void
-begin(struct node *node, struct own_page *p, int64_t now)
+begin(struct node *node, struct self_watch_page *p, int64_t now)
 {
 	bool remote = is_remote(node, p);
 	struct own_request *r = remote ? make_remote(node, p) :
@@ -234,18 +234,19 @@ begin(struct node *node, struct own_page *p, int64_t now)
 	r->pid = (uint32_t)p->pid;
 	r->conn = p->id;
 	p->request = r;
-	TAILQ_INSERT_TAIL(&node->own->pages, p, link);
-	node->own->requests++;
+	TAILQ_INSERT_TAIL(&node->self_watch->pages, p, link);
+	node->self_watch->requests++;
 }
 
 void
-own_asked(struct node *node, struct own_page *p, const struct keeper *k)
+self_watch_asked(
+    struct node *node, struct self_watch_page *p, const struct keeper *k)
 {
 	int64_t now = mono_ms(mono_now());
 	struct own_what *what;
 
 	tick(node);
-	if (node->own->memory == NULL)
+	if (node->self_watch->memory == NULL)
 		return;
 	if (p->request != NULL && what_of(p->request)->index != k->index)
 		end(node, p);
@@ -263,7 +264,7 @@ own_asked(struct node *node, struct own_page *p, const struct keeper *k)
 }
 
 void
-own_gone(struct node *node, struct own_page *p)
+self_watch_gone(struct node *node, struct self_watch_page *p)
 {
 	tick(node);
 	if (p->request != NULL)
@@ -274,12 +275,12 @@ own_gone(struct node *node, struct own_page *p)
 static void
 tell_damage(struct node *node)
 {
-	uint64_t damaged = allocp_counts(node->own->memory)->damaged;
+	uint64_t damaged = allocp_counts(node->self_watch->memory)->damaged;
 	struct keeper *k = node->own_stream;
 
-	if (k == NULL || damaged == node->own->told)
+	if (k == NULL || damaged == node->self_watch->told)
 		return;
-	node->own->told = damaged;
+	node->self_watch->told = damaged;
 	snprintf(k->image.reason, sizeof k->image.reason,
 	    "headers of its blocks that were "
 	    "overwritten: %llu",
@@ -287,19 +288,19 @@ tell_damage(struct node *node)
 }
 
 void
-own_second(struct node *node, int64_t now)
+self_watch_second(struct node *node, int64_t now)
 {
-	struct own_page *p, *next;
+	struct self_watch_page *p, *next;
 
-	if (node->own->memory == NULL)
+	if (node->self_watch->memory == NULL)
 		return;
 	tick(node);
-	for (p = TAILQ_FIRST(&node->own->pages); p != NULL; p = next) {
+	for (p = TAILQ_FIRST(&node->self_watch->pages); p != NULL; p = next) {
 		next = TAILQ_NEXT(p, link);
 		if (now - *asked_of(p->request) < OWN_LAPSE_MS)
 			continue;
 		end(node, p);
-		node->own->lapsed++;
+		node->self_watch->lapsed++;
 	}
 	tell_damage(node);
 }
@@ -307,9 +308,9 @@ own_second(struct node *node, int64_t now)
 /* --- local applications ------------------------------------------------- */
 
 void
-own_app(struct node *node, enum own_app which)
+self_watch_app(struct node *node, enum self_watch_app which)
 {
-	struct own *own = node->own;
+	struct self_watch *own = node->self_watch;
 	struct own_lastat *app = own->app[which];
 
 	if (own->memory == NULL)
@@ -329,11 +330,11 @@ own_app(struct node *node, enum own_app which)
 }
 
 int
-own_app_find(const struct node *node, const char *name, size_t len,
+self_watch_app_find(const struct node *node, const char *name, size_t len,
     uint32_t *index)
 {
 	for (uint32_t i = 0; i < OWN_APPS; i++) {
-		const struct own_lastat *app = node->own->app[i];
+		const struct own_lastat *app = node->self_watch->app[i];
 
 		if (app == NULL || len != sizeof app->name ||
 		    memcmp(app->name, name, len) != 0)
@@ -345,9 +346,9 @@ own_app_find(const struct node *node, const char *name, size_t len,
 }
 
 const char *
-own_app_name(const struct node *node, uint32_t index)
+self_watch_app_name(const struct node *node, uint32_t index)
 {
-	if (index >= OWN_APPS || node->own->app[index] == NULL)
+	if (index >= OWN_APPS || node->self_watch->app[index] == NULL)
 		return NULL;
 	return app_names[index];
 }
@@ -355,9 +356,9 @@ own_app_name(const struct node *node, uint32_t index)
 /* --- beginning and end, and what is known ------------------------------- */
 
 void
-own_init(struct node *node)
+self_watch_init(struct node *node)
 {
-	struct own *own = node->own;
+	struct self_watch *own = node->self_watch;
 	int r;
 
 	TAILQ_INIT(&own->pages);
@@ -370,16 +371,16 @@ own_init(struct node *node)
 }
 
 void
-own_fini(struct node *node)
+self_watch_fini(struct node *node)
 {
-	assert(node->own->requests == 0);
-	allocp_free(node->own->memory);
-	node->own->memory = NULL;
-	memset(node->own->app, 0, sizeof node->own->app);
+	assert(node->self_watch->requests == 0);
+	allocp_free(node->self_watch->memory);
+	node->self_watch->memory = NULL;
+	memset(node->self_watch->app, 0, sizeof node->self_watch->app);
 }
 
 void
-own_join(struct node *node, struct keeper *k)
+self_watch_join(struct node *node, struct keeper *k)
 {
 	/* Levels are the regions', and so is what belongs to a node. */
 	k->levels = true;
@@ -387,7 +388,7 @@ own_join(struct node *node, struct keeper *k)
 	for (unsigned code = TYPE_LASTAT; code <= TYPE_DSTREAM; code++)
 		k->types->by_code[code] = node->types.by_code[code];
 	keeper_types_changed(k);
-	if (node->own->memory == NULL)
+	if (node->self_watch->memory == NULL)
 		snprintf(k->image.reason, sizeof k->image.reason,
 		    "there was no memory "
 		    "below 4 GiB: requests of pages are not logged");
@@ -396,10 +397,10 @@ own_join(struct node *node, struct keeper *k)
 }
 
 void
-own_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
+self_watch_stat(const struct node *node, uint64_t n[WIRE_STATS_COUNT])
 {
-	n[WIRE_N_REQUESTS] = node->own->requests;
-	n[WIRE_N_REQUESTS_LAPSED] = node->own->lapsed;
+	n[WIRE_N_REQUESTS] = node->self_watch->requests;
+	n[WIRE_N_REQUESTS_LAPSED] = node->self_watch->lapsed;
 }
 
 static void
@@ -415,14 +416,14 @@ region_of(const struct allocp *memory, unsigned no, struct wire_region *out)
 }
 
 size_t
-own_regions(const struct node *node, struct wire_region *out, size_t max)
+self_watch_regions(const struct node *node, struct wire_region *out, size_t max)
 {
 	struct wire_region swap;
 
-	if (node->own->memory == NULL || max < ALLOCP_REGIONS)
+	if (node->self_watch->memory == NULL || max < ALLOCP_REGIONS)
 		return 0;
 	for (unsigned i = 0; i < ALLOCP_REGIONS; i++)
-		region_of(node->own->memory, i + 1, &out[i]);
+		region_of(node->self_watch->memory, i + 1, &out[i]);
 	/* They lie where there was room. */
 	if (out[0].base > out[1].base) {
 		swap = out[0];

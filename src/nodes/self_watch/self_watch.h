@@ -28,11 +28,11 @@
  * set, or when summer time ends.
  *
  * Example
- *	own_init(node);				before anybody is served
- *	own_join(node, keeper);			a node with an ALLOCLOG of its own
- *	answering a READ:	own_asked(node, page, k);
- *	each second:		own_second(node, mono_ms(mono_now()));
- *	a page leaves:		own_gone(node, page);
+ *	self_watch_init(node);				before anybody is served
+ *	self_watch_join(node, keeper);			a node with an ALLOCLOG of its own
+ *	answering a READ:	self_watch_asked(node, page, k);
+ *	each second:		self_watch_second(node, mono_ms(mono_now()));
+ *	a page leaves:		self_watch_gone(node, page);
  */
 #ifndef NODES_SELF_WATCH_H
 #define NODES_SELF_WATCH_H
@@ -55,8 +55,8 @@ struct keeper;
 struct node;
 
 /* A page, as its request needs it; request and again_ms are this file's. */
-struct own_page {
-	TAILQ_ENTRY(own_page) link;	/* in own->pages, with a request */
+struct self_watch_page {
+	TAILQ_ENTRY(self_watch_page) link;	/* in own->pages, with a request */
 	struct own_request *request;	/* for data, in blocks of self_watch.c; NULL none */
 	int64_t again_ms;		/* not before, for there was no room for it */
 	uint64_t id;			/* of its connection, never used again */
@@ -65,55 +65,55 @@ struct own_page {
 	bool away;			/* its bytes come from another machine */
 };
 
-enum own_app {
+enum self_watch_app {
 	OWN_MEMB,			/* keeps the lists of targets */
 	OWN_SYMB,			/* finds what lies at frames */
 	OWN_LIST,			/* stores listings */
 	OWN_APPS
 };
 
-struct own {
+struct self_watch {
 	struct allocp *memory;		/* NULL: there was none to be had */
 	int64_t clock_ms;		/* what its clock is ahead of the monotonic one */
 	uint16_t requester;		/* of the block that is being made; 0 none */
 	const char *name;		/* ... or the name that describes it; NULL none */
 	struct own_lastat *app[OWN_APPS];	/* NULL: not begun */
-	TAILQ_HEAD(, own_page) pages;	/* with a request */
+	TAILQ_HEAD(, self_watch_page) pages;	/* with a request */
 	unsigned requests;		/* that are served now */
 	uint64_t lapsed;
 	uint64_t told;			/* damaged headers that its stream's reason tells */
 };
 
 /* Never fails: a node without such memory serves its pages too, and says so. */
-void own_init(struct node *);
-void own_fini(struct node *);
+void self_watch_init(struct node *);
+void self_watch_fini(struct node *);
 /* The keeper is the node's own: it gets the records from here on. */
-void own_join(struct node *, struct keeper *);
+void self_watch_join(struct node *, struct keeper *);
 
 /*
  * The page asks for data of k's stream.  Called before the answer is made, so
  * that the answer has the record of its own request.
  */
-void own_asked(struct node *, struct own_page *, const struct keeper *);
+void self_watch_asked(struct node *, struct self_watch_page *, const struct keeper *);
 /* It asks no more: its request, if it has one, ends. */
-void own_gone(struct node *, struct own_page *);
+void self_watch_gone(struct node *, struct self_watch_page *);
 /* Requests that have lapsed. */
-void own_second(struct node *, int64_t mono_ms);
+void self_watch_second(struct node *, int64_t mono_ms);
 
 /* The application does something: its first time begins it. */
-void own_app(struct node *, enum own_app);
+void self_watch_app(struct node *, enum self_watch_app);
 /* LATBL: its index by its name, -ENOENT; its name by the index, NULL. */
-int own_app_find(const struct node *, const char *name, size_t len,
+int self_watch_app_find(const struct node *, const char *name, size_t len,
     uint32_t *index);
-const char *own_app_name(const struct node *, uint32_t index);
+const char *self_watch_app_name(const struct node *, uint32_t index);
 
 /* Its numbers of STATS, of the node alone. */
-void own_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
+void self_watch_stat(const struct node *, uint64_t n[WIRE_STATS_COUNT]);
 
 /*
  * The memory of the node's own stream of which every block is in it, in address
  * order.  How many of max there are.
  */
-size_t own_regions(const struct node *, struct wire_region *, size_t max);
+size_t self_watch_regions(const struct node *, struct wire_region *, size_t max);
 
 #endif

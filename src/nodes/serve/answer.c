@@ -171,12 +171,12 @@ answer_stat(struct conn *c, const struct wire_msg *m)
 	const struct dstrm_row *row;
 
 	reply.stats.index = m->stat.index;
-	reply.stats.targets_live = tree_live(c->node);
+	reply.stats.targets_live = images_live(c->node);
 	if (m->stat.index == UINT32_MAX) {
 		c->node->hooks->stat_command(c->node, &reply.stats);
 		friendly_stat(&c->node->friendly, reply.stats.n);
-		own_stat(c->node, reply.stats.n);
-		tree_stat(c->node, reply.stats.n);
+		self_watch_stat(c->node, reply.stats.n);
+		images_stat(c->node, reply.stats.n);
 		listings_stat(c->node, &reply.stats);
 		reply.stats.n[WIRE_N_UP_S] =
 		    (uint64_t)mono_ms_since(c->node->begun) / 1000;
@@ -296,7 +296,7 @@ answer_end(struct conn *c, const struct wire_msg *m)
 		return;
 	}
 	if (keeper_is_live(k) && k->image.pid == 0) {
-		tree_end_image(k, WIRE_S_ENDED, 0, NULL);
+		images_end_image(k, WIRE_S_ENDED, 0, NULL);
 	} else if (keeper_is_live(k) &&
 		   (k->image.pidfd < 0 ||
 		       syscall(SYS_pidfd_send_signal, k->image.pidfd, SIGTERM,

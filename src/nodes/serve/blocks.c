@@ -65,7 +65,7 @@ answer_snap(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, m->snap.index, m->snap.epoch, true);
 	if (k == NULL)
 		return;
-	own_asked(c->node, &c->page, k);
+	self_watch_asked(c->node, &c->page, k);
 	drain_freshen(k);
 	p->snapshot = m->snap.snapshot;
 	if (p->snapshot == 0 && (p->snapshot =
@@ -167,7 +167,7 @@ answer_window(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, w->index, w->epoch, true);
 	if (k == NULL)
 		return;
-	own_asked(c->node, &c->page, k);
+	self_watch_asked(c->node, &c->page, k);
 	drain_freshen(k);
 	r->offset = first_row(k, w, order);
 	n = blklist_window(k->list, order, w->reverse, r->offset, s->blk,

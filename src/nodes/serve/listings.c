@@ -208,7 +208,7 @@ answer_lput(struct conn *c, const struct wire_msg *m)
 	struct spool_ack ack;
 	int r;
 
-	own_app(node, OWN_LIST);
+	self_watch_app(node, OWN_LIST);
 	/* To tell it the file of users is read. */
 	if (m->lput.name.len == 0)
 		who.origin = conn_origin(c, origin, sizeof origin);

@@ -376,7 +376,7 @@ look_next(struct node *node)
 		return;
 	TAILQ_REMOVE(&lk->queue, l, link);
 	lk->working = true;
-	own_app(node, OWN_SYMB);
+	self_watch_app(node, OWN_SYMB);
 	/* It fails only without a function to call. */
 	uv_queue_work(node->loop, &l->work, look_up, looked_up);
 }

@@ -1,4 +1,3 @@
-/* See pairs.h. */
 #include "pairs.h"
 
 static uint64_t

@@ -204,7 +204,7 @@ answer_read(struct conn *c, const struct wire_msg *m)
 	k = answer_meant(c, m, m->read.index, m->read.epoch, true);
 	if (k == NULL)
 		return;
-	own_asked(c->node, &c->page, k);
+	self_watch_asked(c->node, &c->page, k);
 	drain_freshen(k);
 	d->oldest = keeper_oldest(k);
 	d->first = m->read.from != 0 ? m->read.from : d->oldest;

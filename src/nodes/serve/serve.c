@@ -51,7 +51,7 @@ conn_close(struct conn *c)
 	c->closed = true;
 	if (turn.conn == c)
 		turn.len = 0;
-	own_gone(node, &c->page);
+	self_watch_gone(node, &c->page);
 	listings_gone(c);
 	if (!c->greeted)
 		node->serve->strangers--;

@@ -41,7 +41,7 @@ struct answer_scratch;
 struct conn {
 	TAILQ_ENTRY(conn) link;
 	struct node *node;
-	struct own_page page;
+	struct self_watch_page page;
 	uv_pipe_t pipe;
 	struct wire_frames in;
 	struct peer peer;

@@ -72,13 +72,13 @@ static int
 latbl_find(const struct node *node, const char *name, size_t len,
     uint32_t *index)
 {
-	return own_app_find(node, name, len, index);
+	return self_watch_app_find(node, name, len, index);
 }
 
 static int
 latbl_at(const struct node *node, uint32_t index, struct wire_named *named)
 {
-	const char *name = own_app_name(node, index);
+	const char *name = self_watch_app_name(node, index);
 
 	if (name == NULL)
 		return -ENOENT;
@@ -144,7 +144,7 @@ lack_of(const struct keeper *k)
 		return "records were lost";
 	if (k->since_click || !keeper_complete(k))
 		return "some of its blocks may not be listed";
-	return k->known.overrun ? "it has registered too many regions" : "";
+	return k->regions.overrun ? "it has registered too many regions" : "";
 }
 
 size_t
@@ -152,10 +152,10 @@ tables_regions(const struct keeper *k, struct wire_region *out, uint32_t *no,
     const char **why)
 {
 	*why = lack_of(k);
-	*no = k->known.change << 1 | (*why[0] == '\0');
+	*no = k->regions.change << 1 | (*why[0] == '\0');
 	if (*why[0] != '\0')
 		return 0;
 	return k == k->node->own_stream ?
-	    own_regions(k->node, out, WIRE_REGIONS_MAX) :
-	    known_get(&k->known, out);
+	    self_watch_regions(k->node, out, WIRE_REGIONS_MAX) :
+	    region_set_get(&k->regions, out);
 }

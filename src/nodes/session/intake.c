@@ -137,7 +137,7 @@ lists_publish(struct nodes_session *s)
 	s->look.settled = true;
 	s->look.window = false;
 	s->regions.torn = s->losses.torn;
-	back_fresh(s);
+	reconnect_set_fresh(s);
 	merge_reset(&s->intake.merge);
 }
 
@@ -347,7 +347,7 @@ take_part(struct nodes_session *s, const struct wire_part *part)
 	s->losses.partial =
 	    s->losses.partial || part->since != WIRE_SINCE_START;
 	put_blocks(s, part);
-	back_heard(s, part->now_ms);
+	reconnect_set_heard(s, part->now_ms);
 	if (first && s->intake.counting)
 		window_pass(s, part->as_of + 1, 0);
 	else if (first)
@@ -562,7 +562,7 @@ take_losses(struct nodes_session *s, const struct wire_data *data)
 	}
 	if (before > 0) {
 		s->losses.seen += before;
-		standing_lost(s);
+		numbers_set_lost(s);
 	}
 	if (after == 0)
 		return false;
@@ -625,7 +625,7 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 	if (has_new_type(s, data)) {
 		/* Its name may have just been given: ask, then read this again. */
 		s->types.doubt = true;
-		standing_types(s);
+		numbers_ask_types(s);
 		return;
 	}
 	/* The node's list has them, and is what is looked at next. */
@@ -645,7 +645,7 @@ take_data(struct nodes_session *s, const struct wire_data *data, bool sure)
 		return;
 	}
 	apply(s, data);
-	back_heard(s, data->now_ms);
+	reconnect_set_heard(s, data->now_ms);
 	s->intake.cursor = data->next;
 	s->intake.dense = is_dense(data);
 	if (window_read(s, data->count))

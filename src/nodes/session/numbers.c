@@ -14,7 +14,7 @@
  * time.  The keeper tells their sum only, so they stand under no cause.
  */
 void
-standing_lost(struct nodes_session *s)
+numbers_set_lost(struct nodes_session *s)
 {
 	uint64_t total = s->keeper[WIRE_N_LOST];
 
@@ -23,7 +23,7 @@ standing_lost(struct nodes_session *s)
 	s->look.lost[0] = total > s->losses.seen ? total - s->losses.seen : 0;
 	s->losses.lossy =
 	    s->losses.lossy || s->losses.seen > 0 || s->look.lost[0] > 0;
-	standing_whole(s);
+	numbers_check_whole(s);
 }
 
 /*
@@ -43,7 +43,7 @@ count_full(const struct nodes_session *s)
 }
 
 void
-standing_whole(struct nodes_session *s)
+numbers_check_whole(struct nodes_session *s)
 {
 	struct nodes_look *look = &s->look;
 	bool partial = s->losses.partial && !s->opts.since_click;
@@ -59,10 +59,10 @@ standing_whole(struct nodes_session *s)
 }
 
 void
-standing_numbers(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
+numbers_take(struct nodes_session *s, const uint64_t n[WIRE_STATS_COUNT])
 {
 	memcpy(s->keeper, n, sizeof s->keeper);
-	standing_lost(s);
+	numbers_set_lost(s);
 	s->look.bad_records = n[WIRE_N_BAD] > s->losses.bad ? n[WIRE_N_BAD] :
 	    s->losses.bad;
 }
@@ -93,7 +93,7 @@ answered_stream(struct nodes_session *s, const struct wire_msg *msg)
 	look->status = st->status;
 	look->ended_wall_ms = st->ended_ms;
 	link_text(s->texts.target, sizeof s->texts.target, st->comm);
-	standing_numbers(s, st->n);
+	numbers_take(s, st->n);
 	intake_sample(s, st->n[WIRE_N_SAMPLE]);
 	/* Logging was off for a while: unknown frees are of those blocks. */
 	if ((st->n[WIRE_N_EARLIER] > 0 || st->n[WIRE_N_ARMED_MS] != 0) &&
@@ -180,7 +180,7 @@ answered_types(struct nodes_session *s, const struct wire_msg *msg)
 }
 
 void
-standing_types(struct nodes_session *s)
+numbers_ask_types(struct nodes_session *s)
 {
 	struct wire_msg msg = {
 		.type = WIRE_TYPES,
@@ -194,7 +194,7 @@ standing_types(struct nodes_session *s)
 }
 
 void
-standing_node(struct nodes_session *s, bool due)
+numbers_ask_node(struct nodes_session *s, bool due)
 {
 	/* An end is news that somebody waits for: ask more often then. */
 	if (!s->look.tree_ended && (due || (s->look.state != NODES_LIVE &&
@@ -205,12 +205,12 @@ standing_node(struct nodes_session *s, bool due)
 }
 
 void
-standing_ask(struct nodes_session *s, bool all)
+numbers_ask_stream(struct nodes_session *s, bool all)
 {
 	bool due = all || s->clock.cycle % EVERY == 0;
 	bool named = s->step >= SESSION_LOAD && s->reconnect.known;
 
-	standing_node(s, due);
+	numbers_ask_node(s, due);
 	if (!named)
 		return;
 	regions_cycle(s, due);
@@ -219,7 +219,7 @@ standing_ask(struct nodes_session *s, bool all)
 	if (due || s->look.ended_wall_ms == 0)
 		ask(s, SESSION_ASK_STREAM, s->index);
 	if (due)
-		standing_types(s);
+		numbers_ask_types(s);
 }
 
 void

@@ -16,7 +16,7 @@
 /* --- the age of the picture --------------------------------------------- */
 
 void
-back_fresh(struct nodes_session *s)
+reconnect_set_fresh(struct nodes_session *s)
 {
 	const struct link_node *node = link_node(s->link);
 
@@ -31,12 +31,12 @@ back_fresh(struct nodes_session *s)
 }
 
 void
-back_heard(struct nodes_session *s, int64_t now_ms)
+reconnect_set_heard(struct nodes_session *s, int64_t now_ms)
 {
 	s->clock.now_ms = now_ms;
 	/* Beside a list that is taken anew, the one that is shown is of before. */
 	if (s->intake.build == s->intake.list && !s->look.window)
-		back_fresh(s);
+		reconnect_set_fresh(s);
 }
 
 /* --- the link ----------------------------------------------------------- */
@@ -101,7 +101,7 @@ take_up(struct nodes_session *s)
 }
 
 bool
-back_link(struct nodes_session *s)
+reconnect_follow_link(struct nodes_session *s)
 {
 	const char *reason;
 	enum nodes_state fault = link_fault(s->link, &reason);
@@ -111,7 +111,7 @@ back_link(struct nodes_session *s)
 		lost(s, fault, reason);
 		/* The command goes on, and somebody wants to know how it ends. */
 		if (s->run != NULL)
-			standing_node(s, s->clock.cycle % NODES_HZ == 0);
+			numbers_ask_node(s, s->clock.cycle % NODES_HZ == 0);
 		return false;
 	}
 	if (losses != s->reconnect.losses || !s->look.linked) {
@@ -142,10 +142,10 @@ go_on(struct nodes_session *s, const struct wire_named *named)
 	case SESSION_WINDOW:
 		break;
 	default:
-		standing_ask(s, true);
+		numbers_ask_stream(s, true);
 		return;
 	}
-	standing_ask(s, true);
+	numbers_ask_stream(s, true);
 	session_state(s, named->state == WIRE_S_DORMANT ? NODES_DORMANT :
 	    NODES_LIVE, "");
 	intake_read(s);
@@ -165,7 +165,7 @@ count_unread(struct nodes_session *s)
 }
 
 bool
-back_named(struct nodes_session *s, const struct wire_msg *msg)
+reconnect_take_name(struct nodes_session *s, const struct wire_msg *msg)
 {
 	const struct wire_named *named = &msg->named;
 	bool stands = s->reconnect.resume == SESSION_STAND;
@@ -192,7 +192,7 @@ back_named(struct nodes_session *s, const struct wire_msg *msg)
 }
 
 void
-back_found(struct nodes_session *s)
+reconnect_set_found(struct nodes_session *s)
 {
 	const struct link_node *node = link_node(s->link);
 

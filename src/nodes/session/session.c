@@ -129,7 +129,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		session_state(s, NODES_VERSION, reason);
 		return;
 	}
-	back_found(s);
+	reconnect_set_found(s);
 	s->index = named->index;
 	memcpy(s->epoch, named->epoch, WIRE_EPOCH);
 	s->look.stream_no++;
@@ -147,7 +147,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 	}
 	/* Asked before the snapshot, so that no loss falls between the two. */
 	s->step = SESSION_LOAD;
-	standing_ask(s, true);
+	numbers_ask_stream(s, true);
 	s->click = 0;
 	if (s->opts.since_click && s->choice.follow == 0) {
 		s->step = SESSION_FLOW;
@@ -155,7 +155,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 		s->intake.counting = true;
 		s->look.listed = s->look.settled = true;
 		lists_follow(s);
-		back_fresh(s);
+		reconnect_set_fresh(s);
 	} else {
 		intake_again(s);
 	}
@@ -175,7 +175,7 @@ take_named(struct nodes_session *s, const struct wire_named *named)
 void
 answered_name(struct nodes_session *s, const struct wire_msg *msg)
 {
-	if (s->reconnect.resuming && back_named(s, msg))
+	if (s->reconnect.resuming && reconnect_take_name(s, msg))
 		return;
 	if (msg->type == WIRE_NAMED)
 		take_named(s, &msg->named);
@@ -278,14 +278,14 @@ session_drained(struct nodes_session *s)
 		session_go(s, SESSION_STAND, 0);
 		session_state(s, NODES_CORRUPT, "its ring was damaged: the "
 		    "stream is detached");
-		standing_ask(s, true);
+		numbers_ask_stream(s, true);
 		return;
 	default:
 		break;
 	}
 	session_go(s, SESSION_STAND, 0);
 	session_state(s, NODES_ENDED, "");
-	standing_ask(s, true);
+	numbers_ask_stream(s, true);
 	if (s->choice.open_for > 0 && !session_is_asking(s))
 		choose_ask(s);
 }
@@ -388,7 +388,7 @@ nodes_session_cycle(struct nodes_session *s)
 	struct mono begin = mono_now();
 
 	begin_cycle(s);
-	if (!back_link(s))
+	if (!reconnect_follow_link(s))
 		return;
 	watch_silence(s);
 	if ((s->step == SESSION_FLOW &&
@@ -400,7 +400,7 @@ nodes_session_cycle(struct nodes_session *s)
 		s->retry_in--;
 	if (s->retry_in == 0)
 		do_step(s);
-	standing_ask(s, false);
+	numbers_ask_stream(s, false);
 	if (s->reconnect.known)
 		names_send(&s->names);
 	s->clock.cycle_ns += mono_diff_ns(mono_now(), begin);
@@ -488,7 +488,7 @@ begin(struct nodes_session *s)
 	 * on it.
 	 */
 	session_go(s, s->opts.stream != NULL ? SESSION_NAME : SESSION_CHOOSE, 0);
-	standing_ask(s, true);
+	numbers_ask_stream(s, true);
 	do_step(s);
 }
 
@@ -585,7 +585,7 @@ nodes_session_look(struct nodes_session *s)
 	look->socket = s->texts.socket;
 	look->keeper = s->keeper;
 	look->node = s->node;
-	standing_whole(s);
+	numbers_check_whole(s);
 	regions_look(s);
 	look->reason = look->state != NODES_LIVE ? s->texts.reason :
 	    s->texts.said_for > 0 ? s->texts.said : "";

@@ -12,13 +12,17 @@
  *	WINDOW	some rows and all totals, as often: there are too many records.
  *	STAND	nothing to read: no data, or an end that is all read.
  *
- * session.c goes through the steps, choose.c finds a stream for the
- * first of them, lists.c has its lists, intake.c takes blocks
- * and records in, which decode.c makes of bytes, window.c some
- * rows instead, reconnect.c takes a session up again after its link was lost,
- * numbers.c keeps the numbers of stream and node, watch.c
- * sees how one block ends, arm.c wakes a target that sleeps,
- * regions.c knows where gaps are free.
+ *	session.c	the steps
+ *	choose.c	finds a stream for the first of them
+ *	intake.c	snapshot and records, and the lists that take them
+ *	decode.c	blocks and records from bytes
+ *	window.c	some rows instead
+ *	reconnect.c	goes on after the link was lost
+ *	numbers.c	the numbers of stream and node
+ *	watch.c		how one block ends
+ *	arm.c		wakes a target that sleeps
+ *	regions.c	where gaps are free
+ *	names.c		stacks, words and names of threads
  */
 #ifndef NODES_SESSION_STATE_H
 #define NODES_SESSION_STATE_H
@@ -313,15 +317,15 @@ void session_say(struct nodes_session *, const char *fmt, ...)
 /* --- reconnect.c ----------------------------------------------------- */
 
 /* The link's own state goes before the stream's; false while it is lost. */
-bool back_link(struct nodes_session *);
+bool reconnect_follow_link(struct nodes_session *);
 /* What came of the question for the stream: false when it is to be looked up. */
-bool back_named(struct nodes_session *, const struct wire_msg *);
+bool reconnect_take_name(struct nodes_session *, const struct wire_msg *);
 /* The stream that was looked up has been found. */
-void back_found(struct nodes_session *);
+void reconnect_set_found(struct nodes_session *);
 /* The answer that was taken was given at that moment of the node's. */
-void back_heard(struct nodes_session *, int64_t now_ms);
+void reconnect_set_heard(struct nodes_session *, int64_t now_ms);
 /* The list that is shown is as of then. */
-void back_fresh(struct nodes_session *);
+void reconnect_set_fresh(struct nodes_session *);
 
 /* --- choose.c --------------------------------------------------- */
 
@@ -353,7 +357,7 @@ int decode_block(const struct nodes_session *, const uint8_t *, struct blk *);
 size_t decode_batch(struct nodes_session *, const struct wire_data *,
     struct decoded *);
 
-/* --- lists.c ---------------------------------------------------- */
+/* --- intake.c ---------------------------------------------------- */
 
 /* A list of the right kind, for so many blocks at least where --max allows it. */
 int lists_new(struct nodes_session *, uint64_t blocks, struct blklist **);
@@ -426,17 +430,17 @@ void arm_standing(struct nodes_session *);
 /* --- numbers.c ------------------------------------------------- */
 
 /* Asks for the numbers that are due in this cycle. */
-void standing_ask(struct nodes_session *, bool all);
+void numbers_ask_stream(struct nodes_session *, bool all);
 /* What the stream's numbers say. */
-void standing_numbers(struct nodes_session *,
+void numbers_take(struct nodes_session *,
     const uint64_t n[WIRE_STATS_COUNT]);
 /* Asks how the command is doing, if that is due. */
-void standing_node(struct nodes_session *, bool due);
+void numbers_ask_node(struct nodes_session *, bool due);
 /* Asks for the table of types. */
-void standing_types(struct nodes_session *);
+void numbers_ask_types(struct nodes_session *);
 /* Records were lost before the keeper: the list is INCOMPLETE from now on. */
-void standing_lost(struct nodes_session *);
+void numbers_set_lost(struct nodes_session *);
 /* Whether the list that is shown is all there is. */
-void standing_whole(struct nodes_session *);
+void numbers_check_whole(struct nodes_session *);
 
 #endif

@@ -164,7 +164,7 @@ hold(struct nodes_session *s, const struct wire_rows *r)
 	blklist_set_window(s->intake.list, &counts, w->held.order,
 	    w->held.reverse, r->offset, row, w->held.n);
 	s->clock.now_ms = r->now_ms;
-	back_fresh(s);
+	reconnect_set_fresh(s);
 	for (size_t i = 0; i < w->held.n && w->view.seq != 0; i++)
 		if (row[i].seq == w->view.seq && row[i].addr == w->view.addr)
 			go_with(w, r->offset + i);
@@ -222,7 +222,7 @@ take_totals(struct nodes_session *s, const struct wire_rows *r)
 	s->intake.counting = true;
 	window_pass(s, r->as_of + 1, sum > known ? sum - known : 0);
 	s->stream_state = r->state;
-	standing_numbers(s, r->n);
+	numbers_take(s, r->n);
 }
 
 /* How long it has been calm, in cycles; true when that is long enough. */

@@ -1,4 +1,3 @@
-/* See file.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* See index.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

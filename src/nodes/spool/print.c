@@ -1,4 +1,3 @@
-/* See print.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>

@@ -1,4 +1,3 @@
-/* See spool.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

@@ -1,4 +1,3 @@
-/* See command.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

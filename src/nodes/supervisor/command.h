@@ -1,7 +1,7 @@
 /*
  * command: the command that a node runs, from its arguments to its process.
  *
- * It is started by the node's supervisor (ward.h), whose child it is.  What a
+ * It is started by the node's supervisor (reaper.h), whose child it is.  What a
  * user and his shell meant for it, signals that are ignored, limits, closed
  * descriptors, is kept from us and given back to it.
  */

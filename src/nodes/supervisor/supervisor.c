@@ -23,7 +23,7 @@
 #include "../host/inherited.h"
 #include "command.h"
 #include "supervisor.h"
-#include "ward.h"
+#include "reaper.h"
 
 struct held_entry {
 	int fd;
@@ -222,7 +222,7 @@ _Static_assert(FDSTORE_FDS <= SENT_MAX, "what is put in one message is taken");
 
 static struct supervisor {
 	struct held held;
-	struct ward ward;
+	struct reaper reaper;
 	int signals, channel;		/* -1 none */
 	sigset_t mask;			/* as it was */
 	struct fdstore above;		/* whoever watches over us */
@@ -331,7 +331,7 @@ pass_when_ready(int sig)
 static void
 hear_of_command(const char *line)
 {
-	int r = ward_hear(&sup.ward, line);
+	int r = reaper_take_line(&sup.reaper, line);
 
 	if (r == 0)
 		return;
@@ -425,7 +425,7 @@ start(void (*become)(void *arg, int fd), void *arg)
 	if (r < 0)
 		sup.child = 0;
 	else
-		ward_node(&sup.ward, sup.child, sup.channel);
+		reaper_set_node(&sup.reaper, sup.child, sup.channel);
 	return r;
 }
 
@@ -476,7 +476,7 @@ goes_on(int wait_status, int *status)
 		return true;
 	}
 	if (sup.told || *status == 0 || (WIFEXITED(wait_status) &&
-	    (!sup.ready || sup.ward.over)))
+	    (!sup.ready || sup.reaper.over)))
 		return false;
 	if (is_storm()) {
 		if (sup.dropped) {
@@ -586,11 +586,11 @@ watch(void (*become)(void *arg, int fd), void *arg)
 			if ((p[1].revents & POLLHUP) != 0 &&
 			    (p[1].revents & POLLIN) == 0) {
 				close(sup.channel);
-				sup.channel = sup.ward.channel = -1;
+				sup.channel = sup.reaper.channel = -1;
 			}
 			/* Not with each message: a node sends four for a target. */
 			if (ended)
-				ward_look(&sup.ward);
+				reaper_look(&sup.reaper);
 			continue;
 		}
 		if (!goes_on(wait_status, &status))
@@ -655,7 +655,7 @@ supervisor_run_command(void (*become)(void *arg, int fd), void *arg,
 	sup.above.fd = -1;
 	r = begin(heard, BASE_NELEM(heard));
 	if (r == 0)
-		r = ward_begin(&sup.ward, command);
+		r = reaper_begin(&sup.reaper, command);
 	if (r < 0)
 		return cannot_start(r);
 	held_limit(&sup.held);

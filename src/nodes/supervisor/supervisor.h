@@ -33,7 +33,7 @@ struct command;
 int supervisor_run(void (*become)(void *arg, int fd), void *arg);
 
 /*
- * The same for a node that runs a command (ward.h), and is over when its child
+ * The same for a node that runs a command (reaper.h), and is over when its child
  * is, once no process of that is left; 125 stands for 1.  page: a page's
  * connection, of which the first child alone has the other end, as KEPT_PAGE;
  * -1 none.

@@ -1,4 +1,3 @@
-/* See takeover.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -257,7 +256,7 @@ find_process(struct keeper *k)
 	r = proc_stat(k->image.pid, &ppid, &start);
 	/* One that waits to be reaped is no other, and we are told its status. */
 	if ((r == 0 && start == k->image.start) ||
-	    (r == -ESRCH && tree_is_told_end_of(k->node, k->image.pid)))
+	    (r == -ESRCH && images_is_told_end_of(k->node, k->image.pid)))
 		return 0;
 	close(k->image.pidfd);
 	k->image.pidfd = -1;
@@ -293,7 +292,7 @@ take_up_with(struct node *node, struct keeper_kept *kk, const int fds[2],
 		hello_put_back(node->hello, k);
 		return 0;
 	}
-	r = tree_rejoin(k, slot.index, slot.name, slot.epoch);
+	r = images_rejoin(k, slot.index, slot.name, slot.epoch);
 	/* Another list, or other records with numbers that a page has seen. */
 	if (r == 0 && (shown || k->memory.target->generation != generation)) {
 		dstrm_renew(&node->dstrm, k->index);
@@ -394,6 +393,6 @@ takeover_targets(struct node *node)
 		    "another build: its %u lists, those it had ready "
 		    "included, cannot be taken over\n", others);
 	drop_rest(store);
-	tree_adopt_all(node);
-	tree_end_lost(node);
+	images_adopt_all(node);
+	images_end_lost(node);
 }

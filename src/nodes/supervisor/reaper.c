@@ -1,4 +1,3 @@
-/* See ward.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,9 +9,9 @@
 
 #include "../host/proc.h"
 #include "command.h"
-#include "ward.h"
+#include "reaper.h"
 
-static void tell(struct ward *, const char *, ...)
+static void tell(struct reaper *, const char *, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
@@ -20,7 +19,7 @@ static void tell(struct ward *, const char *, ...)
  * had a reader that is dead: the next is told all of it.
  */
 static void
-tell(struct ward *w, const char *format, ...)
+tell(struct reaper *w, const char *format, ...)
 {
 	char text[64];
 	va_list ap;
@@ -35,25 +34,25 @@ tell(struct ward *w, const char *format, ...)
 }
 
 static void
-tell_start(struct ward *w)
+tell_start(struct reaper *w)
 {
 	const struct command *c = w->command;
 
 	if (c->error != 0)
-		tell(w, WARD_NOTRUN "%d %d", c->error, (int)w->status);
+		tell(w, REAPER_NOTRUN "%d %d", c->error, (int)w->status);
 	else
-		tell(w, WARD_STARTED "%d %d", (int)c->pid, (int)w->status);
+		tell(w, REAPER_STARTED "%d %d", (int)c->pid, (int)w->status);
 }
 
 int
-ward_begin(struct ward *w, struct command *command)
+reaper_begin(struct reaper *w, struct command *command)
 {
-	*w = (struct ward){ .command = command, .channel = -1, .status = -1 };
+	*w = (struct reaper){ .command = command, .channel = -1, .status = -1 };
 	return prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : 0;
 }
 
 void
-ward_node(struct ward *w, pid_t node, int channel)
+reaper_set_node(struct reaper *w, pid_t node, int channel)
 {
 	if (w->command == NULL)
 		return;
@@ -63,8 +62,8 @@ ward_node(struct ward *w, pid_t node, int channel)
 	if (w->run)
 		tell_start(w);
 	if (w->over)
-		tell(w, WARD_OVER);
-	ward_look(w);
+		tell(w, REAPER_OVER);
+	reaper_look(w);
 }
 
 /* --- the tree ----------------------------------------------------------- */
@@ -87,7 +86,7 @@ wait_status(const siginfo_t *info)
  * orphaned is on it before its parent can be waited for.
  */
 static bool
-is_alone(const struct ward *w)
+is_alone(const struct reaper *w)
 {
 	pid_t pid[2];
 	size_t n = proc_first_children(getpid(), pid, 2);
@@ -99,7 +98,7 @@ is_alone(const struct ward *w)
 }
 
 void
-ward_look(struct ward *w)
+reaper_look(struct reaper *w)
 {
 	siginfo_t info = { .si_pid = 0 };
 
@@ -111,16 +110,16 @@ ward_look(struct ward *w)
 		if (info.si_pid == w->node)
 			return;
 		w->shown = info.si_pid;
-		tell(w, WARD_ENDED "%d %d", (int)info.si_pid,
+		tell(w, REAPER_ENDED "%d %d", (int)info.si_pid,
 		    (int)wait_status(&info));
 	} else if (is_alone(w)) {
 		w->over = true;
-		tell(w, WARD_OVER);
+		tell(w, REAPER_OVER);
 	}
 }
 
 static void
-reap(struct ward *w, pid_t pid)
+reap(struct reaper *w, pid_t pid)
 {
 	const struct command *c = w->command;
 	int status;
@@ -131,19 +130,19 @@ reap(struct ward *w, pid_t pid)
 	if (waitpid(pid, &status, WNOHANG) == pid && w->status < 0 &&
 	    (pid == c->pid || c->pid == 0))
 		w->status = status;
-	ward_look(w);
+	reaper_look(w);
 }
 
 int
-ward_hear(struct ward *w, const char *line)
+reaper_take_line(struct reaper *w, const char *line)
 {
 	int pid, r;
 
 	if (w->command == NULL)
 		return 0;
-	if (sscanf(line, WARD_REAP "%d", &pid) == 1)
+	if (sscanf(line, REAPER_REAP "%d", &pid) == 1)
 		reap(w, pid);
-	if (strcmp(line, WARD_RUN) != 0 || w->run)
+	if (strcmp(line, REAPER_RUN) != 0 || w->run)
 		return 0;
 	r = command_start(w->command);
 	if (r < 0)
@@ -151,6 +150,6 @@ ward_hear(struct ward *w, const char *line)
 	w->run = true;
 	command_release_stdio();
 	tell_start(w);
-	ward_look(w);
+	reaper_look(w);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * ward: the processes of a node's command, as the node's supervisor has them.
+ * reaper: the processes of a node's command, as the node's supervisor has them.
  *
  * No process can be given another parent than the next reaper above it, so it is
  * the supervisor that starts the command and is the reaper of its tree, and not
@@ -11,8 +11,8 @@
  * that has ended is not reaped before that has looked at it.  The next process
  * of the node is told everything again.
  */
-#ifndef NODES_SUPERVISOR_WARD_H
-#define NODES_SUPERVISOR_WARD_H
+#ifndef NODES_SUPERVISOR_REAPER_H
+#define NODES_SUPERVISOR_REAPER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,16 +21,16 @@
 struct command;
 
 /* To the node's process. */
-#define WARD_STARTED "STARTED="		/* the command's pid, its wait status or -1 */
-#define WARD_NOTRUN "NOTRUN="		/* errno, status of its child or -1 */
-#define WARD_ENDED "ENDED="		/* pid, wait status: it waits to be reaped */
-#define WARD_OVER "OVER=1"		/* no process is left */
+#define REAPER_STARTED "STARTED="		/* the command's pid, its wait status or -1 */
+#define REAPER_NOTRUN "NOTRUN="		/* errno, status of its child or -1 */
+#define REAPER_ENDED "ENDED="		/* pid, wait status: it waits to be reaped */
+#define REAPER_OVER "OVER=1"		/* no process is left */
 
 /* From it. */
-#define WARD_RUN "RUN=1"		/* targets are answered: the command may start */
-#define WARD_REAP "REAP="		/* pid: it has been looked at */
+#define REAPER_RUN "RUN=1"		/* targets are answered: the command may start */
+#define REAPER_REAP "REAP="		/* pid: it has been looked at */
 
-struct ward {
+struct reaper {
 	struct command *command;	/* NULL: the node has none */
 	pid_t node;			/* the node's process */
 	int channel;			/* socket to that; -1 none */
@@ -41,12 +41,12 @@ struct ward {
 };
 
 /* Orphans of the tree come to us from now on. */
-int ward_begin(struct ward *, struct command *);
+int reaper_begin(struct reaper *, struct command *);
 /* Another process is the node's. */
-void ward_node(struct ward *, pid_t node, int channel);
+void reaper_set_node(struct reaper *, pid_t node, int channel);
 /* A line that it has sent.  Negative errno: the command cannot be started. */
-int ward_hear(struct ward *, const char *line);
+int reaper_take_line(struct reaper *, const char *line);
 /* Have processes ended?  After a SIGCHLD, and when the node's was reaped. */
-void ward_look(struct ward *);
+void reaper_look(struct reaper *);
 
 #endif
