@@ -2,7 +2,6 @@
  * The panel of all numbers: each is there, with its last change, in 40 columns.
  */
 #include "../src/page/diag.h"
-#include "../src/page/own_use.h"
 #include "harness.h"
 #include "scene.h"
 

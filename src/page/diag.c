@@ -3,11 +3,14 @@
  * samples them, remembers when they moved, and writes them.
  */
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "diag.h"
-#include "own_use.h"
 #include "target_fields.h"
 
 #define NAME_COLS 17
@@ -379,4 +382,29 @@ page_diag_put(struct page_diag *d, const struct page_diag_from *f,
 		for (size_t k = 0; k < sections[s].fields->n; k++, i++)
 			put_number(d, i, &sections[s].fields->field[k], pic);
 	}
+}
+
+/* --- what the process uses ------------------------------------------------ */
+
+int
+own_use_memory(uint64_t *bytes)
+{
+	char text[128];
+	unsigned long long pages;
+	ssize_t n;
+	int fd, r;
+
+	fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof text - 1);
+	r = n < 0 ? -errno : 0;
+	close(fd);
+	if (r < 0)
+		return r;
+	text[n] = '\0';
+	if (sscanf(text, "%*u %llu", &pages) != 1)
+		return -EPROTO;
+	*bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
 }

@@ -58,4 +58,10 @@ void page_diag_sample(struct page_diag *, const struct page_diag_from *);
 void page_diag_put(struct page_diag *, const struct page_diag_from *,
     struct page_picture *);
 
+/*
+ * Bytes of memory that this process has now, as the kernel counts it.  A
+ * negative errno where /proc is not there or does not say.
+ */
+int own_use_memory(uint64_t *bytes);
+
 #endif

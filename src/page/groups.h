@@ -23,10 +23,8 @@
  *	group_hold.c	the cursor on a group, and which one is open
  *	group_rows.c	how they look, in columns of group_fields.c
  *	group_trends.c	what they had in the last minute
- *	members.c	the blocks of the open group
- *	belong.c	whether a block is in a group
+ *	members.c	the blocks of groups that are open
  *	branches.c	groups that are open in their place, and what each row is
- *	branch_blocks.c	... the blocks in them
  *	unfold.c	... opened and closed, and the cursor among them
  */
 #ifndef PAGEK_GROUPS_H

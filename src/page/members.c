@@ -8,10 +8,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "belong.h"
+#include "../base/hashmap.h"
+
+#include "groups.h"
+#include "branches.h"
 #include "choice.h"
 #include "marked.h"
 #include "take.h"
+
+struct page_belong;
+
+/*
+ * Of the page's groups as they are named now, till the next take; NULL: no
+ * memory.
+ */
+static struct page_belong *page_belong_new(const struct page *,
+    const struct page_view *);
+static void page_belong_free(struct page_belong *);
+/* In the group with that key, of the first level (0) or the second (1). */
+static bool page_belong_in(struct page_belong *, int level, uint64_t key,
+    const struct blk *);
 
 #define WALK_ROWS 256
 #define NAME_KEEP 12	/* columns of the group's name */
@@ -268,3 +284,215 @@ const struct page_rows_ops page_rows_members = {
 	.hold = members_hold,
 	.held = members_held,
 };
+
+/* --- groups of blocks ----------------------------------------------------- */
+
+#define ANSWERS 1024
+
+struct answer {
+	uint64_t caller, of;
+	bool known;
+	bool in;		/* by any frame: the caller is in group `of` */
+	uint64_t key;		/* else: the group of the caller */
+};
+
+struct page_belong {
+	const struct page_groups *g;
+	const struct page_view *v;
+	const struct page_group_kind *kind[2];
+	struct answer answer[2][ANSWERS];
+};
+
+static struct page_belong *
+page_belong_new(const struct page *page, const struct page_view *v)
+{
+	struct page_belong *b = calloc(1, sizeof *b);
+
+	if (b == NULL)
+		return NULL;
+	b->g = page->groups;
+	b->v = v;
+	b->kind[0] = page_group_kind(page->group);
+	b->kind[1] = page_group_kind(page_group_below(page));
+	return b;
+}
+
+static void
+page_belong_free(struct page_belong *b)
+{
+	free(b);
+}
+
+static struct answer *
+answer_of(struct page_belong *b, int level, uint64_t caller, uint64_t of)
+{
+	struct answer *got =
+	    &b->answer[level][hash_of_key(caller ^ of) % ANSWERS];
+
+	if (!got->known || got->caller != caller || got->of != of)
+		*got = (struct answer){ .caller = caller, .of = of };
+	return got;
+}
+
+static bool
+page_belong_in(struct page_belong *b, int level, uint64_t key,
+    const struct blk *blk)
+{
+	const struct page_group_kind *k = b->kind[level];
+	struct answer *got;
+
+	if (k->tag != NULL)
+		return profile_tag_key(k->tag(b->v, b->g->now_ms, blk)) == key;
+	if (k->by == PROFILE_FRAME) {
+		got = answer_of(b, level, blk->caller, key);
+		if (!got->known)
+			got->in = profile_in_group(b->g->profile, k->by, key,
+			    blk->caller);
+		got->known = true;
+		return got->in;
+	}
+	got = answer_of(b, level, blk->caller, 0);
+	if (!got->known)
+		got->in = profile_key_of(b->g->profile, k->by, blk->caller,
+		    &got->key) == 0;
+	got->known = true;
+	return got->in && got->key == key;
+}
+
+/* --- blocks of groups that are open in place ------------------------------ */
+
+/*
+ * The blocks of groups that are open in their place: the first ones of each in
+ * the order of the page, found in one walk through the list for all of them.
+ */
+
+#define WALK_ROWS 256
+
+static bool
+is_full(const struct page_branch *b)
+{
+	return b->ncoming == PAGE_BRANCH_ROWS;
+}
+
+/* False: no leaf wants any more. */
+static bool
+put(struct page_belong *in, struct page_branches *bs, const struct blk *blk)
+{
+	bool wanted = false;
+	size_t i;
+
+	for (i = 0; i < bs->n; i++) {
+		struct page_branch *b = bs->branch[i];
+
+		if (!b->leaf || b->closed || is_full(b))
+			continue;
+		wanted = true;
+		if (page_belong_in(in, 0, b->of.key, blk) && (!b->second ||
+		    page_belong_in(in, 1, b->below.key, blk)))
+			b->coming[b->ncoming++] = *blk;
+	}
+	return wanted;
+}
+
+/* In a frozen order the rows stay; what is new is counted with the rest. */
+static void
+count_live(struct page_branch *b, const struct page_view *v)
+{
+	size_t i;
+
+	b->nlive = 0;
+	for (i = 0; i < b->n; i++)
+		b->nlive += blklist_has(v->look->list, &b->blk[i], NULL);
+}
+
+static void
+show(struct page_groups *g, const struct page_view *v)
+{
+	struct page_branches *bs = g->branches;
+	size_t i;
+
+	for (i = 0; i < bs->n; i++) {
+		struct page_branch *b = bs->branch[i];
+		struct blk *was = b->blk;
+
+		if (!b->leaf)
+			continue;
+		if (g->keeps && b->n > 0) {
+			count_live(b, v);
+			continue;
+		}
+		b->blk = b->coming;
+		b->n = b->nlive = b->ncoming;
+		b->coming = was;
+		/* The take counted before the list was looked through. */
+		if (b->n < PAGE_BRANCH_ROWS || b->sum.listed < b->n)
+			b->sum.listed = b->n;
+	}
+	bs->walking = false;
+	page_branches_plan(g);
+}
+
+bool
+page_branches_walk(struct page_groups *g, const struct page *page,
+    const struct page_view *v)
+{
+	struct page_branches *bs = g->branches;
+	bool any = false;
+	size_t i;
+
+	for (i = 0; bs != NULL && i < bs->n; i++) {
+		bs->branch[i]->ncoming = 0;
+		any = any || (bs->branch[i]->leaf && !bs->branch[i]->closed);
+	}
+	if (!any || v->look->list == NULL)
+		return false;
+	page_walk_begin(&bs->walk, v->look->list,
+	    page_list_order(&page->opts),
+	    page_list_reverse(&page->opts));
+	bs->walking = true;
+	return true;
+}
+
+/* A leaf more to be asked makes each block dearer. */
+static size_t
+leaves(const struct page_branches *bs)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < bs->n; i++)
+		n += bs->branch[i]->leaf;
+	return n;
+}
+
+int
+page_branches_next(struct page_groups *g, const struct page *page,
+    const struct page_view *v, size_t at_most, bool *over)
+{
+	struct page_branches *bs = g->branches;
+	struct blk rows[WALK_ROWS];
+	size_t n, kept, i;
+	bool wanted = true;
+	struct page_belong *in;
+
+	*over = true;
+	if (bs == NULL || !bs->walking || v->look->list == NULL)
+		return 0;
+	in = page_belong_new(page, v);
+	if (in == NULL)
+		return -ENOMEM;
+	page_walk_portion(&bs->walk, v->look->list,
+	    at_most / (1 + leaves(bs) / 8) + 1);
+	page_choice_begin(page, v);
+	while (wanted && (n = page_walk_next(&bs->walk, v->look->list, rows,
+	    WALK_ROWS)) > 0) {
+		kept = page_choice_sift(page, rows, page_drain_keep(page,
+		    rows, n));
+		for (i = 0; i < kept && wanted; i++)
+			wanted = put(in, bs, &rows[i]);
+	}
+	*over = bs->walk.over || !wanted;
+	page_belong_free(in);
+	if (*over)
+		show(g, v);
+	return 0;
+}

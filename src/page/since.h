@@ -28,11 +28,8 @@
  *		hold memory, it goes on taking it: LEAK?
  *
  * The parts
- *	since.c		comparisons
- *	since_walk.c	the walk of one
- *	since_groups.c	their groups
+ *	since.c		comparisons, their walk and their groups
  *	since_page.c	page H: their groups and blocks as a picture
- *	since_head.c	what stands above its rows
  *	since_fields.c	its rows that are groups
  *
  * Of a sample all sums are estimates, but for what is called listed.
@@ -293,7 +290,7 @@ const char *page_since_change_word(enum page_since_change);
 bool page_diff_lets(const struct page_diff *, const struct page_since_group *);
 const char *page_diff_view_name(const struct page_diff *);
 
-/* --- above its rows (since_head.c) ---------------------------------------- */
+/* --- above its rows ---------------------------------------- */
 
 void page_diff_head(const struct page_diff *, const struct page *,
     const struct page_view *, const struct page_since *, int rows,

@@ -13,7 +13,6 @@
  *	tiny.c		less room than any of them needs
  *	states.c	the word of line 1 and the sentence below
  *	fields.c	the fields of line 2 that can be edited
- *	head.c		the words that say what is shown, and how
  *	trend.c		the last minute
  *	block_fields.c	a row of the wide layouts, by columns that have room
  *	rows.c, units.c	cells that all layouts and `pagek list` share
@@ -25,7 +24,6 @@
  *	move.c		rows, and moving among them
  *	choice.c	the blocks that are chosen: taken by a filter (sieve.c)
  *			from the list, and sorted (order.c), in take.c
- *	choice_line.c	... and what is said of them
  *	groups.c	groups, and what is in one; groups.h has their parts
  *	drained.c, marked.c	what was there at a moment, and what has come since
  *	free.c		free blocks of known regions among the rows
@@ -35,15 +33,15 @@
  *	find.c		the next row that is looked for
  *	born.c		which blocks came into being together
  *	chains.c	what realloc has made of blocks since the mark
- *	freeze.c	a paused picture; kept.c: the names in it
- *	past.c		the list as it was before; past_steps.c: put there
+ *	freeze.c	a paused picture
+ *	past.c		the list as it was before
  *
  * What lies over the page:
- *	detail.c	one block; detail_parts.h has its parts
+ *	detail.c	one block
  *	kin.c		one function, its callers and callees
  *	since_page.c	page H, the difference to the mark; since.h has its parts
  *	nodes_page.c	page G, the nodes of the table
- *	diag.c, costs.c	diagnostics; own_use.c: what the process has used
+ *	diag.c, costs.c	diagnostics
  *	targets_page.c	the node's targets
  *
  * Below all of them:
@@ -54,7 +52,7 @@
  *	picture.c	lines that fit; spark.c: what is drawn in them
  *	scroll.c	lines of what is longer than the screen
  *	style.c		what marks look like
- *	keys.c		what keys do, and the bar; keys_names.c: their names
+ *	keys.c		what keys do and are called, and the bar
  *	line.c		a line of typing
  *
  * Example: a picture of a list that no session has

@@ -5,14 +5,30 @@
  * a portion at a time; the rest is done by libuv's threads.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "job.h"
-#include "pager.h"
 #include "panel.h"
+
+struct pager;
+
+/* It has ended, by itself; not called after pager_close(). */
+typedef void (*pager_over_cb)(void *arg, int status, int signal);
+
+/*
+ * Runs a command of the shell with the file as its standard input, from the
+ * file's start.  The descriptor stays the caller's.  0 or a negative errno.
+ */
+static int pager_start(struct pager **, uv_loop_t *, const char *command, int fd,
+    pager_over_cb, void *arg);
+/* One that still runs is asked to end, and not waited for. */
+static void pager_close(struct pager *);
 
 #define LINK_MS 15000		/* for a node's welcome, and for each of its answers */
 #define STILL_MS 1000		/* between two looks; of more the page knows nothing */
@@ -634,4 +650,82 @@ app_jobs_fini(struct app *app)
 	for (int i = 0; i < APP_JOBS; i++)
 		if (app->jobs.job[i] != NULL)
 			end_job(app->jobs.job[i]);
+}
+
+/* --- the pager ------------------------------------------------------------ */
+
+struct pager {
+	uv_process_t process;
+	bool running;
+	pager_over_cb over;
+	void *arg;
+};
+
+static void
+on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void
+on_exit_of(uv_process_t *process, int64_t status, int signal)
+{
+	struct pager *p = process->data;
+
+	p->running = false;
+	p->over(p->arg, (int)status, signal);
+}
+
+static int
+pager_start(struct pager **out, uv_loop_t *loop, const char *command, int fd,
+    pager_over_cb over, void *arg)
+{
+	struct pager *p;
+	char shell[] = "/bin/sh", c[] = "-c";
+	char *words;
+	int r;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	p = calloc(1, sizeof *p);
+	words = strdup(command);
+	if (p == NULL || words == NULL) {
+		free(p);
+		free(words);
+		return -ENOMEM;
+	}
+	uv_process_options_t options = {
+		.exit_cb = on_exit_of,
+		.file = shell,
+		.args = (char *[]){ shell, c, words, NULL },
+		.stdio_count = 3,
+		.stdio = (uv_stdio_container_t[]){
+			{ .flags = UV_INHERIT_FD, .data.fd = fd },
+			{ .flags = UV_INHERIT_FD, .data.fd = STDOUT_FILENO },
+			{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+		},
+	};
+	p->over = over;
+	p->arg = arg;
+	p->process.data = p;
+	r = uv_spawn(loop, &p->process, &options);
+	free(words);
+	if (r < 0) {
+		uv_close((uv_handle_t *)&p->process, on_closed);
+		return r;
+	}
+	p->running = true;
+	*out = p;
+	return 0;
+}
+
+static void
+pager_close(struct pager *p)
+{
+	if (p == NULL)
+		return;
+	/* Nobody reaps it then: that is for whoever inherits it from us. */
+	if (p->running)
+		uv_process_kill(&p->process, SIGTERM);
+	uv_close((uv_handle_t *)&p->process, on_closed);
 }
