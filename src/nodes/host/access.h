@@ -1,5 +1,5 @@
 /*
- * access: who is at the other end of a socket, and what it may do.
+ * access: the peer of a socket, and what it may do.
  *
  * A node is a user's, or the system's.  A user's node serves that user and
  * root; whoever else got past the socket's mode is turned away.  A system's
@@ -27,7 +27,7 @@ struct access {
 	uint32_t roles;			/* the most that is granted */
 };
 
-/* Whoever is at the other end, as the kernel says. */
+/* The process at the other end, as the kernel says. */
 struct peer {
 	uid_t uid;
 	pid_t pid;
@@ -37,7 +37,7 @@ struct peer {
 /* roles 0: all. */
 void access_init(struct access *, bool system, uint32_t roles);
 
-/* Whoever it is; (uid_t)-1 when it cannot be known. */
+/* The user at the other end; (uid_t)-1 when unknown. */
 uid_t access_uid(int fd);
 
 /* -EACCES for one that has no business here; or why it cannot be known. */
@@ -49,7 +49,7 @@ int access_peer(const struct access *, int fd, struct peer *);
  */
 int access_pidfd(int fd, const struct peer *);
 
-/* Of the roles that are wanted those that are granted. */
+/* Returns the wanted roles that are granted. */
 uint32_t access_roles(const struct access *, uint32_t wanted);
 
 /* May it see the stream of a process of `uid`; may it end or arm it? */

@@ -26,7 +26,7 @@ int proc_stat_comm(pid_t, char comm[16], pid_t *ppid, uint64_t *start);
 int proc_parent(pid_t, pid_t *);
 
 /*
- * What seccomp(2) has of a thread: mode in the high half, filters in the low
+ * A thread's state of seccomp(2): mode in the high half, filters in the low
  * one, 0 where the kernel does not count them.
  */
 int proc_seccomp(pid_t, pid_t tid, uint64_t *);
@@ -51,7 +51,7 @@ int proc_exe_path(pid_t, char out[PROC_PATH]);
 int proc_cwd(pid_t, char out[PROC_PATH]);
 
 /*
- * What is mapped at `start`: a path, or "[vdso]" and the like.  -ENOENT when
+ * The file that is mapped at `start`: a path, or "[vdso]" and the like.  -ENOENT when
  * no mapping begins there or it is of no file.
  */
 int proc_maps_path(pid_t, uint64_t start, char out[PROC_PATH]);

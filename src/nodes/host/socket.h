@@ -35,7 +35,7 @@ struct socket_file {
 	uint64_t dev, ino;		/* ino 0: it is not known */
 };
 
-/* Of a path that has just been bound. */
+/* The file of a path that has just been bound. */
 struct socket_file socket_file(const char *path);
 /* Does that still stand there?  -ENOENT when nothing does. */
 int socket_is_there(const char *path, const struct socket_file *);

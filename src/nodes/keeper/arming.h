@@ -56,7 +56,7 @@ bool arming_join(struct keeper *, const struct keeper *kin);
  */
 void arming_again(struct keeper *, const struct keeper *before);
 
-/* What ARM asks for.  -ENOTSUP: it is no process, or has ended; -ENOMEM. */
+/* Does what ARM asks for.  -ENOTSUP: it is no process, or has ended; -ENOMEM. */
 int arming_ask(struct keeper *, uint64_t conn, enum wire_arming);
 
 /* Once a second: targets that nobody watches any more go to sleep. */

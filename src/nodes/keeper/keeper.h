@@ -119,7 +119,7 @@ struct keeper_modules {
 	pthread_mutex_t lock;		/* loop and worker threads share the table */
 };
 
-/* What stays when list and queue are given up. */
+/* Kept when list and queue are given up. */
 struct keeper_last {
 	struct blklist_counts counts;
 	uint64_t next;			/* sequence number after the last record */
@@ -141,7 +141,7 @@ struct keeper_numbers {
 /* A generator or a foreign stream, in place of a feed. */
 struct keeper_source {
 	void (*make)(struct keeper *, int64_t mono_ms);	/* called at 15 Hz; NULL: none */
-	/* What lies at its frames, in static texts; NULL: as a process. */
+	/* Words for its frames, static texts; NULL: as for a process. */
 	void (*words)(uint64_t frame, struct wire_words *);
 	/*
 	 * A page has read it; caught_up: up to the last record.  NULL: nobody

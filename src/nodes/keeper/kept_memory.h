@@ -124,7 +124,7 @@ bool keeper_kept_wanted(const struct node *);
  */
 int keeper_kept_new(struct keeper_kept **, struct node *, unsigned generation);
 void keeper_kept_made(struct keeper_kept *, struct node *);
-/* Of a process that has died, fd its own from now on; -EINVAL for no such thing. */
+/* Opens the memory of a process that has died; owns fd.  -EINVAL: it is none. */
 int keeper_kept_open(struct keeper_kept **, int fd, unsigned generation);
 /* When queue and list are gone. */
 void keeper_kept_free(struct keeper_kept *);
@@ -148,7 +148,7 @@ void keeper_store_memory(char name[FDSTORE_NAME], uint64_t stream,
 void keeper_store_sites(char name[FDSTORE_NAME], uint64_t id);
 bool keeper_store_parse(const char *name, uint64_t *stream,
     unsigned *generation);
-/* Whether it is one of those of the target of that name, by any build. */
+/* Is it a name of that target, by any build? */
 bool keeper_store_is_of(const char *name, const char *target);
 /* Takes a memory file out; the first goes with its target. */
 void keeper_store_drop_memory(struct node *, uint64_t stream,
@@ -189,10 +189,10 @@ void keeper_kept_room(struct keeper *);
 /* A page is about to be told of what is there. */
 void keeper_kept_show(struct keeper *);
 
-/* What is known of its sandbox changes; nothing to commit. */
+/* Writes what is known of its sandbox; needs no commit. */
 void keeper_kept_sandbox(struct keeper *);
 
-/* What a commit has to write once more. */
+/* The next commit writes these again. */
 void keeper_kept_thread(struct keeper *, unsigned index);
 void keeper_kept_types(struct keeper *);
 void keeper_kept_known(struct keeper *);

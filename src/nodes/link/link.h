@@ -283,7 +283,7 @@ int nodes_listings(struct nodes_link *, nodes_stored_cb, void *arg);
  */
 typedef void (*link_reply_cb)(void *arg, int err, const struct wire_msg *);
 
-/* What the node said of itself in WELCOME. */
+/* The node, as it names itself in WELCOME. */
 struct link_node {
 	char name[WIRE_TEXT_MAX + 1];
 	uint16_t number;

@@ -26,7 +26,7 @@ struct daemon {
 	bool watching;
 };
 
-/* Whoever watches over us, supervisor or systemd, is known from now on. */
+/* Finds our supervisor or systemd, which keeps descriptors for the next process. */
 void daemon_store(struct node *);
 
 /* The report goes on where the process before us wrote it. */

@@ -66,12 +66,12 @@ void friendly_fini(struct friendly *);
 void friendly_second(struct friendly *, uv_loop_t *);
 
 /*
- * What to show for a node's number: its friendly number, or itself where none
+ * The number to show for a node: its friendly number, or itself where none
  * is known; 0 for 0, which is nobody's.
  */
 uint16_t friendly_get(struct friendly *, uint16_t number);
 
-/* What the table says of it, borrowed until control returns to the loop; NULL. */
+/* Its entry, borrowed until control returns to the loop; NULL: none. */
 const struct nodes_entry *friendly_entry(const struct friendly *,
     uint16_t number);
 

@@ -22,7 +22,7 @@ _Static_assert(WIRE_READ_MAX * ANSWER_BLOCK_MAX + 8192 < WIRE_REPLY_MAX,
 _Static_assert(WIRE_WINDOW_MAX <= WIRE_READ_MAX,
     "a window is no longer than a part");
 
-/* What answers are made in; one at a time. */
+/* Buffers for one answer at a time. */
 struct answer_scratch {
 	struct pairs pairs;
 	struct rec rec[ANSWER_CHUNK];

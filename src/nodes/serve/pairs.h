@@ -46,7 +46,7 @@ void pairs_begin(struct pairs *, size_t max, size_t max_infos, bool whole);
 bool pairs_add(struct pairs *, const struct rec *, uint64_t seq,
     uint16_t info);
 
-/* Whether n more have room, `infos` of them with a requester, whatever they are. */
+/* Is there room for n more of any kind, `infos` of them with a requester? */
 bool pairs_fit(const struct pairs *, size_t n, size_t infos);
 
 /* Sweeps: entry[0 .. live) are what is left, in order. */

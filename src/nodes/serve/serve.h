@@ -126,7 +126,7 @@ void conn_fail(struct conn *, uint32_t request, enum wire_error,
 /* --- greeting.c -------------------------------------------------------- */
 
 /*
- * Who a page is, in safe text, for listings and logs: "0590 linac-a, anna" on
+ * Names a page in safe text, for listings and logs: "0590 linac-a, anna" on
  * this machine, "0A12 gw-2, anna from 192.0.2.7" where the key is bound to that
  * number, else "anna from 192.0.2.7, says 0A12 gw-2".  Returns out, of
  * SERVE_ORIGIN_MAX bytes.

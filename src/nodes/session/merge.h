@@ -62,7 +62,7 @@ bool merge_complete(const struct merge *);
 bool merge_settled(const struct merge *, uint64_t cursor);
 
 /*
- * Whether record `seq` applies.  The free of a range is cut to what lies below
+ * Does record `seq` apply?  The free of a range is cut to what lies below
  * the horizon, in place.
  */
 bool merge_admit(const struct merge *, struct rec *, uint64_t seq);

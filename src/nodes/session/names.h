@@ -5,7 +5,7 @@
  * Vocabulary
  *	pending	asked for and not answered yet; bounded.
  *
- * What is not known is asked for; a page that draws at 15 Hz simply finds it
+ * Unknown names are asked for; a page that draws at 15 Hz simply finds them
  * there later.  Three caches, one question of each on its way at a time.
  */
 #ifndef NODES_SESSION_NAMES_H
@@ -55,7 +55,7 @@ size_t names_pending(const struct names *);
 
 /* --- words.c ------------------------------------------------------ */
 
-/* What SITED and FRAMED say goes into the caches. */
+/* Puts the replies SITED and FRAMED into the caches. */
 void names_take_stacks(struct names *, const struct wire_sited *);
 void names_take_words(struct names *, const struct wire_framed *);
 

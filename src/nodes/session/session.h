@@ -43,7 +43,7 @@ struct nodes_session_opts {
 	bool whole;		/* ... or as much as the node's own list can hold, where that is more */
 };
 
-/* What there is to look at.  Borrowed; valid until control returns to the loop. */
+/* The state of a session.  Borrowed; valid until control returns to the loop. */
 struct nodes_look {
 	enum nodes_state state;
 	const struct blklist *list;
@@ -126,7 +126,7 @@ const struct nodes_look *nodes_session_look(struct nodes_session *);
 void nodes_session_ask(struct nodes_session *);
 
 /*
- * What is looked at.  From the first call on the session may leave it at these
+ * The rows that the page shows.  From the first call on the session may leave it at these
  * rows and all totals while records come faster than they are worth reading:
  * look.window says when it does, and other rows come with the next news.  With
  * NULL, as before the first call, the whole list is wanted again, and is being
@@ -183,7 +183,7 @@ struct nodes_stack *nodes_stack_copy(const struct nodes_stack *);
 struct wire_words *nodes_words_copy(const struct wire_words *);
 
 /*
- * What lies at a frame; NULL while it is not known.  WIRE_K_PENDING only when
+ * The words for a frame; NULL while they are unknown.  WIRE_K_PENDING only when
  * the node was asked often enough and never knew.
  */
 const struct wire_words *nodes_session_words(struct nodes_session *,
@@ -191,7 +191,7 @@ const struct wire_words *nodes_session_words(struct nodes_session *,
 
 /* Stacks, words and names asked for and not yet answered: --once waits until there are none. */
 size_t nodes_session_symbols_pending(const struct nodes_session *);
-/* What the session has done so far for who looks at it. */
+/* Work of the session since it began. */
 struct nodes_effort {
 	uint64_t sent, received;	/* bytes over its link, for whomever */
 	uint64_t hits, misses;		/* names, stacks and words asked for: there, or not yet */
@@ -242,7 +242,7 @@ struct nodes_life {
 };
 
 /*
- * Who had the watched address, the oldest first: those that ended shortly before
+ * The blocks at the watched address, the oldest first: those that ended shortly before
  * the watch as far as the list remembers, and all whose records came since.
  * Blocks that come and go between two questions of the page have no records.
  */

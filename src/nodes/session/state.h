@@ -1,5 +1,5 @@
 /*
- * session: what one page knows about the stream that it watches.
+ * state: what a session knows, and the functions that its files share.
  *
  * The life of a session is a row of steps, each begun by the reply to the one
  * before or, when something has to be tried again, by a cycle:
@@ -43,7 +43,7 @@
 #define SESSION_SECOND NODES_HZ
 
 /*
- * What a session asks of its nodes:
+ * The requests of a session:
  *
  *	ASK(NAME, name, watched)
  *
@@ -318,7 +318,7 @@ void session_say(struct nodes_session *, const char *fmt, ...)
 
 /* The link's own state goes before the stream's; false while it is lost. */
 bool reconnect_follow_link(struct nodes_session *);
-/* What came of the question for the stream: false when it is to be looked up. */
+/* Takes the reply to NAME of a stream; false: it has to be looked up. */
 bool reconnect_take_name(struct nodes_session *, const struct wire_msg *);
 /* The stream that was looked up has been found. */
 void reconnect_set_found(struct nodes_session *);
@@ -380,11 +380,11 @@ void intake_read(struct nodes_session *);
 /* Once in a cycle: what is still to be done before the list is whole. */
 void intake_cycle(struct nodes_session *);
 void intake_fini(struct nodes_session *);
-/* What is being taken is no longer wanted; what is shown stays. */
+/* Drops the list that is being built; the one that is shown stays. */
 void intake_stop(struct nodes_session *);
 /* The table of types is there: legal codes are told to the lists. */
 void intake_types(struct nodes_session *, const struct wire_typed *);
-/* What a block stands for is known, or is another number now. */
+/* The sampling period is known, or has changed. */
 void intake_sample(struct nodes_session *, uint64_t period);
 
 /* --- window.c --------------------------------------------------- */
@@ -417,7 +417,7 @@ void watch_data(struct nodes_session *, const struct blklist_batch *,
 void regions_cycle(struct nodes_session *, bool due);
 /* There is another stream, or none. */
 void regions_reset(struct nodes_session *);
-/* What the look says of them. */
+/* Puts them into the look. */
 void regions_look(struct nodes_session *);
 
 /* --- arm.c ------------------------------------------------------ */
@@ -431,7 +431,7 @@ void arm_standing(struct nodes_session *);
 
 /* Asks for the numbers that are due in this cycle. */
 void numbers_ask_stream(struct nodes_session *, bool all);
-/* What the stream's numbers say. */
+/* Takes the stream's numbers. */
 void numbers_take(struct nodes_session *,
     const uint64_t n[WIRE_STATS_COUNT]);
 /* Asks how the command is doing, if that is due. */
@@ -440,7 +440,7 @@ void numbers_ask_node(struct nodes_session *, bool due);
 void numbers_ask_types(struct nodes_session *);
 /* Records were lost before the keeper: the list is INCOMPLETE from now on. */
 void numbers_set_lost(struct nodes_session *);
-/* Whether the list that is shown is all there is. */
+/* Sets in the look whether the shown list is complete. */
 void numbers_check_whole(struct nodes_session *);
 
 #endif

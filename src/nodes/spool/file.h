@@ -52,7 +52,7 @@ bool spool_file_parse(const char *file, char name[SPOOL_NAME],
 
 /* The header; its length, as long for one sum as for another. */
 size_t spool_head_make(char out[SPOOL_HEAD_MAX], const struct spool_head *);
-/* What len bytes of a file begin with; its length, or -EBADMSG. */
+/* Parses the head at the beginning of len bytes; returns its length, or -EBADMSG. */
 ssize_t spool_head_parse(const char *bytes, size_t len, struct spool_head *);
 
 /*

@@ -14,7 +14,7 @@
 
 struct arrival;
 
-/* Of one sender, of one user, and of all. */
+/* Bytes and listings of one sender, of one user, and of all. */
 struct spool_room {
 	uint64_t peer, user, total;
 };
@@ -38,7 +38,7 @@ struct spool {
 	struct timespec changed;	/* the folder's own time at begun_ms */
 };
 
-/* What a part takes. */
+/* Room that a part takes. */
 uint64_t spool_part_room(uint32_t bytes);
 
 /* A name greater than all there are. */
@@ -52,10 +52,10 @@ int spool_entry_add(struct spool *, const struct spool_head *,
 /* Takes it out, and its files too if `files`. */
 void spool_entry_remove(struct spool *, struct spool_entry *, bool files);
 
-/* Who waits for its other parts does so from now on. */
+/* Waits for its other parts from now on. */
 void spool_entry_wait(const struct spool *, struct spool_entry *);
 
-/* What other entries than this one take, for that sender. */
+/* Room that the other entries of that sender take. */
 struct spool_room spool_taken(const struct spool *,
     const struct spool_entry *but, uint32_t uid, const char *origin);
 

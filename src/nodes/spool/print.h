@@ -27,7 +27,7 @@ int print_new(struct print **, uv_loop_t *, const struct spool *,
 void print_from(struct print *, const struct spool *);
 /* Prints that listing when it is its turn. */
 void print_add(struct print *, const struct spool_entry *);
-/* What is not printed by now will not be; the loop has then to be run. */
+/* Gives up what is not printed yet; the loop has then to be run. */
 void print_close(struct print *);
 
 #endif

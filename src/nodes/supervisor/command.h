@@ -53,7 +53,7 @@ int command_start(struct command *);
 int command_output(char *path, size_t cap, const char *folder, pid_t);
 
 /*
- * What a terminal sends is not for us: we have to outlive ^C and ^Z.  NULL:
+ * Ignores the terminal's signals: the node outlives ^C and ^Z.  NULL:
  * nobody wants to know how it was.
  */
 void command_ignore_terminal(struct sigaction before[COMMAND_IGNORED]);

@@ -47,14 +47,14 @@
 
 #define SURVEY_RATED_MAX 1024	/* streams; of a node with more no rate is told */
 
-/* Of what a rate is made: a stream's records at the last round. */
+/* A stream's records at the last round, for its rate. */
 struct survey_seen {
 	uint32_t index;
 	pid_t pid;
 	uint64_t records;
 };
 
-/* What was counted, and what that is compared with the next time. */
+/* The last counts, and what the next ones are compared with. */
 struct survey_count {
 	struct survey_seen *seen;	/* by ascending index */
 	size_t nseen, cap;
@@ -74,7 +74,7 @@ void survey_count(struct survey_count *, struct nodes_surveyed *,
 void survey_count_anew(struct survey_count *);
 void survey_count_fini(struct survey_count *);
 
-/* What is known of a place's link, for survey_how(). */
+/* The state of a place's link, for survey_how(). */
 struct survey_signs {
 	bool far;		/* over ssh */
 	bool linked;		/* there is a link ... */
@@ -114,7 +114,7 @@ struct survey_place {
 	char reason[320];
 };
 
-/* What a tick has to do for it. */
+/* For each tick. */
 void survey_place_init(struct survey_place *, uv_loop_t *,
     const struct nodes_entry *, bool own, uint32_t every_ms);
 void survey_place_fini(struct survey_place *);
