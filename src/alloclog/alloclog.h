@@ -91,4 +91,6 @@ void alloclog_mark(const char *text);
 #ifdef __cplusplus
 }
 #endif
+
+/* hooks.h tells the files of this room from each other. */
 #endif

@@ -1,6 +1,18 @@
 /*
  * hooks: what the files of the target side share.  Private to this room.
  *
+ *	hooks.c, operators.c	the malloc family and the C++ operators
+ *	api.c, pools.c		blocks and pools that a program names itself
+ *	real.c			the functions that the hooks stand before
+ *	produce.c		one record into a ring
+ *	rings.c			the rings of a thread; a full ring: wait, drop, count
+ *	areas.c			the shared memory of one arming
+ *	sample.c		one allocation in so many bytes
+ *	threads.c		what each thread has
+ *	attach.c		hello to a node, and again to the next one
+ *	keeper_watch.c		is the keeper gone?
+ *	unwind/			call stacks: unwind.h
+ *
  * Vocabulary
  *	real		the function that a hook stands before: the next of its
  *			name after us, libc's or another allocator's.

@@ -1,7 +1,17 @@
 /*
  * blklist: which blocks are active, kept from records, in two orders.
  *
- * Vocabulary (the note's names where it has one)
+ * The note is the design note of Page K of 2004; its names are kept (aHead is the
+ * first active record, fHead the first free one).
+ *
+ *	indexed.c	applies records: replace_record() counts duplicates
+ *	age.c		the order of age
+ *	hash.c		from (layer, address) to a record
+ *	literal.c	the note's own list, the oracle of the tests
+ *	regions.c	what is free between blocks
+ *	memory.c	memory of lists, made ahead and kept
+ *
+ * Vocabulary
  *	block		what an allocation record began and no free record has
  *			ended yet.  Its key is (layer, address).
  *	active		in the list: reached from aHead.

@@ -27,7 +27,8 @@
  *	profile_new(&p);
  *	profile_take(p, look->list);			or profile_add() by hand
  *	profile_resolve(p, &words);			names for what is known by now
- *	n = profile_groups(p, PROFILE_FUNCTION, PROFILE_BYTES, rows, 50);
+ *	profile_groups(p, PROFILE_FUNCTION, PROFILE_BYTES, now_ms, 0, rows, 50,
+ *	    &n, &groups);
  *	profile_tree(p, &opts, print_node, f);
  *	profile_restart(p);				for the next cycle
  *

@@ -8,7 +8,7 @@
  *		target's, ALLOCLOG a classic node's own.
  *	table	the nodes that have a number and a name here, and where they
  *		are: see nodes(5).
- *	link	a page's connection to a node.
+ *	link	a page's connection to a node, made again when it is lost.
  *	session	one watched stream over a link: resolves its index by name,
  *		takes a snapshot if it comes late, reads from its cursor, keeps
  *		the block list.  It joins stream and list, which know nothing

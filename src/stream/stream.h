@@ -2,7 +2,12 @@
  * stream: from raw bytes of memory, line or socket to records in true order,
  * and back to bytes for whoever reads them.
  *
- * Vocabulary (record.h and ring.h have more)
+ * Vocabulary (record.h and ring.h have more; wire/ has the messages between node
+ * and page)
+ *	keeper		the node's side of one target.
+ *	ticket		a number that a record draws from the counter of its
+ *			shard; an address always falls into the same shard, so
+ *			its records have a true order (order.c restores it).
  *	data stream	a bounded queue of records with a running sequence
  *			number, from 1; ALLOCLOG is one.
  *	queue		the retained queue: the last records of a data stream,

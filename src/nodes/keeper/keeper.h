@@ -1,6 +1,6 @@
 /*
- * keeper: MEMB of one target: its queue, its block list since the start, and
- * what is known about it.
+ * keeper: what a node keeps of one target: its queue, its block list since the
+ * start, and what is known about it.  (The 2004 note calls it MEMB.)
  *
  * Vocabulary
  *	feed	the rings of a live process.

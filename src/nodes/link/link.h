@@ -8,7 +8,8 @@
  *	owner	who asked: link_forget() calls off all asks of one owner, so
  *		that no callback reaches what has been freed.
  *	way	how a connection is made; a link that has one is made again
- *		when it is lost, over a new line (line.h).
+ *		when it is lost, over a new line
+ *		(try_again() in link.c).
  *	heard	a running number of replies, by which a session sees that
  *		the node has fallen silent.
  *	target	a process, or a generator, with a row in the node's DSTRM.

@@ -566,7 +566,7 @@ static int
 far_start(void *arg)
 {
 	struct far *far = arg;
-	int fd, r;
+	int fd = -1, r;
 
 	far->hopeless = false;
 	r = link_ssh_start(&far->ssh, far->loop, &far->opts, &fd);

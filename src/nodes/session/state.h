@@ -17,7 +17,7 @@
  *	intake.c	snapshot and records, and the lists that take them
  *	decode.c	blocks and records from bytes
  *	window.c	some rows instead
- *	reconnect.c	goes on after the link was lost
+ *	resume.c	goes on after the link was lost
  *	numbers.c	the numbers of stream and node
  *	watch.c		how one block ends
  *	arm.c		wakes a target that sleeps
@@ -143,7 +143,7 @@ struct session_choice {
 	unsigned follow_tries;
 };
 
-/* The link, which may be lost and come back: reconnect.c. */
+/* The link, which may be lost and come back: resume.c. */
 struct session_reconnect {
 	unsigned losses;		/* of the link, as far as they are dealt with */
 	bool known;			/* index and epoch are those of this connection's node */
@@ -314,7 +314,7 @@ void session_measure(struct nodes_session *);
 void session_say(struct nodes_session *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* --- reconnect.c ----------------------------------------------------- */
+/* --- resume.c -------------------------------------------------------- */
 
 /* The link's own state goes before the stream's; false while it is lost. */
 bool reconnect_follow_link(struct nodes_session *);

@@ -1,5 +1,6 @@
 /*
- * Links that are lost and come back, and how old the picture is meanwhile.
+ * What a session does while its link is lost and when it is back: link/link.c
+ * makes the link again.  And how old the picture is meanwhile.
  *
  * What is shown stays as it was: the list, the node's clock, and so all ages.
  * When the link is back the stream is asked for by its index.  If that has
